@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file gantry/graph.h
+ * @brief The graph: buffers, nodes and the order that follows from what nodes do to buffers. Knows no device.
+ *
+ * Building never fails half-way: the first mistake sticks to the graph, later calls do nothing, and
+ * gantry_graph_check (and everything that uses the graph) reports it with the line of the program it came from.
+ * A NULL graph is accepted by every building call and reported as out of memory.
+ * Dependencies follow from accesses in the order in which nodes are added: two nodes that touch the same rows, at
+ * least one of them writing, run in that order; contributions to one reduction are free among themselves.
+ */
+#ifndef GANTRY_GRAPH_H
+#define GANTRY_GRAPH_H
+
+#include <gantry/kernel.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct gantry_graph gantry_graph;
+/** Names of things inside one graph. Wrapped, so that a node cannot be passed where a buffer belongs. */
+typedef struct gantry_buffer {
+    uint32_t id;
+} gantry_buffer;
+typedef struct gantry_node {
+    uint32_t id;
+} gantry_node;
+
+#define GANTRY_NONE UINT32_MAX /* the id of no buffer and no node */
+
+/* ---- making and reading ---- */
+
+/** An empty graph; NULL when out of memory. */
+GANTRY_API gantry_graph *gantry_graph_new(const char *name);
+GANTRY_API void gantry_graph_free(gantry_graph *graph);
+
+typedef struct gantry_load_options {
+    size_t struct_size;
+    const char *const *params; /* "name=value", each overrides a param of the file */
+    size_t param_count;
+    const char *const *inputs; /* "buffer=file.npy": sizes of bare params in that buffer's shape come from the file */
+    size_t input_count;
+    int32_t allow_code; /* 1: kernels that name code to compile or load are accepted */
+    int32_t reserved;
+    int64_t max_nodes; /* 0: no limit but memory */
+} gantry_load_options;
+#define GANTRY_LOAD_OPTIONS_INIT                                                                                       \
+    {                                                                                                                  \
+        sizeof(gantry_load_options), NULL, 0, NULL, 0, 0, 0, 0                                                         \
+    }
+
+/** Reads and checks a graph. `path` "-" is standard input. Files a graph names are looked up in the graph's folder. */
+GANTRY_MUST_USE gantry_status gantry_graph_load(gantry_graph **graph, const char *path,
+                                                const gantry_load_options *options, gantry_error *err);
+/** The same from memory; `name` stands in messages for the file name; named files are refused unless `folder` is given.
+ */
+GANTRY_MUST_USE gantry_status gantry_graph_parse(gantry_graph **graph, const char *text, size_t length,
+                                                 const char *name, const char *folder,
+                                                 const gantry_load_options *options, gantry_error *err);
+/** The graph's normal form as JSON: expressions resolved, `for` and `if` expanded. Reading and writing it again gives
+ *  the same bytes. `*text` is yours (gantry_free). The graph must have passed gantry_graph_check. */
+GANTRY_MUST_USE gantry_status gantry_graph_json(const gantry_graph *graph, char **text, size_t *length,
+                                                gantry_error *err);
+/** The same into a file, written under a temporary name and renamed. */
+GANTRY_MUST_USE gantry_status gantry_graph_save(const gantry_graph *graph, const char *path, gantry_error *err);
+
+/** Finds every mistake that does not depend on a machine, infers the dependencies, and seals the graph: later
+ *  building calls are refused. Checking twice is fine. */
+GANTRY_MUST_USE gantry_status gantry_graph_check(gantry_graph *graph, gantry_error *err);
+
+/** The i-th thing that gantry_graph_check found allowed but perhaps not meant: place and text in `*warning`, like an
+ *  error's but with status GANTRY_OK. 1 if there is one, 0 past the last. */
+GANTRY_API int gantry_graph_warning(const gantry_graph *graph, size_t i, gantry_error *warning);
+
+/* ---- buffers ---- */
+
+typedef enum gantry_buffer_class {
+    GANTRY_INPUT = 1, /* every start begins from its binding, else from its init. Default with an init */
+    GANTRY_STATE,     /* initialised once per run object, persists from start to start */
+    GANTRY_CONST,     /* initialised once, never written */
+    GANTRY_TEMP       /* undefined at every start. Default without an init */
+} gantry_buffer_class;
+
+/** A named array in C order. `shape` has `rank` >= 1 entries >= 0. */
+GANTRY_API gantry_buffer gantry_graph_buffer(gantry_graph *graph, const char *name, gantry_dtype dtype, int rank,
+                                             const int64_t *shape);
+GANTRY_API void gantry_buffer_set_class(gantry_graph *graph, gantry_buffer buffer, gantry_buffer_class cls);
+/** Fetched to host memory at the end of every start. */
+GANTRY_API void gantry_buffer_output(gantry_graph *graph, gantry_buffer buffer);
+/** Tolerances with which tools compare this output with a reference. */
+GANTRY_API void gantry_buffer_tolerance(gantry_graph *graph, gantry_buffer buffer, double rtol, double atol);
+/** Cuts axis 0 of n rows into `parts`; part i is rows [i*n/parts, (i+1)*n/parts), rounded down. */
+GANTRY_API void gantry_buffer_split(gantry_graph *graph, gantry_buffer buffer, int64_t parts);
+/** The same count, but the scheduler chooses the bounds. */
+GANTRY_API void gantry_buffer_split_auto(gantry_graph *graph, gantry_buffer buffer, int64_t parts);
+/** Cuts a 2-D array into rows x columns tiles, each stored on its own; tile (i, j) spans parts i and j of the axes. */
+GANTRY_API void gantry_buffer_tiles(gantry_graph *graph, gantry_buffer buffer, int64_t rows, int64_t columns);
+/* What the buffer holds at first. Random numbers are Philox4x32-10 by element index: the same on every back end. */
+GANTRY_API void gantry_buffer_init_value(gantry_graph *graph, gantry_buffer buffer, double value);
+GANTRY_API void gantry_buffer_init_uniform(gantry_graph *graph, gantry_buffer buffer, uint64_t seed, double low,
+                                           double high);
+GANTRY_API void gantry_buffer_init_normal(gantry_graph *graph, gantry_buffer buffer, uint64_t seed, double mean,
+                                          double deviation);
+GANTRY_API void gantry_buffer_init_iota(gantry_graph *graph, gantry_buffer buffer);
+/** A symmetric positive definite matrix (square, floating). */
+GANTRY_API void gantry_buffer_init_spd(gantry_graph *graph, gantry_buffer buffer, uint64_t seed);
+GANTRY_API void gantry_buffer_init_npy(gantry_graph *graph, gantry_buffer buffer, const char *path);
+GANTRY_API void gantry_buffer_init_raw(gantry_graph *graph, gantry_buffer buffer, const char *path);
+
+/* ---- regions ---- */
+
+typedef enum gantry_region_kind { GANTRY_ALL, GANTRY_PARTS, GANTRY_ROWS, GANTRY_TILES } gantry_region_kind;
+
+/** Rows of one buffer, named but not yet resolved. Made by the functions below. */
+typedef struct gantry_region {
+    gantry_buffer buffer;
+    gantry_region_kind kind;
+    int32_t ndim; /* 1 in this version */
+    int32_t reserved;
+    int64_t first, last;   /* parts or rows, half open; tiles: rows of tiles */
+    int64_t first2, last2; /* tiles: columns of tiles */
+    int64_t before, after; /* halo rows, cut at the ends of the buffer */
+} gantry_region;
+
+static inline gantry_region gantry_region_make(gantry_buffer b, gantry_region_kind kind, int64_t first, int64_t last)
+{
+    gantry_region r = { b, kind, 1, 0, first, last, 0, 0, 0, 0 };
+    return r;
+}
+static inline gantry_region gantry_all(gantry_buffer b)
+{
+    return gantry_region_make(b, GANTRY_ALL, 0, 0);
+}
+static inline gantry_region gantry_part(gantry_buffer b, int64_t i)
+{
+    return gantry_region_make(b, GANTRY_PARTS, i, i + 1);
+}
+static inline gantry_region gantry_parts(gantry_buffer b, int64_t first, int64_t last)
+{
+    return gantry_region_make(b, GANTRY_PARTS, first, last);
+}
+static inline gantry_region gantry_rows(gantry_buffer b, int64_t first, int64_t last)
+{
+    return gantry_region_make(b, GANTRY_ROWS, first, last);
+}
+/** The same region with rows before and after it. */
+static inline gantry_region gantry_halo(gantry_region r, int64_t before, int64_t after)
+{
+    r.before = before;
+    r.after = after;
+    return r;
+}
+/** Tiles [i0, i1) x [j0, j1), row by row. */
+static inline gantry_region gantry_tiles(gantry_buffer b, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
+{
+    gantry_region r = gantry_region_make(b, GANTRY_TILES, i0, i1);
+    r.first2 = j0;
+    r.last2 = j1;
+    return r;
+}
+static inline gantry_region gantry_tile(gantry_buffer b, int64_t i, int64_t j)
+{
+    return gantry_tiles(b, i, i + 1, j, j + 1);
+}
+
+/* ---- nodes ---- */
+
+/** A kernel of the library or one that was added to this graph. An id that is taken becomes "id#1",
+ *  "id#2", ...; NULL stands for the name of the kernel (of other nodes: "launch", "host", "copy", "fill", "work", ...). */
+GANTRY_API gantry_node gantry_graph_kernel(gantry_graph *graph, const char *id, const char *kernel);
+/** Adds a kernel of your own; the manifest is borrowed until the graph, its schedules and runs are freed. */
+GANTRY_API void gantry_graph_add_kernel(gantry_graph *graph, const gantry_kernel *kernel);
+/** A function of your own that works on any back end; its arguments are its accesses, in the order they are added. */
+GANTRY_API gantry_node gantry_graph_launch(gantry_graph *graph, const char *id, gantry_kernel_fn function, void *user);
+/** The same, but always on the CPU. */
+GANTRY_API gantry_node gantry_graph_host(gantry_graph *graph, const char *id, gantry_kernel_fn function, void *user);
+/** Rows to rows, of one dtype and size. */
+GANTRY_API gantry_node gantry_graph_copy(gantry_graph *graph, const char *id, gantry_region from, gantry_region to);
+GANTRY_API gantry_node gantry_graph_fill(gantry_graph *graph, const char *id, gantry_region to, double value);
+GANTRY_API gantry_node gantry_graph_fill_uniform(gantry_graph *graph, const char *id, gantry_region to, uint64_t seed,
+                                                 double low, double high);
+GANTRY_API gantry_node gantry_graph_fill_iota(gantry_graph *graph, const char *id, gantry_region to);
+
+typedef enum gantry_collective {
+    GANTRY_ALL_REDUCE = 1,
+    GANTRY_REDUCE,
+    GANTRY_BROADCAST,
+    GANTRY_SCATTER,
+    GANTRY_GATHER,
+    GANTRY_ALL_GATHER,
+    GANTRY_REDUCE_SCATTER,
+    GANTRY_ALL_TO_ALL
+} gantry_collective;
+
+GANTRY_API const char *gantry_collective_name(gantry_collective kind); /* "all_reduce"; NULL if there is none */
+
+/** `in` and `out` in rank order; `op` is GANTRY_SUM, MIN, MAX or PROD where the kind reduces, else 0. */
+GANTRY_API gantry_node gantry_graph_collective(gantry_graph *graph, const char *id, gantry_collective kind,
+                                               gantry_access op, size_t ins, const gantry_region *in, size_t outs,
+                                               const gantry_region *out, int root);
+/** Only a cost and accesses: schedules and simulates, is never run. */
+GANTRY_API gantry_node gantry_graph_work(gantry_graph *graph, const char *id);
+
+/** Kernels: the region or the number for the argument `name`. */
+GANTRY_API void gantry_node_arg(gantry_graph *graph, gantry_node node, const char *name, gantry_region region);
+/** Chooses another of the accesses that the manifest allows. */
+GANTRY_API void gantry_node_arg_as(gantry_graph *graph, gantry_node node, const char *name, gantry_region region,
+                                   gantry_access access);
+GANTRY_API void gantry_node_scalar(gantry_graph *graph, gantry_node node, const char *name, double value);
+/** A scalar that gantry_run_set_scalar may change between starts. */
+GANTRY_API void gantry_node_scalar_dynamic(gantry_graph *graph, gantry_node node, const char *name, double value);
+/* Accesses of launch, host and work nodes and of variadic kernels. */
+GANTRY_API void gantry_node_read(gantry_graph *graph, gantry_node node, gantry_region region);
+GANTRY_API void gantry_node_write(gantry_graph *graph, gantry_node node, gantry_region region);
+GANTRY_API void gantry_node_readwrite(gantry_graph *graph, gantry_node node, gantry_region region);
+GANTRY_API void gantry_node_reduce(gantry_graph *graph, gantry_node node, gantry_region region, gantry_access op);
+
+/** Runs after `other` as well; adds order and never removes any. */
+GANTRY_API void gantry_node_after(gantry_graph *graph, gantry_node node, gantry_node other);
+/** Where: a device id, a kind, or an expression over `devices` that gives a device index. */
+GANTRY_API void gantry_node_on(gantry_graph *graph, gantry_node node, const char *where);
+GANTRY_API void gantry_node_with(gantry_graph *graph, gantry_node node, gantry_node other);
+GANTRY_API void gantry_node_apart(gantry_graph *graph, gantry_node node, gantry_node other);
+/** Larger runs earlier where there is a choice. */
+GANTRY_API void gantry_node_priority(gantry_graph *graph, gantry_node node, int priority);
+/** What the node takes: floating operations and bytes of memory traffic. */
+GANTRY_API void gantry_node_cost(gantry_graph *graph, gantry_node node, double flops, double bytes);
+/** The time on every device, or on those whose id or kind is `device` (id beats kind, both beat NULL). */
+GANTRY_API void gantry_node_time(gantry_graph *graph, gantry_node node, const char *device, double time_us);
+/** How much of a device the node fills, 0 to 1. Default 1. */
+GANTRY_API void gantry_node_share(gantry_graph *graph, gantry_node node, double share);
+GANTRY_API void gantry_node_scratch(gantry_graph *graph, gantry_node node, int64_t bytes);
+
+/* ---- loops ---- */
+
+/** The nodes added until gantry_graph_repeat_end run `count` times. Loops do not nest. */
+GANTRY_API void gantry_graph_repeat(gantry_graph *graph, int64_t count);
+/** Before each later iteration `prev` takes the value of `next` without copying, and `next` becomes unwritten. */
+GANTRY_API void gantry_graph_carry(gantry_graph *graph, gantry_buffer prev, gantry_buffer next);
+/** Stops after the first iteration that is a multiple of `every` where the one-element `flag` is not zero. */
+GANTRY_API void gantry_graph_until(gantry_graph *graph, gantry_buffer flag, int64_t every);
+GANTRY_API void gantry_graph_repeat_end(gantry_graph *graph);
+
+/* ---- looking ---- */
+
+GANTRY_API const char *gantry_graph_name(const gantry_graph *graph);
+GANTRY_API size_t gantry_graph_buffer_count(const gantry_graph *graph);
+GANTRY_API size_t gantry_graph_node_count(const gantry_graph *graph);
+GANTRY_API const char *gantry_graph_node_id(const gantry_graph *graph, gantry_node node);
+/** The file or object of the `machine` key of a graph file: *json is set for an inline object, *path for a file
+ *  (already joined with the graph's folder); both NULL without one. Borrowed. */
+GANTRY_API void gantry_graph_machine_hint(const gantry_graph *graph, const char **json, const char **path);
+/** Ids are GANTRY_NONE where there is no such name. */
+GANTRY_API gantry_node gantry_graph_find_node(const gantry_graph *graph, const char *id);
+GANTRY_API gantry_buffer gantry_graph_find_buffer(const gantry_graph *graph, const char *name);
+
+typedef struct gantry_buffer_info {
+    size_t struct_size;
+    const char *name;
+    gantry_dtype dtype;
+    gantry_buffer_class cls;
+    int32_t rank, output;
+    const int64_t *shape;
+    int64_t parts;    /* 0: not split */
+    int64_t tiles[2]; /* 0, 0: not tiled */
+    uint64_t bytes;
+    double rtol, atol;
+} gantry_buffer_info;
+#define GANTRY_BUFFER_INFO_INIT                                                                                        \
+    {                                                                                                                  \
+        sizeof(gantry_buffer_info), NULL, GANTRY_F32, GANTRY_TEMP, 0, 0, NULL, 0, { 0, 0 }, 0, 0, 0                    \
+    }
+GANTRY_MUST_USE gantry_status gantry_graph_buffer_info(const gantry_graph *graph, gantry_buffer buffer,
+                                                       gantry_buffer_info *info, gantry_error *err);
+
+/** Says where the next building calls come from; the macros below do it for you. Returns the graph. */
+GANTRY_API gantry_graph *gantry_graph_at(gantry_graph *graph, const char *file, int line);
+
+/* Sugar: the same functions, but an error names the line of your program. Define GANTRY_NO_MACROS to do without. */
+#ifndef GANTRY_NO_MACROS
+#define GANTRY_HERE(graph)              gantry_graph_at((graph), __FILE__, __LINE__)
+#define gantry_graph_buffer(g, ...)     (gantry_graph_buffer)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_graph_kernel(g, ...)     (gantry_graph_kernel)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_graph_launch(g, ...)     (gantry_graph_launch)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_graph_host(g, ...)       (gantry_graph_host)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_graph_copy(g, ...)       (gantry_graph_copy)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_graph_fill(g, ...)       (gantry_graph_fill)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_graph_collective(g, ...) (gantry_graph_collective)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_graph_work(g, ...)       (gantry_graph_work)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_buffer_split(g, ...)     (gantry_buffer_split)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_buffer_tiles(g, ...)     (gantry_buffer_tiles)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_node_arg(g, ...)         (gantry_node_arg)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_node_scalar(g, ...)      (gantry_node_scalar)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_node_read(g, ...)        (gantry_node_read)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_node_write(g, ...)       (gantry_node_write)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_node_readwrite(g, ...)   (gantry_node_readwrite)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_node_reduce(g, ...)      (gantry_node_reduce)(GANTRY_HERE(g), __VA_ARGS__)
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* GANTRY_GRAPH_H */

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file gantry/kernel.h
+ * @brief Data types, accesses, and the contract between Gantry and a kernel (the kernel ABI).
+ */
+#ifndef GANTRY_KERNEL_H
+#define GANTRY_KERNEL_H
+
+#include <gantry/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Element types: name in JSON, bytes per element. f16 is IEEE binary16, bf16 the upper half of f32. */
+#define GANTRY_DTYPE_MAP(X)                                                                                            \
+    X(F16, f16, 2)                                                                                                     \
+    X(BF16, bf16, 2)                                                                                                   \
+    X(F32, f32, 4)                                                                                                     \
+    X(F64, f64, 8)                                                                                                     \
+    X(I8, i8, 1)                                                                                                       \
+    X(U8, u8, 1)                                                                                                       \
+    X(I32, i32, 4)                                                                                                     \
+    X(U32, u32, 4)                                                                                                     \
+    X(I64, i64, 8)                                                                                                     \
+    X(U64, u64, 8)
+
+typedef enum gantry_dtype {
+#define GANTRY_X(name, text, bytes) GANTRY_##name,
+    GANTRY_DTYPE_MAP(GANTRY_X)
+#undef GANTRY_X
+        GANTRY_DTYPE_COUNT
+} gantry_dtype;
+
+GANTRY_API const char *gantry_dtype_name(gantry_dtype dtype); /* "f32"; NULL if there is none */
+GANTRY_API size_t gantry_dtype_size(gantry_dtype dtype);      /* bytes per element; 0 if there is none */
+
+/**
+ * What a node does to a region. `WRITE` promises that every byte of the region is overwritten: old contents are not
+ * brought along. A partial or conditional writer uses `READWRITE`. A reduction adds to what it is given.
+ */
+typedef enum gantry_access {
+    GANTRY_READ = 1,
+    GANTRY_WRITE = 2,
+    GANTRY_READWRITE = 3,
+    GANTRY_SUM = 4,
+    GANTRY_MIN = 5,
+    GANTRY_MAX = 6,
+    GANTRY_PROD = 7
+} gantry_access;
+
+GANTRY_API const char *gantry_access_name(gantry_access access); /* "read", "sum", ...; NULL if there is none */
+
+/** One argument of a launch, in the order of the manifest (or of the node's accesses where there is no manifest). */
+typedef struct gantry_arg {
+    const char *name; /* of the manifest, or of the buffer */
+    gantry_dtype dtype;
+    gantry_access access;    /* 0 for a scalar */
+    int32_t rank;            /* dimensions of the buffer; 0 for a scalar */
+    const int64_t *shape;    /* of the whole buffer; of this tile where the buffer is tiled */
+    int64_t first_row, rows; /* the region handed over, halo included; rows of axis 0 (of the tile: 0 and its rows) */
+    int64_t own_first, own_rows;    /* the region without its halo, in rows of the buffer */
+    int64_t row_bytes;              /* bytes of one row, that is of everything below axis 0 */
+    void *data;                     /* first byte of `first_row`; contiguous. NULL while shapes are checked */
+    int64_t tile[2];                /* index of the tile, or -1, -1 */
+    double number;                  /* a scalar's value */
+    int64_t integer;                /* the same where it is a whole number */
+    int64_t count;                  /* 1; for a list of tiles their number, which may be 0 */
+    const struct gantry_arg *items; /* `count` entries, one a tile, for a list of tiles; else NULL */
+} gantry_arg;
+
+/** What a kernel function is given. Begins with its size, so that fields can be added. Valid during the call. */
+typedef struct gantry_launch {
+    size_t struct_size;
+    void *user;             /* the pointer given with the function */
+    const char *node;       /* id of the node, for messages */
+    int64_t iteration;      /* `it` of the enclosing repeat, else 0 */
+    int32_t device;         /* index of the device in the machine */
+    int32_t device_ordinal; /* the back end's own number of it (the CUDA ordinal); -1 on the CPU */
+    void *stream;           /* CUDA: the stream to queue work on. CPU: NULL, the function does the work itself */
+    int32_t args;           /* number of entries of `arg` */
+    const gantry_arg *arg;
+    void *scratch; /* device memory of scratch_bytes, aligned to 256, contents undefined; NULL if 0 */
+    uint64_t scratch_bytes;
+    int32_t *status; /* device memory: a kernel stores non-zero here to report failure (potrf: the pivot) */
+    void *handle;    /* what the kernel's open() made for this device; NULL without open() */
+} gantry_launch;
+
+/**
+ * A kernel. On the CPU it does the work and returns. For CUDA it is called when the run is built, queues work on
+ * `stream` and never waits. Anything but GANTRY_OK ends the run with GANTRY_E_KERNEL and the node's id.
+ */
+typedef gantry_status (*gantry_kernel_fn)(const gantry_launch *launch);
+
+#define GANTRY_DTYPE_BIT(dtype)   (1u << (dtype))
+#define GANTRY_ACCESS_BIT(access) (1u << (access))
+
+/** One argument in a manifest. */
+typedef struct gantry_kernel_arg {
+    const char *name;
+    int32_t scalar;   /* 1: a number; 0: a region of a buffer */
+    int32_t optional; /* scalars only: `fallback` is used when it is not given */
+    double fallback;
+    gantry_access access; /* the default; 0 for scalars */
+    uint32_t accesses;    /* GANTRY_ACCESS_BITs of all allowed accesses; 0: only the default */
+    uint32_t dtypes;      /* GANTRY_DTYPE_BITs of all allowed element types; 0: all */
+    char same;            /* arguments with the same letter have the same dtype; 0: free */
+    int32_t list;         /* 1: takes a list of tiles as well as one region */
+    const char *summary;
+} gantry_kernel_arg;
+
+enum {
+    GANTRY_KERNEL_VARIADIC = 1,     /* further regions may be given by `reads` and `writes` */
+    GANTRY_KERNEL_ORDER_VARIES = 2, /* results may differ in the last bits from launch to launch */
+    GANTRY_KERNEL_NO_GPU = 4,       /* has no CUDA version and never will */
+    GANTRY_KERNEL_NO_CPU = 8        /* has no host version */
+};
+
+/**
+ * The manifest of a kernel: everything that building, checking, costing and placing need to know, and no code but the
+ * host version. `flops`, `bytes` and `scratch` are expressions (docs/graph-format.md) over the arguments:
+ * `x.rows` (region, with halo), `x.size` (elements of the region), `x.bytes`, `x.shape0` ... (whole buffer),
+ * `x.count`, and a scalar's name.
+ */
+typedef struct gantry_kernel {
+    size_t struct_size;
+    const char *name, *summary;
+    const gantry_kernel_arg *arg;
+    int32_t args;
+    uint32_t flags;
+    const char *flops, *bytes; /* NULL: 0 flops; bytes of all regions */
+    const char *scratch;       /* bytes; NULL: none */
+    gantry_kernel_fn host;     /* NULL with GANTRY_KERNEL_NO_CPU */
+    /** Optional. Checks shapes and values with every `data` NULL; on failure writes one line to `text`. */
+    gantry_status (*check)(const gantry_launch *launch, char *text, size_t size);
+    /** Optional. A handle per device (for libraries that need one); closed when the run is freed. */
+    gantry_status (*open)(void **handle, int32_t device_ordinal);
+    void (*close)(void *handle);
+} gantry_kernel;
+
+/** Number of kernels of the library and the i-th of them by name; NULL past the last. */
+GANTRY_API size_t gantry_kernel_count(void);
+GANTRY_API const gantry_kernel *gantry_kernel_at(size_t i);
+/** NULL if the library has none of that name. */
+GANTRY_API const gantry_kernel *gantry_kernel_find(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* GANTRY_KERNEL_H */

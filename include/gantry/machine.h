@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file gantry/machine.h
+ * @brief The machine: memories, devices attached to them, and routes that bytes can take. Measured, read or invented.
+ *
+ * Units in files and here: bytes, microseconds, GB/s (10^9 bytes), GFLOP/s. Inside, times are whole picoseconds.
+ */
+#ifndef GANTRY_MACHINE_H
+#define GANTRY_MACHINE_H
+
+#include <gantry/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct gantry_machine gantry_machine;
+
+/** What this computer has, through hwloc; GPU facts come from the back ends that are there. `err->text` is left alone
+ *  on success. `options` is reserved and NULL. */
+GANTRY_MUST_USE gantry_status gantry_machine_detect(gantry_machine **machine, const void *options, gantry_error *err);
+/** `devices` >= 1 virtual devices on this computer's CPU, each with a memory of its own. */
+GANTRY_MUST_USE gantry_status gantry_machine_virtual(gantry_machine **machine, int devices, gantry_error *err);
+/** `path` "-" is standard input. */
+GANTRY_MUST_USE gantry_status gantry_machine_load(gantry_machine **machine, const char *path, gantry_error *err);
+GANTRY_MUST_USE gantry_status gantry_machine_parse(gantry_machine **machine, const char *text, size_t length,
+                                                   const char *name, gantry_error *err);
+/** JSON that gantry_machine_parse reads back to the same bytes. `*text` is yours (gantry_free). */
+GANTRY_MUST_USE gantry_status gantry_machine_json(const gantry_machine *machine, char **text, size_t *length,
+                                                  gantry_error *err);
+GANTRY_MUST_USE gantry_status gantry_machine_save(const gantry_machine *machine, const char *path, gantry_error *err);
+/** A machine with some of the devices: "4" is the first four, "id:0,2" or "id:gpu0,gpu2" those by index or id.
+ *  A CPU device that shares the host memory is kept beside GPUs. */
+GANTRY_MUST_USE gantry_status gantry_machine_select(gantry_machine **machine, const gantry_machine *from,
+                                                    const char *devices, gantry_error *err);
+GANTRY_API void gantry_machine_free(gantry_machine *machine);
+
+GANTRY_API const char *gantry_machine_name(const gantry_machine *machine);
+GANTRY_API size_t gantry_machine_device_count(const gantry_machine *machine);
+GANTRY_API size_t gantry_machine_memory_count(const gantry_machine *machine);
+
+typedef struct gantry_device_info {
+    size_t struct_size;
+    const char *id, *kind;
+    int32_t gpu;    /* 1: an accelerator; 0: CPU, runs host versions */
+    int32_t memory; /* index of the memory it works in */
+    int32_t lanes, copy_engines;
+    double bandwidth_gbs, launch_us;
+} gantry_device_info;
+#define GANTRY_DEVICE_INFO_INIT                                                                                        \
+    {                                                                                                                  \
+        sizeof(gantry_device_info), NULL, NULL, 0, 0, 0, 0, 0, 0                                                       \
+    }
+GANTRY_MUST_USE gantry_status gantry_machine_device(const gantry_machine *machine, size_t device,
+                                                    gantry_device_info *info, gantry_error *err);
+
+typedef struct gantry_memory_info {
+    size_t struct_size;
+    const char *id;
+    uint64_t capacity, reserved; /* bytes */
+} gantry_memory_info;
+#define GANTRY_MEMORY_INFO_INIT                                                                                        \
+    {                                                                                                                  \
+        sizeof(gantry_memory_info), NULL, 0, 0                                                                         \
+    }
+GANTRY_MUST_USE gantry_status gantry_machine_memory(const gantry_machine *machine, size_t memory,
+                                                    gantry_memory_info *info, gantry_error *err);
+
+/** Predicted time of a copy alone on the machine, in us; negative if there is no route. Same memory: a local copy. */
+GANTRY_API double gantry_machine_copy_us(const gantry_machine *machine, size_t from, size_t to, uint64_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* GANTRY_MACHINE_H */

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file gantry/schedule.h
+ * @brief The schedule: the complete, immutable answer for one graph on one machine.
+ */
+#ifndef GANTRY_SCHEDULE_H
+#define GANTRY_SCHEDULE_H
+
+#include <gantry/graph.h>
+#include <gantry/machine.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct gantry_schedule gantry_schedule;
+
+typedef struct gantry_schedule_options {
+    size_t struct_size;
+    const char *policy; /* a name of gantry_policy_name; NULL: the default */
+    int32_t effort;     /* 0..9; -1: the default */
+    int32_t optimal;    /* 1: branch and bound (later) */
+    uint64_t seed;
+    const char *objective;  /* "makespan"; NULL: the same */
+    const char *max_memory; /* "gpu0=4GiB,gpu1=512MiB": less than the memory has; NULL: all of it */
+    const char *replay;     /* "stream" or "graph"; NULL: chosen */
+    const char *balance; /* automatic splits: "static", "dynamic" or "memory"; NULL: what is predicted to be faster */
+    const gantry_schedule
+        *like; /* automatic splits are cut as in this schedule of the same graph; NULL: by `balance` */
+} gantry_schedule_options;
+#define GANTRY_SCHEDULE_OPTIONS_INIT                                                                                   \
+    {                                                                                                                  \
+        sizeof(gantry_schedule_options), NULL, -1, 0, 0, NULL, NULL, NULL, NULL, NULL                                  \
+    }
+
+/** The i-th policy and one line about it; NULL past the last. */
+GANTRY_API const char *gantry_policy_name(size_t i);
+GANTRY_API const char *gantry_policy_summary(size_t i);
+
+/** Schedules a graph, which is checked first if it was not yet. Every schedule that is returned passed the checker. */
+GANTRY_MUST_USE gantry_status gantry_schedule_new(gantry_schedule **schedule, gantry_graph *graph,
+                                                  const gantry_machine *machine, const gantry_schedule_options *options,
+                                                  gantry_error *err);
+/** A schedule from a file is self-sufficient for looking and simulating; to run it, attach its graph. */
+GANTRY_MUST_USE gantry_status gantry_schedule_load(gantry_schedule **schedule, const char *path, gantry_error *err);
+GANTRY_MUST_USE gantry_status gantry_schedule_parse(gantry_schedule **schedule, const char *text, size_t length,
+                                                    const char *name, gantry_error *err);
+/** Proves the schedule right for the graph, by code that shares nothing with the scheduler; refuses a graph whose hash
+ *  is not the one in the schedule. The error's `text` names the rule and the ops. */
+GANTRY_MUST_USE gantry_status gantry_schedule_check(gantry_schedule *schedule, gantry_graph *graph, gantry_error *err);
+/** The same as check, and the schedule keeps the graph so that it can be run. */
+GANTRY_MUST_USE gantry_status gantry_schedule_attach(gantry_schedule *schedule, gantry_graph *graph, gantry_error *err);
+GANTRY_MUST_USE gantry_status gantry_schedule_json(const gantry_schedule *schedule, char **text, size_t *length,
+                                                   gantry_error *err);
+GANTRY_MUST_USE gantry_status gantry_schedule_save(const gantry_schedule *schedule, const char *path,
+                                                   gantry_error *err);
+GANTRY_API void gantry_schedule_free(gantry_schedule *schedule);
+
+typedef struct gantry_schedule_summary {
+    size_t struct_size;
+    double makespan_us; /* predicted with contention, uploads and fetches included */
+    double bound_us;    /* no schedule on this machine is faster */
+    double gap;         /* makespan / bound - 1 */
+    uint64_t nodes, ops, copies, collectives, events, bytes_moved;
+} gantry_schedule_summary;
+#define GANTRY_SCHEDULE_SUMMARY_INIT                                                                                   \
+    {                                                                                                                  \
+        sizeof(gantry_schedule_summary), 0, 0, 0, 0, 0, 0, 0, 0, 0                                                     \
+    }
+GANTRY_MUST_USE gantry_status gantry_schedule_summarize(const gantry_schedule *schedule,
+                                                        gantry_schedule_summary *summary, gantry_error *err);
+/** Peak bytes of a memory of the schedule's machine; 0 past the last. */
+GANTRY_API uint64_t gantry_schedule_peak_bytes(const gantry_schedule *schedule, size_t memory);
+/** The schedule's machine and policy; borrowed. */
+GANTRY_API const gantry_machine *gantry_schedule_machine(const gantry_schedule *schedule);
+GANTRY_API const char *gantry_schedule_policy(const gantry_schedule *schedule);
+/** Index of the device that runs the node (first iteration, first rank), or -1. */
+GANTRY_API int gantry_schedule_device_of(const gantry_schedule *schedule, gantry_node node);
+
+/* ---- pictures and reports ---- */
+
+typedef enum gantry_format {
+    GANTRY_DOT = 1, /* Graphviz */
+    GANTRY_SVG,     /* timeline */
+    GANTRY_HTML,    /* the same in a page */
+    GANTRY_CHROME,  /* Chrome and Perfetto trace JSON */
+    GANTRY_TEXT,    /* summary for people */
+    GANTRY_REPORT   /* summary as one JSON object: the keys of `gantry schedule --json` */
+} gantry_format;
+
+/** `*text` is yours (gantry_free). A graph has DOT only. */
+GANTRY_MUST_USE gantry_status gantry_graph_export(const gantry_graph *graph, gantry_format format, char **text,
+                                                  size_t *length, gantry_error *err);
+GANTRY_MUST_USE gantry_status gantry_schedule_export(const gantry_schedule *schedule, gantry_format format, char **text,
+                                                     size_t *length, gantry_error *err);
+/** Why a node is where it is: each candidate device with ready time, transfers, compute and finish. Text; yours. */
+GANTRY_MUST_USE gantry_status gantry_schedule_explain(const gantry_schedule *schedule, gantry_node node, char **text,
+                                                      size_t *length, gantry_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* GANTRY_SCHEDULE_H */

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_continuation(char c)
+{
+    return ((unsigned char)c & 0xC0) == 0x80;
+}
+
+/* Copies `from`; what does not fit is cut off at the left, where a path or pointer says least. */
+static void copy_tail(char *to, size_t size, const char *from)
+{
+    size_t length = strlen(from);
+    if (length < size) {
+        memmove(to, from, length + 1);
+        return;
+    }
+    from += length - (size - 1 - 3);
+    while (is_continuation(*from)) {
+        from++;
+    }
+    snprintf(to, size, "...%s", from);
+}
+
+/* Cuts a text that did not fit so that it ends in "...", not in half a character. */
+static void mark_cut(char *text, size_t size)
+{
+    size_t end = size - 4;
+    while (end > 0 && is_continuation(text[end])) {
+        end--;
+    }
+    memcpy(text + end, "...", 4);
+}
+
+/* Names come from users' files: a line break or an escape sequence in one must not reach a terminal or a log. */
+static void keep_one_line(char *text)
+{
+    for (; *text; text++) {
+        if ((unsigned char)*text < 0x20 || *text == 0x7f) {
+            *text = '?';
+        }
+    }
+}
+
+gantry_status gy_vfail(gantry_error *err, gantry_status status, const char *where, const char *format, va_list args)
+{
+    if (!err) {
+        return status;
+    }
+    /* Built aside: the arguments may be parts of the record that is being replaced. */
+    gantry_error made = { .status = status, .device = -1 };
+    int length = vsnprintf(made.text, sizeof made.text, format, args);
+    if (length >= (int)sizeof made.text) {
+        mark_cut(made.text, sizeof made.text);
+    }
+    keep_one_line(made.text);
+    if (where) {
+        copy_tail(made.where, sizeof made.where, where);
+        keep_one_line(made.where);
+    }
+    *err = made;
+    return status;
+}
+
+gantry_status(gy_fail)(gantry_error *err, gantry_status status, const char *where, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    status = gy_vfail(err, status, where, format, args);
+    va_end(args);
+    return status;
+}
+
+void gy_record_nomem(gantry_error *err)
+{
+    gy_fail(err, GANTRY_E_NOMEM, NULL, "%s", gantry_status_text(GANTRY_E_NOMEM));
+}
+
+void gy_record_errno(gantry_error *err, const char *what, const char *path)
+{
+    int code = errno;
+    char buffer[128];
+    gy_fail(err, GANTRY_E_IO, NULL, "cannot %s %s: %s", what, path, strerror_r(code, buffer, sizeof buffer));
+    if (err) {
+        err->native = code;
+    }
+}
+
+void gy_error_place(gantry_error *err, const char *file, int line, int column)
+{
+    if (!err) {
+        return;
+    }
+    copy_tail(err->file, sizeof err->file, file ? file : "");
+    keep_one_line(err->file);
+    err->line = line;
+    err->column = column;
+}

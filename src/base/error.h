@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Filling a gantry_error. Who decides the error reports it; callers above propagate. */
+#ifndef GY_BASE_ERROR_H
+#define GY_BASE_ERROR_H
+
+#include <gantry/status.h>
+#include <stdarg.h>
+#include <stdbool.h>
+
+/* Writes the record (err may be NULL) and returns `status`. `where` is a JSON pointer or NULL. */
+gantry_status gy_fail(gantry_error *err, gantry_status status, const char *where, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+gantry_status gy_vfail(gantry_error *err, gantry_status status, const char *where, const char *format, va_list args)
+    __attribute__((format(printf, 4, 0)));
+void gy_record_nomem(gantry_error *err);
+void gy_record_errno(gantry_error *err, const char *what, const char *path);
+
+/* The compiler cannot look into gy_fail: told what comes back, it sees that out-parameters are not used after it. */
+static inline gantry_status gy_status_is_(gantry_status status, gantry_status returned)
+{
+    (void)returned;
+    return status;
+}
+#define gy_fail(err, status, ...) gy_status_is_((status), gy_fail((err), (status), __VA_ARGS__))
+
+static inline gantry_status gy_fail_nomem(gantry_error *err)
+{
+    gy_record_nomem(err);
+    return GANTRY_E_NOMEM;
+}
+
+/* what = "open": "cannot open x.json: No such file or directory"; status E_IO, native = errno. */
+static inline gantry_status gy_fail_errno(gantry_error *err, const char *what, const char *path)
+{
+    gy_record_errno(err, what, path);
+    return GANTRY_E_IO;
+}
+
+/* Adds a place to a record that is already filled; a long name keeps its end. NULL err and NULL file are fine. */
+void gy_error_place(gantry_error *err, const char *file, int line, int column);
+
+#endif

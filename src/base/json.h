@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * What jansson leaves to its users: loading with every strictness, the place of a value (jansson forgets line and
+ * column after parsing: the text is scanned again for a JSON pointer, on errors only), and a reader that turns
+ * "this object's keys" into messages with pointer, value seen, value allowed and near miss.
+ */
+#ifndef GY_BASE_JSON_H
+#define GY_BASE_JSON_H
+
+#include "base/error.h"
+#include "base/text.h"
+#include <gantry/status.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Parses with duplicate keys refused; errors carry file, line and column. `name` stands for the file. */
+gantry_status gy_json_parse(json_t **root, const char *text, size_t length, const char *name, gantry_error *err);
+/* Line and column (from 1, column in bytes) of the value at `pointer`; of the deepest existing ancestor if it is
+ * absent; 0, 0 if the text is no JSON as far as it had to be read, or the pointer was cut at the left. For a duplicate
+ * key: of the first. */
+void gy_json_locate(const char *text, size_t length, const char *pointer, int *line, int *column);
+
+/* Where the reader is: a chain on the C stack, turned into a pointer only for messages. */
+typedef struct gy_json_at {
+    const struct gy_json_at *up; /* NULL at the root */
+    const char *key;             /* NULL: an array index */
+    size_t index;
+    const json_t *value;
+} gy_json_at;
+gy_json_at gy_json_key(const gy_json_at *up, const char *key); /* value NULL if the object has no such key */
+gy_json_at gy_json_item(const gy_json_at *up, size_t index);
+/* "/nodes/3/args/x", keys escaped as RFC 6901 says. Cut at the left with "..." when too long. Returns `to`. */
+char *gy_json_pointer(const gy_json_at *at, char *to, size_t size);
+/* gy_fail with the pointer of `at`. */
+gantry_status gy_json_fail(gantry_error *err, gantry_status status, const gy_json_at *at, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+#define gy_json_fail(err, status, at, ...) gy_status_is_((status), gy_json_fail((err), (status), (at), __VA_ARGS__))
+/* "a string", "an integer", ... for messages. */
+const char *gy_json_kind(const json_t *value);
+/* Refuses keys of the object that are not in `allowed`: 'unknown key "shpae" (did you mean "shape"?)'. */
+gantry_status gy_json_keys(const gy_json_at *at, const char *const *allowed, size_t count, gantry_status status,
+                           gantry_error *err);
+/* Typed members of the object `at`. Absent gives `fallback` and OK unless `required`; a number that is out of range
+ * is refused. Bounds INT64_MIN, INT64_MAX and +-INFINITY mean none. */
+gantry_status gy_json_int(const gy_json_at *at, const char *key, bool required, int64_t fallback, int64_t low,
+                          int64_t high, int64_t *out, gantry_status status, gantry_error *err);
+gantry_status gy_json_number(const gy_json_at *at, const char *key, bool required, double fallback, double low,
+                             double high, double *out, gantry_status status, gantry_error *err);
+gantry_status gy_json_string(const gy_json_at *at, const char *key, bool required, const char *fallback,
+                             const char **out, gantry_status status, gantry_error *err);
+gantry_status gy_json_bool(const gy_json_at *at, const char *key, bool fallback, bool *out, gantry_status status,
+                           gantry_error *err);
+
+#endif

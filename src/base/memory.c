@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/memory.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *gy_alloc(size_t bytes)
+{
+    return malloc(bytes ? bytes : 1);
+}
+
+void *gy_calloc(size_t count, size_t bytes)
+{
+    size_t total;
+    if (__builtin_mul_overflow(count, bytes, &total)) {
+        return NULL;
+    }
+    return calloc(1, total ? total : 1);
+}
+
+void *gy_realloc(void *old, size_t count, size_t bytes)
+{
+    size_t total;
+    if (__builtin_mul_overflow(count, bytes, &total)) {
+        return NULL;
+    }
+    /* realloc(old, 0) frees on some systems: the caller would free twice. */
+    return realloc(old, total ? total : 1);
+}
+
+void gy_free(void *memory)
+{
+    free(memory);
+}
+
+char *gy_strdup(const char *text)
+{
+    return gy_strndup(text, strlen(text));
+}
+
+char *gy_strndup(const char *text, size_t length)
+{
+    if (length == SIZE_MAX) {
+        return NULL;
+    }
+    char *copy = gy_alloc(length + 1);
+    if (copy) {
+        memcpy(copy, text, length);
+        copy[length] = '\0';
+    }
+    return copy;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All heap memory of the library comes from here (a test counts on it: faults are injected behind these). */
+#ifndef GY_BASE_MEMORY_H
+#define GY_BASE_MEMORY_H
+
+#include <stddef.h>
+
+void *gy_alloc(size_t bytes);                            /* NULL when out of memory; 0 bytes gives a unique pointer */
+void *gy_calloc(size_t count, size_t bytes);             /* zeroed; NULL on overflow too */
+void *gy_realloc(void *old, size_t count, size_t bytes); /* old stays valid on failure */
+void gy_free(void *memory);
+char *gy_strdup(const char *text);
+char *gy_strndup(const char *text, size_t length);
+
+#endif

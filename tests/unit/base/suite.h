@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every test program of this folder needs besides Check. */
+#ifndef TEST_UNIT_BASE_SUITE_H
+#define TEST_UNIT_BASE_SUITE_H
+
+#include <check.h>
+#include <stdint.h>
+
+/* For loops of millions: Check writes down every assertion that it passes. */
+#define assert_quietly(condition)                                                                                      \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            ck_abort_msg("not true: %s", #condition);                                                                  \
+        }                                                                                                              \
+    } while (0)
+
+/* A fixed sequence of numbers that look random (xorshift64star): the same in every run. */
+static inline uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return *state * UINT64_C(0x2545F4914F6CDD1D);
+}
+
+static inline int run_suite(Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
+
+#endif

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson>=2.13)
+pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc>=2.4)
+find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED) # header only: XXH_INLINE_ALL
+if(GANTRY_BLAS)
+  pkg_check_modules(openblas IMPORTED_TARGET openblas)
+  find_path(LAPACKE_INCLUDE_DIR lapacke.h)
+  find_library(LAPACKE_LIBRARY lapacke)
+endif()
+if(GANTRY_TESTS)
+  pkg_check_modules(check REQUIRED IMPORTED_TARGET check)
+endif()

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+include(CMakePackageConfigHelpers)
+set(GANTRY_MODULE_DIR ${CMAKE_INSTALL_LIBDIR}/gantry)
+install(TARGETS gantry EXPORT gantry-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS gantry-command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET gantry-blas)
+  install(TARGETS gantry-blas LIBRARY DESTINATION ${GANTRY_MODULE_DIR})
+endif()
+install(DIRECTORY include/gantry DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY graphs/machines DESTINATION ${CMAKE_INSTALL_DATADIR}/gantry)
+install(FILES docs/graph.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/gantry)
+install(EXPORT gantry-targets NAMESPACE gantry:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/gantry)
+file(WRITE ${PROJECT_BINARY_DIR}/gantry-config.cmake "include(\${CMAKE_CURRENT_LIST_DIR}/gantry-targets.cmake)\n")
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/gantry-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/gantry-config.cmake ${PROJECT_BINARY_DIR}/gantry-config-version.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/gantry)
+# Relative to the file itself, so that `cmake --install --prefix` and moved trees work.
+file(RELATIVE_PATH GANTRY_PREFIX_FROM_PC ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+configure_file(tools/cmake/gantry.pc.in ${PROJECT_BINARY_DIR}/gantry.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/gantry.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * A machine under construction: gy_machine_new, fill the arrays, declare direct routes, gy_machine_finish. Only the
+ * files of this folder see it.
+ */
+#ifndef GY_MACHINE_BUILD_H
+#define GY_MACHINE_BUILD_H
+
+#include "machine/machine.h"
+
+#define GY_MOST_MEMORIES 4097 /* the matrix of routes of so many takes 1.5 GB: beyond that a file is a mistake */
+
+typedef struct gy_machine_size {
+    uint32_t memories, devices, resources;
+} gy_machine_size;
+
+/* Zeroed arrays of these sizes, all routes NONE, contention on, one owner. NULL: out of memory. */
+gantry_machine *gy_machine_new(const char *name, gy_machine_size size);
+/* A copy of `text` in the machine's arena; NULL: out of memory. */
+const char *gy_machine_text(gantry_machine *m, const char *text);
+/* Adds a remark. Takes a text in the machine's arena; false: out of memory, also when `note` is NULL. */
+bool gy_machine_note(gantry_machine *m, const char *note);
+
+/* What flows of a route share, copied by the functions below. */
+typedef struct gy_via {
+    const uint32_t *resource;
+    uint32_t count;
+} gy_via;
+
+/* Declares a direct route (from == to: within a memory) with measured points, copied. false: out of memory. */
+bool gy_machine_points(gantry_machine *m, uint32_t from, uint32_t to, const gy_point *point, uint32_t points,
+                       gy_via via);
+/* The same as a latency and a rate in bytes per second. */
+bool gy_machine_link(gantry_machine *m, uint32_t from, uint32_t to, gy_ticks latency, int64_t rate, gy_via via);
+/* True if the points are what gy_machine_link makes. */
+bool gy_route_is_link(const gy_route *r, gy_ticks *latency, int64_t *rate);
+
+/* Fills in copies within a memory and composes relays. Afterwards gy_machine_unreached tells what has no route. */
+bool gy_machine_compose(gantry_machine *m);
+/* The first pair of memories, in index order, without a route. */
+bool gy_machine_unreached(const gantry_machine *m, uint32_t *from, uint32_t *to);
+/* Computes the hash: the last step. false: out of memory. */
+bool gy_machine_seal(gantry_machine *m);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * The machine as the layers above read it: arrays indexed by small numbers, and a dense matrix of routes.
+ *
+ * A machine is made once (read, detected, invented or selected), then never changed; it is shared by reference count.
+ * Everything it points to lives in its arena. Strings are never NULL unless a comment says so.
+ *
+ * Copies. A copy along a route is a latency phase (gy_route_latency), then a flow of `bytes` that runs at most at
+ * gy_route_rate(route, bytes) and shares the route's resources max-min fairly with the other flows. Alone on the
+ * machine both phases add up to gy_route_time. With `contention` false nothing is shared: every copy takes its solo
+ * time and the copies of one device are not serialised (the textbook machine).
+ */
+#ifndef GY_MACHINE_MACHINE_H
+#define GY_MACHINE_MACHINE_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "base/ticks.h"
+#include <gantry/kernel.h>
+#include <gantry/machine.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define GY_MACHINE_NONE UINT32_MAX                /* no device, no memory */
+#define GY_RATE_MAX     INT64_C(1000000000000000) /* bytes per second: "takes no time"; also the most a file may say */
+
+/* Bytes. Memory 0 is the host memory, `host` is true for it alone. */
+typedef struct gy_memory {
+    const char *id;
+    uint64_t capacity, reserved; /* `reserved` of `capacity` are not ours: contexts, libraries, communicators */
+    bool host, pinned;           /* pinned: page-locked, so that copies to and from it run at full speed */
+    int numa;                    /* NUMA node, or -1 */
+} gy_memory;
+
+typedef struct gy_device {
+    const char *id, *kind;
+    bool gpu;
+    bool host_only;               /* takes host calls and nodes that `on` puts there; policies offer it nothing else */
+    uint32_t memory;              /* index of the memory it works in; devices may share one */
+    uint32_t lanes, copy_engines; /* ops that run at once; copies that run at once; both >= 1 */
+    int ordinal;                  /* the back end's own number (CUDA ordinal), or -1 */
+    double gflops[GANTRY_DTYPE_COUNT]; /* GFLOP/s as given; 0: not given, see gy_device_gflops */
+    double bandwidth_gbs;              /* memory bandwidth, GB/s; 0: not given, memory is no limit */
+    gy_ticks launch;                   /* added to every op that runs on it */
+} gy_device;
+
+/* Anything that flows share: a direction of a link, a port, a switch, a bus. */
+typedef struct gy_resource {
+    const char *id;
+    int64_t rate; /* bytes per second, > 0 */
+} gy_resource;
+
+typedef struct gy_point {
+    int64_t bytes;
+    gy_ticks time;
+} gy_point;
+
+typedef enum {
+    GY_ROUTE_NONE,   /* bytes cannot get there */
+    GY_ROUTE_DIRECT, /* one copy; from == to: a copy within the memory */
+    GY_ROUTE_RELAY,  /* two direct copies, through the memory `via` of another device */
+    GY_ROUTE_STAGED  /* two direct copies, through host memory (`via` = 0) */
+} gy_route_kind;
+
+/**
+ * DIRECT: at least two measured solo times with rising `bytes`, never falling `time` and a last pair that rises;
+ * linear between points, the first time below them, the last slope beyond them. RELAY and STAGED: no points and no
+ * resources of their own, two hops that run one after the other (store and forward).
+ */
+typedef struct gy_route {
+    gy_route_kind kind;
+    uint32_t from, to, via; /* memories; via: GY_MACHINE_NONE unless RELAY or STAGED */
+    bool given;             /* declared; false: composed, or the default copy within a memory */
+    const gy_point *point;
+    uint32_t points;
+    const uint32_t *resource;
+    uint32_t resources;
+    const struct gy_route *hop[2]; /* RELAY, STAGED: the DIRECT routes from -> via -> to; else NULL */
+} gy_route;
+
+struct gantry_machine {
+    atomic_uint references;
+    gy_arena arena;
+    const char *name;
+    const char *source; /* where the numbers come from; NULL: not said */
+    const char **note;  /* remarks for people, one line each */
+    gy_memory *memory;  /* [0] is the host memory */
+    gy_device *device;  /* host_only ones come last */
+    gy_resource *resource;
+    gy_route *route; /* memories x memories, row = from; use gy_machine_route */
+    uint32_t notes, memories, devices, resources;
+    bool contention; /* false: flows do not share and copy engines do not queue */
+    gy_ticks launch; /* `launch_us` of the model: that of devices which give none */
+    uint64_t hash;   /* xxh64 of the normal form without `source` and `notes` */
+};
+
+/* Another owner; returns the same object. Each owner calls gantry_machine_free. NULL gives NULL. */
+gantry_machine *gy_machine_ref(const gantry_machine *m);
+
+/* Index by id; GY_MACHINE_NONE if there is none. */
+uint32_t gy_machine_find_memory(const gantry_machine *m, const char *id);
+uint32_t gy_machine_find_device(const gantry_machine *m, const char *id);
+/* Devices that are not host_only: they are devices 0 .. n-1. Never 0. */
+uint32_t gy_machine_workers(const gantry_machine *m);
+/* GFLOP/s for a dtype: the figure given; else f32's for the types it can stand in for (f64: half of f32's);
+ * 0 if the file gives nothing to go by: arithmetic is then no limit. */
+double gy_device_gflops(const gy_device *d, gantry_dtype dtype);
+
+/* Never NULL; kind NONE if there is none. Machines that pass the reader have a route between every two memories. */
+const gy_route *gy_machine_route(const gantry_machine *m, uint32_t from, uint32_t to);
+/* The latency phase: the time of 0 bytes. RELAY and STAGED: the sum of the hops. NONE: GY_TICKS_MAX. */
+gy_ticks gy_route_latency(const gy_route *r);
+/* Alone on the machine. RELAY and STAGED: the sum of the hops. NONE: GY_TICKS_MAX. Rounded up to a picosecond. */
+gy_ticks gy_route_time(const gantry_machine *m, const gy_route *r, int64_t bytes);
+/* Bytes per second of the flow phase when alone, for that size: bytes / (time - latency), rounded up; from 1 to
+ * GY_RATE_MAX (also when the flow takes no time). NONE: 0. */
+int64_t gy_route_rate(const gy_route *r, int64_t bytes);
+
+/**
+ * The machine in the JSON object `at->value` (docs/machine-format.md). Errors: GANTRY_E_MACHINE with the pointer of
+ * the mistake; file, line and column are left to whoever has the text.
+ */
+gantry_status gy_machine_read(gantry_machine **out, const gy_json_at *at, gantry_error *err);
+/* The normal form as text, all lines but the first indented by `indent` spaces, no newline at the end. */
+void gy_machine_print(gy_text *to, const gantry_machine *m, int indent);
+/* The same as a JSON value that is the caller's; used inside schedule files. */
+gantry_status gy_machine_to_json(const gantry_machine *m, json_t **out, gantry_error *err);
+
+#endif

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading a machine: heading, memories, devices, model. docs/machine-format.md describes the format. */
+#include "machine/read.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include <string.h>
+
+static gantry_status bad(gantry_error *err, const gy_json_at *at, const char *text)
+{
+    return gy_json_fail(err, GANTRY_E_MACHINE, at, "%s", text);
+}
+
+gantry_status gy_machine_object(gantry_error *err, const gy_json_at *at, const char *what, const char *const *keys,
+                                size_t count)
+{
+    if (!json_is_object(at->value))
+        return gy_json_fail(err, GANTRY_E_MACHINE, at, "%s must be an object, found %s", what, gy_json_kind(at->value));
+    return gy_json_keys(at, keys, count, GANTRY_E_MACHINE, err);
+}
+
+gantry_status gy_machine_array(gantry_error *err, const gy_json_at *at, const char *key, const char *required,
+                               gy_json_at *list)
+{
+    *list = gy_json_key(at, key);
+    if (!list->value)
+        return required ? gy_json_fail(err, GANTRY_E_MACHINE, at, "no \"%s\": %s", key, required) : GANTRY_OK;
+    if (!json_is_array(list->value))
+        return gy_json_fail(err, GANTRY_E_MACHINE, list, "\"%s\" must be an array, found %s", key,
+                            gy_json_kind(list->value));
+    if (required && !json_array_size(list->value))
+        return gy_json_fail(err, GANTRY_E_MACHINE, list, "\"%s\" is empty: %s", key, required);
+    return GANTRY_OK;
+}
+
+gantry_status gy_machine_id(gantry_error *err, const gy_json_at *at, const char *id)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._-0123456789";
+    if (id[0] && strspn(id, allowed) == strlen(id) && !strchr("._-0123456789", id[0]))
+        return GANTRY_OK;
+    return gy_json_fail(err, GANTRY_E_MACHINE, at,
+                        "\"%s\" is not an id: use a letter, then letters, digits, \".\", \"_\" or \"-\"", id);
+}
+
+typedef uint32_t (*finder)(const gantry_machine *m, const char *id);
+
+/* The id of an element, checked and unlike those of the elements before it, which `find` looks through. */
+static gantry_status read_id(gy_machine_reader *r, const gy_json_at *at, finder find, const char **out)
+{
+    const char *id = NULL;
+    gantry_status status = gy_json_string(at, "id", true, NULL, &id, GANTRY_E_MACHINE, r->err);
+    gy_json_at place = gy_json_key(at, "id");
+    if (status || (status = gy_machine_id(r->err, &place, id)))
+        return status;
+    uint32_t twin = find(r->m, id);
+    char list[sizeof r->err->where];
+    if (twin != GY_MACHINE_NONE)
+        return gy_json_fail(r->err, GANTRY_E_MACHINE, &place, "\"%s\" is defined twice, first at %s/%u", id,
+                            gy_json_pointer(at->up, list, sizeof list), twin);
+    *out = gy_machine_text(r->m, id);
+    return *out ? GANTRY_OK : gy_fail_nomem(r->err);
+}
+
+/* ---- memories ---- */
+
+/* Bytes: a whole number or "141GiB". */
+static gantry_status read_bytes(gantry_error *err, const gy_json_at *at, const char *key, uint64_t *out)
+{
+    gy_json_at place = gy_json_key(at, key);
+    if (json_is_integer(place.value) && json_integer_value(place.value) >= 0) {
+        *out = (uint64_t)json_integer_value(place.value);
+        return GANTRY_OK;
+    }
+    if (json_is_string(place.value) && gy_parse_bytes(json_string_value(place.value), out) && *out <= INT64_MAX)
+        return GANTRY_OK;
+    if (json_is_string(place.value))
+        return gy_json_fail(err, GANTRY_E_MACHINE, &place,
+                            "\"%s\" is not a size; write bytes or a size such as \"141GiB\"",
+                            json_string_value(place.value));
+    return gy_json_fail(err, GANTRY_E_MACHINE, &place, "%s must be bytes or a size such as \"141GiB\", found %s", key,
+                        json_is_integer(place.value) ? "a negative number" : gy_json_kind(place.value));
+}
+
+static gantry_status read_capacity(gy_machine_reader *r, const gy_json_at *at, gy_memory *y)
+{
+    if (!gy_json_key(at, "capacity").value)
+        return bad(r->err, at, "no \"capacity\": give bytes or a size such as \"141GiB\"");
+    gantry_status status = read_bytes(r->err, at, "capacity", &y->capacity);
+    if (status)
+        return status;
+    gy_json_at place = gy_json_key(at, "capacity");
+    if (!y->capacity)
+        return bad(r->err, &place, "capacity is 0: a memory holds at least 1 byte");
+    place = gy_json_key(at, "reserved");
+    if (!place.value)
+        return GANTRY_OK;
+    status = read_bytes(r->err, at, "reserved", &y->reserved);
+    if (!status && y->reserved > y->capacity)
+        return gy_json_fail(r->err, GANTRY_E_MACHINE, &place, "reserved is %llu bytes of a capacity of %llu",
+                            (unsigned long long)y->reserved, (unsigned long long)y->capacity);
+    return status;
+}
+
+static gantry_status read_memory(gy_machine_reader *r, const gy_json_at *at, uint32_t index)
+{
+    static const char *const keys[] = { "id", "capacity", "reserved", "pinned", "numa" };
+    gy_memory *y = &r->m->memory[index];
+    gantry_status status = gy_machine_object(r->err, at, "a memory", keys, GY_COUNT(keys));
+    if (status || (status = read_id(r, at, gy_machine_find_memory, &y->id)) || (status = read_capacity(r, at, y)))
+        return status;
+    int64_t numa = -1;
+    y->host = index == 0;
+    status = gy_json_bool(at, "pinned", false, &y->pinned, GANTRY_E_MACHINE, r->err);
+    if (!status)
+        status = gy_json_int(at, "numa", false, -1, 0, INT32_MAX, &numa, GANTRY_E_MACHINE, r->err);
+    y->numa = (int)numa;
+    return status;
+}
+
+/* ---- devices ---- */
+
+static gantry_status read_choice(gy_machine_reader *r, const gy_json_at *at, const char *key, const char *first,
+                                 const char *second, bool *is_second)
+{
+    const char *text = NULL;
+    gantry_status status = gy_json_string(at, key, false, first, &text, GANTRY_E_MACHINE, r->err);
+    if (status)
+        return status;
+    gy_json_at place = gy_json_key(at, key);
+    if (strcmp(text, first) != 0 && strcmp(text, second) != 0)
+        return gy_json_fail(r->err, GANTRY_E_MACHINE, &place, "%s is \"%s\"; it must be \"%s\" or \"%s\"", key, text,
+                            first, second);
+    *is_second = !strcmp(text, second);
+    return GANTRY_OK;
+}
+
+gantry_status gy_machine_no_memory(const gy_machine_reader *r, const gy_json_at *at, const char *id)
+{
+    gy_near near = { 0 };
+    for (uint32_t i = 0; i < r->m->memories; i++)
+        gy_near_offer(&near, id, r->m->memory[i].id);
+    if (near.best)
+        return gy_json_fail(r->err, GANTRY_E_MACHINE, at, "no memory \"%s\" (did you mean \"%s\"?)", id, near.best);
+    return gy_json_fail(r->err, GANTRY_E_MACHINE, at, "no memory \"%s\"; memories are listed in \"memories\"", id);
+}
+
+static gantry_status read_memory_of(gy_machine_reader *r, const gy_json_at *at, uint32_t *out)
+{
+    const char *id = NULL;
+    gantry_status status = gy_json_string(at, "memory", true, NULL, &id, GANTRY_E_MACHINE, r->err);
+    if (status)
+        return status;
+    gy_json_at place = gy_json_key(at, "memory");
+    *out = gy_machine_find_memory(r->m, id);
+    return *out == GY_MACHINE_NONE ? gy_machine_no_memory(r, &place, id) : GANTRY_OK;
+}
+
+static gantry_status read_speeds(gy_machine_reader *r, const gy_json_at *at, gy_device *d)
+{
+    static const char *const names[] = {
+#define GANTRY_X(dtype, text, bytes) #text,
+        GANTRY_DTYPE_MAP(GANTRY_X)
+#undef GANTRY_X
+    };
+    gantry_status status = gy_json_number(at, "bandwidth_gbs", false, 0, GY_LEAST_GBS, GY_MOST_GBS, &d->bandwidth_gbs,
+                                          GANTRY_E_MACHINE, r->err);
+    gy_json_at place = gy_json_key(at, "gflops");
+    if (status || !place.value)
+        return status;
+    status = gy_machine_object(r->err, &place, "gflops", names, GY_COUNT(names));
+    for (int i = 0; i < GANTRY_DTYPE_COUNT && !status; i++)
+        status = gy_json_number(&place, names[i], false, 0, 1e-9, 1e12, &d->gflops[i], GANTRY_E_MACHINE, r->err);
+    return status;
+}
+
+static gantry_status read_counts(gy_machine_reader *r, const gy_json_at *at, gy_device *d)
+{
+    int64_t lanes = 1, engines = 1, ordinal = -1;
+    double launch = 0;
+    gantry_status status =
+        gy_json_int(at, "lanes", false, d->gpu ? 4 : 1, 1, UINT16_MAX, &lanes, GANTRY_E_MACHINE, r->err);
+    if (!status)
+        status =
+            gy_json_int(at, "copy_engines", false, d->gpu ? 2 : 1, 1, UINT16_MAX, &engines, GANTRY_E_MACHINE, r->err);
+    if (!status)
+        status = gy_json_int(at, "ordinal", false, -1, 0, INT32_MAX, &ordinal, GANTRY_E_MACHINE, r->err);
+    if (!status)
+        status = gy_json_number(at, "launch_us", false, gy_ticks_to_us(r->m->launch), 0, GY_MOST_US, &launch,
+                                GANTRY_E_MACHINE, r->err);
+    if (status)
+        return status;
+    d->lanes = (uint32_t)lanes;
+    d->copy_engines = (uint32_t)engines;
+    d->ordinal = (int)ordinal;
+    d->launch = gy_ticks_from_us(launch);
+    return GANTRY_OK;
+}
+
+/* `use` is "host" for devices that come last and are CPUs. */
+static gantry_status check_use(gy_machine_reader *r, const gy_json_at *at, uint32_t index)
+{
+    const gy_device *d = &r->m->device[index];
+    gy_json_at place = gy_json_key(at, "use");
+    if (d->host_only && d->gpu)
+        return bad(r->err, &place, "use is \"host\" on a gpu; only devices of type \"cpu\" run host calls");
+    if (d->host_only && index == 0)
+        return bad(r->err, &place, "use is \"host\" on the first device; at least one device must take other nodes");
+    if (index && !d->host_only && r->m->device[index - 1].host_only)
+        return gy_json_fail(r->err, GANTRY_E_MACHINE, at,
+                            "device \"%s\" comes after \"%s\" whose use is \"host\"; list those devices last", d->id,
+                            r->m->device[index - 1].id);
+    return GANTRY_OK;
+}
+
+static gantry_status read_device(gy_machine_reader *r, const gy_json_at *at, uint32_t index)
+{
+    static const char *const keys[] = { "id",           "kind",   "type",          "use",       "memory", "lanes",
+                                        "copy_engines", "gflops", "bandwidth_gbs", "launch_us", "ordinal" };
+    gy_device *d = &r->m->device[index];
+    gantry_status status = gy_machine_object(r->err, at, "a device", keys, GY_COUNT(keys));
+    const char *kind = NULL;
+    if (status || (status = read_id(r, at, gy_machine_find_device, &d->id)) ||
+        (status = read_choice(r, at, "type", "cpu", "gpu", &d->gpu)) ||
+        (status = read_choice(r, at, "use", "any", "host", &d->host_only)) || (status = check_use(r, at, index)) ||
+        (status = gy_json_string(at, "kind", false, d->gpu ? "gpu" : "cpu", &kind, GANTRY_E_MACHINE, r->err)))
+        return status;
+    gy_json_at place = gy_json_key(at, "kind");
+    if (place.value && (status = gy_machine_id(r->err, &place, kind)))
+        return status;
+    d->kind = gy_machine_text(r->m, kind);
+    if (!d->kind)
+        return gy_fail_nomem(r->err);
+    if ((status = read_memory_of(r, at, &d->memory)) || (status = read_counts(r, at, d)))
+        return status;
+    return read_speeds(r, at, d);
+}
+
+/* ---- the rest ---- */
+
+static gantry_status read_notes(gy_machine_reader *r, const gy_json_at *root)
+{
+    const char *source = NULL;
+    gy_json_at notes;
+    gantry_status status = gy_json_string(root, "source", false, NULL, &source, GANTRY_E_MACHINE, r->err);
+    if (status || (status = gy_machine_array(r->err, root, "notes", NULL, &notes)))
+        return status;
+    r->m->source = source ? gy_machine_text(r->m, source) : NULL;
+    if (source && !r->m->source)
+        return gy_fail_nomem(r->err);
+    for (size_t i = 0; i < json_array_size(notes.value); i++) {
+        gy_json_at place = gy_json_item(&notes, i);
+        if (!json_is_string(place.value))
+            return gy_json_fail(r->err, GANTRY_E_MACHINE, &place, "a note must be a string, found %s",
+                                gy_json_kind(place.value));
+        if (!gy_machine_note(r->m, gy_machine_text(r->m, json_string_value(place.value))))
+            return gy_fail_nomem(r->err);
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status read_model(gy_machine_reader *r, const gy_json_at *root)
+{
+    static const char *const keys[] = { "contention", "launch_us" };
+    gy_json_at place = gy_json_key(root, "model");
+    if (!place.value)
+        return GANTRY_OK;
+    bool off = false;
+    double launch = 0;
+    gantry_status status = gy_machine_object(r->err, &place, "model", keys, GY_COUNT(keys));
+    if (!status)
+        status = read_choice(r, &place, "contention", "on", "off", &off);
+    if (!status)
+        status = gy_json_number(&place, "launch_us", false, 0, 0, GY_MOST_US, &launch, GANTRY_E_MACHINE, r->err);
+    r->m->contention = !off;
+    r->m->launch = gy_ticks_from_us(launch);
+    return status;
+}
+
+/* Heading and sizes; makes the machine. */
+static gantry_status read_frame(gy_machine_reader *r, const gy_json_at *root, gy_json_at list[3])
+{
+    static const char *const keys[] = { "gantry_machine", "name",      "source", "notes", "memories",
+                                        "devices",        "resources", "routes", "model" };
+    const char *name = NULL;
+    int64_t version;
+    gantry_status status = gy_machine_object(r->err, root, "a machine", keys, GY_COUNT(keys));
+    if (status || (status = gy_json_int(root, "gantry_machine", true, 1, 1, 1, &version, GANTRY_E_MACHINE, r->err)) ||
+        (status = gy_json_string(root, "name", false, "machine", &name, GANTRY_E_MACHINE, r->err)) ||
+        (status = gy_machine_array(r->err, root, "memories", "list at least the host memory, which comes first",
+                                   &list[0])) ||
+        (status = gy_machine_array(r->err, root, "devices", "list at least one device", &list[1])))
+        return status;
+    if (json_array_size(list[0].value) > GY_MOST_MEMORIES)
+        return gy_json_fail(r->err, GANTRY_E_MACHINE, &list[0], "%zu memories; this version reads up to %d",
+                            json_array_size(list[0].value), GY_MOST_MEMORIES);
+    list[2] = gy_json_key(root, "resources");
+    if (list[2].value && !json_is_object(list[2].value))
+        return gy_json_fail(r->err, GANTRY_E_MACHINE, &list[2],
+                            "\"resources\" must be an object of GB/s by name, found %s", gy_json_kind(list[2].value));
+    r->m = gy_machine_new(name, (gy_machine_size){ (uint32_t)json_array_size(list[0].value),
+                                                   (uint32_t)json_array_size(list[1].value),
+                                                   (uint32_t)json_object_size(list[2].value) });
+    return r->m ? GANTRY_OK : gy_fail_nomem(r->err);
+}
+
+static gantry_status read_contents(gy_machine_reader *r, const gy_json_at *root, const gy_json_at list[3])
+{
+    gantry_status status = read_notes(r, root);
+    if (!status)
+        status = read_model(r, root);
+    for (uint32_t i = 0; i < r->m->memories && !status; i++) {
+        gy_json_at place = gy_json_item(&list[0], i);
+        status = read_memory(r, &place, i);
+    }
+    for (uint32_t i = 0; i < r->m->devices && !status; i++) {
+        gy_json_at place = gy_json_item(&list[1], i);
+        status = read_device(r, &place, i);
+    }
+    if (status || (status = gy_machine_read_resources(r, &list[2])) || (status = gy_machine_read_routes(r, root)))
+        return status;
+    return gy_machine_seal(r->m) ? GANTRY_OK : gy_fail_nomem(r->err);
+}
+
+gantry_status gy_machine_read(gantry_machine **out, const gy_json_at *at, gantry_error *err)
+{
+    gy_machine_reader r = { NULL, err };
+    gy_json_at list[3];
+    gantry_status status = read_frame(&r, at, list);
+    if (!status)
+        status = read_contents(&r, at, list);
+    if (status) {
+        gantry_machine_free(r.m);
+        return status;
+    }
+    *out = r.m;
+    return GANTRY_OK;
+}
+
+gantry_status gantry_machine_parse(gantry_machine **machine, const char *text, size_t length, const char *name,
+                                   gantry_error *err)
+{
+    gantry_error local;
+    if (!err)
+        err = &local;
+    if (!machine || !text)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "%s is NULL", machine ? "text" : "machine");
+    json_t *root;
+    gantry_status status = gy_json_parse(&root, text, length, name, err);
+    if (status)
+        return status;
+    gy_json_at at = { NULL, NULL, 0, root };
+    status = gy_machine_read(machine, &at, err);
+    json_decref(root);
+    if (status == GANTRY_E_MACHINE) {
+        int line, column;
+        gy_json_locate(text, length, err->where, &line, &column);
+        gy_error_place(err, name, line, column);
+    }
+    return status;
+}
+
+gantry_status gantry_machine_load(gantry_machine **machine, const char *path, gantry_error *err)
+{
+    if (!machine || !path)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "%s is NULL", machine ? "path" : "machine");
+    char *text;
+    size_t length;
+    gantry_status status = gy_file_read(&text, &length, path, err);
+    if (status)
+        return status;
+    status = gantry_machine_parse(machine, text, length, strcmp(path, "-") ? path : "standard input", err);
+    gy_free(text);
+    return status;
+}

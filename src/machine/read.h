@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by the two halves of the reader: read.c (what there is) and read_routes.c (how bytes move). */
+#ifndef GY_MACHINE_READ_H
+#define GY_MACHINE_READ_H
+
+#include "machine/build.h"
+
+/* The machine being filled, and what its errors are. */
+typedef struct gy_machine_reader {
+    gantry_machine *m;
+    gantry_error *err;
+} gy_machine_reader;
+
+#define GY_COUNT(array) (sizeof(array) / sizeof *(array))
+#define GY_MOST_GBS     1e6  /* GB/s, the limit of what a file may say: GY_RATE_MAX */
+#define GY_LEAST_GBS    1e-9 /* one byte per second */
+#define GY_MOST_US      1e9  /* so that microseconds in a double hold every picosecond */
+
+/* The elements of `list` must be objects: refuses another kind and unknown keys. `what`: "a memory". */
+gantry_status gy_machine_object(gantry_error *err, const gy_json_at *at, const char *what, const char *const *keys,
+                                size_t count);
+/* The array at `key`; absent: an empty one, or an error if `required` says what is missing. */
+gantry_status gy_machine_array(gantry_error *err, const gy_json_at *at, const char *key, const char *required,
+                               gy_json_at *list);
+/* An id: a letter, then letters, digits, '.', '_' or '-'. */
+gantry_status gy_machine_id(gantry_error *err, const gy_json_at *at, const char *id);
+
+/* Reports an unknown memory, with a near miss. */
+gantry_status gy_machine_no_memory(const gy_machine_reader *r, const gy_json_at *at, const char *id);
+
+/* "resources" of the machine object: fills m->resource. */
+gantry_status gy_machine_read_resources(gy_machine_reader *r, const gy_json_at *resources);
+/* "routes", once memories and resources are known. */
+gantry_status gy_machine_read_routes(gy_machine_reader *r, const gy_json_at *root);
+
+#endif

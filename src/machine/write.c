@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A machine's normal form: docs/machine-format.md, one line per memory, device, resource and direct route. */
+#include "base/error.h"
+#include "base/file.h"
+#include "machine/build.h"
+#include <string.h>
+
+/* "12" instead of "12.0": these numbers are read as reals either way. */
+static void put_number(gy_text *to, double value)
+{
+    gy_text_double(to, value);
+    if (to->length > 2 && !strcmp(to->at + to->length - 2, ".0"))
+        to->at[to->length -= 2] = 0;
+}
+
+static void put_us(gy_text *to, gy_ticks t)
+{
+    put_number(to, gy_ticks_to_us(t));
+}
+static void put_gbs(gy_text *to, int64_t rate)
+{
+    put_number(to, (double)rate / 1e9);
+}
+
+static void put_line(gy_text *to, int indent, const char *text)
+{
+    gy_text_printf(to, "\n%*s%s", indent, "", text);
+}
+
+static void put_key(gy_text *to, int indent, const char *key)
+{
+    gy_text_printf(to, ",\n%*s\"%s\": ", indent, "", key);
+}
+
+static void put_memory(gy_text *to, const gy_memory *y)
+{
+    gy_text_add(to, "{ \"id\": ");
+    gy_text_json(to, y->id);
+    gy_text_printf(to, ", \"capacity\": %llu, \"reserved\": %llu", (unsigned long long)y->capacity,
+                   (unsigned long long)y->reserved);
+    if (y->pinned)
+        gy_text_add(to, ", \"pinned\": true");
+    if (y->numa >= 0)
+        gy_text_printf(to, ", \"numa\": %d", y->numa);
+    gy_text_add(to, " }");
+}
+
+static void put_speeds(gy_text *to, const gy_device *d)
+{
+    static const char *const name[] = {
+#define GANTRY_X(dtype, text, bytes) #text,
+        GANTRY_DTYPE_MAP(GANTRY_X)
+#undef GANTRY_X
+    };
+    bool any = false;
+    for (int i = 0; i < GANTRY_DTYPE_COUNT; i++)
+        if (d->gflops[i] > 0) {
+            gy_text_printf(to, "%s\"%s\": ", any ? ", " : ", \"gflops\": { ", name[i]);
+            put_number(to, d->gflops[i]);
+            any = true;
+        }
+    if (any)
+        gy_text_add(to, " }");
+    if (d->bandwidth_gbs > 0) {
+        gy_text_add(to, ", \"bandwidth_gbs\": ");
+        put_number(to, d->bandwidth_gbs);
+    }
+}
+
+static void put_device(gy_text *to, const gantry_machine *m, const gy_device *d)
+{
+    gy_text_add(to, "{ \"id\": ");
+    gy_text_json(to, d->id);
+    gy_text_add(to, ", \"kind\": ");
+    gy_text_json(to, d->kind);
+    gy_text_printf(to, ", \"type\": \"%s\", ", d->gpu ? "gpu" : "cpu");
+    if (d->host_only)
+        gy_text_add(to, "\"use\": \"host\", ");
+    gy_text_add(to, "\"memory\": ");
+    gy_text_json(to, m->memory[d->memory].id);
+    gy_text_printf(to, ", \"lanes\": %u, \"copy_engines\": %u", d->lanes, d->copy_engines);
+    put_speeds(to, d);
+    gy_text_add(to, ", \"launch_us\": ");
+    put_us(to, d->launch);
+    if (d->ordinal >= 0)
+        gy_text_printf(to, ", \"ordinal\": %d", d->ordinal);
+    gy_text_add(to, " }");
+}
+
+static void put_times(gy_text *to, const gy_route *r)
+{
+    gy_ticks latency;
+    int64_t rate;
+    if (gy_route_is_link(r, &latency, &rate)) {
+        gy_text_add(to, ", \"latency_us\": ");
+        put_us(to, latency);
+        gy_text_add(to, ", \"bandwidth_gbs\": ");
+        put_gbs(to, rate);
+        return;
+    }
+    gy_text_add(to, ", \"points\": [");
+    for (uint32_t i = 0; i < r->points; i++) {
+        gy_text_printf(to, "%s[%lld, ", i ? ", " : "", (long long)r->point[i].bytes);
+        put_us(to, r->point[i].time);
+        gy_text_add(to, "]");
+    }
+    gy_text_add(to, "]");
+}
+
+static void put_route(gy_text *to, const gantry_machine *m, const gy_route *r)
+{
+    gy_text_add(to, "{ \"from\": ");
+    gy_text_json(to, m->memory[r->from].id);
+    gy_text_add(to, ", \"to\": ");
+    gy_text_json(to, m->memory[r->to].id);
+    put_times(to, r);
+    for (uint32_t i = 0; i < r->resources; i++) {
+        gy_text_add(to, i ? ", " : ", \"via\": [");
+        gy_text_json(to, m->resource[r->resource[i]].id);
+    }
+    gy_text_add(to, r->resources ? "] }" : " }");
+}
+
+static void put_heading(gy_text *to, const gantry_machine *m, int indent)
+{
+    gy_text_printf(to, "{\n%*s\"gantry_machine\": 1", indent, "");
+    put_key(to, indent, "name");
+    gy_text_json(to, m->name);
+    if (m->source) {
+        put_key(to, indent, "source");
+        gy_text_json(to, m->source);
+    }
+    if (!m->notes)
+        return;
+    put_key(to, indent, "notes");
+    gy_text_add(to, "[");
+    for (uint32_t i = 0; i < m->notes; i++) {
+        put_line(to, indent + 2, "");
+        gy_text_json(to, m->note[i]);
+        gy_text_add(to, i + 1 < m->notes ? "," : "");
+    }
+    put_line(to, indent, "]");
+}
+
+static void put_parts(gy_text *to, const gantry_machine *m, int indent)
+{
+    put_key(to, indent, "memories");
+    for (uint32_t i = 0; i < m->memories; i++) {
+        gy_text_add(to, i ? "," : "[");
+        put_line(to, indent + 2, "");
+        put_memory(to, &m->memory[i]);
+    }
+    put_line(to, indent, "]");
+    put_key(to, indent, "devices");
+    for (uint32_t i = 0; i < m->devices; i++) {
+        gy_text_add(to, i ? "," : "[");
+        put_line(to, indent + 2, "");
+        put_device(to, m, &m->device[i]);
+    }
+    put_line(to, indent, "]");
+}
+
+static void put_resources(gy_text *to, const gantry_machine *m, int indent)
+{
+    if (!m->resources)
+        return;
+    put_key(to, indent, "resources");
+    for (uint32_t i = 0; i < m->resources; i++) {
+        gy_text_add(to, i ? "," : "{");
+        put_line(to, indent + 2, "");
+        gy_text_json(to, m->resource[i].id);
+        gy_text_add(to, ": ");
+        put_gbs(to, m->resource[i].rate);
+    }
+    put_line(to, indent, "}");
+}
+
+static void put_routes(gy_text *to, const gantry_machine *m, int indent)
+{
+    bool any = false;
+    for (size_t i = 0; i < (size_t)m->memories * m->memories; i++) {
+        if (!m->route[i].given)
+            continue;
+        if (!any)
+            put_key(to, indent, "routes");
+        gy_text_add(to, any ? "," : "[");
+        put_line(to, indent + 2, "");
+        put_route(to, m, &m->route[i]);
+        any = true;
+    }
+    if (any)
+        put_line(to, indent, "]");
+}
+
+void gy_machine_print(gy_text *to, const gantry_machine *m, int indent)
+{
+    put_heading(to, m, indent + 2);
+    put_parts(to, m, indent + 2);
+    put_resources(to, m, indent + 2);
+    put_routes(to, m, indent + 2);
+    put_key(to, indent + 2, "model");
+    gy_text_printf(to, "{ \"contention\": \"%s\", \"launch_us\": ", m->contention ? "on" : "off");
+    put_us(to, m->launch);
+    gy_text_printf(to, " }\n%*s}", indent, "");
+}
+
+gantry_status gy_machine_to_json(const gantry_machine *m, json_t **out, gantry_error *err)
+{
+    gy_text text = { 0 };
+    gy_machine_print(&text, m, 0);
+    json_t *value = text.failed ? NULL : json_loadb(text.at, text.length, JSON_REJECT_DUPLICATES, NULL);
+    gy_text_free(&text);
+    if (!value)
+        return gy_fail_nomem(err);
+    *out = value;
+    return GANTRY_OK;
+}
+
+gantry_status gantry_machine_json(const gantry_machine *machine, char **text, size_t *length, gantry_error *err)
+{
+    if (!machine || !text)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "%s is NULL", machine ? "text" : "machine");
+    gy_text print = { 0 };
+    size_t n = 0;
+    gy_machine_print(&print, machine, 0);
+    gy_text_add(&print, "\n");
+    char *taken = gy_text_take(&print, &n);
+    if (!taken)
+        return gy_fail_nomem(err);
+    *text = taken;
+    if (length)
+        *length = n;
+    return GANTRY_OK;
+}
+
+gantry_status gantry_machine_save(const gantry_machine *machine, const char *path, gantry_error *err)
+{
+    if (!path)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "path is NULL");
+    char *text;
+    size_t length;
+    gantry_status status = gantry_machine_json(machine, &text, &length, err);
+    if (status)
+        return status;
+    status = gy_file_write(path, text, length, err);
+    gantry_free(text);
+    return status;
+}

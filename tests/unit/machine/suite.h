@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the test programs of this folder share. Every call fails the test when it cannot do what it says. */
+#ifndef TEST_UNIT_MACHINE_SUITE_H
+#define TEST_UNIT_MACHINE_SUITE_H
+
+#include "machine/machine.h"
+#include <check.h>
+
+int run_suite(Suite *suite);
+
+/* Machines written in C: ' stands for ". */
+gantry_machine *machine_of(const char *text);
+char *with_quotes(const char *text); /* free() it */
+
+/* graphs/machines/NAME.json, in a static buffer that the next call overwrites. */
+const char *machine_path(const char *name);
+gantry_machine *load_machine(const char *name);
+/* The same for a file under GANTRY_SHARED; NULL, and a line that says so, when it is not there. */
+const char *shared_path(const char *name);
+
+/* By ids of memories. */
+const gy_route *route_of(const gantry_machine *m, const char *from, const char *to);
+gy_ticks copy_ticks(const gantry_machine *m, const char *from, const char *to, int64_t bytes);
+
+#endif

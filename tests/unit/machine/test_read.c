@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Every refusal of the reader: exact text, pointer and place. In a case ' stands for ", and @ marks the place that the
+ * message must name: it is taken out before parsing, so line and column are not computed by what is tested.
+ */
+#include "suite.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct bad_input {
+    const char *text, *where, *message;
+} bad_input;
+
+#define HEAD "'gantry_machine':1,'name':'t',"
+#define MEM                                                                                                            \
+    "'memories':[{'id':'host','capacity':1000},{'id':'mem-a','capacity':1000},"                                        \
+    "{'id':'mem-b','capacity':1000}],"
+#define DEV                                       "'devices':[{'id':'d0','memory':'mem-a'}],"
+#define RES                                       "'resources':{'bus':1,'lane':2},"
+#define ALL                                       "'routes':[{'from':'*','to':'*','bandwidth_gbs':1}]"
+#define FRAME(memories, devices, resources, rest) "{" HEAD memories devices resources rest "}"
+#define MEMORIES(list)                            FRAME("'memories':" list ",", DEV, "", ALL)
+#define DEVICES(list)                             FRAME(MEM, "'devices':" list ",", "", ALL)
+#define ROUTES(list)                              FRAME(MEM, DEV, RES, "'routes':" list)
+#define ROUTE(rest)                               ROUTES("[@{'from':'host','to':'mem-a'" rest "}]")
+#define POINTS(list)                              ROUTES("[{'from':'host','to':'mem-a','points':" list "}]")
+#define HOST                                      "{'id':'host','capacity':1000}"
+
+static const bad_input heading[] = {
+    { "@[1]", "", "a machine must be an object, found an array" },
+    { "@{}", "", "missing key \"gantry_machine\": give an integer" },
+    { "{'gantry_machine':@2," MEM DEV ALL "}", "/gantry_machine", "\"gantry_machine\" must be between 1 and 1, not 2" },
+    { "{'gantry_machine':1,\n 'nmae':@'t'," MEM DEV ALL "}", "/nmae", "unknown key \"nmae\" (did you mean \"name\"?)" },
+    { "{'gantry_machine':1,'name':@7," MEM DEV ALL "}", "/name", "\"name\" must be a string, not an integer" },
+    { FRAME("'source':@1,", MEM, DEV, ALL), "/source", "\"source\" must be a string, not an integer" },
+    { FRAME("'notes':@'x',", MEM, DEV, ALL), "/notes", "\"notes\" must be an array, found a string" },
+    { FRAME("'notes':['x',@3],", MEM, DEV, ALL), "/notes/1", "a note must be a string, found an integer" },
+    { "@{" HEAD DEV ALL "}", "", "no \"memories\": list at least the host memory, which comes first" },
+    { MEMORIES("@{}"), "/memories", "\"memories\" must be an array, found an object" },
+    { MEMORIES("@[]"), "/memories", "\"memories\" is empty: list at least the host memory, which comes first" },
+    { "@{" HEAD MEM ALL "}", "", "no \"devices\": list at least one device" },
+    { DEVICES("@[]"), "/devices", "\"devices\" is empty: list at least one device" },
+    { FRAME(MEM, DEV, "'model':@[],", ALL), "/model", "model must be an object, found an array" },
+    { FRAME(MEM, DEV, "'model':{'launch':@1},", ALL), "/model/launch",
+      "unknown key \"launch\": allowed here: contention, launch_us" },
+    { FRAME(MEM, DEV, "'model':{'contention':@false},", ALL), "/model/contention",
+      "\"contention\" must be a string, not a boolean" },
+    { FRAME(MEM, DEV, "'model':{'contention':@'no'},", ALL), "/model/contention",
+      "contention is \"no\"; it must be \"on\" or \"off\"" },
+    { FRAME(MEM, DEV, "'model':{'launch_us':@-1},", ALL), "/model/launch_us",
+      "\"launch_us\" must be between 0 and 1000000000, not -1" },
+};
+
+static const bad_input memories[] = {
+    { MEMORIES("[@'host']"), "/memories/0", "a memory must be an object, found a string" },
+    { MEMORIES("[{'id':'host','capacity':1,'size':@1}]"), "/memories/0/size",
+      "unknown key \"size\": allowed here: id, capacity, reserved, pinned, numa" },
+    { MEMORIES("[@{'capacity':1}]"), "/memories/0", "missing key \"id\": give a string" },
+    { MEMORIES("[{'id':@'','capacity':1}]"), "/memories/0/id",
+      "\"\" is not an id: use a letter, then letters, digits, \".\", \"_\" or \"-\"" },
+    { MEMORIES("[{'id':@'0x','capacity':1}]"), "/memories/0/id",
+      "\"0x\" is not an id: use a letter, then letters, digits, \".\", \"_\" or \"-\"" },
+    { MEMORIES("[{'id':@'a b','capacity':1}]"), "/memories/0/id",
+      "\"a b\" is not an id: use a letter, then letters, digits, \".\", \"_\" or \"-\"" },
+    { MEMORIES("[" HOST ",\n{'id':@'host','capacity':1}]"), "/memories/1/id",
+      "\"host\" is defined twice, first at /memories/0" },
+    { MEMORIES("[@{'id':'host'}]"), "/memories/0", "no \"capacity\": give bytes or a size such as \"141GiB\"" },
+    { MEMORIES("[{'id':'host','capacity':@0}]"), "/memories/0/capacity",
+      "capacity is 0: a memory holds at least 1 byte" },
+    { MEMORIES("[{'id':'host','capacity':@-4}]"), "/memories/0/capacity",
+      "capacity must be bytes or a size such as \"141GiB\", found a negative number" },
+    { MEMORIES("[{'id':'host','capacity':@1.5}]"), "/memories/0/capacity",
+      "capacity must be bytes or a size such as \"141GiB\", found a real number" },
+    { MEMORIES("[{'id':'host','capacity':@'4 cows'}]"), "/memories/0/capacity",
+      "\"4 cows\" is not a size; write bytes or a size such as \"141GiB\"" },
+    { MEMORIES("[{'id':'host','capacity':@'9999999TiB'}]"), "/memories/0/capacity",
+      "\"9999999TiB\" is not a size; write bytes or a size such as \"141GiB\"" },
+    { MEMORIES("[{'id':'host','capacity':10,'reserved':@11}]"), "/memories/0/reserved",
+      "reserved is 11 bytes of a capacity of 10" },
+    { MEMORIES("[{'id':'host','capacity':10,'reserved':@null}]"), "/memories/0/reserved",
+      "reserved must be bytes or a size such as \"141GiB\", found null" },
+    { MEMORIES("[{'id':'host','capacity':10,'pinned':@1}]"), "/memories/0/pinned",
+      "\"pinned\" must be true or false, not an integer" },
+    { MEMORIES("[{'id':'host','capacity':10,'numa':@-1}]"), "/memories/0/numa",
+      "\"numa\" must be between 0 and 2147483647, not -1" },
+};
+
+#define D(rest) DEVICES("[{'id':'d0','memory':'mem-a'" rest "}]")
+#define ONE     "{'id':'d0','memory':'mem-a'},"
+
+static const bad_input devices[] = {
+    { DEVICES("[@0]"), "/devices/0", "a device must be an object, found an integer" },
+    { D(",'lane':@2"), "/devices/0/lane", "unknown key \"lane\" (did you mean \"lanes\"?)" },
+    { DEVICES("[@{'memory':'host'}]"), "/devices/0", "missing key \"id\": give a string" },
+    { DEVICES("[{'id':@'d*','memory':'host'}]"), "/devices/0/id",
+      "\"d*\" is not an id: use a letter, then letters, digits, \".\", \"_\" or \"-\"" },
+    { DEVICES("[" ONE "{'id':@'d0','memory':'host'}]"), "/devices/1/id",
+      "\"d0\" is defined twice, first at /devices/0" },
+    { D(",'type':@'tpu'"), "/devices/0/type", "type is \"tpu\"; it must be \"cpu\" or \"gpu\"" },
+    { D(",'type':@1"), "/devices/0/type", "\"type\" must be a string, not an integer" },
+    { D(",'use':@'none'"), "/devices/0/use", "use is \"none\"; it must be \"any\" or \"host\"" },
+    { DEVICES("[" ONE "{'id':'g','type':'gpu','use':@'host','memory':'mem-a'}]"), "/devices/1/use",
+      "use is \"host\" on a gpu; only devices of type \"cpu\" run host calls" },
+    { D(",'use':@'host'"), "/devices/0/use",
+      "use is \"host\" on the first device; at least one device must take other nodes" },
+    { DEVICES("[" ONE "{'id':'c','use':'host','memory':'host'},@{'id':'e','memory':'host'}]"), "/devices/2",
+      "device \"e\" comes after \"c\" whose use is \"host\"; list those devices last" },
+    { D(",'kind':@3"), "/devices/0/kind", "\"kind\" must be a string, not an integer" },
+    { D(",'kind':@'RTX 3090'"), "/devices/0/kind",
+      "\"RTX 3090\" is not an id: use a letter, then letters, digits, \".\", \"_\" or \"-\"" },
+    { DEVICES("[@{'id':'d0'}]"), "/devices/0", "missing key \"memory\": give a string" },
+    { DEVICES("[{'id':'d0','memory':@'mem-aa'}]"), "/devices/0/memory",
+      "no memory \"mem-aa\" (did you mean \"mem-a\"?)" },
+    { DEVICES("[{'id':'d0','memory':@'vram'}]"), "/devices/0/memory",
+      "no memory \"vram\"; memories are listed in \"memories\"" },
+    { D(",'lanes':@0"), "/devices/0/lanes", "\"lanes\" must be between 1 and 65535, not 0" },
+    { D(",'copy_engines':@0"), "/devices/0/copy_engines", "\"copy_engines\" must be between 1 and 65535, not 0" },
+    { D(",'ordinal':@-1"), "/devices/0/ordinal", "\"ordinal\" must be between 0 and 2147483647, not -1" },
+    { D(",'launch_us':@'4'"), "/devices/0/launch_us", "\"launch_us\" must be a number, not a string" },
+    { D(",'bandwidth_gbs':@0"), "/devices/0/bandwidth_gbs",
+      "\"bandwidth_gbs\" must be between 1e-09 and 1000000, not 0" },
+    { D(",'gflops':@5"), "/devices/0/gflops", "gflops must be an object, found an integer" },
+    { D(",'gflops':{'fp32':@5}"), "/devices/0/gflops/fp32", "unknown key \"fp32\" (did you mean \"f32\"?)" },
+    { D(",'gflops':{'f32':@-5}"), "/devices/0/gflops/f32", "\"f32\" must be between 1e-09 and 1000000000000, not -5" },
+};
+
+static const bad_input routes[] = {
+    { FRAME(MEM, DEV, "'resources':@[],", ALL), "/resources",
+      "\"resources\" must be an object of GB/s by name, found an array" },
+    { FRAME(MEM, DEV, "'resources':{'a/b':@1},", ALL), "/resources/a~1b",
+      "\"a/b\" is not an id: use a letter, then letters, digits, \".\", \"_\" or \"-\"" },
+    { FRAME(MEM, DEV, "'resources':{'bus':@0},", ALL), "/resources/bus",
+      "\"bus\" must be between 1e-09 and 1000000, not 0" },
+    { FRAME(MEM, DEV, "'resources':{'bus':@-1},", ALL), "/resources/bus",
+      "\"bus\" must be between 1e-09 and 1000000, not -1" },
+    { FRAME(MEM, DEV, "'resources':{'bus':@'fast'},", ALL), "/resources/bus",
+      "\"bus\" must be a number, not a string" },
+    { ROUTES("@{}"), "/routes", "\"routes\" must be an array, found an object" },
+    { ROUTES("[@[]]"), "/routes/0", "a route must be an object, found an array" },
+    { ROUTES("[{'from':'host','to':'mem-a','bandwith_gbs':@1}]"), "/routes/0/bandwith_gbs",
+      "unknown key \"bandwith_gbs\" (did you mean \"bandwidth_gbs\"?)" },
+    { ROUTES("[@{'to':'host','bandwidth_gbs':1}]"), "/routes/0",
+      "no \"from\": name a memory, a list of memories or a pattern such as \"gpu*\"" },
+    { ROUTES("[@{'from':'host','bandwidth_gbs':1}]"), "/routes/0",
+      "no \"to\": name a memory, a list of memories or a pattern such as \"gpu*\"" },
+    { ROUTES("[{'from':@'mem-c','to':'host','bandwidth_gbs':1}]"), "/routes/0/from",
+      "no memory \"mem-c\" (did you mean \"mem-a\"?)" },
+    { ROUTES("[{'from':'host','to':['mem-a',@'x'],'bandwidth_gbs':1}]"), "/routes/0/to/1",
+      "no memory \"x\"; memories are listed in \"memories\"" },
+    { ROUTES("[{'from':'host','to':['mem-a',@2],'bandwidth_gbs':1}]"), "/routes/0/to/1",
+      "a memory must be named by a string, found an integer" },
+    { ROUTES("[{'from':@'gpu*','to':'host','bandwidth_gbs':1}]"), "/routes/0/from",
+      "no memory matches \"gpu*\"; \"*\" stands for any ending and comes last" },
+    { ROUTES("[{'from':@'*em-a','to':'host','bandwidth_gbs':1}]"), "/routes/0/from",
+      "no memory matches \"*em-a\"; \"*\" stands for any ending and comes last" },
+    { ROUTES("[@{'from':['host'],'to':'host','bandwidth_gbs':1}]"), "/routes/0",
+      "from and to name no two different memories" },
+    { ROUTES("[{'from':'*','to':'*','both':@1,'bandwidth_gbs':1}]"), "/routes/0/both",
+      "\"both\" must be true or false, not an integer" },
+    { ROUTES("[@{'from':'host','to':'host','both':true,'bandwidth_gbs':1}]"), "/routes/0",
+      "\"both\" on a copy within one memory, which has no other direction; drop it" },
+    { ROUTES("[{'from':'host','to':'mem-a','bandwidth_gbs':1},@{'from':'h*','to':'*','bandwidth_gbs':1}]"), "/routes/1",
+      "the route from \"host\" to \"mem-a\" is given twice, first at /routes/0" },
+    { ROUTE(""), "/routes/0", "no times: give \"points\" or \"bandwidth_gbs\"" },
+    { ROUTE(",'latency_us':1"), "/routes/0", "no times: give \"points\" or \"bandwidth_gbs\"" },
+    { ROUTE(",'points':[[1,1],[2,2]],'bandwidth_gbs':1"), "/routes/0",
+      "\"points\" and \"bandwidth_gbs\" exclude each other; keep one" },
+    { ROUTE(",'points':[[1,1],[2,2]],'latency_us':1"), "/routes/0",
+      "\"points\" and \"latency_us\" exclude each other; keep one" },
+    { ROUTES("[{'from':'host','to':'mem-a','bandwidth_gbs':@0}]"), "/routes/0/bandwidth_gbs",
+      "\"bandwidth_gbs\" must be between 1e-09 and 1000000, not 0" },
+    { ROUTES("[{'from':'host','to':'mem-a','latency_us':@-2,'bandwidth_gbs':1}]"), "/routes/0/latency_us",
+      "\"latency_us\" must be between 0 and 1000000000, not -2" },
+    { POINTS("@3"), "/routes/0/points", "\"points\" must be an array, found an integer" },
+    { POINTS("@[]"), "/routes/0/points", "0 points; give at least two, or \"latency_us\" and \"bandwidth_gbs\"" },
+    { POINTS("@[[4,1]]"), "/routes/0/points", "1 point; give at least two, or \"latency_us\" and \"bandwidth_gbs\"" },
+    { POINTS("[[1,1],@[2]]"), "/routes/0/points/1", "a point must be [bytes, microseconds], such as [4096, 1.72]" },
+    { POINTS("[@[1.5,1],[2,2]]"), "/routes/0/points/0", "a point must be [bytes, microseconds], such as [4096, 1.72]" },
+    { POINTS("[@[1,'1'],[2,2]]"), "/routes/0/points/0", "a point must be [bytes, microseconds], such as [4096, 1.72]" },
+    { POINTS("[@{},[2,2]]"), "/routes/0/points/0", "a point must be [bytes, microseconds], such as [4096, 1.72]" },
+    { POINTS("[@[-1,1],[2,2]]"), "/routes/0/points/0", "-1 bytes is not a size; give 0 to 4611686018427387903" },
+    { POINTS("[[1,1],@[2,-1]]"), "/routes/0/points/1", "-1 us is not a time; give 0 to 1e+09" },
+    { POINTS("[[1,1],@[2,1e10]]"), "/routes/0/points/1", "1e+10 us is not a time; give 0 to 1e+09" },
+    { POINTS("[[8,1],@[8,2]]"), "/routes/0/points/1", "8 bytes after 8; list the points by rising size" },
+    { POINTS("[[1,1.5],@[2,1.25]]"), "/routes/0/points/1",
+      "1.25 us after 1.5 us: more bytes cannot take less time; smooth the measurements" },
+    { POINTS("@[[1,1],[2,2],[3,2]]"), "/routes/0/points",
+      "the last two points take the same time; larger copies go on at their slope, so it must rise" },
+    { ROUTES("[{'from':'host','to':'mem-a','bandwidth_gbs':1,'via':@'bus'}]"), "/routes/0/via",
+      "\"via\" must be an array, found a string" },
+    { ROUTES("[{'from':'host','to':'mem-a','bandwidth_gbs':1,'via':[@1]}]"), "/routes/0/via/0",
+      "a resource must be named by a string, found an integer" },
+    { ROUTES("[{'from':'host','to':'mem-a','bandwidth_gbs':1,'via':['bus',@'lame']}]"), "/routes/0/via/1",
+      "no resource \"lame\" (did you mean \"lane\"?)" },
+    { ROUTES("[{'from':'host','to':'mem-a','bandwidth_gbs':1,'via':[@'{from}-{to}.out']}]"), "/routes/0/via/0",
+      "no resource \"host-mem-a.out\"; resources are listed in \"resources\"" },
+    { ROUTES("[{'from':'host','to':'mem-a','bandwidth_gbs':1,'via':['bus',@'bus']}]"), "/routes/0/via/1",
+      "resource \"bus\" is listed twice" },
+    { ROUTES("@[{'from':'host','to':'mem-a','bandwidth_gbs':1}]"), "/routes",
+      "no route from memory \"host\" to \"mem-b\", not even through one other memory; declare one in \"routes\"" },
+    { "@{" HEAD MEM "'devices':[{'id':'d0','memory':'mem-a'}]}", "",
+      "no route from memory \"host\" to \"mem-a\", not even through one other memory; declare one in \"routes\"" },
+};
+
+/* Takes the mark out and says where it was. */
+static char *unmark(const char *text, int *line, int *column)
+{
+    char *json = with_quotes(text), *mark = strchr(json, '@');
+    ck_assert_msg(mark && !strchr(mark + 1, '@'), "a case needs one mark: %s", text);
+    *line = *column = 1;
+    for (const char *c = json; c < mark; c++) {
+        *column = *c == '\n' ? 1 : *column + 1;
+        *line += *c == '\n';
+    }
+    memmove(mark, mark + 1, strlen(mark));
+    return json;
+}
+
+static void check_case(const bad_input *bad)
+{
+    gantry_machine *untouched = (gantry_machine *)(uintptr_t)8, *m = untouched;
+    gantry_error err = { 0 };
+    int line, column;
+    char *json = unmark(bad->text, &line, &column);
+    gantry_status status = gantry_machine_parse(&m, json, strlen(json), "bad.json", &err);
+    ck_assert_msg(status == GANTRY_E_MACHINE && err.status == status, "%s: %s", gantry_status_name(status), bad->text);
+    ck_assert_ptr_eq(m, untouched);
+    ck_assert_str_eq(err.text, bad->message);
+    ck_assert_str_eq(err.where, bad->where);
+    ck_assert_str_eq(err.file, "bad.json");
+    ck_assert_msg(err.line == line && err.column == column, "%d:%d, not %d:%d, in %s", err.line, err.column, line,
+                  column, bad->text);
+    ck_assert_int_eq(gantry_machine_parse(&m, json, strlen(json), "bad.json", NULL), status);
+    free(json);
+}
+
+#define EACH(list)                                                                                                     \
+    for (size_t i = 0; i < sizeof(list) / sizeof *(list); i++)                                                         \
+        check_case(&(list)[i]);
+
+START_TEST(bad_heading)
+{ EACH(heading) } END_TEST
+START_TEST(bad_memories)
+{ EACH(memories) } END_TEST
+START_TEST(bad_devices)
+{ EACH(devices) } END_TEST
+START_TEST(bad_routes)
+{ EACH(routes) } END_TEST
+
+START_TEST(bad_syntax)
+{
+    static const char *const text[] = { "", "{'gantry_machine':1,'gantry_machine':1}", "{'gantry_machine':}", "{} x" };
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
+        gantry_machine *m = NULL;
+        gantry_error err = { 0 };
+        char *json = with_quotes(text[i]);
+        ck_assert_int_eq(gantry_machine_parse(&m, json, strlen(json), "bad.json", &err), GANTRY_E_SYNTAX);
+        ck_assert_str_eq(err.file, "bad.json");
+        ck_assert_int_eq(err.line, 1);
+        ck_assert_ptr_null(m);
+        free(json);
+    }
+}
+END_TEST
+
+START_TEST(bad_calls)
+{
+    gantry_machine *m = NULL;
+    gantry_error err = { 0 };
+    ck_assert_int_eq(gantry_machine_parse(NULL, "", 0, "x", &err), GANTRY_E_INVALID);
+    ck_assert_str_eq(err.text, "machine is NULL");
+    ck_assert_int_eq(gantry_machine_parse(&m, NULL, 0, "x", &err), GANTRY_E_INVALID);
+    ck_assert_str_eq(err.text, "text is NULL");
+    ck_assert_int_eq(gantry_machine_load(&m, NULL, &err), GANTRY_E_INVALID);
+    ck_assert_int_eq(gantry_machine_load(NULL, "x", &err), GANTRY_E_INVALID);
+    ck_assert_int_eq(gantry_machine_load(&m, "/nowhere/x.json", &err), GANTRY_E_IO);
+    ck_assert_int_eq(gantry_machine_save(NULL, "x", &err), GANTRY_E_INVALID);
+    ck_assert_int_eq(gantry_machine_save(m, NULL, &err), GANTRY_E_INVALID);
+    ck_assert_ptr_null(m);
+    gantry_machine_free(NULL);
+    ck_assert_ptr_null(gy_machine_ref(NULL));
+}
+END_TEST
+
+START_TEST(too_many_memories)
+{
+    gy_text text = { 0 };
+    gantry_machine *m = NULL;
+    gantry_error err = { 0 };
+    gy_text_add(&text, "{\"gantry_machine\":1,\"memories\":[0");
+    for (int i = 0; i < 4097; i++)
+        gy_text_add(&text, ",0");
+    gy_text_add(&text, "],\"devices\":[0]}");
+    ck_assert_int_eq(gantry_machine_parse(&m, text.at, text.length, "big", &err), GANTRY_E_MACHINE);
+    ck_assert_str_eq(err.text, "4098 memories; this version reads up to 4097");
+    ck_assert_str_eq(err.where, "/memories");
+    gy_text_free(&text);
+}
+END_TEST
+
+/* A machine inside another file: the pointer starts where the reader was put. */
+START_TEST(inline_pointer)
+{
+    char *json =
+        with_quotes("{'machine':{" HEAD MEM "'devices':[{'id':'d','memory':'host'},{'id':'d','memory':'host'}]}}");
+    json_t *root = NULL;
+    gantry_machine *m = NULL;
+    gantry_error err = { 0 };
+    ck_assert_int_eq(gy_json_parse(&root, json, strlen(json), "g.json", &err), GANTRY_OK);
+    gy_json_at top = { NULL, NULL, 0, root };
+    gy_json_at at = gy_json_key(&top, "machine");
+    ck_assert_int_eq(gy_machine_read(&m, &at, &err), GANTRY_E_MACHINE);
+    ck_assert_str_eq(err.where, "/machine/devices/1/id");
+    ck_assert_str_eq(err.text, "\"d\" is defined twice, first at /machine/devices/0");
+    json_decref(root);
+    free(json);
+}
+END_TEST
+
+START_TEST(defaults)
+{
+    gantry_machine *m = machine_of("{'gantry_machine':1,'memories':[{'id':'h','capacity':'1.5KiB'}],"
+                                   "'devices':[{'id':'c','memory':'h'},{'id':'g','type':'gpu','memory':'h'}],"
+                                   "'model':{'launch_us':0.25}}");
+    const gy_device *c = &m->device[0], *g = &m->device[1];
+    ck_assert_str_eq(gantry_machine_name(m), "machine");
+    ck_assert(m->contention && !m->source && m->notes == 0);
+    ck_assert_uint_eq(m->memory[0].capacity, 1536);
+    ck_assert(m->memory[0].host && !m->memory[0].pinned && m->memory[0].numa == -1 && m->memory[0].reserved == 0);
+    ck_assert(!c->gpu && !c->host_only && c->lanes == 1 && c->copy_engines == 1 && c->ordinal == -1);
+    ck_assert(g->gpu && g->lanes == 4 && g->copy_engines == 2 && g->ordinal == -1);
+    ck_assert_str_eq(c->kind, "cpu");
+    ck_assert_str_eq(g->kind, "gpu");
+    ck_assert_int_eq(c->launch, 250000);
+    gantry_machine_free(m);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("machine reader");
+    TCase *tc = tcase_create("read");
+    tcase_add_test(tc, bad_heading);
+    tcase_add_test(tc, bad_memories);
+    tcase_add_test(tc, bad_devices);
+    tcase_add_test(tc, bad_routes);
+    tcase_add_test(tc, bad_syntax);
+    tcase_add_test(tc, bad_calls);
+    tcase_add_test(tc, too_many_memories);
+    tcase_add_test(tc, inline_pointer);
+    tcase_add_test(tc, defaults);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of the library's kernels, and what their checks share. */
+#include "kernel/registry.h"
+#include "kernels/manifest.h"
+#include <stdarg.h>
+#include <stdio.h>
+
+static const gantry_kernel *const table[] = {
+#define GY_X(name) &gy_kernel_##name,
+    GY_KERNELS(GY_X)
+#undef GY_X
+};
+enum { KERNELS = sizeof table / sizeof *table };
+
+const gantry_kernel *const *gy_builtin_kernels(size_t *count)
+{
+    *count = KERNELS;
+    return table;
+}
+
+gantry_status gy_check_fail(char *text, size_t size, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, size, format, args);
+    va_end(args);
+    return GANTRY_E_GRAPH;
+}
+
+gantry_status gy_check_same_size(const gantry_launch *l, int a, int b, char *text, size_t size)
+{
+    const gantry_arg *x = &l->arg[a], *y = &l->arg[b];
+    if (gy_arg_size(x) == gy_arg_size(y))
+        return GANTRY_OK;
+    return gy_check_fail(text, size, "\"%s\" has %lld elements and \"%s\" has %lld; they must agree", x->name,
+                         (long long)gy_arg_size(x), y->name, (long long)gy_arg_size(y));
+}
+
+gantry_status gy_check_one_element(const gantry_launch *l, int a, char *text, size_t size)
+{
+    const gantry_arg *x = &l->arg[a];
+    if (gy_arg_size(x) == 1)
+        return GANTRY_OK;
+    return gy_check_fail(text, size, "\"%s\" has %lld elements; it must have one", x->name, (long long)gy_arg_size(x));
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/manifest.h"
+#include <string.h>
+
+static gantry_status run(const gantry_launch *l)
+{
+    memcpy(l->arg[1].data, l->arg[0].data, (size_t)(l->arg[0].rows * l->arg[0].row_bytes));
+    return GANTRY_OK;
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    return gy_check_same_size(l, 0, 1, text, size);
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_REGION("x", GANTRY_READ, 0, 'T', "source"),
+    GY_REGION("y", GANTRY_WRITE, 0, 'T', "target, as many elements"),
+};
+
+const gantry_kernel gy_kernel_copy = { sizeof(gantry_kernel), "copy", "y = x", GY_ARGS(args), 0,    "0",
+                                       "x.bytes + y.bytes",   NULL,   run,     check,         NULL, NULL };

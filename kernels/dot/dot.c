@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/reduce.h"
+
+enum { BLOCK = 1024 };
+
+static double dot(const gantry_arg *a, const gantry_arg *b)
+{
+    double total = 0;
+    int64_t n = gy_arg_size(a);
+    switch (a->dtype) {
+#define LOOP(dtype, type, wide, LOAD, STORE)                                                                           \
+    case dtype: {                                                                                                      \
+        const type *x = a->data, *y = b->data;                                                                         \
+        for (int64_t first = 0; first < n; first += BLOCK) {                                                           \
+            double part = 0;                                                                                           \
+            for (int64_t i = first; i < n && i < first + BLOCK; i++)                                                   \
+                part += (double)LOAD(x[i]) * (double)LOAD(y[i]);                                                       \
+            total += part;                                                                                             \
+        }                                                                                                              \
+        break;                                                                                                         \
+    }
+        GY_FLOAT_TYPES(LOOP)
+#undef LOOP
+    default:
+        break;
+    }
+    return total;
+}
+
+static gantry_status run(const gantry_launch *l)
+{
+    gy_number out = gy_number_load(l->arg[2].data, l->arg[2].dtype, 0);
+    out.real += dot(&l->arg[0], &l->arg[1]);
+    gy_number_store(l->arg[2].data, l->arg[2].dtype, 0, out);
+    return GANTRY_OK;
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    gantry_status status = gy_check_same_size(l, 0, 1, text, size);
+    return status ? status : gy_check_accumulator(l, 0, 2, text, size);
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_REGION("x", GANTRY_READ, GY_FLOAT_DTYPES, 'T', NULL),
+    GY_REGION("y", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "as many elements as x"),
+    GY_REGION("out", GANTRY_SUM, GY_FLOAT_DTYPES, 0, "one element, of x's dtype or a wider one"),
+};
+
+const gantry_kernel gy_kernel_dot = { sizeof(gantry_kernel),
+                                      "dot",
+                                      "out += sum of x y",
+                                      GY_ARGS(args),
+                                      0,
+                                      "2 * x.size",
+                                      "x.bytes + y.bytes",
+                                      NULL,
+                                      run,
+                                      check,
+                                      NULL,
+                                      NULL };

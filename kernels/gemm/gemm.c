@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/linalg.h"
+
+enum { ALPHA, BETA, TA, TB, A, B, C };
+
+/* Writing forgets c, a sum adds to it, and only an update has a beta of its own. */
+static double beta_of(const gantry_launch *l)
+{
+    switch (l->arg[C].access) {
+    case GANTRY_WRITE:
+        return 0;
+    case GANTRY_SUM:
+        return 1;
+    default:
+        return l->arg[BETA].number;
+    }
+}
+
+static gantry_status run(const gantry_launch *l)
+{
+    gantry_dtype dtype = l->arg[C].dtype;
+    const gy_linalg *table = dtype == GANTRY_F32 || dtype == GANTRY_F64 ? gy_linalg_of(l) : &gy_linalg_plain;
+    table->gemm(dtype, l->arg[TA].number != 0, l->arg[TB].number != 0, l->arg[ALPHA].number, gy_matrix_of(&l->arg[A]),
+                gy_matrix_of(&l->arg[B]), beta_of(l), gy_matrix_of(&l->arg[C]));
+    return GANTRY_OK;
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    for (int i = A; i <= C; i++)
+        if (gy_check_matrix(l, i, text, size))
+            return GANTRY_E_GRAPH;
+    gy_matrix a = gy_matrix_of(&l->arg[A]), b = gy_matrix_of(&l->arg[B]), c = gy_matrix_of(&l->arg[C]);
+    int ta = l->arg[TA].number != 0, tb = l->arg[TB].number != 0;
+    int64_t m = ta ? a.columns : a.rows, k = ta ? a.rows : a.columns, k2 = tb ? b.columns : b.rows,
+            n = tb ? b.rows : b.columns;
+    if (k != k2 || m != c.rows || n != c.columns)
+        return gy_check_fail(
+            text, size, "op(a) is %lld x %lld, op(b) is %lld x %lld and \"c\" is %lld x %lld; they do not multiply",
+            (long long)m, (long long)k, (long long)k2, (long long)n, (long long)c.rows, (long long)c.columns);
+    if (l->arg[BETA].number != 0 && l->arg[C].access == GANTRY_WRITE)
+        return gy_check_fail(text, size,
+                             "\"beta\" is %g but \"c\" is only written; add \"access\": {\"c\": \"readwrite\"}",
+                             l->arg[BETA].number);
+    return GANTRY_OK;
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_NUMBER_OR("alpha", 1, NULL),
+    GY_NUMBER_OR("beta", 0, "factor of the old c; needs access readwrite"),
+    GY_NUMBER_OR("ta", 0, "1: a is transposed"),
+    GY_NUMBER_OR("tb", 0, "1: b is transposed"),
+    GY_REGION("a", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "matrix"),
+    GY_REGION("b", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "matrix"),
+    { .name = "c",
+      .access = GANTRY_WRITE,
+      .accesses = GANTRY_ACCESS_BIT(GANTRY_WRITE) | GANTRY_ACCESS_BIT(GANTRY_READWRITE) | GANTRY_ACCESS_BIT(GANTRY_SUM),
+      .dtypes = GY_FLOAT_DTYPES,
+      .same = 'T',
+      .summary = "matrix; sum adds to it" },
+};
+
+const gantry_kernel gy_kernel_gemm = { sizeof(gantry_kernel),
+                                       "gemm",
+                                       "c = alpha op(a) op(b) + beta c",
+                                       GY_ARGS(args),
+                                       0,
+                                       "2 * a.size * (c.size // max(1, c.rows))",
+                                       "a.bytes + b.bytes + 2 * c.bytes",
+                                       NULL,
+                                       run,
+                                       check,
+                                       gy_linalg_open_kernel,
+                                       gy_linalg_close };

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plain table: short loops with the inner one over memory in order. Right and slow; OpenBLAS is the fast one. */
+#include "kernels/linalg.h"
+#include <math.h>
+
+/* Element (i, j) of op(m). */
+#define AT(m, t, i, j) ((t) ? (j) * (m).ld + (i) : (i) * (m).ld + (j))
+
+#define GEMM(dtype, type, wide, LOAD, STORE)                                                                           \
+    static void gemm_##type##_##dtype(int ta, int tb, wide alpha, gy_matrix a, gy_matrix b, wide beta, gy_matrix c)    \
+    {                                                                                                                  \
+        const type *pa = a.data, *pb = b.data;                                                                         \
+        type *pc = c.data;                                                                                             \
+        int64_t depth = ta ? a.rows : a.columns;                                                                       \
+        for (int64_t i = 0; i < c.rows; i++)                                                                           \
+            for (int64_t j = 0; j < c.columns; j++) {                                                                  \
+                wide sum = 0;                                                                                          \
+                for (int64_t k = 0; k < depth; k++)                                                                    \
+                    sum += LOAD(pa[AT(a, ta, i, k)]) * LOAD(pb[AT(b, tb, k, j)]);                                      \
+                wide old = beta != 0 ? beta * LOAD(pc[i * c.ld + j]) : 0;                                              \
+                pc[i * c.ld + j] = STORE(alpha * sum + old);                                                           \
+            }                                                                                                          \
+    }
+GY_FLOAT_TYPES(GEMM)
+
+static void gemm(gantry_dtype dtype, int ta, int tb, double alpha, gy_matrix a, gy_matrix b, double beta, gy_matrix c)
+{
+    switch (dtype) {
+#define CALL(dtype, type, wide, LOAD, STORE)                                                                           \
+    case dtype:                                                                                                        \
+        gemm_##type##_##dtype(ta, tb, (wide)alpha, a, b, (wide)beta, c);                                               \
+        return;
+        GY_FLOAT_TYPES(CALL)
+    default:
+        return;
+    }
+}
+
+#define FACTORS(dtype, type, wide, LOAD, STORE)                                                                        \
+    static int32_t potrf_##type(gy_matrix m)                                                                           \
+    {                                                                                                                  \
+        type *a = m.data;                                                                                              \
+        for (int64_t j = 0; j < m.rows; j++) {                                                                         \
+            type d = a[j * m.ld + j];                                                                                  \
+            for (int64_t k = 0; k < j; k++)                                                                            \
+                d -= a[j * m.ld + k] * a[j * m.ld + k];                                                                \
+            if (!(d > 0))                                                                                              \
+                return (int32_t)(j + 1);                                                                               \
+            a[j * m.ld + j] = d = (type)sqrt((double)d);                                                               \
+            for (int64_t i = j + 1; i < m.rows; i++) {                                                                 \
+                type s = a[i * m.ld + j];                                                                              \
+                for (int64_t k = 0; k < j; k++)                                                                        \
+                    s -= a[i * m.ld + k] * a[j * m.ld + k];                                                            \
+                a[i * m.ld + j] = s / d;                                                                               \
+            }                                                                                                          \
+        }                                                                                                              \
+        return 0;                                                                                                      \
+    }                                                                                                                  \
+    static void trsm_##type(gy_matrix m, gy_matrix x)                                                                  \
+    {                                                                                                                  \
+        const type *a = m.data;                                                                                        \
+        for (int64_t i = 0; i < x.rows; i++) {                                                                         \
+            type *b = (type *)x.data + i * x.ld;                                                                       \
+            for (int64_t j = 0; j < x.columns; j++) {                                                                  \
+                for (int64_t k = 0; k < j; k++)                                                                        \
+                    b[j] -= b[k] * a[j * m.ld + k];                                                                    \
+                b[j] /= a[j * m.ld + j];                                                                               \
+            }                                                                                                          \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void syrk_##type(type alpha, gy_matrix m, type beta, gy_matrix x)                                           \
+    {                                                                                                                  \
+        const type *a = m.data;                                                                                        \
+        type *c = x.data;                                                                                              \
+        for (int64_t i = 0; i < x.rows; i++)                                                                           \
+            for (int64_t j = 0; j <= i; j++) {                                                                         \
+                type sum = 0;                                                                                          \
+                for (int64_t k = 0; k < m.columns; k++)                                                                \
+                    sum += a[i * m.ld + k] * a[j * m.ld + k];                                                          \
+                type old = beta != 0 ? beta * c[i * x.ld + j] : 0;                                                     \
+                c[i * x.ld + j] = alpha * sum + old;                                                                   \
+            }                                                                                                          \
+    }
+GY_WIDE_TYPES(FACTORS)
+
+static int32_t potrf(gantry_dtype dtype, gy_matrix a)
+{
+    return dtype == GANTRY_F32 ? potrf_float(a) : potrf_double(a);
+}
+
+static void trsm(gantry_dtype dtype, gy_matrix a, gy_matrix b)
+{
+    if (dtype == GANTRY_F32)
+        trsm_float(a, b);
+    else
+        trsm_double(a, b);
+}
+
+static void syrk(gantry_dtype dtype, double alpha, gy_matrix a, double beta, gy_matrix c)
+{
+    if (dtype == GANTRY_F32)
+        syrk_float((float)alpha, a, (float)beta, c);
+    else
+        syrk_double(alpha, a, beta, c);
+}
+
+const gy_linalg gy_linalg_plain = { GY_LINALG_VERSION, "plain C", gemm, potrf, trsm, syrk };
+
+gantry_status gy_linalg_open_kernel(void **handle, int32_t device_ordinal)
+{
+    (void)device_ordinal;
+    return gy_linalg_open(handle, &gy_linalg_plain);
+}
+
+gantry_status gy_check_matrix(const gantry_launch *l, int i, char *text, size_t size)
+{
+    if (l->arg[i].rank == 2)
+        return GANTRY_OK;
+    return gy_check_fail(text, size, "\"%s\" has %d dimensions; it must be a matrix", l->arg[i].name,
+                         (int)l->arg[i].rank);
+}
+
+gantry_status gy_check_square(const gantry_launch *l, int i, char *text, size_t size)
+{
+    gantry_status status = gy_check_matrix(l, i, text, size);
+    if (status || l->arg[i].rows == gy_arg_width(&l->arg[i]))
+        return status;
+    return gy_check_fail(text, size, "\"%s\" is %lld x %lld; it must be square", l->arg[i].name,
+                         (long long)l->arg[i].rows, (long long)gy_arg_width(&l->arg[i]));
+}

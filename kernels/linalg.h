@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the linear algebra kernels share. */
+#ifndef GY_KERNELS_LINALG_H
+#define GY_KERNELS_LINALG_H
+
+#include "kernel/linalg.h"
+#include "kernels/manifest.h"
+
+extern const gy_linalg gy_linalg_plain;
+
+static inline gy_matrix gy_matrix_of(const gantry_arg *a)
+{
+    int64_t columns = gy_arg_width(a);
+    gy_matrix m = { a->data, a->rows, columns, columns };
+    return m;
+}
+
+/* The table of the launch's handle, or the plain one where a kernel is called without open(). */
+static inline const gy_linalg *gy_linalg_of(const gantry_launch *l)
+{
+    return l->handle ? ((const gy_linalg_handle *)l->handle)->table : &gy_linalg_plain;
+}
+
+gantry_status gy_linalg_open_kernel(void **handle, int32_t device_ordinal);
+/* check(): argument i is a matrix. */
+gantry_status gy_check_matrix(const gantry_launch *l, int i, char *text, size_t size);
+gantry_status gy_check_square(const gantry_launch *l, int i, char *text, size_t size);
+
+#endif

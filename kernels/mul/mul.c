@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/manifest.h"
+
+static gantry_status run(const gantry_launch *l)
+{
+    int64_t n = gy_arg_size(&l->arg[0]);
+    switch (l->arg[0].dtype) {
+#define LOOP(dtype, type, wide, LOAD, STORE)                                                                           \
+    case dtype: {                                                                                                      \
+        const type *x = l->arg[0].data, *y = l->arg[1].data;                                                           \
+        type *z = l->arg[2].data;                                                                                      \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            z[i] = STORE(LOAD(x[i]) * LOAD(y[i]));                                                                     \
+        return GANTRY_OK;                                                                                              \
+    }
+        GY_ALL_TYPES(LOOP)
+#undef LOOP
+    default:
+        return GANTRY_E_KERNEL;
+    }
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    gantry_status status = gy_check_same_size(l, 0, 1, text, size);
+    return status ? status : gy_check_same_size(l, 0, 2, text, size);
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_REGION("x", GANTRY_READ, 0, 'T', NULL),
+    GY_REGION("y", GANTRY_READ, 0, 'T', "as many elements as x"),
+    GY_REGION("z", GANTRY_WRITE, 0, 'T', "as many elements as x"),
+};
+
+const gantry_kernel gy_kernel_mul = { sizeof(gantry_kernel),
+                                      "mul",
+                                      "z = x * y, element by element",
+                                      GY_ARGS(args),
+                                      0,
+                                      "x.size",
+                                      "x.bytes + y.bytes + z.bytes",
+                                      NULL,
+                                      run,
+                                      check,
+                                      NULL,
+                                      NULL };

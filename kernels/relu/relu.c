@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/manifest.h"
+
+static gantry_status run(const gantry_launch *l)
+{
+    int64_t n = gy_arg_size(&l->arg[0]);
+    switch (l->arg[0].dtype) {
+#define LOOP(dtype, type, wide, LOAD, STORE)                                                                           \
+    case dtype: {                                                                                                      \
+        const type *x = l->arg[0].data;                                                                                \
+        type *y = l->arg[1].data;                                                                                      \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            wide v = LOAD(x[i]);                                                                                       \
+            y[i] = STORE(v > 0 ? v : (wide)0);                                                                         \
+        }                                                                                                              \
+        return GANTRY_OK;                                                                                              \
+    }
+        GY_FLOAT_TYPES(LOOP)
+#undef LOOP
+    default:
+        return GANTRY_E_KERNEL;
+    }
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    return gy_check_same_size(l, 0, 1, text, size);
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_REGION("x", GANTRY_READ, GY_FLOAT_DTYPES, 'T', NULL),
+    GY_REGION("y", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "as many elements as x"),
+};
+
+const gantry_kernel gy_kernel_relu = { sizeof(gantry_kernel),
+                                       "relu",
+                                       "y = max(x, 0)",
+                                       GY_ARGS(args),
+                                       0,
+                                       "x.size",
+                                       "x.bytes + y.bytes",
+                                       NULL,
+                                       run,
+                                       check,
+                                       NULL,
+                                       NULL };

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/manifest.h"
+
+static gantry_status run(const gantry_launch *l)
+{
+    int64_t n = gy_arg_size(&l->arg[0]);
+    switch (l->arg[0].dtype) {
+#define LOOP(dtype, type, wide, LOAD, STORE)                                                                           \
+    case dtype: {                                                                                                      \
+        const type *x = l->arg[0].data, *dy = l->arg[1].data;                                                          \
+        type *dx = l->arg[2].data;                                                                                     \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            dx[i] = LOAD(x[i]) > 0 ? dy[i] : STORE((wide)0);                                                           \
+        return GANTRY_OK;                                                                                              \
+    }
+        GY_FLOAT_TYPES(LOOP)
+#undef LOOP
+    default:
+        return GANTRY_E_KERNEL;
+    }
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    gantry_status status = gy_check_same_size(l, 0, 1, text, size);
+    return status ? status : gy_check_same_size(l, 0, 2, text, size);
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_REGION("x", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "what relu was given"),
+    GY_REGION("dy", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "gradient of relu's result"),
+    GY_REGION("dx", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "gradient of x"),
+};
+
+const gantry_kernel gy_kernel_relu_grad = { sizeof(gantry_kernel),
+                                            "relu_grad",
+                                            "dx = x > 0 ? dy : 0",
+                                            GY_ARGS(args),
+                                            0,
+                                            "x.size",
+                                            "x.bytes + dy.bytes + dx.bytes",
+                                            NULL,
+                                            run,
+                                            check,
+                                            NULL,
+                                            NULL };

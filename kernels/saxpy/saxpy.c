@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/manifest.h"
+
+static gantry_status run(const gantry_launch *l)
+{
+    int64_t n = gy_arg_size(&l->arg[1]);
+    switch (l->arg[1].dtype) {
+#define LOOP(dtype, type, wide, LOAD, STORE)                                                                           \
+    case dtype: {                                                                                                      \
+        const type *x = l->arg[1].data;                                                                                \
+        type *y = l->arg[2].data;                                                                                      \
+        const wide a = GY_SCALAR(wide, l->arg[0].number);                                                              \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            y[i] = STORE(a * LOAD(x[i]) + LOAD(y[i]));                                                                 \
+        return GANTRY_OK;                                                                                              \
+    }
+        GY_ALL_TYPES(LOOP)
+#undef LOOP
+    default:
+        return GANTRY_E_KERNEL;
+    }
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    return gy_check_same_size(l, 1, 2, text, size);
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_NUMBER("a", "factor"),
+    GY_REGION("x", GANTRY_READ, 0, 'T', NULL),
+    GY_REGION("y", GANTRY_READWRITE, 0, 'T', "as many elements as x"),
+};
+
+const gantry_kernel gy_kernel_saxpy = {
+    sizeof(gantry_kernel),   "saxpy", "y = a x + y", GY_ARGS(args), 0,    "2 * x.size",
+    "x.bytes + 2 * y.bytes", NULL,    run,           check,         NULL, NULL
+};

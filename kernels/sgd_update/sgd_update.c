@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/manifest.h"
+
+static gantry_status run(const gantry_launch *l)
+{
+    int64_t n = gy_arg_size(&l->arg[1]);
+    switch (l->arg[1].dtype) {
+#define LOOP(dtype, type, wide, LOAD, STORE)                                                                           \
+    case dtype: {                                                                                                      \
+        type *w = l->arg[1].data;                                                                                      \
+        const type *g = l->arg[2].data;                                                                                \
+        const wide lr = (wide)l->arg[0].number;                                                                        \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            w[i] = STORE(LOAD(w[i]) - lr * LOAD(g[i]));                                                                \
+        return GANTRY_OK;                                                                                              \
+    }
+        GY_FLOAT_TYPES(LOOP)
+#undef LOOP
+    default:
+        return GANTRY_E_KERNEL;
+    }
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    return gy_check_same_size(l, 1, 2, text, size);
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_NUMBER("lr", "learning rate"),
+    GY_REGION("w", GANTRY_READWRITE, GY_FLOAT_DTYPES, 'T', "weights"),
+    GY_REGION("g", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "their gradient, as many elements"),
+};
+
+const gantry_kernel gy_kernel_sgd_update = { sizeof(gantry_kernel),
+                                             "sgd_update",
+                                             "w = w - lr g",
+                                             GY_ARGS(args),
+                                             0,
+                                             "2 * w.size",
+                                             "2 * w.bytes + g.bytes",
+                                             NULL,
+                                             run,
+                                             check,
+                                             NULL,
+                                             NULL };

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The magnitude of the gradient by Sobel's operator, per channel. */
+#include "kernels/image.h"
+#include <math.h>
+
+static float at(const gantry_arg *in, const gy_image *m, int64_t frame, int64_t y, int64_t x, int64_t c)
+{
+    y = y < 0 ? 0 : y >= m->height ? m->height - 1 : y;
+    x = x < 0 ? 0 : x >= m->width ? m->width - 1 : x;
+    int64_t i = (frame * m->rows + y - m->first) * m->row_elements + x * m->channels + c;
+    return in->dtype == GANTRY_U8 ? (float)((const uint8_t *)in->data)[i] : ((const float *)in->data)[i];
+}
+
+static float magnitude(const gantry_arg *in, const gy_image *m, int64_t f, int64_t y, int64_t x, int64_t c)
+{
+    float a = at(in, m, f, y - 1, x - 1, c), b = at(in, m, f, y - 1, x, c), d = at(in, m, f, y - 1, x + 1, c);
+    float e = at(in, m, f, y, x - 1, c), g = at(in, m, f, y, x + 1, c);
+    float h = at(in, m, f, y + 1, x - 1, c), i = at(in, m, f, y + 1, x, c), j = at(in, m, f, y + 1, x + 1, c);
+    float gx = (d + 2 * g + j) - (a + 2 * e + h), gy = (h + 2 * i + j) - (a + 2 * b + d);
+    return sqrtf(gx * gx + gy * gy);
+}
+
+static void store(const gantry_arg *out, int64_t i, float value)
+{
+    if (out->dtype == GANTRY_U8)
+        ((uint8_t *)out->data)[i] = value >= 255 ? 255 : (uint8_t)(value + 0.5f);
+    else
+        ((float *)out->data)[i] = value;
+}
+
+static gantry_status run(const gantry_launch *l)
+{
+    const gantry_arg *in = &l->arg[0], *out = &l->arg[1];
+    gy_image m = gy_image_of(in), to = gy_image_of(out);
+    for (int64_t f = 0; f < to.frames; f++)
+        for (int64_t y = to.first; y < to.first + to.rows; y++)
+            for (int64_t x = 0; x < m.width; x++)
+                for (int64_t c = 0; c < m.channels; c++)
+                    store(out, (f * to.rows + y - to.first) * m.row_elements + x * m.channels + c,
+                          magnitude(in, &m, f, y, x, c));
+    return GANTRY_OK;
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    return gy_check_image(l, 0, 1, 1, text, size);
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_REGION("image", GANTRY_READ, GY_IMAGE_DTYPES, 'T', "[h, w], [frames, h, w] or [frames, h, w, channels]"),
+    GY_REGION("out", GANTRY_WRITE, GY_IMAGE_DTYPES, 'T', "the same shape; u8 stops at 255"),
+};
+
+const gantry_kernel gy_kernel_sobel = { sizeof(gantry_kernel),
+                                        "sobel",
+                                        "out = strength of image's edges, borders repeated",
+                                        GY_ARGS(args),
+                                        0,
+                                        "14 * out.size",
+                                        "image.bytes + out.bytes",
+                                        NULL,
+                                        run,
+                                        check,
+                                        NULL,
+                                        NULL };

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/softmax.h"
+#include <math.h>
+
+static gantry_status run(const gantry_launch *l)
+{
+    const gantry_arg *logits = &l->arg[1];
+    const int32_t *label = l->arg[2].data;
+    int64_t width = gy_arg_width(logits);
+    for (int64_t r = 0; r < logits->rows; r++) {
+        gy_softmax s = gy_softmax_of(logits, r);
+        for (int64_t c = 0; c < width; c++) {
+            double p = exp(gy_logit(logits, r, c) - s.largest) / s.sum;
+            double g = l->arg[0].number * (p - (label[r] == c ? 1 : 0));
+            if (logits->dtype == GANTRY_F32)
+                ((float *)l->arg[3].data)[r * width + c] = (float)g;
+            else
+                ((double *)l->arg[3].data)[r * width + c] = g;
+        }
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    gantry_status status = gy_check_logits(l, text, size);
+    return status ? status : gy_check_same_size(l, 1, 3, text, size);
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_NUMBER_OR("scale", 1, "that of softmax_xent"),
+    GY_REGION("logits", GANTRY_READ, GY_WIDE_DTYPES, 'T', "[rows, classes]"),
+    GY_REGION("labels", GANTRY_READ, GANTRY_DTYPE_BIT(GANTRY_I32), 0, "the right class of each row"),
+    GY_REGION("grad", GANTRY_WRITE, GY_WIDE_DTYPES, 'T', "gradient of the loss by the logits"),
+};
+
+const gantry_kernel gy_kernel_softmax_xent_grad = { sizeof(gantry_kernel),
+                                                    "softmax_xent_grad",
+                                                    "grad = scale * (softmax(logits) - one_hot(labels))",
+                                                    GY_ARGS(args),
+                                                    0,
+                                                    "10 * logits.size",
+                                                    "logits.bytes + labels.bytes + grad.bytes",
+                                                    NULL,
+                                                    run,
+                                                    check,
+                                                    NULL,
+                                                    NULL };

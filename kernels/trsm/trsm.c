@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/linalg.h"
+
+static gantry_status run(const gantry_launch *l)
+{
+    gy_linalg_of(l)->trsm(l->arg[0].dtype, gy_matrix_of(&l->arg[0]), gy_matrix_of(&l->arg[1]));
+    return GANTRY_OK;
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    gantry_status status = gy_check_square(l, 0, text, size);
+    if (!status)
+        status = gy_check_matrix(l, 1, text, size);
+    if (status || gy_arg_width(&l->arg[1]) == l->arg[0].rows)
+        return status;
+    return gy_check_fail(text, size, "\"a\" has %lld rows and \"b\" %lld columns; they must agree",
+                         (long long)l->arg[0].rows, (long long)gy_arg_width(&l->arg[1]));
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_REGION("a", GANTRY_READ, GY_WIDE_DTYPES, 'T', "lower triangular"),
+    GY_REGION("b", GANTRY_READWRITE, GY_WIDE_DTYPES, 'T', "matrix with as many columns"),
+};
+
+const gantry_kernel gy_kernel_trsm = { sizeof(gantry_kernel),
+                                       "trsm",
+                                       "b = b a^-T, a lower triangular",
+                                       GY_ARGS(args),
+                                       0,
+                                       "b.size * a.rows",
+                                       "a.bytes + 2 * b.bytes",
+                                       NULL,
+                                       run,
+                                       check,
+                                       gy_linalg_open_kernel,
+                                       gy_linalg_close };

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The graph as an object: life, counting references, looking. */
+#include "base/error.h"
+#include "graph/build_state.h"
+#include "graph/flow.h"
+#include "kernel/identity.h"
+#include <string.h>
+
+/* Most of it is the base's; its own arrays are in its arena. */
+static void free_specialised(gantry_graph *g)
+{
+    gy_flow_free(g->flow);
+    gy_arena_free(&g->arena);
+    gantry_graph_free(g->base);
+    gy_free(g);
+}
+
+static void free_graph(gantry_graph *g)
+{
+    if (g->base) {
+        free_specialised(g);
+        return;
+    }
+    for (size_t i = 0; i < g->extra.count; i++) {
+        gy_vec_free(&g->extra.at[i].with);
+        gy_vec_free(&g->extra.at[i].apart);
+        gy_vec_free(&g->extra.at[i].time);
+    }
+    for (size_t i = 0; i < g->loops.count; i++) {
+        gy_vec_free(&g->loops.at[i].carry);
+    }
+    gy_vec_free(&g->params);
+    gy_vec_free(&g->buffers);
+    gy_vec_free(&g->kernels);
+    gy_vec_free(&g->functions);
+    gy_vec_free(&g->nodes);
+    gy_vec_free(&g->access);
+    gy_vec_free(&g->scalar);
+    gy_vec_free(&g->after);
+    gy_vec_free(&g->extra);
+    gy_vec_free(&g->loops);
+    gy_vec_free(&g->origins);
+    gy_vec_free(&g->warnings);
+    gy_names_free(&g->buffer_names);
+    gy_names_free(&g->node_names);
+    gy_flow_free(g->flow);
+    gy_build_free(g->build_);
+    gy_arena_free(&g->arena);
+    gy_free(g);
+}
+
+gantry_graph *gantry_graph_new(const char *name)
+{
+    gantry_graph *g = gy_calloc(1, sizeof *g);
+    if (!g) {
+        return NULL;
+    }
+    g->refs = 1;
+    g->build_ = gy_calloc(1, sizeof *g->build_);
+    if (!g->build_) {
+        goto free_graph;
+    }
+    g->build_->origin = g->build_->open_loop = GY_NONE;
+    g->build_->file = GY_NO_NAME;
+    gy_origin nowhere = { 0 };
+    g->name = gy_arena_strdup(&g->arena, name ? name : "graph");
+    if (!g->name || !gy_vec_push(&g->origins, nowhere)) {
+        goto free_graph;
+    }
+    return g;
+
+free_graph:
+    free_graph(g);
+    return NULL;
+}
+
+gantry_graph *gy_graph_ref(const gantry_graph *graph)
+{
+    /* Counting owners does not change the graph: it may be shared, and const, between threads. */
+    gantry_graph *owned = (gantry_graph *)(uintptr_t)graph;
+    __atomic_fetch_add(&owned->refs, 1, __ATOMIC_RELAXED);
+    return owned;
+}
+
+void gantry_graph_free(gantry_graph *graph)
+{
+    if (graph && __atomic_fetch_sub(&graph->refs, 1, __ATOMIC_ACQ_REL) == 1) {
+        free_graph(graph);
+    }
+}
+
+const char *gantry_graph_name(const gantry_graph *graph)
+{
+    return graph ? graph->name : NULL;
+}
+
+size_t gantry_graph_buffer_count(const gantry_graph *graph)
+{
+    return graph ? graph->buffers.count : 0;
+}
+
+size_t gantry_graph_node_count(const gantry_graph *graph)
+{
+    return graph ? graph->nodes.count : 0;
+}
+
+const char *gantry_graph_node_id(const gantry_graph *graph, gantry_node node)
+{
+    return graph && node.id < graph->nodes.count ? graph->nodes.at[node.id].id : NULL;
+}
+
+void gantry_graph_machine_hint(const gantry_graph *graph, const char **json, const char **path)
+{
+    *json = graph ? graph->machine_json : NULL;
+    *path = graph ? graph->machine_path : NULL;
+}
+
+gantry_node gantry_graph_find_node(const gantry_graph *graph, const char *id)
+{
+    return (gantry_node){ graph && id ? gy_names_find(&graph->node_names, id) : GANTRY_NONE };
+}
+
+gantry_buffer gantry_graph_find_buffer(const gantry_graph *graph, const char *name)
+{
+    return (gantry_buffer){ graph && name ? gy_names_find(&graph->buffer_names, name) : GANTRY_NONE };
+}
+
+int64_t gy_buffer_offset(const gy_buffer *buffer, int64_t row)
+{
+    return buffer->tile_offset ? buffer->tile_offset[row] : row * buffer->row_bytes;
+}
+
+const gy_node_extra *gy_node_extra_of(const gantry_graph *graph, uint32_t node)
+{
+    static const gy_node_extra none = { .share = 1 };
+    uint32_t extra = graph->nodes.at[node].extra;
+    return extra == GY_NONE ? &none : &graph->extra.at[extra];
+}
+
+bool gy_fill_is_identity(const gantry_graph *graph, uint32_t node, gantry_access op)
+{
+    const gy_node *n = &graph->nodes.at[node];
+    const gy_init *fill = &gy_node_extra_of(graph, node)->fill;
+    return n->kind == GY_NODE_FILL && fill->kind == GY_INIT_VALUE &&
+           gy_is_identity(graph->buffers.at[graph->access.at[n->access].buffer].dtype, op, fill->a);
+}
+
+gantry_kernel_fn gy_node_function(const gantry_graph *graph, uint32_t node, void **user)
+{
+    const gy_node *n = &graph->nodes.at[node];
+    *user = NULL;
+    if (n->function != GY_NONE) {
+        *user = graph->functions.at[n->function].user;
+        return graph->functions.at[n->function].function;
+    }
+    return n->kernel != GY_NONE ? graph->kernels.at[n->kernel].manifest->host : NULL;
+}
+
+/* What another order of a sum of some thousand terms may change, relative and near 0; integers nothing. */
+static double default_tolerance(gantry_dtype dtype)
+{
+    switch (dtype) {
+    case GANTRY_F16:
+        return 1e-2;
+    case GANTRY_BF16:
+        return 5e-2;
+    case GANTRY_F32:
+        return 1e-5;
+    case GANTRY_F64:
+        return 1e-11;
+    default:
+        return 0;
+    }
+}
+
+gantry_status gantry_graph_buffer_info(const gantry_graph *graph, gantry_buffer buffer, gantry_buffer_info *info,
+                                       gantry_error *err)
+{
+    if (!graph || !info || info->struct_size == 0) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "gantry_graph_buffer_info needs a graph and an info that begins with "
+                       "its size; use GANTRY_BUFFER_INFO_INIT");
+    }
+    if (buffer.id >= graph->buffers.count) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "no buffer has the id %u; graph \"%s\" has %zu", buffer.id,
+                       graph->name, graph->buffers.count);
+    }
+    const gy_buffer *b = &graph->buffers.at[buffer.id];
+    double tolerance = default_tolerance(b->dtype);
+    gantry_buffer_info full = { .struct_size = info->struct_size,
+                                .name = b->name,
+                                .dtype = b->dtype,
+                                .cls = b->cls,
+                                .rank = b->rank,
+                                .output = b->output,
+                                .shape = b->shape,
+                                .parts = b->parts,
+                                .tiles = { b->tiles[0], b->tiles[1] },
+                                .bytes = b->bytes,
+                                .rtol = b->rtol < 0 ? tolerance : b->rtol,
+                                .atol = b->atol < 0 ? tolerance : b->atol };
+    memcpy(info, &full, info->struct_size < sizeof full ? info->struct_size : sizeof full);
+    return GANTRY_OK;
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * The graph in memory: flat arrays, one entry a buffer, node, access and argument; rare attributes on the side, so that
+ * a node costs about 200 bytes. Built by build*.c (the public C API), read from JSON by json_*.c (which calls the
+ * same functions and the few of build.h), sealed by check*.c. Everything is in adding order; ids are indices.
+ */
+#ifndef GY_GRAPH_GRAPH_H
+#define GY_GRAPH_GRAPH_H
+
+#include "base/arena.h"
+#include "base/expr.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "kernel/registry.h"
+#include <gantry/graph.h>
+#include <stdbool.h>
+
+#define GY_NONE UINT32_MAX
+
+/* Where something came from: a JSON pointer in the file, or a line of the program. */
+typedef struct gy_origin {
+    const char *pointer;
+    const char *file;
+    int line;
+} gy_origin;
+
+typedef enum gy_init_kind {
+    GY_INIT_NONE,
+    GY_INIT_VALUE,
+    GY_INIT_UNIFORM,
+    GY_INIT_NORMAL,
+    GY_INIT_IOTA,
+    GY_INIT_SPD,
+    GY_INIT_NPY,
+    GY_INIT_RAW
+} gy_init_kind;
+/* Also what a fill node writes (VALUE, UNIFORM, NORMAL, IOTA). */
+typedef struct gy_init {
+    gy_init_kind kind;
+    uint64_t seed;
+    double a, b; /* value | low, high | mean, deviation | iota: start, step */
+    const char *path;
+} gy_init;
+
+/*
+ * Rows. An untiled buffer's rows are those of axis 0, `row_bytes` each. A tiled buffer's "rows" are its tiles in
+ * row-major order of tiles; they may differ in size, so `tile_offset` has tiles[0]*tiles[1]+1 byte offsets of the
+ * packed form (tile after tile), which is the form in every memory; only files and bound arrays are in C order.
+ */
+typedef struct gy_buffer {
+    const char *name;
+    gantry_dtype dtype;
+    gantry_buffer_class cls;
+    bool output, split_auto;
+    int32_t rank;
+    const int64_t *shape;
+    int64_t rows, row_bytes;    /* row_bytes is 0 for a tiled buffer */
+    int64_t parts;              /* 0: not split */
+    const int64_t *part_first;  /* parts + 1 row bounds, NULL if not split; for auto: equal until specialised */
+    int64_t tiles[2];           /* 0, 0: not tiled */
+    const int64_t *tile_offset; /* NULL if not tiled */
+    const int64_t *tile_shape;  /* tiled: 4 pairs {height, width}, see gy_tile_shape; NULL if not tiled */
+    uint64_t bytes;
+    gy_init init;
+    double rtol, atol; /* negative: not given, by dtype */
+    uint32_t origin;
+    bool class_given, used_; /* set_class was called; a region of it was resolved (its cut is final) */
+} gy_buffer;
+
+/*
+ * A resolved access: rows [first, last) of a buffer, halo included; without it rows [first + before, last - after).
+ * It may be empty (first == last): an empty part, or an empty list of tiles. Of a tiled buffer: tiles. Kernel, launch
+ * and host nodes get one access a tile (is_list, in order, all with the same `arg`); other nodes one for the whole.
+ */
+typedef struct gy_access {
+    uint32_t buffer;
+    uint32_t arg; /* index of the argument in the manifest; without one, or beyond it: order of adding */
+    int64_t first, last;
+    int32_t before, after;          /* halo rows really there (cut at the ends) */
+    int32_t part, part_last;        /* parts (or tiles) it was named by, [part, part_last); -1, -1: by rows or whole */
+    uint8_t mode;                   /* gantry_access */
+    uint8_t is_list;                /* several accesses of one argument (a list of tiles) */
+    uint16_t cut_before, cut_after; /* automatic splits: halo rows that the ends of the buffer cut off, so that the part
+                                       can be cut elsewhere; GY_CUT_MOST: so many or more. Else 0 */
+} gy_access;
+#define GY_CUT_MOST UINT16_MAX
+
+typedef struct gy_scalar {
+    uint32_t arg;
+    bool dynamic;
+    double number;
+    const gy_expr *expr; /* over `it` only; NULL: the number is final */
+} gy_scalar;
+
+/* What a launch or host node calls. */
+typedef struct gy_function {
+    gantry_kernel_fn function;
+    void *user;
+} gy_function;
+
+typedef enum gy_node_kind {
+    GY_NODE_KERNEL,
+    GY_NODE_LAUNCH,
+    GY_NODE_HOST,
+    GY_NODE_COPY,
+    GY_NODE_FILL,
+    GY_NODE_COLLECTIVE,
+    GY_NODE_WORK
+} gy_node_kind;
+
+/* What a node takes on a device of that id or kind; NULL: everywhere. */
+typedef struct gy_node_time {
+    const char *device;
+    double us;
+} gy_node_time;
+
+/* Attributes that few nodes have. */
+typedef struct gy_node_extra {
+    gy_init fill;
+    gantry_collective collective;
+    gantry_access op;
+    uint32_t ins, outs;
+    int32_t root;
+    const char *algorithm;
+    const char *on;         /* a device id or kind; */
+    const gy_expr *on_expr; /* or an expression over `devices` that gives an index */
+    GY_VEC(uint32_t) with, apart;
+    GY_VEC(gy_node_time) time;
+    int32_t priority;
+    double share; /* 1 by default */
+} gy_node_extra;
+
+typedef struct gy_node {
+    const char *id;
+    uint8_t kind;                   /* gy_node_kind */
+    bool cost_given, scratch_given; /* flops and bytes (scratch) were given, not computed from the manifest */
+    uint32_t kernel;           /* index into kernels, GY_NONE. A host node of a file has its kernel's host version */
+    uint32_t function;         /* launch and host nodes of a program: index into functions, else GY_NONE */
+    uint32_t loop;             /* index into loops, GY_NONE */
+    uint32_t access, accesses; /* range of graph->access. Kernels: by arg. Collectives: ins then outs, rank order.
+                                  Copy: from, to. Fill: to. Else in the order of adding */
+    uint32_t scalar, scalars;  /* range of graph->scalar, by arg */
+    uint32_t after, afters;    /* range of graph->after: nodes, earlier or later ones */
+    uint32_t extra;            /* index into graph->extra, GY_NONE */
+    uint32_t origin;
+    double flops, bytes; /* after sealing: given, by the manifest, or 0 and the bytes of all regions (work: 0) */
+    int64_t scratch;     /* bytes */
+} gy_node;
+
+/* Buffers: before each later iteration `prev` takes the value of `next`. */
+typedef struct gy_carry {
+    uint32_t prev, next;
+} gy_carry;
+
+typedef struct gy_loop {
+    int64_t count;
+    uint32_t first_node, last_node; /* [first, last) */
+    GY_VEC(gy_carry) carry;
+    uint32_t until; /* the buffer to watch, GY_NONE */
+    int64_t every;
+    uint32_t origin;
+} gy_loop;
+
+typedef struct gy_param {
+    const char *name;
+    int64_t integer;
+    double real;
+    bool is_real;
+} gy_param;
+
+/* Not a mistake, but perhaps not meant. One line, like an error's. */
+typedef struct gy_warning {
+    uint32_t origin;
+    const char *text;
+} gy_warning;
+
+struct gantry_graph {
+    int refs;                  /* atomic; schedules and runs hold the graph */
+    struct gantry_graph *base; /* the graph that this one is, with other bounds of its automatic splits; else NULL */
+    bool sealed;
+    gy_arena arena;
+    const char *name, *path, *folder; /* path NULL if it was not read from a file */
+    const char *source;               /* what stands for the file in messages; NULL if it was built by a program */
+    gantry_error error;               /* the first mistake of building; status 0 without one */
+    gy_names buffer_names, node_names;
+    GY_VEC(gy_param) params;
+    GY_VEC(gy_buffer) buffers;
+    GY_VEC(gy_kernel) kernels;
+    GY_VEC(gy_function) functions;
+    GY_VEC(gy_node) nodes;
+    GY_VEC(gy_access) access;
+    GY_VEC(gy_scalar) scalar;
+    GY_VEC(uint32_t) after;
+    GY_VEC(gy_node_extra) extra;
+    GY_VEC(gy_loop) loops;
+    GY_VEC(gy_origin) origins;   /* entry 0: nowhere */
+    GY_VEC(gy_warning) warnings; /* found by gantry_graph_check */
+    const char *machine_json, *machine_path;
+    struct gy_flow *flow;    /* after sealing: see flow.h */
+    uint64_t hash;           /* of everything that a schedule depends on; after sealing */
+    struct gy_build *build_; /* state of building */
+};
+
+gantry_graph *gy_graph_ref(const gantry_graph *graph); /* another owner; gantry_graph_free takes it back */
+
+/* Where an automatic split is cut: the first rows of its parts, and the end. */
+typedef struct gy_cut {
+    uint32_t buffer;
+    const int64_t *first; /* parts + 1 */
+} gy_cut;
+/**
+ * The sealed graph with its automatic splits cut so (those not named: into equal parts): regions, halos, costs and the
+ * flow follow; ids, names, order and the hash stay. Costs and scratch that were given with a node are taken to be meant
+ * for equal parts: they grow with the rows of the parts that the node names (scratch never shrinks). What does not
+ * depend on bounds is the given graph's, which the new one holds. Nothing to change: another owner of the same graph.
+ * E_INVALID: bounds that are none. E_GRAPH: a node that cannot do with them (its kernel wants equal shapes, say).
+ */
+gantry_status gy_graph_specialise(gantry_graph **out, const gantry_graph *graph, const gy_cut *cut, size_t cuts,
+                                  gantry_error *err);
+
+/* Where part i of n rows in p parts begins: floor(i * n / p), without overflow. i <= p < 2^31. */
+static inline int64_t gy_part_bound(int64_t n, int64_t p, int64_t i)
+{
+    return n / p * i + n % p * i / p;
+}
+
+/* Bytes of rows [first, last) and where `row` begins in the packed form. */
+int64_t gy_buffer_offset(const gy_buffer *buffer, int64_t row);
+static inline int64_t gy_buffer_span(const gy_buffer *b, int64_t first, int64_t last)
+{
+    return gy_buffer_offset(b, last) - gy_buffer_offset(b, first);
+}
+static inline int64_t gy_access_bytes(const gantry_graph *g, const gy_access *a)
+{
+    return gy_buffer_span(&g->buffers.at[a->buffer], a->first, a->last);
+}
+static inline bool gy_access_reduces(const gy_access *a)
+{
+    return a->mode >= GANTRY_SUM;
+}
+/* {height, width} of a tile of a tiled buffer. */
+const int64_t *gy_tile_shape(const gy_buffer *buffer, int64_t tile);
+
+/* Attributes that the node does not have are those of a constant default: never NULL. */
+const gy_node_extra *gy_node_extra_of(const gantry_graph *graph, uint32_t node);
+/* True for a fill node that writes nothing but the identity of the reduction `op` (see gy_identity in
+ * kernel/identity.h): before contributions it means "no previous value". */
+bool gy_fill_is_identity(const gantry_graph *graph, uint32_t node, gantry_access op);
+
+/* The text of a region as the graph format writes it: "x", "x[3]", "x[1:4]", "x{0:10}", "x[2]~1", "x[0]~0:1",
+ * "A[1][2]". Appends. */
+void gy_access_text(gy_text *to, const gantry_graph *graph, const gy_access *access);
+/* Rows [first, last) of a buffer in the same way; of a tiled buffer the tile `first`. */
+void gy_rows_text(gy_text *to, const gantry_graph *graph, uint32_t buffer, int64_t first, int64_t last);
+/* The same for the list of tiles that begins at `access`: "A[1][0:3]". Returns how many accesses it is made of (1 where
+ * it is no list). `count` accesses are there at most. */
+uint32_t gy_access_list_text(gy_text *to, const gantry_graph *graph, const gy_access *access, uint32_t count);
+
+/* Copies the place of an origin into an error record: pointer and file, with line and column found by reading the file
+ * again where that is possible (line 0 where not: who has the text can locate err->where). Returns `status`. */
+gantry_status gy_graph_fail(const gantry_graph *graph, uint32_t origin, gantry_error *err, gantry_status status,
+                            const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* The same for something inside the object of that origin: `inside` is "/args/x" or NULL. */
+gantry_status gy_graph_fail_in(const gantry_graph *graph, uint32_t origin, const char *inside, gantry_error *err,
+                               gantry_status status, const char *format, ...) __attribute__((format(printf, 6, 7)));
+/* Adds a place to a record that is filled otherwise. */
+void gy_graph_place(const gantry_graph *graph, const gy_origin *origin, const char *inside, gantry_error *err);
+
+/**
+ * Describes a node's launch: arg[] in manifest order (accesses in adding order where there is no manifest), data NULL.
+ * `args` must have room for gy_launch_args() entries (items of lists lie behind the arguments). Scalars are those of
+ * iteration `it`. Used by checking, costing and running, so that kernels see one truth.
+ */
+size_t gy_launch_args(const gantry_graph *graph, uint32_t node);
+gantry_status gy_launch_describe(const gantry_graph *graph, uint32_t node, int64_t it, gantry_launch *launch,
+                                 gantry_arg *args, gantry_error *err);
+/* The entry of `args` (as filled above) that stands for access k of the node: set its `data`. */
+gantry_arg *gy_launch_arg_of(const gantry_graph *graph, uint32_t node, gantry_arg *args, uint32_t k);
+/* The entry of `args` that stands for scalar k of the node (0 .. scalars-1): dynamic ones are changed by the run. */
+gantry_arg *gy_launch_scalar_of(const gantry_graph *graph, uint32_t node, gantry_arg *args, uint32_t k);
+/* The host function of a node and its user pointer; NULL where there is none (work nodes, code not yet loaded). */
+gantry_kernel_fn gy_node_function(const gantry_graph *graph, uint32_t node, void **user);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One number for everything that a schedule depends on. Each thing is written as words and texts into a buffer with
+ * their lengths, so that no two graphs write the same, and chained through xxh64.
+ */
+#include "base/map.h"
+#include "graph/check.h"
+#include <string.h>
+
+typedef struct writer {
+    GY_VEC(uint64_t) words;
+    uint64_t hash;
+    bool ok;
+} writer;
+
+static void flush(writer *w)
+{
+    w->hash = gy_hash_bytes(w->words.at, w->words.count * sizeof *w->words.at, w->hash);
+    w->words.count = 0;
+}
+
+static void add(writer *w, uint64_t word)
+{
+    w->ok = gy_vec_push(&w->words, word) && w->ok;
+}
+
+static void add_int(writer *w, int64_t value)
+{
+    add(w, (uint64_t)value);
+}
+
+static void add_double(writer *w, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    add(w, bits);
+}
+
+static void add_text(writer *w, const char *text)
+{
+    add(w, text ? strlen(text) : UINT64_MAX);
+    add(w, text ? gy_hash_bytes(text, strlen(text), 0) : 0);
+}
+
+static void add_expr(writer *w, const gy_expr *expr)
+{
+    gy_text text = { 0 };
+    if (expr) {
+        gy_expr_print(&text, expr);
+    }
+    w->ok = w->ok && !text.failed;
+    add_text(w, expr && !text.failed ? text.at : NULL);
+    gy_text_free(&text);
+}
+
+static void add_buffer(writer *w, const gy_buffer *b)
+{
+    add_text(w, b->name);
+    add(w, (uint64_t)b->dtype);
+    add(w, (uint64_t)b->cls);
+    add(w, (uint64_t)b->output | (uint64_t)b->split_auto << 1 | (uint64_t)(b->init.kind != GY_INIT_NONE) << 2);
+    add_int(w, b->rank);
+    for (int i = 0; i < b->rank; i++) {
+        add_int(w, b->shape[i]);
+    }
+    add_int(w, b->parts);
+    add_int(w, b->tiles[0]);
+    add_int(w, b->tiles[1]);
+    flush(w);
+}
+
+static void add_loop(writer *w, const gy_loop *loop)
+{
+    add_int(w, loop->count);
+    add(w, loop->first_node);
+    add(w, loop->last_node);
+    add(w, loop->until);
+    add_int(w, loop->until == GY_NONE ? 0 : loop->every);
+    add(w, loop->carry.count);
+    for (size_t i = 0; i < loop->carry.count; i++) {
+        add(w, (uint64_t)loop->carry.at[i].prev << 32 | loop->carry.at[i].next);
+    }
+    flush(w);
+}
+
+static void add_ids(writer *w, const uint32_t *id, size_t count)
+{
+    add(w, count);
+    for (size_t i = 0; i < count; i++) {
+        add(w, id[i]);
+    }
+}
+
+static void add_extra(writer *w, const gy_node_extra *e)
+{
+    add(w, (uint64_t)e->fill.kind);
+    add_double(w, e->fill.a);
+    add_double(w, e->fill.b);
+    add(w, (uint64_t)e->collective << 32 | (uint64_t)e->op);
+    add(w, (uint64_t)e->ins << 32 | e->outs);
+    add_int(w, e->root);
+    add_text(w, e->algorithm);
+    add_text(w, e->on);
+    add_expr(w, e->on_expr);
+    add_ids(w, e->with.at, e->with.count);
+    add_ids(w, e->apart.at, e->apart.count);
+    add(w, e->time.count);
+    for (size_t i = 0; i < e->time.count; i++) {
+        add_text(w, e->time.at[i].device);
+        add_double(w, e->time.at[i].us);
+    }
+    add_int(w, e->priority);
+    add_double(w, e->share);
+}
+
+static void add_access(writer *w, const gy_access *a)
+{
+    add(w, (uint64_t)a->buffer << 32 | a->arg);
+    add_int(w, a->first);
+    add_int(w, a->last);
+    add(w, (uint64_t)(uint32_t)a->before << 32 | (uint32_t)a->after);
+    add(w, (uint64_t)a->cut_after << 32 | (uint64_t)a->cut_before << 16 | (uint64_t)a->mode << 8 | a->is_list);
+}
+
+static void add_node(writer *w, const gantry_graph *g, uint32_t node)
+{
+    const gy_node *n = &g->nodes.at[node];
+    add_text(w, n->id);
+    add(w, n->kind);
+    add_text(w, n->kernel == GY_NONE ? NULL : g->kernels.at[n->kernel].manifest->name);
+    add_double(w, n->flops);
+    add_double(w, n->bytes);
+    add_int(w, n->scratch);
+    add(w, n->accesses);
+    for (uint32_t i = 0; i < n->accesses; i++) {
+        add_access(w, &g->access.at[n->access + i]);
+    }
+    add_ids(w, g->after.at + n->after, n->afters);
+    /* A node without attributes of its own is one whose attributes all have their defaults. */
+    add_extra(w, gy_node_extra_of(g, node));
+    flush(w);
+}
+
+uint64_t gy_graph_hash(const gantry_graph *graph, bool *ok)
+{
+    writer w = { .ok = true };
+    add(&w, 1); /* version of this list */
+    add(&w, graph->buffers.count);
+    add(&w, graph->loops.count);
+    add(&w, graph->nodes.count);
+    flush(&w);
+    for (size_t i = 0; i < graph->buffers.count; i++) {
+        add_buffer(&w, &graph->buffers.at[i]);
+    }
+    for (size_t i = 0; i < graph->loops.count; i++) {
+        add_loop(&w, &graph->loops.at[i]);
+    }
+    for (uint32_t i = 0; i < graph->nodes.count; i++) {
+        add_node(&w, graph, i);
+    }
+    *ok = w.ok;
+    gy_vec_free(&w.words);
+    return w.hash;
+}

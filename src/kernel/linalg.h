@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Dense linear algebra behind the host versions of gemm, potrf, trsm and syrk: a table of functions. A slow plain C
+ * table is always there; gantry-blas.so brings one that calls OpenBLAS. Matrices are in C order, `ld*` elements from
+ * row to row; dtype is GANTRY_F32 or GANTRY_F64 (the plain gemm takes f16 and bf16 too, adding in float).
+ */
+#ifndef GY_KERNEL_LINALG_H
+#define GY_KERNEL_LINALG_H
+
+#include <gantry/kernel.h>
+
+#define GY_LINALG_VERSION 1u
+
+typedef struct gy_matrix {
+    void *data;
+    int64_t rows, columns, ld;
+} gy_matrix;
+
+typedef struct gy_linalg {
+    uint32_t version; /* GY_LINALG_VERSION */
+    const char *name;
+    /* c = alpha op(a) op(b) + beta c; beta 0 does not read c. */
+    void (*gemm)(gantry_dtype dtype, int ta, int tb, double alpha, gy_matrix a, gy_matrix b, double beta, gy_matrix c);
+    /* The lower triangle of a becomes its Cholesky factor. 0, or the order of the minor that is not positive. */
+    int32_t (*potrf)(gantry_dtype dtype, gy_matrix a);
+    /* b = b a^-T, a lower triangular. */
+    void (*trsm)(gantry_dtype dtype, gy_matrix a, gy_matrix b);
+    /* The lower triangle of c = alpha a a^T + beta c. */
+    void (*syrk)(gantry_dtype dtype, double alpha, gy_matrix a, double beta, gy_matrix c);
+} gy_linalg;
+
+/* What gantry-blas.so exports as "gantry_blas_module": its table, or NULL for a version it does not know. */
+typedef const gy_linalg *(*gy_blas_module)(uint32_t version);
+
+/* A module that is open, and the table to use. */
+typedef struct gy_linalg_handle {
+    void *module;
+    const gy_linalg *table;
+} gy_linalg_handle;
+
+/* gantry_kernel.open and .close of the kernels above: opens gantry-blas.so beside libgantry, in gantry/ beside it, or
+ * in the folder GANTRY_MODULES; without one, `plain`. The handle is a gy_linalg_handle. */
+gantry_status gy_linalg_open(void **handle, const gy_linalg *plain);
+void gy_linalg_close(void *handle);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Kernels as the rest of the library sees them: manifests with their expressions compiled. No code of kernels is here;
+ * the table of the library's own kernels is in kernels/builtin.c.
+ */
+#ifndef GY_KERNEL_REGISTRY_H
+#define GY_KERNEL_REGISTRY_H
+
+#include "base/arena.h"
+#include "base/expr.h"
+#include <gantry/kernel.h>
+#include <stdbool.h>
+
+/* The library's own manifests, sorted by name; *count of them. Defined in kernels/builtin.c. */
+const gantry_kernel *const *gy_builtin_kernels(size_t *count);
+
+/* A user kernel's code, as a graph file names it. All strings are NULL where not given. */
+typedef struct gy_kernel_code {
+    const char *cuda, *host, *entry;   /* paths joined with the graph's folder; the symbol to call */
+    const gy_expr *grid[3], *block[3]; /* over the same names as costs; NULL where not given */
+    const gantry_dtype *types;         /* by argument of the manifest: how a scalar is passed to CUDA code */
+} gy_kernel_code;
+
+/* A kernel in use by one graph. */
+typedef struct gy_kernel {
+    const gantry_kernel *manifest;
+    const gy_expr *flops, *bytes, *scratch; /* NULL: the defaults of the manifest */
+    const gy_kernel_code *code;             /* NULL: a kernel of the library or of the program */
+} gy_kernel;
+
+/* Checks a manifest (names, masks, expressions that parse and use known names) and compiles it into `arena`. Fills
+ * everything of `out` but `code`. */
+gantry_status gy_kernel_compile(gy_kernel *out, gy_arena *arena, const gantry_kernel *manifest, gantry_error *err);
+/* True if an expression of the manifest may use this name: "n" (a scalar), "x.rows", "x.size", "x.bytes", "x.count",
+ * "x.shape0", "x.shape1", ... (a region; a shape past its rank is found when it is evaluated). */
+bool gy_kernel_knows(const gantry_kernel *manifest, const char *name);
+/* A gy_expr_lookup over a launch whose arguments are named as in the manifest; `context` is the gantry_launch. */
+bool gy_launch_lookup(void *context, const char *name, int64_t *integer, double *real, bool *is_real);
+/* Index of the argument, or -1. */
+int gy_kernel_find_arg(const gantry_kernel *manifest, const char *name);
+/* The bytes of a region as handed over: of all items where it is a list. */
+int64_t gy_arg_bytes(const gantry_arg *arg);
+/* Evaluates flops, bytes and scratch of a launch (data pointers may be NULL). Negative results are refused. Without
+ * expressions: 0 flops, the bytes of all regions, no scratch. */
+gantry_status gy_kernel_cost(const gy_kernel *kernel, const gantry_launch *launch, double *flops, double *bytes,
+                             int64_t *scratch, gantry_error *err);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench_nodes [NODES]: builds and checks a graph of that many nodes with three accesses each through the public API and
+ * prints what it took. With a second argument, the most bytes a node that are allowed, it fails if it took more.
+ */
+#include <gantry/graph.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+const gantry_kernel *const *gy_builtin_kernels(size_t *count);
+const gantry_kernel *const *gy_builtin_kernels(size_t *count)
+{
+    *count = 0;
+    return NULL;
+}
+
+static gantry_status nothing(const gantry_launch *launch)
+{
+    (void)launch;
+    return GANTRY_OK;
+}
+
+/* Peak resident memory in bytes, or 0 where the system does not say. */
+static double peak_bytes(void)
+{
+    FILE *f = fopen("/proc/self/status", "r");
+    char line[256];
+    long kib = 0;
+    while (f && fgets(line, sizeof line, f)) {
+        if (sscanf(line, "VmHWM: %ld kB", &kib) == 1) {
+            break;
+        }
+    }
+    if (f) {
+        fclose(f);
+    }
+    return (double)kib * 1024;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* A stencil: each step reads a part with its halo and a whole, and writes the part in the other buffer. */
+static gantry_graph *build(long nodes)
+{
+    enum { PARTS = 1000 };
+    gantry_graph *g = gantry_graph_new("bench");
+    gantry_buffer x[2] = { gantry_graph_buffer(g, "x0", GANTRY_F32, 2, (int64_t[]){ 64 * PARTS, 16 }),
+                           gantry_graph_buffer(g, "x1", GANTRY_F32, 2, (int64_t[]){ 64 * PARTS, 16 }) };
+    gantry_buffer w = gantry_graph_buffer(g, "w", GANTRY_F32, 1, (int64_t[]){ 9 });
+    gantry_buffer_split(g, x[0], PARTS);
+    gantry_buffer_split(g, x[1], PARTS);
+    gantry_buffer_init_value(g, x[0], 0);
+    gantry_buffer_init_value(g, w, 1);
+    gantry_buffer_output(g, x[0]);
+    for (long i = 0; i < nodes; i++) {
+        long part = i % PARTS, from = i / PARTS % 2;
+        gantry_node t = gantry_graph_launch(g, "step", nothing, NULL);
+        gantry_node_read(g, t, gantry_halo(gantry_part(x[from], part), 1, 1));
+        gantry_node_read(g, t, gantry_all(w));
+        gantry_node_write(g, t, gantry_part(x[!from], part));
+        gantry_node_cost(g, t, 1e6, 1e4);
+    }
+    return g;
+}
+
+int main(int argc, char **argv)
+{
+    long nodes = argc > 1 ? atol(argv[1]) : 1000000;
+    double before = peak_bytes(), start = now();
+    gantry_graph *g = build(nodes);
+    double built = now();
+    gantry_error err;
+    if (gantry_graph_check(g, &err)) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
+    double checked = now(), each = (peak_bytes() - before) / (double)nodes;
+    printf("%ld nodes: built in %.2f s, checked in %.2f s, %.0f bytes a node at most\n", nodes, built - start,
+           checked - built, each);
+    double allowed = argc > 2 ? atof(argv[2]) : 1e9;
+    if (each > allowed) {
+        fprintf(stderr, "%.0f bytes a node; %.0f are allowed\n", each, allowed);
+        return 1;
+    }
+    gantry_graph_free(g);
+    return before > 0 ? 0 : 77;
+}

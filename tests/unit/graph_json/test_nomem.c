@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading and writing with the n-th allocation failing, for every n: out of memory is said, nothing leaks or breaks. */
+#include "../../support/faults.h"
+#include "suite.h"
+#include <stdio.h>
+#include <string.h>
+
+/* %*s: padding, so that every allocation in the graph's arena is once the one that needs a new block. */
+static const char pattern[] =
+    "{\"gantry\": 1, \"name\": \"g%*s\", \"params\": {\"p\": 2, \"q\": \"p+1\"}, \"machine\": {\"a\": [1, 2.5]},"
+    "\"kernels\": {\"mine\": {\"args\": [{\"name\": \"x\", \"access\": [\"read\"]}, {\"name\": \"k\", \"type\": "
+    "\"f32\"}], "
+    "\"launch\": {\"grid\": [\"x.size\"]}, \"cost\": {\"flops\": \"x.size*p\"}, \"scratch\": 8}},"
+    "\"buffers\": {\"x\": {\"dtype\": \"f32\", \"shape\": [8], \"split\": \"p\", \"init\": {\"npy\": \"x.npy\"}},"
+    "\"y\": {\"dtype\": \"f32\", \"shape\": [8], \"split\": \"p\", \"init\": 0}},"
+    "\"nodes\": [{\"repeat\": 2, \"carry\": {\"x\": \"y\"}, \"nodes\": ["
+    "{\"id\": \"a[i]\", \"for\": {\"i\": \"0:p\"}, \"kernel\": \"mine\", \"args\": {\"x\": \"x[i]\", \"k\": \"it+i\"}, "
+    "\"on\": \"i %% devices\"},"
+    "{\"id\": \"b\", \"work\": {}, \"reads\": [{\"for\": {\"i\": \"p\"}, \"ref\": \"x[i]\"}], \"writes\": [\"y\"], "
+    "\"after\": \"a[i]\", "
+    "\"cost\": {\"time_us\": {\"P1\": 1}}}]},"
+    "{\"id\": \"c\", \"collective\": \"all_reduce\", \"op\": \"sum\", \"in\": [\"x[0]\", \"x[1]\"], \"out\": "
+    "[\"x[0]\", \"x[1]\"]}]}";
+
+enum { FIRST_BLOCK = 4096, STEP = 48 };
+
+/* How many allocations there were before all of them succeeded. */
+static int read_without(const char *text)
+{
+    gantry_status status = GANTRY_E_NOMEM;
+    int n = 0;
+    for (; status != GANTRY_OK && n < 100000; n++) {
+        gantry_graph *g = NULL;
+        gantry_error err;
+        faults_after(n);
+        status = gantry_graph_parse(&g, text, strlen(text), "t", ".", NULL, &err);
+        faults_off();
+        ck_assert_msg(status == GANTRY_OK || status == GANTRY_E_NOMEM, "allocation %d: %s", n, err.text);
+        ck_assert_int_eq(g == NULL, status != GANTRY_OK);
+        gantry_graph_free(g);
+    }
+    ck_assert_int_eq(status, GANTRY_OK);
+    return n;
+}
+
+START_TEST(reading)
+{
+    static char text[sizeof pattern + FIRST_BLOCK];
+    for (int pad = 0; pad < FIRST_BLOCK; pad += STEP) {
+        snprintf(text, sizeof text, pattern, pad, "");
+        ck_assert_int_gt(read_without(text), 50);
+    }
+}
+END_TEST
+
+/* A file that cannot be read for want of memory. */
+START_TEST(loading)
+{
+    gantry_status status = GANTRY_E_NOMEM;
+    int n = 0;
+    for (; status != GANTRY_OK && n < 100000; n++) {
+        gantry_graph *g = NULL;
+        faults_after(n);
+        status = gantry_graph_load(&g, GANTRY_SOURCE_DIR "/graphs/reference/daoud.json", NULL, NULL);
+        faults_off();
+        ck_assert(status == GANTRY_OK || status == GANTRY_E_NOMEM);
+        gantry_graph_free(g);
+    }
+    ck_assert_int_eq(status, GANTRY_OK);
+}
+END_TEST
+
+START_TEST(writing)
+{
+    static char text[sizeof pattern];
+    snprintf(text, sizeof text, pattern, 0, "");
+    gantry_graph *g = graph_of(text);
+    gantry_status status = GANTRY_E_NOMEM;
+    int n = 0;
+    for (; status != GANTRY_OK && n < 100000; n++) {
+        char *json = NULL;
+        size_t length;
+        faults_after(n);
+        status = gantry_graph_json(g, &json, &length, NULL);
+        faults_off();
+        ck_assert(status == GANTRY_OK || status == GANTRY_E_NOMEM);
+        gantry_free(json);
+    }
+    ck_assert_int_gt(n, 5);
+    ck_assert_int_eq(status, GANTRY_OK);
+    gantry_graph_free(g);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const cases[] = { reading, loading, writing };
+    return RUN_CASES("graph files without memory", cases);
+}

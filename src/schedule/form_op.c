@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rule form, for ops, uses and the sync table. */
+#include "schedule/check.h"
+
+#define BREACH(...) gy_breach(err, "form", __VA_ARGS__)
+
+static gantry_status check_use(const gantry_schedule *s, size_t index, const gy_op *op, const gy_use *u,
+                               gantry_error *err)
+{
+    unsigned k = (unsigned)(u - &s->use.at[op->use]);
+    if (u->instance >= s->instances.count || u->mode < GANTRY_READ || u->mode > GANTRY_PROD || u->rank >= op->lanes) {
+        return BREACH("ops", index, "use %u of op %zu has instance %u of %zu, mode %u, rank %u of %u", k, index,
+                      u->instance, s->instances.count, u->mode, u->rank, op->lanes);
+    }
+    const gy_instance *in = &s->instances.at[u->instance];
+    if (u->first > u->last || u->first < in->first || u->last > in->last) {
+        return BREACH("ops", index, "use %u of op %zu has rows %lld to %lld; instance %u has %lld to %lld", k, index,
+                      (long long)u->first, (long long)u->last, u->instance, (long long)in->first, (long long)in->last);
+    }
+    if (in->role == GY_ROLE_ACCUMULATOR && gy_is_reduction(u->mode) && u->mode != in->op) {
+        return BREACH("ops", index, "use %u of op %zu makes a %s contribution to instance %u, an accumulator of %s", k,
+                      index, gy_word(&gy_access_words, u->mode), u->instance, gy_word(&gy_access_words, in->op));
+    }
+    return GANTRY_OK;
+}
+
+static const gy_instance *instance_of(const gantry_schedule *s, const gy_op *op, uint32_t use)
+{
+    return &s->instances.at[s->use.at[op->use + use].instance];
+}
+
+/* Copies: one read, one write; inserted ones move rows that lie alike in both values. */
+static gantry_status check_copy(const gantry_schedule *s, size_t i, const uint32_t *geometry, gantry_error *err)
+{
+    const gy_op *op = &s->ops.at[i];
+    const gy_use *u = &s->use.at[op->use];
+    if (op->uses != 2 || u[0].mode != GANTRY_READ || u[1].mode != GANTRY_WRITE) {
+        return BREACH("ops", i, "op %zu is a %s with %u uses; it has two, a read and a write", i,
+                      gy_word(&gy_op_words, op->kind), op->uses);
+    }
+    if (op->node == GY_NONE && (u[0].first != u[1].first || u[0].last != u[1].last ||
+                                geometry[instance_of(s, op, 0)->value] != geometry[instance_of(s, op, 1)->value])) {
+        return BREACH("ops", i,
+                      "op %zu copies rows %lld to %lld to rows %lld to %lld; an inserted copy moves the same rows of "
+                      "values that have rows of one size",
+                      i, (long long)u[0].first, (long long)u[0].last, (long long)u[1].first, (long long)u[1].last);
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status check_fill(const gantry_schedule *s, size_t i, gantry_error *err)
+{
+    const gy_op *op = &s->ops.at[i];
+    if (op->uses != 1 || s->use.at[op->use].mode != GANTRY_WRITE) {
+        return BREACH("ops", i, "op %zu is a fill with %u uses; it has one, a write", i, op->uses);
+    }
+    const gy_instance *in = instance_of(s, op, 0);
+    bool accumulator = in->role == GY_ROLE_ACCUMULATOR;
+    if (op->node == GY_NONE && (accumulator ? op->reduce && op->reduce != in->op : !op->reduce)) {
+        return BREACH("ops", i,
+                      "op %zu fills with the identity of \"%s\"; say of which reduction, for an accumulator its own", i,
+                      gy_word(&gy_reduction_words, op->reduce));
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status check_collective(const gantry_schedule *s, size_t i, const uint32_t *geometry, gantry_error *err)
+{
+    const gy_op *op = &s->ops.at[i];
+    if (gy_word(&gy_collective_words, op->collective)[0] == '?' || op->ins > op->uses || op->uses == 0) {
+        return BREACH("ops", i, "op %zu is collective %u with %u reads among %u uses", i, op->collective, op->ins,
+                      op->uses);
+    }
+    for (uint32_t k = 0; k < op->uses; k++) {
+        const gy_use *u = &s->use.at[op->use + k];
+        gantry_access mode = k < op->ins ? GANTRY_READ : GANTRY_WRITE;
+        if (u->mode != mode) {
+            return BREACH("ops", i, "use %u of op %zu has mode %s; a collective has %u reads, then writes", k, i,
+                          gy_word(&gy_access_words, u->mode), op->ins);
+        }
+        if (op->node == GY_NONE && geometry[instance_of(s, op, k)->value] != geometry[instance_of(s, op, 0)->value]) {
+            return BREACH("ops", i,
+                          "use %u of op %zu is of \"%s\", use 0 of \"%s\"; rows of an inserted collective have one "
+                          "size",
+                          k, i, s->values.at[instance_of(s, op, k)->value].name,
+                          s->values.at[instance_of(s, op, 0)->value].name);
+        }
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status check_kind(const gantry_schedule *s, size_t i, const uint32_t *geometry, gantry_error *err)
+{
+    const gy_op *op = &s->ops.at[i];
+    bool needs = op->kind == GY_OP_LAUNCH || op->kind == GY_OP_HOST;
+    bool never = op->kind == GY_OP_EVICT || op->kind == GY_OP_FETCH;
+    if ((needs && op->node == GY_NONE) || (never && op->node != GY_NONE)) {
+        return BREACH("ops", i, "op %zu is a %s %s a node", i, gy_word(&gy_op_words, op->kind),
+                      needs ? "without" : "with");
+    }
+    if (op->kind != GY_OP_COLLECTIVE && op->lanes != 1) {
+        return BREACH("ops", i, "op %zu is a %s in %u lanes; only collectives have several", i,
+                      gy_word(&gy_op_words, op->kind), op->lanes);
+    }
+    if (op->reduce && (!gy_is_reduction(op->reduce) || (op->kind != GY_OP_COLLECTIVE && op->kind != GY_OP_FILL))) {
+        return BREACH("ops", i, "op %zu is a %s with reduction %u", i, gy_word(&gy_op_words, op->kind), op->reduce);
+    }
+    switch (op->kind) {
+    case GY_OP_COPY:
+    case GY_OP_EVICT:
+    case GY_OP_FETCH:
+        return check_copy(s, i, geometry, err);
+    case GY_OP_FILL:
+        return check_fill(s, i, err);
+    case GY_OP_COLLECTIVE:
+        return check_collective(s, i, geometry, err);
+    default:
+        return GANTRY_OK;
+    }
+}
+
+static gantry_status check_times(const gantry_schedule *s, size_t i, gantry_error *err)
+{
+    const gy_op *op = &s->ops.at[i];
+    if (op->duration < 0 || op->duration > GY_TICKS_MAX || op->start < 0 || op->end < op->start ||
+        op->end > GY_TICKS_MAX || op->provenance > GY_COST_ROOFLINE) {
+        return BREACH("ops", i, "op %zu lasts %lld ps, from %lld to %lld, by %u; times are 0 or more and do not fall",
+                      i, (long long)op->duration, (long long)op->start, (long long)op->end, op->provenance);
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status check_op(const gantry_schedule *s, size_t i, const uint32_t *geometry, gantry_error *err)
+{
+    const gy_op *op = &s->ops.at[i];
+    if (op->kind > GY_OP_FETCH || op->use > s->use.count || op->uses > s->use.count - op->use || op->lanes == 0 ||
+        op->lane > s->op_lane.count || op->lanes > s->op_lane.count - op->lane) {
+        return BREACH("ops", i, "op %zu has kind %u, %u uses from %u of %zu, %u lanes from %u of %zu", i, op->kind,
+                      op->uses, op->use, s->use.count, op->lanes, op->lane, s->op_lane.count);
+    }
+    if (op->node != GY_NONE ? op->node >= s->node_ids.count : op->iteration != 0) {
+        return BREACH("ops", i, "op %zu has node %u of %zu, iteration %u", i, op->node, s->node_ids.count,
+                      op->iteration);
+    }
+    for (uint32_t k = 0; k < op->lanes; k++) {
+        uint32_t lane = s->op_lane.at[op->lane + k];
+        if (lane >= s->lanes.count) {
+            return BREACH("ops", i, "op %zu is in lane %u of %zu", i, lane, s->lanes.count);
+        }
+    }
+    gantry_status status = GANTRY_OK;
+    for (uint32_t k = 0; !status && k < op->uses; k++) {
+        status = check_use(s, i, op, &s->use.at[op->use + k], err);
+    }
+    if (!status) {
+        status = check_kind(s, i, geometry, err);
+    }
+    return status ? status : check_times(s, i, err);
+}
+
+static gantry_status check_row(const gantry_schedule *s, size_t i, gantry_error *err)
+{
+    const gy_sync *row = &s->sync.at[i];
+    if (row->from >= s->ops.count || row->to >= s->ops.count || row->carrier > GY_CARRIER_FLAG ||
+        row->reason > GY_WHY_REUSE) {
+        return BREACH("sync", i, "row %zu joins ops %u and %u of %zu by carrier %u for reason %u", i, row->from,
+                      row->to, s->ops.count, row->carrier, row->reason);
+    }
+    bool slots = row->carrier == GY_CARRIER_EVENT || row->carrier == GY_CARRIER_FLAG;
+    if (slots && row->slot >= s->ops.count) {
+        return BREACH("sync", i, "row %zu has slot %u; slots are below the number of ops, %zu", i, row->slot,
+                      s->ops.count);
+    }
+    return GANTRY_OK;
+}
+
+gantry_status gy_form_ops(const gantry_schedule *s, const uint32_t *geometry, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    for (size_t i = 0; !status && i < s->ops.count; i++) {
+        status = check_op(s, i, geometry, err);
+    }
+    for (size_t i = 0; !status && i < s->sync.count; i++) {
+        status = check_row(s, i, err);
+    }
+    return status;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a schedule, and what is read off it directly. */
+#include "schedule/schedule.h"
+
+#include "base/error.h"
+
+gantry_schedule *gy_schedule_alloc(void)
+{
+    gantry_schedule *s = gy_calloc(1, sizeof *s);
+    if (s) {
+        s->refs = 1;
+        s->unroll = 1;
+        s->in_flight = 1;
+        s->graph_name = s->policy = "";
+        s->replay = "stream";
+        s->objective = "makespan";
+    }
+    return s;
+}
+
+/* A schedule is never changed once it is made, and may be shared between threads: only its owners are counted. */
+gantry_schedule *gy_schedule_ref(const gantry_schedule *schedule)
+{
+    gantry_schedule *s = (gantry_schedule *)(uintptr_t)schedule;
+    if (s) {
+        __atomic_add_fetch(&s->refs, 1, __ATOMIC_RELAXED);
+    }
+    return s;
+}
+
+static void free_arrays(gantry_schedule *s)
+{
+    gy_vec_free(&s->params);
+    gy_vec_free(&s->bounds);
+    gy_vec_free(&s->values);
+    gy_vec_free(&s->instances);
+    gy_vec_free(&s->lanes);
+    gy_vec_free(&s->ops);
+    gy_vec_free(&s->use);
+    gy_vec_free(&s->op_lane);
+    gy_vec_free(&s->sync);
+    gy_vec_free(&s->node_ids);
+    gy_vec_free(&s->node_op);
+    gy_vec_free(&s->slab);
+    gy_vec_free(&s->tried);
+    gy_vec_free(&s->load);
+}
+
+void gantry_schedule_free(gantry_schedule *s)
+{
+    if (!s || __atomic_sub_fetch(&s->refs, 1, __ATOMIC_ACQ_REL) > 0) {
+        return;
+    }
+    if (s->plan_free_) {
+        s->plan_free_(s->plan_);
+    }
+    gy_free(s->explain_);
+    free_arrays(s);
+    gantry_graph_free(s->graph);
+    gantry_machine_free(s->machine);
+    gy_arena_free(&s->arena);
+    gy_free(s);
+}
+
+uint64_t gy_instance_offset(const gantry_schedule *s, const gy_instance *instance, int64_t row)
+{
+    const gy_schedule_value *v = &s->values.at[instance->value];
+    if (v->offset) {
+        return (uint64_t)(v->offset[row] - v->offset[instance->first]);
+    }
+    return (uint64_t)(row - instance->first) * (uint64_t)v->row_bytes;
+}
+
+gantry_status gy_schedule_index(gantry_schedule *s, gantry_error *err)
+{
+    size_t nodes = s->node_ids.count;
+    s->node_op.count = 0;
+    if (!gy_vec_add(&s->node_op, nodes)) {
+        return gy_fail_nomem(err);
+    }
+    for (size_t i = 0; i < nodes; i++) {
+        s->node_op.at[i] = GY_NONE;
+    }
+    for (size_t i = 0; i < s->ops.count; i++) {
+        const gy_op *op = &s->ops.at[i];
+        if (op->node < nodes && op->iteration == 0 && s->node_op.at[op->node] == GY_NONE) {
+            s->node_op.at[op->node] = (uint32_t)i;
+        }
+    }
+    return GANTRY_OK;
+}
+
+static const gy_op *op_of_node(const gantry_schedule *s, uint32_t node)
+{
+    if (s->node_op.count > node) {
+        return s->node_op.at[node] == GY_NONE ? NULL : &s->ops.at[s->node_op.at[node]];
+    }
+    for (size_t i = 0; i < s->ops.count; i++) {
+        if (s->ops.at[i].node == node && s->ops.at[i].iteration == 0) {
+            return &s->ops.at[i];
+        }
+    }
+    return NULL;
+}
+
+int gantry_schedule_device_of(const gantry_schedule *s, gantry_node node)
+{
+    const gy_op *op = s && node.id != GY_NONE ? op_of_node(s, node.id) : NULL;
+    return op ? (int)s->lanes.at[s->op_lane.at[op->lane]].device : -1;
+}
+
+uint64_t gantry_schedule_peak_bytes(const gantry_schedule *s, size_t memory)
+{
+    if (!s || memory >= s->slab.count) {
+        return 0;
+    }
+    return s->slab.at[memory] + (memory == 0 ? s->staging : 0);
+}
+
+const gantry_machine *gantry_schedule_machine(const gantry_schedule *s)
+{
+    return s ? s->machine : NULL;
+}
+
+const char *gantry_schedule_policy(const gantry_schedule *s)
+{
+    return s ? s->policy : NULL;
+}

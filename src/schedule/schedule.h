@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * The schedule as data. Everything that running, simulating, checking and drawing need is here; nothing of the
+ * scheduler is. Arrays are flat; ids are indices. Ops are stored in their total order: the position of op i is i.
+ *
+ * Memories, devices: indices of `machine`. Values, rows: those of the graph's flow (graph/flow.h). Times: ticks.
+ */
+#ifndef GY_SCHEDULE_SCHEDULE_H
+#define GY_SCHEDULE_SCHEDULE_H
+
+#include "base/arena.h"
+#include "base/ticks.h"
+#include "base/vec.h"
+#include "graph/flow.h"
+#include "machine/machine.h"
+#include <gantry/schedule.h>
+#include <stdbool.h>
+
+/* Names and sizes of values, so that a schedule file can be drawn and simulated without its graph. */
+typedef struct gy_schedule_value {
+    const char *name; /* the buffer's */
+    uint32_t buffer, generation;
+    int64_t rows;
+    int64_t row_bytes;     /* 0: tiled, see offset */
+    const int64_t *offset; /* rows + 1 byte offsets of a tiled buffer, else NULL */
+} gy_schedule_value;
+
+typedef enum gy_space {
+    GY_SPACE_SLAB,   /* offset in the memory's slab */
+    GY_SPACE_INPUT,  /* host memory that a buffer is bound to; read only. `offset` counts from row 0 of the buffer */
+    GY_SPACE_OUTPUT, /* host memory that an output is fetched to */
+    GY_SPACE_STAGING /* offset in the pinned staging memory (memory 0) */
+} gy_space;
+
+/*
+ * Rows [first, last) of a value, contiguous in one memory. Instances of the spaces INPUT and OUTPUT and of the role
+ * PERSIST belong to a buffer, so their value is the buffer's own (value == buffer, generation 0), also where the buffer
+ * is carried and its final value is another one: then a copy op brings rows home, from an instance of the other value
+ * to this one (the only copies, beside those of copy nodes, whose two values may differ). Their offset (INPUT, OUTPUT)
+ * is that of row `first` in the whole array.
+ */
+typedef struct gy_instance {
+    uint32_t value;
+    uint32_t memory;
+    uint8_t space; /* gy_space; INPUT and OUTPUT are always of memory 0 */
+    uint8_t role;  /* gy_role */
+    uint8_t op;    /* ACCUMULATOR: the reduction, GANTRY_SUM ... */
+    int64_t first, last;
+    uint64_t offset, bytes;
+} gy_instance;
+
+typedef enum gy_role {
+    GY_ROLE_DATA,
+    GY_ROLE_ACCUMULATOR, /* begins as the identity, takes contributions, is combined by a collective */
+    GY_ROLE_PERSIST,     /* a state or const buffer: holds its rows from start to start (set up by the run) */
+    GY_ROLE_EXTERNAL     /* INPUT and OUTPUT spaces */
+} gy_role;
+
+/* One access of an op: rows [first, last) in one instance that contains them. */
+typedef struct gy_use {
+    uint32_t instance;
+    uint8_t mode;  /* gantry_access; contributions keep SUM/MIN/MAX/PROD */
+    uint16_t rank; /* collectives: the rank; else 0 */
+    int64_t first, last;
+} gy_use;
+
+typedef enum gy_op_kind {
+    GY_OP_LAUNCH, /* a kernel, launch or work node: uses are the node's accesses, in their order */
+    GY_OP_HOST,   /* a host node; the same */
+    GY_OP_FILL,   /* a fill node (node set), or an accumulator set to its identity (node GY_NONE): one write */
+    GY_OP_COPY,   /* use 0 read, use 1 write, same rows of the same value (transfers, node GY_NONE), or a copy node's */
+    GY_OP_COLLECTIVE, /* `ins` reads in rank order, then the writes in rank order */
+    GY_OP_EVICT,
+    GY_OP_FETCH /* copies made to free memory and to bring rows back; as GY_OP_COPY */
+} gy_op_kind;
+
+/*
+ * What an inserted collective (node GY_NONE) means, row by row of one value: each write receives, for each of its rows,
+ * what the reads that contain that row hold; where several do (accumulators), they are combined with `reduce` in the
+ * order of the reads, a read with role DATA or PERSIST (the previous value) first. Its kind is a name for cost, drawing
+ * and back ends.
+ */
+typedef struct gy_op {
+    uint8_t kind;               /* gy_op_kind */
+    uint8_t collective, reduce; /* gantry_collective; gantry_access or 0 */
+    uint8_t algorithm;          /* gy_algorithm; 0: copies by whoever runs it */
+    uint32_t node, iteration;   /* of the graph; GY_NONE, 0 for what scheduling added */
+    uint32_t use, uses, ins;    /* range of schedule->use; collectives: how many are reads */
+    uint32_t lane, lanes;       /* range of schedule->op_lane: the lanes it occupies, one for all but collectives */
+    gy_ticks duration;   /* alone: compute, or a collective as a whole. Copies: from the route and bytes, here too */
+    gy_ticks start, end; /* predicted, with contention */
+    uint8_t provenance;  /* gy_provenance of `duration` */
+} gy_op;
+
+typedef enum gy_provenance { GY_COST_GIVEN, GY_COST_MEASURED, GY_COST_ROOFLINE } gy_provenance;
+
+typedef enum gy_lane_kind { GY_LANE_COMPUTE, GY_LANE_COPY, GY_LANE_COLLECTIVE } gy_lane_kind;
+/* A queue of a device: its ops run in order of position. Copies run on a lane of one of the two ends. */
+typedef struct gy_lane {
+    uint32_t device;
+    uint8_t kind;
+} gy_lane;
+
+typedef enum gy_carrier {
+    GY_CARRIER_LANE,  /* both ops are in one lane, `from` first: nothing to do */
+    GY_CARRIER_EVENT, /* signalled when `from` ends, awaited before `to` begins; `slot` is the event */
+    GY_CARRIER_EDGE,  /* an edge of a captured graph */
+    GY_CARRIER_FLAG   /* a flag in memory; `slot` */
+} gy_carrier;
+
+typedef enum gy_reason {
+    GY_WHY_DATA,
+    GY_WHY_ORDER /* anti, output, `after` */,
+    GY_WHY_REUSE /* of an address */
+} gy_reason;
+
+/*
+ * The sync table: every dependency that is kept, and how it is carried. Happens-before is made of lane order, of the
+ * rows with a carrier other than LANE, and of the in-flight limit (start i ends before start i + in_flight begins);
+ * nothing else. A row says: `to` of iteration i + distance begins after `from` of iteration i has ended.
+ */
+typedef struct gy_sync {
+    uint32_t from, to;
+    uint32_t distance;
+    uint8_t carrier, reason;
+    uint32_t slot;
+} gy_sync;
+
+/* What the scheduler tried before it chose this schedule. Names are static. */
+typedef struct gy_tried {
+    const char *policy;
+    const char *skipped;  /* why it did not run, or NULL */
+    gy_ticks makespan;    /* simulated; skipped: 0 */
+    uint64_t evaluations; /* search: placements looked at; else 0 */
+} gy_tried;
+
+struct gantry_schedule {
+    int refs;
+    gy_arena arena;      /* strings and offsets below */
+    gantry_graph *graph; /* NULL: read from a file and not attached */
+    gantry_machine *machine;
+    const char *graph_name;
+    uint64_t graph_hash;
+    const char *policy, *replay; /* replay: "stream", "graph" */
+    const char *balance;         /* how automatic splits were cut: "static", "dynamic", "memory"; NULL: there are none */
+    int32_t effort;
+    uint64_t seed;
+    const char *objective;
+    uint32_t unroll, in_flight; /* U iterations a period; starts that may overlap */
+    GY_VEC(gy_param) params;
+    GY_VEC(struct gy_part_bounds {
+        const char *buffer;
+        uint32_t parts;
+        const int64_t *first;
+    })
+    bounds; /* split buffers, resolved */
+    GY_VEC(gy_schedule_value) values;
+    GY_VEC(gy_instance) instances;
+    GY_VEC(gy_lane) lanes;
+    GY_VEC(gy_op) ops;
+    GY_VEC(gy_use) use;
+    GY_VEC(uint32_t) op_lane;
+    GY_VEC(gy_sync) sync;
+    GY_VEC(const char *) node_ids; /* id of each graph node */
+    GY_VEC(uint32_t) node_op; /* of each node: its op of the first iteration, GY_NONE; empty until gy_schedule_index */
+    GY_VEC(uint64_t) slab;    /* bytes of each memory's slab (== peak, aligned) */
+    uint64_t staging;         /* bytes of the staging space */
+    gy_ticks makespan, bound;
+    GY_VEC(gy_tried) tried; /* for reports; not part of the schedule, and not in its file */
+    GY_VEC(gy_ticks) load;  /* per device, with objective "max_load" (scheduler/load.h); not in its file either */
+    char *explain_;         /* scheduler's notes for gantry_schedule_explain; NULL from a file */
+    struct gy_plan *plan_;  /* kept for explain; freed by plan_free_ */
+    void (*plan_free_)(struct gy_plan *);
+};
+
+gantry_schedule *gy_schedule_ref(const gantry_schedule *schedule);
+gantry_schedule *gy_schedule_alloc(void); /* empty, refs 1, unroll 1, in_flight 1 */
+
+/* Fills node_op, so that gantry_schedule_device_of need not search; who makes a schedule calls it when the ops are
+ * final. */
+gantry_status gy_schedule_index(gantry_schedule *schedule, gantry_error *err);
+
+/* Where `row` of an instance begins, counted from the instance's first byte. */
+uint64_t gy_instance_offset(const gantry_schedule *s, const gy_instance *instance, int64_t row);
+static inline uint64_t gy_use_bytes(const gantry_schedule *s, const gy_use *u)
+{
+    const gy_instance *i = &s->instances.at[u->instance];
+    return gy_instance_offset(s, i, u->last) - gy_instance_offset(s, i, u->first);
+}
+/* "x[3]" style is the graph's; this is "x{0:10}" or "x". Appends. */
+void gy_use_text(gy_text *to, const gantry_schedule *s, const gy_use *use);
+/* "blur[3]", "copy x{0:10} host -> gpu0", "all_reduce total": for messages, pictures and traces. Appends. */
+void gy_op_text(gy_text *to, const gantry_schedule *s, uint32_t op);
+const char *gy_op_kind_name(gy_op_kind kind);
+const char *gy_carrier_name(gy_carrier carrier);
+const char *gy_reason_name(gy_reason reason);
+const char *gy_provenance_name(gy_provenance provenance);
+
+/* What needs no graph: every index, size, name and mode. A schedule that passes can be read by any code without a
+ * bound being checked again. E_SCHEDULE with "rule form: ..." and the pointer of the thing in the file format. */
+gantry_status gy_schedule_form(const gantry_schedule *s, gantry_error *err);
+
+/* The graph as the schedule means it: with the automatic splits cut where the schedule says. Another owner of `graph`
+ * where that is so already. E_SCHEDULE: the graph cannot be cut so. */
+gantry_status gy_schedule_graph(gantry_graph **out, const gantry_schedule *s, const gantry_graph *graph,
+                                gantry_error *err);
+
+/* The checker (check.c): all rules against the sealed graph, cut as the schedule says; E_SCHEDULE with the rule's name
+ * first in the text: "rule race: ...". The names are the list in docs/design.md. */
+gantry_status gy_schedule_verify(const gantry_schedule *s, const gantry_graph *graph, gantry_error *err);
+
+#endif

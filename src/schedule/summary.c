@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The figures of a schedule. */
+#include "base/error.h"
+#include "schedule/schedule.h"
+#include <string.h>
+
+static uint32_t memory_of(const gantry_schedule *s, const gy_use *use)
+{
+    return s->instances.at[use->instance].memory;
+}
+
+/* Bytes of the rows that both uses name. */
+static uint64_t shared_bytes(const gantry_schedule *s, const gy_use *a, const gy_use *b)
+{
+    gy_use both = *a;
+    both.first = a->first > b->first ? a->first : b->first;
+    both.last = a->last < b->last ? a->last : b->last;
+    return both.first < both.last ? gy_use_bytes(s, &both) : 0;
+}
+
+/* Reduced rows travel to one place, here the memory of the first write, and from there to the other writes. */
+static uint64_t reduced_bytes(const gantry_schedule *s, const gy_op *op, const gy_use *use)
+{
+    uint64_t bytes = 0;
+    uint32_t home = memory_of(s, &use[op->ins]);
+    for (uint32_t i = 0; i < op->uses; i++) {
+        bytes += memory_of(s, &use[i]) != home ? gy_use_bytes(s, &use[i]) : 0;
+    }
+    return bytes;
+}
+
+/* Rows that a write takes from another memory. */
+static uint64_t spread_bytes(const gantry_schedule *s, const gy_op *op, const gy_use *use)
+{
+    uint64_t bytes = 0;
+    for (uint32_t w = op->ins; w < op->uses; w++) {
+        for (uint32_t r = 0; r < op->ins; r++) {
+            bytes += memory_of(s, &use[r]) != memory_of(s, &use[w]) ? shared_bytes(s, &use[w], &use[r]) : 0;
+        }
+    }
+    return bytes;
+}
+
+/* Bytes that leave a memory for another one. Collectives of the graph name other rows in than out: each counts where
+ * it is not in the memory of the first write. */
+static uint64_t moved_bytes(const gantry_schedule *s, const gy_op *op)
+{
+    const gy_use *use = &s->use.at[op->use];
+    switch (op->kind) {
+    case GY_OP_COPY:
+    case GY_OP_EVICT:
+    case GY_OP_FETCH:
+        return memory_of(s, &use[0]) != memory_of(s, &use[1]) ? gy_use_bytes(s, &use[0]) : 0;
+    case GY_OP_COLLECTIVE:
+        if (op->ins == op->uses) {
+            return 0;
+        }
+        return op->reduce || op->node != GY_NONE ? reduced_bytes(s, op, use) : spread_bytes(s, op, use);
+    default:
+        return 0;
+    }
+}
+
+static void count_ops(const gantry_schedule *s, gantry_schedule_summary *to)
+{
+    for (size_t i = 0; i < s->ops.count; i++) {
+        uint8_t kind = s->ops.at[i].kind;
+        to->copies += kind == GY_OP_COPY || kind == GY_OP_EVICT || kind == GY_OP_FETCH;
+        to->collectives += kind == GY_OP_COLLECTIVE;
+        to->bytes_moved += moved_bytes(s, &s->ops.at[i]);
+    }
+}
+
+/* An event that several ops wait for is one. Slots are below the number of ops (rule form). */
+static gantry_status count_events(const gantry_schedule *s, uint64_t *events, gantry_error *err)
+{
+    uint8_t *seen = gy_calloc(s->ops.count ? s->ops.count : 1, 1);
+    if (!seen) {
+        return gy_fail_nomem(err);
+    }
+    uint64_t count = 0;
+    for (size_t i = 0; i < s->sync.count; i++) {
+        const gy_sync *row = &s->sync.at[i];
+        uint8_t bit = (uint8_t)(1u << row->carrier);
+        if (row->carrier == GY_CARRIER_EDGE) {
+            count++;
+        } else if (row->carrier != GY_CARRIER_LANE && row->slot < s->ops.count && !(seen[row->slot] & bit)) {
+            seen[row->slot] |= bit;
+            count++;
+        }
+    }
+    gy_free(seen);
+    *events = count;
+    return GANTRY_OK;
+}
+
+gantry_status gantry_schedule_summarize(const gantry_schedule *s, gantry_schedule_summary *summary, gantry_error *err)
+{
+    if (!s || !summary || summary->struct_size == 0) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "gantry_schedule_summarize needs a schedule and a summary that begins "
+                       "with its size; use GANTRY_SCHEDULE_SUMMARY_INIT");
+    }
+    gantry_schedule_summary to = { .struct_size = summary->struct_size };
+    to.makespan_us = gy_ticks_to_us(s->makespan);
+    to.bound_us = gy_ticks_to_us(s->bound);
+    to.gap = s->bound > 0 ? (double)s->makespan / (double)s->bound - 1 : 0;
+    to.nodes = s->node_ids.count;
+    to.ops = s->ops.count;
+    count_ops(s, &to);
+    gantry_status status = count_events(s, &to.events, err);
+    if (status) {
+        return status;
+    }
+    size_t size = to.struct_size < sizeof to ? to.struct_size : sizeof to;
+    memcpy(summary, &to, size);
+    return GANTRY_OK;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ops and uses as people read them. */
+#include "schedule/schedule.h"
+#include "schedule/words.h"
+
+static void add_rows(gy_text *to, const gy_schedule_value *value, int64_t first, int64_t last)
+{
+    gy_text_add(to, value->name);
+    if (value->generation > 0) {
+        gy_text_printf(to, "@%u", value->generation);
+    }
+    if (first != 0 || last != value->rows) {
+        gy_text_printf(to, "{%lld:%lld}", (long long)first, (long long)last);
+    }
+}
+
+void gy_use_text(gy_text *to, const gantry_schedule *s, const gy_use *use)
+{
+    add_rows(to, &s->values.at[s->instances.at[use->instance].value], use->first, use->last);
+}
+
+static const char *memory_of(const gantry_schedule *s, const gy_use *use)
+{
+    return s->machine->memory[s->instances.at[use->instance].memory].id;
+}
+
+/* What the scheduler added has no id: it is called by what it does. */
+static void add_inserted(gy_text *to, const gantry_schedule *s, const gy_op *op)
+{
+    const gy_use *use = &s->use.at[op->use];
+    switch (op->kind) {
+    case GY_OP_COLLECTIVE:
+        gy_text_printf(to, "%s ", gy_word(&gy_collective_words, op->collective));
+        gy_use_text(to, s, &use[op->uses - 1]);
+        break;
+    case GY_OP_FILL: {
+        const gy_instance *in = &s->instances.at[use->instance];
+        gy_text_printf(to, "%s identity ", gy_word(&gy_reduction_words, op->reduce ? op->reduce : in->op));
+        gy_use_text(to, s, use);
+        gy_text_printf(to, " %s", memory_of(s, use));
+        break;
+    }
+    default:
+        gy_text_printf(to, "%s ", gy_op_kind_name(op->kind));
+        gy_use_text(to, s, use);
+        gy_text_printf(to, " %s -> %s", memory_of(s, use), memory_of(s, use + 1));
+    }
+}
+
+void gy_op_text(gy_text *to, const gantry_schedule *s, uint32_t index)
+{
+    const gy_op *op = &s->ops.at[index];
+    if (op->node == GY_NONE) {
+        add_inserted(to, s, op);
+        return;
+    }
+    gy_text_add(to, s->node_ids.at[op->node]);
+    if (op->iteration > 0) {
+        gy_text_printf(to, " (iteration %u)", op->iteration);
+    }
+}

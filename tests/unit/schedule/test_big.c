@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A million ops are checked in seconds: nothing in the checker may go through all pairs of anything. */
+#include "unit/schedule/hand.h"
+#include <check.h>
+#include <gantry/gantry.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { DEVICES = 8, PARTS = 64, ROWS = 4 };
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* A state of PARTS parts; in each step every part is read with its neighbours' rows by the next one round. */
+static gantry_graph *ring(uint32_t steps)
+{
+    gantry_graph *g = gantry_graph_new("ring");
+    gantry_buffer b = gantry_graph_buffer(g, "b", GANTRY_U8, 1, (int64_t[]){ PARTS * ROWS });
+    gantry_buffer_set_class(g, b, GANTRY_STATE);
+    gantry_buffer_init_value(g, b, 0);
+    gantry_buffer_split(g, b, PARTS);
+    for (uint32_t i = 0; i < steps * PARTS; i++) {
+        gantry_node n = gantry_graph_work(g, "n");
+        gantry_node_readwrite(g, n, gantry_part(b, i % PARTS));
+        gantry_node_read(g, n, gantry_part(b, (i + 1) % PARTS));
+    }
+    gantry_error err = { 0 };
+    ck_assert_msg(gantry_graph_check(g, &err) == GANTRY_OK, "%s", err.text);
+    return g;
+}
+
+static gantry_machine *eight(void)
+{
+    static const char text[] =
+        "{\"gantry_machine\": 1, \"memories\": [{\"id\": \"m\", \"capacity\": 65536}], \"devices\": ["
+        "{\"id\": \"d0\", \"memory\": \"m\"}, {\"id\": \"d1\", \"memory\": \"m\"}, {\"id\": \"d2\", \"memory\": "
+        "\"m\"}, "
+        "{\"id\": \"d3\", \"memory\": \"m\"}, {\"id\": \"d4\", \"memory\": \"m\"}, {\"id\": \"d5\", \"memory\": "
+        "\"m\"}, "
+        "{\"id\": \"d6\", \"memory\": \"m\"}, {\"id\": \"d7\", \"memory\": \"m\"}]}";
+    gantry_machine *m = NULL;
+    gantry_error err = { 0 };
+    ck_assert_msg(gantry_machine_parse(&m, text, strlen(text), "eight", &err) == GANTRY_OK, "%s", err.text);
+    return m;
+}
+
+/* Part p runs on device p % DEVICES, all in one memory: node i waits for what it reads (i - PARTS + 1, which wrote the
+ * next part) and for who has read what it writes (i - 1). */
+static gantry_schedule *lower(const gantry_graph *g, const gantry_machine *m)
+{
+    gantry_schedule *s = gy_schedule_alloc();
+    bool ok = s != NULL;
+    const gy_buffer *b = &g->buffers.at[0];
+    s->machine = gy_machine_ref(m);
+    s->graph_hash = g->hash;
+    ok = ok && gy_vec_push(&s->values, ((gy_schedule_value){ b->name, 0, 0, b->rows, b->row_bytes, NULL }));
+    ok = ok && gy_vec_push(&s->slab, 256);
+    gy_instance whole = { .role = GY_ROLE_PERSIST, .last = b->rows, .bytes = b->bytes };
+    ok = ok && gy_vec_push(&s->instances, whole);
+    for (uint32_t d = 0; d < DEVICES; d++) {
+        ok = ok && gy_vec_push(&s->lanes, ((gy_lane){ d, GY_LANE_COMPUTE }));
+    }
+    for (uint32_t i = 0; ok && i < g->nodes.count; i++) {
+        uint32_t waits[2] = { i - 1, i - PARTS + 1 };
+        gy_op op = { .kind = GY_OP_LAUNCH, .node = i, .use = 2 * i, .uses = 2, .lane = i, .lanes = 1 };
+        ok = gy_vec_push(&s->node_ids, g->nodes.at[i].id) && gy_vec_push(&s->ops, op) &&
+             gy_vec_push(&s->op_lane, i % PARTS % DEVICES);
+        for (uint32_t k = 0; k < 2; k++) {
+            int64_t part = (i + k) % PARTS;
+            gy_use u = { 0, (uint8_t)(k ? GANTRY_READ : GANTRY_READWRITE), 0, part * ROWS, (part + 1) * ROWS };
+            ok = ok && gy_vec_push(&s->use, u);
+            if (waits[k] < i) {
+                gy_sync row = { .from = waits[k], .to = i, .carrier = GY_CARRIER_EVENT, .slot = waits[k] };
+                ok = ok && gy_vec_push(&s->sync, row);
+            }
+        }
+    }
+    ck_assert(ok);
+    return s;
+}
+
+START_TEST(test_a_million)
+{
+    gantry_graph *g = ring(1000000 / PARTS);
+    gantry_machine *m = eight();
+    gantry_schedule *s = lower(g, m);
+    gantry_error err = { 0 };
+    double begin = now();
+    ck_assert_msg(gantry_schedule_check(s, g, &err) == GANTRY_OK, "%s", err.text);
+    double right = now() - begin;
+    /* The last op no longer waits for the one before, which reads what it writes. */
+    s->sync.at[s->sync.count - 2].carrier = GY_CARRIER_LANE;
+    s->sync.at[s->sync.count - 2].from = s->sync.at[s->sync.count - 2].to - DEVICES;
+    begin = now();
+    gantry_status status = gantry_schedule_check(s, g, &err);
+    printf("%zu ops: %.2f s; with a race near the end: %.2f s, %s\n", s->ops.count, right, now() - begin, err.text);
+    ck_assert_int_eq(status, GANTRY_E_SCHEDULE);
+    ck_assert_ptr_nonnull(strstr(err.text, "rule race"));
+    ck_assert_msg(right < 30, "%g s", right); /* a few on this side of a sanitizer */
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("big schedule");
+    TCase *tc = tcase_create("big");
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, test_a_million);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

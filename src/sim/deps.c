@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What waits for what: lane order and the rows of the sync table as one list of edges, and the cycle in it if any. */
+#include "sim/internal.h"
+
+#include "base/error.h"
+
+/* Calls `visit` for every edge: sync rows; each op of a lane to the next; the last of a lane to the first, one start
+ * later. */
+typedef void (*visitor)(gy_sim *sim, uint32_t from, uint32_t to, uint32_t distance);
+
+static void visit_edges(gy_sim *sim, uint32_t *first, uint32_t *last, visitor visit)
+{
+    const gantry_schedule *s = sim->s;
+    for (size_t i = 0; i < s->sync.count; i++)
+        visit(sim, s->sync.at[i].from, s->sync.at[i].to, s->sync.at[i].distance);
+    for (size_t i = 0; i < s->lanes.count; i++)
+        first[i] = last[i] = GY_NONE;
+    for (uint32_t op = 0; op < sim->ops; op++)
+        for (uint32_t k = 0; k < s->ops.at[op].lanes; k++) {
+            uint32_t lane = s->op_lane.at[s->ops.at[op].lane + k];
+            if (first[lane] == GY_NONE)
+                first[lane] = op;
+            else
+                visit(sim, last[lane], op, 0);
+            last[lane] = op;
+        }
+    for (size_t i = 0; i < s->lanes.count; i++)
+        if (first[i] != GY_NONE)
+            visit(sim, last[i], first[i], 1);
+}
+
+static void count_edge(gy_sim *sim, uint32_t from, uint32_t to, uint32_t distance)
+{
+    sim->edge_first[from + 1]++;
+    for (uint64_t start = distance; start < sim->starts; start++)
+        sim->waits[start * sim->ops + to]++;
+}
+
+/* edge_first[from] is where the next edge of `from` goes: after all of them it is where the edges of from + 1 begin. */
+static void store_edge(gy_sim *sim, uint32_t from, uint32_t to, uint32_t distance)
+{
+    sim->edge[sim->edge_first[from]++] = (gy_sim_edge){ to, distance };
+}
+
+static void wait_for_starts(gy_sim *sim)
+{
+    for (uint64_t start = sim->s->in_flight; start < sim->starts; start++)
+        for (uint32_t op = 0; op < sim->ops; op++)
+            sim->waits[start * sim->ops + op]++;
+}
+
+gantry_status gy_sim_order(gy_sim *sim, gantry_error *err)
+{
+    size_t lanes = sim->s->lanes.count, n = sim->ops;
+    uint32_t *first = gy_calloc(2 * lanes, sizeof *first);
+    sim->edge_first = gy_calloc(n + 1, sizeof *sim->edge_first);
+    if (!first || !sim->edge_first)
+        goto nomem;
+    visit_edges(sim, first, first + lanes, count_edge);
+    for (size_t i = 0; i < n; i++)
+        sim->edge_first[i + 1] += sim->edge_first[i];
+    sim->edge = gy_calloc(sim->edge_first[n], sizeof *sim->edge);
+    if (!sim->edge)
+        goto nomem;
+    visit_edges(sim, first, first + lanes, store_edge);
+    for (size_t i = n; i > 0; i--)
+        sim->edge_first[i] = sim->edge_first[i - 1];
+    sim->edge_first[0] = 0;
+    wait_for_starts(sim);
+    gy_free(first);
+    return GANTRY_OK;
+nomem:
+    gy_free(first);
+    return gy_fail_nomem(err);
+}
+
+/* An op of the first start that is left over has a predecessor (distance 0) that is left over: walking back must come
+ * round. Only the first start is looked at: what starts wait for goes forward, so a later one is stuck only behind it.
+ */
+static void find_blockers(const gy_sim *sim, uint32_t *blocker)
+{
+    for (uint32_t from = 0; from < sim->ops; from++)
+        for (size_t e = sim->edge_first[from]; e < sim->edge_first[from + 1]; e++) {
+            uint32_t to = sim->edge[e].to;
+            if (sim->waits[from] > 0 && sim->edge[e].distance == 0 && blocker[to] == GY_NONE)
+                blocker[to] = from;
+        }
+}
+
+static void write_cycle(const gy_sim *sim, const uint32_t *blocker, uint32_t op, gy_text *text)
+{
+    uint32_t length = 0;
+    for (uint32_t at = op; length == 0 || at != op; at = blocker[at])
+        length++;
+    for (uint32_t i = 0, at = op; i < length; i++, at = blocker[at]) {
+        if (i >= 4 && i + 1 < length)
+            continue;
+        gy_text_printf(text, "%sop %u \"", i == 0 ? "" : i >= 4 ? " ... which waits for " : " which waits for ", at);
+        gy_op_text(text, sim->s, at);
+        gy_text_add(text, "\"");
+    }
+}
+
+gantry_status gy_sim_stuck(const gy_sim *sim, gantry_error *err)
+{
+    uint32_t *blocker = gy_alloc(sim->ops * sizeof *blocker);
+    if (!blocker)
+        return gy_fail_nomem(err);
+    for (uint32_t i = 0; i < sim->ops; i++)
+        blocker[i] = GY_NONE;
+    find_blockers(sim, blocker);
+    uint32_t op = 0;
+    while (sim->waits[op] == 0)
+        op++;
+    for (uint32_t i = 0; i < sim->ops; i++)
+        op = blocker[op]; /* as many steps as there are ops: on the cycle by now */
+    gy_text text = { 0 };
+    write_cycle(sim, blocker, op, &text);
+    gantry_status status =
+        text.failed || !text.at
+            ? gy_fail_nomem(err)
+            : gy_fail(err, GANTRY_E_SCHEDULE, NULL,
+                      "ops wait for each other for ever: %s which waits for op %u again; every row of "
+                      "the sync table must go forward in position",
+                      text.at, op);
+    gy_text_free(&text);
+    gy_free(blocker);
+    return status;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Inside the simulator. An *item* is an op in one start: start * ops + op. A *job* is an item that is being carried
+ * out: it has exactly one event ahead. Jobs are few (at most the number of lanes), items are many.
+ */
+#ifndef GY_SIM_INTERNAL_H
+#define GY_SIM_INTERNAL_H
+
+#include "sim/sim.h"
+
+__extension__ typedef __int128 gy_int128;
+
+#define GY_TICKS_PER_S (GY_TICKS_PER_US * 1000000)
+
+typedef enum gy_sim_phase { GY_SIM_WORK, GY_SIM_LATENCY, GY_SIM_FLOW } gy_sim_phase;
+
+typedef struct gy_sim_job {
+    uint32_t item;
+    uint8_t phase;   /* gy_sim_phase: what ends at `time` */
+    bool unhindered; /* flow: at its cap ever since it began, so it ends after `alone` */
+    bool open;       /* flow, while rates are computed: not fixed yet */
+    uint32_t place;  /* index in the queue */
+    gy_ticks time;   /* of its next event */
+    /* Flows. */
+    gy_ticks alone;    /* how long it takes when nothing slows it down */
+    gy_ticks since;    /* when `left` was true */
+    gy_int128 left;    /* bytes x ticks per second still to move: falls by `rate` each tick */
+    int64_t cap, rate; /* bytes per second; rate 0: not begun */
+    int64_t next_rate; /* while rates are computed */
+    const uint32_t *resource;
+    uint32_t resources;
+    uint64_t seen;
+} gy_sim_job;
+
+/* What flows share. */
+typedef struct gy_sim_link {
+    GY_VEC(uint32_t) flows; /* jobs; one that passes twice is here twice */
+    int64_t rest;           /* while rates are computed: bytes per second not given away yet */
+    size_t open;            /* flows that are not fixed yet */
+    bool full, dirty;
+    uint64_t seen;
+} gy_sim_link;
+
+typedef struct gy_sim_wait {
+    gy_ticks since;
+    uint32_t item;
+} gy_sim_wait;
+
+typedef struct gy_sim_engines {
+    uint32_t idle;
+    GY_VEC(gy_sim_wait) waiting;
+} gy_sim_engines;
+
+/* `to` of start i + distance waits for `from` of start i. */
+typedef struct gy_sim_edge {
+    uint32_t to, distance;
+} gy_sim_edge;
+
+typedef struct gy_sim {
+    const gantry_schedule *s;
+    const gantry_machine *m;
+    uint32_t ops, starts;
+    gy_ticks now;
+    /* Order. */
+    size_t *edge_first; /* ops + 1 */
+    gy_sim_edge *edge;
+    uint32_t *waits; /* per item: what it still waits for */
+    uint32_t *todo;  /* per start: ops that have not ended */
+    GY_VEC(uint32_t) ready;
+    size_t finished;
+    /* What goes on. */
+    GY_VEC(gy_sim_job) jobs;
+    GY_VEC(uint32_t) spare;  /* jobs free for use */
+    GY_VEC(uint32_t) queue;  /* binary heap of jobs by (time, item) */
+    gy_sim_link *link;       /* per resource */
+    gy_sim_engines *engines; /* per device */
+    bool engines_dirty;
+    /* Scratch of sharing. */
+    GY_VEC(uint32_t) dirty, links; /* room for all resources */
+    GY_VEC(uint32_t) flows;        /* room for all jobs */
+    uint64_t round;
+    /* Results. */
+    gy_ticks *begin, *end; /* per op of the first start */
+    gy_sim_start *out;     /* per start */
+} gy_sim;
+
+/* deps.c: lane order and sync table as one list of edges. */
+gantry_status gy_sim_order(gy_sim *sim, gantry_error *err);
+/* Why items are left over when nothing happens any more: names the ops of a cycle of waits. */
+gantry_status gy_sim_stuck(const gy_sim *sim, gantry_error *err);
+
+/* queue.c. Room for one more entry was reserved when the job was made. */
+void gy_sim_queue_push(gy_sim *sim, uint32_t job);
+uint32_t gy_sim_queue_pop(gy_sim *sim);
+void gy_sim_queue_update(gy_sim *sim, uint32_t job); /* after its time changed */
+
+/* share.c */
+bool gy_sim_flow_begin(gy_sim *sim, uint32_t job); /* false: out of memory */
+void gy_sim_flow_end(gy_sim *sim, uint32_t job);
+/* Sets the rates and times of the flows whose resources have seen a begin or an end. */
+void gy_sim_share(gy_sim *sim);
+
+/* now + duration, at most GY_TICKS_MAX. */
+static inline gy_ticks gy_sim_after(gy_ticks now, gy_ticks duration)
+{
+    return duration >= GY_TICKS_MAX - now ? GY_TICKS_MAX : now + duration;
+}
+
+#endif

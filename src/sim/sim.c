@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The event loop: beginning and ending ops in the order of time. */
+#include "sim/internal.h"
+
+#include "base/error.h"
+
+static bool is_copy(const gy_op *op)
+{
+    return op->kind == GY_OP_COPY || op->kind == GY_OP_EVICT || op->kind == GY_OP_FETCH;
+}
+
+static const gy_op *op_of(const gy_sim *sim, uint32_t item)
+{
+    return &sim->s->ops.at[item % sim->ops];
+}
+
+/* The device whose copy engine the op needs; GY_NONE if it needs none. */
+static uint32_t engine_device(const gy_sim *sim, const gy_op *op)
+{
+    if (!sim->m->contention || !is_copy(op) || op->lanes == 0)
+        return GY_NONE;
+    const gy_lane *lane = &sim->s->lanes.at[sim->s->op_lane.at[op->lane]];
+    return lane->kind == GY_LANE_COPY ? lane->device : GY_NONE;
+}
+
+static bool new_job(gy_sim *sim, uint32_t item, uint32_t *job)
+{
+    if (sim->spare.count > 0) {
+        *job = sim->spare.at[--sim->spare.count];
+        sim->jobs.at[*job] = (gy_sim_job){ .item = item };
+        return true;
+    }
+    size_t need = sim->jobs.count + 1;
+    if (!gy_vec_reserve(&sim->spare, need) || !gy_vec_reserve(&sim->queue, need) ||
+        !gy_vec_reserve(&sim->flows, need) || !gy_vec_push(&sim->jobs, ((gy_sim_job){ .item = item })))
+        return false;
+    *job = (uint32_t)sim->jobs.count - 1;
+    return true;
+}
+
+static gantry_status no_route(const gy_sim *sim, uint32_t op, uint32_t from, uint32_t to, gantry_error *err)
+{
+    gy_text text = { 0 };
+    gy_op_text(&text, sim->s, op);
+    gantry_status status =
+        text.at && !text.failed
+            ? gy_fail(
+                  err, GANTRY_E_SCHEDULE, NULL,
+                  "op %u \"%s\" copies from memory \"%s\" to \"%s\", between which there is no direct route; such a "
+                  "copy needs two ops and an instance in between",
+                  op, text.at, sim->m->memory[from].id, sim->m->memory[to].id)
+            : gy_fail_nomem(err);
+    gy_text_free(&text);
+    return status;
+}
+
+/* The two phases of a copy. A flow that shares nothing is a part of the latency: one event less. */
+static gantry_status describe_copy(gy_sim *sim, gy_sim_job *j, gantry_error *err)
+{
+    const gy_op *op = op_of(sim, j->item);
+    const gy_use *use = &sim->s->use.at[op->use];
+    uint32_t from = sim->s->instances.at[use[0].instance].memory;
+    uint32_t to = sim->s->instances.at[use[1].instance].memory;
+    const gy_route *route = gy_machine_route(sim->m, from, to);
+    if (route->kind != GY_ROUTE_DIRECT)
+        return no_route(sim, j->item % sim->ops, from, to, err);
+    int64_t bytes = (int64_t)gy_use_bytes(sim->s, &use[0]);
+    gy_ticks whole = gy_route_time(sim->m, route, bytes), latency = gy_route_latency(route);
+    j->alone = whole > latency ? whole - latency : 0;
+    bool shares = sim->m->contention && route->resources > 0 && j->alone > 0;
+    j->phase = shares ? GY_SIM_LATENCY : GY_SIM_WORK;
+    j->time = gy_sim_after(sim->now, shares ? latency : whole);
+    j->cap = gy_route_rate(route, bytes);
+    j->left = (gy_int128)bytes * GY_TICKS_PER_S;
+    j->resource = route->resource;
+    j->resources = route->resources;
+    return GANTRY_OK;
+}
+
+static gantry_status begin_job(gy_sim *sim, uint32_t item, gantry_error *err)
+{
+    uint32_t job;
+    if (!new_job(sim, item, &job))
+        return gy_fail_nomem(err);
+    gy_sim_job *j = &sim->jobs.at[job];
+    const gy_op *op = op_of(sim, item);
+    j->phase = GY_SIM_WORK;
+    j->time = gy_sim_after(sim->now, op->duration > 0 ? op->duration : 0);
+    gantry_status status = is_copy(op) ? describe_copy(sim, j, err) : GANTRY_OK;
+    if (status)
+        return status;
+    gy_sim_start *start = &sim->out[item / sim->ops];
+    if (start->begin > sim->now)
+        start->begin = sim->now;
+    if (item < sim->ops)
+        sim->begin[item] = sim->now;
+    gy_sim_queue_push(sim, job);
+    return GANTRY_OK;
+}
+
+static bool release(gy_sim *sim, uint32_t item)
+{
+    return --sim->waits[item] > 0 || gy_vec_push(&sim->ready, item);
+}
+
+static bool release_start(gy_sim *sim, uint64_t start)
+{
+    for (uint32_t op = 0; op < sim->ops; op++)
+        if (!release(sim, (uint32_t)(start * sim->ops + op)))
+            return false;
+    return true;
+}
+
+static bool end_item(gy_sim *sim, uint32_t item)
+{
+    uint32_t op = item % sim->ops, start = item / sim->ops;
+    if (start == 0)
+        sim->end[op] = sim->now;
+    sim->finished++;
+    sim->out[start].end = sim->now;
+    uint32_t device = engine_device(sim, op_of(sim, item));
+    if (device != GY_NONE) {
+        sim->engines[device].idle++;
+        sim->engines_dirty = true;
+    }
+    for (size_t e = sim->edge_first[op]; e < sim->edge_first[op + 1]; e++) {
+        uint64_t to = start + (uint64_t)sim->edge[e].distance;
+        if (to < sim->starts && !release(sim, (uint32_t)(to * sim->ops + sim->edge[e].to)))
+            return false;
+    }
+    uint64_t later = start + (uint64_t)sim->s->in_flight;
+    return --sim->todo[start] > 0 || later >= sim->starts || release_start(sim, later);
+}
+
+static gantry_status begin_flow(gy_sim *sim, uint32_t job, gantry_error *err)
+{
+    gy_sim_job *j = &sim->jobs.at[job];
+    j->phase = GY_SIM_FLOW;
+    j->since = sim->now;
+    j->time = GY_TICKS_MAX; /* until its rate is known, before time goes on */
+    gy_sim_queue_push(sim, job);
+    return gy_sim_flow_begin(sim, job) ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+static gantry_status handle_event(gy_sim *sim, gantry_error *err)
+{
+    uint32_t job = gy_sim_queue_pop(sim);
+    gy_sim_job *j = &sim->jobs.at[job];
+    if (j->phase == GY_SIM_LATENCY)
+        return begin_flow(sim, job, err);
+    if (j->phase == GY_SIM_FLOW)
+        gy_sim_flow_end(sim, job);
+    sim->spare.at[sim->spare.count++] = job;
+    return end_item(sim, j->item) ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+static bool wait_engine(gy_sim *sim, uint32_t device, uint32_t item)
+{
+    sim->engines_dirty = true;
+    return gy_vec_push(&sim->engines[device].waiting, ((gy_sim_wait){ sim->now, item }));
+}
+
+/* Begins what is ready; copies that need an engine queue for one. */
+static gantry_status begin_ready(gy_sim *sim, gantry_error *err)
+{
+    while (sim->ready.count > 0) {
+        uint32_t item = sim->ready.at[--sim->ready.count];
+        uint32_t device = engine_device(sim, op_of(sim, item));
+        gantry_status status = device == GY_NONE                ? begin_job(sim, item, err)
+                               : wait_engine(sim, device, item) ? GANTRY_OK
+                                                                : gy_fail_nomem(err);
+        if (status)
+            return status;
+    }
+    return GANTRY_OK;
+}
+
+static uint32_t take_first(gy_sim_engines *e)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < e->waiting.count; i++) {
+        const gy_sim_wait *a = &e->waiting.at[i], *b = &e->waiting.at[best];
+        if (a->since != b->since ? a->since < b->since : a->item < b->item)
+            best = i;
+    }
+    uint32_t item = e->waiting.at[best].item;
+    e->waiting.at[best] = e->waiting.at[--e->waiting.count];
+    return item;
+}
+
+static gantry_status grant_engines(gy_sim *sim, gantry_error *err)
+{
+    if (!sim->engines_dirty)
+        return GANTRY_OK;
+    sim->engines_dirty = false;
+    for (uint32_t d = 0; d < sim->m->devices; d++)
+        for (gy_sim_engines *e = &sim->engines[d]; e->idle > 0 && e->waiting.count > 0;) {
+            e->idle--;
+            gantry_status status = begin_job(sim, take_first(e), err);
+            if (status)
+                return status;
+        }
+    return GANTRY_OK;
+}
+
+/* Everything that happens at `now`, then who gets an engine, until nothing more happens at `now`; then the new rates.
+ * So neither engines nor rates depend on the order of events that happen at the same time. */
+static gantry_status settle(gy_sim *sim, gantry_error *err)
+{
+    gantry_status status = begin_ready(sim, err);
+    do {
+        while (!status && sim->queue.count > 0 && sim->jobs.at[sim->queue.at[0]].time == sim->now) {
+            status = handle_event(sim, err);
+            if (!status)
+                status = begin_ready(sim, err);
+        }
+        if (!status)
+            status = grant_engines(sim, err);
+    } while (!status && sim->queue.count > 0 && sim->jobs.at[sim->queue.at[0]].time == sim->now);
+    gy_sim_share(sim);
+    return status;
+}
+
+static gantry_status too_late(const gy_sim *sim, uint32_t item, gantry_error *err)
+{
+    gy_text text = { 0 };
+    gy_op_text(&text, sim->s, item % sim->ops);
+    gantry_status status =
+        text.at && !text.failed
+            ? gy_fail(err, GANTRY_E_SCHEDULE, NULL,
+                      "op %u \"%s\" would end more than %.1f days after the start, which is more than "
+                      "a schedule can hold; look for an impossible cost or rate",
+                      item % sim->ops, text.at, gy_ticks_to_us(GY_TICKS_MAX) / 86400e6)
+            : gy_fail_nomem(err);
+    gy_text_free(&text);
+    return status;
+}
+
+static gantry_status simulate(gy_sim *sim, gantry_error *err)
+{
+    size_t items = (size_t)sim->ops * sim->starts;
+    for (uint32_t i = 0; i < items; i++)
+        if (sim->waits[i] == 0 && !gy_vec_push(&sim->ready, i))
+            return gy_fail_nomem(err);
+    gantry_status status = settle(sim, err);
+    while (!status && sim->queue.count > 0) {
+        const gy_sim_job *next = &sim->jobs.at[sim->queue.at[0]];
+        if (next->time >= GY_TICKS_MAX)
+            return too_late(sim, next->item, err);
+        sim->now = next->time;
+        status = settle(sim, err);
+    }
+    if (!status && sim->finished < items)
+        status = gy_sim_stuck(sim, err);
+    return status;
+}
+
+static bool set_up(gy_sim *sim)
+{
+    size_t n = sim->ops;
+    sim->waits = gy_calloc(n * sim->starts, sizeof *sim->waits);
+    sim->todo = gy_calloc(sim->starts, sizeof *sim->todo);
+    sim->begin = gy_calloc(n, sizeof *sim->begin);
+    sim->end = gy_calloc(n, sizeof *sim->end);
+    sim->link = gy_calloc(sim->m->resources, sizeof *sim->link);
+    sim->engines = gy_calloc(sim->m->devices, sizeof *sim->engines);
+    if (!sim->waits || !sim->todo || !sim->begin || !sim->end || !sim->link || !sim->engines ||
+        !gy_vec_reserve(&sim->dirty, sim->m->resources) || !gy_vec_reserve(&sim->links, sim->m->resources))
+        return false;
+    for (uint32_t i = 0; i < sim->starts; i++) {
+        sim->todo[i] = sim->ops;
+        sim->out[i] = (gy_sim_start){ n > 0 ? GY_TICKS_MAX : 0, 0 };
+    }
+    for (uint32_t i = 0; i < sim->m->devices; i++)
+        sim->engines[i].idle = sim->m->device[i].copy_engines > 0 ? sim->m->device[i].copy_engines : 1;
+    return true;
+}
+
+static void tear_down(gy_sim *sim)
+{
+    for (uint32_t i = 0; sim->link && i < sim->m->resources; i++)
+        gy_vec_free(&sim->link[i].flows);
+    for (uint32_t i = 0; sim->engines && i < sim->m->devices; i++)
+        gy_vec_free(&sim->engines[i].waiting);
+    void *plain[] = {
+        sim->edge_first, sim->edge, sim->waits, sim->todo, sim->link, sim->engines, sim->begin, sim->end
+    };
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        gy_free(plain[i]);
+    gy_vec_free(&sim->ready);
+    gy_vec_free(&sim->jobs);
+    gy_vec_free(&sim->spare);
+    gy_vec_free(&sim->queue);
+    gy_vec_free(&sim->dirty);
+    gy_vec_free(&sim->links);
+    gy_vec_free(&sim->flows);
+}
+
+static gantry_status carry_out(gy_sim *sim, gantry_error *err)
+{
+    if (!set_up(sim))
+        return gy_fail_nomem(err);
+    gantry_status status = gy_sim_order(sim, err);
+    return status ? status : simulate(sim, err);
+}
+
+gantry_status gy_sim_run(gantry_schedule *s, gantry_error *err)
+{
+    gy_sim_start whole;
+    gy_sim sim = { .s = s, .m = s->machine, .ops = (uint32_t)s->ops.count, .starts = 1, .out = &whole };
+    gantry_status status = carry_out(&sim, err);
+    if (!status) {
+        for (uint32_t i = 0; i < sim.ops; i++) {
+            s->ops.at[i].start = sim.begin[i];
+            s->ops.at[i].end = sim.end[i];
+        }
+        s->makespan = whole.end;
+    }
+    tear_down(&sim);
+    return status;
+}
+
+gantry_status gy_sim_run_starts(const gantry_schedule *s, uint32_t starts, gy_sim_start *out, gantry_error *err)
+{
+    if (starts == 0 || (uint64_t)starts * s->ops.count >= UINT32_MAX)
+        return gy_fail(
+            err, GANTRY_E_INVALID, NULL,
+            "%u starts of %zu ops cannot be simulated; at least 1 start and fewer than %u ops in all are allowed",
+            starts, s->ops.count, UINT32_MAX);
+    gy_sim_start *result = gy_calloc(starts, sizeof *result);
+    if (!result)
+        return gy_fail_nomem(err);
+    gy_sim sim = { .s = s, .m = s->machine, .ops = (uint32_t)s->ops.count, .starts = starts, .out = result };
+    gantry_status status = carry_out(&sim, err);
+    for (uint32_t i = 0; !status && i < starts; i++)
+        out[i] = result[i];
+    tear_down(&sim);
+    gy_free(result);
+    return status;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * When everything happens: a discrete-event simulation of a schedule on its machine, with contention.
+ *
+ * An op begins when it is at the head of all its lanes and every row of the sync table into it has been satisfied.
+ * Every op but a copy takes its `duration`. A copy (COPY, EVICT, FETCH) takes the direct route between the memories of
+ * its uses (within a memory: the local one): a latency phase, then a flow of the copied bytes that runs at most at the
+ * route's solo rate and shares the route's resources max-min fairly with the other flows; a copy that is never slowed
+ * down takes exactly gy_route_time. A copy in a lane of kind COPY also holds one of its device's copy engines from
+ * beginning to end; of several copies that wait for an engine the one that was ready first gets it, then the one with
+ * the lower position. With `contention` off nothing is shared and every copy takes its solo time.
+ *
+ * Collectives take their duration and share nothing. Lane order always holds: whoever wants copies of one device to
+ * overlap gives them lanes of their own.
+ *
+ * Times are whole ticks, rates whole bytes per second (a share is rounded down, but is never less than 1), remaining
+ * work is exact in 128 bits: the same result on every compiler. O((ops + rows) log lanes) and, at each begin and end of
+ * a flow, the flows that share a resource with it, directly or through others.
+ *
+ * Max-min fairness by progressive filling: Bertsekas and Gallager, Data Networks, 2nd edition, section 6.5.2.
+ */
+#ifndef GY_SIM_SIM_H
+#define GY_SIM_SIM_H
+
+#include "schedule/schedule.h"
+
+/**
+ * Fills `start` and `end` of every op and `makespan` for one start that begins at 0 on an idle machine; nothing else of
+ * the schedule changes, and nothing at all on failure. Reads kind, uses, lanes and (but for copies) duration of the
+ * ops, instances, lanes, the sync table and the machine. Indices must be in range. E_SCHEDULE: ops that wait for each
+ * other for ever, a copy without a direct route, or an end beyond GY_TICKS_MAX; the text names the ops. E_NOMEM.
+ */
+gantry_status gy_sim_run(gantry_schedule *s, gantry_error *err);
+
+typedef struct gy_sim_start {
+    gy_ticks begin, end; /* of its first and last op */
+} gy_sim_start;
+
+/**
+ * `starts` >= 1 starts queued at time 0: start i begins after start i - in_flight has ended, lanes keep the order of
+ * starts, rows with a distance hold. Fills out[0 .. starts); the difference of two late ends is the period. Errors as
+ * above.
+ */
+gantry_status gy_sim_run_starts(const gantry_schedule *s, uint32_t starts, gy_sim_start *out, gantry_error *err);
+
+#endif

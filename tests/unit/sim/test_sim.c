@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The simulator against cases worked out by hand. All of them use rates in GB/s that are easy to divide: 10 GB/s is
+ * 10,000 bytes per microsecond, so 100,000 bytes take 10 us, 12 us with the latency of 2 us.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/sim.h"
+#include "support/hand.h"
+
+#define US(x) ((gy_ticks)(x)*GY_TICKS_PER_US)
+
+/* Four devices with a port in and out each, as behind a crossbar, and a host memory with its own. Memory i is device
+ * i - 1's. `extra` goes into the object. */
+#define PORTS(engines, extra)                                                                                          \
+    "{\"gantry_machine\": 1, \"memories\": [{\"id\": \"host\", \"capacity\": \"1TiB\"}, {\"id\": \"a\", "              \
+    "\"capacity\": "                                                                                                   \
+    "\"1TiB\"}, {\"id\": \"b\", \"capacity\": \"1TiB\"}, {\"id\": \"c\", \"capacity\": \"1TiB\"}, {\"id\": \"d\", "    \
+    "\"capacity\": \"1TiB\"}], \"devices\": ["                                                                         \
+    "{\"id\": \"A\", \"type\": \"gpu\", \"memory\": \"a\", \"copy_engines\": " #engines "},"                           \
+    "{\"id\": \"B\", \"type\": \"gpu\", \"memory\": \"b\", \"copy_engines\": " #engines "},"                           \
+    "{\"id\": \"C\", \"type\": \"gpu\", \"memory\": \"c\", \"copy_engines\": " #engines "},"                           \
+    "{\"id\": \"D\", \"type\": \"gpu\", \"memory\": \"d\", \"copy_engines\": " #engines "}],"                          \
+    "\"resources\": {\"host.out\": 10, \"host.in\": 10, \"a.out\": 10, \"a.in\": 10, \"b.out\": 10, \"b.in\": 10, "    \
+    "\"c.out\": 10, \"c.in\": 10, \"d.out\": 10, \"d.in\": 10},"                                                       \
+    "\"routes\": [{\"from\": \"*\", \"to\": \"*\", \"latency_us\": 2, \"bandwidth_gbs\": 10, "                         \
+    "\"via\": [\"{from}.out\", \"{to}.in\"]}]" extra "}"
+
+enum { HOST, A, B, C, D };
+
+/* Three routes between four memories whose rates and resources the tests choose: a -> b, a -> c, b -> c. */
+#define THREE(r1, r2, ab, via_ab, ac, via_ac, bc, via_bc)                                                              \
+    "{\"gantry_machine\": 1, \"memories\": [{\"id\": \"host\", \"capacity\": 1000000}, {\"id\": \"a\", \"capacity\": " \
+    "1000000}, {\"id\": \"b\", \"capacity\": 1000000}, {\"id\": \"c\", \"capacity\": 1000000}], "                      \
+    "\"devices\": [{\"id\": \"A\", \"type\": \"gpu\", \"memory\": \"a\", \"copy_engines\": 3}],"                       \
+    "\"resources\": {\"L1\": " #r1 ", \"L2\": " #r2 "}, \"routes\": ["                                                 \
+    "{\"from\": \"host\", \"to\": [\"a\", \"b\", \"c\"], \"bandwidth_gbs\": 1, \"both\": true},"                       \
+    "{\"from\": \"a\", \"to\": \"b\", \"bandwidth_gbs\": " #ab ", \"via\": [" via_ab "]},"                             \
+    "{\"from\": \"a\", \"to\": \"c\", \"bandwidth_gbs\": " #ac ", \"via\": [" via_ac "]},"                             \
+    "{\"from\": \"b\", \"to\": \"c\", \"bandwidth_gbs\": " #bc ", \"via\": [" via_bc "]}]}"
+
+static uint32_t copy_lane(gantry_schedule *s, uint32_t device)
+{
+    return hand_lane(s, device, GY_LANE_COPY);
+}
+static uint32_t compute_lane(gantry_schedule *s, uint32_t device)
+{
+    return hand_lane(s, device, GY_LANE_COMPUTE);
+}
+
+static void run(gantry_schedule *s)
+{
+    gantry_error err = { 0 };
+    gantry_status status = gy_sim_run(s, &err);
+    ck_assert_msg(status == GANTRY_OK, "%s", err.text);
+}
+
+/* Shares are rounded down to a byte per second: an end may be a few picoseconds late, never early. */
+static void ends(const gantry_schedule *s, uint32_t op, gy_ticks expected)
+{
+    ck_assert_int_ge(s->ops.at[op].end, expected);
+    ck_assert_int_le(s->ops.at[op].end, expected + 10);
+}
+
+static void spans(const gantry_schedule *s, uint32_t op, gy_ticks start, gy_ticks end)
+{
+    ck_assert_int_eq(s->ops.at[op].start, start);
+    ck_assert_int_eq(s->ops.at[op].end, end);
+}
+
+START_TEST(nothing)
+{
+    gantry_schedule *s = hand_new(PORTS(8, ""));
+    s->makespan = 7;
+    run(s);
+    ck_assert_int_eq(s->makespan, 0);
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/* One lane: 3 + 5 us. A second lane at the same time: 4 us. The longest is the makespan. */
+START_TEST(chain)
+{
+    gantry_schedule *s = hand_new(PORTS(8, ""));
+    uint32_t l0 = compute_lane(s, 0), l1 = compute_lane(s, 1);
+    uint32_t x = hand_launch(s, "x", l0, 3), y = hand_launch(s, "y", l1, 4), z = hand_launch(s, "z", l0, 5);
+    run(s);
+    spans(s, x, 0, US(3));
+    spans(s, y, 0, US(4));
+    spans(s, z, US(3), US(8));
+    ck_assert_int_eq(s->makespan, US(8));
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/* y (lane 1) waits for x (lane 0, 5 us) by an event; z (lane 2) for x and y. */
+START_TEST(events)
+{
+    gantry_schedule *s = hand_new(PORTS(8, ""));
+    uint32_t x = hand_launch(s, "x", compute_lane(s, 0), 5), y = hand_launch(s, "y", compute_lane(s, 1), 2);
+    uint32_t z = hand_launch(s, "z", compute_lane(s, 2), 1);
+    hand_wait(s, x, y);
+    hand_wait(s, x, z);
+    hand_sync(s, y, z, 0, GY_CARRIER_FLAG, GY_WHY_ORDER);
+    run(s);
+    spans(s, x, 0, US(5));
+    spans(s, y, US(5), US(7));
+    spans(s, z, US(7), US(8));
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/* The collective begins when the later of its two lanes is free (10 us), and holds both for 3 us. */
+START_TEST(collective)
+{
+    gantry_schedule *s = hand_new(PORTS(8, ""));
+    uint32_t l[2] = { compute_lane(s, 0), compute_lane(s, 1) };
+    hand_launch(s, "x", l[0], 10);
+    hand_launch(s, "y", l[1], 4);
+    uint32_t all = hand_collective(s, GANTRY_ALL_REDUCE, 2, l, 3);
+    uint32_t p = hand_launch(s, "p", l[0], 1), q = hand_launch(s, "q", l[1], 2);
+    run(s);
+    spans(s, all, US(10), US(13));
+    spans(s, p, US(13), US(14));
+    spans(s, q, US(13), US(15));
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/* A copy alone: 2 us of latency, then 100,000 bytes at 10,000 a microsecond. */
+START_TEST(one_copy)
+{
+    gantry_schedule *s = hand_new(PORTS(8, ""));
+    uint32_t x = hand_move(s, copy_lane(s, 0), A, B, 100000);
+    run(s);
+    spans(s, x, 0, US(12));
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/* Both flows begin at 2 us and get 5,000 bytes a microsecond each: 20 us. */
+START_TEST(two_copies_over_one_link)
+{
+    gantry_schedule *s = hand_new(PORTS(8, ""));
+    uint32_t x = hand_move(s, copy_lane(s, 0), A, B, 100000), y = hand_move(s, copy_lane(s, 0), A, B, 100000);
+    run(s);
+    spans(s, x, 0, US(22));
+    spans(s, y, 0, US(22));
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/*
+ * y begins 5 us later. x alone from 2 to 7: 50,000 bytes moved. From 7 on both at 5,000 a microsecond: x has 50,000
+ * left, ends at 17, when y has moved 50,000; y ends the other 50,000 alone in 5 us, at 22.
+ */
+START_TEST(a_flow_joins_and_leaves)
+{
+    gantry_schedule *s = hand_new(PORTS(8, ""));
+    uint32_t lane = copy_lane(s, 0);
+    uint32_t x = hand_move(s, lane, A, B, 100000), delay = hand_launch(s, "delay", compute_lane(s, 0), 5);
+    uint32_t y = hand_move(s, copy_lane(s, 0), A, B, 100000);
+    hand_wait(s, delay, y);
+    run(s);
+    spans(s, x, 0, US(17));
+    spans(s, y, US(5), US(22));
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/* Only flows share: the latency of y (10 to 12) overlaps the flow of x (2 to 12), its flow (12 to 22) does not. */
+START_TEST(latency_shares_nothing)
+{
+    gantry_schedule *s = hand_new(PORTS(8, ""));
+    uint32_t x = hand_move(s, copy_lane(s, 0), A, B, 100000), delay = hand_launch(s, "delay", compute_lane(s, 0), 10);
+    uint32_t y = hand_move(s, copy_lane(s, 0), A, B, 100000);
+    hand_wait(s, delay, y);
+    run(s);
+    spans(s, x, 0, US(12));
+    spans(s, y, US(10), US(22));
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/* Three senders into d: a third of 10 GB/s each: 30 us and the latency. One to all through a.out: the same. */
+START_TEST(all_to_one_and_one_to_all)
+{
+    for (int way = 0; way < 2; way++) {
+        gantry_schedule *s = hand_new(PORTS(8, ""));
+        uint32_t op[3];
+        for (uint32_t i = 0; i < 3; i++)
+            op[i] =
+                way ? hand_move(s, copy_lane(s, 0), A, B + i, 100000) : hand_move(s, copy_lane(s, i), A + i, D, 100000);
+        run(s);
+        for (int i = 0; i < 3; i++)
+            ends(s, op[i], US(32));
+        gantry_schedule_free(s);
+    }
+}
+END_TEST
+
+/* Store and forward: a -> b, then b -> c, 12 us each. */
+START_TEST(relay)
+{
+    gantry_schedule *s = hand_new(PORTS(8, ""));
+    uint32_t v = hand_value(s, "x", 100000, 1), i[3];
+    for (uint32_t k = 0; k < 3; k++)
+        i[k] = hand_instance(s, v, A + k, 0, 100000);
+    uint32_t first = hand_copy(s, copy_lane(s, 0), i[0], i[1]), second = hand_copy(s, copy_lane(s, 1), i[1], i[2]);
+    hand_wait(s, first, second);
+    run(s);
+    spans(s, first, 0, US(12));
+    spans(s, second, US(12), US(24));
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/*
+ * a -> host -> b and c -> host -> d at once. Up: both through host.in, 20 us after the latency: 22. Down: both through
+ * host.out, 22 to 44. (With a host port each they would end at 24.)
+ */
+START_TEST(staged_through_a_shared_host)
+{
+    gantry_schedule *s = hand_new(PORTS(8, ""));
+    uint32_t op[2][2];
+    for (uint32_t k = 0; k < 2; k++) {
+        uint32_t v = hand_value(s, "x", 100000, 1), from = hand_instance(s, v, A + 2 * k, 0, 100000);
+        uint32_t via = hand_instance(s, v, HOST, 0, 100000), to = hand_instance(s, v, B + 2 * k, 0, 100000);
+        op[k][0] = hand_copy(s, copy_lane(s, 2 * k), from, via);
+        op[k][1] = hand_copy(s, copy_lane(s, 2 * k + 1), via, to);
+        hand_wait(s, op[k][0], op[k][1]);
+    }
+    run(s);
+    for (int k = 0; k < 2; k++) {
+        spans(s, op[k][0], 0, US(22));
+        spans(s, op[k][1], US(22), US(44));
+    }
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/* a -> b and b -> a use four different ports: neither slows the other. */
+START_TEST(full_duplex)
+{
+    gantry_schedule *s = hand_new(PORTS(8, ""));
+    uint32_t x = hand_move(s, copy_lane(s, 0), A, B, 100000), y = hand_move(s, copy_lane(s, 1), B, A, 100000);
+    run(s);
+    spans(s, x, 0, US(12));
+    spans(s, y, 0, US(12));
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/*
+ * Max-min with caps 2, 4, 10 over a resource of 12: the equal share is 4; the first takes only its 2, the second its 4,
+ * the third gets what is left, 6. So 20,000, 40,000 and 120,000 bytes: the first two end at 10 us, with 60,000 of the
+ * third to go at its cap of 10: 16 us.
+ */
+START_TEST(unequal_caps)
+{
+    gantry_schedule *s = hand_new(THREE(12, 1, 2, "\"L1\"", 4, "\"L1\"", 10, "\"L1\""));
+    uint32_t x = hand_move(s, copy_lane(s, 0), 1, 2, 20000), y = hand_move(s, copy_lane(s, 0), 1, 3, 40000);
+    uint32_t z = hand_move(s, copy_lane(s, 0), 2, 3, 120000);
+    run(s);
+    spans(s, x, 0, US(10));
+    spans(s, y, 0, US(10));
+    spans(s, z, 0, US(16));
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/*
+ * The textbook network: x over L1 (10), y over L1 and L2, z over L2 (20). L1 is the first bottleneck: x = y = 5; z gets
+ * the rest of L2, 15. 50,000, 50,000 and 150,000 bytes all end at 10 us; 165,000 of z: the last 15,000 alone at
+ * 20: 10.75.
+ */
+START_TEST(two_bottlenecks)
+{
+    for (int more = 0; more < 2; more++) {
+        gantry_schedule *s = hand_new(THREE(10, 20, 20, "\"L1\"", 20, "\"L1\", \"L2\"", 20, "\"L2\""));
+        uint32_t x = hand_move(s, copy_lane(s, 0), 1, 2, 50000), y = hand_move(s, copy_lane(s, 0), 1, 3, 50000);
+        uint32_t z = hand_move(s, copy_lane(s, 0), 2, 3, more ? 165000 : 150000);
+        run(s);
+        spans(s, x, 0, US(10));
+        spans(s, y, 0, US(10));
+        spans(s, z, 0, more ? US(10) + 750000 : US(10));
+        gantry_schedule_free(s);
+    }
+}
+END_TEST
+
+/* A resource slower than the route bounds a copy that is alone, too: 100,000 bytes over 5 GB/s. */
+START_TEST(a_slow_resource)
+{
+    gantry_schedule *s = hand_new(THREE(5, 1, 10, "\"L1\"", 1, "\"L2\"", 1, "\"L2\""));
+    uint32_t x = hand_move(s, copy_lane(s, 0), 1, 2, 100000);
+    run(s);
+    spans(s, x, 0, US(20));
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/* With contention off both copies take 12 us, and one copy engine is no limit. */
+START_TEST(contention_off)
+{
+    gantry_schedule *s = hand_new(PORTS(1, ", \"model\": {\"contention\": \"off\"}"));
+    uint32_t x = hand_move(s, copy_lane(s, 0), A, B, 100000), y = hand_move(s, copy_lane(s, 0), A, B, 100000);
+    run(s);
+    spans(s, x, 0, US(12));
+    spans(s, y, 0, US(12));
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/*
+ * One engine, copies a -> b, a -> c and a -> d of 12 us each. The one of position 3 is ready at 0, position 2 only at 1
+ * us: so position 1 runs first (0 to 12), then 3 (12 to 24), then 2 (24 to 36).
+ */
+START_TEST(copy_engines)
+{
+    gantry_schedule *s = hand_new(PORTS(1, ""));
+    uint32_t delay = hand_launch(s, "delay", compute_lane(s, 0), 1);
+    uint32_t x = hand_move(s, copy_lane(s, 0), A, B, 100000), y = hand_move(s, copy_lane(s, 0), A, C, 100000);
+    uint32_t z = hand_move(s, copy_lane(s, 0), A, D, 100000);
+    hand_wait(s, delay, y);
+    run(s);
+    spans(s, x, 0, US(12));
+    spans(s, z, US(12), US(24));
+    spans(s, y, US(24), US(36));
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/* Copies in compute lanes need no engine (a kernel does them): both at once, sharing a.out. */
+START_TEST(copies_by_kernels)
+{
+    gantry_schedule *s = hand_new(PORTS(1, ""));
+    uint32_t x = hand_move(s, compute_lane(s, 0), A, B, 100000), y = hand_move(s, compute_lane(s, 0), A, C, 100000);
+    run(s);
+    spans(s, x, 0, US(22));
+    spans(s, y, 0, US(22));
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/* Within a memory: the local route, given as 1 us + 20 GB/s, so 100,000 bytes take 6 us; nothing is shared. */
+START_TEST(local_copies)
+{
+    gantry_schedule *s =
+        hand_new("{\"gantry_machine\": 1, \"memories\": [{\"id\": \"host\", \"capacity\": 1000000}], "
+                 "\"devices\": [{\"id\": \"cpu\", \"memory\": \"host\", \"copy_engines\": 2}], "
+                 "\"routes\": [{\"from\": \"host\", \"to\": \"host\", \"latency_us\": 1, \"bandwidth_gbs\": 20}]}");
+    uint32_t x = hand_move(s, copy_lane(s, 0), 0, 0, 100000), y = hand_move(s, copy_lane(s, 0), 0, 0, 100000);
+    run(s);
+    spans(s, x, 0, US(6));
+    spans(s, y, 0, US(6));
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/* Nothing to move: the latency. Also beside a copy that moves something. */
+START_TEST(empty_copies)
+{
+    gantry_schedule *s = hand_new(PORTS(8, ""));
+    uint32_t x = hand_move(s, copy_lane(s, 0), A, B, 0), y = hand_move(s, copy_lane(s, 0), A, B, 100000);
+    run(s);
+    spans(s, x, 0, US(2));
+    spans(s, y, 0, US(12));
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/* Whatever the size, a copy that nothing slows takes gy_route_time to the picosecond. */
+START_TEST(alone_is_exact)
+{
+    for (int64_t bytes = 1, step = 0; bytes < INT64_C(1) << 36; bytes = bytes * 7 / 3 + 1, step++) {
+        gantry_schedule *s = hand_new(PORTS(8, ""));
+        uint32_t x = hand_move(s, copy_lane(s, 0), A, B, bytes);
+        run(s);
+        ck_assert_int_eq(s->ops.at[x].end, gy_route_time(s->machine, gy_machine_route(s->machine, A, B), bytes));
+        gantry_schedule_free(s);
+    }
+}
+END_TEST
+
+/* Rates are whole bytes per second: 1000 bytes in 3 s are 333.3, rounded up 334, which would take 2.994 s. Alone it is
+ * 3 s. */
+START_TEST(rounded_rates_cost_nothing)
+{
+    gantry_schedule *s =
+        hand_new("{\"gantry_machine\": 1, \"memories\": [{\"id\": \"host\", \"capacity\": 1000000}, {\"id\": \"a\", "
+                 "\"capacity\": 1000000}], "
+                 "\"devices\": [{\"id\": \"A\", \"memory\": \"a\"}], \"resources\": {\"bus\": 1}, \"routes\": "
+                 "[{\"from\": \"host\", "
+                 "\"to\": \"a\", \"points\": [[0, 0], [1000, 3000000]], \"via\": [\"bus\"], \"both\": true}]}");
+    uint32_t x = hand_move(s, copy_lane(s, 0), 0, 1, 1000);
+    run(s);
+    spans(s, x, 0, US(3000000));
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/* More flows than bytes per second: each still gets 1 byte a second and the simulation ends. 0.000001 GB/s = 1000 B/s.
+ */
+START_TEST(starving_flows_end)
+{
+    gantry_schedule *s =
+        hand_new("{\"gantry_machine\": 1, \"memories\": [{\"id\": \"host\", \"capacity\": 1000000}, {\"id\": \"a\", "
+                 "\"capacity\": 1000000}], \"devices\": [{\"id\": \"cpu\", \"memory\": \"host\", \"copy_engines\": "
+                 "2000}], \"resources\": {\"r\": 0.000001}, \"routes\": [{\"from\": \"host\", \"to\": \"a\", "
+                 "\"bandwidth_gbs\": 1, \"via\": [\"r\"], \"both\": true}]}");
+    for (int i = 0; i < 1500; i++)
+        hand_move(s, copy_lane(s, 0), 0, 1, 3);
+    run(s);
+    ck_assert_int_eq(s->makespan, 3 * 1000000 * GY_TICKS_PER_US);
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/* x (position 0) waits for y (1) by an event; y is behind x in the lane. */
+START_TEST(cycles_are_named)
+{
+    gantry_schedule *s = hand_new(PORTS(8, ""));
+    uint32_t lane = compute_lane(s, 0), before = hand_launch(s, "before", compute_lane(s, 1), 1);
+    uint32_t x = hand_launch(s, "x", lane, 1), y = hand_launch(s, "y", lane, 1);
+    uint32_t after = hand_launch(s, "after", lane, 1);
+    hand_wait(s, before, x);
+    hand_wait(s, y, x);
+    hand_wait(s, y, after);
+    s->makespan = 42;
+    s->ops.at[before].end = 43;
+    gantry_error err = { 0 };
+    ck_assert_int_eq(gy_sim_run(s, &err), GANTRY_E_SCHEDULE);
+    ck_assert_ptr_nonnull(strstr(err.text, "ops wait for each other for ever"));
+    ck_assert_ptr_nonnull(strstr(err.text, "op 1 \"x\""));
+    ck_assert_ptr_nonnull(strstr(err.text, "op 2 \"y\""));
+    ck_assert_ptr_null(strstr(err.text, "after"));
+    ck_assert_int_eq(s->makespan, 42);
+    ck_assert_int_eq(s->ops.at[before].end, 43);
+    gy_sim_start out = { 5, 6 };
+    ck_assert_int_eq(gy_sim_run_starts(s, 1, &out, NULL), GANTRY_E_SCHEDULE);
+    ck_assert_int_eq(out.begin, 5);
+    gantry_schedule_free(s);
+}
+END_TEST
+
+START_TEST(an_op_that_waits_for_itself)
+{
+    gantry_schedule *s = hand_new(PORTS(8, ""));
+    hand_launch(s, "fine", compute_lane(s, 0), 1);
+    uint32_t x = hand_launch(s, "x", compute_lane(s, 0), 1);
+    hand_wait(s, x, x);
+    gantry_error err = { 0 };
+    ck_assert_int_eq(gy_sim_run(s, &err), GANTRY_E_SCHEDULE);
+    ck_assert_ptr_nonnull(strstr(err.text, "op 1 \"x\" which waits for op 1 again"));
+    gantry_schedule_free(s);
+}
+END_TEST
+
+START_TEST(copies_need_a_direct_route)
+{
+    gantry_schedule *s =
+        hand_new("{\"gantry_machine\": 1, \"memories\": [{\"id\": \"host\", \"capacity\": 1000000}, {\"id\": \"a\", "
+                 "\"capacity\": 1000000}, {\"id\": \"b\", \"capacity\": 1000000}], \"devices\": [{\"id\": \"A\", "
+                 "\"memory\": \"a\"}], \"routes\": [{\"from\": \"host\", \"to\": [\"a\", \"b\"], \"bandwidth_gbs\": 1, "
+                 "\"both\": true}]}");
+    hand_move(s, copy_lane(s, 0), 1, 2, 1000);
+    gantry_error err = { 0 };
+    ck_assert_int_eq(gy_sim_run(s, &err), GANTRY_E_SCHEDULE);
+    ck_assert_ptr_nonnull(strstr(err.text, "from memory \"a\" to \"b\", between which there is no direct route"));
+    gantry_schedule_free(s);
+}
+END_TEST
+
+START_TEST(times_do_not_overflow)
+{
+    static const char *const names[] = { "x", "y", "z" };
+    gantry_schedule *s = hand_new(PORTS(8, ""));
+    uint32_t lane = compute_lane(s, 0);
+    for (int i = 0; i < 3; i++) {
+        uint32_t op = hand_launch(s, names[i], lane, 1);
+        s->ops.at[op].duration = GY_TICKS_MAX / 2;
+    }
+    gantry_error err = { 0 };
+    ck_assert_int_eq(gy_sim_run(s, &err), GANTRY_E_SCHEDULE);
+    ck_assert_ptr_nonnull(strstr(err.text, "op 2 \"z\" would end more than 26.7 days after the start"));
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/* ---- several starts ---- */
+
+/* x (10 us, lane 0), then y (10 us, lane 1). One at a time: 20, 40, 60. Two in flight: x of the next start begins when
+ * the lane is free: ends 20, 30, 40. Two in flight with y -> x at distance 1: 20, 40, 60 again. At distance 2: 20, 30,
+ * 50, 60 (start 2 begins after start 0 ended, at 20, anyway: x 20-30, y 30-40; so 20, 30, 40, 50). */
+static gantry_schedule *two_stages(uint32_t in_flight, uint32_t distance)
+{
+    gantry_schedule *s = hand_new(PORTS(8, ""));
+    uint32_t x = hand_launch(s, "x", compute_lane(s, 0), 10), y = hand_launch(s, "y", compute_lane(s, 1), 10);
+    hand_wait(s, x, y);
+    if (distance > 0)
+        hand_sync(s, y, x, distance, GY_CARRIER_EVENT, GY_WHY_REUSE);
+    s->in_flight = in_flight;
+    return s;
+}
+
+START_TEST(starts)
+{
+    static const struct {
+        uint32_t in_flight, distance;
+        int end[4];
+    } cases[] = {
+        { 1, 0, { 20, 40, 60, 80 } }, { 2, 0, { 20, 30, 40, 50 } }, { 2, 1, { 20, 40, 60, 80 } },
+        { 2, 2, { 20, 30, 40, 50 } }, { 9, 0, { 20, 30, 40, 50 } },
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        gantry_schedule *s = two_stages(cases[c].in_flight, cases[c].distance);
+        gy_sim_start out[4];
+        ck_assert_int_eq(gy_sim_run_starts(s, 4, out, NULL), GANTRY_OK);
+        for (int i = 0; i < 4; i++) {
+            ck_assert_int_eq(out[i].end, US(cases[c].end[i]));
+            ck_assert_int_eq(out[i].begin, US(cases[c].end[i] - 20));
+        }
+        gantry_error err = { 0 };
+        ck_assert_int_eq(gy_sim_run_starts(s, 0, out, &err), GANTRY_E_INVALID);
+        gantry_schedule_free(s);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("sim");
+    TCase *t = tcase_create("by hand");
+    TTest const *const tests[] = { nothing,
+                                   chain,
+                                   events,
+                                   collective,
+                                   one_copy,
+                                   two_copies_over_one_link,
+                                   a_flow_joins_and_leaves,
+                                   latency_shares_nothing,
+                                   all_to_one_and_one_to_all,
+                                   relay,
+                                   staged_through_a_shared_host,
+                                   full_duplex,
+                                   unequal_caps,
+                                   two_bottlenecks,
+                                   a_slow_resource,
+                                   contention_off,
+                                   copy_engines,
+                                   copies_by_kernels,
+                                   local_copies,
+                                   empty_copies,
+                                   alone_is_exact,
+                                   rounded_rates_cost_nothing,
+                                   starving_flows_end,
+                                   cycles_are_named,
+                                   an_op_that_waits_for_itself,
+                                   copies_need_a_direct_route,
+                                   times_do_not_overflow,
+                                   starts };
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
+        tcase_add_test(t, tests[i]);
+    suite_add_tcase(suite, t);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Times of nodes on devices. In order: a time given with the node for the device's id, for its kind, for everywhere;
+ * else the roofline, max(flops / peak, bytes / bandwidth). The device's launch cost is added to either. A copy node
+ * takes the local route of the device's memory.
+ */
+#include "scheduler/plan.h"
+
+#include "base/error.h"
+#include <string.h>
+
+uint32_t gy_plan_share(const gy_plan *p, uint32_t node)
+{
+    const gy_node_extra *x = gy_plan_extra(p, node);
+    if (!x || !(x->share < 1))
+        return 1000;
+    return x->share > 0.001 ? (uint32_t)(x->share * 1000) : 1;
+}
+
+/* The element type whose peak counts: the widest floating one that the node touches, else that of its first access. */
+static gantry_dtype node_dtype(const gantry_graph *g, const gy_node *n)
+{
+    gantry_dtype best = n->accesses ? g->buffers.at[g->access.at[n->access].buffer].dtype : GANTRY_F32;
+    int width = 0;
+    for (uint32_t k = 0; k < n->accesses; k++) {
+        gantry_dtype d = g->buffers.at[g->access.at[n->access + k].buffer].dtype;
+        int w = d == GANTRY_F64 ? 3 : d == GANTRY_F32 ? 2 : d == GANTRY_F16 || d == GANTRY_BF16 ? 1 : 0;
+        if (w > width) {
+            width = w;
+            best = d;
+        }
+    }
+    return best;
+}
+
+/* The time that was given with the node, in us; false without one that speaks of this device. */
+static bool given_time(const gy_node_extra *x, const gy_device *d, double *us)
+{
+    int best = 0;
+    for (size_t i = 0; x && i < x->time.count; i++) {
+        const char *name = x->time.at[i].device;
+        int weight = !name ? 1 : !strcmp(name, d->id) ? 3 : !strcmp(name, d->kind) ? 2 : 0;
+        if (weight > best) {
+            best = weight;
+            *us = x->time.at[i].us;
+        }
+    }
+    return best > 0;
+}
+
+double gy_plan_gflops(const gy_plan *p, uint32_t node, uint32_t device)
+{
+    return gy_device_gflops(&p->machine->device[device], node_dtype(p->graph, &p->graph->nodes.at[node]));
+}
+
+static gy_ticks roofline(const gantry_graph *g, const gy_node *n, const gy_device *d)
+{
+    double gflops = gy_device_gflops(d, node_dtype(g, n)), us = 0;
+    if (n->flops > 0 && gflops > 0)
+        us = n->flops / (gflops * 1e3);
+    if (n->bytes > 0 && d->bandwidth_gbs > 0 && n->bytes / (d->bandwidth_gbs * 1e3) > us)
+        us = n->bytes / (d->bandwidth_gbs * 1e3);
+    return gy_ticks_from_us(us);
+}
+
+static int64_t node_bytes(const gy_plan *p, const gy_node *n, uint32_t k)
+{
+    const gy_access *a = &p->graph->access.at[n->access + k];
+    return gy_buffer_span(&p->graph->buffers.at[a->buffer], a->first, a->last);
+}
+
+static void cost_node(gy_plan *p, uint32_t node, uint32_t device)
+{
+    const gy_node *n = &p->graph->nodes.at[node];
+    const gy_device *d = &p->machine->device[device];
+    size_t at = (size_t)node * p->devices + device;
+    double us = 0;
+    if (n->kind == GY_NODE_COLLECTIVE) {
+        p->time[at] = 0; /* depends on all ranks: see place.c */
+        p->provenance[at] = GY_COST_ROOFLINE;
+    } else if (n->kind == GY_NODE_COPY) {
+        const gy_route *r = gy_machine_route(p->machine, d->memory, d->memory);
+        p->time[at] = gy_route_time(p->machine, r, node_bytes(p, n, 0));
+        p->provenance[at] = r->given ? GY_COST_MEASURED : GY_COST_ROOFLINE;
+    } else if (given_time(gy_plan_extra(p, node), d, &us)) {
+        p->time[at] = gy_ticks_from_us(us) + d->launch;
+        p->provenance[at] = GY_COST_GIVEN;
+    } else {
+        p->time[at] = roofline(p->graph, n, d) + d->launch;
+        p->provenance[at] = GY_COST_ROOFLINE;
+    }
+}
+
+gantry_status gy_plan_cost(gy_plan *p, gantry_error *err)
+{
+    size_t nodes = p->graph->nodes.count;
+    p->time = gy_calloc(nodes * p->devices + 1, sizeof *p->time);
+    p->provenance = gy_calloc(nodes * p->devices + 1, sizeof *p->provenance);
+    if (!p->time || !p->provenance)
+        return gy_fail_nomem(err);
+    for (uint32_t n = 0; n < nodes; n++)
+        for (uint32_t d = 0; d < p->devices; d++)
+            cost_node(p, n, d);
+    return gy_plan_eligible(p, err);
+}
+
+gy_ticks gy_transfer_time(const gy_plan *p, uint32_t from, uint32_t to, int64_t bytes)
+{
+    if (from == to || bytes == 0)
+        return 0;
+    return gy_route_time(p->machine, gy_machine_route(p->machine, from, to), bytes);
+}
+
+/* ---- collectives ---- */
+
+static gy_ticks hop(const gy_plan *p, uint32_t from, uint32_t to, int64_t bytes)
+{
+    return gy_route_time(p->machine, gy_machine_route(p->machine, from, to), bytes);
+}
+
+static gy_ticks times(gy_ticks time, int64_t count)
+{
+    return count && time > GY_TICKS_MAX / count ? GY_TICKS_MAX : time * count;
+}
+
+/* The slowest hop from a rank to the next. */
+static gy_ticks ring_step(const gy_plan *p, const uint32_t *memory, uint32_t ranks, int64_t bytes)
+{
+    gy_ticks worst = 0;
+    for (uint32_t i = 0; i < ranks; i++) {
+        gy_ticks t = hop(p, memory[i], memory[(i + 1) % ranks], bytes);
+        worst = t > worst ? t : worst;
+    }
+    return worst;
+}
+
+/* Rank 0 and the others, one after the other; the root is taken to be rank 0 of the list. */
+static gy_ticks star(const gy_plan *p, const uint32_t *memory, uint32_t ranks, int64_t bytes, bool inwards)
+{
+    gy_ticks sum = 0;
+    for (uint32_t i = 1; i < ranks && sum < GY_TICKS_MAX; i++)
+        sum += inwards ? hop(p, memory[i], memory[0], bytes) : hop(p, memory[0], memory[i], bytes);
+    return sum < GY_TICKS_MAX ? sum : GY_TICKS_MAX;
+}
+
+gy_ticks gy_collective_time(const gy_plan *p, gantry_collective kind, const uint32_t *memory, uint32_t ranks,
+                            int64_t bytes)
+{
+    if (ranks < 2)
+        return ranks ? hop(p, memory[0], memory[0], bytes) : 0;
+    int64_t piece = bytes / ranks + (bytes % ranks != 0), steps = (int64_t)ranks - 1;
+    gy_ticks ring = times(ring_step(p, memory, ranks, piece), steps), alone;
+    switch (kind) {
+    case GANTRY_REDUCE_SCATTER:
+    case GANTRY_ALL_GATHER:
+    case GANTRY_ALL_TO_ALL:
+        return ring;
+    case GANTRY_GATHER:
+    case GANTRY_SCATTER:
+        return star(p, memory, ranks, piece, kind == GANTRY_GATHER);
+    case GANTRY_REDUCE:
+    case GANTRY_BROADCAST:
+        alone = star(p, memory, ranks, bytes, kind == GANTRY_REDUCE);
+        return alone < times(ring, 2) ? alone : times(ring, 2);
+    case GANTRY_ALL_REDUCE:
+        break;
+    }
+    return times(ring, 2);
+}

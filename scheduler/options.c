@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/options.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "scheduler/search/search.h"
+#include <string.h>
+
+static gantry_status check_word(const char *what, const char *word, const char *const *known, size_t count,
+                                gantry_error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(word, known[i]))
+            return GANTRY_OK;
+    const char *near = gy_nearest(word, known, count);
+    return gy_fail(err, GANTRY_E_INVALID, NULL, near ? "no %s \"%s\" (did you mean \"%s\"?)" : "no %s \"%s\"", what,
+                   word, near);
+}
+
+static gantry_status check_words(const gantry_schedule_options *o, gantry_error *err)
+{
+    static const char *const objectives[] = { "makespan", "period", "max_load" };
+    static const char *const balances[] = { "static", "dynamic", "memory" };
+    static const char *const replays[] = { "stream", "graph", "device" };
+    gantry_status status = check_word("objective", o->objective, objectives, 3, err);
+    if (!status)
+        status = check_word("replay mode", o->replay, replays, 3, err);
+    if (!status && o->balance)
+        status = check_word("balance", o->balance, balances, 3, err);
+    if (!status && !strcmp(o->objective, "period"))
+        status = gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
+                         "objective \"period\" comes later; this version has \"makespan\" and \"max_load\"");
+    if (!status && !strcmp(o->replay, "device"))
+        status = gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
+                         "replay mode \"device\" comes later; this version has \"stream\" and \"graph\"");
+    return status;
+}
+
+gantry_status gy_options_read(gantry_schedule_options *to, const gantry_schedule_options *from, gantry_error *err)
+{
+    *to = (gantry_schedule_options)GANTRY_SCHEDULE_OPTIONS_INIT;
+    if (from) {
+        if (from->struct_size < sizeof from->struct_size)
+            return gy_fail(err, GANTRY_E_INVALID, NULL,
+                           "struct_size of the options is %zu; begin with GANTRY_SCHEDULE_OPTIONS_INIT",
+                           from->struct_size);
+        memcpy(to, from, from->struct_size < sizeof *to ? from->struct_size : sizeof *to);
+    }
+    to->objective = to->objective ? to->objective : "makespan";
+    to->replay = to->replay ? to->replay : "stream";
+    if (to->effort < -1 || to->effort > 9)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "effort is %d; it must be 0 to 9", (int)to->effort);
+    if (to->effort < 0) /* a named policy is what was asked for, and is left as it is */
+        to->effort = to->policy && !to->optimal ? 0 : GY_EFFORT_DEFAULT;
+    return check_words(to, err);
+}

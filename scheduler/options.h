@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gantry_schedule_options, checked and with defaults filled in. */
+#ifndef GY_SCHEDULER_OPTIONS_H
+#define GY_SCHEDULER_OPTIONS_H
+
+#include <gantry/schedule.h>
+
+/* Copies what the caller's version of the struct has. E_INVALID, E_UNSUPPORTED. */
+gantry_status gy_options_read(gantry_schedule_options *to, const gantry_schedule_options *from, gantry_error *err);
+
+#endif

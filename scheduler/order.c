@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * The total order. Expected starts come from one pass over the draft in which devices compute one op at a time and
+ * copies wait for nobody. By expected start a copy is queued when it can begin, not when its reader is placed; the
+ * draft's own order breaks ties, so both orders agree with all dependencies.
+ */
+#include "scheduler/plan.h"
+
+#include "base/error.h"
+#include <stdlib.h>
+
+typedef struct order {
+    gy_plan *p;
+    size_t count;
+    gy_ticks *start;    /* per draft */
+    uint32_t *position; /* per draft */
+    uint32_t *instance; /* draft's number of an instance -> the schedule's, GY_NONE until it is used */
+} order;
+
+/* Edges are in the order of their `to`. */
+static gantry_status expect_starts(order *o, gantry_error *err)
+{
+    const gy_plan *p = o->p;
+    size_t edge = 0;
+    gy_ticks *free_at = gy_calloc(p->devices, sizeof *free_at);
+    if (!free_at)
+        return gy_fail_nomem(err);
+    for (size_t i = 0; i < o->count; i++) {
+        const gy_draft *d = &p->draft.at[i];
+        gy_ticks begin = d->lane == GY_LANE_COMPUTE ? free_at[d->device] : 0;
+        for (; edge < p->edges.count && p->edges.at[edge].to == i; edge++) {
+            uint32_t from = p->edges.at[edge].from;
+            gy_ticks end = o->start[from] + p->draft.at[from].op.duration;
+            begin = end > begin ? end : begin;
+        }
+        o->start[i] = begin < GY_TICKS_MAX ? begin : GY_TICKS_MAX;
+        if (d->lane == GY_LANE_COMPUTE)
+            free_at[d->device] = o->start[i] + d->op.duration;
+    }
+    gy_free(free_at);
+    return GANTRY_OK;
+}
+
+static int by_start(const void *a, const void *b, void *context)
+{
+    const gy_ticks *start = context;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    if (start[x] != start[y])
+        return start[x] < start[y] ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+/* Instances are numbered by their first use; those without one are left out. */
+static void write_instances(order *o)
+{
+    gy_plan *p = o->p;
+    gantry_schedule *s = p->schedule;
+    for (size_t i = 0; i < p->instance.count; i++)
+        o->instance[i] = GY_NONE;
+    for (size_t i = 0; i < o->count; i++) {
+        const gy_op *op = &p->draft.at[p->draft_of[i]].op;
+        for (uint32_t k = 0; k < op->uses; k++) {
+            uint32_t instance = p->use.at[op->use + k].instance;
+            if (o->instance[instance] != GY_NONE)
+                continue;
+            o->instance[instance] = (uint32_t)s->instances.count;
+            s->instances.at[s->instances.count++] = p->instance.at[instance];
+        }
+    }
+}
+
+static void write_uses(order *o)
+{
+    gy_plan *p = o->p;
+    gantry_schedule *s = p->schedule;
+    for (size_t i = 0; i < o->count; i++) {
+        const gy_op *op = &p->draft.at[p->draft_of[i]].op;
+        for (uint32_t k = 0; k < op->uses; k++) {
+            gy_use u = p->use.at[op->use + k];
+            u.instance = o->instance[u.instance];
+            s->use.at[s->use.count++] = u;
+        }
+    }
+}
+
+static void write_ops(order *o)
+{
+    gy_plan *p = o->p;
+    gantry_schedule *s = p->schedule;
+    uint32_t use = 0;
+    for (size_t i = 0; i < o->count; i++) {
+        gy_op op = p->draft.at[p->draft_of[i]].op;
+        op.use = use;
+        use += op.uses;
+        s->ops.at[s->ops.count++] = op;
+    }
+}
+
+/* One array after the other, so that the draft's can go when the schedule's is there. */
+static gantry_status write_draft(order *o, gantry_error *err)
+{
+    gy_plan *p = o->p;
+    gantry_schedule *s = p->schedule;
+    if (!gy_vec_reserve(&s->instances, p->instance.count))
+        return gy_fail_nomem(err);
+    write_instances(o);
+    if (p->once)
+        gy_vec_free(&p->instance);
+    if (!gy_vec_reserve(&s->use, p->use.count))
+        return gy_fail_nomem(err);
+    write_uses(o);
+    if (p->once)
+        gy_vec_free(&p->use);
+    if (!gy_vec_reserve(&s->ops, o->count))
+        return gy_fail_nomem(err);
+    write_ops(o);
+    return GANTRY_OK;
+}
+
+static int by_from(const void *a, const void *b)
+{
+    const gy_edge *x = a, *y = b;
+    if (x->from != y->from)
+        return x->from > y->from ? -1 : 1;
+    return x->reason < y->reason ? -1 : x->reason > y->reason;
+}
+
+/* Edges between positions, grouped by `to`; of several between two ops the one with the first reason stays. */
+static gantry_status write_needs(order *o, gantry_error *err)
+{
+    gy_plan *p = o->p;
+    size_t *first = gy_calloc(o->count + 1, sizeof *first); /* of the edges into each draft */
+    if (!first)
+        return gy_fail_nomem(err);
+    for (size_t e = 0; e < p->edges.count; e++)
+        first[p->edges.at[e].to + 1]++;
+    for (size_t i = 0; i < o->count; i++)
+        first[i + 1] += first[i];
+    p->need.count = 0;
+    gantry_status status = gy_vec_reserve(&p->need, p->edges.count) ? GANTRY_OK : gy_fail_nomem(err);
+    for (uint32_t i = 0; i < o->count && !status; i++) {
+        uint32_t draft = p->draft_of[i];
+        size_t begin = p->need.count, kept = begin;
+        for (size_t e = first[draft]; e < first[draft + 1]; e++)
+            p->need.at[p->need.count++] = (gy_edge){ o->position[p->edges.at[e].from], i, p->edges.at[e].reason };
+        if (p->need.count > begin + 1)
+            qsort(p->need.at + begin, p->need.count - begin, sizeof *p->need.at, by_from);
+        for (size_t e = begin; e < p->need.count; e++)
+            if (e == begin || p->need.at[e].from != p->need.at[kept - 1].from)
+                p->need.at[kept++] = p->need.at[e];
+        p->need.count = kept;
+        p->need_first[i] = begin;
+        p->need_first[i + 1] = kept;
+    }
+    gy_free(first);
+    if (p->once)
+        gy_vec_free(&p->edges);
+    return status;
+}
+
+static gantry_status fill(order *o, bool early, gantry_error *err)
+{
+    gy_plan *p = o->p;
+    gantry_status status = expect_starts(o, err);
+    for (uint32_t i = 0; i < o->count; i++)
+        p->draft_of[i] = i;
+    if (early && !status)
+        qsort_r(p->draft_of, o->count, sizeof *p->draft_of, by_start, o->start);
+    for (uint32_t i = 0; i < o->count; i++) {
+        o->position[p->draft_of[i]] = i;
+        p->expect[i] = o->start[p->draft_of[i]];
+    }
+    if (!status)
+        status = write_draft(o, err);
+    return status ? status : write_needs(o, err);
+}
+
+gantry_status gy_plan_order(gy_plan *p, bool early, gantry_error *err)
+{
+    gantry_schedule *s = p->schedule;
+    order o = { .p = p, .count = p->draft.count };
+    s->ops.count = s->use.count = s->instances.count = 0;
+    if (!p->draft_of) {
+        gy_free(p->need_first);
+        p->draft_of = gy_calloc(o.count + 1, sizeof *p->draft_of);
+        p->expect = gy_calloc(o.count + 1, sizeof *p->expect);
+        p->need_first = gy_calloc(o.count + 2, sizeof *p->need_first);
+    }
+    o.start = gy_calloc(o.count + 1, sizeof *o.start);
+    o.position = gy_calloc(o.count + 1, sizeof *o.position);
+    o.instance = gy_calloc(p->instance.count + 1, sizeof *o.instance);
+    gantry_status status = GANTRY_OK;
+    if (!p->draft_of || !p->expect || !p->need_first || !o.start || !o.position || !o.instance)
+        status = gy_fail_nomem(err);
+    else
+        status = fill(&o, early, err);
+    gy_free(o.start);
+    gy_free(o.position);
+    gy_free(o.instance);
+    return status;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Max-min: of the ready tasks the one whose earliest end is the latest, on the device of that end, gaps included: long
+ * tasks first, short ones fill up. O. H. Ibarra, C. E. Kim, Heuristic Algorithms for Scheduling Independent Tasks on
+ * Nonidentical Processors, J. ACM 24(2), 1977 (algorithm E), under the name of T. D. Braun et al., A Comparison of
+ * Eleven Static Heuristics, J. Parallel Distrib. Comput. 61(6), 2001.
+ *
+ * Cost: see batch.h; O(n r) for r ready tasks at a time.
+ */
+#include "scheduler/policies/batch.h"
+#include "scheduler/policies/policy.h"
+
+static int compare(const gy_choice *a, const gy_choice *b)
+{
+    return a->best > b->best ? -1 : a->best < b->best;
+}
+
+static gantry_status place(gy_plan *p, gantry_error *err)
+{
+    return gy_place_batch(p, &(gy_batch_rule){ compare, false }, err);
+}
+
+const gy_policy gy_policy_max_min = { "max-min", "of the ready nodes the one that ends last (Ibarra, Kim 1977)",
+                                      place };

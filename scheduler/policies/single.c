@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything on device 0; what cannot run there goes to the next device that can. The baseline of every comparison. */
+#include "scheduler/place.h"
+#include "scheduler/policies/policy.h"
+
+static gantry_status place(gy_plan *p, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    for (uint32_t t = 0; t < p->flow->tasks && !status; t++)
+        status = gy_place_on(p, t, 0, err);
+    return status;
+}
+
+const gy_policy gy_policy_single = { "single", "puts everything on the first device", place };

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/search/anneal.h"
+
+#include "base/error.h"
+#include <string.h>
+
+#define HALVINGS   8  /* of the temperature in a run */
+#define CHAIN_AGE  16 /* accepted steps after which the critical chain is looked for again */
+#define PICKS      8  /* tasks looked at for a step before this one is given up */
+
+gantry_status gy_anneal_init(gy_anneal *a, const gy_model *m, uint64_t seed, gantry_error *err)
+{
+    size_t n = (size_t)m->tasks + 1;
+    *a = (gy_anneal){ .m = m, .random = { seed } };
+    gantry_status status = gy_decode_init(&a->decode, m, err);
+    if (status)
+        return status;
+    a->order = gy_calloc(n, sizeof *a->order);
+    a->position = gy_calloc(n, sizeof *a->position);
+    a->chain = gy_calloc(n, sizeof *a->chain);
+    return a->order && a->position && a->chain ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+void gy_anneal_free(gy_anneal *a)
+{
+    gy_decode_free(&a->decode);
+    gy_free(a->order);
+    gy_free(a->position);
+    gy_free(a->chain);
+}
+
+/* ---- steps ---- */
+
+typedef struct step {
+    uint32_t task, from, to; /* positions; from == to: stays */
+    uint32_t unit, old;      /* the unit that changes its device, or GY_NONE; the device it had */
+} step;
+
+static void shift(gy_anneal *a, uint32_t from, uint32_t to)
+{
+    uint32_t task = a->order[from];
+    for (; from < to; from++) {
+        a->order[from] = a->order[from + 1];
+        a->position[a->order[from]] = from;
+    }
+    for (; from > to; from--) {
+        a->order[from] = a->order[from - 1];
+        a->position[a->order[from]] = from;
+    }
+    a->order[to] = task;
+    a->position[task] = to;
+}
+
+static void set_device(gy_anneal *a, uint32_t unit, uint32_t device)
+{
+    for (size_t i = a->m->first_member[unit]; i < a->m->first_member[unit + 1]; i++)
+        a->decode.device[a->m->member[i]] = device;
+}
+
+/* Another place between its predecessors and its successors. */
+static bool propose_place(gy_anneal *a, step *s)
+{
+    const gy_model *m = a->m;
+    uint32_t low = 0, high = m->tasks - 1;
+    for (size_t i = m->pred_first[s->task]; i < m->pred_first[s->task + 1]; i++)
+        if (a->position[m->pred[i].task] >= low)
+            low = a->position[m->pred[i].task] + 1;
+    for (size_t i = m->succ_first[s->task]; i < m->succ_first[s->task + 1]; i++)
+        if (a->position[m->succ[i].task] <= high)
+            high = a->position[m->succ[i].task] - 1;
+    if (low >= high)
+        return false;
+    s->to = low + gy_random_below(&a->random, high - low);
+    s->to += s->to >= s->from;
+    return true;
+}
+
+/* The device of a task that it exchanges data with, or any. */
+static uint32_t propose_device(gy_anneal *a, uint32_t task)
+{
+    const gy_model *m = a->m;
+    size_t preds = m->pred_first[task + 1] - m->pred_first[task];
+    size_t succs = m->succ_first[task + 1] - m->succ_first[task];
+    uint64_t random = gy_random_next(&a->random);
+    if (random & 1 || preds + succs == 0)
+        return (uint32_t)((random >> 32) * m->devices >> 32);
+    size_t i = (size_t)((random >> 32) * (preds + succs) >> 32);
+    uint32_t other = i < preds ? m->pred[m->pred_first[task] + i].task : m->succ[m->succ_first[task] + i - preds].task;
+    return a->decode.device[other];
+}
+
+/* Is some task of a group that the unit is kept away from on the device? */
+static bool is_kept_apart(const gy_anneal *a, uint32_t unit, uint32_t device)
+{
+    const gy_model *m = a->m;
+    const gy_plan *p = m->plan;
+    uint32_t task = m->member[m->first_member[unit]], node = p->flow->task[task].node;
+    const uint32_t *list = p->pinned[node] ? p->apart[p->group[node]] : NULL;
+    for (uint32_t i = 0; list && i < list[0]; i++)
+        for (uint32_t t = 0; t < m->tasks; t++)
+            if (p->group[p->flow->task[t].node] == list[i + 1] && a->decode.device[t] == device)
+                return true;
+    return false;
+}
+
+static bool propose_unit(gy_anneal *a, step *s)
+{
+    const gy_model *m = a->m;
+    uint32_t device = propose_device(a, s->task), unit = m->unit[s->task];
+    if (gy_model_is_team(m, s->task) || device == a->decode.device[s->task])
+        return false;
+    if (gy_model_time(m, s->task, device) >= GY_TICKS_MAX || (m->bound_units && is_kept_apart(a, unit, device)))
+        return false;
+    s->unit = unit;
+    s->old = a->decode.device[s->task];
+    set_device(a, unit, device);
+    return true;
+}
+
+/* Makes a step; false: none was found. */
+static bool make_step(gy_anneal *a, step *s)
+{
+    for (int i = 0; i < PICKS; i++) {
+        uint64_t random = gy_random_next(&a->random);
+        bool critical = random & 1 && a->chained;
+        uint32_t pick = (uint32_t)((random >> 32) * (critical ? a->chained : a->m->tasks) >> 32);
+        s->task = critical ? a->chain[pick] : pick;
+        s->from = s->to = a->position[s->task];
+        s->unit = GY_NONE;
+        bool moved = !a->m->pool && random & 6 && propose_unit(a, s);
+        bool shifted = (a->m->pool || !moved || !(random & 24)) && propose_place(a, s);
+        if (shifted)
+            shift(a, s->from, s->to);
+        if (moved || shifted)
+            return true;
+    }
+    return false;
+}
+
+static void take_back(gy_anneal *a, const step *s)
+{
+    if (s->from != s->to)
+        shift(a, s->to, s->from);
+    if (s->unit != GY_NONE)
+        set_device(a, s->unit, s->old);
+}
+
+/* ---- a run ---- */
+
+static void load(gy_anneal *a, const gy_candidate *c)
+{
+    memcpy(a->order, c->order, a->m->tasks * sizeof *a->order);
+    memcpy(a->decode.device, c->device, a->m->tasks * sizeof *c->device);
+    for (uint32_t i = 0; i < a->m->tasks; i++)
+        a->position[a->order[i]] = i;
+    a->chained = 0;
+}
+
+static void save(const gy_anneal *a, gy_candidate *c, gy_ticks makespan)
+{
+    memcpy(c->order, a->order, a->m->tasks * sizeof *a->order);
+    memcpy(c->device, a->decode.device, a->m->tasks * sizeof *c->device);
+    c->model = makespan;
+}
+
+/* heat / 2^(HALVINGS i / budget), straight lines between powers. */
+static gy_ticks cool(gy_ticks heat, uint64_t i, uint64_t budget)
+{
+    uint64_t x = (i << 16) / budget * HALVINGS;
+    gy_ticks power = heat >> (x >> 16);
+    return power - (gy_ticks)(((uint64_t)power >> 16) * (x & 0xffff) >> 1);
+}
+
+void gy_anneal_run(gy_anneal *a, gy_candidate *c, uint64_t budget, gy_ticks heat)
+{
+    step s;
+    uint32_t age = 0;
+    load(a, c);
+    gy_ticks now = gy_decode_run(&a->decode, a->order, GY_TICKS_MAX);
+    if (now < c->model)
+        save(a, c, now);
+    a->chained = gy_decode_critical(&a->decode, a->chain);
+    a->evaluations++;
+    for (uint64_t i = 0; i < budget && c->model > a->m->bound && make_step(a, &s); i++) {
+        gy_ticks limit = now + gy_random_exponential(&a->random, cool(heat, i, budget));
+        gy_ticks next = gy_decode_run(&a->decode, a->order, limit);
+        a->evaluations++;
+        if (next > limit) {
+            take_back(a, &s);
+            continue;
+        }
+        now = next;
+        if (now < c->model)
+            save(a, c, now);
+        if (age++ % CHAIN_AGE == 0)
+            a->chained = gy_decode_critical(&a->decode, a->chain);
+    }
+}

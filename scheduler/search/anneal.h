@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Simulated annealing over order and devices (Kirkpatrick, Gelatt, Vecchi, Science 220, 1983). A step moves one task to
+ * another place in the order, to another device, or both; half of the tasks it looks at are on the chain that decides
+ * the makespan. It is kept if the makespan grows by no more than an exponential variate whose mean, the temperature,
+ * falls to 1/256 in eight halvings.
+ */
+#ifndef GY_SCHEDULER_SEARCH_ANNEAL_H
+#define GY_SCHEDULER_SEARCH_ANNEAL_H
+
+#include "scheduler/search/candidate.h"
+#include "scheduler/search/decode.h"
+#include "scheduler/search/random.h"
+
+typedef struct gy_anneal {
+    const gy_model *m;
+    gy_decode decode;
+    uint32_t *order, *position; /* position: the inverse of order */
+    uint32_t *chain, chained;   /* tasks that decide the makespan, as of a short while ago */
+    gy_random random;
+    uint64_t evaluations; /* of all runs so far */
+} gy_anneal;
+
+gantry_status gy_anneal_init(gy_anneal *a, const gy_model *m, uint64_t seed, gantry_error *err);
+void gy_anneal_free(gy_anneal *a);
+/* Begins with `c` and leaves the best that was found there, with its makespan; never a worse one. `budget` counts
+ * evaluations; `heat` is the first temperature. Ends early when nothing can be better. */
+void gy_anneal_run(gy_anneal *a, gy_candidate *c, uint64_t budget, gy_ticks heat);
+
+#endif

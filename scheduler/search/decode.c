@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/search/decode.h"
+
+#include "base/error.h"
+#include "scheduler/place.h"
+#include <string.h>
+
+gantry_status gy_decode_init(gy_decode *d, const gy_model *m, gantry_error *err)
+{
+    size_t n = (size_t)m->tasks + 1, devices = (size_t)m->devices + 1;
+    *d = (gy_decode){ .m = m, .end = GY_NONE };
+    d->device = gy_calloc(n, sizeof *d->device);
+    d->finish = gy_calloc(n, sizeof *d->finish);
+    d->before = gy_calloc(n, sizeof *d->before);
+    d->free_at = gy_calloc(devices, sizeof *d->free_at);
+    d->latest = gy_calloc(devices, sizeof *d->latest);
+    d->rank = gy_calloc((size_t)m->ranks + 1, sizeof *d->rank);
+    d->scratch = gy_calloc((size_t)m->ranks + 1, sizeof *d->scratch);
+    if (!d->device || !d->finish || !d->before || !d->free_at || !d->latest || !d->rank || !d->scratch)
+        return gy_fail_nomem(err);
+    return gy_traffic_init(&d->traffic, m, err);
+}
+
+void gy_decode_free(gy_decode *d)
+{
+    gy_free(d->device);
+    gy_free(d->finish);
+    gy_free(d->before);
+    gy_free(d->free_at);
+    gy_free(d->latest);
+    gy_free(d->rank);
+    gy_free(d->scratch);
+    gy_traffic_free(&d->traffic);
+    *d = (gy_decode){ 0 };
+}
+
+/* From the nearest of the devices that a collective ends on. */
+static gy_ticks arrival_of_team(const gy_decode *d, const gy_arc *arc, uint32_t device)
+{
+    const gy_model *m = d->m;
+    uint32_t team = m->team[arc->task];
+    gy_ticks best = GY_TICKS_MAX;
+    for (uint32_t i = m->first_rank[team]; i < m->first_rank[team + 1]; i++) {
+        gy_ticks t = gy_model_move(m, arc->size, d->rank[i], device);
+        best = t < best ? t : best;
+    }
+    return d->finish[arc->task] + best;
+}
+
+gy_ticks gy_decode_arrival(const gy_decode *d, const gy_arc *arc, uint32_t device)
+{
+    const gy_model *m = d->m;
+    if (!arc->size)
+        return d->finish[arc->task];
+    if (gy_model_is_team(m, arc->task))
+        return arrival_of_team(d, arc, device);
+    return d->finish[arc->task] + gy_model_move(m, arc->size, d->device[arc->task], device);
+}
+
+static gy_ticks ready_on(const gy_decode *d, uint32_t task, uint32_t device)
+{
+    const gy_model *m = d->m;
+    gy_ticks ready = gy_model_upload(m, task, device);
+    for (size_t i = m->pred_first[task]; i < m->pred_first[task + 1]; i++) {
+        gy_ticks t = gy_decode_arrival(d, &m->pred[i], device);
+        ready = t > ready ? t : ready;
+    }
+    return ready;
+}
+
+/* ---- collectives ---- */
+
+static void run_team(gy_decode *d, uint32_t task)
+{
+    const gy_model *m = d->m;
+    const gy_team *team = &m->plan->teams.at[m->team[task]];
+    uint32_t *device = &d->rank[m->first_rank[m->team[task]]];
+    for (uint32_t i = 0; i < team->ranks; i++)
+        device[i] = team->writer[i] == GY_NONE ? GY_NONE : d->device[team->writer[i]];
+    gy_place_ranks(m->plan, device, team->ranks);
+    gy_ticks start = 0;
+    for (uint32_t i = 0; i < team->ranks; i++) {
+        gy_ticks t = ready_on(d, task, device[i]);
+        start = t > start ? t : start;
+    }
+    d->device[task] = device[0];
+    d->before[task] = GY_NONE;
+    d->finish[task] = start + gy_place_team_time(m->plan, task, device, team->ranks, d->scratch);
+}
+
+/* ---- pools ---- */
+
+/* Any device that may run the first task may run all, and a time is the same on all of them. */
+static gy_ticks run_pool(gy_decode *d, const uint32_t *order, gy_ticks limit)
+{
+    const gy_model *m = d->m;
+    gy_ticks makespan = 0;
+    for (uint32_t k = 0; k < m->tasks; k++) {
+        uint32_t task = order[k], fit = GY_NONE, first = GY_NONE;
+        gy_ticks ready = 0;
+        for (size_t i = m->pred_first[task]; i < m->pred_first[task + 1]; i++)
+            if (d->finish[m->pred[i].task] > ready)
+                ready = d->finish[m->pred[i].task];
+        for (uint32_t e = 0; e < m->devices; e++) {
+            if (gy_model_time(m, task, e) >= GY_TICKS_MAX)
+                continue;
+            if (first == GY_NONE || d->free_at[e] < d->free_at[first])
+                first = e;
+            if (d->free_at[e] <= ready && (fit == GY_NONE || d->free_at[e] > d->free_at[fit]))
+                fit = e;
+        }
+        uint32_t e = fit == GY_NONE ? first : fit;
+        gy_ticks time = gy_model_time(m, task, e), start = d->free_at[e] > ready && time ? d->free_at[e] : ready;
+        gy_ticks end = start + time, least = end + m->tail[(size_t)task * m->devices];
+        if (least > limit)
+            return least;
+        d->device[task] = e;
+        d->finish[task] = end;
+        d->before[task] = time ? d->latest[e] : GY_NONE;
+        if (time) {
+            d->free_at[e] = end;
+            d->latest[e] = task;
+        }
+        if (end >= makespan) {
+            makespan = end;
+            d->end = task;
+        }
+    }
+    return makespan;
+}
+
+/* ---- traffic ---- */
+
+static void send(gy_decode *d, uint32_t parcel, uint32_t from, uint32_t to, gy_ticks ready)
+{
+    gy_ticks *there = &d->traffic.arrived[(size_t)parcel * d->m->roads->memories + to];
+    if (*there < 0)
+        *there = gy_traffic_send(&d->traffic, d->m, d->m->roads->size[parcel], from, to, ready);
+}
+
+static void send_uploads(gy_decode *d, const uint32_t *order)
+{
+    const gy_roads *r = d->m->roads;
+    gy_traffic_begin(&d->traffic, d->m);
+    for (uint32_t k = 0; k < d->m->tasks && r->inputs; k++)
+        for (size_t i = r->upload_first[order[k]]; i < r->upload_first[order[k] + 1]; i++)
+            send(d, r->upload[i], 0, r->memory[d->device[order[k]]], 0);
+}
+
+/* Every rank of a collective has the result. */
+static void spread_over_team(gy_decode *d, uint32_t task)
+{
+    const gy_roads *r = d->m->roads;
+    uint32_t team = d->m->team[task];
+    for (size_t p = r->first_parcel[task]; p < r->first_parcel[task + 1]; p++)
+        for (uint32_t i = d->m->first_rank[team]; i < d->m->first_rank[team + 1]; i++)
+            d->traffic.arrived[p * r->memories + r->memory[d->rank[i]]] = d->finish[task];
+}
+
+/* To each memory that has a reader; returns when what is fetched has arrived. What has no size is everywhere at once. */
+static gy_ticks send_results(gy_decode *d, uint32_t task)
+{
+    const gy_model *m = d->m;
+    const gy_roads *r = m->roads;
+    uint32_t here = r->memory[d->device[task]];
+    gy_ticks end = d->finish[task];
+    for (size_t p = r->first_parcel[task]; p < r->first_parcel[task + 1]; p++) {
+        gy_ticks *arrived = &d->traffic.arrived[p * r->memories];
+        for (uint32_t i = 0; i < r->memories; i++)
+            arrived[i] = r->size[p] ? -1 : end;
+        arrived[here] = end;
+    }
+    if (gy_model_is_team(m, task))
+        spread_over_team(d, task);
+    for (size_t i = m->succ_first[task]; i < m->succ_first[task + 1]; i++)
+        if (!gy_model_is_team(m, r->send[i].task)) /* which has no devices yet */
+            send(d, r->send[i].parcel, here, r->memory[d->device[r->send[i].task]], end);
+    return r->fetch[task] ? gy_traffic_send(&d->traffic, m, r->fetch[task], here, 0, end) : end;
+}
+
+static gy_ticks ready_with_traffic(const gy_decode *d, uint32_t task, uint32_t device)
+{
+    const gy_model *m = d->m;
+    const gy_roads *r = m->roads;
+    const gy_ticks *arrived = &d->traffic.arrived[r->memory[device]];
+    gy_ticks ready = 0;
+    for (size_t i = r->upload_first[task]; i < r->upload_first[task + 1]; i++) {
+        gy_ticks t = arrived[(size_t)r->upload[i] * r->memories];
+        ready = t > ready ? t : ready;
+    }
+    for (size_t i = m->pred_first[task]; i < m->pred_first[task + 1]; i++) {
+        gy_ticks t = arrived[(size_t)r->wanted[i] * r->memories];
+        ready = t > ready ? t : ready;
+    }
+    return ready;
+}
+
+/* ---- given devices ---- */
+
+static gy_ticks run_given(gy_decode *d, const uint32_t *order, gy_ticks limit)
+{
+    const gy_model *m = d->m;
+    gy_ticks makespan = 0;
+    if (m->roads)
+        send_uploads(d, order);
+    for (uint32_t k = 0; k < m->tasks; k++) {
+        uint32_t task = order[k], e = d->device[task];
+        if (gy_model_is_team(m, task)) {
+            run_team(d, task);
+            e = d->device[task];
+        } else {
+            gy_ticks ready = m->roads ? ready_with_traffic(d, task, e) : ready_on(d, task, e);
+            gy_ticks time = gy_model_time(m, task, e);
+            gy_ticks start = d->free_at[e] > ready && time ? d->free_at[e] : ready;
+            d->finish[task] = start + time;
+            d->before[task] = time ? d->latest[e] : GY_NONE;
+            if (time) {
+                d->free_at[e] = start + time;
+                d->latest[e] = task;
+            }
+        }
+        gy_ticks least = d->finish[task] + m->tail[(size_t)task * m->devices + e];
+        if (least > limit)
+            return least;
+        gy_ticks end = m->roads ? send_results(d, task) : d->finish[task];
+        if (end > limit)
+            return end;
+        if (end >= makespan) {
+            makespan = end;
+            d->end = task;
+        }
+    }
+    return makespan;
+}
+
+gy_ticks gy_decode_run(gy_decode *d, const uint32_t *order, gy_ticks limit)
+{
+    for (uint32_t e = 0; e < d->m->devices; e++) {
+        d->free_at[e] = 0;
+        d->latest[e] = GY_NONE;
+    }
+    d->end = GY_NONE;
+    return d->m->pool ? run_pool(d, order, limit) : run_given(d, order, limit);
+}
+
+/* ---- the critical chain ---- */
+
+/* Whoever ended, or sent its data, just when the task began. */
+static uint32_t cause_of(const gy_decode *d, uint32_t task)
+{
+    const gy_model *m = d->m;
+    if (gy_model_is_team(m, task)) { /* the last of its predecessors, transfers aside */
+        uint32_t last = GY_NONE;
+        for (size_t i = m->pred_first[task]; i < m->pred_first[task + 1]; i++)
+            if (last == GY_NONE || d->finish[m->pred[i].task] > d->finish[last])
+                last = m->pred[i].task;
+        return last;
+    }
+    gy_ticks start = d->finish[task] - gy_model_time(m, task, d->device[task]);
+    if (d->before[task] != GY_NONE && d->finish[d->before[task]] == start)
+        return d->before[task];
+    uint32_t last = GY_NONE; /* with traffic, data may have been under way for longer than alone: the latest to start */
+    gy_ticks latest = -1;
+    for (size_t i = m->pred_first[task]; i < m->pred_first[task + 1]; i++) {
+        gy_ticks t = gy_decode_arrival(d, &m->pred[i], d->device[task]);
+        if (t > latest && (t == start || m->roads)) {
+            latest = t;
+            last = m->pred[i].task;
+        }
+    }
+    return last;
+}
+
+uint32_t gy_decode_critical(const gy_decode *d, uint32_t *chain)
+{
+    uint32_t count = 0;
+    for (uint32_t t = d->end; t != GY_NONE; t = cause_of(d, t))
+        chain[count++] = t;
+    return count;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Branch and bound in the model of search, for small graphs: depth first over (task that is ready, device), in the
+ * order of starts, so that every schedule is built in one way only. Pruned by the least time that must follow
+ * (gy_model.tail), by the work that is left, by devices that are alike, and by states that were seen before: O. Sinnen,
+ * A. V. Kozlov, A. Z. S. Shahul, Optimal Scheduling of Task Graphs on Parallel Systems, PDCS 2007.
+ *
+ * "Seen before" goes by a hash of 128 bits; that two states of one search share one is not to be expected.
+ */
+#ifndef GY_SCHEDULER_SEARCH_EXACT_H
+#define GY_SCHEDULER_SEARCH_EXACT_H
+
+#include "scheduler/search/candidate.h"
+#include "scheduler/search/model.h"
+
+#define GY_EXACT_TASKS 64 /* at most */
+
+/* Can it be tried on this model? No collectives, no groups, no more than GY_EXACT_TASKS tasks. */
+bool gy_exact_can(const gy_model *m);
+/* Improves `c`, whose `model` is known, looking at `budget` states at most (counted in *states). *proved: nothing is
+ * better than what `c` is now. E_NOMEM. */
+gantry_status gy_exact_run(const gy_model *m, gy_candidate *c, uint64_t budget, uint64_t *states, bool *proved,
+                           gantry_error *err);
+
+#endif

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/search/model.h"
+
+#include "base/error.h"
+#include <string.h>
+
+/* ---- transfers ---- */
+
+/* Do bytes take as long on both? */
+static bool is_alike(const gy_route *a, const gy_route *b)
+{
+    if (a->kind != b->kind)
+        return false;
+    if (a->kind == GY_ROUTE_RELAY || a->kind == GY_ROUTE_STAGED)
+        return is_alike(a->hop[0], b->hop[0]) && is_alike(a->hop[1], b->hop[1]);
+    return a->points == b->points &&
+           (a->point == b->point || !memcmp(a->point, b->point, a->points * sizeof *a->point));
+}
+
+uint32_t gy_model_kind(gy_model *m, uint32_t from, uint32_t to)
+{
+    const gy_route *r = gy_machine_route(m->plan->machine, from, to);
+    uint32_t kind = 1;
+    if (from == to)
+        return 0;
+    while (kind < m->kinds && !is_alike(m->way[kind], r))
+        kind++;
+    if (kind == m->kinds)
+        m->way[m->kinds++] = r;
+    return kind;
+}
+
+static gantry_status find_kinds(gy_model *m, gantry_error *err)
+{
+    const gantry_machine *machine = m->plan->machine;
+    size_t pairs = (size_t)m->devices * m->devices;
+    m->way = gy_calloc((size_t)machine->memories * machine->memories + 2, sizeof *m->way);
+    m->kind = gy_calloc(pairs + 1, sizeof *m->kind);
+    m->from_host = gy_calloc((size_t)m->devices + 1, sizeof *m->from_host);
+    if (!m->way || !m->kind || !m->from_host)
+        return gy_fail_nomem(err);
+    m->kinds = 1;
+    for (uint32_t a = 0; a < m->devices; a++) {
+        m->from_host[a] = gy_model_kind(m, 0, machine->device[a].memory);
+        for (uint32_t b = 0; b < m->devices; b++)
+            m->kind[(size_t)a * m->devices + b] = gy_model_kind(m, machine->device[a].memory, machine->device[b].memory);
+    }
+    return GANTRY_OK;
+}
+
+bool gy_model_size(gy_model *m, int64_t bytes, uint32_t *size)
+{
+    uint64_t at = m->bytes.count;
+    if (!gy_map_get(&m->size_of, (uint64_t)bytes, &at)) {
+        if (!gy_map_put(&m->size_of, (uint64_t)bytes, at) || !gy_vec_push(&m->bytes, bytes))
+            return false;
+        m->sizes++;
+    }
+    *size = (uint32_t)at;
+    return true;
+}
+
+static gantry_status make_table(gy_model *m, gantry_error *err)
+{
+    m->move = gy_calloc((size_t)m->sizes * m->kinds, sizeof *m->move);
+    if (!m->move)
+        return gy_fail_nomem(err);
+    for (size_t s = 1; s < m->sizes; s++)
+        for (uint32_t k = 1; k < m->kinds; k++)
+            m->move[s * m->kinds + k] = gy_route_time(m->plan->machine, m->way[k], m->bytes.at[s]);
+    return GANTRY_OK;
+}
+
+/* ---- dependencies ---- */
+
+static bool fill_arcs(gy_model *m)
+{
+    const gy_flow *f = m->plan->flow;
+    for (uint32_t t = 0; t < m->tasks; t++) {
+        m->row[t] = (size_t)f->task[t].node * m->devices;
+        if (!gy_model_size(m, m->plan->upload[t], &m->upload[t]))
+            return false;
+        for (size_t i = f->dep_first[t]; i < f->dep_first[t + 1]; i++) {
+            const gy_dep *d = &f->dep[i];
+            m->pred[i].task = d->from;
+            if (!gy_model_size(m, d->kinds & GY_DEP_DATA ? d->bytes : 0, &m->pred[i].size))
+                return false;
+            m->succ_first[d->from + 1]++;
+        }
+        m->pred_first[t + 1] = f->dep_first[t + 1];
+    }
+    return true;
+}
+
+static void turn_round(gy_model *m, size_t *next)
+{
+    for (uint32_t t = 0; t < m->tasks; t++) {
+        m->succ_first[t + 1] += m->succ_first[t];
+        next[t] = m->succ_first[t];
+    }
+    for (uint32_t t = 0; t < m->tasks; t++)
+        for (size_t i = m->pred_first[t]; i < m->pred_first[t + 1]; i++)
+            m->succ[next[m->pred[i].task]++] = (gy_arc){ t, m->pred[i].size };
+}
+
+static gantry_status make_arcs(gy_model *m, gantry_error *err)
+{
+    size_t n = m->tasks, arcs = m->plan->flow->dep_first[m->tasks];
+    uint32_t none;
+    m->pred_first = gy_calloc(n + 1, sizeof *m->pred_first);
+    m->succ_first = gy_calloc(n + 1, sizeof *m->succ_first);
+    m->pred = gy_calloc(arcs + 1, sizeof *m->pred);
+    m->succ = gy_calloc(arcs + 1, sizeof *m->succ);
+    m->row = gy_calloc(n + 1, sizeof *m->row);
+    m->upload = gy_calloc(n + 1, sizeof *m->upload);
+    size_t *next = gy_calloc(n + 1, sizeof *next);
+    bool done = m->pred_first && m->succ_first && m->pred && m->succ && m->row && m->upload && next;
+    done = done && gy_model_size(m, 0, &none) && fill_arcs(m);
+    if (done)
+        turn_round(m, next);
+    gy_free(next);
+    return done ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+/* ---- units ---- */
+
+static bool is_bound(const gy_plan *p, uint32_t task)
+{
+    return p->pinned[p->flow->task[task].node];
+}
+
+/* All tasks of a group are one unit, in every iteration; other tasks are units by themselves. */
+static gantry_status make_units(gy_model *m, gantry_error *err)
+{
+    const gy_plan *p = m->plan;
+    uint32_t *of_group = gy_calloc(p->graph->nodes.count + 1, sizeof *of_group);
+    m->unit = gy_calloc((size_t)m->tasks + 1, sizeof *m->unit);
+    m->member = gy_calloc((size_t)m->tasks + 1, sizeof *m->member);
+    m->first_member = gy_calloc((size_t)m->tasks + 2, sizeof *m->first_member);
+    bool done = of_group && m->unit && m->member && m->first_member;
+    for (uint32_t t = 0; t < m->tasks && done; t++) {
+        uint32_t *known = is_bound(p, t) ? &of_group[p->group[p->flow->task[t].node]] : NULL;
+        m->bound_units = m->bound_units || known;
+        m->unit[t] = known && *known ? *known - 1 : m->units++;
+        if (known)
+            *known = m->unit[t] + 1;
+        m->first_member[m->unit[t] + 2]++; /* two up: filling moves each begin one down */
+    }
+    for (uint32_t u = 0; u < m->units && done; u++)
+        m->first_member[u + 2] += m->first_member[u + 1];
+    for (uint32_t t = 0; t < m->tasks && done; t++)
+        m->member[m->first_member[m->unit[t] + 1]++] = t;
+    gy_free(of_group);
+    return done ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+/* ---- collectives ---- */
+
+static gantry_status find_teams(gy_model *m, gantry_error *err)
+{
+    const gy_plan *p = m->plan;
+    if (!p->teams.count)
+        return GANTRY_OK;
+    m->team = gy_calloc((size_t)m->tasks + 1, sizeof *m->team);
+    m->first_rank = gy_calloc(p->teams.count + 1, sizeof *m->first_rank);
+    if (!m->team || !m->first_rank)
+        return gy_fail_nomem(err);
+    for (uint32_t t = 0; t < m->tasks; t++) {
+        const gy_team *team = gy_plan_team(p, t);
+        m->team[t] = team ? (uint32_t)(team - p->teams.at) : GY_NONE;
+    }
+    for (size_t i = 0; i < p->teams.count; i++)
+        m->first_rank[i + 1] = m->first_rank[i] + p->teams.at[i].ranks;
+    m->ranks = m->first_rank[p->teams.count];
+    return GANTRY_OK;
+}
+
+/* ---- pools ---- */
+
+static bool moves_are_free(const gy_model *m)
+{
+    for (size_t i = 0; i < (size_t)m->sizes * m->kinds; i++)
+        if (m->move[i])
+            return false;
+    return true;
+}
+
+/* The same time wherever it may run, and it may run where the first task may. */
+static bool is_like_the_first(const gy_model *m, uint32_t task)
+{
+    gy_ticks time = GY_TICKS_MAX;
+    for (uint32_t d = 0; d < m->devices; d++) {
+        gy_ticks t = gy_model_time(m, task, d);
+        if ((t < GY_TICKS_MAX) != (gy_model_time(m, 0, d) < GY_TICKS_MAX))
+            return false;
+        if (t < GY_TICKS_MAX && time < GY_TICKS_MAX && t != time)
+            return false;
+        time = t < GY_TICKS_MAX ? t : time;
+    }
+    return true;
+}
+
+static bool is_pool(const gy_model *m)
+{
+    bool pool = m->tasks && !m->team && !m->bound_units && moves_are_free(m);
+    for (uint32_t t = 0; t < m->tasks && pool; t++)
+        pool = is_like_the_first(m, t);
+    return pool;
+}
+
+/* ---- the whole ---- */
+
+gantry_status gy_model_make(gy_model *m, gy_plan *plan, bool contention, gantry_error *err)
+{
+    *m = (gy_model){ .plan = plan, .tasks = plan->flow->tasks, .devices = plan->devices, .time = plan->time };
+    gantry_status status = find_kinds(m, err);
+    if (!status)
+        status = make_arcs(m, err);
+    if (!status)
+        status = find_teams(m, err);
+    if (!status)
+        status = make_units(m, err);
+    if (!status && contention && plan->machine->contention)
+        status = gy_roads_make(m, err);
+    if (!status)
+        status = make_table(m, err);
+    if (status)
+        return status;
+    m->pool = is_pool(m);
+    return gy_model_bounds(m, err);
+}
+
+void gy_model_free(gy_model *m)
+{
+    gy_free(m->pred_first);
+    gy_free(m->succ_first);
+    gy_free(m->pred);
+    gy_free(m->succ);
+    gy_free(m->row);
+    gy_free(m->upload);
+    gy_free(m->move);
+    gy_free(m->kind);
+    gy_free(m->from_host);
+    gy_vec_free(&m->bytes);
+    gy_map_free(&m->size_of);
+    gy_roads_free(m->roads);
+    gy_free((void *)m->way);
+    gy_free(m->unit);
+    gy_free(m->member);
+    gy_free(m->first_member);
+    gy_free(m->team);
+    gy_free(m->first_rank);
+    gy_free(m->tail);
+    gy_free(m->head);
+    *m = (gy_model){ 0 };
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Candidates of one graph on one machine: each is lowered and simulated, the best schedule is kept. */
+#ifndef GY_SCHEDULER_SEARCH_PORTFOLIO_H
+#define GY_SCHEDULER_SEARCH_PORTFOLIO_H
+
+#include "scheduler/search/search.h"
+
+typedef struct gy_portfolio {
+    gantry_graph *graph; /* borrowed, all three */
+    const gantry_machine *machine;
+    const gantry_schedule_options *options;
+    gantry_schedule *best;        /* NULL while nothing fits */
+    GY_VEC(gy_tried) tried;       /* becomes that of the schedule */
+    GY_VEC(gy_candidate) placed;  /* what the policies that fit decided; kept if `keep` */
+    bool keep;
+    bool squeeze;                 /* what does not fit is spilled */
+    gantry_error first;           /* why the first that did not fit did not */
+} gy_portfolio;
+
+/* Runs every policy that fits the size, or the one that the options name. */
+gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err);
+/* When nothing fitted: a placement that looks at memory, and if that does not fit either, spilling. */
+gantry_status gy_portfolio_squeeze(gy_portfolio *f, gantry_error *err);
+/* Lowers and simulates a candidate; *makespan is GY_TICKS_MAX if it does not fit in memory. */
+gantry_status gy_portfolio_candidate(gy_portfolio *f, const gy_candidate *c, const char *name, gy_ticks *makespan,
+                                     gantry_error *err);
+/* An entry of the report. `skipped` NULL: it ran. */
+gantry_status gy_portfolio_note(gy_portfolio *f, const gy_tried *tried, gantry_error *err);
+void gy_portfolio_free(gy_portfolio *f);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What search found, as a policy. Placing leaves no more gaps than the model of search, so no task ends later. */
+#include "scheduler/place.h"
+#include "scheduler/policies/policy.h"
+#include "scheduler/search/search.h"
+
+const char gy_search_name[] = "search", gy_optimal_name[] = "optimal";
+
+static gantry_status place(gy_plan *p, gantry_error *err)
+{
+    const gy_candidate *c = p->candidate;
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 0; i < c->tasks && !status; i++)
+        status = gy_place_on(p, c->order[i], c->device[c->order[i]], err);
+    return status;
+}
+
+const gy_policy gy_policy_replay = { gy_search_name, "places tasks where a search found that they should go", place };

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * How a schedule is found (`effort` of gantry_schedule_options):
+ *
+ *   0      the default policy alone
+ *   1      every policy that fits the size: placed, lowered, simulated with contention; the least makespan wins
+ *   2..9   then rounds of annealing in a model without contention, one more and a longer one with each step; what a
+ *          round finds is lowered and simulated like what a policy placed
+ *
+ * A higher effort does all that a lower one does first, so it is never worse. Everything is counted in evaluations, and
+ * the same seed gives the same bytes. A named policy stands for all of them.
+ */
+#ifndef GY_SCHEDULER_SEARCH_SEARCH_H
+#define GY_SCHEDULER_SEARCH_SEARCH_H
+
+#include "scheduler/search/candidate.h"
+
+#define GY_EFFORT_DEFAULT 3
+#define GY_EFFORT_MOST    9
+
+/* Names that gantry_schedule_policy gives to what no policy placed. */
+extern const char gy_search_name[], gy_optimal_name[];
+
+/* Options are checked and filled in, the graph is sealed. The schedule is verified. */
+gantry_status gy_search_run(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
+                            const gantry_schedule_options *options, gantry_error *err);
+
+/* Places each task where the plan's candidate says, in its order. */
+extern const gy_policy gy_policy_replay;
+
+/* ---- new.c ---- */
+
+/* All passes for the plan's policy, up to the simulation: the schedule has a makespan. */
+gantry_status gy_plan_run(gy_plan *p, const gantry_schedule_options *options, gantry_error *err);
+/* What is left to do for the schedule that is returned: index and checker. */
+gantry_status gy_plan_verify(gantry_schedule *s, const gantry_graph *graph, gantry_error *err);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Lanes. A device computes in one lane. Copies take the lane that is free first, of as many as the device has copy
+ * engines; with contention off a copy that would wait gets a new lane, so copies never hold each other up (colouring
+ * intervals by their beginnings). Each rank of a collective is in a collective lane of its device; two ranks on one
+ * device take two lanes. Lanes are numbered by device, kind, and order of appearance.
+ */
+#include "scheduler/plan.h"
+
+#include "base/error.h"
+#include <stdlib.h>
+
+typedef struct lane {
+    uint32_t device, index, final; /* final: its number in the schedule */
+    uint8_t kind;
+} lane;
+
+typedef struct queue {
+    uint32_t lane;
+    gy_ticks free_at;
+} queue;
+
+/* The lanes of one kind of one device; for copies a heap by the time at which they are free. */
+typedef GY_VEC(queue) queues;
+
+typedef struct stream {
+    gy_plan *p;
+    GY_VEC(lane) lanes;
+    queues *of;               /* device * 3 + kind */
+    GY_VEC(uint32_t) op_lane; /* by op, unnumbered lanes */
+} stream;
+
+static bool add_lane(stream *st, uint32_t device, uint8_t kind)
+{
+    queues *q = &st->of[device * 3 + kind];
+    lane new = { device, (uint32_t)q->count, 0, kind };
+    queue entry = { (uint32_t)st->lanes.count, 0 };
+    return gy_vec_push(&st->lanes, new) && gy_vec_push(q, entry);
+}
+
+static bool is_before(const queue *a, const queue *b)
+{
+    return a->free_at != b->free_at ? a->free_at < b->free_at : a->lane < b->lane;
+}
+
+static void sift_up(queues *q, size_t i)
+{
+    for (; i && is_before(&q->at[i], &q->at[(i - 1) / 2]); i = (i - 1) / 2) {
+        queue t = q->at[i];
+        q->at[i] = q->at[(i - 1) / 2];
+        q->at[(i - 1) / 2] = t;
+    }
+}
+
+static void sift_down(queues *q)
+{
+    for (size_t i = 0, child; (child = 2 * i + 1) < q->count; i = child) {
+        if (child + 1 < q->count && is_before(&q->at[child + 1], &q->at[child]))
+            child++;
+        if (!is_before(&q->at[child], &q->at[i]))
+            break;
+        queue t = q->at[i];
+        q->at[i] = q->at[child];
+        q->at[child] = t;
+    }
+}
+
+static bool choose_copy_lane(stream *st, uint32_t device, gy_ticks ready, gy_ticks duration, uint32_t *lane_id)
+{
+    queues *q = &st->of[device * 3 + GY_LANE_COPY];
+    const gantry_machine *m = st->p->machine;
+    size_t limit = m->contention ? m->device[device].copy_engines : SIZE_MAX;
+    if (!q->count || (q->at[0].free_at > ready && q->count < limit)) {
+        if (!add_lane(st, device, GY_LANE_COPY))
+            return false;
+        sift_up(q, q->count - 1); /* free from 0 on: it comes to the top */
+    }
+    *lane_id = q->at[0].lane;
+    q->at[0].free_at = (q->at[0].free_at > ready ? q->at[0].free_at : ready) + duration;
+    sift_down(q);
+    return true;
+}
+
+static bool nth_lane(stream *st, uint32_t device, uint8_t kind, size_t n, uint32_t *lane_id)
+{
+    queues *q = &st->of[device * 3 + kind];
+    while (q->count <= n)
+        if (!add_lane(st, device, kind))
+            return false;
+    *lane_id = q->at[n].lane;
+    return true;
+}
+
+static bool choose_rank_lanes(stream *st, const gy_draft *d)
+{
+    const uint32_t *device = &st->p->rank_device.at[d->rank];
+    for (uint32_t i = 0; i < d->ranks; i++) {
+        size_t before = 0;
+        uint32_t id;
+        for (uint32_t k = 0; k < i; k++)
+            before += device[k] == device[i];
+        if (!nth_lane(st, device[i], GY_LANE_COLLECTIVE, before, &id) || !gy_vec_push(&st->op_lane, id))
+            return false;
+    }
+    return true;
+}
+
+static bool choose_lanes(stream *st, uint32_t position)
+{
+    gy_plan *p = st->p;
+    const gy_draft *d = &p->draft.at[p->draft_of[position]];
+    gy_op *op = &p->schedule->ops.at[position];
+    uint32_t id = 0;
+    op->lane = (uint32_t)st->op_lane.count;
+    op->lanes = d->lane == GY_LANE_COLLECTIVE ? d->ranks : 1;
+    if (d->lane == GY_LANE_COLLECTIVE)
+        return choose_rank_lanes(st, d);
+    bool done = d->lane == GY_LANE_COPY ? choose_copy_lane(st, d->device, p->expect[position], op->duration, &id)
+                                        : nth_lane(st, d->device, d->lane, 0, &id);
+    return done && gy_vec_push(&st->op_lane, id);
+}
+
+static int by_device(const void *a, const void *b, void *context)
+{
+    const stream *st = context;
+    const lane *x = &st->lanes.at[*(const uint32_t *)a], *y = &st->lanes.at[*(const uint32_t *)b];
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static gantry_status number_lanes(stream *st, gantry_error *err)
+{
+    gantry_schedule *s = st->p->schedule;
+    size_t count = st->lanes.count;
+    uint32_t *sorted = gy_calloc(count + 1, sizeof *sorted);
+    s->lanes.count = s->op_lane.count = 0;
+    if (!sorted || !gy_vec_add(&s->lanes, count) || !gy_vec_add(&s->op_lane, st->op_lane.count)) {
+        gy_free(sorted);
+        return gy_fail_nomem(err);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        sorted[i] = i;
+    qsort_r(sorted, count, sizeof *sorted, by_device, st);
+    for (uint32_t i = 0; i < count; i++) {
+        lane *l = &st->lanes.at[sorted[i]];
+        l->final = i;
+        s->lanes.at[i] = (gy_lane){ l->device, l->kind };
+    }
+    for (size_t i = 0; i < st->op_lane.count; i++)
+        s->op_lane.at[i] = st->lanes.at[st->op_lane.at[i]].final;
+    gy_free(sorted);
+    return GANTRY_OK;
+}
+
+gantry_status gy_plan_stream(gy_plan *p, gantry_error *err)
+{
+    stream st = { .p = p, .of = gy_calloc((size_t)p->devices * 3, sizeof *st.of) };
+    if (!st.of)
+        return gy_fail_nomem(err);
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 0; i < p->schedule->ops.count && !status; i++)
+        if (!choose_lanes(&st, i))
+            status = gy_fail_nomem(err);
+    if (!status)
+        status = number_lanes(&st, err);
+    for (size_t i = 0; i < (size_t)p->devices * 3; i++)
+        gy_vec_free(&st.of[i]);
+    gy_free(st.of);
+    gy_vec_free(&st.lanes);
+    gy_vec_free(&st.op_lane);
+    if (p->once)
+        gy_plan_forget_draft(p);
+    return status;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The library's own schedules of random graphs, run by the oracle: neither lowering nor checker is believed. */
+#include "property/mutants/mutants.h"
+#include <check.h>
+#include <gantry/gantry.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { GRAPHS = 4000 };
+
+typedef struct tally {
+    uint32_t made, judged, refused;
+} tally;
+
+static void try_policy(gantry_graph *g, const gantry_machine *m, const char *policy, uint64_t seed, tally *t)
+{
+    gantry_schedule *s = NULL;
+    gantry_error err = { 0 };
+    gantry_schedule_options options = GANTRY_SCHEDULE_OPTIONS_INIT;
+    options.policy = policy;
+    if (gantry_schedule_new(&s, g, m, &options, &err)) {
+        /* Some nodes ask for places that the machine does not have; that is all that may go wrong. */
+        ck_assert_msg(!strstr(err.text, "rule ") && !strstr(err.text, "internal"), "seed %llu, %s: %s",
+                      (unsigned long long)seed, policy, err.text);
+        t->refused++;
+        return;
+    }
+    t->made++;
+    if (s->ops.count <= OPS_MAX && s->instances.count <= 60) {
+        bool capped;
+        uint32_t broken = oracle(s, g, &capped);
+        ck_assert_msg(!broken && !capped, "seed %llu, %s: rules %x", (unsigned long long)seed, policy, broken);
+        t->judged++;
+    }
+    gantry_schedule_free(s);
+}
+
+START_TEST(test_own_schedules)
+{
+    static const char *const policies[] = { "heft", "round-robin", "single" };
+    tally t = { 0 };
+    uint32_t graphs = 0;
+    for (uint64_t seed = 1; graphs < GRAPHS; seed++) {
+        rng r = { seed * 77 };
+        uint32_t devices = 1 + rng_below(&r, 3);
+        gantry_graph *g = make_graph(&r, devices);
+        if (!g) {
+            continue;
+        }
+        gantry_machine *m = make_machine(&r, devices);
+        for (int i = 0; i < 3; i++) {
+            try_policy(g, m, policies[i], seed, &t);
+        }
+        graphs++;
+        gantry_machine_free(m);
+        gantry_graph_free(g);
+    }
+    printf("%u graphs: %u schedules, %u of them small enough for the oracle; %u refused\n", graphs, t.made, t.judged,
+           t.refused);
+    ck_assert_uint_gt(t.judged, 2 * GRAPHS);
+    ck_assert_uint_lt(t.refused, GRAPHS / 10);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("lowered");
+    TCase *tc = tcase_create("lowered");
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, test_own_schedules);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What fits, what does not, and how that is said. Bases are multiples of 256 bytes: 64 rows of f32 are one unit. */
+#include "suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define UNIT 256
+
+/* A chain of `tasks` that each read the buffer before and write the next: two units are in use at a time. */
+static gantry_graph *chain(int tasks)
+{
+    gantry_graph *g = gantry_graph_new("chain");
+    char name[16];
+    gantry_buffer before = { GANTRY_NONE };
+    for (int i = 0; i < tasks; i++) {
+        snprintf(name, sizeof name, "b%d", i);
+        gantry_buffer next = buffer(g, name, 64);
+        snprintf(name, sizeof name, "n%d", i);
+        gantry_node n = work(g, name, 10);
+        if (i)
+            gantry_node_read(g, n, gantry_all(before));
+        gantry_node_write(g, n, gantry_all(next));
+        before = next;
+    }
+    return g;
+}
+
+START_TEST(a_chain_fits_in_two_buffers)
+{
+    gantry_machine *m = small_machine(1, 2 * UNIT);
+    gantry_graph *g = chain(10);
+    gantry_schedule *s = schedule(g, m, NULL);
+    ck_assert_uint_eq(gantry_schedule_peak_bytes(s, 1), 2 * UNIT);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+    gantry_machine_free(m);
+}
+END_TEST
+
+START_TEST(and_not_in_less)
+{
+    gantry_machine *m = small_machine(1, 2 * UNIT - 1);
+    gantry_graph *g = chain(10);
+    const char *text = refusal(g, m, NULL, GANTRY_E_CAPACITY);
+    ck_assert_str_eq(text,
+                     "d0 needs 512 B at node \"n1\" and has 511 B; largest: b0 256 B, b1 256 B; try --max-memory, "
+                     "more parts, or more devices");
+    gantry_graph_free(g);
+    gantry_machine_free(m);
+}
+END_TEST
+
+START_TEST(max_memory_is_a_limit)
+{
+    gantry_machine *m = small_machine(2, 1 << 20);
+    gantry_graph *g = chain(10);
+    gantry_schedule_options o = GANTRY_SCHEDULE_OPTIONS_INIT;
+    gantry_error err = { 0 };
+    o.max_memory = "d0=511,d1=256";
+    ck_assert_ptr_nonnull(strstr(refusal(g, m, &o, GANTRY_E_CAPACITY), "has 511 B"));
+    o.max_memory = "m0=512";
+    gantry_schedule *s = NULL;
+    ck_assert_int_eq(gantry_schedule_new(&s, g, m, &o, &err), GANTRY_OK);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+    gantry_machine_free(m);
+}
+END_TEST
+
+START_TEST(max_memory_is_read_with_care)
+{
+    static const struct {
+        const char *text, *error;
+    } cases[] = {
+        { "d7=1KiB", "max_memory: machine \"small\" has no device or memory \"d7\" (did you mean \"d0\"?)" },
+        { "gpu=1KiB", "max_memory: machine \"small\" has no device or memory \"gpu\"" },
+        { "d0", "max_memory: \"d0\" must be name=size, such as gpu0=4GiB" },
+        { "d0=lots", "max_memory: \"lots\" of \"d0\" is no size; give one such as 512MiB" },
+    };
+    gantry_machine *m = small_machine(1, 1 << 20);
+    gantry_graph *g = chain(2);
+    gantry_schedule_options o = GANTRY_SCHEDULE_OPTIONS_INIT;
+    o.max_memory = cases[_i].text;
+    ck_assert_str_eq(refusal(g, m, &o, GANTRY_E_INVALID), cases[_i].error);
+    gantry_graph_free(g);
+    gantry_machine_free(m);
+}
+END_TEST
+
+/* Ten inputs of one unit, each read once: all at once while there is room, one after the other in a tight memory, where
+ * an upload waits for the reader of the one before. */
+START_TEST(prefetching_gives_way_to_fitting)
+{
+    gantry_graph *g = gantry_graph_new("stream");
+    for (int i = 0; i < 10; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "x%d", i);
+        gantry_buffer x = buffer(g, name, 64);
+        gantry_buffer_init_value(g, x, 1);
+        gantry_node_read(g, work(g, "n", 10), gantry_all(x));
+    }
+    gantry_machine *wide = small_machine(1, 1 << 20), *tight = small_machine(1, UNIT);
+    gantry_schedule *a = schedule(g, wide, NULL), *b = schedule(g, tight, NULL);
+    ck_assert_uint_eq(gantry_schedule_peak_bytes(a, 1), 10 * UNIT);
+    ck_assert_uint_eq(gantry_schedule_peak_bytes(b, 1), UNIT);
+    uint32_t reuse = 0;
+    for (size_t i = 0; i < b->sync.count; i++)
+        reuse += b->sync.at[i].reason == GY_WHY_REUSE;
+    ck_assert_uint_eq(reuse, 9);
+    ck_assert(a->makespan < b->makespan);
+    gantry_schedule_free(a);
+    gantry_schedule_free(b);
+    gantry_graph_free(g);
+    gantry_machine_free(wide);
+    gantry_machine_free(tight);
+}
+END_TEST
+
+/* Branches of different sizes leave holes: what fits by positions is found by best fit. */
+START_TEST(holes_are_filled)
+{
+    gantry_graph *g = gantry_graph_new("holes");
+    gantry_buffer small = buffer(g, "small", 64), large = buffer(g, "large", 192), keep = buffer(g, "keep", 64),
+                  late = buffer(g, "late", 192);
+    gantry_node n = work(g, "a", 1);
+    gantry_node_write(g, n, gantry_all(small));
+    gantry_node_write(g, n, gantry_all(large));
+    n = work(g, "b", 1);
+    gantry_node_read(g, n, gantry_all(small));
+    gantry_node_read(g, n, gantry_all(large));
+    gantry_node_write(g, n, gantry_all(keep));
+    n = work(g, "c", 1);
+    gantry_node_read(g, n, gantry_all(keep));
+    gantry_node_write(g, n, gantry_all(late)); /* 3 units where `large` was */
+    gantry_node_read(g, work(g, "d", 1), gantry_all(late));
+    gantry_machine *m = small_machine(1, 5 * UNIT);
+    gantry_schedule *s = schedule(g, m, NULL);
+    ck_assert_uint_eq(gantry_schedule_peak_bytes(s, 1), 5 * UNIT);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+    gantry_machine_free(m);
+}
+END_TEST
+
+START_TEST(what_persists_is_never_shared)
+{
+    gantry_graph *g = gantry_graph_new("state");
+    gantry_buffer w = buffer(g, "w", 64), x = buffer(g, "x", 64);
+    gantry_buffer_set_class(g, w, GANTRY_STATE);
+    gantry_buffer_init_value(g, w, 1);
+    gantry_node_readwrite(g, work(g, "a", 1), gantry_all(w));
+    gantry_node_write(g, work(g, "b", 1), gantry_all(x));
+    gantry_machine *m = small_machine(1, 2 * UNIT), *less = small_machine(1, UNIT);
+    gantry_schedule *s = schedule(g, m, NULL), *spilled = schedule(g, less, NULL);
+    ck_assert_uint_eq(gantry_schedule_peak_bytes(s, 1), 2 * UNIT);
+    ck_assert_uint_eq(count_kind(s, GY_OP_FETCH), 0);
+    ck_assert_uint_eq(gantry_schedule_peak_bytes(spilled, 0), UNIT); /* w persists in host memory instead */
+    ck_assert_uint_eq(count_kind(spilled, GY_OP_FETCH), 1);
+    ck_assert_uint_eq(count_kind(spilled, GY_OP_EVICT), 1);
+    gantry_schedule_free(s);
+    gantry_schedule_free(spilled);
+    gantry_graph_free(g);
+    gantry_machine_free(m);
+    gantry_machine_free(less);
+}
+END_TEST
+
+START_TEST(scratch_counts)
+{
+    gantry_machine *m = small_machine(1, 3 * UNIT);
+    gantry_graph *g = chain(3);
+    gantry_node_scratch(g, gantry_graph_find_node(g, "n1"), UNIT);
+    gantry_schedule *s = schedule(g, m, NULL);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+    g = chain(3);
+    gantry_node_scratch(g, gantry_graph_find_node(g, "n1"), UNIT + 1);
+    ck_assert_ptr_nonnull(strstr(refusal(g, m, NULL, GANTRY_E_CAPACITY), "has 256 B"));
+    gantry_graph_free(g);
+    gantry_machine_free(m);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("capacity");
+    TCase *c = tcase_create("capacity");
+    tcase_add_test(c, a_chain_fits_in_two_buffers);
+    tcase_add_test(c, and_not_in_less);
+    tcase_add_test(c, max_memory_is_a_limit);
+    tcase_add_loop_test(c, max_memory_is_read_with_care, 0, 4);
+    tcase_add_test(c, prefetching_gives_way_to_fitting);
+    tcase_add_test(c, holes_are_filled);
+    tcase_add_test(c, what_persists_is_never_shared);
+    tcase_add_test(c, scratch_counts);
+    suite_add_tcase(suite, c);
+    return run_suite(suite);
+}

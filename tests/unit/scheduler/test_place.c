@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where nodes may go, what they cost there, and where they go. */
+#include "suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static gantry_machine *m;
+static gantry_graph *g;
+static gantry_schedule *s;
+
+static void begin(gantry_machine *machine)
+{
+    m = machine;
+    g = gantry_graph_new("place");
+    s = NULL;
+}
+
+static void end(void)
+{
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+    gantry_machine_free(m);
+}
+
+static gantry_status nothing(const gantry_launch *l)
+{
+    (void)l;
+    return GANTRY_OK;
+}
+
+/* ---- costs ---- */
+
+START_TEST(a_time_for_the_id_beats_one_for_the_kind)
+{
+    begin(parse_machine(machine_shared_link));
+    gantry_node n = gantry_graph_work(g, "n");
+    gantry_node_time(g, n, NULL, 1);
+    gantry_node_time(g, n, "gpu0", 30);
+    gantry_node_time(g, n, "big", 2); /* gpu0's kind */
+    gantry_node_time(g, n, "small", 20);
+    gantry_node_on(g, n, "gpu0");
+    gantry_node k = gantry_graph_work(g, "k");
+    gantry_node_time(g, k, NULL, 1);
+    gantry_node_time(g, k, "small", 20);
+    gantry_node_on(g, k, "gpu1");
+    s = schedule(g, m, NULL);
+    ck_assert_int_eq(op_of(s, "n")->duration, gy_ticks_from_us(30 + 2)); /* and the launch */
+    ck_assert_int_eq(op_of(s, "k")->duration, gy_ticks_from_us(20 + 2));
+    ck_assert_uint_eq(op_of(s, "n")->provenance, GY_COST_GIVEN);
+    end();
+}
+END_TEST
+
+/* gpu0: 10 TFLOP/s, 900 GB/s, launch 2 us. 1e9 flops take 100 us, 1.8e8 bytes 200 us. */
+START_TEST(otherwise_the_roofline)
+{
+    begin(parse_machine(machine_shared_link));
+    gantry_node n = gantry_graph_work(g, "compute"), k = gantry_graph_work(g, "memory");
+    gantry_node_cost(g, n, 1e9, 0.9e7);
+    gantry_node_cost(g, k, 1e9, 1.8e8);
+    gantry_node_on(g, n, "gpu0");
+    gantry_node_on(g, k, "gpu0");
+    s = schedule(g, m, NULL);
+    ck_assert_int_eq(op_of(s, "compute")->duration, gy_ticks_from_us(102));
+    ck_assert_int_eq(op_of(s, "memory")->duration, gy_ticks_from_us(202));
+    ck_assert_uint_eq(op_of(s, "memory")->provenance, GY_COST_ROOFLINE);
+    end();
+}
+END_TEST
+
+/* 1.2 MB take 105 us up to either GPU; then the second computes in 4 us, the first in 5. */
+START_TEST(uploads_count)
+{
+    begin(parse_machine(machine_shared_link));
+    gantry_buffer x = buffer(g, "x", 300000), y = buffer(g, "y", 1);
+    gantry_buffer_init_value(g, x, 1);
+    gantry_node n = gantry_graph_work(g, "n");
+    gantry_node_read(g, n, gantry_all(x));
+    gantry_node_write(g, n, gantry_all(y));
+    gantry_node_time(g, n, "gpu0", 5);
+    gantry_node_time(g, n, "gpu1", 4);
+    s = schedule(g, m, NULL);
+    ck_assert_str_eq(device_of(s, "n"), "gpu1");
+    ck_assert_int_eq(op_of(s, "n")->start, gy_ticks_from_us(105));
+    end();
+}
+END_TEST
+
+/* ---- who may run where ---- */
+
+START_TEST(host_calls_run_on_the_cpu)
+{
+    begin(parse_machine(machine_shared_link));
+    gantry_graph_host(g, "call", nothing, NULL);
+    work(g, "n", 1);
+    s = schedule(g, m, "single");
+    ck_assert_str_eq(device_of(s, "call"), "cpu");
+    ck_assert_str_eq(device_of(s, "n"), "gpu0");
+    ck_assert_uint_eq(op_of(s, "call")->kind, GY_OP_HOST);
+    end();
+}
+END_TEST
+
+START_TEST(without_a_cpu_they_are_refused)
+{
+    begin(parse_machine(machine_relay));
+    gantry_graph_host(g, "call", nothing, NULL);
+    const char *text = refusal(g, m, NULL, GANTRY_E_UNSUPPORTED);
+    ck_assert_str_eq(text, "node \"call\" is a host call, which needs a CPU device, and machine \"relay\" has none; "
+                           "add one of kind \"cpu\"");
+    end();
+}
+END_TEST
+
+static const gantry_kernel_arg one_arg[] = { { .name = "x", .access = GANTRY_WRITE } };
+static const gantry_kernel cpu_only = { .struct_size = sizeof(gantry_kernel),
+                                        .name = "cpu_only",
+                                        .arg = one_arg,
+                                        .args = 1,
+                                        .flags = GANTRY_KERNEL_NO_GPU,
+                                        .host = nothing };
+static const gantry_kernel gpu_only = {
+    .struct_size = sizeof(gantry_kernel), .name = "gpu_only", .arg = one_arg, .args = 1, .flags = GANTRY_KERNEL_NO_CPU
+};
+
+static void add_kernel(const gantry_kernel *kernel)
+{
+    gantry_buffer x = buffer(g, "x", 1);
+    gantry_graph_add_kernel(g, kernel);
+    gantry_node_arg(g, gantry_graph_kernel(g, "k", kernel->name), "x", gantry_all(x));
+}
+
+START_TEST(kernels_say_what_they_run_on)
+{
+    begin(parse_machine(_i ? machine_shared_link : machine_host_cpu));
+    add_kernel(&cpu_only);
+    s = schedule(g, m, NULL);
+    ck_assert_str_eq(device_of(s, "k"),
+                     _i ? "cpu" : "cpu0"); /* even one that only takes host calls, if there is no other */
+    end();
+    begin(parse_machine(machine_host_cpu));
+    add_kernel(&gpu_only);
+    s = schedule(g, m, NULL);
+    ck_assert_str_eq(device_of(s, "k"), "gpu0");
+    end();
+}
+END_TEST
+
+START_TEST(kernels_without_a_device_are_refused)
+{
+    begin(virtual_machine(2));
+    add_kernel(&gpu_only);
+    ck_assert_str_eq(refusal(g, m, NULL, GANTRY_E_UNSUPPORTED),
+                     "node \"k\" needs a device of a kind its kernel runs on and machine \"host-2\" has none; choose "
+                     "another machine or kernel");
+    end();
+}
+END_TEST
+
+/* ---- on ---- */
+
+START_TEST(on_takes_ids_kinds_and_expressions)
+{
+    begin(parse_machine(machine_shared_link));
+    static const struct {
+        const char *on, *device;
+    } cases[] = { { "gpu1", "gpu1" }, { "small", "gpu1" },       { "cpu", "cpu" },         { "0", "gpu0" },
+                  { "1", "gpu1" },    { "devices - 1", "gpu1" }, { "7 % devices", "gpu1" } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "n%zu", i);
+        gantry_node_on(g, work(g, id, 1), cases[i].on);
+    }
+    s = schedule(g, m, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "n%zu", i);
+        ck_assert_str_eq(device_of(s, id), cases[i].device);
+    }
+    end();
+}
+END_TEST
+
+START_TEST(on_has_good_messages)
+{
+    static const struct {
+        const char *on, *text;
+    } cases[] = {
+        { "2", "on \"2\" of node \"n\" is device 2, but machine \"shared\" has devices 0 to 1; use % devices to wrap "
+               "around" },
+        { "-1",
+          "on \"-1\" of node \"n\" is device -1, but machine \"shared\" has devices 0 to 1; use % devices to wrap "
+          "around" },
+    };
+    begin(parse_machine(machine_shared_link));
+    gantry_node_on(g, work(g, "n", 1), cases[_i].on);
+    ck_assert_str_eq(refusal(g, m, NULL, GANTRY_E_GRAPH), cases[_i].text);
+    end();
+}
+END_TEST
+
+START_TEST(a_misspelt_device_suggests_the_near_one)
+{
+    begin(parse_machine(machine_shared_link));
+    gantry_node_on(g, work(g, "n", 1), "gpu9");
+    const char *text = refusal(g, m, NULL, GANTRY_E_GRAPH);
+    ck_assert_msg(strstr(text, "\"gpu9\"") && strstr(text, "did you mean \"gpu0\""), "%s", text);
+    end();
+}
+END_TEST
+
+START_TEST(on_must_be_able_to_run_it)
+{
+    begin(parse_machine(machine_shared_link));
+    gantry_node_on(g, gantry_graph_host(g, "call", nothing, NULL), "gpu0");
+    ck_assert_str_eq(refusal(g, m, NULL, GANTRY_E_UNSUPPORTED),
+                     "node \"call\" is put on \"gpu0\", which cannot run it; drop \"on\" or choose another device");
+    end();
+}
+END_TEST
+
+/* ---- with, apart, priority ---- */
+
+START_TEST(with_keeps_together)
+{
+    begin(virtual_machine(4));
+    gantry_node first = work(g, "n0", 10);
+    for (int i = 1; i < 6; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "n%d", i);
+        gantry_node_with(g, work(g, id, 10), first);
+    }
+    s = schedule(g, m, _i ? "round-robin" : "heft");
+    for (int i = 1; i < 6; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "n%d", i);
+        ck_assert_str_eq(device_of(s, id), device_of(s, "n0"));
+    }
+    end();
+}
+END_TEST
+
+START_TEST(apart_keeps_apart)
+{
+    begin(virtual_machine(3));
+    gantry_node a = work(g, "a", 10), b = work(g, "b", 10), c = work(g, "c", 10);
+    gantry_node_apart(g, b, a);
+    gantry_node_apart(g, c, a);
+    gantry_node_apart(g, c, b);
+    s = schedule(g, m, "single");
+    ck_assert_str_ne(device_of(s, "a"), device_of(s, "b"));
+    ck_assert_str_ne(device_of(s, "a"), device_of(s, "c"));
+    ck_assert_str_ne(device_of(s, "b"), device_of(s, "c"));
+    end();
+}
+END_TEST
+
+START_TEST(too_many_apart_are_refused)
+{
+    begin(virtual_machine(1));
+    gantry_node a = work(g, "a", 10), b = work(g, "b", 10);
+    gantry_node_apart(g, b, a);
+    ck_assert_str_eq(refusal(g, m, NULL, GANTRY_E_UNSUPPORTED),
+                     "no device of machine \"host-1\" is left for node \"b\" with what it is kept apart from; use more "
+                     "devices or drop some \"apart\"");
+    end();
+}
+END_TEST
+
+START_TEST(a_group_meets_its_members_wishes)
+{
+    begin(virtual_machine(3));
+    gantry_node a = work(g, "a", 10), b = work(g, "b", 10);
+    gantry_node_with(g, b, a);
+    gantry_node_on(g, b, "dev2");
+    s = schedule(g, m, "single");
+    ck_assert_str_eq(device_of(s, "a"), "dev2");
+    end();
+    begin(virtual_machine(3));
+    a = work(g, "a", 10);
+    b = work(g, "b", 10);
+    gantry_node_with(g, b, a);
+    gantry_node_on(g, b, "dev2");
+    gantry_node_on(g, a, "dev1");
+    ck_assert_ptr_nonnull(strstr(refusal(g, m, NULL, GANTRY_E_GRAPH), "kept together"));
+    end();
+}
+END_TEST
+
+START_TEST(priority_goes_first_among_equals)
+{
+    begin(virtual_machine(1));
+    work(g, "a", 10);
+    work(g, "b", 20);
+    gantry_node_priority(g, work(g, "c", 5), 1);
+    s = schedule(g, m, NULL);
+    ck_assert(op_of(s, "c")->start < op_of(s, "b")->start); /* by rank: b a c */
+    ck_assert(op_of(s, "b")->start < op_of(s, "a")->start);
+    end();
+}
+END_TEST
+
+START_TEST(round_robin_deals_out)
+{
+    begin(virtual_machine(3));
+    for (int i = 0; i < 6; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "n%d", i);
+        work(g, id, 10);
+    }
+    s = schedule(g, m, "round-robin");
+    ck_assert_str_eq(device_of(s, "n0"), "dev0");
+    ck_assert_str_eq(device_of(s, "n1"), "dev1");
+    ck_assert_str_eq(device_of(s, "n2"), "dev2");
+    ck_assert_str_eq(device_of(s, "n3"), "dev0");
+    end();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("place");
+    TCase *c = tcase_create("place");
+    tcase_add_test(c, a_time_for_the_id_beats_one_for_the_kind);
+    tcase_add_test(c, otherwise_the_roofline);
+    tcase_add_test(c, uploads_count);
+    tcase_add_test(c, host_calls_run_on_the_cpu);
+    tcase_add_test(c, without_a_cpu_they_are_refused);
+    tcase_add_loop_test(c, kernels_say_what_they_run_on, 0, 2);
+    tcase_add_test(c, kernels_without_a_device_are_refused);
+    tcase_add_test(c, on_takes_ids_kinds_and_expressions);
+    tcase_add_loop_test(c, on_has_good_messages, 0, 2);
+    tcase_add_test(c, a_misspelt_device_suggests_the_near_one);
+    tcase_add_test(c, on_must_be_able_to_run_it);
+    tcase_add_loop_test(c, with_keeps_together, 0, 2);
+    tcase_add_test(c, apart_keeps_apart);
+    tcase_add_test(c, too_many_apart_are_refused);
+    tcase_add_test(c, a_group_meets_its_members_wishes);
+    tcase_add_test(c, priority_goes_first_among_equals);
+    tcase_add_test(c, round_robin_deals_out);
+    suite_add_tcase(suite, c);
+    return run_suite(suite);
+}

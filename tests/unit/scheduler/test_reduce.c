@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reductions and collectives. Every schedule also passes the checker, which knows what each row must be made of. */
+#include "suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static gantry_machine *m;
+static gantry_graph *g;
+static gantry_schedule *s;
+
+static void begin(int devices)
+{
+    m = virtual_machine(devices);
+    g = gantry_graph_new("reduce");
+    s = NULL;
+}
+
+static void end(void)
+{
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+    gantry_machine_free(m);
+}
+
+static gantry_node work_on(const char *id, int device)
+{
+    char on[16];
+    snprintf(on, sizeof on, "dev%d", device);
+    gantry_node n = work(g, id, 10);
+    gantry_node_on(g, n, on);
+    return n;
+}
+
+static const gy_op *find_collective(void)
+{
+    for (size_t i = 0; i < s->ops.count; i++)
+        if (s->ops.at[i].kind == GY_OP_COLLECTIVE)
+            return &s->ops.at[i];
+    return NULL;
+}
+
+static uint32_t uses_of(const gy_op *op, bool reads)
+{
+    return reads ? op->ins : op->uses - op->ins;
+}
+
+/* A sum that `devices` contribute to and device 0 reads. */
+static gantry_buffer contribute(int devices)
+{
+    gantry_buffer x = buffer(g, "x", 16);
+    for (int i = 0; i < devices; i++)
+        gantry_node_reduce(g, work_on("c", i), gantry_all(x), GANTRY_SUM);
+    return x;
+}
+
+START_TEST(one_device_adds_in_place)
+{
+    begin(1);
+    gantry_buffer x = contribute(1);
+    gantry_node_reduce(g, work_on("c", 0), gantry_all(x), GANTRY_SUM);
+    gantry_node_read(g, work_on("r", 0), gantry_all(x));
+    s = schedule(g, m, NULL);
+    ck_assert_uint_eq(count_kind(s, GY_OP_COLLECTIVE), 0);
+    ck_assert_uint_eq(count_role(s, GY_ROLE_ACCUMULATOR), 0);
+    ck_assert_uint_eq(count_kind(s, GY_OP_FILL), 1); /* the identity: nothing had written x */
+    ck_assert_uint_eq(s->ops.at[0].reduce, GANTRY_SUM);
+    end();
+}
+END_TEST
+
+START_TEST(several_devices_accumulate_and_reduce)
+{
+    begin(_i);
+    gantry_buffer x = contribute(_i);
+    gantry_node_read(g, work_on("r", 0), gantry_all(x));
+    s = schedule(g, m, NULL);
+    ck_assert_uint_eq(count_collectives(s, GANTRY_REDUCE), 1);
+    ck_assert_uint_eq(count_role(s, GY_ROLE_ACCUMULATOR), (uint32_t)_i);
+    ck_assert_uint_eq(count_kind(s, GY_OP_FILL), (uint32_t)_i);
+    const gy_op *op = find_collective();
+    ck_assert_uint_eq(op->lanes, (uint32_t)_i);
+    ck_assert_uint_eq(uses_of(op, true), (uint32_t)_i);
+    ck_assert_uint_eq(uses_of(op, false), 1);
+    for (uint32_t k = 0; k + 1 < op->ins; k++) /* in an order that the schedule fixes: by memory */
+        ck_assert_uint_lt(s->instances.at[s->use.at[op->use + k].instance].memory,
+                          s->instances.at[s->use.at[op->use + k + 1].instance].memory);
+    end();
+}
+END_TEST
+
+START_TEST(several_readers_make_an_all_reduce)
+{
+    begin(4);
+    gantry_buffer x = contribute(4);
+    for (int i = 0; i < 4; i++)
+        gantry_node_read(g, work_on("r", i), gantry_all(x));
+    s = schedule(g, m, NULL);
+    ck_assert_uint_eq(count_collectives(s, GANTRY_ALL_REDUCE), 1);
+    ck_assert_uint_eq(uses_of(find_collective(), false), 4);
+    ck_assert_uint_eq(count_kind(s, GY_OP_COPY), 0);
+    end();
+}
+END_TEST
+
+START_TEST(the_value_before_counts)
+{
+    begin(2);
+    gantry_buffer x = buffer(g, "x", 16);
+    gantry_buffer_init_value(g, x, 5);
+    gantry_buffer_output(g, x);
+    for (int i = 0; i < 2; i++)
+        gantry_node_reduce(g, work_on("c", i), gantry_all(x), GANTRY_SUM);
+    s = schedule(g, m, NULL);
+    const gy_op *op = find_collective();
+    ck_assert_uint_eq(uses_of(op, true), 3);
+    ck_assert_uint_eq(s->instances.at[s->use.at[op->use].instance].role, GY_ROLE_DATA); /* and comes first */
+    ck_assert_uint_eq(count_kind(s, GY_OP_COPY), 2);
+    end();
+}
+END_TEST
+
+START_TEST(a_read_between_makes_two_reductions)
+{
+    begin(2);
+    gantry_buffer x = contribute(2);
+    gantry_node_read(g, work_on("r", 0), gantry_rows(x, 0, 1));
+    for (int i = 0; i < 2; i++)
+        gantry_node_reduce(g, work_on("d", i), gantry_all(x), GANTRY_SUM);
+    gantry_node_read(g, work_on("r", 1), gantry_all(x));
+    s = schedule(g, m, NULL);
+    ck_assert_uint_eq(count_collectives(s, GANTRY_REDUCE), 2);
+    end();
+}
+END_TEST
+
+START_TEST(overlapping_contributions_are_one_reduction)
+{
+    begin(3);
+    gantry_buffer x = buffer(g, "x", 30);
+    gantry_node_reduce(g, work_on("a", 0), gantry_rows(x, 0, 12), GANTRY_MAX);
+    gantry_node_reduce(g, work_on("b", 1), gantry_rows(x, 10, 22), GANTRY_MAX);
+    gantry_node_reduce(g, work_on("c", 2), gantry_rows(x, 20, 30), GANTRY_MAX);
+    gantry_node_read(g, work_on("r", 1), gantry_all(x));
+    s = schedule(g, m, NULL);
+    const gy_op *op = find_collective();
+    ck_assert_uint_eq(count_kind(s, GY_OP_COLLECTIVE), 1);
+    ck_assert_uint_eq(op->reduce, GANTRY_MAX);
+    ck_assert_int_eq(s->use.at[op->use + op->ins].last - s->use.at[op->use + op->ins].first, 30);
+    ck_assert_int_eq(s->use.at[op->use + 1].last - s->use.at[op->use + 1].first,
+                     12); /* accumulators are no larger than needed */
+    end();
+}
+END_TEST
+
+START_TEST(contributions_to_other_rows_stay_apart)
+{
+    begin(2);
+    gantry_buffer x = buffer(g, "x", 30);
+    gantry_node_reduce(g, work_on("a", 0), gantry_rows(x, 0, 15), GANTRY_SUM);
+    gantry_node_reduce(g, work_on("b", 1), gantry_rows(x, 15, 30), GANTRY_SUM);
+    s = schedule(g, m, NULL);
+    ck_assert_uint_eq(count_kind(s, GY_OP_COLLECTIVE), 0);
+    end();
+}
+END_TEST
+
+/* What a node reads of a reduction it contributes to elsewhere is the result without its own share. */
+START_TEST(a_contributor_may_read_other_rows_of_the_sum)
+{
+    begin(2);
+    gantry_buffer x = contribute(2);
+    gantry_node n = work_on("n", 1);
+    gantry_node_reduce(g, n, gantry_rows(x, 0, 8), GANTRY_SUM);
+    gantry_node_readwrite(g, n, gantry_rows(x, 8, 12));
+    gantry_node_read(g, work_on("r", 0), gantry_all(x));
+    s = schedule(g, m, NULL);
+    ck_assert_uint_eq(count_kind(s, GY_OP_COLLECTIVE), 1);
+    ck_assert_uint_eq(op_of(s, "n")->uses, 2);
+    end();
+}
+END_TEST
+
+START_TEST(accumulating_state_persists)
+{
+    begin(3);
+    gantry_buffer x = buffer(g, "x", 16);
+    gantry_buffer_set_class(g, x, GANTRY_STATE);
+    gantry_buffer_init_value(g, x, 0);
+    for (int i = 0; i < 3; i++)
+        gantry_node_reduce(g, work_on("c", i), gantry_all(x), GANTRY_SUM);
+    s = schedule(g, m, NULL);
+    const gy_op *op = find_collective();
+    ck_assert_uint_eq(s->instances.at[s->use.at[op->use].instance].role, GY_ROLE_PERSIST);
+    ck_assert_uint_eq(s->use.at[op->use].instance, s->use.at[op->use + op->ins].instance); /* in place */
+    end();
+}
+END_TEST
+
+/* ---- collectives of the graph ---- */
+
+START_TEST(ranks_follow_the_data)
+{
+    begin(4);
+    gantry_buffer x = buffer(g, "x", 16);
+    gantry_buffer_split(g, x, 4);
+    gantry_region part[4];
+    for (int i = 0; i < 4; i++) {
+        part[i] = gantry_part(x, i);
+        gantry_node_write(g, work_on("w", 3 - i), part[i]);
+    }
+    gantry_graph_collective(g, "all", GANTRY_ALL_REDUCE, GANTRY_SUM, 4, part, 4, part, 0);
+    s = schedule(g, m, NULL);
+    const gy_op *op = op_of(s, "all");
+    ck_assert_uint_eq(count_kind(s, GY_OP_COPY), 0);
+    for (uint32_t i = 0; i < 4; i++)
+        ck_assert_uint_eq(s->lanes.at[s->op_lane.at[op->lane + i]].device, 3 - i);
+    end();
+}
+END_TEST
+
+START_TEST(ranks_without_data_go_where_no_rank_is)
+{
+    begin(4);
+    gantry_buffer x = buffer(g, "x", 4), y = buffer(g, "y", 16);
+    gantry_buffer_split(g, y, 4);
+    gantry_region part[4], all = gantry_all(x);
+    for (int i = 0; i < 4; i++)
+        part[i] = gantry_part(y, i);
+    gantry_node_write(g, work_on("w", 1), all);
+    gantry_graph_collective(g, "cast", GANTRY_BROADCAST, (gantry_access)0, 1, &all, 4, part, 0);
+    s = schedule(g, m, NULL);
+    const gy_op *op = op_of(s, "cast");
+    ck_assert_uint_eq(s->lanes.at[s->op_lane.at[op->lane]].device, 1); /* the root */
+    ck_assert_uint_eq(s->lanes.at[s->op_lane.at[op->lane + 1]].device, 2);
+    ck_assert_uint_eq(s->lanes.at[s->op_lane.at[op->lane + 2]].device, 3);
+    ck_assert_uint_eq(s->lanes.at[s->op_lane.at[op->lane + 3]].device, 0);
+    end();
+}
+END_TEST
+
+START_TEST(two_ranks_on_one_device_take_two_lanes)
+{
+    begin(1);
+    gantry_buffer x = buffer(g, "x", 8);
+    gantry_buffer_split(g, x, 2);
+    gantry_region part[2] = { gantry_part(x, 0), gantry_part(x, 1) };
+    gantry_graph_fill(g, "f", gantry_all(x), 1);
+    gantry_graph_collective(g, "all", GANTRY_ALL_REDUCE, GANTRY_SUM, 2, part, 2, part, 0);
+    s = schedule(g, m, NULL);
+    const gy_op *op = op_of(s, "all");
+    ck_assert_uint_eq(op->lanes, 2);
+    ck_assert_uint_ne(s->op_lane.at[op->lane], s->op_lane.at[op->lane + 1]);
+    end();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("reduce");
+    TCase *c = tcase_create("reduce");
+    tcase_add_test(c, one_device_adds_in_place);
+    tcase_add_loop_test(c, several_devices_accumulate_and_reduce, 2, 6);
+    tcase_add_test(c, several_readers_make_an_all_reduce);
+    tcase_add_test(c, the_value_before_counts);
+    tcase_add_test(c, a_read_between_makes_two_reductions);
+    tcase_add_test(c, overlapping_contributions_are_one_reduction);
+    tcase_add_test(c, contributions_to_other_rows_stay_apart);
+    tcase_add_test(c, a_contributor_may_read_other_rows_of_the_sum);
+    tcase_add_test(c, accumulating_state_persists);
+    tcase_add_test(c, ranks_follow_the_data);
+    tcase_add_test(c, ranks_without_data_go_where_no_rank_is);
+    tcase_add_test(c, two_ranks_on_one_device_take_two_lanes);
+    suite_add_tcase(suite, c);
+    return run_suite(suite);
+}

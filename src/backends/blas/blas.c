@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gantry-blas.so: the table of kernel/linalg.h over OpenBLAS (CBLAS and LAPACKE). A virtual device is one thread, so
+ * OpenBLAS is told to use one; that holds for the whole process, which is why this is a module and not a part of the
+ * library. */
+#include "kernel/linalg.h"
+#include <cblas.h>
+#include <lapacke.h>
+
+static CBLAS_TRANSPOSE op(int transposed)
+{
+    return transposed ? CblasTrans : CblasNoTrans;
+}
+
+static void gemm(gantry_dtype dtype, int ta, int tb, double alpha, gy_matrix a, gy_matrix b, double beta, gy_matrix c)
+{
+    int m = (int)c.rows, n = (int)c.columns, k = (int)(ta ? a.rows : a.columns);
+    int lda = (int)a.ld, ldb = (int)b.ld, ldc = (int)c.ld;
+    if (dtype == GANTRY_F32)
+        cblas_sgemm(CblasRowMajor, op(ta), op(tb), m, n, k, (float)alpha, a.data, lda, b.data, ldb, (float)beta, c.data,
+                    ldc);
+    else
+        cblas_dgemm(CblasRowMajor, op(ta), op(tb), m, n, k, alpha, a.data, lda, b.data, ldb, beta, c.data, ldc);
+}
+
+static int32_t potrf(gantry_dtype dtype, gy_matrix a)
+{
+    lapack_int n = (lapack_int)a.rows, ld = (lapack_int)a.ld;
+    return (int32_t)(dtype == GANTRY_F32 ? LAPACKE_spotrf(LAPACK_ROW_MAJOR, 'L', n, a.data, ld)
+                                         : LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', n, a.data, ld));
+}
+
+static void trsm(gantry_dtype dtype, gy_matrix a, gy_matrix b)
+{
+    int m = (int)b.rows, n = (int)b.columns, lda = (int)a.ld, ldb = (int)b.ld;
+    if (dtype == GANTRY_F32)
+        cblas_strsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, m, n, 1, a.data, lda, b.data, ldb);
+    else
+        cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, m, n, 1, a.data, lda, b.data, ldb);
+}
+
+static void syrk(gantry_dtype dtype, double alpha, gy_matrix a, double beta, gy_matrix c)
+{
+    int n = (int)c.rows, k = (int)a.columns, lda = (int)a.ld, ldc = (int)c.ld;
+    if (dtype == GANTRY_F32)
+        cblas_ssyrk(CblasRowMajor, CblasLower, CblasNoTrans, n, k, (float)alpha, a.data, lda, (float)beta, c.data, ldc);
+    else
+        cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, n, k, alpha, a.data, lda, beta, c.data, ldc);
+}
+
+GANTRY_API const gy_linalg *gantry_blas_module(uint32_t version);
+
+const gy_linalg *gantry_blas_module(uint32_t version)
+{
+    static const gy_linalg table = { GY_LINALG_VERSION, "OpenBLAS", gemm, potrf, trsm, syrk };
+    openblas_set_num_threads(1);
+    return version == GY_LINALG_VERSION ? &table : NULL;
+}

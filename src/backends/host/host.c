@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backends/host/host.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+static bool make_arrays(gy_host *h)
+{
+    const gantry_schedule *s = h->job->schedule;
+    h->ring = s->in_flight ? s->in_flight : 1;
+    h->slot = gy_calloc(h->plan.slots, sizeof *h->slot);
+    h->meeting = gy_calloc(h->plan.meetings, sizeof *h->meeting);
+    h->worker = gy_calloc(h->plan.devices, sizeof *h->worker);
+    h->ended_by = gy_calloc(h->ring, sizeof *h->ended_by);
+    h->begin_ns = gy_calloc(h->ring, sizeof *h->begin_ns);
+    h->end_ns = gy_calloc(h->ring, sizeof *h->end_ns);
+    h->time = h->job->record ? gy_calloc(s->ops.count, sizeof *h->time) : NULL;
+    return h->slot && h->meeting && h->worker && h->ended_by && h->begin_ns && h->end_ns &&
+           (h->time || !h->job->record);
+}
+
+static void free_arrays(gy_host *h)
+{
+    gy_free(h->slot);
+    gy_free(h->meeting);
+    gy_free(h->worker);
+    gy_free(h->ended_by);
+    gy_free(h->begin_ns);
+    gy_free(h->end_ns);
+    gy_free(h->time);
+}
+
+static void make_locks(gy_host *h)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&h->lock, NULL);
+    pthread_cond_init(&h->began, NULL);
+    pthread_cond_init(&h->ended_some, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+static void free_locks(gy_host *h)
+{
+    pthread_mutex_destroy(&h->lock);
+    pthread_cond_destroy(&h->began);
+    pthread_cond_destroy(&h->ended_some);
+}
+
+static void stop_threads(gy_host *h)
+{
+    pthread_mutex_lock(&h->lock);
+    atomic_store(&h->quit, true);
+    pthread_cond_broadcast(&h->began);
+    pthread_mutex_unlock(&h->lock);
+    for (uint32_t i = 0; i < h->workers; i++) {
+        pthread_join(h->worker[i].thread, NULL);
+    }
+    h->workers = 0;
+}
+
+static gantry_status fail_thread(gy_host *h, uint32_t device, int code, gantry_error *err)
+{
+    char text[96];
+    gy_fail(err, GANTRY_E_DEVICE, NULL, "cannot start the thread of device \"%s\": %s",
+            h->job->schedule->machine->device[device].id, strerror_r(code, text, sizeof text));
+    if (err) {
+        err->native = code;
+        err->device = (int32_t)device;
+    }
+    return GANTRY_E_DEVICE;
+}
+
+static gantry_status start_threads(gy_host *h, gantry_error *err)
+{
+    for (uint32_t d = 0; d < h->plan.devices; d++) {
+        if (h->plan.steps[d].count == 0) {
+            continue;
+        }
+        gy_worker *w = &h->worker[h->workers];
+        w->host = h;
+        w->steps = &h->plan.steps[d];
+        w->device = d;
+        int code = pthread_create(&w->thread, NULL, gy_worker_main, w);
+        if (code) {
+            return fail_thread(h, d, code, err);
+        }
+        h->workers++; /* read by workers only after a start has begun */
+    }
+    return GANTRY_OK;
+}
+
+/* The program's signals are its own threads' business. */
+static gantry_status start_threads_quietly(gy_host *h, gantry_error *err)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    gantry_status status = start_threads(h, err);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return status;
+}
+
+static gantry_status host_open(void **state, const gy_job *job, gantry_error *err)
+{
+    gy_host *h = gy_calloc(1, sizeof *h);
+    if (!h) {
+        return gy_fail_nomem(err);
+    }
+    h->job = job;
+    atomic_init(&h->failed, UINT64_MAX);
+    make_locks(h);
+    gantry_status status = gy_host_memory_make(&h->memory, job->schedule, false, err);
+    if (status) {
+        goto free_locks;
+    }
+    if ((status = gy_host_ops_make(&h->ops, job, &h->memory, err))) {
+        goto free_memory;
+    }
+    if ((status = gy_sync_plan_make(&h->plan, job->schedule, err))) {
+        goto free_ops;
+    }
+    if ((status = make_arrays(h) ? GANTRY_OK : gy_fail_nomem(err))) {
+        goto free_arrays;
+    }
+    if ((status = start_threads_quietly(h, err))) {
+        goto stop_threads;
+    }
+    *state = h;
+    return GANTRY_OK;
+stop_threads:
+    stop_threads(h);
+free_arrays:
+    free_arrays(h);
+    gy_sync_plan_free(&h->plan);
+free_ops:
+    gy_host_ops_free(&h->ops);
+free_memory:
+    gy_host_memory_free(&h->memory);
+free_locks:
+    free_locks(h);
+    gy_free(h);
+    return status;
+}
+
+static bool host_close(void *state)
+{
+    gy_host *h = state;
+    if (!gy_host_idle(h)) {
+        return false;
+    }
+    stop_threads(h);
+    free_arrays(h);
+    gy_sync_plan_free(&h->plan);
+    gy_host_ops_free(&h->ops);
+    gy_host_memory_free(&h->memory);
+    free_locks(h);
+    gy_free(h);
+    return true;
+}
+
+static gantry_status host_put(void *state, uint32_t instance, const void *rows, gantry_error *err)
+{
+    (void)err;
+    gy_host *h = state;
+    const gy_instance *i = &h->job->schedule->instances.at[instance];
+    char *to = gy_host_instance_at(&h->memory, h->job, i);
+    size_t bytes = gy_instance_offset(h->job->schedule, i, i->last);
+    if (bytes) {
+        memcpy(to, rows, bytes);
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status host_rebind(void *state, gantry_error *err)
+{
+    (void)err;
+    gy_host *h = state;
+    gy_host_ops_rebind(&h->ops, &h->memory);
+    return GANTRY_OK;
+}
+
+static gantry_status host_begin(void *state, uint64_t start, gantry_error *err)
+{
+    (void)err;
+    gy_host *h = state;
+    pthread_mutex_lock(&h->lock);
+    if (atomic_load(&h->ended) == atomic_load(&h->begun)) {
+        atomic_store(&h->failed, UINT64_MAX);
+    }
+    h->begin_ns[start % h->ring] = gy_now_ns();
+    if (h->workers == 0) { /* a schedule without ops */
+        h->end_ns[start % h->ring] = h->begin_ns[start % h->ring];
+        atomic_store(&h->ended, start);
+    }
+    atomic_store_explicit(&h->begun, start, memory_order_release);
+    pthread_cond_broadcast(&h->began);
+    pthread_mutex_unlock(&h->lock);
+    return GANTRY_OK;
+}
+
+static gantry_status host_finish(void *state, uint64_t start, int64_t *elapsed_ns, gantry_error *err)
+{
+    return gy_host_finish(state, start, elapsed_ns, err);
+}
+
+static bool host_idle(void *state)
+{
+    return gy_host_idle(state);
+}
+
+static const gy_op_time *host_times(void *state)
+{
+    const gy_host *h = state;
+    return h->time;
+}
+
+const gy_backend gy_backend_host = {
+    .name = "host",
+    .summary = "virtual devices on the CPU: a thread and a memory each",
+    .replay = "threads",
+    .executes = true,
+    .open = host_open,
+    .close = host_close,
+    .put = host_put,
+    .rebind = host_rebind,
+    .begin = host_begin,
+    .finish = host_finish,
+    .idle = host_idle,
+    .times = host_times,
+};

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * The host back end: virtual devices, each with an arena and a thread. A thread runs the ops of its device's lanes in
+ * the order of their positions. Nothing but the sync table, lane order and the limit of starts in flight orders the
+ * threads: what is missing there shows as wrong data, and under ThreadSanitizer as a race.
+ */
+#ifndef GY_HOST_HOST_H
+#define GY_HOST_HOST_H
+
+#include "backends/host/ops.h"
+#include "backends/host/slot.h"
+#include <pthread.h>
+
+/* What one thread does for one op. */
+typedef struct gy_step {
+    uint32_t op;
+    uint32_t wait, waits; /* range of gy_sync_plan.await */
+    uint32_t set, sets;   /* range of gy_sync_plan.signal */
+    uint32_t meeting;     /* index, or GY_NONE: an op of several devices, which their threads begin together */
+    bool leads;           /* executes it; the others of a meeting wait for that */
+} gy_step;
+
+typedef GY_VEC(gy_step) gy_steps;
+
+typedef struct gy_await {
+    uint32_t slot, distance;
+} gy_await;
+
+/* The sync table, regrouped by the ops that wait and signal; and every device's list of steps. */
+typedef struct gy_sync_plan {
+    gy_steps *steps; /* per device */
+    gy_await *await;
+    uint32_t *signal;
+    uint32_t *party; /* per meeting: how many threads */
+    uint32_t slots, meetings, devices;
+} gy_sync_plan;
+
+gantry_status gy_sync_plan_make(gy_sync_plan *plan, const gantry_schedule *s, gantry_error *err);
+void gy_sync_plan_free(gy_sync_plan *plan);
+
+typedef struct gy_meeting {
+    _Atomic uint64_t arrived; /* over all starts */
+    gy_slot full, done;
+} gy_meeting;
+
+typedef struct gy_worker {
+    struct gy_host *host;
+    const gy_steps *steps;
+    uint32_t device;
+    pthread_t thread;
+    /* start << 32 | step << 1 | executing: written at every step, read by the watchdog only */
+    _Atomic uint64_t progress;
+    char apart_[64]; /* no two workers write to one cache line */
+} gy_worker;
+
+typedef struct gy_host_failure {
+    uint64_t start;
+    uint32_t op;
+    gy_op_failure why;
+    bool timeout;
+    gantry_error error; /* of a timeout; else made from `op` and `why` when asked for */
+} gy_host_failure;
+
+typedef struct gy_host {
+    const gy_job *job;
+    gy_host_memory memory;
+    gy_host_ops ops;
+    gy_sync_plan plan;
+    gy_slot *slot;
+    gy_meeting *meeting;
+    gy_worker *worker;
+    uint32_t workers;
+    gy_op_time *time; /* NULL unless recorded */
+
+    pthread_mutex_t lock; /* for what follows */
+    pthread_cond_t began, ended_some;
+    _Atomic uint64_t begun, ended; /* starts; also read without the lock */
+    atomic_bool quit;
+    uint32_t *ended_by;         /* per start in flight: how many workers have ended it */
+    int64_t *begin_ns, *end_ns; /* per start in flight */
+    uint32_t ring;              /* starts in flight at most */
+    gy_failed_from failed;      /* from that start on ops are passed over, and waits return at once */
+    gy_host_failure failure;
+} gy_host;
+
+/* worker.c */
+void *gy_worker_main(void *worker);
+/* watch.c: waits until `start` has ended, all of them if something failed; then the failure, if it concerns `start`. */
+gantry_status gy_host_finish(gy_host *h, uint64_t start, int64_t *elapsed_ns, gantry_error *err);
+bool gy_host_idle(gy_host *h);
+int64_t gy_now_ns(void);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backends/host/memory.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include <sys/mman.h>
+
+static char *aligned(void *block)
+{
+    uintptr_t at = (uintptr_t)block;
+    return (char *)block + (GY_HOST_ALIGN - at % GY_HOST_ALIGN) % GY_HOST_ALIGN;
+}
+
+static gantry_status fail_slab(const gantry_schedule *s, uint32_t memory, gantry_error *err)
+{
+    char size[32];
+    return gy_fail(err, GANTRY_E_NOMEM, NULL,
+                   "cannot allocate %s for the memory \"%s\" of the machine; take fewer devices, or more parts",
+                   gy_bytes_text(size, sizeof size, s->slab.at[memory]), s->machine->memory[memory].id);
+}
+
+static void *map_pages(uint64_t bytes)
+{
+    void *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return block == MAP_FAILED ? NULL : block;
+}
+
+static bool make_slab(gy_host_memory *m, uint32_t i, uint64_t bytes)
+{
+    m->bytes_[i] = bytes + GY_HOST_ALIGN;
+    m->block_[i] = m->guarded ? map_pages(m->bytes_[i]) : gy_alloc(m->bytes_[i]);
+    m->slab[i] = m->block_[i] ? aligned(m->block_[i]) : NULL;
+    return m->block_[i] != NULL;
+}
+
+/* Also where nothing lives but instances without a row: kernels are given an address for these, too. */
+static gantry_status make_slabs(gy_host_memory *m, const gantry_schedule *s, gantry_error *err)
+{
+    for (uint32_t i = 0; i < m->count && i < s->slab.count; i++) {
+        if (!make_slab(m, i, s->slab.at[i])) {
+            return fail_slab(s, i, err);
+        }
+    }
+    m->staging_block_ = gy_alloc(s->staging + GY_HOST_ALIGN);
+    if (!m->staging_block_) {
+        return gy_fail_nomem(err);
+    }
+    m->staging = aligned(m->staging_block_);
+    return GANTRY_OK;
+}
+
+gantry_status gy_host_memory_make(gy_host_memory *m, const gantry_schedule *s, bool guarded, gantry_error *err)
+{
+    *m = (gy_host_memory){ .count = s->machine->memories, .guarded = guarded };
+    m->slab = gy_calloc(m->count, sizeof *m->slab);
+    m->block_ = gy_calloc(m->count, sizeof *m->block_);
+    m->bytes_ = gy_calloc(m->count, sizeof *m->bytes_);
+    bool room = m->slab && m->block_ && m->bytes_;
+    gantry_status status = room ? make_slabs(m, s, err) : gy_fail_nomem(err);
+    if (status) {
+        gy_host_memory_free(m);
+    }
+    return status;
+}
+
+void gy_host_memory_free(gy_host_memory *m)
+{
+    for (uint32_t i = 0; m->block_ && i < m->count; i++) {
+        if (!m->guarded) {
+            gy_free(m->block_[i]);
+        } else if (m->block_[i]) {
+            munmap(m->block_[i], m->bytes_[i]);
+        }
+    }
+    gy_free(m->block_);
+    gy_free(m->bytes_);
+    gy_free(m->slab);
+    gy_free(m->staging_block_);
+    *m = (gy_host_memory){ 0 };
+}
+
+void gy_host_memory_allow(const gy_host_memory *m, bool allow)
+{
+    for (uint32_t i = 0; i < m->count; i++) {
+        if (m->block_[i]) {
+            mprotect(m->block_[i], m->bytes_[i], allow ? PROT_READ | PROT_WRITE : PROT_NONE);
+        }
+    }
+}
+
+uint32_t gy_host_memory_find(const gy_host_memory *m, const void *at)
+{
+    for (uint32_t i = 0; i < m->count; i++) {
+        uintptr_t from = (uintptr_t)m->block_[i], address = (uintptr_t)at;
+        if (from && address >= from && address - from < m->bytes_[i]) {
+            return i;
+        }
+    }
+    return GY_MACHINE_NONE;
+}
+
+char *gy_host_instance_at(const gy_host_memory *m, const gy_job *job, const gy_instance *instance)
+{
+    /* In these spaces a value is a buffer. Nothing writes through the address of an input. */
+    char *base = NULL;
+    switch ((gy_space)instance->space) {
+    case GY_SPACE_SLAB:
+        base = m->slab[instance->memory];
+        break;
+    case GY_SPACE_STAGING:
+        base = m->staging;
+        break;
+    case GY_SPACE_INPUT:
+        base = (char *)(uintptr_t)job->input[instance->value];
+        break;
+    case GY_SPACE_OUTPUT:
+        base = job->output[instance->value];
+        break;
+    }
+    return base ? base + instance->offset : NULL;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backends/host/slot.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SPINS = 200, YIELDS = 20, SLEEP_MS = 10 };
+
+static void pause_core(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+bool gy_wait_awake(unsigned turn)
+{
+    if (turn < SPINS) {
+        pause_core();
+        return true;
+    }
+    if (turn < SPINS + YIELDS) {
+        sched_yield();
+        return true;
+    }
+    return false;
+}
+
+/* Both sides go through the one order of sequentially consistent operations: either the waiter sees the new number, or
+ * the setter sees the sleeper. */
+void gy_slot_set(gy_slot *slot, uint32_t start)
+{
+    atomic_store(&slot->start, start);
+    if (atomic_load(&slot->sleepers)) {
+        syscall(SYS_futex, &slot->start, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+    }
+}
+
+/* Wakes by itself now and then to look for a failure, which nobody signals. */
+static void sleep_on(gy_slot *slot, uint32_t seen)
+{
+    const struct timespec limit = { .tv_nsec = SLEEP_MS * 1000000L };
+    syscall(SYS_futex, &slot->start, FUTEX_WAIT_PRIVATE, seen, &limit, NULL, 0);
+}
+
+bool gy_slot_wait_slowly(gy_slot *slot, gy_want want, const gy_failed_from *failed)
+{
+    for (unsigned turn = 0; gy_wait_awake(turn); turn++) {
+        if (gy_slot_is_set(slot, want.number)) {
+            return true;
+        }
+    }
+    atomic_fetch_add(&slot->sleepers, 1);
+    bool set;
+    while (!(set = gy_slot_is_set(slot, want.number)) && atomic_load(failed) > want.start) {
+        uint32_t seen = atomic_load(&slot->start);
+        if ((int32_t)(seen - want.number) < 0) {
+            sleep_on(slot, seen);
+        }
+    }
+    atomic_fetch_sub(&slot->sleepers, 1);
+    return set;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waiting for a start, and watching that it moves: whoever waits is the watchdog. */
+#include "backends/host/host.h"
+
+#include "base/error.h"
+#include <errno.h>
+#include <time.h>
+
+enum { TICK_MS = 20, DRAIN_MS = 500 };
+#define LEAST_PATIENCE_NS INT64_C(10000000000)
+
+static int64_t patience_of(const gy_host *h)
+{
+    double predicted = gy_ticks_to_us(h->job->schedule->makespan) * 1e3 * 20;
+    return predicted > (double)LEAST_PATIENCE_NS ? (predicted < 1e18 ? (int64_t)predicted : INT64_MAX / 2)
+                                                 : LEAST_PATIENCE_NS;
+}
+
+/* The worker to blame: one that executes before one that waits; `busy` says which. */
+static const gy_worker *find_culprit(gy_host *h, uint64_t start, bool *busy)
+{
+    const gy_worker *waiting = NULL;
+    for (uint32_t i = 0; i < h->workers; i++) {
+        uint64_t progress = atomic_load_explicit(&h->worker[i].progress, memory_order_relaxed);
+        if (progress >> 32 > (uint32_t)start || (progress & 0xFFFFFFFFu) >> 1 >= h->worker[i].steps->count) {
+            continue;
+        }
+        if (progress & 1) {
+            *busy = true;
+            return &h->worker[i];
+        }
+        waiting = waiting ? waiting : &h->worker[i];
+    }
+    *busy = false;
+    return waiting;
+}
+
+static void describe(const gy_host *h, const gy_worker *w, bool busy, const char *limit, gantry_error *err)
+{
+    uint64_t progress = atomic_load_explicit(&w->progress, memory_order_relaxed);
+    const gy_step *step = &w->steps->at[(progress & 0xFFFFFFFFu) >> 1];
+    gy_text name = { 0 };
+    gy_op_text(&name, h->job->schedule, step->op);
+    gy_fail(err, GANTRY_E_TIMEOUT, NULL, "%s: op %u, \"%s\", on device \"%s\" %s", limit, step->op,
+            name.failed || !name.length ? "?" : name.at, h->job->schedule->machine->device[w->device].id,
+            busy ? "had not returned" : "was still waiting for others");
+    err->device = (int32_t)w->device;
+    gy_text_free(&name);
+}
+
+/* The caller holds the lock. An earlier failure is kept: what hangs after it is given up without a word. */
+static void time_out(gy_host *h, uint64_t start, const char *limit)
+{
+    gantry_error error;
+    bool busy;
+    if (atomic_load(&h->failed) <= start) {
+        return;
+    }
+    const gy_worker *w = find_culprit(h, start, &busy);
+    if (w) {
+        describe(h, w, busy, limit, &error);
+    } else {
+        gy_fail(&error, GANTRY_E_TIMEOUT, NULL, "%s", limit);
+    }
+    uint64_t first = atomic_load(&h->ended) + 1;
+    h->failure = (gy_host_failure){ .start = first, .timeout = true, .error = error };
+    atomic_store(&h->failed, first);
+}
+
+typedef struct watch {
+    int64_t patience, last_move;
+    uint64_t seen;
+} watch;
+
+static uint64_t sum_progress(const gy_host *h)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < h->workers; i++) {
+        sum += atomic_load_explicit(&h->worker[i].progress, memory_order_relaxed);
+    }
+    return sum;
+}
+
+/* The caller holds the lock. True: this start is given up. */
+static bool look(gy_host *h, watch *w, uint64_t start)
+{
+    int64_t now = gy_now_ns();
+    uint64_t sum = sum_progress(h);
+    if (sum != w->seen) {
+        w->seen = sum;
+        w->last_move = now;
+    }
+    char limit[96];
+    int64_t deadline = h->job->deadline_ns;
+    if (deadline && now - h->begin_ns[start % h->ring] > deadline) {
+        snprintf(limit, sizeof limit, "the deadline of %.3f ms passed", (double)deadline / 1e6);
+    } else if (now - w->last_move > w->patience) {
+        snprintf(limit, sizeof limit, "no progress for %.1f s", (double)(now - w->last_move) / 1e9);
+    } else {
+        return false;
+    }
+    time_out(h, start, limit);
+    return true;
+}
+
+static void wait_tick(gy_host *h, int64_t nanoseconds)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    int64_t sum = until.tv_nsec + nanoseconds;
+    until.tv_sec += sum / 1000000000;
+    until.tv_nsec = sum % 1000000000;
+    pthread_cond_timedwait(&h->ended_some, &h->lock, &until);
+}
+
+static bool has_ended(gy_host *h, uint64_t start)
+{
+    return atomic_load_explicit(&h->ended, memory_order_acquire) >= start;
+}
+
+bool gy_host_idle(gy_host *h)
+{
+    if (has_ended(h, atomic_load(&h->begun))) {
+        return true;
+    }
+    int64_t until = gy_now_ns() + DRAIN_MS * INT64_C(1000000);
+    pthread_mutex_lock(&h->lock);
+    while (!has_ended(h, atomic_load(&h->begun)) && gy_now_ns() < until) {
+        wait_tick(h, TICK_MS * INT64_C(1000000));
+    }
+    pthread_mutex_unlock(&h->lock);
+    return has_ended(h, atomic_load(&h->begun));
+}
+
+/* A failed start is over when everything in flight is: the next one begins anew. */
+static bool is_over(gy_host *h, uint64_t start)
+{
+    return has_ended(h, atomic_load(&h->failed) <= start ? atomic_load(&h->begun) : start);
+}
+
+/* The caller holds the lock. Until the start is over or given up. */
+static void wait_watching(gy_host *h, uint64_t start)
+{
+    watch w = { .patience = patience_of(h), .last_move = gy_now_ns(), .seen = sum_progress(h) };
+    int64_t tick = h->job->deadline_ns && h->job->deadline_ns < TICK_MS * INT64_C(1000000)
+                       ? h->job->deadline_ns / 4 + 1000
+                       : TICK_MS * INT64_C(1000000);
+    while (!is_over(h, start)) {
+        wait_tick(h, tick);
+        if (!is_over(h, start) && look(h, &w, start)) {
+            return;
+        }
+    }
+}
+
+static gantry_status failure_of(gy_host *h, gantry_error *err)
+{
+    if (!h->failure.timeout) {
+        return gy_host_ops_fail(&h->ops, h->failure.op, h->failure.why, err);
+    }
+    if (err) {
+        *err = h->failure.error;
+    }
+    return GANTRY_E_TIMEOUT;
+}
+
+gantry_status gy_host_finish(gy_host *h, uint64_t start, int64_t *elapsed_ns, gantry_error *err)
+{
+    for (unsigned turn = 0; !has_ended(h, start) && gy_wait_awake(turn); turn++) {
+    }
+    gantry_status status = GANTRY_OK;
+    pthread_mutex_lock(&h->lock);
+    wait_watching(h, start);
+    if (atomic_load(&h->failed) <= start) {
+        status = failure_of(h, err);
+    } else {
+        *elapsed_ns = h->end_ns[start % h->ring] - h->begin_ns[start % h->ring];
+    }
+    pthread_mutex_unlock(&h->lock);
+    return status;
+}

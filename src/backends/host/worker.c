@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread of a device. */
+#include "backends/host/host.h"
+
+#include <time.h>
+
+int64_t gy_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void note_failure(gy_host *h, uint64_t start, uint32_t op, gy_op_failure why)
+{
+    pthread_mutex_lock(&h->lock);
+    if (start < atomic_load(&h->failed)) {
+        h->failure = (gy_host_failure){ .start = start, .op = op, .why = why };
+        atomic_store(&h->failed, start);
+    }
+    pthread_mutex_unlock(&h->lock);
+}
+
+static void execute(gy_host *h, uint64_t start, uint32_t op)
+{
+    gy_op_failure why;
+    if (!gy_host_ops_execute(&h->ops, op, &why)) {
+        note_failure(h, start, op, why);
+    }
+}
+
+static void execute_timed(gy_host *h, uint64_t start, uint32_t op)
+{
+    int64_t begin = h->begin_ns[start % h->ring];
+    h->time[op].start = gy_now_ns() - begin;
+    execute(h, start, op);
+    h->time[op].end = gy_now_ns() - begin;
+}
+
+/* False: something failed. After a failure threads pass through without waiting, but still signal and arrive, so that
+ * all numbers are right for the next start. */
+static bool wait_for_all(gy_host *h, const gy_step *step, uint64_t start)
+{
+    for (uint32_t i = 0; i < step->waits; i++) {
+        gy_await wait = h->plan.await[step->wait + i];
+        gy_want want = { (uint32_t)(start - wait.distance), start };
+        if (wait.distance < start && !gy_slot_wait(&h->slot[wait.slot], want, &h->failed)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Every thread of the party has come to the op before its leader goes on. */
+static void arrive(gy_host *h, const gy_step *step, uint64_t start)
+{
+    gy_meeting *m = &h->meeting[step->meeting];
+    uint64_t arrived = atomic_fetch_add(&m->arrived, 1) + 1;
+    if (arrived == start * h->plan.party[step->meeting]) {
+        gy_slot_set(&m->full, (uint32_t)start);
+    }
+    if (step->leads) {
+        gy_slot_wait(&m->full, (gy_want){ (uint32_t)start, start }, &h->failed);
+    }
+}
+
+static void leave(gy_host *h, const gy_step *step, uint64_t start)
+{
+    gy_meeting *m = &h->meeting[step->meeting];
+    if (step->leads) {
+        gy_slot_set(&m->done, (uint32_t)start);
+    } else {
+        gy_slot_wait(&m->done, (gy_want){ (uint32_t)start, start }, &h->failed);
+    }
+}
+
+static void report(gy_worker *w, uint64_t start, size_t step, bool executing)
+{
+    uint64_t value = start << 32 | (uint64_t)step << 1 | executing;
+    atomic_store_explicit(&w->progress, value, memory_order_relaxed);
+}
+
+static void run_start(gy_worker *w, uint64_t start)
+{
+    gy_host *h = w->host;
+    for (size_t i = 0; i < w->steps->count; i++) {
+        const gy_step *step = &w->steps->at[i];
+        bool alone = step->meeting == GY_NONE;
+        if (step->waits || !alone) {
+            report(w, start, i, false);
+            wait_for_all(h, step, start);
+        }
+        if (!alone) {
+            arrive(h, step, start);
+        }
+        report(w, start, i, step->leads);
+        if (step->leads && start < atomic_load_explicit(&h->failed, memory_order_acquire)) {
+            (h->time ? execute_timed : execute)(h, start, step->op);
+        }
+        for (uint32_t k = 0; k < step->sets; k++) {
+            gy_slot_set(&h->slot[h->plan.signal[step->set + k]], (uint32_t)start);
+        }
+        if (!alone) {
+            leave(h, step, start);
+        }
+    }
+}
+
+static bool is_begun(gy_host *h, uint64_t start)
+{
+    return atomic_load_explicit(&h->begun, memory_order_acquire) >= start || atomic_load(&h->quit);
+}
+
+/* False: the run is over. */
+static bool await_begin(gy_host *h, uint64_t start)
+{
+    for (unsigned turn = 0; !is_begun(h, start) && gy_wait_awake(turn); turn++) {
+    }
+    if (!is_begun(h, start)) {
+        pthread_mutex_lock(&h->lock);
+        while (!is_begun(h, start)) {
+            pthread_cond_wait(&h->began, &h->lock);
+        }
+        pthread_mutex_unlock(&h->lock);
+    }
+    return atomic_load_explicit(&h->begun, memory_order_acquire) >= start;
+}
+
+static void end_start(gy_host *h, uint64_t start)
+{
+    pthread_mutex_lock(&h->lock);
+    uint32_t place = (uint32_t)(start % h->ring);
+    if (++h->ended_by[place] == h->workers) {
+        h->ended_by[place] = 0;
+        h->end_ns[place] = gy_now_ns();
+        atomic_store_explicit(&h->ended, start, memory_order_release);
+        pthread_cond_broadcast(&h->ended_some);
+    }
+    pthread_mutex_unlock(&h->lock);
+}
+
+void *gy_worker_main(void *worker)
+{
+    gy_worker *w = worker;
+    for (uint64_t start = 1; await_begin(w->host, start); start++) {
+        run_start(w, start);
+        end_start(w->host, start);
+    }
+    return NULL;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Binding: which memory of the caller a buffer begins with or ends in, and scalars between starts. */
+#include "run/run.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "kernel/registry.h"
+#include "run/array.h"
+#include <inttypes.h>
+
+gantry_status gy_run_buffer(const gantry_run *run, gantry_buffer id, const gy_buffer **buffer, gantry_error *err)
+{
+    if (id.id >= run->graph->buffers.count) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "no buffer has the id %" PRIu32 "; the graph has %zu", id.id,
+                       run->graph->buffers.count);
+    }
+    *buffer = &run->graph->buffers.at[id.id];
+    return GANTRY_OK;
+}
+
+gantry_status gy_run_need_idle(gantry_run *run, const char *what, gantry_error *err)
+{
+    if (run->finished == run->started) {
+        return GANTRY_OK;
+    }
+    return gy_fail(err, GANTRY_E_INVALID, NULL, "%s while start %" PRIu64 " is in flight; wait for it first", what,
+                   run->started);
+}
+
+static gantry_status check_bytes(const gy_buffer *b, const void *host, uint64_t bytes, gantry_error *err)
+{
+    if (bytes == b->bytes && (host || bytes == 0)) {
+        return GANTRY_OK;
+    }
+    gy_text type = { 0 };
+    gy_array_text(&type, b->dtype, b->rank, b->shape);
+    gantry_status status = GANTRY_E_INVALID;
+    if (type.failed) {
+        status = gy_fail_nomem(err);
+    } else if (bytes != b->bytes) {
+        gy_fail(err, status, NULL, "buffer \"%s\" is %s, that is %" PRIu64 " bytes, but %" PRIu64 " bytes were bound",
+                b->name, type.at, b->bytes, bytes);
+    } else {
+        gy_fail(err, status, NULL, "buffer \"%s\" is %s and was bound to no memory (NULL)", b->name, type.at);
+    }
+    gy_text_free(&type);
+    return status;
+}
+
+static bool overlap(const void *a, const void *b, uint64_t a_bytes, uint64_t b_bytes)
+{
+    uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+    return a && b && x < y + b_bytes && y < x + a_bytes;
+}
+
+/* Inputs do not change during a start, and two outputs are two. */
+static gantry_status check_apart(const gantry_run *run, uint32_t id, const void *memory, bool output, gantry_error *err)
+{
+    uint64_t bytes = run->graph->buffers.at[id].bytes;
+    for (uint32_t other = 0; other < run->graph->buffers.count; other++) {
+        const gy_buffer *b = &run->graph->buffers.at[other];
+        const gy_binding *with = &run->binding[other];
+        bool clash = (output && overlap(memory, with->array, bytes, b->bytes)) ||
+                     ((!output || other != id) && overlap(memory, with->result, bytes, b->bytes));
+        if (clash) {
+            return gy_fail(err, GANTRY_E_INVALID, NULL,
+                           "buffer \"%s\" was bound to memory that buffer \"%s\" is bound to, and one of them is an "
+                           "output; give outputs memory of their own",
+                           run->graph->buffers.at[id].name, b->name);
+        }
+    }
+    return GANTRY_OK;
+}
+
+static void set_array(gantry_run *run, uint32_t id, const void *array, void *own)
+{
+    gy_binding *binding = &run->binding[id];
+    gy_free(binding->own);
+    gy_free(binding->packed);
+    *binding = (gy_binding){ .array = array,
+                             .own = own,
+                             .result = binding->result,
+                             .fetched = binding->fetched,
+                             .unpacked = binding->unpacked,
+                             .used = binding->used,
+                             .fetches = binding->fetches };
+    run->input[id] = NULL; /* found again before the next start */
+    run->rebound = true;
+}
+
+static bool takes_contents(const gy_buffer *b)
+{
+    return b->cls == GANTRY_INPUT || b->cls == GANTRY_STATE || b->cls == GANTRY_CONST;
+}
+
+static gantry_status fail_temp(const gy_buffer *b, gantry_error *err)
+{
+    return gy_fail(err, GANTRY_E_INVALID, NULL,
+                   "buffer \"%s\" is temporary: only inputs, states, constants and outputs can be bound", b->name);
+}
+
+gantry_status gantry_run_bind(gantry_run *run, gantry_buffer buffer, const void *host, uint64_t bytes,
+                              gantry_error *err)
+{
+    const gy_buffer *b;
+    gantry_status status = gy_run_need_idle(run, "gantry_run_bind", err);
+    status = status ? status : gy_run_buffer(run, buffer, &b, err);
+    if (status) {
+        return status;
+    }
+    if (!takes_contents(b)) {
+        /* The caller bound an output: that it may be written to is what an output means. */
+        return b->output ? gantry_run_bind_output(run, buffer, (void *)(uintptr_t)host, bytes, err) : fail_temp(b, err);
+    }
+    status = check_bytes(b, host, bytes, err);
+    status = status ? status : check_apart(run, buffer.id, host, false, err);
+    if (status == GANTRY_OK) {
+        set_array(run, buffer.id, host, NULL);
+    }
+    return status;
+}
+
+gantry_status gantry_run_bind_output(gantry_run *run, gantry_buffer buffer, void *host, uint64_t bytes,
+                                     gantry_error *err)
+{
+    const gy_buffer *b;
+    gantry_status status = gy_run_need_idle(run, "gantry_run_bind_output", err);
+    status = status ? status : gy_run_buffer(run, buffer, &b, err);
+    if (status) {
+        return status;
+    }
+    if (!b->output) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "buffer \"%s\" is no output, so its result cannot be bound; mark it with gantry_buffer_output",
+                       b->name);
+    }
+    status = check_bytes(b, host, bytes, err);
+    status = status ? status : check_apart(run, buffer.id, host, true, err);
+    if (status == GANTRY_OK) {
+        run->binding[buffer.id].result = host;
+        run->rebound = true;
+    }
+    return status;
+}
+
+gantry_status gantry_run_bind_file(gantry_run *run, gantry_buffer buffer, const char *path, gantry_error *err)
+{
+    const gy_buffer *b;
+    gantry_status status = gy_run_need_idle(run, "gantry_run_bind_file", err);
+    status = status ? status : gy_run_buffer(run, buffer, &b, err);
+    if (status) {
+        return status;
+    }
+    if (!takes_contents(b)) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "buffer \"%s\" takes no input, so %s cannot be read into it",
+                       b->name, path);
+    }
+    void *own;
+    status = gy_array_read(&own, b, path, gy_is_npy_name(path), err);
+    if (status == GANTRY_OK) {
+        set_array(run, buffer.id, own, own);
+    }
+    return status;
+}
+
+static gantry_status fail_scalar(const gy_node *node, const gantry_kernel *manifest, const char *name,
+                                 gantry_error *err)
+{
+    if (!manifest) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "node \"%s\" has no scalar \"%s\": only kernels have scalars",
+                       node->id, name);
+    }
+    gy_text names = { 0 };
+    for (int32_t i = 0; i < manifest->args; i++) {
+        if (manifest->arg[i].scalar) {
+            gy_text_printf(&names, "%s %s", names.length ? "," : "", manifest->arg[i].name);
+        }
+    }
+    gantry_status status =
+        gy_fail(err, GANTRY_E_INVALID, NULL, "node \"%s\" has no scalar \"%s\"; kernel \"%s\" takes%s", node->id, name,
+                manifest->name, names.length ? names.at : " none");
+    gy_text_free(&names);
+    return status;
+}
+
+gantry_status gantry_run_set_scalar(gantry_run *run, gantry_node id, const char *name, double value, gantry_error *err)
+{
+    gantry_status status = gy_run_need_idle(run, "gantry_run_set_scalar", err);
+    if (status) {
+        return status;
+    }
+    const gantry_graph *g = run->graph;
+    if (id.id >= g->nodes.count) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "no node has the id %" PRIu32 "; the graph has %zu", id.id,
+                       g->nodes.count);
+    }
+    const gy_node *node = &g->nodes.at[id.id];
+    const gantry_kernel *manifest = node->kernel == GY_NONE ? NULL : g->kernels.at[node->kernel].manifest;
+    int arg = manifest ? gy_kernel_find_arg(manifest, name) : -1;
+    for (uint32_t i = node->scalar; arg >= 0 && i < node->scalar + node->scalars; i++) {
+        if (g->scalar.at[i].arg != (uint16_t)arg) {
+            continue;
+        }
+        if (!g->scalar.at[i].dynamic) {
+            return gy_fail(err, GANTRY_E_INVALID, NULL,
+                           "scalar \"%s\" of node \"%s\" is fixed; make it dynamic in the graph to change it", name,
+                           node->id);
+        }
+        run->scalar[i] = value;
+        run->changed = true;
+        return GANTRY_OK;
+    }
+    return fail_scalar(node, manifest, name, err);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every node of the schedule calls, found before anything runs. */
+#include "run/run.h"
+
+#include "base/error.h"
+
+static gantry_status fail_no_function(const gantry_run *run, const gy_node *node, gantry_error *err)
+{
+    const gantry_graph *g = run->graph;
+    if (node->kind == GY_NODE_WORK) {
+        return gy_graph_fail(
+            g, node->origin, err, GANTRY_E_UNSUPPORTED,
+            "node \"%s\" is \"work\", that is only a cost: it can be scheduled and simulated, not run; "
+            "give it a kernel, or use the back end \"sim\"",
+            node->id);
+    }
+    if (node->kernel != GY_NONE) {
+        return gy_graph_fail(g, node->origin, err, GANTRY_E_UNSUPPORTED,
+                             "kernel \"%s\" of node \"%s\" has no host version, which the back end \"%s\" needs; name "
+                             "one with \"host\" in the kernel's entry",
+                             g->kernels.at[node->kernel].manifest->name, node->id, run->backend->name);
+    }
+    return gy_graph_fail(g, node->origin, err, GANTRY_E_UNSUPPORTED,
+                         "node \"%s\" has no function to call; build it with gantry_graph_launch or gantry_graph_host, "
+                         "or make it a kernel node",
+                         node->id);
+}
+
+static gantry_status find_code(gantry_run *run, const gy_node *node, bool allow_code, gantry_kernel_fn *function,
+                               gantry_error *err)
+{
+    const gy_kernel *kernel = &run->graph->kernels.at[node->kernel];
+    if (!allow_code) {
+        return gy_graph_fail(
+            run->graph, node->origin, err, GANTRY_E_UNSUPPORTED,
+            "kernel \"%s\" of node \"%s\" is code in %s, which is not compiled or loaded unless you say "
+            "so; use --allow-code (allow_code = 1)",
+            kernel->manifest->name, node->id, kernel->code->host);
+    }
+    gantry_status status = gy_user_code_load(&run->code, run->graph, node->kernel, err);
+    if (status == GANTRY_OK) {
+        *function = run->code.function[node->kernel];
+    }
+    return status;
+}
+
+static gantry_status find_function(gantry_run *run, uint32_t id, bool allow_code, gantry_error *err)
+{
+    const gy_node *node = &run->graph->nodes.at[id];
+    gy_callee found = { 0 };
+    found.call = gy_node_function(run->graph, id, &found.user);
+    const gy_kernel *kernel = node->kernel != GY_NONE ? &run->graph->kernels.at[node->kernel] : NULL;
+    if (!found.call && kernel && kernel->code && kernel->code->host) {
+        gantry_status status = find_code(run, node, allow_code, &found.call, err);
+        if (status) {
+            return status;
+        }
+    }
+    if (!found.call) {
+        return fail_no_function(run, node, err);
+    }
+    run->function[id] = found;
+    return GANTRY_OK;
+}
+
+gantry_status gy_run_find_functions(gantry_run *run, bool allow_code, gantry_error *err)
+{
+    for (size_t i = 0; i < run->schedule->ops.count; i++) {
+        const gy_op *op = &run->schedule->ops.at[i];
+        bool calls = op->kind == GY_OP_LAUNCH || op->kind == GY_OP_HOST;
+        if (calls && !run->function[op->node].call) {
+            gantry_status status = find_function(run, op->node, allow_code, err);
+            if (status) {
+                return status;
+            }
+        }
+    }
+    return GANTRY_OK;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/run.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include <string.h>
+
+/* Callers compiled against an older header give fewer fields: the rest keeps its default. */
+static gantry_run_options take_options(const gantry_run_options *given)
+{
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    if (given) {
+        size_t size = given->struct_size < sizeof options ? given->struct_size : sizeof options;
+        memcpy(&options, given, size);
+        options.struct_size = sizeof options;
+    }
+    return options;
+}
+
+static gantry_status check_schedule(const gantry_schedule *s, gantry_error *err)
+{
+    if (!s) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "no schedule was given to run");
+    }
+    if (!s->graph) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "the schedule of graph \"%s\" comes from a file and has no graph to run; attach it with "
+                       "gantry_schedule_attach",
+                       s->graph_name ? s->graph_name : "");
+    }
+    if (!s->graph->sealed || !s->graph->flow) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "the graph of the schedule has not been checked; call gantry_graph_check first");
+    }
+    return GANTRY_OK;
+}
+
+static bool make_arrays(gantry_run *run)
+{
+    size_t buffers = run->graph->buffers.count;
+    run->function = gy_calloc(run->graph->nodes.count, sizeof *run->function);
+    run->scalar = gy_calloc(run->graph->scalar.count, sizeof *run->scalar);
+    run->input = gy_calloc(buffers, sizeof *run->input);
+    run->output = gy_calloc(buffers, sizeof *run->output);
+    run->binding = gy_calloc(buffers, sizeof *run->binding);
+    if (!run->function || !run->scalar || !run->input || !run->output || !run->binding) {
+        return false;
+    }
+    for (size_t i = 0; i < run->graph->scalar.count; i++) {
+        run->scalar[i] = run->graph->scalar.at[i].number;
+    }
+    return true;
+}
+
+static gy_job job_of(const gantry_run *run, const gantry_run_options *options)
+{
+    return (gy_job){ .schedule = run->schedule,
+                     .graph = run->graph,
+                     .function = run->function,
+                     .scalar = run->scalar,
+                     .input = run->input,
+                     .output = run->output,
+                     .record = options->record_trace != 0,
+                     .seed = options->seed,
+                     .deadline_ns = options->deadline_us > 0 ? (int64_t)(options->deadline_us * 1e3) : 0 };
+}
+
+static void free_arrays(gantry_run *run)
+{
+    for (size_t b = 0; run->binding && b < run->graph->buffers.count; b++) {
+        gy_free(run->binding[b].own);
+        gy_free(run->binding[b].packed);
+        gy_free(run->binding[b].fetched);
+        gy_free(run->binding[b].unpacked);
+    }
+    gy_free(run->function);
+    gy_free(run->scalar);
+    gy_free(run->input);
+    gy_free(run->output);
+    gy_free(run->binding);
+}
+
+/* Everything but the back end's state. */
+static void free_front(gantry_run *run)
+{
+    free_arrays(run);
+    gy_user_code_free(&run->code);
+    gantry_schedule_free(run->schedule);
+    gy_free(run);
+}
+
+static gantry_status open_backend(gantry_run *run, const gantry_run_options *options, gantry_error *err)
+{
+    gantry_status status = gy_backend_find(&run->backend, options->backend, options->check != 0, err);
+    if (status == GANTRY_OK && run->backend->executes) {
+        status = gy_run_find_functions(run, options->allow_code != 0, err);
+        gy_run_mark_used(run);
+    }
+    run->job = job_of(run, options);
+    run->changed = run->rebound = true;
+    return status ? status : run->backend->open(&run->state, &run->job, err);
+}
+
+gantry_status gantry_run_new(gantry_run **run, gantry_schedule *schedule, const gantry_run_options *given,
+                             gantry_error *err)
+{
+    gantry_status status = check_schedule(schedule, err);
+    if (status) {
+        return status;
+    }
+    gantry_run_options options = take_options(given);
+    gantry_run *made = gy_calloc(1, sizeof *made);
+    if (!made) {
+        return gy_fail_nomem(err);
+    }
+    made->schedule = gy_schedule_ref(schedule);
+    made->graph = schedule->graph;
+    status = make_arrays(made) ? open_backend(made, &options, err) : gy_fail_nomem(err);
+    if (status) {
+        free_front(made);
+        return status;
+    }
+    *run = made;
+    return GANTRY_OK;
+}
+
+void gantry_run_free(gantry_run *run)
+{
+    if (!run) {
+        return;
+    }
+    gy_run_drain(run, NULL);
+    if (run->backend->close(run->state)) {
+        free_front(run);
+    }
+    /* Else a kernel hangs in our memory: losing that memory is all that can be done. */
+}
+
+gantry_status gantry_run_get_info(const gantry_run *run, gantry_run_info *info, gantry_error *err)
+{
+    if (info->struct_size < sizeof(size_t)) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "struct_size of gantry_run_info is %zu; set it with GANTRY_RUN_INFO_INIT", info->struct_size);
+    }
+    gantry_run_info full = { .struct_size = info->struct_size,
+                             .backend = run->backend->name,
+                             .replay = run->backend->replay ? run->backend->replay : run->schedule->replay,
+                             .predicted_us = gy_ticks_to_us(run->schedule->makespan),
+                             .last_us = run->last_us,
+                             .starts = run->started };
+    memcpy(info, &full, info->struct_size < sizeof full ? info->struct_size : sizeof full);
+    return GANTRY_OK;
+}

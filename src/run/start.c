@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tickets: starting, waiting, and the first failure, which is told once and then lets the run begin anew. */
+#include "run/run.h"
+
+#include "base/error.h"
+#include <inttypes.h>
+
+static gantry_status tell(gantry_run *run, gantry_error *err)
+{
+    run->failure.told = true;
+    if (err) {
+        *err = run->failure.error;
+    }
+    return run->failure.error.status;
+}
+
+/* Everything in flight failed with it. States may be half updated: they begin again from what they are bound to. */
+static void note_failure(gantry_run *run, const gantry_error *error)
+{
+    run->failure = (gy_failure){ .first = run->finished + 1, .last = run->started, .told = false, .error = *error };
+    run->finished = run->started;
+    for (uint32_t b = 0; b < run->graph->buffers.count; b++) {
+        if (run->graph->buffers.at[b].cls == GANTRY_STATE) {
+            run->binding[b].placed = false;
+            run->rebound = true;
+        }
+    }
+}
+
+/* The oldest start in flight. False: it failed, and the failure is noted. */
+static bool finish_next(gantry_run *run)
+{
+    gantry_error error = { 0 };
+    int64_t elapsed = 0;
+    if (run->backend->finish(run->state, run->finished + 1, &elapsed, &error)) {
+        note_failure(run, &error);
+        return false;
+    }
+    run->finished++;
+    run->last_us = (double)elapsed / 1e3;
+    if (run->finished == run->started && run->edge) {
+        gy_run_edge_outputs(run);
+    }
+    return true;
+}
+
+static bool finish_until(gantry_run *run, uint64_t start)
+{
+    while (run->finished < start) {
+        if (!finish_next(run)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+gantry_status gy_run_drain(gantry_run *run, gantry_error *err)
+{
+    return finish_until(run, run->started) ? GANTRY_OK : tell(run, err);
+}
+
+/* Pointers, contents and scalars; most starts have nothing to do here. */
+static gantry_status prepare(gantry_run *run, gantry_error *err)
+{
+    gantry_status status = run->rebound || run->repack ? gy_run_refresh_inputs(run, err) : GANTRY_OK;
+    if (status == GANTRY_OK && run->rebound) {
+        status = gy_run_refresh_outputs(run, err);
+        run->rebound = status != GANTRY_OK;
+    }
+    if (status == GANTRY_OK && run->changed) {
+        status = run->backend->rebind(run->state, err);
+        run->changed = status != GANTRY_OK;
+    }
+    return status;
+}
+
+static gantry_status make_ready(gantry_run *run, gantry_error *err)
+{
+    if (run->failure.last > 0 && !run->failure.told) {
+        return tell(run, err);
+    }
+    if (run->finished == run->started && !run->backend->idle(run->state)) {
+        return tell(run, err); /* it timed out, and what hung hangs still */
+    }
+    uint64_t limit = run->schedule->in_flight ? run->schedule->in_flight : 1;
+    bool alone = run->rebound || run->changed || run->edge || run->repack;
+    uint64_t finished = alone ? run->started : run->started < limit ? 0 : run->started - limit + 1;
+    if (!finish_until(run, finished)) {
+        return tell(run, err);
+    }
+    return run->finished == run->started ? prepare(run, err) : GANTRY_OK;
+}
+
+gantry_status gantry_run_start(gantry_run *run, uint64_t *ticket, gantry_error *err)
+{
+    gantry_status status = run->backend->executes ? make_ready(run, err) : GANTRY_OK;
+    status = status ? status : run->backend->begin(run->state, run->started + 1, err);
+    if (status) {
+        return status;
+    }
+    run->started++;
+    if (ticket) {
+        *ticket = run->started;
+    }
+    return GANTRY_OK;
+}
+
+gantry_status gantry_run_wait(gantry_run *run, uint64_t ticket, gantry_error *err)
+{
+    if (ticket == 0 || ticket > run->started) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "no start has the ticket %" PRIu64 "; the last one is %" PRIu64,
+                       ticket, run->started);
+    }
+    finish_until(run, ticket);
+    bool failed = ticket >= run->failure.first && ticket <= run->failure.last;
+    return failed ? tell(run, err) : GANTRY_OK;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The last start next to its prediction, for chrome://tracing and Perfetto: process 0 is what was measured, process 1
+ * what was predicted, a thread is a lane. */
+#include "run/run.h"
+
+#include "base/error.h"
+
+typedef struct span {
+    double start_us, end_us;
+} span;
+
+static void add_lane_names(gy_text *to, const gantry_schedule *s, int process, const char *title)
+{
+    gy_text_printf(to, ",\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":{\"name\":\"%s\"}}", process,
+                   title);
+    for (size_t i = 0; i < s->lanes.count; i++) {
+        static const char *const kinds[] = { "compute", "copy", "collective" };
+        const gy_lane *lane = &s->lanes.at[i];
+        gy_text name = { 0 };
+        gy_text_printf(&name, "%s %s %zu", s->machine->device[lane->device].id,
+                       lane->kind < 3 ? kinds[lane->kind] : "lane", i);
+        gy_text_printf(
+            to, ",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":%zu,\"args\":{\"name\":", process, i);
+        gy_text_json(to, name.at ? name.at : "");
+        gy_text_add(to, "}}");
+        to->failed |= name.failed;
+        gy_text_free(&name);
+    }
+}
+
+static void add_event(gy_text *to, const gantry_schedule *s, uint32_t id, int process, span at, span other)
+{
+    const gy_op *op = &s->ops.at[id];
+    gy_text name = { 0 };
+    gy_op_text(&name, s, id);
+    for (uint32_t k = 0; k < op->lanes; k++) {
+        gy_text_add(to, ",\n{\"ph\":\"X\",\"name\":");
+        gy_text_json(to, name.at ? name.at : "");
+        gy_text_printf(to, ",\"cat\":\"%s\",\"pid\":%d,\"tid\":%u,\"ts\":", gy_op_kind_name((gy_op_kind)op->kind),
+                       process, s->op_lane.at[op->lane + k]);
+        gy_text_double(to, at.start_us);
+        gy_text_add(to, ",\"dur\":");
+        gy_text_double(to, at.end_us - at.start_us);
+        gy_text_printf(to, ",\"args\":{\"op\":%u,\"%s_us\":", id, process ? "measured" : "predicted");
+        gy_text_double(to, other.end_us - other.start_us);
+        gy_text_add(to, "}}");
+    }
+    to->failed |= name.failed;
+    gy_text_free(&name);
+}
+
+gantry_status gantry_run_trace(const gantry_run *run, char **text, size_t *length, gantry_error *err)
+{
+    const gy_op_time *time = run->backend->times(run->state);
+    if (!time) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "the run keeps no times; set record_trace in its options");
+    }
+    if (run->finished == 0 || run->finished != run->started || run->failure.last == run->finished) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "there are no times of a whole start yet; call gantry_run_wait on one that succeeds");
+    }
+    const gantry_schedule *s = run->schedule;
+    gy_text to = { 0 };
+    gy_text_add(
+        &to, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":0,"
+             "\"args\":{\"sort_index\":0}}");
+    add_lane_names(&to, s, 0, "measured");
+    add_lane_names(&to, s, 1, "predicted");
+    for (uint32_t i = 0; i < s->ops.count; i++) {
+        span measured = { (double)time[i].start / 1e3, (double)time[i].end / 1e3 };
+        span predicted = { gy_ticks_to_us(s->ops.at[i].start), gy_ticks_to_us(s->ops.at[i].end) };
+        add_event(&to, s, i, 0, measured, predicted);
+        add_event(&to, s, i, 1, predicted, measured);
+    }
+    gy_text_add(&to, "\n]}\n");
+    char *made = gy_text_take(&to, length);
+    if (!made) {
+        return gy_fail_nomem(err);
+    }
+    *text = made;
+    return GANTRY_OK;
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What leaves, where it goes, what is dropped, and what is refused. One unit: 64 rows of f32, 256 bytes. */
+#include "scheduler/suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define UNIT 256
+
+static gantry_buffer unit(gantry_graph *g, const char *name)
+{
+    return buffer(g, name, 64);
+}
+
+/* Each after the one before it. */
+static gantry_node use(gantry_graph *g, const char *id, gantry_buffer read, gantry_buffer write)
+{
+    gantry_node n = work(g, id, 10), before = { n.id - 1 };
+    gantry_node_on(g, n, "d0");
+    if (n.id)
+        gantry_node_after(g, n, before);
+    if (read.id != GANTRY_NONE)
+        gantry_node_read(g, n, gantry_all(read));
+    if (write.id != GANTRY_NONE)
+        gantry_node_write(g, n, gantry_all(write));
+    return n;
+}
+
+static const gantry_buffer nothing = { GANTRY_NONE };
+
+/* The instance that a copy reads (0) or writes (1). */
+static const gy_instance *end_of(const gantry_schedule *s, const gy_op *op, uint32_t use_)
+{
+    return &s->instances.at[s->use.at[op->use + use_].instance];
+}
+
+static const gy_op *nth(const gantry_schedule *s, gy_op_kind kind, uint32_t n)
+{
+    for (size_t i = 0; i < s->ops.count; i++)
+        if (s->ops.at[i].kind == kind && n-- == 0)
+            return &s->ops.at[i];
+    ck_abort_msg("no such op");
+    return NULL;
+}
+
+static const char *value_of(const gantry_schedule *s, const gy_op *op)
+{
+    return s->values.at[end_of(s, op, 0)->value].name;
+}
+
+static gantry_schedule *scheduled(gantry_graph *g, int devices, long long capacity)
+{
+    gantry_machine *m = small_machine(devices, capacity);
+    gantry_schedule *s = schedule(g, m, NULL);
+    for (int d = 1; d <= devices; d++)
+        ck_assert_uint_le(gantry_schedule_peak_bytes(s, (size_t)d), (uint64_t)capacity);
+    gantry_machine_free(m);
+    return s;
+}
+
+/* a, b, c are made, then read as b, a, c: with room for two, making c sends away the one that is read later, a. */
+START_TEST(the_one_whose_next_use_is_furthest_leaves)
+{
+    gantry_graph *g = gantry_graph_new("belady");
+    gantry_buffer a = unit(g, "a"), b = unit(g, "b"), c = unit(g, "c");
+    use(g, "make a", nothing, a);
+    use(g, "make b", nothing, b);
+    use(g, "make c", nothing, c);
+    use(g, "use c", c, nothing);
+    use(g, "use b", b, nothing);
+    use(g, "use a", a, nothing);
+    gantry_schedule *s = scheduled(g, 1, 2 * UNIT);
+    ck_assert_uint_eq(count_kind(s, GY_OP_EVICT), 1);
+    ck_assert_uint_eq(count_kind(s, GY_OP_FETCH), 1);
+    const gy_op *out = nth(s, GY_OP_EVICT, 0), *in = nth(s, GY_OP_FETCH, 0);
+    ck_assert_str_eq(value_of(s, out), "a");
+    ck_assert_str_eq(value_of(s, in), "a");
+    ck_assert_uint_eq(end_of(s, out, 1)->space, GY_SPACE_STAGING); /* one device: host memory */
+    ck_assert_uint_eq(s->staging, UNIT);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+}
+END_TEST
+
+/* The same beside a device that has room: its memory comes before host memory. */
+START_TEST(a_peer_with_room_comes_first)
+{
+    for (int room = 0; room < 2; room++) {
+        gantry_graph *g = gantry_graph_new("peer");
+        gantry_buffer a = unit(g, "a"), b = unit(g, "b"), c = unit(g, "c"), p = unit(g, "p"), q = unit(g, "q");
+        gantry_node first = work(g, "first", 1); /* keeps the other device full, or not */
+        gantry_node_on(g, first, "d1");
+        gantry_node_write(g, first, gantry_all(p));
+        if (!room)
+            gantry_node_write(g, first, gantry_all(q));
+        use(g, "make a", nothing, a);
+        use(g, "make b", nothing, b);
+        use(g, "make c", nothing, c);
+        use(g, "use c", c, nothing);
+        use(g, "use b", b, nothing);
+        gantry_node end = use(g, "use a", a, nothing), last = work(g, "last", 1);
+        gantry_node_on(g, last, "d1");
+        gantry_node_read(g, last, gantry_all(p));
+        if (!room)
+            gantry_node_read(g, last, gantry_all(q));
+        gantry_node_after(g, last, end);
+        gantry_schedule *s = scheduled(g, 2, 2 * UNIT);
+        const gy_op *out = nth(s, GY_OP_EVICT, 0);
+        ck_assert_str_eq(value_of(s, out), "a");
+        ck_assert_uint_eq(end_of(s, out, 1)->memory, room ? 2 : 0);
+        gantry_schedule_free(s);
+        gantry_graph_free(g);
+    }
+}
+END_TEST
+
+/* An input that was not changed is dropped and uploaded again; one that was changed is evicted. */
+START_TEST(what_can_be_had_again_is_dropped)
+{
+    for (int changed = 0; changed < 2; changed++) {
+        gantry_graph *g = gantry_graph_new("drop");
+        gantry_buffer x = unit(g, "x"), b = unit(g, "b"), c = unit(g, "c");
+        gantry_buffer_init_value(g, x, 1);
+        gantry_node n = use(g, "read x", nothing, nothing);
+        changed ? gantry_node_readwrite(g, n, gantry_all(x)) : gantry_node_read(g, n, gantry_all(x));
+        use(g, "make b", nothing, b);
+        use(g, "make c", b, c);
+        use(g, "use c", c, nothing);
+        use(g, "again x", x, nothing);
+        gantry_schedule *s = scheduled(g, 1, 2 * UNIT);
+        ck_assert_uint_eq(count_kind(s, GY_OP_EVICT), changed ? 1 : 0);
+        ck_assert_uint_eq(count_kind(s, GY_OP_FETCH), 1);
+        ck_assert_uint_eq(end_of(s, nth(s, GY_OP_FETCH, 0), 0)->space, changed ? GY_SPACE_STAGING : GY_SPACE_INPUT);
+        gantry_schedule_free(s);
+        gantry_graph_free(g);
+    }
+}
+END_TEST
+
+/* What came back and was not changed leaves without being copied a second time. */
+START_TEST(what_is_outside_still_is_not_copied_twice)
+{
+    gantry_graph *g = gantry_graph_new("twice");
+    gantry_buffer a = unit(g, "a"), b = unit(g, "b"), c = unit(g, "c"), d = unit(g, "d"), e = unit(g, "e");
+    use(g, "make a", nothing, a);
+    use(g, "make b", nothing, b);
+    use(g, "make c", b, c);
+    use(g, "use c", c, nothing);
+    use(g, "use a", a, nothing);
+    use(g, "make d", nothing, d);
+    use(g, "make e", d, e);
+    use(g, "use e", e, nothing);
+    use(g, "use a again", a, nothing);
+    gantry_schedule *s = scheduled(g, 1, 2 * UNIT);
+    ck_assert_uint_eq(count_kind(s, GY_OP_EVICT), 1);
+    ck_assert_uint_eq(count_kind(s, GY_OP_FETCH), 2);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+}
+END_TEST
+
+/* Rows that are overwritten before they are read need no keeping. */
+START_TEST(what_is_overwritten_is_forgotten)
+{
+    gantry_graph *g = gantry_graph_new("dead");
+    gantry_buffer a = unit(g, "a"), b = unit(g, "b"), c = unit(g, "c");
+    use(g, "make a", nothing, a);
+    use(g, "use a", a, nothing);
+    use(g, "make b", nothing, b);
+    use(g, "make c", b, c);
+    use(g, "use c", c, nothing);
+    use(g, "make a again", nothing, a);
+    use(g, "use a again", a, nothing);
+    gantry_schedule *s = scheduled(g, 1, 2 * UNIT);
+    ck_assert_uint_eq(count_kind(s, GY_OP_EVICT) + count_kind(s, GY_OP_FETCH), 0);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+}
+END_TEST
+
+/* Three constants where there is room for two units: all persist in host memory, and come when they are used. */
+START_TEST(constants_that_are_too_much_stay_at_home)
+{
+    gantry_graph *g = gantry_graph_new("constants");
+    gantry_buffer y = unit(g, "y");
+    gantry_buffer_output(g, y);
+    use(g, "begin", nothing, y);
+    for (int i = 0; i < 3; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "w%d", i);
+        gantry_buffer w = unit(g, name);
+        gantry_buffer_set_class(g, w, GANTRY_CONST);
+        gantry_buffer_init_value(g, w, i);
+        snprintf(name, sizeof name, "layer%d", i);
+        gantry_node n = use(g, name, w, nothing);
+        gantry_node_readwrite(g, n, gantry_all(y));
+    }
+    gantry_schedule *s = scheduled(g, 1, 2 * UNIT);
+    uint32_t home = 0;
+    for (size_t i = 0; i < s->instances.count; i++)
+        home += s->instances.at[i].role == GY_ROLE_PERSIST && s->instances.at[i].memory == 0;
+    ck_assert_uint_ge(home, 2);
+    ck_assert_uint_eq(count_kind(s, GY_OP_EVICT), 0);
+    ck_assert_uint_eq(count_kind(s, GY_OP_FETCH), home);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+}
+END_TEST
+
+/* One op with three units where there is room for two. */
+START_TEST(one_op_that_is_too_much_is_refused)
+{
+    gantry_graph *g = gantry_graph_new("refused");
+    gantry_buffer a = unit(g, "a"), b = unit(g, "b"), c = unit(g, "c"), d = unit(g, "d");
+    use(g, "make a", nothing, a);
+    use(g, "make b", nothing, b);
+    use(g, "make d", nothing, d);
+    gantry_node n = use(g, "all", a, c);
+    gantry_node_read(g, n, gantry_all(b));
+    use(g, "use d", d, nothing);
+    gantry_machine *m = small_machine(1, 3 * UNIT - 1);
+    const char *text = refusal(g, m, NULL, GANTRY_E_CAPACITY);
+    ck_assert_str_eq(text, "d0 needs 768 B at node \"all\" and has 767 B; largest: a 256 B, c 256 B, b 256 B; try "
+                           "--max-memory, more parts, or more devices");
+    gantry_machine_free(m);
+    gantry_schedule *s = scheduled(g, 1, 3 * UNIT);
+    ck_assert_uint_eq(count_kind(s, GY_OP_EVICT), 1); /* d */
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+}
+END_TEST
+
+/* A chain through three memories' worth of state, on four devices: HEFT would keep it on one. */
+START_TEST(three_devices_worth_runs_on_four)
+{
+    enum { PARTS = 12, PER_DEVICE = 4 };
+    gantry_graph *g = gantry_graph_new("spread");
+    gantry_buffer h = unit(g, "h");
+    gantry_graph_fill(g, "begin", gantry_all(h), 0);
+    for (int i = 0; i < PARTS; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "w%d", i);
+        gantry_buffer w = unit(g, name);
+        gantry_buffer_set_class(g, w, GANTRY_STATE);
+        gantry_buffer_init_value(g, w, i);
+        snprintf(name, sizeof name, "layer%d", i);
+        gantry_node n = work(g, name, 100);
+        gantry_node_readwrite(g, n, gantry_all(w));
+        gantry_node_readwrite(g, n, gantry_all(h));
+    }
+    gantry_machine *wide = small_machine(4, 1 << 20);
+    gantry_schedule *together = schedule(g, wide, NULL), *spread = scheduled(g, 4, PER_DEVICE * UNIT);
+    bool seen[4] = { false };
+    for (int i = 1; i < PARTS; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "layer%d", i);
+        ck_assert_str_eq(device_of(together, name), device_of(together, "layer0"));
+        seen[device_of(spread, name)[1] - '0'] = true;
+    }
+    ck_assert(seen[0] && seen[1] && seen[2] && seen[3]);
+    ck_assert_uint_eq(count_kind(spread, GY_OP_EVICT) + count_kind(spread, GY_OP_FETCH), 0);
+    gantry_schedule_free(together);
+    gantry_schedule_free(spread);
+    gantry_graph_free(g);
+    gantry_machine_free(wide);
+}
+END_TEST
+
+/*
+ * Four lives of 2, 2, 3 and 1 units where never more than 5 are there at one time. In the order of their beginnings: b1
+ * at 0, b3 on top of it at 2; when b1 is gone b2 does not fit below b3 and goes to 3 .. 6. With b3 at 3 it would fit
+ * below.
+ */
+START_TEST(the_search_for_offsets_is_used)
+{
+    static const struct {
+        int first, last, units;
+    } lives[] = { { 4, 6, 2 }, { 0, 2, 2 }, { 2, 6, 3 }, { 1, 3, 1 } };
+    enum { LIVES = sizeof lives / sizeof *lives, STEPS = 6 };
+    gantry_graph *g = gantry_graph_new("holes");
+    gantry_buffer b[LIVES];
+    for (int i = 0; i < LIVES; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "b%d", i);
+        b[i] = buffer(g, name, 64 * lives[i].units);
+    }
+    gantry_node before = { GANTRY_NONE };
+    for (int t = 0; t < STEPS; t++) {
+        char name[24];
+        snprintf(name, sizeof name, "n%d", t);
+        gantry_node n = work(g, name, 10);
+        for (int i = 0; i < LIVES; i++)
+            if (lives[i].first == t)
+                gantry_node_write(g, n, gantry_all(b[i]));
+            else if (lives[i].first < t && t < lives[i].last)
+                gantry_node_read(g, n, gantry_all(b[i]));
+        if (before.id != GANTRY_NONE)
+            gantry_node_after(g, n, before);
+        before = n;
+    }
+    gantry_schedule *s = scheduled(g, 1, 5 * UNIT);
+    ck_assert_uint_eq(gantry_schedule_peak_bytes(s, 1), 5 * UNIT);
+    ck_assert_uint_eq(count_kind(s, GY_OP_EVICT) + count_kind(s, GY_OP_FETCH), 0);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("spill");
+    TCase *c = tcase_create("spill");
+    tcase_add_test(c, the_one_whose_next_use_is_furthest_leaves);
+    tcase_add_test(c, a_peer_with_room_comes_first);
+    tcase_add_test(c, what_can_be_had_again_is_dropped);
+    tcase_add_test(c, what_is_outside_still_is_not_copied_twice);
+    tcase_add_test(c, what_is_overwritten_is_forgotten);
+    tcase_add_test(c, constants_that_are_too_much_stay_at_home);
+    tcase_add_test(c, one_op_that_is_too_much_is_refused);
+    tcase_add_test(c, three_devices_worth_runs_on_four);
+    tcase_add_test(c, the_search_for_offsets_is_used);
+    suite_add_tcase(s, c);
+    return run_suite(s);
+}

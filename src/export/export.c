@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public face: a format in, a text out. */
+#include "export/export.h"
+
+#include "base/error.h"
+
+static gantry_status hand_over(gy_text *made, char **text, size_t *length, gantry_error *err)
+{
+    size_t bytes;
+    char *at = gy_text_take(made, &bytes);
+    if (!at)
+        return gy_fail_nomem(err);
+    *text = at;
+    if (length)
+        *length = bytes;
+    return GANTRY_OK;
+}
+
+gantry_status gantry_graph_export(const gantry_graph *graph, gantry_format format, char **text, size_t *length,
+                                  gantry_error *err)
+{
+    if (!graph || !text)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_export: %s is NULL", graph ? "text" : "graph");
+    if (format != GANTRY_DOT)
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "a graph can be written as GANTRY_DOT only, not as format %d; schedule it for the others",
+                       (int)format);
+    if (!graph->sealed || !graph->flow)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "the graph is not checked yet; call gantry_graph_check first");
+    gy_text made = { 0 };
+    gy_export_graph_dot(&made, graph);
+    return hand_over(&made, text, length, err);
+}
+
+static bool write_format(gy_text *to, const gy_look *look, gantry_format format)
+{
+    switch (format) {
+    case GANTRY_DOT:
+        gy_export_schedule_dot(to, look);
+        return true;
+    case GANTRY_SVG:
+        gy_export_svg(to, look, false);
+        return true;
+    case GANTRY_HTML:
+        gy_export_html(to, look);
+        return true;
+    case GANTRY_CHROME:
+        gy_export_chrome(to, look);
+        return true;
+    case GANTRY_TEXT:
+        gy_export_summary(to, look);
+        return true;
+    case GANTRY_REPORT:
+        gy_export_report(to, look);
+        return true;
+    }
+    return false;
+}
+
+gantry_status gantry_schedule_export(const gantry_schedule *schedule, gantry_format format, char **text, size_t *length,
+                                     gantry_error *err)
+{
+    if (!schedule || !text)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_schedule_export: %s is NULL",
+                       schedule ? "text" : "schedule");
+    gy_look look;
+    gantry_status status = gy_look_make(&look, schedule, err);
+    if (status)
+        return status;
+    gy_text made = { 0 };
+    if (write_format(&made, &look, format))
+        status = hand_over(&made, text, length, err);
+    else
+        status = gy_fail(err, GANTRY_E_INVALID, NULL,
+                         "%d is not a format; the formats are GANTRY_DOT (%d) to GANTRY_REPORT (%d)", (int)format,
+                         (int)GANTRY_DOT, (int)GANTRY_REPORT);
+    gy_look_free(&look);
+    return status;
+}

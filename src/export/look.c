@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What pictures and reports of a schedule look at: groups, lanes, the critical path, texts. */
+#include "export/export.h"
+
+#include "base/error.h"
+#include "base/map.h"
+
+#include <stdlib.h>
+
+bool gy_is_copy(const gy_op *op)
+{
+    return op->kind == GY_OP_COPY || op->kind == GY_OP_EVICT || op->kind == GY_OP_FETCH;
+}
+
+uint32_t gy_look_device(const gantry_schedule *s, const gy_op *op)
+{
+    return op->lanes > 0 ? s->lanes.at[s->op_lane.at[op->lane]].device : GY_NONE;
+}
+
+uint64_t gy_look_bytes(const gantry_schedule *s, const gy_op *op)
+{
+    uint64_t bytes = 0;
+    uint32_t reads = gy_is_copy(op) ? 1 : op->kind == GY_OP_COLLECTIVE ? op->ins : 0;
+    for (uint32_t i = 0; i < reads && i < op->uses; i++)
+        bytes += gy_use_bytes(s, &s->use.at[op->use + i]);
+    return bytes;
+}
+
+bool gy_look_device_used(const gy_look *look, uint32_t device)
+{
+    for (size_t i = 0; i < look->s->lanes.count; i++)
+        if (look->s->lanes.at[i].device == device && look->lane[i].ops > 0)
+            return true;
+    return false;
+}
+
+/* ---- groups ---- */
+
+static bool has_name(const gantry_schedule *s, const gy_op *op)
+{
+    return op->kind == GY_OP_LAUNCH && op->node < s->node_ids.count;
+}
+
+static uint32_t group_of(gy_look *look, const gy_op *op)
+{
+    static const uint8_t of_kind[] = {
+        [GY_OP_LAUNCH] = GY_GROUP_OTHER,
+        [GY_OP_HOST] = GY_GROUP_HOST,
+        [GY_OP_FILL] = GY_GROUP_FILL,
+        [GY_OP_COPY] = GY_GROUP_COPY,
+        [GY_OP_EVICT] = GY_GROUP_SPILL,
+        [GY_OP_FETCH] = GY_GROUP_SPILL,
+        [GY_OP_COLLECTIVE] = GY_GROUP_COLLECTIVE,
+    };
+    if (has_name(look->s, op))
+        return gy_groups_of(&look->groups, look->s->node_ids.at[op->node]);
+    look->groups.used[of_kind[op->kind]]++;
+    return of_kind[op->kind];
+}
+
+static bool make_groups(gy_look *look)
+{
+    const gantry_schedule *s = look->s;
+    for (uint32_t i = 0; i < s->ops.count; i++)
+        if (has_name(s, &s->ops.at[i]))
+            gy_groups_add(&look->groups, s->node_ids.at[s->ops.at[i].node], (uint64_t)s->ops.at[i].duration);
+    gy_groups_rank(&look->groups);
+    for (uint32_t i = 0; i < s->ops.count; i++)
+        look->group[i] = group_of(look, &s->ops.at[i]);
+    return !look->groups.failed;
+}
+
+/* ---- lanes ---- */
+
+static void count_lanes(gy_look *look)
+{
+    const gantry_schedule *s = look->s;
+    for (uint32_t i = 0; i < s->ops.count; i++)
+        for (uint32_t k = 0; k < s->ops.at[i].lanes; k++) {
+            gy_look_lane *lane = &look->lane[s->op_lane.at[s->ops.at[i].lane + k]];
+            lane->ops++;
+            lane->busy += s->ops.at[i].end - s->ops.at[i].start;
+        }
+    for (size_t i = 0; i < s->lanes.count; i++)
+        for (size_t k = 0; k < i; k++)
+            look->lane[i].number += look->lane[k].ops > 0 && s->lanes.at[k].device == s->lanes.at[i].device &&
+                                    s->lanes.at[k].kind == s->lanes.at[i].kind;
+}
+
+typedef struct span {
+    gy_ticks start, end;
+} span;
+
+/* Time during which at least one op of a compute lane runs. Lanes of one device overlap: `until` is how far it is known
+ * to be busy, and ops are taken in the order of their start. */
+static int earlier(const void *a, const void *b)
+{
+    const span *x = a, *y = b;
+    return x->start != y->start ? (x->start > y->start) - (x->start < y->start) : (x->end > y->end) - (x->end < y->end);
+}
+
+static gy_ticks covered(span *at, size_t count)
+{
+    gy_ticks total = 0, until = 0;
+    if (count > 0)
+        qsort(at, count, sizeof *at, earlier);
+    for (size_t i = 0; i < count; i++) {
+        gy_ticks from = at[i].start > until ? at[i].start : until;
+        if (at[i].end > from) {
+            total += at[i].end - from;
+            until = at[i].end;
+        }
+    }
+    return total;
+}
+
+static bool count_busy(gy_look *look)
+{
+    const gantry_schedule *s = look->s;
+    GY_VEC(span) spans = { 0 };
+    bool fine = gy_vec_reserve(&spans, s->ops.count);
+    for (uint32_t d = 0; fine && d < s->machine->devices; d++) {
+        spans.count = 0;
+        for (uint32_t i = 0; i < s->ops.count; i++) {
+            const gy_op *op = &s->ops.at[i];
+            if (op->kind != GY_OP_COLLECTIVE && !gy_is_copy(op) && gy_look_device(s, op) == d)
+                spans.at[spans.count++] = (span){ op->start, op->end };
+        }
+        look->busy[d] = covered(spans.at, spans.count);
+    }
+    gy_vec_free(&spans);
+    return fine;
+}
+
+/* ---- the critical path ---- */
+
+/* Remembers `from` if its end is what `to` waited for; of several the lowest position, waits before lane order. */
+static void offer(gy_look *look, uint32_t from, uint32_t to)
+{
+    const gy_op *op = look->s->ops.at;
+    if (op[from].end == op[to].start && from < to && (look->cause[to] == GY_NONE || from < look->cause[to]))
+        look->cause[to] = from;
+}
+
+static void offer_lane_order(gy_look *look, uint32_t *last)
+{
+    const gantry_schedule *s = look->s;
+    for (size_t i = 0; i < s->lanes.count; i++)
+        last[i] = GY_NONE;
+    for (uint32_t i = 0; i < s->ops.count; i++) {
+        bool open = look->cause[i] == GY_NONE;
+        for (uint32_t k = 0; k < s->ops.at[i].lanes; k++) {
+            uint32_t *before = &last[s->op_lane.at[s->ops.at[i].lane + k]];
+            if (open && *before != GY_NONE)
+                offer(look, *before, i);
+            *before = i;
+        }
+    }
+}
+
+/* ---- copies that waited for a copy engine: for the first copy of their device that ended just then ---- */
+
+static uint64_t engine_key(const gantry_schedule *s, uint32_t op, gy_ticks time)
+{
+    return (uint64_t)time * s->machine->devices + gy_look_device(s, &s->ops.at[op]);
+}
+
+static bool note_ends(gy_map *ends, const gantry_schedule *s)
+{
+    uint64_t before;
+    for (uint32_t i = 0; i < s->ops.count; i++) {
+        const gy_op *op = &s->ops.at[i];
+        if (gy_is_copy(op) && op->lanes > 0 && op->start < op->end &&
+            !gy_map_get(ends, engine_key(s, i, op->end), &before) && !gy_map_put(ends, engine_key(s, i, op->end), i))
+            return false;
+    }
+    return true;
+}
+
+static uint32_t engine_cause(const gy_map *ends, const gantry_schedule *s, uint32_t op)
+{
+    uint64_t from;
+    bool waited = gy_is_copy(&s->ops.at[op]) && s->ops.at[op].lanes > 0 && s->ops.at[op].start > 0;
+    return waited && gy_map_get(ends, engine_key(s, op, s->ops.at[op].start), &from) ? (uint32_t)from : GY_NONE;
+}
+
+static bool follow(gy_look *look)
+{
+    const gantry_schedule *s = look->s;
+    gy_map ends = { 0 };
+    uint32_t at = GY_NONE;
+    bool fine = note_ends(&ends, s);
+    for (uint32_t i = 0; i < s->ops.count; i++)
+        if (at == GY_NONE || s->ops.at[i].end > s->ops.at[at].end)
+            at = i;
+    while (fine && at != GY_NONE && !look->critical[at]) {
+        look->critical[at] = 1;
+        if (look->cause[at] == GY_NONE)
+            look->cause[at] = engine_cause(&ends, s, at);
+        at = look->cause[at];
+    }
+    gy_map_free(&ends);
+    return fine;
+}
+
+static bool find_critical(gy_look *look)
+{
+    const gantry_schedule *s = look->s;
+    uint32_t *last = gy_calloc(s->lanes.count, sizeof *last);
+    if (!last)
+        return false;
+    for (uint32_t i = 0; i < s->ops.count; i++)
+        look->cause[i] = GY_NONE;
+    for (size_t r = 0; r < s->sync.count; r++)
+        if (s->sync.at[r].distance == 0)
+            offer(look, s->sync.at[r].from, s->sync.at[r].to);
+    offer_lane_order(look, last);
+    gy_free(last);
+    return follow(look);
+}
+
+/* ---- texts ---- */
+
+void gy_look_lane_text(gy_text *to, const gy_look *look, uint32_t lane)
+{
+    static const char *const kinds[] = { "compute", "copy", "collective" };
+    const gy_lane *l = &look->s->lanes.at[lane];
+    bool alone = true;
+    for (size_t i = 0; i < look->s->lanes.count; i++)
+        alone = alone && (i == lane || look->lane[i].ops == 0 || look->s->lanes.at[i].device != l->device ||
+                          look->s->lanes.at[i].kind != l->kind);
+    gy_text_add(to, kinds[l->kind]);
+    if (!alone)
+        gy_text_printf(to, " %u", look->lane[lane].number);
+}
+
+static void add_part(gy_text *to, const char *name, uint64_t count, bool always)
+{
+    char number[GY_EXPORT_SHORT];
+    if (count > 0 || always)
+        gy_text_printf(to, " · %s %s%s", gy_export_count(number, count), name, count == 1 ? "" : "s");
+}
+
+void gy_look_headline(gy_text *to, const gy_look *look)
+{
+    char a[GY_EXPORT_SHORT];
+    const gantry_schedule *s = look->s;
+    gy_text_printf(to, "makespan %s", gy_export_time(a, s->makespan, 4, "µs"));
+    if (s->bound > 0) {
+        gy_text_printf(to, " · bound %s · gap ", gy_export_time(a, s->bound, 4, "µs"));
+        gy_export_fixed(to, look->sum.gap * 100, 1);
+        gy_text_add(to, " %");
+    }
+    gy_text_printf(to, " · policy %s", s->policy ? s->policy : "unknown");
+    add_part(to, "op", look->sum.ops, true);
+    if (look->sum.copies > 0)
+        gy_text_printf(to, " · %s copies", gy_export_count(a, look->sum.copies));
+    add_part(to, "collective", look->sum.collectives, false);
+    if (look->sum.bytes_moved > 0)
+        gy_text_printf(to, " · %s moved", gy_bytes_text(a, sizeof a, look->sum.bytes_moved));
+}
+
+static void add_where(gy_text *to, const gy_look *look, const gy_op *op)
+{
+    for (uint32_t k = 0; k < op->lanes; k++) {
+        uint32_t lane = look->s->op_lane.at[op->lane + k];
+        gy_text_printf(to, "%s%s, ", k ? "; " : "", look->s->machine->device[look->s->lanes.at[lane].device].id);
+        gy_look_lane_text(to, look, lane);
+    }
+}
+
+void gy_look_details(gy_text *to, const gy_look *look, uint32_t index, const char *newline)
+{
+    char a[GY_EXPORT_SHORT], b[GY_EXPORT_SHORT];
+    const gantry_schedule *s = look->s;
+    const gy_op *op = &s->ops.at[index];
+    gy_op_text(to, s, index);
+    gy_text_printf(to, "%s%s, position %u%s", newline, gy_op_kind_name((gy_op_kind)op->kind), index, newline);
+    add_where(to, look, op);
+    gy_text_printf(to, "%s%s to %s", newline, gy_export_time(a, op->start, 6, "µs"),
+                   gy_export_time(b, op->end, 6, "µs"));
+    gy_text_printf(to, ", takes %s", gy_export_time(a, op->end - op->start, 4, "µs"));
+    if (op->end - op->start > op->duration && op->duration > 0)
+        gy_text_printf(to, " (alone %s)", gy_export_time(a, op->duration, 4, "µs"));
+    uint64_t bytes = gy_look_bytes(s, op);
+    if (bytes > 0)
+        gy_text_printf(to, "%s%s, %s", newline, gy_bytes_text(a, sizeof a, bytes),
+                       gy_export_rate(b, bytes, op->end - op->start));
+    if (look->critical[index])
+        gy_text_printf(to, "%son the critical path", newline);
+}
+
+/* ---- all of it ---- */
+
+gantry_status gy_look_make(gy_look *look, const gantry_schedule *s, gantry_error *err)
+{
+    *look = (gy_look){ .s = s, .sum = GANTRY_SCHEDULE_SUMMARY_INIT };
+    gantry_status status = gantry_schedule_summarize(s, &look->sum, err);
+    if (status)
+        return status;
+    look->lane = gy_calloc(s->lanes.count, sizeof *look->lane);
+    look->critical = gy_calloc(s->ops.count, sizeof *look->critical);
+    look->cause = gy_calloc(s->ops.count, sizeof *look->cause);
+    look->group = gy_calloc(s->ops.count, sizeof *look->group);
+    look->busy = gy_calloc(s->machine->devices, sizeof *look->busy);
+    if (look->lane && look->critical && look->cause && look->group && look->busy && make_groups(look) &&
+        find_critical(look) && count_busy(look)) {
+        count_lanes(look);
+        return GANTRY_OK;
+    }
+    gy_look_free(look);
+    return gy_fail_nomem(err);
+}
+
+void gy_look_free(gy_look *look)
+{
+    gy_free(look->lane);
+    gy_free(look->critical);
+    gy_free(look->cause);
+    gy_free(look->group);
+    gy_free(look->busy);
+    gy_groups_free(&look->groups);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The report of `gantry schedule --json`: one object. */
+#include "export/export.h"
+
+#include <inttypes.h>
+
+static void add_text(gy_text *to, const char *key, const char *value)
+{
+    gy_text_printf(to, ",\n  \"%s\": ", key);
+    gy_text_json(to, value ? value : "");
+}
+
+static void add_count(gy_text *to, const char *key, uint64_t value)
+{
+    gy_text_printf(to, ",\n  \"%s\": %" PRIu64, key, value);
+}
+
+static void add_real(gy_text *to, const char *key, double value)
+{
+    gy_text_printf(to, ",\n  \"%s\": ", key);
+    gy_text_double(to, value);
+}
+
+/* ---- objects by name ---- */
+
+static void open_object(gy_text *to, const char *key)
+{
+    gy_text_printf(to, ",\n  \"%s\": {", key);
+}
+
+static void add_member(gy_text *to, bool first, const char *key)
+{
+    gy_text_add(to, first ? "\n    " : ",\n    ");
+    gy_text_json(to, key);
+    gy_text_add(to, ": ");
+}
+
+static void close_object(gy_text *to, bool empty)
+{
+    gy_text_add(to, empty ? "}" : "\n  }");
+}
+
+static void add_peaks(gy_text *to, const gantry_schedule *s)
+{
+    open_object(to, "peak_bytes");
+    for (uint32_t i = 0; i < s->machine->memories; i++) {
+        add_member(to, i == 0, s->machine->memory[i].id);
+        gy_text_printf(to, "%" PRIu64, gantry_schedule_peak_bytes(s, i));
+    }
+    close_object(to, s->machine->memories == 0);
+}
+
+static void add_busy(gy_text *to, const gy_look *look)
+{
+    open_object(to, "busy_us");
+    for (uint32_t i = 0; i < look->s->machine->devices; i++) {
+        add_member(to, i == 0, look->s->machine->device[i].id);
+        gy_text_double(to, gy_ticks_to_us(look->busy[i]));
+    }
+    close_object(to, look->s->machine->devices == 0);
+}
+
+/* Only with the objective that counts them. */
+static void add_loads(gy_text *to, const gantry_schedule *s)
+{
+    gy_ticks most = 0;
+    for (size_t i = 0; i < s->load.count; i++)
+        most = s->load.at[i] > most ? s->load.at[i] : most;
+    add_real(to, "load_us", gy_ticks_to_us(most));
+    open_object(to, "loads_us");
+    for (uint32_t i = 0; i < s->machine->devices; i++) {
+        add_member(to, i == 0, s->machine->device[i].id);
+        gy_text_double(to, gy_ticks_to_us(s->load.at[i]));
+    }
+    close_object(to, s->machine->devices == 0);
+}
+
+/* The device of a node is that of its first op, and of that op's first lane. */
+static void add_placement(gy_text *to, const gantry_schedule *s)
+{
+    uint32_t *device = gy_calloc(s->node_ids.count, sizeof *device);
+    if (!device) {
+        to->failed = true;
+        return;
+    }
+    for (size_t i = s->ops.count; i-- > 0;)
+        if (s->ops.at[i].node < s->node_ids.count && s->ops.at[i].lanes > 0)
+            device[s->ops.at[i].node] = gy_look_device(s, &s->ops.at[i]) + 1;
+    bool first = true;
+    open_object(to, "placement");
+    for (size_t i = 0; i < s->node_ids.count; i++) {
+        if (device[i] == 0)
+            continue;
+        add_member(to, first, s->node_ids.at[i]);
+        gy_text_json(to, s->machine->device[device[i] - 1].id);
+        first = false;
+    }
+    close_object(to, first);
+    gy_free(device);
+}
+
+static void add_traffic(gy_text *to, const gantry_schedule *s)
+{
+    const gantry_machine *m = s->machine;
+    gy_traffic *traffic = gy_traffic_make(s);
+    bool first = true;
+    to->failed = to->failed || !traffic;
+    gy_text_add(to, ",\n  \"routes\": [");
+    for (uint32_t i = 0; traffic && i < m->memories * m->memories; i++) {
+        if (traffic[i].copies == 0)
+            continue;
+        gy_text_add(to, first ? "\n    {\"from\": " : ",\n    {\"from\": ");
+        gy_text_json(to, m->memory[i / m->memories].id);
+        gy_text_add(to, ", \"to\": ");
+        gy_text_json(to, m->memory[i % m->memories].id);
+        gy_text_printf(to, ", \"copies\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"busy_us\": ", traffic[i].copies,
+                       traffic[i].bytes);
+        gy_text_double(to, gy_ticks_to_us(traffic[i].busy));
+        gy_text_add(to, "}");
+        first = false;
+    }
+    gy_text_add(to, first ? "]" : "\n  ]");
+    gy_free(traffic);
+}
+
+static void add_critical(gy_text *to, const gy_look *look)
+{
+    bool first = true;
+    gy_text_add(to, ",\n  \"critical_path\": [");
+    for (uint32_t i = 0; i < look->s->ops.count; i++) {
+        if (!look->critical[i])
+            continue;
+        gy_text name = { 0 };
+        gy_op_text(&name, look->s, i);
+        gy_text_add(to, first ? "\n    " : ",\n    ");
+        gy_text_json(to, name.at ? name.at : "");
+        to->failed = to->failed || name.failed;
+        gy_text_free(&name);
+        first = false;
+    }
+    gy_text_add(to, first ? "]" : "\n  ]");
+}
+
+void gy_export_report(gy_text *to, const gy_look *look)
+{
+    const gantry_schedule *s = look->s;
+    gy_text_add(to, "{\n  \"graph\": ");
+    gy_text_json(to, s->graph_name ? s->graph_name : "");
+    add_text(to, "machine", s->machine->name);
+    add_text(to, "policy", s->policy);
+    add_text(to, "objective", s->objective);
+    add_text(to, "replay", s->replay);
+    if (s->balance)
+        add_text(to, "balance", s->balance);
+    add_count(to, "devices", s->machine->devices);
+    add_real(to, "makespan_us", look->sum.makespan_us);
+    add_real(to, "bound_us", look->sum.bound_us);
+    add_real(to, "gap", look->sum.gap);
+    if (s->load.count == s->machine->devices)
+        add_loads(to, s);
+    add_count(to, "nodes", look->sum.nodes);
+    add_count(to, "ops", look->sum.ops);
+    add_count(to, "copies", look->sum.copies);
+    add_count(to, "collectives", look->sum.collectives);
+    add_count(to, "events", look->sum.events);
+    add_count(to, "bytes_moved", look->sum.bytes_moved);
+    add_peaks(to, s);
+    add_busy(to, look);
+    add_traffic(to, s);
+    add_critical(to, look);
+    add_placement(to, s);
+    gy_text_add(to, "\n}\n");
+}

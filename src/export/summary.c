@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The summary for people: what `gantry schedule` prints. */
+#include "export/export.h"
+
+#include <stdio.h>
+
+/* ---- a table: columns as wide as their widest cell ---- */
+
+#define MOST_COLUMNS 8
+
+typedef struct cell {
+    char *text;
+} cell;
+
+typedef struct table {
+    size_t columns;
+    uint8_t left[MOST_COLUMNS]; /* 1: aligned left */
+    GY_VEC(cell) cells;
+    bool failed;
+} table;
+
+static void add_cell(table *t, const char *text)
+{
+    gy_text clean = { 0 };
+    gy_export_name(&clean, text, 40);
+    cell c = { gy_text_take(&clean, NULL) };
+    if (!c.text || !gy_vec_push(&t->cells, c)) {
+        gy_free(c.text);
+        t->failed = true;
+    }
+}
+
+static void add_cells(table *t, size_t count, const char *const *text)
+{
+    for (size_t i = 0; i < count; i++)
+        add_cell(t, text[i]);
+}
+
+static void print_spaces(gy_text *to, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        gy_text_add(to, " ");
+}
+
+static void print_row(gy_text *to, const table *t, size_t row, const size_t *width)
+{
+    gy_text_add(to, " ");
+    for (size_t c = 0; c < t->columns; c++) {
+        const char *text = t->cells.at[row * t->columns + c].text;
+        size_t pad = width[c] - gy_export_length(text);
+        gy_text_add(to, c > 0 ? "  " : " ");
+        print_spaces(to, t->left[c] ? 0 : pad);
+        gy_text_add(to, text);
+        print_spaces(to, t->left[c] && c + 1 < t->columns ? pad : 0);
+    }
+    gy_text_add(to, "\n");
+}
+
+static void print_table(gy_text *to, table *t)
+{
+    size_t width[MOST_COLUMNS] = { 0 }, rows = t->failed ? 0 : t->cells.count / t->columns;
+    for (size_t i = 0; i < rows * t->columns; i++) {
+        size_t length = gy_export_length(t->cells.at[i].text);
+        width[i % t->columns] = length > width[i % t->columns] ? length : width[i % t->columns];
+    }
+    for (size_t r = 0; r < rows; r++)
+        print_row(to, t, r, width);
+    to->failed = to->failed || t->failed;
+    for (size_t i = 0; i < t->cells.count; i++)
+        gy_free(t->cells.at[i].text);
+    gy_vec_free(&t->cells);
+}
+
+/* ---- parts ---- */
+
+static void add_head(gy_text *to, const gy_look *look)
+{
+    char a[GY_EXPORT_SHORT], b[GY_EXPORT_SHORT];
+    const gantry_schedule *s = look->s;
+    gy_export_name(to, s->graph_name ? s->graph_name : "schedule", 60);
+    gy_text_add(to, " on ");
+    gy_export_name(to, s->machine->name, 60);
+    gy_text_printf(to, "\n\n  makespan     %s predicted", gy_export_time(a, s->makespan, 5, "us"));
+    if (s->bound > 0) {
+        gy_text_printf(to, "\n  lower bound  %s, gap ", gy_export_time(b, s->bound, 5, "us"));
+        gy_export_fixed(to, look->sum.gap * 100, 2);
+        gy_text_add(to, " %");
+    }
+    gy_text_printf(to, "\n  policy       %s", s->policy ? s->policy : "unknown");
+    if (s->balance)
+        gy_text_printf(to, "\n  balance      %s", s->balance);
+    gy_text_printf(to, "\n  nodes        %s in %s ops", gy_export_count(a, look->sum.nodes),
+                   gy_export_count(b, look->sum.ops));
+    gy_text_printf(to, ": %s copies", gy_export_count(a, look->sum.copies));
+    gy_text_printf(to, ", %s collectives", gy_export_count(a, look->sum.collectives));
+    gy_text_printf(to, ", %s events", gy_export_count(a, look->sum.events));
+    gy_text_printf(to, "\n  moved        %s between memories\n", gy_bytes_text(a, sizeof a, look->sum.bytes_moved));
+}
+
+typedef struct device_count {
+    uint64_t work, copies, collectives;
+} device_count;
+
+static device_count count_of(const gantry_schedule *s, uint32_t device)
+{
+    device_count n = { 0 };
+    for (size_t i = 0; i < s->ops.count; i++) {
+        const gy_op *op = &s->ops.at[i];
+        if (op->kind == GY_OP_COLLECTIVE) {
+            for (uint32_t k = 0; k < op->lanes; k++)
+                n.collectives += s->lanes.at[s->op_lane.at[op->lane + k]].device == device;
+        } else if (gy_look_device(s, op) == device) {
+            n.copies += gy_is_copy(op);
+            n.work += !gy_is_copy(op);
+        }
+    }
+    return n;
+}
+
+static void add_devices(gy_text *to, const gy_look *look)
+{
+    static const char *const head[] = { "device", "kind", "ops", "copies", "collectives", "computing", "of time" };
+    const gantry_schedule *s = look->s;
+    table t = { .columns = 7, .left = { 1, 1 } };
+    add_cells(&t, 7, head);
+    for (uint32_t d = 0; d < s->machine->devices; d++) {
+        char text[5][GY_EXPORT_SHORT];
+        device_count n = count_of(s, d);
+        const char *const cells[] = {
+            s->machine->device[d].id,
+            s->machine->device[d].kind,
+            gy_export_count(text[0], n.work),
+            gy_export_count(text[1], n.copies),
+            gy_export_count(text[2], n.collectives),
+            gy_export_time(text[3], look->busy[d], 4, "us"),
+            gy_export_percent(text[4], (uint64_t)look->busy[d], (uint64_t)s->makespan),
+        };
+        add_cells(&t, 7, cells);
+    }
+    gy_text_add(to, "\n");
+    print_table(to, &t);
+}
+
+static void add_memories(gy_text *to, const gantry_schedule *s)
+{
+    static const char *const head[] = { "memory", "peak", "of", "used" };
+    table t = { .columns = 4, .left = { 1 } };
+    add_cells(&t, 4, head);
+    for (uint32_t i = 0; i < s->machine->memories; i++) {
+        char text[3][GY_EXPORT_SHORT];
+        const gy_memory *m = &s->machine->memory[i];
+        uint64_t peak = gantry_schedule_peak_bytes(s, i), room = m->capacity - m->reserved;
+        const char *const cells[] = { m->id, gy_bytes_text(text[0], GY_EXPORT_SHORT, peak),
+                                      gy_bytes_text(text[1], GY_EXPORT_SHORT, room),
+                                      gy_export_percent(text[2], peak, room) };
+        add_cells(&t, 4, cells);
+    }
+    gy_text_add(to, "\n");
+    print_table(to, &t);
+}
+
+static void add_route_row(table *t, const gantry_machine *m, uint32_t route, const gy_traffic *traffic)
+{
+    char text[4][GY_EXPORT_SHORT];
+    gy_text name = { 0 };
+    gy_text_printf(&name, "%s -> %s", m->memory[route / m->memories].id, m->memory[route % m->memories].id);
+    const char *const cells[] = { name.at ? name.at : "", gy_export_count(text[0], traffic->copies),
+                                  gy_bytes_text(text[1], GY_EXPORT_SHORT, traffic->bytes),
+                                  gy_export_time(text[2], traffic->busy, 4, "us"),
+                                  gy_export_rate(text[3], traffic->bytes, traffic->busy) };
+    add_cells(t, 5, cells);
+    t->failed = t->failed || name.failed;
+    gy_text_free(&name);
+}
+
+static void add_routes(gy_text *to, const gantry_schedule *s)
+{
+    static const char *const head[] = { "route", "copies", "bytes", "copying", "mean rate" };
+    gy_traffic *traffic = gy_traffic_make(s);
+    table t = { .columns = 5, .left = { 1 } };
+    uint64_t copies = 0;
+    add_cells(&t, 5, head);
+    for (uint32_t i = 0; traffic && i < s->machine->memories * s->machine->memories; i++) {
+        copies += traffic[i].copies;
+        if (traffic[i].copies > 0)
+            add_route_row(&t, s->machine, i, &traffic[i]);
+    }
+    to->failed = to->failed || !traffic;
+    gy_free(traffic);
+    gy_text unused = { 0 };
+    gy_text_add(to, copies > 0 ? "\n" : "");
+    print_table(copies > 0 ? to : &unused, &t);
+    gy_text_free(&unused);
+}
+
+/* How much of the makespan each kind of thing on the critical path accounts for. */
+static void add_critical(gy_text *to, const gy_look *look)
+{
+    char a[GY_EXPORT_SHORT], b[GY_EXPORT_SHORT];
+    const gantry_schedule *s = look->s;
+    gy_ticks compute = 0, copy = 0, together = 0;
+    uint64_t ops = 0;
+    for (uint32_t i = 0; i < s->ops.count; i++) {
+        const gy_op *op = &s->ops.at[i];
+        gy_ticks time = look->critical[i] ? op->end - op->start : 0;
+        ops += look->critical[i];
+        *(gy_is_copy(op) ? &copy : op->kind == GY_OP_COLLECTIVE ? &together : &compute) += time;
+    }
+    gy_text_printf(to, "\n  critical path: %s op%s", gy_export_count(a, ops), ops == 1 ? "" : "s");
+    gy_text_printf(to, ", computing %s", gy_export_time(a, compute, 4, "us"));
+    gy_text_printf(to, ", copying %s", gy_export_time(a, copy, 4, "us"));
+    if (together > 0)
+        gy_text_printf(to, ", collectives %s", gy_export_time(b, together, 4, "us"));
+    gy_text_add(to, "\n");
+}
+
+void gy_export_summary(gy_text *to, const gy_look *look)
+{
+    add_head(to, look);
+    add_devices(to, look);
+    add_memories(to, look->s);
+    add_routes(to, look->s);
+    add_critical(to, look);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graphviz takes both DOT pictures without a word, whatever the names. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "unit/export/example.h"
+
+/* Runs a command; its output (both streams) goes to `output`. */
+static int run(const char *command, char *output, size_t size)
+{
+    FILE *pipe = popen(command, "r");
+    ck_assert_ptr_nonnull(pipe);
+    size_t length = fread(output, 1, size - 1, pipe);
+    output[length] = '\0';
+    return pclose(pipe);
+}
+
+static void takes(const char *text, const char *what)
+{
+    char path[400], picture[420], command[1000], output[2000];
+    example_save(path, sizeof path, "picture.dot", text);
+    snprintf(picture, sizeof picture, "%s.svg", path);
+    snprintf(command, sizeof command, "dot -Tsvg '%s' -o '%s' 2>&1", path, picture);
+    int status = run(command, output, sizeof output);
+    ck_assert_msg(status == 0 && output[0] == '\0', "%s: dot says \"%s\" (status %d)", what, output, status);
+    unlink(path);
+    unlink(picture);
+}
+
+static void schedule_is_taken(int batches, const char *prefix)
+{
+    gantry_schedule *s = example_new(batches, prefix);
+    char *text = example_export(s, GANTRY_DOT, NULL);
+    takes(text, prefix);
+    gantry_free(text);
+    gantry_schedule_free(s);
+}
+
+START_TEST(schedules)
+{
+    schedule_is_taken(3, "");
+}
+END_TEST
+
+START_TEST(schedules_with_hostile_names)
+{
+    for (int i = 0; i < example_hostile_count; i++)
+        schedule_is_taken(1, example_hostile[i]);
+}
+END_TEST
+
+START_TEST(large_schedules_are_cut)
+{
+    gantry_schedule *s = example_new(154, ""); /* 8 * 154 + 5 */
+    char *text = example_export(s, GANTRY_DOT, NULL);
+    ck_assert_ptr_nonnull(strstr(text, "first 400 of 1,237 ops shown"));
+    ck_assert_ptr_nonnull(strstr(text, "op399 ["));
+    ck_assert_ptr_null(strstr(text, "op400"));
+    takes(text, "large");
+    gantry_free(text);
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/* What a reader looks for: devices, lanes, routes with bytes, dashed waits, the bold path, the legend. */
+START_TEST(a_schedule_says)
+{
+    gantry_schedule *s = example_new(1, "");
+    char *text = example_export(s, GANTRY_DOT, NULL);
+    static const char *const parts[] = { "subgraph cluster_device0",
+                                         "subgraph cluster_device1",
+                                         "subgraph cluster_lane0",
+                                         "label=\"copy 1\"",
+                                         "label=\"compute\"",
+                                         "host → gpu0\\n5.7 MiB, ",
+                                         "all_reduce gradient",
+                                         "style=dashed",
+                                         "style=\"dashed,bold\"",
+                                         "penwidth=2.6",
+                                         "critical path",
+                                         "wait across devices",
+                                         "makespan",
+                                         "gap 100 %" };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        ck_assert_msg(strstr(text, parts[i]) != NULL, "no '%s'", parts[i]);
+    gantry_free(text);
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/* ---- graphs ---- */
+
+static gantry_status nothing(const gantry_launch *launch)
+{
+    (void)launch;
+    return GANTRY_OK;
+}
+
+/* x -> split in parts -> y -> summed into total, and a loop that carries. */
+static gantry_graph *graph_of(const char *prefix, int parts)
+{
+    char name[400];
+    int64_t shape[] = { 4 * (int64_t)parts }, one[] = { 1 };
+    gantry_graph *g = gantry_graph_new(prefix);
+    gantry_buffer x = gantry_graph_buffer(g, "x", GANTRY_F32, 1, shape),
+                  y = gantry_graph_buffer(g, "y", GANTRY_F32, 1, shape);
+    gantry_buffer total = gantry_graph_buffer(g, "total", GANTRY_F32, 1, one);
+    gantry_buffer next = gantry_graph_buffer(g, "next", GANTRY_F32, 1, one);
+    gantry_buffer_init_value(g, x, 1);
+    gantry_buffer_init_value(g, total, 0);
+    gantry_buffer_output(g, y);
+    gantry_buffer_output(g, total);
+    gantry_buffer_split(g, x, parts);
+    gantry_buffer_split(g, y, parts);
+    for (int i = 0; i < parts; i++) {
+        snprintf(name, sizeof name, "%swork[%d]", prefix, i);
+        gantry_node n = gantry_graph_launch(g, name, nothing, NULL);
+        gantry_node_read(g, n, gantry_part(x, i));
+        gantry_node_write(g, n, gantry_part(y, i));
+        snprintf(name, sizeof name, "sum[%d]", i);
+        n = gantry_graph_work(g, name);
+        gantry_node_time(g, n, NULL, 3);
+        gantry_node_read(g, n, gantry_part(y, i));
+        gantry_node_reduce(g, n, gantry_all(total), GANTRY_SUM);
+    }
+    gantry_graph_repeat(g, 5);
+    gantry_graph_carry(g, total, next);
+    gantry_node step = gantry_graph_host(g, "step", nothing, NULL);
+    gantry_node_read(g, step, gantry_all(total));
+    gantry_node_write(g, step, gantry_all(next));
+    gantry_graph_repeat_end(g);
+    return g;
+}
+
+static char *graph_text(gantry_graph *g)
+{
+    gantry_error err = { 0 };
+    char *text = NULL;
+    ck_assert_msg(gantry_graph_check(g, &err) == GANTRY_OK, "%s", err.text);
+    ck_assert_msg(gantry_graph_export(g, GANTRY_DOT, &text, NULL, &err) == GANTRY_OK, "%s", err.text);
+    gantry_graph_free(g);
+    return text;
+}
+
+static size_t count(const char *text, const char *part)
+{
+    size_t n = 0;
+    for (; (text = strstr(text, part)); text++)
+        n++;
+    return n;
+}
+
+START_TEST(graphs)
+{
+    char *text = graph_text(graph_of("", 4));
+    static const char *const parts[] = {
+        "label=\"work[0]",       "label=\"x\\nf32 [16]\\n64 B\"", "repeats 5 times", "y[3]",
+        "to the next iteration", "9 nodes · 4 buffers",           "shape=note"
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        ck_assert_msg(strstr(text, parts[i]) != NULL, "no '%s'", parts[i]);
+    ck_assert_uint_eq(count(text, " -> n8 ["), 4 + 1); /* the sums into step, and step into itself */
+    ck_assert_uint_eq(count(text, "i0 -> n"), 4);      /* x into the four parts */
+    ck_assert_uint_eq(count(text, "-> o1 ["), 4);      /* y */
+    ck_assert_uint_eq(count(text, "-> o2 ["), 1);      /* total is what the last step made */
+    takes(text, "graph");
+    gantry_free(text);
+}
+END_TEST
+
+START_TEST(graphs_with_hostile_names)
+{
+    for (int i = 0; i < example_hostile_count; i++) {
+        char *text = graph_text(graph_of(example_hostile[i], 2));
+        takes(text, example_hostile[i]);
+        gantry_free(text);
+    }
+}
+END_TEST
+
+START_TEST(large_graphs_are_cut)
+{
+    char *text = graph_text(graph_of("", 1000));
+    ck_assert_ptr_nonnull(strstr(text, "first 400 of 2,001 nodes shown"));
+    takes(text, "large graph");
+    gantry_free(text);
+}
+END_TEST
+
+int main(void)
+{
+    if (system("dot -V >/dev/null 2>&1") != 0) {
+        printf("skipped: dot of Graphviz is not installed\n");
+        return 77;
+    }
+    Suite *suite = suite_create("export to Graphviz");
+    TCase *t = tcase_create("dot");
+    tcase_set_timeout(t, 60);
+    TTest const *const tests[] = { schedules, schedules_with_hostile_names, large_schedules_are_cut, a_schedule_says,
+                                   graphs,    graphs_with_hostile_names,    large_graphs_are_cut };
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
+        tcase_add_test(t, tests[i]);
+    suite_add_tcase(suite, t);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the command promises to programs: keys and types of every --json, one object on standard output and nothing else,
+the same bytes twice, pictures that Graphviz and parsers accept, files that are there only when they were asked for.
+
+check_json.py GANTRY SOURCE [PART OF A NAME]
+"""
+import html.parser
+import json
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+number = (int, float)
+text_or_null = (str, type(None))
+
+
+class Skip(Exception):
+    pass
+
+
+class Command:
+    def __init__(self, path, folder, source):
+        self.path, self.folder, self.source = os.path.abspath(path), folder, source
+
+    def run(self, *words, data=None, code=0):
+        done = subprocess.run([self.path, *map(str, words)], input=data, capture_output=True, timeout=120, cwd=self.folder)
+        assert done.returncode == code, f"exit {done.returncode}, not {code}: {done.stderr.decode()}"
+        return done.stdout
+
+    def json(self, *words):
+        """One object, and nothing before or behind it; silence on standard error."""
+        done = subprocess.run([self.path, *map(str, words), "--json"], capture_output=True, timeout=120, cwd=self.folder)
+        assert done.returncode == 0, done.stderr.decode()
+        assert done.stderr == b"", done.stderr.decode()
+        found, end = json.JSONDecoder(object_pairs_hook=no_duplicates).raw_decode(done.stdout.decode())
+        assert done.stdout.decode()[end:] == "\n", "something follows the object"
+        assert isinstance(found, dict)
+        return found
+
+    def graph(self, name):
+        return self.source / "graphs" / f"{name}.json"
+
+
+def no_duplicates(pairs):
+    keys = [key for key, _ in pairs]
+    assert len(keys) == len(set(keys)), f"a key stands twice in {keys}"
+    return dict(pairs)
+
+
+def shape(value, wanted, at="the object"):
+    """wanted: a type or types; {key: wanted}; [wanted of each]; ("map", wanted of each value)."""
+    if isinstance(wanted, dict):
+        assert isinstance(value, dict), f"{at} is {value!r}"
+        missing = set(wanted) - set(value)
+        assert not missing, f"{at} lacks {missing}"
+        for key, inner in wanted.items():
+            shape(value[key], inner, f"{at}.{key}")
+    elif isinstance(wanted, list):
+        assert isinstance(value, list), f"{at} is {value!r}"
+        for i, item in enumerate(value):
+            shape(item, wanted[0], f"{at}[{i}]")
+    elif isinstance(wanted, tuple) and wanted[0] == "map":
+        assert isinstance(value, dict), f"{at} is {value!r}"
+        for key, item in value.items():
+            shape(item, wanted[1], f"{at}.{key}")
+    else:
+        fits = isinstance(value, wanted) and (not isinstance(value, bool) or wanted is bool)
+        assert fits, f"{at} is {value!r}, not {wanted}"
+
+
+# ---- keys and types ----
+
+SCHEDULE = {"graph": str, "machine": str, "policy": str, "makespan_us": number, "bound_us": number, "gap": number, "nodes": int,
+            "ops": int, "copies": int, "collectives": int, "events": int, "bytes_moved": int, "peak_bytes": ("map", int),
+            "placement": ("map", str)}
+RUN = {"graph": str, "machine": str, "policy": str, "backend": str, "devices": [str], "iterations": int, "predicted_us": number,
+       "measured_us": number, "outputs": ("map", {"file": text_or_null, "xxh64": text_or_null}), "replay": str,
+       "placement": ("map", str), "checked": bool}
+
+
+def schedule_json(gantry):
+    found = gantry.json("schedule", "tiny.json", "--devices", 2)
+    shape(found, SCHEDULE)
+    assert found["graph"] == "tiny" and found["machine"] == "host-2" and found["nodes"] == 8
+    assert set(found["placement"]) == {f"{k}[{i}]" for k in ("saxpy", "sum") for i in range(4)}
+    assert set(found["placement"].values()) <= {"dev0", "dev1"}
+    assert set(found["peak_bytes"]) == {"host", "mem0", "mem1"}
+    assert 0 < found["bound_us"] <= found["makespan_us"]
+    assert abs(found["gap"] - (found["makespan_us"] / found["bound_us"] - 1)) < 1e-9
+    # x and y in, y and total out, and one accumulator at least from device to device
+    assert found["bytes_moved"] >= 3 * 256 + 4
+
+
+def schedule_json_explain(gantry):
+    found = gantry.json("schedule", "tiny.json", "--devices", 2, "--explain", "sum[3]")
+    shape(found, {**SCHEDULE, "explain": str})
+    assert "sum[3]" in found["explain"]
+
+
+def schedule_published(gantry):
+    """Makespans of the papers: Topcuoglu 2002, Arabnejad 2014, Bittencourt 2010; Daoud 2008 as worked by hand."""
+    for name, makespan in {"topcuoglu2002": 80, "peft2014": 133, "bittencourt2010": 98, "daoud": 65.5}.items():
+        found = gantry.json("schedule", gantry.graph(f"reference/{name}"), "--policy", "heft")
+        shape(found, SCHEDULE)
+        assert found["makespan_us"] == makespan, (name, found["makespan_us"])
+
+
+def run_json(gantry):
+    found = gantry.json("run", "tiny.json", "--devices", 2, "--iterations", 3)
+    shape(found, RUN)
+    assert found["devices"] == ["dev0", "dev1"] and found["iterations"] == 3 and found["backend"] == "host"
+    assert set(found["outputs"]) == {"y", "total"} and not found["checked"]
+    # xxh64, seed 0, of the four bytes of the float 4096.0
+    assert found["outputs"]["total"] == {"file": None, "xxh64": xxh64(struct.pack("<f", 4096))}
+    y = struct.pack("<64f", *(2.0 * i + 1 for i in range(64)))
+    assert found["outputs"]["y"]["xxh64"] == xxh64(y)
+
+
+def run_json_saves(gantry):
+    found = gantry.json("run", "tiny.json", "--devices", 2, "--output", "total=t.raw", "--check")
+    assert found["outputs"]["total"]["file"] == "t.raw" and found["outputs"]["y"]["file"] is None and found["checked"]
+    assert (gantry.folder / "t.raw").read_bytes() == struct.pack("<f", 4096)
+
+
+def run_json_compare(gantry):
+    op = {"op": str, "kind": str, "predicted_us": number, "measured_us": number}
+    found = gantry.json("run", "tiny.json", "--devices", 2, "--compare", "--explain", "sum[0]")
+    shape(found, {**RUN, "explain": str, "compare": {"measured_over_predicted": number, "largest": [op],
+                  "kinds": ("map", {"ops": int, "predicted_us": number, "measured_us": number})}})
+    ops = gantry.json("schedule", "tiny.json", "--devices", 2)["ops"]
+    assert sum(kind["ops"] for kind in found["compare"]["kinds"].values()) == ops
+    assert found["compare"]["kinds"]["launch"]["ops"] == 8
+
+
+def run_json_sim(gantry):
+    found = gantry.json("run", "tiny.json", "--devices", 2, "--backend", "sim")
+    shape(found, RUN)
+    assert found["outputs"]["y"] == {"file": None, "xxh64": None}
+    assert abs(found["measured_us"] - found["predicted_us"]) < 0.01
+
+
+def run_schedule_file(gantry):
+    gantry.run("schedule", "tiny.json", "--machine", gantry.graph("machines/host-4"), "-o", "s.json", "--policy", "round-robin")
+    found = gantry.json("run", "tiny.json", "--schedule", "s.json")
+    assert found["policy"] == "round-robin" and found["machine"] == "host-4" and len(set(found["placement"].values())) == 4
+
+
+def state_lives_from_start_to_start(gantry):
+    graph = {"gantry": 1, "name": "count", "buffers": {
+        "one": {"dtype": "i32", "shape": [1], "init": 1}, "n": {"dtype": "i32", "shape": [1], "class": "state", "init": 0, "output": True}},
+        "nodes": [{"id": "more", "kernel": "saxpy", "args": {"a": 1, "x": "one", "y": "n"}}]}
+    (gantry.folder / "count.json").write_text(json.dumps(graph))
+    gantry.run("run", "count.json", "--devices", 1, "--iterations", 5, "--output", "n=n.raw")
+    assert (gantry.folder / "n.raw").read_bytes() == struct.pack("<i", 5)
+
+
+def check_json(gantry):
+    gantry.run("schedule", "tiny.json", "--devices", 2, "-o", "s.json")
+    found = gantry.json("check", "tiny.json", "s.json")
+    shape(found, {"valid": bool, "nodes": int, "ops": int, "copies": int, "collectives": int, "events": int})
+    summary = gantry.json("schedule", "tiny.json", "--devices", 2)
+    assert found.pop("valid") and found == {key: summary[key] for key in found}
+
+
+def check_by_pipe(gantry):
+    schedule = gantry.run("schedule", "tiny.json", "--devices", 2, "-o", "-")
+    assert b"right for tiny.json" in gantry.run("check", "tiny.json", "-", data=schedule)
+
+
+def check_finds_damage(gantry):
+    """A copy that waits for nothing any more: without its rows of the sync table it races with the op before it."""
+    gantry.run("schedule", "tiny.json", "--devices", 2, "-o", "s.json")
+    schedule = json.loads((gantry.folder / "s.json").read_text())
+    assert schedule["sync"], "the schedule has no sync table to damage"
+    schedule["sync"] = [row for row in schedule["sync"] if "lane" in json.dumps(row)]
+    (gantry.folder / "broken.json").write_text(json.dumps(schedule))
+    done = subprocess.run([gantry.path, "check", "tiny.json", "broken.json", "--json"], capture_output=True, cwd=gantry.folder)
+    assert done.returncode == 3 and b"race" in done.stderr, done
+    found = json.loads(done.stdout)
+    shape(found, {"valid": bool, "problem": str})
+    assert not found["valid"] and "race" in found["problem"]
+
+
+def check_refuses_another_graph_and_machine(gantry):
+    gantry.run("schedule", "tiny.json", "--devices", 2, "-o", "s.json")
+    gantry.run("check", "tiny.json", "s.json", "--devices", 2)
+    gantry.run("check", "tiny.json", "s.json", "--devices", 3, code=3)
+    gantry.run("check", "tiny.json", "s.json", "--param", "n=128", code=3)
+    gantry.run("run", "tiny.json", "--schedule", "s.json", "--param", "n=128", code=3)
+
+
+def compare_json(gantry):
+    found = gantry.json("compare", "tiny.json", "--devices", 2)
+    shape(found, {"graph": str, "machine": str, "policies": [{"policy": str, "makespan_us": number, "bound_us": number,
+                  "gap": number, "bytes_moved": int, "peak_bytes": int}]})
+    rows = {row["policy"]: row for row in found["policies"]}
+    assert {"heft", "round-robin", "single"} <= set(rows)
+    alone = gantry.json("schedule", "tiny.json", "--devices", 2, "--policy", "round-robin")
+    assert rows["round-robin"]["makespan_us"] == alone["makespan_us"]
+
+
+def machine_json(gantry):
+    found = gantry.json("machine", gantry.graph("machines/dgx1-v100"))
+    shape(found, {"gantry_machine": int, "name": str, "memories": list, "devices": list, "resources": (dict, list), "routes": list})
+    assert len(found["devices"]) == 9
+    again = subprocess.run([gantry.path, "machine", "-", "--json"], input=json.dumps(found).encode(), capture_output=True)
+    assert again.returncode == 0, again.stderr.decode()
+    assert again.stdout == gantry.run("machine", gantry.graph("machines/dgx1-v100"), "--json")
+
+
+def machine_every_file(gantry):
+    for path in sorted((gantry.source / "graphs" / "machines").glob("*.json")):
+        assert gantry.json("machine", path)["name"] == path.stem
+        assert path.stem.encode() in gantry.run("machine", path)
+
+
+def machine_of_this_computer(gantry):
+    shape(gantry.json("machine"), {"gantry_machine": int, "memories": list, "devices": list})
+
+
+def kernels_json(gantry):
+    found = gantry.json("kernels")
+    shape(found, {"kernels": [{"name": str, "summary": str, "args": [{"name": str, "kind": str, "summary": text_or_null}],
+                               "flops": text_or_null, "bytes": text_or_null, "scratch": text_or_null, "variadic": bool}]})
+    names = [kernel["name"] for kernel in found["kernels"]]
+    wanted = """copy scale axpby saxpy add mul relu relu_grad gaussian_blur sobel histogram jacobi2d reduce_sum reduce_max dot
+        transpose gemm bias_add softmax_xent softmax_xent_grad sgd_update potrf trsm syrk spmv_csr busy fail"""
+    assert set(wanted.split()) <= set(names), set(wanted.split()) - set(names)
+    assert names == sorted(names)
+    gemm, = gantry.json("kernels", "gemm")["kernels"]
+    c, = (arg for arg in gemm["args"] if arg["name"] == "c")
+    shape(c, {"access": [str], "dtype": [str]})
+    assert {"write", "readwrite", "sum"} <= set(c["access"]) and "f32" in c["dtype"]
+
+
+def dot_json(gantry):
+    found = gantry.json("dot", "tiny.json")
+    assert found["dot"].encode() == gantry.run("dot", "tiny.json")
+
+
+def bench_schedule_json(gantry):
+    found = gantry.json("bench", "schedule", "--nodes", 2000, "--devices", 4, "--effort", 0)
+    shape(found, {"nodes": int, "devices": int, "us_per_node": number, "peak_bytes_per_node": number})
+    assert found["nodes"] == 2000 and found["devices"] == 4 and found["us_per_node"] > 0
+
+
+def bench_replay_json(gantry):
+    for name in ("chain", "wide", "stencil"):
+        found = gantry.json("bench", "replay", "--backend", "host", "--shape", name, "--nodes", 200)
+        shape(found, {"backend": str, "shape": str, "nodes": int, "devices": int, "us_per_node": number})
+        assert found["shape"] == name and found["nodes"] == 200 and found["us_per_node"] > 0
+    assert gantry.json("bench", "replay", "--shape", "wide", "--nodes", 10, "--devices", 4)["nodes"] == 8
+
+
+# ---- the same bytes twice ----
+
+def repeatable(gantry):
+    for words in (["tiny.json", "--devices", 3], [gantry.graph("cholesky"), "--machine", gantry.graph("machines/dgx1-v100")],
+                  [gantry.graph("jacobi"), "--devices", 4], [gantry.graph("mlp_step"), "--devices", 4, "--policy", "round-robin"]):
+        one, two = (gantry.run("schedule", *words, "-o", "-") for _ in range(2))
+        assert one == two, f"two schedules of {words[0]} differ"
+        gantry.run("schedule", *words, "-o", "s.json")
+        assert (gantry.folder / "s.json").read_bytes() == one
+
+
+def repeatable_results(gantry):
+    for name in ("jacobi", "mlp_step"):
+        one, two = (gantry.json("run", gantry.graph(name), "--devices", 3)["outputs"] for _ in range(2))
+        assert one == two, f"two runs of {name} differ"
+
+
+# ---- pictures ----
+
+def graphviz(gantry):
+    if not shutil.which("dot"):
+        raise Skip("no Graphviz (graphviz)")
+    gantry.run("schedule", gantry.graph("cholesky"), "--param", "nt=4", "--machine", gantry.graph("machines/dgx1-v100"), "-o", "s.json")
+    for words in (["tiny.json"], ["tiny.json", "--devices", 2], ["s.json"], [gantry.graph("mlp_step")],
+                  [gantry.graph("mlp_step"), "--devices", 2], [gantry.graph("jacobi"), "--param", "steps=3", "--devices", 2]):
+        drawing = gantry.run("dot", *words)
+        done = subprocess.run(["dot", "-Tsvg"], input=drawing, capture_output=True, timeout=120)
+        assert done.returncode == 0 and done.stderr == b"", f"Graphviz on {words}: {done.stderr.decode()}"
+        xml.etree.ElementTree.fromstring(done.stdout)
+
+
+def dot_of_standard_input(gantry):
+    text = (gantry.folder / "tiny.json").read_bytes()
+    assert gantry.run("dot", "-", data=text) == gantry.run("dot", "tiny.json")
+    schedule = gantry.run("schedule", "tiny.json", "--devices", 2, "-o", "-")
+    placed = gantry.run("dot", "-", data=schedule)
+    assert placed == gantry.run("dot", "tiny.json", "--devices", 2) == gantry.run("schedule", "tiny.json", "--devices", 2, "--dot", "-")
+
+
+def drawings(gantry):
+    gantry.run("schedule", "tiny.json", "--devices", 2, "--svg", "s.svg", "--html", "s.html", "--trace", "p.json")
+    gantry.run("run", "tiny.json", "--devices", 2, "--trace", "m.json")
+    root = xml.etree.ElementTree.parse(gantry.folder / "s.svg").getroot()
+    assert root.tag.endswith("svg")
+    html.parser.HTMLParser().feed((gantry.folder / "s.html").read_text())
+    for name in ("p.json", "m.json"):
+        events = json.loads((gantry.folder / name).read_text())["traceEvents"]
+        slices = [event for event in events if event["ph"] == "X"]
+        assert {"saxpy[0]", "sum[3]"} <= {event["name"] for event in slices}
+        assert all(event["dur"] >= 0 and event["ts"] >= 0 for event in slices)
+
+
+def pictures_leave_nothing_half_written(gantry):
+    (gantry.folder / "s.svg").write_text("old")
+    os.chmod(gantry.folder / "s.svg", 0o640)
+    gantry.run("schedule", "tiny.json", "--devices", 2, "--svg", "s.svg")
+    assert (gantry.folder / "s.svg").stat().st_mode & 0o777 == 0o640
+    assert not [path for path in gantry.folder.iterdir() if path.name.startswith("s.svg.")]
+
+
+# ---- xxh64, from its specification (github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md), for the hashes above ----
+
+P1, P2, P3, P4, P5 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
+MASK = (1 << 64) - 1
+
+
+def rotate(x, n):
+    return (x << n | x >> (64 - n)) & MASK
+
+
+def xxh64_round(acc, lane):
+    return rotate((acc + lane * P2) & MASK, 31) * P1 & MASK
+
+
+def xxh64(data):
+    at = 0
+    if len(data) >= 32:
+        acc = [(P1 + P2) & MASK, P2, 0, -P1 & MASK]
+        while at + 32 <= len(data):
+            acc = [xxh64_round(a, lane) for a, lane in zip(acc, struct.unpack_from("<4Q", data, at))]
+            at += 32
+        h = sum(rotate(a, n) for a, n in zip(acc, (1, 7, 12, 18))) & MASK
+        for a in acc:
+            h = ((h ^ xxh64_round(0, a)) * P1 + P4) & MASK
+    else:
+        h = P5
+    h = (h + len(data)) & MASK
+    while at + 8 <= len(data):
+        h = (rotate(h ^ xxh64_round(0, struct.unpack_from("<Q", data, at)[0]), 27) * P1 + P4) & MASK
+        at += 8
+    if at + 4 <= len(data):
+        h = (rotate(h ^ struct.unpack_from("<I", data, at)[0] * P1 & MASK, 23) * P2 + P3) & MASK
+        at += 4
+    for byte in data[at:]:
+        h = rotate(h ^ byte * P5 & MASK, 11) * P1 & MASK
+    for shift, factor in ((33, P2), (29, P3)):
+        h = (h ^ h >> shift) * factor & MASK
+    return f"{h ^ h >> 32:016x}"
+
+
+TESTS = [schedule_json, schedule_json_explain, schedule_published, run_json, run_json_saves, run_json_compare, run_json_sim,
+         run_schedule_file, state_lives_from_start_to_start, check_json, check_by_pipe, check_finds_damage,
+         check_refuses_another_graph_and_machine, compare_json, machine_json, machine_every_file, machine_of_this_computer,
+         kernels_json, dot_json, bench_schedule_json, bench_replay_json, repeatable, repeatable_results, graphviz,
+         dot_of_standard_input, drawings, pictures_leave_nothing_half_written]
+
+
+def main(command, source, part=""):
+    assert xxh64(b"") == "ef46db3751d8e999" and xxh64(b"a") == "d24ec4f1a98c6e5b"  # published
+    here, failed, skipped = pathlib.Path(__file__).resolve().parent, 0, 0
+    tests = [test for test in TESTS if part in test.__name__]
+    for test in tests:
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(here / "graphs" / "tiny.json", folder)
+            try:
+                test(Command(command, pathlib.Path(folder), pathlib.Path(source).resolve()))
+            except Skip as reason:
+                skipped += 1
+                print(f"skipped {test.__name__}: {reason}")
+            except Exception as error:  # one broken promise hides no other
+                failed += 1
+                print(f"FAILED {test.__name__}: {type(error).__name__} {error}")
+    print(f"{len(tests) - failed - skipped} passed, {skipped} skipped, {failed} failed")
+    return 1 if failed or not tests else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

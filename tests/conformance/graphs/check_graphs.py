@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every graph in graphs/ on 1, 2 and 4 devices, with and without checking mode, against NumPy.
+
+check_graphs.py GANTRY GRAPHS
+"""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "kernels"))
+from numpy_gantry import np, run  # noqa: E402
+
+rng = np.random.default_rng(2)
+
+
+def params(**values):
+    return [word for name, value in values.items() for word in ("--param", f"{name}={value}")]
+
+
+def saxpy():
+    x, y = rng.random(1003, np.float32), rng.random(1003, np.float32)
+    new = (np.float32(2) * x + y).astype(np.float32)
+    return {"x": x, "y": y}, params(n=1003), {"y": (new, 0), "total": ([new.astype(float).sum()], 1e-5)}
+
+
+def reduce_sum():
+    x = rng.integers(-100, 100, 10007).astype(np.int32)
+    return {"x": x}, params(n=10007), {"total": ([x.sum()], 0), "top": ([x.max()], 0)}
+
+
+def image_blur():
+    frames = rng.integers(0, 256, (7, 30, 50, 3)).astype(np.uint8)
+    r = 6
+    k = np.exp(-np.arange(-r, r + 1) ** 2 / 8)
+    k /= k.sum()
+    want = frames.astype(float)
+    for axis in (1, 2):
+        pad = [(0, 0)] * 4
+        pad[axis] = (r, r)
+        wide = np.pad(want, pad, mode="edge")
+        want = sum(k[i] * np.take(wide, range(i, i + want.shape[axis]), axis) for i in range(2 * r + 1))
+    return {"frames": frames}, [], {"blurred": (want, nearest)}  # the shape's params come from the file
+
+
+def pipeline3():
+    x = rng.random(5 * 64).astype(np.float32)
+    return {"x": x}, params(batches=5, batch=64, stage_us=100), {"y": (((x * np.float32(2)) * np.float32(3)) * np.float32(5), 0)}
+
+
+def jacobi():
+    u = rng.random((37, 37))
+    want = u.copy()
+    for _ in range(9):
+        new = want.copy()
+        new[1:-1, 1:-1] = 0.25 * ((want[:-2, 1:-1] + want[2:, 1:-1]) + (want[1:-1, :-2] + want[1:-1, 2:]))
+        want = new
+    return {"u": u}, params(n=37, steps=9), {"u": (want, 0)}
+
+
+def mlp_step():
+    batch, inputs, hidden, classes, lr = 24, 13, 9, 5, 0.1
+    x = rng.random((batch, inputs), np.float32)
+    labels = rng.integers(0, classes, batch).astype(np.int32)
+    w1, b1 = rng.normal(0, 0.3, (inputs, hidden)).astype(np.float32), rng.normal(0, 0.1, (1, hidden)).astype(np.float32)
+    w2, b2 = rng.normal(0, 0.3, (hidden, classes)).astype(np.float32), rng.normal(0, 0.1, (1, classes)).astype(np.float32)
+    X, W1, B1, W2, B2 = (a.astype(float) for a in (x, w1, b1, w2, b2))
+    z = X @ W1 + B1
+    h = np.maximum(z, 0)
+    logits = h @ W2 + B2
+    p = np.exp(logits - logits.max(1, keepdims=True))
+    p /= p.sum(1, keepdims=True)
+    loss = -np.log(p[np.arange(batch), labels]).mean()
+    d = (p - np.eye(classes)[labels]) / batch
+    dz = np.where(z > 0, d @ W2.T, 0)
+    return ({"x": x, "labels": labels, "w1": w1, "b1": b1, "w2": w2, "b2": b2},
+            params(batch=batch, inputs=inputs, hidden=hidden, classes=classes),
+            {"loss": ([loss], 1e-5), "w1": (W1 - lr * X.T @ dz, 1e-5), "b1": (B1 - lr * dz.sum(0, keepdims=True), 1e-5),
+             "w2": (W2 - lr * h.T @ d, 1e-5), "b2": (B2 - lr * d.sum(0, keepdims=True), 1e-5)})
+
+
+def cholesky():
+    n = 45  # does not divide by nt: tiles differ in size
+    a = rng.random((n, n))
+    spd = a @ a.T + n * np.eye(n)
+    return {"A": spd}, params(n=n, nt=4), {"A": (np.linalg.cholesky(spd), 1e-10, np.tril)}
+
+
+def nearest(got, want):
+    """Bytes that round reals: half a step, and float's error on it."""
+    np.testing.assert_allclose(np.asarray(got, float), want, rtol=0, atol=0.501)
+
+
+CASES = [saxpy, reduce_sum, image_blur, pipeline3, jacobi, mlp_step, cholesky]
+
+
+def compare(name, got, want, rtol, part=lambda x: x):
+    want = np.asarray(want)
+    if callable(rtol):
+        rtol(got, want)
+    elif rtol == 0:
+        np.testing.assert_array_equal(part(got), part(want), err_msg=name)
+    else:
+        scale = float(np.max(np.abs(want)))
+        np.testing.assert_allclose(part(np.asarray(got, float)), part(want), rtol=rtol, atol=rtol * scale, err_msg=name)
+
+
+def main(command, folder):
+    failed = passed = 0
+    for case in CASES:
+        inputs, arguments, want = case()
+        for devices in (1, 2, 4):
+            for extra in ([], ["--check"], ["--policy", "round-robin"]):
+                try:
+                    outputs = {name: None for name in want}
+                    got, _ = run(command, pathlib.Path(folder) / f"{case.__name__}.json", inputs, outputs,
+                                 [*arguments, "--devices", devices, *extra])
+                    for name, (array, *how) in want.items():
+                        compare(f"{case.__name__} {name} on {devices}", got[name], array, *how)
+                    passed += 1
+                except (AssertionError, RuntimeError) as error:
+                    failed += 1
+                    print(f"FAILED {case.__name__} on {devices} devices {' '.join(extra)}: {error}")
+    graphs = {path.stem for path in pathlib.Path(folder).glob("*.json")}
+    for name in sorted(graphs - {case.__name__ for case in CASES}):
+        failed += 1
+        print(f"FAILED graphs/{name}.json has no reference here")
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+sys.exit(main(sys.argv[1], sys.argv[2]))

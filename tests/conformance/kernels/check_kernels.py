@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every kernel, dtype and a few sizes against NumPy.
+
+check_kernels.py GANTRY [KERNEL ...]
+"""
+import itertools
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from numpy_gantry import DTYPES, from_bf16, gantry, np, run, to_bf16  # noqa: E402
+
+FLOATS = ["f16", "bf16", "f32", "f64"]
+WIDE = ["f32", "f64"]
+ALL = [*FLOATS, "i8", "u8", "i32", "u32", "i64", "u64"]
+# Relative error allowed: a few roundings of the type that holds the result.
+RTOL = {"f16": 2e-3, "bf16": 1.6e-2, "f32": 1e-5, "f64": 1e-12}
+rng = np.random.default_rng(1)
+
+
+def values(dtype, shape, low=-4, high=4):
+    """Random values as NumPy computes with them (bf16: float32 that bf16 holds)."""
+    if dtype in FLOATS:
+        x = rng.uniform(low, high, shape)
+        return from_bf16(to_bf16(x)) if dtype == "bf16" else x.astype(DTYPES[dtype])
+    info = np.iinfo(DTYPES[dtype])
+    return rng.integers(max(info.min, -50), min(info.max, 50) + 1, shape).astype(DTYPES[dtype])
+
+
+def wide(dtype, x):
+    """What the reference is computed in: double for floats; integers wrap in their own type."""
+    return np.asarray(x, np.float64) if dtype in FLOATS else x
+
+
+class Case:
+    """args: name -> ('in' | 'out' | 'inout', dtype, array) or a number; want: name -> (array, rtol or None for equal), or
+    (array, 0, atol) for integers that round a real."""
+
+    def __init__(self, kernel, args, want, access=None):
+        self.kernel, self.args, self.want, self.access = kernel, args, want, access or {}
+
+    def run(self, command):
+        buffers, inputs, outputs, args = {}, {}, {}, {}
+        for name, a in self.args.items():
+            if not isinstance(a, tuple):
+                args[name] = a
+                continue
+            how, dtype, array = a
+            args[name] = name
+            buffers[name] = {"dtype": dtype, "shape": list(array.shape)}
+            if how != "out":
+                buffers[name]["class"] = "input"
+                inputs[name] = ("bf16", to_bf16(array)) if dtype == "bf16" else array
+            if how != "in":
+                buffers[name]["output"] = True
+                outputs[name] = (dtype, array.shape)
+        node = {"id": "k", "kernel": self.kernel, "args": args, "access": self.access}
+        graph = {"gantry": 1, "name": self.kernel, "buffers": buffers, "nodes": [node]}
+        got, _ = run(command, graph, inputs, outputs, ["--devices", "1"])
+        for name, (want, rtol, *atol) in self.want.items():
+            dtype = self.args[name][1]
+            have = from_bf16(got[name]) if dtype == "bf16" else got[name]
+            if rtol is None:
+                np.testing.assert_array_equal(have, want, err_msg=f"{self.kernel} {name} {dtype}")
+            else:
+                scale = max(1.0, float(np.max(np.abs(want), initial=0)))
+                np.testing.assert_allclose(np.asarray(have, np.float64), want, rtol=rtol, atol=atol[0] if atol else rtol * scale,
+                                           err_msg=f"{self.kernel} {name} {dtype}")
+
+
+def elementwise():
+    for dtype, n in itertools.product(ALL, [1, 1000]):
+        x, y, z = values(dtype, n), values(dtype, n), np.zeros(n, np.float32 if dtype == "bf16" else DTYPES[dtype])
+        rtol, own = RTOL.get(dtype), wide(dtype, x).dtype.type
+        a, b = (1.5, -0.25) if dtype in FLOATS else (3, 2)
+        X, Y = wide(dtype, x), wide(dtype, y)
+        with np.errstate(over="ignore"):
+            yield Case("copy", {"x": ("in", dtype, x), "y": ("out", dtype, z)}, {"y": (x, None)})
+            yield Case("scale", {"a": a, "x": ("in", dtype, x), "y": ("out", dtype, z)}, {"y": (own(a) * X, rtol)})
+            yield Case("axpby", {"a": a, "b": b, "x": ("in", dtype, x), "y": ("inout", dtype, y)}, {"y": (own(a) * X + own(b) * Y, rtol)})
+            yield Case("saxpy", {"a": a, "x": ("in", dtype, x), "y": ("inout", dtype, y)}, {"y": (own(a) * X + Y, rtol)})
+            yield Case("add", {"x": ("in", dtype, x), "y": ("in", dtype, y), "z": ("out", dtype, z)}, {"z": (X + Y, rtol)})
+            yield Case("mul", {"x": ("in", dtype, x), "y": ("in", dtype, y), "z": ("out", dtype, z)}, {"z": (X * Y, rtol)})
+            yield Case("busy", {"us": 10, "a": a, "x": ("in", dtype, x), "y": ("out", dtype, z)}, {"y": (own(a) * X, rtol)})
+        yield Case("fail", {"how": 0, "x": ("in", dtype, x), "y": ("out", dtype, z)}, {"y": (x, None)})
+        if dtype in FLOATS:
+            yield Case("relu", {"x": ("in", dtype, x), "y": ("out", dtype, z)}, {"y": (np.maximum(x, 0), None)})
+            yield Case("relu_grad", {"x": ("in", dtype, x), "dy": ("in", dtype, y), "dx": ("out", dtype, z)}, {"dx": (np.where(x > 0, y, 0), None)})
+            yield Case("sgd_update", {"lr": 0.5, "w": ("inout", dtype, x), "g": ("in", dtype, y)}, {"w": (X - 0.5 * Y, rtol)})
+            b = values(dtype, 7)
+            m = values(dtype, (n, 7))
+            yield Case("bias_add", {"x": ("in", dtype, m), "b": ("in", dtype, b), "y": ("out", dtype, np.zeros_like(m))},
+                       {"y": (wide(dtype, m) + wide(dtype, b), rtol)})
+
+
+def reductions():
+    for dtype, n in itertools.product(ALL, [1, 5000]):
+        x, y = values(dtype, n), values(dtype, n)
+        start = values(dtype, 1)
+        with np.errstate(over="ignore"):
+            total = np.asarray(wide(dtype, x).sum(dtype=wide(dtype, x).dtype) + wide(dtype, start))
+        # an error relative to the sum of magnitudes, which is what rounding the last result of a long sum gives
+        rtol = RTOL[dtype] * max(1, 4 * n / max(1, abs(float(total[0])))) if dtype in FLOATS else None
+        yield Case("reduce_sum", {"x": ("in", dtype, x), "out": ("inout", dtype, start)}, {"out": (total, rtol)})
+        yield Case("reduce_max", {"x": ("in", dtype, x), "out": ("inout", dtype, start)}, {"out": (np.maximum(x.max(), start), None)})
+        if dtype in FLOATS:
+            want = (wide(dtype, x) * wide(dtype, y)).sum() + wide(dtype, start)
+            yield Case("dot", {"x": ("in", dtype, x), "y": ("in", dtype, y), "out": ("inout", dtype, start)}, {"out": (want, rtol)})
+    x = values("i32", 5000)
+    yield Case("reduce_sum", {"x": ("in", "i32", x), "out": ("inout", "i64", np.array([5]))}, {"out": (np.array([x.sum() + 5]), None)})
+    x = values("f32", 5000)
+    yield Case("reduce_sum", {"x": ("in", "f32", x), "out": ("inout", "f64", np.array([5.0]))}, {"out": (np.array([x.astype(float).sum() + 5]), 1e-9)})
+    pixels = rng.integers(0, 256, 10000).astype(np.uint8)
+    for dtype in ["i32", "u32", "i64", "u64"]:
+        counts = np.arange(256).astype(DTYPES[dtype])
+        yield Case("histogram", {"x": ("in", "u8", pixels), "out": ("inout", dtype, counts)},
+                   {"out": (counts + np.bincount(pixels, minlength=256).astype(DTYPES[dtype]), None)})
+
+
+def grids():
+    for dtype in ALL:
+        for shape in [(1, 1), (33, 70)]:
+            x = values(dtype, shape)
+            yield Case("transpose", {"x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x.T))}, {"y": (x.T, None)})
+    for dtype, shape in itertools.product(WIDE, [(3, 3), (40, 25)]):
+        x = values(dtype, shape)
+        y = x.copy()
+        y[1:-1, 1:-1] = 0.25 * (x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:])
+        yield Case("jacobi2d", {"x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))}, {"y": (y, RTOL[dtype])})
+
+
+def blur(image, sigma):
+    """Along axes 1 and 2 of [frames, h, w, channels], borders repeated, in double."""
+    r = int(np.ceil(3 * sigma))
+    k = np.exp(-np.arange(-r, r + 1) ** 2 / (2 * sigma * sigma))
+    k /= k.sum()
+    for axis in (1, 2):
+        pad = [(0, 0)] * 4
+        pad[axis] = (r, r)
+        wide_image = np.pad(image, pad, mode="edge")
+        image = sum(k[i] * np.take(wide_image, range(i, i + image.shape[axis]), axis) for i in range(2 * r + 1))
+    return image
+
+
+def sobel(image):
+    p = np.pad(image, [(0, 0), (1, 1), (1, 1), (0, 0)], mode="edge")
+    h, w = image.shape[1:3]
+    at = lambda y, x: p[:, y:y + h, x:x + w]  # noqa: E731
+    gx = at(0, 2) + 2 * at(1, 2) + at(2, 2) - at(0, 0) - 2 * at(1, 0) - at(2, 0)
+    gy = at(2, 0) + 2 * at(2, 1) + at(2, 2) - at(0, 0) - 2 * at(0, 1) - at(0, 2)
+    return np.sqrt(gx * gx + gy * gy)
+
+
+def images():
+    for dtype, shape in itertools.product(["u8", "f32"], [(9, 11), (2, 20, 30), (2, 40, 1500, 3), (1, 5, 4, 1)]):
+        x = rng.integers(0, 256, shape).astype(DTYPES[dtype])
+        full = x.astype(float).reshape((1, *shape, 1) if len(shape) == 2 else (*shape, 1) if len(shape) == 3 else shape)
+        near = (0, 0.501) if dtype == "u8" else (1e-5,)  # u8: half a step, and float's error on it
+        for sigma in [0.8, 5]:
+            want = blur(full, sigma).reshape(shape)
+            yield Case("gaussian_blur", {"sigma": sigma, "image": ("in", dtype, x), "out": ("out", dtype, np.zeros_like(x))}, {"out": (want, *near)})
+        want = np.minimum(sobel(full), 255 if dtype == "u8" else np.inf).reshape(shape)
+        yield Case("sobel", {"image": ("in", dtype, x), "out": ("out", dtype, np.zeros_like(x))}, {"out": (want, *near)})
+
+
+def algebra():
+    for dtype, ta, tb in itertools.product(FLOATS, [0, 1], [0, 1]):
+        m, n, k = 17, 23, 31
+        a, b, c = values(dtype, (k, m) if ta else (m, k), -1, 1), values(dtype, (n, k) if tb else (k, n), -1, 1), values(dtype, (m, n), -1, 1)
+        A, B, C = (wide(dtype, x) for x in (a, b, c))
+        product = (A.T if ta else A) @ (B.T if tb else B)
+        args = {"alpha": 0.5, "ta": ta, "tb": tb, "a": ("in", dtype, a), "b": ("in", dtype, b)}
+        rtol = RTOL[dtype] * 2
+        yield Case("gemm", {**args, "c": ("out", dtype, c)}, {"c": (0.5 * product, rtol)}, {"c": "write"})
+        yield Case("gemm", {**args, "beta": -2, "c": ("inout", dtype, c)}, {"c": (0.5 * product - 2 * C, rtol)}, {"c": "readwrite"})
+        yield Case("gemm", {**args, "c": ("inout", dtype, c)}, {"c": (0.5 * product + C, rtol)}, {"c": "sum"})
+    for dtype, n in itertools.product(WIDE, [1, 40]):
+        a = values(dtype, (n, n), -1, 1)
+        spd = (a @ a.T + n * np.eye(n)).astype(DTYPES[dtype])
+        factor = np.linalg.cholesky(spd.astype(float))
+        want = np.tril(factor) + np.triu(spd, 1)
+        yield Case("potrf", {"a": ("inout", dtype, spd)}, {"a": (want, RTOL[dtype] * n)})
+        b = values(dtype, (19, n))
+        low = np.tril(factor).astype(DTYPES[dtype])
+        yield Case("trsm", {"a": ("in", dtype, low), "b": ("inout", dtype, b)}, {"b": (np.linalg.solve(low.astype(float), b.T.astype(float)).T, RTOL[dtype] * n)})
+        c, x = values(dtype, (n, n)), values(dtype, (n, 13))
+        new = -x.astype(float) @ x.T.astype(float) + c
+        yield Case("syrk", {"a": ("in", dtype, x), "c": ("inout", dtype, c)}, {"c": (np.tril(new) + np.triu(c, 1), RTOL[dtype] * 4)})
+
+
+def learning():
+    for dtype in WIDE:
+        x, labels = values(dtype, (50, 7)), rng.integers(0, 7, 50).astype(np.int32)
+        X = x.astype(float)
+        p = np.exp(X - X.max(1, keepdims=True))
+        p /= p.sum(1, keepdims=True)
+        loss = -np.log(p[np.arange(50), labels]).sum() / 50
+        one = np.eye(7)[labels]
+        start = values(dtype, 1)
+        common = {"scale": 0.02, "logits": ("in", dtype, x), "labels": ("in", "i32", labels)}
+        yield Case("softmax_xent", {**common, "loss": ("inout", dtype, start)}, {"loss": (loss + start.astype(float), RTOL[dtype])})
+        yield Case("softmax_xent_grad", {**common, "grad": ("out", dtype, np.zeros_like(x))}, {"grad": ((p - one) / 50, RTOL[dtype])})
+        for index in ["i32", "i64"]:
+            dense = np.where(rng.random((30, 20)) < 0.2, values(dtype, (30, 20)), 0)
+            rows, columns = np.nonzero(dense)
+            row_ptr = np.searchsorted(rows, np.arange(31)).astype(DTYPES[index])
+            vector = values(dtype, 20)
+            yield Case("spmv_csr", {"row_ptr": ("in", index, row_ptr), "col": ("in", index, columns.astype(DTYPES[index])),
+                                    "val": ("in", dtype, dense[rows, columns].astype(DTYPES[dtype])), "x": ("in", dtype, vector),
+                                    "y": ("out", dtype, np.zeros(30, DTYPES[dtype]))}, {"y": (dense.astype(float) @ vector.astype(float), RTOL[dtype] * 4)})
+
+
+def main(command, only):
+    wanted = set(only) or {k["name"] for k in json.loads(gantry(command, "kernels", "--json"))["kernels"]}
+    seen, count, failed = set(), 0, 0
+    for case in itertools.chain(elementwise(), reductions(), grids(), images(), algebra(), learning()):
+        if case.kernel not in wanted:
+            continue
+        seen.add(case.kernel)
+        count += 1
+        try:
+            case.run(command)
+        except (AssertionError, RuntimeError) as error:
+            failed += 1
+            print(f"FAILED {case.kernel}: {error}")
+    for name in sorted(wanted - seen):
+        failed += 1
+        print(f"FAILED no case for kernel {name}")
+    print(f"{len(seen)} kernels, {count - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+sys.exit(main(sys.argv[1], sys.argv[2:]))

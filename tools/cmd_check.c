@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gantry check: an independent proof that a schedule is right for its graph. */
+#include "command.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int compare_machines(const gantry_machine *given, const gantry_machine *own)
+{
+    gantry_error err;
+    char *a = NULL, *b = NULL;
+    size_t a_length, b_length;
+    int code = EXIT_FINE;
+    if (gantry_machine_json(given, &a, &a_length, &err) || gantry_machine_json(own, &b, &b_length, &err)) {
+        code = fail(&err);
+    } else if (a_length != b_length || memcmp(a, b, a_length) != 0) {
+        fprintf(stderr, "the schedule was made for another machine: \"%s\", not \"%s\" as given\n",
+                gantry_machine_name(own), gantry_machine_name(given));
+        code = EXIT_BAD_INPUT;
+    }
+    gantry_free(a);
+    gantry_free(b);
+    return code;
+}
+
+/* A schedule holds its machine; one that is given with --machine or --devices must be the same. */
+static int check_machine(const gantry_schedule *schedule, const gantry_graph *graph, const options *o)
+{
+    gantry_machine *given = NULL;
+    if (!o->machine && !o->devices)
+        return EXIT_FINE;
+    int code = load_machine(&given, o, graph);
+    if (!code)
+        code = compare_machines(given, gantry_schedule_machine(schedule));
+    gantry_machine_free(given);
+    return code;
+}
+
+static int report_wrong(const options *o, const gantry_error *err)
+{
+    int code = fail(err);
+    if (o->json && err->status == GANTRY_E_SCHEDULE) {
+        int printed = print_json(json_pack("{s:b, s:s}", "valid", 0, "problem", err->text));
+        code = printed ? printed : code;
+    }
+    return code;
+}
+
+static int report_right(const options *o, const gantry_schedule *schedule)
+{
+    gantry_error err;
+    gantry_schedule_summary sum = GANTRY_SCHEDULE_SUMMARY_INIT;
+    if (gantry_schedule_summarize(schedule, &sum, &err))
+        return fail(&err);
+    if (o->json)
+        return print_json(json_pack("{s:b, s:I, s:I, s:I, s:I, s:I}", "valid", 1, "nodes", (json_int_t)sum.nodes, "ops",
+                                    (json_int_t)sum.ops, "copies", (json_int_t)sum.copies, "collectives",
+                                    (json_int_t)sum.collectives, "events", (json_int_t)sum.events));
+    printf("%s: right for %s: %llu nodes as %llu ops, %llu copies, %llu collectives, %llu events\n",
+           o->positional.at[1], o->positional.at[0], (unsigned long long)sum.nodes, (unsigned long long)sum.ops,
+           (unsigned long long)sum.copies, (unsigned long long)sum.collectives, (unsigned long long)sum.events);
+    return EXIT_FINE;
+}
+
+static int run(const options *o)
+{
+    gantry_error err;
+    gantry_graph *graph = NULL;
+    gantry_schedule *schedule = NULL;
+    int code = load_graph(&graph, o, o->positional.at[0]);
+    if (!code && gantry_schedule_load(&schedule, o->positional.at[1], &err))
+        code = fail_reading(&err);
+    if (!code)
+        code = check_machine(schedule, graph, o);
+    if (!code && gantry_schedule_check(schedule, graph, &err))
+        code = report_wrong(o, &err);
+    else if (!code)
+        code = report_right(o, schedule);
+    gantry_schedule_free(schedule);
+    gantry_graph_free(graph);
+    return code;
+}
+
+const command command_check = {
+    "check",
+    "GRAPH SCHEDULE",
+    "proves a schedule right for its graph, by code that shares nothing with "
+    "the scheduler",
+    2,
+    2,
+    "param input machine devices allow-code json",
+    "  gantry schedule graphs/jacobi.json --devices 4 -o s.json && gantry check graphs/jacobi.json s.json\n"
+    "  gantry schedule graphs/jacobi.json --devices 4 -o - | gantry check graphs/jacobi.json -\n",
+    run
+};

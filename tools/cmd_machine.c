@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gantry machine: this computer or a machine file, for people or as JSON. */
+#include "command.h"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static int print_document(const gantry_machine *machine)
+{
+    gantry_error err;
+    char *text = NULL;
+    size_t length = 0;
+    if (gantry_machine_json(machine, &text, &length, &err))
+        return fail(&err);
+    int code = write_text("-", text, length);
+    gantry_free(text);
+    return code;
+}
+
+static int print_devices(const gantry_machine *machine)
+{
+    gantry_error err;
+    for (size_t i = 0; i < gantry_machine_device_count(machine); i++) {
+        gantry_device_info d = GANTRY_DEVICE_INFO_INIT;
+        gantry_memory_info m = GANTRY_MEMORY_INFO_INIT;
+        if (gantry_machine_device(machine, i, &d, &err) || gantry_machine_memory(machine, (size_t)d.memory, &m, &err))
+            return fail(&err);
+        printf("  %-8s %-12s %s, works in %s (%.1f GiB, %.1f reserved), %g GB/s, launch %g us\n", d.id, d.kind,
+               d.gpu ? "GPU" : "CPU", m.id, (double)m.capacity / (1 << 30), (double)m.reserved / (1 << 30),
+               d.bandwidth_gbs, d.launch_us);
+    }
+    return EXIT_FINE;
+}
+
+static int print_routes(const gantry_machine *machine)
+{
+    gantry_error err;
+    size_t count = gantry_machine_memory_count(machine);
+    printf("\n1 MiB from row to column, us alone on the machine (- no route)\n%-10s", "");
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t a = 0; a < count; a++) {
+            gantry_memory_info m = GANTRY_MEMORY_INFO_INIT;
+            if (gantry_machine_memory(machine, a, &m, &err))
+                return fail(&err);
+            printf(pass ? "%-10s" : "%10s", m.id);
+            for (size_t b = 0; pass && b < count; b++) {
+                double us = gantry_machine_copy_us(machine, a, b, 1 << 20);
+                if (us < 0)
+                    printf("%10s", "-");
+                else
+                    printf("%10.1f", us);
+            }
+            printf(pass || a + 1 == count ? "\n" : "");
+        }
+    return EXIT_FINE;
+}
+
+static void print_backends(void)
+{
+    printf("\nback ends\n");
+    for (size_t i = 0; gantry_backend_name(i); i++)
+        printf("  %-6s %s\n", gantry_backend_name(i), gantry_backend_summary(i));
+}
+
+static int print_machine(const gantry_machine *machine)
+{
+    printf("%s: %zu devices, %zu memories\n", gantry_machine_name(machine), gantry_machine_device_count(machine),
+           gantry_machine_memory_count(machine));
+    int code = print_devices(machine);
+    if (!code)
+        code = print_routes(machine);
+    if (!code)
+        print_backends();
+    return code;
+}
+
+static int report(const gantry_machine *machine, const options *o)
+{
+    gantry_error err;
+    if (o->json || uses_stdout(o))
+        return print_document(machine);
+    if (o->out)
+        return gantry_machine_save(machine, o->out, &err) ? fail(&err) : EXIT_FINE;
+    return print_machine(machine);
+}
+
+/* "show", "calibrate" or a file: a word that is no file may be one of the others misspelt. */
+static int find_file(const char *word, const char **file)
+{
+    const char *const words[] = { "show", "calibrate" };
+    char near[64];
+    *file = NULL;
+    if (strcmp(word, "show") == 0)
+        return EXIT_FINE;
+    if (strcmp(word, "calibrate") == 0) {
+        fprintf(stderr, "gantry machine calibrate: this version has no back end that can measure; write the figures "
+                        "into a machine file\n");
+        return EXIT_USAGE;
+    }
+    if (strcmp(word, "-") != 0 && access(word, F_OK) != 0 && *near_miss(near, sizeof near, word, words, 2)) {
+        fprintf(stderr, "gantry machine: no file \"%s\"%s\n", word, near);
+        return EXIT_USAGE;
+    }
+    *file = word;
+    return EXIT_FINE;
+}
+
+static int run(const options *o)
+{
+    options with = *o;
+    gantry_machine *machine = NULL;
+    int code = find_file(o->positional.count ? o->positional.at[0] : "show", &with.machine);
+    if (!code)
+        code = load_machine(&machine, &with, NULL);
+    if (!code)
+        code = report(machine, o);
+    gantry_machine_free(machine);
+    return code;
+}
+
+const command command_machine = {
+    "machine",
+    "[show|FILE]",
+    "shows this computer or a machine file: devices, memories, what copies cost, back ends",
+    0,
+    1,
+    "devices out json",
+    "  gantry machine\n  gantry machine graphs/machines/dgx1-v100.json\n  gantry machine show --devices 4 -o "
+    "host-4.json\n",
+    run
+};

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gantry run: load, schedule, run, save, report. */
+#include "run.h"
+#include <stdlib.h>
+#include <string.h>
+
+bool is_output(const session *s, uint32_t i, gantry_buffer_info *info)
+{
+    *info = (gantry_buffer_info)GANTRY_BUFFER_INFO_INIT;
+    return !gantry_graph_buffer_info(s->graph, (gantry_buffer){ i }, info, NULL) && info->output;
+}
+
+/* ---- NAME=FILE ---- */
+
+static int no_buffer(const session *s, const char *option, const char *name)
+{
+    size_t count = gantry_graph_buffer_count(s->graph), known = 0;
+    const char **names = malloc((count ? count : 1) * sizeof *names);
+    char near[256] = "";
+    gantry_buffer_info info;
+    for (uint32_t i = 0; names && i < count; i++)
+        if (is_output(s, i, &info) || strcmp(option, "output") != 0)
+            names[known++] = info.name;
+    if (names)
+        near_miss(near, sizeof near, name, names, known);
+    fprintf(stderr, "--%s: graph \"%s\" has no %s \"%s\"%s\n", option, gantry_graph_name(s->graph),
+            strcmp(option, "output") == 0 ? "output" : "buffer", name, near);
+    free((void *)names);
+    return EXIT_USAGE;
+}
+
+/* The buffer of "NAME=FILE"; *path is what follows the sign. */
+static int split_binding(const session *s, const char *option, const char *text, gantry_buffer *buffer,
+                         const char **path)
+{
+    const char *sign = strchr(text, '=');
+    if (!sign || sign == text || !sign[1]) {
+        fprintf(stderr, "--%s takes BUFFER=FILE, not \"%s\"\n", option, text);
+        return EXIT_USAGE;
+    }
+    char *name = strndup(text, (size_t)(sign - text));
+    if (!name) {
+        fprintf(stderr, "%s\n", gantry_status_text(GANTRY_E_NOMEM));
+        return EXIT_RUNNING;
+    }
+    *path = sign + 1;
+    *buffer = gantry_graph_find_buffer(s->graph, name);
+    int code = buffer->id == GANTRY_NONE ? no_buffer(s, option, name) : EXIT_FINE;
+    free(name);
+    return code;
+}
+
+/* Two outputs in one file: the second would be all that is left. */
+static int check_files_differ(const string_list *outputs, size_t i)
+{
+    const char *path = strchr(outputs->at[i], '=') + 1;
+    for (size_t k = 0; k < i; k++) {
+        const char *other = strchr(outputs->at[k], '=') + 1;
+        if (strcmp(path, other) == 0 && strncmp(path, "/dev/", 5) != 0) {
+            fprintf(stderr, "--output: \"%.*s\" and \"%.*s\" both go to %s; give each a file of its own\n",
+                    (int)(other - 1 - outputs->at[k]), outputs->at[k], (int)(path - 1 - outputs->at[i]), outputs->at[i],
+                    path);
+            return EXIT_USAGE;
+        }
+    }
+    return EXIT_FINE;
+}
+
+/* Before anything runs, so that a misspelt name does not cost a run. */
+static int check_words(const session *s)
+{
+    int code = check_explain(s->o, s->graph);
+    if (s->o->calibrate) {
+        fprintf(stderr, "gantry run: --calibrate is not in this version; write measured times into the machine file\n");
+        return EXIT_USAGE;
+    }
+    if (s->o->check && s->o->backend && strcmp(s->o->backend, "sim") == 0) {
+        fprintf(stderr, "gantry run: --check needs results, and back end \"sim\" gives times only; use host\n");
+        return EXIT_USAGE;
+    }
+    for (size_t i = 0; i < s->o->outputs.count && !code; i++) {
+        gantry_buffer buffer;
+        gantry_buffer_info info;
+        const char *path;
+        code = split_binding(s, "output", s->o->outputs.at[i], &buffer, &path);
+        if (!code && !is_output(s, buffer.id, &info)) {
+            fprintf(stderr, "--output: buffer \"%s\" is no output; add \"output\": true to it in the graph\n",
+                    info.name);
+            code = EXIT_USAGE;
+        }
+        if (!code)
+            code = check_files_differ(&s->o->outputs, i);
+    }
+    return code;
+}
+
+/* ---- running ---- */
+
+static int prepare_schedule(session *s)
+{
+    gantry_error err;
+    if (!s->o->schedule)
+        return make_schedule(&s->schedule, s->o, s->graph);
+    if (gantry_schedule_load(&s->schedule, s->o->schedule, &err))
+        return fail_reading(&err);
+    return gantry_schedule_attach(s->schedule, s->graph, &err) ? fail(&err) : EXIT_FINE;
+}
+
+static int bind_inputs(const session *s, gantry_run *run)
+{
+    gantry_error err;
+    for (size_t i = 0; i < s->o->inputs.count; i++) {
+        gantry_buffer buffer;
+        const char *path;
+        int code = split_binding(s, "input", s->o->inputs.at[i], &buffer, &path);
+        if (code)
+            return code;
+        if (gantry_run_bind_file(run, buffer, path, &err))
+            return fail_reading(&err);
+    }
+    return EXIT_FINE;
+}
+
+int open_run(const session *s, gantry_run **run, gantry_schedule *schedule, const char *backend, bool checking)
+{
+    gantry_error err;
+    gantry_run_options ro = GANTRY_RUN_OPTIONS_INIT;
+    ro.backend = backend;
+    ro.check = checking;
+    ro.allow_code = s->o->allow_code;
+    ro.seed = (uint64_t)s->o->seed;
+    ro.record_trace = s->o->trace != NULL || s->o->compare;
+    return gantry_run_new(run, schedule, &ro, &err) ? fail(&err) : bind_inputs(s, *run);
+}
+
+int start_once(gantry_run *run, double *us)
+{
+    gantry_error err;
+    uint64_t ticket;
+    gantry_run_info info = GANTRY_RUN_INFO_INIT;
+    if (gantry_run_start(run, &ticket, &err) || gantry_run_wait(run, ticket, &err) ||
+        gantry_run_get_info(run, &info, &err))
+        return fail(&err);
+    *us = info.last_us;
+    return EXIT_FINE;
+}
+
+/* Starts that do not overlap; the first is a warm-up when there are more. */
+static int run_iterations(session *s)
+{
+    size_t count = (size_t)s->o->iterations;
+    double *us = malloc(count * sizeof *us);
+    if (!us) {
+        fprintf(stderr, "%s\n", gantry_status_text(GANTRY_E_NOMEM));
+        return EXIT_RUNNING;
+    }
+    int code = EXIT_FINE;
+    for (size_t i = 0; !code && i < count; i++) {
+        code = start_once(s->run, &us[i]);
+        if (!code && i == 0 && s->o->check) {
+            code = compare_outputs(s, s->run);
+            s->checked = !code;
+        }
+    }
+    if (!code)
+        s->measured_us = count > 1 ? median(us + 1, count - 1) : us[0];
+    free(us);
+    return code;
+}
+
+static int save_outputs(const session *s)
+{
+    gantry_error err;
+    for (size_t i = 0; i < s->o->outputs.count; i++) {
+        gantry_buffer buffer;
+        const char *path;
+        int code = split_binding(s, "output", s->o->outputs.at[i], &buffer, &path);
+        if (code)
+            return code;
+        if (gantry_run_save(s->run, buffer, path, &err))
+            return fail(&err);
+    }
+    return EXIT_FINE;
+}
+
+static int write_trace(const session *s)
+{
+    gantry_error err;
+    char *text = NULL;
+    size_t length = 0;
+    if (gantry_run_trace(s->run, &text, &length, &err))
+        return fail(&err);
+    int code = write_text(s->o->trace, text, length);
+    gantry_free(text);
+    return code;
+}
+
+static int prepare(session *s)
+{
+    options without_trace = *s->o; /* --trace is of the run here, not of the prediction */
+    without_trace.trace = NULL;
+    int code = load_graph(&s->graph, s->o, s->o->positional.at[0]);
+    if (!code)
+        code = check_words(s);
+    if (!code)
+        code = prepare_schedule(s);
+    if (!code)
+        code = write_files(s->schedule, &without_trace);
+    if (!code)
+        code = explain(s->schedule, s->graph, s->o, &s->explanation);
+    return code;
+}
+
+static int carry_out(session *s)
+{
+    int code = s->o->check ? check_run(s) : EXIT_FINE;
+    if (!code)
+        code = open_run(s, &s->run, s->schedule, s->o->backend, false);
+    if (!code)
+        code = run_iterations(s);
+    if (!code)
+        code = save_outputs(s);
+    if (!code && s->o->trace)
+        code = write_trace(s);
+    return code ? code : report_run(s);
+}
+
+static int run(const options *o)
+{
+    session s = { .o = o };
+    int code = prepare(&s);
+    if (!code)
+        code = carry_out(&s);
+    gantry_free(s.explanation);
+    gantry_run_free(s.reference);
+    gantry_run_free(s.run);
+    gantry_schedule_free(s.single);
+    gantry_schedule_free(s.schedule);
+    gantry_graph_free(s.graph);
+    return code;
+}
+
+const command command_run = {
+    "run",
+    "GRAPH",
+    "runs a graph on the devices of this machine, or on virtual devices of its CPU",
+    1,
+    1,
+    "param input output machine devices backend schedule policy effort seed optimal objective max-memory balance replay "
+    "iterations check compare calibrate output-schedule dot svg html trace explain allow-code json",
+    "  gantry run graphs/saxpy.json --devices 2\n"
+    "  gantry run graphs/image_blur.json --devices 4 --input frames=photos.npy --output blurred=out.npy\n"
+    "  gantry run graphs/cholesky.json --devices 4 --check\n"
+    "  gantry run graphs/jacobi.json --devices 4 --iterations 20 --compare --trace trace.json\n",
+    run
+};

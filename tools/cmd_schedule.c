@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gantry schedule: load, schedule, report, draw. */
+#include "command.h"
+#include <string.h>
+
+/* The report, with the explanation as one more key. */
+static int report_json(const gantry_schedule *schedule, const char *explanation)
+{
+    gantry_error err;
+    char *text = NULL;
+    size_t length = 0;
+    if (!explanation)
+        return export_schedule(schedule, GANTRY_REPORT, "-");
+    if (gantry_schedule_export(schedule, GANTRY_REPORT, &text, &length, &err))
+        return fail(&err);
+    json_t *report = json_loadb(text, length, 0, NULL);
+    gantry_free(text);
+    json_object_set_new(report, "explain", json_string(explanation));
+    return print_json(report);
+}
+
+static int report(const gantry_schedule *schedule, const options *o, const char *explanation)
+{
+    if (o->json)
+        return report_json(schedule, explanation);
+    if (explanation)
+        return write_text("-", explanation, strlen(explanation));
+    return uses_stdout(o) ? EXIT_FINE : export_schedule(schedule, GANTRY_TEXT, "-");
+}
+
+static int run(const options *o)
+{
+    gantry_graph *graph = NULL;
+    gantry_schedule *schedule = NULL;
+    char *explanation = NULL;
+    int code = load_graph(&graph, o, o->positional.at[0]);
+    if (!code)
+        code = check_explain(o, graph);
+    if (!code)
+        code = make_schedule(&schedule, o, graph);
+    if (!code)
+        code = write_files(schedule, o);
+    if (!code)
+        code = explain(schedule, graph, o, &explanation);
+    if (!code)
+        code = report(schedule, o, explanation);
+    gantry_free(explanation);
+    gantry_schedule_free(schedule);
+    gantry_graph_free(graph);
+    return code;
+}
+
+const command command_schedule = {
+    "schedule",
+    "GRAPH",
+    "places, orders and packs a graph on a machine; predicts and draws it; needs no GPU",
+    1,
+    1,
+    "param input machine devices policy effort seed optimal objective max-memory balance replay explain output-schedule dot "
+    "svg html trace allow-code json",
+    "  gantry schedule graphs/cholesky.json --machine graphs/machines/hgx-h200-8.json --svg timeline.svg\n"
+    "  gantry schedule graphs/cholesky.json --devices 4 -o s.json && gantry check graphs/cholesky.json s.json\n"
+    "  gantry schedule graphs/reference/topcuoglu2002.json --policy heft --explain T9\n",
+    run
+};

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the sub-commands share: options, exit codes, loading, writing. */
+#ifndef GANTRY_COMMAND_H
+#define GANTRY_COMMAND_H
+
+#include <gantry/gantry.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+typedef enum exit_code {
+    EXIT_FINE = 0,
+    EXIT_RUNNING = 1,
+    EXIT_USAGE = 2,
+    EXIT_BAD_INPUT = 3,
+    EXIT_CAPACITY = 4,
+    EXIT_DEVICE = 5
+} exit_code;
+
+typedef struct string_list {
+    const char **at;
+    size_t count;
+} string_list;
+
+typedef struct options {
+    string_list positional, params, inputs, outputs;
+    const char *machine, *devices, *backend, *schedule, *replay, *policy, *objective, *max_memory, *balance, *explain;
+    const char *out, *dot, *svg, *html, *trace, *shape, *node_time, *edge_cost, *machine_out;
+    int64_t iterations, effort, seed, nodes;
+    double time_unit, bandwidth; /* 0: not given */
+    bool json, allow_code, check, compare, calibrate, optimal, help;
+} options;
+
+typedef struct command {
+    const char *name, *arguments, *summary;
+    size_t least, most;  /* positional arguments */
+    const char *accepts; /* names of its options, separated by spaces */
+    const char *examples;
+    int (*run)(const options *o);
+} command;
+
+extern const command command_run, command_schedule, command_dot, command_check, command_compare, command_machine,
+    command_kernels, command_import, command_bench;
+
+/* options.c. Parses argv (after the sub-command) into *o; prints what is wrong and returns false. */
+bool options_parse(options *o, const command *c, int argc, char **argv);
+void options_print(const command *c);
+void options_free(options *o);
+/* Whether a file that is to be written is "-". */
+bool uses_stdout(const options *o);
+/* " (did you mean "x"?)", or nothing where no name is near. */
+const char *near_miss(char *to, size_t size, const char *word, const char *const *names, size_t count);
+
+/* common.c: functions that load something print what is wrong and return the exit code for it. */
+int fail(const gantry_error *err);
+int fail_reading(const gantry_error *err); /* a file of the command line that cannot be read is bad usage */
+gantry_load_options load_options(const options *o);
+void print_warnings(const gantry_graph *graph); /* on standard error */
+int load_graph(gantry_graph **graph, const options *o, const char *path);
+/* --machine, else the graph's own (graph may be NULL), else this computer; then --devices. */
+int load_machine(gantry_machine **machine, const options *o, const gantry_graph *graph);
+int schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *graph, const gantry_machine *machine);
+int make_schedule(gantry_schedule **schedule, const options *o, gantry_graph *graph);
+/* That --explain names a node, before anything is computed. */
+int check_explain(const options *o, const gantry_graph *graph);
+
+/* output.c */
+int write_text(const char *path, const char *text, size_t length); /* "-": standard output */
+int export_schedule(const gantry_schedule *schedule, gantry_format format, const char *path);
+/* The other files a scheduling command was asked for: -o, --dot, --svg, --html, --trace. */
+int write_files(const gantry_schedule *schedule, const options *o);
+/* What --explain asks for; *text stays NULL if it was not given. Free it with gantry_free. */
+int explain(const gantry_schedule *schedule, const gantry_graph *graph, const options *o, char **text);
+int print_json(json_t *object); /* takes the reference */
+
+/* timing.c */
+double now_us(void);
+double median(double *values, size_t count); /* sorts them */
+uint64_t peak_memory(void);                  /* bytes this process has used at most; 0 if unknown */
+
+/* bench_graphs.c: graphs made through the C API. */
+gantry_graph *bench_layered(int64_t nodes);
+/* nodes >= devices; the graph has nodes / devices * devices of them (chain: nodes). */
+gantry_graph *bench_empty(const char *shape, int64_t nodes, int devices);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loading what the options name, and telling errors. */
+#include "command.h"
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int code_of(gantry_status status)
+{
+    switch (status) {
+    case GANTRY_OK:
+        return EXIT_FINE;
+    case GANTRY_E_SYNTAX:
+    case GANTRY_E_GRAPH:
+    case GANTRY_E_MACHINE:
+    case GANTRY_E_SCHEDULE:
+        return EXIT_BAD_INPUT;
+    case GANTRY_E_INVALID:
+    case GANTRY_E_UNSUPPORTED:
+        return EXIT_USAGE;
+    case GANTRY_E_CAPACITY:
+    case GANTRY_E_NOMEM: /* virtual devices have the memory of the host */
+        return EXIT_CAPACITY;
+    case GANTRY_E_DEVICE:
+        return EXIT_DEVICE;
+    default:
+        return EXIT_RUNNING;
+    }
+}
+
+int fail(const gantry_error *err)
+{
+    char line[1024];
+    gantry_error_format(err, line, sizeof line);
+    fprintf(stderr, "%s\n", line);
+    return code_of(err->status);
+}
+
+int fail_reading(const gantry_error *err)
+{
+    int code = fail(err);
+    return err->status == GANTRY_E_IO ? EXIT_USAGE : code;
+}
+
+gantry_load_options load_options(const options *o)
+{
+    gantry_load_options load = GANTRY_LOAD_OPTIONS_INIT;
+    load.params = o->params.at;
+    load.param_count = o->params.count;
+    load.inputs = o->inputs.at;
+    load.input_count = o->inputs.count;
+    load.allow_code = o->allow_code;
+    return load;
+}
+
+void print_warnings(const gantry_graph *graph)
+{
+    gantry_error warning;
+    char line[1024];
+    for (size_t i = 0; gantry_graph_warning(graph, i, &warning); i++) {
+        gantry_error_format(&warning, line, sizeof line);
+        fprintf(stderr, "warning: %s\n", line);
+    }
+}
+
+int load_graph(gantry_graph **graph, const options *o, const char *path)
+{
+    gantry_error err;
+    gantry_load_options load = load_options(o);
+    if (gantry_graph_load(graph, path, &load, &err))
+        return fail_reading(&err);
+    print_warnings(*graph);
+    return EXIT_FINE;
+}
+
+/* The machine before --devices; *is_virtual says that --devices was used already. */
+static gantry_status base_machine(gantry_machine **machine, const options *o, const gantry_graph *graph,
+                                  bool *is_virtual, gantry_error *err)
+{
+    const char *json = NULL, *path = NULL;
+    *is_virtual = false;
+    if (o->machine)
+        return gantry_machine_load(machine, o->machine, err);
+    if (graph)
+        gantry_graph_machine_hint(graph, &json, &path);
+    if (path)
+        return gantry_machine_load(machine, path, err);
+    if (json)
+        return gantry_machine_parse(machine, json, strlen(json), "machine of the graph", err);
+    char *end = NULL;
+    long count = o->devices ? strtol(o->devices, &end, 10) : 0;
+    if (end && end != o->devices && *end == 0) {
+        *is_virtual = true;
+        return gantry_machine_virtual(machine, count > INT_MAX ? INT_MAX : count < 0 ? -1 : (int)count, err);
+    }
+    return gantry_machine_detect(machine, NULL, err);
+}
+
+int load_machine(gantry_machine **machine, const options *o, const gantry_graph *graph)
+{
+    gantry_error err;
+    gantry_machine *whole = NULL;
+    bool is_virtual;
+    if (base_machine(&whole, o, graph, &is_virtual, &err))
+        return fail_reading(&err);
+    if (!o->devices || is_virtual) {
+        *machine = whole;
+        return EXIT_FINE;
+    }
+    gantry_status status = gantry_machine_select(machine, whole, o->devices, &err);
+    gantry_machine_free(whole);
+    if (!status)
+        return EXIT_FINE;
+    fprintf(stderr, "--devices: ");
+    return fail(&err);
+}
+
+int schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *graph, const gantry_machine *machine)
+{
+    gantry_error err;
+    gantry_schedule_options so = GANTRY_SCHEDULE_OPTIONS_INIT;
+    so.policy = o->policy;
+    so.effort = (int32_t)o->effort;
+    so.optimal = o->optimal;
+    so.seed = (uint64_t)o->seed;
+    so.objective = o->objective;
+    so.max_memory = o->max_memory;
+    so.balance = o->balance;
+    so.replay = o->replay && strcmp(o->replay, "auto") != 0 ? o->replay : NULL;
+    return gantry_schedule_new(schedule, graph, machine, &so, &err) ? fail(&err) : EXIT_FINE;
+}
+
+int make_schedule(gantry_schedule **schedule, const options *o, gantry_graph *graph)
+{
+    gantry_machine *machine = NULL;
+    int code = load_machine(&machine, o, graph);
+    if (!code)
+        code = schedule_on(schedule, o, graph, machine);
+    gantry_machine_free(machine);
+    return code;
+}
+
+int check_explain(const options *o, const gantry_graph *graph)
+{
+    if (!o->explain || gantry_graph_find_node(graph, o->explain).id != GANTRY_NONE)
+        return EXIT_FINE;
+    size_t count = gantry_graph_node_count(graph);
+    const char **ids = malloc((count ? count : 1) * sizeof *ids);
+    char near[256] = "";
+    for (uint32_t i = 0; ids && i < count; i++)
+        ids[i] = gantry_graph_node_id(graph, (gantry_node){ i });
+    if (ids)
+        near_miss(near, sizeof near, o->explain, ids, count);
+    fprintf(stderr, "--explain: graph \"%s\" has no node \"%s\"%s\n", gantry_graph_name(graph), o->explain, near);
+    free((void *)ids);
+    return EXIT_USAGE;
+}

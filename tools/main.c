@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The gantry command: finds the sub-command and hands over. */
+#include "command.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const command *const commands[] = { &command_run,     &command_schedule, &command_dot,
+                                           &command_check,   &command_compare,  &command_machine,
+                                           &command_kernels, &command_import,   &command_bench };
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static const command *find(const char *name)
+{
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+static void print_overview(FILE *to)
+{
+    fprintf(to, "gantry %s: runs a task graph on every device of a machine\n\n", gantry_version());
+    fprintf(to, "    graph (what)  +  machine (where)  ->  schedule (who, when, at which address)  ->  run\n\n");
+    fprintf(to, "usage: gantry COMMAND ...\n\n");
+    for (size_t i = 0; i < COMMANDS; i++)
+        fprintf(to, "  %-9s %-18s %s\n", commands[i]->name, commands[i]->arguments, commands[i]->summary);
+    fprintf(to, "\n`gantry help COMMAND` shows its options and examples. To begin:\n"
+                "  gantry run graphs/saxpy.json --devices 2          runs on two virtual devices of this CPU\n"
+                "  gantry schedule graphs/cholesky.json --machine graphs/machines/dgx1-v100.json --svg s.svg\n"
+                "                                                    needs no GPU: predicts and draws\n"
+                "  gantry dot graphs/saxpy.json | dot -Tsvg > g.svg  draws what depends on what\n"
+                "\nA graph, schedule or machine file may be -, standard input. Exit codes: 0 fine, 1 failed while\n"
+                "running, 2 bad usage, 3 invalid graph, machine or schedule, 4 does not fit in memory, 5 device or\n"
+                "driver error.\n");
+}
+
+static int unknown_command(const char *name)
+{
+    const char *names[COMMANDS];
+    char near[64];
+    for (size_t i = 0; i < COMMANDS; i++)
+        names[i] = commands[i]->name;
+    fprintf(stderr, "gantry: no command \"%s\"%s; `gantry help` lists them\n", name,
+            near_miss(near, sizeof near, name, names, COMMANDS));
+    return EXIT_USAGE;
+}
+
+static int help(int argc, char **argv)
+{
+    if (argc < 3) {
+        print_overview(stdout);
+        return EXIT_FINE;
+    }
+    const command *c = find(argv[2]);
+    if (!c)
+        return unknown_command(argv[2]);
+    options_print(c);
+    return EXIT_FINE;
+}
+
+static int run_command(const command *c, int argc, char **argv)
+{
+    options o = { 0 };
+    int code = EXIT_USAGE;
+    if (options_parse(&o, c, argc, argv)) {
+        if (o.help)
+            options_print(c);
+        code = o.help ? EXIT_FINE : c->run(&o);
+    }
+    options_free(&o);
+    return code;
+}
+
+static int dispatch(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_overview(stderr);
+        return EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0) {
+        printf("gantry %s\n", gantry_version());
+        return EXIT_FINE;
+    }
+    if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return help(argc, argv);
+    const command *c = find(argv[1]);
+    return c ? run_command(c, argc - 2, argv + 2) : unknown_command(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    int code = dispatch(argc, argv);
+    /* What was printed may still sit in a buffer, and the disk be full. */
+    if ((fflush(stdout) || ferror(stdout)) && !code) {
+        fprintf(stderr, "cannot write to standard output: %s\n", strerror(errno));
+        code = EXIT_RUNNING;
+    }
+    return code;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One table says what every option is called, takes and means; help and parsing both come from it. */
+#include "command.h"
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum kind { FLAG, TEXT, NUMBER, REAL, LIST } kind;
+
+typedef struct option {
+    const char *name, *value, *summary;
+    kind kind;
+    size_t field;
+    int64_t fallback, low, high; /* NUMBER */
+} option;
+
+#define FIELD(name) offsetof(options, name)
+#define PLAIN       0, 0, 0
+static const option table[] = {
+    { "param", "NAME=VALUE", "sets a param of the graph; may be repeated", LIST, FIELD(params), PLAIN },
+    { "machine", "FILE", "the machine to schedule for (default: the graph's, else this computer)", TEXT, FIELD(machine),
+      PLAIN },
+    { "devices", "N|id:A,B", "the first N devices, or those named; without a machine, N virtual devices of this CPU",
+      TEXT, FIELD(devices), PLAIN },
+    { "policy", "NAME", "how nodes are placed (default: heft); the names are listed below", TEXT, FIELD(policy),
+      PLAIN },
+    { "effort", "0..9", "how hard to search; recorded, one list policy runs in this version", NUMBER, FIELD(effort), -1,
+      0, 9 },
+    { "seed", "N", "for policies that draw lots, and for the order of --check", NUMBER, FIELD(seed), 0, 0, INT64_MAX },
+    { "optimal", "", "branch and bound: a proved optimum for small graphs (exact where the machine has no contention)",
+      FLAG, FIELD(optimal), PLAIN },
+    { "objective", "NAME", "what to minimise: makespan (default) or max_load", TEXT, FIELD(objective), PLAIN },
+    { "max-memory", "MEM=SIZE,...", "use less of a memory than it has, e.g. gpu0=4GiB", TEXT, FIELD(max_memory),
+      PLAIN },
+    { "balance", "METHOD", "automatic splits: static, dynamic or memory (default: what is predicted to be faster)",
+      TEXT, FIELD(balance), PLAIN },
+    { "replay", "MODE", "auto, stream or graph", TEXT, FIELD(replay), PLAIN },
+    { "explain", "NODE", "why the node is where it is", TEXT, FIELD(explain), PLAIN },
+    { "out", "FILE", "(-o) writes here; - is standard output", TEXT, FIELD(out), PLAIN },
+    { "output-schedule", "FILE", "(-o) writes the schedule as JSON; - is standard output", TEXT, FIELD(out), PLAIN },
+    { "dot", "FILE", "draws for Graphviz; - is standard output", TEXT, FIELD(dot), PLAIN },
+    { "svg", "FILE", "draws the timeline", TEXT, FIELD(svg), PLAIN },
+    { "html", "FILE", "draws the timeline as a page", TEXT, FIELD(html), PLAIN },
+    { "trace", "FILE", "writes a Chrome/Perfetto trace", TEXT, FIELD(trace), PLAIN },
+    { "backend", "NAME", "auto, host or sim", TEXT, FIELD(backend), PLAIN },
+    { "schedule", "FILE", "runs this schedule instead of making one", TEXT, FIELD(schedule), PLAIN },
+    { "input", "BUFFER=FILE", "binds a .npy or raw file; may be repeated", LIST, FIELD(inputs), PLAIN },
+    { "output", "BUFFER=FILE", "writes an output, .npy or raw; may be repeated", LIST, FIELD(outputs), PLAIN },
+    { "iterations", "N", "starts; the time is the median after the first (default 1)", NUMBER, FIELD(iterations), 1, 1,
+      1000000000 },
+    { "check", "", "checking mode: guarded memory, poison, random legal order; compares with one device", FLAG,
+      FIELD(check), PLAIN },
+    { "compare", "", "shows where the prediction was off, op by op", FLAG, FIELD(compare), PLAIN },
+    { "calibrate", "", "writes measured times into the machine file; not in this version", FLAG, FIELD(calibrate),
+      PLAIN },
+    { "nodes", "N", "size of the graph that is made", NUMBER, FIELD(nodes), 0, 1, 100000000 },
+    { "shape", "NAME", "chain, wide or stencil", TEXT, FIELD(shape), PLAIN },
+    { "time-unit", "US", "microseconds for 1 of the file's unit of time (default: as usual for the format)", REAL,
+      FIELD(time_unit), PLAIN },
+    { "bandwidth", "GBS", "of the machine's links where the file counts bytes (default 1 GB/s)", REAL, FIELD(bandwidth),
+      PLAIN },
+    { "node-time", "NAME", "dot: the attribute of nodes that is their time", TEXT, FIELD(node_time), PLAIN },
+    { "edge-cost", "NAME", "dot: the attribute of edges that is their cost", TEXT, FIELD(edge_cost), PLAIN },
+    { "machine-out", "FILE", "writes the machine that the file means, as a machine file", TEXT, FIELD(machine_out),
+      PLAIN },
+    { "allow-code", "", "lets the graph's own kernels be compiled and loaded", FLAG, FIELD(allow_code), PLAIN },
+    { "json", "", "prints one JSON object to standard output and nothing else", FLAG, FIELD(json), PLAIN },
+    { "help", "", "shows this", FLAG, FIELD(help), PLAIN },
+};
+enum { OPTIONS = sizeof table / sizeof *table };
+
+static bool accepts(const command *c, const char *name)
+{
+    if (strcmp(name, "help") == 0)
+        return true;
+    size_t length = strlen(name);
+    for (const char *at = c->accepts; (at = strstr(at, name)); at += length)
+        if ((at == c->accepts || at[-1] == ' ') && (at[length] == ' ' || at[length] == 0))
+            return true;
+    return false;
+}
+
+static const option *find(const command *c, const char *name, size_t length)
+{
+    for (size_t i = 0; i < OPTIONS; i++)
+        if (strlen(table[i].name) == length && strncmp(table[i].name, name, length) == 0 && accepts(c, table[i].name))
+            return &table[i];
+    return NULL;
+}
+
+const char *near_miss(char *to, size_t size, const char *word, const char *const *names, size_t count)
+{
+    const char *near = gantry_nearest(word, names, count);
+    *to = 0;
+    if (near)
+        snprintf(to, size, " (did you mean \"%s\"?)", near);
+    return to;
+}
+
+/* `word` as it was typed, with its dashes. */
+static bool unknown(const command *c, const char *word)
+{
+    const char *names[OPTIONS];
+    size_t count = 0, dashes = strspn(word, "-"), length = strcspn(word, "=");
+    for (size_t i = 0; i < OPTIONS; i++)
+        if (accepts(c, table[i].name))
+            names[count++] = table[i].name;
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)(length - dashes < 60 ? length - dashes : 60), word + dashes);
+    const char *near = gantry_nearest(name, names, count);
+    fprintf(stderr, "gantry %s: no option \"%.*s\"", c->name, (int)(length < 60 ? length : 60), word);
+    if (near)
+        fprintf(stderr, " (did you mean \"--%s\"?)\n", near);
+    else
+        fprintf(stderr, "; `gantry help %s` lists them\n", c->name);
+    return false;
+}
+
+static bool append(string_list *list, const char *text)
+{
+    const char **at = realloc((void *)list->at, (list->count + 1) * sizeof *at);
+    if (!at) {
+        fprintf(stderr, "%s\n", gantry_status_text(GANTRY_E_NOMEM));
+        return false;
+    }
+    list->at = at;
+    list->at[list->count++] = text;
+    return true;
+}
+
+static bool set_number(options *o, const command *c, const option *p, const char *value)
+{
+    char *end;
+    errno = 0;
+    long long n = strtoll(value, &end, 10);
+    if (errno || end == value || *end || n < p->low || n > p->high) {
+        fprintf(stderr, "gantry %s: --%s is \"%s\"; it takes a whole number from %lld to %lld\n", c->name, p->name,
+                value, (long long)p->low, (long long)p->high);
+        return false;
+    }
+    int64_t number = n;
+    memcpy((char *)o + p->field, &number, sizeof number);
+    return true;
+}
+
+static bool set_real(options *o, const command *c, const option *p, const char *value)
+{
+    char *end;
+    double number = strtod(value, &end);
+    if (end == value || *end || !(number > 0) || number > 1e300) {
+        fprintf(stderr, "gantry %s: --%s is \"%s\"; it takes a number greater than 0\n", c->name, p->name, value);
+        return false;
+    }
+    memcpy((char *)o + p->field, &number, sizeof number);
+    return true;
+}
+
+static bool set(options *o, const command *c, const option *p, const char *value)
+{
+    switch (p->kind) {
+    case FLAG: {
+        bool on = true;
+        memcpy((char *)o + p->field, &on, sizeof on);
+        return true;
+    }
+    case TEXT:
+        memcpy((char *)o + p->field, &value, sizeof value);
+        return true;
+    case NUMBER:
+        return set_number(o, c, p, value);
+    case REAL:
+        return set_real(o, c, p, value);
+    case LIST:
+        return append((string_list *)(void *)((char *)o + p->field), value);
+    }
+    return false;
+}
+
+/* One option at argv[*i]; takes its value from "--name=value" or from the next word, which is no option itself. */
+static bool parse_option(options *o, const command *c, int argc, char **argv, int *i)
+{
+    const char *word = argv[*i], *name = word + 2;
+    if (strcmp(word, "-h") == 0)
+        name = "help";
+    else if (strcmp(word, "-o") == 0)
+        name = accepts(c, "out") ? "out" : "output-schedule";
+    else if (word[1] != '-')
+        return unknown(c, word);
+    const char *equals = strchr(name, '=');
+    const option *p = find(c, name, equals ? (size_t)(equals - name) : strlen(name));
+    if (!p)
+        return unknown(c, word);
+    if (p->kind == FLAG && equals) {
+        fprintf(stderr, "gantry %s: --%s takes no value\n", c->name, p->name);
+        return false;
+    }
+    if (p->kind == FLAG || equals)
+        return set(o, c, p, equals ? equals + 1 : NULL);
+    if (*i + 1 >= argc || strncmp(argv[*i + 1], "--", 2) == 0) {
+        fprintf(stderr, "gantry %s: --%s needs a value: %s\n", c->name, p->name, p->value);
+        return false;
+    }
+    return set(o, c, p, argv[++*i]);
+}
+
+static bool parse_words(options *o, const command *c, int argc, char **argv)
+{
+    bool options_end = false;
+    for (int i = 0; i < argc; i++) {
+        bool is_option = !options_end && argv[i][0] == '-' && argv[i][1];
+        if (is_option && strcmp(argv[i], "--") == 0)
+            options_end = true;
+        else if (is_option ? !parse_option(o, c, argc, argv, &i) : !append(&o->positional, argv[i]))
+            return false;
+    }
+    return true;
+}
+
+static int dashes(const char *const *paths, size_t count)
+{
+    int found = 0;
+    for (size_t i = 0; i < count; i++)
+        found += paths[i] && strcmp(paths[i], "-") == 0;
+    return found;
+}
+
+static int written_to_stdout(const options *o)
+{
+    const char *const to[] = { o->out, o->machine_out, o->dot, o->svg, o->html, o->trace };
+    return dashes(to, sizeof to / sizeof *to);
+}
+
+bool uses_stdout(const options *o)
+{
+    return written_to_stdout(o) > 0;
+}
+
+/* Standard input is read once, standard output holds one document. */
+static bool check_streams(const options *o, const command *c)
+{
+    const char *const from[] = { o->machine, o->schedule };
+    if (dashes(o->positional.at, o->positional.count) + dashes(from, 2) > 1) {
+        fprintf(stderr, "gantry %s: only one file can be \"-\", standard input\n", c->name);
+        return false;
+    }
+    if (written_to_stdout(o) + o->json > 1) {
+        fprintf(stderr, "gantry %s: only one of --json and the files to write can go to standard output\n", c->name);
+        return false;
+    }
+    return true;
+}
+
+static bool check_count(const options *o, const command *c)
+{
+    size_t count = o->positional.count;
+    if (count >= c->least && count <= c->most)
+        return true;
+    if (count > c->most)
+        fprintf(stderr, "gantry %s: \"%s\" is one word too many; usage: gantry %s %s\n", c->name,
+                o->positional.at[c->most], c->name, c->arguments);
+    else
+        fprintf(stderr, "gantry %s: %s missing; usage: gantry %s %s\n", c->name,
+                count + 1 == c->least ? "a word is" : "words are", c->name, c->arguments);
+    fprintf(stderr, "`gantry help %s` shows options and examples\n", c->name);
+    return false;
+}
+
+bool options_parse(options *o, const command *c, int argc, char **argv)
+{
+    for (size_t i = 0; i < OPTIONS; i++)
+        if (table[i].kind == NUMBER)
+            memcpy((char *)o + table[i].field, &table[i].fallback, sizeof table[i].fallback);
+    if (!parse_words(o, c, argc, argv))
+        return false;
+    return o->help || (check_count(o, c) && check_streams(o, c));
+}
+
+static void print_names(const char *title, const char *(*name)(size_t), const char *(*summary)(size_t))
+{
+    printf("\n%s\n", title);
+    for (size_t i = 0; name(i); i++)
+        printf("  %-14s %s\n", name(i), summary(i));
+}
+
+void options_print(const command *c)
+{
+    printf("gantry %s %s\n    %s\n\noptions\n", c->name, c->arguments, c->summary);
+    for (size_t i = 0; i < OPTIONS; i++) {
+        if (!accepts(c, table[i].name))
+            continue;
+        char left[64];
+        snprintf(left, sizeof left, "--%s %s", table[i].name, table[i].value);
+        printf("  %-28s %s\n", left, table[i].summary);
+    }
+    if (accepts(c, "policy"))
+        print_names("policies", gantry_policy_name, gantry_policy_summary);
+    if (accepts(c, "backend"))
+        print_names("back ends", gantry_backend_name, gantry_backend_summary);
+    if (accepts(c, "node-time"))
+        print_names("formats", gantry_import_format, gantry_import_summary);
+    printf("\nexamples\n%s", c->examples);
+}
+
+void options_free(options *o)
+{
+    free((void *)o->positional.at);
+    free((void *)o->params.at);
+    free((void *)o->inputs.at);
+    free((void *)o->outputs.at);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gantry run --check: checking mode, and outputs against those of one device. */
+#include "run.h"
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* IEEE binary16 and bfloat16 have no C type. */
+static double from_f16(uint16_t h)
+{
+    int exponent = h >> 10 & 31, fraction = h & 1023;
+    double sign = h >> 15 ? -1 : 1;
+    if (exponent == 31)
+        return fraction ? (double)NAN : sign * (double)INFINITY;
+    return sign * (exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24));
+}
+
+static double from_bf16(uint16_t h)
+{
+    uint32_t bits = (uint32_t)h << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
+static double element(const void *data, gantry_dtype dtype, uint64_t i)
+{
+    switch (dtype) {
+    case GANTRY_F16:
+        return from_f16(((const uint16_t *)data)[i]);
+    case GANTRY_BF16:
+        return from_bf16(((const uint16_t *)data)[i]);
+    case GANTRY_F32:
+        return (double)((const float *)data)[i];
+    case GANTRY_F64:
+        return ((const double *)data)[i];
+    case GANTRY_I8:
+        return ((const int8_t *)data)[i];
+    case GANTRY_U8:
+        return ((const uint8_t *)data)[i];
+    case GANTRY_I32:
+        return ((const int32_t *)data)[i];
+    case GANTRY_U32:
+        return ((const uint32_t *)data)[i];
+    case GANTRY_I64:
+        return (double)((const int64_t *)data)[i];
+    case GANTRY_U64:
+        return (double)((const uint64_t *)data)[i];
+    default:
+        return 0;
+    }
+}
+
+/* Doubles do not hold every 64-bit integer: two that differ may look the same. */
+static bool same_element(const gantry_buffer_info *info, const void *a, const void *b, uint64_t i)
+{
+    size_t size = gantry_dtype_size(info->dtype);
+    if (memcmp((const char *)a + i * size, (const char *)b + i * size, size) == 0)
+        return true;
+    double x = element(a, info->dtype, i), y = element(b, info->dtype, i);
+    bool wide = info->dtype == GANTRY_I64 || info->dtype == GANTRY_U64;
+    if (isnan(x) || isnan(y))
+        return isnan(x) && isnan(y);
+    return x == y ? !wide : fabs(x - y) <= info->atol + info->rtol * fabs(y);
+}
+
+/* Within the output's tolerance, element by element. */
+static bool same(const gantry_buffer_info *info, const void *a, const void *b, uint64_t *where)
+{
+    uint64_t count = info->bytes / gantry_dtype_size(info->dtype);
+    if (memcmp(a, b, info->bytes) == 0)
+        return true;
+    for (*where = 0; *where < count; ++*where)
+        if (!same_element(info, a, b, *where))
+            return false;
+    return true;
+}
+
+int compare_outputs(const session *s, gantry_run *run)
+{
+    gantry_error err;
+    gantry_buffer_info info;
+    for (uint32_t i = 0; i < gantry_graph_buffer_count(s->graph); i++) {
+        const void *a, *b;
+        uint64_t bytes, where;
+        if (!is_output(s, i, &info) || info.bytes == 0)
+            continue;
+        if (gantry_run_output(run, (gantry_buffer){ i }, &a, &bytes, &err) ||
+            gantry_run_output(s->reference, (gantry_buffer){ i }, &b, &bytes, &err))
+            return fail(&err);
+        if (!same(&info, a, b, &where)) {
+            fprintf(stderr,
+                    "--check: output \"%s\" differs from a run on one device at element %" PRIu64
+                    ": %.17g, there %.17g (rtol %g, atol %g)\n",
+                    info.name, where, element(a, info.dtype, where), element(b, info.dtype, where), info.rtol,
+                    info.atol);
+            return EXIT_RUNNING;
+        }
+    }
+    return EXIT_FINE;
+}
+
+/* One virtual device; a graph that names devices with `on` or `apart` is run on its own machine, as much of it on one
+ * device as it allows. */
+static int make_reference(session *s)
+{
+    gantry_error err;
+    gantry_machine *machine = NULL;
+    gantry_schedule_options so = GANTRY_SCHEDULE_OPTIONS_INIT;
+    so.policy = "single";
+    so.like = s->schedule; /* nodes may do different things to different parts: the parts must be the same */
+    gantry_status status = gantry_machine_virtual(&machine, 1, &err);
+    if (!status)
+        status = gantry_schedule_new(&s->single, s->graph, machine, &so, &err);
+    if (status && status != GANTRY_E_NOMEM)
+        status = gantry_schedule_new(&s->single, s->graph, gantry_schedule_machine(s->schedule), &so, &err);
+    gantry_machine_free(machine);
+    return status ? fail(&err) : EXIT_FINE;
+}
+
+int check_run(session *s)
+{
+    gantry_run *guarded = NULL;
+    double us;
+    int code = open_run(s, &guarded, s->schedule, "host", true);
+    if (!code)
+        code = start_once(guarded, &us);
+    if (!code)
+        code = make_reference(s);
+    if (!code)
+        code = open_run(s, &s->reference, s->single, "host", false);
+    if (!code)
+        code = start_once(s->reference, &us);
+    if (!code)
+        code = compare_outputs(s, guarded);
+    gantry_run_free(guarded);
+    return code;
+}

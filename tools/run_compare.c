@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gantry run --compare: predicted against measured, op by op. Both are in the trace of the last start: process 0 is
+ * what was measured, and each of its slices carries the prediction. */
+#include "run.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LARGEST = 10 };
+
+typedef struct op_time {
+    const char *name, *kind;
+    double predicted, measured;
+} op_time;
+
+static int by_difference(const void *a, const void *b)
+{
+    const op_time *x = a, *y = b;
+    double dx = fabs(x->measured - x->predicted), dy = fabs(y->measured - y->predicted);
+    if (dx != dy)
+        return dx < dy ? 1 : -1;
+    return strcmp(x->name, y->name);
+}
+
+/* A collective has a slice for each of its lanes, one after another: it counts once. */
+static size_t collect(json_t *events, op_time *ops)
+{
+    size_t i, count = 0;
+    json_t *event;
+    json_int_t last = -1;
+    json_array_foreach(events, i, event)
+    {
+        json_t *args = json_object_get(event, "args"), *op = json_object_get(args, "op");
+        if (!op || json_integer_value(json_object_get(event, "pid")) != 0 || json_integer_value(op) == last)
+            continue;
+        last = json_integer_value(op);
+        ops[count++] = (op_time){ json_string_value(json_object_get(event, "name")),
+                                  json_string_value(json_object_get(event, "cat")),
+                                  json_number_value(json_object_get(args, "predicted_us")),
+                                  json_number_value(json_object_get(event, "dur")) };
+    }
+    return count;
+}
+
+static void add_to_kind(json_t *kinds, const op_time *op)
+{
+    json_t *kind = json_object_get(kinds, op->kind);
+    if (!kind) {
+        kind = json_pack("{s:i, s:f, s:f}", "ops", 0, "predicted_us", 0.0, "measured_us", 0.0);
+        json_object_set_new(kinds, op->kind, kind);
+    }
+    json_t *predicted = json_object_get(kind, "predicted_us"), *measured = json_object_get(kind, "measured_us");
+    json_object_set_new(kind, "ops", json_integer(json_integer_value(json_object_get(kind, "ops")) + 1));
+    json_real_set(predicted, json_real_value(predicted) + op->predicted);
+    json_real_set(measured, json_real_value(measured) + op->measured);
+}
+
+static json_t *summarize(const session *s, op_time *ops, size_t count)
+{
+    gantry_run_info info = GANTRY_RUN_INFO_INIT;
+    json_t *kinds = json_object(), *largest = json_array();
+    for (size_t i = 0; i < count; i++)
+        add_to_kind(kinds, &ops[i]);
+    qsort(ops, count, sizeof *ops, by_difference);
+    for (size_t i = 0; i < count && i < LARGEST; i++)
+        json_array_append_new(largest, json_pack("{s:s, s:s, s:f, s:f}", "op", ops[i].name, "kind", ops[i].kind,
+                                                 "predicted_us", ops[i].predicted, "measured_us", ops[i].measured));
+    double predicted = gantry_run_get_info(s->run, &info, NULL) ? 0 : info.predicted_us;
+    return json_pack("{s:f, s:o, s:o}", "measured_over_predicted", predicted > 0 ? s->measured_us / predicted : 0.0,
+                     "kinds", kinds, "largest", largest);
+}
+
+int compare_times(const session *s, json_t **comparison)
+{
+    gantry_error err;
+    char *text = NULL;
+    size_t length = 0;
+    if (gantry_run_trace(s->run, &text, &length, &err))
+        return fail(&err);
+    json_t *trace = json_loadb(text, length, 0, NULL), *events = json_object_get(trace, "traceEvents");
+    gantry_free(text);
+    op_time *ops = malloc((json_array_size(events) + 1) * sizeof *ops);
+    *comparison = ops && trace ? summarize(s, ops, collect(events, ops)) : NULL;
+    free(ops);
+    json_decref(trace);
+    if (*comparison)
+        return EXIT_FINE;
+    fprintf(stderr, "%s\n", gantry_status_text(GANTRY_E_NOMEM));
+    return EXIT_RUNNING;
+}
+
+static void print_line(FILE *to, const char *name, json_t *times)
+{
+    double predicted = json_real_value(json_object_get(times, "predicted_us"));
+    double measured = json_real_value(json_object_get(times, "measured_us"));
+    fprintf(to, "  %-40s %12.1f %12.1f", name, predicted, measured);
+    if (predicted > 0)
+        fprintf(to, " %8.2f", measured / predicted);
+    fprintf(to, "\n");
+}
+
+void print_comparison(FILE *to, json_t *comparison)
+{
+    const char *kind;
+    json_t *times;
+    size_t i;
+    fprintf(to, "  measured / predicted = %.3f\n\n  %-40s %12s %12s %8s\n",
+            json_real_value(json_object_get(comparison, "measured_over_predicted")), "all ops of a kind",
+            "predicted us", "measured us", "ratio");
+    json_object_foreach(json_object_get(comparison, "kinds"), kind, times) print_line(to, kind, times);
+    fprintf(to, "\n  %-40s %12s %12s %8s\n", "ops furthest off", "predicted us", "measured us", "ratio");
+    json_array_foreach(json_object_get(comparison, "largest"), i, times)
+        print_line(to, json_string_value(json_object_get(times, "op")), times);
+    fprintf(to, "\n");
+}

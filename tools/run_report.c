@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gantry run: what it did, for people and as JSON. */
+#include "run.h"
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct report {
+    const session *s;
+    gantry_run_info info;
+    json_t *comparison; /* NULL without --compare */
+} report;
+
+static const char *file_of(const session *s, const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t i = 0; i < s->o->outputs.count; i++)
+        if (strncmp(s->o->outputs.at[i], name, length) == 0 && s->o->outputs.at[i][length] == '=')
+            return s->o->outputs.at[i] + length + 1;
+    return NULL;
+}
+
+/* The hash as text; false where the back end gives times only. */
+static bool hash_text(const session *s, uint32_t i, char *text, size_t size)
+{
+    uint64_t hash;
+    if (gantry_run_hash(s->run, (gantry_buffer){ i }, &hash, NULL))
+        return false;
+    snprintf(text, size, "%016" PRIx64, hash);
+    return true;
+}
+
+/* The device of every node, or NULL where it has none. */
+static const char *device_of(const session *s, uint32_t node)
+{
+    gantry_device_info d = GANTRY_DEVICE_INFO_INIT;
+    int device = gantry_schedule_device_of(s->schedule, (gantry_node){ node });
+    if (device < 0 || gantry_machine_device(gantry_schedule_machine(s->schedule), (size_t)device, &d, NULL))
+        return NULL;
+    return d.id;
+}
+
+/* ---- JSON ---- */
+
+static json_t *outputs_json(const session *s)
+{
+    json_t *outputs = json_object();
+    gantry_buffer_info info;
+    for (uint32_t i = 0; i < gantry_graph_buffer_count(s->graph); i++) {
+        char text[20];
+        if (is_output(s, i, &info))
+            json_object_set_new(outputs, info.name,
+                                json_pack("{s:s?, s:s?}", "file", file_of(s, info.name), "xxh64",
+                                          hash_text(s, i, text, sizeof text) ? text : NULL));
+    }
+    return outputs;
+}
+
+static json_t *device_ids(const gantry_machine *machine)
+{
+    json_t *ids = json_array();
+    gantry_device_info d = GANTRY_DEVICE_INFO_INIT;
+    for (size_t i = 0; i < gantry_machine_device_count(machine); i++)
+        if (!gantry_machine_device(machine, i, &d, NULL))
+            json_array_append_new(ids, json_string(d.id));
+    return ids;
+}
+
+static json_t *placement_json(const session *s)
+{
+    json_t *placement = json_object();
+    for (uint32_t i = 0; i < gantry_graph_node_count(s->graph); i++) {
+        const char *device = device_of(s, i);
+        if (device)
+            json_object_set_new(placement, gantry_graph_node_id(s->graph, (gantry_node){ i }), json_string(device));
+    }
+    return placement;
+}
+
+static int report_json(const report *r)
+{
+    const session *s = r->s;
+    const gantry_machine *machine = gantry_schedule_machine(s->schedule);
+    json_t *json =
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:I, s:f, s:f, s:s, s:o, s:o, s:b}", "graph", gantry_graph_name(s->graph),
+                  "machine", gantry_machine_name(machine), "policy", gantry_schedule_policy(s->schedule), "backend",
+                  r->info.backend, "devices", device_ids(machine), "iterations", (json_int_t)s->o->iterations,
+                  "predicted_us", r->info.predicted_us, "measured_us", s->measured_us, "replay", r->info.replay,
+                  "outputs", outputs_json(s), "placement", placement_json(s), "checked", (int)s->checked);
+    if (r->comparison)
+        json_object_set(json, "compare", r->comparison);
+    if (s->explanation)
+        json_object_set_new(json, "explain", json_string(s->explanation));
+    return print_json(json);
+}
+
+/* ---- text ---- */
+
+enum { NODES_SHOWN = 12 };
+
+/* "dev0 ran 26 nodes: blur[0] blur[4] ..." */
+static void print_device(FILE *to, const session *s, size_t device, const char *id)
+{
+    const size_t nodes = gantry_graph_node_count(s->graph);
+    size_t count = 0, shown = 0;
+    for (uint32_t i = 0; i < nodes; i++)
+        count += gantry_schedule_device_of(s->schedule, (gantry_node){ i }) == (int)device;
+    fprintf(to, "  %s ran %zu node%s%s", id, count, count == 1 ? "" : "s", count ? ":" : "");
+    for (uint32_t i = 0; i < nodes && shown < NODES_SHOWN; i++)
+        if (gantry_schedule_device_of(s->schedule, (gantry_node){ i }) == (int)device) {
+            fprintf(to, " %s", gantry_graph_node_id(s->graph, (gantry_node){ i }));
+            shown++;
+        }
+    fprintf(to, "%s\n", count > shown ? " ..." : "");
+}
+
+static void print_outputs(FILE *to, const session *s)
+{
+    gantry_buffer_info info;
+    for (uint32_t i = 0; i < gantry_graph_buffer_count(s->graph); i++) {
+        char text[20];
+        if (!is_output(s, i, &info))
+            continue;
+        const char *file = file_of(s, info.name);
+        if (hash_text(s, i, text, sizeof text))
+            fprintf(to, "  output %-12s xxh64 %s  %s\n", info.name, text,
+                    file ? file : "(not written: --output NAME=FILE)");
+        else
+            fprintf(to, "  output %-12s has no contents: the back end gives times only\n", info.name);
+    }
+}
+
+/* To standard error where a file goes to standard output. */
+static int report_text(const report *r)
+{
+    const session *s = r->s;
+    const gantry_machine *machine = gantry_schedule_machine(s->schedule);
+    gantry_device_info d = GANTRY_DEVICE_INFO_INIT;
+    FILE *to = uses_stdout(s->o) ? stderr : stdout;
+    fprintf(to, "%s on %s, %s back end, policy %s, %" PRId64 " start%s\n", gantry_graph_name(s->graph),
+            gantry_machine_name(machine), r->info.backend, gantry_schedule_policy(s->schedule), s->o->iterations,
+            s->o->iterations == 1 ? "" : "s");
+    if (s->checked)
+        fprintf(to, "  checked: the schedule is right, every kernel kept to its accesses, outputs equal those of one "
+                    "device\n");
+    for (size_t i = 0; i < gantry_machine_device_count(machine); i++)
+        if (!gantry_machine_device(machine, i, &d, NULL))
+            print_device(to, s, i, d.id);
+    fprintf(to, "  predicted %.1f us, measured %.1f us\n", r->info.predicted_us, s->measured_us);
+    if (r->comparison)
+        print_comparison(to, r->comparison);
+    print_outputs(to, s);
+    if (s->explanation)
+        fprintf(to, "\n%s", s->explanation);
+    return EXIT_FINE;
+}
+
+int report_run(const session *s)
+{
+    gantry_error err;
+    report r = { s, GANTRY_RUN_INFO_INIT, NULL };
+    if (gantry_run_get_info(s->run, &r.info, &err))
+        return fail(&err);
+    int code = s->o->compare ? compare_times(s, &r.comparison) : EXIT_FINE;
+    if (!code)
+        code = s->o->json ? report_json(&r) : report_text(&r);
+    json_decref(r.comparison);
+    return code;
+}

@@ -331,7 +331,7 @@ START_TEST(direct_transfers_are_paid_for_each_memory)
     gantry_node a = work(g, "a", 7);
     gantry_node_write(g, a, gantry_all(x));
     for (int i = 0; i < 3; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "r%d", i);
         gantry_node_read(g, work(g, name, 1), gantry_all(x));
     }
@@ -402,7 +402,7 @@ START_TEST(messages_say_what_is_wrong)
     o.objective = "max_load";
     gantry_graph *g = gantry_graph_new("full");
     for (int i = 0; i < 3; i++) {
-        char name[8];
+        char name[16];
         int64_t bytes = 40000;
         snprintf(name, sizeof name, "c%d", i);
         gantry_buffer c = gantry_graph_buffer(g, name, GANTRY_U8, 1, &bytes);

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What no schedule on this machine can beat: the longest chain of tasks that must follow each other, each on its
- * fastest device and without any transfer; and all work on its fastest devices, spread evenly. Only dependencies that
- * hold whatever memories are used count: reading what was written, and `after`. (A write after a read needs no waiting
- * when they are in different memories, nor does a contribution to a reduction need the value before it.)
+ * What no schedule on this machine can beat:
+ *
+ *   chain   the longest chain of tasks that must follow each other, each on its fastest device. Transfers between tasks
+ *           are left out, since one device could run them all; what comes up from inputs and goes down to outputs
+ *           counts where no device in host memory can run the task
+ *   area    all work on its fastest devices, spread evenly; and that of each device which no other can do
+ *   cut     all bytes that must leave host memory, or come back to it, or both, over what its links carry at once
+ *
+ * Only dependencies that hold whatever memories are used count: reading what was written, and `after`. (A write after a
+ * read needs no waiting when they are in different memories, nor does a contribution to a reduction need the value
+ * before it.)
  */
-#include "scheduler/plan.h"
+#include "scheduler/bound.h"
 
 #include "base/error.h"
 
@@ -69,23 +76,148 @@ static gy_ticks shared_work(const gy_plan *p, uint32_t node, gy_ticks time)
     return share < 1000 ? time / 1000 * share : time;
 }
 
+/* ---- transfers that no placement avoids ---- */
+
+typedef struct bound {
+    const gy_plan *p;
+    gy_bound_bytes bytes;
+    int64_t *rate;     /* per memory: bytes per second that can come in */
+    gy_ticks *latency; /* per memory: of what comes in */
+    gy_ticks *end;     /* per task: when it can have ended */
+} bound;
+
+static void free_bound(bound *b)
+{
+    gy_bound_bytes_free(&b->bytes);
+    gy_free(b->rate);
+    gy_free(b->latency);
+    gy_free(b->end);
+}
+
+static gantry_status make_bound(bound *b, gantry_error *err)
+{
+    const gantry_machine *m = b->p->machine;
+    b->rate = gy_calloc(m->memories, sizeof *b->rate);
+    b->latency = gy_calloc(m->memories, sizeof *b->latency);
+    b->end = gy_calloc((size_t)b->p->flow->tasks + 1, sizeof *b->end);
+    if (!b->rate || !b->latency || !b->end)
+        return gy_fail_nomem(err);
+    gantry_status status = gy_bound_bytes_find(&b->bytes, b->p, err);
+    for (uint32_t i = 0; i < m->memories && !status; i++) {
+        b->latency[i] = gy_cut_latency(m, i, GY_GO_IN);
+        status = gy_cut_rate(&b->rate[i], m, i, GY_GO_IN, err);
+    }
+    return status;
+}
+
+/* When the task has ended at the earliest, if all it waits for has by `ready`. */
+static gy_ticks earliest_end(const bound *b, uint32_t task, gy_ticks ready)
+{
+    const gy_plan *p = b->p;
+    uint32_t node = p->flow->task[task].node;
+    if (!b->bytes.up[task])
+        return ready + fastest(p, node);
+    gy_ticks best = GY_TICKS_MAX;
+    for (uint32_t d = 0; d < p->devices; d++) {
+        uint32_t memory = p->machine->device[d].memory;
+        gy_ticks begin = b->latency[memory] + gy_cut_time(b->bytes.up[task], b->rate[memory]);
+        gy_ticks time = gy_plan_time(p, node, d);
+        begin = begin > ready ? begin : ready;
+        if (time < GY_TICKS_MAX && begin + time < best)
+            best = begin + time;
+    }
+    return best;
+}
+
+static gy_ticks fetch(const bound *b, uint32_t task)
+{
+    int64_t bytes = b->bytes.down[task];
+    return bytes ? b->latency[0] + gy_cut_time(bytes, b->rate[0]) : 0;
+}
+
+static gy_ticks longest_chain(bound *b)
+{
+    const gy_flow *f = b->p->flow;
+    gy_ticks chain = 0;
+    for (uint32_t t = 0; t < f->tasks; t++) {
+        gy_ticks ready = 0;
+        for (size_t i = f->dep_first[t]; i < f->dep_first[t + 1]; i++)
+            if (b->end[f->dep[i].from] > ready && always_holds(b->p, &f->dep[i], t))
+                ready = b->end[f->dep[i].from];
+        b->end[t] = earliest_end(b, t, ready);
+        gy_ticks last = b->end[t] + fetch(b, t);
+        chain = last > chain ? last : chain;
+    }
+    return chain;
+}
+
+/* The only device that can run the node; GY_NONE: there are several. */
+static uint32_t only_device(const gy_plan *p, uint32_t node)
+{
+    uint32_t only = GY_NONE;
+    for (uint32_t d = 0; d < p->workers; d++)
+        if (gy_plan_time(p, node, d) < GY_TICKS_MAX) {
+            if (only != GY_NONE)
+                return GY_NONE;
+            only = d;
+        }
+    return only;
+}
+
+/* Sums stop at GY_TICKS_MAX: less is still a bound. */
+static gantry_status area(const gy_plan *p, gy_ticks *most, gantry_error *err)
+{
+    gy_ticks *sum = gy_calloc((size_t)p->workers + 1, sizeof *sum), *all = sum + p->workers;
+    if (!sum)
+        return gy_fail_nomem(err);
+    for (uint32_t t = 0; t < p->flow->tasks && *all < GY_TICKS_MAX; t++) {
+        uint32_t node = p->flow->task[t].node;
+        gy_ticks work = shared_work(p, node, fastest(p, node));
+        uint32_t device = work ? only_device(p, node) : GY_NONE;
+        *all += work;
+        if (device != GY_NONE)
+            sum[device] += work;
+    }
+    *most = *all / p->workers;
+    for (uint32_t d = 0; d < p->workers; d++)
+        *most = sum[d] > *most ? sum[d] : *most;
+    gy_free(sum);
+    return GANTRY_OK;
+}
+
+static gantry_status cut(const bound *b, gy_ticks *time, gantry_error *err)
+{
+    const struct {
+        gy_direction which;
+        int64_t bytes;
+    } cuts[] = { { GY_GO_OUT, b->bytes.ups },
+                 { GY_GO_IN, b->bytes.downs },
+                 { GY_GO_BOTH, b->bytes.ups + b->bytes.downs } };
+    gantry_status status = GANTRY_OK;
+    *time = 0;
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts && !status; i++) {
+        int64_t rate;
+        status = gy_cut_rate(&rate, b->p->machine, 0, cuts[i].which, err);
+        gy_ticks t = status ? 0 : gy_cut_time(cuts[i].bytes, rate);
+        *time = t > *time ? t : *time;
+    }
+    return status;
+}
+
 gantry_status gy_plan_bound(gy_plan *p, gantry_error *err)
 {
-    const gy_flow *f = p->flow;
-    gy_ticks *end = gy_calloc((size_t)f->tasks + 1, sizeof *end), work = 0, chain = 0;
-    if (!end)
-        return gy_fail_nomem(err);
-    for (uint32_t t = 0; t < f->tasks; t++) {
-        gy_ticks time = fastest(p, f->task[t].node);
-        for (size_t i = f->dep_first[t]; i < f->dep_first[t + 1]; i++)
-            if (end[f->dep[i].from] > end[t] && always_holds(p, &f->dep[i], t))
-                end[t] = end[f->dep[i].from];
-        end[t] += time;
-        chain = end[t] > chain ? end[t] : chain;
-        if (work < GY_TICKS_MAX) /* less is still a bound */
-            work += shared_work(p, f->task[t].node, time);
+    bound b = { .p = p };
+    gy_ticks across = 0, work = 0;
+    gantry_status status = make_bound(&b, err);
+    if (!status)
+        status = cut(&b, &across, err);
+    if (!status)
+        status = area(p, &work, err);
+    if (!status) {
+        gy_ticks chain = longest_chain(&b);
+        p->bound = chain > work ? chain : work;
+        p->bound = across > p->bound ? across : p->bound;
     }
-    gy_free(end);
-    p->bound = work / p->workers > chain ? work / p->workers : chain;
-    return GANTRY_OK;
+    free_bound(&b);
+    return status;
 }

@@ -12,6 +12,7 @@
  *   collect      groups of copies that are better one collective
  *   order        the total order
  *   stream       lanes
+ *   pace         long uploads that share a link take turns
  *   pack         addresses; dependencies that reuse of bytes needs
  *   sync         the sync table
  *
@@ -144,6 +145,8 @@ gantry_status gy_plan_collect(gy_plan *p, gantry_error *err);
  * the draft, in which rows are brought just before they are used: fewest bytes at a time. */
 gantry_status gy_plan_order(gy_plan *p, bool early, gantry_error *err);
 gantry_status gy_plan_stream(gy_plan *p, gantry_error *err);
+/* Uploads one after the other where they share a link of host memory: adds to `need`. */
+gantry_status gy_plan_pace(gy_plan *p, gantry_error *err);
 /* Frees the draft and what order keeps beside it; lowering can make it again. */
 void gy_plan_forget_draft(gy_plan *p);
 /* `tight`: addresses are shared wherever positions allow, not only where it costs no waiting. E_CAPACITY. */
@@ -181,6 +184,9 @@ double gy_plan_gflops(const gy_plan *p, uint32_t node, uint32_t device);
 /* Share of a device that the node fills: 1000 is all of it. */
 uint32_t gy_plan_share(const gy_plan *p, uint32_t node);
 
+/* A copy that takes much longer than its latency, over a route that is full with one such copy, or nearly: two at once
+ * gain nothing. Never with contention off. */
+bool gy_copy_is_long(const gantry_machine *m, uint32_t from, uint32_t to, gy_ticks duration);
 /* Time of `bytes` from memory to memory, 0 within one. */
 gy_ticks gy_transfer_time(const gy_plan *p, uint32_t from, uint32_t to, int64_t bytes);
 /*

@@ -18,6 +18,8 @@ static gantry_status arrange(gy_plan *p, bool early, bool tight, gantry_error *e
     gantry_status status = gy_plan_order(p, early, err);
     if (!status)
         status = gy_plan_stream(p, err);
+    if (!status)
+        status = gy_plan_pace(p, err);
     return status ? status : gy_plan_pack(p, tight, err);
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * Lanes. A device computes in one lane. Copies take the lane that is free first, of as many as the device has copy
- * engines; with contention off a copy that would wait gets a new lane, so copies never hold each other up (colouring
- * intervals by their beginnings). Each rank of a collective is in a collective lane of its device; two ranks on one
- * device take two lanes. Lanes are numbered by device, kind, and order of appearance.
+ * engines. Long ones between host memory and the device all take one lane, each direction its own: several at once
+ * would share the link and all end late, where one after the other lets the first reader begin, and what it makes go
+ * back, while the rest comes. With contention off a copy that would wait gets a new lane, so copies never hold each
+ * other up (colouring intervals by their beginnings). Each rank of a collective is in a collective lane of its device;
+ * two ranks on one device take two lanes. Lanes are numbered by device, kind, and order of appearance.
  */
 #include "scheduler/plan.h"
 
@@ -27,6 +29,7 @@ typedef struct stream {
     gy_plan *p;
     GY_VEC(lane) lanes;
     queues *of;               /* device * 3 + kind */
+    uint32_t *host_lane;      /* device * 2 + direction: the lane of long copies from (0) and to (1) host memory */
     GY_VEC(uint32_t) op_lane; /* by op, unnumbered lanes */
 } stream;
 
@@ -52,9 +55,9 @@ static void sift_up(queues *q, size_t i)
     }
 }
 
-static void sift_down(queues *q)
+static void sift_down(queues *q, size_t i)
 {
-    for (size_t i = 0, child; (child = 2 * i + 1) < q->count; i = child) {
+    for (size_t child; (child = 2 * i + 1) < q->count; i = child) {
         if (child + 1 < q->count && is_before(&q->at[child + 1], &q->at[child]))
             child++;
         if (!is_before(&q->at[child], &q->at[i]))
@@ -65,19 +68,53 @@ static void sift_down(queues *q)
     }
 }
 
-static bool choose_copy_lane(stream *st, uint32_t device, gy_ticks ready, gy_ticks duration, uint32_t *lane_id)
+/* Brings the lane that is free first to the top, a new one if that is not free at `ready` and there may be another. */
+static bool find_free_lane(stream *st, uint32_t device, gy_ticks ready)
 {
     queues *q = &st->of[device * 3 + GY_LANE_COPY];
     const gantry_machine *m = st->p->machine;
     size_t limit = m->contention ? m->device[device].copy_engines : SIZE_MAX;
-    if (!q->count || (q->at[0].free_at > ready && q->count < limit)) {
-        if (!add_lane(st, device, GY_LANE_COPY))
-            return false;
-        sift_up(q, q->count - 1); /* free from 0 on: it comes to the top */
-    }
-    *lane_id = q->at[0].lane;
-    q->at[0].free_at = (q->at[0].free_at > ready ? q->at[0].free_at : ready) + duration;
-    sift_down(q);
+    if (q->count && (q->at[0].free_at <= ready || q->count >= limit))
+        return true;
+    if (!add_lane(st, device, GY_LANE_COPY))
+        return false;
+    sift_up(q, q->count - 1); /* free from 0 on: it comes to the top */
+    return true;
+}
+
+/* Where the lane of long copies of this direction is kept, or NULL if the copy is none. */
+static uint32_t *host_lane_of(const stream *st, uint32_t device, const gy_op *op)
+{
+    const gantry_schedule *s = st->p->schedule;
+    const gy_use *u = &s->use.at[op->use];
+    uint32_t from = s->instances.at[u[0].instance].memory, to = s->instances.at[u[1].instance].memory;
+    if (!gy_copy_is_long(st->p->machine, from, to, op->duration) || (from != 0 && to != 0))
+        return NULL;
+    return &st->host_lane[device * 2 + (to == 0)];
+}
+
+static size_t index_of(const queues *q, uint32_t lane_id)
+{
+    size_t i = 0;
+    while (q->at[i].lane != lane_id)
+        i++;
+    return i;
+}
+
+static bool choose_copy_lane(stream *st, uint32_t device, const gy_op *op, gy_ticks ready, uint32_t *lane_id)
+{
+    queues *q = &st->of[device * 3 + GY_LANE_COPY];
+    uint32_t *host = host_lane_of(st, device, op);
+    size_t i = 0;
+    if (host && *host != GY_NONE)
+        i = index_of(q, *host);
+    else if (!find_free_lane(st, device, host ? -1 : ready)) /* the lane of a direction is a new one if possible */
+        return false;
+    if (host)
+        *host = q->at[i].lane;
+    *lane_id = q->at[i].lane;
+    q->at[i].free_at = (q->at[i].free_at > ready ? q->at[i].free_at : ready) + op->duration;
+    sift_down(q, i);
     return true;
 }
 
@@ -115,7 +152,7 @@ static bool choose_lanes(stream *st, uint32_t position)
     op->lanes = d->lane == GY_LANE_COLLECTIVE ? d->ranks : 1;
     if (d->lane == GY_LANE_COLLECTIVE)
         return choose_rank_lanes(st, d);
-    bool done = d->lane == GY_LANE_COPY ? choose_copy_lane(st, d->device, p->expect[position], op->duration, &id)
+    bool done = d->lane == GY_LANE_COPY ? choose_copy_lane(st, d->device, op, p->expect[position], &id)
                                         : nth_lane(st, d->device, d->lane, 0, &id);
     return done && gy_vec_push(&st->op_lane, id);
 }
@@ -157,18 +194,21 @@ static gantry_status number_lanes(stream *st, gantry_error *err)
 
 gantry_status gy_plan_stream(gy_plan *p, gantry_error *err)
 {
-    stream st = { .p = p, .of = gy_calloc((size_t)p->devices * 3, sizeof *st.of) };
-    if (!st.of)
-        return gy_fail_nomem(err);
-    gantry_status status = GANTRY_OK;
+    stream st = { .p = p };
+    st.of = gy_calloc((size_t)p->devices * 3, sizeof *st.of);
+    st.host_lane = gy_calloc((size_t)p->devices * 2, sizeof *st.host_lane);
+    gantry_status status = st.of && st.host_lane ? GANTRY_OK : gy_fail_nomem(err);
+    for (size_t i = 0; i < (size_t)p->devices * 2 && !status; i++)
+        st.host_lane[i] = GY_NONE;
     for (uint32_t i = 0; i < p->schedule->ops.count && !status; i++)
         if (!choose_lanes(&st, i))
             status = gy_fail_nomem(err);
     if (!status)
         status = number_lanes(&st, err);
-    for (size_t i = 0; i < (size_t)p->devices * 3; i++)
+    for (size_t i = 0; st.of && i < (size_t)p->devices * 3; i++)
         gy_vec_free(&st.of[i]);
     gy_free(st.of);
+    gy_free(st.host_lane);
     gy_vec_free(&st.lanes);
     gy_vec_free(&st.op_lane);
     if (p->once)

@@ -209,8 +209,9 @@ static gantry_status begin(gy_lower *l, gantry_error *err)
     l->input = gy_calloc(buffers, sizeof *l->input);
     l->output = gy_calloc(buffers, sizeof *l->output);
     l->stamp = gy_calloc(p->graph->nodes.count + 1, sizeof *l->stamp);
+    l->detour = gy_calloc(p->machine->memories, sizeof *l->detour);
     if (!l->open || !l->home || !l->final || !l->holds || !l->known || !l->draft_of || !l->input || !l->output ||
-        !l->stamp)
+        !l->stamp || !l->detour)
         return gy_fail_nomem(err);
     for (size_t b = 0; b < buffers; b++)
         l->input[b] = l->output[b] = GY_NONE;
@@ -255,6 +256,7 @@ static void end(gy_lower *l)
     gy_free(l->input);
     gy_free(l->output);
     gy_free(l->stamp);
+    gy_free(l->detour);
 }
 
 /* Room for an op a task, and an instance and a copy an area: about what it will be, so that little grows step by step.

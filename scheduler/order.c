@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * The total order. Expected starts come from one pass over the draft in which devices compute one op at a time and
- * copies wait for nobody. By expected start a copy is queued when it can begin, not when its reader is placed; the
- * draft's own order breaks ties, so both orders agree with all dependencies.
+ * The total order. Expected starts come from one pass over the draft in which devices compute one op at a time,
+ * uploads of inputs wait for their link, and other copies for nobody. By expected start a copy is queued when it can
+ * begin, not when its reader is placed; the draft's own order breaks ties, so both orders agree with all dependencies.
  */
 #include "scheduler/plan.h"
 
@@ -17,28 +17,85 @@ typedef struct order {
     uint32_t *instance; /* draft's number of an instance -> the schedule's, GY_NONE until it is used */
 } order;
 
+/* When devices and links are free. */
+typedef struct busy {
+    gy_ticks *device; /* computing */
+    gy_ticks *upload; /* per device: its own link from host memory */
+    gy_ticks *link;   /* per resource: what host memory's links to several devices share */
+    uint32_t *shared; /* per memory: that resource, or GY_MACHINE_NONE */
+} busy;
+
+static void free_busy(busy *b)
+{
+    gy_free(b->device);
+    gy_free(b->upload);
+    gy_free(b->link);
+    gy_free(b->shared);
+}
+
+static gantry_status make_busy(busy *b, const gantry_machine *m, gantry_error *err)
+{
+    b->device = gy_calloc(m->devices, sizeof *b->device);
+    b->upload = gy_calloc(m->devices, sizeof *b->upload);
+    b->link = gy_calloc((size_t)m->resources + 1, sizeof *b->link);
+    b->shared = gy_calloc(m->memories, sizeof *b->shared);
+    if (!b->device || !b->upload || !b->link || !b->shared)
+        return gy_fail_nomem(err);
+    for (uint32_t i = 0; i < m->memories; i++)
+        b->shared[i] = i && m->contention ? gy_shared_link(m, i) : GY_MACHINE_NONE;
+    return GANTRY_OK;
+}
+
+/* The memory that an upload of an input goes to; 0: it is none, or it waits for nobody. */
+static uint32_t upload_target(const gy_plan *p, const gy_op *op)
+{
+    if (op->kind != GY_OP_COPY || !p->machine->contention)
+        return 0;
+    const gy_instance *from = &p->instance.at[p->use.at[op->use].instance];
+    uint32_t to = p->instance.at[p->use.at[op->use + 1].instance].memory;
+    return from->space == GY_SPACE_INPUT ? to : 0;
+}
+
+/* When an op that is ready begins; whatever it takes is busy from then on. */
+static gy_ticks begin_op(busy *b, const gy_plan *p, const gy_draft *d, gy_ticks ready)
+{
+    gy_ticks duration = d->op.duration;
+    if (d->lane == GY_LANE_COMPUTE) {
+        gy_ticks begin = b->device[d->device] > ready ? b->device[d->device] : ready;
+        b->device[d->device] = begin + duration;
+        return begin;
+    }
+    uint32_t to = upload_target(p, &d->op), link = b->shared[to];
+    if (!to)
+        return ready;
+    gy_ticks begin = b->upload[d->device] > ready ? b->upload[d->device] : ready;
+    if (link != GY_MACHINE_NONE) {
+        begin = b->link[link] > begin ? b->link[link] : begin;
+        b->link[link] += duration / gy_link_turns(p->machine, link, gy_machine_route(p->machine, 0, to));
+    }
+    b->upload[d->device] = begin + duration;
+    return begin;
+}
+
 /* Edges are in the order of their `to`. */
 static gantry_status expect_starts(order *o, gantry_error *err)
 {
     const gy_plan *p = o->p;
     size_t edge = 0;
-    gy_ticks *free_at = gy_calloc(p->devices, sizeof *free_at);
-    if (!free_at)
-        return gy_fail_nomem(err);
-    for (size_t i = 0; i < o->count; i++) {
-        const gy_draft *d = &p->draft.at[i];
-        gy_ticks begin = d->lane == GY_LANE_COMPUTE ? free_at[d->device] : 0;
+    busy b = { 0 };
+    gantry_status status = make_busy(&b, p->machine, err);
+    for (size_t i = 0; i < o->count && !status; i++) {
+        gy_ticks ready = 0;
         for (; edge < p->edges.count && p->edges.at[edge].to == i; edge++) {
             uint32_t from = p->edges.at[edge].from;
             gy_ticks end = o->start[from] + p->draft.at[from].op.duration;
-            begin = end > begin ? end : begin;
+            ready = end > ready ? end : ready;
         }
+        gy_ticks begin = begin_op(&b, p, &p->draft.at[i], ready);
         o->start[i] = begin < GY_TICKS_MAX ? begin : GY_TICKS_MAX;
-        if (d->lane == GY_LANE_COMPUTE)
-            free_at[d->device] = o->start[i] + d->op.duration;
     }
-    gy_free(free_at);
-    return GANTRY_OK;
+    free_busy(&b);
+    return status;
 }
 
 static int by_start(const void *a, const void *b, void *context)

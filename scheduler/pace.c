@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include <stdlib.h>
 
-enum { LONG = 16 }; /* latencies: waiting for another device costs about one */
+enum { LONG = 6 }; /* latencies: waiting for another device costs about one */
 
 bool gy_copy_is_long(const gantry_machine *m, uint32_t from, uint32_t to, gy_ticks duration)
 {
@@ -61,19 +61,18 @@ static uint32_t count_routes(const gantry_machine *m, uint32_t resource)
     return count;
 }
 
-static uint32_t turns_of(const gantry_machine *m, uint32_t resource, const gy_route *r)
+uint32_t gy_link_turns(const gantry_machine *m, uint32_t resource, const gy_route *r)
 {
     int64_t rate = gy_route_rate(r, INT64_C(1) << 24), turns = m->resource[resource].rate / rate;
     turns += m->resource[resource].rate % rate != 0;
     return turns < m->memories ? (uint32_t)turns : m->memories;
 }
 
-/* The first resource of the route that more routes share than fill it; GY_MACHINE_NONE. */
-static uint32_t shared_link(const gantry_machine *m, uint32_t to)
+uint32_t gy_shared_link(const gantry_machine *m, uint32_t to)
 {
     const gy_route *r = gy_machine_route(m, 0, to);
     for (uint32_t i = 0; i < r->resources; i++)
-        if (count_routes(m, r->resource[i]) > turns_of(m, r->resource[i], r))
+        if (count_routes(m, r->resource[i]) > gy_link_turns(m, r->resource[i], r))
             return r->resource[i];
     return GY_MACHINE_NONE;
 }
@@ -137,7 +136,7 @@ static bool make_queues(pace *k, size_t first, size_t last)
         gy_vec_last(&k->queue)->last = i + 1;
         gy_vec_last(&k->queue)->left += s->ops.at[k->upload.at[i].position].duration;
     }
-    size_t turns = fill_turns(turns_of(k->p->machine, k->upload.at[first].resource, r), last - first);
+    size_t turns = fill_turns(gy_link_turns(k->p->machine, k->upload.at[first].resource, r), last - first);
     for (size_t i = 0; i < turns; i++) {
         turn new = { GY_NONE, GY_NONE, 0 };
         if (!gy_vec_push(&k->turn, new))
@@ -254,7 +253,7 @@ gantry_status gy_plan_pace(gy_plan *p, gantry_error *err)
     uint32_t *link = gy_calloc((size_t)m->memories + 1, sizeof *link);
     bool done = link != NULL, any = false;
     for (uint32_t to = 1; to < m->memories && done; to++) {
-        link[to] = m->contention ? shared_link(m, to) : GY_MACHINE_NONE;
+        link[to] = m->contention ? gy_shared_link(m, to) : GY_MACHINE_NONE;
         any |= link[to] != GY_MACHINE_NONE;
     }
     if (done && any)

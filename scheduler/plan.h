@@ -187,6 +187,10 @@ uint32_t gy_plan_share(const gy_plan *p, uint32_t node);
 /* A copy that takes much longer than its latency, over a route that is full with one such copy, or nearly: two at once
  * gain nothing. Never with contention off. */
 bool gy_copy_is_long(const gantry_machine *m, uint32_t from, uint32_t to, gy_ticks duration);
+/* The first resource on the route out of host memory that more routes share than fill it, and how many copies do;
+ * GY_MACHINE_NONE if there is none. */
+uint32_t gy_shared_link(const gantry_machine *m, uint32_t to);
+uint32_t gy_link_turns(const gantry_machine *m, uint32_t resource, const gy_route *route);
 /* Time of `bytes` from memory to memory, 0 within one. */
 gy_ticks gy_transfer_time(const gy_plan *p, uint32_t from, uint32_t to, int64_t bytes);
 /*

@@ -120,6 +120,8 @@ gantry_status gy_lower_know(gy_lower *l, uint32_t value, gantry_error *err)
     return l->p->flow->value[value].generation == 0 ? know_entry(l, value, err) : GANTRY_OK;
 }
 
+enum { DETOUR_BYTES = 1 << 26 };
+
 /* ---- where to copy from ---- */
 
 typedef struct piece {
@@ -198,28 +200,37 @@ static gantry_status copy_rows(gy_lower *l, const piece *c, uint32_t *id, gantry
     return GANTRY_OK;
 }
 
-/* The memory through which rows get from host memory to host memory in least time; GY_NONE: copying there is best. */
-static uint32_t detour(const gy_plan *p, int64_t bytes)
+/* How rows get from host memory to host memory: the memory through which they go, or 0 where a device there copies
+ * them. Detours share out what there is to move: each way counts what goes that way already. */
+static uint32_t detour(const gy_lower *l, int64_t bytes)
 {
+    const gy_plan *p = l->p;
     uint32_t best = GY_NONE;
-    bool alone = gy_plan_device_of(p, 0) == GY_NONE; /* nobody there can copy */
-    gy_ticks least = alone ? GY_TICKS_MAX : gy_route_time(p->machine, gy_machine_route(p->machine, 0, 0), bytes);
+    gy_ticks least = GY_TICKS_MAX;
     for (uint32_t d = 0; d < p->devices; d++) {
         uint32_t m = p->machine->device[d].memory;
-        gy_ticks there = gy_transfer_time(p, 0, m, bytes), back = gy_transfer_time(p, m, 0, bytes);
-        if (m != 0 && there < GY_TICKS_MAX && back < GY_TICKS_MAX && there + back < least) {
-            least = there + back;
+        const gy_route *there = gy_machine_route(p->machine, 0, m), *back = gy_machine_route(p->machine, m, 0);
+        if (there->kind != GY_ROUTE_DIRECT || back->kind != GY_ROUTE_DIRECT)
+            continue;
+        gy_ticks time = gy_route_time(p->machine, there, bytes);
+        time += m ? gy_route_time(p->machine, back, bytes) : 0;
+        if (time + l->detour[m] < least) {
+            least = time + l->detour[m];
             best = m;
         }
     }
+    if (best != GY_NONE)
+        l->detour[best] = least;
     return best;
 }
 
-static uint32_t middle_of(const gy_plan *p, uint32_t from, uint32_t to, int64_t bytes)
+static uint32_t middle_of(const gy_lower *l, uint32_t from, uint32_t to, int64_t bytes)
 {
-    const gy_route *r = gy_machine_route(p->machine, from, to);
-    if (from == to)
-        return to == 0 ? detour(p, bytes) : GY_NONE;
+    const gy_route *r = gy_machine_route(l->p->machine, from, to);
+    if (from == to) {
+        uint32_t via = to == 0 ? detour(l, bytes) : 0;
+        return via ? via : GY_NONE;
+    }
     return r->kind == GY_ROUTE_RELAY || r->kind == GY_ROUTE_STAGED ? r->via : GY_NONE;
 }
 
@@ -229,7 +240,7 @@ static gantry_status move_piece(gy_lower *l, piece c, bool keep, gantry_error *e
     gy_plan *p = l->p;
     int64_t bytes = gy_buffer_span(gy_lower_buffer(l, c.value), c.first, c.last);
     uint32_t to = p->instance.at[c.to].memory;
-    uint32_t via = middle_of(p, p->instance.at[c.from].memory, to, bytes);
+    uint32_t via = middle_of(l, p->instance.at[c.from].memory, to, bytes);
     gantry_status status = GANTRY_OK;
     gy_holder h;
     if (via != GY_NONE) {
@@ -266,6 +277,18 @@ static int64_t piece_end(const gy_lower *l, const piece *c, uint32_t memory, int
     return end;
 }
 
+/* Within host memory rows go in pieces, so that several ways can share them. */
+static int64_t cut_piece(const gy_lower *l, const piece *c, uint32_t memory, int64_t end)
+{
+    const gy_buffer *b = gy_lower_buffer(l, c->value);
+    if (memory != 0 || l->p->instance.at[c->from].memory != 0)
+        return end;
+    int64_t count = end - c->first, each = (gy_buffer_span(b, c->first, end) + count - 1) / count;
+    int64_t rows = DETOUR_BYTES / (each > 0 ? each : 1);
+    rows = rows > 1 ? rows : 1;
+    return count > rows ? c->first + rows : end;
+}
+
 static gantry_status bring(gy_lower *l, uint32_t value, int64_t first, int64_t last, uint32_t to, bool keep,
                            gantry_error *err)
 {
@@ -279,7 +302,7 @@ static gantry_status bring(gy_lower *l, uint32_t value, int64_t first, int64_t l
         if (!h || (keep && gy_holders_have(h, to)))
             continue;
         piece c = { value, best_source(l, h, memory, bytes), to, row, last };
-        c.last = end = piece_end(l, &c, memory, bytes, keep);
+        c.last = end = cut_piece(l, &c, memory, piece_end(l, &c, memory, bytes, keep));
         status = move_piece(l, c, keep, err);
     }
     return status;

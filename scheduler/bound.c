@@ -2,11 +2,12 @@
 /**
  * What no schedule on this machine can beat:
  *
- *   chain   the longest chain of tasks that must follow each other, each on its fastest device. Transfers between tasks
+ *   path    the longest chain of tasks that must follow each other, each on its fastest device. Transfers between tasks
  *           are left out, since one device could run them all; what comes up from inputs and goes down to outputs
  *           counts where no device in host memory can run the task
  *   area    all work on its fastest devices, spread evenly; and that of each device which no other can do
- *   cut     all bytes that must leave host memory, or come back to it, or both, over what its links carry at once
+ *   links   all bytes that must leave host memory, or come back to it, or both, over what a cut of its links carries
+ *   memory  the same with states and constants for which the memories of devices have no room
  *
  * Only dependencies that hold whatever memories are used count: reading what was written, and `after`. (A write after a
  * read needs no waiting when they are in different memories, nor does a contribution to a reduction need the value
@@ -185,38 +186,54 @@ static gantry_status area(const gy_plan *p, gy_ticks *most, gantry_error *err)
     return GANTRY_OK;
 }
 
-static gantry_status cut(const bound *b, gy_ticks *time, gantry_error *err)
+/* Bytes of states and constants for which the memories of devices have no room: they come up in every start. */
+static int64_t overflow(const bound *b)
 {
-    const struct {
-        gy_direction which;
-        int64_t bytes;
-    } cuts[] = { { GY_GO_OUT, b->bytes.ups },
-                 { GY_GO_IN, b->bytes.downs },
-                 { GY_GO_BOTH, b->bytes.ups + b->bytes.downs } };
-    gantry_status status = GANTRY_OK;
-    *time = 0;
-    for (size_t i = 0; i < sizeof cuts / sizeof *cuts && !status; i++) {
-        int64_t rate;
-        status = gy_cut_rate(&rate, b->p->machine, 0, cuts[i].which, err);
-        gy_ticks t = status ? 0 : gy_cut_time(cuts[i].bytes, rate);
-        *time = t > *time ? t : *time;
-    }
+    const gy_plan *p = b->p;
+    uint64_t room = 0, kept = (uint64_t)b->bytes.kept;
+    for (uint32_t i = 1; i < p->machine->memories && room < kept; i++)
+        room += p->capacity[i];
+    return room < kept ? (int64_t)(kept - room) : 0;
+}
+
+static gantry_status cross(const bound *b, gy_direction which, int64_t bytes, gy_ticks *most, gantry_error *err)
+{
+    int64_t rate = 0;
+    gantry_status status = gy_cut_rate(&rate, b->p->machine, 0, which, err);
+    gy_ticks t = status ? 0 : gy_cut_time(bytes, rate);
+    *most = t > *most ? t : *most;
     return status;
+}
+
+static void raise_bound(gy_plan *p, gy_ticks time, const char *by)
+{
+    if (p->bound_by && time <= p->bound)
+        return;
+    p->bound = time;
+    p->bound_by = by;
 }
 
 gantry_status gy_plan_bound(gy_plan *p, gantry_error *err)
 {
     bound b = { .p = p };
-    gy_ticks across = 0, work = 0;
+    gy_ticks work = 0, links = 0, memory = 0;
     gantry_status status = make_bound(&b, err);
     if (!status)
-        status = cut(&b, &across, err);
-    if (!status)
         status = area(p, &work, err);
+    if (!status)
+        status = cross(&b, GY_GO_OUT, b.bytes.ups, &links, err);
+    if (!status)
+        status = cross(&b, GY_GO_IN, b.bytes.downs, &links, err);
+    if (!status)
+        status = cross(&b, GY_GO_BOTH, b.bytes.ups + b.bytes.downs, &links, err);
+    if (!status)
+        status = cross(&b, GY_GO_OUT, b.bytes.ups + overflow(&b), &memory, err);
     if (!status) {
-        gy_ticks chain = longest_chain(&b);
-        p->bound = chain > work ? chain : work;
-        p->bound = across > p->bound ? across : p->bound;
+        p->bound_by = NULL;
+        raise_bound(p, longest_chain(&b), "path");
+        raise_bound(p, work, "area");
+        raise_bound(p, links, "links");
+        raise_bound(p, memory, "memory");
     }
     free_bound(&b);
     return status;

@@ -14,6 +14,7 @@ typedef struct gy_bound_bytes {
     int64_t *up;   /* of inputs, as they are at the start, that the task reads; NULL: no task does */
     int64_t *down; /* of outputs that the task is the last to write; NULL: no task is */
     int64_t ups, downs;
+    int64_t kept; /* of states and constants that such tasks read as a start finds them */
 } gy_bound_bytes;
 
 gantry_status gy_bound_bytes_find(gy_bound_bytes *b, const gy_plan *p, gantry_error *err);

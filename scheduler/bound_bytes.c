@@ -11,7 +11,7 @@ enum { UNREAD, READ, WRITTEN };
 typedef struct walk {
     const gy_plan *p;
     gy_bound_bytes *b;
-    gy_imap **input, **output; /* per value; NULL: it is none */
+    gy_imap **input, **output; /* per value; NULL: it is none. `input`: of what a start begins with */
 } walk;
 
 /* No device that works in host memory can run it. Collectives have no one place. */
@@ -42,7 +42,8 @@ static bool make_maps(walk *w)
     for (uint32_t b = 0; b < p->graph->buffers.count; b++) {
         const gy_buffer *buffer = &p->graph->buffers.at[b];
         uint32_t exit = p->flow->exit[b];
-        if (buffer->cls == GANTRY_INPUT && buffer->rows && !add_map(w->input, p, b, UNREAD))
+        bool begins = buffer->cls == GANTRY_INPUT || buffer->cls == GANTRY_CONST || buffer->cls == GANTRY_STATE;
+        if (begins && buffer->rows && !add_map(w->input, p, b, UNREAD))
             return false;
         if (buffer->output && buffer->rows && !w->output[exit] && !add_map(w->output, p, exit, p->flow->tasks))
             return false;
@@ -91,6 +92,20 @@ static bool mark(gy_imap *map, const gy_access *a, uint64_t payload, bool weak)
     return true;
 }
 
+/* The task reads rows that are as they were at the start. */
+static bool walk_read(walk *w, uint32_t task, uint32_t value, const gy_access *a)
+{
+    int64_t fresh = 0, unread = 0;
+    look(w, value, a, &fresh, &unread);
+    if (gy_value_buffer(w->p->graph, w->p->flow, value)->cls == GANTRY_INPUT) {
+        w->b->up[task] += fresh;
+        w->b->ups += unread;
+    } else {
+        w->b->kept += unread;
+    }
+    return !unread || mark(w->input[value], a, READ, true);
+}
+
 static bool walk_access(walk *w, uint32_t task, size_t k, bool away)
 {
     const gy_plan *p = w->p;
@@ -99,13 +114,8 @@ static bool walk_access(walk *w, uint32_t task, size_t k, bool away)
     gy_imap *in = w->input[value], *out = w->output[value];
     if (a->first >= a->last)
         return true;
-    if (in && away && (a->mode == GANTRY_READ || a->mode == GANTRY_READWRITE)) {
-        int64_t unread = 0;
-        look(w, value, a, &w->b->up[task], &unread);
-        w->b->ups += unread;
-        if (unread && !mark(in, a, READ, true))
-            return false;
-    }
+    if (in && away && (a->mode == GANTRY_READ || a->mode == GANTRY_READWRITE) && !walk_read(w, task, value, a))
+        return false;
     if (a->mode == GANTRY_READ)
         return true;
     return (!in || mark(in, a, WRITTEN, false)) && (!out || mark(out, a, away ? task : p->flow->tasks, false));

@@ -60,6 +60,7 @@ gantry_status gy_plan_run(gy_plan *p, const gantry_schedule_options *o, gantry_e
     if (status)
         return status;
     p->schedule->bound = p->bound;
+    p->schedule->bound_by = p->bound_by;
     return gy_sim_run(p->schedule, err);
 }
 

@@ -96,6 +96,7 @@ typedef struct gy_plan {
     const uint32_t *load_device;          /* what the search for the least load places, per unit; borrowed */
 
     gy_ticks bound;
+    const char *bound_by; /* static: "path", "area", "links", "memory" */
 
     /* lower: the draft, in a topological order of `edges`, which are grouped by `to`. `once`: it is ordered once, and
      * goes, piece by piece, while order and stream write the schedule: a schedule of a large graph has no room beside

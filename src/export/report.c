@@ -155,6 +155,8 @@ void gy_export_report(gy_text *to, const gy_look *look)
     add_count(to, "devices", s->machine->devices);
     add_real(to, "makespan_us", look->sum.makespan_us);
     add_real(to, "bound_us", look->sum.bound_us);
+    if (s->bound_by)
+        add_text(to, "bound_by", s->bound_by);
     add_real(to, "gap", look->sum.gap);
     if (s->load.count == s->machine->devices)
         add_loads(to, s);

@@ -3,6 +3,7 @@
 #include "export/export.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* ---- a table: columns as wide as their widest cell ---- */
 
@@ -73,6 +74,20 @@ static void print_table(gy_text *to, table *t)
 
 /* ---- parts ---- */
 
+static const char *say_bound(const char *by)
+{
+    static const struct {
+        const char *by, *text;
+    } words[] = { { "path", " by the longest chain" },
+                  { "area", " by all work spread evenly" },
+                  { "links", " by bytes over the links of host memory" },
+                  { "memory", " by bytes that no device has room for" } };
+    for (size_t i = 0; by && i < sizeof words / sizeof *words; i++)
+        if (!strcmp(by, words[i].by))
+            return words[i].text;
+    return "";
+}
+
 static void add_head(gy_text *to, const gy_look *look)
 {
     char a[GY_EXPORT_SHORT], b[GY_EXPORT_SHORT];
@@ -82,7 +97,7 @@ static void add_head(gy_text *to, const gy_look *look)
     gy_export_name(to, s->machine->name, 60);
     gy_text_printf(to, "\n\n  makespan     %s predicted", gy_export_time(a, s->makespan, 5, "us"));
     if (s->bound > 0) {
-        gy_text_printf(to, "\n  lower bound  %s, gap ", gy_export_time(b, s->bound, 5, "us"));
+        gy_text_printf(to, "\n  lower bound  %s%s, gap ", gy_export_time(b, s->bound, 5, "us"), say_bound(s->bound_by));
         gy_export_fixed(to, look->sum.gap * 100, 2);
         gy_text_add(to, " %");
     }

@@ -166,6 +166,7 @@ struct gantry_schedule {
     GY_VEC(uint64_t) slab;    /* bytes of each memory's slab (== peak, aligned) */
     uint64_t staging;         /* bytes of the staging space */
     gy_ticks makespan, bound;
+    const char *bound_by; /* what the bound comes from, static (scheduler/bound.c); not in its file: then NULL */
     GY_VEC(gy_tried) tried; /* for reports; not part of the schedule, and not in its file */
     GY_VEC(gy_ticks) load;  /* per device, with objective "max_load" (scheduler/load.h); not in its file either */
     char *explain_;         /* scheduler's notes for gantry_schedule_explain; NULL from a file */

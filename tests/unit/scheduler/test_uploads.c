@@ -61,9 +61,10 @@ static void add_nodes(int parts, int devices, double us)
     }
 }
 
-static void expect_bound(double us)
+static void expect_bound(double us, const char *by)
 {
     s = schedule(g, m, NULL);
+    ck_assert_str_eq(s->bound_by, by);
     ck_assert_double_eq_tol(gy_ticks_to_us(s->bound), us, 1e-5);
     ck_assert(s->makespan >= s->bound);
 }
@@ -72,7 +73,7 @@ START_TEST(inputs_must_leave_host_memory)
 {
     begin(8);
     add_nodes(8, 4, 1);
-    expect_bound(8e6 / 20e3); /* the chain is 1 + 100 + 1 us, each device computes for 2 */
+    expect_bound(8e6 / 20e3, "links"); /* the chain is 1 + 100 + 1 us, each device computes for 2 */
     end();
 }
 END_TEST
@@ -87,7 +88,7 @@ START_TEST(a_row_that_all_read_leaves_once)
         gantry_node_on(g, n, on);
         gantry_node_read(g, n, gantry_all(x));
     }
-    expect_bound(1 + 100 + 1); /* 50 us to leave; latency, to come into one of the memories, and the node */
+    expect_bound(1 + 100 + 1, "path"); /* 50 us to leave; latency, to come into one of the memories, and the node */
     end();
 }
 END_TEST
@@ -97,7 +98,7 @@ START_TEST(outputs_must_come_back)
     begin(8);
     add_nodes(8, 4, 1);
     gantry_buffer_output(g, y);
-    expect_bound(8e6 / 5e3);
+    expect_bound(8e6 / 5e3, "links");
     end();
 }
 END_TEST
@@ -107,7 +108,7 @@ START_TEST(the_longest_chain_begins_and_ends_with_a_transfer)
     begin(1);
     add_nodes(1, 1, 30);
     gantry_buffer_output(g, y);
-    expect_bound(1 + 100 + 30 + 1 + 200);
+    expect_bound(1 + 100 + 30 + 1 + 200, "path");
     ck_assert_int_eq(s->makespan, s->bound + 2); /* there is no other way to do it; two figures are rounded down */
     end();
 }
@@ -120,7 +121,7 @@ START_TEST(what_is_written_before_it_is_read_does_not_come)
     gantry_node_write(g, n, gantry_all(x));
     n = work(g, "r", 7);
     gantry_node_read(g, n, gantry_all(x));
-    expect_bound(12);
+    expect_bound(12, "path");
     end();
 }
 END_TEST
@@ -133,7 +134,28 @@ START_TEST(nodes_that_one_device_must_run_follow_each_other)
         if (i < 5)
             gantry_node_on(g, n, "1");
     }
-    expect_bound(50);
+    expect_bound(50, "area");
+    end();
+}
+END_TEST
+
+/* 8 parts of a constant, and room for 1.5 of them in each of four memories: two come up in every start, and do not
+ * stay. */
+START_TEST(constants_without_room_come_in_every_start)
+{
+    begin(8);
+    gantry_buffer_set_class(g, x, GANTRY_CONST);
+    for (int i = 0; i < 8; i++) {
+        gantry_node n = work(g, "n", 1);
+        gantry_node_read(g, n, gantry_part(x, i));
+    }
+    gantry_schedule_options o = GANTRY_SCHEDULE_OPTIONS_INIT;
+    gantry_error err;
+    o.max_memory = "m0=1500000,m1=1500000,m2=1500000,m3=1500000";
+    ck_assert_int_eq(gantry_schedule_new(&s, g, m, &o, &err), GANTRY_OK);
+    ck_assert_str_eq(s->bound_by, "memory");
+    ck_assert_double_eq_tol(gy_ticks_to_us(s->bound), 2e6 / 20e3, 1e-5);
+    ck_assert_int_ge(s->makespan, s->bound);
     end();
 }
 END_TEST
@@ -259,6 +281,7 @@ int main(void)
     tcase_add_test(c, the_longest_chain_begins_and_ends_with_a_transfer);
     tcase_add_test(c, what_is_written_before_it_is_read_does_not_come);
     tcase_add_test(c, nodes_that_one_device_must_run_follow_each_other);
+    tcase_add_test(c, constants_without_room_come_in_every_start);
     tcase_add_test(c, uploads_of_a_device_follow_each_other);
     tcase_add_test(c, two_uploads_fill_the_link);
     tcase_add_test(c, turns_leave_no_link_half_empty);

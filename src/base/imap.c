@@ -1,291 +1,378 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An AVL tree (Adelson-Velsky and Landis 1962) whose nodes are the intervals; `balance_` holds a node's height. */
+/*
+ * Interval 0 is always the lowest: cutting leaves the lower half its index, and joining removes the upper one. So the
+ * list begins at 0, and a map of few intervals needs nothing else. Pages are never more than full; they are merged only
+ * with the one to their right, and go when they are empty, which is enough as cuts come back to where joins were.
+ */
 #include "base/imap.h"
 
 #include "base/memory.h"
+#include <string.h>
 
-#define NONE GY_IMAP_NONE
+#define NONE  GY_IMAP_NONE
+#define FAN   GY_IMAP_FAN
+#define FEW   8  /* intervals that are looked through one by one */
+#define DEPTH 12 /* pages on a path, at most: a page is cut when it is full, so depth d takes 16^d cuts */
 
-static uint32_t height(const gy_imap *map, uint32_t i)
+/* A way down: the page of each depth (0: the lowest) and where in it. */
+typedef struct path {
+    uint32_t depth, page[DEPTH], at[DEPTH];
+} path;
+
+/* ---- searching ---- */
+
+/* The last entry whose key is at most `point`; there is one. */
+static uint32_t entry_of(const gy_imap_page *p, int64_t point)
 {
-    return i == NONE ? 0 : map->at[i].balance_;
-}
-
-static void update_height(gy_imap *map, uint32_t i)
-{
-    uint32_t left = height(map, map->at[i].left), right = height(map, map->at[i].right);
-    map->at[i].balance_ = 1 + (left > right ? left : right);
-}
-
-/* Puts `to` where `from` hangs below its parent. */
-static void replace_child(gy_imap *map, uint32_t from, uint32_t to)
-{
-    uint32_t parent = map->at[from].parent;
-    if (parent == NONE) {
-        map->root = to;
-    } else if (map->at[parent].left == from) {
-        map->at[parent].left = to;
-    } else {
-        map->at[parent].right = to;
+    uint32_t low = 0, count = p->count;
+    while (count > 1) {
+        uint32_t half = count / 2;
+        low += (p->key[low + half] <= point) * half; /* no branch: nobody could foretell it */
+        count -= half;
     }
-    if (to != NONE) {
-        map->at[to].parent = parent;
-    }
+    return low;
 }
 
-static void set_left(gy_imap *map, uint32_t i, uint32_t child)
+static uint32_t descend(const gy_imap *map, int64_t point, path *way)
 {
-    map->at[i].left = child;
-    if (child != NONE) {
-        map->at[child].parent = i;
-    }
-}
-
-static void set_right(gy_imap *map, uint32_t i, uint32_t child)
-{
-    map->at[i].right = child;
-    if (child != NONE) {
-        map->at[child].parent = i;
-    }
-}
-
-/* The right child comes up; returns it. */
-static uint32_t rotate_left(gy_imap *map, uint32_t i)
-{
-    uint32_t up = map->at[i].right;
-    replace_child(map, i, up);
-    set_right(map, i, map->at[up].left);
-    set_left(map, up, i);
-    update_height(map, i);
-    update_height(map, up);
-    return up;
-}
-
-static uint32_t rotate_right(gy_imap *map, uint32_t i)
-{
-    uint32_t up = map->at[i].left;
-    replace_child(map, i, up);
-    set_left(map, i, map->at[up].right);
-    set_right(map, up, i);
-    update_height(map, i);
-    update_height(map, up);
-    return up;
-}
-
-/* Heights of the children of `i` differ by at most 2; returns the top of the subtree, balanced again. */
-static uint32_t balance_at(gy_imap *map, uint32_t i)
-{
-    uint32_t left = map->at[i].left, right = map->at[i].right;
-    if (height(map, left) > height(map, right) + 1) {
-        if (height(map, map->at[left].left) < height(map, map->at[left].right)) {
-            rotate_left(map, left);
-        }
-        return rotate_right(map, i);
-    }
-    if (height(map, right) > height(map, left) + 1) {
-        if (height(map, map->at[right].right) < height(map, map->at[right].left)) {
-            rotate_right(map, right);
-        }
-        return rotate_left(map, i);
-    }
-    update_height(map, i);
-    return i;
-}
-
-static void balance_up(gy_imap *map, uint32_t i)
-{
-    while (i != NONE) {
-        uint32_t before = map->at[i].balance_;
-        uint32_t top = balance_at(map, i);
-        if (map->at[top].balance_ == before) {
-            break;
-        }
-        i = map->at[top].parent;
-    }
-}
-
-static uint32_t leftmost(const gy_imap *map, uint32_t i)
-{
-    while (map->at[i].left != NONE) {
-        i = map->at[i].left;
+    uint32_t i = map->root_;
+    way->depth = map->depth_;
+    for (uint32_t d = way->depth + 1; d-- > 0;) {
+        const gy_imap_page *p = &map->page_[i];
+        uint32_t at = entry_of(p, point);
+        way->page[d] = i;
+        way->at[d] = at;
+        i = p->child[at];
     }
     return i;
 }
 
-/* Hangs the new leaf `i` directly after `before`. */
-static void insert_after(gy_imap *map, uint32_t before, uint32_t i)
+static uint32_t look_through(const gy_imap *map, int64_t point)
 {
-    uint32_t right = map->at[before].right, parent = before;
-    if (right == NONE) {
-        set_right(map, before, i);
-    } else {
-        parent = leftmost(map, right);
-        set_left(map, parent, i);
-    }
-    balance_up(map, parent);
+    uint32_t i = 0;
+    while (i != NONE && point >= map->at[i].last)
+        i = map->at[i].next_;
+    return i;
 }
 
-/* Takes `i` out of the tree; it has at most one child. */
-static void remove_thin(gy_imap *map, uint32_t i)
+uint32_t gy_imap_find(const gy_imap *map, int64_t point)
 {
-    uint32_t parent = map->at[i].parent;
-    replace_child(map, i, map->at[i].left != NONE ? map->at[i].left : map->at[i].right);
-    balance_up(map, parent);
+    if (!map->count || point < map->at[0].first)
+        return NONE;
+    if (!map->pages_)
+        return look_through(map, point);
+    uint32_t i = map->root_;
+    for (uint32_t d = map->depth_ + 1; d-- > 0;) {
+        const gy_imap_page *p = &map->page_[i];
+        i = p->child[entry_of(p, point)];
+    }
+    return point < map->at[i].last ? i : NONE;
 }
 
-/* Takes `i` out of the tree. All other intervals keep their index, so its successor is relinked, not copied. */
-static void remove_node(gy_imap *map, uint32_t i)
+uint32_t gy_imap_next(const gy_imap *map, uint32_t i)
 {
-    if (map->at[i].left == NONE || map->at[i].right == NONE) {
-        remove_thin(map, i);
-        return;
+    return map->at[i].next_;
+}
+
+/* ---- the tree ---- */
+
+static uint32_t new_page(gy_imap *map)
+{
+    uint32_t i = map->free_page_;
+    if (i != NONE)
+        map->free_page_ = map->page_[i].child[0];
+    else
+        i = map->pages_++;
+    map->page_[i].count = 0;
+    return i;
+}
+
+static void free_page(gy_imap *map, uint32_t i)
+{
+    map->page_[i].child[0] = map->free_page_;
+    map->free_page_ = i;
+}
+
+static void put_entry(gy_imap_page *p, uint32_t at, int64_t key, uint32_t child)
+{
+    memmove(&p->key[at + 1], &p->key[at], (p->count - at) * sizeof *p->key);
+    memmove(&p->child[at + 1], &p->child[at], (p->count - at) * sizeof *p->child);
+    p->key[at] = key;
+    p->child[at] = child;
+    p->count++;
+}
+
+static void move_entries(gy_imap_page *to, gy_imap_page *from, uint32_t first)
+{
+    uint32_t count = from->count - first;
+    memcpy(&to->key[to->count], &from->key[first], count * sizeof *to->key);
+    memcpy(&to->child[to->count], &from->child[first], count * sizeof *to->child);
+    to->count += count;
+    from->count = first;
+}
+
+static void grow_root(gy_imap *map, int64_t key, uint32_t child)
+{
+    uint32_t old = map->root_;
+    map->root_ = new_page(map);
+    put_entry(&map->page_[map->root_], 0, map->page_[old].key[0], old);
+    put_entry(&map->page_[map->root_], 1, key, child);
+    map->depth_++;
+}
+
+/* Right of where the way leads. A full page is cut in two; at its end, where maps that grow upwards do it, the upper
+ * one gets the new entry alone. There is room for the pages that takes. */
+static void insert_entry(gy_imap *map, const path *way, int64_t key, uint32_t child)
+{
+    for (uint32_t d = 0; d <= way->depth; d++) {
+        gy_imap_page *p = &map->page_[way->page[d]];
+        uint32_t at = way->at[d] + 1;
+        if (p->count < FAN) {
+            put_entry(p, at, key, child);
+            return;
+        }
+        uint32_t upper = new_page(map), half = at == FAN ? FAN : FAN / 2;
+        gy_imap_page *u = &map->page_[upper];
+        move_entries(u, p, half);
+        if (at > half || half == FAN)
+            put_entry(u, at - half, key, child);
+        else
+            put_entry(p, at, key, child);
+        key = u->key[0];
+        child = upper;
     }
-    uint32_t next = leftmost(map, map->at[i].right);
-    remove_thin(map, next);
-    /* Balancing may have moved `i`: its links are read only now. */
-    gy_interval *node = &map->at[next];
-    node->balance_ = map->at[i].balance_;
-    replace_child(map, i, next);
-    set_left(map, next, map->at[i].left);
-    set_right(map, next, map->at[i].right);
+    grow_root(map, key, child);
+}
+
+/* The lowest key of the page at depth d has changed. */
+static void tell_parents(gy_imap *map, const path *way, uint32_t d)
+{
+    for (; d < way->depth; d++) {
+        gy_imap_page *parent = &map->page_[way->page[d + 1]];
+        parent->key[way->at[d + 1]] = map->page_[way->page[d]].key[0];
+        if (way->at[d + 1])
+            return;
+    }
+}
+
+static void drop_entry(gy_imap_page *p, uint32_t at)
+{
+    p->count--;
+    memmove(&p->key[at], &p->key[at + 1], (p->count - at) * sizeof *p->key);
+    memmove(&p->child[at], &p->child[at + 1], (p->count - at) * sizeof *p->child);
+}
+
+/* The one to the right comes into the page at depth d, if that leaves room to grow. Returns whether it did. */
+static bool merge_right(gy_imap *map, const path *way, uint32_t d)
+{
+    if (d == way->depth)
+        return false;
+    gy_imap_page *p = &map->page_[way->page[d]], *parent = &map->page_[way->page[d + 1]];
+    uint32_t at = way->at[d + 1];
+    if (at + 1 == parent->count || p->count + map->page_[parent->child[at + 1]].count > FAN * 3 / 4)
+        return false;
+    uint32_t right = parent->child[at + 1];
+    move_entries(p, &map->page_[right], 0);
+    drop_entry(parent, at + 1);
+    free_page(map, right);
+    return true;
+}
+
+/* The entry that the way leads to; never that of interval 0, so the root is never empty. (Inlined, gcc 12 does not see
+ * that the way was filled.) */
+static __attribute__((noinline)) void remove_entry(gy_imap *map, const path *way)
+{
+    for (uint32_t d = 0; d <= way->depth; d++) {
+        gy_imap_page *p = &map->page_[way->page[d]];
+        drop_entry(p, way->at[d]);
+        if (p->count) {
+            if (way->at[d] == 0)
+                tell_parents(map, way, d);
+            while (merge_right(map, way, d))
+                d++;
+            return;
+        }
+        free_page(map, way->page[d]);
+    }
+}
+
+/* The list has become long: a tree over it. There is room. */
+static void plant(gy_imap *map)
+{
+    map->root_ = new_page(map);
+    map->depth_ = 0;
+    gy_imap_page *p = &map->page_[map->root_];
+    for (uint32_t i = 0; i != NONE; i = map->at[i].next_)
+        put_entry(p, p->count, map->at[i].first, i);
+}
+
+/* ---- intervals ---- */
+
+static bool grow(void *array, uint32_t *capacity, uint32_t need, uint32_t least, size_t item)
+{
+    void *old;
+    if (need <= *capacity)
+        return true;
+    if (need > UINT32_MAX / 2 - 8)
+        return false;
+    uint32_t more = *capacity + *capacity / 2;
+    more = more > need ? more : need;
+    more = more > least ? more : least;
+    memcpy(&old, array, sizeof old);
+    void *new = gy_realloc(old, more, item);
+    if (!new)
+        return false;
+    memcpy(array, &new, sizeof new);
+    *capacity = more;
+    return true;
+}
+
+/* Each insertion may cut a page at every depth, and add a root. */
+static uint32_t pages_for_two(const gy_imap *map)
+{
+    if (!map->pages_)
+        return 1;
+    if (!map->depth_ && map->page_[map->root_].count + 2 <= FAN)
+        return 0;
+    return 2 * (map->depth_ + 3);
 }
 
 /* Many maps stay one interval: the first is all there is room for at the beginning. */
 static bool reserve_two(gy_imap *map)
 {
     uint32_t freed = map->used_ - map->count;
-    if (freed + (map->capacity - map->used_) >= 2) {
+    if (freed < 2 && !grow(&map->at, &map->capacity, map->used_ + 2 - freed, 4, sizeof *map->at))
+        return false;
+    if (map->count + 2 <= FEW && !map->pages_)
         return true;
-    }
-    if (map->capacity > UINT32_MAX / 2 - 8) {
-        return false;
-    }
-    uint32_t capacity = map->capacity < 4 ? 4 : map->capacity + map->capacity / 2;
-    gy_interval *at = gy_realloc(map->at, capacity, sizeof *at);
-    if (!at) {
-        return false;
-    }
-    map->at = at;
-    map->capacity = capacity;
-    return true;
+    return grow(&map->page_, &map->page_capacity_, map->pages_ + pages_for_two(map), 1, sizeof *map->page_);
 }
 
-/* There is room. Freed slots form a list through `right`. */
+/* There is room. Freed slots form a list through `next_`. */
 static uint32_t new_slot(gy_imap *map, int64_t first, int64_t last, uint64_t payload)
 {
     uint32_t i = map->free_;
-    if (i != NONE) {
-        map->free_ = map->at[i].right;
-    } else {
+    if (i != NONE)
+        map->free_ = map->at[i].next_;
+    else
         i = map->used_++;
-    }
     map->count++;
-    map->at[i] = (gy_interval){ first, last, payload, NONE, NONE, NONE, 1 };
+    map->at[i] = (gy_interval){ first, last, payload, NONE, NONE };
     return i;
-}
-
-static void free_slot(gy_imap *map, uint32_t i)
-{
-    map->at[i].right = map->free_;
-    map->free_ = i;
-    map->count--;
 }
 
 bool gy_imap_init(gy_imap *map, int64_t first, int64_t last, uint64_t payload)
 {
-    *map = (gy_imap){ .root = NONE, .free_ = NONE };
-    if (first >= last) {
+    *map = (gy_imap){ .free_ = NONE, .free_page_ = NONE };
+    if (first >= last)
         return true;
-    }
     map->at = gy_alloc(sizeof *map->at);
-    if (!map->at) {
+    if (!map->at)
         return false;
-    }
     map->capacity = 1;
-    map->root = new_slot(map, first, last, payload);
+    (void)new_slot(map, first, last, payload);
     return true;
 }
 
 void gy_imap_free(gy_imap *map)
 {
     gy_free(map->at);
-    *map = (gy_imap){ .root = NONE, .free_ = NONE };
+    gy_free(map->page_);
+    *map = (gy_imap){ .free_ = NONE, .free_page_ = NONE };
 }
 
-uint32_t gy_imap_find(const gy_imap *map, int64_t point)
+static void link_after(gy_imap *map, uint32_t i, uint32_t new)
 {
-    uint32_t i = map->count ? map->root : NONE;
-    while (i != NONE && (point < map->at[i].first || point >= map->at[i].last)) {
-        i = point < map->at[i].first ? map->at[i].left : map->at[i].right;
+    uint32_t next = map->at[i].next_;
+    map->at[new].next_ = next;
+    map->at[new].before_ = i;
+    map->at[i].next_ = new;
+    if (next != NONE)
+        map->at[next].before_ = new;
+}
+
+/* Who cuts often comes back to where the last cut was, or goes on behind it. */
+static uint32_t find_near(const gy_imap *map, int64_t point)
+{
+    uint32_t i = map->hint_;
+    if (i < map->used_ && point >= map->at[i].first) {
+        if (point < map->at[i].last)
+            return i;
+        i = map->at[i].next_;
+        if (i != NONE && point < map->at[i].last)
+            return i;
     }
-    return i;
+    return gy_imap_find(map, point);
 }
 
 /* Cuts interval `i` at `point` strictly inside it; returns the upper half. There is room. */
 static uint32_t cut_at(gy_imap *map, uint32_t i, int64_t point)
 {
     uint64_t payload = map->at[i].payload;
-    if (map->on_cut) {
+    path way;
+    if (map->on_cut)
         payload = map->on_cut(map->context, payload);
-    }
     uint32_t upper = new_slot(map, point, map->at[i].last, payload);
     map->at[i].last = point;
-    insert_after(map, i, upper);
+    link_after(map, i, upper);
+    if (map->pages_) {
+        (void)descend(map, point, &way);
+        insert_entry(map, &way, point, upper);
+    } else if (map->count > FEW) {
+        plant(map);
+    }
     return upper;
 }
 
 uint32_t gy_imap_cut(gy_imap *map, int64_t first, int64_t last)
 {
-    uint32_t i = gy_imap_find(map, first);
-    if (i == NONE || first >= last) {
+    uint32_t i = find_near(map, first);
+    if (i == NONE || first >= last)
         return NONE;
-    }
-    if (map->at[i].first == first && map->at[i].last == last) {
+    map->hint_ = i;
+    if (map->at[i].first == first && map->at[i].last == last)
         return i;
-    }
-    if (!reserve_two(map)) {
+    if (!reserve_two(map))
         return NONE;
-    }
-    if (map->at[i].first < first) {
-        i = cut_at(map, i, first);
-    }
+    if (map->at[i].first < first)
+        map->hint_ = i = cut_at(map, i, first);
     uint32_t end = last <= map->at[i].last ? i : gy_imap_find(map, last);
-    if (end != NONE && map->at[end].first < last && last < map->at[end].last) {
-        cut_at(map, end, last);
-    }
+    if (end != NONE && map->at[end].first < last && last < map->at[end].last)
+        (void)cut_at(map, end, last);
     return i;
 }
 
-uint32_t gy_imap_next(const gy_imap *map, uint32_t i)
+/* The hint stays in use: it is never the one that goes. */
+static void remove_next(gy_imap *map, uint32_t i)
 {
-    if (map->at[i].right != NONE) {
-        return leftmost(map, map->at[i].right);
+    uint32_t next = map->at[i].next_, after = map->at[next].next_;
+    path way;
+    if (map->pages_) {
+        (void)descend(map, map->at[next].first, &way);
+        remove_entry(map, &way);
     }
-    uint32_t parent = map->at[i].parent;
-    while (parent != NONE && map->at[parent].right == i) {
-        i = parent;
-        parent = map->at[i].parent;
-    }
-    return parent;
+    map->at[i].last = map->at[next].last;
+    map->at[i].next_ = after;
+    if (after != NONE)
+        map->at[after].before_ = i;
+    map->hint_ = map->hint_ == next ? i : map->hint_;
+    map->at[next].next_ = map->free_;
+    map->free_ = next;
+    map->count--;
 }
 
 void gy_imap_join(gy_imap *map, int64_t first, int64_t last)
 {
-    uint32_t i = first > INT64_MIN ? gy_imap_find(map, first - 1) : NONE;
-    if (i == NONE) {
-        i = gy_imap_find(map, first);
-    }
+    uint32_t i = map->count ? find_near(map, first) : NONE;
+    if (i != NONE && map->at[i].first == first && map->at[i].before_ != NONE)
+        i = map->at[i].before_;
     while (i != NONE && map->at[i].last <= last) {
-        uint32_t next = gy_imap_next(map, i);
-        if (next == NONE) {
+        uint32_t next = map->at[i].next_;
+        if (next == NONE)
             break;
-        }
-        if (map->at[next].payload != map->at[i].payload) {
+        if (map->at[next].payload != map->at[i].payload)
             i = next;
-            continue;
-        }
-        map->at[i].last = map->at[next].last;
-        remove_node(map, next);
-        free_slot(map, next);
+        else
+            remove_next(map, i);
     }
 }

@@ -2,7 +2,9 @@
 /**
  * An interval map: disjoint intervals [first, last) of int64, each with a 64-bit payload, that together cover the
  * domain given at the start. Cutting an interval gives both halves the payload (the owner may intercept that to copy
- * what a payload refers to). A balanced tree in one array: O(log n) per cut, deterministic, indices stay valid.
+ * what a payload refers to). A list in one array, its indices stay valid, and beyond a few intervals a tree of pages
+ * over it (a B+ tree: R. Bayer, E. McCreight, Organization and Maintenance of Large Ordered Indices, Acta Informatica
+ * 1, 1972): O(log n) per cut, few cache lines, deterministic.
  */
 #ifndef GY_BASE_IMAP_H
 #define GY_BASE_IMAP_H
@@ -16,13 +18,24 @@
 typedef struct gy_interval {
     int64_t first, last;
     uint64_t payload;
-    uint32_t left, right, parent, balance_; /* of the tree; not for owners */
+    uint32_t next_, before_; /* not for owners */
 } gy_interval;
+
+/* A node of the tree: the lowest key of each child, which is a page or, at depth 0, an interval. */
+enum { GY_IMAP_FAN = 32 };
+typedef struct gy_imap_page {
+    int64_t key[GY_IMAP_FAN];
+    uint32_t child[GY_IMAP_FAN];
+    uint32_t count, unused_;
+} gy_imap_page;
 
 typedef struct gy_imap {
     gy_interval *at;
     uint32_t count; /* intervals; their indices may be larger: gaps stay after a join */
-    uint32_t capacity, used_, root, free_;
+    uint32_t capacity, used_, free_;
+    uint32_t hint_; /* where the last cut began */
+    uint32_t root_, depth_, pages_, page_capacity_, free_page_; /* the tree; no pages while there are few intervals */
+    gy_imap_page *page_;
     /* Optional, set after gy_imap_init: the payload of the upper half when an interval is cut; NULL copies it. */
     uint64_t (*on_cut)(void *context, uint64_t payload);
     void *context;

@@ -10,9 +10,15 @@ typedef struct scan {
     const char *at, *end;
 } scan;
 
+/* The parser passes over a NUL behind a number, too. */
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\0';
+}
+
 static void skip_space(scan *s)
 {
-    while (s->at < s->end && (*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r')) {
+    while (s->at < s->end && is_space(*s->at)) {
         s->at++;
     }
 }

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <strings.h>
 
 const char *gy_bytes_text(char *to, size_t size, uint64_t bytes)
@@ -26,6 +27,16 @@ const char *gy_bytes_text(char *to, size_t size, uint64_t bytes)
         }
     }
     snprintf(to, size, "%" PRIu64 ".%" PRIu64 " %s", tenths / 10, tenths % 10, units[unit]);
+    return to;
+}
+
+const char *gy_bytes_apart(char *to, size_t size, uint64_t bytes, uint64_t other)
+{
+    char beside[32];
+    gy_bytes_text(to, size, bytes);
+    if (bytes != other && strcmp(to, gy_bytes_text(beside, sizeof beside, other)) == 0) {
+        snprintf(to, size, "%" PRIu64 " B", bytes);
+    }
     return to;
 }
 

@@ -64,6 +64,8 @@ const char *gy_nearest(const char *word, const char *const *candidates, size_t c
 
 /* "1.5 GiB", "512 B": for messages. Writes at most size bytes, returns `to`. */
 const char *gy_bytes_text(char *to, size_t size, uint64_t bytes);
+/* The same, or "9000192 B" where `other` bytes, which are not as many, would have the same text. */
+const char *gy_bytes_apart(char *to, size_t size, uint64_t bytes, uint64_t other);
 /* "4GiB", "512MB", "1.5 KiB", "100" (units B, KB = 1000, KiB = 1024, ... TB, TiB): false if it is not a size or does
  * not fit. A fraction of a byte is dropped. */
 bool gy_parse_bytes(const char *text, uint64_t *bytes);

@@ -15,6 +15,15 @@ static inline double gy_ticks_to_us(gy_ticks t)
 {
     return (double)t / (double)GY_TICKS_PER_US;
 }
+/* As often as that, and one after the other; saturate at GY_TICKS_MAX. None is negative. */
+static inline gy_ticks gy_ticks_repeated(gy_ticks t, int64_t count)
+{
+    return t > 0 && count > GY_TICKS_MAX / t ? GY_TICKS_MAX : t * count;
+}
+static inline gy_ticks gy_ticks_both(gy_ticks a, gy_ticks b)
+{
+    return a > GY_TICKS_MAX || b > GY_TICKS_MAX - a ? GY_TICKS_MAX : a + b;
+}
 /* amount / (rate per second), rounded up, in 128-bit arithmetic: bytes over bytes/s. rate <= 0 gives GY_TICKS_MAX. */
 gy_ticks gy_ticks_of(uint64_t amount, int64_t rate_per_s);
 

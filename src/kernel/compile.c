@@ -9,7 +9,10 @@
 
 #define ALL_DTYPES   (GANTRY_DTYPE_BIT(GANTRY_DTYPE_COUNT) - 1)
 #define ALL_ACCESSES (2 * GANTRY_ACCESS_BIT(GANTRY_PROD) - GANTRY_ACCESS_BIT(GANTRY_READ))
-enum { ALL_FLAGS = GANTRY_KERNEL_VARIADIC | GANTRY_KERNEL_ORDER_VARIES | GANTRY_KERNEL_NO_GPU | GANTRY_KERNEL_NO_CPU };
+enum {
+    ALL_FLAGS = GANTRY_KERNEL_VARIADIC | GANTRY_KERNEL_ORDER_VARIES | GANTRY_KERNEL_NO_GPU | GANTRY_KERNEL_NO_CPU |
+                GANTRY_KERNEL_PURE
+};
 
 /* Names are used in expressions: a letter or '_', then letters, digits and '_'. */
 static bool is_name(const char *name)

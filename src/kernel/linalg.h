@@ -7,6 +7,7 @@
 #ifndef GY_KERNEL_LINALG_H
 #define GY_KERNEL_LINALG_H
 
+#include "base/module.h"
 #include <gantry/kernel.h>
 
 #define GY_LINALG_VERSION 1u
@@ -29,17 +30,14 @@ typedef struct gy_linalg {
     void (*syrk)(gantry_dtype dtype, double alpha, gy_matrix a, double beta, gy_matrix c);
 } gy_linalg;
 
-/* What gantry-blas.so exports as "gantry_blas_module": its table, or NULL for a version it does not know. */
-typedef const gy_linalg *(*gy_blas_module)(uint32_t version);
-
-/* A module that is open, and the table to use. */
+/* gantry-blas.so (base/module.h), and the table to use. */
 typedef struct gy_linalg_handle {
-    void *module;
+    gy_module module;
     const gy_linalg *table;
 } gy_linalg_handle;
 
-/* gantry_kernel.open and .close of the kernels above: opens gantry-blas.so beside libgantry, in gantry/ beside it, or
- * in the folder GANTRY_MODULES; without one, `plain`. The handle is a gy_linalg_handle. */
+/* gantry_kernel.open and .close of the kernels above: opens gantry-blas.so; without one, `plain`. The handle is a
+ * gy_linalg_handle. */
 gantry_status gy_linalg_open(void **handle, const gy_linalg *plain);
 void gy_linalg_close(void *handle);
 

@@ -47,9 +47,9 @@ static void syrk(gantry_dtype dtype, double alpha, gy_matrix a, double beta, gy_
         cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, n, k, alpha, a.data, lda, beta, c.data, ldc);
 }
 
-GANTRY_API const gy_linalg *gantry_blas_module(uint32_t version);
+GANTRY_API const void *gantry_blas_module(uint32_t version);
 
-const gy_linalg *gantry_blas_module(uint32_t version)
+const void *gantry_blas_module(uint32_t version)
 {
     static const gy_linalg table = { GY_LINALG_VERSION, "OpenBLAS", gemm, potrf, trsm, syrk };
     openblas_set_num_threads(1);

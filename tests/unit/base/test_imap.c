@@ -3,7 +3,7 @@
 
 #include "suite.h"
 
-enum { DOMAIN = 400 };
+enum { DOMAIN = 3000 };
 
 /* The same map as a plain array: a payload and "a boundary is before this point" for every point of the domain. */
 typedef struct model {
@@ -17,22 +17,28 @@ static uint64_t halve(void *context, uint64_t payload)
     return payload + 1000;
 }
 
-static uint32_t height_of(const gy_imap *map, uint32_t i)
+/* Every key is the lowest below its child, and everything is there once. Returns how many intervals are below. */
+static uint32_t check_page(const gy_imap *map, uint32_t page, uint32_t depth)
 {
-    if (i == GY_IMAP_NONE) {
-        return 0;
+    const gy_imap_page *p = &map->page_[page];
+    uint32_t count = 0;
+    assert_quietly(p->count >= 1 && p->count <= GY_IMAP_FAN);
+    for (uint32_t k = 0; k < p->count; k++) {
+        assert_quietly(k == 0 || p->key[k - 1] < p->key[k]);
+        uint32_t low = p->child[k];
+        assert_quietly((depth ? map->page_[low].key[0] : map->at[low].first) == p->key[k]);
+        count += depth ? check_page(map, low, depth - 1) : 1;
     }
-    const gy_interval *at = &map->at[i];
-    uint32_t left = height_of(map, at->left), right = height_of(map, at->right);
-    assert_quietly(left <= right + 1 && right <= left + 1);
-    assert_quietly(at->left == GY_IMAP_NONE || map->at[at->left].parent == i);
-    assert_quietly(at->right == GY_IMAP_NONE || map->at[at->right].parent == i);
-    uint32_t height = 1 + (left > right ? left : right);
-    assert_quietly(at->balance_ == height);
-    return height;
+    return count;
 }
 
-/* The whole map against the model, walking and finding; its tree against the rules of AVL. */
+static void check_tree(const gy_imap *map)
+{
+    if (map->pages_)
+        ck_assert_uint_eq(check_page(map, map->root_, map->depth_), map->count);
+}
+
+/* The whole map against the model, walking and finding; its tree against its rules. */
 static void assert_equal(const gy_imap *map, const model *m)
 {
     uint32_t count = 0, i = gy_imap_find(map, 0);
@@ -49,7 +55,7 @@ static void assert_equal(const gy_imap *map, const model *m)
     }
     ck_assert_int_eq(at, DOMAIN);
     ck_assert_uint_eq(count, map->count);
-    height_of(map, map->root);
+    check_tree(map);
     ck_assert_uint_eq(gy_imap_find(map, -1), GY_IMAP_NONE);
     ck_assert_uint_eq(gy_imap_find(map, DOMAIN), GY_IMAP_NONE);
 }
@@ -80,6 +86,8 @@ static void random_step(gy_imap *map, model *m, uint64_t *state, int *cuts)
 {
     int64_t a = (int64_t)(next_random(state) % DOMAIN), b = (int64_t)(next_random(state) % DOMAIN);
     int64_t first = a < b ? a : b, last = (a < b ? b : a) + 1;
+    if (next_random(state) % 16) /* short ones make many */
+        last = last < first + 1 + b % 40 ? last : first + 1 + b % 40;
     if (next_random(state) % 4 == 0) {
         gy_imap_join(map, first, last);
         model_join(m, first, last);
@@ -89,7 +97,7 @@ static void random_step(gy_imap *map, model *m, uint64_t *state, int *cuts)
     model_cut(m, first, cuts);
     model_cut(m, last, cuts);
     assert_quietly(i != GY_IMAP_NONE && map->at[i].first == first);
-    uint64_t payload = next_random(state) % 3;
+    uint64_t payload = next_random(state) % 5;
     int64_t end = first;
     for (; i != GY_IMAP_NONE && map->at[i].first < last; i = gy_imap_next(map, i)) {
         map->at[i].payload = payload;
@@ -107,16 +115,18 @@ START_TEST(random_cuts_and_joins_equal_an_array)
     model m = { .starts[0] = true };
     gy_imap map;
     int cuts = 0, seen = 0;
+    uint32_t most = 0;
     ck_assert(gy_imap_init(&map, 0, DOMAIN, 0));
     map.on_cut = halve;
     map.context = &seen;
     for (int step = 0; step < 3000; step++) {
         random_step(&map, &m, &state, &cuts);
-        if (step % 7 == 0) {
+        most = map.count > most ? map.count : most;
+        if (step % 37 == 0)
             assert_equal(&map, &m);
-        }
     }
     assert_equal(&map, &m);
+    ck_assert_uint_gt(most, 300); /* a tree of some depth */
     ck_assert_int_eq(seen, cuts);
     gy_imap_join(&map, 0, DOMAIN);
     model_join(&m, 0, DOMAIN);
@@ -172,7 +182,7 @@ START_TEST(wide_and_empty_domains)
 }
 END_TEST
 
-/* In order from either side is what makes an unbalanced tree a list. */
+/* In order from either side, and all over. */
 START_TEST(a_hundred_thousand_cuts_stay_shallow)
 {
     gy_imap map;
@@ -183,7 +193,8 @@ START_TEST(a_hundred_thousand_cuts_stay_shallow)
         assert_quietly(gy_imap_cut(&map, at, at + 1) != GY_IMAP_NONE);
     }
     ck_assert_uint_eq(map.count, (uint32_t)n);
-    ck_assert_uint_le(height_of(&map, map.root), 24); /* AVL: 1.44 log2(n + 2) = 23.9 */
+    check_tree(&map);
+    ck_assert_uint_le(map.depth_ + 1, 5); /* pages at least half full: log16(n / 2) = 3.9, and one for a root of few */
     gy_imap_join(&map, 0, n);
     ck_assert_uint_eq(map.count, 1);
     gy_imap_free(&map);

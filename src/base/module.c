@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/module.h"
+
+#include "base/error.h"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* An address inside this library, for dladdr to find its file. */
+static const char anchor;
+
+typedef struct folder {
+    const char *at;
+    int length;
+    const char *below;
+} folder;
+
+enum { MOST_FOLDERS = 2, PATH_ROOM = 4096 };
+
+static size_t find_folders(folder to[MOST_FOLDERS])
+{
+    const char *given = getenv("GANTRY_MODULES");
+    Dl_info self;
+    if (given) {
+        to[0] = (folder){ given, (int)strlen(given), "" };
+        return 1;
+    }
+    if (!dladdr(&anchor, &self) || !self.dli_fname) {
+        return 0;
+    }
+    const char *slash = strrchr(self.dli_fname, '/');
+    to[0] = slash ? (folder){ self.dli_fname, (int)(slash - self.dli_fname), "" } : (folder){ ".", 1, "" };
+    to[1] = (folder){ to[0].at, to[0].length, "/gantry" };
+    return MOST_FOLDERS;
+}
+
+static bool path_of(char path[PATH_ROOM], folder in, const char *name)
+{
+    int need = snprintf(path, PATH_ROOM, "%.*s%s/%s.so", in.length, in.at, in.below, name);
+    return need > 0 && need < PATH_ROOM;
+}
+
+static gantry_status fail_absent(const char *name, const folder *in, size_t folders, gantry_error *err)
+{
+    if (folders == 1) {
+        return gy_fail(err, GANTRY_E_DEVICE, NULL, "%s.so was not found in %.*s, the folder GANTRY_MODULES", name,
+                       in[0].length, in[0].at);
+    }
+    return gy_fail(err, GANTRY_E_DEVICE, NULL,
+                   "%s.so was not found in %.*s and %.*s/gantry; it was not built or not "
+                   "installed, or GANTRY_MODULES should name its folder",
+                   name, folders ? in[0].length : 0, folders ? in[0].at : "", folders ? in[0].length : 0,
+                   folders ? in[0].at : "");
+}
+
+/* dlsym gives an object pointer; C has no conversion to a function pointer, POSIX promises that the bits are one. */
+static gy_module_entry entry_of(void *handle, const char *name)
+{
+    char symbol[64];
+    snprintf(symbol, sizeof symbol, "%s_module", name);
+    for (char *c = symbol; *c; c++) {
+        *c = *c == '-' ? '_' : *c;
+    }
+    void *found = dlsym(handle, symbol);
+    gy_module_entry entry;
+    memcpy(&entry, &found, sizeof entry);
+    return entry;
+}
+
+static gantry_status ask(gy_module *module, const char *name, const char *path, uint32_t version, gantry_error *err)
+{
+    gy_module_entry entry = entry_of(module->handle, name);
+    if (!entry) {
+        return gy_fail(err, GANTRY_E_DEVICE, NULL, "%s is no module of gantry: it has no symbol gantry_*_module", path);
+    }
+    module->table = entry(version);
+    uint32_t has = 0;
+    if (module->table) {
+        memcpy(&has, module->table, sizeof has);
+    }
+    if (has == version) {
+        return GANTRY_OK;
+    }
+    return gy_fail(err, GANTRY_E_DEVICE, NULL,
+                   "%s has version %u of its table and this library wants version %u; install the one that was built "
+                   "with this library",
+                   path, has, version);
+}
+
+gantry_status gy_module_open(gy_module *module, const char *name, uint32_t version, gantry_error *err)
+{
+    folder in[MOST_FOLDERS];
+    char path[PATH_ROOM];
+    size_t folders = find_folders(in), i = 0;
+    while (i < folders && !(path_of(path, in[i], name) && access(path, F_OK) == 0)) {
+        i++;
+    }
+    if (i == folders) {
+        return fail_absent(name, in, folders, err);
+    }
+    gy_module found = { .handle = dlopen(path, RTLD_NOW | RTLD_LOCAL) };
+    if (!found.handle) {
+        const char *why = dlerror();
+        return gy_fail(err, GANTRY_E_DEVICE, NULL, "%s cannot be opened: %s", path, why ? why : "?");
+    }
+    gantry_status status = ask(&found, name, path, version, err);
+    if (status) {
+        gy_module_close(&found);
+        return status;
+    }
+    *module = found;
+    return GANTRY_OK;
+}
+
+void gy_module_close(gy_module *module)
+{
+    if (module->handle) {
+        dlclose(module->handle);
+    }
+    *module = (gy_module){ 0 };
+}

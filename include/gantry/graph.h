@@ -35,6 +35,12 @@ typedef struct gantry_node {
 GANTRY_API gantry_graph *gantry_graph_new(const char *name);
 GANTRY_API void gantry_graph_free(gantry_graph *graph);
 
+/** The most nodes, parts of a buffer, tiles of a buffer and tasks (nodes times the iterations that are unrolled) that a
+ *  graph may expand to, so that a count with too many zeros is an error at once. `most` 0: GANTRY_LIMIT, as in a new
+ *  graph; negative: no limit but memory. Nodes that a program adds one by one are not counted. */
+#define GANTRY_LIMIT INT64_C(10000000)
+GANTRY_API void gantry_graph_limit(gantry_graph *graph, int64_t most);
+
 typedef struct gantry_load_options {
     size_t struct_size;
     const char *const *params; /* "name=value", each overrides a param of the file */
@@ -43,7 +49,7 @@ typedef struct gantry_load_options {
     size_t input_count;
     int32_t allow_code; /* 1: kernels that name code to compile or load are accepted */
     int32_t reserved;
-    int64_t max_nodes; /* 0: no limit but memory */
+    int64_t max_nodes; /* as gantry_graph_limit */
 } gantry_load_options;
 #define GANTRY_LOAD_OPTIONS_INIT                                                                                       \
     {                                                                                                                  \

@@ -87,8 +87,9 @@ typedef struct gantry_launch {
 } gantry_launch;
 
 /**
- * A kernel. On the CPU it does the work and returns. For CUDA it is called when the run is built, queues work on
- * `stream` and never waits. Anything but GANTRY_OK ends the run with GANTRY_E_KERNEL and the node's id.
+ * A kernel. On the CPU it does the work and returns. For CUDA it queues work on `stream`, whose context is current, and
+ * never waits: it is called once where a captured graph is replayed (again when bindings or scalars have changed), at
+ * every start where streams are. Anything but GANTRY_OK ends the run with GANTRY_E_KERNEL and the node's id.
  */
 typedef gantry_status (*gantry_kernel_fn)(const gantry_launch *launch);
 
@@ -113,7 +114,9 @@ enum {
     GANTRY_KERNEL_VARIADIC = 1,     /* further regions may be given by `reads` and `writes` */
     GANTRY_KERNEL_ORDER_VARIES = 2, /* results may differ in the last bits from launch to launch */
     GANTRY_KERNEL_NO_GPU = 4,       /* has no CUDA version and never will */
-    GANTRY_KERNEL_NO_CPU = 8        /* has no host version */
+    GANTRY_KERNEL_NO_CPU = 8,       /* has no host version */
+    GANTRY_KERNEL_PURE = 16         /* what it writes follows from its arguments, to the bit, and it does nothing else:
+                                       it may be called again for rows that had to leave (the library's own are) */
 };
 
 /**

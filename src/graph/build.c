@@ -136,6 +136,13 @@ uint32_t gy_build_origin(gantry_graph *graph)
     return b->origin;
 }
 
+void gantry_graph_limit(gantry_graph *graph, int64_t most)
+{
+    if (gy_building(graph)) {
+        graph->limit = most < 0 ? INT64_MAX : most;
+    }
+}
+
 /* ---- what readers of files set ---- */
 
 void gy_graph_set_source(gantry_graph *graph, const char *source, const char *path, const char *folder)

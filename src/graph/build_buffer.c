@@ -182,15 +182,28 @@ static gy_buffer *buffer_to_cut(gantry_graph *g, gantry_buffer buffer)
     return b;
 }
 
+/* Pieces take memory before there is a node. */
+static int64_t most_pieces(const gantry_graph *g)
+{
+    return gy_graph_limit(g) < INT32_MAX - 1 ? gy_graph_limit(g) : INT32_MAX - 1;
+}
+
+static const char *how_to_raise(const gantry_graph *g, int64_t pieces)
+{
+    return pieces > 0 && most_pieces(g) < INT32_MAX - 1
+               ? "; use fewer, or raise the limit (--limits, gantry_graph_limit)"
+               : "";
+}
+
 static void split(gantry_graph *g, gantry_buffer buffer, int64_t parts, bool automatic)
 {
     gy_buffer *b = buffer_to_cut(g, buffer);
     if (!b) {
         return;
     }
-    if (parts < 1 || parts >= INT32_MAX) {
-        gy_graph_mistake(g, GANTRY_E_GRAPH, "buffer \"%s\" is split into %lld parts; 1 to %d are allowed", b->name,
-                         (long long)parts, INT32_MAX - 1);
+    if (parts < 1 || parts > most_pieces(g)) {
+        gy_graph_mistake(g, GANTRY_E_GRAPH, "buffer \"%s\" is split into %lld parts; 1 to %lld are allowed%s", b->name,
+                         (long long)parts, (long long)most_pieces(g), how_to_raise(g, parts));
         return;
     }
     int64_t *first = gy_arena_calloc(&g->arena, (size_t)parts + 1, sizeof *first);
@@ -246,10 +259,11 @@ void(gantry_buffer_tiles)(gantry_graph *graph, gantry_buffer buffer, int64_t row
                          b->name, (int)b->rank);
         return;
     }
-    if (rows < 1 || columns < 1 || rows > (INT32_MAX - 1) / columns) {
+    if (rows < 1 || columns < 1 || rows > most_pieces(graph) / columns) {
         gy_graph_mistake(graph, GANTRY_E_GRAPH,
-                         "buffer \"%s\" is cut into %lld x %lld tiles; 1 to %d in all are allowed", b->name,
-                         (long long)rows, (long long)columns, INT32_MAX - 1);
+                         "buffer \"%s\" is cut into %lld x %lld tiles; 1 to %lld in all are allowed%s", b->name,
+                         (long long)rows, (long long)columns, (long long)most_pieces(graph),
+                         how_to_raise(graph, rows < columns ? rows : columns));
         return;
     }
     int64_t *offset = gy_arena_calloc(&graph->arena, (size_t)(rows * columns) + 1, sizeof *offset);

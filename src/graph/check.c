@@ -3,7 +3,7 @@
 #include "graph/check.h"
 #include "base/error.h"
 #include "graph/build_state.h"
-#include "graph/flow.h"
+#include "graph/phase.h"
 
 static gantry_status check_all(gantry_graph *g, gantry_error *err)
 {
@@ -14,6 +14,7 @@ static gantry_status check_all(gantry_graph *g, gantry_error *err)
     if (!gy_build_merge(g)) {
         return gy_fail_nomem(err);
     }
+    gy_graph_fold(g);
     gantry_status status = gy_check_buffers(g, err);
     if (!status) {
         status = gy_check_loops(g, err);

@@ -132,6 +132,34 @@ static void describe_scalar(gantry_arg *arg, const char *name, double number)
                          .count = 1 };
 }
 
+static gantry_status number_at(const gantry_graph *g, const gy_node *n, const gy_scalar *s, int64_t it, double *number,
+                               gantry_error *err)
+{
+    gantry_error inner;
+    *number = s->number;
+    if (s->expr && gy_expr_real(s->expr, iteration_value, &it, number, GANTRY_E_GRAPH, NULL, &inner)) {
+        return gy_graph_fail(g, n->origin, err, inner.status, "node \"%s\", argument \"%s\", iteration %lld: %s", n->id,
+                             manifest_of(g, n)->arg[s->arg].name, (long long)it, inner.text);
+    }
+    return GANTRY_OK;
+}
+
+gantry_status gy_launch_iterate(const gantry_graph *graph, uint32_t node, const gantry_launch *launch,
+                                gantry_error *err)
+{
+    const gy_node *n = &graph->nodes.at[node];
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 0; i < n->scalars && !status; i++) {
+        const gy_scalar *s = &graph->scalar.at[n->scalar + i];
+        gantry_arg *arg = (gantry_arg *)(uintptr_t)&launch->arg[s->arg]; /* whoever described it owns it */
+        double number;
+        if (s->expr && !(status = number_at(graph, n, s, launch->iteration, &number, err))) {
+            describe_scalar(arg, arg->name, number);
+        }
+    }
+    return status;
+}
+
 static gantry_status describe_scalars(const gantry_graph *g, const gy_node *n, int64_t it, gantry_arg *args,
                                       gantry_error *err)
 {
@@ -143,11 +171,10 @@ static gantry_status describe_scalars(const gantry_graph *g, const gy_node *n, i
     }
     for (uint32_t i = 0; i < n->scalars; i++) {
         const gy_scalar *s = &g->scalar.at[n->scalar + i];
-        double number = s->number;
-        gantry_error inner;
-        if (s->expr && gy_expr_real(s->expr, iteration_value, &it, &number, GANTRY_E_GRAPH, NULL, &inner)) {
-            return gy_graph_fail(g, n->origin, err, inner.status, "node \"%s\", argument \"%s\", iteration %lld: %s",
-                                 n->id, k->arg[s->arg].name, (long long)it, inner.text);
+        double number;
+        gantry_status status = number_at(g, n, s, it, &number, err);
+        if (status) {
+            return status;
         }
         describe_scalar(&args[s->arg], k->arg[s->arg].name, number);
     }

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "graph/check.h"
 #include "graph/flow_build.h"
+#include "graph/phase.h"
 
 #include <string.h>
 
@@ -28,9 +29,15 @@ gantry_status gy_flow_count(const gantry_graph *graph, uint32_t *tasks, uint32_t
 {
     const uint64_t most = GY_TRACK_DEFINED - 1;
     uint64_t t = 0, a = 0;
-    for (size_t i = 0; i < graph->nodes.count; i++) {
+    for (uint32_t i = gy_graph_first_node(graph); i < gy_graph_last_node(graph); i++) {
         const gy_node *n = &graph->nodes.at[i];
-        uint64_t times = n->loop == GY_NONE ? 1 : (uint64_t)graph->loops.at[n->loop].count;
+        uint64_t times = n->loop == GY_NONE ? 1 : (uint64_t)graph->loops.at[n->loop].turns;
+        if (times > 1 && t + times > (uint64_t)gy_graph_limit(graph)) {
+            return gy_graph_fail(graph, n->origin, err, GANTRY_E_GRAPH,
+                                 "with node \"%s\", the repeats unroll to more than %lld tasks, the limit of a graph; "
+                                 "repeat less often within one start, or raise the limit (--limits)",
+                                 n->id, (long long)gy_graph_limit(graph));
+        }
         if (times > most || t + times > most || a + times * n->accesses > most) {
             return gy_graph_fail(
                 graph, n->origin, err, GANTRY_E_GRAPH,
@@ -105,20 +112,44 @@ static void find_constants(builder *b)
     }
 }
 
+/* A phase begins with some rows of a buffer only, and with names that mean others' values. */
+static bool add_entry(builder *b, uint32_t i)
+{
+    const gy_phase_graph *x = b->graph->phase;
+    bool ok = true;
+    gy_rows rows;
+    for (uint32_t run = 0; x->defined[i] && ok && gy_graph_entry_rows(b->graph, i, run, &rows); run++) {
+        ok = gy_track_define(&b->track, i, rows.first, rows.last);
+    }
+    b->current[i] = x->entry[i];
+    if (b->touched[i]) {
+        b->touched[x->entry[i]] = true;
+    }
+    return ok;
+}
+
 static bool add_buffers(builder *b)
 {
+    uint32_t buffers = (uint32_t)b->graph->buffers.count;
+    const gy_phase_graph *x = b->graph->phase;
+    bool ok = true;
     find_constants(b);
-    for (uint32_t i = 0; i < b->graph->buffers.count; i++) {
-        if (add_value(b, i, b->graph->buffers.at[i].cls != GANTRY_TEMP) == GY_NONE) {
-            return false;
-        }
+    for (uint32_t i = 0; i < buffers && ok; i++) {
+        bool defined = b->graph->buffers.at[i].cls != GANTRY_TEMP && !(x && x->defined[i]);
+        ok = add_value(b, i, defined) != GY_NONE;
+        b->current[i] = i;
+    }
+    for (uint32_t i = 0; i < buffers && ok && x; i++) {
+        ok = add_entry(b, i);
+    }
+    for (uint32_t i = 0; i < buffers && ok; i++) {
         if (!b->touched[i]) {
             gy_track_set_constant(&b->track, i);
         }
-        b->current[i] = b->flow->entry[i] = i;
-        b->names.at[i] = 1;
+        b->flow->entry[i] = b->current[i];
+        b->names.at[b->current[i]]++;
     }
-    return true;
+    return ok;
 }
 
 /* From now on the name means another value. A value without a name is never touched again. */
@@ -153,7 +184,7 @@ static bool begin_iteration(builder *b, const gy_loop *loop, int64_t it)
 /* Both names mean the last `next`. */
 static void end_loop(builder *b, const gy_loop *loop)
 {
-    for (size_t i = 0; loop->count > 0 && i < loop->carry.count; i++) {
+    for (size_t i = 0; loop->turns > 0 && i < loop->carry.count; i++) {
         rename_to(b, loop->carry.at[i].prev, b->current[loop->carry.at[i].next]);
     }
 }
@@ -178,11 +209,14 @@ static void add_afters(builder *b, const gy_node *n, uint32_t iteration)
     for (uint32_t i = 0; i < n->afters; i++) {
         uint32_t other = b->graph->after.at[n->after + i];
         uint32_t loop = b->graph->nodes.at[other].loop;
+        if (!gy_graph_has_node(b->graph, other)) {
+            continue; /* of an earlier phase */
+        }
         if (loop == GY_NONE || loop == n->loop) {
             wait_for(b, task_of(b, other, iteration));
             continue;
         }
-        for (uint32_t k = 0; k < b->graph->loops.at[loop].count; k++) {
+        for (uint32_t k = 0; k < b->graph->loops.at[loop].turns; k++) {
             wait_for(b, task_of(b, other, k));
         }
     }
@@ -253,11 +287,24 @@ static gantry_status add_task(builder *b, uint32_t node, uint32_t iteration, gan
     return finish_task(b, task) ? GANTRY_OK : gy_fail_nomem(err);
 }
 
+/* What is looked at is there. */
+static gantry_status check_until(const builder *b, const gy_loop *loop, gantry_error *err)
+{
+    int64_t first = 0, last = b->graph->buffers.at[loop->until].rows;
+    if (!gy_track_unwritten(&b->track, b->current[loop->until], &first, &last)) {
+        return GANTRY_OK;
+    }
+    return gy_graph_fail_in(b->graph, loop->origin, "/until", err, GANTRY_E_GRAPH,
+                            "until watches \"%s\", which nothing has written at the end of an iteration; write it in "
+                            "the repeat, or give it an init",
+                            b->graph->buffers.at[loop->until].name);
+}
+
 static gantry_status add_loop(builder *b, const gy_loop *loop, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
     /* Without nodes nothing but names changes, and after three iterations not even those. */
-    int64_t count = loop->first_node == loop->last_node && loop->count > 3 ? 3 : loop->count;
+    int64_t count = loop->first_node == loop->last_node && loop->turns > 3 ? 3 : loop->turns;
     for (int64_t it = 0; it < count && !status; it++) {
         if (!begin_iteration(b, loop, it)) {
             return gy_fail_nomem(err);
@@ -268,6 +315,7 @@ static gantry_status add_loop(builder *b, const gy_loop *loop, gantry_error *err
     }
     if (!status) {
         end_loop(b, loop);
+        status = loop->turns > 0 && loop->until != GY_NONE ? check_until(b, loop, err) : GANTRY_OK;
     }
     return status;
 }
@@ -277,7 +325,7 @@ static void place_tasks(builder *b)
 {
     const gantry_graph *g = b->graph;
     uint32_t next = 0;
-    for (uint32_t i = 0; i < g->nodes.count;) {
+    for (uint32_t i = gy_graph_first_node(g); i < gy_graph_last_node(g);) {
         uint32_t loop = g->nodes.at[i].loop;
         if (loop == GY_NONE) {
             b->first_task[i++] = next++;
@@ -287,7 +335,7 @@ static void place_tasks(builder *b)
         for (; i < last; i++) {
             b->first_task[i] = next + (i - first);
         }
-        next += (uint32_t)g->loops.at[loop].count * (last - first);
+        next += (uint32_t)g->loops.at[loop].turns * (last - first);
     }
 }
 
@@ -295,15 +343,16 @@ static gantry_status add_tasks(builder *b, gantry_error *err)
 {
     const gantry_graph *g = b->graph;
     gantry_status status = GANTRY_OK;
-    uint32_t node = 0;
-    for (size_t i = 0; i < g->loops.count && !status; i++) {
+    uint32_t node = gy_graph_first_node(g), loops = (uint32_t)g->loops.count;
+    for (uint32_t i = g->phase ? g->phase->phase.first_loop : 0;
+         i < (g->phase ? g->phase->phase.last_loop : loops) && !status; i++) {
         for (; node < g->loops.at[i].first_node && !status; node++) {
             status = add_task(b, node, 0, err);
         }
         status = status ? status : add_loop(b, &g->loops.at[i], err);
         node = g->loops.at[i].last_node;
     }
-    for (; node < g->nodes.count && !status; node++) {
+    for (; node < gy_graph_last_node(g) && !status; node++) {
         status = add_task(b, node, 0, err);
     }
     return status;
@@ -336,7 +385,7 @@ static gantry_status finish(builder *b, gantry_error *err)
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < b->graph->buffers.count && !status; i++) {
         b->flow->exit[i] = b->current[i];
-        status = check_exit(b, i, err);
+        status = b->graph->phase ? GANTRY_OK : check_exit(b, i, err); /* a phase leaves what it has */
     }
     b->flow->value = b->values.at;
     b->flow->values = (uint32_t)b->values.count;

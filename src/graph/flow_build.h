@@ -57,6 +57,8 @@ typedef struct gy_track {
 
 /* The next value: rows of `buffer`, defined or unwritten. false: out of memory. */
 bool gy_track_add_value(gy_track *track, const gy_buffer *buffer, bool defined);
+/* Some rows of a value that nothing has touched hold something. false: out of memory. */
+bool gy_track_define(gy_track *track, uint32_t value, int64_t first, int64_t last);
 /* A value that is defined and that nothing writes: reading it means nothing to anybody. */
 void gy_track_set_constant(gy_track *track, uint32_t value);
 /* No name means this value any more. */

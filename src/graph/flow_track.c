@@ -85,6 +85,17 @@ bool gy_track_add_value(gy_track *track, const gy_buffer *buffer, bool defined)
     return true;
 }
 
+bool gy_track_define(gy_track *track, uint32_t value, int64_t first, int64_t last)
+{
+    gy_track_state defined = { GY_TRACK_DEFINED, GY_NO_CELL, GY_NO_CELL, GY_NO_CELL, 0 };
+    uint32_t state = add_state(track, defined);
+    uint32_t i = state == GY_NO_CELL ? GY_IMAP_NONE : gy_imap_cut(&track->values.at[value].map, first, last);
+    if (i != GY_IMAP_NONE) {
+        track->values.at[value].map.at[i].payload = state; /* it was one interval, so this one ends at `last` */
+    }
+    return i != GY_IMAP_NONE;
+}
+
 void gy_track_set_constant(gy_track *track, uint32_t value)
 {
     track->values.at[value].constant = true;

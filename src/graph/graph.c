@@ -7,18 +7,18 @@
 #include <string.h>
 
 /* Most of it is the base's; its own arrays are in its arena. */
-static void free_specialised(gantry_graph *g)
+static void free_derived(gantry_graph *g)
 {
     gy_flow_free(g->flow);
     gy_arena_free(&g->arena);
-    gantry_graph_free(g->base);
+    gantry_graph_free(g->base ? g->base : g->whole);
     gy_free(g);
 }
 
 static void free_graph(gantry_graph *g)
 {
-    if (g->base) {
-        free_specialised(g);
+    if (g->base || g->whole) {
+        free_derived(g);
         return;
     }
     for (size_t i = 0; i < g->extra.count; i++) {

@@ -154,6 +154,7 @@ typedef struct gy_carry {
 
 typedef struct gy_loop {
     int64_t count;
+    int64_t turns; /* iterations in the flow: fewer than `count` where the loop is not unrolled, see phase.h */
     uint32_t first_node, last_node; /* [first, last) */
     GY_VEC(gy_carry) carry;
     uint32_t until; /* the buffer to watch, GY_NONE */
@@ -175,8 +176,10 @@ typedef struct gy_warning {
 } gy_warning;
 
 struct gantry_graph {
-    int refs;                  /* atomic; schedules and runs hold the graph */
-    struct gantry_graph *base; /* the graph that this one is, with other bounds of its automatic splits; else NULL */
+    int refs;                   /* atomic; schedules and runs hold the graph */
+    struct gantry_graph *base;  /* the graph that this one is, with other bounds of its automatic splits; else NULL */
+    struct gantry_graph *whole; /* the graph that this one is a phase of; else NULL */
+    const struct gy_phase_graph *phase; /* which phase, see phase.h; else NULL */
     bool sealed;
     gy_arena arena;
     const char *name, *path, *folder; /* path NULL if it was not read from a file */
@@ -197,9 +200,15 @@ struct gantry_graph {
     GY_VEC(gy_warning) warnings; /* found by gantry_graph_check */
     const char *machine_json, *machine_path;
     struct gy_flow *flow;    /* after sealing: see flow.h */
+    int64_t limit;           /* of nodes, parts, tiles and tasks; 0: the default */
     uint64_t hash;           /* of everything that a schedule depends on; after sealing */
     struct gy_build *build_; /* state of building */
 };
+
+static inline int64_t gy_graph_limit(const gantry_graph *graph)
+{
+    return graph->limit ? graph->limit : GANTRY_LIMIT;
+}
 
 gantry_graph *gy_graph_ref(const gantry_graph *graph); /* another owner; gantry_graph_free takes it back */
 
@@ -274,6 +283,9 @@ void gy_graph_place(const gantry_graph *graph, const gy_origin *origin, const ch
 size_t gy_launch_args(const gantry_graph *graph, uint32_t node);
 gantry_status gy_launch_describe(const gantry_graph *graph, uint32_t node, int64_t it, gantry_launch *launch,
                                  gantry_arg *args, gantry_error *err);
+/* Scalars that depend on `it`, of a launch described before, become those of launch->iteration. */
+gantry_status gy_launch_iterate(const gantry_graph *graph, uint32_t node, const gantry_launch *launch,
+                                gantry_error *err);
 /* The entry of `args` (as filled above) that stands for access k of the node: set its `data`. */
 gantry_arg *gy_launch_arg_of(const gantry_graph *graph, uint32_t node, gantry_arg *args, uint32_t k);
 /* The entry of `args` that stands for scalar k of the node (0 .. scalars-1): dynamic ones are changed by the run. */

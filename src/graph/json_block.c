@@ -13,6 +13,17 @@ const char *const gy_node_keys[GY_KEYS] = {
 
 enum { TURNS_PER_NODE = 64 };
 
+int64_t gy_read_limit(const gy_reader *r)
+{
+    return gy_graph_limit(r->graph);
+}
+
+int64_t gy_read_most_turns(const gy_reader *r)
+{
+    int64_t limit = gy_read_limit(r);
+    return limit < INT64_MAX / TURNS_PER_NODE ? limit * TURNS_PER_NODE : INT64_MAX;
+}
+
 /* ---- for and if ---- */
 
 typedef struct range {
@@ -114,11 +125,12 @@ static gantry_status read_variable(gy_reader *r, const gy_json_at *at, gy_json_a
 static gantry_status turn(gy_reader *r, const gy_json_at *at, const json_t *condition, gy_turn each, void *context)
 {
     int64_t yes = 1;
-    int64_t limit = r->options->max_nodes;
-    limit = limit < INT64_MAX / TURNS_PER_NODE ? limit : INT64_MAX / TURNS_PER_NODE;
-    if (limit > 0 && ++r->turns > limit * TURNS_PER_NODE) {
-        return gy_read_fail(r, at, "takes more than %" PRId64 " turns: raise the limit of nodes",
-                            limit * TURNS_PER_NODE);
+    if (++r->turns > gy_read_most_turns(r)) {
+        return gy_read_fail(r, at,
+                            "takes more than %" PRId64
+                            " turns, 64 for each node that is allowed: use smaller ranges, or "
+                            "raise the limit (--limits)",
+                            gy_read_most_turns(r));
     }
     if (condition) {
         gy_json_at member = gy_read_at(at, "if", condition);
@@ -128,6 +140,29 @@ static gantry_status turn(gy_reader *r, const gy_json_at *at, const json_t *cond
         }
     }
     return yes ? each(r, at, context) : GANTRY_OK;
+}
+
+gantry_status gy_read_turn_count(gy_reader *r, const gy_json_at *at, const json_t *span, int64_t *turns)
+{
+    gy_json_at variable, member = gy_read_at(at, "for", span);
+    range limits;
+    gantry_status status = read_variable(r, &member, &variable);
+    if (!status) {
+        status = read_range(r, &variable, &limits);
+    }
+    if (status) {
+        return status;
+    }
+    bool up = limits.step > 0;
+    if (up ? limits.first >= limits.last : limits.first <= limits.last) {
+        *turns = 0;
+        return GANTRY_OK;
+    }
+    uint64_t length =
+        up ? (uint64_t)limits.last - (uint64_t)limits.first : (uint64_t)limits.first - (uint64_t)limits.last;
+    uint64_t step = up ? (uint64_t)limits.step : 0 - (uint64_t)limits.step, count = (length - 1) / step + 1;
+    *turns = count < INT64_MAX ? (int64_t)count : INT64_MAX;
+    return GANTRY_OK;
 }
 
 gantry_status gy_read_turns(gy_reader *r, const gy_json_at *at, const json_t *span, const json_t *condition,
@@ -321,7 +356,10 @@ static gantry_status read_elements(gy_reader *r, const gy_json_at *at)
     for (size_t i = 0; i < count; i++) {
         bool plain = false;
         gy_json_at item = gy_read_item(at, i);
-        gantry_status status = read_element(r, &item, &plain);
+        gantry_status status = r->index.count == 0 ? gy_read_count(r, &item) : GANTRY_OK;
+        if (!status) {
+            status = read_element(r, &item, &plain);
+        }
         if (status) {
             return status;
         }

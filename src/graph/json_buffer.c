@@ -162,23 +162,16 @@ static gantry_status read_shape(gy_reader *r, const gy_json_at *at, int64_t **sh
     return GANTRY_OK;
 }
 
-/* Parts and tiles take memory before there is a node: a limit of nodes is one for them too. */
-static int64_t most_pieces(const gy_reader *r)
-{
-    int64_t limit = r->options->max_nodes;
-    return limit > 0 && limit < INT32_MAX ? limit : INT32_MAX;
-}
-
 static gantry_status read_split(gy_reader *r, const gy_json_at *at, gantry_buffer b)
 {
     static const char *const names[] = { "auto" };
     const json_t *value[1];
-    int64_t parts = 0, most = most_pieces(r);
+    int64_t parts = 0;
     if (!json_is_object(at->value) && !json_is_string(at->value) && !json_is_number(at->value)) {
         return gy_read_kind(r, at, "a count of parts, an expression, or {\"auto\": parts}");
     }
     if (!json_is_object(at->value)) {
-        gantry_status status = gy_read_bounded(r, at, "the count of parts", 1, most, &parts);
+        gantry_status status = gy_read_bounded(r, at, "the count of parts", 1, INT32_MAX, &parts);
         if (status) {
             return status;
         }
@@ -193,7 +186,7 @@ static gantry_status read_split(gy_reader *r, const gy_json_at *at, gantry_buffe
     if (!member.value) {
         return gy_read_kind(r, &member, "the count of parts");
     }
-    status = gy_read_bounded(r, &member, "the count of parts", 1, most, &parts);
+    status = gy_read_bounded(r, &member, "the count of parts", 1, INT32_MAX, &parts);
     if (status) {
         return status;
     }
@@ -209,8 +202,7 @@ static gantry_status read_tiles(gy_reader *r, const gy_json_at *at, gantry_buffe
     }
     for (size_t i = 0; i < 2; i++) {
         gy_json_at entry = gy_read_item(at, i);
-        int64_t most = most_pieces(r) / tiles[0];
-        gantry_status status = gy_read_bounded(r, &entry, "a count of tiles", 1, most, &tiles[i]);
+        gantry_status status = gy_read_bounded(r, &entry, "a count of tiles", 1, INT32_MAX, &tiles[i]);
         if (status) {
             return status;
         }

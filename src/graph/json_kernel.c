@@ -5,8 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CUDA, HOST, ENTRY, ARGS, VARIADIC, LAUNCH, COST, SCRATCH, KEYS };
-static const char *const keys[KEYS] = { "cuda", "host", "entry", "args", "variadic", "launch", "cost", "scratch" };
+enum { CUDA, HOST, ENTRY, ARGS, VARIADIC, PURE, LAUNCH, COST, SCRATCH, KEYS };
+static const char *const keys[KEYS] = {
+    "cuda", "host", "entry", "args", "variadic", "pure", "launch", "cost", "scratch"
+};
 
 enum { NAME, ACCESS, DTYPE, SAME, LIST, TYPE, DEFAULT, ARG_KEYS };
 static const char *const arg_keys[ARG_KEYS] = { "name", "access", "dtype", "same", "list", "type", "default" };
@@ -365,7 +367,7 @@ static gantry_status read_kernel(gy_reader *r, const gy_json_at *at)
 {
     const json_t *value[KEYS];
     gy_arena *arena = &r->graph->arena;
-    int32_t variadic = 0;
+    int32_t variadic = 0, pure = 0;
     gantry_status status = gy_read_members(r, at, keys, KEYS, value);
     if (!status) {
         status = gy_read_name(r, at, "a kernel", at->key);
@@ -381,9 +383,11 @@ static gantry_status read_kernel(gy_reader *r, const gy_json_at *at)
     }
     *m.manifest =
         (gantry_kernel){ .struct_size = sizeof *m.manifest, .name = name, .summary = "a kernel of the graph" };
-    gy_json_at args = gy_read_at(at, "args", value[ARGS]), flag = gy_read_at(at, "variadic", value[VARIADIC]);
+    gy_json_at args = gy_read_at(at, "args", value[ARGS]), flag = gy_read_at(at, "variadic", value[VARIADIC]),
+               again = gy_read_at(at, "pure", value[PURE]);
     status = read_flag(r, &flag, &variadic);
-    m.manifest->flags = variadic ? GANTRY_KERNEL_VARIADIC : 0u;
+    status = status ? status : read_flag(r, &again, &pure);
+    m.manifest->flags = (variadic ? GANTRY_KERNEL_VARIADIC : 0u) | (pure ? GANTRY_KERNEL_PURE : 0u);
     if (!status) {
         status = read_kernel_args(r, &args, &m);
     }

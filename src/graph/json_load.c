@@ -85,6 +85,7 @@ static gantry_status read_graph(gy_reader *r, const gy_json_at *root, const char
     }
     gy_graph_set_source(r->graph, r->name, path, r->folder);
     gy_graph_unique_ids(r->graph);
+    gantry_graph_limit(r->graph, r->options->max_nodes);
     return read_root(r, root);
 }
 

@@ -291,9 +291,10 @@ gantry_status gy_read_node(gy_reader *r, const gy_json_at *at, const json_t *con
         return gy_read_fail(r, &id, "the id \"%s\" is taken by an earlier node: ids are unique%s", r->id.at,
                             r->index.count > 0 ? ", so write the index into it: \"name[i]\"" : "");
     }
-    int64_t limit = r->options->max_nodes;
-    if (limit > 0 && r->graph->nodes.count >= (uint64_t)limit) {
-        return gy_read_fail(r, at, "is beyond the limit of %" PRId64 " nodes", limit);
+    if (r->graph->nodes.count >= (uint64_t)gy_read_limit(r)) {
+        return gy_read_fail(r, at,
+                            "is beyond the limit of %" PRId64 " nodes: make fewer, or raise the limit (--limits)",
+                            gy_read_limit(r));
     }
     gy_graph_set_origin(r->graph, gy_json_pointer(at, r->origin, sizeof r->origin));
     status = add_node(r, at, value, kind->key, &node);

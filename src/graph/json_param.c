@@ -119,10 +119,40 @@ static bool is_npy(const char *file)
     return length > 4 && strcmp(file + length - 4, ".npy") == 0;
 }
 
-static gantry_status take_input(gy_reader *r, const gy_json_at *buffers, const char *option, givens *all)
+/* Where the name ends in "buffer=file": at the last sign with a buffer before it, since names may have signs in them;
+ * at the first sign if there is no such buffer. */
+static const char *split_input(gy_reader *r, const gy_json_at *buffers, const char *option, size_t *name)
+{
+    const char *file = split_assignment(option, name);
+    for (const char *sign = file ? strchr(file, '=') : NULL; sign; sign = strchr(sign + 1, '=')) {
+        if (member_named(r, buffers, option, (size_t)(sign - option)).value) {
+            *name = (size_t)(sign - option);
+            file = sign + 1;
+        }
+    }
+    return file;
+}
+
+/* The buffer of input `i` has no file yet. */
+static gantry_status check_once(gy_reader *r, const gy_json_at *buffers, size_t i)
+{
+    size_t length, other;
+    const char *const *inputs = r->options->inputs, *file = split_input(r, buffers, inputs[i], &length);
+    for (size_t k = 0; k < i; k++) {
+        const char *first = split_input(r, buffers, inputs[k], &other);
+        if (other == length && strncmp(inputs[k], inputs[i], length) == 0) {
+            return gy_fail(&r->error, GANTRY_E_INVALID, NULL,
+                           "--input %.*s is given twice, as %s and as %s; a buffer takes one file", (int)length,
+                           inputs[i], first, file);
+        }
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status take_input(gy_reader *r, const gy_json_at *buffers, size_t i, givens *all)
 {
     size_t length;
-    const char *file = split_assignment(option, &length);
+    const char *option = r->options->inputs[i], *file = split_input(r, buffers, option, &length);
     if (!file || !*file) {
         return gy_fail(&r->error, GANTRY_E_INVALID, NULL, "--input %s: write buffer=file", option);
     }
@@ -132,8 +162,8 @@ static gantry_status take_input(gy_reader *r, const gy_json_at *buffers, const c
     }
     gy_json_at shape = gy_json_key(&buffer, "shape");
     bool names_sizes = false; /* mistakes of the shape are found when the buffer is read */
-    for (size_t i = 0; i < json_array_size(shape.value); i++) {
-        names_sizes = names_sizes || json_is_string(json_array_get(shape.value, i));
+    for (size_t k = 0; k < json_array_size(shape.value); k++) {
+        names_sizes = names_sizes || json_is_string(json_array_get(shape.value, k));
     }
     return names_sizes && is_npy(file) ? take_shape(r, &shape, file, all) : GANTRY_OK;
 }
@@ -145,8 +175,11 @@ static gantry_status take_options(gy_reader *r, const gy_json_at *root, givens *
     for (size_t i = 0; i < r->options->param_count && !status; i++) {
         status = take_param(r, &params, r->options->params[i], all);
     }
+    for (size_t i = 1; i < r->options->input_count && !status; i++) {
+        status = check_once(r, &buffers, i);
+    }
     for (size_t i = 0; i < r->options->input_count && !status; i++) {
-        status = take_input(r, &buffers, r->options->inputs[i], all);
+        status = take_input(r, &buffers, i, all);
     }
     return status;
 }

@@ -129,6 +129,11 @@ gantry_status gy_read_name(gy_reader *r, const gy_json_at *at, const char *what,
 void *gy_read_known(const gy_reader *r, const json_t *value);
 gantry_status gy_read_remember(gy_reader *r, const json_t *value, void *made);
 
+/* ---- json_count.c: limits ---- */
+
+/* Refuses an element of "nodes", outside of blocks, that would expand to more than the graph's limit. */
+gantry_status gy_read_count(gy_reader *r, const gy_json_at *element);
+
 /* ---- json_param.c ---- */
 
 gantry_status gy_read_params(gy_reader *r, const gy_json_at *root);
@@ -159,6 +164,11 @@ gantry_status gy_read_nodes(gy_reader *r, const gy_json_at *root);
 typedef gantry_status (*gy_turn)(gy_reader *r, const gy_json_at *at, void *context);
 gantry_status gy_read_turns(gy_reader *r, const gy_json_at *at, const json_t *range, const json_t *condition,
                             gy_turn each, void *context);
+/* How many turns a `for` has. */
+gantry_status gy_read_turn_count(gy_reader *r, const gy_json_at *at, const json_t *span, int64_t *turns);
+/* The graph's limit of nodes, and of turns. */
+int64_t gy_read_limit(const gy_reader *r);
+int64_t gy_read_most_turns(const gy_reader *r);
 
 /* ---- json_node.c: the kinds of node; json_args.c, json_list.c, json_attr.c: what they have ---- */
 

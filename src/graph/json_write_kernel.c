@@ -137,6 +137,10 @@ static void write_kernel(gy_text *to, const gantry_graph *g, const gy_kernel *k)
         gy_write_key(to, "variadic");
         gy_text_add(to, "true");
     }
+    if (m->flags & GANTRY_KERNEL_PURE) {
+        gy_write_key(to, "pure");
+        gy_text_add(to, "true");
+    }
     if (code->grid[0] || code->block[0]) {
         gy_write_key(to, "launch");
         gy_text_add(to, "{");

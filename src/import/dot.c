@@ -251,7 +251,7 @@ gantry_status gy_import_dot(gy_import *in, gantry_error *err)
     in->has_pointers = is_json(in->text, in->length);
     if (in->has_pointers)
         return read_json(&d, in->text, in->length);
-    gantry_status status = gy_import_graphviz(in->text, in->length, &json, &length, err);
+    gantry_status status = gy_import_graphviz(in->text, in->length, GY_GRAPHVIZ_SECONDS, &json, &length, err);
     if (!status && !has_more(json, length, 0))
         status = gy_fail(err, GANTRY_E_GRAPH, NULL, "there is no graph in the file; give a digraph");
     if (!status)

@@ -8,12 +8,14 @@
 
 #include "base/error.h"
 #include <errno.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -119,13 +121,22 @@ static gantry_status start(const streams *s, pid_t *child, gantry_error *err)
     return GANTRY_OK;
 }
 
-static int wait_for(pid_t child)
+/* Whether it ended within the time; it is gone in any case. Looks after 1 ms, 2 ms, ..., every 50 ms in the end. */
+static bool wait_for(pid_t child, int seconds, int *result)
 {
-    int result = 0;
-    while (waitpid(child, &result, 0) < 0)
-        if (errno != EINTR)
-            return -1;
-    return result;
+    long left = seconds * 1000L, pause = 1;
+    pid_t got;
+    while ((got = waitpid(child, result, left > 0 ? WNOHANG : 0)) != child) {
+        if (got < 0 && errno != EINTR)
+            return true; /* nobody is there: what it wrote says enough */
+        struct timespec t = { 0, pause * 1000000L };
+        nanosleep(&t, NULL);
+        left -= pause;
+        pause = pause < 25 ? pause * 2 : 50;
+        if (left <= 0)
+            kill(child, SIGKILL);
+    }
+    return left > 0;
 }
 
 /* ---- what it says ---- */
@@ -146,14 +157,19 @@ static gantry_status fail_dot(const char *said, gantry_error *err)
     return status;
 }
 
-static gantry_status run(const streams *s, char **json, size_t *json_length, gantry_error *err)
+static gantry_status run(const streams *s, int seconds, char **json, size_t *json_length, gantry_error *err)
 {
     pid_t child;
     size_t length = 0, said_length = 0;
     gantry_status status = start(s, &child, err);
     if (status)
         return status;
-    int result = wait_for(child);
+    int result = -1;
+    if (!wait_for(child, seconds, &result))
+        return gy_fail(err, GANTRY_E_TIMEOUT, NULL,
+                       "graphviz took longer than %d s and was ended; import what `dot -Tdot_json` makes of the file "
+                       "elsewhere",
+                       seconds);
     char *text = get(s->fd[1], &length), *said = get(s->fd[2], &said_length);
     if (!text || !said)
         status = gy_fail_nomem(err);
@@ -169,14 +185,15 @@ static gantry_status run(const streams *s, char **json, size_t *json_length, gan
     return GANTRY_OK;
 }
 
-gantry_status gy_import_graphviz(const char *text, size_t length, char **json, size_t *json_length, gantry_error *err)
+gantry_status gy_import_graphviz(const char *text, size_t length, int seconds, char **json, size_t *json_length,
+                                 gantry_error *err)
 {
     streams s;
     gantry_status status = GANTRY_OK;
     if (!open_streams(&s) || !put(s.fd[0], text, length))
         status = gy_fail_errno(err, "make a temporary file for", "graphviz");
     if (!status)
-        status = run(&s, json, json_length, err);
+        status = run(&s, seconds, json, json_length, err);
     close_streams(&s);
     return status;
 }

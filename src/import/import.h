@@ -100,8 +100,11 @@ gantry_status gy_import_array(const gy_json_at *at, const char *key, gy_json_at 
 /* That the value is an object; `what` as in "task". */
 gantry_status gy_import_object(const gy_json_at *at, const char *what, gantry_error *err);
 
-/* graphviz.c: the graph in DOT as graphviz's JSON; free with gy_free. E_UNSUPPORTED without graphviz. */
-gantry_status gy_import_graphviz(const char *text, size_t length, char **json, size_t *json_length, gantry_error *err);
+/* graphviz.c: the graph in DOT as graphviz's JSON; free with gy_free. E_UNSUPPORTED without graphviz, E_TIMEOUT if it
+ * takes longer than `seconds`: then it is ended. */
+#define GY_GRAPHVIZ_SECONDS 120
+gantry_status gy_import_graphviz(const char *text, size_t length, int seconds, char **json, size_t *json_length,
+                                 gantry_error *err);
 
 /* order.c: the tasks so that each comes after those it depends on, and otherwise in the order of the file. `sorted` has
  * room for all. E_GRAPH names a circle. */

@@ -97,6 +97,11 @@ MISTAKE(split_many)
 {
     gantry_buffer_split(g, free_of_cut, INT64_C(1) << 31);
 }
+MISTAKE(split_unlimited)
+{
+    gantry_graph_limit(g, -1);
+    gantry_buffer_split(g, free_of_cut, INT64_C(1) << 31);
+}
 MISTAKE(split_twice)
 {
     gantry_buffer_split_auto(g, x, 2);
@@ -540,15 +545,21 @@ static const struct mistake {
     { class_unknown, GANTRY_E_INVALID, "buffer \"image\" gets class 9; use GANTRY_INPUT to GANTRY_TEMP" },
     { class_of_nothing, GANTRY_E_INVALID, "there is no buffer 77; the graph has 4 buffers" },
     { tolerance, GANTRY_E_GRAPH, "the tolerances of \"image\" are -1 and nan; they must be at least 0" },
-    { split_zero, GANTRY_E_GRAPH, "buffer \"z\" is split into 0 parts; 1 to 2147483646 are allowed" },
-    { split_many, GANTRY_E_GRAPH, "buffer \"z\" is split into 2147483648 parts; 1 to 2147483646 are allowed" },
+    { split_zero, GANTRY_E_GRAPH, "buffer \"z\" is split into 0 parts; 1 to 10000000 are allowed" },
+    { split_many, GANTRY_E_GRAPH,
+      "buffer \"z\" is split into 2147483648 parts; 1 to 10000000 are allowed; use fewer, or raise the limit "
+      "(--limits, "
+      "gantry_graph_limit)" },
+    { split_unlimited, GANTRY_E_GRAPH, "buffer \"z\" is split into 2147483648 parts; 1 to 2147483646 are allowed" },
     { split_twice, GANTRY_E_GRAPH, "buffer \"image\" is cut twice; split it or cut it into tiles, once" },
     { split_tiled, GANTRY_E_GRAPH, "buffer \"A\" is cut twice; split it or cut it into tiles, once" },
     { split_late, GANTRY_E_GRAPH, "buffer \"z\" is cut after it was used; cut it before its first use" },
     { tiles_rank, GANTRY_E_GRAPH, "buffer \"y\" has rank 1; only arrays of rank 2 are cut into tiles" },
-    { tiles_zero, GANTRY_E_GRAPH, "buffer \"z\" is cut into 2 x 0 tiles; 1 to 2147483646 in all are allowed" },
+    { tiles_zero, GANTRY_E_GRAPH, "buffer \"z\" is cut into 2 x 0 tiles; 1 to 10000000 in all are allowed" },
     { tiles_many, GANTRY_E_GRAPH,
-      "buffer \"z\" is cut into 1048576 x 1048576 tiles; 1 to 2147483646 in all are allowed" },
+      "buffer \"z\" is cut into 1048576 x 1048576 tiles; 1 to 10000000 in all are allowed; use fewer, or raise the "
+      "limit "
+      "(--limits, gantry_graph_limit)" },
     { init_fraction, GANTRY_E_GRAPH, "the init of \"y\" is 0.5, which no i32 can be; use a whole number in its range" },
     { init_range, GANTRY_E_GRAPH,
       "the init of \"y\" is 2.14748e+09, which no i32 can be; use a whole number in its range" },

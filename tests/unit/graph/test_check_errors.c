@@ -83,9 +83,19 @@ CASE(repeat_open)
 {
     gantry_graph_repeat(g, 2);
 }
-CASE(repeat_far)
+CASE(until_unwritten)
 {
-    gantry_graph_repeat(g, INT64_C(1) << 40);
+    gantry_buffer s = gantry_graph_buffer(g, "s", GANTRY_F32, 1, (int64_t[]){ 1 });
+    gantry_graph_repeat(g, INT64_C(1) << 40); /* not too many: they are not unrolled */
+    gantry_graph_until(g, s, 2);
+    gantry_graph_work(g, "n");
+    gantry_graph_repeat_end(g);
+}
+CASE(repeat_limit)
+{
+    gantry_graph_limit(g, 5);
+    gantry_graph_repeat(g, 3);
+    gantry_graph_work(g, "m");
     gantry_graph_work(g, "n");
     gantry_graph_repeat_end(g);
 }
@@ -425,9 +435,10 @@ static const struct mistake {
                    "dtype, shape and cut" },
     { until_large, "until watches \"x\", which has 12 elements; it must have one" },
     { repeat_open, "a repeat without its end; call gantry_graph_repeat_end" },
-    { repeat_far,
-      "with node \"n\", the repeats unroll to more than 4294967293 tasks or accesses; repeat less often within "
-      "one start" },
+    { until_unwritten, "until watches \"s\", which nothing has written at the end of an iteration; write it in the "
+                       "repeat, or give it an init" },
+    { repeat_limit, "with node \"n\", the repeats unroll to more than 5 tasks, the limit of a graph; repeat less often "
+                    "within one start, or raise the limit (--limits)" },
     { arg_missing, "node \"n\": argument \"y\" of kernel \"t_scale\" is missing; give it a region of a buffer" },
     { scalar_missing, "node \"n\": argument \"n\" of kernel \"t_gather\" is missing; give it a number" },
     { same_dtype, "node \"n\": arguments \"x\" (f32) and \"y\" (f64) of kernel \"t_scale\" must have the same dtype" },

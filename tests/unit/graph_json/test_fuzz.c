@@ -160,7 +160,7 @@ static const char everything[] =
     "\"f64\"], \"same\": \"T\", \"list\": true}, "
     "{\"name\": \"k\", \"type\": \"f32\", \"default\": 3}],\n"
     "\"launch\": {\"grid\": [\"x.size\"], \"block\": [64, 2]}, \"cost\": {\"flops\": \"x.size*p\", \"bytes\": 8}, "
-    "\"scratch\": 8, \"variadic\": true}},\n"
+    "\"scratch\": 8, \"variadic\": true, \"pure\": false}},\n"
     "\"buffers\": {\"x\": {\"dtype\": \"f32\", \"shape\": [\"2*p\"], \"split\": \"p\", \"init\": {\"random\": "
     "{\"seed\": 3}}, \"output\": true},\n"
     "\"y\": {\"dtype\": \"f32\", \"shape\": [8], \"split\": \"p\", \"init\": \"iota\", \"check\": {\"rtol\": 0.1}}, "

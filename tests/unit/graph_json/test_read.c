@@ -135,14 +135,14 @@ START_TEST(kernels_of_the_graph)
         "{\"gantry\": 1, \"params\": {\"c\": 3}, \"kernels\": {\"mine\": {\"args\": ["
         "{\"name\": \"x\", \"access\": [\"readwrite\", \"sum\"], \"dtype\": [\"f32\", \"f64\"], \"same\": \"T\"},"
         "{\"name\": \"y\", \"access\": \"read\", \"dtype\": \"i32\", \"list\": true},"
-        "{\"name\": \"k\", \"type\": \"i64\", \"default\": 4}], \"variadic\": true,"
+        "{\"name\": \"k\", \"type\": \"i64\", \"default\": 4}], \"variadic\": true, \"pure\": true,"
         "\"launch\": {\"grid\": [\"ceil_div(x.size, 256)\", 2], \"block\": [256]},"
         "\"cost\": {\"flops\": \"c * x.size\", \"bytes\": 100}, \"scratch\": \"x.bytes\"}}, " BUFFERS
         ", \"nodes\": []}");
     ck_assert_uint_eq(g->kernels.count, 1);
     const gantry_kernel *k = g->kernels.at[0].manifest;
     const gy_kernel_code *code = g->kernels.at[0].code;
-    ck_assert(k->args == 3 && k->flags == GANTRY_KERNEL_VARIADIC);
+    ck_assert(k->args == 3 && k->flags == (GANTRY_KERNEL_VARIADIC | GANTRY_KERNEL_PURE));
     ck_assert(k->arg[0].access == GANTRY_READWRITE &&
               k->arg[0].accesses == (GANTRY_ACCESS_BIT(GANTRY_READWRITE) | GANTRY_ACCESS_BIT(GANTRY_SUM)));
     ck_assert(k->arg[0].dtypes == (GANTRY_DTYPE_BIT(GANTRY_F32) | GANTRY_DTYPE_BIT(GANTRY_F64)) &&
@@ -312,11 +312,14 @@ START_TEST(limits)
         error_with(
             "{\"gantry\": 1, \"buffers\": {}, \"nodes\": [\n{\"id\": \"a[i]\", \"for\": {\"i\": 4}, \"work\": {}}]}",
             &options),
-        "t:2:1: /nodes/0: is beyond the limit of 3 nodes (with i = 3)");
+        "t:2:1: /nodes/0: expands to more than 3 nodes, the limit of a graph: use smaller ranges, or raise the limit "
+        "(--limits)");
     ck_assert_str_eq(
         error_with("{\"gantry\": 1, \"buffers\": {}, \"nodes\": [\n{\"for\": {\"i\": 999999999999}, \"nodes\": []}]}",
                    &options),
-        "t:2:1: /nodes/0: takes more than 192 turns: raise the limit of nodes (with i = 192)");
+        "t:2:1: /nodes/0: takes more than 192 turns, 64 for each node that is allowed: use smaller ranges, or raise "
+        "the "
+        "limit (--limits)");
 }
 END_TEST
 

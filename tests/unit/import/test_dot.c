@@ -2,8 +2,11 @@
 /* Graphs of Graphviz. What needs its program `dot` says "skipped" where that is missing; its JSON needs nothing. */
 #include "suite.h"
 
+#include "import/import.h"
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 
 static bool have_graphviz(void)
 {
@@ -40,6 +43,32 @@ START_TEST(dot_itself)
 END_TEST
 
 /* Nothing says what nodes take: all alike, 1. The edges are plain order. */
+/* A program `dot` that never ends is ended. */
+START_TEST(graphviz_has_its_time)
+{
+    char folder[] = "/tmp/gantry_dot_XXXXXX", path[64], *json;
+    size_t length;
+    gantry_error err;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/dot", folder);
+    FILE *file = fopen(path, "w");
+    ck_assert(file && fputs("#!/bin/sh\nexec /bin/sleep 600\n", file) >= 0 && fclose(file) == 0);
+    ck_assert_int_eq(chmod(path, 0700), 0);
+    const char *path_before = getenv("PATH");
+    ck_assert_ptr_nonnull(path_before);
+    char *before = strdup(path_before);
+    time_t begin = time(NULL);
+    ck_assert_int_eq(setenv("PATH", folder, 1), 0);
+    ck_assert_int_eq(gy_import_graphviz("digraph {}", 10, 1, &json, &length, &err), GANTRY_E_TIMEOUT);
+    ck_assert(time(NULL) - begin < 60);
+    setenv("PATH", before, 1);
+    free(before);
+    ck_assert_msg(strstr(err.text, "graphviz took longer than 1 s") == err.text, "%s", err.text);
+    remove(path);
+    remove(folder);
+}
+END_TEST
+
 START_TEST(without_attributes)
 {
     if (!have_graphviz())
@@ -166,8 +195,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *cases[] = { json_of_graphviz,     dot_itself,           without_attributes,
-                             operations_and_bytes, chosen_attributes,    odd_names,
-                             no_graphviz,          complaints_about_dot, complaints_about_json };
+    const TTest *cases[] = {
+        json_of_graphviz,  dot_itself, graphviz_has_its_time, without_attributes,   operations_and_bytes,
+        chosen_attributes, odd_names,  no_graphviz,           complaints_about_dot, complaints_about_json
+    };
     return RUN_CASES("import_dot", cases);
 }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "graph/repeat.h"
+
+/* What the library's own kernels do is known. */
+static bool is_pure(const gantry_kernel *manifest)
+{
+    bool own = gantry_kernel_find(manifest->name) == manifest;
+    return !(manifest->flags & GANTRY_KERNEL_ORDER_VARIES) && (own || manifest->flags & GANTRY_KERNEL_PURE);
+}
+
+bool gy_node_repeats(const gantry_graph *graph, uint32_t node)
+{
+    const gy_node *n = &graph->nodes.at[node];
+    bool kernel = n->kind == GY_NODE_KERNEL && is_pure(graph->kernels.at[n->kernel].manifest);
+    if (!kernel && n->kind != GY_NODE_FILL && n->kind != GY_NODE_WORK)
+        return false;
+    for (uint32_t i = 0; i < n->accesses; i++) {
+        uint8_t mode = graph->access.at[n->access + i].mode;
+        if (mode != GANTRY_READ && mode != GANTRY_WRITE)
+            return false;
+    }
+    return true;
+}

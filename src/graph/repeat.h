@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which nodes can be carried out again, to the same effect. */
+#ifndef GY_GRAPH_REPEAT_H
+#define GY_GRAPH_REPEAT_H
+
+#include "graph/graph.h"
+
+/* True if what the node writes follows from what it reads, to the bit, and it does nothing else: a fill, work (which is
+ * nothing but its accesses), a kernel of the library whose results do not vary, another kernel whose manifest says so
+ * (GANTRY_KERNEL_PURE); and if it only reads and writes, so that it does not matter whether it was there before. */
+bool gy_node_repeats(const gantry_graph *graph, uint32_t node);
+
+#endif

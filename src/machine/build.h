@@ -21,6 +21,9 @@ const char *gy_machine_text(gantry_machine *m, const char *text);
 /* Adds a remark. Takes a text in the machine's arena; false: out of memory, also when `note` is NULL. */
 bool gy_machine_note(gantry_machine *m, const char *note);
 
+/* Adds a table of times; its points are copied. false: out of memory, also when `kind` is NULL. */
+bool gy_machine_add_table(gantry_machine *m, const gy_collective_table *table);
+
 /* What flows of a route share, copied by the functions below. */
 typedef struct gy_via {
     const uint32_t *resource;

@@ -17,7 +17,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/ticks.h"
-#include <gantry/kernel.h>
+#include <gantry/graph.h>
 #include <gantry/machine.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -79,6 +79,38 @@ typedef struct gy_route {
     const struct gy_route *hop[2]; /* RELAY, STAGED: the DIRECT routes from -> via -> to; else NULL */
 } gy_route;
 
+/* How a collective is carried out: X(constant, name in files). scheduler/collective.h says what each does. */
+#define GY_ALGORITHM_MAP(X)                                                                                            \
+    X(COPY, copy_engine)                                                                                               \
+    X(RING, ring)                                                                                                      \
+    X(TREE, tree)                                                                                                      \
+    X(RECURSIVE, recursive)                                                                                            \
+    X(ONE_SHOT, one_shot)                                                                                              \
+    X(TWO_SHOT, two_shot)                                                                                              \
+    X(NCCL, nccl)
+
+typedef enum gy_algorithm {
+    GY_ALGORITHM_NONE, /* not said */
+#define GY_X(name, text) GY_ALGORITHM_##name,
+    GY_ALGORITHM_MAP(GY_X)
+#undef GY_X
+        GY_ALGORITHM_COUNT
+} gy_algorithm;
+
+const char *gy_algorithm_name(gy_algorithm algorithm); /* "ring"; NULL if there is none */
+gy_algorithm gy_algorithm_find(const char *name);      /* NONE if there is none */
+
+/* Measured times of a collective among `ranks` devices of one kind that work in memories of their own. `bytes` of a
+ * point: all_reduce, reduce, broadcast: what one rank has; else of all parts together; all_to_all: of all ranks. */
+typedef struct gy_collective_table {
+    gantry_collective collective;
+    gy_algorithm algorithm;
+    const char *kind;
+    uint32_t ranks;
+    const gy_point *point; /* as of a DIRECT route */
+    uint32_t points;
+} gy_collective_table;
+
 struct gantry_machine {
     atomic_uint references;
     gy_arena arena;
@@ -89,10 +121,16 @@ struct gantry_machine {
     gy_device *device;  /* host_only ones come last */
     gy_resource *resource;
     gy_route *route; /* memories x memories, row = from; use gy_machine_route */
+    const gy_collective_table *table;
+    uint32_t tables;
     uint32_t notes, memories, devices, resources;
     bool contention; /* false: flows do not share and copy engines do not queue */
     gy_ticks launch; /* `launch_us` of the model: that of devices which give none */
     uint64_t hash;   /* xxh64 of the normal form without `source` and `notes` */
+    /* Nodes of one graph x devices: so many times what the model says they take, as was measured (scheduler/guided.h);
+     * NULL: nothing was. In no file. */
+    const double *pace;
+    uint32_t paces; /* nodes */
 };
 
 /* Another owner; returns the same object. Each owner calls gantry_machine_free. NULL gives NULL. */
@@ -116,6 +154,12 @@ gy_ticks gy_route_time(const gantry_machine *m, const gy_route *r, int64_t bytes
 /* Bytes per second of the flow phase when alone, for that size: bytes / (time - latency), rounded up; from 1 to
  * GY_RATE_MAX (also when the flow takes no time). NONE: 0. */
 int64_t gy_route_rate(const gy_route *r, int64_t bytes);
+
+/* The time of so many bytes in a list of points (at least two), as of a DIRECT route. */
+gy_ticks gy_points_time(const gy_point *point, uint32_t points, int64_t bytes);
+/* The table for a collective of these devices, or NULL. */
+const gy_collective_table *gy_machine_table(const gantry_machine *m, gantry_collective collective,
+                                            gy_algorithm algorithm, const char *kind, uint32_t ranks);
 
 /**
  * The machine in the JSON object `at->value` (docs/machine-format.md). Errors: GANTRY_E_MACHINE with the pointer of

@@ -280,8 +280,8 @@ static gantry_status read_model(gy_machine_reader *r, const gy_json_at *root)
 /* Heading and sizes; makes the machine. */
 static gantry_status read_frame(gy_machine_reader *r, const gy_json_at *root, gy_json_at list[3])
 {
-    static const char *const keys[] = { "gantry_machine", "name",      "source", "notes", "memories",
-                                        "devices",        "resources", "routes", "model" };
+    static const char *const keys[] = { "gantry_machine", "name",      "source", "notes",       "memories",
+                                        "devices",        "resources", "routes", "collectives", "model" };
     const char *name = NULL;
     int64_t version;
     gantry_status status = gy_machine_object(r->err, root, "a machine", keys, GY_COUNT(keys));
@@ -317,7 +317,8 @@ static gantry_status read_contents(gy_machine_reader *r, const gy_json_at *root,
         gy_json_at place = gy_json_item(&list[1], i);
         status = read_device(r, &place, i);
     }
-    if (status || (status = gy_machine_read_resources(r, &list[2])) || (status = gy_machine_read_routes(r, root)))
+    if (status || (status = gy_machine_read_resources(r, &list[2])) || (status = gy_machine_read_routes(r, root)) ||
+        (status = gy_machine_read_collectives(r, root)))
         return status;
     return gy_machine_seal(r->m) ? GANTRY_OK : gy_fail_nomem(r->err);
 }

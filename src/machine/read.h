@@ -3,6 +3,7 @@
 #ifndef GY_MACHINE_READ_H
 #define GY_MACHINE_READ_H
 
+#include "base/vec.h"
 #include "machine/build.h"
 
 /* The machine being filled, and what its errors are. */
@@ -28,9 +29,17 @@ gantry_status gy_machine_id(gantry_error *err, const gy_json_at *at, const char 
 /* Reports an unknown memory, with a near miss. */
 gantry_status gy_machine_no_memory(const gy_machine_reader *r, const gy_json_at *at, const char *id);
 
+typedef GY_VEC(gy_point) gy_point_list;
+/* The measured [bytes, us] pairs in an array: replaces those in `to`. `instead`: what the message for less than two
+ * says behind "give at least two". */
+gantry_status gy_machine_read_points(gantry_error *err, const gy_json_at *list, const char *instead, gy_point_list *to);
+
 /* "resources" of the machine object: fills m->resource. */
 gantry_status gy_machine_read_resources(gy_machine_reader *r, const gy_json_at *resources);
 /* "routes", once memories and resources are known. */
 gantry_status gy_machine_read_routes(gy_machine_reader *r, const gy_json_at *root);
+
+/* "collectives", once devices are known. */
+gantry_status gy_machine_read_collectives(gy_machine_reader *r, const gy_json_at *root);
 
 #endif

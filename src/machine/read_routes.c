@@ -7,7 +7,6 @@
 #include <string.h>
 
 typedef GY_VEC(uint32_t) indices;
-typedef GY_VEC(gy_point) points;
 
 /* One element of "routes" while it is read; the vectors are reused from element to element. */
 typedef struct route_reader {
@@ -16,7 +15,7 @@ typedef struct route_reader {
     uint32_t index;       /* its number */
     uint32_t *declared;   /* memories x memories: 1 + the element that declared the pair; 0: none */
     indices from, to, via;
-    points point; /* empty: latency and rate */
+    gy_point_list point; /* empty: latency and rate */
     gy_ticks latency;
     int64_t rate;
     bool listed, both; /* listed: from or to is a list or a pattern */
@@ -95,50 +94,6 @@ static gantry_status read_end(route_reader *q, const char *key, indices *to)
 
 /* ---- times ---- */
 
-static gantry_status read_point(route_reader *q, const gy_json_at *at)
-{
-    gantry_error *err = q->r->err;
-    const json_t *bytes = json_array_get(at->value, 0), *us = json_array_get(at->value, 1);
-    if (json_array_size(at->value) != 2 || !json_is_integer(bytes) || !json_is_number(us))
-        return gy_json_fail(err, GANTRY_E_MACHINE, at, "a point must be [bytes, microseconds], such as [4096, 1.72]");
-    gy_point p = { json_integer_value(bytes), gy_ticks_from_us(json_number_value(us)) };
-    if (p.bytes < 0 || p.bytes > INT64_MAX / 2)
-        return gy_json_fail(err, GANTRY_E_MACHINE, at, "%lld bytes is not a size; give 0 to %lld", (long long)p.bytes,
-                            (long long)INT64_MAX / 2);
-    if (!(json_number_value(us) >= 0 && json_number_value(us) <= GY_MOST_US))
-        return gy_json_fail(err, GANTRY_E_MACHINE, at, "%g us is not a time; give 0 to %g", json_number_value(us),
-                            GY_MOST_US);
-    const gy_point *last = q->point.count ? gy_vec_last(&q->point) : NULL;
-    if (last && p.bytes <= last->bytes)
-        return gy_json_fail(err, GANTRY_E_MACHINE, at, "%lld bytes after %lld; list the points by rising size",
-                            (long long)p.bytes, (long long)last->bytes);
-    if (last && p.time < last->time)
-        return gy_json_fail(err, GANTRY_E_MACHINE, at,
-                            "%g us after %g us: more bytes cannot take less time; smooth the measurements",
-                            gy_ticks_to_us(p.time), gy_ticks_to_us(last->time));
-    return gy_vec_push(&q->point, p) ? GANTRY_OK : gy_fail_nomem(err);
-}
-
-static gantry_status read_points(route_reader *q, const gy_json_at *list)
-{
-    for (size_t i = 0; i < json_array_size(list->value); i++) {
-        gy_json_at item = gy_json_item(list, i);
-        gantry_status status = read_point(q, &item);
-        if (status)
-            return status;
-    }
-    size_t n = q->point.count;
-    if (n < 2)
-        return gy_json_fail(q->r->err, GANTRY_E_MACHINE, list,
-                            "%zu point%s; give at least two, or \"latency_us\" and \"bandwidth_gbs\"", n,
-                            n == 1 ? "" : "s");
-    if (q->point.at[n - 1].time == q->point.at[n - 2].time)
-        return gy_json_fail(
-            q->r->err, GANTRY_E_MACHINE, list,
-            "the last two points take the same time; larger copies go on at their slope, so it must rise");
-    return GANTRY_OK;
-}
-
 static gantry_status read_times(route_reader *q)
 {
     gy_json_at list;
@@ -152,7 +107,7 @@ static gantry_status read_times(route_reader *q)
         return gy_json_fail(q->r->err, GANTRY_E_MACHINE, q->at, "\"points\" and \"%s\" exclude each other; keep one",
                             link ? "bandwidth_gbs" : "latency_us");
     if (list.value)
-        return read_points(q, &list);
+        return gy_machine_read_points(q->r->err, &list, ", or \"latency_us\" and \"bandwidth_gbs\"", &q->point);
     if (!link)
         return gy_json_fail(q->r->err, GANTRY_E_MACHINE, q->at, "no times: give \"points\" or \"bandwidth_gbs\"");
     status = gy_json_number(q->at, "latency_us", false, 0, 0, GY_MOST_US, &latency, GANTRY_E_MACHINE, q->r->err);

@@ -40,12 +40,12 @@ gy_ticks gy_route_latency(const gy_route *r)
 }
 
 /* The last point, but for the very last, that is not above `bytes`: its segment also goes on beyond the end. */
-static uint32_t segment_of(const gy_route *r, int64_t bytes)
+static uint32_t segment_of(const gy_point *point, uint32_t points, int64_t bytes)
 {
-    uint32_t low = 0, high = r->points - 1;
+    uint32_t low = 0, high = points - 1;
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
-        if (r->point[middle].bytes <= bytes)
+        if (point[middle].bytes <= bytes)
             low = middle;
         else
             high = middle;
@@ -53,12 +53,17 @@ static uint32_t segment_of(const gy_route *r, int64_t bytes)
     return low;
 }
 
+gy_ticks gy_points_time(const gy_point *point, uint32_t points, int64_t bytes)
+{
+    if (bytes <= point[0].bytes)
+        return point[0].time;
+    const gy_point *p = &point[segment_of(point, points, bytes)];
+    return add_ticks(p->time, scale_up(bytes - p[0].bytes, p[1].time - p[0].time, p[1].bytes - p[0].bytes));
+}
+
 static gy_ticks direct_time(const gy_route *r, int64_t bytes)
 {
-    if (bytes <= r->point[0].bytes)
-        return r->point[0].time;
-    const gy_point *p = &r->point[segment_of(r, bytes)];
-    return add_ticks(p->time, scale_up(bytes - p[0].bytes, p[1].time - p[0].time, p[1].bytes - p[0].bytes));
+    return gy_points_time(r->point, r->points, bytes);
 }
 
 static gy_ticks solo_time(const gy_route *r, int64_t bytes)

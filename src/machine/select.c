@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "machine/build.h"
+#include "machine/gpus.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,6 +183,7 @@ static bool copy_parts(gantry_machine *m, const selection *s)
             gy_device *d = &m->device[n++];
             *d = from->device[i];
             d->memory = s->memory[d->memory];
+            d->ordinal = gy_device_ordinal(from, i);
             ok = (d->id = gy_machine_text(m, d->id)) != NULL && (d->kind = gy_machine_text(m, d->kind)) != NULL && ok;
         }
     for (uint32_t i = 0; i < from->resources; i++)
@@ -211,6 +213,19 @@ static bool copy_routes(gantry_machine *m, const selection *s)
     return ok && gy_machine_compose(m);
 }
 
+/* Tables of kinds that are left: with fewer devices some wait for more ranks than there are. */
+static bool copy_tables(gantry_machine *m, const selection *s)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < s->from->tables && ok; i++) {
+        bool kept = false;
+        for (uint32_t d = 0; d < m->devices; d++)
+            kept = kept || !strcmp(m->device[d].kind, s->from->table[i].kind);
+        ok = !kept || gy_machine_add_table(m, &s->from->table[i]);
+    }
+    return ok;
+}
+
 static bool copy_texts(gantry_machine *m, const selection *s)
 {
     bool ok = !s->from->source || (m->source = gy_machine_text(m, s->from->source)) != NULL;
@@ -229,7 +244,8 @@ static gantry_status build(gantry_machine **out, selection *s)
     gy_text_printf(&name, "%s, %u of %u devices", s->from->name, size.devices, s->from->devices);
     gantry_machine *m = name.failed ? NULL : gy_machine_new(name.at, size);
     gy_text_free(&name);
-    if (!m || !copy_parts(m, s) || !copy_routes(m, s) || !copy_texts(m, s) || !gy_machine_seal(m)) {
+    if (!m || !copy_parts(m, s) || !copy_routes(m, s) || !copy_tables(m, s) || !copy_texts(m, s) ||
+        !gy_machine_seal(m)) {
         gantry_machine_free(m);
         return gy_fail_nomem(s->err);
     }

@@ -87,6 +87,17 @@ static void put_device(gy_text *to, const gantry_machine *m, const gy_device *d)
     gy_text_add(to, " }");
 }
 
+static void put_points(gy_text *to, const gy_point *point, uint32_t points)
+{
+    gy_text_add(to, ", \"points\": [");
+    for (uint32_t i = 0; i < points; i++) {
+        gy_text_printf(to, "%s[%lld, ", i ? ", " : "", (long long)point[i].bytes);
+        put_us(to, point[i].time);
+        gy_text_add(to, "]");
+    }
+    gy_text_add(to, "]");
+}
+
 static void put_times(gy_text *to, const gy_route *r)
 {
     gy_ticks latency;
@@ -98,13 +109,7 @@ static void put_times(gy_text *to, const gy_route *r)
         put_gbs(to, rate);
         return;
     }
-    gy_text_add(to, ", \"points\": [");
-    for (uint32_t i = 0; i < r->points; i++) {
-        gy_text_printf(to, "%s[%lld, ", i ? ", " : "", (long long)r->point[i].bytes);
-        put_us(to, r->point[i].time);
-        gy_text_add(to, "]");
-    }
-    gy_text_add(to, "]");
+    put_points(to, r->point, r->points);
 }
 
 static void put_route(gy_text *to, const gantry_machine *m, const gy_route *r)
@@ -192,12 +197,32 @@ static void put_routes(gy_text *to, const gantry_machine *m, int indent)
         put_line(to, indent, "]");
 }
 
+static void put_collectives(gy_text *to, const gantry_machine *m, int indent)
+{
+    if (!m->tables)
+        return;
+    put_key(to, indent, "collectives");
+    for (uint32_t i = 0; i < m->tables; i++) {
+        const gy_collective_table *t = &m->table[i];
+        gy_text_add(to, i ? "," : "[");
+        put_line(to, indent + 2, "");
+        gy_text_printf(to, "{ \"collective\": \"%s\", \"algorithm\": \"%s\", \"kind\": ",
+                       gantry_collective_name(t->collective), gy_algorithm_name(t->algorithm));
+        gy_text_json(to, t->kind);
+        gy_text_printf(to, ", \"ranks\": %u", t->ranks);
+        put_points(to, t->point, t->points);
+        gy_text_add(to, " }");
+    }
+    put_line(to, indent, "]");
+}
+
 void gy_machine_print(gy_text *to, const gantry_machine *m, int indent)
 {
     put_heading(to, m, indent + 2);
     put_parts(to, m, indent + 2);
     put_resources(to, m, indent + 2);
     put_routes(to, m, indent + 2);
+    put_collectives(to, m, indent + 2);
     put_key(to, indent + 2, "model");
     gy_text_printf(to, "{ \"contention\": \"%s\", \"launch_us\": ", m->contention ? "on" : "off");
     put_us(to, m->launch);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every allocation of every way to a machine fails once: reported as such, and nothing is left behind. */
+#include "machine/gpus.h"
 #include "suite.h"
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +71,7 @@ static gantry_status by_virtual(gantry_machine **out)
 }
 static gantry_status by_detect(gantry_machine **out)
 {
-    return gantry_machine_detect(out, NULL, NULL);
+    return gy_machine_detect(out, NULL, NULL);
 }
 
 static gantry_status by_text(gantry_machine **out)

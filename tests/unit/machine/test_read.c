@@ -202,6 +202,36 @@ static const bad_input routes[] = {
       "no route from memory \"host\" to \"mem-a\", not even through one other memory; declare one in \"routes\"" },
 };
 
+#define TABLES(list)                                                                                                   \
+    FRAME(MEM, "'devices':[{'id':'d0','kind':'fast','memory':'mem-a'}],", "", ALL ",'collectives':" list)
+#define TABLE(head, rest)                                                                                              \
+    TABLES("[" head "'collective':'all_reduce','algorithm':'ring','kind':'fast','ranks':2," rest                       \
+           "'points':[[1,1],[2,2]]}]")
+
+static const bad_input tables[] = {
+    { TABLES("@{}"), "/collectives", "\"collectives\" must be an array, found an object" },
+    { TABLES("[@3]"), "/collectives/0", "a measured collective must be an object, found an integer" },
+    { TABLES("[{'collective':@'al_reduce'}]"), "/collectives/0/collective",
+      "no collective \"al_reduce\" (did you mean \"all_reduce\"?)" },
+    { TABLES("[{'collective':@'x'}]"), "/collectives/0/collective",
+      "no collective \"x\"; there are all_reduce, reduce, broadcast, scatter, gather, all_gather, reduce_scatter, "
+      "all_to_all" },
+    { TABLES("[{'collective':'gather','algorithm':@'zigzag'}]"), "/collectives/0/algorithm",
+      "no algorithm \"zigzag\"; there are copy_engine, ring, tree, recursive, one_shot, two_shot, nccl" },
+    { TABLES("[{'collective':'gather','algorithm':'nccl','kind':@'fats'}]"), "/collectives/0/kind",
+      "no device of kind \"fats\" (did you mean \"fast\"?)" },
+    { TABLES("[{'collective':'gather','algorithm':'nccl','kind':'fast','ranks':@1}]"), "/collectives/0/ranks",
+      "\"ranks\" must be between 2 and 65535, not 1" },
+    { TABLES("[@{'collective':'gather','algorithm':'nccl','kind':'fast','ranks':2}]"), "/collectives/0",
+      "no \"points\": give measured [bytes, microseconds] pairs" },
+    { TABLES("[{'collective':'gather','algorithm':'nccl','kind':'fast','ranks':2,'points':@[[1,1]]}]"),
+      "/collectives/0/points", "1 point; give at least two" },
+    { TABLE("{", "'bytes':@1,"), "/collectives/0/bytes",
+      "unknown key \"bytes\": allowed here: collective, algorithm, kind, ranks, points" },
+    { TABLE("{'collective':'all_reduce','algorithm':'ring','kind':'fast','ranks':2,'points':[[1,1],[2,2]]},@{", ""),
+      "/collectives/1", "all_reduce by ring of 2 devices of kind \"fast\" is given twice" },
+};
+
 /* Takes the mark out and says where it was. */
 static char *unmark(const char *text, int *line, int *column)
 {
@@ -246,6 +276,9 @@ START_TEST(bad_devices)
 { EACH(devices) } END_TEST
 START_TEST(bad_routes)
 { EACH(routes) } END_TEST
+
+START_TEST(bad_tables)
+{ EACH(tables) } END_TEST
 
 START_TEST(bad_syntax)
 {
@@ -344,6 +377,7 @@ int main(void)
     tcase_add_test(tc, bad_memories);
     tcase_add_test(tc, bad_devices);
     tcase_add_test(tc, bad_routes);
+    tcase_add_test(tc, bad_tables);
     tcase_add_test(tc, bad_syntax);
     tcase_add_test(tc, bad_calls);
     tcase_add_test(tc, too_many_memories);

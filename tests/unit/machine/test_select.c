@@ -41,6 +41,10 @@ START_TEST(first_devices)
     }
     gantry_machine_free(m); /* the selection keeps nothing of it */
     ck_assert_str_eq(s->device[0].kind, "h200");
+    ck_assert_uint_eq(s->tables, 7); /* for eight, so no use to three, but they say that the kind has NCCL */
+    const gy_collective_table *t = gy_machine_table(s, GANTRY_ALL_GATHER, GY_ALGORITHM_NCCL, "h200", 8);
+    ck_assert_int_eq(gy_points_time(t->point, t->points, 1 << 20), gy_ticks_from_us(63.7));
+    ck_assert_ptr_null(gy_machine_table(s, GANTRY_ALL_GATHER, GY_ALGORITHM_NCCL, "h200", 3));
     gantry_machine_free(s);
 }
 END_TEST

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * The machine of a computer with GPUs, from what a driver and hwloc report. Speeds follow from clocks and counts; what
+ * a link does is not reported by either, so the figures of links are assumed until somebody measures: the notes say so.
+ */
+#include "machine/gpus_build.h"
+
+#include "base/memory.h"
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CORE_GFLOPS_F32 8.0 /* host code on one core, as in virtual.c */
+#define CORE_GBS        12.0
+#define MOST_CPU_GBS    200.0
+#define CPU_LAUNCH_US   0.3
+#define GPU_LAUNCH_US   4.0
+#define HOST_LATENCY_US 6.0
+#define PEER_LATENCY_US 8.0
+#define DEFAULT_GBS     12.0 /* a PCI link that nobody describes */
+#define LINK_SHARE      0.85 /* of the nominal rate of a PCI link that copies reach */
+#define GPU_LANES       4
+#define LEAST_RESERVED  (UINT64_C(1) << 30) /* a context, code, libraries */
+
+enum { OUT, IN, DIRECTIONS };
+
+void gy_gpus_free(gy_gpus *gpus)
+{
+    gy_free(gpus->at);
+    gy_free(gpus->peer);
+    *gpus = (gy_gpus){ 0 };
+}
+
+int gy_device_ordinal(const gantry_machine *m, uint32_t device)
+{
+    if (!m->device[device].gpu || m->device[device].ordinal >= 0)
+        return m->device[device].ordinal;
+    int place = 0;
+    for (uint32_t i = 0; i < device; i++)
+        place += m->device[i].gpu;
+    return place;
+}
+
+/* ---- speeds ---- */
+
+/* FP32 and FP64 units of one SM (CUDA C++ Programming Guide, "Arithmetic Instructions"). */
+typedef struct units {
+    int f32, f64;
+} units;
+
+static units units_of(const gy_gpu *gpu)
+{
+    int version = gpu->major * 10 + gpu->minor;
+    switch (version) {
+    case 70:
+    case 80:
+        return (units){ 64, 32 };
+    case 75:
+        return (units){ 64, 2 };
+    case 90:
+    case 100:
+        return (units){ 128, 64 };
+    default:
+        return version > 80 ? (units){ 128, 2 } : (units){ 64, 2 };
+    }
+}
+
+double gy_gpu_gflops(const gy_gpu *gpu, gantry_dtype dtype)
+{
+    units per_sm = units_of(gpu);
+    int count = dtype == GANTRY_F32 ? per_sm.f32 : dtype == GANTRY_F64 ? per_sm.f64 : 0;
+    double mega = 2.0 * count * gpu->sms * (gpu->clock_khz / 1000.0); /* a multiply-add is two */
+    return (double)(int64_t)(mega / 1e3 + 0.5);
+}
+
+double gy_gpu_gbs(const gy_gpu *gpu)
+{
+    double mega = 2.0 * (gpu->memory_khz / 1000.0) * (gpu->bus_bits / 8.0); /* two transfers a clock */
+    return (double)(int64_t)(mega / 1e3 + 0.5);
+}
+
+/* ---- parts ---- */
+
+/* "NVIDIA H200 NVL" becomes "h200_nvl": an id. */
+static const char *kind_of(gantry_machine *m, const gy_gpu *gpu)
+{
+    const char *from = strncmp(gpu->name, "NVIDIA ", 7) == 0 ? gpu->name + 7 : gpu->name;
+    char id[sizeof gpu->name + 4];
+    size_t n = 0;
+    if (!isalpha((unsigned char)*from))
+        n = (size_t)snprintf(id, sizeof id, "gpu_");
+    for (; *from && n + 1 < sizeof id; from++)
+        id[n++] =
+            isalnum((unsigned char)*from) || *from == '.' || *from == '-' ? (char)tolower((unsigned char)*from) : '_';
+    id[n] = 0;
+    return gy_machine_text(m, id);
+}
+
+static const gy_host_gpu *on_bus(const gy_host *host, const gy_gpu *gpu)
+{
+    for (uint32_t i = 0; i < host->gpus; i++)
+        if (strcasecmp(host->gpu[i].bus, gpu->bus) == 0)
+            return &host->gpu[i];
+    return NULL;
+}
+
+static int64_t link_rate(const gy_host *host, const gy_gpu *gpu)
+{
+    const gy_host_gpu *seen = on_bus(host, gpu);
+    double gbs = seen && seen->link_gbs > 0 ? seen->link_gbs * LINK_SHARE : DEFAULT_GBS;
+    return (int64_t)(gbs * 10 + 0.5) * INT64_C(100000000);
+}
+
+static bool add_gpu(gantry_machine *m, const gy_host *host, const gy_gpu *gpu, uint32_t i)
+{
+    gy_memory *y = &m->memory[i + 1];
+    gy_device *d = &m->device[i];
+    const gy_host_gpu *seen = on_bus(host, gpu);
+    uint64_t used = gpu->bytes > gpu->unused ? gpu->bytes - gpu->unused : 0;
+    uint64_t reserved = used > LEAST_RESERVED ? used : LEAST_RESERVED;
+    char id[32];
+    snprintf(id, sizeof id, "gpu%u", i);
+    *y = (gy_memory){ .id = gy_machine_text(m, id),
+                      .capacity = gpu->bytes ? gpu->bytes : 1,
+                      .reserved = reserved < gpu->bytes ? reserved : gpu->bytes,
+                      .numa = gpu->numa >= 0 ? gpu->numa
+                              : seen         ? seen->numa
+                                             : -1 };
+    *d = (gy_device){ .id = y->id,
+                      .kind = kind_of(m, gpu),
+                      .gpu = true,
+                      .memory = i + 1,
+                      .lanes = GPU_LANES,
+                      .copy_engines = gpu->copy_engines > 0 ? (uint32_t)gpu->copy_engines : 1,
+                      .ordinal = gpu->ordinal,
+                      .bandwidth_gbs = gy_gpu_gbs(gpu),
+                      .launch = gy_ticks_from_us(GPU_LAUNCH_US) };
+    d->gflops[GANTRY_F32] = gy_gpu_gflops(gpu, GANTRY_F32);
+    d->gflops[GANTRY_F64] = gy_gpu_gflops(gpu, GANTRY_F64);
+    for (int k = 0; k < DIRECTIONS; k++) {
+        snprintf(id, sizeof id, "gpu%u.%s", i, k == OUT ? "out" : "in");
+        m->resource[i * DIRECTIONS + (uint32_t)k] = (gy_resource){ gy_machine_text(m, id), link_rate(host, gpu) };
+        if (!m->resource[i * DIRECTIONS + (uint32_t)k].id)
+            return false;
+    }
+    return y->id && d->kind;
+}
+
+static void add_host(gantry_machine *m, const gy_host *host)
+{
+    double gbs = host->cores * CORE_GBS;
+    gy_device *cpu = &m->device[m->devices - 1];
+    uint64_t bytes = host->bytes ? host->bytes : 1;
+    m->memory[0] = (gy_memory){ "host", bytes, bytes / 4, true, true, -1 }; /* a quarter for everybody else */
+    *cpu = (gy_device){ .id = "cpu",
+                        .kind = "cpu",
+                        .host_only = true,
+                        .lanes = 1,
+                        .copy_engines = 1,
+                        .ordinal = -1,
+                        .bandwidth_gbs = gbs < MOST_CPU_GBS ? gbs : MOST_CPU_GBS,
+                        .launch = gy_ticks_from_us(CPU_LAUNCH_US) };
+    cpu->gflops[GANTRY_F32] = CORE_GFLOPS_F32; /* host versions run on one thread */
+    cpu->gflops[GANTRY_F64] = CORE_GFLOPS_F32 / 2;
+}
+
+static bool add_host_links(gantry_machine *m, uint32_t gpu)
+{
+    uint32_t out = gpu * DIRECTIONS + OUT, in = gpu * DIRECTIONS + IN;
+    gy_ticks latency = gy_ticks_from_us(HOST_LATENCY_US);
+    return gy_machine_link(m, 0, gpu + 1, latency, m->resource[in].rate, (gy_via){ &in, 1 }) &&
+           gy_machine_link(m, gpu + 1, 0, latency, m->resource[out].rate, (gy_via){ &out, 1 });
+}
+
+static bool add_peer_link(gantry_machine *m, uint32_t from, uint32_t to)
+{
+    uint32_t via[] = { from * DIRECTIONS + OUT, to * DIRECTIONS + IN };
+    int64_t a = m->resource[via[0]].rate, b = m->resource[via[1]].rate;
+    return gy_machine_link(m, from + 1, to + 1, gy_ticks_from_us(PEER_LATENCY_US), a < b ? a : b, (gy_via){ via, 2 });
+}
+
+/* Pairs without peer access are left out: they are composed, through the host. */
+static bool add_links(gantry_machine *m, const gy_gpus *gpus)
+{
+    uint32_t zero = 0;
+    bool ok = gy_machine_link(m, 0, 0, gy_ticks_from_us(0.5), INT64_C(6000000000), (gy_via){ &zero, 0 });
+    for (uint32_t i = 0; i < gpus->count && ok; i++) {
+        ok = add_host_links(m, i);
+        for (uint32_t k = 0; k < gpus->count && ok; k++)
+            if (k != i && gpus->peer[(size_t)i * gpus->count + k])
+                ok = add_peer_link(m, i, k);
+    }
+    return ok;
+}
+
+static bool add_notes(gantry_machine *m, const gy_host *host, const gy_gpus *gpus)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < gpus->count && ok; i++) {
+        const gy_gpu *g = &gpus->at[i];
+        const gy_host_gpu *seen = on_bus(host, g);
+        const char *link = !seen || seen->link_gbs <= 0
+                               ? "not told"
+                               : gy_arena_printf(&m->arena, "%.1f GB/s a direction", seen->link_gbs);
+        ok = link && gy_machine_note(
+                         m, gy_arena_printf(&m->arena,
+                                            "gpu%u: %s at %s, compute capability %d.%d, %d SMs at %d MHz, PCI link %s",
+                                            i, g->name, g->bus, g->major, g->minor, g->sms, g->clock_khz / 1000, link));
+    }
+    return ok && gy_machine_note(m, "assumed, not measured: latencies, links at 85 % of their nominal rate (12 GB/s "
+                                    "where it is not told), pairs with peer access as fast as their PCI links");
+}
+
+gantry_machine *gy_gpu_machine(const gy_host *host, const gy_gpus *gpus)
+{
+    gy_text name = { 0 };
+    gy_text_printf(&name, "%s, %u GPU%s", gpus->at[0].name, gpus->count, gpus->count == 1 ? "" : "s");
+    gantry_machine *m =
+        name.failed
+            ? NULL
+            : gy_machine_new(name.at, (gy_machine_size){ gpus->count + 1, gpus->count + 1, gpus->count * DIRECTIONS });
+    gy_text_free(&name);
+    if (!m)
+        return NULL;
+    m->source = "reported by the driver and hwloc: figures of devices follow from clocks and counts";
+    add_host(m, host);
+    bool ok = true;
+    for (uint32_t i = 0; i < gpus->count && ok; i++)
+        ok = add_gpu(m, host, &gpus->at[i], i);
+    if (ok && add_links(m, gpus) && gy_machine_compose(m) && add_notes(m, host, gpus) && gy_machine_seal(m))
+        return m;
+    gantry_machine_free(m);
+    return NULL;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * GPUs as a driver reports them, and the machine that follows: plain numbers, so that a back end in a module can tell
+ * them without this layer knowing of any driver.
+ */
+#ifndef GY_MACHINE_GPUS_H
+#define GY_MACHINE_GPUS_H
+
+#include "machine/machine.h"
+
+typedef struct gy_gpu {
+    char name[96];          /* "NVIDIA H200" */
+    char bus[16];           /* "0000:06:00.0" */
+    int ordinal;            /* the driver's number */
+    int numa;               /* node, or -1: not told */
+    int major, minor;       /* compute capability */
+    uint64_t bytes, unused; /* of its memory: all, and what nobody used when asked */
+    int sms, clock_khz;     /* 0: not told, like the next two */
+    int memory_khz, bus_bits;
+    int copy_engines; /* >= 0 */
+} gy_gpu;
+
+typedef struct gy_gpus {
+    gy_gpu *at;
+    uint8_t *peer; /* count x count, row = from: that GPU can address the memory of the other */
+    uint32_t count;
+} gy_gpus; /* zero-initialised is none */
+
+void gy_gpus_free(gy_gpus *gpus);
+
+/* This computer, with these GPUs: each a device with a memory, the CPU beside them in host memory for host calls.
+ * Without any (count 0 or NULL): virtual devices on the CPU. */
+gantry_status gy_machine_detect(gantry_machine **machine, const gy_gpus *gpus, gantry_error *err);
+
+/* The back end's own number of a device: its `ordinal`; of a GPU that has none its place among the GPUs of the machine,
+ * from 0; of another device -1. */
+int gy_device_ordinal(const gantry_machine *m, uint32_t device);
+
+/* Peak GFLOP/s that follow from compute capability, SMs and clock; bandwidth of the memory from its clock and bus.
+ * 0: cannot be told. */
+double gy_gpu_gflops(const gy_gpu *gpu, gantry_dtype dtype);
+double gy_gpu_gbs(const gy_gpu *gpu);
+
+#endif

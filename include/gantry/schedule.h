@@ -21,16 +21,23 @@ typedef struct gantry_schedule_options {
     int32_t effort;     /* 0..9; -1: the default */
     int32_t optimal;    /* 1: branch and bound (later) */
     uint64_t seed;
-    const char *objective;  /* "makespan"; NULL: the same */
+    const char *objective;  /* "makespan", "period" or "max_load"; NULL: "makespan" */
     const char *max_memory; /* "gpu0=4GiB,gpu1=512MiB": less than the memory has; NULL: all of it */
     const char *replay;     /* "stream" or "graph"; NULL: chosen */
-    const char *balance; /* automatic splits: "static", "dynamic" or "memory"; NULL: what is predicted to be faster */
+    const char *
+        balance; /* automatic splits: "static", "dynamic", "memory" or "guided"; NULL: what is predicted to be faster */
     const gantry_schedule
-        *like; /* automatic splits are cut as in this schedule of the same graph; NULL: by `balance` */
+        *like;         /* automatic splits are cut as in this schedule of the same graph; NULL: by `balance` */
+    const char *spill; /* what does not fit in a memory: "auto" leaves it and comes back, or is made again where that is
+                          faster; "copy" is never made again; "off" is refused; NULL: "auto" */
+    int32_t in_flight; /* objective "period": starts that may overlap, 1..64; 0: chosen */
+    int32_t reserved;
+    int64_t unroll; /* loops unroll to this many nodes at most, else iterations are started again and again (phases);
+                       1..200000; 0: 200000 */
 } gantry_schedule_options;
 #define GANTRY_SCHEDULE_OPTIONS_INIT                                                                                   \
     {                                                                                                                  \
-        sizeof(gantry_schedule_options), NULL, -1, 0, 0, NULL, NULL, NULL, NULL, NULL                                  \
+        sizeof(gantry_schedule_options), NULL, -1, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0                   \
     }
 
 /** The i-th policy and one line about it; NULL past the last. */
@@ -62,10 +69,14 @@ typedef struct gantry_schedule_summary {
     double bound_us;    /* no schedule on this machine is faster */
     double gap;         /* makespan / bound - 1 */
     uint64_t nodes, ops, copies, collectives, events, bytes_moved;
+    double period_us;       /* objective "period": predicted from one start to the next, many being queued; else 0 */
+    double period_bound_us; /* no schedule on this machine has a shorter one */
+    uint64_t in_flight;     /* starts that may overlap */
+    uint64_t recomputed;    /* nodes carried out once more, for results that had to leave a memory */
 } gantry_schedule_summary;
 #define GANTRY_SCHEDULE_SUMMARY_INIT                                                                                   \
     {                                                                                                                  \
-        sizeof(gantry_schedule_summary), 0, 0, 0, 0, 0, 0, 0, 0, 0                                                     \
+        sizeof(gantry_schedule_summary), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                         \
     }
 GANTRY_MUST_USE gantry_status gantry_schedule_summarize(const gantry_schedule *schedule,
                                                         gantry_schedule_summary *summary, gantry_error *err);
@@ -76,6 +87,31 @@ GANTRY_API const gantry_machine *gantry_schedule_machine(const gantry_schedule *
 GANTRY_API const char *gantry_schedule_policy(const gantry_schedule *schedule);
 /** Index of the device that runs the node (first iteration, first rank), or -1. */
 GANTRY_API int gantry_schedule_device_of(const gantry_schedule *schedule, gantry_node node);
+
+/* ---- phases ---- */
+
+/**
+ * A graph whose loops would unroll to too many nodes, or end by `until`, is scheduled in phases: nodes before, so many
+ * iterations of the loop that are started again and again, nodes after. Each has a schedule of its own, which can be
+ * looked at like any other; the schedule of the whole has sums.
+ */
+typedef struct gantry_phase_info {
+    size_t struct_size;
+    uint32_t first_node, last_node; /* [first, last) */
+    int64_t first_iteration;        /* of the loop; -1: the nodes are in no loop, or it is unrolled */
+    int64_t iterations, starts;     /* iterations in a start; how often it is started, at most */
+    int64_t every;                  /* `until` is looked at after iterations that are a multiple of it; 0: it is not */
+    double hand_over_us;            /* predicted: bringing what outlives a phase from memory to memory */
+} gantry_phase_info;
+#define GANTRY_PHASE_INFO_INIT                                                                                         \
+    {                                                                                                                  \
+        sizeof(gantry_phase_info), 0, 0, 0, 0, 0, 0, 0                                                                 \
+    }
+/** 0: the schedule has no phases. */
+GANTRY_API size_t gantry_schedule_phase_count(const gantry_schedule *schedule);
+/** The schedule of a phase, borrowed, and what it is (`info` may be NULL); NULL past the last. */
+GANTRY_API const gantry_schedule *gantry_schedule_phase(const gantry_schedule *schedule, size_t i,
+                                                        gantry_phase_info *info);
 
 /* ---- pictures and reports ---- */
 

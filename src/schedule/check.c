@@ -162,6 +162,14 @@ gantry_status gy_schedule_verify(const gantry_schedule *s, const gantry_graph *g
     }
     gantry_graph *cut;
     gantry_status status = gy_schedule_form(s, err);
+    if (!status && s->parts.count) {
+        return gy_parts_verify(s, graph, err);
+    }
+    if (!status && !graph->phase && gy_graph_is_folded(graph)) {
+        return gy_fail(err, GANTRY_E_SCHEDULE, "",
+                       "rule phases: graph \"%s\" has a repeat that is not unrolled, and the schedule has no phases",
+                       graph->name);
+    }
     if (!status) {
         status = gy_schedule_graph(&cut, s, graph, err);
     }
@@ -207,6 +215,9 @@ gantry_status gantry_schedule_attach(gantry_schedule *s, gantry_graph *graph, ga
         return status;
     }
     status = gy_schedule_verify(s, mine, err);
+    if (!status && s->parts.count) {
+        status = gy_parts_attach(s, mine, err);
+    }
     if (status) {
         gantry_graph_free(mine);
         return status;

@@ -23,6 +23,9 @@
 gantry_status gy_breach(gantry_error *err, const char *rule, const char *list, size_t index, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
+/* An error in the schedule of phase i: "phase i: ...", with the pointer inside of the phase. Returns its status. */
+gantry_status gy_part_fail(size_t i, const gantry_error *inner, gantry_error *err);
+
 /* A short text by value, for the arguments of messages. */
 typedef struct gy_label {
     char at[120];
@@ -217,10 +220,11 @@ gantry_status gy_bytes_init(gy_check *k);
 void gy_bytes_free(gy_bytes *b);
 /* The map that an instance's bytes are in; NULL for inputs, which never change. */
 gy_imap *gy_bytes_space(const gy_bytes *b, const gantry_schedule *s, const gy_instance *instance);
-/* Where row 0 of the value would be, if the instance went on so far; addresses of its space. */
-int64_t gy_bytes_base(const gantry_schedule *s, const gy_instance *instance);
-/* The bytes of a use in its space. Rows outside the instance are where they would be if it went on. */
-void gy_use_span(const gantry_schedule *s, const gy_use *use, int64_t *first, int64_t *last);
+/* Where row 0 of the value would be in the current start, if the instance went on so far; addresses of its space. */
+int64_t gy_bytes_base(const gy_check *k, const gy_instance *instance);
+/* The bytes of a use in its space, in the current start. Rows outside the instance are where they would be if it went
+ * on. */
+void gy_use_span(const gy_check *k, const gy_use *use, int64_t *first, int64_t *last);
 /* The current op reads the bytes: rule race. */
 gantry_status gy_bytes_read(gy_check *k, const gy_use *use);
 /* The current op is about to change them: rule race, afterwards it is their writer. */

@@ -26,9 +26,14 @@ gy_imap *gy_bytes_space(const gy_bytes *b, const gantry_schedule *s, const gy_in
     return in->space == GY_SPACE_INPUT ? NULL : &b->space[space_number(b, s, in)];
 }
 
-int64_t gy_bytes_base(const gantry_schedule *s, const gy_instance *in)
+static int64_t address_of(const gy_check *k, const gy_instance *in)
 {
-    return (int64_t)in->offset - gy_row_offset(s, in->value, in->first);
+    return (int64_t)gy_instance_address(k->s, in, k->now.start);
+}
+
+int64_t gy_bytes_base(const gy_check *k, const gy_instance *in)
+{
+    return address_of(k, in) - gy_row_offset(k->s, in->value, in->first);
 }
 
 static uint32_t new_cell(gy_bytes *b, gy_cell cell)
@@ -138,11 +143,12 @@ void gy_bytes_free(gy_bytes *b)
     gy_vec_free(&b->reader);
 }
 
-void gy_use_span(const gantry_schedule *s, const gy_use *u, int64_t *first, int64_t *last)
+void gy_use_span(const gy_check *k, const gy_use *u, int64_t *first, int64_t *last)
 {
-    const gy_instance *in = &s->instances.at[u->instance];
-    *first = (int64_t)(in->offset + gy_instance_offset(s, in, u->first));
-    *last = (int64_t)(in->offset + gy_instance_offset(s, in, u->last));
+    const gy_instance *in = gy_use_instance(k, u);
+    int64_t at = address_of(k, in);
+    *first = at + (int64_t)gy_instance_offset(k->s, in, u->first);
+    *last = at + (int64_t)gy_instance_offset(k->s, in, u->last);
 }
 
 static gantry_status fail_race(const gy_check *k, const gy_use *u, const gy_interval *run, gy_stamp other, bool wrote)
@@ -190,7 +196,7 @@ gantry_status gy_bytes_read(gy_check *k, const gy_use *u)
 {
     gy_imap *map = gy_bytes_space(&k->bytes, k->s, gy_use_instance(k, u));
     int64_t first, last;
-    gy_use_span(k->s, u, &first, &last);
+    gy_use_span(k, u, &first, &last);
     if (!map || first == last) {
         return GANTRY_OK;
     }
@@ -217,17 +223,17 @@ static bool is_in_place(const gy_check *k, const gy_use *u)
     const gy_op *op = gy_check_op(k, k->now.op);
     const gy_instance *in = gy_use_instance(k, u);
     int64_t first, last, read_first, read_last;
-    gy_use_span(k->s, u, &first, &last);
+    gy_use_span(k, u, &first, &last);
     for (uint32_t i = 0; i < op->ins; i++) {
         const gy_use *read = &k->s->use.at[op->use + i];
         const gy_instance *from = gy_use_instance(k, read);
-        gy_use_span(k->s, read, &read_first, &read_last);
+        gy_use_span(k, read, &read_first, &read_last);
         bool shared = gy_bytes_space(&k->bytes, k->s, from) == gy_bytes_space(&k->bytes, k->s, in);
         if (!shared || read_first >= last || first >= read_last) {
             continue;
         }
         if (read->rank != u->rank || k->geometry[from->value] != k->geometry[in->value] ||
-            gy_bytes_base(k->s, from) != gy_bytes_base(k->s, in)) {
+            gy_bytes_base(k, from) != gy_bytes_base(k, in)) {
             return false;
         }
     }
@@ -259,7 +265,7 @@ gantry_status gy_bytes_take(gy_check *k, const gy_use *u)
 {
     gy_imap *map = gy_bytes_space(&k->bytes, k->s, gy_use_instance(k, u));
     int64_t first, last;
-    gy_use_span(k->s, u, &first, &last);
+    gy_use_span(k, u, &first, &last);
     if (!map || first == last) {
         return GANTRY_OK;
     }
@@ -305,11 +311,11 @@ gantry_status gy_bytes_set(gy_check *k, const gy_use *u, gy_content_id content)
     const gy_instance *in = gy_use_instance(k, u);
     gy_imap *map = gy_bytes_space(&k->bytes, k->s, in);
     int64_t first, last;
-    gy_use_span(k->s, u, &first, &last);
+    gy_use_span(k, u, &first, &last);
     if (!map || first == last) {
         return GANTRY_OK;
     }
-    gy_cell what = { .content = content, .geometry = k->geometry[in->value], .base = gy_bytes_base(k->s, in) };
+    gy_cell what = { .content = content, .geometry = k->geometry[in->value], .base = gy_bytes_base(k, in) };
     return gy_bytes_put(k, map, first, last, what);
 }
 
@@ -318,8 +324,8 @@ gantry_status gy_bytes_add(gy_check *k, const gy_use *u, uint64_t flow_access)
     gy_bytes *b = &k->bytes;
     const gy_instance *in = gy_use_instance(k, u);
     gy_imap *map = gy_bytes_space(b, k->s, in);
-    int64_t first, last, base = gy_bytes_base(k->s, in);
-    gy_use_span(k->s, u, &first, &last);
+    int64_t first, last, base = gy_bytes_base(k, in);
+    gy_use_span(k, u, &first, &last);
     uint32_t geometry = k->geometry[in->value];
     uint32_t i = map && first < last ? gy_imap_find(map, first) : GY_IMAP_NONE; /* taken, hence already cut */
     for (; i != GY_IMAP_NONE && map->at[i].first < last; i = gy_imap_next(map, i)) {
@@ -337,7 +343,7 @@ static gantry_status set_persistent(gy_check *k, size_t index)
 {
     const gy_instance *in = &k->s->instances.at[index];
     gy_imap *map = gy_bytes_space(&k->bytes, k->s, in);
-    int64_t first = (int64_t)in->offset, last = first + (int64_t)in->bytes;
+    int64_t first = address_of(k, in), last = first + (int64_t)in->bytes;
     if (in->role != GY_ROLE_PERSIST || first == last) {
         return GANTRY_OK;
     }
@@ -347,7 +353,7 @@ static gantry_status set_persistent(gy_check *k, size_t index)
         gy_cell *cell = &k->bytes.cell.at[map->at[j].payload];
         cell->content = content;
         cell->geometry = k->geometry[in->value];
-        cell->base = gy_bytes_base(k->s, in);
+        cell->base = gy_bytes_base(k, in);
     }
     return i == GY_IMAP_NONE || k->bytes.failed || k->contents.failed ? gy_fail_nomem(k->err) : GANTRY_OK;
 }

@@ -75,7 +75,7 @@ static gantry_status fail(gy_check *k, const gy_use *u, const seen *there, gy_co
                           const char *list, size_t index)
 {
     const gy_instance *in = gy_use_instance(k, u);
-    int64_t base = gy_bytes_base(k->s, in);
+    int64_t base = gy_bytes_base(k, in);
     gy_text text = { 0 };
     gy_label rows = gy_label_rows(k->s, in->value, row_at(k->s, in->value, there->first - base),
                                   row_at(k->s, in->value, there->last - 1 - base) + 1);
@@ -109,7 +109,7 @@ static gantry_status check_run(gy_check *k, const gy_use *u, const gy_expected *
     const gy_imap *map = gy_bytes_space(&k->bytes, k->s, in);
     gy_use part = { .instance = u->instance, .mode = u->mode, .first = run->first, .last = run->last };
     seen there = { 0 };
-    gy_use_span(k->s, &part, &there.first, &there.last);
+    gy_use_span(k, &part, &there.first, &there.last);
     if (run->content == GY_UNKNOWN || there.first == there.last) {
         return GANTRY_OK;
     }
@@ -117,7 +117,7 @@ static gantry_status check_run(gy_check *k, const gy_use *u, const gy_expected *
         there.content = gy_content_entry(&k->contents, k->s->values.at[in->value].buffer);
         return input_differs(k, in, run->content) ? fail(k, u, &there, run->content, rule, list, index) : GANTRY_OK;
     }
-    int64_t base = gy_bytes_base(k->s, in), first = there.first, last = there.last;
+    int64_t base = gy_bytes_base(k, in), first = there.first, last = there.last;
     for (uint32_t i = gy_imap_find(map, first); i != GY_IMAP_NONE && map->at[i].first < last;
          i = gy_imap_next(map, i)) {
         const gy_cell *cell = &k->bytes.cell.at[map->at[i].payload];

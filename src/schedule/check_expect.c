@@ -20,11 +20,20 @@ static gy_imap *map_of(gy_check *k, uint32_t value)
     }
     const gy_value *v = &k->flow->value[value];
     const gy_buffer *b = &k->graph->buffers.at[v->buffer];
-    gy_content_id content = GY_UNKNOWN;
-    if (k->flow->entry[v->buffer] == value && b->cls != GANTRY_TEMP) {
-        content = gy_content_entry(&k->contents, v->buffer);
+    if (!gy_imap_init(map, 0, b->rows, GY_UNKNOWN)) {
+        return NULL;
     }
-    return gy_imap_init(map, 0, b->rows, content) ? map : NULL;
+    gy_rows rows;
+    for (uint32_t run = 0; k->flow->entry[v->buffer] == value && gy_graph_entry_rows(k->graph, v->buffer, run, &rows) &&
+                           rows.first < rows.last;
+         run++) {
+        uint32_t i = gy_imap_cut(map, rows.first, rows.last);
+        if (i == GY_IMAP_NONE) {
+            return NULL;
+        }
+        map->at[i].payload = gy_content_entry(&k->contents, v->buffer);
+    }
+    return map;
 }
 
 gy_content_id gy_content_written(gy_check *k, uint32_t node, size_t access)
@@ -113,6 +122,9 @@ static gantry_status execute_all(gy_check *k)
     const gantry_graph *g = k->graph;
     for (uint32_t node = 0; !status && node < g->nodes.count; node++) {
         uint32_t loop = g->nodes.at[node].loop;
+        if (gy_iterations(k, node) == 0) {
+            continue;
+        }
         if (loop == GY_NONE) {
             status = execute(k, k->task[k->task_first[node]]);
             continue;

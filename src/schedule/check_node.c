@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rule node: every task once, as an op of its kind, with the task's accesses. */
+/* Rule node: every task once, as an op of its kind, with the task's accesses; and any number of repeats behind it, for
+ * tasks that can be repeated. What a repeat reads and leaves is looked at in the walk, as for the task's own op. */
 #include "base/error.h"
+#include "graph/repeat.h"
 #include "schedule/check.h"
 
 static const uint8_t kind_of_node[] = {
@@ -81,11 +83,16 @@ static gantry_status check_task(gy_check *k, uint32_t index)
                          gy_label_op(k->s, index).at, op->iteration, gy_iterations(k, op->node));
     }
     uint32_t task = gy_task_of(k, op);
-    if (k->task_op[task] != GY_NONE) {
+    if (op->repeat && (k->task_op[task] == GY_NONE || !gy_node_repeats(k->graph, op->node))) {
+        return gy_breach(k->err, "node", "ops", index, "%s repeats %s", gy_label_op(k->s, index).at,
+                         k->task_op[task] == GY_NONE ? "a task that no op before it carries out"
+                                                     : "a node that may leave something else the second time");
+    }
+    if (!op->repeat && k->task_op[task] != GY_NONE) {
         return gy_breach(k->err, "node", "ops", index, "%s is there twice: also as op %u", gy_label_op(k->s, index).at,
                          k->task_op[task]);
     }
-    k->task_op[task] = index;
+    k->task_op[task] = op->repeat ? k->task_op[task] : index;
     gantry_status status = check_kind(k, index);
     for (uint32_t i = 0; !status && i < op->uses; i++) {
         status = check_use(k, index, i, (size_t)k->flow->task[task].access + i);

@@ -19,8 +19,8 @@ gantry_status gy_pieces_read(gy_check *k, const gy_use *u, gy_pieces *to)
 {
     const gy_instance *in = gy_use_instance(k, u);
     const gy_imap *map = gy_bytes_space(&k->bytes, k->s, in);
-    int64_t first, last, base = gy_bytes_base(k->s, in);
-    gy_use_span(k->s, u, &first, &last);
+    int64_t first, last, base = gy_bytes_base(k, in);
+    gy_use_span(k, u, &first, &last);
     if (first == last) {
         return GANTRY_OK;
     }
@@ -60,8 +60,8 @@ gantry_status gy_pieces_write(gy_check *k, const gy_use *u, const gy_pieces *fro
 {
     const gy_instance *in = gy_use_instance(k, u);
     gy_imap *map = gy_bytes_space(&k->bytes, k->s, in);
-    int64_t first, last, base = gy_bytes_base(k->s, in);
-    gy_use_span(k->s, u, &first, &last);
+    int64_t first, last, base = gy_bytes_base(k, in);
+    gy_use_span(k, u, &first, &last);
     gantry_status status = GANTRY_OK;
     for (size_t i = find_piece(from, first - base); !status && i < from->at.count; i++) {
         const gy_piece *p = &from->at.at[i];

@@ -179,13 +179,43 @@ static gantry_status check_capacity(const gy_check *k, uint32_t memory)
                      (unsigned long long)m->reserved);
 }
 
+/* In the part that all starts share, or in the window of the first start: not across the border, nor beyond. */
+static gantry_status check_window(const gy_check *k, size_t index)
+{
+    const gy_instance *in = &k->s->instances.at[index];
+    uint64_t window = gy_instance_window(k->s, in);
+    uint64_t border = gy_instance_room(k->s, in) - window * k->s->in_flight, end = in->offset + in->bytes;
+    bool moves = in->offset >= border, persists = in->role == GY_ROLE_PERSIST;
+    if (!window || !in->bytes || (moves ? !persists && end <= border + window : end <= border)) {
+        return GANTRY_OK;
+    }
+    gy_label rows = gy_label_rows(k->s, in->value, in->first, in->last);
+    if (moves && persists) {
+        return gy_breach(
+            k->err, "capacity", "instances", index,
+            "instance %zu (%s) persists at byte %llu of memory %s, where the windows of %u starts begin at "
+            "%llu; what persists has one address",
+            index, rows.at, (unsigned long long)in->offset, memory_id(k->s, in->memory), k->s->in_flight,
+            (unsigned long long)border);
+    }
+    return gy_breach(
+        k->err, "capacity", "instances", index,
+        "instance %zu (%s) is at bytes %llu to %llu of memory %s, where the window of the first of %u starts "
+        "is %llu to %llu",
+        index, rows.at, (unsigned long long)in->offset, (unsigned long long)end, memory_id(k->s, in->memory),
+        k->s->in_flight, (unsigned long long)border, (unsigned long long)(border + window));
+}
+
 static gantry_status check_extent(const gy_check *k, size_t index)
 {
     const gy_instance *in = &k->s->instances.at[index];
     bool slab = in->space == GY_SPACE_SLAB;
-    uint64_t room = slab ? k->s->slab.at[in->memory] : k->s->staging;
-    if ((!slab && in->space != GY_SPACE_STAGING) || (in->offset <= room && in->bytes <= room - in->offset)) {
+    uint64_t room = gy_instance_room(k->s, in);
+    if (!slab && in->space != GY_SPACE_STAGING) {
         return GANTRY_OK;
+    }
+    if (in->offset <= room && in->bytes <= room - in->offset) {
+        return check_window(k, index);
     }
     return gy_breach(k->err, "capacity", "instances", index,
                      "instance %zu (%s) is at bytes %llu to %llu of the %s of memory %s, "

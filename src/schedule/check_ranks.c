@@ -4,13 +4,23 @@
 #include "schedule/check.h"
 #include <stdlib.h>
 
-/* Reads and writes that an inserted collective must have; 0: one or more. */
+/* Reads and writes that an inserted collective must have: ONE, or ROOT: one or more, all of one rank, or ANY. May a row
+ * be written twice? */
+enum { ANY, ONE, ROOT };
 static const struct shape {
-    uint8_t reads, writes, reduces;
+    uint8_t reads, writes, reduces, repeats;
 } shapes[] = {
-    [GANTRY_ALL_REDUCE] = { 0, 0, 1 },     [GANTRY_REDUCE] = { 0, 1, 1 },     [GANTRY_BROADCAST] = { 1, 0, 0 },
-    [GANTRY_SCATTER] = { 1, 0, 0 },        [GANTRY_GATHER] = { 0, 1, 0 },     [GANTRY_ALL_GATHER] = { 0, 0, 0 },
-    [GANTRY_REDUCE_SCATTER] = { 0, 0, 1 }, [GANTRY_ALL_TO_ALL] = { 0, 0, 0 },
+    [GANTRY_ALL_REDUCE] = { ANY, ANY, 1, 1 },     [GANTRY_REDUCE] = { ANY, ONE, 1, 0 },
+    [GANTRY_BROADCAST] = { ONE, ANY, 0, 1 },      [GANTRY_SCATTER] = { ROOT, ANY, 0, 0 },
+    [GANTRY_GATHER] = { ANY, ROOT, 0, 0 },        [GANTRY_ALL_GATHER] = { ANY, ANY, 0, 1 },
+    [GANTRY_REDUCE_SCATTER] = { ANY, ANY, 1, 0 }, [GANTRY_ALL_TO_ALL] = { ANY, ANY, 0, 0 },
+};
+
+/* The kinds that each algorithm can carry out, in the order of gantry_collective from its first. */
+static const char *const able[] = {
+    [GY_ALGORITHM_NONE] = "11111111",     [GY_ALGORITHM_COPY] = "00111101",      [GY_ALGORITHM_RING] = "11100111",
+    [GY_ALGORITHM_TREE] = "11111110",     [GY_ALGORITHM_RECURSIVE] = "10000110", [GY_ALGORITHM_ONE_SHOT] = "11111111",
+    [GY_ALGORITHM_TWO_SHOT] = "11100000", [GY_ALGORITHM_NCCL] = "11111111",
 };
 
 static gantry_status check_lanes(const gy_check *k, uint32_t index)
@@ -44,16 +54,26 @@ static gantry_status check_lanes(const gy_check *k, uint32_t index)
     return GANTRY_OK;
 }
 
+static bool fits(const gy_use *use, uint32_t count, uint8_t shape)
+{
+    for (uint32_t i = 1; i < count && shape == ROOT; i++) {
+        if (use[i].rank != use[0].rank) {
+            return false;
+        }
+    }
+    return shape == ONE ? count == 1 : count > 0;
+}
+
 static gantry_status check_shape(const gy_check *k, uint32_t index)
 {
+    static const char *const asks[] = { "one or more", "one", "one or more of one rank" };
     const gy_op *op = gy_check_op(k, index);
     const struct shape *shape = &shapes[op->collective];
+    const gy_use *use = &k->s->use.at[op->use];
     uint32_t writes = op->uses - op->ins;
-    if ((shape->reads ? op->ins != shape->reads : op->ins == 0) ||
-        (shape->writes ? writes != shape->writes : writes == 0)) {
+    if (!fits(use, op->ins, shape->reads) || !fits(use + op->ins, writes, shape->writes)) {
         return gy_breach(k->err, "collective", "ops", index, "%s has %u reads and %u writes; its kind has %s and %s",
-                         gy_label_op(k->s, index).at, op->ins, writes, shape->reads ? "one" : "one or more",
-                         shape->writes ? "one" : "one or more");
+                         gy_label_op(k->s, index).at, op->ins, writes, asks[shape->reads], asks[shape->writes]);
     }
     if (!op->reduce != !shape->reduces) {
         return gy_breach(k->err, "collective", "ops", index, "%s has reduction \"%s\"; its kind has %s",
@@ -69,6 +89,17 @@ static gantry_status check_shape(const gy_check *k, uint32_t index)
         }
     }
     return GANTRY_OK;
+}
+
+static gantry_status check_algorithm(const gy_check *k, uint32_t index)
+{
+    const gy_op *op = gy_check_op(k, index);
+    if (able[op->algorithm][op->collective - GANTRY_ALL_REDUCE] == '1') {
+        return GANTRY_OK;
+    }
+    return gy_breach(k->err, "collective", "ops", index, "%s is a %s, which \"%s\" cannot carry out",
+                     gy_label_op(k->s, index).at, gy_word(&gy_collective_words, op->collective),
+                     gy_word(&gy_algorithm_words, op->algorithm));
 }
 
 static int by_first(const void *a, const void *b)
@@ -110,19 +141,38 @@ static gantry_status check_sorted(const gy_check *k, uint32_t index, const gy_us
     return status;
 }
 
+/* A scatter, a gather and an all_to_all have one place for each row, a reduce_scatter too. */
+static gantry_status check_once(const gy_check *k, uint32_t index, const gy_use *writes, uint32_t count)
+{
+    int64_t end = INT64_MIN;
+    for (uint32_t i = 0; i < count; i++) {
+        if (writes[i].first < end && writes[i].first < writes[i].last) {
+            return gy_breach(k->err, "collective", "ops", index, "%s writes row %lld twice; a %s writes each once",
+                             gy_label_op(k->s, index).at, (long long)writes[i].first,
+                             gy_word(&gy_collective_words, gy_check_op(k, index)->collective));
+        }
+        end = writes[i].last > end ? writes[i].last : end;
+    }
+    return GANTRY_OK;
+}
+
 static gantry_status check_rows(const gy_check *k, uint32_t index)
 {
     const gy_op *op = gy_check_op(k, index);
-    gy_use *reads = gy_calloc(op->ins + 1u, sizeof *reads);
-    if (!reads) {
+    gy_use *sorted = gy_calloc(op->uses + 1u, sizeof *sorted);
+    if (!sorted) {
         return gy_fail_nomem(k->err);
     }
-    for (uint32_t i = 0; i < op->ins; i++) {
-        reads[i] = k->s->use.at[op->use + i];
+    for (uint32_t i = 0; i < op->uses; i++) {
+        sorted[i] = k->s->use.at[op->use + i];
     }
-    qsort(reads, op->ins, sizeof *reads, by_first);
-    gantry_status status = check_sorted(k, index, reads);
-    gy_free(reads);
+    qsort(sorted, op->ins, sizeof *sorted, by_first);
+    qsort(sorted + op->ins, op->uses - op->ins, sizeof *sorted, by_first);
+    gantry_status status = check_sorted(k, index, sorted);
+    if (!status && !shapes[op->collective].repeats) {
+        status = check_once(k, index, sorted + op->ins, op->uses - op->ins);
+    }
+    gy_free(sorted);
     return status;
 }
 
@@ -130,6 +180,9 @@ static gantry_status check_collective(const gy_check *k, uint32_t index)
 {
     const gy_op *op = gy_check_op(k, index);
     gantry_status status = check_lanes(k, index);
+    if (!status) {
+        status = check_algorithm(k, index);
+    }
     if (!status && op->node == GY_NONE) {
         status = check_shape(k, index);
         if (!status) {

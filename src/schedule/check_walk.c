@@ -139,6 +139,7 @@ static gantry_status run_op(gy_check *k, const gy_op *op)
 
 static gantry_status run_start(gy_check *k, uint32_t start)
 {
+    k->now = (gy_stamp){ GY_NONE, start };
     gantry_status status = gy_bytes_begin(k);
     for (uint32_t i = 0; !status && i < k->s->ops.count; i++) {
         k->now = (gy_stamp){ i, start };

@@ -164,6 +164,30 @@ static gantry_status check_bound(const gantry_schedule *s, size_t i, gantry_erro
     return GANTRY_OK;
 }
 
+/* One for each memory or none; all of them inside the slab, and so that what they shift stays aligned. */
+static gantry_status check_windows(const gantry_schedule *s, gantry_error *err)
+{
+    if (s->window.count && s->window.count != s->slab.count) {
+        return gy_fail(err, GANTRY_E_SCHEDULE, "/windows",
+                       "rule form: %zu windows for %zu slabs; there is one for each", s->window.count, s->slab.count);
+    }
+    for (size_t i = 0; i < s->window.count; i++) {
+        if (s->window.at[i] % GY_ALIGNMENT || s->window.at[i] > s->slab.at[i] / s->in_flight) {
+            return BREACH(
+                "windows", i, "window %zu has %llu bytes; it is a multiple of %d, and %u of them fit the slab of %llu",
+                i, (unsigned long long)s->window.at[i], GY_ALIGNMENT, s->in_flight, (unsigned long long)s->slab.at[i]);
+        }
+    }
+    if (s->staging_window % GY_ALIGNMENT || s->staging_window > s->staging / s->in_flight) {
+        return gy_fail(err, GANTRY_E_SCHEDULE, "/staging_window",
+                       "rule form: the staging window has %llu bytes; it is a multiple of %d, and %u of them fit the "
+                       "%llu of staging",
+                       (unsigned long long)s->staging_window, GY_ALIGNMENT, s->in_flight,
+                       (unsigned long long)s->staging);
+    }
+    return GANTRY_OK;
+}
+
 static gantry_status check_head(const gantry_schedule *s, gantry_error *err)
 {
     if (!s->machine || s->slab.count != s->machine->memories) {
@@ -175,10 +199,13 @@ static gantry_status check_head(const gantry_schedule *s, gantry_error *err)
             return BREACH("slabs", i, "slab %zu has %llu bytes", i, (unsigned long long)s->slab.at[i]);
         }
     }
-    if (s->staging > BYTES_MAX || s->makespan < 0 || s->bound < 0) {
-        return gy_fail(err, GANTRY_E_SCHEDULE, "",
-                       "rule form: staging has %llu bytes, makespan and bound are %lld and %lld ps",
-                       (unsigned long long)s->staging, (long long)s->makespan, (long long)s->bound);
+    if (s->staging > BYTES_MAX || s->makespan < 0 || s->bound < 0 || s->period < 0 || s->period_bound < 0) {
+        return gy_fail(
+            err, GANTRY_E_SCHEDULE, "",
+            "rule form: staging has %llu bytes, makespan and bound are %lld and %lld ps, period and its bound "
+            "%lld and %lld",
+            (unsigned long long)s->staging, (long long)s->makespan, (long long)s->bound, (long long)s->period,
+            (long long)s->period_bound);
     }
     if (s->unroll != 1) {
         return gy_fail(err, GANTRY_E_SCHEDULE, "/unroll", "rule form: unroll is %u; this version has 1", s->unroll);
@@ -203,7 +230,7 @@ static gantry_status check_head(const gantry_schedule *s, gantry_error *err)
                        "in_flight ops and 2^32 of the others",
                        s->ops.count, s->use.count, s->sync.count);
     }
-    return GANTRY_OK;
+    return check_windows(s, err);
 }
 
 static gantry_status check_names(const gantry_schedule *s, gantry_error *err)
@@ -244,7 +271,7 @@ gantry_status gy_schedule_form(const gantry_schedule *s, gantry_error *err)
         status = gy_form_ops(s, geometry, err);
         gy_free(geometry);
     }
-    return status;
+    return status ? status : gy_parts_form(s, err);
 }
 
 int64_t gy_row_offset(const gantry_schedule *s, uint32_t value, int64_t row)

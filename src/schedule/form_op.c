@@ -94,6 +94,10 @@ static gantry_status check_kind(const gantry_schedule *s, size_t i, const uint32
     const gy_op *op = &s->ops.at[i];
     bool needs = op->kind == GY_OP_LAUNCH || op->kind == GY_OP_HOST;
     bool never = op->kind == GY_OP_EVICT || op->kind == GY_OP_FETCH;
+    if (op->algorithm >= GY_ALGORITHM_COUNT || (op->algorithm && op->kind != GY_OP_COLLECTIVE)) {
+        return BREACH("ops", i, "op %zu is a %s by algorithm %u; collectives have 1 to %d, other ops none", i,
+                      gy_word(&gy_op_words, op->kind), op->algorithm, GY_ALGORITHM_COUNT - 1);
+    }
     if ((needs && op->node == GY_NONE) || (never && op->node != GY_NONE)) {
         return BREACH("ops", i, "op %zu is a %s %s a node", i, gy_word(&gy_op_words, op->kind),
                       needs ? "without" : "with");
@@ -141,6 +145,10 @@ static gantry_status check_op(const gantry_schedule *s, size_t i, const uint32_t
     if (op->node != GY_NONE ? op->node >= s->node_ids.count : op->iteration != 0) {
         return BREACH("ops", i, "op %zu has node %u of %zu, iteration %u", i, op->node, s->node_ids.count,
                       op->iteration);
+    }
+    if (op->repeat && op->kind != GY_OP_LAUNCH && (op->kind != GY_OP_FILL || op->node == GY_NONE)) {
+        return BREACH("ops", i, "op %zu repeats a task and is a %s%s; only a launch or a fill of a node can", i,
+                      gy_word(&gy_op_words, op->kind), op->node == GY_NONE ? " without a node" : "");
     }
     for (uint32_t k = 0; k < op->lanes; k++) {
         uint32_t lane = s->op_lane.at[op->lane + k];

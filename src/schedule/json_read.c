@@ -97,11 +97,35 @@ gantry_status gy_file_object(const gy_schedule_reader *r, const gy_json_at *at, 
 
 static gantry_status check_version(const gy_schedule_reader *r, const gy_json_at *root)
 {
-    static const char *const keys[] = {
-        "gantry_schedule", "graph",     "graph_hash",  "policy",   "effort",    "seed",   "objective", "replay",
-        "unroll",          "in_flight", "makespan_ps", "bound_ps", "params",    "bounds", "machine",   "slabs",
-        "staging",         "nodes",     "values",      "lanes",    "instances", "ops",    "sync",      "balance"
-    };
+    static const char *const keys[] = { "gantry_schedule",
+                                        "graph",
+                                        "graph_hash",
+                                        "policy",
+                                        "effort",
+                                        "seed",
+                                        "objective",
+                                        "replay",
+                                        "unroll",
+                                        "in_flight",
+                                        "makespan_ps",
+                                        "bound_ps",
+                                        "params",
+                                        "bounds",
+                                        "machine",
+                                        "slabs",
+                                        "staging",
+                                        "nodes",
+                                        "values",
+                                        "lanes",
+                                        "instances",
+                                        "ops",
+                                        "sync",
+                                        "balance",
+                                        "windows",
+                                        "staging_window",
+                                        "period_ps",
+                                        "period_bound_ps",
+                                        "phases" };
     gy_json_at version = gy_json_key(root, "gantry_schedule");
     if (!json_is_integer(version.value)) {
         return gy_json_fail(r->err, GANTRY_E_SCHEDULE, root, "no \"gantry_schedule\": 1 in it, so this is no schedule");
@@ -115,19 +139,32 @@ static gantry_status check_version(const gy_schedule_reader *r, const gy_json_at
     return gy_file_object(r, root, "a schedule", keys, GY_COUNT_OF(keys));
 }
 
-static gantry_status read_schedule(gy_schedule_reader *r, const json_t *json)
+static gantry_status read_schedule(gy_schedule_reader *r, const gy_json_at *root)
 {
-    static gantry_status (*const parts[])(gy_schedule_reader *, const gy_json_at *) = { gy_file_head, gy_file_lists,
-                                                                                        gy_file_ops, gy_file_sync };
-    gy_json_at root = { NULL, NULL, 0, json };
-    gantry_status status = check_version(r, &root);
+    static gantry_status (*const parts[])(gy_schedule_reader *, const gy_json_at *) = {
+        gy_file_head, gy_file_lists, gy_file_ops, gy_file_sync, gy_file_parts
+    };
+    gantry_status status = check_version(r, root);
     for (size_t i = 0; !status && i < GY_COUNT_OF(parts); i++) {
-        status = parts[i](r, &root);
+        status = parts[i](r, root);
     }
     if (!status) {
         status = gy_schedule_form(r->s, r->err);
     }
     return status ? status : gy_schedule_index(r->s, r->err);
+}
+
+gantry_status gy_file_schedule(gantry_schedule **schedule, const gy_json_at *root, gantry_error *err)
+{
+    gy_schedule_reader r = { .s = gy_schedule_alloc(), .err = err };
+    gantry_status status = r.s ? read_schedule(&r, root) : gy_fail_nomem(err);
+    gy_names_free(&r.nodes);
+    if (status) {
+        gantry_schedule_free(r.s);
+        return status;
+    }
+    *schedule = r.s;
+    return GANTRY_OK;
 }
 
 /* Messages carry a pointer; the text says where that is. */
@@ -151,19 +188,13 @@ gantry_status gantry_schedule_parse(gantry_schedule **schedule, const char *text
     if (status) {
         return status;
     }
-    gy_schedule_reader r = { .s = gy_schedule_alloc(), .err = err };
-    status = r.s ? read_schedule(&r, json) : gy_fail_nomem(err);
+    gy_json_at root = { NULL, NULL, 0, json };
+    status = gy_file_schedule(schedule, &root, err);
     json_decref(json);
-    gy_names_free(&r.nodes);
-    if (status) {
-        gantry_schedule_free(r.s);
-        if (status != GANTRY_E_NOMEM) {
-            place_error(err, text, length, name ? name : "schedule");
-        }
-        return status;
+    if (status && status != GANTRY_E_NOMEM) {
+        place_error(err, text, length, name ? name : "schedule");
     }
-    *schedule = r.s;
-    return GANTRY_OK;
+    return status;
 }
 
 gantry_status gantry_schedule_load(gantry_schedule **schedule, const char *path, gantry_error *err)

@@ -108,6 +108,33 @@ static gantry_status read_members(gy_schedule_reader *r, const gy_json_at *root,
     return status;
 }
 
+static gantry_status read_sizes(gy_schedule_reader *r, const gy_json_at *root, const char *key, gy_sizes *to)
+{
+    gy_json_at list;
+    int64_t bytes;
+    gantry_status status = gy_file_list(r, root, key, &list);
+    for (size_t i = 0; !status && i < json_array_size(list.value); i++) {
+        status = gy_file_item(r, &list, i, 0, INT64_MAX, &bytes);
+        if (!status && !gy_vec_push(to, (uint64_t)bytes)) {
+            status = no_memory(r);
+        }
+    }
+    return status;
+}
+
+/* Where starts overlap and do not share all bytes. */
+static gantry_status read_windows(gy_schedule_reader *r, const gy_json_at *root)
+{
+    int64_t staging = 0;
+    gantry_status status =
+        gy_json_key(root, "windows").value ? read_sizes(r, root, "windows", &r->s->window) : GANTRY_OK;
+    if (!status) {
+        status = gy_json_int(root, "staging_window", false, 0, 0, INT64_MAX, &staging, GANTRY_E_SCHEDULE, r->err);
+        r->s->staging_window = (uint64_t)staging;
+    }
+    return status;
+}
+
 static gantry_status read_machine(gy_schedule_reader *r, const gy_json_at *root)
 {
     gy_json_at machine = gy_json_key(root, "machine");
@@ -116,23 +143,16 @@ static gantry_status read_machine(gy_schedule_reader *r, const gy_json_at *root)
                             "\"machine\" is an object: the machine that "
                             "the schedule is for");
     }
-    gy_json_at slabs;
-    int64_t bytes, staging = 0;
+    int64_t staging = 0;
     gantry_status status = gy_machine_read(&r->s->machine, &machine, r->err);
     if (!status) {
         status = gy_json_int(root, "staging", true, 0, 0, INT64_MAX, &staging, GANTRY_E_SCHEDULE, r->err);
         r->s->staging = (uint64_t)staging;
     }
     if (!status) {
-        status = gy_file_list(r, root, "slabs", &slabs);
+        status = read_sizes(r, root, "slabs", &r->s->slab);
     }
-    for (size_t i = 0; !status && i < json_array_size(slabs.value); i++) {
-        status = gy_file_item(r, &slabs, i, 0, INT64_MAX, &bytes);
-        if (!status && !gy_vec_push(&r->s->slab, (uint64_t)bytes)) {
-            status = no_memory(r);
-        }
-    }
-    return status;
+    return status ? status : read_windows(r, root);
 }
 
 static gantry_status read_options(gy_schedule_reader *r, const gy_json_at *root)
@@ -176,6 +196,12 @@ gantry_status gy_file_head(gy_schedule_reader *r, const gy_json_at *root)
     }
     if (!status) {
         status = read_ticks(r, root, "bound_ps", &r->s->bound);
+    }
+    if (!status && gy_json_key(root, "period_ps").value) {
+        status = read_ticks(r, root, "period_ps", &r->s->period);
+    }
+    if (!status && gy_json_key(root, "period_bound_ps").value) {
+        status = read_ticks(r, root, "period_bound_ps", &r->s->period_bound);
     }
     if (!status) {
         status = read_members(r, root, "params", read_param);

@@ -90,6 +90,9 @@ static gantry_status read_node(const gy_schedule_reader *r, const gy_json_at *at
     if (!status) {
         status = gy_file_u32(r, at, "iteration", false, 0, &op->iteration);
     }
+    if (!status) {
+        status = gy_json_bool(at, "repeat", false, &op->repeat, GANTRY_E_SCHEDULE, r->err);
+    }
     op->node = status || !id ? GY_NONE : gy_names_find(&r->nodes, id);
     if (!status && id && op->node == GY_NO_NAME) {
         gy_json_at place = gy_json_key(at, "node");
@@ -117,8 +120,8 @@ static gantry_status read_cost(const gy_schedule_reader *r, const gy_json_at *at
 
 static gantry_status read_kind(const gy_schedule_reader *r, const gy_json_at *at, gy_op *op)
 {
-    static const char *const keys[] = { "position", "kind", "node",   "iteration",  "lane",  "uses",
-                                        "ps",       "cost", "reduce", "collective", "lanes", "algorithm" };
+    static const char *const keys[] = { "position", "kind",   "node",       "iteration", "lane",      "uses",  "ps",
+                                        "cost",     "reduce", "collective", "lanes",     "algorithm", "repeat" };
     gantry_status status = gy_file_object(r, at, "an op", keys, GY_COUNT_OF(keys));
     if (!status) {
         status = gy_file_word(r, at, "kind", true, &gy_op_words, &op->kind);
@@ -133,10 +136,8 @@ static gantry_status read_kind(const gy_schedule_reader *r, const gy_json_at *at
     if (!status) {
         status = gy_file_word(r, at, "reduce", false, &gy_reduction_words, &op->reduce);
     }
-    int64_t algorithm = 0;
     if (!status) {
-        status = gy_json_int(at, "algorithm", false, 0, 0, UINT8_MAX, &algorithm, GANTRY_E_SCHEDULE, r->err);
-        op->algorithm = (uint8_t)algorithm;
+        status = gy_file_word(r, at, "algorithm", false, &gy_algorithm_words, &op->algorithm);
     }
     return status;
 }

@@ -66,6 +66,27 @@ static void put_bounds(gy_text *to, const gantry_schedule *s)
     put_end(to, s->bounds.count, "},\n");
 }
 
+static bool has_windows(const gantry_schedule *s)
+{
+    bool any = false;
+    for (size_t i = 0; i < s->window.count; i++) {
+        any = any || s->window.at[i] > 0;
+    }
+    return any;
+}
+
+static void put_windows(gy_text *to, const gantry_schedule *s)
+{
+    gy_text_add(to, has_windows(s) ? "  \"windows\": [" : "");
+    for (size_t i = 0; i < s->window.count && has_windows(s); i++) {
+        gy_text_printf(to, "%s%llu%s", i ? ", " : "", (unsigned long long)s->window.at[i],
+                       i + 1 == s->window.count ? "],\n" : "");
+    }
+    if (s->staging_window > 0) {
+        put_integer(to, "staging_window", (long long)s->staging_window);
+    }
+}
+
 static void put_head(gy_text *to, const gantry_schedule *s)
 {
     gy_text_add(to, "{\n  \"gantry_schedule\": 1,\n");
@@ -83,6 +104,10 @@ static void put_head(gy_text *to, const gantry_schedule *s)
     put_integer(to, "in_flight", s->in_flight);
     put_integer(to, "makespan_ps", s->makespan);
     put_integer(to, "bound_ps", s->bound);
+    if (s->period > 0) {
+        put_integer(to, "period_ps", s->period);
+        put_integer(to, "period_bound_ps", s->period_bound);
+    }
     put_params(to, s);
     put_bounds(to, s);
     gy_text_add(to, "  \"machine\": ");
@@ -93,6 +118,7 @@ static void put_head(gy_text *to, const gantry_schedule *s)
     }
     gy_text_add(to, "],\n");
     put_integer(to, "staging", (long long)s->staging);
+    put_windows(to, s);
 }
 
 static void put_value(gy_text *to, const gy_schedule_value *v)
@@ -192,6 +218,9 @@ static void put_op(gy_text *to, const gantry_schedule *s, size_t position)
     if (op->iteration > 0) {
         gy_text_printf(to, ", \"iteration\": %u", op->iteration);
     }
+    if (op->repeat) {
+        gy_text_add(to, ", \"repeat\": true");
+    }
     if (op->kind == GY_OP_COLLECTIVE) {
         gy_text_printf(to, ", \"collective\": \"%s\"", gy_word(&gy_collective_words, op->collective));
     }
@@ -199,7 +228,7 @@ static void put_op(gy_text *to, const gantry_schedule *s, size_t position)
         gy_text_printf(to, ", \"reduce\": \"%s\"", gy_word(&gy_reduction_words, op->reduce));
     }
     if (op->algorithm) {
-        gy_text_printf(to, ", \"algorithm\": %u", op->algorithm);
+        gy_text_printf(to, ", \"algorithm\": \"%s\"", gy_word(&gy_algorithm_words, op->algorithm));
     }
     put_lanes(to, s, op);
     put_uses(to, s, op);
@@ -221,6 +250,24 @@ static void put_row(gy_text *to, const gy_sync *row)
     gy_text_add(to, "}");
 }
 
+static void put_schedule(gy_text *to, const gantry_schedule *s);
+
+static void put_part(gy_text *to, const gy_part *part)
+{
+    const gy_phase *p = &part->phase;
+    gy_text_printf(to, "{\"nodes\": [%u, %u]", p->first_node, p->last_node);
+    if (p->loop != GY_NONE) {
+        gy_text_printf(to, ", \"loop\": %u, \"first\": %lld, \"iterations\": %lld, \"starts\": %lld", p->loop,
+                       (long long)p->first, (long long)p->iterations, (long long)p->starts);
+    }
+    if (p->every > 0) {
+        gy_text_printf(to, ", \"every\": %lld", (long long)p->every);
+    }
+    gy_text_printf(to, ", \"hand_over_ps\": %lld, \"schedule\": ", (long long)part->hand_over);
+    put_schedule(to, part->schedule);
+    gy_text_add(to, "}");
+}
+
 static void put_schedule(gy_text *to, const gantry_schedule *s)
 {
     put_head(to, s);
@@ -235,7 +282,14 @@ static void put_schedule(gy_text *to, const gantry_schedule *s)
         put_item(to, i);
         put_row(to, &s->sync.at[i]);
     }
-    put_end(to, s->sync.count, "]\n}\n");
+    put_end(to, s->sync.count, s->parts.count ? "],\n  \"phases\": [" : "]\n}\n");
+    for (size_t i = 0; i < s->parts.count; i++) {
+        put_item(to, i);
+        put_part(to, &s->parts.at[i]);
+    }
+    if (s->parts.count) {
+        put_end(to, s->parts.count, "]\n}\n");
+    }
 }
 
 gantry_status gantry_schedule_json(const gantry_schedule *s, char **text, size_t *length, gantry_error *err)

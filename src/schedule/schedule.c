@@ -42,8 +42,13 @@ static void free_arrays(gantry_schedule *s)
     gy_vec_free(&s->node_ids);
     gy_vec_free(&s->node_op);
     gy_vec_free(&s->slab);
+    gy_vec_free(&s->window);
     gy_vec_free(&s->tried);
     gy_vec_free(&s->load);
+    for (size_t i = 0; i < s->parts.count; i++) {
+        gantry_schedule_free(s->parts.at[i].schedule);
+    }
+    gy_vec_free(&s->parts);
 }
 
 void gantry_schedule_free(gantry_schedule *s)
@@ -69,6 +74,29 @@ uint64_t gy_instance_offset(const gantry_schedule *s, const gy_instance *instanc
         return (uint64_t)(v->offset[row] - v->offset[instance->first]);
     }
     return (uint64_t)(row - instance->first) * (uint64_t)v->row_bytes;
+}
+
+uint64_t gy_instance_window(const gantry_schedule *s, const gy_instance *in)
+{
+    if (in->space == GY_SPACE_STAGING) {
+        return s->staging_window;
+    }
+    return in->space == GY_SPACE_SLAB && s->window.count ? s->window.at[in->memory] : 0;
+}
+
+uint64_t gy_instance_room(const gantry_schedule *s, const gy_instance *in)
+{
+    if (in->space == GY_SPACE_STAGING) {
+        return s->staging;
+    }
+    return in->space == GY_SPACE_SLAB ? s->slab.at[in->memory] : 0;
+}
+
+uint64_t gy_instance_address(const gantry_schedule *s, const gy_instance *in, uint64_t start)
+{
+    uint64_t window = s->in_flight > 1 ? gy_instance_window(s, in) : 0;
+    bool moves = window && in->offset >= gy_instance_room(s, in) - window * s->in_flight;
+    return moves ? in->offset + start % s->in_flight * window : in->offset;
 }
 
 gantry_status gy_schedule_index(gantry_schedule *s, gantry_error *err)
@@ -105,6 +133,7 @@ static const gy_op *op_of_node(const gantry_schedule *s, uint32_t node)
 
 int gantry_schedule_device_of(const gantry_schedule *s, gantry_node node)
 {
+    s = s ? gy_part_of_node(s, node.id) : NULL;
     const gy_op *op = s && node.id != GY_NONE ? op_of_node(s, node.id) : NULL;
     return op ? (int)s->lanes.at[s->op_lane.at[op->lane]].device : -1;
 }

@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "base/ticks.h"
 #include "base/vec.h"
-#include "graph/flow.h"
+#include "graph/phase.h"
 #include "machine/machine.h"
 #include <gantry/schedule.h>
 #include <stdbool.h>
@@ -83,13 +83,14 @@ typedef enum gy_op_kind {
 typedef struct gy_op {
     uint8_t kind;               /* gy_op_kind */
     uint8_t collective, reduce; /* gantry_collective; gantry_access or 0 */
-    uint8_t algorithm;          /* gy_algorithm; 0: copies by whoever runs it */
+    uint8_t algorithm;          /* collectives: gy_algorithm (machine.h); NONE: as whoever runs it likes */
     uint32_t node, iteration;   /* of the graph; GY_NONE, 0 for what scheduling added */
     uint32_t use, uses, ins;    /* range of schedule->use; collectives: how many are reads */
     uint32_t lane, lanes;       /* range of schedule->op_lane: the lanes it occupies, one for all but collectives */
     gy_ticks duration;   /* alone: compute, or a collective as a whole. Copies: from the route and bytes, here too */
     gy_ticks start, end; /* predicted, with contention */
     uint8_t provenance;  /* gy_provenance of `duration` */
+    bool repeat; /* the task was carried out before, and is again, for rows that are gone: not the task's own op */
 } gy_op;
 
 typedef enum gy_provenance { GY_COST_GIVEN, GY_COST_MEASURED, GY_COST_ROOFLINE } gy_provenance;
@@ -132,7 +133,21 @@ typedef struct gy_tried {
     const char *skipped;  /* why it did not run, or NULL */
     gy_ticks makespan;    /* simulated; skipped: 0 */
     uint64_t evaluations; /* search: placements looked at; else 0 */
+    bool tight;           /* it did not fit in memory as it was placed: skipped, or spilled */
 } gy_tried;
+
+typedef GY_VEC(uint64_t) gy_sizes;
+
+/*
+ * One phase of a schedule of a graph that is not unrolled (graph/phase.h): an ordinary schedule of the derived graph.
+ * The schedule that holds phases has no ops of its own; its slabs are as large as the largest of theirs, since the
+ * phases run one after the other in the same memory. What goes from phase to phase goes through host memory.
+ */
+typedef struct gy_part {
+    gy_phase phase;
+    gantry_schedule *schedule;
+    gy_ticks hand_over; /* predicted: bringing what persists in the phase there, and what is kept back */
+} gy_part;
 
 struct gantry_schedule {
     int refs;
@@ -142,7 +157,7 @@ struct gantry_schedule {
     const char *graph_name;
     uint64_t graph_hash;
     const char *policy, *replay; /* replay: "stream", "graph" */
-    const char *balance;         /* how automatic splits were cut: "static", "dynamic", "memory"; NULL: there are none */
+    const char *balance; /* how automatic splits were cut: "static", "dynamic", "memory"; NULL: there are none */
     int32_t effort;
     uint64_t seed;
     const char *objective;
@@ -163,10 +178,14 @@ struct gantry_schedule {
     GY_VEC(gy_sync) sync;
     GY_VEC(const char *) node_ids; /* id of each graph node */
     GY_VEC(uint32_t) node_op; /* of each node: its op of the first iteration, GY_NONE; empty until gy_schedule_index */
-    GY_VEC(uint64_t) slab;    /* bytes of each memory's slab (== peak, aligned) */
+    gy_sizes slab;            /* bytes of each memory's slab (== peak, aligned) */
     uint64_t staging;         /* bytes of the staging space */
+    gy_sizes window;          /* of each slab, see gy_instance_address; empty: all 0 */
+    uint64_t staging_window;  /* the same of the staging space */
+    gy_ticks period, period_bound; /* objective "period": from one start to the next; else 0. As makespan, bound */
     gy_ticks makespan, bound;
-    const char *bound_by; /* what the bound comes from, static (scheduler/bound.c); not in its file: then NULL */
+    GY_VEC(gy_part) parts;  /* phases; empty: this is an ordinary schedule */
+    const char *bound_by;   /* what the bound comes from, static (scheduler/bound.c); not in its file: then NULL */
     GY_VEC(gy_tried) tried; /* for reports; not part of the schedule, and not in its file */
     GY_VEC(gy_ticks) load;  /* per device, with objective "max_load" (scheduler/load.h); not in its file either */
     char *explain_;         /* scheduler's notes for gantry_schedule_explain; NULL from a file */
@@ -183,6 +202,15 @@ gantry_status gy_schedule_index(gantry_schedule *schedule, gantry_error *err);
 
 /* Where `row` of an instance begins, counted from the instance's first byte. */
 uint64_t gy_instance_offset(const gantry_schedule *s, const gy_instance *instance, int64_t row);
+/*
+ * Starts that overlap need bytes of their own. A slab, and the staging space, end with in_flight windows of one size.
+ * What lies in the first of them in the schedule lies, in start n (from 0), n mod in_flight windows further; what lies
+ * before them is at one address in every start, and what persists always does. A window of 0 bytes: nothing moves.
+ */
+uint64_t gy_instance_window(const gantry_schedule *s, const gy_instance *instance); /* of its space; 0 outside */
+uint64_t gy_instance_room(const gantry_schedule *s, const gy_instance *instance);   /* bytes of its space; 0 outside */
+/* Its offset in a start. */
+uint64_t gy_instance_address(const gantry_schedule *s, const gy_instance *instance, uint64_t start);
 static inline uint64_t gy_use_bytes(const gantry_schedule *s, const gy_use *u)
 {
     const gy_instance *i = &s->instances.at[u->instance];
@@ -205,6 +233,19 @@ gantry_status gy_schedule_form(const gantry_schedule *s, gantry_error *err);
  * where that is so already. E_SCHEDULE: the graph cannot be cut so. */
 gantry_status gy_schedule_graph(gantry_graph **out, const gantry_schedule *s, const gantry_graph *graph,
                                 gantry_error *err);
+
+/* ---- phases (parts.c) ---- */
+
+/* The schedule that has the node: that of a phase, or `s` itself. NULL: none has. */
+const gantry_schedule *gy_part_of_node(const gantry_schedule *s, uint32_t node);
+/* Sums and maxima over the phases of a schedule: makespan, bound, slabs. Phases, with hand-overs, are final. */
+gantry_status gy_parts_sum(gantry_schedule *s, gantry_error *err);
+/* Rule phases, and all rules for each phase. */
+gantry_status gy_parts_verify(const gantry_schedule *s, const gantry_graph *graph, gantry_error *err);
+/* Gives each phase its graph. */
+gantry_status gy_parts_attach(gantry_schedule *s, gantry_graph *graph, gantry_error *err);
+/* What of rule phases needs no graph. */
+gantry_status gy_parts_form(const gantry_schedule *s, gantry_error *err);
 
 /* The checker (check.c): all rules against the sealed graph, cut as the schedule says; E_SCHEDULE with the rule's name
  * first in the text: "rule race: ...". The names are the list in docs/design.md. */

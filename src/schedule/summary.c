@@ -61,12 +61,31 @@ static uint64_t moved_bytes(const gantry_schedule *s, const gy_op *op)
     }
 }
 
+/* As often as each is started. */
+static gantry_status count_parts(const gantry_schedule *s, gantry_schedule_summary *to, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    for (size_t i = 0; i < s->parts.count && !status; i++) {
+        gantry_schedule_summary one = GANTRY_SCHEDULE_SUMMARY_INIT;
+        uint64_t starts = (uint64_t)s->parts.at[i].phase.starts;
+        status = gantry_schedule_summarize(s->parts.at[i].schedule, &one, err);
+        to->ops += one.ops * starts;
+        to->copies += one.copies * starts;
+        to->collectives += one.collectives * starts;
+        to->events += one.events * starts;
+        to->bytes_moved += one.bytes_moved * starts;
+        to->recomputed += one.recomputed * starts;
+    }
+    return status;
+}
+
 static void count_ops(const gantry_schedule *s, gantry_schedule_summary *to)
 {
     for (size_t i = 0; i < s->ops.count; i++) {
         uint8_t kind = s->ops.at[i].kind;
         to->copies += kind == GY_OP_COPY || kind == GY_OP_EVICT || kind == GY_OP_FETCH;
         to->collectives += kind == GY_OP_COLLECTIVE;
+        to->recomputed += s->ops.at[i].repeat;
         to->bytes_moved += moved_bytes(s, &s->ops.at[i]);
     }
 }
@@ -105,10 +124,13 @@ gantry_status gantry_schedule_summarize(const gantry_schedule *s, gantry_schedul
     to.makespan_us = gy_ticks_to_us(s->makespan);
     to.bound_us = gy_ticks_to_us(s->bound);
     to.gap = s->bound > 0 ? (double)s->makespan / (double)s->bound - 1 : 0;
+    to.period_us = gy_ticks_to_us(s->period);
+    to.period_bound_us = gy_ticks_to_us(s->period_bound);
+    to.in_flight = s->in_flight;
     to.nodes = s->node_ids.count;
     to.ops = s->ops.count;
     count_ops(s, &to);
-    gantry_status status = count_events(s, &to.events, err);
+    gantry_status status = s->parts.count ? count_parts(s, &to, err) : count_events(s, &to.events, err);
     if (status) {
         return status;
     }

@@ -58,4 +58,7 @@ void gy_op_text(gy_text *to, const gantry_schedule *s, uint32_t index)
     if (op->iteration > 0) {
         gy_text_printf(to, " (iteration %u)", op->iteration);
     }
+    if (op->repeat) {
+        gy_text_add(to, " again");
+    }
 }

@@ -20,6 +20,9 @@ WORDS(access, "mode of an access", GANTRY_READ, "read", "write", "readwrite", "s
 WORDS(reduction, "reduction", GANTRY_SUM, "sum", "min", "max", "prod");
 WORDS(collective, "collective", GANTRY_ALL_REDUCE, "all_reduce", "reduce", "broadcast", "scatter", "gather",
       "all_gather", "reduce_scatter", "all_to_all");
+#define GY_X(name, text) #text,
+WORDS(algorithm, "algorithm of a collective", GY_ALGORITHM_COPY, GY_ALGORITHM_MAP(GY_X));
+#undef GY_X
 WORDS(replay, "replay mode", 0, "stream", "graph", "device");
 WORDS(objective, "objective", 0, "makespan", "period", "max_load");
 

@@ -94,7 +94,7 @@ START_TEST(test_optional_keys)
 {
     static const char *const changes[][2] = {
         { "{\"position\": 0, ", "{" },
-        { "\"kind\": \"copy\", \"lane\": 3", "\"kind\": \"copy\", \"iteration\": 0, \"algorithm\": 0, \"lane\": 3" },
+        { "\"kind\": \"copy\", \"lane\": 3", "\"kind\": \"copy\", \"iteration\": 0, \"lane\": 3" },
         { "\"by\": \"edge\"", "\"distance\": 0, \"slot\": 0, \"by\": \"edge\"" },
         { "  \"graph\": \"hand\",\n  \"graph_hash\": \"0000000000000000\",\n",
           "\"graph_hash\": \"0\", \"graph\": \"hand\"," },

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Schedules that are made of phases: what they add up to, and what must hold of them together (rule phases). */
+#include "base/error.h"
+#include "schedule/check.h"
+#include <stdio.h>
+#include <string.h>
+
+const gantry_schedule *gy_part_of_node(const gantry_schedule *s, uint32_t node)
+{
+    for (size_t i = 0; i < s->parts.count; i++) {
+        const gy_phase *p = &s->parts.at[i].phase;
+        if (node >= p->first_node && node < p->last_node) {
+            return s->parts.at[i].schedule;
+        }
+    }
+    return s->parts.count ? NULL : s;
+}
+
+/* ---- sums ---- */
+
+static void grow(uint64_t *to, uint64_t bytes)
+{
+    *to = *to > bytes ? *to : bytes;
+}
+
+static bool add_loads(gantry_schedule *s, const gy_part *part)
+{
+    const gantry_schedule *one = part->schedule;
+    if (s->load.count == 0 && one->load.count > 0) {
+        if (!gy_vec_add(&s->load, one->load.count)) {
+            return false;
+        }
+        memset(s->load.at, 0, s->load.count * sizeof *s->load.at);
+    }
+    for (size_t d = 0; d < one->load.count && d < s->load.count; d++) {
+        s->load.at[d] = gy_ticks_both(s->load.at[d], gy_ticks_repeated(one->load.at[d], part->phase.starts));
+    }
+    return true;
+}
+
+gantry_status gy_parts_sum(gantry_schedule *s, gantry_error *err)
+{
+    s->makespan = s->bound = 0;
+    s->staging = 0;
+    s->slab.count = s->load.count = 0;
+    if (!gy_vec_add(&s->slab, s->machine->memories)) {
+        return gy_fail_nomem(err);
+    }
+    memset(s->slab.at, 0, s->slab.count * sizeof *s->slab.at);
+    for (size_t i = 0; i < s->parts.count; i++) {
+        const gy_part *part = &s->parts.at[i];
+        const gantry_schedule *one = part->schedule;
+        gy_ticks runs = gy_ticks_repeated(one->makespan, part->phase.starts);
+        s->makespan = gy_ticks_both(s->makespan, gy_ticks_both(runs, part->hand_over));
+        s->bound = gy_ticks_both(s->bound, gy_ticks_repeated(one->bound, part->phase.starts));
+        grow(&s->staging, one->staging);
+        for (size_t m = 0; m < one->slab.count && m < s->slab.count; m++) {
+            grow(&s->slab.at[m], one->slab.at[m]);
+        }
+        if (!add_loads(s, part)) {
+            return gy_fail_nomem(err);
+        }
+    }
+    return GANTRY_OK;
+}
+
+/* ---- rules ---- */
+
+gantry_status gy_part_fail(size_t i, const gantry_error *inner, gantry_error *err)
+{
+    if (inner->status != GANTRY_E_SCHEDULE) {
+        if (err) {
+            *err = *inner;
+        }
+        return inner->status;
+    }
+    char where[sizeof inner->where + 40];
+    snprintf(where, sizeof where, "/phases/%zu/schedule%s", i, inner->where);
+    return gy_fail(err, GANTRY_E_SCHEDULE, where, "phase %zu: %s", i, inner->text);
+}
+
+static gantry_status breach(size_t i, gantry_error *err, const char *what)
+{
+    return gy_breach(err, "phases", "phases", i, "phase %zu %s", i, what);
+}
+
+static gantry_status check_machine(const gantry_machine *a, const gantry_machine *b, size_t i, gantry_error *err)
+{
+    gy_text x = { 0 }, y = { 0 };
+    gantry_status status = GANTRY_OK;
+    if (a == b) {
+        return GANTRY_OK;
+    }
+    gy_machine_print(&x, a, 0);
+    gy_machine_print(&y, b, 0);
+    if (x.failed || y.failed) {
+        status = gy_fail_nomem(err);
+    } else if (strcmp(x.at, y.at) != 0) {
+        status = breach(i, err, "has a schedule for another machine");
+    }
+    gy_text_free(&x);
+    gy_text_free(&y);
+    return status;
+}
+
+static gantry_status check_part(const gantry_schedule *s, size_t i, gantry_error *err)
+{
+    const gy_part *part = &s->parts.at[i];
+    gantry_error inner = { 0 };
+    if (!part->schedule || part->schedule->parts.count) {
+        return breach(i, err, "has no schedule, or one with phases");
+    }
+    if (gy_schedule_form(part->schedule, &inner)) {
+        return gy_part_fail(i, &inner, err);
+    }
+    if (part->schedule->graph_hash != s->graph_hash) {
+        return breach(i, err, "has a schedule of another graph");
+    }
+    if (part->schedule->in_flight != 1) {
+        return breach(i, err, "has starts that overlap; each goes on with what the one before left");
+    }
+    gantry_status status = check_machine(s->machine, part->schedule->machine, i, err);
+    if (status) {
+        return status;
+    }
+    for (size_t m = 0; m < s->slab.count; m++) {
+        if (part->schedule->slab.at[m] > s->slab.at[m]) {
+            return breach(i, err, "has a larger slab than the whole");
+        }
+    }
+    return part->schedule->staging > s->staging ? breach(i, err, "has more staging than the whole")
+           : part->hand_over < 0                ? breach(i, err, "is handed over in less than no time")
+                                                : GANTRY_OK;
+}
+
+gantry_status gy_parts_form(const gantry_schedule *s, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    for (size_t i = 0; i < s->parts.count && !status; i++) {
+        status = check_part(s, i, err);
+    }
+    if (!status && s->parts.count && (s->ops.count || s->instances.count || s->values.count || s->in_flight != 1)) {
+        status = gy_fail(err, GANTRY_E_SCHEDULE, "/phases",
+                         "rule phases: a schedule with phases has values, instances and ops in the phases only, and no "
+                         "starts that overlap");
+    }
+    return status;
+}
+
+/* ---- looking ---- */
+
+size_t gantry_schedule_phase_count(const gantry_schedule *s)
+{
+    return s ? s->parts.count : 0;
+}
+
+const gantry_schedule *gantry_schedule_phase(const gantry_schedule *s, size_t i, gantry_phase_info *info)
+{
+    if (!s || i >= s->parts.count) {
+        return NULL;
+    }
+    const gy_part *part = &s->parts.at[i];
+    if (info) {
+        gantry_phase_info full = { .struct_size = info->struct_size,
+                                   .first_node = part->phase.first_node,
+                                   .last_node = part->phase.last_node,
+                                   .first_iteration = part->phase.loop == GY_NONE ? -1 : part->phase.first,
+                                   .iterations = part->phase.iterations,
+                                   .starts = part->phase.starts,
+                                   .every = gy_phase_looks(&part->phase) ? part->phase.every : 0,
+                                   .hand_over_us = gy_ticks_to_us(part->hand_over) };
+        memcpy(info, &full, info->struct_size < sizeof full ? info->struct_size : sizeof full);
+    }
+    return part->schedule;
+}

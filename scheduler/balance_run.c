@@ -16,21 +16,33 @@ typedef struct choice {
     const gantry_schedule_options *options;
     gantry_schedule *best;
     bool equal_done;    /* equal parts were tried */
+    bool tight;         /* memory is short for some cut and policy */
     gantry_error first; /* why the first that did not fit did not */
 } choice;
 
-static bool spills(const gantry_schedule *s)
+/* Does something spill, or was something skipped that would have to? */
+static bool is_tight(const gantry_schedule *s)
 {
+    for (size_t i = 0; i < s->tried.count; i++)
+        if (s->tried.at[i].tight)
+            return true;
     for (size_t i = 0; i < s->ops.count; i++)
         if (s->ops.at[i].kind == GY_OP_EVICT)
             return true;
     return false;
 }
 
+/* What the objective makes least. */
+static gy_ticks cost_of(const gantry_schedule *s)
+{
+    return s->period > 0 ? s->period : s->makespan;
+}
+
 static void keep(choice *c, gantry_schedule *s, gy_balance method)
 {
     s->balance = NAME[method];
-    if (c->best && c->best->makespan <= s->makespan) {
+    c->tight = c->tight || is_tight(s);
+    if (c->best && cost_of(c->best) <= cost_of(s)) {
         gantry_schedule_free(s);
         return;
     }
@@ -62,18 +74,24 @@ static gantry_status try_method(choice *c, gy_balance method, gantry_error *err)
 
 static gantry_status try_methods(choice *c, gantry_error *err)
 {
+    if (c->options->balance && strcmp(c->options->balance, "guided") == 0) { /* nothing was measured yet */
+        gantry_status status = try_method(c, GY_BALANCE_DYNAMIC, err);
+        if (!status && c->best)
+            c->best->balance = "guided";
+        return status;
+    }
     if (c->options->balance) {
         gy_balance method = GY_BALANCE_STATIC;
         while (strcmp(NAME[method], c->options->balance) != 0)
             method++;
         return try_method(c, method, err);
     }
-    /* Makespans are compared: for another objective, what is even is taken as good. */
-    bool compare = strcmp(c->options->objective, "makespan") == 0;
+    /* Makespans or periods are compared: for least load, what is even is taken as good. */
+    bool compare = strcmp(c->options->objective, "max_load") != 0;
     gantry_status status = try_method(c, GY_BALANCE_DYNAMIC, err);
     if (!status && (compare || !c->best))
         status = try_method(c, GY_BALANCE_STATIC, err);
-    if (!status && (!c->best || spills(c->best)))
+    if (!status && (!c->best || c->tight))
         status = try_method(c, GY_BALANCE_MEMORY, err);
     return status;
 }

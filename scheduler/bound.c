@@ -205,6 +205,15 @@ static gantry_status cross(const bound *b, gy_direction which, int64_t bytes, gy
     return status;
 }
 
+/* All that goes up and comes down in one start. */
+static gantry_status cross_links(const bound *b, gy_ticks *most, gantry_error *err)
+{
+    gantry_status status = cross(b, GY_GO_OUT, b->bytes.ups, most, err);
+    if (!status)
+        status = cross(b, GY_GO_IN, b->bytes.downs, most, err);
+    return status ? status : cross(b, GY_GO_BOTH, b->bytes.ups + b->bytes.downs, most, err);
+}
+
 static void raise_bound(gy_plan *p, gy_ticks time, const char *by)
 {
     if (p->bound_by && time <= p->bound)
@@ -221,11 +230,7 @@ gantry_status gy_plan_bound(gy_plan *p, gantry_error *err)
     if (!status)
         status = area(p, &work, err);
     if (!status)
-        status = cross(&b, GY_GO_OUT, b.bytes.ups, &links, err);
-    if (!status)
-        status = cross(&b, GY_GO_IN, b.bytes.downs, &links, err);
-    if (!status)
-        status = cross(&b, GY_GO_BOTH, b.bytes.ups + b.bytes.downs, &links, err);
+        status = cross_links(&b, &links, err);
     if (!status)
         status = cross(&b, GY_GO_OUT, b.bytes.ups + overflow(&b), &memory, err);
     if (!status) {
@@ -237,4 +242,29 @@ gantry_status gy_plan_bound(gy_plan *p, gantry_error *err)
     }
     free_bound(&b);
     return status;
+}
+
+gantry_status gy_bound_throughput(const gy_plan *p, gy_ticks *time, gantry_error *err)
+{
+    bound b = { .p = p };
+    gy_ticks work = 0, links = 0;
+    gantry_status status = make_bound(&b, err);
+    if (!status)
+        status = area(p, &work, err);
+    if (!status)
+        status = cross_links(&b, &links, err);
+    if (!status)
+        *time = links > work ? links : work;
+    free_bound(&b);
+    return status;
+}
+
+gy_ticks gy_bound_fastest(const gy_plan *p, uint32_t node)
+{
+    return fastest(p, node);
+}
+
+bool gy_bound_holds(const gy_plan *p, const gy_dep *d, uint32_t to)
+{
+    return always_holds(p, d, to);
 }

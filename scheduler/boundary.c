@@ -102,6 +102,8 @@ gantry_status gy_boundary_touch(gy_lower *l, gantry_error *err)
         bool wanted = p->graph->buffers.at[b].output || ends_elsewhere(p, b);
         if (wanted && l->home[p->flow->exit[b]])
             status = touch_idle(l, p->flow->exit[b], err);
+        if (!status && p->graph->phase && p->graph->phase->kept[b] && l->home[b])
+            status = touch_idle(l, b, err); /* a phase leaves all of it */
     }
     return status;
 }
@@ -111,7 +113,7 @@ static uint32_t home_memory(gy_lower *l, uint64_t payload)
     if ((payload & 3) != REDUCED)
         return (uint32_t)(payload >> 2);
     const gy_epoch *e = gy_epoch_root(l, (uint32_t)(payload >> 2));
-    return e->split ? l->area.at[l->area_of[e->dest.at[0]]].memory : e->member.at[0].memory;
+    return e->split ? e->reader.at[0].memory : e->member.at[0].memory;
 }
 
 gantry_status gy_boundary_homes(gy_lower *l, gantry_error *err)

@@ -1,52 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Is a collective as fast as its copies? Copies that go at the same time need at least the time of the slowest, and at
- * least what the busiest resource (link, port, bus) needs for all bytes that cross it. Both ways of moving the rows are
- * judged by that. A collective begins when all of its copies could have begun; a broadcast may also pass pieces around
- * a ring (2 (p-1) steps of 1/p of the bytes), an all_gather too (p-1 steps of the largest piece).
+ * What is a cluster, and is the collective as fast as its copies? Copies that go at the same time need at least the
+ * time of the slowest, what the busiest resource (link, port, bus) needs for all bytes that cross it, and what the
+ * engines of each device need: never more than the simulator finds for them. The collective is as fast as the best
+ * algorithm, but begins only when all of its copies could have begun.
  */
 #include "scheduler/collect.h"
 
 #include "base/error.h"
 
-/* The copies all at once. */
-static gantry_status together(const gy_plan *p, const gy_cluster *c, gy_ticks *time, gantry_error *err)
-{
-    const gantry_machine *m = p->machine;
-    int64_t *bytes = gy_calloc((size_t)m->resources + 1, sizeof *bytes);
-    gy_ticks longest = 0, latency = 0;
-    if (!bytes)
-        return gy_fail_nomem(err);
-    for (size_t i = 0; i < c->copy.count; i++) {
-        const gy_use *u = &p->use.at[p->draft.at[c->copy.at[i]].op.use];
-        const gy_route *r =
-            gy_machine_route(m, p->instance.at[u[0].instance].memory, p->instance.at[u[1].instance].memory);
-        int64_t size = gy_buffer_span(gy_value_buffer(p->graph, p->flow, c->value), u[0].first, u[0].last);
-        gy_ticks alone = p->draft.at[c->copy.at[i]].op.duration, l = gy_route_latency(r);
-        longest = alone > longest ? alone : longest;
-        latency = l > latency ? l : latency;
-        for (uint32_t k = 0; k < r->resources; k++)
-            bytes[r->resource[k]] += size;
-    }
-    *time = longest;
-    for (uint32_t k = 0; k < m->resources; k++) {
-        gy_ticks t = latency + gy_ticks_of((uint64_t)bytes[k], m->resource[k].rate);
-        if (bytes[k] && t > *time)
-            *time = t;
-    }
-    gy_free(bytes);
-    return GANTRY_OK;
-}
-
-static bool is_one_run(const gy_spans *s)
-{
-    for (size_t i = 1; i < s->count; i++)
-        if (s->at[i].first != s->at[i - 1].last)
-            return false;
-    return true;
-}
-
-static size_t source_memories(const gy_cluster *c)
+size_t gy_collect_sources(const gy_cluster *c)
 {
     size_t count = 0;
     for (size_t i = 0; i < c->read.count; i++) {
@@ -58,73 +21,128 @@ static size_t source_memories(const gy_cluster *c)
     return count;
 }
 
-static gantry_collective name_of(const gy_cluster *c)
+static bool takes(const gy_cluster *c, uint32_t memory)
 {
-    switch ((gy_cluster_kind)c->kind) {
-    case GY_CLUSTER_ONE:
-        return (gantry_collective)0;
-    case GY_CLUSTER_SAME:
-        return c->memory.count >= 3 ? GANTRY_BROADCAST : (gantry_collective)0;
-    case GY_CLUSTER_PARTS:
-        return c->memory.count >= 3 && is_one_run(&c->read) ? GANTRY_SCATTER : (gantry_collective)0;
-    case GY_CLUSTER_MANY:
-        break;
-    }
-    if (source_memories(c) < 3)
-        return (gantry_collective)0;
-    if (c->memory.count > 1)
-        return GANTRY_ALL_GATHER;
-    return c->write.count == 1 ? GANTRY_GATHER : (gantry_collective)0;
+    for (size_t i = 0; i < c->memory.count; i++)
+        if (c->memory.at[i] == memory)
+            return true;
+    return false;
 }
 
-/* All memories of the cluster, each once, those that only give first. */
-static uint32_t *all_memories(const gy_cluster *c, uint32_t *count)
+/* All rows go to all that take and do not have them. */
+static bool is_all_gather(const gy_cluster *c)
 {
-    uint32_t *memory = gy_calloc(c->read.count + c->memory.count, sizeof *memory);
-    *count = 0;
-    for (size_t i = 0; memory && i < c->read.count + c->memory.count; i++) {
-        uint32_t m = i < c->read.count ? c->read.at[i].memory : c->memory.at[i - c->read.count], k = 0;
-        while (k < *count && memory[k] != m)
-            k++;
-        if (k == *count)
-            memory[(*count)++] = m;
-    }
-    return memory;
+    size_t copies = 0;
+    for (size_t i = 0; i < c->read.count; i++)
+        copies += c->memory.count - takes(c, c->read.at[i].memory);
+    return c->copy.count == copies;
 }
 
-/* The time of a ring, where there is one; else GY_TICKS_MAX. */
-static gantry_status ring(const gy_plan *p, const gy_cluster *c, gantry_collective kind, gy_ticks *time,
-                          gantry_error *err)
+/* Is there a copy from each that takes to each other? */
+static bool joins_all(const gy_plan *p, const gy_cluster *c, uint8_t *joined)
 {
-    const gy_buffer *b = gy_value_buffer(p->graph, p->flow, c->value);
-    uint32_t count, *memory;
-    int64_t largest = 0;
-    *time = GY_TICKS_MAX;
-    if (kind != GANTRY_BROADCAST && kind != GANTRY_ALL_GATHER)
+    size_t n = c->memory.count, pairs = 0;
+    for (size_t i = 0; i < c->copy.count; i++) {
+        const gy_use *u = &p->use.at[p->draft.at[c->copy.at[i]].op.use];
+        uint32_t from = p->instance.at[u[0].instance].memory, to = p->instance.at[u[1].instance].memory;
+        size_t a = 0, b = 0;
+        while (a < n && c->memory.at[a] != from)
+            a++;
+        while (b < n && c->memory.at[b] != to)
+            b++;
+        if (a == n)
+            return false;
+        pairs += !joined[a * n + b];
+        joined[a * n + b] = 1;
+    }
+    return pairs == n * (n - 1);
+}
+
+static gantry_status name_many(const gy_plan *p, const gy_cluster *c, gantry_collective *kind, gantry_error *err)
+{
+    *kind = (gantry_collective)0;
+    if (gy_collect_sources(c) < 3)
         return GANTRY_OK;
-    memory = all_memories(c, &count);
-    if (!memory)
-        return gy_fail_nomem(err);
-    for (size_t i = 0; i < c->read.count; i++) {
-        int64_t bytes = gy_buffer_span(b, c->read.at[i].first, c->read.at[i].last);
-        largest = bytes > largest ? bytes : largest;
+    if (c->memory.count == 1) {
+        *kind = GANTRY_GATHER;
+        return GANTRY_OK;
     }
-    *time = gy_collective_time(p, kind, memory, count, kind == GANTRY_BROADCAST ? largest : largest * count);
-    gy_free(memory);
+    if (is_all_gather(c)) {
+        *kind = GANTRY_ALL_GATHER;
+        return GANTRY_OK;
+    }
+    if (c->memory.count < 3 || c->read.count != c->copy.count)
+        return GANTRY_OK;
+    uint8_t *joined = gy_calloc(c->memory.count * c->memory.count, 1);
+    if (!joined)
+        return gy_fail_nomem(err);
+    *kind = joins_all(p, c, joined) ? GANTRY_ALL_TO_ALL : *kind;
+    gy_free(joined);
     return GANTRY_OK;
 }
 
-gantry_status gy_collect_decide(const gy_plan *p, gy_cluster *c, gantry_error *err)
+static gantry_status name_of(const gy_plan *p, const gy_cluster *c, gantry_collective *kind, gantry_error *err)
 {
-    gantry_collective kind = name_of(c);
-    gy_ticks direct, around, first = GY_TICKS_MAX, last = 0, end = 0;
-    if (!kind)
-        return GANTRY_OK;
-    gantry_status status = together(p, c, &direct, err);
-    if (!status)
-        status = ring(p, c, kind, &around, err);
-    if (status)
-        return status;
+    *kind = (gantry_collective)0;
+    switch ((gy_cluster_kind)c->kind) {
+    case GY_CLUSTER_ONE:
+        break;
+    case GY_CLUSTER_SAME:
+        *kind = c->memory.count >= 3 ? GANTRY_BROADCAST : *kind;
+        break;
+    case GY_CLUSTER_PARTS:
+        *kind = c->memory.count >= 3 ? GANTRY_SCATTER : *kind;
+        break;
+    case GY_CLUSTER_MANY:
+        return name_many(p, c, kind, err);
+    }
+    return GANTRY_OK;
+}
+
+/* ---- time ---- */
+
+static bool make_group(const gy_plan *p, const gy_cluster *c, gantry_collective kind, gy_group *g)
+{
+    const gy_buffer *b = gy_value_buffer(p->graph, p->flow, c->value);
+    size_t ins = c->read.count, count = ins + c->write.count;
+    gy_group_span *span = gy_calloc(count, sizeof *span);
+    for (size_t i = 0; span && i < count; i++) {
+        const gy_span *s = i < ins ? &c->read.at[i] : &c->write.at[i - ins];
+        span[i] =
+            (gy_group_span){ s->memory, s->instance, gy_buffer_offset(b, s->first), gy_buffer_offset(b, s->last) };
+    }
+    bool done = span && gy_group_of_rows(g, kind, 0, span, (uint32_t)ins, (uint32_t)(count - ins));
+    gy_free(span);
+    return done;
+}
+
+static uint32_t rank_of(const gy_group *g, uint32_t memory)
+{
+    uint32_t i = 0;
+    while (g->memory[i] != memory)
+        i++;
+    return i;
+}
+
+/* The copies all at once. */
+static gy_ticks together(const gy_plan *p, const gy_cluster *c, const gy_group *g)
+{
+    const gy_buffer *b = gy_value_buffer(p->graph, p->flow, c->value);
+    p->net->lenient = true;
+    for (size_t i = 0; i < c->copy.count; i++) {
+        const gy_use *u = &p->use.at[p->draft.at[c->copy.at[i]].op.use];
+        uint32_t from = rank_of(g, p->instance.at[u[0].instance].memory);
+        uint32_t to = rank_of(g, p->instance.at[u[1].instance].memory);
+        gy_net_add(p->net, g, from, to, gy_buffer_span(b, u[0].first, u[0].last));
+    }
+    p->net->lenient = false;
+    return gy_net_copies(p->net);
+}
+
+/* When the copies can begin, and end at best. */
+static void compare(const gy_plan *p, gy_cluster *c, gantry_collective kind, gy_ticks direct)
+{
+    gy_ticks first = GY_TICKS_MAX, last = 0, end = 0;
     for (size_t i = 0; i < c->copy.count; i++) {
         const gy_draft *d = &p->draft.at[c->copy.at[i]];
         gy_ticks begin = d->end - d->op.duration;
@@ -132,10 +150,25 @@ gantry_status gy_collect_decide(const gy_plan *p, gy_cluster *c, gantry_error *e
         last = begin > last ? begin : last;
         end = d->end > end ? d->end : end;
     }
-    c->duration = around < direct ? around : direct;
     end = first + direct > end ? first + direct : end;
     /* In a tie copies that could begin one after the other stay copies: they leave room for others. */
-    if (last + c->duration < end || (last + c->duration == end && first == last))
+    if (last + c->way.time < end || (last + c->way.time == end && first == last))
         c->collective = (uint8_t)kind;
-    return GANTRY_OK;
+}
+
+gantry_status gy_collect_decide(const gy_plan *p, gy_cluster *c, gantry_error *err)
+{
+    gantry_collective kind;
+    gy_group g;
+    gantry_status status = name_of(p, c, &kind, err);
+    if (status || !kind)
+        return status;
+    if (!make_group(p, c, kind, &g))
+        return gy_fail_nomem(err);
+    if (gy_collective_choose(p->net, &g, &c->way))
+        compare(p, c, kind, together(p, c, &g));
+    else
+        status = gy_fail_nomem(err);
+    gy_group_free(&g);
+    return status;
 }

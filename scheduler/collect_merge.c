@@ -39,20 +39,27 @@ static bool add_use(gy_plan *p, const gy_span *s, uint8_t mode, const uint32_t *
     return gy_vec_push(&p->use, u);
 }
 
-/* A scatter reads the whole in one; the others each piece where it is. */
+/* Neighbouring rows of one instance are one read of a scatter; the others name each piece. */
+static bool add_reads(gy_plan *p, const gy_cluster *c, const uint32_t *memory)
+{
+    for (size_t i = 0, next; i < c->read.count; i = next) {
+        gy_span run = c->read.at[i];
+        for (next = i + 1; next < c->read.count && c->collective == GANTRY_SCATTER; next++) {
+            if (c->read.at[next].first != run.last)
+                break;
+            run.last = c->read.at[next].last;
+        }
+        if (!add_use(p, &run, GANTRY_READ, memory))
+            return false;
+    }
+    return true;
+}
+
 static bool add_uses(gy_plan *p, const gy_cluster *c, const uint32_t *memory, gy_op *op)
 {
     op->use = (uint32_t)p->use.count;
-    if (c->collective == GANTRY_SCATTER) {
-        gy_span whole = c->read.at[0];
-        whole.last = gy_vec_last(&c->read)->last;
-        if (!add_use(p, &whole, GANTRY_READ, memory))
-            return false;
-    } else {
-        for (size_t i = 0; i < c->read.count; i++)
-            if (!add_use(p, &c->read.at[i], GANTRY_READ, memory))
-                return false;
-    }
+    if (!add_reads(p, c, memory))
+        return false;
     op->ins = (uint32_t)p->use.count - op->use;
     for (size_t i = 0; i < c->write.count; i++)
         if (!add_use(p, &c->write.at[i], GANTRY_WRITE, memory))
@@ -69,8 +76,9 @@ static gantry_status make_op(gy_plan *p, const gy_cluster *c, gantry_error *err)
     d->lane = GY_LANE_COLLECTIVE;
     d->op.kind = GY_OP_COLLECTIVE;
     d->op.collective = c->collective;
-    d->op.duration = c->duration;
-    d->op.provenance = GY_COST_ROOFLINE;
+    d->op.algorithm = (uint8_t)c->way.algorithm;
+    d->op.duration = c->way.time;
+    d->op.provenance = c->way.provenance;
     d->rank = (uint32_t)p->rank_device.count;
     d->ranks = count;
     for (uint32_t i = 0; i < count && !status; i++)
@@ -125,19 +133,18 @@ gantry_status gy_collect_merge(gy_plan *p, const gy_clusters *clusters, gantry_e
     uint32_t *head = gy_calloc(p->draft.count + 1, sizeof *head); /* the first copy of the cluster; ALONE: of none */
     uint32_t *to = gy_calloc(p->draft.count + 1, sizeof *to);
     gantry_status status = head && to ? GANTRY_OK : gy_fail_nomem(err);
-    bool any = false;
     for (size_t i = 0; i < p->draft.count && !status; i++)
         head[i] = ALONE;
     for (size_t i = 0; i < clusters->count && !status; i++) {
         const gy_cluster *c = &clusters->at[i];
         if (!c->collective)
             continue;
-        any = true;
+        p->put_in++;
         for (size_t n = 0; n < c->copy.count; n++)
             head[c->copy.at[n]] = c->copy.at[0];
         status = make_op(p, c, err);
     }
-    if (!status && any)
+    if (!status && p->put_in)
         drop_copies(p, head, to);
     gy_free(head);
     gy_free(to);

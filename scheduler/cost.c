@@ -89,6 +89,10 @@ static void cost_node(gy_plan *p, uint32_t node, uint32_t device)
         p->time[at] = roofline(p->graph, n, d) + d->launch;
         p->provenance[at] = GY_COST_ROOFLINE;
     }
+    if (p->machine->pace && node < p->machine->paces && n->kind != GY_NODE_COLLECTIVE && n->kind != GY_NODE_COPY) {
+        p->time[at] = gy_ticks_from_us(gy_ticks_to_us(p->time[at]) * p->machine->pace[at]);
+        p->provenance[at] = GY_COST_MEASURED;
+    }
 }
 
 gantry_status gy_plan_cost(gy_plan *p, gantry_error *err)
@@ -109,61 +113,4 @@ gy_ticks gy_transfer_time(const gy_plan *p, uint32_t from, uint32_t to, int64_t 
     if (from == to || bytes == 0)
         return 0;
     return gy_route_time(p->machine, gy_machine_route(p->machine, from, to), bytes);
-}
-
-/* ---- collectives ---- */
-
-static gy_ticks hop(const gy_plan *p, uint32_t from, uint32_t to, int64_t bytes)
-{
-    return gy_route_time(p->machine, gy_machine_route(p->machine, from, to), bytes);
-}
-
-static gy_ticks times(gy_ticks time, int64_t count)
-{
-    return count && time > GY_TICKS_MAX / count ? GY_TICKS_MAX : time * count;
-}
-
-/* The slowest hop from a rank to the next. */
-static gy_ticks ring_step(const gy_plan *p, const uint32_t *memory, uint32_t ranks, int64_t bytes)
-{
-    gy_ticks worst = 0;
-    for (uint32_t i = 0; i < ranks; i++) {
-        gy_ticks t = hop(p, memory[i], memory[(i + 1) % ranks], bytes);
-        worst = t > worst ? t : worst;
-    }
-    return worst;
-}
-
-/* Rank 0 and the others, one after the other; the root is taken to be rank 0 of the list. */
-static gy_ticks star(const gy_plan *p, const uint32_t *memory, uint32_t ranks, int64_t bytes, bool inwards)
-{
-    gy_ticks sum = 0;
-    for (uint32_t i = 1; i < ranks && sum < GY_TICKS_MAX; i++)
-        sum += inwards ? hop(p, memory[i], memory[0], bytes) : hop(p, memory[0], memory[i], bytes);
-    return sum < GY_TICKS_MAX ? sum : GY_TICKS_MAX;
-}
-
-gy_ticks gy_collective_time(const gy_plan *p, gantry_collective kind, const uint32_t *memory, uint32_t ranks,
-                            int64_t bytes)
-{
-    if (ranks < 2)
-        return ranks ? hop(p, memory[0], memory[0], bytes) : 0;
-    int64_t piece = bytes / ranks + (bytes % ranks != 0), steps = (int64_t)ranks - 1;
-    gy_ticks ring = times(ring_step(p, memory, ranks, piece), steps), alone;
-    switch (kind) {
-    case GANTRY_REDUCE_SCATTER:
-    case GANTRY_ALL_GATHER:
-    case GANTRY_ALL_TO_ALL:
-        return ring;
-    case GANTRY_GATHER:
-    case GANTRY_SCATTER:
-        return star(p, memory, ranks, piece, kind == GANTRY_GATHER);
-    case GANTRY_REDUCE:
-    case GANTRY_BROADCAST:
-        alone = star(p, memory, ranks, bytes, kind == GANTRY_REDUCE);
-        return alone < times(ring, 2) ? alone : times(ring, 2);
-    case GANTRY_ALL_REDUCE:
-        break;
-    }
-    return times(ring, 2);
 }

@@ -3,7 +3,7 @@
  * Who may run what: the kind of a node, its kernel's flags, `on`, and groups of nodes that are kept together or apart.
  * The answer is GY_TICKS_MAX in the table of times.
  */
-#include "scheduler/plan.h"
+#include "scheduler/apart.h"
 
 #include "base/error.h"
 #include <string.h>
@@ -238,7 +238,7 @@ static gantry_status make_groups(gy_plan *p, gantry_error *err)
         for (size_t i = 0; x && i < x->apart.count && !status; i++)
             status = apart_groups(p, n, x->apart.at[i], err);
     }
-    return status;
+    return status ? status : gy_apart_plan(p, err);
 }
 
 gantry_status gy_plan_eligible(gy_plan *p, gantry_error *err)

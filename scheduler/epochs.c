@@ -24,12 +24,18 @@ gy_epoch *gy_epoch_root(gy_lower *l, uint32_t epoch)
     return &l->epoch.at[find(l, epoch)];
 }
 
-static bool add_reader(gy_epoch *e, uint32_t memory)
+static bool add_reader(gy_epoch *e, uint32_t memory, int64_t first, int64_t last)
 {
-    for (size_t i = 0; i < e->reader.count; i++)
-        if (e->reader.at[i] == memory)
-            return true;
-    return gy_vec_push(&e->reader, memory);
+    for (size_t i = 0; i < e->reader.count; i++) {
+        gy_reader *old = &e->reader.at[i];
+        if (old->memory != memory)
+            continue;
+        old->first = first < old->first ? first : old->first;
+        old->last = last > old->last ? last : old->last;
+        return true;
+    }
+    gy_reader new = { memory, first, last, 0 };
+    return gy_vec_push(&e->reader, new);
 }
 
 static bool add_member(gy_epoch *e, const gy_member *m)
@@ -76,7 +82,7 @@ static bool see_access(gy_lower *l, gy_imap *map, const gy_access *a, uint32_t m
             continue;
         gy_epoch *e = gy_epoch_root(l, (uint32_t)(map->at[i].payload - 1));
         e->open = false;
-        if (a->mode != GANTRY_WRITE && !add_reader(e, memory))
+        if (a->mode != GANTRY_WRITE && !add_reader(e, memory, map->at[i].first, map->at[i].last))
             return false;
         if (a->mode != GANTRY_READ)
             map->at[i].payload = 0;
@@ -139,17 +145,45 @@ static int by_memory(const void *a, const void *b)
     return x->memory < y->memory ? -1 : x->memory > y->memory;
 }
 
+static int by_rows(const void *a, const void *b)
+{
+    const gy_reader *x = a, *y = b;
+    if (x->first != y->first)
+        return x->first < y->first ? -1 : 1;
+    return x->memory < y->memory ? -1 : x->memory > y->memory;
+}
+
+/* Each reader reads rows that no other reads: it gets these alone, with those up to the next that nobody reads. What is
+ * kept from start to start lives in one memory and is brought there whole. */
+static bool find_scatter(const gy_lower *l, gy_epoch *e)
+{
+    size_t n = e->reader.count;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (e->reader.at[i].first < e->reader.at[k].last && e->reader.at[k].first < e->reader.at[i].last)
+                return false;
+    if (n < 2 || l->home[e->value])
+        return false;
+    qsort(e->reader.at, n, sizeof *e->reader.at, by_rows);
+    for (size_t i = 0; i < n; i++) {
+        e->reader.at[i].first = i ? e->reader.at[i].first : e->first;
+        e->reader.at[i].last = i + 1 < n ? e->reader.at[i + 1].first : e->last;
+    }
+    return true;
+}
+
 /* The result goes to the memories of its readers; without readers (it is only kept or fetched) to the first member. */
 static gantry_status choose_dests(gy_lower *l, gy_epoch *e, gantry_error *err)
 {
-    size_t index;
     gantry_status status = GANTRY_OK;
-    if (!e->reader.count && !gy_vec_push(&e->reader, e->member.at[0].memory))
+    if (!e->reader.count && !add_reader(e, e->member.at[0].memory, e->first, e->last))
         return gy_fail_nomem(err);
+    e->scatter = find_scatter(l, e);
     for (size_t i = 0; i < e->reader.count && !status; i++) {
-        status = gy_lower_touch(l, e->value, e->reader.at[i], e->first, e->last, &index, err);
-        if (!status && !gy_vec_push(&e->dest, index))
-            status = gy_fail_nomem(err);
+        gy_reader *r = &e->reader.at[i];
+        r->first = e->scatter ? r->first : e->first;
+        r->last = e->scatter ? r->last : e->last;
+        status = gy_lower_touch(l, e->value, r->memory, r->first, r->last, &r->index, err);
     }
     return status;
 }

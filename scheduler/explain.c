@@ -113,11 +113,15 @@ gantry_status gantry_schedule_explain(const gantry_schedule *s, gantry_node node
         return gy_fail(err, GANTRY_E_INVALID, NULL, "%s is NULL", s ? "text" : "schedule");
     if (node.id >= s->node_ids.count)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "no node %u; the graph has %zu", node.id, s->node_ids.count);
+    const gantry_schedule *part = gy_part_of_node(s, node.id);
+    if (part && part != s)
+        return gantry_schedule_explain(part, node, text, length, err);
     explain x = { .s = s, .node = node.id, .op = first_op(s, node.id) };
     gantry_status status = GANTRY_OK;
     add_head(&x);
     if (x.op != GY_NONE) {
         status = explain_placement(&x, err);
+        gy_explain_collectives(&x.text, s, x.op);
         gy_explain_waits(&x.text, s, x.op);
     }
     if (!status && !(*text = gy_text_take(&x.text, length)))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Explaining, in three parts: where the node's inputs come from and which device would have run it when
- * (explain_place.c), what it takes there (explain_cost.c), and what it waits for in the schedule as it is
- * (explain_waits.c). Everything is appended to a text; who began it looks at `failed`.
+ * Explaining, in four parts: where the node's inputs come from and which device would have run it when
+ * (explain_place.c), what it takes there (explain_cost.c), how collectives are carried out (explain_collective.c), and
+ * what it waits for in the schedule as it is (explain_waits.c). Everything is appended to a text; who began it looks at `failed`.
  */
 #ifndef GY_SCHEDULER_EXPLAIN_H
 #define GY_SCHEDULER_EXPLAIN_H
@@ -43,6 +43,9 @@ void gy_explain_transfers(gy_text *to, const gy_plan *p, uint32_t task);
 void gy_explain_cost(gy_text *to, const gy_plan *p, uint32_t node);
 /* After placing with plan.watch set to the task: its inputs, the candidates, and which term decided. */
 void gy_explain_place(gy_text *to, const gy_plan *p, uint32_t task);
+/* The algorithms of the op if it is a collective, and of those that were put in to bring what it reads. Needs the
+ * schedule alone. */
+void gy_explain_collectives(gy_text *to, const gantry_schedule *s, uint32_t op);
 /* What determined when an op begins, and what waits for it. Needs the schedule alone. */
 void gy_explain_waits(gy_text *to, const gantry_schedule *s, uint32_t op);
 

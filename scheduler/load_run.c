@@ -3,6 +3,7 @@
 #include "scheduler/load_search.h"
 
 #include "base/error.h"
+#include "scheduler/options.h"
 #include "scheduler/place.h"
 #include "scheduler/policies/policy.h"
 #include "scheduler/policies/split.h"
@@ -134,6 +135,7 @@ static gantry_status lower(run *r, gantry_schedule **schedule, const char *name,
     gy_plan p;
     gantry_status status = gy_plan_init(&p, r->graph, r->machine, &follow, err);
     p.squeeze = squeeze;
+    p.spill = gy_options_spill(r->options) == GY_SPILL_OFF ? GY_SPILL_OFF : GY_SPILL_COPY; /* devices are busy enough */
     p.load_device = r->device;
     if (!status)
         status = gy_plan_run(&p, r->options, err);

@@ -94,6 +94,8 @@ static gantry_status describe_team(gy_lower *l, uint32_t task, gy_draft *d, gant
     d->op.collective = (uint8_t)x->collective;
     d->op.reduce = (uint8_t)x->op;
     d->op.ins = x->ins;
+    d->op.algorithm = team->algorithm;
+    d->op.provenance = team->provenance;
     d->rank = (uint32_t)p->rank_device.count;
     d->ranks = team->ranks;
     for (uint32_t i = 0; i < team->ranks; i++)
@@ -236,7 +238,6 @@ static void end(gy_lower *l)
     for (size_t i = 0; i < l->epoch.count; i++) {
         gy_vec_free(&l->epoch.at[i].member);
         gy_vec_free(&l->epoch.at[i].reader);
-        gy_vec_free(&l->epoch.at[i].dest);
     }
     free_maps(l->open, values);
     free_maps(l->home, values);

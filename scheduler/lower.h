@@ -39,6 +39,13 @@ typedef struct gy_member {
     uint32_t instance;   /* the accumulator, GY_NONE until the first contribution */
 } gy_member;
 
+/* Rows of the result of an epoch, and the memory that reads them; all that it reads and what lies between. */
+typedef struct gy_reader {
+    uint32_t memory;
+    int64_t first, last;
+    size_t index; /* of area_of, once it is touched */
+} gy_reader;
+
 /* Contributions to one reduction with no other access to any of their rows between them. */
 typedef struct gy_epoch {
     uint32_t value, parent; /* parent: union-find; itself at a root */
@@ -47,8 +54,10 @@ typedef struct gy_epoch {
     bool split; /* several memories contribute: accumulators and a collective; else straight into the value */
     int64_t first, last;
     GY_VEC(gy_member) member; /* by memory */
-    GY_VEC(uint32_t) reader;  /* memories that read the result, in order of appearance */
-    GY_VEC(size_t) dest;      /* split: indices of area_of, the memories that get the result */
+    /* In order of appearance, each memory once. Split: who gets the result, all rows of it, or, `scatter`, the rows
+     * here: by rows, and together they are all. */
+    GY_VEC(gy_reader) reader;
+    bool scatter;
 } gy_epoch;
 
 typedef struct gy_holder {

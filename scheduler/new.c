@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry_schedule_new: the passes, one after the other. */
-#include "scheduler/balance.h"
+#include "scheduler/collect.h"
 #include "scheduler/options.h"
+#include "scheduler/phases.h"
 #include "scheduler/plan.h"
 #include "scheduler/policies/policy.h"
 #include "scheduler/search/search.h"
@@ -37,6 +38,14 @@ gantry_status gy_plan_to_place(gy_plan *p, gantry_error *err)
     return status ? status : gy_plan_place(p, err);
 }
 
+static gantry_status lower_to_fit(gy_plan *p, gantry_error *err)
+{
+    gantry_status status = gy_plan_lower(p, err);
+    if (!status)
+        status = gy_plan_collect(p, err);
+    return status ? status : gy_plan_fit(p, err);
+}
+
 gantry_status gy_plan_run(gy_plan *p, const gantry_schedule_options *o, gantry_error *err)
 {
     gantry_status status = prepare(p, o, err);
@@ -48,11 +57,7 @@ gantry_status gy_plan_run(gy_plan *p, const gantry_schedule_options *o, gantry_e
         status = gy_plan_bound(p, err);
     gy_plan_forget_costs(p);
     if (!status)
-        status = gy_plan_lower(p, err);
-    if (!status)
-        status = gy_plan_collect(p, err);
-    if (!status)
-        status = gy_plan_fit(p, err);
+        status = p->hopeless ? GANTRY_E_CAPACITY : lower_to_fit(p, err);
     if (status == GANTRY_E_CAPACITY && p->squeeze)
         status = gy_plan_squeeze(p, err);
     if (!status)
@@ -61,7 +66,8 @@ gantry_status gy_plan_run(gy_plan *p, const gantry_schedule_options *o, gantry_e
         return status;
     p->schedule->bound = p->bound;
     p->schedule->bound_by = p->bound_by;
-    return gy_sim_run(p->schedule, err);
+    status = gy_sim_run(p->schedule, err);
+    return status ? status : gy_collect_compare(p, o, err);
 }
 
 /* A schedule that the checker refuses is a mistake of the scheduler, whatever the graph. */
@@ -95,5 +101,5 @@ gantry_status gantry_schedule_new(gantry_schedule **schedule, gantry_graph *grap
         status = gy_policy_find(&policy, o.policy, err);
     if (!status)
         status = gantry_graph_check(graph, err);
-    return status ? status : gy_balance_run(schedule, graph, machine, &o, err);
+    return status ? status : gy_phases_run(schedule, graph, machine, &o, err);
 }

@@ -3,8 +3,11 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "graph/phase.h"
 #include "scheduler/search/search.h"
 #include <string.h>
+
+#define GY_IN_FLIGHT_MOST 64 /* of a schedule file */
 
 static gantry_status check_word(const char *what, const char *word, const char *const *known, size_t count,
                                 gantry_error *err)
@@ -20,16 +23,23 @@ static gantry_status check_word(const char *what, const char *word, const char *
 static gantry_status check_words(const gantry_schedule_options *o, gantry_error *err)
 {
     static const char *const objectives[] = { "makespan", "period", "max_load" };
-    static const char *const balances[] = { "static", "dynamic", "memory" };
+    static const char *const balances[] = { "static", "dynamic", "memory", "guided" };
     static const char *const replays[] = { "stream", "graph", "device" };
+    static const char *const spills[] = { "auto", "copy", "off" };
     gantry_status status = check_word("objective", o->objective, objectives, 3, err);
     if (!status)
         status = check_word("replay mode", o->replay, replays, 3, err);
     if (!status && o->balance)
-        status = check_word("balance", o->balance, balances, 3, err);
-    if (!status && !strcmp(o->objective, "period"))
-        status = gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
-                         "objective \"period\" comes later; this version has \"makespan\" and \"max_load\"");
+        status = check_word("balance", o->balance, balances, 4, err);
+    if (!status)
+        status = check_word("way of spilling", o->spill, spills, 3, err);
+    if (!status && (o->in_flight < 0 || o->in_flight > GY_IN_FLIGHT_MOST))
+        status = gy_fail(err, GANTRY_E_INVALID, NULL, "in_flight is %d; it must be 1 to %d, or 0: chosen",
+                         (int)o->in_flight, GY_IN_FLIGHT_MOST);
+    if (!status && o->in_flight > 1 && strcmp(o->objective, "period") != 0)
+        status = gy_fail(err, GANTRY_E_INVALID, NULL,
+                         "in_flight is %d, but the objective is \"%s\"; only with \"period\" do starts overlap",
+                         (int)o->in_flight, o->objective);
     if (!status && !strcmp(o->replay, "device"))
         status = gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
                          "replay mode \"device\" comes later; this version has \"stream\" and \"graph\"");
@@ -48,9 +58,20 @@ gantry_status gy_options_read(gantry_schedule_options *to, const gantry_schedule
     }
     to->objective = to->objective ? to->objective : "makespan";
     to->replay = to->replay ? to->replay : "stream";
+    to->spill = to->spill ? to->spill : "auto";
     if (to->effort < -1 || to->effort > 9)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "effort is %d; it must be 0 to 9", (int)to->effort);
     if (to->effort < 0) /* a named policy is what was asked for, and is left as it is */
         to->effort = to->policy && !to->optimal ? 0 : GY_EFFORT_DEFAULT;
+    if (to->unroll < 0 || to->unroll > GY_UNROLL_MOST)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "unroll is %lld nodes; it must be 1 to %d, or 0: %d",
+                       (long long)to->unroll, GY_UNROLL_MOST, GY_UNROLL_MOST);
     return check_words(to, err);
+}
+
+uint8_t gy_options_spill(const gantry_schedule_options *o)
+{
+    if (!o->spill || !strcmp(o->spill, "auto"))
+        return GY_SPILL_REMAKE;
+    return !strcmp(o->spill, "off") ? GY_SPILL_OFF : GY_SPILL_COPY;
 }

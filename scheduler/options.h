@@ -8,4 +8,7 @@
 /* Copies what the caller's version of the struct has. E_INVALID, E_UNSUPPORTED. */
 gantry_status gy_options_read(gantry_schedule_options *to, const gantry_schedule_options *from, gantry_error *err);
 
+/* What `spill` says, as gy_spilling, of options that were read. */
+uint8_t gy_options_spill(const gantry_schedule_options *o);
+
 #endif

@@ -7,6 +7,7 @@
 #include "scheduler/plan.h"
 
 #include "base/error.h"
+#include "base/sort.h"
 #include <stdlib.h>
 
 typedef struct order {
@@ -96,15 +97,6 @@ static gantry_status expect_starts(order *o, gantry_error *err)
     }
     free_busy(&b);
     return status;
-}
-
-static int by_start(const void *a, const void *b, void *context)
-{
-    const gy_ticks *start = context;
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    if (start[x] != start[y])
-        return start[x] < start[y] ? -1 : 1;
-    return x < y ? -1 : x > y;
 }
 
 /* Instances are numbered by their first use; those without one are left out. */
@@ -221,8 +213,8 @@ static gantry_status fill(order *o, bool early, gantry_error *err)
     gantry_status status = expect_starts(o, err);
     for (uint32_t i = 0; i < o->count; i++)
         p->draft_of[i] = i;
-    if (early && !status)
-        qsort_r(p->draft_of, o->count, sizeof *p->draft_of, by_start, o->start);
+    if (early && !status && !gy_sort_by_key(p->draft_of, o->start, o->count))
+        status = gy_fail_nomem(err);
     for (uint32_t i = 0; i < o->count; i++) {
         o->position[p->draft_of[i]] = i;
         p->expect[i] = o->start[p->draft_of[i]];

@@ -201,7 +201,8 @@ static bool take_turns(pace *k)
 static bool find_edges(pace *k)
 {
     size_t last;
-    qsort(k->upload.at, k->upload.count, sizeof *k->upload.at, by_lane);
+    if (k->upload.count)
+        qsort(k->upload.at, k->upload.count, sizeof *k->upload.at, by_lane);
     for (size_t first = 0; first < k->upload.count; first = last) {
         for (last = first; last < k->upload.count && k->upload.at[last].resource == k->upload.at[first].resource;)
             last++;

@@ -9,11 +9,20 @@ static uint64_t round_up(uint64_t bytes)
     return (bytes + GY_PACK_ALIGN - 1) / GY_PACK_ALIGN * GY_PACK_ALIGN;
 }
 
+/* Bytes that a store takes of its memory: those of all starts. */
+static uint64_t taken(const gy_pack *k, uint32_t store)
+{
+    return k->fixed[store] + (k->used[store] - k->fixed[store]) * k->p->in_flight;
+}
+
 uint64_t gy_pack_limit(const gy_pack *k, uint32_t store)
 {
-    if (store < k->stores - 1)
-        return k->p->capacity[store];
-    return k->p->capacity[0] > k->used[0] ? k->p->capacity[0] - k->used[0] : 0;
+    uint64_t room = k->p->capacity[store < k->stores - 1 ? store : 0], fixed = k->fixed[store];
+    if (store == k->stores - 1)
+        room = room > taken(k, 0) ? room - taken(k, 0) : 0;
+    if (k->p->in_flight == 1 || room < fixed)
+        return room;
+    return fixed + (room - fixed) / k->p->in_flight / GY_PACK_ALIGN * GY_PACK_ALIGN;
 }
 
 static bool note_use(gy_pack *k, uint32_t instance, uint32_t position)
@@ -86,12 +95,15 @@ static void place_fixed(gy_pack *k)
 {
     for (uint32_t i = 0; i < k->s->instances.count; i++) {
         gy_instance *in = &k->s->instances.at[i];
-        in->offset = 0; /* inputs and outputs begin with row 0 */
+        if (!gy_pack_is_given(k, k->life[i].store) || gy_pack_persists(k, i))
+            in->offset = 0; /* inputs and outputs begin with row 0 */
         if (k->life[i].store != GY_NONE && gy_pack_persists(k, i)) {
             in->offset = k->used[k->life[i].store];
             k->used[k->life[i].store] += k->life[i].bytes;
         }
     }
+    for (uint32_t store = 0; store < k->stores; store++)
+        k->fixed[store] = k->used[store];
 }
 
 static gantry_status check_limits(gy_pack *k, gantry_error *err)
@@ -105,12 +117,17 @@ static gantry_status check_limits(gy_pack *k, gantry_error *err)
 static gantry_status write_slabs(gy_pack *k, gantry_error *err)
 {
     gantry_schedule *s = k->s;
-    s->slab.count = 0;
-    if (!gy_vec_add(&s->slab, k->stores - 1))
+    uint32_t staging = k->stores - 1;
+    s->slab.count = s->window.count = 0;
+    s->in_flight = k->p->in_flight;
+    if (!gy_vec_add(&s->slab, staging) || (s->in_flight > 1 && !gy_vec_add(&s->window, staging)))
         return gy_fail_nomem(err);
-    for (uint32_t m = 0; m + 1 < k->stores; m++)
-        s->slab.at[m] = k->used[m];
-    s->staging = k->used[k->stores - 1];
+    for (uint32_t m = 0; m < staging; m++)
+        s->slab.at[m] = taken(k, m);
+    for (uint32_t m = 0; m < s->window.count; m++)
+        s->window.at[m] = k->used[m] - k->fixed[m];
+    s->staging = taken(k, staging);
+    s->staging_window = s->in_flight > 1 ? k->used[staging] : 0;
     return GANTRY_OK;
 }
 
@@ -155,18 +172,20 @@ gantry_status gy_plan_pack(gy_plan *p, bool tight, gantry_error *err)
     size_t instances = s->instances.count + 1, ops = s->ops.count + 2;
     k.life = gy_calloc(instances, sizeof *k.life);
     k.used = gy_calloc(k.stores, sizeof *k.used);
+    k.fixed = gy_calloc(k.stores, sizeof *k.fixed);
     k.start = gy_calloc(instances, sizeof *k.start);
     k.end = gy_calloc(instances, sizeof *k.end);
     k.start_first = gy_calloc(ops, sizeof *k.start_first);
     k.end_first = gy_calloc(ops, sizeof *k.end_first);
     gantry_status status = GANTRY_OK;
-    if (!k.life || !k.used || !k.start || !k.end || !k.start_first || !k.end_first)
+    if (!k.life || !k.used || !k.fixed || !k.start || !k.end || !k.start_first || !k.end_first)
         status = gy_fail_nomem(err);
     else
         status = pack(&k, tight, err);
     gy_arena_free(&k.arena);
     gy_free(k.life);
     gy_free(k.used);
+    gy_free(k.fixed);
     gy_free(k.start);
     gy_free(k.end);
     gy_free(k.start_first);

@@ -4,7 +4,8 @@
  * instance takes over the bytes of one of its size if every use of that one has ended before it begins anyway, else
  * fresh bytes. Or, when that is too much, tightly (pack_tight.c): by positions alone, best fit, and where that leaves
  * holes that there is no room for, by search (pack_offsets.c). Whatever the way, a sweep over the ops makes reuse of
- * bytes a dependency: all uses of the one instance before each write of the other.
+ * bytes a dependency: all uses of the one instance before each write of the other. Where starts overlap (`in_flight` of
+ * the plan), what persists is followed by that many windows of one size; all this happens in the first of them.
  * pack_refuse.c says why it cannot be done. A *store* is a memory's slab; the last one is the staging space.
  */
 #ifndef GY_SCHEDULER_PACK_H
@@ -33,7 +34,8 @@ typedef struct gy_pack {
     gantry_schedule *s;
     uint32_t stores;
     gy_life *life;   /* per instance */
-    uint64_t *used;  /* per store: end of the bytes that were given out */
+    uint64_t *used;  /* per store: end of the bytes that were given out, to the first of the starts that overlap */
+    uint64_t *fixed; /* per store: of these, what all starts share: what persists. The rest they have each */
     uint32_t *start; /* instances that we place, by first use: those of position i are start[start_first[i] ...) */
     uint32_t *end;   /* the same by last use; without what persists */
     size_t *start_first, *end_first;
@@ -44,7 +46,12 @@ static inline bool gy_pack_persists(const gy_pack *k, uint32_t instance)
 {
     return k->s->instances.at[instance].role == GY_ROLE_PERSIST;
 }
-/* Bytes that a store may have. The staging space shares the host memory with the slab there. */
+/* The offsets of what does not persist there are decided. */
+static inline bool gy_pack_is_given(const gy_pack *k, uint32_t store)
+{
+    return k->p->addressed && store > 0 && store < k->stores - 1; /* GY_NONE: not ours */
+}
+/* How far `used` may go. The staging space shares the host memory with the slab there. */
 uint64_t gy_pack_limit(const gy_pack *k, uint32_t store);
 
 /* Makes the dependencies of reuse; with `loose`, chooses offsets on the way. */

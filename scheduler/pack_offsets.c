@@ -10,7 +10,8 @@
 
 /* Steps times instances: a step of the search looks at all that is left. About a second; a tenth where there are other
  * ways to go on. */
-#define WORK UINT64_C(400000000)
+#define WORK  UINT64_C(400000000)
+#define HASTE 10
 
 static uint64_t floor_of(const gy_pack *k, uint32_t store)
 {
@@ -59,8 +60,8 @@ gantry_status gy_pack_offsets(gy_pack *k, uint32_t store, gantry_error *err)
     gantry_status status = offset && which && item ? GANTRY_OK : gy_fail_nomem(err);
     if (!status) {
         size_t count = list_items(k, store, item, which);
-        status = gy_offsets_find(item, count, limit - floor, (k->p->squeeze ? WORK : WORK / 10) / (count + 1), offset,
-                                 &answer, err);
+        status = gy_offsets_find(item, count, limit - floor, WORK / (k->p->haste ? k->p->haste : HASTE) / (count + 1),
+                                 offset, &answer, err);
         for (size_t i = 0; i < count && !status && answer.fits; i++)
             k->s->instances.at[which[i]].offset = floor + offset[i];
         if (!status && answer.fits)

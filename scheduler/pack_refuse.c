@@ -3,6 +3,8 @@
 #include "base/error.h"
 #include "scheduler/pack.h"
 
+#include <stdio.h>
+
 #define LARGEST 3
 
 typedef struct crowd {
@@ -69,6 +71,16 @@ static const char *node_at(const gy_pack *k, uint32_t op)
     return "the end";
 }
 
+/* What packing would take of the memory, where what is in use at one time would fit; else nothing. */
+static const char *holes_text(char *to, size_t room, uint64_t used, const crowd *c, uint64_t limit)
+{
+    char size[32];
+    *to = 0;
+    if (c->needed <= limit)
+        snprintf(to, room, " (%s with the holes between instances)", gy_bytes_apart(size, sizeof size, used, limit));
+    return to;
+}
+
 gantry_status gy_pack_refuse(gy_pack *k, uint32_t store, gantry_error *err)
 {
     const gantry_machine *m = k->p->machine;
@@ -76,16 +88,15 @@ gantry_status gy_pack_refuse(gy_pack *k, uint32_t store, gantry_error *err)
     uint64_t limit = gy_pack_limit(k, store);
     crowd c = find_crowd(k, store, limit);
     gy_text largest = { 0 };
-    char needs[32], has[32];
-    bool holes = c.needed <= limit;
+    char needs[32], has[32], holes[80];
     add_largest(k, store, c.op, &largest);
-    gantry_status status =
-        gy_fail(err, GANTRY_E_CAPACITY, NULL,
-                "%s needs %s at node \"%s\"%s and has %s%s; try --max-memory, more parts, or more devices",
-                device == GY_NONE || store == k->stores - 1 ? m->memory[memory].id : m->device[device].id,
-                gy_bytes_text(needs, sizeof needs, holes ? k->used[store] : c.needed), node_at(k, c.op),
-                holes ? ", holes between instances included," : "", gy_bytes_text(has, sizeof has, limit),
-                largest.failed || !largest.at ? "" : largest.at);
+    gantry_status status = gy_fail(
+        err, GANTRY_E_CAPACITY, NULL, "%s needs %s at node \"%s\"%s and has %s%s; try --max-memory, more parts, %s",
+        device == GY_NONE || store == k->stores - 1 ? m->memory[memory].id : m->device[device].id,
+        gy_bytes_apart(needs, sizeof needs, c.needed, limit), node_at(k, c.op),
+        holes_text(holes, sizeof holes, k->used[store], &c, limit), gy_bytes_apart(has, sizeof has, limit, c.needed),
+        largest.failed || !largest.at ? "" : largest.at,
+        k->p->spill == GY_SPILL_OFF ? "more devices, or --spill auto" : "or more devices");
     if (err && device != GY_NONE)
         err->device = (int32_t)device;
     gy_text_free(&largest);

@@ -35,13 +35,18 @@ static size_t best_fit(const gy_pack *k, const live *l, uint64_t floor, uint64_t
     return at;
 }
 
+static void use_up_to(gy_pack *k, uint32_t store, uint64_t end)
+{
+    k->used[store] = end > k->used[store] ? end : k->used[store];
+}
+
 static bool add(gy_pack *k, live *l, uint64_t floor, uint32_t instance)
 {
     gy_life *f = &k->life[instance];
     uint64_t offset = floor;
     size_t at = best_fit(k, l, floor, f->bytes, &offset);
     k->s->instances.at[instance].offset = offset;
-    k->used[f->store] = offset + f->bytes > k->used[f->store] ? offset + f->bytes : k->used[f->store];
+    use_up_to(k, f->store, offset + f->bytes);
     if (!f->bytes)
         return true;
     if (!gy_vec_push(l, instance))
@@ -77,11 +82,16 @@ gantry_status gy_pack_tight(gy_pack *k, gantry_error *err)
     for (size_t i = 0; i < k->s->ops.count && done; i++) {
         for (size_t n = k->start_first[i]; n < k->start_first[i + 1] && done; n++) {
             uint32_t store = k->life[k->start[n]].store;
-            if (!gy_pack_persists(k, k->start[n]))
+            if (gy_pack_persists(k, k->start[n]))
+                continue;
+            if (gy_pack_is_given(k, store))
+                use_up_to(k, store, offset_of(k, k->start[n]) + k->life[k->start[n]].bytes);
+            else
                 done = add(k, &l[store], floor[store], k->start[n]);
         }
         for (size_t n = k->end_first[i]; n < k->end_first[i + 1]; n++)
-            drop(k, &l[k->life[k->end[n]].store], k->end[n]);
+            if (!gy_pack_is_given(k, k->life[k->end[n]].store))
+                drop(k, &l[k->life[k->end[n]].store], k->end[n]);
     }
     for (uint32_t i = 0; l && i < k->stores; i++)
         gy_vec_free(&l[i]);

@@ -8,10 +8,12 @@
 #include "scheduler/place.h"
 
 #include "base/error.h"
+#include "base/sort.h"
+#include "scheduler/apart.h"
 #include "scheduler/gaps.h"
 #include "scheduler/links.h"
+#include "scheduler/lower.h"
 #include "scheduler/policies/policy.h"
-#include <stdlib.h>
 
 static uint32_t node_of(const gy_plan *p, uint32_t task)
 {
@@ -36,7 +38,7 @@ bool gy_place_allowed(const gy_plan *p, uint32_t task, uint32_t device)
         return true;
     if (p->group_device[group] != GY_NONE)
         return p->group_device[group] == device;
-    return !kept_apart(p, group, device);
+    return p->coloured && p->apart[group] ? gy_apart_is_open(p, group, device) : !kept_apart(p, group, device);
 }
 
 /* When what `from` made can be in `memory`. */
@@ -129,6 +131,7 @@ gantry_status gy_place_at(gy_plan *p, uint32_t task, const gy_try *t, gantry_err
     p->start[task] = t->start;
     p->finish[task] = t->finish;
     if (p->pinned[node]) {
+        gy_apart_placed(p, p->group[node], t->device);
         p->group_device[p->group[node]] = t->device;
         p->group_placed[p->group[node]]++;
     }
@@ -140,17 +143,10 @@ void gy_place_undo(gy_plan *p, uint32_t task)
     uint32_t node = node_of(p, task), group = p->group[node];
     gy_gaps_give(&p->gap[p->device[task]], p->start[task], p->finish[task] - p->start[task]);
     p->device[task] = GY_NONE;
-    if (p->pinned[node] && --p->group_placed[group] == 0)
-        p->group_device[group] = GY_NONE;
-}
-
-static gantry_status no_device(const gy_plan *p, uint32_t task, gantry_error *err)
-{
-    const gy_node *n = gy_plan_node(p, task);
-    return gy_graph_fail(p->graph, n->origin, err, GANTRY_E_UNSUPPORTED,
-                         "no device of machine \"%s\" is left for node \"%s\" with what it is kept apart from; "
-                         "use more devices or drop some \"apart\"",
-                         p->machine->name, n->id);
+    if (!p->pinned[node] || --p->group_placed[group])
+        return;
+    p->group_device[group] = GY_NONE;
+    gy_apart_taken_back(p);
 }
 
 /* ---- collectives ---- */
@@ -186,57 +182,55 @@ static void choose_team(gy_plan *p, gy_team *team)
     gy_place_ranks(p, team->device, team->ranks);
 }
 
-static int64_t collective_bytes(const gy_plan *p, uint32_t task)
+/* Where the regions of a collective are on these devices. false: out of memory. */
+static bool make_group(const gy_plan *p, uint32_t task, const uint32_t *device, gy_group *g)
 {
     const gy_node *n = gy_plan_node(p, task);
     const gy_node_extra *x = gy_plan_extra(p, node_of(p, task));
-    bool one =
-        x->collective == GANTRY_ALL_REDUCE || x->collective == GANTRY_REDUCE || x->collective == GANTRY_BROADCAST;
-    int64_t ins = 0, outs = 0;
-    for (uint32_t k = 0; k < n->accesses; k++) {
+    gy_group_end *end = gy_calloc((size_t)n->accesses + 1, sizeof *end);
+    for (uint32_t k = 0; end && k < n->accesses; k++) {
         const gy_access *a = &p->graph->access.at[n->access + k];
-        int64_t bytes = gy_buffer_span(&p->graph->buffers.at[a->buffer], a->first, a->last);
-        if (one) {
-            ins = bytes > ins ? bytes : ins;
-        } else if (k < x->ins) {
-            ins += bytes;
-        } else {
-            outs += bytes;
-        }
+        uint32_t memory = p->machine->device[device[gy_lower_rank(x, k)]].memory;
+        end[k] = (gy_group_end){ memory, gy_access_bytes(p->graph, a), a->buffer, a->first, a->last };
     }
-    return ins > outs && x->collective != GANTRY_REDUCE_SCATTER ? ins : outs > ins ? outs : ins;
+    bool done = end && gy_group_of_node(g, x->collective, (uint8_t)x->op, end, x->ins, x->outs);
+    gy_free(end);
+    return done;
 }
 
-gy_ticks gy_place_team_time(const gy_plan *p, uint32_t task, const uint32_t *device, uint32_t ranks, uint32_t *memory)
+gantry_status gy_place_team_time(const gy_plan *p, uint32_t task, const uint32_t *device, gy_way *choice,
+                                 gantry_error *err)
 {
-    const gy_node_extra *x = gy_plan_extra(p, node_of(p, task));
-    uint32_t root = x->root >= 0 && (uint32_t)x->root < ranks ? (uint32_t)x->root : 0, count = 0;
-    for (uint32_t i = 0; i < ranks; i++) { /* root first; ranks that share a memory need no transfer */
-        uint32_t m = p->machine->device[device[(root + i) % ranks]].memory, k = 0;
-        while (k < count && memory[k] != m)
-            k++;
-        if (k == count)
-            memory[count++] = m;
-    }
-    return gy_collective_time(p, x->collective, memory, count, collective_bytes(p, task));
+    gy_group g;
+    const gy_node *n = gy_plan_node(p, task);
+    if (!make_group(p, task, device, &g))
+        return gy_fail_nomem(err);
+    gantry_status status =
+        gy_collective_obey(p->net, &g, gy_plan_extra(p, node_of(p, task))->algorithm, n->id, choice, err);
+    gy_group_free(&g);
+    if (status == GANTRY_E_GRAPH && err)
+        gy_graph_place(p->graph, &p->graph->origins.at[n->origin], "/algorithm", err);
+    return status;
 }
 
 /* Collectives have lanes of their own: they take no time from the devices' book. */
 static gantry_status place_team(gy_plan *p, uint32_t task, gy_team *team, gantry_error *err)
 {
-    uint32_t *memory = gy_calloc((size_t)team->ranks + 1, sizeof *memory);
-    if (!memory)
-        return gy_fail_nomem(err);
+    gy_way choice;
+    gy_ticks start = 0;
     choose_team(p, team);
-    gy_ticks time = gy_place_team_time(p, task, team->device, team->ranks, memory), start = 0;
-    gy_free(memory);
+    gantry_status status = gy_place_team_time(p, task, team->device, &choice, err);
+    if (status)
+        return status;
+    team->algorithm = (uint8_t)choice.algorithm;
+    team->provenance = choice.provenance;
     for (uint32_t i = 0; i < team->ranks; i++) {
         gy_ticks t = data_ready(p, task, p->machine->device[team->device[i]].memory);
         start = t > start ? t : start;
     }
     p->device[task] = team->device[0];
     p->start[task] = start;
-    p->finish[task] = start + time;
+    p->finish[task] = start + choice.time;
     return p->finish[task] < GY_TICKS_MAX ? GANTRY_OK : too_long(p, task, err);
 }
 
@@ -255,7 +249,7 @@ gantry_status gy_place_earliest(gy_plan *p, uint32_t task, gantry_error *err)
         if (best.device == GY_NONE || t.finish < best.finish)
             best = t;
     }
-    return best.device == GY_NONE ? no_device(p, task, err) : gy_place_at(p, task, &best, err);
+    return best.device == GY_NONE ? gy_apart_refuse(p, node_of(p, task), err) : gy_place_at(p, task, &best, err);
 }
 
 gantry_status gy_place_on(gy_plan *p, uint32_t task, uint32_t device, gantry_error *err)
@@ -270,21 +264,10 @@ gantry_status gy_place_on(gy_plan *p, uint32_t task, uint32_t device, gantry_err
         gy_try t = gy_place_try(p, task, d);
         return gy_place_at(p, task, &t, err);
     }
-    return no_device(p, task, err);
+    return gy_apart_refuse(p, node_of(p, task), err);
 }
 
 /* ---- the pass ---- */
-
-static int by_start(const void *a, const void *b, void *context)
-{
-    const gy_plan *p = context;
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    if (p->start[x] != p->start[y])
-        return p->start[x] < p->start[y] ? -1 : 1;
-    if (p->finish[x] != p->finish[y])
-        return p->finish[x] < p->finish[y] ? -1 : 1;
-    return x < y ? -1 : x > y;
-}
 
 gantry_status gy_plan_place(gy_plan *p, gantry_error *err)
 {
@@ -307,6 +290,6 @@ gantry_status gy_plan_place(gy_plan *p, gantry_error *err)
         return status;
     for (uint32_t t = 0; t < tasks; t++)
         p->order[t] = t;
-    qsort_r(p->order, tasks, sizeof *p->order, by_start, p);
-    return GANTRY_OK;
+    bool done = gy_sort_by_key(p->order, p->finish, tasks) && gy_sort_by_key(p->order, p->start, tasks);
+    return done ? GANTRY_OK : gy_fail_nomem(err);
 }

@@ -6,6 +6,7 @@
 #ifndef GY_SCHEDULER_PLACE_H
 #define GY_SCHEDULER_PLACE_H
 
+#include "scheduler/collective.h"
 #include "scheduler/plan.h"
 
 /* May the task go to the device, given `on`, what it can run, and the `with` and `apart` of what is placed already? */
@@ -28,7 +29,9 @@ gantry_status gy_place_on(gy_plan *p, uint32_t task, uint32_t device, gantry_err
 
 /* Gives ranks without a device (GY_NONE) one that has no rank yet, while there are some. */
 void gy_place_ranks(const gy_plan *p, uint32_t *device, uint32_t ranks);
-/* What a collective task takes on these devices; `memory` is room for as many as there are ranks. */
-gy_ticks gy_place_team_time(const gy_plan *p, uint32_t task, const uint32_t *device, uint32_t ranks, uint32_t *memory);
+/* What a collective task takes on these devices, one a rank, and by which algorithm. E_GRAPH if the one that it asks
+ * for cannot do it there. */
+gantry_status gy_place_team_time(const gy_plan *p, uint32_t task, const uint32_t *device, gy_way *choice,
+                                 gantry_error *err);
 
 #endif

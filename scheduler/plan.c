@@ -3,6 +3,7 @@
 #include "scheduler/plan.h"
 
 #include "base/error.h"
+#include "scheduler/collective.h"
 #include "scheduler/gaps.h"
 #include "scheduler/links.h"
 
@@ -11,9 +12,14 @@ gantry_status gy_plan_init(gy_plan *p, gantry_graph *graph, const gantry_machine
 {
     *p = (gy_plan){ .graph = graph, .flow = graph->flow, .machine = machine, .policy = policy, .watch = GY_NONE };
     p->workers = gy_machine_workers(machine);
+    p->in_flight = 1;
     p->devices = machine->devices;
     p->schedule = gy_schedule_alloc();
-    return p->schedule ? GANTRY_OK : gy_fail_nomem(err);
+    p->net = gy_calloc(1, sizeof *p->net);
+    if (p->schedule && p->net && gy_net_init(p->net, machine))
+        return GANTRY_OK;
+    gy_plan_free(p);
+    return gy_fail_nomem(err);
 }
 
 void gy_plan_forget_draft(gy_plan *p)
@@ -64,6 +70,9 @@ void gy_plan_free(gy_plan *p)
     gy_vec_free(&p->need);
     gy_free(p->need_first);
     gantry_schedule_free(p->schedule);
+    if (p->net)
+        gy_net_free(p->net);
+    gy_free(p->net);
     gy_arena_free(&p->arena);
     *p = (gy_plan){ 0 };
 }

@@ -14,7 +14,7 @@
  *   stream       lanes
  *   pace         long uploads that share a link take turns
  *   pack         addresses; dependencies that reuse of bytes needs
- *   sync         the sync table
+ *   sync         the sync table, also from one start to the next where starts overlap
  *
  * Everything is deterministic: no clock, no random numbers, ties by the lower index. Times are ticks.
  */
@@ -30,10 +30,15 @@
 
 typedef struct gy_policy gy_policy;
 
-/* The devices of one collective task, by rank. `writer[i]`: the task that last wrote what rank i gives, or GY_NONE. */
+/* What is done with rows that do not fit: nothing; they are copied out and back; or made again where that may pay. */
+typedef enum gy_spilling { GY_SPILL_OFF, GY_SPILL_COPY, GY_SPILL_REMAKE } gy_spilling;
+
+/* The devices of one collective task, by rank. `writer[i]`: the task that last wrote what rank i gives, or GY_NONE.
+ * `algorithm`, `provenance`: once it is placed. */
 typedef struct gy_team {
     uint32_t ranks;
     uint32_t *writer, *device;
+    uint8_t algorithm, provenance; /* gy_algorithm, gy_provenance */
 } gy_team;
 
 /* One device looked at for one task: when its data are there, when it could begin, when it would end. */
@@ -65,18 +70,27 @@ typedef struct gy_plan {
     const gantry_machine *machine;
     const gy_policy *policy;
     uint32_t workers, devices; /* devices of the machine; those a policy may choose from are 0 .. workers-1 */
+    uint32_t in_flight;        /* starts that may overlap (period.h); 1 unless set before gy_plan_run */
 
     /* capacity: bytes of each memory that instances may take */
     uint64_t *capacity;
-    bool squeeze; /* what does not fit is spilled */
+    bool squeeze;   /* what does not fit is lowered for least memory, then spilled */
+    uint8_t spill;  /* gy_spilling */
+    bool hopeless;  /* with squeeze: it is known not to fit otherwise */
+    bool addressed; /* the draft has the addresses in memories of devices, as spilling gave them out */
+    size_t remade;  /* ops that repeat another */
+    bool late;      /* rows that were spilled come back no sooner than for the ops that are next */
+    bool copies;    /* it was spilled, and some device copies longer than it computes */
+    uint32_t haste; /* the search for offsets is cut short, by that factor; 0: the usual one */
 
     /* cost: nodes x devices; GY_TICKS_MAX where the node cannot run */
     gy_ticks *time;
     uint8_t *provenance;
-    uint32_t *group;        /* per node: the first node of its `with` group */
-    uint8_t *pinned;        /* per node: one device for all iterations (it has `with` or `apart`) */
-    uint32_t *group_device; /* per group: the device chosen, or GY_NONE */
-    uint32_t **apart;       /* per group: count, then the groups it must keep away from; NULL: none */
+    uint32_t *group;           /* per node: the first node of its `with` group */
+    uint8_t *pinned;           /* per node: one device for all iterations (it has `with` or `apart`) */
+    uint32_t *group_device;    /* per group: the device chosen, or GY_NONE */
+    uint32_t **apart;          /* per group: count, then the groups it must keep away from; NULL: none */
+    struct gy_apart *coloured; /* devices for the groups that are kept apart: apart.h; NULL: none are, or not known */
 
     /* origin */
     int64_t *upload; /* per task: bytes it reads from bound inputs */
@@ -94,6 +108,9 @@ typedef struct gy_plan {
     GY_VEC(gy_try) tries;
     const struct gy_candidate *candidate; /* what the policy "replay" of search/ places; borrowed */
     const uint32_t *load_device;          /* what the search for the least load places, per unit; borrowed */
+
+    bool keep_copies; /* collect does nothing */
+    uint32_t put_in;  /* collectives that collect made of copies */
 
     gy_ticks bound;
     const char *bound_by; /* static: "path", "area", "links", "memory" */
@@ -115,6 +132,7 @@ typedef struct gy_plan {
     size_t *need_first; /* ops + 1 */
 
     gantry_schedule *schedule; /* under construction */
+    struct gy_net *net;        /* room to time collectives in: collective.h */
     gy_arena arena;            /* small things of all passes */
 } gy_plan;
 
@@ -153,6 +171,12 @@ void gy_plan_forget_draft(gy_plan *p);
 /* `tight`: addresses are shared wherever positions allow, not only where it costs no waiting. E_CAPACITY. */
 gantry_status gy_plan_pack(gy_plan *p, bool tight, gantry_error *err);
 gantry_status gy_plan_sync(gy_plan *p, gantry_error *err);
+/* The part of it that joins starts (sync_starts.c): adds rows with distance 1. `slot`: per op, its event or GY_NONE;
+ * *slots: how many are given out. */
+gantry_status gy_plan_sync_starts(gy_plan *p, uint32_t *slot, uint32_t *slots, gantry_error *err);
+/* E_CAPACITY if the draft in its own order has more in a memory at one op than fits, whatever its address (overfull.c).
+ * Says little: another way says more. */
+gantry_status gy_plan_check_room(const gy_plan *p, gantry_error *err);
 /* Order, stream and pack for a lowered graph, from the fastest way to the one that takes least; E_CAPACITY. */
 gantry_status gy_plan_fit(gy_plan *p, gantry_error *err);
 /* When that did not fit: lowers again for least memory, then spills (spill.h). E_CAPACITY. */
@@ -194,17 +218,4 @@ uint32_t gy_shared_link(const gantry_machine *m, uint32_t to);
 uint32_t gy_link_turns(const gantry_machine *m, uint32_t resource, const gy_route *route);
 /* Time of `bytes` from memory to memory, 0 within one. */
 gy_ticks gy_transfer_time(const gy_plan *p, uint32_t from, uint32_t to, int64_t bytes);
-/*
- * A collective alone on the machine, from the times of single transfers (alpha-beta with the machine's own routes).
- * `memory` has one entry a rank; `bytes` is the size of the whole (reduce, all_reduce, broadcast: of one rank's rows;
- * the others: of all rows together). Ring: p ranks pass pieces to the next, the slowest hop counts. Star: the root
- * talks to one rank after the other. The cheaper of the two where both are possible:
- *   all_reduce      2 (p-1) ring steps of bytes/p
- *   reduce_scatter, all_gather, all_to_all   p-1 ring steps of bytes/p
- *   reduce, broadcast   star of bytes, or the ring pipelined in p pieces: 2 (p-1) steps of bytes/p
- *   gather, scatter     star of bytes/p
- */
-gy_ticks gy_collective_time(const gy_plan *p, gantry_collective kind, const uint32_t *memory, uint32_t ranks,
-                            int64_t bytes);
-
 #endif

@@ -3,16 +3,12 @@
  * Reductions. Where one memory contributes, contributions go straight to the value: its previous rows are brought, rows
  * that nothing has written are set to the identity. Where several do, each has an accumulator that begins as the
  * identity, and a collective combines the previous value and the accumulators, by memory, for those who read the
- * result.
+ * result: all of it (reduce, all_reduce), or each a part of its own (reduce_scatter).
  */
+#include "scheduler/collective.h"
 #include "scheduler/lower.h"
 
 #include "base/error.h"
-
-static uint32_t memory_of(const gy_lower *l, uint32_t instance)
-{
-    return l->p->instance.at[instance].memory;
-}
 
 /* Sets rows of an instance to the identity of `reduce`, on the device. */
 static gantry_status fill_identity(gy_lower *l, uint32_t instance, uint32_t device, uint8_t reduce, int64_t first,
@@ -157,13 +153,13 @@ static uint32_t rank_of(const ranks *r, uint32_t memory)
 static gantry_status make_ranks(gy_lower *l, const gy_epoch *e, ranks *r, gantry_error *err)
 {
     r->count = 0;
-    r->memory = gy_arena_alloc(&l->arena, (e->member.count + e->dest.count) * sizeof *r->memory);
+    r->memory = gy_arena_alloc(&l->arena, (e->member.count + e->reader.count) * sizeof *r->memory);
     if (!r->memory)
         return gy_fail_nomem(err);
     for (size_t i = 0; i < e->member.count; i++)
         add_rank(r, e->member.at[i].memory);
-    for (size_t i = 0; i < e->dest.count; i++)
-        add_rank(r, l->area.at[l->area_of[e->dest.at[i]]].memory);
+    for (size_t i = 0; i < e->reader.count; i++)
+        add_rank(r, e->reader.at[i].memory);
     return GANTRY_OK;
 }
 
@@ -187,27 +183,38 @@ static gantry_status add_rank_devices(gy_lower *l, const gy_epoch *e, const rank
     return GANTRY_OK;
 }
 
-/* Reads: what the rows held before, in the first destination, then the accumulators. */
-static gantry_status use_reads(gy_lower *l, const gy_epoch *e, const ranks *r, uint32_t home, gantry_error *err)
+/* What the rows held before; `home` has all of it by now. */
+static gantry_status use_before(gy_lower *l, const gy_epoch *e, uint32_t rank, uint32_t home, const gy_reader *rows,
+                                gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
-    int64_t end = e->last;
-    for (int64_t row = e->first; row < e->last && !status; row = end) {
+    int64_t end = rows->last;
+    for (int64_t row = rows->first; row < rows->last && !status; row = end) {
         int64_t begin = row;
         end = row;
-        while (end < e->last) { /* all of it is in `home` by now */
-            int64_t last = e->last;
+        while (end < rows->last) {
+            int64_t last = rows->last;
             if (!gy_lower_holders(l, e->value, end, &last))
                 break;
-            end = last < e->last ? last : e->last;
+            end = last < rows->last ? last : rows->last;
         }
         if (end > begin) {
-            status = gy_lower_use(l, home, GANTRY_READ, rank_of(r, memory_of(l, home)), begin, end, err);
+            status = gy_lower_use(l, home, GANTRY_READ, rank, begin, end, err);
         } else {
             (void)gy_lower_holders(l, e->value, row, &end);
-            end = end < e->last ? end : e->last;
+            end = end < rows->last ? end : rows->last;
         }
     }
+    return status;
+}
+
+/* Reads: what the rows held before, in those that get them (in the first of those that get all), then the accumulators.
+ */
+static gantry_status use_reads(gy_lower *l, const gy_epoch *e, const ranks *r, const gy_holder *dest, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    for (size_t i = 0; i < (e->scatter ? e->reader.count : 1) && !status; i++)
+        status = use_before(l, e, rank_of(r, e->reader.at[i].memory), dest[i].instance, &e->reader.at[i], err);
     for (size_t i = 0; i < e->member.count && !status; i++) {
         const gy_member *m = &e->member.at[i];
         status = gy_lower_use(l, m->instance, GANTRY_READ, rank_of(r, m->memory), m->first, m->last, err);
@@ -219,69 +226,102 @@ static gantry_status use_writes(gy_lower *l, const gy_epoch *e, const ranks *r, 
                                 gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
-    for (size_t i = 0; i < e->dest.count && !status; i++)
-        status = gy_lower_use(l, dest[i].instance, GANTRY_WRITE, rank_of(r, memory_of(l, dest[i].instance)), e->first,
-                              e->last, err);
+    for (size_t i = 0; i < e->reader.count && !status; i++) {
+        const gy_reader *to = &e->reader.at[i];
+        status = gy_lower_use(l, dest[i].instance, GANTRY_WRITE, rank_of(r, to->memory), to->first, to->last, err);
+    }
     return status;
 }
 
-/* The time depends on who is the root: the first destination. */
-static gantry_status combine_time(gy_lower *l, const gy_epoch *e, const ranks *r, gy_op *op, gantry_error *err)
+/* How, and how long: from the uses of the op. */
+static gantry_status choose_algorithm(gy_lower *l, uint32_t id, gantry_error *err)
 {
-    uint32_t root = l->area.at[l->area_of[e->dest.at[0]]].memory, count = 1;
-    uint32_t *memory = gy_arena_alloc(&l->arena, r->count * sizeof *memory);
-    if (!memory)
+    gy_plan *p = l->p;
+    gy_op *op = &p->draft.at[id].op;
+    gy_group_span *span = gy_arena_alloc(&l->arena, (op->uses + 1) * sizeof *span);
+    gy_way choice;
+    gy_group g;
+    for (uint32_t i = 0; span && i < op->uses; i++) {
+        const gy_use *u = &p->use.at[op->use + i];
+        const gy_instance *in = &p->instance.at[u->instance];
+        const gy_buffer *b = gy_lower_buffer(l, in->value);
+        span[i] =
+            (gy_group_span){ in->memory, u->instance, gy_buffer_offset(b, u->first), gy_buffer_offset(b, u->last) };
+    }
+    if (!span || !gy_group_of_rows(&g, op->collective, op->reduce, span, op->ins, op->uses - op->ins))
         return gy_fail_nomem(err);
-    memory[0] = root;
-    for (uint32_t i = 0; i < r->count; i++)
-        if (r->memory[i] != root)
-            memory[count++] = r->memory[i];
-    op->duration = gy_collective_time(l->p, (gantry_collective)op->collective, memory, count,
-                                      gy_buffer_span(gy_lower_buffer(l, e->value), e->first, e->last));
+    bool chosen = gy_collective_choose(p->net, &g, &choice);
+    gy_group_free(&g);
+    if (!chosen)
+        return gy_fail_nomem(err);
+    op->duration = choice.time;
+    op->algorithm = (uint8_t)choice.algorithm;
+    op->provenance = choice.provenance;
     return GANTRY_OK;
 }
 
 static gy_draft combine_op(const gy_epoch *e)
 {
-    gantry_collective kind = e->dest.count > 1 ? GANTRY_ALL_REDUCE : GANTRY_REDUCE;
+    gantry_collective kind = e->scatter            ? GANTRY_REDUCE_SCATTER
+                             : e->reader.count > 1 ? GANTRY_ALL_REDUCE
+                                                   : GANTRY_REDUCE;
     gy_draft d = { .lane = GY_LANE_COLLECTIVE };
     d.op = (gy_op){ .kind = GY_OP_COLLECTIVE, .collective = (uint8_t)kind, .reduce = e->op, .node = GY_NONE };
-    d.op.provenance = GY_COST_ROOFLINE;
     return d;
+}
+
+/* Where the result goes, with what was there before. */
+static gantry_status prepare_dests(gy_lower *l, const gy_epoch *e, gy_holder *dest, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    for (size_t i = 0; i < e->reader.count && !status; i++)
+        status = gy_lower_area(l, l->area_of[e->reader.at[i].index], &dest[i].instance, err);
+    for (size_t i = 0; i < (e->scatter ? e->reader.count : 1) && !status; i++)
+        status = gy_lower_bring(l, e->value, e->reader.at[i].first, e->reader.at[i].last, dest[i].instance, err);
+    return status;
+}
+
+static gantry_status make_combination(gy_lower *l, const gy_epoch *e, const gy_holder *dest, uint32_t *id,
+                                      gantry_error *err)
+{
+    gy_plan *p = l->p;
+    ranks r;
+    gy_draft d = combine_op(e);
+    size_t edge = p->edges.count;
+    gantry_status status = make_ranks(l, e, &r, err);
+    if (!status)
+        status = add_rank_devices(l, e, &r, &d, err);
+    if (!status)
+        status = gy_lower_op(l, &d, id, err);
+    if (!status)
+        status = use_reads(l, e, &r, dest, err);
+    if (status)
+        return status;
+    p->draft.at[*id].op.ins = p->draft.at[*id].op.uses;
+    status = use_writes(l, e, &r, dest, err);
+    if (!status)
+        status = choose_algorithm(l, *id, err);
+    for (; edge < p->edges.count; edge++) {
+        gy_ticks end = p->draft.at[p->edges.at[edge].from].end + p->draft.at[*id].op.duration;
+        p->draft.at[*id].end = end > p->draft.at[*id].end ? end : p->draft.at[*id].end;
+    }
+    return status;
 }
 
 static gantry_status combine(gy_lower *l, gy_epoch *e, gantry_error *err)
 {
-    gy_plan *p = l->p;
-    ranks r;
-    gy_holder *dest = gy_arena_calloc(&l->arena, e->dest.count, sizeof *dest);
-    gantry_status status = dest ? make_ranks(l, e, &r, err) : gy_fail_nomem(err);
-    for (size_t i = 0; i < e->dest.count && !status; i++)
-        status = gy_lower_area(l, l->area_of[e->dest.at[i]], &dest[i].instance, err);
+    uint32_t id = GY_NONE;
+    gy_holder *dest = gy_arena_calloc(&l->arena, e->reader.count, sizeof *dest);
+    gantry_status status = dest ? prepare_dests(l, e, dest, err) : gy_fail_nomem(err);
     if (!status)
-        status = gy_lower_bring(l, e->value, e->first, e->last, dest[0].instance, err);
-    if (status)
-        return status;
-    uint32_t id;
-    gy_draft d = combine_op(e);
-    status = combine_time(l, e, &r, &d.op, err);
-    if (!status)
-        status = add_rank_devices(l, e, &r, &d, err);
-    size_t edge = p->edges.count;
-    if (!status)
-        status = gy_lower_op(l, &d, &id, err);
-    if (!status)
-        status = use_reads(l, e, &r, dest[0].instance, err);
-    if (status)
-        return status;
-    p->draft.at[id].op.ins = p->draft.at[id].op.uses;
-    status = use_writes(l, e, &r, dest, err);
-    for (; edge < p->edges.count; edge++)
-        if (p->draft.at[p->edges.at[edge].from].end + d.op.duration > p->draft.at[id].end)
-            p->draft.at[id].end = p->draft.at[p->edges.at[edge].from].end + d.op.duration;
-    for (size_t i = 0; i < e->dest.count; i++)
+        status = make_combination(l, e, dest, &id, err);
+    for (size_t i = 0; i < e->reader.count && !status; i++)
         dest[i].draft = id;
-    return status ? status : gy_lower_hold(l, e->value, e->first, e->last, dest, (uint32_t)e->dest.count, err);
+    for (size_t i = 0; i < e->reader.count && e->scatter && !status; i++)
+        status = gy_lower_hold(l, e->value, e->reader.at[i].first, e->reader.at[i].last, &dest[i], 1, err);
+    if (!status && !e->scatter)
+        status = gy_lower_hold(l, e->value, e->first, e->last, dest, (uint32_t)e->reader.count, err);
+    return status;
 }
 
 static gantry_status settle_epoch(gy_lower *l, uint32_t epoch, gantry_error *err)

@@ -3,7 +3,7 @@
 #include "scheduler/lower.h"
 
 #include "base/error.h"
-#include <stdlib.h>
+#include "base/sort.h"
 
 uint32_t gy_lower_rank(const gy_node_extra *x, uint32_t k)
 {
@@ -57,18 +57,32 @@ static gantry_status touch_accesses(gy_lower *l, gantry_error *err)
     return GANTRY_OK;
 }
 
-static int by_place(const void *a, const void *b)
+static int64_t place_of(const gy_lower *l, const gy_touch *t)
 {
-    const gy_touch *x = a, *y = b;
-    if (x->value != y->value)
-        return x->value < y->value ? -1 : 1;
-    if (x->memory != y->memory)
-        return x->memory < y->memory ? -1 : 1;
-    if (x->first != y->first)
-        return x->first < y->first ? -1 : 1;
-    if (x->last != y->last)
-        return x->last < y->last ? -1 : 1;
-    return x->index < y->index ? -1 : x->index > y->index;
+    return (int64_t)t->value * l->p->machine->memories + t->memory;
+}
+
+/* Numbers of the touches, by value, memory, first and last row; yours. NULL: out of memory. */
+static uint32_t *sort_touches(const gy_lower *l)
+{
+    size_t count = l->touch.count;
+    uint32_t *sorted = gy_calloc(count + 1, sizeof *sorted);
+    int64_t *key = gy_calloc(count + 1, sizeof *key);
+    bool done = sorted && key && count < UINT32_MAX;
+    for (uint32_t i = 0; done && i < count; i++)
+        sorted[i] = i;
+    for (int by = 0; by < 3 && done; by++) {
+        for (size_t i = 0; i < count; i++) {
+            const gy_touch *t = &l->touch.at[i];
+            key[i] = by == 0 ? t->last : by == 1 ? t->first : place_of(l, t);
+        }
+        done = gy_sort_by_key(sorted, key, count);
+    }
+    gy_free(key);
+    if (done)
+        return sorted;
+    gy_free(sorted);
+    return NULL;
 }
 
 /* Regions that share a row grow together; equal empty ones too. */
@@ -81,15 +95,16 @@ static bool grows(const gy_area *area, const gy_touch *t)
 static gantry_status make_areas(gy_lower *l, gantry_error *err)
 {
     size_t count = l->p->flow->accesses + l->extras;
+    uint32_t *sorted = sort_touches(l);
     l->area_of = gy_calloc(count + 1, sizeof *l->area_of);
-    if (!l->area_of || !gy_vec_reserve(&l->area, l->touch.count))
+    if (!sorted || !l->area_of || !gy_vec_reserve(&l->area, l->touch.count)) {
+        gy_free(sorted);
         return gy_fail_nomem(err);
+    }
     for (size_t i = 0; i < count; i++)
         l->area_of[i] = GY_NONE;
-    if (l->touch.count)
-        qsort(l->touch.at, l->touch.count, sizeof *l->touch.at, by_place);
     for (size_t i = 0; i < l->touch.count; i++) {
-        const gy_touch *t = &l->touch.at[i];
+        const gy_touch *t = &l->touch.at[sorted[i]];
         gy_area *area = l->area.count ? gy_vec_last(&l->area) : NULL;
         if (area && grows(area, t)) {
             area->last = t->last > area->last ? t->last : area->last;
@@ -99,6 +114,7 @@ static gantry_status make_areas(gy_lower *l, gantry_error *err)
         }
         l->area_of[t->index] = (uint32_t)(l->area.count - 1);
     }
+    gy_free(sorted);
     gy_vec_free(&l->touch);
     return GANTRY_OK;
 }

@@ -9,12 +9,11 @@ gantry_status gy_plan_specialise(gy_plan *p, gantry_error *err)
     const gantry_graph *g = p->graph;
     for (size_t i = 0; i < g->loops.count; i++) {
         const gy_loop *l = &g->loops.at[i];
-        if (l->until == GY_NONE)
-            continue;
-        uint32_t origin = l->first_node < g->nodes.count ? g->nodes.at[l->first_node].origin : 0;
-        return gy_graph_fail(g, origin, err, GANTRY_E_UNSUPPORTED,
-                             "a repeat of %lld ends early by \"until\" on buffer \"%s\", which this version cannot "
-                             "schedule; drop \"until\" and give the number of iterations",
+        if (l->until == GY_NONE || l->count == 0)
+            continue; /* those with nodes are phases, see phases.h */
+        return gy_graph_fail(g, l->origin, err, GANTRY_E_UNSUPPORTED,
+                             "a repeat of %lld without nodes ends by \"until\" on buffer \"%s\", which nothing in it "
+                             "can change; drop \"until\"",
                              (long long)l->count, g->buffers.at[l->until].name);
     }
     return GANTRY_OK;

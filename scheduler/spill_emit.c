@@ -79,6 +79,16 @@ static gantry_status use_all(gy_spill *w, const gy_draft *d, uint32_t source, ga
     return status;
 }
 
+gantry_status gy_spill_repeat(gy_spill *w, uint32_t i, gantry_error *err)
+{
+    gy_draft d = w->old->draft.at[i];
+    d.op.repeat = true;
+    w->moved = true;
+    w->remade++;
+    gantry_status status = gy_lower_op(&w->lower, &d, NULL, err);
+    return status ? status : use_all(w, &w->old->draft.at[i], GY_NONE, err);
+}
+
 gantry_status gy_spill_op(gy_spill *w, uint32_t i, uint32_t source, gantry_error *err)
 {
     gy_plan *p = w->p;

@@ -71,6 +71,14 @@ bool gy_spill_has_room(const gy_spill *w, uint32_t memory, uint32_t first, uint3
     return gy_spill_load(w, memory, first, last) + bytes <= w->capacity[memory];
 }
 
+void gy_spill_book_from(gy_spill *w, uint32_t x, uint32_t i)
+{
+    gy_held *h = &w->held[x];
+    if (!h->booked)
+        gy_spill_book(w, gy_spill_old(w, x)->memory, i, h->last, h->bytes);
+    h->booked = true;
+}
+
 bool gy_spill_reach(const gy_spill *w, uint32_t from, uint32_t to)
 {
     return gy_machine_route(w->p->machine, from, to)->kind == GY_ROUTE_DIRECT &&
@@ -120,7 +128,7 @@ static void make_held(gy_spill *w)
         const gy_instance *in = gy_spill_old(w, x);
         gy_held *h = &w->held[x];
         *h = (gy_held){ .first = GY_NONE, .bytes = round_up(in->bytes), .now = GY_NONE, .home = GY_NONE };
-        h->backing = h->source = h->from = h->keep = h->lodged = GY_NONE;
+        h->backing = h->source = h->from = h->keep = h->lodged = h->maker = h->needed = h->soon = GY_NONE;
         h->ours = in->space == GY_SPACE_SLAB && in->role != GY_ROLE_PERSIST;
     }
 }
@@ -231,7 +239,7 @@ static bool make_loads(gy_spill *w)
     w->lodged = gy_calloc(memories, sizeof *w->lodged);
     bool done = w->load && w->capacity && w->there && w->lodged;
     for (uint32_t m = 0; m < memories && done; m++) {
-        uint64_t all = w->p->capacity[m], share = w->how.sixteenths ? w->how.sixteenths : 16;
+        uint64_t all = w->p->capacity[m], share = w->how.sixteenths && !w->how.addressed ? w->how.sixteenths : 16;
         w->capacity[m] = all / 16 * share + all % 16 * share / 16;
         w->load[m].most = gy_calloc(4 * w->old->draft.count, sizeof(int64_t));
         w->load[m].added = gy_calloc(4 * w->old->draft.count, sizeof(int64_t));
@@ -249,6 +257,25 @@ static bool map_tasks(gy_spill *w)
             return false;
     }
     return true;
+}
+
+/* Addresses begin above what stays there for good, and end where those of one start do (pack.h). */
+static gantry_status make_ground(gy_spill *w, gantry_error *err)
+{
+    uint64_t starts = w->p->in_flight > 1 ? w->p->in_flight : 1;
+    w->ground = gy_calloc(w->p->machine->memories, sizeof *w->ground);
+    if (!w->ground)
+        return gy_fail_nomem(err);
+    for (uint32_t x = 0; x < w->old->instance.count; x++)
+        if (gy_spill_old(w, x)->role == GY_ROLE_PERSIST && !w->held[x].ours && w->held[x].first != GY_NONE)
+            w->ground[gy_spill_old(w, x)->memory].floor += w->held[x].bytes;
+    for (uint32_t m = 1; m < w->p->machine->memories; m++) {
+        gy_ground *g = &w->ground[m];
+        uint64_t room = w->p->capacity[m] > g->floor ? w->p->capacity[m] - g->floor : 0;
+        g->ours = w->how.addressed;
+        g->end = g->floor + room / starts / GY_PACK_ALIGN * GY_PACK_ALIGN;
+    }
+    return GANTRY_OK;
 }
 
 gantry_status gy_spill_open(gy_spill *w, gantry_error *err)
@@ -269,7 +296,10 @@ gantry_status gy_spill_open(gy_spill *w, gantry_error *err)
     make_held(w);
     note_lives(w);
     book_all(w);
-    return lighten(w, err);
+    gantry_status status = lighten(w, err);
+    if (!status)
+        status = make_ground(w, err);
+    return status || !w->how.addressed ? status : gy_spill_begin_ahead(w, err);
 }
 
 void gy_spill_close(gy_spill *w)
@@ -283,7 +313,16 @@ void gy_spill_close(gy_spill *w)
             gy_vec_free(&w->there[m]);
         if (w->lodged)
             gy_vec_free(&w->lodged[m]);
+        if (w->ground)
+            gy_vec_free(&w->ground[m].at);
     }
+    gy_free(w->ground);
+    gy_free(w->begin);
+    gy_free(w->clock);
+    gy_vec_free(&w->nearest);
+    gy_vec_free(&w->leaving);
+    gy_vec_free(&w->lack);
+    gy_vec_free(&w->pinned);
     gy_free(w->load);
     gy_free(w->capacity);
     gy_free(w->there);
@@ -296,7 +335,7 @@ void gy_spill_close(gy_spill *w)
     gy_free(w->stuck);
     gy_free(w->task_draft);
     gy_free(w->after_stamp);
-    gy_vec_free(&w->needed);
+    gy_vec_free(&w->needs);
     gy_vec_free(&w->homes);
     gy_map_free(&w->task_of);
     gy_history_free(&w->lower);

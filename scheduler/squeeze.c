@@ -13,6 +13,8 @@
 
 #include "base/error.h"
 
+#define LARGE 2000 /* tasks: then nothing is tried that is all but hopeless */
+
 static gantry_status arrange(gy_plan *p, bool early, bool tight, gantry_error *err)
 {
     gantry_status status = gy_plan_order(p, early, err);
@@ -29,11 +31,15 @@ static gantry_status make_draft(gy_plan *p, gantry_error *err)
     return gy_plan_lower(p, err);
 }
 
-/* The first way takes the draft apart as it goes: most graphs fit, and large ones have no room for both. */
+/* The first way takes the draft apart as it goes, if nothing is to be done with it later: most graphs fit, and large
+ * ones have no room for both. Large ones are not packed in vain either. */
 gantry_status gy_plan_fit(gy_plan *p, gantry_error *err)
 {
+    gantry_status status = p->flow->tasks > LARGE ? gy_plan_check_room(p, err) : GANTRY_OK;
+    if (status)
+        return status;
     p->once = true;
-    gantry_status status = arrange(p, true, false, err);
+    status = arrange(p, true, false, err);
     p->once = false;
     if (status != GANTRY_E_CAPACITY)
         return status;
@@ -51,6 +57,9 @@ gantry_status gy_plan_fit(gy_plan *p, gantry_error *err)
 static gantry_status lower_again(gy_plan *p, gantry_error *err)
 {
     gantry_status status = make_draft(p, err);
+    if (!status && p->spill != GY_SPILL_OFF) /* else the packer says why */
+        status = gy_plan_check_room(p, err);
+    p->haste = 1; /* all else costs time of the run */
     return status ? status : arrange(p, false, true, err);
 }
 
@@ -65,12 +74,16 @@ static void forget_order(gy_plan *p)
     p->need_first = NULL;
 }
 
-static gantry_status try_one(gy_plan *p, const gy_spill_draft *from, const gy_spill_try *how, gantry_error *err)
+static gantry_status try_one(gy_plan *p, const gy_spill_draft *from, const gy_spill_try *how, gy_spill_result *result,
+                             gantry_error *err)
 {
-    bool moved = false;
-    gantry_status status = gy_plan_spill(p, from, how, &moved, err);
+    gantry_status status = gy_plan_spill(p, from, how, result, err);
     forget_order(p);
-    if (!status && !moved)
+    p->addressed = how->addressed;
+    p->haste = 100;
+    p->remade = result->remade;
+    p->copies = result->copies;
+    if (!status && !result->moved)
         return GANTRY_E_CAPACITY; /* as before, and that is what `err` says */
     return status ? status : arrange(p, false, true, err);
 }
@@ -83,9 +96,28 @@ static bool has_persistent(const gy_spill_draft *from)
     return false;
 }
 
+/* With so much that persists: addresses on the way, else less and less of each memory. */
+static gantry_status try_all(gy_plan *p, const gy_spill_draft *from, uint32_t persists, gantry_error *err)
+{
+    static const gy_spill_try ways[] = { { .addressed = true, .remake = true },
+                                         { .addressed = true },
+                                         { .sixteenths = 14 },
+                                         { .sixteenths = 8 },
+                                         { .sixteenths = 0 } };
+    gantry_status status = GANTRY_E_CAPACITY;
+    gy_spill_result result = { 0 };
+    for (size_t i = 0; i < sizeof ways / sizeof *ways && status == GANTRY_E_CAPACITY && !result.alone; i++) {
+        gy_spill_try how = ways[i];
+        how.persists = persists;
+        how.late = p->late;
+        if (!how.remake || p->spill == GY_SPILL_REMAKE)
+            status = try_one(p, from, &how, &result, err);
+    }
+    return status;
+}
+
 static gantry_status spill(gy_plan *p, gantry_error *err)
 {
-    static const uint32_t shares[] = { 16, 14, 12, 8, 0 };
     gy_spill_draft from = { 0 };
     gantry_status status = GANTRY_E_CAPACITY;
 #define SWAP(field)                                                                                                    \
@@ -102,10 +134,7 @@ static gantry_status spill(gy_plan *p, gantry_error *err)
     SWAP(edges);
 #undef SWAP
     for (uint32_t persists = has_persistent(&from) ? 3 : 1; persists-- > 0 && status == GANTRY_E_CAPACITY;)
-        for (size_t i = 0; i < sizeof shares / sizeof *shares && status == GANTRY_E_CAPACITY; i++) {
-            gy_spill_try how = { shares[i], persists };
-            status = try_one(p, &from, &how, err);
-        }
+        status = try_all(p, &from, persists, err);
     gy_vec_free(&from.instance);
     gy_vec_free(&from.draft);
     gy_vec_free(&from.use);
@@ -117,5 +146,5 @@ gantry_status gy_plan_squeeze(gy_plan *p, gantry_error *err)
 {
     forget_order(p);
     gantry_status status = lower_again(p, err);
-    return status == GANTRY_E_CAPACITY ? spill(p, err) : status;
+    return status == GANTRY_E_CAPACITY && p->spill != GY_SPILL_OFF ? spill(p, err) : status;
 }

@@ -5,7 +5,9 @@
  * would share the link and all end late, where one after the other lets the first reader begin, and what it makes go
  * back, while the rest comes. With contention off a copy that would wait gets a new lane, so copies never hold each
  * other up (colouring intervals by their beginnings). Each rank of a collective is in a collective lane of its device;
- * two ranks on one device take two lanes. Lanes are numbered by device, kind, and order of appearance.
+ * two ranks on one device take two lanes. Where starts overlap, each route has a copy lane of its own, or what a start
+ * fetches at its end would hold up what the next one brings. Lanes are numbered by device, kind, and order of
+ * appearance.
  */
 #include "scheduler/plan.h"
 
@@ -28,14 +30,14 @@ typedef GY_VEC(queue) queues;
 typedef struct stream {
     gy_plan *p;
     GY_VEC(lane) lanes;
-    queues *of;               /* device * 3 + kind */
+    queues *of; /* device * 3 + kind; then, where starts overlap, those of routes */
+    size_t queues;
     uint32_t *host_lane;      /* device * 2 + direction: the lane of long copies from (0) and to (1) host memory */
     GY_VEC(uint32_t) op_lane; /* by op, unnumbered lanes */
 } stream;
 
-static bool add_lane(stream *st, uint32_t device, uint8_t kind)
+static bool add_lane(stream *st, queues *q, uint32_t device, uint8_t kind)
 {
-    queues *q = &st->of[device * 3 + kind];
     lane new = { device, (uint32_t)q->count, 0, kind };
     queue entry = { (uint32_t)st->lanes.count, 0 };
     return gy_vec_push(&st->lanes, new) && gy_vec_push(q, entry);
@@ -68,15 +70,28 @@ static void sift_down(queues *q, size_t i)
     }
 }
 
-/* Brings the lane that is free first to the top, a new one if that is not free at `ready` and there may be another. */
-static bool find_free_lane(stream *st, uint32_t device, gy_ticks ready)
+/* The lanes for a copy by the device: those of the route where starts overlap. */
+static queues *copy_queue(const stream *st, uint32_t device, const gy_op *op)
 {
-    queues *q = &st->of[device * 3 + GY_LANE_COPY];
+    const gantry_schedule *s = st->p->schedule;
     const gantry_machine *m = st->p->machine;
-    size_t limit = m->contention ? m->device[device].copy_engines : SIZE_MAX;
+    if (st->p->in_flight == 1)
+        return &st->of[device * 3 + GY_LANE_COPY];
+    uint32_t from = s->instances.at[s->use.at[op->use].instance].memory;
+    uint32_t to = s->instances.at[s->use.at[op->use + 1].instance].memory;
+    bool out = m->device[device].memory == from;
+    return &st->of[m->devices * 3 + (device * m->memories + (out ? to : from)) * 2 + out];
+}
+
+/* Brings the lane that is free first to the top, a new one if that is not free at `ready` and there may be another. */
+static bool find_free_lane(stream *st, queues *q, uint32_t device, gy_ticks ready)
+{
+    const gantry_machine *m = st->p->machine;
+    size_t engines = st->p->in_flight > 1 ? 1 : m->device[device].copy_engines;
+    size_t limit = m->contention ? engines : SIZE_MAX;
     if (q->count && (q->at[0].free_at <= ready || q->count >= limit))
         return true;
-    if (!add_lane(st, device, GY_LANE_COPY))
+    if (!add_lane(st, q, device, GY_LANE_COPY))
         return false;
     sift_up(q, q->count - 1); /* free from 0 on: it comes to the top */
     return true;
@@ -88,6 +103,8 @@ static uint32_t *host_lane_of(const stream *st, uint32_t device, const gy_op *op
     const gantry_schedule *s = st->p->schedule;
     const gy_use *u = &s->use.at[op->use];
     uint32_t from = s->instances.at[u[0].instance].memory, to = s->instances.at[u[1].instance].memory;
+    if (st->p->in_flight > 1)
+        return NULL; /* it has that lane anyway */
     if (!gy_copy_is_long(st->p->machine, from, to, op->duration) || (from != 0 && to != 0))
         return NULL;
     return &st->host_lane[device * 2 + (to == 0)];
@@ -103,12 +120,12 @@ static size_t index_of(const queues *q, uint32_t lane_id)
 
 static bool choose_copy_lane(stream *st, uint32_t device, const gy_op *op, gy_ticks ready, uint32_t *lane_id)
 {
-    queues *q = &st->of[device * 3 + GY_LANE_COPY];
+    queues *q = copy_queue(st, device, op);
     uint32_t *host = host_lane_of(st, device, op);
     size_t i = 0;
     if (host && *host != GY_NONE)
         i = index_of(q, *host);
-    else if (!find_free_lane(st, device, host ? -1 : ready)) /* the lane of a direction is a new one if possible */
+    else if (!find_free_lane(st, q, device, host ? -1 : ready)) /* a direction's lane is a new one if possible */
         return false;
     if (host)
         *host = q->at[i].lane;
@@ -122,7 +139,7 @@ static bool nth_lane(stream *st, uint32_t device, uint8_t kind, size_t n, uint32
 {
     queues *q = &st->of[device * 3 + kind];
     while (q->count <= n)
-        if (!add_lane(st, device, kind))
+        if (!add_lane(st, q, device, kind))
             return false;
     *lane_id = q->at[n].lane;
     return true;
@@ -165,7 +182,9 @@ static int by_device(const void *a, const void *b, void *context)
         return x->device < y->device ? -1 : 1;
     if (x->kind != y->kind)
         return x->kind < y->kind ? -1 : 1;
-    return x->index < y->index ? -1 : x->index > y->index;
+    if (x->index != y->index)
+        return x->index < y->index ? -1 : 1;
+    return x < y ? -1 : x > y;
 }
 
 static gantry_status number_lanes(stream *st, gantry_error *err)
@@ -194,8 +213,8 @@ static gantry_status number_lanes(stream *st, gantry_error *err)
 
 gantry_status gy_plan_stream(gy_plan *p, gantry_error *err)
 {
-    stream st = { .p = p };
-    st.of = gy_calloc((size_t)p->devices * 3, sizeof *st.of);
+    stream st = { .p = p, .queues = (size_t)p->devices * (p->in_flight == 1 ? 3 : 3 + 2 * p->machine->memories) };
+    st.of = gy_calloc(st.queues, sizeof *st.of);
     st.host_lane = gy_calloc((size_t)p->devices * 2, sizeof *st.host_lane);
     gantry_status status = st.of && st.host_lane ? GANTRY_OK : gy_fail_nomem(err);
     for (size_t i = 0; i < (size_t)p->devices * 2 && !status; i++)
@@ -205,7 +224,7 @@ gantry_status gy_plan_stream(gy_plan *p, gantry_error *err)
             status = gy_fail_nomem(err);
     if (!status)
         status = number_lanes(&st, err);
-    for (size_t i = 0; st.of && i < (size_t)p->devices * 3; i++)
+    for (size_t i = 0; st.of && i < st.queues; i++)
         gy_vec_free(&st.of[i]);
     gy_free(st.of);
     gy_free(st.host_lane);

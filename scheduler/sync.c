@@ -2,7 +2,8 @@
 /**
  * The sync table: of the needed dependencies those that neither lane order nor other rows imply. An op's dependencies
  * are looked at from the latest to the earliest, so that one that another implies comes after it; what remains is the
- * transitive reduction. Each op that is waited for has one event.
+ * transitive reduction. Each op that is waited for has one event. Where starts overlap, sync_starts.c adds what joins
+ * one start to the next.
  */
 #include "scheduler/clock.h"
 
@@ -47,6 +48,8 @@ gantry_status gy_plan_sync(gy_plan *p, gantry_error *err)
             status = gy_fail_nomem(err);
     }
     gy_clock_free(&c);
+    if (!status && s->in_flight > 1)
+        status = gy_plan_sync_starts(p, slot, &slots, err);
     gy_free(slot);
     gy_vec_free(&p->need); /* it has been read */
     return status;

@@ -86,6 +86,18 @@ static gantry_status add_holder(gy_lower *l, uint32_t value, int64_t first, int6
     return GANTRY_OK;
 }
 
+/* The instance has those of its rows that hold something when a start begins. */
+static gantry_status hold_entry(gy_lower *l, uint32_t value, int64_t first, int64_t last, gy_holder h,
+                                gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    gy_rows rows;
+    for (uint32_t run = 0; !status && gy_graph_entry_rows(l->p->graph, value, run, &rows); run++)
+        status =
+            add_holder(l, value, rows.first > first ? rows.first : first, rows.last < last ? rows.last : last, h, err);
+    return status;
+}
+
 /* What a start begins with: bound inputs, and what persists. */
 static gantry_status know_entry(gy_lower *l, uint32_t value, gantry_error *err)
 {
@@ -96,7 +108,7 @@ static gantry_status know_entry(gy_lower *l, uint32_t value, gantry_error *err)
         gy_holder h = { GY_NONE, GY_NONE };
         status = gy_lower_instance(l, &in, &h.instance, err);
         l->input[value] = h.instance;
-        return status ? status : add_holder(l, value, 0, b->rows, h, err);
+        return status ? status : hold_entry(l, value, 0, b->rows, h, err);
     }
     for (size_t i = gy_lower_first_area(l, value); i < l->area.count && l->area.at[i].value == value && !status; i++) {
         const gy_area *area = &l->area.at[i];
@@ -105,7 +117,7 @@ static gantry_status know_entry(gy_lower *l, uint32_t value, gantry_error *err)
             continue;
         status = gy_lower_area(l, (uint32_t)i, &h.instance, err);
         if (!status)
-            status = add_holder(l, value, area->first, area->last, h, err);
+            status = hold_entry(l, value, area->first, area->last, h, err);
     }
     return status;
 }

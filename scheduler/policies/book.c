@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scheduler/policies/book.h"
 
-#include "base/imap.h"
 #include "scheduler/lower.h"
+#include "scheduler/policies/usage.h"
 #include <stdlib.h>
 
 #define UNIT 256 /* bases of instances are multiples of it */
@@ -17,7 +17,7 @@ typedef struct cell {
 struct gy_book {
     const gy_plan *p;
     uint64_t *capacity; /* per memory */
-    gy_imap *usage;     /* per memory: bytes over time */
+    gy_usage *usage;    /* per memory: bytes over time */
     int64_t *bound;     /* rows at which cells begin, by value; a value's last bound ends its last cell */
     size_t *first;      /* per value: its first bound; cell i begins at bound i */
     cell *cell;
@@ -110,7 +110,7 @@ void gy_book_free(gy_book *k)
     if (!k)
         return;
     for (uint32_t m = 0; k->usage && m < k->p->machine->memories; m++)
-        gy_imap_free(&k->usage[m]);
+        gy_usage_free(&k->usage[m]);
     gy_free(k->usage);
     gy_free(k->capacity);
     gy_free(k->bound);
@@ -133,7 +133,7 @@ static bool make_usage(gy_book *k)
     k->capacity = gy_calloc(memories, sizeof *k->capacity);
     k->usage = gy_calloc(memories, sizeof *k->usage);
     for (uint32_t m = 0; m < memories; m++) {
-        if (!k->capacity || !k->usage || !gy_imap_init(&k->usage[m], 0, INT64_MAX, 0))
+        if (!k->capacity || !k->usage || !gy_usage_init(&k->usage[m]))
             return false;
         k->capacity[m] = p->capacity[m] > scratch ? p->capacity[m] - scratch : 0;
     }
@@ -173,15 +173,6 @@ static uint8_t *here(const gy_book *k, size_t c, uint32_t memory)
     return &k->here[c * k->p->machine->memories + memory];
 }
 
-static uint64_t most_usage(const gy_book *k, uint32_t memory, gy_ticks from)
-{
-    const gy_imap *u = &k->usage[memory];
-    uint64_t most = 0;
-    for (uint32_t i = gy_imap_find(u, from); i != GY_IMAP_NONE; i = gy_imap_next(u, i))
-        most = u->at[i].payload > most ? u->at[i].payload : most;
-    return most;
-}
-
 uint64_t gy_book_excess(const gy_book *k, uint32_t task, uint32_t memory, gy_ticks start)
 {
     const gy_flow *f = k->p->flow;
@@ -197,20 +188,8 @@ uint64_t gy_book_excess(const gy_book *k, uint32_t task, uint32_t memory, gy_tic
             persists = persists || k->cell[c].persists;
         }
     }
-    uint64_t used = most_usage(k, memory, persists ? 0 : start);
+    uint64_t used = (uint64_t)gy_usage_most(&k->usage[memory], persists ? 0 : start);
     return used + bytes > k->capacity[memory] ? used + bytes - k->capacity[memory] : 0;
-}
-
-/* From that time on; `bytes` may be negative. */
-static bool add(gy_book *k, uint32_t memory, gy_ticks from, uint64_t bytes)
-{
-    gy_imap *u = &k->usage[memory];
-    uint32_t i = gy_imap_cut(u, from, INT64_MAX);
-    if (i == GY_IMAP_NONE)
-        return false;
-    for (; i != GY_IMAP_NONE; i = gy_imap_next(u, i))
-        u->at[i].payload += bytes;
-    return true;
 }
 
 static bool take_cell(gy_book *k, size_t c, uint32_t memory, uint32_t task)
@@ -218,14 +197,14 @@ static bool take_cell(gy_book *k, size_t c, uint32_t memory, uint32_t task)
     cell *l = &k->cell[c];
     if (!*here(k, c, memory)) {
         *here(k, c, memory) = 1;
-        if (!add(k, memory, l->persists ? 0 : k->p->start[task], l->bytes))
+        if (!gy_usage_add(&k->usage[memory], l->persists ? 0 : k->p->start[task], (int64_t)l->bytes))
             return false;
     }
     l->end = k->p->finish[task] > l->end ? k->p->finish[task] : l->end;
     if (--l->left || l->persists)
         return true;
     for (uint32_t m = 0; m < k->p->machine->memories; m++)
-        if (*here(k, c, m) && !add(k, m, l->end, -l->bytes))
+        if (*here(k, c, m) && !gy_usage_add(&k->usage[m], l->end, -(int64_t)l->bytes))
             return false;
     return true;
 }

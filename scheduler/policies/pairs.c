@@ -2,6 +2,7 @@
 #include "scheduler/policies/pairs.h"
 
 #include "base/error.h"
+#include "scheduler/apart.h"
 #include "scheduler/place.h"
 #include "scheduler/policies/heap.h"
 #include "scheduler/policies/ready.h"
@@ -234,19 +235,26 @@ static gantry_status place_pair(pairs *x, const pair *best, gantry_error *err)
     return placed(x, best->task, err);
 }
 
-/* No ready task can go anywhere. For lack of room: from here on that is no matter, and the packer has the last word.
- * Else `with` and `apart` leave nothing, and placing says so. */
+static bool has_device(const gy_plan *p, uint32_t task)
+{
+    uint32_t d = 0;
+    while (d < p->devices && !gy_place_allowed(p, task, d))
+        d++;
+    return d < p->devices;
+}
+
+/* The queues are empty. For lack of room: from here on that is no matter, and the packer has the last word. Else
+ * devices were closed to tasks by `apart` and are open again now, or none is left for one. */
 static gantry_status go_on(pairs *x, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
-    bool anyway = x->room;
     x->room = NULL;
     for (uint32_t t = 0; t < x->p->flow->tasks && !status; t++) {
         if (!x->open[t])
             continue;
-        if (!anyway)
-            return gy_place_earliest(x->p, t, err);
-        if (!add_pairs(x, t))
+        if (!has_device(x->p, t))
+            status = gy_apart_refuse(x->p, x->p->flow->task[t].node, err);
+        else if (!add_pairs(x, t))
             status = gy_fail_nomem(err);
     }
     return status;

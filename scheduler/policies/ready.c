@@ -2,7 +2,6 @@
 #include "scheduler/policies/ready.h"
 
 #include "base/error.h"
-#include "scheduler/policies/heap.h"
 
 static void fill(gy_ready *r)
 {
@@ -48,44 +47,79 @@ int gy_priority(const gy_plan *p, uint32_t task)
     return x ? x->priority : 0;
 }
 
-typedef struct list {
+/* ---- the queue: a heap whose entries hold what they are compared by, so that no comparison goes far for it ---- */
+
+typedef struct waiting {
+    gy_rank rank;
+    int32_t priority;
+    uint32_t task;
+} waiting;
+
+typedef struct queue {
     const gy_plan *p;
     const gy_rank *rank;
-} list;
+    GY_VEC(waiting) at;
+} queue;
 
-static bool goes_before(const void *context, uint32_t a, uint32_t b)
+static bool goes_before(const waiting *a, const waiting *b)
 {
-    const list *l = context;
-    int x = gy_priority(l->p, a), y = gy_priority(l->p, b);
-    if (x != y)
-        return x > y;
-    return l->rank[a] != l->rank[b] ? l->rank[a] > l->rank[b] : a < b;
+    if (a->priority != b->priority)
+        return a->priority > b->priority;
+    return a->rank != b->rank ? a->rank > b->rank : a->task < b->task;
 }
 
-static gantry_status push_ready(gy_heap *heap, const gy_ready *r, uint32_t task, gantry_error *err)
+static bool push(queue *q, uint32_t task)
+{
+    waiting new = { q->rank[task], gy_priority(q->p, task), task };
+    if (!gy_vec_push(&q->at, new))
+        return false;
+    waiting *at = q->at.at;
+    size_t i = q->at.count - 1;
+    for (; i && goes_before(&new, &at[(i - 1) / 2]); i = (i - 1) / 2)
+        at[i] = at[(i - 1) / 2];
+    at[i] = new;
+    return true;
+}
+
+static uint32_t pop(queue *q)
+{
+    waiting *at = q->at.at, last = at[--q->at.count];
+    uint32_t top = at[0].task;
+    size_t i = 0;
+    for (size_t child; (child = 2 * i + 1) < q->at.count; i = child) {
+        if (child + 1 < q->at.count && goes_before(&at[child + 1], &at[child]))
+            child++;
+        if (!goes_before(&at[child], &last))
+            break;
+        at[i] = at[child];
+    }
+    at[i] = last;
+    return top;
+}
+
+static gantry_status push_ready(queue *q, const gy_ready *r, uint32_t task, gantry_error *err)
 {
     for (size_t i = r->first[task]; i < r->first[task + 1]; i++)
-        if (!--r->waits[r->next[i]] && !gy_heap_push(heap, r->next[i]))
+        if (!--r->waits[r->next[i]] && !push(q, r->next[i]))
             return gy_fail_nomem(err);
     return GANTRY_OK;
 }
 
 gantry_status gy_place_by_rank(gy_plan *p, const gy_rank *rank, gy_place_one place, void *context, gantry_error *err)
 {
-    list l = { p, rank };
-    gy_heap heap = { .before = goes_before, .context = &l };
+    queue q = { .p = p, .rank = rank };
     gy_ready r;
     gantry_status status = gy_ready_init(&r, p) ? GANTRY_OK : gy_fail_nomem(err);
     for (uint32_t t = 0; !status && t < p->flow->tasks; t++)
-        if (!r.waits[t] && !gy_heap_push(&heap, t))
+        if (!r.waits[t] && !push(&q, t))
             status = gy_fail_nomem(err);
-    while (!status && heap.at.count) {
-        uint32_t task = gy_heap_pop(&heap);
+    while (!status && q.at.count) {
+        uint32_t task = pop(&q);
         status = place(p, task, context, err);
         if (!status)
-            status = push_ready(&heap, &r, task, err);
+            status = push_ready(&q, &r, task, err);
     }
-    gy_heap_free(&heap);
+    gy_vec_free(&q.at);
     gy_ready_free(&r);
     return status;
 }

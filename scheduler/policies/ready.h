@@ -25,7 +25,7 @@ int gy_priority(const gy_plan *p, uint32_t task);
 typedef gantry_status (*gy_place_one)(gy_plan *p, uint32_t task, void *context, gantry_error *err);
 
 /* Of the tasks that are ready always the one of largest rank, the lower number of equals: `place` gets all of them.
- * rank[t] is asked only while t is ready. O(n log n) and what `place` takes. */
+ * rank[t] is asked only when t becomes ready. O(n log n) and what `place` takes. */
 gantry_status gy_place_by_rank(gy_plan *p, const gy_rank *rank, gy_place_one place, void *context, gantry_error *err);
 
 #endif

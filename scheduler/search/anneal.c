@@ -4,9 +4,9 @@
 #include "base/error.h"
 #include <string.h>
 
-#define HALVINGS   8  /* of the temperature in a run */
-#define CHAIN_AGE  16 /* accepted steps after which the critical chain is looked for again */
-#define PICKS      8  /* tasks looked at for a step before this one is given up */
+#define HALVINGS  8  /* of the temperature in a run */
+#define CHAIN_AGE 16 /* accepted steps after which the critical chain is looked for again */
+#define PICKS     8  /* tasks looked at for a step before this one is given up */
 
 gantry_status gy_anneal_init(gy_anneal *a, const gy_model *m, uint64_t seed, gantry_error *err)
 {
@@ -32,8 +32,8 @@ void gy_anneal_free(gy_anneal *a)
 /* ---- steps ---- */
 
 typedef struct step {
-    uint32_t task, from, to; /* positions; from == to: stays */
-    uint32_t unit, old;      /* the unit that changes its device, or GY_NONE; the device it had */
+    uint32_t task, from, to;  /* positions; from == to: stays */
+    uint32_t unit[2], old[2]; /* units that change their device, or GY_NONE; the devices they had */
 } step;
 
 static void shift(gy_anneal *a, uint32_t from, uint32_t to)
@@ -75,18 +75,24 @@ static bool propose_place(gy_anneal *a, step *s)
     return true;
 }
 
-/* The device of a task that it exchanges data with, or any. */
-static uint32_t propose_device(gy_anneal *a, uint32_t task)
+/* A task that it exchanges data with, or GY_NONE; `random` is below 2^32. */
+static uint32_t partner(const gy_anneal *a, uint32_t task, uint64_t random)
 {
     const gy_model *m = a->m;
     size_t preds = m->pred_first[task + 1] - m->pred_first[task];
     size_t succs = m->succ_first[task + 1] - m->succ_first[task];
+    if (preds + succs == 0)
+        return GY_NONE;
+    size_t i = (size_t)(random * (preds + succs) >> 32);
+    return i < preds ? m->pred[m->pred_first[task] + i].task : m->succ[m->succ_first[task] + i - preds].task;
+}
+
+/* The device of a task that it exchanges data with, or any. */
+static uint32_t propose_device(gy_anneal *a, uint32_t task)
+{
     uint64_t random = gy_random_next(&a->random);
-    if (random & 1 || preds + succs == 0)
-        return (uint32_t)((random >> 32) * m->devices >> 32);
-    size_t i = (size_t)((random >> 32) * (preds + succs) >> 32);
-    uint32_t other = i < preds ? m->pred[m->pred_first[task] + i].task : m->succ[m->succ_first[task] + i - preds].task;
-    return a->decode.device[other];
+    uint32_t other = random & 1 ? GY_NONE : partner(a, task, random >> 32);
+    return other == GY_NONE ? (uint32_t)((random >> 32) * a->m->devices >> 32) : a->decode.device[other];
 }
 
 /* Is some task of a group that the unit is kept away from on the device? */
@@ -103,17 +109,31 @@ static bool is_kept_apart(const gy_anneal *a, uint32_t unit, uint32_t device)
     return false;
 }
 
-static bool propose_unit(gy_anneal *a, step *s)
+/* Moves the unit of a task, as the first or second of the step; false: it cannot go there. */
+static bool move_unit(gy_anneal *a, step *s, int which, uint32_t task, uint32_t device)
 {
     const gy_model *m = a->m;
-    uint32_t device = propose_device(a, s->task), unit = m->unit[s->task];
-    if (gy_model_is_team(m, s->task) || device == a->decode.device[s->task])
+    uint32_t unit = m->unit[task];
+    if (gy_model_is_team(m, task) || device == a->decode.device[task])
         return false;
-    if (gy_model_time(m, s->task, device) >= GY_TICKS_MAX || (m->bound_units && is_kept_apart(a, unit, device)))
+    if (gy_model_time(m, task, device) >= GY_TICKS_MAX || (m->bound_units && is_kept_apart(a, unit, device)))
         return false;
-    s->unit = unit;
-    s->old = a->decode.device[s->task];
+    s->unit[which] = unit;
+    s->old[which] = a->decode.device[task];
     set_device(a, unit, device);
+    return true;
+}
+
+/* Half of the time somebody that it exchanges data with comes along. */
+static bool propose_unit(gy_anneal *a, step *s)
+{
+    uint32_t device = propose_device(a, s->task);
+    if (!move_unit(a, s, 0, s->task, device))
+        return false;
+    uint64_t random = gy_random_next(&a->random);
+    uint32_t other = random & 1 ? partner(a, s->task, random >> 32) : GY_NONE;
+    if (other != GY_NONE)
+        (void)move_unit(a, s, 1, other, device);
     return true;
 }
 
@@ -126,7 +146,7 @@ static bool make_step(gy_anneal *a, step *s)
         uint32_t pick = (uint32_t)((random >> 32) * (critical ? a->chained : a->m->tasks) >> 32);
         s->task = critical ? a->chain[pick] : pick;
         s->from = s->to = a->position[s->task];
-        s->unit = GY_NONE;
+        s->unit[0] = s->unit[1] = GY_NONE;
         bool moved = !a->m->pool && random & 6 && propose_unit(a, s);
         bool shifted = (a->m->pool || !moved || !(random & 24)) && propose_place(a, s);
         if (shifted)
@@ -141,8 +161,9 @@ static void take_back(gy_anneal *a, const step *s)
 {
     if (s->from != s->to)
         shift(a, s->to, s->from);
-    if (s->unit != GY_NONE)
-        set_device(a, s->unit, s->old);
+    for (int i = 1; i >= 0; i--)
+        if (s->unit[i] != GY_NONE)
+            set_device(a, s->unit[i], s->old[i]);
 }
 
 /* ---- a run ---- */
@@ -195,4 +216,22 @@ void gy_anneal_run(gy_anneal *a, gy_candidate *c, uint64_t budget, gy_ticks heat
         if (age++ % CHAIN_AGE == 0)
             a->chained = gy_decode_critical(&a->decode, a->chain);
     }
+}
+
+bool gy_anneal_neighbour(gy_anneal *a, const gy_candidate *c, uint32_t tries, gy_candidate *to)
+{
+    step s;
+    load(a, c);
+    (void)gy_decode_run(&a->decode, a->order, GY_TICKS_MAX);
+    a->chained = gy_decode_critical(&a->decode, a->chain);
+    a->evaluations++;
+    to->model = to->simulated = GY_TICKS_MAX;
+    for (uint32_t i = 0; i < tries && make_step(a, &s); i++) {
+        gy_ticks makespan = gy_decode_run(&a->decode, a->order, to->model);
+        a->evaluations++;
+        if (makespan < to->model)
+            save(a, to, makespan);
+        take_back(a, &s);
+    }
+    return to->model < GY_TICKS_MAX;
 }

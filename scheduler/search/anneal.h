@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * Simulated annealing over order and devices (Kirkpatrick, Gelatt, Vecchi, Science 220, 1983). A step moves one task to
- * another place in the order, to another device, or both; half of the tasks it looks at are on the chain that decides
- * the makespan. It is kept if the makespan grows by no more than an exponential variate whose mean, the temperature,
- * falls to 1/256 in eight halvings.
+ * another place in the order, to another device (sometimes with a task that it exchanges data with), or both; half of
+ * the tasks it looks at are on the chain that decides the makespan. It is kept if the makespan grows by no more than an
+ * exponential variate whose mean, the temperature, falls to 1/256 in eight halvings.
  */
 #ifndef GY_SCHEDULER_SEARCH_ANNEAL_H
 #define GY_SCHEDULER_SEARCH_ANNEAL_H
@@ -26,5 +26,8 @@ void gy_anneal_free(gy_anneal *a);
 /* Begins with `c` and leaves the best that was found there, with its makespan; never a worse one. `budget` counts
  * evaluations; `heat` is the first temperature. Ends early when nothing can be better. */
 void gy_anneal_run(gy_anneal *a, gy_candidate *c, uint64_t budget, gy_ticks heat);
+
+/* Of `tries` steps from `c` the one that the model likes best, as a candidate; false: there is no step. */
+bool gy_anneal_neighbour(gy_anneal *a, const gy_candidate *c, uint32_t tries, gy_candidate *to);
 
 #endif

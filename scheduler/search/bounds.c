@@ -11,9 +11,9 @@
 #include "base/error.h"
 #include <stdlib.h>
 
-#define PAIRS_UP_TO  1024                /* tasks: the work of all pairs (a, b) is looked at */
-#define STEPS_UP_TO  4096                /* tasks: a common divisor is looked for */
-#define TAILS_UP_TO  INT64_C(100000000)  /* arcs x devices x devices: transfers are counted in tails */
+#define PAIRS_UP_TO 1024               /* tasks: the work of all pairs (a, b) is looked at */
+#define STEPS_UP_TO 4096               /* tasks: a common divisor is looked for */
+#define TAILS_UP_TO INT64_C(100000000) /* arcs x devices x devices: transfers are counted in tails */
 
 static gy_ticks fastest(const gy_model *m, uint32_t task)
 {

@@ -6,7 +6,7 @@
 
 bool gy_candidate_init(gy_candidate *c, uint32_t tasks)
 {
-    *c = (gy_candidate){ .tasks = tasks, .model = GY_TICKS_MAX };
+    *c = (gy_candidate){ .tasks = tasks, .model = GY_TICKS_MAX, .simulated = GY_TICKS_MAX };
     c->order = gy_calloc((size_t)tasks + 1, sizeof *c->order);
     c->device = gy_calloc((size_t)tasks + 1, sizeof *c->device);
     return c->order && c->device;
@@ -24,6 +24,7 @@ void gy_candidate_copy(gy_candidate *to, const gy_candidate *from)
     memcpy(to->order, from->order, from->tasks * sizeof *to->order);
     memcpy(to->device, from->device, from->tasks * sizeof *to->device);
     to->model = from->model;
+    to->simulated = from->simulated;
 }
 
 bool gy_candidate_is_same(const gy_candidate *a, const gy_candidate *b)
@@ -36,7 +37,7 @@ void gy_candidate_from_plan(gy_candidate *c, const gy_plan *p)
 {
     memcpy(c->order, p->order, c->tasks * sizeof *c->order);
     memcpy(c->device, p->device, c->tasks * sizeof *c->device);
-    c->model = GY_TICKS_MAX;
+    c->model = c->simulated = GY_TICKS_MAX;
 }
 
 /* Ops are in an order in which old rows in another memory may be overwritten before they are read here; a task's key is
@@ -66,7 +67,7 @@ bool gy_candidate_from_schedule(gy_candidate *c, const gantry_schedule *s, const
     for (uint32_t i = 0; i < s->ops.count && done; i++) {
         const gy_op *op = &s->ops.at[i];
         uint64_t t;
-        if (op->node == GY_NONE || !gy_map_get(&task_of, (uint64_t)op->node << 32 | op->iteration, &t))
+        if (op->node == GY_NONE || op->repeat || !gy_map_get(&task_of, (uint64_t)op->node << 32 | op->iteration, &t))
             continue;
         key[t] = i;
         c->device[t] = s->lanes.at[s->op_lane.at[op->lane]].device;
@@ -79,7 +80,7 @@ bool gy_candidate_from_schedule(gy_candidate *c, const gantry_schedule *s, const
     }
     if (done)
         qsort_r(c->order, c->tasks, sizeof *c->order, by_key, key);
-    c->model = GY_TICKS_MAX;
+    c->model = c->simulated = GY_TICKS_MAX;
     gy_map_free(&task_of);
     gy_free(key);
     return done;

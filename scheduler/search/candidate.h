@@ -8,7 +8,8 @@
 typedef struct gy_candidate {
     uint32_t tasks;
     uint32_t *order, *device;
-    gy_ticks model; /* makespan in the model of search; GY_TICKS_MAX while it is not known */
+    gy_ticks model;     /* makespan in the model of search; GY_TICKS_MAX while it is not known */
+    gy_ticks simulated; /* that of its schedule; likewise */
 } gy_candidate;
 
 bool gy_candidate_init(gy_candidate *c, uint32_t tasks); /* false: out of memory */

@@ -15,8 +15,9 @@ gantry_status gy_decode_init(gy_decode *d, const gy_model *m, gantry_error *err)
     d->free_at = gy_calloc(devices, sizeof *d->free_at);
     d->latest = gy_calloc(devices, sizeof *d->latest);
     d->rank = gy_calloc((size_t)m->ranks + 1, sizeof *d->rank);
-    d->scratch = gy_calloc((size_t)m->ranks + 1, sizeof *d->scratch);
-    if (!d->device || !d->finish || !d->before || !d->free_at || !d->latest || !d->rank || !d->scratch)
+    d->timed = gy_calloc((size_t)m->ranks + 1, sizeof *d->timed);
+    d->team_time = gy_calloc(m->plan->teams.count + 1, sizeof *d->team_time);
+    if (!d->device || !d->finish || !d->before || !d->free_at || !d->latest || !d->rank || !d->timed || !d->team_time)
         return gy_fail_nomem(err);
     return gy_traffic_init(&d->traffic, m, err);
 }
@@ -29,7 +30,8 @@ void gy_decode_free(gy_decode *d)
     gy_free(d->free_at);
     gy_free(d->latest);
     gy_free(d->rank);
-    gy_free(d->scratch);
+    gy_free(d->timed);
+    gy_free(d->team_time);
     gy_traffic_free(&d->traffic);
     *d = (gy_decode){ 0 };
 }
@@ -70,6 +72,21 @@ static gy_ticks ready_on(const gy_decode *d, uint32_t task, uint32_t device)
 
 /* ---- collectives ---- */
 
+/* Placements change little from one to the next: the last answer of each team is kept. A placement that cannot do what
+ * the node asks for (or finds no room to think) is one that never ends. */
+static gy_ticks team_time(gy_decode *d, uint32_t task, const uint32_t *device)
+{
+    const gy_model *m = d->m;
+    uint32_t team = m->team[task], ranks = m->plan->teams.at[team].ranks, *last = &d->timed[m->first_rank[team]];
+    gy_way choice;
+    if (d->team_time[team] && !memcmp(last, device, ranks * sizeof *last))
+        return d->team_time[team];
+    if (gy_place_team_time(m->plan, task, device, &choice, NULL))
+        return GY_TICKS_MAX;
+    memcpy(last, device, ranks * sizeof *last);
+    return d->team_time[team] = choice.time;
+}
+
 static void run_team(gy_decode *d, uint32_t task)
 {
     const gy_model *m = d->m;
@@ -85,7 +102,7 @@ static void run_team(gy_decode *d, uint32_t task)
     }
     d->device[task] = device[0];
     d->before[task] = GY_NONE;
-    d->finish[task] = start + gy_place_team_time(m->plan, task, device, team->ranks, d->scratch);
+    d->finish[task] = gy_ticks_sum(start, team_time(d, task, device));
 }
 
 /* ---- pools ---- */
@@ -157,7 +174,8 @@ static void spread_over_team(gy_decode *d, uint32_t task)
             d->traffic.arrived[p * r->memories + r->memory[d->rank[i]]] = d->finish[task];
 }
 
-/* To each memory that has a reader; returns when what is fetched has arrived. What has no size is everywhere at once. */
+/* To each memory that has a reader; returns when what is fetched has arrived. What has no size is everywhere at once.
+ */
 static gy_ticks send_results(gy_decode *d, uint32_t task)
 {
     const gy_model *m = d->m;

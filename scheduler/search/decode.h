@@ -16,15 +16,16 @@
 
 typedef struct gy_decode {
     const gy_model *m;
-    uint32_t *device;   /* per task; collectives: of rank 0, made here; pools: made here */
-    gy_ticks *finish;   /* per task */
-    uint32_t *before;   /* per task: what its device did last before it, or GY_NONE */
-    gy_ticks *free_at;  /* per device */
-    uint32_t *latest;   /* per device: its last task so far */
-    uint32_t *rank;     /* devices of collectives, team after team */
-    uint32_t *scratch;  /* memories of one collective */
-    gy_traffic traffic; /* if the model has roads */
-    uint32_t end;       /* the task that ends last */
+    uint32_t *device;    /* per task; collectives: of rank 0, made here; pools: made here */
+    gy_ticks *finish;    /* per task */
+    uint32_t *before;    /* per task: what its device did last before it, or GY_NONE */
+    gy_ticks *free_at;   /* per device */
+    uint32_t *latest;    /* per device: its last task so far */
+    uint32_t *rank;      /* devices of collectives, team after team */
+    uint32_t *timed;     /* devices of collectives when they were last timed, team after team */
+    gy_ticks *team_time; /* what they took; 0: not timed yet */
+    gy_traffic traffic;  /* if the model has roads */
+    uint32_t end;        /* the task that ends last */
 } gy_decode;
 
 gantry_status gy_decode_init(gy_decode *d, const gy_model *m, gantry_error *err);

@@ -33,7 +33,7 @@ typedef struct exact {
     uint64_t done;
     uint32_t depth, order[GY_EXACT_TASKS], device[GY_EXACT_TASKS];
     gy_ticks finish[GY_EXACT_TASKS], *free_at, last_start, makespan, left; /* left: work not yet placed */
-    uint64_t *placed; /* per device: its tasks */
+    uint64_t *placed;                                                      /* per device: its tasks */
 } exact;
 
 bool gy_exact_can(const gy_model *m)

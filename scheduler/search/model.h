@@ -27,13 +27,13 @@ typedef struct gy_model {
 
     /* transfers */
     uint32_t kinds, sizes;
-    gy_ticks *move;       /* sizes x kinds */
-    uint32_t *kind;       /* devices x devices */
-    uint32_t *from_host;  /* per device: kind of its route from host memory */
-    const gy_route **way; /* per kind; [0] NULL */
+    gy_ticks *move;        /* sizes x kinds */
+    uint32_t *kind;        /* devices x devices */
+    uint32_t *from_host;   /* per device: kind of its route from host memory */
+    const gy_route **way;  /* per kind; [0] NULL */
     GY_VEC(int64_t) bytes; /* per size */
-    gy_map size_of;       /* bytes -> size */
-    gy_roads *roads;      /* NULL: contention is off */
+    gy_map size_of;        /* bytes -> size */
+    gy_roads *roads;       /* NULL: contention is off */
 
     /* tasks that are kept on one device: those of unit u are member[first_member[u] .. first_member[u + 1]) */
     uint32_t units, *unit, *member;

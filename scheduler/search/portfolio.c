@@ -2,8 +2,11 @@
 #include "scheduler/search/portfolio.h"
 
 #include "base/error.h"
-#include "scheduler/policies/policy.h"
+#include "scheduler/options.h"
+#include "scheduler/policies/frugal.h"
 #include <string.h>
+
+#define SPILLED_UP_TO 2000 /* tasks: where some policies fit, the others are tried with spilling */
 
 gantry_status gy_portfolio_note(gy_portfolio *f, const gy_tried *tried, gantry_error *err)
 {
@@ -26,6 +29,15 @@ static bool is_about_placement(gantry_status status)
     return status == GANTRY_E_CAPACITY || status == GANTRY_E_UNSUPPORTED;
 }
 
+/* Why nothing fits: what is too much even with spilling says more; of equals the first, that of the default policy. */
+static void remember(gy_portfolio *f, const gantry_error *why)
+{
+    if (f->first.status && (!f->squeeze || f->first_squeezed))
+        return;
+    f->first = *why;
+    f->first_squeezed = f->squeeze;
+}
+
 /* Runs all passes for the plan. *makespan: GY_TICKS_MAX if the placement does not fit. */
 static gantry_status run(gy_portfolio *f, gy_plan *p, gy_ticks *makespan, gantry_error *err)
 {
@@ -36,8 +48,8 @@ static gantry_status run(gy_portfolio *f, gy_plan *p, gy_ticks *makespan, gantry
         *makespan = p->schedule->makespan;
         offer(f, p);
     } else if (is_about_placement(status)) {
-        if (!f->first.status || f->squeeze) /* what is too much even so says more */
-            f->first = inner;
+        remember(f, &inner);
+        f->last = status;
         return GANTRY_OK;
     } else if (err) {
         *err = inner;
@@ -45,31 +57,82 @@ static gantry_status run(gy_portfolio *f, gy_plan *p, gy_ticks *makespan, gantry
     return status;
 }
 
-static gantry_status keep(gy_portfolio *f, const gy_plan *p, gantry_error *err)
+static gantry_status keep(gy_portfolio *f, const gy_plan *p, gy_ticks makespan, gantry_error *err)
 {
     gy_candidate c;
     bool done = gy_candidate_init(&c, p->flow->tasks);
     if (done)
         gy_candidate_from_plan(&c, p);
+    c.simulated = makespan;
     if (done && gy_vec_push(&f->placed, c))
         return GANTRY_OK;
     gy_candidate_free(&c);
     return gy_fail_nomem(err);
 }
 
-static gantry_status try_policy(gy_portfolio *f, const gy_policy *policy, gantry_error *err)
+static void allow(const gy_portfolio *f, gy_plan *p)
+{
+    p->squeeze = f->squeeze;
+    p->spill = gy_options_spill(f->options);
+}
+
+static gantry_status run_other(gy_portfolio *f, const gy_plan *first, gy_spilling spill, bool late, gy_ticks *makespan,
+                               gantry_error *err)
 {
     gy_plan p;
-    gy_tried tried = { .policy = policy->name };
-    gantry_status status = gy_plan_init(&p, f->graph, f->machine, policy, err);
-    p.squeeze = f->squeeze;
+    gy_ticks other = GY_TICKS_MAX;
+    gantry_status status = gy_plan_init(&p, f->graph, f->machine, first->policy, err);
+    p.candidate = first->candidate;
+    p.squeeze = p.hopeless = true;
+    p.spill = (uint8_t)spill;
+    p.late = late;
     if (!status)
-        status = run(f, &p, &tried.makespan, err);
-    if (!status && tried.makespan >= GY_TICKS_MAX)
-        tried.skipped = "what it places does not fit the memories of the machine";
-    else if (!status && f->keep)
-        status = keep(f, &p, err);
+        status = run(f, &p, &other, err);
+    *makespan = other < *makespan ? other : *makespan;
     gy_plan_free(&p);
+    return status;
+}
+
+/* Where nodes were repeated instead of copying rows, it may be faster to copy; and in small graphs where copies take
+ * long, to copy no sooner than must be. */
+static gantry_status run_others(gy_portfolio *f, const gy_plan *first, gy_ticks *makespan, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    if (first->remade)
+        status = run_other(f, first, GY_SPILL_COPY, false, makespan, err);
+    if (!status && first->copies && f->graph->flow->tasks <= SPILLED_UP_TO)
+        status = run_other(f, first, (gy_spilling)first->spill, true, makespan, err);
+    return status;
+}
+
+static const char no_room[] = "what it places does not fit the memories of the machine",
+                  no_way[] = "what it places cannot be carried out on the machine";
+
+/* A policy and its entry of the report, which may be there already: then it is tried again. */
+static gantry_status run_policy(gy_portfolio *f, const gy_policy *policy, gy_tried *tried, gantry_error *err)
+{
+    gy_plan p;
+    gantry_status status = gy_plan_init(&p, f->graph, f->machine, policy, err);
+    allow(f, &p);
+    p.hopeless = f->squeeze && tried->skipped == no_room && f->graph->flow->tasks > SPILLED_UP_TO;
+    *tried = (gy_tried){ .policy = policy->name, .tight = f->squeeze };
+    if (!status)
+        status = run(f, &p, &tried->makespan, err);
+    if (!status && tried->makespan < GY_TICKS_MAX)
+        status = run_others(f, &p, &tried->makespan, err);
+    if (!status && tried->makespan >= GY_TICKS_MAX)
+        *tried = f->last == GANTRY_E_CAPACITY ? (gy_tried){ .policy = policy->name, .skipped = no_room, .tight = true }
+                                              : (gy_tried){ .policy = policy->name, .skipped = no_way };
+    else if (!status && f->keep)
+        status = keep(f, &p, tried->makespan, err);
+    gy_plan_free(&p);
+    return status;
+}
+
+static gantry_status try_policy(gy_portfolio *f, const gy_policy *policy, gantry_error *err)
+{
+    gy_tried tried = { 0 };
+    gantry_status status = run_policy(f, policy, &tried, err);
     return status ? status : gy_portfolio_note(f, &tried, err);
 }
 
@@ -82,7 +145,10 @@ gantry_status gy_portfolio_candidate(gy_portfolio *f, const gy_candidate *c, con
     if (status)
         return status;
     p.candidate = c;
+    allow(f, &p);
     status = run(f, &p, makespan, err);
+    if (!status && *makespan < GY_TICKS_MAX)
+        status = run_others(f, &p, makespan, err);
     if (!status && f->best != before)
         f->best->policy = name;
     gy_plan_free(&p);
@@ -96,7 +162,8 @@ static const struct limit {
     const char *name;
     uint32_t tasks;
 } limits[] = {
-    { "heft", UINT32_MAX },
+    { "heft", UINT32_MAX }, { "partition", UINT32_MAX }, { "owner", UINT32_MAX },  { "cpop", 10000 },
+    { "peft", 10000 },      { "heft-links", 10000 },     { "round-robin", 10000 }, { "single", 10000 },
 };
 
 static bool fits(const char *name, uint32_t tasks)
@@ -125,31 +192,79 @@ static gantry_status try_all(gy_portfolio *f, gantry_error *err)
     return status;
 }
 
+/* When nothing fits: what looks at memory, however large the graph, and what is for another objective. */
+static bool is_last_resort(const gy_portfolio *f, const gy_tried *t)
+{
+    if (f->best || !t->skipped)
+        return false;
+    return !strcmp(t->policy, gy_policy_mem_heft.name) ||
+           (!strcmp(t->policy, gy_policy_split.name) && f->graph->flow->tasks <= SPILLED_UP_TO);
+}
+
+/* Spilling for every policy that had no room without; in large graphs, for the first of them that it helps. */
+static gantry_status try_again(gy_portfolio *f, gantry_error *err)
+{
+    const gy_policy *policy;
+    gantry_status status = GANTRY_OK;
+    bool small = f->graph->flow->tasks <= SPILLED_UP_TO;
+    f->squeeze = true;
+    for (size_t i = 0; i < f->tried.count && !status && (small || !f->best); i++) {
+        gy_tried *t = &f->tried.at[i];
+        if (t->skipped != no_room && !is_last_resort(f, t))
+            continue;
+        status = gy_policy_find(&policy, t->policy, err);
+        if (!status)
+            status = run_policy(f, policy, t, err);
+    }
+    return status;
+}
+
+static bool is_tight(const gy_portfolio *f)
+{
+    for (size_t i = 0; i < f->tried.count; i++)
+        if (f->tried.at[i].skipped == no_room)
+            return true;
+    return false;
+}
+
+/* An entry of the report only where it fits: it is not to be tried again. */
+static gantry_status try_frugal(gy_portfolio *f, gantry_error *err)
+{
+    gy_tried tried = { 0 };
+    if (!is_tight(f) || !fits(gy_policy_frugal.name, f->graph->flow->tasks))
+        return GANTRY_OK;
+    gantry_status status = run_policy(f, &gy_policy_frugal, &tried, err);
+    return status || tried.skipped ? status : gy_portfolio_note(f, &tried, err);
+}
+
 gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err)
 {
     const gy_policy *policy;
-    if (!f->options->policy && f->options->effort > 0)
-        return try_all(f, err);
-    gantry_status status = gy_policy_find(&policy, f->options->policy, err);
-    return status ? status : try_policy(f, policy, err);
+    if (f->options->policy || f->options->effort == 0) {
+        gantry_status status = gy_policy_find(&policy, f->options->policy, err);
+        return status ? status : try_policy(f, policy, err);
+    }
+    gantry_status status = try_all(f, err);
+    if (!status)
+        status = try_frugal(f, err);
+    /* Spilled, a good placement may still be faster than another that fits. */
+    bool small = f->graph->flow->tasks <= SPILLED_UP_TO;
+    return !status && small && is_tight(f) ? try_again(f, err) : status;
 }
 
 gantry_status gy_portfolio_squeeze(gy_portfolio *f, gantry_error *err)
 {
-    const gy_policy *named;
     gantry_status status = GANTRY_OK;
-    f->squeeze = true;
-    if (f->options->policy) {
-        status = gy_policy_find(&named, f->options->policy, err);
-        return status ? status : try_policy(f, named, err);
-    }
-    f->squeeze = f->options->effort > 0; /* then it was tried without */
-    status = try_policy(f, &gy_policy_mem_heft, err);
-    if (!status && !f->best && !f->squeeze) {
-        f->squeeze = true;
+    bool kept = f->keep;
+    if (f->squeeze)
+        return GANTRY_OK; /* it was tried */
+    f->keep = false;
+    if (!f->options->policy && f->options->effort == 0)
         status = try_policy(f, &gy_policy_mem_heft, err);
-    }
-    return status || !f->squeeze ? status : try_policy(f, &gy_policy_heft, err);
+    if (!status && !f->best)
+        status = try_again(f, err);
+    f->keep = kept;
+    return status;
 }
 
 void gy_portfolio_free(gy_portfolio *f)

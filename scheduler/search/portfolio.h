@@ -9,15 +9,18 @@ typedef struct gy_portfolio {
     gantry_graph *graph; /* borrowed, all three */
     const gantry_machine *machine;
     const gantry_schedule_options *options;
-    gantry_schedule *best;        /* NULL while nothing fits */
-    GY_VEC(gy_tried) tried;       /* becomes that of the schedule */
-    GY_VEC(gy_candidate) placed;  /* what the policies that fit decided; kept if `keep` */
+    gantry_schedule *best;       /* NULL while nothing fits */
+    GY_VEC(gy_tried) tried;      /* becomes that of the schedule */
+    GY_VEC(gy_candidate) placed; /* what the policies that fit decided; kept if `keep` */
     bool keep;
-    bool squeeze;                 /* what does not fit is spilled */
-    gantry_error first;           /* why the first that did not fit did not */
+    bool squeeze;        /* what does not fit is spilled */
+    gantry_error first;  /* why the first that did not fit did not */
+    bool first_squeezed; /* even with spilling */
+    gantry_status last;  /* why the last that did not fit did not */
 } gy_portfolio;
 
-/* Runs every policy that fits the size, or the one that the options name. */
+/* Runs every policy that fits the size, or the one that the options name; in small graphs, what does not fit in memory
+ * with spilling too. */
 gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err);
 /* When nothing fitted: a placement that looks at memory, and if that does not fit either, spilling. */
 gantry_status gy_portfolio_squeeze(gy_portfolio *f, gantry_error *err);

@@ -3,6 +3,8 @@
 
 #include "base/error.h"
 #include "scheduler/load_search.h"
+#include "scheduler/period.h"
+#include "scheduler/policies/partition.h"
 #include "scheduler/search/anneal.h"
 #include "scheduler/search/exact.h"
 #include "scheduler/search/portfolio.h"
@@ -12,6 +14,11 @@
 #define PER_TASK 128
 #define VISITS   INT64_C(8000000) /* tasks and dependencies decoded, at most */
 #define SEGMENTS 4
+/* Steps that are simulated: so many times 2^effort, shared out among the tasks; fewer where each has to spill. */
+#define CLIMBS   INT64_C(625)
+#define CHOICES  2 /* steps among which the model chooses before one is simulated */
+#define SQUEEZED 8
+#define LARGE    10000 /* tasks; of larger graphs whole divisions are looked at, a round each */
 /* Branch and bound: tasks of a graph that it is tried on unasked, and states it may look at. */
 #define SMALL         12
 #define STATES_ANYWAY (1u << 18)
@@ -22,7 +29,7 @@ typedef struct search {
     gy_plan plan; /* cost and origin only; the model reads it */
     gy_model model;
     gy_anneal anneal;
-    gy_candidate best, now; /* by the model; the one at work */
+    gy_candidate best, champion, now; /* by the model, by simulation; the one at work */
     gy_tried tried;
 } search;
 
@@ -33,13 +40,16 @@ static uint64_t budget_of(const gy_model *m, int round)
     return (by_tasks < by_visits ? by_tasks : by_visits) << (round - 2);
 }
 
-static gantry_status simulate(search *x, const gy_candidate *c, const char *name, gantry_error *err)
+static gantry_status simulate(search *x, gy_candidate *c, const char *name, gantry_error *err)
 {
-    gy_ticks makespan;
-    gantry_status status = gy_portfolio_candidate(&x->f, c, name, &makespan, err);
-    if (!status && makespan < x->tried.makespan)
-        x->tried.makespan = makespan;
-    return status;
+    gantry_status status = gy_portfolio_candidate(&x->f, c, name, &c->simulated, err);
+    if (status)
+        return status;
+    if (c->simulated < x->champion.simulated)
+        gy_candidate_copy(&x->champion, c);
+    if (c->simulated < x->tried.makespan)
+        x->tried.makespan = c->simulated;
+    return GANTRY_OK;
 }
 
 /* The first temperature: a fraction of a typical time; less where there are too few evaluations to cool down from it.
@@ -51,16 +61,18 @@ static gy_ticks heat_of(const gy_model *m, uint64_t budget)
     return budget >= enough ? heat : heat / (gy_ticks)(enough / budget);
 }
 
-/* One round in segments, each of which begins at the best so far and ends with a simulation of what it found. */
+/* One round in segments, which begin by turns at what the model and at what simulation likes best so far, and end with
+ * a simulation of what they found. */
 static gantry_status anneal(search *x, int round, gantry_error *err)
 {
     uint64_t budget = budget_of(&x->model, round) / SEGMENTS + 1;
     gantry_status status = GANTRY_OK;
     for (int i = 0; i < SEGMENTS && !status; i++) {
-        gy_candidate_copy(&x->now, &x->best);
+        const gy_candidate *from = i % 2 ? &x->champion : &x->best;
+        gy_candidate_copy(&x->now, from);
         x->now.model = GY_TICKS_MAX;
         gy_anneal_run(&x->anneal, &x->now, budget, heat_of(&x->model, budget));
-        if (gy_candidate_is_same(&x->now, &x->best))
+        if (gy_candidate_is_same(&x->now, from))
             continue;
         status = simulate(x, &x->now, gy_search_name, err);
         if (x->now.model < x->best.model)
@@ -69,18 +81,67 @@ static gantry_status anneal(search *x, int round, gantry_error *err)
     return status;
 }
 
-static gantry_status find_start(search *x)
+static bool is_exact(const gy_candidate *c)
+{
+    return c->simulated == c->model;
+}
+
+/* Where the model does not say what simulation says: from the champion on one step after the other, each of which is
+ * simulated and kept if that is no worse. */
+static gantry_status climb(search *x, int round, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    int64_t budget = x->model.tasks ? (CLIMBS << round) / x->model.tasks : 0;
+    if (x->f.squeeze)
+        budget /= SQUEEZED;
+    for (int64_t i = 0; i < budget && !status && !is_exact(&x->champion); i++) {
+        if (x->champion.simulated <= x->f.best->bound ||
+            !gy_anneal_neighbour(&x->anneal, &x->champion, CHOICES, &x->now))
+            break;
+        status = simulate(x, &x->now, gy_search_name, err);
+        if (x->now.simulated == x->champion.simulated)
+            gy_candidate_copy(&x->champion, &x->now);
+    }
+    return status;
+}
+
+/* Large graphs: there annealing has too few evaluations for anything. Another division of the graph instead, which is
+ * simulated if it looks better than all before. */
+static gantry_status divide_again(search *x, int round, gantry_error *err)
+{
+    gy_candidate *c = &x->now;
+    uint32_t way = (uint32_t)(round - 1);
+    if (x->model.bound_units || way >= GY_PARTITIONS)
+        return GANTRY_OK;
+    if (!gy_partition_divide(&x->plan, way, c->order, c->device))
+        return gy_fail_nomem(err);
+    memcpy(x->anneal.decode.device, c->device, c->tasks * sizeof *c->device);
+    c->model = gy_decode_run(&x->anneal.decode, c->order, x->best.model);
+    x->anneal.evaluations++;
+    if (c->model >= x->best.model)
+        return GANTRY_OK;
+    gy_candidate_copy(&x->best, c);
+    return simulate(x, c, gy_search_name, err);
+}
+
+static gantry_status find_start(search *x, gantry_error *err)
 {
     gy_decode *d = &x->anneal.decode;
     for (size_t i = 0; i < x->f.placed.count; i++) {
         gy_candidate *c = &x->f.placed.at[i];
         memcpy(d->device, c->device, c->tasks * sizeof *c->device);
         c->model = gy_decode_run(d, c->order, GY_TICKS_MAX);
+        if (x->model.pool) /* which chooses devices */
+            memcpy(c->device, d->device, c->tasks * sizeof *c->device);
         x->anneal.evaluations++;
         if (c->model < x->best.model)
             gy_candidate_copy(&x->best, c);
+        if (c->simulated < x->champion.simulated)
+            gy_candidate_copy(&x->champion, c);
     }
-    return GANTRY_OK;
+    /* The order of a policy may be worth more than what the policy made of it. */
+    bool better = x->model.pool && x->best.model < x->champion.simulated;
+    return better ? simulate(x, &x->best, gy_search_name, err) : GANTRY_OK;
 }
 
 /* Branch and bound from the best so far. Small graphs get a try at it anyway; --optimal insists on the proof, which
@@ -105,17 +166,34 @@ static gantry_status solve(search *x, gantry_error *err)
         status = gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
                          "the optimum of %u tasks was not proved within %llu states; leave \"optimal\" off",
                          x->model.tasks, (unsigned long long)STATES_ASKED);
-    if (!status && x->now.model < x->best.model)
+    if (status)
+        return status;
+    if (proved)
+        x->model.bound = x->now.model;
+    if (x->now.model < x->best.model) {
         status = simulate(x, &x->now, proved ? gy_optimal_name : gy_search_name, err);
+        gy_candidate_copy(&x->best, &x->now);
+    }
     return status;
+}
+
+static gantry_status search_round(search *x, int round, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    if (x->best.model > x->model.bound)
+        status = x->model.tasks > LARGE ? divide_again(x, round, err) : anneal(x, round, err);
+    return status || x->f.options->optimal ? status : climb(x, round, err);
 }
 
 static gantry_status search_rounds(search *x, gantry_error *err)
 {
-    gantry_status status = find_start(x);
-    for (int round = 2; round <= x->f.options->effort && !status && x->best.model > x->model.bound; round++)
-        status = anneal(x, round, err);
-    if (!status)
+    bool asked = x->f.options->optimal; /* then the best that is to be had is a good start */
+    gantry_status status = find_start(x, err);
+    if (!status && !asked)
+        status = solve(x, err);
+    for (int round = 2; round <= x->f.options->effort && !status; round++)
+        status = search_round(x, round, err);
+    if (!status && asked)
         status = solve(x, err);
     x->tried.evaluations = x->anneal.evaluations;
     return status;
@@ -131,11 +209,13 @@ static gantry_status improve(search *x, gantry_error *err)
         status = gy_model_make(&x->model, &x->plan, true, err);
     if (!status)
         status = gy_anneal_init(&x->anneal, &x->model, x->f.options->seed, err);
-    if (!status && !(gy_candidate_init(&x->best, x->model.tasks) && gy_candidate_init(&x->now, x->model.tasks)))
+    if (!status && !(gy_candidate_init(&x->best, x->model.tasks) && gy_candidate_init(&x->now, x->model.tasks) &&
+                     gy_candidate_init(&x->champion, x->model.tasks)))
         status = gy_fail_nomem(err);
     if (!status)
         status = search_rounds(x, err);
     gy_candidate_free(&x->best);
+    gy_candidate_free(&x->champion);
     gy_candidate_free(&x->now);
     gy_anneal_free(&x->anneal);
     gy_model_free(&x->model);
@@ -143,11 +223,23 @@ static gantry_status improve(search *x, gantry_error *err)
     return status;
 }
 
+/* What was tried goes with the schedule, for reports. */
+static void hand_over(gy_portfolio *f)
+{
+    f->best->tried.at = f->tried.at;
+    f->best->tried.count = f->tried.count;
+    f->best->tried.capacity = f->tried.capacity;
+    f->tried.at = NULL;
+    gy_vec_free(&f->tried);
+}
+
 gantry_status gy_search_run(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
                             const gantry_schedule_options *options, gantry_error *err)
 {
     if (!strcmp(options->objective, "max_load"))
         return gy_load_run(schedule, graph, machine, options, err);
+    if (!strcmp(options->objective, "period"))
+        return gy_period_run(schedule, graph, machine, options, err);
     search x = {
         .f = { .graph = graph, .machine = machine, .options = options, .keep = options->effort > 1 || options->optimal }
     };
@@ -168,6 +260,7 @@ gantry_status gy_search_run(gantry_schedule **schedule, gantry_graph *graph, con
     if (!status)
         status = gy_plan_verify(x.f.best, graph, err);
     if (!status) {
+        hand_over(&x.f);
         *schedule = x.f.best;
         x.f.best = NULL;
     }

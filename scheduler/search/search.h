@@ -4,8 +4,10 @@
  *
  *   0      the default policy alone
  *   1      every policy that fits the size: placed, lowered, simulated with contention; the least makespan wins
- *   2..9   then rounds of annealing in a model without contention, one more and a longer one with each step; what a
- *          round finds is lowered and simulated like what a policy placed
+ *   2..9   then rounds, one more and a longer one with each step: annealing in a model with coarse contention, whose
+ *          finds are lowered and simulated like what a policy placed; then single steps, each of which is simulated,
+ *          unless the model is exact. Graphs of up to 12 tasks are solved in the model first. Beyond 10,000 tasks a
+ * round looks at another division of the whole graph (policies/partition.h) instead
  *
  * A higher effort does all that a lower one does first, so it is never worse. Everything is counted in evaluations, and
  * the same seed gives the same bytes. A named policy stands for all of them.

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A graph that is not unrolled wholly: each of its phases is scheduled like a graph of its own (graph/phase.h). */
+#include "scheduler/phases.h"
+
+#include "base/error.h"
+#include "scheduler/balance.h"
+#include <string.h>
+
+typedef struct phases {
+    gy_phases list;
+    gantry_graph **graph; /* one a phase; those made */
+    gantry_schedule *whole;
+    const gantry_schedule_options *options;
+} phases;
+
+static void free_phases(phases *p)
+{
+    for (size_t i = 0; p->graph && i < p->list.count; i++)
+        gantry_graph_free(p->graph[i]);
+    gy_free((void *)p->graph);
+    gy_vec_free(&p->list);
+    gantry_schedule_free(p->whole);
+}
+
+/* What is brought there before the first start, and back after the last, one piece after the other. */
+static gy_ticks hand_over(const gantry_schedule *s)
+{
+    const gy_phase_graph *x = s->graph->phase;
+    gy_ticks sum = 0;
+    for (size_t i = 0; i < s->instances.count; i++) {
+        const gy_instance *in = &s->instances.at[i];
+        if (in->role != GY_ROLE_PERSIST || in->memory == 0 || in->bytes == 0)
+            continue;
+        const gy_route *there = gy_machine_route(s->machine, 0, in->memory);
+        const gy_route *back = gy_machine_route(s->machine, in->memory, 0);
+        if (!x->defined[in->value] || x->defineds[in->value] > 0)
+            sum += gy_route_time(s->machine, there, (int64_t)in->bytes);
+        if (x->kept[in->value])
+            sum += gy_route_time(s->machine, back, (int64_t)in->bytes);
+    }
+    return sum;
+}
+
+/* Names, options and machine are those of any of the phases. */
+static gantry_status make_head(phases *p, gantry_graph *graph, gantry_error *err)
+{
+    gantry_schedule *s = p->whole = gy_schedule_alloc();
+    const gantry_schedule_options *o = p->options;
+    if (!s)
+        return gy_fail_nomem(err);
+    s->graph = gy_graph_ref(graph);
+    s->graph_name = gy_arena_strdup(&s->arena, graph->name ? graph->name : "");
+    s->graph_hash = graph->hash;
+    s->replay = gy_arena_strdup(&s->arena, o->replay);
+    s->objective = gy_arena_strdup(&s->arena, o->objective);
+    s->effort = o->effort;
+    s->seed = o->seed;
+    bool done = s->graph_name && s->replay && s->objective;
+    for (size_t i = 0; i < graph->params.count && done; i++) {
+        gy_param param = graph->params.at[i];
+        param.name = gy_arena_strdup(&s->arena, param.name);
+        done = param.name && gy_vec_push(&s->params, param);
+    }
+    for (size_t i = 0; i < graph->nodes.count && done; i++) {
+        const char *id = gy_arena_strdup(&s->arena, graph->nodes.at[i].id);
+        done = id && gy_vec_push(&s->node_ids, id);
+    }
+    return done ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+/* The policy of the phase that takes longest. */
+static void name_policy(gantry_schedule *s)
+{
+    gy_ticks longest = -1;
+    for (size_t i = 0; i < s->parts.count; i++) {
+        const gy_part *part = &s->parts.at[i];
+        double time = (double)part->schedule->makespan * (double)part->phase.starts;
+        if (time > (double)longest) {
+            longest = time < (double)GY_TICKS_MAX ? (gy_ticks)time : GY_TICKS_MAX;
+            s->policy = part->schedule->policy;
+        }
+    }
+}
+
+static gantry_status add_part(phases *p, size_t i, const gantry_machine *machine, gantry_error *err)
+{
+    gantry_schedule_options o = *p->options;
+    gy_part part = { .phase = p->list.at[i] };
+    o.like = o.like && i < o.like->parts.count ? o.like->parts.at[i].schedule : NULL;
+    gantry_status status = gy_balance_run(&part.schedule, p->graph[i], machine, &o, err);
+    if (status)
+        return status;
+    part.hand_over = hand_over(part.schedule);
+    if (!gy_vec_push(&p->whole->parts, part)) {
+        gantry_schedule_free(part.schedule);
+        return gy_fail_nomem(err);
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status refuse_period(const gantry_graph *graph, const gy_phases *list, gantry_error *err)
+{
+    size_t i = 0;
+    while (list->at[i].loop == GY_NONE)
+        i++;
+    const gy_node *n = &graph->nodes.at[list->at[i].first_node];
+    return gy_graph_fail(graph, n->origin, err, GANTRY_E_UNSUPPORTED,
+                         "objective \"period\": the repeat of node \"%s\" is not unrolled wholly, so starts cannot "
+                         "overlap; use objective \"makespan\", or repeat less often within one start",
+                         n->id);
+}
+
+static gantry_status run(phases *p, gantry_graph *graph, const gantry_machine *machine, gantry_error *err)
+{
+    size_t count = p->list.count;
+    if (!strcmp(p->options->objective, "period"))
+        return refuse_period(graph, &p->list, err);
+    gantry_graph **made = gy_calloc(count, sizeof *made);
+    if (!made)
+        return gy_fail_nomem(err);
+    gantry_status status = gy_phases_derive(made, graph, p->list.at, count, err);
+    if (status) {
+        gy_free((void *)made);
+        return status;
+    }
+    p->graph = made;
+    status = make_head(p, graph, err);
+    for (size_t i = 0; i < count && !status; i++)
+        status = add_part(p, i, machine, err);
+    if (status)
+        return status;
+    p->whole->machine = gy_machine_ref(machine);
+    name_policy(p->whole);
+    status = gy_parts_sum(p->whole, err);
+    return status ? status : gy_schedule_verify(p->whole, graph, err);
+}
+
+/* The phases of another schedule of the graph are taken as they are. */
+static gantry_status find_list(phases *p, const gantry_graph *graph, gantry_error *err)
+{
+    const gantry_schedule *like = p->options->like;
+    if (!like || like->graph_hash != graph->hash || like->parts.count == 0)
+        return gy_phases_plan(&p->list, graph, p->options->unroll ? p->options->unroll : GY_UNROLL_MOST, err);
+    for (size_t i = 0; i < like->parts.count; i++)
+        if (!gy_vec_push(&p->list, like->parts.at[i].phase))
+            return gy_fail_nomem(err);
+    return GANTRY_OK;
+}
+
+gantry_status gy_phases_run(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
+                            const gantry_schedule_options *options, gantry_error *err)
+{
+    phases p = { .options = options };
+    gantry_status status = graph->loops.count ? find_list(&p, graph, err) : GANTRY_OK;
+    if (!status && p.list.count == 0) {
+        free_phases(&p);
+        return gy_balance_run(schedule, graph, machine, options, err);
+    }
+    status = status ? status : run(&p, graph, machine, err);
+    if (!status) {
+        *schedule = p.whole;
+        p.whole = NULL;
+    }
+    free_phases(&p);
+    return status;
+}

@@ -5,6 +5,21 @@
  *
  * Between gantry_run_new and gantry_run_free nothing is allocated or loaded in flight. An input is bound once and read
  * at every start; an output may be bound, else the run keeps it and gantry_run_output shows it.
+ *
+ * A schedule with phases (schedule.h) is run like any other: a thread of the run starts phase after phase, looks at
+ * `until` between them, and hands over through host memory, which is allocated when the run is made.
+ *
+ * Starts of a schedule made with objective "period" overlap, `in_flight` of them. To stream frames: bind input (and
+ * output) n, start n, then wait for start n - in_flight + 1 and take its outputs, while the others go on:
+ *
+ *     for (n = 0; n < frames; n++) {
+ *         gantry_run_bind(run, x, frame[n], bytes, &err);
+ *         gantry_run_start(run, &ticket[n], &err);
+ *         if (n + 1 >= in_flight) {
+ *             gantry_run_wait(run, ticket[n + 1 - in_flight], &err);
+ *             gantry_run_output(run, y, &result, &bytes, &err);
+ *         }
+ *     }
  */
 #ifndef GANTRY_RUN_H
 #define GANTRY_RUN_H
@@ -19,7 +34,7 @@ typedef struct gantry_run gantry_run;
 
 typedef struct gantry_run_options {
     size_t struct_size;
-    const char *backend;  /* "host", "sim", "auto"; NULL: auto */
+    const char *backend;  /* "cuda", "host", "sim", "auto"; NULL: auto */
     int32_t check;        /* 1: checking mode: one op at a time in a random legal order, guarded memory, poison;
                              functions are called two to four times a node */
     int32_t allow_code;   /* 1: kernels that name code may be compiled and loaded */
@@ -40,8 +55,11 @@ GANTRY_MUST_USE gantry_status gantry_run_new(gantry_run **run, gantry_schedule *
 GANTRY_API void gantry_run_free(gantry_run *run);
 
 /** Binds host memory (C order, whole array, `bytes` exactly the buffer's) to an input, state, const or output buffer.
- *  Borrowed until it is bound to something else or the run is freed. An input that is also an output takes its input
- *  from here; bind its result with gantry_run_bind_output. Only while idle. */
+ *  Borrowed until it is bound to something else and the last start made before that has been waited for, or the run is
+ *  freed. An input that is also an output takes its input from here; bind its result with gantry_run_bind_output.
+ *  Inputs and outputs may be bound while starts are in flight: it is the starts to come that have them, each those that
+ *  are bound when it is made. A start waits for those in flight that write to an array that it reads or writes, or read
+ *  one that it writes; so starts that are to overlap need arrays of their own. States and constants only while idle. */
 GANTRY_MUST_USE gantry_status gantry_run_bind(gantry_run *run, gantry_buffer buffer, const void *host, uint64_t bytes,
                                               gantry_error *err);
 GANTRY_MUST_USE gantry_status gantry_run_bind_output(gantry_run *run, gantry_buffer buffer, void *host, uint64_t bytes,
@@ -53,13 +71,14 @@ GANTRY_MUST_USE gantry_status gantry_run_bind_file(gantry_run *run, gantry_buffe
 GANTRY_MUST_USE gantry_status gantry_run_set_scalar(gantry_run *run, gantry_node node, const char *name, double value,
                                                     gantry_error *err);
 
-/** Asynchronous: returns a ticket at once; blocks only at the schedule's in-flight limit. Returns an earlier failure.
- */
+/** Asynchronous: returns a ticket at once; blocks only at the schedule's in-flight limit (at one start on back
+ *  ends that do not let them overlap), and for arrays in use, see gantry_run_bind. Returns an earlier failure. */
 GANTRY_MUST_USE gantry_status gantry_run_start(gantry_run *run, uint64_t *ticket, gantry_error *err);
 /** When it returns, outputs of that start are readable and bound inputs reusable. The first failure, with the node. */
 GANTRY_MUST_USE gantry_status gantry_run_wait(gantry_run *run, uint64_t ticket, gantry_error *err);
 
-/** The host memory of an output after a wait; borrowed until the next start. */
+/** The host memory of an output of the start that gantry_run_wait was last called for; borrowed until the next start.
+ *  Later starts may be in flight, fewer than the schedule's limit: one more has the memory. */
 GANTRY_MUST_USE gantry_status gantry_run_output(gantry_run *run, gantry_buffer buffer, const void **host,
                                                 uint64_t *bytes, gantry_error *err);
 /** Writes an output: .npy by that ending, else raw. Under a temporary name, renamed when complete. */
@@ -74,18 +93,52 @@ typedef struct gantry_run_info {
     double predicted_us; /* makespan of the schedule */
     double last_us;      /* of the last start that was waited for; sim: the predicted time */
     uint64_t starts;
+    uint64_t iterations; /* of loops that are not unrolled (phases): how many the last start carried out */
 } gantry_run_info;
 #define GANTRY_RUN_INFO_INIT                                                                                           \
     {                                                                                                                  \
-        sizeof(gantry_run_info), NULL, NULL, 0, 0, 0                                                                   \
+        sizeof(gantry_run_info), NULL, NULL, 0, 0, 0, 0                                                                \
     }
 GANTRY_MUST_USE gantry_status gantry_run_get_info(const gantry_run *run, gantry_run_info *info, gantry_error *err);
 /** The last start as a Chrome trace, next to the prediction. `*text` is yours. Needs record_trace. */
 GANTRY_MUST_USE gantry_status gantry_run_trace(const gantry_run *run, char **text, size_t *length, gantry_error *err);
 
+/* ---- balance by what was measured ---- */
+
+typedef struct gantry_rebalance {
+    size_t struct_size;
+    double now_us, then_us; /* predicted for a start at the speeds that were measured: as it is, and cut anew */
+    double hand_over_us;    /* predicted: what persists, out of this run and into a new one, by host memory */
+    uint64_t moved_bytes;   /* of states: rows that are in another memory then */
+    uint64_t handed_bytes;  /* of states: all that goes through host memory */
+    int32_t pays;           /* starts_left * (now_us - then_us) > hand_over_us: there is a new schedule */
+    int32_t reserved;
+} gantry_rebalance;
+#define GANTRY_REBALANCE_INIT                                                                                          \
+    {                                                                                                                  \
+        sizeof(gantry_rebalance), 0, 0, 0, 0, 0, 0, 0                                                                  \
+    }
+/**
+ * Cuts automatic splits anew by the times of the last start, which the run has recorded (record_trace), and schedules
+ * the graph again with them. `*next` is yours, or NULL where that would not pay for the starts that are left. While
+ * idle. The new schedule knows what was measured, and so does what is made from it in turn. `options` as for
+ * gantry_schedule_new; `report` may be NULL.
+ */
+GANTRY_MUST_USE gantry_status gantry_run_rebalance(gantry_schedule **next, gantry_run *run, int64_t starts_left,
+                                                   const gantry_schedule_options *options, gantry_rebalance *report,
+                                                   gantry_error *err);
+/** Before its first start, a run takes over what another run of the same graph is bound to, its scalars, and what its
+ *  states hold. Memory that `from` owns goes to `run`: free `from` next. Both idle. */
+GANTRY_MUST_USE gantry_status gantry_run_take_over(gantry_run *run, gantry_run *from, gantry_error *err);
+
 /** The i-th back end and one line on whether it can be used here and why not; NULL past the last. */
 GANTRY_API const char *gantry_backend_name(size_t i);
 GANTRY_API const char *gantry_backend_summary(size_t i);
+/** 1: the i-th back end can be used on this computer, for some schedules; 0: it cannot. */
+GANTRY_API int gantry_backend_usable(size_t i);
+/** What the i-th back end looked for on this computer, a line each: what it found, or why not. `*text` is yours; ""
+ * where there is nothing to look for. */
+GANTRY_MUST_USE gantry_status gantry_backend_describe(size_t i, char **text, gantry_error *err);
 
 #ifdef __cplusplus
 }

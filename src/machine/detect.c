@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * The machine of this computer. The CPU becomes virtual devices, one per NUMA node that has cores. GPUs that are seen
- * on the bus are named in the notes only: memory, speed and links are facts that a back end's `discover` brings, and
- * the place for it to add them is make_machine, before the machine is sealed.
+ * The machine of this computer. Without GPUs the CPU becomes virtual devices, one per NUMA node that has cores; GPUs
+ * that are only seen on the bus are named in the notes: memory, speed and links are facts that a back end's `discover`
+ * brings. With those, gpus.c makes the machine.
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "machine/host.h"
+#include "machine/gpus_build.h"
 #include "machine/virtual.h"
 
 static bool note_gpu(gantry_machine *m, const gy_host_gpu *g)
@@ -59,16 +59,13 @@ free_all:
     return m;
 }
 
-gantry_status gantry_machine_detect(gantry_machine **machine, const void *options, gantry_error *err)
+gantry_status gy_machine_detect(gantry_machine **machine, const gy_gpus *gpus, gantry_error *err)
 {
-    if (!machine || options)
-        return gy_fail(err, GANTRY_E_INVALID, NULL,
-                       machine ? "options is not NULL; there are none in this version" : "machine is NULL");
     gy_host host;
     gantry_status status = gy_host_read(&host, err);
     if (status)
         return status;
-    gantry_machine *m = make_machine(&host);
+    gantry_machine *m = gpus && gpus->count ? gy_gpu_machine(&host, gpus) : make_machine(&host);
     gy_host_free(&host);
     if (!m)
         return gy_fail_nomem(err);

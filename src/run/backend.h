@@ -2,13 +2,15 @@
 /**
  * What a back end is: a table of functions that carries a schedule out. The front (this folder) owns bindings, initial
  * contents, tickets and errors; a back end owns memories, threads or streams. A back end is one file with one table,
- * and one line in backends.c.
+ * and one line in backends.c; or a module (base/module.h) that exports a gy_backend_module.
  *
  * Life: open; then any number of starts; close. `put` and `rebind` are called only while every start has ended.
  */
 #ifndef GY_RUN_BACKEND_H
 #define GY_RUN_BACKEND_H
 
+#include "base/module.h"
+#include "machine/gpus.h"
 #include "schedule/schedule.h"
 
 /* What a node calls. */
@@ -17,19 +19,43 @@ typedef struct gy_callee {
     void *user;
 } gy_callee;
 
-/* Everything a back end is given. Owned by the front, valid from open to close; contents of the arrays change only
- * before a call of `rebind`. */
+/*
+ * Everything a back end is given. Owned by the front, valid from open to close. Scalars change only before a call of
+ * `rebind`. Starts take turns: start n (from 1) has turn (n - 1) % turns, and with it a window of each slab
+ * (gy_instance_address) and a row of `input` and `output`, whose pointers change only while no start of that turn is in
+ * flight; with one turn, `rebind` tells of that too.
+ */
 typedef struct gy_job {
     const gantry_schedule *schedule;
     const gantry_graph *graph;
     const gy_callee *function; /* per node of the graph */
     const double *scalar;      /* per entry of graph->scalar: the number to use where it is dynamic */
-    const void **input;        /* per buffer: host memory of space INPUT, packed, from row 0; NULL while unbound */
-    void **output;       /* per buffer: host memory of space OUTPUT, packed, from row 0; NULL where there is none */
+    uint32_t turns;      /* starts in flight at most: the schedule's in_flight if the back end `overlaps`, else 1 */
+    const void **input;  /* per turn and buffer: host memory of space INPUT, packed, from row 0; NULL while unbound */
+    const uint64_t *version; /* grows whenever the caller binds something */
+    const uint32_t *bound;   /* per buffer: how often it was bound: another memory may have the same address */
+    void **output;       /* per turn and buffer: that of space OUTPUT; NULL where there is none */
     bool record;         /* keep the times of ops */
     uint64_t seed;       /* checking mode: of the order */
     int64_t deadline_ns; /* of one start; 0: none */
+
+    /* Phases (phases.h). `inner`: what carries each out. To that one: `room`: bytes of each memory's slab, then of
+     * staging, where more than the schedule's own are wanted; `beside`: the state of an open run, none of whose starts
+     * is ever in flight together with one of this, and whose memory it may use (and needs not free). NULL otherwise. */
+    const struct gy_backend *inner;
+    const uint64_t *room;
+    void *beside;
 } gy_job;
+
+static inline uint32_t gy_job_turn(const gy_job *job, uint64_t start)
+{
+    return (uint32_t)((start - 1) % job->turns);
+}
+/* Index into `input` and `output`. */
+static inline size_t gy_job_place(const gy_job *job, uint32_t turn, uint32_t buffer)
+{
+    return turn * job->graph->buffers.count + buffer;
+}
 
 /* Measured times of an op in the last start that ended, in ns from its beginning. */
 typedef struct gy_op_time {
@@ -38,9 +64,14 @@ typedef struct gy_op_time {
 
 typedef struct gy_backend {
     const char *name, *summary;
-    const char *replay;            /* how starts are replayed, for reports; NULL: as the schedule says */
-    bool executes;                 /* false: gives times only, needs no functions, bindings and memories */
-    const char *(*obstacle)(void); /* NULL: can be used here; else one line on why not */
+    const char *replay;                    /* how starts are replayed, for reports; NULL: as the schedule says */
+    const char *(*replay_of)(void *state); /* NULL: `replay`; else of this run, known after open */
+    bool executes;                         /* false: gives times only, needs no functions, bindings and memories */
+    bool overlaps;                         /* several starts can be in flight at a time; else they follow each other */
+    bool gpu_kernels;                      /* has versions of kernels of its own for GPU devices */
+    /* NULL: it can carry out anything here. Else E_DEVICE or E_UNSUPPORTED with the reason why it cannot: a library or
+     * device that is not there, a kernel without a version. */
+    gantry_status (*usable)(const gantry_schedule *schedule, gantry_error *err);
 
     gantry_status (*open)(void **state, const gy_job *job, gantry_error *err);
     /* Frees everything. False: something is still running and could not be stopped; nothing that it may touch was or
@@ -49,10 +80,15 @@ typedef struct gy_backend {
 
     /* Contents of a PERSIST instance: its rows, packed. */
     gantry_status (*put)(void *state, uint32_t instance, const void *rows, gantry_error *err);
+    /* The opposite: the rows of a PERSIST instance, packed. With `advance`, NULL: cannot carry out phases. */
+    gantry_status (*get)(void *state, uint32_t instance, void *rows, gantry_error *err);
+    /* Iteration 0 of a task means this one from now on: also in scalars that depend on it. While no start is in flight.
+     */
+    gantry_status (*advance)(void *state, int64_t first, gantry_error *err);
     /* Pointers or scalars of the job have changed. */
     gantry_status (*rebind)(void *state, gantry_error *err);
 
-    /* Starts are numbered 1, 2, ...; never more than the schedule's in_flight are begun and not finished. Returns at
+    /* Starts are numbered 1, 2, ...; never more than the job's turns are begun and not finished. Returns at
      * once. The first start after a failed one is begun when all have ended, and forgets the failure. */
     gantry_status (*begin)(void *state, uint64_t start, gantry_error *err);
     /* Waits until that start has ended; the first failure of it or of one before it that was in flight together with
@@ -69,7 +105,29 @@ extern const gy_backend gy_backend_host;    /* src/backends/host/host.c */
 extern const gy_backend gy_backend_checked; /* src/backends/host/checked.c: checking mode, not in the list of names */
 extern const gy_backend gy_backend_sim;     /* src/backends/sim/sim.c */
 
-/* By name; NULL and "auto" give the first that can be used. `check`: the checking twin. */
-gantry_status gy_backend_find(const gy_backend **backend, const char *name, bool check, gantry_error *err);
+/* What a module exports (gantry_cuda_module). Module and library read each other's structures, so the version counts
+ * their sizes too: a module of another build is refused rather than misread. */
+typedef struct gy_backend_module {
+    uint32_t version; /* GY_BACKEND_VERSION */
+    const gy_backend *backend;
+    /* The devices of this computer (gy_gpus_free). Without any, or without a driver: none, and no error. */
+    gantry_status (*discover)(gy_gpus *found, gantry_error *err);
+    /* Appends a line, with a newline, on each thing it looked for: what it found or why not. */
+    void (*describe)(gy_text *to);
+} gy_backend_module;
+
+#define GY_BACKEND_VERSION                                                                                             \
+    (UINT32_C(1000000) +                                                                                               \
+     (uint32_t)(sizeof(gy_backend) + sizeof(gy_job) + sizeof(gy_gpu) + sizeof(gantry_error) + sizeof(gantry_launch) +  \
+                sizeof(gantry_arg) + sizeof(struct gantry_schedule) + sizeof(struct gantry_machine) +                  \
+                sizeof(struct gantry_graph) + sizeof(gy_op) + sizeof(gy_use) + sizeof(gy_instance) + sizeof(gy_sync) + \
+                sizeof(gy_device) + sizeof(gy_memory) + sizeof(gy_node) + sizeof(gy_buffer)))
+
+/* By name; NULL and "auto" give the first that can carry the schedule out. `check`: the checking twin. `module` is open
+ * on success where the back end came from one: close it after the back end's last call. */
+gantry_status gy_backend_find(const gy_backend **backend, gy_module *module, const char *name, bool check,
+                              const gantry_schedule *schedule, gantry_error *err);
+/* The GPUs that modules find; none is fine. */
+gantry_status gy_backend_discover(gy_gpus *found, gantry_error *err);
 
 #endif

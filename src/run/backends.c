@@ -7,14 +7,80 @@
 #include "base/text.h"
 #include <string.h>
 
+/* `here`: part of the library, with a summary of its own; else in a module. */
+typedef struct entry {
+    const char *name, *summary;
+    const gy_backend *here;
+    const char *module;
+} entry;
+
 /* In the order in which "auto" tries them. */
-static const gy_backend *const table[] = { &gy_backend_host, &gy_backend_sim };
+static const entry table[] = {
+    { "cuda", "NVIDIA GPUs, by the module gantry-cuda.so", NULL, "gantry-cuda" },
+    { "host", NULL, &gy_backend_host, NULL },
+    { "sim", NULL, &gy_backend_sim, NULL },
+};
 
 enum { BACKENDS = sizeof table / sizeof *table };
 
+/* Without a module the back end is there at once. */
+static gantry_status open_entry(const entry *e, const gy_backend **backend, gy_module *module, gantry_error *err)
+{
+    gy_module opened = { 0 };
+    gantry_status status = e->module ? gy_module_open(&opened, e->module, GY_BACKEND_VERSION, err) : GANTRY_OK;
+    if (status == GANTRY_OK) {
+        *backend = e->module ? ((const gy_backend_module *)opened.table)->backend : e->here;
+        *module = opened;
+    }
+    return status;
+}
+
+static gantry_status check_usable(const gy_backend *backend, const gantry_schedule *schedule, gantry_error *err)
+{
+    gantry_status status = backend->usable ? backend->usable(schedule, err) : GANTRY_OK;
+    for (size_t i = 0; schedule && !status && i < schedule->parts.count; i++) {
+        status = backend->usable ? backend->usable(schedule->parts.at[i].schedule, err) : GANTRY_OK;
+    }
+    if (!status && schedule && schedule->parts.count && backend->executes && (!backend->get || !backend->advance)) {
+        status = gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
+                         "it does not carry out schedules with phases, that is loops that are not unrolled, yet");
+    }
+    return status;
+}
+
+/* `schedule` NULL: can be used for some. */
+static gantry_status open_usable(const entry *e, const gantry_schedule *schedule, const gy_backend **backend,
+                                 gy_module *module, gantry_error *err)
+{
+    const gy_backend *found;
+    gy_module opened;
+    gantry_status status = open_entry(e, &found, &opened, err);
+    if (status) {
+        return status;
+    }
+    if ((status = check_usable(found, schedule, err))) {
+        gy_module_close(&opened);
+        return status;
+    }
+    *backend = found;
+    *module = opened;
+    return GANTRY_OK;
+}
+
 const char *gantry_backend_name(size_t i)
 {
-    return i < BACKENDS ? table[i]->name : NULL;
+    return i < BACKENDS ? table[i].name : NULL;
+}
+
+int gantry_backend_usable(size_t i)
+{
+    const gy_backend *backend;
+    gy_module module;
+    if (i >= BACKENDS || open_usable(&table[i], NULL, &backend, &module, NULL)) {
+        return 0;
+    }
+    gy_module_close(&module);
+    return 1;
 }
 
 const char *gantry_backend_summary(size_t i)
@@ -22,25 +88,66 @@ const char *gantry_backend_summary(size_t i)
     if (i >= BACKENDS) {
         return NULL;
     }
-    const char *obstacle = table[i]->obstacle ? table[i]->obstacle() : NULL;
-    return obstacle ? obstacle : table[i]->summary;
+    if (table[i].here) {
+        return table[i].here->summary;
+    }
+    return gantry_backend_usable(i) ? table[i].summary
+                                    : "NVIDIA GPUs: cannot be used here, \"gantry machine\" says why";
 }
 
-static const gy_backend *first_usable(void)
+static void describe(gy_text *to, const entry *e)
 {
-    for (size_t i = 0; i < BACKENDS; i++) {
-        if (!table[i]->obstacle || !table[i]->obstacle()) {
-            return table[i];
+    gantry_error why = { 0 };
+    gy_module module;
+    if (gy_module_open(&module, e->module, GY_BACKEND_VERSION, &why)) {
+        gy_text_printf(to, "module: %s\n", why.text);
+        return;
+    }
+    gy_text_printf(to, "module: %s.so, version %u\n", e->module, GY_BACKEND_VERSION);
+    ((const gy_backend_module *)module.table)->describe(to);
+    gy_module_close(&module);
+}
+
+gantry_status gantry_backend_describe(size_t i, char **text, gantry_error *err)
+{
+    if (i >= BACKENDS || !text) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "there is no back end %zu; the last one is %d", i, BACKENDS - 1);
+    }
+    gy_text to = { 0 };
+    gy_text_add(&to, "");
+    if (table[i].module) {
+        describe(&to, &table[i]);
+    }
+    char *made = gy_text_take(&to, NULL);
+    if (!made) {
+        return gy_fail_nomem(err);
+    }
+    *text = made;
+    return GANTRY_OK;
+}
+
+gantry_status gy_backend_discover(gy_gpus *found, gantry_error *err)
+{
+    gy_module module;
+    *found = (gy_gpus){ 0 };
+    for (size_t i = 0; i < BACKENDS && found->count == 0; i++) {
+        if (!table[i].module || gy_module_open(&module, table[i].module, GY_BACKEND_VERSION, NULL)) {
+            continue;
+        }
+        gantry_status status = ((const gy_backend_module *)module.table)->discover(found, err);
+        gy_module_close(&module);
+        if (status) {
+            return status;
         }
     }
-    return NULL;
+    return GANTRY_OK;
 }
 
-static const gy_backend *by_name(const char *name)
+static const entry *by_name(const char *name)
 {
     for (size_t i = 0; i < BACKENDS; i++) {
-        if (strcmp(table[i]->name, name) == 0) {
-            return table[i];
+        if (strcmp(table[i].name, name) == 0) {
+            return &table[i];
         }
     }
     return NULL;
@@ -52,8 +159,8 @@ static gantry_status fail_unknown(const char *name, gantry_error *err)
     gy_text list = { 0 };
     gy_near_offer(&near, name, "auto");
     for (size_t i = 0; i < BACKENDS; i++) {
-        gy_near_offer(&near, name, table[i]->name);
-        gy_text_printf(&list, ", %s", table[i]->name);
+        gy_near_offer(&near, name, table[i].name);
+        gy_text_printf(&list, ", %s", table[i].name);
     }
     gantry_status status =
         near.best ? gy_fail(err, GANTRY_E_INVALID, NULL, "no back end \"%s\" (did you mean \"%s\"?)", name, near.best)
@@ -63,20 +170,49 @@ static gantry_status fail_unknown(const char *name, gantry_error *err)
     return status;
 }
 
-gantry_status gy_backend_find(const gy_backend **backend, const char *name, bool check, gantry_error *err)
+static gantry_status fail_check(const entry *e, gantry_error *err)
 {
-    const gy_backend *found = !name || strcmp(name, "auto") == 0 ? first_usable() : by_name(name);
-    if (!found) {
-        return fail_unknown(name ? name : "auto", err);
+    return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "checking mode is not there on back end \"%s\"; use \"host\"",
+                   e->name);
+}
+
+static gantry_status find_named(const gy_backend **backend, gy_module *module, const char *name, bool check,
+                                const gantry_schedule *schedule, gantry_error *err)
+{
+    const entry *e = by_name(name);
+    gantry_error why = { 0 };
+    if (!e) {
+        return fail_unknown(name, err);
     }
-    const char *obstacle = found->obstacle ? found->obstacle() : NULL;
-    if (obstacle) {
-        return gy_fail(err, GANTRY_E_DEVICE, NULL, "back end \"%s\" cannot be used: %s", found->name, obstacle);
+    if (check && e->here != &gy_backend_host) {
+        return fail_check(e, err);
     }
-    if (check && found != &gy_backend_host) {
-        return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "checking mode is not there on back end \"%s\"; use \"host\"",
-                       found->name);
+    gantry_status status = open_usable(e, schedule, backend, module, &why);
+    if (status && err) {
+        gy_fail(err, status, NULL, "back end \"%s\" cannot be used: %s", name, why.text);
+        err->native = why.native;
+        err->device = why.device;
     }
-    *backend = check ? &gy_backend_checked : found;
+    return status;
+}
+
+gantry_status gy_backend_find(const gy_backend **backend, gy_module *module, const char *name, bool check,
+                              const gantry_schedule *schedule, gantry_error *err)
+{
+    const gy_backend *found = NULL;
+    gy_module opened = { 0 };
+    if (name && strcmp(name, "auto") != 0) {
+        gantry_status status = find_named(&found, &opened, name, check, schedule, err);
+        if (status) {
+            return status;
+        }
+    } else if (check) {
+        found = &gy_backend_host;
+    } else {
+        for (size_t i = 0; i < BACKENDS && open_usable(&table[i], schedule, &found, &opened, NULL); i++) {
+        }
+    }
+    *backend = check ? &gy_backend_checked : found; /* "host" can always be used */
+    *module = opened;
     return GANTRY_OK;
 }

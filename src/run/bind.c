@@ -47,12 +47,6 @@ static gantry_status check_bytes(const gy_buffer *b, const void *host, uint64_t 
     return status;
 }
 
-static bool overlap(const void *a, const void *b, uint64_t a_bytes, uint64_t b_bytes)
-{
-    uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
-    return a && b && x < y + b_bytes && y < x + a_bytes;
-}
-
 /* Inputs do not change during a start, and two outputs are two. */
 static gantry_status check_apart(const gantry_run *run, uint32_t id, const void *memory, bool output, gantry_error *err)
 {
@@ -60,8 +54,8 @@ static gantry_status check_apart(const gantry_run *run, uint32_t id, const void 
     for (uint32_t other = 0; other < run->graph->buffers.count; other++) {
         const gy_buffer *b = &run->graph->buffers.at[other];
         const gy_binding *with = &run->binding[other];
-        bool clash = (output && overlap(memory, with->array, bytes, b->bytes)) ||
-                     ((!output || other != id) && overlap(memory, with->result, bytes, b->bytes));
+        bool clash = (output && gy_overlap(memory, bytes, with->array, b->bytes)) ||
+                     ((!output || other != id) && gy_overlap(memory, bytes, with->result, b->bytes));
         if (clash) {
             return gy_fail(err, GANTRY_E_INVALID, NULL,
                            "buffer \"%s\" was bound to memory that buffer \"%s\" is bound to, and one of them is an "
@@ -72,20 +66,31 @@ static gantry_status check_apart(const gantry_run *run, uint32_t id, const void 
     return GANTRY_OK;
 }
 
-static void set_array(gantry_run *run, uint32_t id, const void *array, void *own)
+/* Starts in flight go on with what they have. */
+static void retire(gantry_run *run, void *memory)
+{
+    if (run->finished == run->started) {
+        gy_free(memory);
+    } else if (memory) {
+        run->retired.at[run->retired.count++] = memory; /* there is room: gy_run_set_array */
+    }
+}
+
+gantry_status gy_run_set_array(gantry_run *run, uint32_t id, const void *array, void *own, gantry_error *err)
 {
     gy_binding *binding = &run->binding[id];
-    gy_free(binding->own);
-    gy_free(binding->packed);
-    *binding = (gy_binding){ .array = array,
-                             .own = own,
-                             .result = binding->result,
-                             .fetched = binding->fetched,
-                             .unpacked = binding->unpacked,
-                             .used = binding->used,
-                             .fetches = binding->fetches };
-    run->input[id] = NULL; /* found again before the next start */
-    run->rebound = true;
+    if (!gy_vec_reserve(&run->retired, run->retired.count + 2)) {
+        return gy_fail_nomem(err);
+    }
+    retire(run, binding->own);
+    retire(run, binding->packed);
+    *binding = (gy_binding){
+        .array = array, .own = own, .result = binding->result, .used = binding->used, .fetches = binding->fetches
+    };
+    run->version++;
+    run->bound[id]++;
+    run->unplaced = run->unplaced || run->graph->buffers.at[id].cls != GANTRY_INPUT;
+    return GANTRY_OK;
 }
 
 static bool takes_contents(const gy_buffer *b)
@@ -99,12 +104,18 @@ static gantry_status fail_temp(const gy_buffer *b, gantry_error *err)
                    "buffer \"%s\" is temporary: only inputs, states, constants and outputs can be bound", b->name);
 }
 
+/* What persists is set up once, not by each start. */
+static gantry_status need_idle_for(gantry_run *run, const gy_buffer *b, const char *what, gantry_error *err)
+{
+    return b->cls == GANTRY_STATE || b->cls == GANTRY_CONST ? gy_run_need_idle(run, what, err) : GANTRY_OK;
+}
+
 gantry_status gantry_run_bind(gantry_run *run, gantry_buffer buffer, const void *host, uint64_t bytes,
                               gantry_error *err)
 {
     const gy_buffer *b;
-    gantry_status status = gy_run_need_idle(run, "gantry_run_bind", err);
-    status = status ? status : gy_run_buffer(run, buffer, &b, err);
+    gantry_status status = gy_run_buffer(run, buffer, &b, err);
+    status = status ? status : need_idle_for(run, b, "gantry_run_bind", err);
     if (status) {
         return status;
     }
@@ -114,18 +125,14 @@ gantry_status gantry_run_bind(gantry_run *run, gantry_buffer buffer, const void 
     }
     status = check_bytes(b, host, bytes, err);
     status = status ? status : check_apart(run, buffer.id, host, false, err);
-    if (status == GANTRY_OK) {
-        set_array(run, buffer.id, host, NULL);
-    }
-    return status;
+    return status ? status : gy_run_set_array(run, buffer.id, host, NULL, err);
 }
 
 gantry_status gantry_run_bind_output(gantry_run *run, gantry_buffer buffer, void *host, uint64_t bytes,
                                      gantry_error *err)
 {
     const gy_buffer *b;
-    gantry_status status = gy_run_need_idle(run, "gantry_run_bind_output", err);
-    status = status ? status : gy_run_buffer(run, buffer, &b, err);
+    gantry_status status = gy_run_buffer(run, buffer, &b, err);
     if (status) {
         return status;
     }
@@ -138,7 +145,8 @@ gantry_status gantry_run_bind_output(gantry_run *run, gantry_buffer buffer, void
     status = status ? status : check_apart(run, buffer.id, host, true, err);
     if (status == GANTRY_OK) {
         run->binding[buffer.id].result = host;
-        run->rebound = true;
+        run->version++;
+        run->bound[buffer.id]++;
     }
     return status;
 }
@@ -146,8 +154,8 @@ gantry_status gantry_run_bind_output(gantry_run *run, gantry_buffer buffer, void
 gantry_status gantry_run_bind_file(gantry_run *run, gantry_buffer buffer, const char *path, gantry_error *err)
 {
     const gy_buffer *b;
-    gantry_status status = gy_run_need_idle(run, "gantry_run_bind_file", err);
-    status = status ? status : gy_run_buffer(run, buffer, &b, err);
+    gantry_status status = gy_run_buffer(run, buffer, &b, err);
+    status = status ? status : need_idle_for(run, b, "gantry_run_bind_file", err);
     if (status) {
         return status;
     }
@@ -157,8 +165,8 @@ gantry_status gantry_run_bind_file(gantry_run *run, gantry_buffer buffer, const 
     }
     void *own;
     status = gy_array_read(&own, b, path, gy_is_npy_name(path), err);
-    if (status == GANTRY_OK) {
-        set_array(run, buffer.id, own, own);
+    if (status == GANTRY_OK && (status = gy_run_set_array(run, buffer.id, own, own, err))) {
+        gy_free(own);
     }
     return status;
 }

@@ -44,36 +44,53 @@ static gantry_status find_code(gantry_run *run, const gy_node *node, bool allow_
     return status;
 }
 
-static gantry_status find_function(gantry_run *run, uint32_t id, bool allow_code, gantry_error *err)
+/* A back end may have a version of a kernel for GPUs; then the CPU's is not needed. */
+static bool has_own(const gantry_run *run, const gy_node *node, uint32_t device)
+{
+    return run->backend->gpu_kernels && node->kernel != GY_NONE && run->schedule->machine->device[device].gpu;
+}
+
+static gantry_status find_function(gantry_run *run, uint32_t id, uint32_t device, bool allow_code, gantry_error *err)
 {
     const gy_node *node = &run->graph->nodes.at[id];
     gy_callee found = { 0 };
     found.call = gy_node_function(run->graph, id, &found.user);
     const gy_kernel *kernel = node->kernel != GY_NONE ? &run->graph->kernels.at[node->kernel] : NULL;
-    if (!found.call && kernel && kernel->code && kernel->code->host) {
+    if (!found.call && kernel && kernel->code && kernel->code->host && !has_own(run, node, device)) {
         gantry_status status = find_code(run, node, allow_code, &found.call, err);
         if (status) {
             return status;
         }
     }
-    if (!found.call) {
+    if (!found.call && !has_own(run, node, device)) {
         return fail_no_function(run, node, err);
     }
     run->function[id] = found;
     return GANTRY_OK;
 }
 
-gantry_status gy_run_find_functions(gantry_run *run, bool allow_code, gantry_error *err)
+static gantry_status find_functions(gantry_run *run, const gantry_schedule *s, bool allow_code, gantry_error *err)
 {
-    for (size_t i = 0; i < run->schedule->ops.count; i++) {
-        const gy_op *op = &run->schedule->ops.at[i];
+    for (size_t i = 0; i < s->ops.count; i++) {
+        const gy_op *op = &s->ops.at[i];
+        uint32_t device = s->lanes.at[s->op_lane.at[op->lane]].device;
         bool calls = op->kind == GY_OP_LAUNCH || op->kind == GY_OP_HOST;
         if (calls && !run->function[op->node].call) {
-            gantry_status status = find_function(run, op->node, allow_code, err);
+            gantry_status status = find_function(run, op->node, device, allow_code, err);
             if (status) {
                 return status;
             }
         }
     }
     return GANTRY_OK;
+}
+
+gantry_status gy_run_find_functions(gantry_run *run, bool allow_code, gantry_error *err)
+{
+    const gantry_schedule *s = run->schedule;
+    gantry_status status = find_functions(run, s, allow_code, err);
+    for (size_t i = 0; status == GANTRY_OK && i < s->parts.count; i++) {
+        status = find_functions(run, s->parts.at[i].schedule, allow_code, err);
+    }
+    return status;
 }

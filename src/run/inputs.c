@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Before a start: what inputs, states and constants begin with. */
-#include "run/run.h"
+#include "run/phases.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -8,9 +8,12 @@
 #include "run/edge.h"
 #include "run/fill.h"
 
-void gy_run_mark_used(gantry_run *run)
+gantry_status gy_run_mark_used(gantry_run *run, gantry_error *err)
 {
     const gantry_schedule *s = run->schedule;
+    if (s->parts.count) {
+        return gy_phases_mark_used(run, err);
+    }
     for (uint32_t id = 0; id < run->graph->buffers.count; id++) {
         const gy_buffer *b = &run->graph->buffers.at[id];
         run->binding[id].fetches = b->output && b->bytes == 0; /* nothing to fetch is there at once */
@@ -23,6 +26,7 @@ void gy_run_mark_used(gantry_run *run)
             run->binding[instance->value].fetches = true;
         }
     }
+    return GANTRY_OK;
 }
 
 static gantry_status fail_unbound(const gantry_run *run, const gy_buffer *b, gantry_error *err)
@@ -73,8 +77,9 @@ static gantry_status make_init(void **packed, const gy_buffer *b, gantry_error *
     return GANTRY_OK;
 }
 
-/* Packed contents of a buffer: the user's array where that is packed, else made once (init) or every time (tiled). */
-static gantry_status contents_of(gantry_run *run, uint32_t id, const void **packed, gantry_error *err)
+/* Packed contents of a buffer: the user's array where that is packed, else made once (init) or every time, in *tiles
+ * (tiled). */
+static gantry_status contents_of(gantry_run *run, uint32_t id, void **tiles, const void **packed, gantry_error *err)
 {
     const gy_buffer *b = &run->graph->buffers.at[id];
     gy_binding *binding = &run->binding[id];
@@ -84,16 +89,21 @@ static gantry_status contents_of(gantry_run *run, uint32_t id, const void **pack
         return GANTRY_OK;
     }
     if (binding->array) {
-        status = pack_array(&binding->packed, binding->array, b, err);
+        status = pack_array(tiles, binding->array, b, err);
     } else if (b->init.kind == GY_INIT_NONE) {
         status = fail_unbound(run, b, err);
     } else if (!binding->packed) {
         status = make_init(&binding->packed, b, err);
     }
     if (status == GANTRY_OK) {
-        *packed = binding->packed;
+        *packed = binding->array ? *tiles : binding->packed;
     }
     return status;
+}
+
+gantry_status gy_run_contents(gantry_run *run, uint32_t id, const void **packed, gantry_error *err)
+{
+    return contents_of(run, id, &run->binding[id].packed, packed, err);
 }
 
 static gantry_status place(gantry_run *run, uint32_t id, gantry_error *err)
@@ -101,7 +111,10 @@ static gantry_status place(gantry_run *run, uint32_t id, gantry_error *err)
     const gantry_schedule *s = run->schedule;
     const gy_buffer *b = &run->graph->buffers.at[id];
     const void *packed;
-    gantry_status status = contents_of(run, id, &packed, err);
+    gantry_status status = contents_of(run, id, &run->binding[id].packed, &packed, err);
+    if (status == GANTRY_OK && s->parts.count) {
+        status = run->backend->put(run->state, id, packed, err);
+    }
     for (uint32_t i = 0; status == GANTRY_OK && i < s->instances.count; i++) {
         const gy_instance *instance = &s->instances.at[i];
         if (instance->value == id && instance->role == GY_ROLE_PERSIST) {
@@ -117,36 +130,46 @@ static gantry_status place(gantry_run *run, uint32_t id, gantry_error *err)
     return status;
 }
 
-static gantry_status refresh_input(gantry_run *run, uint32_t id, gantry_error *err)
+static bool persists(const gantry_run *run, uint32_t id)
 {
-    const void *packed;
-    gantry_status status = contents_of(run, id, &packed, err);
-    if (status == GANTRY_OK && run->input[id] != packed) {
-        run->input[id] = packed;
-        run->changed = true;
+    gantry_buffer_class cls = run->graph->buffers.at[id].cls;
+    return cls == GANTRY_STATE || cls == GANTRY_CONST;
+}
+
+gantry_status gy_run_place_states(gantry_run *run, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    for (uint32_t id = 0; status == GANTRY_OK && id < run->graph->buffers.count; id++) {
+        const gy_binding *binding = &run->binding[id];
+        if (binding->used && !binding->placed && persists(run, id)) {
+            status = place(run, id, err);
+        }
     }
     return status;
 }
 
-gantry_status gy_run_refresh_inputs(gantry_run *run, gantry_error *err)
+static gantry_status refresh_input(gantry_run *run, uint32_t turn, uint32_t id, gantry_error *err)
 {
+    const void *packed, **input = &run->input[gy_job_place(&run->job, turn, id)];
+    gy_turn *mine = gy_run_turn(run, turn, id);
+    gantry_status status = contents_of(run, id, &mine->packed, &packed, err);
+    if (status == GANTRY_OK && *input != packed) {
+        *input = packed;
+        run->changed |= run->job.turns == 1;
+    }
+    return status;
+}
+
+gantry_status gy_run_refresh_inputs(gantry_run *run, uint32_t turn, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
     run->repack = false;
-    for (uint32_t id = 0; id < run->graph->buffers.count; id++) {
-        const gy_binding *binding = &run->binding[id];
-        gantry_buffer_class cls = run->graph->buffers.at[id].cls;
-        if (!binding->used) {
-            continue;
-        }
-        run->repack |= cls == GANTRY_INPUT && binding->array && run->graph->buffers.at[id].tile_offset;
-        gantry_status status = GANTRY_OK;
-        if (cls == GANTRY_STATE || cls == GANTRY_CONST) {
-            status = binding->placed ? GANTRY_OK : place(run, id, err);
-        } else {
-            status = refresh_input(run, id, err);
-        }
-        if (status) {
-            return status;
+    for (uint32_t id = 0; status == GANTRY_OK && id < run->graph->buffers.count; id++) {
+        const gy_buffer *b = &run->graph->buffers.at[id];
+        if (run->binding[id].used && !persists(run, id)) {
+            run->repack |= run->binding[id].array && b->tile_offset;
+            status = refresh_input(run, turn, id, err);
         }
     }
-    return GANTRY_OK;
+    return status;
 }

@@ -17,29 +17,29 @@ static gantry_status own_memory(void **memory, uint64_t bytes, gantry_error *err
     return GANTRY_OK;
 }
 
-static gantry_status refresh_output(gantry_run *run, uint32_t id, gantry_error *err)
+static gantry_status refresh_output(gantry_run *run, uint32_t turn, uint32_t id, gantry_error *err)
 {
     const gy_buffer *b = &run->graph->buffers.at[id];
-    gy_binding *binding = &run->binding[id];
-    bool direct = binding->result && !b->tile_offset;
-    gantry_status status = direct ? GANTRY_OK : own_memory(&binding->fetched, b->bytes, err);
-    if (status == GANTRY_OK && b->tile_offset && !binding->result) {
-        status = own_memory(&binding->unpacked, b->bytes, err);
+    gy_turn *mine = gy_run_turn(run, turn, id);
+    void **output = &run->output[gy_job_place(&run->job, turn, id)];
+    bool direct = mine->result && !b->tile_offset;
+    gantry_status status = direct ? GANTRY_OK : own_memory(&mine->fetched, b->bytes, err);
+    if (status == GANTRY_OK && b->tile_offset && !mine->result) {
+        status = own_memory(&mine->unpacked, b->bytes, err);
     }
-    void *target = direct ? binding->result : binding->fetched;
-    if (status == GANTRY_OK && run->output[id] != target) {
-        run->output[id] = target;
-        run->changed = true;
+    void *target = direct ? mine->result : mine->fetched;
+    if (status == GANTRY_OK && *output != target) {
+        *output = target;
+        run->changed |= run->job.turns == 1;
     }
     run->edge |= b->tile_offset != NULL;
     return status;
 }
 
-gantry_status gy_run_refresh_outputs(gantry_run *run, gantry_error *err)
+gantry_status gy_run_refresh_outputs(gantry_run *run, uint32_t turn, gantry_error *err)
 {
-    run->edge = false;
     for (uint32_t id = 0; id < run->graph->buffers.count; id++) {
-        gantry_status status = run->binding[id].fetches ? refresh_output(run, id, err) : GANTRY_OK;
+        gantry_status status = run->binding[id].fetches ? refresh_output(run, turn, id, err) : GANTRY_OK;
         if (status) {
             return status;
         }
@@ -47,27 +47,74 @@ gantry_status gy_run_refresh_outputs(gantry_run *run, gantry_error *err)
     return GANTRY_OK;
 }
 
-const void *gy_run_result(const gantry_run *run, uint32_t buffer)
+void gy_run_take_bindings(gantry_run *run, uint32_t turn)
 {
-    const gy_binding *binding = &run->binding[buffer];
-    if (!binding->fetches) {
-        return NULL;
+    for (uint32_t id = 0; id < run->graph->buffers.count; id++) {
+        const gy_binding *binding = &run->binding[id];
+        gy_turn *mine = gy_run_turn(run, turn, id);
+        bool input = binding->used && run->graph->buffers.at[id].cls == GANTRY_INPUT;
+        mine->array = input ? binding->array : NULL;
+        mine->result = binding->fetches ? binding->result : NULL;
+        run->results |= mine->result != NULL;
     }
-    if (binding->result) {
-        return binding->result;
-    }
-    return run->graph->buffers.at[buffer].tile_offset ? binding->unpacked : binding->fetched;
 }
 
-void gy_run_edge_outputs(gantry_run *run)
+/* Outputs of turn `a` against what `b` reads and writes. */
+static bool writes_into(const gantry_run *run, uint32_t a, uint32_t b)
+{
+    const gy_buffer *buffer = run->graph->buffers.at;
+    for (uint32_t id = 0; id < run->graph->buffers.count; id++) {
+        const void *result = gy_run_turn(run, a, id)->result;
+        for (uint32_t other = 0; result && other < run->graph->buffers.count; other++) {
+            const gy_turn *with = gy_run_turn(run, b, other);
+            if (gy_overlap(result, buffer[id].bytes, with->array, buffer[other].bytes) ||
+                gy_overlap(result, buffer[id].bytes, with->result, buffer[other].bytes)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+bool gy_run_turns_meet(const gantry_run *run, uint32_t a, uint32_t b)
+{
+    return writes_into(run, a, b) || writes_into(run, b, a);
+}
+
+const void *gy_run_result(const gantry_run *run, uint32_t buffer)
+{
+    const gy_turn *mine = gy_run_turn(run, run->waited ? gy_job_turn(&run->job, run->waited) : 0, buffer);
+    if (!run->binding[buffer].fetches) {
+        return NULL;
+    }
+    if (mine->result) {
+        return mine->result;
+    }
+    return run->graph->buffers.at[buffer].tile_offset ? mine->unpacked : mine->fetched;
+}
+
+void gy_run_edge_outputs(gantry_run *run, uint32_t turn)
 {
     for (uint32_t id = 0; id < run->graph->buffers.count; id++) {
         const gy_buffer *b = &run->graph->buffers.at[id];
-        const gy_binding *binding = &run->binding[id];
-        if (binding->fetches && b->tile_offset) {
-            gy_unpack(binding->result ? binding->result : binding->unpacked, binding->fetched, b);
+        const gy_turn *mine = gy_run_turn(run, turn, id);
+        if (run->binding[id].fetches && b->tile_offset) {
+            gy_unpack(mine->result ? mine->result : mine->unpacked, mine->fetched, b);
         }
     }
+}
+
+/* Why the outputs of the start that was waited for are not there; NULL: they are. */
+static const char *missing(const gantry_run *run)
+{
+    if (run->started == 0) {
+        return "has not been made";
+    }
+    if (run->waited > 0 && run->waited >= run->failure.first && run->waited <= run->failure.last) {
+        return "failed";
+    }
+    bool overwritten = run->waited == 0 || run->started - run->waited >= run->job.turns;
+    return overwritten ? "has not been waited for" : NULL;
 }
 
 gantry_status gantry_run_output(gantry_run *run, gantry_buffer buffer, const void **host, uint64_t *bytes,
@@ -86,12 +133,11 @@ gantry_status gantry_run_output(gantry_run *run, gantry_buffer buffer, const voi
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
                        "back end \"%s\" gives times only, buffer \"%s\" has no contents", run->backend->name, b->name);
     }
-    if (run->finished == 0 || run->finished != run->started || run->failure.last == run->finished) {
+    const char *why = missing(run);
+    if (why) {
         return gy_fail(err, GANTRY_E_INVALID, NULL,
                        "output \"%s\" has no contents yet: the last start %s; call gantry_run_wait first", b->name,
-                       run->started == 0               ? "has not been made"
-                       : run->finished != run->started ? "has not been waited for"
-                                                       : "failed");
+                       why);
     }
     const void *result = gy_run_result(run, buffer.id);
     if (!result) {

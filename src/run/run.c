@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run/run.h"
+#include "run/phases.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -15,6 +15,15 @@ static gantry_run_options take_options(const gantry_run_options *given)
         options.struct_size = sizeof options;
     }
     return options;
+}
+
+static const char *replay_of(const gantry_run *run)
+{
+    const gy_backend *backend = run->backend;
+    if (backend->replay_of) {
+        return backend->replay_of(run->state);
+    }
+    return backend->replay ? backend->replay : run->schedule->replay;
 }
 
 static gantry_status check_schedule(const gantry_schedule *s, gantry_error *err)
@@ -37,13 +46,17 @@ static gantry_status check_schedule(const gantry_schedule *s, gantry_error *err)
 
 static bool make_arrays(gantry_run *run)
 {
-    size_t buffers = run->graph->buffers.count;
+    size_t buffers = run->graph->buffers.count, turns = run->schedule->in_flight;
     run->function = gy_calloc(run->graph->nodes.count, sizeof *run->function);
     run->scalar = gy_calloc(run->graph->scalar.count, sizeof *run->scalar);
-    run->input = gy_calloc(buffers, sizeof *run->input);
-    run->output = gy_calloc(buffers, sizeof *run->output);
+    run->input = gy_calloc(buffers * turns, sizeof *run->input);
+    run->output = gy_calloc(buffers * turns, sizeof *run->output);
+    run->turn = gy_calloc(buffers * turns, sizeof *run->turn);
+    run->bound = gy_calloc(buffers, sizeof *run->bound);
+    run->turn_version = gy_calloc(turns, sizeof *run->turn_version);
     run->binding = gy_calloc(buffers, sizeof *run->binding);
-    if (!run->function || !run->scalar || !run->input || !run->output || !run->binding) {
+    if (!run->function || !run->scalar || !run->input || !run->bound || !run->output || !run->turn ||
+        !run->turn_version || !run->binding) {
         return false;
     }
     for (size_t i = 0; i < run->graph->scalar.count; i++) {
@@ -58,7 +71,10 @@ static gy_job job_of(const gantry_run *run, const gantry_run_options *options)
                      .graph = run->graph,
                      .function = run->function,
                      .scalar = run->scalar,
+                     .turns = run->backend->overlaps ? run->schedule->in_flight : 1,
                      .input = run->input,
+                     .version = &run->version,
+                     .bound = run->bound,
                      .output = run->output,
                      .record = options->record_trace != 0,
                      .seed = options->seed,
@@ -70,9 +86,19 @@ static void free_arrays(gantry_run *run)
     for (size_t b = 0; run->binding && b < run->graph->buffers.count; b++) {
         gy_free(run->binding[b].own);
         gy_free(run->binding[b].packed);
-        gy_free(run->binding[b].fetched);
-        gy_free(run->binding[b].unpacked);
     }
+    for (size_t i = 0; run->turn && i < run->graph->buffers.count * run->schedule->in_flight; i++) {
+        gy_free(run->turn[i].packed);
+        gy_free(run->turn[i].fetched);
+        gy_free(run->turn[i].unpacked);
+    }
+    for (size_t i = 0; i < run->retired.count; i++) {
+        gy_free(run->retired.at[i]);
+    }
+    gy_vec_free(&run->retired);
+    gy_free(run->turn);
+    gy_free(run->bound);
+    gy_free(run->turn_version);
     gy_free(run->function);
     gy_free(run->scalar);
     gy_free(run->input);
@@ -85,20 +111,32 @@ static void free_front(gantry_run *run)
 {
     free_arrays(run);
     gy_user_code_free(&run->code);
+    gy_module_close(&run->module);
     gantry_schedule_free(run->schedule);
     gy_free(run);
 }
 
 static gantry_status open_backend(gantry_run *run, const gantry_run_options *options, gantry_error *err)
 {
-    gantry_status status = gy_backend_find(&run->backend, options->backend, options->check != 0, err);
+    gantry_status status =
+        gy_backend_find(&run->backend, &run->module, options->backend, options->check != 0, run->schedule, err);
+    const gy_backend *inner = run->backend;
+    if (status == GANTRY_OK && run->schedule->parts.count) {
+        run->phased = gy_phases_backend(inner);
+        run->backend = &run->phased;
+    }
     if (status == GANTRY_OK && run->backend->executes) {
         status = gy_run_find_functions(run, options->allow_code != 0, err);
-        gy_run_mark_used(run);
+        status = status ? status : gy_run_mark_used(run, err);
+    }
+    if (status) {
+        return status;
     }
     run->job = job_of(run, options);
-    run->changed = run->rebound = true;
-    return status ? status : run->backend->open(&run->state, &run->job, err);
+    run->job.inner = inner;
+    run->changed = run->unplaced = true;
+    run->version = 1;
+    return run->backend->open(&run->state, &run->job, err);
 }
 
 gantry_status gantry_run_new(gantry_run **run, gantry_schedule *schedule, const gantry_run_options *given,
@@ -144,10 +182,11 @@ gantry_status gantry_run_get_info(const gantry_run *run, gantry_run_info *info, 
     }
     gantry_run_info full = { .struct_size = info->struct_size,
                              .backend = run->backend->name,
-                             .replay = run->backend->replay ? run->backend->replay : run->schedule->replay,
+                             .replay = replay_of(run),
                              .predicted_us = gy_ticks_to_us(run->schedule->makespan),
                              .last_us = run->last_us,
-                             .starts = run->started };
+                             .starts = run->started,
+                             .iterations = run->schedule->parts.count ? gy_phases_iterations(run->state) : 0 };
     memcpy(info, &full, info->struct_size < sizeof full ? info->struct_size : sizeof full);
     return GANTRY_OK;
 }

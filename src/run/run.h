@@ -7,18 +7,26 @@
 #include "run/usercode.h"
 #include <gantry/run.h>
 
-/* What a buffer is bound to. `own` and `packed` are the run's. */
+/* What a buffer is bound to, for the starts to come. `own` and `packed` are the run's. */
 typedef struct gy_binding {
     const void *array; /* C order, whole: the user's, or `own`; NULL: not bound */
     void *own;         /* read from a file */
-    void *packed;      /* made from `init`, or from `array` of a tiled buffer */
+    void *packed;      /* made from `init`, or from `array` of a tiled buffer that persists */
     void *result;      /* where the user wants an output, C order; NULL: in memory of the run */
-    void *fetched;     /* an output in packed form, of the run; made when needed */
-    void *unpacked;    /* the same in C order, of a tiled buffer without `result` */
     bool used;         /* an instance of the schedule begins with its contents */
     bool placed;       /* its PERSIST instances hold them */
     bool fetches;      /* an instance of space OUTPUT receives it */
 } gy_binding;
+
+/* What the starts of one turn have of a buffer: bindings may change while they are in flight. The last three are the
+ * run's, made when needed. */
+typedef struct gy_turn {
+    const void *array; /* that the start reads for an input; NULL: none of the user's */
+    void *result;      /* of the user, that the start writes; NULL: none */
+    void *packed;      /* `array` of a tiled buffer */
+    void *fetched;     /* an output in packed form */
+    void *unpacked;    /* the same in C order, of a tiled buffer without `result` */
+} gy_turn;
 
 /* Starts first .. last failed with `error`; `told` once a caller has seen it. */
 typedef struct gy_failure {
@@ -31,19 +39,28 @@ struct gantry_run {
     gantry_schedule *schedule;
     gantry_graph *graph; /* the schedule's */
     const gy_backend *backend;
-    void *state; /* the back end's */
+    gy_module module;  /* that the back end is in, if any */
+    gy_backend phased; /* what `backend` is where the schedule has phases (phases.h) */
+    void *state;       /* the back end's */
     gy_job job;
     gy_callee *function;
     double *scalar;
     const void **input;
+    uint32_t *bound; /* per buffer: how often it was bound */
     void **output;
-    gy_binding *binding; /* per buffer */
+    gy_binding *binding;    /* per buffer */
+    gy_turn *turn;          /* per turn and buffer */
+    uint64_t *turn_version; /* per turn: of the bindings that it has */
+    uint64_t version;       /* of the bindings; counts changes */
+    GY_VEC(void *) retired; /* memory that starts in flight may still read; freed when none is */
     gy_user_code code;
-    bool rebound;               /* bindings or contents have to be looked at before the next start */
+    bool unplaced;              /* contents of states or constants have to be set up before the next start */
     bool changed;               /* pointers or scalars changed: the back end must be told */
-    bool repack;                /* tiled inputs are packed anew at every start: no two starts may overlap then */
-    bool edge;                  /* outputs need work after a start: the same */
+    bool repack;                /* tiled inputs are packed anew at every start */
+    bool edge;                  /* outputs need work after a start */
+    bool results;               /* an output is bound to memory of the user */
     uint64_t started, finished; /* numbers of starts */
+    uint64_t waited;            /* the start that the last gantry_run_wait was for */
     gy_failure failure;
     double last_us;
 };
@@ -51,22 +68,45 @@ struct gantry_run {
 /* functions.c: fills run->function; refuses nodes without one. */
 gantry_status gy_run_find_functions(gantry_run *run, bool allow_code, gantry_error *err);
 
-/* inputs.c: pointers of inputs, and contents of persistent instances, before a start. */
-gantry_status gy_run_refresh_inputs(gantry_run *run, gantry_error *err);
-/* Marks the buffers whose contents a start needs, and those that it fetches. */
-void gy_run_mark_used(gantry_run *run);
+/* bind.c: the buffer begins with a whole array in C order, which is the run's own or NULL is. */
+gantry_status gy_run_set_array(gantry_run *run, uint32_t id, const void *array, void *own, gantry_error *err);
+/* inputs.c: what a buffer that persists begins with, packed. */
+gantry_status gy_run_contents(gantry_run *run, uint32_t id, const void **packed, gantry_error *err);
 
-/* outputs.c: memory for every buffer that is fetched: the user's where that has the right form, else the run's. */
-gantry_status gy_run_refresh_outputs(gantry_run *run, gantry_error *err);
-/* After a start: from packed to C order. */
-void gy_run_edge_outputs(gantry_run *run);
-/* Where a caller sees an output, in C order; NULL if the schedule does not fetch it. */
+/* inputs.c: contents of persistent instances, while no start is in flight; pointers of the inputs of a turn. */
+gantry_status gy_run_place_states(gantry_run *run, gantry_error *err);
+gantry_status gy_run_refresh_inputs(gantry_run *run, uint32_t turn, gantry_error *err);
+/* Marks the buffers whose contents a start needs, and those that it fetches. */
+gantry_status gy_run_mark_used(gantry_run *run, gantry_error *err);
+
+/* outputs.c: memory for every buffer that is fetched in a turn: the user's where that has the right form, else the
+ * run's. */
+gantry_status gy_run_refresh_outputs(gantry_run *run, uint32_t turn, gantry_error *err);
+/* After a start of the turn: from packed to C order. */
+void gy_run_edge_outputs(gantry_run *run, uint32_t turn);
+/* The turn has the user's arrays that are bound now. */
+void gy_run_take_bindings(gantry_run *run, uint32_t turn);
+/* Do starts of the two turns touch the same memory of the user, one of them writing? */
+bool gy_run_turns_meet(const gantry_run *run, uint32_t a, uint32_t b);
+/* Where a caller sees an output of the start that was waited for, in C order; NULL if the schedule does not fetch it.
+ */
 const void *gy_run_result(const gantry_run *run, uint32_t buffer);
 
 /* start.c: waits for everything that was started. */
 gantry_status gy_run_drain(gantry_run *run, gantry_error *err);
 /* E_INVALID while a start is in flight: `what` is the call, "gantry_run_bind". */
 gantry_status gy_run_need_idle(gantry_run *run, const char *what, gantry_error *err);
+
+/* Whether two ranges of bytes share any. */
+static inline bool gy_overlap(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes)
+{
+    uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+    return a && b && x < y + b_bytes && y < x + a_bytes;
+}
+static inline gy_turn *gy_run_turn(const gantry_run *run, uint32_t turn, uint32_t buffer)
+{
+    return &run->turn[gy_job_place(&run->job, turn, buffer)];
+}
 
 /* The buffer of an id; E_INVALID if there is none. */
 gantry_status gy_run_buffer(const gantry_run *run, gantry_buffer id, const gy_buffer **buffer, gantry_error *err);

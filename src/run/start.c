@@ -22,7 +22,7 @@ static void note_failure(gantry_run *run, const gantry_error *error)
     for (uint32_t b = 0; b < run->graph->buffers.count; b++) {
         if (run->graph->buffers.at[b].cls == GANTRY_STATE) {
             run->binding[b].placed = false;
-            run->rebound = true;
+            run->unplaced = true;
         }
     }
 }
@@ -38,8 +38,8 @@ static bool finish_next(gantry_run *run)
     }
     run->finished++;
     run->last_us = (double)elapsed / 1e3;
-    if (run->finished == run->started && run->edge) {
-        gy_run_edge_outputs(run);
+    if (run->edge) {
+        gy_run_edge_outputs(run, gy_job_turn(&run->job, run->finished));
     }
     return true;
 }
@@ -59,15 +59,57 @@ gantry_status gy_run_drain(gantry_run *run, gantry_error *err)
     return finish_until(run, run->started) ? GANTRY_OK : tell(run, err);
 }
 
-/* Pointers, contents and scalars; most starts have nothing to do here. */
+/* Contents of states and constants: while no start is in flight. */
+static gantry_status prepare_states(gantry_run *run, gantry_error *err)
+{
+    gantry_status status = run->unplaced ? gy_run_place_states(run, err) : GANTRY_OK;
+    run->unplaced = status != GANTRY_OK;
+    for (; run->retired.count > 0; run->retired.count--) {
+        gy_free(*gy_vec_last(&run->retired));
+    }
+    return status;
+}
+
+/* Starts in flight that write to arrays that the next one reads or writes, or read what it writes, end first. */
+static bool keep_apart(gantry_run *run, uint32_t turn)
+{
+    uint64_t last = run->finished;
+    for (uint64_t start = run->finished + 1; run->results && start <= run->started; start++) {
+        if (gy_run_turns_meet(run, turn, gy_job_turn(&run->job, start))) {
+            last = start;
+        }
+    }
+    return finish_until(run, last);
+}
+
+/* Pointers of the turn that comes next, which no start in flight has; most starts have nothing to do here. */
+static gantry_status prepare_turn(gantry_run *run, uint32_t turn, gantry_error *err)
+{
+    bool old = run->turn_version[turn] != run->version;
+    if (old) {
+        gy_run_take_bindings(run, turn);
+    }
+    if (!keep_apart(run, turn)) {
+        return tell(run, err);
+    }
+    gantry_status status = old || run->repack ? gy_run_refresh_inputs(run, turn, err) : GANTRY_OK;
+    if (status == GANTRY_OK && old) {
+        status = gy_run_refresh_outputs(run, turn, err);
+    }
+    if (status == GANTRY_OK) {
+        run->turn_version[turn] = run->version;
+    }
+    return status;
+}
+
 static gantry_status prepare(gantry_run *run, gantry_error *err)
 {
-    gantry_status status = run->rebound || run->repack ? gy_run_refresh_inputs(run, err) : GANTRY_OK;
-    if (status == GANTRY_OK && run->rebound) {
-        status = gy_run_refresh_outputs(run, err);
-        run->rebound = status != GANTRY_OK;
+    uint32_t turn = gy_job_turn(&run->job, run->started + 1);
+    gantry_status status = run->finished == run->started ? prepare_states(run, err) : GANTRY_OK;
+    if (status == GANTRY_OK) {
+        status = prepare_turn(run, turn, err);
     }
-    if (status == GANTRY_OK && run->changed) {
+    if (status == GANTRY_OK && run->changed && run->finished == run->started) {
         status = run->backend->rebind(run->state, err);
         run->changed = status != GANTRY_OK;
     }
@@ -82,13 +124,11 @@ static gantry_status make_ready(gantry_run *run, gantry_error *err)
     if (run->finished == run->started && !run->backend->idle(run->state)) {
         return tell(run, err); /* it timed out, and what hung hangs still */
     }
-    uint64_t limit = run->schedule->in_flight ? run->schedule->in_flight : 1;
-    bool alone = run->rebound || run->changed || run->edge || run->repack;
-    uint64_t finished = alone ? run->started : run->started < limit ? 0 : run->started - limit + 1;
-    if (!finish_until(run, finished)) {
+    uint64_t limit = run->job.turns, finished = run->started < limit ? 0 : run->started - limit + 1;
+    if (!finish_until(run, run->unplaced ? run->started : finished)) {
         return tell(run, err);
     }
-    return run->finished == run->started ? prepare(run, err) : GANTRY_OK;
+    return prepare(run, err);
 }
 
 gantry_status gantry_run_start(gantry_run *run, uint64_t *ticket, gantry_error *err)
@@ -112,6 +152,7 @@ gantry_status gantry_run_wait(gantry_run *run, uint64_t ticket, gantry_error *er
                        ticket, run->started);
     }
     finish_until(run, ticket);
+    run->waited = ticket;
     bool failed = ticket >= run->failure.first && ticket <= run->failure.last;
     return failed ? tell(run, err) : GANTRY_OK;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The last start next to its prediction, for chrome://tracing and Perfetto: process 0 is what was measured, process 1
- * what was predicted, a thread is a lane. */
-#include "run/run.h"
+ * what was predicted, a thread is a lane. Phases have two processes each, for the last time each was started. */
+#include "run/phases.h"
 
 #include "base/error.h"
+#include <stdio.h>
 
 typedef struct span {
     double start_us, end_us;
@@ -41,12 +42,45 @@ static void add_event(gy_text *to, const gantry_schedule *s, uint32_t id, int pr
         gy_text_double(to, at.start_us);
         gy_text_add(to, ",\"dur\":");
         gy_text_double(to, at.end_us - at.start_us);
-        gy_text_printf(to, ",\"args\":{\"op\":%u,\"%s_us\":", id, process ? "measured" : "predicted");
+        gy_text_printf(to, ",\"args\":{\"op\":%u,\"%s_us\":", id, process % 2 ? "measured" : "predicted");
         gy_text_double(to, other.end_us - other.start_us);
         gy_text_add(to, "}}");
     }
     to->failed |= name.failed;
     gy_text_free(&name);
+}
+
+/* One schedule: `process` is what was measured, the next what was predicted; both begin at an offset. */
+static void add_schedule(gy_text *to, const gantry_schedule *s, const gy_op_time *time, int process, span offset)
+{
+    for (uint32_t i = 0; i < s->ops.count; i++) {
+        double begin = offset.start_us, planned = offset.end_us;
+        span measured = { begin + (double)time[i].start / 1e3, begin + (double)time[i].end / 1e3 };
+        span predicted = { planned + gy_ticks_to_us(s->ops.at[i].start), planned + gy_ticks_to_us(s->ops.at[i].end) };
+        add_event(to, s, i, process, measured, predicted);
+        add_event(to, s, i, process + 1, predicted, measured);
+    }
+}
+
+static void add_phases(gy_text *to, const gantry_run *run)
+{
+    double planned = 0;
+    for (size_t i = 0; i < run->schedule->parts.count; i++) {
+        const gy_part *part = &run->schedule->parts.at[i];
+        int64_t offset_ns;
+        const gy_op_time *time = gy_phases_times(run->state, i, &offset_ns);
+        double one = gy_ticks_to_us(part->schedule->makespan), last = one * (double)(part->phase.starts - 1);
+        char title[64];
+        snprintf(title, sizeof title, "phase %zu measured", i);
+        if (time) {
+            add_lane_names(to, part->schedule, (int)(2 * i), title);
+            snprintf(title, sizeof title, "phase %zu predicted", i);
+            add_lane_names(to, part->schedule, (int)(2 * i + 1), title);
+            span offset = { (double)offset_ns / 1e3, planned + last };
+            add_schedule(to, part->schedule, time, (int)(2 * i), offset);
+        }
+        planned += last + one + gy_ticks_to_us(part->hand_over);
+    }
 }
 
 gantry_status gantry_run_trace(const gantry_run *run, char **text, size_t *length, gantry_error *err)
@@ -64,13 +98,12 @@ gantry_status gantry_run_trace(const gantry_run *run, char **text, size_t *lengt
     gy_text_add(
         &to, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":0,"
              "\"args\":{\"sort_index\":0}}");
-    add_lane_names(&to, s, 0, "measured");
-    add_lane_names(&to, s, 1, "predicted");
-    for (uint32_t i = 0; i < s->ops.count; i++) {
-        span measured = { (double)time[i].start / 1e3, (double)time[i].end / 1e3 };
-        span predicted = { gy_ticks_to_us(s->ops.at[i].start), gy_ticks_to_us(s->ops.at[i].end) };
-        add_event(&to, s, i, 0, measured, predicted);
-        add_event(&to, s, i, 1, predicted, measured);
+    if (s->parts.count) {
+        add_phases(&to, run);
+    } else {
+        add_lane_names(&to, s, 0, "measured");
+        add_lane_names(&to, s, 1, "predicted");
+        add_schedule(&to, s, time, 0, (span){ 0, 0 });
     }
     gy_text_add(&to, "\n]}\n");
     char *made = gy_text_take(&to, length);

@@ -22,7 +22,8 @@ uint8_t *gy_check_written(const gy_checked *c, const gy_use *use)
     if (i->space != GY_SPACE_SLAB) {
         return NULL;
     }
-    return c->written[i->memory] + i->offset + gy_instance_offset(s, i, use->first);
+    uint64_t at = gy_instance_address(s, i, gy_job_turn(c->job, c->started));
+    return c->written[i->memory] + at + gy_instance_offset(s, i, use->first);
 }
 
 gantry_status gy_check_reads(const gy_checked *c, uint32_t op, uint32_t first, uint32_t uses, gantry_error *err)
@@ -54,7 +55,8 @@ static void forget(const gy_checked *c)
         bool persists = instance->role == GY_ROLE_PERSIST;
         memset(gy_check_written(c, &whole), persists, bytes);
         if (!persists) {
-            memset(gy_host_instance_at(&c->memory, c->job, instance), GY_POISON_SLAB, bytes);
+            memset(gy_host_instance_at(&c->memory, c->job, instance, gy_job_turn(c->job, c->started)), GY_POISON_SLAB,
+                   bytes);
         }
     }
 }
@@ -113,6 +115,7 @@ static gantry_status check_ops(gy_checked *c, int64_t begin, gantry_error *err)
     for (size_t i = 0; status == GANTRY_OK && i < c->job->schedule->ops.count; i++) {
         uint32_t op = c->sequence[i];
         int64_t start = now_ns() - begin;
+        gy_host_ops_turn(&c->ops, op, c->started);
         status = check_op(c, op, err);
         if (c->time) {
             c->time[op] = (gy_op_time){ start, now_ns() - begin };
@@ -136,8 +139,8 @@ static gantry_status checked_begin(void *state, uint64_t start, gantry_error *er
         return status;
     }
     int64_t begin = now_ns();
-    forget(c);
     c->started = start;
+    forget(c);
     c->failed = check_ops(c, begin, &c->error) ? start : 0;
     c->elapsed_ns = now_ns() - begin;
     return GANTRY_OK;
@@ -211,7 +214,7 @@ static gantry_status make(gy_checked *c, gantry_error *err)
     if (!c->sequence || (c->job->record && !c->time)) {
         return gy_fail_nomem(err);
     }
-    gantry_status status = gy_host_memory_make(&c->memory, s, true, err);
+    gantry_status status = gy_host_memory_make(&c->memory, c->job, true, err);
     status = status ? status : gy_host_ops_make(&c->ops, c->job, &c->memory, err);
     status = status ? status : gy_order_make(&c->order, s, err);
     status = status ? status : gy_windows_make(&c->windows, err);
@@ -246,16 +249,34 @@ static gantry_status checked_put(void *state, uint32_t instance, const void *row
     const gy_instance *i = &c->job->schedule->instances.at[instance];
     size_t bytes = gy_instance_offset(c->job->schedule, i, i->last);
     if (bytes) {
-        memcpy(gy_host_instance_at(&c->memory, c->job, i), rows, bytes);
+        memcpy(gy_host_instance_at(&c->memory, c->job, i, 0), rows, bytes);
     }
     return GANTRY_OK;
+}
+
+static gantry_status checked_get(void *state, uint32_t instance, void *rows, gantry_error *err)
+{
+    (void)err;
+    gy_checked *c = state;
+    const gy_instance *i = &c->job->schedule->instances.at[instance];
+    size_t bytes = gy_instance_offset(c->job->schedule, i, i->last);
+    if (bytes) {
+        memcpy(rows, gy_host_instance_at(&c->memory, c->job, i, 0), bytes);
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status checked_advance(void *state, int64_t first, gantry_error *err)
+{
+    gy_checked *c = state;
+    return gy_host_ops_advance(&c->ops, first, err);
 }
 
 static gantry_status checked_rebind(void *state, gantry_error *err)
 {
     (void)err;
     gy_checked *c = state;
-    gy_host_ops_rebind(&c->ops, &c->memory);
+    gy_host_ops_rebind(&c->ops);
     return GANTRY_OK;
 }
 
@@ -276,9 +297,12 @@ const gy_backend gy_backend_checked = {
     .summary = "checking mode of the host back end",
     .replay = "checked",
     .executes = true,
+    .overlaps = true, /* each is over when it has begun, but they take turns with windows and outputs */
     .open = checked_open,
     .close = checked_close,
     .put = checked_put,
+    .get = checked_get,
+    .advance = checked_advance,
     .rebind = checked_rebind,
     .begin = checked_begin,
     .finish = checked_finish,

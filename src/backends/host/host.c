@@ -10,7 +10,7 @@
 static bool make_arrays(gy_host *h)
 {
     const gantry_schedule *s = h->job->schedule;
-    h->ring = s->in_flight ? s->in_flight : 1;
+    h->ring = h->job->turns;
     h->slot = gy_calloc(h->plan.slots, sizeof *h->slot);
     h->meeting = gy_calloc(h->plan.meetings, sizeof *h->meeting);
     h->worker = gy_calloc(h->plan.devices, sizeof *h->worker);
@@ -114,7 +114,12 @@ static gantry_status host_open(void **state, const gy_job *job, gantry_error *er
     h->job = job;
     atomic_init(&h->failed, UINT64_MAX);
     make_locks(h);
-    gantry_status status = gy_host_memory_make(&h->memory, job->schedule, false, err);
+    gantry_status status = GANTRY_OK;
+    if (job->beside) {
+        gy_host_memory_borrow(&h->memory, &((const gy_host *)job->beside)->memory);
+    } else {
+        status = gy_host_memory_make(&h->memory, job, false, err);
+    }
     if (status) {
         goto free_locks;
     }
@@ -168,7 +173,7 @@ static gantry_status host_put(void *state, uint32_t instance, const void *rows, 
     (void)err;
     gy_host *h = state;
     const gy_instance *i = &h->job->schedule->instances.at[instance];
-    char *to = gy_host_instance_at(&h->memory, h->job, i);
+    char *to = gy_host_instance_at(&h->memory, h->job, i, 0); /* what persists is there in every start */
     size_t bytes = gy_instance_offset(h->job->schedule, i, i->last);
     if (bytes) {
         memcpy(to, rows, bytes);
@@ -176,11 +181,29 @@ static gantry_status host_put(void *state, uint32_t instance, const void *rows, 
     return GANTRY_OK;
 }
 
+static gantry_status host_get(void *state, uint32_t instance, void *rows, gantry_error *err)
+{
+    (void)err;
+    gy_host *h = state;
+    const gy_instance *i = &h->job->schedule->instances.at[instance];
+    size_t bytes = gy_instance_offset(h->job->schedule, i, i->last);
+    if (bytes) {
+        memcpy(rows, gy_host_instance_at(&h->memory, h->job, i, 0), bytes);
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status host_advance(void *state, int64_t first, gantry_error *err)
+{
+    gy_host *h = state;
+    return gy_host_ops_advance(&h->ops, first, err);
+}
+
 static gantry_status host_rebind(void *state, gantry_error *err)
 {
     (void)err;
     gy_host *h = state;
-    gy_host_ops_rebind(&h->ops, &h->memory);
+    gy_host_ops_rebind(&h->ops);
     return GANTRY_OK;
 }
 
@@ -224,9 +247,12 @@ const gy_backend gy_backend_host = {
     .summary = "virtual devices on the CPU: a thread and a memory each",
     .replay = "threads",
     .executes = true,
+    .overlaps = true,
     .open = host_open,
     .close = host_close,
     .put = host_put,
+    .get = host_get,
+    .advance = host_advance,
     .rebind = host_rebind,
     .begin = host_begin,
     .finish = host_finish,

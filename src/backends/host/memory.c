@@ -35,14 +35,15 @@ static bool make_slab(gy_host_memory *m, uint32_t i, uint64_t bytes)
 }
 
 /* Also where nothing lives but instances without a row: kernels are given an address for these, too. */
-static gantry_status make_slabs(gy_host_memory *m, const gantry_schedule *s, gantry_error *err)
+static gantry_status make_slabs(gy_host_memory *m, const gy_job *job, gantry_error *err)
 {
+    const gantry_schedule *s = job->schedule;
     for (uint32_t i = 0; i < m->count && i < s->slab.count; i++) {
-        if (!make_slab(m, i, s->slab.at[i])) {
+        if (!make_slab(m, i, job->room ? job->room[i] : s->slab.at[i])) {
             return fail_slab(s, i, err);
         }
     }
-    m->staging_block_ = gy_alloc(s->staging + GY_HOST_ALIGN);
+    m->staging_block_ = gy_alloc((job->room ? job->room[s->slab.count] : s->staging) + GY_HOST_ALIGN);
     if (!m->staging_block_) {
         return gy_fail_nomem(err);
     }
@@ -50,14 +51,14 @@ static gantry_status make_slabs(gy_host_memory *m, const gantry_schedule *s, gan
     return GANTRY_OK;
 }
 
-gantry_status gy_host_memory_make(gy_host_memory *m, const gantry_schedule *s, bool guarded, gantry_error *err)
+gantry_status gy_host_memory_make(gy_host_memory *m, const gy_job *job, bool guarded, gantry_error *err)
 {
-    *m = (gy_host_memory){ .count = s->machine->memories, .guarded = guarded };
+    *m = (gy_host_memory){ .count = job->schedule->machine->memories, .guarded = guarded };
     m->slab = gy_calloc(m->count, sizeof *m->slab);
     m->block_ = gy_calloc(m->count, sizeof *m->block_);
     m->bytes_ = gy_calloc(m->count, sizeof *m->bytes_);
     bool room = m->slab && m->block_ && m->bytes_;
-    gantry_status status = room ? make_slabs(m, s, err) : gy_fail_nomem(err);
+    gantry_status status = room ? make_slabs(m, job, err) : gy_fail_nomem(err);
     if (status) {
         gy_host_memory_free(m);
     }
@@ -66,6 +67,10 @@ gantry_status gy_host_memory_make(gy_host_memory *m, const gantry_schedule *s, b
 
 void gy_host_memory_free(gy_host_memory *m)
 {
+    if (m->borrowed) {
+        *m = (gy_host_memory){ 0 };
+        return;
+    }
     for (uint32_t i = 0; m->block_ && i < m->count; i++) {
         if (!m->guarded) {
             gy_free(m->block_[i]);
@@ -100,7 +105,7 @@ uint32_t gy_host_memory_find(const gy_host_memory *m, const void *at)
     return GY_MACHINE_NONE;
 }
 
-char *gy_host_instance_at(const gy_host_memory *m, const gy_job *job, const gy_instance *instance)
+char *gy_host_instance_at(const gy_host_memory *m, const gy_job *job, const gy_instance *instance, uint32_t turn)
 {
     /* In these spaces a value is a buffer. Nothing writes through the address of an input. */
     char *base = NULL;
@@ -112,11 +117,11 @@ char *gy_host_instance_at(const gy_host_memory *m, const gy_job *job, const gy_i
         base = m->staging;
         break;
     case GY_SPACE_INPUT:
-        base = (char *)(uintptr_t)job->input[instance->value];
+        base = (char *)(uintptr_t)job->input[gy_job_place(job, turn, instance->value)];
         break;
     case GY_SPACE_OUTPUT:
-        base = job->output[instance->value];
+        base = job->output[gy_job_place(job, turn, instance->value)];
         break;
     }
-    return base ? base + instance->offset : NULL;
+    return base ? base + gy_instance_address(job->schedule, instance, turn) : NULL;
 }

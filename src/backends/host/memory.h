@@ -15,16 +15,22 @@ typedef struct gy_host_memory {
     char *staging;
     void *staging_block_;
     uint64_t *bytes_; /* per memory: of block_, with `guarded` */
-    bool guarded;
+    bool guarded, borrowed;
 } gy_host_memory;
 
-gantry_status gy_host_memory_make(gy_host_memory *m, const gantry_schedule *s, bool guarded, gantry_error *err);
+gantry_status gy_host_memory_make(gy_host_memory *m, const gy_job *job, bool guarded, gantry_error *err);
+/* The same memory: valid as long as the other. */
+static inline void gy_host_memory_borrow(gy_host_memory *m, const gy_host_memory *other)
+{
+    *m = *other;
+    m->borrowed = true;
+}
 void gy_host_memory_free(gy_host_memory *m);
 /* Slabs of a guarded memory can be touched, or cannot. */
 void gy_host_memory_allow(const gy_host_memory *m, bool allow);
 /* The memory whose slab contains the address, or GY_MACHINE_NONE. */
 uint32_t gy_host_memory_find(const gy_host_memory *m, const void *at);
-/* The first byte of an instance; NULL for inputs and outputs that are not bound. */
-char *gy_host_instance_at(const gy_host_memory *m, const gy_job *job, const gy_instance *instance);
+/* The first byte of an instance in starts of a turn; NULL for inputs and outputs that are not bound. */
+char *gy_host_instance_at(const gy_host_memory *m, const gy_job *job, const gy_instance *instance, uint32_t turn);
 
 #endif

@@ -15,11 +15,11 @@ static const gy_buffer *buffer_of(const gy_job *job, const gy_instance *instance
     return &job->graph->buffers.at[job->schedule->values.at[instance->value].buffer];
 }
 
-static char *use_at(const gy_host_ops *ops, const gy_host_memory *memory, const gy_use *use)
+static char *use_at(const gy_host_ops *ops, const gy_use *use, uint32_t turn)
 {
     const gantry_schedule *s = ops->job->schedule;
     const gy_instance *instance = &s->instances.at[use->instance];
-    char *base = gy_host_instance_at(memory, ops->job, instance);
+    char *base = gy_host_instance_at(ops->memory, ops->job, instance, turn);
     return base ? base + gy_instance_offset(s, instance, use->first) : NULL;
 }
 
@@ -38,16 +38,41 @@ static void set_scalar(const gy_job *job, const gy_dynamic *d)
     d->arg->integer = fabs(value) < 0x1p63 ? (int64_t)value : 0;
 }
 
-void gy_host_ops_rebind(gy_host_ops *ops, const gy_host_memory *memory)
+void gy_host_ops_turn(gy_host_ops *ops, uint32_t id, uint64_t start)
+{
+    const gantry_schedule *s = ops->job->schedule;
+    const gy_op *op = &s->ops.at[id];
+    uint32_t turn = gy_job_turn(ops->job, start);
+    for (uint32_t use = op->use; ops->job->turns > 1 && use < op->use + op->uses; use++) {
+        gy_host_ops_point(ops, use, use_at(ops, &s->use.at[use], turn));
+    }
+}
+
+void gy_host_ops_rebind(gy_host_ops *ops)
 {
     const gantry_schedule *s = ops->job->schedule;
     for (size_t i = 0; i < ops->external.count; i++) {
         uint32_t use = ops->external.at[i];
-        gy_host_ops_point(ops, use, use_at(ops, memory, &s->use.at[use]));
+        gy_host_ops_point(ops, use, use_at(ops, &s->use.at[use], 0));
     }
     for (size_t i = 0; i < ops->dynamic.count; i++) {
         set_scalar(ops->job, &ops->dynamic.at[i]);
     }
+}
+
+gantry_status gy_host_ops_advance(gy_host_ops *ops, int64_t first, gantry_error *err)
+{
+    const gantry_schedule *s = ops->job->schedule;
+    gantry_status status = GANTRY_OK;
+    for (size_t i = 0; i < s->ops.count && !status; i++) {
+        gy_call *call = ops->call[i];
+        if (!call || ops->job->graph->nodes.at[s->ops.at[i].node].loop == GY_NONE) {
+            continue;
+        }
+        call->launch.iteration = first + s->ops.at[i].iteration;
+        status = gy_launch_iterate(ops->job->graph, s->ops.at[i].node, &call->launch, err);
+    }
+    return status;
 }
 
 /* One handle per kernel and device. */
@@ -160,7 +185,7 @@ static gantry_status make_op(gy_host_ops *ops, uint32_t id, gantry_error *err)
     return GANTRY_OK;
 }
 
-static gantry_status make_ops(gy_host_ops *ops, const gy_host_memory *memory, gantry_error *err)
+static gantry_status make_ops(gy_host_ops *ops, gantry_error *err)
 {
     const gantry_schedule *s = ops->job->schedule;
     gantry_status status = make_scratch(ops, err);
@@ -173,7 +198,7 @@ static gantry_status make_ops(gy_host_ops *ops, const gy_host_memory *memory, ga
         if (external && !gy_vec_push(&ops->external, u)) {
             status = gy_fail_nomem(err);
         } else if (!external) {
-            gy_host_ops_point(ops, u, use_at(ops, memory, &s->use.at[u]));
+            gy_host_ops_point(ops, u, use_at(ops, &s->use.at[u], 0));
         }
     }
     return status;
@@ -183,7 +208,7 @@ gantry_status gy_host_ops_make(gy_host_ops *ops, const gy_job *job, const gy_hos
 {
     const gantry_schedule *s = job->schedule;
     uint32_t devices = s->machine->devices;
-    *ops = (gy_host_ops){ .job = job };
+    *ops = (gy_host_ops){ .job = job, .memory = memory };
     ops->at = gy_calloc(s->use.count, sizeof *ops->at);
     ops->arg = gy_calloc(s->use.count, sizeof *ops->arg);
     ops->call = gy_calloc(s->ops.count, sizeof *ops->call);
@@ -192,7 +217,7 @@ gantry_status gy_host_ops_make(gy_host_ops *ops, const gy_job *job, const gy_hos
     ops->status_word = gy_calloc(devices, sizeof *ops->status_word);
     ops->scratch = gy_calloc(devices, sizeof *ops->scratch);
     bool room = ops->at && ops->arg && ops->call && ops->exchange && ops->handle && ops->status_word && ops->scratch;
-    gantry_status status = room ? make_ops(ops, memory, err) : gy_fail_nomem(err);
+    gantry_status status = room ? make_ops(ops, err) : gy_fail_nomem(err);
     if (status) {
         gy_host_ops_free(ops);
     }
@@ -295,7 +320,7 @@ gantry_status gy_host_ops_fail(const gy_host_ops *ops, uint32_t id, gy_op_failur
     }
     char iteration[40] = "";
     if (node->loop != GY_NONE) {
-        snprintf(iteration, sizeof iteration, " in iteration %" PRIu32, op->iteration);
+        snprintf(iteration, sizeof iteration, " in iteration %" PRId64, ops->call[id]->launch.iteration);
     }
     gy_graph_fail(ops->job->graph, node->origin, err, GANTRY_E_KERNEL, "node \"%s\" failed on device \"%s\"%s: %s",
                   node->id, s->machine->device[device].id, iteration, what);

@@ -46,8 +46,9 @@ typedef struct gy_dynamic {
 
 typedef struct gy_host_ops {
     const gy_job *job;
+    const gy_host_memory *memory; /* borrowed */
     gy_arena arena;
-    void **at;                 /* per use of the schedule: its first byte */
+    void **at;                 /* per use of the schedule: its first byte, in the start that its op was last part of */
     gantry_arg **arg;          /* per use: the argument it is, NULL where the op is no launch */
     gy_call **call;            /* per op; NULL where it is no launch */
     gy_exchange **exchange;    /* per op; NULL where it is no collective */
@@ -67,7 +68,12 @@ typedef struct gy_op_failure {
 gantry_status gy_host_ops_make(gy_host_ops *ops, const gy_job *job, const gy_host_memory *memory, gantry_error *err);
 void gy_host_ops_free(gy_host_ops *ops);
 /* After bindings or scalars have changed. */
-void gy_host_ops_rebind(gy_host_ops *ops, const gy_host_memory *memory);
+void gy_host_ops_rebind(gy_host_ops *ops);
+/* Iteration 0 of the schedule is `first` from now on. E_GRAPH: a scalar has no value then. */
+gantry_status gy_host_ops_advance(gy_host_ops *ops, int64_t first, gantry_error *err);
+/* Where starts take turns: the op's uses are now where they are in this start. One op is never part of two starts at a
+ * time: its lane runs one after the other. */
+void gy_host_ops_turn(gy_host_ops *ops, uint32_t op, uint64_t start);
 /* Says where a use (index into schedule->use) is. */
 void gy_host_ops_point(gy_host_ops *ops, uint32_t use, void *at);
 /* False: it failed. */

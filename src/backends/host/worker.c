@@ -24,6 +24,7 @@ static void note_failure(gy_host *h, uint64_t start, uint32_t op, gy_op_failure 
 static void execute(gy_host *h, uint64_t start, uint32_t op)
 {
     gy_op_failure why;
+    gy_host_ops_turn(&h->ops, op, start);
     if (!gy_host_ops_execute(&h->ops, op, &why)) {
         note_failure(h, start, op, why);
     }

@@ -197,8 +197,9 @@ START_TEST(binding_mistakes_are_told)
     fail_with(gantry_run_bind_file(run, c.y, "y.npy", &err), GANTRY_E_INVALID, &err,
               "buffer \"y\" takes no input, so y.npy cannot be read into it");
     MUST(gantry_run_start(run, &ticket, MUST_ERR));
-    fail_with(gantry_run_bind(run, c.x, x, sizeof x, &err), GANTRY_E_INVALID, &err,
-              "gantry_run_bind while start 1 is in flight; wait for it first");
+    fail_with(gantry_run_set_scalar(run, (gantry_node){ 0 }, "a", 2, &err), GANTRY_E_INVALID, &err,
+              "gantry_run_set_scalar while start 1 is in flight; wait for it first");
+    MUST(gantry_run_bind(run, c.x, x, sizeof x, MUST_ERR)); /* is for the starts to come */
     MUST(gantry_run_wait(run, ticket, MUST_ERR));
     MUST(gantry_run_wait(run, ticket, MUST_ERR)); /* again is fine */
     gantry_run_free(run);
@@ -225,16 +226,17 @@ START_TEST(new_refuses_what_cannot_run)
               "no back end \"hots\" (did you mean \"host\"?)");
     options.backend = "quantum";
     fail_with(gantry_run_new(&run, c.s, &options, &err), GANTRY_E_INVALID, &err,
-              "no back end \"quantum\"; there are auto, host, sim");
+              "no back end \"quantum\"; there are auto, cuda, host, sim");
     options.backend = "sim";
     options.check = 1;
     fail_with(gantry_run_new(&run, c.s, &options, &err), GANTRY_E_UNSUPPORTED, &err,
               "checking mode is not there on back end \"sim\"; use \"host\"");
     ck_assert_ptr_null(run);
-    ck_assert_str_eq(gantry_backend_name(0), "host");
-    ck_assert_str_eq(gantry_backend_name(1), "sim");
-    ck_assert_ptr_null(gantry_backend_name(2));
-    ck_assert_ptr_null(gantry_backend_summary(2));
+    ck_assert_str_eq(gantry_backend_name(0), "cuda");
+    ck_assert_str_eq(gantry_backend_name(1), "host");
+    ck_assert_str_eq(gantry_backend_name(2), "sim");
+    ck_assert_ptr_null(gantry_backend_name(3));
+    ck_assert_ptr_null(gantry_backend_summary(3));
     free_simple(c);
 }
 END_TEST

@@ -10,6 +10,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* tests/unit/cuda runs the same on GPUs. */
+#ifdef RANDOM_ON_GPUS
+#include "random_on_gpus.h"
+#else
+#define RANDOM_BACKEND                 "host"
+#define RANDOM_REPLAY(seed)            NULL
+#define RANDOM_MACHINE(devices, seed)  virtual_machine(devices)
+#define RANDOM_QUEUE(launch, function) GANTRY_E_KERNEL
+static gantry_machine *virtual_machine(int devices)
+{
+    gantry_machine *m = NULL;
+    MUST(gantry_machine_virtual(&m, devices, MUST_ERR));
+    return m;
+}
+#endif
+
 enum { BUFFERS = 6, MOST_NODES = 24, MOST_ROWS = 48, MOST_ELEMENTS = MOST_ROWS * 3, STARTS = 3 };
 
 static uint64_t state;
@@ -70,6 +86,9 @@ static atomic_int trouble = -1;
 
 static gantry_status mix(const gantry_launch *l)
 {
+    if (l->stream) {
+        return RANDOM_QUEUE(l, mix);
+    }
     if (atomic_fetch_sub(&trouble, 1) == 0) {
         return GANTRY_E_KERNEL;
     }
@@ -432,6 +451,7 @@ static void run_and_compare(world *w, gantry_schedule *s, const char *what, bool
     static double bound[BUFFERS][MOST_ELEMENTS], keep[BUFFERS][MOST_ELEMENTS], spare[MOST_ELEMENTS];
     uint64_t bytes = (uint64_t)(w->rows * w->width) * 8;
     gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    options.backend = check ? "host" : RANDOM_BACKEND;
     options.check = check;
     options.seed = seed;
     gantry_run *run = NULL;
@@ -482,7 +502,6 @@ static void try_case(uint64_t seed, int devices)
 {
     static world w;
     static const char *const policies[] = { NULL, "round-robin", "single" };
-    gantry_machine *machine = NULL;
     gantry_schedule *s = NULL;
     char what[96];
     make_world(&w, seed);
@@ -494,7 +513,8 @@ static void try_case(uint64_t seed, int devices)
     options.policy = devices == 1 ? NULL : policies[seed % 5 == 0 ? 2 : seed % 2];
     snprintf(what, sizeof what, "seed %d, %d devices", (int)seed, devices);
     gantry_error err = { 0 };
-    MUST(gantry_machine_virtual(&machine, devices, MUST_ERR));
+    gantry_machine *machine = RANDOM_MACHINE(devices, seed);
+    options.replay = RANDOM_REPLAY(seed);
     gantry_status status = gantry_schedule_new(&s, w.g, machine, &options, &err);
     ck_assert_msg(status == GANTRY_OK, "%s: %s: %s", what, gantry_status_name(status), err.text);
     run_and_compare(&w, s, what, false, seed);

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The back end that starts phases, one after the other, on another back end. */
+#include "run/phases.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "run/number.h"
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+/* One phase on the real back end. */
+typedef struct stage {
+    gy_job job;
+    void *state;
+    const void **input;
+    void **output;
+    uint32_t *bound;
+    uint64_t version, started;
+    bool changed;    /* pointers or scalars: the back end must be told */
+    int64_t offset;  /* when its last start began */
+    uint64_t ran_in; /* the last whole start in which it ran */
+    double flag;     /* room for what `until` is: any dtype fits */
+} stage;
+
+typedef struct phased {
+    const gy_job *job;
+    const gy_backend *inner;
+    gy_hand_overs over;
+    stage *stage;
+    size_t opened;
+    uint64_t *room; /* largest slab of each memory, then staging */
+    uint64_t iterations;
+    int64_t began;
+
+    bool threaded;
+    pthread_t thread;
+    pthread_mutex_t lock; /* for what follows */
+    pthread_cond_t moved;
+    uint64_t begun, ended;
+    bool quit;
+    gantry_status status; /* of start `ended` */
+    gantry_error error;
+    int64_t elapsed_ns;
+} phased;
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* ---- one phase ---- */
+
+/* Contents for what persists, and pointers to inputs. */
+static gantry_status bring(phased *p, size_t i, gantry_error *err)
+{
+    stage *st = &p->stage[i];
+    const gy_hand_over *o = &p->over.at[i];
+    const gy_phase_graph *x = o->graph->phase;
+    gantry_status status = GANTRY_OK;
+    for (uint32_t b = 0; b < o->graph->buffers.count; b++) {
+        const void *from = p->over.where[x->source[b]];
+        if (o->graph->buffers.at[b].cls == GANTRY_INPUT && st->input[b] != from) {
+            st->input[b] = from;
+            st->changed = true;
+        }
+    }
+    for (uint32_t k = 0; k < o->persists && !status; k++) {
+        const gy_instance *in = &o->part->schedule->instances.at[o->persist[k]];
+        const char *from = p->over.where[x->source[in->value]];
+        if (from && (!x->defined[in->value] || x->defineds[in->value] > 0)) {
+            const gy_buffer *b = &o->graph->buffers.at[in->value];
+            status = p->inner->put(st->state, o->persist[k], from + gy_buffer_offset(b, in->first), err);
+        }
+    }
+    if (!status && st->changed) {
+        st->version++;
+        status = p->inner->rebind(st->state, err);
+        st->changed = status != GANTRY_OK;
+    }
+    return status;
+}
+
+/* What is kept of states; outputs are where they belong already. */
+static gantry_status fetch(phased *p, size_t i, gantry_error *err)
+{
+    const gy_hand_over *o = &p->over.at[i];
+    const gy_phase_graph *x = o->graph->phase;
+    gantry_status status = GANTRY_OK;
+    for (uint32_t n = 0; n < o->lefts && o->part->phase.starts > 1; n++) {
+        const gy_left *left = &o->left[n];
+        const void *from = p->over.where[x->source[left->buffer]];
+        if (!left->whole && from) {
+            memcpy(left->at, from, o->graph->buffers.at[left->buffer].bytes);
+        }
+    }
+    for (uint32_t k = 0; k < o->persists && o->part->phase.starts > 1 && !status; k++) {
+        const gy_instance *in = &o->part->schedule->instances.at[o->persist[k]];
+        for (uint32_t n = 0; n < o->lefts && !status; n++) {
+            if (o->left[n].buffer == in->value) {
+                char *to = (char *)o->left[n].at + gy_buffer_offset(&o->graph->buffers.at[in->value], in->first);
+                status = p->inner->get(p->stage[i].state, o->persist[k], to, err);
+            }
+        }
+    }
+    return status;
+}
+
+static gantry_status check_deadline(const phased *p, size_t i, int64_t *left, gantry_error *err)
+{
+    *left = p->job->deadline_ns;
+    if (p->job->deadline_ns <= 0) {
+        return GANTRY_OK;
+    }
+    *left -= now_ns() - p->began;
+    if (*left > 0) {
+        return GANTRY_OK;
+    }
+    return gy_fail(err, GANTRY_E_TIMEOUT, NULL, "the deadline of %.3f ms passed before a start of phase %zu",
+                   (double)p->job->deadline_ns / 1e6, i);
+}
+
+static gantry_status start_once(phased *p, size_t i, int64_t start, gantry_error *err)
+{
+    stage *st = &p->stage[i];
+    const gy_phase *phase = &p->over.at[i].part->phase;
+    int64_t elapsed;
+    gantry_status status = check_deadline(p, i, &st->job.deadline_ns, err);
+    if (!status && phase->loop != GY_NONE) {
+        status = p->inner->advance(st->state, phase->first + start * phase->iterations, err);
+    }
+    if (status) {
+        return status;
+    }
+    st->offset = now_ns() - p->began;
+    st->ran_in = p->begun;
+    status = p->inner->begin(st->state, ++st->started, err);
+    status = status ? status : p->inner->finish(st->state, st->started, &elapsed, err);
+    p->iterations += !status && phase->loop != GY_NONE ? (uint64_t)phase->iterations : 0;
+    return status;
+}
+
+static bool flag_is_set(const phased *p, size_t i)
+{
+    const gy_hand_over *o = &p->over.at[i];
+    uint32_t until = o->graph->phase->until;
+    return gy_load(p->stage[i].output[until], o->graph->buffers.at[until].dtype, 0) != 0;
+}
+
+/* *stops: the loop ends here. */
+static gantry_status run_phase(phased *p, size_t i, bool *stops, gantry_error *err)
+{
+    const gy_phase *phase = &p->over.at[i].part->phase;
+    gantry_status status = bring(p, i, err);
+    *stops = false;
+    for (int64_t s = 0; s < phase->starts && !status && !*stops; s++) {
+        status = start_once(p, i, s, err);
+        *stops = !status && gy_phase_looks_after(phase, s) && flag_is_set(p, i);
+    }
+    status = status ? status : fetch(p, i, err);
+    if (!status) {
+        gy_hand_overs_move(&p->over, i);
+    }
+    return status;
+}
+
+static gantry_status run_all(phased *p, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    uint32_t over = GY_NONE; /* the loop that has ended early */
+    p->iterations = 0;
+    p->began = now_ns();
+    gy_hand_overs_begin(&p->over);
+    for (size_t i = 0; i < p->over.count && !status; i++) {
+        bool stops = false;
+        uint32_t loop = p->over.at[i].part->phase.loop;
+        if (loop != GY_NONE && loop == over) {
+            continue;
+        }
+        status = run_phase(p, i, &stops, err);
+        over = stops ? loop : over;
+    }
+    if (!status) {
+        gy_hand_overs_end(&p->over);
+        p->elapsed_ns = now_ns() - p->began;
+    }
+    return status;
+}
+
+/* ---- the thread ---- */
+
+static void *drive(void *context)
+{
+    phased *p = context;
+    pthread_mutex_lock(&p->lock);
+    while (!p->quit) {
+        if (p->ended == p->begun) {
+            pthread_cond_wait(&p->moved, &p->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&p->lock);
+        gantry_error error = { 0 };
+        gantry_status status = run_all(p, &error);
+        pthread_mutex_lock(&p->lock);
+        p->status = status;
+        p->error = error;
+        p->ended = p->begun;
+        pthread_cond_broadcast(&p->moved);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+/* The program's signals are its own threads' business; faults are this one's. */
+static gantry_status start_thread(phased *p, gantry_error *err)
+{
+    sigset_t most, before;
+    sigfillset(&most);
+    sigdelset(&most, SIGSEGV);
+    sigdelset(&most, SIGBUS);
+    sigdelset(&most, SIGFPE);
+    sigdelset(&most, SIGILL);
+    sigdelset(&most, SIGABRT);
+    pthread_sigmask(SIG_SETMASK, &most, &before);
+    int code = pthread_create(&p->thread, NULL, drive, p);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    p->threaded = code == 0;
+    return p->threaded
+               ? GANTRY_OK
+               : gy_fail(err, GANTRY_E_DEVICE, NULL, "cannot start the thread that starts phases (error %d)", code);
+}
+
+/* ---- opening ---- */
+
+static gantry_status open_stage(phased *p, size_t i, gantry_error *err)
+{
+    stage *st = &p->stage[i];
+    const gy_hand_over *o = &p->over.at[i];
+    size_t buffers = o->graph->buffers.count;
+    st->input = gy_calloc(buffers, sizeof *st->input);
+    st->output = gy_calloc(buffers, sizeof *st->output);
+    st->bound = gy_calloc(buffers, sizeof *st->bound);
+    if (!st->input || !st->output || !st->bound) {
+        return gy_fail_nomem(err);
+    }
+    for (uint32_t n = 0; n < o->lefts && o->part->phase.starts == 1; n++) {
+        st->output[o->left[n].buffer] = o->left[n].at;
+    }
+    uint32_t until = o->graph->phase->until;
+    if (until != GY_NONE && !st->output[until]) {
+        st->output[until] = &st->flag;
+    }
+    st->job = *p->job;
+    st->job.schedule = o->part->schedule;
+    st->job.graph = o->graph;
+    st->job.turns = 1;
+    st->job.input = st->input;
+    st->job.output = st->output;
+    st->job.version = &st->version;
+    st->job.bound = st->bound;
+    st->job.room = p->room;
+    st->job.beside = i > 0 ? p->stage[0].state : NULL;
+    st->changed = true;
+    gantry_status status = p->inner->open(&st->state, &st->job, err);
+    p->opened += status == GANTRY_OK;
+    return status;
+}
+
+static bool make_room(phased *p)
+{
+    const gantry_schedule *s = p->job->schedule;
+    p->room = gy_calloc(s->slab.count + 1, sizeof *p->room);
+    for (size_t m = 0; p->room && m < s->slab.count; m++) {
+        p->room[m] = s->slab.at[m];
+    }
+    if (p->room) {
+        p->room[s->slab.count] = s->staging;
+    }
+    return p->room != NULL;
+}
+
+static bool phased_close(void *state)
+{
+    phased *p = state;
+    bool closed = true;
+    if (p->threaded) {
+        pthread_mutex_lock(&p->lock);
+        p->quit = true;
+        pthread_cond_broadcast(&p->moved);
+        pthread_mutex_unlock(&p->lock);
+        pthread_join(p->thread, NULL);
+        p->threaded = false;
+    }
+    while (closed && p->opened > 0) { /* the first has the memory: it goes last */
+        closed = p->inner->close(p->stage[p->opened - 1].state);
+        p->opened -= closed;
+    }
+    if (!closed) {
+        return false;
+    }
+    for (size_t i = 0; p->stage && i < p->over.count; i++) {
+        gy_free((void *)p->stage[i].input);
+        gy_free((void *)p->stage[i].output);
+        gy_free(p->stage[i].bound);
+    }
+    gy_free(p->stage);
+    gy_free(p->room);
+    gy_hand_overs_free(&p->over);
+    pthread_mutex_destroy(&p->lock);
+    pthread_cond_destroy(&p->moved);
+    gy_free(p);
+    return true;
+}
+
+static gantry_status phased_open(void **state, const gy_job *job, gantry_error *err)
+{
+    phased *p = gy_calloc(1, sizeof *p);
+    if (!p) {
+        return gy_fail_nomem(err);
+    }
+    p->job = job;
+    p->inner = job->inner;
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->moved, NULL);
+    gantry_status status = gy_hand_overs_make(&p->over, job, err);
+    if (!status) {
+        p->stage = gy_calloc(p->over.count, sizeof *p->stage);
+        status = p->stage && make_room(p) ? GANTRY_OK : gy_fail_nomem(err);
+    }
+    for (size_t i = 0; i < p->over.count && !status; i++) {
+        status = open_stage(p, i, err);
+    }
+    if (!status && p->inner->executes) {
+        status = start_thread(p, err);
+    }
+    if (status) {
+        phased_close(p);
+        return status;
+    }
+    *state = p;
+    return GANTRY_OK;
+}
+
+/* ---- the table ---- */
+
+static gantry_status phased_put(void *state, uint32_t buffer, const void *rows, gantry_error *err)
+{
+    (void)err;
+    phased *p = state;
+    uint64_t bytes = p->job->graph->buffers.at[buffer].bytes;
+    if (p->over.own[buffer] && bytes) {
+        memcpy(p->over.own[buffer], rows, bytes);
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status phased_rebind(void *state, gantry_error *err)
+{
+    (void)err;
+    phased *p = state;
+    for (size_t i = 0; i < p->over.count; i++) {
+        p->stage[i].changed = true;
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status phased_begin(void *state, uint64_t start, gantry_error *err)
+{
+    (void)err;
+    phased *p = state;
+    pthread_mutex_lock(&p->lock);
+    p->begun = start;
+    p->ended = p->threaded ? p->ended : start;
+    pthread_cond_broadcast(&p->moved);
+    pthread_mutex_unlock(&p->lock);
+    return GANTRY_OK;
+}
+
+static uint64_t most_iterations(const phased *p)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < p->over.count; i++) {
+        const gy_phase *phase = &p->over.at[i].part->phase;
+        sum += phase->loop == GY_NONE ? 0 : (uint64_t)gy_phase_turns(phase);
+    }
+    return sum;
+}
+
+static gantry_status phased_finish(void *state, uint64_t start, int64_t *elapsed_ns, gantry_error *err)
+{
+    phased *p = state;
+    pthread_mutex_lock(&p->lock);
+    while (p->ended < start) {
+        pthread_cond_wait(&p->moved, &p->lock);
+    }
+    gantry_status status = p->status;
+    if (status && err) {
+        *err = p->error;
+    }
+    *elapsed_ns = p->threaded ? p->elapsed_ns : (p->job->schedule->makespan + 500) / 1000;
+    p->iterations = p->threaded ? p->iterations : most_iterations(p);
+    pthread_mutex_unlock(&p->lock);
+    return status;
+}
+
+static bool phased_idle(void *state)
+{
+    phased *p = state;
+    pthread_mutex_lock(&p->lock);
+    bool idle = p->ended == p->begun;
+    pthread_mutex_unlock(&p->lock);
+    for (size_t i = 0; i < p->opened && idle; i++) {
+        idle = p->inner->idle(p->stage[i].state);
+    }
+    return idle;
+}
+
+static const gy_op_time *phased_times(void *state)
+{
+    phased *p = state;
+    return p->opened ? p->inner->times(p->stage[0].state) : NULL;
+}
+
+const gy_op_time *gy_phases_times(void *state, size_t i, int64_t *offset_ns)
+{
+    phased *p = state;
+    *offset_ns = p->stage[i].offset;
+    bool ran = !p->threaded || (p->stage[i].started > 0 && p->stage[i].ran_in == p->ended);
+    return ran ? p->inner->times(p->stage[i].state) : NULL;
+}
+
+uint64_t gy_phases_iterations(void *state)
+{
+    return ((const phased *)state)->iterations;
+}
+
+gy_backend gy_phases_backend(const gy_backend *inner)
+{
+    return (gy_backend){ .name = inner->name,
+                         .summary = inner->summary,
+                         .replay = inner->replay,
+                         .executes = inner->executes,
+                         .gpu_kernels = inner->gpu_kernels,
+                         .open = phased_open,
+                         .close = phased_close,
+                         .put = phased_put,
+                         .rebind = phased_rebind,
+                         .begin = phased_begin,
+                         .finish = phased_finish,
+                         .idle = phased_idle,
+                         .times = phased_times };
+}

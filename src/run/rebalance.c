@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From what a start has taken to a schedule for the starts to come, and from one run to the next. */
+#include "run/run.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "run/edge.h"
+#include "scheduler/guided.h"
+#include <string.h>
+
+/* ---- a new schedule ---- */
+
+/* Ops of lanes wait for what they depend on before they begin, so times are those of the work itself. */
+static gantry_status read_times(gantry_run *run, gy_ticks **took, gantry_error *err)
+{
+    const gy_op_time *time = run->backend->times(run->state);
+    if (!time || !run->backend->executes) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "the run has measured no times; set record_trace in its options, with a back end that executes");
+    }
+    if (run->finished == 0 || run->failure.last == run->finished) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "there are no times of a whole start yet; call gantry_run_wait on one that succeeds");
+    }
+    size_t ops = run->schedule->ops.count;
+    *took = gy_calloc(ops + 1, sizeof **took);
+    if (!*took) {
+        return gy_fail_nomem(err);
+    }
+    for (size_t i = 0; i < ops; i++) {
+        (*took)[i] = gy_ticks_from_us((double)(time[i].end - time[i].start) / 1e3);
+    }
+    return GANTRY_OK;
+}
+
+static void tell(gantry_rebalance *report, const gy_guided *g, bool pays)
+{
+    gantry_rebalance full = { .struct_size = report->struct_size,
+                              .now_us = gy_ticks_to_us(g->now),
+                              .then_us = gy_ticks_to_us(g->then),
+                              .hand_over_us = gy_ticks_to_us(g->hand_over),
+                              .moved_bytes = g->moved,
+                              .handed_bytes = g->handed,
+                              .pays = pays };
+    memcpy(report, &full, report->struct_size < sizeof full ? report->struct_size : sizeof full);
+}
+
+gantry_status gantry_run_rebalance(gantry_schedule **next, gantry_run *run, int64_t starts_left,
+                                   const gantry_schedule_options *options, gantry_rebalance *report, gantry_error *err)
+{
+    gy_ticks *took = NULL;
+    gy_guided result = { 0 };
+    gantry_schedule *made = NULL;
+    if (!next || !run || starts_left < 0 || (report && report->struct_size < sizeof(size_t))) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "gantry_run_rebalance needs a place for the schedule, a run, how many starts are left (0 or "
+                       "more), and a report that begins with its size or none");
+    }
+    gantry_status status = gy_run_need_idle(run, "gantry_run_rebalance", err);
+    if (!status) {
+        status = read_times(run, &took, err);
+    }
+    if (!status) {
+        status = gy_guided_schedule(&made, run->schedule, took, options, &result, err);
+    }
+    gy_free(took);
+    if (status) {
+        return status;
+    }
+    double gain = gy_ticks_to_us(result.now) - gy_ticks_to_us(result.then);
+    bool pays = made && gain * (double)starts_left > gy_ticks_to_us(result.hand_over);
+    if (!pays) {
+        gantry_schedule_free(made);
+    }
+    if (report) {
+        tell(report, &result, pays);
+    }
+    *next = pays ? made : NULL;
+    return GANTRY_OK;
+}
+
+/* ---- a new run ---- */
+
+static gantry_status check_pair(gantry_run *run, gantry_run *from, gantry_error *err)
+{
+    if (!run || !from || run == from || run->graph->hash != from->graph->hash) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_run_take_over needs two runs of the same graph");
+    }
+    if (run->started > 0) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "the run has been started, and has states of its own; take over before its first start");
+    }
+    if (run->schedule->parts.count || from->schedule->parts.count) {
+        return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "a run in phases neither takes over nor is taken over");
+    }
+    return gy_run_need_idle(from, "gantry_run_take_over", err);
+}
+
+/* Rows that no op of the schedule touches are what they were at the beginning. */
+static gantry_status read_state(gantry_run *from, uint32_t id, char *packed, gantry_error *err)
+{
+    const gy_buffer *b = &from->graph->buffers.at[id];
+    const gantry_schedule *s = from->schedule;
+    const void *first;
+    gantry_status status = gy_run_contents(from, id, &first, err);
+    if (!status) {
+        memcpy(packed, first, b->bytes);
+    }
+    for (uint32_t i = 0; !status && i < s->instances.count; i++) {
+        const gy_instance *in = &s->instances.at[i];
+        if (in->value == id && in->role == GY_ROLE_PERSIST) {
+            status = from->backend->get(from->state, i, packed + gy_buffer_offset(b, in->first), err);
+        }
+    }
+    return status;
+}
+
+static gantry_status take_state(gantry_run *run, gantry_run *from, uint32_t id, gantry_error *err)
+{
+    const gy_buffer *b = &from->graph->buffers.at[id];
+    char *packed = gy_alloc(b->bytes + 1), *array = packed;
+    if (!packed) {
+        return gy_fail_nomem(err);
+    }
+    gantry_status status = read_state(from, id, packed, err);
+    if (!status && b->tile_offset) {
+        array = gy_alloc(b->bytes + 1);
+        status = array ? GANTRY_OK : gy_fail_nomem(err);
+        if (array) {
+            gy_unpack(array, packed, b);
+        }
+        gy_free(packed);
+    }
+    if (!status) {
+        status = gy_run_set_array(run, id, array, array, err);
+    }
+    if (status) {
+        gy_free(array);
+    }
+    return status;
+}
+
+static gantry_status take_buffer(gantry_run *run, gantry_run *from, uint32_t id, gantry_error *err)
+{
+    gy_binding *theirs = &from->binding[id];
+    bool changed = from->graph->buffers.at[id].cls == GANTRY_STATE && theirs->placed && from->finished > 0;
+    gantry_status status = GANTRY_OK;
+    if (changed && !from->backend->get) {
+        return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "back end \"%s\" cannot read the state \"%s\" back",
+                       from->backend->name, from->graph->buffers.at[id].name);
+    }
+    if (changed) {
+        status = take_state(run, from, id, err);
+    } else if (theirs->array) {
+        status = gy_run_set_array(run, id, theirs->array, theirs->own, err);
+        theirs->own = status ? theirs->own : NULL;
+    }
+    run->binding[id].result = theirs->result;
+    return status;
+}
+
+gantry_status gantry_run_take_over(gantry_run *run, gantry_run *from, gantry_error *err)
+{
+    gantry_status status = check_pair(run, from, err);
+    if (status) {
+        return status;
+    }
+    for (uint32_t id = 0; !status && id < from->graph->buffers.count; id++) {
+        status = take_buffer(run, from, id, err);
+    }
+    memcpy(run->scalar, from->scalar, from->graph->scalar.count * sizeof *run->scalar);
+    run->changed = true;
+    return status;
+}

@@ -183,7 +183,7 @@ const command command_bench = {
     "measures what Gantry itself costs",
     1,
     1,
-    "machine devices policy effort backend shape nodes json",
+    "machine devices policy effort max-memory spill backend shape nodes json",
     "  gantry bench schedule --nodes 100000 --devices 8 --json      a layered graph: time and memory a node\n"
     "  gantry bench replay --backend host --shape chain --nodes 1000  empty nodes: what running costs a node\n",
     run

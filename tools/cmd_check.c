@@ -88,7 +88,7 @@ const command command_check = {
     "the scheduler",
     2,
     2,
-    "param input machine devices allow-code json",
+    "param limits input machine devices allow-code json",
     "  gantry schedule graphs/jacobi.json --devices 4 -o s.json && gantry check graphs/jacobi.json s.json\n"
     "  gantry schedule graphs/jacobi.json --devices 4 -o - | gantry check graphs/jacobi.json -\n",
     run

@@ -41,14 +41,22 @@ static bool is_schedule(const char *text, size_t length)
     return yes;
 }
 
-static int draw_schedule(const char *text, size_t length, const char *path, char **dot, size_t *size)
+static int draw_phase(const gantry_schedule *schedule, const options *o, char **dot, size_t *size)
+{
+    gantry_error err;
+    const gantry_schedule *drawn = drawn_phase(schedule, o);
+    if (!drawn)
+        return EXIT_USAGE;
+    return gantry_schedule_export(drawn, GANTRY_DOT, dot, size, &err) ? fail(&err) : EXIT_FINE;
+}
+
+static int draw_schedule(const options *o, const char *text, size_t length, const char *path, char **dot, size_t *size)
 {
     gantry_error err;
     gantry_schedule *schedule = NULL;
-    int code = EXIT_FINE;
-    if (gantry_schedule_parse(&schedule, text, length, path, &err) ||
-        gantry_schedule_export(schedule, GANTRY_DOT, dot, size, &err))
-        code = fail(&err);
+    int code = gantry_schedule_parse(&schedule, text, length, path, &err) ? fail(&err) : EXIT_FINE;
+    if (!code)
+        code = draw_phase(schedule, o, dot, size);
     gantry_schedule_free(schedule);
     return code;
 }
@@ -76,8 +84,9 @@ static int draw_graph(const options *o, const char *text, size_t length, char **
     int code = read_graph(&graph, o, text, length);
     if (!code && placed)
         code = make_schedule(&schedule, o, graph);
-    if (!code && (placed ? gantry_schedule_export(schedule, GANTRY_DOT, dot, size, &err)
-                         : gantry_graph_export(graph, GANTRY_DOT, dot, size, &err)))
+    if (!code && placed)
+        code = draw_phase(schedule, o, dot, size);
+    else if (!code && gantry_graph_export(graph, GANTRY_DOT, dot, size, &err))
         code = fail(&err);
     gantry_schedule_free(schedule);
     gantry_graph_free(graph);
@@ -95,7 +104,7 @@ static int draw(const options *o, char **dot, size_t *size)
         return EXIT_USAGE;
     }
     if (text && is_schedule(text, length))
-        code = draw_schedule(text, length, path, dot, size);
+        code = draw_schedule(o, text, length, path, dot, size);
     else
         code = draw_graph(o, text, length, dot, size); /* says what is wrong with a file that cannot be read */
     free(text);
@@ -121,7 +130,7 @@ const command command_dot = {
     "draws a graph, or a schedule with its devices, copies and waits, for Graphviz",
     1,
     1,
-    "param input machine devices policy allow-code out json",
+    "param limits input machine devices policy unroll phase allow-code out json",
     "  gantry dot graphs/cholesky.json --param nt=3 | dot -Tsvg > graph.svg\n"
     "  gantry dot graphs/saxpy.json --devices 2 | dot -Tsvg > placed.svg\n"
     "  gantry schedule graphs/saxpy.json --devices 2 -o s.json && gantry dot s.json | dot -Tsvg > schedule.svg\n",

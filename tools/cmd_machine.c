@@ -55,11 +55,27 @@ static int print_routes(const gantry_machine *machine)
     return EXIT_FINE;
 }
 
+/* What it looked for, indented below it. */
+static void print_found(size_t backend)
+{
+    char *text = NULL;
+    if (gantry_backend_describe(backend, &text, NULL))
+        return;
+    for (const char *line = text; *line;) {
+        size_t length = strcspn(line, "\n");
+        printf("         %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+    gantry_free(text);
+}
+
 static void print_backends(void)
 {
     printf("\nback ends\n");
-    for (size_t i = 0; gantry_backend_name(i); i++)
+    for (size_t i = 0; gantry_backend_name(i); i++) {
         printf("  %-6s %s\n", gantry_backend_name(i), gantry_backend_summary(i));
+        print_found(i);
+    }
 }
 
 static int print_machine(const gantry_machine *machine)

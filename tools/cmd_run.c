@@ -10,62 +10,6 @@ bool is_output(const session *s, uint32_t i, gantry_buffer_info *info)
     return !gantry_graph_buffer_info(s->graph, (gantry_buffer){ i }, info, NULL) && info->output;
 }
 
-/* ---- NAME=FILE ---- */
-
-static int no_buffer(const session *s, const char *option, const char *name)
-{
-    size_t count = gantry_graph_buffer_count(s->graph), known = 0;
-    const char **names = malloc((count ? count : 1) * sizeof *names);
-    char near[256] = "";
-    gantry_buffer_info info;
-    for (uint32_t i = 0; names && i < count; i++)
-        if (is_output(s, i, &info) || strcmp(option, "output") != 0)
-            names[known++] = info.name;
-    if (names)
-        near_miss(near, sizeof near, name, names, known);
-    fprintf(stderr, "--%s: graph \"%s\" has no %s \"%s\"%s\n", option, gantry_graph_name(s->graph),
-            strcmp(option, "output") == 0 ? "output" : "buffer", name, near);
-    free((void *)names);
-    return EXIT_USAGE;
-}
-
-/* The buffer of "NAME=FILE"; *path is what follows the sign. */
-static int split_binding(const session *s, const char *option, const char *text, gantry_buffer *buffer,
-                         const char **path)
-{
-    const char *sign = strchr(text, '=');
-    if (!sign || sign == text || !sign[1]) {
-        fprintf(stderr, "--%s takes BUFFER=FILE, not \"%s\"\n", option, text);
-        return EXIT_USAGE;
-    }
-    char *name = strndup(text, (size_t)(sign - text));
-    if (!name) {
-        fprintf(stderr, "%s\n", gantry_status_text(GANTRY_E_NOMEM));
-        return EXIT_RUNNING;
-    }
-    *path = sign + 1;
-    *buffer = gantry_graph_find_buffer(s->graph, name);
-    int code = buffer->id == GANTRY_NONE ? no_buffer(s, option, name) : EXIT_FINE;
-    free(name);
-    return code;
-}
-
-/* Two outputs in one file: the second would be all that is left. */
-static int check_files_differ(const string_list *outputs, size_t i)
-{
-    const char *path = strchr(outputs->at[i], '=') + 1;
-    for (size_t k = 0; k < i; k++) {
-        const char *other = strchr(outputs->at[k], '=') + 1;
-        if (strcmp(path, other) == 0 && strncmp(path, "/dev/", 5) != 0) {
-            fprintf(stderr, "--output: \"%.*s\" and \"%.*s\" both go to %s; give each a file of its own\n",
-                    (int)(other - 1 - outputs->at[k]), outputs->at[k], (int)(path - 1 - outputs->at[i]), outputs->at[i],
-                    path);
-            return EXIT_USAGE;
-        }
-    }
-    return EXIT_FINE;
-}
-
 /* Before anything runs, so that a misspelt name does not cost a run. */
 static int check_words(const session *s)
 {
@@ -82,14 +26,14 @@ static int check_words(const session *s)
         gantry_buffer buffer;
         gantry_buffer_info info;
         const char *path;
-        code = split_binding(s, "output", s->o->outputs.at[i], &buffer, &path);
+        code = find_binding(s, "output", s->o->outputs.at[i], &buffer, &path);
         if (!code && !is_output(s, buffer.id, &info)) {
             fprintf(stderr, "--output: buffer \"%s\" is no output; add \"output\": true to it in the graph\n",
                     info.name);
             code = EXIT_USAGE;
         }
         if (!code)
-            code = check_files_differ(&s->o->outputs, i);
+            code = check_outputs_differ(s, i);
     }
     return code;
 }
@@ -112,13 +56,18 @@ static int bind_inputs(const session *s, gantry_run *run)
     for (size_t i = 0; i < s->o->inputs.count; i++) {
         gantry_buffer buffer;
         const char *path;
-        int code = split_binding(s, "input", s->o->inputs.at[i], &buffer, &path);
+        int code = find_binding(s, "input", s->o->inputs.at[i], &buffer, &path);
         if (code)
             return code;
         if (gantry_run_bind_file(run, buffer, path, &err))
             return fail_reading(&err);
     }
     return EXIT_FINE;
+}
+
+static bool is_guided(const session *s)
+{
+    return s->o->balance && strcmp(s->o->balance, "guided") == 0 && s->o->iterations > 1;
 }
 
 int open_run(const session *s, gantry_run **run, gantry_schedule *schedule, const char *backend, bool checking)
@@ -129,7 +78,7 @@ int open_run(const session *s, gantry_run **run, gantry_schedule *schedule, cons
     ro.check = checking;
     ro.allow_code = s->o->allow_code;
     ro.seed = (uint64_t)s->o->seed;
-    ro.record_trace = s->o->trace != NULL || s->o->compare;
+    ro.record_trace = s->o->trace != NULL || s->o->compare || is_guided(s);
     return gantry_run_new(run, schedule, &ro, &err) ? fail(&err) : bind_inputs(s, *run);
 }
 
@@ -145,27 +94,74 @@ int start_once(gantry_run *run, double *us)
     return EXIT_FINE;
 }
 
-/* Starts that do not overlap; the first is a warm-up when there are more. */
-static int run_iterations(session *s)
+int start_alone(session *s, size_t i, double *us)
 {
-    size_t count = (size_t)s->o->iterations;
+    int code = start_once(s->run, us);
+    if (!code && i == 0 && s->o->check) {
+        code = compare_outputs(s, s->run);
+        s->checked = !code;
+    }
+    return code;
+}
+
+/* Starts that follow each other, the first a warm-up when there are more. */
+static int run_alone(session *s, size_t count)
+{
     double *us = malloc(count * sizeof *us);
     if (!us) {
         fprintf(stderr, "%s\n", gantry_status_text(GANTRY_E_NOMEM));
         return EXIT_RUNNING;
     }
     int code = EXIT_FINE;
-    for (size_t i = 0; !code && i < count; i++) {
-        code = start_once(s->run, &us[i]);
-        if (!code && i == 0 && s->o->check) {
-            code = compare_outputs(s, s->run);
-            s->checked = !code;
-        }
-    }
+    for (size_t i = 0; !code && i < count; i++)
+        code = start_alone(s, i, &us[i]);
     if (!code)
         s->measured_us = count > 1 ? median(us + 1, count - 1) : us[0];
     free(us);
     return code;
+}
+
+/* Starts as close behind each other as the schedule allows. The pipeline fills while the first ones end; from then on
+ * the mean distance between ends is measured. */
+static int run_overlapping(session *s, uint64_t count, const gantry_schedule_summary *sum)
+{
+    gantry_error err;
+    gantry_run_info info = GANTRY_RUN_INFO_INIT;
+    uint64_t in_flight = sum->in_flight, ticket = 0, first = 0, fill = in_flight < count / 2 ? in_flight : count / 2;
+    double begin = now_us(), filled = begin;
+    for (uint64_t i = 0; i < count; i++) {
+        if (gantry_run_start(s->run, &ticket, &err))
+            return fail(&err);
+        first = i == 0 ? ticket : first;
+        if (i + 1 >= in_flight) {
+            uint64_t oldest = ticket - in_flight + 1;
+            if (gantry_run_wait(s->run, oldest, &err))
+                return fail(&err);
+            filled = oldest + 1 == first + fill ? now_us() : filled;
+        }
+    }
+    if (gantry_run_wait(s->run, ticket, &err) || gantry_run_get_info(s->run, &info, &err))
+        return fail(&err);
+    s->throughput_us = (now_us() - filled) / (double)(filled > begin ? count - fill : count);
+    if (strcmp(info.backend, "sim") == 0)
+        s->throughput_us = sum->period_us;
+    return EXIT_FINE;
+}
+
+/* Where starts may overlap, two go ahead alone: a warm-up, and the one whose time is told. */
+static int run_iterations(session *s)
+{
+    enum { ALONE = 2 };
+    gantry_error err;
+    gantry_schedule_summary sum = GANTRY_SCHEDULE_SUMMARY_INIT;
+    size_t count = (size_t)s->o->iterations;
+    if (is_guided(s))
+        return run_guided(s, count);
+    if (gantry_schedule_summarize(s->schedule, &sum, &err))
+        return fail(&err);
+    bool overlap = sum.in_flight > 1 && count > ALONE + 1;
+    int code = run_alone(s, overlap ? ALONE : count);
+    return code || !overlap ? code : run_overlapping(s, count - ALONE, &sum);
 }
 
 static int save_outputs(const session *s)
@@ -174,7 +170,7 @@ static int save_outputs(const session *s)
     for (size_t i = 0; i < s->o->outputs.count; i++) {
         gantry_buffer buffer;
         const char *path;
-        int code = split_binding(s, "output", s->o->outputs.at[i], &buffer, &path);
+        int code = find_binding(s, "output", s->o->outputs.at[i], &buffer, &path);
         if (code)
             return code;
         if (gantry_run_save(s->run, buffer, path, &err))
@@ -232,6 +228,7 @@ static int run(const options *o)
     if (!code)
         code = carry_out(&s);
     gantry_free(s.explanation);
+    json_decref(s.rebalanced);
     gantry_run_free(s.reference);
     gantry_run_free(s.run);
     gantry_schedule_free(s.single);
@@ -246,11 +243,15 @@ const command command_run = {
     "runs a graph on the devices of this machine, or on virtual devices of its CPU",
     1,
     1,
-    "param input output machine devices backend schedule policy effort seed optimal objective max-memory balance replay "
+    "param limits input output machine devices backend schedule policy effort seed optimal objective in-flight unroll "
+    "phase max-memory "
+    "spill balance "
+    "replay "
     "iterations check compare calibrate output-schedule dot svg html trace explain allow-code json",
     "  gantry run graphs/saxpy.json --devices 2\n"
     "  gantry run graphs/image_blur.json --devices 4 --input frames=photos.npy --output blurred=out.npy\n"
     "  gantry run graphs/cholesky.json --devices 4 --check\n"
-    "  gantry run graphs/jacobi.json --devices 4 --iterations 20 --compare --trace trace.json\n",
+    "  gantry run graphs/jacobi.json --devices 4 --iterations 20 --compare --trace trace.json\n"
+    "  gantry run graphs/pipeline3.json --devices 3 --param batches=1 --objective period --iterations 100\n",
     run
 };

@@ -56,10 +56,12 @@ const command command_schedule = {
     "places, orders and packs a graph on a machine; predicts and draws it; needs no GPU",
     1,
     1,
-    "param input machine devices policy effort seed optimal objective max-memory balance replay explain output-schedule dot "
+    "param limits input machine devices policy effort seed optimal objective in-flight unroll phase max-memory spill balance replay explain "
+    "output-schedule dot "
     "svg html trace allow-code json",
     "  gantry schedule graphs/cholesky.json --machine graphs/machines/hgx-h200-8.json --svg timeline.svg\n"
     "  gantry schedule graphs/cholesky.json --devices 4 -o s.json && gantry check graphs/cholesky.json s.json\n"
+    "  gantry schedule graphs/pipeline3.json --devices 3 --param batches=1 --objective period\n"
     "  gantry schedule graphs/reference/topcuoglu2002.json --policy heft --explain T9\n",
     run
 };

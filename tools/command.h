@@ -23,9 +23,10 @@ typedef struct string_list {
 
 typedef struct options {
     string_list positional, params, inputs, outputs;
-    const char *machine, *devices, *backend, *schedule, *replay, *policy, *objective, *max_memory, *balance, *explain;
+    const char *machine, *devices, *backend, *schedule, *replay, *policy, *objective, *max_memory, *balance, *spill,
+        *explain;
     const char *out, *dot, *svg, *html, *trace, *shape, *node_time, *edge_cost, *machine_out;
-    int64_t iterations, effort, seed, nodes;
+    int64_t iterations, effort, seed, nodes, unroll, phase, limits, in_flight;
     double time_unit, bandwidth; /* 0: not given */
     bool json, allow_code, check, compare, calibrate, optimal, help;
 } options;
@@ -58,6 +59,7 @@ void print_warnings(const gantry_graph *graph); /* on standard error */
 int load_graph(gantry_graph **graph, const options *o, const char *path);
 /* --machine, else the graph's own (graph may be NULL), else this computer; then --devices. */
 int load_machine(gantry_machine **machine, const options *o, const gantry_graph *graph);
+gantry_schedule_options schedule_options(const options *o);
 int schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *graph, const gantry_machine *machine);
 int make_schedule(gantry_schedule **schedule, const options *o, gantry_graph *graph);
 /* That --explain names a node, before anything is computed. */
@@ -66,6 +68,8 @@ int check_explain(const options *o, const gantry_graph *graph);
 /* output.c */
 int write_text(const char *path, const char *text, size_t length); /* "-": standard output */
 int export_schedule(const gantry_schedule *schedule, gantry_format format, const char *path);
+/* What is drawn: the schedule, or the phase of it that --phase names; prints what is wrong. NULL: nothing can be. */
+const gantry_schedule *drawn_phase(const gantry_schedule *schedule, const options *o);
 /* The other files a scheduling command was asked for: -o, --dot, --svg, --html, --trace. */
 int write_files(const gantry_schedule *schedule, const options *o);
 /* What --explain asks for; *text stays NULL if it was not given. Free it with gantry_free. */

@@ -51,6 +51,7 @@ gantry_load_options load_options(const options *o)
     load.inputs = o->inputs.at;
     load.input_count = o->inputs.count;
     load.allow_code = o->allow_code;
+    load.max_nodes = o->limits;
     return load;
 }
 
@@ -74,6 +75,17 @@ int load_graph(gantry_graph **graph, const options *o, const char *path)
     return EXIT_FINE;
 }
 
+/* Whether a count of devices means GPUs of this computer. */
+static bool counts_gpus(const options *o)
+{
+    if (o->backend && strcmp(o->backend, "auto") != 0 && strcmp(o->backend, "cuda") != 0)
+        return false;
+    for (size_t i = 0; gantry_backend_name(i); i++)
+        if (strcmp(gantry_backend_name(i), "cuda") == 0)
+            return gantry_backend_usable(i);
+    return false;
+}
+
 /* The machine before --devices; *is_virtual says that --devices was used already. */
 static gantry_status base_machine(gantry_machine **machine, const options *o, const gantry_graph *graph,
                                   bool *is_virtual, gantry_error *err)
@@ -90,7 +102,7 @@ static gantry_status base_machine(gantry_machine **machine, const options *o, co
         return gantry_machine_parse(machine, json, strlen(json), "machine of the graph", err);
     char *end = NULL;
     long count = o->devices ? strtol(o->devices, &end, 10) : 0;
-    if (end && end != o->devices && *end == 0) {
+    if (end && end != o->devices && *end == 0 && !counts_gpus(o)) {
         *is_virtual = true;
         return gantry_machine_virtual(machine, count > INT_MAX ? INT_MAX : count < 0 ? -1 : (int)count, err);
     }
@@ -116,18 +128,27 @@ int load_machine(gantry_machine **machine, const options *o, const gantry_graph 
     return fail(&err);
 }
 
-int schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *graph, const gantry_machine *machine)
+gantry_schedule_options schedule_options(const options *o)
 {
-    gantry_error err;
     gantry_schedule_options so = GANTRY_SCHEDULE_OPTIONS_INIT;
     so.policy = o->policy;
     so.effort = (int32_t)o->effort;
     so.optimal = o->optimal;
     so.seed = (uint64_t)o->seed;
     so.objective = o->objective;
+    so.in_flight = (int32_t)o->in_flight;
     so.max_memory = o->max_memory;
     so.balance = o->balance;
+    so.spill = o->spill;
+    so.unroll = o->unroll;
     so.replay = o->replay && strcmp(o->replay, "auto") != 0 ? o->replay : NULL;
+    return so;
+}
+
+int schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *graph, const gantry_machine *machine)
+{
+    gantry_error err;
+    gantry_schedule_options so = schedule_options(o);
     return gantry_schedule_new(schedule, graph, machine, &so, &err) ? fail(&err) : EXIT_FINE;
 }
 

@@ -92,6 +92,20 @@ static int write_schedule(const gantry_schedule *schedule, const char *path)
     return code;
 }
 
+const gantry_schedule *drawn_phase(const gantry_schedule *schedule, const options *o)
+{
+    size_t count = gantry_schedule_phase_count(schedule);
+    if (o->phase < 0)
+        return schedule;
+    if (count == 0)
+        fprintf(stderr, "--phase: the schedule has no phases, since its loops are unrolled; leave it out\n");
+    else if ((size_t)o->phase >= count)
+        fprintf(stderr, "--phase: the schedule has phases 0 to %zu, not %lld\n", count - 1, (long long)o->phase);
+    else
+        return gantry_schedule_phase(schedule, (size_t)o->phase, NULL);
+    return NULL;
+}
+
 int write_files(const gantry_schedule *schedule, const options *o)
 {
     const struct {
@@ -101,6 +115,10 @@ int write_files(const gantry_schedule *schedule, const options *o)
         { o->dot, GANTRY_DOT }, { o->svg, GANTRY_SVG }, { o->html, GANTRY_HTML }, { o->trace, GANTRY_CHROME }
     };
     int code = o->out ? write_schedule(schedule, o->out) : EXIT_FINE;
+    bool draws = o->dot || o->svg || o->html || o->trace;
+    schedule = draws && !code ? drawn_phase(schedule, o) : schedule;
+    if (!schedule)
+        return EXIT_USAGE;
     for (size_t i = 0; i < sizeof pictures / sizeof *pictures && !code; i++)
         if (pictures[i].path)
             code = export_schedule(schedule, pictures[i].format, pictures[i].path);

@@ -15,14 +15,23 @@ typedef struct session {
     gantry_run *reference;
     char *explanation;
     double measured_us;
-    bool checked; /* and found equal */
+    double throughput_us; /* from the end of one start to that of the next, where starts overlap; 0: none did */
+    bool checked;         /* and found equal */
+    json_t *rebalanced;   /* --balance guided: what was looked at between starts; NULL: nothing */
 } session;
 
 /* cmd_run.c */
 int open_run(const session *s, gantry_run **run, gantry_schedule *schedule, const char *backend, bool checking);
 int start_once(gantry_run *run, double *us);
+/* The same for start i of the session, compared where --check asks for it. */
+int start_alone(session *s, size_t i, double *us);
 /* Whether buffer i is an output; fills *info in any case. */
 bool is_output(const session *s, uint32_t i, gantry_buffer_info *info);
+
+/* run_binding.c: the buffer and the file of "BUFFER=FILE"; prints what is wrong, as the value of --`option`. */
+int find_binding(const session *s, const char *option, const char *text, gantry_buffer *buffer, const char **path);
+/* Output `i` of the command line is no buffer, and goes to no file, that one before it has. */
+int check_outputs_differ(const session *s, size_t i);
 
 /* run_check.c: checking mode, then its outputs against those of one device. Keeps the reference open. */
 int check_run(session *s);
@@ -31,6 +40,10 @@ int compare_outputs(const session *s, gantry_run *run);
 /* run_compare.c: predicted against measured, from the trace of the last start. */
 int compare_times(const session *s, json_t **comparison);
 void print_comparison(FILE *to, json_t *comparison);
+
+/* run_guided.c: so many starts, parts being cut anew in between by what was measured. */
+int run_guided(session *s, size_t count);
+void print_rebalanced(FILE *to, const session *s);
 
 /* run_report.c */
 int report_run(const session *s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gantry run --compare: predicted against measured, op by op. Both are in the trace of the last start: process 0 is
- * what was measured, and each of its slices carries the prediction. */
+/* gantry run --compare: predicted against measured, op by op. Both are in the trace of the last start: process 0 (with
+ * phases: each even one) is what was measured, and each of its slices carries the prediction. */
 #include "run.h"
 #include <math.h>
 #include <stdlib.h>
@@ -27,13 +27,15 @@ static size_t collect(json_t *events, op_time *ops)
 {
     size_t i, count = 0;
     json_t *event;
-    json_int_t last = -1;
+    json_int_t last = -1, process = 0;
     json_array_foreach(events, i, event)
     {
         json_t *args = json_object_get(event, "args"), *op = json_object_get(args, "op");
-        if (!op || json_integer_value(json_object_get(event, "pid")) != 0 || json_integer_value(op) == last)
+        json_int_t pid = json_integer_value(json_object_get(event, "pid"));
+        if (!op || pid % 2 != 0 || (pid == process && json_integer_value(op) == last))
             continue;
         last = json_integer_value(op);
+        process = pid;
         ops[count++] = (op_time){ json_string_value(json_object_get(event, "name")),
                                   json_string_value(json_object_get(event, "cat")),
                                   json_number_value(json_object_get(args, "predicted_us")),

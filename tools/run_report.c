@@ -10,12 +10,13 @@ typedef struct report {
     json_t *comparison; /* NULL without --compare */
 } report;
 
-static const char *file_of(const session *s, const char *name)
+static const char *file_of(const session *s, uint32_t output)
 {
-    size_t length = strlen(name);
+    gantry_buffer buffer;
+    const char *path;
     for (size_t i = 0; i < s->o->outputs.count; i++)
-        if (strncmp(s->o->outputs.at[i], name, length) == 0 && s->o->outputs.at[i][length] == '=')
-            return s->o->outputs.at[i] + length + 1;
+        if (!find_binding(s, "output", s->o->outputs.at[i], &buffer, &path) && buffer.id == output)
+            return path;
     return NULL;
 }
 
@@ -49,7 +50,7 @@ static json_t *outputs_json(const session *s)
         char text[20];
         if (is_output(s, i, &info))
             json_object_set_new(outputs, info.name,
-                                json_pack("{s:s?, s:s?}", "file", file_of(s, info.name), "xxh64",
+                                json_pack("{s:s?, s:s?}", "file", file_of(s, i), "xxh64",
                                           hash_text(s, i, text, sizeof text) ? text : NULL));
     }
     return outputs;
@@ -86,6 +87,12 @@ static int report_json(const report *r)
                   r->info.backend, "devices", device_ids(machine), "iterations", (json_int_t)s->o->iterations,
                   "predicted_us", r->info.predicted_us, "measured_us", s->measured_us, "replay", r->info.replay,
                   "outputs", outputs_json(s), "placement", placement_json(s), "checked", (int)s->checked);
+    if (s->throughput_us > 0)
+        json_object_set_new(json, "throughput_us", json_real(s->throughput_us));
+    if (s->rebalanced)
+        json_object_set(json, "rebalanced", s->rebalanced);
+    if (gantry_schedule_phase_count(s->schedule))
+        json_object_set_new(json, "loop_iterations", json_integer((json_int_t)r->info.iterations));
     if (r->comparison)
         json_object_set(json, "compare", r->comparison);
     if (s->explanation)
@@ -120,13 +127,36 @@ static void print_outputs(FILE *to, const session *s)
         char text[20];
         if (!is_output(s, i, &info))
             continue;
-        const char *file = file_of(s, info.name);
+        const char *file = file_of(s, i);
         if (hash_text(s, i, text, sizeof text))
             fprintf(to, "  output %-12s xxh64 %s  %s\n", info.name, text,
                     file ? file : "(not written: --output NAME=FILE)");
         else
             fprintf(to, "  output %-12s has no contents: the back end gives times only\n", info.name);
     }
+}
+
+static void print_throughput(FILE *to, const session *s)
+{
+    gantry_schedule_summary sum = GANTRY_SCHEDULE_SUMMARY_INIT;
+    if (!gantry_schedule_summarize(s->schedule, &sum, NULL))
+        fprintf(to, "  %llu starts in flight: predicted %.1f us from one to the next, measured %.1f us\n",
+                (unsigned long long)sum.in_flight, sum.period_us, s->throughput_us);
+}
+
+/* Loops that are not unrolled: how far they went, of how far they could. */
+static void print_loops(FILE *to, const report *r)
+{
+    const gantry_schedule *s = r->s->schedule;
+    gantry_phase_info phase = GANTRY_PHASE_INFO_INIT;
+    int64_t most = 0, ends = 0;
+    for (size_t i = 0; gantry_schedule_phase(s, i, &phase); i++) {
+        most += phase.first_iteration < 0 ? 0 : phase.iterations * phase.starts;
+        ends += phase.every > 0;
+    }
+    if (gantry_schedule_phase_count(s))
+        fprintf(to, "  %" PRIu64 " of %" PRId64 " iterations of loops that are not unrolled%s\n", r->info.iterations,
+                most, ends ? "; predicted for all of them, `until` may end a loop before" : "");
 }
 
 /* To standard error where a file goes to standard output. */
@@ -146,6 +176,10 @@ static int report_text(const report *r)
         if (!gantry_machine_device(machine, i, &d, NULL))
             print_device(to, s, i, d.id);
     fprintf(to, "  predicted %.1f us, measured %.1f us\n", r->info.predicted_us, s->measured_us);
+    print_loops(to, r);
+    if (s->throughput_us > 0)
+        print_throughput(to, s);
+    print_rebalanced(to, s);
     if (r->comparison)
         print_comparison(to, r->comparison);
     print_outputs(to, s);

@@ -60,6 +60,8 @@ static void add_label(gy_text *to, const gantry_schedule *s, uint32_t index)
         to->failed = to->failed || name.failed;
         gy_text_free(&name);
     }
+    if (op->algorithm)
+        gy_text_printf(to, "\\nby %s", gy_algorithm_name((gy_algorithm)op->algorithm));
     uint64_t bytes = gy_look_bytes(s, op);
     gy_text_add(to, "\\n");
     if (bytes > 0)

@@ -132,6 +132,23 @@ static bool count_busy(gy_look *look)
     return fine;
 }
 
+/* Phases: each as often as it is started. */
+static gantry_status add_parts(gy_look *look, gantry_error *err)
+{
+    const gantry_schedule *s = look->s;
+    gantry_status status = GANTRY_OK;
+    for (size_t i = 0; i < s->parts.count && !status; i++) {
+        gy_look one;
+        status = gy_look_make(&one, s->parts.at[i].schedule, err);
+        for (uint32_t d = 0; d < s->machine->devices && !status; d++)
+            look->busy[d] =
+                gy_ticks_both(look->busy[d], gy_ticks_repeated(one.busy[d], s->parts.at[i].phase.starts));
+        if (!status)
+            gy_look_free(&one);
+    }
+    return status;
+}
+
 /* ---- the critical path ---- */
 
 /* Remembers `from` if its end is what `to` waited for; of several the lowest position, waits before lane order. */
@@ -286,6 +303,8 @@ void gy_look_details(gy_text *to, const gy_look *look, uint32_t index, const cha
     if (bytes > 0)
         gy_text_printf(to, "%s%s, %s", newline, gy_bytes_text(a, sizeof a, bytes),
                        gy_export_rate(b, bytes, op->end - op->start));
+    if (op->algorithm)
+        gy_text_printf(to, "%sby %s", newline, gy_algorithm_name((gy_algorithm)op->algorithm));
     if (look->critical[index])
         gy_text_printf(to, "%son the critical path", newline);
 }
@@ -306,7 +325,10 @@ gantry_status gy_look_make(gy_look *look, const gantry_schedule *s, gantry_error
     if (look->lane && look->critical && look->cause && look->group && look->busy && make_groups(look) &&
         find_critical(look) && count_busy(look)) {
         count_lanes(look);
-        return GANTRY_OK;
+        status = add_parts(look, err);
+        if (status)
+            gy_look_free(look);
+        return status;
     }
     gy_look_free(look);
     return gy_fail_nomem(err);

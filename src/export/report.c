@@ -75,6 +75,15 @@ static void add_loads(gy_text *to, const gantry_schedule *s)
     close_object(to, s->machine->devices == 0);
 }
 
+/* Only with the objective that starts overlap for. */
+static void add_period(gy_text *to, const gantry_schedule *s)
+{
+    add_real(to, "period_us", gy_ticks_to_us(s->period));
+    add_real(to, "period_bound_us", gy_ticks_to_us(s->period_bound));
+    add_real(to, "period_gap", s->period_bound > 0 ? (double)s->period / (double)s->period_bound - 1 : 0);
+    add_count(to, "in_flight", s->in_flight);
+}
+
 /* The device of a node is that of its first op, and of that op's first lane. */
 static void add_placement(gy_text *to, const gantry_schedule *s)
 {
@@ -83,6 +92,8 @@ static void add_placement(gy_text *to, const gantry_schedule *s)
         to->failed = true;
         return;
     }
+    for (uint32_t i = 0; i < s->node_ids.count && s->parts.count; i++)
+        device[i] = (uint32_t)(gantry_schedule_device_of(s, (gantry_node){ i }) + 1);
     for (size_t i = s->ops.count; i-- > 0;)
         if (s->ops.at[i].node < s->node_ids.count && s->ops.at[i].lanes > 0)
             device[s->ops.at[i].node] = gy_look_device(s, &s->ops.at[i]) + 1;
@@ -123,6 +134,39 @@ static void add_traffic(gy_text *to, const gantry_schedule *s)
     gy_free(traffic);
 }
 
+static void add_collective(gy_text *to, const gantry_schedule *s, uint32_t index)
+{
+    const gy_op *op = &s->ops.at[index];
+    const char *algorithm = gy_algorithm_name((gy_algorithm)op->algorithm);
+    gy_text name = { 0 };
+    gy_op_text(&name, s, index);
+    gy_text_add(to, "{\"op\": ");
+    gy_text_json(to, name.at ? name.at : "");
+    gy_text_add(to, ", \"collective\": ");
+    gy_text_json(to, gantry_collective_name((gantry_collective)op->collective));
+    gy_text_add(to, ", \"algorithm\": ");
+    gy_text_json(to, algorithm ? algorithm : "");
+    gy_text_printf(to, ", \"ranks\": %u, \"bytes\": %" PRIu64 ", \"time_us\": ", op->lanes, gy_look_bytes(s, op));
+    gy_text_double(to, gy_ticks_to_us(op->duration));
+    gy_text_printf(to, ", \"provenance\": \"%s\"}", gy_provenance_name((gy_provenance)op->provenance));
+    to->failed = to->failed || name.failed;
+    gy_text_free(&name);
+}
+
+static void add_collectives(gy_text *to, const gantry_schedule *s)
+{
+    bool first = true;
+    gy_text_add(to, ",\n  \"collective_ops\": [");
+    for (uint32_t i = 0; i < s->ops.count; i++) {
+        if (s->ops.at[i].kind != GY_OP_COLLECTIVE)
+            continue;
+        gy_text_add(to, first ? "\n    " : ",\n    ");
+        add_collective(to, s, i);
+        first = false;
+    }
+    gy_text_add(to, first ? "]" : "\n  ]");
+}
+
 static void add_critical(gy_text *to, const gy_look *look)
 {
     bool first = true;
@@ -139,6 +183,53 @@ static void add_critical(gy_text *to, const gy_look *look)
         first = false;
     }
     gy_text_add(to, first ? "]" : "\n  ]");
+}
+
+/* What the scheduler tried, in its order. A makespan is missing where nothing that was found was worth simulating. */
+static void add_tried(gy_text *to, const gantry_schedule *s)
+{
+    gy_text_add(to, ",\n  \"tried\": [");
+    for (size_t i = 0; i < s->tried.count; i++) {
+        const gy_tried *t = &s->tried.at[i];
+        gy_text_add(to, i == 0 ? "\n    {\"policy\": " : ",\n    {\"policy\": ");
+        gy_text_json(to, t->policy);
+        if (t->skipped) {
+            gy_text_add(to, ", \"skipped\": ");
+            gy_text_json(to, t->skipped);
+        } else if (t->makespan < GY_TICKS_MAX) {
+            gy_text_add(to, ", \"makespan_us\": ");
+            gy_text_double(to, gy_ticks_to_us(t->makespan));
+        }
+        if (t->evaluations)
+            gy_text_printf(to, ", \"evaluations\": %" PRIu64, t->evaluations);
+        gy_text_add(to, "}");
+    }
+    gy_text_add(to, s->tried.count ? "\n  ]" : "]");
+}
+
+/* Only where loops are not unrolled. The sums above take every start as often as it can be. */
+static void add_phases(gy_text *to, const gantry_schedule *s)
+{
+    gy_text_add(to, ",\n  \"phases\": [");
+    for (size_t i = 0; i < s->parts.count; i++) {
+        const gy_part *part = &s->parts.at[i];
+        const gy_phase *p = &part->phase;
+        gy_text_printf(to, "%s{\"nodes\": [%u, %u], ", i ? ",\n    " : "\n    ", p->first_node, p->last_node);
+        if (p->loop != GY_NONE)
+            gy_text_printf(to, "\"first_iteration\": %" PRId64 ", \"iterations\": %" PRId64 ", ", p->first,
+                           p->iterations);
+        gy_text_printf(to, "\"starts\": %" PRId64, p->starts);
+        if (gy_phase_looks(p))
+            gy_text_printf(to, ", \"until_every\": %" PRId64, p->every);
+        gy_text_printf(to, ", \"ops\": %zu, \"makespan_us\": ", part->schedule->ops.count);
+        gy_text_double(to, gy_ticks_to_us(part->schedule->makespan));
+        gy_text_add(to, ", \"hand_over_us\": ");
+        gy_text_double(to, gy_ticks_to_us(part->hand_over));
+        gy_text_add(to, ", \"policy\": ");
+        gy_text_json(to, part->schedule->policy);
+        gy_text_add(to, "}");
+    }
+    gy_text_add(to, "\n  ]");
 }
 
 void gy_export_report(gy_text *to, const gy_look *look)
@@ -158,6 +249,8 @@ void gy_export_report(gy_text *to, const gy_look *look)
     if (s->bound_by)
         add_text(to, "bound_by", s->bound_by);
     add_real(to, "gap", look->sum.gap);
+    if (s->period > 0)
+        add_period(to, s);
     if (s->load.count == s->machine->devices)
         add_loads(to, s);
     add_count(to, "nodes", look->sum.nodes);
@@ -166,10 +259,16 @@ void gy_export_report(gy_text *to, const gy_look *look)
     add_count(to, "collectives", look->sum.collectives);
     add_count(to, "events", look->sum.events);
     add_count(to, "bytes_moved", look->sum.bytes_moved);
+    add_count(to, "recomputed", look->sum.recomputed);
     add_peaks(to, s);
     add_busy(to, look);
     add_traffic(to, s);
+    add_collectives(to, s);
     add_critical(to, look);
+    if (s->tried.count)
+        add_tried(to, s);
+    if (s->parts.count)
+        add_phases(to, s);
     add_placement(to, s);
     gy_text_add(to, "\n}\n");
 }

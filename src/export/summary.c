@@ -88,6 +88,38 @@ static const char *say_bound(const char *by)
     return "";
 }
 
+/* How many policies ran and how many did not, and what search looked at. One alone is no news. */
+static void add_tried(gy_text *to, const gantry_schedule *s)
+{
+    char text[GY_EXPORT_SHORT];
+    uint64_t ran = 0, skipped = 0, evaluations = 0;
+    for (size_t i = 0; i < s->tried.count; i++) {
+        const gy_tried *t = &s->tried.at[i];
+        skipped += t->skipped != NULL;
+        ran += !t->skipped && !t->evaluations;
+        evaluations += t->evaluations;
+    }
+    if (s->tried.count < 2)
+        return;
+    gy_text_printf(to, "\n  tried        %s policies", gy_export_count(text, ran));
+    gy_text_printf(to, ", %s skipped", gy_export_count(text, skipped));
+    if (evaluations)
+        gy_text_printf(to, "; search looked at %s placements", gy_export_count(text, evaluations));
+}
+
+/* "period       2000.0 us, 4 starts in flight; bound 2000.0 us, gap 0.00 %" */
+static void add_period(gy_text *to, const gantry_schedule *s)
+{
+    char a[GY_EXPORT_SHORT], b[GY_EXPORT_SHORT];
+    gy_text_printf(to, "\n  period       %s, %u start%s in flight", gy_export_time(a, s->period, 5, "us"), s->in_flight,
+                   s->in_flight == 1 ? "" : "s");
+    if (s->period_bound > 0) {
+        gy_text_printf(to, "; bound %s, gap ", gy_export_time(b, s->period_bound, 5, "us"));
+        gy_export_fixed(to, ((double)s->period / (double)s->period_bound - 1) * 100, 2);
+        gy_text_add(to, " %");
+    }
+}
+
 static void add_head(gy_text *to, const gy_look *look)
 {
     char a[GY_EXPORT_SHORT], b[GY_EXPORT_SHORT];
@@ -101,7 +133,10 @@ static void add_head(gy_text *to, const gy_look *look)
         gy_export_fixed(to, look->sum.gap * 100, 2);
         gy_text_add(to, " %");
     }
+    if (s->period > 0)
+        add_period(to, s);
     gy_text_printf(to, "\n  policy       %s", s->policy ? s->policy : "unknown");
+    add_tried(to, s);
     if (s->balance)
         gy_text_printf(to, "\n  balance      %s", s->balance);
     gy_text_printf(to, "\n  nodes        %s in %s ops", gy_export_count(a, look->sum.nodes),
@@ -109,6 +144,8 @@ static void add_head(gy_text *to, const gy_look *look)
     gy_text_printf(to, ": %s copies", gy_export_count(a, look->sum.copies));
     gy_text_printf(to, ", %s collectives", gy_export_count(a, look->sum.collectives));
     gy_text_printf(to, ", %s events", gy_export_count(a, look->sum.events));
+    if (look->sum.recomputed)
+        gy_text_printf(to, ", %s nodes carried out again", gy_export_count(a, look->sum.recomputed));
     gy_text_printf(to, "\n  moved        %s between memories\n", gy_bytes_text(a, sizeof a, look->sum.bytes_moved));
 }
 
@@ -119,6 +156,13 @@ typedef struct device_count {
 static device_count count_of(const gantry_schedule *s, uint32_t device)
 {
     device_count n = { 0 };
+    for (size_t i = 0; i < s->parts.count; i++) {
+        device_count part = count_of(s->parts.at[i].schedule, device);
+        uint64_t starts = (uint64_t)s->parts.at[i].phase.starts;
+        n.work += part.work * starts;
+        n.copies += part.copies * starts;
+        n.collectives += part.collectives * starts;
+    }
     for (size_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
         if (op->kind == GY_OP_COLLECTIVE) {
@@ -208,6 +252,42 @@ static void add_routes(gy_text *to, const gantry_schedule *s)
     gy_text_free(&unused);
 }
 
+#define MOST_COLLECTIVES 12 /* rows */
+
+static void add_collective_row(table *t, const gantry_schedule *s, uint32_t index)
+{
+    char text[3][GY_EXPORT_SHORT];
+    const gy_op *op = &s->ops.at[index];
+    gy_text name = { 0 };
+    gy_op_text(&name, s, index);
+    const char *const cells[] = { name.at ? name.at : "",
+                                  op->algorithm ? gy_algorithm_name((gy_algorithm)op->algorithm) : "-",
+                                  gy_export_count(text[0], op->lanes),
+                                  gy_bytes_text(text[1], GY_EXPORT_SHORT, gy_look_bytes(s, op)),
+                                  gy_export_time(text[2], op->duration, 4, "us") };
+    add_cells(t, 5, cells);
+    t->failed = t->failed || name.failed;
+    gy_text_free(&name);
+}
+
+static void add_collectives(gy_text *to, const gantry_schedule *s)
+{
+    static const char *const head[] = { "collective", "algorithm", "ranks", "bytes", "alone" };
+    char text[GY_EXPORT_SHORT];
+    table t = { .columns = 5, .left = { 1, 1 } };
+    uint64_t count = 0;
+    add_cells(&t, 5, head);
+    for (uint32_t i = 0; i < s->ops.count; i++)
+        if (s->ops.at[i].kind == GY_OP_COLLECTIVE && count++ < MOST_COLLECTIVES)
+            add_collective_row(&t, s, i);
+    gy_text unused = { 0 };
+    gy_text_add(to, count > 0 ? "\n" : "");
+    print_table(count > 0 ? to : &unused, &t);
+    gy_text_free(&unused);
+    if (count > MOST_COLLECTIVES)
+        gy_text_printf(to, "  and %s more\n", gy_export_count(text, count - MOST_COLLECTIVES));
+}
+
 /* How much of the makespan each kind of thing on the critical path accounts for. */
 static void add_critical(gy_text *to, const gy_look *look)
 {
@@ -229,11 +309,66 @@ static void add_critical(gy_text *to, const gy_look *look)
     gy_text_add(to, "\n");
 }
 
+/* "3 .. 7", "step": the nodes of a phase. */
+static void add_phase_nodes(gy_text *to, const gantry_schedule *s, const gy_phase *p)
+{
+    uint32_t count = p->last_node - p->first_node;
+    gy_text_printf(to, "%s%s", count ? s->node_ids.at[p->first_node] : "none", count > 1 ? " .. " : "");
+    if (count > 1)
+        gy_text_add(to, s->node_ids.at[p->last_node - 1]);
+}
+
+static void add_phase_row(table *t, const gantry_schedule *s, size_t i)
+{
+    char text[6][GY_EXPORT_SHORT];
+    const gy_part *part = &s->parts.at[i];
+    const gy_phase *p = &part->phase;
+    bool loop = p->loop != GY_NONE;
+    gy_text nodes = { 0 };
+    add_phase_nodes(&nodes, s, p);
+    const char *const cells[] = { gy_export_count(text[0], i),
+                                  nodes.at ? nodes.at : "",
+                                  loop ? gy_export_count(text[1], (uint64_t)p->first) : "-",
+                                  loop ? gy_export_count(text[2], (uint64_t)p->iterations) : "-",
+                                  gy_export_count(text[3], (uint64_t)p->starts),
+                                  gy_phase_looks(p) ? gy_export_count(text[4], (uint64_t)p->every) : "-",
+                                  gy_export_time(text[5], part->schedule->makespan, 5, "us") };
+    add_cells(t, 7, cells);
+    t->failed = t->failed || nodes.failed;
+    gy_text_free(&nodes);
+}
+
+static void add_phases(gy_text *to, const gantry_schedule *s)
+{
+    static const char *const head[] = {
+        "phase", "nodes", "iteration", "in a start", "starts", "until every", "a start"
+    };
+    char text[GY_EXPORT_SHORT];
+    gy_ticks hand_over = 0;
+    bool looks = false;
+    table t = { .columns = 7, .left = { 0, 1 } };
+    add_cells(&t, 7, head);
+    for (size_t i = 0; i < s->parts.count; i++) {
+        add_phase_row(&t, s, i);
+        hand_over += s->parts.at[i].hand_over;
+        looks = looks || gy_phase_looks(&s->parts.at[i].phase);
+    }
+    gy_text_add(to, "\n");
+    print_table(to, &t);
+    gy_text_printf(to, "\n  handed over between phases in %s\n", gy_export_time(text, hand_over, 4, "us"));
+    if (looks)
+        gy_text_add(to, "  all figures are for the most iterations: `until` may end a loop before\n");
+}
+
 void gy_export_summary(gy_text *to, const gy_look *look)
 {
     add_head(to, look);
+    if (look->s->parts.count)
+        add_phases(to, look->s);
     add_devices(to, look);
     add_memories(to, look->s);
     add_routes(to, look->s);
-    add_critical(to, look);
+    add_collectives(to, look->s);
+    if (!look->s->parts.count)
+        add_critical(to, look);
 }

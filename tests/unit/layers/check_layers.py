@@ -13,7 +13,7 @@ BELOW = {
     "schedule": ["graph", "machine", "kernel", "base"],
     "sim": ["schedule", "graph", "machine", "kernel", "base"],
     "scheduler": ["sim", "schedule", "graph", "machine", "kernel", "base"],
-    "run": ["schedule", "graph", "machine", "kernel", "base"],
+    "run": ["scheduler", "schedule", "graph", "machine", "kernel", "base"],
     "backends": ["run", "sim", "schedule", "graph", "machine", "kernel", "base"],
     "export": ["schedule", "graph", "machine", "kernel", "base"],
     "kernels": ["kernel", "base"],
@@ -40,8 +40,10 @@ def main(root):
                     continue
                 seen += 1
                 kind, name = found.groups()
-                if re.match(r"(cuda|nccl|nv)", name):
+                if re.match(r"(cuda|cu|nccl|nv)[\w-]*\.h", name) and path.parts[:3] != ("src", "backends", "cuda"):
                     wrong.append(f"{path}:{number}: {name} in the core")
+                if name.startswith("backends/cuda/") and path.parts[:3] != ("src", "backends", "cuda"):
+                    wrong.append(f"{path}:{number}: {name} belongs to the module, which is loaded and not linked")
                 if kind == "<":
                     if name in FOREIGN and layer not in FOREIGN[name]:
                         wrong.append(f"{path}:{number}: <{name}> may only be used by {sorted(FOREIGN[name])}")

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies: each on a stream of a GPU that it touches. What devices cannot reach by themselves goes through page-locked
+ * chunks: between GPUs without peer access two of them in turn, so that both halves run at once. */
+#include "backends/cuda/state.h"
+
+static bool same_gpu(const gy_cuda *h, gy_place a, gy_place b)
+{
+    return a.device != GY_NONE && b.device != GY_NONE && h->device[a.device].context == h->device[b.device].context;
+}
+
+static bool are_peers(const gy_cuda *h, gy_place a, gy_place b)
+{
+    return h->peer[a.device * h->devices + b.device];
+}
+
+static uint64_t chunk_of(uint64_t bytes)
+{
+    return bytes < GY_CUDA_CHUNK ? bytes : GY_CUDA_CHUNK;
+}
+
+uint64_t gy_copy_stage(const gy_cuda *h, gy_place to, gy_place from, uint64_t bytes)
+{
+    if (to.device == GY_NONE && from.device == GY_NONE) {
+        return 0;
+    }
+    if (to.device == GY_NONE || from.device == GY_NONE) {
+        bool pinned = to.device == GY_NONE ? to.pinned : from.pinned;
+        return pinned ? 0 : chunk_of(bytes);
+    }
+    return same_gpu(h, to, from) || are_peers(h, to, from) ? 0 : 2 * chunk_of(bytes);
+}
+
+static gantry_status move(gy_submit *x, gy_queue queue, void *to, const void *from, uint64_t bytes)
+{
+    return gy_submit_note(x, queue, (gy_note){ .kind = GY_NOTE_MOVE, .to = to, .from = from, .bytes = bytes });
+}
+
+static gantry_status upload(gy_submit *x, gy_queue queue, CUdeviceptr to, const void *from, uint64_t bytes)
+{
+    gantry_status status = gy_cuda_use(x->h, queue.device, x->err);
+    return status ? status
+                  : gy_submit_check(x, x->h->d.cuMemcpyHtoDAsync(to, from, bytes, queue.stream), queue,
+                                    "copying from the host");
+}
+
+static gantry_status fetch(gy_submit *x, gy_queue queue, void *to, CUdeviceptr from, uint64_t bytes)
+{
+    gantry_status status = gy_cuda_use(x->h, queue.device, x->err);
+    return status ? status
+                  : gy_submit_check(x, x->h->d.cuMemcpyDtoHAsync(to, from, bytes, queue.stream), queue,
+                                    "copying to the host");
+}
+
+/* Host and GPU. */
+static gantry_status copy_pinned(gy_submit *x, gy_queue queue, gy_place to, gy_place from, uint64_t bytes)
+{
+    return to.device == GY_NONE ? fetch(x, queue, to.host, from.at, bytes) : upload(x, queue, to.at, from.host, bytes);
+}
+
+static char *stage_of(const gy_submit *x)
+{
+    const gantry_schedule *s = x->h->job->schedule;
+    return x->h->lane[s->op_lane.at[s->ops.at[x->op].lane]].stage;
+}
+
+/* Host memory that devices cannot read: the CPU moves it, in stream order. */
+static gantry_status copy_pageable(gy_submit *x, gy_queue queue, gy_place to, gy_place from, uint64_t bytes)
+{
+    char *stage = stage_of(x);
+    gantry_status status = GANTRY_OK;
+    for (uint64_t done = 0; done < bytes && status == GANTRY_OK; done += GY_CUDA_CHUNK) {
+        uint64_t count = chunk_of(bytes - done);
+        if (to.device == GY_NONE) {
+            status = fetch(x, queue, stage, from.at + done, count);
+            status = status ? status : move(x, queue, to.host + done, stage, count);
+        } else {
+            status = move(x, queue, stage, from.host + done, count);
+            status = status ? status : upload(x, queue, to.at + done, stage, count);
+        }
+    }
+    return status;
+}
+
+/* An event of the queue's device that is recorded now; waited for before its turn comes again. */
+static gantry_status mark(gy_submit *x, gy_queue queue, CUevent *event)
+{
+    gy_cuda_device *d = &x->h->device[queue.device];
+    *event = d->mark[d->next_mark++ % GY_CUDA_MARKS];
+    gantry_status status = gy_cuda_use(x->h, queue.device, x->err);
+    return status ? status
+                  : gy_submit_check(x, x->h->d.cuEventRecord(*event, queue.stream), queue, "recording an event");
+}
+
+static gantry_status await(gy_submit *x, gy_queue queue, CUevent event)
+{
+    gantry_status status = gy_cuda_use(x->h, queue.device, x->err);
+    return status
+               ? status
+               : gy_submit_check(x, x->h->d.cuStreamWaitEvent(queue.stream, event, 0), queue, "waiting for an event");
+}
+
+/* Half k % 2 of the stage is free again when chunk k - 2 has left it. */
+static gantry_status copy_staged(gy_submit *x, gy_place to, gy_place from, uint64_t bytes)
+{
+    gy_queue source, target;
+    CUevent full, empty[2];
+    gantry_status status = gy_submit_on(x, from.device, &source);
+    status = status ? status : gy_submit_on(x, to.device, &target);
+    for (uint64_t done = 0, k = 0; done < bytes && status == GANTRY_OK; done += GY_CUDA_CHUNK, k++) {
+        uint64_t count = chunk_of(bytes - done);
+        char *half = stage_of(x) + (k % 2) * chunk_of(bytes);
+        status = k < 2 ? GANTRY_OK : await(x, source, empty[k % 2]);
+        status = status ? status : fetch(x, source, half, from.at + done, count);
+        status = status ? status : mark(x, source, &full);
+        status = status ? status : await(x, target, full);
+        status = status ? status : upload(x, target, to.at + done, half, count);
+        status = status ? status : mark(x, target, &empty[k % 2]);
+    }
+    return status;
+}
+
+static gantry_status copy_within(gy_submit *x, gy_place to, gy_place from, uint64_t bytes)
+{
+    gy_queue queue;
+    gantry_status status = gy_submit_on(x, to.device, &queue);
+    status = status ? status : gy_cuda_use(x->h, queue.device, x->err);
+    return status ? status
+                  : gy_submit_check(x, x->h->d.cuMemcpyDtoDAsync(to.at, from.at, bytes, queue.stream), queue,
+                                    "copying within a device");
+}
+
+static gantry_status copy_peers(gy_submit *x, gy_place to, gy_place from, uint64_t bytes)
+{
+    gy_cuda *h = x->h;
+    gy_queue queue;
+    uint32_t where = x->lead.device == to.device ? to.device : from.device; /* the lane is of one of the two */
+    gantry_status status = gy_submit_on(x, where, &queue);
+    status = status ? status : gy_cuda_use(h, queue.device, x->err);
+    return status ? status
+                  : gy_submit_check(x,
+                                    h->d.cuMemcpyPeerAsync(to.at, h->device[to.device].context, from.at,
+                                                           h->device[from.device].context, bytes, queue.stream),
+                                    queue, "copying between devices");
+}
+
+gantry_status gy_submit_copy(gy_submit *x, gy_place to, gy_place from, uint64_t bytes)
+{
+    if (bytes == 0) {
+        return GANTRY_OK;
+    }
+    if (to.device == GY_NONE && from.device == GY_NONE) {
+        return move(x, x->lead, to.host, from.host, bytes);
+    }
+    if (to.device != GY_NONE && from.device != GY_NONE) {
+        return same_gpu(x->h, to, from)    ? copy_within(x, to, from, bytes)
+               : are_peers(x->h, to, from) ? copy_peers(x, to, from, bytes)
+                                           : copy_staged(x, to, from, bytes);
+    }
+    gy_queue queue;
+    gantry_status status = gy_submit_on(x, to.device == GY_NONE ? from.device : to.device, &queue);
+    if (status) {
+        return status;
+    }
+    bool pinned = to.device == GY_NONE ? to.pinned : from.pinned;
+    return (pinned ? copy_pinned : copy_pageable)(x, queue, to, from, bytes);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of the module are to each other. */
+#ifndef GY_CUDA_CUDA_BACKEND_H
+#define GY_CUDA_CUDA_BACKEND_H
+
+#include "run/backend.h"
+
+extern const gy_backend gy_backend_cuda;
+
+/* usable.c: whether a schedule can run here; NULL: whether any can. */
+gantry_status gy_cuda_usable(const gantry_schedule *schedule, gantry_error *err);
+/* discover.c: see gy_backend_module. */
+gantry_status gy_cuda_discover(gy_gpus *found, gantry_error *err);
+void gy_cuda_describe(gy_text *to);
+
+#endif

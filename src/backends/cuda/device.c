@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts, streams and events. The primary context of each GPU is used, so that memory and streams of an application
+ * that uses CUDA fit; which context is current is put back after every call. Several devices of a machine may be one
+ * GPU. */
+#include "backends/cuda/state.h"
+
+#include "base/error.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Errors after which the context, and with it the run, is lost. */
+static bool is_sticky(CUresult code)
+{
+    switch (code) {
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_DEINITIALIZED:
+    case CUDA_ERROR_UNKNOWN:
+        return true;
+    default:
+        return false;
+    }
+}
+
+gantry_status gy_cuda_fail(gy_cuda *h, CUresult code, uint32_t device, const char *what, gantry_error *err)
+{
+    char text[256];
+    gantry_error made = { 0 };
+    snprintf(text, sizeof text, "%s on device \"%s\"", what, h->job->schedule->machine->device[device].id);
+    gy_driver_fail(&h->d, code, text, &made);
+    made.device = (int32_t)device;
+    if (is_sticky(code) && h->broken.status == GANTRY_OK) {
+        h->broken = made;
+    }
+    if (err) {
+        *err = made;
+    }
+    return GANTRY_E_DEVICE;
+}
+
+void gy_cuda_enter(gy_cuda *h)
+{
+    h->current = GY_NONE;
+    if (h->d.cuCtxGetCurrent(&h->before) != CUDA_SUCCESS) {
+        h->before = NULL;
+    }
+}
+
+void gy_cuda_leave(gy_cuda *h)
+{
+    h->d.cuCtxSetCurrent(h->before);
+    h->current = GY_NONE;
+}
+
+gantry_status gy_cuda_use(gy_cuda *h, uint32_t device, gantry_error *err)
+{
+    if (h->current == device) {
+        return GANTRY_OK;
+    }
+    CUresult code = h->d.cuCtxSetCurrent(h->device[device].context);
+    if (code != CUDA_SUCCESS) {
+        return gy_cuda_fail(h, code, device, "cannot make the context current", err);
+    }
+    h->current = device;
+    return GANTRY_OK;
+}
+
+gantry_status gy_cuda_event_new(gy_cuda *h, CUevent *event, uint32_t device, bool timed, gantry_error *err)
+{
+    gantry_status status = gy_cuda_use(h, device, err);
+    if (status) {
+        return status;
+    }
+    CUresult code = h->d.cuEventCreate(event, timed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING);
+    if (code != CUDA_SUCCESS) {
+        *event = NULL;
+        return gy_cuda_fail(h, code, device, "cannot create an event", err);
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status new_queue(gy_cuda *h, gy_queue *queue, uint32_t device, gantry_error *err)
+{
+    gantry_status status = gy_cuda_use(h, device, err);
+    if (status) {
+        return status;
+    }
+    /* Not blocking: the application's default stream has nothing to do with this. */
+    CUresult code = h->d.cuStreamCreate(&queue->stream, CU_STREAM_NON_BLOCKING);
+    if (code != CUDA_SUCCESS) {
+        queue->stream = NULL;
+        return gy_cuda_fail(h, code, device, "cannot create a stream", err);
+    }
+    queue->device = device;
+    return GANTRY_OK;
+}
+
+static gantry_status open_context(gy_cuda *h, uint32_t device, gantry_error *err)
+{
+    gy_cuda_device *d = &h->device[device];
+    CUresult code = h->d.cuDeviceGet(&d->id, d->ordinal);
+    if (code != CUDA_SUCCESS) {
+        return gy_cuda_fail(h, code, device, "cannot find the GPU", err);
+    }
+    code = h->d.cuDevicePrimaryCtxRetain(&d->context, d->id);
+    if (code != CUDA_SUCCESS) {
+        d->context = NULL;
+        return gy_cuda_fail(h, code, device, "cannot open the primary context", err);
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status open_device(gy_cuda *h, uint32_t device, gantry_error *err)
+{
+    gy_cuda_device *d = &h->device[device];
+    gantry_status status = open_context(h, device, err);
+    status = status ? status : new_queue(h, &d->side, device, err);
+    for (int i = 0; i < GY_CUDA_MARKS && status == GANTRY_OK; i++) {
+        status = gy_cuda_event_new(h, &d->mark[i], device, false, err);
+    }
+    return status;
+}
+
+/* Streams of lanes without an op are not needed. */
+static gantry_status open_lanes(gy_cuda *h, gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    for (size_t i = 0; i < s->op_lane.count; i++) {
+        h->lane[s->op_lane.at[i]].used = true;
+    }
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 0; i < h->lanes && status == GANTRY_OK; i++) {
+        uint32_t device = s->lanes.at[i].device;
+        if (h->lane[i].used) {
+            status = new_queue(h, &h->lane[i].queue, h->device[device].gpu ? device : h->first_gpu, err);
+        }
+    }
+    return status;
+}
+
+gantry_status gy_cuda_devices_make(gy_cuda *h, gantry_error *err)
+{
+    const gantry_machine *m = h->job->schedule->machine;
+    gantry_status status = GANTRY_OK;
+    h->first_gpu = GY_NONE;
+    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
+        h->device[i].gpu = m->device[i].gpu;
+        h->device[i].ordinal = gy_device_ordinal(m, i);
+        if (h->device[i].gpu) {
+            h->first_gpu = h->first_gpu == GY_NONE ? i : h->first_gpu;
+            status = open_device(h, i, err);
+        }
+    }
+    status = status ? status : new_queue(h, &h->tail, h->first_gpu, err);
+    return status ? status : open_lanes(h, err);
+}
+
+static void free_queue(gy_cuda *h, gy_queue *queue)
+{
+    if (queue->stream && gy_cuda_use(h, queue->device, NULL) == GANTRY_OK) {
+        h->d.cuStreamDestroy(queue->stream);
+    }
+    queue->stream = NULL;
+}
+
+void gy_cuda_devices_free(gy_cuda *h)
+{
+    for (uint32_t i = 0; i < h->lanes; i++) {
+        free_queue(h, &h->lane[i].queue);
+    }
+    free_queue(h, &h->tail);
+    for (uint32_t i = 0; i < h->devices; i++) {
+        gy_cuda_device *d = &h->device[i];
+        free_queue(h, &d->side);
+        for (int k = 0; k < GY_CUDA_MARKS; k++) {
+            if (d->mark[k]) {
+                h->d.cuEventDestroy(d->mark[k]);
+            }
+        }
+    }
+    h->d.cuCtxSetCurrent(h->before); /* before its context may go */
+    h->current = GY_NONE;
+    for (uint32_t i = 0; i < h->devices; i++) {
+        if (h->device[i].context) {
+            h->d.cuDevicePrimaryCtxRelease(h->device[i].id);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backends/cuda/driver.h"
+
+#include "base/error.h"
+#include <dlfcn.h>
+#include <string.h>
+
+#define TEXT_(x) #x
+#define TEXT(x)  TEXT_(x) /* of the name that cuda.h makes of x, such as cuMemAlloc_v2 */
+
+static const char library[] = "libcuda.so.1";
+
+/* dlsym gives an object pointer; POSIX promises that its bits are those of the function pointer. */
+static gantry_status find(gy_driver *driver, const char *name, void *to, gantry_error *err)
+{
+    void *found = dlsym(driver->library, name);
+    if (!found) {
+        return gy_fail(err, GANTRY_E_DEVICE, NULL,
+                       "%s has no function %s: the driver is too old; CUDA 11.4 or later is "
+                       "needed",
+                       library, name);
+    }
+    memcpy(to, &found, sizeof found);
+    return GANTRY_OK;
+}
+
+static gantry_status find_all(gy_driver *driver, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+#define GY_X(name) status = status ? status : find(driver, TEXT(name), &driver->name, err);
+    GY_CUDA_FUNCTIONS(GY_X)
+#undef GY_X
+    return status ? status : find(driver, "cuEventElapsedTime", &driver->event_elapsed, err);
+}
+
+gantry_status gy_driver_open(gy_driver *driver, gantry_error *err)
+{
+    gy_driver d = { .library = dlopen(library, RTLD_NOW | RTLD_LOCAL) };
+    if (!d.library) {
+        const char *why = dlerror();
+        return gy_fail(err, GANTRY_E_DEVICE, NULL, "no NVIDIA driver: %s", why ? why : library);
+    }
+    gantry_status status = find_all(&d, err);
+    if (status) {
+        gy_driver_close(&d);
+        return status;
+    }
+    *driver = d;
+    return GANTRY_OK;
+}
+
+void gy_driver_close(gy_driver *driver)
+{
+    if (driver->library) {
+        dlclose(driver->library);
+    }
+    *driver = (gy_driver){ 0 };
+}
+
+static gantry_status count_devices(const gy_driver *d, int *devices, gantry_error *err)
+{
+    int count = 0;
+    CUresult code = d->cuInit(0);
+    if (code == CUDA_SUCCESS) {
+        code = d->cuDeviceGetCount(&count);
+    }
+    if (code != CUDA_SUCCESS && code != CUDA_ERROR_NO_DEVICE) {
+        return gy_driver_fail(d, code, "the NVIDIA driver cannot be initialised", err);
+    }
+    if (count < 1) {
+        return gy_fail(err, GANTRY_E_DEVICE, NULL, "the NVIDIA driver sees no device");
+    }
+    *devices = count;
+    return GANTRY_OK;
+}
+
+gantry_status gy_driver_start(gy_driver *driver, int *devices, gantry_error *err)
+{
+    gy_driver d;
+    gantry_status status = gy_driver_open(&d, err);
+    if (status) {
+        return status;
+    }
+    if ((status = count_devices(&d, devices, err))) {
+        gy_driver_close(&d);
+        return status;
+    }
+    *driver = d;
+    return GANTRY_OK;
+}
+
+gantry_status gy_driver_fail(const gy_driver *driver, CUresult code, const char *what, gantry_error *err)
+{
+    const char *name = NULL, *text = NULL;
+    if (driver->cuGetErrorName(code, &name) != CUDA_SUCCESS || !name) {
+        name = "an error without a name";
+    }
+    if (driver->cuGetErrorString(code, &text) != CUDA_SUCCESS || !text) {
+        text = "no text";
+    }
+    gantry_status status = gy_fail(err, GANTRY_E_DEVICE, NULL, "%s: %s (%d): %s", what, name, (int)code, text);
+    if (err) {
+        err->native = (int32_t)code;
+    }
+    return status;
+}

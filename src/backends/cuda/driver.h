@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * The CUDA driver API, opened at run time: nothing here is linked with libcuda. A member of gy_driver has the name that
+ * cuda.h gives the function, so `d->cuMemAlloc(...)` calls what cuda.h declares.
+ */
+#ifndef GY_CUDA_DRIVER_H
+#define GY_CUDA_DRIVER_H
+
+#include <cuda.h>
+#include <gantry/status.h>
+
+#define GY_CUDA_FUNCTIONS(X)                                                                                           \
+    X(cuInit)                                                                                                          \
+    X(cuDriverGetVersion)                                                                                              \
+    X(cuGetErrorName)                                                                                                  \
+    X(cuGetErrorString)                                                                                                \
+    X(cuDeviceGetCount)                                                                                                \
+    X(cuDeviceGet)                                                                                                     \
+    X(cuDeviceGetName)                                                                                                 \
+    X(cuDeviceGetAttribute)                                                                                            \
+    X(cuDeviceTotalMem)                                                                                                \
+    X(cuDeviceGetPCIBusId)                                                                                             \
+    X(cuDeviceCanAccessPeer)                                                                                           \
+    X(cuDevicePrimaryCtxRetain)                                                                                        \
+    X(cuDevicePrimaryCtxRelease)                                                                                       \
+    X(cuCtxGetCurrent)                                                                                                 \
+    X(cuCtxSetCurrent)                                                                                                 \
+    X(cuCtxEnablePeerAccess)                                                                                           \
+    X(cuMemGetInfo)                                                                                                    \
+    X(cuMemAlloc)                                                                                                      \
+    X(cuMemFree)                                                                                                       \
+    X(cuMemHostAlloc)                                                                                                  \
+    X(cuMemFreeHost)                                                                                                   \
+    X(cuMemHostRegister)                                                                                               \
+    X(cuMemHostUnregister)                                                                                             \
+    X(cuPointerGetAttribute)                                                                                           \
+    X(cuMemcpyHtoDAsync)                                                                                               \
+    X(cuMemcpyDtoHAsync)                                                                                               \
+    X(cuMemcpyDtoDAsync)                                                                                               \
+    X(cuMemcpyPeerAsync)                                                                                               \
+    X(cuMemsetD8Async)                                                                                                 \
+    X(cuMemsetD16Async)                                                                                                \
+    X(cuMemsetD32Async)                                                                                                \
+    X(cuMemsetD2D32Async)                                                                                              \
+    X(cuStreamCreate)                                                                                                  \
+    X(cuStreamDestroy)                                                                                                 \
+    X(cuStreamWaitEvent)                                                                                               \
+    X(cuEventCreate)                                                                                                   \
+    X(cuEventDestroy)                                                                                                  \
+    X(cuEventRecord)                                                                                                   \
+    X(cuEventQuery)                                                                                                    \
+    X(cuLaunchHostFunc)                                                                                                \
+    X(cuLaunchKernel)                                                                                                  \
+    X(cuModuleLoadData)                                                                                                \
+    X(cuModuleUnload)                                                                                                  \
+    X(cuModuleGetFunction)                                                                                             \
+    X(cuStreamBeginCapture)                                                                                            \
+    X(cuStreamEndCapture)                                                                                              \
+    X(cuGraphInstantiateWithFlags)                                                                                     \
+    X(cuGraphUpload)                                                                                                   \
+    X(cuGraphLaunch)                                                                                                   \
+    X(cuGraphExecDestroy)                                                                                              \
+    X(cuGraphDestroy)
+
+typedef struct gy_driver {
+    void *library;
+#define GY_X(name) __typeof__(name) *name;
+    GY_CUDA_FUNCTIONS(GY_X)
+#undef GY_X
+    /* cuda.h of CUDA 13 gives this name to a function that drivers before CUDA 12.8 do not have. */
+    CUresult (*event_elapsed)(float *ms, CUevent start, CUevent end);
+} gy_driver;
+
+/* Opens libcuda.so.1 and finds every function, without calling any. E_DEVICE: the library or the first function that is
+ * not there. */
+gantry_status gy_driver_open(gy_driver *driver, gantry_error *err);
+void gy_driver_close(gy_driver *driver); /* one that is not open is fine */
+/* Open, initialised, and with a device: *devices >= 1. */
+gantry_status gy_driver_start(gy_driver *driver, int *devices, gantry_error *err);
+
+/* "%s: CUDA_ERROR_X (2): out of memory", native = the code; E_DEVICE. `what` says what failed and where. */
+gantry_status gy_driver_fail(const gy_driver *driver, CUresult code, const char *what, gantry_error *err);
+
+#endif

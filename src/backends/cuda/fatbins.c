@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The images that nvcc made, as bytes of this module. GY_FATBIN_FOLDER is where they are. */
+#define IMAGE(name)                                                                                                    \
+    __asm__(".section .rodata\n"                                                                                       \
+            ".balign 64\n"                                                                                             \
+            ".globl gy_fatbin_" name "\n"                                                                              \
+            ".hidden gy_fatbin_" name "\n"                                                                             \
+            "gy_fatbin_" name ":\n"                                                                                    \
+            ".incbin \"" GY_FATBIN_FOLDER "/" name ".fatbin\"\n"                                                       \
+            ".previous\n");
+#define X(name) IMAGE(#name)
+#include "backends/cuda/fatbins.def"
+
+typedef int gy_not_empty;

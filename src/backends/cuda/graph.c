@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graph replay: the submission of a start captured into one CUDA graph over all devices. A graph never overlaps itself,
+ * and those of the turns are launched into one stream, so starts follow each other. */
+#include "backends/cuda/state.h"
+
+#include "base/error.h"
+#include <string.h>
+
+void gy_graph_free(gy_cuda *h, uint32_t turn)
+{
+    gy_cuda_turn *t = &h->turn[turn];
+    if (t->exec) {
+        h->d.cuGraphExecDestroy(t->exec);
+        t->exec = NULL;
+    }
+    gy_notes_reset(&t->exec_notes);
+}
+
+/* *refused: a call of the driver failed that works outside of a capture, most likely. */
+static gantry_status capture(gy_cuda *h, uint32_t turn, CUgraph *graph, gantry_error *err)
+{
+    gy_submit x = { .h = h, .turn = turn, .capture = true, .notes = &h->turn[turn].exec_notes, .op = GY_NONE };
+    x.err = err;
+    x.aside = gy_calloc(h->devices, 1);
+    gantry_status status = x.aside ? gy_cuda_use(h, h->tail.device, err) : gy_fail_nomem(err);
+    if (status == GANTRY_OK) {
+        /* Other threads of the application may go on with what a capture forbids to this one. */
+        CUresult code = h->d.cuStreamBeginCapture(h->tail.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+        status = gy_submit_check(&x, code, h->tail, "beginning a capture");
+        if (status == GANTRY_OK) {
+            status = gy_submit_start(&x);
+            gy_cuda_use(h, h->tail.device, NULL);
+            code = h->d.cuStreamEndCapture(h->tail.stream, graph);
+            status = status ? status : gy_submit_check(&x, code, h->tail, "ending a capture");
+        }
+    }
+    gy_free(x.aside);
+    return status;
+}
+
+static gantry_status instantiate(gy_cuda *h, uint32_t turn, CUgraph graph, gantry_error *err)
+{
+    gy_cuda_turn *t = &h->turn[turn];
+    CUresult code = h->d.cuGraphInstantiateWithFlags(&t->exec, graph, 0);
+    if (code != CUDA_SUCCESS) {
+        t->exec = NULL;
+        return gy_cuda_fail(h, code, h->tail.device, "instantiating a graph", err);
+    }
+    code = h->d.cuGraphUpload(t->exec, h->tail.stream);
+    return code == CUDA_SUCCESS ? GANTRY_OK : gy_cuda_fail(h, code, h->tail.device, "uploading a graph", err);
+}
+
+gantry_status gy_graph_make(gy_cuda *h, uint32_t turn, gantry_error *err)
+{
+    CUgraph graph = NULL;
+    gantry_error why = { 0 };
+    gy_graph_free(h, turn);
+    gantry_status status = capture(h, turn, &graph, &why);
+    status = status ? status : instantiate(h, turn, graph, &why);
+    if (graph) {
+        h->d.cuGraphDestroy(graph);
+    }
+    if (status == GANTRY_OK) {
+        return GANTRY_OK;
+    }
+    gy_graph_free(h, turn);
+    if (h->broken.status || status == GANTRY_E_NOMEM) {
+        if (err) {
+            *err = why;
+        }
+        return status;
+    }
+    h->graphs = false;
+    h->replay = "stream (capture refused)";
+    return GANTRY_OK;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * The CUDA versions of the library's kernels: a table by name. The module gantry-cuda.so brings the one of
+ * launchers.c; a test may link another.
+ */
+#ifndef GY_CUDA_KERNELS_H
+#define GY_CUDA_KERNELS_H
+
+#include "backends/cuda/driver.h"
+#include <gantry/kernel.h>
+
+typedef struct gy_cuda_kernel {
+    const char *name; /* of the manifest */
+    /* Queues the work on the launch's stream, whose context is current. */
+    gantry_kernel_fn launch;
+    /* What launches find as `handle`, made once per device with its context current; NULL: nothing. `data` is the
+     * table's. */
+    gantry_status (*open)(void **handle, const struct gy_cuda_kernel *kernel, const gy_driver *driver,
+                          gantry_error *err);
+    void (*close)(void *handle);
+    const void *data;
+} gy_cuda_kernel;
+
+/* Defined by whoever links the module. */
+const gy_cuda_kernel *gy_cuda_kernels(size_t *count);
+/* NULL: there is no CUDA version of that kernel. */
+const gy_cuda_kernel *gy_cuda_kernel_find(const char *name);
+
+#endif

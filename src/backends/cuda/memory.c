@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One allocation per memory of the machine, at whose start the schedule's offsets count; and who may copy to whom. */
+#include "backends/cuda/state.h"
+
+#include "base/error.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static gantry_status fail_room(gy_cuda *h, CUresult code, uint32_t device, const char *what, uint64_t bytes,
+                               gantry_error *err)
+{
+    if (code != CUDA_ERROR_OUT_OF_MEMORY) {
+        return gy_cuda_fail(h, code, device, "cannot allocate memory", err);
+    }
+    size_t unused = 0, all = 0;
+    char want[32], have[32];
+    h->d.cuMemGetInfo(&unused, &all);
+    gy_fail(
+        err, GANTRY_E_CAPACITY, NULL,
+        "device \"%s\" needs %s for %s and has %s free; close what else uses it, schedule with less (--max-memory), "
+        "or take more devices or parts",
+        h->job->schedule->machine->device[device].id, gy_bytes_text(want, sizeof want, bytes), what,
+        gy_bytes_text(have, sizeof have, unused));
+    if (err) {
+        err->native = (int32_t)code;
+        err->device = (int32_t)device;
+    }
+    return GANTRY_E_CAPACITY;
+}
+
+static gantry_status allocate(gy_cuda *h, CUdeviceptr *to, uint32_t device, uint64_t bytes, const char *what,
+                              gantry_error *err)
+{
+    gantry_status status = gy_cuda_use(h, device, err);
+    CUresult code = status ? CUDA_SUCCESS : h->d.cuMemAlloc(to, bytes ? bytes : 1);
+    if (code != CUDA_SUCCESS) {
+        *to = 0;
+        return fail_room(h, code, device, what, bytes, err);
+    }
+    return status;
+}
+
+gantry_status gy_cuda_pinned(gy_cuda *h, void **to, uint64_t bytes, gantry_error *err)
+{
+    gantry_status status = gy_cuda_use(h, h->first_gpu, err);
+    if (status) {
+        return status;
+    }
+    CUresult code = h->d.cuMemHostAlloc(to, bytes ? bytes : 1, CU_MEMHOSTALLOC_PORTABLE);
+    if (code != CUDA_SUCCESS) {
+        char size[32];
+        *to = NULL;
+        gy_fail(err, GANTRY_E_NOMEM, NULL, "cannot allocate %s of page-locked host memory",
+                gy_bytes_text(size, sizeof size, bytes));
+        if (err) {
+            err->native = (int32_t)code;
+        }
+        return GANTRY_E_NOMEM;
+    }
+    return GANTRY_OK;
+}
+
+/* Memory 0 and those without a GPU are host memory. */
+static uint32_t gpu_of(const gantry_machine *m, uint32_t memory)
+{
+    for (uint32_t i = 0; i < m->devices; i++) {
+        if (m->device[i].gpu && m->device[i].memory == memory) {
+            return memory == 0 ? GY_NONE : i;
+        }
+    }
+    return GY_NONE;
+}
+
+void gy_cuda_memory_owners(gy_cuda *h)
+{
+    for (uint32_t i = 0; i < h->memories; i++) {
+        h->memory[i].device = gpu_of(h->job->schedule->machine, i);
+    }
+}
+
+static gantry_status make_slab(gy_cuda *h, uint32_t memory, gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    gy_cuda_memory *m = &h->memory[memory];
+    uint64_t bytes = memory < s->slab.count ? s->slab.at[memory] : 0;
+    if (m->device == GY_NONE) {
+        return gy_cuda_pinned(h, (void **)&m->host, bytes, err);
+    }
+    return allocate(h, &m->base, m->device, bytes, "its slab", err);
+}
+
+/* A word per op that launches on the device: nobody resets them while starts overlap. */
+static gantry_status make_words(gy_cuda *h, uint32_t device, gantry_error *err)
+{
+    gy_cuda_device *d = &h->device[device];
+    uint64_t bytes = (uint64_t)d->launches * sizeof(int32_t);
+    if (!d->gpu || !bytes) {
+        return GANTRY_OK;
+    }
+    gantry_status status = allocate(h, &d->status, device, bytes, "status words", err);
+    status = status ? status : gy_cuda_pinned(h, (void **)&d->told, bytes * h->turns, err);
+    if (status == GANTRY_OK) {
+        memset(d->told, 0, bytes * h->turns);
+        h->dirty_words = true;
+    }
+    return status;
+}
+
+/* Launches of one lane run one after the other and share their scratch. */
+static gantry_status make_scratch(gy_cuda *h, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 0; i < h->lanes && status == GANTRY_OK; i++) {
+        gy_cuda_lane *lane = &h->lane[i];
+        uint32_t device = h->job->schedule->lanes.at[i].device;
+        if (!lane->scratch_bytes) {
+            continue;
+        }
+        if (h->device[device].gpu) {
+            status = allocate(h, &lane->scratch, device, lane->scratch_bytes, "scratch of kernels", err);
+        } else {
+            void *block = NULL;
+            status = gy_cuda_pinned(h, &block, lane->scratch_bytes, err);
+            lane->scratch = (CUdeviceptr)(uintptr_t)block;
+        }
+    }
+    return status;
+}
+
+static gantry_status make_stages(gy_cuda *h, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 0; i < h->lanes && status == GANTRY_OK; i++) {
+        if (h->lane[i].stage_bytes) {
+            status = gy_cuda_pinned(h, (void **)&h->lane[i].stage, h->lane[i].stage_bytes, err);
+        }
+    }
+    return status;
+}
+
+gantry_status gy_cuda_memory_make(gy_cuda *h, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 0; i < h->memories && status == GANTRY_OK; i++) {
+        status = make_slab(h, i, err);
+    }
+    if (status == GANTRY_OK && h->job->schedule->staging) {
+        status = gy_cuda_pinned(h, (void **)&h->staging, h->job->schedule->staging, err);
+    }
+    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
+        status = make_words(h, i, err);
+    }
+    status = status ? status : make_scratch(h, err);
+    return status ? status : make_stages(h, err);
+}
+
+static void free_at(gy_cuda *h, CUdeviceptr at, uint32_t device)
+{
+    if (at && gy_cuda_use(h, device, NULL) == GANTRY_OK) {
+        h->d.cuMemFree(at);
+    }
+}
+
+static void free_pinned(gy_cuda *h, void *at)
+{
+    if (at && gy_cuda_use(h, h->first_gpu, NULL) == GANTRY_OK) {
+        h->d.cuMemFreeHost(at);
+    }
+}
+
+void gy_cuda_memory_free(gy_cuda *h)
+{
+    for (uint32_t i = 0; i < h->memories; i++) {
+        free_at(h, h->memory[i].base, h->memory[i].device);
+        free_pinned(h, h->memory[i].host);
+    }
+    free_pinned(h, h->staging);
+    for (uint32_t i = 0; i < h->devices; i++) {
+        free_at(h, h->device[i].status, i);
+        free_pinned(h, h->device[i].told);
+    }
+    for (uint32_t i = 0; i < h->lanes; i++) {
+        uint32_t device = h->job->schedule->lanes.at[i].device;
+        if (h->device[device].gpu) {
+            free_at(h, h->lane[i].scratch, device);
+        } else {
+            free_pinned(h, (void *)(uintptr_t)h->lane[i].scratch);
+        }
+        free_pinned(h, h->lane[i].stage);
+    }
+}
+
+/* ---- where things are ---- */
+
+gy_place gy_cuda_place(const gy_cuda *h, const gy_use *use, uint32_t turn)
+{
+    const gantry_schedule *s = h->job->schedule;
+    const gy_instance *i = &s->instances.at[use->instance];
+    uint64_t offset = gy_instance_address(s, i, turn) + gy_instance_offset(s, i, use->first);
+    gy_place place = { .device = GY_NONE, .pinned = true };
+    switch ((gy_space)i->space) {
+    case GY_SPACE_SLAB:
+        place.device = h->memory[i->memory].device;
+        place.at = h->memory[i->memory].base;
+        place.host = h->memory[i->memory].host;
+        break;
+    case GY_SPACE_STAGING:
+        place.host = h->staging;
+        break;
+    case GY_SPACE_INPUT: /* in these two a value is a buffer; nothing writes through the address of an input */
+        place.host = (char *)(uintptr_t)h->job->input[gy_job_place(h->job, turn, i->value)];
+        place.pinned = h->turn[turn].input[i->value].pinned;
+        break;
+    case GY_SPACE_OUTPUT:
+        place.host = h->job->output[gy_job_place(h->job, turn, i->value)];
+        place.pinned = h->turn[turn].output[i->value].pinned;
+        break;
+    }
+    return gy_place_at(place, offset);
+}
+
+/* ---- peers ---- */
+
+static bool enable(gy_cuda *h, uint32_t from, uint32_t to)
+{
+    int can = 0;
+    if (h->d.cuDeviceCanAccessPeer(&can, h->device[from].id, h->device[to].id) != CUDA_SUCCESS || !can ||
+        gy_cuda_use(h, from, NULL)) {
+        return false;
+    }
+    CUresult code = h->d.cuCtxEnablePeerAccess(h->device[to].context, 0);
+    return code == CUDA_SUCCESS || code == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+}
+
+/* Access stays enabled: another run, or the application, may count on it by now. A pair that refuses it is no error,
+ * its copies are staged. */
+static void enable_pair(gy_cuda *h, uint32_t a, uint32_t b)
+{
+    uint8_t *known = &h->peer[a * h->devices + b];
+    if (a == b || *known || h->device[a].context == h->device[b].context) {
+        return;
+    }
+    if (enable(h, a, b) && enable(h, b, a)) {
+        *known = h->peer[b * h->devices + a] = 1;
+    }
+}
+
+static void enable_pairs_of(gy_cuda *h, const gy_op *op)
+{
+    const gantry_schedule *s = h->job->schedule;
+    uint32_t reads = op->kind == GY_OP_COLLECTIVE ? op->ins : op->uses / 2;
+    for (uint32_t r = 0; r < reads; r++) {
+        for (uint32_t w = reads; w < op->uses; w++) {
+            gy_place from = gy_cuda_place(h, &s->use.at[op->use + r], 0);
+            gy_place to = gy_cuda_place(h, &s->use.at[op->use + w], 0);
+            if (from.device != GY_NONE && to.device != GY_NONE) {
+                enable_pair(h, from.device, to.device);
+            }
+        }
+    }
+}
+
+gantry_status gy_cuda_peers_make(gy_cuda *h, gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    h->peer = gy_arena_calloc(&h->arena, (size_t)h->devices * h->devices, 1);
+    if (!h->peer) {
+        return gy_fail_nomem(err);
+    }
+    for (size_t i = 0; i < s->ops.count; i++) {
+        const gy_op *op = &s->ops.at[i];
+        if (op->kind == GY_OP_COPY || op->kind == GY_OP_EVICT || op->kind == GY_OP_FETCH ||
+            op->kind == GY_OP_COLLECTIVE) {
+            enable_pairs_of(h, op);
+        }
+    }
+    return GANTRY_OK;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * The CUDA back end. A lane is a stream, a kept dependency an event, a memory of a GPU one allocation at whose start
+ * the schedule's offsets count. Ops are submitted by the calling thread in the order of their positions; nothing but
+ * lanes and the sync table orders them on the devices (submission may add order, never remove it). Graph replay
+ * captures the same submission.
+ *
+ * CPU devices of a schedule have lanes too: their streams belong to the first GPU, and their ops are host functions in
+ * stream order.
+ */
+#ifndef GY_CUDA_STATE_H
+#define GY_CUDA_STATE_H
+
+#include "backends/cuda/driver.h"
+#include "backends/cuda/kernels.h"
+#include "backends/cuda/notes.h"
+#include "run/backend.h"
+#include <stdatomic.h>
+
+enum { GY_CUDA_MARKS = 8 };
+#define GY_CUDA_CHUNK    (UINT64_C(4) << 20)  /* bytes that are staged at once */
+#define GY_CUDA_REGISTER (UINT64_C(64) << 10) /* arrays of users from this size on are page-locked, others staged */
+
+/* A stream and the GPU that it belongs to (index of the machine's device). */
+typedef struct gy_queue {
+    CUstream stream;
+    uint32_t device;
+} gy_queue;
+
+/* A device of the machine. All but `gpu` is for GPUs. */
+typedef struct gy_cuda_device {
+    bool gpu;
+    int ordinal;
+    CUdevice id;
+    CUcontext context;
+    gy_queue side;                /* what a lane of another device needs done here */
+    CUevent mark[GY_CUDA_MARKS];  /* recorded and waited for at once, in turn */
+    uint32_t next_mark, launches; /* launches: ops with a status word */
+    CUdeviceptr status;           /* a word per op that launches here */
+    int32_t *told;                /* pinned: the words of each start in flight */
+} gy_cuda_device;
+
+typedef struct gy_cuda_memory {
+    uint32_t device;  /* the GPU whose memory it is; GY_NONE: host memory */
+    CUdeviceptr base; /* of a GPU */
+    char *host;       /* of the host: pinned */
+} gy_cuda_memory;
+
+/* `stage`: pinned, used in stream order: chunks on their way, or what a collective combines. */
+typedef struct gy_cuda_lane {
+    gy_queue queue;
+    CUdeviceptr scratch;
+    uint64_t scratch_bytes, stage_bytes;
+    char *stage;
+    bool used;
+} gy_cuda_lane;
+
+/* Launch or host op: one for each turn, since addresses differ. */
+typedef struct gy_cuda_call {
+    gantry_kernel_fn function;
+    gantry_launch launch;
+    gantry_arg **arg; /* per use of the op */
+    int32_t word;     /* CPU: its status word */
+} gy_cuda_call;
+
+/* A scalar of a launch that may change between starts. */
+typedef struct gy_cuda_dynamic {
+    gantry_arg *arg;
+    uint32_t scalar;
+} gy_cuda_dynamic;
+
+/* Everything prepared for an op. */
+typedef struct gy_cuda_op {
+    gy_cuda_call *call;        /* per turn; NULL: no launch */
+    struct gy_exchange *parts; /* of a collective */
+    char **image;              /* per use of a fill without a pattern: what to upload; else NULL */
+    uint32_t wait, waits;      /* range of gy_cuda.wait */
+    uint32_t event;            /* recorded after it: index of gy_cuda.event, in turn `ring` of them; GY_NONE */
+    uint32_t word;             /* its status word on its device */
+} gy_cuda_op;
+
+typedef struct gy_cuda_wait {
+    uint32_t from, distance;
+} gy_cuda_wait;
+
+/* Memory of a user that we page-locked, shared by what is bound to it. */
+typedef struct gy_cuda_lock {
+    const void *at;
+    uint64_t bytes;
+    uint32_t uses;
+} gy_cuda_lock;
+
+/* What a buffer is bound to in a turn: how copies reach it. */
+typedef struct gy_cuda_array {
+    const void *at;
+    uint32_t bound;      /* of the job, when it was looked at */
+    bool pinned, locked; /* locked: by us */
+} gy_cuda_array;
+
+/* The start that has a turn, or had it last. */
+typedef struct gy_cuda_turn {
+    uint64_t start; /* 0: none yet */
+    CUevent end;
+    int64_t begin_ns;
+    gy_notes notes;
+    uint64_t version;              /* of the bindings that `input` and `output` are for; 0: none */
+    gy_cuda_array *input, *output; /* per buffer */
+    CUgraphExec exec;              /* NULL: to be captured */
+    gy_notes exec_notes;
+} gy_cuda_turn;
+
+typedef struct gy_cuda_failure {
+    atomic_uint op; /* of the first host function that failed; GY_NONE */
+    gantry_status status;
+    int32_t word;
+} gy_cuda_failure;
+
+typedef struct gy_cuda {
+    const gy_job *job;
+    gy_driver d;
+    gy_arena arena;
+    CUcontext before; /* the caller's, while a call of the back end runs */
+    uint32_t current; /* device whose context is current; GY_NONE */
+    gy_cuda_device *device;
+    gy_cuda_memory *memory;
+    gy_cuda_lane *lane;
+    gy_cuda_op *op;
+    gy_cuda_wait *wait;
+    CUevent *event;
+    uint32_t events, ring; /* ring: of each event, more than the largest distance */
+    uint32_t devices, memories, lanes, turns, first_gpu;
+    gy_queue tail; /* where a start ends; origin of captures */
+    char *staging; /* of the schedule */
+    void **handle; /* kernels x devices */
+    uint8_t *peer; /* devices x devices: access is enabled both ways */
+    GY_VEC(gy_cuda_lock) locks;
+    GY_VEC(gy_cuda_dynamic) dynamic;
+
+    bool graphs;        /* starts are replayed as graphs */
+    const char *replay; /* for reports */
+    gy_cuda_turn *turn;
+    uint64_t begun, ended; /* starts */
+    gy_cuda_failure failed;
+    bool dirty_words;    /* status words have to be cleared before the next start */
+    bool stuck;          /* something runs that could not be waited for */
+    gantry_error broken; /* status not OK: the driver will not go on, and this is why */
+
+    CUevent base; /* recorded when nothing ran: times count from it */
+    int64_t base_ns;
+    CUevent *clock;   /* record: two per turn and op */
+    gy_op_time *time; /* record: of the last start that ended */
+} gy_cuda;
+
+/* ---- device.c: contexts, streams, events ---- */
+gantry_status gy_cuda_devices_make(gy_cuda *h, gantry_error *err);
+void gy_cuda_devices_free(gy_cuda *h);
+void gy_cuda_enter(gy_cuda *h); /* remembers the caller's context */
+void gy_cuda_leave(gy_cuda *h); /* and makes it current again */
+gantry_status gy_cuda_use(gy_cuda *h, uint32_t device, gantry_error *err);
+gantry_status gy_cuda_event_new(gy_cuda *h, CUevent *event, uint32_t device, bool timed, gantry_error *err);
+/* A failed call of the driver: text "WHAT on device "gpu0"", device and native code; later errors are taken for this
+ * one if no call can succeed any more. */
+gantry_status gy_cuda_fail(gy_cuda *h, CUresult code, uint32_t device, const char *what, gantry_error *err);
+
+/* ---- memory.c ---- */
+void gy_cuda_memory_owners(gy_cuda *h); /* whose each memory is */
+gantry_status gy_cuda_memory_make(gy_cuda *h, gantry_error *err);
+void gy_cuda_memory_free(gy_cuda *h);
+gantry_status gy_cuda_pinned(gy_cuda *h, void **to, uint64_t bytes, gantry_error *err);
+/* Peer access between all pairs of GPUs that ops copy between. */
+gantry_status gy_cuda_peers_make(gy_cuda *h, gantry_error *err);
+
+/* Bytes at a place: memory of a GPU (`device`), or of the host. */
+typedef struct gy_place {
+    uint32_t device; /* GY_NONE: host */
+    bool pinned;     /* host memory that devices can copy from and to on their own */
+    CUdeviceptr at;
+    char *host;
+} gy_place;
+gy_place gy_cuda_place(const gy_cuda *h, const gy_use *use, uint32_t turn);
+/* Of the op: when it began (end 0) and ended (1); recording only. */
+static inline CUevent *gy_cuda_clock(const gy_cuda *h, uint32_t turn, uint32_t op, uint32_t end)
+{
+    return &h->clock[2 * (turn * h->job->schedule->ops.count + op) + end];
+}
+static inline gy_place gy_place_at(gy_place p, uint64_t offset)
+{
+    p.at += offset;
+    p.host = p.host ? p.host + offset : NULL;
+    return p;
+}
+/* The pointer that a kernel is given. */
+static inline void *gy_place_pointer(gy_place p)
+{
+    return p.device == GY_NONE ? p.host : (void *)(uintptr_t)p.at;
+}
+/* bind.c: arrays of users in a turn that is not in flight: page-locked where that pays. */
+gantry_status gy_cuda_bind(gy_cuda *h, uint32_t turn, gantry_error *err);
+void gy_cuda_unbind(gy_cuda *h);
+
+/* ---- ops.c: what is prepared at open ---- */
+gantry_status gy_cuda_ops_make(gy_cuda *h, gantry_error *err);
+void gy_cuda_ops_free(gy_cuda *h);
+void gy_cuda_ops_stage(gy_cuda *h);                /* how much each lane has to stage */
+void gy_cuda_ops_point(gy_cuda *h, uint32_t turn); /* addresses that launches of the turn are given */
+void gy_cuda_ops_scalars(gy_cuda *h);              /* dynamic ones, from the job */
+bool gy_cuda_is_launch(const gy_op *op);
+uint32_t gy_cuda_device_of(const gy_cuda *h, const gy_op *op);
+/* An op failed: its function returned `status`, or its status word is `word`. */
+gantry_status gy_cuda_op_fail(const gy_cuda *h, uint32_t op, gantry_status status, int32_t word, gantry_error *err);
+
+/* ---- submit.c: one start, as streams and events; under capture too ---- */
+typedef struct gy_submit {
+    gy_cuda *h;
+    uint64_t start;
+    uint32_t turn;
+    bool capture;
+    uint32_t op;
+    gy_queue lead; /* of the op's first lane */
+    gy_notes *notes;
+    uint8_t *aside; /* per device: its side stream works for the op */
+    bool user;      /* the failure is a function's, not the driver's */
+    gantry_error *err;
+} gy_submit;
+gantry_status gy_submit_start(gy_submit *x);
+/* All that follows on `to` comes after all that is on `from` by now. */
+gantry_status gy_submit_order(gy_submit *x, gy_queue from, gy_queue to);
+/* Where work for the op goes that has to be done by this GPU: its lane, or the GPU's side stream. */
+gantry_status gy_submit_on(gy_submit *x, uint32_t device, gy_queue *queue);
+/* What went to side streams is awaited by the lane. */
+gantry_status gy_submit_join(gy_submit *x);
+gantry_status gy_submit_check(gy_submit *x, CUresult code, gy_queue queue, const char *what);
+gantry_status gy_submit_note(gy_submit *x, gy_queue queue, gy_note note);
+
+/* copy.c, fill.c, collective.c */
+gantry_status gy_submit_copy(gy_submit *x, gy_place to, gy_place from, uint64_t bytes);
+uint64_t gy_copy_stage(const gy_cuda *h, gy_place to, gy_place from, uint64_t bytes); /* bytes of stage it needs */
+gantry_status gy_fill_prepare(gy_cuda *h, uint32_t op, gantry_error *err);
+gantry_status gy_submit_fill(gy_submit *x);
+void gy_fill_free(gy_cuda *h, uint32_t op);
+gantry_status gy_submit_collective(gy_submit *x);
+uint64_t gy_collective_stage(const gy_cuda *h, uint32_t op);
+
+/* ---- graph.c ---- */
+/* Captures a start of the turn. Where that is refused starts go on as streams and `replay` says so. */
+gantry_status gy_graph_make(gy_cuda *h, uint32_t turn, gantry_error *err);
+void gy_graph_free(gy_cuda *h, uint32_t turn);
+
+/* ---- wait.c ---- */
+gantry_status gy_cuda_finish(gy_cuda *h, uint64_t start, int64_t *elapsed_ns, gantry_error *err);
+bool gy_cuda_idle(gy_cuda *h);
+/* Until all starts have ended, or nothing moves any more. */
+void gy_cuda_drain(gy_cuda *h);
+/* Until everything queued so far on the queue is done. CUDA_ERROR_LAUNCH_TIMEOUT: it hangs. */
+CUresult gy_cuda_settle(gy_cuda *h, gy_queue queue);
+int64_t gy_cuda_now(void);
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One start: every op in order of position, with the sync table as events. Under capture the same calls make a graph.
+ */
+#include "backends/cuda/state.h"
+
+#include "base/error.h"
+#include <stdio.h>
+#include <string.h>
+
+gantry_status gy_submit_check(gy_submit *x, CUresult code, gy_queue queue, const char *what)
+{
+    if (code == CUDA_SUCCESS) {
+        return GANTRY_OK;
+    }
+    const gantry_schedule *s = x->h->job->schedule;
+    char text[200];
+    if (x->op < s->ops.count) {
+        gy_text name = { 0 };
+        gy_op_text(&name, s, x->op);
+        snprintf(text, sizeof text, "op %u, \"%s\": %s", x->op, name.failed || !name.length ? "?" : name.at, what);
+        gy_text_free(&name);
+    } else {
+        snprintf(text, sizeof text, "%s", what);
+    }
+    return gy_cuda_fail(x->h, code, queue.device, text, x->err);
+}
+
+static gantry_status record(gy_submit *x, gy_queue queue, CUevent event)
+{
+    gantry_status status = gy_cuda_use(x->h, queue.device, x->err);
+    return status ? status
+                  : gy_submit_check(x, x->h->d.cuEventRecord(event, queue.stream), queue, "recording an event");
+}
+
+static gantry_status await(gy_submit *x, gy_queue queue, CUevent event)
+{
+    gantry_status status = gy_cuda_use(x->h, queue.device, x->err);
+    return status
+               ? status
+               : gy_submit_check(x, x->h->d.cuStreamWaitEvent(queue.stream, event, 0), queue, "waiting for an event");
+}
+
+gantry_status gy_submit_order(gy_submit *x, gy_queue from, gy_queue to)
+{
+    if (from.stream == to.stream) {
+        return GANTRY_OK;
+    }
+    gy_cuda_device *d = &x->h->device[from.device];
+    CUevent mark = d->mark[d->next_mark++ % GY_CUDA_MARKS];
+    gantry_status status = record(x, from, mark);
+    return status ? status : await(x, to, mark);
+}
+
+gantry_status gy_submit_on(gy_submit *x, uint32_t device, gy_queue *queue)
+{
+    if (x->h->device[x->lead.device].context == x->h->device[device].context) {
+        *queue = x->lead;
+        return GANTRY_OK;
+    }
+    *queue = x->h->device[device].side;
+    if (x->aside[device]) {
+        return GANTRY_OK;
+    }
+    x->aside[device] = 1;
+    return gy_submit_order(x, x->lead, *queue);
+}
+
+gantry_status gy_submit_join(gy_submit *x)
+{
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 0; i < x->h->devices && status == GANTRY_OK; i++) {
+        if (x->aside[i]) {
+            x->aside[i] = 0;
+            status = gy_submit_order(x, x->h->device[i].side, x->lead);
+        }
+    }
+    return status;
+}
+
+gantry_status gy_submit_note(gy_submit *x, gy_queue queue, gy_note note)
+{
+    gy_note *kept = gy_notes_add(x->notes, sizeof *kept);
+    if (!kept) {
+        return gy_fail_nomem(x->err);
+    }
+    *kept = note;
+    kept->h = x->h;
+    kept->turn = x->turn;
+    gantry_status status = gy_cuda_use(x->h, queue.device, x->err);
+    return status ? status
+                  : gy_submit_check(x, x->h->d.cuLaunchHostFunc(queue.stream, gy_note_run, kept), queue,
+                                    "queueing a host function");
+}
+
+static gantry_status launch(gy_submit *x)
+{
+    gy_cuda *h = x->h;
+    const gy_op *op = &h->job->schedule->ops.at[x->op];
+    if (!h->device[gy_cuda_device_of(h, op)].gpu) {
+        return gy_submit_note(x, x->lead, (gy_note){ .kind = GY_NOTE_CALL, .op = x->op });
+    }
+    gantry_status status = gy_cuda_use(h, x->lead.device, x->err);
+    if (status) {
+        return status;
+    }
+    const gy_cuda_call *call = &h->op[x->op].call[x->turn];
+    status = call->function(&call->launch);
+    h->current = GY_NONE; /* a function may have made another context current */
+    if (status) {
+        x->user = true;
+        return gy_cuda_op_fail(h, x->op, status, 0, x->err);
+    }
+    return GANTRY_OK;
+}
+
+/* Reads first, then as many writes. */
+static gantry_status copy(gy_submit *x)
+{
+    const gantry_schedule *s = x->h->job->schedule;
+    const gy_op *op = &s->ops.at[x->op];
+    uint32_t pairs = op->uses / 2;
+    gantry_status status = GANTRY_OK;
+    for (uint32_t k = 0; k < pairs && status == GANTRY_OK; k++) {
+        const gy_use *from = &s->use.at[op->use + k], *to = &s->use.at[op->use + pairs + k];
+        status = gy_submit_copy(x, gy_cuda_place(x->h, to, x->turn), gy_cuda_place(x->h, from, x->turn),
+                                gy_use_bytes(s, to));
+        status = status ? status : gy_submit_join(x); /* pairs share the stage */
+    }
+    return status;
+}
+
+static gantry_status execute(gy_submit *x)
+{
+    const gy_op *op = &x->h->job->schedule->ops.at[x->op];
+    gantry_status status = gy_cuda_is_launch(op)          ? launch(x)
+                           : op->kind == GY_OP_COLLECTIVE ? gy_submit_collective(x)
+                           : op->kind == GY_OP_FILL       ? gy_submit_fill(x)
+                                                          : copy(x);
+    return status ? status : gy_submit_join(x);
+}
+
+static CUevent event_of(const gy_cuda *h, uint32_t op, uint64_t start)
+{
+    return h->event[h->op[op].event * h->ring + start % h->ring];
+}
+
+/* What comes from earlier starts is behind a graph that is launched after them. */
+static gantry_status await_rows(gy_submit *x)
+{
+    const gy_cuda_op *op = &x->h->op[x->op];
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = op->wait; i < op->wait + op->waits && status == GANTRY_OK; i++) {
+        gy_cuda_wait row = x->h->wait[i];
+        if (row.distance == 0 || (!x->capture && row.distance < x->start)) {
+            status = await(x, x->lead, event_of(x->h, row.from, x->start - row.distance));
+        }
+    }
+    return status;
+}
+
+/* An op of several lanes begins when it is at the head of all, and all go on when it has ended. */
+static gantry_status gather_lanes(gy_submit *x, bool before)
+{
+    const gantry_schedule *s = x->h->job->schedule;
+    const gy_op *op = &s->ops.at[x->op];
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 1; i < op->lanes && status == GANTRY_OK; i++) {
+        gy_queue lane = x->h->lane[s->op_lane.at[op->lane + i]].queue;
+        status = before ? gy_submit_order(x, lane, x->lead) : gy_submit_order(x, x->lead, lane);
+    }
+    return status;
+}
+
+static gantry_status tick(gy_submit *x, uint32_t end)
+{
+    return x->h->clock ? record(x, x->lead, *gy_cuda_clock(x->h, x->turn, x->op, end)) : GANTRY_OK;
+}
+
+static gantry_status submit_op(gy_submit *x)
+{
+    const gantry_schedule *s = x->h->job->schedule;
+    x->lead = x->h->lane[s->op_lane.at[s->ops.at[x->op].lane]].queue;
+    gantry_status status = await_rows(x);
+    status = status ? status : gather_lanes(x, true);
+    status = status ? status : tick(x, 0);
+    status = status ? status : execute(x);
+    status = status ? status : tick(x, 1);
+    if (status == GANTRY_OK && x->h->op[x->op].event != GY_NONE) {
+        status = record(x, x->lead, event_of(x->h, x->op, x->start));
+    }
+    return status ? status : gather_lanes(x, false);
+}
+
+/* Streams take part in a capture from their first wait for something captured on. */
+static gantry_status fork(gy_submit *x)
+{
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 0; i < x->h->lanes && status == GANTRY_OK; i++) {
+        status = x->h->lane[i].used ? gy_submit_order(x, x->h->tail, x->h->lane[i].queue) : GANTRY_OK;
+    }
+    return status;
+}
+
+/* After all launches of the device. */
+static gantry_status fetch_words(gy_submit *x, uint32_t device)
+{
+    gy_cuda *h = x->h;
+    gy_cuda_device *d = &h->device[device];
+    size_t bytes = d->launches * sizeof(int32_t);
+    gantry_status status = gy_submit_order(x, h->tail, d->side);
+    status = status ? status : gy_cuda_use(h, device, x->err);
+    if (status) {
+        return status;
+    }
+    CUresult code = h->d.cuMemcpyDtoHAsync(d->told + x->turn * d->launches, d->status, bytes, d->side.stream);
+    status = gy_submit_check(x, code, d->side, "fetching status words");
+    return status ? status : gy_submit_order(x, d->side, h->tail);
+}
+
+static gantry_status join(gy_submit *x)
+{
+    gy_cuda *h = x->h;
+    gantry_status status = GANTRY_OK;
+    x->op = GY_NONE;
+    for (uint32_t i = 0; i < h->lanes && status == GANTRY_OK; i++) {
+        status = h->lane[i].used ? gy_submit_order(x, h->lane[i].queue, h->tail) : GANTRY_OK;
+    }
+    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
+        status = h->device[i].gpu && h->device[i].launches ? fetch_words(x, i) : GANTRY_OK;
+    }
+    return status;
+}
+
+gantry_status gy_submit_start(gy_submit *x)
+{
+    gantry_status status = GANTRY_OK;
+    x->op = GY_NONE;
+    if (x->capture) {
+        status = fork(x);
+    }
+    for (x->op = 0; x->op < x->h->job->schedule->ops.count && status == GANTRY_OK;) {
+        status = submit_op(x);
+        x->op += status == GANTRY_OK;
+    }
+    return status ? status : join(x);
+}

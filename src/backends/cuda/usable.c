@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether a schedule can be carried out on the GPUs of this computer, before anything is opened. */
+#include "backends/cuda/cuda_backend.h"
+#include "backends/cuda/kernels.h"
+
+#include "base/error.h"
+
+static gantry_status check_devices(const gantry_schedule *s, int devices, gantry_error *err)
+{
+    const gantry_machine *m = s->machine;
+    uint32_t gpus = 0;
+    for (uint32_t i = 0; i < m->devices; i++) {
+        int ordinal = gy_device_ordinal(m, i);
+        gpus += m->device[i].gpu;
+        if (m->device[i].gpu && ordinal >= devices) {
+            return gy_fail(err, GANTRY_E_DEVICE, NULL,
+                           "device \"%s\" of machine \"%s\" is GPU %d, and this computer has %d; take fewer with "
+                           "--devices, or a machine file of this computer",
+                           m->device[i].id, m->name, ordinal, devices);
+        }
+        if (m->device[i].gpu && m->device[i].memory == 0) {
+            return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
+                           "device \"%s\" of machine \"%s\" works in host memory, which this version does not do",
+                           m->device[i].id, m->name);
+        }
+    }
+    return gpus ? GANTRY_OK : gy_fail(err, GANTRY_E_DEVICE, NULL, "machine \"%s\" of the schedule has no GPU", m->name);
+}
+
+static gantry_status check_node(const gantry_graph *g, const gy_node *node, gantry_error *err)
+{
+    const gy_kernel *kernel = node->kernel == GY_NONE ? NULL : &g->kernels.at[node->kernel];
+    if (!kernel) {
+        return GANTRY_OK; /* a function of the program, which is given a stream */
+    }
+    if (kernel->code) {
+        return gy_graph_fail(g, node->origin, err, GANTRY_E_UNSUPPORTED,
+                             "kernel \"%s\" of node \"%s\" is the user's, and CUDA code of users is not compiled yet; "
+                             "use the back end \"host\"",
+                             kernel->manifest->name, node->id);
+    }
+    if (!gy_cuda_kernel_find(kernel->manifest->name)) {
+        return gy_graph_fail(g, node->origin, err, GANTRY_E_UNSUPPORTED,
+                             "kernel \"%s\" of node \"%s\" has no CUDA version yet; use the back end \"host\"",
+                             kernel->manifest->name, node->id);
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status check_kernels(const gantry_schedule *s, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    for (size_t i = 0; s->graph && i < s->ops.count && status == GANTRY_OK; i++) {
+        const gy_op *op = &s->ops.at[i];
+        uint32_t device = s->lanes.at[s->op_lane.at[op->lane]].device;
+        if (op->kind == GY_OP_LAUNCH && s->machine->device[device].gpu) {
+            status = check_node(s->graph, &s->graph->nodes.at[op->node], err);
+        }
+    }
+    return status;
+}
+
+gantry_status gy_cuda_usable(const gantry_schedule *schedule, gantry_error *err)
+{
+    gy_driver driver;
+    int devices;
+    gantry_status status = gy_driver_start(&driver, &devices, err);
+    if (status) {
+        return status;
+    }
+    gy_driver_close(&driver);
+    if (schedule) {
+        status = check_devices(schedule, devices, err);
+        status = status ? status : check_kernels(schedule, err);
+    }
+    return status;
+}

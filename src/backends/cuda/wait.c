@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waiting for a start, and watching that it moves: whoever waits is the watchdog. */
+#include "backends/cuda/state.h"
+
+#include "base/error.h"
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { SPINS = 2000, YIELDS = 2000, DRAIN_MS = 500 };
+#define NAP_NS            INT64_C(50000)
+#define LEAST_PATIENCE_NS INT64_C(10000000000)
+
+int64_t gy_cuda_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void rest(unsigned turn)
+{
+    if (turn >= SPINS + YIELDS) {
+        nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+    } else if (turn >= SPINS) {
+        sched_yield();
+    }
+}
+
+static gy_cuda_turn *turn_of(gy_cuda *h, uint64_t start)
+{
+    return &h->turn[gy_job_turn(h->job, start)];
+}
+
+/* How far a start has come, as far as events tell: `op` is the first one not known to have ended. */
+typedef struct progress {
+    uint32_t op;
+    int64_t moved_ns;
+} progress;
+
+/* In graph replay nothing is seen of what happens inside. */
+static void look(gy_cuda *h, uint64_t start, progress *p)
+{
+    size_t ops = h->job->schedule->ops.count;
+    while (!h->graphs && p->op < ops) {
+        uint32_t event = h->op[p->op].event;
+        if (event != GY_NONE && h->d.cuEventQuery(h->event[event * h->ring + start % h->ring]) != CUDA_SUCCESS) {
+            return;
+        }
+        p->op++;
+        p->moved_ns = event != GY_NONE ? gy_cuda_now() : p->moved_ns;
+    }
+}
+
+/* "op 3, "blur[1]"" or what is the first that somebody waits for. */
+static void name_op(const gy_cuda *h, const progress *p, char *to, size_t size)
+{
+    const gantry_schedule *s = h->job->schedule;
+    if (h->graphs || p->op >= s->ops.count) {
+        snprintf(to, size, "a graph of %zu ops", s->ops.count);
+        return;
+    }
+    gy_text name = { 0 };
+    gy_op_text(&name, s, p->op);
+    snprintf(to, size, "op %u, \"%s\", is the first not known to have ended", p->op,
+             name.failed || !name.length ? "?" : name.at);
+    gy_text_free(&name);
+}
+
+static gantry_status fail_lost(gy_cuda *h, uint64_t start, CUresult code, const progress *p, gantry_error *err)
+{
+    char what[240], op[200];
+    name_op(h, p, op, sizeof op);
+    snprintf(what, sizeof what, "start %llu failed; %s; reported", (unsigned long long)start, op);
+    gy_cuda_fail(h, code, h->tail.device, what, err);
+    if (h->broken.status == GANTRY_OK && err) {
+        h->broken = *err; /* what the end of a start says is no matter of one call */
+    }
+    return GANTRY_E_DEVICE;
+}
+
+static int64_t patience_of(const gy_cuda *h)
+{
+    double predicted = gy_ticks_to_us(h->job->schedule->makespan) * 1e3 * 20;
+    return predicted > (double)LEAST_PATIENCE_NS ? (predicted < 1e18 ? (int64_t)predicted : INT64_MAX / 2)
+                                                 : LEAST_PATIENCE_NS;
+}
+
+static gantry_status fail_time(gy_cuda *h, const progress *p, const char *limit, gantry_error *err)
+{
+    char op[200];
+    name_op(h, p, op, sizeof op);
+    h->stuck = true;
+    return gy_fail(err, GANTRY_E_TIMEOUT, NULL, "%s; %s", limit, op);
+}
+
+/* GANTRY_OK: it goes on. */
+static gantry_status watch(gy_cuda *h, uint64_t start, progress *p, gantry_error *err)
+{
+    int64_t now = gy_cuda_now(), began = turn_of(h, start)->begin_ns;
+    char limit[96];
+    look(h, start, p);
+    if (h->job->deadline_ns && now - began > h->job->deadline_ns) {
+        snprintf(limit, sizeof limit, "the deadline of %.3f ms passed", (double)h->job->deadline_ns / 1e6);
+        return fail_time(h, p, limit, err);
+    }
+    if (now - p->moved_ns > patience_of(h)) {
+        snprintf(limit, sizeof limit, "no progress for %.1f s", (double)(now - p->moved_ns) / 1e9);
+        return fail_time(h, p, limit, err);
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status wait_end(gy_cuda *h, uint64_t start, gantry_error *err)
+{
+    progress p = { .moved_ns = gy_cuda_now() };
+    for (unsigned turn = 0;; turn++) {
+        CUresult code = h->d.cuEventQuery(turn_of(h, start)->end);
+        if (code == CUDA_SUCCESS) {
+            return GANTRY_OK;
+        }
+        if (code != CUDA_ERROR_NOT_READY) {
+            return fail_lost(h, start, code, &p, err);
+        }
+        gantry_status status = turn % 64 == 63 ? watch(h, start, &p, err) : GANTRY_OK;
+        if (status) {
+            return status;
+        }
+        rest(turn);
+    }
+}
+
+/* The first op, by position, whose word is not 0. */
+static uint32_t failed_word(const gy_cuda *h, uint32_t turn, int32_t *word)
+{
+    const gantry_schedule *s = h->job->schedule;
+    for (uint32_t i = 0; i < s->ops.count; i++) {
+        const gy_op *op = &s->ops.at[i];
+        if (!h->op[i].call) {
+            continue;
+        }
+        const gy_cuda_device *d = &h->device[gy_cuda_device_of(h, op)];
+        if (d->gpu && d->told[turn * d->launches + h->op[i].word]) {
+            *word = d->told[turn * d->launches + h->op[i].word];
+            return i;
+        }
+    }
+    return GY_NONE;
+}
+
+/* Host functions and kernels that failed. In graph replay, or with several starts in flight, an earlier one may be told
+ * of a failure of a later one: they fail together anyway. */
+static gantry_status failure_of(gy_cuda *h, uint64_t start, gantry_error *err)
+{
+    uint32_t op = atomic_load(&h->failed.op);
+    if (op != GY_NONE) {
+        return gy_cuda_op_fail(h, op, h->failed.status, h->failed.word, err);
+    }
+    int32_t word = 0;
+    op = failed_word(h, gy_job_turn(h->job, start), &word);
+    if (op == GY_NONE) {
+        return GANTRY_OK;
+    }
+    h->dirty_words = true;
+    return gy_cuda_op_fail(h, op, GANTRY_OK, word, err);
+}
+
+static int64_t since_base(gy_cuda *h, CUevent event)
+{
+    float ms = 0;
+    return h->d.event_elapsed(&ms, h->base, event) == CUDA_SUCCESS ? (int64_t)((double)ms * 1e6) : 0;
+}
+
+static void take_times(gy_cuda *h, uint64_t start)
+{
+    int64_t begin = turn_of(h, start)->begin_ns - h->base_ns;
+    uint32_t turn = gy_job_turn(h->job, start);
+    for (uint32_t i = 0; h->clock && i < h->job->schedule->ops.count; i++) {
+        h->time[i].start = since_base(h, *gy_cuda_clock(h, turn, i, 0)) - begin;
+        h->time[i].end = since_base(h, *gy_cuda_clock(h, turn, i, 1)) - begin;
+    }
+}
+
+gantry_status gy_cuda_finish(gy_cuda *h, uint64_t start, int64_t *elapsed_ns, gantry_error *err)
+{
+    if (h->broken.status) {
+        if (err) {
+            *err = h->broken;
+        }
+        h->ended = h->begun;
+        return h->broken.status;
+    }
+    gantry_status status = wait_end(h, start, err);
+    if (h->broken.status) {
+        h->ended = h->begun; /* nothing will move any more */
+    }
+    if (status) {
+        return status;
+    }
+    h->ended = start;
+    status = failure_of(h, start, err);
+    if (status) {
+        gy_cuda_drain(h);
+        return status;
+    }
+    const gy_cuda_turn *t = turn_of(h, start);
+    *elapsed_ns = h->base_ns + since_base(h, t->end) - t->begin_ns;
+    take_times(h, start);
+    return GANTRY_OK;
+}
+
+static bool all_ended(gy_cuda *h)
+{
+    for (; h->ended < h->begun; h->ended++) {
+        CUresult code = h->d.cuEventQuery(turn_of(h, h->ended + 1)->end);
+        if (code == CUDA_ERROR_NOT_READY) {
+            return false;
+        }
+    }
+    h->stuck = false;
+    return true;
+}
+
+bool gy_cuda_idle(gy_cuda *h)
+{
+    int64_t until = gy_cuda_now() + DRAIN_MS * INT64_C(1000000);
+    for (unsigned turn = 0; !all_ended(h); turn++) {
+        if (gy_cuda_now() > until) {
+            return false;
+        }
+        rest(turn);
+    }
+    return true;
+}
+
+CUresult gy_cuda_settle(gy_cuda *h, gy_queue queue)
+{
+    gy_cuda_device *d = &h->device[queue.device];
+    CUevent mark = d->mark[d->next_mark++ % GY_CUDA_MARKS];
+    int64_t until = gy_cuda_now() + patience_of(h);
+    CUresult code = h->d.cuCtxSetCurrent(d->context);
+    h->current = GY_NONE;
+    code = code == CUDA_SUCCESS ? h->d.cuEventRecord(mark, queue.stream) : code;
+    if (code != CUDA_SUCCESS) {
+        return code;
+    }
+    for (unsigned turn = 0; (code = h->d.cuEventQuery(mark)) == CUDA_ERROR_NOT_READY && gy_cuda_now() < until; turn++) {
+        rest(turn);
+    }
+    return code == CUDA_ERROR_NOT_READY ? CUDA_ERROR_LAUNCH_TIMEOUT : code;
+}
+
+void gy_cuda_drain(gy_cuda *h)
+{
+    int64_t until = gy_cuda_now() + patience_of(h);
+    for (unsigned turn = 0; !all_ended(h) && gy_cuda_now() < until; turn++) {
+        rest(turn);
+    }
+}

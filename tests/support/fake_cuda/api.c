@@ -1,0 +1,635 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions of the driver that the back end calls, and those that its users may: as cuda.h declares them. */
+#include "fake.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Thread_local CUcontext current;
+
+/* Counts, and leaves with the error that a test wants or that the context is lost with. */
+#define ENTER(name)                                                                                                    \
+    lock();                                                                                                            \
+    CUresult code = count_call(#name);                                                                                 \
+    if (code) {                                                                                                        \
+        unlock();                                                                                                      \
+        return code;                                                                                                   \
+    }
+#define LEAVE(result)                                                                                                  \
+    do {                                                                                                               \
+        CUresult left_ = (result);                                                                                     \
+        unlock();                                                                                                      \
+        return left_;                                                                                                  \
+    } while (0)
+/* Frees are carried out also where the context is lost, and say that it is. */
+#define ENTER_FREE(name)                                                                                               \
+    lock();                                                                                                            \
+    CUresult code = count_call(#name);
+
+/* ---- errors, devices ---- */
+
+CUresult cuGetErrorName(CUresult error, const char **name)
+{
+    static const struct {
+        CUresult code;
+        const char *name;
+    } names[] = { { CUDA_SUCCESS, "CUDA_SUCCESS" },
+                  { CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE" },
+                  { CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY" },
+                  { CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE" },
+                  { CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT" },
+                  { CUDA_ERROR_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS" },
+                  { CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED" },
+                  { CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE" },
+                  { CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED" } };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (names[i].code == error) {
+            *name = names[i].name;
+            return CUDA_SUCCESS;
+        }
+    }
+    *name = "CUDA_ERROR_OF_THE_FAKE";
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGetErrorString(CUresult error, const char **text)
+{
+    *text = error == CUDA_ERROR_OUT_OF_MEMORY ? "out of memory" : "as the fake driver was told";
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDriverGetVersion(int *version)
+{
+    *version = CUDA_VERSION;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetCount(int *count)
+{
+    ENTER(cuDeviceGetCount)
+    *count = fake.devices;
+    LEAVE(CUDA_SUCCESS);
+}
+
+CUresult cuDeviceGet(CUdevice *device, int ordinal)
+{
+    ENTER(cuDeviceGet)
+    if (ordinal < 0 || ordinal >= fake.devices) {
+        LEAVE(CUDA_ERROR_INVALID_DEVICE);
+    }
+    *device = ordinal;
+    LEAVE(CUDA_SUCCESS);
+}
+
+CUresult cuDeviceGetName(char *name, int size, CUdevice device)
+{
+    ENTER(cuDeviceGetName)
+    snprintf(name, (size_t)size, "NVIDIA Fake 9%d", device);
+    LEAVE(CUDA_SUCCESS);
+}
+
+CUresult cuDeviceGetPCIBusId(char *id, int size, CUdevice device)
+{
+    ENTER(cuDeviceGetPCIBusId)
+    snprintf(id, (size_t)size, "0000:%02X:00.0", 16 + device);
+    LEAVE(CUDA_SUCCESS);
+}
+
+CUresult cuDeviceTotalMem(size_t *bytes, CUdevice device)
+{
+    (void)device;
+    ENTER(cuDeviceTotalMem)
+    *bytes = fake.bytes;
+    LEAVE(CUDA_SUCCESS);
+}
+
+/* Figures of an H200. */
+CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice device)
+{
+    static const struct {
+        CUdevice_attribute which;
+        int value;
+    } values[] = {
+        { CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9 }, { CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0 },
+        { CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 132 },   { CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1980000 },
+        { CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 3201000 },  { CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 6144 },
+        { CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 3 }
+    };
+    (void)device;
+    ENTER(cuDeviceGetAttribute)
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        if (values[i].which == which) {
+            *value = values[i].value;
+            LEAVE(CUDA_SUCCESS);
+        }
+    }
+    LEAVE(CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult cuDeviceCanAccessPeer(int *can, CUdevice from, CUdevice to)
+{
+    ENTER(cuDeviceCanAccessPeer)
+    *can = fake.peer[from][to];
+    LEAVE(CUDA_SUCCESS);
+}
+
+/* ---- contexts ---- */
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+    ENTER(cuDevicePrimaryCtxRetain)
+    *context = &fake.context[device];
+    (*context)->retained++;
+    LEAVE(CUDA_SUCCESS);
+}
+
+CUresult cuDevicePrimaryCtxRelease(CUdevice device)
+{
+    ENTER_FREE(cuDevicePrimaryCtxRelease)
+    struct CUctx_st *c = &fake.context[device];
+    if (c->retained == 0) {
+        wrong("the context of device %d is released too often", device);
+    }
+    if (--c->retained == 0) {
+        memset(c->peer, 0, sizeof c->peer);
+    }
+    if (c->retained == 0 && current == c) {
+        wrong("the context of device %d is destroyed while it is current", device);
+    }
+    LEAVE(code);
+}
+
+CUresult cuCtxGetCurrent(CUcontext *context)
+{
+    *context = current;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetCurrent(CUcontext context)
+{
+    if (context && context->retained == 0) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    current = context;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
+{
+    ENTER(cuCtxEnablePeerAccess)
+    if (!current || flags) {
+        LEAVE(CUDA_ERROR_INVALID_CONTEXT);
+    }
+    if (!fake.peer[current->device][peer->device]) {
+        LEAVE(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+    }
+    if (current->peer[peer->device]) {
+        LEAVE(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+    }
+    current->peer[peer->device] = true;
+    LEAVE(CUDA_SUCCESS);
+}
+
+/* ---- memory ---- */
+
+static bool capturing(void)
+{
+    for (CUstream s = fake.streams; s; s = s->next) {
+        if (s->capture) {
+            s->capture->bad = true; /* what may wait is not allowed in a capture, and ends it */
+            return true;
+        }
+    }
+    return false;
+}
+
+CUresult cuMemGetInfo(size_t *unused, size_t *all)
+{
+    ENTER(cuMemGetInfo)
+    if (!current) {
+        LEAVE(CUDA_ERROR_INVALID_CONTEXT);
+    }
+    *all = fake.bytes;
+    *unused = fake.bytes - fake.used[current->device];
+    LEAVE(CUDA_SUCCESS);
+}
+
+CUresult cuMemAlloc(CUdeviceptr *to, size_t bytes)
+{
+    ENTER(cuMemAlloc)
+    if (!current || capturing()) {
+        LEAVE(current ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_ERROR_INVALID_CONTEXT);
+    }
+    void *at = NULL;
+    code = memory_new(&at, current->device, bytes);
+    *to = code ? *to : (CUdeviceptr)(uintptr_t)at;
+    LEAVE(code);
+}
+
+CUresult cuMemFree(CUdeviceptr at)
+{
+    ENTER_FREE(cuMemFree)
+    memory_delete((void *)(uintptr_t)at, false);
+    LEAVE(code);
+}
+
+CUresult cuMemHostAlloc(void **to, size_t bytes, unsigned int flags)
+{
+    (void)flags;
+    ENTER(cuMemHostAlloc)
+    if (!current || capturing()) {
+        LEAVE(current ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_ERROR_INVALID_CONTEXT);
+    }
+    LEAVE(memory_new(to, -1, bytes));
+}
+
+CUresult cuMemFreeHost(void *at)
+{
+    ENTER_FREE(cuMemFreeHost)
+    memory_delete(at, true);
+    LEAVE(code);
+}
+
+CUresult cuMemHostRegister(void *at, size_t bytes, unsigned int flags)
+{
+    (void)flags;
+    ENTER(cuMemHostRegister)
+    LEAVE(capturing() ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : memory_register(at, bytes));
+}
+
+CUresult cuMemHostUnregister(void *at)
+{
+    ENTER_FREE(cuMemHostUnregister)
+    memory_unregister(at);
+    LEAVE(code);
+}
+
+CUresult cuPointerGetAttribute(void *data, CUpointer_attribute which, CUdeviceptr at)
+{
+    ENTER(cuPointerGetAttribute)
+    int device, type = memory_type((void *)(uintptr_t)at, &device);
+    if (which != CU_POINTER_ATTRIBUTE_MEMORY_TYPE || !type) {
+        LEAVE(CUDA_ERROR_INVALID_VALUE);
+    }
+    *(unsigned *)data = (unsigned)type;
+    LEAVE(CUDA_SUCCESS);
+}
+
+/* ---- streams and events ---- */
+
+CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
+{
+    ENTER(cuStreamCreate)
+    if (!current || flags != CU_STREAM_NON_BLOCKING) {
+        LEAVE(current ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT);
+    }
+    CUstream s = calloc(1, sizeof *s);
+    s->context = current;
+    s->urgency = draw();
+    s->next = fake.streams;
+    fake.streams = s;
+    fake.alive_streams++;
+    *stream = s;
+    LEAVE(CUDA_SUCCESS);
+}
+
+CUresult cuStreamDestroy(CUstream stream)
+{
+    ENTER_FREE(cuStreamDestroy)
+    CUstream *link = &fake.streams;
+    while (*link && *link != stream) {
+        link = &(*link)->next;
+    }
+    if (!*link || stream->capture) {
+        wrong("a stream is destroyed twice or while it is captured");
+    }
+    *link = stream->next;
+    op_drop(stream->last);
+    free(stream);
+    fake.alive_streams--;
+    LEAVE(code);
+}
+
+/* A stream is given work while its context is current. */
+static CUresult check_stream(CUstream stream)
+{
+    return !stream ? CUDA_ERROR_INVALID_HANDLE : stream->context == current ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
+{
+    ENTER(cuStreamWaitEvent)
+    (void)flags;
+    if ((code = check_stream(stream))) {
+        LEAVE(code);
+    }
+    if (event->capture) {
+        if (!event->capture->open) {
+            LEAVE(CUDA_ERROR_CAPTURED_EVENT);
+        }
+        if (!stream->capture) {
+            stream->capture = event->capture;
+            stream->capture->references++;
+        } else if (stream->capture != event->capture) {
+            LEAVE(CUDA_ERROR_STREAM_CAPTURE_MERGE);
+        }
+        set_join(&stream->front, &event->front);
+        LEAVE(CUDA_SUCCESS);
+    }
+    if (stream->capture) {
+        stream->capture->bad = true;
+        LEAVE(CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+    }
+    if (event->last) {
+        work nothing = { .kind = NOTHING };
+        op *before[] = { stream->last, event->last };
+        op *o = op_new(&nothing, before, 2, stream->urgency);
+        op_drop(stream->last);
+        stream->last = o;
+    }
+    LEAVE(CUDA_SUCCESS);
+}
+
+CUresult cuEventCreate(CUevent *event, unsigned int flags)
+{
+    ENTER(cuEventCreate)
+    if (!current) {
+        LEAVE(CUDA_ERROR_INVALID_CONTEXT);
+    }
+    CUevent e = calloc(1, sizeof *e);
+    e->context = current;
+    e->timed = !(flags & CU_EVENT_DISABLE_TIMING);
+    fake.alive_events++;
+    *event = e;
+    LEAVE(CUDA_SUCCESS);
+}
+
+static void forget(CUevent event)
+{
+    op_drop(event->last);
+    capture_drop(event->capture);
+    set_free(&event->front);
+    event->last = NULL;
+    event->capture = NULL;
+}
+
+CUresult cuEventDestroy(CUevent event)
+{
+    ENTER_FREE(cuEventDestroy)
+    forget(event);
+    free(event);
+    fake.alive_events--;
+    LEAVE(code);
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+    ENTER(cuEventRecord)
+    if ((code = check_stream(stream))) {
+        LEAVE(code);
+    }
+    if (event->context != stream->context) {
+        LEAVE(CUDA_ERROR_INVALID_HANDLE);
+    }
+    forget(event);
+    if (stream->capture) {
+        event->capture = stream->capture;
+        event->capture->references++;
+        event->front = set_copy(&stream->front);
+        LEAVE(CUDA_SUCCESS);
+    }
+    work nothing = { .kind = NOTHING };
+    code = queue_work(stream, &nothing);
+    event->last = op_keep(stream->last);
+    LEAVE(code);
+}
+
+CUresult cuEventQuery(CUevent event)
+{
+    ENTER(cuEventQuery)
+    if (event->capture) {
+        LEAVE(CUDA_ERROR_CAPTURED_EVENT);
+    }
+    if (event->last && !event->last->done) {
+        steps((int)(draw() % 64));
+    }
+    if (fake.sticky) {
+        LEAVE(fake.sticky);
+    }
+    LEAVE(!event->last || event->last->done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
+}
+
+static CUresult elapsed(float *ms, CUevent start, CUevent end)
+{
+    ENTER(cuEventElapsedTime)
+    if (!start->timed || !end->timed || !start->last || !end->last) {
+        LEAVE(CUDA_ERROR_INVALID_HANDLE);
+    }
+    if (!start->last->done || !end->last->done) {
+        LEAVE(CUDA_ERROR_NOT_READY);
+    }
+    *ms = (float)((double)(end->last->done_ns - start->last->done_ns) / 1e6);
+    LEAVE(CUDA_SUCCESS);
+}
+
+CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
+{
+    return elapsed(ms, start, end);
+}
+#undef cuEventElapsedTime
+/* The name that drivers of CUDA 12 have, too. */
+CUresult __attribute__((visibility("default"))) cuEventElapsedTime(float *ms, CUevent start, CUevent end);
+CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
+{
+    return elapsed(ms, start, end);
+}
+
+CUresult cuStreamSynchronize(CUstream stream)
+{
+    ENTER(cuStreamSynchronize)
+    if (stream->capture) {
+        stream->capture->bad = true;
+        LEAVE(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
+    finish(stream->last);
+    LEAVE(fake.sticky);
+}
+
+/* ---- work ---- */
+
+static CUresult queue_on(CUstream stream, const work *w)
+{
+    CUresult code = check_stream(stream);
+    return code ? code : queue_work(stream, w);
+}
+
+CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
+{
+    ENTER(cuMemcpyHtoDAsync)
+    work w = { .kind = HTOD, .device = current->device, .to = (char *)(uintptr_t)to, .from = from, .bytes = bytes };
+    memory_check(from, bytes, -1, "cuMemcpyHtoDAsync");
+    memory_check(w.to, bytes, w.device, "cuMemcpyHtoDAsync");
+    LEAVE(queue_on(stream, &w));
+}
+
+CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    ENTER(cuMemcpyDtoHAsync)
+    work w = { .kind = DTOH, .device = current->device, .from_device = current->device, .to = to, .bytes = bytes };
+    w.from = (const char *)(uintptr_t)from;
+    memory_check(to, bytes, -1, "cuMemcpyDtoHAsync");
+    memory_check(w.from, bytes, w.device, "cuMemcpyDtoHAsync");
+    LEAVE(queue_on(stream, &w));
+}
+
+CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    ENTER(cuMemcpyDtoDAsync)
+    work w = { .kind = DTOD, .device = current->device, .from_device = current->device, .bytes = bytes };
+    w.to = (char *)(uintptr_t)to;
+    w.from = (const char *)(uintptr_t)from;
+    memory_check(w.to, bytes, w.device, "cuMemcpyDtoDAsync");
+    memory_check(w.from, bytes, w.device, "cuMemcpyDtoDAsync");
+    LEAVE(queue_on(stream, &w));
+}
+
+/* A real driver would stage by itself; whoever calls this says that it has access. */
+CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes,
+                           CUstream stream)
+{
+    ENTER(cuMemcpyPeerAsync)
+    work w = { .kind = PEER, .device = to_context->device, .from_device = from_context->device, .bytes = bytes };
+    w.to = (char *)(uintptr_t)to;
+    w.from = (const char *)(uintptr_t)from;
+    memory_check(w.to, bytes, w.device, "cuMemcpyPeerAsync");
+    memory_check(w.from, bytes, w.from_device, "cuMemcpyPeerAsync");
+    if (!to_context->peer[w.from_device] || !from_context->peer[w.device]) {
+        wrong("cuMemcpyPeerAsync between devices %d and %d without peer access", w.from_device, w.device);
+    }
+    if (current != to_context && current != from_context) {
+        wrong("cuMemcpyPeerAsync on a stream of a third device");
+    }
+    LEAVE(queue_on(stream, &w));
+}
+
+static CUresult set_on(CUstream stream, CUdeviceptr at, size_t count, size_t width, size_t pitch, uint32_t value)
+{
+    work w = { .kind = SET, .device = current->device, .bytes = count, .width = width, .pitch = pitch, .value = value };
+    w.to = (char *)(uintptr_t)at;
+    if (count && at % width) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return queue_on(stream, &w);
+}
+
+CUresult cuMemsetD8Async(CUdeviceptr at, unsigned char value, size_t count, CUstream stream)
+{
+    ENTER(cuMemsetD8Async)
+    LEAVE(set_on(stream, at, count, 1, 1, value));
+}
+
+CUresult cuMemsetD16Async(CUdeviceptr at, unsigned short value, size_t count, CUstream stream)
+{
+    ENTER(cuMemsetD16Async)
+    LEAVE(set_on(stream, at, count, 2, 2, value));
+}
+
+CUresult cuMemsetD32Async(CUdeviceptr at, unsigned int value, size_t count, CUstream stream)
+{
+    ENTER(cuMemsetD32Async)
+    LEAVE(set_on(stream, at, count, 4, 4, value));
+}
+
+/* Of one column, which is all that is asked for. */
+CUresult cuMemsetD2D32Async(CUdeviceptr at, size_t pitch, unsigned int value, size_t width, size_t height,
+                            CUstream stream)
+{
+    ENTER(cuMemsetD2D32Async)
+    LEAVE(width == 1 ? set_on(stream, at, height, 4, pitch, value) : CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult cuLaunchHostFunc(CUstream stream, CUhostFn call, void *data)
+{
+    ENTER(cuLaunchHostFunc)
+    work w = { .kind = HOST, .call = call, .data = data };
+    LEAVE(queue_on(stream, &w));
+}
+
+CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+                        unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,
+                        CUstream stream, void **params, void **extra)
+{
+    ENTER(cuLaunchKernel)
+    if (!grid_x || !grid_y || !grid_z || !block_x || !block_y || !block_z || shared || extra) {
+        LEAVE(CUDA_ERROR_INVALID_VALUE);
+    }
+    if ((code = check_stream(stream))) {
+        LEAVE(code);
+    }
+    work w = { .kind = KERNEL, .device = current->device, .function = function };
+    for (int i = 0; i < function->params; i++) {
+        w.param[i] = params[i];
+    }
+    LEAVE(queue_work(stream, &w));
+}
+
+/* ---- code ---- */
+
+enum { MOST_FUNCTIONS = 128 };
+static struct CUfunc_st functions[MOST_FUNCTIONS];
+static int function_count;
+
+CUfunction fakeCudaFunction(const char *name, fakeCudaBody body, const size_t *sizes, int params)
+{
+    lock();
+    int i = 0;
+    while (i < function_count && strcmp(functions[i].name, name) != 0) {
+        i++;
+    }
+    if (i == MOST_FUNCTIONS || params > MOST_PARAMS) {
+        wrong("no room for function \"%s\"", name);
+    }
+    struct CUfunc_st *f = &functions[i];
+    snprintf(f->name, sizeof f->name, "%s", name);
+    f->body = body;
+    f->params = params;
+    memcpy(f->size, sizes, (size_t)params * sizeof *sizes);
+    function_count += i == function_count;
+    unlock();
+    return f;
+}
+
+/* Only looks whether it is a fat binary; functions are those of fakeCudaFunction. */
+CUresult cuModuleLoadData(CUmodule *module, const void *image)
+{
+    static const unsigned char magic[] = { 0x50, 0xED, 0x55, 0xBA };
+    ENTER(cuModuleLoadData)
+    if (!current || memcmp(image, magic, sizeof magic) != 0) {
+        LEAVE(CUDA_ERROR_INVALID_IMAGE);
+    }
+    *module = calloc(1, sizeof **module);
+    fake.alive_modules++;
+    LEAVE(CUDA_SUCCESS);
+}
+
+CUresult cuModuleUnload(CUmodule module)
+{
+    ENTER_FREE(cuModuleUnload)
+    free(module);
+    fake.alive_modules--;
+    LEAVE(code);
+}
+
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
+{
+    (void)module;
+    ENTER(cuModuleGetFunction)
+    for (int i = 0; i < function_count; i++) {
+        if (strcmp(functions[i].name, name) == 0) {
+            *function = &functions[i];
+            LEAVE(CUDA_SUCCESS);
+        }
+    }
+    LEAVE(CUDA_ERROR_NOT_FOUND);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * A CUDA driver for tests: the ABI of libcuda.so.1, devices that are guarded host memory.
+ *
+ * Work that is queued is done lazily, by whoever asks (queries do a little, waits do all), in a random order that
+ * stream order, event waits and graph edges allow: what they fail to order shows as wrong data for some seed. What a
+ * real driver would do wrong in silence ends the program with a line on standard error: access to memory of a device
+ * without peer access, out of bounds or freed; memory that is not page-locked in an asynchronous copy; work given to a
+ * stream whose context is not current; objects that are left when the library is unloaded.
+ *
+ * Environment, read by the first cuInit:
+ *   FAKE_CUDA_DEVICES  number of devices (1; 0: none)
+ *   FAKE_CUDA_PEER     "all" (default), "none", or ordered pairs "01,10"
+ *   FAKE_CUDA_MEMORY   bytes of each device (1 GiB)
+ *   FAKE_CUDA_SEED     of the order
+ *   FAKE_CUDA_FAIL     "cuMemAlloc:2:2,kernel:5:700": the 2nd call of cuMemAlloc returns 2; the 5th kernel that runs
+ *                      breaks its context for good
+ */
+#ifndef FAKE_CUDA_CONTROL_H
+#define FAKE_CUDA_CONTROL_H
+
+#pragma GCC visibility push(default) /* what a driver exports, and the functions below */
+#include <cuda.h>
+#include <stdint.h>
+
+/* What a kernel is here: a function of its parameters; `sizes` are the bytes of each, so that they can be kept. */
+typedef void (*fakeCudaBody)(void **params);
+
+/* A function to launch with cuLaunchKernel; lives until the library is unloaded. */
+CUfunction fakeCudaFunction(const char *name, fakeCudaBody body, const size_t *sizes, int params);
+/* Injects as FAKE_CUDA_FAIL does, counting from now; NULL: nothing any more. */
+void fakeCudaFail(const char *spec);
+/* Whether work that is queued stays queued. */
+void fakeCudaStall(int stalled);
+/* Another order from now on. */
+void fakeCudaSeed(uint64_t seed);
+/* Other devices, from now on; nothing may be alive. `peer` as in the environment. */
+void fakeCudaDevices(int devices, const char *peer, uint64_t bytes);
+/* Objects that are alive: contexts, streams, events, memory, modules, graphs. `text`, of `size` bytes, says which. */
+int fakeCudaAlive(char *text, size_t size);
+/* How often a function was called, or "kernel" and "host" run, since the library was loaded. */
+int fakeCudaCalls(const char *name);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of the fake driver. One lock for everything; global state, as a driver has. */
+#ifndef FAKE_CUDA_FAKE_H
+#define FAKE_CUDA_FAKE_H
+
+#include "control.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { MOST_DEVICES = 16, MOST_PARAMS = 16 };
+
+struct CUctx_st {
+    int device, retained;
+    bool peer[MOST_DEVICES]; /* enabled from here */
+};
+
+struct CUfunc_st {
+    char name[64];
+    fakeCudaBody body;
+    size_t size[MOST_PARAMS];
+    int params;
+};
+
+struct CUmod_st {
+    int unused;
+};
+
+typedef enum kind { NOTHING, KERNEL, HOST, HTOD, DTOH, DTOD, PEER, SET } kind;
+
+/* What a piece of work does. */
+typedef struct work {
+    kind kind;
+    int device;
+    CUfunction function;
+    void *param[MOST_PARAMS]; /* copies, of this work */
+    CUhostFn call;
+    void *data;
+    char *to;
+    const char *from;
+    int from_device;
+    size_t bytes, width, pitch; /* SET: `bytes` elements of `width` bytes, `pitch` apart */
+    uint32_t value;
+} work;
+
+/* Work that is queued. Kept as long as a stream, an event or a successor wants to know whether it is done. */
+typedef struct op {
+    int references;
+    bool done;
+    int64_t done_ns;
+    uint64_t urgency;
+    work w;
+    struct op **before;
+    size_t befores;
+} op;
+
+/* Nodes of a capture or of a graph, by index. */
+typedef struct set {
+    int *at;
+    int count;
+} set;
+
+typedef struct node {
+    work w;
+    set before;
+} node;
+
+struct CUgraph_st {
+    node *at;
+    int count;
+};
+struct CUgraphExec_st {
+    struct CUgraph_st graph;
+    op *last; /* of its last launch: it never overlaps itself */
+};
+
+typedef struct capture {
+    struct CUgraph_st graph;
+    CUstream origin;
+    bool open, bad;
+    int references;
+} capture;
+
+struct CUstream_st {
+    CUcontext context;
+    op *last;
+    uint64_t urgency;
+    capture *capture; /* NULL: none */
+    set front;        /* of it: what the next node comes after */
+    struct CUstream_st *next;
+};
+
+struct CUevent_st {
+    CUcontext context;
+    bool timed;
+    op *last;         /* NULL: never recorded */
+    capture *capture; /* recorded in one */
+    set front;
+};
+
+extern struct fake {
+    bool ready, stalled;
+    int devices;
+    uint64_t bytes, used[MOST_DEVICES];
+    bool peer[MOST_DEVICES][MOST_DEVICES];
+    struct CUctx_st context[MOST_DEVICES];
+    CUstream streams;
+    CUresult sticky;
+    uint64_t random;
+    int alive_streams, alive_events, alive_modules, alive_graphs, alive_execs;
+} fake;
+
+/* Ends the program: the line says what a real driver would have let pass. */
+_Noreturn void wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
+uint64_t draw(void);
+
+/* control.c: counts the call; the error to return, if one is to be. Entered with the lock. */
+CUresult count_call(const char *name);
+void lock(void);
+void unlock(void);
+
+/* memory.c */
+CUresult memory_new(void **to, int device, size_t bytes); /* device -1: page-locked host memory */
+CUresult memory_delete(void *at, bool host);
+CUresult memory_register(void *at, size_t bytes);
+CUresult memory_unregister(void *at);
+int memory_alive(void);
+int memory_type(const void *at, int *device); /* CU_MEMORYTYPE_..., 0: unknown */
+/* Ends the program unless the bytes lie in one block of the device (-1: page-locked). */
+void memory_check(const void *at, size_t bytes, int device, const char *what);
+/* Memory of these devices, and no other, can be touched. */
+void memory_open(const bool *devices);
+void memory_close(void);
+
+/* queue.c */
+op *op_new(const work *w, op *const *before, size_t befores, uint64_t urgency);
+void op_drop(op *o);
+op *op_keep(op *o);
+bool step(void); /* does one piece of what can be done; false: there is none */
+void steps(int most);
+void finish(const op *o);
+void forget_all(void); /* the context is lost: nothing that is queued happens */
+size_t queued(void);
+CUresult queue_work(CUstream stream, const work *w);
+void work_free(work *w);
+work work_copy(const work *w);
+
+/* capture.c */
+CUresult capture_work(CUstream stream, const work *w);
+void capture_drop(capture *c);
+void set_free(set *s);
+set set_copy(const set *s);
+bool set_join(set *to, const set *from);
+void graph_clear(struct CUgraph_st *g);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of kernels of a gantry-cuda.so for the fake driver: every kernel of the library, as a "kernel" that runs
+ * its host version on the memory of the device. */
+#include "backends/cuda/kernels.h"
+
+#include "base/error.h"
+#include "parcel.h"
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct handle {
+    parcel_driver driver;
+    const gantry_kernel *kernel;
+    void *host; /* what the host version's open made */
+} handle;
+
+static gantry_status open_host(void **opened, const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err)
+{
+    void *found = dlsym(driver->library, "fakeCudaFunction");
+    if (!found) {
+        return gy_fail(err, GANTRY_E_DEVICE, NULL, "this module is for the fake driver");
+    }
+    handle *h = calloc(1, sizeof *h);
+    memcpy(&h->driver.make, &found, sizeof found);
+    h->driver.launch = driver->cuLaunchKernel;
+    h->kernel = gantry_kernel_find(kernel->name);
+    if (h->kernel->open && h->kernel->open(&h->host, -1)) {
+        free(h);
+        return gy_fail(err, GANTRY_E_DEVICE, NULL, "the host version could not be opened");
+    }
+    *opened = h;
+    return GANTRY_OK;
+}
+
+static void close_host(void *opened)
+{
+    handle *h = opened;
+    if (h->kernel->close) {
+        h->kernel->close(h->host);
+    }
+    free(h);
+}
+
+static gantry_status launch(const gantry_launch *l)
+{
+    const handle *h = l->handle;
+    return parcel_queue(h->driver, l, h->kernel->host, h->host);
+}
+
+const gy_cuda_kernel *gy_cuda_kernels(size_t *count)
+{
+#define LINE(name)                                                                                                     \
+    {                                                                                                                  \
+        name, launch, open_host, close_host, NULL                                                                      \
+    }
+    static const gy_cuda_kernel table[] = {
+        LINE("add"),
+        LINE("axpby"),
+        LINE("bias_add"),
+        LINE("busy"),
+        LINE("copy"),
+        LINE("dot"),
+        LINE("fail"),
+        LINE("gaussian_blur"),
+        LINE("gemm"),
+        LINE("histogram"),
+        LINE("jacobi2d"),
+        LINE("mul"),
+        LINE("potrf"),
+        LINE("reduce_max"),
+        LINE("reduce_sum"),
+        LINE("relu"),
+        LINE("relu_grad"),
+        LINE("saxpy"),
+        LINE("scale"),
+        LINE("sgd_update"),
+        LINE("sobel"),
+        LINE("softmax_xent"),
+        LINE("softmax_xent_grad"),
+        LINE("spmv_csr"),
+        LINE("syrk"),
+        LINE("transpose"),
+        LINE("trsm"),
+    };
+#undef LINE
+    *count = sizeof table / sizeof *table;
+    return table;
+}

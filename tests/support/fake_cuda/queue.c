@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queued work, and doing it in some order. */
+#include "fake.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static op **pending;
+static size_t pendings, room;
+
+int64_t fake_now(void);
+int64_t fake_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+work work_copy(const work *w)
+{
+    work made = *w;
+    for (int i = 0; w->kind == KERNEL && i < w->function->params; i++) {
+        made.param[i] = malloc(w->function->size[i]);
+        memcpy(made.param[i], w->param[i], w->function->size[i]);
+    }
+    return made;
+}
+
+void work_free(work *w)
+{
+    for (int i = 0; w->kind == KERNEL && i < w->function->params; i++) {
+        free(w->param[i]);
+    }
+}
+
+op *op_keep(op *o)
+{
+    if (o) {
+        o->references++;
+    }
+    return o;
+}
+
+static void drop_before(op *o)
+{
+    for (size_t i = 0; i < o->befores; i++) {
+        op_drop(o->before[i]);
+    }
+    free(o->before);
+    o->before = NULL;
+    o->befores = 0;
+}
+
+void op_drop(op *o)
+{
+    if (o && --o->references == 0) {
+        drop_before(o);
+        work_free(&o->w);
+        free(o);
+    }
+}
+
+/* The caller has one reference, the list of what is pending another. */
+op *op_new(const work *w, op *const *before, size_t befores, uint64_t urgency)
+{
+    op *o = calloc(1, sizeof *o);
+    o->references = 2;
+    o->w = work_copy(w);
+    o->urgency = urgency;
+    o->before = calloc(befores + 1, sizeof *o->before);
+    for (size_t i = 0; i < befores; i++) {
+        if (before[i]) {
+            o->before[o->befores++] = op_keep(before[i]);
+        }
+    }
+    if (pendings == room) {
+        room = room ? 2 * room : 256;
+        pending = realloc(pending, room * sizeof *pending);
+    }
+    pending[pendings++] = o;
+    return o;
+}
+
+size_t queued(void)
+{
+    return pendings;
+}
+
+static bool is_ready(const op *o)
+{
+    for (size_t i = 0; i < o->befores; i++) {
+        if (!o->before[i]->done) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Mostly the most urgent, so that some streams run far ahead; sometimes any. */
+static size_t choose(void)
+{
+    size_t best = pendings, ready = 0;
+    bool any = draw() % 8 == 0;
+    for (size_t i = 0; i < pendings; i++) {
+        if (!is_ready(pending[i])) {
+            continue;
+        }
+        ready++;
+        bool better = best == pendings || (any ? draw() % ready == 0 : pending[i]->urgency > pending[best]->urgency);
+        best = better ? i : best;
+    }
+    return best;
+}
+
+/* ---- what work does ---- */
+
+static void open_for(int device, int other)
+{
+    bool devices[MOST_DEVICES] = { false };
+    devices[device] = true;
+    if (other >= 0) {
+        devices[other] = true;
+    }
+    memory_open(devices);
+}
+
+static void run_kernel(work *w)
+{
+    bool devices[MOST_DEVICES] = { false };
+    for (int i = 0; i < fake.devices; i++) {
+        devices[i] = i == w->device || fake.context[w->device].peer[i];
+    }
+    memory_open(devices);
+    w->function->body(w->param);
+}
+
+static void set_memory(const work *w)
+{
+    size_t span = w->bytes ? (w->bytes - 1) * w->pitch + w->width : 0;
+    memory_check(w->to, span, w->device, "a memset");
+    open_for(w->device, -1);
+    for (size_t i = 0; i < w->bytes; i++) {
+        memcpy(w->to + i * w->pitch, &w->value, w->width); /* little endian */
+    }
+}
+
+static void copy_memory(const work *w)
+{
+    int to = w->kind == DTOH ? -1 : w->device, from = w->kind == HTOD ? -1 : w->from_device;
+    memory_check(w->to, w->bytes, to, "the target of a copy");
+    memory_check(w->from, w->bytes, from, "the source of a copy");
+    if (w->kind == DTOD && w->from < w->to + w->bytes && w->to < w->from + w->bytes) {
+        wrong("source and target of a copy overlap");
+    }
+    open_for(to >= 0 ? to : from, from);
+    memcpy(w->to, w->from, w->bytes);
+}
+
+static void run(work *w)
+{
+    switch (w->kind) {
+    case NOTHING:
+        break;
+    case KERNEL:
+        run_kernel(w);
+        break;
+    case HOST:
+        memory_close(); /* a host function is not a kernel */
+        w->call(w->data);
+        break;
+    case HTOD:
+    case DTOH:
+    case DTOD:
+    case PEER:
+        copy_memory(w);
+        break;
+    case SET:
+        set_memory(w);
+        break;
+    }
+}
+
+void forget_all(void)
+{
+    for (size_t i = 0; i < pendings; i++) {
+        op_drop(pending[i]);
+    }
+    free(pending);
+    pending = NULL;
+    pendings = room = 0;
+}
+
+bool step(void)
+{
+    size_t i = fake.sticky || fake.stalled ? pendings : choose();
+    if (i == pendings) {
+        return false;
+    }
+    op *o = pending[i];
+    memmove(&pending[i], &pending[i + 1], (--pendings - i) * sizeof *pending); /* keeps the order of arrival */
+    CUresult code = o->w.kind == KERNEL ? count_call("kernel") : CUDA_SUCCESS;
+    if (o->w.kind == HOST) {
+        count_call("host");
+    }
+    if (code) {
+        fake.sticky = code;
+        op_drop(o);
+        forget_all();
+        return false;
+    }
+    run(&o->w);
+    o->done = true;
+    o->done_ns = fake_now();
+    drop_before(o);
+    op_drop(o);
+    return true;
+}
+
+void steps(int most)
+{
+    while (most-- > 0 && step()) {
+    }
+    memory_close();
+}
+
+void finish(const op *o)
+{
+    while (o && !o->done && step()) {
+    }
+    memory_close();
+}
+
+CUresult queue_work(CUstream stream, const work *w)
+{
+    if (stream->capture) {
+        return capture_work(stream, w);
+    }
+    if (draw() % 8 == 0) {
+        stream->urgency = draw();
+    }
+    op *o = op_new(w, &stream->last, 1, stream->urgency);
+    op_drop(stream->last);
+    stream->last = o;
+    return CUDA_SUCCESS;
+}

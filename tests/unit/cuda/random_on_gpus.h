@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/run/test_random.c on GPUs of the fake driver: replay modes, peer access and the CPU beside them vary with
+ * the seed. */
+#ifndef TESTS_UNIT_CUDA_RANDOM_ON_GPUS_H
+#define TESTS_UNIT_CUDA_RANDOM_ON_GPUS_H
+
+#include "parcel.h"
+
+#define RANDOM_BACKEND                "cuda"
+#define RANDOM_REPLAY(seed)           ((seed) / 2 % 2 ? "graph" : "stream")
+#define RANDOM_MACHINE(devices, seed) random_machine(devices, seed)
+#define RANDOM_QUEUE(launch, function)                                                                                 \
+    parcel_queue((parcel_driver){ fakeCudaFunction, cuLaunchKernel }, launch, function, NULL)
+
+gantry_machine *gpu_machine(int gpus, bool mixed);
+
+static gantry_machine *random_machine(int devices, uint64_t seed)
+{
+    static const char *const peers[] = { "all", "none", "01,10,23,12,21" };
+    fakeCudaDevices(devices, peers[seed % 3], 0);
+    fakeCudaSeed(seed);
+    return gpu_machine(devices, seed % 5 == 0);
+}
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const graph_case graph_cases[] = {
+    { "saxpy", { "n=1003" } },
+    { "reduce_sum", { "n=10007" } },
+    { "image_blur", { "n=7", "height=30", "width=50" } },
+    { "pipeline3", { "batches=5", "batch=64", "stage_us=1" } },
+    { "jacobi", { "n=37", "steps=9" } },
+    { "jacobi_until", { "n=16", "steps=100", "every=10" } },
+    { "mlp_step", { "batch=24", "inputs=13", "hidden=9", "classes=5" } },
+    { "train_pipeline", { "n=64", "forward_us=1" } },
+    { "cholesky", { "n=48", "nt=4" } },
+    { NULL, { NULL } },
+};
+
+gantry_graph *load_graph(const graph_case *c)
+{
+    char path[512];
+    gantry_graph *g = NULL;
+    gantry_load_options options = GANTRY_LOAD_OPTIONS_INIT;
+    options.params = c->params;
+    while (options.param_count < 6 && c->params[options.param_count]) {
+        options.param_count++;
+    }
+    snprintf(path, sizeof path, "%s/graphs/%s.json", GANTRY_SOURCE_DIR, c->file);
+    MUST(gantry_graph_load(&g, path, &options, MUST_ERR));
+    return g;
+}
+
+static gantry_machine *machine_of(int count, int gpus, bool mixed)
+{
+    char text[8192], memories[2048] = "", devices[4096] = "";
+    size_t m_length = 0, d_length = 0;
+    gantry_machine *m = NULL;
+    for (int i = 0; i < count; i++) {
+        m_length += (size_t)snprintf(memories + m_length, sizeof memories - m_length,
+                                     ",{\"id\":\"gpu%d\",\"capacity\":\"256MiB\"}", i);
+        d_length +=
+            (size_t)snprintf(devices + d_length, sizeof devices - d_length,
+                             "{\"id\":\"gpu%d\",\"type\":\"gpu\",\"memory\":\"gpu%d\",\"lanes\":3,\"copy_engines\":2,"
+                             "\"gflops\":{\"f32\":10},\"bandwidth_gbs\":20,\"launch_us\":0.1,\"ordinal\":%d},",
+                             i, i, i % gpus);
+    }
+    int length =
+        snprintf(text, sizeof text,
+                 "{\"gantry_machine\":1,\"name\":\"test\",\"memories\":[{\"id\":\"host\",\"capacity\":\"2GiB\"}%s],"
+                 "\"devices\":[%s{\"id\":\"cpu\",\"type\":\"cpu\"%s,\"memory\":\"host\",\"gflops\":{\"f32\":9},"
+                 "\"bandwidth_gbs\":19,\"launch_us\":0.1}],"
+                 "\"routes\":[{\"from\":\"*\",\"to\":\"*\",\"latency_us\":0.2,\"bandwidth_gbs\":10}]}",
+                 memories, devices, mixed ? "" : ",\"use\":\"host\"");
+    ck_assert_int_lt(length, (int)sizeof text);
+    MUST(gantry_machine_parse(&m, text, (size_t)length, "machine of the test", MUST_ERR));
+    return m;
+}
+
+gantry_machine *gpu_machine(int gpus, bool mixed)
+{
+    return machine_of(gpus, gpus, mixed);
+}
+
+gantry_machine *shared_machine(int devices, int gpus)
+{
+    return machine_of(devices, gpus, false);
+}
+
+gantry_schedule *make_schedule(gantry_graph *g, const gantry_machine *m, const char *replay, const char *policy)
+{
+    gantry_schedule *s = NULL;
+    gantry_schedule_options options = GANTRY_SCHEDULE_OPTIONS_INIT;
+    options.replay = replay;
+    options.policy = policy;
+    MUST(gantry_schedule_new(&s, g, m, &options, MUST_ERR));
+    return s;
+}
+
+gantry_run *open_run(gantry_schedule *s, const char *backend)
+{
+    gantry_run *run = NULL;
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    options.backend = backend;
+    MUST(gantry_run_new(&run, s, &options, MUST_ERR));
+    return run;
+}
+
+results outputs_of(gantry_run *run, const gantry_graph *g)
+{
+    results r = { .count = 0 };
+    for (uint32_t b = 0; b < gantry_graph_buffer_count(g); b++) {
+        gantry_buffer_info info = GANTRY_BUFFER_INFO_INIT;
+        MUST(gantry_graph_buffer_info(g, (gantry_buffer){ b }, &info, MUST_ERR));
+        if (info.output) {
+            ck_assert_int_lt(r.count, MOST_OUTPUTS);
+            MUST(gantry_run_hash(run, (gantry_buffer){ b }, &r.hash[r.count], MUST_ERR));
+            r.count++;
+        }
+    }
+    return r;
+}
+
+results run_results(gantry_run *run, const gantry_graph *g)
+{
+    uint64_t ticket = 0;
+    MUST(gantry_run_start(run, &ticket, MUST_ERR));
+    MUST(gantry_run_wait(run, ticket, MUST_ERR));
+    return outputs_of(run, g);
+}
+
+bool same(const results *a, const results *b)
+{
+    return a->count == b->count && memcmp(a->hash, b->hash, sizeof a->hash[0] * (size_t)a->count) == 0;
+}
+
+const char *replay_of(gantry_run *run)
+{
+    gantry_run_info info = GANTRY_RUN_INFO_INIT;
+    MUST(gantry_run_get_info(run, &info, MUST_ERR));
+    return info.replay;
+}

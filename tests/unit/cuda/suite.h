@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graphs on GPUs of the fake driver, or on real ones: what the programs of this folder and of tests/gpu share. */
+#ifndef TESTS_UNIT_CUDA_SUITE_H
+#define TESTS_UNIT_CUDA_SUITE_H
+
+#include <check.h>
+#include <gantry/gantry.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MUST(call)                                                                                                     \
+    do {                                                                                                               \
+        gantry_error must_ = { 0 };                                                                                    \
+        gantry_status status_ = (call);                                                                                \
+        ck_assert_msg(status_ == GANTRY_OK, "%s: %s: %s", #call, gantry_status_name(status_), must_.text);             \
+    } while (0)
+#define MUST_ERR &must_
+
+enum { MOST_OUTPUTS = 16 };
+typedef struct results {
+    uint64_t hash[MOST_OUTPUTS];
+    int count;
+} results;
+
+/* Graph files with sizes that a test can afford; NULL past the last. `params` are up to 6, NULL at the end. */
+typedef struct graph_case {
+    const char *file;
+    const char *params[6];
+} graph_case;
+extern const graph_case graph_cases[];
+
+gantry_graph *load_graph(const graph_case *c);
+/* `gpus` devices with a memory each, a link between all, and the CPU for host calls. With `mixed` the CPU takes nodes,
+ * too. */
+gantry_machine *gpu_machine(int gpus, bool mixed);
+/* The same on fewer GPUs: device i is GPU i % gpus. */
+gantry_machine *shared_machine(int devices, int gpus);
+/* `replay`: "stream" or "graph". */
+gantry_schedule *make_schedule(gantry_graph *g, const gantry_machine *m, const char *replay, const char *policy);
+gantry_run *open_run(gantry_schedule *s, const char *backend);
+/* Start and wait; then the hashes of all outputs. */
+results run_results(gantry_run *run, const gantry_graph *g);
+results outputs_of(gantry_run *run, const gantry_graph *g);
+bool same(const results *a, const results *b);
+const char *replay_of(gantry_run *run);
+
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every call of the driver fails once, at every place where it is made: the right status, native code and text, no
+ * crash, nothing left behind, and the application's context current as before. */
+#include "control.h"
+#include "suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct world {
+    gantry_graph *g;
+    gantry_machine *m;
+    gantry_schedule *s;
+    results want;
+} world;
+
+static world make_world(const char *file, int gpus, const char *replay)
+{
+    world w = { 0 };
+    for (const graph_case *c = graph_cases; c->file; c++) {
+        w.g = strcmp(c->file, file) == 0 ? load_graph(c) : w.g;
+    }
+    w.m = gpu_machine(gpus, false);
+    w.s = make_schedule(w.g, w.m, replay, "round-robin");
+    gantry_run *host = open_run(w.s, "host");
+    w.want = run_results(host, w.g);
+    gantry_run_free(host);
+    return w;
+}
+
+static void free_world(world *w)
+{
+    gantry_schedule_free(w->s);
+    gantry_machine_free(w->m);
+    gantry_graph_free(w->g);
+}
+
+static void check_alive(const char *what)
+{
+    char text[160];
+    ck_assert_msg(fakeCudaAlive(text, sizeof text) == 0, "%s: left behind: %s", what, text);
+}
+
+/* Open, start, wait; the first status that is no success. */
+static gantry_status attempt(world *w, gantry_run **run, gantry_error *err)
+{
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    options.backend = "cuda";
+    uint64_t ticket = 0;
+    gantry_status status = gantry_run_new(run, w->s, &options, err);
+    status = status ? status : gantry_run_start(*run, &ticket, err);
+    return status ? status : gantry_run_wait(*run, ticket, err);
+}
+
+/* What the caller may see when this function says that there is no memory. */
+static gantry_status meaning_of(const char *name, int code)
+{
+    return code == CUDA_ERROR_OUT_OF_MEMORY && strcmp(name, "cuMemAlloc") == 0 ? GANTRY_E_CAPACITY
+           : strcmp(name, "cuMemHostAlloc") == 0                               ? GANTRY_E_NOMEM
+                                                                               : GANTRY_E_DEVICE;
+}
+
+/* Fails the n-th call for n = 1, 2, ... until there is no n-th call. Returns how often that was an error. */
+static int sweep(world *w, const char *name, int code, bool tolerated)
+{
+    int errors = 0;
+    for (int n = 1;; n++) {
+        char spec[80], what[120];
+        gantry_run *run = NULL;
+        gantry_error err = { 0 };
+        int before = fakeCudaCalls(name);
+        snprintf(spec, sizeof spec, "%s:%d:%d", name, n, code);
+        snprintf(what, sizeof what, "%s, replay %s", spec, gantry_schedule_policy(w->s));
+        fakeCudaFail(spec);
+        gantry_status status = attempt(w, &run, &err);
+        bool reached = fakeCudaCalls(name) - before >= n;
+        fakeCudaFail(NULL);
+        if (status == GANTRY_OK) {
+            results got = outputs_of(run, w->g);
+            ck_assert_msg(same(&got, &w->want), "%s: other results", what);
+        } else {
+            errors++;
+            ck_assert_msg(!tolerated, "%s: %s", what, err.text);
+            ck_assert_msg(status == meaning_of(name, code), "%s: %s: %s", what, gantry_status_name(status), err.text);
+            ck_assert_msg(err.native == code, "%s: native %d: %s", what, err.native, err.text);
+            ck_assert_msg(strlen(err.text) > 10 && !strchr(err.text, '\n'), "%s: \"%s\"", what, err.text);
+        }
+        gantry_run_free(run);
+        check_alive(what);
+        if (!reached) {
+            return errors;
+        }
+        ck_assert_msg(n < 5000, "%s never ends", what);
+    }
+}
+
+static void sweep_all(const char *replay)
+{
+    static const char *const fatal[] = { "cuMemAlloc",        "cuMemHostAlloc",           "cuStreamCreate",
+                                         "cuEventCreate",     "cuMemcpyHtoDAsync",        "cuMemcpyDtoHAsync",
+                                         "cuMemcpyPeerAsync", "cuDevicePrimaryCtxRetain", "cuLaunchHostFunc" };
+    fakeCudaDevices(2, "all", 0);
+    world w = make_world("saxpy", 2, replay);
+    bool graph = replay[0] == 'g';
+    int errors = 0;
+    for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++) {
+        /* Work that cannot be captured is queued on streams instead, where it succeeds. */
+        bool captured = graph && (strncmp(fatal[i], "cuMemcpy", 8) == 0 || strcmp(fatal[i], "cuLaunchHostFunc") == 0);
+        errors += sweep(&w, fatal[i], CUDA_ERROR_OUT_OF_MEMORY, captured);
+    }
+    ck_assert_int_gt(errors, graph ? 30 : 50);
+    sweep(&w, "cuCtxEnablePeerAccess", CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, true);
+    sweep(&w, "cuMemHostRegister", CUDA_ERROR_INVALID_VALUE, true);
+    sweep(&w, "cuPointerGetAttribute", CUDA_ERROR_INVALID_VALUE, true);
+    sweep(&w, "cuGetErrorName", CUDA_ERROR_INVALID_VALUE, true);
+    free_world(&w);
+}
+
+START_TEST(every_call_streams)
+{
+    sweep_all("stream");
+}
+END_TEST
+
+START_TEST(every_call_graphs)
+{
+    sweep_all("graph");
+}
+END_TEST
+
+START_TEST(waits_and_records)
+{
+    fakeCudaDevices(2, "none", 0);
+    world w = make_world("saxpy", 2, "stream");
+    ck_assert_int_gt(sweep(&w, "cuEventRecord", CUDA_ERROR_INVALID_HANDLE, false), 10);
+    ck_assert_int_gt(sweep(&w, "cuStreamWaitEvent", CUDA_ERROR_INVALID_HANDLE, false), 10);
+    free_world(&w);
+}
+END_TEST
+
+START_TEST(capture_is_refused)
+{
+    static const char *const calls[] = { "cuStreamBeginCapture:1:900", "cuStreamEndCapture:1:901",
+                                         "cuGraphInstantiateWithFlags:1:801", "cuGraphUpload:1:801",
+                                         "cuStreamWaitEvent:4:905" };
+    fakeCudaDevices(2, "all", 0);
+    world w = make_world("saxpy", 2, "graph");
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        gantry_run *run = open_run(w.s, "cuda");
+        fakeCudaFail(calls[i]);
+        ck_assert_str_eq(replay_of(run), "graph");
+        for (int start = 0; start < 2; start++) {
+            results got = run_results(run, w.g);
+            ck_assert_msg(same(&got, &w.want), "%s", calls[i]);
+            ck_assert_str_eq(replay_of(run), "stream (capture refused)");
+        }
+        fakeCudaFail(NULL);
+        gantry_run_free(run);
+        check_alive(calls[i]);
+    }
+    free_world(&w);
+}
+END_TEST
+
+/* A kernel that faults takes the context with it: the run ends, and says so again. */
+START_TEST(lost_context)
+{
+    const char *replay = _i % 2 ? "graph" : "stream";
+    char spec[40];
+    fakeCudaDevices(2, "all", 0);
+    world w = make_world("saxpy", 2, replay);
+    snprintf(spec, sizeof spec, "kernel:%d:%d", 1 + _i / 2, CUDA_ERROR_ILLEGAL_ADDRESS);
+    gantry_run *run = open_run(w.s, "cuda");
+    gantry_error err = { 0 };
+    uint64_t ticket = 0;
+    fakeCudaFail(spec);
+    MUST(gantry_run_start(run, &ticket, MUST_ERR));
+    ck_assert_int_eq(gantry_run_wait(run, ticket, &err), GANTRY_E_DEVICE);
+    ck_assert_int_eq(err.native, CUDA_ERROR_ILLEGAL_ADDRESS);
+    ck_assert_msg(strstr(err.text, "CUDA_ERROR_ILLEGAL_ADDRESS (700)"), "%s", err.text);
+    ck_assert_msg(strstr(err.text, _i % 2 ? "a graph of" : "is the first not known to have ended"), "%s", err.text);
+    ck_assert_int_eq(gantry_run_start(run, &ticket, &err), GANTRY_E_DEVICE);
+    ck_assert_msg(strncmp(err.text, "the run is over since an earlier failure", 40) == 0, "%s", err.text);
+    gantry_run_free(run);
+    check_alive(spec);
+    free_world(&w);
+}
+END_TEST
+
+START_TEST(too_little_memory)
+{
+    fakeCudaDevices(2, "all", 1000);
+    world w = make_world("saxpy", 2, "stream");
+    gantry_run *run = NULL;
+    gantry_error err = { 0 };
+    ck_assert_int_eq(attempt(&w, &run, &err), GANTRY_E_CAPACITY);
+    ck_assert_msg(strstr(err.text, "device \"gpu0\" needs ") && strstr(err.text, " for its slab and has 1000 B free"),
+                  "%s", err.text);
+    ck_assert_int_eq(err.device, 0);
+    check_alive("too little memory");
+    free_world(&w);
+}
+END_TEST
+
+START_TEST(fewer_devices)
+{
+    gantry_run *run = NULL;
+    gantry_error err = { 0 };
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    fakeCudaDevices(1, "all", 0);
+    world w = make_world("saxpy", 2, "stream");
+    ck_assert_int_eq(attempt(&w, &run, &err), GANTRY_E_DEVICE);
+    ck_assert_str_eq(err.text,
+                     "back end \"cuda\" cannot be used: device \"gpu1\" of machine \"test\" is GPU 1, and this "
+                     "computer has 1; take fewer with --devices, or a machine file of this computer");
+    MUST(gantry_run_new(&run, w.s, &options, MUST_ERR)); /* auto: the host */
+    gantry_run_info info = GANTRY_RUN_INFO_INIT;
+    MUST(gantry_run_get_info(run, &info, MUST_ERR));
+    ck_assert_str_eq(info.backend, "host");
+    gantry_run_free(run);
+    fakeCudaDevices(2, "all", 0);
+    MUST(gantry_run_new(&run, w.s, &options, MUST_ERR));
+    MUST(gantry_run_get_info(run, &info, MUST_ERR));
+    ck_assert_str_eq(info.backend, "cuda");
+    gantry_run_free(run);
+    check_alive("auto");
+    free_world(&w);
+}
+END_TEST
+
+/* Work that does not end: the deadline names an op; afterwards the run goes on. */
+START_TEST(nothing_moves)
+{
+    const char *replay = _i ? "graph" : "stream";
+    fakeCudaDevices(2, "all", 0);
+    world w = make_world("saxpy", 2, replay);
+    gantry_run *run = NULL;
+    gantry_error err = { 0 };
+    uint64_t ticket = 0;
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    options.backend = "cuda";
+    options.deadline_us = 30000;
+    MUST(gantry_run_new(&run, w.s, &options, MUST_ERR));
+    MUST(gantry_run_start(run, &ticket, MUST_ERR));
+    fakeCudaStall(1);
+    ck_assert_int_eq(gantry_run_wait(run, ticket, &err), GANTRY_E_TIMEOUT);
+    ck_assert_msg(strncmp(err.text, "the deadline of 30.000 ms passed; ", 34) == 0, "%s", err.text);
+    ck_assert_msg(strstr(err.text, _i ? "a graph of" : "op "), "%s", err.text);
+    ck_assert_int_eq(gantry_run_start(run, &ticket, &err), GANTRY_E_TIMEOUT);
+    fakeCudaStall(0);
+    results got = run_results(run, w.g);
+    ck_assert(same(&got, &w.want));
+    gantry_run_free(run);
+    check_alive("after a deadline");
+    free_world(&w);
+}
+END_TEST
+
+/* The application's own use of CUDA: its context stays current, its peer access stays, ours is no error. */
+START_TEST(application_uses_cuda)
+{
+    CUcontext own[2], now;
+    CUdevice device;
+    fakeCudaDevices(2, "all", 0);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(cuDeviceGet(&device, i), CUDA_SUCCESS);
+        ck_assert_int_eq(cuDevicePrimaryCtxRetain(&own[i], device), CUDA_SUCCESS);
+    }
+    cuCtxSetCurrent(own[1]);
+    ck_assert_int_eq(cuCtxEnablePeerAccess(own[0], 0), CUDA_SUCCESS);
+    world w = make_world("reduce_sum", 2, _i ? "graph" : "stream");
+    gantry_run *run = open_run(w.s, "cuda");
+    for (int start = 0; start < 2; start++) {
+        results got = run_results(run, w.g);
+        ck_assert(same(&got, &w.want));
+        cuCtxGetCurrent(&now);
+        ck_assert_ptr_eq(now, own[1]);
+    }
+    gantry_run_free(run);
+    cuCtxGetCurrent(&now);
+    ck_assert_ptr_eq(now, own[1]);
+    cuCtxSetCurrent(NULL);
+    cuDevicePrimaryCtxRelease(0);
+    cuDevicePrimaryCtxRelease(1);
+    check_alive("application");
+    free_world(&w);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cuda faults");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, every_call_streams);
+    tcase_add_test(tests, every_call_graphs);
+    tcase_add_test(tests, waits_and_records);
+    tcase_add_test(tests, capture_is_refused);
+    tcase_add_loop_test(tests, lost_context, 0, 8);
+    tcase_add_test(tests, too_little_memory);
+    tcase_add_test(tests, fewer_devices);
+    tcase_add_loop_test(tests, nothing_moves, 0, 2);
+    tcase_add_loop_test(tests, application_uses_cuda, 0, 2);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -76,8 +76,9 @@ def shape(value, wanted, at="the object"):
 # ---- keys and types ----
 
 SCHEDULE = {"graph": str, "machine": str, "policy": str, "makespan_us": number, "bound_us": number, "gap": number, "nodes": int,
-            "ops": int, "copies": int, "collectives": int, "events": int, "bytes_moved": int, "peak_bytes": ("map", int),
-            "placement": ("map", str)}
+            "ops": int, "copies": int, "collectives": int, "events": int, "bytes_moved": int, "recomputed": int,
+            "peak_bytes": ("map", int),
+            "tried": [{"policy": str}], "placement": ("map", str)}
 RUN = {"graph": str, "machine": str, "policy": str, "backend": str, "devices": [str], "iterations": int, "predicted_us": number,
        "measured_us": number, "outputs": ("map", {"file": text_or_null, "xxh64": text_or_null}), "replay": str,
        "placement": ("map", str), "checked": bool}
@@ -94,6 +95,37 @@ def schedule_json(gantry):
     assert abs(found["gap"] - (found["makespan_us"] / found["bound_us"] - 1)) < 1e-9
     # x and y in, y and total out, and one accumulator at least from device to device
     assert found["bytes_moved"] >= 3 * 256 + 4
+
+
+def schedule_json_tried(gantry):
+    """Every policy is there, run or skipped with a reason; the winner's makespan is the schedule's, and no other is less."""
+    found = gantry.json("schedule", gantry.graph("reference/topcuoglu2002"))
+    tried = {row["policy"]: row for row in found["tried"]}
+    listed = {row["policy"] for row in gantry.json("compare", gantry.graph("reference/topcuoglu2002"))["policies"]}
+    assert set(tried) >= listed, listed - set(tried)
+    assert len(tried) == len(found["tried"])
+    for row in found["tried"]:
+        shape(row, {"policy": str, "skipped": str} if "skipped" in row else {"policy": str, "makespan_us": number})
+    assert min(row["makespan_us"] for row in found["tried"] if "makespan_us" in row) == found["makespan_us"] == 73
+    assert tried[found["policy"]]["makespan_us"] == 73 and tried["heft"]["makespan_us"] == 80
+    assert tried["split"]["skipped"] and tried["search"]["evaluations"] > 0
+    alone = gantry.json("schedule", gantry.graph("reference/topcuoglu2002"), "--policy", "cpop")["tried"]
+    assert [row["policy"] for row in alone] == ["cpop"], alone
+
+
+def period_json(gantry):
+    """Keys that only overlapping starts have; the result is that of the last start all the same."""
+    words = [gantry.graph("pipeline3"), "--devices", 3, "--param", "batches=1", "--param", "stage_us=300"]
+    found = gantry.json("schedule", *words, "--objective", "period")
+    shape(found, {**SCHEDULE, "period_us": number, "period_bound_us": number, "period_gap": number, "in_flight": int})
+    assert 0 < found["period_bound_us"] <= found["period_us"] * 1.000001 and found["in_flight"] > 1
+    assert abs(found["period_gap"] - (found["period_us"] / found["period_bound_us"] - 1)) < 1e-9
+    assert gantry.json("schedule", *words, "--objective", "period", "--in-flight", 2)["in_flight"] == 2
+    assert "period_us" not in gantry.json("schedule", *words) and "in_flight" not in gantry.json("schedule", *words)
+    ran = gantry.json("run", *words, "--objective", "period", "--iterations", 9)
+    shape(ran, {**RUN, "throughput_us": number})
+    alone = gantry.json("run", *words, "--iterations", 9)
+    assert "throughput_us" not in alone and ran["outputs"] == alone["outputs"] and ran["iterations"] == 9
 
 
 def schedule_json_explain(gantry):
@@ -357,7 +389,7 @@ def xxh64(data):
     return f"{h ^ h >> 32:016x}"
 
 
-TESTS = [schedule_json, schedule_json_explain, schedule_published, run_json, run_json_saves, run_json_compare, run_json_sim,
+TESTS = [schedule_json, schedule_json_explain, period_json, schedule_published, run_json, run_json_saves, run_json_compare, run_json_sim,
          run_schedule_file, state_lives_from_start_to_start, check_json, check_by_pipe, check_finds_damage,
          check_refuses_another_graph_and_machine, compare_json, machine_json, machine_every_file, machine_of_this_computer,
          kernels_json, dot_json, bench_schedule_json, bench_replay_json, repeatable, repeatable_results, graphviz,

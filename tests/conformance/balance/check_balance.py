@@ -70,7 +70,62 @@ def by_part():
                        "cost": {"flops": 1e6, "bytes": 0}}]}
 
 
+SLOW_C = """
+#include <gantry/kernel.h>
+#include <time.h>
+
+gantry_status slow_add(const gantry_launch *l)
+{
+    const float *x = l->arg[0].data;
+    float *w = l->arg[1].data, *y = l->arg[2].data;
+    long us = (long)l->arg[0].rows * (l->device == 0 ? 60 : 20);
+    struct timespec t = { us / 1000000, us % 1000000 * 1000 };
+    nanosleep(&t, 0);
+    for (long i = 0; i < l->arg[0].rows; i++)
+        y[i] = w[i] += x[i];
+    return GANTRY_OK;
+}
+"""
+
+
+def guided(folder, starts):
+    """Two host devices that the machine calls equal, 1 : 3 in fact: 1500 rows, 60 and 20 us each. Half of them take 45 ms
+    on the slow one, a quarter 22.5 ms. w adds x at every start, wherever its parts are."""
+    folder = pathlib.Path(folder)
+    (folder / "slow.c").write_text(SLOW_C)
+    machine = unequal()
+    machine["devices"][0]["gflops"] = machine["devices"][1]["gflops"]
+    machine["devices"][0]["bandwidth_gbs"] = machine["devices"][1]["bandwidth_gbs"]
+    (folder / "equal.json").write_text(json.dumps(machine))
+    split = {"auto": 2}
+    g = {"gantry": 1, "name": "guided",
+         "kernels": {"slow_add": {"host": "slow.c", "args": [{"name": "x", "access": "read", "dtype": "f32"},
+                                                             {"name": "w", "access": "readwrite", "dtype": "f32"},
+                                                             {"name": "y", "access": "write", "dtype": "f32"}],
+                                  "cost": {"flops": "12000 * x.size"}}},
+         "buffers": {"x": {"dtype": "f32", "shape": [1500], "split": split, "init": 0},
+                     "w": {"dtype": "f32", "shape": [1500], "split": split, "class": "state", "init": 0},
+                     "y": {"dtype": "f32", "shape": [1500], "split": split, "output": True}},
+         "nodes": [{"id": "add[i]", "for": {"i": 2}, "kernel": "slow_add", "args": {"x": "x[i]", "w": "w[i]", "y": "y[i]"},
+                    "on": "i % devices"}]}
+    (folder / "guided.json").write_text(json.dumps(g))
+    x, w = rng.integers(0, 9, 1500).astype(np.float32), rng.integers(0, 9, 1500).astype(np.float32)
+    words = ["--machine", folder / "equal.json", "--backend", "host", "--allow-code", "--iterations", starts]
+    found, report = run(command, folder / "guided.json", {"x": x, "w": w}, {"y": None}, [*words, "--balance", "guided"])
+    _, plain = run(command, folder / "guided.json", {"x": x, "w": w}, {"y": None}, [*words, "--balance", "dynamic"])
+    looks = report["rebalanced"]
+    print(f"guided, {starts} starts: {plain['measured_us'] / 1e3:.1f} ms by declared speeds, {report['measured_us'] / 1e3:.1f} "
+          f"ms; looks {[(r['after'], r['changed'], round(r['now_us'] / 1e3, 1), round(r['then_us'] / 1e3, 1)) for r in looks]}")
+    expect("guided: the state goes over", np.array_equal(found["y"], w + starts * x))
+    expect("guided: cut anew after the first start", looks[0]["after"] == 1 and looks[0]["changed"])
+    expect("guided: 22.5 of 45 ms predicted", looks[0]["then_us"] < 0.75 * looks[0]["now_us"] and looks[0]["now_us"] > 45e3)
+    expect("guided: and measured", report["measured_us"] < 0.75 * plain["measured_us"])
+    expect("guided: looks after starts 1, 2, 4", [r["after"] for r in looks] == [1, 2, 4])
+
+
+rng = np.random.default_rng(3)
 with tempfile.TemporaryDirectory() as folder:
+    guided(folder, 6)
     equal, even = schedule("static", folder)
     fair, bounds = schedule("dynamic", folder)
     default, _ = schedule(None, folder)
@@ -85,7 +140,6 @@ with tempfile.TemporaryDirectory() as folder:
 
     machine = pathlib.Path(folder) / "unequal.json"
     machine.write_text(json.dumps(unequal()))
-    rng = np.random.default_rng(3)
     a, b = rng.random((97, 32), np.float32), rng.random((32, 16), np.float32)
     u = rng.random((101, 9), np.float32)
     for check in ([], ["--check"]):

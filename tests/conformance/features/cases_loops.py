@@ -133,6 +133,82 @@ def collectives_in_a_loop():
     return Case(pair(12, 4, w=out("i32", 12)), nodes)
 
 
+# ---- until ----
+
+def counted(case):
+    """Values are floating, which the oracle does not know; how many iterations it took is among the outputs."""
+    case.no_oracle = True
+    return case
+
+
+def until_small(values, limit, parts):
+    """done is not 0 once the sum of squares is below the limit; count goes up by one."""
+    return [{"id": "limit", "fill": {"to": "excess", "value": -limit}},
+            {"id": "norm[i]", "for": {"i": parts}, "kernel": "dot", "args": {"x": f"{values}[i]", "y": f"{values}[i]", "out": "excess"}},
+            {"id": "turn", "kernel": "scale", "args": {"a": -1, "x": "excess", "y": "room"}},
+            {"id": "test", "kernel": "relu", "args": {"x": "room", "y": "done"}},
+            {"id": "count", "kernel": "reduce_sum", "args": {"x": "one", "out": "count"}}]
+
+
+FLAGS = {**{name: {"dtype": "f64", "shape": [1]} for name in ("excess", "room", "done")}, "one": {"dtype": "i32", "shape": [1], "init": 1, "class": "const"},
+         "count": out("i64", 1, init=0)}
+
+
+@case
+def newton():
+    """1 / a by x (2 - a x), looking every 2 iterations: quadratic, so the last step passes the limit by far."""
+    a = {"for": {"i": 3}}
+    nodes = [{"id": "seed", "fill": {"to": "x", "value": 0.125}},
+             {"repeat": 50, "carry": {"x": "y"}, "until": {"buffer": "done", "every": 2}, "nodes": [
+                 {"id": "t[i]", **a, "kernel": "mul", "args": {"x": "a[i]", "y": "x[i]", "z": "t[i]"}},
+                 {"id": "two[i]", **a, "kernel": "copy", "args": {"x": "two[i]", "y": "u[i]"}},
+                 {"id": "u[i]", **a, "kernel": "axpby", "args": {"a": -1, "b": 1, "x": "t[i]", "y": "u[i]"}},
+                 {"id": "y[i]", **a, "kernel": "mul", "args": {"x": "x[i]", "y": "u[i]", "z": "y[i]"}},
+                 {"id": "one[i]", **a, "kernel": "copy", "args": {"x": "ones[i]", "y": "e[i]"}},
+                 {"id": "e[i]", **a, "kernel": "axpby", "args": {"a": -1, "b": 1, "x": "t[i]", "y": "e[i]"}},
+                 *until_small("e", 1e-12, 3)]},
+             {"id": "after[i]", **a, "kernel": "mul", "args": {"x": "x[i]", "y": "a[i]", "z": "back[i]"}}]
+    v = {"dtype": "f64", "shape": [8], "split": 3}
+    buffers = {"a": {**v, "init": {"iota": {"start": 1, "step": 0.5}}}, "x": {**v, "output": True}, "two": {**v, "init": 2}, "ones": {**v, "init": 1, "class": "const"},
+               **{name: dict(v) for name in "tuye"}, "back": {**v, "output": True}, **FLAGS}
+    given = 1 + 0.5 * np.arange(8)
+    x, count = np.full(8, 0.125), 0
+    for count in range(1, 51):
+        t = given * x
+        x = x * (2 - t)
+        if count % 2 == 0 and np.sum((1 - t) ** 2) < 1e-12:
+            break
+    assert 4 < count < 20 and np.sum((1 - given * x) ** 2) < 1e-20
+    return counted(Case(buffers, nodes, {"x": x, "back": given * x, "count": np.array([count], np.int64)}, starts=2))
+
+
+@case
+def shrink_then_grow():
+    """A vector shrinks until its squares are small, then a second loop doubles them until they are large again."""
+    a = {"for": {"i": 2}}
+    nodes = [{"repeat": 1000, "carry": {"x": "y"}, "until": {"buffer": "done", "every": 3}, "nodes": [
+                 {"id": "shrink[i]", **a, "kernel": "scale", "args": {"a": 0.75, "x": "x[i]", "y": "y[i]"}}, *until_small("y", 1e-3, 2)]},
+             {"id": "between", "kernel": "copy", "args": {"x": "x", "y": "low"}},
+             {"repeat": 40, "carry": {"x": "y"}, "nodes": [{"id": "grow[i]", **a, "kernel": "scale", "args": {"a": "it + 1", "x": "x[i]", "y": "y[i]"}}]},
+             {"repeat": 7, "carry": {"y": "x"}, "nodes": [{"id": "back[i]", **a, "kernel": "scale", "args": {"a": 2, "x": "y[i]", "y": "x[i]"}}]}]
+    v = {"dtype": "f64", "shape": [6], "split": 2}
+    buffers = {"x": {**v, "init": {"iota": {"start": 1, "step": 1}}, "class": "state", "output": True}, "y": dict(v), "low": {**v, "output": True}, **FLAGS}
+    x, total = 1.0 + np.arange(6), 0
+    for _ in range(2):
+        count = 0
+        while count < 1000:
+            count += 1
+            x = 0.75 * x
+            if count % 3 == 0 and np.sum(x * x) < 1e-3:
+                break
+        low = x.copy()
+        for it in range(40):
+            x = (it + 1.0) * x
+        x = x * 2**7
+        total = count
+    return counted(Case(buffers, nodes, {"x": x, "low": low, "count": np.array([total], np.int64)}, starts=2))
+
+
 # ---- classes and starts ----
 
 @case

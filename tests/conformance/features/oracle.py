@@ -464,10 +464,22 @@ class Oracle:
                     self.now[next_] = Value(self.buffers[next_])
             self.iteration = it
             self.elements(element["nodes"], {})
+            if self.ends(element, it, carry):
+                break
         self.iteration = None
         if count > 0:
             for prev, next_ in carry.items():
                 self.now[prev] = self.now[next_]
+
+    def ends(self, element, it, carry):
+        """Whether `until` ends the loop after this iteration: names mean what they will after it."""
+        until = element.get("until")
+        if not until or (it + 1) % until.get("every", 1):
+            return False
+        value = self.now[carry.get(until["buffer"], until["buffer"])]
+        if not all(value.written):
+            raise Invalid("until")
+        return bool(np.any(value.data))
 
     # ---- nodes ----
 

@@ -57,6 +57,21 @@ def jacobi():
     return {"u": u}, params(n=37, steps=9), {"u": (want, 0)}
 
 
+def jacobi_until():
+    """How many iterations it takes is what matters: the sum of squares passes the limit with room on both sides."""
+    u = rng.random((20, 20))
+    now, done = u.copy(), 0.0
+    for it in range(1, 1001):
+        new = now.copy()
+        new[1:-1, 1:-1] = 0.25 * ((now[:-2, 1:-1] + now[2:, 1:-1]) + (now[1:-1, :-2] + now[1:-1, 2:]))
+        excess, now = np.sum((new - now) ** 2) - 1e-8, new
+        done = max(0.0, -excess)
+        if it % 7 == 0 and done:
+            break
+    assert 50 < it < 1000 and abs(excess) > 1e-11
+    return {"u": u}, params(n=20, every=7, steps=1000), {"u": (now, 0), "done": ([done], 1e-5)}
+
+
 def mlp_step():
     batch, inputs, hidden, classes, lr = 24, 13, 9, 5, 0.1
     x = rng.random((batch, inputs), np.float32)
@@ -78,6 +93,15 @@ def mlp_step():
              "w2": (W2 - lr * h.T @ d, 1e-5), "b2": (B2 - lr * d.sum(0, keepdims=True), 1e-5)})
 
 
+def train_pipeline():
+    stages, batches, n, lr = 3, 5, 40, 0.25
+    x, w = rng.random(batches * n, np.float32), rng.random(stages * n, np.float32)
+    last = x.reshape(batches, n).astype(float) / 2**stages  # each forward halves
+    d = np.stack([2 * last.mean(0) / 2**(stages - 1 - s) for s in range(stages)])  # so does each backward but the first
+    return ({"x": x, "w": w}, params(stages=stages, batches=batches, n=n, lr=lr, forward_us=10),
+            {"w": (w - lr * d.reshape(-1), 1e-6)})
+
+
 def cholesky():
     n = 45  # does not divide by nt: tiles differ in size
     a = rng.random((n, n))
@@ -90,7 +114,7 @@ def nearest(got, want):
     np.testing.assert_allclose(np.asarray(got, float), want, rtol=0, atol=0.501)
 
 
-CASES = [saxpy, reduce_sum, image_blur, pipeline3, jacobi, mlp_step, cholesky]
+CASES = [saxpy, reduce_sum, image_blur, pipeline3, jacobi, jacobi_until, mlp_step, train_pipeline, cholesky]
 
 
 def compare(name, got, want, rtol, part=lambda x: x):

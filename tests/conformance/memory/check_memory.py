@@ -8,6 +8,7 @@ those of one device with memory enough. --write saves the graphs instead.
 """
 import json
 import pathlib
+import subprocess
 import sys
 import tempfile
 
@@ -73,6 +74,73 @@ def weights():
     return g, {"w": w, "d": d}, {"w": want.reshape(-1)}
 
 
+def activations():
+    """Forward, then backward over what forward left: a[i] is made from a[i-1], and read again last to first."""
+    g = graph("activations",
+              {"x": f32(["rows"], init=0), "a": f32(["n"], split="parts"), "g": f32(["rows"], init=0, output=True)},
+              [{"id": "first", "kernel": "scale", "args": {"a": 0.5, "x": "x", "y": "a[0]"}},
+               {"id": "forward[i]", "for": {"i": "1:parts"}, "kernel": "scale", "args": {"a": 1.5, "x": "a[i-1]", "y": "a[i]"}},
+               {"id": "backward[i]", "for": {"i": "parts"}, "kernel": "saxpy",
+                "args": {"a": 0.25, "x": "a[parts-1-i]", "y": "g"}}])
+    x, grad = rng.random(ROWS, np.float32), rng.random(ROWS, np.float32)
+    a = [np.float32(0.5) * x]
+    for _ in range(1, PARTS):
+        a.append(np.float32(1.5) * a[-1])
+    want = grad
+    for i in range(PARTS):
+        want = (np.float32(0.25) * a[PARTS - 1 - i] + want).astype(np.float32)
+    return g, {"x": x, "g": grad}, {"g": want}
+
+
+def linked(bandwidth_gbs):
+    """A device whose memory takes 100 GB/s, and a link to host memory: a node that reads and writes a part takes
+    as long as one part over a link of 50 GB/s."""
+    return {"gantry_machine": 1, "name": "linked",
+            "memories": [{"id": "host", "capacity": "1GiB"}, {"id": "m0", "capacity": "1GiB"}],
+            "devices": [{"id": "d0", "kind": "cpu", "type": "cpu", "memory": "m0", "gflops": {"f32": 1000},
+                         "bandwidth_gbs": 100}],
+            "routes": [{"from": "*", "to": "*", "latency_us": 1, "bandwidth_gbs": bandwidth_gbs}]}
+
+
+def check_again(command, bandwidth_gbs, pays):
+    """With room for half of the activations: made again where that is faster than the link, and never slower for it. The
+    result is the same bits as with all the memory there is, and as NumPy's."""
+    g, inputs, want = activations()
+    good, makespan, again = True, {}, {}
+    with tempfile.TemporaryDirectory() as folder:
+        path, machine = pathlib.Path(folder) / "graph.json", pathlib.Path(folder) / "machine.json"
+        path.write_text(json.dumps(g))
+        machine.write_text(json.dumps(linked(bandwidth_gbs)))
+        for spill in ("auto", "copy"):
+            arguments = ["--machine", machine, "--max-memory", f"d0={PARTS // 2 * PART}", "--spill", spill]
+            kinds, peaks, report = count(command, path, arguments)
+            makespan[spill], again[spill] = report["makespan_us"], report["recomputed"]
+            good = good and max(peaks.values()) <= PARTS // 2 * PART and kinds["launch"] == 2 * PARTS + again[spill]
+            found = [run(command, path, inputs, {"g": None}, [*arguments, "--backend", "host", *more])[0]
+                     for more in ([], ["--check"])]
+            found.append(run(command, path, inputs, {"g": None}, ["--machine", machine, "--backend", "host"])[0])
+            good = good and all(np.array_equal(f["g"], want["g"]) for f in found)
+    good = good and not again["copy"] and (again["auto"] > 0) == pays
+    good = good and (makespan["auto"] < makespan["copy"] if pays else makespan["auto"] == makespan["copy"])
+    print(f"{'ok' if good else 'WRONG'}: activations over {bandwidth_gbs} GB/s: {again['auto']} nodes again, "
+          f"{makespan['auto']:.0f} us; by copies alone {makespan['copy']:.0f} us")
+    return good
+
+
+def check_off(command):
+    """Refused before anything runs: node, bytes, what is large, and what to do about it."""
+    g, _, _ = activations()
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "graph.json"
+        path.write_text(json.dumps(g))
+        done = subprocess.run([command, "schedule", path, "--devices", "1", "--max-memory", "dev0=1MiB", "--spill", "off"],
+                              capture_output=True, text=True, check=False)
+    good = done.returncode == 4 and all(word in done.stderr for word in (
+        "dev0 needs ", 'at node "forward[', "and has 1.0 MiB; largest: a{", "256.0 KiB", "--spill auto"))
+    print(f"{'ok' if good else 'WRONG'}: --spill off: {done.stderr.strip()}")
+    return good
+
+
 def count(command, path, arguments):
     """Kinds of ops of the schedule, and the most that a device's memory holds."""
     with tempfile.TemporaryDirectory() as folder:
@@ -111,11 +179,11 @@ def check(command, case, devices, limit, spills, effort):
 
 def main(command, *rest):
     if rest[:1] == ("--write",):
-        for case in (layers, barrier, weights):
+        for case in (layers, barrier, weights, activations):
             g = case()[0]
             (pathlib.Path(rest[1]) / f"{g['name']}.json").write_text(json.dumps(g, indent=2) + "\n")
         return 0
-    results = []
+    results = [check_again(command, 2, True), check_again(command, 1000, False), check_off(command)]
     for effort in (0, 3):
         # 3 MiB of weights and a part that goes round: three times one device, and it fits four.
         results.append(check(command, layers, 4, MIB, False, effort))

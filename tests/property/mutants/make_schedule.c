@@ -417,26 +417,55 @@ static bool collides(const gantry_schedule *s, uint32_t a, uint32_t b, uint64_t 
            y->offset < offset + x->bytes;
 }
 
-static void place(maker *m)
+/* Above `floor`, which is where windows begin. */
+static void place_one(maker *m, uint32_t i, const bool *placed, uint64_t floor)
 {
     gantry_schedule *s = m->s;
-    for (uint32_t i = 0; i < s->instances.count; i++) {
-        gy_instance *in = &s->instances.at[i];
-        if (in->role == GY_ROLE_EXTERNAL) {
-            continue;
+    gy_instance *in = &s->instances.at[i];
+    uint64_t *room = in->space == GY_SPACE_STAGING ? &s->staging : &s->slab.at[in->memory], offset = floor;
+    bool reuse = rng_chance(m->r, 70);
+    for (uint32_t j = 0; j < s->instances.count; j++) {
+        const gy_instance *other = &s->instances.at[j];
+        bool apart = !reuse && other->memory == in->memory && other->role != GY_ROLE_EXTERNAL && offset < *room;
+        if (placed[j] && (collides(s, i, j, offset) || apart)) {
+            offset += 256;
+            j = GY_NONE; /* from the beginning */
         }
-        uint64_t *room = in->space == GY_SPACE_STAGING ? &s->staging : &s->slab.at[in->memory], offset = 0;
-        bool reuse = rng_chance(m->r, 70);
-        for (uint32_t j = 0; j < i; j++) {
-            if (collides(s, i, j, offset) || (!reuse && s->instances.at[j].memory == in->memory && offset < *room)) {
-                offset += 256;
-                j = GY_NONE; /* from the beginning */
+    }
+    in->offset = offset;
+    uint64_t end = (offset + in->bytes + 255) / 256 * 256;
+    *room = end > *room ? end : *room;
+}
+
+/* With windows, what persists and a few others come first, which starts that overlap have to share. */
+static void place(maker *m, bool windows)
+{
+    gantry_schedule *s = m->s;
+    bool placed[64] = { false }, moves[64] = { false };
+    uint64_t floor[MEMORIES + 1] = { 0 }; /* the last one: staging */
+    for (uint32_t i = 0; i < s->instances.count; i++) {
+        moves[i] = windows && s->instances.at[i].role != GY_ROLE_PERSIST && rng_chance(m->r, 80);
+    }
+    for (int turn = 0; turn < 2; turn++) {
+        for (uint32_t i = 0; i < s->instances.count; i++) {
+            const gy_instance *in = &s->instances.at[i];
+            if (in->role != GY_ROLE_EXTERNAL && moves[i] == (turn == 1)) {
+                place_one(m, i, placed, floor[in->space == GY_SPACE_STAGING ? MEMORIES : in->memory]);
+                placed[i] = true;
             }
         }
-        in->offset = offset;
-        uint64_t end = (offset + in->bytes + 255) / 256 * 256;
-        *room = end > *room ? end : *room;
+        for (uint32_t i = 0; i < s->machine->memories && turn == 0; i++) {
+            floor[i] = s->slab.at[i];
+        }
+        floor[MEMORIES] = turn == 0 ? s->staging : floor[MEMORIES];
     }
+    for (uint32_t i = 0; i < s->machine->memories && windows; i++) {
+        uint64_t window = s->slab.at[i] - floor[i];
+        m->failed = !gy_vec_push(&s->window, window) || m->failed;
+        s->slab.at[i] += window * (s->in_flight - 1);
+    }
+    s->staging_window = windows ? s->staging - floor[MEMORIES] : 0;
+    s->staging += s->staging_window * (s->in_flight - 1);
 }
 
 /* ---- all of it ---- */
@@ -479,11 +508,14 @@ gantry_schedule *make_schedule(rng *r, gantry_graph *g, const gantry_machine *ma
     }
     if (!m.failed) {
         finish(&m);
-        place(&m);
+        m.s->in_flight = m.s->ops.count * 3 <= WINDOW_MAX && rng_chance(r, 40) ? 2 : 1;
+        place(&m, m.s->in_flight > 1 && rng_chance(r, 70));
     }
     size_t ops = m.s->ops.count;
-    m.s->in_flight = ops * 3 <= WINDOW_MAX && rng_chance(r, 40) ? 2 : 1;
     bool fits = m.s->slab.at && m.s->slab.at[0] + m.s->staging <= 7168;
+    for (uint32_t i = 1; i < machine->memories && !m.failed; i++) {
+        fits = fits && m.s->slab.at[i] <= 7168;
+    }
     if (m.failed || ops == 0 || ops > OPS_MAX || !fits) {
         gantry_schedule_free(m.s);
         return NULL;

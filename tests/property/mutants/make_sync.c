@@ -26,13 +26,22 @@ static bool touches(const gantry_schedule *s, const gy_use *a, const gy_use *b)
     return first < last2 && first2 < last;
 }
 
+/* Starts that overlap have windows of their own. */
+static bool moves(const gantry_schedule *s, const gy_instance *in)
+{
+    bool staging = in->space == GY_SPACE_STAGING;
+    uint64_t window = staging ? s->staging_window : s->window.count ? s->window.at[in->memory] : 0;
+    return window && in->offset >= (staging ? s->staging : s->slab.at[in->memory]) - 2 * window;
+}
+
 static bool conflict(const gantry_schedule *s, uint32_t i, uint32_t j, bool same_start)
 {
     for (uint32_t a = 0; a < s->ops.at[i].uses; a++) {
         for (uint32_t b = 0; b < s->ops.at[j].uses; b++) {
             const gy_use *x = &s->use.at[s->ops.at[i].use + a], *y = &s->use.at[s->ops.at[j].use + b];
-            bool output = s->instances.at[x->instance].space == GY_SPACE_OUTPUT;
-            if ((same_start || !output) && touches(s, x, y)) {
+            const gy_instance *in = &s->instances.at[x->instance];
+            bool own = in->space == GY_SPACE_OUTPUT || moves(s, in);
+            if ((same_start || !own) && touches(s, x, y)) {
                 return true;
             }
         }

@@ -46,12 +46,17 @@ gantry_schedule *clone_schedule(const gantry_schedule *s);
     X(SWAP_BARE, "swap two ops, the table staying as it is")                                                           \
     X(DROP_OP, "drop an op")                                                                                           \
     X(TWICE, "do an op twice")                                                                                         \
+    X(REPEAT, "repeat a task")                                                                                         \
+    X(REPEATS, "call an op a repeat, or a repeat the task's own op")                                                   \
     X(ADDRESS, "change an address")                                                                                    \
     X(MEMORY, "change the memory of an instance")                                                                      \
     X(SPACE, "change the space or role of an instance")                                                                \
     X(VALUE, "change the value of an instance")                                                                        \
     X(INSTANCE_ROWS, "change the rows of an instance")                                                                 \
     X(SLAB, "change the size of a slab")                                                                               \
+    X(WINDOW, "change the size of a window")                                                                           \
+    X(IN_FLIGHT, "change how many starts are in flight")                                                               \
+    X(JOINT, "drop or change a row between starts")                                                                    \
     X(USE_ROWS, "change the rows of a use")                                                                            \
     X(USE_INSTANCE, "change the instance of a use")                                                                    \
     X(USE_MODE, "change the mode of a use")                                                                            \

@@ -25,9 +25,11 @@ gantry_schedule *clone_schedule(const gantry_schedule *s)
     c->graph_hash = s->graph_hash;
     c->in_flight = s->in_flight;
     c->staging = s->staging;
+    c->staging_window = s->staging_window;
     if (COPY_VEC(&c->values, &s->values) && COPY_VEC(&c->instances, &s->instances) && COPY_VEC(&c->lanes, &s->lanes) &&
         COPY_VEC(&c->ops, &s->ops) && COPY_VEC(&c->use, &s->use) && COPY_VEC(&c->op_lane, &s->op_lane) &&
-        COPY_VEC(&c->sync, &s->sync) && COPY_VEC(&c->node_ids, &s->node_ids) && COPY_VEC(&c->slab, &s->slab)) {
+        COPY_VEC(&c->sync, &s->sync) && COPY_VEC(&c->node_ids, &s->node_ids) && COPY_VEC(&c->slab, &s->slab) &&
+        COPY_VEC(&c->window, &s->window)) {
         return c;
     }
     gantry_schedule_free(c);
@@ -84,6 +86,42 @@ static bool mutate_sync(rng *r, gantry_schedule *s, mutation kind)
     }
 }
 
+/* A row that joins two starts. */
+static bool mutate_joint(rng *r, gantry_schedule *s)
+{
+    for (uint32_t tries = 0; tries < 40 && s->sync.count > 0; tries++) {
+        gy_sync *row = &s->sync.at[rng_below(r, (uint32_t)s->sync.count)];
+        if (row->distance == 0) {
+            continue;
+        }
+        if (rng_chance(r, 60)) {
+            *row = *gy_vec_last(&s->sync);
+            s->sync.count--;
+        } else if (rng_chance(r, 50)) {
+            row->distance = rng_below(r, 3);
+        } else {
+            *(rng_chance(r, 50) ? &row->from : &row->to) = pick(r, s->ops.count);
+        }
+        return true;
+    }
+    return false;
+}
+
+static bool mutate_window(rng *r, gantry_schedule *s, mutation kind)
+{
+    bool room = s->ops.count * 4 <= WINDOW_MAX || (s->in_flight == 1 && s->ops.count * 3 <= WINDOW_MAX);
+    if (kind == MUTATE_IN_FLIGHT) {
+        s->in_flight += room && (s->in_flight == 1 || rng_chance(r, 50)) ? 1 : s->in_flight > 1 ? UINT32_MAX : 0;
+        return true;
+    }
+    if (s->window.count == 0) {
+        return false;
+    }
+    uint64_t *size = rng_chance(r, 85) ? &s->window.at[rng_below(r, (uint32_t)s->window.count)] : &s->staging_window;
+    *size = rng_chance(r, 50) ? 256 * (uint64_t)rng_below(r, 5) : rng_chance(r, 50) ? *size + 256 : *size - *size / 2;
+    return true;
+}
+
 static uint32_t swapped(uint32_t op, uint32_t a, uint32_t b)
 {
     return op == a ? b : op == b ? a : op;
@@ -125,10 +163,11 @@ static bool drop_op(rng *r, gantry_schedule *s)
 }
 
 /* The copy comes right behind the op, or last; rows stay with the first. */
-static bool double_op(rng *r, gantry_schedule *s)
+static bool double_op(rng *r, gantry_schedule *s, bool repeat)
 {
     uint32_t op = rng_below(r, (uint32_t)s->ops.count), at = rng_chance(r, 70) ? op + 1 : (uint32_t)s->ops.count;
     gy_op copy = s->ops.at[op];
+    copy.repeat = repeat || copy.repeat;
     if (s->ops.count >= OPS_MAX || !gy_vec_push(&s->ops, copy)) {
         return false;
     }
@@ -374,6 +413,12 @@ static bool alias(rng *r, gantry_schedule *s)
     return gy_vec_push(&s->instances, in);
 }
 
+static bool turn_repeat(gy_op *op)
+{
+    op->repeat = !op->repeat;
+    return true;
+}
+
 static bool mutate_twice(rng *r, gantry_schedule *s)
 {
     bool first = mutate(r, s, (mutation)rng_below(r, MUTATE_TWO));
@@ -395,13 +440,21 @@ bool mutate(rng *r, gantry_schedule *s, mutation kind)
     case MUTATE_DROP_OP:
         return drop_op(r, s);
     case MUTATE_TWICE:
-        return double_op(r, s);
+    case MUTATE_REPEAT:
+        return double_op(r, s, kind == MUTATE_REPEAT);
+    case MUTATE_REPEATS:
+        return turn_repeat(pick_op(r, s, -1));
     case MUTATE_ADDRESS:
     case MUTATE_MEMORY:
     case MUTATE_SPACE:
     case MUTATE_VALUE:
     case MUTATE_INSTANCE_ROWS:
         return mutate_instance(r, s, kind);
+    case MUTATE_WINDOW:
+    case MUTATE_IN_FLIGHT:
+        return mutate_window(r, s, kind);
+    case MUTATE_JOINT:
+        return mutate_joint(r, s);
     case MUTATE_USE_ROWS:
     case MUTATE_USE_INSTANCE:
     case MUTATE_USE_MODE:

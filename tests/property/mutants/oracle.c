@@ -6,13 +6,14 @@
  * of the byte and everything the task has really read; contributions add theirs, modulo 2^64, so that their order does
  * not matter. The sequential program is run first, on arrays of its own; then each byte that a task reads, each byte
  * written to an output, and what a start leaves behind are compared with it. Two ops that could begin at one moment and
- * touch one byte, one of them writing, race. Starts: in_flight + 1 of them.
+ * touch one byte, one of them writing, race. Starts: in_flight + 1 of them, each of which moves what lies in windows to
+ * its own.
  */
 #include "property/mutants/mutants.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { STARTS = 3, BITS = STARTS * OPS_MAX, STATES = 6000, SLOTS = 16384 };
+enum { STARTS = 4, BITS = STARTS * OPS_MAX, STATES = 6000, SLOTS = 16384 };
 
 typedef struct token {
     uint64_t v;
@@ -216,7 +217,18 @@ static bool same_byte(const gantry_schedule *s, const gy_instance *a, size_t i, 
            (!owned || s->values.at[a->value].buffer == s->values.at[b->value].buffer);
 }
 
-/* Numbers of bytes, by looking through all instances before; outputs have one per start. */
+/* What lies in the last in_flight windows of a space. */
+static uint64_t window_of(const world *w, const gy_instance *in)
+{
+    const gantry_schedule *s = w->s;
+    if (in->space == GY_SPACE_STAGING) {
+        return in->offset + s->in_flight * s->staging_window >= s->staging ? s->staging_window : 0;
+    }
+    uint64_t size = in->space == GY_SPACE_SLAB && s->window.count ? s->window.at[in->memory] : 0;
+    return size && in->offset + s->in_flight * size >= s->slab.at[in->memory] ? size : 0;
+}
+
+/* Numbers of bytes, by looking through all instances before; outputs have one per start, what moves one per window. */
 static uint32_t number_of(world *w, size_t in, size_t byte)
 {
     const gy_instance *x = &w->s->instances.at[in];
@@ -228,7 +240,7 @@ static uint32_t number_of(world *w, size_t in, size_t byte)
         }
     }
     uint32_t number = (uint32_t)w->cells;
-    w->cells += x->space == GY_SPACE_OUTPUT ? w->starts : 1;
+    w->cells += x->space == GY_SPACE_OUTPUT ? w->starts : window_of(w, x) ? w->s->in_flight : 1;
     return number;
 }
 
@@ -245,7 +257,9 @@ static void number_bytes(world *w)
 
 static uint32_t cell_at(const world *w, uint32_t instance, uint64_t byte, uint32_t start)
 {
-    return w->cell[instance][byte] + (w->s->instances.at[instance].space == GY_SPACE_OUTPUT ? start : 0);
+    const gy_instance *in = &w->s->instances.at[instance];
+    uint32_t turn = window_of(w, in) ? start % w->s->in_flight : 0;
+    return w->cell[instance][byte] + (in->space == GY_SPACE_OUTPUT ? start : turn);
 }
 
 static void set_up(const world *w, token *mem)
@@ -290,7 +304,7 @@ static uint64_t bit(uint32_t event)
 
 static bool wants_after(const world *w, const gy_op *later, const gy_op *earlier)
 {
-    if (later->node == GY_NONE || earlier->node == GY_NONE) {
+    if (later->node == GY_NONE || earlier->node == GY_NONE || earlier->repeat) {
         return false;
     }
     const gy_node *n = &w->g->nodes.at[later->node];

@@ -98,6 +98,7 @@ static void op_form(view *v, const gy_op *op)
              BIT(form));
     }
     need(v, many || op->lanes == 1, BIT(form));
+    need(v, !op->repeat || op->kind == GY_OP_LAUNCH || (op->kind == GY_OP_FILL && !inserted), BIT(form));
     need(v, op->reduce == 0 || (adds(op->reduce) && (many || op->kind == GY_OP_FILL)), BIT(form));
     if (op->kind == GY_OP_LAUNCH || op->kind == GY_OP_HOST) {
         need(v, !inserted, BIT(form));
@@ -125,8 +126,19 @@ static void op_form(view *v, const gy_op *op)
     }
 }
 
+/* As many windows as starts in flight fit a space of so many bytes. */
+static void window_form(view *v, uint64_t window, uint64_t room)
+{
+    need(v, window % 256 == 0 && window * v->s->in_flight <= room, BIT(form));
+}
+
 static void form(view *v)
 {
+    need(v, v->s->window.count == 0 || v->s->window.count == v->s->slab.count, BIT(form));
+    for (size_t i = 0; i < v->s->window.count && !v->broken; i++) {
+        window_form(v, v->s->window.at[i], v->s->slab.at[i]);
+    }
+    window_form(v, v->s->staging_window, v->s->staging);
     for (size_t i = 0; i < v->s->instances.count; i++) {
         instance_form(v, &v->s->instances.at[i]);
     }
@@ -176,13 +188,35 @@ static bool carries_out(const view *v, const gy_op *op, const gy_task *t)
     return same;
 }
 
+static bool is_of(const gy_op *op, const gy_task *t)
+{
+    return op->node == t->node && op->iteration == t->iteration;
+}
+
+/* Nodes of these tests are work, fills, copies and collectives; the first two can be repeated if they depend on nothing
+ * that they change. */
+static bool may_repeat(const view *v, const gy_task *t)
+{
+    const gy_node *n = &v->g->nodes.at[t->node];
+    bool may = n->kind == GY_NODE_WORK || n->kind == GY_NODE_FILL;
+    for (uint32_t i = 0; i < n->accesses; i++) {
+        uint8_t mode = v->g->access.at[n->access + i].mode;
+        may = may && (mode == GANTRY_READ || mode == GANTRY_WRITE);
+    }
+    return may;
+}
+
 static void node(view *v)
 {
     for (uint32_t t = 0; t < v->g->flow->tasks; t++) {
+        const gy_task *task = &v->g->flow->task[t];
         uint32_t times = 0;
         for (size_t i = 0; i < v->s->ops.count; i++) {
             const gy_op *op = &v->s->ops.at[i];
-            times += op->node == v->g->flow->task[t].node && op->iteration == v->g->flow->task[t].iteration;
+            if (is_of(op, task) && op->repeat) {
+                need(v, times == 1 && may_repeat(v, task), BIT(node));
+            }
+            times += is_of(op, task) && !op->repeat;
         }
         need(v, times == 1, BIT(node));
     }
@@ -220,7 +254,7 @@ static void place_node(view *v, const gy_op *op)
     need(v, !e->on || strcmp(e->on, d->id) == 0 || strcmp(e->on, d->kind) == 0, BIT(place));
     for (size_t i = 0; i < v->s->ops.count; i++) {
         const gy_op *other = &v->s->ops.at[i];
-        if (other->node == GY_NONE || other == op || other->lanes > 1) {
+        if (other->node == GY_NONE || other == op || other->lanes > 1 || other->repeat) {
             continue;
         }
         bool together = device_of(v, op, 0) == device_of(v, other, 0);
@@ -249,12 +283,26 @@ static void place(view *v)
     }
 }
 
+/* Wholly before the windows, or wholly in the first, where nothing persists. */
+static void one_window(view *v, const gy_instance *in, uint64_t room)
+{
+    const gantry_schedule *s = v->s;
+    uint64_t size = in->space == GY_SPACE_STAGING ? s->staging_window : s->window.count ? s->window.at[in->memory] : 0;
+    uint64_t first = room - size * s->in_flight;
+    bool before = in->offset + in->bytes <= first;
+    bool inside = in->offset >= first && in->offset + in->bytes <= first + size && in->role != GY_ROLE_PERSIST;
+    need(v, size == 0 || before || inside, BIT(capacity));
+}
+
 static void capacity(view *v)
 {
     for (size_t i = 0; i < v->s->instances.count; i++) {
         const gy_instance *in = &v->s->instances.at[i];
         uint64_t room = in->space == GY_SPACE_SLAB ? v->s->slab.at[in->memory] : v->s->staging;
         need(v, in->role == GY_ROLE_EXTERNAL || in->offset + in->bytes <= room, BIT(capacity));
+        if (in->role != GY_ROLE_EXTERNAL && in->bytes > 0) {
+            one_window(v, in, room);
+        }
     }
     for (uint32_t i = 0; i < v->s->machine->memories; i++) {
         const gy_memory *m = &v->s->machine->memory[i];
@@ -305,14 +353,27 @@ static void ranks(view *v, const gy_op *op)
     }
 }
 
+/* All uses [first, last) of the op are of one rank. */
+static bool of_one_rank(const view *v, const gy_op *op, uint32_t first, uint32_t last)
+{
+    for (uint32_t i = first; i < last; i++) {
+        if (use_of(v, op, i)->rank != use_of(v, op, first)->rank) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void inserted_collective(view *v, const gy_op *op)
 {
     uint32_t reads = op->ins, writes = op->uses - op->ins, kind = op->collective;
     bool reduces = kind == GANTRY_ALL_REDUCE || kind == GANTRY_REDUCE || kind == GANTRY_REDUCE_SCATTER;
-    bool from_one = kind == GANTRY_BROADCAST || kind == GANTRY_SCATTER,
-         to_one = kind == GANTRY_REDUCE || kind == GANTRY_GATHER;
-    need(v, from_one ? reads == 1 : reads >= 1, BIT(collective));
-    need(v, to_one ? writes == 1 : writes >= 1, BIT(collective));
+    /* Kinds in which a row goes to one place only. */
+    bool once = kind != GANTRY_BROADCAST && kind != GANTRY_ALL_GATHER && kind != GANTRY_ALL_REDUCE;
+    need(v, kind == GANTRY_BROADCAST ? reads == 1 : reads >= 1, BIT(collective));
+    need(v, kind == GANTRY_REDUCE ? writes == 1 : writes >= 1, BIT(collective));
+    need(v, kind != GANTRY_SCATTER || of_one_rank(v, op, 0, reads), BIT(collective));
+    need(v, kind != GANTRY_GATHER || of_one_rank(v, op, reads, op->uses), BIT(collective));
     need(v, reduces == (op->reduce != 0), BIT(collective));
     for (uint32_t i = 0; i < reads; i++) {
         bool sum = place_of(v, op, i)->role == GY_ROLE_ACCUMULATOR;
@@ -326,6 +387,7 @@ static void inserted_collective(view *v, const gy_op *op)
         }
         need(v, written == 0 || read > 0, BIT(collective));
         need(v, read <= 1 || op->reduce != 0, BIT(collective));
+        need(v, written <= 1 || !once, BIT(collective));
     }
 }
 

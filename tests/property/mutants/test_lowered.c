@@ -9,15 +9,19 @@
 enum { GRAPHS = 4000 };
 
 typedef struct tally {
-    uint32_t made, judged, refused;
+    uint32_t made, judged, refused, joints; /* rows between starts */
 } tally;
 
-static void try_policy(gantry_graph *g, const gantry_machine *m, const char *policy, uint64_t seed, tally *t)
+/* `in_flight` above 1: with that many starts that overlap. */
+static void try_policy(gantry_graph *g, const gantry_machine *m, const char *policy, int in_flight, uint64_t seed,
+                       tally *t)
 {
     gantry_schedule *s = NULL;
     gantry_error err = { 0 };
     gantry_schedule_options options = GANTRY_SCHEDULE_OPTIONS_INIT;
     options.policy = policy;
+    options.objective = in_flight > 1 ? "period" : NULL;
+    options.in_flight = in_flight > 1 ? in_flight : 0;
     if (gantry_schedule_new(&s, g, m, &options, &err)) {
         /* Some nodes ask for places that the machine does not have; that is all that may go wrong. */
         ck_assert_msg(!strstr(err.text, "rule ") && !strstr(err.text, "internal"), "seed %llu, %s: %s",
@@ -26,11 +30,16 @@ static void try_policy(gantry_graph *g, const gantry_machine *m, const char *pol
         return;
     }
     t->made++;
-    if (s->ops.count <= OPS_MAX && s->instances.count <= 60) {
+    ck_assert_int_eq((int)s->in_flight, in_flight);
+    uint32_t most = in_flight > 1 ? WINDOW_MAX / (uint32_t)(in_flight + 1) : OPS_MAX;
+    if (s->ops.count <= most && s->instances.count <= 60) {
         bool capped;
         uint32_t broken = oracle(s, g, &capped);
         ck_assert_msg(!broken && !capped, "seed %llu, %s: rules %x", (unsigned long long)seed, policy, broken);
         t->judged++;
+        for (size_t i = 0; i < s->sync.count; i++) {
+            t->joints += s->sync.at[i].distance > 0;
+        }
     }
     gantry_schedule_free(s);
 }
@@ -38,7 +47,7 @@ static void try_policy(gantry_graph *g, const gantry_machine *m, const char *pol
 START_TEST(test_own_schedules)
 {
     static const char *const policies[] = { "heft", "round-robin", "single" };
-    tally t = { 0 };
+    tally t = { 0 }, overlapping = { 0 };
     uint32_t graphs = 0;
     for (uint64_t seed = 1; graphs < GRAPHS; seed++) {
         rng r = { seed * 77 };
@@ -49,14 +58,19 @@ START_TEST(test_own_schedules)
         }
         gantry_machine *m = make_machine(&r, devices);
         for (int i = 0; i < 3; i++) {
-            try_policy(g, m, policies[i], seed, &t);
+            try_policy(g, m, policies[i], 1, seed, &t);
         }
+        try_policy(g, m, policies[seed % 2], 2, seed, &overlapping);
         graphs++;
         gantry_machine_free(m);
         gantry_graph_free(g);
     }
     printf("%u graphs: %u schedules, %u of them small enough for the oracle; %u refused\n", graphs, t.made, t.judged,
            t.refused);
+    printf("%u of %u with two starts in flight were small enough, with %u rows from one to the next\n",
+           overlapping.judged, overlapping.made, overlapping.joints);
+    ck_assert_uint_gt(overlapping.judged, GRAPHS / 4);
+    ck_assert_uint_gt(overlapping.joints, 100);
     ck_assert_uint_gt(t.judged, 2 * GRAPHS);
     ck_assert_uint_lt(t.refused, GRAPHS / 10);
 }

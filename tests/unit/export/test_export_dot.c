@@ -23,7 +23,7 @@ static void takes(const char *text, const char *what)
     char path[400], picture[420], command[1000], output[2000];
     example_save(path, sizeof path, "picture.dot", text);
     snprintf(picture, sizeof picture, "%s.svg", path);
-    snprintf(command, sizeof command, "dot -Tsvg '%s' -o '%s' 2>&1", path, picture);
+    snprintf(command, sizeof command, "timeout 60 dot -Tsvg '%s' -o '%s' 2>&1", path, picture);
     int status = run(command, output, sizeof output);
     ck_assert_msg(status == 0 && output[0] == '\0', "%s: dot says \"%s\" (status %d)", what, output, status);
     unlink(path);

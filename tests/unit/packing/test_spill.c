@@ -306,6 +306,99 @@ START_TEST(the_search_for_offsets_is_used)
 }
 END_TEST
 
+static gantry_status nothing_at_all(const gantry_launch *l)
+{
+    (void)l;
+    return GANTRY_OK;
+}
+
+typedef enum maker { WORK, FUNCTION, ADDS } maker;
+
+/* a, b, c are made and read as b, a, c in 0.1 us each, but for a; with room for two, a has to go. 256 bytes take 0.5 us
+ * + 256 / 5e3 us, out and back 1.1024 us. */
+static gantry_schedule *with_one_too_many(gantry_graph *g, double make_a_us, maker how, const char *spill)
+{
+    static const char *const ids[] = { "make a", "make b", "make c", "use c", "use b", "use a" };
+    gantry_buffer b[] = { unit(g, "a"), unit(g, "b"), unit(g, "c") };
+    for (uint32_t i = 0; i < 6; i++) {
+        gantry_node n = i == 0 && how == FUNCTION ? gantry_graph_launch(g, ids[i], nothing_at_all, NULL)
+                                                  : gantry_graph_work(g, ids[i]);
+        gantry_node_time(g, n, NULL, i ? 0.1 : make_a_us);
+        if (i)
+            gantry_node_after(g, n, (gantry_node){ n.id - 1 });
+        if (i >= 3)
+            gantry_node_read(g, n, gantry_all(b[5 - i]));
+        else if (i == 0 && how == ADDS)
+            gantry_node_reduce(g, n, gantry_all(b[i]), GANTRY_SUM);
+        else
+            gantry_node_write(g, n, gantry_all(b[i]));
+    }
+    gantry_machine *m = small_machine(1, 2 * UNIT);
+    gantry_schedule_options o = GANTRY_SCHEDULE_OPTIONS_INIT;
+    gantry_schedule *s = NULL;
+    gantry_error err;
+    o.spill = spill;
+    if (gantry_schedule_new(&s, g, m, &o, &err))
+        ck_abort_msg("%s", err.text);
+    gantry_machine_free(m);
+    return s;
+}
+
+START_TEST(what_is_made_faster_than_copied_is_made_again)
+{
+    static const struct again {
+        double us;
+        maker how;
+        const char *spill;
+        uint64_t repeats;
+    } cases[] = {
+        { 0.2, WORK, NULL, 1 }, { 0.8, WORK, "auto", 1 }, { 1.1, WORK, NULL, 0 }, /* 2.7 us; by copies 1.1 + 0.55 + 0.2
+                                                                                     + 0.55 + 0.1, since all else is
+                                                                                     hidden */
+        { 1.2, WORK, NULL, 0 }, { 0.2, WORK, "copy", 0 }, { 0.2, FUNCTION, NULL, 0 }, { 0.2, ADDS, NULL, 0 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gantry_graph *g = gantry_graph_new("again");
+        gantry_schedule *s = with_one_too_many(g, cases[i].us, cases[i].how, cases[i].spill);
+        gantry_schedule_summary sum = GANTRY_SCHEDULE_SUMMARY_INIT;
+        ck_assert_int_eq(gantry_schedule_summarize(s, &sum, NULL), GANTRY_OK);
+        ck_assert_uint_eq(sum.recomputed, cases[i].repeats);
+        ck_assert_uint_eq(count_kind(s, GY_OP_EVICT), 1 - cases[i].repeats);
+        for (size_t k = 0; k < s->ops.count; k++)
+            ck_assert(!s->ops.at[k].repeat || !strcmp(s->node_ids.at[s->ops.at[k].node], "make a"));
+        if (cases[i].repeats) /* what is computed, and nothing else: twice a, and five times 0.1 us */
+            ck_assert_double_eq_tol(sum.makespan_us, 2 * cases[i].us + 0.5, 1e-6);
+        gantry_schedule_free(s);
+        gantry_graph_free(g);
+    }
+}
+END_TEST
+
+/* The same, refused: the third unit is one too many at the op that makes it. */
+START_TEST(spilling_can_be_off)
+{
+    gantry_graph *g = gantry_graph_new("off");
+    gantry_buffer a = unit(g, "a"), b = unit(g, "b"), c = unit(g, "c");
+    use(g, "make a", nothing, a);
+    use(g, "make b", nothing, b);
+    use(g, "make c", nothing, c);
+    use(g, "use c", c, nothing);
+    use(g, "use b", b, nothing);
+    use(g, "use a", a, nothing);
+    gantry_machine *m = small_machine(1, 2 * UNIT);
+    gantry_schedule_options o = GANTRY_SCHEDULE_OPTIONS_INIT;
+    gantry_schedule *s = NULL;
+    gantry_error err;
+    o.spill = "off";
+    ck_assert_int_eq(gantry_schedule_new(&s, g, m, &o, &err), GANTRY_E_CAPACITY);
+    ck_assert_str_eq(err.text,
+                     "d0 needs 768 B at node \"make c\" and has 512 B; largest: a 256 B, b 256 B, c 256 B; try "
+                     "--max-memory, more parts, more devices, or --spill auto");
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("spill");
@@ -319,6 +412,8 @@ int main(void)
     tcase_add_test(c, one_op_that_is_too_much_is_refused);
     tcase_add_test(c, three_devices_worth_runs_on_four);
     tcase_add_test(c, the_search_for_offsets_is_used);
+    tcase_add_test(c, what_is_made_faster_than_copied_is_made_again);
+    tcase_add_test(c, spilling_can_be_off);
     suite_add_tcase(s, c);
     return run_suite(s);
 }

@@ -51,6 +51,31 @@ START_TEST(and_not_in_less)
 }
 END_TEST
 
+/* Three buffers of 3,000,000 bytes, each rounded up to 256: 9,000,192 in use when n1 writes the third, beside a limit
+ * of 9,000,000. In MiB both are 8.6, which would say nothing. */
+START_TEST(a_need_is_told_from_a_limit_that_is_near)
+{
+    gantry_machine *m = small_machine(1, 1 << 30);
+    gantry_graph *g = gantry_graph_new("near");
+    gantry_buffer b[3] = { buffer(g, "a", 750000), buffer(g, "b", 750000), buffer(g, "c", 750000) };
+    gantry_schedule_options o = GANTRY_SCHEDULE_OPTIONS_INIT;
+    gantry_node n = work(g, "n0", 1);
+    gantry_node_write(g, n, gantry_all(b[0]));
+    gantry_node_write(g, n, gantry_all(b[1]));
+    n = work(g, "n1", 1);
+    gantry_node_read(g, n, gantry_all(b[0]));
+    gantry_node_read(g, n, gantry_all(b[1]));
+    gantry_node_write(g, n, gantry_all(b[2]));
+    o.max_memory = "d0=9000000";
+    o.spill = _i ? "auto" : "off";
+    const char *text = refusal(g, m, &o, GANTRY_E_CAPACITY);
+    ck_assert_msg(strstr(text, "d0 needs 9000192 B at node \"n1\" and has 9000000 B; largest: a 2.9 MiB, ") == text,
+                  "%s", text);
+    gantry_graph_free(g);
+    gantry_machine_free(m);
+}
+END_TEST
+
 START_TEST(max_memory_is_a_limit)
 {
     gantry_machine *m = small_machine(2, 1 << 20);
@@ -188,6 +213,7 @@ int main(void)
     TCase *c = tcase_create("capacity");
     tcase_add_test(c, a_chain_fits_in_two_buffers);
     tcase_add_test(c, and_not_in_less);
+    tcase_add_loop_test(c, a_need_is_told_from_a_limit_that_is_near, 0, 2);
     tcase_add_test(c, max_memory_is_a_limit);
     tcase_add_loop_test(c, max_memory_is_read_with_care, 0, 4);
     tcase_add_test(c, prefetching_gives_way_to_fitting);

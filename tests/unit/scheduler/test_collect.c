@@ -159,6 +159,143 @@ START_TEST(textbook_machines_copy)
 }
 END_TEST
 
+/* ---- every rank from every rank ---- */
+
+/* Reader i, on device i, reads row i of each part, each by an access of its own; but not of part `without`, if i is 0.
+ */
+static void read_rows_of_parts(int without)
+{
+    for (int i = 0; i < 4; i++) {
+        gantry_node n = work_on("r", i, 10);
+        for (int k = 0; k < 4; k++)
+            if (i != 0 || k != without)
+                gantry_node_read(g, n, gantry_rows(x, 4 * k + i, 4 * k + i + 1));
+    }
+}
+
+START_TEST(a_row_of_every_part_for_everyone_is_an_all_to_all)
+{
+    begin(virtual_machine(4));
+    write_parts(10);
+    read_rows_of_parts(-1);
+    const gy_op *op = only_collective(GANTRY_ALL_TO_ALL);
+    ck_assert_uint_eq(op->ins, 12); /* own rows stay where they are */
+    ck_assert_uint_eq(op->uses, 24);
+    ck_assert_uint_eq(op->lanes, 4);
+    end();
+}
+END_TEST
+
+START_TEST(with_a_hole_it_is_none)
+{
+    begin(virtual_machine(4));
+    write_parts(10);
+    read_rows_of_parts(2);
+    s = schedule(g, m, NULL);
+    ck_assert_uint_eq(count_kind(s, GY_OP_COLLECTIVE), 0);
+    ck_assert_uint_eq(count_kind(s, GY_OP_COPY), 11);
+    end();
+}
+END_TEST
+
+/* Neighbours exchange rows, others do not: no kind of collective is that. */
+START_TEST(halos_are_copies)
+{
+    begin(virtual_machine(4));
+    write_parts(10);
+    for (int i = 0; i < 4; i++)
+        gantry_node_read(g, work_on("r", i, 10), gantry_halo(gantry_part(x, i), 1, 1));
+    s = schedule(g, m, NULL);
+    ck_assert_uint_eq(count_kind(s, GY_OP_COLLECTIVE), 0);
+    ck_assert_uint_eq(count_kind(s, GY_OP_COPY), 6);
+    end();
+}
+END_TEST
+
+START_TEST(parts_read_one_by_one_by_all_are_an_all_gather)
+{
+    begin(virtual_machine(4));
+    write_parts(10);
+    for (int i = 0; i < 4; i++) {
+        gantry_node n = work_on("r", i, 10);
+        for (int k = 0; k < 4; k++)
+            gantry_node_read(g, n, gantry_part(x, k));
+    }
+    const gy_op *op = only_collective(GANTRY_ALL_GATHER);
+    ck_assert_uint_eq(op->ins, 4);
+    end();
+}
+END_TEST
+
+/* Two parts that one node needs of one value do not hide that each of them goes to everyone. */
+START_TEST(two_broadcasts_side_by_side)
+{
+    begin(virtual_machine(4));
+    gantry_buffer y = buffer(g, "y", 16);
+    gantry_node_write(g, work_on("w", 0, 10), gantry_all(x));
+    gantry_node_write(g, work_on("v", 1, 10), gantry_all(y));
+    for (int i = 0; i < 4; i++) {
+        gantry_node n = work_on("r", i, 10);
+        gantry_node_read(g, n, gantry_all(x));
+        gantry_node_read(g, n, gantry_all(y));
+    }
+    s = schedule(g, m, NULL);
+    ck_assert_uint_eq(count_collectives(s, GANTRY_BROADCAST), 2);
+    ck_assert_uint_eq(count_kind(s, GY_OP_COPY), 0);
+    end();
+}
+END_TEST
+
+/* ---- which algorithm ---- */
+
+/* Where each device has its port the root's copies share its way out. In a chain the others help, and that takes more
+ * signals: it pays for many bytes only. */
+START_TEST(the_size_decides)
+{
+    static const char ports[] =
+        "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\"},{\"id\":\"a\",\"capacity\":"
+        "\"1GiB\"},"
+        "{\"id\":\"b\",\"capacity\":\"1GiB\"},{\"id\":\"c\",\"capacity\":\"1GiB\"},{\"id\":\"d\",\"capacity\":\"1GiB\"}"
+        "],"
+        "\"devices\":[{\"id\":\"a\",\"memory\":\"a\",\"copy_engines\":4},{\"id\":\"b\",\"memory\":\"b\"},{\"id\":\"c\","
+        "\"memory\":\"c\"},{\"id\":\"d\",\"memory\":\"d\"}],\"resources\":{\"a.out\":1,\"b.out\":1,\"c.out\":1,\"d."
+        "out\":1,"
+        "\"host.out\":1},\"routes\":[{\"from\":\"*\",\"to\":\"*\",\"latency_us\":1,\"bandwidth_gbs\":1,\"via\":[\"{"
+        "from}.out\"]}]}";
+    for (int large = 0; large < 2; large++) {
+        begin(parse_machine(ports));
+        gantry_buffer z = buffer(g, "z", large ? 1 << 20 : 256);
+        gantry_node_write(g, work_on("w", 0, 10), gantry_all(z));
+        for (int i = 0; i < 4; i++)
+            gantry_node_read(g, work_on("r", i, 10), gantry_all(z));
+        const gy_op *op = only_collective(GANTRY_BROADCAST);
+        ck_assert_int_eq(op->algorithm, large ? GY_ALGORITHM_RING : GY_ALGORITHM_COPY);
+        /* 3 x 1 KiB out of the root; 4 MiB in 64 pieces of 65,536 bytes: 2 + 64 steps of signal, latency and piece */
+        ck_assert_int_eq(op->duration, gy_ticks_from_us(large ? 66 * (2 + 65.536) : 1 + 3 * 1.024));
+        end();
+    }
+}
+END_TEST
+
+START_TEST(algorithms_are_in_the_file)
+{
+    begin(virtual_machine(4));
+    write_parts(10);
+    read_rows_of_parts(-1);
+    const gy_op *op = only_collective(GANTRY_ALL_TO_ALL);
+    char *text = schedule_text(s), word[64];
+    snprintf(word, sizeof word, "\"algorithm\": \"%s\"", gy_algorithm_name((gy_algorithm)op->algorithm));
+    ck_assert_ptr_nonnull(strstr(text, word));
+    gantry_schedule *again = NULL;
+    gantry_error err;
+    ck_assert_int_eq(gantry_schedule_parse(&again, text, strlen(text), "again", &err), GANTRY_OK);
+    ck_assert_int_eq(again->ops.at[op - s->ops.at].algorithm, op->algorithm);
+    gantry_schedule_free(again);
+    gantry_free(text);
+    end();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("collect");
@@ -170,6 +307,13 @@ int main(void)
     tcase_add_test(c, parts_read_whole_by_all_are_an_all_gather);
     tcase_add_test(c, copies_that_begin_at_different_times_stay_copies);
     tcase_add_test(c, textbook_machines_copy);
+    tcase_add_test(c, a_row_of_every_part_for_everyone_is_an_all_to_all);
+    tcase_add_test(c, with_a_hole_it_is_none);
+    tcase_add_test(c, halos_are_copies);
+    tcase_add_test(c, parts_read_one_by_one_by_all_are_an_all_gather);
+    tcase_add_test(c, two_broadcasts_side_by_side);
+    tcase_add_test(c, the_size_decides);
+    tcase_add_test(c, algorithms_are_in_the_file);
     suite_add_tcase(suite, c);
     return run_suite(suite);
 }

@@ -5,6 +5,7 @@
 
 #include "support/faults.h"
 #include <stdio.h>
+#include <string.h>
 
 #define GRAPHS 24
 
@@ -17,6 +18,10 @@ START_TEST(every_allocation_may_fail)
     int n = -1;                        /* not a valid graph */
     o.policy = _i < 2 ? NULL : "heft"; /* all policies, of which each has allocations of its own, for small graphs */
     o.effort = 1;
+    if (_i % 4 == 3) { /* starts that overlap */
+        o.objective = "period";
+        o.in_flight = 2;
+    }
     if (gantry_graph_check(g, &err) == GANTRY_OK)
         for (bool failed = true; failed;) {
             gantry_schedule *s = NULL;
@@ -29,6 +34,44 @@ START_TEST(every_allocation_may_fail)
             gantry_schedule_free(s);
         }
     printf("graph %d: %d allocations\n", _i, n);
+    gantry_graph_free(g);
+    gantry_machine_free(m);
+}
+END_TEST
+
+/* Three batches forward and backward where there is room for one and a half: the policy for such cases runs. */
+START_TEST(being_short_of_memory_may_fail_too)
+{
+    gantry_machine *m = small_machine(1, 3 * 256);
+    gantry_graph *g = gantry_graph_new("short");
+    gantry_schedule_options o = GANTRY_SCHEDULE_OPTIONS_INIT;
+    gantry_error err;
+    for (int b = 0; b < 3; b++) {
+        gantry_node forward = work(g, "forward", 1), backward = work(g, "backward", 2);
+        gantry_buffer kept = buffer(g, (const char *[]){ "k0", "k1", "k2" }[b], 64);
+        gantry_buffer sent = buffer(g, (const char *[]){ "s0", "s1", "s2" }[b], 64);
+        gantry_node_write(g, forward, gantry_all(kept));
+        gantry_node_write(g, forward, gantry_all(sent));
+        gantry_node_read(g, backward, gantry_all(kept));
+        gantry_node_readwrite(g, backward, gantry_all(sent));
+    }
+    ck_assert_int_eq(gantry_graph_check(g, &err), GANTRY_OK);
+    o.effort = 1;
+    o.spill = "off";
+    for (int n = 0, failed = 1; failed; n++) {
+        gantry_schedule *s = NULL;
+        faults_after(n);
+        gantry_status status = gantry_schedule_new(&s, g, m, &o, &err);
+        failed = faults_off();
+        /* A refusal that is not the last word may go without the list of what is largest. */
+        ck_assert_msg(status == GANTRY_E_NOMEM || (status == GANTRY_OK && s), "allocation %d: %s", n,
+                      gantry_status_name(status));
+        bool ran = false;
+        for (size_t i = 0; s && i < s->tried.count; i++)
+            ran = ran || strcmp(s->tried.at[i].policy, "frugal") == 0;
+        ck_assert(status || ran);
+        gantry_schedule_free(s);
+    }
     gantry_graph_free(g);
     gantry_machine_free(m);
 }
@@ -67,6 +110,7 @@ int main(void)
     suite_add_tcase(s, c);
     c = tcase_create("explain");
     tcase_set_timeout(c, 60);
+    tcase_add_test(c, being_short_of_memory_may_fail_too);
     tcase_add_test(c, explaining_may_fail_too);
     suite_add_tcase(s, c);
     return run_suite(s);

@@ -16,14 +16,18 @@ START_TEST(options_are_checked)
         { { .policy = "x", .effort = -1 },
           GANTRY_E_INVALID,
           "no policy \"x\"; there are heft, heft-min, heft-max, heft-median, heft-links, mem-heft, peft, cpop, "
-          "lookahead, dls, etf, min-min, max-min, sufferage, m-etf, m-sct, owner, round-robin, single and split" },
+          "lookahead, dls, etf, min-min, max-min, sufferage, m-etf, m-sct, owner, round-robin, single, split and "
+          "partition" },
         { { .effort = 10 }, GANTRY_E_INVALID, "effort is 10; it must be 0 to 9" },
         { { .effort = -1, .objective = "makespam" },
           GANTRY_E_INVALID,
           "no objective \"makespam\" (did you mean \"makespan\"?)" },
-        { { .effort = -1, .objective = "period" },
-          GANTRY_E_UNSUPPORTED,
-          "objective \"period\" comes later; this version has \"makespan\" and \"max_load\"" },
+        { { .effort = -1, .in_flight = 2 },
+          GANTRY_E_INVALID,
+          "in_flight is 2, but the objective is \"makespan\"; only with \"period\" do starts overlap" },
+        { { .effort = -1, .objective = "period", .in_flight = 65 },
+          GANTRY_E_INVALID,
+          "in_flight is 65; it must be 1 to 64, or 0: chosen" },
         { { .effort = -1, .replay = "stram" },
           GANTRY_E_INVALID,
           "no replay mode \"stram\" (did you mean \"stream\"?)" },
@@ -102,24 +106,23 @@ START_TEST(policies_are_listed)
         ck_assert_ptr_nonnull(gantry_policy_summary(count));
         count++;
     }
-    ck_assert_uint_eq(count, 20);
+    ck_assert_uint_eq(count, 21);
     ck_assert_ptr_null(gantry_policy_summary(count));
 }
 END_TEST
 
-START_TEST(until_is_refused_with_a_remedy)
+START_TEST(until_in_an_empty_loop_is_refused)
 {
     gantry_machine *m = virtual_machine(1);
     gantry_graph *g = gantry_graph_new("until");
     gantry_buffer flag = buffer(g, "flag", 1);
     gantry_graph_repeat(g, 5);
     gantry_graph_until(g, flag, 1);
-    gantry_node_write(g, work(g, "n", 1), gantry_all(flag));
     gantry_graph_repeat_end(g);
-    ck_assert_str_eq(
-        refusal(g, m, NULL, GANTRY_E_UNSUPPORTED),
-        "a repeat of 5 ends early by \"until\" on buffer \"flag\", which this version cannot schedule; drop "
-        "\"until\" and give the number of iterations");
+    gantry_buffer_init_value(g, flag, 1);
+    ck_assert_str_eq(refusal(g, m, NULL, GANTRY_E_UNSUPPORTED),
+                     "a repeat of 5 without nodes ends by \"until\" on buffer \"flag\", which nothing in it can change; "
+                     "drop \"until\"");
     gantry_graph_free(g);
     gantry_machine_free(m);
 }
@@ -191,7 +194,7 @@ int main(void)
     tcase_add_test(c, options_are_recorded);
     tcase_add_test(c, shorter_options_get_defaults);
     tcase_add_test(c, policies_are_listed);
-    tcase_add_test(c, until_is_refused_with_a_remedy);
+    tcase_add_test(c, until_in_an_empty_loop_is_refused);
     tcase_add_test(c, a_broken_graph_is_reported);
     tcase_add_test(c, an_empty_graph_has_an_empty_schedule);
     tcase_add_test(c, explain_shows_every_candidate);

@@ -197,6 +197,100 @@ START_TEST(accumulating_state_persists)
 }
 END_TEST
 
+/* ---- each reads a part ---- */
+
+static void read_part(int device, int64_t first, int64_t last, gantry_buffer x)
+{
+    gantry_node_read(g, work_on("r", device), gantry_rows(x, first, last));
+}
+
+START_TEST(a_part_for_each_reader_is_a_reduce_scatter)
+{
+    begin(4);
+    gantry_buffer x = contribute(4);
+    for (int i = 0; i < 4; i++)
+        read_part(i, 4 * i, 4 * i + 4, x);
+    s = schedule(g, m, NULL);
+    const gy_op *op = find_collective();
+    ck_assert_uint_eq(count_collectives(s, GANTRY_REDUCE_SCATTER), 1);
+    ck_assert_uint_eq(count_kind(s, GY_OP_COPY), 0);
+    ck_assert_uint_eq(uses_of(op, true), 4);
+    ck_assert_uint_eq(uses_of(op, false), 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        const gy_use *u = &s->use.at[op->use + op->ins + i];
+        ck_assert(u->first == 4 * i && u->last == 4 * i + 4 && u->rank == i);
+    }
+    end();
+}
+END_TEST
+
+/* Rows that nobody reads go with those before them (the first ones with those behind), and are fetched from there. */
+START_TEST(rows_that_nobody_reads_are_not_lost)
+{
+    begin(3);
+    gantry_buffer x = contribute(3);
+    gantry_buffer_output(g, x);
+    read_part(2, 10, 12, x);
+    read_part(0, 3, 5, x);
+    s = schedule(g, m, NULL);
+    const gy_op *op = find_collective();
+    ck_assert_uint_eq(count_collectives(s, GANTRY_REDUCE_SCATTER), 1);
+    const gy_use *to = &s->use.at[op->use + op->ins];
+    ck_assert(to[0].first == 0 && to[0].last == 10 && to[1].first == 10 && to[1].last == 16);
+    ck_assert_uint_eq(op->lanes, 3); /* device 1 contributes only */
+    ck_assert_uint_eq(count_kind(s, GY_OP_COPY), 2);
+    end();
+}
+END_TEST
+
+START_TEST(readers_that_share_rows_get_all)
+{
+    begin(3);
+    gantry_buffer x = contribute(3);
+    read_part(0, 0, 9, x);
+    read_part(1, 8, 16, x);
+    s = schedule(g, m, NULL);
+    ck_assert_uint_eq(count_collectives(s, GANTRY_ALL_REDUCE), 1);
+    end();
+}
+END_TEST
+
+/* Each reader is given what its own rows held before. */
+START_TEST(the_value_before_is_scattered_too)
+{
+    begin(2);
+    gantry_buffer x = buffer(g, "x", 16);
+    gantry_node_write(g, work_on("w", 1), gantry_all(x));
+    for (int i = 0; i < 2; i++)
+        gantry_node_reduce(g, work_on("c", i), gantry_all(x), GANTRY_MAX);
+    read_part(0, 0, 8, x);
+    read_part(1, 8, 16, x);
+    s = schedule(g, m, NULL);
+    const gy_op *op = find_collective();
+    ck_assert_uint_eq(count_collectives(s, GANTRY_REDUCE_SCATTER), 1);
+    ck_assert_uint_eq(uses_of(op, true), 4);
+    ck_assert_uint_eq(count_kind(s, GY_OP_COPY), 1); /* rows 0 to 8 to device 0 */
+    end();
+}
+END_TEST
+
+/* State lives in one memory, which gets all of it. */
+START_TEST(state_is_not_scattered)
+{
+    begin(3);
+    gantry_buffer x = buffer(g, "x", 16);
+    gantry_buffer_set_class(g, x, GANTRY_STATE);
+    gantry_buffer_init_value(g, x, 0);
+    for (int i = 0; i < 3; i++)
+        gantry_node_reduce(g, work_on("c", i), gantry_all(x), GANTRY_SUM);
+    read_part(1, 0, 8, x);
+    read_part(2, 8, 16, x);
+    s = schedule(g, m, NULL);
+    ck_assert_uint_eq(count_collectives(s, GANTRY_ALL_REDUCE), 1);
+    end();
+}
+END_TEST
+
 /* ---- collectives of the graph ---- */
 
 START_TEST(ranks_follow_the_data)
@@ -268,6 +362,11 @@ int main(void)
     tcase_add_test(c, contributions_to_other_rows_stay_apart);
     tcase_add_test(c, a_contributor_may_read_other_rows_of_the_sum);
     tcase_add_test(c, accumulating_state_persists);
+    tcase_add_test(c, a_part_for_each_reader_is_a_reduce_scatter);
+    tcase_add_test(c, rows_that_nobody_reads_are_not_lost);
+    tcase_add_test(c, readers_that_share_rows_get_all);
+    tcase_add_test(c, the_value_before_is_scattered_too);
+    tcase_add_test(c, state_is_not_scattered);
     tcase_add_test(c, ranks_follow_the_data);
     tcase_add_test(c, ranks_without_data_go_where_no_rank_is);
     tcase_add_test(c, two_ranks_on_one_device_take_two_lanes);

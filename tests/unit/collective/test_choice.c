@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the scheduler puts in: never later than the copies it replaces, and as long as its algorithm takes. */
+#include "suite.h"
+#include "unit/scheduler/suite.h"
+
+#include "scheduler/options.h"
+#include "scheduler/plan.h"
+#include "scheduler/policies/policy.h"
+#include "scheduler/search/search.h"
+#include <stdio.h>
+#include <string.h>
+
+static const char *const machines[] = { "hgx-h200-8", "dgx1-v100", "a100-pcie-4", "sirocco", "host-4", "host-8" };
+#define MACHINES (int)(sizeof machines / sizeof *machines)
+
+static gantry_node node_on(gantry_graph *g, const char *name, uint32_t device)
+{
+    char on[16];
+    snprintf(on, sizeof on, "%u", device);
+    gantry_node n = work(g, name, 10);
+    gantry_node_on(g, n, on);
+    return n;
+}
+
+typedef enum pattern { CAST, SPREAD, COLLECT, COLLECT_ALL, SWAP, PATTERNS } pattern;
+
+/* One exchange among the first `p` devices, all of which are ready at one time. */
+static gantry_graph *exchange_graph(pattern what, uint32_t p, int64_t rows)
+{
+    gantry_graph *g = gantry_graph_new("exchange");
+    gantry_buffer x = buffer(g, "x", rows * p * p);
+    gantry_buffer_split(g, x, (int)p);
+    bool whole = what == CAST || what == SPREAD;
+    for (uint32_t i = 0; i < (whole ? 1 : p); i++)
+        gantry_node_write(g, node_on(g, "w", whole ? 1 : i), whole ? gantry_all(x) : gantry_part(x, (int)i));
+    for (uint32_t i = 0; i < (what == COLLECT ? 1 : p); i++) {
+        gantry_node n = node_on(g, "r", i);
+        if (what == SPREAD)
+            gantry_node_read(g, n, gantry_part(x, (int)i));
+        else if (what != SWAP)
+            gantry_node_read(g, n, gantry_all(x));
+        for (int64_t k = 0; k < p && what == SWAP; k++)
+            gantry_node_read(g, n, gantry_rows(x, (k * p + i) * rows, (k * p + i + 1) * rows));
+    }
+    gantry_error err;
+    ck_assert_int_eq(gantry_graph_check(g, &err), GANTRY_OK);
+    return g;
+}
+
+static gy_ticks makespan(gantry_graph *g, const gantry_machine *m, bool collect, uint32_t *collectives)
+{
+    gy_plan p;
+    gantry_error err;
+    gantry_schedule_options given = GANTRY_SCHEDULE_OPTIONS_INIT, o;
+    ck_assert_int_eq(gy_options_read(&o, &given, &err), GANTRY_OK);
+    ck_assert_int_eq(gy_plan_init(&p, g, m, &gy_policy_heft, &err), GANTRY_OK);
+    p.keep_copies = !collect;
+    if (gy_plan_run(&p, &o, &err))
+        ck_abort_msg("%s", err.text);
+    *collectives = count_kind(p.schedule, GY_OP_COLLECTIVE);
+    gy_ticks time = p.schedule->makespan;
+    gy_plan_free(&p);
+    return time;
+}
+
+static uint32_t ranks_of(const gantry_machine *m)
+{
+    uint32_t n = gy_machine_workers(m);
+    while (n && m->device[n - 1].memory == 0)
+        n--;
+    return n;
+}
+
+START_TEST(never_slower_than_copies)
+{
+    gantry_machine *m = load(machines[_i], true);
+    uint32_t some = 0, most = ranks_of(m);
+    for (uint32_t p = 3; p <= most; p++)
+        for (int what = 0; what < PATTERNS; what++)
+            for (int64_t rows = 1; rows <= 1 << 18; rows *= 8) {
+                uint32_t with, without;
+                gantry_graph *g = exchange_graph((pattern)what, p, rows);
+                gy_ticks copies = makespan(g, m, false, &without), best = makespan(g, m, true, &with);
+                ck_assert_uint_eq(without, 0);
+                ck_assert_msg(best <= copies, "%s, pattern %d, %u ranks, %lld rows: %g us, copies %g", machines[_i],
+                              what, p, (long long)rows, us(best), us(copies));
+                some += with;
+                gantry_graph_free(g);
+            }
+    ck_assert_uint_gt(some, 0);
+    gantry_machine_free(m);
+}
+END_TEST
+
+/* Every op says how long its algorithm takes for its rows on its machine, and that can be told from the schedule. */
+START_TEST(durations_can_be_told_again)
+{
+    gantry_machine *m = load(machines[_i], true);
+    uint32_t p = ranks_of(m), seen = 0;
+    for (int what = 0; what < PATTERNS; what++) {
+        gantry_graph *g = exchange_graph((pattern)what, p, 4096);
+        gantry_schedule *s = schedule(g, m, "heft");
+        for (size_t i = 0; i < s->ops.count; i++) {
+            const gy_op *op = &s->ops.at[i];
+            gy_group all;
+            gy_collective_limit limit;
+            if (op->kind != GY_OP_COLLECTIVE)
+                continue;
+            ck_assert(gy_group_of_op(&all, s, op));
+            ck_assert_int_eq(look(m, &all, op->algorithm).time, op->duration);
+            ck_assert(gy_collective_bound(&limit, m, &all) && op->duration >= limit.time);
+            gy_group_free(&all);
+            seen++;
+        }
+        gantry_schedule_free(s);
+        gantry_graph_free(g);
+    }
+    ck_assert_uint_gt(seen, 0);
+    gantry_machine_free(m);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("collective choice");
+    TCase *c = tcase_create("choice");
+    tcase_set_timeout(c, 120);
+    tcase_add_loop_test(c, never_slower_than_copies, 0, MACHINES);
+    tcase_add_loop_test(c, durations_can_be_told_again, 0, MACHINES);
+    suite_add_tcase(suite, c);
+    return run_suite(suite);
+}

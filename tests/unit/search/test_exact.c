@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Branch and bound against all orders and devices, and against proved optima; bounds against both. */
+#include "suite.h"
+
+#include <stdio.h>
+
+static gy_ticks solve(const bench *b, gy_candidate *c, uint64_t budget, bool *proved)
+{
+    uint64_t states;
+    ck_assert(!gy_exact_run(&b->model, c, budget, &states, proved, NULL));
+    ck_assert_uint_le(states, budget);
+    return c->model;
+}
+
+/* The first placement is one at random, or none at all: the largest makespan that counts as known. */
+START_TEST(all_placements_of_small_graphs)
+{
+    for (uint64_t seed = 0; seed < 120; seed++) {
+        uint64_t state = seed;
+        int tasks = 2 + pick(&state, 5), start[MOST_TASKS], finish[MOST_TASKS], worse = 0;
+        problem p = draw_problem(seed + 77, tasks, tasks < 6 ? 3 : 2, seed % 5 == 4);
+        bench b;
+        bench_open(&b, &p);
+        gy_candidate c;
+        placement at = draw_placement(&p, &state);
+        candidate_of(&c, &b, &at);
+        for (int t = 0; t < tasks; t++) /* one after the other, each with all that it could wait for */
+            worse += p.time[t][at.device[t]] + 15 * MOST_TASKS;
+        c.model = us(worse);
+        bool proved = false;
+        int best = brute_force(&p);
+        ck_assert(gy_exact_can(&b.model));
+        ck_assert_int_eq(solve(&b, &c, UINT64_C(1) << 40, &proved), us(best));
+        ck_assert(proved);
+        ck_assert(is_topological(&p, c.order));
+        at = placement_of(&c);
+        ck_assert_int_eq(time_of(&p, &at, start, finish), best);
+        ck_assert_int_le(b.model.bound, us(best));
+        ck_assert_int_gt(b.model.bound, 0);
+        gy_candidate_free(&c);
+        bench_close(&b);
+    }
+}
+END_TEST
+
+/* Whatever the schedule: no task begins before its head, and what must follow it does. */
+START_TEST(heads_and_tails_hold_for_every_schedule)
+{
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        uint64_t state = seed;
+        int start[MOST_TASKS], finish[MOST_TASKS];
+        problem p = draw_problem(seed + 999, 2 + pick(&state, 13), 2 + pick(&state, 3), false);
+        bench b;
+        bench_open(&b, &p);
+        for (int i = 0; i < 30; i++) {
+            placement at = draw_placement(&p, &state);
+            gy_ticks makespan = us(time_of(&p, &at, start, finish));
+            ck_assert_int_le(b.model.bound, makespan);
+            ck_assert_int_eq(makespan % b.model.step, 0);
+            for (uint32_t t = 0; t < b.model.tasks; t++) {
+                ck_assert_int_ge(us(start[t]), b.model.head[t]);
+                ck_assert_int_le(us(finish[t]) + b.model.tail[t * b.model.devices + at.device[t]], makespan);
+            }
+        }
+        bench_close(&b);
+    }
+}
+END_TEST
+
+START_TEST(a_search_that_is_cut_off_proves_nothing)
+{
+    problem p = draw_problem(3, 12, 3, false);
+    uint64_t state = 1;
+    int start[MOST_TASKS], finish[MOST_TASKS];
+    bench b;
+    bench_open(&b, &p);
+    gy_candidate c;
+    placement at = draw_placement(&p, &state);
+    candidate_of(&c, &b, &at);
+    c.model = us(time_of(&p, &at, start, finish));
+    gy_ticks before = c.model;
+    bool proved = true;
+    ck_assert_int_le(solve(&b, &c, 5, &proved), before);
+    ck_assert(!proved);
+    gy_candidate_free(&c);
+    bench_close(&b);
+}
+END_TEST
+
+/* Optima that were proved elsewhere (an integer program): REFERENCE of each example. */
+START_TEST(published_graphs)
+{
+    static const struct {
+        const char *name;
+        int optimum;
+    } cases[] = { { "topcuoglu2002", 73 }, { "peft2014", 113 }, { "bittencourt2010", 87 }, { "daoud", 56 } };
+    char path[300];
+    const char *json, *file;
+    gantry_graph *g = NULL;
+    gantry_machine *m = NULL;
+    gantry_error err;
+    snprintf(path, sizeof path, "%s/graphs/reference/%s.json", GANTRY_SOURCE_DIR, cases[_i].name);
+    ck_assert(!gantry_graph_load(&g, path, NULL, &err));
+    gantry_graph_machine_hint(g, &json, &file);
+    ck_assert(!gantry_machine_parse(&m, json, strlen(json), "machine", &err));
+    bench b;
+    bench_of(&b, g, m);
+    gy_candidate c;
+    bool proved = false;
+    ck_assert(gy_candidate_init(&c, b.model.tasks));
+    c.model = us(1000);
+    ck_assert_int_eq(solve(&b, &c, UINT64_C(1) << 26, &proved), us(cases[_i].optimum));
+    ck_assert(proved);
+    gy_candidate_free(&c);
+    bench_close(&b);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("exact");
+    TCase *c = tcase_create("exact");
+    tcase_set_timeout(c, 60);
+    tcase_add_test(c, all_placements_of_small_graphs);
+    tcase_add_test(c, heads_and_tails_hold_for_every_schedule);
+    tcase_add_test(c, a_search_that_is_cut_off_proves_nothing);
+    tcase_add_loop_test(c, published_graphs, 0, 4);
+    suite_add_tcase(s, c);
+    return run_suite(s);
+}

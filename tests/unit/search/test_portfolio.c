@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Candidates out of plans and schedules, the portfolio over all policies, and what effort buys. */
+#include "suite.h"
+
+#include "scheduler/options.h"
+#include "scheduler/search/portfolio.h"
+#include <stdio.h>
+#include <string.h>
+
+static gantry_schedule *schedule(gantry_graph *g, const gantry_machine *m, const char *policy, int effort)
+{
+    gantry_schedule_options o = GANTRY_SCHEDULE_OPTIONS_INIT;
+    gantry_schedule *s = NULL;
+    gantry_error err;
+    o.policy = policy;
+    o.effort = effort;
+    if (gantry_schedule_new(&s, g, m, &o, &err))
+        ck_abort_msg("%s", err.text);
+    return s;
+}
+
+/* What a schedule says, carried out by the definition, ends when the schedule does: HEFT may use gaps, of which the
+ * order by starts knows, so nothing is later. */
+START_TEST(a_schedule_as_a_candidate)
+{
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        uint64_t state = seed;
+        int start[MOST_TASKS], finish[MOST_TASKS];
+        problem p = draw_problem(seed, 3 + pick(&state, 12), 3, false);
+        gantry_graph *g = make_graph(&p);
+        gantry_machine *m = make_machine(3);
+        gantry_schedule *s = schedule(g, m, seed % 2 ? "heft" : "min-min", 0);
+        gy_candidate c, copy;
+        ck_assert(gy_candidate_init(&c, (uint32_t)p.tasks) && gy_candidate_init(&copy, (uint32_t)p.tasks));
+        ck_assert(c.model == GY_TICKS_MAX && c.simulated == GY_TICKS_MAX);
+        ck_assert(gy_candidate_from_schedule(&c, s, g->flow));
+        for (uint32_t t = 0; t < c.tasks; t++)
+            ck_assert_int_eq((int)c.device[t], gantry_schedule_device_of(s, (gantry_node){ g->flow->task[t].node }));
+        ck_assert(is_topological(&p, c.order));
+        placement at = placement_of(&c);
+        ck_assert_int_le(us(time_of(&p, &at, start, finish)), s->makespan);
+        gy_candidate_copy(&copy, &c);
+        ck_assert(gy_candidate_is_same(&copy, &c));
+        copy.device[0] ^= 1;
+        ck_assert(!gy_candidate_is_same(&copy, &c));
+        gy_candidate_free(&c);
+        gy_candidate_free(&copy);
+        gantry_schedule_free(s);
+        gantry_graph_free(g);
+        gantry_machine_free(m);
+    }
+}
+END_TEST
+
+static size_t count_policies(void)
+{
+    size_t count = 0;
+    while (gantry_policy_name(count))
+        count++;
+    return count;
+}
+
+START_TEST(every_policy_is_in_the_report)
+{
+    problem p = draw_problem(11, 14, 3, false);
+    gantry_graph *g = make_graph(&p);
+    gantry_machine *m = make_machine(3);
+    gantry_schedule_options o;
+    gantry_error err;
+    ck_assert(!gy_options_read(&o, NULL, &err));
+    o.effort = 1;
+    ck_assert(!gantry_graph_check(g, &err));
+    gy_portfolio f = { .graph = g, .machine = m, .options = &o, .keep = true };
+    ck_assert(!gy_portfolio_policies(&f, &err));
+    ck_assert_uint_eq(f.tried.count, count_policies());
+    gy_ticks best = GY_TICKS_MAX;
+    size_t ran = 0;
+    for (size_t i = 0; i < f.tried.count; i++) {
+        const gy_tried *t = &f.tried.at[i];
+        ck_assert_str_eq(t->policy, gantry_policy_name(i));
+        if (t->skipped)
+            continue;
+        gantry_schedule *s = schedule(g, m, t->policy, -1); /* alone it does the same */
+        ck_assert_int_eq(s->makespan, t->makespan);
+        gantry_schedule_free(s);
+        ck_assert_int_eq(f.placed.at[ran++].simulated, t->makespan);
+        best = t->makespan < best ? t->makespan : best;
+    }
+    ck_assert_uint_eq(ran, f.placed.count);
+    ck_assert_uint_ge(ran, 18);
+    ck_assert_int_eq(f.best->makespan, best);
+    gy_portfolio_free(&f);
+    gantry_graph_free(g);
+    gantry_machine_free(m);
+}
+END_TEST
+
+/* The machine's transfers do not disturb each other, and every edge is a buffer of its own: simulation and the model
+ * say the same, for any placement; a worse one does not take the place of the best. */
+START_TEST(candidates_are_simulated)
+{
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        uint64_t state = seed;
+        int start[MOST_TASKS], finish[MOST_TASKS], best = INT32_MAX;
+        problem p = draw_problem(seed + 3, 10, 3, false);
+        gantry_graph *g = make_graph(&p);
+        gantry_machine *m = make_machine(3);
+        gantry_schedule_options o;
+        gantry_error err;
+        ck_assert(!gy_options_read(&o, NULL, &err));
+        ck_assert(!gantry_graph_check(g, &err));
+        gy_portfolio f = { .graph = g, .machine = m, .options = &o };
+        for (int i = 0; i < 5; i++) {
+            gy_candidate c;
+            gy_ticks makespan;
+            placement at = draw_placement(&p, &state);
+            int expected = time_of(&p, &at, start, finish);
+            ck_assert(gy_candidate_init(&c, 10));
+            memcpy(c.order, at.order, sizeof *c.order * 10);
+            memcpy(c.device, at.device, sizeof *c.device * 10);
+            ck_assert(!gy_portfolio_candidate(&f, &c, "mine", &makespan, &err));
+            best = expected < best ? expected : best;
+            ck_assert_int_le(makespan, us(expected));
+            ck_assert_int_le(f.best->makespan, us(best));
+            ck_assert_str_eq(f.best->policy, "mine");
+            gy_candidate_free(&c);
+        }
+        gy_portfolio_free(&f);
+        gantry_graph_free(g);
+        gantry_machine_free(m);
+    }
+}
+END_TEST
+
+/* Tasks that read parts of one input and rows of each other, on virtual devices with contention. */
+static gantry_graph *graph_with_contention(uint64_t seed)
+{
+    gantry_graph *g = gantry_graph_new("contention");
+    int64_t shape[1] = { 400000 };
+    gantry_buffer all = gantry_graph_buffer(g, "all", GANTRY_U8, 1, shape), made[14];
+    gantry_buffer_split(g, all, 8);
+    gantry_buffer_init_value(g, all, 0);
+    for (int t = 0; t < 14; t++) {
+        char name[16];
+        snprintf(name, sizeof name, "b%d", t);
+        gantry_node n = gantry_graph_work(g, NULL);
+        gantry_node_time(g, n, NULL, 5 + pick(&seed, 60));
+        gantry_node_read(g, n, gantry_part(all, t % 8));
+        for (int k = 0; k < t; k++)
+            if (!pick(&seed, 6))
+                gantry_node_read(g, n, gantry_rows(made[k], 0, 1000 * (1 + t)));
+        made[t] = gantry_graph_buffer(g, name, GANTRY_U8, 1, shape);
+        gantry_node_write(g, n, gantry_all(made[t]));
+    }
+    return g;
+}
+
+/* With and without contention: an effort does all that a lower one does, and reports what it tried. */
+START_TEST(more_effort_is_never_worse)
+{
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        problem p = draw_problem(seed + 800, 14, 3, false);
+        gantry_graph *g = _i ? graph_with_contention(seed) : make_graph(&p);
+        gantry_machine *m = _i ? NULL : make_machine(3);
+        gy_ticks before = GY_TICKS_MAX;
+        ck_assert(m || !gantry_machine_virtual(&m, 3, NULL));
+        for (int effort = 0; effort <= 5; effort++) {
+            gantry_schedule *s = schedule(g, m, NULL, effort);
+            ck_assert_int_le(s->makespan, before);
+            ck_assert_int_ge(s->makespan, s->bound);
+            ck_assert_uint_eq(s->tried.count, effort == 0 ? 1 : count_policies() + (effort > 1));
+            before = s->makespan;
+            gantry_schedule_free(s);
+        }
+        gantry_graph_free(g);
+        gantry_machine_free(m);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("portfolio");
+    TCase *c = tcase_create("portfolio");
+    tcase_set_timeout(c, 60);
+    tcase_add_test(c, a_schedule_as_a_candidate);
+    tcase_add_test(c, every_policy_is_in_the_report);
+    tcase_add_test(c, candidates_are_simulated);
+    tcase_add_loop_test(c, more_effort_is_never_worse, 0, 2);
+    suite_add_tcase(s, c);
+    return run_suite(s);
+}

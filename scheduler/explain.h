@@ -2,7 +2,8 @@
 /**
  * Explaining, in four parts: where the node's inputs come from and which device would have run it when
  * (explain_place.c), what it takes there (explain_cost.c), how collectives are carried out (explain_collective.c), and
- * what it waits for in the schedule as it is (explain_waits.c). Everything is appended to a text; who began it looks at `failed`.
+ * what it waits for in the schedule as it is (explain_waits.c). Everything is appended to a text; who began it looks at
+ * `failed`.
  */
 #ifndef GY_SCHEDULER_EXPLAIN_H
 #define GY_SCHEDULER_EXPLAIN_H

@@ -22,8 +22,8 @@
 gantry_status gy_period_run(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
                             const gantry_schedule_options *options, gantry_error *err);
 
-/* From the end of one start to that of the next, when many have been queued: simulated, on average over the starts after
- * which the distances repeat, once the pipeline has filled. */
+/* From the end of one start to that of the next, when many have been queued: simulated, on average over the starts
+ * after which the distances repeat, once the pipeline has filled. */
 gantry_status gy_period_measure(const gantry_schedule *s, gy_ticks *period, gantry_error *err);
 
 /*

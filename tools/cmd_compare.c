@@ -77,13 +77,12 @@ static int run(const options *o)
     return code;
 }
 
-const command command_compare = {
-    "compare",
-    "GRAPH",
-    "schedules a graph with every policy and compares the predictions",
-    1,
-    1,
-    "param limits input machine devices effort seed objective in-flight unroll max-memory spill balance allow-code json",
-    "  gantry compare graphs/cholesky.json --machine graphs/machines/dgx1-v100.json\n",
-    run
-};
+const command command_compare = { "compare",
+                                  "GRAPH",
+                                  "schedules a graph with every policy and compares the predictions",
+                                  1,
+                                  1,
+                                  "param limits input machine devices effort seed objective in-flight unroll "
+                                  "max-memory spill balance allow-code json",
+                                  "  gantry compare graphs/cholesky.json --machine graphs/machines/dgx1-v100.json\n",
+                                  run };

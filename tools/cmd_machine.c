@@ -80,7 +80,8 @@ static void print_backends(void)
 
 static int print_machine(const gantry_machine *machine)
 {
-    printf("%s: %zu devices, %zu memories\n", gantry_machine_name(machine), gantry_machine_device_count(machine),
+    size_t devices = gantry_machine_device_count(machine);
+    printf("%s: %zu device%s, %zu memories\n", gantry_machine_name(machine), devices, devices == 1 ? "" : "s",
            gantry_machine_memory_count(machine));
     int code = print_devices(machine);
     if (!code)

@@ -56,7 +56,8 @@ const command command_schedule = {
     "places, orders and packs a graph on a machine; predicts and draws it; needs no GPU",
     1,
     1,
-    "param limits input machine devices policy effort seed optimal objective in-flight unroll phase max-memory spill balance replay explain "
+    "param limits input machine devices policy effort seed optimal objective in-flight unroll phase max-memory spill "
+    "balance replay explain "
     "output-schedule dot "
     "svg html trace allow-code json",
     "  gantry schedule graphs/cholesky.json --machine graphs/machines/hgx-h200-8.json --svg timeline.svg\n"

@@ -175,7 +175,8 @@ static int report_text(const report *r)
     for (size_t i = 0; i < gantry_machine_device_count(machine); i++)
         if (!gantry_machine_device(machine, i, &d, NULL))
             print_device(to, s, i, d.id);
-    fprintf(to, "  predicted %.1f us, measured %.1f us\n", r->info.predicted_us, s->measured_us);
+    fprintf(to, "  predicted %.1f us, measured %.1f us%s\n", r->info.predicted_us, s->measured_us,
+            s->throughput_us > 0 ? " behind the starts before it" : "");
     print_loops(to, r);
     if (s->throughput_us > 0)
         print_throughput(to, s);

@@ -173,7 +173,8 @@ static inline gantry_region gantry_tile(gantry_buffer b, int64_t i, int64_t j)
 /* ---- nodes ---- */
 
 /** A kernel of the library or one that was added to this graph. An id that is taken becomes "id#1",
- *  "id#2", ...; NULL stands for the name of the kernel (of other nodes: "launch", "host", "copy", "fill", "work", ...). */
+ *  "id#2", ...; NULL stands for the name of the kernel (of other nodes: "launch", "host", "copy", "fill", "work", ...).
+ */
 GANTRY_API gantry_node gantry_graph_kernel(gantry_graph *graph, const char *id, const char *kernel);
 /** Adds a kernel of your own; the manifest is borrowed until the graph, its schedules and runs are freed. */
 GANTRY_API void gantry_graph_add_kernel(gantry_graph *graph, const gantry_kernel *kernel);

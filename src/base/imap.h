@@ -33,7 +33,7 @@ typedef struct gy_imap {
     gy_interval *at;
     uint32_t count; /* intervals; their indices may be larger: gaps stay after a join */
     uint32_t capacity, used_, free_;
-    uint32_t hint_; /* where the last cut began */
+    uint32_t hint_;                                             /* where the last cut began */
     uint32_t root_, depth_, pages_, page_capacity_, free_page_; /* the tree; no pages while there are few intervals */
     gy_imap_page *page_;
     /* Optional, set after gy_imap_init: the payload of the upper half when an interval is cut; NULL copies it. */

@@ -141,8 +141,7 @@ static gantry_status add_parts(gy_look *look, gantry_error *err)
         gy_look one;
         status = gy_look_make(&one, s->parts.at[i].schedule, err);
         for (uint32_t d = 0; d < s->machine->devices && !status; d++)
-            look->busy[d] =
-                gy_ticks_both(look->busy[d], gy_ticks_repeated(one.busy[d], s->parts.at[i].phase.starts));
+            look->busy[d] = gy_ticks_both(look->busy[d], gy_ticks_repeated(one.busy[d], s->parts.at[i].phase.starts));
         if (!status)
             gy_look_free(&one);
     }

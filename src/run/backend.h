@@ -30,14 +30,14 @@ typedef struct gy_job {
     const gantry_graph *graph;
     const gy_callee *function; /* per node of the graph */
     const double *scalar;      /* per entry of graph->scalar: the number to use where it is dynamic */
-    uint32_t turns;      /* starts in flight at most: the schedule's in_flight if the back end `overlaps`, else 1 */
-    const void **input;  /* per turn and buffer: host memory of space INPUT, packed, from row 0; NULL while unbound */
+    uint32_t turns;     /* starts in flight at most: the schedule's in_flight if the back end `overlaps`, else 1 */
+    const void **input; /* per turn and buffer: host memory of space INPUT, packed, from row 0; NULL while unbound */
     const uint64_t *version; /* grows whenever the caller binds something */
     const uint32_t *bound;   /* per buffer: how often it was bound: another memory may have the same address */
-    void **output;       /* per turn and buffer: that of space OUTPUT; NULL where there is none */
-    bool record;         /* keep the times of ops */
-    uint64_t seed;       /* checking mode: of the order */
-    int64_t deadline_ns; /* of one start; 0: none */
+    void **output;           /* per turn and buffer: that of space OUTPUT; NULL where there is none */
+    bool record;             /* keep the times of ops */
+    uint64_t seed;           /* checking mode: of the order */
+    int64_t deadline_ns;     /* of one start; 0: none */
 
     /* Phases (phases.h). `inner`: what carries each out. To that one: `room`: bytes of each memory's slab, then of
      * staging, where more than the schedule's own are wanted; `beside`: the state of an open run, none of whose starts

@@ -13,7 +13,8 @@ typedef struct gy_words {
 } gy_words;
 
 extern const gy_words gy_space_words, gy_role_words, gy_op_words, gy_lane_words, gy_carrier_words, gy_reason_words,
-    gy_provenance_words, gy_access_words, gy_reduction_words, gy_collective_words, gy_algorithm_words, gy_replay_words, gy_objective_words;
+    gy_provenance_words, gy_access_words, gy_reduction_words, gy_collective_words, gy_algorithm_words, gy_replay_words,
+    gy_objective_words;
 
 /* The word of a number; "?" for a number that has none. */
 const char *gy_word(const gy_words *words, size_t number);

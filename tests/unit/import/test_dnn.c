@@ -64,8 +64,9 @@ static gantry_status place_all_on_one(const char *text)
     return status;
 }
 
-/* A node of 300,000 bytes does not fit into 250,000 (three in 800,000 could take turns); three do into 900,000: room for the transfer (500 bytes)
- * and for rounding comes on top. In 2,400,000 that would be less than a thousandth, and nothing is added. */
+/* A node of 300,000 bytes does not fit into 250,000 (three in 800,000 could take turns); three do into 900,000: room
+ * for the transfer (500 bytes) and for rounding comes on top. In 2,400,000 that would be less than a thousandth, and
+ * nothing is added. */
 START_TEST(capacity)
 {
     char text[2048];

@@ -120,9 +120,10 @@ START_TEST(until_in_an_empty_loop_is_refused)
     gantry_graph_until(g, flag, 1);
     gantry_graph_repeat_end(g);
     gantry_buffer_init_value(g, flag, 1);
-    ck_assert_str_eq(refusal(g, m, NULL, GANTRY_E_UNSUPPORTED),
-                     "a repeat of 5 without nodes ends by \"until\" on buffer \"flag\", which nothing in it can change; "
-                     "drop \"until\"");
+    ck_assert_str_eq(
+        refusal(g, m, NULL, GANTRY_E_UNSUPPORTED),
+        "a repeat of 5 without nodes ends by \"until\" on buffer \"flag\", which nothing in it can change; "
+        "drop \"until\"");
     gantry_graph_free(g);
     gantry_machine_free(m);
 }

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every command that README.md and docs/guide.md show, and the graph of the guide: they work as they stand.
+
+check_docs.py GANTRY ROOT
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+
+def commands(text):
+    """Lines of code blocks by indentation that begin with the command; comments behind them do not count."""
+    return [line.split("   #")[0].strip() for line in text.splitlines() if re.match(r" {4}gantry ", line)]
+
+
+def run(line, folder, environment):
+    if "| dot" in line and not shutil.which("dot"):
+        print(f"skipped (no graphviz): {line}")
+        return True
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+    if done.returncode or not (done.stdout or ">" in line):
+        print(f"FAILED {line}: exit {done.returncode}\n{done.stderr}")
+        return False
+    return True
+
+
+def main(gantry, root):
+    root = pathlib.Path(root)
+    environment = dict(os.environ, PATH=f"{pathlib.Path(gantry).parent}:{os.environ['PATH']}")
+    good = bad = 0
+    with tempfile.TemporaryDirectory() as folder:
+        os.symlink(root / "graphs", pathlib.Path(folder) / "graphs")
+        lines = []
+        for name in ["README.md", "docs/guide.md"]:
+            found = commands((root / name).read_text())
+            assert len(found) >= 5, f"{name} shows {len(found)} commands; are they still indented by four?"
+            lines += found
+        graph = re.search(r"```json\n(.*?)```", (root / "docs/guide.md").read_text(), re.S).group(1)
+        (pathlib.Path(folder) / "norms.json").write_text(graph)
+        for line in [*lines, "gantry run norms.json --devices 2 --check"]:
+            passed = run(line, folder, environment)
+            good, bad = good + passed, bad + (not passed)
+    print(f"{good} passed, {bad} failed")
+    return bad > 0
+
+
+sys.exit(main(sys.argv[1], sys.argv[2]))

@@ -6,7 +6,7 @@
 #include "base/imap.h"
 
 /* Payloads of an input's map. Those of an output's: the task that wrote the rows last; their number for none. */
-enum { UNREAD, READ, WRITTEN };
+enum { UNREAD, READ, WRITTEN }; /* UNREAD is 0, for gy_imap_fill */
 
 typedef struct walk {
     const gy_plan *p;
@@ -79,19 +79,6 @@ static void look(const walk *w, uint32_t value, const gy_access *a, int64_t *fre
     }
 }
 
-/* `weak`: only rows that are UNREAD. */
-static bool mark(gy_imap *map, const gy_access *a, uint64_t payload, bool weak)
-{
-    uint32_t i = gy_imap_cut(map, a->first, a->last);
-    if (i == GY_IMAP_NONE)
-        return false;
-    for (; i != GY_IMAP_NONE && map->at[i].first < a->last; i = gy_imap_next(map, i))
-        if (!weak || map->at[i].payload == UNREAD)
-            map->at[i].payload = payload;
-    gy_imap_join(map, a->first, a->last);
-    return true;
-}
-
 /* The task reads rows that are as they were at the start. */
 static bool walk_read(walk *w, uint32_t task, uint32_t value, const gy_access *a)
 {
@@ -103,7 +90,7 @@ static bool walk_read(walk *w, uint32_t task, uint32_t value, const gy_access *a
     } else {
         w->b->kept += unread;
     }
-    return !unread || mark(w->input[value], a, READ, true);
+    return !unread || gy_imap_fill(w->input[value], a->first, a->last, READ);
 }
 
 static bool walk_access(walk *w, uint32_t task, size_t k, bool away)
@@ -118,7 +105,8 @@ static bool walk_access(walk *w, uint32_t task, size_t k, bool away)
         return false;
     if (a->mode == GANTRY_READ)
         return true;
-    return (!in || mark(in, a, WRITTEN, false)) && (!out || mark(out, a, away ? task : p->flow->tasks, false));
+    return (!in || gy_imap_set(in, a->first, a->last, WRITTEN)) &&
+           (!out || gy_imap_set(out, a->first, a->last, away ? task : p->flow->tasks));
 }
 
 static bool walk_tasks(walk *w)

@@ -34,21 +34,6 @@ gantry_status gy_boundary_begin(gy_lower *l, gantry_error *err)
     return GANTRY_OK;
 }
 
-/* Sets the payload of the rows; of those without one only, if `weak`. */
-static bool set_rows(gy_imap *map, const gy_access *a, uint64_t payload, bool weak)
-{
-    if (a->first >= a->last)
-        return true;
-    uint32_t i = gy_imap_cut(map, a->first, a->last);
-    if (i == GY_IMAP_NONE)
-        return false;
-    for (; i != GY_IMAP_NONE && map->at[i].first < a->last; i = gy_imap_next(map, i))
-        if (!weak || !map->at[i].payload)
-            map->at[i].payload = payload;
-    gy_imap_join(map, a->first, a->last);
-    return true;
-}
-
 gantry_status gy_boundary_walk(gy_lower *l, uint32_t task, uint32_t k, gantry_error *err)
 {
     const gy_plan *p = l->p;
@@ -58,11 +43,12 @@ gantry_status gy_boundary_walk(gy_lower *l, uint32_t task, uint32_t k, gantry_er
     uint64_t home = a->mode >= GANTRY_SUM
                         ? HOME(REDUCED, l->epoch_of[i])
                         : HOME(a->mode == GANTRY_READ ? READ_FIRST : WRITTEN, gy_lower_memory(l, task, k));
-    if (l->home[value] && !set_rows(l->home[value], a, home, a->mode == GANTRY_READ))
-        return gy_fail_nomem(err);
-    if (l->final[value] && a->mode != GANTRY_READ && !set_rows(l->final[value], a, (uint64_t)task + 1, false))
-        return gy_fail_nomem(err);
-    return GANTRY_OK;
+    bool done = true;
+    if (l->home[value]) /* a read says where rows live only if nothing else does */
+        done = (a->mode == GANTRY_READ ? gy_imap_fill : gy_imap_set)(l->home[value], a->first, a->last, home);
+    if (done && l->final[value] && a->mode != GANTRY_READ)
+        done = gy_imap_set(l->final[value], a->first, a->last, (uint64_t)task + 1);
+    return done ? GANTRY_OK : gy_fail_nomem(err);
 }
 
 /* Where rows live that no task touches. */

@@ -92,20 +92,6 @@ static bool note_read(maker *m, uint32_t value, int64_t first, int64_t last, uin
     return true;
 }
 
-static bool note_write(maker *m, uint32_t value, int64_t first, int64_t last, size_t access)
-{
-    if (first >= last)
-        return true;
-    gy_imap *map = &m->map[value];
-    uint32_t i = gy_imap_cut(map, first, last);
-    if (i == GY_IMAP_NONE)
-        return false;
-    for (; i != GY_IMAP_NONE && map->at[i].first < last; i = gy_imap_next(map, i))
-        map->at[i].payload = access + 1;
-    gy_imap_join(map, first, last);
-    return true;
-}
-
 static bool note_task(maker *m, uint32_t task)
 {
     const gy_flow *f = m->p->flow;
@@ -124,7 +110,7 @@ static bool note_task(maker *m, uint32_t task)
     for (uint32_t k = 0; k < accesses && done; k++) {
         const gy_access *a = gy_flow_access_of(m->p->graph, f, t->access + k);
         if (a->mode != GANTRY_READ)
-            done = note_write(m, f->access[t->access + k].value, a->first, a->last, t->access + k);
+            done = gy_imap_set(&m->map[f->access[t->access + k].value], a->first, a->last, t->access + k + 1);
     }
     return done;
 }

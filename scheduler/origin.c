@@ -58,20 +58,6 @@ static int64_t look(walk *w, uint32_t value, const gy_access *a, uint32_t *write
     return fresh;
 }
 
-static bool note_write(walk *w, uint32_t value, const gy_access *a, uint32_t task)
-{
-    if (a->first >= a->last)
-        return true;
-    gy_imap *map = &w->map[value];
-    uint32_t i = gy_imap_cut(map, a->first, a->last);
-    if (i == GY_IMAP_NONE)
-        return false;
-    for (; i != GY_IMAP_NONE && map->at[i].first < a->last; i = gy_imap_next(map, i))
-        map->at[i].payload = (uint64_t)task + 1;
-    gy_imap_join(map, a->first, a->last);
-    return true;
-}
-
 static gantry_status add_team(gy_plan *p, uint32_t task, gy_team **team, gantry_error *err)
 {
     const gy_node_extra *x = gy_plan_extra(p, p->flow->task[task].node);
@@ -113,7 +99,8 @@ static gantry_status walk_task(walk *w, uint32_t task, gantry_error *err)
     for (uint32_t k = 0; k < n->accesses && !status; k++) {
         uint32_t value = p->flow->access[t->access + k].value;
         const gy_access *a = gy_flow_access_of(p->graph, p->flow, t->access + k);
-        if (w->follow[value] && a->mode != GANTRY_READ && !note_write(w, value, a, task))
+        bool writes = w->follow[value] && a->mode != GANTRY_READ;
+        if (writes && !gy_imap_set(&w->map[value], a->first, a->last, (uint64_t)task + 1))
             status = gy_fail_nomem(err);
     }
     return status;

@@ -91,15 +91,8 @@ static gantry_status accumulate(gy_lower *l, gy_epoch *e, uint32_t task, uint32_
 /* The rows have contributions in accumulators from now on, until they are settled. */
 static gantry_status mark_pending(gy_lower *l, uint32_t value, const gy_access *a, uint32_t epoch, gantry_error *err)
 {
-    gy_imap *map = l->open[value];
-    if (a->first >= a->last)
-        return GANTRY_OK;
-    uint32_t i = gy_imap_cut(map, a->first, a->last);
-    if (i == GY_IMAP_NONE)
-        return gy_fail_nomem(err);
-    for (; i != GY_IMAP_NONE && map->at[i].first < a->last; i = gy_imap_next(map, i))
-        map->at[i].payload = (uint64_t)epoch + 1;
-    return GANTRY_OK;
+    bool done = gy_imap_set(l->open[value], a->first, a->last, (uint64_t)epoch + 1);
+    return done ? GANTRY_OK : gy_fail_nomem(err);
 }
 
 /* Combines epochs other than `mine` (an epoch + 1; 0: none) on the rows. */
@@ -327,16 +320,10 @@ static gantry_status combine(gy_lower *l, gy_epoch *e, gantry_error *err)
 static gantry_status settle_epoch(gy_lower *l, uint32_t epoch, gantry_error *err)
 {
     gy_epoch *e = &l->epoch.at[epoch];
-    gy_imap *map = l->open[e->value];
     gantry_status status = combine(l, e, err);
     if (status)
         return status;
-    uint32_t i = gy_imap_cut(map, e->first, e->last);
-    if (i == GY_IMAP_NONE)
-        return gy_fail_nomem(err);
-    for (; i != GY_IMAP_NONE && map->at[i].first < e->last; i = gy_imap_next(map, i))
-        map->at[i].payload = 0;
-    return GANTRY_OK;
+    return gy_imap_set(l->open[e->value], e->first, e->last, 0) ? GANTRY_OK : gy_fail_nomem(err);
 }
 
 static gantry_status settle_others(gy_lower *l, uint32_t value, int64_t first, int64_t last, uint64_t mine,

@@ -46,16 +46,11 @@ gantry_status gy_lower_hold(gy_lower *l, uint32_t value, int64_t first, int64_t 
 {
     if (first >= last)
         return GANTRY_OK;
-    gy_imap *map = &l->holds[value];
     gy_holders *h = copy_holders(l, NULL, count);
-    uint32_t i = h ? gy_imap_cut(map, first, last) : GY_IMAP_NONE;
-    if (i == GY_IMAP_NONE)
+    if (!h || !gy_imap_set(&l->holds[value], first, last, (uintptr_t)h))
         return gy_fail_nomem(err);
     for (uint32_t k = 0; k < count; k++)
         h->at[k] = holder[k];
-    for (; i != GY_IMAP_NONE && map->at[i].first < last; i = gy_imap_next(map, i))
-        map->at[i].payload = (uintptr_t)h;
-    gy_imap_join(map, first, last);
     return GANTRY_OK;
 }
 

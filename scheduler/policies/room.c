@@ -93,12 +93,8 @@ static bool hold(gy_room *r, const gy_access *a, uint32_t memory)
     if (!bytes)
         return true;
     gy_imap *map = map_of(r, a->buffer, memory);
-    uint32_t i = map ? gy_imap_cut(map, a->first, a->last) : GY_IMAP_NONE;
-    if (i == GY_IMAP_NONE)
+    if (!map || !gy_imap_set(map, a->first, a->last, 1))
         return false;
-    for (; i != GY_IMAP_NONE && map->at[i].first < a->last; i = gy_imap_next(map, i))
-        map->at[i].payload = 1;
-    gy_imap_join(map, a->first, a->last);
     r->left[memory] -= bytes < r->left[memory] ? bytes : r->left[memory];
     return true;
 }

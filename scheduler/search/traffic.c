@@ -213,14 +213,8 @@ static bool note_writes(const gy_plan *p, gy_imap *const *map, uint32_t task)
         size_t x = f->task[task].access + k;
         gy_imap *rows = map[f->access[x].value];
         const gy_access *a = gy_flow_access_of(p->graph, f, x);
-        if (!rows || a->mode == GANTRY_READ || a->first >= a->last)
-            continue;
-        uint32_t i = gy_imap_cut(rows, a->first, a->last);
-        if (i == GY_IMAP_NONE)
+        if (rows && a->mode != GANTRY_READ && !gy_imap_set(rows, a->first, a->last, (uint64_t)task + 1))
             return false;
-        for (; i != GY_IMAP_NONE && rows->at[i].first < a->last; i = gy_imap_next(rows, i))
-            rows->at[i].payload = (uint64_t)task + 1;
-        gy_imap_join(rows, a->first, a->last);
     }
     return true;
 }

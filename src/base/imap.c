@@ -376,3 +376,27 @@ void gy_imap_join(gy_imap *map, int64_t first, int64_t last)
             remove_next(map, i);
     }
 }
+
+static bool set(gy_imap *map, int64_t first, int64_t last, uint64_t payload, bool empty_only)
+{
+    if (first >= last)
+        return true;
+    uint32_t i = gy_imap_cut(map, first, last);
+    if (i == NONE)
+        return false;
+    for (; i != NONE && map->at[i].first < last; i = map->at[i].next_)
+        if (!empty_only || !map->at[i].payload)
+            map->at[i].payload = payload;
+    gy_imap_join(map, first, last);
+    return true;
+}
+
+bool gy_imap_set(gy_imap *map, int64_t first, int64_t last, uint64_t payload)
+{
+    return set(map, first, last, payload, false);
+}
+
+bool gy_imap_fill(gy_imap *map, int64_t first, int64_t last, uint64_t payload)
+{
+    return set(map, first, last, payload, true);
+}

@@ -53,5 +53,9 @@ uint32_t gy_imap_cut(gy_imap *map, int64_t first, int64_t last);
 uint32_t gy_imap_next(const gy_imap *map, uint32_t i); /* in order; GY_IMAP_NONE after the last */
 /* Joins neighbours inside [first, last], and at its two ends, whose payloads are equal. Optional tidying. */
 void gy_imap_join(gy_imap *map, int64_t first, int64_t last);
+/* Gives [first, last) one payload, and joins; nothing to do where first >= last. gy_imap_fill: only where the payload
+ * is 0. false: out of memory, the map is as it was. */
+bool gy_imap_set(gy_imap *map, int64_t first, int64_t last, uint64_t payload);
+bool gy_imap_fill(gy_imap *map, int64_t first, int64_t last, uint64_t payload);
 
 #endif

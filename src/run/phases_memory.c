@@ -95,12 +95,7 @@ static bool persists_whole(const gy_hand_over *o, uint32_t buffer, bool *whole)
     }
     for (uint32_t i = 0; i < o->persists && fits; i++) {
         const gy_instance *in = &s->instances.at[o->persist[i]];
-        uint32_t k = in->value == buffer && in->first < in->last ? gy_imap_cut(&rows, in->first, in->last) : 0;
-        fits = k != GY_IMAP_NONE;
-        for (; fits && in->value == buffer && k != GY_IMAP_NONE && rows.at[k].first < in->last;
-             k = gy_imap_next(&rows, k)) {
-            rows.at[k].payload = 1;
-        }
+        fits = in->value != buffer || gy_imap_set(&rows, in->first, in->last, 1);
     }
     *whole = true;
     uint32_t k = fits && rows.count ? gy_imap_find(&rows, 0) : GY_IMAP_NONE;

@@ -223,6 +223,34 @@ START_TEST(the_same_steps_give_the_same_indices)
 }
 END_TEST
 
+/* Payloads are those of a plain array; intervals are as long as they can be. */
+START_TEST(setting_and_filling_equal_an_array)
+{
+    uint64_t state = 42, plain[DOMAIN] = { 0 };
+    gy_imap map;
+    ck_assert(gy_imap_init(&map, 0, DOMAIN, 0));
+    ck_assert(gy_imap_set(&map, 7, 7, 9));
+    ck_assert_uint_eq(map.count, 1);
+    for (int step = 0; step < 400; step++) {
+        int64_t first = (int64_t)(next_random(&state) % DOMAIN), last = first + 1 + (int64_t)(next_random(&state) % 90);
+        uint64_t payload = next_random(&state) % 4;
+        bool fill = next_random(&state) % 2;
+        last = last < DOMAIN ? last : DOMAIN;
+        ck_assert((fill ? gy_imap_fill : gy_imap_set)(&map, first, last, payload));
+        for (int64_t p = first; p < last; p++) {
+            plain[p] = fill && plain[p] ? plain[p] : payload;
+        }
+    }
+    uint32_t runs = 1;
+    for (int64_t p = 0; p < DOMAIN; p++) {
+        ck_assert_uint_eq(map.at[gy_imap_find(&map, p)].payload, plain[p]);
+        runs += p > 0 && plain[p] != plain[p - 1];
+    }
+    ck_assert_uint_eq(map.count, runs);
+    gy_imap_free(&map);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("interval map");
@@ -233,6 +261,7 @@ int main(void)
     tcase_add_test(tests, wide_and_empty_domains);
     tcase_add_loop_test(tests, a_hundred_thousand_cuts_stay_shallow, 0, 3);
     tcase_add_test(tests, the_same_steps_give_the_same_indices);
+    tcase_add_test(tests, setting_and_filling_equal_an_array);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

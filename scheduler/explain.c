@@ -36,7 +36,7 @@ static uint32_t first_task(const gy_flow *f, uint32_t node)
 
 static uint32_t device_of(const gantry_schedule *s, uint32_t op)
 {
-    return s->lanes.at[s->op_lane.at[s->ops.at[op].lane]].device;
+    return gy_op_device(s, &s->ops.at[op], 0);
 }
 
 static void add_head(explain *x)

@@ -85,8 +85,7 @@ static void add_list(gy_text *to, const gantry_schedule *s, const waits *w, cons
         gy_op_text(&name, s, w->at[i].op);
         to->failed = to->failed || name.failed;
         gy_table_cell(&t, "%s", name.failed ? "" : name.at);
-        gy_table_cell(&t, "on %s",
-                      s->machine->device[s->lanes.at[s->op_lane.at[s->ops.at[w->at[i].op].lane]].device].id);
+        gy_table_cell(&t, "on %s", s->machine->device[gy_op_device(s, &s->ops.at[w->at[i].op], 0)].id);
         gy_table_cell(&t, "%s", verb);
         gy_table_cell(&t, "%.3f us", gy_ticks_to_us(w->at[i].when));
         gy_table_cell(&t, "%s", w->at[i].why);

@@ -33,11 +33,6 @@ static bool is_work(const guided *g, const gy_op *op)
     return op->node != GY_NONE && op->lanes == 1 && g->s->lanes.at[lane].kind == GY_LANE_COMPUTE;
 }
 
-static uint32_t device_of(const guided *g, const gy_op *op)
-{
-    return g->s->lanes.at[g->s->op_lane.at[op->lane]].device;
-}
-
 /* ---- paces ---- */
 
 static void add(sums *to, gy_ticks took, gy_ticks modelled)
@@ -52,7 +47,7 @@ static void sum_ops(guided *g)
         const gy_op *op = &g->s->ops.at[i];
         if (!is_work(g, op))
             continue;
-        uint32_t device = device_of(g, op), group = g->splits.owner[op->node];
+        uint32_t device = gy_op_device(g->s, op, 0), group = g->splits.owner[op->node];
         gy_ticks modelled = gy_plan_time(&g->plan, op->node, device);
         if (modelled <= 0 || modelled >= GY_TICKS_MAX)
             continue;
@@ -129,8 +124,8 @@ static gantry_status simulate(const guided *g, gy_ticks *makespan, gantry_error 
         gy_op *op = &copy.ops.at[i];
         if (!is_work(g, op))
             continue;
-        gy_ticks time = gy_plan_time(&g->plan, op->node, device_of(g, op));
-        op->duration = gy_ticks_from_us(gy_ticks_to_us(time) * pace_of(g, op->node, device_of(g, op)));
+        gy_ticks time = gy_plan_time(&g->plan, op->node, gy_op_device(g->s, op, 0));
+        op->duration = gy_ticks_from_us(gy_ticks_to_us(time) * pace_of(g, op->node, gy_op_device(g->s, op, 0)));
     }
     gantry_status status = gy_sim_run(&copy, err);
     if (!status)

@@ -70,7 +70,7 @@ bool gy_candidate_from_schedule(gy_candidate *c, const gantry_schedule *s, const
         if (op->node == GY_NONE || op->repeat || !gy_map_get(&task_of, (uint64_t)op->node << 32 | op->iteration, &t))
             continue;
         key[t] = i;
-        c->device[t] = s->lanes.at[s->op_lane.at[op->lane]].device;
+        c->device[t] = gy_op_device(s, op, 0);
     }
     for (uint32_t t = 0; t < c->tasks && done; t++) {
         c->order[t] = t;

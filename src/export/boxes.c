@@ -48,7 +48,7 @@ static void add_hover(gy_text *to, const gy_look *look, const box *b)
 static void write_name(gy_text *name, const gantry_schedule *s, uint32_t index)
 {
     const gy_op *op = &s->ops.at[index];
-    if (gy_is_copy(op) && op->node == GY_NONE)
+    if (gy_op_is_copy(op) && op->node == GY_NONE)
         gy_use_text(name, s, &s->use.at[op->use]);
     else
         gy_op_text(name, s, index);

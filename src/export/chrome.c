@@ -74,7 +74,7 @@ static void add_arguments(trace *t, uint32_t index)
     gy_text_printf(t->to, ",\"cost\":\"%s\"", gy_provenance_name((gy_provenance)op->provenance));
     if (bytes > 0)
         gy_text_printf(t->to, ",\"bytes\":%" PRIu64, bytes);
-    if (gy_is_copy(op)) {
+    if (gy_op_is_copy(op)) {
         add_name(t, "from", s->machine->memory[s->instances.at[s->use.at[op->use].instance].memory].id);
         add_name(t, "to", s->machine->memory[s->instances.at[s->use.at[op->use + 1].instance].memory].id);
     }

@@ -15,7 +15,7 @@ static bool crosses(const gantry_schedule *s, uint32_t a, uint32_t b)
     const gy_op *ends[] = { &s->ops.at[a], &s->ops.at[b] };
     for (int i = 0; i < 2; i++)
         for (uint32_t k = 0; k < ends[i]->lanes; k++)
-            if (s->lanes.at[s->op_lane.at[ends[i]->lane + k]].device != device)
+            if (gy_op_device(s, ends[i], k) != device)
                 return true;
     return false;
 }
@@ -51,7 +51,7 @@ static void add_label(gy_text *to, const gantry_schedule *s, uint32_t index)
 {
     char a[GY_EXPORT_SHORT];
     const gy_op *op = &s->ops.at[index];
-    if (gy_is_copy(op)) {
+    if (gy_op_is_copy(op)) {
         add_copy_label(to, s, op);
     } else {
         gy_text name = { 0 };
@@ -100,7 +100,7 @@ static void add_op(gy_text *to, const gy_look *look, uint32_t index)
                    hot ? GY_EXPORT_HOT : tone.line);
     if (hot)
         gy_text_add(to, ", penwidth=2.6");
-    if (gy_is_copy(op))
+    if (gy_op_is_copy(op))
         gy_text_add(to, ", margin=\"0.12,0.16\", fontsize=9"); /* its arrow head takes from the room for text */
     if (op->lanes > 0 && op->kind != GY_OP_COLLECTIVE)
         gy_text_printf(to, ", group=\"lane%u\"", look->s->op_lane.at[op->lane]);

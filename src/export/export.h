@@ -103,7 +103,6 @@ typedef struct gy_look {
 gantry_status gy_look_make(gy_look *look, const gantry_schedule *s, gantry_error *err);
 void gy_look_free(gy_look *look);
 
-bool gy_is_copy(const gy_op *op);                                   /* COPY, EVICT, FETCH */
 uint32_t gy_look_device(const gantry_schedule *s, const gy_op *op); /* of its first lane; GY_NONE without lanes */
 /* Bytes a copy or collective handles: of its reads; 0 for others. */
 uint64_t gy_look_bytes(const gantry_schedule *s, const gy_op *op);

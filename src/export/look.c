@@ -7,20 +7,15 @@
 
 #include <stdlib.h>
 
-bool gy_is_copy(const gy_op *op)
-{
-    return op->kind == GY_OP_COPY || op->kind == GY_OP_EVICT || op->kind == GY_OP_FETCH;
-}
-
 uint32_t gy_look_device(const gantry_schedule *s, const gy_op *op)
 {
-    return op->lanes > 0 ? s->lanes.at[s->op_lane.at[op->lane]].device : GY_NONE;
+    return op->lanes > 0 ? gy_op_device(s, op, 0) : GY_NONE;
 }
 
 uint64_t gy_look_bytes(const gantry_schedule *s, const gy_op *op)
 {
     uint64_t bytes = 0;
-    uint32_t reads = gy_is_copy(op) ? 1 : op->kind == GY_OP_COLLECTIVE ? op->ins : 0;
+    uint32_t reads = gy_op_is_copy(op) ? 1 : op->kind == GY_OP_COLLECTIVE ? op->ins : 0;
     for (uint32_t i = 0; i < reads && i < op->uses; i++)
         bytes += gy_use_bytes(s, &s->use.at[op->use + i]);
     return bytes;
@@ -123,7 +118,7 @@ static bool count_busy(gy_look *look)
         spans.count = 0;
         for (uint32_t i = 0; i < s->ops.count; i++) {
             const gy_op *op = &s->ops.at[i];
-            if (op->kind != GY_OP_COLLECTIVE && !gy_is_copy(op) && gy_look_device(s, op) == d)
+            if (op->kind != GY_OP_COLLECTIVE && !gy_op_is_copy(op) && gy_look_device(s, op) == d)
                 spans.at[spans.count++] = (span){ op->start, op->end };
         }
         look->busy[d] = covered(spans.at, spans.count);
@@ -186,7 +181,7 @@ static bool note_ends(gy_map *ends, const gantry_schedule *s)
     uint64_t before;
     for (uint32_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
-        if (gy_is_copy(op) && op->lanes > 0 && op->start < op->end &&
+        if (gy_op_is_copy(op) && op->lanes > 0 && op->start < op->end &&
             !gy_map_get(ends, engine_key(s, i, op->end), &before) && !gy_map_put(ends, engine_key(s, i, op->end), i))
             return false;
     }
@@ -196,7 +191,7 @@ static bool note_ends(gy_map *ends, const gantry_schedule *s)
 static uint32_t engine_cause(const gy_map *ends, const gantry_schedule *s, uint32_t op)
 {
     uint64_t from;
-    bool waited = gy_is_copy(&s->ops.at[op]) && s->ops.at[op].lanes > 0 && s->ops.at[op].start > 0;
+    bool waited = gy_op_is_copy(&s->ops.at[op]) && s->ops.at[op].lanes > 0 && s->ops.at[op].start > 0;
     return waited && gy_map_get(ends, engine_key(s, op, s->ops.at[op].start), &from) ? (uint32_t)from : GY_NONE;
 }
 

@@ -167,10 +167,10 @@ static device_count count_of(const gantry_schedule *s, uint32_t device)
         const gy_op *op = &s->ops.at[i];
         if (op->kind == GY_OP_COLLECTIVE) {
             for (uint32_t k = 0; k < op->lanes; k++)
-                n.collectives += s->lanes.at[s->op_lane.at[op->lane + k]].device == device;
+                n.collectives += gy_op_device(s, op, k) == device;
         } else if (gy_look_device(s, op) == device) {
-            n.copies += gy_is_copy(op);
-            n.work += !gy_is_copy(op);
+            n.copies += gy_op_is_copy(op);
+            n.work += !gy_op_is_copy(op);
         }
     }
     return n;
@@ -299,7 +299,7 @@ static void add_critical(gy_text *to, const gy_look *look)
         const gy_op *op = &s->ops.at[i];
         gy_ticks time = look->critical[i] ? op->end - op->start : 0;
         ops += look->critical[i];
-        *(gy_is_copy(op) ? &copy : op->kind == GY_OP_COLLECTIVE ? &together : &compute) += time;
+        *(gy_op_is_copy(op) ? &copy : op->kind == GY_OP_COLLECTIVE ? &together : &compute) += time;
     }
     gy_text_printf(to, "\n  critical path: %s op%s", gy_export_count(a, ops), ops == 1 ? "" : "s");
     gy_text_printf(to, ", computing %s", gy_export_time(a, compute, 4, "us"));

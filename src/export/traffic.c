@@ -7,7 +7,7 @@ static void add_ops(gy_traffic *traffic, const gantry_schedule *s, uint64_t time
     size_t n = s->machine->memories;
     for (size_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
-        if (!gy_is_copy(op))
+        if (!gy_op_is_copy(op))
             continue;
         const gy_use *use = &s->use.at[op->use];
         gy_traffic *t = &traffic[s->instances.at[use[0].instance].memory * n + s->instances.at[use[1].instance].memory];

@@ -73,9 +73,8 @@ static gantry_status find_functions(gantry_run *run, const gantry_schedule *s, b
 {
     for (size_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
-        uint32_t device = s->lanes.at[s->op_lane.at[op->lane]].device;
-        bool calls = op->kind == GY_OP_LAUNCH || op->kind == GY_OP_HOST;
-        if (calls && !run->function[op->node].call) {
+        uint32_t device = gy_op_device(s, op, 0);
+        if (gy_op_calls(op) && !run->function[op->node].call) {
             gantry_status status = find_function(run, op->node, device, allow_code, err);
             if (status) {
                 return status;

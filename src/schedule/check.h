@@ -183,10 +183,6 @@ static inline const gy_op *gy_check_op(const gy_check *k, uint32_t op)
 {
     return &k->s->ops.at[op];
 }
-static inline bool gy_is_copy(const gy_op *op)
-{
-    return op->kind == GY_OP_COPY || op->kind == GY_OP_EVICT || op->kind == GY_OP_FETCH;
-}
 static inline bool gy_is_reduction(uint8_t mode)
 {
     return mode >= GANTRY_SUM && mode <= GANTRY_PROD;
@@ -203,8 +199,6 @@ static inline uint32_t gy_task_of(const gy_check *k, const gy_op *op)
 gantry_dtype gy_value_dtype(const gy_check *k, uint32_t value);
 /* Where row `row` of a value begins, counted from its row 0. */
 int64_t gy_row_offset(const gantry_schedule *s, uint32_t value, int64_t row);
-/* The device of an op's lane number `rank`. */
-uint32_t gy_op_device(const gantry_schedule *s, const gy_op *op, uint32_t rank);
 
 gantry_status gy_check_tasks(gy_check *k);  /* rule node; fills task, task_op */
 gantry_status gy_check_places(gy_check *k); /* place, then route, then capacity */

@@ -10,11 +10,6 @@ static const char *memory_id(const gantry_schedule *s, uint32_t memory)
     return s->machine->memory[memory].id;
 }
 
-uint32_t gy_op_device(const gantry_schedule *s, const gy_op *op, uint32_t rank)
-{
-    return s->lanes.at[s->op_lane.at[op->lane + rank]].device;
-}
-
 static gantry_status check_memories(const gy_check *k, uint32_t index)
 {
     const gy_op *op = gy_check_op(k, index);
@@ -24,7 +19,7 @@ static gantry_status check_memories(const gy_check *k, uint32_t index)
         const gy_device *d = &k->s->machine->device[gy_op_device(k->s, op, u->rank)];
         uint32_t memory = gy_use_instance(k, u)->memory;
         near = near || memory == d->memory;
-        if (memory != d->memory && (!gy_is_copy(op) || (i + 1 == op->uses && !near))) {
+        if (memory != d->memory && (!gy_op_is_copy(op) || (i + 1 == op->uses && !near))) {
             return gy_breach(k->err, "place", "ops", index,
                              "%s runs on device %s of memory %s; instance %u of its use %u is in "
                              "memory %s",
@@ -151,7 +146,7 @@ static gantry_status check_place(const gy_check *k, uint32_t index)
 static gantry_status check_route(const gy_check *k, uint32_t index)
 {
     const gy_op *op = gy_check_op(k, index);
-    if (!gy_is_copy(op)) {
+    if (!gy_op_is_copy(op)) {
         return GANTRY_OK;
     }
     uint32_t from = gy_use_instance(k, &k->s->use.at[op->use])->memory,

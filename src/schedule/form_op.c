@@ -92,7 +92,7 @@ static gantry_status check_collective(const gantry_schedule *s, size_t i, const 
 static gantry_status check_kind(const gantry_schedule *s, size_t i, const uint32_t *geometry, gantry_error *err)
 {
     const gy_op *op = &s->ops.at[i];
-    bool needs = op->kind == GY_OP_LAUNCH || op->kind == GY_OP_HOST;
+    bool needs = gy_op_calls(op);
     bool never = op->kind == GY_OP_EVICT || op->kind == GY_OP_FETCH;
     if (op->algorithm >= GY_ALGORITHM_COUNT || (op->algorithm && op->kind != GY_OP_COLLECTIVE)) {
         return BREACH("ops", i, "op %zu is a %s by algorithm %u; collectives have 1 to %d, other ops none", i,

@@ -135,7 +135,7 @@ int gantry_schedule_device_of(const gantry_schedule *s, gantry_node node)
 {
     s = s ? gy_part_of_node(s, node.id) : NULL;
     const gy_op *op = s && node.id != GY_NONE ? op_of_node(s, node.id) : NULL;
-    return op ? (int)s->lanes.at[s->op_lane.at[op->lane]].device : -1;
+    return op ? (int)gy_op_device(s, op, 0) : -1;
 }
 
 uint64_t gantry_schedule_peak_bytes(const gantry_schedule *s, size_t memory)

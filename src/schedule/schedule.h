@@ -200,6 +200,21 @@ gantry_schedule *gy_schedule_alloc(void); /* empty, refs 1, unroll 1, in_flight 
  * final. */
 gantry_status gy_schedule_index(gantry_schedule *schedule, gantry_error *err);
 
+/* The device of an op's lane number `lane`; 0 is the one that carries out whatever has no more than one. */
+static inline uint32_t gy_op_device(const gantry_schedule *s, const gy_op *op, uint32_t lane)
+{
+    return s->lanes.at[s->op_lane.at[op->lane + lane]].device;
+}
+/* It calls a function: a kernel's, or one of the program. */
+static inline bool gy_op_calls(const gy_op *op)
+{
+    return op->kind == GY_OP_LAUNCH || op->kind == GY_OP_HOST;
+}
+static inline bool gy_op_is_copy(const gy_op *op)
+{
+    return op->kind == GY_OP_COPY || op->kind == GY_OP_EVICT || op->kind == GY_OP_FETCH;
+}
+
 /* Where `row` of an instance begins, counted from the instance's first byte. */
 uint64_t gy_instance_offset(const gantry_schedule *s, const gy_instance *instance, int64_t row);
 /*

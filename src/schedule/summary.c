@@ -82,9 +82,8 @@ static gantry_status count_parts(const gantry_schedule *s, gantry_schedule_summa
 static void count_ops(const gantry_schedule *s, gantry_schedule_summary *to)
 {
     for (size_t i = 0; i < s->ops.count; i++) {
-        uint8_t kind = s->ops.at[i].kind;
-        to->copies += kind == GY_OP_COPY || kind == GY_OP_EVICT || kind == GY_OP_FETCH;
-        to->collectives += kind == GY_OP_COLLECTIVE;
+        to->copies += gy_op_is_copy(&s->ops.at[i]);
+        to->collectives += s->ops.at[i].kind == GY_OP_COLLECTIVE;
         to->recomputed += s->ops.at[i].repeat;
         to->bytes_moved += moved_bytes(s, &s->ops.at[i]);
     }

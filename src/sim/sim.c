@@ -4,11 +4,6 @@
 
 #include "base/error.h"
 
-static bool is_copy(const gy_op *op)
-{
-    return op->kind == GY_OP_COPY || op->kind == GY_OP_EVICT || op->kind == GY_OP_FETCH;
-}
-
 static const gy_op *op_of(const gy_sim *sim, uint32_t item)
 {
     return &sim->s->ops.at[item % sim->ops];
@@ -17,7 +12,7 @@ static const gy_op *op_of(const gy_sim *sim, uint32_t item)
 /* The device whose copy engine the op needs; GY_NONE if it needs none. */
 static uint32_t engine_device(const gy_sim *sim, const gy_op *op)
 {
-    if (!sim->m->contention || !is_copy(op) || op->lanes == 0)
+    if (!sim->m->contention || !gy_op_is_copy(op) || op->lanes == 0)
         return GY_NONE;
     const gy_lane *lane = &sim->s->lanes.at[sim->s->op_lane.at[op->lane]];
     return lane->kind == GY_LANE_COPY ? lane->device : GY_NONE;
@@ -86,7 +81,7 @@ static gantry_status begin_job(gy_sim *sim, uint32_t item, gantry_error *err)
     const gy_op *op = op_of(sim, item);
     j->phase = GY_SIM_WORK;
     j->time = gy_sim_after(sim->now, op->duration > 0 ? op->duration : 0);
-    gantry_status status = is_copy(op) ? describe_copy(sim, j, err) : GANTRY_OK;
+    gantry_status status = gy_op_is_copy(op) ? describe_copy(sim, j, err) : GANTRY_OK;
     if (status)
         return status;
     gy_sim_start *start = &sim->out[item / sim->ops];

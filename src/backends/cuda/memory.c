@@ -270,8 +270,7 @@ gantry_status gy_cuda_peers_make(gy_cuda *h, gantry_error *err)
     }
     for (size_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
-        if (op->kind == GY_OP_COPY || op->kind == GY_OP_EVICT || op->kind == GY_OP_FETCH ||
-            op->kind == GY_OP_COLLECTIVE) {
+        if (gy_op_is_copy(op) || op->kind == GY_OP_COLLECTIVE) {
             enable_pairs_of(h, op);
         }
     }

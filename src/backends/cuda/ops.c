@@ -10,17 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-bool gy_cuda_is_launch(const gy_op *op)
-{
-    return op->kind == GY_OP_LAUNCH || op->kind == GY_OP_HOST;
-}
-
-uint32_t gy_cuda_device_of(const gy_cuda *h, const gy_op *op)
-{
-    const gantry_schedule *s = h->job->schedule;
-    return s->lanes.at[s->op_lane.at[op->lane]].device;
-}
-
 /* ---- launches ---- */
 
 static const gantry_kernel *manifest_of(const gy_cuda *h, const gy_node *node)
@@ -97,7 +86,7 @@ static gantry_status describe(gy_cuda *h, gy_cuda_call *call, uint32_t id, gantr
     const gantry_graph *g = h->job->graph;
     const gy_op *op = &h->job->schedule->ops.at[id];
     const gy_node *node = &g->nodes.at[op->node];
-    uint32_t device = gy_cuda_device_of(h, op);
+    uint32_t device = gy_op_device(h->job->schedule, op, 0);
     gantry_arg *args = gy_arena_calloc(&h->arena, gy_launch_args(g, op->node) + 1, sizeof *args);
     call->arg = gy_arena_calloc(&h->arena, op->uses + 1, sizeof *call->arg);
     if (!args || !call->arg) {
@@ -131,7 +120,7 @@ static gantry_status describe(gy_cuda *h, gy_cuda_call *call, uint32_t id, gantr
 static gantry_status make_call(gy_cuda *h, uint32_t id, gantry_error *err)
 {
     const gy_op *op = &h->job->schedule->ops.at[id];
-    gy_cuda_device *device = &h->device[gy_cuda_device_of(h, op)];
+    gy_cuda_device *device = &h->device[gy_op_device(h->job->schedule, op, 0)];
     gy_cuda_lane *lane = lane_of(h, op);
     uint64_t scratch = (uint64_t)h->job->graph->nodes.at[op->node].scratch;
     h->op[id].call = gy_arena_calloc(&h->arena, h->turns, sizeof *h->op[id].call);
@@ -215,7 +204,7 @@ static uint64_t stage_of(const gy_cuda *h, uint32_t id)
     if (op->kind == GY_OP_COLLECTIVE) {
         return gy_collective_stage(h, id);
     }
-    if (gy_cuda_is_launch(op) || op->kind == GY_OP_FILL) {
+    if (gy_op_calls(op) || op->kind == GY_OP_FILL) {
         return 0;
     }
     uint64_t most = 0;
@@ -230,7 +219,7 @@ static uint64_t stage_of(const gy_cuda *h, uint32_t id)
 static gantry_status make_op(gy_cuda *h, uint32_t id, gantry_error *err)
 {
     const gy_op *op = &h->job->schedule->ops.at[id];
-    if (gy_cuda_is_launch(op)) {
+    if (gy_op_calls(op)) {
         return make_call(h, id, err);
     }
     if (op->kind == GY_OP_COLLECTIVE) {
@@ -273,7 +262,7 @@ void gy_cuda_ops_point(gy_cuda *h, uint32_t turn)
             continue;
         }
         gy_cuda_call *call = &h->op[i].call[turn];
-        gy_cuda_device *device = &h->device[gy_cuda_device_of(h, op)];
+        gy_cuda_device *device = &h->device[gy_op_device(h->job->schedule, op, 0)];
         gantry_launch *l = &call->launch;
         CUdeviceptr word = device->status + h->op[i].word * sizeof(int32_t);
         l->status = device->gpu ? (int32_t *)(uintptr_t)word : &call->word;
@@ -322,7 +311,7 @@ gantry_status gy_cuda_op_fail(const gy_cuda *h, uint32_t id, gantry_status statu
     const gantry_schedule *s = h->job->schedule;
     const gy_op *op = &s->ops.at[id];
     const gy_node *node = &h->job->graph->nodes.at[op->node];
-    uint32_t device = gy_cuda_device_of(h, op);
+    uint32_t device = gy_op_device(h->job->schedule, op, 0);
     char what[120], iteration[40] = "";
     if (status) {
         snprintf(what, sizeof what, "its function returned %s (%d)", gantry_status_name(status), (int)status);

@@ -204,8 +204,6 @@ void gy_cuda_ops_free(gy_cuda *h);
 void gy_cuda_ops_stage(gy_cuda *h);                /* how much each lane has to stage */
 void gy_cuda_ops_point(gy_cuda *h, uint32_t turn); /* addresses that launches of the turn are given */
 void gy_cuda_ops_scalars(gy_cuda *h);              /* dynamic ones, from the job */
-bool gy_cuda_is_launch(const gy_op *op);
-uint32_t gy_cuda_device_of(const gy_cuda *h, const gy_op *op);
 /* An op failed: its function returned `status`, or its status word is `word`. */
 gantry_status gy_cuda_op_fail(const gy_cuda *h, uint32_t op, gantry_status status, int32_t word, gantry_error *err);
 

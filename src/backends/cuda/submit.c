@@ -96,7 +96,7 @@ static gantry_status launch(gy_submit *x)
 {
     gy_cuda *h = x->h;
     const gy_op *op = &h->job->schedule->ops.at[x->op];
-    if (!h->device[gy_cuda_device_of(h, op)].gpu) {
+    if (!h->device[gy_op_device(h->job->schedule, op, 0)].gpu) {
         return gy_submit_note(x, x->lead, (gy_note){ .kind = GY_NOTE_CALL, .op = x->op });
     }
     gantry_status status = gy_cuda_use(h, x->lead.device, x->err);
@@ -132,7 +132,7 @@ static gantry_status copy(gy_submit *x)
 static gantry_status execute(gy_submit *x)
 {
     const gy_op *op = &x->h->job->schedule->ops.at[x->op];
-    gantry_status status = gy_cuda_is_launch(op)          ? launch(x)
+    gantry_status status = gy_op_calls(op)                ? launch(x)
                            : op->kind == GY_OP_COLLECTIVE ? gy_submit_collective(x)
                            : op->kind == GY_OP_FILL       ? gy_submit_fill(x)
                                                           : copy(x);

@@ -52,7 +52,7 @@ static gantry_status check_kernels(const gantry_schedule *s, gantry_error *err)
     gantry_status status = GANTRY_OK;
     for (size_t i = 0; s->graph && i < s->ops.count && status == GANTRY_OK; i++) {
         const gy_op *op = &s->ops.at[i];
-        uint32_t device = s->lanes.at[s->op_lane.at[op->lane]].device;
+        uint32_t device = gy_op_device(s, op, 0);
         if (op->kind == GY_OP_LAUNCH && s->machine->device[device].gpu) {
             status = check_node(s->graph, &s->graph->nodes.at[op->node], err);
         }

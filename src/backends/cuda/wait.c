@@ -140,7 +140,7 @@ static uint32_t failed_word(const gy_cuda *h, uint32_t turn, int32_t *word)
         if (!h->op[i].call) {
             continue;
         }
-        const gy_cuda_device *d = &h->device[gy_cuda_device_of(h, op)];
+        const gy_cuda_device *d = &h->device[gy_op_device(h->job->schedule, op, 0)];
         if (d->gpu && d->told[turn * d->launches + h->op[i].word]) {
             *word = d->told[turn * d->launches + h->op[i].word];
             return i;

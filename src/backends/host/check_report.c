@@ -27,7 +27,7 @@ static words argument(const gy_checked *c, uint32_t use)
 static gantry_status fail(const gy_trial *t, gantry_error *err, const char *text)
 {
     const gantry_schedule *s = t->c->job->schedule;
-    uint32_t device = gy_op_device(s, t->op);
+    uint32_t device = gy_op_device(s, t->op, 0);
     gy_graph_fail(t->c->job->graph, t->node->origin, err, GANTRY_E_CHECK, "node \"%s\" on device \"%s\" %s",
                   t->node->id, s->machine->device[device].id, text);
     if (err) {

@@ -118,7 +118,7 @@ static gantry_status make_call(gy_host_ops *ops, uint32_t id, gantry_error *err)
     const gantry_graph *g = ops->job->graph;
     const gy_op *op = &s->ops.at[id];
     const gy_node *node = &g->nodes.at[op->node];
-    uint32_t device = gy_op_device(s, op);
+    uint32_t device = gy_op_device(s, op, 0);
     gy_call *call = gy_arena_calloc(&ops->arena, 1, sizeof *call);
     gantry_arg *args = gy_arena_calloc(&ops->arena, gy_launch_args(g, op->node) + 1, sizeof *args);
     if (!call || !args) {
@@ -147,19 +147,14 @@ static gantry_status make_call(gy_host_ops *ops, uint32_t id, gantry_error *err)
     return note_dynamic(ops, node, args) ? GANTRY_OK : gy_fail_nomem(err);
 }
 
-static bool is_launch(const gy_op *op)
-{
-    return op->kind == GY_OP_LAUNCH || op->kind == GY_OP_HOST;
-}
-
 /* One block per device serves all its ops: they run one after the other. */
 static gantry_status make_scratch(gy_host_ops *ops, gantry_error *err)
 {
     const gantry_schedule *s = ops->job->schedule;
     for (size_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
-        int64_t want = is_launch(op) ? ops->job->graph->nodes.at[op->node].scratch : 0;
-        uintptr_t *most = (uintptr_t *)&ops->scratch[gy_op_device(s, op)]; /* sizes first, addresses after */
+        int64_t want = gy_op_calls(op) ? ops->job->graph->nodes.at[op->node].scratch : 0;
+        uintptr_t *most = (uintptr_t *)&ops->scratch[gy_op_device(s, op, 0)]; /* sizes first, addresses after */
         *most = want > 0 && (uintptr_t)want > *most ? (uintptr_t)want : *most;
     }
     for (uint32_t d = 0; d < s->machine->devices; d++) {
@@ -176,7 +171,7 @@ static gantry_status make_scratch(gy_host_ops *ops, gantry_error *err)
 static gantry_status make_op(gy_host_ops *ops, uint32_t id, gantry_error *err)
 {
     const gy_op *op = &ops->job->schedule->ops.at[id];
-    if (is_launch(op)) {
+    if (gy_op_calls(op)) {
         return make_call(ops, id, err);
     }
     if (op->kind == GY_OP_COLLECTIVE) {
@@ -310,7 +305,7 @@ gantry_status gy_host_ops_fail(const gy_host_ops *ops, uint32_t id, gy_op_failur
     const gantry_schedule *s = ops->job->schedule;
     const gy_op *op = &s->ops.at[id];
     const gy_node *node = &ops->job->graph->nodes.at[op->node];
-    uint32_t device = gy_op_device(s, op);
+    uint32_t device = gy_op_device(s, op, 0);
     char what[120];
     if (failure.status) {
         snprintf(what, sizeof what, "its function returned %s (%d)", gantry_status_name(failure.status),

@@ -81,11 +81,6 @@ bool gy_host_ops_execute(const gy_host_ops *ops, uint32_t op, gy_op_failure *fai
 /* The record of a failure of an op that calls a function. */
 gantry_status gy_host_ops_fail(const gy_host_ops *ops, uint32_t op, gy_op_failure failure, gantry_error *err);
 
-static inline uint32_t gy_op_device(const gantry_schedule *s, const gy_op *op)
-{
-    return s->lanes.at[s->op_lane.at[op->lane]].device;
-}
-
 /* exchange.c */
 gantry_status gy_exchange_make(gy_exchange **made, gy_arena *arena, const gy_job *job, uint32_t op, gantry_error *err);
 void gy_exchange_execute(const gy_exchange *x, void *const *at);

@@ -86,14 +86,14 @@ static bool has_step(const gy_sync_plan *plan, uint32_t device, uint32_t op)
 static bool add_steps(gy_sync_plan *plan, const gantry_schedule *s, uint32_t id, gy_step step)
 {
     const gy_op *op = &s->ops.at[id];
-    uint32_t leader = gy_op_device(s, op), party = 0;
+    uint32_t leader = gy_op_device(s, op, 0), party = 0;
     for (uint32_t i = 0; i < op->lanes; i++) {
-        party += s->lanes.at[s->op_lane.at[op->lane + i]].device != leader;
+        party += gy_op_device(s, op, i) != leader;
     }
     step.meeting = party ? plan->meetings : GY_NONE;
     party = 0;
     for (uint32_t i = 0; i < op->lanes; i++) {
-        uint32_t device = s->lanes.at[s->op_lane.at[op->lane + i]].device;
+        uint32_t device = gy_op_device(s, op, i);
         if (has_step(plan, device, id)) {
             continue;
         }

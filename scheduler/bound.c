@@ -17,7 +17,7 @@
 
 #include "base/error.h"
 
-static gy_ticks fastest(const gy_plan *p, uint32_t node)
+gy_ticks gy_bound_fastest(const gy_plan *p, uint32_t node)
 {
     gy_ticks best = GY_TICKS_MAX;
     if (p->graph->nodes.at[node].kind == GY_NODE_COLLECTIVE)
@@ -57,7 +57,7 @@ static bool is_after(const gy_plan *p, uint32_t from, uint32_t to)
     return false;
 }
 
-static bool always_holds(const gy_plan *p, const gy_dep *d, uint32_t to)
+bool gy_bound_holds(const gy_plan *p, const gy_dep *d, uint32_t to)
 {
     if (d->kinds & GY_DEP_DATA && reads_from(p, d->from, to))
         return true;
@@ -117,7 +117,7 @@ static gy_ticks earliest_end(const bound *b, uint32_t task, gy_ticks ready)
     const gy_plan *p = b->p;
     uint32_t node = p->flow->task[task].node;
     if (!b->bytes.up[task])
-        return ready + fastest(p, node);
+        return ready + gy_bound_fastest(p, node);
     gy_ticks best = GY_TICKS_MAX;
     for (uint32_t d = 0; d < p->devices; d++) {
         uint32_t memory = p->machine->device[d].memory;
@@ -143,7 +143,7 @@ static gy_ticks longest_chain(bound *b)
     for (uint32_t t = 0; t < f->tasks; t++) {
         gy_ticks ready = 0;
         for (size_t i = f->dep_first[t]; i < f->dep_first[t + 1]; i++)
-            if (b->end[f->dep[i].from] > ready && always_holds(b->p, &f->dep[i], t))
+            if (b->end[f->dep[i].from] > ready && gy_bound_holds(b->p, &f->dep[i], t))
                 ready = b->end[f->dep[i].from];
         b->end[t] = earliest_end(b, t, ready);
         gy_ticks last = b->end[t] + fetch(b, t);
@@ -173,7 +173,7 @@ static gantry_status area(const gy_plan *p, gy_ticks *most, gantry_error *err)
         return gy_fail_nomem(err);
     for (uint32_t t = 0; t < p->flow->tasks && *all < GY_TICKS_MAX; t++) {
         uint32_t node = p->flow->task[t].node;
-        gy_ticks work = shared_work(p, node, fastest(p, node));
+        gy_ticks work = shared_work(p, node, gy_bound_fastest(p, node));
         uint32_t device = work ? only_device(p, node) : GY_NONE;
         *all += work;
         if (device != GY_NONE)
@@ -257,14 +257,4 @@ gantry_status gy_bound_throughput(const gy_plan *p, gy_ticks *time, gantry_error
         *time = links > work ? links : work;
     free_bound(&b);
     return status;
-}
-
-gy_ticks gy_bound_fastest(const gy_plan *p, uint32_t node)
-{
-    return fastest(p, node);
-}
-
-bool gy_bound_holds(const gy_plan *p, const gy_dep *d, uint32_t to)
-{
-    return always_holds(p, d, to);
 }

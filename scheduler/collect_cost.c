@@ -116,14 +116,6 @@ static bool make_group(const gy_plan *p, const gy_cluster *c, gantry_collective 
     return done;
 }
 
-static uint32_t rank_of(const gy_group *g, uint32_t memory)
-{
-    uint32_t i = 0;
-    while (g->memory[i] != memory)
-        i++;
-    return i;
-}
-
 /* The copies all at once. */
 static gy_ticks together(const gy_plan *p, const gy_cluster *c, const gy_group *g)
 {
@@ -131,8 +123,8 @@ static gy_ticks together(const gy_plan *p, const gy_cluster *c, const gy_group *
     p->net->lenient = true;
     for (size_t i = 0; i < c->copy.count; i++) {
         const gy_use *u = &p->use.at[p->draft.at[c->copy.at[i]].op.use];
-        uint32_t from = rank_of(g, p->instance.at[u[0].instance].memory);
-        uint32_t to = rank_of(g, p->instance.at[u[1].instance].memory);
+        uint32_t from = gy_group_rank(g, p->instance.at[u[0].instance].memory);
+        uint32_t to = gy_group_rank(g, p->instance.at[u[1].instance].memory);
         gy_net_add(p->net, g, from, to, gy_buffer_span(b, u[0].first, u[0].last));
     }
     p->net->lenient = false;

@@ -39,6 +39,8 @@ typedef struct gy_group {
     int64_t align;    /* largest power of two, at most 256, that divides where parts begin and end */
 } gy_group;
 void gy_group_free(gy_group *g);
+/* The rank of a memory that is one of the group's. */
+uint32_t gy_group_rank(const gy_group *g, uint32_t memory);
 
 /* What one region of a collective node is: where, and how much. */
 typedef struct gy_group_end {

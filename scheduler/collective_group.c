@@ -33,7 +33,7 @@ static bool make(gy_group *g, gantry_collective kind, uint8_t reduce, uint32_t *
     return false;
 }
 
-static uint32_t rank_of(const gy_group *g, uint32_t memory)
+uint32_t gy_group_rank(const gy_group *g, uint32_t memory)
 {
     uint32_t i = 0;
     while (g->memory[i] != memory)
@@ -111,13 +111,13 @@ bool gy_group_of_node(gy_group *g, gantry_collective kind, uint8_t reduce, const
     if (!make(g, kind, reduce, memory, ranks))
         return false;
     if (is_rooted(kind))
-        g->root = rank_of(g, end[ins == 1 && kind != GANTRY_GATHER && kind != GANTRY_REDUCE ? 0 : ins].memory);
+        g->root = gy_group_rank(g, end[ins == 1 && kind != GANTRY_GATHER && kind != GANTRY_REDUCE ? 0 : ins].memory);
     for (uint32_t i = 0; i < ins + outs; i++)
-        note(g, rank_of(g, end[i].memory), i < ins, end[i].bytes);
+        note(g, gy_group_rank(g, end[i].memory), i < ins, end[i].bytes);
     for (uint32_t i = 0; i < ins && g->block; i++)
         for (uint32_t k = 0; k < outs; k++) {
             int64_t bytes = end[i].bytes / outs;
-            g->block[(size_t)rank_of(g, end[i].memory) * ranks + rank_of(g, end[ins + k].memory)] += bytes;
+            g->block[(size_t)gy_group_rank(g, end[i].memory) * ranks + gy_group_rank(g, end[ins + k].memory)] += bytes;
             g->bytes += bytes;
             align_to(g, bytes);
         }
@@ -158,7 +158,7 @@ static void note_blocks(gy_group *g, const gy_group_span *span, uint32_t ins, ui
     for (uint32_t i = 0; i < ins; i++)
         for (uint32_t k = ins; k < ins + outs; k++) {
             int64_t bytes = overlap(&span[i], &span[k]);
-            g->block[(size_t)rank_of(g, span[i].memory) * g->ranks + rank_of(g, span[k].memory)] += bytes;
+            g->block[(size_t)gy_group_rank(g, span[i].memory) * g->ranks + gy_group_rank(g, span[k].memory)] += bytes;
             g->bytes += bytes;
         }
 }
@@ -170,12 +170,12 @@ bool gy_group_of_rows(gy_group *g, gantry_collective kind, uint8_t reduce, const
     if (!make(g, kind, reduce, memory, ranks))
         return false;
     if (is_rooted(kind))
-        g->root = rank_of(g, span[kind == GANTRY_BROADCAST || kind == GANTRY_SCATTER ? 0 : ins].memory);
+        g->root = gy_group_rank(g, span[kind == GANTRY_BROADCAST || kind == GANTRY_SCATTER ? 0 : ins].memory);
     int64_t first = INT64_MAX;
     for (uint32_t i = 0; i < ins + outs; i++)
         first = span[i].first < first ? span[i].first : first;
     for (uint32_t i = 0; i < ins + outs; i++) {
-        note(g, rank_of(g, span[i].memory), i < ins, span[i].last - span[i].first);
+        note(g, gy_group_rank(g, span[i].memory), i < ins, span[i].last - span[i].first);
         align_to(g, span[i].first - first);
     }
     if (g->block)

@@ -16,19 +16,6 @@ static const char *device_id(const gy_plan *p, uint32_t device)
 
 /* ---- inputs ---- */
 
-/* What a collective made is in the memory of each of its ranks: the nearest counts. */
-static uint32_t source_of(const gy_plan *p, uint32_t task, uint32_t memory, int64_t bytes)
-{
-    const gy_team *team = gy_plan_team(p, task);
-    uint32_t best = p->machine->device[p->device[task]].memory;
-    for (uint32_t i = 0; team && i < team->ranks; i++) {
-        uint32_t m = p->machine->device[team->device[i]].memory;
-        if (gy_transfer_time(p, m, memory, bytes) < gy_transfer_time(p, best, memory, bytes))
-            best = m;
-    }
-    return best;
-}
-
 bool gy_inputs_find(gy_inputs *in, const gy_plan *p, uint32_t task, uint32_t memory)
 {
     const gy_flow *f = p->flow;
@@ -42,7 +29,7 @@ bool gy_inputs_find(gy_inputs *in, const gy_plan *p, uint32_t task, uint32_t mem
     for (size_t i = f->dep_first[task]; i < f->dep_first[task + 1]; i++) {
         const gy_dep *d = &f->dep[i];
         gy_input one = { .dep = d, .made = p->finish[d->from], .bytes = d->kinds & GY_DEP_DATA ? d->bytes : 0 };
-        one.memory = source_of(p, d->from, memory, one.bytes);
+        one.memory = gy_plan_nearest(p, d->from, memory, one.bytes);
         one.takes = gy_transfer_time(p, one.memory, memory, one.bytes);
         one.arrives = one.made + one.takes;
         if (!gy_vec_push(in, one))

@@ -155,19 +155,6 @@ static bool reduces(const gy_access *a)
     return a->mode != GANTRY_READ && a->mode != GANTRY_WRITE && a->mode != GANTRY_READWRITE;
 }
 
-/* The memory whence the rows get to `memory` soonest, of those that a collective leaves them in. */
-static uint32_t home_of(const gy_plan *p, uint32_t task, uint32_t memory, int64_t bytes)
-{
-    const gy_team *team = gy_plan_team(p, task);
-    uint32_t best = p->machine->device[p->device[task]].memory;
-    for (uint32_t i = 0; team && i < team->ranks; i++) {
-        uint32_t m = p->machine->device[team->device[i]].memory;
-        if (gy_transfer_time(p, m, memory, bytes) < gy_transfer_time(p, best, memory, bytes))
-            best = m;
-    }
-    return best;
-}
-
 static void need(gy_links *l, const gy_plan *p, uint32_t value, int64_t first, int64_t last, uint32_t from,
                  uint32_t made_by, gy_ticks ready)
 {
@@ -181,7 +168,7 @@ static void need(gy_links *l, const gy_plan *p, uint32_t value, int64_t first, i
 static void need_from(gy_links *l, const gy_plan *p, uint32_t task, uint32_t maker, uint32_t memory, int64_t bytes)
 {
     const gy_flow *f = p->flow;
-    uint32_t from = home_of(p, maker, memory, bytes);
+    uint32_t from = gy_plan_nearest(p, maker, memory, bytes);
     for (uint32_t k = 0; k < gy_plan_node(p, task)->accesses; k++) {
         size_t x = f->task[task].access + k;
         const gy_access *r = gy_flow_access_of(p->graph, f, x);

@@ -94,3 +94,15 @@ uint32_t gy_plan_device_of(const gy_plan *p, uint32_t memory)
             return d;
     return GY_NONE;
 }
+
+uint32_t gy_plan_nearest(const gy_plan *p, uint32_t task, uint32_t memory, int64_t bytes)
+{
+    const gy_team *team = gy_plan_team(p, task);
+    uint32_t best = p->machine->device[p->device[task]].memory;
+    for (uint32_t i = 0; team && i < team->ranks; i++) {
+        uint32_t m = p->machine->device[team->device[i]].memory;
+        if (gy_transfer_time(p, m, memory, bytes) < gy_transfer_time(p, best, memory, bytes))
+            best = m;
+    }
+    return best;
+}

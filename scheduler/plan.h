@@ -218,4 +218,7 @@ uint32_t gy_shared_link(const gantry_machine *m, uint32_t to);
 uint32_t gy_link_turns(const gantry_machine *m, uint32_t resource, const gy_route *route);
 /* Time of `bytes` from memory to memory, 0 within one. */
 gy_ticks gy_transfer_time(const gy_plan *p, uint32_t from, uint32_t to, int64_t bytes);
+/* Of the memories that a placed task leaves its rows in, the one from which they get to `memory` soonest: what a
+ * collective made is in that of each of its ranks. */
+uint32_t gy_plan_nearest(const gy_plan *p, uint32_t task, uint32_t memory, int64_t bytes);
 #endif

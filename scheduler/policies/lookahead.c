@@ -23,15 +23,6 @@ typedef struct lookahead {
     uint32_t *booked;
 } lookahead;
 
-static int by_rank(const void *a, const void *b, void *context)
-{
-    const gy_rank *rank = context;
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    if (rank[x] != rank[y])
-        return rank[x] > rank[y] ? -1 : 1;
-    return x < y ? -1 : x > y;
-}
-
 static bool find_earliest(gy_plan *p, uint32_t task, gy_try *best)
 {
     best->device = GY_NONE;
@@ -98,8 +89,8 @@ static gantry_status place(gy_plan *p, gantry_error *err)
     a.booked = gy_calloc(tasks + 1, sizeof *a.booked);
     bool done = gy_ready_init(&a.ready, p) && a.rank && a.booked;
     for (uint32_t t = 0; t < tasks && done; t++)
-        qsort_r(a.ready.next + a.ready.first[t], a.ready.first[t + 1] - a.ready.first[t], sizeof *a.ready.next, by_rank,
-                a.rank);
+        qsort_r(a.ready.next + a.ready.first[t], a.ready.first[t + 1] - a.ready.first[t], sizeof *a.ready.next,
+                gy_by_falling_rank, a.rank);
     gantry_status status = done ? gy_place_by_rank(p, a.rank, place_one, &a, err) : gy_fail_nomem(err);
     gy_ready_free(&a.ready);
     gy_free(a.rank);

@@ -224,15 +224,6 @@ static gantry_status place(gy_plan *p, gantry_error *err)
 
 /* ---- for search ---- */
 
-static int by_rank(const void *a, const void *b, void *context)
-{
-    const gy_rank *rank = context;
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    if (rank[x] != rank[y])
-        return rank[x] > rank[y] ? -1 : 1;
-    return x < y ? -1 : x > y;
-}
-
 bool gy_partition_divide(const gy_plan *p, uint32_t way, uint32_t *order, uint32_t *device)
 {
     partition x = { 0 };
@@ -243,7 +234,7 @@ bool gy_partition_divide(const gy_plan *p, uint32_t way, uint32_t *order, uint32
         rank_again(p, device, rank);
         for (uint32_t t = 0; t < p->flow->tasks; t++)
             order[t] = t;
-        qsort_r(order, p->flow->tasks, sizeof *order, by_rank, rank);
+        qsort_r(order, p->flow->tasks, sizeof *order, gy_by_falling_rank, rank);
     }
     gy_levels_free(&x.levels);
     gy_parting_free(&x.parting);

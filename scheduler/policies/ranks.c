@@ -120,3 +120,12 @@ gy_rank *gy_upward_ranks(const gy_plan *p, gy_rank_by by)
     gy_free(rank);
     return NULL;
 }
+
+int gy_by_falling_rank(const void *a, const void *b, void *ranks)
+{
+    const gy_rank *rank = ranks;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    if (rank[x] != rank[y])
+        return rank[x] > rank[y] ? -1 : 1;
+    return x < y ? -1 : x > y;
+}

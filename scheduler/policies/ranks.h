@@ -36,5 +36,7 @@ bool gy_ranks_down(gy_ranks *r, gy_rank *rank);
 
 /* The upward ranks of all tasks, by one kind of time: yours, gy_free. NULL: out of memory. */
 gy_rank *gy_upward_ranks(const gy_plan *p, gy_rank_by by);
+/* For qsort_r over task numbers, with the ranks as context: falling rank, then number. */
+int gy_by_falling_rank(const void *a, const void *b, void *ranks);
 
 #endif

@@ -13,7 +13,7 @@ static const char library[] = "libcuda.so.1";
 /* dlsym gives an object pointer; POSIX promises that its bits are those of the function pointer. */
 static gantry_status find(gy_driver *driver, const char *name, void *to, gantry_error *err)
 {
-    void *found = dlsym(driver->library, name);
+    void *found = dlsym(driver->handle, name);
     if (!found) {
         return gy_fail(err, GANTRY_E_DEVICE, NULL,
                        "%s has no function %s: the driver is too old; CUDA 11.4 or later is "
@@ -35,8 +35,8 @@ static gantry_status find_all(gy_driver *driver, gantry_error *err)
 
 gantry_status gy_driver_open(gy_driver *driver, gantry_error *err)
 {
-    gy_driver d = { .library = dlopen(library, RTLD_NOW | RTLD_LOCAL) };
-    if (!d.library) {
+    gy_driver d = { .handle = dlopen(library, RTLD_NOW | RTLD_LOCAL) };
+    if (!d.handle) {
         const char *why = dlerror();
         return gy_fail(err, GANTRY_E_DEVICE, NULL, "no NVIDIA driver: %s", why ? why : library);
     }
@@ -51,8 +51,8 @@ gantry_status gy_driver_open(gy_driver *driver, gantry_error *err)
 
 void gy_driver_close(gy_driver *driver)
 {
-    if (driver->library) {
-        dlclose(driver->library);
+    if (driver->handle) {
+        dlclose(driver->handle);
     }
     *driver = (gy_driver){ 0 };
 }

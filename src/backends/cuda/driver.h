@@ -63,7 +63,7 @@
     X(cuGraphDestroy)
 
 typedef struct gy_driver {
-    void *library;
+    void *handle; /* of dlopen */
 #define GY_X(name) __typeof__(name) *name;
     GY_CUDA_FUNCTIONS(GY_X)
 #undef GY_X

@@ -108,7 +108,7 @@ class Generator:
                 node.setdefault("reads", []).append(next(iter(node["writes"][0].values())))
         return node
 
-    def library(self, index, loop):
+    def known_kernel(self, index, loop):
         group = self.auto if self.auto and self.chance(0.4) else self.rows
         x, y, z = (self.r.choice(group) for _ in range(3))
         if group is self.auto:
@@ -175,7 +175,7 @@ class Generator:
         return node | (reduces if kind in ("all_reduce", "reduce", "reduce_scatter") else {})
 
     def node(self, index, loop):
-        make = self.r.choices([self.mix, self.library, self.copy, self.fill, self.collective], [10, 6, 2, 3, 2 if not index else 0.3])[0]
+        make = self.r.choices([self.mix, self.known_kernel, self.copy, self.fill, self.collective], [10, 6, 2, 3, 2 if not index else 0.3])[0]
         node = {"id": self.node_id(index), **make(index, loop)}
         if self.placed and "collective" not in node and "host" not in node and self.chance(0.6):
             node["on"] = self.r.choice([f"{index or self.r.randint(0, 5)} % devices", f"({index or 1} + {self.r.randint(0, 3)}) % devices", "devices - 1"])

@@ -17,7 +17,7 @@ typedef struct handle {
 
 static gantry_status open_host(void **opened, const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err)
 {
-    void *found = dlsym(driver->library, "fakeCudaFunction");
+    void *found = dlsym(driver->handle, "fakeCudaFunction");
     if (!found) {
         return gy_fail(err, GANTRY_E_DEVICE, NULL, "this module is for the fake driver");
     }

@@ -17,6 +17,8 @@ static gantry_status plan_copies(gy_plan *other, const gy_plan *p, const gantry_
     other->candidate = p->candidate;
     other->load_device = p->load_device;
     other->watch = p->watch;
+    other->bound = p->bound;
+    other->bound_by = p->bound_by;
     other->keep_copies = true;
     return gy_plan_run(other, o, err);
 }

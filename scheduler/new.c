@@ -51,10 +51,10 @@ gantry_status gy_plan_run(gy_plan *p, const gantry_schedule_options *o, gantry_e
     gantry_status status = prepare(p, o, err);
     if (!status)
         status = gy_plan_to_place(p, err);
+    if (!status && !p->bound_by) /* before scratch, which depends on where tasks are: a bound must not */
+        status = gy_plan_bound(p, err);
     if (!status)
         status = gy_plan_scratch(p, err);
-    if (!status)
-        status = gy_plan_bound(p, err);
     gy_plan_forget_costs(p);
     if (!status)
         status = p->hopeless ? GANTRY_E_CAPACITY : lower_to_fit(p, err);

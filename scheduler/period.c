@@ -16,6 +16,8 @@ typedef struct search {
     GY_VEC(gy_tried) tried;      /* becomes that of the schedule */
     GY_VEC(gy_candidate) placed; /* what was looked at, to look at nothing twice */
     gantry_error first;          /* why the first that did not fit did not */
+    gy_ticks bound;              /* of one start, once a plan has found it: see gy_plan */
+    const char *bound_by;
 } search;
 
 static bool is_better(const gantry_schedule *a, const gantry_schedule *b)
@@ -46,7 +48,11 @@ static gantry_status lower(search *x, const gy_candidate *c, const char *name, u
         return status;
     p.candidate = c;
     p.in_flight = in_flight;
+    p.bound = x->bound;
+    p.bound_by = x->bound_by;
     status = gy_plan_run(&p, x->options, &inner);
+    x->bound = p.bound;
+    x->bound_by = p.bound_by;
     if (!status)
         status = gy_period_measure(p.schedule, &p.schedule->period, &inner);
     if (!status) {

@@ -112,8 +112,8 @@ typedef struct gy_plan {
     bool keep_copies; /* collect does nothing */
     uint32_t put_in;  /* collectives that collect made of copies */
 
-    gy_ticks bound;
-    const char *bound_by; /* static: "path", "area", "links", "memory" */
+    gy_ticks bound;       /* the same for every placement: whoever plans a graph again hands it on */
+    const char *bound_by; /* static: "path", "area", "links", "memory"; NULL: not known yet */
 
     /* lower: the draft, in a topological order of `edges`, which are grouped by `to`. `once`: it is ordered once, and
      * goes, piece by piece, while order and stream write the schedule: a schedule of a large graph has no room beside

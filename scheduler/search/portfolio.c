@@ -42,7 +42,11 @@ static void remember(gy_portfolio *f, const gantry_error *why)
 static gantry_status run(gy_portfolio *f, gy_plan *p, gy_ticks *makespan, gantry_error *err)
 {
     gantry_error inner = { 0 };
+    p->bound = f->bound;
+    p->bound_by = f->bound_by;
     gantry_status status = gy_plan_run(p, f->options, &inner);
+    f->bound = p->bound;
+    f->bound_by = p->bound_by;
     *makespan = GY_TICKS_MAX;
     if (!status) {
         *makespan = p->schedule->makespan;

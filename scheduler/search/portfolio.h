@@ -17,6 +17,8 @@ typedef struct gy_portfolio {
     gantry_error first;  /* why the first that did not fit did not */
     bool first_squeezed; /* even with spilling */
     gantry_status last;  /* why the last that did not fit did not */
+    gy_ticks bound;      /* of the graph, once a plan has found it: see gy_plan */
+    const char *bound_by;
 } gy_portfolio;
 
 /* Runs every policy that fits the size, or the one that the options name; in small graphs, what does not fit in memory

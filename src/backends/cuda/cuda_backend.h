@@ -9,8 +9,11 @@ extern const gy_backend gy_backend_cuda;
 
 /* usable.c: whether a schedule can run here; NULL: whether any can. */
 gantry_status gy_cuda_usable(const gantry_schedule *schedule, gantry_error *err);
-/* discover.c: see gy_backend_module. */
+/* discover.c and describe.c: see gy_backend_module. */
 gantry_status gy_cuda_discover(gy_gpus *found, gantry_error *err);
 void gy_cuda_describe(gy_text *to);
+struct gy_driver;
+/* discover.c: the same with a driver that is open and sees so many devices. */
+gantry_status gy_cuda_discover_with(const struct gy_driver *driver, int devices, gy_gpus *found, gantry_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The images that nvcc made, as bytes of this module. GY_FATBIN_FOLDER is where they are. */
-#define IMAGE(name)                                                                                                    \
+#define IMAGE_OF(name)                                                                                                 \
     __asm__(".section .rodata\n"                                                                                       \
             ".balign 64\n"                                                                                             \
             ".globl gy_fatbin_" name "\n"                                                                              \
@@ -8,7 +8,8 @@
             "gy_fatbin_" name ":\n"                                                                                    \
             ".incbin \"" GY_FATBIN_FOLDER "/" name ".fatbin\"\n"                                                       \
             ".previous\n");
-#define X(name) IMAGE(#name)
-#include "backends/cuda/fatbins.def"
+#define IMAGE(name) IMAGE_OF(#name)
+#define LIBRARY(name)
+#include "backends/cuda/kernels.def"
 
 typedef int gy_not_empty;

@@ -22,7 +22,7 @@ typedef struct gy_cuda_kernel {
 } gy_cuda_kernel;
 
 /* Defined by whoever links the module. */
-const gy_cuda_kernel *gy_cuda_kernels(size_t *count);
+const gy_cuda_kernel *const *gy_cuda_kernels(size_t *count);
 /* NULL: there is no CUDA version of that kernel. */
 const gy_cuda_kernel *gy_cuda_kernel_find(const char *name);
 

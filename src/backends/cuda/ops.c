@@ -20,10 +20,10 @@ static const gantry_kernel *manifest_of(const gy_cuda *h, const gy_node *node)
 const gy_cuda_kernel *gy_cuda_kernel_find(const char *name)
 {
     size_t count;
-    const gy_cuda_kernel *kernels = gy_cuda_kernels(&count);
+    const gy_cuda_kernel *const *kernels = gy_cuda_kernels(&count);
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(kernels[i].name, name) == 0) {
-            return &kernels[i];
+        if (strcmp(kernels[i]->name, name) == 0) {
+            return kernels[i];
         }
     }
     return NULL;

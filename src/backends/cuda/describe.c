@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was looked for on this computer, a line each, for people. */
+#include "backends/cuda/cuda_backend.h"
+#include "backends/cuda/driver.h"
+#include "backends/cuda/library.h"
+
+#include "base/error.h"
+
+static void describe_gpu(gy_text *to, const gy_gpu *g)
+{
+    char size[32];
+    gy_text_printf(to, "device %d: %s at %s, compute capability %d.%d, %d SMs at %d MHz, %s, %d copy engine%s\n",
+                   g->ordinal, g->name, g->bus, g->major, g->minor, g->sms, g->clock_khz / 1000,
+                   gy_bytes_text(size, sizeof size, g->bytes), g->copy_engines, g->copy_engines == 1 ? "" : "s");
+}
+
+/* GB/s are for a calibration to measure. */
+static void describe_peers(gy_text *to, const gy_gpus *gpus)
+{
+    uint32_t pairs = gpus->count * (gpus->count - 1), can = 0;
+    for (size_t i = 0; i < (size_t)gpus->count * gpus->count; i++) {
+        can += gpus->peer[i];
+    }
+    if (pairs == 0) {
+        gy_text_add(to, "peer access: one device only\n");
+    } else if (can == pairs) {
+        gy_text_printf(to, "peer access: all %u pairs, not measured\n", pairs);
+    } else {
+        gy_text_printf(to, "peer access: %u of %u pairs, not measured; others are staged through the host\n", can,
+                       pairs);
+    }
+}
+
+static void describe_driver(gy_text *to)
+{
+    gy_driver d;
+    gy_gpus gpus = { 0 };
+    gantry_error why = { 0 };
+    int devices = 0, version = 0;
+    if (gy_driver_start(&d, &devices, &why)) {
+        gy_text_printf(to, "driver: %s\n", why.text);
+        return;
+    }
+    d.cuDriverGetVersion(&version);
+    gy_text_printf(to, "driver: libcuda.so.1 for CUDA %d.%d\n", version / 1000, version % 1000 / 10);
+    if (gy_cuda_discover_with(&d, devices, &gpus, &why)) {
+        gy_text_printf(to, "devices: %s\n", why.text);
+    } else {
+        for (uint32_t i = 0; i < gpus.count; i++) {
+            describe_gpu(to, &gpus.at[i]);
+        }
+        describe_peers(to, &gpus);
+    }
+    gy_gpus_free(&gpus);
+    gy_driver_close(&d);
+}
+
+static void describe_nccl(gy_text *to)
+{
+    static const char *const names[] = { "libnccl.so.2", NULL };
+    gy_library library;
+    gantry_error why = { 0 };
+    int (*ask)(int *version) = NULL;
+    int version = 0;
+    if (gy_library_open(&library, names, &why) || gy_library_find(&library, "ncclGetVersion", &ask, &why) ||
+        ask(&version) != 0) {
+        gy_text_printf(to, "NCCL: %s; collectives are copies\n", why.text[0] ? why.text : "does not tell its version");
+        return;
+    }
+    int major = version >= 10000 ? version / 10000 : version / 1000; /* 2.9 and later: 2 09 00 */
+    int rest = version >= 10000 ? version % 10000 : version % 1000;
+    gy_text_printf(to, "NCCL: %s, version %d.%d.%d; this version of gantry does not use it yet\n", library.name, major,
+                   rest / 100, rest % 100);
+}
+
+static void describe_nvrtc(gy_text *to)
+{
+    static const char *const names[] = { "libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", NULL };
+    gy_library library;
+    gantry_error why = { 0 };
+    int (*ask)(int *major, int *minor) = NULL;
+    int major = 0, minor = 0;
+    if (gy_library_open(&library, names, &why) || gy_library_find(&library, "nvrtcVersion", &ask, &why) ||
+        ask(&major, &minor) != 0) {
+        gy_text_printf(to, "NVRTC: %s; CUDA kernels of users cannot be compiled\n",
+                       why.text[0] ? why.text : "does not tell its version");
+        return;
+    }
+    gy_text_printf(to, "NVRTC: %s, version %d.%d; this version of gantry does not use it yet\n", library.name, major,
+                   minor);
+}
+
+void gy_cuda_describe(gy_text *to)
+{
+    describe_driver(to);
+    describe_nccl(to);
+    describe_nvrtc(to);
+}

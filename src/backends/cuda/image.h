@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * A kernel whose code is an image of this module: loaded into each context that uses it, its functions found by name.
+ * A launcher says how many threads a launch takes and what the function is given:
+ *
+ *     static gantry_status launch_scale(const gantry_launch *l)
+ *     {
+ *         ...
+ *         return gy_image_launch(l, 0, x->dtype, gy_grid_for(n), (void *[]){ &number, &x, &y, &n });
+ *     }
+ *     static const gy_image scale = { gy_fatbin_scale, GY_ALL_DTYPES, { "" } };
+ *     const gy_cuda_kernel gy_cuda_kernel_scale = { "scale", launch_scale, gy_image_open, gy_image_close, &scale };
+ */
+#ifndef GY_CUDA_IMAGE_H
+#define GY_CUDA_IMAGE_H
+
+#include "backends/cuda/kernels.h"
+
+enum { GY_IMAGE_VARIANTS = 4, GY_IMAGE_THREADS = 256 };
+#define GY_ALL_DTYPES ((1u << GANTRY_DTYPE_COUNT) - 1)
+
+/* `data` of a gy_cuda_kernel. The functions are NAME VARIANT _DTYPE for each element type of `dtypes`, so variant
+ * "_wide" of scale for f32 is scale_wide_f32; NAME VARIANT alone where `dtypes` is 0. The first "" may be the only
+ * variant; NULL ends the list. */
+typedef struct gy_image {
+    const unsigned char *code;
+    uint32_t dtypes; /* GANTRY_DTYPE_BITs */
+    const char *variant[GY_IMAGE_VARIANTS];
+} gy_image;
+
+/* Extents of a launch; all at least 1, or it is not made. */
+typedef struct gy_grid {
+    unsigned x, y, z;                   /* blocks */
+    unsigned block_x, block_y, block_z; /* threads of a block */
+} gy_grid;
+
+gantry_status gy_image_open(void **handle, const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err);
+void gy_image_close(void *handle);
+
+/* Blocks of GY_IMAGE_THREADS for a loop over `count` elements (GY_FOR_EACH), no more than keep a GPU busy. */
+gy_grid gy_grid_for(int64_t count);
+/* Queues a function of the kernel's image; `params` as for cuLaunchKernel. A grid without blocks or threads is nothing
+ * to do. `dtype` says nothing where the image has no types. E_DEVICE: the driver refused, or there is no such function.
+ */
+gantry_status gy_image_launch(const gantry_launch *l, int variant, gantry_dtype dtype, gy_grid grid, void **params);
+
+/* Elements of a region, and of one of its rows. */
+static inline int64_t gy_elements(const gantry_arg *a)
+{
+    return a->rows * (a->row_bytes / (int64_t)gantry_dtype_size(a->dtype));
+}
+static inline int64_t gy_width(const gantry_arg *a)
+{
+    return a->row_bytes / (int64_t)gantry_dtype_size(a->dtype);
+}
+
+#define IMAGE(name) extern const unsigned char gy_fatbin_##name[];
+#define LIBRARY(name)
+#include "backends/cuda/kernels.def"
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * What was measured on a machine: plain numbers that a back end in a module fills in, and that become a machine again
+ * (calibrate.h). A figure is the median of its samples, with their median absolute deviation: one sample that something
+ * else disturbed moves neither.
+ */
+#ifndef GY_MACHINE_MEASURED_H
+#define GY_MACHINE_MEASURED_H
+
+#include "base/vec.h"
+#include "machine/machine.h"
+
+/* Microseconds. */
+typedef struct gy_figure {
+    double us, mad_us;
+    uint32_t samples; /* 0: not measured */
+} gy_figure;
+
+/* The median of `us`, whose order and contents this destroys. */
+gy_figure gy_figure_of(double *us, uint32_t samples);
+
+/* `work`: bytes of a copy, a collective (as in gy_collective_table) or a kernel; flops of a kernel measured by them. */
+typedef struct gy_measured_point {
+    double work;
+    gy_figure time;
+} gy_measured_point;
+
+typedef GY_VEC(gy_measured_point) gy_measured_points;
+
+/* One copy, alone on the machine. Memories by index. */
+typedef struct gy_measured_copy {
+    uint32_t from, to;
+    gy_measured_points points;
+} gy_measured_copy;
+
+/* Several copies at once, all of the same size: what bounds them together. */
+typedef enum gy_traffic {
+    GY_TRAFFIC_OUT,      /* from the memory to all other GPUs */
+    GY_TRAFFIC_IN,       /* from all other GPUs to the memory */
+    GY_TRAFFIC_BOTH,     /* both directions between the memory and the next GPU's */
+    GY_TRAFFIC_PAIRS,    /* every GPU to the next, all at once */
+    GY_TRAFFIC_HOST_OUT, /* host memory to all GPUs */
+    GY_TRAFFIC_HOST_IN,  /* all GPUs to host memory */
+    GY_TRAFFIC_HOST_BOTH /* both at once */
+} gy_traffic;
+
+typedef struct gy_measured_traffic {
+    gy_traffic what;
+    uint32_t memory; /* whose port it is; GY_MACHINE_NONE where it is nobody's alone */
+    double bytes;    /* of all copies together */
+    gy_figure time;
+} gy_measured_traffic;
+
+/* A kernel of the library on devices of one kind. */
+typedef struct gy_measured_kernel {
+    const char *name, *kind; /* of the manifest, of devices; borrowed from library and machine */
+    gantry_dtype dtype;
+    bool by_flops; /* `work` of the points: flops, else bytes, as the manifest's costs say */
+    gy_measured_points points;
+} gy_measured_kernel;
+
+typedef struct gy_measured_collective {
+    gantry_collective collective;
+    gy_algorithm algorithm;
+    const char *kind; /* borrowed from the machine */
+    uint32_t ranks;
+    gy_measured_points points;
+} gy_measured_collective;
+
+/* What it costs to give work to a device, by device of the machine. */
+typedef struct gy_measured_device {
+    uint32_t device;
+    gy_figure launch;       /* an empty kernel on a stream, one after another */
+    gy_figure event;        /* record an event and let another stream wait for it */
+    gy_figure graph_node;   /* one node of a graph that is a chain */
+    gy_figure graph_launch; /* launching a graph of one node, and its end seen */
+    double clock_mhz;       /* of the SMs while it worked; 0: not told */
+} gy_measured_device;
+
+/* All of it. Zero-initialised is nothing. `fingerprint`: what has to be the same for the figures to hold, one line of
+ * "name: value" each: driver, CUDA, devices, their clocks, ECC. */
+typedef struct gy_measured {
+    GY_VEC(gy_measured_copy) copies;
+    GY_VEC(gy_measured_traffic) traffic;
+    GY_VEC(gy_measured_kernel) kernels;
+    GY_VEC(gy_measured_collective) collectives;
+    GY_VEC(gy_measured_device) devices;
+    gy_text fingerprint;
+} gy_measured;
+
+void gy_measured_free(gy_measured *m);
+
+#endif

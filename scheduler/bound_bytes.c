@@ -43,9 +43,10 @@ static bool make_maps(walk *w)
         const gy_buffer *buffer = &p->graph->buffers.at[b];
         uint32_t exit = p->flow->exit[b];
         bool begins = buffer->cls == GANTRY_INPUT || buffer->cls == GANTRY_CONST || buffer->cls == GANTRY_STATE;
-        if (begins && buffer->rows && !add_map(w->input, p, b, UNREAD))
+        if (begins && buffer->rows && !buffer->external && !add_map(w->input, p, b, UNREAD))
             return false;
-        if (buffer->output && buffer->rows && !w->output[exit] && !add_map(w->output, p, exit, p->flow->tasks))
+        if (buffer->output && buffer->rows && !buffer->external && !w->output[exit] &&
+            !add_map(w->output, p, exit, p->flow->tasks))
             return false;
     }
     return true;

@@ -164,6 +164,7 @@ static gantry_status fetch(gy_lower *l, const gy_final *f, gantry_error *err)
     uint32_t exit = l->p->flow->exit[f->buffer], *output = &l->output[f->buffer];
     gy_instance in = { .value = f->buffer, .space = GY_SPACE_OUTPUT, .role = GY_ROLE_EXTERNAL };
     in.last = gy_lower_buffer(l, f->buffer)->rows;
+    in.memory = gy_buffer_home(l->p->machine, gy_lower_buffer(l, f->buffer));
     gantry_status status = *output == GY_NONE ? gy_lower_instance(l, &in, output, err) : GANTRY_OK;
     if (!status)
         status = gy_lower_settle(l, exit, f->first, f->last, err);

@@ -201,7 +201,8 @@ static void need_inputs(gy_links *l, const gy_plan *p, uint32_t task)
         bool input =
             gy_value_buffer(p->graph, p->flow, value)->cls == GANTRY_INPUT && p->flow->value[value].generation == 0;
         if (input && reads(r) && !is_made(l, value, r))
-            need(l, p, value, r->first, r->last, 0, GY_NONE, 0);
+            need(l, p, value, r->first, r->last, gy_buffer_home(p->machine, gy_value_buffer(p->graph, p->flow, value)),
+                 GY_NONE, 0);
     }
 }
 
@@ -267,7 +268,7 @@ static gy_ticks bring(gy_links *l, const gy_plan *p, uint32_t task, uint32_t mem
         if (d->kinds & GY_DEP_DATA)
             need_from(l, p, task, d->from, memory, d->bytes);
     }
-    if (p->upload[task])
+    if (p->upload[task] || p->outside.count)
         need_inputs(l, p, task);
     join(l);
     for (size_t i = 0; i < l->piece.count; i++) {

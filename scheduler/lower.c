@@ -14,12 +14,13 @@ bool gy_lower_is_second(const gy_lower *l, uint32_t task, uint32_t k)
     return is_reduction(gy_flow_access_of(l->p->graph, l->p->flow, l->p->flow->task[task].access + k)->mode);
 }
 
-/* A device in host memory reads bound inputs where they are. */
+/* A device in the memory where an input is bound reads it where it is. */
 static bool reads_input(const gy_lower *l, const gy_access *a, uint32_t value, uint32_t memory)
 {
     const gy_plan *p = l->p;
-    if (memory != 0 || a->mode != GANTRY_READ || p->flow->value[value].generation != 0 ||
-        l->input[p->flow->value[value].buffer] == GY_NONE)
+    uint32_t input = l->input[p->flow->value[value].buffer];
+    if (a->mode != GANTRY_READ || p->flow->value[value].generation != 0 || input == GY_NONE ||
+        p->instance.at[input].memory != memory)
         return false;
     int64_t last = a->first;
     for (int64_t row = a->first; row < a->last; row = last)

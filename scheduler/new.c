@@ -89,6 +89,20 @@ gantry_status gy_plan_verify(gantry_schedule *s, const gantry_graph *graph, gant
                    inner.text);
 }
 
+/* Buffers that are kept outside name memories that the machine has. */
+static gantry_status check_homes(const gantry_graph *g, const gantry_machine *m, gantry_error *err)
+{
+    for (size_t i = 0; i < g->buffers.count; i++) {
+        const gy_buffer *b = &g->buffers.at[i];
+        if (gy_buffer_home(m, b) == GY_NONE)
+            return gy_graph_fail(g, b->origin, err, GANTRY_E_GRAPH,
+                                 "buffer \"%s\" is external, kept in \"%s\", and machine \"%s\" has no memory and no "
+                                 "device of that name (its first device is \"%s\")",
+                                 b->name, b->external, m->name, m->device[0].id);
+    }
+    return GANTRY_OK;
+}
+
 gantry_status gantry_schedule_new(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
                                   const gantry_schedule_options *options, gantry_error *err)
 {
@@ -101,5 +115,7 @@ gantry_status gantry_schedule_new(gantry_schedule **schedule, gantry_graph *grap
         status = gy_policy_find(&policy, o.policy, err);
     if (!status)
         status = gantry_graph_check(graph, err);
+    if (!status)
+        status = check_homes(graph, machine, err);
     return status ? status : gy_phases_run(schedule, graph, machine, &o, err);
 }

@@ -54,7 +54,7 @@ static uint32_t upload_target(const gy_plan *p, const gy_op *op)
         return 0;
     const gy_instance *from = &p->instance.at[p->use.at[op->use].instance];
     uint32_t to = p->instance.at[p->use.at[op->use + 1].instance].memory;
-    return from->space == GY_SPACE_INPUT ? to : 0;
+    return from->space == GY_SPACE_INPUT && from->memory == 0 ? to : 0;
 }
 
 /* When an op that is ready begins; whatever it takes is busy from then on. */

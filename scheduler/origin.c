@@ -78,6 +78,16 @@ static uint32_t rank_of_read(const gy_node_extra *x, uint32_t k)
     return x->ins == 1 && x->root >= 0 ? (uint32_t)x->root : k;
 }
 
+static bool add_fresh(gy_plan *p, uint32_t task, const gy_buffer *b, int64_t bytes)
+{
+    gy_outside o = { task, gy_buffer_home(p->machine, b), bytes };
+    if (o.memory == 0) {
+        p->upload[task] += bytes;
+        return true;
+    }
+    return bytes == 0 || gy_vec_push(&p->outside, o);
+}
+
 static gantry_status walk_task(walk *w, uint32_t task, gantry_error *err)
 {
     gy_plan *p = w->p;
@@ -91,8 +101,8 @@ static gantry_status walk_task(walk *w, uint32_t task, gantry_error *err)
         if (!w->follow[value] || a->mode == GANTRY_WRITE)
             continue;
         int64_t fresh = look(w, value, a, &writer);
-        if (is_input(p, value))
-            p->upload[task] += fresh;
+        if (is_input(p, value) && !add_fresh(p, task, gy_value_buffer(p->graph, p->flow, value), fresh))
+            status = gy_fail_nomem(err);
         if (team && k < gy_plan_extra(p, t->node)->ins)
             team->writer[rank_of_read(gy_plan_extra(p, t->node), k)] = writer;
     }
@@ -128,6 +138,29 @@ free_walk:
     gy_free(w.map);
     gy_free(w.follow);
     return status;
+}
+
+size_t gy_outside_first(const gy_plan *p, uint32_t task)
+{
+    size_t low = 0, high = p->outside.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (p->outside.at[middle].task < task)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+gy_ticks gy_upload_time(const gy_plan *p, uint32_t task, uint32_t memory)
+{
+    gy_ticks most = gy_transfer_time(p, 0, memory, p->upload[task]);
+    for (size_t i = gy_outside_first(p, task); i < p->outside.count && p->outside.at[i].task == task; i++) {
+        gy_ticks time = gy_transfer_time(p, p->outside.at[i].memory, memory, p->outside.at[i].bytes);
+        most = time > most ? time : most;
+    }
+    return most;
 }
 
 gy_team *gy_plan_team(const gy_plan *p, uint32_t task)

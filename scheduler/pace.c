@@ -84,7 +84,8 @@ static bool is_long_upload(const gy_plan *p, const gy_op *op)
         return false;
     const gy_instance *from = &s->instances.at[s->use.at[op->use].instance];
     const gy_instance *to = &s->instances.at[s->use.at[op->use + 1].instance];
-    return from->space == GY_SPACE_INPUT && gy_copy_is_long(p->machine, 0, to->memory, op->duration);
+    return from->space == GY_SPACE_INPUT && from->memory == 0 &&
+           gy_copy_is_long(p->machine, 0, to->memory, op->duration);
 }
 
 static bool find_uploads(pace *k, const uint32_t *link)

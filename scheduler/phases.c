@@ -147,6 +147,18 @@ static gantry_status find_list(phases *p, const gantry_graph *graph, gantry_erro
     return GANTRY_OK;
 }
 
+/* What goes from phase to phase goes through host memory. */
+static gantry_status refuse_external(const gantry_graph *g, gantry_error *err)
+{
+    for (size_t i = 0; i < g->buffers.count; i++)
+        if (g->buffers.at[i].external)
+            return gy_graph_fail(g, g->buffers.at[i].origin, err, GANTRY_E_UNSUPPORTED,
+                                 "buffer \"%s\" is external, which a graph with `until`, or with a loop too long to "
+                                 "unroll, cannot have; bind it in host memory, or make one iteration a start",
+                                 g->buffers.at[i].name);
+    return GANTRY_OK;
+}
+
 gantry_status gy_phases_run(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
                             const gantry_schedule_options *options, gantry_error *err)
 {
@@ -156,6 +168,7 @@ gantry_status gy_phases_run(gantry_schedule **schedule, gantry_graph *graph, con
         free_phases(&p);
         return gy_balance_run(schedule, graph, machine, options, err);
     }
+    status = status ? status : refuse_external(graph, err);
     status = status ? status : run(&p, graph, machine, err);
     if (!status) {
         *schedule = p.whole;

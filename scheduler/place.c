@@ -62,7 +62,7 @@ static gy_ticks arrival(const gy_plan *p, const gy_dep *dep, uint32_t memory)
 
 static gy_ticks data_ready(const gy_plan *p, uint32_t task, uint32_t memory)
 {
-    gy_ticks ready = gy_transfer_time(p, 0, memory, p->upload[task]);
+    gy_ticks ready = gy_upload_time(p, task, memory);
     for (size_t i = p->flow->dep_first[task]; i < p->flow->dep_first[task + 1]; i++) {
         gy_ticks t = arrival(p, &p->flow->dep[i], memory);
         ready = t > ready ? t : ready;
@@ -91,7 +91,7 @@ void gy_place_again(const gy_plan *p, uint32_t task, gy_try *t)
 gy_try gy_place_try(gy_plan *p, uint32_t task, uint32_t device)
 {
     uint32_t memory = p->machine->device[device].memory;
-    gy_try t = { .device = device, .upload = gy_transfer_time(p, 0, memory, p->upload[task]) };
+    gy_try t = { .device = device, .upload = gy_upload_time(p, task, memory) };
     t.ready = p->links ? gy_links_try(p->links, p, task, memory) : data_ready(p, task, memory);
     gy_place_again(p, task, &t);
     if (task == p->watch)

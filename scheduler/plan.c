@@ -43,6 +43,7 @@ void gy_plan_forget_costs(gy_plan *p)
     gy_links_free(p->links);
     gy_free(p->time);
     gy_free(p->upload);
+    gy_vec_free(&p->outside);
     p->gap = NULL;
     p->links = NULL;
     p->time = NULL;

@@ -64,6 +64,12 @@ typedef struct gy_draft {
     gy_ticks end;   /* expected, without contention: breaks ties between sources of a copy */
 } gy_draft;
 
+/* Bytes that a task reads from inputs that are bound in a memory of a device. */
+typedef struct gy_outside {
+    uint32_t task, memory;
+    int64_t bytes;
+} gy_outside;
+
 typedef struct gy_plan {
     gantry_graph *graph; /* borrowed; sealed */
     const gy_flow *flow;
@@ -93,8 +99,9 @@ typedef struct gy_plan {
     struct gy_apart *coloured; /* devices for the groups that are kept apart: apart.h; NULL: none are, or not known */
 
     /* origin */
-    int64_t *upload; /* per task: bytes it reads from bound inputs */
-    gy_map team_of;  /* task -> index of teams */
+    int64_t *upload;            /* per task: bytes it reads from inputs in host memory */
+    GY_VEC(gy_outside) outside; /* what tasks read from inputs elsewhere (external buffers), by task */
+    gy_map team_of;             /* task -> index of teams */
     GY_VEC(gy_team) teams;
 
     /* place */
@@ -216,6 +223,10 @@ bool gy_copy_is_long(const gantry_machine *m, uint32_t from, uint32_t to, gy_tic
  * GY_MACHINE_NONE if there is none. */
 uint32_t gy_shared_link(const gantry_machine *m, uint32_t to);
 uint32_t gy_link_turns(const gantry_machine *m, uint32_t resource, const gy_route *route);
+/* The first entry of `outside` of this task, or of one behind it. */
+size_t gy_outside_first(const gy_plan *p, uint32_t task);
+/* Until what the task reads from bound inputs is in `memory`. */
+gy_ticks gy_upload_time(const gy_plan *p, uint32_t task, uint32_t memory);
 /* Time of `bytes` from memory to memory, 0 within one. */
 gy_ticks gy_transfer_time(const gy_plan *p, uint32_t from, uint32_t to, int64_t bytes);
 /* Of the memories that a placed task leaves its rows in, the one from which they get to `memory` soonest: what a

@@ -100,6 +100,7 @@ static gantry_status know_entry(gy_lower *l, uint32_t value, gantry_error *err)
     gantry_status status = GANTRY_OK;
     if (b->cls == GANTRY_INPUT) {
         gy_instance in = { .value = value, .space = GY_SPACE_INPUT, .role = GY_ROLE_EXTERNAL, .last = b->rows };
+        in.memory = gy_buffer_home(l->p->machine, b);
         gy_holder h = { GY_NONE, GY_NONE };
         status = gy_lower_instance(l, &in, &h.instance, err);
         l->input[value] = h.instance;

@@ -58,8 +58,10 @@ GANTRY_API void gantry_run_free(gantry_run *run);
  *  Borrowed until it is bound to something else and the last start made before that has been waited for, or the run is
  *  freed. An input that is also an output takes its input from here; bind its result with gantry_run_bind_output.
  *  Inputs and outputs may be bound while starts are in flight: it is the starts to come that have them, each those that
- *  are bound when it is made. A start waits for those in flight that write to an array that it reads or writes, or read
- *  one that it writes; so starts that are to overlap need arrays of their own. States and constants only while idle. */
+ *  are bound when it is made. External buffers are bound to memory of their device (CUDA: a device pointer from
+ *  cudaMalloc or the like), by either function, while idle; that it is such memory is checked. A start waits for those
+ * in flight that write to an array that it reads or writes, or read one that it writes; so starts that are to overlap
+ * need arrays of their own. States and constants only while idle. */
 GANTRY_MUST_USE gantry_status gantry_run_bind(gantry_run *run, gantry_buffer buffer, const void *host, uint64_t bytes,
                                               gantry_error *err);
 GANTRY_MUST_USE gantry_status gantry_run_bind_output(gantry_run *run, gantry_buffer buffer, void *host, uint64_t bytes,
@@ -74,6 +76,13 @@ GANTRY_MUST_USE gantry_status gantry_run_set_scalar(gantry_run *run, gantry_node
 /** Asynchronous: returns a ticket at once; blocks only at the schedule's in-flight limit (at one start on back
  *  ends that do not let them overlap), and for arrays in use, see gantry_run_bind. Returns an earlier failure. */
 GANTRY_MUST_USE gantry_status gantry_run_start(gantry_run *run, uint64_t *ticket, gantry_error *err);
+/** The same in the order of a stream of the caller (CUDA: a CUstream or cudaStream_t; NULL: the default stream, with
+ * the context of a GPU of the schedule current): the start begins when what is on the stream has ended, and what the
+ * caller puts on the stream next begins when the start has ended, so that nobody waits for it. External buffers
+ *  (gantry_buffer_external) and outputs bound to memory of the caller are complete then; an output that is tiled, or
+ * not bound, only after gantry_run_wait, which must be called for a start's ticket, or a later one, as ever. The time
+ * that the stream takes before counts towards the watchdog's. E_UNSUPPORTED: a back end without streams, or phases. */
+GANTRY_MUST_USE gantry_status gantry_run_start_on(gantry_run *run, void *stream, uint64_t *ticket, gantry_error *err);
 /** When it returns, outputs of that start are readable and bound inputs reusable. The first failure, with the node. */
 GANTRY_MUST_USE gantry_status gantry_run_wait(gantry_run *run, uint64_t ticket, gantry_error *err);
 

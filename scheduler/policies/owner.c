@@ -20,6 +20,8 @@ static void count_bytes(const gy_plan *p, uint32_t task, int64_t *bytes)
     for (uint32_t m = 0; m < p->machine->memories; m++)
         bytes[m] = 0;
     bytes[0] = p->upload[task];
+    for (size_t i = gy_outside_first(p, task); i < p->outside.count && p->outside.at[i].task == task; i++)
+        bytes[p->outside.at[i].memory] += p->outside.at[i].bytes;
     for (size_t i = f->dep_first[task]; i < f->dep_first[task + 1]; i++)
         if (f->dep[i].kinds & GY_DEP_DATA)
             bytes[p->machine->device[p->device[f->dep[i].from]].memory] += f->dep[i].bytes;

@@ -225,7 +225,7 @@ static gantry_status place_pair(pairs *x, const pair *best, gantry_error *err)
     gy_plan *p = x->p;
     gy_try t = { .device = best->device, .start = start_on(x, best->task, best->device) };
     t.ready = x->at[(size_t)best->task * p->devices + best->device];
-    t.upload = gy_transfer_time(p, 0, p->machine->device[best->device].memory, p->upload[best->task]);
+    t.upload = gy_upload_time(p, best->task, p->machine->device[best->device].memory);
     t.finish = t.start + gy_plan_time(p, p->flow->task[best->task].node, best->device);
     gantry_status status = gy_place_at(p, best->task, &t, err);
     if (status)

@@ -159,6 +159,7 @@ static bool reads_input(const gy_plan *p, size_t access)
     const gy_flow *f = p->flow;
     uint32_t value = f->access[access].value;
     return f->value[value].generation == 0 && gy_value_buffer(p->graph, f, value)->cls == GANTRY_INPUT &&
+           !gy_value_buffer(p->graph, f, value)->external &&
            gy_flow_access_of(p->graph, f, access)->mode != GANTRY_WRITE;
 }
 

@@ -150,6 +150,21 @@ void gantry_buffer_output(gantry_graph *graph, gantry_buffer buffer)
     }
 }
 
+void gantry_buffer_external(gantry_graph *graph, gantry_buffer buffer, const char *memory)
+{
+    gy_buffer *b = open_buffer(graph, buffer);
+    if (!b) {
+        return;
+    }
+    if (!memory || !*memory) {
+        gy_graph_mistake(graph, GANTRY_E_GRAPH,
+                         "buffer \"%s\" is external and no memory is named; give the id of a memory or a device",
+                         b->name);
+        return;
+    }
+    b->external = gy_build_string(graph, memory);
+}
+
 void gantry_buffer_tolerance(gantry_graph *graph, gantry_buffer buffer, double rtol, double atol)
 {
     gy_buffer *b = open_buffer(graph, buffer);

@@ -5,6 +5,20 @@
 #include "graph/flow_build.h"
 #include <string.h>
 
+/* What is outside is bound as it is: nobody makes, keeps or packs it. */
+static gantry_status check_external(const gantry_graph *g, const gy_buffer *b, gantry_error *err)
+{
+    const char *why = b->init.kind != GY_INIT_NONE          ? "has an init; drop one of the two"
+                      : b->tile_offset                      ? "is tiled; split it instead"
+                      : b->cls == GANTRY_STATE              ? "is a state; make it input and output"
+                      : b->cls == GANTRY_CONST              ? "is a constant; make it an input"
+                      : b->cls == GANTRY_TEMP && !b->output ? "is temp; make it input, output or both"
+                                                            : NULL;
+    return why ? gy_graph_fail(g, b->origin, err, GANTRY_E_GRAPH, "buffer \"%s\" is external, kept in \"%s\", and %s",
+                               b->name, b->external, why)
+               : GANTRY_OK;
+}
+
 static gantry_status check_buffer(const gantry_graph *g, const gy_buffer *b, gantry_error *err)
 {
     if (b->cls == GANTRY_TEMP && b->init.kind != GY_INIT_NONE) {
@@ -14,7 +28,7 @@ static gantry_status check_buffer(const gantry_graph *g, const gy_buffer *b, gan
             "input or state",
             b->name);
     }
-    return GANTRY_OK;
+    return b->external ? check_external(g, b, err) : GANTRY_OK;
 }
 
 gantry_status gy_check_buffers(const gantry_graph *graph, gantry_error *err)

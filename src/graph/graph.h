@@ -62,7 +62,8 @@ typedef struct gy_buffer {
     const int64_t *tile_shape;  /* tiled: 4 pairs {height, width}, see gy_tile_shape; NULL if not tiled */
     uint64_t bytes;
     gy_init init;
-    double rtol, atol; /* negative: not given, by dtype */
+    double rtol, atol;    /* negative: not given, by dtype */
+    const char *external; /* the memory or device where whoever binds it keeps it; NULL: host memory */
     uint32_t origin;
     bool class_given, used_; /* set_class was called; a region of it was resolved (its cut is final) */
 } gy_buffer;

@@ -66,6 +66,9 @@ static void add_buffer(writer *w, const gy_buffer *b)
     add_int(w, b->parts);
     add_int(w, b->tiles[0]);
     add_int(w, b->tiles[1]);
+    if (b->external) {
+        add_text(w, b->external);
+    }
     flush(w);
 }
 

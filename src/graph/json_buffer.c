@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-enum { DTYPE, SHAPE, SPLIT, TILES, CLASS, INIT, OUTPUT, CHECK, KEYS };
-static const char *const keys[KEYS] = { "dtype", "shape", "split", "tiles", "class", "init", "output", "check" };
+enum { DTYPE, SHAPE, SPLIT, TILES, CLASS, INIT, OUTPUT, EXTERNAL, CHECK, KEYS };
+static const char *const keys[KEYS] = { "dtype", "shape",  "split",    "tiles", "class",
+                                        "init",  "output", "external", "check" };
 
 gantry_status gy_read_dtype(gy_reader *r, const gy_json_at *at, gantry_dtype *out)
 {
@@ -252,6 +253,15 @@ static gantry_status read_output(gy_reader *r, const gy_json_at *at, gantry_buff
     return gy_read_built(r, at);
 }
 
+static gantry_status read_external(gy_reader *r, const gy_json_at *at, gantry_buffer b)
+{
+    if (!json_is_string(at->value)) {
+        return gy_read_kind(r, at, "the id of a memory or a device");
+    }
+    gantry_buffer_external(r->graph, b, json_string_value(at->value));
+    return gy_read_built(r, at);
+}
+
 static gantry_status read_set_init(gy_reader *r, const gy_json_at *at, gantry_buffer b)
 {
     gy_init init;
@@ -266,8 +276,8 @@ static gantry_status read_set_init(gy_reader *r, const gy_json_at *at, gantry_bu
 static gantry_status read_options(gy_reader *r, const gy_json_at *at, const json_t *const *value, gantry_buffer b)
 {
     static gantry_status (*const readers[KEYS])(gy_reader *, const gy_json_at *, gantry_buffer) = {
-        [SPLIT] = read_split,   [TILES] = read_tiles,   [CLASS] = read_class,
-        [INIT] = read_set_init, [OUTPUT] = read_output, [CHECK] = read_check,
+        [SPLIT] = read_split,   [TILES] = read_tiles,       [CLASS] = read_class, [INIT] = read_set_init,
+        [OUTPUT] = read_output, [EXTERNAL] = read_external, [CHECK] = read_check,
     };
     gantry_status status = GANTRY_OK;
     for (int k = SPLIT; k < KEYS && !status; k++) {

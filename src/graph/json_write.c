@@ -231,6 +231,10 @@ static void write_buffer(gy_text *to, const gantry_graph *g, const gy_buffer *b)
         gy_write_key(to, "output");
         gy_text_add(to, "true");
     }
+    if (b->external) {
+        gy_write_key(to, "external");
+        gy_text_json(to, b->external);
+    }
     write_check(to, b);
     gy_text_add(to, " }");
 }

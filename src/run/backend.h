@@ -85,12 +85,18 @@ typedef struct gy_backend {
     /* Iteration 0 of a task means this one from now on: also in scalars that depend on it. While no start is in flight.
      */
     gantry_status (*advance)(void *state, int64_t first, gantry_error *err);
+    /* Whether so many bytes of the caller are in that memory, which is not host memory; NULL: memory of the caller is
+     * as good as any other. */
+    gantry_status (*locate)(void *state, uint32_t memory, const void *at, uint64_t bytes, gantry_error *err);
     /* Pointers or scalars of the job have changed. */
     gantry_status (*rebind)(void *state, gantry_error *err);
 
     /* Starts are numbered 1, 2, ...; never more than the job's turns are begun and not finished. Returns at
      * once. The first start after a failed one is begun when all have ended, and forgets the failure. */
     gantry_status (*begin)(void *state, uint64_t start, gantry_error *err);
+    /* The same, behind what is on that stream of the caller now, and what the caller puts there next behind it; NULL:
+     * there are no streams. */
+    gantry_status (*begin_on)(void *state, uint64_t start, void *stream, gantry_error *err);
     /* Waits until that start has ended; the first failure of it or of one before it that was in flight together with
      * it. E_TIMEOUT when the start made no progress or passed its deadline; it may still be running then, see `idle`.
      * *elapsed_ns on success: from its beginning to its end. */

@@ -47,6 +47,22 @@ static gantry_status check_bytes(const gy_buffer *b, const void *host, uint64_t 
     return status;
 }
 
+/* What is outside host memory is where the schedule says. */
+static gantry_status check_outside(gantry_run *run, const gy_buffer *b, const void *at, const char *call,
+                                   gantry_error *err)
+{
+    uint32_t memory = gy_buffer_home(run->schedule->machine, b);
+    gantry_status status = gy_run_need_idle(run, call, err);
+    if (status || !run->backend->locate || memory == 0 || b->bytes == 0) {
+        return status;
+    }
+    gantry_error why = { 0 };
+    status = run->backend->locate(run->state, memory, at, b->bytes, &why);
+    return status
+               ? gy_fail(err, status, NULL, "external buffer \"%s\" cannot be bound to %p: %s", b->name, at, why.text)
+               : GANTRY_OK;
+}
+
 /* Inputs do not change during a start, and two outputs are two. */
 static gantry_status check_apart(const gantry_run *run, uint32_t id, const void *memory, bool output, gantry_error *err)
 {
@@ -125,6 +141,7 @@ gantry_status gantry_run_bind(gantry_run *run, gantry_buffer buffer, const void 
     }
     status = check_bytes(b, host, bytes, err);
     status = status ? status : check_apart(run, buffer.id, host, false, err);
+    status = status || !b->external ? status : check_outside(run, b, host, "gantry_run_bind", err);
     return status ? status : gy_run_set_array(run, buffer.id, host, NULL, err);
 }
 
@@ -143,6 +160,7 @@ gantry_status gantry_run_bind_output(gantry_run *run, gantry_buffer buffer, void
     }
     status = check_bytes(b, host, bytes, err);
     status = status ? status : check_apart(run, buffer.id, host, true, err);
+    status = status || !b->external ? status : check_outside(run, b, host, "gantry_run_bind_output", err);
     if (status == GANTRY_OK) {
         run->binding[buffer.id].result = host;
         run->version++;
@@ -162,6 +180,13 @@ gantry_status gantry_run_bind_file(gantry_run *run, gantry_buffer buffer, const 
     if (!takes_contents(b)) {
         return gy_fail(err, GANTRY_E_INVALID, NULL, "buffer \"%s\" takes no input, so %s cannot be read into it",
                        b->name, path);
+    }
+    if (b->external) {
+        return gy_fail(
+            err, GANTRY_E_INVALID, NULL,
+            "buffer \"%s\" is external, kept in \"%s\" by the program, so %s cannot be read into it; bind it "
+            "with gantry_run_bind",
+            b->name, b->external, path);
     }
     void *own;
     status = gy_array_read(&own, b, path, gy_is_npy_name(path), err);

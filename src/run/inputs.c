@@ -31,6 +31,12 @@ gantry_status gy_run_mark_used(gantry_run *run, gantry_error *err)
 
 static gantry_status fail_unbound(const gantry_run *run, const gy_buffer *b, gantry_error *err)
 {
+    if (b->external) {
+        return gy_graph_fail(run->graph, b->origin, err, GANTRY_E_INVALID,
+                             "external buffer \"%s\" is not bound; a program binds it to memory of \"%s\" with "
+                             "gantry_run_bind",
+                             b->name, b->external);
+    }
     const char *cls = b->cls == GANTRY_STATE ? "state" : b->cls == GANTRY_CONST ? "constant" : "input";
     return gy_graph_fail(run->graph, b->origin, err, GANTRY_E_INVALID,
                          "%s buffer \"%s\" is not bound and has no init, so a start has nothing to begin with; bind it "

@@ -23,6 +23,12 @@ static gantry_status refresh_output(gantry_run *run, uint32_t turn, uint32_t id,
     gy_turn *mine = gy_run_turn(run, turn, id);
     void **output = &run->output[gy_job_place(&run->job, turn, id)];
     bool direct = mine->result && !b->tile_offset;
+    if (b->external && !direct && b->bytes) {
+        return gy_graph_fail(run->graph, b->origin, err, GANTRY_E_INVALID,
+                             "external output \"%s\" is not bound; a program binds it to memory of \"%s\" with "
+                             "gantry_run_bind_output",
+                             b->name, b->external);
+    }
     gantry_status status = direct ? GANTRY_OK : own_memory(&mine->fetched, b->bytes, err);
     if (status == GANTRY_OK && b->tile_offset && !mine->result) {
         status = own_memory(&mine->unpacked, b->bytes, err);
@@ -132,6 +138,13 @@ gantry_status gantry_run_output(gantry_run *run, gantry_buffer buffer, const voi
     if (!run->backend->executes) {
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
                        "back end \"%s\" gives times only, buffer \"%s\" has no contents", run->backend->name, b->name);
+    }
+    if (b->external) {
+        return gy_fail(
+            err, GANTRY_E_INVALID, NULL,
+            "output \"%s\" is external: its contents are where it is bound, in \"%s\"; the program that keeps "
+            "it reads them there",
+            b->name, b->external);
     }
     const char *why = missing(run);
     if (why) {

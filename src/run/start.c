@@ -131,18 +131,35 @@ static gantry_status make_ready(gantry_run *run, gantry_error *err)
     return prepare(run, err);
 }
 
-gantry_status gantry_run_start(gantry_run *run, uint64_t *ticket, gantry_error *err)
+static gantry_status count_start(gantry_run *run, gantry_status begun, uint64_t *ticket)
 {
-    gantry_status status = run->backend->executes ? make_ready(run, err) : GANTRY_OK;
-    status = status ? status : run->backend->begin(run->state, run->started + 1, err);
-    if (status) {
-        return status;
+    if (begun) {
+        return begun;
     }
     run->started++;
     if (ticket) {
         *ticket = run->started;
     }
     return GANTRY_OK;
+}
+
+gantry_status gantry_run_start(gantry_run *run, uint64_t *ticket, gantry_error *err)
+{
+    gantry_status status = run->backend->executes ? make_ready(run, err) : GANTRY_OK;
+    status = status ? status : run->backend->begin(run->state, run->started + 1, err);
+    return count_start(run, status, ticket);
+}
+
+gantry_status gantry_run_start_on(gantry_run *run, void *stream, uint64_t *ticket, gantry_error *err)
+{
+    if (!run->backend->begin_on) {
+        return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
+                       "back end \"%s\" has no streams%s; use gantry_run_start and gantry_run_wait", run->backend->name,
+                       run->schedule->parts.count ? " where a graph runs in phases" : "");
+    }
+    gantry_status status = make_ready(run, err);
+    status = status ? status : run->backend->begin_on(run->state, run->started + 1, stream, err);
+    return count_start(run, status, ticket);
 }
 
 gantry_status gantry_run_wait(gantry_run *run, uint64_t ticket, gantry_error *err)

@@ -86,6 +86,12 @@ static gantry_status check_class(const gy_check *k, size_t i)
         return BREACH("instances", i, "instance %zu has space %s and role %s; \"%s\" is not of a class that has such",
                       i, gy_word(&gy_space_words, in->space), gy_word(&gy_role_words, in->role), b->name);
     }
+    uint32_t home = gy_buffer_home(k->s->machine, b);
+    if (in->role == GY_ROLE_EXTERNAL && in->memory != home) {
+        return BREACH("instances", i, "instance %zu has space %s in memory %s; \"%s\" is bound in %s", i,
+                      gy_word(&gy_space_words, in->space), k->s->machine->memory[in->memory].id, b->name,
+                      home == GY_NONE ? b->external : k->s->machine->memory[home].id);
+    }
     return GANTRY_OK;
 }
 

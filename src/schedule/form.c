@@ -122,7 +122,7 @@ static gantry_status check_instance(const gantry_schedule *s, size_t i, gantry_e
         return BREACH("instances", i, "instance %zu has space %u, role %u, reduction %u", i, in->space, in->role,
                       in->op);
     }
-    if (in->space != GY_SPACE_SLAB && in->memory != 0) {
+    if (in->space == GY_SPACE_STAGING && in->memory != 0) {
         return BREACH("instances", i, "instance %zu has space %s in memory %s; that is always in memory %s", i,
                       gy_word(&gy_space_words, in->space), s->machine->memory[in->memory].id, s->machine->memory[0].id);
     }

@@ -18,6 +18,19 @@ gantry_schedule *gy_schedule_alloc(void)
     return s;
 }
 
+uint32_t gy_buffer_home(const gantry_machine *machine, const gy_buffer *buffer)
+{
+    if (!buffer->external) {
+        return 0;
+    }
+    uint32_t memory = gy_machine_find_memory(machine, buffer->external);
+    uint32_t device = memory == GY_MACHINE_NONE ? gy_machine_find_device(machine, buffer->external) : 0;
+    if (memory != GY_MACHINE_NONE) {
+        return memory;
+    }
+    return device == GY_MACHINE_NONE ? GY_NONE : machine->device[device].memory;
+}
+
 /* A schedule is never changed once it is made, and may be shared between threads: only its owners are counted. */
 gantry_schedule *gy_schedule_ref(const gantry_schedule *schedule)
 {

@@ -27,8 +27,8 @@ typedef struct gy_schedule_value {
 
 typedef enum gy_space {
     GY_SPACE_SLAB,   /* offset in the memory's slab */
-    GY_SPACE_INPUT,  /* host memory that a buffer is bound to; read only. `offset` counts from row 0 of the buffer */
-    GY_SPACE_OUTPUT, /* host memory that an output is fetched to */
+    GY_SPACE_INPUT,  /* memory that a buffer is bound to; read only. `offset` counts from row 0 of the buffer */
+    GY_SPACE_OUTPUT, /* memory that an output is fetched to. Both: memory 0, or that of an external buffer */
     GY_SPACE_STAGING /* offset in the pinned staging memory (memory 0) */
 } gy_space;
 
@@ -42,7 +42,7 @@ typedef enum gy_space {
 typedef struct gy_instance {
     uint32_t value;
     uint32_t memory;
-    uint8_t space; /* gy_space; INPUT and OUTPUT are always of memory 0 */
+    uint8_t space; /* gy_space */
     uint8_t role;  /* gy_role */
     uint8_t op;    /* ACCUMULATOR: the reduction, GANTRY_SUM ... */
     int64_t first, last;
@@ -200,6 +200,9 @@ gantry_schedule *gy_schedule_alloc(void); /* empty, refs 1, unroll 1, in_flight 
  * final. */
 gantry_status gy_schedule_index(gantry_schedule *schedule, gantry_error *err);
 
+/* Where a buffer is bound: host memory, or the memory that an external one names. GY_NONE: the machine has none of that
+ * name. */
+uint32_t gy_buffer_home(const gantry_machine *machine, const gy_buffer *buffer);
 /* The device of an op's lane number `lane`; 0 is the one that carries out whatever has no more than one. */
 static inline uint32_t gy_op_device(const gantry_schedule *s, const gy_op *op, uint32_t lane)
 {

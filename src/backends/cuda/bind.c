@@ -52,8 +52,9 @@ static bool lock_new(gy_cuda *h, const void *at, uint64_t bytes)
 
 static void bind(gy_cuda *h, gy_cuda_array *array, const void *at, uint32_t buffer)
 {
-    uint64_t bytes = h->job->graph->buffers.at[buffer].bytes;
-    if (array->at || !at || !bytes) {
+    const gy_buffer *b = &h->job->graph->buffers.at[buffer];
+    uint64_t bytes = b->bytes;
+    if (array->at || !at || !bytes || h->memory[gy_buffer_home(h->job->schedule->machine, b)].device != GY_NONE) {
         return;
     }
     *array = (gy_cuda_array){ .at = at, .bound = h->job->bound[buffer] };

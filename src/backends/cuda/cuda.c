@@ -331,10 +331,11 @@ static gantry_status begin_anew(gy_cuda *h, gantry_error *err)
     return code == CUDA_SUCCESS ? GANTRY_OK : gy_cuda_fail(h, code, h->tail.device, "recording an event", err);
 }
 
-static gantry_status replay_stream(gy_cuda *h, uint64_t start, gantry_error *err)
+static gantry_status replay_stream(gy_cuda *h, uint64_t start, bool behind, gantry_error *err)
 {
     uint32_t turn = gy_job_turn(h->job, start);
     gy_submit x = { .h = h, .start = start, .turn = turn, .notes = &h->turn[turn].notes, .err = err };
+    x.behind = behind;
     x.aside = gy_calloc(h->devices, 1);
     gy_notes_reset(x.notes);
     gantry_status status = x.aside ? gy_submit_start(&x) : gy_fail_nomem(err);
@@ -350,7 +351,24 @@ static gantry_status replay_graph(gy_cuda *h, uint64_t start, gantry_error *err)
     return code == CUDA_SUCCESS ? status : gy_cuda_fail(h, code, h->tail.device, "launching a graph", err);
 }
 
-static gantry_status submit(gy_cuda *h, uint64_t start, gantry_error *err)
+/* Behind `stream` and before what comes on it, unless it is NULL. */
+static gantry_status replay(gy_cuda *h, uint64_t start, const CUstream *stream, gantry_error *err)
+{
+    gy_cuda_turn *t = &h->turn[gy_job_turn(h->job, start)];
+    gy_queue caller = { 0 };
+    gantry_status status = stream ? gy_cuda_follow(h, *stream, &caller, err) : GANTRY_OK;
+    if (status == GANTRY_OK) {
+        status = h->graphs ? replay_graph(h, start, err) : replay_stream(h, start, stream != NULL, err);
+    }
+    status = status ? status : gy_cuda_use(h, h->tail.device, err);
+    CUresult code = status ? CUDA_SUCCESS : h->d.cuEventRecord(t->end, h->tail.stream);
+    if (code != CUDA_SUCCESS) {
+        status = gy_cuda_fail(h, code, h->tail.device, "recording the end of a start", err);
+    }
+    return status || !stream ? status : gy_cuda_lead(h, caller, t->end, err);
+}
+
+static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, gantry_error *err)
 {
     uint32_t turn = gy_job_turn(h->job, start);
     gy_cuda_turn *t = &h->turn[turn];
@@ -361,12 +379,7 @@ static gantry_status submit(gy_cuda *h, uint64_t start, gantry_error *err)
         return status;
     }
     t->begin_ns = h->ended == h->begun ? h->base_ns : gy_cuda_now();
-    status = (h->graphs ? replay_graph : replay_stream)(h, start, err);
-    status = status ? status : gy_cuda_use(h, h->tail.device, err);
-    CUresult code = status ? CUDA_SUCCESS : h->d.cuEventRecord(t->end, h->tail.stream);
-    if (code != CUDA_SUCCESS) {
-        status = gy_cuda_fail(h, code, h->tail.device, "recording the end of a start", err);
-    }
+    status = replay(h, start, stream, err);
     if (status) {
         settle_all(h);
         return status;
@@ -376,14 +389,33 @@ static gantry_status submit(gy_cuda *h, uint64_t start, gantry_error *err)
     return GANTRY_OK;
 }
 
-static gantry_status cuda_begin(void *state, uint64_t start, gantry_error *err)
+static gantry_status begin(gy_cuda *h, uint64_t start, const CUstream *stream, gantry_error *err)
 {
-    gy_cuda *h = state;
     if (h->broken.status) {
         return gy_fail(err, h->broken.status, NULL, "the run is over since an earlier failure: %s", h->broken.text);
     }
     gy_cuda_enter(h);
-    gantry_status status = submit(h, start, err);
+    gantry_status status = submit(h, start, stream, err);
+    gy_cuda_leave(h);
+    return status;
+}
+
+static gantry_status cuda_begin(void *state, uint64_t start, gantry_error *err)
+{
+    return begin(state, start, NULL, err);
+}
+
+static gantry_status cuda_begin_on(void *state, uint64_t start, void *stream, gantry_error *err)
+{
+    CUstream on = stream;
+    return begin(state, start, &on, err);
+}
+
+static gantry_status cuda_locate(void *state, uint32_t memory, const void *at, uint64_t bytes, gantry_error *err)
+{
+    gy_cuda *h = state;
+    gy_cuda_enter(h);
+    gantry_status status = gy_cuda_locate(h, memory, at, bytes, err);
     gy_cuda_leave(h);
     return status;
 }
@@ -431,8 +463,10 @@ const gy_backend gy_backend_cuda = {
     .put = cuda_put,
     .get = cuda_get,
     .advance = cuda_advance,
+    .locate = cuda_locate,
     .rebind = cuda_rebind,
     .begin = cuda_begin,
+    .begin_on = cuda_begin_on,
     .finish = cuda_finish,
     .idle = cuda_idle,
     .times = cuda_times,

@@ -34,6 +34,7 @@
     X(cuMemHostRegister)                                                                                               \
     X(cuMemHostUnregister)                                                                                             \
     X(cuPointerGetAttribute)                                                                                           \
+    X(cuMemGetAddressRange)                                                                                            \
     X(cuMemcpyHtoDAsync)                                                                                               \
     X(cuMemcpyDtoHAsync)                                                                                               \
     X(cuMemcpyDtoDAsync)                                                                                               \
@@ -45,6 +46,7 @@
     X(cuStreamCreate)                                                                                                  \
     X(cuStreamDestroy)                                                                                                 \
     X(cuStreamWaitEvent)                                                                                               \
+    X(cuStreamGetCtx)                                                                                                  \
     X(cuEventCreate)                                                                                                   \
     X(cuEventDestroy)                                                                                                  \
     X(cuEventRecord)                                                                                                   \

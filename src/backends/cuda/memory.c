@@ -209,13 +209,19 @@ gy_place gy_cuda_place(const gy_cuda *h, const gy_use *use, uint32_t turn)
         place.host = h->staging;
         break;
     case GY_SPACE_INPUT: /* in these two a value is a buffer; nothing writes through the address of an input */
+        place.device = h->memory[i->memory].device;
         place.host = (char *)(uintptr_t)h->job->input[gy_job_place(h->job, turn, i->value)];
         place.pinned = h->turn[turn].input[i->value].pinned;
         break;
     case GY_SPACE_OUTPUT:
+        place.device = h->memory[i->memory].device;
         place.host = h->job->output[gy_job_place(h->job, turn, i->value)];
         place.pinned = h->turn[turn].output[i->value].pinned;
         break;
+    }
+    if (place.device != GY_NONE && i->role == GY_ROLE_EXTERNAL) {
+        place.at = (CUdeviceptr)(uintptr_t)place.host;
+        place.host = NULL;
     }
     return gy_place_at(place, offset);
 }

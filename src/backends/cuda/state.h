@@ -207,12 +207,20 @@ void gy_cuda_ops_scalars(gy_cuda *h);              /* dynamic ones, from the job
 /* An op failed: its function returned `status`, or its status word is `word`. */
 gantry_status gy_cuda_op_fail(const gy_cuda *h, uint32_t op, gantry_status status, int32_t word, gantry_error *err);
 
+/* ---- caller.c: memory and streams of the program ---- */
+/* Whether the bytes are in that memory. Its errors say what they are instead, not which buffer is meant. */
+gantry_status gy_cuda_locate(gy_cuda *h, uint32_t memory, const void *at, uint64_t bytes, gantry_error *err);
+/* The tail comes after what is on the stream by now; *caller: the stream with its GPU. */
+gantry_status gy_cuda_follow(gy_cuda *h, CUstream stream, gy_queue *caller, gantry_error *err);
+/* What comes on the stream next comes after the event. */
+gantry_status gy_cuda_lead(gy_cuda *h, gy_queue caller, CUevent end, gantry_error *err);
+
 /* ---- submit.c: one start, as streams and events; under capture too ---- */
 typedef struct gy_submit {
     gy_cuda *h;
     uint64_t start;
     uint32_t turn;
-    bool capture;
+    bool capture, behind; /* behind: lanes go on after the tail */
     uint32_t op;
     gy_queue lead; /* of the op's first lane */
     gy_notes *notes;

@@ -191,7 +191,8 @@ static gantry_status submit_op(gy_submit *x)
     return status ? status : gather_lanes(x, false);
 }
 
-/* Streams take part in a capture from their first wait for something captured on. */
+/* Streams take part in a capture from their first wait for something captured on; in a start on a stream of the caller
+ * they wait for it. */
 static gantry_status fork(gy_submit *x)
 {
     gantry_status status = GANTRY_OK;
@@ -235,7 +236,7 @@ gantry_status gy_submit_start(gy_submit *x)
 {
     gantry_status status = GANTRY_OK;
     x->op = GY_NONE;
-    if (x->capture) {
+    if (x->capture || x->behind) {
         status = fork(x);
     }
     for (x->op = 0; x->op < x->h->job->schedule->ops.count && status == GANTRY_OK;) {

@@ -269,11 +269,20 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute which, CUdevicept
 {
     ENTER(cuPointerGetAttribute)
     int device, type = memory_type((void *)(uintptr_t)at, &device);
-    if (which != CU_POINTER_ATTRIBUTE_MEMORY_TYPE || !type) {
+    bool ordinal = which == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
+    if ((which != CU_POINTER_ATTRIBUTE_MEMORY_TYPE && !ordinal) || !type) {
         LEAVE(CUDA_ERROR_INVALID_VALUE);
     }
-    *(unsigned *)data = (unsigned)type;
+    *(int *)data = ordinal ? device : type;
     LEAVE(CUDA_SUCCESS);
+}
+
+CUresult cuMemGetAddressRange(CUdeviceptr *base, size_t *size, CUdeviceptr at)
+{
+    ENTER(cuMemGetAddressRange)
+    const void *begin = memory_block((void *)(uintptr_t)at, size);
+    *base = (CUdeviceptr)(uintptr_t)begin;
+    LEAVE(begin ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 /* ---- streams and events ---- */
@@ -309,6 +318,13 @@ CUresult cuStreamDestroy(CUstream stream)
     free(stream);
     fake.alive_streams--;
     LEAVE(code);
+}
+
+CUresult cuStreamGetCtx(CUstream stream, CUcontext *context)
+{
+    ENTER(cuStreamGetCtx)
+    *context = stream ? stream->context : current;
+    LEAVE(CUDA_SUCCESS);
 }
 
 /* A stream is given work while its context is current. */

@@ -124,6 +124,7 @@ CUresult memory_delete(void *at, bool host);
 CUresult memory_register(void *at, size_t bytes);
 CUresult memory_unregister(void *at);
 int memory_alive(void);
+const void *memory_block(const void *at, size_t *bytes); /* where the allocation begins; NULL: there is none */
 int memory_type(const void *at, int *device); /* CU_MEMORYTYPE_..., 0: unknown */
 /* Ends the program unless the bytes lie in one block of the device (-1: page-locked). */
 void memory_check(const void *at, size_t bytes, int device, const char *what);

@@ -184,6 +184,13 @@ static block *containing(const char *at, size_t bytes)
     return b;
 }
 
+const void *memory_block(const void *at, size_t *bytes)
+{
+    const block *b = containing(at, 1);
+    *bytes = b ? b->bytes : 0;
+    return b ? b->at : NULL;
+}
+
 int memory_type(const void *at, int *device)
 {
     const block *b = containing(at, 1);

@@ -24,11 +24,11 @@ static gantry_status check_words(const gantry_schedule_options *o, gantry_error 
 {
     static const char *const objectives[] = { "makespan", "period", "max_load" };
     static const char *const balances[] = { "static", "dynamic", "memory", "guided" };
-    static const char *const replays[] = { "stream", "graph", "device" };
+    static const char *const replays[] = { "stream", "graph", "device", "auto" };
     static const char *const spills[] = { "auto", "copy", "off" };
     gantry_status status = check_word("objective", o->objective, objectives, 3, err);
     if (!status)
-        status = check_word("replay mode", o->replay, replays, 3, err);
+        status = check_word("replay mode", o->replay, replays, 4, err);
     if (!status && o->balance)
         status = check_word("balance", o->balance, balances, 4, err);
     if (!status)
@@ -42,7 +42,7 @@ static gantry_status check_words(const gantry_schedule_options *o, gantry_error 
                          (int)o->in_flight, o->objective);
     if (!status && !strcmp(o->replay, "device"))
         status = gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
-                         "replay mode \"device\" comes later; this version has \"stream\" and \"graph\"");
+                         "replay mode \"device\" comes later; this version has \"stream\", \"graph\" and \"auto\"");
     return status;
 }
 
@@ -57,7 +57,7 @@ gantry_status gy_options_read(gantry_schedule_options *to, const gantry_schedule
         memcpy(to, from, from->struct_size < sizeof *to ? from->struct_size : sizeof *to);
     }
     to->objective = to->objective ? to->objective : "makespan";
-    to->replay = to->replay ? to->replay : "stream";
+    to->replay = to->replay ? to->replay : "auto";
     to->spill = to->spill ? to->spill : "auto";
     if (to->effort < -1 || to->effort > 9)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "effort is %d; it must be 0 to 9", (int)to->effort);

@@ -141,7 +141,7 @@ gantry_schedule_options schedule_options(const options *o)
     so.balance = o->balance;
     so.spill = o->spill;
     so.unroll = o->unroll;
-    so.replay = o->replay && strcmp(o->replay, "auto") != 0 ? o->replay : NULL;
+    so.replay = o->replay;
     return so;
 }
 

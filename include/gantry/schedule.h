@@ -23,7 +23,8 @@ typedef struct gantry_schedule_options {
     uint64_t seed;
     const char *objective;  /* "makespan", "period" or "max_load"; NULL: "makespan" */
     const char *max_memory; /* "gpu0=4GiB,gpu1=512MiB": less than the memory has; NULL: all of it */
-    const char *replay;     /* "stream" or "graph"; NULL: chosen */
+    const char *replay;     /* "stream", "graph", or "auto", which is NULL: the back end goes from
+                               streams to a graph where that is faster */
     const char *
         balance; /* automatic splits: "static", "dynamic", "memory" or "guided"; NULL: what is predicted to be faster */
     const gantry_schedule

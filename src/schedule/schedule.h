@@ -156,7 +156,7 @@ struct gantry_schedule {
     gantry_machine *machine;
     const char *graph_name;
     uint64_t graph_hash;
-    const char *policy, *replay; /* replay: "stream", "graph" */
+    const char *policy, *replay; /* replay: "stream", "graph", "auto" */
     const char *balance; /* how automatic splits were cut: "static", "dynamic", "memory"; NULL: there are none */
     int32_t effort;
     uint64_t seed;

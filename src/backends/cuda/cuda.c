@@ -71,15 +71,6 @@ static gantry_status make_all(gy_cuda *h, gantry_error *err)
     return status ? status : make_clocks(h, err);
 }
 
-static void choose_replay(gy_cuda *h)
-{
-    const char *wanted = h->job->schedule->replay;
-    h->graphs = wanted && strcmp(wanted, "graph") == 0 && !h->job->record;
-    h->replay = h->graphs                                                  ? "graph"
-                : h->job->record && wanted && strcmp(wanted, "graph") == 0 ? "stream (times are recorded)"
-                                                                           : "stream";
-}
-
 static void free_clocks(gy_cuda *h)
 {
     size_t clocks = h->clock ? 2 * h->turns * h->job->schedule->ops.count : 0;
@@ -156,10 +147,10 @@ static gantry_status cuda_open(void **state, const gy_job *job, gantry_error *er
         free_all(h);
         return gy_fail_nomem(err);
     }
-    choose_replay(h);
     gy_cuda_enter(h);
     status = make_all(h, err);
     gy_cuda_leave(h);
+    gy_replay_begin(h);
     if (status) {
         free_all(h);
         return status;
@@ -261,6 +252,24 @@ static void drop_graphs(gy_cuda *h)
         gy_graph_free(h, t);
     }
     gy_cuda_leave(h);
+    gy_replay_changed(h);
+}
+
+/* Whether a captured launch depends on the iteration: by a scalar, or as a function of the program that may ask. The
+ * CPU looks when it comes to it. */
+static bool launch_varies(const gy_cuda *h, size_t id)
+{
+    const gantry_graph *g = h->job->graph;
+    const gy_op *op = &h->job->schedule->ops.at[id];
+    if (!h->op[id].call || !h->device[gy_op_device(h->job->schedule, op, 0)].gpu) {
+        return false;
+    }
+    const gy_node *n = &g->nodes.at[op->node];
+    bool varies = n->loop != GY_NONE && n->kernel == GY_NONE;
+    for (uint32_t i = n->scalar; i < n->scalar + n->scalars && n->loop != GY_NONE; i++) {
+        varies = varies || g->scalar.at[i].expr;
+    }
+    return varies;
 }
 
 static gantry_status cuda_advance(void *state, int64_t first, gantry_error *err)
@@ -268,15 +277,19 @@ static gantry_status cuda_advance(void *state, int64_t first, gantry_error *err)
     gy_cuda *h = state;
     const gantry_schedule *s = h->job->schedule;
     gantry_status status = GANTRY_OK;
-    drop_graphs(h);
+    bool changes = false;
     for (size_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
+        changes = changes || launch_varies(h, i);
         bool loops = h->op[i].call && h->job->graph->nodes.at[op->node].loop != GY_NONE;
         for (uint32_t t = 0; loops && t < h->turns && status == GANTRY_OK; t++) {
             gantry_launch *l = &h->op[i].call[t].launch;
             l->iteration = first + op->iteration;
             status = gy_launch_iterate(h->job->graph, op->node, l, err);
         }
+    }
+    if (changes) {
+        drop_graphs(h);
     }
     return status;
 }
@@ -373,6 +386,7 @@ static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, 
     uint32_t turn = gy_job_turn(h->job, start);
     gy_cuda_turn *t = &h->turn[turn];
     gantry_status status = gy_cuda_bind(h, turn, err);
+    gy_replay_choose(h);
     status = status || !h->graphs || t->exec ? status : gy_graph_make(h, turn, err);
     status = status || h->ended != h->begun ? status : begin_anew(h, err);
     if (status) {

@@ -70,7 +70,7 @@ gantry_status gy_graph_make(gy_cuda *h, uint32_t turn, gantry_error *err)
         }
         return status;
     }
-    h->graphs = false;
+    h->graphs = h->automatic.on = false;
     h->replay = "stream (capture refused)";
     return GANTRY_OK;
 }

@@ -115,6 +115,14 @@ typedef struct gy_cuda_failure {
     int32_t word;
 } gy_cuda_failure;
 
+/* Replay "auto" (replay.c). Least times of starts that had `version` of the bindings or an older one. */
+typedef struct gy_cuda_auto {
+    bool on;
+    uint64_t version;
+    uint32_t calm, tried; /* starts as streams since something changed; starts as a graph */
+    int64_t stream_ns, graph_ns;
+} gy_cuda_auto;
+
 typedef struct gy_cuda {
     const gy_job *job;
     gy_driver d;
@@ -138,6 +146,7 @@ typedef struct gy_cuda {
 
     bool graphs;        /* starts are replayed as graphs */
     const char *replay; /* for reports */
+    gy_cuda_auto automatic;
     gy_cuda_turn *turn;
     uint64_t begun, ended; /* starts */
     gy_cuda_failure failed;
@@ -251,6 +260,12 @@ uint64_t gy_collective_stage(const gy_cuda *h, uint32_t op);
 /* Captures a start of the turn. Where that is refused starts go on as streams and `replay` says so. */
 gantry_status gy_graph_make(gy_cuda *h, uint32_t turn, gantry_error *err);
 void gy_graph_free(gy_cuda *h, uint32_t turn);
+
+/* ---- replay.c ---- */
+void gy_replay_begin(gy_cuda *h);                    /* at open, once ops are known */
+void gy_replay_choose(gy_cuda *h);                   /* before each start */
+void gy_replay_note(gy_cuda *h, int64_t elapsed_ns); /* after each that succeeded */
+void gy_replay_changed(gy_cuda *h);                  /* what launches are given is something else now */
 
 /* ---- wait.c ---- */
 gantry_status gy_cuda_finish(gy_cuda *h, uint64_t start, int64_t *elapsed_ns, gantry_error *err);

@@ -207,6 +207,7 @@ gantry_status gy_cuda_finish(gy_cuda *h, uint64_t start, int64_t *elapsed_ns, ga
     const gy_cuda_turn *t = turn_of(h, start);
     *elapsed_ns = h->base_ns + since_base(h, t->end) - t->begin_ns;
     take_times(h, start);
+    gy_replay_note(h, *elapsed_ns);
     return GANTRY_OK;
 }
 

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How starts are replayed. As streams always works, and costs the thread that submits some microseconds an op; a graph
+ * costs next to nothing an op, and has to be captured anew when addresses or scalars change. Which is better depends on
+ * what the program does between starts, which no schedule knows. So replay "auto" begins with streams, captures once a
+ * few starts in a row had the same addresses and scalars, and goes back if that was not faster.
+ */
+#include "backends/cuda/state.h"
+
+#include <string.h>
+
+enum { CALM = 3, TRIES = 4 }; /* starts as streams before a graph is tried; starts as a graph before it is judged */
+
+/* Functions of the program may count on being called at every start. */
+static bool calls_the_program(const gy_cuda *h)
+{
+    const gantry_schedule *s = h->job->schedule;
+    for (size_t i = 0; i < s->ops.count; i++) {
+        const gy_op *op = &s->ops.at[i];
+        if (op->kind == GY_OP_LAUNCH && h->device[gy_op_device(s, op, 0)].gpu &&
+            h->job->graph->nodes.at[op->node].kernel == GY_NONE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void gy_replay_begin(gy_cuda *h)
+{
+    const char *wanted = h->job->schedule->replay;
+    bool automatic = strcmp(wanted, "auto") == 0, graph = strcmp(wanted, "graph") == 0;
+    h->graphs = graph && !h->job->record;
+    h->automatic.on = automatic && !h->job->record && h->turns == 1 && !calls_the_program(h);
+    h->replay = h->graphs ? "graph" : graph && h->job->record ? "stream (times are recorded)" : "stream";
+}
+
+static void use_streams(gy_cuda *h)
+{
+    h->automatic.calm = 0;
+    h->graphs = false;
+    h->replay = "stream";
+}
+
+void gy_replay_changed(gy_cuda *h)
+{
+    if (h->automatic.on) {
+        use_streams(h);
+    }
+}
+
+void gy_replay_choose(gy_cuda *h)
+{
+    gy_cuda_auto *a = &h->automatic;
+    if (!a->on) {
+        return;
+    }
+    if (a->version != *h->job->version) {
+        a->version = *h->job->version;
+        use_streams(h);
+    }
+    if (!h->graphs && a->calm >= CALM) {
+        h->graphs = true;
+        h->replay = "graph (auto)";
+        a->tried = 0;
+        a->graph_ns = 0;
+    }
+}
+
+static int64_t least(int64_t known, int64_t ns)
+{
+    return known && known < ns ? known : ns;
+}
+
+void gy_replay_note(gy_cuda *h, int64_t elapsed_ns)
+{
+    gy_cuda_auto *a = &h->automatic;
+    if (!a->on) {
+        return;
+    }
+    if (!h->graphs) {
+        a->stream_ns = least(a->stream_ns, elapsed_ns);
+        a->calm++;
+        return;
+    }
+    a->graph_ns = least(a->graph_ns, elapsed_ns);
+    if (++a->tried == TRIES && a->graph_ns > a->stream_ns) {
+        a->on = h->graphs = false;
+        h->replay = "stream (auto: faster than a graph)";
+    }
+}

@@ -5,7 +5,8 @@
  *   path    the longest chain of tasks that must follow each other, each on its fastest device. Transfers between tasks
  *           are left out, since one device could run them all; what comes up from inputs and goes down to outputs
  *           counts where no device in host memory can run the task
- *   area    all work on its fastest devices, spread evenly; and that of each device which no other can do
+ *   area    all work on its fastest devices, spread evenly; and that of each device which no other can do. Launches
+ *           that may overlap with others are no work, but count against all lanes together
  *   links   all bytes that must leave host memory, or come back to it, or both, over what a cut of its links carries
  *   memory  the same with states and constants for which the memories of devices have no room
  *
@@ -165,21 +166,44 @@ static uint32_t only_device(const gy_plan *p, uint32_t node)
     return only;
 }
 
+/* The least that the node keeps a device from other nodes: launches of small ones overlap with these. */
+static gy_ticks fastest_alone(const gy_plan *p, uint32_t node)
+{
+    gy_ticks best = GY_TICKS_MAX;
+    for (uint32_t d = 0; d < p->devices; d++) {
+        gy_ticks time = gy_plan_time(p, node, d);
+        time -= gy_device_overlap(&p->machine->device[d], time);
+        best = time < best ? time : best;
+    }
+    return p->graph->nodes.at[node].kind == GY_NODE_COLLECTIVE ? 0 : best;
+}
+
+/* How many ops can be under way at a time, launches included. */
+static int64_t compute_lanes(const gy_plan *p)
+{
+    int64_t count = 0;
+    for (uint32_t d = 0; d < p->workers; d++)
+        count += p->machine->device[d].gpu ? p->machine->device[d].lanes : 1;
+    return count;
+}
+
 /* Sums stop at GY_TICKS_MAX: less is still a bound. */
 static gantry_status area(const gy_plan *p, gy_ticks *most, gantry_error *err)
 {
-    gy_ticks *sum = gy_calloc((size_t)p->workers + 1, sizeof *sum), *all = sum + p->workers;
+    gy_ticks *sum = gy_calloc((size_t)p->workers + 1, sizeof *sum), *all = sum + p->workers, whole = 0;
     if (!sum)
         return gy_fail_nomem(err);
-    for (uint32_t t = 0; t < p->flow->tasks && *all < GY_TICKS_MAX; t++) {
+    for (uint32_t t = 0; t < p->flow->tasks && whole < GY_TICKS_MAX; t++) {
         uint32_t node = p->flow->task[t].node;
-        gy_ticks work = shared_work(p, node, gy_bound_fastest(p, node));
+        gy_ticks work = shared_work(p, node, fastest_alone(p, node));
         uint32_t device = work ? only_device(p, node) : GY_NONE;
         *all += work;
+        whole += shared_work(p, node, gy_bound_fastest(p, node));
         if (device != GY_NONE)
             sum[device] += work;
     }
     *most = *all / p->workers;
+    *most = whole / compute_lanes(p) > *most ? whole / compute_lanes(p) : *most;
     for (uint32_t d = 0; d < p->workers; d++)
         *most = sum[d] > *most ? sum[d] : *most;
     gy_free(sum);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Lanes. A device computes in one lane. Copies take the lane that is free first, of as many as the device has copy
- * engines. Long ones between host memory and the device all take one lane, each direction its own: several at once
- * would share the link and all end late, where one after the other lets the first reader begin, and what it makes go
- * back, while the rest comes. With contention off a copy that would wait gets a new lane, so copies never hold each
- * other up (colouring intervals by their beginnings). Each rank of a collective is in a collective lane of its device;
- * two ranks on one device take two lanes. Where starts overlap, each route has a copy lane of its own, or what a start
- * fetches at its end would hold up what the next one brings. Lanes are numbered by device, kind, and order of
- * appearance.
+ * Lanes. A device computes in one lane; but on a GPU an op that takes hardly more than its launch goes to the lane of
+ * one that it waits for, if that was the last there, else to one that is free, up to as many as the device has: so
+ * launches overlap. What needs scratch stays in the first lane, since there is one block of it. Copies take the lane
+ * that is free first, of as many as the device has copy engines. Long ones between host memory and the device all take
+ * one lane, each direction its own: several at once would share the link and all end late, where one after the other
+ * lets the first reader begin, and what it makes go back, while the rest comes. With contention off a copy that would
+ * wait gets a new lane, so copies never hold each other up (colouring intervals by their beginnings). Each rank of a
+ * collective is in a collective lane of its device; two ranks on one device take two lanes. Where starts overlap, each
+ * route has a copy lane of its own, or what a start fetches at its end would hold up what the next one brings. Lanes
+ * are numbered by device, kind, and order of appearance.
  */
 #include "scheduler/plan.h"
 
@@ -17,6 +19,8 @@
 typedef struct lane {
     uint32_t device, index, final; /* final: its number in the schedule */
     uint8_t kind;
+    uint32_t tail;    /* compute: position of its last op */
+    gy_ticks free_at; /* compute: when that has ended */
 } lane;
 
 typedef struct queue {
@@ -34,11 +38,12 @@ typedef struct stream {
     size_t queues;
     uint32_t *host_lane;      /* device * 2 + direction: the lane of long copies from (0) and to (1) host memory */
     GY_VEC(uint32_t) op_lane; /* by op, unnumbered lanes */
+    gy_ticks *end;            /* by op: when it may have ended, ops of a device waiting for their lane only */
 } stream;
 
 static bool add_lane(stream *st, queues *q, uint32_t device, uint8_t kind)
 {
-    lane new = { device, (uint32_t)q->count, 0, kind };
+    lane new = { device, (uint32_t)q->count, 0, kind, GY_NONE, 0 };
     queue entry = { (uint32_t)st->lanes.count, 0 };
     return gy_vec_push(&st->lanes, new) && gy_vec_push(q, entry);
 }
@@ -145,6 +150,67 @@ static bool nth_lane(stream *st, uint32_t device, uint8_t kind, size_t n, uint32
     return true;
 }
 
+/* ---- computing ---- */
+
+static bool is_small(const gy_plan *p, const gy_draft *d)
+{
+    bool scratch = d->op.node != GY_NONE && p->graph->nodes.at[d->op.node].scratch > 0;
+    return p->machine->contention && !scratch && gy_device_overlap(&p->machine->device[d->device], d->op.duration) > 0;
+}
+
+/* The lane whose last op this one waits for; GY_NONE: there is none. */
+static uint32_t lane_behind(const stream *st, const queues *q, uint32_t position)
+{
+    const gy_plan *p = st->p;
+    for (size_t e = p->need_first[position]; e < p->need_first[position + 1]; e++)
+        for (size_t i = 0; i < q->count; i++)
+            if (st->lanes.at[q->at[i].lane].tail == p->need.at[e].from)
+                return q->at[i].lane;
+    return GY_NONE;
+}
+
+static bool free_lane(stream *st, queues *q, const gy_draft *d, gy_ticks ready, uint32_t *lane_id)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < q->count; i++)
+        if (st->lanes.at[q->at[i].lane].free_at < st->lanes.at[q->at[best].lane].free_at)
+            best = i;
+    bool late = q->count && st->lanes.at[q->at[best].lane].free_at > ready;
+    if (!q->count || (late && q->count < st->p->machine->device[d->device].lanes)) {
+        best = q->count;
+        if (!add_lane(st, q, d->device, GY_LANE_COMPUTE))
+            return false;
+    }
+    *lane_id = q->at[best].lane;
+    return true;
+}
+
+/* When all that the op waits for may have ended. */
+static gy_ticks ready_at(const stream *st, uint32_t position)
+{
+    const gy_plan *p = st->p;
+    gy_ticks ready = 0;
+    for (size_t e = p->need_first[position]; e < p->need_first[position + 1]; e++)
+        if (st->end[p->need.at[e].from] > ready)
+            ready = st->end[p->need.at[e].from];
+    return ready;
+}
+
+static bool choose_compute_lane(stream *st, const gy_draft *d, uint32_t position, uint32_t *lane_id)
+{
+    queues *q = &st->of[d->device * 3 + GY_LANE_COMPUTE];
+    gy_ticks ready = ready_at(st, position);
+    bool small = is_small(st->p, d);
+    *lane_id = small ? lane_behind(st, q, position) : GY_NONE;
+    if (*lane_id == GY_NONE &&
+        !(small ? free_lane(st, q, d, ready, lane_id) : nth_lane(st, d->device, GY_LANE_COMPUTE, 0, lane_id)))
+        return false;
+    lane *l = &st->lanes.at[*lane_id];
+    l->tail = position;
+    l->free_at = st->end[position] = (l->free_at > ready ? l->free_at : ready) + d->op.duration;
+    return true;
+}
+
 static bool choose_rank_lanes(stream *st, const gy_draft *d)
 {
     const uint32_t *device = &st->p->rank_device.at[d->rank];
@@ -167,10 +233,11 @@ static bool choose_lanes(stream *st, uint32_t position)
     uint32_t id = 0;
     op->lane = (uint32_t)st->op_lane.count;
     op->lanes = d->lane == GY_LANE_COLLECTIVE ? d->ranks : 1;
+    st->end[position] = p->expect[position] + op->duration;
     if (d->lane == GY_LANE_COLLECTIVE)
         return choose_rank_lanes(st, d);
     bool done = d->lane == GY_LANE_COPY ? choose_copy_lane(st, d->device, op, p->expect[position], &id)
-                                        : nth_lane(st, d->device, d->lane, 0, &id);
+                                        : choose_compute_lane(st, d, position, &id);
     return done && gy_vec_push(&st->op_lane, id);
 }
 
@@ -216,7 +283,8 @@ gantry_status gy_plan_stream(gy_plan *p, gantry_error *err)
     stream st = { .p = p, .queues = (size_t)p->devices * (p->in_flight == 1 ? 3 : 3 + 2 * p->machine->memories) };
     st.of = gy_calloc(st.queues, sizeof *st.of);
     st.host_lane = gy_calloc((size_t)p->devices * 2, sizeof *st.host_lane);
-    gantry_status status = st.of && st.host_lane ? GANTRY_OK : gy_fail_nomem(err);
+    st.end = gy_calloc(p->schedule->ops.count + 1, sizeof *st.end);
+    gantry_status status = st.of && st.host_lane && st.end ? GANTRY_OK : gy_fail_nomem(err);
     for (size_t i = 0; i < (size_t)p->devices * 2 && !status; i++)
         st.host_lane[i] = GY_NONE;
     for (uint32_t i = 0; i < p->schedule->ops.count && !status; i++)
@@ -228,6 +296,7 @@ gantry_status gy_plan_stream(gy_plan *p, gantry_error *err)
         gy_vec_free(&st.of[i]);
     gy_free(st.of);
     gy_free(st.host_lane);
+    gy_free(st.end);
     gy_vec_free(&st.lanes);
     gy_vec_free(&st.op_lane);
     if (p->once)

@@ -145,6 +145,14 @@ uint32_t gy_machine_workers(const gantry_machine *m);
  * 0 if the file gives nothing to go by: arithmetic is then no limit. */
 double gy_device_gflops(const gy_device *d, gantry_dtype dtype);
 
+/* Of an op that takes `duration` on the device, what others on it may overlap with: the cost of launching one that is
+ * hardly more than its launch, where the device is a GPU with several lanes; else 0. */
+static inline gy_ticks gy_device_overlap(const gy_device *d, gy_ticks duration)
+{
+    gy_ticks launch = duration < d->launch ? duration : d->launch;
+    return d->gpu && d->lanes > 1 && duration <= 2 * d->launch ? launch : 0;
+}
+
 /* Never NULL; kind NONE if there is none. Machines that pass the reader have a route between every two memories. */
 const gy_route *gy_machine_route(const gantry_machine *m, uint32_t from, uint32_t to);
 /* The latency phase: the time of 0 bytes. RELAY and STAGED: the sum of the hops. NONE: GY_TICKS_MAX. */

@@ -12,7 +12,7 @@ __extension__ typedef __int128 gy_int128;
 
 #define GY_TICKS_PER_S (GY_TICKS_PER_US * 1000000)
 
-typedef enum gy_sim_phase { GY_SIM_WORK, GY_SIM_LATENCY, GY_SIM_FLOW } gy_sim_phase;
+typedef enum gy_sim_phase { GY_SIM_WORK, GY_SIM_LATENCY, GY_SIM_FLOW, GY_SIM_LAUNCH } gy_sim_phase;
 
 typedef struct gy_sim_job {
     uint32_t item;
@@ -73,7 +73,7 @@ typedef struct gy_sim {
     GY_VEC(uint32_t) spare;  /* jobs free for use */
     GY_VEC(uint32_t) queue;  /* binary heap of jobs by (time, item) */
     gy_sim_link *link;       /* per resource */
-    gy_sim_engines *engines; /* per device */
+    gy_sim_engines *engines; /* per device: those for copies, then, per device, what computes */
     bool engines_dirty;
     /* Scratch of sharing. */
     GY_VEC(uint32_t) dirty, links; /* room for all resources */

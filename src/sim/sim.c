@@ -9,13 +9,31 @@ static const gy_op *op_of(const gy_sim *sim, uint32_t item)
     return &sim->s->ops.at[item % sim->ops];
 }
 
-/* The device whose copy engine the op needs; GY_NONE if it needs none. */
-static uint32_t engine_device(const gy_sim *sim, const gy_op *op)
+/* What a device computes with where it has several lanes for it: one op at a time but for launches (machine.h). */
+static bool computes_once(const gy_sim *sim, const gy_lane *lane)
 {
-    if (!sim->m->contention || !gy_op_is_copy(op) || op->lanes == 0)
+    const gy_device *d = &sim->m->device[lane->device];
+    return lane->kind == GY_LANE_COMPUTE && d->gpu && d->lanes > 1;
+}
+
+/* Which of sim->engines the op needs, one of a copy or what its device computes with; GY_NONE if it needs none. */
+static uint32_t engine_of(const gy_sim *sim, const gy_op *op)
+{
+    if (!sim->m->contention || op->lanes == 0)
         return GY_NONE;
     const gy_lane *lane = &sim->s->lanes.at[sim->s->op_lane.at[op->lane]];
-    return lane->kind == GY_LANE_COPY ? lane->device : GY_NONE;
+    if (gy_op_is_copy(op))
+        return lane->kind == GY_LANE_COPY ? lane->device : GY_NONE;
+    return computes_once(sim, lane) ? sim->m->devices + lane->device : GY_NONE;
+}
+
+/* The part of an op that comes before it needs its engine. */
+static gy_ticks launch_of(const gy_sim *sim, const gy_op *op)
+{
+    uint32_t engine = engine_of(sim, op);
+    return engine == GY_NONE || engine < sim->m->devices
+               ? 0
+               : gy_device_overlap(&sim->m->device[engine - sim->m->devices], op->duration);
 }
 
 static bool new_job(gy_sim *sim, uint32_t item, uint32_t *job)
@@ -72,6 +90,16 @@ static gantry_status describe_copy(gy_sim *sim, gy_sim_job *j, gantry_error *err
     return GANTRY_OK;
 }
 
+static void note_begin(gy_sim *sim, uint32_t item)
+{
+    gy_sim_start *start = &sim->out[item / sim->ops];
+    if (start->begin > sim->now)
+        start->begin = sim->now;
+    if (item < sim->ops)
+        sim->begin[item] = sim->now;
+}
+
+/* What follows the launch, where an op has one of its own. */
 static gantry_status begin_job(gy_sim *sim, uint32_t item, gantry_error *err)
 {
     uint32_t job;
@@ -79,16 +107,26 @@ static gantry_status begin_job(gy_sim *sim, uint32_t item, gantry_error *err)
         return gy_fail_nomem(err);
     gy_sim_job *j = &sim->jobs.at[job];
     const gy_op *op = op_of(sim, item);
+    gy_ticks launch = launch_of(sim, op);
     j->phase = GY_SIM_WORK;
-    j->time = gy_sim_after(sim->now, op->duration > 0 ? op->duration : 0);
+    j->time = gy_sim_after(sim->now, op->duration > launch ? op->duration - launch : 0);
     gantry_status status = gy_op_is_copy(op) ? describe_copy(sim, j, err) : GANTRY_OK;
     if (status)
         return status;
-    gy_sim_start *start = &sim->out[item / sim->ops];
-    if (start->begin > sim->now)
-        start->begin = sim->now;
-    if (item < sim->ops)
-        sim->begin[item] = sim->now;
+    if (!launch)
+        note_begin(sim, item);
+    gy_sim_queue_push(sim, job);
+    return GANTRY_OK;
+}
+
+static gantry_status begin_launch(gy_sim *sim, uint32_t item, gy_ticks launch, gantry_error *err)
+{
+    uint32_t job;
+    if (!new_job(sim, item, &job))
+        return gy_fail_nomem(err);
+    sim->jobs.at[job].phase = GY_SIM_LAUNCH;
+    sim->jobs.at[job].time = gy_sim_after(sim->now, launch);
+    note_begin(sim, item);
     gy_sim_queue_push(sim, job);
     return GANTRY_OK;
 }
@@ -113,9 +151,9 @@ static bool end_item(gy_sim *sim, uint32_t item)
         sim->end[op] = sim->now;
     sim->finished++;
     sim->out[start].end = sim->now;
-    uint32_t device = engine_device(sim, op_of(sim, item));
-    if (device != GY_NONE) {
-        sim->engines[device].idle++;
+    uint32_t engine = engine_of(sim, op_of(sim, item));
+    if (engine != GY_NONE) {
+        sim->engines[engine].idle++;
         sim->engines_dirty = true;
     }
     for (size_t e = sim->edge_first[op]; e < sim->edge_first[op + 1]; e++) {
@@ -137,6 +175,12 @@ static gantry_status begin_flow(gy_sim *sim, uint32_t job, gantry_error *err)
     return gy_sim_flow_begin(sim, job) ? GANTRY_OK : gy_fail_nomem(err);
 }
 
+static bool wait_engine(gy_sim *sim, uint32_t engine, uint32_t item)
+{
+    sim->engines_dirty = true;
+    return gy_vec_push(&sim->engines[engine].waiting, ((gy_sim_wait){ sim->now, item }));
+}
+
 static gantry_status handle_event(gy_sim *sim, gantry_error *err)
 {
     uint32_t job = gy_sim_queue_pop(sim);
@@ -146,23 +190,21 @@ static gantry_status handle_event(gy_sim *sim, gantry_error *err)
     if (j->phase == GY_SIM_FLOW)
         gy_sim_flow_end(sim, job);
     sim->spare.at[sim->spare.count++] = job;
+    if (j->phase == GY_SIM_LAUNCH)
+        return wait_engine(sim, engine_of(sim, op_of(sim, j->item)), j->item) ? GANTRY_OK : gy_fail_nomem(err);
     return end_item(sim, j->item) ? GANTRY_OK : gy_fail_nomem(err);
 }
 
-static bool wait_engine(gy_sim *sim, uint32_t device, uint32_t item)
-{
-    sim->engines_dirty = true;
-    return gy_vec_push(&sim->engines[device].waiting, ((gy_sim_wait){ sim->now, item }));
-}
-
-/* Begins what is ready; copies that need an engine queue for one. */
+/* Begins what is ready; what needs an engine queues for one, once it is launched. */
 static gantry_status begin_ready(gy_sim *sim, gantry_error *err)
 {
     while (sim->ready.count > 0) {
         uint32_t item = sim->ready.at[--sim->ready.count];
-        uint32_t device = engine_device(sim, op_of(sim, item));
-        gantry_status status = device == GY_NONE                ? begin_job(sim, item, err)
-                               : wait_engine(sim, device, item) ? GANTRY_OK
+        uint32_t engine = engine_of(sim, op_of(sim, item));
+        gy_ticks launch = launch_of(sim, op_of(sim, item));
+        gantry_status status = launch                           ? begin_launch(sim, item, launch, err)
+                               : engine == GY_NONE              ? begin_job(sim, item, err)
+                               : wait_engine(sim, engine, item) ? GANTRY_OK
                                                                 : gy_fail_nomem(err);
         if (status)
             return status;
@@ -188,8 +230,8 @@ static gantry_status grant_engines(gy_sim *sim, gantry_error *err)
     if (!sim->engines_dirty)
         return GANTRY_OK;
     sim->engines_dirty = false;
-    for (uint32_t d = 0; d < sim->m->devices; d++)
-        for (gy_sim_engines *e = &sim->engines[d]; e->idle > 0 && e->waiting.count > 0;) {
+    for (uint32_t i = 0; i < 2 * sim->m->devices; i++)
+        for (gy_sim_engines *e = &sim->engines[i]; e->idle > 0 && e->waiting.count > 0;) {
             e->idle--;
             gantry_status status = begin_job(sim, take_first(e), err);
             if (status)
@@ -258,7 +300,7 @@ static bool set_up(gy_sim *sim)
     sim->begin = gy_calloc(n, sizeof *sim->begin);
     sim->end = gy_calloc(n, sizeof *sim->end);
     sim->link = gy_calloc(sim->m->resources, sizeof *sim->link);
-    sim->engines = gy_calloc(sim->m->devices, sizeof *sim->engines);
+    sim->engines = gy_calloc(2 * (size_t)sim->m->devices, sizeof *sim->engines);
     if (!sim->waits || !sim->todo || !sim->begin || !sim->end || !sim->link || !sim->engines ||
         !gy_vec_reserve(&sim->dirty, sim->m->resources) || !gy_vec_reserve(&sim->links, sim->m->resources))
         return false;
@@ -266,8 +308,10 @@ static bool set_up(gy_sim *sim)
         sim->todo[i] = sim->ops;
         sim->out[i] = (gy_sim_start){ n > 0 ? GY_TICKS_MAX : 0, 0 };
     }
-    for (uint32_t i = 0; i < sim->m->devices; i++)
+    for (uint32_t i = 0; i < sim->m->devices; i++) {
         sim->engines[i].idle = sim->m->device[i].copy_engines > 0 ? sim->m->device[i].copy_engines : 1;
+        sim->engines[sim->m->devices + i].idle = 1;
+    }
     return true;
 }
 
@@ -275,7 +319,7 @@ static void tear_down(gy_sim *sim)
 {
     for (uint32_t i = 0; sim->link && i < sim->m->resources; i++)
         gy_vec_free(&sim->link[i].flows);
-    for (uint32_t i = 0; sim->engines && i < sim->m->devices; i++)
+    for (uint32_t i = 0; sim->engines && i < 2 * sim->m->devices; i++)
         gy_vec_free(&sim->engines[i].waiting);
     void *plain[] = {
         sim->edge_first, sim->edge, sim->waits, sim->todo, sim->link, sim->engines, sim->begin, sim->end

@@ -10,8 +10,9 @@
  * beginning to end; of several copies that wait for an engine the one that was ready first gets it, then the one with
  * the lower position. With `contention` off nothing is shared and every copy takes its solo time.
  *
- * Collectives take their duration and share nothing. Lane order always holds: whoever wants copies of one device to
- * overlap gives them lanes of their own.
+ * A GPU with several lanes computes one op at a time, in the same order of waiting; but an op that takes hardly more
+ * than its launch (gy_device_overlap) needs it for the rest only. Collectives take their duration and share nothing.
+ * Lane order always holds: whoever wants copies of one device to overlap gives them lanes of their own.
  *
  * Times are whole ticks, rates whole bytes per second (a share is rounded down, but is never less than 1), remaining
  * work is exact in 128 bits: the same result on every compiler. O((ops + rows) log lanes) and, at each begin and end of

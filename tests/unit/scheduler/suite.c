@@ -38,6 +38,16 @@ const char machine_host_cpu[] =
     "{\"id\":\"gpu0\",\"type\":\"gpu\",\"memory\":\"gpu0\",\"gflops\":{\"f32\":1000},\"bandwidth_gbs\":400}],"
     "\"routes\":[{\"from\":\"host\",\"to\":\"gpu0\",\"both\":true,\"latency_us\":1,\"bandwidth_gbs\":10}]}";
 
+const char machine_launches[] =
+    "{\"gantry_machine\":1,\"name\":\"launches\",\"memories\":[{\"id\":\"host\",\"capacity\":\"8GiB\"},{\"id\":\"m0\","
+    "\"capacity\":\"8GiB\"},{\"id\":\"m1\",\"capacity\":\"8GiB\"}],\"devices\":[{\"id\":\"d0\",\"kind\":\"big\","
+    "\"type\":\"gpu\","
+    "\"memory\":\"m0\",\"launch_us\":30,\"gflops\":{\"f32\":10},\"bandwidth_gbs\":10},{\"id\":\"d1\",\"kind\":\"big\","
+    "\"type\":"
+    "\"gpu\",\"memory\":\"m1\",\"lanes\":3,\"launch_us\":8,\"gflops\":{\"f32\":10},\"bandwidth_gbs\":10},"
+    "{\"id\":\"cpu\",\"type\":\"cpu\",\"use\":\"host\",\"memory\":\"host\",\"gflops\":{\"f32\":10}}],"
+    "\"routes\":[{\"from\":\"*\",\"to\":\"*\",\"latency_us\":1,\"bandwidth_gbs\":10}]}";
+
 const char machine_twins[] =
     "{\"gantry_machine\":1,\"name\":\"twins\",\"memories\":[{\"id\":\"host\",\"capacity\":\"8GiB\"},"
     "{\"id\":\"m1\",\"capacity\":\"1GiB\"},{\"id\":\"m2\",\"capacity\":\"1GiB\"}],"

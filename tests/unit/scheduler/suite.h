@@ -11,6 +11,7 @@
 extern const char machine_shared_link[]; /* two GPUs that reach each other through the host, and a CPU for host calls */
 extern const char machine_relay[];       /* three GPUs in a line: gpu0 <-> gpu1 <-> gpu2, host at gpu0 only */
 extern const char machine_host_cpu[];    /* a CPU that works in host memory, and one GPU */
+extern const char machine_launches[];    /* two GPUs of four and three lanes whose launches take most of the time */
 extern const char machine_twins[];       /* two devices that share a memory, a third with its own */
 
 gantry_machine *parse_machine(const char *json);

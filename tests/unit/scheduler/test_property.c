@@ -31,12 +31,14 @@ static gantry_machine *machine_of(int i)
     case 6:
         return parse_machine(machine_twins);
     case 7:
+        return parse_machine(machine_launches);
+    case 8:
         return small_machine(3, 8192);
     default:
         return small_machine(2, 6144);
     }
 }
-#define MACHINES 9
+#define MACHINES 10
 
 static void check_one(gantry_graph *g, const gantry_machine *m, const char *policy, uint64_t seed, int *fits)
 {

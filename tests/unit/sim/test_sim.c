@@ -96,6 +96,46 @@ START_TEST(chain)
 }
 END_TEST
 
+/* A GPU of two lanes whose launches take 4 us: what takes at most 8 us is launched while others compute, the rest
+ * has the device for itself from its beginning. */
+#define LANES                                                                                                          \
+    "{\"gantry_machine\": 1, \"memories\": [{\"id\": \"host\", \"capacity\": \"1TiB\"}, {\"id\": \"a\", "              \
+    "\"capacity\": "                                                                                                   \
+    "\"1TiB\"}], \"devices\": [{\"id\": \"A\", \"type\": \"gpu\", \"memory\": \"a\", \"lanes\": 2, \"launch_us\": "    \
+    "4}], "                                                                                                            \
+    "\"routes\": [{\"from\": \"host\", \"to\": \"a\", \"bandwidth_gbs\": 1, \"both\": true}]}"
+
+START_TEST(launches_overlap)
+{
+    gantry_schedule *s = hand_new(LANES);
+    uint32_t l0 = compute_lane(s, 0), l1 = compute_lane(s, 0);
+    uint32_t u = hand_launch(s, "u", l0, 5), v = hand_launch(s, "v", l1, 6); /* launched together; 1 us, then 2 us */
+    uint32_t w = hand_launch(s, "w", l0, 5);                                 /* launched from 5, computes from 9 */
+    uint32_t big = hand_launch(s, "big", l1, 20);                            /* from 7 to 27: w waits for it */
+    run(s);
+    spans(s, u, 0, US(5));
+    spans(s, v, 0, US(7));
+    spans(s, big, US(7), US(27));
+    spans(s, w, US(5), US(28));
+    ck_assert_int_eq(s->makespan, US(28));
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/* In one lane nothing overlaps: 5 + 6 + 20 us. */
+START_TEST(launches_in_one_lane)
+{
+    gantry_schedule *s = hand_new(LANES);
+    uint32_t l0 = compute_lane(s, 0);
+    hand_launch(s, "u", l0, 5);
+    hand_launch(s, "v", l0, 6);
+    uint32_t big = hand_launch(s, "big", l0, 20);
+    run(s);
+    spans(s, big, US(11), US(31));
+    gantry_schedule_free(s);
+}
+END_TEST
+
 /* y (lane 1) waits for x (lane 0, 5 us) by an event; z (lane 2) for x and y. */
 START_TEST(events)
 {
@@ -537,6 +577,8 @@ int main(void)
     TCase *t = tcase_create("by hand");
     TTest const *const tests[] = { nothing,
                                    chain,
+                                   launches_overlap,
+                                   launches_in_one_lane,
                                    events,
                                    collective,
                                    one_copy,

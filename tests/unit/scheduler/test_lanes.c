@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lanes in which a GPU computes: work that takes hardly more than its launch (4 us here, four lanes) is spread, what
+ * follows from what stays together, everything else is in one lane. Expected times follow from these figures. */
+#include "suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char machine[] =
+    "{\"gantry_machine\":1,\"name\":\"lanes\",\"memories\":[{\"id\":\"host\",\"capacity\":\"8GiB\"},{\"id\":\"m0\","
+    "\"capacity\":\"1GiB\"},{\"id\":\"m1\",\"capacity\":\"1GiB\"}],\"devices\":[{\"id\":\"d0\",\"type\":\"gpu\","
+    "\"memory\":"
+    "\"m0\",\"lanes\":4,\"launch_us\":4},{\"id\":\"d1\",\"type\":\"gpu\",\"memory\":\"m1\",\"lanes\":1,\"launch_us\":4}"
+    "],"
+    "\"routes\":[{\"from\":\"*\",\"to\":\"*\",\"latency_us\":1,\"bandwidth_gbs\":10}]}";
+
+static gantry_machine *m;
+static gantry_graph *g;
+static gantry_schedule *s;
+
+static void begin(void)
+{
+    m = parse_machine(machine);
+    g = gantry_graph_new("lanes");
+    s = NULL;
+}
+
+static void end(void)
+{
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+    gantry_machine_free(m);
+}
+
+static gantry_node add(const char *id, double us, const char *on)
+{
+    gantry_node n = work(g, id, us);
+    gantry_node_on(g, n, on);
+    return n;
+}
+
+static uint32_t lane_of(const char *id)
+{
+    return s->op_lane.at[op_of(s, id)->lane];
+}
+
+/* Each takes 4 + 1 us: the four launches overlap, then 1 us each. */
+START_TEST(spread)
+{
+    char id[8];
+    for (int i = 0; i < 4; i++) {
+        snprintf(id, sizeof id, "n%d", i);
+        add(id, 1, "d0");
+    }
+    s = schedule(g, m, "heft");
+    ck_assert_uint_eq(s->lanes.count, 4);
+    ck_assert_int_eq(s->makespan, 8 * GY_TICKS_PER_US);
+    ck_assert_int_eq(s->bound, 5 * GY_TICKS_PER_US); /* 20 us in four lanes */
+}
+END_TEST
+
+/* Two chains of three: each in a lane of its own, nothing between the lanes. */
+START_TEST(chains_stay)
+{
+    char id[8];
+    gantry_buffer b[2] = { buffer(g, "x", 64), buffer(g, "y", 64) };
+    for (int i = 0; i < 6; i++) {
+        snprintf(id, sizeof id, "n%d", i);
+        gantry_node n = add(id, 1, "d0");
+        (i < 2 ? gantry_node_write : gantry_node_readwrite)(g, n, gantry_all(b[i % 2]));
+    }
+    s = schedule(g, m, "heft");
+    ck_assert_uint_eq(s->lanes.count, 2);
+    ck_assert_uint_eq(s->sync.count, 0);
+    ck_assert_uint_ne(lane_of("n0"), lane_of("n1"));
+    ck_assert(lane_of("n0") == lane_of("n2") && lane_of("n2") == lane_of("n4"));
+    ck_assert(lane_of("n1") == lane_of("n3") && lane_of("n3") == lane_of("n5"));
+}
+END_TEST
+
+static void four(double us, const char *on)
+{
+    char id[8];
+    for (int i = 0; i < 4; i++) {
+        snprintf(id, sizeof id, "n%d", i);
+        add(id, us, on);
+    }
+    s = schedule(g, m, "heft");
+    ck_assert_uint_eq(s->lanes.count, 1);
+    ck_assert_int_eq(s->makespan, (gy_ticks)(4 * (us + 4)) * GY_TICKS_PER_US);
+    ck_assert_int_eq(s->bound, s->makespan);
+}
+
+/* More than its launch: one after the other. */
+START_TEST(large_work)
+{
+    four(5, "d0");
+}
+END_TEST
+
+START_TEST(one_lane_only)
+{
+    four(1, "d1");
+}
+END_TEST
+
+/* There is one block of it. */
+START_TEST(scratch)
+{
+    char id[8];
+    for (int i = 0; i < 4; i++) {
+        snprintf(id, sizeof id, "n%d", i);
+        gantry_node_scratch(g, add(id, 1, "d0"), 4096);
+    }
+    s = schedule(g, m, "heft");
+    ck_assert_uint_eq(s->lanes.count, 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("lanes");
+    TCase *t = tcase_create("lanes");
+    tcase_add_checked_fixture(t, begin, end);
+    tcase_add_test(t, spread);
+    tcase_add_test(t, chains_stay);
+    tcase_add_test(t, large_work);
+    tcase_add_test(t, one_lane_only);
+    tcase_add_test(t, scratch);
+    suite_add_tcase(suite, t);
+    return run_suite(suite);
+}

@@ -124,6 +124,7 @@ static void free_all(gy_cuda *h)
         gy_cuda_devices_free(h);
         gy_cuda_leave(h);
     }
+    gy_ranges_free(h->ranges);
     gy_driver_close(&h->d);
     gy_arena_free(&h->arena);
     gy_free(h);
@@ -151,6 +152,7 @@ static gantry_status cuda_open(void **state, const gy_job *job, gantry_error *er
     status = make_all(h, err);
     gy_cuda_leave(h);
     gy_replay_begin(h);
+    h->ranges = status ? NULL : gy_ranges_new(job->schedule);
     if (status) {
         free_all(h);
         return status;
@@ -409,7 +411,9 @@ static gantry_status begin(gy_cuda *h, uint64_t start, const CUstream *stream, g
         return gy_fail(err, h->broken.status, NULL, "the run is over since an earlier failure: %s", h->broken.text);
     }
     gy_cuda_enter(h);
+    gy_range_start(h->ranges, start);
     gantry_status status = submit(h, start, stream, err);
+    gy_range_end(h->ranges);
     gy_cuda_leave(h);
     return status;
 }

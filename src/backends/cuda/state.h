@@ -14,6 +14,7 @@
 #include "backends/cuda/driver.h"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/notes.h"
+#include "backends/cuda/ranges.h"
 #include "run/backend.h"
 #include <stdatomic.h>
 
@@ -147,6 +148,7 @@ typedef struct gy_cuda {
     bool graphs;        /* starts are replayed as graphs */
     const char *replay; /* for reports */
     gy_cuda_auto automatic;
+    gy_ranges *ranges; /* NULL: no profiler */
     gy_cuda_turn *turn;
     uint64_t begun, ended; /* starts */
     gy_cuda_failure failed;

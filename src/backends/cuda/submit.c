@@ -240,7 +240,9 @@ gantry_status gy_submit_start(gy_submit *x)
         status = fork(x);
     }
     for (x->op = 0; x->op < x->h->job->schedule->ops.count && status == GANTRY_OK;) {
+        gy_range_op(x->h->ranges, x->op);
         status = submit_op(x);
+        gy_range_end(x->h->ranges);
         x->op += status == GANTRY_OK;
     }
     return status ? status : join(x);

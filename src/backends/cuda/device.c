@@ -147,18 +147,36 @@ static gantry_status open_lanes(gy_cuda *h, gantry_error *err)
     return status;
 }
 
+/* A context takes a quarter of a second and hundreds of megabytes: GPUs without anything to do get none, but for one.
+ */
+static void find_used(gy_cuda *h)
+{
+    const gantry_schedule *s = h->job->schedule;
+    uint32_t any = GY_NONE;
+    for (size_t i = 0; i < s->op_lane.count; i++) {
+        uint32_t device = s->lanes.at[s->op_lane.at[i]].device;
+        h->device[device].used = h->device[device].used || s->machine->device[device].gpu;
+    }
+    h->first_gpu = GY_NONE;
+    for (uint32_t i = h->devices; i-- > 0;) {
+        h->device[i].gpu = s->machine->device[i].gpu;
+        any = h->device[i].gpu ? i : any;
+        h->first_gpu = h->device[i].used ? i : h->first_gpu;
+    }
+    if (h->first_gpu == GY_NONE) {
+        h->first_gpu = any;
+        h->device[any].used = true;
+    }
+}
+
 gantry_status gy_cuda_devices_make(gy_cuda *h, gantry_error *err)
 {
     const gantry_machine *m = h->job->schedule->machine;
     gantry_status status = GANTRY_OK;
-    h->first_gpu = GY_NONE;
+    find_used(h);
     for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
-        h->device[i].gpu = m->device[i].gpu;
         h->device[i].ordinal = gy_device_ordinal(m, i);
-        if (h->device[i].gpu) {
-            h->first_gpu = h->first_gpu == GY_NONE ? i : h->first_gpu;
-            status = open_device(h, i, err);
-        }
+        status = h->device[i].used ? open_device(h, i, err) : GANTRY_OK;
     }
     status = status ? status : new_queue(h, &h->tail, h->first_gpu, err);
     return status ? status : open_lanes(h, err);

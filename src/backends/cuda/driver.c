@@ -35,7 +35,8 @@ static gantry_status find_all(gy_driver *driver, gantry_error *err)
 
 gantry_status gy_driver_open(gy_driver *driver, gantry_error *err)
 {
-    gy_driver d = { .handle = dlopen(library, RTLD_NOW | RTLD_LOCAL) };
+    /* It stays loaded: unloading it and starting it again would take most of a second each time. */
+    gy_driver d = { .handle = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) };
     if (!d.handle) {
         const char *why = dlerror();
         return gy_fail(err, GANTRY_E_DEVICE, NULL, "no NVIDIA driver: %s", why ? why : library);

@@ -74,20 +74,60 @@ static uint32_t gpu_of(const gantry_machine *m, uint32_t memory)
 
 void gy_cuda_memory_owners(gy_cuda *h)
 {
+    const gantry_schedule *s = h->job->schedule;
     for (uint32_t i = 0; i < h->memories; i++) {
-        h->memory[i].device = gpu_of(h->job->schedule->machine, i);
+        uint32_t device = h->memory[i].device = gpu_of(s->machine, i);
+        if (device != GY_NONE && h->job->room && h->job->room[i]) {
+            h->device[device].used = true;
+        }
     }
+    for (size_t i = 0; i < s->instances.count; i++) {
+        uint32_t device = h->memory[s->instances.at[i].memory].device;
+        if (device != GY_NONE) {
+            h->device[device].used = true;
+        }
+    }
+}
+
+static uint64_t slab_bytes(const gy_cuda *h, uint32_t memory)
+{
+    const gantry_schedule *s = h->job->schedule;
+    return h->job->room ? h->job->room[memory] : memory < s->slab.count ? s->slab.at[memory] : 0;
 }
 
 static gantry_status make_slab(gy_cuda *h, uint32_t memory, gantry_error *err)
 {
-    const gantry_schedule *s = h->job->schedule;
     gy_cuda_memory *m = &h->memory[memory];
-    uint64_t bytes = memory < s->slab.count ? s->slab.at[memory] : 0;
     if (m->device == GY_NONE) {
-        return gy_cuda_pinned(h, (void **)&m->host, bytes, err);
+        return gy_cuda_pinned(h, (void **)&m->host, slab_bytes(h, memory), err);
     }
-    return allocate(h, &m->base, m->device, bytes, "its slab", err);
+    return h->device[m->device].used ? allocate(h, &m->base, m->device, slab_bytes(h, memory), "its slab", err)
+                                     : GANTRY_OK;
+}
+
+/* Those of a run that is open, and lets go of them after this one. */
+static void borrow(gy_cuda *h, const gy_cuda *from)
+{
+    for (uint32_t i = 0; i < h->memories; i++) {
+        h->memory[i].base = from->memory[i].base;
+        h->memory[i].host = from->memory[i].host;
+    }
+    h->staging = from->staging;
+    h->borrowed = true;
+}
+
+static gantry_status make_slabs(gy_cuda *h, gantry_error *err)
+{
+    uint64_t staging = h->job->room ? h->job->room[h->memories] : h->job->schedule->staging;
+    gantry_status status = GANTRY_OK;
+    if (h->job->beside) {
+        borrow(h, h->job->beside);
+        return GANTRY_OK;
+    }
+    for (uint32_t i = 0; i < h->memories && status == GANTRY_OK; i++) {
+        status = make_slab(h, i, err);
+    }
+    return status || !staging ? status : gy_cuda_pinned(h, (void **)&h->staging, staging, err);
 }
 
 /* A word per op that launches on the device: nobody resets them while starts overlap. */
@@ -141,13 +181,7 @@ static gantry_status make_stages(gy_cuda *h, gantry_error *err)
 
 gantry_status gy_cuda_memory_make(gy_cuda *h, gantry_error *err)
 {
-    gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; i < h->memories && status == GANTRY_OK; i++) {
-        status = make_slab(h, i, err);
-    }
-    if (status == GANTRY_OK && h->job->schedule->staging) {
-        status = gy_cuda_pinned(h, (void **)&h->staging, h->job->schedule->staging, err);
-    }
+    gantry_status status = make_slabs(h, err);
     for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
         status = make_words(h, i, err);
     }
@@ -171,11 +205,13 @@ static void free_pinned(gy_cuda *h, void *at)
 
 void gy_cuda_memory_free(gy_cuda *h)
 {
-    for (uint32_t i = 0; i < h->memories; i++) {
+    for (uint32_t i = 0; i < h->memories && !h->borrowed; i++) {
         free_at(h, h->memory[i].base, h->memory[i].device);
         free_pinned(h, h->memory[i].host);
     }
-    free_pinned(h, h->staging);
+    if (!h->borrowed) {
+        free_pinned(h, h->staging);
+    }
     for (uint32_t i = 0; i < h->devices; i++) {
         free_at(h, h->device[i].status, i);
         free_pinned(h, h->device[i].told);

@@ -28,9 +28,9 @@ typedef struct gy_queue {
     uint32_t device;
 } gy_queue;
 
-/* A device of the machine. All but `gpu` is for GPUs. */
+/* A device of the machine. All but `gpu` is for GPUs that are `used`: by an op, or for their memory. */
 typedef struct gy_cuda_device {
-    bool gpu;
+    bool gpu, used;
     int ordinal;
     CUdevice id;
     CUcontext context;
@@ -140,6 +140,7 @@ typedef struct gy_cuda {
     uint32_t devices, memories, lanes, turns, first_gpu;
     gy_queue tail; /* where a start ends; origin of captures */
     char *staging; /* of the schedule */
+    bool borrowed; /* slabs and staging are those of another run, which comes before or after this one */
     void **handle; /* kernels x devices */
     uint8_t *peer; /* devices x devices: access is enabled both ways */
     GY_VEC(gy_cuda_lock) locks;
@@ -174,7 +175,7 @@ gantry_status gy_cuda_event_new(gy_cuda *h, CUevent *event, uint32_t device, boo
 gantry_status gy_cuda_fail(gy_cuda *h, CUresult code, uint32_t device, const char *what, gantry_error *err);
 
 /* ---- memory.c ---- */
-void gy_cuda_memory_owners(gy_cuda *h); /* whose each memory is */
+void gy_cuda_memory_owners(gy_cuda *h); /* whose each memory is; owners of memory that is needed are used */
 gantry_status gy_cuda_memory_make(gy_cuda *h, gantry_error *err);
 void gy_cuda_memory_free(gy_cuda *h);
 gantry_status gy_cuda_pinned(gy_cuda *h, void **to, uint64_t bytes, gantry_error *err);

@@ -37,7 +37,8 @@ GANTRY_MUST_USE gantry_status gantry_machine_select(gantry_machine **machine, co
 GANTRY_API int gantry_machine_has_calibration(const gantry_machine *machine);
 /** Whether measured figures still hold: what differs between the computer that `machine` was calibrated on, by what its
  *  file says, and `here`, a machine as detected now: driver, CUDA, devices, ECC. What only one of the two tells is left
- *  out. `*text` is one line, yours (gantry_free); NULL where nothing speaks against the figures, or none were measured. */
+ *  out. `*text` is one line, yours (gantry_free); NULL where nothing speaks against the figures, or none were measured.
+ */
 GANTRY_MUST_USE gantry_status gantry_machine_stale(const gantry_machine *machine, const gantry_machine *here,
                                                    char **text, gantry_error *err);
 GANTRY_API void gantry_machine_free(gantry_machine *machine);

@@ -214,10 +214,16 @@ static void find_rates(ports *p)
 
 /* ---- resources ---- */
 
+/* As a file can say it. */
+static int64_t whole_rate(double rate)
+{
+    return rate < 1 ? 1 : rate < (double)GY_RATE_MAX ? (int64_t)(rate + 0.5) : GY_RATE_MAX;
+}
+
 static bool add_resource(gantry_machine *m, const char *memory, const char *suffix, double rate, uint32_t *number)
 {
     const char *id = memory ? gy_arena_printf(&m->arena, "%s.%s", memory, suffix) : gy_machine_text(m, suffix);
-    m->resource[m->resources] = (gy_resource){ id, (int64_t)(rate + 0.5) };
+    m->resource[m->resources] = (gy_resource){ id, whole_rate(rate) };
     *number = m->resources++;
     return id != NULL;
 }
@@ -331,8 +337,7 @@ void gy_calibrate_shared(gantry_machine *m, const gantry_machine *old)
 {
     for (uint32_t i = 0; i < m->resources; i++) {
         double fastest, gain = gain_of(m, old, i, &fastest);
-        double rate = smaller(larger((double)m->resource[i].rate * gain, fastest), (double)GY_RATE_MAX);
         if (gain > 0 && (gain < 1 || gain > 1))
-            m->resource[i].rate = (int64_t)(rate + 0.5);
+            m->resource[i].rate = whole_rate(larger((double)m->resource[i].rate * gain, fastest));
     }
 }

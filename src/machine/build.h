@@ -24,6 +24,14 @@ bool gy_machine_note(gantry_machine *m, const char *note);
 /* Adds a table of times; its points are copied. false: out of memory, also when `kind` is NULL. */
 bool gy_machine_add_table(gantry_machine *m, const gy_collective_table *table);
 
+/* The same for a kernel; also when `kernel` is NULL. */
+bool gy_machine_add_kernel(gantry_machine *m, const gy_kernel_table *table);
+/* Adds a fact, behind those that are there; one of that name is replaced. Texts are copied. false: out of memory. */
+bool gy_machine_fact(gantry_machine *m, const char *name, const char *value);
+
+/* Adds those of lines "name: value"; other lines mean nothing. */
+bool gy_machine_facts(gantry_machine *m, const char *lines);
+
 /* What flows of a route share, copied by the functions below. */
 typedef struct gy_via {
     const uint32_t *resource;
@@ -37,6 +45,9 @@ bool gy_machine_points(gantry_machine *m, uint32_t from, uint32_t to, const gy_p
 bool gy_machine_link(gantry_machine *m, uint32_t from, uint32_t to, gy_ticks latency, int64_t rate, gy_via via);
 /* True if the points are what gy_machine_link makes. */
 bool gy_route_is_link(const gy_route *r, gy_ticks *latency, int64_t *rate);
+
+/* ceil(a * b / c), at most GY_TICKS_MAX; a, b >= 0, c > 0. */
+int64_t gy_scale_up(int64_t a, int64_t b, int64_t c);
 
 /* Fills in copies within a memory and composes relays. Afterwards gy_machine_unreached tells what has no route. */
 bool gy_machine_compose(gantry_machine *m);

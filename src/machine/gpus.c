@@ -211,6 +211,33 @@ static bool add_notes(gantry_machine *m, const gy_host *host, const gy_gpus *gpu
                                     "where it is not told), pairs with peer access as fast as their PCI links");
 }
 
+/* ---- what figures depend on ---- */
+
+void gy_gpus_fingerprint(gy_text *to, const gy_gpus *gpus)
+{
+    if (gpus->count && gpus->at[0].driver[0])
+        gy_text_printf(to, "driver: %s\n", gpus->at[0].driver);
+    if (gpus->count && gpus->at[0].cuda[0])
+        gy_text_printf(to, "CUDA: %s\n", gpus->at[0].cuda);
+    if (gpus->count)
+        gy_text_printf(to, "GPUs: %u\n", gpus->count);
+    for (uint32_t i = 0; i < gpus->count; i++) {
+        const gy_gpu *g = &gpus->at[i];
+        gy_text_printf(to, "gpu%u: %s\n", i, g->name);
+        if (g->ecc)
+            gy_text_printf(to, "gpu%u.ecc: %s\n", i, g->ecc == 1 ? "off" : "on");
+    }
+}
+
+static bool add_facts(gantry_machine *m, const gy_gpus *gpus)
+{
+    gy_text lines = { 0 };
+    gy_gpus_fingerprint(&lines, gpus);
+    bool ok = !lines.failed && gy_machine_facts(m, lines.at);
+    gy_text_free(&lines);
+    return ok;
+}
+
 gantry_machine *gy_gpu_machine(const gy_host *host, const gy_gpus *gpus)
 {
     gy_text name = { 0 };
@@ -227,7 +254,8 @@ gantry_machine *gy_gpu_machine(const gy_host *host, const gy_gpus *gpus)
     bool ok = true;
     for (uint32_t i = 0; i < gpus->count && ok; i++)
         ok = add_gpu(m, host, &gpus->at[i], i);
-    if (ok && add_links(m, gpus) && gy_machine_compose(m) && add_notes(m, host, gpus) && gy_machine_seal(m))
+    if (ok && add_links(m, gpus) && gy_machine_compose(m) && add_notes(m, host, gpus) && add_facts(m, gpus) &&
+        gy_machine_seal(m))
         return m;
     gantry_machine_free(m);
     return NULL;

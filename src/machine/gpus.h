@@ -18,6 +18,9 @@ typedef struct gy_gpu {
     int sms, clock_khz;     /* 0: not told, like the next two */
     int memory_khz, bus_bits;
     int copy_engines; /* >= 0 */
+    int ecc;          /* of its memory: 1 off, 2 on; 0: not told */
+    char driver[32];  /* "580.65.06", of the computer: the same for all; empty: not told */
+    char cuda[16];    /* "13.0", what the driver can do at most; as `driver` */
 } gy_gpu;
 
 typedef struct gy_gpus {
@@ -31,6 +34,10 @@ void gy_gpus_free(gy_gpus *gpus);
 /* This computer, with these GPUs: each a device with a memory, the CPU beside them in host memory for host calls.
  * Without any (count 0 or NULL): virtual devices on the CPU. */
 gantry_status gy_machine_detect(gantry_machine **machine, const gy_gpus *gpus, gantry_error *err);
+
+/* What figures measured with these GPUs depend on, a line of "name: value" each: driver, CUDA, how many GPUs, the name
+ * and ECC of each. What is not told is left out. Appends. */
+void gy_gpus_fingerprint(gy_text *to, const gy_gpus *gpus);
 
 /* The back end's own number of a device: its `ordinal`; of a GPU that has none its place among the GPUs of the machine,
  * from 0; of another device -1. */

@@ -61,11 +61,14 @@ bool gy_machine_seal(gantry_machine *m)
     gy_text text = { 0 };
     const char *source = m->source;
     uint32_t notes = m->notes;
+    bool measured = m->calibration.measured;
     m->source = NULL;
     m->notes = 0;
+    m->calibration.measured = false;
     gy_machine_print(&text, m, 0);
     m->source = source;
     m->notes = notes;
+    m->calibration.measured = measured;
     bool ok = !text.failed;
     if (ok)
         m->hash = gy_hash_bytes(text.at, text.length, 0);

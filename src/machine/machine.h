@@ -111,6 +111,52 @@ typedef struct gy_collective_table {
     uint32_t points;
 } gy_collective_table;
 
+/* Measured times of a kernel on devices of one kind, by the work of a node: flops or bytes as the kernel's manifest
+ * counts them. A time is that of the op from end to end, its launch included. Work rises, times never fall. */
+typedef struct gy_kernel_table {
+    const char *kernel, *kind;
+    gantry_dtype dtype;    /* as gy_node_dtype says it of a node */
+    bool by_flops;         /* else by bytes */
+    const gy_point *point; /* at least one; `bytes` is the work */
+    uint32_t points;
+} gy_kernel_table;
+
+/* What was measured for a machine: X(constant, name in files). */
+#define GY_FAMILY_MAP(X)                                                                                               \
+    X(COPIES, copies)                                                                                                  \
+    X(TRAFFIC, traffic)                                                                                                \
+    X(KERNELS, kernels)                                                                                                \
+    X(COLLECTIVES, collectives)                                                                                        \
+    X(LAUNCHES, launches)
+
+typedef enum gy_family {
+#define GY_X(name, text) GY_FAMILY_##name,
+    GY_FAMILY_MAP(GY_X)
+#undef GY_X
+        GY_FAMILY_COUNT
+} gy_family;
+
+const char *gy_family_name(gy_family family);
+
+/* How good the figures of a family are. */
+typedef struct gy_quality {
+    uint32_t figures;  /* 0: none were measured */
+    uint32_t samples;  /* behind the figure that has the fewest */
+    double mad, worst; /* median absolute deviation over median: the median of the figures, and the largest */
+} gy_quality;
+
+/* One thing that has to be the same for measured figures to hold: "driver", "580.65.06". */
+typedef struct gy_fact {
+    const char *name, *value;
+} gy_fact;
+
+typedef struct gy_calibration {
+    bool measured; /* the machine has figures that were measured; false: facts of a detected machine, in no file */
+    const gy_fact *fact;
+    uint32_t facts;
+    gy_quality quality[GY_FAMILY_COUNT];
+} gy_calibration;
+
 struct gantry_machine {
     atomic_uint references;
     gy_arena arena;
@@ -122,11 +168,13 @@ struct gantry_machine {
     gy_resource *resource;
     gy_route *route; /* memories x memories, row = from; use gy_machine_route */
     const gy_collective_table *table;
-    uint32_t tables;
+    const gy_kernel_table *kernel;
+    uint32_t tables, kernels;
+    gy_calibration calibration;
     uint32_t notes, memories, devices, resources;
     bool contention; /* false: flows do not share and copy engines do not queue */
     gy_ticks launch; /* `launch_us` of the model: that of devices which give none */
-    uint64_t hash;   /* xxh64 of the normal form without `source` and `notes` */
+    uint64_t hash;   /* xxh64 of the normal form without `source`, `notes` and `calibration` */
     /* Nodes of one graph x devices: so many times what the model says they take, as was measured (scheduler/guided.h);
      * NULL: nothing was. In no file. */
     const double *pace;
@@ -168,6 +216,18 @@ gy_ticks gy_points_time(const gy_point *point, uint32_t points, int64_t bytes);
 /* The table for a collective of these devices, or NULL. */
 const gy_collective_table *gy_machine_table(const gantry_machine *m, gantry_collective collective,
                                             gy_algorithm algorithm, const char *kind, uint32_t ranks);
+
+/* The table of that kernel, or NULL. */
+const gy_kernel_table *gy_machine_kernel(const gantry_machine *m, const char *kernel, gantry_dtype dtype,
+                                         const char *kind);
+/*
+ * The time of so much work: on the line that joins two points; below the first on the line from `launch` at no work
+ * (the first time where that is shorter); beyond the last at the rate of the last. Rounded up to a picosecond.
+ *
+ * Lines, not powers: a launch and a rate make a line, so that is what a curve is where points are dense; and whole
+ * numbers give the same ticks with every compiler and C library, which log and exp of libm do not.
+ */
+gy_ticks gy_kernel_time(const gy_kernel_table *t, double work, gy_ticks launch);
 
 /**
  * The machine in the JSON object `at->value` (docs/machine-format.md). Errors: GANTRY_E_MACHINE with the pointer of

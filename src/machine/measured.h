@@ -27,13 +27,18 @@ typedef struct gy_measured_point {
 
 typedef GY_VEC(gy_measured_point) gy_measured_points;
 
-/* One copy, alone on the machine. Memories by index. */
+/* One copy, alone on the machine. Memories by index; the same twice: within a memory. Pairs without a direct route are
+ * passed over: their bytes go by two copies. `partial`: these are sizes that happened to be copied, and others keep
+ * their proportion to them; else they are all there is to know. */
 typedef struct gy_measured_copy {
     uint32_t from, to;
+    bool partial;
     gy_measured_points points;
 } gy_measured_copy;
 
-/* Several copies at once, all of the same size: what bounds them together. */
+/* Several copies at once, all of the same size, begun together: what bounds them together. `time` goes from the first
+ * beginning to the last end. The next of a memory is the one behind it in the machine, the first beside the host's
+ * after the last. Pairs without a direct route are left out. */
 typedef enum gy_traffic {
     GY_TRAFFIC_OUT,      /* from the memory to all other GPUs */
     GY_TRAFFIC_IN,       /* from all other GPUs to the memory */
@@ -51,11 +56,13 @@ typedef struct gy_measured_traffic {
     gy_figure time;
 } gy_measured_traffic;
 
-/* A kernel of the library on devices of one kind. */
+/* A kernel of the library on devices of one kind. Times include the launch: what one takes when many follow each other
+ * on a stream. */
 typedef struct gy_measured_kernel {
     const char *name, *kind; /* of the manifest, of devices; borrowed from library and machine */
     gantry_dtype dtype;
     bool by_flops; /* `work` of the points: flops, else bytes, as the manifest's costs say */
+    bool partial;  /* as of a copy */
     gy_measured_points points;
 } gy_measured_kernel;
 
@@ -78,7 +85,8 @@ typedef struct gy_measured_device {
 } gy_measured_device;
 
 /* All of it. Zero-initialised is nothing. `fingerprint`: what has to be the same for the figures to hold, one line of
- * "name: value" each: driver, CUDA, devices, their clocks, ECC. */
+ * "name: value" each: driver, CUDA, devices, their clocks, ECC. gy_gpus_fingerprint (gpus.h) gives those that a later
+ * detection is compared with; more may follow. Empty: that of the machine stays. */
 typedef struct gy_measured {
     GY_VEC(gy_measured_copy) copies;
     GY_VEC(gy_measured_traffic) traffic;

@@ -280,8 +280,8 @@ static gantry_status read_model(gy_machine_reader *r, const gy_json_at *root)
 /* Heading and sizes; makes the machine. */
 static gantry_status read_frame(gy_machine_reader *r, const gy_json_at *root, gy_json_at list[3])
 {
-    static const char *const keys[] = { "gantry_machine", "name",      "source", "notes",       "memories",
-                                        "devices",        "resources", "routes", "collectives", "model" };
+    static const char *const keys[] = { "gantry_machine", "name",   "source",      "notes",   "memories",    "devices",
+                                        "resources",      "routes", "collectives", "kernels", "calibration", "model" };
     const char *name = NULL;
     int64_t version;
     gantry_status status = gy_machine_object(r->err, root, "a machine", keys, GY_COUNT(keys));
@@ -318,7 +318,8 @@ static gantry_status read_contents(gy_machine_reader *r, const gy_json_at *root,
         status = read_device(r, &place, i);
     }
     if (status || (status = gy_machine_read_resources(r, &list[2])) || (status = gy_machine_read_routes(r, root)) ||
-        (status = gy_machine_read_collectives(r, root)))
+        (status = gy_machine_read_collectives(r, root)) || (status = gy_machine_read_kernels(r, root)) ||
+        (status = gy_machine_read_calibration(r, root)))
         return status;
     return gy_machine_seal(r->m) ? GANTRY_OK : gy_fail_nomem(r->err);
 }

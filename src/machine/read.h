@@ -30,9 +30,16 @@ gantry_status gy_machine_id(gantry_error *err, const gy_json_at *at, const char 
 gantry_status gy_machine_no_memory(const gy_machine_reader *r, const gy_json_at *at, const char *id);
 
 typedef GY_VEC(gy_point) gy_point_list;
-/* The measured [bytes, us] pairs in an array: replaces those in `to`. `instead`: what the message for less than two
- * says behind "give at least two". */
+/* The measured [work, us] pairs in an array: replaces those in `to`. `unit` of the work: "bytes". */
+gantry_status gy_machine_read_pairs(gantry_error *err, const gy_json_at *list, const char *unit, gy_point_list *to);
+/* The same for bytes; at least two, the last two rising. `instead`: what the message for less than two says behind
+ * "give at least two". */
 gantry_status gy_machine_read_points(gantry_error *err, const gy_json_at *list, const char *instead, gy_point_list *to);
+/* The number of the name at `key`; `name_of` gives the names of first .. last. */
+gantry_status gy_machine_read_name(gy_machine_reader *r, const gy_json_at *at, const char *key, int first, int last,
+                                   const char *(*name_of)(int), int *out);
+/* The kind of a device at "kind". */
+gantry_status gy_machine_read_kind(gy_machine_reader *r, const gy_json_at *at, const char **kind);
 
 /* "resources" of the machine object: fills m->resource. */
 gantry_status gy_machine_read_resources(gy_machine_reader *r, const gy_json_at *resources);
@@ -41,5 +48,9 @@ gantry_status gy_machine_read_routes(gy_machine_reader *r, const gy_json_at *roo
 
 /* "collectives", once devices are known. */
 gantry_status gy_machine_read_collectives(gy_machine_reader *r, const gy_json_at *root);
+/* "kernels", once devices are known. */
+gantry_status gy_machine_read_kernels(gy_machine_reader *r, const gy_json_at *root);
+/* "calibration". */
+gantry_status gy_machine_read_calibration(gy_machine_reader *r, const gy_json_at *root);
 
 #endif

@@ -7,38 +7,47 @@
 
 /* ---- points ---- */
 
-static gantry_status read_point(gantry_error *err, const gy_json_at *at, gy_point_list *to)
+static gantry_status read_point(gantry_error *err, const gy_json_at *at, const char *unit, gy_point_list *to)
 {
     const json_t *bytes = json_array_get(at->value, 0), *us = json_array_get(at->value, 1);
     if (json_array_size(at->value) != 2 || !json_is_integer(bytes) || !json_is_number(us))
-        return gy_json_fail(err, GANTRY_E_MACHINE, at, "a point must be [bytes, microseconds], such as [4096, 1.72]");
+        return gy_json_fail(err, GANTRY_E_MACHINE, at, "a point must be [%s, microseconds], such as [4096, 1.72]",
+                            unit);
     gy_point p = { json_integer_value(bytes), gy_ticks_from_us(json_number_value(us)) };
     if (p.bytes < 0 || p.bytes > INT64_MAX / 2)
-        return gy_json_fail(err, GANTRY_E_MACHINE, at, "%lld bytes is not a size; give 0 to %lld", (long long)p.bytes,
-                            (long long)INT64_MAX / 2);
+        return gy_json_fail(err, GANTRY_E_MACHINE, at, "%lld %s is not a size; give 0 to %lld", (long long)p.bytes,
+                            unit, (long long)INT64_MAX / 2);
     if (!(json_number_value(us) >= 0 && json_number_value(us) <= GY_MOST_US))
         return gy_json_fail(err, GANTRY_E_MACHINE, at, "%g us is not a time; give 0 to %g", json_number_value(us),
                             GY_MOST_US);
     const gy_point *last = to->count ? gy_vec_last(to) : NULL;
     if (last && p.bytes <= last->bytes)
-        return gy_json_fail(err, GANTRY_E_MACHINE, at, "%lld bytes after %lld; list the points by rising size",
-                            (long long)p.bytes, (long long)last->bytes);
+        return gy_json_fail(err, GANTRY_E_MACHINE, at, "%lld %s after %lld; list the points by rising size",
+                            (long long)p.bytes, unit, (long long)last->bytes);
     if (last && p.time < last->time)
         return gy_json_fail(err, GANTRY_E_MACHINE, at,
-                            "%g us after %g us: more bytes cannot take less time; smooth the measurements",
-                            gy_ticks_to_us(p.time), gy_ticks_to_us(last->time));
+                            "%g us after %g us: more %s cannot take less time; smooth the measurements",
+                            gy_ticks_to_us(p.time), gy_ticks_to_us(last->time), unit);
     return gy_vec_push(to, p) ? GANTRY_OK : gy_fail_nomem(err);
 }
 
-gantry_status gy_machine_read_points(gantry_error *err, const gy_json_at *list, const char *instead, gy_point_list *to)
+gantry_status gy_machine_read_pairs(gantry_error *err, const gy_json_at *list, const char *unit, gy_point_list *to)
 {
     to->count = 0;
     for (size_t i = 0; i < json_array_size(list->value); i++) {
         gy_json_at item = gy_json_item(list, i);
-        gantry_status status = read_point(err, &item, to);
+        gantry_status status = read_point(err, &item, unit, to);
         if (status)
             return status;
     }
+    return GANTRY_OK;
+}
+
+gantry_status gy_machine_read_points(gantry_error *err, const gy_json_at *list, const char *instead, gy_point_list *to)
+{
+    gantry_status status = gy_machine_read_pairs(err, list, "bytes", to);
+    if (status)
+        return status;
     size_t n = to->count;
     if (n < 2)
         return gy_json_fail(err, GANTRY_E_MACHINE, list, "%zu point%s; give at least two%s", n, n == 1 ? "" : "s",
@@ -52,9 +61,8 @@ gantry_status gy_machine_read_points(gantry_error *err, const gy_json_at *list, 
 
 /* ---- collectives ---- */
 
-/* The number of the name at `key`; `name_of` gives the names of first .. last. */
-static gantry_status read_name(gy_machine_reader *r, const gy_json_at *at, const char *key, int first, int last,
-                               const char *(*name_of)(int), int *out)
+gantry_status gy_machine_read_name(gy_machine_reader *r, const gy_json_at *at, const char *key, int first, int last,
+                                   const char *(*name_of)(int), int *out)
 {
     const char *text = NULL;
     gantry_status status = gy_json_string(at, key, true, NULL, &text, GANTRY_E_MACHINE, r->err);
@@ -93,7 +101,7 @@ static const char *algorithm_name(int i)
     return gy_algorithm_name((gy_algorithm)i);
 }
 
-static gantry_status read_kind(gy_machine_reader *r, const gy_json_at *at, const char **kind)
+gantry_status gy_machine_read_kind(gy_machine_reader *r, const gy_json_at *at, const char **kind)
 {
     const gantry_machine *m = r->m;
     gantry_status status = gy_json_string(at, "kind", true, NULL, kind, GANTRY_E_MACHINE, r->err);
@@ -130,9 +138,10 @@ static gantry_status read_table(gy_machine_reader *r, const gy_json_at *at, gy_p
     gy_json_at list;
     gantry_status status = gy_machine_object(r->err, at, "a measured collective", keys, GY_COUNT(keys));
     if (status ||
-        (status = read_name(r, at, "collective", GANTRY_ALL_REDUCE, GANTRY_ALL_TO_ALL, collective_name, &collective)) ||
-        (status = read_name(r, at, "algorithm", 1, GY_ALGORITHM_COUNT - 1, algorithm_name, &algorithm)) ||
-        (status = read_kind(r, at, &t.kind)) ||
+        (status = gy_machine_read_name(r, at, "collective", GANTRY_ALL_REDUCE, GANTRY_ALL_TO_ALL, collective_name,
+                                       &collective)) ||
+        (status = gy_machine_read_name(r, at, "algorithm", 1, GY_ALGORITHM_COUNT - 1, algorithm_name, &algorithm)) ||
+        (status = gy_machine_read_kind(r, at, &t.kind)) ||
         (status = gy_json_int(at, "ranks", true, 0, 2, UINT16_MAX, &ranks, GANTRY_E_MACHINE, r->err)) ||
         (status = gy_machine_array(r->err, at, "points", "give measured [bytes, microseconds] pairs", &list)) ||
         (status = gy_machine_read_points(r->err, &list, "", points)))

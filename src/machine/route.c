@@ -9,8 +9,7 @@
 
 __extension__ typedef unsigned __int128 wide;
 
-/* ceil(a * b / c), at most GY_TICKS_MAX; a, b >= 0, c > 0. */
-static int64_t scale_up(int64_t a, int64_t b, int64_t c)
+int64_t gy_scale_up(int64_t a, int64_t b, int64_t c)
 {
     wide q = ((wide)a * (wide)b + (wide)c - 1) / (wide)c;
     return q > (wide)GY_TICKS_MAX ? GY_TICKS_MAX : (int64_t)q;
@@ -58,7 +57,7 @@ gy_ticks gy_points_time(const gy_point *point, uint32_t points, int64_t bytes)
     if (bytes <= point[0].bytes)
         return point[0].time;
     const gy_point *p = &point[segment_of(point, points, bytes)];
-    return add_ticks(p->time, scale_up(bytes - p[0].bytes, p[1].time - p[0].time, p[1].bytes - p[0].bytes));
+    return add_ticks(p->time, gy_scale_up(bytes - p[0].bytes, p[1].time - p[0].time, p[1].bytes - p[0].bytes));
 }
 
 static gy_ticks direct_time(const gy_route *r, int64_t bytes)
@@ -86,7 +85,7 @@ int64_t gy_route_rate(const gy_route *r, int64_t bytes)
     gy_ticks flow = solo_time(r, bytes < 0 ? 0 : bytes) - gy_route_latency(r);
     if (bytes <= 0 || flow <= 0)
         return GY_RATE_MAX;
-    int64_t rate = scale_up(bytes, TICKS_PER_SECOND, flow);
+    int64_t rate = gy_scale_up(bytes, TICKS_PER_SECOND, flow);
     return rate > GY_RATE_MAX ? GY_RATE_MAX : rate;
 }
 

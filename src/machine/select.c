@@ -213,16 +213,22 @@ static bool copy_routes(gantry_machine *m, const selection *s)
     return ok && gy_machine_compose(m);
 }
 
+static bool has_kind(const gantry_machine *m, const char *kind)
+{
+    for (uint32_t i = 0; i < m->devices; i++)
+        if (!strcmp(m->device[i].kind, kind))
+            return true;
+    return false;
+}
+
 /* Tables of kinds that are left: with fewer devices some wait for more ranks than there are. */
 static bool copy_tables(gantry_machine *m, const selection *s)
 {
     bool ok = true;
-    for (uint32_t i = 0; i < s->from->tables && ok; i++) {
-        bool kept = false;
-        for (uint32_t d = 0; d < m->devices; d++)
-            kept = kept || !strcmp(m->device[d].kind, s->from->table[i].kind);
-        ok = !kept || gy_machine_add_table(m, &s->from->table[i]);
-    }
+    for (uint32_t i = 0; i < s->from->tables && ok; i++)
+        ok = !has_kind(m, s->from->table[i].kind) || gy_machine_add_table(m, &s->from->table[i]);
+    for (uint32_t i = 0; i < s->from->kernels && ok; i++)
+        ok = !has_kind(m, s->from->kernel[i].kind) || gy_machine_add_kernel(m, &s->from->kernel[i]);
     return ok;
 }
 
@@ -231,6 +237,11 @@ static bool copy_texts(gantry_machine *m, const selection *s)
     bool ok = !s->from->source || (m->source = gy_machine_text(m, s->from->source)) != NULL;
     for (uint32_t i = 0; i < s->from->notes && ok; i++)
         ok = gy_machine_note(m, gy_machine_text(m, s->from->note[i]));
+    const gy_calibration *c = &s->from->calibration;
+    for (uint32_t i = 0; i < c->facts && ok; i++)
+        ok = gy_machine_fact(m, c->fact[i].name, c->fact[i].value);
+    m->calibration.measured = c->measured;
+    memcpy(m->calibration.quality, c->quality, sizeof c->quality);
     m->contention = s->from->contention;
     m->launch = s->from->launch;
     return ok;

@@ -216,6 +216,69 @@ static void put_collectives(gy_text *to, const gantry_machine *m, int indent)
     put_line(to, indent, "]");
 }
 
+static void put_kernels(gy_text *to, const gantry_machine *m, int indent)
+{
+    if (!m->kernels)
+        return;
+    put_key(to, indent, "kernels");
+    for (uint32_t i = 0; i < m->kernels; i++) {
+        const gy_kernel_table *t = &m->kernel[i];
+        gy_text_add(to, i ? "," : "[");
+        put_line(to, indent + 2, "");
+        gy_text_add(to, "{ \"kernel\": ");
+        gy_text_json(to, t->kernel);
+        gy_text_printf(to, ", \"dtype\": \"%s\", \"kind\": ", gantry_dtype_name(t->dtype));
+        gy_text_json(to, t->kind);
+        gy_text_printf(to, ", \"by\": \"%s\"", t->by_flops ? "flops" : "bytes");
+        put_points(to, t->point, t->points);
+        gy_text_add(to, " }");
+    }
+    put_line(to, indent, "]");
+}
+
+static void put_facts(gy_text *to, const gy_calibration *c)
+{
+    for (uint32_t i = 0; i < c->facts; i++) {
+        gy_text_add(to, i ? ", " : "\"fingerprint\": { ");
+        gy_text_json(to, c->fact[i].name);
+        gy_text_add(to, ": ");
+        gy_text_json(to, c->fact[i].value);
+    }
+    gy_text_add(to, c->facts ? " }" : "");
+}
+
+static void put_quality(gy_text *to, const char *name, const gy_quality *q)
+{
+    gy_text_printf(to, "\"%s\": { \"figures\": %u, \"samples\": %u, \"mad\": ", name, q->figures, q->samples);
+    put_number(to, q->mad);
+    gy_text_add(to, ", \"worst\": ");
+    put_number(to, q->worst);
+    gy_text_add(to, " }");
+}
+
+static void put_calibration(gy_text *to, const gantry_machine *m, int indent)
+{
+    const gy_calibration *c = &m->calibration;
+    bool any = c->facts > 0;
+    if (!c->measured)
+        return;
+    put_key(to, indent, "calibration");
+    gy_text_add(to, "{");
+    put_line(to, indent + 2, "");
+    put_facts(to, c);
+    for (int i = 0; i < GY_FAMILY_COUNT; i++) {
+        if (!c->quality[i].figures)
+            continue;
+        if (any) {
+            gy_text_add(to, ",");
+            put_line(to, indent + 2, "");
+        }
+        put_quality(to, gy_family_name((gy_family)i), &c->quality[i]);
+        any = true;
+    }
+    put_line(to, indent, "}");
+}
+
 void gy_machine_print(gy_text *to, const gantry_machine *m, int indent)
 {
     put_heading(to, m, indent + 2);
@@ -223,6 +286,8 @@ void gy_machine_print(gy_text *to, const gantry_machine *m, int indent)
     put_resources(to, m, indent + 2);
     put_routes(to, m, indent + 2);
     put_collectives(to, m, indent + 2);
+    put_kernels(to, m, indent + 2);
+    put_calibration(to, m, indent + 2);
     put_key(to, indent + 2, "model");
     gy_text_printf(to, "{ \"contention\": \"%s\", \"launch_us\": ", m->contention ? "on" : "off");
     put_us(to, m->launch);

@@ -43,6 +43,46 @@ START_TEST(speeds)
 }
 END_TEST
 
+/* What figures measured on these GPUs depend on, and how the machine of today has it. */
+START_TEST(fingerprint)
+{
+    gy_gpu list[] = { h200(0), h200(1) };
+    uint8_t peer[] = { 0, 1, 1, 0 };
+    gy_gpus gpus = { list, peer, 2 }, none = { 0 };
+    gy_text text = { 0 };
+    gantry_machine *m = NULL, *now = NULL;
+    char *said = NULL;
+    strcpy(list[0].driver, "580.65.06");
+    strcpy(list[0].cuda, "13.0");
+    list[0].ecc = 2;
+    list[1].ecc = 1;
+    gy_gpus_fingerprint(&text, &none);
+    ck_assert_uint_eq(text.length, 0);
+    gy_gpus_fingerprint(&text, &gpus);
+    ck_assert_str_eq(text.at, "driver: 580.65.06\nCUDA: 13.0\nGPUs: 2\ngpu0: NVIDIA H200\ngpu0.ecc: on\n"
+                              "gpu1: NVIDIA H200\ngpu1.ecc: off\n");
+    gy_text_free(&text);
+    setenv("HWLOC_SYNTHETIC", "node:2(memory=4000000000) core:3 pu:2", 1);
+    ck_assert_int_eq(gy_machine_detect(&m, &gpus, NULL), GANTRY_OK);
+    ck_assert_uint_eq(m->calibration.facts, 7);
+    ck_assert(!m->calibration.measured);
+    m->calibration.measured = true; /* as if it had been measured */
+    ck_assert_int_eq(gantry_machine_stale(m, m, &said, NULL), GANTRY_OK);
+    ck_assert_ptr_null(said);
+    strcpy(list[0].driver, "590.1");
+    list[0].ecc = 0; /* not told today */
+    strcpy(list[1].name, "NVIDIA H100");
+    ck_assert_int_eq(gy_machine_detect(&now, &gpus, NULL), GANTRY_OK);
+    ck_assert_int_eq(gantry_machine_stale(m, now, &said, NULL), GANTRY_OK);
+    ck_assert_str_eq(said,
+                     "driver was \"580.65.06\" and is \"590.1\", gpu1 was \"NVIDIA H200\" and is \"NVIDIA H100\"");
+    gantry_free(said);
+    gantry_machine_free(m);
+    gantry_machine_free(now);
+    unsetenv("HWLOC_SYNTHETIC");
+}
+END_TEST
+
 /* Two GPUs on a computer of 6 cores and 8 GB; a pair has peer access in one direction only. */
 START_TEST(two_gpus)
 {
@@ -111,6 +151,7 @@ int main(void)
     Suite *suite = suite_create("gpus");
     TCase *tests = tcase_create("all");
     tcase_add_test(tests, speeds);
+    tcase_add_test(tests, fingerprint);
     tcase_add_test(tests, two_gpus);
     tcase_add_test(tests, ordinals);
     suite_add_tcase(suite, tests);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every allocation of every way to a machine fails once: reported as such, and nothing is left behind. */
+#include "machine/calibrate.h"
 #include "machine/gpus.h"
 #include "suite.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,6 +96,51 @@ static gantry_status by_value(gantry_machine **out)
     return status;
 }
 
+/* A kernel, a copy and traffic in a machine that has a table of that kernel already. */
+static gantry_status by_calibration(gantry_machine **out)
+{
+    gy_measured_point at[] = { { 1000, { 5, 1, 3 } }, { 4000, { 9, 1, 3 } } };
+    gy_measured_copy copy = { .from = 0, .to = 1, .partial = true, .points = { at, 2, 2 } };
+    gy_measured_kernel kernel = { .name = "gemm", .kind = whole->device[0].kind, .points = { at, 2, 2 } };
+    gy_measured_traffic traffic = { GY_TRAFFIC_HOST_OUT, GY_MACHINE_NONE, 1e9, { 1e5, 1, 3 } };
+    gy_measured_device device = { .device = 0, .launch = { 3, 1, 3 } };
+    char facts[] = "driver: 1\nCUDA: 2\n";
+    gy_measured what = { { &copy, 1, 1 }, { &traffic, 1, 1 }, { &kernel, 1, 1 },
+                         { NULL, 0, 0 },  { &device, 1, 1 },  { facts, sizeof facts - 1, 0, false } };
+    gantry_machine *once = NULL;
+    gantry_status status = gy_machine_calibrated(&once, whole, &what, NULL);
+    kernel.partial = true;
+    if (!status)
+        status = gy_machine_calibrated(out, once, &what, NULL);
+    gantry_machine_free(once);
+    return status;
+}
+
+/* What differs, and the calibration read back. */
+static gantry_status by_stale(gantry_machine **out)
+{
+    static const char one[] =
+        "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":9}],\"devices\":[{\"id\":\"d\","
+        "\"memory\":\"host\"}],\"kernels\":[{\"kernel\":\"a\",\"dtype\":\"f32\",\"kind\":\"cpu\",\"by\":"
+        "\"bytes\",\"points\":[[1,1]]}],\"calibration\":{\"fingerprint\":{\"driver\":\"%s\"}}}";
+    gantry_machine *was = NULL, *is = NULL;
+    char json[sizeof one + 2], *said = NULL;
+    snprintf(json, sizeof json, one, "1");
+    gantry_status status = gantry_machine_parse(&was, json, strlen(json), "was", NULL);
+    snprintf(json, sizeof json, one, "2");
+    if (!status)
+        status = gantry_machine_parse(&is, json, strlen(json), "is", NULL);
+    if (!status)
+        status = gantry_machine_stale(was, is, &said, NULL);
+    gantry_free(said);
+    gantry_machine_free(was);
+    if (!status)
+        *out = is;
+    else
+        gantry_machine_free(is);
+    return status;
+}
+
 /* A refusal that lists devices allocates too. */
 static gantry_status by_refusal(gantry_machine **out)
 {
@@ -106,7 +153,8 @@ static gantry_status by_refusal(gantry_machine **out)
 }
 
 typedef gantry_status (*way)(gantry_machine **out);
-static const way ways[] = { by_parse, by_select, by_virtual, by_detect, by_text, by_value, by_refusal };
+static const way ways[] = { by_parse, by_select,  by_virtual,     by_detect, by_text,
+                            by_value, by_refusal, by_calibration, by_stale };
 #define WAYS (int)(sizeof ways / sizeof *ways)
 static const char *const files[] = { "dgx1-v100", "hgx-h200-8", "sirocco" };
 

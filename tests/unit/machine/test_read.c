@@ -232,6 +232,54 @@ static const bad_input tables[] = {
       "/collectives/1", "all_reduce by ring of 2 devices of kind \"fast\" is given twice" },
 };
 
+#define MEASURED(rest)      FRAME(MEM, "'devices':[{'id':'d0','kind':'fast','memory':'mem-a'}],", "", ALL "," rest)
+#define KERNELS(list)       MEASURED("'kernels':" list)
+#define KERNEL(rest)        KERNELS("[{'kernel':'gemm','dtype':'f32','kind':'fast','by':'flops'," rest "}]")
+#define GEMM                "'kernel':'gemm','dtype':'f32','kind':'fast','by':'flops','points':[[1,1]]}"
+#define CALIBRATION(object) MEASURED("'calibration':" object)
+
+static const bad_input kernels[] = {
+    { KERNELS("@{}"), "/kernels", "\"kernels\" must be an array, found an object" },
+    { KERNELS("[@'gemm']"), "/kernels/0", "a measured kernel must be an object, found a string" },
+    { KERNELS("[@{}]"), "/kernels/0", "missing key \"kernel\": give a string" },
+    { KERNELS("[{'kernel':@3}]"), "/kernels/0/kernel", "\"kernel\" must be a string, not an integer" },
+    { KERNELS("[@{'kernel':'gemm'}]"), "/kernels/0", "missing key \"dtype\": give a string" },
+    { KERNELS("[{'kernel':'gemm','dtype':@'f23'}]"), "/kernels/0/dtype", "no dtype \"f23\" (did you mean \"f32\"?)" },
+    { KERNELS("[{'kernel':'gemm','dtype':'f32','kind':@'fats'}]"), "/kernels/0/kind",
+      "no device of kind \"fats\" (did you mean \"fast\"?)" },
+    { KERNELS("[{'kernel':'gemm','dtype':'f32','kind':'fast','by':@'time'}]"), "/kernels/0/by",
+      "no by \"time\"; there are bytes, flops" },
+    { KERNELS("[@{'kernel':'gemm','dtype':'f32','kind':'fast','by':'flops'}]"), "/kernels/0",
+      "no \"points\": give measured [work, microseconds] pairs" },
+    { KERNEL("'points':@[]"), "/kernels/0/points", "\"points\" is empty: give measured [work, microseconds] pairs" },
+    { KERNEL("'points':[@[0,1]]"), "/kernels/0/points/0",
+      "0 flops are no work; times of a kernel are given for at least 1" },
+    { KERNEL("'points':[[1,2],@[1,3]]"), "/kernels/0/points/1", "1 flops after 1; list the points by rising size" },
+    { KERNEL("'points':[[1,2],@[2,1]]"), "/kernels/0/points/1",
+      "1 us after 2 us: more flops cannot take less time; smooth the measurements" },
+    { KERNEL("'points':[[1,1]],'size':@1"), "/kernels/0/size",
+      "unknown key \"size\": allowed here: kernel, dtype, kind, by, points" },
+    { KERNELS("[{" GEMM ",@{" GEMM "]"), "/kernels/1",
+      "kernel \"gemm\" of f32 on devices of kind \"fast\" is given twice" },
+};
+
+static const bad_input calibrations[] = {
+    { CALIBRATION("@[]"), "/calibration", "calibration must be an object, found an array" },
+    { CALIBRATION("{'launchs':@{}}"), "/calibration/launchs", "unknown key \"launchs\" (did you mean \"launches\"?)" },
+    { CALIBRATION("{'fingerprint':@[]}"), "/calibration/fingerprint",
+      "\"fingerprint\" must be an object of texts by name, found an array" },
+    { CALIBRATION("{'fingerprint':{'driver':@580}}"), "/calibration/fingerprint/driver",
+      "\"driver\" must be a string, not an integer" },
+    { CALIBRATION("{'copies':@3}"), "/calibration/copies", "copies must be an object, found an integer" },
+    { CALIBRATION("{'copies':@{}}"), "/calibration/copies", "missing key \"figures\": give an integer" },
+    { CALIBRATION("{'copies':{'figures':@0}}"), "/calibration/copies/figures",
+      "\"figures\" must be between 1 and 4294967295, not 0" },
+    { CALIBRATION("{'copies':{'figures':1,'samples':2,'mad':@-1}}"), "/calibration/copies/mad",
+      "\"mad\" must be between 0 and 1000000000, not -1" },
+    { CALIBRATION("{'copies':{'figures':1,'samples':2,'mad':0,'worst':0,'best':@1}}"), "/calibration/copies/best",
+      "unknown key \"best\": allowed here: figures, samples, mad, worst" },
+};
+
 /* Takes the mark out and says where it was. */
 static char *unmark(const char *text, int *line, int *column)
 {
@@ -279,6 +327,11 @@ START_TEST(bad_routes)
 
 START_TEST(bad_tables)
 { EACH(tables) } END_TEST
+
+START_TEST(bad_kernels)
+{ EACH(kernels) } END_TEST
+START_TEST(bad_calibrations)
+{ EACH(calibrations) } END_TEST
 
 START_TEST(bad_syntax)
 {
@@ -378,6 +431,8 @@ int main(void)
     tcase_add_test(tc, bad_devices);
     tcase_add_test(tc, bad_routes);
     tcase_add_test(tc, bad_tables);
+    tcase_add_test(tc, bad_kernels);
+    tcase_add_test(tc, bad_calibrations);
     tcase_add_test(tc, bad_syntax);
     tcase_add_test(tc, bad_calls);
     tcase_add_test(tc, too_many_memories);

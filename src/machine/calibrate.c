@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "machine/calibrate.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "machine/calibrate_build.h"
+#include <string.h>
+
+/* Memories, devices and resources as they are; no routes, tables or texts. NULL: out of memory. */
+static gantry_machine *copy_parts(const gantry_machine *m)
+{
+    gantry_machine *to = gy_machine_new(m->name, (gy_machine_size){ m->memories, m->devices, m->resources });
+    bool ok = to != NULL;
+    for (uint32_t i = 0; i < m->memories && ok; i++) {
+        to->memory[i] = m->memory[i];
+        ok = (to->memory[i].id = gy_machine_text(to, m->memory[i].id)) != NULL;
+    }
+    for (uint32_t i = 0; i < m->devices && ok; i++) {
+        to->device[i] = m->device[i];
+        to->device[i].id = gy_machine_text(to, m->device[i].id);
+        to->device[i].kind = gy_machine_text(to, m->device[i].kind);
+        ok = to->device[i].id && to->device[i].kind;
+    }
+    for (uint32_t i = 0; i < m->resources && ok; i++) {
+        to->resource[i] = m->resource[i];
+        ok = (to->resource[i].id = gy_machine_text(to, m->resource[i].id)) != NULL;
+    }
+    if (!ok) {
+        gantry_machine_free(to);
+        return NULL;
+    }
+    to->contention = m->contention;
+    to->launch = m->launch;
+    return to;
+}
+
+static void set_launches(gantry_machine *m, const gy_measured *what)
+{
+    for (size_t i = 0; i < what->devices.count; i++) {
+        const gy_measured_device *d = &what->devices.at[i];
+        if (d->device < m->devices && d->launch.samples > 0)
+            m->device[d->device].launch = gy_ticks_from_us(d->launch.us);
+    }
+}
+
+/* ---- routes ---- */
+
+static const gy_measured_copy *copy_of(const gy_measured *what, const gy_route *r)
+{
+    for (size_t i = 0; i < what->copies.count; i++)
+        if (what->copies.at[i].from == r->from && what->copies.at[i].to == r->to)
+            return &what->copies.at[i];
+    return NULL;
+}
+
+/* The new times of a route, in `curve`; none: what it has stays. */
+static bool find_times(gy_curve *curve, const gy_route *r, const gy_measured *what)
+{
+    const gy_measured_copy *copy = copy_of(what, r);
+    gy_kernel_table old = { .point = r->point, .points = r->points };
+    curve->count = 0;
+    if (!copy)
+        return true;
+    if (!gy_curve_of(curve, &copy->points))
+        return false;
+    if (!curve->count || (!copy->partial && gy_curve_end(curve)))
+        return true;
+    if (!gy_curve_follow(curve, &old))
+        return false;
+    if (!gy_curve_end(curve))
+        curve->count = 0;
+    return true;
+}
+
+static bool copy_routes(gantry_machine *to, const gantry_machine *m, const gy_measured *what)
+{
+    gy_curve curve = { 0 };
+    bool ok = true;
+    for (size_t i = 0; i < (size_t)m->memories * m->memories && ok; i++) {
+        const gy_route *r = &m->route[i];
+        gy_via via = { r->resource, r->resources };
+        if (r->kind != GY_ROUTE_DIRECT)
+            continue;
+        ok = find_times(&curve, r, what);
+        if (ok && curve.count)
+            ok = gy_machine_points(to, r->from, r->to, curve.at, (uint32_t)curve.count, via);
+        else if (ok && r->given)
+            ok = gy_machine_points(to, r->from, r->to, r->point, r->points, via);
+    }
+    gy_vec_free(&curve);
+    return ok;
+}
+
+/* ---- tables ---- */
+
+static bool is_measured_again(const gy_measured *what, const gy_kernel_table *t)
+{
+    for (size_t i = 0; i < what->kernels.count; i++) {
+        const gy_measured_kernel *k = &what->kernels.at[i];
+        if (k->dtype == t->dtype && !strcmp(k->name, t->kernel) && !strcmp(k->kind, t->kind) && k->points.count > 0)
+            return true;
+    }
+    return false;
+}
+
+/* Work of 0 has no place in a table. */
+static void drop_idle(gy_curve *c)
+{
+    if (c->count && c->at[0].bytes == 0)
+        memmove(c->at, c->at + 1, --c->count * sizeof *c->at);
+}
+
+static bool add_kernel(gantry_machine *to, const gantry_machine *m, const gy_measured_kernel *k, gy_curve *curve)
+{
+    const gy_kernel_table *old = gy_machine_kernel(m, k->name, k->dtype, k->kind);
+    if (!gy_curve_of(curve, &k->points))
+        return false;
+    drop_idle(curve);
+    if (curve->count && k->partial && old && old->by_flops == k->by_flops && !gy_curve_follow(curve, old))
+        return false;
+    gy_kernel_table t = { k->name, k->kind, k->dtype, k->by_flops, curve->at, (uint32_t)curve->count };
+    if (curve->count)
+        return gy_machine_add_kernel(to, &t);
+    return !old || gy_machine_add_kernel(to, old);
+}
+
+static bool copy_kernels(gantry_machine *to, const gantry_machine *m, const gy_measured *what)
+{
+    gy_curve curve = { 0 };
+    bool ok = true;
+    for (uint32_t i = 0; i < m->kernels && ok; i++)
+        ok = is_measured_again(what, &m->kernel[i]) || gy_machine_add_kernel(to, &m->kernel[i]);
+    for (size_t i = 0; i < what->kernels.count && ok; i++)
+        if (what->kernels.at[i].points.count > 0)
+            ok = add_kernel(to, m, &what->kernels.at[i], &curve);
+    gy_vec_free(&curve);
+    return ok;
+}
+
+static bool add_collective(gantry_machine *to, const gy_measured_collective *c, gy_curve *curve)
+{
+    if (!gy_curve_of(curve, &c->points))
+        return false;
+    if (!gy_curve_end(curve))
+        return true;
+    gy_collective_table t = { c->collective, c->algorithm, c->kind, c->ranks, curve->at, (uint32_t)curve->count };
+    return gy_machine_add_table(to, &t);
+}
+
+/* The old ones that were not measured again, behind the new ones. */
+static bool copy_collectives(gantry_machine *to, const gantry_machine *m, const gy_measured *what)
+{
+    gy_curve curve = { 0 };
+    bool ok = true;
+    for (size_t i = 0; i < what->collectives.count && ok; i++)
+        ok = add_collective(to, &what->collectives.at[i], &curve);
+    for (uint32_t i = 0; i < m->tables && ok; i++) {
+        const gy_collective_table *t = &m->table[i];
+        ok = gy_machine_table(to, t->collective, t->algorithm, t->kind, t->ranks) || gy_machine_add_table(to, t);
+    }
+    gy_vec_free(&curve);
+    return ok;
+}
+
+/* ---- all of it ---- */
+
+static bool fill(gantry_machine *to, const gantry_machine *m, const gy_measured *what)
+{
+    set_launches(to, what);
+    if (!copy_routes(to, m, what))
+        return false;
+    if (what->traffic.count && !gy_calibrate_ports(to, what))
+        return false;
+    if (!what->traffic.count)
+        gy_calibrate_shared(to, m);
+    return gy_machine_compose(to) && copy_collectives(to, m, what) && copy_kernels(to, m, what) &&
+           gy_calibrate_notes(to, m, what) && gy_machine_seal(to);
+}
+
+gantry_status gy_machine_calibrated(gantry_machine **out, const gantry_machine *m, const gy_measured *what,
+                                    gantry_error *err)
+{
+    gantry_machine *to = copy_parts(m);
+    if (!to || !fill(to, m, what)) {
+        gantry_machine_free(to);
+        return gy_fail_nomem(err);
+    }
+    *out = to;
+    return GANTRY_OK;
+}

@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Machines made from measured figures, held against those figures: copies alone and many at once, carried out by the
+ * simulator, take as long as was measured. Figures are invented like those of an HGX board with eight H200 and of a PCI
+ * machine on which only some pairs reach each other; then drawn by lot.
+ */
+#include "base/memory.h"
+#include "machine/calibrate.h"
+#include "machine/gpus.h"
+#include "sim/sim.h"
+#include "suite.h"
+#include "support/hand.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST 8 /* GPUs */
+#define EACH (INT64_C(256) << 20)
+
+/* What a machine can do, in GB/s and us. Memory g + 1 is that of GPU g. */
+typedef struct truth {
+    uint32_t gpus;
+    bool peer[MOST][MOST];
+    double alone[MOST][MOST], latency;
+    double out[MOST], in[MOST], both[MOST], pairs;
+    double to_host[MOST], from_host[MOST], host_latency;
+    double host_out, host_in, host_both;
+} truth;
+
+static gy_figure figure(double us)
+{
+    return (gy_figure){ us, us / 200, 20 };
+}
+
+/* Latency hides behind nothing: it is what the smallest copies take. */
+static double copy_us(double latency, double gbs, double bytes)
+{
+    return latency + bytes / (gbs * 1e3);
+}
+
+static void measure_copy(gy_measured *w, uint32_t from, uint32_t to, double latency, double gbs)
+{
+    gy_measured_copy c = { .from = from, .to = to };
+    for (double bytes = 256; bytes < 2e9; bytes *= 4) {
+        gy_measured_point p = { bytes, figure(copy_us(latency, gbs, bytes - 256)) };
+        ck_assert(gy_vec_push(&c.points, p));
+    }
+    ck_assert(gy_vec_push(&w->copies, c));
+}
+
+/* ---- several copies at once ---- */
+
+typedef struct flows {
+    uint32_t from[2 * MOST], to[2 * MOST], count;
+} flows;
+
+static void flow(flows *f, uint32_t from, uint32_t to)
+{
+    f->from[f->count] = from;
+    f->to[f->count++] = to;
+}
+
+static flows flows_of(const truth *t, gy_traffic what, uint32_t g)
+{
+    flows f = { .count = 0 };
+    for (uint32_t k = 0; k < t->gpus; k++) {
+        uint32_t next = (k + 1) % t->gpus;
+        if (what == GY_TRAFFIC_OUT && k != g && t->peer[g][k])
+            flow(&f, g + 1, k + 1);
+        if (what == GY_TRAFFIC_IN && k != g && t->peer[k][g])
+            flow(&f, k + 1, g + 1);
+        if (what == GY_TRAFFIC_BOTH && k == (g + 1) % t->gpus && t->peer[g][k] && t->peer[k][g]) {
+            flow(&f, g + 1, k + 1);
+            flow(&f, k + 1, g + 1);
+        }
+        if (what == GY_TRAFFIC_PAIRS && t->peer[k][next])
+            flow(&f, k + 1, next + 1);
+        if (what == GY_TRAFFIC_HOST_OUT || what == GY_TRAFFIC_HOST_BOTH)
+            flow(&f, 0, k + 1);
+        if (what == GY_TRAFFIC_HOST_IN || what == GY_TRAFFIC_HOST_BOTH)
+            flow(&f, k + 1, 0);
+    }
+    return f;
+}
+
+static void measure_traffic(gy_measured *w, const truth *t, gy_traffic what, uint32_t g, double gbs)
+{
+    bool host = what >= GY_TRAFFIC_HOST_OUT, whole = host || what == GY_TRAFFIC_PAIRS;
+    flows f = flows_of(t, what, g);
+    double bytes = (double)EACH * f.count, us = copy_us(host ? t->host_latency : t->latency, gbs, bytes);
+    gy_measured_traffic traffic = { what, whole ? GY_MACHINE_NONE : g + 1, bytes, figure(us) };
+    if (f.count && gbs > 0)
+        ck_assert(gy_vec_push(&w->traffic, traffic));
+}
+
+static void measure(gy_measured *w, const truth *t)
+{
+    for (uint32_t g = 0; g < t->gpus; g++) {
+        measure_copy(w, 0, g + 1, t->host_latency, t->from_host[g]);
+        measure_copy(w, g + 1, 0, t->host_latency, t->to_host[g]);
+        for (uint32_t k = 0; k < t->gpus; k++)
+            if (k != g) /* where there is no peer access, what the driver's two copies take: of no use */
+                measure_copy(w, g + 1, k + 1, t->peer[g][k] ? t->latency : 50, t->peer[g][k] ? t->alone[g][k] : 7);
+        measure_traffic(w, t, GY_TRAFFIC_OUT, g, t->out[g]);
+        measure_traffic(w, t, GY_TRAFFIC_IN, g, t->in[g]);
+        measure_traffic(w, t, GY_TRAFFIC_BOTH, g, t->both[g]);
+    }
+    measure_traffic(w, t, GY_TRAFFIC_PAIRS, 0, t->pairs);
+    measure_traffic(w, t, GY_TRAFFIC_HOST_OUT, 0, t->host_out);
+    measure_traffic(w, t, GY_TRAFFIC_HOST_IN, 0, t->host_in);
+    measure_traffic(w, t, GY_TRAFFIC_HOST_BOTH, 0, t->host_both);
+}
+
+/* The machine as it is detected, before anybody measures. */
+static gantry_machine *detected(const truth *t)
+{
+    gy_gpu list[MOST] = { 0 };
+    uint8_t peer[MOST * MOST] = { 0 };
+    gy_gpus gpus = { list, peer, t->gpus };
+    gantry_machine *m = NULL;
+    for (uint32_t g = 0; g < t->gpus; g++) {
+        list[g] = (gy_gpu){ .name = "NVIDIA H200", .ordinal = (int)g, .numa = -1, .major = 9, .bytes = 150109880320 };
+        list[g].copy_engines = 3;
+        for (uint32_t k = 0; k < t->gpus; k++)
+            peer[g * t->gpus + k] = t->peer[g][k];
+    }
+    setenv("HWLOC_SYNTHETIC", "node:2(memory=64000000000) core:8 pu:2", 1);
+    ck_assert_int_eq(gy_machine_detect(&m, &gpus, NULL), GANTRY_OK);
+    unsetenv("HWLOC_SYNTHETIC");
+    return m;
+}
+
+static gantry_machine *calibrated(const gantry_machine *m, const gy_measured *w)
+{
+    gantry_machine *made = NULL;
+    ck_assert_int_eq(gy_machine_calibrated(&made, m, w, NULL), GANTRY_OK);
+    return made;
+}
+
+static char *json_of(const gantry_machine *m)
+{
+    char *text = NULL;
+    ck_assert_int_eq(gantry_machine_json(m, &text, NULL, NULL), GANTRY_OK);
+    return text;
+}
+
+#define ANY                                                                                                            \
+    "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":9}],\"devices\":[{\"id\":\"d\",\"memory\":"     \
+    "\"host\"}]}"
+
+/* All at once, each in a lane of its own that no copy engine stands behind. */
+static double simulate(const gantry_machine *m, const flows *f, int64_t each)
+{
+    gantry_schedule *s = hand_new(ANY);
+    gantry_machine_free(s->machine);
+    s->machine = gy_machine_ref(m);
+    while (s->slab.count < m->memories)
+        ck_assert(gy_vec_push(&s->slab, UINT64_C(0)));
+    for (uint32_t i = 0; i < f->count; i++)
+        hand_move(s, hand_lane(s, 0, GY_LANE_COMPUTE), f->from[i], f->to[i], each);
+    ck_assert_int_eq(gy_sim_run(s, NULL), GANTRY_OK);
+    double us = gy_ticks_to_us(s->makespan);
+    gantry_schedule_free(s);
+    return us;
+}
+
+static void near(double got, double want, const char *what, uint32_t i)
+{
+    ck_assert_msg(fabs(got / want - 1) < 0.03, "%s %u: %.3f us, not %.3f", what, i, got, want);
+}
+
+static void check_traffic(const gantry_machine *m, const truth *t, const gy_measured *w)
+{
+    static const char *const names[] = { "out", "in", "both", "pairs", "host out", "host in", "host both" };
+    for (size_t i = 0; i < w->traffic.count; i++) {
+        const gy_measured_traffic *r = &w->traffic.at[i];
+        uint32_t g = r->memory == GY_MACHINE_NONE ? 0 : r->memory - 1;
+        flows f = flows_of(t, r->what, g);
+        near(simulate(m, &f, EACH), r->time.us, names[r->what], g);
+    }
+}
+
+static void check_alone(const gantry_machine *m, const truth *t, const gy_measured *w)
+{
+    for (size_t i = 0; i < w->copies.count; i++) {
+        const gy_measured_copy *c = &w->copies.at[i];
+        if (c->from && c->to && !t->peer[c->from - 1][c->to - 1]) {
+            ck_assert_ptr_nonnull(gy_machine_route(m, c->from, c->to)->hop[1]);
+            continue;
+        }
+        for (size_t k = 0; k < c->points.count; k += 3) {
+            flows f = { { c->from }, { c->to }, 1 };
+            double want = c->points.at[k].time.us;
+            near(gantry_machine_copy_us(m, c->from, c->to, (uint64_t)c->points.at[k].work), want, "route", c->to);
+            near(simulate(m, &f, (int64_t)c->points.at[k].work), want, "alone", c->to);
+        }
+    }
+}
+
+static bool has_resource(const gantry_machine *m, const char *id)
+{
+    for (uint32_t i = 0; i < m->resources; i++)
+        if (!strcmp(m->resource[i].id, id))
+            return true;
+    return false;
+}
+
+static gantry_machine *check_truth(const truth *t)
+{
+    gy_measured w = { 0 };
+    gantry_machine *m = detected(t), *again = NULL;
+    measure(&w, t);
+    gantry_machine *made = calibrated(m, &w);
+    check_alone(made, t, &w);
+    check_traffic(made, t, &w);
+    char *text = json_of(made);
+    ck_assert_int_eq(gantry_machine_parse(&again, text, strlen(text), "again", NULL), GANTRY_OK);
+    char *text2 = json_of(again);
+    ck_assert_str_eq(text, text2);
+    gantry_free(text);
+    gantry_free(text2);
+    gantry_machine_free(m);
+    gantry_machine_free(again);
+    gy_measured_free(&w);
+    return made;
+}
+
+/* ---- two computers ---- */
+
+START_TEST(hgx)
+{
+    truth t = { .gpus = 8, .latency = 1.72, .host_latency = 9, .pairs = 8 * 390.4 };
+    t.host_out = 163.5;
+    t.host_in = 158;
+    t.host_both = 204;
+    for (uint32_t g = 0; g < 8; g++) {
+        t.out[g] = 396.3;
+        t.in[g] = 397.2;
+        t.both[g] = 783.2;
+        t.from_host[g] = 55.3 + 0.1 * (g % 3);
+        t.to_host[g] = 55.2;
+        for (uint32_t k = 0; k < 8; k++) {
+            t.peer[g][k] = k != g;
+            t.alone[g][k] = 395.8 + 0.1 * ((g + 3 * k) % 8);
+        }
+    }
+    gantry_machine *m = check_truth(&t);
+    ck_assert(has_resource(m, "gpu3.out") && has_resource(m, "gpu3.from_host") && has_resource(m, "host.both"));
+    ck_assert(!has_resource(m, "gpu3.link_out")); /* NVLink is not the way to the host */
+    for (uint32_t i = 0; i < m->notes; i++)
+        ck_assert(strncmp(m->note[i], "assumed", 7) != 0);
+    ck_assert_uint_eq(m->calibration.quality[GY_FAMILY_COPIES].samples, 20);
+    ck_assert_double_eq_tol(m->calibration.quality[GY_FAMILY_COPIES].worst, 0.005, 1e-9);
+    gantry_machine_free(m);
+}
+END_TEST
+
+START_TEST(pci)
+{
+    truth t = { .gpus = 4, .latency = 7, .host_latency = 11, .pairs = 31 };
+    t.host_out = 61;
+    t.host_in = 57;
+    t.host_both = 74;
+    for (uint32_t g = 0; g < 4; g++) {
+        t.peer[g][g ^ 1] = true;
+        t.alone[g][g ^ 1] = 20 + 0.5 * g;
+        t.out[g] = t.alone[g][g ^ 1];
+        t.in[g] = t.alone[g ^ 1][g];
+        t.both[g] = g % 2 ? 0 : 29; /* the next of the others is not to be reached */
+        t.from_host[g] = 24.5;
+        t.to_host[g] = 26;
+    }
+    gantry_machine *m = check_truth(&t);
+    ck_assert(has_resource(m, "gpu0.link_out") && has_resource(m, "gpu2.both") && has_resource(m, "peers"));
+    /* A copy to the host and one to the neighbour share the wires. */
+    flows f = { { 1, 1 }, { 0, 2 }, 2 };
+    ck_assert_double_gt(simulate(m, &f, EACH), 2.0 * EACH / 26e3);
+    gantry_machine_free(m);
+}
+END_TEST
+
+/* ---- any computer ---- */
+
+static uint64_t lot;
+
+static double draw(double low, double high)
+{
+    lot = lot * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return low + (high - low) * (double)(lot >> 33) / (double)(UINT64_C(1) << 31);
+}
+
+/* The fastest of the copies alone, and all of them together. */
+static void add_up(const truth *t, const flows *f, double *fastest, double *sum)
+{
+    *fastest = *sum = 0;
+    for (uint32_t i = 0; i < f->count; i++) {
+        double alone = t->alone[f->from[i] - 1][f->to[i] - 1];
+        *fastest = fmax(*fastest, alone);
+        *sum += alone;
+    }
+}
+
+/* So many times what one does, but no more than the sum. */
+static double together(const truth *t, gy_traffic what, uint32_t g, double times)
+{
+    flows f = flows_of(t, what, g);
+    double fastest, sum;
+    add_up(t, &f, &fastest, &sum);
+    return fmax(fastest, fmin(times * fastest, 0.98 * sum));
+}
+
+/* Several at once get no less than one alone, and no more than the sum; a port in both directions no less than in one.
+ * Whoever measures otherwise has something else between than ports. */
+static void draw_peers(truth *t)
+{
+    double most = 0, least = 1e9, fastest, sum, scale = draw(10, 400);
+    double out = draw(1, 7), in = draw(1, 7), both = draw(1, 2);
+    for (uint32_t g = 0; g < t->gpus; g++)
+        for (uint32_t k = 0; k < t->gpus; k++) {
+            t->peer[g][k] = k != g && draw(0, 1) < 0.8;
+            t->alone[g][k] = scale * draw(0.98, 1.02);
+        }
+    for (uint32_t g = 0; g < t->gpus; g++) {
+        t->out[g] = together(t, GY_TRAFFIC_OUT, g, out);
+        t->in[g] = together(t, GY_TRAFFIC_IN, g, in);
+        most = fmax(most, fmax(t->out[g], t->in[g]));
+    }
+    for (uint32_t g = 0; g < t->gpus; g++) {
+        flows pair = flows_of(t, GY_TRAFFIC_BOTH, g);
+        add_up(t, &pair, &fastest, &sum);
+        t->both[g] = pair.count ? fmin(fmax(both * scale, 1.001 * most), sum) : 0;
+        least = pair.count ? fmin(least, t->both[g] / sum) : least;
+    }
+    flows ring = flows_of(t, GY_TRAFFIC_PAIRS, 0);
+    add_up(t, &ring, &fastest, &sum);
+    most = fmax(most, fmin(both, 2) * scale * 1.03);
+    t->pairs = most < 0.98 * sum * fmin(least, 1) ? draw(most, 0.98 * sum * fmin(least, 1)) : 0;
+}
+
+START_TEST(by_lot)
+{
+    truth t = { .gpus = 2 + (uint32_t)_i % 7, .latency = 1 + _i % 9, .host_latency = 5 + _i % 5 };
+    lot = (uint64_t)_i;
+    draw(0, 1);
+    draw_peers(&t);
+    double link = draw(10, 60), all = link * t.gpus;
+    for (uint32_t g = 0; g < t.gpus; g++)
+        t.from_host[g] = t.to_host[g] = link * draw(0.98, 1);
+    t.host_out = draw(link, 0.97 * all);
+    t.host_in = fmin(fmax(link, t.host_out * draw(0.8, 1.2)), 0.97 * all);
+    t.host_both = draw(fmax(t.host_out, t.host_in), 2 * fmin(t.host_out, t.host_in)); /* ends together */
+    gantry_machine_free(check_truth(&t));
+}
+END_TEST
+
+/* ---- noise and parts ---- */
+
+/* However noisy: no time falls, none is longer than measured, and each was measured at that size or a larger one. */
+START_TEST(noise)
+{
+    truth t = { .gpus = 2, .peer = { { false, true }, { true, false } } };
+    gantry_machine *m = detected(&t);
+    gy_measured w = { 0 };
+    gy_measured_copy c = { .from = 1, .to = 2 };
+    lot = (uint64_t)_i;
+    for (double bytes = 256; bytes < 2e9; bytes *= 3)
+        ck_assert(gy_vec_push(&c.points, ((gy_measured_point){ bytes, figure((2 + bytes / 4e5) * draw(1, 4)) })));
+    ck_assert(gy_vec_push(&w.copies, c));
+    gantry_machine *made = calibrated(m, &w);
+    const gy_route *r = gy_machine_route(made, 1, 2);
+    for (uint32_t i = 0; i < r->points; i++) {
+        gy_ticks least = GY_TICKS_MAX;
+        for (size_t k = 0; k < c.points.count; k++)
+            if (c.points.at[k].work >= (double)r->point[i].bytes && gy_ticks_from_us(c.points.at[k].time.us) < least)
+                least = gy_ticks_from_us(c.points.at[k].time.us);
+        ck_assert_int_eq(r->point[i].time, least);
+        ck_assert(i == 0 || r->point[i].bytes > r->point[i - 1].bytes);
+    }
+    ck_assert_int_gt(r->point[r->points - 1].time, r->point[r->points - 2].time);
+    ck_assert_ptr_null(strstr(made->note[0], "measured"));
+    gy_measured_free(&w);
+    gantry_machine_free(m);
+    gantry_machine_free(made);
+}
+END_TEST
+
+#define TWO                                                                                                            \
+    "{'gantry_machine':1,'source':'by hand','notes':['assumed: all','mine'],'memories':[{'id':'host','capacity':9},"   \
+    "{'id':'a','capacity':9}],'devices':[{'id':'a','kind':'k','memory':'a','launch_us':3}],'resources':{'bus':12},"    \
+    "'routes':[{'from':'*','to':'*','latency_us':5,'bandwidth_gbs':10,'via':['bus']}],'kernels':["                     \
+    "{'kernel':'gemm','dtype':'f32','kind':'k','by':'flops','points':[[100,10],[1000,20],[10000,100]]}]}"
+
+static gy_measured_points points_of(size_t count, const double *work, const double *us)
+{
+    gy_measured_points p = { 0 };
+    for (size_t i = 0; i < count; i++)
+        ck_assert(gy_vec_push(&p, ((gy_measured_point){ work[i], figure(us[i]) })));
+    return p;
+}
+
+/* Copies of one size, three times as slow as the file says: so are all others. A copy that is faster than the bus was
+ * thought to be raises it. */
+START_TEST(parts_of_a_route)
+{
+    gantry_machine *m = machine_of(TWO);
+    gy_measured w = { 0 };
+    double size = 1e6, us = 3 * (5 + 1e6 / 1e4), fast = (5 + 1e6 / 1e4) / 4;
+    gy_measured_copy up = { .from = 0, .to = 1, .partial = true }, down = { .from = 1, .to = 0, .partial = true };
+    up.points = points_of(1, &size, &us);
+    down.points = points_of(1, &size, &fast);
+    ck_assert(gy_vec_push(&w.copies, up) && gy_vec_push(&w.copies, down));
+    gantry_machine *made = calibrated(m, &w);
+    for (uint64_t bytes = 0; bytes < UINT64_C(40000000000); bytes = bytes * 7 + 100000) {
+        double was = gantry_machine_copy_us(m, 0, 1, bytes);
+        ck_assert_double_eq_tol(gantry_machine_copy_us(made, 0, 1, bytes) / was, 3, 1e-5);
+        ck_assert_double_eq_tol(gantry_machine_copy_us(made, 1, 0, bytes) / was, 0.25, 1e-5);
+    }
+    ck_assert_int_ge(made->resource[0].rate, INT64_C(47999000000)); /* 12, of which one copy has 10: four times that */
+    ck_assert_int_le(made->resource[0].rate, INT64_C(48001000000));
+    flows f = { { 1 }, { 0 }, 1 };
+    near(simulate(made, &f, 1000000), fast, "alone", 0);
+    ck_assert_uint_eq(made->notes, 3);
+    ck_assert_str_eq(made->note[0], "assumed: all"); /* some sizes are not all there is to know */
+    ck_assert_str_eq(made->source, "measured: copies; else: by hand");
+    gy_measured_free(&w);
+    gantry_machine_free(m);
+    gantry_machine_free(made);
+}
+END_TEST
+
+static double kernel_us(const gantry_machine *m, double work)
+{
+    const gy_kernel_table *t = gy_machine_kernel(m, "gemm", GANTRY_F32, "k");
+    return gy_ticks_to_us(gy_kernel_time(t, work, m->device[0].launch));
+}
+
+static gantry_machine *with_gemm(const gantry_machine *m, bool partial, bool by_flops)
+{
+    static const double work[] = { 1000, 2000 }, us[] = { 40, 60 };
+    gy_measured w = { 0 };
+    gy_measured_kernel k = {
+        .name = "gemm", .kind = "k", .dtype = GANTRY_F32, .by_flops = by_flops, .partial = partial
+    };
+    k.points = points_of(2, work, us);
+    ck_assert(gy_vec_push(&w.kernels, k));
+    gantry_machine *made = calibrated(m, &w);
+    gy_measured_free(&w);
+    return made;
+}
+
+START_TEST(parts_of_a_kernel)
+{
+    gantry_machine *m = machine_of(TWO);
+    gantry_machine *whole = with_gemm(m, false, true), *part = with_gemm(m, true, true),
+                   *other = with_gemm(m, true, false);
+    ck_assert_uint_eq(whole->kernels, 1);
+    ck_assert_uint_eq(gy_machine_kernel(whole, "gemm", GANTRY_F32, "k")->points, 2);
+    ck_assert(!gy_machine_kernel(other, "gemm", GANTRY_F32, "k")->by_flops);
+    ck_assert_uint_eq(gy_machine_kernel(other, "gemm", GANTRY_F32, "k")->points, 2);
+    ck_assert_double_eq_tol(kernel_us(part, 1000), 40, 1e-6);
+    ck_assert_double_eq_tol(kernel_us(part, 2000), 60, 1e-6);
+    ck_assert_double_eq_tol(kernel_us(part, 100), 20, 1e-6); /* twice, as at 1000 */
+    double pace = 60 / kernel_us(m, 2000);
+    ck_assert_double_eq_tol(kernel_us(part, 10000), 100 * pace, 1e-3);
+    gantry_machine *again = with_gemm(part, true, true);
+    char *a = json_of(part), *b = json_of(again);
+    ck_assert_str_eq(a, b); /* the same figures once more change nothing */
+    gantry_free(a);
+    gantry_free(b);
+    gantry_machine_free(m);
+    gantry_machine_free(whole);
+    gantry_machine_free(part);
+    gantry_machine_free(other);
+    gantry_machine_free(again);
+}
+END_TEST
+
+/* ---- everything else ---- */
+
+START_TEST(launches_collectives_facts)
+{
+    gantry_machine *m = load_machine("hgx-h200-8");
+    gy_measured w = { 0 };
+    static const double size[] = { 1024, 1 << 20, 1 << 24 }, us[] = { 30, 25, 80 };
+    gy_measured_device d = { .device = 2, .launch = figure(3.25), .clock_mhz = 1980 };
+    gy_measured_collective c = { .collective = GANTRY_ALL_GATHER, .algorithm = GY_ALGORITHM_NCCL, .kind = "h200" };
+    c.ranks = 8;
+    c.points = points_of(3, size, us);
+    ck_assert(gy_vec_push(&w.devices, d) && gy_vec_push(&w.collectives, c));
+    gy_text_add(&w.fingerprint, "driver: 580.65\nCUDA: 13.0\n");
+    gantry_machine *made = calibrated(m, &w);
+    ck_assert_int_eq(made->device[2].launch, gy_ticks_from_us(3.25));
+    ck_assert_int_eq(made->device[1].launch, m->device[1].launch);
+    ck_assert_uint_eq(made->tables, m->tables); /* one of them replaced */
+    const gy_collective_table *t = gy_machine_table(made, GANTRY_ALL_GATHER, GY_ALGORITHM_NCCL, "h200", 8);
+    ck_assert_int_eq(gy_points_time(t->point, t->points, 1), gy_ticks_from_us(25));
+    ck_assert_int_eq(gy_points_time(t->point, t->points, 1 << 24), gy_ticks_from_us(80));
+    ck_assert_uint_eq(made->calibration.facts, 2);
+    ck_assert_str_eq(made->calibration.fact[1].name, "CUDA");
+    ck_assert_str_eq(made->calibration.fact[1].value, "13.0");
+    ck_assert_str_eq(made->note[made->notes - 1], "measured gpu2: launch 3.25 us, clock 1980 MHz");
+    gantry_machine *again = calibrated(made, &w); /* notes of the same are not heaped up */
+    ck_assert_uint_eq(again->notes, made->notes);
+    ck_assert_str_eq(again->source, made->source);
+    gy_measured_free(&w);
+    gantry_machine_free(m);
+    gantry_machine_free(made);
+    gantry_machine_free(again);
+}
+END_TEST
+
+/* A few figures more do not make the many that there were any better, or fewer. */
+START_TEST(quality_of_both)
+{
+    truth t = { .gpus = 2, .peer = { { false, true }, { true, false } }, .latency = 2, .host_latency = 9 };
+    for (uint32_t g = 0; g < 2; g++)
+        t.alone[g][1 - g] = t.to_host[g] = t.from_host[g] = 50;
+    gantry_machine *whole = check_truth(&t);
+    const gy_quality *many = &whole->calibration.quality[GY_FAMILY_COPIES];
+    gy_measured w = { 0 };
+    gy_measured_copy c = { .from = 1, .to = 2, .partial = true };
+    ck_assert(gy_vec_push(&c.points, ((gy_measured_point){ 1e6, { 25, 10, 3 } })) && gy_vec_push(&w.copies, c));
+    gantry_machine *made = calibrated(whole, &w);
+    const gy_quality *both = &made->calibration.quality[GY_FAMILY_COPIES];
+    ck_assert_uint_eq(both->figures, many->figures);
+    ck_assert_uint_eq(both->samples, 3);
+    ck_assert_double_eq_tol(both->worst, 0.4, 1e-9);
+    ck_assert_uint_eq(made->notes, whole->notes); /* the line on copies is replaced */
+    gy_measured_free(&w);
+    gantry_machine_free(whole);
+    gantry_machine_free(made);
+}
+END_TEST
+
+/* However odd the figures: what is made can be read back. */
+START_TEST(odd_figures)
+{
+    static const double work[] = { -5, 0, 1, 2, 3, 1e6, 1e300, NAN }, us[] = { 1, 5, 0, NAN, 1e12, 4e8, 1, 1 };
+    gantry_machine *m = machine_of(TWO), *again = NULL;
+    gy_measured w = { 0 };
+    gy_measured_copy c = { .from = _i & 2 ? 1 : 0, .to = _i & 2 ? 0 : 1, .partial = _i % 2 };
+    gy_measured_kernel k = { .name = "gemm", .kind = "k", .dtype = GANTRY_F32, .by_flops = true, .partial = _i % 2 };
+    gy_measured_traffic t = { GY_TRAFFIC_HOST_OUT, GY_MACHINE_NONE, _i % 3 ? 1e300 : 1e-9, figure(1e5) };
+    c.points = points_of(8, work, us);
+    k.points = points_of(8, work, us);
+    ck_assert(gy_vec_push(&w.copies, c) && gy_vec_push(&w.kernels, k));
+    if (_i >= 4)
+        ck_assert(gy_vec_push(&w.traffic, t));
+    gantry_machine *made = calibrated(m, &w);
+    char *text = json_of(made);
+    gantry_error err = { 0 };
+    gantry_status status = gantry_machine_parse(&again, text, strlen(text), "again", &err);
+    ck_assert_msg(status == GANTRY_OK, "%s: %s\n%s", err.where, err.text, text);
+    gantry_free(text);
+    gy_measured_free(&w);
+    gantry_machine_free(m);
+    gantry_machine_free(made);
+    gantry_machine_free(again);
+}
+END_TEST
+
+/* Nothing measured: the same machine. */
+START_TEST(nothing)
+{
+    gantry_machine *m = load_machine("dgx1-v100");
+    gy_measured w = { 0 };
+    gantry_machine *made = calibrated(m, &w);
+    char *a = json_of(m), *b = json_of(made);
+    ck_assert_str_eq(a, b);
+    gantry_free(a);
+    gantry_free(b);
+    gantry_machine_free(m);
+    gantry_machine_free(made);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("machine: calibrated");
+    TCase *c = tcase_create("calibrated");
+    tcase_set_timeout(c, 60);
+    tcase_add_test(c, hgx);
+    tcase_add_test(c, pci);
+    tcase_add_loop_test(c, by_lot, 0, 150);
+    tcase_add_loop_test(c, noise, 0, 40);
+    tcase_add_test(c, parts_of_a_route);
+    tcase_add_test(c, parts_of_a_kernel);
+    tcase_add_test(c, launches_collectives_facts);
+    tcase_add_test(c, quality_of_both);
+    tcase_add_loop_test(c, odd_figures, 0, 12);
+    tcase_add_test(c, nothing);
+    suite_add_tcase(s, c);
+    return run_suite(s);
+}

@@ -177,6 +177,10 @@ CUresult cuInit(unsigned int flags)
         fakeCudaSeed(number("FAKE_CUDA_SEED", 1));
         fakeCudaFail(getenv("FAKE_CUDA_FAIL"));
     }
+    if (!fake.loaded) {
+        fake.loaded = true;
+        load_kernels(getenv("FAKE_CUDA_KERNELS"));
+    }
     CUresult code = flags ? CUDA_ERROR_INVALID_VALUE : count_call("cuInit");
     unlock();
     return code ? code : fake.devices ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;

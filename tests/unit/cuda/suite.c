@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 const graph_case graph_cases[] = {
     { "saxpy", { "n=1003" } },
@@ -119,4 +121,38 @@ const char *replay_of(gantry_run *run)
     gantry_run_info info = GANTRY_RUN_INFO_INIT;
     MUST(gantry_run_get_info(run, &info, MUST_ERR));
     return info.replay;
+}
+
+bool open_cuda(gantry_run **run, gantry_schedule *s, gantry_error *why)
+{
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    options.backend = "cuda";
+    gantry_status status = gantry_run_new(run, s, &options, why);
+    ck_assert_msg(status == GANTRY_OK || status == GANTRY_E_UNSUPPORTED, "%s", why->text);
+    return status == GANTRY_OK;
+}
+
+int count_gpus(void)
+{
+    gantry_machine *m = NULL;
+    int gpus = 0;
+    if (gantry_machine_detect(&m, NULL, NULL)) {
+        return 0;
+    }
+    for (size_t i = 0; i < gantry_machine_device_count(m); i++) {
+        gantry_device_info info = GANTRY_DEVICE_INFO_INIT;
+        gpus += gantry_machine_device(m, i, &info, NULL) == GANTRY_OK && info.gpu;
+    }
+    gantry_machine_free(m);
+    return gpus;
+}
+
+bool has_gpu(void)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(count_gpus() > 0 ? 0 : 1);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }

@@ -48,6 +48,7 @@ typedef struct problem {
     scalar scalar[MOST_SCALARS];
     int scalars;
     bool parts; /* may be cut along axis 0 */
+    bool large; /* runs alone */
     bound bound;
 } problem;
 

@@ -84,7 +84,8 @@ static bool elements(problem *p, gantry_dtype type, int i)
                                                  : -1.7 + k);
         }
     }
-    p->parts = i < SIZES;
+    p->large = i == SIZES;
+    p->parts = !p->large;
     return true;
 }
 

@@ -348,7 +348,10 @@ static bool logits(problem *p, gantry_dtype type, int i, extents *e)
     return true;
 }
 
-/* In double: exp and log to 4 u, sums of c terms c u; each row is below 2 B + log(c), and so are its terms. */
+/* Exponentials may be taken in the element type, sums in double. With the largest subtracted, exponents are within 2 B:
+ * rounding them and an exp good to 2 u give 2 B + 4 = 12 u of each exponential and of their sum, and the logarithm of
+ * the sum is off by as much, absolute; its own rounding and those of what is added to it are 2 u of at most 2 B +
+ * log(c). */
 static bool cross_entropy(problem *p, gantry_dtype type, int i)
 {
     extents e;
@@ -358,10 +361,11 @@ static bool cross_entropy(problem *p, gantry_dtype type, int i)
     double row = 2 * B + log((double)e.b);
     one_element(&p->operand[2], type);
     p->bound = of_sum(type, e.a, 0.02 * row, 3);
-    p->bound.absolute += 2 * 0.02 * (double)e.a * (double)(e.b + 16) * U * row;
+    p->bound.absolute += 2 * 0.02 * (double)e.a * unit_of(type) * (2 * B + 4 + 4 * row);
     return true;
 }
 
+/* A quotient of two such numbers, at most 1, and 3 roundings: 2 (2 B + 4) + 3 u of the scale. */
 static bool cross_entropy_gradient(problem *p, gantry_dtype type, int i)
 {
     extents e;
@@ -369,7 +373,7 @@ static bool cross_entropy_gradient(problem *p, gantry_dtype type, int i)
         return false;
     }
     matrix(&p->operand[2], e.a, e.b);
-    p->bound = (bound){ 2 * unit_of(type), 2 * 0.02 * (double)(e.b + 16) * U };
+    p->bound.absolute = 2 * 0.02 * unit_of(type) * (2 * (2 * B + 4) + 3);
     return true;
 }
 

@@ -176,6 +176,15 @@ void fill_operand(const operand *o, void *data, int64_t before, int64_t after, u
 
 /* ---- comparing ---- */
 
+double largest_of(const void *data, gantry_dtype d, int64_t count)
+{
+    double largest = 0;
+    for (int64_t i = 0; i < count; i++) {
+        largest = fmax(largest, fabs(element_at(data, d, i)));
+    }
+    return largest;
+}
+
 int64_t first_wrong(const void *got, const void *want, gantry_dtype d, int64_t count, bound b)
 {
     size_t size = gantry_dtype_size(d);

@@ -73,6 +73,8 @@ double unit_of(gantry_dtype dtype);
 /* `before` and `after` are elements in front of the operand and behind it, which are any. */
 void fill_operand(const operand *o, void *data, int64_t before, int64_t after, uint64_t seed);
 double element_at(const void *data, gantry_dtype dtype, int64_t i);
+/* Of their magnitudes. */
+double largest_of(const void *data, gantry_dtype dtype, int64_t count);
 /* The first element that is not what it should be; -1: none. */
 int64_t first_wrong(const void *got, const void *want, gantry_dtype dtype, int64_t count, bound b);
 

@@ -7,16 +7,16 @@
 #include <unistd.h>
 
 const graph_case graph_cases[] = {
-    { "saxpy", { "n=1003" } },
-    { "reduce_sum", { "n=10007" } },
-    { "image_blur", { "n=7", "height=30", "width=50" } },
-    { "pipeline3", { "batches=5", "batch=64", "stage_us=1" } },
-    { "jacobi", { "n=37", "steps=9" } },
-    { "jacobi_until", { "n=16", "steps=100", "every=10" } },
-    { "mlp_step", { "batch=24", "inputs=13", "hidden=9", "classes=5" } },
-    { "train_pipeline", { "n=64", "forward_us=1" } },
-    { "cholesky", { "n=48", "nt=4" } },
-    { NULL, { NULL } },
+    { "saxpy", { "n=1003" }, 1e-6 },
+    { "reduce_sum", { "n=10007" }, 0 },
+    { "image_blur", { "n=7", "height=30", "width=50" }, 0.004 },
+    { "pipeline3", { "batches=5", "batch=64", "stage_us=1" }, 0 },
+    { "jacobi", { "n=37", "steps=9" }, 0 },
+    { "jacobi_until", { "n=16", "steps=100", "every=10" }, 1e-5 },
+    { "mlp_step", { "batch=24", "inputs=13", "hidden=9", "classes=5" }, 1e-5 },
+    { "train_pipeline", { "n=64", "forward_us=1" }, 0 },
+    { "cholesky", { "n=48", "nt=4" }, 1e-12 },
+    { NULL, { NULL }, 0 },
 };
 
 gantry_graph *load_graph(const graph_case *c)

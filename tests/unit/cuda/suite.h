@@ -23,10 +23,13 @@ typedef struct results {
     int count;
 } results;
 
-/* Graph files with sizes that a test can afford; NULL past the last. `params` are up to 6, NULL at the end. */
+/* Graph files with sizes that a test can afford; NULL past the last. `params` are up to 6, NULL at the end. `near` is
+ * for kernels that are not the host versions: outputs may differ by that much of their largest element, as sums in
+ * another order do (in the graph's type, several steps of some hundred terms) and pixels that round to a neighbour. */
 typedef struct graph_case {
     const char *file;
     const char *params[6];
+    double near;
 } graph_case;
 extern const graph_case graph_cases[];
 

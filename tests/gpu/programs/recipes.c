@@ -348,10 +348,14 @@ static bool logits(problem *p, gantry_dtype type, int i, extents *e)
     return true;
 }
 
-/* Exponentials may be taken in the element type, sums in double. With the largest subtracted, exponents are within 2 B:
- * rounding them and an exp good to 2 u give 2 B + 4 = 12 u of each exponential and of their sum, and the logarithm of
- * the sum is off by as much, absolute; its own rounding and those of what is added to it are 2 u of at most 2 B +
- * log(c). */
+/* In double: exp and log to 4 u, sums of c terms c u; each row is below 2 B + log(c), and so are its terms. On GPUs the
+ * exponentials are taken in the type of the logits: what they are taken of is at most 2 B, rounded, and they are right
+ * to 4 u of that type. So are their sums, whose logarithm has that as an absolute error. */
+static double exponential(gantry_dtype type)
+{
+    return (2 * B + 4) * unit_of(type);
+}
+
 static bool cross_entropy(problem *p, gantry_dtype type, int i)
 {
     extents e;
@@ -361,11 +365,10 @@ static bool cross_entropy(problem *p, gantry_dtype type, int i)
     double row = 2 * B + log((double)e.b);
     one_element(&p->operand[2], type);
     p->bound = of_sum(type, e.a, 0.02 * row, 3);
-    p->bound.absolute += 2 * 0.02 * (double)e.a * unit_of(type) * (2 * B + 4 + 4 * row);
+    p->bound.absolute += 0.02 * (double)e.a * (2 * (double)(e.b + 16) * U * row + exponential(type));
     return true;
 }
 
-/* A quotient of two such numbers, at most 1, and 3 roundings: 2 (2 B + 4) + 3 u of the scale. */
 static bool cross_entropy_gradient(problem *p, gantry_dtype type, int i)
 {
     extents e;
@@ -373,7 +376,7 @@ static bool cross_entropy_gradient(problem *p, gantry_dtype type, int i)
         return false;
     }
     matrix(&p->operand[2], e.a, e.b);
-    p->bound.absolute = 2 * 0.02 * unit_of(type) * (2 * (2 * B + 4) + 3);
+    p->bound = (bound){ 2 * unit_of(type), 2 * 0.02 * ((double)(e.b + 16) * U + exponential(type) + unit_of(type)) };
     return true;
 }
 

@@ -15,7 +15,11 @@ static const double B = 4; /* of fillings ANY */
 static const double U = 0x1p-53;
 
 static const int64_t sizes[] = { 1, 2, 31, 32, 33, 255, 256, 257, 1000, 4097, 100003 };
-enum { SIZES = sizeof sizes / sizeof *sizes, MANY = 65536 * 256 + 300 /* more than a grid has threads */ };
+enum {
+    SIZES = sizeof sizes / sizeof *sizes,
+    MANY = 65536 * 256 + 300, /* more than a grid of one element a thread has */
+    LONG = (1 << 22) + 77     /* for reductions in steps */
+};
 
 typedef struct extents {
     int64_t a, b, c;
@@ -158,16 +162,24 @@ static gantry_dtype wider(gantry_dtype type)
                                                      : GANTRY_U64;
 }
 
+/* The i-th; 0: no more. The last one is for two types only. */
+static int64_t size_of_reduction(problem *p, gantry_dtype type, int i)
+{
+    p->large = i == SIZES;
+    p->parts = !p->large;
+    return i < SIZES ? sizes[i] : i == SIZES && (type == GANTRY_F32 || type == GANTRY_U8) ? LONG : 0;
+}
+
 static bool sum(problem *p, gantry_dtype type, int i, double largest)
 {
     gantry_dtype out = i % 2 ? wider(type) : type;
-    if (i >= 2 * SIZES) {
+    int64_t n = size_of_reduction(p, type, i / 2);
+    if (n == 0) {
         return false;
     }
-    begin(p, type, sizes[i / 2]);
+    begin(p, type, n);
     one_element(&p->operand[p->operands - 1], out);
-    p->parts = true;
-    p->bound = of_sum(out, sizes[i / 2], largest, 3);
+    p->bound = of_sum(out, n, largest, 3);
     return true;
 }
 
@@ -183,25 +195,25 @@ static bool sum_of_products(problem *p, gantry_dtype type, int i)
 
 static bool maximum(problem *p, gantry_dtype type, int i)
 {
-    if (i >= SIZES) {
+    int64_t n = size_of_reduction(p, type, i);
+    if (n == 0) {
         return false;
     }
-    begin(p, type, sizes[i]);
+    begin(p, type, n);
     one_element(&p->operand[1], type);
-    p->parts = true;
     return true;
 }
 
 static bool counts(problem *p, gantry_dtype type, int i)
 {
-    if (i >= SIZES) {
+    int64_t n = size_of_reduction(p, type == GANTRY_I32 ? GANTRY_U8 : type, i);
+    if (n == 0) {
         return false;
     }
-    begin(p, GANTRY_U8, sizes[i]);
+    begin(p, GANTRY_U8, n);
     p->operand[1].dtype = type;
     p->operand[1].shape[0] = 256;
     p->operand[1].whole = true;
-    p->parts = true;
     return true;
 }
 
@@ -329,8 +341,8 @@ static bool solve(problem *p, gantry_dtype type, int i)
 
 static bool logits(problem *p, gantry_dtype type, int i, extents *e)
 {
-    static const extents list[] = { { 1, 1, 0 },    { 50, 7, 0 },   { 33, 257, 0 },
-                                    { 3, 1000, 0 }, { 257, 10, 0 }, { 0, 0, 0 } };
+    static const extents list[] = { { 1, 1, 0 },    { 50, 7, 0 },   { 33, 257, 0 },   { 3, 1000, 0 },
+                                    { 257, 10, 0 }, { 5, 1025, 0 }, { 300, 2100, 0 }, { 0, 0, 0 } };
     if (!pick(list, i, e)) {
         return false;
     }
@@ -383,7 +395,8 @@ static bool cross_entropy_gradient(problem *p, gantry_dtype type, int i)
 /* A row has at most as many entries as there are; empty rows are among them. */
 static bool sparse(problem *p, gantry_dtype type, int i)
 {
-    static const extents list[] = { { 1, 1, 1 }, { 30, 20, 100 }, { 257, 100, 3000 }, { 1000, 33, 500 }, { 0, 0, 0 } };
+    static const extents list[] = { { 1, 1, 1 },       { 30, 20, 100 },     { 257, 100, 3000 }, { 1000, 33, 500 },
+                                    { 3, 100, 10000 }, { 700, 300, 20000 }, { 0, 0, 0 } };
     extents e; /* rows, columns, entries */
     gantry_dtype index = i % 2 ? GANTRY_I64 : GANTRY_I32;
     if (!pick(list, i / 2, &e)) {

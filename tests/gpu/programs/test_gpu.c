@@ -159,6 +159,64 @@ START_TEST(data)
 }
 END_TEST
 
+/* ---- kernels that say no ---- */
+
+static gantry_status fail_once(gantry_schedule *s, const char *backend, gantry_error *err)
+{
+    uint64_t ticket = 0;
+    gantry_run *run = open_run(s, backend);
+    gantry_status status = gantry_run_start(run, &ticket, err);
+    status = status ? status : gantry_run_wait(run, ticket, err);
+    gantry_run_free(run);
+    return status;
+}
+
+/* A label that is no class, a column that is not there, a matrix that is not positive definite: the same line as from
+ * the host, with the same number. */
+START_TEST(refusals)
+{
+    static const struct {
+        const char *what, *text, *word;
+    } cases[] = {
+        { "softmax_xent",
+          "{\"gantry\":1,\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[3,5],\"init\":\"iota\"},"
+          "\"l\":{\"dtype\":\"i32\",\"shape\":[3],\"init\":7},\"s\":{\"dtype\":\"f32\",\"shape\":[1],"
+          "\"init\":0,\"output\":true}},\"nodes\":[{\"id\":\"k\",\"kernel\":\"softmax_xent\",\"on\":\"gpu0\","
+          "\"args\":{\"logits\":\"x\",\"labels\":\"l\",\"loss\":\"s\"}}]}",
+          " left 8 " },
+        { "spmv_csr",
+          "{\"gantry\":1,\"buffers\":{\"r\":{\"dtype\":\"i32\",\"shape\":[9],\"init\":\"iota\"},"
+          "\"c\":{\"dtype\":\"i32\",\"shape\":[8],\"init\":\"iota\"},"
+          "\"v\":{\"dtype\":\"f64\",\"shape\":[8],\"init\":1},\"x\":{\"dtype\":\"f64\",\"shape\":[6],\"init\":1},"
+          "\"y\":{\"dtype\":\"f64\",\"shape\":[8],\"output\":true}},\"nodes\":[{\"id\":\"k\",\"kernel\":\"spmv_csr\","
+          "\"on\":\"gpu0\",\"args\":{\"row_ptr\":\"r\",\"col\":\"c\",\"val\":\"v\",\"x\":\"x\",\"y\":\"y\"}}]}",
+          " left 7 " },
+        { "potrf",
+          "{\"gantry\":1,\"buffers\":{\"a\":{\"dtype\":\"f64\",\"shape\":[40,40],\"init\":4,\"output\":true}},"
+          "\"nodes\":[{\"id\":\"k\",\"kernel\":\"potrf\",\"on\":\"gpu0\",\"args\":{\"a\":\"a\"}}]}",
+          " left 2 " },
+    };
+    gantry_error want = { 0 }, got = { 0 };
+    gantry_graph *g = NULL;
+    gantry_run *run = NULL;
+    gantry_machine *m = shared_machine(1, 1);
+    MUST(gantry_graph_parse(&g, cases[_i].text, strlen(cases[_i].text), "text", NULL, NULL, MUST_ERR));
+    gantry_schedule *s = make_schedule(g, m, "stream", NULL);
+    if (!open_cuda(&run, s, &got)) {
+        printf("skipped: kernel %s: %s\n", cases[_i].what, got.text);
+    } else {
+        gantry_run_free(run);
+        ck_assert_int_eq(fail_once(s, "host", &want), GANTRY_E_KERNEL);
+        ck_assert_int_eq(fail_once(s, "cuda", &got), GANTRY_E_KERNEL);
+        ck_assert_msg(strstr(got.text, cases[_i].word) != NULL, "%s", got.text);
+        printf("as it should: %s\n", got.text);
+    }
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* ---- functions of the program ---- */
 
 /* y = x, by a copy on the stream. */
@@ -358,6 +416,7 @@ int main(int count, char **args)
     if (!only || strcmp(only, #name) == 0)                                                                             \
     tcase_add_loop_test(tests, name, 0, count)
     ADD(graphs, count_graphs());
+    ADD(refusals, 3);
     ADD(data, 1);
     ADD(bound_memory_and_own_functions, 1);
     ADD(capture_refused, 1);

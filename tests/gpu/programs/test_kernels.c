@@ -7,7 +7,7 @@
  * have no CUDA version are named.
  *
  *   GANTRY_GPU_KERNELS="scale,gemm"   only these
- *   GANTRY_GPU_SMALL=1                few of the problems, for compute-sanitizer
+ *   GANTRY_GPU_SMALL=1                few of the problems and no large ones, for compute-sanitizer
  */
 #include "../../unit/cuda/suite.h"
 #include "problems.h"
@@ -254,7 +254,7 @@ START_TEST(kernel)
     const recipe *r = recipe_find(name);
     gantry_error why = { 0 };
     ck_assert_msg(r != NULL, "kernel \"%s\" has no recipe in tests/gpu/programs/recipes.c", name);
-    for (int p = 0; p < PLACINGS; p++) {
+    for (int p = 0; p < (getenv("GANTRY_GPU_SMALL") ? LARGE : PLACINGS); p++) {
         if (!hold(r, (placing)p, &why)) {
             printf("skipped: kernel %s: %s\n", name, why.text);
             fflush(stdout);

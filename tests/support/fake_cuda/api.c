@@ -577,13 +577,19 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
                         CUstream stream, void **params, void **extra)
 {
     ENTER(cuLaunchKernel)
-    if (!grid_x || !grid_y || !grid_z || !block_x || !block_y || !block_z || shared || extra) {
+    bool blocks = grid_x && grid_y && grid_z && grid_x <= INT32_MAX && grid_y <= UINT16_MAX && grid_z <= UINT16_MAX;
+    bool threads = block_x && block_y && block_z && block_x <= 1024 && block_y <= 1024 && block_z <= 64;
+    if (!blocks || !threads || (uint64_t)block_x * block_y * block_z > 1024 || shared || extra) {
         LEAVE(CUDA_ERROR_INVALID_VALUE);
     }
     if ((code = check_stream(stream))) {
         LEAVE(code);
     }
-    work w = { .kind = KERNEL, .device = current->device, .function = function };
+    work w = { .kind = KERNEL,
+               .device = current->device,
+               .function = function,
+               .grid = { grid_x, grid_y, grid_z },
+               .block = { block_x, block_y, block_z } };
     for (int i = 0; i < function->params; i++) {
         w.param[i] = params[i];
     }
@@ -592,7 +598,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
 
 /* ---- code ---- */
 
-enum { MOST_FUNCTIONS = 128 };
+enum { MOST_FUNCTIONS = 2048 };
 static struct CUfunc_st functions[MOST_FUNCTIONS];
 static int function_count;
 

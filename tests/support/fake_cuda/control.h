@@ -15,6 +15,7 @@
  *   FAKE_CUDA_SEED     of the order
  *   FAKE_CUDA_FAIL     "cuMemAlloc:2:2,kernel:5:700": the 2nd call of cuMemAlloc returns 2; the 5th kernel that runs
  *                      breaks its context for good
+ *   FAKE_CUDA_KERNELS  a folder of libraries that are opened: kernels on the CPU (cuda_emulator)
  */
 #ifndef FAKE_CUDA_CONTROL_H
 #define FAKE_CUDA_CONTROL_H
@@ -23,8 +24,14 @@
 #include <cuda.h>
 #include <stdint.h>
 
+/* A launch, as its function is told of it. `seed` is for an order of its threads. */
+typedef struct fakeCudaLaunch {
+    const char *name; /* of the function */
+    unsigned grid[3], block[3];
+    uint64_t seed;
+} fakeCudaLaunch;
 /* What a kernel is here: a function of its parameters; `sizes` are the bytes of each, so that they can be kept. */
-typedef void (*fakeCudaBody)(void **params);
+typedef void (*fakeCudaBody)(const fakeCudaLaunch *launch, void **params);
 
 /* A function to launch with cuLaunchKernel; lives until the library is unloaded. */
 CUfunction fakeCudaFunction(const char *name, fakeCudaBody body, const size_t *sizes, int params);

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { MOST_DEVICES = 16, MOST_PARAMS = 16 };
+enum { MOST_DEVICES = 16, MOST_PARAMS = 32 };
 
 struct CUctx_st {
     int device, retained;
@@ -32,6 +32,7 @@ typedef struct work {
     kind kind;
     int device;
     CUfunction function;
+    unsigned grid[3], block[3];
     void *param[MOST_PARAMS]; /* copies, of this work */
     CUhostFn call;
     void *data;
@@ -98,7 +99,7 @@ struct CUevent_st {
 };
 
 extern struct fake {
-    bool ready, stalled;
+    bool ready, loaded, stalled;
     int devices;
     uint64_t bytes, used[MOST_DEVICES];
     bool peer[MOST_DEVICES][MOST_DEVICES];
@@ -117,6 +118,9 @@ uint64_t draw(void);
 CUresult count_call(const char *name);
 void lock(void);
 void unlock(void);
+
+/* kernels.c: opens the libraries of a folder; NULL: none. */
+void load_kernels(const char *folder);
 
 /* memory.c */
 CUresult memory_new(void **to, int device, size_t bytes); /* device -1: page-locked host memory */

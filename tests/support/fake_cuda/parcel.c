@@ -47,8 +47,9 @@ static void unpack(parcel *p)
     }
 }
 
-static void run(void **params)
+static void run(const fakeCudaLaunch *l, void **params)
 {
+    (void)l;
     parcel *p = params[0];
     int32_t own = 0, *told = p->launch.status;
     unpack(p);

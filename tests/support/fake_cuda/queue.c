@@ -132,7 +132,10 @@ static void run_kernel(work *w)
         devices[i] = i == w->device || fake.context[w->device].peer[i];
     }
     memory_open(devices);
-    w->function->body(w->param);
+    fakeCudaLaunch launch = { .name = w->function->name, .seed = draw() };
+    memcpy(launch.grid, w->grid, sizeof launch.grid);
+    memcpy(launch.block, w->block, sizeof launch.block);
+    w->function->body(&launch, w->param);
 }
 
 static void set_memory(const work *w)

@@ -39,6 +39,9 @@ void gy_image_close(void *handle);
 
 /* Blocks of GY_IMAGE_THREADS for a loop over `count` elements (GY_FOR_EACH), no more than keep a GPU busy. */
 gy_grid gy_grid_for(int64_t count);
+/* Blocks of GY_IMAGE_THREADS for a function whose blocks go on to further work of `work` blocks in all: no more than a
+ * few times those that the GPU has room for at once. */
+gy_grid gy_image_grid(const gantry_launch *l, int variant, gantry_dtype dtype, int64_t work);
 /* Queues a function of the kernel's image; `params` as for cuLaunchKernel. A grid without blocks or threads is nothing
  * to do. `dtype` says nothing where the image has no types. E_DEVICE: the driver refused, or there is no such function.
  */

@@ -18,6 +18,9 @@
 
 enum { GY_IMAGE_VARIANTS = 4, GY_IMAGE_THREADS = 256 };
 #define GY_ALL_DTYPES ((1u << GANTRY_DTYPE_COUNT) - 1)
+#define GY_FLOAT_DTYPES                                                                                                \
+    (GANTRY_DTYPE_BIT(GANTRY_F16) | GANTRY_DTYPE_BIT(GANTRY_BF16) | GANTRY_DTYPE_BIT(GANTRY_F32) |                     \
+     GANTRY_DTYPE_BIT(GANTRY_F64))
 
 /* `data` of a gy_cuda_kernel. The functions are NAME VARIANT _DTYPE for each element type of `dtypes`, so variant
  * "_wide" of scale for f32 is scale_wide_f32; NAME VARIANT alone where `dtypes` is 0. The first "" may be the only

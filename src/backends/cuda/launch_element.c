@@ -5,9 +5,6 @@
 #include <stdbool.h>
 
 enum { MOST_ARGS = 6, PACK = 16, BLOCK_BYTES = 4096 };
-#define FLOAT_DTYPES                                                                                                   \
-    (GANTRY_DTYPE_BIT(GANTRY_F16) | GANTRY_DTYPE_BIT(GANTRY_BF16) | GANTRY_DTYPE_BIT(GANTRY_F32) |                     \
-     GANTRY_DTYPE_BIT(GANTRY_F64))
 
 /* Bytes by which the address is beyond a multiple of a pack. */
 static int64_t beyond(const gantry_arg *a)
@@ -53,11 +50,11 @@ KERNEL(add, GY_ALL_DTYPES)
 KERNEL(axpby, GY_ALL_DTYPES)
 KERNEL(copy, GY_ALL_DTYPES)
 KERNEL(mul, GY_ALL_DTYPES)
-KERNEL(relu, FLOAT_DTYPES)
-KERNEL(relu_grad, FLOAT_DTYPES)
+KERNEL(relu, GY_FLOAT_DTYPES)
+KERNEL(relu_grad, GY_FLOAT_DTYPES)
 KERNEL(saxpy, GY_ALL_DTYPES)
 KERNEL(scale, GY_ALL_DTYPES)
-KERNEL(sgd_update, FLOAT_DTYPES)
+KERNEL(sgd_update, GY_FLOAT_DTYPES)
 
 /* ---- bias_add: the same row for all ---- */
 
@@ -90,6 +87,6 @@ static gantry_status launch_bias(const gantry_launch *l)
                            (void *[]){ &x, &b, &y, &rows, &width });
 }
 
-static const gy_image image_bias_add = { gy_fatbin_bias_add, FLOAT_DTYPES, { [PLAIN] = "", [WIDE] = "_wide" } };
+static const gy_image image_bias_add = { gy_fatbin_bias_add, GY_FLOAT_DTYPES, { [PLAIN] = "", [WIDE] = "_wide" } };
 const gy_cuda_kernel gy_cuda_kernel_bias_add = { "bias_add", launch_bias, gy_image_open, gy_image_close,
                                                  &image_bias_add };

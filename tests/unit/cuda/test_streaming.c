@@ -4,6 +4,7 @@
  * (tests/support/cuda_emulator); what is around the regions must stay, too. */
 #include "backends/cuda/image.h"
 #include "control.h"
+#include "kernel/chunks.h"
 #include "suite.h"
 
 #include <math.h>
@@ -75,7 +76,9 @@ static bool is_float(gantry_dtype d)
     return d == GANTRY_F16 || d == GANTRY_BF16 || d == GANTRY_F32 || d == GANTRY_F64;
 }
 
-/* Any bits for integers. Floats are moderate, sometimes anything: infinite, none, subnormal, zero. */
+static bool tame;
+
+/* Any bits for integers. Floats are moderate, and unless `tame` sometimes anything: infinite, none, subnormal, zero. */
 static void draw_element(char *at, gantry_dtype d)
 {
     uint64_t bits = draw();
@@ -84,7 +87,7 @@ static void draw_element(char *at, gantry_dtype d)
     float narrow = (float)value;
     uint32_t word;
     memcpy(&word, &narrow, sizeof word);
-    if (is_float(d) && draw() % 16) {
+    if (is_float(d) && (tame || draw() % 16)) {
         memcpy(&bits, &value, sizeof bits);
         bits = d == GANTRY_F64 ? bits : d == GANTRY_F32 ? word : word >> 16;
         bits = d == GANTRY_F16 ? (draw() & 0x87ff) | 0x3800 : bits;
@@ -180,9 +183,22 @@ static void check_region(const launch *l, int i)
     ck_assert_int_eq(cuStreamSynchronize(stream), CUDA_SUCCESS);
     for (size_t k = 0; k < r->bytes; k += size) {
         bool same = memcmp(r->host + k, r->pinned + k, size) == 0;
-        ck_assert_msg(same || (is_none(r->host + k, r->dtype) && is_none(r->pinned + k, r->dtype)),
-                      "%s of %s, %s: byte %zu of a region of %zu that begins at %zu", l->manifest->arg[i].name,
-                      l->manifest->name, gantry_dtype_name(r->dtype), k, r->bytes, r->offset);
+        if (!same && !(is_none(r->host + k, r->dtype) && is_none(r->pinned + k, r->dtype))) {
+            ck_abort_msg("%s of %s, %s: byte %zu of a region of %zu that begins at %zu", l->manifest->arg[i].name,
+                         l->manifest->name, gantry_dtype_name(r->dtype), k, r->bytes, r->offset);
+        }
+    }
+}
+
+static void close_launch(launch *l)
+{
+    l->kernel->close(l->handle);
+    for (int32_t i = 0; i < l->manifest->args; i++) {
+        if (l->at[i].host) {
+            driver.cuMemFree(l->at[i].device);
+            driver.cuMemFreeHost(l->at[i].pinned);
+            free(l->at[i].host);
+        }
     }
 }
 
@@ -199,16 +215,8 @@ static void run_both(launch *l)
             check_region(l, i);
         }
     }
-    l->kernel->close(l->handle);
-    for (int32_t i = 0; i < l->manifest->args; i++) {
-        if (l->at[i].host) {
-            driver.cuMemFree(l->at[i].device);
-            driver.cuMemFreeHost(l->at[i].pinned);
-            free(l->at[i].host);
-        }
-    }
+    close_launch(l);
 }
-
 static launch new_launch(const gy_cuda_kernel *kernel)
 {
     launch l = { .manifest = gantry_kernel_find(kernel->name), .kernel = kernel };
@@ -223,14 +231,17 @@ static launch new_launch(const gy_cuda_kernel *kernel)
 #define DECLARE(name) extern const gy_cuda_kernel gy_cuda_kernel_##name;
 DECLARE(add)
 DECLARE(axpby)
-DECLARE(copy) DECLARE(mul) DECLARE(relu) DECLARE(relu_grad) DECLARE(saxpy) DECLARE(scale) DECLARE(sgd_update)
-    DECLARE(bias_add)
+DECLARE(copy)
+DECLARE(mul)
+DECLARE(relu)
+DECLARE(relu_grad)
+DECLARE(saxpy) DECLARE(scale) DECLARE(sgd_update) DECLARE(bias_add)
 
-        static const gy_cuda_kernel *const each[] = { &gy_cuda_kernel_add,       &gy_cuda_kernel_axpby,
-                                                      &gy_cuda_kernel_copy,      &gy_cuda_kernel_mul,
-                                                      &gy_cuda_kernel_relu,      &gy_cuda_kernel_relu_grad,
-                                                      &gy_cuda_kernel_saxpy,     &gy_cuda_kernel_scale,
-                                                      &gy_cuda_kernel_sgd_update };
+    static const gy_cuda_kernel *const each[] = { &gy_cuda_kernel_add,       &gy_cuda_kernel_axpby,
+                                                  &gy_cuda_kernel_copy,      &gy_cuda_kernel_mul,
+                                                  &gy_cuda_kernel_relu,      &gy_cuda_kernel_relu_grad,
+                                                  &gy_cuda_kernel_saxpy,     &gy_cuda_kernel_scale,
+                                                  &gy_cuda_kernel_sgd_update };
 enum { EACH = sizeof each / sizeof *each };
 
 /* `beyond`: elements by which each region is beyond a multiple of 16 bytes. */
@@ -304,6 +315,104 @@ START_TEST(rows)
 }
 END_TEST
 
+/* ---- one number of all ---- */
+
+DECLARE(reduce_sum)
+DECLARE(reduce_max)
+DECLARE(dot)
+
+static void try_reduce(const gy_cuda_kernel *kernel, gantry_dtype from, gantry_dtype to, int64_t n, int beyond)
+{
+    launch l = new_launch(kernel);
+    int32_t regions = l.manifest->args;
+    for (int32_t i = 0; i < regions - 1; i++) {
+        add_region(&l, i, from, n, 1, i ? 0 : beyond);
+    }
+    add_region(&l, regions - 1, to, 1, 1, beyond);
+    l.scratch_bytes = 8 * 2048;
+    ck_assert_int_eq(driver.cuMemAlloc(&l.scratch, l.scratch_bytes), CUDA_SUCCESS);
+    run_both(&l);
+    driver.cuMemFree(l.scratch);
+}
+
+/* Rows, chunks, and what is left of them; where something is added to an accumulator of a wider type, too. */
+START_TEST(reductions)
+{
+    static const gy_cuda_kernel *const kernels[] = { &gy_cuda_kernel_reduce_sum, &gy_cuda_kernel_reduce_max,
+                                                     &gy_cuda_kernel_dot };
+    static const int64_t bytes[] = { 0, 8, 40, 4096, 65536, 70000, 200024 };
+    const gy_cuda_kernel *kernel = kernels[_i];
+    open_device();
+    for (int d = 0; d < GANTRY_DTYPE_COUNT; d++) {
+        gantry_dtype own = (gantry_dtype)d, wide = is_float(own) ? GANTRY_F64 : GANTRY_I64;
+        for (size_t s = 0; s < sizeof bytes / sizeof *bytes && takes(kernel, own); s++) {
+            int64_t n = bytes[s] / (int64_t)gantry_dtype_size(own);
+            tame = s % 3;
+            try_reduce(kernel, own, own, n, s % 2);
+            try_reduce(kernel, own, kernel == &gy_cuda_kernel_reduce_max ? own : wide, n + (n > 9), (s + 1) % 2);
+        }
+    }
+    close_device();
+}
+END_TEST
+
+/* As many partial results as there can be: the sum of those i % 256 apart, then of halves of halves. */
+static double sum_apart(const double *x, int64_t count, int64_t from, int64_t sums)
+{
+    double total = 0;
+    if (sums > 1) {
+        return sum_apart(x, count, from, sums / 2) + sum_apart(x, count, from + sums / 2, sums / 2);
+    }
+    for (int64_t i = from; i < count; i += 256) {
+        total += x[i];
+    }
+    return total;
+}
+
+START_TEST(partial_results)
+{
+    int64_t count = _i ? 2048 - _i * 300 : 2048;
+    tame = true;
+    open_device();
+    launch l = new_launch(&gy_cuda_kernel_reduce_sum);
+    add_region(&l, 0, GANTRY_F64, count, 1, 0);
+    add_region(&l, 1, GANTRY_F64, 1, 1, 0);
+    double *x = (double *)(void *)(l.at[0].host + l.at[0].offset), *out = (double *)(void *)(l.at[1].host + MARGIN);
+    *out += sum_apart(x, count, 0, 256);
+    MUST(l.kernel->open(&l.handle, l.kernel, &driver, MUST_ERR));
+    gantry_launch device = view(&l, true);
+    gy_grid one = { 1, 1, 1, GY_IMAGE_THREADS, 1, 1 };
+    MUST(gy_image_launch(&device, 1, GANTRY_F64, one, (void *[]){ &l.arg[0].data, &count, &l.arg[1].data }));
+    check_region(&l, 1);
+    close_launch(&l);
+    close_device();
+}
+END_TEST
+
+START_TEST(chunks)
+{
+    for (int64_t size = 1; size <= 8; size *= 2) {
+        for (int64_t n = 1; n < INT64_MAX / 16; n = 3 * n + 1) {
+            int64_t chunk = gy_chunk_size(n, size), count = (n - 1) / chunk + 1;
+            ck_assert(count <= GY_CHUNKS && chunk * size % GY_CHUNK_ROW == 0 && chunk * size >= 16 * GY_CHUNK_ROW);
+            ck_assert(8 * count <= 8 * (n * size - 1) / 65536 + 8); /* GY_CHUNK_SCRATCH */
+        }
+    }
+}
+END_TEST
+
+START_TEST(little_scratch)
+{
+    open_device();
+    launch l = new_launch(&gy_cuda_kernel_reduce_sum);
+    gantry_launch device = view(&l, true);
+    l.arg[0] = (gantry_arg){ .dtype = GANTRY_F32, .access = GANTRY_READ, .rows = 20000, .row_bytes = 4 };
+    device.scratch_bytes = 8;
+    ck_assert_int_eq(l.kernel->launch(&device), GANTRY_E_CAPACITY);
+    close_device();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda streaming");
@@ -312,6 +421,10 @@ int main(void)
     tcase_add_loop_test(tests, elements, 0, EACH);
     tcase_add_test(tests, many_elements);
     tcase_add_loop_test(tests, rows, 0, 2);
+    tcase_add_loop_test(tests, reductions, 0, 3);
+    tcase_add_loop_test(tests, partial_results, 0, 7);
+    tcase_add_test(tests, chunks);
+    tcase_add_test(tests, little_scratch);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -3,8 +3,8 @@
  * What nvcc gives every kernel, for a C++ compiler: included before the source of the kernel, which is the one that
  * nvcc compiles. Types come from the toolkit, half types too: their conversions have host versions there.
  *
- * Not here: dynamic shared memory, cooperative groups, assembler, textures, __activemask. A word that is shared is set
- * to nothing in particular when a block begins: it is what the last block left.
+ * Not here: dynamic shared memory, cooperative groups, assembler, textures, __activemask. Variables of a device that are
+ * no shared memory and no constants do not keep what they hold.
  */
 #ifndef CUDA_EMULATOR_DEVICE_H
 #define CUDA_EMULATOR_DEVICE_H
@@ -28,6 +28,12 @@
 
 #include <vector_functions.h>
 
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+
 #undef __global__
 #undef __shared__
 #undef __forceinline__
@@ -35,13 +41,14 @@
 #undef __grid_constant__
 #undef __constant__
 #ifdef CUDA_EMULATOR_NAMES /* the preprocessor only: kernels.py looks for it */
-#define __global__ CUDA_EMULATOR_GLOBAL
+#define __global__             CUDA_EMULATOR_GLOBAL
+#define __launch_bounds__(...) CUDA_EMULATOR_BOUNDS __VA_ARGS__ CUDA_EMULATOR_END
 #else
 #define __global__ __attribute__((visibility("default")))
+#define __launch_bounds__(...)
 #endif
 #define __shared__      static
 #define __forceinline__ inline
-#define __launch_bounds__(...)
 #define __grid_constant__
 #define __constant__
 #ifndef __noinline__
@@ -390,10 +397,19 @@ template <typename... P, void (*function)(P...)> struct emulated<function> {
         function(*static_cast<typename std::remove_cv<P>::type *>(params[i])...);
     }
     static void call(void **params) { call_with(params, std::index_sequence_for<P...>()); }
-};
-#define EMULATED_KERNEL(name)                                                                                          \
-    {                                                                                                                  \
-#name, emulated < &name> ::call, emulated < &name> ::sizes, emulated < &name> ::params                         \
+    static constexpr emulator_kernel kernel(const char *name, int most_threads, char *shared, char *shared_last)
+    {
+        return { name, call, sizes, params, most_threads, shared, shared_last };
     }
+};
+/* The linker's names for the memory of this library that is 0 at first. AddressSanitizer has its own things there. */
+extern "C" __attribute__((visibility("hidden"))) char __bss_start[], _end[];
+#ifdef __SANITIZE_ADDRESS__
+#define EMULATED_SHARED_LAST __bss_start
+#else
+#define EMULATED_SHARED_LAST _end
+#endif
+#define EMULATED_KERNEL(name, most_threads)                                                                            \
+    emulated<&name>::kernel(#name, (int)(most_threads), __bss_start, EMULATED_SHARED_LAST)
 
 #endif

@@ -301,6 +301,7 @@ static void run_threads(void)
 static void run_block(void)
 {
     run.readies = run.ended = 0;
+    memset(run.kernel->shared, draw() % 2 ? 0xFF : 0x5A, (size_t)(run.kernel->shared_last - run.kernel->shared));
     for (int i = 0; i < run.threads; i++) {
         run.thread[i] = (thread){ .state = FRESH };
         run.ready[run.readies++] = i;
@@ -336,8 +337,9 @@ int emulator_run(const emulator_kernel *kernel, const emulator_extents *e, void 
     run.size = size;
     run.failed = false;
     run.random = seed;
-    if (threads < 1 || threads > MOST_THREADS) {
-        fail("%llu threads in a block", (unsigned long long)threads);
+    uint64_t most = kernel->most_threads ? (uint64_t)kernel->most_threads : MOST_THREADS;
+    if (threads < 1 || threads > most) {
+        fail("%llu threads in a block; it is made for %llu", (unsigned long long)threads, (unsigned long long)most);
         return -1;
     }
     run.threads = (int)threads;

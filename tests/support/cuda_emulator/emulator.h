@@ -7,7 +7,8 @@
  * some seed. What this cannot show: two threads that change a word at once without an atomic. Threads are fibers, made
  * only for those that wait. One launch at a time, as the lock of the fake driver sees to.
  *
- * Reported as errors: __syncthreads that some threads of the block do not come to, because they ended or wait
+ * Shared memory holds anything when a block begins. Reported as errors: more threads than __launch_bounds__ allows;
+ * __syncthreads that some threads of the block do not come to, because they ended or wait
  * elsewhere; a warp function whose mask names lanes that do not come to it, or not the caller.
  */
 #ifndef CUDA_EMULATOR_H
@@ -27,6 +28,8 @@ typedef struct emulator_kernel {
     void (*call)(void **params);
     const size_t *sizes; /* bytes of each parameter */
     int params;
+    int most_threads;           /* of a block, by __launch_bounds__; 0: as many as a device has */
+    char *shared, *shared_last; /* what static memory its library has: shared memory of all its kernels */
 } emulator_kernel;
 
 typedef struct emulator_extents {

@@ -46,11 +46,11 @@ uint64_t draw(void)
 
 enum { MOST_NAMES = 128, MOST_FAILURES = 8 };
 static struct counter {
-    char name[40];
+    char name[64];
     int calls;
 } counters[MOST_NAMES];
 static struct failure {
-    char name[40];
+    char name[64];
     int left;
     CUresult code;
 } failures[MOST_FAILURES];
@@ -60,6 +60,9 @@ static struct counter *counter_of(const char *name)
     int i = 0;
     while (counters[i].name[0] && strcmp(counters[i].name, name) != 0) {
         i++;
+    }
+    if (i == MOST_NAMES - 1 || strlen(name) >= sizeof counters[i].name) {
+        wrong("no room to count calls of %s", name);
     }
     snprintf(counters[i].name, sizeof counters[i].name, "%s", name);
     return &counters[i];
@@ -83,7 +86,7 @@ void fakeCudaFail(const char *spec)
     memset(failures, 0, sizeof failures);
     for (int i = 0; spec && *spec && i < MOST_FAILURES; i++) {
         int code = 0, length = 0;
-        if (sscanf(spec, "%39[^:]:%d:%d%n", failures[i].name, &failures[i].left, &code, &length) != 3) {
+        if (sscanf(spec, "%63[^:]:%d:%d%n", failures[i].name, &failures[i].left, &code, &length) != 3) {
             wrong("cannot read \"%s\"; write NAME:CALL:CODE", spec);
         }
         failures[i].code = (CUresult)code;

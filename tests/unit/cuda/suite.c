@@ -2,19 +2,22 @@
 #include "suite.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 const graph_case graph_cases[] = {
-    { "saxpy", { "n=1003" } },
-    { "reduce_sum", { "n=10007" } },
-    { "image_blur", { "n=7", "height=30", "width=50" } },
-    { "pipeline3", { "batches=5", "batch=64", "stage_us=1" } },
-    { "jacobi", { "n=37", "steps=9" } },
-    { "jacobi_until", { "n=16", "steps=100", "every=10" } },
-    { "mlp_step", { "batch=24", "inputs=13", "hidden=9", "classes=5" } },
-    { "train_pipeline", { "n=64", "forward_us=1" } },
-    { "cholesky", { "n=48", "nt=4" } },
-    { NULL, { NULL } },
+    { "saxpy", { "n=1003" }, 1e-6 },
+    { "reduce_sum", { "n=10007" }, 0 },
+    { "image_blur", { "n=7", "height=30", "width=50" }, 0.004 },
+    { "pipeline3", { "batches=5", "batch=64", "stage_us=1" }, 0 },
+    { "jacobi", { "n=37", "steps=9" }, 0 },
+    { "jacobi_until", { "n=16", "steps=100", "every=10" }, 1e-5 },
+    { "mlp_step", { "batch=24", "inputs=13", "hidden=9", "classes=5" }, 1e-5 },
+    { "train_pipeline", { "n=64", "forward_us=1" }, 0 },
+    { "cholesky", { "n=48", "nt=4" }, 1e-12 },
+    { NULL, { NULL }, 0 },
 };
 
 gantry_graph *load_graph(const graph_case *c)
@@ -26,7 +29,8 @@ gantry_graph *load_graph(const graph_case *c)
     while (options.param_count < 6 && c->params[options.param_count]) {
         options.param_count++;
     }
-    snprintf(path, sizeof path, "%s/graphs/%s.json", GANTRY_SOURCE_DIR, c->file);
+    const char *source = getenv("GANTRY_SOURCE"); /* of a tree that was moved after it was built */
+    snprintf(path, sizeof path, "%s/graphs/%s.json", source ? source : GANTRY_SOURCE_DIR, c->file);
     MUST(gantry_graph_load(&g, path, &options, MUST_ERR));
     return g;
 }
@@ -119,4 +123,38 @@ const char *replay_of(gantry_run *run)
     gantry_run_info info = GANTRY_RUN_INFO_INIT;
     MUST(gantry_run_get_info(run, &info, MUST_ERR));
     return info.replay;
+}
+
+bool open_cuda(gantry_run **run, gantry_schedule *s, gantry_error *why)
+{
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    options.backend = "cuda";
+    gantry_status status = gantry_run_new(run, s, &options, why);
+    ck_assert_msg(status == GANTRY_OK || status == GANTRY_E_UNSUPPORTED, "%s", why->text);
+    return status == GANTRY_OK;
+}
+
+int count_gpus(void)
+{
+    gantry_machine *m = NULL;
+    int gpus = 0;
+    if (gantry_machine_detect(&m, NULL, NULL)) {
+        return 0;
+    }
+    for (size_t i = 0; i < gantry_machine_device_count(m); i++) {
+        gantry_device_info info = GANTRY_DEVICE_INFO_INIT;
+        gpus += gantry_machine_device(m, i, &info, NULL) == GANTRY_OK && info.gpu;
+    }
+    gantry_machine_free(m);
+    return gpus;
+}
+
+bool has_gpu(void)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(count_gpus() > 0 ? 0 : 1);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }

@@ -23,10 +23,13 @@ typedef struct results {
     int count;
 } results;
 
-/* Graph files with sizes that a test can afford; NULL past the last. `params` are up to 6, NULL at the end. */
+/* Graph files with sizes that a test can afford; NULL past the last. `params` are up to 6, NULL at the end. `near` is
+ * for kernels that are not the host versions: outputs may differ by that much of their largest element, as sums in
+ * another order do (in the graph's type, several steps of some hundred terms) and pixels that round to a neighbour. */
 typedef struct graph_case {
     const char *file;
     const char *params[6];
+    double near;
 } graph_case;
 extern const graph_case graph_cases[];
 
@@ -39,10 +42,17 @@ gantry_machine *shared_machine(int devices, int gpus);
 /* `replay`: "stream" or "graph". */
 gantry_schedule *make_schedule(gantry_graph *g, const gantry_machine *m, const char *replay, const char *policy);
 gantry_run *open_run(gantry_schedule *s, const char *backend);
+/* False: something in it has no CUDA version yet, as `why` says. */
+bool open_cuda(gantry_run **run, gantry_schedule *s, gantry_error *why);
 /* Start and wait; then the hashes of all outputs. */
 results run_results(gantry_run *run, const gantry_graph *g);
 results outputs_of(gantry_run *run, const gantry_graph *g);
 bool same(const results *a, const results *b);
 const char *replay_of(gantry_run *run);
+
+/* Of this computer. Also outside of tests. */
+int count_gpus(void);
+/* The same question asked by a child: CUDA does not survive a fork. */
+bool has_gpu(void);
 
 #endif

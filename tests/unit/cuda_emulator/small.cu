@@ -81,6 +81,25 @@ extern "C" __global__ void not_in_mask(int *x)
     x[threadIdx.x] = __shfl_sync(0xFFFFu, 1, 0);
 }
 
+extern "C" __global__ void __launch_bounds__(2 * (16 + 16), 1) bounded(int *x)
+{
+    x[threadIdx.x] = 1;
+}
+
+/* Counts in shared memory that nobody has set to 0. */
+extern "C" __global__ void not_cleared(int *x)
+{
+    __shared__ int count;
+    atomicAdd(&count, 1);
+    __syncthreads();
+    x[blockIdx.x] = count;
+}
+
+extern "C" __global__ void by_fours(int *x)
+{
+    ((int4 *)x)[threadIdx.x] = make_int4(1, 2, 3, 4);
+}
+
 extern "C" __global__ void trap(int *x)
 {
     if (x[threadIdx.x] == 0) {

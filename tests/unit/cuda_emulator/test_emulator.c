@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { SEEDS = 20 };
 static char error[240];
@@ -103,6 +105,51 @@ START_TEST(errors)
         ck_assert_int_eq(right_reversals("reverse", 64), SEEDS);
     }
     ck_assert_int_eq(launch("reverse", line_of(1, 1025), 0, NULL), -1);
+}
+END_TEST
+
+START_TEST(launch_bounds)
+{
+    int x[65], *px = x;
+    ck_assert_int_eq(launch("bounded", line_of(1, 64), 0, (void *[]){ (void *)&px }), 0);
+    ck_assert_int_eq(launch("bounded", line_of(1, 65), 0, (void *[]){ (void *)&px }), -1);
+    ck_assert_ptr_nonnull(strstr(error, "65 threads in a block; it is made for 64"));
+}
+END_TEST
+
+/* AddressSanitizer leaves it 0. */
+START_TEST(shared_memory_is_garbage)
+{
+#ifndef __SANITIZE_ADDRESS__
+    int x[3], *px = x;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        ck_assert_int_eq(launch("not_cleared", line_of(3, 32), seed, (void *[]){ (void *)&px }), 0);
+        ck_assert_msg(x[0] != 32 && x[1] != 32 && x[2] != 32, "%d %d %d", x[0], x[1], x[2]);
+    }
+#endif
+}
+END_TEST
+
+/* 0: aligned; 1: ends its process. */
+static int by_fours(int offset)
+{
+    _Alignas(16) int x[12] = { 0 };
+    int *px = x + offset, status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        int wrong = launch("by_fours", line_of(1, 2), 0, (void *[]){ (void *)&px }) || px[7] != 4;
+        _exit(wrong ? 2 : 0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    return WIFSIGNALED(status) || WEXITSTATUS(status) == 1;
+}
+
+START_TEST(misaligned)
+{
+    ck_assert_int_eq(by_fours(0), 0);
+    ck_assert_int_eq(by_fours(4), 0);
+    ck_assert_int_eq(by_fours(1), 1);
+    ck_assert_int_eq(by_fours(2), 1);
 }
 END_TEST
 
@@ -213,6 +260,9 @@ int main(void)
     tcase_add_test(tests, missing_barrier);
     tcase_add_test(tests, order_of_blocks);
     tcase_add_test(tests, errors);
+    tcase_add_test(tests, launch_bounds);
+    tcase_add_test(tests, shared_memory_is_garbage);
+    tcase_add_test(tests, misaligned);
     tcase_add_test(tests, atomics);
     tcase_add_test(tests, warps);
     tcase_add_test(tests, two_dimensions);

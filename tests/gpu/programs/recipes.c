@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shapes that go together, and bounds. Host versions and kernels each stay within the error bound of their algorithm
+ * (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, chapters 3, 8 and 10), so they are at most
+ * twice that apart. u is the unit roundoff of the type that is computed in; it is double for sums, as in the host
+ * versions. A result that is stored in a narrower type may be rounded to a neighbour: 2 u of that type, relative.
+ */
+#include "problems.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double B = 4; /* of fillings ANY */
+static const double U = 0x1p-53;
+
+static const int64_t sizes[] = { 1, 2, 31, 32, 33, 255, 256, 257, 1000, 4097, 100003 };
+enum {
+    SIZES = sizeof sizes / sizeof *sizes,
+    MANY = 65536 * 256 + 300, /* more than a grid of one element a thread has */
+    LONG = (1 << 22) + 77     /* for reductions in steps */
+};
+
+typedef struct extents {
+    int64_t a, b, c;
+} extents;
+/* The i-th of a list that ends with zeros. */
+static bool pick(const extents *list, int i, extents *e)
+{
+    for (int k = 0; k < i; k++) {
+        if (list[k].a == 0) {
+            return false;
+        }
+    }
+    *e = list[i];
+    return e->a > 0;
+}
+
+/* ---- arguments ---- */
+
+/* The regions of the manifest, of one type where they share it, of n elements; scalars that are no trouble. */
+static void begin(problem *p, gantry_dtype type, int64_t n)
+{
+    const gantry_kernel *k = p->kernel;
+    for (int32_t i = 0; i < k->args; i++) {
+        const gantry_kernel_arg *a = &k->arg[i];
+        if (!a->scalar) {
+            p->operand[p->operands++] =
+                (operand){ .arg = a, .dtype = type, .access = a->access, .rank = 1, .shape = { n } };
+        }
+    }
+}
+
+static void number(problem *p, const char *name, double value)
+{
+    p->scalar[p->scalars++] = (scalar){ name, value };
+}
+
+static void matrix(operand *o, int64_t rows, int64_t columns)
+{
+    o->rank = 2;
+    o->shape[0] = rows;
+    o->shape[1] = columns;
+}
+
+static void one_element(operand *o, gantry_dtype type)
+{
+    o->dtype = type;
+    o->shape[0] = 1;
+    o->whole = true;
+}
+
+/* ---- the same for each element: no bound but equality ---- */
+
+static bool elements(problem *p, gantry_dtype type, int i)
+{
+    if (i > SIZES || (i == SIZES && type != GANTRY_U8)) {
+        return false;
+    }
+    begin(p, type, i == SIZES ? MANY : sizes[i]);
+    for (int32_t k = 0; k < p->kernel->args; k++) {
+        const gantry_kernel_arg *a = &p->kernel->arg[k];
+        if (a->scalar && !a->optional) {
+            number(p, a->name,
+                   strcmp(a->name, "us") == 0    ? 1
+                   : strcmp(a->name, "how") == 0 ? 0
+                   : !is_float(type)             ? -3 - k
+                                                 : -1.7 + k);
+        }
+    }
+    p->large = i == SIZES;
+    p->parts = !p->large;
+    return true;
+}
+
+static bool rows_and_vector(problem *p, gantry_dtype type, int i)
+{
+    static const extents list[] = { { 1, 1, 0 },    { 3, 7, 0 },    { 33, 257, 0 },
+                                    { 1000, 5, 0 }, { 2, 4097, 0 }, { 0, 0, 0 } };
+    extents e;
+    if (!pick(list, i, &e)) {
+        return false;
+    }
+    begin(p, type, e.b);
+    matrix(&p->operand[0], e.a, e.b);
+    matrix(&p->operand[2], e.a, e.b);
+    p->operand[1].whole = true;
+    p->parts = true;
+    return true;
+}
+
+static bool transposed(problem *p, gantry_dtype type, int i)
+{
+    static const extents list[] = { { 1, 1, 0 },   { 1, 100, 0 },  { 100, 1, 0 }, { 31, 33, 0 },
+                                    { 32, 32, 0 }, { 65, 130, 0 }, { 257, 3, 0 }, { 0, 0, 0 } };
+    extents e;
+    if (!pick(list, i, &e)) {
+        return false;
+    }
+    begin(p, type, 1);
+    matrix(&p->operand[0], e.a, e.b);
+    matrix(&p->operand[1], e.b, e.a);
+    return true;
+}
+
+/* A fixed expression of five neighbours. */
+static bool stencil(problem *p, gantry_dtype type, int i)
+{
+    static const extents list[] = { { 1, 1, 0 },   { 2, 5, 0 },     { 5, 1, 0 },    { 3, 3, 0 },
+                                    { 33, 70, 0 }, { 100, 257, 0 }, { 4, 4097, 0 }, { 0, 0, 0 } };
+    extents e;
+    if (!pick(list, i, &e)) {
+        return false;
+    }
+    begin(p, type, 1);
+    matrix(&p->operand[0], e.a, e.b);
+    matrix(&p->operand[1], e.a, e.b);
+    p->operand[0].halo = 1;
+    p->parts = true;
+    return true;
+}
+
+/* ---- reductions ---- */
+
+/* Float sums in double in any order: n u times the magnitudes, of products where there are two factors; then `starts`
+ * roundings to the type of the result, which is as large as the magnitudes at most. Integers wrap: no bound. */
+static bound of_sum(gantry_dtype type, int64_t n, double largest, int starts)
+{
+    double magnitude = (double)n * largest + B;
+    if (!is_float(type)) {
+        return (bound){ 0, 0 };
+    }
+    return (bound){ 2 * unit_of(type),
+                    2 * (double)(n + 4) * U * magnitude + (starts - 1) * 2 * unit_of(type) * magnitude };
+}
+
+static gantry_dtype wider(gantry_dtype type)
+{
+    return type == GANTRY_F64                        ? GANTRY_F64
+           : is_float(type)                          ? GANTRY_F64
+           : type == GANTRY_I8 || type == GANTRY_I32 ? GANTRY_I64
+                                                     : GANTRY_U64;
+}
+
+/* The i-th; 0: no more. The last one is for two types only. */
+static int64_t size_of_reduction(problem *p, gantry_dtype type, int i)
+{
+    p->large = i == SIZES;
+    p->parts = !p->large;
+    return i < SIZES ? sizes[i] : i == SIZES && (type == GANTRY_F32 || type == GANTRY_U8) ? LONG : 0;
+}
+
+static bool sum(problem *p, gantry_dtype type, int i, double largest)
+{
+    gantry_dtype out = i % 2 ? wider(type) : type;
+    int64_t n = size_of_reduction(p, type, i / 2);
+    if (n == 0) {
+        return false;
+    }
+    begin(p, type, n);
+    one_element(&p->operand[p->operands - 1], out);
+    p->bound = of_sum(out, n, largest, 3);
+    return true;
+}
+
+static bool sum_of_elements(problem *p, gantry_dtype type, int i)
+{
+    return sum(p, type, i, B);
+}
+
+static bool sum_of_products(problem *p, gantry_dtype type, int i)
+{
+    return sum(p, type, i, B * B);
+}
+
+static bool maximum(problem *p, gantry_dtype type, int i)
+{
+    int64_t n = size_of_reduction(p, type, i);
+    if (n == 0) {
+        return false;
+    }
+    begin(p, type, n);
+    one_element(&p->operand[1], type);
+    return true;
+}
+
+static bool counts(problem *p, gantry_dtype type, int i)
+{
+    int64_t n = size_of_reduction(p, type == GANTRY_I32 ? GANTRY_U8 : type, i);
+    if (n == 0) {
+        return false;
+    }
+    begin(p, GANTRY_U8, n);
+    p->operand[1].dtype = type;
+    p->operand[1].shape[0] = 256;
+    p->operand[1].whole = true;
+    return true;
+}
+
+/* ---- images ---- */
+
+static bool images(problem *p, gantry_dtype type, int i, int64_t halo)
+{
+    static const struct {
+        int rank;
+        int64_t shape[4];
+    } list[] = { { 2, { 1, 1 } },     { 2, { 9, 11 } },         { 2, { 40, 70 } },       { 3, { 2, 20, 30 } },
+                 { 3, { 4, 1, 33 } }, { 4, { 2, 13, 150, 3 } }, { 4, { 1, 5, 1100, 1 } } };
+    if (i >= (int)(sizeof list / sizeof *list)) {
+        return false;
+    }
+    begin(p, type, 1);
+    for (int k = 0; k < 2; k++) {
+        operand *o = &p->operand[k];
+        o->rank = list[i].rank;
+        memcpy(o->shape, list[i].shape, sizeof o->shape);
+        o->filling = PIXELS;
+        o->halo = k == 0 && o->rank == 2 ? halo : 0;
+    }
+    p->parts = true;
+    return true;
+}
+
+/* Sums of integers below 2^24, a square root and a rounding, all of them exact or rounded correctly. */
+static bool edges(problem *p, gantry_dtype type, int i)
+{
+    return images(p, type, i, 1);
+}
+
+/* Two sums of 2 r + 1 products in f32, whose weights add up to 1 and may be rounded to a neighbour each; pixels are at
+ * most 255. What is stored in u8 may round to the neighbour. */
+static bool blurred(problem *p, gantry_dtype type, int i)
+{
+    static const double sigmas[] = { 0.8, 5 };
+    double sigma = sigmas[i % 2], terms = 2 * ceil(3 * sigma) + 1;
+    if (!images(p, type, i / 2, (int64_t)ceil(3 * sigma))) {
+        return false;
+    }
+    number(p, "sigma", sigma);
+    p->bound.absolute = type == GANTRY_U8 ? 1 : 2 * (2 * terms + 4) * 0x1p-24 * 255;
+    return true;
+}
+
+/* ---- matrices ---- */
+
+/* k products summed in any order in u of float at least: k u |a| |b|. */
+static bool product(problem *p, gantry_dtype type, int i)
+{
+    static const extents list[] = { { 1, 1, 1 },   { 17, 23, 31 },  { 32, 32, 32 }, { 33, 65, 129 },
+                                    { 64, 1, 70 }, { 1, 100, 300 }, { 0, 0, 0 } };
+    static const gantry_access accesses[] = { GANTRY_WRITE, GANTRY_READWRITE, GANTRY_SUM };
+    extents e; /* c is a x b, c terms */
+    int ta = i % 2, tb = i / 2 % 2, how = i / 4 % 3;
+    if (!pick(list, i / 12, &e)) {
+        return false;
+    }
+    begin(p, type, 1);
+    matrix(&p->operand[0], ta ? e.c : e.a, ta ? e.a : e.c);
+    matrix(&p->operand[1], tb ? e.b : e.c, tb ? e.c : e.b);
+    matrix(&p->operand[2], e.a, e.b);
+    p->operand[2].access = accesses[how];
+    number(p, "alpha", -0.75);
+    number(p, "beta", how == 1 ? 1.25 : 0);
+    number(p, "ta", ta);
+    number(p, "tb", tb);
+    double u = type == GANTRY_F64 ? U : 0x1p-24;
+    p->bound = (bound){ 2 * unit_of(type), 2 * (double)(e.c + 3) * u * (0.75 * (double)e.c * B * B + 1.25 * B) };
+    return true;
+}
+
+static bool rank_update(problem *p, gantry_dtype type, int i)
+{
+    static const extents list[] = { { 1, 1, 0 }, { 33, 13, 0 }, { 65, 64, 0 }, { 130, 7, 0 }, { 0, 0, 0 } };
+    extents e;
+    if (!pick(list, i / 2, &e)) {
+        return false;
+    }
+    begin(p, type, 1);
+    matrix(&p->operand[0], e.a, e.b);
+    matrix(&p->operand[1], e.a, e.a);
+    number(p, "alpha", i % 2 ? 0.5 : -1);
+    number(p, "beta", i % 2 ? 0 : 1);
+    p->bound = (bound){ 2 * unit_of(type), 2 * (double)(e.b + 3) * unit_of(type) * ((double)e.b * B * B + B) };
+    return true;
+}
+
+/* Backward error (n + 1) u |L| |L|^T, where the diagonal is n and what is beside it about 1; condition below 4, and
+ * |L| about sqrt(n): 4 (n + 1) u n / sqrt(n) * sqrt(n), twice. */
+static bool factor(problem *p, gantry_dtype type, int i)
+{
+    static const extents list[] = { { 1, 0, 0 },  { 2, 0, 0 },  { 31, 0, 0 },  { 32, 0, 0 },
+                                    { 33, 0, 0 }, { 65, 0, 0 }, { 130, 0, 0 }, { 0, 0, 0 } };
+    extents e;
+    if (!pick(list, i, &e)) {
+        return false;
+    }
+    begin(p, type, 1);
+    matrix(&p->operand[0], e.a, e.a);
+    p->operand[0].filling = POSITIVE;
+    p->bound.absolute = 2 * 4 * (double)(e.a + 1) * unit_of(type) * (double)e.a;
+    return true;
+}
+
+/* n u |a^-1| |a| |x|: |a^-1| |a| is below 4 as rows are dominated by a diagonal of 2 and more, and |x| below b. */
+static bool solve(problem *p, gantry_dtype type, int i)
+{
+    static const extents list[] = { { 1, 1, 0 }, { 19, 33, 0 }, { 33, 65, 0 }, { 5, 130, 0 }, { 0, 0, 0 } };
+    extents e;
+    if (!pick(list, i, &e)) {
+        return false;
+    }
+    begin(p, type, 1);
+    matrix(&p->operand[0], e.b, e.b);
+    matrix(&p->operand[1], e.a, e.b);
+    p->operand[0].filling = TRIANGLE;
+    p->bound.absolute = 2 * 4 * (double)(e.b + 1) * unit_of(type) * B;
+    return true;
+}
+
+/* ---- learning, sparse ---- */
+
+static bool logits(problem *p, gantry_dtype type, int i, extents *e)
+{
+    static const extents list[] = { { 1, 1, 0 },    { 50, 7, 0 },   { 33, 257, 0 },   { 3, 1000, 0 },
+                                    { 257, 10, 0 }, { 5, 1025, 0 }, { 300, 2100, 0 }, { 0, 0, 0 } };
+    if (!pick(list, i, e)) {
+        return false;
+    }
+    begin(p, type, e->a);
+    matrix(&p->operand[0], e->a, e->b);
+    p->operand[1] = (operand){ .arg = p->operand[1].arg,
+                               .dtype = GANTRY_I32,
+                               .access = GANTRY_READ,
+                               .rank = 1,
+                               .shape = { e->a },
+                               .filling = BELOW,
+                               .below = e->b };
+    number(p, "scale", 0.02);
+    p->parts = true;
+    return true;
+}
+
+/* In double: exp and log to 4 u, sums of c terms c u; each row is below 2 B + log(c), and so are its terms. On GPUs the
+ * exponentials are taken in the type of the logits: what they are taken of is at most 2 B, rounded, and they are right
+ * to 4 u of that type. So are their sums, whose logarithm has that as an absolute error. */
+static double exponential(gantry_dtype type)
+{
+    return (2 * B + 4) * unit_of(type);
+}
+
+static bool cross_entropy(problem *p, gantry_dtype type, int i)
+{
+    extents e;
+    if (!logits(p, type, i, &e)) {
+        return false;
+    }
+    double row = 2 * B + log((double)e.b);
+    one_element(&p->operand[2], type);
+    p->bound = of_sum(type, e.a, 0.02 * row, 3);
+    p->bound.absolute += 0.02 * (double)e.a * (2 * (double)(e.b + 16) * U * row + exponential(type));
+    return true;
+}
+
+static bool cross_entropy_gradient(problem *p, gantry_dtype type, int i)
+{
+    extents e;
+    if (!logits(p, type, i, &e)) {
+        return false;
+    }
+    matrix(&p->operand[2], e.a, e.b);
+    p->bound = (bound){ 2 * unit_of(type), 2 * 0.02 * ((double)(e.b + 16) * U + exponential(type) + unit_of(type)) };
+    return true;
+}
+
+/* A row has at most as many entries as there are; empty rows are among them. */
+static bool sparse(problem *p, gantry_dtype type, int i)
+{
+    static const extents list[] = { { 1, 1, 1 },       { 30, 20, 100 },     { 257, 100, 3000 }, { 1000, 33, 500 },
+                                    { 3, 100, 10000 }, { 700, 300, 20000 }, { 0, 0, 0 } };
+    extents e; /* rows, columns, entries */
+    gantry_dtype index = i % 2 ? GANTRY_I64 : GANTRY_I32;
+    if (!pick(list, i / 2, &e)) {
+        return false;
+    }
+    begin(p, type, 1);
+    operand *o = p->operand;
+    o[0].shape[0] = e.a + 1;
+    o[0].filling = STARTS;
+    o[0].below = o[1].shape[0] = o[2].shape[0] = e.c;
+    o[1].filling = BELOW;
+    o[1].below = o[3].shape[0] = e.b;
+    o[0].dtype = o[1].dtype = index;
+    o[4].shape[0] = e.a;
+    p->bound = of_sum(type, e.c, B * B, 1);
+    return true;
+}
+
+/* ---- all ---- */
+
+static const recipe recipes[] = {
+    { "add", NULL, elements },
+    { "axpby", NULL, elements },
+    { "bias_add", NULL, rows_and_vector },
+    { "busy", NULL, elements },
+    { "copy", NULL, elements },
+    { "dot", NULL, sum_of_products },
+    { "fail", NULL, elements },
+    { "gaussian_blur", NULL, blurred },
+    { "gemm", NULL, product },
+    { "histogram", "out", counts },
+    { "jacobi2d", NULL, stencil },
+    { "mul", NULL, elements },
+    { "potrf", NULL, factor },
+    { "reduce_max", NULL, maximum },
+    { "reduce_sum", NULL, sum_of_elements },
+    { "relu", NULL, elements },
+    { "relu_grad", NULL, elements },
+    { "saxpy", NULL, elements },
+    { "scale", NULL, elements },
+    { "sgd_update", NULL, elements },
+    { "sobel", NULL, edges },
+    { "softmax_xent", NULL, cross_entropy },
+    { "softmax_xent_grad", NULL, cross_entropy_gradient },
+    { "spmv_csr", "val", sparse },
+    { "syrk", NULL, rank_update },
+    { "transpose", NULL, transposed },
+    { "trsm", NULL, solve },
+};
+
+const recipe *recipe_find(const char *kernel)
+{
+    for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++) {
+        if (strcmp(recipes[i].kernel, kernel) == 0) {
+            return &recipes[i];
+        }
+    }
+    return NULL;
+}
+
+static uint32_t types_of(const gantry_kernel *k, const char *typed)
+{
+    for (int32_t i = 0; i < k->args; i++) {
+        const gantry_kernel_arg *a = &k->arg[i];
+        if (!a->scalar && (!typed || strcmp(a->name, typed) == 0)) {
+            return a->dtypes ? a->dtypes : (1u << GANTRY_DTYPE_COUNT) - 1;
+        }
+    }
+    abort();
+}
+
+void problems_of(const recipe *r, void (*take)(void *user, const problem *p), void *user)
+{
+    const gantry_kernel *kernel = gantry_kernel_find(r->kernel);
+    uint32_t types = types_of(kernel, r->typed);
+    for (int d = 0; d < GANTRY_DTYPE_COUNT; d++) {
+        problem p = { .kernel = kernel };
+        for (int i = 0; types >> d & 1 && r->make(&p, (gantry_dtype)d, i); i++) {
+            take(user, &p);
+            p = (problem){ .kernel = kernel };
+        }
+    }
+}

@@ -9,6 +9,13 @@
 #include "backends/cuda/driver.h"
 #include <gantry/kernel.h>
 
+/* The name of what is no kernel of the library, and has none that a manifest could have: what combines contributions
+ * for collectives (combine.c). arg[0] is the target, whose access is the reduction; the others are sources, at most
+ * GY_CUDA_SOURCES, of as many elements; what the target gets is that of gy_reduce (run/reduce.h), and it may be one of
+ * them. */
+#define GY_CUDA_COMBINE "(combine)"
+enum { GY_CUDA_SOURCES = 64 };
+
 typedef struct gy_cuda_kernel {
     const char *name; /* of the manifest */
     /* Queues the work on the launch's stream, whose context is current. */

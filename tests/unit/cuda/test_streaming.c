@@ -5,6 +5,7 @@
 #include "backends/cuda/image.h"
 #include "control.h"
 #include "kernel/chunks.h"
+#include "run/reduce.h"
 #include "suite.h"
 
 #include <math.h>
@@ -16,7 +17,7 @@
 #define LIBRARY(name)
 #include "backends/cuda/kernels.def"
 
-enum { MOST_ARGS = 6, MARGIN = 64 };
+enum { MOST_ARGS = 8, MARGIN = 64 };
 
 static gy_driver driver;
 static CUcontext context;
@@ -128,6 +129,7 @@ typedef struct launch {
     void *handle;
     CUdeviceptr scratch;
     uint64_t scratch_bytes;
+    int in_place; /* this argument is the first one; 0: none is */
 } launch;
 
 static void add_region(launch *l, int i, gantry_dtype d, int64_t rows, int64_t width, int beyond)
@@ -165,6 +167,7 @@ static gantry_launch view(launch *l, bool device)
         const region *r = &l->at[i];
         l->arg[i].data = !r->host ? NULL : device ? (char *)(uintptr_t)r->device + r->offset : r->host + r->offset;
     }
+    l->arg[l->in_place].data = l->arg[0].data;
     return (gantry_launch){ .struct_size = sizeof(gantry_launch),
                             .device_ordinal = device ? 0 : -1,
                             .stream = device ? stream : NULL,
@@ -235,7 +238,8 @@ DECLARE(copy)
 DECLARE(mul)
 DECLARE(relu)
 DECLARE(relu_grad)
-DECLARE(saxpy) DECLARE(scale) DECLARE(sgd_update) DECLARE(bias_add)
+DECLARE(saxpy)
+DECLARE(scale) DECLARE(sgd_update) DECLARE(bias_add)
 
     static const gy_cuda_kernel *const each[] = { &gy_cuda_kernel_add,       &gy_cuda_kernel_axpby,
                                                   &gy_cuda_kernel_copy,      &gy_cuda_kernel_mul,
@@ -413,6 +417,54 @@ START_TEST(little_scratch)
 }
 END_TEST
 
+/* ---- contributions ---- */
+
+DECLARE(combine)
+
+static gantry_status combine_host(const gantry_launch *l)
+{
+    const void *from[MOST_ARGS];
+    for (int32_t i = 1; i < l->args; i++) {
+        from[i - 1] = l->arg[i].data;
+    }
+    gy_reduce(l->arg[0].dtype, l->arg[0].access, l->arg[0].data, from, (size_t)l->args - 1, (uint64_t)l->arg[0].rows);
+    return GANTRY_OK;
+}
+
+static void try_combine(gantry_dtype d, gantry_access op, int sources, int64_t n)
+{
+    gantry_kernel_arg arg[MOST_ARGS] = { { .name = "target", .access = op } };
+    gantry_kernel manifest = { .name = gantry_access_name(op), .arg = arg, .args = 1 + sources, .host = combine_host };
+    launch l = { .manifest = &manifest, .kernel = &gy_cuda_kernel_combine };
+    int shift = (int)(draw() % (16 / gantry_dtype_size(d))), apart = draw() % 4 == 0;
+    for (int32_t i = 0; i < manifest.args; i++) {
+        arg[i].name = i ? "source" : arg[i].name;
+        arg[i].access = i ? GANTRY_READ : op;
+        add_region(&l, i, d, n, 1, shift + (i ? apart : 0));
+    }
+    l.in_place = (int)(draw() % (uint64_t)manifest.args);
+    run_both(&l);
+}
+
+START_TEST(contributions)
+{
+    static const int64_t sizes[] = { 1, 15, 33, 1000, 4099 };
+    open_device();
+    state = (uint64_t)_i;
+    processors = _i ? 1 : 132;
+    for (int d = 0; d < GANTRY_DTYPE_COUNT; d++) {
+        for (int op = GANTRY_SUM; op <= GANTRY_PROD; op++) {
+            for (int k = 0; k < 5; k++) {
+                tame = k % 2;
+                try_combine((gantry_dtype)d, (gantry_access)op, 2 + (k + d) % 6, sizes[(op + k) % 5]);
+            }
+        }
+    }
+    try_combine(GANTRY_F32, GANTRY_SUM, 4, 50003);
+    close_device();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda streaming");
@@ -425,6 +477,7 @@ int main(void)
     tcase_add_loop_test(tests, partial_results, 0, 7);
     tcase_add_test(tests, chunks);
     tcase_add_test(tests, little_scratch);
+    tcase_add_loop_test(tests, contributions, 0, 2);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -47,7 +47,7 @@ static __device__ void combine(const sources &from, T *to, int64_t n, int64_t he
 #pragma unroll
         for (int j = 0; j < count; j++)
             so_far[j] = gy_element<Own>::load(pack.at[j]);
-#pragma unroll 4
+#pragma unroll 2
         for (int64_t s = 1; s < from.count; s++) {
             const gy_pack<T> next = gy_load((const gy_pack<T> *)((const T *)from.at[s] + head) + i);
 #pragma unroll

@@ -396,7 +396,7 @@ END_TEST
 START_TEST(chunks)
 {
     for (int64_t size = 1; size <= 8; size *= 2) {
-        for (int64_t n = 1; n < INT64_MAX / 16; n = 3 * n + 1) {
+        for (int64_t n = 1; n < INT64_MAX / 256; n = 3 * n + 1) {
             int64_t chunk = gy_chunk_size(n, size), count = (n - 1) / chunk + 1;
             ck_assert(count <= GY_CHUNKS && chunk * size % GY_CHUNK_ROW == 0 && chunk * size >= 16 * GY_CHUNK_ROW);
             ck_assert(8 * count <= 8 * (n * size - 1) / 65536 + 8); /* GY_CHUNK_SCRATCH */

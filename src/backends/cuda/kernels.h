@@ -9,10 +9,9 @@
 #include "backends/cuda/driver.h"
 #include <gantry/kernel.h>
 
-/* The name of what is no kernel of the library, and has none that a manifest could have: what combines contributions
- * for collectives (combine.c). arg[0] is the target, whose access is the reduction; the others are sources, at most
- * GY_CUDA_SOURCES, of as many elements; what the target gets is that of gy_reduce (run/reduce.h), and it may be one of
- * them. */
+/* What combines contributions for collectives (combine.c) is in the table by a name that no manifest can have. arg[0]
+ * is the target, whose access is the reduction; the others are sources, at most GY_CUDA_SOURCES, of as many elements.
+ * The target, which may be one of them, gets what gy_reduce would give it (run/reduce.h). */
 #define GY_CUDA_COMBINE "(combine)"
 enum { GY_CUDA_SOURCES = 64 };
 

@@ -33,10 +33,12 @@ static gantry_status launch_combine(const gantry_launch *l)
 static gantry_status open_combine(void **handle, const gy_cuda_kernel *kernel, const gy_driver *driver,
                                   gantry_error *err)
 {
-    const gy_cuda_kernel code = { "combine", kernel->launch, kernel->open, kernel->close, kernel->data };
+    const gy_cuda_kernel code = { .name = "combine", .data = kernel->data };
     return gy_image_open(handle, &code, driver, err);
 }
 
 /* In the order of gantry_access. */
 static const gy_image image = { gy_fatbin_combine, GY_ALL_DTYPES, { "_sum", "_min", "_max", "_prod" } };
-const gy_cuda_kernel gy_cuda_kernel_combine = { GY_CUDA_COMBINE, launch_combine, open_combine, gy_image_close, &image };
+const gy_cuda_kernel gy_cuda_kernel_combine = {
+    .name = GY_CUDA_COMBINE, .launch = launch_combine, .open = open_combine, .close = gy_image_close, .data = &image
+};

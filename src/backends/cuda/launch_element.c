@@ -43,9 +43,11 @@ static gantry_status launch_each(const gantry_launch *l)
     return gy_image_launch(l, 0, first->dtype, gy_image_grid(l, 0, first->dtype, work), params);
 }
 
-#define KERNEL(name, dtypes)                                                                                           \
-    static const gy_image image_##name = { gy_fatbin_##name, dtypes, { "" } };                                         \
-    const gy_cuda_kernel gy_cuda_kernel_##name = { #name, launch_each, gy_image_open, gy_image_close, &image_##name };
+#define KERNEL(name_, dtypes)                                                                                          \
+    static const gy_image image_##name_ = { gy_fatbin_##name_, dtypes, { "" } };                                       \
+    const gy_cuda_kernel gy_cuda_kernel_##name_ = {                                                                    \
+        .name = #name_, .launch = launch_each, .open = gy_image_open, .close = gy_image_close, .data = &image_##name_  \
+    };
 KERNEL(add, GY_ALL_DTYPES)
 KERNEL(axpby, GY_ALL_DTYPES)
 KERNEL(copy, GY_ALL_DTYPES)
@@ -88,5 +90,6 @@ static gantry_status launch_bias(const gantry_launch *l)
 }
 
 static const gy_image image_bias_add = { gy_fatbin_bias_add, GY_FLOAT_DTYPES, { [PLAIN] = "", [WIDE] = "_wide" } };
-const gy_cuda_kernel gy_cuda_kernel_bias_add = { "bias_add", launch_bias, gy_image_open, gy_image_close,
-                                                 &image_bias_add };
+const gy_cuda_kernel gy_cuda_kernel_bias_add = {
+    .name = "bias_add", .launch = launch_bias, .open = gy_image_open, .close = gy_image_close, .data = &image_bias_add
+};

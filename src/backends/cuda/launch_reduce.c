@@ -29,9 +29,13 @@ static gantry_status launch_reduce(const gantry_launch *l)
     return status ? status : gy_image_launch(l, FINISH, out->dtype, one, (void *[]){ &partial, &chunks, &to });
 }
 
-#define KERNEL(name, dtypes)                                                                                           \
-    static const gy_image image_##name = { gy_fatbin_##name, dtypes, { [CHUNKS] = "", [FINISH] = "_finish" } };        \
-    const gy_cuda_kernel gy_cuda_kernel_##name = { #name, launch_reduce, gy_image_open, gy_image_close, &image_##name };
+#define KERNEL(name_, dtypes)                                                                                          \
+    static const gy_image image_##name_ = { gy_fatbin_##name_, dtypes, { [CHUNKS] = "", [FINISH] = "_finish" } };      \
+    const gy_cuda_kernel gy_cuda_kernel_##name_ = { .name = #name_,                                                    \
+                                                    .launch = launch_reduce,                                           \
+                                                    .open = gy_image_open,                                             \
+                                                    .close = gy_image_close,                                           \
+                                                    .data = &image_##name_ };
 KERNEL(dot, GY_FLOAT_DTYPES)
 KERNEL(reduce_max, GY_ALL_DTYPES)
 KERNEL(reduce_sum, GY_ALL_DTYPES)

@@ -75,7 +75,8 @@ const gy_cuda_kernel *const *gy_cuda_kernels(size_t *count)
     static const gy_cuda_kernel *table[MOST_KERNELS];
     size_t library = gantry_kernel_count() < MOST_KERNELS ? gantry_kernel_count() : MOST_KERNELS - 1;
     *count = library + 1;
-    kernel[library] = (gy_cuda_kernel){ GY_CUDA_COMBINE, launch_combine, open_host, close_host, NULL };
+    kernel[library] =
+        (gy_cuda_kernel){ .name = GY_CUDA_COMBINE, .launch = launch_combine, .open = open_host, .close = close_host };
     table[library] = &kernel[library];
     for (size_t i = 0; i < library; i++) {
         kernel[i] = (gy_cuda_kernel){ gantry_kernel_at(i)->name, launch, open_host, close_host, NULL };

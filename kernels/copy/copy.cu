@@ -2,9 +2,8 @@
 #include "kernels/element.cuh"
 
 #define KERNEL(suffix, type, wide)                                                                                     \
-    extern "C" __global__ void copy_##suffix(const type *x, type *y, int64_t n)                                        \
+    extern "C" __global__ void copy_##suffix(const type *x, type *y, int64_t n, int64_t head)                          \
     {                                                                                                                  \
-        GY_FOR_EACH (i, n)                                                                                             \
-            y[i] = x[i];                                                                                               \
+        gy_stream(x, y, n, head, [](type v) { return v; });                                                            \
     }
 GY_CUDA_TYPES(KERNEL)

@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/reduce.h"
 
-enum { BLOCK = 1024 };
-
-static double dot(const gantry_arg *a, const gantry_arg *b)
+static void add_products(double *column, const gantry_launch *l, int64_t first, int64_t count)
 {
-    double total = 0;
-    int64_t n = gy_arg_size(a);
-    switch (a->dtype) {
+    switch (l->arg[0].dtype) {
 #define LOOP(dtype, type, wide, LOAD, STORE)                                                                           \
     case dtype: {                                                                                                      \
-        const type *x = a->data, *y = b->data;                                                                         \
-        for (int64_t first = 0; first < n; first += BLOCK) {                                                           \
-            double part = 0;                                                                                           \
-            for (int64_t i = first; i < n && i < first + BLOCK; i++)                                                   \
-                part += (double)LOAD(x[i]) * (double)LOAD(y[i]);                                                       \
-            total += part;                                                                                             \
-        }                                                                                                              \
+        const type *x = (const type *)l->arg[0].data + first, *y = (const type *)l->arg[1].data + first;               \
+        for (int64_t i = 0; i < count; i++)                                                                            \
+            column[i] += (double)LOAD(x[i]) * (double)LOAD(y[i]);                                                      \
         break;                                                                                                         \
     }
         GY_FLOAT_TYPES(LOOP)
@@ -24,13 +16,12 @@ static double dot(const gantry_arg *a, const gantry_arg *b)
     default:
         break;
     }
-    return total;
 }
 
 static gantry_status run(const gantry_launch *l)
 {
     gy_number out = gy_number_load(l->arg[2].data, l->arg[2].dtype, 0);
-    out.real += dot(&l->arg[0], &l->arg[1]);
+    out.real += gy_sum_rows(l, add_products);
     gy_number_store(l->arg[2].data, l->arg[2].dtype, 0, out);
     return GANTRY_OK;
 }
@@ -54,7 +45,7 @@ const gantry_kernel gy_kernel_dot = { sizeof(gantry_kernel),
                                       0,
                                       "2 * x.size",
                                       "x.bytes + y.bytes",
-                                      NULL,
+                                      GY_CHUNK_SCRATCH,
                                       run,
                                       check,
                                       NULL,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "kernel/chunks.h"
 #include "kernels/manifest.h"
 
 static gantry_status run(const gantry_launch *l)
@@ -46,7 +47,7 @@ const gantry_kernel gy_kernel_reduce_max = { sizeof(gantry_kernel),
                                              0,
                                              "x.size",
                                              "x.bytes",
-                                             NULL,
+                                             GY_CHUNK_SCRATCH,
                                              run,
                                              check,
                                              NULL,

@@ -1,28 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/reduce.h"
 
-enum { BLOCK = 1024 };
-
-static gy_number sum(const gantry_arg *x)
+static void add_elements(double *column, const gantry_launch *l, int64_t first, int64_t count)
 {
-    gy_number total = { 0, 0 };
-    int64_t n = gy_arg_size(x);
-    switch (x->dtype) {
+    switch (l->arg[0].dtype) {
 #define REAL(dtype, type, wide, LOAD, STORE)                                                                           \
-    case dtype:                                                                                                        \
-        for (int64_t first = 0; first < n; first += BLOCK) {                                                           \
-            double part = 0;                                                                                           \
-            for (int64_t i = first; i < n && i < first + BLOCK; i++)                                                   \
-                part += (double)LOAD(((const type *)x->data)[i]);                                                      \
-            total.real += part;                                                                                        \
-        }                                                                                                              \
-        break;
+    case dtype: {                                                                                                      \
+        const type *x = (const type *)l->arg[0].data + first;                                                          \
+        for (int64_t i = 0; i < count; i++)                                                                            \
+            column[i] += (double)LOAD(x[i]);                                                                           \
+        break;                                                                                                         \
+    }
         GY_FLOAT_TYPES(REAL)
 #undef REAL
+    default:
+        break;
+    }
+}
+
+/* The order of integers is nobody's concern. */
+static uint64_t sum_integers(const gantry_arg *x)
+{
+    uint64_t total = 0;
+    int64_t n = gy_arg_size(x);
+    switch (x->dtype) {
 #define WHOLE(dtype, type, wide, LOAD, STORE)                                                                          \
     case dtype:                                                                                                        \
         for (int64_t i = 0; i < n; i++)                                                                                \
-            total.integer += LOAD(((const type *)x->data)[i]);                                                         \
+            total += LOAD(((const type *)x->data)[i]);                                                                 \
         break;
         GY_INTEGER_TYPES(WHOLE)
 #undef WHOLE
@@ -34,9 +39,11 @@ static gy_number sum(const gantry_arg *x)
 
 static gantry_status run(const gantry_launch *l)
 {
-    gy_number total = sum(&l->arg[0]), out = gy_number_load(l->arg[1].data, l->arg[1].dtype, 0);
-    out.real += total.real;
-    out.integer += total.integer;
+    gy_number out = gy_number_load(l->arg[1].data, l->arg[1].dtype, 0);
+    if (gy_is_float(l->arg[0].dtype))
+        out.real += gy_sum_rows(l, add_elements);
+    else
+        out.integer += sum_integers(&l->arg[0]);
     gy_number_store(l->arg[1].data, l->arg[1].dtype, 0, out);
     return GANTRY_OK;
 }
@@ -58,7 +65,7 @@ const gantry_kernel gy_kernel_reduce_sum = { sizeof(gantry_kernel),
                                              0,
                                              "x.size",
                                              "x.bytes",
-                                             NULL,
+                                             GY_CHUNK_SCRATCH,
                                              run,
                                              check,
                                              NULL,

@@ -2,11 +2,10 @@
 #include "kernels/element.cuh"
 
 #define KERNEL(suffix, type, wide)                                                                                     \
-    extern "C" __global__ void saxpy_##suffix(double number, const type *x, type *y, int64_t n)                        \
+    extern "C" __global__ void saxpy_##suffix(double number, const type *x, type *y, int64_t n, int64_t head)          \
     {                                                                                                                  \
         typedef gy_element<wide> e;                                                                                    \
         const wide a = e::scalar(number);                                                                              \
-        GY_FOR_EACH (i, n)                                                                                             \
-            y[i] = e::store<type>(a * e::load(x[i]) + e::load(y[i]));                                                  \
+        gy_stream(x, y, y, n, head, [=](type v, type w) { return e::store<type>(a * e::load(v) + e::load(w)); });      \
     }
 GY_CUDA_TYPES(KERNEL)

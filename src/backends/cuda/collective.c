@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives by copies. What has to be combined goes to the host, which does that in stream order, with the arithmetic
- * and the order of the host back end. */
+/* Collectives by copies. What no GPU combines (combine.c) goes to the host, which does that in stream order, with the
+ * arithmetic and the order of the host back end. */
 #include "backends/cuda/state.h"
 
 #include "backends/host/ops.h"
@@ -32,12 +32,12 @@ static uint64_t chunk_of(uint64_t bytes)
     return bytes < CHUNK ? bytes : CHUNK;
 }
 
-/* Pieces that clash are all built aside first, as on the host; else only what is combined is. */
-static bool needs_host(const gy_exchange *parts)
+/* Pieces that clash are all built aside first, as on the host; else only what is combined there is. */
+static bool needs_host(const gy_cuda *h, uint32_t op, const gy_exchange *parts)
 {
     bool combines = false;
     for (uint32_t i = 0; i < parts->pieces; i++) {
-        combines = combines || parts->piece[i].sources > 1;
+        combines = combines || (parts->piece[i].sources > 1 && !gy_combine_does(h, op, &parts->piece[i]));
     }
     return combines || parts->stage;
 }
@@ -49,14 +49,19 @@ uint64_t gy_collective_stage(const gy_cuda *h, uint32_t op)
     uint64_t chunk = chunk_of(largest_piece(parts));
     uint64_t results = parts->stage ? total_bytes(parts) : chunk;
     /* A copy of one of its pieces may be staged too, between combinations. */
-    return needs_host(parts) ? parts->most_sources * chunk + results + 2 * chunk : 2 * chunk;
+    return needs_host(h, op, parts) ? parts->most_sources * chunk + results + 2 * chunk : 2 * chunk;
 }
 
-static gy_place end_at(const gy_submit *x, const gy_exchange *parts, uint32_t end, uint64_t offset)
+gy_place gy_collective_end(const gy_cuda *h, uint32_t op, uint32_t turn, uint32_t end, uint64_t offset)
 {
-    const gantry_schedule *s = x->h->job->schedule;
-    const gy_piece_end *e = &parts->end[end];
-    return gy_place_at(gy_cuda_place(x->h, &s->use.at[s->ops.at[x->op].use + e->use], x->turn), e->offset + offset);
+    const gantry_schedule *s = h->job->schedule;
+    const gy_piece_end *e = &h->op[op].parts->end[end];
+    return gy_place_at(gy_cuda_place(h, &s->use.at[s->ops.at[op].use + e->use], turn), e->offset + offset);
+}
+
+static gy_place end_at(const gy_submit *x, uint32_t end, uint64_t offset)
+{
+    return gy_collective_end(x->h, x->op, x->turn, end, offset);
 }
 
 static gy_place host_place(char *at)
@@ -70,12 +75,11 @@ static bool is_same(gy_place a, gy_place b)
 }
 
 /* `bytes` of every target, from `offset` on. */
-static gantry_status deliver(gy_submit *x, const gy_exchange *parts, const gy_piece *piece, gy_place from,
-                             uint64_t offset, uint64_t bytes)
+static gantry_status deliver(gy_submit *x, const gy_piece *piece, gy_place from, uint64_t offset, uint64_t bytes)
 {
     gantry_status status = GANTRY_OK;
     for (uint32_t k = 0; k < piece->targets && status == GANTRY_OK; k++) {
-        gy_place to = end_at(x, parts, piece->target + k, offset);
+        gy_place to = end_at(x, piece->target + k, offset);
         status = is_same(to, from) ? GANTRY_OK : gy_submit_copy(x, to, from, bytes);
         status = status ? status : gy_submit_join(x); /* copies share the stage */
     }
@@ -92,7 +96,7 @@ static gantry_status combine(gy_submit *x, const gy_exchange *parts, const gy_pi
         return gy_fail_nomem(x->err);
     }
     for (uint32_t k = 0; k < piece->sources && status == GANTRY_OK; k++) {
-        gy_place from = end_at(x, parts, piece->source + k, offset);
+        gy_place from = end_at(x, piece->source + k, offset);
         char *copy = area + k * chunk_of(largest_piece(parts));
         sources[k] = from.device == GY_NONE ? from.host : copy;
         status = from.device == GY_NONE ? GANTRY_OK : gy_submit_copy(x, host_place(copy), from, bytes);
@@ -124,14 +128,19 @@ static char *area_of(const gy_submit *x, const gy_exchange *parts)
 static gantry_status exchange_piece(gy_submit *x, const gy_exchange *parts, const gy_piece *piece)
 {
     gantry_status status = GANTRY_OK;
+    if (gy_combine_does(x->h, x->op, piece)) {
+        gy_place result;
+        status = gy_combine_submit(x, piece, &result);
+        return status ? status : deliver(x, piece, result, 0, piece->bytes);
+    }
     if (piece->sources == 1) {
-        return deliver(x, parts, piece, end_at(x, parts, piece->source, 0), 0, piece->bytes);
+        return deliver(x, piece, end_at(x, piece->source, 0), 0, piece->bytes);
     }
     char *area = area_of(x, parts), *result = area + parts->most_sources * chunk_of(largest_piece(parts));
     for (uint64_t done = 0; done < piece->bytes && status == GANTRY_OK; done += CHUNK) {
         uint64_t bytes = chunk_of(piece->bytes - done);
         status = combine(x, parts, piece, area, result, done, bytes);
-        status = status ? status : deliver(x, parts, piece, host_place(result), done, bytes);
+        status = status ? status : deliver(x, piece, host_place(result), done, bytes);
     }
     return status;
 }
@@ -150,7 +159,7 @@ static gantry_status exchange_aside(gy_submit *x, const gy_exchange *parts)
     }
     result = results;
     for (uint32_t i = 0; i < parts->pieces && status == GANTRY_OK; result += parts->piece[i].bytes, i++) {
-        status = deliver(x, parts, &parts->piece[i], host_place(result), 0, parts->piece[i].bytes);
+        status = deliver(x, &parts->piece[i], host_place(result), 0, parts->piece[i].bytes);
     }
     return status;
 }

@@ -61,6 +61,7 @@ static gantry_status make_all(gy_cuda *h, gantry_error *err)
     gantry_status status = gy_cuda_devices_make(h, err);
     status = status ? status : gy_cuda_ops_make(h, err);
     status = status ? status : gy_cuda_peers_make(h, err);
+    status = status ? status : gy_combine_make(h, err);
     if (status == GANTRY_OK) {
         gy_cuda_ops_stage(h);
         status = gy_cuda_memory_make(h, err);
@@ -119,6 +120,7 @@ static void free_all(gy_cuda *h)
         settle_all(h);
         gy_cuda_unbind(h);
         free_clocks(h);
+        gy_combine_free(h);
         gy_cuda_ops_free(h);
         gy_cuda_memory_free(h);
         gy_cuda_devices_free(h);

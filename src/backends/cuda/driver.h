@@ -25,6 +25,7 @@
     X(cuDevicePrimaryCtxRelease)                                                                                       \
     X(cuCtxGetCurrent)                                                                                                 \
     X(cuCtxSetCurrent)                                                                                                 \
+    X(cuCtxGetDevice)                                                                                                  \
     X(cuCtxEnablePeerAccess)                                                                                           \
     X(cuMemGetInfo)                                                                                                    \
     X(cuMemAlloc)                                                                                                      \
@@ -56,6 +57,7 @@
     X(cuModuleLoadData)                                                                                                \
     X(cuModuleUnload)                                                                                                  \
     X(cuModuleGetFunction)                                                                                             \
+    X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                                     \
     X(cuStreamBeginCapture)                                                                                            \
     X(cuStreamEndCapture)                                                                                              \
     X(cuGraphInstantiateWithFlags)                                                                                     \

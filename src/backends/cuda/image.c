@@ -5,12 +5,14 @@
 #include "base/memory.h"
 #include <stdio.h>
 
-enum { MOST_BLOCKS = 1 << 16 };
+/* TURNS: blocks for each place on the GPU, so that a multiprocessor that is ahead takes more of them. */
+enum { MOST_BLOCKS = 1 << 16, TURNS = 4 };
 
 typedef struct handle {
     const gy_driver *driver;
     CUmodule module;
     CUfunction function[GY_IMAGE_VARIANTS][GANTRY_DTYPE_COUNT]; /* [v][0] without types */
+    int places[GY_IMAGE_VARIANTS][GANTRY_DTYPE_COUNT];          /* blocks of it that run at once */
 } handle;
 
 static gantry_status fail(const gy_driver *d, CUresult code, const char *what, const char *name, gantry_error *err)
@@ -20,6 +22,19 @@ static gantry_status fail(const gy_driver *d, CUresult code, const char *what, c
     return gy_driver_fail(d, code, text, err);
 }
 
+/* Of the current context's device. What is not told is taken to be much. */
+static int count_places(const gy_driver *d, CUfunction function)
+{
+    CUdevice device;
+    int processors, blocks;
+    if (d->cuCtxGetDevice(&device) != CUDA_SUCCESS ||
+        d->cuDeviceGetAttribute(&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) != CUDA_SUCCESS ||
+        d->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, GY_IMAGE_THREADS, 0) != CUDA_SUCCESS) {
+        return MOST_BLOCKS / TURNS;
+    }
+    return processors * blocks;
+}
+
 static gantry_status find(handle *h, const gy_cuda_kernel *kernel, int variant, int dtype, gantry_error *err)
 {
     const gy_image *image = kernel->data;
@@ -27,7 +42,11 @@ static gantry_status find(handle *h, const gy_cuda_kernel *kernel, int variant, 
     snprintf(name, sizeof name, "%s%s%s%s", kernel->name, image->variant[variant], image->dtypes ? "_" : "",
              image->dtypes ? gantry_dtype_name((gantry_dtype)dtype) : "");
     CUresult code = h->driver->cuModuleGetFunction(&h->function[variant][dtype], h->module, name);
-    return code == CUDA_SUCCESS ? GANTRY_OK : fail(h->driver, code, "finding the function", name, err);
+    if (code != CUDA_SUCCESS) {
+        return fail(h->driver, code, "finding the function", name, err);
+    }
+    h->places[variant][dtype] = count_places(h->driver, h->function[variant][dtype]);
+    return GANTRY_OK;
 }
 
 static gantry_status find_all(handle *h, const gy_cuda_kernel *kernel, gantry_error *err)
@@ -76,6 +95,13 @@ gy_grid gy_grid_for(int64_t count)
 {
     int64_t blocks = (count + GY_IMAGE_THREADS - 1) / GY_IMAGE_THREADS;
     return (gy_grid){ (unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS), 1, 1, GY_IMAGE_THREADS, 1, 1 };
+}
+
+gy_grid gy_image_grid(const gantry_launch *l, int variant, gantry_dtype dtype, int64_t work)
+{
+    const handle *h = l->handle;
+    int64_t most = (int64_t)TURNS * h->places[variant][h->function[variant][dtype] ? dtype : 0];
+    return (gy_grid){ (unsigned)(work < most ? work : most), 1, 1, GY_IMAGE_THREADS, 1, 1 };
 }
 
 gantry_status gy_image_launch(const gantry_launch *l, int variant, gantry_dtype dtype, gy_grid g, void **params)

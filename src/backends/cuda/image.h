@@ -18,6 +18,9 @@
 
 enum { GY_IMAGE_VARIANTS = 4, GY_IMAGE_THREADS = 256 };
 #define GY_ALL_DTYPES ((1u << GANTRY_DTYPE_COUNT) - 1)
+#define GY_FLOAT_DTYPES                                                                                                \
+    (GANTRY_DTYPE_BIT(GANTRY_F16) | GANTRY_DTYPE_BIT(GANTRY_BF16) | GANTRY_DTYPE_BIT(GANTRY_F32) |                     \
+     GANTRY_DTYPE_BIT(GANTRY_F64))
 
 /* `data` of a gy_cuda_kernel. The functions are NAME VARIANT _DTYPE for each element type of `dtypes`, so variant
  * "_wide" of scale for f32 is scale_wide_f32; NAME VARIANT alone where `dtypes` is 0. The first "" may be the only
@@ -39,6 +42,9 @@ void gy_image_close(void *handle);
 
 /* Blocks of GY_IMAGE_THREADS for a loop over `count` elements (GY_FOR_EACH), no more than keep a GPU busy. */
 gy_grid gy_grid_for(int64_t count);
+/* Blocks of GY_IMAGE_THREADS for a function whose blocks go on to further work of `work` blocks in all: no more than a
+ * few times those that the GPU has room for at once. */
+gy_grid gy_image_grid(const gantry_launch *l, int variant, gantry_dtype dtype, int64_t work);
 /* Queues a function of the kernel's image; `params` as for cuLaunchKernel. A grid without blocks or threads is nothing
  * to do. `dtype` says nothing where the image has no types. E_DEVICE: the driver refused, or there is no such function.
  */

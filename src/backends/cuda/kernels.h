@@ -9,6 +9,12 @@
 #include "backends/cuda/driver.h"
 #include <gantry/kernel.h>
 
+/* What combines contributions for collectives (combine.c) is in the table by a name that no manifest can have. arg[0]
+ * is the target, whose access is the reduction; the others are sources, at most GY_CUDA_SOURCES, of as many elements.
+ * The target, which may be one of them, gets what gy_reduce would give it (run/reduce.h). */
+#define GY_CUDA_COMBINE "(combine)"
+enum { GY_CUDA_SOURCES = 64 };
+
 typedef struct gy_cuda_kernel {
     const char *name; /* of the manifest */
     /* Queues the work on the launch's stream, whose context is current. */

@@ -29,8 +29,8 @@ static gantry_status fail_room(gy_cuda *h, CUresult code, uint32_t device, const
     return GANTRY_E_CAPACITY;
 }
 
-static gantry_status allocate(gy_cuda *h, CUdeviceptr *to, uint32_t device, uint64_t bytes, const char *what,
-                              gantry_error *err)
+gantry_status gy_cuda_allocate(gy_cuda *h, CUdeviceptr *to, uint32_t device, uint64_t bytes, const char *what,
+                               gantry_error *err)
 {
     gantry_status status = gy_cuda_use(h, device, err);
     CUresult code = status ? CUDA_SUCCESS : h->d.cuMemAlloc(to, bytes ? bytes : 1);
@@ -101,7 +101,7 @@ static gantry_status make_slab(gy_cuda *h, uint32_t memory, gantry_error *err)
     if (m->device == GY_NONE) {
         return gy_cuda_pinned(h, (void **)&m->host, slab_bytes(h, memory), err);
     }
-    return h->device[m->device].used ? allocate(h, &m->base, m->device, slab_bytes(h, memory), "its slab", err)
+    return h->device[m->device].used ? gy_cuda_allocate(h, &m->base, m->device, slab_bytes(h, memory), "its slab", err)
                                      : GANTRY_OK;
 }
 
@@ -138,7 +138,7 @@ static gantry_status make_words(gy_cuda *h, uint32_t device, gantry_error *err)
     if (!d->gpu || !bytes) {
         return GANTRY_OK;
     }
-    gantry_status status = allocate(h, &d->status, device, bytes, "status words", err);
+    gantry_status status = gy_cuda_allocate(h, &d->status, device, bytes, "status words", err);
     status = status ? status : gy_cuda_pinned(h, (void **)&d->told, bytes * h->turns, err);
     if (status == GANTRY_OK) {
         memset(d->told, 0, bytes * h->turns);
@@ -158,7 +158,7 @@ static gantry_status make_scratch(gy_cuda *h, gantry_error *err)
             continue;
         }
         if (h->device[device].gpu) {
-            status = allocate(h, &lane->scratch, device, lane->scratch_bytes, "scratch of kernels", err);
+            status = gy_cuda_allocate(h, &lane->scratch, device, lane->scratch_bytes, "scratch of kernels", err);
         } else {
             void *block = NULL;
             status = gy_cuda_pinned(h, &block, lane->scratch_bytes, err);

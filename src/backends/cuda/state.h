@@ -56,6 +56,12 @@ typedef struct gy_cuda_lane {
     bool used;
 } gy_cuda_lane;
 
+/* Memory of a GPU for what it combines and cannot read where it is. */
+typedef struct gy_cuda_area {
+    CUdeviceptr at;
+    uint64_t bytes;
+} gy_cuda_area;
+
 /* Launch or host op: one for each turn, since addresses differ. */
 typedef struct gy_cuda_call {
     gantry_kernel_fn function;
@@ -138,11 +144,13 @@ typedef struct gy_cuda {
     CUevent *event;
     uint32_t events, ring; /* ring: of each event, more than the largest distance */
     uint32_t devices, memories, lanes, turns, first_gpu;
-    gy_queue tail; /* where a start ends; origin of captures */
-    char *staging; /* of the schedule */
-    bool borrowed; /* slabs and staging are those of another run, which comes before or after this one */
-    void **handle; /* kernels x devices */
-    uint8_t *peer; /* devices x devices: access is enabled both ways */
+    gy_queue tail;      /* where a start ends; origin of captures */
+    char *staging;      /* of the schedule */
+    bool borrowed;      /* slabs and staging are those of another run, which comes before or after this one */
+    void **handle;      /* kernels x devices */
+    uint8_t *peer;      /* devices x devices: access is enabled both ways */
+    void **combine;     /* per device: handle of what combines there; NULL: the host does */
+    gy_cuda_area *area; /* lanes x devices */
     GY_VEC(gy_cuda_lock) locks;
     GY_VEC(gy_cuda_dynamic) dynamic;
 
@@ -179,6 +187,9 @@ void gy_cuda_memory_owners(gy_cuda *h); /* whose each memory is; owners of memor
 gantry_status gy_cuda_memory_make(gy_cuda *h, gantry_error *err);
 void gy_cuda_memory_free(gy_cuda *h);
 gantry_status gy_cuda_pinned(gy_cuda *h, void **to, uint64_t bytes, gantry_error *err);
+/* E_CAPACITY: `bytes` for "what" are not there. */
+gantry_status gy_cuda_allocate(gy_cuda *h, CUdeviceptr *to, uint32_t device, uint64_t bytes, const char *what,
+                               gantry_error *err);
 /* Peer access between all pairs of GPUs that ops copy between. */
 gantry_status gy_cuda_peers_make(gy_cuda *h, gantry_error *err);
 
@@ -258,6 +269,16 @@ gantry_status gy_submit_fill(gy_submit *x);
 void gy_fill_free(gy_cuda *h, uint32_t op);
 gantry_status gy_submit_collective(gy_submit *x);
 uint64_t gy_collective_stage(const gy_cuda *h, uint32_t op);
+/* An end of a piece (index of gy_exchange.end) of a collective, `offset` bytes on. */
+gy_place gy_collective_end(const gy_cuda *h, uint32_t op, uint32_t turn, uint32_t end, uint64_t offset);
+
+/* combine.c: pieces of collectives that a GPU combines */
+struct gy_piece;
+gantry_status gy_combine_make(gy_cuda *h, gantry_error *err);
+void gy_combine_free(gy_cuda *h);
+bool gy_combine_does(const gy_cuda *h, uint32_t op, const struct gy_piece *piece);
+/* The lane has it at *result, one of the targets. */
+gantry_status gy_combine_submit(gy_submit *x, const struct gy_piece *piece, gy_place *result);
 
 /* ---- graph.c ---- */
 /* Captures a start of the turn. Where that is refused starts go on as streams and `replay` says so. */

@@ -175,6 +175,13 @@ CUresult cuCtxSetCurrent(CUcontext context)
     return CUDA_SUCCESS;
 }
 
+CUresult cuCtxGetDevice(CUdevice *device)
+{
+    ENTER(cuCtxGetDevice)
+    *device = current ? current->device : -1;
+    LEAVE(current ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT);
+}
+
 CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
 {
     ENTER(cuCtxEnablePeerAccess)
@@ -654,4 +661,12 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
         }
     }
     LEAVE(CUDA_ERROR_NOT_FOUND);
+}
+
+/* As if registers and shared memory never ran out. */
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads, size_t shared)
+{
+    ENTER(cuOccupancyMaxActiveBlocksPerMultiprocessor)
+    *blocks = function && threads > 0 && !shared ? 2048 / threads : 0;
+    LEAVE(*blocks ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }

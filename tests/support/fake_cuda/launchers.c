@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "parcel.h"
+#include "run/reduce.h"
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static gantry_status open_host(void **opened, const gy_cuda_kernel *kernel, cons
     memcpy(&h->driver.make, &found, sizeof found);
     h->driver.launch = driver->cuLaunchKernel;
     h->kernel = gantry_kernel_find(kernel->name);
-    if (h->kernel->open && h->kernel->open(&h->host, -1)) {
+    if (h->kernel && h->kernel->open && h->kernel->open(&h->host, -1)) {
         free(h);
         return gy_fail(err, GANTRY_E_DEVICE, NULL, "the host version could not be opened");
     }
@@ -36,7 +37,7 @@ static gantry_status open_host(void **opened, const gy_cuda_kernel *kernel, cons
 static void close_host(void *opened)
 {
     handle *h = opened;
-    if (h->kernel->close) {
+    if (h->kernel && h->kernel->close) {
         h->kernel->close(h->host);
     }
     free(h);
@@ -48,14 +49,36 @@ static gantry_status launch(const gantry_launch *l)
     return parcel_queue(h->driver, l, h->kernel->host, h->host);
 }
 
+/* ---- combining for collectives ---- */
+
+static gantry_status combine(const gantry_launch *l)
+{
+    const void *from[GY_CUDA_SOURCES];
+    for (int32_t i = 1; i < l->args; i++) {
+        from[i - 1] = l->arg[i].data;
+    }
+    gy_reduce(l->arg[0].dtype, l->arg[0].access, l->arg[0].data, from, (size_t)l->args - 1, (uint64_t)l->arg[0].rows);
+    return GANTRY_OK;
+}
+
+static gantry_status launch_combine(const gantry_launch *l)
+{
+    const handle *h = l->handle;
+    return parcel_queue(h->driver, l, combine, NULL);
+}
+
 enum { MOST_KERNELS = 64 };
 
 const gy_cuda_kernel *const *gy_cuda_kernels(size_t *count)
 {
     static gy_cuda_kernel kernel[MOST_KERNELS];
     static const gy_cuda_kernel *table[MOST_KERNELS];
-    *count = gantry_kernel_count() < MOST_KERNELS ? gantry_kernel_count() : MOST_KERNELS;
-    for (size_t i = 0; i < *count; i++) {
+    size_t library = gantry_kernel_count() < MOST_KERNELS ? gantry_kernel_count() : MOST_KERNELS - 1;
+    *count = library + 1;
+    kernel[library] =
+        (gy_cuda_kernel){ .name = GY_CUDA_COMBINE, .launch = launch_combine, .open = open_host, .close = close_host };
+    table[library] = &kernel[library];
+    for (size_t i = 0; i < library; i++) {
         kernel[i] = (gy_cuda_kernel){ gantry_kernel_at(i)->name, launch, open_host, close_host, NULL };
         table[i] = &kernel[i];
     }

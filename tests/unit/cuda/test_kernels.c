@@ -21,21 +21,44 @@ static const char text[] =
     "{\"id\":\"t\",\"kernel\":\"scale\",\"args\":{\"a\":-3,\"x\":\"d\",\"y\":\"e\"}},"
     "{\"id\":\"u\",\"kernel\":\"copy\",\"args\":{\"x\":\"b\",\"y\":\"c\"}}]}";
 
+/* Contributions of three GPUs, an all_reduce of halves, rows that three GPUs take part in: two launches for each
+ * reduce_sum, and one for what is combined. */
+static const char contributions[] =
+    "{\"gantry\":1,\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[3001],\"split\":3,\"init\":{\"random\":{\"seed\":1}"
+    "}},"
+    "\"sum\":{\"dtype\":\"f64\",\"shape\":[1],\"init\":0.5,\"output\":true},"
+    "\"h0\":{\"dtype\":\"f16\",\"shape\":[37],\"init\":{\"random\":{\"seed\":4}}},"
+    "\"h1\":{\"dtype\":\"f16\",\"shape\":[37],\"init\":{\"random\":{\"seed\":5}}},"
+    "\"a\":{\"dtype\":\"f16\",\"shape\":[37],\"output\":true},\"b\":{\"dtype\":\"f16\",\"shape\":[37],\"output\":true}}"
+    ","
+    "\"nodes\":[{\"id\":\"s[i]\",\"for\":{\"i\":3},\"kernel\":\"reduce_sum\",\"args\":{\"x\":\"x[i]\",\"out\":\"sum\"},"
+    "\"on\":\"i\"},"
+    "{\"id\":\"p\",\"kernel\":\"copy\",\"args\":{\"x\":\"h0\",\"y\":\"a\"},\"on\":\"gpu0\"},"
+    "{\"id\":\"q\",\"kernel\":\"copy\",\"args\":{\"x\":\"h1\",\"y\":\"b\"},\"on\":\"gpu1\"},"
+    "{\"id\":\"r\",\"collective\":\"all_reduce\",\"op\":\"sum\",\"in\":[\"a\",\"b\"],\"out\":[\"a\",\"b\"]}]}";
+
+static const struct {
+    const char *text, *peer;
+    int kernels; /* of a start */
+} cases[] = { { text, "all", 5 },
+              { contributions, "all", 3 * 2 + 1 + 2 + 1 },
+              { contributions, "none", 3 * 2 + 1 + 2 + 1 } };
+
 START_TEST(launchers)
 {
     char alive[160];
     gantry_graph *g = NULL;
-    fakeCudaDevices(2, "all", 0);
-    MUST(gantry_graph_parse(&g, text, strlen(text), "text", NULL, NULL, MUST_ERR));
-    gantry_machine *m = gpu_machine(2, false);
-    gantry_schedule *s = make_schedule(g, m, _i ? "graph" : "stream", "round-robin");
+    fakeCudaDevices(3, cases[_i / 2].peer, 0);
+    MUST(gantry_graph_parse(&g, cases[_i / 2].text, strlen(cases[_i / 2].text), "text", NULL, NULL, MUST_ERR));
+    gantry_machine *m = gpu_machine(3, false);
+    gantry_schedule *s = make_schedule(g, m, _i % 2 ? "graph" : "stream", "round-robin");
     gantry_run *host = open_run(s, "host"), *run = open_run(s, "cuda");
     int before = fakeCudaCalls("kernel");
     for (int start = 0; start < 2; start++) {
         results want = run_results(host, g), got = run_results(run, g);
         ck_assert(same(&got, &want));
     }
-    ck_assert_int_eq(fakeCudaCalls("kernel"), before + 2 * 5);
+    ck_assert_int_eq(fakeCudaCalls("kernel"), before + 2 * cases[_i / 2].kernels);
     gantry_run_free(host);
     gantry_run_free(run);
     ck_assert_msg(fakeCudaAlive(alive, sizeof alive) == 0, "left behind: %s", alive);
@@ -71,12 +94,60 @@ START_TEST(code_is_missing)
 }
 END_TEST
 
+/* Images are loaded for reduce_sum on three GPUs, copy on two, then for combining on the one that has both targets. */
+START_TEST(combining_fails)
+{
+    static const struct {
+        const char *fail, *text;
+    } failures[] = {
+        { "cuModuleLoadData:6:209", NULL }, /* no code for that GPU: the host combines */
+        { "cuModuleLoadData:6:2", "what combines contributions could not be opened on device \"gpu0\": loading" },
+        { "cuLaunchKernel:10:1", "refused to combine contributions on device \"gpu0\"" },
+        { NULL, NULL },
+    };
+    char alive[160];
+    gantry_graph *g = NULL;
+    fakeCudaDevices(3, "all", 0);
+    MUST(gantry_graph_parse(&g, contributions, strlen(contributions), "text", NULL, NULL, MUST_ERR));
+    gantry_machine *m = gpu_machine(3, false);
+    gantry_schedule *s = make_schedule(g, m, "stream", "round-robin");
+    gantry_run *host = open_run(s, "host"), *run = NULL;
+    results want = run_results(host, g);
+    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
+        gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+        gantry_error err = { 0 };
+        uint64_t ticket;
+        int before = fakeCudaCalls("kernel");
+        options.backend = "cuda";
+        fakeCudaFail(failures[i].fail);
+        gantry_status status = gantry_run_new(&run, s, &options, &err);
+        status = status ? status : gantry_run_start(run, &ticket, &err);
+        status = status ? status : gantry_run_wait(run, ticket, &err);
+        ck_assert_int_eq(status, failures[i].text ? GANTRY_E_DEVICE : GANTRY_OK);
+        ck_assert_msg(!failures[i].text || strstr(err.text, failures[i].text), "%s", err.text);
+        if (status == GANTRY_OK) {
+            results got = outputs_of(run, g);
+            ck_assert(same(&got, &want));
+            ck_assert_int_eq(fakeCudaCalls("kernel") - before, failures[i].fail ? 8 : 10);
+        }
+        gantry_run_free(run);
+        run = NULL;
+        ck_assert_msg(fakeCudaAlive(alive, sizeof alive) == 0, "left behind: %s", alive);
+    }
+    gantry_run_free(host);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda kernels");
     TCase *tests = tcase_create("all");
-    tcase_add_loop_test(tests, launchers, 0, 2);
+    tcase_add_loop_test(tests, launchers, 0, 6);
     tcase_add_test(tests, code_is_missing);
+    tcase_add_test(tests, combining_fails);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

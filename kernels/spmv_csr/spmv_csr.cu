@@ -15,46 +15,42 @@ template <typename Index, typename T> struct matrix {
     int64_t entries, columns;
 };
 
-/* The product of an entry and the vector; false if its column is not there. */
-template <typename Index, typename T>
-static __device__ inline bool product(const matrix<Index, T> &m, int64_t entry, int64_t column, double *result)
-{
-    bool there = column >= 0 && column < m.columns;
-    *result = there ? (double)m.value[entry] * (double)m.vector[column] : 0;
-    return there;
-}
-
 /* Entries from `begin` to `end`, one after the other. False if one is not there. */
 template <typename Index, typename T>
 static __device__ bool add_alone(const matrix<Index, T> &m, int64_t begin, int64_t end, double *total)
 {
-    double p;
     for (int64_t k = begin; k < end; k++) {
-        if (k < 0 || k >= m.entries || !product(m, k, (int64_t)m.column[k], &p))
+        int64_t c = k >= 0 && k < m.entries ? (int64_t)m.column[k] : -1;
+        if (c < 0 || c >= m.columns)
             return false;
-        *total += p;
+        *total += (double)m.value[k] * (double)m.vector[c];
     }
     return true;
 }
 
-/* `count` products from entry `at` on, which are there. All columns are asked for before the first is needed. */
+/* `count` products from entry `at` on, which are there. No load waits for the test of another: what is behind the last
+ * entry, or has no column, is replaced by something that is there. */
 template <typename Index, typename T>
 static __device__ inline void fill(const matrix<Index, T> &m, int64_t at, int count, double (&window)[WINDOW],
                                    int *wrong)
 {
     enum { EACH = WINDOW / THREADS };
-    Index column[EACH];
+    int64_t column[EACH];
+    bool bad = false;
 #pragma unroll
     for (int j = 0; j < EACH; j++) {
         int i = threadIdx.x + j * THREADS;
-        column[j] = i < count ? m.column[at + i] : 0;
+        column[j] = (int64_t)m.column[at + (i < count ? i : 0)];
     }
 #pragma unroll
     for (int j = 0; j < EACH; j++) {
         int i = threadIdx.x + j * THREADS;
-        if (i < count && !product(m, at + i, (int64_t)column[j], &window[i]))
-            *wrong = 1;
+        bool there = column[j] >= 0 && column[j] < m.columns;
+        bad = bad || (i < count && !there);
+        window[i] = (double)m.value[at + (i < count ? i : 0)] * (double)m.vector[there ? column[j] : 0];
     }
+    if (bad)
+        *wrong = 1;
 }
 
 template <typename Index, typename T>
@@ -71,6 +67,7 @@ static __device__ void spmv(const matrix<Index, T> &m, T *__restrict__ out, int6
     double total = 0;
     low = low < 0 ? 0 : low;
     high = high < m.entries ? high : m.entries;
+    high = m.columns > 0 ? high : low;
     if (begin < end && (begin < low || end > high)) { /* rows that do not follow each other, or have no such entries */
         good = add_alone(m, begin, end, &total);
         begin = end;

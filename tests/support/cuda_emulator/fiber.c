@@ -9,7 +9,7 @@
 #include <ucontext.h>
 
 #ifdef __has_feature
-#if __has_feature(address_sanitizer)
+#if __has_feature(address_sanitizer) && !defined(__SANITIZE_ADDRESS__)
 #define __SANITIZE_ADDRESS__ 1
 #endif
 #endif

@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A Gaussian filter, separable: columns first, then rows, in float, in strips that fit the nearest cache. */
+#include "kernels/gaussian.h"
 #include "kernels/image.h"
 #include <math.h>
 
-enum { MAX_RADIUS = 64, MAX_CHANNELS = 8, STRIP = 1024, PAD = MAX_RADIUS * MAX_CHANNELS };
+enum {
+    MAX_RADIUS = GY_GAUSSIAN_RADIUS,
+    MAX_CHANNELS = GY_GAUSSIAN_CHANNELS,
+    STRIP = 1024,
+    PAD = MAX_RADIUS * MAX_CHANNELS
+};
 
 static int64_t radius_of(double sigma)
 {
     return (int64_t)ceil(3 * sigma);
 }
 
-static void make_weights(double sigma, int64_t radius, float *weight)
+gy_gaussian gy_gaussian_of(double sigma)
 {
+    gy_gaussian g = { .radius = (int32_t)radius_of(sigma) };
     double total = 0;
-    for (int64_t k = -radius; k <= radius; k++)
+    for (int32_t k = -g.radius; k <= g.radius; k++)
         total += exp(-(double)(k * k) / (2 * sigma * sigma));
-    for (int64_t k = -radius; k <= radius; k++)
-        weight[k + radius] = (float)(exp(-(double)(k * k) / (2 * sigma * sigma)) / total);
+    for (int32_t k = -g.radius; k <= g.radius; k++)
+        g.weight[k + g.radius] = (float)(exp(-(double)(k * k) / (2 * sigma * sigma)) / total);
+    return g;
 }
 
 static int64_t clamp(int64_t x, int64_t low, int64_t high)
@@ -102,13 +110,11 @@ static void blur_row(const gantry_launch *l, const gy_image *m, const gy_image *
 
 static gantry_status run(const gantry_launch *l)
 {
-    float weight[2 * MAX_RADIUS + 1];
-    int64_t radius = radius_of(l->arg[0].number);
+    gy_gaussian g = gy_gaussian_of(l->arg[0].number);
     gy_image m = gy_image_of(&l->arg[1]), to = gy_image_of(&l->arg[2]);
-    make_weights(l->arg[0].number, radius, weight);
     for (int64_t frame = 0; frame < to.frames; frame++)
         for (int64_t y = to.first; y < to.first + to.rows; y++)
-            blur_row(l, &m, &to, frame, y, radius, weight);
+            blur_row(l, &m, &to, frame, y, g.radius, g.weight);
     return GANTRY_OK;
 }
 

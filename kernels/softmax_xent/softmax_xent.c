@@ -42,7 +42,7 @@ const gantry_kernel gy_kernel_softmax_xent = { sizeof(gantry_kernel),
                                                0,
                                                "10 * logits.size",
                                                "logits.bytes + labels.bytes",
-                                               NULL,
+                                               "8 * min(8192, logits.rows)", /* sums of parts, on a GPU */
                                                run,
                                                check,
                                                NULL,

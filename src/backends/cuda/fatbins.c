@@ -10,6 +10,7 @@
             ".previous\n");
 #define IMAGE(name) IMAGE_OF(#name)
 #define LIBRARY(name)
+#define PLAIN(name) IMAGE_OF(#name)
 #include "backends/cuda/kernels.def"
 
 typedef int gy_not_empty;

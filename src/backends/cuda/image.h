@@ -62,6 +62,7 @@ static inline int64_t gy_width(const gantry_arg *a)
 
 #define IMAGE(name) extern const unsigned char gy_fatbin_##name[];
 #define LIBRARY(name)
+#define PLAIN(name) extern const unsigned char gy_fatbin_##name[];
 #include "backends/cuda/kernels.def"
 
 #endif

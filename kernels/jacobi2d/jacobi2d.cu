@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A thread computes a chunk of columns in ROWS rows: it loads these and the rows above and below at once, so that much
+ * is under way, and keeps them in registers. What is left and right of its chunk comes from its neighbours in the warp;
+ * only at the warp's ends is it loaded. `_wide` wants rows that begin at multiples of 16 bytes.
+ */
+#include "kernels/chunk.cuh"
+
+enum { LANES = 32, WARPS = 8, ROWS = 8 }; /* the launcher knows them as well */
+
+/* x and y begin at the same row of the grid, `top`; x has a row before it and one more after `rows` of them, where the
+ * grid of `height` rows has. */
+template <int N, typename T>
+static __device__ void jacobi2d(const T *__restrict__ x, T *__restrict__ y, int64_t rows, int64_t columns, int64_t top,
+                                int64_t height, uint32_t across)
+{
+    int lane = threadIdx.x;
+    int64_t first = ((int64_t)(blockIdx.x / across) * WARPS + threadIdx.y) * ROWS;
+    int64_t chunk = (int64_t)(blockIdx.x % across) * LANES + lane, column = chunk * N;
+    int64_t beside = lane == 0 ? column - 1 : column + N;
+    bool mine = column < columns, end = (lane == 0 || lane == LANES - 1) && beside >= 0 && beside < columns;
+    gy_chunk<T, N> line[ROWS + 2] = {};
+    T side[ROWS] = {};
+#pragma unroll
+    for (int i = 0; i < ROWS + 2; i++) {
+        int64_t row = first + i - 1;
+        if (mine && row <= rows && top + row >= 0 && top + row < height)
+            line[i] = gy_load_chunk<N>(x + row * columns, chunk);
+    }
+#pragma unroll
+    for (int i = 0; i < ROWS; i++)
+        if (end && first + i < rows)
+            side[i] = x[(first + i) * columns + beside];
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) {
+        const gy_chunk<T, N> &up = line[i], &here = line[i + 1], &down = line[i + 2];
+        T left = __shfl_up_sync(~0u, here.at[N - 1], 1), right = __shfl_down_sync(~0u, here.at[0], 1);
+        left = lane == 0 ? side[i] : left;
+        right = lane == LANES - 1 ? side[i] : right;
+        int64_t row = first + i;
+        bool border = top + row == 0 || top + row == height - 1;
+        gy_chunk<T, N> result;
+#pragma unroll
+        for (int k = 0; k < N; k++) {
+            T l = k ? here.at[k ? k - 1 : 0] : left, r = k < N - 1 ? here.at[k < N - 1 ? k + 1 : 0] : right;
+            T mean = (T)0.25 * ((up.at[k] + down.at[k]) + (l + r));
+            result.at[k] = border || column + k == 0 || column + k >= columns - 1 ? here.at[k] : mean;
+        }
+        if (mine && row < rows)
+            gy_store_chunk(y + row * columns, chunk, result);
+    }
+}
+
+#define KERNEL(name, type, n)                                                                                          \
+    extern "C" __global__ void __launch_bounds__(LANES *WARPS)                                                         \
+        jacobi2d##name(const type *x, type *y, int64_t rows, int64_t columns, int64_t top, int64_t height,             \
+                       uint32_t across)                                                                                \
+    {                                                                                                                  \
+        jacobi2d<n>(x, y, rows, columns, top, height, across);                                                         \
+    }
+KERNEL(_f32, float, 1)
+KERNEL(_f64, double, 1)
+KERNEL(_wide_f32, float, 4)
+KERNEL(_wide_f64, double, 2)

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two launches, so that sums are taken in an order that does not depend on which block is first: each group of threads
+ * (those of one threadIdx.y of a block) adds up the losses of its rows, then one block adds up the groups.
+ */
+#include "kernels/softmax.cuh"
+
+/* Row r is that of group r % groups; a block has blockDim.y groups. */
+template <typename T>
+static __device__ void rows(const T *logits, const int32_t *labels, double *partial, int64_t count, int64_t width,
+                            int32_t groups, int32_t *status)
+{
+    int32_t group = (int32_t)(blockIdx.x * blockDim.y + threadIdx.y);
+    double total = 0;
+    if (group >= groups)
+        return;
+    for (int64_t r = group; r < count; r += groups) {
+        int32_t label = labels[r];
+        if (label < 0 || label >= width) {
+            if (threadIdx.x == 0)
+                atomicCAS(status, 0, label < 0 ? label : label + 1);
+            continue;
+        }
+        gy_softmax<T> s = gy_softmax_of(logits + r * width, width);
+        total += log(s.sum) + (double)s.largest - (double)logits[r * width + label];
+    }
+    if (threadIdx.x == 0)
+        partial[group] = total;
+}
+
+template <typename T>
+static __device__ void total(double scale, const double *partial, int32_t groups, T *loss)
+{
+    __shared__ double sum[GY_SOFTMAX_THREADS];
+    double mine = 0;
+    for (int32_t i = threadIdx.x; i < groups; i += GY_SOFTMAX_THREADS)
+        mine += partial[i];
+    sum[threadIdx.x] = mine;
+    for (unsigned half = GY_SOFTMAX_THREADS / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half)
+            sum[threadIdx.x] += sum[threadIdx.x + half];
+    }
+    if (threadIdx.x == 0)
+        *loss += (T)(scale * sum[0]);
+}
+
+#define KERNEL(suffix, type)                                                                                           \
+    extern "C" __global__ void __launch_bounds__(GY_SOFTMAX_THREADS)                                                   \
+        softmax_xent_rows_##suffix(const type *logits, const int32_t *labels, double *partial, int64_t count,          \
+                                   int64_t width, int32_t groups, int32_t *status)                                     \
+    {                                                                                                                  \
+        rows(logits, labels, partial, count, width, groups, status);                                                   \
+    }                                                                                                                  \
+    extern "C" __global__ void __launch_bounds__(GY_SOFTMAX_THREADS)                                                   \
+        softmax_xent_total_##suffix(double scale, const double *partial, int32_t groups, type *loss)                   \
+    {                                                                                                                  \
+        total(scale, partial, groups, loss);                                                                           \
+    }
+KERNEL(f32, float)
+KERNEL(f64, double)

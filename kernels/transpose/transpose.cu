@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A thread reads a little square, N x N elements as N chunks, turns it in its registers, and leaves it in shared memory
+ * as chunks of the other matrix. So both matrices, and shared memory too, are read and written in words of 128 bits
+ * (of 32 and 64 for bytes and halves). Chunks that one access of a warp touches lie in different banks: rows of the
+ * tile are one chunk longer than they need to be.
+ *
+ * Only the size of an element matters. `_wide` wants rows of both matrices to begin at multiples of a chunk.
+ */
+#include "kernels/chunk.cuh"
+
+enum { THREADS = 256 };
+
+/* A block turns a tile of SIDE x SIDE little squares; tiles are counted along the rows of x, `across` in a row. */
+template <int N, int SIDE, typename T>
+static __device__ void transpose(const T *__restrict__ x, T *__restrict__ y, int64_t rows, int64_t columns,
+                                 uint32_t across)
+{
+    __shared__ gy_chunk<T, N> tile[N][SIDE][SIDE + 1];
+    int64_t row = (int64_t)(blockIdx.x / across) * SIDE, column = (int64_t)(blockIdx.x % across) * SIDE; /* of squares */
+    int i = threadIdx.x % SIDE;
+#pragma unroll
+    for (int j = threadIdx.x / SIDE; j < SIDE; j += THREADS / SIDE) {
+        int64_t r = row + j, c = column + i;
+        if (r * N < rows && c * N < columns) {
+            gy_chunk<T, N> from[N];
+#pragma unroll
+            for (int k = 0; k < N; k++)
+                from[k] = gy_load_chunk<N>(x + (r * N + k) * columns, c);
+#pragma unroll
+            for (int k = 0; k < N; k++) {
+                gy_chunk<T, N> turned;
+#pragma unroll
+                for (int l = 0; l < N; l++)
+                    turned.at[l] = from[l].at[k];
+                tile[k][i][j] = turned;
+            }
+        }
+    }
+    __syncthreads();
+#pragma unroll
+    for (int j = threadIdx.x / SIDE; j < SIDE; j += THREADS / SIDE) {
+        int64_t r = row + i, c = column + j;
+        if (r * N < rows && c * N < columns) {
+#pragma unroll
+            for (int k = 0; k < N; k++)
+                gy_store_chunk(y + (c * N + k) * rows, r, tile[k][j][i]);
+        }
+    }
+}
+
+/* The launcher knows SIDE * N as well. */
+#define KERNEL(name, type, n, side)                                                                                    \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                              \
+        transpose##name(const type *x, type *y, int64_t rows, int64_t columns, uint32_t across)                        \
+    {                                                                                                                  \
+        transpose<n, side>(x, y, rows, columns, across);                                                               \
+    }
+KERNEL(_u8, uint8_t, 1, 32)
+KERNEL(_f16, uint16_t, 1, 32)
+KERNEL(_f32, uint32_t, 1, 32)
+KERNEL(_f64, uint64_t, 1, 32)
+KERNEL(_wide_u8, uint8_t, 4, 32)
+KERNEL(_wide_f16, uint16_t, 4, 16)
+KERNEL(_wide_f32, uint32_t, 4, 16)
+KERNEL(_wide_f64, uint64_t, 2, 16)

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels whose results are the host versions' to the bit, at shapes where their tiles, chunks and halos end: the real
+ * gantry-cuda.so on the emulator of tests/support/cuda_emulator, against the host back end. */
+#include "control.h"
+#include "suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void on_both(const char *text)
+{
+    gantry_graph *g = NULL;
+    fakeCudaDevices(2, "all", 0);
+    MUST(gantry_graph_parse(&g, text, strlen(text), "text", NULL, NULL, MUST_ERR));
+    gantry_machine *m = gpu_machine(2, false);
+    gantry_schedule *s = make_schedule(g, m, "stream", "round-robin");
+    gantry_run *host = open_run(s, "host"), *run = open_run(s, "cuda");
+    results want = run_results(host, g), got = run_results(run, g);
+    ck_assert_msg(same(&got, &want), "%s", text);
+    gantry_run_free(host);
+    gantry_run_free(run);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+
+/* KERNEL(in, out) on each of `parts` parts; `in` with a halo. */
+typedef struct shape {
+    const char *kernel, *more, *in, *out; /* more: other arguments */
+    int halo;
+    const char *dtype, *size; /* in JSON */
+    int parts;
+} shape;
+
+static const shape shapes[] = {
+#define JACOBI(...)                                                                                                    \
+    {                                                                                                                  \
+        "jacobi2d", "", "x", "y", 1, __VA_ARGS__                                                                       \
+    }
+    JACOBI("f32", "[70,132]", 3),
+    JACOBI("f32", "[150,131]", 1),
+    JACOBI("f32", "[9,520]", 4),
+    JACOBI("f64", "[70,66]", 2),
+    JACOBI("f64", "[65,67]", 2),
+    JACOBI("f32", "[1,64]", 1),
+    JACOBI("f32", "[2,4]", 2),
+    JACOBI("f64", "[5,1]", 2),
+    JACOBI("f64", "[66,2]", 5),
+#define SOBEL(...)                                                                                                     \
+    {                                                                                                                  \
+        "sobel", "", "image", "out", 1, __VA_ARGS__                                                                    \
+    }
+    SOBEL("u8", "[40,300]", 3),
+    SOBEL("f32", "[33,257]", 2),
+    SOBEL("u8", "[1,1]", 1),
+    SOBEL("f32", "[2,2]", 2),
+#define SOBELS(...)                                                                                                    \
+    {                                                                                                                  \
+        "sobel", "", "image", "out", 0, __VA_ARGS__                                                                    \
+    }
+    SOBELS("u8", "[3,17,100,3]", 2),
+    SOBELS("f32", "[2,5,9]", 2),
+    SOBELS("f32", "[2,3,1,4]", 1),
+#define BLUR(sigma, halo, ...)                                                                                         \
+    {                                                                                                                  \
+        "gaussian_blur", "\"sigma\":" sigma ",", "image", "out", halo, __VA_ARGS__                                     \
+    }
+    BLUR("0.3", 1, "f32", "[20,270]", 3),
+    BLUR("1", 3, "u8", "[23,515]", 2),
+    BLUR("2.7", 9, "f32", "[31,100]", 4),
+    BLUR("1.2", 4, "f32", "[25,33]", 2),
+    BLUR("0.6", 2, "u8", "[19,33]", 2),
+    BLUR("5", 0, "u8", "[2,12,40,3]", 2),
+    BLUR("7.1", 0, "f32", "[1,10,50,8]", 1),
+    BLUR("21.3", 0, "f32", "[1,9,70,8]", 1),
+    BLUR("21.3", 0, "u8", "[2,3,2,8]", 2),
+    BLUR("21.3", 64, "u8", "[150,3]", 3),
+};
+
+START_TEST(filters)
+{
+    const shape *s = &shapes[_i];
+    char text[1024];
+    int length = snprintf(text, sizeof text,
+                          "{\"gantry\":1,\"buffers\":{\"a\":{\"dtype\":\"%s\",\"shape\":%s,\"split\":%d,\"init\":{"
+                          "\"random\":{\"seed\":5,\"low\":0,\"high\":250}}},\"b\":{\"dtype\":\"%s\",\"shape\":%s,"
+                          "\"split\":%d,\"output\":true}},\"nodes\":[{\"id\":\"k[i]\",\"for\":{\"i\":%d},\"kernel\":"
+                          "\"%s\",\"args\":{%s\"%s\":\"a[i]~%d\",\"%s\":\"b[i]\"}}]}",
+                          s->dtype, s->size, s->parts, s->dtype, s->size, s->parts, s->parts, s->kernel, s->more, s->in,
+                          s->halo, s->out);
+    ck_assert_int_lt(length, (int)sizeof text);
+    on_both(text);
+}
+END_TEST
+
+static const struct {
+    const char *dtype;
+    int rows, columns;
+} matrices[] = { { "u8", 256, 132 }, { "i8", 130, 131 },  { "f16", 68, 132 }, { "bf16", 65, 3 }, { "f32", 132, 64 },
+                 { "i32", 65, 67 },  { "u32", 1, 100 },   { "f64", 34, 66 },  { "i64", 33, 70 }, { "u64", 100, 1 },
+                 { "u8", 4, 4 },     { "f32", 300, 200 }, { "f32", 4, 1000 }, { "f64", 2, 2 } };
+
+START_TEST(transposed)
+{
+    char text[1024];
+    const char *dtype = matrices[_i].dtype;
+    int rows = matrices[_i].rows, columns = matrices[_i].columns;
+    snprintf(text, sizeof text,
+             "{\"gantry\":1,\"buffers\":{\"a\":{\"dtype\":\"%s\",\"shape\":[%d,%d],\"init\":{\"random\":{\"seed\":5,"
+             "\"low\":0,\"high\":120}}},\"b\":{\"dtype\":\"%s\",\"shape\":[%d,%d],\"output\":true}},\"nodes\":[{"
+             "\"id\":\"t\",\"kernel\":\"transpose\",\"args\":{\"x\":\"a\",\"y\":\"b\"}}]}",
+             dtype, rows, columns, dtype, columns, rows);
+    on_both(text);
+}
+END_TEST
+
+/* Parts that begin anywhere, and more than one contribution. */
+START_TEST(counted)
+{
+    static const int sizes[] = { 1, 3, 15, 16, 17, 100, 4099, 70001, 300000 };
+    static const char *const dtypes[] = { "i32", "u32", "i64", "u64" };
+    char text[1024];
+    snprintf(text, sizeof text,
+             "{\"gantry\":1,\"buffers\":{\"a\":{\"dtype\":\"u8\",\"shape\":[%d],\"split\":3,\"init\":{\"random\":{"
+             "\"seed\":5,\"low\":0,\"high\":%d}}},\"b\":{\"dtype\":\"%s\",\"shape\":[256],\"init\":-7,\"output\":"
+             "true}},\"nodes\":[{\"id\":\"h[i]\",\"for\":{\"i\":3},\"kernel\":\"histogram\",\"args\":{\"x\":\"a[i]\","
+             "\"out\":\"b\"}}]}",
+             sizes[_i / 4], _i % 3 ? 256 : 2, dtypes[_i % 4]);
+    if (_i % 4 % 2) {
+        memcpy(strstr(text, "-7"), " 7", 2);
+    }
+    on_both(text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cuda shapes");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, filters, 0, (int)(sizeof shapes / sizeof *shapes));
+    tcase_add_loop_test(tests, transposed, 0, (int)(sizeof matrices / sizeof *matrices));
+    tcase_add_loop_test(tests, counted, 0, 9 * 4);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

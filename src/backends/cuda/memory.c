@@ -90,18 +90,19 @@ static gantry_status make_slab(gy_cuda *h, uint32_t memory, gantry_error *err)
     return allocate(h, &m->base, m->device, bytes, "its slab", err);
 }
 
-/* A word per op that launches on the device: nobody resets them while starts overlap. */
+/* A word per op that launches on the device, for each turn: nobody resets them while starts overlap, and a kernel may
+ * write one that says that all is well. */
 static gantry_status make_words(gy_cuda *h, uint32_t device, gantry_error *err)
 {
     gy_cuda_device *d = &h->device[device];
-    uint64_t bytes = (uint64_t)d->launches * sizeof(int32_t);
+    uint64_t bytes = (uint64_t)d->launches * h->turns * sizeof(int32_t);
     if (!d->gpu || !bytes) {
         return GANTRY_OK;
     }
     gantry_status status = allocate(h, &d->status, device, bytes, "status words", err);
-    status = status ? status : gy_cuda_pinned(h, (void **)&d->told, bytes * h->turns, err);
+    status = status ? status : gy_cuda_pinned(h, (void **)&d->told, bytes, err);
     if (status == GANTRY_OK) {
-        memset(d->told, 0, bytes * h->turns);
+        memset(d->told, 0, bytes);
         h->dirty_words = true;
     }
     return status;

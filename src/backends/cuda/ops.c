@@ -264,7 +264,7 @@ void gy_cuda_ops_point(gy_cuda *h, uint32_t turn)
         gy_cuda_call *call = &h->op[i].call[turn];
         gy_cuda_device *device = &h->device[gy_op_device(h->job->schedule, op, 0)];
         gantry_launch *l = &call->launch;
-        CUdeviceptr word = device->status + h->op[i].word * sizeof(int32_t);
+        CUdeviceptr word = device->status + (turn * device->launches + h->op[i].word) * sizeof(int32_t);
         l->status = device->gpu ? (int32_t *)(uintptr_t)word : &call->word;
         l->scratch = l->scratch_bytes ? (void *)(uintptr_t)lane_of(h, op)->scratch : NULL;
         for (uint32_t k = 0; k < op->uses; k++) {

@@ -19,9 +19,11 @@ static gantry_status launch_xy(const gantry_launch *l)
     return gy_image_launch(l, 0, l->arg[0].dtype, gy_grid_for(n), (void *[]){ &x, &y, &n });
 }
 
-#define KERNEL(name, launch)                                                                                           \
-    static const gy_image image_##name = { gy_fatbin_##name, GY_ALL_DTYPES, { "" } };                                  \
-    const gy_cuda_kernel gy_cuda_kernel_##name = { #name, launch, gy_image_open, gy_image_close, &image_##name };
+#define KERNEL(name_, launch_)                                                                                         \
+    static const gy_image image_##name_ = { gy_fatbin_##name_, GY_ALL_DTYPES, { "" } };                                \
+    const gy_cuda_kernel gy_cuda_kernel_##name_ = {                                                                    \
+        .name = #name_, .launch = launch_, .open = gy_image_open, .close = gy_image_close, .data = &image_##name_      \
+    };
 KERNEL(copy, launch_xy)
 KERNEL(saxpy, launch_axy)
 KERNEL(scale, launch_axy)

@@ -56,7 +56,9 @@ const gy_cuda_kernel *const *gy_cuda_kernels(size_t *count)
     static const gy_cuda_kernel *table[MOST_KERNELS];
     *count = gantry_kernel_count() < MOST_KERNELS ? gantry_kernel_count() : MOST_KERNELS;
     for (size_t i = 0; i < *count; i++) {
-        kernel[i] = (gy_cuda_kernel){ gantry_kernel_at(i)->name, launch, open_host, close_host, NULL };
+        kernel[i] = (gy_cuda_kernel){
+            .name = gantry_kernel_at(i)->name, .launch = launch, .open = open_host, .close = close_host
+        };
         table[i] = &kernel[i];
     }
     return table;

@@ -320,7 +320,8 @@ static gantry_status clear_words(gy_cuda *h, gantry_error *err)
         }
         memset(d->told, 0, h->turns * d->launches * sizeof *d->told);
         status = gy_cuda_use(h, i, err);
-        CUresult code = status ? CUDA_SUCCESS : h->d.cuMemsetD32Async(d->status, 0, d->launches, d->side.stream);
+        CUresult code =
+            status ? CUDA_SUCCESS : h->d.cuMemsetD32Async(d->status, 0, h->turns * d->launches, d->side.stream);
         code = status == GANTRY_OK && code == CUDA_SUCCESS ? gy_cuda_settle(h, d->side) : code;
         if (code != CUDA_SUCCESS) {
             status = gy_cuda_fail(h, code, i, "clearing status words", err);

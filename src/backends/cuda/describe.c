@@ -3,6 +3,7 @@
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/driver.h"
 #include "backends/cuda/library.h"
+#include "backends/cuda/linalg.h"
 
 #include "base/error.h"
 
@@ -95,4 +96,5 @@ void gy_cuda_describe(gy_text *to)
     describe_driver(to);
     describe_nccl(to);
     describe_nvrtc(to);
+    gy_linalg_describe(to);
 }

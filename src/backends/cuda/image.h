@@ -9,7 +9,8 @@
  *         return gy_image_launch(l, 0, x->dtype, gy_grid_for(n), (void *[]){ &number, &x, &y, &n });
  *     }
  *     static const gy_image scale = { gy_fatbin_scale, GY_ALL_DTYPES, { "" } };
- *     const gy_cuda_kernel gy_cuda_kernel_scale = { "scale", launch_scale, gy_image_open, gy_image_close, &scale };
+ *     const gy_cuda_kernel gy_cuda_kernel_scale = { .name = "scale", .launch = launch_scale, .open = gy_image_open,
+ *                                                   .close = gy_image_close, .data = &scale };
  */
 #ifndef GY_CUDA_IMAGE_H
 #define GY_CUDA_IMAGE_H

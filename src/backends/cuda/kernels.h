@@ -15,6 +15,7 @@
 #define GY_CUDA_COMBINE "(combine)"
 enum { GY_CUDA_SOURCES = 64 };
 
+/* Initialise members by name: those at the end are optional. */
 typedef struct gy_cuda_kernel {
     const char *name; /* of the manifest */
     /* Queues the work on the launch's stream, whose context is current. */
@@ -25,6 +26,14 @@ typedef struct gy_cuda_kernel {
                           gantry_error *err);
     void (*close)(void *handle);
     const void *data;
+    /* Whether what it needs is on this computer, before anything is opened. E_UNSUPPORTED: what is missing, and where
+     * to put it. */
+    gantry_status (*usable)(const struct gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err);
+    /* Called for each launch when a run is opened, in its context, with all there is but addresses. May raise
+     * *scratch, the bytes that the launch is given as `scratch`. */
+    gantry_status (*prepare)(const gantry_launch *launch, uint64_t *scratch, gantry_error *err);
+    /* One line on why the last launch with this handle failed, borrowed until the next; NULL: nothing more is known. */
+    const char *(*why)(const void *handle);
 } gy_cuda_kernel;
 
 /* Defined by whoever links the module. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CUDA versions that come with the module. */
-#include "backends/cuda/plain.h"
+#include "backends/cuda/kernels.h"
 
 #define IMAGE(name)   extern const gy_cuda_kernel gy_cuda_kernel_##name;
 #define LIBRARY(name) extern const gy_cuda_kernel gy_cuda_kernel_##name;
@@ -10,7 +10,7 @@
 static const gy_cuda_kernel *const table[] = {
 #define IMAGE(name)   &gy_cuda_kernel_##name,
 #define LIBRARY(name) &gy_cuda_kernel_##name,
-#define PLAIN(name)   &gy_plain_##name,
+#define PLAIN(name)
 #include "backends/cuda/kernels.def"
 };
 

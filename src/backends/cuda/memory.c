@@ -130,18 +130,19 @@ static gantry_status make_slabs(gy_cuda *h, gantry_error *err)
     return status || !staging ? status : gy_cuda_pinned(h, (void **)&h->staging, staging, err);
 }
 
-/* A word per op that launches on the device: nobody resets them while starts overlap. */
+/* A word per op that launches on the device, for each turn: nobody resets them while starts overlap, and a kernel may
+ * write one that says that all is well. */
 static gantry_status make_words(gy_cuda *h, uint32_t device, gantry_error *err)
 {
     gy_cuda_device *d = &h->device[device];
-    uint64_t bytes = (uint64_t)d->launches * sizeof(int32_t);
+    uint64_t bytes = (uint64_t)d->launches * h->turns * sizeof(int32_t);
     if (!d->gpu || !bytes) {
         return GANTRY_OK;
     }
     gantry_status status = gy_cuda_allocate(h, &d->status, device, bytes, "status words", err);
-    status = status ? status : gy_cuda_pinned(h, (void **)&d->told, bytes * h->turns, err);
+    status = status ? status : gy_cuda_pinned(h, (void **)&d->told, bytes, err);
     if (status == GANTRY_OK) {
-        memset(d->told, 0, bytes * h->turns);
+        memset(d->told, 0, bytes);
         h->dirty_words = true;
     }
     return status;

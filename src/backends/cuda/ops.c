@@ -38,7 +38,9 @@ static gantry_status open_handle(gy_cuda *h, const gantry_kernel *manifest, uint
     }
     const gy_cuda_kernel *kernel = gy_cuda_kernel_find(manifest->name);
     gantry_status status = gy_cuda_use(h, device, err);
-    return status || !kernel->open ? status : kernel->open(handle, kernel, &h->d, err);
+    status = status || !kernel->open ? status : kernel->open(handle, kernel, &h->d, err);
+    h->current = GY_NONE; /* a library may have made another context current */
+    return status;
 }
 
 /* One handle per kernel and device. */
@@ -67,13 +69,41 @@ static gantry_status find_handle(gy_cuda *h, const gy_node *node, uint32_t devic
     return GANTRY_OK;
 }
 
-/* Kernels on GPUs are those of the table, everything else is a function of the program or of the CPU. */
-static void find_function(gy_cuda *h, gy_cuda_call *call, const gy_op *op, uint32_t device)
+/* NULL: the op's function is one of the program or of the CPU. */
+static const gy_cuda_kernel *kernel_of(const gy_cuda *h, const gy_op *op, uint32_t device)
 {
     const gantry_kernel *manifest = manifest_of(h, &h->job->graph->nodes.at[op->node]);
-    const gy_cuda_kernel *kernel = manifest && h->device[device].gpu ? gy_cuda_kernel_find(manifest->name) : NULL;
+    return manifest && h->device[device].gpu ? gy_cuda_kernel_find(manifest->name) : NULL;
+}
+
+static void find_function(gy_cuda *h, gy_cuda_call *call, const gy_op *op, uint32_t device)
+{
+    const gy_cuda_kernel *kernel = kernel_of(h, op, device);
     call->function = kernel ? kernel->launch : h->job->function[op->node].call;
     call->launch.user = kernel ? NULL : h->job->function[op->node].user;
+}
+
+/* How much scratch the launch is given. */
+static gantry_status prepare(gy_cuda *h, gantry_launch *l, const gy_op *op, uint32_t device, gantry_error *err)
+{
+    const gy_cuda_kernel *kernel = kernel_of(h, op, device);
+    const gy_node *node = &h->job->graph->nodes.at[op->node];
+    gantry_error why = { 0 };
+    l->scratch_bytes = (uint64_t)node->scratch;
+    gantry_status status = kernel && kernel->prepare ? gy_cuda_use(h, device, &why) : GANTRY_OK;
+    if (kernel && kernel->prepare && status == GANTRY_OK) {
+        status = kernel->prepare(l, &l->scratch_bytes, &why);
+        h->current = GY_NONE;
+    }
+    if (status) {
+        gy_graph_fail(h->job->graph, node->origin, err, status, "node \"%s\" cannot run on device \"%s\": %s", node->id,
+                      h->job->schedule->machine->device[device].id, why.text);
+        if (err) {
+            err->native = why.native;
+            err->device = (int32_t)device;
+        }
+    }
+    return status;
 }
 
 static gy_cuda_lane *lane_of(gy_cuda *h, const gy_op *op)
@@ -104,7 +134,6 @@ static gantry_status describe(gy_cuda *h, gy_cuda_call *call, uint32_t id, gantr
     l->device = (int32_t)device;
     l->device_ordinal = h->device[device].gpu ? h->device[device].ordinal : -1;
     l->stream = h->device[device].gpu ? lane_of(h, op)->queue.stream : NULL;
-    l->scratch_bytes = (uint64_t)node->scratch;
     for (uint32_t k = 0; k < op->uses; k++) {
         call->arg[k] = gy_launch_arg_of(g, op->node, args, k);
     }
@@ -114,7 +143,7 @@ static gantry_status describe(gy_cuda *h, gy_cuda_call *call, uint32_t id, gantr
             return gy_fail_nomem(err);
         }
     }
-    return GANTRY_OK;
+    return prepare(h, l, op, device, err);
 }
 
 static gantry_status make_call(gy_cuda *h, uint32_t id, gantry_error *err)
@@ -122,13 +151,13 @@ static gantry_status make_call(gy_cuda *h, uint32_t id, gantry_error *err)
     const gy_op *op = &h->job->schedule->ops.at[id];
     gy_cuda_device *device = &h->device[gy_op_device(h->job->schedule, op, 0)];
     gy_cuda_lane *lane = lane_of(h, op);
-    uint64_t scratch = (uint64_t)h->job->graph->nodes.at[op->node].scratch;
     h->op[id].call = gy_arena_calloc(&h->arena, h->turns, sizeof *h->op[id].call);
     h->op[id].word = device->launches++;
-    lane->scratch_bytes = scratch > lane->scratch_bytes ? scratch : lane->scratch_bytes;
     gantry_status status = h->op[id].call ? GANTRY_OK : gy_fail_nomem(err);
     for (uint32_t t = 0; t < h->turns && status == GANTRY_OK; t++) {
         status = describe(h, &h->op[id].call[t], id, err);
+        uint64_t scratch = h->op[id].call[t].launch.scratch_bytes;
+        lane->scratch_bytes = scratch > lane->scratch_bytes ? scratch : lane->scratch_bytes;
     }
     return status;
 }
@@ -264,7 +293,7 @@ void gy_cuda_ops_point(gy_cuda *h, uint32_t turn)
         gy_cuda_call *call = &h->op[i].call[turn];
         gy_cuda_device *device = &h->device[gy_op_device(h->job->schedule, op, 0)];
         gantry_launch *l = &call->launch;
-        CUdeviceptr word = device->status + h->op[i].word * sizeof(int32_t);
+        CUdeviceptr word = device->status + (turn * device->launches + h->op[i].word) * sizeof(int32_t);
         l->status = device->gpu ? (int32_t *)(uintptr_t)word : &call->word;
         l->scratch = l->scratch_bytes ? (void *)(uintptr_t)lane_of(h, op)->scratch : NULL;
         for (uint32_t k = 0; k < op->uses; k++) {
@@ -312,8 +341,12 @@ gantry_status gy_cuda_op_fail(const gy_cuda *h, uint32_t id, gantry_status statu
     const gy_op *op = &s->ops.at[id];
     const gy_node *node = &h->job->graph->nodes.at[op->node];
     uint32_t device = gy_op_device(h->job->schedule, op, 0);
-    char what[120], iteration[40] = "";
-    if (status) {
+    const gy_cuda_kernel *kernel = kernel_of(h, op, device);
+    char what[240], iteration[40] = "";
+    const char *why = status && kernel && kernel->why ? kernel->why(h->op[id].call->launch.handle) : NULL;
+    if (why) {
+        snprintf(what, sizeof what, "%s", why);
+    } else if (status) {
         snprintf(what, sizeof what, "its function returned %s (%d)", gantry_status_name(status), (int)status);
     } else {
         snprintf(what, sizeof what, "its kernel left %" PRId32 " in the status word", word);

@@ -37,7 +37,7 @@ typedef struct gy_cuda_device {
     gy_queue side;                /* what a lane of another device needs done here */
     CUevent mark[GY_CUDA_MARKS];  /* recorded and waited for at once, in turn */
     uint32_t next_mark, launches; /* launches: ops with a status word */
-    CUdeviceptr status;           /* a word per op that launches here */
+    CUdeviceptr status;           /* per turn a word per op that launches here */
     int32_t *told;                /* pinned: the words of each start in flight */
 } gy_cuda_device;
 

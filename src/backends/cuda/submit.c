@@ -213,7 +213,8 @@ static gantry_status fetch_words(gy_submit *x, uint32_t device)
     if (status) {
         return status;
     }
-    CUresult code = h->d.cuMemcpyDtoHAsync(d->told + x->turn * d->launches, d->status, bytes, d->side.stream);
+    CUresult code =
+        h->d.cuMemcpyDtoHAsync(d->told + x->turn * d->launches, d->status + x->turn * bytes, bytes, d->side.stream);
     status = gy_submit_check(x, code, d->side, "fetching status words");
     return status ? status : gy_submit_order(x, d->side, h->tail);
 }

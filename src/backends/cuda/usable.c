@@ -4,6 +4,7 @@
 #include "backends/cuda/kernels.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 
 static gantry_status check_devices(const gantry_schedule *s, int devices, gantry_error *err)
 {
@@ -27,7 +28,9 @@ static gantry_status check_devices(const gantry_schedule *s, int devices, gantry
     return gpus ? GANTRY_OK : gy_fail(err, GANTRY_E_DEVICE, NULL, "machine \"%s\" of the schedule has no GPU", m->name);
 }
 
-static gantry_status check_node(const gantry_graph *g, const gy_node *node, gantry_error *err)
+/* `known`: 1 for kernels that were looked at. */
+static gantry_status check_node(const gantry_graph *g, const gy_node *node, const gy_driver *driver, uint8_t *known,
+                                gantry_error *err)
 {
     const gy_kernel *kernel = node->kernel == GY_NONE ? NULL : &g->kernels.at[node->kernel];
     if (!kernel) {
@@ -39,24 +42,34 @@ static gantry_status check_node(const gantry_graph *g, const gy_node *node, gant
                              "use the back end \"host\"",
                              kernel->manifest->name, node->id);
     }
-    if (!gy_cuda_kernel_find(kernel->manifest->name)) {
+    const gy_cuda_kernel *found = gy_cuda_kernel_find(kernel->manifest->name);
+    gantry_error why = { 0 };
+    if (!found) {
         return gy_graph_fail(g, node->origin, err, GANTRY_E_UNSUPPORTED,
                              "kernel \"%s\" of node \"%s\" has no CUDA version yet; use the back end \"host\"",
                              kernel->manifest->name, node->id);
     }
+    if (!known[node->kernel] && found->usable && found->usable(found, driver, &why)) {
+        return gy_graph_fail(g, node->origin, err, GANTRY_E_UNSUPPORTED,
+                             "kernel \"%s\" of node \"%s\" cannot run on a GPU here: %s; or use the back end \"host\"",
+                             kernel->manifest->name, node->id, why.text);
+    }
+    known[node->kernel] = 1;
     return GANTRY_OK;
 }
 
-static gantry_status check_kernels(const gantry_schedule *s, gantry_error *err)
+static gantry_status check_kernels(const gantry_schedule *s, const gy_driver *driver, gantry_error *err)
 {
-    gantry_status status = GANTRY_OK;
+    uint8_t *known = gy_calloc(s->graph ? s->graph->kernels.count + 1 : 1, 1);
+    gantry_status status = known ? GANTRY_OK : gy_fail_nomem(err);
     for (size_t i = 0; s->graph && i < s->ops.count && status == GANTRY_OK; i++) {
         const gy_op *op = &s->ops.at[i];
         uint32_t device = gy_op_device(s, op, 0);
         if (op->kind == GY_OP_LAUNCH && s->machine->device[device].gpu) {
-            status = check_node(s->graph, &s->graph->nodes.at[op->node], err);
+            status = check_node(s->graph, &s->graph->nodes.at[op->node], driver, known, err);
         }
     }
+    gy_free(known);
     return status;
 }
 
@@ -68,10 +81,10 @@ gantry_status gy_cuda_usable(const gantry_schedule *schedule, gantry_error *err)
     if (status) {
         return status;
     }
-    gy_driver_close(&driver);
     if (schedule) {
         status = check_devices(schedule, devices, err);
-        status = status ? status : check_kernels(schedule, err);
+        status = status ? status : check_kernels(schedule, &driver, err);
     }
+    gy_driver_close(&driver);
     return status;
 }

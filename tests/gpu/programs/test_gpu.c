@@ -2,6 +2,7 @@
 /* On real GPUs, against the host back end: exit code 77 without one. Each test has a process of its own, and the parent
  * never starts CUDA. The same program runs on the fake driver, which holds it against something where there is no GPU.
  */
+#include "../../unit/cuda/linalg_cases.h"
 #include "../../unit/cuda/suite.h"
 #include "problems.h"
 
@@ -156,6 +157,65 @@ START_TEST(data)
         gantry_graph_free(g);
     }
     gantry_machine_free(m);
+}
+END_TEST
+
+/* ---- libraries ---- */
+
+static void compare_near(gantry_graph *g, const gantry_machine *m, const char *replay, const char *what)
+{
+    gantry_error why = { 0 };
+    gantry_schedule *s = make_schedule(g, m, replay, "round-robin");
+    gantry_run *host = open_run(s, "host"), *run = NULL;
+    if (open_cuda(&run, s, &why)) {
+        for (int start = 0; start < 3; start++) {
+            run_once(host);
+            run_once(run);
+            expect_near(run, host, g, what);
+        }
+        check_replay(run, replay, true, what);
+        gantry_run_free(run);
+    } else {
+        printf("skipped: %s: %s\n", what, why.text);
+    }
+    gantry_run_free(host);
+    gantry_schedule_free(s);
+}
+
+/* gemm, potrf, trsm, syrk in all their forms, by cuBLAS and cuSOLVER. */
+START_TEST(linear_algebra)
+{
+    char what[120];
+    gantry_graph *g;
+    int here = count_gpus();
+    for (int i = 0; (g = linalg_case(i, what, sizeof what)); i++) {
+        gantry_machine *m = shared_machine(1 + i % 2, here < 2 ? 1 : 1 + i % 2);
+        compare_near(g, m, replays[_i], what);
+        gantry_machine_free(m);
+        gantry_graph_free(g);
+    }
+}
+END_TEST
+
+START_TEST(not_positive_definite)
+{
+    gantry_graph *g = NULL;
+    gantry_run *run = NULL;
+    gantry_error why = { 0 };
+    gantry_machine *m = shared_machine(1, 1);
+    MUST(gantry_graph_parse(&g, one_root, strlen(one_root), "text", NULL, NULL, MUST_ERR));
+    gantry_schedule *s = make_schedule(g, m, replays[_i], NULL);
+    gantry_run *host = open_run(s, "host");
+    if (open_cuda(&run, s, &why)) {
+        expect_pivots(run, host);
+        gantry_run_free(run);
+    } else {
+        printf("skipped: not_positive_definite: %s\n", why.text);
+    }
+    gantry_run_free(host);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
 }
 END_TEST
 
@@ -416,6 +476,8 @@ int main(int count, char **args)
     if (!only || strcmp(only, #name) == 0)                                                                             \
     tcase_add_loop_test(tests, name, 0, count)
     ADD(graphs, count_graphs());
+    ADD(linear_algebra, 2);
+    ADD(not_positive_definite, 2);
     ADD(refusals, 3);
     ADD(data, 1);
     ADD(bound_memory_and_own_functions, 1);

@@ -61,7 +61,8 @@ CUresult cuGetErrorString(CUresult error, const char **text)
 
 CUresult cuDriverGetVersion(int *version)
 {
-    *version = CUDA_VERSION;
+    const char *text = getenv("FAKE_CUDA_VERSION");
+    *version = text ? atoi(text) : CUDA_VERSION;
     return CUDA_SUCCESS;
 }
 
@@ -118,6 +119,11 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice dev
     };
     (void)device;
     ENTER(cuDeviceGetAttribute)
+    const char *capability = getenv("FAKE_CUDA_CAPABILITY");
+    if (capability && which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) {
+        *value = atoi(capability) / 10;
+        LEAVE(CUDA_SUCCESS);
+    }
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         if (values[i].which == which) {
             *value = values[i].value;

@@ -13,6 +13,8 @@
  *   FAKE_CUDA_PEER     "all" (default), "none", or ordered pairs "01,10"
  *   FAKE_CUDA_MEMORY   bytes of each device (1 GiB)
  *   FAKE_CUDA_SEED     of the order
+ *   FAKE_CUDA_VERSION  of CUDA that the driver is for (11040: 11.4)
+ *   FAKE_CUDA_CAPABILITY  of each device (90); only its tens are told
  *   FAKE_CUDA_FAIL     "cuMemAlloc:2:2,kernel:5:700": the 2nd call of cuMemAlloc returns 2; the 5th kernel that runs
  *                      breaks its context for good
  *   FAKE_CUDA_KERNELS  a folder of libraries that are opened: kernels on the CPU (cuda_emulator)

@@ -79,7 +79,9 @@ const gy_cuda_kernel *const *gy_cuda_kernels(size_t *count)
         (gy_cuda_kernel){ .name = GY_CUDA_COMBINE, .launch = launch_combine, .open = open_host, .close = close_host };
     table[library] = &kernel[library];
     for (size_t i = 0; i < library; i++) {
-        kernel[i] = (gy_cuda_kernel){ gantry_kernel_at(i)->name, launch, open_host, close_host, NULL };
+        kernel[i] = (gy_cuda_kernel){
+            .name = gantry_kernel_at(i)->name, .launch = launch, .open = open_host, .close = close_host
+        };
         table[i] = &kernel[i];
     }
     return table;

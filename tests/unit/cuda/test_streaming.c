@@ -15,6 +15,7 @@
 /* The fake driver looks at the first bytes only. */
 #define IMAGE(name) const unsigned char gy_fatbin_##name[] = { 0x50, 0xED, 0x55, 0xBA };
 #define LIBRARY(name)
+#define PLAIN(name)
 #include "backends/cuda/kernels.def"
 
 enum { MOST_ARGS = 8, MARGIN = 64 };

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "columns.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void columns_wrong(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "fake cuBLAS or cuSOLVER: ");
+    vfprintf(stderr, format, args);
+    fprintf(stderr, "\n");
+    va_end(args);
+    abort();
+}
+
+int columns_failure(const char *function)
+{
+    const char *spec = getenv("FAKE_LINALG_FAIL");
+    size_t length = strlen(function);
+    return spec && strncmp(spec, function, length) == 0 && spec[length] == ':' ? atoi(spec + length + 1) : 0;
+}
+
+/* ---- elements ---- */
+
+/* Of a format with so many bits of fraction, whose smallest normal number is 2^least. */
+static double from_bits(unsigned bits, int fraction, int least)
+{
+    unsigned exponent = (bits & 0x7FFFu) >> fraction, rest = bits & ((1u << fraction) - 1), top = 0x7FFFu >> fraction;
+    double magnitude = exponent == top ? (rest ? NAN : INFINITY)
+                       : exponent      ? ldexp((double)(rest + (1u << fraction)), least - fraction + (int)exponent - 1)
+                                       : ldexp((double)rest, least - fraction);
+    return bits & 0x8000u ? -magnitude : magnitude;
+}
+
+static unsigned to_bits(double x, int fraction, int least)
+{
+    unsigned sign = signbit(x) ? 0x8000u : 0, top = 0x7FFFu >> fraction << fraction;
+    int exponent;
+    if (isnan(x) || isinf(x) || x == 0) {
+        return isnan(x) ? top + 1 : sign | (isinf(x) ? top : 0);
+    }
+    frexp(x, &exponent);
+    int scale = (exponent - 1 < least ? least : exponent - 1) - fraction; /* of the last bit */
+    double units = nearbyint(ldexp(fabs(x), -scale));
+    unsigned made = (unsigned)(units + ldexp(scale + fraction - least, fraction));
+    return sign | (made > top ? top : made);
+}
+
+static double load(element type, columns m, int i, int j)
+{
+    size_t at = (size_t)i + (size_t)j * (size_t)m.ld;
+    switch (type) {
+    case F16:
+        return from_bits(((const uint16_t *)m.at)[at], 10, -14);
+    case BF16:
+        return from_bits(((const uint16_t *)m.at)[at], 7, -126);
+    case F32:
+        return (double)((const float *)m.at)[at];
+    default:
+        return ((const double *)m.at)[at];
+    }
+}
+
+static void store(element type, columns m, int i, int j, double x)
+{
+    size_t at = (size_t)i + (size_t)j * (size_t)m.ld;
+    switch (type) {
+    case F16:
+        ((uint16_t *)m.at)[at] = (uint16_t)to_bits(x, 10, -14);
+        return;
+    case BF16:
+        ((uint16_t *)m.at)[at] = (uint16_t)to_bits(x, 7, -126);
+        return;
+    case F32:
+        ((float *)m.at)[at] = (float)x;
+        return;
+    default:
+        ((double *)m.at)[at] = x;
+    }
+}
+
+/* ---- what the functions mean ---- */
+
+/* m x n = alpha op(a) op(b) + beta c, with a sum of k. What beta 0 forgets is not read. */
+static void gemm(const job *p)
+{
+    for (int j = 0; j < p->n; j++) {
+        for (int i = 0; i < p->m; i++) {
+            double sum = 0;
+            for (int l = 0; l < p->k; l++) {
+                double a = p->transpose_a ? load(p->type, p->a, l, i) : load(p->type, p->a, i, l);
+                double b = p->transpose_b ? load(p->type, p->b, j, l) : load(p->type, p->b, l, j);
+                sum += a * b;
+            }
+            store(p->type, p->c, i, j, p->alpha * sum + (p->beta != 0 ? p->beta * load(p->type, p->c, i, j) : 0));
+        }
+    }
+}
+
+/* One triangle of n x n = alpha op(a) op(a)^T + beta c. */
+static void syrk(const job *p)
+{
+    for (int j = 0; j < p->n; j++) {
+        for (int i = p->upper ? 0 : j; i < (p->upper ? j + 1 : p->n); i++) {
+            double sum = 0;
+            for (int l = 0; l < p->k; l++) {
+                sum += p->transpose_a ? load(p->type, p->a, l, i) * load(p->type, p->a, l, j)
+                                      : load(p->type, p->a, i, l) * load(p->type, p->a, j, l);
+            }
+            store(p->type, p->c, i, j, p->alpha * sum + (p->beta != 0 ? p->beta * load(p->type, p->c, i, j) : 0));
+        }
+    }
+}
+
+/* op(a)(i, j) of a triangle; nothing outside of it is read. */
+static double triangle(const job *p, int i, int j)
+{
+    int row = p->transpose_a ? j : i, column = p->transpose_a ? i : j;
+    if (row == column && p->unit) {
+        return 1;
+    }
+    return (p->upper ? row <= column : row >= column) ? load(p->type, p->a, row, column) : 0;
+}
+
+/* op(a) x = alpha b, or x op(a) = alpha b, for one column or row x, number `at`, in place. */
+static void solve(const job *p, int at)
+{
+    int size = p->right ? p->n : p->m;
+    bool lower = p->upper == p->transpose_a, ahead = lower != p->right; /* x[0] is the first that is known */
+    for (int step = 0; step < size; step++) {
+        int i = ahead ? step : size - 1 - step;
+        double rest = p->alpha * (p->right ? load(p->type, p->b, at, i) : load(p->type, p->b, i, at));
+        for (int l = ahead ? 0 : i + 1; l < (ahead ? i : size); l++) {
+            rest -= p->right ? load(p->type, p->b, at, l) * triangle(p, l, i)
+                             : triangle(p, i, l) * load(p->type, p->b, l, at);
+        }
+        double x = rest / triangle(p, i, i);
+        if (p->right) {
+            store(p->type, p->b, at, i, x);
+        } else {
+            store(p->type, p->b, i, at, x);
+        }
+    }
+}
+
+static void trsm(const job *p)
+{
+    for (int at = 0; at < (p->right ? p->m : p->n); at++) {
+        solve(p, at);
+    }
+}
+
+/* l(i, j) of a = l l^T, where u = l^T is kept if `upper`. */
+static double factor(const job *p, int i, int j)
+{
+    return p->upper ? load(p->type, p->a, j, i) : load(p->type, p->a, i, j);
+}
+
+static int potrf(const job *p)
+{
+    for (int j = 0; j < p->n; j++) {
+        for (int i = j; i < p->n; i++) {
+            double rest = factor(p, i, j);
+            for (int l = 0; l < j; l++) {
+                rest -= factor(p, i, l) * factor(p, j, l);
+            }
+            if (i == j && !(rest > 0)) {
+                return j + 1;
+            }
+            double x = i == j ? sqrt(rest) : rest / factor(p, j, j);
+            store(p->type, p->a, p->upper ? j : i, p->upper ? i : j, x);
+        }
+    }
+    return 0;
+}
+
+static void run(const fakeCudaLaunch *l, void **params)
+{
+    (void)l;
+    const job *p = params[0];
+    size_t edge = p->workspace_bytes < 16384 ? p->workspace_bytes : 16384;
+    memset(p->workspace, 0x5C, edge); /* whatever is at both ends of it is overwritten */
+    memset((char *)p->workspace + p->workspace_bytes - edge, 0x5C, edge);
+    switch (p->kind) {
+    case GEMM:
+        gemm(p);
+        break;
+    case TRSM:
+        trsm(p);
+        break;
+    case SYRK:
+        syrk(p);
+        break;
+    case POTRF:
+        *p->info = potrf(p);
+        break;
+    }
+}
+
+CUresult columns_queue(const job *j, CUstream stream)
+{
+    static const size_t size = sizeof *j;
+    job copy = *j;
+    return cuLaunchKernel(fakeCudaFunction("column order", run, &size, 1), 1, 1, 1, 1, 1, 1, 0, stream,
+                          (void *[]){ &copy }, NULL);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the fake cuBLAS and cuSOLVER queue: operations on matrices in column order, done as BLAS and LAPACK define them
+ * when the stream comes to it. Sums are of doubles, whatever the type. */
+#ifndef FAKE_CUDA_COLUMNS_H
+#define FAKE_CUDA_COLUMNS_H
+
+#include "control.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum element { F16, BF16, F32, F64 } element;
+typedef enum job_kind { GEMM, TRSM, SYRK, POTRF } job_kind;
+
+/* Element (i, j) is at i + j * ld. */
+typedef struct columns {
+    void *at;
+    int ld;
+} columns;
+
+typedef struct job {
+    job_kind kind;
+    element type;
+    bool transpose_a, transpose_b, right, upper, unit;
+    int m, n, k;
+    double alpha, beta;
+    columns a, b, c; /* written: c of gemm and syrk, b of trsm, a of potrf */
+    int *info;
+    void *workspace;
+    size_t workspace_bytes;
+} job;
+
+/* Queues it on the stream as one kernel. The workspace is used, so that it had better be there. */
+CUresult columns_queue(const job *j, CUstream stream);
+/* Ends the program with a line on standard error: a real library would have let it pass. */
+_Noreturn void columns_wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* FAKE_LINALG_FAIL="cublasGemmEx:13": every call of that function returns 13; 0: it goes on. */
+int columns_failure(const char *function);
+
+#endif

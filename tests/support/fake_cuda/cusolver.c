@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libcusolver.so.12 for tests: as cusolverDn.h declares it, on the fake driver. A handle has memory of its own, so one
+ * that is used on two streams ends the program. */
+#pragma GCC visibility push(default)
+#include <cusolverDn.h>
+#pragma GCC visibility pop
+
+#include "columns.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+struct cusolverDnContext {
+    CUdeviceptr pool;
+    CUstream stream;
+};
+
+#define FAIL_IF_TOLD(name)                                                                                             \
+    do {                                                                                                               \
+        int told_ = columns_failure(#name);                                                                            \
+        if (told_) {                                                                                                   \
+            return (cusolverStatus_t)told_;                                                                            \
+        }                                                                                                              \
+    } while (0)
+
+cusolverStatus_t cusolverGetProperty(libraryPropertyType type, int *value)
+{
+    *value = type == MAJOR_VERSION ? 12 : type == MINOR_VERSION ? 96 : 4;
+    return CUSOLVER_STATUS_SUCCESS;
+}
+
+cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t *handle)
+{
+    FAIL_IF_TOLD(cusolverDnCreate);
+    cusolverDnHandle_t h = calloc(1, sizeof *h);
+    if (cuMemAlloc(&h->pool, 65536) != CUDA_SUCCESS) {
+        free(h);
+        return CUSOLVER_STATUS_ALLOC_FAILED;
+    }
+    *handle = h;
+    return CUSOLVER_STATUS_SUCCESS;
+}
+
+cusolverStatus_t cusolverDnDestroy(cusolverDnHandle_t handle)
+{
+    cuMemFree(handle->pool);
+    free(handle);
+    return CUSOLVER_STATUS_SUCCESS;
+}
+
+cusolverStatus_t cusolverDnSetStream(cusolverDnHandle_t handle, cudaStream_t stream)
+{
+    FAIL_IF_TOLD(cusolverDnSetStream);
+    if (handle->stream && handle->stream != stream) {
+        columns_wrong("a handle of cuSOLVER is used on two streams");
+    }
+    handle->stream = stream;
+    return CUSOLVER_STATUS_SUCCESS;
+}
+
+/* Some number that is easy to get wrong. */
+static int elements_of(int n)
+{
+    return 3 * n + 7;
+}
+
+static cusolverStatus_t ask(int n, int lda, int *lwork)
+{
+    if (n < 0 || lda < (n > 1 ? n : 1)) {
+        return CUSOLVER_STATUS_INVALID_VALUE;
+    }
+    *lwork = elements_of(n);
+    return CUSOLVER_STATUS_SUCCESS;
+}
+
+cusolverStatus_t cusolverDnSpotrf_bufferSize(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, float *A, int lda,
+                                             int *Lwork)
+{
+    (void)handle;
+    (void)uplo;
+    (void)A;
+    FAIL_IF_TOLD(cusolverDnSpotrf_bufferSize);
+    return ask(n, lda, Lwork);
+}
+
+cusolverStatus_t cusolverDnDpotrf_bufferSize(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, double *A,
+                                             int lda, int *Lwork)
+{
+    (void)handle;
+    (void)uplo;
+    (void)A;
+    FAIL_IF_TOLD(cusolverDnDpotrf_bufferSize);
+    return ask(n, lda, Lwork);
+}
+
+static cusolverStatus_t potrf(cusolverDnHandle_t handle, element type, cublasFillMode_t uplo, int n, void *A, int lda,
+                              void *workspace, int lwork, int *info)
+{
+    if (n < 1 || lda < n || lwork < elements_of(n) || !workspace || !info) {
+        return CUSOLVER_STATUS_INVALID_VALUE;
+    }
+    job j = { .kind = POTRF, .type = type, .upper = uplo == CUBLAS_FILL_MODE_UPPER, .n = n, .info = info };
+    j.a = (columns){ A, lda };
+    j.workspace = workspace;
+    j.workspace_bytes = (size_t)elements_of(n) * (type == F32 ? 4 : 8);
+    return columns_queue(&j, handle->stream) == CUDA_SUCCESS ? CUSOLVER_STATUS_SUCCESS
+                                                             : CUSOLVER_STATUS_EXECUTION_FAILED;
+}
+
+cusolverStatus_t cusolverDnSpotrf(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, float *A, int lda,
+                                  float *Workspace, int Lwork, int *devInfo)
+{
+    FAIL_IF_TOLD(cusolverDnSpotrf);
+    return potrf(handle, F32, uplo, n, A, lda, Workspace, Lwork, devInfo);
+}
+
+cusolverStatus_t cusolverDnDpotrf(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, double *A, int lda,
+                                  double *Workspace, int Lwork, int *devInfo)
+{
+    FAIL_IF_TOLD(cusolverDnDpotrf);
+    return potrf(handle, F64, uplo, n, A, lda, Workspace, Lwork, devInfo);
+}

@@ -19,10 +19,12 @@ struct CUfunc_st {
     fakeCudaBody body;
     size_t size[MOST_PARAMS];
     int params;
+    int threads, shared; /* per block: at most (0: 1024); that were asked for */
 };
 
 struct CUmod_st {
-    int unused;
+    bool any;      /* every function that there is */
+    char *entries; /* else these, see code.c */
 };
 
 typedef enum kind { NOTHING, KERNEL, HOST, HTOD, DTOH, DTOD, PEER, SET } kind;
@@ -117,6 +119,10 @@ uint64_t draw(void);
 CUresult count_call(const char *name);
 void lock(void);
 void unlock(void);
+
+/* code.c: the kernels that PTX or a cubin declares, in memory of its own; false: it is neither. */
+bool code_entries(char **entries, const char *image);
+bool code_has(const char *entries, const char *name);
 
 /* memory.c */
 CUresult memory_new(void **to, int device, size_t bytes); /* device -1: page-locked host memory */

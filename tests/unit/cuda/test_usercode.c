@@ -171,6 +171,59 @@ START_TEST(the_host_s_bits)
 }
 END_TEST
 
+/* ---- the graph of tests/gpu/usercode ---- */
+
+static void turn(void **p)
+{
+    const int32_t *x = *(const int32_t **)p[0];
+    int32_t *y = *(int32_t **)p[1], h = *(int32_t *)p[2], w = *(int32_t *)p[3];
+    for (int32_t k = 0; k < h * w; k++) {
+        y[k] = x[k % h * w + k / h];
+    }
+}
+
+static void reverse(void **p)
+{
+    double *x = *(double **)p[0], *scratch = *(double **)p[2];
+    int64_t n = *(int64_t *)p[1];
+    memcpy(scratch, x, (size_t)n * sizeof *x);
+    for (int64_t i = 0; i < n; i++) {
+        x[i] = scratch[n - 1 - i];
+    }
+}
+
+static void clip(void **p)
+{
+    for (uint32_t i = 0; i < *(uint32_t *)p[3]; i++) {
+        (*(float **)p[1])[i] = fminf((*(const float **)p[0])[i], *(float *)p[2]);
+    }
+}
+
+/* _i: devices, replay */
+START_TEST(graph_file)
+{
+    static const size_t turn_sizes[] = { 8, 8, 4, 4 }, reverse_sizes[] = { 8, 8, 8 }, clip_sizes[] = { 8, 8, 4, 4 };
+    gantry_graph *g = NULL;
+    gantry_run *host = NULL;
+    gantry_load_options options = GANTRY_LOAD_OPTIONS_INIT;
+    options.allow_code = 1;
+    make_files();
+    fakeCudaFunction("turn", turn, turn_sizes, 4);
+    fakeCudaFunction("reverse", reverse, reverse_sizes, 3);
+    fakeCudaFunction("clip", clip, clip_sizes, 4);
+    MUST(gantry_graph_load(&g, GANTRY_SOURCE_DIR "/tests/gpu/usercode/own.json", &options, MUST_ERR));
+    made m = make(g, 1 + _i % 2, _i / 2 ? "graph" : "stream");
+    int before = fakeCudaCalls("kernel");
+    gantry_run *run = open_both(&m, &host);
+    compare_starts(&m, host, run);
+    ck_assert_int_eq(fakeCudaCalls("kernel") - before, 3 * (5 + 5 + 1 + 1));
+    gantry_run_free(host);
+    gantry_run_free(run);
+    unmake(&m);
+    folder_remove();
+}
+END_TEST
+
 START_TEST(compiled_once_for_all_devices)
 {
     char path[256];
@@ -598,6 +651,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     if (here) {
         tcase_add_loop_test(tests, the_host_s_bits, 0, 4);
+        tcase_add_loop_test(tests, graph_file, 0, 4);
         tcase_add_test(tests, compiled_once_for_all_devices);
         tcase_add_test(tests, sources_that_do_not_do);
     }

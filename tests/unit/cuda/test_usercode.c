@@ -436,7 +436,7 @@ END_TEST
 
 START_TEST(arguments_that_cannot_be)
 {
-    static const size_t other[] = { 4, 8, 8, 4, 1 };
+    static const size_t other[] = { 4, 8, 8, 4, 1 }, wider[] = { 8, 8, 8, 8, 1 };
     static const char ptx[] = "mix.ptx";
     make_files();
     expect_refused((words){ ptx, NULL, NULL, NODE("\"weight\":1,\"x\":\"x\",\"y\":\"y\",\"bias\":256") },
@@ -448,6 +448,8 @@ START_TEST(arguments_that_cannot_be)
     fakeCudaFunction("mix", mix, other, 5);
     expect_refused((words){ .cuda = ptx }, GANTRY_E_GRAPH,
                    "parameter 3 of the function of kernel \"mix\", \"n\", has 4 bytes and would be given 8");
+    fakeCudaFunction("mix", mix, wider, 5);
+    expect_refused((words){ .cuda = ptx }, GANTRY_E_GRAPH, "\"weight\", has 8 bytes and would be given 4");
     fakeCudaFunction("mix", mix, mix_sizes, 4);
     expect_refused((words){ .cuda = ptx }, GANTRY_E_GRAPH, "has 4 parameters and would be given 5");
     folder_remove();

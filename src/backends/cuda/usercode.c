@@ -107,10 +107,24 @@ static gantry_status copy_image(gy_code *code, const gy_kernel_program *program,
     return GANTRY_OK;
 }
 
+/* A compiler that is newer than the driver makes code that the driver may not know. */
+static void name_failure(char *to, size_t size, const gy_user_kernel *k, const char *name)
+{
+    gy_nvrtc nvrtc;
+    int version = 0;
+    if (is_source(k->kernel->code) && gy_nvrtc_open(&nvrtc, NULL) == GANTRY_OK &&
+        k->driver->cuDriverGetVersion(&version) == CUDA_SUCCESS) {
+        snprintf(to, size, "the driver, which is for CUDA %d.%d, cannot load %s, compiled by NVRTC %d.%d",
+                 version / 1000, version % 1000 / 10, name, nvrtc.major, nvrtc.minor);
+    } else {
+        snprintf(to, size, "the driver cannot load %s", name);
+    }
+}
+
 static gantry_status load(gy_user_kernel *k, const gy_code *code, const char *name, gantry_error *err)
 {
     enum { LOG = 1024 };
-    char what[200], log[LOG] = "", line[256];
+    char what[256], log[LOG] = "", line[256];
     CUjit_option option[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
     void *value[] = { log, (void *)(uintptr_t)LOG };
     CUresult result = k->driver->cuModuleLoadDataEx(&k->module, code->at, 2, option, value);
@@ -119,7 +133,7 @@ static gantry_status load(gy_user_kernel *k, const gy_code *code, const char *na
     }
     k->module = NULL;
     log[LOG - 1] = '\0';
-    snprintf(what, sizeof what, "the driver cannot load %s", name);
+    name_failure(what, sizeof what, k, name);
     gantry_error why = { 0 };
     fail_driver(k, result, what, &why);
     gy_lines_text(line, sizeof line, log);

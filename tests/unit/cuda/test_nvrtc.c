@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "folder.h"
 #include "suite.h"
+#include "support/faults.h"
 
 #include <elf.h>
 #include <stdio.h>
@@ -316,6 +317,36 @@ START_TEST(mistakes_are_told)
 }
 END_TEST
 
+/* Every allocation fails once, with a cache and without: out of memory or, where the cache cannot be read, as ever. */
+START_TEST(out_of_memory)
+{
+    gy_nvrtc n = opened();
+    char path[256];
+    int failures = 0;
+    write_scale();
+    for (int kept = 0; kept < 2; kept++) {
+        bool hit = true;
+        for (int k = 0; hit; k++) {
+            gy_code code = { 0 };
+            gantry_error err = { 0 };
+            if (!kept && folder_cached(".cubin", path, sizeof path)) {
+                unlink(path);
+            }
+            const char *source = folder_path("scale.cu");
+            faults_after(k);
+            gantry_status status = gy_nvrtc_compile(&code, &n, source, folder, 90, &err);
+            hit = faults_off();
+            ck_assert_msg(status == GANTRY_OK || (hit && status == GANTRY_E_NOMEM), "allocation %d: %s", k, err.text);
+            ck_assert(!code.at == (status != GANTRY_OK));
+            gy_free(code.at);
+            failures += status != GANTRY_OK;
+        }
+    }
+    ck_assert_int_gt(failures, 30);
+    folder_remove();
+}
+END_TEST
+
 /* Headers of the toolkit, where they are. */
 START_TEST(toolkit_headers)
 {
@@ -351,6 +382,7 @@ int main(void)
         tcase_add_test(tests, names_by_macros_are_compiled_every_time);
         tcase_add_test(tests, damaged_files_are_made_again);
         tcase_add_test(tests, mistakes_are_told);
+        tcase_add_test(tests, out_of_memory);
         tcase_add_test(tests, toolkit_headers);
     }
     suite_add_tcase(suite, tests);

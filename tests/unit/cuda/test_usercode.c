@@ -388,6 +388,8 @@ START_TEST(sources_that_do_not_do)
     expect_refused((words){ .cuda = "other.cu" }, GANTRY_E_GRAPH,
                    "/other.cu has no kernel \"mix\": it has \"blur\"; name one with \"entry\"");
     expect_refused((words){ .cuda = "none.cu" }, GANTRY_E_GRAPH, "has no kernel \"mix\": it has none");
+    fakeCudaFail("cuModuleLoadData:1:222"); /* CUDA_ERROR_UNSUPPORTED_PTX_VERSION */
+    expect_refused((words){ 0 }, GANTRY_E_DEVICE, "/mix.cu, compiled by NVRTC ");
     expect_refused((words){ .more = "\"entry\":\"mx\"," }, GANTRY_E_GRAPH, "has no kernel \"mx\": it has \"mix\"");
     folder_remove();
 }
@@ -403,6 +405,34 @@ START_TEST(code_that_the_driver_refuses)
     expect_refused((words){ .cuda = "mix.ptx" }, GANTRY_E_DEVICE, "finding the function: CUDA_ERROR_OUT_OF_MEMORY");
     fakeCudaFail("cuFuncGetAttribute:1:2");
     expect_refused((words){ .cuda = "mix.ptx" }, GANTRY_E_DEVICE, "asking what the function can do: ");
+    folder_remove();
+}
+END_TEST
+
+/* Every call of the driver that opening a kernel makes, failing in turn: an error, and nothing is left behind. */
+START_TEST(calls_that_fail)
+{
+    static const char *const names[] = { "cuModuleLoadData", "cuModuleGetFunction", "cuFuncGetAttribute",
+                                         "cuDeviceGetAttribute" };
+    make_files();
+    fakeCudaDevices(2, "all", 0);
+    made m = make(graph_of((words){ .cuda = "mix.ptx" }), 2, "stream");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        int count = 1;
+        for (bool failed = true; failed; count++) {
+            char spec[64];
+            gantry_run *run = NULL;
+            gantry_error err = { 0 };
+            snprintf(spec, sizeof spec, "%s:%d:2", names[i], count);
+            fakeCudaFail(spec);
+            failed = try_run(&run, &m, "cuda", &err) != GANTRY_OK;
+            ck_assert(!failed || (err.status == GANTRY_E_DEVICE && err.native == 2));
+            gantry_run_free(run);
+            check_alive();
+        }
+        ck_assert_msg(count > 3, "%s", names[i]); /* on both devices */
+    }
+    unmake(&m);
     folder_remove();
 }
 END_TEST
@@ -661,6 +691,7 @@ int main(void)
     tcase_add_test(tests, scratch_and_types);
     tcase_add_test(tests, empty_parts);
     tcase_add_test(tests, code_that_the_driver_refuses);
+    tcase_add_test(tests, calls_that_fail);
     tcase_add_test(tests, launches_that_cannot_be);
     tcase_add_test(tests, arguments_that_cannot_be);
     tcase_add_test(tests, code_needs_permission);

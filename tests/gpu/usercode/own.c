@@ -6,6 +6,7 @@ gantry_status mix(const gantry_launch *l);
 gantry_status turn(const gantry_launch *l);
 gantry_status reverse(const gantry_launch *l);
 gantry_status clip(const gantry_launch *l);
+gantry_status smooth(const gantry_launch *l);
 
 gantry_status mix(const gantry_launch *l)
 {
@@ -44,5 +45,16 @@ gantry_status clip(const gantry_launch *l)
     float *y = l->arg[1].data, limit = (float)l->arg[2].number;
     for (int64_t i = 0; i < l->arg[3].integer; i++)
         y[i] = x[i] < limit ? x[i] : limit;
+    return GANTRY_OK;
+}
+
+gantry_status smooth(const gantry_launch *l)
+{
+    const float *x = l->arg[0].data;
+    float *y = l->arg[1].data;
+    int64_t first = l->arg[0].first_row, last = first + l->arg[0].rows; /* by itself: not from the numbers */
+    for (int64_t row = l->arg[1].first_row; row < l->arg[1].first_row + l->arg[1].rows; row++)
+        y[row - l->arg[1].first_row] =
+            (row > first ? x[row - 1 - first] : 0) + x[row - first] + (row + 1 < last ? x[row + 1 - first] : 0);
     return GANTRY_OK;
 }

@@ -32,3 +32,11 @@ extern "C" __global__ void reverse(double *x, long long n, double *scratch)
     for (long long i = threadIdx.x; i < n; i += blockDim.x)
         x[i] = scratch[n - 1 - i];
 }
+
+/* The sum of each element and its neighbours; `before` rows of the halo come first, at the ends there are none. */
+extern "C" __global__ void smooth(const float *x, float *y, long long n, long long rows, int before)
+{
+    long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x, at = i + before;
+    if (i < n)
+        y[i] = (at > 0 ? x[at - 1] : 0) + x[at] + (at + 1 < rows ? x[at + 1] : 0);
+}

@@ -192,6 +192,16 @@ static void reverse(void **p)
     }
 }
 
+static void smooth(void **p)
+{
+    const float *x = *(const float **)p[0];
+    int64_t n = *(int64_t *)p[2], rows = *(int64_t *)p[3], before = *(int32_t *)p[4];
+    for (int64_t i = 0; i < n; i++) {
+        float left = i + before > 0 ? x[i + before - 1] : 0, right = i + before + 1 < rows ? x[i + before + 1] : 0;
+        (*(float **)p[1])[i] = left + x[i + before] + right;
+    }
+}
+
 static void clip(void **p)
 {
     for (uint32_t i = 0; i < *(uint32_t *)p[3]; i++) {
@@ -202,7 +212,8 @@ static void clip(void **p)
 /* _i: devices, replay */
 START_TEST(graph_file)
 {
-    static const size_t turn_sizes[] = { 8, 8, 4, 4 }, reverse_sizes[] = { 8, 8, 8 }, clip_sizes[] = { 8, 8, 4, 4 };
+    static const size_t turn_sizes[] = { 8, 8, 4, 4 }, reverse_sizes[] = { 8, 8, 8 }, clip_sizes[] = { 8, 8, 4, 4 },
+                        smooth_sizes[] = { 8, 8, 8, 8, 4 };
     gantry_graph *g = NULL;
     gantry_run *host = NULL;
     gantry_load_options options = GANTRY_LOAD_OPTIONS_INIT;
@@ -211,12 +222,13 @@ START_TEST(graph_file)
     fakeCudaFunction("turn", turn, turn_sizes, 4);
     fakeCudaFunction("reverse", reverse, reverse_sizes, 3);
     fakeCudaFunction("clip", clip, clip_sizes, 4);
+    fakeCudaFunction("smooth", smooth, smooth_sizes, 5);
     MUST(gantry_graph_load(&g, GANTRY_SOURCE_DIR "/tests/gpu/usercode/own.json", &options, MUST_ERR));
     made m = make(g, 1 + _i % 2, _i / 2 ? "graph" : "stream");
     int before = fakeCudaCalls("kernel");
     gantry_run *run = open_both(&m, &host);
     compare_starts(&m, host, run);
-    ck_assert_int_eq(fakeCudaCalls("kernel") - before, 3 * (5 + 5 + 1 + 1));
+    ck_assert_int_eq(fakeCudaCalls("kernel") - before, 3 * (5 + 5 + 5 + 1 + 1));
     gantry_run_free(host);
     gantry_run_free(run);
     unmake(&m);

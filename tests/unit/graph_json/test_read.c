@@ -176,17 +176,21 @@ START_TEST(defaults_of_regions)
                  "{\"name\": \"n\", \"type\": \"i64\", \"default\": \"x.size\"},"
                  "{\"name\": \"x\", \"access\": \"read\"}, {\"name\": \"y\", \"access\": \"write\"},"
                  "{\"name\": \"m\", \"type\": \"i32\", \"default\": \"p * y.rows + x.shape1\"},"
-                 "{\"name\": \"w\", \"type\": \"i32\", \"default\": \"2 * w\"}]}}, \"buffers\": {"
+                 "{\"name\": \"w\", \"type\": \"i32\", \"default\": \"2 * w\"},"
+                 "{\"name\": \"at\", \"type\": \"i32\", \"default\": \"1000 * x.own_first + 100 * (x.own_first - "
+                 "x.first_row) + x.own_rows\"}]}}, \"buffers\": {"
                  "\"x\": {\"dtype\": \"f32\", \"shape\": [10, 7], \"split\": {\"auto\": \"p\"}, \"init\": 0},"
                  "\"y\": {\"dtype\": \"f32\", \"shape\": [10, 7], \"split\": {\"auto\": \"p\"}}}, \"nodes\": ["
                  "{\"id\": \"k[i]\", \"for\": {\"i\": \"p\"}, \"kernel\": \"mine\", \"args\": {\"x\": \"x[i]~1\","
                  "\"y\": \"y[i]\"}}, {\"id\": \"one\", \"kernel\": \"mine\", \"args\": {\"n\": 5, \"x\": \"x\","
                  "\"y\": \"y\"}}]}");
-    static const double equal[] = { 3, 3, 4 }, equal_halo[] = { 4, 5, 5 };
+    /* Parts of 3, 3 and 4 rows; the first and the last have a halo on one side only. */
+    static const double equal[] = { 3, 3, 4 }, equal_halo[] = { 4, 5, 5 }, at[] = { 3, 3103, 6104 };
     for (uint32_t i = 0; i < 3; i++) {
         ck_assert_double_eq(scalar_of(g, i, 0), 7 * equal_halo[i]);
         ck_assert_double_eq(scalar_of(g, i, 3), 3 * equal[i] + 7);
         ck_assert_double_eq(scalar_of(g, i, 4), 8);
+        ck_assert_double_eq(scalar_of(g, i, 5), at[i]);
     }
     ck_assert_double_eq(scalar_of(g, 3, 0), 5);
     check_stable(g);

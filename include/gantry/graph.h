@@ -182,6 +182,41 @@ static inline gantry_region gantry_tile(gantry_buffer b, int64_t i, int64_t j)
 GANTRY_API gantry_node gantry_graph_kernel(gantry_graph *graph, const char *id, const char *kernel);
 /** Adds a kernel of your own; the manifest is borrowed until the graph, its schedules and runs are freed. */
 GANTRY_API void gantry_graph_add_kernel(gantry_graph *graph, const gantry_kernel *kernel);
+
+/**
+ * CUDA code for a kernel of your own. Its function is given the arguments in the order of the manifest: a device
+ * pointer for a region (no lists of tiles), a value for a scalar; then a pointer to the scratch memory if the manifest
+ * asks for some. Names of C++ functions are mangled: declare yours extern "C".
+ */
+typedef struct gantry_cuda_code {
+    size_t struct_size;
+    /** A cubin, a fat binary or PTX: `bytes` of it, borrowed like the manifest, loaded on each GPU that needs it;
+     * `entry` is the function in it, NULL: the kernel's name. */
+    const void *image;
+    size_t bytes;
+    const char *entry;
+    /** Or, with `image` NULL, handles of functions that the program has loaded itself: returns the CUfunction for a
+     * GPU. Called for each GPU when a run is made, with its primary context current; NULL is an error of that call. */
+    void *(*function)(void *user, int32_t device_ordinal);
+    void *user;
+    /** How many blocks, and threads of a block: expressions over the arguments, as in gantry_kernel; NULL is 1, but the
+     *  first of each is wanted. Of a grid with an extent of 0 nothing is launched. */
+    const char *grid[3], *block[3]; /* "ceil_div(x.size, 256)" */
+    int64_t shared_bytes;           /* dynamic shared memory of a block */
+    const gantry_dtype *types;      /* by argument: how a scalar is passed; NULL: all as double. Copied */
+    /** By argument: what a scalar is that a node does not give, from its regions ("x.size"); NULL entries, or NULL: as
+     * in the manifest, which must call those that have one optional. Copied. */
+    const char *const *defaults;
+} gantry_cuda_code;
+#define GANTRY_CUDA_CODE_INIT                                                                                          \
+    {                                                                                                                  \
+        sizeof(gantry_cuda_code), NULL, 0, NULL, NULL, NULL, { NULL, NULL, NULL }, { NULL, NULL, NULL }, 0, NULL, NULL \
+    }
+/** gantry_graph_add_kernel for a kernel with CUDA code; nodes name it like others (gantry_graph_kernel). With a host
+ *  version it runs on CPUs as well, else it wants GANTRY_KERNEL_NO_CPU. Functions that launch things themselves, or
+ * call a library, are gantry_graph_launch's. */
+GANTRY_API void gantry_graph_add_cuda_kernel(gantry_graph *graph, const gantry_kernel *kernel,
+                                             const gantry_cuda_code *code);
 /** A function of your own that works on any back end; its arguments are its accesses, in the order they are added. */
 GANTRY_API gantry_node gantry_graph_launch(gantry_graph *graph, const char *id, gantry_kernel_fn function, void *user);
 /** The same, but always on the CPU. */

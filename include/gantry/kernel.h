@@ -123,7 +123,7 @@ enum {
  * The manifest of a kernel: everything that building, checking, costing and placing need to know, and no code but the
  * host version. `flops`, `bytes` and `scratch` are expressions (docs/graph-format.md) over the arguments:
  * `x.rows` (region, with halo), `x.size` (elements of the region), `x.bytes`, `x.shape0` ... (whole buffer),
- * `x.count`, and a scalar's name.
+ * `x.count`, `x.first_row`, `x.own_first` and `x.own_rows` as in gantry_arg, and a scalar's name.
  */
 typedef struct gantry_kernel {
     size_t struct_size;

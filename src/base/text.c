@@ -269,3 +269,24 @@ void gy_text_free(gy_text *text)
     gy_free(text->at);
     *text = (gy_text){ 0 };
 }
+
+/* Nothing but blanks and the marks with which compilers underline. */
+static bool is_underline(const char *line, size_t length)
+{
+    return strspn(line, " \t\r^~|") >= length;
+}
+
+void gy_lines_text(char *to, size_t size, const char *lines)
+{
+    size_t used = 0;
+    to[0] = '\0';
+    while (*lines && used + 1 < size) {
+        lines += strspn(lines, " \t");
+        size_t length = strcspn(lines, "\n");
+        if (!is_underline(lines, length)) {
+            int put = snprintf(to + used, size - used, "%s%.*s", used ? " | " : "", (int)length, lines);
+            used += put > 0 ? (size_t)put : 0;
+        }
+        lines += length + (lines[length] == '\n');
+    }
+}

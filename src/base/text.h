@@ -62,6 +62,10 @@ typedef struct gy_near {
 void gy_near_offer(gy_near *near, const char *word, const char *candidate);
 const char *gy_nearest(const char *word, const char *const *candidates, size_t count);
 
+/* The first lines of what a compiler said, joined by " | ", without those that only underline; as many characters as
+ * fit, 0-terminated. */
+void gy_lines_text(char *to, size_t size, const char *lines);
+
 /* "1.5 GiB", "512 B": for messages. Writes at most size bytes, returns `to`. */
 const char *gy_bytes_text(char *to, size_t size, uint64_t bytes);
 /* The same, or "9000192 B" where `other` bytes, which are not as many, would have the same text. */

@@ -181,6 +181,43 @@ static gantry_status describe_scalars(const gantry_graph *g, const gy_node *n, i
     return GANTRY_OK;
 }
 
+static const gy_expr *fallback_of(const gantry_graph *g, const gy_node *n, int32_t arg)
+{
+    const gy_kernel_code *code = n->kernel == GY_NONE ? NULL : g->kernels.at[n->kernel].code;
+    return code && code->fallback ? code->fallback[arg] : NULL;
+}
+
+static bool is_given(const gantry_graph *g, const gy_node *n, int32_t arg)
+{
+    for (uint32_t i = 0; i < n->scalars; i++) {
+        if (g->scalar.at[n->scalar + i].arg == (uint32_t)arg) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Scalars that nobody gives and that follow from the regions, which are described by now. */
+static gantry_status describe_defaults(const gantry_graph *g, const gy_node *n, gantry_launch *launch, gantry_arg *args,
+                                       gantry_error *err)
+{
+    const gantry_kernel *k = manifest_of(g, n);
+    for (int32_t i = 0; k && i < k->args; i++) {
+        const gy_expr *e = fallback_of(g, n, i);
+        double number;
+        gantry_error inner;
+        if (!e || is_given(g, n, i)) {
+            continue;
+        }
+        if (gy_expr_real(e, gy_launch_lookup, launch, &number, GANTRY_E_GRAPH, NULL, &inner)) {
+            return gy_graph_fail(g, n->origin, err, inner.status, "node \"%s\", the default of argument \"%s\": %s",
+                                 n->id, k->arg[i].name, inner.text);
+        }
+        describe_scalar(&args[i], k->arg[i].name, number);
+    }
+    return GANTRY_OK;
+}
+
 gantry_status gy_launch_describe(const gantry_graph *graph, uint32_t node, int64_t it, gantry_launch *launch,
                                  gantry_arg *args, gantry_error *err)
 {
@@ -204,7 +241,7 @@ gantry_status gy_launch_describe(const gantry_graph *graph, uint32_t node, int64
                                .arg = args,
                                .scratch_bytes = (uint64_t)n->scratch };
     gy_node_function(graph, node, &launch->user);
-    return GANTRY_OK;
+    return describe_defaults(graph, n, launch, args, err);
 }
 
 gantry_arg *gy_launch_arg_of(const gantry_graph *graph, uint32_t node, gantry_arg *args, uint32_t k)

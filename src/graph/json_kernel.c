@@ -19,6 +19,7 @@ typedef struct making {
     gy_kernel_code *code;
     gantry_kernel_arg *arg;
     gantry_dtype *types;
+    const gy_expr **fallback;
 } making;
 
 /* ---- arguments ---- */
@@ -78,7 +79,7 @@ static gantry_status read_scalar_arg(gy_reader *r, const gy_json_at *up, const j
                                      gantry_kernel_arg *arg, gantry_dtype *type)
 {
     static const unsigned buffers_only[] = { ACCESS, DTYPE, SAME, LIST };
-    gy_json_at at = gy_read_at(up, "type", value[TYPE]), fallback = gy_read_at(up, "default", value[DEFAULT]);
+    gy_json_at at = gy_read_at(up, "type", value[TYPE]);
     gantry_status status =
         refuse(r, up, value, buffers_only, COUNT(buffers_only),
                "an argument with a \"type\" is a number: give \"dtype\" and \"access\" for a buffer");
@@ -86,10 +87,7 @@ static gantry_status read_scalar_arg(gy_reader *r, const gy_json_at *up, const j
         status = gy_read_dtype(r, &at, type);
     }
     arg->scalar = 1;
-    if (!status && value[DEFAULT]) {
-        arg->optional = 1;
-        status = gy_read_real(r, &fallback, &arg->fallback);
-    }
+    arg->optional = value[DEFAULT] != NULL; /* which number it is follows when all arguments are known */
     return status;
 }
 
@@ -162,7 +160,8 @@ static gantry_status read_kernel_args(gy_reader *r, const gy_json_at *at, making
     size_t count = json_array_size(at->value);
     m->arg = gy_arena_calloc(&r->graph->arena, count + 1, sizeof *m->arg);
     m->types = gy_arena_calloc(&r->graph->arena, count + 1, sizeof *m->types);
-    if (!m->arg || !m->types) {
+    m->fallback = gy_arena_calloc(&r->graph->arena, count + 1, sizeof *m->fallback);
+    if (!m->arg || !m->types || !m->fallback) {
         return gy_read_nomem(r);
     }
     gantry_status status = GANTRY_OK;
@@ -173,6 +172,7 @@ static gantry_status read_kernel_args(gy_reader *r, const gy_json_at *at, making
     m->manifest->arg = m->arg;
     m->manifest->args = (int32_t)count;
     m->code->types = m->types;
+    m->code->fallback = m->fallback;
     return status;
 }
 
@@ -228,6 +228,49 @@ static gantry_status read_expr(gy_reader *r, const gy_json_at *at, const gantry_
     }
     *out = gy_expr_bind(*out, arena, find_param, &l);
     return *out ? GANTRY_OK : gy_read_nomem(r);
+}
+
+/* True once a name is a region's: "x.size". */
+static bool is_no_region(void *context, const char *name)
+{
+    (void)context;
+    return strchr(name, '.') == NULL;
+}
+
+static bool is_region(void *context, const char *name)
+{
+    return !is_no_region(context, name);
+}
+
+static bool uses_regions(gy_reader *r, const char *text)
+{
+    const gy_expr *e;
+    return gy_expr_parse(&e, &r->graph->arena, text, strlen(text), GANTRY_E_GRAPH, NULL, NULL) == GANTRY_OK &&
+           !gy_expr_names(e, is_no_region, NULL);
+}
+
+/* A number, or what follows from the regions: "x.size". */
+static gantry_status read_default(gy_reader *r, const gy_json_at *at, const making *m, int32_t i)
+{
+    if (!json_is_string(at->value) || !uses_regions(r, json_string_value(at->value))) {
+        return gy_read_real(r, at, &m->arg[i].fallback);
+    }
+    gantry_status status = read_expr(r, at, m->manifest, &m->fallback[i]);
+    if (!status && !gy_expr_names(m->fallback[i], is_region, NULL)) {
+        return gy_read_fail(r, at,
+                            "may use params and regions of the kernel, as in \"x.size\", and none of its numbers");
+    }
+    return status;
+}
+
+static gantry_status read_defaults(gy_reader *r, const gy_json_at *at, const making *m)
+{
+    gantry_status status = GANTRY_OK;
+    for (int32_t i = 0; i < m->manifest->args && !status; i++) {
+        gy_json_at item = gy_read_item(at, (size_t)i), one = gy_json_key(&item, "default");
+        status = m->arg[i].optional ? read_default(r, &one, m, i) : GANTRY_OK;
+    }
+    return status;
 }
 
 /* The same as text, which is what manifests hold. */
@@ -390,6 +433,9 @@ static gantry_status read_kernel(gy_reader *r, const gy_json_at *at)
     m.manifest->flags = (variadic ? GANTRY_KERNEL_VARIADIC : 0u) | (pure ? GANTRY_KERNEL_PURE : 0u);
     if (!status) {
         status = read_kernel_args(r, &args, &m);
+    }
+    if (!status) {
+        status = read_defaults(r, &args, &m);
     }
     if (!status) {
         status = read_formulas(r, at, value, &m);

@@ -41,7 +41,7 @@ static void write_dtypes(gy_text *to, uint32_t dtypes)
     }
 }
 
-static void write_arg(gy_text *to, const gantry_kernel_arg *arg, gantry_dtype type)
+static void write_arg(gy_text *to, const gantry_kernel_arg *arg, gantry_dtype type, const gy_expr *fallback)
 {
     gy_text_add(to, "{");
     gy_write_key(to, "name");
@@ -51,7 +51,11 @@ static void write_arg(gy_text *to, const gantry_kernel_arg *arg, gantry_dtype ty
         gy_text_json(to, gantry_dtype_name(type));
         if (arg->optional) {
             gy_write_key(to, "default");
-            gy_write_number(to, arg->fallback);
+            if (fallback) {
+                gy_write_expr(to, fallback);
+            } else {
+                gy_write_number(to, arg->fallback);
+            }
         }
     } else {
         char same[2] = { arg->same, '\0' };
@@ -130,7 +134,7 @@ static void write_kernel(gy_text *to, const gantry_graph *g, const gy_kernel *k)
     gy_text_add(to, "[");
     for (int32_t i = 0; i < m->args; i++) {
         gy_text_add(to, i ? ", " : "");
-        write_arg(to, &m->arg[i], code->types ? code->types[i] : GANTRY_F64);
+        write_arg(to, &m->arg[i], code->types ? code->types[i] : GANTRY_F64, code->fallback ? code->fallback[i] : NULL);
     }
     gy_text_add(to, "]");
     if (m->flags & GANTRY_KERNEL_VARIADIC) {

@@ -122,8 +122,8 @@ static bool check_name(void *context, const char *name)
     return !check->unknown;
 }
 
-static gantry_status compile_one(const gy_expr **out, gy_arena *arena, const gantry_kernel *k, const char *what,
-                                 const char *text, gantry_error *err)
+gantry_status gy_kernel_formula(const gy_expr **out, gy_arena *arena, const gantry_kernel *k, const char *what,
+                                const char *text, gantry_error *err)
 {
     *out = NULL;
     if (!text) {
@@ -152,13 +152,13 @@ gantry_status gy_kernel_compile(gy_kernel *out, gy_arena *arena, const gantry_ke
     gy_kernel made = { .manifest = manifest };
     gantry_status status = check_head(manifest, err);
     if (!status) {
-        status = compile_one(&made.flops, arena, manifest, "flops", manifest->flops, err);
+        status = gy_kernel_formula(&made.flops, arena, manifest, "flops", manifest->flops, err);
     }
     if (!status) {
-        status = compile_one(&made.bytes, arena, manifest, "bytes", manifest->bytes, err);
+        status = gy_kernel_formula(&made.bytes, arena, manifest, "bytes", manifest->bytes, err);
     }
     if (!status) {
-        status = compile_one(&made.scratch, arena, manifest, "scratch", manifest->scratch, err);
+        status = gy_kernel_formula(&made.scratch, arena, manifest, "scratch", manifest->scratch, err);
     }
     if (!status) {
         *out = made;

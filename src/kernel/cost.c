@@ -3,10 +3,29 @@
 #include "base/error.h"
 #include "kernel/registry.h"
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const FIELDS[] = { "rows", "size", "bytes", "count" };
+/* Numbers that an argument has as they are. */
+static const struct field {
+    const char *name;
+    size_t offset;
+} FIELDS[] = { { "rows", offsetof(gantry_arg, rows) },
+               { "count", offsetof(gantry_arg, count) },
+               { "first_row", offsetof(gantry_arg, first_row) },
+               { "own_first", offsetof(gantry_arg, own_first) },
+               { "own_rows", offsetof(gantry_arg, own_rows) } };
+
+static const struct field *find_field(const char *name)
+{
+    for (size_t i = 0; i < sizeof FIELDS / sizeof *FIELDS; i++) {
+        if (strcmp(name, FIELDS[i].name) == 0) {
+            return &FIELDS[i];
+        }
+    }
+    return NULL;
+}
 
 static bool is_shape(const char *field, long *axis)
 {
@@ -21,12 +40,7 @@ static bool is_shape(const char *field, long *axis)
 static bool is_field(const char *field)
 {
     long axis;
-    for (size_t i = 0; i < sizeof FIELDS / sizeof *FIELDS; i++) {
-        if (strcmp(field, FIELDS[i]) == 0) {
-            return true;
-        }
-    }
-    return is_shape(field, &axis);
+    return find_field(field) || strcmp(field, "size") == 0 || strcmp(field, "bytes") == 0 || is_shape(field, &axis);
 }
 
 static bool same_name(const char *name, const char *whole, size_t length)
@@ -58,18 +72,17 @@ int64_t gy_arg_bytes(const gantry_arg *arg)
     return sum;
 }
 
-static bool region_field(const gantry_arg *a, const char *field, int64_t *integer)
+static bool region_field(const gantry_arg *a, const char *name, int64_t *integer)
 {
     long axis;
-    if (strcmp(field, "rows") == 0) {
-        *integer = a->rows;
-    } else if (strcmp(field, "bytes") == 0) {
+    const struct field *field = find_field(name);
+    if (field) {
+        memcpy(integer, (const char *)a + field->offset, sizeof *integer);
+    } else if (strcmp(name, "bytes") == 0) {
         *integer = gy_arg_bytes(a);
-    } else if (strcmp(field, "size") == 0) {
+    } else if (strcmp(name, "size") == 0) {
         *integer = gy_arg_bytes(a) / (int64_t)gantry_dtype_size(a->dtype);
-    } else if (strcmp(field, "count") == 0) {
-        *integer = a->count;
-    } else if (is_shape(field, &axis) && axis < a->rank) {
+    } else if (is_shape(name, &axis) && axis < a->rank) {
         *integer = a->shape[axis];
     } else {
         return false;

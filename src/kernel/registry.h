@@ -14,11 +14,22 @@
 /* The library's own manifests, sorted by name; *count of them. Defined in kernels/builtin.c. */
 const gantry_kernel *const *gy_builtin_kernels(size_t *count);
 
-/* A user kernel's code, as a graph file names it. All strings are NULL where not given. */
+/* CUDA code that a program brings: an image, or a function that gives the handle for a device. */
+typedef struct gy_kernel_program {
+    const void *image;
+    size_t bytes;
+    void *(*function)(void *user, int32_t device_ordinal);
+    void *user;
+    int64_t shared_bytes;
+} gy_kernel_program;
+
+/* A user kernel's code, as a graph file names it or a program gives it. What is not given is NULL. */
 typedef struct gy_kernel_code {
     const char *cuda, *host, *entry;   /* paths joined with the graph's folder; the symbol to call */
-    const gy_expr *grid[3], *block[3]; /* over the same names as costs; NULL where not given */
+    const gy_expr *grid[3], *block[3]; /* over the same names as costs */
     const gantry_dtype *types;         /* by argument of the manifest: how a scalar is passed to CUDA code */
+    const gy_expr *const *fallback;    /* by argument: over regions, a scalar that a node does not give; else NULL */
+    const gy_kernel_program *program;  /* in place of `cuda` */
 } gy_kernel_code;
 
 /* A kernel in use by one graph. */
@@ -28,11 +39,16 @@ typedef struct gy_kernel {
     const gy_kernel_code *code;             /* NULL: a kernel of the library or of the program */
 } gy_kernel;
 
+/* An expression over the arguments of a manifest, compiled into the arena; NULL for a NULL text. `what` names it in
+ * messages ("flops"). */
+gantry_status gy_kernel_formula(const gy_expr **out, gy_arena *arena, const gantry_kernel *manifest, const char *what,
+                                const char *text, gantry_error *err);
 /* Checks a manifest (names, masks, expressions that parse and use known names) and compiles it into `arena`. Fills
  * everything of `out` but `code`. */
 gantry_status gy_kernel_compile(gy_kernel *out, gy_arena *arena, const gantry_kernel *manifest, gantry_error *err);
 /* True if an expression of the manifest may use this name: "n" (a scalar), "x.rows", "x.size", "x.bytes", "x.count",
- * "x.shape0", "x.shape1", ... (a region; a shape past its rank is found when it is evaluated). */
+ * "x.shape0", "x.shape1", ..., and as in gantry_arg "x.first_row", "x.own_first", "x.own_rows" (a region; a shape past
+ * its rank is found when it is evaluated). */
 bool gy_kernel_knows(const gantry_kernel *manifest, const char *name);
 /* A gy_expr_lookup over a launch whose arguments are named as in the manifest; `context` is the gantry_launch. */
 bool gy_launch_lookup(void *context, const char *name, int64_t *integer, double *real, bool *is_real);

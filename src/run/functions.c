@@ -26,18 +26,23 @@ static gantry_status fail_no_function(const gantry_run *run, const gy_node *node
                          node->id);
 }
 
+/* Nothing that a graph file names is compiled or loaded otherwise. */
+static gantry_status check_allowed(const gantry_run *run, const gy_node *node, const char *file, bool allow_code,
+                                   gantry_error *err)
+{
+    return allow_code ? GANTRY_OK
+                      : gy_graph_fail(run->graph, node->origin, err, GANTRY_E_UNSUPPORTED,
+                                      "kernel \"%s\" of node \"%s\" is code in %s, which is not compiled or loaded "
+                                      "unless you say so; use --allow-code (allow_code = 1)",
+                                      run->graph->kernels.at[node->kernel].manifest->name, node->id, file);
+}
+
 static gantry_status find_code(gantry_run *run, const gy_node *node, bool allow_code, gantry_kernel_fn *function,
                                gantry_error *err)
 {
-    const gy_kernel *kernel = &run->graph->kernels.at[node->kernel];
-    if (!allow_code) {
-        return gy_graph_fail(
-            run->graph, node->origin, err, GANTRY_E_UNSUPPORTED,
-            "kernel \"%s\" of node \"%s\" is code in %s, which is not compiled or loaded unless you say "
-            "so; use --allow-code (allow_code = 1)",
-            kernel->manifest->name, node->id, kernel->code->host);
-    }
-    gantry_status status = gy_user_code_load(&run->code, run->graph, node->kernel, err);
+    const char *file = run->graph->kernels.at[node->kernel].code->host;
+    gantry_status status = check_allowed(run, node, file, allow_code, err);
+    status = status ? status : gy_user_code_load(&run->code, run->graph, node->kernel, err);
     if (status == GANTRY_OK) {
         *function = run->code.function[node->kernel];
     }
@@ -56,13 +61,18 @@ static gantry_status find_function(gantry_run *run, uint32_t id, uint32_t device
     gy_callee found = { 0 };
     found.call = gy_node_function(run->graph, id, &found.user);
     const gy_kernel *kernel = node->kernel != GY_NONE ? &run->graph->kernels.at[node->kernel] : NULL;
-    if (!found.call && kernel && kernel->code && kernel->code->host && !has_own(run, node, device)) {
-        gantry_status status = find_code(run, node, allow_code, &found.call, err);
-        if (status) {
-            return status;
-        }
+    const gy_kernel_code *code = kernel ? kernel->code : NULL;
+    bool own = has_own(run, node, device);
+    gantry_status status = GANTRY_OK;
+    if (code && own && code->cuda) {
+        status = check_allowed(run, node, code->cuda, allow_code, err);
+    } else if (code && !own && code->host && !found.call) {
+        status = find_code(run, node, allow_code, &found.call, err);
     }
-    if (!found.call && !has_own(run, node, device)) {
+    if (status) {
+        return status;
+    }
+    if (!found.call && !own) {
         return fail_no_function(run, node, err);
     }
     run->function[id] = found;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/usercode.h"
 
+#include "base/cache.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -10,18 +10,16 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 extern char **environ;
 
-enum { MOST_SHOWN = 360 }; /* of a compiler's complaints, in a record's 512 characters */
+enum { MOST_SHOWN = 361 }; /* of a compiler's complaints, in a record's 512 characters */
 
 /* Where <gantry/kernel.h> is: beside the installed library, wherever it was moved to; in the source tree; as it was to
  * be installed. */
@@ -189,21 +187,12 @@ static gantry_status compiler(bool with_flags, const char *const *extra, gy_text
     return status;
 }
 
-/* The first lines, joined by " | ": an error record holds one line. */
+/* An error record holds one line. */
 static gantry_status fail_compile(const char *source, const gy_text *text, gantry_error *err)
 {
-    char shown[MOST_SHOWN + 1];
-    size_t length = 0;
-    for (const char *at = text->length ? text->at : ""; *at && length + 3 < MOST_SHOWN; at++) {
-        if (*at == '\n') {
-            memcpy(shown + length, at[1] ? " | " : "", at[1] ? 3 : 0);
-            length += at[1] ? 3 : 0;
-        } else {
-            shown[length++] = *at;
-        }
-    }
-    shown[length] = '\0';
-    return gy_fail(err, GANTRY_E_GRAPH, NULL, "%s does not compile: %s", source, length ? shown : "no output");
+    char shown[MOST_SHOWN];
+    gy_lines_text(shown, sizeof shown, text->length ? text->at : "");
+    return gy_fail(err, GANTRY_E_GRAPH, NULL, "%s does not compile: %s", source, *shown ? shown : "no output");
 }
 
 static gantry_status hash_text(uint64_t *hash, const char *source, gantry_error *err)
@@ -227,54 +216,6 @@ static gantry_status hash_text(uint64_t *hash, const char *source, gantry_error 
     gy_text_free(&text);
     gy_text_free(&version);
     return status;
-}
-
-static gantry_status make_folder(const char *path, gantry_error *err)
-{
-    if (mkdir(path, 0700) == 0 || errno == EEXIST) {
-        return GANTRY_OK;
-    }
-    return gy_fail_errno(err, "create the cache folder", path);
-}
-
-/* What is loaded from here runs as us: nobody else may be able to put anything into it. */
-static gantry_status check_folder(const char *path, gantry_error *err)
-{
-    struct stat info;
-    if (stat(path, &info) != 0) {
-        return gy_fail_errno(err, "read the cache folder", path);
-    }
-    if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & (S_IWGRP | S_IWOTH))) {
-        return gy_fail(err, GANTRY_E_IO, NULL,
-                       "the cache folder %s is not a folder that only you can write to; correct its owner and mode, or "
-                       "set XDG_CACHE_HOME",
-                       path);
-    }
-    return GANTRY_OK;
-}
-
-static gantry_status cache_folder(char **folder, gantry_error *err)
-{
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    char *base = NULL;
-    if (cache && *cache == '/') {
-        base = gy_strdup(cache);
-    } else if (home && *home == '/') {
-        base = gy_path_join(home, ".cache");
-    } else {
-        return gy_fail(err, GANTRY_E_IO, NULL, "no place for compiled kernels: set XDG_CACHE_HOME or HOME");
-    }
-    char *full = base ? gy_path_join(base, "gantry") : NULL;
-    gantry_status status = full ? make_folder(base, err) : gy_fail_nomem(err);
-    status = status ? status : make_folder(full, err);
-    status = status ? status : check_folder(full, err);
-    gy_free(base);
-    if (status) {
-        gy_free(full);
-        return status;
-    }
-    *folder = full;
-    return GANTRY_OK;
 }
 
 /* Under a name of our own first: two processes, or threads, may compile the same thing. */
@@ -310,17 +251,10 @@ gantry_status gy_compile_c(char **object, const char *source, gantry_error *err)
     }
     uint64_t hash;
     gantry_status status = hash_text(&hash, source, err);
-    char *folder = NULL;
-    status = status ? status : cache_folder(&folder, err);
+    char *path = NULL;
+    status = status ? status : gy_cache_path(&path, hash, ".so", err);
     if (status) {
         return status;
-    }
-    char name[32];
-    snprintf(name, sizeof name, "%016" PRIx64 ".so", hash);
-    char *path = gy_path_join(folder, name);
-    gy_free(folder);
-    if (!path) {
-        return gy_fail_nomem(err);
     }
     if (access(path, R_OK) != 0 && (status = compile_to(path, source, err)) != GANTRY_OK) {
         gy_free(path);

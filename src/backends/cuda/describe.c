@@ -4,6 +4,7 @@
 #include "backends/cuda/driver.h"
 #include "backends/cuda/library.h"
 #include "backends/cuda/linalg.h"
+#include "backends/cuda/nvrtc.h"
 
 #include "base/error.h"
 
@@ -76,19 +77,14 @@ static void describe_nccl(gy_text *to)
 
 static void describe_nvrtc(gy_text *to)
 {
-    static const char *const names[] = { "libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", NULL };
-    gy_library library;
+    gy_nvrtc nvrtc;
     gantry_error why = { 0 };
-    int (*ask)(int *major, int *minor) = NULL;
-    int major = 0, minor = 0;
-    if (gy_library_open(&library, names, &why) || gy_library_find(&library, "nvrtcVersion", &ask, &why) ||
-        ask(&major, &minor) != 0) {
-        gy_text_printf(to, "NVRTC: %s; CUDA kernels of users cannot be compiled\n",
-                       why.text[0] ? why.text : "does not tell its version");
+    if (gy_nvrtc_open(&nvrtc, &why)) {
+        gy_text_printf(to, "NVRTC: %s; CUDA C++ of users cannot be compiled, PTX and cubins can be loaded\n", why.text);
         return;
     }
-    gy_text_printf(to, "NVRTC: %s, version %d.%d; this version of gantry does not use it yet\n", library.name, major,
-                   minor);
+    gy_text_printf(to, "NVRTC: %s, version %d.%d; compiles the .cu files of graphs, with --allow-code\n",
+                   nvrtc.library.name, nvrtc.major, nvrtc.minor);
 }
 
 void gy_cuda_describe(gy_text *to)

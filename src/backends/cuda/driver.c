@@ -30,6 +30,9 @@ static gantry_status find_all(gy_driver *driver, gantry_error *err)
 #define GY_X(name) status = status ? status : find(driver, TEXT(name), &driver->name, err);
     GY_CUDA_FUNCTIONS(GY_X)
 #undef GY_X
+    if (status == GANTRY_OK && find(driver, "cuFuncGetParamInfo", &driver->param_info, NULL)) {
+        driver->param_info = NULL;
+    }
     return status ? status : find(driver, "cuEventElapsedTime", &driver->event_elapsed, err);
 }
 

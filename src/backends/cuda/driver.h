@@ -55,9 +55,12 @@
     X(cuLaunchHostFunc)                                                                                                \
     X(cuLaunchKernel)                                                                                                  \
     X(cuModuleLoadData)                                                                                                \
+    X(cuModuleLoadDataEx)                                                                                              \
     X(cuModuleUnload)                                                                                                  \
     X(cuModuleGetFunction)                                                                                             \
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                                     \
+    X(cuFuncGetAttribute)                                                                                              \
+    X(cuFuncSetAttribute)                                                                                              \
     X(cuStreamBeginCapture)                                                                                            \
     X(cuStreamEndCapture)                                                                                              \
     X(cuGraphInstantiateWithFlags)                                                                                     \
@@ -73,6 +76,8 @@ typedef struct gy_driver {
 #undef GY_X
     /* cuda.h of CUDA 13 gives this name to a function that drivers before CUDA 12.8 do not have. */
     CUresult (*event_elapsed)(float *ms, CUevent start, CUevent end);
+    /* cuFuncGetParamInfo; NULL: the driver is older than CUDA 12.4. */
+    CUresult (*param_info)(CUfunction function, size_t index, size_t *offset, size_t *bytes);
 } gy_driver;
 
 /* Opens libcuda.so.1 and finds every function, without calling any. E_DEVICE: the library or the first function that is

@@ -3,6 +3,7 @@
  * events it waits for. */
 #include "backends/cuda/state.h"
 
+#include "backends/cuda/usercode.h"
 #include "backends/host/ops.h"
 #include "base/error.h"
 #include <inttypes.h>
@@ -29,6 +30,23 @@ const gy_cuda_kernel *gy_cuda_kernel_find(const char *name)
     return NULL;
 }
 
+/* NULL: not a kernel with code of the user. */
+static const gy_kernel *user_kernel(const gy_cuda *h, const gy_node *node, uint32_t device)
+{
+    const gy_kernel *kernel = node->kernel == GY_NONE ? NULL : &h->job->graph->kernels.at[node->kernel];
+    return kernel && kernel->code && h->device[device].gpu ? kernel : NULL;
+}
+
+static gantry_status open_user(gy_cuda *h, const gy_kernel *kernel, uint32_t device, void **handle, gantry_error *err)
+{
+    const gy_cuda_device *on = &h->device[device];
+    gy_user_kernel *opened = NULL;
+    gantry_status status = gy_cuda_use(h, device, err);
+    status = status ? status : gy_user_kernel_open(&opened, &h->d, on->id, on->ordinal, h->job->graph, kernel, err);
+    *handle = opened;
+    return status;
+}
+
 static gantry_status open_handle(gy_cuda *h, const gantry_kernel *manifest, uint32_t device, void **handle,
                                  gantry_error *err)
 {
@@ -53,7 +71,10 @@ static gantry_status find_handle(gy_cuda *h, const gy_node *node, uint32_t devic
         return GANTRY_OK;
     }
     void **slot = &h->handle[node->kernel * h->devices + device];
-    gantry_status status = *slot ? GANTRY_OK : open_handle(h, manifest, device, slot, &why);
+    const gy_kernel *user = user_kernel(h, node, device);
+    gantry_status status = *slot  ? GANTRY_OK
+                           : user ? open_user(h, user, device, slot, &why)
+                                  : open_handle(h, manifest, device, slot, &why);
     if (status) {
         *slot = NULL;
         gy_graph_fail(h->job->graph, node->origin, err, status,
@@ -69,18 +90,31 @@ static gantry_status find_handle(gy_cuda *h, const gy_node *node, uint32_t devic
     return GANTRY_OK;
 }
 
-/* NULL: the op's function is one of the program or of the CPU. */
+/* NULL: the op's function is the user's CUDA code, one of the program, or of the CPU. */
 static const gy_cuda_kernel *kernel_of(const gy_cuda *h, const gy_op *op, uint32_t device)
 {
-    const gantry_kernel *manifest = manifest_of(h, &h->job->graph->nodes.at[op->node]);
+    const gy_node *node = &h->job->graph->nodes.at[op->node];
+    const gantry_kernel *manifest = user_kernel(h, node, device) ? NULL : manifest_of(h, node);
     return manifest && h->device[device].gpu ? gy_cuda_kernel_find(manifest->name) : NULL;
 }
 
-static void find_function(gy_cuda *h, gy_cuda_call *call, const gy_op *op, uint32_t device)
+static gantry_status find_function(gy_cuda *h, gy_cuda_call *call, const gy_op *op, uint32_t device, gantry_error *err)
 {
+    const gy_node *node = &h->job->graph->nodes.at[op->node];
+    if (user_kernel(h, node, device)) {
+        struct gy_user_call *made = NULL;
+        gantry_error why = { 0 };
+        gantry_status status = gy_user_call_make(&made, &h->arena, call->launch.handle, &call->launch, &why);
+        call->function = gy_user_launch;
+        call->launch.user = made;
+        return status ? gy_graph_fail(h->job->graph, node->origin, err, status, "node \"%s\" on device \"%s\": %s",
+                                      node->id, h->job->schedule->machine->device[device].id, why.text)
+                      : GANTRY_OK;
+    }
     const gy_cuda_kernel *kernel = kernel_of(h, op, device);
     call->function = kernel ? kernel->launch : h->job->function[op->node].call;
     call->launch.user = kernel ? NULL : h->job->function[op->node].user;
+    return GANTRY_OK;
 }
 
 /* How much scratch the launch is given. */
@@ -124,10 +158,10 @@ static gantry_status describe(gy_cuda *h, gy_cuda_call *call, uint32_t id, gantr
     }
     gantry_launch *l = &call->launch;
     gantry_status status = gy_launch_describe(g, op->node, op->iteration, l, args, err);
-    if (status || (status = find_handle(h, node, device, &l->handle, err))) {
+    status = status ? status : find_handle(h, node, device, &l->handle, err);
+    if (status || (status = find_function(h, call, op, device, err))) {
         return status;
     }
-    find_function(h, call, op, device);
     l->struct_size = sizeof *l;
     l->node = node->id;
     l->iteration = op->iteration;
@@ -308,15 +342,17 @@ static void close_handles(gy_cuda *h)
 {
     size_t kernels = h->job->graph->kernels.count;
     for (size_t i = 0; h->handle && i < kernels * h->devices; i++) {
-        const gantry_kernel *manifest = h->job->graph->kernels.at[i / h->devices].manifest;
+        const gy_kernel *kernel = &h->job->graph->kernels.at[i / h->devices];
         uint32_t device = (uint32_t)(i % h->devices);
         if (!h->handle[i]) {
             continue;
         }
         if (!h->device[device].gpu) {
-            manifest->close(h->handle[i]);
-        } else if (gy_cuda_use(h, device, NULL) == GANTRY_OK) {
-            gy_cuda_kernel_find(manifest->name)->close(h->handle[i]);
+            kernel->manifest->close(h->handle[i]);
+        } else if (gy_cuda_use(h, device, NULL) == GANTRY_OK && kernel->code) {
+            gy_user_kernel_close(h->handle[i]);
+        } else if (h->current == device) {
+            gy_cuda_kernel_find(kernel->manifest->name)->close(h->handle[i]);
         }
     }
 }

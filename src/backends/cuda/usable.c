@@ -2,6 +2,7 @@
 /* Whether a schedule can be carried out on the GPUs of this computer, before anything is opened. */
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/kernels.h"
+#include "backends/cuda/usercode.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -37,10 +38,7 @@ static gantry_status check_node(const gantry_graph *g, const gy_node *node, cons
         return GANTRY_OK; /* a function of the program, which is given a stream */
     }
     if (kernel->code) {
-        return gy_graph_fail(g, node->origin, err, GANTRY_E_UNSUPPORTED,
-                             "kernel \"%s\" of node \"%s\" is the user's, and CUDA code of users is not compiled yet; "
-                             "use the back end \"host\"",
-                             kernel->manifest->name, node->id);
+        return gy_user_kernel_usable(g, node, err);
     }
     const gy_cuda_kernel *found = gy_cuda_kernel_find(kernel->manifest->name);
     gantry_error why = { 0 };

@@ -111,12 +111,20 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice dev
     static const struct {
         CUdevice_attribute which;
         int value;
-    } values[] = {
-        { CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9 }, { CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0 },
-        { CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 132 },   { CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1980000 },
-        { CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 3201000 },  { CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 6144 },
-        { CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 3 }
-    };
+    } values[] = { { CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9 },
+                   { CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0 },
+                   { CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 132 },
+                   { CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1980000 },
+                   { CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 3201000 },
+                   { CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 6144 },
+                   { CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 3 },
+                   { CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024 },
+                   { CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024 },
+                   { CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64 },
+                   { CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 2147483647 },
+                   { CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535 },
+                   { CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535 },
+                   { CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 232448 } };
     (void)device;
     ENTER(cuDeviceGetAttribute)
     const char *capability = getenv("FAKE_CUDA_CAPABILITY");
@@ -592,7 +600,8 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
     ENTER(cuLaunchKernel)
     bool blocks = grid_x && grid_y && grid_z && grid_x <= INT32_MAX && grid_y <= UINT16_MAX && grid_z <= UINT16_MAX;
     bool threads = block_x && block_y && block_z && block_x <= 1024 && block_y <= 1024 && block_z <= 64;
-    if (!blocks || !threads || (uint64_t)block_x * block_y * block_z > 1024 || shared || extra) {
+    bool fits = shared <= 48 * 1024 || (int)shared <= function->shared;
+    if (!blocks || !threads || (uint64_t)block_x * block_y * block_z > 1024 || !fits || extra) {
         LEAVE(CUDA_ERROR_INVALID_VALUE);
     }
     if ((code = check_stream(stream))) {
@@ -635,22 +644,36 @@ CUfunction fakeCudaFunction(const char *name, fakeCudaBody body, const size_t *s
     return f;
 }
 
-/* Only looks whether it is a fat binary; functions are those of fakeCudaFunction. */
+/* Fat binaries, cubins and PTX by how they begin. Functions are those of fakeCudaFunction; of the last two only those
+ * that the image declares, see code.c. */
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
     static const unsigned char magic[] = { 0x50, 0xED, 0x55, 0xBA };
     ENTER(cuModuleLoadData)
-    if (!current || memcmp(image, magic, sizeof magic) != 0) {
+    struct CUmod_st m = { .any = memcmp(image, magic, sizeof magic) == 0 };
+    if (!current || (!m.any && !code_entries(&m.entries, image))) {
         LEAVE(CUDA_ERROR_INVALID_IMAGE);
     }
     *module = calloc(1, sizeof **module);
+    **module = m;
     fake.alive_modules++;
     LEAVE(CUDA_SUCCESS);
+}
+
+/* Of the options a log for errors is all that is known. */
+CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count, CUjit_option *option, void **value)
+{
+    CUresult code = cuModuleLoadData(module, image);
+    if (code && count > 1 && option[0] == CU_JIT_ERROR_LOG_BUFFER && option[1] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) {
+        snprintf(value[0], (size_t)(uintptr_t)value[1], "the fake cannot\nread this image\n");
+    }
+    return code;
 }
 
 CUresult cuModuleUnload(CUmodule module)
 {
     ENTER_FREE(cuModuleUnload)
+    free(module->entries);
     free(module);
     fake.alive_modules--;
     LEAVE(code);
@@ -658,10 +681,9 @@ CUresult cuModuleUnload(CUmodule module)
 
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
 {
-    (void)module;
     ENTER(cuModuleGetFunction)
     for (int i = 0; i < function_count; i++) {
-        if (strcmp(functions[i].name, name) == 0) {
+        if (strcmp(functions[i].name, name) == 0 && (module->any || code_has(module->entries, name))) {
             *function = &functions[i];
             LEAVE(CUDA_SUCCESS);
         }
@@ -675,4 +697,34 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction fun
     ENTER(cuOccupancyMaxActiveBlocksPerMultiprocessor)
     *blocks = function && threads > 0 && !shared ? 2048 / threads : 0;
     LEAVE(*blocks ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}
+
+void fakeCudaLimit(CUfunction function, int threads)
+{
+    function->threads = threads;
+}
+
+CUresult cuFuncGetAttribute(int *value, CUfunction_attribute which, CUfunction function)
+{
+    ENTER(cuFuncGetAttribute)
+    *value = function->threads ? function->threads : 1024;
+    LEAVE(which == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute which, int value)
+{
+    ENTER(cuFuncSetAttribute)
+    function->shared = value;
+    LEAVE(which == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, size_t *bytes)
+{
+    ENTER(cuFuncGetParamInfo)
+    if (index >= (size_t)function->params) {
+        LEAVE(CUDA_ERROR_INVALID_VALUE);
+    }
+    *offset = 0;
+    *bytes = function->size[index];
+    LEAVE(CUDA_SUCCESS);
 }

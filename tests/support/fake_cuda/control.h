@@ -37,6 +37,8 @@ typedef void (*fakeCudaBody)(const fakeCudaLaunch *launch, void **params);
 
 /* A function to launch with cuLaunchKernel; lives until the library is unloaded. */
 CUfunction fakeCudaFunction(const char *name, fakeCudaBody body, const size_t *sizes, int params);
+/* Its blocks have so many threads at most, as if for their registers; 0: 1024. */
+void fakeCudaLimit(CUfunction function, int threads);
 /* Injects as FAKE_CUDA_FAIL does, counting from now; NULL: nothing any more. */
 void fakeCudaFail(const char *spec);
 /* Whether work that is queued stays queued. */

@@ -19,10 +19,12 @@ struct CUfunc_st {
     fakeCudaBody body;
     size_t size[MOST_PARAMS];
     int params;
+    int threads, shared; /* per block: at most (0: 1024); that were asked for */
 };
 
 struct CUmod_st {
-    int unused;
+    bool any;      /* every function that there is */
+    char *entries; /* else these, see code.c */
 };
 
 typedef enum kind { NOTHING, KERNEL, HOST, HTOD, DTOH, DTOD, PEER, SET } kind;
@@ -121,6 +123,9 @@ void unlock(void);
 
 /* kernels.c: opens the libraries of a folder; NULL: none. */
 void load_kernels(const char *folder);
+/* code.c: the kernels that PTX or a cubin declares, in memory of its own; false: it is neither. */
+bool code_entries(char **entries, const char *image);
+bool code_has(const char *entries, const char *name);
 
 /* memory.c */
 CUresult memory_new(void **to, int device, size_t bytes); /* device -1: page-locked host memory */

@@ -272,6 +272,109 @@ MISTAKE(kernel_no_host)
     k.host = NULL;
     gantry_graph_add_kernel(g, &k);
 }
+
+/* CUDA code that is fine for a kernel like t_scale, before it is spoilt. */
+static gantry_kernel other_kernel;
+static gantry_cuda_code other_code(void)
+{
+    gantry_cuda_code code = GANTRY_CUDA_CODE_INIT;
+    other_kernel = scale_kernel;
+    other_kernel.name = "other";
+    code.image = "// PTX";
+    code.bytes = 6;
+    code.grid[0] = "x.rows";
+    code.block[0] = "32";
+    return code;
+}
+static void *no_handle(void *user, int32_t ordinal)
+{
+    (void)ordinal;
+    return user;
+}
+MISTAKE(cuda_size)
+{
+    gantry_cuda_code code = other_code();
+    code.struct_size = 16;
+    gantry_graph_add_cuda_kernel(g, &other_kernel, &code);
+}
+MISTAKE(cuda_null)
+{
+    other_code();
+    gantry_graph_add_cuda_kernel(g, &other_kernel, NULL);
+}
+MISTAKE(cuda_manifest)
+{
+    gantry_cuda_code code = other_code();
+    gantry_graph_add_cuda_kernel(g, NULL, &code);
+}
+MISTAKE(cuda_none)
+{
+    gantry_cuda_code code = other_code();
+    code.image = NULL;
+    gantry_graph_add_cuda_kernel(g, &other_kernel, &code);
+}
+MISTAKE(cuda_both)
+{
+    gantry_cuda_code code = other_code();
+    code.function = no_handle;
+    gantry_graph_add_cuda_kernel(g, &other_kernel, &code);
+}
+MISTAKE(cuda_no_bytes)
+{
+    gantry_cuda_code code = other_code();
+    code.bytes = 0;
+    gantry_graph_add_cuda_kernel(g, &other_kernel, &code);
+}
+MISTAKE(cuda_no_block)
+{
+    gantry_cuda_code code = other_code();
+    code.block[0] = NULL;
+    gantry_graph_add_cuda_kernel(g, &other_kernel, &code);
+}
+MISTAKE(cuda_grid)
+{
+    gantry_cuda_code code = other_code();
+    code.grid[2] = "z.rows";
+    gantry_graph_add_cuda_kernel(g, &other_kernel, &code);
+}
+MISTAKE(cuda_shared)
+{
+    gantry_cuda_code code = other_code();
+    code.shared_bytes = -1;
+    gantry_graph_add_cuda_kernel(g, &other_kernel, &code);
+}
+MISTAKE(cuda_type)
+{
+    static const gantry_dtype types[] = { GANTRY_DTYPE_COUNT, GANTRY_F32, GANTRY_F32 };
+    gantry_cuda_code code = other_code();
+    code.types = types;
+    gantry_graph_add_cuda_kernel(g, &other_kernel, &code);
+}
+MISTAKE(cuda_default_of_region)
+{
+    static const char *const defaults[] = { NULL, "x.size", NULL };
+    gantry_cuda_code code = other_code();
+    code.defaults = defaults;
+    gantry_graph_add_cuda_kernel(g, &other_kernel, &code);
+}
+MISTAKE(cuda_default_of_number)
+{
+    static const char *const defaults[] = { "a + x.size", NULL, NULL };
+    gantry_cuda_code code = other_code();
+    code.defaults = defaults;
+    gantry_graph_add_cuda_kernel(g, &other_kernel, &code);
+}
+MISTAKE(cuda_no_host)
+{
+    gantry_cuda_code code = other_code();
+    other_kernel.host = NULL;
+    gantry_graph_add_cuda_kernel(g, &other_kernel, &code);
+}
+MISTAKE(cuda_again)
+{
+    gantry_cuda_code code = other_code();
+    gantry_graph_add_cuda_kernel(g, &scale_kernel, &code);
+}
 MISTAKE(host_kernel_gpu)
 {
     gy_graph_host_kernel(g, "h", "t_gpu");
@@ -614,6 +717,33 @@ static const struct mistake {
     { kernel_again, GANTRY_E_GRAPH,
       "kernel \"t_scale\" is already in use by this graph; add it once, before the first node that uses it" },
     { kernel_size, GANTRY_E_INVALID, "a kernel with struct_size 8; set it to sizeof(gantry_kernel), which is 96" },
+    { cuda_size, GANTRY_E_INVALID, "CUDA code with struct_size 16; begin with GANTRY_CUDA_CODE_INIT, which sets 120" },
+    { cuda_null, GANTRY_E_INVALID, "CUDA code with struct_size 0; begin with GANTRY_CUDA_CODE_INIT, which sets 120" },
+    { cuda_manifest, GANTRY_E_INVALID, "a kernel with struct_size 0; set it to sizeof(gantry_kernel), which is 96" },
+    { cuda_none, GANTRY_E_INVALID,
+      "the CUDA code of kernel \"other\" is neither an image with its bytes nor a function that gives handles, or is "
+      "both; give one" },
+    { cuda_both, GANTRY_E_INVALID,
+      "the CUDA code of kernel \"other\" is neither an image with its bytes nor a function that gives handles, or is "
+      "both; give one" },
+    { cuda_no_bytes, GANTRY_E_INVALID,
+      "the CUDA code of kernel \"other\" is neither an image with its bytes nor a function that gives handles, or is "
+      "both; give one" },
+    { cuda_no_block, GANTRY_E_INVALID,
+      "the CUDA code of kernel \"other\" does not say how many threads a launch has; give grid[0] and block[0]" },
+    { cuda_grid, GANTRY_E_GRAPH,
+      "kernel \"other\": grid \"z.rows\" uses \"z.rows\"; scalars of the kernel and ARG.rows, .size, .bytes, .count, "
+      ".shape0 of its regions are known" },
+    { cuda_shared, GANTRY_E_INVALID, "kernel \"other\" has -1 bytes of shared memory; at least 0" },
+    { cuda_type, GANTRY_E_INVALID, "kernel \"other\": argument \"a\" is passed as type 10, which is none" },
+    { cuda_default_of_region, GANTRY_E_INVALID,
+      "kernel \"other\": argument \"x\" has a default and is no optional scalar in the manifest" },
+    { cuda_default_of_number, GANTRY_E_INVALID,
+      "kernel \"other\": the default \"a + x.size\" of argument \"a\" may use regions, as in \"x.size\", and no other "
+      "numbers" },
+    { cuda_no_host, GANTRY_E_GRAPH, "kernel \"other\" has no host version; give one, or set GANTRY_KERNEL_NO_CPU" },
+    { cuda_again, GANTRY_E_GRAPH,
+      "kernel \"t_scale\" is already in use by this graph; add it once, before the first node that uses it" },
     { kernel_no_host, GANTRY_E_GRAPH, "kernel \"other\" has no host version; give one, or set GANTRY_KERNEL_NO_CPU" },
     { host_kernel_gpu, GANTRY_E_GRAPH, "kernel \"t_gpu\" has no host version; name it by \"kernel\", not \"host\"" },
     { id_empty, GANTRY_E_GRAPH, "an empty node id; leave it out or name the node" },
@@ -775,6 +905,7 @@ START_TEST(no_graph)
     gantry_graph_until(NULL, b, 1);
     gantry_graph_repeat_end(NULL);
     gantry_graph_add_kernel(NULL, &scale_kernel);
+    gantry_graph_add_cuda_kernel(NULL, &scale_kernel, NULL);
     ck_assert_int_eq(gantry_graph_check(NULL, &err), GANTRY_E_NOMEM);
     ck_assert_str_eq(err.text, "out of host memory");
     gantry_graph_free(NULL);

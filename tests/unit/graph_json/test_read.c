@@ -157,6 +157,56 @@ START_TEST(kernels_of_the_graph)
 }
 END_TEST
 
+static double scalar_of(const gantry_graph *g, uint32_t node, int arg)
+{
+    gantry_launch launch;
+    gantry_arg args[8];
+    gantry_error err = { 0 };
+    ck_assert_uint_le(gy_launch_args(g, node), 8);
+    ck_assert_msg(gy_launch_describe(g, node, 0, &launch, args, &err) == GANTRY_OK, "%s", err.text);
+    ck_assert_int_eq(launch.arg[arg].integer, (int64_t)launch.arg[arg].number);
+    return launch.arg[arg].number;
+}
+
+/* Sizes that a node does not give follow its regions, also where the parts are cut elsewhere. */
+START_TEST(defaults_of_regions)
+{
+    gantry_graph *g =
+        graph_of("{\"gantry\": 1, \"params\": {\"p\": 3, \"w\": 4}, \"kernels\": {\"mine\": {\"args\": ["
+                 "{\"name\": \"n\", \"type\": \"i64\", \"default\": \"x.size\"},"
+                 "{\"name\": \"x\", \"access\": \"read\"}, {\"name\": \"y\", \"access\": \"write\"},"
+                 "{\"name\": \"m\", \"type\": \"i32\", \"default\": \"p * y.rows + x.shape1\"},"
+                 "{\"name\": \"w\", \"type\": \"i32\", \"default\": \"2 * w\"},"
+                 "{\"name\": \"at\", \"type\": \"i32\", \"default\": \"1000 * x.own_first + 100 * (x.own_first - "
+                 "x.first_row) + x.own_rows\"}]}}, \"buffers\": {"
+                 "\"x\": {\"dtype\": \"f32\", \"shape\": [10, 7], \"split\": {\"auto\": \"p\"}, \"init\": 0},"
+                 "\"y\": {\"dtype\": \"f32\", \"shape\": [10, 7], \"split\": {\"auto\": \"p\"}}}, \"nodes\": ["
+                 "{\"id\": \"k[i]\", \"for\": {\"i\": \"p\"}, \"kernel\": \"mine\", \"args\": {\"x\": \"x[i]~1\","
+                 "\"y\": \"y[i]\"}}, {\"id\": \"one\", \"kernel\": \"mine\", \"args\": {\"n\": 5, \"x\": \"x\","
+                 "\"y\": \"y\"}}]}");
+    /* Parts of 3, 3 and 4 rows; the first and the last have a halo on one side only. */
+    static const double equal[] = { 3, 3, 4 }, equal_halo[] = { 4, 5, 5 }, at[] = { 3, 3103, 6104 };
+    for (uint32_t i = 0; i < 3; i++) {
+        ck_assert_double_eq(scalar_of(g, i, 0), 7 * equal_halo[i]);
+        ck_assert_double_eq(scalar_of(g, i, 3), 3 * equal[i] + 7);
+        ck_assert_double_eq(scalar_of(g, i, 4), 8);
+        ck_assert_double_eq(scalar_of(g, i, 5), at[i]);
+    }
+    ck_assert_double_eq(scalar_of(g, 3, 0), 5);
+    check_stable(g);
+    gantry_graph *cut = NULL;
+    gantry_error err = { 0 };
+    const int64_t first[] = { 0, 1, 8, 10 };
+    const gy_cut cuts[] = { { 0, first }, { 1, first } };
+    ck_assert_msg(gy_graph_specialise(&cut, g, cuts, 2, &err) == GANTRY_OK, "%s", err.text);
+    ck_assert_double_eq(scalar_of(cut, 0, 0), 7 * 2);
+    ck_assert_double_eq(scalar_of(cut, 1, 0), 7 * 9);
+    ck_assert_double_eq(scalar_of(cut, 1, 3), 3 * 7 + 7);
+    gantry_graph_free(cut);
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* Code is named, and only with leave; this file stands for it. */
 START_TEST(kernels_with_code)
 {
@@ -333,6 +383,7 @@ int main(void)
         loops,
         loop_around_everything,
         kernels_of_the_graph,
+        defaults_of_regions,
         kernels_with_code,
         machines,
         calls,

@@ -154,6 +154,21 @@ static void read_rank(job *j, int rank)
     j->begun[rank] = true;
 }
 
+/* Bytes where a rank receives, from `from` or all 0x5A. What is moved in place is not written: the root of a broadcast
+ * and what a rank gives to an all_gather may be read by others meanwhile. */
+static void write_call(const call *c, const char *from)
+{
+    size_t bytes = c->count * size_of(c->type), own = (size_t)c->comm->rank * bytes, all = received(c);
+    size_t skip = c->what == BROADCAST && c->root == c->comm->rank ? all : c->what == ALL_GATHER ? bytes : 0;
+    size_t begin = skip && in_place(c) ? (c->what == ALL_GATHER ? own : 0) : all,
+           end = begin + (begin < all ? skip : 0);
+    for (size_t i = 0; i < all; i++) {
+        if (i < begin || i >= end) {
+            c->to[i] = from ? from[i] : 0x5A;
+        }
+    }
+}
+
 /* A kernel may send as soon as it has begun, and write where it receives: whoever has not come to the end of what was
  * there before, or has not made what is sent, is seen now and then. */
 static void begin_rank(void *data)
@@ -168,7 +183,7 @@ static void begin_rank(void *data)
     for (int i = 0; i < j->count; i++) {
         const call *c = &j->calls[i];
         if (c->comm->rank == p->rank && received(c)) {
-            memset(c->to, 0x5A, received(c));
+            write_call(c, NULL);
         }
     }
 }
@@ -248,7 +263,7 @@ static void write_rank(void *data)
     for (int i = 0; i < j->count && !j->clique->aborted; i++) {
         const call *c = &j->calls[i];
         if (c->comm->rank == p->rank && received(c)) {
-            memcpy(c->to, j->result[i], received(c));
+            write_call(c, j->result[i]);
         }
     }
     int device = j->clique->comm[p->rank]->device;

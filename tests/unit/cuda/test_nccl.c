@@ -5,6 +5,7 @@
 #include "nccl_suite.h"
 #include "schedule/schedule.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,6 +158,122 @@ START_TEST(the_scheduler_chooses_it)
     gantry_schedule_free(s);
     gantry_machine_free(m);
     gantry_graph_free(g);
+}
+END_TEST
+
+/* ---- several in one schedule ---- */
+
+enum { CHAINS = 2, PARTS = 4, ROWS = 33 };
+
+static void copy_part(gantry_graph *g, gantry_buffer from, gantry_buffer to, int part, int gpu)
+{
+    char where[8];
+    snprintf(where, sizeof where, "gpu%d", gpu);
+    gantry_node node = gantry_graph_kernel(g, NULL, "copy");
+    gantry_node_arg(g, node, "x", gantry_part(from, part));
+    gantry_node_arg(g, node, "y", gantry_part(to, part));
+    gantry_node_on(g, node, where);
+}
+
+/* x -> a -> all_reduce over the GPUs first .. first + count - 1 -> b -> y. */
+static void add_chain(gantry_graph *g, int number, int first, int count)
+{
+    gantry_buffer buffer[4];
+    gantry_region in[PARTS], out[PARTS];
+    for (int i = 0; i < 4; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "%c%d", "xaby"[i], number);
+        buffer[i] = gantry_graph_buffer(g, name, GANTRY_I64, 1, (int64_t[]){ count * ROWS });
+        gantry_buffer_split(g, buffer[i], count);
+    }
+    gantry_buffer_init_iota(g, buffer[0]);
+    gantry_buffer_output(g, buffer[3]);
+    for (int i = 0; i < count; i++) {
+        copy_part(g, buffer[0], buffer[1], i, first + i);
+        in[i] = gantry_part(buffer[1], i);
+        out[i] = gantry_part(buffer[2], i);
+    }
+    gantry_graph_collective(g, "sum", GANTRY_ALL_REDUCE, GANTRY_SUM, (size_t)count, in, (size_t)count, out, 0);
+    for (int i = 0; i < count; i++) {
+        copy_part(g, buffer[2], buffer[3], i, first + i);
+    }
+}
+
+/* Lanes of its own for each collective, as no schedule of ours has them: nothing orders them but the back end. */
+static void part_lanes(gantry_schedule *s)
+{
+    for (size_t i = 0; i < s->ops.count; i++) {
+        const gy_op *op = &s->ops.at[i];
+        for (uint32_t r = 0; op->kind == GY_OP_COLLECTIVE && r < op->lanes; r++) {
+            gy_lane lane = s->lanes.at[s->op_lane.at[op->lane + r]];
+            ck_assert(gy_vec_push(&s->lanes, lane));
+            s->op_lane.at[op->lane + r] = (uint32_t)s->lanes.count - 1;
+        }
+    }
+}
+
+static void try_chains(const int first[CHAINS], const int count[CHAINS], const char *replay, int in_flight, bool part)
+{
+    fakeCudaDevices(PARTS, "all", 0);
+    gantry_graph *g = gantry_graph_new("chains");
+    for (int k = 0; k < CHAINS; k++) {
+        add_chain(g, k, first[k], count[k]);
+    }
+    gantry_machine *m = gpu_machine(PARTS, false);
+    gantry_schedule *s = NULL;
+    gantry_schedule_options options = GANTRY_SCHEDULE_OPTIONS_INIT;
+    options.replay = replay;
+    options.policy = "round-robin";
+    options.objective = in_flight > 1 ? "period" : NULL;
+    options.in_flight = in_flight;
+    MUST(gantry_schedule_new(&s, g, m, &options, MUST_ERR));
+    gantry_run *host = open_run(s, "host");
+    results want = run_results(host, g);
+    gantry_run_free(host);
+    ck_assert_int_eq(force_nccl(s), CHAINS);
+    if (part) {
+        part_lanes(s);
+    }
+    for (int seed = 1; seed <= 20; seed++) {
+        fakeCudaSeed((uint64_t)seed);
+        gantry_run *run = open_run(s, "cuda");
+        uint64_t ticket[9] = { 0 };
+        for (int start = 0; start < 9; start++) {
+            MUST(gantry_run_start(run, &ticket[start], MUST_ERR));
+            if (start >= in_flight) {
+                MUST(gantry_run_wait(run, ticket[start - in_flight], MUST_ERR));
+            }
+        }
+        MUST(gantry_run_wait(run, ticket[8], MUST_ERR));
+        results got = outputs_of(run, g);
+        ck_assert_msg(same(&got, &want), "replay %s, %d in flight, seed %d", replay, in_flight, seed);
+        expect_text(run, "; NCCL 2.28.9 does 2 collectives", replay);
+        gantry_run_free(run);
+    }
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+    check_alive("chains");
+    ck_assert_int_eq(fakeNcclAlive(), 0);
+}
+
+/* On the same GPUs, on some of the same, and apart. */
+static const int firsts[][CHAINS] = { { 0, 0 }, { 0, 1 }, { 0, 2 } };
+static const int counts_of[][CHAINS] = { { 4, 4 }, { 3, 3 }, { 2, 2 } };
+
+START_TEST(two_collectives)
+{
+    for (int i = 0; i < 3; i++) {
+        try_chains(firsts[i], counts_of[i], replays[_i % 2], 1, _i / 2 == 1);
+    }
+}
+END_TEST
+
+START_TEST(starts_overlap)
+{
+    for (int i = 0; i < 3; i++) {
+        try_chains(firsts[i], counts_of[i], "stream", 3, _i == 1);
+    }
 }
 END_TEST
 
@@ -393,9 +510,7 @@ START_TEST(two_runs_share_gpus)
     for (int seed = 1; seed <= 40; seed++) {
         fakeCudaSeed((uint64_t)seed);
         gantry_run *a = nccl_open(w.s, w.g, &w.c, "cuda"), *b = open_run(w.s, "cuda");
-        const void *x = NULL;
         uint64_t first = 0, second = 0;
-        (void)x;
         for (int start = 0; start < 3; start++) {
             MUST(gantry_run_start(a, &first, MUST_ERR));
             MUST(gantry_run_start(b, &second, MUST_ERR));
@@ -417,6 +532,92 @@ START_TEST(two_runs_share_gpus)
 }
 END_TEST
 
+typedef struct starter {
+    world *w;
+    int failed;
+} starter;
+
+static void *start_often(void *data)
+{
+    starter *st = data;
+    gantry_run *run = NULL;
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    gantry_error err = { 0 };
+    options.backend = "cuda";
+    st->failed = gantry_run_new(&run, st->w->s, &options, &err) != GANTRY_OK;
+    for (int start = 0; start < 30 && !st->failed; start++) {
+        uint64_t ticket = 0;
+        st->failed = gantry_run_start(run, &ticket, &err) || gantry_run_wait(run, ticket, &err);
+    }
+    if (st->failed) {
+        fprintf(stderr, "%s\n", err.text);
+    }
+    return run;
+}
+
+/* Closed when both are done: the fake driver wants nothing queued when memory is freed. */
+START_TEST(two_threads)
+{
+    world w = make_world(replays[_i]);
+    starter st[2] = { { &w, 0 }, { &w, 0 } };
+    pthread_t thread[2];
+    void *run[2] = { NULL, NULL };
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, start_often, &st[i]), 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        pthread_join(thread[i], &run[i]);
+    }
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(st[i].failed, 0);
+        gantry_run_free(run[i]);
+    }
+    free_world(&w);
+}
+END_TEST
+
+/* ---- the library ---- */
+
+static void expect_line(const char *line)
+{
+    char *text = NULL;
+    size_t i = 0;
+    while (strcmp(gantry_backend_name(i), "cuda") != 0) {
+        i++;
+    }
+    MUST(gantry_backend_describe(i, &text, MUST_ERR));
+    ck_assert_msg(strstr(text, line), "no \"%s\" in:\n%s", line, text);
+    gantry_free(text);
+}
+
+/* A library that is too old: copies, and everybody is told. */
+START_TEST(old_library)
+{
+    static const char *const folders[] = { GANTRY_ABSENT "/nccl_symbol", GANTRY_ABSENT "/nccl_version" };
+    static const char *const whys[] = { "libnccl.so.2 has no function ncclCommInitRankConfig: it is too old",
+                                        "libnccl.so.2 is version 2.10.3, and 2.14 or later is needed" };
+    char line[120];
+    world w = make_world("stream");
+    setenv("GANTRY_CUDA_LIBRARIES", folders[_i], 1);
+    gantry_run *run = nccl_open(w.s, w.g, &w.c, "cuda");
+    results got = run_results(run, w.g);
+    ck_assert(same(&got, &w.want));
+    expect_text(run, "stream; 1 collective by copies instead of NCCL: ", "old");
+    expect_text(run, whys[_i], "old");
+    gantry_run_free(run);
+    snprintf(line, sizeof line, "NCCL: %s; collectives are copies\n", whys[_i]);
+    expect_line(line);
+    free_world(&w);
+}
+END_TEST
+
+START_TEST(description)
+{
+    fakeCudaDevices(2, "all", 0);
+    expect_line("\nNCCL: libnccl.so.2, version 2.28.9\n");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda nccl");
@@ -425,6 +626,8 @@ int main(void)
     tcase_add_test(tests, every_collective);
     tcase_add_test(tests, every_type_and_operator);
     tcase_add_test(tests, the_scheduler_chooses_it);
+    tcase_add_loop_test(tests, two_collectives, 0, 4);
+    tcase_add_loop_test(tests, starts_overlap, 0, 2);
     tcase_add_test(tests, two_ranks_on_one_gpu);
     tcase_add_loop_test(tests, no_communicator, 0, 2);
     tcase_add_loop_test(tests, a_communicator_never_comes, 0, 2);
@@ -434,6 +637,9 @@ int main(void)
     tcase_add_loop_test(tests, kernels_hang, 0, 2);
     tcase_add_loop_test(tests, an_end_that_fails, 0, 2);
     tcase_add_loop_test(tests, two_runs_share_gpus, 0, 2);
+    tcase_add_loop_test(tests, two_threads, 0, 2);
+    tcase_add_loop_test(tests, old_library, 0, 2);
+    tcase_add_test(tests, description);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

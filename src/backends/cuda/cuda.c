@@ -132,6 +132,7 @@ static void free_all(gy_cuda *h)
         gy_cuda_enter(h);
         settle_all(h);
         gy_cuda_unbind(h);
+        gy_nccl_part(h);
         free_clocks(h);
         gy_nccl_free(h);
         gy_cuda_ops_free(h);

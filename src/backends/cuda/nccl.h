@@ -130,7 +130,7 @@ typedef struct gy_nccl {
     bool bad;            /* a call failed: communicators cannot be used any more */
     bool locked;
     char why[512];        /* of what is done by copies */
-    char text[1024];       /* what reports say */
+    char text[1024];      /* what reports say */
     CUevent end;          /* of the last start that was submitted; NULL: none yet */
     struct gy_nccl *next; /* of all runs of the process that have communicators */
 } gy_nccl;

@@ -20,7 +20,7 @@
  * on the next would wait for each other forever, and a group call that is half launched must not meet the launches of
  * another. So one start at a time submits work of NCCL in this process, under this lock, and work of NCCL on a GPU
  * waits for all that other runs with such work have submitted for that GPU before: the same order on every GPU. This is
- * the one piece of state that is not a run's; the list holds runs from their first communicator until they are closed.
+ * the one piece of state that is not a run's; the list holds runs from their first start until they are closed.
  *
  * What this does not cover: NCCL in other parts of the program, and other programs, on the same GPUs.
  */
@@ -264,24 +264,10 @@ static bool finalize(gy_nccl *n, gy_nccl_set *set)
     return result == GY_NCCL_SUCCESS;
 }
 
-static void leave_list(gy_nccl *n)
-{
-    pthread_mutex_lock(&order);
-    gy_nccl **link = &runs;
-    while (*link && *link != n) {
-        link = &(*link)->next;
-    }
-    if (*link) {
-        *link = n->next;
-    }
-    pthread_mutex_unlock(&order);
-}
-
 /* Nothing of it runs, and no graph has work of it. */
 void gy_nccl_close(gy_nccl *n)
 {
     bool well = !n->h->broken.status && !n->bad && n->made == n->set.count;
-    leave_list(n);
     for (size_t i = 0; i < n->set.count && well; i++) {
         well = finalize(n, &n->set.at[i]);
     }
@@ -331,6 +317,19 @@ gantry_status gy_nccl_await_others(gy_cuda *h, gy_queue queue, gantry_error *err
             code == CUDA_SUCCESS ? status : gy_cuda_fail(h, code, queue.device, "waiting for another run's NCCL", err);
     }
     return status;
+}
+
+void gy_nccl_part(gy_cuda *h)
+{
+    pthread_mutex_lock(&order);
+    gy_nccl **link = &runs;
+    while (*link && *link != h->nccl) {
+        link = &(*link)->next;
+    }
+    if (*link) {
+        *link = (*link)->next;
+    }
+    pthread_mutex_unlock(&order);
 }
 
 gantry_status gy_nccl_enter(gy_cuda *h, gantry_error *err)

@@ -153,14 +153,13 @@ static void set_element(const nccl_case *c, char *at, uint64_t draw)
     memcpy(at, nccl_reduces(c->kind) ? from : &draw, size);
 }
 
-gantry_run *nccl_open(gantry_schedule *s, gantry_graph *g, const nccl_case *c, const char *backend)
+void nccl_bind(gantry_run *run, gantry_graph *g, const nccl_case *c)
 {
-    gantry_run *run = open_run(s, backend);
     gantry_buffer x = gantry_graph_find_buffer(g, "x");
     gantry_buffer_info info = GANTRY_BUFFER_INFO_INIT;
     MUST(gantry_graph_buffer_info(g, x, &info, MUST_ERR));
     size_t size = gantry_dtype_size(c->dtype);
-    static char *data; /* bound until the next call that binds as much or more */
+    static char *data;
     free(data);
     data = malloc((size_t)info.bytes);
     uint64_t draw = 1;
@@ -169,6 +168,12 @@ gantry_run *nccl_open(gantry_schedule *s, gantry_graph *g, const nccl_case *c, c
         set_element(c, data + i * size, draw);
     }
     MUST(gantry_run_bind(run, x, data, (uint64_t)info.bytes, MUST_ERR));
+}
+
+gantry_run *nccl_open(gantry_schedule *s, gantry_graph *g, const nccl_case *c, const char *backend)
+{
+    gantry_run *run = open_run(s, backend);
+    nccl_bind(run, g, c);
     return run;
 }
 

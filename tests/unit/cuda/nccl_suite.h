@@ -21,7 +21,10 @@ extern const gantry_collective nccl_kinds[8];
 bool nccl_reduces(gantry_collective kind);
 /* x -> parts on the GPUs -> the collective -> y. Rank i is on "gpu<i>". */
 gantry_graph *nccl_graph(const nccl_case *c);
-/* Elements of x, and y's hash after a start of the back end. Moved are all sorts of bytes, combined small numbers. */
+/* Binds x: all sorts of bytes where they are moved, 1 and 2 where they are combined. The array lives until the next
+ * call. */
+void nccl_bind(gantry_run *run, gantry_graph *g, const nccl_case *c);
+/* open_run, and that. */
 gantry_run *nccl_open(gantry_schedule *s, gantry_graph *g, const nccl_case *c, const char *backend);
 /* gpu_machine with measured times of NCCL for `gpus` ranks, which no other algorithm beats. */
 gantry_machine *nccl_machine(int gpus);

@@ -501,6 +501,59 @@ START_TEST(an_end_that_fails)
 }
 END_TEST
 
+/* Fails the n-th call for n = 1, 2, ... until there is no n-th call. */
+static void sweep(const world *w, const char *name, int code)
+{
+    for (int n = 1, reached = 1; reached; n++) {
+        char spec[80];
+        gantry_run *run = NULL;
+        gantry_error err = { 0 };
+        gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+        options.backend = "cuda";
+        uint64_t ticket = 0;
+        snprintf(spec, sizeof spec, "%s:%d:%d", name, n, code);
+        int before = fakeCudaCalls(name);
+        fakeCudaFail(spec);
+        gantry_status status = gantry_run_new(&run, w->s, &options, &err);
+        if (status == GANTRY_OK) {
+            nccl_bind(run, w->g, &w->c);
+        }
+        for (int start = 0; start < 2 && status == GANTRY_OK; start++) {
+            status = gantry_run_start(run, &ticket, &err);
+            status = status ? status : gantry_run_wait(run, ticket, &err);
+        }
+        if (status == GANTRY_OK) {
+            results got = outputs_of(run, w->g);
+            ck_assert_msg(same(&got, &w->want), "%s: other results", spec);
+        }
+        ck_assert_msg(status == GANTRY_OK || (status == GANTRY_E_DEVICE && err.native == code), "%s: %s, %d: %s", spec,
+                      gantry_status_name(status), err.native, err.text);
+        gantry_run_free(run); /* calls of closing fail, too */
+        reached = fakeCudaCalls(name) - before >= n;
+        fakeCudaFail(NULL);
+        check_alive(spec);
+        ck_assert_msg(fakeNcclAlive() == 0, "%s: communicators are left", spec);
+    }
+}
+
+START_TEST(every_call)
+{
+    static const char *const calls[] = { "ncclGetUniqueId", "ncclCommInitRankConfig", "ncclInit",      "ncclAsync",
+                                         "ncclGroupStart",  "ncclGroupEnd",           "ncclAllReduce", "ncclLaunch",
+                                         "ncclCommFinalize" };
+    static const char *const of_driver[] = { "cuEventRecord", "cuStreamWaitEvent", "cuStreamBeginCapture",
+                                             "cuStreamEndCapture", "cuGraphLaunch" };
+    world w = make_world(replays[_i]);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        sweep(&w, calls[i], 3);
+    }
+    for (size_t i = 0; i < sizeof of_driver / sizeof *of_driver; i++) {
+        sweep(&w, of_driver[i], CUDA_ERROR_INVALID_HANDLE);
+    }
+    free_world(&w);
+}
+END_TEST
+
 /* ---- two runs ---- */
 
 /* Starts of both in flight on the same GPUs: what a fake kernel holds, no other has. */
@@ -636,6 +689,7 @@ int main(void)
     tcase_add_loop_test(tests, an_error_while_it_runs, 0, 2);
     tcase_add_loop_test(tests, kernels_hang, 0, 2);
     tcase_add_loop_test(tests, an_end_that_fails, 0, 2);
+    tcase_add_loop_test(tests, every_call, 0, 2);
     tcase_add_loop_test(tests, two_runs_share_gpus, 0, 2);
     tcase_add_loop_test(tests, two_threads, 0, 2);
     tcase_add_loop_test(tests, old_library, 0, 2);

@@ -2,6 +2,7 @@
 /* Communicators and groups of the fake NCCL. */
 #include "fake.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,13 +11,33 @@
 static clique *cliques;
 static uint64_t ids;
 
-/* The group of this thread. */
-static _Thread_local struct group {
-    int depth, count, room, inits, aborts;
+/* Groups are of a thread. No thread-local memory: leak checkers do not survive it in a library that is opened late. */
+enum { THREADS = 64 };
+static struct thread_group {
+    bool used;
+    pthread_t thread;
+    int depth, count, room;
     call *calls;
     clique *made, *aborted;
     ncclResult_t error;
-} group;
+} groups[THREADS];
+
+static struct thread_group *mine(void)
+{
+    fakeCudaLock();
+    struct thread_group *g = groups;
+    while (g->used && !pthread_equal(g->thread, pthread_self())) {
+        g++;
+        if (g == groups + THREADS) {
+            fail_use("the fake knows %d threads and no more", THREADS);
+        }
+    }
+    g->used = true;
+    g->thread = pthread_self();
+    fakeCudaUnlock();
+    return g;
+}
+#define group (*mine())
 
 void fail_use(const char *format, ...)
 {
@@ -160,7 +181,6 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id
         q->comm[rank] = made;
         q->present++;
         group.made = q;
-        group.inits++;
         *comm = made;
     }
     group.error = code ? (ncclResult_t)code : group.error;
@@ -228,7 +248,7 @@ ncclResult_t ncclGroupStart(void)
     int code = fakeCudaInjected("ncclGroupStart");
     if (group.depth++ == 0) {
         free(group.calls);
-        group = (struct group){ .depth = 1 };
+        group = (struct thread_group){ .used = true, .thread = pthread_self(), .depth = 1 };
     }
     group.depth -= code != 0;
     return (ncclResult_t)code;
@@ -360,7 +380,9 @@ static void __attribute__((destructor)) check_alive(void)
     if (fakeNcclAlive()) {
         fail_use("%d communicators are left behind", fakeNcclAlive());
     }
-    free(group.calls);
+    for (int i = 0; i < THREADS; i++) {
+        free(groups[i].calls);
+    }
     jobs_free();
     while (cliques) {
         clique *q = cliques;

@@ -167,7 +167,7 @@ enum { CHAINS = 2, PARTS = 4, ROWS = 33 };
 
 static void copy_part(gantry_graph *g, gantry_buffer from, gantry_buffer to, int part, int gpu)
 {
-    char where[8];
+    char where[24];
     snprintf(where, sizeof where, "gpu%d", gpu);
     gantry_node node = gantry_graph_kernel(g, NULL, "copy");
     gantry_node_arg(g, node, "x", gantry_part(from, part));
@@ -181,7 +181,7 @@ static void add_chain(gantry_graph *g, int number, int first, int count)
     gantry_buffer buffer[4];
     gantry_region in[PARTS], out[PARTS];
     for (int i = 0; i < 4; i++) {
-        char name[8];
+        char name[24];
         snprintf(name, sizeof name, "%c%d", "xaby"[i], number);
         buffer[i] = gantry_graph_buffer(g, name, GANTRY_I64, 1, (int64_t[]){ count * ROWS });
         gantry_buffer_split(g, buffer[i], count);

@@ -169,11 +169,11 @@ CUresult cuCtxGetCurrent(CUcontext *context)
 
 CUresult cuCtxSetCurrent(CUcontext context)
 {
-    if (context && context->retained == 0) {
-        return CUDA_ERROR_INVALID_CONTEXT;
-    }
-    current = context;
-    return CUDA_SUCCESS;
+    lock();
+    bool gone = context && context->retained == 0;
+    unlock();
+    current = gone ? current : context;
+    return gone ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
 }
 
 CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)

@@ -691,10 +691,13 @@ int main(void)
     tcase_add_loop_test(tests, an_end_that_fails, 0, 2);
     tcase_add_loop_test(tests, every_call, 0, 2);
     tcase_add_loop_test(tests, two_runs_share_gpus, 0, 2);
-    tcase_add_loop_test(tests, two_threads, 0, 2);
     tcase_add_loop_test(tests, old_library, 0, 2);
     tcase_add_test(tests, description);
     suite_add_tcase(suite, tests);
+    TCase *threads = tcase_create("threads");
+    tcase_set_timeout(threads, 60);
+    tcase_add_loop_test(threads, two_threads, 0, 2);
+    suite_add_tcase(suite, threads);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Which ops NCCL does, how they are submitted, and what becomes of the run when it fails. */
 #include "backends/cuda/nccl.h"
 
 #include "base/error.h"
@@ -30,6 +31,7 @@ static gantry_status plan_op(gy_nccl *n, uint32_t op, gantry_error *err)
     if (status) {
         return status;
     }
+    n->asked++;
     if (why) {
         note_refusal(n, op, why);
         return GANTRY_OK;
@@ -72,7 +74,6 @@ gantry_status gy_nccl_open(gy_cuda *h, gantry_error *err)
         if (asks(&s->ops.at[i])) {
             status = h->nccl ? GANTRY_OK : make(h, err);
             status = status ? status : plan_op(h->nccl, i, err);
-            h->nccl->asked += status == GANTRY_OK;
         }
     }
     if (status || !h->nccl) {
@@ -218,31 +219,27 @@ static int call_rank(const gy_submit *x, const gy_nccl_plan *p, const gy_nccl_ca
     return GY_NCCL_SUCCESS;
 }
 
-static bool is_fine(int result)
-{
-    return result == GY_NCCL_SUCCESS || result == GY_NCCL_IN_PROGRESS;
-}
-
 static int call_pair(const gy_submit *x, const gy_nccl_plan *p, const gy_nccl_call *c)
 {
     const gy_nccl *n = x->h->nccl;
     gy_nccl_comm *comm = n->set.at[p->set].comm;
     CUstream out = x->h->lane[lane_of(x, c->root)].queue.stream, in = x->h->lane[lane_of(x, c->to)].queue.stream;
     int result = n->api.ncclSend(pointer_of(x, c->end[0]), c->count, p->type, (int)c->to, comm[c->root], out);
-    return is_fine(result) ? n->api.ncclRecv(pointer_of(x, c->end[1]), c->count, p->type, (int)c->root, comm[c->to], in)
-                           : result;
+    return gy_nccl_fine(result)
+               ? n->api.ncclRecv(pointer_of(x, c->end[1]), c->count, p->type, (int)c->root, comm[c->to], in)
+               : result;
 }
 
 static int call_all(const gy_submit *x, const gy_nccl_plan *p)
 {
     int result = GY_NCCL_SUCCESS;
-    for (size_t i = 0; i < p->call.count && is_fine(result); i++) {
+    for (size_t i = 0; i < p->call.count && gy_nccl_fine(result); i++) {
         const gy_nccl_call *c = &p->call.at[i];
         if (c->kind == GY_NCCL_PAIR) {
             result = call_pair(x, p, c);
             continue;
         }
-        for (uint32_t r = 0; r < op_of(x)->lanes && is_fine(result); r++) {
+        for (uint32_t r = 0; r < op_of(x)->lanes && gy_nccl_fine(result); r++) {
             result = call_rank(x, p, c, r);
         }
     }
@@ -292,12 +289,12 @@ gantry_status gy_nccl_submit(gy_submit *x)
         return status;
     }
     int result = n->api.ncclGroupStart();
-    if (is_fine(result)) {
+    if (gy_nccl_fine(result)) {
         result = call_all(x, p);
         int end = n->api.ncclGroupEnd();
-        result = is_fine(result) ? end : result;
+        result = gy_nccl_fine(result) ? end : result;
     }
-    result = is_fine(result) ? gy_nccl_settle(n, p->set) : result;
+    result = gy_nccl_fine(result) ? gy_nccl_settle(n, p->set) : result;
     x->h->current = GY_NONE;
     return result == GY_NCCL_SUCCESS ? join_lanes(x, false) : fail_op(x, result);
 }
@@ -329,7 +326,7 @@ gantry_status gy_nccl_watch(gy_cuda *h, uint32_t op, gantry_error *err)
     gy_nccl *n = h->nccl;
     for (uint32_t i = 0; n && !n->off && i < n->made; i++) {
         int state = gy_nccl_state(n, i);
-        if (is_fine(state)) {
+        if (gy_nccl_fine(state)) {
             continue;
         }
         char what[200], name[160];

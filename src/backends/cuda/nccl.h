@@ -4,7 +4,8 @@
  *
  *   nccl_api.c   the library, opened at run time
  *   nccl_plan.c  an op as calls of NCCL, or why it cannot be
- *   nccl_comm.c  communicators: made in the background, watched, aborted, closed; the order of runs of one process
+ *   nccl_comm.c  communicators: made in the background, watched, aborted, closed
+ *   nccl_order.c the order of runs of one process
  *   nccl.c       opening, submitting, what reports say
  *
  * What NCCL cannot do is done by copies, as if another algorithm had been named, and the report says why. One thread
@@ -73,6 +74,11 @@ typedef struct gy_nccl_api {
     GY_NCCL_FUNCTIONS(GY_X)
 #undef GY_X
 } gy_nccl_api;
+
+static inline bool gy_nccl_fine(int result)
+{
+    return result == GY_NCCL_SUCCESS || result == GY_NCCL_IN_PROGRESS;
+}
 
 /* E_DEVICE: there is none, or it is older than 2.14. */
 gantry_status gy_nccl_load(gy_nccl_api *api, gantry_error *err);

@@ -4,7 +4,6 @@
 #include "backends/cuda/nccl.h"
 
 #include "base/error.h"
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,18 +13,6 @@
 #define MAKE_NS   INT64_C(120000000000)
 #define LAUNCH_NS INT64_C(30000000000)
 #define CLOSE_NS  INT64_C(10000000000)
-
-/*
- * Kernels of NCCL wait for those of the other ranks, so two runs whose kernels start in another order on one GPU than
- * on the next would wait for each other forever, and a group call that is half launched must not meet the launches of
- * another. So one start at a time submits work of NCCL in this process, under this lock, and work of NCCL on a GPU
- * waits for all that other runs with such work have submitted for that GPU before: the same order on every GPU. This is
- * the one piece of state that is not a run's; the list holds runs from their first start until they are closed.
- *
- * What this does not cover: NCCL in other parts of the program, and other programs, on the same GPUs.
- */
-static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;
-static gy_nccl *runs;
 
 static void rest(unsigned turn)
 {
@@ -101,29 +88,24 @@ static void name_set(const gy_nccl *n, const gy_nccl_set *set, char *to, size_t 
 
 /* ---- making ---- */
 
-static bool is_fine(int result)
-{
-    return result == GY_NCCL_SUCCESS || result == GY_NCCL_IN_PROGRESS;
-}
-
 /* All ranks in one group. GPUs are those whose context is current. */
 static int make_ranks(gy_nccl *n, gy_nccl_set *set)
 {
     gy_nccl_config config = GY_NCCL_CONFIG;
     gy_nccl_id id;
     int result = n->api.ncclGetUniqueId(&id);
-    result = is_fine(result) ? n->api.ncclGroupStart() : result;
-    if (!is_fine(result)) {
+    result = gy_nccl_fine(result) ? n->api.ncclGroupStart() : result;
+    if (!gy_nccl_fine(result)) {
         return result;
     }
-    for (uint32_t i = 0; i < set->ranks && is_fine(result); i++) {
+    for (uint32_t i = 0; i < set->ranks && gy_nccl_fine(result); i++) {
         result = gy_cuda_use(n->h, set->device[i], NULL)
                      ? 1 /* ncclUnhandledCudaError */
                      : n->api.ncclCommInitRankConfig(&set->comm[i], (int)set->ranks, id, (int)i, &config);
         n->h->current = GY_NONE; /* NCCL has a current device of its own */
     }
     int end = n->api.ncclGroupEnd();
-    return is_fine(result) ? end : result;
+    return gy_nccl_fine(result) ? end : result;
 }
 
 static void give_up(gy_nccl *n, const gy_nccl_set *set, int result)
@@ -151,7 +133,7 @@ void gy_nccl_begin(gy_nccl *n)
     gy_nccl_set *set = &n->set.at[n->made];
     n->begun_ns = gy_cuda_now();
     int result = make_ranks(n, set);
-    if (!is_fine(result)) {
+    if (!gy_nccl_fine(result)) {
         give_up(n, set, result);
     }
 }
@@ -163,8 +145,8 @@ static int state_of(const gy_nccl *n, const gy_nccl_set *set)
     for (uint32_t i = 0; i < set->ranks; i++) {
         int state = GY_NCCL_SUCCESS;
         int result = set->comm[i] ? n->api.ncclCommGetAsyncError(set->comm[i], &state) : GY_NCCL_SUCCESS;
-        state = is_fine(result) ? state : result;
-        if (!is_fine(state)) {
+        state = gy_nccl_fine(result) ? state : result;
+        if (!gy_nccl_fine(state)) {
             return state;
         }
         worst = state != GY_NCCL_SUCCESS ? state : worst;
@@ -257,10 +239,10 @@ void gy_nccl_abort(gy_nccl *n)
 static bool finalize(gy_nccl *n, gy_nccl_set *set)
 {
     int result = GY_NCCL_SUCCESS;
-    for (uint32_t r = 0; r < set->ranks && is_fine(result); r++) {
+    for (uint32_t r = 0; r < set->ranks && gy_nccl_fine(result); r++) {
         result = n->api.ncclCommFinalize(set->comm[r]);
     }
-    result = is_fine(result) ? wait_for(n, set, gy_cuda_now() + CLOSE_NS) : result;
+    result = gy_nccl_fine(result) ? wait_for(n, set, gy_cuda_now() + CLOSE_NS) : result;
     return result == GY_NCCL_SUCCESS;
 }
 
@@ -280,84 +262,4 @@ void gy_nccl_close(gy_nccl *n)
     }
     gy_nccl_abort(n); /* those that are left */
     gy_vec_free(&n->set);
-}
-
-/* ---- the process ---- */
-
-static bool shares_gpu(const gy_nccl *a, const gy_nccl *b)
-{
-    for (size_t i = 0; i < a->set.count; i++) {
-        for (uint32_t r = 0; r < a->set.at[i].ranks; r++) {
-            CUdevice id = a->h->device[a->set.at[i].device[r]].id;
-            for (size_t k = 0; k < b->set.count; k++) {
-                for (uint32_t q = 0; q < b->set.at[k].ranks; q++) {
-                    if (b->h->device[b->set.at[k].device[q]].id == id) {
-                        return true;
-                    }
-                }
-            }
-        }
-    }
-    return false;
-}
-
-gantry_status gy_nccl_await_others(gy_cuda *h, gy_queue queue, gantry_error *err)
-{
-    gantry_status status = GANTRY_OK;
-    if (!h->nccl || !h->nccl->locked) {
-        return GANTRY_OK;
-    }
-    for (gy_nccl *other = runs; other && status == GANTRY_OK; other = other->next) {
-        if (other == h->nccl || !other->end || !shares_gpu(other, h->nccl)) {
-            continue;
-        }
-        status = gy_cuda_use(h, queue.device, err);
-        CUresult code = status ? CUDA_SUCCESS : h->d.cuStreamWaitEvent(queue.stream, other->end, 0);
-        status =
-            code == CUDA_SUCCESS ? status : gy_cuda_fail(h, code, queue.device, "waiting for another run's NCCL", err);
-    }
-    return status;
-}
-
-void gy_nccl_part(gy_cuda *h)
-{
-    pthread_mutex_lock(&order);
-    gy_nccl **link = &runs;
-    while (*link && *link != h->nccl) {
-        link = &(*link)->next;
-    }
-    if (*link) {
-        *link = (*link)->next;
-    }
-    pthread_mutex_unlock(&order);
-}
-
-gantry_status gy_nccl_enter(gy_cuda *h, gantry_error *err)
-{
-    gy_nccl *n = h->nccl;
-    gantry_status status = n ? gy_nccl_ready(n, err) : GANTRY_OK;
-    if (!n || status || n->off || n->set.count == 0) {
-        return status;
-    }
-    pthread_mutex_lock(&order);
-    bool listed = false;
-    for (gy_nccl *run = runs; run; run = run->next) {
-        listed = listed || run == n;
-    }
-    if (!listed) {
-        n->next = runs;
-        runs = n;
-    }
-    n->locked = true;
-    return GANTRY_OK;
-}
-
-void gy_nccl_leave(gy_cuda *h, CUevent end)
-{
-    gy_nccl *n = h->nccl;
-    if (n && n->locked) {
-        n->end = end ? end : n->end;
-        n->locked = false;
-        pthread_mutex_unlock(&order);
-    }
 }

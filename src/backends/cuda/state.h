@@ -241,7 +241,7 @@ void gy_fill_free(gy_cuda *h, uint32_t op);
 gantry_status gy_submit_collective(gy_submit *x);
 uint64_t gy_collective_stage(const gy_cuda *h, uint32_t op);
 
-/* ---- nccl.c, nccl_comm.c ---- */
+/* ---- nccl.c, nccl_order.c ---- */
 /* Which ops NCCL does. That it is not there, or cannot do an op, is no error: copies do it, and reports say why. */
 gantry_status gy_nccl_open(gy_cuda *h, gantry_error *err);
 void gy_nccl_make(gy_cuda *h); /* begins to make communicators, in the background */
@@ -256,7 +256,8 @@ bool gy_nccl_does(const gy_submit *x);
 gantry_status gy_nccl_submit(gy_submit *x);
 /* `queue` waits for what other runs of the process have submitted to NCCL on GPUs of this run. */
 gantry_status gy_nccl_await_others(gy_cuda *h, gy_queue queue, gantry_error *err);
-/* E_DEVICE: NCCL has failed since; `op` is the first not known to have ended. The run is over then. */
+/* E_DEVICE: NCCL has failed since; `op` is the first not known to have ended, GY_NONE: all have. The run is over then.
+ */
 gantry_status gy_nccl_watch(gy_cuda *h, uint32_t op, gantry_error *err);
 /* If NCCL is used: what waits in its kernels is let go, and the run is over. */
 void gy_nccl_end(gy_cuda *h, const gantry_error *why);

@@ -3,7 +3,7 @@
 #ifndef FAKE_NCCL_FAKE_H
 #define FAKE_NCCL_FAKE_H
 
-#include "nccl.h"
+#include "abi.h"
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -17,8 +17,8 @@
  * (7: never ends); "ncclLaunch": a group, later; "ncclAsync": the n-th question fails, and all after it; "ncclHang":
  * the kernels of the n-th group never end.
  */
-#ifndef FAKE_NCCL_NCCL_H
-#define FAKE_NCCL_NCCL_H
+#ifndef FAKE_NCCL_ABI_H
+#define FAKE_NCCL_ABI_H
 
 #pragma GCC visibility push(default)
 #include "control.h"

@@ -463,6 +463,42 @@ START_TEST(an_error_while_it_runs)
 }
 END_TEST
 
+/* Questions asked from opening a run to the end of its first start. */
+static int count_questions(const world *w, const char *spec, gantry_status *status, gantry_error *err)
+{
+    gantry_run *run = NULL;
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    uint64_t ticket = 0;
+    options.backend = "cuda";
+    fakeCudaSeed(1);
+    int before = fakeCudaCalls("ncclAsync");
+    fakeCudaFail(spec);
+    MUST(gantry_run_new(&run, w->s, &options, MUST_ERR));
+    MUST(gantry_run_start(run, &ticket, MUST_ERR));
+    *status = gantry_run_wait(run, ticket, err);
+    int asked = fakeCudaCalls("ncclAsync") - before;
+    fakeCudaFail(NULL);
+    gantry_run_free(run);
+    return asked;
+}
+
+/* Kernels that give up end as others do: the answer to the last question counts. */
+START_TEST(an_error_at_the_end)
+{
+    world w = make_world(replays[_i]);
+    gantry_error err = { 0 };
+    gantry_status status;
+    char spec[40];
+    int last = count_questions(&w, NULL, &status, &err);
+    ck_assert_int_eq(status, GANTRY_OK);
+    snprintf(spec, sizeof spec, "ncclAsync:%d:6", last);
+    count_questions(&w, spec, &status, &err);
+    ck_assert_int_eq(status, GANTRY_E_DEVICE);
+    ck_assert_int_eq(err.native, 6);
+    free_world(&w);
+}
+END_TEST
+
 /* Kernels that never end: the deadline, and what waits is let go. */
 START_TEST(kernels_hang)
 {
@@ -687,6 +723,7 @@ int main(void)
     tcase_add_test(tests, a_call_fails);
     tcase_add_test(tests, a_call_fails_in_a_capture);
     tcase_add_loop_test(tests, an_error_while_it_runs, 0, 2);
+    tcase_add_loop_test(tests, an_error_at_the_end, 0, 2);
     tcase_add_loop_test(tests, kernels_hang, 0, 2);
     tcase_add_loop_test(tests, an_end_that_fails, 0, 2);
     tcase_add_loop_test(tests, every_call, 0, 2);

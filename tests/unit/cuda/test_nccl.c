@@ -272,8 +272,36 @@ END_TEST
 START_TEST(starts_overlap)
 {
     for (int i = 0; i < 3; i++) {
-        try_chains(firsts[i], counts_of[i], "stream", 3, _i == 1);
+        try_chains(firsts[i], counts_of[i], replays[_i / 2], 3, _i % 2 == 1);
     }
+}
+END_TEST
+
+/* With times, which are those of streams. */
+START_TEST(a_trace)
+{
+    nccl_case c = { GANTRY_ALL_GATHER, GANTRY_F64, GANTRY_SUM, 4, 20, false, false };
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    gantry_run *run = NULL;
+    char *text = NULL;
+    size_t length = 0;
+    fakeCudaDevices(4, "all", 0);
+    gantry_graph *g = nccl_graph(&c);
+    gantry_machine *m = nccl_machine(4);
+    gantry_schedule *s = make_schedule(g, m, "graph", "round-robin");
+    options.backend = "cuda";
+    options.record_trace = 1;
+    MUST(gantry_run_new(&run, s, &options, MUST_ERR));
+    nccl_bind(run, g, &c);
+    run_results(run, g);
+    MUST(gantry_run_trace(run, &text, &length, MUST_ERR));
+    ck_assert_ptr_nonnull(strstr(text, "\"it\""));
+    ck_assert_str_eq(replay_of(run), "stream (times are recorded); NCCL 2.28.9 does 1 collective");
+    gantry_free(text);
+    gantry_run_free(run);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
 }
 END_TEST
 
@@ -716,7 +744,8 @@ int main(void)
     tcase_add_test(tests, every_type_and_operator);
     tcase_add_test(tests, the_scheduler_chooses_it);
     tcase_add_loop_test(tests, two_collectives, 0, 4);
-    tcase_add_loop_test(tests, starts_overlap, 0, 2);
+    tcase_add_loop_test(tests, starts_overlap, 0, 4);
+    tcase_add_test(tests, a_trace);
     tcase_add_test(tests, two_ranks_on_one_gpu);
     tcase_add_loop_test(tests, no_communicator, 0, 2);
     tcase_add_loop_test(tests, a_communicator_never_comes, 0, 2);

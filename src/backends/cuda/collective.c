@@ -168,6 +168,9 @@ gantry_status gy_submit_collective(gy_submit *x)
 {
     const gy_exchange *parts = x->h->op[x->op].parts;
     gantry_status status = GANTRY_OK;
+    if (gy_nccl_does(x)) {
+        return gy_nccl_submit(x);
+    }
     if (parts->stage) {
         return exchange_aside(x, parts);
     }

@@ -62,6 +62,7 @@ static gantry_status make_all(gy_cuda *h, gantry_error *err)
     status = status ? status : gy_cuda_ops_make(h, err);
     status = status ? status : gy_cuda_peers_make(h, err);
     status = status ? status : gy_combine_make(h, err);
+    status = status ? status : gy_nccl_open(h, err);
     if (status == GANTRY_OK) {
         gy_cuda_ops_stage(h);
         status = gy_cuda_memory_make(h, err);
@@ -69,7 +70,11 @@ static gantry_status make_all(gy_cuda *h, gantry_error *err)
     for (uint32_t i = 0; i < h->job->schedule->ops.count && status == GANTRY_OK; i++) {
         status = gy_fill_prepare(h, i, err);
     }
-    return status ? status : make_clocks(h, err);
+    status = status ? status : make_clocks(h, err);
+    if (status == GANTRY_OK) {
+        gy_nccl_make(h);
+    }
+    return status;
 }
 
 static void free_clocks(gy_cuda *h)
@@ -96,7 +101,7 @@ static void free_clocks(gy_cuda *h)
 static bool is_quiet(gy_cuda *h, const gy_queue *queue)
 {
     bool made = queue->stream && h->device[queue->device].mark[GY_CUDA_MARKS - 1]; /* else nothing was queued */
-    return h->broken.status || !made || gy_cuda_settle(h, *queue) == CUDA_SUCCESS;
+    return gy_cuda_lost(h) || !made || gy_cuda_settle(h, *queue) == CUDA_SUCCESS;
 }
 
 /* What a failed submission has queued is over before anybody hears of it, or anything that it uses is freed. */
@@ -119,8 +124,10 @@ static void free_all(gy_cuda *h)
         gy_cuda_enter(h);
         settle_all(h);
         gy_cuda_unbind(h);
+        gy_nccl_part(h);
         free_clocks(h);
         gy_combine_free(h);
+        gy_nccl_free(h);
         gy_cuda_ops_free(h);
         gy_cuda_memory_free(h);
         gy_cuda_devices_free(h);
@@ -167,7 +174,7 @@ static bool cuda_close(void *state)
 {
     gy_cuda *h = state;
     gy_cuda_enter(h);
-    bool idle = h->broken.status || gy_cuda_idle(h);
+    bool idle = gy_cuda_lost(h) || gy_cuda_idle(h);
     gy_cuda_leave(h);
     if (idle) {
         free_all(h);
@@ -364,7 +371,8 @@ static gantry_status replay_stream(gy_cuda *h, uint64_t start, bool behind, gant
 static gantry_status replay_graph(gy_cuda *h, uint64_t start, gantry_error *err)
 {
     uint32_t turn = gy_job_turn(h->job, start);
-    gantry_status status = gy_cuda_use(h, h->tail.device, err);
+    gantry_status status = gy_nccl_await_others(h, h->tail, err);
+    status = status ? status : gy_cuda_use(h, h->tail.device, err);
     CUresult code = status ? CUDA_SUCCESS : h->d.cuGraphLaunch(h->turn[turn].exec, h->tail.stream);
     return code == CUDA_SUCCESS ? status : gy_cuda_fail(h, code, h->tail.device, "launching a graph", err);
 }
@@ -414,9 +422,13 @@ static gantry_status begin(gy_cuda *h, uint64_t start, const CUstream *stream, g
         return gy_fail(err, h->broken.status, NULL, "the run is over since an earlier failure: %s", h->broken.text);
     }
     gy_cuda_enter(h);
-    gy_range_start(h->ranges, start);
-    gantry_status status = submit(h, start, stream, err);
-    gy_range_end(h->ranges);
+    gantry_status status = gy_nccl_enter(h, err);
+    if (status == GANTRY_OK) {
+        gy_range_start(h->ranges, start);
+        status = submit(h, start, stream, err);
+        gy_range_end(h->ranges);
+        gy_nccl_leave(h, status ? NULL : h->turn[gy_job_turn(h->job, start)].end);
+    }
     gy_cuda_leave(h);
     return status;
 }
@@ -454,7 +466,7 @@ static bool cuda_idle(void *state)
 {
     gy_cuda *h = state;
     gy_cuda_enter(h);
-    bool idle = h->broken.status || gy_cuda_idle(h);
+    bool idle = gy_cuda_lost(h) || gy_cuda_idle(h);
     gy_cuda_leave(h);
     return idle;
 }
@@ -467,8 +479,7 @@ static const gy_op_time *cuda_times(void *state)
 
 static const char *cuda_replay(void *state)
 {
-    const gy_cuda *h = state;
-    return h->replay;
+    return gy_nccl_replay(state);
 }
 
 const gy_backend gy_backend_cuda = {

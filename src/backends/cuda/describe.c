@@ -5,6 +5,7 @@
 #include "backends/cuda/library.h"
 #include "backends/cuda/linalg.h"
 #include "backends/cuda/nvrtc.h"
+#include "backends/cuda/nccl.h"
 
 #include "base/error.h"
 
@@ -59,20 +60,14 @@ static void describe_driver(gy_text *to)
 
 static void describe_nccl(gy_text *to)
 {
-    static const char *const names[] = { "libnccl.so.2", NULL };
-    gy_library library;
+    gy_nccl_api api;
     gantry_error why = { 0 };
-    int (*ask)(int *version) = NULL;
-    int version = 0;
-    if (gy_library_open(&library, names, &why) || gy_library_find(&library, "ncclGetVersion", &ask, &why) ||
-        ask(&version) != 0) {
-        gy_text_printf(to, "NCCL: %s; collectives are copies\n", why.text[0] ? why.text : "does not tell its version");
+    if (gy_nccl_load(&api, &why)) {
+        gy_text_printf(to, "NCCL: %s; collectives are copies\n", why.text);
         return;
     }
-    int major = version >= 10000 ? version / 10000 : version / 1000; /* 2.9 and later: 2 09 00 */
-    int rest = version >= 10000 ? version % 10000 : version % 1000;
-    gy_text_printf(to, "NCCL: %s, version %d.%d.%d; this version of gantry does not use it yet\n", library.name, major,
-                   rest / 100, rest % 100);
+    gy_text_printf(to, "NCCL: %s, version %d.%d.%d\n", api.library.name, api.version[0], api.version[1],
+                   api.version[2]);
 }
 
 static void describe_nvrtc(gy_text *to)

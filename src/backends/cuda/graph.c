@@ -64,7 +64,8 @@ gantry_status gy_graph_make(gy_cuda *h, uint32_t turn, gantry_error *err)
         return GANTRY_OK;
     }
     gy_graph_free(h, turn);
-    if (h->broken.status || status == GANTRY_E_NOMEM) {
+    status = h->broken.status || status == GANTRY_E_NOMEM ? status : gy_nccl_renew(h, &why);
+    if (h->broken.status || status == GANTRY_E_NOMEM || status == GANTRY_E_TIMEOUT) {
         if (err) {
             *err = why;
         }

@@ -161,9 +161,11 @@ typedef struct gy_cuda {
     gy_cuda_turn *turn;
     uint64_t begun, ended; /* starts */
     gy_cuda_failure failed;
-    bool dirty_words;    /* status words have to be cleared before the next start */
-    bool stuck;          /* something runs that could not be waited for */
-    gantry_error broken; /* status not OK: the driver will not go on, and this is why */
+    bool dirty_words;     /* status words have to be cleared before the next start */
+    bool stuck;           /* something runs that could not be waited for */
+    gantry_error broken;  /* status not OK: the run is over, and this is why */
+    bool aborted;         /* it is over since NCCL was ended; the driver goes on with what was queued */
+    struct gy_nccl *nccl; /* NULL: no op asks for it */
 
     CUevent base; /* recorded when nothing ran: times count from it */
     int64_t base_ns;
@@ -280,6 +282,29 @@ bool gy_combine_does(const gy_cuda *h, uint32_t op, const struct gy_piece *piece
 /* The lane has it at *result, one of the targets. */
 gantry_status gy_combine_submit(gy_submit *x, const struct gy_piece *piece, gy_place *result);
 
+/* ---- nccl.c, nccl_order.c ---- */
+/* Which ops NCCL does. That it is not there, or cannot do an op, is no error: copies do it, and reports say why. */
+gantry_status gy_nccl_open(gy_cuda *h, gantry_error *err);
+void gy_nccl_make(gy_cuda *h); /* begins to make communicators, in the background */
+void gy_nccl_part(gy_cuda *h); /* other runs of the process wait for this one no longer: before its events go */
+void gy_nccl_free(gy_cuda *h); /* when nothing runs and no graph is left */
+const char *gy_nccl_replay(gy_cuda *h);
+/* Around the submission of a start: communicators are there, and no other run of the process submits such work. `end`:
+ * the event at its end; NULL: it failed. */
+gantry_status gy_nccl_enter(gy_cuda *h, gantry_error *err);
+void gy_nccl_leave(gy_cuda *h, CUevent end);
+bool gy_nccl_does(const gy_submit *x);
+gantry_status gy_nccl_submit(gy_submit *x);
+/* `queue` waits for what other runs of the process have submitted to NCCL on GPUs of this run. */
+gantry_status gy_nccl_await_others(gy_cuda *h, gy_queue queue, gantry_error *err);
+/* E_DEVICE: NCCL has failed since; `op` is the first not known to have ended, GY_NONE: all have. The run is over then.
+ */
+gantry_status gy_nccl_watch(gy_cuda *h, uint32_t op, gantry_error *err);
+/* If NCCL is used: what waits in its kernels is let go, and the run is over. */
+void gy_nccl_end(gy_cuda *h, const gantry_error *why);
+/* Other communicators, if a capture spoilt them. */
+gantry_status gy_nccl_renew(gy_cuda *h, gantry_error *err);
+
 /* ---- graph.c ---- */
 /* Captures a start of the turn. Where that is refused starts go on as streams and `replay` says so. */
 gantry_status gy_graph_make(gy_cuda *h, uint32_t turn, gantry_error *err);
@@ -298,6 +323,11 @@ bool gy_cuda_idle(gy_cuda *h);
 void gy_cuda_drain(gy_cuda *h);
 /* Until everything queued so far on the queue is done. CUDA_ERROR_LAUNCH_TIMEOUT: it hangs. */
 CUresult gy_cuda_settle(gy_cuda *h, gy_queue queue);
+/* No call of the driver can succeed any more, and nothing runs. */
+static inline bool gy_cuda_lost(const gy_cuda *h)
+{
+    return h->broken.status && !h->aborted;
+}
 int64_t gy_cuda_now(void);
 
 #endif

@@ -92,7 +92,13 @@ static gantry_status fail_time(gy_cuda *h, const progress *p, const char *limit,
     char op[200];
     name_op(h, p, op, sizeof op);
     h->stuck = true;
-    return gy_fail(err, GANTRY_E_TIMEOUT, NULL, "%s; %s", limit, op);
+    gantry_error why = { 0 };
+    gantry_status status = gy_fail(&why, GANTRY_E_TIMEOUT, NULL, "%s; %s", limit, op);
+    gy_nccl_end(h, &why);
+    if (err) {
+        *err = why;
+    }
+    return status;
 }
 
 /* GANTRY_OK: it goes on. */
@@ -101,6 +107,10 @@ static gantry_status watch(gy_cuda *h, uint64_t start, progress *p, gantry_error
     int64_t now = gy_cuda_now(), began = turn_of(h, start)->begin_ns;
     char limit[96];
     look(h, start, p);
+    gantry_status status = gy_nccl_watch(h, p->op, err);
+    if (status) {
+        return status;
+    }
     if (h->job->deadline_ns && now - began > h->job->deadline_ns) {
         snprintf(limit, sizeof limit, "the deadline of %.3f ms passed", (double)h->job->deadline_ns / 1e6);
         return fail_time(h, p, limit, err);
@@ -188,11 +198,12 @@ gantry_status gy_cuda_finish(gy_cuda *h, uint64_t start, int64_t *elapsed_ns, ga
         if (err) {
             *err = h->broken;
         }
-        h->ended = h->begun;
+        h->ended = gy_cuda_lost(h) ? h->begun : h->ended;
         return h->broken.status;
     }
     gantry_status status = wait_end(h, start, err);
-    if (h->broken.status) {
+    status = status ? status : gy_nccl_watch(h, GY_NONE, err); /* kernels that gave up have ended, too */
+    if (gy_cuda_lost(h)) {
         h->ended = h->begun; /* nothing will move any more */
     }
     if (status) {

@@ -38,11 +38,19 @@ bool set_join(set *to, const set *from)
 void graph_clear(struct CUgraph_st *g)
 {
     for (int i = 0; i < g->count; i++) {
+        work_hold(&g->at[i].w, -1);
         work_free(&g->at[i].w);
         set_free(&g->at[i].before);
     }
     free(g->at);
     *g = (struct CUgraph_st){ 0 };
+}
+
+void work_hold(const work *w, int by)
+{
+    if (w->kind == JOB && w->job.hold) {
+        w->job.hold(w->job.data, by);
+    }
 }
 
 void capture_drop(capture *c)
@@ -65,6 +73,28 @@ CUresult capture_work(CUstream stream, const work *w)
     stream->front = (set){ malloc(sizeof(int)), 1 };
     stream->front.at[0] = g->count++;
     return CUDA_SUCCESS;
+}
+
+/* Streams of one capture: the node comes after what each has, and each goes on after it. */
+CUresult capture_job(const CUstream *streams, int count, const work *w)
+{
+    capture *c = streams[0]->capture;
+    for (int i = 0; i < count; i++) {
+        if (streams[i]->capture != c) {
+            c->bad = true;
+            return CUDA_ERROR_STREAM_CAPTURE_MERGE;
+        }
+        set_join(&streams[0]->front, &streams[i]->front);
+    }
+    CUresult code = capture_work(streams[0], w);
+    for (int i = 1; i < count && !code; i++) {
+        set_free(&streams[i]->front);
+        streams[i]->front = set_copy(&streams[0]->front);
+    }
+    if (!code) {
+        work_hold(w, 1);
+    }
+    return code;
 }
 
 static void leave(CUstream stream)
@@ -135,6 +165,7 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
         c->graph = (struct CUgraph_st){ 0 };
         fake.alive_graphs++;
     }
+    graph_clear(&c->graph); /* of a capture that failed; events may keep the rest of it */
     c->open = false;
     for (CUstream s = fake.streams; s; s = s->next) {
         if (s->capture == c && s != stream) {
@@ -157,6 +188,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned 
         g->at = calloc((size_t)graph->count + 1, sizeof *g->at);
         for (; g->count < graph->count; g->count++) {
             g->at[g->count].w = work_copy(&graph->at[g->count].w);
+            work_hold(&g->at[g->count].w, 1);
             g->at[g->count].before = set_copy(&graph->at[g->count].before);
         }
         fake.alive_execs++;
@@ -221,7 +253,12 @@ CUresult cuGraphExecDestroy(CUgraphExec exec)
 {
     lock();
     CUresult code = count_call("cuGraphExecDestroy");
-    if (exec->last && !exec->last->done && !fake.sticky) {
+    /* Allowed, what runs goes on; but nobody wants it, except to end work of libraries that hangs. */
+    bool jobs = false;
+    for (int i = 0; i < exec->graph.count; i++) {
+        jobs = jobs || exec->graph.at[i].w.kind == JOB;
+    }
+    if (exec->last && !exec->last->done && !fake.sticky && !jobs) {
         wrong("a graph is destroyed while it runs");
     }
     op_drop(exec->last);

@@ -119,6 +119,53 @@ void fakeCudaSeed(uint64_t seed)
     unlock();
 }
 
+/* ---- other libraries ---- */
+
+int fakeCudaInjected(const char *name)
+{
+    lock();
+    CUresult code = count_call(name);
+    unlock();
+    return (int)code;
+}
+
+int fakeCudaDeviceOf(CUstream stream)
+{
+    return stream->context->device;
+}
+
+int fakeCudaCurrent(void)
+{
+    CUcontext context = NULL;
+    cuCtxGetCurrent(&context);
+    return context ? context->device : -1;
+}
+
+void fakeCudaCheck(const void *at, size_t bytes, int device, const char *what)
+{
+    memory_check(at, bytes, device, what);
+}
+
+void fakeCudaWrong(const char *text)
+{
+    wrong("%s", text);
+}
+
+void fakeCudaLock(void)
+{
+    lock();
+}
+
+void fakeCudaUnlock(void)
+{
+    unlock();
+}
+
+uint64_t fakeCudaDraw(void)
+{
+    return draw();
+}
+
 /* ---- devices ---- */
 
 int fakeCudaAlive(char *text, size_t size)

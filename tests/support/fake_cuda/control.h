@@ -52,6 +52,31 @@ int fakeCudaAlive(char *text, size_t size);
 /* How often a function was called, or "kernel" and "host" run, since the library was loaded. */
 int fakeCudaCalls(const char *name);
 
+/* ---- for libraries that put work of their own on streams (tests/support/fake_nccl) ---- */
+
+/* Work of several streams: after all that they have by now, before all that follows on them. `body` may touch memory
+ * of every device. */
+typedef struct fakeCudaJob {
+    void (*body)(void *data);
+    int (*ready)(void *data);         /* NULL, or: 1 it can begin, 0 not before other work, -1 not by itself */
+    void (*hold)(void *data, int by); /* NULL, or: so many more graphs have it */
+    void *data;                       /* lives longer than the work */
+} fakeCudaJob;
+CUresult fakeCudaQueue(const CUstream *streams, int count, const fakeCudaJob *job);
+int fakeCudaDeviceOf(CUstream stream);
+int fakeCudaCurrent(void); /* device of the current context; -1: none */
+/* Counts a call of another library; what it is to return if a test wants an error, or if the context is lost. */
+int fakeCudaInjected(const char *name);
+/* Ends the program unless the bytes lie in one allocation of the device. */
+void fakeCudaCheck(const void *at, size_t bytes, int device, const char *what);
+/* Does all work that can be done. */
+void fakeCudaFinish(void);
+/* Ends the program. */
+_Noreturn void fakeCudaWrong(const char *text);
+void fakeCudaLock(void);
+void fakeCudaUnlock(void);
+uint64_t fakeCudaDraw(void);
+
 #pragma GCC visibility pop
 
 #endif

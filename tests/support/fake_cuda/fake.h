@@ -27,7 +27,7 @@ struct CUmod_st {
     char *entries; /* else these, see code.c */
 };
 
-typedef enum kind { NOTHING, KERNEL, HOST, HTOD, DTOH, DTOD, PEER, SET } kind;
+typedef enum kind { NOTHING, KERNEL, HOST, HTOD, DTOH, DTOD, PEER, SET, JOB } kind;
 
 /* What a piece of work does. */
 typedef struct work {
@@ -43,6 +43,7 @@ typedef struct work {
     int from_device;
     size_t bytes, width, pitch; /* SET: `bytes` elements of `width` bytes, `pitch` apart */
     uint32_t value;
+    fakeCudaJob job;
 } work;
 
 /* Work that is queued. Kept as long as a stream, an event or a successor wants to know whether it is done. */
@@ -156,6 +157,8 @@ work work_copy(const work *w);
 
 /* capture.c */
 CUresult capture_work(CUstream stream, const work *w);
+CUresult capture_job(const CUstream *streams, int count, const work *w);
+void work_hold(const work *w, int by);
 void capture_drop(capture *c);
 void set_free(set *s);
 set set_copy(const set *s);

@@ -97,18 +97,34 @@ static bool is_ready(const op *o)
     return true;
 }
 
+/* 1: yes, 0: not before other work, -1: not by itself */
+static int may_begin(const op *o)
+{
+    return o->w.kind == JOB && o->w.job.ready ? o->w.job.ready(o->w.job.data) : 1;
+}
+
 /* Mostly the most urgent, so that some streams run far ahead; sometimes any. */
 static size_t choose(void)
 {
     size_t best = pendings, ready = 0;
+    int blocked = 0, hung = 0;
     bool any = draw() % 8 == 0;
     for (size_t i = 0; i < pendings; i++) {
         if (!is_ready(pending[i])) {
             continue;
         }
+        int may = may_begin(pending[i]);
+        blocked += may == 0;
+        hung += may < 0;
+        if (may < 1) {
+            continue;
+        }
         ready++;
         bool better = best == pendings || (any ? draw() % ready == 0 : pending[i]->urgency > pending[best]->urgency);
         best = better ? i : best;
+    }
+    if (best == pendings && blocked && !hung) {
+        wrong("deadlock: kernels hold the GPUs that others wait for");
     }
     return best;
 }
@@ -121,6 +137,15 @@ static void open_for(int device, int other)
     devices[device] = true;
     if (other >= 0) {
         devices[other] = true;
+    }
+    memory_open(devices);
+}
+
+static void open_all(void)
+{
+    bool devices[MOST_DEVICES];
+    for (int i = 0; i < MOST_DEVICES; i++) {
+        devices[i] = i < fake.devices;
     }
     memory_open(devices);
 }
@@ -180,6 +205,10 @@ static void run(work *w)
         break;
     case SET:
         set_memory(w);
+        break;
+    case JOB:
+        open_all();
+        w->job.body(w->job.data);
         break;
     }
 }
@@ -246,4 +275,41 @@ CUresult queue_work(CUstream stream, const work *w)
     op_drop(stream->last);
     stream->last = o;
     return CUDA_SUCCESS;
+}
+
+/* ---- work of other libraries ---- */
+
+CUresult fakeCudaQueue(const CUstream *streams, int count, const fakeCudaJob *job)
+{
+    work w = { .kind = JOB, .job = *job };
+    lock();
+    CUresult code = CUDA_SUCCESS;
+    if (streams[0]->capture) {
+        code = capture_job(streams, count, &w);
+        unlock();
+        return code;
+    }
+    op **before = calloc((size_t)count + 1, sizeof(op *));
+    for (int i = 0; i < count; i++) {
+        before[i] = streams[i]->last;
+        code = streams[i]->capture ? CUDA_ERROR_STREAM_CAPTURE_MERGE : code;
+    }
+    op *o = code ? NULL : op_new(&w, before, (size_t)count, draw());
+    for (int i = 0; i < count && o; i++) {
+        op_drop(streams[i]->last);
+        streams[i]->last = op_keep(o);
+    }
+    op_drop(o);
+    free(before);
+    unlock();
+    return code;
+}
+
+void fakeCudaFinish(void)
+{
+    lock();
+    while (step()) {
+    }
+    memory_close();
+    unlock();
 }

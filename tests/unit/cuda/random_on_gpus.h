@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/run/test_random.c on GPUs of the fake driver: replay modes, peer access and the CPU beside them vary with
- * the seed. */
+ * the seed. With RANDOM_WITH_NCCL all collectives ask for NCCL. */
 #ifndef TESTS_UNIT_CUDA_RANDOM_ON_GPUS_H
 #define TESTS_UNIT_CUDA_RANDOM_ON_GPUS_H
 
@@ -11,6 +11,19 @@
 #define RANDOM_MACHINE(devices, seed) random_machine(devices, seed)
 #define RANDOM_QUEUE(launch, function)                                                                                 \
     parcel_queue((parcel_driver){ fakeCudaFunction, cuLaunchKernel }, launch, function, NULL)
+
+#ifdef RANDOM_WITH_NCCL
+#define RANDOM_SCHEDULE(schedule) ask_for_nccl(schedule)
+static void ask_for_nccl(gantry_schedule *s)
+{
+    for (size_t i = 0; i < s->ops.count; i++) {
+        gy_op *op = &s->ops.at[i];
+        op->algorithm = op->kind == GY_OP_COLLECTIVE ? GY_ALGORITHM_NCCL : op->algorithm;
+    }
+}
+#else
+#define RANDOM_SCHEDULE(schedule) ((void)(schedule))
+#endif
 
 gantry_machine *gpu_machine(int gpus, bool mixed);
 

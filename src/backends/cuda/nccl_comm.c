@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Communicators, one for each list of GPUs, never blocking: a call that takes its time returns "in progress", and the
+ * communicator is asked until it says otherwise, so that nothing hangs that cannot be ended. */
+#include "backends/cuda/nccl.h"
+
+#include "base/error.h"
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* Making one takes seconds; what is longer than this does not come. */
+#define MAKE_NS   INT64_C(120000000000)
+#define LAUNCH_NS INT64_C(30000000000)
+#define CLOSE_NS  INT64_C(10000000000)
+
+static void rest(unsigned turn)
+{
+    if (turn > 1000) {
+        nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+    } else if (turn > 100) {
+        sched_yield();
+    }
+}
+
+/* ---- errors ---- */
+
+gantry_status gy_nccl_fail(const gy_nccl *n, int result, const char *what, gantry_error *err)
+{
+    const char *text = n->api.ncclGetErrorString(result), *last = n->api.ncclGetLastError(NULL);
+    bool more = last && last[0];
+    gantry_status status = gy_fail(err, GANTRY_E_DEVICE, NULL, "%s: NCCL: %s (%d)%s%s", what, text ? text : "no text",
+                                   result, more ? ": " : "", more ? last : "");
+    if (err) {
+        err->native = result;
+        for (char *c = err->text; *c; c++) {
+            *c = *c == '\n' ? ' ' : *c; /* ends with one */
+        }
+        for (size_t length = strlen(err->text); length && err->text[length - 1] == ' '; length--) {
+            err->text[length - 1] = 0;
+        }
+    }
+    return status;
+}
+
+/* ---- sets ---- */
+
+static bool is_set_of(const gy_nccl *n, const gy_nccl_set *set, const gy_op *op)
+{
+    bool same = set->ranks == op->lanes;
+    for (uint32_t i = 0; same && i < set->ranks; i++) {
+        uint32_t device = gy_op_device(n->h->job->schedule, op, i);
+        same = n->h->device[set->device[i]].id == n->h->device[device].id;
+    }
+    return same;
+}
+
+uint32_t gy_nccl_set_of(gy_nccl *n, uint32_t op)
+{
+    const gantry_schedule *s = n->h->job->schedule;
+    const gy_op *o = &s->ops.at[op];
+    for (uint32_t i = 0; i < n->set.count; i++) {
+        if (is_set_of(n, &n->set.at[i], o)) {
+            return i;
+        }
+    }
+    gy_nccl_set set = { .ranks = o->lanes };
+    set.device = gy_arena_calloc(&n->h->arena, set.ranks, sizeof *set.device);
+    set.comm = gy_arena_calloc(&n->h->arena, set.ranks, sizeof *set.comm);
+    if (!set.device || !set.comm || !gy_vec_push(&n->set, set)) {
+        return GY_NONE;
+    }
+    for (uint32_t i = 0; i < set.ranks; i++) {
+        set.device[i] = gy_op_device(s, o, i);
+    }
+    return (uint32_t)n->set.count - 1;
+}
+
+/* "GPUs gpu0, gpu1" */
+static void name_set(const gy_nccl *n, const gy_nccl_set *set, char *to, size_t size)
+{
+    size_t length = (size_t)snprintf(to, size, "GPUs");
+    for (uint32_t i = 0; i < set->ranks && length < size; i++) {
+        length += (size_t)snprintf(to + length, size - length, "%s %s", i ? "," : "",
+                                   n->h->job->schedule->machine->device[set->device[i]].id);
+    }
+}
+
+/* ---- making ---- */
+
+/* All ranks in one group. GPUs are those whose context is current. */
+static int make_ranks(gy_nccl *n, gy_nccl_set *set)
+{
+    gy_nccl_config config = GY_NCCL_CONFIG;
+    gy_nccl_id id;
+    int result = n->api.ncclGetUniqueId(&id);
+    result = gy_nccl_fine(result) ? n->api.ncclGroupStart() : result;
+    if (!gy_nccl_fine(result)) {
+        return result;
+    }
+    for (uint32_t i = 0; i < set->ranks && gy_nccl_fine(result); i++) {
+        result = gy_cuda_use(n->h, set->device[i], NULL)
+                     ? 1 /* ncclUnhandledCudaError */
+                     : n->api.ncclCommInitRankConfig(&set->comm[i], (int)set->ranks, id, (int)i, &config);
+        n->h->current = GY_NONE; /* NCCL has a current device of its own */
+    }
+    int end = n->api.ncclGroupEnd();
+    return gy_nccl_fine(result) ? end : result;
+}
+
+static void give_up(gy_nccl *n, const gy_nccl_set *set, int result)
+{
+    char what[200], gpus[120];
+    gantry_error why = { 0 };
+    name_set(n, set, gpus, sizeof gpus);
+    snprintf(what, sizeof what, "no communicator for %s", gpus);
+    if (result == GY_NCCL_IN_PROGRESS) {
+        gy_fail(&why, GANTRY_E_DEVICE, NULL, "%s: NCCL: it was not made within %d s", what,
+                (int)(MAKE_NS / 1000000000));
+    } else {
+        gy_nccl_fail(n, result, what, &why);
+    }
+    snprintf(n->why, sizeof n->why, "%s", why.text);
+    gy_nccl_abort(n);
+    n->off = true;
+}
+
+void gy_nccl_begin(gy_nccl *n)
+{
+    if (n->off || n->begun_ns || n->made == n->set.count) {
+        return;
+    }
+    gy_nccl_set *set = &n->set.at[n->made];
+    n->begun_ns = gy_cuda_now();
+    int result = make_ranks(n, set);
+    if (!gy_nccl_fine(result)) {
+        give_up(n, set, result);
+    }
+}
+
+/* The worst of all ranks: an error, else in progress, else success. */
+static int state_of(const gy_nccl *n, const gy_nccl_set *set)
+{
+    int worst = GY_NCCL_SUCCESS;
+    for (uint32_t i = 0; i < set->ranks; i++) {
+        int state = GY_NCCL_SUCCESS;
+        int result = set->comm[i] ? n->api.ncclCommGetAsyncError(set->comm[i], &state) : GY_NCCL_SUCCESS;
+        state = gy_nccl_fine(result) ? state : result;
+        if (!gy_nccl_fine(state)) {
+            return state;
+        }
+        worst = state != GY_NCCL_SUCCESS ? state : worst;
+    }
+    return worst;
+}
+
+int gy_nccl_state(const gy_nccl *n, uint32_t set)
+{
+    return state_of(n, &n->set.at[set]);
+}
+
+/* Until it is no longer in progress, or the time is over. */
+static int wait_for(const gy_nccl *n, const gy_nccl_set *set, int64_t until)
+{
+    int state = state_of(n, set);
+    for (unsigned turn = 0; state == GY_NCCL_IN_PROGRESS && gy_cuda_now() < until; turn++) {
+        rest(turn);
+        state = state_of(n, set);
+    }
+    return state;
+}
+
+int gy_nccl_settle(gy_nccl *n, uint32_t set)
+{
+    return wait_for(n, &n->set.at[set], gy_cuda_now() + LAUNCH_NS);
+}
+
+static gantry_status fail_deadline(const gy_nccl *n, const gy_nccl_set *set, gantry_error *err)
+{
+    char gpus[120];
+    name_set(n, set, gpus, sizeof gpus);
+    return gy_fail(err, GANTRY_E_TIMEOUT, NULL,
+                   "the deadline of %.3f ms passed; NCCL is still making the communicator for %s",
+                   (double)n->h->job->deadline_ns / 1e6, gpus);
+}
+
+gantry_status gy_nccl_ready(gy_nccl *n, gantry_error *err)
+{
+    int64_t deadline = n->h->job->deadline_ns, called = gy_cuda_now();
+    while (!n->off && n->made < n->set.count) {
+        gy_nccl_set *set = &n->set.at[n->made];
+        gy_nccl_begin(n);
+        int64_t until = n->begun_ns + MAKE_NS;
+        bool hurry = deadline && called + deadline < until;
+        int state = n->off ? GY_NCCL_SUCCESS : wait_for(n, set, hurry ? called + deadline : until);
+        if (n->off) {
+            break;
+        }
+        if (state == GY_NCCL_IN_PROGRESS && hurry) {
+            return fail_deadline(n, set, err);
+        }
+        if (state != GY_NCCL_SUCCESS) {
+            give_up(n, set, state);
+            break;
+        }
+        n->made++;
+        n->begun_ns = 0;
+    }
+    return GANTRY_OK;
+}
+
+/* ---- ending ---- */
+
+void gy_nccl_abort(gy_nccl *n)
+{
+    for (uint32_t t = 0; t < n->h->turns; t++) {
+        gy_graph_free(n->h, t); /* what runs of it is freed when it ends */
+    }
+    for (size_t i = 0; i < n->set.count; i++) {
+        gy_nccl_set *set = &n->set.at[i];
+        /* In one group, all ranks are told before any is waited for. */
+        bool group = n->api.ncclGroupStart() == GY_NCCL_SUCCESS;
+        for (uint32_t r = 0; r < set->ranks; r++) {
+            if (set->comm[r]) {
+                n->api.ncclCommAbort(set->comm[r]);
+                set->comm[r] = NULL;
+            }
+        }
+        if (group) {
+            n->api.ncclGroupEnd();
+        }
+    }
+    n->h->current = GY_NONE;
+    n->made = 0;
+    n->begun_ns = 0;
+    n->bad = false;
+}
+
+static bool finalize(gy_nccl *n, gy_nccl_set *set)
+{
+    int result = GY_NCCL_SUCCESS;
+    for (uint32_t r = 0; r < set->ranks && gy_nccl_fine(result); r++) {
+        result = n->api.ncclCommFinalize(set->comm[r]);
+    }
+    result = gy_nccl_fine(result) ? wait_for(n, set, gy_cuda_now() + CLOSE_NS) : result;
+    return result == GY_NCCL_SUCCESS;
+}
+
+/* Nothing of it runs, and no graph has work of it. */
+void gy_nccl_close(gy_nccl *n)
+{
+    bool well = !n->h->broken.status && !n->bad && n->made == n->set.count;
+    for (size_t i = 0; i < n->set.count && well; i++) {
+        well = finalize(n, &n->set.at[i]);
+    }
+    for (size_t i = 0; i < n->set.count && well; i++) {
+        gy_nccl_set *set = &n->set.at[i];
+        for (uint32_t r = 0; r < set->ranks; r++) {
+            n->api.ncclCommDestroy(set->comm[r]);
+            set->comm[r] = NULL;
+        }
+    }
+    gy_nccl_abort(n); /* those that are left */
+    gy_vec_free(&n->set);
+}

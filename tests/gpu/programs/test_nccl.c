@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All collectives by NCCL on as many GPUs as there are, 8 at most, against the host back end: exit code 77 with fewer
+ * than two, or without NCCL. The same program runs on the fake driver with a fake NCCL. */
+#include "../../unit/cuda/nccl_suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int gpus;
+
+/* In a child: CUDA does not survive a fork. What is missing is said. */
+static int most_gpus(void)
+{
+    int found = count_gpus();
+    return found < 8 ? found : 8;
+}
+
+/* What the back end says of NCCL; 1: it is there. */
+static int print_nccl(void)
+{
+    char *text = NULL;
+    size_t i = 0;
+    while (gantry_backend_name(i) && strcmp(gantry_backend_name(i), "cuda") != 0) {
+        i++;
+    }
+    if (gantry_backend_describe(i, &text, NULL)) {
+        return 0;
+    }
+    const char *line = strstr(text, "NCCL: ");
+    int there = line && strncmp(line, "NCCL: libnccl.so.2, version ", 28) == 0;
+    printf("%.*s\n", line ? (int)strcspn(line, "\n") : 0, line ? line : "");
+    fflush(stdout);
+    gantry_free(text);
+    return there;
+}
+
+static int in_child(int (*function)(void))
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(function());
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+}
+
+/* Exact in any order of additions: elements are 1 or 2, or any bytes. */
+static void try_case(const nccl_case *c, const char *replay)
+{
+    gantry_graph *g = nccl_graph(c);
+    gantry_machine *m = nccl_machine(c->ranks);
+    gantry_schedule *s = make_schedule(g, m, replay, "round-robin");
+    gantry_run *host = nccl_open(s, g, c, "host");
+    results want = run_results(host, g);
+    gantry_run_free(host);
+    gantry_run *run = nccl_open(s, g, c, "cuda");
+    for (int start = 0; start < 3; start++) {
+        results got = run_results(run, g);
+        ck_assert_msg(same(&got, &want), "%s, replay %s, start %d: other results (%s)", nccl_name(c), replay, start,
+                      replay_of(run));
+    }
+    ck_assert_msg(strncmp(replay_of(run), replay, strlen(replay)) == 0 && strstr(replay_of(run), " does 1 collective"),
+                  "%s: %s", nccl_name(c), replay_of(run));
+    gantry_run_free(run);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+
+/* Each test has a process of its own, and so communicators of its own. */
+START_TEST(collectives)
+{
+    static const gantry_dtype types[] = { GANTRY_F32, GANTRY_I64, GANTRY_U8 };
+    static const int64_t rows[] = { 1, 333, 70001 };
+    for (int t = 0; t < 3; t++) {
+        for (int r = 0; r < 3; r++) {
+            nccl_case c = { nccl_kinds[_i / 2], types[t], GANTRY_SUM, gpus, rows[r], false, false };
+            c.rows *= c.kind == GANTRY_ALL_TO_ALL ? gpus : 1;
+            try_case(&c, _i % 2 ? "graph" : "stream");
+        }
+    }
+}
+END_TEST
+
+START_TEST(types_and_operators)
+{
+    static const gantry_access ops[] = { GANTRY_SUM, GANTRY_PROD, GANTRY_MIN, GANTRY_MAX };
+    for (int d = 0; d < GANTRY_DTYPE_COUNT; d++) {
+        for (int o = 0; o < 4; o++) {
+            bool real = d == GANTRY_F16 || d == GANTRY_BF16 || d == GANTRY_F32 || d == GANTRY_F64;
+            nccl_case c = { GANTRY_ALL_REDUCE, (gantry_dtype)d, ops[o], gpus, 1023, o % 2 == 1, false };
+            if (!real || o < 2) {
+                try_case(&c, o % 2 ? "graph" : "stream");
+            }
+        }
+    }
+}
+END_TEST
+
+int main(void)
+{
+    gpus = in_child(most_gpus);
+    if (!in_child(print_nccl) || gpus < 2) {
+        printf("skipped: NCCL and two GPUs are needed; here are %d\n", gpus);
+        return 77;
+    }
+    Suite *suite = suite_create("gpu nccl");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 300);
+    tcase_add_loop_test(tests, collectives, 0, 16);
+    tcase_add_test(tests, types_and_operators);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -55,7 +55,7 @@ static bool see_gpus(void)
 }
 
 /* In a child: CUDA does not survive a fork. */
-static bool has_gpu(void)
+static bool sees_gpu(void)
 {
     int status = 0;
     pid_t child = fork();
@@ -220,7 +220,7 @@ END_TEST
 
 int main(void)
 {
-    if (!has_gpu()) {
+    if (!sees_gpu()) {
         printf("skipped: no GPU\n");
         return 77;
     }

@@ -285,6 +285,10 @@ static bool product(problem *p, gantry_dtype type, int i)
     number(p, "tb", tb);
     double u = type == GANTRY_F64 ? U : 0x1p-24;
     p->bound = (bound){ 2 * unit_of(type), 2 * (double)(e.c + 3) * u * (0.75 * (double)e.c * B * B + 1.25 * B) };
+    if (accesses[how] == GANTRY_SUM) { /* an accumulator is rounded too, and is at most the result and what was there */
+        p->bound.relative += 2 * unit_of(type);
+        p->bound.absolute += 2 * unit_of(type) * B;
+    }
     return true;
 }
 

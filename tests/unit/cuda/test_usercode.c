@@ -45,8 +45,9 @@ static const char mix_ptx[] =
     ".visible .entry mix(\n.param .f32 a, .param .u64 b, .param .u64 c, .param .u64 d, .param "
     ".u8 e\n)\n{\nret;\n}\n";
 
-static void mix(void **p)
+static void mix(const fakeCudaLaunch *l, void **p)
 {
+    (void)l;
     float weight = *(float *)p[0], *y = *(float **)p[2];
     const float *x = *(const float **)p[1];
     for (int64_t i = 0; i < *(int64_t *)p[3]; i++) {
@@ -173,8 +174,9 @@ END_TEST
 
 /* ---- the graph of tests/gpu/usercode ---- */
 
-static void turn(void **p)
+static void turn(const fakeCudaLaunch *l, void **p)
 {
+    (void)l;
     const int32_t *x = *(const int32_t **)p[0];
     int32_t *y = *(int32_t **)p[1], h = *(int32_t *)p[2], w = *(int32_t *)p[3];
     for (int32_t k = 0; k < h * w; k++) {
@@ -182,8 +184,9 @@ static void turn(void **p)
     }
 }
 
-static void reverse(void **p)
+static void reverse(const fakeCudaLaunch *l, void **p)
 {
+    (void)l;
     double *x = *(double **)p[0], *scratch = *(double **)p[2];
     int64_t n = *(int64_t *)p[1];
     memcpy(scratch, x, (size_t)n * sizeof *x);
@@ -192,8 +195,9 @@ static void reverse(void **p)
     }
 }
 
-static void smooth(void **p)
+static void smooth(const fakeCudaLaunch *l, void **p)
 {
+    (void)l;
     const float *x = *(const float **)p[0];
     int64_t n = *(int64_t *)p[2], rows = *(int64_t *)p[3], before = *(int32_t *)p[4];
     for (int64_t i = 0; i < n; i++) {
@@ -202,8 +206,9 @@ static void smooth(void **p)
     }
 }
 
-static void clip(void **p)
+static void clip(const fakeCudaLaunch *l, void **p)
 {
+    (void)l;
     for (uint32_t i = 0; i < *(uint32_t *)p[3]; i++) {
         (*(float **)p[1])[i] = fminf((*(const float **)p[0])[i], *(float *)p[2]);
     }
@@ -295,8 +300,9 @@ static const char twist_ptx[] = ".version 7.0\n.target sm_75\n.address_size 64\n
 static int twisted;
 
 /* (x, y, i8, f16, bf16, f64, u32, it, scratch) */
-static void twist(void **p)
+static void twist(const fakeCudaLaunch *l, void **p)
 {
+    (void)l;
     char *scratch = *(char **)p[8];
     ck_assert_int_eq(*(int8_t *)p[2], -5);
     ck_assert_int_eq(*(uint16_t *)p[3], 0x3E00); /* 1.5 */

@@ -27,7 +27,7 @@ typedef struct options {
         *explain;
     const char *out, *dot, *svg, *html, *trace, *shape, *node_time, *edge_cost, *machine_out;
     int64_t iterations, effort, seed, nodes, unroll, phase, limits, in_flight;
-    double time_unit, bandwidth; /* 0: not given */
+    double time_unit, bandwidth, seconds; /* 0: not given */
     bool json, allow_code, check, compare, calibrate, optimal, help;
 } options;
 
@@ -59,6 +59,8 @@ void print_warnings(const gantry_graph *graph); /* on standard error */
 int load_graph(gantry_graph **graph, const options *o, const char *path);
 /* --machine, else the graph's own (graph may be NULL), else this computer; then --devices. */
 int load_machine(gantry_machine **machine, const options *o, const gantry_graph *graph);
+/* --devices of this computer as it is detected, virtual devices apart. */
+int select_here(gantry_machine **machine, const options *o);
 gantry_schedule_options schedule_options(const options *o);
 int schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *graph, const gantry_machine *machine);
 int make_schedule(gantry_schedule **schedule, const options *o, gantry_graph *graph);
@@ -75,6 +77,9 @@ int write_files(const gantry_schedule *schedule, const options *o);
 /* What --explain asks for; *text stays NULL if it was not given. Free it with gantry_free. */
 int explain(const gantry_schedule *schedule, const gantry_graph *graph, const options *o, char **text);
 int print_json(json_t *object); /* takes the reference */
+
+/* calibrate.c: this computer with measured figures. */
+int calibrate_machine(gantry_machine **machine, const options *o);
 
 /* timing.c */
 double now_us(void);

@@ -71,6 +71,7 @@ static const option table[] = {
       FIELD(time_unit), PLAIN },
     { "bandwidth", "GBS", "of the machine's links where the file counts bytes (default 1 GB/s)", REAL, FIELD(bandwidth),
       PLAIN },
+    { "seconds", "N", "how long measuring may take, about (default 45)", REAL, FIELD(seconds), PLAIN },
     { "node-time", "NAME", "dot: the attribute of nodes that is their time", TEXT, FIELD(node_time), PLAIN },
     { "edge-cost", "NAME", "dot: the attribute of edges that is their cost", TEXT, FIELD(edge_cost), PLAIN },
     { "machine-out", "FILE", "writes the machine that the file means, as a machine file", TEXT, FIELD(machine_out),

@@ -12,6 +12,8 @@ gantry_status gy_cuda_usable(const gantry_schedule *schedule, gantry_error *err)
 /* discover.c and describe.c: see gy_backend_module. */
 gantry_status gy_cuda_discover(gy_gpus *found, gantry_error *err);
 void gy_cuda_describe(gy_text *to);
+gantry_status gy_cuda_measure(const gantry_machine *machine, const gy_measure_options *options, gy_measured *to,
+                              gantry_error *err);
 struct gy_driver;
 /* discover.c: the same with a driver that is open and sees so many devices. */
 gantry_status gy_cuda_discover_with(const struct gy_driver *driver, int devices, gy_gpus *found, gantry_error *err);

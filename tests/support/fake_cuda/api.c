@@ -594,19 +594,31 @@ CUfunction fakeCudaFunction(const char *name, fakeCudaBody body, const size_t *s
     snprintf(f->name, sizeof f->name, "%s", name);
     f->body = body;
     f->params = params;
-    memcpy(f->size, sizes, (size_t)params * sizeof *sizes);
+    for (int k = 0; k < params; k++) {
+        f->size[k] = sizes[k];
+    }
     function_count += i == function_count;
     unlock();
     return f;
 }
 
-/* Only looks whether it is a fat binary; functions are those of fakeCudaFunction. */
+static void do_nothing(void **params)
+{
+    (void)params;
+}
+
+/* Only looks whether it is a fat binary or PTX; functions are those of fakeCudaFunction. In PTX there may be one that
+ * does nothing, "gantry_empty". */
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
     static const unsigned char magic[] = { 0x50, 0xED, 0x55, 0xBA };
     ENTER(cuModuleLoadData)
-    if (!current || memcmp(image, magic, sizeof magic) != 0) {
+    bool ptx = strncmp(image, ".version", 8) == 0;
+    if (!current || (!ptx && memcmp(image, magic, sizeof magic) != 0)) {
         LEAVE(CUDA_ERROR_INVALID_IMAGE);
+    }
+    if (ptx && strstr(image, ".entry gantry_empty()")) {
+        fakeCudaFunction("gantry_empty", do_nothing, NULL, 0);
     }
     *module = calloc(1, sizeof **module);
     fake.alive_modules++;

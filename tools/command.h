@@ -26,7 +26,7 @@ typedef struct options {
     const char *machine, *devices, *backend, *schedule, *replay, *policy, *objective, *max_memory, *balance, *spill,
         *explain;
     const char *out, *dot, *svg, *html, *trace, *shape, *node_time, *edge_cost, *machine_out;
-    int64_t iterations, effort, seed, nodes, unroll, phase, limits, in_flight;
+    int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight;
     double time_unit, bandwidth, seconds; /* 0: not given */
     bool json, allow_code, check, compare, calibrate, optimal, help;
 } options;
@@ -85,10 +85,5 @@ int calibrate_machine(gantry_machine **machine, const options *o);
 double now_us(void);
 double median(double *values, size_t count); /* sorts them */
 uint64_t peak_memory(void);                  /* bytes this process has used at most; 0 if unknown */
-
-/* bench_graphs.c: graphs made through the C API. */
-gantry_graph *bench_layered(int64_t nodes);
-/* nodes >= devices; the graph has nodes / devices * devices of them (chain: nodes). */
-gantry_graph *bench_empty(const char *shape, int64_t nodes, int devices);
 
 #endif

@@ -13,6 +13,7 @@
 #include "machine/gpus.h"
 #include "machine/measured.h"
 #include "schedule/schedule.h"
+#include <gantry/raw.h>
 
 /* What a node calls. */
 typedef struct gy_callee {
@@ -113,6 +114,14 @@ typedef struct gy_measure_options {
     void *user;
 } gy_measure_options;
 
+/* Work by hand (gantry/raw.h). */
+typedef struct gy_raw_table {
+    gantry_status (*open)(void **state, const char *what, const gantry_machine *machine,
+                          const gantry_raw_options *options, gantry_error *err);
+    gantry_status (*time)(void *state, double *us, double *bytes, gantry_error *err);
+    void (*close)(void *state);
+} gy_raw_table;
+
 /* What a module exports (gantry_cuda_module). Module and library read each other's structures, so the version counts
  * their sizes too: a module of another build is refused rather than misread. */
 typedef struct gy_backend_module {
@@ -126,6 +135,7 @@ typedef struct gy_backend_module {
      * close that after their last use. gy_measured_free. E_TIMEOUT: a device hangs. NULL: it measures nothing. */
     gantry_status (*measure)(const gantry_machine *machine, const gy_measure_options *options, gy_measured *to,
                              gantry_error *err);
+    const gy_raw_table *raw; /* NULL: none */
 } gy_backend_module;
 
 #define GY_BACKEND_VERSION                                                                                             \
@@ -142,6 +152,9 @@ gantry_status gy_backend_find(const gy_backend **backend, gy_module *module, con
 /* The first module that can measure this machine does; it stays open for what *to borrows. E_DEVICE: none can. */
 gantry_status gy_backend_measure(const gantry_machine *machine, const gy_measure_options *options, gy_measured *to,
                                  gy_module *module, gantry_error *err);
+/* Of the back end of that name, whose module is open on success. E_INVALID: no such back end; E_UNSUPPORTED: it does
+ * nothing by hand. */
+gantry_status gy_backend_raw(const gy_raw_table **raw, gy_module *module, const char *name, gantry_error *err);
 /* The GPUs that modules find; none is fine. */
 gantry_status gy_backend_discover(gy_gpus *found, gantry_error *err);
 

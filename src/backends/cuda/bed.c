@@ -75,6 +75,15 @@ gantry_status gy_bed_drain(gy_bed *bed, gantry_error *err)
     return status;
 }
 
+/* The first failure may be that of a call long ago. */
+bool gy_bed_settle(gy_bed *bed)
+{
+    if (!bed->hung && gy_bed_drain(bed, NULL)) {
+        gy_bed_drain(bed, NULL);
+    }
+    return !bed->hung;
+}
+
 /* ---- opening ---- */
 
 static gantry_status open_streams(gy_bed *bed, uint32_t i, gantry_error *err)
@@ -140,15 +149,17 @@ static CUresult make_blocks(gy_bed *bed, uint32_t i)
     CUdeviceptr block = 0;
     CUresult code = bed->d.cuMemAlloc(&block, 2 * bed->bytes);
     g->block = code ? 0 : block;
-    code = code ? code : bed->d.cuMemHostAlloc(&host, bed->bytes, CU_MEMHOSTALLOC_PORTABLE);
+    code = code ? code : bed->d.cuMemHostAlloc(&host, bed->host, CU_MEMHOSTALLOC_PORTABLE);
     g->host = code ? NULL : host;
     return code;
 }
 
 /* As large as there is room for on all of them: others may use these GPUs too. */
-static gantry_status open_blocks(gy_bed *bed, gantry_error *err)
+static gantry_status open_blocks(gy_bed *bed, const gy_bed_want *want, gantry_error *err)
 {
-    for (bed->bytes = GY_BED_BYTES;; bed->bytes /= 2) {
+    bed->bytes = want->bytes;
+    bed->host = want->host;
+    for (;; bed->bytes /= 2, bed->host /= 2) {
         CUresult code = CUDA_SUCCESS;
         uint32_t i = 0;
         for (; i < bed->gpus && !code; i++) {
@@ -161,7 +172,7 @@ static gantry_status open_blocks(gy_bed *bed, gantry_error *err)
         if (!code) {
             return GANTRY_OK;
         }
-        if (code != CUDA_ERROR_OUT_OF_MEMORY || bed->bytes / 2 < LEAST_BYTES) {
+        if (code != CUDA_ERROR_OUT_OF_MEMORY || !want->less || bed->bytes / 2 < LEAST_BYTES) {
             return gy_bed_fail(bed, code, i - 1, "allocating memory to measure with", err);
         }
         free_blocks(bed);
@@ -189,10 +200,10 @@ static void open_peers(gy_bed *bed)
     }
 }
 
-static gantry_status find_gpus(gy_bed *bed, int devices, gantry_error *err)
+static gantry_status find_gpus(gy_bed *bed, int devices, uint32_t most, gantry_error *err)
 {
     const gantry_machine *m = bed->machine;
-    for (uint32_t i = 0; i < m->devices; i++) {
+    for (uint32_t i = 0; i < m->devices && (!most || bed->gpus < most); i++) {
         int ordinal = gy_device_ordinal(m, i);
         if (m->device[i].gpu && ordinal >= devices) {
             return gy_fail(err, GANTRY_E_DEVICE, NULL, "device \"%s\" is GPU %d, and this computer has %d",
@@ -202,32 +213,33 @@ static gantry_status find_gpus(gy_bed *bed, int devices, gantry_error *err)
             bed->gpu[bed->gpus++] = (gy_bed_gpu){ .device = i, .memory = m->device[i].memory };
         }
     }
-    return bed->gpus
-               ? GANTRY_OK
-               : gy_fail(err, GANTRY_E_DEVICE, NULL,
-                         "machine \"%s\" has no GPU with a memory of its own: there is nothing to measure", m->name);
+    if (bed->gpus == 0 || bed->gpus < most) {
+        return gy_fail(err, GANTRY_E_DEVICE, NULL, "machine \"%s\" has %u GPUs with memories of their own, not %u",
+                       m->name, bed->gpus, most ? most : 1);
+    }
+    return GANTRY_OK;
 }
 
-static gantry_status open_all(gy_bed *bed, int devices, gantry_error *err)
+static gantry_status open_all(gy_bed *bed, int devices, const gy_bed_want *want, gantry_error *err)
 {
     uint32_t most = bed->machine->devices;
     bed->gpu = gy_calloc(most, sizeof *bed->gpu);
     bed->peer = gy_calloc((size_t)most * most, 1);
-    gantry_status status = bed->gpu && bed->peer ? find_gpus(bed, devices, err) : gy_fail_nomem(err);
+    gantry_status status = bed->gpu && bed->peer ? find_gpus(bed, devices, want->gpus, err) : gy_fail_nomem(err);
     for (uint32_t i = 0; i < bed->gpus && !status; i++) {
         status = open_gpu(bed, i, err);
     }
-    status = status ? status : open_blocks(bed, err);
+    status = status ? status : open_blocks(bed, want, err);
     if (!status) {
         open_peers(bed);
     }
     return status;
 }
 
-gantry_status gy_bed_open(gy_bed *bed, const gantry_machine *machine, double patience, gantry_error *err)
+gantry_status gy_bed_open(gy_bed *bed, const gantry_machine *machine, const gy_bed_want *want, gantry_error *err)
 {
     int devices;
-    *bed = (gy_bed){ .machine = machine, .patience_ns = (int64_t)(patience * NS_PER_SECOND) };
+    *bed = (gy_bed){ .machine = machine, .patience_ns = (int64_t)(want->patience * NS_PER_SECOND) };
     gantry_status status = gy_driver_start(&bed->d, &devices, err);
     if (status) {
         return status;
@@ -235,7 +247,7 @@ gantry_status gy_bed_open(gy_bed *bed, const gantry_machine *machine, double pat
     if (bed->d.cuCtxGetCurrent(&bed->before)) {
         bed->before = NULL;
     }
-    status = open_all(bed, devices, err);
+    status = open_all(bed, devices, want, err);
     if (status) {
         gy_bed_close(bed);
     }
@@ -269,7 +281,7 @@ void gy_bed_close(gy_bed *bed)
 {
     bed->patience_ns = bed->hung ? GRACE_NS : bed->patience_ns;
     bed->hung = false;
-    gy_bed_drain(bed, NULL); /* after an error something may be under way still */
+    gy_bed_settle(bed);
     for (uint32_t i = 0; i < bed->gpus && !bed->hung; i++) {
         close_gpu(bed, i);
     }

@@ -24,7 +24,7 @@ typedef struct gy_bed_gpu {
     CUevent mark[GY_BED_MARKS]; /* without, used in turn */
     uint32_t next_mark;
     CUdeviceptr block; /* 2 x bytes: one half is copied from, the other to */
-    char *host;        /* bytes: page-locked, as a run has it: on the NUMA node of the calling thread */
+    char *host;        /* page-locked, as a run has it: on the NUMA node of the calling thread */
     CUmodule module;
     CUfunction empty; /* a kernel without parameters that does nothing */
 } gy_bed_gpu;
@@ -35,14 +35,21 @@ typedef struct gy_bed {
     gy_bed_gpu *gpu;
     uint8_t *peer; /* gpus x gpus: access is enabled both ways */
     uint32_t gpus;
-    uint64_t bytes;
-    CUcontext before; /* the caller's */
+    uint64_t bytes, host; /* of a half block; of a block of host memory */
+    CUcontext before;     /* the caller's */
     int64_t patience_ns;
     bool hung;
 } gy_bed;
 
-/* The GPUs of the machine, by their ordinals. E_DEVICE: there is none, or one cannot be opened. `patience`: seconds. */
-gantry_status gy_bed_open(gy_bed *bed, const gantry_machine *machine, double patience, gantry_error *err);
+/* `bytes` and `host`: of a half block, of a block of host memory; with `less` as much of both as there is room for. */
+typedef struct gy_bed_want {
+    uint32_t gpus; /* the first so many; 0: all */
+    uint64_t bytes, host;
+    bool less;
+    double patience; /* seconds */
+} gy_bed_want;
+/* The GPUs of the machine, by their ordinals. E_DEVICE: there are fewer, or one cannot be opened. */
+gantry_status gy_bed_open(gy_bed *bed, const gantry_machine *machine, const gy_bed_want *want, gantry_error *err);
 void gy_bed_close(gy_bed *bed); /* the caller's context is current again */
 
 /* "WHAT on device "gpu0": ...", native = code. */
@@ -58,6 +65,8 @@ gantry_status gy_bed_use(const gy_bed *bed, uint32_t gpu, gantry_error *err);
 gantry_status gy_bed_wait(gy_bed *bed, CUevent event, uint32_t gpu, gantry_error *err);
 /* All GPUs have done all they were given. */
 gantry_status gy_bed_drain(gy_bed *bed, gantry_error *err);
+/* The same before something is freed, after an error too. False: something hangs. */
+bool gy_bed_settle(gy_bed *bed);
 
 /* A stream of a GPU. */
 typedef struct gy_bed_lane {

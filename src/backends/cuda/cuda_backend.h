@@ -6,6 +6,7 @@
 #include "run/backend.h"
 
 extern const gy_backend gy_backend_cuda;
+extern const gy_raw_table gy_cuda_raw; /* raw.c */
 
 /* usable.c: whether a schedule can run here; NULL: whether any can. */
 gantry_status gy_cuda_usable(const gantry_schedule *schedule, gantry_error *err);

@@ -19,7 +19,7 @@ int64_t gy_measure_next(gy_measure *m)
 }
 
 static const gy_figures *const families[] = { &gy_figures_issue, &gy_figures_copies, &gy_figures_traffic,
-                                             &gy_figures_kernels };
+                                              &gy_figures_kernels };
 enum { FAMILIES = sizeof families / sizeof *families };
 
 /* Shares are of what is left: a family that ends early leaves the rest to those after it. */
@@ -56,8 +56,9 @@ gantry_status gy_cuda_measure(const gantry_machine *machine, const gy_measure_op
     if (options->progress) {
         options->progress(options->user, "opening the GPUs", 0, 0);
     }
-    gantry_status status =
-        gy_bed_open(&m.bed, machine, options->patience > 0 ? options->patience : DEFAULT_PATIENCE, err);
+    gy_bed_want want = { .bytes = GY_BED_BYTES, .host = GY_BED_BYTES, .less = true };
+    want.patience = options->patience > 0 ? options->patience : DEFAULT_PATIENCE;
+    gantry_status status = gy_bed_open(&m.bed, machine, &want, err);
     if (status) {
         return status;
     }

@@ -71,7 +71,7 @@ static gantry_status make_chain(gy_bed *bed, gy_bed_lane lane, int nodes, graph 
 /* A graph that hangs may not be destroyed. */
 static void free_chain(gy_bed *bed, const graph *g)
 {
-    if (g->exec && !bed->hung && gy_bed_drain(bed, NULL) != GANTRY_E_TIMEOUT) {
+    if (g->exec && gy_bed_settle(bed)) {
         bed->d.cuGraphExecDestroy(g->exec);
     }
 }

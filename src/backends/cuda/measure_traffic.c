@@ -1,41 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies at once, all of one size: what they share shows in how long they take together. */
+#include "backends/cuda/flows.h"
 #include "backends/cuda/measure.h"
 
 #include "base/error.h"
 
 enum { ROUNDS = 4 }; /* copies of each stream, so that beginning together and ending together weigh little */
 
-typedef struct flow {
-    gy_bed_lane lane;
-    uint32_t from, to; /* GPUs, or GY_BED_HOST */
-    uint64_t offset;   /* in the page-locked block of the lane's GPU */
-} flow;
-
 typedef struct pattern {
     gy_traffic what;
     uint32_t gpu; /* whose port; GY_BED_HOST: nobody's alone */
-    uint64_t bytes;
-    GY_VEC(flow) flows;
-    GY_VEC(gy_bed_lane) lanes;
+    gy_flows flows;
 } pattern;
 
-static gantry_status queue(gy_bed *bed, const void *what, gantry_error *err)
+static bool add(const gy_bed *bed, pattern *p, gy_stream_copy f)
 {
-    const pattern *p = what;
-    gantry_status status = GANTRY_OK;
-    for (int round = 0; round < ROUNDS; round++) {
-        for (size_t i = 0; i < p->flows.count && !status; i++) {
-            const flow *f = &p->flows.at[i];
-            status = gy_bed_copy(bed, f->lane, f->from, f->to, p->bytes, f->offset, err);
-        }
-    }
-    return status;
-}
-
-static bool add(const gy_bed *bed, pattern *p, flow f)
-{
-    return !gy_bed_reaches(bed, f.from, f.to) || (gy_vec_push(&p->flows, f) && gy_vec_push(&p->lanes, f.lane));
+    return gy_flows_add(bed, &p->flows, f);
 }
 
 /* All that goes one way is on the stream of the other end, so that no stream has two copies at once. */
@@ -44,21 +24,21 @@ static bool add_of(const gy_bed *bed, pattern *p, uint32_t k)
     uint32_t next = (k + 1) % bed->gpus;
     switch (p->what) {
     case GY_TRAFFIC_OUT:
-        return k == p->gpu || add(bed, p, (flow){ { k, 0 }, p->gpu, k, 0 });
+        return k == p->gpu || add(bed, p, (gy_stream_copy){ { k, 0 }, p->gpu, k, 0 });
     case GY_TRAFFIC_IN:
-        return k == p->gpu || add(bed, p, (flow){ { k, 0 }, k, p->gpu, 0 });
+        return k == p->gpu || add(bed, p, (gy_stream_copy){ { k, 0 }, k, p->gpu, 0 });
     case GY_TRAFFIC_BOTH:
-        return k != p->gpu ||
-               (add(bed, p, (flow){ { k, 0 }, k, next, 0 }) && add(bed, p, (flow){ { next, 1 }, next, k, 0 }));
+        return k != p->gpu || (add(bed, p, (gy_stream_copy){ { k, 0 }, k, next, 0 }) &&
+                               add(bed, p, (gy_stream_copy){ { next, 1 }, next, k, 0 }));
     case GY_TRAFFIC_PAIRS:
-        return add(bed, p, (flow){ { k, 0 }, k, next, 0 });
+        return add(bed, p, (gy_stream_copy){ { k, 0 }, k, next, 0 });
     case GY_TRAFFIC_HOST_OUT:
-        return add(bed, p, (flow){ { k, 0 }, GY_BED_HOST, k, 0 });
+        return add(bed, p, (gy_stream_copy){ { k, 0 }, GY_BED_HOST, k, 0 });
     case GY_TRAFFIC_HOST_IN:
-        return add(bed, p, (flow){ { k, 0 }, k, GY_BED_HOST, 0 });
+        return add(bed, p, (gy_stream_copy){ { k, 0 }, k, GY_BED_HOST, 0 });
     case GY_TRAFFIC_HOST_BOTH:
-        return add(bed, p, (flow){ { k, 0 }, GY_BED_HOST, k, 0 }) &&
-               add(bed, p, (flow){ { k, 1 }, k, GY_BED_HOST, p->bytes });
+        return add(bed, p, (gy_stream_copy){ { k, 0 }, GY_BED_HOST, k, 0 }) &&
+               add(bed, p, (gy_stream_copy){ { k, 1 }, k, GY_BED_HOST, p->flows.bytes });
     }
     return true;
 }
@@ -68,18 +48,19 @@ static gantry_status measure_pattern(gy_measure *m, pattern *p, gantry_error *er
     gy_bed *bed = &m->bed;
     int64_t until_ns = gy_measure_next(m);
     bool ok = true;
-    p->bytes = p->what == GY_TRAFFIC_HOST_BOTH ? bed->bytes / 2 : bed->bytes;
+    p->flows.rounds = ROUNDS;
+    p->flows.bytes = p->what == GY_TRAFFIC_HOST_BOTH ? bed->bytes / 2 : bed->bytes;
     for (uint32_t k = 0; k < bed->gpus && ok; k++) {
         ok = add_of(bed, p, k);
     }
-    if (!ok || p->flows.count == 0) {
+    if (!ok || p->flows.flows.count == 0) {
         return ok ? GANTRY_OK : gy_fail_nomem(err);
     }
-    gy_shot shot = { queue, p, p->lanes.at[0], p->lanes.at + 1, (uint32_t)p->lanes.count - 1 };
+    gy_shot shot = gy_flows_shot(&p->flows);
     gy_measured_traffic made = { .what = p->what,
                                  .memory = p->gpu == GY_BED_HOST ? GY_MACHINE_NONE : bed->gpu[p->gpu].memory };
     gantry_status status = gy_bed_sample(bed, &shot, until_ns, &made.time, err);
-    made.bytes = (double)p->bytes * (double)p->flows.count;
+    made.bytes = (double)p->flows.bytes * (double)p->flows.flows.count;
     made.time.us /= ROUNDS;
     made.time.mad_us /= ROUNDS;
     return status || gy_vec_push(&m->to->traffic, made) ? status : gy_fail_nomem(err);
@@ -117,8 +98,7 @@ static gantry_status measure(gy_measure *m, gantry_error *err)
     pattern p;
     for (uint32_t i = 0; !status && pattern_at(&m->bed, i, &p); i++) {
         status = measure_pattern(m, &p, err);
-        gy_vec_free(&p.flows);
-        gy_vec_free(&p.lanes);
+        gy_flows_free(&p.flows);
     }
     return status;
 }

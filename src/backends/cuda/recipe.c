@@ -172,7 +172,7 @@ static gantry_status fill_pattern(gy_bed *bed, uint32_t gpu, const gy_buffer *b,
     bool real = b->dtype == GANTRY_F16 || b->dtype == GANTRY_BF16 || b->dtype == GANTRY_F32 || b->dtype == GANTRY_F64;
     gy_init numbers = { .kind = GY_INIT_UNIFORM, .seed = 1, .a = 0, .b = real ? 1 : 2 };
     uint64_t done = b->bytes < PATTERN ? b->bytes : PATTERN;
-    done = done < bed->bytes ? done : bed->bytes;
+    done = done < bed->host ? done : bed->host;
     gy_fill_elements(g->host, b->dtype, &numbers, 0, done / gantry_dtype_size(b->dtype));
     gantry_status status = upload(bed, gpu, to, done, err);
     while (done < b->bytes && !status) {
@@ -189,7 +189,7 @@ static gantry_status fill(gy_bed *bed, uint32_t gpu, const gy_buffer *b, CUdevic
     if (b->init.kind == GY_INIT_VALUE) {
         return fill_pattern(bed, gpu, b, to, err);
     }
-    if (b->bytes > bed->bytes) {
+    if (b->bytes > bed->host) {
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "the test bed is too small for \"%s\"", b->name);
     }
     gy_fill_rows(bed->gpu[gpu].host, b, &b->init, 0, b->rows);
@@ -291,9 +291,7 @@ gantry_status gy_recipe_open(gy_recipe_launch *to, gy_bed *bed, uint32_t gpu, co
 /* The graph is the host's alone, so nothing that still runs needs it; but memory and status word are used anew. */
 void gy_recipe_free(gy_recipe_launch *l, gy_bed *bed)
 {
-    if (!bed->hung) {
-        gy_bed_drain(bed, NULL);
-    }
+    gy_bed_settle(bed);
     gy_free(l->args);
     gantry_graph_free(l->graph);
     *l = (gy_recipe_launch){ 0 };

@@ -20,6 +20,21 @@ static void add_roofline(gy_text *to, const gy_plan *p, uint32_t node, uint32_t 
         gy_text_printf(to, "; %g bytes count as nothing: the machine gives no bandwidth", n->bytes);
 }
 
+static void add_measured(gy_text *to, const gy_plan *p, uint32_t node, uint32_t device)
+{
+    const gy_node *n = &p->graph->nodes.at[node];
+    const gy_device *d = &p->machine->device[device];
+    const gy_kernel_table *t = gy_plan_table(p, node, device);
+    if (n->kind == GY_NODE_COPY)
+        gy_text_printf(to, "measured: the machine's table for copies within %s", p->machine->memory[d->memory].id);
+    else if (p->machine->pace && node < p->machine->paces)
+        gy_text_printf(to, "measured: %.3g times what the model says, in the starts before",
+                       p->machine->pace[(size_t)node * p->devices + device]);
+    else if (t)
+        gy_text_printf(to, "measured: the machine's table of %s (%s) on %s, at %g %s", t->kernel,
+                       gantry_dtype_name(t->dtype), t->kind, gy_plan_work(n, t), t->by_flops ? "flops" : "bytes");
+}
+
 static void add_provenance(gy_text *to, const gy_plan *p, uint32_t node, uint32_t device)
 {
     const gy_node *n = &p->graph->nodes.at[node];
@@ -32,7 +47,7 @@ static void add_provenance(gy_text *to, const gy_plan *p, uint32_t node, uint32_
             gy_text_printf(to, ", and %.3f us launch", gy_ticks_to_us(d->launch));
         return;
     case GY_COST_MEASURED:
-        gy_text_printf(to, "measured: the machine's table for copies within %s", memory);
+        add_measured(to, p, node, device);
         return;
     case GY_COST_ROOFLINE:
         break;

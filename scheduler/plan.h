@@ -206,6 +206,10 @@ uint32_t gy_plan_device_of(const gy_plan *p, uint32_t memory);
 uint32_t gy_plan_copier(const gy_plan *p, uint32_t from, uint32_t to);
 /* The peak that the roofline of the node takes, GFLOP/s; 0: the machine gives none. */
 double gy_plan_gflops(const gy_plan *p, uint32_t node, uint32_t device);
+/* The machine's measured table of the node's kernel that says something of the node, or NULL; and what the node has of
+ * its work. Where a time was given with the node it is not used. */
+const gy_kernel_table *gy_plan_table(const gy_plan *p, uint32_t node, uint32_t device);
+double gy_plan_work(const gy_node *node, const gy_kernel_table *table);
 /* Share of a device that the node fills: 1000 is all of it. */
 uint32_t gy_plan_share(const gy_plan *p, uint32_t node);
 

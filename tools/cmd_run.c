@@ -14,10 +14,8 @@ bool is_output(const session *s, uint32_t i, gantry_buffer_info *info)
 static int check_words(const session *s)
 {
     int code = check_explain(s->o, s->graph);
-    if (s->o->calibrate) {
-        fprintf(stderr, "gantry run: --calibrate is not in this version; write measured times into the machine file\n");
-        return EXIT_USAGE;
-    }
+    if (!code)
+        code = check_calibrate(s->o);
     if (s->o->check && s->o->backend && strcmp(s->o->backend, "sim") == 0) {
         fprintf(stderr, "gantry run: --check needs results, and back end \"sim\" gives times only; use host\n");
         return EXIT_USAGE;
@@ -78,7 +76,7 @@ int open_run(const session *s, gantry_run **run, gantry_schedule *schedule, cons
     ro.check = checking;
     ro.allow_code = s->o->allow_code;
     ro.seed = (uint64_t)s->o->seed;
-    ro.record_trace = s->o->trace != NULL || s->o->compare || is_guided(s);
+    ro.record_trace = s->o->trace || s->o->compare || s->o->calibrate || is_guided(s);
     return gantry_run_new(run, schedule, &ro, &err) ? fail(&err) : bind_inputs(s, *run);
 }
 
@@ -97,6 +95,8 @@ int start_once(gantry_run *run, double *us)
 int start_alone(session *s, size_t i, double *us)
 {
     int code = start_once(s->run, us);
+    if (!code)
+        code = sample_start(s);
     if (!code && i == 0 && s->o->check) {
         code = compare_outputs(s, s->run);
         s->checked = !code;
@@ -218,6 +218,8 @@ static int carry_out(session *s)
         code = save_outputs(s);
     if (!code && s->o->trace)
         code = write_trace(s);
+    if (!code && s->o->calibrate)
+        code = write_calibrated(s);
     return code ? code : report_run(s);
 }
 
@@ -252,6 +254,7 @@ const command command_run = {
     "  gantry run graphs/image_blur.json --devices 4 --input frames=photos.npy --output blurred=out.npy\n"
     "  gantry run graphs/cholesky.json --devices 4 --check\n"
     "  gantry run graphs/jacobi.json --devices 4 --iterations 20 --compare --trace trace.json\n"
+    "  gantry run graphs/image_blur.json --devices 2 --iterations 10 --calibrate here.json\n"
     "  gantry run graphs/pipeline3.json --devices 3 --param batches=1 --objective period --iterations 100\n",
     run
 };

@@ -28,7 +28,8 @@ typedef struct options {
     const char *out, *dot, *svg, *html, *trace, *shape, *node_time, *edge_cost, *machine_out;
     int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight;
     double time_unit, bandwidth, seconds; /* 0: not given */
-    bool json, allow_code, check, compare, calibrate, optimal, help;
+    const char *calibrate;                /* the machine file to write */
+    bool json, allow_code, check, compare, optimal, help;
 } options;
 
 typedef struct command {

@@ -166,10 +166,38 @@ int schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *grap
     return gantry_schedule_new(schedule, graph, machine, &so, &err) ? fail(&err) : EXIT_FINE;
 }
 
+/* The file that the machine is from; NULL: it is from no file. */
+static const char *machine_file(const options *o, const gantry_graph *graph)
+{
+    const char *json = NULL, *path = NULL;
+    if (o->machine)
+        return o->machine;
+    gantry_graph_machine_hint(graph, &json, &path);
+    return path;
+}
+
+/* On standard error, where the figures of the machine were measured with GPUs or software other than those of today. */
+static void warn_stale(const gantry_machine *machine, const options *o, const char *path)
+{
+    gantry_machine *here = NULL;
+    char *text = NULL;
+    if (!path || !gantry_machine_has_calibration(machine) || !counts_gpus(o))
+        return;
+    if (!gantry_machine_detect(&here, NULL, NULL) && !gantry_machine_stale(machine, here, &text, NULL) && text)
+        fprintf(stderr,
+                "warning: %s was measured on another machine, or before it changed: %s; measure again with `gantry "
+                "machine calibrate -o %s`\n",
+                path, text, strcmp(path, "-") != 0 ? path : "FILE");
+    gantry_free(text);
+    gantry_machine_free(here);
+}
+
 int make_schedule(gantry_schedule **schedule, const options *o, gantry_graph *graph)
 {
     gantry_machine *machine = NULL;
     int code = load_machine(&machine, o, graph);
+    if (!code)
+        warn_stale(machine, o, machine_file(o, graph));
     if (!code)
         code = schedule_on(schedule, o, graph, machine);
     gantry_machine_free(machine);

@@ -63,8 +63,8 @@ static const option table[] = {
     { "check", "", "checking mode: guarded memory, poison, random legal order; compares with one device", FLAG,
       FIELD(check), PLAIN },
     { "compare", "", "shows where the prediction was off, op by op", FLAG, FIELD(compare), PLAIN },
-    { "calibrate", "", "writes measured times into the machine file; not in this version", FLAG, FIELD(calibrate),
-      PLAIN },
+    { "calibrate", "FILE", "writes the machine with the times that kernels and copies took; - is standard output", TEXT,
+      FIELD(calibrate), PLAIN },
     { "nodes", "N", "size of the graph that is made", NUMBER, FIELD(nodes), 0, 1, 100000000 },
     { "bytes", "N",
       "of the largest copy, of a frame, of each large argument of a kernel (default: as the bench has it)", NUMBER,
@@ -244,7 +244,7 @@ static int dashes(const char *const *paths, size_t count)
 
 static int written_to_stdout(const options *o)
 {
-    const char *const to[] = { o->out, o->machine_out, o->dot, o->svg, o->html, o->trace };
+    const char *const to[] = { o->out, o->machine_out, o->dot, o->svg, o->html, o->trace, o->calibrate };
     return dashes(to, sizeof to / sizeof *to);
 }
 

@@ -41,6 +41,13 @@ int compare_outputs(const session *s, gantry_run *run);
 int compare_times(const session *s, json_t **comparison);
 void print_comparison(FILE *to, json_t *comparison);
 
+/* run_calibrate.c: whether the run can measure; keeps the times of the last start, where --calibrate asks for it;
+ * writes the machine. */
+int check_calibrate(const options *o);
+int sample_start(const session *s);
+int write_calibrated(const session *s);
+void print_calibrated(FILE *to, const session *s);
+
 /* run_guided.c: so many starts, parts being cut anew in between by what was measured. */
 int run_guided(session *s, size_t count);
 void print_rebalanced(FILE *to, const session *s);

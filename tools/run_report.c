@@ -91,6 +91,8 @@ static int report_json(const report *r)
         json_object_set_new(json, "throughput_us", json_real(s->throughput_us));
     if (s->rebalanced)
         json_object_set(json, "rebalanced", s->rebalanced);
+    if (s->o->calibrate)
+        json_object_set_new(json, "calibrated", json_string(s->o->calibrate));
     if (gantry_schedule_phase_count(s->schedule))
         json_object_set_new(json, "loop_iterations", json_integer((json_int_t)r->info.iterations));
     if (r->comparison)
@@ -181,6 +183,7 @@ static int report_text(const report *r)
     if (s->throughput_us > 0)
         print_throughput(to, s);
     print_rebalanced(to, s);
+    print_calibrated(to, s);
     if (r->comparison)
         print_comparison(to, r->comparison);
     print_outputs(to, s);

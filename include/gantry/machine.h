@@ -33,9 +33,12 @@ GANTRY_MUST_USE gantry_status gantry_machine_save(const gantry_machine *machine,
  *  A CPU device that shares the host memory is kept beside GPUs. */
 GANTRY_MUST_USE gantry_status gantry_machine_select(gantry_machine **machine, const gantry_machine *from,
                                                     const char *devices, gantry_error *err);
+/** 1: the machine has figures that were measured, and says so (`calibration` in its file); 0: it has none. */
+GANTRY_API int gantry_machine_has_calibration(const gantry_machine *machine);
 /** Whether measured figures still hold: what differs between the computer that `machine` was calibrated on, by what its
  *  file says, and `here`, a machine as detected now: driver, CUDA, devices, ECC. What only one of the two tells is left
- *  out. `*text` is one line, yours (gantry_free); NULL where nothing speaks against the figures, or none were measured. */
+ *  out. `*text` is one line, yours (gantry_free); NULL where nothing speaks against the figures, or none were measured.
+ */
 GANTRY_MUST_USE gantry_status gantry_machine_stale(const gantry_machine *machine, const gantry_machine *here,
                                                    char **text, gantry_error *err);
 /** Says what is done next: step `done` of `of` (0: not known yet). Called by the thread that called. */

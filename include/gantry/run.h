@@ -131,6 +131,17 @@ GANTRY_MUST_USE gantry_status gantry_run_rebalance(gantry_schedule **next, gantr
  *  states hold. Memory that `from` owns goes to `run`: free `from` next. Both idle. */
 GANTRY_MUST_USE gantry_status gantry_run_take_over(gantry_run *run, gantry_run *from, gantry_error *err);
 
+/* ---- a machine that knows what was measured ---- */
+
+/** Keeps the times of the last start for gantry_run_calibrated: of 32 starts at most, later ones change nothing. Needs
+ *  record_trace and a back end that executes. While idle. */
+GANTRY_MUST_USE gantry_status gantry_run_sample(gantry_run *run, gantry_error *err);
+/** The schedule's machine with the times that kernels and copies took in the starts that were sampled, the first left
+ *  out where there are more: medians by kernel, element type, kind of device and work; copies by route and size.
+ *  Copies of other sizes keep their proportion to those. What others slowed down does not count: an op beside which
+ *  its device did something else, a copy that had to share. `*machine` is yours. */
+GANTRY_MUST_USE gantry_status gantry_run_calibrated(gantry_machine **machine, const gantry_run *run, gantry_error *err);
+
 /** The i-th back end and one line on whether it can be used here and why not; NULL past the last. */
 GANTRY_API const char *gantry_backend_name(size_t i);
 GANTRY_API const char *gantry_backend_summary(size_t i);

@@ -130,6 +130,22 @@ int64_t gy_buffer_offset(const gy_buffer *buffer, int64_t row)
     return buffer->tile_offset ? buffer->tile_offset[row] : row * buffer->row_bytes;
 }
 
+gantry_dtype gy_node_dtype(const gantry_graph *graph, const gy_node *node)
+{
+    const gy_access *access = node->accesses ? &graph->access.at[node->access] : NULL;
+    gantry_dtype best = access ? graph->buffers.at[access->buffer].dtype : GANTRY_F32;
+    int width = 0;
+    for (uint32_t k = 0; k < node->accesses; k++) {
+        gantry_dtype d = graph->buffers.at[access[k].buffer].dtype;
+        int w = d == GANTRY_F64 ? 3 : d == GANTRY_F32 ? 2 : d == GANTRY_F16 || d == GANTRY_BF16 ? 1 : 0;
+        if (w > width) {
+            width = w;
+            best = d;
+        }
+    }
+    return best;
+}
+
 const gy_node_extra *gy_node_extra_of(const gantry_graph *graph, uint32_t node)
 {
     static const gy_node_extra none = { .share = 1 };

@@ -250,6 +250,9 @@ static inline bool gy_access_reduces(const gy_access *a)
 /* {height, width} of a tile of a tiled buffer. */
 const int64_t *gy_tile_shape(const gy_buffer *buffer, int64_t tile);
 
+/* The element type that a node's speed depends on: the widest floating one that it touches, else that of its first
+ * access; f32 where it touches nothing. */
+gantry_dtype gy_node_dtype(const gantry_graph *graph, const gy_node *node);
 /* Attributes that the node does not have are those of a constant default: never NULL. */
 const gy_node_extra *gy_node_extra_of(const gantry_graph *graph, uint32_t node);
 /* True for a fill node that writes nothing but the identity of the reduction `op` (see gy_identity in

@@ -13,7 +13,7 @@
  * and "M.link_in", where copies to others are hardly faster than those to the host and so take the same wires. Of all:
  * "H.out", "H.in" and "H.both" of the host memory H, and "peers", where all pairs at once are slower than each alone.
  * A resource is never slower than the fastest copy that uses it: what a copy does alone is right first. Without traffic
- * resources stay, and rise to what a copy alone was seen to do.
+ * a resource changes as the copies through it did, the one that gained most: as many as before fill it.
  */
 #ifndef GY_MACHINE_CALIBRATE_H
 #define GY_MACHINE_CALIBRATE_H

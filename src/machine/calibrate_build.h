@@ -20,8 +20,8 @@ bool gy_curve_end(gy_curve *c);
 /* calibrate_ports.c: m->resource and the resources of all routes, whose times are final, from the traffic. false: out
  * of memory. */
 bool gy_calibrate_ports(gantry_machine *m, const gy_measured *what);
-/* Without traffic: resources are as fast as any copy through them alone. */
-void gy_calibrate_raise(gantry_machine *m);
+/* Without traffic: as many copies as before fill a resource. */
+void gy_calibrate_shared(gantry_machine *m, const gantry_machine *old);
 
 /* calibrate_notes.c: notes, source, quality and facts of the new machine. false: out of memory. */
 bool gy_calibrate_notes(gantry_machine *m, const gantry_machine *old, const gy_measured *what);

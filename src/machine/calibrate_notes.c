@@ -19,7 +19,7 @@ static void add_figure(spreads *s, const gy_figure *f)
     if (!f->samples || !(f->us > 0))
         return;
     s->samples = s->mad.count && s->samples < f->samples ? s->samples : f->samples;
-    double mad = f->mad_us / f->us;
+    double mad = f->mad_us > 0 ? f->mad_us / f->us : 0;
     s->failed = s->failed || !gy_vec_push(&s->mad, mad);
 }
 

@@ -214,10 +214,16 @@ static void find_rates(ports *p)
 
 /* ---- resources ---- */
 
+/* As a file can say it. */
+static int64_t whole_rate(double rate)
+{
+    return rate < 1 ? 1 : rate < (double)GY_RATE_MAX ? (int64_t)(rate + 0.5) : GY_RATE_MAX;
+}
+
 static bool add_resource(gantry_machine *m, const char *memory, const char *suffix, double rate, uint32_t *number)
 {
     const char *id = memory ? gy_arena_printf(&m->arena, "%s.%s", memory, suffix) : gy_machine_text(m, suffix);
-    m->resource[m->resources] = (gy_resource){ id, (int64_t)(rate + 0.5) };
+    m->resource[m->resources] = (gy_resource){ id, whole_rate(rate) };
     *number = m->resources++;
     return id != NULL;
 }
@@ -309,13 +315,29 @@ bool gy_calibrate_ports(gantry_machine *m, const gy_measured *what)
     return ok;
 }
 
-void gy_calibrate_raise(gantry_machine *m)
+/* How many times as fast as before copies through it are: the most of all routes. */
+static double gain_of(const gantry_machine *m, const gantry_machine *old, uint32_t resource, double *fastest)
 {
+    double gain = 0;
+    *fastest = 0;
     for (size_t i = 0; i < (size_t)m->memories * m->memories; i++) {
         const gy_route *r = &m->route[i];
-        int64_t rate = (int64_t)(solo(r) + 0.5);
-        for (uint32_t k = 0; r->from != r->to && k < r->resources; k++)
-            if (m->resource[r->resource[k]].rate < rate)
-                m->resource[r->resource[k]].rate = rate;
+        for (uint32_t k = 0; k < r->resources; k++) {
+            if (r->resource[k] != resource)
+                continue;
+            double now = solo(r), then = solo(&old->route[i]);
+            gain = larger(gain, then > 0 ? now / then : 1);
+            *fastest = larger(*fastest, now);
+        }
+    }
+    return gain;
+}
+
+void gy_calibrate_shared(gantry_machine *m, const gantry_machine *old)
+{
+    for (uint32_t i = 0; i < m->resources; i++) {
+        double fastest, gain = gain_of(m, old, i, &fastest);
+        if (gain > 0 && (gain < 1 || gain > 1))
+            m->resource[i].rate = whole_rate(larger((double)m->resource[i].rate * gain, fastest));
     }
 }

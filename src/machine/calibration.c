@@ -55,6 +55,11 @@ bool gy_machine_facts(gantry_machine *m, const char *lines)
     return ok;
 }
 
+int gantry_machine_has_calibration(const gantry_machine *machine)
+{
+    return machine && machine->calibration.measured;
+}
+
 gantry_status gantry_machine_stale(const gantry_machine *machine, const gantry_machine *here, char **text,
                                    gantry_error *err)
 {

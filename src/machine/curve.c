@@ -11,13 +11,15 @@ static int by_work(const void *a, const void *b)
     return (x->time > y->time) - (x->time < y->time);
 }
 
+#define MOST_TIME (INT64_C(1000000000) * GY_TICKS_PER_US) /* that a file may say */
+
 /* Rising work, the shortest time of each; then no time is longer than that of more work. */
 static void settle(gy_curve *c)
 {
     size_t kept = 0;
     qsort(c->at, c->count, sizeof *c->at, by_work);
     for (size_t i = 0; i < c->count; i++)
-        if (!kept || c->at[i].bytes > c->at[kept - 1].bytes)
+        if (c->at[i].time <= MOST_TIME && (!kept || c->at[i].bytes > c->at[kept - 1].bytes))
             c->at[kept++] = c->at[i];
     c->count = kept;
     for (size_t i = kept; i-- > 1;)

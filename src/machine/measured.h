@@ -28,11 +28,11 @@ typedef struct gy_measured_point {
 typedef GY_VEC(gy_measured_point) gy_measured_points;
 
 /* One copy, alone on the machine. Memories by index; the same twice: within a memory. Pairs without a direct route are
- * passed over: their bytes go by two copies. */
+ * passed over: their bytes go by two copies. `partial`: these are sizes that happened to be copied, and others keep
+ * their proportion to them; else they are all there is to know. */
 typedef struct gy_measured_copy {
     uint32_t from, to;
-    bool
-        partial; /* sizes that happened to be copied: others keep their proportion to them; else all there is to know */
+    bool partial;
     gy_measured_points points;
 } gy_measured_copy;
 

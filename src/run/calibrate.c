@@ -1,58 +1,260 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A machine with figures that were measured: a back end measures, the machine layer makes a machine of it. */
-#include "run/backend.h"
+/* From the times of a run to a machine: of its kernels, and of its copies. */
+#include "run/samples.h"
 
 #include "base/error.h"
 #include "machine/calibrate.h"
+#include <stdlib.h>
+#include <string.h>
 
-static gantry_status check_options(const gantry_calibrate_options *o, gantry_error *err)
+#define ALIKE 1.05 /* work that differs by less is one point: its mean, with the times of all */
+
+/* An op that has samples: a kernel's or a copy. */
+typedef struct entry {
+    const char *name, *kind; /* NULL: a copy */
+    uint32_t dtype, from, to;
+    double flops, bytes, roofline_flops, roofline_bytes; /* us */
+    double work;                                         /* once it is known what the points go by */
+    size_t op;                                           /* counted through all phases */
+} entry;
+
+typedef GY_VEC(entry) entries;
+
+typedef struct calibration {
+    const gantry_run *run;
+    entries list;
+    double *pool; /* room for the samples of one point */
+    size_t first; /* start that counts */
+    gy_measured what;
+} calibration;
+
+/* ---- what there is ---- */
+
+static void describe_kernel(entry *e, const gantry_schedule *s, const gy_op *op)
 {
-    if (o->struct_size != sizeof *o) {
-        return gy_fail(err, GANTRY_E_INVALID, NULL,
-                       "struct_size of the calibrate options is %zu, not %zu; begin with "
-                       "GANTRY_CALIBRATE_OPTIONS_INIT",
-                       o->struct_size, sizeof *o);
+    const gantry_graph *g = s->graph;
+    const gy_node *n = &g->nodes.at[op->node];
+    const gy_device *d = &s->machine->device[gy_op_device(s, op, 0)];
+    e->name = g->kernels.at[n->kernel].manifest->name;
+    e->kind = d->kind;
+    e->dtype = (uint32_t)gy_node_dtype(g, n);
+    e->flops = n->flops;
+    e->bytes = n->bytes;
+    double gflops = gy_device_gflops(d, (gantry_dtype)e->dtype);
+    e->roofline_flops = gflops > 0 ? n->flops / gflops : 0;
+    e->roofline_bytes = d->bandwidth_gbs > 0 ? n->bytes / d->bandwidth_gbs : 0;
+}
+
+static void describe_copy(entry *e, const gantry_schedule *s, const gy_op *op)
+{
+    const gy_use *use = &s->use.at[op->use];
+    e->from = s->instances.at[use[0].instance].memory;
+    e->to = s->instances.at[use[1].instance].memory;
+    e->bytes = (double)gy_use_bytes(s, &use[1]);
+}
+
+static bool has_kernel(const gantry_schedule *s, const gy_op *op)
+{
+    return gy_op_calls(op) && op->node != GY_NONE && s->graph->nodes.at[op->node].kernel != GY_NONE;
+}
+
+static bool list_ops(calibration *c)
+{
+    const gantry_schedule *s;
+    size_t before = 0;
+    for (size_t part = 0; (s = gy_samples_part(c->run->schedule, part)); part++) {
+        for (size_t i = 0; i < s->ops.count; i++) {
+            const gy_op *op = &s->ops.at[i];
+            entry e = { .op = before + i };
+            if (has_kernel(s, op)) {
+                describe_kernel(&e, s, op);
+            } else if (gy_op_is_copy(op)) {
+                describe_copy(&e, s, op);
+            }
+            if ((e.name || e.bytes > 0) && !gy_vec_push(&c->list, e)) {
+                return false;
+            }
+        }
+        before += s->ops.count;
     }
-    const double value[] = { o->seconds, o->patience };
-    for (int i = 0; i < 2; i++) {
-        if (!(value[i] >= 0 && value[i] <= 86400)) {
-            return gy_fail(err, GANTRY_E_INVALID, NULL, "%s of the calibrate options is %g; it is from 0 to 86400",
-                           i ? "patience" : "seconds", value[i]);
+    return true;
+}
+
+/* ---- classes of them ---- */
+
+static int by_class(const void *a, const void *b)
+{
+    const entry *x = a, *y = b;
+    if (!x->name || !y->name) {
+        if (x->name || y->name) {
+            return x->name ? 1 : -1;
+        }
+        if (x->from != y->from) {
+            return x->from < y->from ? -1 : 1;
+        }
+        return (x->to > y->to) - (x->to < y->to);
+    }
+    int order = strcmp(x->name, y->name);
+    order = order ? order : (x->dtype > y->dtype) - (x->dtype < y->dtype);
+    return order ? order : strcmp(x->kind, y->kind);
+}
+
+/* Ops of the same work as they are numbered: the order of samples then does not depend on the sort. */
+static int by_work(const void *a, const void *b)
+{
+    const entry *x = a, *y = b;
+    if (x->work != y->work) {
+        return x->work < y->work ? -1 : 1;
+    }
+    return (x->op > y->op) - (x->op < y->op);
+}
+
+/* As the table goes that is there, else by what bounds most of the class. */
+static bool goes_by_flops(const gantry_machine *m, const entry *list, size_t count)
+{
+    const gy_kernel_table *old = gy_machine_kernel(m, list->name, (gantry_dtype)list->dtype, list->kind);
+    double flops = 0, us[2] = { 0, 0 };
+    for (size_t i = 0; i < count; i++) {
+        flops += list[i].flops;
+        us[0] += list[i].roofline_flops;
+        us[1] += list[i].roofline_bytes;
+    }
+    if (!(flops > 0)) {
+        return false;
+    }
+    return old ? old->by_flops : us[0] >= us[1];
+}
+
+/* ---- figures ---- */
+
+/* The entries [first, last), which are alike, as a point; false: out of memory. */
+static bool add_point(calibration *c, gy_measured_points *to, const entry *list, size_t count)
+{
+    const gy_samples *s = c->run->samples;
+    uint32_t samples = 0;
+    double work = 0;
+    for (size_t i = 0; i < count; i++) {
+        work += list[i].work / (double)count;
+        for (size_t k = c->first; k < s->start.count; k++) {
+            double us = s->start.at[k][list[i].op];
+            if (us > 0) {
+                c->pool[samples++] = us;
+            }
         }
     }
-    return GANTRY_OK;
+    if (!samples) {
+        return true;
+    }
+    gy_measured_point p = { count == 1 || list[0].work == list[count - 1].work ? list[0].work : work,
+                            gy_figure_of(c->pool, samples) };
+    return gy_vec_push(to, p);
 }
 
-static gantry_status measure(gantry_machine **out, const gantry_machine *machine, const gantry_calibrate_options *o,
-                             gantry_error *err)
+/* A class, sorted by work; work of 0 says nothing. */
+static bool add_points(calibration *c, gy_measured_points *to, entry *list, size_t count)
 {
-    gy_measure_options options = { o->seconds, o->patience, o->progress, o->user };
-    gy_measured measured = { 0 };
-    gy_module module = { 0 };
-    gantry_status status = gy_backend_measure(machine, &options, &measured, &module, err);
-    if (status) {
-        return status;
+    bool ok = true;
+    qsort(list, count, sizeof *list, by_work);
+    for (size_t i = 0, next; i < count && ok; i = next) {
+        next = i + 1;
+        while (next < count && list[next].work <= list[i].work * ALIKE) {
+            next++;
+        }
+        ok = !(list[i].work > 0) || add_point(c, to, &list[i], next - i);
     }
-    status = gy_machine_calibrated(out, machine, &measured, err);
-    gy_measured_free(&measured);
-    gy_module_close(&module); /* what is measured names kernels of the module */
-    return status;
+    return ok;
 }
 
-gantry_status gantry_machine_calibrate(gantry_machine **machine, const gantry_machine *from,
-                                       const gantry_calibrate_options *options, gantry_error *err)
+static bool add_kernel(calibration *c, entry *list, size_t count)
 {
-    static const gantry_calibrate_options none = GANTRY_CALIBRATE_OPTIONS_INIT;
-    gantry_machine *detected = NULL;
-    if (!machine) {
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "machine is NULL");
+    gy_measured_kernel k = { .name = list->name, .kind = list->kind, .dtype = (gantry_dtype)list->dtype };
+    k.partial = true;
+    k.by_flops = goes_by_flops(c->run->schedule->machine, list, count);
+    for (size_t i = 0; i < count; i++) {
+        list[i].work = k.by_flops ? list[i].flops : list[i].bytes;
     }
-    options = options ? options : &none;
-    gantry_status status = check_options(options, err);
-    if (!status && !from) {
-        status = gantry_machine_detect(&detected, NULL, err);
+    bool ok = add_points(c, &k.points, list, count) && gy_vec_push(&c->what.kernels, k);
+    if (!ok) {
+        gy_vec_free(&k.points);
     }
-    status = status ? status : measure(machine, from ? from : detected, options, err);
-    gantry_machine_free(detected);
+    return ok;
+}
+
+static bool add_copy(calibration *c, entry *list, size_t count)
+{
+    gy_measured_copy copy = { .from = list->from, .to = list->to, .partial = true };
+    for (size_t i = 0; i < count; i++) {
+        list[i].work = list[i].bytes;
+    }
+    bool ok = add_points(c, &copy.points, list, count) && gy_vec_push(&c->what.copies, copy);
+    if (!ok) {
+        gy_vec_free(&copy.points);
+    }
+    return ok;
+}
+
+static bool add_classes(calibration *c)
+{
+    entry *list = c->list.at;
+    bool ok = true;
+    if (c->list.count) {
+        qsort(list, c->list.count, sizeof *list, by_class);
+    }
+    for (size_t i = 0, next; i < c->list.count && ok; i = next) {
+        next = i + 1;
+        while (next < c->list.count && by_class(&list[i], &list[next]) == 0) {
+            next++;
+        }
+        ok = list[i].name ? add_kernel(c, &list[i], next - i) : add_copy(c, &list[i], next - i);
+    }
+    return ok;
+}
+
+/* Figures of GPUs hold for the driver and devices of today. */
+static gantry_status add_fingerprint(calibration *c, gantry_error *err)
+{
+    gantry_machine *here = NULL;
+    if (!c->run->backend->gpu_kernels) {
+        return GANTRY_OK;
+    }
+    gantry_status status = gantry_machine_detect(&here, NULL, err);
+    for (uint32_t i = 0; !status && i < here->calibration.facts; i++) {
+        const gy_fact *f = &here->calibration.fact[i];
+        gy_text_printf(&c->what.fingerprint, "%s: %s\n", f->name, f->value);
+    }
+    gantry_machine_free(here);
+    return !status && c->what.fingerprint.failed ? gy_fail_nomem(err) : status;
+}
+
+static gantry_status measure(calibration *c, gantry_error *err)
+{
+    const gy_samples *s = c->run->samples;
+    c->first = s->start.count > 1; /* the first start is a warm-up */
+    if (!list_ops(c)) {
+        return gy_fail_nomem(err);
+    }
+    c->pool = gy_alloc((c->list.count * s->start.count + 1) * sizeof *c->pool);
+    if (!c->pool || !add_classes(c)) {
+        return gy_fail_nomem(err);
+    }
+    return add_fingerprint(c, err);
+}
+
+gantry_status gantry_run_calibrated(gantry_machine **machine, const gantry_run *run, gantry_error *err)
+{
+    calibration c = { .run = run };
+    if (!machine || !run) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "%s is NULL", machine ? "run" : "machine");
+    }
+    if (!run->samples || !run->samples->start.count) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "no start was sampled; call gantry_run_sample after one has ended");
+    }
+    gantry_status status = measure(&c, err);
+    if (!status) {
+        status = gy_machine_calibrated(machine, run->schedule->machine, &c.what, err);
+    }
+    gy_measured_free(&c.what);
+    gy_vec_free(&c.list);
+    gy_free(c.pool);
     return status;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/phases.h"
+#include "run/samples.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -113,6 +114,7 @@ static void free_front(gantry_run *run)
     gy_user_code_free(&run->code);
     gy_module_close(&run->module);
     gantry_schedule_free(run->schedule);
+    gy_samples_free(run->samples);
     gy_free(run);
 }
 

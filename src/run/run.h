@@ -63,6 +63,7 @@ struct gantry_run {
     uint64_t waited;            /* the start that the last gantry_run_wait was for */
     gy_failure failure;
     double last_us;
+    struct gy_samples *samples; /* times of starts, for a calibration: samples.h; NULL: none */
 };
 
 /* functions.c: fills run->function; refuses nodes without one. */

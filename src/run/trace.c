@@ -29,6 +29,18 @@ static void add_lane_names(gy_text *to, const gantry_schedule *s, int process, c
     }
 }
 
+/* What it calls, for who sums times up: its kernel and the element type that its speed depends on. */
+static void add_kernel(gy_text *to, const gantry_schedule *s, const gy_op *op)
+{
+    const gy_node *n = op->node != GY_NONE && s->graph ? &s->graph->nodes.at[op->node] : NULL;
+    if (!n || !gy_op_calls(op) || n->kernel == GY_NONE) {
+        return;
+    }
+    gy_text_add(to, ",\"kernel\":");
+    gy_text_json(to, s->graph->kernels.at[n->kernel].manifest->name);
+    gy_text_printf(to, ",\"dtype\":\"%s\"", gantry_dtype_name(gy_node_dtype(s->graph, n)));
+}
+
 static void add_event(gy_text *to, const gantry_schedule *s, uint32_t id, int process, span at, span other)
 {
     const gy_op *op = &s->ops.at[id];
@@ -44,6 +56,7 @@ static void add_event(gy_text *to, const gantry_schedule *s, uint32_t id, int pr
         gy_text_double(to, at.end_us - at.start_us);
         gy_text_printf(to, ",\"args\":{\"op\":%u,\"%s_us\":", id, process % 2 ? "measured" : "predicted");
         gy_text_double(to, other.end_us - other.start_us);
+        add_kernel(to, s, op);
         gy_text_add(to, "}}");
     }
     to->failed |= name.failed;

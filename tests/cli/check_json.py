@@ -6,6 +6,7 @@ check_json.py GANTRY SOURCE [PART OF A NAME]
 """
 import html.parser
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -162,11 +163,81 @@ def run_json_saves(gantry):
 def run_json_compare(gantry):
     op = {"op": str, "kind": str, "predicted_us": number, "measured_us": number}
     found = gantry.json("run", "tiny.json", "--devices", 2, "--compare", "--explain", "sum[0]")
-    shape(found, {**RUN, "explain": str, "compare": {"measured_over_predicted": number, "largest": [op],
-                  "kinds": ("map", {"ops": int, "predicted_us": number, "measured_us": number})}})
+    times = {"predicted_us": number, "measured_us": number}
+    shape(found, {**RUN, "explain": str, "compare": {"measured_over_predicted": number, "largest": [op], "makespan": times,
+                  "classes": [{"kind": str, "kernel": text_or_null, "dtype": text_or_null, "ops": int, **times}],
+                  "kinds": ("map", {"ops": int, **times})}})
     ops = gantry.json("schedule", "tiny.json", "--devices", 2)["ops"]
     assert sum(kind["ops"] for kind in found["compare"]["kinds"].values()) == ops
     assert found["compare"]["kinds"]["launch"]["ops"] == 8
+    same_sums(found["compare"])
+    assert found["compare"]["makespan"] == {key: found[key] for key in ("predicted_us", "measured_us")}
+
+
+def same_sums(compare):
+    """A class says what one op takes on average; the worst is the one that is furthest off in all."""
+    classes = compare["classes"]
+    assert {(c["kernel"], c["dtype"]): c["ops"] for c in classes if c["kind"] == "launch"} == {
+        ("saxpy", "f32"): 4, ("reduce_sum", "f32"): 4}
+    off = [abs(c["measured_us"] - c["predicted_us"]) * c["ops"] for c in classes]
+    assert off == sorted(off, reverse=True), off
+    for kind, total in compare["kinds"].items():
+        mine = [c for c in classes if c["kind"] == kind]
+        assert sum(c["ops"] for c in mine) == total["ops"]
+        for key in ("predicted_us", "measured_us"):
+            assert abs(sum(c[key] * c["ops"] for c in mine) - total[key]) < 1e-6 * total[key] + 1e-6, (kind, key)
+
+
+BLUR = ["--param", "n=8", "--param", "height=90", "--param", "width=120", "--backend", "host"]
+
+
+def off_by(factor, text):
+    """host-2, and every speed that it declares so many times as high."""
+    machine = json.loads(text)
+    for device in machine["devices"]:
+        device["gflops"] = {dtype: speed * factor for dtype, speed in device["gflops"].items()}
+        device["bandwidth_gbs"] *= factor
+    machine["resources"] = {name: rate * factor for name, rate in machine["resources"].items()}
+    for route in machine["routes"]:
+        route["bandwidth_gbs"] *= factor
+    return machine
+
+
+def run_calibrates(gantry):
+    """What was measured is predicted from then on. A busy computer makes a run slow, so the best of a few counts."""
+    host = (gantry.source / "graphs" / "machines" / "host-2.json").read_text()
+    for factor in (0.1, 10):
+        (gantry.folder / "off.json").write_text(json.dumps(off_by(factor, host)))
+        first = gantry.json("run", gantry.graph("image_blur"), *BLUR, "--machine", "off.json", "--iterations", 9, "--compare",
+                            "--calibrate", "out.json")
+        assert first["calibrated"] == "out.json"
+        machine = json.loads((gantry.folder / "out.json").read_text())
+        table, = machine["kernels"]
+        assert (table["kernel"], table["dtype"], table["kind"]) == ("gaussian_blur", "u8", "cpu")
+        assert machine["calibration"]["kernels"]["samples"] == 8 * 8, machine["calibration"]
+        assert machine["source"].startswith("measured: ")
+        second = gantry.json("schedule", gantry.graph("image_blur"), *BLUR[:-2], "--machine", "out.json", "--explain", "blur[0]")
+        assert "measured: the machine's table of gaussian_blur (u8) on cpu, at " in second["explain"]
+        before = abs(math.log(first["compare"]["measured_over_predicted"]))
+        after = []
+        for _ in range(4):
+            again = gantry.json("run", gantry.graph("image_blur"), *BLUR, "--machine", "out.json", "--iterations", 9, "--compare")
+            after.append(abs(math.log(again["compare"]["measured_over_predicted"])))
+            blur, = (c for c in again["compare"]["classes"] if c["kernel"])
+            assert abs(blur["predicted_us"] / table["points"][-1][1] - 1) < 0.01, (blur, table)
+        assert min(after) < before / 2, (factor, before, after)
+
+
+def run_calibrates_again(gantry):
+    """A file that is calibrated once more keeps its form; what was not carried out keeps its times."""
+    words = ["run", "tiny.json", "--backend", "host", "--iterations", 4]
+    gantry.json(*words, "--devices", 2, "--calibrate", "one.json")
+    gantry.json("run", gantry.graph("image_blur"), *BLUR, "--machine", "one.json", "--calibrate", "two.json")
+    one, two = (json.loads((gantry.folder / name).read_text()) for name in ("one.json", "two.json"))
+    assert [t["kernel"] for t in one["kernels"]] == ["reduce_sum", "saxpy"]
+    assert two["kernels"][:2] == one["kernels"] and two["kernels"][2]["kernel"] == "gaussian_blur"
+    assert gantry.run("machine", "two.json", "--json").decode() == (gantry.folder / "two.json").read_text()
+    assert one["source"] == two["source"]
 
 
 def run_json_sim(gantry):
@@ -389,7 +460,7 @@ def xxh64(data):
     return f"{h ^ h >> 32:016x}"
 
 
-TESTS = [schedule_json, schedule_json_explain, period_json, schedule_published, run_json, run_json_saves, run_json_compare, run_json_sim,
+TESTS = [schedule_json, schedule_json_explain, period_json, schedule_published, run_json, run_json_saves, run_json_compare, run_calibrates, run_calibrates_again, run_json_sim,
          run_schedule_file, state_lives_from_start_to_start, check_json, check_by_pipe, check_finds_damage,
          check_refuses_another_graph_and_machine, compare_json, machine_json, machine_every_file, machine_of_this_computer,
          kernels_json, dot_json, bench_schedule_json, bench_replay_json, repeatable, repeatable_results, graphviz,

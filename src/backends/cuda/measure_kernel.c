@@ -69,6 +69,7 @@ static gantry_status measure_sizes(gy_measure *m, gy_measured_kernel *k, const c
 {
     const gantry_kernel *manifest = gantry_kernel_find(c->kernel->name);
     gy_budget budget = { gy_measure_next(m), 0 };
+    gantry_dtype dtype = k->dtype;
     while (gy_recipe_size(manifest, budget.left)) {
         budget.left++;
     }
@@ -76,12 +77,13 @@ static gantry_status measure_sizes(gy_measure *m, gy_measured_kernel *k, const c
         gy_recipe_launch l;
         int64_t until_ns = gy_budget_next(&budget);
         gantry_status status =
-            gy_recipe_open(&l, &m->bed, c->gpu, c->kernel, c->handle, k->dtype, gy_recipe_size(manifest, i), err);
+            gy_recipe_open(&l, &m->bed, c->gpu, c->kernel, c->handle, dtype, gy_recipe_size(manifest, i), err);
         if (!status && is_enough(t, &l, budget.until_ns)) {
             gy_recipe_free(&l, &m->bed);
             break;
         }
         if (!status) {
+            k->dtype = gy_node_dtype(l.graph, &l.graph->nodes.at[0]); /* as costs are looked up */
             k->by_flops = l.flops > FLOPS_A_BYTE * l.bytes;
             status = measure_size(m, &l, until_ns, t, err);
             gy_recipe_free(&l, &m->bed);

@@ -416,7 +416,8 @@ START_TEST(parts_of_a_route)
         ck_assert_double_eq_tol(gantry_machine_copy_us(made, 0, 1, bytes) / was, 3, 1e-5);
         ck_assert_double_eq_tol(gantry_machine_copy_us(made, 1, 0, bytes) / was, 0.25, 1e-5);
     }
-    ck_assert_int_ge(made->resource[0].rate, INT64_C(40000000000));
+    ck_assert_int_ge(made->resource[0].rate, INT64_C(47999000000)); /* 12, of which one copy has 10: four times that */
+    ck_assert_int_le(made->resource[0].rate, INT64_C(48001000000));
     flows f = { { 1 }, { 0 }, 1 };
     near(simulate(made, &f, 1000000), fast, "alone", 0);
     ck_assert_uint_eq(made->notes, 3);
@@ -509,6 +510,33 @@ START_TEST(launches_collectives_facts)
 }
 END_TEST
 
+/* However odd the figures: what is made can be read back. */
+START_TEST(odd_figures)
+{
+    static const double work[] = { -5, 0, 1, 2, 3, 1e6, 1e300, NAN }, us[] = { 1, 5, 0, NAN, 1e12, 4e8, 1, 1 };
+    gantry_machine *m = machine_of(TWO), *again = NULL;
+    gy_measured w = { 0 };
+    gy_measured_copy c = { .from = _i & 2 ? 1 : 0, .to = _i & 2 ? 0 : 1, .partial = _i % 2 };
+    gy_measured_kernel k = { .name = "gemm", .kind = "k", .dtype = GANTRY_F32, .by_flops = true, .partial = _i % 2 };
+    gy_measured_traffic t = { GY_TRAFFIC_HOST_OUT, GY_MACHINE_NONE, _i % 3 ? 1e300 : 1e-9, figure(1e5) };
+    c.points = points_of(8, work, us);
+    k.points = points_of(8, work, us);
+    ck_assert(gy_vec_push(&w.copies, c) && gy_vec_push(&w.kernels, k));
+    if (_i >= 4)
+        ck_assert(gy_vec_push(&w.traffic, t));
+    gantry_machine *made = calibrated(m, &w);
+    char *text = json_of(made);
+    gantry_error err = { 0 };
+    gantry_status status = gantry_machine_parse(&again, text, strlen(text), "again", &err);
+    ck_assert_msg(status == GANTRY_OK, "%s: %s\n%s", err.where, err.text, text);
+    gantry_free(text);
+    gy_measured_free(&w);
+    gantry_machine_free(m);
+    gantry_machine_free(made);
+    gantry_machine_free(again);
+}
+END_TEST
+
 /* Nothing measured: the same machine. */
 START_TEST(nothing)
 {
@@ -536,6 +564,7 @@ int main(void)
     tcase_add_test(c, parts_of_a_route);
     tcase_add_test(c, parts_of_a_kernel);
     tcase_add_test(c, launches_collectives_facts);
+    tcase_add_loop_test(c, odd_figures, 0, 12);
     tcase_add_test(c, nothing);
     suite_add_tcase(s, c);
     return run_suite(s);

@@ -63,6 +63,7 @@ static bool attempt(gantry_schedule *s, int after, bool check)
     gantry_run *run = NULL;
     gantry_error err = { 0 };
     gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    gantry_machine *machine = NULL;
     char *text = NULL;
     size_t length = 0;
     uint64_t ticket = 0;
@@ -73,6 +74,8 @@ static bool attempt(gantry_schedule *s, int after, bool check)
     status = status ? status : gantry_run_start(run, &ticket, &err);
     status = status ? status : gantry_run_wait(run, ticket, &err);
     status = status ? status : gantry_run_trace(run, &text, &length, &err);
+    status = status ? status : gantry_run_sample(run, &err);
+    status = status ? status : gantry_run_calibrated(&machine, run, &err);
     status = status ? status : gantry_run_save(run, (gantry_buffer){ 2 }, "/dev/null", &err);
     faults_off();
     ck_assert_msg(status == GANTRY_OK || status == GANTRY_E_NOMEM, "after %d: %s: %s", after,
@@ -81,6 +84,7 @@ static bool attempt(gantry_schedule *s, int after, bool check)
         MUST(run_once(run, MUST_ERR));
     }
     gantry_free(text);
+    gantry_machine_free(machine);
     gantry_run_free(run);
     return status == GANTRY_OK;
 }

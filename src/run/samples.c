@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/samples.h"
+
+#include "base/error.h"
+#include "base/sort.h"
+#include "run/phases.h"
+
+/* ---- which times count ---- */
+
+/* Ops in the order in which they began, and those of them that had not ended when the last one did. */
+typedef struct sweep {
+    const gantry_schedule *s;
+    const gy_op_time *time;
+    double *us;
+    GY_VEC(uint32_t) active;
+} sweep;
+
+static const gy_route *route_of(const gantry_schedule *s, const gy_op *op)
+{
+    const gy_use *use = &s->use.at[op->use];
+    return gy_machine_route(s->machine, s->instances.at[use[0].instance].memory,
+                            s->instances.at[use[1].instance].memory);
+}
+
+static bool passes(const gy_route *r, uint32_t resource)
+{
+    for (uint32_t i = 0; i < r->resources; i++) {
+        if (r->resource[i] == resource) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static double rate_of(const gantry_schedule *s, const gy_op *op)
+{
+    return (double)gy_route_rate(route_of(s, op), (int64_t)gy_use_bytes(s, &s->use.at[op->use + 1]));
+}
+
+/* Copies that are asking for more of a resource than it has do not count. */
+static void meet_at(sweep *w, uint32_t op, uint32_t resource)
+{
+    const gantry_schedule *s = w->s;
+    double asked = rate_of(s, &s->ops.at[op]);
+    bool alone = true;
+    for (size_t i = 0; i < w->active.count; i++) {
+        const gy_op *other = &s->ops.at[w->active.at[i]];
+        if (gy_op_is_copy(other) && passes(route_of(s, other), resource)) {
+            asked += rate_of(s, other);
+            alone = false;
+        }
+    }
+    if (alone || asked <= (double)s->machine->resource[resource].rate) {
+        return;
+    }
+    w->us[op] = -1;
+    for (size_t i = 0; i < w->active.count; i++) {
+        const gy_op *other = &s->ops.at[w->active.at[i]];
+        if (gy_op_is_copy(other) && passes(route_of(s, other), resource)) {
+            w->us[w->active.at[i]] = -1;
+        }
+    }
+}
+
+static void meet(sweep *w, uint32_t op)
+{
+    const gantry_schedule *s = w->s;
+    const gy_op *o = &s->ops.at[op];
+    if (gy_op_is_copy(o)) {
+        const gy_route *r = route_of(s, o);
+        for (uint32_t i = 0; s->machine->contention && i < r->resources; i++) {
+            meet_at(w, op, r->resource[i]);
+        }
+        return;
+    }
+    for (size_t i = 0; i < w->active.count; i++) {
+        const gy_op *other = &s->ops.at[w->active.at[i]];
+        if (!gy_op_is_copy(other) && gy_op_device(s, other, 0) == gy_op_device(s, o, 0)) {
+            w->us[op] = w->us[w->active.at[i]] = -1;
+        }
+    }
+}
+
+static void forget_ended(sweep *w, int64_t now)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < w->active.count; i++) {
+        if (w->time[w->active.at[i]].end > now) {
+            w->active.at[kept++] = w->active.at[i];
+        }
+    }
+    w->active.count = kept;
+}
+
+bool gy_samples_count(const gantry_schedule *s, const gy_op_time *time, double *us)
+{
+    size_t ops = s->ops.count;
+    sweep w = { .s = s, .time = time, .us = us };
+    uint32_t *order = gy_alloc((ops + 1) * sizeof *order);
+    int64_t *begin = gy_alloc((ops + 1) * sizeof *begin);
+    bool ok = order && begin;
+    for (uint32_t i = 0; i < ops && ok; i++) {
+        order[i] = i;
+        begin[i] = time[i].start;
+        us[i] = time[i].end > time[i].start ? (double)(time[i].end - time[i].start) / 1e3 : -1;
+    }
+    ok = ok && gy_sort_by_key(order, begin, ops);
+    for (size_t i = 0; i < ops && ok; i++) {
+        if (time[order[i]].end <= time[order[i]].start) {
+            continue; /* it was over at once, or did not run: in nobody's way */
+        }
+        forget_ended(&w, time[order[i]].start);
+        meet(&w, order[i]);
+        ok = gy_vec_push(&w.active, order[i]);
+    }
+    gy_vec_free(&w.active);
+    gy_free(order);
+    gy_free(begin);
+    return ok;
+}
+
+/* ---- keeping them ---- */
+
+void gy_samples_free(gy_samples *s)
+{
+    for (size_t i = 0; s && i < s->start.count; i++) {
+        gy_free(s->start.at[i]);
+    }
+    if (s) {
+        gy_vec_free(&s->start);
+    }
+    gy_free(s);
+}
+
+const gantry_schedule *gy_samples_part(const gantry_schedule *s, size_t i)
+{
+    if (s->parts.count) {
+        return i < s->parts.count ? s->parts.at[i].schedule : NULL;
+    }
+    return i ? NULL : s;
+}
+
+static const gy_op_time *times_of(const gantry_run *run, size_t part)
+{
+    int64_t offset;
+    return run->schedule->parts.count ? gy_phases_times(run->state, part, &offset) : run->backend->times(run->state);
+}
+
+/* All phases; those that were not carried out have no times. */
+static bool fill(const gantry_run *run, double *us)
+{
+    const gantry_schedule *s;
+    bool ok = true;
+    for (size_t i = 0; ok && (s = gy_samples_part(run->schedule, i)); i++) {
+        const gy_op_time *time = times_of(run, i);
+        for (size_t k = 0; !time && k < s->ops.count; k++) {
+            us[k] = -1;
+        }
+        ok = !time || gy_samples_count(s, time, us);
+        us += s->ops.count;
+    }
+    return ok;
+}
+
+static gantry_status keep(gantry_run *run, gantry_error *err)
+{
+    gy_samples *k = run->samples;
+    double *us = gy_alloc((k->ops + 1) * sizeof *us);
+    if (!us || !fill(run, us) || !gy_vec_push(&k->start, us)) {
+        gy_free(us);
+        return gy_fail_nomem(err);
+    }
+    return GANTRY_OK;
+}
+
+static gy_samples *new_samples(const gantry_schedule *schedule)
+{
+    gy_samples *k = gy_calloc(1, sizeof *k);
+    const gantry_schedule *s;
+    for (size_t i = 0; k && (s = gy_samples_part(schedule, i)); i++) {
+        k->ops += s->ops.count;
+    }
+    return k;
+}
+
+gantry_status gantry_run_sample(gantry_run *run, gantry_error *err)
+{
+    if (!run) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "run is NULL");
+    }
+    gantry_status status = gy_run_need_idle(run, "gantry_run_sample", err);
+    if (status) {
+        return status;
+    }
+    if (!run->backend->executes || !run->backend->times(run->state)) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "the run has measured no times; set record_trace in its options, with a back end that executes");
+    }
+    if (run->finished == 0 || run->failure.last == run->finished) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "there are no times of a whole start yet; call gantry_run_wait on one that succeeds");
+    }
+    run->samples = run->samples ? run->samples : new_samples(run->schedule);
+    if (!run->samples) {
+        return gy_fail_nomem(err);
+    }
+    size_t starts = run->samples->start.count;
+    bool full =
+        starts >= GY_SAMPLES_MOST || (starts >= 2 && (int64_t)((starts + 1) * run->samples->ops) > GY_SAMPLES_TIMES);
+    return full ? GANTRY_OK : keep(run, err);
+}

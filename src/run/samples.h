@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Times that starts of a run have taken, op by op, kept to calibrate its machine. A time counts where nothing else made
+ * it longer: an op that had its device for itself; a copy whose resources were not asked for more, by all copies at the
+ * time and the rates that the machine gives them alone, than they have.
+ */
+#ifndef GY_RUN_SAMPLES_H
+#define GY_RUN_SAMPLES_H
+
+#include "run/run.h"
+
+#define GY_SAMPLES_MOST  32                 /* starts that are kept */
+#define GY_SAMPLES_TIMES (INT64_C(1) << 25) /* and times of ops */
+
+/* One start: us of each op, phase after phase; negative: does not count. */
+typedef struct gy_samples {
+    GY_VEC(double *) start;
+    size_t ops; /* of all phases */
+} gy_samples;
+
+void gy_samples_free(gy_samples *s); /* NULL is fine */
+
+/* The schedule of phase i of a schedule, or the schedule itself as phase 0; NULL past the last. */
+const gantry_schedule *gy_samples_part(const gantry_schedule *s, size_t i);
+
+/* Sets us[op] of the ops of a schedule. false: out of memory. */
+bool gy_samples_count(const gantry_schedule *s, const gy_op_time *time, double *us);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a machine has measured times of kernels: which nodes take them, what comes before and after them, and what
+ * --explain says. The figures are worked out by hand. */
+#include "suite.h"
+#include <string.h>
+
+/* Two devices alike but for their launch, and one of another kind. Roofline: 1 flop a ps, 1 byte a ps. */
+#define MACHINE(kernels)                                                                                               \
+    "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\"}],\"devices\":["                       \
+    "{\"id\":\"p\",\"kind\":\"fast\",\"memory\":\"host\",\"launch_us\":2,\"gflops\":{\"f32\":1000},"                   \
+    "\"bandwidth_gbs\":1000},{\"id\":\"q\",\"kind\":\"fast\",\"memory\":\"host\",\"launch_us\":20,"                    \
+    "\"gflops\":{\"f32\":1000},\"bandwidth_gbs\":1000},{\"id\":\"r\",\"kind\":\"slow\",\"memory\":\"host\","           \
+    "\"launch_us\":5,\"gflops\":{\"f32\":1000},\"bandwidth_gbs\":1000}],\"kernels\":[" kernels "]}"
+
+/* saxpy has 2 flops an element. */
+#define BY_FLOPS                                                                                                       \
+    "{\"kernel\":\"saxpy\",\"dtype\":\"f32\",\"kind\":\"fast\",\"by\":\"flops\",\"points\":[[64,10],[128,14]]},"       \
+    "{\"kernel\":\"copy\",\"dtype\":\"f32\",\"kind\":\"fast\",\"by\":\"flops\",\"points\":[[64,10]]}"
+#define BY_BYTES                                                                                                       \
+    "{\"kernel\":\"saxpy\",\"dtype\":\"f64\",\"kind\":\"fast\",\"by\":\"bytes\",\"points\":[[1000,3],[2000,50]]}"
+
+static const char graph_text[] =
+    "{\"gantry\":1,\"name\":\"m\",\"buffers\":{"
+    "\"x\":{\"dtype\":\"f32\",\"shape\":[200],\"init\":1},\"y\":{\"dtype\":\"f32\",\"shape\":[200],\"init\":1},"
+    "\"u\":{\"dtype\":\"f64\",\"shape\":[100],\"init\":1},\"v\":{\"dtype\":\"f64\",\"shape\":[100],\"init\":1}},"
+    "\"nodes\":["
+    "{\"id\":\"small\",\"kernel\":\"saxpy\",\"args\":{\"a\":2,\"x\":\"x{0:16}\",\"y\":\"y{0:16}\"}},"
+    "{\"id\":\"first\",\"kernel\":\"saxpy\",\"args\":{\"a\":2,\"x\":\"x{0:32}\",\"y\":\"y{0:32}\"}},"
+    "{\"id\":\"between\",\"kernel\":\"saxpy\",\"args\":{\"a\":2,\"x\":\"x{0:48}\",\"y\":\"y{0:48}\"}},"
+    "{\"id\":\"beyond\",\"kernel\":\"saxpy\",\"args\":{\"a\":2,\"x\":\"x{0:128}\",\"y\":\"y{0:128}\"}},"
+    "{\"id\":\"given\",\"kernel\":\"saxpy\",\"args\":{\"a\":2,\"x\":\"x\",\"y\":\"y\"},\"cost\":{\"time_us\":7}},"
+    "{\"id\":\"double\",\"kernel\":\"saxpy\",\"args\":{\"a\":2,\"x\":\"u\",\"y\":\"v\"}},"
+    "{\"id\":\"idle\",\"kernel\":\"copy\",\"args\":{\"x\":\"x\",\"y\":\"y\"}}]}";
+
+static gantry_graph *make_graph(void)
+{
+    gantry_graph *g = NULL;
+    gantry_error err = { 0 };
+    gantry_status status = gantry_graph_parse(&g, graph_text, strlen(graph_text), "m", NULL, NULL, &err);
+    ck_assert_msg(status == GANTRY_OK, "%s: %s", err.where, err.text);
+    return g;
+}
+
+/* What node `id` takes on the device, by the compute table of --explain. */
+static void check_cost(const gantry_schedule *s, const gantry_graph *g, const char *id, const char *line)
+{
+    char *text = NULL;
+    ck_assert_int_eq(gantry_schedule_explain(s, gantry_graph_find_node(g, id), &text, NULL, NULL), GANTRY_OK);
+    ck_assert_msg(strstr(text, line) != NULL, "no %s in\n%s", line, text);
+    gantry_free(text);
+}
+
+START_TEST(which_time)
+{
+    gantry_graph *g = make_graph();
+    gantry_machine *m = parse_machine(MACHINE(BY_FLOPS "," BY_BYTES));
+    gantry_schedule *s = schedule(g, m, "heft");
+#define TABLE "measured: the machine's table of saxpy (f32) on fast, at "
+    /* 32 flops, half way from the launch (10 at most) to the first point; on q all of it is launch */
+    check_cost(s, g, "small", "\n  p   6.000 us  " TABLE "32 flops\n");
+    check_cost(s, g, "small", "\n  q  10.000 us  " TABLE "32 flops\n");
+    check_cost(s, g, "small", "\n  r   5.000 us  roofline: 5.000 us launch");
+    check_cost(s, g, "first", "\n  p  10.000 us  " TABLE "64 flops\n");
+    check_cost(s, g, "between", "\n  q  12.000 us  " TABLE "96 flops\n");
+    check_cost(s, g, "beyond", "\n  p  28.000 us  " TABLE "256 flops\n"); /* twice 128: twice 14 */
+    check_cost(s, g, "given", "\n  p   9.000 us  given with the node, and 2.000 us launch\n");
+    check_cost(s, g, "double",
+               "\n  p  60.000 us  measured: the machine's table of saxpy (f64) on fast, at 2400 bytes\n");
+    check_cost(s, g, "idle", "\n  p   2.002 us  roofline: 2.000 us launch"); /* it has no flops */
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
+/* The op has that duration and says where it is from, and the policy goes by it: on the fast ones the table makes the
+ * node dear, without it they are the better ones. */
+START_TEST(what_the_schedule_has)
+{
+    gantry_graph *g = make_graph();
+    gantry_machine *with = parse_machine(MACHINE(BY_FLOPS)), *fast = NULL;
+    ck_assert_int_eq(gantry_machine_select(&fast, with, "id:p", NULL), GANTRY_OK);
+    gantry_machine *without = parse_machine(MACHINE(""));
+    gantry_schedule *a = schedule(g, fast, "heft"), *b = schedule(g, with, "heft"), *c = schedule(g, without, "heft");
+    ck_assert_int_eq(op_of(a, "between")->duration, gy_ticks_from_us(12));
+    ck_assert_int_eq(op_of(a, "between")->provenance, GY_COST_MEASURED);
+    ck_assert_int_eq(op_of(a, "given")->provenance, GY_COST_GIVEN);
+    ck_assert_int_eq(op_of(a, "double")->provenance, GY_COST_ROOFLINE);
+    ck_assert_str_eq(device_of(b, "beyond"), "r");
+    ck_assert_int_eq(op_of(b, "beyond")->provenance, GY_COST_ROOFLINE);
+    ck_assert_str_eq(device_of(c, "beyond"), "p");
+    gantry_schedule_free(c);
+    gantry_machine_free(without);
+    gantry_schedule_free(a);
+    gantry_schedule_free(b);
+    gantry_machine_free(with);
+    gantry_machine_free(fast);
+    gantry_graph_free(g);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("scheduler: measured kernels");
+    TCase *c = tcase_create("measured");
+    tcase_add_test(c, which_time);
+    tcase_add_test(c, what_the_schedule_has);
+    suite_add_tcase(s, c);
+    return run_suite(s);
+}

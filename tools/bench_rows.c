@@ -31,16 +31,25 @@ static bool is_reached(const bench_row *r)
     return r->times ? ratio_of(r) <= r->want : ratio_of(r) >= r->want;
 }
 
+/* "-": nothing is wanted. */
+static const char *want_text(const bench_row *r, char *to, size_t size)
+{
+    if (r->want > 0)
+        snprintf(to, size, "%s %.3g", r->times ? "<=" : ">=", r->want);
+    else
+        snprintf(to, size, "-");
+    return to;
+}
+
 static int print_rows_json(const rows *r)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < r->count; i++) {
         const bench_row *w = &r->at[i];
         char want[32];
-        snprintf(want, sizeof want, "%s %.3g", w->times ? "<=" : ">=", w->want);
         json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:f, s:f, s:s, s:b}", "what", w->what, "bytes", w->bytes,
                                               "gantry_us", w->gantry_us, "raw_us", w->raw_us, "ratio", ratio_of(w),
-                                              "want", want, "reached", is_reached(w)));
+                                              "want", want_text(w, want, sizeof want), "reached", is_reached(w)));
     }
     return print_json(
         json_pack("{s:s, s:o, s:s*}", "bench", r->bench, "rows", list, "skipped", *r->skipped ? r->skipped : NULL));
@@ -53,11 +62,11 @@ int rows_print(const options *o, const rows *r)
     printf("%-36s %12s %12s %10s %8s\n", r->bench, "gantry us", "by hand us", "GB/s", "ratio");
     for (size_t i = 0; i < r->count; i++) {
         const bench_row *w = &r->at[i];
-        char gbs[24] = "-";
+        char gbs[24] = "-", want[32];
         if (w->bytes > 0)
             snprintf(gbs, sizeof gbs, "%.1f", w->bytes / w->gantry_us / 1e3);
-        printf("%-36s %12.2f %12.2f %10s %8.3f  %s %.3g%s\n", w->what, w->gantry_us, w->raw_us, gbs, ratio_of(w),
-               w->times ? "<=" : ">=", w->want, is_reached(w) ? "" : ", not reached");
+        printf("%-36s %12.2f %12.2f %10s %8.3f  %s%s\n", w->what, w->gantry_us, w->raw_us, gbs, ratio_of(w),
+               want_text(w, want, sizeof want), is_reached(w) ? "" : ", not reached");
     }
     if (*r->skipped)
         printf("left out: %s\n", r->skipped);

@@ -100,24 +100,38 @@ static bool same_bus(const char *nvml, const char *driver)
 }
 
 typedef struct links {
-    uint32_t active, *to; /* to: of them, by GPU at the other end */
+    uint32_t active, switched, *to; /* to: of them, by GPU at the other end */
 } links;
 
+/* The GPU at the other end: `count` of them, if it is none of these. */
+static uint32_t gpu_behind(const gy_nvml *nvml, gy_nvml_device device, unsigned link, const gy_gpus *gpus)
+{
+    gy_nvml_pci remote = { .bus = 0 };
+    uint32_t k = 0;
+    if (!nvml->link_remote || nvml->link_remote(device, link, &remote) != 0) {
+        return gpus->count;
+    }
+    remote.bus_id[sizeof remote.bus_id - 1] = 0;
+    while (k < gpus->count && !same_bus(remote.bus_id, gpus->at[k].bus)) {
+        k++;
+    }
+    return k;
+}
+
+/* Where nothing is told of the other end, as in a virtual machine, it is taken for a switch. */
 static void count_links(const gy_nvml *nvml, gy_nvml_device device, const gy_gpus *gpus, links *l)
 {
     for (unsigned i = 0; nvml->link_state && i < GY_NVML_LINKS; i++) {
-        gy_nvml_pci remote = { .bus = 0 };
-        int active = OFF;
+        int active = OFF, kind = -1;
         if (nvml->link_state(device, i, &active) != 0 || active != ON) {
             continue;
         }
         l->active++;
-        if (!nvml->link_remote || nvml->link_remote(device, i, &remote) != 0) {
-            continue;
-        }
-        remote.bus_id[sizeof remote.bus_id - 1] = 0;
-        for (uint32_t k = 0; k < gpus->count; k++) {
-            l->to[k] += same_bus(remote.bus_id, gpus->at[k].bus);
+        uint32_t k = gpu_behind(nvml, device, i, gpus);
+        if (k < gpus->count) {
+            l->to[k]++;
+        } else if (!nvml->link_kind || nvml->link_kind(device, i, &kind) != 0 || kind != GY_NVML_REMOTE_GPU) {
+            l->switched++;
         }
     }
 }
@@ -127,18 +141,12 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Links that end at no GPU of ours end at a switch, which joins all that have such links. */
+/* A switch joins all that have links to it. */
 static void set_links(gy_gpus *gpus, const links *l)
 {
     for (uint32_t a = 0; a < gpus->count; a++) {
         for (uint32_t b = 0; b < gpus->count; b++) {
-            uint32_t direct = 0, free_a = l[a].active, free_b = l[b].active;
-            for (uint32_t k = 0; k < gpus->count; k++) {
-                direct += k == b ? l[a].to[k] : 0;
-                free_a -= l[a].to[k];
-                free_b -= l[b].to[k];
-            }
-            uint32_t count = a == b ? 0 : direct + least(free_a, free_b);
+            uint32_t count = a == b ? 0 : l[a].to[b] + least(l[a].switched, l[b].switched);
             gpus->nvlink_gbs[(size_t)a * gpus->count + b] = count * nvlink_gbs(&gpus->at[a]);
         }
         gpus->at[a].nvlinks = (int)l[a].active;

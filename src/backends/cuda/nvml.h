@@ -16,7 +16,7 @@ typedef struct gy_nvml_pci {
     unsigned domain, bus, device, pci_device, pci_subsystem;
     char bus_id[32];
 } gy_nvml_pci;
-enum { GY_NVML_CLOCK_SM = 1, GY_NVML_LINKS = 18, GY_NVML_REMOTE_SWITCH = 2 };
+enum { GY_NVML_CLOCK_SM = 1, GY_NVML_LINKS = 18, GY_NVML_REMOTE_GPU = 0 };
 
 #define GY_NVML_FUNCTIONS(X)                                                                                           \
     X(init, nvmlInit_v2, (void))                                                                                       \
@@ -28,6 +28,7 @@ enum { GY_NVML_CLOCK_SM = 1, GY_NVML_LINKS = 18, GY_NVML_REMOTE_SWITCH = 2 };
     X(max_clock, nvmlDeviceGetMaxClockInfo, (gy_nvml_device device, int which, unsigned *mhz))                         \
     X(ecc, nvmlDeviceGetEccMode, (gy_nvml_device device, int *now, int *pending))                                      \
     X(link_state, nvmlDeviceGetNvLinkState, (gy_nvml_device device, unsigned link, int *active))                       \
+    X(link_kind, nvmlDeviceGetNvLinkRemoteDeviceType, (gy_nvml_device device, unsigned link, int *kind))               \
     X(link_remote, nvmlDeviceGetNvLinkRemotePciInfo_v2, (gy_nvml_device device, unsigned link, gy_nvml_pci *to))       \
     X(pci_generation, nvmlDeviceGetMaxPcieLinkGeneration, (gy_nvml_device device, unsigned *generation))               \
     X(pci_generation_now, nvmlDeviceGetCurrPcieLinkGeneration, (gy_nvml_device device, unsigned *generation))          \

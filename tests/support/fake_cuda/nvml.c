@@ -27,6 +27,7 @@ EXPORT int nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, int type, unsigned int
 EXPORT int nvmlDeviceGetEccMode(nvmlDevice_t device, int *now, int *pending);
 EXPORT int nvmlDeviceGetNvLinkState(nvmlDevice_t device, unsigned int link, int *active);
 EXPORT int nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, unsigned int link, nvmlPciInfo_t *pci);
+EXPORT int nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t device, unsigned int link, int *type);
 EXPORT int nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t device, unsigned int *generation);
 EXPORT int nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t device, unsigned int *width);
 
@@ -115,6 +116,14 @@ int nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, unsigned int link, 
     memset(pci, 0, sizeof *pci);
     pci->bus = bus;
     snprintf(pci->busId, sizeof pci->busId, "00000000:%02X:00.0", bus);
+    return OK;
+}
+
+int nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t device, unsigned int link, int *type)
+{
+    (void)device;
+    (void)link;
+    *type = is("pairs") ? 0 : 2;
     return OK;
 }
 

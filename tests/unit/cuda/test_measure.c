@@ -454,6 +454,11 @@ START_TEST(links)
     ck_assert_double_eq_tol(gbs(m, 3, 4), 100 * 0.85, 0.1);
     ck_assert_double_eq_tol(gbs(m, 2, 3), 63.0 * 0.85, 0.1);
     gantry_machine_free(m);
+    fakeCudaDevices(3, "all", 0); /* the partner of GPU 2 is another's: its links lead nowhere */
+    m = detect("pairs");
+    ck_assert_double_eq_tol(gbs(m, 1, 2), 100 * 0.85, 0.1);
+    ck_assert_double_eq_tol(gbs(m, 3, 1), 63.0 * 0.85, 0.1);
+    gantry_machine_free(m);
     m = detect("plain");
     ck_assert_double_eq_tol(gbs(m, 1, 2), 63.0 * 0.85, 0.1);
     gantry_machine_free(m);

@@ -60,6 +60,20 @@ static gy_quality quality_of(spreads *s)
     return (gy_quality){ count, s->samples, rounded(middle.us), rounded(worst) };
 }
 
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* Fewer figures than there were leave the others as they are: of both the worse is told. */
+static gy_quality joined(gy_quality old, gy_quality now)
+{
+    if (now.figures >= old.figures)
+        return now;
+    return (gy_quality){ old.figures, old.samples < now.samples ? old.samples : now.samples, larger(old.mad, now.mad),
+                         larger(old.worst, now.worst) };
+}
+
 /* ---- notes ---- */
 
 static bool begins(const char *text, const char *with)
@@ -195,7 +209,7 @@ bool gy_calibrate_notes(gantry_machine *m, const gantry_machine *old, const gy_m
     for (int i = 0; i < GY_FAMILY_COUNT; i++) {
         add_family(&s, what, (gy_family)i);
         again[i] = s.mad.count > 0;
-        c->quality[i] = again[i] ? quality_of(&s) : old->calibration.quality[i];
+        c->quality[i] = again[i] ? joined(old->calibration.quality[i], quality_of(&s)) : old->calibration.quality[i];
         c->measured = c->measured || again[i];
     }
     gy_vec_free(&s.mad);

@@ -214,10 +214,10 @@ static void find_rates(ports *p)
 
 /* ---- resources ---- */
 
-/* As a file can say it. */
+/* As a file can say it; a little more, so that rounding holds up no copy that is alone. */
 static int64_t whole_rate(double rate)
 {
-    return rate < 1 ? 1 : rate < (double)GY_RATE_MAX ? (int64_t)(rate + 0.5) : GY_RATE_MAX;
+    return rate < 1 ? 1 : rate < (double)GY_RATE_MAX - 2 ? (int64_t)rate + 2 : GY_RATE_MAX;
 }
 
 static bool add_resource(gantry_machine *m, const char *memory, const char *suffix, double rate, uint32_t *number)

@@ -510,6 +510,29 @@ START_TEST(launches_collectives_facts)
 }
 END_TEST
 
+/* A few figures more do not make the many that there were any better, or fewer. */
+START_TEST(quality_of_both)
+{
+    truth t = { .gpus = 2, .peer = { { false, true }, { true, false } }, .latency = 2, .host_latency = 9 };
+    for (uint32_t g = 0; g < 2; g++)
+        t.alone[g][1 - g] = t.to_host[g] = t.from_host[g] = 50;
+    gantry_machine *whole = check_truth(&t);
+    const gy_quality *many = &whole->calibration.quality[GY_FAMILY_COPIES];
+    gy_measured w = { 0 };
+    gy_measured_copy c = { .from = 1, .to = 2, .partial = true };
+    ck_assert(gy_vec_push(&c.points, ((gy_measured_point){ 1e6, { 25, 10, 3 } })) && gy_vec_push(&w.copies, c));
+    gantry_machine *made = calibrated(whole, &w);
+    const gy_quality *both = &made->calibration.quality[GY_FAMILY_COPIES];
+    ck_assert_uint_eq(both->figures, many->figures);
+    ck_assert_uint_eq(both->samples, 3);
+    ck_assert_double_eq_tol(both->worst, 0.4, 1e-9);
+    ck_assert_uint_eq(made->notes, whole->notes); /* the line on copies is replaced */
+    gy_measured_free(&w);
+    gantry_machine_free(whole);
+    gantry_machine_free(made);
+}
+END_TEST
+
 /* However odd the figures: what is made can be read back. */
 START_TEST(odd_figures)
 {
@@ -564,6 +587,7 @@ int main(void)
     tcase_add_test(c, parts_of_a_route);
     tcase_add_test(c, parts_of_a_kernel);
     tcase_add_test(c, launches_collectives_facts);
+    tcase_add_test(c, quality_of_both);
     tcase_add_loop_test(c, odd_figures, 0, 12);
     tcase_add_test(c, nothing);
     suite_add_tcase(s, c);

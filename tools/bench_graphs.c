@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs for measuring, made through the C API as a program would. */
-#include "command.h"
+#include "bench.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -72,5 +72,103 @@ gantry_graph *bench_empty(const char *shape, int64_t nodes, int devices)
             }
             gantry_node_time(g, t, NULL, 0.1);
         }
+    return g;
+}
+
+/* ---- for GPUs ---- */
+
+static void place(gantry_graph *g, gantry_node t, int64_t device)
+{
+    char where[24];
+    snprintf(where, sizeof where, "%lld", (long long)device);
+    gantry_node_on(g, t, where);
+}
+
+/* Chains copy rows to and fro; a stencil takes the mean of its neighbours, and so a row from either side. */
+gantry_graph *bench_tiny(const char *shape, int64_t nodes, int devices)
+{
+    bool stencil = strcmp(shape, "stencil") == 0;
+    int64_t lanes = strcmp(shape, "chain") == 0 ? 1 : devices, steps = nodes / lanes;
+    gantry_graph *g = gantry_graph_new(shape);
+    gantry_buffer b[2];
+    int64_t size[] = { lanes, stencil ? ROW_BYTES / 4 : ROW_BYTES };
+    for (int k = 0; k < 2; k++) {
+        b[k] = gantry_graph_buffer(g, k ? "b" : "a", stencil ? GANTRY_F32 : GANTRY_U8, 2, size);
+        gantry_buffer_set_class(g, b[k], GANTRY_STATE);
+        gantry_buffer_init_value(g, b[k], 0);
+        gantry_buffer_split(g, b[k], lanes);
+    }
+    for (int64_t step = 0; step < steps; step++)
+        for (int64_t i = 0; i < lanes; i++) {
+            gantry_region from = gantry_part(b[step % 2], i);
+            gantry_node t = gantry_graph_kernel(g, "n", stencil ? "jacobi2d" : "copy");
+            gantry_node_arg(g, t, "x", stencil ? gantry_halo(from, 1, 1) : from);
+            gantry_node_arg(g, t, "y", gantry_part(b[(step + 1) % 2], i));
+            place(g, t, i);
+        }
+    return g;
+}
+
+static gantry_buffer array(gantry_graph *g, const char *name, int64_t i, uint64_t bytes, gantry_buffer_class cls)
+{
+    char id[32];
+    snprintf(id, sizeof id, "%s%lld", name, (long long)i);
+    gantry_buffer b = gantry_graph_buffer(g, id, GANTRY_U8, 1, ((int64_t[]){ (int64_t)bytes }));
+    gantry_buffer_set_class(g, b, cls);
+    return b;
+}
+
+static gantry_node touch(gantry_graph *g, const char *id, int64_t device)
+{
+    gantry_node t = gantry_graph_launch(g, id, nothing, NULL);
+    place(g, t, device);
+    gantry_node_time(g, t, NULL, 0.1);
+    return t;
+}
+
+/* What the first device writes anew, the second reads: functions that queue nothing on either side. */
+gantry_graph *bench_peer_copies(int64_t copies, uint64_t bytes)
+{
+    gantry_graph *g = gantry_graph_new("peer");
+    for (int64_t i = 0; i < copies; i++) {
+        gantry_buffer x = array(g, "x", i, bytes, GANTRY_TEMP);
+        gantry_node_write(g, touch(g, "give", 0), gantry_all(x));
+        gantry_node_read(g, touch(g, "take", 1), gantry_all(x));
+    }
+    return g;
+}
+
+gantry_graph *bench_host_copies(int devices, uint64_t bytes, bool to, bool from)
+{
+    gantry_graph *g = gantry_graph_new("host");
+    for (int i = 0; i < devices; i++) {
+        if (to)
+            gantry_node_read(g, touch(g, "take", i), gantry_all(array(g, "in", i, bytes, GANTRY_INPUT)));
+        if (from) {
+            gantry_buffer out = array(g, "out", i, bytes, GANTRY_TEMP);
+            gantry_buffer_output(g, out);
+            gantry_node_write(g, touch(g, "give", i), gantry_all(out));
+        }
+    }
+    return g;
+}
+
+/* As graphs/image_blur.json: frames in, blurred frames out, in 20 parts. */
+gantry_graph *bench_blur(int64_t frames, int64_t height, int64_t width)
+{
+    gantry_graph *g = gantry_graph_new("frames");
+    int64_t shape[] = { frames, height, width, 3 }, parts = frames < 20 ? frames : 20;
+    gantry_buffer in = gantry_graph_buffer(g, "in0", GANTRY_U8, 4, shape);
+    gantry_buffer out = gantry_graph_buffer(g, "out0", GANTRY_U8, 4, shape);
+    gantry_buffer_set_class(g, in, GANTRY_INPUT);
+    gantry_buffer_split(g, in, parts);
+    gantry_buffer_split(g, out, parts);
+    gantry_buffer_output(g, out);
+    for (int64_t i = 0; i < parts; i++) {
+        gantry_node t = gantry_graph_kernel(g, "blur", "gaussian_blur");
+        gantry_node_scalar(g, t, "sigma", 2);
+        gantry_node_arg(g, t, "image", gantry_part(in, i));
+        gantry_node_arg(g, t, "out", gantry_part(out, i));
+    }
     return g;
 }

@@ -101,7 +101,7 @@ static int report(const gantry_machine *machine, const options *o)
     return print_machine(machine);
 }
 
-/* "show", "calibrate" or a file: a word that is no file may be one of the others misspelt. */
+/* "show" or a file: a word that is no file may be one of the others misspelt. */
 static int find_file(const char *word, const char **file)
 {
     const char *const words[] = { "show", "calibrate" };
@@ -109,11 +109,6 @@ static int find_file(const char *word, const char **file)
     *file = NULL;
     if (strcmp(word, "show") == 0)
         return EXIT_FINE;
-    if (strcmp(word, "calibrate") == 0) {
-        fprintf(stderr, "gantry machine calibrate: this version has no back end that can measure; write the figures "
-                        "into a machine file\n");
-        return EXIT_USAGE;
-    }
     if (strcmp(word, "-") != 0 && access(word, F_OK) != 0 && *near_miss(near, sizeof near, word, words, 2)) {
         fprintf(stderr, "gantry machine: no file \"%s\"%s\n", word, near);
         return EXIT_USAGE;
@@ -126,8 +121,10 @@ static int run(const options *o)
 {
     options with = *o;
     gantry_machine *machine = NULL;
-    int code = find_file(o->positional.count ? o->positional.at[0] : "show", &with.machine);
-    if (!code)
+    const char *word = o->positional.count ? o->positional.at[0] : "show";
+    bool measure = strcmp(word, "calibrate") == 0;
+    int code = measure ? calibrate_machine(&machine, o) : find_file(word, &with.machine);
+    if (!code && !measure)
         code = load_machine(&machine, &with, NULL);
     if (!code)
         code = report(machine, o);
@@ -137,12 +134,12 @@ static int run(const options *o)
 
 const command command_machine = {
     "machine",
-    "[show|FILE]",
-    "shows this computer or a machine file: devices, memories, what copies cost, back ends",
+    "[show|calibrate|FILE]",
+    "shows this computer or a machine file: devices, memories, what copies cost, back ends; or measures its GPUs",
     0,
     1,
-    "devices out json",
+    "devices seconds out json",
     "  gantry machine\n  gantry machine graphs/machines/dgx1-v100.json\n  gantry machine show --devices 4 -o "
-    "host-4.json\n",
+    "host-4.json\n  gantry machine calibrate -o this.json              measures GPUs and links, in less than a minute\n",
     run
 };

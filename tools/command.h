@@ -26,9 +26,9 @@ typedef struct options {
     const char *machine, *devices, *backend, *schedule, *replay, *policy, *objective, *max_memory, *balance, *spill,
         *explain;
     const char *out, *dot, *svg, *html, *trace, *shape, *node_time, *edge_cost, *machine_out;
-    int64_t iterations, effort, seed, nodes, unroll, phase, limits, in_flight;
-    double time_unit, bandwidth; /* 0: not given */
-    const char *calibrate;       /* the machine file to write */
+    int64_t iterations, effort, seed, nodes, bytes, unroll, phase, limits, in_flight;
+    double time_unit, bandwidth, seconds; /* 0: not given */
+    const char *calibrate;                /* the machine file to write */
     bool json, allow_code, check, compare, optimal, help;
 } options;
 
@@ -60,6 +60,8 @@ void print_warnings(const gantry_graph *graph); /* on standard error */
 int load_graph(gantry_graph **graph, const options *o, const char *path);
 /* --machine, else the graph's own (graph may be NULL), else this computer; then --devices. */
 int load_machine(gantry_machine **machine, const options *o, const gantry_graph *graph);
+/* --devices of this computer as it is detected, virtual devices apart. */
+int select_here(gantry_machine **machine, const options *o);
 gantry_schedule_options schedule_options(const options *o);
 int schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *graph, const gantry_machine *machine);
 int make_schedule(gantry_schedule **schedule, const options *o, gantry_graph *graph);
@@ -77,14 +79,12 @@ int write_files(const gantry_schedule *schedule, const options *o);
 int explain(const gantry_schedule *schedule, const gantry_graph *graph, const options *o, char **text);
 int print_json(json_t *object); /* takes the reference */
 
+/* calibrate.c: this computer with measured figures. */
+int calibrate_machine(gantry_machine **machine, const options *o);
+
 /* timing.c */
 double now_us(void);
 double median(double *values, size_t count); /* sorts them */
 uint64_t peak_memory(void);                  /* bytes this process has used at most; 0 if unknown */
-
-/* bench_graphs.c: graphs made through the C API. */
-gantry_graph *bench_layered(int64_t nodes);
-/* nodes >= devices; the graph has nodes / devices * devices of them (chain: nodes). */
-gantry_graph *bench_empty(const char *shape, int64_t nodes, int devices);
 
 #endif

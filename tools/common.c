@@ -128,6 +128,20 @@ int load_machine(gantry_machine **machine, const options *o, const gantry_graph 
     return fail(&err);
 }
 
+int select_here(gantry_machine **machine, const options *o)
+{
+    gantry_error err;
+    gantry_machine *whole = NULL;
+    if (gantry_machine_detect(&whole, NULL, &err))
+        return fail(&err);
+    gantry_status status = gantry_machine_select(machine, whole, o->devices, &err);
+    gantry_machine_free(whole);
+    if (!status)
+        return EXIT_FINE;
+    fprintf(stderr, "--devices: ");
+    return fail(&err);
+}
+
 gantry_schedule_options schedule_options(const options *o)
 {
     gantry_schedule_options so = GANTRY_SCHEDULE_OPTIONS_INIT;

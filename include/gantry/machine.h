@@ -41,6 +41,27 @@ GANTRY_API int gantry_machine_has_calibration(const gantry_machine *machine);
  */
 GANTRY_MUST_USE gantry_status gantry_machine_stale(const gantry_machine *machine, const gantry_machine *here,
                                                    char **text, gantry_error *err);
+/** Says what is done next: step `done` of `of` (0: not known yet). Called by the thread that called. */
+typedef void (*gantry_progress_fn)(void *user, const char *what, size_t done, size_t of);
+
+typedef struct gantry_calibrate_options {
+    size_t struct_size;
+    double seconds;  /* for all of it, about; 0: 45. With less there are fewer samples, not fewer figures */
+    double patience; /* a device that has not ended a step for so many seconds is taken for hung; 0: 10 */
+    gantry_progress_fn progress; /* NULL: none */
+    void *user;
+} gantry_calibrate_options;
+#define GANTRY_CALIBRATE_OPTIONS_INIT                                                                                  \
+    {                                                                                                                  \
+        sizeof(gantry_calibrate_options), 0, 0, NULL, NULL                                                             \
+    }
+/** Measures the GPUs of this computer: copies, what copies share, what giving work costs, kernels. `from` is the machine
+ *  whose figures are replaced, whose devices are GPUs of this computer: as detected (NULL: detect it), or with some of
+ *  them (gantry_machine_select). Nothing else should use these GPUs meanwhile; no setting of theirs is changed.
+ *  `options` may be NULL. E_DEVICE: there is nothing that can measure, or a call of the driver failed. E_TIMEOUT: a
+ *  device hangs. */
+GANTRY_MUST_USE gantry_status gantry_machine_calibrate(gantry_machine **machine, const gantry_machine *from,
+                                                       const gantry_calibrate_options *options, gantry_error *err);
 GANTRY_API void gantry_machine_free(gantry_machine *machine);
 
 GANTRY_API const char *gantry_machine_name(const gantry_machine *machine);

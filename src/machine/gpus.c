@@ -28,6 +28,7 @@ void gy_gpus_free(gy_gpus *gpus)
 {
     gy_free(gpus->at);
     gy_free(gpus->peer);
+    gy_free(gpus->nvlink_gbs);
     *gpus = (gy_gpus){ 0 };
 }
 
@@ -104,11 +105,58 @@ static const gy_host_gpu *on_bus(const gy_host *host, const gy_gpu *gpu)
     return NULL;
 }
 
-static int64_t link_rate(const gy_host *host, const gy_gpu *gpu)
+static int64_t rate_of(double gbs)
+{
+    return (int64_t)(gbs * 10 + 0.5) * INT64_C(100000000);
+}
+
+/* The driver says what the link can do, hwloc what it does now, which is less where it rests. 0: neither tells. */
+static double pci_gbs(const gy_host *host, const gy_gpu *gpu)
 {
     const gy_host_gpu *seen = on_bus(host, gpu);
-    double gbs = seen && seen->link_gbs > 0 ? seen->link_gbs * LINK_SHARE : DEFAULT_GBS;
-    return (int64_t)(gbs * 10 + 0.5) * INT64_C(100000000);
+    return gpu->pci_gbs > 0 ? gpu->pci_gbs : seen ? seen->link_gbs : 0;
+}
+
+static int64_t link_rate(const gy_host *host, const gy_gpu *gpu)
+{
+    double gbs = pci_gbs(host, gpu);
+    return rate_of(gbs > 0 ? gbs * LINK_SHARE : DEFAULT_GBS);
+}
+
+static double nvlink_gbs(const gy_gpus *gpus, uint32_t from, uint32_t to)
+{
+    return gpus->nvlink_gbs ? gpus->nvlink_gbs[(size_t)from * gpus->count + to] : 0;
+}
+
+static bool has_nvlinks(const gy_gpus *gpus)
+{
+    double all = 0;
+    for (uint32_t i = 0; i < gpus->count * gpus->count; i++)
+        all += gpus->nvlink_gbs ? gpus->nvlink_gbs[i] : 0;
+    return all > 0;
+}
+
+/* Behind those of PCI links. */
+static uint32_t nvlink_port(const gy_gpus *gpus, uint32_t gpu, uint32_t direction)
+{
+    return (gpus->count + gpu) * DIRECTIONS + direction;
+}
+
+/* All NVLinks of a GPU are one port each way, as they are at a switch. Behind direct links no pair can have more than
+ * its own links carry, which is the rate of the route. */
+static bool add_nvlink_ports(gantry_machine *m, const gy_gpus *gpus, uint32_t i)
+{
+    double most = 0;
+    for (uint32_t k = 0; k < gpus->count; k++)
+        most = nvlink_gbs(gpus, i, k) > most ? nvlink_gbs(gpus, i, k) : most;
+    double all = gpus->at[i].nvlinks_gbs > most ? gpus->at[i].nvlinks_gbs : most;
+    for (uint32_t k = 0; k < DIRECTIONS; k++) {
+        const char *id = gy_arena_printf(&m->arena, "gpu%u.nvlink_%s", i, k == OUT ? "out" : "in");
+        m->resource[nvlink_port(gpus, i, k)] = (gy_resource){ id, rate_of(all > 0 ? all * LINK_SHARE : DEFAULT_GBS) };
+        if (!id)
+            return false;
+    }
+    return true;
 }
 
 static bool add_gpu(gantry_machine *m, const gy_host *host, const gy_gpu *gpu, uint32_t i)
@@ -172,10 +220,13 @@ static bool add_host_links(gantry_machine *m, uint32_t gpu)
            gy_machine_link(m, gpu + 1, 0, latency, m->resource[out].rate, (gy_via){ &out, 1 });
 }
 
-static bool add_peer_link(gantry_machine *m, uint32_t from, uint32_t to)
+static bool add_peer_link(gantry_machine *m, const gy_gpus *gpus, uint32_t from, uint32_t to)
 {
-    uint32_t via[] = { from * DIRECTIONS + OUT, to * DIRECTIONS + IN };
-    int64_t a = m->resource[via[0]].rate, b = m->resource[via[1]].rate;
+    bool fast = nvlink_gbs(gpus, from, to) > 0;
+    uint32_t via[] = { fast ? nvlink_port(gpus, from, OUT) : from * DIRECTIONS + OUT,
+                       fast ? nvlink_port(gpus, to, IN) : to * DIRECTIONS + IN };
+    int64_t a = fast ? rate_of(nvlink_gbs(gpus, from, to) * LINK_SHARE) : m->resource[via[0]].rate,
+            b = m->resource[via[1]].rate;
     return gy_machine_link(m, from + 1, to + 1, gy_ticks_from_us(PEER_LATENCY_US), a < b ? a : b, (gy_via){ via, 2 });
 }
 
@@ -188,7 +239,7 @@ static bool add_links(gantry_machine *m, const gy_gpus *gpus)
         ok = add_host_links(m, i);
         for (uint32_t k = 0; k < gpus->count && ok; k++)
             if (k != i && gpus->peer[(size_t)i * gpus->count + k])
-                ok = add_peer_link(m, i, k);
+                ok = add_peer_link(m, gpus, i, k);
     }
     return ok;
 }
@@ -198,17 +249,18 @@ static bool add_notes(gantry_machine *m, const gy_host *host, const gy_gpus *gpu
     bool ok = true;
     for (uint32_t i = 0; i < gpus->count && ok; i++) {
         const gy_gpu *g = &gpus->at[i];
-        const gy_host_gpu *seen = on_bus(host, g);
-        const char *link = !seen || seen->link_gbs <= 0
-                               ? "not told"
-                               : gy_arena_printf(&m->arena, "%.1f GB/s a direction", seen->link_gbs);
-        ok = link && gy_machine_note(
-                         m, gy_arena_printf(&m->arena,
-                                            "gpu%u: %s at %s, compute capability %d.%d, %d SMs at %d MHz, PCI link %s",
-                                            i, g->name, g->bus, g->major, g->minor, g->sms, g->clock_khz / 1000, link));
+        double gbs = pci_gbs(host, g);
+        const char *link = gbs <= 0 ? "not told" : gy_arena_printf(&m->arena, "%.1f GB/s a direction", gbs);
+        const char *nvlinks = g->nvlinks ? gy_arena_printf(&m->arena, ", %d NVLinks", g->nvlinks) : "";
+        ok = link && nvlinks &&
+             gy_machine_note(
+                 m, gy_arena_printf(&m->arena,
+                                    "gpu%u: %s at %s, compute capability %d.%d, %d SMs at %d MHz, PCI link %s%s", i,
+                                    g->name, g->bus, g->major, g->minor, g->sms, g->clock_khz / 1000, link, nvlinks));
     }
-    return ok && gy_machine_note(m, "assumed, not measured: latencies, links at 85 % of their nominal rate (12 GB/s "
-                                    "where it is not told), pairs with peer access as fast as their PCI links");
+    return ok &&
+           gy_machine_note(m, "assumed, not measured: latencies, links at 85 % of their nominal rate (12 GB/s "
+                              "where it is not told), pairs with peer access and no NVLink as fast as their PCI links");
 }
 
 /* ---- what figures depend on ---- */
@@ -241,11 +293,12 @@ static bool add_facts(gantry_machine *m, const gy_gpus *gpus)
 gantry_machine *gy_gpu_machine(const gy_host *host, const gy_gpus *gpus)
 {
     gy_text name = { 0 };
+    uint32_t ports = has_nvlinks(gpus) ? 2 * DIRECTIONS : DIRECTIONS;
     gy_text_printf(&name, "%s, %u GPU%s", gpus->at[0].name, gpus->count, gpus->count == 1 ? "" : "s");
     gantry_machine *m =
         name.failed
             ? NULL
-            : gy_machine_new(name.at, (gy_machine_size){ gpus->count + 1, gpus->count + 1, gpus->count * DIRECTIONS });
+            : gy_machine_new(name.at, (gy_machine_size){ gpus->count + 1, gpus->count + 1, gpus->count * ports });
     gy_text_free(&name);
     if (!m)
         return NULL;
@@ -253,7 +306,7 @@ gantry_machine *gy_gpu_machine(const gy_host *host, const gy_gpus *gpus)
     add_host(m, host);
     bool ok = true;
     for (uint32_t i = 0; i < gpus->count && ok; i++)
-        ok = add_gpu(m, host, &gpus->at[i], i);
+        ok = add_gpu(m, host, &gpus->at[i], i) && (ports == DIRECTIONS || add_nvlink_ports(m, gpus, i));
     if (ok && add_links(m, gpus) && gy_machine_compose(m) && add_notes(m, host, gpus) && add_facts(m, gpus) &&
         gy_machine_seal(m))
         return m;

@@ -17,17 +17,21 @@ typedef struct gy_gpu {
     uint64_t bytes, unused; /* of its memory: all, and what nobody used when asked */
     int sms, clock_khz;     /* 0: not told, like the next two */
     int memory_khz, bus_bits;
-    int copy_engines; /* >= 0 */
-    int ecc;          /* of its memory: 1 off, 2 on; 0: not told */
-    char driver[32];  /* "580.65.06", of the computer: the same for all; empty: not told */
-    char cuda[16];    /* "13.0", what the driver can do at most; as `driver` */
+    int copy_engines;            /* >= 0 */
+    int ecc;                     /* of its memory: 1 off, 2 on; 0: not told */
+    char driver[32];             /* "580.65.06", of the computer: the same for all; empty: not told */
+    char cuda[16];               /* "13.0", what the driver can do at most; as `driver` */
+    int nvlinks;                 /* that are up; 0: none, or not told */
+    double nvlinks_gbs, pci_gbs; /* nominal rates one way: of all its NVLinks, of its PCI link; 0: not told */
 } gy_gpu;
 
 typedef struct gy_gpus {
     gy_gpu *at;
     uint8_t *peer; /* count x count, row = from: that GPU can address the memory of the other */
     uint32_t count;
-} gy_gpus; /* zero-initialised is none */
+    double *nvlink_gbs; /* count x count, row = from: nominal rate of the NVLinks between two, one way; 0: none. May be
+                           NULL */
+} gy_gpus;              /* zero-initialised is none */
 
 void gy_gpus_free(gy_gpus *gpus);
 

@@ -11,7 +11,9 @@
 
 #include "base/module.h"
 #include "machine/gpus.h"
+#include "machine/measured.h"
 #include "schedule/schedule.h"
+#include <gantry/raw.h>
 
 /* What a node calls. */
 typedef struct gy_callee {
@@ -111,6 +113,21 @@ extern const gy_backend gy_backend_host;    /* src/backends/host/host.c */
 extern const gy_backend gy_backend_checked; /* src/backends/host/checked.c: checking mode, not in the list of names */
 extern const gy_backend gy_backend_sim;     /* src/backends/sim/sim.c */
 
+/* How to measure (gantry_calibrate_options). 0: as the back end likes. */
+typedef struct gy_measure_options {
+    double seconds, patience;
+    gantry_progress_fn progress; /* may be NULL */
+    void *user;
+} gy_measure_options;
+
+/* Work by hand (gantry/raw.h). */
+typedef struct gy_raw_table {
+    gantry_status (*open)(void **state, const char *what, const gantry_machine *machine,
+                          const gantry_raw_options *options, gantry_error *err);
+    gantry_status (*time)(void *state, double *us, double *bytes, gantry_error *err);
+    void (*close)(void *state);
+} gy_raw_table;
+
 /* What a module exports (gantry_cuda_module). Module and library read each other's structures, so the version counts
  * their sizes too: a module of another build is refused rather than misread. */
 typedef struct gy_backend_module {
@@ -120,11 +137,16 @@ typedef struct gy_backend_module {
     gantry_status (*discover)(gy_gpus *found, gantry_error *err);
     /* Appends a line, with a newline, on each thing it looked for: what it found or why not. */
     void (*describe)(gy_text *to);
+    /* Measures the GPUs of a machine that is this computer's. Names in *to are borrowed from the machine and the module:
+     * close that after their last use. gy_measured_free. E_TIMEOUT: a device hangs. NULL: it measures nothing. */
+    gantry_status (*measure)(const gantry_machine *machine, const gy_measure_options *options, gy_measured *to,
+                             gantry_error *err);
+    const gy_raw_table *raw; /* NULL: none */
 } gy_backend_module;
 
 #define GY_BACKEND_VERSION                                                                                             \
     (UINT32_C(1000000) +                                                                                               \
-     (uint32_t)(sizeof(gy_backend) + sizeof(gy_job) + sizeof(gy_gpu) + sizeof(gantry_error) + sizeof(gantry_launch) +  \
+     (uint32_t)(sizeof(gy_backend) + sizeof(gy_backend_module) + sizeof(gy_job) + sizeof(gy_gpu) + sizeof(gantry_error) + sizeof(gantry_launch) +  \
                 sizeof(gantry_arg) + sizeof(struct gantry_schedule) + sizeof(struct gantry_machine) +                  \
                 sizeof(struct gantry_graph) + sizeof(gy_op) + sizeof(gy_use) + sizeof(gy_instance) + sizeof(gy_sync) + \
                 sizeof(gy_device) + sizeof(gy_memory) + sizeof(gy_node) + sizeof(gy_buffer) + sizeof(gy_kernel) +      \
@@ -134,6 +156,12 @@ typedef struct gy_backend_module {
  * on success where the back end came from one: close it after the back end's last call. */
 gantry_status gy_backend_find(const gy_backend **backend, gy_module *module, const char *name, bool check,
                               const gantry_schedule *schedule, gantry_error *err);
+/* The first module that can measure this machine does; it stays open for what *to borrows. E_DEVICE: none can. */
+gantry_status gy_backend_measure(const gantry_machine *machine, const gy_measure_options *options, gy_measured *to,
+                                 gy_module *module, gantry_error *err);
+/* Of the back end of that name, whose module is open on success. E_INVALID: no such back end; E_UNSUPPORTED: it does
+ * nothing by hand. */
+gantry_status gy_backend_raw(const gy_raw_table **raw, gy_module *module, const char *name, gantry_error *err);
 /* The GPUs that modules find; none is fine. */
 gantry_status gy_backend_discover(gy_gpus *found, gantry_error *err);
 

@@ -143,6 +143,36 @@ gantry_status gy_backend_discover(gy_gpus *found, gantry_error *err)
     return GANTRY_OK;
 }
 
+gantry_status gy_backend_measure(const gantry_machine *machine, const gy_measure_options *options, gy_measured *to,
+                                 gy_module *module, gantry_error *err)
+{
+    gantry_error why = { .text = "this build has no module for GPUs" };
+    uint32_t gpus = 0;
+    for (uint32_t i = 0; i < machine->devices; i++) {
+        gpus += machine->device[i].gpu;
+    }
+    if (gpus == 0) {
+        return gy_fail(err, GANTRY_E_DEVICE, NULL,
+                       "machine \"%s\" has no GPU to measure; \"gantry machine\" tells what was looked for",
+                       machine->name);
+    }
+    for (size_t i = 0; i < BACKENDS; i++) {
+        if (!table[i].module || gy_module_open(module, table[i].module, GY_BACKEND_VERSION, &why)) {
+            continue;
+        }
+        const gy_backend_module *found = module->table;
+        bool measures = found->measure != NULL;
+        gantry_status status = measures ? found->measure(machine, options, to, err) : GANTRY_E_UNSUPPORTED;
+        if (status) {
+            gy_module_close(module);
+        }
+        if (measures) {
+            return status;
+        }
+    }
+    return gy_fail(err, GANTRY_E_DEVICE, NULL, "there is nothing here that can measure: %s", why.text);
+}
+
 static const entry *by_name(const char *name)
 {
     for (size_t i = 0; i < BACKENDS; i++) {
@@ -168,6 +198,26 @@ static gantry_status fail_unknown(const char *name, gantry_error *err)
                             list.at ? list.at : "");
     gy_text_free(&list);
     return status;
+}
+
+gantry_status gy_backend_raw(const gy_raw_table **raw, gy_module *module, const char *name, gantry_error *err)
+{
+    const entry *e = by_name(name);
+    gy_module opened = { 0 };
+    if (!e) {
+        return fail_unknown(name, err);
+    }
+    gantry_status status = e->module ? gy_module_open(&opened, e->module, GY_BACKEND_VERSION, err) : GANTRY_OK;
+    if (status) {
+        return status;
+    }
+    *raw = e->module ? ((const gy_backend_module *)opened.table)->raw : NULL;
+    if (!*raw) {
+        gy_module_close(&opened);
+        return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "back end \"%s\" does nothing by hand to compare with", name);
+    }
+    *module = opened;
+    return GANTRY_OK;
 }
 
 static gantry_status fail_check(const entry *e, gantry_error *err)

@@ -2,19 +2,27 @@
 /* What was looked for on this computer, a line each, for people. */
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/driver.h"
-#include "backends/cuda/library.h"
 #include "backends/cuda/linalg.h"
-#include "backends/cuda/nvrtc.h"
 #include "backends/cuda/nccl.h"
+#include "backends/cuda/nvml.h"
+#include "backends/cuda/nvrtc.h"
 
 #include "base/error.h"
+#include <stdio.h>
 
 static void describe_gpu(gy_text *to, const gy_gpu *g)
 {
     char size[32];
-    gy_text_printf(to, "device %d: %s at %s, compute capability %d.%d, %d SMs at %d MHz, %s, %d copy engine%s\n",
+    gy_text_printf(to, "device %d: %s at %s, compute capability %d.%d, %d SMs at %d MHz, %s, %d copy engine%s",
                    g->ordinal, g->name, g->bus, g->major, g->minor, g->sms, g->clock_khz / 1000,
                    gy_bytes_text(size, sizeof size, g->bytes), g->copy_engines, g->copy_engines == 1 ? "" : "s");
+    if (g->pci_gbs > 0) {
+        gy_text_printf(to, ", PCI link of %.1f GB/s", g->pci_gbs);
+    }
+    if (g->nvlinks) {
+        gy_text_printf(to, ", %d NVLinks of together %.0f GB/s", g->nvlinks, g->nvlinks_gbs);
+    }
+    gy_text_add(to, "\n");
 }
 
 /* GB/s are for a calibration to measure. */
@@ -58,6 +66,22 @@ static void describe_driver(gy_text *to)
     gy_driver_close(&d);
 }
 
+static void describe_nvml(gy_text *to)
+{
+    gy_nvml nvml;
+    gantry_error why = { 0 };
+    char version[80] = "";
+    if (gy_nvml_open(&nvml, &why)) {
+        gy_text_printf(to, "NVML: %s; links and clocks of GPUs are not told\n", why.text);
+        return;
+    }
+    if (!nvml.driver_version || nvml.driver_version(version, sizeof version) != 0) {
+        snprintf(version, sizeof version, "that does not tell its version");
+    }
+    gy_text_printf(to, "NVML: libnvidia-ml.so.1 of driver %s\n", version);
+    gy_nvml_close(&nvml);
+}
+
 static void describe_nccl(gy_text *to)
 {
     gy_nccl_api api;
@@ -85,6 +109,7 @@ static void describe_nvrtc(gy_text *to)
 void gy_cuda_describe(gy_text *to)
 {
     describe_driver(to);
+    describe_nvml(to);
     describe_nccl(to);
     describe_nvrtc(to);
     gy_linalg_describe(to);

@@ -2,8 +2,10 @@
 /* What the driver reports: devices and who can reach whose memory. */
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/driver.h"
+#include "backends/cuda/nvml.h"
 
 #include "base/error.h"
+#include <stdio.h>
 
 static int attribute(const gy_driver *d, CUdevice device, CUdevice_attribute which)
 {
@@ -27,6 +29,18 @@ static void read_gpu(const gy_driver *d, CUdevice device, gy_gpu *to)
     to->memory_khz = attribute(d, device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
     to->bus_bits = attribute(d, device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
     to->copy_engines = attribute(d, device, CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT);
+}
+
+static void read_versions(const gy_driver *d, gy_gpus *gpus)
+{
+    gy_nvml nvml;
+    int version = 0;
+    for (uint32_t i = 0; d->cuDriverGetVersion(&version) == CUDA_SUCCESS && i < gpus->count; i++) {
+        snprintf(gpus->at[i].cuda, sizeof gpus->at[i].cuda, "%d.%d", version / 1000, version % 1000 / 10);
+    }
+    gy_nvml_open(&nvml, NULL);
+    gy_nvml_tell(&nvml, gpus);
+    gy_nvml_close(&nvml);
 }
 
 static gantry_status read_gpus(const gy_driver *d, int devices, gy_gpus *to, gantry_error *err)
@@ -55,12 +69,15 @@ static gantry_status read_gpus(const gy_driver *d, int devices, gy_gpus *to, gan
 gantry_status gy_cuda_discover_with(const gy_driver *d, int devices, gy_gpus *found, gantry_error *err)
 {
     gy_gpus gpus = { .at = gy_calloc((size_t)devices, sizeof *gpus.at),
-                     .peer = gy_calloc((size_t)devices * (size_t)devices, 1) };
-    gantry_status status = gpus.at && gpus.peer ? read_gpus(d, devices, &gpus, err) : gy_fail_nomem(err);
+                     .peer = gy_calloc((size_t)devices * (size_t)devices, 1),
+                     .nvlink_gbs = gy_calloc((size_t)devices * (size_t)devices, sizeof *gpus.nvlink_gbs) };
+    gantry_status status =
+        gpus.at && gpus.peer && gpus.nvlink_gbs ? read_gpus(d, devices, &gpus, err) : gy_fail_nomem(err);
     if (status) {
         gy_gpus_free(&gpus);
         return status;
     }
+    read_versions(d, &gpus);
     *found = gpus;
     return GANTRY_OK;
 }

@@ -639,14 +639,22 @@ CUfunction fakeCudaFunction(const char *name, fakeCudaBody body, const size_t *s
     snprintf(f->name, sizeof f->name, "%s", name);
     f->body = body;
     f->params = params;
-    memcpy(f->size, sizes, (size_t)params * sizeof *sizes);
+    for (int k = 0; k < params; k++) {
+        f->size[k] = sizes[k];
+    }
     function_count += i == function_count;
     unlock();
     return f;
 }
 
+static void do_nothing(const fakeCudaLaunch *launch, void **params)
+{
+    (void)launch;
+    (void)params;
+}
+
 /* Fat binaries, cubins and PTX by how they begin. Functions are those of fakeCudaFunction; of the last two only those
- * that the image declares, see code.c. */
+ * that the image declares, see code.c. In PTX there may be one that does nothing, "gantry_empty". */
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
     static const unsigned char magic[] = { 0x50, 0xED, 0x55, 0xBA };
@@ -654,6 +662,9 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
     struct CUmod_st m = { .any = memcmp(image, magic, sizeof magic) == 0 };
     if (!current || (!m.any && !code_entries(&m.entries, image))) {
         LEAVE(CUDA_ERROR_INVALID_IMAGE);
+    }
+    if (!m.any && code_has(m.entries, "gantry_empty")) {
+        fakeCudaFunction("gantry_empty", do_nothing, NULL, 0);
     }
     *module = calloc(1, sizeof **module);
     **module = m;

@@ -117,7 +117,7 @@ static gantry_machine *detected(const truth *t)
 {
     gy_gpu list[MOST] = { 0 };
     uint8_t peer[MOST * MOST] = { 0 };
-    gy_gpus gpus = { list, peer, t->gpus };
+    gy_gpus gpus = { .at = list, .peer = peer, .count = t->gpus };
     gantry_machine *m = NULL;
     for (uint32_t g = 0; g < t->gpus; g++) {
         list[g] = (gy_gpu){ .name = "NVIDIA H200", .ordinal = (int)g, .numa = -1, .major = 9, .bytes = 150109880320 };

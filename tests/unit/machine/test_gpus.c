@@ -48,7 +48,7 @@ START_TEST(fingerprint)
 {
     gy_gpu list[] = { h200(0), h200(1) };
     uint8_t peer[] = { 0, 1, 1, 0 };
-    gy_gpus gpus = { list, peer, 2 }, none = { 0 };
+    gy_gpus gpus = { .at = list, .peer = peer, .count = 2 }, none = { 0 };
     gy_text text = { 0 };
     gantry_machine *m = NULL, *now = NULL;
     char *said = NULL;
@@ -88,7 +88,7 @@ START_TEST(two_gpus)
 {
     gy_gpu list[] = { h200(0), h200(3) };
     uint8_t peer[] = { 0, 1, 0, 0 };
-    gy_gpus gpus = { list, peer, 2 };
+    gy_gpus gpus = { .at = list, .peer = peer, .count = 2 };
     gantry_machine *m = NULL, *again = NULL;
     char *text = NULL;
     size_t length = 0;

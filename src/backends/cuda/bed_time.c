@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Timing: by events where the devices alone count, by the host's clock where the host is part of it. */
+#include "backends/cuda/bed.h"
+
+#include "base/error.h"
+#include <time.h>
+
+enum { MOST_TIMES = 128 };
+#define BATCH_US 200.0 /* short things are timed by so much at once: events count in half microseconds */
+
+int64_t gy_bed_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int64_t gy_budget_next(gy_budget *budget)
+{
+    int64_t now = gy_bed_now(), rest = budget->until_ns - now;
+    uint32_t left = budget->left ? budget->left-- : 1;
+    return rest > 0 ? now + rest / left : now;
+}
+
+static gantry_status record(gy_bed *bed, CUevent event, gy_bed_lane lane, gantry_error *err)
+{
+    gantry_status status = gy_bed_use(bed, lane.gpu, err);
+    return status ? status
+                  : gy_bed_check(bed, bed->d.cuEventRecord(event, gy_bed_stream(bed, lane)), lane.gpu,
+                                 "recording an event", err);
+}
+
+/* Between two events of the lead: the sides begin after the one and end before the other. */
+static gantry_status queue_all(gy_bed *bed, const gy_shot *shot, uint32_t times, gantry_error *err)
+{
+    gy_bed_gpu *lead = &bed->gpu[shot->lead.gpu];
+    gantry_status status = record(bed, lead->begin, shot->lead, err);
+    for (uint32_t i = 0; i < shot->sides && !status; i++) {
+        status = gy_bed_order(bed, shot->lead, shot->side[i], err);
+    }
+    for (uint32_t i = 0; i < times && !status; i++) {
+        status = shot->queue(bed, shot->what, err);
+    }
+    for (uint32_t i = 0; i < shot->sides && !status; i++) {
+        status = gy_bed_order(bed, shot->side[i], shot->lead, err);
+    }
+    return status ? status : record(bed, lead->end, shot->lead, err);
+}
+
+gantry_status gy_bed_time(gy_bed *bed, const gy_shot *shot, uint32_t times, double *us, gantry_error *err)
+{
+    gy_bed_gpu *lead = &bed->gpu[shot->lead.gpu];
+    float ms = 0;
+    gantry_status status = queue_all(bed, shot, times, err);
+    status = status ? status : gy_bed_wait(bed, lead->end, shot->lead.gpu, err);
+    status = status ? status
+                    : gy_bed_check(bed, bed->d.event_elapsed(&ms, lead->begin, lead->end), shot->lead.gpu,
+                                   "reading the time between events", err);
+    *us = (double)ms * 1e3 / times;
+    return status;
+}
+
+gantry_status gy_bed_wall(gy_bed *bed, const gy_shot *shot, double *us, gantry_error *err)
+{
+    int64_t start = gy_bed_now();
+    gantry_status status = queue_all(bed, shot, 1, err);
+    status = status ? status : gy_bed_wait(bed, bed->gpu[shot->lead.gpu].end, shot->lead.gpu, err);
+    *us = (double)(gy_bed_now() - start) / 1e3;
+    return status;
+}
+
+static uint32_t batch_of(double us)
+{
+    double times = us > 0 ? BATCH_US / us : MOST_TIMES;
+    return times > MOST_TIMES ? MOST_TIMES : times < 1 ? 1 : (uint32_t)times;
+}
+
+static gantry_status sample(gy_bed *bed, const gy_shot *shot, bool wall, int64_t until_ns, gy_figure *figure,
+                            gantry_error *err)
+{
+    double us[GY_BED_SAMPLES], first = 0;
+    uint32_t samples = 0;
+    gantry_status status = gy_bed_time(bed, shot, 1, &first, err);
+    status = status ? status : gy_bed_time(bed, shot, 1, &first, err); /* the first one may load things */
+    while (!status && samples < GY_BED_SAMPLES && (samples < GY_BED_LEAST || gy_bed_now() < until_ns)) {
+        status = wall ? gy_bed_wall(bed, shot, &us[samples], err)
+                      : gy_bed_time(bed, shot, batch_of(first), &us[samples], err);
+        samples += status == GANTRY_OK;
+    }
+    *figure = status ? (gy_figure){ 0 } : gy_figure_of(us, samples);
+    return status;
+}
+
+gantry_status gy_bed_sample(gy_bed *bed, const gy_shot *shot, int64_t until_ns, gy_figure *figure, gantry_error *err)
+{
+    return sample(bed, shot, false, until_ns, figure, err);
+}
+
+gantry_status gy_bed_sample_wall(gy_bed *bed, const gy_shot *shot, int64_t until_ns, gy_figure *figure,
+                                 gantry_error *err)
+{
+    return sample(bed, shot, true, until_ns, figure, err);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What it costs to give work to a device: empty kernels, events, graphs. */
+#include "backends/cuda/measure.h"
+
+#include "base/error.h"
+
+enum { CHAIN = 200, FIGURES = 4 };
+
+static gantry_status queue_launch(gy_bed *bed, const void *what, gantry_error *err)
+{
+    return gy_bed_empty(bed, *(const gy_bed_lane *)what, err);
+}
+
+/* There and back: two launches and two events that are waited for. */
+static gantry_status queue_hops(gy_bed *bed, const void *what, gantry_error *err)
+{
+    gy_bed_lane here = *(const gy_bed_lane *)what, there = { here.gpu, 1 };
+    gantry_status status = gy_bed_empty(bed, here, err);
+    status = status ? status : gy_bed_order(bed, here, there, err);
+    status = status ? status : gy_bed_empty(bed, there, err);
+    return status ? status : gy_bed_order(bed, there, here, err);
+}
+
+typedef struct graph {
+    gy_bed_lane lane;
+    CUgraphExec exec;
+} graph;
+
+static gantry_status queue_graph(gy_bed *bed, const void *what, gantry_error *err)
+{
+    const graph *g = what;
+    gantry_status status = gy_bed_use(bed, g->lane.gpu, err);
+    return status ? status
+                  : gy_bed_check(bed, bed->d.cuGraphLaunch(g->exec, gy_bed_stream(bed, g->lane)), g->lane.gpu,
+                                 "launching a graph", err);
+}
+
+static gantry_status capture_chain(gy_bed *bed, gy_bed_lane lane, int nodes, CUgraph *made, gantry_error *err)
+{
+    CUstream stream = gy_bed_stream(bed, lane);
+    gantry_status status = gy_bed_use(bed, lane.gpu, err);
+    status = status ? status
+                    : gy_bed_check(bed, bed->d.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+                                   lane.gpu, "beginning a capture", err);
+    if (status) {
+        return status;
+    }
+    for (int i = 0; i < nodes && !status; i++) {
+        status = gy_bed_empty(bed, lane, err);
+    }
+    CUresult code = bed->d.cuStreamEndCapture(stream, made);
+    return status ? status : gy_bed_check(bed, code, lane.gpu, "ending a capture", err);
+}
+
+static gantry_status make_chain(gy_bed *bed, gy_bed_lane lane, int nodes, graph *g, gantry_error *err)
+{
+    CUgraph made = NULL;
+    *g = (graph){ .lane = lane };
+    gantry_status status = capture_chain(bed, lane, nodes, &made, err);
+    if (!status) {
+        CUresult code = bed->d.cuGraphInstantiateWithFlags(&g->exec, made, 0);
+        g->exec = code ? NULL : g->exec;
+        status = gy_bed_check(bed, code, lane.gpu, "instantiating a graph", err);
+    }
+    if (made) {
+        bed->d.cuGraphDestroy(made);
+    }
+    return status;
+}
+
+/* A graph that hangs may not be destroyed. */
+static void free_chain(gy_bed *bed, const graph *g)
+{
+    if (g->exec && gy_bed_settle(bed)) {
+        bed->d.cuGraphExecDestroy(g->exec);
+    }
+}
+
+/* `alone`: of one launch and its end seen; else of one node of a chain, without what a launch costs. */
+static gantry_status measure_graph(gy_measure *m, gy_bed_lane lane, bool alone, gy_figure *figure, gantry_error *err)
+{
+    graph g;
+    int64_t until_ns = gy_measure_next(m);
+    gantry_status status = make_chain(&m->bed, lane, alone ? 1 : CHAIN, &g, err);
+    gy_shot shot = { .queue = queue_graph, .what = &g, .lead = lane };
+    if (!status) {
+        status = (alone ? gy_bed_sample_wall : gy_bed_sample)(&m->bed, &shot, until_ns, figure, err);
+    }
+    free_chain(&m->bed, &g);
+    figure->us /= alone ? 1 : CHAIN;
+    figure->mad_us /= alone ? 1 : CHAIN;
+    return status;
+}
+
+static gantry_status measure_gpu(gy_measure *m, uint32_t gpu, gantry_error *err)
+{
+    gy_measured_device made = { .device = m->bed.gpu[gpu].device };
+    gy_bed_lane lane = { gpu, 0 };
+    gy_bed_lane side = { gpu, 1 };
+    gy_shot launch = { .queue = queue_launch, .what = &lane, .lead = lane };
+    gy_shot hops = { .queue = queue_hops, .what = &lane, .lead = lane, .side = &side, .sides = 1 };
+    gantry_status status = gy_bed_sample(&m->bed, &launch, gy_measure_next(m), &made.launch, err);
+    made.clock_mhz = gy_nvml_clock(&m->nvml, &m->bed.d, m->bed.machine, made.device);
+    status = status ? status : gy_bed_sample(&m->bed, &hops, gy_measure_next(m), &made.event, err);
+    made.event.us = made.event.us / 2 - made.launch.us;
+    made.event.us = made.event.us > 0 ? made.event.us : 0;
+    made.event.mad_us /= 2;
+    status = status ? status : measure_graph(m, lane, false, &made.graph_node, err);
+    status = status ? status : measure_graph(m, lane, true, &made.graph_launch, err);
+    return status || gy_vec_push(&m->to->devices, made) ? status : gy_fail_nomem(err);
+}
+
+static uint32_t count(const gy_measure *m)
+{
+    return m->bed.gpus * FIGURES;
+}
+
+static gantry_status measure(gy_measure *m, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 0; i < m->bed.gpus && !status; i++) {
+        status = measure_gpu(m, i, err);
+    }
+    return status;
+}
+
+const gy_figures gy_figures_issue = { "launches, events and graphs", 1, count, measure };

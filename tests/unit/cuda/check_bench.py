@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gantry bench and gantry machine calibrate on GPUs of the fake driver: what they print can be used. Times mean nothing.
+
+check_bench.py GANTRY FOLDER_OF_THE_FAKE
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+STREAMING = {"add", "copy", "saxpy", "reduce_sum", "transpose"}
+
+
+def run(command, folder, gpus, words, peer="all", code=0):
+    env = {**os.environ, "GANTRY_MODULES": folder, "LD_LIBRARY_PATH": folder, "FAKE_CUDA_DEVICES": str(gpus),
+           "FAKE_CUDA_PEER": peer, "FAKE_CUDA_MEMORY": "3000000000"}
+    done = subprocess.run([command, *words.split()], capture_output=True, timeout=100, env=env, text=True)
+    assert done.returncode == code, f"{words} on {gpus}: {done.returncode}\n{done.stdout}{done.stderr}"
+    assert (not done.stderr) == (code == 0), done.stderr
+    return done.stdout
+
+
+def rows(command, folder, gpus, words, **more):
+    found = json.loads(run(command, folder, gpus, f"bench {words} --json", **more))
+    for row in found["rows"]:
+        assert row["gantry_us"] > 0 and row["raw_us"] > 0, row
+        sign, want = row["want"].split() if row["want"] != "-" else (">=", "0")
+        ratio = row["gantry_us"] / row["raw_us"] if sign == "<=" else row["raw_us"] / row["gantry_us"]
+        assert abs(ratio - row["ratio"]) < 1e-9 * ratio, row
+        assert row["reached"] == (ratio <= float(want) if sign == "<=" else ratio >= float(want)) or abs(ratio - float(want)) < 0.02, row
+    return found
+
+
+def bench(command, folder):
+    for gpus in (1, 2, 4):
+        peer = rows(command, folder, gpus, "peer --bytes 65536")
+        assert len(peer["rows"]) == (gpus > 1) and ("skipped" in peer) == (gpus == 1), peer
+        assert gpus == 1 or peer["rows"][0]["bytes"] == 16 * 65536
+        host = rows(command, folder, gpus, "host --bytes 65536")["rows"]
+        assert [r["bytes"] for r in host] == [n * d * w for d in ([1] if gpus == 1 else [1, gpus])
+                                              for n in (4096, 65536) for w in (1, 1, 2)], host
+        frames = rows(command, folder, gpus, "frames --nodes 8 --bytes 38400")["rows"]
+        assert len(frames) == 1 and frames[0]["bytes"] == 2 * 8 * 38400, frames
+        for shape in ("chain", "wide", "stencil"):
+            replay = json.loads(run(command, folder, gpus, f"bench replay --backend cuda --shape {shape} --nodes 24 --json"))
+            assert replay["nodes"] == 24 and replay["shape"] == shape and replay["replay"] == "graph", replay
+            assert abs(replay["us_per_node"] / replay["raw_us_per_node"] / replay["ratio"] - 1) < 1e-9, replay
+            assert len(rows(command, folder, gpus, f"build --shape {shape} --nodes 24")["rows"]) == 1
+    kernels = rows(command, folder, 1, "kernels --bytes 16384")["rows"]
+    assert STREAMING <= {r["what"] for r in kernels}, kernels
+    text = run(command, folder, 2, "bench peer --bytes 65536")
+    assert "16 copies of 65536 B" in text and "by hand us" in text, text
+    alone = rows(command, folder, 2, "peer --bytes 65536", peer="none")
+    assert not alone["rows"] and "no access to each other" in alone["skipped"], alone
+    stream = json.loads(run(command, folder, 1, "bench replay --backend cuda --replay stream --nodes 24 --json"))
+    assert stream["replay"] == "stream", stream
+    run(command, folder, 0, "bench host", code=5)
+
+
+def calibrate(command, folder):
+    os.environ["FAKE_NVML"] = "switch"
+    with tempfile.TemporaryDirectory() as scratch:
+        path = pathlib.Path(scratch) / "m.json"
+        env = {**os.environ, "GANTRY_MODULES": folder, "LD_LIBRARY_PATH": folder, "FAKE_CUDA_DEVICES": "2", "FAKE_CUDA_MEMORY": "300000"}
+        subprocess.run([command, "machine", "calibrate", "--seconds", "0.1", "-o", path], check=True, timeout=100, env=env)
+        machine = json.loads(path.read_text())
+        assert "580.65.06" in path.read_text()
+        shown = json.loads(subprocess.run([command, "machine", path, "--json"], check=True, capture_output=True).stdout)
+        assert shown == machine
+        printed = subprocess.run([command, "machine", "calibrate", "--seconds", "0.1", "--devices", "1", "--json"], check=True,
+                                 capture_output=True, timeout=100, env=env)
+        assert [d["id"] for d in json.loads(printed.stdout)["devices"]] == ["gpu0", "cpu"] and not printed.stderr
+        many = subprocess.run([command, "machine", "calibrate", "--devices", "9"], capture_output=True, env=env, text=True)
+        assert many.returncode and many.stderr.startswith("--devices: "), many
+
+
+def main(command, folder):
+    bench(command, folder)
+    calibrate(command, folder)
+    return 0
+
+
+sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Work by hand on GPUs of the fake driver: that it is done, that what cannot be done is said, that nothing is left. */
+#include "control.h"
+#include "suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct work_case {
+    const char *what, *shape, *kernel;
+    int gpus;
+    double bytes; /* for BYTES a copy and three copies: 0: none are counted; negative: some are */
+    const char *call;
+    int calls; /* of it each time */
+} work_case;
+
+enum { BYTES = 65536, COPIES = 3, NODES = 24 };
+
+/* within and kernel are timed four at a time. */
+static const work_case cases[] = {
+    { "peer", "chain", NULL, 2, 1.0 * BYTES *COPIES, "cuMemcpyPeerAsync", COPIES },
+    { "upload", "chain", NULL, 2, 2.0 * BYTES *COPIES, "cuMemcpyHtoDAsync", 2 * COPIES },
+    { "fetch", "chain", NULL, 3, 3.0 * BYTES *COPIES, "cuMemcpyDtoHAsync", 3 * COPIES },
+    { "both", "chain", NULL, 2, 4.0 * BYTES *COPIES, "cuMemcpyDtoHAsync", 2 * COPIES },
+    { "within", "chain", NULL, 1, 2.0 * BYTES *COPIES, "cuMemcpyDtoDAsync", 4 * COPIES },
+    { "kernel", "chain", "saxpy", 1, 3.0 * BYTES, "kernel", 4 },
+    { "replay", "chain", NULL, 2, 0, "kernel", NODES },
+    { "replay", "wide", NULL, 3, 0, "kernel", NODES },
+    { "replay", "stencil", NULL, 3, 0, "kernel", NODES },
+    { "build", "wide", NULL, 2, 0, "cuGraphInstantiateWithFlags", 1 },
+    { "build", "stencil", NULL, 2, 0, "cuGraphInstantiateWithFlags", 1 },
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+static void check_alive(const char *what)
+{
+    char text[160];
+    ck_assert_msg(fakeCudaAlive(text, sizeof text) == 0, "%s: left behind: %s", what, text);
+}
+
+static gantry_raw_options options_of(const work_case *c)
+{
+    gantry_raw_options o = GANTRY_RAW_OPTIONS_INIT;
+    o.shape = c->shape;
+    o.kernel = c->kernel;
+    o.bytes = BYTES;
+    o.copies = COPIES;
+    o.nodes = NODES;
+    o.devices = c->gpus;
+    return o;
+}
+
+static gantry_status attempt(const work_case *c, const gantry_machine *m, double *us, double *bytes, gantry_error *err)
+{
+    gantry_raw *raw = NULL;
+    gantry_raw_options o = options_of(c);
+    gantry_status status = gantry_raw_new(&raw, "cuda", c->what, m, &o, err);
+    for (int i = 0; i < 2 && !status; i++) {
+        status = gantry_raw_time(raw, us, bytes, err);
+    }
+    gantry_raw_free(raw);
+    return status;
+}
+
+START_TEST(does_it)
+{
+    const work_case *c = &cases[_i];
+    gantry_raw *raw = NULL;
+    gantry_raw_options o = options_of(c);
+    CUcontext now = NULL;
+    fakeCudaDevices(4, "all", 0);
+    gantry_machine *m = gpu_machine(4, false);
+    MUST(gantry_raw_new(&raw, "cuda", c->what, m, &o, MUST_ERR));
+    gantry_machine_free(m);
+    for (int i = 0; i < 3; i++) {
+        double us = -1, bytes = -1;
+        int before = fakeCudaCalls(c->call);
+        MUST(gantry_raw_time(raw, &us, &bytes, MUST_ERR));
+        ck_assert_int_eq(fakeCudaCalls(c->call) - before, c->calls);
+        ck_assert_double_ge(us, 0);
+        ck_assert_double_eq(bytes, c->bytes);
+        cuCtxGetCurrent(&now);
+        ck_assert_ptr_null(now);
+    }
+    MUST(gantry_raw_time(raw, NULL, NULL, MUST_ERR));
+    gantry_raw_free(raw);
+    check_alive(c->what);
+}
+END_TEST
+
+/* Neighbours exchange rows each step but the first: 2 (lanes - 1) copies. */
+START_TEST(stencil_exchanges)
+{
+    fakeCudaDevices(3, "all", 0);
+    gantry_machine *m = gpu_machine(3, false);
+    gantry_raw *raw = NULL;
+    gantry_raw_options o = options_of(&cases[8]);
+    int before = fakeCudaCalls("cuMemcpyPeerAsync");
+    MUST(gantry_raw_new(&raw, "cuda", "replay", m, &o, MUST_ERR));
+    ck_assert_int_eq(fakeCudaCalls("cuMemcpyPeerAsync") - before, (NODES / 3 - 1) * 4); /* captured once */
+    MUST(gantry_raw_time(raw, NULL, NULL, MUST_ERR));
+    ck_assert_int_eq(fakeCudaCalls("cuMemcpyPeerAsync") - before, (NODES / 3 - 1) * 4);
+    gantry_raw_free(raw);
+    gantry_machine_free(m);
+    check_alive("stencil");
+}
+END_TEST
+
+START_TEST(cannot)
+{
+    gantry_raw *raw = NULL;
+    gantry_error err = { 0 };
+    gantry_raw_options o = GANTRY_RAW_OPTIONS_INIT;
+    fakeCudaDevices(2, "none", 0);
+    gantry_machine *m = gpu_machine(2, false);
+    o.bytes = BYTES;
+    ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "peer", m, &o, &err), GANTRY_E_UNSUPPORTED);
+    ck_assert_str_eq(err.text, "the first two GPUs have no access to each other");
+    o.shape = "stencil";
+    o.nodes = 10;
+    ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "replay", m, &o, &err), GANTRY_E_UNSUPPORTED);
+    o.kernel = "nosuch";
+    ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "kernel", m, &o, &err), GANTRY_E_UNSUPPORTED);
+    ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "dance", m, &o, &err), GANTRY_E_INVALID);
+    ck_assert_msg(strstr(err.text, "\"dance\"") && strstr(err.text, "replay and build"), "%s", err.text);
+    ck_assert_int_eq(gantry_raw_new(&raw, "host", "peer", m, &o, &err), GANTRY_E_UNSUPPORTED);
+    ck_assert_int_eq(gantry_raw_new(&raw, "cude", "peer", m, &o, &err), GANTRY_E_INVALID);
+    ck_assert_msg(strstr(err.text, "did you mean \"cuda\"?"), "%s", err.text);
+    o.devices = 3;
+    ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "upload", m, &o, &err), GANTRY_E_DEVICE);
+    ck_assert_str_eq(err.text, "machine \"test\" has 2 GPUs with memories of their own, not 3");
+    o.devices = 0;
+    o.copies = 0;
+    ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "upload", m, &o, &err), GANTRY_E_INVALID);
+    o = (gantry_raw_options)GANTRY_RAW_OPTIONS_INIT;
+    o.struct_size--;
+    ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "upload", m, &o, &err), GANTRY_E_INVALID);
+    ck_assert_int_eq(gantry_raw_time(NULL, NULL, NULL, &err), GANTRY_E_INVALID);
+    gantry_raw_free(NULL);
+    gantry_machine_free(m);
+    check_alive("cannot");
+}
+END_TEST
+
+START_TEST(no_room)
+{
+    gantry_raw *raw = NULL;
+    gantry_error err = { 0 };
+    gantry_raw_options o = GANTRY_RAW_OPTIONS_INIT;
+    fakeCudaDevices(1, "all", 100000);
+    gantry_machine *m = gpu_machine(1, false);
+    o.bytes = BYTES;
+    ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "within", m, &o, &err), GANTRY_E_DEVICE);
+    ck_assert_int_eq(err.native, CUDA_ERROR_OUT_OF_MEMORY);
+    gantry_machine_free(m);
+    check_alive("no room");
+}
+END_TEST
+
+/* Each call fails once, at each place. */
+START_TEST(every_call)
+{
+    static const char *const calls[] = { "cuMemAlloc",         "cuMemHostAlloc",
+                                         "cuStreamCreate",     "cuEventCreate",
+                                         "cuEventRecord",      "cuStreamWaitEvent",
+                                         "cuMemcpyPeerAsync",  "cuMemcpyHtoDAsync",
+                                         "cuMemcpyDtoHAsync",  "cuMemcpyDtoDAsync",
+                                         "cuLaunchKernel",     "cuStreamBeginCapture",
+                                         "cuStreamEndCapture", "cuGraphInstantiateWithFlags",
+                                         "cuGraphUpload",      "cuGraphLaunch",
+                                         "cuMemsetD8Async",    "cuEventQuery" };
+    const work_case *c = &cases[_i];
+    fakeCudaDevices(3, "all", 0);
+    gantry_machine *m = gpu_machine(3, false);
+    int errors = 0;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        for (int n = 1, reached = 1; reached; n += 1 + n / 4) {
+            char spec[80];
+            gantry_error err = { 0 };
+            double us, bytes;
+            int before = fakeCudaCalls(calls[i]);
+            snprintf(spec, sizeof spec, "%s:%d:%d", calls[i], n, CUDA_ERROR_INVALID_VALUE);
+            fakeCudaFail(spec);
+            gantry_status status = attempt(c, m, &us, &bytes, &err);
+            reached = fakeCudaCalls(calls[i]) - before >= n;
+            fakeCudaFail(NULL);
+            errors += status != GANTRY_OK;
+            ck_assert_msg(!status || (status == GANTRY_E_DEVICE && err.text[0]), "%s, %s: %s: %s", c->what, spec,
+                          gantry_status_name(status), err.text);
+            check_alive(spec);
+        }
+    }
+    ck_assert_int_gt(errors, 10);
+    gantry_machine_free(m);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("by hand");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, does_it, 0, CASES);
+    tcase_add_test(tests, stencil_exchanges);
+    tcase_add_test(tests, cannot);
+    tcase_add_test(tests, no_room);
+    tcase_add_loop_test(tests, every_call, 0, CASES);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gantry bench: what its parts share. On GPUs Gantry is timed against the same work by hand (gantry/raw.h), a sample of
+ * one and a sample of the other in turn, and medians are compared. */
+#ifndef GANTRY_COMMAND_BENCH_H
+#define GANTRY_COMMAND_BENCH_H
+
+#include "command.h"
+
+/* A comparison. `want`: of the rate by hand the part that has to be reached, or, with `times`, so many times its time
+ * may be taken. */
+typedef struct bench_row {
+    char what[64];
+    double bytes; /* moved; 0: not the point */
+    double gantry_us, raw_us, want;
+    bool times;
+} bench_row;
+
+typedef struct rows {
+    const char *bench;
+    bench_row at[64];
+    size_t count;
+    char skipped[300]; /* why there is nothing, or not all */
+} rows;
+
+void rows_add(rows *to, bench_row r);
+/* An error that only says that this cannot be done here is no failure: it is told in the report. */
+int rows_skip(rows *to, const char *what, const gantry_error *err);
+int rows_print(const options *o, const rows *r);
+
+/* Takes a sample of `ours` and one by hand in turn, after one of each that does not count, and fills in the times. */
+typedef int (*bench_sample)(void *user, double *us);
+int bench_race(bench_row *r, bench_sample ours, void *user, gantry_raw *raw, size_t samples, gantry_error *err);
+/* A start that is waited for; `user` is the run. */
+int bench_start(void *user, double *us);
+
+/* --machine or this computer, then --devices; its GPUs come first. *gpus of them: at least one. */
+int bench_gpus(gantry_machine **machine, const options *o, int *gpus);
+int bench_open(gantry_run **run, gantry_schedule **schedule, const options *o, gantry_graph *graph,
+               const gantry_machine *machine);
+
+/* --devices N virtual devices of this CPU, or --machine with all or some of its own. */
+int bench_machine(gantry_machine **machine, const options *o, const char *devices);
+
+int bench_schedule(const options *o);
+int bench_replay(const options *o);
+int bench_build(const options *o);
+int bench_peer(const options *o);
+int bench_host(const options *o);
+int bench_frames(const options *o);
+int bench_kernels(const options *o);
+
+/* bench_graphs.c: graphs made through the C API. */
+gantry_graph *bench_layered(int64_t nodes);
+/* nodes >= devices; the graph has nodes / devices * devices of them (chain: nodes). */
+gantry_graph *bench_empty(const char *shape, int64_t nodes, int devices);
+/* The same shapes of tiny kernels, which GPUs have to launch. */
+gantry_graph *bench_tiny(const char *shape, int64_t nodes, int devices);
+/* Nothing but `copies` copies of so many bytes from the first device to the second. */
+gantry_graph *bench_peer_copies(int64_t copies, uint64_t bytes);
+/* So many bytes to each device (input "in0", ...), from each (output "out0", ...), or both. */
+gantry_graph *bench_host_copies(int devices, uint64_t bytes, bool to, bool from);
+gantry_graph *bench_blur(int64_t frames, int64_t height, int64_t width);
+
+#endif

@@ -218,11 +218,10 @@ static gantry_status place(gy_recipe_launch *l, gy_bed *bed, gantry_error *err)
         gy_launch_arg_of(l->graph, 0, l->args, k)->data = (void *)(uintptr_t)(block + at);
         at += align(b->bytes);
     }
-    if (!status && at + (uint64_t)node->scratch > room) {
+    if (!status && at + l->launch.scratch_bytes > room) {
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "the test bed is too small for the scratch");
     }
-    l->launch.scratch = node->scratch ? (void *)(uintptr_t)(block + at) : NULL;
-    l->launch.scratch_bytes = (uint64_t)node->scratch;
+    l->launch.scratch = l->launch.scratch_bytes ? (void *)(uintptr_t)(block + at) : NULL;
     l->launch.status = (int32_t *)(uintptr_t)(block + room);
     return status;
 }
@@ -248,23 +247,33 @@ void gy_recipe_unload(void *handle, gy_bed *bed, uint32_t gpu, const gy_cuda_ker
     }
 }
 
-static gantry_status open_all(gy_recipe_launch *l, gy_bed *bed, gantry_error *err)
+/* All but addresses. */
+static gantry_status describe(gy_recipe_launch *l, gy_bed *bed, gantry_error *err)
 {
     const gy_bed_gpu *g = &bed->gpu[l->gpu];
     void *handle = l->launch.handle; /* describing begins anew */
     l->args = gy_calloc(gy_launch_args(l->graph, 0) + 1, sizeof *l->args);
     gantry_status status = l->args ? gy_launch_describe(l->graph, 0, 0, &l->launch, l->args, err) : gy_fail_nomem(err);
-    status = status ? status : place(l, bed, err);
-    status = status ? status : gy_bed_use(bed, l->gpu, err);
-    CUresult code =
-        status ? CUDA_SUCCESS
-               : bed->d.cuMemsetD8Async((CUdeviceptr)(uintptr_t)l->launch.status, 0, sizeof(int32_t), g->stream[0]);
     l->launch.struct_size = sizeof l->launch;
     l->launch.node = l->kernel->name;
     l->launch.device = (int32_t)g->device;
     l->launch.device_ordinal = bed->machine->device[g->device].ordinal;
     l->launch.stream = g->stream[0];
     l->launch.handle = handle;
+    l->launch.scratch_bytes = (uint64_t)l->graph->nodes.at[0].scratch;
+    status = status ? status : gy_bed_use(bed, l->gpu, err);
+    return status || !l->kernel->prepare ? status : l->kernel->prepare(&l->launch, &l->launch.scratch_bytes, err);
+}
+
+static gantry_status open_all(gy_recipe_launch *l, gy_bed *bed, gantry_error *err)
+{
+    const gy_bed_gpu *g = &bed->gpu[l->gpu];
+    gantry_status status = describe(l, bed, err);
+    status = status ? status : place(l, bed, err);
+    status = status ? status : gy_bed_use(bed, l->gpu, err);
+    CUresult code =
+        status ? CUDA_SUCCESS
+               : bed->d.cuMemsetD8Async((CUdeviceptr)(uintptr_t)l->launch.status, 0, sizeof(int32_t), g->stream[0]);
     l->flops = l->graph->nodes.at[0].flops;
     l->bytes = l->graph->nodes.at[0].bytes;
     return status ? status : gy_bed_check(bed, code, l->gpu, "clearing a status word", err);
@@ -302,8 +311,10 @@ gantry_status gy_recipe_queue(gy_bed *bed, const void *what, gantry_error *err)
     const gy_recipe_launch *l = what;
     gantry_status status = gy_bed_use(bed, l->gpu, err);
     if (!status && (status = l->kernel->launch(&l->launch))) {
+        const char *why = l->kernel->why ? l->kernel->why(l->launch.handle) : NULL;
         return gy_fail(err, GANTRY_E_DEVICE, NULL, "kernel \"%s\" cannot be launched on device \"%s\": %s",
-                       l->kernel->name, bed->machine->device[l->launch.device].id, gantry_status_text(status));
+                       l->kernel->name, bed->machine->device[l->launch.device].id,
+                       why ? why : gantry_status_text(status));
     }
     return status;
 }

@@ -7,10 +7,9 @@
 
 static bool is_pinned(gy_cuda *h, const char *at)
 {
-    unsigned type = 0;
-    CUdeviceptr address = (CUdeviceptr)(uintptr_t)at;
-    return h->d.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) == CUDA_SUCCESS &&
-           type == CU_MEMORYTYPE_HOST;
+    unsigned type;
+    int ordinal;
+    return gy_cuda_memory_type(h, at, &type, &ordinal) && type == CU_MEMORYTYPE_HOST;
 }
 
 static gy_cuda_lock *find_lock(gy_cuda *h, const void *at)

@@ -34,7 +34,7 @@
     X(cuMemFreeHost)                                                                                                   \
     X(cuMemHostRegister)                                                                                               \
     X(cuMemHostUnregister)                                                                                             \
-    X(cuPointerGetAttribute)                                                                                           \
+    X(cuPointerGetAttributes)                                                                                          \
     X(cuMemGetAddressRange)                                                                                            \
     X(cuMemcpyHtoDAsync)                                                                                               \
     X(cuMemcpyDtoHAsync)                                                                                               \

@@ -233,6 +233,8 @@ void gy_cuda_ops_scalars(gy_cuda *h);              /* dynamic ones, from the job
 gantry_status gy_cuda_op_fail(const gy_cuda *h, uint32_t op, gantry_status status, int32_t word, gantry_error *err);
 
 /* ---- caller.c: memory and streams of the program ---- */
+/* What CUDA knows of an address: CU_MEMORYTYPE_HOST (page-locked), CU_MEMORYTYPE_DEVICE; false: nothing. */
+bool gy_cuda_memory_type(gy_cuda *h, const void *at, unsigned *type, int *ordinal);
 /* Whether the bytes are in that memory. Its errors say what they are instead, not which buffer is meant. */
 gantry_status gy_cuda_locate(gy_cuda *h, uint32_t memory, const void *at, uint64_t bytes, gantry_error *err);
 /* The tail comes after what is on the stream by now; *caller: the stream with its GPU. */

@@ -227,7 +227,8 @@ static bool hold(const recipe *r, placing how, gantry_error *why)
     bool there = true;
     if (b.problems) {
         gantry_machine *m = shared_machine(1, 1);
-        gantry_schedule *s = make_schedule(b.g, m, how == INSIDE ? "graph" : "stream", NULL);
+        const char *replay = getenv("GANTRY_GPU_REPLAY");
+        gantry_schedule *s = make_schedule(b.g, m, replay ? replay : how == INSIDE ? "graph" : "stream", NULL);
         gantry_run *run = NULL;
         there = open_cuda(&run, s, why);
         if (there) {

@@ -287,15 +287,18 @@ CUresult cuMemHostUnregister(void *at)
     LEAVE(code);
 }
 
-CUresult cuPointerGetAttribute(void *data, CUpointer_attribute which, CUdeviceptr at)
+/* Of memory that is not known all are 0 (ordinals -2), which is no error. */
+CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute *which, void **data, CUdeviceptr at)
 {
-    ENTER(cuPointerGetAttribute)
+    ENTER(cuPointerGetAttributes)
     int device, type = memory_type((void *)(uintptr_t)at, &device);
-    bool ordinal = which == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
-    if ((which != CU_POINTER_ATTRIBUTE_MEMORY_TYPE && !ordinal) || !type) {
-        LEAVE(CUDA_ERROR_INVALID_VALUE);
+    for (unsigned i = 0; i < count; i++) {
+        bool ordinal = which[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
+        if (which[i] != CU_POINTER_ATTRIBUTE_MEMORY_TYPE && !ordinal) {
+            LEAVE(CUDA_ERROR_INVALID_VALUE);
+        }
+        *(int *)data[i] = !ordinal ? type : type ? device : -2;
     }
-    *(int *)data = ordinal ? device : type;
     LEAVE(CUDA_SUCCESS);
 }
 

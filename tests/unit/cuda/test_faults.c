@@ -112,7 +112,7 @@ static void sweep_all(const char *replay)
     ck_assert_int_gt(errors, graph ? 30 : 50);
     sweep(&w, "cuCtxEnablePeerAccess", CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, true);
     sweep(&w, "cuMemHostRegister", CUDA_ERROR_INVALID_VALUE, true);
-    sweep(&w, "cuPointerGetAttribute", CUDA_ERROR_INVALID_VALUE, true);
+    sweep(&w, "cuPointerGetAttributes", CUDA_ERROR_INVALID_VALUE, true);
     sweep(&w, "cuGetErrorName", CUDA_ERROR_INVALID_VALUE, true);
     free_world(&w);
 }

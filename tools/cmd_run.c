@@ -113,10 +113,12 @@ static int run_alone(session *s, size_t count)
         return EXIT_RUNNING;
     }
     int code = EXIT_FINE;
+    size_t warm_up = count > 1;
     for (size_t i = 0; !code && i < count; i++)
         code = start_alone(s, i, &us[i]);
+    s->counted = count - warm_up;
     if (!code)
-        s->measured_us = count > 1 ? median(us + 1, count - 1) : us[0];
+        s->measured_us = median(us + warm_up, s->counted);
     free(us);
     return code;
 }
@@ -148,20 +150,29 @@ static int run_overlapping(session *s, uint64_t count, const gantry_schedule_sum
     return EXIT_FINE;
 }
 
-/* Where starts may overlap, two go ahead alone: a warm-up, and the one whose time is told. */
+/* Whether figures of single ops are looked at. The first start loads kernels and libraries, which has nothing to do
+ * with them; and what back end "sim" tells does not vary. */
+static bool looks_at_ops(const session *s)
+{
+    bool measures = !s->o->backend || strcmp(s->o->backend, "sim") != 0;
+    return measures && (s->o->compare || s->o->calibrate);
+}
+
+/* Where starts may overlap, a warm-up and those whose time is told go ahead alone. */
 static int run_iterations(session *s)
 {
-    enum { ALONE = 2 };
+    enum { WARM_UP = 1, LEAST = WARM_UP + 3 }; /* of a run that is looked at op by op */
     gantry_error err;
     gantry_schedule_summary sum = GANTRY_SCHEDULE_SUMMARY_INIT;
-    size_t count = (size_t)s->o->iterations;
+    size_t alone = looks_at_ops(s) ? LEAST : WARM_UP + 1, count = (size_t)s->o->iterations;
+    s->starts = looks_at_ops(s) && count < LEAST ? LEAST : count;
     if (is_guided(s))
-        return run_guided(s, count);
+        return run_guided(s, s->starts);
     if (gantry_schedule_summarize(s->schedule, &sum, &err))
         return fail(&err);
-    bool overlap = sum.in_flight > 1 && count > ALONE + 1;
-    int code = run_alone(s, overlap ? ALONE : count);
-    return code || !overlap ? code : run_overlapping(s, count - ALONE, &sum);
+    bool overlap = sum.in_flight > 1 && s->starts > alone + 1;
+    int code = run_alone(s, overlap ? alone : s->starts);
+    return code || !overlap ? code : run_overlapping(s, s->starts - alone, &sum);
 }
 
 static int save_outputs(const session *s)

@@ -36,9 +36,6 @@ int write_calibrated(const session *s)
 
 void print_calibrated(FILE *to, const session *s)
 {
-    if (!s->o->calibrate)
-        return;
-    fprintf(to, "  calibrated: %s", s->o->calibrate);
-    fprintf(to, s->o->iterations == 1 ? ", from a first start, which is slower than others: --iterations 10 is better\n"
-                                      : "\n");
+    if (s->o->calibrate)
+        fprintf(to, "  calibrated: %s\n", s->o->calibrate);
 }

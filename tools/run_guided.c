@@ -67,8 +67,9 @@ int run_guided(session *s, size_t count)
         since = changed ? i + 1 : since;
     }
     size_t first = count - since > 1 ? since + 1 : since;
+    s->counted = count - first;
     if (!code)
-        s->measured_us = median(us + first, count - first);
+        s->measured_us = median(us + first, s->counted);
     free(us);
     return code;
 }

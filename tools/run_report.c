@@ -81,12 +81,12 @@ static int report_json(const report *r)
 {
     const session *s = r->s;
     const gantry_machine *machine = gantry_schedule_machine(s->schedule);
-    json_t *json =
-        json_pack("{s:s, s:s, s:s, s:s, s:o, s:I, s:f, s:f, s:s, s:o, s:o, s:b}", "graph", gantry_graph_name(s->graph),
-                  "machine", gantry_machine_name(machine), "policy", gantry_schedule_policy(s->schedule), "backend",
-                  r->info.backend, "devices", device_ids(machine), "iterations", (json_int_t)s->o->iterations,
-                  "predicted_us", r->info.predicted_us, "measured_us", s->measured_us, "replay", r->info.replay,
-                  "outputs", outputs_json(s), "placement", placement_json(s), "checked", (int)s->checked);
+    json_t *json = json_pack(
+        "{s:s, s:s, s:s, s:s, s:o, s:I, s:I, s:f, s:f, s:s, s:o, s:o, s:b}", "graph", gantry_graph_name(s->graph),
+        "machine", gantry_machine_name(machine), "policy", gantry_schedule_policy(s->schedule), "backend",
+        r->info.backend, "devices", device_ids(machine), "iterations", (json_int_t)s->starts, "counted",
+        (json_int_t)s->counted, "predicted_us", r->info.predicted_us, "measured_us", s->measured_us, "replay",
+        r->info.replay, "outputs", outputs_json(s), "placement", placement_json(s), "checked", (int)s->checked);
     if (s->throughput_us > 0)
         json_object_set_new(json, "throughput_us", json_real(s->throughput_us));
     if (s->rebalanced)
@@ -161,6 +161,16 @@ static void print_loops(FILE *to, const report *r)
                 most, ends ? "; predicted for all of them, `until` may end a loop before" : "");
 }
 
+static void print_times(FILE *to, const report *r)
+{
+    const session *s = r->s;
+    fprintf(to, "  predicted %.1f us, measured %.1f us%s", r->info.predicted_us, s->measured_us,
+            s->throughput_us > 0 ? " behind the starts before it" : "");
+    if (s->counted > 1)
+        fprintf(to, ", the median of %zu starts after a warm-up", s->counted);
+    fprintf(to, "\n");
+}
+
 /* To standard error where a file goes to standard output. */
 static int report_text(const report *r)
 {
@@ -168,17 +178,16 @@ static int report_text(const report *r)
     const gantry_machine *machine = gantry_schedule_machine(s->schedule);
     gantry_device_info d = GANTRY_DEVICE_INFO_INIT;
     FILE *to = uses_stdout(s->o) ? stderr : stdout;
-    fprintf(to, "%s on %s, %s back end, policy %s, %" PRId64 " start%s\n", gantry_graph_name(s->graph),
-            gantry_machine_name(machine), r->info.backend, gantry_schedule_policy(s->schedule), s->o->iterations,
-            s->o->iterations == 1 ? "" : "s");
+    fprintf(to, "%s on %s, %s back end, policy %s, %zu start%s\n", gantry_graph_name(s->graph),
+            gantry_machine_name(machine), r->info.backend, gantry_schedule_policy(s->schedule), s->starts,
+            s->starts == 1 ? "" : "s");
     if (s->checked)
         fprintf(to, "  checked: the schedule is right, every kernel kept to its accesses, outputs equal those of one "
                     "device\n");
     for (size_t i = 0; i < gantry_machine_device_count(machine); i++)
         if (!gantry_machine_device(machine, i, &d, NULL))
             print_device(to, s, i, d.id);
-    fprintf(to, "  predicted %.1f us, measured %.1f us%s\n", r->info.predicted_us, s->measured_us,
-            s->throughput_us > 0 ? " behind the starts before it" : "");
+    print_times(to, r);
     print_loops(to, r);
     if (s->throughput_us > 0)
         print_throughput(to, s);

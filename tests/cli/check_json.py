@@ -80,7 +80,7 @@ SCHEDULE = {"graph": str, "machine": str, "policy": str, "makespan_us": number, 
             "ops": int, "copies": int, "collectives": int, "events": int, "bytes_moved": int, "recomputed": int,
             "peak_bytes": ("map", int),
             "tried": [{"policy": str}], "placement": ("map", str)}
-RUN = {"graph": str, "machine": str, "policy": str, "backend": str, "devices": [str], "iterations": int, "predicted_us": number,
+RUN = {"graph": str, "machine": str, "policy": str, "backend": str, "devices": [str], "iterations": int, "counted": int, "predicted_us": number,
        "measured_us": number, "outputs": ("map", {"file": text_or_null, "xxh64": text_or_null}), "replay": str,
        "placement": ("map", str), "checked": bool}
 
@@ -174,6 +174,30 @@ def run_json_compare(gantry):
     assert found["compare"]["makespan"] == {key: found[key] for key in ("predicted_us", "measured_us")}
 
 
+# Each start adds one.
+COUNT = {"gantry": 1, "name": "count", "buffers": {
+    "one": {"dtype": "i32", "shape": [1], "init": 1}, "n": {"dtype": "i32", "shape": [1], "class": "state", "init": 0, "output": True}},
+    "nodes": [{"id": "more", "kernel": "saxpy", "args": {"a": 1, "x": "one", "y": "n"}}]}
+
+
+def run_json_starts(gantry):
+    """What is looked at op by op has a warm-up and three starts that count. Those starts happen: what is added up tells."""
+    (gantry.folder / "count.json").write_text(json.dumps(COUNT))
+
+    def starts(*words, left):
+        found = gantry.json("run", "count.json", "--devices", 1, "--output", "n=n.raw", *words)
+        value, = struct.unpack("<i", (gantry.folder / "n.raw").read_bytes())
+        assert value == found["iterations"] == found["counted"] + left, (words, found["iterations"], found["counted"], value)
+        return found["iterations"]
+
+    assert starts(left=0) == 1 and starts("--iterations", 2, left=1) == 2
+    for words in (["--compare"], ["--calibrate", "out.json"]):
+        assert starts(*words, left=1) == 4 and starts(*words, "--iterations", 2, left=1) == 4
+        assert starts(*words, "--iterations", 6, left=1) == 6
+    assert starts("--compare", "--backend", "host", "--iterations", 4, left=1) == 4
+    assert gantry.json("run", "count.json", "--devices", 1, "--backend", "sim", "--compare")["iterations"] == 1
+
+
 def same_sums(compare):
     """A class says what one op takes on average; the worst is the one that is furthest off in all."""
     classes = compare["classes"]
@@ -254,10 +278,7 @@ def run_schedule_file(gantry):
 
 
 def state_lives_from_start_to_start(gantry):
-    graph = {"gantry": 1, "name": "count", "buffers": {
-        "one": {"dtype": "i32", "shape": [1], "init": 1}, "n": {"dtype": "i32", "shape": [1], "class": "state", "init": 0, "output": True}},
-        "nodes": [{"id": "more", "kernel": "saxpy", "args": {"a": 1, "x": "one", "y": "n"}}]}
-    (gantry.folder / "count.json").write_text(json.dumps(graph))
+    (gantry.folder / "count.json").write_text(json.dumps(COUNT))
     gantry.run("run", "count.json", "--devices", 1, "--iterations", 5, "--output", "n=n.raw")
     assert (gantry.folder / "n.raw").read_bytes() == struct.pack("<i", 5)
 
@@ -460,7 +481,7 @@ def xxh64(data):
     return f"{h ^ h >> 32:016x}"
 
 
-TESTS = [schedule_json, schedule_json_explain, period_json, schedule_published, run_json, run_json_saves, run_json_compare, run_calibrates, run_calibrates_again, run_json_sim,
+TESTS = [schedule_json, schedule_json_explain, period_json, schedule_published, run_json, run_json_saves, run_json_compare, run_json_starts, run_calibrates, run_calibrates_again, run_json_sim,
          run_schedule_file, state_lives_from_start_to_start, check_json, check_by_pipe, check_finds_damage,
          check_refuses_another_graph_and_machine, compare_json, machine_json, machine_every_file, machine_of_this_computer,
          kernels_json, dot_json, bench_schedule_json, bench_replay_json, repeatable, repeatable_results, graphviz,

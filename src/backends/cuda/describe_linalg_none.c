@@ -3,6 +3,6 @@
 
 void gy_linalg_describe(gy_text *to)
 {
-    gy_text_add(to, "cuBLAS, cuSOLVER: this module was built without their headers; gemm, potrf, syrk and trsm have no "
-                    "CUDA version\n");
+    gy_text_add(to, "cuBLAS, cuSOLVER: this module was built without their headers; gemm, potrf, syrk and trsm run "
+                    "as plain kernels, which are slower\n");
 }

@@ -7,6 +7,7 @@
 #include "schedule/schedule.h"
 
 #include <dlfcn.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -391,6 +392,44 @@ START_TEST(too_many_rows)
 }
 END_TEST
 
+/* ---- measured ---- */
+
+static size_t points_of(json_t *document, const char *kernel)
+{
+    size_t i;
+    json_t *table;
+    json_array_foreach(json_object_get(document, "kernels"), i, table)
+    {
+        if (strcmp(json_string_value(json_object_get(table, "kernel")), kernel) == 0) {
+            return json_array_size(json_object_get(table, "points"));
+        }
+    }
+    return 0;
+}
+
+/* Kernels are called by other code to be measured, and want their scratch there, too. */
+START_TEST(calibrates)
+{
+    static const char *const kernels[] = { "gemm", "potrf", "syrk", "trsm" };
+    gantry_machine *m = NULL;
+    gantry_calibrate_options options = GANTRY_CALIBRATE_OPTIONS_INIT;
+    char *text = NULL;
+    size_t length = 0;
+    options.seconds = 0.001;
+    fakeCudaDevices(1, "all", UINT64_C(10) << 20); /* 8 MiB to measure with, and room for the libraries */
+    MUST(gantry_machine_calibrate(&m, NULL, &options, MUST_ERR));
+    MUST(gantry_machine_json(m, &text, &length, MUST_ERR));
+    json_t *document = json_loadb(text, length, 0, NULL);
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        ck_assert_msg(points_of(document, kernels[i]) > 0, "%s was not measured", kernels[i]);
+    }
+    json_decref(document);
+    gantry_free(text);
+    gantry_machine_free(m);
+    check_alive();
+}
+END_TEST
+
 /* ---- libraries that are not there ---- */
 
 static char *description(void)
@@ -499,6 +538,9 @@ int main(void)
     tcase_add_loop_test(tests, driver_fails, 0, 2);
     tcase_add_test(tests, no_room_for_workspaces);
     tcase_add_test(tests, too_many_rows);
+    if (getenv("FAKE_CUDA_KERNELS")) { /* all kernels of the module are called */
+        tcase_add_test(tests, calibrates);
+    }
     tcase_add_test(tests, versions_are_told);
     tcase_add_test(tests, no_library);
     tcase_add_test(tests, no_functions);

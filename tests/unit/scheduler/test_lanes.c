@@ -47,7 +47,7 @@ static uint32_t lane_of(const char *id)
 /* Each takes 4 + 1 us: the four launches overlap, then 1 us each. */
 START_TEST(spread)
 {
-    char id[8];
+    char id[16];
     for (int i = 0; i < 4; i++) {
         snprintf(id, sizeof id, "n%d", i);
         add(id, 1, "d0");
@@ -62,7 +62,7 @@ END_TEST
 /* Two chains of three: each in a lane of its own, nothing between the lanes. */
 START_TEST(chains_stay)
 {
-    char id[8];
+    char id[16];
     gantry_buffer b[2] = { buffer(g, "x", 64), buffer(g, "y", 64) };
     for (int i = 0; i < 6; i++) {
         snprintf(id, sizeof id, "n%d", i);
@@ -80,7 +80,7 @@ END_TEST
 
 static void four(double us, const char *on)
 {
-    char id[8];
+    char id[16];
     for (int i = 0; i < 4; i++) {
         snprintf(id, sizeof id, "n%d", i);
         add(id, us, on);
@@ -107,7 +107,7 @@ END_TEST
 /* There is one block of it. */
 START_TEST(scratch)
 {
-    char id[8];
+    char id[16];
     for (int i = 0; i < 4; i++) {
         snprintf(id, sizeof id, "n%d", i);
         gantry_node_scratch(g, add(id, 1, "d0"), 4096);

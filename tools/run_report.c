@@ -40,6 +40,19 @@ static const char *device_of(const session *s, uint32_t node)
     return d.id;
 }
 
+/* Of loops that are not unrolled, as many as predicted_us is for; whether one may end before. */
+static int64_t most_iterations(const gantry_schedule *s, bool *ends)
+{
+    gantry_phase_info phase = GANTRY_PHASE_INFO_INIT;
+    int64_t most = 0;
+    *ends = false;
+    for (size_t i = 0; gantry_schedule_phase(s, i, &phase); i++) {
+        most += phase.first_iteration < 0 ? 0 : phase.iterations * phase.starts;
+        *ends = *ends || phase.every > 0;
+    }
+    return most;
+}
+
 /* ---- JSON ---- */
 
 static json_t *outputs_json(const session *s)
@@ -93,8 +106,11 @@ static int report_json(const report *r)
         json_object_set(json, "rebalanced", s->rebalanced);
     if (s->o->calibrate)
         json_object_set_new(json, "calibrated", json_string(s->o->calibrate));
-    if (gantry_schedule_phase_count(s->schedule))
+    if (gantry_schedule_phase_count(s->schedule)) {
+        bool ends;
         json_object_set_new(json, "loop_iterations", json_integer((json_int_t)r->info.iterations));
+        json_object_set_new(json, "predicted_loop_iterations", json_integer(most_iterations(s->schedule, &ends)));
+    }
     if (r->comparison)
         json_object_set(json, "compare", r->comparison);
     if (s->explanation)
@@ -150,12 +166,8 @@ static void print_throughput(FILE *to, const session *s)
 static void print_loops(FILE *to, const report *r)
 {
     const gantry_schedule *s = r->s->schedule;
-    gantry_phase_info phase = GANTRY_PHASE_INFO_INIT;
-    int64_t most = 0, ends = 0;
-    for (size_t i = 0; gantry_schedule_phase(s, i, &phase); i++) {
-        most += phase.first_iteration < 0 ? 0 : phase.iterations * phase.starts;
-        ends += phase.every > 0;
-    }
+    bool ends;
+    int64_t most = most_iterations(s, &ends);
     if (gantry_schedule_phase_count(s))
         fprintf(to, "  %" PRIu64 " of %" PRId64 " iterations of loops that are not unrolled%s\n", r->info.iterations,
                 most, ends ? "; predicted for all of them, `until` may end a loop before" : "");

@@ -174,6 +174,17 @@ def run_json_compare(gantry):
     assert found["compare"]["makespan"] == {key: found[key] for key in ("predicted_us", "measured_us")}
 
 
+def run_json_loops(gantry):
+    """How far a loop went, and how far the prediction goes: all steps, whatever ends them."""
+    words = ["run", gantry.graph("jacobi_until"), "--devices", 1, "--param", "n=8"]
+    found = gantry.json(*words, "--param", "steps=4000")
+    assert 0 < found["loop_iterations"] < found["predicted_loop_iterations"] == 4000 and found["loop_iterations"] % 50 == 0, found
+    short = gantry.json(*words, "--param", "steps=100")
+    assert short["loop_iterations"] == short["predicted_loop_iterations"] == 100
+    assert 0.5 < found["predicted_us"] / short["predicted_us"] * 100 / 4000 < 2
+    assert "loop_iterations" not in gantry.json("run", "tiny.json", "--devices", 1)
+
+
 # Each start adds one.
 COUNT = {"gantry": 1, "name": "count", "buffers": {
     "one": {"dtype": "i32", "shape": [1], "init": 1}, "n": {"dtype": "i32", "shape": [1], "class": "state", "init": 0, "output": True}},
@@ -481,7 +492,7 @@ def xxh64(data):
     return f"{h ^ h >> 32:016x}"
 
 
-TESTS = [schedule_json, schedule_json_explain, period_json, schedule_published, run_json, run_json_saves, run_json_compare, run_json_starts, run_calibrates, run_calibrates_again, run_json_sim,
+TESTS = [schedule_json, schedule_json_explain, period_json, schedule_published, run_json, run_json_saves, run_json_compare, run_json_starts, run_json_loops, run_calibrates, run_calibrates_again, run_json_sim,
          run_schedule_file, state_lives_from_start_to_start, check_json, check_by_pipe, check_finds_damage,
          check_refuses_another_graph_and_machine, compare_json, machine_json, machine_every_file, machine_of_this_computer,
          kernels_json, dot_json, bench_schedule_json, bench_replay_json, repeatable, repeatable_results, graphviz,

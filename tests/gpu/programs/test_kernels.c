@@ -7,6 +7,7 @@
  * have no CUDA version are named.
  *
  *   GANTRY_GPU_KERNELS="scale,gemm"   only these
+ *   GANTRY_GPU_EVERY=4                one in so many of the problems
  *   GANTRY_GPU_SMALL=1                few of the problems and no large ones, for compute-sanitizer
  */
 #include "../../unit/cuda/suite.h"
@@ -38,7 +39,8 @@ typedef struct bound_buffer {
 typedef struct batch {
     gantry_graph *g;
     placing placing;
-    int seen, problems;
+    unsigned long seen;
+    int problems;
     bound_buffer *buffer;
     size_t buffers, room;
 } batch;
@@ -117,6 +119,13 @@ static gantry_region region_of(const batch *b, const operand *o, gantry_buffer b
     return o->halo && !is_whole(b) ? gantry_halo(r, o->halo, o->halo) : r;
 }
 
+static unsigned long every(void)
+{
+    const char *text = getenv("GANTRY_GPU_EVERY");
+    unsigned long number = text ? strtoul(text, NULL, 10) : 0;
+    return number ? number : getenv("GANTRY_GPU_SMALL") ? 5 : 1;
+}
+
 static void add_problem(void *user, const problem *p)
 {
     batch *b = user;
@@ -125,7 +134,7 @@ static void add_problem(void *user, const problem *p)
     if (p->large != (b->placing == LARGE) || (b->placing == PARTS && !p->parts)) {
         return;
     }
-    if (getenv("GANTRY_GPU_SMALL") && b->seen++ % 5) {
+    if (b->seen++ % every() != 0) {
         return;
     }
     for (int i = 0; i < p->operands; i++) {

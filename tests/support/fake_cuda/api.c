@@ -215,10 +215,18 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
 
 /* ---- memory ---- */
 
+/* For this thread: what may wait is forbidden to the thread that captures, or, as the mode of a capture says, to all or
+ * to none. */
+static bool forbids(const capture *c)
+{
+    return c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL ||
+           (c->mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL && pthread_equal(c->by, pthread_self()));
+}
+
 static bool capturing(void)
 {
     for (CUstream s = fake.streams; s; s = s->next) {
-        if (s->capture) {
+        if (s->capture && forbids(s->capture)) {
             s->capture->bad = true; /* what may wait is not allowed in a capture, and ends it */
             return true;
         }

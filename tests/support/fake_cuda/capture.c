@@ -139,6 +139,8 @@ CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode)
         stream->capture->references = 1;
         stream->capture->origin = stream;
         stream->capture->open = true;
+        stream->capture->mode = mode;
+        stream->capture->by = pthread_self();
     }
     unlock();
     return code;

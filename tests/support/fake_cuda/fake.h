@@ -4,6 +4,7 @@
 #define FAKE_CUDA_FAKE_H
 
 #include "control.h"
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -81,6 +82,8 @@ typedef struct capture {
     struct CUgraph_st graph;
     CUstream origin;
     bool open, bad;
+    CUstreamCaptureMode mode;
+    pthread_t by; /* the thread that began it */
     int references;
 } capture;
 
@@ -135,7 +138,7 @@ CUresult memory_register(void *at, size_t bytes);
 CUresult memory_unregister(void *at);
 int memory_alive(void);
 const void *memory_block(const void *at, size_t *bytes); /* where the allocation begins; NULL: there is none */
-int memory_type(const void *at, int *device); /* CU_MEMORYTYPE_..., 0: unknown */
+int memory_type(const void *at, int *device);            /* CU_MEMORYTYPE_..., 0: unknown */
 /* Ends the program unless the bytes lie in one block of the device (-1: page-locked). */
 void memory_check(const void *at, size_t bytes, int device, const char *what);
 /* Memory of these devices, and no other, can be touched. */

@@ -7,6 +7,7 @@
 #include "parcel.h"
 #include "run/reduce.h"
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,12 +70,14 @@ static gantry_status launch_combine(const gantry_launch *l)
 
 enum { MOST_KERNELS = 64 };
 
-const gy_cuda_kernel *const *gy_cuda_kernels(size_t *count)
+static gy_cuda_kernel kernel[MOST_KERNELS];
+static const gy_cuda_kernel *table[MOST_KERNELS];
+static size_t kernels;
+
+static void fill_table(void)
 {
-    static gy_cuda_kernel kernel[MOST_KERNELS];
-    static const gy_cuda_kernel *table[MOST_KERNELS];
     size_t library = gantry_kernel_count() < MOST_KERNELS ? gantry_kernel_count() : MOST_KERNELS - 1;
-    *count = library + 1;
+    kernels = library + 1;
     kernel[library] =
         (gy_cuda_kernel){ .name = GY_CUDA_COMBINE, .launch = launch_combine, .open = open_host, .close = close_host };
     table[library] = &kernel[library];
@@ -84,5 +87,13 @@ const gy_cuda_kernel *const *gy_cuda_kernels(size_t *count)
         };
         table[i] = &kernel[i];
     }
+}
+
+/* Runs are opened by threads at the same time. */
+const gy_cuda_kernel *const *gy_cuda_kernels(size_t *count)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, fill_table);
+    *count = kernels;
     return table;
 }

@@ -12,6 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
+#define SLOW true
+#else
+#define SLOW false
+#endif
+
 enum { KIB = 1024, SMALL = 300 * KIB };
 
 static void check_alive(const char *what)
@@ -154,6 +160,9 @@ START_TEST(every_kernel)
     for (size_t i = 0; i < gantry_kernel_count(); i++) {
         const char *name = gantry_kernel_at(i)->name;
         bool passed_over = strcmp(name, "busy") == 0 || strcmp(name, "fail") == 0 || strcmp(name, "spmv_csr") == 0;
+        if (SLOW && strcmp(name, "gaussian_blur") == 0) {
+            continue; /* one size may be all there is time for, and that makes no table */
+        }
         ck_assert_msg(passed_over == (kernels_of(document, name) == 0), "%s: %d tables", name,
                       kernels_of(document, name));
     }

@@ -257,24 +257,35 @@ START_TEST(a_failure_ends_what_is_in_flight)
 }
 END_TEST
 
-/* The three devices work on three starts at a time: that takes much less than one start after the other. */
-START_TEST(starts_really_overlap)
+static double ms_of_starts(const line *l, int starts)
 {
-    line l = make_line(false, 4);
     double x[N] = { 0 };
     struct timespec begin, end;
     uint64_t ticket = 0;
-    gantry_run_info info = GANTRY_RUN_INFO_INIT;
     clock_gettime(CLOCK_MONOTONIC, &begin);
-    for (int s = 0; s < 60; s++) {
-        ticket = start_with(&l, x);
+    for (int s = 0; s < starts; s++) {
+        ticket = start_with(l, x);
     }
-    MUST(gantry_run_wait(l.run, ticket, MUST_ERR));
+    MUST(gantry_run_wait(l->run, ticket, MUST_ERR));
     clock_gettime(CLOCK_MONOTONIC, &end);
-    double ms = (double)(end.tv_sec - begin.tv_sec) * 1e3 + (double)(end.tv_nsec - begin.tv_nsec) / 1e6;
+    return (double)(end.tv_sec - begin.tv_sec) * 1e3 + (double)(end.tv_nsec - begin.tv_nsec) / 1e6;
+}
+
+/* The three devices work on three starts at a time: that takes much less than one start after the other. Once in ten
+ * times is enough, on a computer that has other things to do. */
+START_TEST(starts_really_overlap)
+{
+    enum { STARTS = 60, TIMES = 10 };
+    const double most = STARTS * 3 * 0.75;
+    line l = make_line(false, 4);
+    gantry_run_info info = GANTRY_RUN_INFO_INIT;
+    double ms = ms_of_starts(&l, STARTS);
     MUST(gantry_run_get_info(l.run, &info, MUST_ERR));
-    ck_assert_uint_eq(info.starts, 60);
-    ck_assert_msg(ms < 60 * 3 * 0.75, "60 starts of 3 ms took %.1f ms", ms);
+    ck_assert_uint_eq(info.starts, STARTS);
+    for (int time = 1; time < TIMES && ms >= most; time++) {
+        ms = ms_of_starts(&l, STARTS);
+    }
+    ck_assert_msg(ms < most, "60 starts of 3 ms took %.1f ms", ms);
     free_line(&l);
 }
 END_TEST

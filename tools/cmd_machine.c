@@ -140,6 +140,7 @@ const command command_machine = {
     1,
     "devices seconds out json",
     "  gantry machine\n  gantry machine graphs/machines/dgx1-v100.json\n  gantry machine show --devices 4 -o "
-    "host-4.json\n  gantry machine calibrate -o this.json              measures GPUs and links, in less than a minute\n",
+    "host-4.json\n  gantry machine calibrate -o this.json              measures GPUs and links, in less than a "
+    "minute\n",
     run
 };

@@ -16,9 +16,9 @@ typedef struct session {
     char *explanation;
     double measured_us;
     size_t starts, counted; /* how many there were, and how many measured_us is the median of */
-    double throughput_us; /* from the end of one start to that of the next, where starts overlap; 0: none did */
-    bool checked;         /* and found equal */
-    json_t *rebalanced;   /* --balance guided: what was looked at between starts; NULL: nothing */
+    double throughput_us;   /* from the end of one start to that of the next, where starts overlap; 0: none did */
+    bool checked;           /* and found equal */
+    json_t *rebalanced;     /* --balance guided: what was looked at between starts; NULL: nothing */
 } session;
 
 /* cmd_run.c */

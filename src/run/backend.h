@@ -137,8 +137,9 @@ typedef struct gy_backend_module {
     gantry_status (*discover)(gy_gpus *found, gantry_error *err);
     /* Appends a line, with a newline, on each thing it looked for: what it found or why not. */
     void (*describe)(gy_text *to);
-    /* Measures the GPUs of a machine that is this computer's. Names in *to are borrowed from the machine and the module:
-     * close that after their last use. gy_measured_free. E_TIMEOUT: a device hangs. NULL: it measures nothing. */
+    /* Measures the GPUs of a machine that is this computer's. Names in *to are borrowed from the machine and the
+     * module: close that after their last use. gy_measured_free. E_TIMEOUT: a device hangs. NULL: it measures nothing.
+     */
     gantry_status (*measure)(const gantry_machine *machine, const gy_measure_options *options, gy_measured *to,
                              gantry_error *err);
     const gy_raw_table *raw; /* NULL: none */
@@ -146,11 +147,11 @@ typedef struct gy_backend_module {
 
 #define GY_BACKEND_VERSION                                                                                             \
     (UINT32_C(1000000) +                                                                                               \
-     (uint32_t)(sizeof(gy_backend) + sizeof(gy_backend_module) + sizeof(gy_job) + sizeof(gy_gpu) + sizeof(gantry_error) + sizeof(gantry_launch) +  \
-                sizeof(gantry_arg) + sizeof(struct gantry_schedule) + sizeof(struct gantry_machine) +                  \
-                sizeof(struct gantry_graph) + sizeof(gy_op) + sizeof(gy_use) + sizeof(gy_instance) + sizeof(gy_sync) + \
-                sizeof(gy_device) + sizeof(gy_memory) + sizeof(gy_node) + sizeof(gy_buffer) + sizeof(gy_kernel) +      \
-                sizeof(gy_kernel_code)))
+     (uint32_t)(sizeof(gy_backend) + sizeof(gy_backend_module) + sizeof(gy_job) + sizeof(gy_gpu) +                     \
+                sizeof(gantry_error) + sizeof(gantry_launch) + sizeof(gantry_arg) + sizeof(struct gantry_schedule) +   \
+                sizeof(struct gantry_machine) + sizeof(struct gantry_graph) + sizeof(gy_op) + sizeof(gy_use) +         \
+                sizeof(gy_instance) + sizeof(gy_sync) + sizeof(gy_device) + sizeof(gy_memory) + sizeof(gy_node) +      \
+                sizeof(gy_buffer) + sizeof(gy_kernel) + sizeof(gy_kernel_code)))
 
 /* By name; NULL and "auto" give the first that can carry the schedule out. `check`: the checking twin. `module` is open
  * on success where the back end came from one: close it after the back end's last call. */

@@ -240,7 +240,8 @@ DECLARE(mul)
 DECLARE(relu)
 DECLARE(relu_grad)
 DECLARE(saxpy)
-DECLARE(scale) DECLARE(sgd_update) DECLARE(bias_add)
+DECLARE(scale)
+DECLARE(sgd_update) DECLARE(bias_add)
 
     static const gy_cuda_kernel *const each[] = { &gy_cuda_kernel_add,       &gy_cuda_kernel_axpby,
                                                   &gy_cuda_kernel_copy,      &gy_cuda_kernel_mul,

@@ -9,6 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Built so that code takes several times as long: a kernel may have one size that there is time for. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
+#define SLOW true
+#else
+#define SLOW false
+#endif
+
 #define MUST(call)                                                                                                     \
     do {                                                                                                               \
         gantry_error must_ = { 0 };                                                                                    \

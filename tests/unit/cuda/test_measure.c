@@ -12,12 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
-#define SLOW true
-#else
-#define SLOW false
-#endif
-
 enum { KIB = 1024, SMALL = 300 * KIB };
 
 static void check_alive(const char *what)

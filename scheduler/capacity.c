@@ -66,20 +66,30 @@ gantry_status gy_plan_capacity(gy_plan *p, const char *max_memory, gantry_error 
     return max_memory ? apply_all(p, max_memory, err) : GANTRY_OK;
 }
 
-/* Scratch is no instance: it is there once per device, as large as the largest node that runs there asks. */
+/* A task may go to any lane of its device (stream.c). */
+static bool spreads(const gy_plan *p, uint32_t task)
+{
+    uint32_t device = p->device[task];
+    gy_ticks time = gy_plan_time(p, p->flow->task[task].node, device);
+    return p->machine->contention && gy_device_overlap(&p->machine->device[device], time) > 0;
+}
+
+/* Scratch is no instance: each lane of a device has as much as the largest node that runs there asks; the first of the
+ * device, that is, and of small nodes the others. */
 gantry_status gy_plan_scratch(gy_plan *p, gantry_error *err)
 {
-    uint64_t *scratch = gy_calloc(p->devices, sizeof *scratch);
+    uint64_t *scratch = gy_calloc(2 * (size_t)p->devices, sizeof *scratch), *others = scratch + p->devices;
     if (!scratch)
         return gy_fail_nomem(err);
     for (uint32_t t = 0; t < p->flow->tasks; t++) {
-        int64_t bytes = gy_plan_node(p, t)->scratch;
-        if (bytes > 0 && (uint64_t)bytes > scratch[p->device[t]])
-            scratch[p->device[t]] = (uint64_t)bytes;
+        uint64_t bytes = ((uint64_t)gy_plan_node(p, t)->scratch + 255) / 256 * 256;
+        uint32_t d = p->device[t];
+        scratch[d] = bytes > scratch[d] ? bytes : scratch[d];
+        others[d] = bytes > others[d] && spreads(p, t) ? bytes : others[d];
     }
     for (uint32_t d = 0; d < p->devices; d++) {
         uint64_t *left = &p->capacity[p->machine->device[d].memory];
-        uint64_t need = (scratch[d] + 255) / 256 * 256;
+        uint64_t need = scratch[d] + (p->machine->device[d].lanes - 1) * others[d];
         *left = *left > need ? *left - need : 0;
     }
     gy_free(scratch);

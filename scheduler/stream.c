@@ -2,7 +2,7 @@
 /**
  * Lanes. A device computes in one lane; but on a GPU an op that takes hardly more than its launch goes to the lane of
  * one that it waits for, if that was the last there, else to one that is free, up to as many as the device has: so
- * launches overlap. What needs scratch stays in the first lane, since there is one block of it. Copies take the lane
+ * launches overlap. Copies take the lane
  * that is free first, of as many as the device has copy engines. Long ones between host memory and the device all take
  * one lane, each direction its own: several at once would share the link and all end late, where one after the other
  * lets the first reader begin, and what it makes go back, while the rest comes. With contention off a copy that would
@@ -154,8 +154,7 @@ static bool nth_lane(stream *st, uint32_t device, uint8_t kind, size_t n, uint32
 
 static bool is_small(const gy_plan *p, const gy_draft *d)
 {
-    bool scratch = d->op.node != GY_NONE && p->graph->nodes.at[d->op.node].scratch > 0;
-    return p->machine->contention && !scratch && gy_device_overlap(&p->machine->device[d->device], d->op.duration) > 0;
+    return p->machine->contention && gy_device_overlap(&p->machine->device[d->device], d->op.duration) > 0;
 }
 
 /* The lane whose last op this one waits for; GY_NONE: there is none. */

@@ -104,16 +104,27 @@ START_TEST(one_lane_only)
 }
 END_TEST
 
-/* There is one block of it. */
+/* Each lane has its own: 16 KiB for four of 4, beside 8 KiB of x. */
 START_TEST(scratch)
 {
-    char id[16];
+    char id[8];
+    gantry_buffer x = buffer(g, "x", 2048);
     for (int i = 0; i < 4; i++) {
         snprintf(id, sizeof id, "n%d", i);
-        gantry_node_scratch(g, add(id, 1, "d0"), 4096);
+        gantry_node n = add(id, 1, "d0");
+        gantry_node_scratch(g, n, 4096);
+        if (i == 0)
+            gantry_node_write(g, n, gantry_all(x));
     }
     s = schedule(g, m, "heft");
-    ck_assert_uint_eq(s->lanes.count, 1);
+    ck_assert_uint_eq(s->lanes.count, 4);
+    gantry_schedule *tight = NULL;
+    gantry_schedule_options o = GANTRY_SCHEDULE_OPTIONS_INIT;
+    o.max_memory = "d0=24KiB";
+    ck_assert_int_eq(gantry_schedule_new(&tight, g, m, &o, NULL), GANTRY_OK);
+    gantry_schedule_free(tight);
+    o.max_memory = "d0=23KiB";
+    refusal(g, m, &o, GANTRY_E_CAPACITY);
 }
 END_TEST
 

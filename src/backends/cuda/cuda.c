@@ -22,7 +22,9 @@ static bool make_arrays(gy_cuda *h)
     h->handle = gy_arena_calloc(&h->arena, h->job->graph->kernels.count * h->devices + 1, sizeof *h->handle);
     h->turn = gy_arena_calloc(&h->arena, h->turns, sizeof *h->turn);
     h->time = h->job->record ? gy_arena_calloc(&h->arena, s->ops.count + 1, sizeof *h->time) : NULL;
-    bool room = h->device && h->memory && h->lane && h->op && h->handle && h->turn && (h->time || !h->job->record);
+    h->aside = gy_arena_calloc(&h->arena, h->devices + 1, sizeof *h->aside);
+    bool room =
+        h->aside && h->device && h->memory && h->lane && h->op && h->handle && h->turn && (h->time || !h->job->record);
     size_t buffers = h->job->graph->buffers.count + 1;
     for (uint32_t i = 0; room && i < h->turns; i++) {
         h->turn[i].input = gy_arena_calloc(&h->arena, buffers, sizeof *h->turn[i].input);
@@ -361,11 +363,8 @@ static gantry_status replay_stream(gy_cuda *h, uint64_t start, bool behind, gant
     uint32_t turn = gy_job_turn(h->job, start);
     gy_submit x = { .h = h, .start = start, .turn = turn, .notes = &h->turn[turn].notes, .err = err };
     x.behind = behind;
-    x.aside = gy_calloc(h->devices, 1);
     gy_notes_reset(x.notes);
-    gantry_status status = x.aside ? gy_submit_start(&x) : gy_fail_nomem(err);
-    gy_free(x.aside);
-    return status;
+    return gy_submit_start(&x);
 }
 
 static gantry_status replay_graph(gy_cuda *h, uint64_t start, gantry_error *err)

@@ -21,8 +21,7 @@ static gantry_status capture(gy_cuda *h, uint32_t turn, CUgraph *graph, gantry_e
 {
     gy_submit x = { .h = h, .turn = turn, .capture = true, .notes = &h->turn[turn].exec_notes, .op = GY_NONE };
     x.err = err;
-    x.aside = gy_calloc(h->devices, 1);
-    gantry_status status = x.aside ? gy_cuda_use(h, h->tail.device, err) : gy_fail_nomem(err);
+    gantry_status status = gy_cuda_use(h, h->tail.device, err);
     if (status == GANTRY_OK) {
         /* Other threads of the application may go on with what a capture forbids to this one. */
         CUresult code = h->d.cuStreamBeginCapture(h->tail.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
@@ -34,7 +33,6 @@ static gantry_status capture(gy_cuda *h, uint32_t turn, CUgraph *graph, gantry_e
             status = status ? status : gy_submit_check(&x, code, h->tail, "ending a capture");
         }
     }
-    gy_free(x.aside);
     return status;
 }
 

@@ -155,6 +155,7 @@ typedef struct gy_cuda {
     GY_VEC(gy_cuda_dynamic) dynamic;
 
     bool graphs;        /* starts are replayed as graphs */
+    uint8_t *aside;     /* per device: its side stream works for the op that is submitted */
     const char *replay; /* for reports */
     gy_cuda_auto automatic;
     gy_ranges *ranges; /* NULL: no profiler */
@@ -251,8 +252,7 @@ typedef struct gy_submit {
     uint32_t op;
     gy_queue lead; /* of the op's first lane */
     gy_notes *notes;
-    uint8_t *aside; /* per device: its side stream works for the op */
-    bool user;      /* the failure is a function's, not the driver's */
+    bool user; /* the failure is a function's, not the driver's */
     gantry_error *err;
 } gy_submit;
 gantry_status gy_submit_start(gy_submit *x);

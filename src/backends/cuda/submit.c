@@ -58,10 +58,10 @@ gantry_status gy_submit_on(gy_submit *x, uint32_t device, gy_queue *queue)
         return GANTRY_OK;
     }
     *queue = x->h->device[device].side;
-    if (x->aside[device]) {
+    if (x->h->aside[device]) {
         return GANTRY_OK;
     }
-    x->aside[device] = 1;
+    x->h->aside[device] = 1;
     return gy_submit_order(x, x->lead, *queue);
 }
 
@@ -69,8 +69,8 @@ gantry_status gy_submit_join(gy_submit *x)
 {
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < x->h->devices && status == GANTRY_OK; i++) {
-        if (x->aside[i]) {
-            x->aside[i] = 0;
+        if (x->h->aside[i]) {
+            x->h->aside[i] = 0;
             status = gy_submit_order(x, x->h->device[i].side, x->lead);
         }
     }
@@ -236,6 +236,7 @@ static gantry_status join(gy_submit *x)
 gantry_status gy_submit_start(gy_submit *x)
 {
     gantry_status status = GANTRY_OK;
+    memset(x->h->aside, 0, x->h->devices);
     x->op = GY_NONE;
     if (x->capture || x->behind) {
         status = fork(x);

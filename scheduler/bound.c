@@ -18,15 +18,23 @@
 
 #include "base/error.h"
 
-gy_ticks gy_bound_fastest(const gy_plan *p, uint32_t node)
+/* The least time on any device; `alone`: of it what keeps others off the device, launches of small nodes left out. */
+static gy_ticks fastest(const gy_plan *p, uint32_t node, bool alone)
 {
     gy_ticks best = GY_TICKS_MAX;
     if (p->graph->nodes.at[node].kind == GY_NODE_COLLECTIVE)
         return 0; /* depends on where its ranks are */
-    for (uint32_t d = 0; d < p->devices; d++)
-        if (gy_plan_time(p, node, d) < best)
-            best = gy_plan_time(p, node, d);
+    for (uint32_t d = 0; d < p->devices; d++) {
+        gy_ticks time = gy_plan_time(p, node, d);
+        time -= alone ? gy_device_overlap(&p->machine->device[d], time) : 0;
+        best = time < best ? time : best;
+    }
     return best;
+}
+
+gy_ticks gy_bound_fastest(const gy_plan *p, uint32_t node)
+{
+    return fastest(p, node, false);
 }
 
 /* Does `to` read rows that `from` wrote or contributed to? */
@@ -166,18 +174,6 @@ static uint32_t only_device(const gy_plan *p, uint32_t node)
     return only;
 }
 
-/* The least that the node keeps a device from other nodes: launches of small ones overlap with these. */
-static gy_ticks fastest_alone(const gy_plan *p, uint32_t node)
-{
-    gy_ticks best = GY_TICKS_MAX;
-    for (uint32_t d = 0; d < p->devices; d++) {
-        gy_ticks time = gy_plan_time(p, node, d);
-        time -= gy_device_overlap(&p->machine->device[d], time);
-        best = time < best ? time : best;
-    }
-    return p->graph->nodes.at[node].kind == GY_NODE_COLLECTIVE ? 0 : best;
-}
-
 /* How many ops can be under way at a time, launches included. */
 static int64_t compute_lanes(const gy_plan *p)
 {
@@ -195,7 +191,7 @@ static gantry_status area(const gy_plan *p, gy_ticks *most, gantry_error *err)
         return gy_fail_nomem(err);
     for (uint32_t t = 0; t < p->flow->tasks && whole < GY_TICKS_MAX; t++) {
         uint32_t node = p->flow->task[t].node;
-        gy_ticks work = shared_work(p, node, fastest_alone(p, node));
+        gy_ticks work = shared_work(p, node, fastest(p, node, true));
         uint32_t device = work ? only_device(p, node) : GY_NONE;
         *all += work;
         whole += shared_work(p, node, gy_bound_fastest(p, node));

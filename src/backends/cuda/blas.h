@@ -24,7 +24,7 @@
     X(cublasDsyrk)
 
 typedef struct gy_blas {
-    gy_library library;
+    gy_library lib;
 #define GY_X(name) __typeof__(name) *name;
     GY_BLAS_FUNCTIONS(GY_X)
 #undef GY_X

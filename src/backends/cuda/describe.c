@@ -90,8 +90,7 @@ static void describe_nccl(gy_text *to)
         gy_text_printf(to, "NCCL: %s; collectives are copies\n", why.text);
         return;
     }
-    gy_text_printf(to, "NCCL: %s, version %d.%d.%d\n", api.library.name, api.version[0], api.version[1],
-                   api.version[2]);
+    gy_text_printf(to, "NCCL: %s, version %d.%d.%d\n", api.lib.name, api.version[0], api.version[1], api.version[2]);
 }
 
 static void describe_nvrtc(gy_text *to)
@@ -103,7 +102,7 @@ static void describe_nvrtc(gy_text *to)
         return;
     }
     gy_text_printf(to, "NVRTC: %s, version %d.%d; compiles the .cu files of graphs, with --allow-code\n",
-                   nvrtc.library.name, nvrtc.major, nvrtc.minor);
+                   nvrtc.lib.name, nvrtc.major, nvrtc.minor);
 }
 
 void gy_cuda_describe(gy_text *to)

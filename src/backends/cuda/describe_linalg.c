@@ -27,7 +27,7 @@ static void describe_blas(gy_text *to, int driver)
     blas.cublasGetProperty(MAJOR_VERSION, &major);
     blas.cublasGetProperty(MINOR_VERSION, &minor);
     blas.cublasGetProperty(PATCH_LEVEL, &patch);
-    gy_text_printf(to, "cuBLAS: %s, version %d.%d.%d\n", blas.library.name, major, minor, patch);
+    gy_text_printf(to, "cuBLAS: %s, version %d.%d.%d\n", blas.lib.name, major, minor, patch);
 }
 
 static void describe_solver(gy_text *to, int driver)
@@ -42,7 +42,7 @@ static void describe_solver(gy_text *to, int driver)
     solver.cusolverGetProperty(MAJOR_VERSION, &major);
     solver.cusolverGetProperty(MINOR_VERSION, &minor);
     solver.cusolverGetProperty(PATCH_LEVEL, &patch);
-    gy_text_printf(to, "cuSOLVER: %s, version %d.%d.%d\n", solver.library.name, major, minor, patch);
+    gy_text_printf(to, "cuSOLVER: %s, version %d.%d.%d\n", solver.lib.name, major, minor, patch);
 }
 
 void gy_linalg_describe(gy_text *to)

@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backends/cuda/driver.h"
 
+#include "backends/cuda/library.h"
 #include "base/error.h"
 #include <dlfcn.h>
-#include <string.h>
 
 #define TEXT_(x) #x
 #define TEXT(x)  TEXT_(x) /* of the name that cuda.h makes of x, such as cuMemAlloc_v2 */
 
 static const char library[] = "libcuda.so.1";
 
-/* dlsym gives an object pointer; POSIX promises that its bits are those of the function pointer. */
 static gantry_status find(gy_driver *driver, const char *name, void *to, gantry_error *err)
 {
-    void *found = dlsym(driver->handle, name);
-    if (!found) {
+    const gy_library from = { driver->handle, library };
+    if (gy_library_find(&from, name, to, NULL)) {
         return gy_fail(err, GANTRY_E_DEVICE, NULL,
                        "%s has no function %s: the driver is too old; CUDA 11.4 or later is "
                        "needed",
                        library, name);
     }
-    memcpy(to, &found, sizeof found);
     return GANTRY_OK;
 }
 

@@ -21,8 +21,8 @@ static gantry_status check(handle *h, cublasStatus_t status, const char *call)
     if (status == CUBLAS_STATUS_SUCCESS) {
         return GANTRY_OK;
     }
-    snprintf(h->why, sizeof h->why, "%s of %s returned %s (%d)", call, h->blas.library.name,
-             gy_blas_status_name(status), (int)status);
+    snprintf(h->why, sizeof h->why, "%s of %s returned %s (%d)", call, h->blas.lib.name, gy_blas_status_name(status),
+             (int)status);
     return GANTRY_E_DEVICE;
 }
 

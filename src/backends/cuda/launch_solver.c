@@ -26,7 +26,7 @@ static gantry_status check(handle *h, cusolverStatus_t status, const char *call)
     if (status == CUSOLVER_STATUS_SUCCESS) {
         return GANTRY_OK;
     }
-    snprintf(h->why, sizeof h->why, "%s of %s returned %s (%d)", call, h->solver.library.name,
+    snprintf(h->why, sizeof h->why, "%s of %s returned %s (%d)", call, h->solver.lib.name,
              gy_solver_status_name(status), (int)status);
     return GANTRY_E_DEVICE;
 }

@@ -101,7 +101,7 @@ void gy_nccl_free(gy_cuda *h)
     if (!n) {
         return;
     }
-    if (n->api.library.handle) {
+    if (n->api.lib.handle) {
         gy_nccl_close(n);
     }
     for (size_t i = 0; i < h->job->schedule->ops.count; i++) {

@@ -68,7 +68,7 @@ enum { GY_NCCL_SUCCESS = 0, GY_NCCL_IN_PROGRESS = 7, GY_NCCL_BYTES = 0 /* ncclIn
     X(int, ncclRecv, (void *to, size_t count, int type, int peer, gy_nccl_comm comm, CUstream stream))
 
 typedef struct gy_nccl_api {
-    gy_library library;
+    gy_library lib;
     int version[3]; /* 2, 28, 9 */
 #define GY_X(type, name, arguments) type(*name) arguments;
     GY_NCCL_FUNCTIONS(GY_X)

@@ -18,20 +18,20 @@ gantry_status gy_nccl_load(gy_nccl_api *api, gantry_error *err)
 {
     gy_nccl_api found = { 0 };
     int code = 0;
-    gantry_status status = gy_library_open(&found.library, names, err);
-#define GY_X(type, name, arguments) status = status ? status : gy_library_find(&found.library, #name, &found.name, err);
+    gantry_status status = gy_library_open(&found.lib, names, err);
+#define GY_X(type, name, arguments) status = status ? status : gy_library_find(&found.lib, #name, &found.name, err);
     GY_NCCL_FUNCTIONS(GY_X)
 #undef GY_X
     if (status) {
         return status;
     }
     if (found.ncclGetVersion(&code) != GY_NCCL_SUCCESS) {
-        return gy_fail(err, GANTRY_E_DEVICE, NULL, "%s does not tell its version", found.library.name);
+        return gy_fail(err, GANTRY_E_DEVICE, NULL, "%s does not tell its version", found.lib.name);
     }
     split_version(&found, code);
     if (code < 21400) {
         return gy_fail(err, GANTRY_E_DEVICE, NULL, "%s is version %d.%d.%d, and 2.14 or later is needed",
-                       found.library.name, found.version[0], found.version[1], found.version[2]);
+                       found.lib.name, found.version[0], found.version[1], found.version[2]);
     }
     *api = found;
     return GANTRY_OK;

@@ -28,7 +28,7 @@
 
 struct _nvrtcProgram;
 typedef struct gy_nvrtc {
-    gy_library library;
+    gy_library lib;
     int major, minor;
 #define GY_X(result, name, parameters) result(*name) parameters;
     GY_NVRTC_FUNCTIONS(GY_X)

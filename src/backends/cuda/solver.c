@@ -7,8 +7,8 @@ gantry_status gy_solver_open(gy_solver *solver, int driver_version, gantry_error
     static const char *const names[] = { "libcusolver.so.12", "libcusolver.so.11", NULL };
     int newer = driver_version == 0 || driver_version >= 13000 ? 0 : 1;
     gy_solver s;
-    gantry_status status = gy_library_open(&s.library, names + newer, err);
-#define GY_X(name) status = status ? status : gy_library_find(&s.library, #name, &s.name, err);
+    gantry_status status = gy_library_open(&s.lib, names + newer, err);
+#define GY_X(name) status = status ? status : gy_library_find(&s.lib, #name, &s.name, err);
     GY_SOLVER_FUNCTIONS(GY_X)
 #undef GY_X
     if (status == GANTRY_OK) {

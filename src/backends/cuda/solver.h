@@ -20,7 +20,7 @@
     X(cusolverDnDpotrf)
 
 typedef struct gy_solver {
-    gy_library library;
+    gy_library lib;
 #define GY_X(name) __typeof__(name) *name;
     GY_SOLVER_FUNCTIONS(GY_X)
 #undef GY_X

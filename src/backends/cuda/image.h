@@ -16,12 +16,10 @@
 #define GY_CUDA_IMAGE_H
 
 #include "backends/cuda/kernels.h"
+#include "kernels/element.h"
 
 enum { GY_IMAGE_VARIANTS = 4, GY_IMAGE_THREADS = 256 };
 #define GY_ALL_DTYPES ((1u << GANTRY_DTYPE_COUNT) - 1)
-#define GY_FLOAT_DTYPES                                                                                                \
-    (GANTRY_DTYPE_BIT(GANTRY_F16) | GANTRY_DTYPE_BIT(GANTRY_BF16) | GANTRY_DTYPE_BIT(GANTRY_F32) |                     \
-     GANTRY_DTYPE_BIT(GANTRY_F64))
 
 /* `data` of a gy_cuda_kernel. The functions are NAME VARIANT _DTYPE for each element type of `dtypes`, so variant
  * "_wide" of scale for f32 is scale_wide_f32; NAME VARIANT alone where `dtypes` is 0. The first "" may be the only
@@ -50,16 +48,6 @@ gy_grid gy_image_grid(const gantry_launch *l, int variant, gantry_dtype dtype, i
  * to do. `dtype` says nothing where the image has no types. E_DEVICE: the driver refused, or there is no such function.
  */
 gantry_status gy_image_launch(const gantry_launch *l, int variant, gantry_dtype dtype, gy_grid grid, void **params);
-
-/* Elements of a region, and of one of its rows. */
-static inline int64_t gy_elements(const gantry_arg *a)
-{
-    return a->rows * (a->row_bytes / (int64_t)gantry_dtype_size(a->dtype));
-}
-static inline int64_t gy_width(const gantry_arg *a)
-{
-    return a->row_bytes / (int64_t)gantry_dtype_size(a->dtype);
-}
 
 #define IMAGE(name) extern const unsigned char gy_fatbin_##name[];
 #define LIBRARY(name)

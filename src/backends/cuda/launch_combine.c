@@ -17,7 +17,7 @@ static gantry_status launch_combine(const gantry_launch *l)
     sources from = { .count = l->args - 1 };
     void *to = target->data;
     uintptr_t beyond = (uintptr_t)to % PACK;
-    int64_t n = gy_elements(target), size = (int64_t)gantry_dtype_size(target->dtype);
+    int64_t n = gy_arg_size(target), size = (int64_t)gantry_dtype_size(target->dtype);
     int64_t head = (int64_t)((PACK - beyond) % PACK) / size;
     for (int32_t i = 0; i < l->args - 1; i++) {
         from.at[i] = l->arg[1 + i].data;

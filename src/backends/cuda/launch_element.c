@@ -15,7 +15,7 @@ static int64_t beyond(const gantry_arg *a)
 /* Elements before the first at which all regions are aligned to packs; all of them if there is none. */
 static int64_t head_of(const gantry_launch *l, const gantry_arg *like)
 {
-    int64_t n = gy_elements(like), size = (int64_t)gantry_dtype_size(like->dtype);
+    int64_t n = gy_arg_size(like), size = (int64_t)gantry_dtype_size(like->dtype);
     int64_t head = (PACK - beyond(like)) % PACK / size;
     for (int32_t i = 0; i < l->args; i++) {
         if (l->arg[i].access && beyond(&l->arg[i]) != beyond(like)) {
@@ -31,7 +31,7 @@ static gantry_status launch_each(const gantry_launch *l)
     void *data[MOST_ARGS], *params[MOST_ARGS + 2];
     double number[MOST_ARGS];
     const gantry_arg *first = l->arg[0].access ? &l->arg[0] : &l->arg[1];
-    int64_t n = gy_elements(first), head = head_of(l, first);
+    int64_t n = gy_arg_size(first), head = head_of(l, first);
     int64_t work = (n * (int64_t)gantry_dtype_size(first->dtype) + BLOCK_BYTES - 1) / BLOCK_BYTES;
     for (int32_t i = 0; i < l->args; i++) {
         data[i] = l->arg[i].data;
@@ -81,7 +81,7 @@ static gy_grid shape_rows(const gantry_launch *l, int variant, int64_t rows, int
 static gantry_status launch_bias(const gantry_launch *l)
 {
     void *x = l->arg[0].data, *b = l->arg[1].data, *y = l->arg[2].data;
-    int64_t rows = l->arg[0].rows, width = gy_width(&l->arg[0]);
+    int64_t rows = l->arg[0].rows, width = gy_arg_width(&l->arg[0]);
     bool wide = l->arg[0].row_bytes % PACK == 0 && !beyond(&l->arg[0]) && !beyond(&l->arg[1]) && !beyond(&l->arg[2]);
     int variant = wide ? WIDE : PLAIN;
     width = wide ? l->arg[0].row_bytes / PACK : width;

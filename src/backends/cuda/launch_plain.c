@@ -24,7 +24,8 @@ gantry_status gy_plain_gemm_launch(const gantry_launch *l)
     int32_t ta = l->arg[2].number != 0, tb = l->arg[3].number != 0;
     const void *x = a->data, *y = b->data;
     void *z = c->data;
-    int64_t lda = gy_width(a), ldb = gy_width(b), rows = c->rows, columns = gy_width(c), terms = ta ? a->rows : lda;
+    int64_t lda = gy_arg_width(a), ldb = gy_arg_width(b), rows = c->rows, columns = gy_arg_width(c),
+            terms = ta ? a->rows : lda;
     uint32_t across = (uint32_t)tiles(columns, TILE);
     gy_grid grid = { (unsigned)(across * tiles(rows, TILE)), 1, 1, GY_IMAGE_THREADS, 1, 1 };
     return gy_image_launch(
@@ -38,7 +39,7 @@ gantry_status gy_plain_syrk_launch(const gantry_launch *l)
     double alpha = l->arg[0].number, beta = l->arg[1].number;
     const void *x = a->data;
     void *z = c->data;
-    int64_t rows = c->rows, terms = gy_width(a);
+    int64_t rows = c->rows, terms = gy_arg_width(a);
     uint32_t across = (uint32_t)tiles(rows, TILE);
     gy_grid grid = { across * across, 1, 1, GY_IMAGE_THREADS, 1, 1 };
     return gy_image_launch(l, 0, c->dtype, grid, (void *[]){ &alpha, &x, &beta, &z, &rows, &terms, &across });
@@ -83,9 +84,6 @@ gantry_status gy_plain_potrf_launch(const gantry_launch *l)
     return failed;
 }
 
-#define WIDE_DTYPES  (GANTRY_DTYPE_BIT(GANTRY_F32) | GANTRY_DTYPE_BIT(GANTRY_F64))
-#define FLOAT_DTYPES (GANTRY_DTYPE_BIT(GANTRY_F16) | GANTRY_DTYPE_BIT(GANTRY_BF16) | WIDE_DTYPES)
-
 #define KERNEL(name_, dtypes, ...)                                                                                     \
     const gy_image gy_plain_##name_##_image = { gy_fatbin_##name_, dtypes, { __VA_ARGS__ } };                          \
     const gy_cuda_kernel gy_plain_##name_ = { .name = #name_,                                                          \
@@ -93,7 +91,7 @@ gantry_status gy_plain_potrf_launch(const gantry_launch *l)
                                               .open = gy_image_open,                                                   \
                                               .close = gy_image_close,                                                 \
                                               .data = &gy_plain_##name_##_image };
-KERNEL(gemm, FLOAT_DTYPES, "")
-KERNEL(potrf, WIDE_DTYPES, "_diagonal", "_below", "_rest")
-KERNEL(syrk, WIDE_DTYPES, "")
-KERNEL(trsm, WIDE_DTYPES, "")
+KERNEL(gemm, GY_FLOAT_DTYPES, "")
+KERNEL(potrf, GY_WIDE_DTYPES, "_diagonal", "_below", "_rest")
+KERNEL(syrk, GY_WIDE_DTYPES, "")
+KERNEL(trsm, GY_WIDE_DTYPES, "")

@@ -17,7 +17,7 @@ static gantry_status launch_reduce(const gantry_launch *l)
 {
     const gantry_arg *out = &l->arg[l->args - 1];
     void *x = l->arg[0].data, *y = l->arg[1].data, *partial = l->scratch, *to = out->data;
-    int64_t n = gy_elements(&l->arg[0]), chunk = gy_chunk_size(n, (int64_t)gantry_dtype_size(l->arg[0].dtype));
+    int64_t n = gy_arg_size(&l->arg[0]), chunk = gy_chunk_size(n, (int64_t)gantry_dtype_size(l->arg[0].dtype));
     int64_t chunks = (n + chunk - 1) / chunk;
     int aligned = is_aligned(&l->arg[0]) && (l->args == 2 || is_aligned(&l->arg[1]));
     gy_grid grid = { (unsigned)chunks, 1, 1, GY_IMAGE_THREADS, 1, 1 }, one = { 1, 1, 1, GY_IMAGE_THREADS, 1, 1 };

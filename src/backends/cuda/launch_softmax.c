@@ -20,7 +20,7 @@ static gantry_status launch_softmax_xent(const gantry_launch *l)
     const void *x = logits->data, *labels = l->arg[2].data;
     void *loss = l->arg[3].data, *partial = l->scratch;
     int32_t *status = l->status;
-    int64_t rows = logits->rows, width = gy_width(logits), most = (int64_t)(l->scratch_bytes / sizeof(double));
+    int64_t rows = logits->rows, width = gy_arg_width(logits), most = (int64_t)(l->scratch_bytes / sizeof(double));
     int32_t groups = (int32_t)(rows < most ? rows : most);
     if (groups == 0)
         return rows == 0 ? GANTRY_OK : GANTRY_E_KERNEL;
@@ -31,9 +31,7 @@ static gantry_status launch_softmax_xent(const gantry_launch *l)
                                     (void *[]){ &scale, &partial, &groups, &loss });
 }
 
-#define WIDE_DTYPES (GANTRY_DTYPE_BIT(GANTRY_F32) | GANTRY_DTYPE_BIT(GANTRY_F64))
-
-static const gy_image image_softmax_xent = { gy_fatbin_softmax_xent, WIDE_DTYPES, { "_rows", "_total" } };
+static const gy_image image_softmax_xent = { gy_fatbin_softmax_xent, GY_WIDE_DTYPES, { "_rows", "_total" } };
 const gy_cuda_kernel gy_cuda_kernel_softmax_xent = { .name = "softmax_xent",
                                                      .launch = launch_softmax_xent,
                                                      .open = gy_image_open,
@@ -46,12 +44,12 @@ static gantry_status launch_softmax_xent_grad(const gantry_launch *l)
     double scale = l->arg[0].number;
     const void *x = logits->data, *labels = l->arg[2].data;
     void *grad = l->arg[3].data;
-    int64_t rows = logits->rows, width = gy_width(logits);
+    int64_t rows = logits->rows, width = gy_arg_width(logits);
     return gy_image_launch(l, 0, logits->dtype, grid_of(width, rows < MOST_BLOCKS ? rows : MOST_BLOCKS),
                            (void *[]){ &scale, &x, &labels, &grad, &rows, &width });
 }
 
-static const gy_image image_softmax_xent_grad = { gy_fatbin_softmax_xent_grad, WIDE_DTYPES, { "" } };
+static const gy_image image_softmax_xent_grad = { gy_fatbin_softmax_xent_grad, GY_WIDE_DTYPES, { "" } };
 const gy_cuda_kernel gy_cuda_kernel_softmax_xent_grad = { .name = "softmax_xent_grad",
                                                           .launch = launch_softmax_xent_grad,
                                                           .open = gy_image_open,

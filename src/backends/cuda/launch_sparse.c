@@ -17,7 +17,7 @@ static gantry_status launch_spmv_csr(const gantry_launch *l)
     const void *row = l->arg[0].data, *column = l->arg[1].data, *value = l->arg[2].data, *vector = l->arg[3].data;
     void *y = out->data;
     int32_t *status = l->status;
-    int64_t rows = out->rows, entries = gy_elements(&l->arg[1]), columns = gy_elements(&l->arg[3]);
+    int64_t rows = out->rows, entries = gy_arg_size(&l->arg[1]), columns = gy_arg_size(&l->arg[3]);
     int32_t block = rows_of_block(entries, out->shape[0]);
     gy_grid grid = { (unsigned)((rows + block - 1) / block), 1, 1, THREADS, 1, 1 };
     return gy_image_launch(

@@ -20,7 +20,7 @@ static gantry_status launch_jacobi2d(const gantry_launch *l)
     const gantry_arg *in = &l->arg[0], *out = &l->arg[1];
     int variant = begins_at(in, BYTES) && begins_at(out, BYTES) ? WIDE : PLAIN;
     int64_t elements = variant == WIDE ? BYTES / (int64_t)gantry_dtype_size(in->dtype) : 1;
-    int64_t rows = out->rows, columns = gy_width(out), top = out->first_row, height = in->shape[0];
+    int64_t rows = out->rows, columns = gy_arg_width(out), top = out->first_row, height = in->shape[0];
     const char *x = (const char *)in->data + (top - in->first_row) * in->row_bytes;
     void *y = out->data;
     uint32_t across = (uint32_t)tiles(columns, elements * LANES);
@@ -52,7 +52,7 @@ static gantry_status launch_transpose(const gantry_launch *l)
     const gantry_arg *in = &l->arg[0], *out = &l->arg[1];
     size_t size = gantry_dtype_size(in->dtype);
     turn t = turns[size];
-    int64_t bytes = t.chunk * (int64_t)size, rows = in->rows, columns = gy_width(in);
+    int64_t bytes = t.chunk * (int64_t)size, rows = in->rows, columns = gy_arg_width(in);
     int variant = begins_at(in, bytes) && begins_at(out, bytes) ? WIDE : PLAIN;
     int64_t side = variant == WIDE ? t.chunk * t.side : 32;
     const void *x = in->data;

@@ -4,7 +4,7 @@
 
 static gantry_status launch_busy(const gantry_launch *l)
 {
-    int64_t ns = (int64_t)(l->arg[0].number * 1e3), n = gy_elements(&l->arg[2]);
+    int64_t ns = (int64_t)(l->arg[0].number * 1e3), n = gy_arg_size(&l->arg[2]);
     double number = l->arg[1].number;
     const void *x = l->arg[2].data;
     void *y = l->arg[3].data;

@@ -38,6 +38,7 @@ typedef struct gy_bed {
     uint64_t bytes, host; /* of a half block; of a block of host memory */
     CUcontext before;     /* the caller's */
     int64_t patience_ns;
+    bool peer_call; /* copies between GPUs by cuMemcpyPeerAsync, which cannot be captured; else as runs make them */
     bool hung;
 } gy_bed;
 

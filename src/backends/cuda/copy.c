@@ -119,28 +119,16 @@ static gantry_status copy_staged(gy_submit *x, gy_place to, gy_place from, uint6
     return status;
 }
 
-static gantry_status copy_within(gy_submit *x, gy_place to, gy_place from, uint64_t bytes)
+/* Within a GPU, or from peer to peer: cuMemcpyPeerAsync would do the same, but is refused in a capture. */
+static gantry_status copy_direct(gy_submit *x, gy_place to, gy_place from, uint64_t bytes)
 {
-    gy_queue queue;
-    gantry_status status = gy_submit_on(x, to.device, &queue);
-    status = status ? status : gy_cuda_use(x->h, queue.device, x->err);
-    return status ? status
-                  : gy_submit_check(x, x->h->d.cuMemcpyDtoDAsync(to.at, from.at, bytes, queue.stream), queue,
-                                    "copying within a device");
-}
-
-static gantry_status copy_peers(gy_submit *x, gy_place to, gy_place from, uint64_t bytes)
-{
-    gy_cuda *h = x->h;
     gy_queue queue;
     uint32_t where = x->lead.device == to.device ? to.device : from.device; /* the lane is of one of the two */
     gantry_status status = gy_submit_on(x, where, &queue);
-    status = status ? status : gy_cuda_use(h, queue.device, x->err);
+    status = status ? status : gy_cuda_use(x->h, queue.device, x->err);
     return status ? status
-                  : gy_submit_check(x,
-                                    h->d.cuMemcpyPeerAsync(to.at, h->device[to.device].context, from.at,
-                                                           h->device[from.device].context, bytes, queue.stream),
-                                    queue, "copying between devices");
+                  : gy_submit_check(x, x->h->d.cuMemcpyDtoDAsync(to.at, from.at, bytes, queue.stream), queue,
+                                    "copying between or within devices");
 }
 
 gantry_status gy_submit_copy(gy_submit *x, gy_place to, gy_place from, uint64_t bytes)
@@ -152,9 +140,8 @@ gantry_status gy_submit_copy(gy_submit *x, gy_place to, gy_place from, uint64_t 
         return move(x, x->lead, to.host, from.host, bytes);
     }
     if (to.device != GY_NONE && from.device != GY_NONE) {
-        return same_gpu(x->h, to, from)    ? copy_within(x, to, from, bytes)
-               : are_peers(x->h, to, from) ? copy_peers(x, to, from, bytes)
-                                           : copy_staged(x, to, from, bytes);
+        bool direct = same_gpu(x->h, to, from) || are_peers(x->h, to, from);
+        return (direct ? copy_direct : copy_staged)(x, to, from, bytes);
     }
     gy_queue queue;
     gantry_status status = gy_submit_on(x, to.device == GY_NONE ? from.device : to.device, &queue);

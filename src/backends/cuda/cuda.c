@@ -34,10 +34,20 @@ static bool make_arrays(gy_cuda *h)
     return room;
 }
 
+/* Events of two GPUs have no time between them, so where ops are recorded each GPU has a base. */
+static bool has_base(const gy_cuda *h, uint32_t device)
+{
+    const gy_cuda_device *d = &h->device[device];
+    return d->gpu && d->used && (h->job->record || device == h->tail.device);
+}
+
 static gantry_status make_clocks(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
-    gantry_status status = gy_cuda_event_new(h, &h->base, h->tail.device, true, err);
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
+        status = has_base(h, i) ? gy_cuda_event_new(h, &h->device[i].base, i, true, err) : GANTRY_OK;
+    }
     for (uint32_t t = 0; t < h->turns && status == GANTRY_OK; t++) {
         status = gy_cuda_event_new(h, &h->turn[t].end, h->tail.device, true, err);
     }
@@ -95,8 +105,10 @@ static void free_clocks(gy_cuda *h)
         gy_notes_free(&h->turn[t].notes);
         gy_notes_free(&h->turn[t].exec_notes);
     }
-    if (h->base) {
-        h->d.cuEventDestroy(h->base);
+    for (uint32_t i = 0; h->device && i < h->devices; i++) {
+        if (h->device[i].base) {
+            h->d.cuEventDestroy(h->device[i].base);
+        }
     }
 }
 
@@ -340,22 +352,32 @@ static gantry_status clear_words(gy_cuda *h, gantry_error *err)
     return status;
 }
 
-/* Nothing runs: failures are forgotten, and times count from here. Where times of ops are recorded the event is waited
- * for, since only then its time by our clock is known. */
+/* Where times of ops are recorded the event is waited for, since only then its time by our clock is known; twice, as a
+ * GPU that did nothing takes longer at first. */
+static gantry_status set_base(gy_cuda *h, uint32_t device, gantry_error *err)
+{
+    gy_cuda_device *d = &h->device[device];
+    gy_queue queue = device == h->tail.device ? h->tail : d->side;
+    CUresult code = h->clock ? gy_cuda_settle(h, queue) : CUDA_SUCCESS;
+    gantry_status status = gy_cuda_use(h, device, err);
+    if (status) {
+        return status;
+    }
+    code = code ? code : h->d.cuEventRecord(d->base, queue.stream);
+    code = code == CUDA_SUCCESS && h->clock ? gy_cuda_settle(h, queue) : code;
+    d->base_ns = gy_cuda_now();
+    return code == CUDA_SUCCESS ? GANTRY_OK : gy_cuda_fail(h, code, device, "recording an event", err);
+}
+
+/* Nothing runs: failures are forgotten, and times count from here. */
 static gantry_status begin_anew(gy_cuda *h, gantry_error *err)
 {
     atomic_store(&h->failed.op, GY_NONE);
     gantry_status status = h->dirty_words ? clear_words(h, err) : GANTRY_OK;
-    status = status ? status : gy_cuda_use(h, h->tail.device, err);
-    if (status) {
-        return status;
+    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
+        status = h->device[i].base && i != h->tail.device ? set_base(h, i, err) : GANTRY_OK;
     }
-    CUresult code = h->d.cuEventRecord(h->base, h->tail.stream);
-    if (code == CUDA_SUCCESS && h->clock) {
-        code = gy_cuda_settle(h, h->tail);
-    }
-    h->base_ns = gy_cuda_now();
-    return code == CUDA_SUCCESS ? GANTRY_OK : gy_cuda_fail(h, code, h->tail.device, "recording an event", err);
+    return status ? status : set_base(h, h->tail.device, err);
 }
 
 static gantry_status replay_stream(gy_cuda *h, uint64_t start, bool behind, gantry_error *err)
@@ -404,7 +426,7 @@ static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, 
     if (status) {
         return status;
     }
-    t->begin_ns = h->ended == h->begun ? h->base_ns : gy_cuda_now();
+    t->begin_ns = h->ended == h->begun ? h->device[h->tail.device].base_ns : gy_cuda_now();
     status = replay(h, start, stream, err);
     if (status) {
         settle_all(h);

@@ -63,6 +63,7 @@ static gantry_status open_copies(gy_raw *raw, const gantry_machine *machine, way
     if (status) {
         return status;
     }
+    raw->bed.peer_call = w == PEER;
     raw->flows.bytes = bytes;
     raw->flows.rounds = (uint32_t)raw->options.copies;
     if (!add_copies(raw, w)) {

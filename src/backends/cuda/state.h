@@ -39,6 +39,8 @@ typedef struct gy_cuda_device {
     uint32_t next_mark, launches; /* launches: ops with a status word */
     CUdeviceptr status;           /* per turn a word per op that launches here */
     int32_t *told;                /* pinned: the words of each start in flight */
+    CUevent base;                 /* recorded when nothing ran: times of its events count from it */
+    int64_t base_ns;
 } gy_cuda_device;
 
 typedef struct gy_cuda_memory {
@@ -168,8 +170,6 @@ typedef struct gy_cuda {
     bool aborted;         /* it is over since NCCL was ended; the driver goes on with what was queued */
     struct gy_nccl *nccl; /* NULL: no op asks for it */
 
-    CUevent base; /* recorded when nothing ran: times count from it */
-    int64_t base_ns;
     CUevent *clock;   /* record: two per turn and op */
     gy_op_time *time; /* record: of the last start that ended */
 } gy_cuda;

@@ -176,19 +176,24 @@ static gantry_status failure_of(gy_cuda *h, uint64_t start, gantry_error *err)
     return gy_cuda_op_fail(h, op, GANTRY_OK, word, err);
 }
 
-static int64_t since_base(gy_cuda *h, CUevent event)
+/* By our clock; the event is one of the device's. */
+static int64_t time_of(gy_cuda *h, CUevent event, uint32_t device)
 {
+    const gy_cuda_device *d = &h->device[device];
     float ms = 0;
-    return h->d.event_elapsed(&ms, h->base, event) == CUDA_SUCCESS ? (int64_t)((double)ms * 1e6) : 0;
+    h->d.event_elapsed(&ms, d->base, event);
+    return d->base_ns + (int64_t)((double)ms * 1e6);
 }
 
 static void take_times(gy_cuda *h, uint64_t start)
 {
-    int64_t begin = turn_of(h, start)->begin_ns - h->base_ns;
+    const gantry_schedule *s = h->job->schedule;
+    int64_t begin = turn_of(h, start)->begin_ns;
     uint32_t turn = gy_job_turn(h->job, start);
-    for (uint32_t i = 0; h->clock && i < h->job->schedule->ops.count; i++) {
-        h->time[i].start = since_base(h, *gy_cuda_clock(h, turn, i, 0)) - begin;
-        h->time[i].end = since_base(h, *gy_cuda_clock(h, turn, i, 1)) - begin;
+    for (uint32_t i = 0; h->clock && i < s->ops.count; i++) {
+        uint32_t device = h->lane[s->op_lane.at[s->ops.at[i].lane]].queue.device;
+        h->time[i].start = time_of(h, *gy_cuda_clock(h, turn, i, 0), device) - begin;
+        h->time[i].end = time_of(h, *gy_cuda_clock(h, turn, i, 1), device) - begin;
     }
 }
 
@@ -216,7 +221,7 @@ gantry_status gy_cuda_finish(gy_cuda *h, uint64_t start, int64_t *elapsed_ns, ga
         return status;
     }
     const gy_cuda_turn *t = turn_of(h, start);
-    *elapsed_ns = h->base_ns + since_base(h, t->end) - t->begin_ns;
+    *elapsed_ns = time_of(h, t->end, h->tail.device) - t->begin_ns;
     take_times(h, start);
     gy_replay_note(h, *elapsed_ns);
     return GANTRY_OK;

@@ -472,7 +472,7 @@ CUresult cuEventQuery(CUevent event)
 static CUresult elapsed(float *ms, CUevent start, CUevent end)
 {
     ENTER(cuEventElapsedTime)
-    if (!start->timed || !end->timed || !start->last || !end->last) {
+    if (!start->timed || !end->timed || !start->last || !end->last || start->context != end->context) {
         LEAVE(CUDA_ERROR_INVALID_HANDLE);
     }
     if (!start->last->done || !end->last->done) {
@@ -532,18 +532,35 @@ CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstream st
     LEAVE(queue_on(stream, &w));
 }
 
+/* A real driver would stage by itself; whoever calls this says that it has access. */
+static void check_peers(const work *w, const char *what)
+{
+    memory_check(w->to, w->bytes, w->device, what);
+    memory_check(w->from, w->bytes, w->from_device, what);
+    if (current->device != w->device && current->device != w->from_device) {
+        wrong("%s on a stream of a third device", what);
+    }
+    int other = current->device == w->device ? w->from_device : w->device;
+    if (other != current->device && !current->peer[other]) {
+        wrong("%s between devices %d and %d without peer access", what, w->from_device, w->device);
+    }
+}
+
+/* Addresses tell whose memory it is. */
 CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)
 {
     ENTER(cuMemcpyDtoDAsync)
-    work w = { .kind = DTOD, .device = current->device, .from_device = current->device, .bytes = bytes };
+    work w = { .kind = DTOD, .bytes = bytes };
     w.to = (char *)(uintptr_t)to;
     w.from = (const char *)(uintptr_t)from;
-    memory_check(w.to, bytes, w.device, "cuMemcpyDtoDAsync");
-    memory_check(w.from, bytes, w.device, "cuMemcpyDtoDAsync");
+    memory_type(w.to, &w.device);
+    memory_type(w.from, &w.from_device);
+    w.kind = w.device == w.from_device ? DTOD : PEER;
+    check_peers(&w, "cuMemcpyDtoDAsync");
     LEAVE(queue_on(stream, &w));
 }
 
-/* A real driver would stage by itself; whoever calls this says that it has access. */
+/* The driver does not capture it: error 900, and the capture is lost. */
 CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes,
                            CUstream stream)
 {
@@ -551,13 +568,10 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr fro
     work w = { .kind = PEER, .device = to_context->device, .from_device = from_context->device, .bytes = bytes };
     w.to = (char *)(uintptr_t)to;
     w.from = (const char *)(uintptr_t)from;
-    memory_check(w.to, bytes, w.device, "cuMemcpyPeerAsync");
-    memory_check(w.from, bytes, w.from_device, "cuMemcpyPeerAsync");
-    if (!to_context->peer[w.from_device] || !from_context->peer[w.device]) {
-        wrong("cuMemcpyPeerAsync between devices %d and %d without peer access", w.from_device, w.device);
-    }
-    if (current != to_context && current != from_context) {
-        wrong("cuMemcpyPeerAsync on a stream of a third device");
+    check_peers(&w, "cuMemcpyPeerAsync");
+    if (stream->capture) {
+        stream->capture->bad = true;
+        LEAVE(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
     LEAVE(queue_on(stream, &w));
 }

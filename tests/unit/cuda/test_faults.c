@@ -99,7 +99,7 @@ static void sweep_all(const char *replay)
 {
     static const char *const fatal[] = { "cuMemAlloc",        "cuMemHostAlloc",           "cuStreamCreate",
                                          "cuEventCreate",     "cuMemcpyHtoDAsync",        "cuMemcpyDtoHAsync",
-                                         "cuMemcpyPeerAsync", "cuDevicePrimaryCtxRetain", "cuLaunchHostFunc" };
+                                         "cuMemcpyDtoDAsync", "cuDevicePrimaryCtxRetain", "cuLaunchHostFunc" };
     fakeCudaDevices(2, "all", 0);
     world w = make_world("saxpy", 2, replay);
     bool graph = replay[0] == 'g';

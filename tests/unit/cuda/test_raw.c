@@ -96,11 +96,11 @@ START_TEST(stencil_exchanges)
     gantry_machine *m = gpu_machine(3, false);
     gantry_raw *raw = NULL;
     gantry_raw_options o = options_of(&cases[8]);
-    int before = fakeCudaCalls("cuMemcpyPeerAsync");
+    int before = fakeCudaCalls("cuMemcpyDtoDAsync");
     MUST(gantry_raw_new(&raw, "cuda", "replay", m, &o, MUST_ERR));
-    ck_assert_int_eq(fakeCudaCalls("cuMemcpyPeerAsync") - before, (NODES / 3 - 1) * 4); /* captured once */
+    ck_assert_int_eq(fakeCudaCalls("cuMemcpyDtoDAsync") - before, (NODES / 3 - 1) * 4); /* captured once */
     MUST(gantry_raw_time(raw, NULL, NULL, MUST_ERR));
-    ck_assert_int_eq(fakeCudaCalls("cuMemcpyPeerAsync") - before, (NODES / 3 - 1) * 4);
+    ck_assert_int_eq(fakeCudaCalls("cuMemcpyDtoDAsync") - before, (NODES / 3 - 1) * 4);
     gantry_raw_free(raw);
     gantry_machine_free(m);
     check_alive("stencil");

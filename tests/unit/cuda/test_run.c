@@ -517,6 +517,7 @@ START_TEST(times)
             events++;
             ck_assert_double_ge(dur, 0);
             ck_assert_double_ge(ts, 0);
+            ck_assert_double_gt(ts + dur, 0); /* on every device */
             last = ts + dur > last ? ts + dur : last;
         }
     }

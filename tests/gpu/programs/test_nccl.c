@@ -70,17 +70,15 @@ static void try_case(const nccl_case *c, const char *replay)
     gantry_graph_free(g);
 }
 
-/* Each test has a process of its own, and so communicators of its own. */
+/* A run makes communicators of its own, which takes NCCL seconds: each size with one type only. */
 START_TEST(collectives)
 {
     static const gantry_dtype types[] = { GANTRY_F32, GANTRY_I64, GANTRY_U8 };
-    static const int64_t rows[] = { 1, 333, 70001 };
-    for (int t = 0; t < 3; t++) {
-        for (int r = 0; r < 3; r++) {
-            nccl_case c = { nccl_kinds[_i / 2], types[t], GANTRY_SUM, gpus, rows[r], false, false };
-            c.rows *= c.kind == GANTRY_ALL_TO_ALL ? gpus : 1;
-            try_case(&c, _i % 2 ? "graph" : "stream");
-        }
+    static const int64_t rows[] = { 70001, 333, 1 };
+    for (int k = 0; k < 3; k++) {
+        nccl_case c = { nccl_kinds[_i / 2], types[(k + _i) % 3], GANTRY_SUM, gpus, rows[k], false, false };
+        c.rows *= c.kind == GANTRY_ALL_TO_ALL ? gpus : 1;
+        try_case(&c, _i % 2 ? "graph" : "stream");
     }
 }
 END_TEST
@@ -89,11 +87,11 @@ START_TEST(types_and_operators)
 {
     static const gantry_access ops[] = { GANTRY_SUM, GANTRY_PROD, GANTRY_MIN, GANTRY_MAX };
     for (int d = 0; d < GANTRY_DTYPE_COUNT; d++) {
-        for (int o = 0; o < 4; o++) {
+        for (int o = d % 2; o < 4; o += 2) {
             bool real = d == GANTRY_F16 || d == GANTRY_BF16 || d == GANTRY_F32 || d == GANTRY_F64;
-            nccl_case c = { GANTRY_ALL_REDUCE, (gantry_dtype)d, ops[o], gpus, 1023, o % 2 == 1, false };
+            nccl_case c = { GANTRY_ALL_REDUCE, (gantry_dtype)d, ops[o], gpus, 1023, o > 1, false };
             if (!real || o < 2) {
-                try_case(&c, o % 2 ? "graph" : "stream");
+                try_case(&c, d % 4 > 1 ? "graph" : "stream");
             }
         }
     }

@@ -137,7 +137,8 @@ static bool note_device(gantry_machine *m, const gy_measured_device *d)
     } list[] = { { "launch", &d->launch },
                  { "event", &d->event },
                  { "node of a graph", &d->graph_node },
-                 { "start of a graph", &d->graph_launch } };
+                 { "start of a graph", &d->graph_launch },
+                 { "signal", &d->signal } };
     gy_text text = { 0 };
     gy_text_printf(&text, "measured %s:", m->device[d->device].id);
     const char *between = " ";

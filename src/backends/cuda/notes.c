@@ -96,5 +96,11 @@ void gy_note_run(void *data)
         gy_reduce(note->dtype, note->reduce, note->to, note->sources, note->count,
                   note->bytes / gantry_dtype_size(note->dtype));
         break;
+    case GY_NOTE_BRING:
+        gy_cuda_mirrors_bring(note->h, note->turn);
+        break;
+    case GY_NOTE_TAKE:
+        gy_cuda_mirrors_take(note->h, note->turn);
+        break;
     }
 }

@@ -20,7 +20,7 @@
 
 enum { GY_CUDA_MARKS = 8 };
 #define GY_CUDA_CHUNK    (UINT64_C(4) << 20)  /* bytes that are staged at once */
-#define GY_CUDA_REGISTER (UINT64_C(64) << 10) /* arrays of users from this size on are page-locked, others staged */
+#define GY_CUDA_REGISTER (UINT64_C(64) << 10) /* arrays of users from this size on are page-locked, others mirrored */
 
 /* A stream and the GPU that it belongs to (index of the machine's device). */
 typedef struct gy_queue {
@@ -104,7 +104,14 @@ typedef struct gy_cuda_array {
     const void *at;
     uint32_t bound;      /* of the job, when it was looked at */
     bool pinned, locked; /* locked: by us */
+    char *mirror;        /* room for it that is page-locked; NULL: none */
 } gy_cuda_array;
+
+/* Devices see the mirror. */
+static inline bool gy_array_mirrored(const gy_cuda_array *a)
+{
+    return a->mirror && !a->pinned;
+}
 
 /* The start that has a turn, or had it last. */
 typedef struct gy_cuda_turn {
@@ -116,6 +123,8 @@ typedef struct gy_cuda_turn {
     gy_cuda_array *input, *output; /* per buffer */
     CUgraphExec exec;              /* NULL: to be captured */
     gy_notes exec_notes;
+    char *mirrors;  /* all of its arrays */
+    bool by_stream; /* host functions bring and take what is mirrored */
 } gy_cuda_turn;
 
 typedef struct gy_cuda_failure {
@@ -223,6 +232,12 @@ static inline void *gy_place_pointer(gy_place p)
 /* bind.c: arrays of users in a turn that is not in flight: page-locked where that pays. */
 gantry_status gy_cuda_bind(gy_cuda *h, uint32_t turn, gantry_error *err);
 void gy_cuda_unbind(gy_cuda *h);
+
+/* ---- mirror.c: small arrays of users ---- */
+gantry_status gy_cuda_mirrors_make(gy_cuda *h, gantry_error *err);
+void gy_cuda_mirrors_free(gy_cuda *h);
+void gy_cuda_mirrors_bring(gy_cuda *h, uint32_t turn); /* inputs, before the start */
+void gy_cuda_mirrors_take(gy_cuda *h, uint32_t turn);  /* results, after it */
 
 /* ---- ops.c: what is prepared at open ---- */
 gantry_status gy_cuda_ops_make(gy_cuda *h, gantry_error *err);

@@ -221,6 +221,9 @@ gantry_status gy_cuda_finish(gy_cuda *h, uint64_t start, int64_t *elapsed_ns, ga
         return status;
     }
     const gy_cuda_turn *t = turn_of(h, start);
+    if (!t->by_stream) {
+        gy_cuda_mirrors_take(h, gy_job_turn(h->job, start));
+    }
     *elapsed_ns = time_of(h, t->end, h->tail.device) - t->begin_ns;
     take_times(h, start);
     gy_replay_note(h, *elapsed_ns);

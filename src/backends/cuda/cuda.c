@@ -23,8 +23,9 @@ static bool make_arrays(gy_cuda *h)
     h->turn = gy_arena_calloc(&h->arena, h->turns, sizeof *h->turn);
     h->time = h->job->record ? gy_arena_calloc(&h->arena, s->ops.count + 1, sizeof *h->time) : NULL;
     h->aside = gy_arena_calloc(&h->arena, h->devices + 1, sizeof *h->aside);
-    bool room =
-        h->aside && h->device && h->memory && h->lane && h->op && h->handle && h->turn && (h->time || !h->job->record);
+    h->behind = gy_arena_calloc(&h->arena, h->devices + 1, sizeof *h->behind);
+    bool room = h->aside && h->behind && h->device && h->memory && h->lane && h->op && h->handle && h->turn &&
+                (h->time || !h->job->record);
     size_t buffers = h->job->graph->buffers.count + 1;
     for (uint32_t i = 0; room && i < h->turns; i++) {
         h->turn[i].input = gy_arena_calloc(&h->arena, buffers, sizeof *h->turn[i].input);

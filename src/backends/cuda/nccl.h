@@ -107,6 +107,7 @@ typedef struct gy_nccl_plan {
     uint32_t set; /* communicator: index of gy_nccl.set */
     int type, op; /* ncclDataType_t, ncclRedOp_t */
     bool rounds;  /* its results depend on the order of additions */
+    bool tied[2]; /* to the op before it, to the one behind it: gy_nccl_tied */
     GY_VEC(gy_nccl_call) call;
 } gy_nccl_plan;
 

@@ -167,6 +167,7 @@ typedef struct gy_cuda {
 
     bool graphs;        /* starts are replayed as graphs */
     uint8_t *aside;     /* per device: its side stream works for the op that is submitted */
+    uint8_t *behind;    /* per device: its side stream comes after work that no lane waits for */
     const char *replay; /* for reports */
     gy_cuda_auto automatic;
     gy_ranges *ranges; /* NULL: no profiler */
@@ -311,6 +312,9 @@ const char *gy_nccl_replay(gy_cuda *h);
 gantry_status gy_nccl_enter(gy_cuda *h, gantry_error *err);
 void gy_nccl_leave(gy_cuda *h, CUevent end);
 bool gy_nccl_does(const gy_submit *x);
+/* The op and the one before (`after`: behind) it in all its lanes are one pair, NCCL's both, of the same lanes. Each
+ * lane goes from its part of the one to its part of the other: NCCL's kernels wait for their peers themselves. */
+bool gy_nccl_tied(const gy_submit *x, bool after);
 gantry_status gy_nccl_submit(gy_submit *x);
 /* `queue` waits for what other runs of the process have submitted to NCCL on GPUs of this run. */
 gantry_status gy_nccl_await_others(gy_cuda *h, gy_queue queue, gantry_error *err);

@@ -163,7 +163,7 @@ END_TEST
 
 /* ---- several in one schedule ---- */
 
-enum { CHAINS = 2, PARTS = 4, ROWS = 33 };
+enum { CHAINS = 2, PARTS = 4, ROWS = 33, STEPS = 4 };
 
 static void copy_part(gantry_graph *g, gantry_buffer from, gantry_buffer to, int part, int gpu)
 {
@@ -274,6 +274,63 @@ START_TEST(starts_overlap)
     for (int i = 0; i < 3; i++) {
         try_chains(firsts[i], counts_of[i], replays[_i / 2], 3, _i % 2 == 1);
     }
+}
+END_TEST
+
+/* STEPS sums in place on the same GPUs, one behind the other in their lanes; after each, the other GPU of each pair
+ * takes every part, so that all of a collective has to be over before some copy, and that copy before the next
+ * collective. */
+static gantry_graph *row_of_sums(void)
+{
+    gantry_graph *g = gantry_graph_new("row");
+    gantry_region part[PARTS];
+    gantry_buffer x = gantry_graph_buffer(g, "x", GANTRY_I64, 1, (int64_t[]){ PARTS * ROWS });
+    gantry_buffer a = gantry_graph_buffer(g, "a", GANTRY_I64, 1, (int64_t[]){ PARTS * ROWS });
+    gantry_buffer_split(g, x, PARTS);
+    gantry_buffer_split(g, a, PARTS);
+    gantry_buffer_init_iota(g, x);
+    for (int i = 0; i < PARTS; i++) {
+        copy_part(g, x, a, i, i);
+        part[i] = gantry_part(a, i);
+    }
+    for (int k = 0; k < STEPS; k++) {
+        char name[32];
+        snprintf(name, sizeof name, "y%d", k);
+        gantry_buffer y = gantry_graph_buffer(g, name, GANTRY_I64, 1, (int64_t[]){ PARTS * ROWS });
+        gantry_buffer_split(g, y, PARTS);
+        gantry_buffer_output(g, y);
+        gantry_graph_collective(g, "sum", GANTRY_ALL_REDUCE, GANTRY_SUM, PARTS, part, PARTS, part, 0);
+        for (int i = 0; i < PARTS; i++) {
+            copy_part(g, a, y, i, i ^ 1);
+        }
+    }
+    return g;
+}
+
+START_TEST(collectives_in_a_row)
+{
+    fakeCudaDevices(PARTS, "all", 0);
+    gantry_graph *g = row_of_sums();
+    gantry_machine *m = gpu_machine(PARTS, false);
+    gantry_schedule *s = make_schedule(g, m, replays[_i], "round-robin");
+    gantry_run *host = open_run(s, "host");
+    results want = run_results(host, g);
+    gantry_run_free(host);
+    ck_assert_int_eq(force_nccl(s), STEPS);
+    for (int seed = 1; seed <= 60; seed++) {
+        fakeCudaSeed((uint64_t)seed);
+        gantry_run *run = open_run(s, "cuda");
+        for (int start = 0; start < 3; start++) {
+            results got = run_results(run, g);
+            ck_assert_msg(same(&got, &want), "replay %s, seed %d, start %d", replays[_i], seed, start);
+        }
+        gantry_run_free(run);
+    }
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+    check_alive("row");
+    ck_assert_int_eq(fakeNcclAlive(), 0);
 }
 END_TEST
 
@@ -744,6 +801,7 @@ int main(void)
     tcase_add_test(tests, every_type_and_operator);
     tcase_add_test(tests, the_scheduler_chooses_it);
     tcase_add_loop_test(tests, two_collectives, 0, 4);
+    tcase_add_loop_test(tests, collectives_in_a_row, 0, 2);
     tcase_add_loop_test(tests, starts_overlap, 0, 4);
     tcase_add_test(tests, a_trace);
     tcase_add_test(tests, two_ranks_on_one_gpu);

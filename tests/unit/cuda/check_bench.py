@@ -51,7 +51,7 @@ def bench(command, folder):
     kernels = rows(command, folder, 1, "kernels --bytes 16384")["rows"]
     assert STREAMING <= {r["what"] for r in kernels}, kernels
     text = run(command, folder, 2, "bench peer --bytes 65536")
-    assert "16 copies of 65536 B" in text and "by hand us" in text, text
+    assert "64 copies of 65536 B" in text and "by hand us" in text, text
     alone = rows(command, folder, 2, "peer --bytes 65536", peer="none")
     assert not alone["rows"] and "no access to each other" in alone["skipped"], alone
     stream = json.loads(run(command, folder, 1, "bench replay --backend cuda --replay stream --nodes 24 --json"))

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contributions of several memories, for collectives: to[i] = ((from[0][i] (+) from[1][i]) (+) from[2][i]) ..., with the
- * order and arithmetic of src/run/reduce.c. `to` may be one of them. Sources may be memory of peers. */
+/* What collectives are made of: several parts at once (blockIdx.y), each with sources and targets of its own. All
+ * targets of a part get ((source 0 (+) source 1) (+) source 2) ..., with the order and arithmetic of src/run/reduce.c; of
+ * one source that is a copy. An element is read, then written, by one thread, so a target may be a source. Sources and
+ * targets may be memory of peers. */
 #include "kernels/element.cuh"
 
-enum { MOST_SOURCES = 64 }; /* launch_combine.c has the same struct */
-struct sources {
-    const void *at[MOST_SOURCES];
-    int64_t count;
+enum { MOST_ENDS = 128, MOST_PARTS = 64, AT_ONCE = 8 }; /* launch_combine.c has the same structs */
+struct part {
+    int64_t n;                              /* elements */
+    uint16_t first, sources, targets, head; /* ends from `first` on; NEVER, or aligned to 16 bytes from `head` on */
 };
+struct batch {
+    void *end[MOST_ENDS];
+    part at[MOST_PARTS];
+};
+enum { NEVER = 0xFFFF };
 
 /* DO(suffix, type, own, wide): combined in `own`; sums and products in `wide`, where they wrap. */
 #define TYPES(DO)                                                                                                      \
@@ -35,45 +42,71 @@ template <typename Own, typename Wide> struct with_max {
     __device__ Own operator()(Own a, Own b) const { return a != a || a > b ? a : b; }
 };
 
+/* As a pack, of one element. */
+template <typename T> union gy_single {
+    enum { COUNT = 1 };
+    T at[1];
+};
+
+template <typename T> static __device__ void put(gy_pack<T> *to, const gy_pack<T> &x)
+{
+    to->bits = x.bits;
+}
+template <typename T> static __device__ void put(gy_single<T> *to, const gy_single<T> &x)
+{
+    to->at[0] = x.at[0];
+}
+
+/* One pack, or one element. Loads of AT_ONCE sources are in flight: over a link each takes more than a microsecond. */
+template <typename Pack, typename T, typename Own, typename F>
+static __device__ void combine_one(const batch &b, const part &p, int64_t at, const F &f)
+{
+    Own so_far[Pack::COUNT] = {};
+#pragma unroll 1
+    for (int s = 0; s < p.sources; s += AT_ONCE) {
+        Pack next[AT_ONCE];
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; j++)
+            if (s + j < p.sources)
+                next[j] = gy_load((const Pack *)((const T *)b.end[p.first + s + j] + at));
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; j++)
+            if (s + j < p.sources) {
+#pragma unroll
+                for (int k = 0; k < Pack::COUNT; k++) {
+                    const Own x = gy_element<Own>::load(next[j].at[k]);
+                    so_far[k] = s + j ? f(so_far[k], x) : x;
+                }
+            }
+    }
+    Pack result;
+#pragma unroll
+    for (int k = 0; k < Pack::COUNT; k++)
+        result.at[k] = gy_element<Own>::template store<T>(so_far[k]);
+#pragma unroll 1
+    for (int t = 0; t < p.targets; t++)
+        put((Pack *)((T *)b.end[p.first + p.sources + t] + at), result);
+}
+
 /* As gy_stream: in packs from `head` on, one by one before and behind them. */
 template <typename T, typename Own, typename F>
-static __device__ void combine(const sources &from, T *to, int64_t n, int64_t head, const F &f)
+static __device__ void combine(const batch &b, const part p, const F &f)
 {
     const int count = gy_pack<T>::COUNT;
-    const int64_t packs = (n - head) / count;
+    const int64_t head = p.head < p.n && p.head != NEVER ? p.head : p.n, packs = (p.n - head) / count;
     GY_FOR_EACH (i, packs) {
-        gy_pack<T> pack = gy_load((const gy_pack<T> *)((const T *)from.at[0] + head) + i);
-        Own so_far[count];
-#pragma unroll
-        for (int j = 0; j < count; j++)
-            so_far[j] = gy_element<Own>::load(pack.at[j]);
-#pragma unroll 2
-        for (int64_t s = 1; s < from.count; s++) {
-            const gy_pack<T> next = gy_load((const gy_pack<T> *)((const T *)from.at[s] + head) + i);
-#pragma unroll
-            for (int j = 0; j < count; j++)
-                so_far[j] = f(so_far[j], gy_element<Own>::load(next.at[j]));
-        }
-#pragma unroll
-        for (int j = 0; j < count; j++)
-            pack.at[j] = gy_element<Own>::template store<T>(so_far[j]);
-        ((gy_pack<T> *)(to + head))[i] = pack;
+        combine_one<gy_pack<T>, T, Own>(b, p, head + i * count, f);
     }
-    GY_FOR_EACH (k, n - packs * count) {
-        const int64_t at = k < head ? k : k + packs * count;
-        Own so_far = gy_element<Own>::load(((const T *)from.at[0])[at]);
-#pragma unroll 1
-        for (int64_t s = 1; s < from.count; s++)
-            so_far = f(so_far, gy_element<Own>::load(((const T *)from.at[s])[at]));
-        to[at] = gy_element<Own>::template store<T>(so_far);
+    GY_FOR_EACH (k, p.n - packs * count) {
+        combine_one<gy_single<T>, T, Own>(b, p, k < head ? k : k + packs * count, f);
     }
 }
 
 #define KERNEL(name, suffix, type, own, wide)                                                                          \
-    extern "C" __global__ void combine_##name##_##suffix(const __grid_constant__ sources from, type *to, int64_t n,    \
-                                                         int64_t head)                                                 \
+    extern "C" __global__ void __launch_bounds__(256)                                                                  \
+        combine_##name##_##suffix(const __grid_constant__ batch b)                                                     \
     {                                                                                                                  \
-        combine<type, own>(from, to, n, head, with_##name<own, wide>());                                               \
+        combine<type, own>(b, b.at[blockIdx.y], with_##name<own, wide>());                                             \
     }
 #define KERNELS(suffix, type, own, wide)                                                                               \
     KERNEL(sum, suffix, type, own, wide)                                                                               \

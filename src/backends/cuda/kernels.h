@@ -9,11 +9,12 @@
 #include "backends/cuda/driver.h"
 #include <gantry/kernel.h>
 
-/* What combines contributions for collectives (combine.c) is in the table by a name that no manifest can have. arg[0]
- * is the target, whose access is the reduction; the others are sources, at most GY_CUDA_SOURCES, of as many elements.
- * The target, which may be one of them, gets what gy_reduce would give it (run/reduce.h). */
+/* What collectives combine and store with (combine.c) is in the table by a name that no manifest can have. Its
+ * arguments are one part after the other: sources (access `read`), then targets, all of as many rows. Targets get what
+ * gy_reduce would give them (run/reduce.h) by the reduction that is their access; `write`: the one source. A target may
+ * be one of the sources of its part, element for element. */
 #define GY_CUDA_COMBINE "(combine)"
-enum { GY_CUDA_SOURCES = 64 };
+enum { GY_CUDA_SOURCES = 64, GY_CUDA_TARGETS = 64, GY_CUDA_ENDS = 128, GY_CUDA_PARTS = 64 }; /* of a part; of all */
 
 /* Initialise members by name: those at the end are optional. */
 typedef struct gy_cuda_kernel {

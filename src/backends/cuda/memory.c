@@ -296,12 +296,18 @@ static void enable_pair(gy_cuda *h, uint32_t a, uint32_t b)
     }
 }
 
+/* What is combined, or sent on by those that got it, is read and written by any of its GPUs. */
+static bool meet_all(const gy_op *op)
+{
+    return op->kind == GY_OP_COLLECTIVE && (op->reduce || op->collective == GANTRY_BROADCAST);
+}
+
 static void enable_pairs_of(gy_cuda *h, const gy_op *op)
 {
     const gantry_schedule *s = h->job->schedule;
     uint32_t reads = op->kind == GY_OP_COLLECTIVE ? op->ins : op->uses / 2;
-    for (uint32_t r = 0; r < reads; r++) {
-        for (uint32_t w = reads; w < op->uses; w++) {
+    for (uint32_t r = 0; r < (meet_all(op) ? op->uses : reads); r++) {
+        for (uint32_t w = meet_all(op) ? r + 1 : reads; w < op->uses; w++) {
             gy_place from = gy_cuda_place(h, &s->use.at[op->use + r], 0);
             gy_place to = gy_cuda_place(h, &s->use.at[op->use + w], 0);
             if (from.device != GY_NONE && to.device != GY_NONE) {

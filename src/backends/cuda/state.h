@@ -58,12 +58,6 @@ typedef struct gy_cuda_lane {
     bool used;
 } gy_cuda_lane;
 
-/* Memory of a GPU for what it combines and cannot read where it is. */
-typedef struct gy_cuda_area {
-    CUdeviceptr at;
-    uint64_t bytes;
-} gy_cuda_area;
-
 /* Launch or host op: one for each turn, since addresses differ. */
 typedef struct gy_cuda_call {
     gantry_kernel_fn function;
@@ -82,6 +76,8 @@ typedef struct gy_cuda_dynamic {
 typedef struct gy_cuda_op {
     gy_cuda_call *call;        /* per turn; NULL: no launch */
     struct gy_exchange *parts; /* of a collective */
+    struct gy_share *share;    /* of it: who does what */
+    uint32_t shares;           /* entries of it */
     char **image;              /* per use of a fill without a pattern: what to upload; else NULL */
     uint32_t wait, waits;      /* range of gy_cuda.wait */
     uint32_t event;            /* recorded after it: index of gy_cuda.event, in turn `ring` of them; GY_NONE */
@@ -155,18 +151,17 @@ typedef struct gy_cuda {
     CUevent *event;
     uint32_t events, ring; /* ring: of each event, more than the largest distance */
     uint32_t devices, memories, lanes, turns, first_gpu;
-    gy_queue tail;      /* where a start ends; origin of captures */
-    char *staging;      /* of the schedule */
-    bool borrowed;      /* slabs and staging are those of another run, which comes before or after this one */
-    void **handle;      /* kernels x devices */
-    uint8_t *peer;      /* devices x devices: access is enabled both ways */
-    void **combine;     /* per device: handle of what combines there; NULL: the host does */
-    gy_cuda_area *area; /* lanes x devices */
+    gy_queue tail;  /* where a start ends; origin of captures */
+    char *staging;  /* of the schedule */
+    bool borrowed;  /* slabs and staging are those of another run, which comes before or after this one */
+    void **handle;  /* kernels x devices */
+    uint8_t *peer;  /* devices x devices: access is enabled both ways */
+    void **combine; /* per device: handle of what combines and stores for collectives there; NULL: there is none */
     GY_VEC(gy_cuda_lock) locks;
     GY_VEC(gy_cuda_dynamic) dynamic;
 
     bool graphs;        /* starts are replayed as graphs */
-    uint8_t *aside;     /* per device: its side stream works for the op that is submitted */
+    uint8_t *aside;     /* per device: beside the first lane, it works for the op that is submitted */
     uint8_t *behind;    /* per device: its side stream comes after work that no lane waits for */
     const char *replay; /* for reports */
     gy_cuda_auto automatic;
@@ -225,6 +220,10 @@ static inline gy_place gy_place_at(gy_place p, uint64_t offset)
     p.host = p.host ? p.host + offset : NULL;
     return p;
 }
+static inline bool gy_place_same(gy_place a, gy_place b)
+{
+    return a.device == b.device && a.at == b.at && a.host == b.host;
+}
 /* The pointer that a kernel is given. */
 static inline void *gy_place_pointer(gy_place p)
 {
@@ -274,9 +273,9 @@ typedef struct gy_submit {
 gantry_status gy_submit_start(gy_submit *x);
 /* All that follows on `to` comes after all that is on `from` by now. */
 gantry_status gy_submit_order(gy_submit *x, gy_queue from, gy_queue to);
-/* Where work for the op goes that has to be done by this GPU: its lane, or the GPU's side stream. */
+/* Where work for the op goes that has to be done by this GPU: a lane of the op there, or the GPU's side stream. */
 gantry_status gy_submit_on(gy_submit *x, uint32_t device, gy_queue *queue);
-/* What went to side streams is awaited by the lane. */
+/* What went elsewhere is awaited by the first lane. */
 gantry_status gy_submit_join(gy_submit *x);
 gantry_status gy_submit_check(gy_submit *x, CUresult code, gy_queue queue, const char *what);
 gantry_status gy_submit_note(gy_submit *x, gy_queue queue, gy_note note);
@@ -292,13 +291,12 @@ uint64_t gy_collective_stage(const gy_cuda *h, uint32_t op);
 /* An end of a piece (index of gy_exchange.end) of a collective, `offset` bytes on. */
 gy_place gy_collective_end(const gy_cuda *h, uint32_t op, uint32_t turn, uint32_t end, uint64_t offset);
 
-/* combine.c: pieces of collectives that a GPU combines */
-struct gy_piece;
+/* combine.c: who does what of collectives, and what kernels do of them */
+struct gy_share;
 gantry_status gy_combine_make(gy_cuda *h, gantry_error *err);
 void gy_combine_free(gy_cuda *h);
-bool gy_combine_does(const gy_cuda *h, uint32_t op, const struct gy_piece *piece);
-/* The lane has it at *result, one of the targets. */
-gantry_status gy_combine_submit(gy_submit *x, const struct gy_piece *piece, gy_place *result);
+/* One launch, for as many of the shares from the first on as go into it: *done. */
+gantry_status gy_combine_submit(gy_submit *x, const struct gy_share *share, uint32_t count, uint32_t *done);
 
 /* ---- nccl.c, nccl_order.c ---- */
 /* Which ops NCCL does. That it is not there, or cannot do an op, is no error: copies do it, and reports say why. */

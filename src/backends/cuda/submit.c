@@ -51,13 +51,27 @@ gantry_status gy_submit_order(gy_submit *x, gy_queue from, gy_queue to)
     return status ? status : await(x, to, mark);
 }
 
+/* Of the op's own lanes, else aside. */
+static gy_queue queue_on(const gy_submit *x, uint32_t device)
+{
+    const gantry_schedule *s = x->h->job->schedule;
+    const gy_op *op = &s->ops.at[x->op];
+    for (uint32_t i = 0; i < op->lanes; i++) {
+        gy_queue lane = x->h->lane[s->op_lane.at[op->lane + i]].queue;
+        if (x->h->device[lane.device].context == x->h->device[device].context) {
+            return lane;
+        }
+    }
+    return x->h->device[device].side;
+}
+
 gantry_status gy_submit_on(gy_submit *x, uint32_t device, gy_queue *queue)
 {
     if (x->h->device[x->lead.device].context == x->h->device[device].context) {
         *queue = x->lead;
         return GANTRY_OK;
     }
-    *queue = x->h->device[device].side;
+    *queue = queue_on(x, device);
     if (x->h->aside[device]) {
         return GANTRY_OK;
     }
@@ -71,7 +85,7 @@ gantry_status gy_submit_join(gy_submit *x)
     for (uint32_t i = 0; i < x->h->devices && status == GANTRY_OK; i++) {
         if (x->h->aside[i]) {
             x->h->aside[i] = 0;
-            status = gy_submit_order(x, x->h->device[i].side, x->lead);
+            status = gy_submit_order(x, queue_on(x, i), x->lead);
         }
     }
     return status;

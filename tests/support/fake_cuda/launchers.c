@@ -52,13 +52,36 @@ static gantry_status launch(const gantry_launch *l)
 
 /* ---- combining for collectives ---- */
 
-static gantry_status combine(const gantry_launch *l)
+static void combine_part(const gantry_arg *arg, int32_t sources, int32_t targets)
 {
     const void *from[GY_CUDA_SOURCES];
-    for (int32_t i = 1; i < l->args; i++) {
-        from[i - 1] = l->arg[i].data;
+    const gantry_arg *to = arg + sources;
+    size_t bytes = (size_t)(arg->rows * arg->row_bytes);
+    for (int32_t i = 0; i < sources; i++) {
+        from[i] = arg[i].data;
     }
-    gy_reduce(l->arg[0].dtype, l->arg[0].access, l->arg[0].data, from, (size_t)l->args - 1, (uint64_t)l->arg[0].rows);
+    if (to->access == GANTRY_WRITE) {
+        memmove(to->data, from[0], bytes);
+    } else {
+        gy_reduce(to->dtype, to->access, to->data, from, (size_t)sources, (uint64_t)to->rows);
+    }
+    for (int32_t i = 1; i < targets; i++) {
+        memmove(to[i].data, to->data, bytes);
+    }
+}
+
+static gantry_status combine(const gantry_launch *l)
+{
+    for (int32_t first = 0, i = 0; i < l->args; first = i) {
+        while (i < l->args && l->arg[i].access == GANTRY_READ) {
+            i++;
+        }
+        int32_t sources = i - first;
+        while (i < l->args && l->arg[i].access != GANTRY_READ) {
+            i++;
+        }
+        combine_part(&l->arg[first], sources, i - first - sources);
+    }
     return GANTRY_OK;
 }
 

@@ -2,6 +2,7 @@
 /* Queued work, and doing it in some order. */
 #include "fake.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -223,6 +224,14 @@ void forget_all(void)
     pendings = room = 0;
 }
 
+static CUresult count_kernel(int device)
+{
+    char name[24];
+    snprintf(name, sizeof name, "kernel on %d", device);
+    count_call(name);
+    return count_call("kernel");
+}
+
 bool step(void)
 {
     size_t i = fake.sticky || fake.stalled ? pendings : choose();
@@ -231,7 +240,7 @@ bool step(void)
     }
     op *o = pending[i];
     memmove(&pending[i], &pending[i + 1], (--pendings - i) * sizeof *pending); /* keeps the order of arrival */
-    CUresult code = o->w.kind == KERNEL ? count_call("kernel") : CUDA_SUCCESS;
+    CUresult code = o->w.kind == KERNEL ? count_kernel(o->w.device) : CUDA_SUCCESS;
     if (o->w.kind == HOST) {
         count_call("host");
     }

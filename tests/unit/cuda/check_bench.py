@@ -37,7 +37,7 @@ def bench(command, folder):
     for gpus in (1, 2, 4):
         peer = rows(command, folder, gpus, "peer --bytes 65536")
         assert len(peer["rows"]) == (gpus > 1) and ("skipped" in peer) == (gpus == 1), peer
-        assert gpus == 1 or peer["rows"][0]["bytes"] == 16 * 65536
+        assert gpus == 1 or peer["rows"][0]["bytes"] == 64 * 65536
         host = rows(command, folder, gpus, "host --bytes 65536")["rows"]
         assert [r["bytes"] for r in host] == [n * d * w for d in ([1] if gpus == 1 else [1, gpus])
                                               for n in (4096, 65536) for w in (1, 1, 2)], host

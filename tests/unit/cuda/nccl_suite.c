@@ -30,7 +30,7 @@ const char *nccl_name(const nccl_case *c)
 /* Where part i begins. */
 static int64_t bound(const nccl_case *c, int i)
 {
-    return c->uneven ? c->rows * i * (i + 1) / 2 : c->rows * i;
+    return c->uneven ? c->rows * i * (c->uneven == 1 ? i + 1 : i - 1) / 2 : c->rows * i;
 }
 
 /* Regions of a side: equal whole ones, parts of one whole, or a single one of `rank`. */
@@ -138,13 +138,13 @@ gantry_graph *nccl_graph(const nccl_case *c)
     return g;
 }
 
-/* 1 or 2, in any type; all sorts of bytes where nothing is combined. */
-static void set_element(const nccl_case *c, char *at, uint64_t draw)
+/* 1 or 2, in any type, or from -2 to 2, and any integer; all sorts of bytes where nothing is combined. */
+static void set_element(const nccl_case *c, char *at, uint64_t draw, bool any)
 {
-    double d = 1 + (double)(draw >> 40 & 1);
+    double d = any ? (double)(int64_t)draw / 0x1p62 : 1 + (double)(draw >> 40 & 1);
     float f = (float)d;
     uint16_t half = c->dtype == GANTRY_F16 ? gy_float_to_f16(f) : gy_float_to_bf16(f);
-    int64_t whole = (int64_t)d;
+    int64_t whole = any ? (int64_t)draw : (int64_t)d;
     size_t size = gantry_dtype_size(c->dtype);
     const void *from = c->dtype == GANTRY_F64                              ? (const void *)&d
                        : c->dtype == GANTRY_F32                            ? (const void *)&f
@@ -153,7 +153,7 @@ static void set_element(const nccl_case *c, char *at, uint64_t draw)
     memcpy(at, nccl_reduces(c->kind) ? from : &draw, size);
 }
 
-void nccl_bind(gantry_run *run, gantry_graph *g, const nccl_case *c)
+static void bind(gantry_run *run, gantry_graph *g, const nccl_case *c, bool any)
 {
     gantry_buffer x = gantry_graph_find_buffer(g, "x");
     gantry_buffer_info info = GANTRY_BUFFER_INFO_INIT;
@@ -165,9 +165,19 @@ void nccl_bind(gantry_run *run, gantry_graph *g, const nccl_case *c)
     uint64_t draw = 1;
     for (size_t i = 0; i < (size_t)info.bytes / size; i++) {
         draw = draw * UINT64_C(6364136223846793005) + 1442695040888963407u;
-        set_element(c, data + i * size, draw);
+        set_element(c, data + i * size, draw ^ draw >> 29, any);
     }
     MUST(gantry_run_bind(run, x, data, (uint64_t)info.bytes, MUST_ERR));
+}
+
+void nccl_bind(gantry_run *run, gantry_graph *g, const nccl_case *c)
+{
+    bind(run, g, c, false);
+}
+
+void nccl_bind_any(gantry_run *run, gantry_graph *g, const nccl_case *c)
+{
+    bind(run, g, c, true);
 }
 
 gantry_run *nccl_open(gantry_schedule *s, gantry_graph *g, const nccl_case *c, const char *backend)

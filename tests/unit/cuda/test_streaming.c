@@ -18,7 +18,7 @@
 #define PLAIN(name)
 #include "backends/cuda/kernels.def"
 
-enum { MOST_ARGS = 8, MARGIN = 64 };
+enum { MOST_ARGS = 32, MARGIN = 64 };
 
 static gy_driver driver;
 static CUcontext context;
@@ -241,7 +241,8 @@ DECLARE(relu)
 DECLARE(relu_grad)
 DECLARE(saxpy)
 DECLARE(scale)
-DECLARE(sgd_update) DECLARE(bias_add)
+DECLARE(sgd_update)
+DECLARE(bias_add)
 
     static const gy_cuda_kernel *const each[] = { &gy_cuda_kernel_add,       &gy_cuda_kernel_axpby,
                                                   &gy_cuda_kernel_copy,      &gy_cuda_kernel_mul,
@@ -423,28 +424,51 @@ END_TEST
 
 DECLARE(combine)
 
+/* One part after the other, each sources, then targets. */
 static gantry_status combine_host(const gantry_launch *l)
 {
     const void *from[MOST_ARGS];
-    for (int32_t i = 1; i < l->args; i++) {
-        from[i - 1] = l->arg[i].data;
+    size_t sources = 0;
+    for (int32_t i = 0; i < l->args; i++) {
+        const gantry_arg *a = &l->arg[i];
+        bool last = i + 1 == l->args || l->arg[i + 1].access == GANTRY_READ;
+        if (a->access == GANTRY_READ) {
+            from[sources++] = a->data;
+        } else if (a->access == GANTRY_WRITE) {
+            memmove(a->data, from[0], (size_t)(a->rows * a->row_bytes));
+        } else {
+            gy_reduce(a->dtype, a->access, l->arg[i].data, from, sources, (uint64_t)a->rows);
+            sources = 1; /* further targets get what this one did */
+            from[0] = a->data;
+        }
+        sources = a->access != GANTRY_READ && last ? 0 : sources;
     }
-    gy_reduce(l->arg[0].dtype, l->arg[0].access, l->arg[0].data, from, (size_t)l->args - 1, (uint64_t)l->arg[0].rows);
     return GANTRY_OK;
 }
 
-static void try_combine(gantry_dtype d, gantry_access op, int sources, int64_t n)
+static void add_part(launch *l, gantry_kernel_arg *arg, int32_t *args, gantry_dtype d, gantry_access op, int sources,
+                     int targets, int64_t n)
 {
-    gantry_kernel_arg arg[MOST_ARGS] = { { .name = "target", .access = op } };
-    gantry_kernel manifest = { .name = gantry_access_name(op), .arg = arg, .args = 1 + sources, .host = combine_host };
-    launch l = { .manifest = &manifest, .kernel = &gy_cuda_kernel_combine };
     int shift = (int)(draw() % (16 / gantry_dtype_size(d))), apart = draw() % 4 == 0;
-    for (int32_t i = 0; i < manifest.args; i++) {
-        arg[i].name = i ? "source" : arg[i].name;
-        arg[i].access = i ? GANTRY_READ : op;
-        add_region(&l, i, d, n, 1, shift + (i ? apart : 0));
+    for (int i = 0; i < sources + targets; i++, ++*args) {
+        arg[*args].name = i < sources ? "source" : "target";
+        arg[*args].access = i < sources ? GANTRY_READ : op;
+        add_region(l, *args, d, n, 1, shift + (i == 1 ? apart : 0));
     }
-    l.in_place = (int)(draw() % (uint64_t)manifest.args);
+}
+
+/* `op`: a reduction, or `write`: one source each. A target of the first part may be its first source. */
+static void try_parts(gantry_dtype d, gantry_access op, int sources, int targets, int parts, int64_t n)
+{
+    gantry_kernel_arg arg[MOST_ARGS] = { 0 };
+    gantry_kernel manifest = { .name = gantry_access_name(op), .arg = arg, .host = combine_host };
+    launch l = { .manifest = &manifest, .kernel = &gy_cuda_kernel_combine };
+    bool moves = op == GANTRY_WRITE;
+    for (int k = 0; k < parts; k++) {
+        add_part(&l, arg, &manifest.args, d, op, moves ? 1 : sources + k, targets + k, n + 300 * k * k);
+    }
+    sources = moves ? 1 : sources;
+    l.in_place = draw() % 2 ? sources + (int)(draw() % (uint64_t)targets) : 0;
     run_both(&l);
 }
 
@@ -458,11 +482,54 @@ START_TEST(contributions)
         for (int op = GANTRY_SUM; op <= GANTRY_PROD; op++) {
             for (int k = 0; k < 5; k++) {
                 tame = k % 2;
-                try_combine((gantry_dtype)d, (gantry_access)op, 2 + (k + d) % 6, sizes[(op + k) % 5]);
+                try_parts((gantry_dtype)d, (gantry_access)op, 2 + (k + d) % 3, 1 + (k + op) % 3, 1 + k % 3,
+                          sizes[(op + k) % 5]);
             }
         }
     }
-    try_combine(GANTRY_F32, GANTRY_SUM, 4, 50003);
+    for (int sources = 7; sources < 19; sources += 2) { /* more than are loaded at once */
+        try_parts(GANTRY_F32, GANTRY_SUM, sources, 2, 1, 777);
+    }
+    try_parts(GANTRY_F32, GANTRY_SUM, 4, 4, 1, 50003);
+    try_parts(GANTRY_U8, GANTRY_MAX, 2, 2, 1, 70001);
+    close_device();
+}
+END_TEST
+
+/* What has one source keeps all its bits, whatever the type. */
+START_TEST(moves)
+{
+    static const int64_t sizes[] = { 1, 2, 15, 64, 1001, 4100, 70001 };
+    open_device();
+    processors = _i ? 1 : 132;
+    for (int d = 0; d < GANTRY_DTYPE_COUNT; d++) {
+        for (int k = 0; k < 7; k++) {
+            state = (uint64_t)(100 * d + k);
+            tame = false;
+            try_parts((gantry_dtype)d, GANTRY_WRITE, 1, 1 + (k + d) % 4, 1 + (k + d) % 3, sizes[k]);
+        }
+    }
+    close_device();
+}
+END_TEST
+
+/* More ends, or more parts, than a launch takes. */
+START_TEST(too_much)
+{
+    gantry_arg arg[GY_CUDA_ENDS + 2];
+    open_device();
+    launch l = { .kernel = &gy_cuda_kernel_combine };
+    MUST(l.kernel->open(&l.handle, l.kernel, &driver, MUST_ERR));
+    for (int i = 0; i < GY_CUDA_ENDS + 2; i++) {
+        arg[i] = (gantry_arg){ .dtype = GANTRY_U8, .access = GANTRY_READ, .rows = 0, .row_bytes = 1 };
+        arg[i].access = i % (_i + 2) == 0 ? GANTRY_READ : GANTRY_WRITE;
+    }
+    gantry_launch device = { .stream = stream, .arg = arg, .handle = l.handle };
+    device.args = GY_CUDA_ENDS;
+    MUST(l.kernel->launch(&device));
+    device.args += 2;
+    ck_assert_int_eq(l.kernel->launch(&device), GANTRY_E_UNSUPPORTED);
+    l.kernel->close(l.handle);
     close_device();
 }
 END_TEST
@@ -480,6 +547,8 @@ int main(void)
     tcase_add_test(tests, chunks);
     tcase_add_test(tests, little_scratch);
     tcase_add_loop_test(tests, contributions, 0, 2);
+    tcase_add_loop_test(tests, moves, 0, 2);
+    tcase_add_loop_test(tests, too_much, 0, 2);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

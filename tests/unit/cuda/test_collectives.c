@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Collectives that GPUs share out, against the host back end, bit for bit, on the fake driver: orders that nothing
+ * forbids, memory of peers that no access was enabled to, and work that one GPU does for all would show. */
+#include "backends/cuda/share.h"
+#include "control.h"
+#include "nccl_suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const replays[] = { "stream", "graph" };
+
+static void check_alive(const char *what)
+{
+    char text[160];
+    ck_assert_msg(fakeCudaAlive(text, sizeof text) == 0, "%s: left behind: %s", what, text);
+}
+
+/* All collectives, whatever the scheduler chose. */
+static void force(gantry_schedule *s, gy_algorithm algorithm)
+{
+    for (size_t i = 0; i < s->ops.count; i++) {
+        if (s->ops.at[i].kind == GY_OP_COLLECTIVE) {
+            s->ops.at[i].algorithm = (uint8_t)algorithm;
+        }
+    }
+}
+
+/* ---- how often each GPU ran a kernel ---- */
+
+enum { MOST = 8 };
+typedef struct tally {
+    int kernels[MOST], copies;
+} tally;
+
+static tally count(void)
+{
+    tally t = { .copies = fakeCudaCalls("cuMemcpyDtoDAsync") };
+    for (int i = 0; i < MOST; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "kernel on %d", i);
+        t.kernels[i] = fakeCudaCalls(name);
+    }
+    return t;
+}
+
+static bool is_rooted(const nccl_case *c, bool in)
+{
+    return in ? c->kind == GANTRY_BROADCAST || c->kind == GANTRY_SCATTER
+              : c->kind == GANTRY_REDUCE || c->kind == GANTRY_GATHER;
+}
+
+/* The collective's own in one start, with those taken off that put its input there and get its output. */
+static tally since(tally before, const nccl_case *c)
+{
+    tally t = count();
+    t.copies -= before.copies;
+    for (int i = 0; i < MOST; i++) {
+        t.kernels[i] -= before.kernels[i];
+        for (int in = 0; in < 2 && i < c->ranks; in++) {
+            t.kernels[i] -= !is_rooted(c, in) || i == c->ranks - 1;
+        }
+    }
+    return t;
+}
+
+/* ---- one case ---- */
+
+typedef struct way {
+    gy_algorithm algorithm;
+    const char *replay, *peer;
+    int seeds, starts;
+} way;
+
+/* Of the last start. */
+static tally try_case(const nccl_case *c, const way *w)
+{
+    char what[200];
+    tally t = { .copies = 0 };
+    fakeCudaDevices(c->ranks, w->peer, 0);
+    gantry_graph *g = nccl_graph(c);
+    gantry_machine *m = gpu_machine(c->ranks, false);
+    gantry_schedule *s = make_schedule(g, m, w->replay, "round-robin");
+    force(s, w->algorithm);
+    gantry_run *host = open_run(s, "host");
+    nccl_bind_any(host, g, c);
+    results want = run_results(host, g);
+    gantry_run_free(host);
+    for (int seed = 1; seed <= w->seeds; seed++) {
+        snprintf(what, sizeof what, "%s, algorithm %d, peers %s, replay %s, seed %d", nccl_name(c), (int)w->algorithm,
+                 w->peer, w->replay, seed);
+        fakeCudaSeed((uint64_t)seed);
+        gantry_run *run = open_run(s, "cuda");
+        nccl_bind_any(run, g, c);
+        for (int start = 0; start < w->starts; start++) {
+            tally before = count();
+            results got = run_results(run, g);
+            ck_assert_msg(same(&got, &want), "%s, start %d: other results", what, start);
+            t = since(before, c);
+        }
+        ck_assert_msg(strcmp(replay_of(run), w->replay) == 0, "%s: %s", what, replay_of(run));
+        gantry_run_free(run);
+        check_alive(what);
+    }
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+    return t;
+}
+
+static bool has_in_place(gantry_collective kind)
+{
+    return kind == GANTRY_ALL_REDUCE || kind == GANTRY_REDUCE || kind == GANTRY_BROADCAST || kind == GANTRY_ALL_TO_ALL;
+}
+
+static bool has_uneven(gantry_collective kind)
+{
+    return kind == GANTRY_SCATTER || kind == GANTRY_GATHER || kind == GANTRY_ALL_GATHER ||
+           kind == GANTRY_REDUCE_SCATTER;
+}
+
+/* Those that the kind has: even, in place or uneven, with an empty part. */
+static bool vary(nccl_case *c, int variant)
+{
+    c->in_place = variant == 1 && has_in_place(c->kind);
+    c->uneven = has_uneven(c->kind) ? variant : 0;
+    return variant == 0 || c->in_place || c->uneven;
+}
+
+static nccl_case case_of(int kind, gantry_dtype dtype, gantry_access op, int ranks, int64_t rows)
+{
+    nccl_case c = { .kind = nccl_kinds[kind], .dtype = dtype, .op = op, .ranks = ranks, .rows = rows };
+    c.rows *= c.kind == GANTRY_ALL_TO_ALL ? ranks : 1;
+    return c;
+}
+
+/* ---- results ---- */
+
+static const gy_algorithm algorithms[] = { GY_ALGORITHM_NONE, GY_ALGORITHM_ONE_SHOT, GY_ALGORITHM_TWO_SHOT,
+                                           GY_ALGORITHM_COPY };
+
+/* Little, with odd sizes, and so much that every GPU has a share. */
+START_TEST(every_collective)
+{
+    static const int64_t rows[] = { 1, 37, 9001 };
+    int n = 0;
+    for (int ranks = 2; ranks <= MOST; ranks++) {
+        for (int variant = 0; variant < 3; variant++) {
+            for (int r = 0; r < 3; r++, n++) {
+                nccl_case c = case_of(_i, GANTRY_F32, GANTRY_SUM, ranks, rows[r]);
+                way w = { algorithms[n % (nccl_reduces(c.kind) ? 3 : 4)], replays[n / 2 % 2], "all", r < 2 ? 2 : 1, 2 };
+                if (vary(&c, variant)) {
+                    try_case(&c, &w);
+                }
+            }
+        }
+    }
+}
+END_TEST
+
+START_TEST(every_type_and_operator)
+{
+    static const gantry_access ops[] = { GANTRY_SUM, GANTRY_PROD, GANTRY_MIN, GANTRY_MAX };
+    for (int d = 0; d < GANTRY_DTYPE_COUNT; d++) {
+        for (int o = 0; o < (nccl_reduces(nccl_kinds[_i]) ? 4 : 1); o++) {
+            for (int much = 0; much < 2; much++) {
+                nccl_case c = case_of(_i, (gantry_dtype)d, ops[o], 2 + (d + o) % 3, much ? 50001 : 43);
+                way w = { GY_ALGORITHM_NONE, replays[(d + o) % 2], "all", 1, 2 };
+                vary(&c, (d + o) % 2);
+                try_case(&c, &w);
+            }
+        }
+    }
+}
+END_TEST
+
+/* None, one pair, all but one pair, access in one direction only. */
+START_TEST(missing_access)
+{
+    static const char *const peers[] = { "none", "01,10", "01,10,02,20,12,21,03,30,13,31",
+                                         "01,10,02,12,21,03,30,13,31,23", "30,03,31,13,32,23" };
+    static const int64_t rows[] = { 5, 30001 };
+    for (int p = 0; p < 5; p++) {
+        for (int variant = 0; variant < 2; variant++) {
+            for (int r = 0; r < 2; r++) {
+                nccl_case c = case_of(_i, GANTRY_F64, GANTRY_SUM, 4, rows[r]);
+                way w = { algorithms[(p + r) % 3], replays[(p + variant) % 2], peers[p], 3, 2 };
+                if (vary(&c, variant)) {
+                    try_case(&c, &w);
+                }
+            }
+        }
+    }
+}
+END_TEST
+
+/* ---- who does what ---- */
+
+/* Rows of four bytes times NCCL_COLUMNS that make more than so many bytes. */
+static int64_t rows_of(uint64_t bytes)
+{
+    return (int64_t)(bytes / 4 / NCCL_COLUMNS) + 1;
+}
+
+static int ranks = 4;
+
+static void expect_kernels(gantry_collective kind, int64_t rows, gy_algorithm algorithm, const int *kernels, int copies)
+{
+    nccl_case c = { .kind = kind, .dtype = GANTRY_I32, .op = GANTRY_SUM, .ranks = ranks, .rows = rows };
+    for (int k = 0; k < 2; k++) {
+        way w = { algorithm, replays[k], "all", 2, k ? 2 : 1 };
+        tally t = try_case(&c, &w);
+        for (int i = 0; i < ranks; i++) {
+            ck_assert_msg(t.kernels[i] == kernels[i], "%s, replay %s: %d kernels on GPU %d, not %d", nccl_name(&c),
+                          replays[k], t.kernels[i], i, kernels[i]);
+        }
+        ck_assert_msg(k || t.copies == copies, "%s: %d copies, not %d", nccl_name(&c), t.copies, copies);
+    }
+}
+
+/* On 4 GPUs, the root being the last. `least`: rows that are just more than the least share. */
+START_TEST(who_does_what)
+{
+    int64_t least = rows_of(GY_SHARE_LEAST);
+    const int one[] = { 1, 0, 0, 0 }, root[] = { 0, 0, 0, 1 }, all[] = { 1, 1, 1, 1 }, none[4] = { 0 };
+    /* Little: one launch of one GPU, that of the root where there is one. */
+    expect_kernels(GANTRY_ALL_REDUCE, 100, GY_ALGORITHM_NONE, one, 0);
+    expect_kernels(GANTRY_ALL_GATHER, 100, GY_ALGORITHM_NONE, one, 0);
+    expect_kernels(GANTRY_ALL_TO_ALL, 100, GY_ALGORITHM_ONE_SHOT, one, 0);
+    expect_kernels(GANTRY_REDUCE_SCATTER, 100, GY_ALGORITHM_NONE, one, 0);
+    expect_kernels(GANTRY_REDUCE, 100, GY_ALGORITHM_NONE, root, 0);
+    expect_kernels(GANTRY_BROADCAST, 100, GY_ALGORITHM_NONE, root, 0);
+    expect_kernels(GANTRY_SCATTER, 100, GY_ALGORITHM_NONE, root, 0);
+    expect_kernels(GANTRY_GATHER, 100, GY_ALGORITHM_NONE, root, 0);
+    /* Two shares, then one for each; the target of a reduction begins. */
+    expect_kernels(GANTRY_ALL_REDUCE, least, GY_ALGORITHM_NONE, (const int[]){ 1, 1, 0, 0 }, 0);
+    expect_kernels(GANTRY_ALL_REDUCE, 4 * least, GY_ALGORITHM_TWO_SHOT, all, 0);
+    expect_kernels(GANTRY_REDUCE, least, GY_ALGORITHM_NONE, (const int[]){ 1, 0, 0, 1 }, 0);
+    expect_kernels(GANTRY_REDUCE, 4 * least, GY_ALGORITHM_NONE, all, 0);
+    expect_kernels(GANTRY_REDUCE_SCATTER, 3 * least, GY_ALGORITHM_NONE, all, 0);
+    /* Who has it sends it. */
+    expect_kernels(GANTRY_ALL_GATHER, least, GY_ALGORITHM_NONE, all, 0);
+    expect_kernels(GANTRY_ALL_TO_ALL, 4 * least, GY_ALGORITHM_NONE, all, 0);
+    expect_kernels(GANTRY_GATHER, least, GY_ALGORITHM_NONE, all, 0);
+    expect_kernels(GANTRY_SCATTER, least, GY_ALGORITHM_NONE, root, 0);
+    expect_kernels(GANTRY_BROADCAST, least, GY_ALGORITHM_NONE, root, 0);
+    /* In two rounds, the root in both. */
+    expect_kernels(GANTRY_BROADCAST, least, GY_ALGORITHM_TWO_SHOT, (const int[]){ 1, 1, 1, 2 }, 0);
+    expect_kernels(GANTRY_BROADCAST, rows_of(GY_SHARE_ROUNDS), GY_ALGORITHM_NONE, (const int[]){ 1, 1, 1, 2 }, 0);
+    expect_kernels(GANTRY_BROADCAST, rows_of(GY_SHARE_ROUNDS), GY_ALGORITHM_ONE_SHOT, root, 0);
+    /* By copy engines. */
+    expect_kernels(GANTRY_ALL_GATHER, 100, GY_ALGORITHM_COPY, none, 16);
+    expect_kernels(GANTRY_BROADCAST, rows_of(GY_SHARE_ROUNDS), GY_ALGORITHM_COPY, none, 4);
+    ranks = 2;
+    expect_kernels(GANTRY_SCATTER, rows_of(GY_SHARE_ENGINE), GY_ALGORITHM_NONE, none, 2);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cuda collectives");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 120);
+    tcase_add_loop_test(tests, every_collective, 0, 8);
+    tcase_add_loop_test(tests, every_type_and_operator, 0, 8);
+    tcase_add_loop_test(tests, missing_access, 0, 8);
+    tcase_add_test(tests, who_does_what);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -106,20 +106,20 @@ static gantry_status combine(gy_submit *x, const gy_share *s, char *result, uint
     return status ? status : gy_submit_note(x, x->lead, note);
 }
 
-/* From host memory to all targets, from `offset` on. */
+/* From host memory to all targets, from `offset` on. Nothing waits for it but the next result, in `combine`. */
 static gantry_status deliver(gy_submit *x, const gy_share *s, char *from, uint64_t offset, uint64_t bytes)
 {
     gantry_status status = GANTRY_OK;
     for (uint32_t k = 0; k < s->targets && status == GANTRY_OK; k++) {
         status = gy_submit_copy(x, end_at(x, s->target + k, offset), host_place(from), bytes);
     }
-    return status ? status : gy_submit_join(x);
+    return status;
 }
 
 static gantry_status exchange_on_host(gy_submit *x, const gy_share *s)
 {
     char *result = stage_of(x) + area_bytes(x->h, x->op);
-    gantry_status status = gy_submit_join(x); /* nothing else has the stage */
+    gantry_status status = GANTRY_OK;
     for (uint64_t done = 0; done < s->bytes && status == GANTRY_OK; done += GY_CUDA_CHUNK) {
         uint64_t bytes = chunk_of(s->bytes - done);
         status = combine(x, s, result, done, bytes);
@@ -149,13 +149,13 @@ static gantry_status exchange_aside(gy_submit *x)
 
 /* ---- by copies ---- */
 
-/* The GPU that has it sends it, in its lane. Copies that are staged share the stage. */
+/* The GPU that has it sends it, in its lane. Copies that are staged share the stage: the next comes after them. */
 static gantry_status copy_share(gy_submit *x, const gy_share *s)
 {
     gy_place from = end_at(x, s->source, s->offset), to = end_at(x, s->target, s->offset);
     bool staged = gy_copy_stage(x->h, to, from, s->bytes) > 0;
     gy_submit at = *x;
-    gantry_status status = staged ? gy_submit_join(x) : GANTRY_OK;
+    gantry_status status = GANTRY_OK;
     if (!staged && from.device != GY_NONE) {
         status = gy_submit_on(x, from.device, &at.lead);
     }

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Collectives that GPUs share out on as many GPUs as there are, 8 at most, against the host back end, bit for bit: exit
+ * code 77 with fewer than two. The same program runs on the fake driver, and with kernels on the CPU.
+ *   GANTRY_GPU_EVERY=4   one in so many of the cases, and none with many bytes */
+#include "../../unit/cuda/nccl_suite.h"
+#include "schedule/schedule.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int gpus, every;
+
+static int most_gpus(void)
+{
+    int found = count_gpus();
+    return found < 8 ? found : 8;
+}
+
+/* In a child: CUDA does not survive a fork. */
+static int in_child(int (*function)(void))
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(function());
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+}
+
+static const char *const replays[] = { "stream", "graph" };
+static const gy_algorithm algorithms[] = { GY_ALGORITHM_TWO_SHOT, GY_ALGORITHM_ONE_SHOT, GY_ALGORITHM_COPY };
+
+static gantry_schedule *schedule_of(gantry_graph *g, const gantry_machine *m, const char *replay,
+                                    gy_algorithm algorithm)
+{
+    gantry_schedule *s = make_schedule(g, m, replay, "round-robin");
+    for (size_t i = 0; i < s->ops.count; i++) {
+        if (s->ops.at[i].kind == GY_OP_COLLECTIVE) {
+            s->ops.at[i].algorithm = (uint8_t)algorithm;
+        }
+    }
+    return s;
+}
+
+static void try_case(const nccl_case *c, const char *replay, gy_algorithm algorithm)
+{
+    gantry_graph *g = nccl_graph(c);
+    gantry_machine *m = gpu_machine(c->ranks, false);
+    gantry_schedule *s = schedule_of(g, m, replay, algorithm);
+    gantry_run *host = open_run(s, "host"), *run = open_run(s, "cuda");
+    nccl_bind_any(host, g, c);
+    results want = run_results(host, g);
+    gantry_run_free(host);
+    nccl_bind_any(run, g, c);
+    for (int start = 0; start < 3; start++) {
+        results got = run_results(run, g);
+        ck_assert_msg(same(&got, &want), "%s, replay %s, algorithm %d, start %d: other results", nccl_name(c), replay,
+                      (int)algorithm, start);
+    }
+    ck_assert_str_eq(replay_of(run), replay);
+    gantry_run_free(run);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+
+/* A run that is open while others come and go: what a context takes is paid once. */
+typedef struct keeper {
+    gantry_graph *g;
+    gantry_machine *m;
+    gantry_schedule *s;
+    gantry_run *run;
+} keeper;
+
+static keeper keep(void)
+{
+    nccl_case c = { GANTRY_ALL_REDUCE, GANTRY_F32, GANTRY_SUM, gpus, 1, false, 0 };
+    keeper k = { .g = nccl_graph(&c), .m = gpu_machine(gpus, false) };
+    k.s = make_schedule(k.g, k.m, "stream", "round-robin");
+    k.run = open_run(k.s, "cuda");
+    return k;
+}
+
+static void let_go(keeper *k)
+{
+    gantry_run_free(k->run);
+    gantry_schedule_free(k->s);
+    gantry_machine_free(k->m);
+    gantry_graph_free(k->g);
+}
+
+static bool varies(gantry_collective kind, bool in_place)
+{
+    bool parts =
+        kind == GANTRY_SCATTER || kind == GANTRY_GATHER || kind == GANTRY_ALL_GATHER || kind == GANTRY_REDUCE_SCATTER;
+    return in_place ? !parts : parts;
+}
+
+/* Little, odd, and so much that every GPU has a share of it: in place or in uneven parts every second time. */
+START_TEST(collectives)
+{
+    static const gantry_dtype types[] = { GANTRY_F32, GANTRY_BF16, GANTRY_I64, GANTRY_U8 };
+    static const int64_t rows[] = { 1, 333, 100003 };
+    keeper kept = keep();
+    for (int kind = 0; kind < 8; kind++) {
+        for (int r = 0; r < 3; r++) {
+            for (int k = (kind + r) % every; k < 4; k += every) {
+                nccl_case c = { nccl_kinds[kind], types[(kind + r + k) % 4], GANTRY_SUM, gpus, rows[r], false, 0 };
+                c.in_place = k % 2 && varies(c.kind, true) && c.kind != GANTRY_ALL_TO_ALL;
+                c.uneven = k % 2 && varies(c.kind, false);
+                c.rows *= c.kind == GANTRY_ALL_TO_ALL ? gpus : 1;
+                c.rows /= c.uneven && r == 2 ? 8 : 1;
+                try_case(&c, replays[k / 2], algorithms[(kind + k + r) % (nccl_reduces(c.kind) ? 2 : 3)]);
+            }
+        }
+    }
+    let_go(&kept);
+}
+END_TEST
+
+START_TEST(types_and_operators)
+{
+    static const gantry_access ops[] = { GANTRY_SUM, GANTRY_PROD, GANTRY_MIN, GANTRY_MAX };
+    keeper kept = keep();
+    for (int d = 0; d < GANTRY_DTYPE_COUNT; d++) {
+        for (int o = d % 2; o < 4; o += 2) {
+            nccl_case c = { GANTRY_ALL_REDUCE, (gantry_dtype)d, ops[o], gpus, 40009, o > 1, 0 };
+            try_case(&c, replays[d / 2 % 2], GY_ALGORITHM_TWO_SHOT);
+        }
+    }
+    let_go(&kept);
+}
+END_TEST
+
+/* More than is worth a copy engine, to two GPUs. */
+START_TEST(much)
+{
+    keeper kept = keep();
+    for (int k = 0; k < 2; k++) {
+        nccl_case c = { k ? GANTRY_GATHER : GANTRY_ALL_REDUCE, GANTRY_F32, GANTRY_SUM, 2, 2900001, false, 0 };
+        try_case(&c, replays[k], GY_ALGORITHM_ONE_SHOT);
+    }
+    let_go(&kept);
+}
+END_TEST
+
+int main(void)
+{
+    const char *less = getenv("GANTRY_GPU_EVERY");
+    every = less ? atoi(less) : 1;
+    gpus = in_child(most_gpus);
+    if (gpus < 2) {
+        printf("skipped: two GPUs are needed; here are %d\n", gpus);
+        return 77;
+    }
+    Suite *suite = suite_create("gpu collectives");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, collectives);
+    tcase_add_test(tests, types_and_operators);
+    if (every == 1) {
+        tcase_add_test(tests, much);
+    }
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

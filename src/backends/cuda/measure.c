@@ -65,6 +65,7 @@ gantry_status gy_cuda_measure(const gantry_machine *machine, const gy_measure_op
     gy_nvml_open(&m.nvml, NULL);
     status = gy_cuda_fingerprint(&m.bed.d, &m.nvml, &to->fingerprint, err);
     status = status ? status : measure_all(&m, until_ns, err);
+    status = status || !to->notes.failed ? status : gy_fail_nomem(err);
     gy_nvml_close(&m.nvml);
     gy_bed_close(&m.bed);
     if (status) {

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include <string.h>
 
-enum { F32 = 7, SUM = 0, ELEMENT = 4, MOST_RANKS = 64 };
+enum { F32 = 7, SUM = 0, ELEMENT = 4, ALIGNMENT = 16, MOST_RANKS = 64 };
 #define MAKE_PATIENCE 3 /* times that of the bed: making communicators takes seconds */
 
 static gy_nccl_clique clique_of(const gy_bed_nccl *n)
@@ -107,7 +107,7 @@ static uint64_t parts_of(const gy_bed_nccl *n, gantry_collective kind)
 
 uint64_t gy_bed_nccl_bytes(const gy_bed_nccl *n, gantry_collective kind, uint64_t bytes)
 {
-    uint64_t unit = parts_of(n, kind) * ELEMENT, whole = bytes / unit * unit;
+    uint64_t unit = parts_of(n, kind) * ALIGNMENT, whole = bytes / unit * unit;
     uint64_t most = kind == GANTRY_ALL_TO_ALL ? whole / n->ranks : whole; /* that one rank has */
     return most <= n->bed->bytes ? whole : 0;
 }

@@ -13,8 +13,8 @@ import tempfile
 STREAMING = {"add", "copy", "saxpy", "reduce_sum", "transpose"}
 
 
-def run(command, folder, gpus, words, peer="all", code=0):
-    env = {**os.environ, "GANTRY_MODULES": folder, "LD_LIBRARY_PATH": folder, "FAKE_CUDA_DEVICES": str(gpus),
+def run(command, folder, gpus, words, peer="all", code=0, libraries=""):
+    env = {**os.environ, "GANTRY_CUDA_LIBRARIES": libraries, "GANTRY_MODULES": folder, "LD_LIBRARY_PATH": folder, "FAKE_CUDA_DEVICES": str(gpus),
            "FAKE_CUDA_PEER": peer, "FAKE_CUDA_MEMORY": "3000000000"}
     done = subprocess.run([command, *words.split()], capture_output=True, timeout=100, env=env, text=True)
     assert done.returncode == code, f"{words} on {gpus}: {done.returncode}\n{done.stdout}{done.stderr}"
@@ -59,6 +59,29 @@ def bench(command, folder):
     run(command, folder, 0, "bench host", code=5)
 
 
+def collectives(command, folder):
+    """GPUs of one kind, as NCCL is measured for; those of the fake differ."""
+    nccl = pathlib.Path(folder).parent / "fake_nccl"
+    old = pathlib.Path(folder).parent / "absent" / "nccl_version"
+    for gpus in (2, 4):
+        machine = json.loads(run(command, folder, gpus, "machine --json"))
+        for device in machine["devices"]:
+            device["kind"] = device["type"]
+        with tempfile.TemporaryDirectory() as scratch:
+            path = pathlib.Path(scratch) / "m.json"
+            path.write_text(json.dumps(machine))
+            found = rows(command, folder, gpus, f"collectives --bytes 8192 --machine {path}", libraries=nccl)
+            assert [r["what"] for r in found["rows"]] == [f"all_reduce{by}, {gpus} GPUs, 8 KiB" for by in ("", " by two_shot")], found
+            assert all(r["bytes"] == 8192 for r in found["rows"]) and "skipped" not in found, found
+            assert [r["want"] for r in found["rows"]] == [">= 0.952", ">= 1"], found
+            none = rows(command, folder, gpus, f"collectives --machine {path}", libraries=old)
+            assert not none["rows"] and none["skipped"].startswith("all: libnccl.so.2 is version "), none
+    mixed = rows(command, folder, 2, "collectives", libraries=nccl)
+    assert not mixed["rows"] and "of one kind" in mixed["skipped"], mixed
+    one = rows(command, folder, 1, "collectives", libraries=nccl)
+    assert not one["rows"] and one["skipped"] == "all: there is one GPU", one
+
+
 def calibrate(command, folder):
     os.environ["FAKE_NVML"] = "switch"
     with tempfile.TemporaryDirectory() as scratch:
@@ -78,6 +101,7 @@ def calibrate(command, folder):
 
 def main(command, folder):
     bench(command, folder)
+    collectives(command, folder)
     calibrate(command, folder)
     return 0
 

@@ -186,7 +186,11 @@ static void take_times(gy_cuda *h, uint64_t start)
 {
     int64_t begin = turn_of(h, start)->begin_ns - h->base_ns;
     uint32_t turn = gy_job_turn(h->job, start);
+    bool told = gy_cupti_take(h, turn_of(h, start)->begin_ns);
     for (uint32_t i = 0; h->clock && i < h->job->schedule->ops.count; i++) {
+        if (told && !gy_cupti_leaves(h, i)) {
+            continue;
+        }
         h->time[i].start = since_base(h, *gy_cuda_clock(h, turn, i, 0)) - begin;
         h->time[i].end = since_base(h, *gy_cuda_clock(h, turn, i, 1)) - begin;
     }

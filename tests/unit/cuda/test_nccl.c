@@ -296,7 +296,7 @@ START_TEST(a_trace)
     run_results(run, g);
     MUST(gantry_run_trace(run, &text, &length, MUST_ERR));
     ck_assert_ptr_nonnull(strstr(text, "\"it\""));
-    ck_assert_str_eq(replay_of(run), "stream (times are recorded); NCCL 2.28.9 does 1 collective");
+    ck_assert_str_eq(replay_of(run), "stream; times by events, CUPTI cannot be used; NCCL 2.28.9 does 1 collective");
     gantry_free(text);
     gantry_run_free(run);
     gantry_schedule_free(s);

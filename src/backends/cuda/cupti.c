@@ -112,12 +112,12 @@ static void hear_created(const gy_cupti_graph_data *node)
     gy_cupti_unlock();
 }
 
+/* Numbers are of one graph only, so it is no matter who copies it, or when. */
 static void hear_cloned(const gy_cupti_graph_data *node)
 {
     uint64_t number = number_of(node->node, node->type), like = number ? number_of(node->original, node->type) : 0;
     gy_cupti_lock();
-    gy_cupti *c = like ? run_of_thread() : NULL;
-    if (c && c->captures) {
+    for (gy_cupti *c = like ? runs : NULL; c; c = c->next) {
         gy_cupti_table_alias(&c->nodes, number, like);
     }
     gy_cupti_unlock();
@@ -125,13 +125,12 @@ static void hear_cloned(const gy_cupti_graph_data *node)
 
 static void hear(void *user, int domain, uint32_t id, const void *data)
 {
-    (void)user;
-    if (atomic_load_explicit(&submissions, memory_order_acquire) == 0 || !data) {
-        return;
-    }
     const gy_cupti_resource_data *resource = data;
+    (void)user;
     if (domain == GY_CUPTI_DRIVER) {
-        hear_call(data);
+        if (atomic_load_explicit(&submissions, memory_order_acquire)) {
+            hear_call(data);
+        }
     } else if (domain == GY_CUPTI_RESOURCE && id == GY_CUPTI_CREATED) {
         hear_created(resource->graph);
     } else if (domain == GY_CUPTI_RESOURCE && id == GY_CUPTI_CLONED) {

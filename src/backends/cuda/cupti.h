@@ -8,9 +8,9 @@
  *   cupti_times.c   a run: from its submission to times of its ops
  *
  * How ops are told apart. While a run submits an op, CUPTI tells of each call of the driver by that thread, with the
- * number that the records of the work have (correlation id). Under capture it tells of each node instead, and then, by
- * the same thread, of the copy of that node in the executable graph; records of a graph that runs have the number of
- * that copy (graph node id). Whatever else the process does on its GPUs is not asked about.
+ * number that the records of the work have (correlation id). Under capture it tells of each node instead, and then of
+ * the copy of that node in the executable graph; records of a graph that runs have the number of that copy (graph node
+ * id). Whatever else the process does on its GPUs is not asked about.
  *
  * What has no times: work that another thread gives for an op in streams (NCCL: such ops keep their events), and ops
  * of which some record was lost. Host functions are timed by themselves.

@@ -442,6 +442,65 @@ START_TEST(two_threads)
 }
 END_TEST
 
+typedef struct elsewhere {
+    const gantry_launch *launch;
+    CUcontext context;
+    gantry_status status;
+} elsewhere;
+
+static void *launch_elsewhere(void *data)
+{
+    elsewhere *e = data;
+    cuCtxSetCurrent(e->context);
+    e->status = on_gpu(e->launch);
+    cuCtxSetCurrent(NULL);
+    return NULL;
+}
+
+/* As libraries do it. */
+static gantry_status by_a_thread(const gantry_launch *l)
+{
+    pthread_t thread;
+    elsewhere e = { .launch = l };
+    cuCtxGetCurrent(&e.context);
+    if (pthread_create(&thread, NULL, launch_elsewhere, &e)) {
+        return GANTRY_E_NOMEM;
+    }
+    pthread_join(thread, NULL);
+    return e.status;
+}
+
+/* A node belongs to the graph that is captured; of work in a stream it is not known whose it is. */
+START_TEST(threads_of_the_program)
+{
+    const int64_t n = 64;
+    fakeCudaDevices(1, "all", 0);
+    setenv("FAKE_CUPTI", "on", 1);
+    gantry_graph *g = gantry_graph_new("threads");
+    gantry_buffer x = gantry_graph_buffer(g, "x", GANTRY_F32, 1, &n);
+    gantry_buffer_init_value(g, x, 1);
+    gantry_buffer_set_class(g, x, GANTRY_STATE);
+    for (int i = 0; i < 3; i++) {
+        static const char *const names[] = { "a", "b", "c" };
+        gantry_node node = gantry_graph_launch(g, names[i], i == 1 ? by_a_thread : on_gpu, &steps_of_chain[i]);
+        gantry_node_readwrite(g, node, gantry_all(x));
+        gantry_node_on(g, node, "gpu0");
+    }
+    world w = open_world(g, 1, replays[_i], 1);
+    for (int i = 0; i < 2; i++) {
+        start(&w);
+        json_t *trace = trace_of(&w);
+        stamp b = op_time(trace, "b"), c = op_time(trace, "c");
+        double want = _i ? stamps[1].end_us - stamps[1].begin_us : 0;
+        ck_assert_double_ge(b.end_us - b.begin_us, want);
+        ck_assert_double_le(b.end_us - b.begin_us, want ? want + MARGIN_US : 0);
+        ck_assert_double_ge(c.end_us - c.begin_us, stamps[2].end_us - stamps[2].begin_us);
+        json_decref(trace);
+    }
+    drop(&w);
+}
+END_TEST
+
 /* ---- what goes wrong ---- */
 
 /* `before`: what a start has times by; then what the next one has. All with results, and with times in the end. */
@@ -640,6 +699,7 @@ int main(void)
     tcase_add_loop_test(tests, work_of_others, 0, 2);
     tcase_add_loop_test(tests, two_runs, 0, 2);
     tcase_add_test(tests, two_threads);
+    tcase_add_loop_test(tests, threads_of_the_program, 0, 2);
     tcase_add_loop_test(tests, without_cupti, 0, ABSENCES);
     tcase_add_test(tests, starts_that_overlap);
     tcase_add_loop_test(tests, lost_records, 0, 4);

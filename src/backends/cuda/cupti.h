@@ -12,8 +12,9 @@
  * the copy of that node in the executable graph; records of a graph that runs have the number of that copy (graph node
  * id). Whatever else the process does on its GPUs is not asked about.
  *
- * What has no times: work that another thread gives for an op in streams (NCCL: such ops keep their events), and ops
- * of which some record was lost. Host functions are timed by themselves.
+ * Of work that another thread gives in streams it is not known whose it is: collectives by NCCL keep their events, and
+ * so do functions of the program of which nothing was heard. Host functions are timed by themselves. Ops of which some
+ * record was lost have no time.
  */
 #ifndef GY_CUDA_CUPTI_H
 #define GY_CUDA_CUPTI_H

@@ -150,24 +150,40 @@ static void mark_lost(gy_cupti *c, const gy_cupti_table *t)
     }
 }
 
-/* Of kernels of the library it is known that they are launched. */
-static bool launches(const gy_cuda *h)
+/* A launch on a GPU by a function of the program (`own`), or of a kernel. */
+static bool is_launch(const gy_cuda *h, uint32_t id, bool own)
 {
     const gantry_schedule *s = h->job->schedule;
-    for (size_t i = 0; i < s->ops.count; i++) {
-        const gy_op *op = &s->ops.at[i];
-        if (op->kind == GY_OP_LAUNCH && h->device[gy_op_device(s, op, 0)].gpu &&
-            h->job->graph->nodes.at[op->node].kernel != GY_NONE) {
-            return true;
-        }
+    const gy_op *op = &s->ops.at[id];
+    return op->kind == GY_OP_LAUNCH && h->device[gy_op_device(s, op, 0)].gpu &&
+           (h->job->graph->nodes.at[op->node].kernel == GY_NONE) == own;
+}
+
+/* Something must be told then. */
+static bool launches(const gy_cuda *h)
+{
+    uint32_t i = 0;
+    while (i < h->job->schedule->ops.count && !is_launch(h, i, false)) {
+        i++;
     }
-    return false;
+    return i < h->job->schedule->ops.count;
+}
+
+static bool is_nccl(const gy_cuda *h, uint32_t op)
+{
+    const gy_submit x = { .h = (gy_cuda *)(uintptr_t)h, .op = op };
+    return gy_nccl_does(&x);
+}
+
+bool gy_cupti_unsure(const gy_cuda *h, uint32_t op)
+{
+    return !h->graphs && (is_launch(h, op, true) || is_nccl(h, op));
 }
 
 bool gy_cupti_leaves(const gy_cuda *h, uint32_t op)
 {
-    const gy_submit x = { .h = (gy_cuda *)(uintptr_t)h, .op = op };
-    return !h->graphs && gy_nccl_does(&x);
+    const gy_cupti_span *s = &h->cupti->span[op];
+    return gy_cupti_unsure(h, op) && (is_nccl(h, op) || (!s->end && !s->lost));
 }
 
 /* From CUPTI's clock to ours, and from there to the begin of the start. */

@@ -320,7 +320,9 @@ void gy_cupti_enter(gy_cuda *h, bool capture);
 void gy_cupti_op(gy_cuda *h, uint32_t op); /* in between: it is for this op; GY_NONE: for none */
 void gy_cupti_leave(gy_cuda *h);
 void gy_cupti_ran(gy_cuda *h, uint32_t op, int64_t began_ns); /* a host function of the op has ended */
-bool gy_cupti_leaves(const gy_cuda *h, uint32_t op);          /* to events, whose times that op has */
+/* It may not hear of all work of this op, as other threads may give it: in streams it has events, too. */
+bool gy_cupti_unsure(const gy_cuda *h, uint32_t op);
+bool gy_cupti_leaves(const gy_cuda *h, uint32_t op); /* after `take`: the time of this op is that of its events */
 /* False: it tells no times. Else times of all ops of the start that has ended. If CUPTI has told nothing at all, starts
  * go on as streams, and times are those of events. */
 bool gy_cupti_take(gy_cuda *h, int64_t begin_ns);

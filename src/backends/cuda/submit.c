@@ -174,7 +174,7 @@ static gantry_status gather_lanes(gy_submit *x, bool before)
 
 static gantry_status tick(gy_submit *x, uint32_t end)
 {
-    bool timed = x->h->clock && !x->capture && (!gy_cupti_on(x->h) || gy_cupti_leaves(x->h, x->op));
+    bool timed = x->h->clock && !x->capture && (!gy_cupti_on(x->h) || gy_cupti_unsure(x->h, x->op));
     return timed ? record(x, x->lead, *gy_cuda_clock(x->h, x->turn, x->op, end)) : GANTRY_OK;
 }
 

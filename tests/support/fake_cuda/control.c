@@ -178,7 +178,8 @@ uint64_t fakeCudaDraw(void)
 void fakeCudaWatchBy(const fakeCudaWatch *watch)
 {
     lock();
-    fake.watch = watch ? *watch : (fakeCudaWatch){ NULL };
+    static const fakeCudaWatch nobody;
+    fake.watch = watch ? *watch : nobody;
     unlock();
 }
 

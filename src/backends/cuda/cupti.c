@@ -73,7 +73,7 @@ static void hear_call(const gy_cupti_call_data *call)
     gy_cupti_lock();
     gy_cupti *c = run_of_thread();
     if (c && !c->captures && c->op != GY_NONE) {
-        gy_cupti_table_add(&c->calls, call->correlation, c->op);
+        c->incomplete = !gy_cupti_table_add(&c->calls, call->correlation, c->op) || c->incomplete;
     }
     gy_cupti_unlock();
 }
@@ -107,7 +107,7 @@ static void hear_created(const gy_cupti_graph_data *node)
     gy_cupti *c = number ? run_of_graph(node->graph) : NULL;
     if (c && c->captures && c->op != GY_NONE) { /* else it is made while the graph is instantiated, or is no op's */
         c->graph = node->graph;
-        gy_cupti_table_add(&c->nodes, number, c->op);
+        c->incomplete = !gy_cupti_table_add(&c->nodes, number, c->op) || c->incomplete;
     }
     gy_cupti_unlock();
 }

@@ -21,6 +21,7 @@
 
 #include "backends/cuda/library.h"
 #include "backends/cuda/state.h"
+#include "base/map.h"
 #include <pthread.h>
 
 /* ---- cupti.h and its like, as far as they are used; the same from 11.8 to 13.0 ---- */
@@ -119,14 +120,9 @@ typedef struct gy_cupti_piece {
     bool told;
 } gy_cupti_piece;
 
-typedef struct gy_cupti_key {
-    uint64_t id; /* correlation id or graph node id */
-    uint32_t piece;
-} gy_cupti_key;
-
 /* Zero-initialised is an empty one. Several ids may be of one piece. */
 typedef struct gy_cupti_table {
-    GY_VEC(gy_cupti_key) key; /* by id */
+    gy_map of; /* id (correlation id or graph node id) -> index in `piece` */
     GY_VEC(gy_cupti_piece) piece;
     uint32_t told; /* pieces */
 } gy_cupti_table;
@@ -162,6 +158,7 @@ typedef struct gy_cupti {
     bool submits, captures, busy; /* `by` gives work to the driver; to a graph; a start is in flight */
     pthread_t by;
     uint32_t op;         /* that it is for; GY_NONE: for none */
+    bool incomplete;     /* there was no memory to note all work */
     CUgraph graph;       /* that is captured; NULL: not known yet */
     gy_cupti_span *span; /* per op */
     gy_cupti_table calls, nodes;

@@ -205,7 +205,9 @@ static gy_op_time time_of(const gy_cupti_span *s, const gy_op_time *host, int64_
 
 static void give_up(gy_cuda *h)
 {
-    h->cupti->why = h->graphs ? "CUPTI told nothing of a graph" : "CUPTI told nothing of a start";
+    h->cupti->why = h->cupti->incomplete ? "there was no memory to note work for CUPTI"
+                    : h->graphs          ? "CUPTI told nothing of a graph"
+                                         : "CUPTI told nothing of a start";
     h->cupti->on = false;
     gy_cupti_part(h->cupti);
     h->graphs = h->automatic.on = false;
@@ -223,7 +225,7 @@ bool gy_cupti_take(gy_cuda *h, int64_t begin_ns)
     bool clock = gy_cupti_offset(&offset);
     gy_cupti_lock();
     const gy_cupti_table *t = h->graphs ? &c->nodes : &c->calls;
-    bool nothing = t->told == 0 && (t->piece.count || launches(h));
+    bool nothing = c->incomplete || (t->told == 0 && (t->piece.count || launches(h)));
     mark_lost(c, t);
     c->busy = false;
     c->without = 0;

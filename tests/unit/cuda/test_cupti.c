@@ -617,6 +617,20 @@ START_TEST(half_an_op)
 }
 END_TEST
 
+/* Records that come only when they are forced to. */
+START_TEST(forced)
+{
+    fakeCudaDevices(2, "all", 0);
+    setenv("FAKE_CUPTI", "on,late=1000000", 1);
+    world w = open_world(chain(), 2, replays[_i], 1);
+    for (int i = 0; i < 2; i++) {
+        start(&w);
+        expect_chain(&w);
+    }
+    drop(&w);
+}
+END_TEST
+
 /* Bindings change: a graph is captured anew, and its nodes are others. */
 START_TEST(captured_anew)
 {
@@ -665,7 +679,7 @@ START_TEST(tables)
     gy_cupti_table t = { 0 };
     for (int round = 0; round < 4000; round++) {
         random = random * 6364136223846793005u + 1442695040888963407u;
-        uint64_t key = random >> 33 & 1023;
+        uint64_t key = (random >> 33 & 1023) + 1;
         size_t k = 0;
         while (k < count && id[k] != key) {
             k++;
@@ -708,6 +722,7 @@ int main(void)
     tcase_add_test(tests, starts_that_overlap);
     tcase_add_loop_test(tests, lost_records, 0, 4);
     tcase_add_loop_test(tests, half_an_op, 0, 2);
+    tcase_add_loop_test(tests, forced, 0, 2);
     tcase_add_test(tests, captured_anew);
     tcase_add_loop_test(tests, a_start_fails, 0, 2);
     tcase_add_test(tests, tables);

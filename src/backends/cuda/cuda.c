@@ -71,7 +71,8 @@ static gantry_status make_clocks(gy_cuda *h, gantry_error *err)
 static gantry_status make_all(gy_cuda *h, gantry_error *err)
 {
     gy_cuda_memory_owners(h);
-    gantry_status status = gy_cuda_devices_make(h, err);
+    gantry_status status = gy_cupti_open(h, err);
+    status = status ? status : gy_cuda_devices_make(h, err);
     status = status ? status : gy_cuda_ops_make(h, err);
     status = status ? status : gy_cuda_peers_make(h, err);
     status = status ? status : gy_combine_make(h, err);
@@ -144,6 +145,7 @@ static void free_all(gy_cuda *h)
         free_clocks(h);
         gy_combine_free(h);
         gy_nccl_free(h);
+        gy_cupti_close(h);
         gy_cuda_ops_free(h);
         gy_cuda_mirrors_free(h);
         gy_cuda_memory_free(h);
@@ -388,7 +390,10 @@ static gantry_status replay_stream(gy_cuda *h, uint64_t start, bool behind, gant
     uint32_t turn = gy_job_turn(h->job, start);
     gy_submit x = { .h = h, .start = start, .turn = turn, .notes = &h->turn[turn].notes, .err = err };
     x.behind = behind;
-    return gy_submit_start(&x);
+    gy_cupti_enter(h, false);
+    gantry_status status = gy_submit_start(&x);
+    gy_cupti_leave(h);
+    return status;
 }
 
 static gantry_status replay_graph(gy_cuda *h, uint64_t start, gantry_error *err)
@@ -445,6 +450,7 @@ static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, 
         return status;
     }
     t->begin_ns = h->ended == h->begun ? h->device[h->tail.device].base_ns : gy_cuda_now();
+    gy_cupti_begin(h);
     status = replay(h, start, stream, err);
     if (status) {
         settle_all(h);

@@ -162,10 +162,10 @@ const char *gy_nccl_replay(gy_cuda *h)
 {
     gy_nccl *n = h->nccl;
     if (!n) {
-        return h->replay;
+        return gy_cupti_replay(h);
     }
     uint32_t done = n->off ? 0 : n->can;
-    int length = snprintf(n->text, sizeof n->text, "%s", h->replay);
+    int length = snprintf(n->text, sizeof n->text, "%s", gy_cupti_replay(h));
     if (done) {
         length += snprintf(n->text + length, sizeof n->text - (size_t)length, "; NCCL %d.%d.%d does %u collective%s%s",
                            n->api.version[0], n->api.version[1], n->api.version[2], done, done == 1 ? "" : "s",

@@ -175,8 +175,9 @@ typedef struct gy_cuda {
     bool aborted;         /* it is over since NCCL was ended; the driver goes on with what was queued */
     struct gy_nccl *nccl; /* NULL: no op asks for it */
 
-    CUevent *clock;   /* record: two per turn and op */
-    gy_op_time *time; /* record: of the last start that ended */
+    struct gy_cupti *cupti; /* NULL: no times are recorded */
+    CUevent *clock;         /* record: two per turn and op */
+    gy_op_time *time;       /* record: of the last start that ended */
 } gy_cuda;
 
 /* ---- device.c: contexts, streams, events ---- */
@@ -323,6 +324,25 @@ gantry_status gy_nccl_watch(gy_cuda *h, uint32_t op, gantry_error *err);
 void gy_nccl_end(gy_cuda *h, const gantry_error *why);
 /* Other communicators, if a capture spoilt them. */
 gantry_status gy_nccl_renew(gy_cuda *h, gantry_error *err);
+
+/* ---- cupti.c, cupti_times.c: times of ops by CUPTI; all do nothing where there is none, or nothing is recorded ----
+ */
+gantry_status gy_cupti_open(gy_cuda *h, gantry_error *err);
+void gy_cupti_close(gy_cuda *h);
+bool gy_cupti_on(const gy_cuda *h);      /* times are CUPTI's */
+const char *gy_cupti_replay(gy_cuda *h); /* what reports say: `replay`, and what times are from */
+void gy_cupti_begin(gy_cuda *h);         /* before a start is given to the driver */
+/* Around what this thread gives to the driver for a start, or to a graph until that is instantiated. */
+void gy_cupti_enter(gy_cuda *h, bool capture);
+void gy_cupti_op(gy_cuda *h, uint32_t op); /* in between: it is for this op; GY_NONE: for none */
+void gy_cupti_leave(gy_cuda *h);
+void gy_cupti_ran(gy_cuda *h, uint32_t op, int64_t began_ns); /* a host function of the op has ended */
+/* It may not hear of all work of this op, as other threads may give it: in streams it has events, too. */
+bool gy_cupti_unsure(const gy_cuda *h, uint32_t op);
+bool gy_cupti_leaves(const gy_cuda *h, uint32_t op); /* after `take`: the time of this op is that of its events */
+/* False: it tells no times. Else times of all ops of the start that has ended. If CUPTI has told nothing at all, starts
+ * go on as streams, and times are those of events. */
+bool gy_cupti_take(gy_cuda *h, int64_t begin_ns);
 
 /* ---- graph.c ---- */
 /* Captures a start of the turn. Where that is refused starts go on as streams and `replay` says so. */

@@ -98,6 +98,7 @@ gantry_status gy_submit_note(gy_submit *x, gy_queue queue, gy_note note)
         return gy_fail_nomem(x->err);
     }
     *kept = note;
+    kept->op = x->op;
     kept->h = x->h;
     kept->turn = x->turn;
     gantry_status status = gy_cuda_use(x->h, queue.device, x->err);
@@ -223,7 +224,8 @@ static gantry_status note_end(gy_submit *x)
 
 static gantry_status tick(gy_submit *x, uint32_t end)
 {
-    return x->h->clock ? record(x, x->lead, *gy_cuda_clock(x->h, x->turn, x->op, end)) : GANTRY_OK;
+    bool timed = x->h->clock && !x->capture && (!gy_cupti_on(x->h) || gy_cupti_unsure(x->h, x->op));
+    return timed ? record(x, x->lead, *gy_cuda_clock(x->h, x->turn, x->op, end)) : GANTRY_OK;
 }
 
 static gantry_status submit_op(gy_submit *x)
@@ -294,7 +296,9 @@ gantry_status gy_submit_start(gy_submit *x)
     }
     for (x->op = 0; x->op < x->h->job->schedule->ops.count && status == GANTRY_OK;) {
         gy_range_op(x->h->ranges, x->op);
+        gy_cupti_op(x->h, x->op);
         status = submit_op(x);
+        gy_cupti_op(x->h, GY_NONE);
         gy_range_end(x->h->ranges);
         x->op += status == GANTRY_OK;
     }

@@ -334,7 +334,7 @@ START_TEST(collectives_in_a_row)
 }
 END_TEST
 
-/* With times, which are those of streams. */
+/* With times: of events in streams, by CUPTI in a graph. */
 START_TEST(a_trace)
 {
     nccl_case c = { GANTRY_ALL_GATHER, GANTRY_F64, GANTRY_SUM, 4, 20, false, false };
@@ -345,15 +345,20 @@ START_TEST(a_trace)
     fakeCudaDevices(4, "all", 0);
     gantry_graph *g = nccl_graph(&c);
     gantry_machine *m = nccl_machine(4);
-    gantry_schedule *s = make_schedule(g, m, "graph", "round-robin");
+    gantry_schedule *s = make_schedule(g, m, _i == 1 ? "stream" : "graph", "round-robin");
     options.backend = "cuda";
     options.record_trace = 1;
+    setenv("FAKE_CUPTI", _i ? "on" : "", 1);
     MUST(gantry_run_new(&run, s, &options, MUST_ERR));
     nccl_bind(run, g, &c);
     run_results(run, g);
     MUST(gantry_run_trace(run, &text, &length, MUST_ERR));
-    ck_assert_ptr_nonnull(strstr(text, "\"it\""));
-    ck_assert_str_eq(replay_of(run), "stream (times are recorded); NCCL 2.28.9 does 1 collective");
+    const char *it = strstr(text, "\"it\""), *took = it ? strstr(it, "\"dur\":") : NULL;
+    ck_assert(took && strtod(took + 6, NULL) > 0);
+    static const char *const how[] = { "stream; times by events, CUPTI cannot be used", "stream; times by CUPTI",
+                                       "graph; times by CUPTI" };
+    ck_assert(strncmp(replay_of(run), how[_i], strlen(how[_i])) == 0);
+    ck_assert_str_eq(replay_of(run) + strlen(how[_i]), "; NCCL 2.28.9 does 1 collective");
     gantry_free(text);
     gantry_run_free(run);
     gantry_schedule_free(s);
@@ -803,7 +808,7 @@ int main(void)
     tcase_add_loop_test(tests, two_collectives, 0, 4);
     tcase_add_loop_test(tests, collectives_in_a_row, 0, 2);
     tcase_add_loop_test(tests, starts_overlap, 0, 4);
-    tcase_add_test(tests, a_trace);
+    tcase_add_loop_test(tests, a_trace, 0, 3);
     tcase_add_test(tests, two_ranks_on_one_gpu);
     tcase_add_loop_test(tests, no_communicator, 0, 2);
     tcase_add_loop_test(tests, a_communicator_never_comes, 0, 2);

@@ -109,7 +109,7 @@ bool gy_cupti_tell(gy_cupti *c, uint32_t correlation, uint64_t node, uint64_t st
     gy_cupti_span *s = &c->span[piece->op];
     table->told += !piece->told;
     piece->told = true;
-    if (!end) {
+    if (!end || end < start) {
         s->lost = true;
     } else {
         s->start = s->end && s->start < start ? s->start : start;

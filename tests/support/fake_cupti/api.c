@@ -13,6 +13,7 @@
  *   late=N    records come with the N-th flush
  *   lose=N    every N-th record is lost
  *   blank=N   every N-th record is without times
+ *   back=N    every N-th record ends before it begins
  */
 #include "control.h"
 
@@ -50,7 +51,7 @@ static struct {
     void *user;
     CUpti_BuffersCallbackRequestFunc request;
     CUpti_BuffersCallbackCompleteFunc complete;
-    record held[MOST_HELD];  /* not in a buffer yet */
+    record held[MOST_HELD]; /* not in a buffer yet */
     int count, flushes;
     unsigned records;
 } cupti;
@@ -148,7 +149,7 @@ static void fill(record *r, const fakeCudaPiece *p, uint64_t start, uint64_t end
 
 static void hear_done(const fakeCudaPiece *p)
 {
-    unsigned lose = word("lose"), blank = word("blank");
+    unsigned lose = word("lose"), blank = word("blank"), back = word("back");
     if (!cupti.enabled[kind_of(p)] || word("silent") || cupti.count == MOST_HELD) {
         return;
     }
@@ -158,6 +159,7 @@ static void hear_done(const fakeCudaPiece *p)
     }
     bool known = !blank || cupti.records % blank != 0;
     uint64_t end = stamp(p->end > p->start ? p->end : p->start + 1);
+    end = back && cupti.records % back == 0 ? stamp(p->start) - 1 : end;
     fill(&cupti.held[cupti.count++], p, known ? stamp(p->start) : 0, known ? end : 0);
 }
 

@@ -578,7 +578,7 @@ END_TEST
 /* An op has a time if all that it consists of has; how many have none is said. */
 START_TEST(lost_records)
 {
-    static const char *const how[] = { "lose=4,on", "blank=4,on" };
+    static const char *const how[] = { "lose=4,on", "blank=4,on", "back=4,on" };
     char want[80];
     size_t all = 0, timed = 0;
     fakeCudaDevices(2, "all", 0);
@@ -720,7 +720,7 @@ int main(void)
     tcase_add_loop_test(tests, threads_of_the_program, 0, 2);
     tcase_add_loop_test(tests, without_cupti, 0, ABSENCES);
     tcase_add_test(tests, starts_that_overlap);
-    tcase_add_loop_test(tests, lost_records, 0, 4);
+    tcase_add_loop_test(tests, lost_records, 0, 6);
     tcase_add_loop_test(tests, half_an_op, 0, 2);
     tcase_add_loop_test(tests, forced, 0, 2);
     tcase_add_test(tests, captured_anew);

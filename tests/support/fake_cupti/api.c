@@ -329,4 +329,32 @@ static void __attribute__((destructor)) check_left(void)
         fakeCudaWrong("CUPTI: somebody has subscribed and not left");
     }
 }
+#else
+#include <stdint.h>
+
+/* Without the headers it can be found, and not be initialised. */
+#define REFUSE(name)                                                                                                   \
+    __attribute__((visibility("default"))) int name(void);                                                             \
+    int name(void)                                                                                                     \
+    {                                                                                                                  \
+        return 15;                                                                                                     \
+    }
+REFUSE(cuptiSubscribe)
+REFUSE(cuptiUnsubscribe)
+REFUSE(cuptiEnableDomain)
+REFUSE(cuptiEnableCallback)
+REFUSE(cuptiActivityRegisterCallbacks)
+REFUSE(cuptiActivityEnable)
+REFUSE(cuptiActivityDisable)
+REFUSE(cuptiActivityFlushAll)
+REFUSE(cuptiActivityGetNextRecord)
+REFUSE(cuptiGetTimestamp)
+REFUSE(cuptiGetGraphNodeId)
+
+__attribute__((visibility("default"))) int cuptiGetVersion(uint32_t *version);
+int cuptiGetVersion(uint32_t *version)
+{
+    *version = 130000;
+    return 0;
+}
 #endif

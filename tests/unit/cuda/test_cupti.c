@@ -521,7 +521,7 @@ static const struct absence {
     { "on,refuse", NULL, NULL, "auto", "stream; times by events, CUPTI cannot be used", false },
     { "on,silent", NULL, NULL, "stream", "stream; times by events, CUPTI told nothing of a start", true },
     { "on,silent", NULL, NULL, "graph", "stream; times by events, CUPTI told nothing of a graph", true },
-    { "on,blind", NULL, NULL, "graph", "stream; times by events, CUPTI told nothing of a graph", true },
+    { "on,blind", NULL, NULL, "graph", "stream; times by events, CUPTI named no node of a graph", true },
     { "on,blind", NULL, NULL, "stream", "stream; times by CUPTI", false },
 };
 enum { ABSENCES = sizeof absences / sizeof *absences };

@@ -10,6 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Replays of `a_trace`: without its header there is no fake CUPTI. */
+#if defined(__has_include) && __has_include(<cupti.h>)
+enum { TRACES = 3 };
+#else
+enum { TRACES = 1 };
+#endif
+
 int fakeNcclAlive(void);
 
 static const char *const replays[] = { "stream", "graph" };
@@ -276,17 +283,6 @@ START_TEST(starts_overlap)
     }
 }
 END_TEST
-
-/* Without its header there is no fake CUPTI. */
-#if defined(__has_include)
-#if __has_include(<cupti.h>)
-enum { TRACES = 3 };
-#else
-enum { TRACES = 1 };
-#endif
-#else
-enum { TRACES = 1 };
-#endif
 
 /* With times: of events in streams, by CUPTI in a graph. */
 START_TEST(a_trace)

@@ -109,7 +109,7 @@ bool gy_cupti_tell(gy_cupti *c, uint32_t correlation, uint64_t node, uint64_t st
     gy_cupti_span *s = &c->span[piece->op];
     table->told += !piece->told;
     piece->told = true;
-    if (!end) {
+    if (!end || end < start) {
         s->lost = true;
     } else {
         s->start = s->end && s->start < start ? s->start : start;
@@ -203,11 +203,13 @@ static gy_op_time time_of(const gy_cupti_span *s, const gy_op_time *host, int64_
     return t.end ? (gy_op_time){ t.start - begin_ns, t.end - begin_ns } : t;
 }
 
-static void give_up(gy_cuda *h)
+/* `named`: calls or nodes were told of, and no work that was done. */
+static void give_up(gy_cuda *h, bool named)
 {
     h->cupti->why = h->cupti->incomplete ? "there was no memory to note work for CUPTI"
-                    : h->graphs          ? "CUPTI told nothing of a graph"
-                                         : "CUPTI told nothing of a start";
+                    : h->graphs          ? named ? "CUPTI told nothing of a graph" : "CUPTI named no node of a graph"
+                    : named              ? "CUPTI told nothing of a start"
+                                         : "CUPTI named no work of a start";
     h->cupti->on = false;
     gy_cupti_part(h->cupti);
     h->graphs = h->automatic.on = false;
@@ -225,7 +227,7 @@ bool gy_cupti_take(gy_cuda *h, int64_t begin_ns)
     bool clock = gy_cupti_offset(&offset);
     gy_cupti_lock();
     const gy_cupti_table *t = h->graphs ? &c->nodes : &c->calls;
-    bool nothing = c->incomplete || (t->told == 0 && (t->piece.count || launches(h)));
+    bool named = t->piece.count > 0, nothing = c->incomplete || (t->told == 0 && (named || launches(h)));
     mark_lost(c, t);
     c->busy = false;
     c->without = 0;
@@ -235,7 +237,7 @@ bool gy_cupti_take(gy_cuda *h, int64_t begin_ns)
     }
     gy_cupti_unlock();
     if (nothing || !clock) {
-        give_up(h);
+        give_up(h, named);
     }
     return true;
 }

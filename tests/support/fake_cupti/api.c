@@ -13,6 +13,7 @@
  *   late=N    records come with the N-th flush
  *   lose=N    every N-th record is lost
  *   blank=N   every N-th record is without times
+ *   back=N    every N-th record ends before it begins
  */
 #include "control.h"
 
@@ -50,7 +51,7 @@ static struct {
     void *user;
     CUpti_BuffersCallbackRequestFunc request;
     CUpti_BuffersCallbackCompleteFunc complete;
-    record held[MOST_HELD];  /* not in a buffer yet */
+    record held[MOST_HELD]; /* not in a buffer yet */
     int count, flushes;
     unsigned records;
 } cupti;
@@ -148,7 +149,7 @@ static void fill(record *r, const fakeCudaPiece *p, uint64_t start, uint64_t end
 
 static void hear_done(const fakeCudaPiece *p)
 {
-    unsigned lose = word("lose"), blank = word("blank");
+    unsigned lose = word("lose"), blank = word("blank"), back = word("back");
     if (!cupti.enabled[kind_of(p)] || word("silent") || cupti.count == MOST_HELD) {
         return;
     }
@@ -158,6 +159,7 @@ static void hear_done(const fakeCudaPiece *p)
     }
     bool known = !blank || cupti.records % blank != 0;
     uint64_t end = stamp(p->end > p->start ? p->end : p->start + 1);
+    end = back && cupti.records % back == 0 ? stamp(p->start) - 1 : end;
     fill(&cupti.held[cupti.count++], p, known ? stamp(p->start) : 0, known ? end : 0);
 }
 
@@ -326,5 +328,33 @@ static void __attribute__((destructor)) check_left(void)
     if (cupti.subscribed) {
         fakeCudaWrong("CUPTI: somebody has subscribed and not left");
     }
+}
+#else
+#include <stdint.h>
+
+/* Without the headers it can be found, and not be initialised. */
+#define REFUSE(name)                                                                                                   \
+    __attribute__((visibility("default"))) int name(void);                                                             \
+    int name(void)                                                                                                     \
+    {                                                                                                                  \
+        return 15;                                                                                                     \
+    }
+REFUSE(cuptiSubscribe)
+REFUSE(cuptiUnsubscribe)
+REFUSE(cuptiEnableDomain)
+REFUSE(cuptiEnableCallback)
+REFUSE(cuptiActivityRegisterCallbacks)
+REFUSE(cuptiActivityEnable)
+REFUSE(cuptiActivityDisable)
+REFUSE(cuptiActivityFlushAll)
+REFUSE(cuptiActivityGetNextRecord)
+REFUSE(cuptiGetTimestamp)
+REFUSE(cuptiGetGraphNodeId)
+
+__attribute__((visibility("default"))) int cuptiGetVersion(uint32_t *version);
+int cuptiGetVersion(uint32_t *version)
+{
+    *version = 130000;
+    return 0;
 }
 #endif

@@ -521,7 +521,7 @@ static const struct absence {
     { "on,refuse", NULL, NULL, "auto", "stream; times by events, CUPTI cannot be used", false },
     { "on,silent", NULL, NULL, "stream", "stream; times by events, CUPTI told nothing of a start", true },
     { "on,silent", NULL, NULL, "graph", "stream; times by events, CUPTI told nothing of a graph", true },
-    { "on,blind", NULL, NULL, "graph", "stream; times by events, CUPTI told nothing of a graph", true },
+    { "on,blind", NULL, NULL, "graph", "stream; times by events, CUPTI named no node of a graph", true },
     { "on,blind", NULL, NULL, "stream", "stream; times by CUPTI", false },
 };
 enum { ABSENCES = sizeof absences / sizeof *absences };
@@ -578,7 +578,7 @@ END_TEST
 /* An op has a time if all that it consists of has; how many have none is said. */
 START_TEST(lost_records)
 {
-    static const char *const how[] = { "lose=4,on", "blank=4,on" };
+    static const char *const how[] = { "lose=4,on", "blank=4,on", "back=4,on" };
     char want[80];
     size_t all = 0, timed = 0;
     fakeCudaDevices(2, "all", 0);
@@ -720,7 +720,7 @@ int main(void)
     tcase_add_loop_test(tests, threads_of_the_program, 0, 2);
     tcase_add_loop_test(tests, without_cupti, 0, ABSENCES);
     tcase_add_test(tests, starts_that_overlap);
-    tcase_add_loop_test(tests, lost_records, 0, 4);
+    tcase_add_loop_test(tests, lost_records, 0, 6);
     tcase_add_loop_test(tests, half_an_op, 0, 2);
     tcase_add_loop_test(tests, forced, 0, 2);
     tcase_add_test(tests, captured_anew);

@@ -35,6 +35,7 @@ typedef struct gy_group {
     int64_t *block;   /* all_to_all: ranks x ranks bytes, row = who gives; others: NULL */
     uint8_t *gives;   /* of each rank: it has a share of the input */
     uint8_t *takes;   /* of each rank: it gets (a share of) the result */
+    bool twice;       /* a rank has two values of one row, such as two contributions to a sum */
     int64_t bytes;    /* the whole, as in gy_collective_table */
     int64_t align;    /* largest power of two, at most 256, that divides where parts begin and end */
 } gy_group;

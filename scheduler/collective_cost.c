@@ -14,6 +14,7 @@ typedef struct method {
     unsigned kinds;
     bool full;                             /* wants every rank to give and to take (a root of a rooted kind aside) */
     bool even;                             /* wants parts of one size */
+    bool once;                             /* wants one value of a row from each rank */
     bool power_of_two;                     /* ranks */
     bool direct;                           /* ranks reach into each other's memory: a direct route for every transfer */
     bool measured;                         /* there is no model of it: only where the machine has a table */
@@ -82,7 +83,7 @@ static const method METHODS[GY_ALGORITHM_COUNT] = {
                                 .direct = true,
                                 .align = 16,
                                 .cost = gy_time_two_shot },
-    [GY_ALGORITHM_NCCL] = { .kinds = MOVES | REDUCES, .full = true, .even = true, .measured = true },
+    [GY_ALGORITHM_NCCL] = { .kinds = MOVES | REDUCES, .full = true, .even = true, .once = true, .measured = true },
 };
 
 /* ---- who can ---- */
@@ -132,6 +133,8 @@ static const char *refusal(const gy_net *net, const gy_group *g, const method *q
         return "some ranks only give or only take";
     if (q->even && !gy_group_is_even(g))
         return "parts differ in size";
+    if (q->once && g->twice)
+        return "a rank has two values of one row";
     if (q->align && g->align % q->align)
         return "parts are no multiples of 16 bytes";
     if (q->direct && !is_direct(net, g, q->full))

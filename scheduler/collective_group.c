@@ -122,6 +122,9 @@ bool gy_group_of_node(gy_group *g, gantry_collective kind, uint8_t reduce, const
             align_to(g, bytes);
         }
     g->in_place = overwrites(end, ins, outs);
+    for (uint32_t i = 0; i < ins + outs; i++)
+        for (uint32_t k = i + 1; k < (i < ins ? ins : ins + outs); k++)
+            g->twice = g->twice || end[i].memory == end[k].memory;
     return true;
 }
 
@@ -163,6 +166,15 @@ static void note_blocks(gy_group *g, const gy_group_span *span, uint32_t ins, ui
         }
 }
 
+static bool has_twice(const gy_group_span *span, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = i + 1; k < count; k++)
+            if (span[i].memory == span[k].memory && overlap(&span[i], &span[k]))
+                return true;
+    return false;
+}
+
 bool gy_group_of_rows(gy_group *g, gantry_collective kind, uint8_t reduce, const gy_group_span *span, uint32_t ins,
                       uint32_t outs)
 {
@@ -183,6 +195,7 @@ bool gy_group_of_rows(gy_group *g, gantry_collective kind, uint8_t reduce, const
     for (uint32_t i = 0; i < ins; i++)
         for (uint32_t k = ins; k < ins + outs; k++)
             g->in_place = g->in_place || (span[i].instance == span[k].instance && overlap(&span[i], &span[k]));
+    g->twice = has_twice(span, ins) || has_twice(span + ins, outs);
     return true;
 }
 

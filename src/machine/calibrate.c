@@ -31,11 +31,14 @@ static gantry_machine *copy_parts(const gantry_machine *m)
     }
     to->contention = m->contention;
     to->launch = m->launch;
+    to->issue = m->issue;
     return to;
 }
 
 static void set_launches(gantry_machine *m, const gy_measured *what)
 {
+    if (what->issue.samples > 0)
+        m->issue = gy_ticks_from_us(what->issue.us);
     for (size_t i = 0; i < what->devices.count; i++) {
         const gy_measured_device *d = &what->devices.at[i];
         if (d->device < m->devices && d->launch.samples > 0)

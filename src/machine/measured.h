@@ -95,7 +95,8 @@ typedef struct gy_measured {
     GY_VEC(gy_measured_collective) collectives;
     GY_VEC(gy_measured_device) devices;
     gy_text fingerprint;
-    gy_text notes; /* a line each: "not measured: WHAT: WHY" */
+    gy_text notes;   /* a line each: "not measured: WHAT: WHY" */
+    gy_figure issue; /* of one wait in a graph over several devices, by the host (gantry_machine.issue) */
 } gy_measured;
 
 void gy_measured_free(gy_measured *m);

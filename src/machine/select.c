@@ -244,6 +244,7 @@ static bool copy_texts(gantry_machine *m, const selection *s)
     memcpy(m->calibration.quality, c->quality, sizeof c->quality);
     m->contention = s->from->contention;
     m->launch = s->from->launch;
+    m->issue = s->from->issue;
     return ok;
 }
 

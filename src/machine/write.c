@@ -295,6 +295,10 @@ void gy_machine_print(gy_text *to, const gantry_machine *m, int indent)
     put_key(to, indent + 2, "model");
     gy_text_printf(to, "{ \"contention\": \"%s\", \"launch_us\": ", m->contention ? "on" : "off");
     put_us(to, m->launch);
+    if (m->issue) {
+        gy_text_add(to, ", \"issue_us\": ");
+        put_us(to, m->issue);
+    }
     gy_text_printf(to, " }\n%*s}", indent, "");
 }
 

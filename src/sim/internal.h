@@ -65,7 +65,7 @@ typedef struct gy_sim {
     size_t *edge_first; /* ops + 1 */
     gy_sim_edge *edge;
     uint32_t *waits; /* per item: what it still waits for */
-    gy_ticks *due;   /* per item: not before this, as what it waited for has to be told; NULL: no device has signals */
+    gy_ticks *due;   /* per item: not before this, as it has to be told or given out; NULL: that takes no time */
     uint32_t *todo;  /* per start: ops that have not ended */
     GY_VEC(uint32_t) ready;
     size_t finished;
@@ -89,6 +89,9 @@ typedef struct gy_sim {
 gantry_status gy_sim_order(gy_sim *sim, gantry_error *err);
 /* Why items are left over when nothing happens any more: names the ops of a cycle of waits. */
 gantry_status gy_sim_stuck(const gy_sim *sim, gantry_error *err);
+
+/* issue.c: when the host has come to each item. */
+gantry_status gy_sim_issue(gy_sim *sim, gantry_error *err);
 
 /* queue.c. Room for one more entry was reserved when the job was made. */
 void gy_sim_queue_push(gy_sim *sim, uint32_t job);

@@ -131,8 +131,8 @@ static gantry_status begin_launch(gy_sim *sim, uint32_t item, gy_ticks launch, g
     return GANTRY_OK;
 }
 
-/* What it waits for has ended; where that has to be told, the item is ready only then. */
-static bool await_signal(gy_sim *sim, uint32_t item)
+/* What it waits for has ended; where that has to be told, or the item given out, it is ready only then. */
+static bool await_due(gy_sim *sim, uint32_t item)
 {
     uint32_t job;
     if (!new_job(sim, item, &job))
@@ -143,11 +143,14 @@ static bool await_signal(gy_sim *sim, uint32_t item)
     return true;
 }
 
+static bool begin_item(gy_sim *sim, uint32_t item)
+{
+    return sim->due && sim->due[item] > sim->now ? await_due(sim, item) : gy_vec_push(&sim->ready, item);
+}
+
 static bool release(gy_sim *sim, uint32_t item)
 {
-    if (--sim->waits[item] > 0)
-        return true;
-    return sim->due && sim->due[item] > sim->now ? await_signal(sim, item) : gy_vec_push(&sim->ready, item);
+    return --sim->waits[item] > 0 || begin_item(sim, item);
 }
 
 static const gy_lane *lead_of(const gy_sim *sim, uint32_t op)
@@ -319,7 +322,7 @@ static gantry_status simulate(gy_sim *sim, gantry_error *err)
 {
     size_t items = (size_t)sim->ops * sim->starts;
     for (uint32_t i = 0; i < items; i++)
-        if (sim->waits[i] == 0 && !gy_vec_push(&sim->ready, i))
+        if (sim->waits[i] == 0 && !begin_item(sim, i))
             return gy_fail_nomem(err);
     gantry_status status = settle(sim, err);
     while (!status && sim->queue.count > 0) {
@@ -334,9 +337,9 @@ static gantry_status simulate(gy_sim *sim, gantry_error *err)
     return status;
 }
 
-static bool has_signals(const gantry_machine *m)
+static bool has_dues(const gantry_machine *m)
 {
-    bool any = false;
+    bool any = m->issue > 0;
     for (uint32_t i = 0; i < m->devices; i++)
         any = any || m->device[i].signal > 0;
     return any;
@@ -345,7 +348,7 @@ static bool has_signals(const gantry_machine *m)
 static bool set_up(gy_sim *sim)
 {
     size_t n = sim->ops;
-    if (has_signals(sim->m) && !(sim->due = gy_calloc(n * sim->starts, sizeof *sim->due)))
+    if (has_dues(sim->m) && !(sim->due = gy_calloc(n * sim->starts, sizeof *sim->due)))
         return false;
     sim->waits = gy_calloc(n * sim->starts, sizeof *sim->waits);
     sim->todo = gy_calloc(sim->starts, sizeof *sim->todo);
@@ -391,6 +394,7 @@ static gantry_status carry_out(gy_sim *sim, gantry_error *err)
     if (!set_up(sim))
         return gy_fail_nomem(err);
     gantry_status status = gy_sim_order(sim, err);
+    status = status ? status : gy_sim_issue(sim, err);
     return status ? status : simulate(sim, err);
 }
 

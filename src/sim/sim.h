@@ -13,6 +13,10 @@
  * Where devices have a `signal` (gy_device_signal), an op that waited for one on another device, or a copy for a kernel
  * or a kernel for a copy, begins that much later than what it waited for ended.
  *
+ * Where GPUs wait for each other the host gives their work out bit by bit (`issue` of the machine): an op begins no
+ * sooner than the host has come to it, in the order of positions. Each row of the sync table into an op is such a bit,
+ * so is a copy between GPUs, and each lane beyond the first of a collective is two.
+ *
  * A GPU with several lanes computes one op at a time, in the same order of waiting; but an op that takes hardly more
  * than its launch (gy_device_overlap) needs it for the rest only. Collectives take their duration and share nothing.
  * Lane order always holds: whoever wants copies of one device to overlap gives them lanes of their own.

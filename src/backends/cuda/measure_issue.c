@@ -165,9 +165,57 @@ static gantry_status measure_gpu(gy_measure *m, uint32_t gpu, gantry_error *err)
     return status || gy_vec_push(&m->to->devices, made) ? status : gy_fail_nomem(err);
 }
 
+/* ---- issuing ---- */
+
+static gantry_status order_all(gy_bed *bed, bool before, gantry_error *err)
+{
+    gy_bed_lane lead = { 0, 0 };
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 1; i < bed->gpus * GY_BED_STREAMS && !status; i++) {
+        gy_bed_lane lane = { i % bed->gpus, i / bed->gpus };
+        status = before ? gy_bed_order(bed, lead, lane, err) : gy_bed_order(bed, lane, lead, err);
+    }
+    return status;
+}
+
+/* A kernel in each stream of each GPU, then each waits for that of the GPU before. */
+static gantry_status queue_step(gy_bed *bed, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 0; i < bed->gpus * GY_BED_STREAMS && !status; i++) {
+        status = gy_bed_empty(bed, (gy_bed_lane){ i % bed->gpus, i / bed->gpus }, err);
+    }
+    for (uint32_t i = 0; i < bed->gpus * GY_BED_STREAMS && !status; i++) {
+        gy_bed_lane from = { i % bed->gpus, i / bed->gpus }, to = { (i + 1) % bed->gpus, i / bed->gpus };
+        status = gy_bed_order(bed, from, to, err);
+    }
+    return status;
+}
+
+static gantry_status queue_ring(gy_bed *bed, const void *what, gantry_error *err)
+{
+    (void)what;
+    gantry_status status = order_all(bed, true, err);
+    for (int i = 0; i < ROUNDS && !status; i++) {
+        status = queue_step(bed, err);
+    }
+    return status ? status : order_all(bed, false, err);
+}
+
+/* A graph whose parts on several GPUs wait for each other is given out by the host, wait after wait. */
+static gantry_status measure_issue(gy_measure *m, gantry_error *err)
+{
+    gy_bed_lane lead = { 0, 0 };
+    double waits = (double)ROUNDS * m->bed.gpus * GY_BED_STREAMS;
+    gantry_status status = measure_graph(m, lead, queue_ring, 1, false, &m->to->issue, err);
+    m->to->issue.us /= waits;
+    m->to->issue.mad_us /= waits;
+    return status;
+}
+
 static uint32_t count(const gy_measure *m)
 {
-    return m->bed.gpus * FIGURES;
+    return m->bed.gpus * FIGURES + (m->bed.gpus > 1);
 }
 
 static gantry_status measure(gy_measure *m, gantry_error *err)
@@ -176,7 +224,7 @@ static gantry_status measure(gy_measure *m, gantry_error *err)
     for (uint32_t i = 0; i < m->bed.gpus && !status; i++) {
         status = measure_gpu(m, i, err);
     }
-    return status;
+    return status || m->bed.gpus < 2 ? status : measure_issue(m, err);
 }
 
 const gy_figures gy_figures_issue = { "launches, events and graphs", 1, count, measure };

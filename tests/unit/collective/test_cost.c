@@ -137,6 +137,32 @@ START_TEST(not_all_take_part)
 }
 END_TEST
 
+/* Memory 1 has two contributions to rows 32 to 64; in the second case they are to other rows. NCCL takes one. */
+START_TEST(two_values_of_a_row)
+{
+    for (int apart = 0; apart < 2; apart++) {
+        gy_group g;
+        gy_group_span span[] = { { 1, 0, 0, 64 },
+                                 { 1, 1, 64 * apart + 32 * !apart, 64 + 64 * apart },
+                                 { 2, 2, 0, 128 },
+                                 { 1, 3, 0, 128 },
+                                 { 2, 4, 0, 128 } };
+        ck_assert(gy_group_of_rows(&g, GANTRY_ALL_REDUCE, GANTRY_SUM, span, 3, 2));
+        ck_assert_int_eq(g.twice, !apart);
+        const char *why = refusal(links, &g, GY_ALGORITHM_NCCL);
+        ck_assert_str_eq(why, apart ? "the machine has no measured times for these devices"
+                                    : "a rank has two values of one row");
+        ck_assert_str_eq(refusal(links, &g, GY_ALGORITHM_ONE_SHOT), "");
+        gy_group_free(&g);
+    }
+    gy_group g;
+    gy_group_end end[] = { { 1, 64, 0, 0, 64 }, { 1, 64, 0, 64, 128 }, { 2, 64, 1, 0, 64 }, { 1, 64, 2, 0, 64 } };
+    ck_assert(gy_group_of_node(&g, GANTRY_REDUCE, GANTRY_SUM, end, 3, 1));
+    ck_assert(g.twice);
+    gy_group_free(&g);
+}
+END_TEST
+
 /* The slowest of uneven parts is what every step of a ring waits for: 3 steps of 2800 bytes. */
 START_TEST(uneven_parts)
 {
@@ -300,6 +326,7 @@ int main(void)
     tcase_add_test(c, who_can_not);
     tcase_add_test(c, in_place_needs_scratch);
     tcase_add_test(c, not_all_take_part);
+    tcase_add_test(c, two_values_of_a_row);
     tcase_add_test(c, uneven_parts);
     tcase_add_test(c, rings_follow_the_links);
     tcase_add_test(c, the_cheapest_is_chosen_or_what_is_asked_for);

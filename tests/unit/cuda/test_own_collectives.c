@@ -158,7 +158,7 @@ END_TEST
 START_TEST(failing)
 {
     static const char *const calls[] = { "cuMemAlloc",        "cuStreamCreate",       "cuEventCreate", "cuEventRecord",
-                                         "cuMemcpyPeerAsync", "cuStreamBeginCapture", "cuGraphLaunch" };
+                                         "cuMemcpyDtoDAsync", "cuStreamBeginCapture", "cuGraphLaunch" };
     fakeCudaDevices(2, "all", 0);
     gantry_machine *m = small_machine(2, 100000);
     int notes = 0;

@@ -488,10 +488,12 @@ START_TEST(launches_collectives_facts)
     c.ranks = 8;
     c.points = points_of(3, size, us);
     ck_assert(gy_vec_push(&w.devices, d) && gy_vec_push(&w.collectives, c));
+    w.issue = figure(1.25);
     gy_text_add(&w.fingerprint, "driver: 580.65\nCUDA: 13.0\n");
     gantry_machine *made = calibrated(m, &w);
     ck_assert_int_eq(made->device[2].launch, gy_ticks_from_us(3.25));
     ck_assert_int_eq(made->device[1].launch, m->device[1].launch);
+    ck_assert_int_eq(made->issue, gy_ticks_from_us(1.25));
     ck_assert_int_eq(made->device[2].signal, gy_ticks_from_us(2.5));
     ck_assert_int_eq(made->device[1].signal, m->device[1].signal);
     ck_assert_uint_eq(made->tables, m->tables); /* one of them replaced */

@@ -181,6 +181,40 @@ START_TEST(signals)
 }
 END_TEST
 
+#define TWO(second)                                                                                                    \
+    "{\"gantry_machine\": 1, \"memories\": [{\"id\": \"host\", \"capacity\": \"1TiB\"}, {\"id\": \"a\", "              \
+    "\"capacity\": "                                                                                                   \
+    "\"1TiB\"}, {\"id\": \"b\", \"capacity\": \"1TiB\"}], \"devices\": [{\"id\": \"A\", \"type\": \"gpu\", "           \
+    "\"memory\": "                                                                                                     \
+    "\"a\", \"lanes\": 2}, {\"id\": \"B\", \"type\": \"" second                                                        \
+    "\", \"memory\": \"b\"}], \"routes\": [{\"from\": \"*\", "                                                         \
+    "\"to\": \"*\", \"bandwidth_gbs\": 1}], \"model\": {\"issue_us\": 4}}"
+
+/* x and y begin at once; the host needs 4 us for the wait of z, 4 for the copy and 4 for its wait, 4 for that of w: it
+ * comes to z at 4, to the copy at 12, to w at 16. Were the second device no GPU, all would be given out at once. */
+START_TEST(issuing)
+{
+    static const char *const machines[] = { TWO("gpu"), TWO("cpu") };
+    static const int64_t z_at[] = { 4, 2 }, copy_at[] = { 12, 3 }, w_at[] = { 16, 4 };
+    for (int i = 0; i < 2; i++) {
+        gantry_schedule *s = hand_new(machines[i]);
+        uint32_t l0 = compute_lane(s, 0), l1 = compute_lane(s, 0), copies = copy_lane(s, 0), l2 = compute_lane(s, 1);
+        uint32_t x = hand_launch(s, "x", l0, 2), y = hand_launch(s, "y", l2, 1), z = hand_launch(s, "z", l1, 1);
+        uint32_t c = hand_move(s, copies, A, B, 1000), w = hand_launch(s, "w", l2, 1);
+        hand_wait(s, x, z);
+        hand_wait(s, z, c);
+        hand_wait(s, c, w);
+        run(s);
+        spans(s, x, 0, US(2));
+        spans(s, y, 0, US(1));
+        spans(s, z, US(z_at[i]), US(z_at[i] + 1));
+        spans(s, c, US(copy_at[i]), US(copy_at[i] + 1));
+        spans(s, w, US(w_at[i]), US(w_at[i] + 1));
+        gantry_schedule_free(s);
+    }
+}
+END_TEST
+
 /* The collective begins when the later of its two lanes is free (10 us), and holds both for 3 us. */
 START_TEST(collective)
 {
@@ -609,6 +643,7 @@ int main(void)
                                    launches_in_one_lane,
                                    events,
                                    signals,
+                                   issuing,
                                    collective,
                                    one_copy,
                                    two_copies_over_one_link,

@@ -37,7 +37,7 @@ static void add_bound(gy_text *to, const gantry_schedule *s, const gy_group *g)
                    gy_ticks_to_us(l.latency));
 }
 
-static void add_row(gy_table *t, const gy_way *way, const gy_op *op)
+static void add_row(gy_table *t, const gy_way *way, const gy_op *op, bool others)
 {
     gy_table_cell(t, "%s %s:", way->algorithm == op->algorithm ? "=>" : "  ", gy_algorithm_name(way->algorithm));
     if (way->refused)
@@ -47,6 +47,7 @@ static void add_row(gy_table *t, const gy_way *way, const gy_op *op)
     gy_table_cell(t, "%s",
                   way->refused                          ? way->refused
                   : way->provenance == GY_COST_MEASURED ? "measured: the machine's table"
+                  : others                              ? "steps over the machine's routes; others were measured"
                                                         : "steps over the machine's routes");
 }
 
@@ -56,10 +57,14 @@ static void add_algorithms(gy_text *to, const gantry_schedule *s, const gy_op *o
     gy_net net;
     if (!gy_net_init(&net, s->machine) || !gy_net_begin(&net, g))
         to->failed = true;
+    gy_way way[GY_ALGORITHM_COUNT];
+    bool measured = false;
     for (int i = 1; i < GY_ALGORITHM_COUNT && !to->failed; i++) {
-        gy_way way = gy_collective_look(&net, g, (gy_algorithm)i);
-        add_row(&t, &way, op);
+        way[i] = gy_collective_look(&net, g, (gy_algorithm)i);
+        measured = measured || way[i].provenance == GY_COST_MEASURED;
     }
+    for (int i = 1; i < GY_ALGORITHM_COUNT && !to->failed; i++)
+        add_row(&t, &way[i], op, measured);
     gy_net_free(&net);
     gy_table_print(&t, to);
     add_bound(to, s, g);

@@ -46,7 +46,8 @@ typedef void (*gantry_progress_fn)(void *user, const char *what, size_t done, si
 
 typedef struct gantry_calibrate_options {
     size_t struct_size;
-    double seconds;              /* for all of it, about; 0: 45. With less there are fewer samples, not fewer figures */
+    double seconds;              /* for all of it, about; 0: 45. With less there are fewer samples, not fewer figures,
+                                    but of collectives that need no NCCL */
     double patience;             /* a device that has not ended a step for so many seconds is taken for hung; 0: 10 */
     gantry_progress_fn progress; /* NULL: none */
     void *user;
@@ -55,11 +56,11 @@ typedef struct gantry_calibrate_options {
     {                                                                                                                  \
         sizeof(gantry_calibrate_options), 0, 0, NULL, NULL                                                             \
     }
-/** Measures the GPUs of this computer: copies, what copies share, what giving work costs, kernels. `from` is the
- * machine whose figures are replaced, whose devices are GPUs of this computer: as detected (NULL: detect it), or with
- * some of them (gantry_machine_select). Nothing else should use these GPUs meanwhile; no setting of theirs is changed.
- *  `options` may be NULL. E_DEVICE: there is nothing that can measure, or a call of the driver failed. E_TIMEOUT: a
- *  device hangs. */
+/** Measures the GPUs of this computer: copies, what copies share, what giving work costs, kernels, collectives. `from`
+ * is the machine whose figures are replaced, whose devices are GPUs of this computer: as detected (NULL: detect it), or
+ * with some of them (gantry_machine_select). Nothing else should use these GPUs meanwhile; no setting of theirs is
+ * changed. `options` may be NULL. E_DEVICE: there is nothing that can measure, or a call of the driver failed.
+ * E_TIMEOUT: a device hangs. */
 GANTRY_MUST_USE gantry_status gantry_machine_calibrate(gantry_machine **machine, const gantry_machine *from,
                                                        const gantry_calibrate_options *options, gantry_error *err);
 GANTRY_API void gantry_machine_free(gantry_machine *machine);

@@ -70,7 +70,7 @@ static tally since(tally before, const nccl_case *c)
 typedef struct way {
     gy_algorithm algorithm;
     const char *replay, *peer;
-    int seeds, starts;
+    int seeds, starts, gpus; /* gpus: fewer than ranks, which share them; 0: as many */
 } way;
 
 /* Of the last start. */
@@ -78,9 +78,10 @@ static tally try_case(const nccl_case *c, const way *w)
 {
     char what[200];
     tally t = { .copies = 0 };
-    fakeCudaDevices(c->ranks, w->peer, 0);
+    int gpus = w->gpus ? w->gpus : c->ranks;
+    fakeCudaDevices(gpus, w->peer, 0);
     gantry_graph *g = nccl_graph(c);
-    gantry_machine *m = gpu_machine(c->ranks, false);
+    gantry_machine *m = shared_machine(c->ranks, gpus);
     gantry_schedule *s = make_schedule(g, m, w->replay, "round-robin");
     force(s, w->algorithm);
     gantry_run *host = open_run(s, "host");
@@ -114,7 +115,7 @@ static void try_orders(gantry_collective kind, int ranks, int64_t rows, const ch
 {
     nccl_case c = { .kind = kind, .dtype = GANTRY_F32, .op = GANTRY_SUM, .ranks = ranks, .rows = rows };
     for (int k = 0; k < 2; k++) {
-        way w = { GY_ALGORITHM_TWO_SHOT, replays[k], peer, 20, 1 };
+        way w = { GY_ALGORITHM_TWO_SHOT, replays[k], peer, 20, 1, 0 };
         try_case(&c, &w);
     }
 }
@@ -159,7 +160,9 @@ START_TEST(every_collective)
         for (int variant = 0; variant < 3; variant++) {
             for (int r = 0; r < 3; r++, n++) {
                 nccl_case c = case_of(_i, GANTRY_F32, GANTRY_SUM, ranks, rows[r]);
-                way w = { algorithms[n % (nccl_reduces(c.kind) ? 3 : 4)], replays[n / 2 % 2], "all", r < 2 ? 2 : 1, 2 };
+                way w = {
+                    algorithms[n % (nccl_reduces(c.kind) ? 3 : 4)], replays[n / 2 % 2], "all", r < 2 ? 2 : 1, 2, 0
+                };
                 if (vary(&c, variant)) {
                     try_case(&c, &w);
                 }
@@ -176,7 +179,7 @@ START_TEST(every_type_and_operator)
         for (int o = 0; o < (nccl_reduces(nccl_kinds[_i]) ? 4 : 1); o++) {
             for (int much = 0; much < 2; much++) {
                 nccl_case c = case_of(_i, (gantry_dtype)d, ops[o], 2 + (d + o) % 3, much ? 50001 : 43);
-                way w = { GY_ALGORITHM_NONE, replays[(d + o) % 2], "all", 1, 2 };
+                way w = { GY_ALGORITHM_NONE, replays[(d + o) % 2], "all", 1, 2, 0 };
                 vary(&c, (d + o) % 2);
                 try_case(&c, &w);
             }
@@ -195,12 +198,34 @@ START_TEST(missing_access)
         for (int variant = 0; variant < 2; variant++) {
             for (int r = 0; r < 2; r++) {
                 nccl_case c = case_of(_i, GANTRY_F64, GANTRY_SUM, 4, rows[r]);
-                way w = { algorithms[(p + r) % 3], replays[(p + variant) % 2], peers[p], 2, 2 };
+                way w = { algorithms[(p + r) % 3], replays[(p + variant) % 2], peers[p], 2, 2, 0 };
                 if (vary(&c, variant)) {
                     try_case(&c, &w);
                 }
             }
         }
+    }
+}
+END_TEST
+
+/* Several ranks on a GPU. */
+START_TEST(shared_gpus)
+{
+    for (int k = 0; k < 4; k++) {
+        nccl_case c = case_of(_i, GANTRY_F32, GANTRY_SUM, k % 2 ? 5 : 3, k / 2 ? 6001 : 11);
+        way w = { algorithms[k % 3], replays[k / 2], k % 2 ? "all" : "01,10,12,21", 2, 2, 2 + k % 2 };
+        try_case(&c, &w);
+    }
+}
+END_TEST
+
+/* More ends than a kernel takes: the host combines, and what is moved is copied. */
+START_TEST(many_ranks)
+{
+    for (int k = 0; k < 2; k++) {
+        nccl_case c = case_of(k ? 2 : 0, GANTRY_F32, GANTRY_SUM, 66, 11);
+        way w = { GY_ALGORITHM_NONE, replays[k], "all", 1, 2, 2 };
+        try_case(&c, &w);
     }
 }
 END_TEST
@@ -229,7 +254,7 @@ static void expect_kernels(gantry_collective kind, int64_t rows, gy_algorithm al
 {
     nccl_case c = { .kind = kind, .dtype = GANTRY_I32, .op = GANTRY_SUM, .ranks = ranks, .rows = rows };
     for (int k = 0; k < 2; k++) {
-        way w = { algorithm, replays[k], "all", 2, k ? 2 : 1 };
+        way w = { algorithm, replays[k], "all", 2, k ? 2 : 1, 0 };
         tally t = try_case(&c, &w);
         for (int i = 0; i < ranks; i++) {
             ck_assert_msg(t.kernels[i] == kernels[i], "%s, replay %s: %d kernels on GPU %d, not %d", nccl_name(&c),
@@ -285,6 +310,8 @@ int main(void)
     tcase_add_loop_test(tests, every_collective, 0, 8);
     tcase_add_loop_test(tests, every_type_and_operator, 0, 8);
     tcase_add_loop_test(tests, missing_access, 0, 8);
+    tcase_add_loop_test(tests, shared_gpus, 0, 8);
+    tcase_add_test(tests, many_ranks);
     tcase_add_loop_test(tests, orders, 0, 2);
     tcase_add_test(tests, who_does_what);
     suite_add_tcase(suite, tests);

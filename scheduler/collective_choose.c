@@ -13,6 +13,15 @@ static gy_way within(const gy_net *net, const gy_group *g)
                      .provenance = r->given ? GY_COST_MEASURED : GY_COST_ROOFLINE };
 }
 
+/* A model never beats a measurement by being optimistic. */
+static bool is_better(const gy_way *c, const gy_way *best)
+{
+    bool measured = c->provenance == GY_COST_MEASURED, was = best->provenance == GY_COST_MEASURED;
+    if (c->refused || best->refused)
+        return !c->refused;
+    return measured != was ? measured : c->time < best->time;
+}
+
 bool gy_collective_choose(gy_net *net, const gy_group *g, gy_way *best)
 {
     if (g->ranks < 2) {
@@ -24,7 +33,7 @@ bool gy_collective_choose(gy_net *net, const gy_group *g, gy_way *best)
     *best = gy_collective_look(net, g, (gy_algorithm)1);
     for (int i = 2; i < GY_ALGORITHM_COUNT; i++) {
         gy_way c = gy_collective_look(net, g, (gy_algorithm)i);
-        if (c.time < best->time || (best->refused && !c.refused))
+        if (is_better(&c, best))
             *best = c;
     }
     if (best->refused) { /* for lack of room: whoever runs it has to make do */

@@ -133,11 +133,19 @@ static gy_ticks copy(gy_links *l, const gy_plan *p, const gy_route *r, int64_t b
     return later(begin + alone, left);
 }
 
+/* With what it takes until the copy sees the producer, and the consumer the copy. */
+static gy_ticks signalled(gy_links *l, const gy_plan *p, const gy_route *r, const piece *c, bool book)
+{
+    gy_ticks signals = gy_machine_signals(p->machine, r->from, r->to);
+    gy_ticks end = copy(l, p, r, c->bytes, c->ready, book);
+    return end < GY_TICKS_MAX - signals ? end + signals : GY_TICKS_MAX;
+}
+
 static gy_ticks transfer(gy_links *l, const gy_plan *p, const piece *c, uint32_t memory, bool book)
 {
     const gy_route *r = gy_machine_route(p->machine, c->from, memory);
     if (r->kind == GY_ROUTE_DIRECT)
-        return copy(l, p, r, c->bytes, c->ready, book);
+        return signalled(l, p, r, c, book);
     if (r->kind == GY_ROUTE_NONE)
         return GY_TICKS_MAX;
     return copy(l, p, r->hop[1], c->bytes, copy(l, p, r->hop[0], c->bytes, c->ready, true), book);

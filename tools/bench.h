@@ -48,6 +48,7 @@ int bench_peer(const options *o);
 int bench_host(const options *o);
 int bench_frames(const options *o);
 int bench_kernels(const options *o);
+int bench_collectives(const options *o);
 
 /* bench_graphs.c: graphs made through the C API. */
 gantry_graph *bench_layered(int64_t nodes);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MIB = 1 << 20, SAMPLES = 11, MOST_COPIES = 16 };
-#define BATCH   (INT64_C(512) * MIB) /* bytes of a start: small copies are many, so that starting weighs little */
+enum { MIB = 1 << 20, SAMPLES = 11, MOST_COPIES = 64 };
+#define BATCH   (INT64_C(2048) * MIB) /* bytes of a start: copies are many, so that starting weighs little */
 #define LARGEST (INT64_C(1) << 30)
 
 /* A host array that Gantry may lock in memory: pages of its own, all of them there. */

@@ -63,9 +63,10 @@ int bench_schedule(const options *o)
 static const struct {
     const char *name;
     int (*run)(const options *o);
-} benches[] = { { "schedule", bench_schedule }, { "replay", bench_replay }, { "build", bench_build },
-                { "peer", bench_peer },         { "host", bench_host },     { "frames", bench_frames },
-                { "kernels", bench_kernels } };
+} benches[] = { { "schedule", bench_schedule }, { "replay", bench_replay },
+                { "build", bench_build },       { "peer", bench_peer },
+                { "host", bench_host },         { "frames", bench_frames },
+                { "kernels", bench_kernels },   { "collectives", bench_collectives } };
 enum { BENCHES = sizeof benches / sizeof *benches };
 
 static int run(const options *o)
@@ -86,7 +87,7 @@ static int run(const options *o)
 
 const command command_bench = {
     "bench",
-    "schedule|replay|build|peer|host|frames|kernels",
+    "schedule|replay|build|peer|host|frames|kernels|collectives",
     "measures what Gantry itself costs; on GPUs against the same work by hand",
     1,
     1,
@@ -97,6 +98,7 @@ const command command_bench = {
     "  gantry bench build                            until that can be started, against capturing it by hand\n"
     "  gantry bench peer, host                       copies between GPUs, to and from host memory\n"
     "  gantry bench frames                           blurring frames against moving them\n"
-    "  gantry bench kernels                          kernels against a copy within memory\n",
+    "  gantry bench kernels                          kernels against a copy within memory\n"
+    "  gantry bench collectives                      nodes against calls of NCCL in a graph captured by hand\n",
     run
 };

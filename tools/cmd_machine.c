@@ -25,9 +25,12 @@ static int print_devices(const gantry_machine *machine)
         gantry_memory_info m = GANTRY_MEMORY_INFO_INIT;
         if (gantry_machine_device(machine, i, &d, &err) || gantry_machine_memory(machine, (size_t)d.memory, &m, &err))
             return fail(&err);
-        printf("  %-8s %-12s %s, works in %s (%.1f GiB, %.1f reserved), %g GB/s, launch %g us\n", d.id, d.kind,
+        printf("  %-8s %-12s %s, works in %s (%.1f GiB, %.1f reserved), %g GB/s, launch %g us", d.id, d.kind,
                d.gpu ? "GPU" : "CPU", m.id, (double)m.capacity / (1 << 30), (double)m.reserved / (1 << 30),
                d.bandwidth_gbs, d.launch_us);
+        if (d.signal_us > 0)
+            printf(", signal %g us", d.signal_us);
+        putchar('\n');
     }
     return EXIT_FINE;
 }

@@ -205,8 +205,10 @@ static int report_text(const report *r)
         print_throughput(to, s);
     print_rebalanced(to, s);
     print_calibrated(to, s);
-    if (r->comparison)
+    if (r->comparison) {
+        fprintf(to, "  replay: %s\n", r->info.replay);
         print_comparison(to, r->comparison);
+    }
     print_outputs(to, s);
     if (s->explanation)
         fprintf(to, "\n%s", s->explanation);

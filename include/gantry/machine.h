@@ -75,10 +75,11 @@ typedef struct gantry_device_info {
     int32_t memory; /* index of the memory it works in */
     int32_t lanes, copy_engines;
     double bandwidth_gbs, launch_us;
+    double signal_us; /* from the end of an op to what waited for it on another device, or on another engine of it */
 } gantry_device_info;
 #define GANTRY_DEVICE_INFO_INIT                                                                                        \
     {                                                                                                                  \
-        sizeof(gantry_device_info), NULL, NULL, 0, 0, 0, 0, 0, 0                                                       \
+        sizeof(gantry_device_info), NULL, NULL, 0, 0, 0, 0, 0, 0, 0                                                    \
     }
 GANTRY_MUST_USE gantry_status gantry_machine_device(const gantry_machine *machine, size_t device,
                                                     gantry_device_info *info, gantry_error *err);

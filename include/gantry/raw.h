@@ -18,11 +18,11 @@ typedef struct gantry_raw gantry_raw;
 
 typedef struct gantry_raw_options {
     size_t struct_size;
-    const char *shape;  /* replay, build: "chain", "wide" or "stencil" */
+    const char *shape;  /* replay, build: "chain", "wide" or "stencil"; nccl: "all_reduce", "broadcast", ... */
     const char *kernel; /* kernel: its name */
-    uint64_t bytes;     /* copies: of each; kernel: of each large argument */
+    uint64_t bytes;     /* copies: of each; kernel: of each large argument; nccl: as in machine files */
     int64_t nodes;      /* replay, build: tiny kernels in all */
-    int32_t copies;     /* on each stream, one after another; at least 1 */
+    int32_t copies;     /* on each stream, one after another; nccl: collectives; at least 1 */
     int32_t devices;    /* the first so many GPUs of the machine; 0: all */
 } gantry_raw_options;
 #define GANTRY_RAW_OPTIONS_INIT                                                                                        \
@@ -36,6 +36,7 @@ typedef struct gantry_raw_options {
  *   "upload"   copies from page-locked host memory to the GPUs, all at once; "fetch" the other way; "both" both at once
  *   "within"   copies within the memory of the first GPU
  *   "kernel"   a kernel of the library on the first GPU
+ *   "nccl"     collectives of NCCL one after another, in a graph that was captured by hand; f32, sums
  *   "replay"   launching a graph of tiny kernels that was captured by hand
  *   "build"    capturing and instantiating that graph
  * E_DEVICE: no such back end or device here. E_UNSUPPORTED: the devices cannot do this. E_INVALID: no such work.

@@ -68,7 +68,7 @@ static gantry_status make_table(gy_model *m, gantry_error *err)
         return gy_fail_nomem(err);
     for (size_t s = 1; s < m->sizes; s++)
         for (uint32_t k = 1; k < m->kinds; k++)
-            m->move[s * m->kinds + k] = gy_route_time(m->plan->machine, m->way[k], m->bytes.at[s]);
+            m->move[s * m->kinds + k] = gy_transfer_time(m->plan, m->way[k]->from, m->way[k]->to, m->bytes.at[s]);
     return GANTRY_OK;
 }
 

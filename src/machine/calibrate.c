@@ -40,6 +40,8 @@ static void set_launches(gantry_machine *m, const gy_measured *what)
         const gy_measured_device *d = &what->devices.at[i];
         if (d->device < m->devices && d->launch.samples > 0)
             m->device[d->device].launch = gy_ticks_from_us(d->launch.us);
+        if (d->device < m->devices && d->signal.samples > 0)
+            m->device[d->device].signal = gy_ticks_from_us(d->signal.us);
     }
 }
 

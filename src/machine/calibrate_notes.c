@@ -90,6 +90,8 @@ static bool speaks_of(const char *note, const char *subject)
 
 static bool is_replaced(const gantry_machine *m, const gy_measured *what, const bool *again, const char *note)
 {
+    if (what->fingerprint.length && begins(note, "not measured: "))
+        return true;
     for (int i = 0; i < GY_FAMILY_COUNT; i++)
         if (again[i] && speaks_of(note, gy_family_name((gy_family)i)))
             return true;
@@ -137,7 +139,8 @@ static bool note_device(gantry_machine *m, const gy_measured_device *d)
     } list[] = { { "launch", &d->launch },
                  { "event", &d->event },
                  { "node of a graph", &d->graph_node },
-                 { "start of a graph", &d->graph_launch } };
+                 { "start of a graph", &d->graph_launch },
+                 { "signal", &d->signal } };
     gy_text text = { 0 };
     gy_text_printf(&text, "measured %s:", m->device[d->device].id);
     const char *between = " ";
@@ -154,6 +157,18 @@ static bool note_device(gantry_machine *m, const gy_measured_device *d)
     return ok;
 }
 
+static bool add_failures(gantry_machine *m, const gy_measured *what)
+{
+    const char *line = what->notes.at;
+    bool ok = true;
+    while (ok && line && *line) {
+        int length = (int)strcspn(line, "\n");
+        ok = gy_machine_note(m, gy_arena_printf(&m->arena, "%.*s", length, line));
+        line += length + (line[length] == '\n');
+    }
+    return ok;
+}
+
 static bool add_notes(gantry_machine *m, const gantry_machine *old, const gy_measured *what, const bool *again)
 {
     bool all = knows_all_copies(m, what), ok = true;
@@ -164,7 +179,7 @@ static bool add_notes(gantry_machine *m, const gantry_machine *old, const gy_mea
         ok = !again[i] || note_family(m, (gy_family)i);
     for (size_t i = 0; i < what->devices.count && ok; i++)
         ok = what->devices.at[i].device >= m->devices || note_device(m, &what->devices.at[i]);
-    return ok;
+    return ok && add_failures(m, what);
 }
 
 /* ---- source and facts ---- */

@@ -179,7 +179,8 @@ gantry_status gantry_machine_device(const gantry_machine *machine, size_t device
                                 (int32_t)d->lanes,
                                 (int32_t)d->copy_engines,
                                 d->bandwidth_gbs,
-                                gy_ticks_to_us(d->launch) };
+                                gy_ticks_to_us(d->launch),
+                                gy_ticks_to_us(d->signal) };
     hand_out(info, &full, info->struct_size, sizeof full);
     return GANTRY_OK;
 }

@@ -43,6 +43,7 @@ typedef struct gy_device {
     double gflops[GANTRY_DTYPE_COUNT]; /* GFLOP/s as given; 0: not given, see gy_device_gflops */
     double bandwidth_gbs;              /* memory bandwidth, GB/s; 0: not given, memory is no limit */
     gy_ticks launch;                   /* added to every op that runs on it */
+    gy_ticks signal; /* from the end of an op to what waited for it in another queue: see gy_device_signal */
 } gy_device;
 
 /* Anything that flows share: a direction of a link, a port, a switch, a bus. */
@@ -192,6 +193,15 @@ uint32_t gy_machine_workers(const gantry_machine *m);
 /* GFLOP/s for a dtype: the figure given; else f32's for the types it can stand in for (f64: half of f32's);
  * 0 if the file gives nothing to go by: arithmetic is then no limit. */
 double gy_device_gflops(const gy_device *d, gantry_dtype dtype);
+
+/* How long it takes until an op on `b` that waited for one on `a` begins: another device, or another engine of the same
+ * (`engines`: one of the two is a copy, the other is not). Work in queues of one engine follows without. */
+static inline gy_ticks gy_device_signal(const gy_device *a, const gy_device *b, bool engines)
+{
+    return a == b && !engines ? 0 : a->signal > b->signal ? a->signal : b->signal;
+}
+/* The same for rows that were made in a memory, are brought to another, and are used there: both together. */
+gy_ticks gy_machine_signals(const gantry_machine *m, uint32_t from, uint32_t to);
 
 /* Of an op that takes `duration` on the device, what others on it may overlap with: the cost of launching one that is
  * hardly more than its launch, where the device is a GPU with several lanes; else 0. */

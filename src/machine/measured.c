@@ -41,5 +41,6 @@ void gy_measured_free(gy_measured *m)
     gy_vec_free(&m->collectives);
     gy_vec_free(&m->devices);
     gy_text_free(&m->fingerprint);
+    gy_text_free(&m->notes);
     *m = (gy_measured){ 0 };
 }

@@ -81,6 +81,7 @@ typedef struct gy_measured_device {
     gy_figure event;        /* record an event and let another stream wait for it */
     gy_figure graph_node;   /* one node of a graph that is a chain */
     gy_figure graph_launch; /* launching a graph of one node, and its end seen */
+    gy_figure signal;       /* in a graph, from the end of an op to what waited for it elsewhere (machine.h) */
     double clock_mhz;       /* of the SMs while it worked; 0: not told */
 } gy_measured_device;
 
@@ -94,6 +95,7 @@ typedef struct gy_measured {
     GY_VEC(gy_measured_collective) collectives;
     GY_VEC(gy_measured_device) devices;
     gy_text fingerprint;
+    gy_text notes; /* a line each: "not measured: WHAT: WHY" */
 } gy_measured;
 
 void gy_measured_free(gy_measured *m);

@@ -177,7 +177,7 @@ static gantry_status read_speeds(gy_machine_reader *r, const gy_json_at *at, gy_
 static gantry_status read_counts(gy_machine_reader *r, const gy_json_at *at, gy_device *d)
 {
     int64_t lanes = 1, engines = 1, ordinal = -1;
-    double launch = 0;
+    double launch = 0, wait = 0;
     gantry_status status =
         gy_json_int(at, "lanes", false, d->gpu ? 4 : 1, 1, UINT16_MAX, &lanes, GANTRY_E_MACHINE, r->err);
     if (!status)
@@ -188,12 +188,15 @@ static gantry_status read_counts(gy_machine_reader *r, const gy_json_at *at, gy_
     if (!status)
         status = gy_json_number(at, "launch_us", false, gy_ticks_to_us(r->m->launch), 0, GY_MOST_US, &launch,
                                 GANTRY_E_MACHINE, r->err);
+    if (!status)
+        status = gy_json_number(at, "signal_us", false, 0, 0, GY_MOST_US, &wait, GANTRY_E_MACHINE, r->err);
     if (status)
         return status;
     d->lanes = (uint32_t)lanes;
     d->copy_engines = (uint32_t)engines;
     d->ordinal = (int)ordinal;
     d->launch = gy_ticks_from_us(launch);
+    d->signal = gy_ticks_from_us(wait);
     return GANTRY_OK;
 }
 
@@ -215,8 +218,10 @@ static gantry_status check_use(gy_machine_reader *r, const gy_json_at *at, uint3
 
 static gantry_status read_device(gy_machine_reader *r, const gy_json_at *at, uint32_t index)
 {
-    static const char *const keys[] = { "id",           "kind",   "type",          "use",       "memory", "lanes",
-                                        "copy_engines", "gflops", "bandwidth_gbs", "launch_us", "ordinal" };
+    static const char *const keys[] = {
+        "id",           "kind",   "type",          "use",       "memory",    "lanes",
+        "copy_engines", "gflops", "bandwidth_gbs", "launch_us", "signal_us", "ordinal"
+    };
     gy_device *d = &r->m->device[index];
     gantry_status status = gy_machine_object(r->err, at, "a device", keys, GY_COUNT(keys));
     const char *kind = NULL;

@@ -38,6 +38,21 @@ gy_ticks gy_route_latency(const gy_route *r)
     return r->hop[0] ? add_ticks(gy_route_latency(r->hop[0]), gy_route_latency(r->hop[1])) : GY_TICKS_MAX;
 }
 
+/* The slowest to tell of those that work in the memory. */
+static gy_ticks signal_of(const gantry_machine *m, uint32_t memory)
+{
+    gy_ticks most = 0;
+    for (uint32_t i = 0; i < m->devices; i++)
+        if (m->device[i].memory == memory && m->device[i].signal > most)
+            most = m->device[i].signal;
+    return most;
+}
+
+gy_ticks gy_machine_signals(const gantry_machine *m, uint32_t from, uint32_t to)
+{
+    return from == to ? 0 : add_ticks(signal_of(m, from), signal_of(m, to));
+}
+
 /* The last point, but for the very last, that is not above `bytes`: its segment also goes on beyond the end. */
 static uint32_t segment_of(const gy_point *point, uint32_t points, int64_t bytes)
 {

@@ -82,6 +82,10 @@ static void put_device(gy_text *to, const gantry_machine *m, const gy_device *d)
     put_speeds(to, d);
     gy_text_add(to, ", \"launch_us\": ");
     put_us(to, d->launch);
+    if (d->signal) {
+        gy_text_add(to, ", \"signal_us\": ");
+        put_us(to, d->signal);
+    }
     if (d->ordinal >= 0)
         gy_text_printf(to, ", \"ordinal\": %d", d->ordinal);
     gy_text_add(to, " }");

@@ -151,7 +151,7 @@ typedef struct gy_backend_module {
                 sizeof(gantry_error) + sizeof(gantry_launch) + sizeof(gantry_arg) + sizeof(struct gantry_schedule) +   \
                 sizeof(struct gantry_machine) + sizeof(struct gantry_graph) + sizeof(gy_op) + sizeof(gy_use) +         \
                 sizeof(gy_instance) + sizeof(gy_sync) + sizeof(gy_device) + sizeof(gy_memory) + sizeof(gy_node) +      \
-                sizeof(gy_buffer) + sizeof(gy_kernel) + sizeof(gy_kernel_code)))
+                sizeof(gy_buffer) + sizeof(gy_kernel) + sizeof(gy_measured) + sizeof(gy_kernel_code)))
 
 /* By name; NULL and "auto" give the first that can carry the schedule out. `check`: the checking twin. `module` is open
  * on success where the back end came from one: close it after the back end's last call. */

@@ -438,11 +438,27 @@ uint64_t gy_phases_iterations(void *state)
     return ((const phased *)state)->iterations;
 }
 
+/* Of the phase that was started most often, once nothing runs that may change it. */
+static const char *phased_replay(void *state)
+{
+    phased *p = state;
+    const stage *most = p->stage;
+    const char *wanted = p->inner->replay ? p->inner->replay : p->job->schedule->replay;
+    pthread_mutex_lock(&p->lock);
+    bool idle = p->ended == p->begun;
+    pthread_mutex_unlock(&p->lock);
+    for (size_t i = 0; i < p->opened && idle; i++) {
+        most = p->stage[i].started > most->started ? &p->stage[i] : most;
+    }
+    return idle && p->opened && p->inner->replay_of ? p->inner->replay_of(most->state) : wanted;
+}
+
 gy_backend gy_phases_backend(const gy_backend *inner)
 {
     return (gy_backend){ .name = inner->name,
                          .summary = inner->summary,
                          .replay = inner->replay,
+                         .replay_of = phased_replay,
                          .executes = inner->executes,
                          .gpu_kernels = inner->gpu_kernels,
                          .open = phased_open,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * Inside the simulator. An *item* is an op in one start: start * ops + op. A *job* is an item that is being carried
- * out: it has exactly one event ahead. Jobs are few (at most the number of lanes), items are many.
+ * out, or whose turn has to be told yet: it has exactly one event ahead. Jobs are few, items are many.
  */
 #ifndef GY_SIM_INTERNAL_H
 #define GY_SIM_INTERNAL_H
@@ -12,7 +12,7 @@ __extension__ typedef __int128 gy_int128;
 
 #define GY_TICKS_PER_S (GY_TICKS_PER_US * 1000000)
 
-typedef enum gy_sim_phase { GY_SIM_WORK, GY_SIM_LATENCY, GY_SIM_FLOW, GY_SIM_LAUNCH } gy_sim_phase;
+typedef enum gy_sim_phase { GY_SIM_WORK, GY_SIM_LATENCY, GY_SIM_FLOW, GY_SIM_LAUNCH, GY_SIM_SIGNAL } gy_sim_phase;
 
 typedef struct gy_sim_job {
     uint32_t item;
@@ -65,6 +65,7 @@ typedef struct gy_sim {
     size_t *edge_first; /* ops + 1 */
     gy_sim_edge *edge;
     uint32_t *waits; /* per item: what it still waits for */
+    gy_ticks *due;   /* per item: not before this, as what it waited for has to be told; NULL: no device has signals */
     uint32_t *todo;  /* per start: ops that have not ended */
     GY_VEC(uint32_t) ready;
     size_t finished;

@@ -131,9 +131,45 @@ static gantry_status begin_launch(gy_sim *sim, uint32_t item, gy_ticks launch, g
     return GANTRY_OK;
 }
 
+/* What it waits for has ended; where that has to be told, the item is ready only then. */
+static bool await_signal(gy_sim *sim, uint32_t item)
+{
+    uint32_t job;
+    if (!new_job(sim, item, &job))
+        return false;
+    sim->jobs.at[job].phase = GY_SIM_SIGNAL;
+    sim->jobs.at[job].time = sim->due[item];
+    gy_sim_queue_push(sim, job);
+    return true;
+}
+
 static bool release(gy_sim *sim, uint32_t item)
 {
-    return --sim->waits[item] > 0 || gy_vec_push(&sim->ready, item);
+    if (--sim->waits[item] > 0)
+        return true;
+    return sim->due && sim->due[item] > sim->now ? await_signal(sim, item) : gy_vec_push(&sim->ready, item);
+}
+
+static const gy_lane *lead_of(const gy_sim *sim, uint32_t op)
+{
+    const gy_op *o = &sim->s->ops.at[op];
+    return o->lanes ? &sim->s->lanes.at[sim->s->op_lane.at[o->lane]] : NULL;
+}
+
+/* From the end of `from` to the beginning of `to`. What a lane does in turn needs no telling. */
+static gy_ticks signal_between(const gy_sim *sim, uint32_t from, uint32_t to)
+{
+    const gy_lane *a = lead_of(sim, from), *b = lead_of(sim, to);
+    return !a || !b || a == b ? 0
+                              : gy_device_signal(&sim->m->device[a->device], &sim->m->device[b->device],
+                                                 (a->kind == GY_LANE_COPY) != (b->kind == GY_LANE_COPY));
+}
+
+static void note_signal(gy_sim *sim, uint32_t from, uint32_t to, uint32_t item)
+{
+    gy_ticks due = sim->due ? gy_sim_after(sim->now, signal_between(sim, from, to)) : 0;
+    if (sim->due && due > sim->due[item])
+        sim->due[item] = due;
 }
 
 static bool release_start(gy_sim *sim, uint64_t start)
@@ -158,7 +194,11 @@ static bool end_item(gy_sim *sim, uint32_t item)
     }
     for (size_t e = sim->edge_first[op]; e < sim->edge_first[op + 1]; e++) {
         uint64_t to = start + (uint64_t)sim->edge[e].distance;
-        if (to < sim->starts && !release(sim, (uint32_t)(to * sim->ops + sim->edge[e].to)))
+        uint32_t next = (uint32_t)(to * sim->ops + sim->edge[e].to);
+        if (to >= sim->starts)
+            continue;
+        note_signal(sim, op, sim->edge[e].to, next);
+        if (!release(sim, next))
             return false;
     }
     uint64_t later = start + (uint64_t)sim->s->in_flight;
@@ -190,6 +230,8 @@ static gantry_status handle_event(gy_sim *sim, gantry_error *err)
     if (j->phase == GY_SIM_FLOW)
         gy_sim_flow_end(sim, job);
     sim->spare.at[sim->spare.count++] = job;
+    if (j->phase == GY_SIM_SIGNAL)
+        return gy_vec_push(&sim->ready, j->item) ? GANTRY_OK : gy_fail_nomem(err);
     if (j->phase == GY_SIM_LAUNCH)
         return wait_engine(sim, engine_of(sim, op_of(sim, j->item)), j->item) ? GANTRY_OK : gy_fail_nomem(err);
     return end_item(sim, j->item) ? GANTRY_OK : gy_fail_nomem(err);
@@ -292,9 +334,19 @@ static gantry_status simulate(gy_sim *sim, gantry_error *err)
     return status;
 }
 
+static bool has_signals(const gantry_machine *m)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < m->devices; i++)
+        any = any || m->device[i].signal > 0;
+    return any;
+}
+
 static bool set_up(gy_sim *sim)
 {
     size_t n = sim->ops;
+    if (has_signals(sim->m) && !(sim->due = gy_calloc(n * sim->starts, sizeof *sim->due)))
+        return false;
     sim->waits = gy_calloc(n * sim->starts, sizeof *sim->waits);
     sim->todo = gy_calloc(sim->starts, sizeof *sim->todo);
     sim->begin = gy_calloc(n, sizeof *sim->begin);
@@ -321,9 +373,8 @@ static void tear_down(gy_sim *sim)
         gy_vec_free(&sim->link[i].flows);
     for (uint32_t i = 0; sim->engines && i < 2 * sim->m->devices; i++)
         gy_vec_free(&sim->engines[i].waiting);
-    void *plain[] = {
-        sim->edge_first, sim->edge, sim->waits, sim->todo, sim->link, sim->engines, sim->begin, sim->end
-    };
+    void *plain[] = { sim->edge_first, sim->edge,    sim->waits, sim->due, sim->todo,
+                      sim->link,       sim->engines, sim->begin, sim->end };
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         gy_free(plain[i]);
     gy_vec_free(&sim->ready);

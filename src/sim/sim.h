@@ -10,6 +10,9 @@
  * beginning to end; of several copies that wait for an engine the one that was ready first gets it, then the one with
  * the lower position. With `contention` off nothing is shared and every copy takes its solo time.
  *
+ * Where devices have a `signal` (gy_device_signal), an op that waited for one on another device, or a copy for a kernel
+ * or a kernel for a copy, begins that much later than what it waited for ended.
+ *
  * A GPU with several lanes computes one op at a time, in the same order of waiting; but an op that takes hardly more
  * than its launch (gy_device_overlap) needs it for the rest only. Collectives take their duration and share nothing.
  * Lane order always holds: whoever wants copies of one device to overlap gives them lanes of their own.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays of users. Copies from and to page-locked memory run by themselves; large arrays are locked while they are
- * bound, small ones and those that cannot be locked are staged by host functions. */
+ * bound, small ones are mirrored (mirror.c), and those that cannot be locked are staged by host functions. */
 #include "backends/cuda/state.h"
 
 #include "base/error.h"
@@ -28,7 +28,7 @@ static void unbind(gy_cuda *h, gy_cuda_array *array)
     if (lock && --lock->uses == 0 && gy_cuda_use(h, h->first_gpu, NULL) == GANTRY_OK) {
         h->d.cuMemHostUnregister((void *)(uintptr_t)lock->at);
     }
-    *array = (gy_cuda_array){ 0 };
+    *array = (gy_cuda_array){ .mirror = array->mirror };
 }
 
 /* That locking fails is no error: memory may be locked already, in part, or not be lockable. */
@@ -56,7 +56,7 @@ static void bind(gy_cuda *h, gy_cuda_array *array, const void *at, uint32_t buff
     if (array->at || !at || !bytes || h->memory[gy_buffer_home(h->job->schedule->machine, b)].device != GY_NONE) {
         return;
     }
-    *array = (gy_cuda_array){ .at = at, .bound = h->job->bound[buffer] };
+    *array = (gy_cuda_array){ .at = at, .bound = h->job->bound[buffer], .mirror = array->mirror };
     gy_cuda_lock *lock = find_lock(h, at);
     if (lock && lock->bytes == bytes) {
         lock->uses++;

@@ -23,8 +23,9 @@ static bool make_arrays(gy_cuda *h)
     h->turn = gy_arena_calloc(&h->arena, h->turns, sizeof *h->turn);
     h->time = h->job->record ? gy_arena_calloc(&h->arena, s->ops.count + 1, sizeof *h->time) : NULL;
     h->aside = gy_arena_calloc(&h->arena, h->devices + 1, sizeof *h->aside);
-    bool room =
-        h->aside && h->device && h->memory && h->lane && h->op && h->handle && h->turn && (h->time || !h->job->record);
+    h->behind = gy_arena_calloc(&h->arena, h->devices + 1, sizeof *h->behind);
+    bool room = h->aside && h->behind && h->device && h->memory && h->lane && h->op && h->handle && h->turn &&
+                (h->time || !h->job->record);
     size_t buffers = h->job->graph->buffers.count + 1;
     for (uint32_t i = 0; room && i < h->turns; i++) {
         h->turn[i].input = gy_arena_calloc(&h->arena, buffers, sizeof *h->turn[i].input);
@@ -70,11 +71,13 @@ static gantry_status make_clocks(gy_cuda *h, gantry_error *err)
 static gantry_status make_all(gy_cuda *h, gantry_error *err)
 {
     gy_cuda_memory_owners(h);
-    gantry_status status = gy_cuda_devices_make(h, err);
+    gantry_status status = gy_cupti_open(h, err);
+    status = status ? status : gy_cuda_devices_make(h, err);
     status = status ? status : gy_cuda_ops_make(h, err);
     status = status ? status : gy_cuda_peers_make(h, err);
     status = status ? status : gy_combine_make(h, err);
     status = status ? status : gy_nccl_open(h, err);
+    status = status ? status : gy_cuda_mirrors_make(h, err);
     if (status == GANTRY_OK) {
         gy_cuda_ops_stage(h);
         status = gy_cuda_memory_make(h, err);
@@ -142,7 +145,9 @@ static void free_all(gy_cuda *h)
         free_clocks(h);
         gy_combine_free(h);
         gy_nccl_free(h);
+        gy_cupti_close(h);
         gy_cuda_ops_free(h);
+        gy_cuda_mirrors_free(h);
         gy_cuda_memory_free(h);
         gy_cuda_devices_free(h);
         gy_cuda_leave(h);
@@ -385,8 +390,10 @@ static gantry_status replay_stream(gy_cuda *h, uint64_t start, bool behind, gant
     uint32_t turn = gy_job_turn(h->job, start);
     gy_submit x = { .h = h, .start = start, .turn = turn, .notes = &h->turn[turn].notes, .err = err };
     x.behind = behind;
-    gy_notes_reset(x.notes);
-    return gy_submit_start(&x);
+    gy_cupti_enter(h, false);
+    gantry_status status = gy_submit_start(&x);
+    gy_cupti_leave(h);
+    return status;
 }
 
 static gantry_status replay_graph(gy_cuda *h, uint64_t start, gantry_error *err)
@@ -398,15 +405,31 @@ static gantry_status replay_graph(gy_cuda *h, uint64_t start, gantry_error *err)
     return code == CUDA_SUCCESS ? status : gy_cuda_fail(h, code, h->tail.device, "launching a graph", err);
 }
 
+/* `kind`: GY_NOTE_BRING or GY_NOTE_TAKE, in the order of the program's stream. */
+static gantry_status mirror_by_stream(gy_cuda *h, uint32_t turn, gy_note_kind kind, gantry_error *err)
+{
+    gy_submit x = { .h = h, .turn = turn, .notes = &h->turn[turn].notes, .op = GY_NONE, .err = err };
+    return h->turn[turn].mirrors && h->turn[turn].by_stream ? gy_submit_note(&x, h->tail, (gy_note){ .kind = kind })
+                                                            : GANTRY_OK;
+}
+
 /* Behind `stream` and before what comes on it, unless it is NULL. */
 static gantry_status replay(gy_cuda *h, uint64_t start, const CUstream *stream, gantry_error *err)
 {
-    gy_cuda_turn *t = &h->turn[gy_job_turn(h->job, start)];
+    uint32_t turn = gy_job_turn(h->job, start);
+    gy_cuda_turn *t = &h->turn[turn];
     gy_queue caller = { 0 };
     gantry_status status = stream ? gy_cuda_follow(h, *stream, &caller, err) : GANTRY_OK;
+    t->by_stream = stream != NULL;
+    gy_notes_reset(&t->notes);
+    if (!t->by_stream) {
+        gy_cuda_mirrors_bring(h, turn);
+    }
+    status = status ? status : mirror_by_stream(h, turn, GY_NOTE_BRING, err);
     if (status == GANTRY_OK) {
         status = h->graphs ? replay_graph(h, start, err) : replay_stream(h, start, stream != NULL, err);
     }
+    status = status ? status : mirror_by_stream(h, turn, GY_NOTE_TAKE, err);
     status = status ? status : gy_cuda_use(h, h->tail.device, err);
     CUresult code = status ? CUDA_SUCCESS : h->d.cuEventRecord(t->end, h->tail.stream);
     if (code != CUDA_SUCCESS) {
@@ -427,6 +450,7 @@ static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, 
         return status;
     }
     t->begin_ns = h->ended == h->begun ? h->device[h->tail.device].base_ns : gy_cuda_now();
+    gy_cupti_begin(h);
     status = replay(h, start, stream, err);
     if (status) {
         settle_all(h);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was looked for on this computer, a line each, for people. */
 #include "backends/cuda/cuda_backend.h"
+#include "backends/cuda/cupti.h"
 #include "backends/cuda/driver.h"
 #include "backends/cuda/linalg.h"
 #include "backends/cuda/nccl.h"
@@ -105,11 +106,25 @@ static void describe_nvrtc(gy_text *to)
                    nvrtc.lib.name, nvrtc.major, nvrtc.minor);
 }
 
+static void describe_cupti(gy_text *to)
+{
+    gy_cupti_api api;
+    const char *few;
+    gantry_error why = { 0 };
+    if (gy_cupti_load(&api, 0, &few, &why)) {
+        gy_text_printf(to, "CUPTI: %s; times of ops are those of events, and none in graphs\n", why.text);
+        return;
+    }
+    gy_text_printf(to, "CUPTI: %s, version %u of its API; times of ops, in graphs too\n", api.lib.name,
+                   (unsigned)api.version);
+}
+
 void gy_cuda_describe(gy_text *to)
 {
     describe_driver(to);
     describe_nvml(to);
     describe_nccl(to);
     describe_nvrtc(to);
+    describe_cupti(to);
     gy_linalg_describe(to);
 }

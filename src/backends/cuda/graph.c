@@ -53,8 +53,10 @@ gantry_status gy_graph_make(gy_cuda *h, uint32_t turn, gantry_error *err)
     CUgraph graph = NULL;
     gantry_error why = { 0 };
     gy_graph_free(h, turn);
+    gy_cupti_enter(h, true);
     gantry_status status = capture(h, turn, &graph, &why);
     status = status ? status : instantiate(h, turn, graph, &why);
+    gy_cupti_leave(h);
     if (graph) {
         h->d.cuGraphDestroy(graph);
     }

@@ -14,7 +14,8 @@ typedef struct gy_library {
     const char *name; /* the name that was found: one of those asked for */
 } gy_library;
 
-/* The first of `names` (ends with NULL) that can be opened. E_DEVICE: none, with the loader's reason. */
+/* The first of `names` (ends with NULL; some may be whole paths) that can be opened. E_DEVICE: none, with the loader's
+ * reason. */
 gantry_status gy_library_open(gy_library *library, const char *const *names, gantry_error *err);
 /* Writes the address of a function to `to`, a pointer to a function pointer. E_DEVICE: there is none, the library is
  * too old. */

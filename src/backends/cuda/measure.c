@@ -19,7 +19,7 @@ int64_t gy_measure_next(gy_measure *m)
 }
 
 static const gy_figures *const families[] = { &gy_figures_issue, &gy_figures_copies, &gy_figures_traffic,
-                                              &gy_figures_kernels };
+                                              &gy_figures_kernels, &gy_figures_collectives };
 enum { FAMILIES = sizeof families / sizeof *families };
 
 /* Shares are of what is left: a family that ends early leaves the rest to those after it. */
@@ -46,6 +46,14 @@ static gantry_status measure_all(gy_measure *m, int64_t until_ns, gantry_error *
     return status;
 }
 
+static void open_nccl(gy_measure *m)
+{
+    gantry_error why = { 0 };
+    if (m->bed.gpus > 1 && gy_nccl_load(&m->nccl, &why)) {
+        gy_text_printf(&m->to->notes, "not measured: collectives of NCCL: %s\n", why.text);
+    }
+}
+
 gantry_status gy_cuda_measure(const gantry_machine *machine, const gy_measure_options *options, gy_measured *to,
                               gantry_error *err)
 {
@@ -63,8 +71,10 @@ gantry_status gy_cuda_measure(const gantry_machine *machine, const gy_measure_op
         return status;
     }
     gy_nvml_open(&m.nvml, NULL);
+    open_nccl(&m);
     status = gy_cuda_fingerprint(&m.bed.d, &m.nvml, &to->fingerprint, err);
     status = status ? status : measure_all(&m, until_ns, err);
+    status = status || !to->notes.failed ? status : gy_fail_nomem(err);
     gy_nvml_close(&m.nvml);
     gy_bed_close(&m.bed);
     if (status) {

@@ -3,13 +3,14 @@
 #ifndef GY_CUDA_MEASURE_H
 #define GY_CUDA_MEASURE_H
 
-#include "backends/cuda/bed.h"
+#include "backends/cuda/bed_nccl.h"
 #include "backends/cuda/nvml.h"
 #include "run/backend.h"
 
 typedef struct gy_measure {
     gy_bed bed;
     gy_nvml nvml;
+    gy_nccl_api nccl; /* lib.handle NULL: there is none, or one GPU only */
     const gy_measure_options *options;
     gy_measured *to;
     const char *what; /* the family that is measured, for progress */
@@ -28,10 +29,11 @@ typedef struct gy_figures {
     gantry_status (*measure)(gy_measure *m, gantry_error *err);
 } gy_figures;
 
-extern const gy_figures gy_figures_issue;   /* measure_issue.c: launches, events, graphs */
-extern const gy_figures gy_figures_copies;  /* measure_copy.c: each pair of memories */
-extern const gy_figures gy_figures_traffic; /* measure_traffic.c: several copies at once */
-extern const gy_figures gy_figures_kernels; /* measure_kernel.c: each kernel of the library */
+extern const gy_figures gy_figures_issue;       /* measure_issue.c: launches, events, graphs */
+extern const gy_figures gy_figures_copies;      /* measure_copy.c: each pair of memories */
+extern const gy_figures gy_figures_traffic;     /* measure_traffic.c: several copies at once */
+extern const gy_figures gy_figures_kernels;     /* measure_kernel.c: each kernel of the library */
+extern const gy_figures gy_figures_collectives; /* measure_collectives.c: those of NCCL */
 
 /* fingerprint.c: what has to be the same for figures to hold. `nvml` may be one that is not there. */
 gantry_status gy_cuda_fingerprint(const gy_driver *driver, const gy_nvml *nvml, gy_text *to, gantry_error *err);

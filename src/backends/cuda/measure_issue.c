@@ -4,7 +4,8 @@
 
 #include "base/error.h"
 
-enum { CHAIN = 200, FIGURES = 4 };
+enum { CHAIN = 200, ROUNDS = 50, FIGURES = 6 };
+#define SMALL UINT64_C(256) /* bytes of a copy that takes no longer than a smaller one */
 
 static gantry_status queue_launch(gy_bed *bed, const void *what, gantry_error *err)
 {
@@ -35,7 +36,10 @@ static gantry_status queue_graph(gy_bed *bed, const void *what, gantry_error *er
                                  "launching a graph", err);
 }
 
-static gantry_status capture_chain(gy_bed *bed, gy_bed_lane lane, int nodes, CUgraph *made, gantry_error *err)
+typedef gantry_status queue_fn(gy_bed *bed, const void *what, gantry_error *err);
+
+static gantry_status capture_chain(gy_bed *bed, gy_bed_lane lane, queue_fn *queue, int times, CUgraph *made,
+                                   gantry_error *err)
 {
     CUstream stream = gy_bed_stream(bed, lane);
     gantry_status status = gy_bed_use(bed, lane.gpu, err);
@@ -45,18 +49,19 @@ static gantry_status capture_chain(gy_bed *bed, gy_bed_lane lane, int nodes, CUg
     if (status) {
         return status;
     }
-    for (int i = 0; i < nodes && !status; i++) {
-        status = gy_bed_empty(bed, lane, err);
+    for (int i = 0; i < times && !status; i++) {
+        status = queue(bed, &lane, err);
     }
+    gantry_status used = gy_bed_use(bed, lane.gpu, NULL);
     CUresult code = bed->d.cuStreamEndCapture(stream, made);
-    return status ? status : gy_bed_check(bed, code, lane.gpu, "ending a capture", err);
+    return status || used ? status : gy_bed_check(bed, code, lane.gpu, "ending a capture", err);
 }
 
-static gantry_status make_chain(gy_bed *bed, gy_bed_lane lane, int nodes, graph *g, gantry_error *err)
+static gantry_status make_chain(gy_bed *bed, gy_bed_lane lane, queue_fn *queue, int times, graph *g, gantry_error *err)
 {
     CUgraph made = NULL;
     *g = (graph){ .lane = lane };
-    gantry_status status = capture_chain(bed, lane, nodes, &made, err);
+    gantry_status status = capture_chain(bed, lane, queue, times, &made, err);
     if (!status) {
         CUresult code = bed->d.cuGraphInstantiateWithFlags(&g->exec, made, 0);
         g->exec = code ? NULL : g->exec;
@@ -76,19 +81,68 @@ static void free_chain(gy_bed *bed, const graph *g)
     }
 }
 
-/* `alone`: of one launch and its end seen; else of one node of a chain, without what a launch costs. */
-static gantry_status measure_graph(gy_measure *m, gy_bed_lane lane, bool alone, gy_figure *figure, gantry_error *err)
+/* Of one of `times` in a graph; `alone`: of a whole launch and its end seen. */
+static gantry_status measure_graph(gy_measure *m, gy_bed_lane lane, queue_fn *queue, int times, bool alone,
+                                   gy_figure *figure, gantry_error *err)
 {
     graph g;
     int64_t until_ns = gy_measure_next(m);
-    gantry_status status = make_chain(&m->bed, lane, alone ? 1 : CHAIN, &g, err);
+    gantry_status status = make_chain(&m->bed, lane, queue, times, &g, err);
     gy_shot shot = { .queue = queue_graph, .what = &g, .lead = lane };
     if (!status) {
         status = (alone ? gy_bed_sample_wall : gy_bed_sample)(&m->bed, &shot, until_ns, figure, err);
     }
     free_chain(&m->bed, &g);
-    figure->us /= alone ? 1 : CHAIN;
-    figure->mad_us /= alone ? 1 : CHAIN;
+    figure->us /= times;
+    figure->mad_us /= times;
+    return status;
+}
+
+/* ---- signals ---- */
+
+/* The GPU that rows of this one go to, or the host, where there is no other. */
+static uint32_t partner_of(const gy_bed *bed, uint32_t gpu)
+{
+    uint32_t next = (gpu + 1) % bed->gpus;
+    return next != gpu && gy_bed_reaches(bed, gpu, next) ? next : GY_BED_HOST;
+}
+
+static gantry_status queue_copy(gy_bed *bed, const void *what, gantry_error *err)
+{
+    gy_bed_lane lane = *(const gy_bed_lane *)what;
+    return gy_bed_copy(bed, lane, lane.gpu, partner_of(bed, lane.gpu), SMALL, 0, err);
+}
+
+/* A kernel, a copy of what it made, and whoever needs that goes on: on the lane's GPU, then, from there, back to it. */
+static gantry_status queue_pass(gy_bed *bed, gy_bed_lane here, uint32_t to, gantry_error *err)
+{
+    gy_bed_lane side = { here.gpu, 1 }, there = { to == GY_BED_HOST ? here.gpu : to, 0 };
+    gantry_status status = gy_bed_empty(bed, here, err);
+    status = status ? status : gy_bed_order(bed, here, side, err);
+    status = status ? status : gy_bed_copy(bed, side, here.gpu, to, SMALL, 0, err);
+    return status ? status : gy_bed_order(bed, side, there, err);
+}
+
+static gantry_status queue_passes(gy_bed *bed, const void *what, gantry_error *err)
+{
+    gy_bed_lane here = *(const gy_bed_lane *)what;
+    uint32_t to = partner_of(bed, here.gpu);
+    gy_bed_lane there = { to == GY_BED_HOST ? here.gpu : to, 0 };
+    gantry_status status = queue_pass(bed, here, to, err);
+    return status ? status : queue_pass(bed, there, to == GY_BED_HOST ? to : here.gpu, err);
+}
+
+/* What a pass takes beyond its kernel and its copy, as these are counted: half of that before the copy, half after. */
+static gantry_status measure_signal(gy_measure *m, gy_bed_lane lane, const gy_figure *launch, gy_figure *figure,
+                                    gantry_error *err)
+{
+    gy_figure copy = { 0 };
+    gy_shot shot = { .queue = queue_copy, .what = &lane, .lead = lane };
+    gantry_status status = gy_bed_sample(&m->bed, &shot, gy_measure_next(m), &copy, err);
+    status = status ? status : measure_graph(m, lane, queue_passes, ROUNDS, false, figure, err);
+    figure->us = (figure->us / 2 - launch->us - copy.us) / 2;
+    figure->us = figure->us > 0 ? figure->us : 0;
+    figure->mad_us /= 4;
     return status;
 }
 
@@ -105,8 +159,9 @@ static gantry_status measure_gpu(gy_measure *m, uint32_t gpu, gantry_error *err)
     made.event.us = made.event.us / 2 - made.launch.us;
     made.event.us = made.event.us > 0 ? made.event.us : 0;
     made.event.mad_us /= 2;
-    status = status ? status : measure_graph(m, lane, false, &made.graph_node, err);
-    status = status ? status : measure_graph(m, lane, true, &made.graph_launch, err);
+    status = status ? status : measure_graph(m, lane, queue_launch, CHAIN, false, &made.graph_node, err);
+    status = status ? status : measure_graph(m, lane, queue_launch, 1, true, &made.graph_launch, err);
+    status = status ? status : measure_signal(m, lane, &made.launch, &made.signal, err);
     return status || gy_vec_push(&m->to->devices, made) ? status : gy_fail_nomem(err);
 }
 

@@ -114,21 +114,52 @@ static gantry_status measure_kernel(gy_measure *m, gy_measured_kernel k, const c
     return status;
 }
 
-/* One that cannot be loaded, because its library is not here say, is passed over. */
+/* What a kernel says of itself, such as that its library has no memory for a handle, is no failure of the GPU, which
+ * goes on: it is left out. A context that was lost shows here. */
+static gantry_status leave_out(gy_measure *m, const gy_cuda_kernel *kernel, const gantry_error *why, gantry_error *err)
+{
+    gantry_status status = gy_bed_drain(&m->bed, err);
+    if (!status) {
+        gy_text_printf(&m->to->notes, "not measured: kernel \"%s\": %s\n", kernel->name, why->text);
+    }
+    return status;
+}
+
+static bool is_its_own(const gantry_error *why)
+{
+    return why->status == GANTRY_E_DEVICE && why->native == 0;
+}
+
+static bool is_here(const gy_measure *m, const gy_cuda_kernel *kernel)
+{
+    return !kernel->usable || kernel->usable(kernel, &m->bed.d, NULL) == GANTRY_OK;
+}
+
+/* One whose library is not here is passed over. */
 static gantry_status measure_dtypes(gy_measure *m, const gy_cuda_kernel *kernel, uint32_t gpu, gantry_error *err)
 {
     const gantry_kernel *manifest = gantry_kernel_find(kernel->name);
     gantry_dtype dtype;
     code c = { kernel, gpu, NULL };
-    gantry_status status = GANTRY_OK;
-    if (!manifest || !gy_recipe_dtype(manifest, 0, &dtype) || gy_recipe_load(&c.handle, &m->bed, gpu, kernel, NULL)) {
+    gantry_error why = { 0 };
+    if (!manifest || !gy_recipe_dtype(manifest, 0, &dtype) || !is_here(m, kernel)) {
         return GANTRY_OK;
+    }
+    gantry_status status = gy_recipe_load(&c.handle, &m->bed, gpu, kernel, &why);
+    if (status) {
+        return leave_out(m, kernel, &why, err);
     }
     for (uint32_t d = 0; !status && gy_recipe_dtype(manifest, d, &dtype); d++) {
         gy_measured_kernel k = { .name = manifest->name, .kind = kind_of(m, gpu), .dtype = dtype };
-        status = measure_kernel(m, k, &c, err);
+        status = measure_kernel(m, k, &c, &why);
     }
     gy_recipe_unload(c.handle, &m->bed, gpu, kernel);
+    if (status && is_its_own(&why)) {
+        return leave_out(m, kernel, &why, err);
+    }
+    if (status && err) {
+        *err = why;
+    }
     return status;
 }
 

@@ -230,6 +230,13 @@ void gy_cuda_memory_free(gy_cuda *h)
 
 /* ---- where things are ---- */
 
+static gy_place array_place(gy_place place, const gy_cuda_array *array, char *at)
+{
+    place.host = gy_array_mirrored(array) ? array->mirror : at;
+    place.pinned = array->pinned || array->mirror;
+    return place;
+}
+
 gy_place gy_cuda_place(const gy_cuda *h, const gy_use *use, uint32_t turn)
 {
     const gantry_schedule *s = h->job->schedule;
@@ -247,13 +254,13 @@ gy_place gy_cuda_place(const gy_cuda *h, const gy_use *use, uint32_t turn)
         break;
     case GY_SPACE_INPUT: /* in these two a value is a buffer; nothing writes through the address of an input */
         place.device = h->memory[i->memory].device;
-        place.host = (char *)(uintptr_t)h->job->input[gy_job_place(h->job, turn, i->value)];
-        place.pinned = h->turn[turn].input[i->value].pinned;
+        place = array_place(place, &h->turn[turn].input[i->value],
+                            (char *)(uintptr_t)h->job->input[gy_job_place(h->job, turn, i->value)]);
         break;
     case GY_SPACE_OUTPUT:
         place.device = h->memory[i->memory].device;
-        place.host = h->job->output[gy_job_place(h->job, turn, i->value)];
-        place.pinned = h->turn[turn].output[i->value].pinned;
+        place =
+            array_place(place, &h->turn[turn].output[i->value], h->job->output[gy_job_place(h->job, turn, i->value)]);
         break;
     }
     if (place.device != GY_NONE && i->role == GY_ROLE_EXTERNAL) {

@@ -65,6 +65,52 @@ static gantry_status make(gy_cuda *h, gantry_error *err)
     return GANTRY_OK;
 }
 
+static bool same_lanes(const gantry_schedule *s, const gy_op *a, const gy_op *b)
+{
+    return a->lanes == b->lanes &&
+           memcmp(&s->op_lane.at[a->lane], &s->op_lane.at[b->lane], a->lanes * sizeof *s->op_lane.at) == 0;
+}
+
+/* `last`: per lane, the last op before this one. */
+static void tie_op(gy_nccl *n, uint32_t op, const uint32_t *last)
+{
+    const gantry_schedule *s = n->h->job->schedule;
+    const gy_op *o = &s->ops.at[op];
+    uint32_t before = last[s->op_lane.at[o->lane]];
+    bool tied = before != GY_NONE && n->plan[op].call.count && n->plan[before].call.count &&
+                same_lanes(s, o, &s->ops.at[before]);
+    for (uint32_t i = 0; i < o->lanes; i++) {
+        tied = tied && last[s->op_lane.at[o->lane + i]] == before;
+    }
+    n->plan[op].tied[0] = tied;
+    if (tied) {
+        n->plan[before].tied[1] = true;
+    }
+}
+
+static gantry_status tie(gy_nccl *n, gantry_error *err)
+{
+    const gantry_schedule *s = n->h->job->schedule;
+    uint32_t *last = gy_alloc(s->lanes.count * sizeof *last);
+    if (!last) {
+        return gy_fail_nomem(err);
+    }
+    for (uint32_t i = 0; i < s->lanes.count; i++) {
+        last[i] = GY_NONE;
+    }
+    for (uint32_t op = 0; op < s->ops.count; op++) {
+        const gy_op *o = &s->ops.at[op];
+        if (o->lanes) {
+            tie_op(n, op, last);
+        }
+        for (uint32_t i = 0; i < o->lanes; i++) {
+            last[s->op_lane.at[o->lane + i]] = op;
+        }
+    }
+    gy_free(last);
+    return GANTRY_OK;
+}
+
 gantry_status gy_nccl_open(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
@@ -85,7 +131,7 @@ gantry_status gy_nccl_open(gy_cuda *h, gantry_error *err)
         snprintf(h->nccl->why, sizeof h->nccl->why, "%s", why.text);
         h->nccl->off = true;
     }
-    return GANTRY_OK;
+    return tie(h->nccl, err);
 }
 
 void gy_nccl_make(gy_cuda *h)
@@ -116,10 +162,10 @@ const char *gy_nccl_replay(gy_cuda *h)
 {
     gy_nccl *n = h->nccl;
     if (!n) {
-        return h->replay;
+        return gy_cupti_replay(h);
     }
     uint32_t done = n->off ? 0 : n->can;
-    int length = snprintf(n->text, sizeof n->text, "%s", h->replay);
+    int length = snprintf(n->text, sizeof n->text, "%s", gy_cupti_replay(h));
     if (done) {
         length += snprintf(n->text + length, sizeof n->text - (size_t)length, "; NCCL %d.%d.%d does %u collective%s%s",
                            n->api.version[0], n->api.version[1], n->api.version[2], done, done == 1 ? "" : "s",
@@ -139,6 +185,11 @@ bool gy_nccl_does(const gy_submit *x)
 {
     const gy_nccl *n = x->h->nccl;
     return n && !n->off && n->plan[x->op].call.count > 0;
+}
+
+bool gy_nccl_tied(const gy_submit *x, bool after)
+{
+    return gy_nccl_does(x) && x->h->nccl->plan[x->op].tied[after];
 }
 
 static const gy_op *op_of(const gy_submit *x)
@@ -176,11 +227,11 @@ static gantry_status order_lanes(gy_submit *x)
     return status;
 }
 
-/* Lanes begin when the first does, or it waits until all have ended. */
+/* Lanes begin when the first does, or it waits until all have ended; not between ops that are tied. */
 static gantry_status join_lanes(gy_submit *x, bool before)
 {
     gantry_status status = GANTRY_OK;
-    for (uint32_t r = 1; r < op_of(x)->lanes && status == GANTRY_OK; r++) {
+    for (uint32_t r = 1; r < op_of(x)->lanes && status == GANTRY_OK && !gy_nccl_tied(x, !before); r++) {
         gy_queue lane = x->h->lane[lane_of(x, r)].queue;
         status = before ? gy_submit_order(x, x->lead, lane) : gy_submit_order(x, lane, x->lead);
     }

@@ -2,11 +2,12 @@
 /**
  * NCCL, for collectives whose algorithm is "nccl".
  *
- *   nccl_api.c   the library, opened at run time
- *   nccl_plan.c  an op as calls of NCCL, or why it cannot be
- *   nccl_comm.c  communicators: made in the background, watched, aborted, closed
- *   nccl_order.c the order of runs of one process
- *   nccl.c       opening, submitting, what reports say
+ *   nccl_api.c     the library, opened at run time
+ *   nccl_clique.c  the communicators of some GPUs, whoever has them
+ *   nccl_plan.c    an op as calls of NCCL, or why it cannot be
+ *   nccl_comm.c    those of a run: made in the background, watched, aborted, closed
+ *   nccl_order.c   the order of runs of one process
+ *   nccl.c         opening, submitting, what reports say
  *
  * What NCCL cannot do is done by copies, as if another algorithm had been named, and the report says why. One thread
  * submits all ranks of an op in one group call, in the order of positions, so every rank sees the same order. An op
@@ -21,67 +22,9 @@
 #ifndef GY_CUDA_NCCL_H
 #define GY_CUDA_NCCL_H
 
-#include "backends/cuda/library.h"
+#include "backends/cuda/nccl_clique.h"
 #include "backends/cuda/state.h"
 #include "backends/host/ops.h"
-
-/* ---- nccl.h, as far as it is used; the same since 2.14 ---- */
-
-typedef struct ncclComm *gy_nccl_comm;
-typedef struct gy_nccl_id {
-    char bytes[128];
-} gy_nccl_id;
-/* ncclConfig_t as 2.14 had it: later versions take the rest from `version`. */
-typedef struct gy_nccl_config {
-    size_t size;
-    unsigned magic, version;
-    int blocking;
-} gy_nccl_config;
-enum { GY_NCCL_SUCCESS = 0, GY_NCCL_IN_PROGRESS = 7, GY_NCCL_BYTES = 0 /* ncclInt8 */ };
-#define GY_NCCL_CONFIG                                                                                                 \
-    {                                                                                                                  \
-        sizeof(gy_nccl_config), 0xcafebeef, 21400, 0                                                                   \
-    }
-
-#define GY_NCCL_FUNCTIONS(X)                                                                                           \
-    X(int, ncclGetVersion, (int *version))                                                                             \
-    X(const char *, ncclGetErrorString, (int result))                                                                  \
-    X(const char *, ncclGetLastError, (gy_nccl_comm comm))                                                             \
-    X(int, ncclGetUniqueId, (gy_nccl_id * id))                                                                         \
-    X(int, ncclCommInitRankConfig, (gy_nccl_comm * comm, int ranks, gy_nccl_id id, int rank, gy_nccl_config *config))  \
-    X(int, ncclCommGetAsyncError, (gy_nccl_comm comm, int *state))                                                     \
-    X(int, ncclCommFinalize, (gy_nccl_comm comm))                                                                      \
-    X(int, ncclCommDestroy, (gy_nccl_comm comm))                                                                       \
-    X(int, ncclCommAbort, (gy_nccl_comm comm))                                                                         \
-    X(int, ncclGroupStart, (void))                                                                                     \
-    X(int, ncclGroupEnd, (void))                                                                                       \
-    X(int, ncclAllReduce,                                                                                              \
-      (const void *from, void *to, size_t count, int type, int op, gy_nccl_comm comm, CUstream stream))                \
-    X(int, ncclReduce,                                                                                                 \
-      (const void *from, void *to, size_t count, int type, int op, int root, gy_nccl_comm comm, CUstream stream))      \
-    X(int, ncclReduceScatter,                                                                                          \
-      (const void *from, void *to, size_t count, int type, int op, gy_nccl_comm comm, CUstream stream))                \
-    X(int, ncclBroadcast,                                                                                              \
-      (const void *from, void *to, size_t count, int type, int root, gy_nccl_comm comm, CUstream stream))              \
-    X(int, ncclAllGather, (const void *from, void *to, size_t count, int type, gy_nccl_comm comm, CUstream stream))    \
-    X(int, ncclSend, (const void *from, size_t count, int type, int peer, gy_nccl_comm comm, CUstream stream))         \
-    X(int, ncclRecv, (void *to, size_t count, int type, int peer, gy_nccl_comm comm, CUstream stream))
-
-typedef struct gy_nccl_api {
-    gy_library lib;
-    int version[3]; /* 2, 28, 9 */
-#define GY_X(type, name, arguments) type(*name) arguments;
-    GY_NCCL_FUNCTIONS(GY_X)
-#undef GY_X
-} gy_nccl_api;
-
-static inline bool gy_nccl_fine(int result)
-{
-    return result == GY_NCCL_SUCCESS || result == GY_NCCL_IN_PROGRESS;
-}
-
-/* E_DEVICE: there is none, or it is older than 2.14. */
-gantry_status gy_nccl_load(gy_nccl_api *api, gantry_error *err);
 
 /* ---- nccl_plan.c ---- */
 
@@ -107,6 +50,7 @@ typedef struct gy_nccl_plan {
     uint32_t set; /* communicator: index of gy_nccl.set */
     int type, op; /* ncclDataType_t, ncclRedOp_t */
     bool rounds;  /* its results depend on the order of additions */
+    bool tied[2]; /* to the op before it, to the one behind it: gy_nccl_tied */
     GY_VEC(gy_nccl_call) call;
 } gy_nccl_plan;
 

@@ -1,46 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Communicators, one for each list of GPUs, never blocking: a call that takes its time returns "in progress", and the
- * communicator is asked until it says otherwise, so that nothing hangs that cannot be ended. */
+/* Communicators of a run, one clique for each list of GPUs. */
 #include "backends/cuda/nccl.h"
 
 #include "base/error.h"
-#include <sched.h>
 #include <stdio.h>
-#include <string.h>
-#include <time.h>
 
 /* Making one takes seconds; what is longer than this does not come. */
 #define MAKE_NS   INT64_C(120000000000)
 #define LAUNCH_NS INT64_C(30000000000)
 #define CLOSE_NS  INT64_C(10000000000)
 
-static void rest(unsigned turn)
+static gy_nccl_clique clique_of(const gy_nccl *n, const gy_nccl_set *set)
 {
-    if (turn > 1000) {
-        nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
-    } else if (turn > 100) {
-        sched_yield();
-    }
+    return (gy_nccl_clique){ &n->api, set->comm, set->ranks };
 }
-
-/* ---- errors ---- */
 
 gantry_status gy_nccl_fail(const gy_nccl *n, int result, const char *what, gantry_error *err)
 {
-    const char *text = n->api.ncclGetErrorString(result), *last = n->api.ncclGetLastError(NULL);
-    bool more = last && last[0];
-    gantry_status status = gy_fail(err, GANTRY_E_DEVICE, NULL, "%s: NCCL: %s (%d)%s%s", what, text ? text : "no text",
-                                   result, more ? ": " : "", more ? last : "");
-    if (err) {
-        err->native = result;
-        for (char *c = err->text; *c; c++) {
-            *c = *c == '\n' ? ' ' : *c; /* ends with one */
-        }
-        for (size_t length = strlen(err->text); length && err->text[length - 1] == ' '; length--) {
-            err->text[length - 1] = 0;
-        }
-    }
-    return status;
+    return gy_nccl_api_fail(&n->api, result, what, err);
 }
 
 /* ---- sets ---- */
@@ -88,24 +65,19 @@ static void name_set(const gy_nccl *n, const gy_nccl_set *set, char *to, size_t 
 
 /* ---- making ---- */
 
-/* All ranks in one group. GPUs are those whose context is current. */
-static int make_ranks(gy_nccl *n, gy_nccl_set *set)
+typedef struct maker {
+    gy_nccl *n;
+    const gy_nccl_set *set;
+} maker;
+
+/* NCCL has a current device of its own, so nothing is known of it. */
+static gantry_status use_rank(void *user, uint32_t rank)
 {
-    gy_nccl_config config = GY_NCCL_CONFIG;
-    gy_nccl_id id;
-    int result = n->api.ncclGetUniqueId(&id);
-    result = gy_nccl_fine(result) ? n->api.ncclGroupStart() : result;
-    if (!gy_nccl_fine(result)) {
-        return result;
-    }
-    for (uint32_t i = 0; i < set->ranks && gy_nccl_fine(result); i++) {
-        result = gy_cuda_use(n->h, set->device[i], NULL)
-                     ? 1 /* ncclUnhandledCudaError */
-                     : n->api.ncclCommInitRankConfig(&set->comm[i], (int)set->ranks, id, (int)i, &config);
-        n->h->current = GY_NONE; /* NCCL has a current device of its own */
-    }
-    int end = n->api.ncclGroupEnd();
-    return gy_nccl_fine(result) ? end : result;
+    const maker *m = user;
+    m->n->h->current = GY_NONE;
+    gantry_status status = gy_cuda_use(m->n->h, m->set->device[rank], NULL);
+    m->n->h->current = GY_NONE;
+    return status;
 }
 
 static void give_up(gy_nccl *n, const gy_nccl_set *set, int result)
@@ -132,47 +104,20 @@ void gy_nccl_begin(gy_nccl *n)
     }
     gy_nccl_set *set = &n->set.at[n->made];
     n->begun_ns = gy_cuda_now();
-    int result = make_ranks(n, set);
+    int result = gy_nccl_clique_begin(clique_of(n, set), use_rank, &(maker){ n, set });
     if (!gy_nccl_fine(result)) {
         give_up(n, set, result);
     }
 }
 
-/* The worst of all ranks: an error, else in progress, else success. */
-static int state_of(const gy_nccl *n, const gy_nccl_set *set)
-{
-    int worst = GY_NCCL_SUCCESS;
-    for (uint32_t i = 0; i < set->ranks; i++) {
-        int state = GY_NCCL_SUCCESS;
-        int result = set->comm[i] ? n->api.ncclCommGetAsyncError(set->comm[i], &state) : GY_NCCL_SUCCESS;
-        state = gy_nccl_fine(result) ? state : result;
-        if (!gy_nccl_fine(state)) {
-            return state;
-        }
-        worst = state != GY_NCCL_SUCCESS ? state : worst;
-    }
-    return worst;
-}
-
 int gy_nccl_state(const gy_nccl *n, uint32_t set)
 {
-    return state_of(n, &n->set.at[set]);
-}
-
-/* Until it is no longer in progress, or the time is over. */
-static int wait_for(const gy_nccl *n, const gy_nccl_set *set, int64_t until)
-{
-    int state = state_of(n, set);
-    for (unsigned turn = 0; state == GY_NCCL_IN_PROGRESS && gy_cuda_now() < until; turn++) {
-        rest(turn);
-        state = state_of(n, set);
-    }
-    return state;
+    return gy_nccl_clique_state(clique_of(n, &n->set.at[set]));
 }
 
 int gy_nccl_settle(gy_nccl *n, uint32_t set)
 {
-    return wait_for(n, &n->set.at[set], gy_cuda_now() + LAUNCH_NS);
+    return gy_nccl_clique_settle(clique_of(n, &n->set.at[set]), gy_cuda_now() + LAUNCH_NS);
 }
 
 static gantry_status fail_deadline(const gy_nccl *n, const gy_nccl_set *set, gantry_error *err)
@@ -192,7 +137,8 @@ gantry_status gy_nccl_ready(gy_nccl *n, gantry_error *err)
         gy_nccl_begin(n);
         int64_t until = n->begun_ns + MAKE_NS;
         bool hurry = deadline && called + deadline < until;
-        int state = n->off ? GY_NCCL_SUCCESS : wait_for(n, set, hurry ? called + deadline : until);
+        int state =
+            n->off ? GY_NCCL_SUCCESS : gy_nccl_clique_settle(clique_of(n, set), hurry ? called + deadline : until);
         if (n->off) {
             break;
         }
@@ -217,18 +163,7 @@ void gy_nccl_abort(gy_nccl *n)
         gy_graph_free(n->h, t); /* what runs of it is freed when it ends */
     }
     for (size_t i = 0; i < n->set.count; i++) {
-        gy_nccl_set *set = &n->set.at[i];
-        /* In one group, all ranks are told before any is waited for. */
-        bool group = n->api.ncclGroupStart() == GY_NCCL_SUCCESS;
-        for (uint32_t r = 0; r < set->ranks; r++) {
-            if (set->comm[r]) {
-                n->api.ncclCommAbort(set->comm[r]);
-                set->comm[r] = NULL;
-            }
-        }
-        if (group) {
-            n->api.ncclGroupEnd();
-        }
+        gy_nccl_clique_abort(clique_of(n, &n->set.at[i]));
     }
     n->h->current = GY_NONE;
     n->made = 0;
@@ -236,29 +171,15 @@ void gy_nccl_abort(gy_nccl *n)
     n->bad = false;
 }
 
-static bool finalize(gy_nccl *n, gy_nccl_set *set)
-{
-    int result = GY_NCCL_SUCCESS;
-    for (uint32_t r = 0; r < set->ranks && gy_nccl_fine(result); r++) {
-        result = n->api.ncclCommFinalize(set->comm[r]);
-    }
-    result = gy_nccl_fine(result) ? wait_for(n, set, gy_cuda_now() + CLOSE_NS) : result;
-    return result == GY_NCCL_SUCCESS;
-}
-
 /* Nothing of it runs, and no graph has work of it. */
 void gy_nccl_close(gy_nccl *n)
 {
     bool well = !n->h->broken.status && !n->bad && n->made == n->set.count;
     for (size_t i = 0; i < n->set.count && well; i++) {
-        well = finalize(n, &n->set.at[i]);
+        well = gy_nccl_clique_finalize(clique_of(n, &n->set.at[i]), gy_cuda_now() + CLOSE_NS);
     }
     for (size_t i = 0; i < n->set.count && well; i++) {
-        gy_nccl_set *set = &n->set.at[i];
-        for (uint32_t r = 0; r < set->ranks; r++) {
-            n->api.ncclCommDestroy(set->comm[r]);
-            set->comm[r] = NULL;
-        }
+        gy_nccl_clique_destroy(clique_of(n, &n->set.at[i]));
     }
     gy_nccl_abort(n); /* those that are left */
     gy_vec_free(&n->set);

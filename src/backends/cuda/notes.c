@@ -82,6 +82,7 @@ void gy_note_run(void *data)
     if (atomic_load_explicit(&note->h->failed.op, memory_order_acquire) != GY_NONE) {
         return;
     }
+    int64_t began = gy_cupti_on(note->h) ? gy_cuda_now() : 0;
     switch (note->kind) {
     case GY_NOTE_CALL:
         call(note->h, note);
@@ -96,5 +97,12 @@ void gy_note_run(void *data)
         gy_reduce(note->dtype, note->reduce, note->to, note->sources, note->count,
                   note->bytes / gantry_dtype_size(note->dtype));
         break;
+    case GY_NOTE_BRING:
+        gy_cuda_mirrors_bring(note->h, note->turn);
+        break;
+    case GY_NOTE_TAKE:
+        gy_cuda_mirrors_take(note->h, note->turn);
+        break;
     }
+    gy_cupti_ran(note->h, note->op, began);
 }

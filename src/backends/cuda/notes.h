@@ -11,10 +11,12 @@
 #include <stdint.h>
 
 typedef enum gy_note_kind {
-    GY_NOTE_CALL,  /* a launch or host op of a CPU device */
-    GY_NOTE_MOVE,  /* bytes within host memory */
-    GY_NOTE_FILL,  /* a use of a fill op */
-    GY_NOTE_REDUCE /* from[0] (+) from[1] ... into `to` */
+    GY_NOTE_CALL,   /* a launch or host op of a CPU device */
+    GY_NOTE_MOVE,   /* bytes within host memory */
+    GY_NOTE_FILL,   /* a use of a fill op */
+    GY_NOTE_REDUCE, /* from[0] (+) from[1] ... into `to` */
+    GY_NOTE_BRING,  /* inputs to their mirrors */
+    GY_NOTE_TAKE    /* results from theirs */
 } gy_note_kind;
 
 typedef struct gy_note {

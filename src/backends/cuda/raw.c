@@ -123,6 +123,7 @@ static void close_all(gy_raw *raw)
 {
     if (raw->bed.machine) {
         gy_raw_graph_close(raw);
+        gy_raw_nccl_close(raw);
         for (uint32_t i = 0; i < raw->bed.gpus && raw->call; i++) {
             gy_recipe_free(&raw->call[i], &raw->bed);
             gy_recipe_unload(raw->handle ? raw->handle[i] : NULL, &raw->bed, i, raw->kernel);
@@ -132,6 +133,7 @@ static void close_all(gy_raw *raw)
     gy_flows_free(&raw->flows);
     gy_free(raw->call);
     gy_free(raw->handle);
+    gy_free(raw->nccl); /* its bed could not be opened */
     gy_free(raw);
 }
 
@@ -150,10 +152,13 @@ static gantry_status open_what(gy_raw *raw, const char *what, const gantry_machi
     if (strcmp(what, "kernel") == 0) {
         return open_kernel(raw, machine, o->kernel, err);
     }
+    if (strcmp(what, "nccl") == 0) {
+        return gy_raw_nccl_open(raw, machine, o->shape, err);
+    }
     if (strcmp(what, "replay") != 0 && strcmp(what, "build") != 0) {
         return gy_fail(err, GANTRY_E_INVALID, NULL,
                        "nothing is done by hand that is called \"%s\"; there are peer, upload, fetch, both, within, "
-                       "kernel, replay and build",
+                       "kernel, nccl, replay and build",
                        what);
     }
     gy_bed_want want = { .gpus = (uint32_t)o->devices, .bytes = SMALL, .host = SMALL, .patience = PATIENCE };

@@ -8,6 +8,7 @@
 #include "run/backend.h"
 
 typedef struct gy_raw_graph gy_raw_graph;
+typedef struct gy_raw_nccl gy_raw_nccl;
 
 typedef struct gy_raw {
     gy_bed bed;
@@ -19,11 +20,15 @@ typedef struct gy_raw {
     void **handle;          /* of those */
     const gy_cuda_kernel *kernel;
     gy_raw_graph *graph;
+    gy_raw_nccl *nccl;
 } gy_raw;
 
 /* raw_graph.c: a graph of many tiny kernels, captured by hand. */
 gantry_status gy_raw_graph_open(gy_raw *raw, const char *shape, bool build, gantry_error *err);
 void gy_raw_graph_close(gy_raw *raw);
+/* raw_nccl.c: a chain of collectives, captured by hand; `raw` is closed by the caller on errors, too. */
+gantry_status gy_raw_nccl_open(gy_raw *raw, const gantry_machine *machine, const char *collective, gantry_error *err);
+void gy_raw_nccl_close(gy_raw *raw);
 /* raw.c: prepares a launch of the kernel on GPU i. */
 gantry_status gy_raw_prepare(gy_raw *raw, uint32_t gpu, const char *kernel, gantry_dtype dtype, int64_t size,
                              gantry_error *err);

@@ -29,9 +29,10 @@ void gy_replay_begin(gy_cuda *h)
 {
     const char *wanted = h->job->schedule->replay;
     bool automatic = strcmp(wanted, "auto") == 0, graph = strcmp(wanted, "graph") == 0;
-    h->graphs = graph && !h->job->record;
-    h->automatic.on = automatic && !h->job->record && h->turns == 1 && !calls_the_program(h);
-    h->replay = h->graphs ? "graph" : graph && h->job->record ? "stream (times are recorded)" : "stream";
+    bool can = !h->job->record || gy_cupti_on(h); /* events tell nothing of what is in a graph */
+    h->graphs = graph && can;
+    h->automatic.on = automatic && can && h->turns == 1 && !calls_the_program(h);
+    h->replay = h->graphs ? "graph" : "stream";
 }
 
 static void use_streams(gy_cuda *h)

@@ -20,7 +20,7 @@
 
 enum { GY_CUDA_MARKS = 8 };
 #define GY_CUDA_CHUNK    (UINT64_C(4) << 20)  /* bytes that are staged at once */
-#define GY_CUDA_REGISTER (UINT64_C(64) << 10) /* arrays of users from this size on are page-locked, others staged */
+#define GY_CUDA_REGISTER (UINT64_C(64) << 10) /* arrays of users from this size on are page-locked, others mirrored */
 
 /* A stream and the GPU that it belongs to (index of the machine's device). */
 typedef struct gy_queue {
@@ -100,7 +100,14 @@ typedef struct gy_cuda_array {
     const void *at;
     uint32_t bound;      /* of the job, when it was looked at */
     bool pinned, locked; /* locked: by us */
+    char *mirror;        /* room for it that is page-locked; NULL: none */
 } gy_cuda_array;
+
+/* Devices see the mirror. */
+static inline bool gy_array_mirrored(const gy_cuda_array *a)
+{
+    return a->mirror && !a->pinned;
+}
 
 /* The start that has a turn, or had it last. */
 typedef struct gy_cuda_turn {
@@ -112,6 +119,8 @@ typedef struct gy_cuda_turn {
     gy_cuda_array *input, *output; /* per buffer */
     CUgraphExec exec;              /* NULL: to be captured */
     gy_notes exec_notes;
+    char *mirrors;  /* all of its arrays */
+    bool by_stream; /* host functions bring and take what is mirrored */
 } gy_cuda_turn;
 
 typedef struct gy_cuda_failure {
@@ -153,6 +162,7 @@ typedef struct gy_cuda {
 
     bool graphs;        /* starts are replayed as graphs */
     uint8_t *aside;     /* per device: beside the first lane, it works for the op that is submitted */
+    uint8_t *behind;    /* per device: its side stream comes after work that no lane waits for */
     const char *replay; /* for reports */
     gy_cuda_auto automatic;
     gy_ranges *ranges; /* NULL: no profiler */
@@ -165,8 +175,9 @@ typedef struct gy_cuda {
     bool aborted;         /* it is over since NCCL was ended; the driver goes on with what was queued */
     struct gy_nccl *nccl; /* NULL: no op asks for it */
 
-    CUevent *clock;   /* record: two per turn and op */
-    gy_op_time *time; /* record: of the last start that ended */
+    struct gy_cupti *cupti; /* NULL: no times are recorded */
+    CUevent *clock;         /* record: two per turn and op */
+    gy_op_time *time;       /* record: of the last start that ended */
 } gy_cuda;
 
 /* ---- device.c: contexts, streams, events ---- */
@@ -222,6 +233,12 @@ static inline void *gy_place_pointer(gy_place p)
 /* bind.c: arrays of users in a turn that is not in flight: page-locked where that pays. */
 gantry_status gy_cuda_bind(gy_cuda *h, uint32_t turn, gantry_error *err);
 void gy_cuda_unbind(gy_cuda *h);
+
+/* ---- mirror.c: small arrays of users ---- */
+gantry_status gy_cuda_mirrors_make(gy_cuda *h, gantry_error *err);
+void gy_cuda_mirrors_free(gy_cuda *h);
+void gy_cuda_mirrors_bring(gy_cuda *h, uint32_t turn); /* inputs, before the start */
+void gy_cuda_mirrors_take(gy_cuda *h, uint32_t turn);  /* results, after it */
 
 /* ---- ops.c: what is prepared at open ---- */
 gantry_status gy_cuda_ops_make(gy_cuda *h, gantry_error *err);
@@ -294,6 +311,9 @@ const char *gy_nccl_replay(gy_cuda *h);
 gantry_status gy_nccl_enter(gy_cuda *h, gantry_error *err);
 void gy_nccl_leave(gy_cuda *h, CUevent end);
 bool gy_nccl_does(const gy_submit *x);
+/* The op and the one before (`after`: behind) it in all its lanes are one pair, NCCL's both, of the same lanes. Each
+ * lane goes from its part of the one to its part of the other: NCCL's kernels wait for their peers themselves. */
+bool gy_nccl_tied(const gy_submit *x, bool after);
 gantry_status gy_nccl_submit(gy_submit *x);
 /* `queue` waits for what other runs of the process have submitted to NCCL on GPUs of this run. */
 gantry_status gy_nccl_await_others(gy_cuda *h, gy_queue queue, gantry_error *err);
@@ -304,6 +324,25 @@ gantry_status gy_nccl_watch(gy_cuda *h, uint32_t op, gantry_error *err);
 void gy_nccl_end(gy_cuda *h, const gantry_error *why);
 /* Other communicators, if a capture spoilt them. */
 gantry_status gy_nccl_renew(gy_cuda *h, gantry_error *err);
+
+/* ---- cupti.c, cupti_times.c: times of ops by CUPTI; all do nothing where there is none, or nothing is recorded ----
+ */
+gantry_status gy_cupti_open(gy_cuda *h, gantry_error *err);
+void gy_cupti_close(gy_cuda *h);
+bool gy_cupti_on(const gy_cuda *h);      /* times are CUPTI's */
+const char *gy_cupti_replay(gy_cuda *h); /* what reports say: `replay`, and what times are from */
+void gy_cupti_begin(gy_cuda *h);         /* before a start is given to the driver */
+/* Around what this thread gives to the driver for a start, or to a graph until that is instantiated. */
+void gy_cupti_enter(gy_cuda *h, bool capture);
+void gy_cupti_op(gy_cuda *h, uint32_t op); /* in between: it is for this op; GY_NONE: for none */
+void gy_cupti_leave(gy_cuda *h);
+void gy_cupti_ran(gy_cuda *h, uint32_t op, int64_t began_ns); /* a host function of the op has ended */
+/* It may not hear of all work of this op, as other threads may give it: in streams it has events, too. */
+bool gy_cupti_unsure(const gy_cuda *h, uint32_t op);
+bool gy_cupti_leaves(const gy_cuda *h, uint32_t op); /* after `take`: the time of this op is that of its events */
+/* False: it tells no times. Else times of all ops of the start that has ended. If CUPTI has told nothing at all, starts
+ * go on as streams, and times are those of events. */
+bool gy_cupti_take(gy_cuda *h, int64_t begin_ns);
 
 /* ---- graph.c ---- */
 /* Captures a start of the turn. Where that is refused starts go on as streams and `replay` says so. */

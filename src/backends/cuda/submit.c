@@ -98,6 +98,7 @@ gantry_status gy_submit_note(gy_submit *x, gy_queue queue, gy_note note)
         return gy_fail_nomem(x->err);
     }
     *kept = note;
+    kept->op = x->op;
     kept->h = x->h;
     kept->turn = x->turn;
     gantry_status status = gy_cuda_use(x->h, queue.device, x->err);
@@ -159,50 +160,84 @@ static CUevent event_of(const gy_cuda *h, uint32_t op, uint64_t start)
 }
 
 /* What comes from earlier starts is behind a graph that is launched after them. */
-static gantry_status await_rows(gy_submit *x)
+static gantry_status await_rows(gy_submit *x, gy_queue queue)
 {
     const gy_cuda_op *op = &x->h->op[x->op];
     gantry_status status = GANTRY_OK;
     for (uint32_t i = op->wait; i < op->wait + op->waits && status == GANTRY_OK; i++) {
         gy_cuda_wait row = x->h->wait[i];
         if (row.distance == 0 || (!x->capture && row.distance < x->start)) {
-            status = await(x, x->lead, event_of(x->h, row.from, x->start - row.distance));
+            status = await(x, queue, event_of(x->h, row.from, x->start - row.distance));
         }
     }
     return status;
 }
 
-/* An op of several lanes begins when it is at the head of all, and all go on when it has ended. */
-static gantry_status gather_lanes(gy_submit *x, bool before)
+static gy_queue lane_at(const gy_submit *x, uint32_t i)
 {
     const gantry_schedule *s = x->h->job->schedule;
-    const gy_op *op = &s->ops.at[x->op];
-    gantry_status status = GANTRY_OK;
+    return x->h->lane[s->op_lane.at[s->ops.at[x->op].lane + i]].queue;
+}
+
+/* An op of several lanes begins when it is at the head of all and what it waits for has happened. One that is tied to
+ * the op before it begins in each lane when that lane has come to it. */
+static gantry_status gather_lanes(gy_submit *x)
+{
+    const gy_op *op = &x->h->job->schedule->ops.at[x->op];
+    bool tied = gy_nccl_tied(x, false);
+    gantry_status status = await_rows(x, x->lead);
     for (uint32_t i = 1; i < op->lanes && status == GANTRY_OK; i++) {
-        gy_queue lane = x->h->lane[s->op_lane.at[op->lane + i]].queue;
-        status = before ? gy_submit_order(x, lane, x->lead) : gy_submit_order(x, x->lead, lane);
+        status = tied ? await_rows(x, lane_at(x, i)) : gy_submit_order(x, lane_at(x, i), x->lead);
     }
     return status;
 }
 
+/* All lanes go on when it has ended; where the next op is tied to it, each when its own part has. */
+static gantry_status part_lanes(gy_submit *x)
+{
+    const gy_op *op = &x->h->job->schedule->ops.at[x->op];
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 1; i < op->lanes && status == GANTRY_OK && !gy_nccl_tied(x, true); i++) {
+        status = gy_submit_order(x, x->lead, lane_at(x, i));
+    }
+    return status;
+}
+
+/* Whoever waits for the op waits for all of it. Where no lane does, a stream beside them is there for that. */
+static gantry_status note_end(gy_submit *x)
+{
+    const gy_op *op = &x->h->job->schedule->ops.at[x->op];
+    gantry_status status = GANTRY_OK;
+    gy_queue queue = x->lead;
+    if (x->h->op[x->op].event == GY_NONE) {
+        return GANTRY_OK;
+    }
+    if (gy_nccl_tied(x, true)) {
+        queue = x->h->device[x->lead.device].side;
+        x->h->behind[x->lead.device] = 1;
+        for (uint32_t i = 0; i < op->lanes && status == GANTRY_OK; i++) {
+            status = gy_submit_order(x, lane_at(x, i), queue);
+        }
+    }
+    return status ? status : record(x, queue, event_of(x->h, x->op, x->start));
+}
+
 static gantry_status tick(gy_submit *x, uint32_t end)
 {
-    return x->h->clock ? record(x, x->lead, *gy_cuda_clock(x->h, x->turn, x->op, end)) : GANTRY_OK;
+    bool timed = x->h->clock && !x->capture && (!gy_cupti_on(x->h) || gy_cupti_unsure(x->h, x->op));
+    return timed ? record(x, x->lead, *gy_cuda_clock(x->h, x->turn, x->op, end)) : GANTRY_OK;
 }
 
 static gantry_status submit_op(gy_submit *x)
 {
     const gantry_schedule *s = x->h->job->schedule;
     x->lead = x->h->lane[s->op_lane.at[s->ops.at[x->op].lane]].queue;
-    gantry_status status = await_rows(x);
-    status = status ? status : gather_lanes(x, true);
+    gantry_status status = gather_lanes(x);
     status = status ? status : tick(x, 0);
     status = status ? status : execute(x);
     status = status ? status : tick(x, 1);
-    if (status == GANTRY_OK && x->h->op[x->op].event != GY_NONE) {
-        status = record(x, x->lead, event_of(x->h, x->op, x->start));
-    }
-    return status ? status : gather_lanes(x, false);
+    status = status ? status : note_end(x);
+    return status ? status : part_lanes(x);
 }
 
 /* Streams take part in a capture from their first wait for something captured on; in a start on a stream of the caller
@@ -242,6 +277,9 @@ static gantry_status join(gy_submit *x)
         status = h->lane[i].used ? gy_submit_order(x, h->lane[i].queue, h->tail) : GANTRY_OK;
     }
     for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
+        status = h->behind[i] ? gy_submit_order(x, h->device[i].side, h->tail) : GANTRY_OK;
+    }
+    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
         status = h->device[i].gpu && h->device[i].launches ? fetch_words(x, i) : GANTRY_OK;
     }
     return status;
@@ -251,13 +289,16 @@ gantry_status gy_submit_start(gy_submit *x)
 {
     gantry_status status = GANTRY_OK;
     memset(x->h->aside, 0, x->h->devices);
+    memset(x->h->behind, 0, x->h->devices);
     x->op = GY_NONE;
     if (x->capture || x->behind) {
         status = fork(x);
     }
     for (x->op = 0; x->op < x->h->job->schedule->ops.count && status == GANTRY_OK;) {
         gy_range_op(x->h->ranges, x->op);
+        gy_cupti_op(x->h, x->op);
         status = submit_op(x);
+        gy_cupti_op(x->h, GY_NONE);
         gy_range_end(x->h->ranges);
         x->op += status == GANTRY_OK;
     }

@@ -190,7 +190,11 @@ static void take_times(gy_cuda *h, uint64_t start)
     const gantry_schedule *s = h->job->schedule;
     int64_t begin = turn_of(h, start)->begin_ns;
     uint32_t turn = gy_job_turn(h->job, start);
+    bool told = gy_cupti_take(h, begin);
     for (uint32_t i = 0; h->clock && i < s->ops.count; i++) {
+        if (told && !gy_cupti_leaves(h, i)) {
+            continue;
+        }
         uint32_t device = h->lane[s->op_lane.at[s->ops.at[i].lane]].queue.device;
         h->time[i].start = time_of(h, *gy_cuda_clock(h, turn, i, 0), device) - begin;
         h->time[i].end = time_of(h, *gy_cuda_clock(h, turn, i, 1), device) - begin;
@@ -221,6 +225,9 @@ gantry_status gy_cuda_finish(gy_cuda *h, uint64_t start, int64_t *elapsed_ns, ga
         return status;
     }
     const gy_cuda_turn *t = turn_of(h, start);
+    if (!t->by_stream) {
+        gy_cuda_mirrors_take(h, gy_job_turn(h->job, start));
+    }
     *elapsed_ns = time_of(h, t->end, h->tail.device) - t->begin_ns;
     take_times(h, start);
     gy_replay_note(h, *elapsed_ns);

@@ -71,6 +71,8 @@ CUresult capture_work(CUstream stream, const work *w)
     g->at = realloc(g->at, ((size_t)g->count + 1) * sizeof *g->at);
     g->at[g->count] = (node){ work_copy(w), stream->front };
     stream->front = (set){ malloc(sizeof(int)), 1 };
+    g->at[g->count].w.node = ++fake.nodes;
+    tell_node(g, &g->at[g->count].w, 0);
     stream->front.at[0] = g->count++;
     return CUDA_SUCCESS;
 }
@@ -190,6 +192,8 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned 
         g->at = calloc((size_t)graph->count + 1, sizeof *g->at);
         for (; g->count < graph->count; g->count++) {
             g->at[g->count].w = work_copy(&graph->at[g->count].w);
+            g->at[g->count].w.node = ++fake.nodes;
+            tell_node(g, &g->at[g->count].w, graph->at[g->count].w.node);
             work_hold(&g->at[g->count].w, 1);
             g->at[g->count].before = set_copy(&graph->at[g->count].before);
         }

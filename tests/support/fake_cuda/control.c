@@ -2,6 +2,7 @@
 /* The state of the fake, errors on demand, and what tests ask. */
 #include "fake.h"
 
+#include <ctype.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -71,6 +72,12 @@ static struct counter *counter_of(const char *name)
 CUresult count_call(const char *name)
 {
     counter_of(name)->calls++;
+    if (name[0] == 'c' && name[1] == 'u' && isupper((unsigned char)name[2])) {
+        fake.correlation++;
+        if (fake.watch.call) {
+            fake.watch.call(name, fake.correlation);
+        }
+    }
     CUresult code = fake.sticky;
     for (int i = 0; i < MOST_FAILURES; i++) {
         if (failures[i].left > 0 && strcmp(failures[i].name, name) == 0 && --failures[i].left == 0) {
@@ -164,6 +171,38 @@ void fakeCudaUnlock(void)
 uint64_t fakeCudaDraw(void)
 {
     return draw();
+}
+
+/* ---- who watches ---- */
+
+void fakeCudaWatchBy(const fakeCudaWatch *watch)
+{
+    lock();
+    static const fakeCudaWatch nobody;
+    fake.watch = watch ? *watch : nobody;
+    unlock();
+}
+
+void tell_node(const struct CUgraph_st *g, const work *w, uint64_t original)
+{
+    CUgraphNodeType type = w->kind == KERNEL || w->kind == JOB ? CU_GRAPH_NODE_TYPE_KERNEL
+                           : w->kind == SET                    ? CU_GRAPH_NODE_TYPE_MEMSET
+                           : w->kind == HOST                   ? CU_GRAPH_NODE_TYPE_HOST
+                                                               : CU_GRAPH_NODE_TYPE_MEMCPY;
+    if (fake.watch.node) {
+        fake.watch.node((CUgraph)(uintptr_t)g, (CUgraphNode)(uintptr_t)w->node, (CUgraphNode)(uintptr_t)original, type);
+    }
+}
+
+void tell_done(const work *w, int64_t start, int64_t end)
+{
+    fakeCudaPiece piece = { .device = w->device, .correlation = w->correlation, .start = start, .end = end };
+    piece.node = (CUgraphNode)(uintptr_t)w->node;
+    piece.kind = w->kind == SET ? FAKE_SET : w->kind == PEER ? FAKE_PEER : FAKE_COPY;
+    piece.kind = w->kind == KERNEL || w->kind == JOB ? FAKE_KERNEL : piece.kind;
+    if (fake.watch.done && w->kind != NOTHING && w->kind != HOST) {
+        fake.watch.done(&piece);
+    }
 }
 
 /* ---- devices ---- */

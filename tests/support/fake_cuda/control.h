@@ -69,6 +69,25 @@ int fakeCudaCurrent(void); /* device of the current context; -1: none */
 int fakeCudaInjected(const char *name);
 /* Ends the program unless the bytes lie in one allocation of the device. */
 void fakeCudaCheck(const void *at, size_t bytes, int device, const char *what);
+
+/* ---- for a library that watches the driver (tests/support/fake_cupti) ---- */
+
+/* Work of a device that was done, from `start` to `end` of the monotonic clock. */
+typedef struct fakeCudaPiece {
+    enum { FAKE_KERNEL, FAKE_COPY, FAKE_PEER, FAKE_SET } kind;
+    int device;
+    uint32_t correlation; /* of the call that gave it; 0: of none */
+    CUgraphNode node;     /* of a graph that is launched; NULL: of none */
+    int64_t start, end;
+} fakeCudaPiece;
+/* Called with the lock of the driver. Handles of nodes are numbers that nobody follows. */
+typedef struct fakeCudaWatch {
+    void (*call)(const char *name, uint32_t correlation);
+    void (*node)(CUgraph graph, CUgraphNode node, CUgraphNode original, CUgraphNodeType type); /* original: NULL: new */
+    void (*done)(const fakeCudaPiece *piece);
+} fakeCudaWatch;
+void fakeCudaWatchBy(const fakeCudaWatch *watch); /* NULL: by nobody */
+
 /* Does all work that can be done. */
 void fakeCudaFinish(void);
 /* Ends the program. */

@@ -45,6 +45,8 @@ typedef struct work {
     size_t bytes, width, pitch; /* SET: `bytes` elements of `width` bytes, `pitch` apart */
     uint32_t value;
     fakeCudaJob job;
+    uint32_t correlation; /* of the call that gave it */
+    uint64_t node;        /* of a graph; 0: none */
 } work;
 
 /* Work that is queued. Kept as long as a stream, an event or a successor wants to know whether it is done. */
@@ -113,6 +115,9 @@ extern struct fake {
     CUstream streams;
     CUresult sticky;
     uint64_t random;
+    uint32_t correlation;
+    uint64_t nodes; /* so many were made */
+    fakeCudaWatch watch;
     int alive_streams, alive_events, alive_modules, alive_graphs, alive_execs;
 } fake;
 
@@ -124,6 +129,10 @@ uint64_t draw(void);
 CUresult count_call(const char *name);
 void lock(void);
 void unlock(void);
+
+/* Tells who watches. */
+void tell_node(const struct CUgraph_st *g, const work *w, uint64_t original);
+void tell_done(const work *w, int64_t start, int64_t end);
 
 /* kernels.c: opens the libraries of a folder; NULL: none. */
 void load_kernels(const char *folder);

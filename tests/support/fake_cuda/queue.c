@@ -68,6 +68,7 @@ op *op_new(const work *w, op *const *before, size_t befores, uint64_t urgency)
     op *o = calloc(1, sizeof *o);
     o->references = 2;
     o->w = work_copy(w);
+    o->w.correlation = w->kind == JOB ? 0 : fake.correlation;
     o->urgency = urgency;
     o->before = calloc(befores + 1, sizeof *o->before);
     for (size_t i = 0; i < befores; i++) {
@@ -250,9 +251,11 @@ bool step(void)
         forget_all();
         return false;
     }
+    int64_t began = fake_now();
     run(&o->w);
     o->done = true;
     o->done_ns = fake_now();
+    tell_done(&o->w, began, o->done_ns);
     drop_before(o);
     op_drop(o);
     return true;

@@ -2,6 +2,7 @@
 /* What algorithms take, and which can: times by hand, and measured ones of a machine with eight GPUs. */
 #include "suite.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define DEVICES                                                                                                        \
@@ -240,6 +241,41 @@ START_TEST(model_of_eight_h200)
 }
 END_TEST
 
+/* By the model all are faster than those that were measured. Another collective or number of ranks is not measured; a
+ * measured one that cannot do it is no candidate; a node may ask for any. */
+START_TEST(measured_ones_come_first)
+{
+    static const char slow[] =
+        ",\"collectives\":[{\"collective\":\"all_reduce\",\"algorithm\":\"tree\",\"kind\":\"cpu\",\"ranks\":4,"
+        "\"points\":[[1,100000],[1000000,200000]]},{\"collective\":\"all_reduce\",\"algorithm\":\"two_shot\",\"kind\":"
+        "\"cpu\",\"ranks\":4,\"points\":[[1,90000],[1000000,300000]]}]}";
+    char text[4096];
+    snprintf(text, sizeof text, "%.*s%s", (int)sizeof links - 2, links, slow);
+    gantry_machine *m = parse(text), *plain = parse(links);
+    gy_group sum = group(GANTRY_ALL_REDUCE, 4, 64 << 10), large = group(GANTRY_ALL_REDUCE, 4, 900 << 10);
+    gy_group odd = group(GANTRY_ALL_REDUCE, 4, 40001), three = group(GANTRY_ALL_REDUCE, 3, 64 << 10);
+    gy_group other = group(GANTRY_ALL_GATHER, 4, 64 << 10);
+    gy_net net;
+    gy_way way;
+    ck_assert_int_eq(choose(m, &sum).algorithm, GY_ALGORITHM_TWO_SHOT);
+    ck_assert_int_eq(choose(m, &large).algorithm, GY_ALGORITHM_TREE);
+    ck_assert_int_eq(choose(m, &odd).algorithm, GY_ALGORITHM_TREE);
+    ck_assert_int_eq(choose(m, &three).algorithm, choose(plain, &three).algorithm);
+    ck_assert_int_eq(choose(m, &other).algorithm, choose(plain, &other).algorithm);
+    ck_assert(choose(m, &sum).time > 100 * choose(plain, &sum).time);
+    ck_assert(gy_net_init(&net, m));
+    ck_assert_int_eq(gy_collective_obey(&net, &sum, "ring", "n", &way, NULL), GANTRY_OK);
+    ck_assert_int_eq(way.algorithm, GY_ALGORITHM_RING);
+    ck_assert(way.provenance != GY_COST_MEASURED && way.time == look(plain, &sum, GY_ALGORITHM_RING).time);
+    gy_net_free(&net);
+    gy_group *const all[] = { &sum, &large, &odd, &three, &other };
+    for (int i = 0; i < 5; i++)
+        gy_group_free(all[i]);
+    gantry_machine_free(m);
+    gantry_machine_free(plain);
+}
+END_TEST
+
 /* Tables are for as many devices as were measured. */
 START_TEST(tables_want_their_ranks)
 {
@@ -268,6 +304,7 @@ int main(void)
     tcase_add_test(c, rings_follow_the_links);
     tcase_add_test(c, the_cheapest_is_chosen_or_what_is_asked_for);
     tcase_add_loop_test(c, model_of_eight_h200, 0, sizeof measured / sizeof *measured);
+    tcase_add_test(c, measured_ones_come_first);
     tcase_add_test(c, tables_want_their_ranks);
     suite_add_tcase(suite, c);
     SRunner *r = srunner_create(suite);

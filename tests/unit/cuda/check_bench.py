@@ -13,8 +13,8 @@ import tempfile
 STREAMING = {"add", "copy", "saxpy", "reduce_sum", "transpose"}
 
 
-def run(command, folder, gpus, words, peer="all", code=0):
-    env = {**os.environ, "GANTRY_MODULES": folder, "LD_LIBRARY_PATH": folder, "FAKE_CUDA_DEVICES": str(gpus),
+def run(command, folder, gpus, words, peer="all", code=0, libraries=""):
+    env = {**os.environ, "GANTRY_CUDA_LIBRARIES": libraries, "GANTRY_MODULES": folder, "LD_LIBRARY_PATH": folder, "FAKE_CUDA_DEVICES": str(gpus),
            "FAKE_CUDA_PEER": peer, "FAKE_CUDA_MEMORY": "3000000000"}
     done = subprocess.run([command, *words.split()], capture_output=True, timeout=100, env=env, text=True)
     assert done.returncode == code, f"{words} on {gpus}: {done.returncode}\n{done.stdout}{done.stderr}"
@@ -37,7 +37,7 @@ def bench(command, folder):
     for gpus in (1, 2, 4):
         peer = rows(command, folder, gpus, "peer --bytes 65536")
         assert len(peer["rows"]) == (gpus > 1) and ("skipped" in peer) == (gpus == 1), peer
-        assert gpus == 1 or peer["rows"][0]["bytes"] == 16 * 65536
+        assert gpus == 1 or peer["rows"][0]["bytes"] == 64 * 65536
         host = rows(command, folder, gpus, "host --bytes 65536")["rows"]
         assert [r["bytes"] for r in host] == [n * d * w for d in ([1] if gpus == 1 else [1, gpus])
                                               for n in (4096, 65536) for w in (1, 1, 2)], host
@@ -51,12 +51,35 @@ def bench(command, folder):
     kernels = rows(command, folder, 1, "kernels --bytes 16384")["rows"]
     assert STREAMING <= {r["what"] for r in kernels}, kernels
     text = run(command, folder, 2, "bench peer --bytes 65536")
-    assert "16 copies of 65536 B" in text and "by hand us" in text, text
+    assert "64 copies of 65536 B" in text and "by hand us" in text, text
     alone = rows(command, folder, 2, "peer --bytes 65536", peer="none")
     assert not alone["rows"] and "no access to each other" in alone["skipped"], alone
     stream = json.loads(run(command, folder, 1, "bench replay --backend cuda --replay stream --nodes 24 --json"))
     assert stream["replay"] == "stream", stream
     run(command, folder, 0, "bench host", code=5)
+
+
+def collectives(command, folder):
+    """GPUs of one kind, as NCCL is measured for; those of the fake differ."""
+    nccl = pathlib.Path(folder).parent / "fake_nccl"
+    old = pathlib.Path(folder).parent / "absent" / "nccl_version"
+    for gpus in (2, 4):
+        machine = json.loads(run(command, folder, gpus, "machine --json"))
+        for device in machine["devices"]:
+            device["kind"] = device["type"]
+        with tempfile.TemporaryDirectory() as scratch:
+            path = pathlib.Path(scratch) / "m.json"
+            path.write_text(json.dumps(machine))
+            found = rows(command, folder, gpus, f"collectives --bytes 8192 --machine {path}", libraries=nccl)
+            assert [r["what"] for r in found["rows"]] == [f"all_reduce{by}, {gpus} GPUs, 8 KiB" for by in ("", " by two_shot")], found
+            assert all(r["bytes"] == 8192 for r in found["rows"]) and "skipped" not in found, found
+            assert [r["want"] for r in found["rows"]] == [">= 0.952", ">= 1"], found
+            none = rows(command, folder, gpus, f"collectives --machine {path}", libraries=old)
+            assert not none["rows"] and none["skipped"].startswith("all: libnccl.so.2 is version "), none
+    mixed = rows(command, folder, 2, "collectives", libraries=nccl)
+    assert not mixed["rows"] and "of one kind" in mixed["skipped"], mixed
+    one = rows(command, folder, 1, "collectives", libraries=nccl)
+    assert not one["rows"] and one["skipped"] == "all: there is one GPU", one
 
 
 def calibrate(command, folder):
@@ -78,6 +101,7 @@ def calibrate(command, folder):
 
 def main(command, folder):
     bench(command, folder)
+    collectives(command, folder)
     calibrate(command, folder)
     return 0
 

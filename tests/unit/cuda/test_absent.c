@@ -102,6 +102,7 @@ START_TEST(no_driver)
     expect_line("driver: no NVIDIA driver: libcuda.so.1: cannot open shared object file");
     expect_line("\nNCCL: ");
     expect_line("\nNVRTC: ");
+    expect_line("\nCUPTI: ");
     expect_host("no NVIDIA driver: libcuda.so.1: cannot open shared object file");
 }
 END_TEST

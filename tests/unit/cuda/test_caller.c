@@ -152,6 +152,78 @@ START_TEST(memory_and_stream_of_the_program)
 }
 END_TEST
 
+static const char scaled[] =
+    "{\"gantry\":1,\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[1000],\"class\":\"input\"},"
+    "\"y\":{\"dtype\":\"f32\",\"shape\":[1000],\"output\":true}},"
+    "\"nodes\":[{\"id\":\"s\",\"kernel\":\"scale\",\"args\":{\"a\":3,\"x\":\"x\",\"y\":\"y\"}}]}";
+
+typedef struct arrays {
+    float x[N], y[N], seen[N];
+    float value;
+} arrays;
+
+static void set_x(void *data)
+{
+    arrays *a = data;
+    for (int i = 0; i < N; i++) {
+        a->x[i] = a->value + (float)i;
+    }
+}
+
+static void look_at_y(void *data)
+{
+    arrays *a = data;
+    memcpy(a->seen, a->y, sizeof a->y);
+}
+
+/* Small arrays in plain memory. In a start on a stream of the program they are what the stream makes of them; in any
+ * other they are what they are when it is made, and no stream waits for the CPU. */
+START_TEST(small_arrays)
+{
+    program p = { 0 };
+    uint64_t ticket;
+    CUevent done;
+    arrays *a = calloc(1, sizeof *a);
+    begin(&p, _i % 2 ? "graph" : "stream");
+    fakeCudaSeed((uint64_t)_i * 104729);
+    gantry_graph *g = NULL;
+    MUST(gantry_graph_parse(&g, scaled, strlen(scaled), "text", NULL, NULL, MUST_ERR));
+    gantry_schedule *s = make_schedule(g, p.m, _i % 2 ? "graph" : "stream", NULL);
+    gantry_run *run = open_run(s, "cuda");
+    MUST(gantry_run_bind(run, gantry_graph_find_buffer(g, "x"), a->x, sizeof a->x, MUST_ERR));
+    MUST(gantry_run_bind_output(run, gantry_graph_find_buffer(g, "y"), a->y, sizeof a->y, MUST_ERR));
+    cu(cuCtxSetCurrent(p.context[0]));
+    cu(cuEventCreate(&done, CU_EVENT_DISABLE_TIMING));
+    for (int round = 1; round <= ROUNDS; round++) {
+        a->value = (float)round;
+        cu(cuLaunchHostFunc(p.stream, set_x, a));
+        MUST(gantry_run_start_on(run, p.stream, &ticket, MUST_ERR));
+        cu(cuLaunchHostFunc(p.stream, look_at_y, a));
+        cu(cuEventRecord(done, p.stream));
+        wait_for(done);
+        MUST(gantry_run_wait(run, ticket, MUST_ERR));
+        for (int i = 0; i < N; i++) {
+            ck_assert_float_eq(a->seen[i], 3 * (float)(round + i));
+        }
+        int before = fakeCudaCalls("cuLaunchHostFunc");
+        a->value = (float)(10 * round);
+        set_x(a);
+        MUST(gantry_run_start(run, &ticket, MUST_ERR));
+        MUST(gantry_run_wait(run, ticket, MUST_ERR));
+        for (int i = 0; i < N; i++) {
+            ck_assert_float_eq(a->y[i], 3 * (float)(10 * round + i));
+        }
+        ck_assert_int_eq(fakeCudaCalls("cuLaunchHostFunc"), before);
+    }
+    cu(cuEventDestroy(done));
+    gantry_run_free(run);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+    end(&p);
+    free(a);
+}
+END_TEST
+
 /* An input is read where it is: its own parts on GPU 0 need no copy. */
 START_TEST(read_in_place)
 {
@@ -236,6 +308,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, memory_and_stream_of_the_program, 0, 12);
+    tcase_add_loop_test(tests, small_arrays, 0, 12);
     tcase_add_test(tests, read_in_place);
     tcase_add_test(tests, wrong_memory);
     tcase_add_test(tests, wrong_stream);

@@ -430,6 +430,48 @@ START_TEST(calibrates)
 }
 END_TEST
 
+/* Each failure costs the kernels it concerns, and nothing else. */
+START_TEST(calibrates_without)
+{
+    static const struct {
+        const char *spec, *without, *with, *told;
+    } cases[] = {
+        { "cublasCreate:3", "gemm", "potrf", "cublasCreate of libcublas.so.13 returned CUBLAS_STATUS_ALLOC_FAILED" },
+        { "cusolverDnCreate:2", "potrf", "gemm", "cusolverDnCreate of libcusolver.so.12 returned " },
+        { "cublasGemmEx:15", "gemm", "trsm", "kernel \"gemm\" cannot be launched on device \"gpu0\": cublasGemmEx of" },
+    };
+    gantry_calibrate_options options = GANTRY_CALIBRATE_OPTIONS_INIT;
+    options.seconds = 0.001;
+    setenv("FAKE_CUDA_VERSION", "13000", 1);
+    fakeCudaDevices(1, "all", UINT64_C(10) << 20);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gantry_machine *m = NULL;
+        char *text = NULL;
+        size_t length = 0;
+        setenv("FAKE_LINALG_FAIL", cases[i].spec, 1);
+        MUST(gantry_machine_calibrate(&m, NULL, &options, MUST_ERR));
+        unsetenv("FAKE_LINALG_FAIL");
+        MUST(gantry_machine_json(m, &text, &length, MUST_ERR));
+        json_t *document = json_loadb(text, length, 0, NULL), *note;
+        bool told = false;
+        size_t k;
+        json_array_foreach(json_object_get(document, "notes"), k, note)
+        {
+            const char *is = json_string_value(note);
+            told = told || (strncmp(is, "not measured: kernel \"", 22) == 0 && strstr(is, cases[i].told) != NULL);
+        }
+        ck_assert_msg(told, "%s: %s", cases[i].spec, text);
+        ck_assert_uint_eq(points_of(document, cases[i].without), 0);
+        ck_assert_msg(SLOW || points_of(document, cases[i].with) > 0, "%s: no %s", cases[i].spec, cases[i].with);
+        ck_assert_uint_gt(points_of(document, "copy"), 0);
+        json_decref(document);
+        gantry_free(text);
+        gantry_machine_free(m);
+        check_alive();
+    }
+}
+END_TEST
+
 /* ---- libraries that are not there ---- */
 
 static char *description(void)
@@ -540,6 +582,7 @@ int main(void)
     tcase_add_test(tests, too_many_rows);
     if (getenv("FAKE_CUDA_KERNELS")) { /* all kernels of the module are called */
         tcase_add_test(tests, calibrates);
+        tcase_add_test(tests, calibrates_without);
     }
     tcase_add_test(tests, versions_are_told);
     tcase_add_test(tests, no_library);

@@ -163,7 +163,7 @@ END_TEST
 
 /* ---- several in one schedule ---- */
 
-enum { CHAINS = 2, PARTS = 4, ROWS = 33 };
+enum { CHAINS = 2, PARTS = 4, ROWS = 33, STEPS = 4 };
 
 static void copy_part(gantry_graph *g, gantry_buffer from, gantry_buffer to, int part, int gpu)
 {
@@ -277,7 +277,64 @@ START_TEST(starts_overlap)
 }
 END_TEST
 
-/* With times, which are those of streams. */
+/* STEPS sums in place on the same GPUs, one behind the other in their lanes; after each, the other GPU of each pair
+ * takes every part, so that all of a collective has to be over before some copy, and that copy before the next
+ * collective. */
+static gantry_graph *row_of_sums(void)
+{
+    gantry_graph *g = gantry_graph_new("row");
+    gantry_region part[PARTS];
+    gantry_buffer x = gantry_graph_buffer(g, "x", GANTRY_I64, 1, (int64_t[]){ PARTS * ROWS });
+    gantry_buffer a = gantry_graph_buffer(g, "a", GANTRY_I64, 1, (int64_t[]){ PARTS * ROWS });
+    gantry_buffer_split(g, x, PARTS);
+    gantry_buffer_split(g, a, PARTS);
+    gantry_buffer_init_iota(g, x);
+    for (int i = 0; i < PARTS; i++) {
+        copy_part(g, x, a, i, i);
+        part[i] = gantry_part(a, i);
+    }
+    for (int k = 0; k < STEPS; k++) {
+        char name[32];
+        snprintf(name, sizeof name, "y%d", k);
+        gantry_buffer y = gantry_graph_buffer(g, name, GANTRY_I64, 1, (int64_t[]){ PARTS * ROWS });
+        gantry_buffer_split(g, y, PARTS);
+        gantry_buffer_output(g, y);
+        gantry_graph_collective(g, "sum", GANTRY_ALL_REDUCE, GANTRY_SUM, PARTS, part, PARTS, part, 0);
+        for (int i = 0; i < PARTS; i++) {
+            copy_part(g, a, y, i, i ^ 1);
+        }
+    }
+    return g;
+}
+
+START_TEST(collectives_in_a_row)
+{
+    fakeCudaDevices(PARTS, "all", 0);
+    gantry_graph *g = row_of_sums();
+    gantry_machine *m = gpu_machine(PARTS, false);
+    gantry_schedule *s = make_schedule(g, m, replays[_i], "round-robin");
+    gantry_run *host = open_run(s, "host");
+    results want = run_results(host, g);
+    gantry_run_free(host);
+    ck_assert_int_eq(force_nccl(s), STEPS);
+    for (int seed = 1; seed <= 60; seed++) {
+        fakeCudaSeed((uint64_t)seed);
+        gantry_run *run = open_run(s, "cuda");
+        for (int start = 0; start < 3; start++) {
+            results got = run_results(run, g);
+            ck_assert_msg(same(&got, &want), "replay %s, seed %d, start %d", replays[_i], seed, start);
+        }
+        gantry_run_free(run);
+    }
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+    check_alive("row");
+    ck_assert_int_eq(fakeNcclAlive(), 0);
+}
+END_TEST
+
+/* With times: of events in streams, by CUPTI in a graph. */
 START_TEST(a_trace)
 {
     nccl_case c = { GANTRY_ALL_GATHER, GANTRY_F64, GANTRY_SUM, 4, 20, false, false };
@@ -288,15 +345,20 @@ START_TEST(a_trace)
     fakeCudaDevices(4, "all", 0);
     gantry_graph *g = nccl_graph(&c);
     gantry_machine *m = nccl_machine(4);
-    gantry_schedule *s = make_schedule(g, m, "graph", "round-robin");
+    gantry_schedule *s = make_schedule(g, m, _i == 1 ? "stream" : "graph", "round-robin");
     options.backend = "cuda";
     options.record_trace = 1;
+    setenv("FAKE_CUPTI", _i ? "on" : "", 1);
     MUST(gantry_run_new(&run, s, &options, MUST_ERR));
     nccl_bind(run, g, &c);
     run_results(run, g);
     MUST(gantry_run_trace(run, &text, &length, MUST_ERR));
-    ck_assert_ptr_nonnull(strstr(text, "\"it\""));
-    ck_assert_str_eq(replay_of(run), "stream (times are recorded); NCCL 2.28.9 does 1 collective");
+    const char *it = strstr(text, "\"it\""), *took = it ? strstr(it, "\"dur\":") : NULL;
+    ck_assert(took && strtod(took + 6, NULL) > 0);
+    static const char *const how[] = { "stream; times by events, CUPTI cannot be used", "stream; times by CUPTI",
+                                       "graph; times by CUPTI" };
+    ck_assert(strncmp(replay_of(run), how[_i], strlen(how[_i])) == 0);
+    ck_assert_str_eq(replay_of(run) + strlen(how[_i]), "; NCCL 2.28.9 does 1 collective");
     gantry_free(text);
     gantry_run_free(run);
     gantry_schedule_free(s);
@@ -744,8 +806,9 @@ int main(void)
     tcase_add_test(tests, every_type_and_operator);
     tcase_add_test(tests, the_scheduler_chooses_it);
     tcase_add_loop_test(tests, two_collectives, 0, 4);
+    tcase_add_loop_test(tests, collectives_in_a_row, 0, 2);
     tcase_add_loop_test(tests, starts_overlap, 0, 4);
-    tcase_add_test(tests, a_trace);
+    tcase_add_loop_test(tests, a_trace, 0, 3);
     tcase_add_test(tests, two_ranks_on_one_gpu);
     tcase_add_loop_test(tests, no_communicator, 0, 2);
     tcase_add_loop_test(tests, a_communicator_never_comes, 0, 2);

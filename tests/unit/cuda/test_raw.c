@@ -30,13 +30,18 @@ static const work_case cases[] = {
     { "replay", "stencil", NULL, 3, 0, "kernel", NODES },
     { "build", "wide", NULL, 2, 0, "cuGraphInstantiateWithFlags", 1 },
     { "build", "stencil", NULL, 2, 0, "cuGraphInstantiateWithFlags", 1 },
+    { "nccl", "all_reduce", NULL, 2, 1.0 * BYTES *COPIES, "cuGraphLaunch", 1 },
+    { "nccl", "all_to_all", NULL, 3, (double)(BYTES / 144 * 144 * COPIES), "cuGraphLaunch", 1 },
 };
 enum { CASES = sizeof cases / sizeof *cases };
+
+int fakeNcclAlive(void);
 
 static void check_alive(const char *what)
 {
     char text[160];
     ck_assert_msg(fakeCudaAlive(text, sizeof text) == 0, "%s: left behind: %s", what, text);
+    ck_assert_msg(fakeNcclAlive() == 0, "%s: communicators are left behind", what);
 }
 
 static gantry_raw_options options_of(const work_case *c)
@@ -196,6 +201,94 @@ START_TEST(every_call)
 }
 END_TEST
 
+/* Calls of each kind: as many as ranks (or pairs of ranks) for each collective, and once before. */
+START_TEST(nccl_calls)
+{
+    static const struct {
+        const char *kind, *call;
+        int each; /* for one collective of 4 ranks */
+    } kinds[] = { { "all_reduce", "ncclAllReduce", 4 },
+                  { "reduce", "ncclReduce", 4 },
+                  { "broadcast", "ncclBroadcast", 4 },
+                  { "all_gather", "ncclAllGather", 4 },
+                  { "reduce_scatter", "ncclReduceScatter", 4 },
+                  { "scatter", "ncclSend", 4 },
+                  { "gather", "ncclRecv", 4 },
+                  { "all_to_all", "ncclSend", 16 } };
+    fakeCudaDevices(4, "all", 0);
+    gantry_machine *m = gpu_machine(4, false);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        work_case c = { "nccl", kinds[i].kind, NULL, 4, 0, NULL, 0 };
+        double us, bytes;
+        int before = fakeCudaCalls(kinds[i].call);
+        MUST(attempt(&c, m, &us, &bytes, MUST_ERR));
+        ck_assert_int_eq(fakeCudaCalls(kinds[i].call) - before, (COPIES + 1) * kinds[i].each);
+        ck_assert_double_eq(bytes, BYTES * COPIES);
+    }
+    gantry_machine_free(m);
+    check_alive("calls of NCCL");
+}
+END_TEST
+
+START_TEST(nccl_cannot)
+{
+    gantry_raw *raw = NULL;
+    gantry_error err = { 0 };
+    gantry_raw_options o = GANTRY_RAW_OPTIONS_INIT;
+    fakeCudaDevices(4, "all", 0);
+    gantry_machine *m = gpu_machine(4, false);
+    o.bytes = BYTES;
+    o.shape = "all_reduces";
+    ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "nccl", m, &o, &err), GANTRY_E_INVALID);
+    ck_assert_str_eq(err.text, "there is no collective \"all_reduces\"");
+    o.shape = "all_to_all";
+    o.bytes = 255; /* 16 for each of 4 x 4 */
+    ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "nccl", m, &o, &err), GANTRY_E_UNSUPPORTED);
+    o.bytes = BYTES;
+    o.devices = 1;
+    ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "nccl", m, &o, &err), GANTRY_E_UNSUPPORTED);
+    gantry_machine_free(m);
+    fakeCudaDevices(1, "all", 0);
+    m = shared_machine(2, 1);
+    o.devices = 2;
+    ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "nccl", m, &o, &err), GANTRY_E_UNSUPPORTED);
+    ck_assert_msg(strstr(err.text, "none of them twice"), "%s", err.text);
+    gantry_machine_free(m);
+    check_alive("NCCL cannot");
+}
+END_TEST
+
+/* Each call of NCCL fails once, at each place. */
+START_TEST(nccl_fails)
+{
+    static const char *const calls[] = {
+        "ncclGetUniqueId", "ncclCommInitRankConfig", "ncclInit",   "ncclGroupStart",
+        "ncclGroupEnd",    "ncclAllReduce",          "ncclLaunch", "ncclCommFinalize"
+    };
+    work_case c = { "nccl", "all_reduce", NULL, 3, 0, NULL, 0 };
+    fakeCudaDevices(3, "all", 0);
+    gantry_machine *m = gpu_machine(3, false);
+    for (int n = 1, reached = 1; reached; n++) {
+        char spec[80];
+        gantry_error err = { 0 };
+        double us, bytes;
+        int before = fakeCudaCalls(calls[_i]);
+        snprintf(spec, sizeof spec, "%s:%d:3", calls[_i], n);
+        fakeCudaFail(spec);
+        gantry_status status = attempt(&c, m, &us, &bytes, &err);
+        reached = fakeCudaCalls(calls[_i]) - before >= n;
+        fakeCudaFail(NULL);
+        bool matters = reached && _i != 7; /* the end of what was timed */
+        ck_assert_msg(!status || (status == GANTRY_E_DEVICE && strstr(err.text, "NCCL: internal error (3)")), "%s: %s",
+                      spec, err.text);
+        ck_assert_msg((status != GANTRY_OK) == matters || strcmp(calls[_i], "ncclGroupStart") == 0, "%s: %s", spec,
+                      gantry_status_name(status)); /* of which one is for an abort */
+        check_alive(spec);
+    }
+    gantry_machine_free(m);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("by hand");
@@ -206,6 +299,9 @@ int main(void)
     tcase_add_test(tests, cannot);
     tcase_add_test(tests, no_room);
     tcase_add_loop_test(tests, every_call, 0, CASES);
+    tcase_add_test(tests, nccl_calls);
+    tcase_add_test(tests, nccl_cannot);
+    tcase_add_loop_test(tests, nccl_fails, 0, 8);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

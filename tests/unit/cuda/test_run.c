@@ -505,7 +505,7 @@ START_TEST(times)
         start_and_wait(&l);
     }
     MUST(gantry_run_get_info(l.run, &info, MUST_ERR));
-    ck_assert_str_eq(info.replay, "stream (times are recorded)");
+    ck_assert_str_eq(info.replay, "stream; times by events, CUPTI cannot be used");
     ck_assert_double_gt(info.last_us, 0);
     MUST(gantry_run_trace(l.run, &text, &length, MUST_ERR));
     int events = 0;

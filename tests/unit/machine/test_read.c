@@ -117,6 +117,7 @@ static const bad_input devices[] = {
     { D(",'copy_engines':@0"), "/devices/0/copy_engines", "\"copy_engines\" must be between 1 and 65535, not 0" },
     { D(",'ordinal':@-1"), "/devices/0/ordinal", "\"ordinal\" must be between 0 and 2147483647, not -1" },
     { D(",'launch_us':@'4'"), "/devices/0/launch_us", "\"launch_us\" must be a number, not a string" },
+    { D(",'signal_us':@-1"), "/devices/0/signal_us", "\"signal_us\" must be between 0 and 1000000000, not -1" },
     { D(",'bandwidth_gbs':@0"), "/devices/0/bandwidth_gbs",
       "\"bandwidth_gbs\" must be between 1e-09 and 1000000, not 0" },
     { D(",'gflops':@5"), "/devices/0/gflops", "gflops must be an object, found an integer" },
@@ -418,6 +419,7 @@ START_TEST(defaults)
     ck_assert_str_eq(c->kind, "cpu");
     ck_assert_str_eq(g->kind, "gpu");
     ck_assert_int_eq(c->launch, 250000);
+    ck_assert_int_eq(g->signal, 0);
     gantry_machine_free(m);
 }
 END_TEST

@@ -99,6 +99,25 @@ START_TEST(copies_within_a_memory)
 }
 END_TEST
 
+/* Of two devices in a memory the slower counts; the host has none; a memory to itself tells nobody. */
+START_TEST(signals)
+{
+    gantry_machine *m =
+        machine_of(MACHINE("",
+                           "{'id':'d','type':'gpu','memory':'a','signal_us':3},{'id':'e','memory':'a','signal_us':1},"
+                           "{'id':'f','type':'gpu','memory':'b','signal_us':2}",
+                           "'routes':[{'from':'*','to':'*','bandwidth_gbs':1}]"));
+    uint32_t a = gy_machine_find_memory(m, "a"), b = gy_machine_find_memory(m, "b");
+    ck_assert_int_eq(gy_machine_signals(m, a, b), 5 * US);
+    ck_assert_int_eq(gy_machine_signals(m, b, 0), 2 * US);
+    ck_assert_int_eq(gy_machine_signals(m, a, a), 0);
+    ck_assert_int_eq(gy_device_signal(&m->device[0], &m->device[2], false), 3 * US);
+    ck_assert_int_eq(gy_device_signal(&m->device[2], &m->device[2], true), 2 * US);
+    ck_assert_int_eq(gy_device_signal(&m->device[2], &m->device[2], false), 0);
+    gantry_machine_free(m);
+}
+END_TEST
+
 START_TEST(staged_through_host)
 {
     gantry_machine *m = machine_of(
@@ -200,6 +219,7 @@ int main(void)
     tcase_add_test(tc, points_are_joined_by_lines);
     tcase_add_test(tc, phases_add_up);
     tcase_add_test(tc, copies_within_a_memory);
+    tcase_add_test(tc, signals);
     tcase_add_test(tc, staged_through_host);
     tcase_add_test(tc, relay_takes_the_fastest);
     tcase_add_test(tc, relay_ties_and_size);

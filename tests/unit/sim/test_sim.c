@@ -153,6 +153,34 @@ START_TEST(events)
 }
 END_TEST
 
+/* Telling takes 2 us from the first GPU, 3 us from or to the second. x (0 to 5) to y beside it on the first: nothing;
+ * to a copy of the first: 2 us; to z on the second: 3 us; the copy (7 to 8) to the second: 3 us. What waits for two
+ * begins when the later has been told. */
+START_TEST(signals)
+{
+    gantry_schedule *s = hand_new(
+        "{\"gantry_machine\": 1, \"memories\": [{\"id\": \"host\", \"capacity\": \"1TiB\"}, {\"id\": \"a\", "
+        "\"capacity\": \"1TiB\"}, {\"id\": \"b\", \"capacity\": \"1TiB\"}], \"devices\": [{\"id\": \"A\", "
+        "\"type\": \"gpu\", \"memory\": \"a\", \"lanes\": 2, \"signal_us\": 2}, {\"id\": \"B\", \"type\": \"gpu\", "
+        "\"memory\": \"b\", \"signal_us\": 3}], \"routes\": [{\"from\": \"*\", \"to\": \"*\", \"bandwidth_gbs\": 1}]}");
+    uint32_t l0 = compute_lane(s, 0), l1 = compute_lane(s, 0), copies = copy_lane(s, 0), l2 = compute_lane(s, 1);
+    uint32_t x = hand_launch(s, "x", l0, 5), y = hand_launch(s, "y", l1, 1);
+    uint32_t c = hand_move(s, copies, A, B, 1000);
+    uint32_t z = hand_launch(s, "z", l2, 1), w = hand_launch(s, "w", l2, 1);
+    hand_wait(s, x, y);
+    hand_wait(s, x, c);
+    hand_wait(s, x, z);
+    hand_wait(s, y, w);
+    hand_wait(s, c, w);
+    run(s);
+    spans(s, y, US(5), US(6));
+    spans(s, c, US(7), US(8));
+    spans(s, z, US(8), US(9));
+    spans(s, w, US(11), US(12));
+    gantry_schedule_free(s);
+}
+END_TEST
+
 /* The collective begins when the later of its two lanes is free (10 us), and holds both for 3 us. */
 START_TEST(collective)
 {
@@ -580,6 +608,7 @@ int main(void)
                                    launches_overlap,
                                    launches_in_one_lane,
                                    events,
+                                   signals,
                                    collective,
                                    one_copy,
                                    two_copies_over_one_link,

@@ -104,19 +104,36 @@ static uint32_t busiest(const plan *p)
     return best;
 }
 
-static bool add_little(plan *p)
+/* Bytes of the piece that cross links in one direction if the device does all of it. */
+static uint64_t bytes_of(const plan *p, const gy_piece *piece, uint32_t device, bool in)
 {
-    uint64_t bytes = 0;
-    uint32_t device = busiest(p);
+    uint32_t first = in ? piece->source : piece->target, ends = in ? piece->sources : piece->targets, far = 0;
+    for (uint32_t k = first; k < first + ends; k++) {
+        far += !same_gpu(p, device, device_of(p, k));
+    }
+    return far * piece->bytes;
+}
+
+static bool is_little(const plan *p, uint32_t device)
+{
+    uint64_t in = 0, out = 0;
     for (uint32_t i = 0; i < p->parts->pieces; i++) {
-        gy_share s = whole(&p->parts->piece[i]);
+        const gy_piece *piece = &p->parts->piece[i];
+        gy_share s = whole(piece);
         s.device = device;
-        bytes += s.bytes;
-        if (is_live(&p->parts->piece[i]) && !can_do(p, &s)) {
+        if (is_live(piece) && !can_do(p, &s)) {
             return false;
         }
+        in += bytes_of(p, piece, device, true);
+        out += bytes_of(p, piece, device, false);
     }
-    if (bytes > GY_SHARE_LEAST || p->what->algorithm == GY_ALGORITHM_COPY) {
+    return in <= GY_SHARE_LITTLE && out <= GY_SHARE_LITTLE && p->what->algorithm != GY_ALGORITHM_COPY;
+}
+
+static bool add_little(plan *p)
+{
+    uint32_t device = busiest(p);
+    if (!is_little(p, device)) {
         return false;
     }
     for (uint32_t i = 0; i < p->parts->pieces; i++) {

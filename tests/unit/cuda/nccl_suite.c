@@ -11,7 +11,7 @@ const gantry_collective nccl_kinds[8] = {
     GANTRY_GATHER,     GANTRY_ALL_GATHER, GANTRY_REDUCE_SCATTER, GANTRY_ALL_TO_ALL
 };
 
-enum { MOST_RANKS = 8 };
+enum { MOST_RANKS = 72 };
 
 bool nccl_reduces(gantry_collective kind)
 {

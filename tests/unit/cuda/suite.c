@@ -37,7 +37,7 @@ gantry_graph *load_graph(const graph_case *c)
 
 static gantry_machine *machine_of(int count, int gpus, bool mixed)
 {
-    char text[8192], memories[2048] = "", devices[4096] = "";
+    char text[32768], memories[4096] = "", devices[16384] = "";
     size_t m_length = 0, d_length = 0;
     gantry_machine *m = NULL;
     for (int i = 0; i < count; i++) {

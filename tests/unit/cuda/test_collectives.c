@@ -70,7 +70,7 @@ static tally since(tally before, const nccl_case *c)
 typedef struct way {
     gy_algorithm algorithm;
     const char *replay, *peer;
-    int seeds, starts;
+    int seeds, starts, gpus; /* gpus: fewer than ranks, which share them; 0: as many */
 } way;
 
 /* Of the last start. */
@@ -78,9 +78,10 @@ static tally try_case(const nccl_case *c, const way *w)
 {
     char what[200];
     tally t = { .copies = 0 };
-    fakeCudaDevices(c->ranks, w->peer, 0);
+    int gpus = w->gpus ? w->gpus : c->ranks;
+    fakeCudaDevices(gpus, w->peer, 0);
     gantry_graph *g = nccl_graph(c);
-    gantry_machine *m = gpu_machine(c->ranks, false);
+    gantry_machine *m = shared_machine(c->ranks, gpus);
     gantry_schedule *s = make_schedule(g, m, w->replay, "round-robin");
     force(s, w->algorithm);
     gantry_run *host = open_run(s, "host");
@@ -114,7 +115,7 @@ static void try_orders(gantry_collective kind, int ranks, int64_t rows, const ch
 {
     nccl_case c = { .kind = kind, .dtype = GANTRY_F32, .op = GANTRY_SUM, .ranks = ranks, .rows = rows };
     for (int k = 0; k < 2; k++) {
-        way w = { GY_ALGORITHM_TWO_SHOT, replays[k], peer, 20, 1 };
+        way w = { GY_ALGORITHM_TWO_SHOT, replays[k], peer, 20, 1, 0 };
         try_case(&c, &w);
     }
 }
@@ -138,10 +139,20 @@ static bool vary(nccl_case *c, int variant)
     return variant == 0 || c->in_place || c->uneven;
 }
 
+/* Rows of a part that are so many that one GPU does not do it alone. */
+static int64_t much_of(gantry_collective kind, gantry_dtype dtype, int ranks)
+{
+    bool square = kind == GANTRY_ALL_GATHER || kind == GANTRY_REDUCE_SCATTER;
+    uint64_t times = (uint64_t)(square ? ranks * (ranks - 1) : ranks - 1) * NCCL_COLUMNS * gantry_dtype_size(dtype);
+    return (int64_t)(GY_SHARE_LITTLE / times) + 1;
+}
+
+/* `rows` 0: much. */
 static nccl_case case_of(int kind, gantry_dtype dtype, gantry_access op, int ranks, int64_t rows)
 {
     nccl_case c = { .kind = nccl_kinds[kind], .dtype = dtype, .op = op, .ranks = ranks, .rows = rows };
-    c.rows *= c.kind == GANTRY_ALL_TO_ALL ? ranks : 1;
+    c.rows = c.rows ? c.rows : much_of(c.kind, dtype, ranks);
+    c.rows = c.kind != GANTRY_ALL_TO_ALL ? c.rows : rows ? c.rows * ranks : (c.rows / ranks + 1) * ranks;
     return c;
 }
 
@@ -153,13 +164,15 @@ static const gy_algorithm algorithms[] = { GY_ALGORITHM_NONE, GY_ALGORITHM_ONE_S
 /* Little, with odd sizes, and so much that every GPU has a share. */
 START_TEST(every_collective)
 {
-    static const int64_t rows[] = { 1, 37, 9001 };
+    static const int64_t rows[] = { 1, 37, 0 };
     int n = 0;
     for (int ranks = 2; ranks <= MOST; ranks++) {
         for (int variant = 0; variant < 3; variant++) {
             for (int r = 0; r < 3; r++, n++) {
                 nccl_case c = case_of(_i, GANTRY_F32, GANTRY_SUM, ranks, rows[r]);
-                way w = { algorithms[n % (nccl_reduces(c.kind) ? 3 : 4)], replays[n / 2 % 2], "all", r < 2 ? 2 : 1, 2 };
+                way w = {
+                    algorithms[n % (nccl_reduces(c.kind) ? 3 : 4)], replays[n / 2 % 2], "all", r < 2 ? 2 : 1, 2, 0
+                };
                 if (vary(&c, variant)) {
                     try_case(&c, &w);
                 }
@@ -175,8 +188,8 @@ START_TEST(every_type_and_operator)
     for (int d = 0; d < GANTRY_DTYPE_COUNT; d++) {
         for (int o = 0; o < (nccl_reduces(nccl_kinds[_i]) ? 4 : 1); o++) {
             for (int much = 0; much < 2; much++) {
-                nccl_case c = case_of(_i, (gantry_dtype)d, ops[o], 2 + (d + o) % 3, much ? 50001 : 43);
-                way w = { GY_ALGORITHM_NONE, replays[(d + o) % 2], "all", 1, 2 };
+                nccl_case c = case_of(_i, (gantry_dtype)d, ops[o], 2 + (d + o) % 3, much ? 0 : 43);
+                way w = { GY_ALGORITHM_NONE, replays[(d + o) % 2], "all", 1, 2, 0 };
                 vary(&c, (d + o) % 2);
                 try_case(&c, &w);
             }
@@ -190,12 +203,12 @@ START_TEST(missing_access)
 {
     static const char *const peers[] = { "none", "01,10", "01,10,02,20,12,21,03,30,13,31",
                                          "01,10,02,12,21,03,30,13,31,23", "30,03,31,13,32,23" };
-    static const int64_t rows[] = { 5, 30001 };
+    static const int64_t rows[] = { 5, 0 };
     for (int p = 0; p < 5; p++) {
         for (int variant = 0; variant < 2; variant++) {
             for (int r = 0; r < 2; r++) {
                 nccl_case c = case_of(_i, GANTRY_F64, GANTRY_SUM, 4, rows[r]);
-                way w = { algorithms[(p + r) % 3], replays[(p + variant) % 2], peers[p], 2, 2 };
+                way w = { algorithms[(p + r) % 3], replays[(p + variant) % 2], peers[p], 2, 2, 0 };
                 if (vary(&c, variant)) {
                     try_case(&c, &w);
                 }
@@ -205,10 +218,32 @@ START_TEST(missing_access)
 }
 END_TEST
 
+/* Several ranks on a GPU. */
+START_TEST(shared_gpus)
+{
+    for (int k = 0; k < 4; k++) {
+        nccl_case c = case_of(_i, GANTRY_F32, GANTRY_SUM, k % 2 ? 5 : 3, k / 2 ? 0 : 11);
+        way w = { algorithms[k % 3], replays[k / 2], k % 2 ? "all" : "01,10,12,21", 2, 2, 2 + k % 2 };
+        try_case(&c, &w);
+    }
+}
+END_TEST
+
+/* More ends than a kernel takes: the host combines, and what is moved is copied. */
+START_TEST(many_ranks)
+{
+    for (int k = 0; k < 2; k++) {
+        nccl_case c = case_of(k ? 2 : 0, GANTRY_F32, GANTRY_SUM, 66, 11);
+        way w = { GY_ALGORITHM_NONE, replays[k], "all", 1, 2, 2 };
+        try_case(&c, &w);
+    }
+}
+END_TEST
+
 START_TEST(orders)
 {
-    try_orders(GANTRY_BROADCAST, 3 + _i, 5500, "all");
-    try_orders(GANTRY_ALL_REDUCE, 3 + _i, 5500, "all");
+    try_orders(GANTRY_BROADCAST, 3 + _i, much_of(GANTRY_BROADCAST, GANTRY_F32, 3 + _i), "all");
+    try_orders(GANTRY_ALL_REDUCE, 3 + _i, much_of(GANTRY_ALL_REDUCE, GANTRY_F32, 3 + _i), "all");
     /* Some ends are staged, one after the other; what is combined is so by the host. */
     try_orders(GANTRY_BROADCAST, 4, 5500, "03,30");
     try_orders(GANTRY_REDUCE_SCATTER, 4, 5500, "01,10,02,20,03,30,12,21");
@@ -217,19 +252,13 @@ END_TEST
 
 /* ---- who does what ---- */
 
-/* Rows of four bytes times NCCL_COLUMNS that make more than so many bytes. */
-static int64_t rows_of(uint64_t bytes)
-{
-    return (int64_t)(bytes / 4 / NCCL_COLUMNS) + 1;
-}
-
 static int ranks = 4;
 
 static void expect_kernels(gantry_collective kind, int64_t rows, gy_algorithm algorithm, const int *kernels, int copies)
 {
     nccl_case c = { .kind = kind, .dtype = GANTRY_I32, .op = GANTRY_SUM, .ranks = ranks, .rows = rows };
     for (int k = 0; k < 2; k++) {
-        way w = { algorithm, replays[k], "all", 2, k ? 2 : 1 };
+        way w = { algorithm, replays[k], "all", 2, k ? 2 : 1, 0 };
         tally t = try_case(&c, &w);
         for (int i = 0; i < ranks; i++) {
             ck_assert_msg(t.kernels[i] == kernels[i], "%s, replay %s: %d kernels on GPU %d, not %d", nccl_name(&c),
@@ -239,41 +268,39 @@ static void expect_kernels(gantry_collective kind, int64_t rows, gy_algorithm al
     }
 }
 
-/* On 4 GPUs, the root being the last. `least`: rows that are just more than the least share. */
+/* On 4 GPUs, the root being the last. */
 START_TEST(who_does_what)
 {
-    int64_t least = rows_of(GY_SHARE_LEAST);
+    int64_t each = much_of(GANTRY_BROADCAST, GANTRY_I32, 4), square = much_of(GANTRY_ALL_GATHER, GANTRY_I32, 4);
     const int one[] = { 1, 0, 0, 0 }, root[] = { 0, 0, 0, 1 }, all[] = { 1, 1, 1, 1 }, none[4] = { 0 };
     /* Little: one launch of one GPU, that of the root where there is one. */
     expect_kernels(GANTRY_ALL_REDUCE, 100, GY_ALGORITHM_NONE, one, 0);
-    expect_kernels(GANTRY_ALL_GATHER, 100, GY_ALGORITHM_NONE, one, 0);
+    expect_kernels(GANTRY_ALL_REDUCE, each - 1, GY_ALGORITHM_TWO_SHOT, one, 0);
+    expect_kernels(GANTRY_ALL_GATHER, square - 1, GY_ALGORITHM_NONE, one, 0);
     expect_kernels(GANTRY_ALL_TO_ALL, 100, GY_ALGORITHM_ONE_SHOT, one, 0);
-    expect_kernels(GANTRY_REDUCE_SCATTER, 100, GY_ALGORITHM_NONE, one, 0);
-    expect_kernels(GANTRY_REDUCE, 100, GY_ALGORITHM_NONE, root, 0);
+    expect_kernels(GANTRY_REDUCE_SCATTER, square - 1, GY_ALGORITHM_NONE, one, 0);
+    expect_kernels(GANTRY_REDUCE, each - 1, GY_ALGORITHM_NONE, root, 0);
     expect_kernels(GANTRY_BROADCAST, 100, GY_ALGORITHM_NONE, root, 0);
     expect_kernels(GANTRY_SCATTER, 100, GY_ALGORITHM_NONE, root, 0);
-    expect_kernels(GANTRY_GATHER, 100, GY_ALGORITHM_NONE, root, 0);
-    /* Two shares, then one for each; the target of a reduction begins. */
-    expect_kernels(GANTRY_ALL_REDUCE, least, GY_ALGORITHM_NONE, (const int[]){ 1, 1, 0, 0 }, 0);
-    expect_kernels(GANTRY_ALL_REDUCE, 4 * least, GY_ALGORITHM_TWO_SHOT, all, 0);
-    expect_kernels(GANTRY_REDUCE, least, GY_ALGORITHM_NONE, (const int[]){ 1, 0, 0, 1 }, 0);
-    expect_kernels(GANTRY_REDUCE, 4 * least, GY_ALGORITHM_NONE, all, 0);
-    expect_kernels(GANTRY_REDUCE_SCATTER, 3 * least, GY_ALGORITHM_NONE, all, 0);
+    expect_kernels(GANTRY_GATHER, each - 1, GY_ALGORITHM_NONE, root, 0);
+    /* Shares for all, those that only give too. */
+    expect_kernels(GANTRY_ALL_REDUCE, each, GY_ALGORITHM_TWO_SHOT, all, 0);
+    expect_kernels(GANTRY_REDUCE, each, GY_ALGORITHM_NONE, all, 0);
+    expect_kernels(GANTRY_REDUCE_SCATTER, square, GY_ALGORITHM_NONE, all, 0);
     /* Who has it sends it. */
-    expect_kernels(GANTRY_ALL_GATHER, least, GY_ALGORITHM_NONE, all, 0);
-    expect_kernels(GANTRY_ALL_TO_ALL, 4 * least, GY_ALGORITHM_NONE, all, 0);
-    expect_kernels(GANTRY_GATHER, least, GY_ALGORITHM_NONE, all, 0);
-    expect_kernels(GANTRY_SCATTER, least, GY_ALGORITHM_NONE, root, 0);
-    expect_kernels(GANTRY_BROADCAST, least, GY_ALGORITHM_NONE, root, 0);
+    expect_kernels(GANTRY_ALL_GATHER, square, GY_ALGORITHM_NONE, all, 0);
+    expect_kernels(GANTRY_ALL_TO_ALL, each / 4 * 4 + 4, GY_ALGORITHM_NONE, all, 0);
+    expect_kernels(GANTRY_GATHER, each, GY_ALGORITHM_NONE, all, 0);
+    expect_kernels(GANTRY_SCATTER, each, GY_ALGORITHM_NONE, root, 0);
+    expect_kernels(GANTRY_BROADCAST, each, GY_ALGORITHM_ONE_SHOT, root, 0);
     /* In two rounds, the root in both. */
-    expect_kernels(GANTRY_BROADCAST, least, GY_ALGORITHM_TWO_SHOT, (const int[]){ 1, 1, 1, 2 }, 0);
-    expect_kernels(GANTRY_BROADCAST, rows_of(GY_SHARE_ROUNDS), GY_ALGORITHM_NONE, (const int[]){ 1, 1, 1, 2 }, 0);
-    expect_kernels(GANTRY_BROADCAST, rows_of(GY_SHARE_ROUNDS), GY_ALGORITHM_ONE_SHOT, root, 0);
+    expect_kernels(GANTRY_BROADCAST, each, GY_ALGORITHM_TWO_SHOT, (const int[]){ 1, 1, 1, 2 }, 0);
+    expect_kernels(GANTRY_BROADCAST, each, GY_ALGORITHM_NONE, (const int[]){ 1, 1, 1, 2 }, 0);
     /* By copy engines. */
     expect_kernels(GANTRY_ALL_GATHER, 100, GY_ALGORITHM_COPY, none, 16);
-    expect_kernels(GANTRY_BROADCAST, rows_of(GY_SHARE_ROUNDS), GY_ALGORITHM_COPY, none, 4);
+    expect_kernels(GANTRY_BROADCAST, each, GY_ALGORITHM_COPY, none, 4);
     ranks = 2;
-    expect_kernels(GANTRY_SCATTER, rows_of(GY_SHARE_ENGINE), GY_ALGORITHM_NONE, none, 2);
+    expect_kernels(GANTRY_SCATTER, (int64_t)(GY_SHARE_ENGINE / 4 / NCCL_COLUMNS) + 1, GY_ALGORITHM_NONE, none, 2);
 }
 END_TEST
 
@@ -285,6 +312,8 @@ int main(void)
     tcase_add_loop_test(tests, every_collective, 0, 8);
     tcase_add_loop_test(tests, every_type_and_operator, 0, 8);
     tcase_add_loop_test(tests, missing_access, 0, 8);
+    tcase_add_loop_test(tests, shared_gpus, 0, 8);
+    tcase_add_test(tests, many_ranks);
     tcase_add_loop_test(tests, orders, 0, 2);
     tcase_add_test(tests, who_does_what);
     suite_add_tcase(suite, tests);

@@ -163,16 +163,10 @@ static gantry_status copy_share(gy_submit *x, const gy_share *s)
     return status || !staged ? status : gy_submit_join(x);
 }
 
-gantry_status gy_submit_collective(gy_submit *x)
+static gantry_status submit_shares(gy_submit *x)
 {
     const gy_cuda_op *op = &x->h->op[x->op];
     gantry_status status = GANTRY_OK;
-    if (gy_nccl_does(x)) {
-        return gy_nccl_submit(x);
-    }
-    if (op->parts->stage) {
-        return exchange_aside(x);
-    }
     for (uint32_t i = 0, done = 1; i < op->shares && status == GANTRY_OK; i += done, done = 1) {
         const gy_share *s = &op->share[i];
         status = i && s->round != s[-1].round ? gy_submit_join(x) : GANTRY_OK;
@@ -184,4 +178,31 @@ gantry_status gy_submit_collective(gy_submit *x)
                                            : exchange_on_host(x, s);
     }
     return status;
+}
+
+/* In a graph, several GPUs would wait for as many, and each wait costs the host more than a microsecond when the graph
+ * is launched: they all wait for one that waits for all. */
+static bool meets(const gy_submit *x)
+{
+    const gy_cuda_op *op = &x->h->op[x->op];
+    bool several = false;
+    for (uint32_t i = 1; i < op->shares; i++) {
+        several = several || op->share[i].device != op->share[0].device;
+    }
+    return several && x->capture && x->h->job->schedule->ops.at[x->op].lanes > 2;
+}
+
+gantry_status gy_submit_collective(gy_submit *x)
+{
+    if (gy_nccl_does(x)) {
+        return gy_nccl_submit(x);
+    }
+    if (x->h->op[x->op].parts->stage) {
+        return exchange_aside(x);
+    }
+    bool meet = meets(x);
+    gantry_status status = meet ? gy_combine_meet(x) : GANTRY_OK;
+    status = status ? status : submit_shares(x);
+    status = status || !meet ? status : gy_submit_join(x);
+    return status || !meet ? status : gy_combine_meet(x);
 }

@@ -169,3 +169,10 @@ gantry_status gy_combine_submit(gy_submit *x, const gy_share *share, uint32_t co
     *done = i;
     return b.parts ? launch(x, share[0].device, &b) : GANTRY_OK;
 }
+
+gantry_status gy_combine_meet(gy_submit *x)
+{
+    batch b;
+    b.args = b.parts = 0;
+    return x->h->combine[x->lead.device] ? launch(x, x->lead.device, &b) : GANTRY_OK;
+}

@@ -59,9 +59,19 @@ static gantry_dtype widest(const gantry_launch *l)
     return bits & 3 ? GANTRY_U8 : bits & 4 ? GANTRY_U32 : GANTRY_U64;
 }
 
+static gantry_status launch_nothing(const gantry_launch *l)
+{
+    batch b;
+    b.at[0] = (part){ 0 };
+    return gy_image_launch(l, 0, GANTRY_U8, (gy_grid){ 1, 1, 1, 1, 1, 1 }, (void *[]){ &b });
+}
+
 /* combine_OP_DTYPE(batch), a row of blocks for each part. */
 static gantry_status launch_combine(const gantry_launch *l)
 {
+    if (l->args == 0) {
+        return launch_nothing(l);
+    }
     const gantry_arg *last = &l->arg[l->args - 1];
     bool moves = last->access == GANTRY_WRITE;
     gantry_dtype dtype = moves ? widest(l) : last->dtype;

@@ -127,7 +127,8 @@ static bool is_little(const plan *p, uint32_t device)
         in += bytes_of(p, piece, device, true);
         out += bytes_of(p, piece, device, false);
     }
-    return in <= GY_SHARE_LITTLE && out <= GY_SHARE_LITTLE && p->what->algorithm != GY_ALGORITHM_COPY;
+    uint64_t most = GY_SHARE_LITTLE * (p->what->lanes - 1);
+    return in <= most && out <= most && p->what->algorithm != GY_ALGORITHM_COPY;
 }
 
 static bool add_little(plan *p)

@@ -9,13 +9,13 @@
 #include "backends/cuda/state.h"
 #include "backends/host/ops.h"
 
-/* LITTLE: bytes that a GPU can move over its links in about the time that GPUs take to tell each other that they have
- * ended (some 10 us): so much is done by one of them alone, and in a row of such ops nobody waits for another GPU.
+/* LITTLE, for each other GPU: bytes that links carry in about the time that it takes to have it begin and to learn that
+ * it has ended (3 us). What crosses the links of one GPU if it does all is less: it does all.
  * LEAST: bytes of a share.
  * ROUNDS: from so many bytes on, what goes from one GPU to three or more is sent on by those that got a share of it.
  * ENGINE: from so many bytes on a copy engine is worth what it takes to begin, ten times as much as a kernel; it is
  * faster by a tenth, and leaves the GPU free. */
-#define GY_SHARE_LITTLE (UINT64_C(4) << 20)
+#define GY_SHARE_LITTLE (UINT64_C(1) << 20)
 #define GY_SHARE_LEAST  (UINT64_C(64) << 10)
 #define GY_SHARE_ROUNDS (UINT64_C(1) << 20)
 #define GY_SHARE_ENGINE (UINT64_C(32) << 20)

@@ -298,6 +298,8 @@ gantry_status gy_combine_make(gy_cuda *h, gantry_error *err);
 void gy_combine_free(gy_cuda *h);
 /* One launch, for as many of the shares from the first on as go into it: *done. */
 gantry_status gy_combine_submit(gy_submit *x, const struct gy_share *share, uint32_t count, uint32_t *done);
+/* A launch that does nothing: what comes after all that the lead waits for may come after this instead. */
+gantry_status gy_combine_meet(gy_submit *x);
 
 /* ---- nccl.c, nccl_order.c ---- */
 /* Which ops NCCL does. That it is not there, or cannot do an op, is no error: copies do it, and reports say why. */

@@ -244,11 +244,11 @@ DECLARE(scale)
 DECLARE(sgd_update)
 DECLARE(bias_add)
 
-    static const gy_cuda_kernel *const each[] = { &gy_cuda_kernel_add,       &gy_cuda_kernel_axpby,
-                                                  &gy_cuda_kernel_copy,      &gy_cuda_kernel_mul,
-                                                  &gy_cuda_kernel_relu,      &gy_cuda_kernel_relu_grad,
-                                                  &gy_cuda_kernel_saxpy,     &gy_cuda_kernel_scale,
-                                                  &gy_cuda_kernel_sgd_update };
+static const gy_cuda_kernel *const each[] = {
+    &gy_cuda_kernel_add,   &gy_cuda_kernel_axpby, &gy_cuda_kernel_copy,
+    &gy_cuda_kernel_mul,   &gy_cuda_kernel_relu,  &gy_cuda_kernel_relu_grad,
+    &gy_cuda_kernel_saxpy, &gy_cuda_kernel_scale, &gy_cuda_kernel_sgd_update
+};
 enum { EACH = sizeof each / sizeof *each };
 
 /* `beyond`: elements by which each region is beyond a multiple of 16 bytes. */
@@ -529,6 +529,11 @@ START_TEST(too_much)
     MUST(l.kernel->launch(&device));
     device.args += 2;
     ck_assert_int_eq(l.kernel->launch(&device), GANTRY_E_UNSUPPORTED);
+    int before = fakeCudaCalls("cuLaunchKernel");
+    device.args = 0; /* one that does nothing */
+    MUST(l.kernel->launch(&device));
+    ck_assert_int_eq(fakeCudaCalls("cuLaunchKernel"), before + 1);
+    ck_assert_int_eq(cuStreamSynchronize(stream), CUDA_SUCCESS);
     l.kernel->close(l.handle);
     close_device();
 }

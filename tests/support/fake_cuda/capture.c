@@ -181,6 +181,17 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
     return code;
 }
 
+/* Kernels of two devices of which one waits for the other, in a graph that is made. */
+static void count_waits(const struct CUgraph_st *g, const node *n)
+{
+    for (int i = 0; i < n->before.count; i++) {
+        const work *other = &g->at[n->before.at[i]].w;
+        if (n->w.kind == KERNEL && other->kind == KERNEL && other->device != n->w.device) {
+            count_call("wait between devices");
+        }
+    }
+}
+
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
 {
     lock();
@@ -196,6 +207,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned 
             tell_node(g, &g->at[g->count].w, graph->at[g->count].w.node);
             work_hold(&g->at[g->count].w, 1);
             g->at[g->count].before = set_copy(&graph->at[g->count].before);
+            count_waits(graph, &graph->at[g->count]);
         }
         fake.alive_execs++;
     }

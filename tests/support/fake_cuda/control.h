@@ -49,7 +49,8 @@ void fakeCudaSeed(uint64_t seed);
 void fakeCudaDevices(int devices, const char *peer, uint64_t bytes);
 /* Objects that are alive: contexts, streams, events, memory, modules, graphs. `text`, of `size` bytes, says which. */
 int fakeCudaAlive(char *text, size_t size);
-/* How often a function was called, or "kernel", "kernel on 3" (a device) and "host" run, since the library was loaded. */
+/* How often a function was called, or "kernel", "kernel on 3" (a device) and "host" run, since the library was loaded;
+ * or how many edges graphs had in which a kernel waits for one of another device, "wait between devices". */
 int fakeCudaCalls(const char *name);
 
 /* ---- for libraries that put work of their own on streams (tests/support/fake_nccl) ---- */

@@ -309,6 +309,22 @@ START_TEST(who_does_what)
 }
 END_TEST
 
+/* Of kernels that put something there, through those that have a share, to kernels that get it: all meet before and
+ * behind. One GPU that does it all is where they meet. */
+START_TEST(waits_in_a_graph)
+{
+    for (int count = 3; count <= MOST; count += 5) {
+        for (int much = 0; much < 2; much++) {
+            nccl_case c = case_of(0, GANTRY_F32, GANTRY_SUM, count, much ? 0 : 10);
+            way w = { GY_ALGORITHM_NONE, "graph", "all", 1, 2, 0 };
+            int before = fakeCudaCalls("wait between devices");
+            try_case(&c, &w);
+            ck_assert_int_eq(fakeCudaCalls("wait between devices") - before, (much ? 4 : 2) * (count - 1));
+        }
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda collectives");
@@ -321,6 +337,7 @@ int main(void)
     tcase_add_test(tests, many_ranks);
     tcase_add_loop_test(tests, orders, 0, 2);
     tcase_add_test(tests, who_does_what);
+    tcase_add_test(tests, waits_in_a_graph);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

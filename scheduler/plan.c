@@ -81,11 +81,11 @@ void gy_plan_free(gy_plan *p)
 uint32_t gy_plan_copier(const gy_plan *p, uint32_t from, uint32_t to)
 {
     uint32_t there = gy_plan_device_of(p, to), here = gy_plan_device_of(p, from);
-    if (to != 0 && there != GY_NONE)
-        return there;
     if (from != 0 && here != GY_NONE)
         return here;
-    return there != GY_NONE ? there : here;
+    if (to != 0 && there != GY_NONE)
+        return there;
+    return here != GY_NONE ? here : there;
 }
 
 uint32_t gy_plan_device_of(const gy_plan *p, uint32_t memory)

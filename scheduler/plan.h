@@ -208,8 +208,9 @@ static inline const gy_node_extra *gy_plan_extra(const gy_plan *p, uint32_t node
 gy_team *gy_plan_team(const gy_plan *p, uint32_t task);
 /* The device that stands for a memory (lowest worker, else lowest), or GY_NONE. */
 uint32_t gy_plan_device_of(const gy_plan *p, uint32_t memory);
-/* The device whose engine copies from memory to memory: that of the end that is not host memory; the destination's if
- * neither is. GY_NONE: no device at either end. */
+/* The device whose engine copies from memory to memory: that of the end that is not host memory; the source's if
+ * neither is, as GPUs send faster than they fetch (on H200 twice as fast 1 MiB, a tenth faster 16 MiB). GY_NONE: no
+ * device at either end. */
 uint32_t gy_plan_copier(const gy_plan *p, uint32_t from, uint32_t to);
 /* The peak that the roofline of the node takes, GFLOP/s; 0: the machine gives none. */
 double gy_plan_gflops(const gy_plan *p, uint32_t node, uint32_t device);

@@ -4,6 +4,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#define HUGE_PAGE ((size_t)2 << 20)
 
 void *gy_alloc(size_t bytes)
 {
@@ -27,6 +30,20 @@ void *gy_realloc(void *old, size_t count, size_t bytes)
     }
     /* realloc(old, 0) frees on some systems: the caller would free twice. */
     return realloc(old, total ? total : 1);
+}
+
+void *gy_alloc_array(size_t bytes)
+{
+    if (bytes < 2 * HUGE_PAGE || bytes > SIZE_MAX - HUGE_PAGE) {
+        return gy_calloc(1, bytes);
+    }
+    size_t whole = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    void *memory = aligned_alloc(HUGE_PAGE, whole);
+    if (memory) {
+        madvise(memory, whole, MADV_HUGEPAGE); /* advice: without it all is as slow as ever */
+        memset(memory, 0, whole);
+    }
+    return memory;
 }
 
 void gy_free(void *memory)

@@ -46,7 +46,7 @@ static gantry_status fail_unbound(const gantry_run *run, const gy_buffer *b, gan
 
 static gantry_status pack_array(void **packed, const void *array, const gy_buffer *b, gantry_error *err)
 {
-    if (!*packed && !(*packed = gy_alloc(b->bytes))) {
+    if (!*packed && !(*packed = gy_alloc_array(b->bytes))) {
         return gy_fail_nomem(err);
     }
     gy_pack(*packed, array, b);
@@ -74,7 +74,7 @@ static gantry_status make_init(void **packed, const gy_buffer *b, gantry_error *
     if (b->init.kind == GY_INIT_NPY || b->init.kind == GY_INIT_RAW) {
         return read_init(packed, b, err);
     }
-    void *made = gy_alloc(b->bytes);
+    void *made = gy_alloc_array(b->bytes);
     if (!made) {
         return gy_fail_nomem(err);
     }

@@ -42,6 +42,13 @@ static void *fault_calloc(size_t count, size_t bytes)
     return memory;
 }
 
+static void *fault_aligned_alloc(size_t alignment, size_t bytes)
+{
+    void *memory = fault_refuse() ? NULL : aligned_alloc(alignment, bytes);
+    fault_alive += memory != NULL;
+    return memory;
+}
+
 static void *fault_realloc(void *old, size_t bytes)
 {
     bool fresh = !old;
@@ -56,13 +63,15 @@ static void fault_free(void *memory)
     free(memory);
 }
 
-#define malloc(bytes)        fault_malloc(bytes)
-#define calloc(count, bytes) fault_calloc(count, bytes)
-#define realloc(old, bytes)  fault_realloc(old, bytes)
-#define free(memory)         fault_free(memory)
+#define malloc(bytes)                   fault_malloc(bytes)
+#define calloc(count, bytes)            fault_calloc(count, bytes)
+#define aligned_alloc(alignment, bytes) fault_aligned_alloc(alignment, bytes)
+#define realloc(old, bytes)             fault_realloc(old, bytes)
+#define free(memory)                    fault_free(memory)
 #include "base/memory.c"
 #undef malloc
 #undef calloc
+#undef aligned_alloc
 #undef realloc
 #undef free
 

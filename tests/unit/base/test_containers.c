@@ -26,6 +26,27 @@ START_TEST(memory_refuses_what_does_not_fit)
 }
 END_TEST
 
+/* The second time around, memory that was written to and freed before. */
+START_TEST(contents_of_arrays_are_zero)
+{
+    static const size_t sizes[] = { 0, 1, 4096, (4 << 20) - 1, 4 << 20, (9 << 20) + 5 };
+    ck_assert_ptr_null(gy_alloc_array(SIZE_MAX));
+    for (int i = 0; i < 12; i++) {
+        size_t bytes = sizes[i % 6];
+        char *a = gy_alloc_array(bytes);
+        ck_assert_ptr_nonnull(a);
+        ck_assert(bytes < 4 << 20 || (uintptr_t)a % (2 << 20) == 0);
+        size_t k = 0;
+        while (k < bytes && a[k] == 0) {
+            k++;
+        }
+        ck_assert_uint_eq(k, bytes);
+        memset(a, 1, bytes);
+        gy_free(a);
+    }
+}
+END_TEST
+
 START_TEST(arrays_grow)
 {
     typedef GY_VEC(int64_t) numbers;
@@ -163,6 +184,7 @@ int main(void)
     Suite *suite = suite_create("memory, arrays, maps, ticks");
     TCase *tests = tcase_create("all");
     tcase_add_test(tests, memory_refuses_what_does_not_fit);
+    tcase_add_test(tests, contents_of_arrays_are_zero);
     tcase_add_test(tests, arrays_grow);
     tcase_add_test(tests, arenas_hold_what_they_are_given);
     tcase_add_test(tests, map_equals_an_array);

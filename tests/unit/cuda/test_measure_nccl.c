@@ -26,13 +26,13 @@ static void check_alive(const char *what)
 }
 
 /* GPUs of one kind: those that are detected differ. */
-static gantry_status calibrate(json_t **document, int gpus, gantry_error *err)
+static gantry_status calibrate(json_t **document, int gpus, double seconds, gantry_error *err)
 {
     gantry_machine *m = NULL, *from = gpu_machine(gpus, false);
     gantry_calibrate_options o = GANTRY_CALIBRATE_OPTIONS_INIT;
     char *text = NULL;
     size_t length = 0;
-    o.seconds = 0.001;
+    o.seconds = seconds;
     o.patience = 0.5;
     *document = NULL;
     gantry_status status = gantry_machine_calibrate(&m, from, &o, err);
@@ -50,24 +50,29 @@ static gantry_status calibrate(json_t **document, int gpus, gantry_error *err)
 static json_t *must_calibrate(int gpus)
 {
     json_t *document;
-    MUST(calibrate(&document, gpus, MUST_ERR));
+    MUST(calibrate(&document, gpus, 0.001, MUST_ERR));
     return document;
 }
 
-/* The table of NCCL; NULL: there is none. */
-static json_t *table_of(json_t *document, const char *kind, int ranks)
+/* NULL: there is none. */
+static json_t *table_by(json_t *document, const char *algorithm, const char *kind, int ranks)
 {
     size_t i;
     json_t *at;
     json_array_foreach(json_object_get(document, "collectives"), i, at)
     {
         if (strcmp(json_string_value(json_object_get(at, "collective")), kind) == 0 &&
-            strcmp(json_string_value(json_object_get(at, "algorithm")), "nccl") == 0 &&
+            strcmp(json_string_value(json_object_get(at, "algorithm")), algorithm) == 0 &&
             json_integer_value(json_object_get(at, "ranks")) == ranks) {
             return at;
         }
     }
     return NULL;
+}
+
+static json_t *table_of(json_t *document, const char *kind, int ranks)
+{
+    return table_by(document, "nccl", kind, ranks);
 }
 
 static int tables(json_t *document)
@@ -213,6 +218,26 @@ START_TEST(no_graphs)
 }
 END_TEST
 
+/* With time for it, what needs no NCCL is measured as well; sizes beyond the memory of the GPUs are left out. */
+START_TEST(all_of_it)
+{
+    json_t *document;
+    fakeCudaDevices(2, "all", 5 * SMALL);
+    MUST(calibrate(&document, 2, 60, MUST_ERR));
+    ck_assert_int_eq(tables(document), KINDS);
+    int by_kernels = 0, by_copies = 0; /* a curve that does not rise, on a busy computer, makes no table */
+    for (int k = 0; k < KINDS; k++) {
+        by_kernels += table_by(document, "two_shot", kinds[k], 2) != NULL;
+        by_copies += table_by(document, "copy_engine", kinds[k], 2) != NULL;
+    }
+    ck_assert_msg(by_kernels > 0 && by_kernels <= 3 && by_copies > 0 && by_copies <= 5, "%d and %d tables", by_kernels,
+                  by_copies);
+    ck_assert_ptr_null(note_with(document, "not measured: "));
+    json_decref(document);
+    check_alive("all of it");
+}
+END_TEST
+
 /* Two devices of the machine on one GPU cannot be two ranks. */
 START_TEST(shared_gpu)
 {
@@ -278,6 +303,7 @@ int main(void)
     tcase_add_loop_test(tests, hanging, 0, 4);
     tcase_add_test(tests, never_made);
     tcase_add_loop_test(tests, no_graphs, 0, 3);
+    tcase_add_test(tests, all_of_it);
     tcase_add_test(tests, shared_gpu);
     tcase_add_test(tests, mixed_kinds);
     tcase_add_test(tests, again);

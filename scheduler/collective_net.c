@@ -99,7 +99,8 @@ void gy_net_add(gy_net *net, const gy_group *g, uint32_t from, uint32_t to, int6
         return;
     const gy_route *r = gy_machine_route(net->m, g->memory[from], g->memory[to]);
     gy_ticks alone = gy_route_time(net->m, r, bytes), latency = gy_route_latency(r);
-    uint32_t device = gy_net_device(net->m, g->memory[to]);
+    uint32_t sender = g->memory[from] ? gy_net_device(net->m, g->memory[from]) : GY_MACHINE_NONE;
+    uint32_t device = sender != GY_MACHINE_NONE ? sender : gy_net_device(net->m, g->memory[to]);
     net->staged = net->staged || r->kind != GY_ROUTE_DIRECT;
     net->solo = alone > net->solo ? alone : net->solo;
     net->latency = latency > net->latency ? latency : net->latency;
@@ -146,7 +147,8 @@ gy_ticks gy_net_step(gy_net *net)
     return gy_ticks_sum(signal, gy_net_flow(net));
 }
 
-/* Each copy keeps an engine of the device it goes to busy for as long as it takes alone, or longer. */
+/* Each copy keeps an engine of the device that sends it (gy_plan_copier) busy for as long as it takes alone, or longer.
+ */
 gy_ticks gy_net_copies(gy_net *net)
 {
     gy_ticks latency, least = 0;

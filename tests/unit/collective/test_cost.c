@@ -44,7 +44,7 @@ static const struct by_hand {
     /* 62 or 63 vectors of 16 bytes a rank, there and back: 1008 on the slowest link, 12,000 on the bus */
     { GANTRY_ALL_REDUCE, 4000, GY_ALGORITHM_TWO_SHOT, 5 + 2 + 2 * 2.008, 5 + 2 + 2 * 13 },
     { GANTRY_ALL_GATHER, 4000, GY_ALGORITHM_RING, 5 + 3 * 3, 5 + 3 * 6 },
-    /* each device gets 3 copies of 2 us by its one engine; bus: 1 + 12 */
+    /* each device sends 3 copies of 2 us by its one engine; bus: 1 + 12 */
     { GANTRY_ALL_GATHER, 4000, GY_ALGORITHM_COPY, 6, 13 },
     { GANTRY_ALL_GATHER, 4000, GY_ALGORITHM_RECURSIVE, 5 + 3 + 4, 5 + 6 + 10 },
     { GANTRY_REDUCE_SCATTER, 4000, GY_ALGORITHM_ONE_SHOT, 5 + 2 + 2, 5 + 2 + 13 },
@@ -53,11 +53,12 @@ static const struct by_hand {
     /* a chain of 3 hops in k pieces takes (2 + k) (2 + 4/k): best of 1, 2, 4 ..: 2 of them, 4 * 4; on the bus 4, 6 * 5
      */
     { GANTRY_BROADCAST, 4000, GY_ALGORITHM_RING, 5 + 16, 5 + 30 },
-    { GANTRY_BROADCAST, 4000, GY_ALGORITHM_COPY, 5, 13 },
+    /* the root's engine takes one copy of 5 us after the other: longer than the bus needs for 12,000 */
+    { GANTRY_BROADCAST, 4000, GY_ALGORITHM_COPY, 15, 15 },
     /* half of the parts, then a quarter twice; bus: 2000, then 2000 */
     { GANTRY_SCATTER, 4000, GY_ALGORITHM_TREE, 5 + 4 + 3, 5 + 4 + 4 },
-    /* the root's engine takes one after the other: longer than the bus needs for 3000 */
-    { GANTRY_GATHER, 4000, GY_ALGORITHM_COPY, 6, 6 },
+    /* each sends its part; bus: 1 + 3 */
+    { GANTRY_GATHER, 4000, GY_ALGORITHM_COPY, 2, 4 },
     /* 3 steps of a block of 1000 a rank */
     { GANTRY_ALL_TO_ALL, 16000, GY_ALGORITHM_RING, 5 + 3 * 3, 5 + 3 * 6 },
 };

@@ -230,13 +230,13 @@ END_TEST
 /* Two parts that one node needs of one value do not hide that each of them goes to everyone. */
 START_TEST(two_broadcasts_side_by_side)
 {
-    begin(virtual_machine(4));
-    gantry_buffer y = buffer(g, "y", 16);
-    gantry_node_write(g, work_on("w", 0, 10), gantry_all(x));
+    begin(virtual_machine(8));
+    gantry_buffer z = buffer(g, "z", 1 << 20), y = buffer(g, "y", 1 << 20);
+    gantry_node_write(g, work_on("w", 0, 10), gantry_all(z));
     gantry_node_write(g, work_on("v", 1, 10), gantry_all(y));
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 8; i++) {
         gantry_node n = work_on("r", i, 10);
-        gantry_node_read(g, n, gantry_all(x));
+        gantry_node_read(g, n, gantry_all(z));
         gantry_node_read(g, n, gantry_all(y));
     }
     s = schedule(g, m, NULL);

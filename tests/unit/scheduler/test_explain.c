@@ -106,8 +106,8 @@ static void end(gantry_schedule *s, char *text)
 #define T9_WAITS                                                                                                       \
     "\n"                                                                                                               \
     "waits, in the simulated schedule, for\n"                                                                          \
-    "  copy e2_9 M1 -> M2  on P2  ended  56.000 us  data       determined the start\n"                                 \
-    "  copy e5_9 M3 -> M2  on P2  ended  51.000 us  data\n"                                                            \
+    "  copy e2_9 M1 -> M2  on P1  ended  56.000 us  data       determined the start\n"                                 \
+    "  copy e5_9 M3 -> M2  on P3  ended  51.000 us  data\n"                                                            \
     "  T6                  on P2  ended  42.000 us  same lane\n"                                                       \
     "\n"                                                                                                               \
     "waiting for it\n"                                                                                                 \

@@ -5,6 +5,7 @@
 #include "backends/cuda/state.h"
 
 #include "base/error.h"
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -104,26 +105,54 @@ static gantry_status new_queue(gy_cuda *h, gy_queue *queue, uint32_t device, gan
     return GANTRY_OK;
 }
 
-static gantry_status open_context(gy_cuda *h, uint32_t device, gantry_error *err)
+/* One context that is opened beside the others. */
+typedef struct opening {
+    const gy_driver *driver;
+    gy_cuda_device *device;
+    pthread_t thread;
+    bool begun; /* in its thread */
+    CUresult code;
+} opening;
+
+static void *open_context(void *data)
 {
-    gy_cuda_device *d = &h->device[device];
-    CUresult code = h->d.cuDeviceGet(&d->id, d->ordinal);
-    if (code != CUDA_SUCCESS) {
-        return gy_cuda_fail(h, code, device, "cannot find the GPU", err);
+    opening *o = data;
+    o->code = o->driver->cuDevicePrimaryCtxRetain(&o->device->context, o->device->id);
+    o->device->context = o->code == CUDA_SUCCESS ? o->device->context : NULL;
+    return NULL;
+}
+
+/* A context takes the driver a third of a second, and those of several GPUs hardly longer at once. */
+static gantry_status open_contexts(gy_cuda *h, gantry_error *err)
+{
+    opening *all = gy_arena_calloc(&h->arena, h->devices, sizeof *all);
+    gantry_status status = all ? GANTRY_OK : gy_fail_nomem(err);
+    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
+        CUresult code = h->device[i].used ? h->d.cuDeviceGet(&h->device[i].id, h->device[i].ordinal) : CUDA_SUCCESS;
+        status = code == CUDA_SUCCESS ? GANTRY_OK : gy_cuda_fail(h, code, i, "cannot find the GPU", err);
     }
-    code = h->d.cuDevicePrimaryCtxRetain(&d->context, d->id);
-    if (code != CUDA_SUCCESS) {
-        d->context = NULL;
-        return gy_cuda_fail(h, code, device, "cannot open the primary context", err);
+    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
+        all[i] = (opening){ .driver = &h->d, .device = &h->device[i] };
+        all[i].begun = h->device[i].used && pthread_create(&all[i].thread, NULL, open_context, &all[i]) == 0;
+        if (h->device[i].used && !all[i].begun) {
+            open_context(&all[i]);
+        }
     }
-    return GANTRY_OK;
+    for (uint32_t i = 0; i < h->devices && all; i++) {
+        if (all[i].begun) {
+            pthread_join(all[i].thread, NULL);
+        }
+        if (status == GANTRY_OK && all[i].code != CUDA_SUCCESS) {
+            status = gy_cuda_fail(h, all[i].code, i, "cannot open the primary context", err);
+        }
+    }
+    return status;
 }
 
 static gantry_status open_device(gy_cuda *h, uint32_t device, gantry_error *err)
 {
     gy_cuda_device *d = &h->device[device];
-    gantry_status status = open_context(h, device, err);
-    status = status ? status : new_queue(h, &d->side, device, err);
+    gantry_status status = new_queue(h, &d->side, device, err);
     for (int i = 0; i < GY_CUDA_MARKS && status == GANTRY_OK; i++) {
         status = gy_cuda_event_new(h, &d->mark[i], device, false, err);
     }
@@ -174,8 +203,11 @@ gantry_status gy_cuda_devices_make(gy_cuda *h, gantry_error *err)
     const gantry_machine *m = h->job->schedule->machine;
     gantry_status status = GANTRY_OK;
     find_used(h);
-    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
+    for (uint32_t i = 0; i < h->devices; i++) {
         h->device[i].ordinal = gy_device_ordinal(m, i);
+    }
+    status = open_contexts(h, err);
+    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
         status = h->device[i].used ? open_device(h, i, err) : GANTRY_OK;
     }
     status = status ? status : new_queue(h, &h->tail, h->first_gpu, err);

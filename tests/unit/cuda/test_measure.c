@@ -395,10 +395,13 @@ START_TEST(hangs)
 }
 END_TEST
 
-static void *release(void *unused)
+/* Half a second after whoever waits has lost his patience, which he began with when he asked for the first time. */
+static void *release(void *before)
 {
-    (void)unused;
-    nanosleep(&(struct timespec){ .tv_nsec = 350000000 }, NULL);
+    while (fakeCudaCalls("cuEventQuery") == *(const int *)before) {
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    }
+    nanosleep(&(struct timespec){ .tv_sec = 1, .tv_nsec = 500000000 }, NULL);
     fakeCudaStall(0);
     return NULL;
 }
@@ -412,9 +415,10 @@ START_TEST(hangs_for_a_while)
     pthread_t thread;
     fakeCudaDevices(2, "all", SMALL / 2);
     o.seconds = 0.001;
-    o.patience = 0.2;
+    o.patience = 1;
+    int before = fakeCudaCalls("cuEventQuery");
     fakeCudaStall(1);
-    ck_assert_int_eq(pthread_create(&thread, NULL, release, NULL), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, release, &before), 0);
     ck_assert_int_eq(gantry_machine_calibrate(&m, NULL, &o, &err), GANTRY_E_TIMEOUT);
     pthread_join(thread, NULL);
     check_alive("hangs for a while");

@@ -86,11 +86,28 @@ gantry_status gy_bed_empty(gy_bed *bed, gy_bed_lane lane, gantry_error *err); /*
 /* Whether a copy needs nothing in between. */
 bool gy_bed_reaches(const gy_bed *bed, uint32_t from, uint32_t to);
 
+typedef gantry_status gy_bed_queue(gy_bed *bed, const void *what, gantry_error *err);
+
+/* ---- bed_graph.c ---- */
+
+/* The lane is the origin of the capture, and where the graph is launched. */
+typedef struct gy_bed_graph {
+    gy_bed_lane lane;
+    CUgraphExec exec; /* NULL: not made */
+} gy_bed_graph;
+/* Captures what `queue` gives out, so many times; other lanes take part that it orders behind the lead, and before it
+ * in the end. */
+gantry_status gy_bed_graph_make(gy_bed_graph *g, gy_bed *bed, gy_bed_queue *queue, const void *what, uint32_t times,
+                                gantry_error *err);
+gantry_status gy_bed_graph_queue(gy_bed *bed, const void *graph, gantry_error *err); /* a gy_bed_graph, launched */
+/* Not while it may hang (gy_bed_settle), but for the graph of a communicator that is going to be aborted. */
+void gy_bed_graph_free(gy_bed_graph *g, const gy_bed *bed);
+
 /* ---- bed_time.c ---- */
 
 /* What is timed: `queue` gives it to the lead, or to one of the sides, which begin with the lead and are waited for. */
 typedef struct gy_shot {
-    gantry_status (*queue)(gy_bed *bed, const void *what, gantry_error *err);
+    gy_bed_queue *queue;
     const void *what;
     gy_bed_lane lead;
     const gy_bed_lane *side;

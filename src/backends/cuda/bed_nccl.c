@@ -212,63 +212,28 @@ static gantry_status order_all(gy_bed *bed, uint32_t ranks, bool before, gantry_
     return status;
 }
 
-static gantry_status capture(const gy_bed_chain *c, CUgraph *made, gantry_error *err)
+static gantry_status queue_together(gy_bed *bed, const void *what, gantry_error *err)
 {
-    gy_bed *bed = c->nccl->bed;
-    CUstream origin = bed->gpu[0].stream[0];
-    gantry_status status = gy_bed_use(bed, 0, err);
-    status = status ? status
-                    : gy_bed_check(bed, bed->d.cuStreamBeginCapture(origin, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), 0,
-                                   "beginning a capture", err);
-    if (status) {
-        return status;
-    }
-    status = order_all(bed, c->nccl->ranks, true, err);
+    const gy_bed_chain *c = what;
+    gantry_status status = order_all(bed, c->nccl->ranks, true, err);
     status = status ? status : queue_calls(c, err);
-    status = status ? status : order_all(bed, c->nccl->ranks, false, err);
-    gantry_status used = gy_bed_use(bed, 0, NULL);
-    CUresult code = bed->d.cuStreamEndCapture(origin, made);
-    return status || used ? (status ? status : used) : gy_bed_check(bed, code, 0, "ending a capture", err);
+    return status ? status : order_all(bed, c->nccl->ranks, false, err);
 }
 
 gantry_status gy_bed_chain_capture(gy_bed_chain *c, gantry_error *err)
 {
-    gy_bed *bed = c->nccl->bed;
-    CUgraph made = NULL;
-    gantry_status status = capture(c, &made, err);
-    if (!status) {
-        CUresult code = bed->d.cuGraphInstantiateWithFlags(&c->exec, made, 0);
-        c->exec = code ? NULL : c->exec;
-        code = code ? code : bed->d.cuGraphUpload(c->exec, bed->gpu[0].stream[0]);
-        status = gy_bed_check(bed, code, 0, "instantiating a graph", err);
-    }
-    if (made) {
-        bed->d.cuGraphDestroy(made);
-    }
-    if (status) {
-        gy_bed_chain_free(c);
-    }
-    return status;
+    return gy_bed_graph_make(&c->graph, c->nccl->bed, queue_together, c, 1, err);
 }
 
 void gy_bed_chain_free(gy_bed_chain *c)
 {
-    if (c->exec) {
-        c->nccl->bed->d.cuGraphExecDestroy(c->exec);
-        c->exec = NULL;
-    }
+    gy_bed_graph_free(&c->graph, c->nccl->bed);
 }
 
 static gantry_status queue_chain(gy_bed *bed, const void *what, gantry_error *err)
 {
     const gy_bed_chain *c = what;
-    if (!c->exec) {
-        return queue_calls(c, err);
-    }
-    gantry_status status = gy_bed_use(bed, 0, err);
-    return status
-               ? status
-               : gy_bed_check(bed, bed->d.cuGraphLaunch(c->exec, bed->gpu[0].stream[0]), 0, "launching a graph", err);
+    return c->graph.exec ? gy_bed_graph_queue(bed, &c->graph, err) : queue_calls(c, err);
 }
 
 /* In a graph the other ranks are behind the lead already. */
@@ -278,7 +243,7 @@ static gantry_status time_chain(const gy_bed_chain *c, bool wall, double *us, ga
     for (uint32_t i = 1; i < c->nccl->ranks; i++) {
         side[i - 1] = (gy_bed_lane){ i, 0 };
     }
-    gy_shot shot = { .queue = queue_chain, .what = c, .side = side, .sides = c->exec ? 0 : c->nccl->ranks - 1 };
+    gy_shot shot = { .queue = queue_chain, .what = c, .side = side, .sides = c->graph.exec ? 0 : c->nccl->ranks - 1 };
     return wall ? gy_bed_wall(c->nccl->bed, &shot, us, err) : gy_bed_time(c->nccl->bed, &shot, 1, us, err);
 }
 

@@ -31,7 +31,7 @@ typedef struct gy_bed_chain {
     gantry_collective kind;
     uint64_t bytes; /* as in gy_collective_table, rounded by gy_bed_nccl_bytes */
     uint32_t calls;
-    CUgraphExec exec; /* NULL: calls */
+    gy_bed_graph graph; /* not made: calls */
 } gy_bed_chain;
 
 /* `bytes`, or a little less, so that parts are even; 0: too few, or more than the bed has room for. */

@@ -22,77 +22,20 @@ static gantry_status queue_hops(gy_bed *bed, const void *what, gantry_error *err
     return status ? status : gy_bed_order(bed, there, here, err);
 }
 
-typedef struct graph {
-    gy_bed_lane lane;
-    CUgraphExec exec;
-} graph;
-
-static gantry_status queue_graph(gy_bed *bed, const void *what, gantry_error *err)
-{
-    const graph *g = what;
-    gantry_status status = gy_bed_use(bed, g->lane.gpu, err);
-    return status ? status
-                  : gy_bed_check(bed, bed->d.cuGraphLaunch(g->exec, gy_bed_stream(bed, g->lane)), g->lane.gpu,
-                                 "launching a graph", err);
-}
-
-typedef gantry_status queue_fn(gy_bed *bed, const void *what, gantry_error *err);
-
-static gantry_status capture_chain(gy_bed *bed, gy_bed_lane lane, queue_fn *queue, int times, CUgraph *made,
-                                   gantry_error *err)
-{
-    CUstream stream = gy_bed_stream(bed, lane);
-    gantry_status status = gy_bed_use(bed, lane.gpu, err);
-    status = status ? status
-                    : gy_bed_check(bed, bed->d.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
-                                   lane.gpu, "beginning a capture", err);
-    if (status) {
-        return status;
-    }
-    for (int i = 0; i < times && !status; i++) {
-        status = queue(bed, &lane, err);
-    }
-    gantry_status used = gy_bed_use(bed, lane.gpu, NULL);
-    CUresult code = bed->d.cuStreamEndCapture(stream, made);
-    return status || used ? status : gy_bed_check(bed, code, lane.gpu, "ending a capture", err);
-}
-
-static gantry_status make_chain(gy_bed *bed, gy_bed_lane lane, queue_fn *queue, int times, graph *g, gantry_error *err)
-{
-    CUgraph made = NULL;
-    *g = (graph){ .lane = lane };
-    gantry_status status = capture_chain(bed, lane, queue, times, &made, err);
-    if (!status) {
-        CUresult code = bed->d.cuGraphInstantiateWithFlags(&g->exec, made, 0);
-        g->exec = code ? NULL : g->exec;
-        status = gy_bed_check(bed, code, lane.gpu, "instantiating a graph", err);
-    }
-    if (made) {
-        bed->d.cuGraphDestroy(made);
-    }
-    return status;
-}
-
-/* A graph that hangs may not be destroyed. */
-static void free_chain(gy_bed *bed, const graph *g)
-{
-    if (g->exec && gy_bed_settle(bed)) {
-        bed->d.cuGraphExecDestroy(g->exec);
-    }
-}
-
 /* Of one of `times` in a graph; `alone`: of a whole launch and its end seen. */
-static gantry_status measure_graph(gy_measure *m, gy_bed_lane lane, queue_fn *queue, int times, bool alone,
+static gantry_status measure_graph(gy_measure *m, gy_bed_lane lane, gy_bed_queue *queue, uint32_t times, bool alone,
                                    gy_figure *figure, gantry_error *err)
 {
-    graph g;
+    gy_bed_graph g = { .lane = lane };
     int64_t until_ns = gy_measure_next(m);
-    gantry_status status = make_chain(&m->bed, lane, queue, times, &g, err);
-    gy_shot shot = { .queue = queue_graph, .what = &g, .lead = lane };
+    gantry_status status = gy_bed_graph_make(&g, &m->bed, queue, &lane, times, err);
+    gy_shot shot = { .queue = gy_bed_graph_queue, .what = &g, .lead = lane };
     if (!status) {
         status = (alone ? gy_bed_sample_wall : gy_bed_sample)(&m->bed, &shot, until_ns, figure, err);
     }
-    free_chain(&m->bed, &g);
+    if (gy_bed_settle(&m->bed)) {
+        gy_bed_graph_free(&g, &m->bed);
+    }
     figure->us /= times;
     figure->mad_us /= times;
     return status;

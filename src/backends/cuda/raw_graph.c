@@ -13,12 +13,12 @@ struct gy_raw_graph {
     int64_t steps;
     uint32_t lanes; /* GPUs that take part */
     CUevent *event; /* 2 per GPU: the end of its last steps */
-    CUgraphExec exec;
+    gy_bed_graph graph;
 };
 
-static gantry_status wait_for(gy_raw *raw, uint32_t gpu, uint32_t other, int64_t step, gantry_error *err)
+static gantry_status wait_for(gy_bed *bed, const gy_raw *raw, uint32_t gpu, uint32_t other, int64_t step,
+                              gantry_error *err)
 {
-    gy_bed *bed = &raw->bed;
     CUevent event = raw->graph->event[2 * other + (uint32_t)((step + 1) % 2)];
     gantry_status status = gy_bed_use(bed, gpu, err);
     status = status ? status
@@ -27,17 +27,16 @@ static gantry_status wait_for(gy_raw *raw, uint32_t gpu, uint32_t other, int64_t
     return status ? status : gy_bed_copy(bed, (gy_bed_lane){ gpu, 0 }, other, gpu, ROW, 0, err);
 }
 
-static gantry_status take_rows(gy_raw *raw, uint32_t gpu, int64_t step, gantry_error *err)
+static gantry_status take_rows(gy_bed *bed, const gy_raw *raw, uint32_t gpu, int64_t step, gantry_error *err)
 {
     uint32_t lanes = raw->graph->lanes;
-    gantry_status status = gpu > 0 && step ? wait_for(raw, gpu, gpu - 1, step, err) : GANTRY_OK;
-    return !status && gpu + 1 < lanes && step ? wait_for(raw, gpu, gpu + 1, step, err) : status;
+    gantry_status status = gpu > 0 && step ? wait_for(bed, raw, gpu, gpu - 1, step, err) : GANTRY_OK;
+    return !status && gpu + 1 < lanes && step ? wait_for(bed, raw, gpu, gpu + 1, step, err) : status;
 }
 
-static gantry_status queue_step(gy_raw *raw, uint32_t gpu, int64_t step, gantry_error *err)
+static gantry_status queue_step(gy_bed *bed, const gy_raw *raw, uint32_t gpu, int64_t step, gantry_error *err)
 {
-    gy_bed *bed = &raw->bed;
-    gantry_status status = raw->graph->stencil ? take_rows(raw, gpu, step, err) : GANTRY_OK;
+    gantry_status status = raw->graph->stencil ? take_rows(bed, raw, gpu, step, err) : GANTRY_OK;
     status = status ? status : gy_recipe_queue(bed, &raw->call[gpu], err);
     if (status || !raw->graph->stencil) {
         return status;
@@ -47,87 +46,44 @@ static gantry_status queue_step(gy_raw *raw, uint32_t gpu, int64_t step, gantry_
         "recording an event", err);
 }
 
-static gantry_status queue_all(gy_raw *raw, gantry_error *err)
+static gantry_status queue_all(gy_bed *bed, const void *what, gantry_error *err)
 {
+    const gy_raw *raw = what;
     gy_bed_lane origin = { 0, 0 };
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 1; i < raw->graph->lanes && !status; i++) {
-        status = gy_bed_order(&raw->bed, origin, (gy_bed_lane){ i, 0 }, err);
+        status = gy_bed_order(bed, origin, (gy_bed_lane){ i, 0 }, err);
     }
     for (int64_t step = 0; step < raw->graph->steps && !status; step++) {
         for (uint32_t i = 0; i < raw->graph->lanes && !status; i++) {
-            status = queue_step(raw, i, step, err);
+            status = queue_step(bed, raw, i, step, err);
         }
     }
     for (uint32_t i = 1; i < raw->graph->lanes && !status; i++) {
-        status = gy_bed_order(&raw->bed, (gy_bed_lane){ i, 0 }, origin, err);
+        status = gy_bed_order(bed, (gy_bed_lane){ i, 0 }, origin, err);
     }
     return status;
-}
-
-static gantry_status capture(gy_raw *raw, CUgraph *made, gantry_error *err)
-{
-    gy_bed *bed = &raw->bed;
-    CUstream origin = bed->gpu[0].stream[0];
-    gantry_status status = gy_bed_use(bed, 0, err);
-    status = status ? status
-                    : gy_bed_check(bed, bed->d.cuStreamBeginCapture(origin, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), 0,
-                                   "beginning a capture", err);
-    if (status) {
-        return status;
-    }
-    status = queue_all(raw, err);
-    gantry_status used = gy_bed_use(bed, 0, NULL);
-    CUresult code = bed->d.cuStreamEndCapture(origin, made);
-    return status || used ? status : gy_bed_check(bed, code, 0, "ending a capture", err);
-}
-
-/* Leaves the executable graph in raw->graph->exec. */
-static gantry_status make(gy_raw *raw, gantry_error *err)
-{
-    gy_bed *bed = &raw->bed;
-    CUgraph made = NULL;
-    gantry_status status = capture(raw, &made, err);
-    if (!status) {
-        CUresult code = bed->d.cuGraphInstantiateWithFlags(&raw->graph->exec, made, 0);
-        raw->graph->exec = code ? NULL : raw->graph->exec;
-        code = code ? code : bed->d.cuGraphUpload(raw->graph->exec, bed->gpu[0].stream[0]);
-        status = gy_bed_check(bed, code, 0, "instantiating a graph", err);
-    }
-    if (made) {
-        bed->d.cuGraphDestroy(made);
-    }
-    return status;
-}
-
-static gantry_status queue_graph(gy_bed *bed, const void *what, gantry_error *err)
-{
-    const gy_raw_graph *g = what;
-    gantry_status status = gy_bed_use(bed, 0, err);
-    return status
-               ? status
-               : gy_bed_check(bed, bed->d.cuGraphLaunch(g->exec, bed->gpu[0].stream[0]), 0, "launching a graph", err);
 }
 
 static gantry_status time_replay(gy_raw *raw, double *us, gantry_error *err)
 {
-    gy_shot shot = { .queue = queue_graph, .what = raw->graph, .lead = { 0, 0 } };
+    gy_shot shot = { .queue = gy_bed_graph_queue, .what = &raw->graph->graph, .lead = { 0, 0 } };
     return gy_bed_wall(&raw->bed, &shot, us, err);
 }
 
 static void drop(gy_raw *raw)
 {
-    if (raw->graph->exec && gy_bed_settle(&raw->bed)) {
-        raw->bed.d.cuGraphExecDestroy(raw->graph->exec);
+    if (raw->graph->graph.exec && gy_bed_settle(&raw->bed)) {
+        gy_bed_graph_free(&raw->graph->graph, &raw->bed);
     }
-    raw->graph->exec = NULL;
+    raw->graph->graph.exec = NULL;
 }
 
 /* Until it could be launched; taking it down again is not counted. */
 static gantry_status time_build(gy_raw *raw, double *us, gantry_error *err)
 {
     int64_t start = gy_bed_now();
-    gantry_status status = make(raw, err);
+    gantry_status status = gy_bed_graph_make(&raw->graph->graph, &raw->bed, queue_all, raw, 1, err);
     status = status ? status : gy_bed_drain(&raw->bed, err);
     *us = (double)(gy_bed_now() - start) / 1e3;
     drop(raw);
@@ -178,7 +134,7 @@ gantry_status gy_raw_graph_open(gy_raw *raw, const char *shape, bool build, gant
         status = gy_raw_prepare(raw, i, "copy", GANTRY_U8, ROW, err);
     }
     raw->time = build ? time_build : time_replay;
-    return status || build ? status : make(raw, err);
+    return status || build ? status : gy_bed_graph_make(&g->graph, &raw->bed, queue_all, raw, 1, err);
 }
 
 void gy_raw_graph_close(gy_raw *raw)

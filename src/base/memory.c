@@ -34,8 +34,11 @@ void *gy_realloc(void *old, size_t count, size_t bytes)
 
 void *gy_alloc_array(size_t bytes)
 {
-    if (bytes < 2 * HUGE_PAGE || bytes > SIZE_MAX - HUGE_PAGE) {
+    if (bytes < 2 * HUGE_PAGE) {
         return gy_calloc(1, bytes);
+    }
+    if (bytes > SIZE_MAX - HUGE_PAGE) {
+        return NULL;
     }
     size_t whole = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     void *memory = aligned_alloc(HUGE_PAGE, whole);

@@ -30,7 +30,7 @@ static gantry_graph *chain(void)
     gantry_buffer from = gantry_graph_buffer(g, "b0", GANTRY_F32, 1, &n);
     gantry_buffer_init_value(g, from, 1);
     for (int i = 0; i < STEPS; i++) {
-        char name[8], where[8];
+        char name[16], where[16];
         snprintf(name, sizeof name, "b%d", i + 1);
         snprintf(where, sizeof where, "gpu%d", i / 2 % gpus);
         gantry_buffer to = gantry_graph_buffer(g, name, GANTRY_F32, 1, &n);

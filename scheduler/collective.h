@@ -36,10 +36,13 @@ typedef struct gy_group {
     uint8_t *gives;   /* of each rank: it has a share of the input */
     uint8_t *takes;   /* of each rank: it gets (a share of) the result */
     bool twice;       /* a rank has two values of one row, such as two contributions to a sum */
+    bool with_nan;    /* min or max of floating-point numbers: gy_group_type */
     int64_t bytes;    /* the whole, as in gy_collective_table */
     int64_t align;    /* largest power of two, at most 256, that divides where parts begin and end */
 } gy_group;
 void gy_group_free(gy_group *g);
+/* What its elements are, which only matters to reductions. */
+void gy_group_type(gy_group *g, gantry_dtype dtype);
 /* The rank of a memory that is one of the group's. */
 uint32_t gy_group_rank(const gy_group *g, uint32_t memory);
 

@@ -15,6 +15,7 @@ typedef struct method {
     bool full;                             /* wants every rank to give and to take (a root of a rooted kind aside) */
     bool even;                             /* wants parts of one size */
     bool once;                             /* wants one value of a row from each rank */
+    bool library;                          /* NCCL: min and max pass over NaN, nothing is swapped in place */
     bool power_of_two;                     /* ranks */
     bool direct;                           /* ranks reach into each other's memory: a direct route for every transfer */
     bool measured;                         /* there is no model of it: only where the machine has a table */
@@ -83,7 +84,12 @@ static const method METHODS[GY_ALGORITHM_COUNT] = {
                                 .direct = true,
                                 .align = 16,
                                 .cost = gy_time_two_shot },
-    [GY_ALGORITHM_NCCL] = { .kinds = MOVES | REDUCES, .full = true, .even = true, .once = true, .measured = true },
+    [GY_ALGORITHM_NCCL] = { .kinds = MOVES | REDUCES,
+                            .full = true,
+                            .even = true,
+                            .once = true,
+                            .library = true,
+                            .measured = true },
 };
 
 /* ---- who can ---- */
@@ -135,6 +141,10 @@ static const char *refusal(const gy_net *net, const gy_group *g, const method *q
         return "parts differ in size";
     if (q->once && g->twice)
         return "a rank has two values of one row";
+    if (q->library && g->with_nan)
+        return "its min and max pass over NaN";
+    if (q->library && g->in_place && g->kind == GANTRY_ALL_TO_ALL)
+        return "it swaps nothing in place";
     if (q->align && g->align % q->align)
         return "parts are no multiples of 16 bytes";
     if (q->direct && !is_direct(net, g, q->full))

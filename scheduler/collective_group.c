@@ -199,7 +199,22 @@ bool gy_group_of_rows(gy_group *g, gantry_collective kind, uint8_t reduce, const
     return true;
 }
 
+void gy_group_type(gy_group *g, gantry_dtype dtype)
+{
+    bool real = dtype == GANTRY_F16 || dtype == GANTRY_BF16 || dtype == GANTRY_F32 || dtype == GANTRY_F64;
+    g->with_nan = real && (g->reduce == GANTRY_MIN || g->reduce == GANTRY_MAX);
+}
+
 /* ---- from an op ---- */
+
+/* Of a schedule from a file without its graph nobody knows. */
+static void type_of_op(gy_group *g, const gantry_schedule *s, const gy_op *op)
+{
+    if (s->graph && op->uses) {
+        const gy_instance *in = &s->instances.at[s->use.at[op->use].instance];
+        gy_group_type(g, s->graph->buffers.at[s->values.at[in->value].buffer].dtype);
+    }
+}
 
 /* Where rows begin in the packed form of their value. */
 static int64_t offset_of(const gantry_schedule *s, const gy_instance *in, int64_t row)
@@ -218,6 +233,8 @@ static bool op_of_rows(gy_group *g, const gantry_schedule *s, const gy_op *op)
     }
     bool done = span && gy_group_of_rows(g, op->collective, op->reduce, span, op->ins, op->uses - op->ins);
     gy_free(span);
+    if (done)
+        type_of_op(g, s, op);
     return done;
 }
 
@@ -234,6 +251,8 @@ bool gy_group_of_op(gy_group *g, const gantry_schedule *s, const gy_op *op)
     }
     bool done = end && gy_group_of_node(g, op->collective, op->reduce, end, op->ins, op->uses - op->ins);
     gy_free(end);
+    if (done)
+        type_of_op(g, s, op);
     return done;
 }
 

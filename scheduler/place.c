@@ -195,6 +195,8 @@ static bool make_group(const gy_plan *p, uint32_t task, const uint32_t *device, 
     }
     bool done = end && gy_group_of_node(g, x->collective, (uint8_t)x->op, end, x->ins, x->outs);
     gy_free(end);
+    if (done)
+        gy_group_type(g, p->graph->buffers.at[p->graph->access.at[n->access].buffer].dtype);
     return done;
 }
 

@@ -243,6 +243,7 @@ static gantry_status choose_algorithm(gy_lower *l, uint32_t id, gantry_error *er
     }
     if (!span || !gy_group_of_rows(&g, op->collective, op->reduce, span, op->ins, op->uses - op->ins))
         return gy_fail_nomem(err);
+    gy_group_type(&g, gy_lower_buffer(l, p->instance.at[p->use.at[op->use].instance].value)->dtype);
     bool chosen = gy_collective_choose(p->net, &g, &choice);
     gy_group_free(&g);
     if (!chosen)

@@ -138,6 +138,31 @@ START_TEST(not_all_take_part)
 }
 END_TEST
 
+/* What NCCL would do in another way, or not at all. */
+START_TEST(not_by_nccl)
+{
+    static const gantry_dtype types[] = { GANTRY_F32, GANTRY_F64, GANTRY_F16, GANTRY_BF16, GANTRY_I32, GANTRY_U8 };
+    for (int i = 0; i < 6; i++) {
+        for (int op = GANTRY_SUM; op <= GANTRY_PROD; op++) {
+            gy_group g;
+            gy_group_span span[] = { { 1, 0, 0, 64 }, { 2, 1, 0, 64 }, { 1, 2, 0, 64 }, { 2, 3, 0, 64 } };
+            ck_assert(gy_group_of_rows(&g, GANTRY_ALL_REDUCE, (uint8_t)op, span, 2, 2));
+            gy_group_type(&g, types[i]);
+            bool nan = i < 4 && (op == GANTRY_MIN || op == GANTRY_MAX);
+            ck_assert_str_eq(refusal(links, &g, GY_ALGORITHM_NCCL),
+                             nan ? "its min and max pass over NaN"
+                                 : "the machine has no measured times for these devices");
+            ck_assert_str_eq(refusal(links, &g, GY_ALGORITHM_ONE_SHOT), "");
+            gy_group_free(&g);
+        }
+    }
+    gy_group swap = group(GANTRY_ALL_TO_ALL, 4, 16000);
+    swap.in_place = true;
+    ck_assert_str_eq(refusal(links, &swap, GY_ALGORITHM_NCCL), "it swaps nothing in place");
+    gy_group_free(&swap);
+}
+END_TEST
+
 /* Memory 1 has two contributions to rows 32 to 64; in the second case they are to other rows. NCCL takes one. */
 START_TEST(two_values_of_a_row)
 {
@@ -327,6 +352,7 @@ int main(void)
     tcase_add_test(c, who_can_not);
     tcase_add_test(c, in_place_needs_scratch);
     tcase_add_test(c, not_all_take_part);
+    tcase_add_test(c, not_by_nccl);
     tcase_add_test(c, two_values_of_a_row);
     tcase_add_test(c, uneven_parts);
     tcase_add_test(c, rings_follow_the_links);

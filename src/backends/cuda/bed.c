@@ -181,12 +181,8 @@ static gantry_status open_blocks(gy_bed *bed, const gy_bed_want *want, gantry_er
 
 static bool enable(gy_bed *bed, uint32_t from, uint32_t to)
 {
-    int can = 0;
-    if (bed->d.cuDeviceCanAccessPeer(&can, bed->gpu[from].id, bed->gpu[to].id) || !can || gy_bed_use(bed, from, NULL)) {
-        return false;
-    }
-    CUresult code = bed->d.cuCtxEnablePeerAccess(bed->gpu[to].context, 0);
-    return code == CUDA_SUCCESS || code == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+    return gy_bed_use(bed, from, NULL) == GANTRY_OK &&
+           gy_driver_reach(&bed->d, bed->gpu[from].id, bed->gpu[to].id, bed->gpu[to].context);
 }
 
 /* As runs do it: both ways or not at all. */

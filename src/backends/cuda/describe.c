@@ -35,6 +35,9 @@ static void describe_peers(gy_text *to, const gy_gpus *gpus)
     }
     if (pairs == 0) {
         gy_text_add(to, "peer access: one device only\n");
+    } else if (gy_driver_peers_off()) {
+        gy_text_add(to,
+                    "peer access: kept off by GANTRY_CUDA_PEERS; copies between GPUs are staged through the host\n");
     } else if (can == pairs) {
         gy_text_printf(to, "peer access: all %u pairs, not measured\n", pairs);
     } else {

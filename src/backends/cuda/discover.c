@@ -55,10 +55,8 @@ static gantry_status read_gpus(const gy_driver *d, int devices, gy_gpus *to, gan
         read_gpu(d, device, &to->at[i]);
         for (int k = 0; k < devices; k++) {
             CUdevice other;
-            int can = 0;
-            if (k != i && d->cuDeviceGet(&other, k) == CUDA_SUCCESS &&
-                d->cuDeviceCanAccessPeer(&can, device, other) == CUDA_SUCCESS) {
-                to->peer[i * devices + k] = can != 0;
+            if (k != i && d->cuDeviceGet(&other, k) == CUDA_SUCCESS) {
+                to->peer[i * devices + k] = gy_driver_can_reach(d, device, other);
             }
         }
     }

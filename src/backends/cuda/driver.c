@@ -4,6 +4,8 @@
 #include "backends/cuda/library.h"
 #include "base/error.h"
 #include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define TEXT_(x) #x
 #define TEXT(x)  TEXT_(x) /* of the name that cuda.h makes of x, such as cuMemAlloc_v2 */
@@ -89,6 +91,27 @@ gantry_status gy_driver_start(gy_driver *driver, int *devices, gantry_error *err
     }
     *driver = d;
     return GANTRY_OK;
+}
+
+bool gy_driver_peers_off(void)
+{
+    const char *wanted = getenv("GANTRY_CUDA_PEERS");
+    return wanted && strcmp(wanted, "off") == 0;
+}
+
+bool gy_driver_can_reach(const gy_driver *driver, CUdevice from, CUdevice to)
+{
+    int can = 0;
+    return !gy_driver_peers_off() && driver->cuDeviceCanAccessPeer(&can, from, to) == CUDA_SUCCESS && can;
+}
+
+bool gy_driver_reach(const gy_driver *driver, CUdevice from, CUdevice to, CUcontext to_context)
+{
+    if (!gy_driver_can_reach(driver, from, to)) {
+        return false;
+    }
+    CUresult code = driver->cuCtxEnablePeerAccess(to_context, 0);
+    return code == CUDA_SUCCESS || code == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
 }
 
 gantry_status gy_driver_fail(const gy_driver *driver, CUresult code, const char *what, gantry_error *err)

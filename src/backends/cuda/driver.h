@@ -8,6 +8,7 @@
 
 #include <cuda.h>
 #include <gantry/status.h>
+#include <stdbool.h>
 
 #define GY_CUDA_FUNCTIONS(X)                                                                                           \
     X(cuInit)                                                                                                          \
@@ -86,6 +87,13 @@ gantry_status gy_driver_open(gy_driver *driver, gantry_error *err);
 void gy_driver_close(gy_driver *driver); /* one that is not open is fine */
 /* Open, initialised, and with a device: *devices >= 1. */
 gantry_status gy_driver_start(gy_driver *driver, int *devices, gantry_error *err);
+
+/* Whether the GPU may reach the other's memory: as the driver says, unless GANTRY_CUDA_PEERS is "off" (where access is
+ * broken, or to see what it is worth). */
+bool gy_driver_peers_off(void);
+bool gy_driver_can_reach(const gy_driver *driver, CUdevice from, CUdevice to);
+/* Lets the current context, of `from`, reach memory of `to`; that it does already is success. */
+bool gy_driver_reach(const gy_driver *driver, CUdevice from, CUdevice to, CUcontext to_context);
 
 /* "%s: CUDA_ERROR_X (2): out of memory", native = the code; E_DEVICE. `what` says what failed and where. */
 gantry_status gy_driver_fail(const gy_driver *driver, CUresult code, const char *what, gantry_error *err);

@@ -274,13 +274,8 @@ gy_place gy_cuda_place(const gy_cuda *h, const gy_use *use, uint32_t turn)
 
 static bool enable(gy_cuda *h, uint32_t from, uint32_t to)
 {
-    int can = 0;
-    if (h->d.cuDeviceCanAccessPeer(&can, h->device[from].id, h->device[to].id) != CUDA_SUCCESS || !can ||
-        gy_cuda_use(h, from, NULL)) {
-        return false;
-    }
-    CUresult code = h->d.cuCtxEnablePeerAccess(h->device[to].context, 0);
-    return code == CUDA_SUCCESS || code == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+    return gy_cuda_use(h, from, NULL) == GANTRY_OK &&
+           gy_driver_reach(&h->d, h->device[from].id, h->device[to].id, h->device[to].context);
 }
 
 /* Access stays enabled: another run, or the application, may count on it by now. A pair that refuses it is no error,

@@ -74,6 +74,28 @@ START_TEST(streams_without_peers)
 }
 END_TEST
 
+/* The driver would allow it. */
+START_TEST(graphs_with_peers_off)
+{
+    int before = fakeCudaCalls("cuCtxEnablePeerAccess");
+    char *text = NULL;
+    setenv("GANTRY_CUDA_PEERS", "off", 1);
+    try_all("graph", "all", false, 2);
+    ck_assert_int_eq(fakeCudaCalls("cuCtxEnablePeerAccess"), before);
+    fakeCudaDevices(2, "all", 0);
+    size_t i = 0;
+    while (strcmp(gantry_backend_name(i), "cuda") != 0) {
+        i++;
+    }
+    MUST(gantry_backend_describe(i, &text, MUST_ERR));
+    ck_assert_msg(strstr(text, "peer access: kept off by GANTRY_CUDA_PEERS") != NULL, "%s", text);
+    gantry_free(text);
+    unsetenv("GANTRY_CUDA_PEERS");
+    try_all("graph", "all", false, 2);
+    ck_assert_int_gt(fakeCudaCalls("cuCtxEnablePeerAccess"), before);
+}
+END_TEST
+
 START_TEST(graphs_with_some_peers)
 {
     try_all("graph", "01,10,12", false, 3);
@@ -129,6 +151,7 @@ int main(void)
     tcase_add_test(tests, streams);
     tcase_add_test(tests, graphs);
     tcase_add_test(tests, streams_without_peers);
+    tcase_add_test(tests, graphs_with_peers_off);
     tcase_add_test(tests, graphs_with_some_peers);
     tcase_add_test(tests, streams_with_cpu);
     tcase_add_test(tests, graphs_with_cpu);

@@ -67,31 +67,6 @@ static void try_case(const nccl_case *c, const char *replay, gy_algorithm algori
     gantry_graph_free(g);
 }
 
-/* A run that is open while others come and go: what a context takes is paid once. */
-typedef struct keeper {
-    gantry_graph *g;
-    gantry_machine *m;
-    gantry_schedule *s;
-    gantry_run *run;
-} keeper;
-
-static keeper keep(void)
-{
-    nccl_case c = { GANTRY_ALL_REDUCE, GANTRY_F32, GANTRY_SUM, gpus, 1, false, 0 };
-    keeper k = { .g = nccl_graph(&c), .m = gpu_machine(gpus, false) };
-    k.s = make_schedule(k.g, k.m, "stream", "round-robin");
-    k.run = open_run(k.s, "cuda");
-    return k;
-}
-
-static void let_go(keeper *k)
-{
-    gantry_run_free(k->run);
-    gantry_schedule_free(k->s);
-    gantry_machine_free(k->m);
-    gantry_graph_free(k->g);
-}
-
 static bool varies(gantry_collective kind, bool in_place)
 {
     bool parts =
@@ -104,7 +79,7 @@ START_TEST(collectives)
 {
     static const gantry_dtype types[] = { GANTRY_F32, GANTRY_BF16, GANTRY_I64, GANTRY_U8 };
     static const int64_t rows[] = { 1, 333, 100003 };
-    keeper kept = keep();
+    held_gpus held = hold_gpus(gpus);
     for (int kind = 0; kind < 8; kind++) {
         for (int r = 0; r < 3; r++) {
             for (int k = (kind + r) % every; k < 4; k += every) {
@@ -117,14 +92,14 @@ START_TEST(collectives)
             }
         }
     }
-    let_go(&kept);
+    let_go(&held);
 }
 END_TEST
 
 START_TEST(types_and_operators)
 {
     static const gantry_access ops[] = { GANTRY_SUM, GANTRY_PROD, GANTRY_MIN, GANTRY_MAX };
-    keeper kept = keep();
+    held_gpus held = hold_gpus(gpus);
     for (int d = 0; d < GANTRY_DTYPE_COUNT; d++) {
         for (int o = d % 2; o < 4; o += 2) {
             nccl_case c = { GANTRY_ALL_REDUCE, (gantry_dtype)d, ops[o], gpus, 0, o > 1, 0 };
@@ -132,19 +107,19 @@ START_TEST(types_and_operators)
             try_case(&c, replays[d / 2 % 2], GY_ALGORITHM_TWO_SHOT);
         }
     }
-    let_go(&kept);
+    let_go(&held);
 }
 END_TEST
 
 /* More than is worth a copy engine, to two GPUs. */
 START_TEST(much)
 {
-    keeper kept = keep();
+    held_gpus held = hold_gpus(gpus);
     for (int k = 0; k < 2; k++) {
         nccl_case c = { k ? GANTRY_GATHER : GANTRY_ALL_REDUCE, GANTRY_F32, GANTRY_SUM, 2, 2900001, false, 0 };
         try_case(&c, replays[k], GY_ALGORITHM_ONE_SHOT);
     }
-    let_go(&kept);
+    let_go(&held);
 }
 END_TEST
 

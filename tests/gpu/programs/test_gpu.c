@@ -122,6 +122,7 @@ START_TEST(graphs)
     const graph_case *c = &graph_cases[_i];
     int here = count_gpus();
     bool exact = on_fake() && !on_emulator(), there = true; /* host versions as kernels */
+    held_gpus held = hold_gpus(here < 8 ? here : 8);
     for (int devices = 1; devices <= 8 && there; devices *= on_emulator() ? 8 : 2) {
         char what[80];
         int gpus = devices < here ? devices : here;
@@ -132,6 +133,7 @@ START_TEST(graphs)
         gantry_machine_free(m);
         gantry_graph_free(g);
     }
+    let_go(&held);
     printf("%s: graph %s\n", there ? "held" : "skipped", c->file);
     fflush(stdout);
 }

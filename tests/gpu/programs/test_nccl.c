@@ -76,17 +76,20 @@ START_TEST(collectives)
 {
     static const gantry_dtype types[] = { GANTRY_F32, GANTRY_I64, GANTRY_U8 };
     static const int64_t rows[] = { 70001, 333, 1 };
+    held_gpus held = hold_gpus(gpus);
     for (int k = 0; k < (getenv("GANTRY_GPU_SMALL") ? 1 : 3); k++) {
         nccl_case c = { nccl_kinds[_i / 2], types[(k + _i) % 3], GANTRY_SUM, gpus, rows[k], false, false };
         c.rows *= c.kind == GANTRY_ALL_TO_ALL ? gpus : 1;
         try_case(&c, _i % 2 ? "graph" : "stream");
     }
+    let_go(&held);
 }
 END_TEST
 
 START_TEST(types_and_operators)
 {
     static const gantry_access ops[] = { GANTRY_SUM, GANTRY_PROD, GANTRY_MIN, GANTRY_MAX };
+    held_gpus held = hold_gpus(gpus);
     for (int d = 0; d < GANTRY_DTYPE_COUNT; d += getenv("GANTRY_GPU_SMALL") ? 4 : 1) {
         for (int o = d % 2; o < 4; o += 2) {
             bool real = d == GANTRY_F16 || d == GANTRY_BF16 || d == GANTRY_F32 || d == GANTRY_F64;
@@ -96,6 +99,7 @@ START_TEST(types_and_operators)
             }
         }
     }
+    let_go(&held);
 }
 END_TEST
 

@@ -134,6 +134,28 @@ bool open_cuda(gantry_run **run, gantry_schedule *s, gantry_error *why)
     return status == GANTRY_OK;
 }
 
+held_gpus hold_gpus(int gpus)
+{
+    char text[300];
+    held_gpus h = { .machine = gpu_machine(gpus, false) };
+    snprintf(text, sizeof text,
+             "{\"gantry\":1,\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[%d],\"split\":%d}},\"nodes\":[{\"id\":"
+             "\"f[i]\",\"for\":{\"i\":%d},\"fill\":{\"to\":\"x[i]\",\"value\":1},\"on\":\"i\"}]}",
+             64 * gpus, gpus, gpus);
+    MUST(gantry_graph_parse(&h.graph, text, strlen(text), "text", NULL, NULL, MUST_ERR));
+    h.schedule = make_schedule(h.graph, h.machine, "stream", "round-robin");
+    h.run = open_run(h.schedule, "cuda");
+    return h;
+}
+
+void let_go(held_gpus *held)
+{
+    gantry_run_free(held->run);
+    gantry_schedule_free(held->schedule);
+    gantry_machine_free(held->machine);
+    gantry_graph_free(held->graph);
+}
+
 int count_gpus(void)
 {
     gantry_machine *m = NULL;

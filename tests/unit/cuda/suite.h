@@ -59,6 +59,16 @@ const char *replay_of(gantry_run *run);
 
 /* Of this computer. Also outside of tests. */
 int count_gpus(void);
+/* A run on all of them that is never started. While it is open their contexts are there: to make them anew for every
+ * run takes most of a test's time. */
+typedef struct held_gpus {
+    gantry_graph *graph;
+    gantry_machine *machine;
+    gantry_schedule *schedule;
+    gantry_run *run;
+} held_gpus;
+held_gpus hold_gpus(int gpus);
+void let_go(held_gpus *held);
 /* The same question asked by a child: CUDA does not survive a fork. */
 bool has_gpu(void);
 

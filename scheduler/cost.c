@@ -149,7 +149,6 @@ gy_ticks gy_transfer_time(const gy_plan *p, uint32_t from, uint32_t to, int64_t 
 {
     if (from == to || bytes == 0)
         return 0;
-    gy_ticks time = gy_route_time(p->machine, gy_machine_route(p->machine, from, to), bytes);
-    gy_ticks signals = gy_machine_signals(p->machine, from, to);
-    return time < GY_TICKS_MAX - signals ? time + signals : GY_TICKS_MAX;
+    return gy_ticks_both(gy_route_time(p->machine, gy_machine_route(p->machine, from, to), bytes),
+                         gy_machine_signals(p->machine, from, to));
 }

@@ -136,9 +136,7 @@ static gy_ticks copy(gy_links *l, const gy_plan *p, const gy_route *r, int64_t b
 /* With what it takes until the copy sees the producer, and the consumer the copy. */
 static gy_ticks signalled(gy_links *l, const gy_plan *p, const gy_route *r, const piece *c, bool book)
 {
-    gy_ticks signals = gy_machine_signals(p->machine, r->from, r->to);
-    gy_ticks end = copy(l, p, r, c->bytes, c->ready, book);
-    return end < GY_TICKS_MAX - signals ? end + signals : GY_TICKS_MAX;
+    return gy_ticks_both(copy(l, p, r, c->bytes, c->ready, book), gy_machine_signals(p->machine, r->from, r->to));
 }
 
 static gy_ticks transfer(gy_links *l, const gy_plan *p, const piece *c, uint32_t memory, bool book)

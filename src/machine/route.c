@@ -15,11 +15,6 @@ int64_t gy_scale_up(int64_t a, int64_t b, int64_t c)
     return q > (wide)GY_TICKS_MAX ? GY_TICKS_MAX : (int64_t)q;
 }
 
-static gy_ticks add_ticks(gy_ticks a, gy_ticks b)
-{
-    return a + b > GY_TICKS_MAX ? GY_TICKS_MAX : a + b;
-}
-
 static gy_route *route_at(const gantry_machine *m, uint32_t from, uint32_t to)
 {
     return &m->route[(size_t)from * m->memories + to];
@@ -35,7 +30,7 @@ gy_ticks gy_route_latency(const gy_route *r)
 {
     if (r->kind == GY_ROUTE_DIRECT)
         return r->point[0].time;
-    return r->hop[0] ? add_ticks(gy_route_latency(r->hop[0]), gy_route_latency(r->hop[1])) : GY_TICKS_MAX;
+    return r->hop[0] ? gy_ticks_both(gy_route_latency(r->hop[0]), gy_route_latency(r->hop[1])) : GY_TICKS_MAX;
 }
 
 /* The slowest to tell of those that work in the memory. */
@@ -50,7 +45,7 @@ static gy_ticks signal_of(const gantry_machine *m, uint32_t memory)
 
 gy_ticks gy_machine_signals(const gantry_machine *m, uint32_t from, uint32_t to)
 {
-    return from == to ? 0 : add_ticks(signal_of(m, from), signal_of(m, to));
+    return from == to ? 0 : gy_ticks_both(signal_of(m, from), signal_of(m, to));
 }
 
 /* The last point, but for the very last, that is not above `bytes`: its segment also goes on beyond the end. */
@@ -72,7 +67,7 @@ gy_ticks gy_points_time(const gy_point *point, uint32_t points, int64_t bytes)
     if (bytes <= point[0].bytes)
         return point[0].time;
     const gy_point *p = &point[segment_of(point, points, bytes)];
-    return add_ticks(p->time, gy_scale_up(bytes - p[0].bytes, p[1].time - p[0].time, p[1].bytes - p[0].bytes));
+    return gy_ticks_both(p->time, gy_scale_up(bytes - p[0].bytes, p[1].time - p[0].time, p[1].bytes - p[0].bytes));
 }
 
 static gy_ticks direct_time(const gy_route *r, int64_t bytes)
@@ -84,7 +79,7 @@ static gy_ticks solo_time(const gy_route *r, int64_t bytes)
 {
     if (r->kind == GY_ROUTE_DIRECT)
         return direct_time(r, bytes);
-    return r->hop[0] ? add_ticks(direct_time(r->hop[0], bytes), direct_time(r->hop[1], bytes)) : GY_TICKS_MAX;
+    return r->hop[0] ? gy_ticks_both(direct_time(r->hop[0], bytes), direct_time(r->hop[1], bytes)) : GY_TICKS_MAX;
 }
 
 gy_ticks gy_route_time(const gantry_machine *m, const gy_route *r, int64_t bytes)
@@ -183,7 +178,7 @@ static void compose_pair(gantry_machine *m, gy_route *r, const uint32_t *hop, ui
         const gy_route *in = route_at(m, r->from, hop[i]), *out = route_at(m, hop[i], r->to);
         if (!is_hop(out))
             continue;
-        gy_ticks time = add_ticks(direct_time(in, RELAY_BYTES), direct_time(out, RELAY_BYTES));
+        gy_ticks time = gy_ticks_both(direct_time(in, RELAY_BYTES), direct_time(out, RELAY_BYTES));
         if (r->hop[0] && time >= best)
             continue;
         best = time;

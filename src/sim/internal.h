@@ -104,6 +104,18 @@ void gy_sim_flow_end(gy_sim *sim, uint32_t job);
 /* Sets the rates and times of the flows whose resources have seen a begin or an end. */
 void gy_sim_share(gy_sim *sim);
 
+/* The k-th lane of an op. */
+static inline const gy_lane *gy_sim_lane(const gy_sim *sim, const gy_op *op, uint32_t k)
+{
+    return &sim->s->lanes.at[sim->s->op_lane.at[op->lane + k]];
+}
+/* Its first one; NULL: it has none. */
+static inline const gy_lane *gy_sim_lead(const gy_sim *sim, uint32_t op)
+{
+    const gy_op *o = &sim->s->ops.at[op];
+    return o->lanes ? gy_sim_lane(sim, o, 0) : NULL;
+}
+
 /* now + duration, at most GY_TICKS_MAX. */
 static inline gy_ticks gy_sim_after(gy_ticks now, gy_ticks duration)
 {

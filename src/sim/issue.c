@@ -4,15 +4,10 @@
 
 #include "base/error.h"
 
-static const gy_device *lead_device(const gy_sim *sim, uint32_t op)
+/* Of another GPU than the first. */
+static bool is_other_gpu(const gy_sim *sim, const gy_lane *first, const gy_lane *lane)
 {
-    const gy_op *o = &sim->s->ops.at[op];
-    return o->lanes ? &sim->m->device[sim->s->lanes.at[sim->s->op_lane.at[o->lane]].device] : NULL;
-}
-
-static const gy_device *device_of_lane(const gy_sim *sim, const gy_op *op, uint32_t k)
-{
-    return &sim->m->device[sim->s->lanes.at[sim->s->op_lane.at[op->lane + k]].device];
+    return first->device != lane->device && sim->m->device[lane->device].gpu;
 }
 
 /* Between memories of two GPUs. */
@@ -27,8 +22,8 @@ static bool is_peer_copy(const gy_sim *sim, const gy_op *op)
 
 static bool crosses(const gy_sim *sim, const gy_sync *row)
 {
-    const gy_device *a = lead_device(sim, row->from), *b = lead_device(sim, row->to);
-    return a && b && a != b && a->gpu && b->gpu;
+    const gy_lane *a = gy_sim_lead(sim, row->from), *b = gy_sim_lead(sim, row->to);
+    return a && b && is_other_gpu(sim, a, b) && sim->m->device[a->device].gpu;
 }
 
 /* Bits that the host gives out: of each op. False: no GPU waits for another, and all goes out at once. */
@@ -45,7 +40,7 @@ static bool count_bits(const gy_sim *sim, uint32_t *bits)
         bits[op] += is_peer_copy(sim, o);
         for (uint32_t k = 1; k < o->lanes; k++) {
             bits[op] += 2;
-            any = any || (device_of_lane(sim, o, k) != device_of_lane(sim, o, 0) && device_of_lane(sim, o, k)->gpu);
+            any = any || is_other_gpu(sim, gy_sim_lane(sim, o, 0), gy_sim_lane(sim, o, k));
         }
     }
     return any;
@@ -61,8 +56,7 @@ gantry_status gy_sim_issue(gy_sim *sim, gantry_error *err)
         return gy_fail_nomem(err);
     if (count_bits(sim, bits)) {
         for (size_t i = 0; i < (size_t)sim->ops * sim->starts; i++) {
-            for (uint32_t k = 0; k < bits[i % sim->ops]; k++)
-                at = gy_sim_after(at, sim->m->issue);
+            at = gy_ticks_both(at, gy_ticks_repeated(sim->m->issue, bits[i % sim->ops]));
             sim->due[i] = at;
         }
     }

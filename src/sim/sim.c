@@ -153,16 +153,10 @@ static bool release(gy_sim *sim, uint32_t item)
     return --sim->waits[item] > 0 || begin_item(sim, item);
 }
 
-static const gy_lane *lead_of(const gy_sim *sim, uint32_t op)
-{
-    const gy_op *o = &sim->s->ops.at[op];
-    return o->lanes ? &sim->s->lanes.at[sim->s->op_lane.at[o->lane]] : NULL;
-}
-
 /* From the end of `from` to the beginning of `to`. What a lane does in turn needs no telling. */
 static gy_ticks signal_between(const gy_sim *sim, uint32_t from, uint32_t to)
 {
-    const gy_lane *a = lead_of(sim, from), *b = lead_of(sim, to);
+    const gy_lane *a = gy_sim_lead(sim, from), *b = gy_sim_lead(sim, to);
     return !a || !b || a == b ? 0
                               : gy_device_signal(&sim->m->device[a->device], &sim->m->device[b->device],
                                                  (a->kind == GY_LANE_COPY) != (b->kind == GY_LANE_COPY));

@@ -12,15 +12,14 @@
 
 typedef struct method {
     unsigned kinds;
-    bool full;                             /* wants every rank to give and to take (a root of a rooted kind aside) */
-    bool even;                             /* wants parts of one size */
-    bool once;                             /* wants one value of a row from each rank */
-    bool library;                          /* NCCL: min and max pass over NaN, nothing is swapped in place */
-    bool power_of_two;                     /* ranks */
-    bool direct;                           /* ranks reach into each other's memory: a direct route for every transfer */
-    bool measured;                         /* there is no model of it: only where the machine has a table */
-    int64_t align;                         /* bytes that parts must be multiples of; 0: any */
-    int64_t (*scratch)(const gy_group *g); /* bytes beside input and output, in each rank's memory; NULL: none */
+    bool full;         /* wants every rank to give and to take (a root of a rooted kind aside) */
+    bool even;         /* wants parts of one size */
+    bool power_of_two; /* ranks */
+    bool direct;       /* ranks reach into each other's memory: a direct route for every transfer */
+    bool measured;     /* there is no model of it: only where the machine has a table */
+    int64_t align;     /* bytes that parts must be multiples of; 0: any */
+    const char *(*refuses)(const gy_group *g); /* what else it cannot do, or NULL; NULL: nothing */
+    int64_t (*scratch)(const gy_group *g);     /* bytes beside input and output, in each rank's memory; NULL: none */
     gy_ticks (*cost)(gy_net *net, const gy_group *g);
 } method;
 
@@ -59,6 +58,17 @@ static int64_t scratch_one_shot(const gy_group *g)
     return g->kind == GANTRY_ALL_REDUCE ? g->bytes : g->kind == GANTRY_ALL_TO_ALL ? g->bytes / g->ranks : 0;
 }
 
+/* ---- refusals of one ---- */
+
+static const char *nccl_refuses(const gy_group *g)
+{
+    if (g->twice)
+        return "a rank has two values of one row";
+    if (g->with_nan)
+        return "its min and max pass over NaN";
+    return g->in_place && g->kind == GANTRY_ALL_TO_ALL ? "it swaps nothing in place" : NULL;
+}
+
 /* ---- the table ---- */
 
 static const method METHODS[GY_ALGORITHM_COUNT] = {
@@ -87,8 +97,7 @@ static const method METHODS[GY_ALGORITHM_COUNT] = {
     [GY_ALGORITHM_NCCL] = { .kinds = MOVES | REDUCES,
                             .full = true,
                             .even = true,
-                            .once = true,
-                            .library = true,
+                            .refuses = nccl_refuses,
                             .measured = true },
 };
 
@@ -139,12 +148,9 @@ static const char *refusal(const gy_net *net, const gy_group *g, const method *q
         return "some ranks only give or only take";
     if (q->even && !gy_group_is_even(g))
         return "parts differ in size";
-    if (q->once && g->twice)
-        return "a rank has two values of one row";
-    if (q->library && g->with_nan)
-        return "its min and max pass over NaN";
-    if (q->library && g->in_place && g->kind == GANTRY_ALL_TO_ALL)
-        return "it swaps nothing in place";
+    const char *why = q->refuses ? q->refuses(g) : NULL;
+    if (why)
+        return why;
     if (q->align && g->align % q->align)
         return "parts are no multiples of 16 bytes";
     if (q->direct && !is_direct(net, g, q->full))

@@ -2,6 +2,7 @@
 /* Groups: from the regions of a node, from rows of one value, from an op of a schedule. */
 #include "scheduler/collective.h"
 
+#include "kernel/dtype.h"
 #include <stdlib.h>
 
 #define ALIGN_MOST 256
@@ -201,8 +202,7 @@ bool gy_group_of_rows(gy_group *g, gantry_collective kind, uint8_t reduce, const
 
 void gy_group_type(gy_group *g, gantry_dtype dtype)
 {
-    bool real = dtype == GANTRY_F16 || dtype == GANTRY_BF16 || dtype == GANTRY_F32 || dtype == GANTRY_F64;
-    g->with_nan = real && (g->reduce == GANTRY_MIN || g->reduce == GANTRY_MAX);
+    g->with_nan = gy_dtype_is_real(dtype) && (g->reduce == GANTRY_MIN || g->reduce == GANTRY_MAX);
 }
 
 /* ---- from an op ---- */

@@ -4,6 +4,7 @@
 #include "backends/cuda/nccl.h"
 
 #include "base/error.h"
+#include "kernel/dtype.h"
 
 typedef struct planner {
     gy_cuda *h;
@@ -101,7 +102,7 @@ static const char *refuse_reduction(planner *p)
     };
     static const int ops[] = { [GANTRY_SUM] = 0, [GANTRY_PROD] = 1, [GANTRY_MAX] = 2, [GANTRY_MIN] = 3 };
     gantry_dtype type = p->parts->dtype;
-    bool real = type == GANTRY_F16 || type == GANTRY_BF16 || type == GANTRY_F32 || type == GANTRY_F64;
+    bool real = gy_dtype_is_real(type);
     p->plan->type = types[type];
     p->plan->op = ops[p->parts->reduce];
     p->plan->rounds = real;

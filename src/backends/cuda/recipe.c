@@ -2,6 +2,7 @@
 #include "backends/cuda/recipe.h"
 
 #include "base/error.h"
+#include "kernel/dtype.h"
 #include "run/fill.h"
 #include <stdio.h>
 #include <string.h>
@@ -169,8 +170,7 @@ static gantry_status upload(gy_bed *bed, uint32_t gpu, CUdeviceptr to, uint64_t 
 static gantry_status fill_pattern(gy_bed *bed, uint32_t gpu, const gy_buffer *b, CUdeviceptr to, gantry_error *err)
 {
     const gy_bed_gpu *g = &bed->gpu[gpu];
-    bool real = b->dtype == GANTRY_F16 || b->dtype == GANTRY_BF16 || b->dtype == GANTRY_F32 || b->dtype == GANTRY_F64;
-    gy_init numbers = { .kind = GY_INIT_UNIFORM, .seed = 1, .a = 0, .b = real ? 1 : 2 };
+    gy_init numbers = { .kind = GY_INIT_UNIFORM, .seed = 1, .a = 0, .b = gy_dtype_is_real(b->dtype) ? 1 : 2 };
     uint64_t done = b->bytes < PATTERN ? b->bytes : PATTERN;
     done = done < bed->host ? done : bed->host;
     gy_fill_elements(g->host, b->dtype, &numbers, 0, done / gantry_dtype_size(b->dtype));

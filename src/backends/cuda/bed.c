@@ -314,6 +314,17 @@ gantry_status gy_bed_order(gy_bed *bed, gy_bed_lane from, gy_bed_lane to, gantry
                                  "waiting for an event", err);
 }
 
+gantry_status gy_bed_order_all(gy_bed *bed, uint32_t gpus, uint32_t streams, bool before, gantry_error *err)
+{
+    gy_bed_lane lead = { 0, 0 };
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 1; i < gpus * streams && !status; i++) {
+        gy_bed_lane side = { i % gpus, i / gpus };
+        status = before ? gy_bed_order(bed, lead, side, err) : gy_bed_order(bed, side, lead, err);
+    }
+    return status;
+}
+
 bool gy_bed_reaches(const gy_bed *bed, uint32_t from, uint32_t to)
 {
     return from == GY_BED_HOST || to == GY_BED_HOST || bed->gpu[from].context == bed->gpu[to].context ||

@@ -79,6 +79,8 @@ static inline CUstream gy_bed_stream(const gy_bed *bed, gy_bed_lane lane)
 }
 /* All that follows on `to` comes after all that is on `from` by now. */
 gantry_status gy_bed_order(gy_bed *bed, gy_bed_lane from, gy_bed_lane to, gantry_error *err);
+/* Of the first GPUs, so many streams each: all come after the lead, {0, 0}, or (not `before`) the lead after all. */
+gantry_status gy_bed_order_all(gy_bed *bed, uint32_t gpus, uint32_t streams, bool before, gantry_error *err);
 /* Copies from one's block to the other's, or host memory: the lane is of one of the two. `offset`: in host memory. */
 gantry_status gy_bed_copy(gy_bed *bed, gy_bed_lane lane, uint32_t from, uint32_t to, uint64_t bytes, uint64_t offset,
                           gantry_error *err);

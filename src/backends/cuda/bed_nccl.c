@@ -201,23 +201,12 @@ static gantry_status queue_calls(const gy_bed_chain *c, gantry_error *err)
 
 /* ---- chains ---- */
 
-static gantry_status order_all(gy_bed *bed, uint32_t ranks, bool before, gantry_error *err)
-{
-    gy_bed_lane lead = { 0, 0 };
-    gantry_status status = GANTRY_OK;
-    for (uint32_t i = 1; i < ranks && !status; i++) {
-        gy_bed_lane side = { i, 0 };
-        status = before ? gy_bed_order(bed, lead, side, err) : gy_bed_order(bed, side, lead, err);
-    }
-    return status;
-}
-
 static gantry_status queue_together(gy_bed *bed, const void *what, gantry_error *err)
 {
     const gy_bed_chain *c = what;
-    gantry_status status = order_all(bed, c->nccl->ranks, true, err);
+    gantry_status status = gy_bed_order_all(bed, c->nccl->ranks, 1, true, err);
     status = status ? status : queue_calls(c, err);
-    return status ? status : order_all(bed, c->nccl->ranks, false, err);
+    return status ? status : gy_bed_order_all(bed, c->nccl->ranks, 1, false, err);
 }
 
 gantry_status gy_bed_chain_capture(gy_bed_chain *c, gantry_error *err)

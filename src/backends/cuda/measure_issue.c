@@ -110,17 +110,6 @@ static gantry_status measure_gpu(gy_measure *m, uint32_t gpu, gantry_error *err)
 
 /* ---- issuing ---- */
 
-static gantry_status order_all(gy_bed *bed, bool before, gantry_error *err)
-{
-    gy_bed_lane lead = { 0, 0 };
-    gantry_status status = GANTRY_OK;
-    for (uint32_t i = 1; i < bed->gpus * GY_BED_STREAMS && !status; i++) {
-        gy_bed_lane lane = { i % bed->gpus, i / bed->gpus };
-        status = before ? gy_bed_order(bed, lead, lane, err) : gy_bed_order(bed, lane, lead, err);
-    }
-    return status;
-}
-
 enum { BITS = 3 }; /* of a step, as the simulator counts them: the copy, its wait, and the wait for it */
 
 /* A kernel on each GPU, a copy of what it made to the next, and that one waits for it: as rows go in a schedule. */
@@ -142,11 +131,11 @@ static gantry_status queue_step(gy_bed *bed, gantry_error *err)
 static gantry_status queue_ring(gy_bed *bed, const void *what, gantry_error *err)
 {
     (void)what;
-    gantry_status status = order_all(bed, true, err);
+    gantry_status status = gy_bed_order_all(bed, bed->gpus, GY_BED_STREAMS, true, err);
     for (int i = 0; i < ROUNDS && !status; i++) {
         status = queue_step(bed, err);
     }
-    return status ? status : order_all(bed, false, err);
+    return status ? status : gy_bed_order_all(bed, bed->gpus, GY_BED_STREAMS, false, err);
 }
 
 static bool is_ring(const gy_bed *bed)

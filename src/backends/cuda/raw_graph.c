@@ -49,20 +49,13 @@ static gantry_status queue_step(gy_bed *bed, const gy_raw *raw, uint32_t gpu, in
 static gantry_status queue_all(gy_bed *bed, const void *what, gantry_error *err)
 {
     const gy_raw *raw = what;
-    gy_bed_lane origin = { 0, 0 };
-    gantry_status status = GANTRY_OK;
-    for (uint32_t i = 1; i < raw->graph->lanes && !status; i++) {
-        status = gy_bed_order(bed, origin, (gy_bed_lane){ i, 0 }, err);
-    }
+    gantry_status status = gy_bed_order_all(bed, raw->graph->lanes, 1, true, err);
     for (int64_t step = 0; step < raw->graph->steps && !status; step++) {
         for (uint32_t i = 0; i < raw->graph->lanes && !status; i++) {
             status = queue_step(bed, raw, i, step, err);
         }
     }
-    for (uint32_t i = 1; i < raw->graph->lanes && !status; i++) {
-        status = gy_bed_order(bed, (gy_bed_lane){ i, 0 }, origin, err);
-    }
-    return status;
+    return status ? status : gy_bed_order_all(bed, raw->graph->lanes, 1, false, err);
 }
 
 static gantry_status time_replay(gy_raw *raw, double *us, gantry_error *err)

@@ -51,13 +51,19 @@ gantry_status gy_submit_order(gy_submit *x, gy_queue from, gy_queue to)
     return status ? status : await(x, to, mark);
 }
 
+/* The i-th lane of the op. */
+static gy_queue lane_at(const gy_submit *x, uint32_t i)
+{
+    const gantry_schedule *s = x->h->job->schedule;
+    return x->h->lane[s->op_lane.at[s->ops.at[x->op].lane + i]].queue;
+}
+
 /* Of the op's own lanes, else aside. */
 static gy_queue queue_on(const gy_submit *x, uint32_t device)
 {
-    const gantry_schedule *s = x->h->job->schedule;
-    const gy_op *op = &s->ops.at[x->op];
+    const gy_op *op = &x->h->job->schedule->ops.at[x->op];
     for (uint32_t i = 0; i < op->lanes; i++) {
-        gy_queue lane = x->h->lane[s->op_lane.at[op->lane + i]].queue;
+        gy_queue lane = lane_at(x, i);
         if (x->h->device[lane.device].context == x->h->device[device].context) {
             return lane;
         }
@@ -173,12 +179,6 @@ static gantry_status await_rows(gy_submit *x, gy_queue queue)
     return status;
 }
 
-static gy_queue lane_at(const gy_submit *x, uint32_t i)
-{
-    const gantry_schedule *s = x->h->job->schedule;
-    return x->h->lane[s->op_lane.at[s->ops.at[x->op].lane + i]].queue;
-}
-
 /* An op of several lanes begins when it is at the head of all and what it waits for has happened. One that is tied to
  * the op before it begins in each lane when that lane has come to it. */
 static gantry_status gather_lanes(gy_submit *x)
@@ -230,8 +230,7 @@ static gantry_status tick(gy_submit *x, uint32_t end)
 
 static gantry_status submit_op(gy_submit *x)
 {
-    const gantry_schedule *s = x->h->job->schedule;
-    x->lead = x->h->lane[s->op_lane.at[s->ops.at[x->op].lane]].queue;
+    x->lead = lane_at(x, 0);
     gantry_status status = gather_lanes(x);
     status = status ? status : tick(x, 0);
     status = status ? status : execute(x);

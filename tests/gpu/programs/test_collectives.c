@@ -8,27 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static int gpus, every;
-
-static int most_gpus(void)
-{
-    int found = count_gpus();
-    return found < 8 ? found : 8;
-}
-
-/* In a child: CUDA does not survive a fork. */
-static int in_child(int (*function)(void))
-{
-    int status = 0;
-    pid_t child = fork();
-    if (child == 0) {
-        _exit(function());
-    }
-    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-}
 
 static const char *const replays[] = { "stream", "graph" };
 static const gy_algorithm algorithms[] = { GY_ALGORITHM_TWO_SHOT, GY_ALGORITHM_ONE_SHOT, GY_ALGORITHM_COPY };

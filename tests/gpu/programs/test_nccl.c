@@ -6,17 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static int gpus;
-
-/* In a child: CUDA does not survive a fork. What is missing is said. */
-static int most_gpus(void)
-{
-    int found = count_gpus();
-    return found < 8 ? found : 8;
-}
 
 /* What the back end says of NCCL; 1: it is there. */
 static int print_nccl(void)
@@ -35,16 +26,6 @@ static int print_nccl(void)
     fflush(stdout);
     gantry_free(text);
     return there;
-}
-
-static int in_child(int (*function)(void))
-{
-    int status = 0;
-    pid_t child = fork();
-    if (child == 0) {
-        _exit(function());
-    }
-    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 0;
 }
 
 /* Exact in any order of additions: elements are 1 or 2, or any bytes. */

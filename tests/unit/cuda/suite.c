@@ -171,12 +171,23 @@ int count_gpus(void)
     return gpus;
 }
 
-bool has_gpu(void)
+int in_child(int (*function)(void))
 {
     int status = 0;
     pid_t child = fork();
     if (child == 0) {
-        _exit(count_gpus() > 0 ? 0 : 1);
+        _exit(function());
     }
-    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+}
+
+bool has_gpu(void)
+{
+    return in_child(most_gpus) > 0;
+}
+
+int most_gpus(void)
+{
+    int found = count_gpus();
+    return found < 8 ? found : 8;
 }

@@ -112,6 +112,15 @@ static gantry_status fail_hwloc(gantry_error *err, const char *what)
     return status;
 }
 
+/* Parts of hwloc that ask GPU drivers, which back ends ask themselves, and one that runs on each core in turn to learn
+ * what the system tells anyway: on a virtual machine with 8 GPUs and 128 cores they take 0.8 s of 0.83. */
+static void leave_out(hwloc_topology_t topology)
+{
+    static const char *const parts[] = { "cuda", "nvml", "opencl", "rsmi", "levelzero", "gl", "x86" };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, parts[i]);
+}
+
 gantry_status gy_host_read(gy_host *host, gantry_error *err)
 {
     hwloc_topology_t topology;
@@ -119,6 +128,7 @@ gantry_status gy_host_read(gy_host *host, gantry_error *err)
     if (hwloc_topology_init(&topology))
         return fail_hwloc(err, "start");
     gantry_status status;
+    leave_out(topology);
     if (hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) || hwloc_topology_load(topology))
         status = fail_hwloc(err, "look at this computer");
     else

@@ -78,7 +78,7 @@ static gantry_status make_init(void **packed, const gy_buffer *b, gantry_error *
     if (!made) {
         return gy_fail_nomem(err);
     }
-    gy_fill_rows(made, b, &b->init, 0, b->rows);
+    gy_fill_buffer(made, b, &b->init);
     *packed = made;
     return GANTRY_OK;
 }

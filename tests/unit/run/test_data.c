@@ -313,6 +313,34 @@ START_TEST(tiles_are_packed_and_unpacked)
 }
 END_TEST
 
+/* Large enough for many threads, and of rows that no number of threads divides: rows, tiles and one single row. */
+START_TEST(many_threads_fill_as_one)
+{
+    static const int64_t shapes[][2] = { { 1000003, 7 }, { 1021, 2053 }, { 1, 5000000 } };
+    for (int kind = 0; kind < 3; kind++) {
+        for (int tiled = 0; tiled < 2; tiled++) {
+            gantry_error err;
+            gantry_graph *g = gantry_graph_new("large");
+            gantry_buffer id = gantry_graph_buffer(g, "a", GANTRY_F32, 2, shapes[kind]);
+            if (tiled && shapes[kind][0] > 1) {
+                gantry_buffer_tiles(g, id, 5, 3);
+            }
+            gantry_buffer_init_uniform(g, id, 5, -1, 1);
+            ck_assert_msg(gantry_graph_check(g, &err) == GANTRY_OK, "%s", err.text);
+            const gy_buffer *b = &g->buffers.at[0];
+            char *one = malloc(b->bytes), *many = malloc(b->bytes);
+            ck_assert(one && many);
+            gy_fill_rows(one, b, &b->init, 0, b->rows);
+            gy_fill_buffer(many, b, &b->init);
+            ck_assert_mem_eq(one, many, b->bytes);
+            free(one);
+            free(many);
+            gantry_graph_free(g);
+        }
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("run data");
@@ -328,6 +356,7 @@ int main(void)
     tcase_add_test(all, reductions_agree_with_doubles);
     tcase_add_test(all, identities_change_nothing);
     tcase_add_test(all, tiles_are_packed_and_unpacked);
+    tcase_add_test(all, many_threads_fill_as_one);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

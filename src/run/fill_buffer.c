@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A whole buffer by several threads: elements depend on nothing but their index (fill.h). */
+#include "run/fill.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#define LEAST_BYTES (INT64_C(1) << 20) /* for a thread to be worth its start */
+
+enum { MOST_THREADS = 16 };
+
+/* Rows of a thread. */
+typedef struct piece {
+    void *to;
+    const gy_buffer *buffer;
+    const gy_init *what;
+    int64_t first, last;
+    pthread_t thread;
+} piece;
+
+static void *fill_piece(void *data)
+{
+    const piece *p = data;
+    gy_fill_rows(p->to, p->buffer, p->what, p->first, p->last);
+    return NULL;
+}
+
+static int64_t count_pieces(const gy_buffer *b)
+{
+    int64_t cores = sysconf(_SC_NPROCESSORS_ONLN), pieces = (int64_t)b->bytes / LEAST_BYTES;
+    pieces = pieces > cores ? cores : pieces;
+    pieces = pieces > b->rows ? b->rows : pieces;
+    return pieces > MOST_THREADS ? MOST_THREADS : pieces < 1 ? 1 : pieces;
+}
+
+void gy_fill_buffer(void *to, const gy_buffer *buffer, const gy_init *what)
+{
+    piece all[MOST_THREADS];
+    int64_t pieces = count_pieces(buffer), begun = 1;
+    for (int64_t i = 0; i < pieces; i++) {
+        int64_t first = i * buffer->rows / pieces, last = (i + 1) * buffer->rows / pieces;
+        char *rows = (char *)to + gy_buffer_offset(buffer, first);
+        all[i] = (piece){ .to = rows, .buffer = buffer, .what = what, .first = first, .last = last };
+    }
+    while (begun < pieces && pthread_create(&all[begun].thread, NULL, fill_piece, &all[begun]) == 0) {
+        begun++;
+    }
+    fill_piece(&all[0]);
+    for (int64_t i = begun; i < pieces; i++) {
+        fill_piece(&all[i]); /* no thread could be had */
+    }
+    for (int64_t i = 1; i < begun; i++) {
+        pthread_join(all[i].thread, NULL);
+    }
+}

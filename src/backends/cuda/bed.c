@@ -226,7 +226,7 @@ static gantry_status open_all(gy_bed *bed, int devices, const gy_bed_want *want,
         status = open_gpu(bed, i, err);
     }
     status = status ? status : open_blocks(bed, want, err);
-    if (!status) {
+    if (!status && want->peers) {
         open_peers(bed);
     }
     return status;

@@ -42,11 +42,12 @@ typedef struct gy_bed {
     bool hung;
 } gy_bed;
 
-/* `bytes` and `host`: of a half block, of a block of host memory; with `less` as much of both as there is room for. */
+/* `bytes` and `host`: of a half block, of a block of host memory; with `less` as much of both as there is room for.
+ * `peers`: access to each other's memory, which makes every allocation in the process dearer from then on. */
 typedef struct gy_bed_want {
     uint32_t gpus; /* the first so many; 0: all */
     uint64_t bytes, host;
-    bool less;
+    bool less, peers;
     double patience; /* seconds */
 } gy_bed_want;
 /* The GPUs of the machine, by their ordinals. E_DEVICE: there are fewer, or one cannot be opened. */

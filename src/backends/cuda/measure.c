@@ -64,7 +64,7 @@ gantry_status gy_cuda_measure(const gantry_machine *machine, const gy_measure_op
     if (options->progress) {
         options->progress(options->user, "opening the GPUs", 0, 0);
     }
-    gy_bed_want want = { .bytes = GY_BED_BYTES, .host = GY_BED_BYTES, .less = true };
+    gy_bed_want want = { .bytes = GY_BED_BYTES, .host = GY_BED_BYTES, .less = true, .peers = true };
     want.patience = options->patience > 0 ? options->patience : DEFAULT_PATIENCE;
     gantry_status status = gy_bed_open(&m.bed, machine, &want, err);
     if (status) {

@@ -58,6 +58,7 @@ static gantry_status open_copies(gy_raw *raw, const gantry_machine *machine, way
                          .host = w == BOTH                  ? 2 * bytes
                                  : w == PEER || w == WITHIN ? SMALL
                                                             : bytes,
+                         .peers = w == PEER,
                          .patience = PATIENCE };
     gantry_status status = gy_bed_open(&raw->bed, machine, &want, err);
     if (status) {
@@ -162,6 +163,7 @@ static gantry_status open_what(gy_raw *raw, const char *what, const gantry_machi
                        what);
     }
     gy_bed_want want = { .gpus = (uint32_t)o->devices, .bytes = SMALL, .host = SMALL, .patience = PATIENCE };
+    want.peers = gy_raw_graph_peers(o->shape);
     gantry_status status = gy_bed_open(&raw->bed, machine, &want, err);
     return status ? status : gy_raw_graph_open(raw, o->shape, what[0] == 'b', err);
 }

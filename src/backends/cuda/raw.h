@@ -24,6 +24,7 @@ typedef struct gy_raw {
 } gy_raw;
 
 /* raw_graph.c: a graph of many tiny kernels, captured by hand. */
+bool gy_raw_graph_peers(const char *shape); /* whether it has GPUs that reach each other's memory */
 gantry_status gy_raw_graph_open(gy_raw *raw, const char *shape, bool build, gantry_error *err);
 void gy_raw_graph_close(gy_raw *raw);
 /* raw_nccl.c: a chain of collectives, captured by hand; `raw` is closed by the caller on errors, too. */

@@ -16,6 +16,11 @@ struct gy_raw_graph {
     gy_bed_graph graph;
 };
 
+bool gy_raw_graph_peers(const char *shape)
+{
+    return strcmp(shape, "stencil") == 0;
+}
+
 static gantry_status wait_for(gy_bed *bed, const gy_raw *raw, uint32_t gpu, uint32_t other, int64_t step,
                               gantry_error *err)
 {
@@ -118,7 +123,7 @@ gantry_status gy_raw_graph_open(gy_raw *raw, const char *shape, bool build, gant
     if (!g) {
         return gy_fail_nomem(err);
     }
-    g->stencil = strcmp(shape, "stencil") == 0;
+    g->stencil = gy_raw_graph_peers(shape);
     g->lanes = strcmp(shape, "chain") == 0 ? 1 : raw->bed.gpus;
     g->steps = raw->options.nodes / g->lanes;
     gantry_status status = check_shape(raw, err);

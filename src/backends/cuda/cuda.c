@@ -341,7 +341,7 @@ static gantry_status clear_words(gy_cuda *h, gantry_error *err)
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
         gy_cuda_device *d = &h->device[i];
-        if (!d->told) {
+        if (!d->status) {
             continue;
         }
         memset(d->told, 0, h->turns * d->launches * sizeof *d->told);

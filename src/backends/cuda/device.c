@@ -110,6 +110,7 @@ typedef struct opening {
     const gy_driver *driver;
     gy_cuda_device *device;
     pthread_t thread;
+    bool there; /* the program, or another run, has it open */
     bool begun; /* in its thread */
     CUresult code;
 } opening;
@@ -122,20 +123,38 @@ static void *open_context(void *data)
     return NULL;
 }
 
-/* A context takes the driver a third of a second, and those of several GPUs hardly longer at once. */
+static CUresult find_gpu(opening *o)
+{
+    unsigned flags = 0;
+    int active = 0;
+    CUresult code = o->driver->cuDeviceGet(&o->device->id, o->device->ordinal);
+    code = code ? code : o->driver->cuDevicePrimaryCtxGetState(o->device->id, &flags, &active);
+    o->there = code == CUDA_SUCCESS && active;
+    return code;
+}
+
+/* In a thread, where it takes longer than a thread, and one can be had. */
+static void begin_opening(opening *o)
+{
+    o->begun = !o->there && pthread_create(&o->thread, NULL, open_context, o) == 0;
+    if (!o->begun) {
+        open_context(o);
+    }
+}
+
+/* A context takes the driver a third of a second, and those of eight GPUs one second at once. */
 static gantry_status open_contexts(gy_cuda *h, gantry_error *err)
 {
     opening *all = gy_arena_calloc(&h->arena, h->devices, sizeof *all);
     gantry_status status = all ? GANTRY_OK : gy_fail_nomem(err);
     for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
-        CUresult code = h->device[i].used ? h->d.cuDeviceGet(&h->device[i].id, h->device[i].ordinal) : CUDA_SUCCESS;
+        all[i] = (opening){ .driver = &h->d, .device = &h->device[i] };
+        CUresult code = h->device[i].used ? find_gpu(&all[i]) : CUDA_SUCCESS; /* of all before one is opened */
         status = code == CUDA_SUCCESS ? GANTRY_OK : gy_cuda_fail(h, code, i, "cannot find the GPU", err);
     }
     for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
-        all[i] = (opening){ .driver = &h->d, .device = &h->device[i] };
-        all[i].begun = h->device[i].used && pthread_create(&all[i].thread, NULL, open_context, &all[i]) == 0;
-        if (h->device[i].used && !all[i].begun) {
-            open_context(&all[i]);
+        if (h->device[i].used) {
+            begin_opening(&all[i]);
         }
     }
     for (uint32_t i = 0; i < h->devices && all; i++) {

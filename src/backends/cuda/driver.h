@@ -22,6 +22,7 @@
     X(cuDeviceTotalMem)                                                                                                \
     X(cuDeviceGetPCIBusId)                                                                                             \
     X(cuDeviceCanAccessPeer)                                                                                           \
+    X(cuDevicePrimaryCtxGetState)                                                                                      \
     X(cuDevicePrimaryCtxRetain)                                                                                        \
     X(cuDevicePrimaryCtxRelease)                                                                                       \
     X(cuCtxGetCurrent)                                                                                                 \

@@ -130,22 +130,35 @@ static gantry_status make_slabs(gy_cuda *h, gantry_error *err)
     return status || !staging ? status : gy_cuda_pinned(h, (void **)&h->staging, staging, err);
 }
 
-/* A word per op that launches on the device, for each turn: nobody resets them while starts overlap, and a kernel may
- * write one that says that all is well. */
-static gantry_status make_words(gy_cuda *h, uint32_t device, gantry_error *err)
+static uint64_t words_of(const gy_cuda *h, uint32_t device)
 {
-    gy_cuda_device *d = &h->device[device];
-    uint64_t bytes = (uint64_t)d->launches * h->turns * sizeof(int32_t);
-    if (!d->gpu || !bytes) {
-        return GANTRY_OK;
+    const gy_cuda_device *d = &h->device[device];
+    return d->gpu ? (uint64_t)d->launches * h->turns : 0;
+}
+
+/* A word per op that launches on the device, for each turn: nobody resets them while starts overlap, and a kernel may
+ * write one that says that all is well. What is told of them is one block for all devices. */
+static gantry_status make_words(gy_cuda *h, gantry_error *err)
+{
+    uint64_t words = 0;
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
+        uint64_t bytes = words_of(h, i) * sizeof(int32_t);
+        status = bytes ? gy_cuda_allocate(h, &h->device[i].status, i, bytes, "status words", err) : GANTRY_OK;
+        words += words_of(h, i);
     }
-    gantry_status status = gy_cuda_allocate(h, &d->status, device, bytes, "status words", err);
-    status = status ? status : gy_cuda_pinned(h, (void **)&d->told, bytes, err);
-    if (status == GANTRY_OK) {
-        memset(d->told, 0, bytes);
-        h->dirty_words = true;
+    status = status || !words ? status : gy_cuda_pinned(h, (void **)&h->told, words * sizeof(int32_t), err);
+    if (status || !words) {
+        return status;
     }
-    return status;
+    memset(h->told, 0, words * sizeof(int32_t));
+    int32_t *next = h->told;
+    for (uint32_t i = 0; i < h->devices; i++) {
+        h->device[i].told = next;
+        next += words_of(h, i);
+    }
+    h->dirty_words = true;
+    return GANTRY_OK;
 }
 
 /* Launches of one lane run one after the other and share their scratch. */
@@ -183,9 +196,7 @@ static gantry_status make_stages(gy_cuda *h, gantry_error *err)
 gantry_status gy_cuda_memory_make(gy_cuda *h, gantry_error *err)
 {
     gantry_status status = make_slabs(h, err);
-    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
-        status = make_words(h, i, err);
-    }
+    status = status ? status : make_words(h, err);
     status = status ? status : make_scratch(h, err);
     return status ? status : make_stages(h, err);
 }
@@ -215,8 +226,8 @@ void gy_cuda_memory_free(gy_cuda *h)
     }
     for (uint32_t i = 0; i < h->devices; i++) {
         free_at(h, h->device[i].status, i);
-        free_pinned(h, h->device[i].told);
     }
+    free_pinned(h, h->told);
     for (uint32_t i = 0; i < h->lanes; i++) {
         uint32_t device = h->job->schedule->lanes.at[i].device;
         if (h->device[device].gpu) {

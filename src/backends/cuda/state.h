@@ -38,7 +38,7 @@ typedef struct gy_cuda_device {
     CUevent mark[GY_CUDA_MARKS];  /* recorded and waited for at once, in turn */
     uint32_t next_mark, launches; /* launches: ops with a status word */
     CUdeviceptr status;           /* per turn a word per op that launches here */
-    int32_t *told;                /* pinned: the words of each start in flight */
+    int32_t *told;                /* in gy_cuda.told: the words of each start in flight */
     CUevent base;                 /* recorded when nothing ran: times of its events count from it */
     int64_t base_ns;
 } gy_cuda_device;
@@ -153,6 +153,7 @@ typedef struct gy_cuda {
     uint32_t devices, memories, lanes, turns, first_gpu;
     gy_queue tail;  /* where a start ends; origin of captures */
     char *staging;  /* of the schedule */
+    int32_t *told;  /* pinned: status words of all devices, as they were fetched */
     bool borrowed;  /* slabs and staging are those of another run, which comes before or after this one */
     void **handle;  /* kernels x devices */
     uint8_t *peer;  /* devices x devices: access is enabled both ways */

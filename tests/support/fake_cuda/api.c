@@ -159,6 +159,14 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
     LEAVE(CUDA_SUCCESS);
 }
 
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active)
+{
+    ENTER(cuDevicePrimaryCtxGetState)
+    *flags = 0;
+    *active = fake.context[device].retained > 0;
+    LEAVE(CUDA_SUCCESS);
+}
+
 CUresult cuDevicePrimaryCtxRelease(CUdevice device)
 {
     ENTER_FREE(cuDevicePrimaryCtxRelease)

@@ -32,17 +32,31 @@ static gantry_machine *copy_parts(const gantry_machine *m)
     to->contention = m->contention;
     to->launch = m->launch;
     to->issue = m->issue;
+    to->submit = m->submit;
     return to;
 }
 
+/* One thread gives out the work of all devices. */
+static double slowest_launch_us(const gy_measured *what)
+{
+    double most = 0;
+    for (size_t i = 0; i < what->devices.count; i++)
+        most = what->devices.at[i].launch.us > most ? what->devices.at[i].launch.us : most;
+    return most;
+}
+
+/* A launch counts as it is in a graph, and so do the tables of kernels; what streams cost beyond that is the host's. */
 static void set_launches(gantry_machine *m, const gy_measured *what)
 {
+    double submit_us = slowest_launch_us(what);
+    if (submit_us > 0)
+        m->submit = gy_ticks_from_us(submit_us);
     if (what->issue.samples > 0)
         m->issue = gy_ticks_from_us(what->issue.us);
     for (size_t i = 0; i < what->devices.count; i++) {
         const gy_measured_device *d = &what->devices.at[i];
-        if (d->device < m->devices && d->launch.samples > 0)
-            m->device[d->device].launch = gy_ticks_from_us(d->launch.us);
+        if (d->device < m->devices && d->graph_node.samples > 0)
+            m->device[d->device].launch = gy_ticks_from_us(d->graph_node.us);
         if (d->device < m->devices && d->signal.samples > 0)
             m->device[d->device].signal = gy_ticks_from_us(d->signal.us);
     }

@@ -57,7 +57,7 @@ typedef struct gy_measured_traffic {
 } gy_measured_traffic;
 
 /* A kernel of the library on devices of one kind. Times include the launch: what one takes when many follow each other
- * on a stream. */
+ * in a graph. */
 typedef struct gy_measured_kernel {
     const char *name, *kind; /* of the manifest, of devices; borrowed from library and machine */
     gantry_dtype dtype;

@@ -245,6 +245,7 @@ static bool copy_texts(gantry_machine *m, const selection *s)
     m->contention = s->from->contention;
     m->launch = s->from->launch;
     m->issue = s->from->issue;
+    m->submit = s->from->submit;
     return ok;
 }
 

@@ -299,6 +299,10 @@ void gy_machine_print(gy_text *to, const gantry_machine *m, int indent)
         gy_text_add(to, ", \"issue_us\": ");
         put_us(to, m->issue);
     }
+    if (m->submit) {
+        gy_text_add(to, ", \"submit_us\": ");
+        put_us(to, m->submit);
+    }
     gy_text_printf(to, " }\n%*s}", indent, "");
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What it takes the host to give work out where GPUs wait for each other (sim.h). */
+/* What it takes the host to give work out: as streams, or where GPUs wait for each other (sim.h). */
 #include "sim/internal.h"
 
 #include "base/error.h"
+#include <string.h>
 
 /* Of another GPU than the first. */
 static bool is_other_gpu(const gy_sim *sim, const gy_lane *first, const gy_lane *lane)
@@ -48,17 +49,16 @@ static bool count_bits(const gy_sim *sim, uint32_t *bits)
 
 gantry_status gy_sim_issue(gy_sim *sim, gantry_error *err)
 {
-    if (!sim->m->issue)
+    gy_ticks each = strcmp(sim->s->replay, "stream") == 0 ? sim->m->submit : 0, at = 0;
+    if (!sim->m->issue && !each)
         return GANTRY_OK;
     uint32_t *bits = gy_calloc((size_t)sim->ops + 1, sizeof *bits);
-    gy_ticks at = 0;
     if (!bits)
         return gy_fail_nomem(err);
-    if (count_bits(sim, bits)) {
-        for (size_t i = 0; i < (size_t)sim->ops * sim->starts; i++) {
-            at = gy_ticks_both(at, gy_ticks_repeated(sim->m->issue, bits[i % sim->ops]));
-            sim->due[i] = at;
-        }
+    gy_ticks bit = count_bits(sim, bits) ? sim->m->issue : 0;
+    for (size_t i = 0; (bit || each) && i < (size_t)sim->ops * sim->starts; i++) {
+        at = gy_ticks_both(at, gy_ticks_both(each, gy_ticks_repeated(bit, bits[i % sim->ops])));
+        sim->due[i] = at;
     }
     gy_free(bits);
     return GANTRY_OK;

@@ -115,6 +115,7 @@ typedef struct gy_shot {
     gy_bed_lane lead;
     const gy_bed_lane *side;
     uint32_t sides;
+    uint32_t most; /* times that it can be done, at least 5; 0: any number */
 } gy_shot;
 
 int64_t gy_bed_now(void); /* ns */
@@ -124,6 +125,9 @@ gantry_status gy_bed_time(gy_bed *bed, const gy_shot *shot, uint32_t times, doub
 gantry_status gy_bed_wall(gy_bed *bed, const gy_shot *shot, double *us, gantry_error *err);
 /* Once to warm up, then GY_BED_LEAST to GY_BED_SAMPLES samples, until the clock says so. */
 gantry_status gy_bed_sample(gy_bed *bed, const gy_shot *shot, int64_t until_ns, gy_figure *figure, gantry_error *err);
+/* Of one among many in a graph, as runs have them, where it is short; no sides. */
+gantry_status gy_bed_sample_nodes(gy_bed *bed, const gy_shot *shot, int64_t until_ns, gy_figure *figure,
+                                  gantry_error *err);
 gantry_status gy_bed_sample_wall(gy_bed *bed, const gy_shot *shot, int64_t until_ns, gy_figure *figure,
                                  gantry_error *err);
 

@@ -5,8 +5,9 @@
 #include "base/error.h"
 #include <time.h>
 
-enum { MOST_TIMES = 128 };
-#define BATCH_US 200.0 /* short things are timed by so much at once: events count in half microseconds */
+enum { MOST_TIMES = 128, WARM_UP = 2 };
+#define BATCH_US 200.0  /* short things are timed by so much at once: events count in half microseconds */
+#define GRAPH_US 1000.0 /* graphs of so much: starting one takes some microseconds */
 
 int64_t gy_bed_now(void)
 {
@@ -69,22 +70,33 @@ gantry_status gy_bed_wall(gy_bed *bed, const gy_shot *shot, double *us, gantry_e
     return status;
 }
 
-static uint32_t batch_of(double us)
+/* In a sample: where it can be done so often only, the least of samples have as many as may be. */
+static uint32_t batch_of(const gy_shot *shot, double us, double batch_us)
 {
-    double times = us > 0 ? BATCH_US / us : MOST_TIMES;
-    return times > MOST_TIMES ? MOST_TIMES : times < 1 ? 1 : (uint32_t)times;
+    uint32_t most = shot->most ? (shot->most - WARM_UP) / GY_BED_LEAST : MOST_TIMES;
+    double times = us > 0 ? batch_us / us : most;
+    return times > most ? most : times < 1 ? 1 : (uint32_t)times;
 }
 
-static gantry_status sample(gy_bed *bed, const gy_shot *shot, bool wall, int64_t until_ns, gy_figure *figure,
-                            gantry_error *err)
+static gantry_status warm_up(gy_bed *bed, const gy_shot *shot, double *us, gantry_error *err)
 {
-    double us[GY_BED_SAMPLES], first = 0;
-    uint32_t samples = 0;
-    gantry_status status = gy_bed_time(bed, shot, 1, &first, err);
-    status = status ? status : gy_bed_time(bed, shot, 1, &first, err); /* the first one may load things */
-    while (!status && samples < GY_BED_SAMPLES && (samples < GY_BED_LEAST || gy_bed_now() < until_ns)) {
-        status = wall ? gy_bed_wall(bed, shot, &us[samples], err)
-                      : gy_bed_time(bed, shot, batch_of(first), &us[samples], err);
+    gantry_status status = GANTRY_OK;
+    for (int i = 0; i < WARM_UP && !status; i++) {
+        status = gy_bed_time(bed, shot, 1, us, err); /* the first one may load things */
+    }
+    return status;
+}
+
+/* `times`: of it in a sample; 0: one by the host's clock. */
+static gantry_status take_samples(gy_bed *bed, const gy_shot *shot, uint32_t times, int64_t until_ns, gy_figure *figure,
+                                  gantry_error *err)
+{
+    double us[GY_BED_SAMPLES];
+    uint32_t samples = 0, most = shot->most && times ? (shot->most - WARM_UP) / times : GY_BED_SAMPLES;
+    gantry_status status = GANTRY_OK;
+    most = most > GY_BED_SAMPLES ? GY_BED_SAMPLES : most;
+    while (!status && samples < most && (samples < GY_BED_LEAST || gy_bed_now() < until_ns)) {
+        status = times ? gy_bed_time(bed, shot, times, &us[samples], err) : gy_bed_wall(bed, shot, &us[samples], err);
         samples += status == GANTRY_OK;
     }
     *figure = status ? (gy_figure){ 0 } : gy_figure_of(us, samples);
@@ -93,11 +105,37 @@ static gantry_status sample(gy_bed *bed, const gy_shot *shot, bool wall, int64_t
 
 gantry_status gy_bed_sample(gy_bed *bed, const gy_shot *shot, int64_t until_ns, gy_figure *figure, gantry_error *err)
 {
-    return sample(bed, shot, false, until_ns, figure, err);
+    double first = 0;
+    gantry_status status = warm_up(bed, shot, &first, err);
+    return status ? status : take_samples(bed, shot, batch_of(shot, first, BATCH_US), until_ns, figure, err);
 }
 
 gantry_status gy_bed_sample_wall(gy_bed *bed, const gy_shot *shot, int64_t until_ns, gy_figure *figure,
                                  gantry_error *err)
 {
-    return sample(bed, shot, true, until_ns, figure, err);
+    double first = 0;
+    gantry_status status = warm_up(bed, shot, &first, err);
+    return status ? status : take_samples(bed, shot, 0, until_ns, figure, err);
+}
+
+/* Where a capture is refused nothing is lost but the graph. */
+gantry_status gy_bed_sample_nodes(gy_bed *bed, const gy_shot *shot, int64_t until_ns, gy_figure *figure,
+                                  gantry_error *err)
+{
+    double first = 0;
+    gy_bed_graph g = { .lane = shot->lead };
+    gantry_status status = warm_up(bed, shot, &first, err);
+    uint32_t nodes = batch_of(shot, first, GRAPH_US);
+    if (status || first > BATCH_US || gy_bed_graph_make(&g, bed, shot->queue, shot->what, nodes, NULL)) {
+        return status ? status : take_samples(bed, shot, batch_of(shot, first, BATCH_US), until_ns, figure, err);
+    }
+    gy_shot graph = { .queue = gy_bed_graph_queue, .what = &g, .lead = shot->lead };
+    graph.most = shot->most ? WARM_UP + (shot->most - WARM_UP) / nodes : 0;
+    status = take_samples(bed, &graph, 1, until_ns, figure, err);
+    if (gy_bed_settle(bed)) {
+        gy_bed_graph_free(&g, bed);
+    }
+    figure->us /= nodes;
+    figure->mad_us /= nodes;
+    return status;
 }

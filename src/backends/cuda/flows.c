@@ -22,7 +22,11 @@ bool gy_flows_add(const gy_bed *bed, gy_flows *f, gy_stream_copy flow)
 
 gy_shot gy_flows_shot(const gy_flows *f)
 {
-    return (gy_shot){ queue, f, f->lanes.at[0], f->lanes.at + 1, (uint32_t)f->lanes.count - 1 };
+    return (gy_shot){ .queue = queue,
+                      .what = f,
+                      .lead = f->lanes.at[0],
+                      .side = f->lanes.at + 1,
+                      .sides = (uint32_t)f->lanes.count - 1 };
 }
 
 void gy_flows_free(gy_flows *f)

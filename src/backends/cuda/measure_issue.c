@@ -76,14 +76,14 @@ static gantry_status queue_passes(gy_bed *bed, const void *what, gantry_error *e
 }
 
 /* What a pass takes beyond its kernel and its copy, as these are counted: half of that before the copy, half after. */
-static gantry_status measure_signal(gy_measure *m, gy_bed_lane lane, const gy_figure *launch, gy_figure *figure,
+static gantry_status measure_signal(gy_measure *m, gy_bed_lane lane, const gy_figure *kernel, gy_figure *figure,
                                     gantry_error *err)
 {
     gy_figure copy = { 0 };
     gy_shot shot = { .queue = queue_copy, .what = &lane, .lead = lane };
     gantry_status status = gy_bed_sample(&m->bed, &shot, gy_measure_next(m), &copy, err);
     status = status ? status : measure_graph(m, lane, queue_passes, ROUNDS, false, figure, err);
-    figure->us = (figure->us / 2 - launch->us - copy.us) / 2;
+    figure->us = (figure->us / 2 - kernel->us - copy.us) / 2;
     figure->us = figure->us > 0 ? figure->us : 0;
     figure->mad_us /= 4;
     return status;
@@ -104,7 +104,7 @@ static gantry_status measure_gpu(gy_measure *m, uint32_t gpu, gantry_error *err)
     made.event.mad_us /= 2;
     status = status ? status : measure_graph(m, lane, queue_launch, CHAIN, false, &made.graph_node, err);
     status = status ? status : measure_graph(m, lane, queue_launch, 1, true, &made.graph_launch, err);
-    status = status ? status : measure_signal(m, lane, &made.launch, &made.signal, err);
+    status = status ? status : measure_signal(m, lane, &made.graph_node, &made.signal, err);
     return status || gy_vec_push(&m->to->devices, made) ? status : gy_fail_nomem(err);
 }
 

@@ -41,9 +41,9 @@ typedef struct table {
 /* E_UNSUPPORTED: this size cannot be had. A kernel that reports a failure by its status word is passed over too. */
 static gantry_status measure_size(gy_measure *m, gy_recipe_launch *l, int64_t until_ns, table *t, gantry_error *err)
 {
-    gy_shot shot = { .queue = gy_recipe_queue, .what = l, .lead = { l->gpu, 0 } };
+    gy_shot shot = { .queue = gy_recipe_queue, .what = l, .lead = { l->gpu, 0 }, .most = l->most };
     gy_measured_point point;
-    gantry_status status = gy_bed_sample(&m->bed, &shot, until_ns, &point.time, err);
+    gantry_status status = gy_bed_sample_nodes(&m->bed, &shot, until_ns, &point.time, err);
     if (status || gy_recipe_failed(&m->bed, l)) {
         return status ? status : GANTRY_E_UNSUPPORTED;
     }

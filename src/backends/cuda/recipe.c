@@ -63,6 +63,8 @@ enum { RECIPES = sizeof recipes / sizeof *recipes };
  */
 static const char *const passed_over[] = { "busy", "fail", "spmv_csr" };
 
+enum { FACTORS = 24 }; /* factor of factor: the 32nd has none */
+
 static const recipe *recipe_of(const gantry_kernel *kernel)
 {
     for (size_t i = 0; i < RECIPES; i++) {
@@ -274,6 +276,7 @@ static gantry_status open_all(gy_recipe_launch *l, gy_bed *bed, gantry_error *er
     CUresult code =
         status ? CUDA_SUCCESS
                : bed->d.cuMemsetD8Async((CUdeviceptr)(uintptr_t)l->launch.status, 0, sizeof(int32_t), g->stream[0]);
+    l->most = strcmp(l->kernel->name, "potrf") == 0 ? FACTORS : 0;
     l->flops = l->graph->nodes.at[0].flops;
     l->bytes = l->graph->nodes.at[0].bytes;
     return status ? status : gy_bed_check(bed, code, l->gpu, "clearing a status word", err);

@@ -17,6 +17,7 @@ typedef struct gy_recipe_launch {
     gantry_arg *args;
     gantry_launch launch;
     double flops, bytes; /* of one launch */
+    uint32_t most;       /* launches that its arguments bear; 0: any number */
 } gy_recipe_launch;
 
 /* The dtypes that are measured of a kernel, in this order, as far as it takes them. Past the last: false. */

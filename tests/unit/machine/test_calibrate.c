@@ -483,7 +483,9 @@ START_TEST(launches_collectives_facts)
     gantry_machine *m = load_machine("hgx-h200-8");
     gy_measured w = { 0 };
     static const double size[] = { 1024, 1 << 20, 1 << 24 }, us[] = { 30, 25, 80 };
-    gy_measured_device d = { .device = 2, .launch = figure(3.25), .signal = figure(2.5), .clock_mhz = 1980 };
+    gy_measured_device d = {
+        .device = 2, .launch = figure(3.25), .graph_node = figure(0.75), .signal = figure(2.5), .clock_mhz = 1980
+    };
     gy_measured_collective c = { .collective = GANTRY_ALL_GATHER, .algorithm = GY_ALGORITHM_NCCL, .kind = "h200" };
     c.ranks = 8;
     c.points = points_of(3, size, us);
@@ -491,7 +493,8 @@ START_TEST(launches_collectives_facts)
     w.issue = figure(1.25);
     gy_text_add(&w.fingerprint, "driver: 580.65\nCUDA: 13.0\n");
     gantry_machine *made = calibrated(m, &w);
-    ck_assert_int_eq(made->device[2].launch, gy_ticks_from_us(3.25));
+    ck_assert_int_eq(made->device[2].launch, gy_ticks_from_us(0.75));
+    ck_assert_int_eq(made->submit, gy_ticks_from_us(3.25));
     ck_assert_int_eq(made->device[1].launch, m->device[1].launch);
     ck_assert_int_eq(made->issue, gy_ticks_from_us(1.25));
     ck_assert_int_eq(made->device[2].signal, gy_ticks_from_us(2.5));
@@ -503,7 +506,8 @@ START_TEST(launches_collectives_facts)
     ck_assert_uint_eq(made->calibration.facts, 2);
     ck_assert_str_eq(made->calibration.fact[1].name, "CUDA");
     ck_assert_str_eq(made->calibration.fact[1].value, "13.0");
-    ck_assert_str_eq(made->note[made->notes - 1], "measured gpu2: launch 3.25 us, signal 2.5 us, clock 1980 MHz");
+    ck_assert_str_eq(made->note[made->notes - 1],
+                     "measured gpu2: launch 3.25 us, node of a graph 0.75 us, signal 2.5 us, clock 1980 MHz");
     gantry_machine *again = calibrated(made, &w); /* notes of the same are not heaped up */
     ck_assert_uint_eq(again->notes, made->notes);
     ck_assert_str_eq(again->source, made->source);

@@ -181,14 +181,15 @@ START_TEST(signals)
 }
 END_TEST
 
-#define TWO(second)                                                                                                    \
+#define TWO(second) TWO_WITH(second, "issue_us", "4")
+#define TWO_WITH(second, model, us)                                                                                    \
     "{\"gantry_machine\": 1, \"memories\": [{\"id\": \"host\", \"capacity\": \"1TiB\"}, {\"id\": \"a\", "              \
     "\"capacity\": "                                                                                                   \
     "\"1TiB\"}, {\"id\": \"b\", \"capacity\": \"1TiB\"}], \"devices\": [{\"id\": \"A\", \"type\": \"gpu\", "           \
     "\"memory\": "                                                                                                     \
     "\"a\", \"lanes\": 2}, {\"id\": \"B\", \"type\": \"" second                                                        \
     "\", \"memory\": \"b\"}], \"routes\": [{\"from\": \"*\", "                                                         \
-    "\"to\": \"*\", \"bandwidth_gbs\": 1}], \"model\": {\"issue_us\": 4}}"
+    "\"to\": \"*\", \"bandwidth_gbs\": 1}], \"model\": {\"" model "\": " us "}}"
 
 /* x and y begin at once; the host needs 4 us for the wait of z, 4 for the copy and 4 for its wait, 4 for that of w: it
  * comes to z at 4, to the copy at 12, to w at 16. Were the second device no GPU, all would be given out at once. */
@@ -210,6 +211,25 @@ START_TEST(issuing)
         spans(s, z, US(z_at[i]), US(z_at[i] + 1));
         spans(s, c, US(copy_at[i]), US(copy_at[i] + 1));
         spans(s, w, US(w_at[i]), US(w_at[i] + 1));
+        gantry_schedule_free(s);
+    }
+}
+END_TEST
+
+/* Replayed in streams, the host comes to an op every 3 us, whichever device it is for; a graph goes out at once. */
+START_TEST(submitting)
+{
+    static const char *const replays[] = { "stream", "graph" };
+    static const int64_t x_at[] = { 3, 0 }, y_at[] = { 6, 0 }, z_at[] = { 9, 5 };
+    for (int i = 0; i < 2; i++) {
+        gantry_schedule *s = hand_new(TWO_WITH("gpu", "submit_us", "3"));
+        s->replay = replays[i];
+        uint32_t l0 = compute_lane(s, 0), l1 = compute_lane(s, 1);
+        uint32_t x = hand_launch(s, "x", l0, 5), y = hand_launch(s, "y", l1, 1), z = hand_launch(s, "z", l0, 1);
+        run(s);
+        spans(s, x, US(x_at[i]), US(x_at[i] + 5));
+        spans(s, y, US(y_at[i]), US(y_at[i] + 1));
+        spans(s, z, US(z_at[i]), US(z_at[i] + 1));
         gantry_schedule_free(s);
     }
 }
@@ -644,6 +664,7 @@ int main(void)
                                    events,
                                    signals,
                                    issuing,
+                                   submitting,
                                    collective,
                                    one_copy,
                                    two_copies_over_one_link,

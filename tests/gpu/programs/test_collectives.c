@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives that GPUs share out on as many GPUs as there are, 8 at most, against the host back end, bit for bit: exit
  * code 77 with fewer than two. The same program runs on the fake driver, and with kernels on the CPU.
- *   GANTRY_GPU_EVERY=4   one in so many of the cases, and none with many bytes */
+ *   GANTRY_GPU_EVERY=4   one in so many of the cases, and none with many bytes
+ *   GANTRY_GPU_SMALL=1   the same, for compute-sanitizer */
 #include "../../unit/cuda/nccl_suite.h"
 #include "schedule/schedule.h"
 
@@ -11,7 +12,6 @@
 
 static int gpus, every;
 
-static const char *const replays[] = { "stream", "graph" };
 static const gy_algorithm algorithms[] = { GY_ALGORITHM_TWO_SHOT, GY_ALGORITHM_ONE_SHOT, GY_ALGORITHM_COPY };
 
 static gantry_schedule *schedule_of(gantry_graph *g, const gantry_machine *m, const char *replay,
@@ -69,7 +69,7 @@ START_TEST(collectives)
                 c.uneven = k % 2 && varies(c.kind, false);
                 c.rows *= c.kind == GANTRY_ALL_TO_ALL ? gpus : 1;
                 c.rows /= c.uneven && r == 2 ? 8 : 1;
-                try_case(&c, replays[k / 2], algorithms[(kind + k + r) % (nccl_reduces(c.kind) ? 2 : 3)]);
+                try_case(&c, replay_at(k / 2), algorithms[(kind + k + r) % (nccl_reduces(c.kind) ? 2 : 3)]);
             }
         }
     }
@@ -85,7 +85,7 @@ START_TEST(types_and_operators)
         for (int o = d % 2; o < 4; o += 2) {
             nccl_case c = { GANTRY_ALL_REDUCE, (gantry_dtype)d, ops[o], gpus, 0, o > 1, 0 };
             c.rows = 400009 / (int64_t)gantry_dtype_size(c.dtype); /* so much that every GPU has a share */
-            try_case(&c, replays[d / 2 % 2], GY_ALGORITHM_TWO_SHOT);
+            try_case(&c, replay_at(d / 2 % 2), GY_ALGORITHM_TWO_SHOT);
         }
     }
     let_go(&held);
@@ -98,7 +98,7 @@ START_TEST(much)
     held_gpus held = hold_gpus(gpus);
     for (int k = 0; k < 2; k++) {
         nccl_case c = { k ? GANTRY_GATHER : GANTRY_ALL_REDUCE, GANTRY_F32, GANTRY_SUM, 2, 2900001, false, 0 };
-        try_case(&c, replays[k], GY_ALGORITHM_ONE_SHOT);
+        try_case(&c, replay_at(k), GY_ALGORITHM_ONE_SHOT);
     }
     let_go(&held);
 }
@@ -107,7 +107,7 @@ END_TEST
 int main(void)
 {
     const char *less = getenv("GANTRY_GPU_EVERY");
-    every = less ? atoi(less) : 1;
+    every = less ? atoi(less) : getenv("GANTRY_GPU_SMALL") ? 4 : 1;
     gpus = in_child(most_gpus);
     if (gpus < 2) {
         printf("skipped: two GPUs are needed; here are %d\n", gpus);

@@ -12,13 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Streams, then graphs; or only what GANTRY_GPU_REPLAY says. */
-static const char *replay_at(int k)
-{
-    const char *only = getenv("GANTRY_GPU_REPLAY");
-    return only ? only : k ? "graph" : "stream";
-}
-
 /* ---- the driver, for functions of this program ---- */
 
 static void *symbol(const char *name)

@@ -191,3 +191,9 @@ int most_gpus(void)
     int found = count_gpus();
     return found < 8 ? found : 8;
 }
+
+const char *replay_at(int k)
+{
+    const char *only = getenv("GANTRY_GPU_REPLAY");
+    return only ? only : k ? "graph" : "stream";
+}

@@ -74,4 +74,7 @@ int most_gpus(void); /* that tests use: 8 of them */
 int in_child(int (*function)(void));
 bool has_gpu(void); /* asked by a child */
 
+/* Streams, then graphs (k = 1); or only what GANTRY_GPU_REPLAY says. */
+const char *replay_at(int k);
+
 #endif

@@ -33,30 +33,49 @@ static gantry_machine *copy_parts(const gantry_machine *m)
     to->launch = m->launch;
     to->issue = m->issue;
     to->submit = m->submit;
+    to->start = m->start;
     return to;
 }
 
-/* One thread gives out the work of all devices. */
-static double slowest_launch_us(const gy_measured *what)
+/* The host's share: one thread gives out the work of all devices, and waits for its end. */
+static void set_host(gantry_machine *m, const gy_measured *what)
 {
-    double most = 0;
-    for (size_t i = 0; i < what->devices.count; i++)
-        most = what->devices.at[i].launch.us > most ? what->devices.at[i].launch.us : most;
-    return most;
-}
-
-/* A launch counts as it is in a graph, and so do the tables of kernels; what streams cost beyond that is the host's. */
-static void set_launches(gantry_machine *m, const gy_measured *what)
-{
-    double submit_us = slowest_launch_us(what);
+    double submit_us = 0, start_us = 0;
+    for (size_t i = 0; i < what->devices.count; i++) {
+        const gy_measured_device *d = &what->devices.at[i];
+        double beyond = d->graph_launch.us - d->graph_node.us;
+        submit_us = d->launch.us > submit_us ? d->launch.us : submit_us;
+        start_us = beyond > start_us ? beyond : start_us;
+    }
     if (submit_us > 0)
         m->submit = gy_ticks_from_us(submit_us);
+    if (start_us > 0)
+        m->start = gy_ticks_from_us(start_us);
     if (what->issue.samples > 0)
         m->issue = gy_ticks_from_us(what->issue.us);
+}
+
+/* What the shortest kernel takes among many in a graph: no kernel of the library is as short as one that does nothing.
+ */
+static double launch_us(const gantry_machine *m, const gy_measured *what, const gy_measured_device *d)
+{
+    double least = 0;
+    for (size_t i = 0; i < what->kernels.count; i++) {
+        const gy_measured_kernel *k = &what->kernels.at[i];
+        bool mine = strcmp(k->kind, m->device[d->device].kind) == 0 && !k->partial && k->points.count > 0;
+        double us = mine ? k->points.at[0].time.us : least;
+        least = least == 0 || us < least ? us : least;
+    }
+    return least > d->graph_node.us ? least : d->graph_node.us;
+}
+
+static void set_launches(gantry_machine *m, const gy_measured *what)
+{
+    set_host(m, what);
     for (size_t i = 0; i < what->devices.count; i++) {
         const gy_measured_device *d = &what->devices.at[i];
         if (d->device < m->devices && d->graph_node.samples > 0)
-            m->device[d->device].launch = gy_ticks_from_us(d->graph_node.us);
+            m->device[d->device].launch = gy_ticks_from_us(launch_us(m, what, d));
         if (d->device < m->devices && d->signal.samples > 0)
             m->device[d->device].signal = gy_ticks_from_us(d->signal.us);
     }

@@ -266,12 +266,12 @@ static gantry_status read_notes(gy_machine_reader *r, const gy_json_at *root)
 
 static gantry_status read_model(gy_machine_reader *r, const gy_json_at *root)
 {
-    static const char *const keys[] = { "contention", "launch_us", "issue_us", "submit_us" };
+    static const char *const keys[] = { "contention", "launch_us", "issue_us", "submit_us", "start_us" };
     gy_json_at place = gy_json_key(root, "model");
     if (!place.value)
         return GANTRY_OK;
     bool off = false;
-    double launch = 0, issue = 0, submit = 0;
+    double launch = 0, issue = 0, submit = 0, start = 0;
     gantry_status status = gy_machine_object(r->err, &place, "model", keys, GY_COUNT(keys));
     if (!status)
         status = read_choice(r, &place, "contention", "on", "off", &off);
@@ -281,10 +281,13 @@ static gantry_status read_model(gy_machine_reader *r, const gy_json_at *root)
         status = gy_json_number(&place, "issue_us", false, 0, 0, GY_MOST_US, &issue, GANTRY_E_MACHINE, r->err);
     if (!status)
         status = gy_json_number(&place, "submit_us", false, 0, 0, GY_MOST_US, &submit, GANTRY_E_MACHINE, r->err);
+    if (!status)
+        status = gy_json_number(&place, "start_us", false, 0, 0, GY_MOST_US, &start, GANTRY_E_MACHINE, r->err);
     r->m->contention = !off;
     r->m->launch = gy_ticks_from_us(launch);
     r->m->issue = gy_ticks_from_us(issue);
     r->m->submit = gy_ticks_from_us(submit);
+    r->m->start = gy_ticks_from_us(start);
     return status;
 }
 

@@ -246,6 +246,7 @@ static bool copy_texts(gantry_machine *m, const selection *s)
     m->launch = s->from->launch;
     m->issue = s->from->issue;
     m->submit = s->from->submit;
+    m->start = s->from->start;
     return ok;
 }
 

@@ -295,14 +295,15 @@ void gy_machine_print(gy_text *to, const gantry_machine *m, int indent)
     put_key(to, indent + 2, "model");
     gy_text_printf(to, "{ \"contention\": \"%s\", \"launch_us\": ", m->contention ? "on" : "off");
     put_us(to, m->launch);
-    if (m->issue) {
-        gy_text_add(to, ", \"issue_us\": ");
-        put_us(to, m->issue);
-    }
-    if (m->submit) {
-        gy_text_add(to, ", \"submit_us\": ");
-        put_us(to, m->submit);
-    }
+    const struct {
+        const char *key;
+        gy_ticks value;
+    } host[] = { { "issue_us", m->issue }, { "submit_us", m->submit }, { "start_us", m->start } };
+    for (size_t i = 0; i < sizeof host / sizeof *host; i++)
+        if (host[i].value) {
+            gy_text_printf(to, ", \"%s\": ", host[i].key);
+            put_us(to, host[i].value);
+        }
     gy_text_printf(to, " }\n%*s}", indent, "");
 }
 

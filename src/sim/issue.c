@@ -49,14 +49,14 @@ static bool count_bits(const gy_sim *sim, uint32_t *bits)
 
 gantry_status gy_sim_issue(gy_sim *sim, gantry_error *err)
 {
-    gy_ticks each = strcmp(sim->s->replay, "stream") == 0 ? sim->m->submit : 0, at = 0;
-    if (!sim->m->issue && !each)
+    gy_ticks each = strcmp(sim->s->replay, "stream") == 0 ? sim->m->submit : 0, at = sim->m->start;
+    if (!sim->m->issue && !each && !at)
         return GANTRY_OK;
     uint32_t *bits = gy_calloc((size_t)sim->ops + 1, sizeof *bits);
     if (!bits)
         return gy_fail_nomem(err);
     gy_ticks bit = count_bits(sim, bits) ? sim->m->issue : 0;
-    for (size_t i = 0; (bit || each) && i < (size_t)sim->ops * sim->starts; i++) {
+    for (size_t i = 0; (bit || each || at) && i < (size_t)sim->ops * sim->starts; i++) {
         at = gy_ticks_both(at, gy_ticks_both(each, gy_ticks_repeated(bit, bits[i % sim->ops])));
         sim->due[i] = at;
     }

@@ -333,7 +333,7 @@ static gantry_status simulate(gy_sim *sim, gantry_error *err)
 
 static bool has_dues(const gantry_machine *m)
 {
-    bool any = m->issue > 0 || m->submit > 0;
+    bool any = m->issue > 0 || m->submit > 0 || m->start > 0;
     for (uint32_t i = 0; i < m->devices; i++)
         any = any || m->device[i].signal > 0;
     return any;

@@ -9,7 +9,7 @@
 #define FLOPS_A_BYTE 4.0 /* from there on a kernel counts its flops, which then say more than its bytes */
 #define MOST_US      1e5
 
-enum { LEAST_POINTS = 3 };
+enum { LEAST_POINTS = 4 };
 
 static const char *kind_of(const gy_measure *m, uint32_t gpu)
 {

@@ -63,7 +63,7 @@ enum { RECIPES = sizeof recipes / sizeof *recipes };
  */
 static const char *const passed_over[] = { "busy", "fail", "spmv_csr" };
 
-enum { FACTORS = 24 }; /* factor of factor: the 32nd has none */
+enum { FACTORS = 14 }; /* factor of factor: of 16 x 16 numbers the 18th may have none */
 
 static const recipe *recipe_of(const gantry_kernel *kernel)
 {
@@ -96,8 +96,8 @@ bool gy_recipe_dtype(const gantry_kernel *kernel, uint32_t i, gantry_dtype *dtyp
 
 int64_t gy_recipe_size(const gantry_kernel *kernel, uint32_t i)
 {
-    static const int64_t elements[] = { 1 << 12, 1 << 16, 1 << 20, 1 << 22, 1 << 24, 1 << 25 };
-    static const int64_t sides[] = { 64, 256, 1024, 2048, 4096 };
+    static const int64_t elements[] = { 1 << 8, 1 << 12, 1 << 16, 1 << 20, 1 << 22, 1 << 24, 1 << 25 };
+    static const int64_t sides[] = { 16, 64, 256, 1024, 2048, 4096 };
     const recipe *r = recipe_of(kernel);
     if (r && r->square) {
         return i < sizeof sides / sizeof *sides ? sides[i] : 0;

@@ -435,6 +435,32 @@ static double kernel_us(const gantry_machine *m, double work)
     return gy_ticks_to_us(gy_kernel_time(t, work, m->device[0].launch));
 }
 
+/* A launch is what the shortest kernel of its kind takes, where there is one that takes longer than one that does
+ * nothing. */
+START_TEST(the_shortest_kernel)
+{
+    static const double work[] = { 100, 1000 }, us[] = { 1.5, 4 }, shorter[] = { 0.5, 4 };
+    static const struct {
+        const double *us;
+        const char *kind;
+        double launch;
+    } cases[] = { { us, "k", 1.5 }, { shorter, "k", 0.75 }, { us, "other", 0.75 } };
+    gantry_machine *m = machine_of(TWO);
+    for (size_t i = 0; i < 3; i++) {
+        gy_measured w = { 0 };
+        gy_measured_device d = { .device = 0, .graph_node = figure(0.75) };
+        gy_measured_kernel k = { .name = "copy", .kind = cases[i].kind, .dtype = GANTRY_F32 };
+        k.points = points_of(2, work, cases[i].us);
+        ck_assert(gy_vec_push(&w.devices, d) && gy_vec_push(&w.kernels, k));
+        gantry_machine *made = calibrated(m, &w);
+        ck_assert_int_eq(made->device[0].launch, gy_ticks_from_us(cases[i].launch));
+        gy_measured_free(&w);
+        gantry_machine_free(made);
+    }
+    gantry_machine_free(m);
+}
+END_TEST
+
 static gantry_machine *with_gemm(const gantry_machine *m, bool partial, bool by_flops)
 {
     static const double work[] = { 1000, 2000 }, us[] = { 40, 60 };
@@ -483,9 +509,12 @@ START_TEST(launches_collectives_facts)
     gantry_machine *m = load_machine("hgx-h200-8");
     gy_measured w = { 0 };
     static const double size[] = { 1024, 1 << 20, 1 << 24 }, us[] = { 30, 25, 80 };
-    gy_measured_device d = {
-        .device = 2, .launch = figure(3.25), .graph_node = figure(0.75), .signal = figure(2.5), .clock_mhz = 1980
-    };
+    gy_measured_device d = { .device = 2,
+                             .launch = figure(3.25),
+                             .graph_node = figure(0.75),
+                             .graph_launch = figure(11.5),
+                             .signal = figure(2.5),
+                             .clock_mhz = 1980 };
     gy_measured_collective c = { .collective = GANTRY_ALL_GATHER, .algorithm = GY_ALGORITHM_NCCL, .kind = "h200" };
     c.ranks = 8;
     c.points = points_of(3, size, us);
@@ -495,6 +524,7 @@ START_TEST(launches_collectives_facts)
     gantry_machine *made = calibrated(m, &w);
     ck_assert_int_eq(made->device[2].launch, gy_ticks_from_us(0.75));
     ck_assert_int_eq(made->submit, gy_ticks_from_us(3.25));
+    ck_assert_int_eq(made->start, gy_ticks_from_us(10.75));
     ck_assert_int_eq(made->device[1].launch, m->device[1].launch);
     ck_assert_int_eq(made->issue, gy_ticks_from_us(1.25));
     ck_assert_int_eq(made->device[2].signal, gy_ticks_from_us(2.5));
@@ -506,8 +536,8 @@ START_TEST(launches_collectives_facts)
     ck_assert_uint_eq(made->calibration.facts, 2);
     ck_assert_str_eq(made->calibration.fact[1].name, "CUDA");
     ck_assert_str_eq(made->calibration.fact[1].value, "13.0");
-    ck_assert_str_eq(made->note[made->notes - 1],
-                     "measured gpu2: launch 3.25 us, node of a graph 0.75 us, signal 2.5 us, clock 1980 MHz");
+    ck_assert_str_eq(made->note[made->notes - 1], "measured gpu2: launch 3.25 us, node of a graph 0.75 us, start of a "
+                                                  "graph 11.5 us, signal 2.5 us, clock 1980 MHz");
     gantry_machine *again = calibrated(made, &w); /* notes of the same are not heaped up */
     ck_assert_uint_eq(again->notes, made->notes);
     ck_assert_str_eq(again->source, made->source);
@@ -595,6 +625,7 @@ int main(void)
     tcase_add_test(c, parts_of_a_route);
     tcase_add_test(c, parts_of_a_kernel);
     tcase_add_test(c, launches_collectives_facts);
+    tcase_add_test(c, the_shortest_kernel);
     tcase_add_test(c, quality_of_both);
     tcase_add_loop_test(c, odd_figures, 0, 12);
     tcase_add_test(c, nothing);

@@ -235,6 +235,21 @@ START_TEST(submitting)
 }
 END_TEST
 
+/* Nothing begins before the start has been given out. */
+START_TEST(starting)
+{
+    gantry_schedule *s = hand_new(TWO_WITH("gpu", "start_us", "11"));
+    uint32_t l0 = compute_lane(s, 0), l1 = compute_lane(s, 1);
+    uint32_t x = hand_launch(s, "x", l0, 5), y = hand_launch(s, "y", l1, 1), z = hand_launch(s, "z", l1, 2);
+    hand_wait(s, x, z);
+    run(s);
+    spans(s, x, US(11), US(16));
+    spans(s, y, US(11), US(12));
+    spans(s, z, US(16), US(18));
+    gantry_schedule_free(s);
+}
+END_TEST
+
 /* The collective begins when the later of its two lanes is free (10 us), and holds both for 3 us. */
 START_TEST(collective)
 {
@@ -665,6 +680,7 @@ int main(void)
                                    signals,
                                    issuing,
                                    submitting,
+                                   starting,
                                    collective,
                                    one_copy,
                                    two_copies_over_one_link,

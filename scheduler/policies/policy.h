@@ -22,7 +22,8 @@ struct gy_policy {
 extern const gy_policy gy_policy_cpop, gy_policy_dls, gy_policy_etf, gy_policy_heft, gy_policy_heft_links,
     gy_policy_heft_max, gy_policy_heft_median, gy_policy_heft_min, gy_policy_lookahead, gy_policy_m_etf,
     gy_policy_m_sct, gy_policy_max_min, gy_policy_mem_heft, gy_policy_min_min, gy_policy_owner, gy_policy_partition,
-    gy_policy_peft, gy_policy_round_robin, gy_policy_single, gy_policy_split, gy_policy_sufferage;
+    gy_policy_peft, gy_policy_round_robin, gy_policy_single, gy_policy_single_rank, gy_policy_split,
+    gy_policy_sufferage;
 
 /* By name; NULL gives the default. An unknown name is E_INVALID with the near one. */
 gantry_status gy_policy_find(const gy_policy **policy, const char *name, gantry_error *err);

@@ -166,8 +166,9 @@ static const struct limit {
     const char *name;
     uint32_t tasks;
 } limits[] = {
-    { "heft", UINT32_MAX }, { "partition", UINT32_MAX }, { "owner", UINT32_MAX },  { "cpop", 10000 },
-    { "peft", 10000 },      { "heft-links", 10000 },     { "round-robin", 10000 }, { "single", 10000 },
+    { "heft", UINT32_MAX },   { "partition", UINT32_MAX }, { "owner", UINT32_MAX },
+    { "cpop", 10000 },        { "peft", 10000 },           { "heft-links", 10000 },
+    { "round-robin", 10000 }, { "single", 10000 },         { "single-rank", 10000 },
 };
 
 static bool fits(const char *name, uint32_t tasks)

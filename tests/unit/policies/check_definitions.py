@@ -218,13 +218,18 @@ def owner(x):
     return s.by_rank(x.up(mean), place)
 
 
+def single_rank(x):
+    s = Schedule(x)
+    return s.by_rank(x.up(mean), lambda t: s.put(t, 0, s.append(t, 0)))
+
+
 POLICIES = {
     "heft": heft, "heft-links": heft,  # contention is off
     "heft-min": lambda x: heft(x, min), "heft-max": lambda x: heft(x, max), "heft-median": lambda x: heft(x, median),
     "peft": peft, "cpop": cpop, "lookahead": lookahead, "etf": etf, "m-etf": etf, "dls": dls, "m-sct": m_sct,
     "min-min": lambda x: batch(x, lambda ends: ends[0]),
     "max-min": lambda x: batch(x, lambda ends: -ends[0]),
-    "sufferage": lambda x: batch(x, lambda ends: ends[0] - ends[1] if len(ends) > 1 else 0), "owner": owner}
+    "sufferage": lambda x: batch(x, lambda ends: ends[0] - ends[1] if len(ends) > 1 else 0), "owner": owner, "single-rank": single_rank}
 
 
 def main():

@@ -2,6 +2,7 @@
 #include "backends/cuda/bed.h"
 
 #include "base/error.h"
+#include "base/numa.h"
 #include "machine/gpus.h"
 #include <sched.h>
 #include <stdio.h>
@@ -147,9 +148,12 @@ static CUresult make_blocks(gy_bed *bed, uint32_t i)
     gy_bed_gpu *g = &bed->gpu[i];
     void *host = NULL;
     CUdeviceptr block = 0;
+    gy_numa before;
     CUresult code = bed->d.cuMemAlloc(&block, 2 * bed->bytes);
     g->block = code ? 0 : block;
+    gy_numa_prefer(&before, bed->machine->memory[g->memory].numa);
     code = code ? code : bed->d.cuMemHostAlloc(&host, bed->host, CU_MEMHOSTALLOC_PORTABLE);
+    gy_numa_restore(&before);
     g->host = code ? NULL : host;
     return code;
 }

@@ -24,7 +24,7 @@ typedef struct gy_bed_gpu {
     CUevent mark[GY_BED_MARKS]; /* without, used in turn */
     uint32_t next_mark;
     CUdeviceptr block; /* 2 x bytes: one half is copied from, the other to */
-    char *host;        /* page-locked, as a run has it: on the NUMA node of the calling thread */
+    char *host;        /* page-locked, on the NUMA node that the GPU is near to */
     CUmodule module;
     CUfunction empty; /* a kernel without parameters that does nothing */
 } gy_bed_gpu;

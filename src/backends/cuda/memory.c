@@ -3,6 +3,7 @@
 #include "backends/cuda/state.h"
 
 #include "base/error.h"
+#include "base/numa.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,13 +42,16 @@ gantry_status gy_cuda_allocate(gy_cuda *h, CUdeviceptr *to, uint32_t device, uin
     return status;
 }
 
-gantry_status gy_cuda_pinned(gy_cuda *h, void **to, uint64_t bytes, gantry_error *err)
+static gantry_status pinned_near(gy_cuda *h, void **to, uint64_t bytes, int node, gantry_error *err)
 {
+    gy_numa before;
     gantry_status status = gy_cuda_use(h, h->first_gpu, err);
     if (status) {
         return status;
     }
+    gy_numa_prefer(&before, node);
     CUresult code = h->d.cuMemHostAlloc(to, bytes ? bytes : 1, CU_MEMHOSTALLOC_PORTABLE);
+    gy_numa_restore(&before);
     if (code != CUDA_SUCCESS) {
         char size[32];
         *to = NULL;
@@ -59,6 +63,11 @@ gantry_status gy_cuda_pinned(gy_cuda *h, void **to, uint64_t bytes, gantry_error
         return GANTRY_E_NOMEM;
     }
     return GANTRY_OK;
+}
+
+gantry_status gy_cuda_pinned(gy_cuda *h, void **to, uint64_t bytes, gantry_error *err)
+{
+    return pinned_near(h, to, bytes, -1, err);
 }
 
 /* Memory 0 and those without a GPU are host memory. */
@@ -182,12 +191,16 @@ static gantry_status make_scratch(gy_cuda *h, gantry_error *err)
     return status;
 }
 
+/* What one GPU alone copies from and to: on the node that it is near to. */
 static gantry_status make_stages(gy_cuda *h, gantry_error *err)
 {
+    const gantry_machine *m = h->job->schedule->machine;
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < h->lanes && status == GANTRY_OK; i++) {
-        if (h->lane[i].stage_bytes) {
-            status = gy_cuda_pinned(h, (void **)&h->lane[i].stage, h->lane[i].stage_bytes, err);
+        gy_cuda_lane *lane = &h->lane[i];
+        if (lane->stage_bytes) {
+            int node = m->memory[m->device[lane->queue.device].memory].numa;
+            status = pinned_near(h, (void **)&lane->stage, lane->stage_bytes, node, err);
         }
     }
     return status;

@@ -140,6 +140,7 @@ static void free_all(gy_cuda *h)
     if (h->device && h->turn) {
         gy_cuda_enter(h);
         settle_all(h);
+        gy_crew_free(h);
         gy_cuda_unbind(h);
         gy_nccl_part(h);
         free_clocks(h);
@@ -155,6 +156,7 @@ static void free_all(gy_cuda *h)
     gy_ranges_free(h->ranges);
     gy_driver_close(&h->d);
     gy_arena_free(&h->arena);
+    pthread_mutex_destroy(&h->breaking);
     gy_free(h);
 }
 
@@ -167,8 +169,10 @@ static gantry_status cuda_open(void **state, const gy_job *job, gantry_error *er
     }
     h->job = job;
     atomic_init(&h->failed.op, GY_NONE);
+    pthread_mutex_init(&h->breaking, NULL);
     gantry_status status = gy_driver_start(&h->d, &devices, err);
     if (status) {
+        pthread_mutex_destroy(&h->breaking);
         gy_free(h);
         return status;
     }
@@ -180,6 +184,7 @@ static gantry_status cuda_open(void **state, const gy_job *job, gantry_error *er
     status = make_all(h, err);
     gy_cuda_leave(h);
     gy_replay_begin(h);
+    status = status ? status : gy_crew_make(h, err);
     h->ranges = status ? NULL : gy_ranges_new(job->schedule);
     if (status) {
         free_all(h);

@@ -39,9 +39,11 @@ gantry_status gy_cuda_fail(gy_cuda *h, CUresult code, uint32_t device, const cha
     snprintf(text, sizeof text, "%s on device \"%s\"", what, h->job->schedule->machine->device[device].id);
     gy_driver_fail(&h->d, code, text, &made);
     made.device = (int32_t)device;
+    pthread_mutex_lock(&h->breaking);
     if (is_sticky(code) && h->broken.status == GANTRY_OK) {
         h->broken = made;
     }
+    pthread_mutex_unlock(&h->breaking);
     if (err) {
         *err = made;
     }
@@ -64,15 +66,24 @@ void gy_cuda_leave(gy_cuda *h)
 
 gantry_status gy_cuda_use(gy_cuda *h, uint32_t device, gantry_error *err)
 {
-    if (h->current == device) {
+    if (!h->shared && h->current == device) {
         return GANTRY_OK;
     }
     CUresult code = h->d.cuCtxSetCurrent(h->device[device].context);
     if (code != CUDA_SUCCESS) {
         return gy_cuda_fail(h, code, device, "cannot make the context current", err);
     }
-    h->current = device;
+    if (!h->shared) {
+        h->current = device;
+    }
     return GANTRY_OK;
+}
+
+void gy_cuda_forget(gy_cuda *h)
+{
+    if (!h->shared) {
+        h->current = GY_NONE;
+    }
 }
 
 gantry_status gy_cuda_event_new(gy_cuda *h, CUevent *event, uint32_t device, bool timed, gantry_error *err)

@@ -16,6 +16,7 @@
 #include "backends/cuda/notes.h"
 #include "backends/cuda/ranges.h"
 #include "run/backend.h"
+#include <pthread.h>
 #include <stdatomic.h>
 
 enum { GY_CUDA_MARKS = 8 };
@@ -142,7 +143,8 @@ typedef struct gy_cuda {
     gy_driver d;
     gy_arena arena;
     CUcontext before; /* the caller's, while a call of the back end runs */
-    uint32_t current; /* device whose context is current; GY_NONE */
+    uint32_t current; /* device whose context is current; GY_NONE: not known */
+    bool shared;      /* several threads submit just now: each makes its context current by itself */
     gy_cuda_device *device;
     gy_cuda_memory *memory;
     gy_cuda_lane *lane;
@@ -170,11 +172,13 @@ typedef struct gy_cuda {
     gy_cuda_turn *turn;
     uint64_t begun, ended; /* starts */
     gy_cuda_failure failed;
-    bool dirty_words;     /* status words have to be cleared before the next start */
-    bool stuck;           /* something runs that could not be waited for */
-    gantry_error broken;  /* status not OK: the run is over, and this is why */
-    bool aborted;         /* it is over since NCCL was ended; the driver goes on with what was queued */
-    struct gy_nccl *nccl; /* NULL: no op asks for it */
+    bool dirty_words;         /* status words have to be cleared before the next start */
+    bool stuck;               /* something runs that could not be waited for */
+    gantry_error broken;      /* status not OK: the run is over, and this is why */
+    pthread_mutex_t breaking; /* around setting it */
+    bool aborted;             /* it is over since NCCL was ended; the driver goes on with what was queued */
+    struct gy_nccl *nccl;     /* NULL: no op asks for it */
+    struct gy_crew *crew;     /* NULL: whoever makes a start submits all of it */
 
     struct gy_cupti *cupti; /* NULL: no times are recorded */
     CUevent *clock;         /* record: two per turn and op */
@@ -187,6 +191,7 @@ void gy_cuda_devices_free(gy_cuda *h);
 void gy_cuda_enter(gy_cuda *h); /* remembers the caller's context */
 void gy_cuda_leave(gy_cuda *h); /* and makes it current again */
 gantry_status gy_cuda_use(gy_cuda *h, uint32_t device, gantry_error *err);
+void gy_cuda_forget(gy_cuda *h); /* another context may be current */
 gantry_status gy_cuda_event_new(gy_cuda *h, CUevent *event, uint32_t device, bool timed, gantry_error *err);
 /* A failed call of the driver: text "WHAT on device "gpu0"", device and native code; later errors are taken for this
  * one if no call can succeed any more. */
@@ -261,6 +266,8 @@ gantry_status gy_cuda_follow(gy_cuda *h, CUstream stream, gy_queue *caller, gant
 gantry_status gy_cuda_lead(gy_cuda *h, gy_queue caller, CUevent end, gantry_error *err);
 
 /* ---- submit.c: one start, as streams and events; under capture too ---- */
+typedef struct gy_crew gy_crew;
+typedef struct gy_member gy_member;
 typedef struct gy_submit {
     gy_cuda *h;
     uint64_t start;
@@ -269,10 +276,11 @@ typedef struct gy_submit {
     uint32_t op;
     gy_queue lead; /* of the op's first lane */
     gy_notes *notes;
-    bool user; /* the failure is a function's, not the driver's */
+    gy_member *member; /* of the crew; NULL: one thread submits all */
     gantry_error *err;
 } gy_submit;
 gantry_status gy_submit_start(gy_submit *x);
+gantry_status gy_submit_op(gy_submit *x); /* x->op */
 /* All that follows on `to` comes after all that is on `from` by now. */
 gantry_status gy_submit_order(gy_submit *x, gy_queue from, gy_queue to);
 /* Where work for the op goes that has to be done by this GPU: a lane of the op there, or the GPU's side stream. */
@@ -281,6 +289,14 @@ gantry_status gy_submit_on(gy_submit *x, uint32_t device, gy_queue *queue);
 gantry_status gy_submit_join(gy_submit *x);
 gantry_status gy_submit_check(gy_submit *x, CUresult code, gy_queue queue, const char *what);
 gantry_status gy_submit_note(gy_submit *x, gy_queue queue, gy_note note);
+
+/* crew.c: a thread for each GPU, where that pays and the schedule is fit for it; else there is no crew */
+gantry_status gy_crew_make(gy_cuda *h, gantry_error *err);
+void gy_crew_free(gy_cuda *h);
+gantry_status gy_crew_submit(gy_submit *x); /* all ops of a start */
+/* Until the op's event has been recorded, by whichever thread. Not OK: that will not be, as somebody else says. */
+gantry_status gy_crew_await(const gy_submit *x, uint32_t op);
+void gy_crew_tell(const gy_submit *x); /* x->op's event has been recorded */
 
 /* copy.c, fill.c, collective.c */
 gantry_status gy_submit_copy(gy_submit *x, gy_place to, gy_place from, uint64_t bytes);

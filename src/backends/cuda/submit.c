@@ -126,9 +126,8 @@ static gantry_status launch(gy_submit *x)
     }
     const gy_cuda_call *call = &h->op[x->op].call[x->turn];
     status = call->function(&call->launch);
-    h->current = GY_NONE; /* a function may have made another context current */
+    gy_cuda_forget(h); /* a function may have made another context current */
     if (status) {
-        x->user = true;
         return gy_cuda_op_fail(h, x->op, status, 0, x->err);
     }
     return GANTRY_OK;
@@ -172,6 +171,9 @@ static gantry_status await_rows(gy_submit *x, gy_queue queue)
     gantry_status status = GANTRY_OK;
     for (uint32_t i = op->wait; i < op->wait + op->waits && status == GANTRY_OK; i++) {
         gy_cuda_wait row = x->h->wait[i];
+        if (row.distance == 0 && x->member && (status = gy_crew_await(x, row.from))) {
+            return status;
+        }
         if (row.distance == 0 || (!x->capture && row.distance < x->start)) {
             status = await(x, queue, event_of(x->h, row.from, x->start - row.distance));
         }
@@ -219,7 +221,11 @@ static gantry_status note_end(gy_submit *x)
             status = gy_submit_order(x, lane_at(x, i), queue);
         }
     }
-    return status ? status : record(x, queue, event_of(x->h, x->op, x->start));
+    status = status ? status : record(x, queue, event_of(x->h, x->op, x->start));
+    if (status == GANTRY_OK && x->member) {
+        gy_crew_tell(x);
+    }
+    return status;
 }
 
 static gantry_status tick(gy_submit *x, uint32_t end)
@@ -228,7 +234,7 @@ static gantry_status tick(gy_submit *x, uint32_t end)
     return timed ? record(x, x->lead, *gy_cuda_clock(x->h, x->turn, x->op, end)) : GANTRY_OK;
 }
 
-static gantry_status submit_op(gy_submit *x)
+static gantry_status submit_parts(gy_submit *x)
 {
     x->lead = lane_at(x, 0);
     gantry_status status = gather_lanes(x);
@@ -237,6 +243,26 @@ static gantry_status submit_op(gy_submit *x)
     status = status ? status : tick(x, 1);
     status = status ? status : note_end(x);
     return status ? status : part_lanes(x);
+}
+
+gantry_status gy_submit_op(gy_submit *x)
+{
+    gy_range_op(x->h->ranges, x->op);
+    gy_cupti_op(x->h, x->op);
+    gantry_status status = submit_parts(x);
+    gy_cupti_op(x->h, GY_NONE);
+    gy_range_end(x->h->ranges);
+    return status;
+}
+
+static gantry_status submit_all(gy_submit *x)
+{
+    gantry_status status = GANTRY_OK;
+    for (x->op = 0; x->op < x->h->job->schedule->ops.count && status == GANTRY_OK;) {
+        status = gy_submit_op(x);
+        x->op += status == GANTRY_OK;
+    }
+    return status;
 }
 
 /* Streams take part in a capture from their first wait for something captured on; in a start on a stream of the caller
@@ -293,13 +319,8 @@ gantry_status gy_submit_start(gy_submit *x)
     if (x->capture || x->behind) {
         status = fork(x);
     }
-    for (x->op = 0; x->op < x->h->job->schedule->ops.count && status == GANTRY_OK;) {
-        gy_range_op(x->h->ranges, x->op);
-        gy_cupti_op(x->h, x->op);
-        status = submit_op(x);
-        gy_cupti_op(x->h, GY_NONE);
-        gy_range_end(x->h->ranges);
-        x->op += status == GANTRY_OK;
+    if (status == GANTRY_OK) {
+        status = x->h->crew && !x->capture ? gy_crew_submit(x) : submit_all(x);
     }
     return status ? status : join(x);
 }

@@ -276,36 +276,43 @@ static gantry_status fork(gy_submit *x)
     return status;
 }
 
-/* After all launches of the device. */
+static bool has_words(const gy_cuda *h, uint32_t device)
+{
+    return h->device[device].gpu && h->device[device].launches > 0;
+}
+
+/* After all launches of the device, beside those of others. */
 static gantry_status fetch_words(gy_submit *x, uint32_t device)
 {
     gy_cuda *h = x->h;
     gy_cuda_device *d = &h->device[device];
     size_t bytes = d->launches * sizeof(int32_t);
-    gantry_status status = gy_submit_order(x, h->tail, d->side);
-    status = status ? status : gy_cuda_use(h, device, x->err);
+    gantry_status status = gy_cuda_use(h, device, x->err);
     if (status) {
         return status;
     }
     CUresult code =
         h->d.cuMemcpyDtoHAsync(d->told + x->turn * d->launches, d->status + x->turn * bytes, bytes, d->side.stream);
-    status = gy_submit_check(x, code, d->side, "fetching status words");
-    return status ? status : gy_submit_order(x, d->side, h->tail);
+    return gy_submit_check(x, code, d->side, "fetching status words");
 }
 
+/* Lanes of devices with status words end in the side stream that fetches these, and all that in the tail: one wait
+ * between two GPUs for each, none of them for another's. */
 static gantry_status join(gy_submit *x)
 {
     gy_cuda *h = x->h;
     gantry_status status = GANTRY_OK;
     x->op = GY_NONE;
     for (uint32_t i = 0; i < h->lanes && status == GANTRY_OK; i++) {
-        status = h->lane[i].used ? gy_submit_order(x, h->lane[i].queue, h->tail) : GANTRY_OK;
+        gy_queue lane = h->lane[i].queue;
+        gy_queue to = h->lane[i].used && has_words(h, lane.device) ? h->device[lane.device].side : h->tail;
+        status = h->lane[i].used ? gy_submit_order(x, lane, to) : GANTRY_OK;
     }
     for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
-        status = h->behind[i] ? gy_submit_order(x, h->device[i].side, h->tail) : GANTRY_OK;
-    }
-    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
-        status = h->device[i].gpu && h->device[i].launches ? fetch_words(x, i) : GANTRY_OK;
+        status = has_words(h, i) ? fetch_words(x, i) : GANTRY_OK;
+        if (status == GANTRY_OK && (has_words(h, i) || h->behind[i])) {
+            status = gy_submit_order(x, h->device[i].side, h->tail);
+        }
     }
     return status;
 }

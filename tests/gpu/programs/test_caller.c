@@ -6,7 +6,6 @@
 #include "backends/cuda/driver.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { N = 1 << 22, ROUNDS = 20, DEVICES = 2 };
@@ -170,9 +169,5 @@ int main(void)
     tcase_add_loop_test(tests, memory_and_stream_of_the_program, 0, 3);
     tcase_add_test(tests, wrong_memory);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

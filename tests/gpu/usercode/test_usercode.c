@@ -208,9 +208,5 @@ int main(void)
     tcase_add_loop_test(tests, code_of_a_program, 0, 4);
     tcase_add_test(tests, what_the_driver_refuses);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A kernel with several ways to launch it: which is taken, and what it is given. */
 #include "backends/cuda/choice.h"
+#include "support/run_suite.h"
 
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 static int made, launched, closed;
@@ -134,9 +134,5 @@ int main(void)
     tcase_add_test(tests, nothing_but_a_launch);
     tcase_add_test(tests, none);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

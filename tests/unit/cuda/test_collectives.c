@@ -6,7 +6,6 @@
 #include "nccl_suite.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const replays[] = { "stream", "graph" };
@@ -339,9 +338,5 @@ int main(void)
     tcase_add_test(tests, who_does_what);
     tcase_add_test(tests, waits_in_a_graph);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

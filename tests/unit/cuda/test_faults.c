@@ -5,7 +5,6 @@
 #include "suite.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct world {
@@ -303,9 +302,5 @@ int main(void)
     tcase_add_loop_test(tests, nothing_moves, 0, 2);
     tcase_add_loop_test(tests, application_uses_cuda, 0, 2);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -157,9 +157,5 @@ int main(void)
     tcase_add_test(tests, graphs_with_cpu);
     tcase_add_test(tests, one_gpu_as_several);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

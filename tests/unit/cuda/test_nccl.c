@@ -834,9 +834,5 @@ int main(void)
     tcase_set_timeout(threads, 60);
     tcase_add_loop_test(threads, two_threads, 0, 2);
     suite_add_tcase(suite, threads);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -7,7 +7,6 @@
 #include "run/collectives.h"
 #include "scheduler/collective.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void check_alive(const char *what)
@@ -189,9 +188,5 @@ int main(void)
     tcase_add_test(tests, no_time);
     tcase_add_loop_test(tests, failing, 0, 7);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

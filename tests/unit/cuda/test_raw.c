@@ -4,7 +4,6 @@
 #include "suite.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct work_case {
@@ -303,9 +302,5 @@ int main(void)
     tcase_add_test(tests, nccl_cannot);
     tcase_add_loop_test(tests, nccl_fails, 0, 8);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -546,9 +546,5 @@ int main(void)
     tcase_add_loop_test(tests, dynamic_scalars, 0, 2);
     tcase_add_test(tests, times);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

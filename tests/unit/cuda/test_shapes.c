@@ -5,7 +5,6 @@
 #include "suite.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void on_both(const char *text)
@@ -143,9 +142,5 @@ int main(void)
     tcase_add_loop_test(tests, transposed, 0, (int)(sizeof matrices / sizeof *matrices));
     tcase_add_loop_test(tests, counted, 0, 9 * 4);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -555,9 +555,5 @@ int main(void)
     tcase_add_loop_test(tests, moves, 0, 2);
     tcase_add_loop_test(tests, too_much, 0, 2);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels on the CPU: right ones give what they should for any order, wrong ones are found. */
 #include "emulator.h"
+#include "support/run_suite.h"
 
 #include <check.h>
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -268,9 +268,5 @@ int main(void)
     tcase_add_test(tests, two_dimensions);
     tcase_add_test(tests, parameters);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

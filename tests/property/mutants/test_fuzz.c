@@ -4,6 +4,7 @@
  * the same bytes, described, counted and checked without harm. Meant for AddressSanitizer.
  */
 #include "property/mutants/mutants.h"
+#include "support/run_suite.h"
 #include <check.h>
 #include <gantry/gantry.h>
 #include <stdio.h>
@@ -200,9 +201,5 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, test_damaged_files);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The library's own schedules of random graphs, run by the oracle: neither lowering nor checker is believed. */
 #include "property/mutants/mutants.h"
+#include "support/run_suite.h"
 #include <check.h>
 #include <gantry/gantry.h>
 #include <stdio.h>
@@ -83,9 +84,5 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, test_own_schedules);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -2,6 +2,7 @@
 /* Checker against oracle on damaged schedules: equal verdicts, and the checker names a rule that the oracle saw broken.
  */
 #include "property/mutants/mutants.h"
+#include "support/run_suite.h"
 #include <check.h>
 #include <gantry/gantry.h>
 #include <stdio.h>
@@ -177,9 +178,5 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, test_verdicts_are_equal);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -2,6 +2,7 @@
 /* Schedules that the library spilled, with repeats in many of them: the oracle runs them as they are, and the checker
  * agrees with it on what is left of them when they are damaged. */
 #include "property/mutants/mutants.h"
+#include "support/run_suite.h"
 #include <check.h>
 #include <gantry/gantry.h>
 #include <stdio.h>
@@ -152,9 +153,5 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, test_spilled_schedules);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -8,6 +8,8 @@
  *
  * More with OVERLAP_CASES=n; one alone with OVERLAP_SEED=n.
  */
+#include "support/run_suite.h"
+
 #include <check.h>
 #include <gantry/gantry.h>
 #include <stdatomic.h>
@@ -307,9 +309,5 @@ int main(void)
     tcase_set_timeout(tc, 240);
     tcase_add_test(tc, overlapping_starts_give_what_sequential_ones_do);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -6,6 +6,8 @@
 #include <check.h>
 #include <stdint.h>
 
+#include "support/run_suite.h"
+
 /* For loops of millions: Check writes down every assertion that it passes. */
 #define assert_quietly(condition)                                                                                      \
     do {                                                                                                               \
@@ -21,15 +23,6 @@ static inline uint64_t next_random(uint64_t *state)
     *state ^= *state << 25;
     *state ^= *state >> 27;
     return *state * UINT64_C(0x2545F4914F6CDD1D);
-}
-
-static inline int run_suite(Suite *suite)
-{
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
 }
 
 #endif

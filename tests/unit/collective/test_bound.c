@@ -3,6 +3,7 @@
 #include "suite.h"
 
 #include "base/text.h"
+#include "support/run_suite.h"
 
 static gy_collective_limit bound(const gantry_machine *m, const gy_group *g)
 {
@@ -179,9 +180,5 @@ int main(void)
     tcase_add_test(c, a_narrow_middle);
     tcase_add_test(c, no_algorithm_is_faster);
     suite_add_tcase(suite, c);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What algorithms take, and which can: times by hand, and measured ones of a machine with eight GPUs. */
 #include "suite.h"
+#include "support/run_suite.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -361,9 +362,5 @@ int main(void)
     tcase_add_test(c, measured_ones_come_first);
     tcase_add_test(c, tables_want_their_ranks);
     suite_add_tcase(suite, c);
-    SRunner *r = srunner_create(suite);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_suite(suite);
 }

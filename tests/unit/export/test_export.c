@@ -3,11 +3,11 @@
 #include <check.h>
 #include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "export/export.h"
 #include "sim/sim.h"
+#include "support/run_suite.h"
 #include "unit/export/example.h"
 
 #define US(x) ((gy_ticks)(x)*GY_TICKS_PER_US)
@@ -437,9 +437,5 @@ int main(void)
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
         tcase_add_test(t, tests[i]);
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "support/run_suite.h"
 #include "unit/export/example.h"
 
 /* Runs a command; its output (both streams) goes to `output`. */
@@ -204,9 +205,5 @@ int main(void)
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
         tcase_add_test(t, tests[i]);
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

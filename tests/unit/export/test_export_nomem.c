@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every allocation of every format fails once: E_NOMEM, the out-parameters untouched, nothing leaked. */
 #include <check.h>
-#include <stdlib.h>
 
 #include "support/faults.h"
+#include "support/run_suite.h"
 #include "unit/export/example.h"
 
 static void fail_each(const gantry_schedule *s, const gantry_graph *g, gantry_format format)
@@ -64,9 +64,5 @@ int main(void)
     tcase_add_test(t, schedules);
     tcase_add_test(t, graphs);
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

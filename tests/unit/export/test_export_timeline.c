@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "support/run_suite.h"
 #include "unit/export/example.h"
 
 static void check_file(const gantry_schedule *s, gantry_format format, const char *name)
@@ -111,9 +112,5 @@ int main(void)
     tcase_add_test(t, many_ops);
     tcase_add_test(t, many_lanes);
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "suite.h"
+#include "support/run_suite.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -14,11 +15,7 @@ int run_cases(const char *name, const TTest *const *cases, size_t count)
         tcase_add_test(all, cases[i]);
     }
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }
 
 gantry_graph *graph_with(const char *text, const gantry_load_options *options)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "suite.h"
+#include "support/run_suite.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -151,11 +152,7 @@ int run_cases(const char *name, const TTest *const *cases, size_t count)
     for (size_t i = 0; i < count; i++)
         tcase_add_test(all, cases[i]);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }
 
 /* ---- samples ---- */

@@ -11,15 +11,6 @@ static void read_name(const char *name, char *to, size_t size, const char *folde
     ck_assert(n > 0 && (size_t)n < size);
 }
 
-int run_suite(Suite *suite)
-{
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
-
 char *with_quotes(const char *text)
 {
     char *copy = strdup(text);

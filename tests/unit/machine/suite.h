@@ -4,9 +4,8 @@
 #define TEST_UNIT_MACHINE_SUITE_H
 
 #include "machine/machine.h"
+#include "support/run_suite.h"
 #include <check.h>
-
-int run_suite(Suite *suite);
 
 /* Machines written in C: ' stands for ". */
 gantry_machine *machine_of(const char *text);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "machine/measured.h"
+#include "support/run_suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -68,9 +69,5 @@ int main(void)
     tcase_add_loop_test(tests, median_of_random_samples, 0, 5);
     tcase_add_test(tests, free_twice);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

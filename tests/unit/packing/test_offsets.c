@@ -3,6 +3,7 @@
 #include "scheduler/offsets.h"
 
 #include "base/map.h"
+#include "support/run_suite.h"
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -223,9 +224,5 @@ int main(void)
     tcase_add_test(c, greedy_gives_something_valid);
     tcase_add_test(c, independent_stretches_do_not_multiply);
     suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? 1 : 0;
+    return run_suite(s);
 }

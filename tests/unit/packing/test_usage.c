@@ -3,6 +3,7 @@
 #include "scheduler/policies/usage.h"
 
 #include "base/map.h"
+#include "support/run_suite.h"
 #include <check.h>
 
 enum { TIMES = 40, CHANGES = 400 };
@@ -64,9 +65,5 @@ int main(void)
     tcase_add_test(c, most_is_that_of_an_array);
     tcase_add_test(c, it_stays_flat);
     suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? 1 : 0;
+    return run_suite(s);
 }

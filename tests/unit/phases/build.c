@@ -98,12 +98,3 @@ uint64_t iterations(gantry_run *run)
     ck_assert_int_eq(gantry_run_get_info(run, &info, NULL), GANTRY_OK);
     return info.iterations;
 }
-
-int run_suite(Suite *s)
-{
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
-}

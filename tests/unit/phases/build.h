@@ -6,6 +6,7 @@
 #include <check.h>
 
 #include "schedule/schedule.h"
+#include "support/run_suite.h"
 #include <gantry/gantry.h>
 
 /* f64, one dimension. */
@@ -24,7 +25,5 @@ gantry_run *open_run(gantry_schedule *s, const char *backend, bool check);
 void start(gantry_run *run);
 const double *result(gantry_run *run, gantry_buffer b);
 uint64_t iterations(gantry_run *run);
-
-int run_suite(Suite *s);
 
 #endif

@@ -11,6 +11,7 @@
 #define ck_assert_ptr_nonnull(pointer) ck_assert((pointer) != NULL)
 #define ck_assert_msg(condition, ...)  ((condition) ? (void)0 : (fprintf(stderr, __VA_ARGS__), abort()))
 #else
+#include "support/run_suite.h"
 #include <check.h>
 #endif
 #include "schedule/schedule.h"

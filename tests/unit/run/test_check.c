@@ -2,7 +2,6 @@
 /* Checking mode: every planted bug is caught, and honest kernels are not accused. */
 #include "build.h"
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -456,9 +455,5 @@ int main(void)
     tcase_add_test(all, a_dropped_dependency_is_caught_by_some_order);
     tcase_add_exit_test(all, other_faults_go_where_they_went, 7);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

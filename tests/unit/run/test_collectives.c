@@ -301,9 +301,5 @@ int main(void)
     tcase_add_test(all, an_all_to_all_in_place_needs_room_aside);
     tcase_add_test(all, kernels_get_a_handle_per_device);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -6,6 +6,7 @@
 #include "run/number.h"
 #include "run/philox.h"
 #include "run/reduce.h"
+#include "support/run_suite.h"
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -358,9 +359,5 @@ int main(void)
     tcase_add_test(all, tiles_are_packed_and_unpacked);
     tcase_add_test(all, many_threads_fill_as_one);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

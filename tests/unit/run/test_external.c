@@ -3,6 +3,7 @@
  * them in host memory, wherever they are, by any policy, with little memory too. On the host back end, whose memories
  * are all host memory; the checker runs on every schedule. */
 #include "schedule/schedule.h"
+#include "support/run_suite.h"
 
 #include <check.h>
 #include <gantry/gantry.h>
@@ -213,9 +214,5 @@ int main(void)
     tcase_add_loop_test(tests, same_results, 0, 4 * 6 * 2);
     tcase_add_test(tests, no_such_memory);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

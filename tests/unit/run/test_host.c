@@ -792,9 +792,5 @@ int main(void)
     tcase_add_test(all, tiled_buffers_are_bound_in_c_order);
     tcase_add_test(all, dynamic_scalars_change_between_starts);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

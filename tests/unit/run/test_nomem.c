@@ -145,9 +145,5 @@ int main(void)
     tcase_add_test(all, every_allocation_of_checking_mode_may_fail);
     tcase_add_test(all, nothing_is_allocated_in_flight);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -157,11 +157,8 @@ int main(void)
     tcase_add_test(all, files_of_another_kind_are_refused);
     tcase_add_test(all, halves_agree_with_numpy);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    int failed = run_suite(suite);
     char command[96];
     snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command) != 0 || failed != 0;
+    return system(command) != 0 || failed;
 }

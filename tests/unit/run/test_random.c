@@ -550,9 +550,5 @@ int main(void)
     tcase_set_timeout(all, 120);
     tcase_add_test(all, random_graphs_give_what_the_program_says);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -2,6 +2,7 @@
 /* Which times of a run count for a calibration, and the figures that are made of them. */
 #include "run/samples.h"
 #include "support/hand.h"
+#include "support/run_suite.h"
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -241,9 +242,5 @@ int main(void)
     tcase_add_test(c, no_more_than_are_kept);
     tcase_add_test(c, refusals);
     suite_add_tcase(suite, c);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

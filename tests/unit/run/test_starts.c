@@ -302,9 +302,5 @@ int main(void)
     tcase_add_test(tc, a_failure_ends_what_is_in_flight);
     tcase_add_test(tc, starts_really_overlap);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -233,9 +233,5 @@ int main(void)
     tcase_add_test(all, code_needs_permission);
     tcase_add_test(all, a_cache_that_others_can_write_to_is_refused);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite(suite);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A million ops are checked in seconds: nothing in the checker may go through all pairs of anything. */
+#include "support/run_suite.h"
 #include "unit/schedule/hand.h"
 #include <check.h>
 #include <gantry/gantry.h>
@@ -115,9 +116,5 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, test_a_million);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

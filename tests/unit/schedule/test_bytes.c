@@ -2,6 +2,7 @@
 /* What bytes hold: names that differ for one address, reductions, collectives in place, overlapping starts. Small
  * schedules in pairs: one that is right though it looks odd, one that looks alike and is wrong. */
 #include "schedule/check.h"
+#include "support/run_suite.h"
 #include "unit/schedule/hand.h"
 #include <check.h>
 #include <gantry/gantry.h>
@@ -612,9 +613,5 @@ int main(void)
     tcase_add_test(tc, test_one_op_at_one_place);
     tcase_add_test(tc, test_contents);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schedule files: out and in again, and what is said about those that are no schedules. */
 #include "base/memory.h"
+#include "support/run_suite.h"
 #include "unit/schedule/hand.h"
 #include <check.h>
 #include <gantry/gantry.h>
@@ -260,9 +261,5 @@ int main(void)
     tcase_add_test(tc, test_save_and_load);
     tcase_add_test(tc, test_no_writing_of_nonsense);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

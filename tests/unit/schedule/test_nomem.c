@@ -2,6 +2,7 @@
 /* Running out of memory at each allocation in turn: the right status, and (under AddressSanitizer) no leak. */
 #include "base/memory.h"
 #include "support/faults.h"
+#include "support/run_suite.h"
 #include "unit/schedule/hand.h"
 #include <check.h>
 #include <gantry/gantry.h>
@@ -62,9 +63,5 @@ int main(void)
     tcase_add_test(tc, test_parse);
     tcase_add_test(tc, test_json_and_check);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

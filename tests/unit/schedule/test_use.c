@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is read off a schedule; belonging to a graph; owners. */
+#include "support/run_suite.h"
 #include "unit/schedule/hand.h"
 #include <check.h>
 #include <gantry/gantry.h>
@@ -147,9 +148,5 @@ int main(void)
     tcase_add_test(tc, test_graph_must_be_the_one);
     tcase_add_test(tc, test_graph_that_is_wrong);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

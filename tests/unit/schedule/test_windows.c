@@ -6,6 +6,7 @@
  */
 #include "base/file.h"
 #include "schedule/check.h"
+#include "support/run_suite.h"
 #include <check.h>
 #include <gantry/gantry.h>
 #include <stdio.h>
@@ -160,9 +161,5 @@ int main(void)
     tcase_add_test(tc, test_right);
     tcase_add_loop_test(tc, test_damage, 0, (int)(sizeof damages / sizeof damages[0]));
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

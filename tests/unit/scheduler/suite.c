@@ -177,12 +177,3 @@ char *schedule_text(const gantry_schedule *s)
         ck_abort_msg("%s", err.text);
     return text;
 }
-
-int run_suite(Suite *s)
-{
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? 1 : 0;
-}

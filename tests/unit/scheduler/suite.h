@@ -6,6 +6,7 @@
 #include <check.h>
 
 #include "schedule/schedule.h"
+#include "support/run_suite.h"
 
 /* Machines in JSON. */
 extern const char machine_shared_link[]; /* two GPUs that reach each other through the host, and a CPU for host calls */
@@ -33,7 +34,5 @@ uint32_t count_kind(const gantry_schedule *s, gy_op_kind kind);
 uint32_t count_collectives(const gantry_schedule *s, gantry_collective kind);
 uint32_t count_role(const gantry_schedule *s, gy_role role);
 char *schedule_text(const gantry_schedule *s); /* JSON; yours, gantry_free */
-
-int run_suite(Suite *s);
 
 #endif

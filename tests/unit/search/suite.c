@@ -224,12 +224,3 @@ placement placement_of(const gy_candidate *c)
     memcpy(at.device, c->device, c->tasks * sizeof *c->device);
     return at;
 }
-
-int run_suite(Suite *s)
-{
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? 1 : 0;
-}

@@ -15,6 +15,7 @@
 #include "scheduler/search/exact.h"
 #include "scheduler/search/model.h"
 #include "scheduler/search/search.h"
+#include "support/run_suite.h"
 
 #define MOST_TASKS   16
 #define MOST_DEVICES 4
@@ -63,7 +64,5 @@ static inline gy_ticks us(int t)
 {
     return (gy_ticks)t * 1000000;
 }
-
-int run_suite(Suite *s);
 
 #endif

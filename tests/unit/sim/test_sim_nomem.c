@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every allocation of a simulation fails once: E_NOMEM, nothing written, nothing leaked, and the next try succeeds. */
 #include <check.h>
-#include <stdlib.h>
 
 #include "sim/sim.h"
 #include "support/faults.h"
 #include "support/hand.h"
+#include "support/run_suite.h"
 
 static const char machine[] = "{\"gantry_machine\": 1, \"memories\": [{\"id\": \"host\", \"capacity\": 1000000}, "
                               "{\"id\": \"a\", \"capacity\": 1000000}], "
@@ -72,9 +72,5 @@ int main(void)
     tcase_add_test(t, running);
     tcase_add_test(t, telling);
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

@@ -12,6 +12,7 @@
 
 #include "sim/sim.h"
 #include "support/hand.h"
+#include "support/run_suite.h"
 
 #define MAX_OPS   80
 #define MAX_FLOWS 80
@@ -442,9 +443,5 @@ int main(void)
     tcase_add_test(t, order_of_rows_is_no_matter);
     tcase_add_test(t, a_million_ops);
     suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(suite);
 }

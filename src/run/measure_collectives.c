@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/collectives.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "machine/gpus.h"
 #include <gantry/run.h>
 #include <string.h>
-#include <time.h>
 
 enum { SIZES = 5, FEW = 2, WARM = 2, SAMPLES = 5, LEAST = 3 };
 #define SMALLEST UINT64_C(1024)
 #define FACTOR   16
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* ---- a graph that is run ---- */
 
@@ -84,10 +77,10 @@ static gantry_status open_chain(chain *c, task *t, uint64_t bytes, uint32_t call
 static gantry_status time_chain(const chain *c, double *us, gantry_error *err)
 {
     uint64_t ticket;
-    int64_t begin = now_ns();
+    int64_t begin = gy_now_ns();
     gantry_status status = gantry_run_start(c->run, &ticket, err);
     status = status ? status : gantry_run_wait(c->run, ticket, err);
-    *us = (double)(now_ns() - begin) / 1e3;
+    *us = (double)(gy_now_ns() - begin) / 1e3;
     return status;
 }
 
@@ -109,7 +102,7 @@ static gantry_status sample(const chain *few, const chain *many, int64_t until_n
     double us[SAMPLES], a, b;
     uint32_t samples = 0;
     gantry_status status = GANTRY_OK;
-    for (int i = 0; i < WARM + SAMPLES && !status && (samples < LEAST || now_ns() < until_ns); i++) {
+    for (int i = 0; i < WARM + SAMPLES && !status && (samples < LEAST || gy_now_ns() < until_ns); i++) {
         status = time_chain(few, &a, err);
         status = status ? status : time_chain(many, &b, err);
         if (!status && i >= WARM) { /* something disturbed it: an upper bound */
@@ -152,7 +145,7 @@ static gantry_status measure_table(task *t, gy_measured_points *points, gantry_e
         if (status || !gy_vec_push(points, point)) {
             return status ? status : gy_fail_nomem(err);
         }
-        if (now_ns() > t->until_ns) {
+        if (gy_now_ns() > t->until_ns) {
             return gy_fail(err, GANTRY_E_TIMEOUT, NULL, "there was no time left for larger ones");
         }
     }
@@ -186,7 +179,7 @@ static gantry_status measure_ranks(gy_measured *what, const gantry_machine *mach
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
         for (int k = GANTRY_ALL_REDUCE; k <= GANTRY_ALL_TO_ALL && !status; k++) {
             task t = { machine, (gantry_collective)k, ways[w], ranks, until_ns, false };
-            if (now_ns() < until_ns) {
+            if (gy_now_ns() < until_ns) {
                 status = add_table(what, &t, kind, err);
             }
         }
@@ -251,7 +244,7 @@ static void hold_contexts(chain *holder, const gantry_machine *m, uint32_t ranks
 gantry_status gy_measure_collectives(gy_measured *what, const gantry_machine *machine, const gantry_machine *names,
                                      double seconds, gantry_error *err)
 {
-    int64_t until_ns = now_ns() + (int64_t)(seconds * 1e9);
+    int64_t until_ns = gy_now_ns() + (int64_t)(seconds * 1e9);
     uint32_t gpus = count_gpus(machine), first = 0;
     gantry_status status = GANTRY_OK;
     chain holder = { 0 };
@@ -264,7 +257,7 @@ gantry_status gy_measure_collectives(gy_measured *what, const gantry_machine *ma
         gantry_machine_free(some);
     }
     close_chain(&holder);
-    if (!status && gpus > 1 && now_ns() >= until_ns) {
+    if (!status && gpus > 1 && gy_now_ns() >= until_ns) {
         gy_text_add(&what->notes, "not measured: some collectives without NCCL, for lack of time\n");
     }
     return status || !what->notes.failed ? status : gy_fail_nomem(err);

@@ -2,6 +2,7 @@
 /* The back end that starts phases, one after the other, on another back end. */
 #include "run/phases.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "run/number.h"
@@ -9,7 +10,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 
 /* One phase on the real back end. */
 typedef struct stage {
@@ -45,13 +45,6 @@ typedef struct phased {
     gantry_error error;
     int64_t elapsed_ns;
 } phased;
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* ---- one phase ---- */
 
@@ -116,7 +109,7 @@ static gantry_status check_deadline(const phased *p, size_t i, int64_t *left, ga
     if (p->job->deadline_ns <= 0) {
         return GANTRY_OK;
     }
-    *left -= now_ns() - p->began;
+    *left -= gy_now_ns() - p->began;
     if (*left > 0) {
         return GANTRY_OK;
     }
@@ -136,7 +129,7 @@ static gantry_status start_once(phased *p, size_t i, int64_t start, gantry_error
     if (status) {
         return status;
     }
-    st->offset = now_ns() - p->began;
+    st->offset = gy_now_ns() - p->began;
     st->ran_in = p->begun;
     status = p->inner->begin(st->state, ++st->started, err);
     status = status ? status : p->inner->finish(st->state, st->started, &elapsed, err);
@@ -173,7 +166,7 @@ static gantry_status run_all(phased *p, gantry_error *err)
     gantry_status status = GANTRY_OK;
     uint32_t over = GY_NONE; /* the loop that has ended early */
     p->iterations = 0;
-    p->began = now_ns();
+    p->began = gy_now_ns();
     gy_hand_overs_begin(&p->over);
     for (size_t i = 0; i < p->over.count && !status; i++) {
         bool stops = false;
@@ -186,7 +179,7 @@ static gantry_status run_all(phased *p, gantry_error *err)
     }
     if (!status) {
         gy_hand_overs_end(&p->over);
-        p->elapsed_ns = now_ns() - p->began;
+        p->elapsed_ns = gy_now_ns() - p->began;
     }
     return status;
 }

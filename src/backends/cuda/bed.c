@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backends/cuda/bed.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/numa.h"
 #include "machine/gpus.h"
@@ -46,10 +47,10 @@ static void rest(unsigned turn)
 
 gantry_status gy_bed_wait(gy_bed *bed, CUevent event, uint32_t gpu, gantry_error *err)
 {
-    int64_t until = gy_bed_now() + bed->patience_ns;
+    int64_t until = gy_now_ns() + bed->patience_ns;
     CUresult code;
     for (unsigned turn = 0; (code = bed->d.cuEventQuery(event)) == CUDA_ERROR_NOT_READY; turn++) {
-        if (turn % 64 == 63 && gy_bed_now() > until) {
+        if (turn % 64 == 63 && gy_now_ns() > until) {
             bed->hung = true;
             return gy_fail(err, GANTRY_E_TIMEOUT, NULL,
                            "device \"%s\" did not end what it was given to measure within %.1f s",

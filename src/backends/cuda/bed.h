@@ -118,7 +118,6 @@ typedef struct gy_shot {
     uint32_t most; /* times that it can be done, at least 5; 0: any number */
 } gy_shot;
 
-int64_t gy_bed_now(void); /* ns */
 /* By the events of the lead: `times` of it, one after another; us of one. */
 gantry_status gy_bed_time(gy_bed *bed, const gy_shot *shot, uint32_t times, double *us, gantry_error *err);
 /* By the clock of the host: from before it is queued until its end is seen. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backends/cuda/bed_nccl.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include <string.h>
@@ -50,7 +51,7 @@ gantry_status gy_bed_nccl_open(gy_bed_nccl *n, gy_bed *bed, const gy_nccl_api *a
     }
     int result = gy_nccl_clique_begin(clique_of(n), use_rank, bed);
     if (gy_nccl_fine(result)) {
-        result = gy_nccl_clique_settle(clique_of(n), gy_bed_now() + MAKE_PATIENCE * bed->patience_ns);
+        result = gy_nccl_clique_settle(clique_of(n), gy_now_ns() + MAKE_PATIENCE * bed->patience_ns);
     }
     if (result == GY_NCCL_SUCCESS) {
         return GANTRY_OK;
@@ -67,7 +68,7 @@ void gy_bed_nccl_close(gy_bed_nccl *n)
     if (!n->comm) {
         return;
     }
-    if (gy_nccl_clique_finalize(clique_of(n), gy_bed_now() + n->bed->patience_ns)) {
+    if (gy_nccl_clique_finalize(clique_of(n), gy_now_ns() + n->bed->patience_ns)) {
         gy_nccl_clique_destroy(clique_of(n));
     } else {
         gy_nccl_clique_abort(clique_of(n));
@@ -184,7 +185,7 @@ static gantry_status queue_call(const call *c, gantry_error *err)
         result = gy_nccl_fine(result) ? end : result;
     }
     if (gy_nccl_fine(result)) {
-        result = gy_nccl_clique_settle(clique_of(n), gy_bed_now() + n->bed->patience_ns);
+        result = gy_nccl_clique_settle(clique_of(n), gy_now_ns() + n->bed->patience_ns);
     }
     return result == GY_NCCL_SUCCESS ? GANTRY_OK : fail(n, result, gantry_collective_name(c->kind), err);
 }

@@ -2,23 +2,16 @@
 /* Timing: by events where the devices alone count, by the host's clock where the host is part of it. */
 #include "backends/cuda/bed.h"
 
+#include "base/clock.h"
 #include "base/error.h"
-#include <time.h>
 
 enum { MOST_TIMES = 128, WARM_UP = 2 };
 #define BATCH_US 200.0  /* short things are timed by so much at once: events count in half microseconds */
 #define GRAPH_US 1000.0 /* graphs of so much: starting one takes some microseconds */
 
-int64_t gy_bed_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 int64_t gy_budget_next(gy_budget *budget)
 {
-    int64_t now = gy_bed_now(), rest = budget->until_ns - now;
+    int64_t now = gy_now_ns(), rest = budget->until_ns - now;
     uint32_t left = budget->left ? budget->left-- : 1;
     return rest > 0 ? now + rest / left : now;
 }
@@ -63,10 +56,10 @@ gantry_status gy_bed_time(gy_bed *bed, const gy_shot *shot, uint32_t times, doub
 
 gantry_status gy_bed_wall(gy_bed *bed, const gy_shot *shot, double *us, gantry_error *err)
 {
-    int64_t start = gy_bed_now();
+    int64_t start = gy_now_ns();
     gantry_status status = queue_all(bed, shot, 1, err);
     status = status ? status : gy_bed_wait(bed, bed->gpu[shot->lead.gpu].end, shot->lead.gpu, err);
-    *us = (double)(gy_bed_now() - start) / 1e3;
+    *us = (double)(gy_now_ns() - start) / 1e3;
     return status;
 }
 
@@ -95,7 +88,7 @@ static gantry_status take_samples(gy_bed *bed, const gy_shot *shot, uint32_t tim
     uint32_t samples = 0, most = shot->most && times ? (shot->most - WARM_UP) / times : GY_BED_SAMPLES;
     gantry_status status = GANTRY_OK;
     most = most > GY_BED_SAMPLES ? GY_BED_SAMPLES : most;
-    while (!status && samples < most && (samples < GY_BED_LEAST || gy_bed_now() < until_ns)) {
+    while (!status && samples < most && (samples < GY_BED_LEAST || gy_now_ns() < until_ns)) {
         status = times ? gy_bed_time(bed, shot, times, &us[samples], err) : gy_bed_wall(bed, shot, &us[samples], err);
         samples += status == GANTRY_OK;
     }

@@ -3,6 +3,7 @@
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/state.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include <string.h>
 
@@ -375,7 +376,7 @@ static gantry_status set_base(gy_cuda *h, uint32_t device, gantry_error *err)
     }
     code = code ? code : h->d.cuEventRecord(d->base, queue.stream);
     code = code == CUDA_SUCCESS && h->clock ? gy_cuda_settle(h, queue) : code;
-    d->base_ns = gy_cuda_now();
+    d->base_ns = gy_now_ns();
     return code == CUDA_SUCCESS ? GANTRY_OK : gy_cuda_fail(h, code, device, "recording an event", err);
 }
 
@@ -454,7 +455,7 @@ static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, 
     if (status) {
         return status;
     }
-    t->begin_ns = h->ended == h->begun ? h->device[h->tail.device].base_ns : gy_cuda_now();
+    t->begin_ns = h->ended == h->begun ? h->device[h->tail.device].base_ns : gy_now_ns();
     gy_cupti_begin(h);
     status = replay(h, start, stream, err);
     if (status) {

@@ -12,6 +12,7 @@
  */
 #include "backends/cuda/cupti.h"
 
+#include "base/clock.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -260,9 +261,9 @@ bool gy_cupti_offset(int64_t *ns)
     int64_t least = INT64_MAX;
     for (int i = 0; i < 5; i++) {
         uint64_t there = 0;
-        int64_t before = gy_cuda_now();
+        int64_t before = gy_now_ns();
         bool told = api.cuptiGetTimestamp(&there) == GY_CUPTI_OK && there;
-        int64_t took = gy_cuda_now() - before;
+        int64_t took = gy_now_ns() - before;
         if (told && took < least) {
             least = took;
             *ns = (int64_t)there - (before + took / 2);

@@ -2,6 +2,7 @@
 /* Times of the ops of a run: from what CUPTI tells, and from host functions, which time themselves. */
 #include "backends/cuda/cupti.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -98,7 +99,7 @@ void gy_cupti_ran(gy_cuda *h, uint32_t op, int64_t began_ns)
     if (gy_cupti_on(h)) {
         gy_op_time *t = &h->cupti->host[op]; /* functions of one op follow each other */
         t->start = t->end ? t->start : began_ns;
-        t->end = gy_cuda_now();
+        t->end = gy_now_ns();
     }
 }
 
@@ -133,9 +134,9 @@ static bool all_told(const gy_cupti *c)
 
 static void await_records(gy_cupti *c)
 {
-    int64_t until = gy_cuda_now() + c->patience_ns;
+    int64_t until = gy_now_ns() + c->patience_ns;
     gy_cupti_flush(c, false);
-    while (!all_told(c) && gy_cuda_now() < until) {
+    while (!all_told(c) && gy_now_ns() < until) {
         nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
         gy_cupti_flush(c, false);
     }

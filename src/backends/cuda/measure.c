@@ -4,6 +4,7 @@
 #include "backends/cuda/measure.h"
 
 #include "backends/cuda/cuda_backend.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 #define DEFAULT_SECONDS  45.0
@@ -37,7 +38,7 @@ static gantry_status measure_all(gy_measure *m, int64_t until_ns, gantry_error *
         if (count[i] == 0) {
             continue;
         }
-        int64_t now = gy_bed_now(), rest = until_ns - now;
+        int64_t now = gy_now_ns(), rest = until_ns - now;
         m->budget = (gy_budget){ now + (int64_t)((double)rest * families[i]->share / shares), count[i] };
         m->what = families[i]->what;
         status = families[i]->measure(m, err);
@@ -59,7 +60,7 @@ gantry_status gy_cuda_measure(const gantry_machine *machine, const gy_measure_op
 {
     gy_measure m = { .options = options, .to = to };
     double seconds = options->seconds > 0 ? options->seconds : DEFAULT_SECONDS;
-    int64_t until_ns = gy_bed_now() + (int64_t)(seconds * 1e9);
+    int64_t until_ns = gy_now_ns() + (int64_t)(seconds * 1e9);
     *to = (gy_measured){ 0 };
     if (options->progress) {
         options->progress(options->user, "opening the GPUs", 0, 0);

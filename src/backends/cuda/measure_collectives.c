@@ -4,6 +4,7 @@
  * NCCL fails, there are fewer figures, and a note says why. */
 #include "backends/cuda/measure.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 
 enum { SIZES = 10 };
@@ -48,7 +49,7 @@ static gantry_status sample(const pair *p, int64_t until_ns, gy_figure *figure, 
     double us[GY_BED_SAMPLES];
     uint32_t samples = 0;
     gantry_status status = time_pair(p, &us[0], err); /* the first one may load things */
-    while (!status && samples < GY_BED_SAMPLES && (samples < GY_BED_LEAST || gy_bed_now() < until_ns)) {
+    while (!status && samples < GY_BED_SAMPLES && (samples < GY_BED_LEAST || gy_now_ns() < until_ns)) {
         status = time_pair(p, &us[samples], err);
         samples += status == GANTRY_OK;
     }

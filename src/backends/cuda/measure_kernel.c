@@ -3,6 +3,7 @@
 #include "backends/cuda/measure.h"
 #include "backends/cuda/recipe.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include <string.h>
 
@@ -62,7 +63,7 @@ static bool is_enough(const table *t, const gy_recipe_launch *next, int64_t unti
     const gy_measured_point *flops = gy_vec_last(&t->flops), *bytes = gy_vec_last(&t->bytes);
     double more = next->bytes / bytes->work;
     more = flops->work > 0 && next->flops / flops->work > more ? next->flops / flops->work : more;
-    return bytes->time.us * more > MOST_US || (t->bytes.count >= LEAST_POINTS && gy_bed_now() > until_ns);
+    return bytes->time.us * more > MOST_US || (t->bytes.count >= LEAST_POINTS && gy_now_ns() > until_ns);
 }
 
 static gantry_status measure_sizes(gy_measure *m, gy_measured_kernel *k, const code *c, table *t, gantry_error *err)

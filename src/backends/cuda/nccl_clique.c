@@ -2,6 +2,7 @@
 #include "backends/cuda/nccl_clique.h"
 
 #include "backends/cuda/state.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include <sched.h>
 #include <string.h>
@@ -70,7 +71,7 @@ int gy_nccl_clique_state(gy_nccl_clique c)
 int gy_nccl_clique_settle(gy_nccl_clique c, int64_t until_ns)
 {
     int state = gy_nccl_clique_state(c);
-    for (unsigned turn = 0; state == GY_NCCL_IN_PROGRESS && gy_cuda_now() < until_ns; turn++) {
+    for (unsigned turn = 0; state == GY_NCCL_IN_PROGRESS && gy_now_ns() < until_ns; turn++) {
         rest(turn);
         state = gy_nccl_clique_state(c);
     }

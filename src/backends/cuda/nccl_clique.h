@@ -88,7 +88,7 @@ typedef struct gy_nccl_clique {
 int gy_nccl_clique_begin(gy_nccl_clique c, gantry_status (*use)(void *user, uint32_t rank), void *user);
 /* The worst of its ranks: an error, else "in progress", else success. */
 int gy_nccl_clique_state(gy_nccl_clique c);
-/* The same once nothing is in progress, or the clock (gy_cuda_now) says so. */
+/* The same once nothing is in progress, or the clock (gy_now_ns) says so. */
 int gy_nccl_clique_settle(gy_nccl_clique c, int64_t until_ns);
 /* All in one group, so that all are told before any is waited for. Graphs that have their work go first, or NCCL would
  * wait for these forever. */

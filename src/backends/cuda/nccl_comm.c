@@ -2,6 +2,7 @@
 /* Communicators of a run, one clique for each list of GPUs. */
 #include "backends/cuda/nccl.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include <stdio.h>
 
@@ -103,7 +104,7 @@ void gy_nccl_begin(gy_nccl *n)
         return;
     }
     gy_nccl_set *set = &n->set.at[n->made];
-    n->begun_ns = gy_cuda_now();
+    n->begun_ns = gy_now_ns();
     int result = gy_nccl_clique_begin(clique_of(n, set), use_rank, &(maker){ n, set });
     if (!gy_nccl_fine(result)) {
         give_up(n, set, result);
@@ -117,7 +118,7 @@ int gy_nccl_state(const gy_nccl *n, uint32_t set)
 
 int gy_nccl_settle(gy_nccl *n, uint32_t set)
 {
-    return gy_nccl_clique_settle(clique_of(n, &n->set.at[set]), gy_cuda_now() + LAUNCH_NS);
+    return gy_nccl_clique_settle(clique_of(n, &n->set.at[set]), gy_now_ns() + LAUNCH_NS);
 }
 
 static gantry_status fail_deadline(const gy_nccl *n, const gy_nccl_set *set, gantry_error *err)
@@ -131,7 +132,7 @@ static gantry_status fail_deadline(const gy_nccl *n, const gy_nccl_set *set, gan
 
 gantry_status gy_nccl_ready(gy_nccl *n, gantry_error *err)
 {
-    int64_t deadline = n->h->job->deadline_ns, called = gy_cuda_now();
+    int64_t deadline = n->h->job->deadline_ns, called = gy_now_ns();
     while (!n->off && n->made < n->set.count) {
         gy_nccl_set *set = &n->set.at[n->made];
         gy_nccl_begin(n);
@@ -176,7 +177,7 @@ void gy_nccl_close(gy_nccl *n)
 {
     bool well = !n->h->broken.status && !n->bad && n->made == n->set.count;
     for (size_t i = 0; i < n->set.count && well; i++) {
-        well = gy_nccl_clique_finalize(clique_of(n, &n->set.at[i]), gy_cuda_now() + CLOSE_NS);
+        well = gy_nccl_clique_finalize(clique_of(n, &n->set.at[i]), gy_now_ns() + CLOSE_NS);
     }
     for (size_t i = 0; i < n->set.count && well; i++) {
         gy_nccl_clique_destroy(clique_of(n, &n->set.at[i]));

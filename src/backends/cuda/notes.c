@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backends/cuda/state.h"
 
+#include "base/clock.h"
 #include "run/fill.h"
 #include "run/reduce.h"
 #include <string.h>
@@ -82,7 +83,7 @@ void gy_note_run(void *data)
     if (atomic_load_explicit(&note->h->failed.op, memory_order_acquire) != GY_NONE) {
         return;
     }
-    int64_t began = gy_cupti_on(note->h) ? gy_cuda_now() : 0;
+    int64_t began = gy_cupti_on(note->h) ? gy_now_ns() : 0;
     switch (note->kind) {
     case GY_NOTE_CALL:
         call(note->h, note);

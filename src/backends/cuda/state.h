@@ -386,6 +386,5 @@ static inline bool gy_cuda_lost(const gy_cuda *h)
 {
     return h->broken.status && !h->aborted;
 }
-int64_t gy_cuda_now(void);
 
 #endif

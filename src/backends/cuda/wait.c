@@ -2,6 +2,7 @@
 /* Waiting for a start, and watching that it moves: whoever waits is the watchdog. */
 #include "backends/cuda/state.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include <sched.h>
 #include <stdio.h>
@@ -11,13 +12,6 @@
 enum { SPINS = 2000, YIELDS = 2000, DRAIN_MS = 500 };
 #define NAP_NS            INT64_C(50000)
 #define LEAST_PATIENCE_NS INT64_C(10000000000)
-
-int64_t gy_cuda_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static void rest(unsigned turn)
 {
@@ -49,7 +43,7 @@ static void look(gy_cuda *h, uint64_t start, progress *p)
             return;
         }
         p->op++;
-        p->moved_ns = event != GY_NONE ? gy_cuda_now() : p->moved_ns;
+        p->moved_ns = event != GY_NONE ? gy_now_ns() : p->moved_ns;
     }
 }
 
@@ -104,7 +98,7 @@ static gantry_status fail_time(gy_cuda *h, const progress *p, const char *limit,
 /* GANTRY_OK: it goes on. */
 static gantry_status watch(gy_cuda *h, uint64_t start, progress *p, gantry_error *err)
 {
-    int64_t now = gy_cuda_now(), began = turn_of(h, start)->begin_ns;
+    int64_t now = gy_now_ns(), began = turn_of(h, start)->begin_ns;
     char limit[96];
     look(h, start, p);
     gantry_status status = gy_nccl_watch(h, p->op, err);
@@ -124,7 +118,7 @@ static gantry_status watch(gy_cuda *h, uint64_t start, progress *p, gantry_error
 
 static gantry_status wait_end(gy_cuda *h, uint64_t start, gantry_error *err)
 {
-    progress p = { .moved_ns = gy_cuda_now() };
+    progress p = { .moved_ns = gy_now_ns() };
     for (unsigned turn = 0;; turn++) {
         CUresult code = h->d.cuEventQuery(turn_of(h, start)->end);
         if (code == CUDA_SUCCESS) {
@@ -248,9 +242,9 @@ static bool all_ended(gy_cuda *h)
 
 bool gy_cuda_idle(gy_cuda *h)
 {
-    int64_t until = gy_cuda_now() + DRAIN_MS * INT64_C(1000000);
+    int64_t until = gy_now_ns() + DRAIN_MS * INT64_C(1000000);
     for (unsigned turn = 0; !all_ended(h); turn++) {
-        if (gy_cuda_now() > until) {
+        if (gy_now_ns() > until) {
             return false;
         }
         rest(turn);
@@ -262,14 +256,14 @@ CUresult gy_cuda_settle(gy_cuda *h, gy_queue queue)
 {
     gy_cuda_device *d = &h->device[queue.device];
     CUevent mark = d->mark[d->next_mark++ % GY_CUDA_MARKS];
-    int64_t until = gy_cuda_now() + patience_of(h);
+    int64_t until = gy_now_ns() + patience_of(h);
     CUresult code = h->d.cuCtxSetCurrent(d->context);
     h->current = GY_NONE;
     code = code == CUDA_SUCCESS ? h->d.cuEventRecord(mark, queue.stream) : code;
     if (code != CUDA_SUCCESS) {
         return code;
     }
-    for (unsigned turn = 0; (code = h->d.cuEventQuery(mark)) == CUDA_ERROR_NOT_READY && gy_cuda_now() < until; turn++) {
+    for (unsigned turn = 0; (code = h->d.cuEventQuery(mark)) == CUDA_ERROR_NOT_READY && gy_now_ns() < until; turn++) {
         rest(turn);
     }
     return code == CUDA_ERROR_NOT_READY ? CUDA_ERROR_LAUNCH_TIMEOUT : code;
@@ -277,8 +271,8 @@ CUresult gy_cuda_settle(gy_cuda *h, gy_queue queue)
 
 void gy_cuda_drain(gy_cuda *h)
 {
-    int64_t until = gy_cuda_now() + patience_of(h);
-    for (unsigned turn = 0; !all_ended(h) && gy_cuda_now() < until; turn++) {
+    int64_t until = gy_now_ns() + patience_of(h);
+    for (unsigned turn = 0; !all_ended(h) && gy_now_ns() < until; turn++) {
         rest(turn);
     }
 }

@@ -2,18 +2,11 @@
 /* The checking twin of the host back end. A start is carried out in `begin`, by the thread that calls it. */
 #include "backends/host/check.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 uint8_t *gy_check_written(const gy_checked *c, const gy_use *use)
 {
@@ -114,13 +107,13 @@ static gantry_status check_ops(gy_checked *c, int64_t begin, gantry_error *err)
     gantry_status status = GANTRY_OK;
     for (size_t i = 0; status == GANTRY_OK && i < c->job->schedule->ops.count; i++) {
         uint32_t op = c->sequence[i];
-        int64_t start = now_ns() - begin;
+        int64_t start = gy_now_ns() - begin;
         gy_host_ops_turn(&c->ops, op, c->started);
         status = check_op(c, op, err);
         if (c->time) {
-            c->time[op] = (gy_op_time){ start, now_ns() - begin };
+            c->time[op] = (gy_op_time){ start, gy_now_ns() - begin };
         }
-        if (status == GANTRY_OK && c->job->deadline_ns && now_ns() - begin > c->job->deadline_ns) {
+        if (status == GANTRY_OK && c->job->deadline_ns && gy_now_ns() - begin > c->job->deadline_ns) {
             gy_text name = { 0 };
             gy_op_text(&name, c->job->schedule, op);
             status = gy_fail(err, GANTRY_E_TIMEOUT, NULL, "the deadline of %.3f ms passed: op %u, \"%s\", was the last",
@@ -138,11 +131,11 @@ static gantry_status checked_begin(void *state, uint64_t start, gantry_error *er
     if (status) {
         return status;
     }
-    int64_t begin = now_ns();
+    int64_t begin = gy_now_ns();
     c->started = start;
     forget(c);
     c->failed = check_ops(c, begin, &c->error) ? start : 0;
-    c->elapsed_ns = now_ns() - begin;
+    c->elapsed_ns = gy_now_ns() - begin;
     return GANTRY_OK;
 }
 

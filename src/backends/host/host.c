@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backends/host/host.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include <errno.h>

@@ -88,6 +88,5 @@ void *gy_worker_main(void *worker);
 /* watch.c: waits until `start` has ended, all of them if something failed; then the failure, if it concerns `start`. */
 gantry_status gy_host_finish(gy_host *h, uint64_t start, int64_t *elapsed_ns, gantry_error *err);
 bool gy_host_idle(gy_host *h);
-int64_t gy_now_ns(void);
 
 #endif

@@ -2,6 +2,7 @@
 /* Waiting for a start, and watching that it moves: whoever waits is the watchdog. */
 #include "backends/host/host.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include <errno.h>
 #include <time.h>
@@ -105,11 +106,8 @@ static bool look(gy_host *h, watch *w, uint64_t start)
 
 static void wait_tick(gy_host *h, int64_t nanoseconds)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t sum = until.tv_nsec + nanoseconds;
-    until.tv_sec += sum / 1000000000;
-    until.tv_nsec = sum % 1000000000;
+    int64_t at = gy_now_ns() + nanoseconds;
+    struct timespec until = { at / 1000000000, at % 1000000000 };
     pthread_cond_timedwait(&h->ended_some, &h->lock, &until);
 }
 

@@ -2,14 +2,7 @@
 /* The thread of a device. */
 #include "backends/host/host.h"
 
-#include <time.h>
-
-int64_t gy_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
+#include "base/clock.h"
 
 static void note_failure(gy_host *h, uint64_t start, uint32_t op, gy_op_failure why)
 {

@@ -2,6 +2,7 @@
 /* How much of each memory instances may take: capacity less what is reserved and the largest scratch, or less still. */
 #include "scheduler/plan.h"
 
+#include "base/align.h"
 #include "base/error.h"
 #include <string.h>
 
@@ -82,7 +83,7 @@ gantry_status gy_plan_scratch(gy_plan *p, gantry_error *err)
     if (!scratch)
         return gy_fail_nomem(err);
     for (uint32_t t = 0; t < p->flow->tasks; t++) {
-        uint64_t bytes = ((uint64_t)gy_plan_node(p, t)->scratch + 255) / 256 * 256;
+        uint64_t bytes = gy_aligned((uint64_t)gy_plan_node(p, t)->scratch);
         uint32_t d = p->device[t];
         scratch[d] = bytes > scratch[d] ? bytes : scratch[d];
         others[d] = bytes > others[d] && spreads(p, t) ? bytes : others[d];

@@ -2,12 +2,11 @@
 /* What loads are made of, from the flow, the table of times and the routes. */
 #include "scheduler/load.h"
 
+#include "base/align.h"
 #include "base/error.h"
 #include "base/imap.h"
 #include <stdlib.h>
 #include <string.h>
-
-#define ALIGN 256 /* of instances, as the packer has it */
 
 /* One unit reads rows as one access left them; `source` is that access, or `accesses` + value for what is there at the
  * start. Unit GY_NONE: the output. */
@@ -271,7 +270,7 @@ static bool add_held(maker *m)
         const stay *s = &m->stays.at[i], *before = i ? s - 1 : NULL;
         bool same = before && before->buffer == s->buffer && before->first == s->first && before->last == s->last;
         uint64_t bytes = (uint64_t)gy_buffer_span(&m->p->graph->buffers.at[s->buffer], s->first, s->last);
-        gy_load_held held = { (bytes + ALIGN - 1) / ALIGN * ALIGN, (uint32_t)l->user.count, 0 };
+        gy_load_held held = { gy_aligned(bytes), (uint32_t)l->user.count, 0 };
         if (!same && !gy_vec_push(&l->held, held))
             return false;
         if (same && before->unit == s->unit)

@@ -2,16 +2,12 @@
 /* Whether a draft can fit at all in its own order, before anything is arranged: one pass, no addresses. */
 #include "scheduler/pack.h"
 
+#include "base/align.h"
 #include "base/error.h"
 
 static bool takes_room(const gy_instance *in)
 {
     return in->space == GY_SPACE_SLAB || in->space == GY_SPACE_STAGING;
-}
-
-static uint64_t rounded(const gy_instance *in)
-{
-    return (in->bytes + GY_PACK_ALIGN - 1) / GY_PACK_ALIGN * GY_PACK_ALIGN;
 }
 
 /* Could a memory not hold everything at once? Most graphs fit. */
@@ -20,7 +16,7 @@ static bool may_be_full(const gy_plan *p, uint64_t *sum)
     bool full = false;
     for (size_t x = 0; x < p->instance.count; x++)
         if (takes_room(&p->instance.at[x]))
-            sum[p->instance.at[x].memory] += rounded(&p->instance.at[x]);
+            sum[p->instance.at[x].memory] += gy_aligned(p->instance.at[x].bytes);
     for (uint32_t m = 0; m < p->machine->memories; m++) {
         full = full || sum[m] > p->capacity[m];
         sum[m] = 0;
@@ -41,7 +37,7 @@ static void begin(const gy_plan *p, uint64_t *now, uint32_t *last)
             last[x] = THERE; /* and never ends */
         if (!last[x] || !takes_room(in) || in->role != GY_ROLE_PERSIST)
             continue;
-        now[in->memory] += rounded(in);
+        now[in->memory] += gy_aligned(in->bytes);
         last[x] = THERE;
     }
 }
@@ -60,13 +56,15 @@ static uint32_t find_overfull(const gy_plan *p, uint64_t *now, uint32_t *last)
             if (last[p->use.at[u].instance] & THERE)
                 continue;
             last[p->use.at[u].instance] |= THERE;
-            now[in->memory] += rounded(in);
+            now[in->memory] += gy_aligned(in->bytes);
             if (now[in->memory] > p->capacity[in->memory])
                 return in->memory;
         }
-        for (uint32_t u = op->use; u < op->use + op->uses; u++)
+        for (uint32_t u = op->use; u < op->use + op->uses; u++) {
+            const gy_instance *in = &p->instance.at[p->use.at[u].instance];
             if (last[p->use.at[u].instance] == ((u + 1) | THERE))
-                now[p->instance.at[p->use.at[u].instance].memory] -= rounded(&p->instance.at[p->use.at[u].instance]);
+                now[in->memory] -= gy_aligned(in->bytes);
+        }
     }
     return GY_NONE;
 }

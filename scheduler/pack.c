@@ -2,12 +2,8 @@
 /* Lifetimes of instances, what persists, and the choice between the two ways of packing. */
 #include "scheduler/pack.h"
 
+#include "base/align.h"
 #include "base/error.h"
-
-static uint64_t round_up(uint64_t bytes)
-{
-    return (bytes + GY_PACK_ALIGN - 1) / GY_PACK_ALIGN * GY_PACK_ALIGN;
-}
 
 /* Bytes that a store takes of its memory: those of all starts. */
 static uint64_t taken(const gy_pack *k, uint32_t store)
@@ -22,7 +18,7 @@ uint64_t gy_pack_limit(const gy_pack *k, uint32_t store)
         room = room > taken(k, 0) ? room - taken(k, 0) : 0;
     if (k->p->in_flight == 1 || room < fixed)
         return room;
-    return fixed + (room - fixed) / k->p->in_flight / GY_PACK_ALIGN * GY_PACK_ALIGN;
+    return fixed + (room - fixed) / k->p->in_flight / GY_ALIGN * GY_ALIGN;
 }
 
 static bool note_use(gy_pack *k, uint32_t instance, uint32_t position)
@@ -52,7 +48,7 @@ static bool find_lives(gy_pack *k)
         uint32_t store = in->space == GY_SPACE_SLAB      ? in->memory
                          : in->space == GY_SPACE_STAGING ? k->stores - 1
                                                          : GY_NONE;
-        k->life[i] = (gy_life){ .store = store, .first = GY_NONE, .bytes = round_up(in->bytes) };
+        k->life[i] = (gy_life){ .store = store, .first = GY_NONE, .bytes = gy_aligned(in->bytes) };
     }
     for (uint32_t i = 0; i < s->ops.count; i++)
         for (uint32_t u = 0; u < s->ops.at[i].uses; u++)

@@ -13,8 +13,6 @@
 
 #include "scheduler/clock.h"
 
-#define GY_PACK_ALIGN 256
-
 /* The last op of a lane that used an instance. */
 typedef struct gy_last_use {
     uint32_t lane, op;

@@ -5,6 +5,7 @@
  */
 #include "scheduler/pack.h"
 
+#include "base/align.h"
 #include "base/error.h"
 #include "scheduler/offsets.h"
 
@@ -29,7 +30,7 @@ static size_t list_items(const gy_pack *k, uint32_t store, gy_offset_item *item,
         const gy_life *f = &k->life[i];
         if (f->store != store || gy_pack_persists(k, i))
             continue;
-        item[count] = (gy_offset_item){ f->first, (int64_t)f->last + 1, f->bytes, GY_PACK_ALIGN };
+        item[count] = (gy_offset_item){ f->first, (int64_t)f->last + 1, f->bytes, GY_ALIGN };
         which[count++] = i;
     }
     return count;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One walk over the ops with vector clocks: reuse of bytes becomes dependencies, and loose offsets are chosen. */
+#include "base/align.h"
 #include "base/error.h"
 #include "base/imap.h"
 #include "scheduler/pack.h"
@@ -28,7 +29,7 @@ typedef struct sweep {
 
 static shelf *find_shelf(sweep *w, const gy_life *f)
 {
-    uint64_t key = f->bytes / GY_PACK_ALIGN * w->k->stores + f->store, index;
+    uint64_t key = f->bytes / GY_ALIGN * w->k->stores + f->store, index;
     if (!gy_map_get(&w->shelf_of, key, &index)) {
         shelf new = { 0 };
         index = w->shelves.count;

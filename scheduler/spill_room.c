@@ -2,13 +2,9 @@
 /* What a spilling walk begins with: who uses what when, what may leave, and how much each memory holds at each op. */
 #include "scheduler/spill.h"
 
+#include "base/align.h"
 #include "base/error.h"
 #include "scheduler/pack.h"
-
-static uint64_t round_up(uint64_t bytes)
-{
-    return (bytes + GY_PACK_ALIGN - 1) / GY_PACK_ALIGN * GY_PACK_ALIGN;
-}
 
 /* ---- bytes over the ops: a tree whose leaves are ops, with what is added to all below a node ---- */
 
@@ -127,7 +123,7 @@ static void make_held(gy_spill *w)
     for (uint32_t x = 0; x < w->old->instance.count; x++) {
         const gy_instance *in = gy_spill_old(w, x);
         gy_held *h = &w->held[x];
-        *h = (gy_held){ .first = GY_NONE, .bytes = round_up(in->bytes), .now = GY_NONE, .home = GY_NONE };
+        *h = (gy_held){ .first = GY_NONE, .bytes = gy_aligned(in->bytes), .now = GY_NONE, .home = GY_NONE };
         h->backing = h->source = h->from = h->keep = h->lodged = h->maker = h->needed = h->soon = GY_NONE;
         h->ours = in->space == GY_SPACE_SLAB && in->role != GY_ROLE_PERSIST;
     }
@@ -273,7 +269,7 @@ static gantry_status make_ground(gy_spill *w, gantry_error *err)
         gy_ground *g = &w->ground[m];
         uint64_t room = w->p->capacity[m] > g->floor ? w->p->capacity[m] - g->floor : 0;
         g->ours = w->how.addressed;
-        g->end = g->floor + room / starts / GY_PACK_ALIGN * GY_PACK_ALIGN;
+        g->end = g->floor + room / starts / GY_ALIGN * GY_ALIGN;
     }
     return GANTRY_OK;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scheduler/policies/book.h"
 
+#include "base/align.h"
 #include "scheduler/lower.h"
 #include "scheduler/policies/usage.h"
 #include <stdlib.h>
-
-#define UNIT 256 /* bases of instances are multiples of it */
 
 typedef struct cell {
     uint64_t bytes;
@@ -70,7 +69,7 @@ static void cut_cells(gy_book *k, const mark *m)
                 continue;
             if (bounds > k->first[v]) {
                 uint64_t bytes = (uint64_t)gy_buffer_span(b, k->bound[bounds - 1], m[i].row);
-                k->cell[bounds - 1].bytes = (bytes + UNIT - 1) / UNIT * UNIT;
+                k->cell[bounds - 1].bytes = gy_aligned(bytes);
                 k->cell[bounds - 1].persists = b->cls == GANTRY_STATE || b->cls == GANTRY_CONST;
             }
             k->bound[bounds++] = m[i].row;
@@ -129,7 +128,7 @@ static bool make_usage(gy_book *k)
     for (size_t n = 0; n < p->graph->nodes.count; n++)
         if ((uint64_t)p->graph->nodes.at[n].scratch > scratch)
             scratch = (uint64_t)p->graph->nodes.at[n].scratch;
-    scratch = (scratch + UNIT - 1) / UNIT * UNIT;
+    scratch = gy_aligned(scratch);
     k->capacity = gy_calloc(memories, sizeof *k->capacity);
     k->usage = gy_calloc(memories, sizeof *k->usage);
     for (uint32_t m = 0; m < memories; m++) {

@@ -8,15 +8,11 @@
  */
 #include "backends/cuda/state.h"
 
+#include "base/align.h"
 #include "base/error.h"
 #include <string.h>
 
 #define MOST (UINT64_C(64) << 20) /* of a turn; arrays beyond that are staged */
-
-static uint64_t round_up(uint64_t bytes)
-{
-    return (bytes + 255) / 256 * 256;
-}
 
 /* Which of the two arrays of its buffer an instance is; NULL: neither, or not one that is mirrored. */
 static gy_cuda_array *array_of(gy_cuda *h, uint32_t turn, const gy_instance *i)
@@ -37,7 +33,7 @@ static uint64_t lay_out(gy_cuda *h, uint32_t turn, char *block)
     for (size_t i = 0; i < h->job->schedule->instances.count; i++) {
         const gy_instance *instance = &h->job->schedule->instances.at[i];
         gy_cuda_array *array = array_of(h, turn, instance);
-        uint64_t bytes = array ? round_up(h->job->graph->buffers.at[instance->value].bytes) : 0;
+        uint64_t bytes = array ? gy_aligned(h->job->graph->buffers.at[instance->value].bytes) : 0;
         if (!array || array->mirror || used + bytes > MOST) {
             continue;
         }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backends/cuda/recipe.h"
 
+#include "base/align.h"
 #include "base/error.h"
 #include "kernel/dtype.h"
 #include "run/fill.h"
@@ -9,7 +10,6 @@
 
 #define PATTERN     (UINT64_C(1) << 20) /* bytes that are made by the host, then repeated by the device */
 #define STATUS_ROOM UINT64_C(256)       /* at the end of the block: the status word */
-#define ALIGNMENT   UINT64_C(256)
 
 /* Kernels whose arguments are not all arrays of n elements. $ stands for the dtype, n for the size. Buffers whose init
  * is 0 get numbers of their dtype: [0, 1), or whole numbers from 0 to 1. */
@@ -199,11 +199,6 @@ static gantry_status fill(gy_bed *bed, uint32_t gpu, const gy_buffer *b, CUdevic
     return status ? status : gy_bed_drain(bed, err);
 }
 
-static uint64_t align(uint64_t bytes)
-{
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
 /* One buffer is one argument here. */
 static gantry_status place(gy_recipe_launch *l, gy_bed *bed, gantry_error *err)
 {
@@ -213,12 +208,12 @@ static gantry_status place(gy_recipe_launch *l, gy_bed *bed, gantry_error *err)
     gantry_status status = GANTRY_OK;
     for (uint32_t k = 0; k < node->accesses && !status; k++) {
         const gy_buffer *b = &l->graph->buffers.at[l->graph->access.at[node->access + k].buffer];
-        if (at + align(b->bytes) > room) {
+        if (at + gy_aligned(b->bytes) > room) {
             return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "the test bed is too small for \"%s\"", b->name);
         }
         status = fill(bed, l->gpu, b, block + at, err);
         gy_launch_arg_of(l->graph, 0, l->args, k)->data = (void *)(uintptr_t)(block + at);
-        at += align(b->bytes);
+        at += gy_aligned(b->bytes);
     }
     if (!status && at + l->launch.scratch_bytes > room) {
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "the test bed is too small for the scratch");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program that uses CUDA itself, on real GPUs: its device memory as inputs and outputs, starts in the order of its
- * stream, nobody waiting between an upload, a start and a fetch. tests/unit/cuda/test_caller.c is the same against the
- * fake driver, in random orders. */
+ * stream, nobody waiting between an upload, a start and a fetch. tests/unit/cuda/test_caller_orders.c is the same
+ * against the fake driver, in random orders. */
 #include "../../unit/cuda/suite.h"
 #include "backends/cuda/driver.h"
 

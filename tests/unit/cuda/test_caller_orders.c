@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that uses CUDA itself: its memory on GPUs as inputs and outputs, starts in the order of its stream. */
+/* A program that uses CUDA itself: its memory on GPUs as inputs and outputs, starts in the order of its stream; what
+ * need not wait for each other runs in random orders of the fake driver. tests/gpu/programs/test_caller.c is for real
+ * GPUs. */
 #include "control.h"
 #include "suite.h"
 

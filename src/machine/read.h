@@ -46,10 +46,12 @@ gantry_status gy_machine_read_resources(gy_machine_reader *r, const gy_json_at *
 /* "routes", once memories and resources are known. */
 gantry_status gy_machine_read_routes(gy_machine_reader *r, const gy_json_at *root);
 
-/* "collectives", once devices are known. */
-gantry_status gy_machine_read_collectives(gy_machine_reader *r, const gy_json_at *root);
-/* "kernels", once devices are known. */
-gantry_status gy_machine_read_kernels(gy_machine_reader *r, const gy_json_at *root);
+/* One of "collectives" or "kernels", once devices are known; `points` is room for its points. */
+typedef gantry_status gy_table_reader(gy_machine_reader *r, const gy_json_at *at, gy_point_list *points);
+gy_table_reader gy_machine_read_collective, gy_machine_read_kernel;
+/* All in the list at `key`. */
+gantry_status gy_machine_read_tables(gy_machine_reader *r, const gy_json_at *root, const char *key,
+                                     gy_table_reader *read);
 /* "calibration". */
 gantry_status gy_machine_read_calibration(gy_machine_reader *r, const gy_json_at *root);
 

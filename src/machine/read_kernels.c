@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading "kernels" and "calibration". docs/machine-format.md describes the format. */
 #include "base/error.h"
-#include "base/memory.h"
 #include "machine/read.h"
 #include <string.h>
 
@@ -38,7 +37,7 @@ static gantry_status check_new(const gy_machine_reader *r, const gy_json_at *at,
                         t->kernel, gantry_dtype_name(t->dtype), t->kind);
 }
 
-static gantry_status read_kernel(gy_machine_reader *r, const gy_json_at *at, gy_point_list *points)
+gantry_status gy_machine_read_kernel(gy_machine_reader *r, const gy_json_at *at, gy_point_list *points)
 {
     static const char *const keys[] = { "kernel", "dtype", "kind", "by", "points" };
     gy_kernel_table t = { 0 };
@@ -59,19 +58,6 @@ static gantry_status read_kernel(gy_machine_reader *r, const gy_json_at *at, gy_
     t.points = (uint32_t)points->count;
     status = check_new(r, at, &t);
     return status || gy_machine_add_kernel(r->m, &t) ? status : gy_fail_nomem(r->err);
-}
-
-gantry_status gy_machine_read_kernels(gy_machine_reader *r, const gy_json_at *root)
-{
-    gy_json_at list;
-    gy_point_list points = { 0 };
-    gantry_status status = gy_machine_array(r->err, root, "kernels", NULL, &list);
-    for (size_t i = 0; i < json_array_size(list.value) && !status; i++) {
-        gy_json_at item = gy_json_item(&list, i);
-        status = read_kernel(r, &item, &points);
-    }
-    gy_vec_free(&points);
-    return status;
 }
 
 /* ---- calibration ---- */

@@ -129,7 +129,7 @@ static gantry_status check_new(const gy_machine_reader *r, const gy_json_at *at,
                         gantry_collective_name(t->collective), gy_algorithm_name(t->algorithm), t->ranks, t->kind);
 }
 
-static gantry_status read_table(gy_machine_reader *r, const gy_json_at *at, gy_point_list *points)
+gantry_status gy_machine_read_collective(gy_machine_reader *r, const gy_json_at *at, gy_point_list *points)
 {
     static const char *const keys[] = { "collective", "algorithm", "kind", "ranks", "points" };
     gy_collective_table t = { 0 };
@@ -155,14 +155,15 @@ static gantry_status read_table(gy_machine_reader *r, const gy_json_at *at, gy_p
     return status || gy_machine_add_table(r->m, &t) ? status : gy_fail_nomem(r->err);
 }
 
-gantry_status gy_machine_read_collectives(gy_machine_reader *r, const gy_json_at *root)
+gantry_status gy_machine_read_tables(gy_machine_reader *r, const gy_json_at *root, const char *key,
+                                     gy_table_reader *read)
 {
     gy_json_at list;
     gy_point_list points = { 0 };
-    gantry_status status = gy_machine_array(r->err, root, "collectives", NULL, &list);
+    gantry_status status = gy_machine_array(r->err, root, key, NULL, &list);
     for (size_t i = 0; i < json_array_size(list.value) && !status; i++) {
         gy_json_at item = gy_json_item(&list, i);
-        status = read_table(r, &item, &points);
+        status = read(r, &item, &points);
     }
     gy_vec_free(&points);
     return status;

@@ -81,9 +81,15 @@ static gantry_status anneal(search *x, int round, gantry_error *err)
     return status;
 }
 
-static bool is_exact(const gy_candidate *c)
+/* The model begins at once, a simulation when the start has been given out. */
+static gy_ticks simulated_as(const search *x, const gy_candidate *c)
 {
-    return c->simulated == c->model;
+    return gy_ticks_both(c->model, x->f.machine->start);
+}
+
+static bool is_exact(const search *x, const gy_candidate *c)
+{
+    return c->simulated == simulated_as(x, c);
 }
 
 /* Where the model does not say what simulation says: from the champion on one step after the other, each of which is
@@ -94,7 +100,7 @@ static gantry_status climb(search *x, int round, gantry_error *err)
     int64_t budget = x->model.tasks ? (CLIMBS << round) / x->model.tasks : 0;
     if (x->f.squeeze)
         budget /= SQUEEZED;
-    for (int64_t i = 0; i < budget && !status && !is_exact(&x->champion); i++) {
+    for (int64_t i = 0; i < budget && !status && !is_exact(x, &x->champion); i++) {
         if (x->champion.simulated <= x->f.best->bound ||
             !gy_anneal_neighbour(&x->anneal, &x->champion, CHOICES, &x->now))
             break;
@@ -140,7 +146,7 @@ static gantry_status find_start(search *x, gantry_error *err)
             gy_candidate_copy(&x->champion, c);
     }
     /* The order of a policy may be worth more than what the policy made of it. */
-    bool better = x->model.pool && x->best.model < x->champion.simulated;
+    bool better = x->model.pool && simulated_as(x, &x->best) < x->champion.simulated;
     return better ? simulate(x, &x->best, gy_search_name, err) : GANTRY_OK;
 }
 

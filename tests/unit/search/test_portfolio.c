@@ -178,6 +178,32 @@ START_TEST(more_effort_is_never_worse)
 }
 END_TEST
 
+/* All of it against all orders and devices, also where a start takes 11 us by itself. */
+START_TEST(the_optimum_is_that_of_all_orders)
+{
+    for (uint64_t seed = 0; seed < 30; seed++) {
+        uint64_t state = seed;
+        problem p = draw_problem(seed + 500, 2 + pick(&state, 4), 2, seed % 3 == 2);
+        gy_ticks best = us(brute_force(&p));
+        gantry_graph *g = make_graph(&p);
+        gantry_machine *m = make_machine(2);
+        gantry_schedule_options o = GANTRY_SCHEDULE_OPTIONS_INIT;
+        o.optimal = true;
+        for (int start = 0; start <= 11; start += 11) {
+            gantry_schedule *s = NULL;
+            gantry_error err;
+            m->start = us(start);
+            ck_assert_msg(gantry_schedule_new(&s, g, m, &o, &err) == GANTRY_OK, "%s", err.text);
+            ck_assert_int_eq(s->makespan, best + us(start));
+            ck_assert_int_le(s->bound, s->makespan);
+            gantry_schedule_free(s);
+        }
+        gantry_graph_free(g);
+        gantry_machine_free(m);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("portfolio");
@@ -187,6 +213,7 @@ int main(void)
     tcase_add_test(c, every_policy_is_in_the_report);
     tcase_add_test(c, candidates_are_simulated);
     tcase_add_loop_test(c, more_effort_is_never_worse, 0, 2);
+    tcase_add_test(c, the_optimum_is_that_of_all_orders);
     suite_add_tcase(s, c);
     return run_suite(s);
 }

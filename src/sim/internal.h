@@ -66,6 +66,7 @@ typedef struct gy_sim {
     gy_sim_edge *edge;
     uint32_t *waits; /* per item: what it still waits for */
     gy_ticks *due;   /* per item: not before this, as it has to be told or given out; NULL: that takes no time */
+    gy_ticks *given; /* per op: so long after a start may begin has the host come to it; NULL: no start waits for one */
     uint32_t *todo;  /* per start: ops that have not ended */
     GY_VEC(uint32_t) ready;
     size_t finished;
@@ -90,7 +91,7 @@ gantry_status gy_sim_order(gy_sim *sim, gantry_error *err);
 /* Why items are left over when nothing happens any more: names the ops of a cycle of waits. */
 gantry_status gy_sim_stuck(const gy_sim *sim, gantry_error *err);
 
-/* issue.c: when the host has come to each item. */
+/* issue.c: when the host has come to each item, were no start to wait for another; and `given`. */
 gantry_status gy_sim_issue(gy_sim *sim, gantry_error *err);
 
 /* queue.c. Room for one more entry was reserved when the job was made. */

@@ -47,6 +47,17 @@ static bool count_bits(const gy_sim *sim, uint32_t *bits)
     return any;
 }
 
+/* What comes to the ops of the first start comes to those of each one that waits for another to end. */
+static bool keep_given(gy_sim *sim)
+{
+    if (sim->starts <= sim->s->in_flight || sim->ops == 0)
+        return true;
+    sim->given = gy_calloc(sim->ops, sizeof *sim->given);
+    if (sim->given)
+        memcpy(sim->given, sim->due, sim->ops * sizeof *sim->given);
+    return sim->given != NULL;
+}
+
 gantry_status gy_sim_issue(gy_sim *sim, gantry_error *err)
 {
     gy_ticks each = strcmp(sim->s->replay, "stream") == 0 ? sim->m->submit : 0, at = sim->m->start;
@@ -61,5 +72,5 @@ gantry_status gy_sim_issue(gy_sim *sim, gantry_error *err)
         sim->due[i] = at;
     }
     gy_free(bits);
-    return GANTRY_OK;
+    return keep_given(sim) ? GANTRY_OK : gy_fail_nomem(err);
 }

@@ -169,11 +169,17 @@ static void note_signal(gy_sim *sim, uint32_t from, uint32_t to, uint32_t item)
         sim->due[item] = due;
 }
 
+/* The one that it waited for has ended: the host has seen that, and gives it out. */
 static bool release_start(gy_sim *sim, uint64_t start)
 {
-    for (uint32_t op = 0; op < sim->ops; op++)
-        if (!release(sim, (uint32_t)(start * sim->ops + op)))
+    for (uint32_t op = 0; op < sim->ops; op++) {
+        uint32_t item = (uint32_t)(start * sim->ops + op);
+        gy_ticks due = sim->given ? gy_sim_after(sim->now, sim->given[op]) : 0;
+        if (sim->given && due > sim->due[item])
+            sim->due[item] = due;
+        if (!release(sim, item))
             return false;
+    }
     return true;
 }
 
@@ -370,8 +376,8 @@ static void tear_down(gy_sim *sim)
         gy_vec_free(&sim->link[i].flows);
     for (uint32_t i = 0; sim->engines && i < 2 * sim->m->devices; i++)
         gy_vec_free(&sim->engines[i].waiting);
-    void *plain[] = { sim->edge_first, sim->edge,    sim->waits, sim->due, sim->todo,
-                      sim->link,       sim->engines, sim->begin, sim->end };
+    void *plain[] = { sim->edge_first, sim->edge, sim->waits,   sim->due,   sim->given,
+                      sim->todo,       sim->link, sim->engines, sim->begin, sim->end };
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         gy_free(plain[i]);
     gy_vec_free(&sim->ready);

@@ -16,7 +16,8 @@
  * Where GPUs wait for each other the host gives their work out bit by bit (`issue` of the machine): an op begins no
  * sooner than the host has come to it, in the order of positions. Each row of the sync table into an op is such a bit,
  * so is a copy between GPUs, and each lane beyond the first of a collective is two. Where replay is "stream" it gives
- * out every op by itself (`submit` of the machine), whatever waits. All of it begins after `start` of the machine.
+ * out every op by itself (`submit` of the machine), whatever waits. All of it begins after `start` of the machine. A
+ * start that waits for another to end is given out when that has ended.
  *
  * A GPU with several lanes computes one op at a time, in the same order of waiting; but an op that takes hardly more
  * than its launch (gy_device_overlap) needs it for the rest only. Collectives take their duration and share nothing.

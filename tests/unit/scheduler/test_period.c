@@ -205,6 +205,24 @@ START_TEST(one_device_is_busy_all_the_time)
 }
 END_TEST
 
+/* What a start takes by itself is hidden by another start alone. */
+START_TEST(a_start_is_given_out_while_another_runs)
+{
+    gantry_machine *m = small_machine(1, 1 << 20);
+    gantry_graph *g = line(1, false);
+    m->start = 11 * GY_TICKS_PER_US;
+    gantry_schedule *one = overlap(g, m, 1), *many = overlap(g, m, 0);
+    ck_assert_int_eq(one->period, one->makespan);
+    ck_assert_int_ge(one->makespan, 21 * GY_TICKS_PER_US);
+    ck_assert_double_eq_tol(gy_ticks_to_us(many->period), 10, 0.1);
+    ck_assert_uint_ge(many->in_flight, 3); /* one that runs, and so many that begin, or are seen to have ended */
+    gantry_schedule_free(one);
+    gantry_schedule_free(many);
+    gantry_graph_free(g);
+    gantry_machine_free(m);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("period");
@@ -216,6 +234,7 @@ int main(void)
     tcase_add_test(tc, the_same_again_and_from_its_file);
     tcase_add_test(tc, captured_graphs_follow_each_other);
     tcase_add_test(tc, one_device_is_busy_all_the_time);
+    tcase_add_test(tc, a_start_is_given_out_while_another_runs);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

@@ -668,6 +668,39 @@ START_TEST(starts)
 }
 END_TEST
 
+/* As above, but the host takes its time: 11 us until a start begins (and sees the end of the last), or 3 us for each op
+ * in streams. A start that waits for another is given out only then. */
+START_TEST(starts_are_given_out)
+{
+    static const struct {
+        const char *replay;
+        gy_ticks start, submit;
+        uint32_t in_flight;
+        int begin[4], end[4];
+    } cases[] = {
+        { "graph", US(11), US(3), 1, { 11, 42, 73, 104 }, { 31, 62, 93, 124 } },
+        { "graph", US(11), US(3), 2, { 11, 21, 42, 52 }, { 31, 41, 62, 72 } },
+        { "stream", 0, US(3), 1, { 3, 26, 49, 72 }, { 23, 46, 69, 92 } },
+        { "stream", 0, US(3), 4, { 3, 13, 23, 33 }, { 23, 33, 43, 53 } },
+        { "stream", 0, US(12), 4, { 12, 36, 60, 84 }, { 34, 58, 82, 106 } },
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        gantry_schedule *s = two_stages(cases[c].in_flight, 0);
+        gantry_machine *m = (gantry_machine *)s->machine;
+        gy_sim_start out[4];
+        m->start = cases[c].start;
+        m->submit = cases[c].submit;
+        s->replay = cases[c].replay;
+        ck_assert_int_eq(gy_sim_run_starts(s, 4, out, NULL), GANTRY_OK);
+        for (int i = 0; i < 4; i++) {
+            ck_assert_int_eq(out[i].begin, US(cases[c].begin[i]));
+            ck_assert_int_eq(out[i].end, US(cases[c].end[i]));
+        }
+        gantry_schedule_free(s);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sim");
@@ -705,7 +738,8 @@ int main(void)
                                    an_op_that_waits_for_itself,
                                    copies_need_a_direct_route,
                                    times_do_not_overflow,
-                                   starts };
+                                   starts,
+                                   starts_are_given_out };
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
         tcase_add_test(t, tests[i]);
     suite_add_tcase(suite, t);

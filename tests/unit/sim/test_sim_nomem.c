@@ -65,12 +65,32 @@ START_TEST(telling)
 }
 END_TEST
 
+/* Starts that wait for each other, and for the host. */
+START_TEST(starting)
+{
+    gantry_schedule *s = busy();
+    gy_sim_start out[3];
+    ((gantry_machine *)s->machine)->start = GY_TICKS_PER_US;
+    bool happened = true;
+    int failed = 0;
+    for (; happened; failed++) {
+        faults_after(failed);
+        gantry_status status = gy_sim_run_starts(s, 3, out, NULL);
+        happened = faults_off();
+        ck_assert_int_eq(status, happened ? GANTRY_E_NOMEM : GANTRY_OK);
+    }
+    ck_assert_int_gt(failed, 20);
+    gantry_schedule_free(s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sim without memory");
     TCase *t = tcase_create("nomem");
     tcase_add_test(t, running);
     tcase_add_test(t, telling);
+    tcase_add_test(t, starting);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

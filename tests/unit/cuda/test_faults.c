@@ -96,9 +96,11 @@ static int sweep(world *w, const char *name, int code, bool tolerated)
 
 static void sweep_all(const char *replay)
 {
-    static const char *const fatal[] = { "cuMemAlloc",        "cuMemHostAlloc",           "cuStreamCreate",
-                                         "cuEventCreate",     "cuMemcpyHtoDAsync",        "cuMemcpyDtoHAsync",
-                                         "cuMemcpyDtoDAsync", "cuDevicePrimaryCtxRetain", "cuLaunchHostFunc" };
+    static const char *const fatal[] = { "cuMemAlloc",        "cuMemHostAlloc",
+                                         "cuStreamCreate",    "cuEventCreate",
+                                         "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync",
+                                         "cuMemcpyDtoDAsync", "cuDevicePrimaryCtxRetain",
+                                         "cuLaunchHostFunc",  "cuDevicePrimaryCtxGetState" };
     fakeCudaDevices(2, "all", 0);
     world w = make_world("saxpy", 2, replay);
     bool graph = replay[0] == 'g';

@@ -461,6 +461,51 @@ START_TEST(the_shortest_kernel)
 }
 END_TEST
 
+/* TWO, and what the host takes: read, written, kept by a selection, by a run's kernels, and by what was not measured.
+ */
+START_TEST(what_the_host_takes)
+{
+    static const double work[] = { 100, 1000 }, us[] = { 0.5, 4 };
+    static const double given[] = { 2, 3, 11 };
+    static const struct {
+        gy_measured_device device;
+        double submit, start, launch;
+    } cases[] = { { { .launch = { 5, 0, 3 } }, 5, 11, 3 },
+                  { { .graph_node = { 0.75, 0, 3 } }, 3, 11, 0.75 },
+                  { { .graph_node = { 0.75, 0, 3 }, .graph_launch = { 8.75, 0, 3 } }, 3, 8, 0.75 },
+                  { { .signal = { 2, 0, 3 } }, 3, 11, 3 } };
+    char text[sizeof TWO + 100];
+    snprintf(text, sizeof text, "%.*s,'model':{'issue_us':2,'submit_us':3,'start_us':11}}", (int)strlen(TWO) - 1, TWO);
+    gantry_machine *m = machine_of(text), *one = NULL, *plain = machine_of(TWO);
+    char *json = json_of(m), *without = json_of(plain);
+    ck_assert(!gantry_machine_select(&one, m, "id:a", NULL));
+    gantry_machine *list[] = { m, one, machine_of(json) };
+    for (size_t i = 0; i < 3; i++)
+        ck_assert(list[i]->issue == gy_ticks_from_us(given[0]) && list[i]->submit == gy_ticks_from_us(given[1]) &&
+                  list[i]->start == gy_ticks_from_us(given[2]));
+    ck_assert(m->hash == list[2]->hash && m->hash != plain->hash);
+    ck_assert(!strstr(without, "issue_us") && !strstr(without, "submit_us") && !strstr(without, "start_us"));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gy_measured w = { 0 };
+        gy_measured_kernel k = { .name = "copy", .kind = "k", .dtype = GANTRY_F32, .partial = true };
+        k.points = points_of(2, work, us);
+        ck_assert(gy_vec_push(&w.devices, cases[i].device) && gy_vec_push(&w.kernels, k));
+        gantry_machine *made = calibrated(m, &w);
+        ck_assert_int_eq(made->issue, gy_ticks_from_us(given[0]));
+        ck_assert_int_eq(made->submit, gy_ticks_from_us(cases[i].submit));
+        ck_assert_int_eq(made->start, gy_ticks_from_us(cases[i].start));
+        ck_assert_int_eq(made->device[0].launch, gy_ticks_from_us(cases[i].launch));
+        gy_measured_free(&w);
+        gantry_machine_free(made);
+    }
+    for (size_t i = 0; i < 3; i++)
+        gantry_machine_free(list[i]);
+    gantry_machine_free(plain);
+    gantry_free(json);
+    gantry_free(without);
+}
+END_TEST
+
 static gantry_machine *with_gemm(const gantry_machine *m, bool partial, bool by_flops)
 {
     static const double work[] = { 1000, 2000 }, us[] = { 40, 60 };
@@ -626,6 +671,7 @@ int main(void)
     tcase_add_test(c, parts_of_a_kernel);
     tcase_add_test(c, launches_collectives_facts);
     tcase_add_test(c, the_shortest_kernel);
+    tcase_add_test(c, what_the_host_takes);
     tcase_add_test(c, quality_of_both);
     tcase_add_loop_test(c, odd_figures, 0, 12);
     tcase_add_test(c, nothing);

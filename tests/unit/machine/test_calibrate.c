@@ -476,10 +476,13 @@ START_TEST(what_the_host_takes)
                   { { .signal = { 2, 0, 3 } }, 3, 11, 3 } };
     char text[sizeof TWO + 100];
     snprintf(text, sizeof text, "%.*s,'model':{'issue_us':2,'submit_us':3,'start_us':11}}", (int)strlen(TWO) - 1, TWO);
-    gantry_machine *m = machine_of(text), *one = NULL, *plain = machine_of(TWO);
+    gantry_machine *m = machine_of(text), *plain = machine_of(TWO), *eight = load_machine("hgx-h200-8"), *two = NULL;
     char *json = json_of(m), *without = json_of(plain);
-    ck_assert(!gantry_machine_select(&one, m, "id:a", NULL));
-    gantry_machine *list[] = { m, one, machine_of(json) };
+    eight->issue = m->issue;
+    eight->submit = m->submit;
+    eight->start = m->start;
+    ck_assert(!gantry_machine_select(&two, eight, "2", NULL));
+    gantry_machine *list[] = { m, two, machine_of(json) };
     for (size_t i = 0; i < 3; i++)
         ck_assert(list[i]->issue == gy_ticks_from_us(given[0]) && list[i]->submit == gy_ticks_from_us(given[1]) &&
                   list[i]->start == gy_ticks_from_us(given[2]));
@@ -501,6 +504,7 @@ START_TEST(what_the_host_takes)
     for (size_t i = 0; i < 3; i++)
         gantry_machine_free(list[i]);
     gantry_machine_free(plain);
+    gantry_machine_free(eight);
     gantry_free(json);
     gantry_free(without);
 }

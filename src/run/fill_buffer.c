@@ -3,6 +3,7 @@
 #include "run/fill.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 #define LEAST_BYTES (INT64_C(1) << 20) /* for a thread to be worth its start */
@@ -33,21 +34,34 @@ static int64_t count_pieces(const gy_buffer *b)
     return pieces > MOST_THREADS ? MOST_THREADS : pieces < 1 ? 1 : pieces;
 }
 
+/* Threads for pieces behind the first, as far as they can be had; the program's signals are its own threads' business.
+ * Returns the first piece that has none. */
+static int64_t begin(piece *all, int64_t pieces)
+{
+    int64_t begun = 1;
+    sigset_t every, before;
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+    while (begun < pieces && pthread_create(&all[begun].thread, NULL, fill_piece, &all[begun]) == 0) {
+        begun++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return begun;
+}
+
 void gy_fill_buffer(void *to, const gy_buffer *buffer, const gy_init *what)
 {
     piece all[MOST_THREADS];
-    int64_t pieces = count_pieces(buffer), begun = 1;
+    int64_t pieces = count_pieces(buffer);
     for (int64_t i = 0; i < pieces; i++) {
         int64_t first = i * buffer->rows / pieces, last = (i + 1) * buffer->rows / pieces;
         char *rows = (char *)to + gy_buffer_offset(buffer, first);
         all[i] = (piece){ .to = rows, .buffer = buffer, .what = what, .first = first, .last = last };
     }
-    while (begun < pieces && pthread_create(&all[begun].thread, NULL, fill_piece, &all[begun]) == 0) {
-        begun++;
-    }
+    int64_t begun = begin(all, pieces);
     fill_piece(&all[0]);
     for (int64_t i = begun; i < pieces; i++) {
-        fill_piece(&all[i]); /* no thread could be had */
+        fill_piece(&all[i]);
     }
     for (int64_t i = 1; i < begun; i++) {
         pthread_join(all[i].thread, NULL);

@@ -8,7 +8,10 @@
 #include "run/reduce.h"
 #include "support/run_suite.h"
 #include <check.h>
+#include <errno.h>
 #include <math.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -314,11 +317,46 @@ START_TEST(tiles_are_packed_and_unpacked)
 }
 END_TEST
 
-/* Large enough for many threads, and of rows that no number of threads divides: rows, tiles and one single row. */
+/* ---- by several threads ---- */
+
+static int had, most_threads; /* threads that were made; that can be had */
+static bool loud;             /* one of them would get signals of the program */
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*body)(void *), void *data);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*body)(void *), void *data);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*body)(void *), void *data)
+{
+    sigset_t blocked;
+    if (had == most_threads) {
+        return EAGAIN;
+    }
+    had++;
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    loud = loud || !sigismember(&blocked, SIGUSR1) || !sigismember(&blocked, SIGALRM);
+    return __real_pthread_create(thread, how, body, data);
+}
+
+static void fill_both_ways(const gy_buffer *b)
+{
+    char *one = malloc(b->bytes), *many = malloc(b->bytes);
+    ck_assert(one && many);
+    gy_fill_rows(one, b, &b->init, 0, b->rows);
+    memset(many, 0x5a, b->bytes);
+    gy_fill_buffer(many, b, &b->init);
+    ck_assert_mem_eq(one, many, b->bytes);
+    free(one);
+    free(many);
+}
+
+/* Large enough for many threads, and of rows that no number of threads divides: rows, tiles, one single row, and
+ * numbers that depend on row and column. There are as many threads as are asked for, one, or none. */
 START_TEST(many_threads_fill_as_one)
 {
-    static const int64_t shapes[][2] = { { 1000003, 7 }, { 1021, 2053 }, { 1, 5000000 } };
-    for (int kind = 0; kind < 3; kind++) {
+    static const int64_t shapes[][2] = { { 1000003, 7 }, { 1021, 2053 }, { 1, 5000000 }, { 1499, 1499 } };
+    static const int threads[] = { 1000, 1, 0 };
+    sigset_t before, after;
+    pthread_sigmask(SIG_SETMASK, NULL, &before);
+    for (int kind = 0; kind < 4; kind++) {
         for (int tiled = 0; tiled < 2; tiled++) {
             gantry_error err;
             gantry_graph *g = gantry_graph_new("large");
@@ -326,19 +364,17 @@ START_TEST(many_threads_fill_as_one)
             if (tiled && shapes[kind][0] > 1) {
                 gantry_buffer_tiles(g, id, 5, 3);
             }
-            gantry_buffer_init_uniform(g, id, 5, -1, 1);
+            kind == 3 ? gantry_buffer_init_spd(g, id, 5) : gantry_buffer_init_uniform(g, id, 5, -1, 1);
             ck_assert_msg(gantry_graph_check(g, &err) == GANTRY_OK, "%s", err.text);
-            const gy_buffer *b = &g->buffers.at[0];
-            char *one = malloc(b->bytes), *many = malloc(b->bytes);
-            ck_assert(one && many);
-            gy_fill_rows(one, b, &b->init, 0, b->rows);
-            gy_fill_buffer(many, b, &b->init);
-            ck_assert_mem_eq(one, many, b->bytes);
-            free(one);
-            free(many);
+            had = 0;
+            most_threads = threads[_i];
+            fill_both_ways(&g->buffers.at[0]);
+            ck_assert_int_le(had, 15);
             gantry_graph_free(g);
         }
     }
+    pthread_sigmask(SIG_SETMASK, NULL, &after);
+    ck_assert(!loud && sigismember(&before, SIGUSR1) == sigismember(&after, SIGUSR1));
 }
 END_TEST
 
@@ -357,7 +393,7 @@ int main(void)
     tcase_add_test(all, reductions_agree_with_doubles);
     tcase_add_test(all, identities_change_nothing);
     tcase_add_test(all, tiles_are_packed_and_unpacked);
-    tcase_add_test(all, many_threads_fill_as_one);
+    tcase_add_loop_test(all, many_threads_fill_as_one, 0, 3);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }

@@ -2,8 +2,7 @@
 /* A whole buffer by several threads: elements depend on nothing but their index (fill.h). */
 #include "run/fill.h"
 
-#include <pthread.h>
-#include <signal.h>
+#include "base/thread.h"
 #include <unistd.h>
 
 #define LEAST_BYTES (INT64_C(1) << 20) /* for a thread to be worth its start */
@@ -34,18 +33,13 @@ static int64_t count_pieces(const gy_buffer *b)
     return pieces > MOST_THREADS ? MOST_THREADS : pieces < 1 ? 1 : pieces;
 }
 
-/* Threads for pieces behind the first, as far as they can be had; the program's signals are its own threads' business.
- * Returns the first piece that has none. */
+/* Threads for pieces behind the first, as far as they can be had. Returns the first piece that has none. */
 static int64_t begin(piece *all, int64_t pieces)
 {
     int64_t begun = 1;
-    sigset_t every, before;
-    sigfillset(&every);
-    pthread_sigmask(SIG_SETMASK, &every, &before);
-    while (begun < pieces && pthread_create(&all[begun].thread, NULL, fill_piece, &all[begun]) == 0) {
+    while (begun < pieces && gy_thread_create(&all[begun].thread, fill_piece, &all[begun]) == 0) {
         begun++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return begun;
 }
 

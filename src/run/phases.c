@@ -5,10 +5,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/thread.h"
 #include "run/number.h"
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 
 /* One phase on the real back end. */
@@ -208,19 +208,9 @@ static void *drive(void *context)
     return NULL;
 }
 
-/* The program's signals are its own threads' business; faults are this one's. */
 static gantry_status start_thread(phased *p, gantry_error *err)
 {
-    sigset_t most, before;
-    sigfillset(&most);
-    sigdelset(&most, SIGSEGV);
-    sigdelset(&most, SIGBUS);
-    sigdelset(&most, SIGFPE);
-    sigdelset(&most, SIGILL);
-    sigdelset(&most, SIGABRT);
-    pthread_sigmask(SIG_SETMASK, &most, &before);
-    int code = pthread_create(&p->thread, NULL, drive, p);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int code = gy_thread_create(&p->thread, drive, p);
     p->threaded = code == 0;
     return p->threaded
                ? GANTRY_OK

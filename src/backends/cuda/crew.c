@@ -12,7 +12,7 @@
 #include "backends/cuda/state.h"
 
 #include "base/error.h"
-#include <pthread.h>
+#include "base/thread.h"
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,7 +162,7 @@ static void *work(void *data);
 static bool begin_threads(gy_crew *c)
 {
     while (c->threads + 1 < c->members &&
-           pthread_create(&c->member[c->threads + 1].thread, NULL, work, &c->member[c->threads + 1]) == 0) {
+           gy_thread_create(&c->member[c->threads + 1].thread, work, &c->member[c->threads + 1]) == 0) {
         c->threads++;
     }
     return c->threads + 1 == c->members;

@@ -5,7 +5,7 @@
 #include "backends/cuda/state.h"
 
 #include "base/error.h"
-#include <pthread.h>
+#include "base/thread.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -147,7 +147,7 @@ static CUresult find_gpu(opening *o)
 /* In a thread, where it takes longer than a thread, and one can be had. */
 static void begin_opening(opening *o)
 {
-    o->begun = !o->there && pthread_create(&o->thread, NULL, open_context, o) == 0;
+    o->begun = !o->there && gy_thread_create(&o->thread, open_context, o) == 0;
     if (!o->begun) {
         open_context(o);
     }

@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/thread.h"
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 
 static bool make_arrays(gy_host *h)
@@ -86,24 +86,13 @@ static gantry_status start_threads(gy_host *h, gantry_error *err)
         w->host = h;
         w->steps = &h->plan.steps[d];
         w->device = d;
-        int code = pthread_create(&w->thread, NULL, gy_worker_main, w);
+        int code = gy_thread_create(&w->thread, gy_worker_main, w);
         if (code) {
             return fail_thread(h, d, code, err);
         }
         h->workers++; /* read by workers only after a start has begun */
     }
     return GANTRY_OK;
-}
-
-/* The program's signals are its own threads' business. */
-static gantry_status start_threads_quietly(gy_host *h, gantry_error *err)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    gantry_status status = start_threads(h, err);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return status;
 }
 
 static gantry_status host_open(void **state, const gy_job *job, gantry_error *err)
@@ -133,7 +122,7 @@ static gantry_status host_open(void **state, const gy_job *job, gantry_error *er
     if ((status = make_arrays(h) ? GANTRY_OK : gy_fail_nomem(err))) {
         goto free_arrays;
     }
-    if ((status = start_threads_quietly(h, err))) {
+    if ((status = start_threads(h, err))) {
         goto stop_threads;
     }
     *state = h;

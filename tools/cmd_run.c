@@ -76,7 +76,7 @@ int open_run(const session *s, gantry_run **run, gantry_schedule *schedule, cons
     ro.check = checking;
     ro.allow_code = s->o->allow_code;
     ro.seed = (uint64_t)s->o->seed;
-    ro.record_trace = s->o->calibrate || is_guided(s) ? 2 : s->o->trace || s->o->compare;
+    ro.record_trace = s->o->calibrate || s->o->trace || s->o->compare || is_guided(s);
     return gantry_run_new(run, schedule, &ro, &err) ? fail(&err) : bind_inputs(s, *run);
 }
 

@@ -11,7 +11,7 @@ static int change(session *s, gantry_schedule *next)
     gantry_run_options ro = GANTRY_RUN_OPTIONS_INIT;
     ro.backend = s->o->backend;
     ro.allow_code = s->o->allow_code;
-    ro.record_trace = 2;
+    ro.record_trace = 1;
     if (gantry_run_new(&run, next, &ro, &err) || gantry_run_take_over(run, s->run, &err)) {
         gantry_run_free(run);
         gantry_schedule_free(next);

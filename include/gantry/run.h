@@ -40,8 +40,7 @@ typedef struct gantry_run_options {
     int32_t allow_code;   /* 1: kernels that name code may be compiled and loaded */
     uint64_t seed;        /* of the order in checking mode */
     double deadline_us;   /* 0: none beyond the watchdog's */
-    int32_t record_trace; /* 1: times per op, for gantry_run_trace; 2: with what giving them out takes, as predictions
-                             count them: for gantry_run_sample and gantry_run_rebalance */
+    int32_t record_trace; /* 1: times per op, for gantry_run_trace, gantry_run_sample and gantry_run_rebalance */
     int32_t reserved;
 } gantry_run_options;
 #define GANTRY_RUN_OPTIONS_INIT                                                                                        \

@@ -78,7 +78,6 @@ static gy_job job_of(const gantry_run *run, const gantry_run_options *options)
                      .bound = run->bound,
                      .output = run->output,
                      .record = options->record_trace != 0,
-                     .record_launches = options->record_trace == 2,
                      .seed = options->seed,
                      .deadline_ns = options->deadline_us > 0 ? (int64_t)(options->deadline_us * 1e3) : 0 };
 }

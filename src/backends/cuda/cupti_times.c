@@ -30,10 +30,6 @@ gantry_status gy_cupti_open(gy_cuda *h, gantry_error *err)
     c->op = GY_NONE;
     c->patience_ns = PATIENCE_NS;
     h->cupti = c;
-    if (h->job->record_launches) {
-        c->why = "launches are timed, too";
-        return GANTRY_OK;
-    }
     if (h->turns > 1) {
         c->why = "starts overlap"; /* a record may wait for those of the start behind it */
         return GANTRY_OK;

@@ -283,25 +283,6 @@ static void expect_chain(const world *w)
     json_decref(trace);
 }
 
-/* What calibrations want is not what CUPTI tells. */
-START_TEST(launches_are_timed_too)
-{
-    fakeCudaDevices(2, "all", 0);
-    setenv("FAKE_CUPTI", "on", 1);
-    world w = open_world(chain(), 2, "graph", 1);
-    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
-    gantry_run_free(w.run);
-    options.backend = "cuda";
-    options.record_trace = 2;
-    MUST(gantry_run_new(&w.run, w.s, &options, MUST_ERR));
-    start(&w);
-    ck_assert_str_eq(replay_of(w.run), "stream; times by events, launches are timed, too");
-    expect_all_times(&w);
-    drop(&w);
-    expect_nothing_left();
-}
-END_TEST
-
 START_TEST(times_are_those_of_the_work)
 {
     fakeCudaDevices(2, "all", 0);
@@ -731,7 +712,6 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, times_are_those_of_the_work, 0, 4);
-    tcase_add_test(tests, launches_are_timed_too);
     tcase_add_loop_test(tests, all_graphs, 0, 4);
     tcase_add_test(tests, automatic);
     tcase_add_loop_test(tests, work_of_others, 0, 2);

@@ -8,65 +8,83 @@
 enum { MIB = 1 << 20, SAMPLES = 11, MOST_COPIES = 64 };
 #define BATCH   (INT64_C(2048) * MIB) /* bytes of a start: copies are many, so that starting weighs little */
 #define LARGEST (INT64_C(1) << 30)
+#define LEAST   (UINT64_C(1) << 20) /* of an array that is locked for sure */
 
-/* A host array that Gantry may lock in memory: pages of its own, all of them there. */
-static void *pages(uint64_t bytes)
+/* Host arrays that Gantry locks in memory, and that are copied by hand, too: how fast memory is depends on where it
+ * lies, which a virtual machine is not told. */
+typedef struct arrays {
+    void **at;
+    size_t count;
+    uint64_t bytes; /* of what goes up, and of what comes back */
+    uint64_t apart; /* from the one to the other, which has pages of its own */
+} arrays;
+
+static uint64_t pages(uint64_t bytes)
 {
-    uint64_t whole = (bytes + 4095) / 4096 * 4096;
-    void *at = aligned_alloc(4096, whole);
-    return at ? memset(at, 1, whole) : NULL;
+    return (bytes + 4095) / 4096 * 4096;
 }
 
-/* Binds an array to each input "in0", ...; returns them, ended by NULL: the caller frees them after the run. */
-static void **bind_inputs(gantry_run *run, const gantry_graph *graph, uint64_t bytes)
+static void free_arrays(arrays *a)
+{
+    for (size_t i = 0; a->at && i < a->count; i++)
+        free(a->at[i]);
+    free((void *)a->at);
+}
+
+/* All of it there. */
+static int make_arrays(arrays *a, size_t count, uint64_t bytes)
+{
+    uint64_t whole = 2 * pages(bytes);
+    *a = (arrays){ calloc(count + 1, sizeof *a->at), count, bytes, pages(bytes) };
+    bool room = a->at;
+    for (size_t i = 0; i < count && room; i++) {
+        a->at[i] = aligned_alloc(4096, whole);
+        room = a->at[i] && memset(a->at[i], 1, whole);
+    }
+    if (room)
+        return EXIT_FINE;
+    fprintf(stderr, "gantry bench: no host memory for %zu arrays of %llu bytes\n", count, (unsigned long long)whole);
+    return EXIT_CAPACITY;
+}
+
+/* To "in0", "out0", "in1", ..., as far as the graph has them. */
+static int bind_arrays(gantry_run *run, const gantry_graph *graph, const arrays *a)
 {
     gantry_error err;
-    size_t count = 0, most = gantry_graph_buffer_count(graph) + 1;
-    void **at = calloc(most, sizeof *at);
-    for (; at && count + 1 < most; count++) {
-        char name[32];
-        snprintf(name, sizeof name, "in%zu", count);
+    char name[32];
+    for (size_t i = 0; i < a->count; i++) {
+        snprintf(name, sizeof name, "in%zu", i);
         gantry_buffer in = gantry_graph_find_buffer(graph, name);
-        if (in.id == GANTRY_NONE)
-            break;
-        at[count] = pages(bytes);
-        if (!at[count] || gantry_run_bind(run, in, at[count], bytes, &err)) {
-            fprintf(stderr, "gantry bench: no host memory for %s\n", name);
-            break;
-        }
+        snprintf(name, sizeof name, "out%zu", i);
+        gantry_buffer out = gantry_graph_find_buffer(graph, name);
+        if (in.id != GANTRY_NONE && gantry_run_bind(run, in, a->at[i], a->bytes, &err))
+            return fail(&err);
+        if (out.id != GANTRY_NONE && gantry_run_bind_output(run, out, (char *)a->at[i] + a->apart, a->bytes, &err))
+            return fail(&err);
     }
-    return at;
+    return EXIT_FINE;
 }
 
-static void free_inputs(void **at)
-{
-    for (size_t i = 0; at && at[i]; i++)
-        free(at[i]);
-    free((void *)at);
-}
-
-/* `bytes`: of each input. */
+/* The first start, before anything is copied by hand, locks the arrays. */
 static int race_graph(bench_row *r, const options *o, gantry_graph *graph, const gantry_machine *machine,
-                      gantry_raw *raw, uint64_t bytes)
+                      gantry_raw *raw, const arrays *a)
 {
     gantry_error err;
     gantry_run *run = NULL;
     gantry_schedule *schedule = NULL;
-    void **inputs = NULL;
     int code = bench_open(&run, &schedule, o, graph, machine);
     if (!code)
-        inputs = bind_inputs(run, graph, bytes);
+        code = bind_arrays(run, graph, a);
     if (!code)
         code = bench_race(r, bench_start, run, raw, SAMPLES, &err);
     gantry_run_free(run);
     gantry_schedule_free(schedule);
-    free_inputs(inputs);
     return code;
 }
 
 /* The same by hand first: where that cannot be done there is nothing to compare. */
 static int race(rows *to, bench_row r, const options *o, const gantry_machine *machine, const char *what,
-                const gantry_raw_options *ro, gantry_graph *graph)
+                const gantry_raw_options *ro, gantry_graph *graph, const arrays *a)
 {
     gantry_error err;
     gantry_raw *raw = NULL;
@@ -74,7 +92,7 @@ static int race(rows *to, bench_row r, const options *o, const gantry_machine *m
     if (gantry_raw_new(&raw, "cuda", what, machine, ro, &err)) {
         code = rows_skip(to, r.what, &err);
     } else {
-        code = race_graph(&r, o, graph, machine, raw, ro->bytes);
+        code = race_graph(&r, o, graph, machine, raw, a);
         if (!code)
             rows_add(to, r);
     }
@@ -93,6 +111,7 @@ int bench_peer(const options *o)
 {
     gantry_machine *machine = NULL;
     rows r = { .bench = "peer" };
+    const arrays none = { .count = 0 };
     int gpus = 0, code = bench_gpus(&machine, o, &gpus);
     int64_t largest = o->bytes ? o->bytes : LARGEST;
     if (!code && gpus < 2)
@@ -106,7 +125,7 @@ int bench_peer(const options *o)
         ro.copies = (int32_t)(BATCH / bytes > MOST_COPIES ? MOST_COPIES : BATCH / bytes < 1 ? 1 : BATCH / bytes);
         w.bytes = (double)bytes * ro.copies;
         snprintf(w.what, sizeof w.what, "%d copies of %s", ro.copies, size_text(size, sizeof size, (double)bytes));
-        code = race(&r, w, o, machine, "peer", &ro, bench_peer_copies(ro.copies, ro.bytes));
+        code = race(&r, w, o, machine, "peer", &ro, bench_peer_copies(ro.copies, ro.bytes), &none);
     }
     if (!code)
         code = rows_print(o, &r);
@@ -130,13 +149,19 @@ int bench_host(const options *o)
                 gantry_raw_options ro = GANTRY_RAW_OPTIONS_INIT;
                 bench_row w = { .want = bytes < 64 * MIB ? 0 : 0.95 }; /* starting weighs less, the more is moved */
                 char size[32];
+                arrays a;
                 ro.bytes = (uint64_t)bytes;
                 ro.devices = all ? gpus : 1;
+                code = make_arrays(&a, (size_t)ro.devices, ro.bytes);
+                ro.host = ro.bytes >= LEAST ? a.at : NULL;
+                ro.apart = a.apart;
                 w.bytes = (double)bytes * ro.devices * (ways[i].to + ways[i].from);
                 snprintf(w.what, sizeof w.what, "%s, %d GPU%s, %s each", ways[i].what, ro.devices, all ? "s" : "",
                          size_text(size, sizeof size, (double)bytes));
-                code = race(&r, w, o, machine, ways[i].what, &ro,
-                            bench_host_copies(ro.devices, ro.bytes, ways[i].to, ways[i].from));
+                if (!code)
+                    code = race(&r, w, o, machine, ways[i].what, &ro,
+                                bench_host_copies(ro.devices, ro.bytes, ways[i].to, ways[i].from), &a);
+                free_arrays(&a);
             }
     if (!code)
         code = rows_print(o, &r);
@@ -144,8 +169,38 @@ int bench_host(const options *o)
     return code;
 }
 
-/* Frames that are in memory, blurred on all GPUs, against moving as many bytes both ways at once: kernels and what lies
- * between should hide behind the copies. */
+/* Of one array, a share for each GPU. */
+static void **cut(void *array, uint64_t share, int gpus)
+{
+    void **at = calloc((size_t)gpus + 1, sizeof *at);
+    for (int i = 0; at && i < gpus; i++)
+        at[i] = (char *)array + (uint64_t)i * share;
+    return at;
+}
+
+/* Against moving as many bytes both ways at once. */
+static int race_frames(bench_row *w, const options *o, const gantry_machine *machine, int gpus, gantry_graph *graph,
+                       uint64_t bytes)
+{
+    gantry_raw_options ro = GANTRY_RAW_OPTIONS_INIT;
+    gantry_error err;
+    gantry_raw *raw = NULL;
+    arrays a;
+    int code = make_arrays(&a, 1, bytes);
+    ro.bytes = bytes / (uint64_t)gpus;
+    ro.apart = a.apart;
+    ro.host = code || bytes < LEAST ? NULL : cut(a.at[0], ro.bytes, gpus);
+    if (!code && gantry_raw_new(&raw, "cuda", "both", machine, &ro, &err))
+        code = fail(&err);
+    if (!code)
+        code = race_graph(w, o, graph, machine, raw, &a);
+    gantry_raw_free(raw);
+    free((void *)(uintptr_t)ro.host);
+    free_arrays(&a);
+    return code;
+}
+
+/* Frames that are in memory, blurred on all GPUs: kernels and what lies between should hide behind the copies. */
 int bench_frames(const options *o)
 {
     gantry_machine *machine = NULL;
@@ -155,22 +210,15 @@ int bench_frames(const options *o)
     int64_t frames = o->nodes ? o->nodes : 96, width = o->bytes ? o->bytes / 3 / 64 : 1920,
             height = o->bytes ? 64 : 1080;
     uint64_t bytes = (uint64_t)(frames * height * width * 3);
-    gantry_raw_options ro = GANTRY_RAW_OPTIONS_INIT;
-    gantry_error err;
-    gantry_raw *raw = NULL;
     gantry_graph *graph = bench_blur(frames, height, width);
     snprintf(w.what, sizeof w.what, "%lld frames, %d GPU%s", (long long)frames, gpus, gpus == 1 ? "" : "s");
     w.bytes = 2 * (double)bytes;
-    ro.bytes = bytes / (uint64_t)(gpus ? gpus : 1);
-    if (!code && gantry_raw_new(&raw, "cuda", "both", machine, &ro, &err))
-        code = fail(&err);
     if (!code)
-        code = race_graph(&w, o, graph, machine, raw, bytes);
+        code = race_frames(&w, o, machine, gpus, graph, bytes);
     if (!code) {
         rows_add(&r, w);
         code = rows_print(o, &r);
     }
-    gantry_raw_free(raw);
     gantry_graph_free(graph);
     gantry_machine_free(machine);
     return code;

@@ -24,10 +24,15 @@ typedef struct gantry_raw_options {
     int64_t nodes;      /* replay, build: tiny kernels in all */
     int32_t copies;     /* on each stream, one after another; nccl: collectives; at least 1 */
     int32_t devices;    /* the first so many GPUs of the machine; 0: all */
+    /* upload, fetch, both: an array for each of these GPUs, to be copied from and to; borrowed until gantry_raw_free,
+     * and page-locked by whoever gives them. `bytes` go up from its beginning, and as many come back `apart` bytes
+     * behind. NULL: page-locked memory of its own. Where memory lies may count for more than who copies. */
+    void *const *host;
+    uint64_t apart; /* with `host`; 0: `bytes` */
 } gantry_raw_options;
 #define GANTRY_RAW_OPTIONS_INIT                                                                                        \
     {                                                                                                                  \
-        sizeof(gantry_raw_options), "chain", NULL, 0, 1, 1, 0                                                          \
+        sizeof(gantry_raw_options), "chain", NULL, 0, 1, 1, 0, NULL, 0                                                 \
     }
 
 /**

@@ -29,9 +29,35 @@ static gantry_status time_events(gy_raw *raw, double *us, gantry_error *err)
 
 typedef enum way { PEER, UPLOAD, FETCH, BOTH, WITHIN } way;
 
+/* The arrays of the caller for the blocks of the bed, and back again. */
+static void swap_host(gy_raw *raw)
+{
+    for (uint32_t i = 0; raw->host && i < raw->bed.gpus; i++) {
+        char *block = raw->bed.gpu[i].host;
+        raw->bed.gpu[i].host = raw->host[i];
+        raw->host[i] = block;
+    }
+}
+
+static gantry_status take_host(gy_raw *raw, void *const *host, gantry_error *err)
+{
+    raw->host = gy_calloc(raw->bed.gpus, sizeof *raw->host);
+    if (!raw->host) {
+        return gy_fail_nomem(err);
+    }
+    for (uint32_t i = 0; i < raw->bed.gpus; i++) {
+        raw->host[i] = host[i];
+    }
+    swap_host(raw);
+    return GANTRY_OK;
+}
+
 static bool add_copies(gy_raw *raw, way w)
 {
     bool ok = true;
+    uint64_t apart = raw->host && raw->options.apart ? raw->options.apart
+                     : raw->host || w == BOTH        ? raw->options.bytes
+                                                     : 0;
     uint32_t gpus = w == PEER || w == WITHIN ? 1 : raw->bed.gpus;
     for (uint32_t i = 0; i < gpus && ok; i++) {
         ok = w == PEER     ? gy_flows_add(&raw->bed, &raw->flows, (gy_stream_copy){ { 0, 0 }, 0, 1, 0 })
@@ -41,8 +67,7 @@ static bool add_copies(gy_raw *raw, way w)
                  ? gy_flows_add(&raw->bed, &raw->flows, (gy_stream_copy){ { i, 0 }, GY_BED_HOST, i, 0 })
                  : ok;
         ok = ok && (w == FETCH || w == BOTH)
-                 ? gy_flows_add(&raw->bed, &raw->flows,
-                                (gy_stream_copy){ { i, 1 }, i, GY_BED_HOST, w == BOTH ? raw->options.bytes : 0 })
+                 ? gy_flows_add(&raw->bed, &raw->flows, (gy_stream_copy){ { i, 1 }, i, GY_BED_HOST, apart })
                  : ok;
     }
     return ok;
@@ -55,13 +80,16 @@ static gantry_status open_copies(gy_raw *raw, const gantry_machine *machine, way
                                  : w == WITHIN ? 1
                                                : (uint32_t)raw->options.devices,
                          .bytes = bytes,
-                         .host = w == BOTH                  ? 2 * bytes
-                                 : w == PEER || w == WITHIN ? SMALL
-                                                            : bytes,
+                         .host = w == PEER || w == WITHIN || raw->options.host ? SMALL
+                                 : w == BOTH                                   ? 2 * bytes
+                                                                               : bytes,
                          .peers = w == PEER,
                          .patience = PATIENCE };
     gantry_status status = gy_bed_open(&raw->bed, machine, &want, err);
     if (status) {
+        return status;
+    }
+    if (raw->options.host && w != PEER && w != WITHIN && (status = take_host(raw, raw->options.host, err))) {
         return status;
     }
     raw->bed.peer_call = w == PEER;
@@ -129,9 +157,11 @@ static void close_all(gy_raw *raw)
             gy_recipe_free(&raw->call[i], &raw->bed);
             gy_recipe_unload(raw->handle ? raw->handle[i] : NULL, &raw->bed, i, raw->kernel);
         }
+        swap_host(raw);
         gy_bed_close(&raw->bed);
     }
     gy_flows_free(&raw->flows);
+    gy_free((void *)raw->host);
     gy_free(raw->call);
     gy_free(raw->handle);
     gy_free(raw->nccl); /* its bed could not be opened */

@@ -16,6 +16,7 @@ typedef struct gy_raw {
     gantry_status (*time)(struct gy_raw *raw, double *us, gantry_error *err);
     double bytes; /* that are moved each time */
     gy_flows flows;
+    char **host;            /* per GPU: arrays in place of the bed's blocks, or those while they are; NULL: none */
     gy_recipe_launch *call; /* per GPU: a kernel to launch */
     void **handle;          /* of those */
     const gy_cuda_kernel *kernel;

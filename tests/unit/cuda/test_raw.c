@@ -93,6 +93,48 @@ START_TEST(does_it)
 }
 END_TEST
 
+/* Arrays of the program: what comes back lies in its place, and nothing else is touched. */
+START_TEST(arrays_of_the_program)
+{
+    enum { ROOM = 4 * BYTES, APART = 2 * BYTES, SAME = 77 };
+    gantry_raw *raw = NULL;
+    gantry_raw_options o = GANTRY_RAW_OPTIONS_INIT;
+    CUcontext context;
+    void *host[2] = { NULL };
+    fakeCudaDevices(2, "all", 0);
+    ck_assert_int_eq(cuInit(0), CUDA_SUCCESS);
+    ck_assert_int_eq(cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+    ck_assert_int_eq(cuCtxSetCurrent(context), CUDA_SUCCESS);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(cuMemHostAlloc(&host[i], ROOM, CU_MEMHOSTALLOC_PORTABLE), CUDA_SUCCESS);
+        memset(host[i], SAME, ROOM);
+    }
+    o.bytes = BYTES;
+    o.devices = 2;
+    o.host = host;
+    o.apart = APART;
+    gantry_machine *m = gpu_machine(2, false);
+    MUST(gantry_raw_new(&raw, "cuda", "both", m, &o, MUST_ERR));
+    MUST(gantry_raw_time(raw, NULL, NULL, MUST_ERR));
+    gantry_raw_free(raw);
+    gantry_machine_free(m);
+    for (int i = 0; i < 2; i++) {
+        const unsigned char *at = host[i];
+        uint64_t changed = 0;
+        for (uint64_t k = 0; k < ROOM; k++) {
+            bool inside = k >= APART && k < APART + BYTES;
+            ck_assert_msg(inside || at[k] == SAME, "byte %d", (int)k);
+            changed += at[k] != SAME;
+        }
+        ck_assert_int_gt((int)changed, BYTES / 2);
+        ck_assert_int_eq(cuMemFreeHost(host[i]), CUDA_SUCCESS);
+    }
+    cuCtxSetCurrent(NULL);
+    cuDevicePrimaryCtxRelease(0);
+    check_alive("arrays of the program");
+}
+END_TEST
+
 /* Neighbours exchange rows each step but the first: 2 (lanes - 1) copies. */
 START_TEST(stencil_exchanges)
 {
@@ -295,6 +337,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, does_it, 0, CASES);
     tcase_add_test(tests, stencil_exchanges);
+    tcase_add_test(tests, arrays_of_the_program);
     tcase_add_test(tests, cannot);
     tcase_add_test(tests, no_room);
     tcase_add_loop_test(tests, every_call, 0, CASES);

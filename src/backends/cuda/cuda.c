@@ -209,16 +209,18 @@ static bool cuda_close(void *state)
 
 /* ---- contents and bindings ---- */
 
-/* One chunk, from or to plain memory of the caller's. */
-static gantry_status move_chunk(gy_cuda *h, gy_place device, char *chunk, uint64_t bytes, bool in, gantry_error *err)
+#define LEAST_CHUNK (UINT64_C(64) << 10)
+
+/* What is in the chunk, or comes into it. */
+static gantry_status move_chunk(gy_cuda *h, gy_place device, uint64_t bytes, bool in, gantry_error *err)
 {
     gy_queue queue = h->device[device.device].side;
     gantry_status status = gy_cuda_use(h, queue.device, err);
     if (status) {
         return status;
     }
-    CUresult code = in ? h->d.cuMemcpyHtoDAsync(device.at, chunk, bytes, queue.stream)
-                       : h->d.cuMemcpyDtoHAsync(chunk, device.at, bytes, queue.stream);
+    CUresult code = in ? h->d.cuMemcpyHtoDAsync(device.at, h->chunk, bytes, queue.stream)
+                       : h->d.cuMemcpyDtoHAsync(h->chunk, device.at, bytes, queue.stream);
     code = code == CUDA_SUCCESS ? gy_cuda_settle(h, queue) : code;
     return code == CUDA_SUCCESS
                ? GANTRY_OK
@@ -226,23 +228,38 @@ static gantry_status move_chunk(gy_cuda *h, gy_place device, char *chunk, uint64
                               in ? "copying what a state or constant begins with" : "reading a state", err);
 }
 
+/* Kept, as page-locking costs more than moving most states; and made larger a few times at most. */
+static gantry_status reserve_chunk(gy_cuda *h, uint64_t least, gantry_error *err)
+{
+    uint64_t bytes = LEAST_CHUNK;
+    if (h->chunk_bytes >= least) {
+        return GANTRY_OK;
+    }
+    while (bytes < least) {
+        bytes *= 2;
+    }
+    if (h->chunk) {
+        h->d.cuMemFreeHost(h->chunk);
+    }
+    h->chunk_bytes = 0;
+    gantry_status status = gy_cuda_pinned(h, (void **)&h->chunk, bytes, err);
+    h->chunk_bytes = status ? 0 : bytes;
+    return status;
+}
+
 static gantry_status move_rows(gy_cuda *h, gy_place device, char *rows, uint64_t bytes, bool in, gantry_error *err)
 {
-    char *chunk = NULL;
     uint64_t most = bytes < GY_CUDA_CHUNK ? bytes : GY_CUDA_CHUNK;
-    gantry_status status = gy_cuda_pinned(h, (void **)&chunk, most, err);
+    gantry_status status = reserve_chunk(h, most, err);
     for (uint64_t done = 0; done < bytes && status == GANTRY_OK; done += most) {
         uint64_t count = bytes - done < most ? bytes - done : most;
         if (in) {
-            memcpy(chunk, rows + done, count);
+            memcpy(h->chunk, rows + done, count);
         }
-        status = move_chunk(h, gy_place_at(device, done), chunk, count, in, err);
+        status = move_chunk(h, gy_place_at(device, done), count, in, err);
         if (!in && status == GANTRY_OK) {
-            memcpy(rows + done, chunk, count);
+            memcpy(rows + done, h->chunk, count);
         }
-    }
-    if (chunk) {
-        h->d.cuMemFreeHost(chunk);
     }
     return status;
 }

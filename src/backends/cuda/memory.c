@@ -241,6 +241,7 @@ void gy_cuda_memory_free(gy_cuda *h)
         free_at(h, h->device[i].status, i);
     }
     free_pinned(h, h->told);
+    free_pinned(h, h->chunk);
     for (uint32_t i = 0; i < h->lanes; i++) {
         uint32_t device = h->job->schedule->lanes.at[i].device;
         if (h->device[device].gpu) {

@@ -153,9 +153,11 @@ typedef struct gy_cuda {
     CUevent *event;
     uint32_t events, ring; /* ring: of each event, more than the largest distance */
     uint32_t devices, memories, lanes, turns, first_gpu;
-    gy_queue tail;  /* where a start ends; origin of captures */
-    char *staging;  /* of the schedule */
-    int32_t *told;  /* pinned: status words of all devices, as they were fetched */
+    gy_queue tail; /* where a start ends; origin of captures */
+    char *staging; /* of the schedule */
+    int32_t *told; /* pinned: status words of all devices, as they were fetched */
+    char *chunk;   /* pinned: what states and constants pass through; NULL: none did */
+    uint64_t chunk_bytes;
     bool borrowed;  /* slabs and staging are those of another run, which comes before or after this one */
     void **handle;  /* kernels x devices */
     uint8_t *peer;  /* devices x devices: access is enabled both ways */

@@ -529,12 +529,66 @@ START_TEST(times)
 }
 END_TEST
 
+/* Page-locked arrays that a run makes until its first start has ended, with so many states of rising size; each is
+ * right at the end. */
+static int page_locked_with(int states)
+{
+    enum { ROWS = 16370 }; /* the last ones are larger than 64 KiB */
+    gantry_graph *g = gantry_graph_new("states");
+    gantry_buffer all[40];
+    for (int i = 0; i < states; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "s%d", i);
+        all[i] = gantry_graph_buffer(g, name, GANTRY_F32, 1, (int64_t[]){ ROWS + i });
+        gantry_buffer_set_class(g, all[i], GANTRY_STATE);
+        gantry_buffer_init_value(g, all[i], i + 1);
+        gantry_node n = gantry_graph_kernel(g, "scale", "scale");
+        gantry_node_scalar(g, n, "a", 2);
+        gantry_node_arg(g, n, "x", gantry_all(all[i]));
+        gantry_buffer out = gantry_graph_buffer(g, strcat(name, "out"), GANTRY_F32, 1, (int64_t[]){ ROWS + i });
+        gantry_buffer_output(g, out);
+        gantry_node_arg(g, n, "y", gantry_all(out));
+    }
+    gantry_machine *m = gpu_machine(2, false);
+    gantry_schedule *s = make_schedule(g, m, "graph", "round-robin");
+    int before = fakeCudaCalls("cuMemHostAlloc");
+    gantry_run *run = open_run(s, "cuda");
+    uint64_t ticket, bytes;
+    MUST(gantry_run_start(run, &ticket, MUST_ERR));
+    MUST(gantry_run_wait(run, ticket, MUST_ERR));
+    int made = fakeCudaCalls("cuMemHostAlloc") - before;
+    for (int i = 0; i < states; i++) {
+        char name[16];
+        const void *at;
+        snprintf(name, sizeof name, "s%dout", i);
+        MUST(gantry_run_output(run, gantry_graph_find_buffer(g, name), &at, &bytes, MUST_ERR));
+        const float *y = at;
+        ck_assert(y[0] == 2 * ((float)i + 1) && y[ROWS - 1 + i] == y[0]);
+    }
+    gantry_run_free(run);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+    check_alive();
+    return made;
+}
+
+/* Page-locking costs more than most states: not for each of them. */
+START_TEST(states_share_a_page_locked_array)
+{
+    fakeCudaDevices(2, "all", 0);
+    int one = page_locked_with(1), many = page_locked_with(40);
+    ck_assert_msg(many <= one + 10, "%d, with one state %d", many, one); /* lanes have some, too */
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda run");
     TCase *tests = tcase_create("all");
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, bound_again_and_again, 0, 4);
+    tcase_add_test(tests, states_share_a_page_locked_array);
     tcase_add_loop_test(tests, bound_to_the_same_address, 0, 2);
     tcase_add_loop_test(tests, how_often_functions_are_called, 0, 2);
     tcase_add_loop_test(tests, a_kernel_fails, 0, 2);

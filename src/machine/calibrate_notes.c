@@ -136,7 +136,7 @@ static bool note_device(gantry_machine *m, const gy_measured_device *d)
     const struct {
         const char *name;
         const gy_figure *figure;
-    } list[] = { { "launch", &d->launch },
+    } list[] = { { "launch in a stream", &d->launch },
                  { "event", &d->event },
                  { "node of a graph", &d->graph_node },
                  { "start of a graph", &d->graph_launch },

@@ -585,8 +585,9 @@ START_TEST(launches_collectives_facts)
     ck_assert_uint_eq(made->calibration.facts, 2);
     ck_assert_str_eq(made->calibration.fact[1].name, "CUDA");
     ck_assert_str_eq(made->calibration.fact[1].value, "13.0");
-    ck_assert_str_eq(made->note[made->notes - 1], "measured gpu2: launch 3.25 us, node of a graph 0.75 us, start of a "
-                                                  "graph 11.5 us, signal 2.5 us, clock 1980 MHz");
+    ck_assert_str_eq(made->note[made->notes - 1],
+                     "measured gpu2: launch in a stream 3.25 us, node of a graph 0.75 us, start of a "
+                     "graph 11.5 us, signal 2.5 us, clock 1980 MHz");
     gantry_machine *again = calibrated(made, &w); /* notes of the same are not heaped up */
     ck_assert_uint_eq(again->notes, made->notes);
     ck_assert_str_eq(again->source, made->source);

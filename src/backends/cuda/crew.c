@@ -16,6 +16,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     LEAST_SPARED = 48, /* ops that others take off the busiest thread: waking them takes 50 us at times */
@@ -146,6 +147,7 @@ static bool deal_out(gy_cuda *h, gy_crew *c)
     return room;
 }
 
+/* Where there are fewer cores than threads they would wait for each other's. */
 static bool pays(const gy_crew *c, size_t ops)
 {
     const char *wanted = getenv("GANTRY_CUDA_THREADS");
@@ -153,7 +155,8 @@ static bool pays(const gy_crew *c, size_t ops)
     for (uint32_t i = 0; i < c->members; i++) {
         most = c->member[i].ops > most ? c->member[i].ops : most;
     }
-    return c->members > 1 && (ops - most >= LEAST_SPARED || (wanted && strcmp(wanted, "on") == 0));
+    bool worth = ops - most >= LEAST_SPARED && sysconf(_SC_NPROCESSORS_ONLN) >= (long)c->members;
+    return c->members > 1 && (worth || (wanted && strcmp(wanted, "on") == 0));
 }
 
 static void *work(void *data);

@@ -284,8 +284,8 @@ static void next_round(gy_crew *c, bool over)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* Of those that failed by themselves the one with the first op. */
-static const gy_member *who_failed(const gy_crew *c)
+/* Of those that failed by themselves the one with the first op; who only gave up waiting for another says nothing. */
+static gantry_status tell_failure(const gy_crew *c, gy_submit *x)
 {
     const gy_member *first = NULL;
     for (uint32_t i = 0; i < c->members; i++) {
@@ -293,7 +293,14 @@ static const gy_member *who_failed(const gy_crew *c)
         bool itself = m->status && m->why.status;
         first = itself && (!first || m->failed < first->failed) ? m : first;
     }
-    return first;
+    if (!first) {
+        return gy_fail(x->err, GANTRY_E_DEVICE, NULL, "a thread that submits has stopped without a reason");
+    }
+    x->op = first->failed;
+    if (x->err) {
+        *x->err = first->why;
+    }
+    return first->status;
 }
 
 gantry_status gy_crew_submit(gy_submit *x)
@@ -311,15 +318,7 @@ gantry_status gy_crew_submit(gy_submit *x)
     }
     h->shared = false;
     h->current = GY_NONE;
-    const gy_member *failed = who_failed(c);
-    if (!failed) {
-        return GANTRY_OK;
-    }
-    x->op = failed->failed;
-    if (x->err) {
-        *x->err = failed->why;
-    }
-    return failed->status;
+    return atomic_load(&c->stop) ? tell_failure(c, x) : GANTRY_OK;
 }
 
 /* Nothing that notes are for runs any more. */

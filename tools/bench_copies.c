@@ -133,36 +133,42 @@ int bench_peer(const options *o)
     return code;
 }
 
+typedef struct way {
+    const char *what; /* as gantry_raw_new has it */
+    bool to, from;
+} way;
+
+/* Starting weighs less, the more is moved: small copies are told, and nothing is wanted of them. */
+static int race_host(rows *r, const options *o, const gantry_machine *machine, int gpus, uint64_t bytes, way w)
+{
+    gantry_raw_options ro = GANTRY_RAW_OPTIONS_INIT;
+    bench_row row = { .want = bytes < 64 * MIB ? 0 : 0.95, .bytes = (double)bytes * gpus * (w.to + w.from) };
+    char size[32];
+    arrays a;
+    int code = make_arrays(&a, (size_t)gpus, bytes);
+    ro.bytes = bytes;
+    ro.devices = gpus;
+    ro.host = bytes >= LEAST ? a.at : NULL;
+    ro.apart = a.apart;
+    snprintf(row.what, sizeof row.what, "%s, %d GPU%s, %s each", w.what, gpus, gpus > 1 ? "s" : "",
+             size_text(size, sizeof size, (double)bytes));
+    if (!code)
+        code = race(r, row, o, machine, w.what, &ro, bench_host_copies(gpus, bytes, w.to, w.from), &a);
+    free_arrays(&a);
+    return code;
+}
+
 int bench_host(const options *o)
 {
-    static const struct {
-        const char *what;
-        bool to, from;
-    } ways[] = { { "upload", true, false }, { "fetch", false, true }, { "both", true, true } };
+    static const way ways[] = { { "upload", true, false }, { "fetch", false, true }, { "both", true, true } };
     gantry_machine *machine = NULL;
     rows r = { .bench = "host" };
     int gpus = 0, code = bench_gpus(&machine, o, &gpus);
-    int64_t largest = o->bytes ? o->bytes : 256 * MIB;
+    uint64_t largest = o->bytes ? (uint64_t)o->bytes : 256 * MIB;
     for (int all = 0; all < (gpus > 1 ? 2 : 1) && !code; all++)
-        for (int64_t bytes = largest / 16; bytes <= largest && !code; bytes *= 16)
-            for (size_t i = 0; i < 3 && !code; i++) {
-                gantry_raw_options ro = GANTRY_RAW_OPTIONS_INIT;
-                bench_row w = { .want = bytes < 64 * MIB ? 0 : 0.95 }; /* starting weighs less, the more is moved */
-                char size[32];
-                arrays a;
-                ro.bytes = (uint64_t)bytes;
-                ro.devices = all ? gpus : 1;
-                code = make_arrays(&a, (size_t)ro.devices, ro.bytes);
-                ro.host = ro.bytes >= LEAST ? a.at : NULL;
-                ro.apart = a.apart;
-                w.bytes = (double)bytes * ro.devices * (ways[i].to + ways[i].from);
-                snprintf(w.what, sizeof w.what, "%s, %d GPU%s, %s each", ways[i].what, ro.devices, all ? "s" : "",
-                         size_text(size, sizeof size, (double)bytes));
-                if (!code)
-                    code = race(&r, w, o, machine, ways[i].what, &ro,
-                                bench_host_copies(ro.devices, ro.bytes, ways[i].to, ways[i].from), &a);
-                free_arrays(&a);
-            }
+        for (uint64_t bytes = largest / 16; bytes <= largest && !code; bytes *= 16)
+            for (size_t i = 0; i < 3 && !code; i++)
+                code = race_host(&r, o, machine, all ? gpus : 1, bytes, ways[i]);
     if (!code)
         code = rows_print(o, &r);
     gantry_machine_free(machine);

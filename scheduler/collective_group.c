@@ -202,7 +202,7 @@ bool gy_group_of_rows(gy_group *g, gantry_collective kind, uint8_t reduce, const
 
 void gy_group_type(gy_group *g, gantry_dtype dtype)
 {
-    g->with_nan = gy_dtype_is_real(dtype) && (g->reduce == GANTRY_MIN || g->reduce == GANTRY_MAX);
+    g->with_nan = gy_dtype_is_float(dtype) && (g->reduce == GANTRY_MIN || g->reduce == GANTRY_MAX);
 }
 
 /* ---- from an op ---- */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 /* Floating point, of any width. */
-static inline bool gy_dtype_is_real(gantry_dtype dtype)
+static inline bool gy_dtype_is_float(gantry_dtype dtype)
 {
     return dtype == GANTRY_F16 || dtype == GANTRY_BF16 || dtype == GANTRY_F32 || dtype == GANTRY_F64;
 }

@@ -4,7 +4,7 @@
 #ifndef GY_RUN_NUMBER_H
 #define GY_RUN_NUMBER_H
 
-#include <gantry/kernel.h>
+#include "kernel/dtype.h"
 #include <stdint.h>
 
 /* base/half.h has the conversions from and to float. */
@@ -15,10 +15,6 @@ uint16_t gy_bf16_from_f64(double value);
 double gy_load(const void *array, gantry_dtype dtype, uint64_t i);
 void gy_store(void *array, gantry_dtype dtype, uint64_t i, double value);
 
-static inline int gy_dtype_is_float(gantry_dtype dtype)
-{
-    return dtype <= GANTRY_F64;
-}
 static inline int gy_dtype_is_signed(gantry_dtype dtype)
 {
     return dtype == GANTRY_I8 || dtype == GANTRY_I32 || dtype == GANTRY_I64;

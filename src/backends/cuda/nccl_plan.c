@@ -102,7 +102,7 @@ static const char *refuse_reduction(planner *p)
     };
     static const int ops[] = { [GANTRY_SUM] = 0, [GANTRY_PROD] = 1, [GANTRY_MAX] = 2, [GANTRY_MIN] = 3 };
     gantry_dtype type = p->parts->dtype;
-    bool real = gy_dtype_is_real(type);
+    bool real = gy_dtype_is_float(type);
     p->plan->type = types[type];
     p->plan->op = ops[p->parts->reduce];
     p->plan->rounds = real;

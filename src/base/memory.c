@@ -35,7 +35,7 @@ void *gy_realloc(void *old, size_t count, size_t bytes)
 void *gy_alloc_array(size_t bytes)
 {
     if (bytes < 2 * HUGE_PAGE) {
-        return gy_calloc(1, bytes);
+        return gy_alloc(bytes);
     }
     if (bytes > SIZE_MAX - HUGE_PAGE) {
         return NULL;
@@ -44,9 +44,14 @@ void *gy_alloc_array(size_t bytes)
     void *memory = aligned_alloc(HUGE_PAGE, whole);
     if (memory) {
         madvise(memory, whole, MADV_HUGEPAGE); /* advice: without it all is as slow as ever */
-        memset(memory, 0, whole);
     }
     return memory;
+}
+
+void *gy_calloc_array(size_t bytes)
+{
+    void *memory = gy_alloc_array(bytes);
+    return memory ? memset(memory, 0, bytes) : NULL;
 }
 
 void gy_free(void *memory)

@@ -8,9 +8,10 @@
 void *gy_alloc(size_t bytes);                            /* NULL when out of memory; 0 bytes gives a unique pointer */
 void *gy_calloc(size_t count, size_t bytes);             /* zeroed; NULL on overflow too */
 void *gy_realloc(void *old, size_t count, size_t bytes); /* old stays valid on failure */
-/* For the contents of arrays, zeroed: on huge pages if it is large and the system gives them, which makes it quick to
- * lock for devices and to copy. */
+/* For the contents of arrays: on huge pages if it is large and the system gives them, which makes it quick to lock for
+ * devices and to copy. */
 void *gy_alloc_array(size_t bytes);
+void *gy_calloc_array(size_t bytes); /* zeroed */
 void gy_free(void *memory);
 char *gy_strdup(const char *text);
 char *gy_strndup(const char *text, size_t length);

@@ -11,7 +11,7 @@
 
 static gantry_status own_memory(void **memory, uint64_t bytes, gantry_error *err)
 {
-    if (!*memory && !(*memory = gy_alloc_array(bytes))) {
+    if (!*memory && !(*memory = gy_calloc_array(bytes))) {
         return gy_fail_nomem(err);
     }
     return GANTRY_OK;

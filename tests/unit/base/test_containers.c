@@ -30,10 +30,10 @@ END_TEST
 START_TEST(contents_of_arrays_are_zero)
 {
     static const size_t sizes[] = { 0, 1, 4096, (4 << 20) - 1, 4 << 20, (9 << 20) + 5 };
-    ck_assert_ptr_null(gy_alloc_array(SIZE_MAX));
+    ck_assert_ptr_null(gy_calloc_array(SIZE_MAX));
     for (int i = 0; i < 12; i++) {
         size_t bytes = sizes[i % 6];
-        char *a = gy_alloc_array(bytes);
+        char *a = gy_calloc_array(bytes);
         ck_assert_ptr_nonnull(a);
         ck_assert(bytes < 4 << 20 || (uintptr_t)a % (2 << 20) == 0);
         size_t k = 0;

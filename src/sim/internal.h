@@ -117,10 +117,4 @@ static inline const gy_lane *gy_sim_lead(const gy_sim *sim, uint32_t op)
     return o->lanes ? gy_sim_lane(sim, o, 0) : NULL;
 }
 
-/* now + duration, at most GY_TICKS_MAX. */
-static inline gy_ticks gy_sim_after(gy_ticks now, gy_ticks duration)
-{
-    return duration >= GY_TICKS_MAX - now ? GY_TICKS_MAX : now + duration;
-}
-
 #endif

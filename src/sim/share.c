@@ -151,7 +151,7 @@ static void set_rate(gy_sim *sim, uint32_t job)
     j->since = sim->now;
     j->rate = j->next_rate;
     j->unhindered = begins && j->rate == j->cap;
-    j->time = gy_sim_after(sim->now, j->unhindered ? j->alone : ticks_left(j));
+    j->time = gy_ticks_both(sim->now, j->unhindered ? j->alone : ticks_left(j));
     gy_sim_queue_update(sim, job);
 }
 

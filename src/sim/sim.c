@@ -82,7 +82,7 @@ static gantry_status describe_copy(gy_sim *sim, gy_sim_job *j, gantry_error *err
     j->alone = whole > latency ? whole - latency : 0;
     bool shares = sim->m->contention && route->resources > 0 && j->alone > 0;
     j->phase = shares ? GY_SIM_LATENCY : GY_SIM_WORK;
-    j->time = gy_sim_after(sim->now, shares ? latency : whole);
+    j->time = gy_ticks_both(sim->now, shares ? latency : whole);
     j->cap = gy_route_rate(route, bytes);
     j->left = (gy_int128)bytes * GY_TICKS_PER_S;
     j->resource = route->resource;
@@ -109,7 +109,7 @@ static gantry_status begin_job(gy_sim *sim, uint32_t item, gantry_error *err)
     const gy_op *op = op_of(sim, item);
     gy_ticks launch = launch_of(sim, op);
     j->phase = GY_SIM_WORK;
-    j->time = gy_sim_after(sim->now, op->duration > launch ? op->duration - launch : 0);
+    j->time = gy_ticks_both(sim->now, op->duration > launch ? op->duration - launch : 0);
     gantry_status status = gy_op_is_copy(op) ? describe_copy(sim, j, err) : GANTRY_OK;
     if (status)
         return status;
@@ -125,7 +125,7 @@ static gantry_status begin_launch(gy_sim *sim, uint32_t item, gy_ticks launch, g
     if (!new_job(sim, item, &job))
         return gy_fail_nomem(err);
     sim->jobs.at[job].phase = GY_SIM_LAUNCH;
-    sim->jobs.at[job].time = gy_sim_after(sim->now, launch);
+    sim->jobs.at[job].time = gy_ticks_both(sim->now, launch);
     note_begin(sim, item);
     gy_sim_queue_push(sim, job);
     return GANTRY_OK;
@@ -164,7 +164,7 @@ static gy_ticks signal_between(const gy_sim *sim, uint32_t from, uint32_t to)
 
 static void note_signal(gy_sim *sim, uint32_t from, uint32_t to, uint32_t item)
 {
-    gy_ticks due = sim->due ? gy_sim_after(sim->now, signal_between(sim, from, to)) : 0;
+    gy_ticks due = sim->due ? gy_ticks_both(sim->now, signal_between(sim, from, to)) : 0;
     if (sim->due && due > sim->due[item])
         sim->due[item] = due;
 }
@@ -174,7 +174,7 @@ static bool release_start(gy_sim *sim, uint64_t start)
 {
     for (uint32_t op = 0; op < sim->ops; op++) {
         uint32_t item = (uint32_t)(start * sim->ops + op);
-        gy_ticks due = sim->given ? gy_sim_after(sim->now, sim->given[op]) : 0;
+        gy_ticks due = sim->given ? gy_ticks_both(sim->now, sim->given[op]) : 0;
         if (sim->given && due > sim->due[item])
             sim->due[item] = due;
         if (!release(sim, item))

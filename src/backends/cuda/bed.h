@@ -105,6 +105,8 @@ gantry_status gy_bed_graph_make(gy_bed_graph *g, gy_bed *bed, gy_bed_queue *queu
 gantry_status gy_bed_graph_queue(gy_bed *bed, const void *graph, gantry_error *err); /* a gy_bed_graph, launched */
 /* Not while it may hang (gy_bed_settle), but for the graph of a communicator that is going to be aborted. */
 void gy_bed_graph_free(gy_bed_graph *g, const gy_bed *bed);
+/* When it has ended; one that hangs is left alone for good. */
+void gy_bed_graph_drop(gy_bed_graph *g, gy_bed *bed);
 
 /* ---- bed_time.c ---- */
 

@@ -58,3 +58,11 @@ void gy_bed_graph_free(gy_bed_graph *g, const gy_bed *bed)
         g->exec = NULL;
     }
 }
+
+void gy_bed_graph_drop(gy_bed_graph *g, gy_bed *bed)
+{
+    if (g->exec && gy_bed_settle(bed)) {
+        gy_bed_graph_free(g, bed);
+    }
+    g->exec = NULL;
+}

@@ -125,9 +125,7 @@ gantry_status gy_bed_sample_nodes(gy_bed *bed, const gy_shot *shot, int64_t unti
     gy_shot graph = { .queue = gy_bed_graph_queue, .what = &g, .lead = shot->lead };
     graph.most = shot->most ? WARM_UP + (shot->most - WARM_UP) / nodes : 0;
     status = take_samples(bed, &graph, 1, until_ns, figure, err);
-    if (gy_bed_settle(bed)) {
-        gy_bed_graph_free(&g, bed);
-    }
+    gy_bed_graph_drop(&g, bed);
     figure->us /= nodes;
     figure->mad_us /= nodes;
     return status;

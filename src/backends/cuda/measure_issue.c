@@ -33,9 +33,7 @@ static gantry_status measure_graph(gy_measure *m, gy_bed_lane lane, gy_bed_queue
     if (!status) {
         status = (alone ? gy_bed_sample_wall : gy_bed_sample)(&m->bed, &shot, until_ns, figure, err);
     }
-    if (gy_bed_settle(&m->bed)) {
-        gy_bed_graph_free(&g, &m->bed);
-    }
+    gy_bed_graph_drop(&g, &m->bed);
     figure->us /= times;
     figure->mad_us /= times;
     return status;

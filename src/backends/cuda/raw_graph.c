@@ -70,14 +70,6 @@ static gantry_status time_replay(gy_raw *raw, double *us, gantry_error *err)
     return gy_bed_wall(&raw->bed, &shot, us, err);
 }
 
-static void drop(gy_raw *raw)
-{
-    if (raw->graph->graph.exec && gy_bed_settle(&raw->bed)) {
-        gy_bed_graph_free(&raw->graph->graph, &raw->bed);
-    }
-    raw->graph->graph.exec = NULL;
-}
-
 /* Until it could be launched; taking it down again is not counted. */
 static gantry_status time_build(gy_raw *raw, double *us, gantry_error *err)
 {
@@ -85,7 +77,7 @@ static gantry_status time_build(gy_raw *raw, double *us, gantry_error *err)
     gantry_status status = gy_bed_graph_make(&raw->graph->graph, &raw->bed, queue_all, raw, 1, err);
     status = status ? status : gy_bed_drain(&raw->bed, err);
     *us = (double)(gy_now_ns() - start) / 1e3;
-    drop(raw);
+    gy_bed_graph_drop(&raw->graph->graph, &raw->bed);
     return status;
 }
 
@@ -141,7 +133,7 @@ void gy_raw_graph_close(gy_raw *raw)
     if (!raw->graph) {
         return;
     }
-    drop(raw);
+    gy_bed_graph_drop(&raw->graph->graph, &raw->bed);
     for (uint32_t i = 0; raw->graph->event && i < 2 * raw->bed.gpus && !raw->bed.hung; i++) {
         if (raw->graph->event[i]) {
             raw->bed.d.cuEventDestroy(raw->graph->event[i]);

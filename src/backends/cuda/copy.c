@@ -3,16 +3,6 @@
  * chunks: between GPUs without peer access two of them in turn, so that both halves run at once. */
 #include "backends/cuda/state.h"
 
-static bool same_gpu(const gy_cuda *h, gy_place a, gy_place b)
-{
-    return a.device != GY_NONE && b.device != GY_NONE && h->device[a.device].context == h->device[b.device].context;
-}
-
-static bool are_peers(const gy_cuda *h, gy_place a, gy_place b)
-{
-    return h->peer[a.device * h->devices + b.device];
-}
-
 static uint64_t chunk_of(uint64_t bytes)
 {
     return bytes < GY_CUDA_CHUNK ? bytes : GY_CUDA_CHUNK;
@@ -27,7 +17,17 @@ uint64_t gy_copy_stage(const gy_cuda *h, gy_place to, gy_place from, uint64_t by
         bool pinned = to.device == GY_NONE ? to.pinned : from.pinned;
         return pinned ? 0 : chunk_of(bytes);
     }
-    return same_gpu(h, to, from) || are_peers(h, to, from) ? 0 : 2 * chunk_of(bytes);
+    return gy_cuda_reaches(h, to.device, from.device) ? 0 : 2 * chunk_of(bytes);
+}
+
+bool gy_copy_alone(const gy_cuda *h, gy_place to, gy_place from, uint32_t device)
+{
+    if (to.device == GY_NONE || from.device == GY_NONE) {
+        uint32_t end = to.device == GY_NONE ? from.device : to.device;
+        return end == GY_NONE || gy_cuda_same_gpu(h, end, device);
+    }
+    return gy_cuda_reaches(h, to.device, from.device) &&
+           (gy_cuda_same_gpu(h, to.device, device) || gy_cuda_same_gpu(h, from.device, device));
 }
 
 static gantry_status move(gy_submit *x, gy_queue queue, void *to, const void *from, uint64_t bytes)
@@ -140,8 +140,7 @@ gantry_status gy_submit_copy(gy_submit *x, gy_place to, gy_place from, uint64_t 
         return move(x, x->lead, to.host, from.host, bytes);
     }
     if (to.device != GY_NONE && from.device != GY_NONE) {
-        bool direct = same_gpu(x->h, to, from) || are_peers(x->h, to, from);
-        return (direct ? copy_direct : copy_staged)(x, to, from, bytes);
+        return (gy_cuda_reaches(x->h, to.device, from.device) ? copy_direct : copy_staged)(x, to, from, bytes);
     }
     gy_queue queue;
     gantry_status status = gy_submit_on(x, to.device == GY_NONE ? from.device : to.device, &queue);

@@ -51,26 +51,10 @@ struct gy_crew {
 
 /* ---- which schedules ---- */
 
-static bool same_gpu(const gy_cuda *h, uint32_t a, uint32_t b)
-{
-    return h->device[a].context == h->device[b].context;
-}
-
 static gy_queue lead_of(const gy_cuda *h, uint32_t op)
 {
     const gantry_schedule *s = h->job->schedule;
     return h->lane[s->op_lane.at[s->ops.at[op].lane]].queue;
-}
-
-/* Whether a copy needs nothing of another GPU than the lane's but that its memory can be reached. */
-static bool copies_alone(const gy_cuda *h, gy_place to, gy_place from, uint32_t lane)
-{
-    if (to.device == GY_NONE || from.device == GY_NONE) {
-        uint32_t device = to.device == GY_NONE ? from.device : to.device;
-        return device == GY_NONE || same_gpu(h, device, lane);
-    }
-    bool reached = same_gpu(h, to.device, from.device) || h->peer[from.device * h->devices + to.device];
-    return reached && (same_gpu(h, to.device, lane) || same_gpu(h, from.device, lane));
 }
 
 static bool is_alone(const gy_cuda *h, uint32_t id)
@@ -89,7 +73,7 @@ static bool is_alone(const gy_cuda *h, uint32_t id)
     for (uint32_t k = 0; k < pairs && alone; k++) {
         gy_place from = gy_cuda_place(h, &s->use.at[op->use + k], 0);
         gy_place to = op->kind == GY_OP_FILL ? from : gy_cuda_place(h, &s->use.at[op->use + pairs + k], 0);
-        alone = copies_alone(h, to, from, lane);
+        alone = gy_copy_alone(h, to, from, lane);
     }
     return alone;
 }
@@ -108,7 +92,7 @@ static bool all_alone(const gy_cuda *h)
 static gy_member *member_of(const gy_cuda *h, const gy_crew *c, uint32_t device)
 {
     gy_member *m = c->member;
-    while (m < c->member + c->members && !same_gpu(h, m->device, device)) {
+    while (m < c->member + c->members && !gy_cuda_same_gpu(h, m->device, device)) {
         m++;
     }
     return m;
@@ -147,16 +131,21 @@ static bool deal_out(gy_cuda *h, gy_crew *c)
     return room;
 }
 
+static bool is_wanted(const char *what)
+{
+    const char *wanted = getenv("GANTRY_CUDA_THREADS");
+    return wanted && strcmp(wanted, what) == 0;
+}
+
 /* Where there are fewer cores than threads they would wait for each other's. */
 static bool pays(const gy_crew *c, size_t ops)
 {
-    const char *wanted = getenv("GANTRY_CUDA_THREADS");
     size_t most = 0;
     for (uint32_t i = 0; i < c->members; i++) {
         most = c->member[i].ops > most ? c->member[i].ops : most;
     }
     bool worth = ops - most >= LEAST_SPARED && sysconf(_SC_NPROCESSORS_ONLN) >= (long)c->members;
-    return c->members > 1 && (worth || (wanted && strcmp(wanted, "on") == 0));
+    return c->members > 1 && (worth || is_wanted("on"));
 }
 
 static void *work(void *data);
@@ -173,9 +162,8 @@ static bool begin_threads(gy_crew *c)
 
 gantry_status gy_crew_make(gy_cuda *h, gantry_error *err)
 {
-    const char *wanted = getenv("GANTRY_CUDA_THREADS");
     size_t ops = h->job->schedule->ops.count;
-    if (h->graphs || !all_alone(h) || (wanted && strcmp(wanted, "off") == 0)) {
+    if (h->graphs || !all_alone(h) || is_wanted("off")) {
         return GANTRY_OK;
     }
     gy_crew *c = gy_arena_calloc(&h->arena, 1, sizeof *c);

@@ -308,7 +308,7 @@ static bool enable(gy_cuda *h, uint32_t from, uint32_t to)
 static void enable_pair(gy_cuda *h, uint32_t a, uint32_t b)
 {
     uint8_t *known = &h->peer[a * h->devices + b];
-    if (a == b || *known || h->device[a].context == h->device[b].context) {
+    if (*known || gy_cuda_same_gpu(h, a, b)) {
         return;
     }
     if (enable(h, a, b) && enable(h, b, a)) {

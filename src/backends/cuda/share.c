@@ -35,7 +35,7 @@ static uint32_t rank_of(const plan *p, uint32_t end)
 
 static bool same_gpu(const plan *p, uint32_t a, uint32_t b)
 {
-    return a == b || (a != GY_NONE && b != GY_NONE && p->h->device[a].context == p->h->device[b].context);
+    return a == b || (a != GY_NONE && b != GY_NONE && gy_cuda_same_gpu(p->h, a, b));
 }
 
 static bool reaches(const plan *p, uint32_t device, uint32_t first, uint32_t ends)

@@ -199,6 +199,17 @@ gantry_status gy_cuda_event_new(gy_cuda *h, CUevent *event, uint32_t device, boo
  * one if no call can succeed any more. */
 gantry_status gy_cuda_fail(gy_cuda *h, CUresult code, uint32_t device, const char *what, gantry_error *err);
 
+/* Two devices of the machine may be one GPU. */
+static inline bool gy_cuda_same_gpu(const gy_cuda *h, uint32_t a, uint32_t b)
+{
+    return h->device[a].context == h->device[b].context;
+}
+/* Each can read and write the memory of the other. */
+static inline bool gy_cuda_reaches(const gy_cuda *h, uint32_t a, uint32_t b)
+{
+    return gy_cuda_same_gpu(h, a, b) || h->peer[a * h->devices + b];
+}
+
 /* ---- memory.c ---- */
 void gy_cuda_memory_owners(gy_cuda *h); /* whose each memory is; owners of memory that is needed are used */
 gantry_status gy_cuda_memory_make(gy_cuda *h, gantry_error *err);
@@ -303,6 +314,8 @@ void gy_crew_tell(const gy_submit *x); /* x->op's event has been recorded */
 /* copy.c, fill.c, collective.c */
 gantry_status gy_submit_copy(gy_submit *x, gy_place to, gy_place from, uint64_t bytes);
 uint64_t gy_copy_stage(const gy_cuda *h, gy_place to, gy_place from, uint64_t bytes); /* bytes of stage it needs */
+/* Whether it needs no stream of another GPU than this device's. */
+bool gy_copy_alone(const gy_cuda *h, gy_place to, gy_place from, uint32_t device);
 gantry_status gy_fill_prepare(gy_cuda *h, uint32_t op, gantry_error *err);
 gantry_status gy_submit_fill(gy_submit *x);
 void gy_fill_free(gy_cuda *h, uint32_t op);

@@ -64,7 +64,7 @@ static gy_queue queue_on(const gy_submit *x, uint32_t device)
     const gy_op *op = &x->h->job->schedule->ops.at[x->op];
     for (uint32_t i = 0; i < op->lanes; i++) {
         gy_queue lane = lane_at(x, i);
-        if (x->h->device[lane.device].context == x->h->device[device].context) {
+        if (gy_cuda_same_gpu(x->h, lane.device, device)) {
             return lane;
         }
     }
@@ -73,7 +73,7 @@ static gy_queue queue_on(const gy_submit *x, uint32_t device)
 
 gantry_status gy_submit_on(gy_submit *x, uint32_t device, gy_queue *queue)
 {
-    if (x->h->device[x->lead.device].context == x->h->device[device].context) {
+    if (gy_cuda_same_gpu(x->h, x->lead.device, device)) {
         *queue = x->lead;
         return GANTRY_OK;
     }

@@ -259,8 +259,8 @@ gantry_status gy_plan_bound(gy_plan *p, gantry_error *err)
         raise_bound(p, work, "area");
         raise_bound(p, links, "links");
         raise_bound(p, memory, "memory");
-        p->bound =
-            p->bound > 0 ? gy_ticks_both(p->bound, p->machine->start) : 0; /* there is an op that comes after it */
+        if (p->bound > 0) /* there is an op, and it comes after that */
+            p->bound = gy_ticks_both(p->bound, p->machine->start);
     }
     free_bound(&b);
     return status;

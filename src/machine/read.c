@@ -271,23 +271,22 @@ static gantry_status read_model(gy_machine_reader *r, const gy_json_at *root)
     if (!place.value)
         return GANTRY_OK;
     bool off = false;
-    double launch = 0, issue = 0, submit = 0, start = 0;
+    const struct {
+        const char *key;
+        gy_ticks *to;
+    } times[] = { { "launch_us", &r->m->launch },
+                  { "issue_us", &r->m->issue },
+                  { "submit_us", &r->m->submit },
+                  { "start_us", &r->m->start } };
     gantry_status status = gy_machine_object(r->err, &place, "model", keys, GY_COUNT(keys));
     if (!status)
         status = read_choice(r, &place, "contention", "on", "off", &off);
-    if (!status)
-        status = gy_json_number(&place, "launch_us", false, 0, 0, GY_MOST_US, &launch, GANTRY_E_MACHINE, r->err);
-    if (!status)
-        status = gy_json_number(&place, "issue_us", false, 0, 0, GY_MOST_US, &issue, GANTRY_E_MACHINE, r->err);
-    if (!status)
-        status = gy_json_number(&place, "submit_us", false, 0, 0, GY_MOST_US, &submit, GANTRY_E_MACHINE, r->err);
-    if (!status)
-        status = gy_json_number(&place, "start_us", false, 0, 0, GY_MOST_US, &start, GANTRY_E_MACHINE, r->err);
+    for (size_t i = 0; i < GY_COUNT(times) && !status; i++) {
+        double us = 0;
+        status = gy_json_number(&place, times[i].key, false, 0, 0, GY_MOST_US, &us, GANTRY_E_MACHINE, r->err);
+        *times[i].to = gy_ticks_from_us(us);
+    }
     r->m->contention = !off;
-    r->m->launch = gy_ticks_from_us(launch);
-    r->m->issue = gy_ticks_from_us(issue);
-    r->m->submit = gy_ticks_from_us(submit);
-    r->m->start = gy_ticks_from_us(start);
     return status;
 }
 

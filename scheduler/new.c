@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry_schedule_new: the passes, one after the other. */
-#include "scheduler/collect.h"
+#include "scheduler/lower/find_collectives.h"
 #include "scheduler/options.h"
 #include "scheduler/phases.h"
-#include "scheduler/plan.h"
+#include "scheduler/plan/plan.h"
 #include "scheduler/policies/policy.h"
 #include "scheduler/search/search.h"
 

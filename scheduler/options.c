@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "graph/phase.h"
+#include "graph/derive/phase.h"
 #include "scheduler/search/search.h"
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "scheduler/phases.h"
 
 #include "base/error.h"
-#include "scheduler/balance.h"
+#include "scheduler/balance/balance.h"
 #include <string.h>
 
 typedef struct phases {

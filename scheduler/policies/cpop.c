@@ -11,9 +11,9 @@
  * Cost: O(e p + n p log n).
  */
 #include "base/error.h"
-#include "scheduler/place.h"
+#include "scheduler/place/place.h"
+#include "scheduler/policies/list/ready.h"
 #include "scheduler/policies/policy.h"
-#include "scheduler/policies/ready.h"
 
 typedef struct cpop {
     gy_rank *rank; /* upward plus downward */

@@ -13,7 +13,7 @@
  * Cost: O(e p + n p log n); see pairs.h for why not n^3.
  */
 #include "base/error.h"
-#include "scheduler/policies/pairs.h"
+#include "scheduler/policies/list/pairs.h"
 #include "scheduler/policies/policy.h"
 
 static gantry_status place(gy_plan *p, gantry_error *err)

@@ -19,8 +19,8 @@
 #include "scheduler/policies/frugal.h"
 
 #include "base/error.h"
-#include "scheduler/place.h"
-#include "scheduler/policies/ready.h"
+#include "scheduler/place/place.h"
+#include "scheduler/policies/list/ready.h"
 #include <stdlib.h>
 
 /* Rows of a value, as some access names them. */

@@ -15,9 +15,9 @@
 #include "scheduler/policies/heft.h"
 
 #include "base/error.h"
-#include "scheduler/place.h"
+#include "scheduler/place/place.h"
+#include "scheduler/policies/list/ready.h"
 #include "scheduler/policies/policy.h"
-#include "scheduler/policies/ready.h"
 
 static gantry_status earliest(gy_plan *p, uint32_t task, void *context, gantry_error *err)
 {

@@ -3,7 +3,7 @@
 #ifndef GY_SCHEDULER_POLICIES_HEFT_H
 #define GY_SCHEDULER_POLICIES_HEFT_H
 
-#include "scheduler/policies/ranks.h"
+#include "scheduler/policies/list/ranks.h"
 
 /* Tasks by falling upward rank, each to the device where it ends first. */
 gantry_status gy_heft(gy_plan *p, gy_rank_by by, gantry_error *err);

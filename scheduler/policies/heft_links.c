@@ -10,13 +10,13 @@
  *
  * Cost: O(n p log n + e p r log e), r resources on a route.
  */
-#include "scheduler/links.h"
+#include "scheduler/place/links.h"
 
 #include "base/error.h"
-#include "scheduler/place.h"
+#include "scheduler/place/place.h"
 #include "scheduler/policies/heft.h"
+#include "scheduler/policies/list/ready.h"
 #include "scheduler/policies/policy.h"
-#include "scheduler/policies/ready.h"
 
 static gantry_status place_one(gy_plan *p, uint32_t task, void *context, gantry_error *err)
 {

@@ -11,9 +11,9 @@
  * Cost: O(p^2 sum over dependencies of (predecessors of the successor + log n)).
  */
 #include "base/error.h"
-#include "scheduler/place.h"
+#include "scheduler/place/place.h"
+#include "scheduler/policies/list/ready.h"
 #include "scheduler/policies/policy.h"
-#include "scheduler/policies/ready.h"
 #include <stdlib.h>
 
 typedef struct lookahead {

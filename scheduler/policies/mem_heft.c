@@ -8,10 +8,10 @@
  * Cost: that of HEFT, and per look at a device the cells that the task touches and the bookings after its start.
  */
 #include "base/error.h"
-#include "scheduler/place.h"
-#include "scheduler/policies/book.h"
+#include "scheduler/place/place.h"
+#include "scheduler/policies/list/book.h"
+#include "scheduler/policies/list/ready.h"
 #include "scheduler/policies/policy.h"
-#include "scheduler/policies/ready.h"
 
 typedef struct choice {
     gy_try at;

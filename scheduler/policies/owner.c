@@ -9,9 +9,9 @@
  * Cost: O(e p + n p log n).
  */
 #include "base/error.h"
-#include "scheduler/place.h"
+#include "scheduler/place/place.h"
+#include "scheduler/policies/list/ready.h"
 #include "scheduler/policies/policy.h"
-#include "scheduler/policies/ready.h"
 
 /* Per memory: the bytes of the task's inputs that were made there. */
 static void count_bytes(const gy_plan *p, uint32_t task, int64_t *bytes)

@@ -13,9 +13,9 @@
  * n p entries of 16 bytes, and O(e p + n p log n) to place.
  */
 #include "base/error.h"
-#include "scheduler/place.h"
+#include "scheduler/place/place.h"
+#include "scheduler/policies/list/ready.h"
 #include "scheduler/policies/policy.h"
-#include "scheduler/policies/ready.h"
 
 typedef struct peft {
     gy_ranks ranks;

@@ -6,7 +6,7 @@
 #ifndef GY_SCHEDULER_POLICIES_POLICY_H
 #define GY_SCHEDULER_POLICIES_POLICY_H
 
-#include "scheduler/plan.h"
+#include "scheduler/plan/plan.h"
 
 struct gy_policy {
     const char *name;    /* as typed after --policy */

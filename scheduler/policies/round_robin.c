@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tasks in the flow's order, dealt out to the devices in turn; those that must run elsewhere do not use up a turn. */
-#include "scheduler/place.h"
+#include "scheduler/place/place.h"
 #include "scheduler/policies/policy.h"
 
 static gantry_status place(gy_plan *p, gantry_error *err)

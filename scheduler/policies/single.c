@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Everything on device 0; what cannot run there goes to the next device that can. The baseline of every comparison. */
-#include "scheduler/place.h"
+#include "scheduler/place/place.h"
 #include "scheduler/policies/policy.h"
 
 static gantry_status place(gy_plan *p, gantry_error *err)

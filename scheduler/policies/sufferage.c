@@ -7,7 +7,7 @@
  *
  * Cost: see batch.h; O(n r) for r ready tasks at a time.
  */
-#include "scheduler/policies/batch.h"
+#include "scheduler/policies/list/batch.h"
 #include "scheduler/policies/policy.h"
 
 static int compare(const gy_choice *a, const gy_choice *b)

@@ -3,7 +3,7 @@
 #ifndef GY_SCHEDULER_SEARCH_CANDIDATE_H
 #define GY_SCHEDULER_SEARCH_CANDIDATE_H
 
-#include "scheduler/plan.h"
+#include "scheduler/plan/plan.h"
 
 typedef struct gy_candidate {
     uint32_t tasks;

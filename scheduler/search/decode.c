@@ -2,7 +2,7 @@
 #include "scheduler/search/decode.h"
 
 #include "base/error.h"
-#include "scheduler/place.h"
+#include "scheduler/place/place.h"
 #include <string.h>
 
 gantry_status gy_decode_init(gy_decode *d, const gy_model *m, gantry_error *err)

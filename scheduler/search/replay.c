@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What search found, as a policy. Placing leaves no more gaps than the model of search, so no task ends later. */
-#include "scheduler/place.h"
+#include "scheduler/place/place.h"
 #include "scheduler/policies/policy.h"
 #include "scheduler/search/search.h"
 

@@ -2,9 +2,9 @@
 #include "scheduler/search/search.h"
 
 #include "base/error.h"
-#include "scheduler/load_search.h"
-#include "scheduler/period.h"
-#include "scheduler/policies/partition.h"
+#include "scheduler/objective/max_load_search.h"
+#include "scheduler/objective/period.h"
+#include "scheduler/policies/partition/partition.h"
 #include "scheduler/search/anneal.h"
 #include "scheduler/search/exact.h"
 #include "scheduler/search/portfolio.h"

@@ -12,7 +12,7 @@
 #ifndef GY_SCHEDULER_SEARCH_TRAFFIC_H
 #define GY_SCHEDULER_SEARCH_TRAFFIC_H
 
-#include "scheduler/plan.h"
+#include "scheduler/plan/plan.h"
 
 struct gy_model;
 

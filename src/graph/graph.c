@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The graph as an object: life, counting references, looking. */
 #include "base/error.h"
-#include "graph/build_state.h"
-#include "graph/flow.h"
+#include "graph/build/build_state.h"
+#include "graph/flow/flow.h"
 #include "kernel/identity.h"
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a region as it is named to rows; back to the text of its name. */
-#include "graph/build_state.h"
+#include "graph/build/build_state.h"
 
 static int64_t part_size(int64_t n, int64_t p, int64_t i)
 {

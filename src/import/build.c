@@ -7,7 +7,7 @@
 #include "import/import.h"
 
 #include "base/map.h"
-#include "graph/build.h"
+#include "graph/build/build.h"
 #include <stdio.h>
 #include <string.h>
 

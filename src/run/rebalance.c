@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "run/edge.h"
-#include "scheduler/guided.h"
+#include "scheduler/balance/guided.h"
 #include <string.h>
 
 /* ---- a new schedule ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rule form: what holds for every schedule, whatever its graph. After it no index needs to be looked at again. */
 #include "base/error.h"
-#include "schedule/check.h"
+#include "schedule/check/check.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

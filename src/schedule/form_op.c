@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rule form, for ops, uses and the sync table. */
-#include "schedule/check.h"
+#include "schedule/check/check.h"
 
 #define BREACH(...) gy_breach(err, "form", __VA_ARGS__)
 

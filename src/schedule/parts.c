@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules that are made of phases: what they add up to, and what must hold of them together (rule phases). */
 #include "base/error.h"
-#include "schedule/check.h"
+#include "schedule/check/check.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "base/ticks.h"
 #include "base/vec.h"
-#include "graph/phase.h"
+#include "graph/derive/phase.h"
 #include "machine/machine.h"
 #include <gantry/schedule.h>
 #include <stdbool.h>

@@ -11,10 +11,10 @@
 #ifndef GY_CUDA_STATE_H
 #define GY_CUDA_STATE_H
 
-#include "backends/cuda/driver.h"
-#include "backends/cuda/kernels.h"
-#include "backends/cuda/notes.h"
-#include "backends/cuda/ranges.h"
+#include "backends/cuda/kernels/kernels.h"
+#include "backends/cuda/nvidia/driver.h"
+#include "backends/cuda/stream/notes.h"
+#include "backends/cuda/stream/ranges.h"
 #include "run/backend.h"
 #include <pthread.h>
 #include <stdatomic.h>

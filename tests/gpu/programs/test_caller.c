@@ -3,7 +3,7 @@
  * stream, nobody waiting between an upload, a start and a fetch. tests/unit/cuda/test_caller_orders.c is the same
  * against the fake driver, in random orders. */
 #include "../../unit/cuda/suite.h"
-#include "backends/cuda/driver.h"
+#include "backends/cuda/nvidia/driver.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of kernels of a gantry-cuda.so for the fake driver: every kernel of the library, as a "kernel" that runs
  * its host version on the memory of the device. */
-#include "backends/cuda/kernels.h"
+#include "backends/cuda/kernels/kernels.h"
 
 #include "base/error.h"
 #include "parcel.h"

@@ -3,7 +3,7 @@
  */
 #include "../scheduler/suite.h"
 
-#include "scheduler/guided.h"
+#include "scheduler/balance/guided.h"
 #include "support/faults.h"
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include <check.h>
 
-#include "scheduler/collective.h"
+#include "scheduler/collective/collective.h"
 
 gantry_machine *parse(const char *json);
 /* A file of graphs/machines; `tables`: with what was measured of collectives. */

@@ -4,7 +4,7 @@
 #include "unit/scheduler/suite.h"
 
 #include "scheduler/options.h"
-#include "scheduler/plan.h"
+#include "scheduler/plan/plan.h"
 #include "scheduler/policies/policy.h"
 #include "scheduler/search/search.h"
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A kernel with several ways to launch it: which is taken, and what it is given. */
-#include "backends/cuda/choice.h"
+#include "backends/cuda/kernels/choice.h"
 #include "support/run_suite.h"
 
 #include <check.h>

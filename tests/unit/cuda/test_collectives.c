@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives that GPUs share out, against the host back end, bit for bit, on the fake driver: orders that nothing
  * forbids, memory of peers that no access was enabled to, and work that one GPU does for all would show. */
-#include "backends/cuda/share.h"
+#include "backends/cuda/collective/share.h"
 #include "control.h"
 #include "nccl_suite.h"
 

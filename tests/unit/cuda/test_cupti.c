@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Times of ops by CUPTI, a fake one: against clocks that the kernels read themselves. */
-#include "backends/cuda/cupti.h"
+#include "backends/cuda/times/cupti.h"
 #include "control.h"
 #include "suite.h"
 

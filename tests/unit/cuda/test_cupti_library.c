@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The real library, if this computer has one: it is opened, and every function that is wanted is there. What it does
  * takes a GPU: tests/gpu/programs/test_times.c. */
-#include "backends/cuda/cupti.h"
+#include "backends/cuda/times/cupti.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The real library, if this computer has one: it is opened, and every function that is wanted is there. And its header,
  * if it was there when this was compiled: what the back end declares of the ABI is what it says. */
-#include "backends/cuda/nccl.h"
+#include "backends/cuda/collective/nccl.h"
 
 #include <gantry/gantry.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "suite.h"
 
 #include "run/collectives.h"
-#include "scheduler/collective.h"
+#include "scheduler/collective/collective.h"
 #include <stdio.h>
 #include <string.h>
 

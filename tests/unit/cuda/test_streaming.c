@@ -2,7 +2,7 @@
 /* Launchers and kernels of what streams through memory, without a graph: every element type, every alignment of every
  * region, sizes around those of packs, tiles and grids. The source of the kernels runs on the CPU
  * (tests/support/cuda_emulator); what is around the regions must stay, too. */
-#include "backends/cuda/image.h"
+#include "backends/cuda/kernels/image.h"
 #include "control.h"
 #include "kernel/chunks.h"
 #include "run/reduce.h"
@@ -16,7 +16,7 @@
 #define IMAGE(name) const unsigned char gy_fatbin_##name[] = { 0x50, 0xED, 0x55, 0xBA };
 #define LIBRARY(name)
 #define PLAIN(name)
-#include "backends/cuda/kernels.def"
+#include "backends/cuda/kernels/kernels.def"
 
 enum { MOST_ARGS = 32, MARGIN = 64 };
 

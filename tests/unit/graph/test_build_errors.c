@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every mistake that building can see: its exact text, its status, the line it came from; and that the first one
  * sticks. */
-#include "graph/build.h"
+#include "graph/build/build.h"
 #include "kernels.h"
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every mistake that only gantry_graph_check sees, with its exact text; graphs that are fine; warnings. */
-#include "graph/build.h"
-#include "graph/flow.h"
+#include "graph/build/build.h"
+#include "graph/flow/flow.h"
 #include "kernels.h"
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * mean, the order relation (as a transitive closure: nothing missing, nothing too much), the bytes that flow along each
  * data dependency, and the order in which tasks are listed.
  */
-#include "graph/flow.h"
+#include "graph/flow/flow.h"
 #include "unit/base/suite.h"
 #include <stdbool.h>
 #include <stdlib.h>

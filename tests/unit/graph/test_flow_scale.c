@@ -3,7 +3,7 @@
  * Shapes that look harmless and are quadratic if done naively, each with ten thousands of accesses: they must be done
  * in moments (the test has a time limit), and have exactly the dependencies that are counted here by hand.
  */
-#include "graph/flow.h"
+#include "graph/flow/flow.h"
 #include "kernels.h"
 #include <string.h>
 

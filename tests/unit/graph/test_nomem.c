@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A graph with one of everything, built and checked with ever more memory: every failure is reported, nothing leaks. */
-#include "graph/build.h"
-#include "graph/flow.h"
+#include "graph/build/build.h"
+#include "graph/flow/flow.h"
 #include "kernels.h"
 #include "unit/base/fault_memory.h"
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Regions as rows and as text, tiles as bytes, launches as kernels see them, costs. */
-#include "graph/build.h"
-#include "graph/flow.h"
+#include "graph/build/build.h"
+#include "graph/flow/flow.h"
 #include "kernel/identity.h"
 #include "kernels.h"
 #include <math.h>

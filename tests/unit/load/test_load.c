@@ -7,9 +7,9 @@
 
 #include "base/map.h"
 #include "base/text.h"
-#include "scheduler/load_search.h"
+#include "scheduler/objective/max_load_search.h"
 #include "scheduler/policies/policy.h"
-#include "scheduler/policies/split.h"
+#include "scheduler/policies/split/split.h"
 #include <stdlib.h>
 #include <string.h>
 

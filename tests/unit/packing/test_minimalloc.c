@@ -3,7 +3,7 @@
  * The challenging instances of the MiniMalloc paper, A to F, at their capacity of 1,048,576. Greedy needs 12 to 42 %
  * more, so only search can pass. The budget is of steps; the time is printed and held to 30 s in optimised builds.
  */
-#include "scheduler/offsets.h"
+#include "scheduler/pack/offsets.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The offset packer against a published example, hand-made edges, and exhaustive search on small instances. */
-#include "scheduler/offsets.h"
+#include "scheduler/pack/offsets.h"
 
 #include "base/map.h"
 #include "support/run_suite.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every allocation of the offset packer fails once: "out of memory", nothing leaks, and the next try works. */
-#include "scheduler/offsets.h"
+#include "scheduler/pack/offsets.h"
 
 #include "support/faults.h"
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The most that is in use from some time on, against an array that is added up anew each time. */
-#include "scheduler/policies/usage.h"
+#include "scheduler/policies/list/usage.h"
 
 #include "base/map.h"
 #include "support/run_suite.h"

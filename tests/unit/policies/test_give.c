@@ -3,7 +3,7 @@
 #include "../scheduler/suite.h"
 
 #include "base/map.h"
-#include "scheduler/gaps.h"
+#include "scheduler/place/gaps.h"
 
 enum { SPAN = 300, DEEP = 40 };
 

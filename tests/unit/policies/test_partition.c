@@ -3,7 +3,7 @@
 #include "../scheduler/suite.h"
 
 #include "base/map.h"
-#include "scheduler/policies/parting.h"
+#include "scheduler/policies/partition/parting.h"
 #include "scheduler/policies/policy.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each rule, broken in the smallest ways in a schedule made by hand: that rule is named, with the ops and the rows. */
-#include "schedule/check.h"
+#include "schedule/check/check.h"
 #include "support/run_suite.h"
 #include "unit/schedule/hand.h"
 #include <check.h>

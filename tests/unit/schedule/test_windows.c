@@ -5,7 +5,7 @@
  * its copy of w before `use` of the next changes it.
  */
 #include "base/file.h"
-#include "schedule/check.h"
+#include "schedule/check/check.h"
 #include "support/run_suite.h"
 #include <check.h>
 #include <gantry/gantry.h>

@@ -3,7 +3,7 @@
 #include "suite.h"
 
 #include "base/map.h"
-#include "scheduler/gaps.h"
+#include "scheduler/place/gaps.h"
 
 #define SPAN 400
 

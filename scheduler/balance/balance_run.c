@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Scheduling a graph whose parts may be cut in several ways. */
+#include "scheduler/balance/balance.h"
+
+#include "base/error.h"
+#include "scheduler/search/search.h"
+#include <string.h>
+
+static const char *const NAME[] = {
+    [GY_BALANCE_STATIC] = "static", [GY_BALANCE_DYNAMIC] = "dynamic", [GY_BALANCE_MEMORY] = "memory"
+};
+
+typedef struct choice {
+    gantry_graph *graph;
+    const gantry_machine *machine;
+    const gantry_schedule_options *options;
+    gantry_schedule *best;
+    bool equal_done;    /* equal parts were tried */
+    bool tight;         /* memory is short for some cut and policy */
+    gantry_error first; /* why the first that did not fit did not */
+} choice;
+
+/* Does something spill, or was something skipped that would have to? */
+static bool is_tight(const gantry_schedule *s)
+{
+    for (size_t i = 0; i < s->tried.count; i++)
+        if (s->tried.at[i].tight)
+            return true;
+    for (size_t i = 0; i < s->ops.count; i++)
+        if (s->ops.at[i].kind == GY_OP_EVICT)
+            return true;
+    return false;
+}
+
+/* What the objective makes least. */
+static gy_ticks cost_of(const gantry_schedule *s)
+{
+    return s->period > 0 ? s->period : s->makespan;
+}
+
+static void keep(choice *c, gantry_schedule *s, gy_balance method)
+{
+    s->balance = NAME[method];
+    c->tight = c->tight || is_tight(s);
+    if (c->best && cost_of(c->best) <= cost_of(s)) {
+        gantry_schedule_free(s);
+        return;
+    }
+    gantry_schedule_free(c->best);
+    c->best = s;
+}
+
+static gantry_status try_method(choice *c, gy_balance method, gantry_error *err)
+{
+    gantry_graph *cut;
+    gantry_schedule *s = NULL;
+    gantry_error inner = { 0 };
+    gantry_status status = gy_balance_cut(&cut, c->graph, c->machine, c->options, method, err);
+    if (status)
+        return status;
+    bool again = cut == c->graph && c->equal_done;
+    c->equal_done = c->equal_done || cut == c->graph;
+    if (!again)
+        status = gy_search_run(&s, cut, c->machine, c->options, &inner);
+    gantry_graph_free(cut);
+    if (s)
+        keep(c, s, method);
+    if (status == GANTRY_E_CAPACITY && c->first.status == GANTRY_OK)
+        c->first = inner;
+    else if (status && err)
+        *err = inner;
+    return status == GANTRY_E_CAPACITY ? GANTRY_OK : status;
+}
+
+static gantry_status try_methods(choice *c, gantry_error *err)
+{
+    if (c->options->balance && strcmp(c->options->balance, "guided") == 0) { /* nothing was measured yet */
+        gantry_status status = try_method(c, GY_BALANCE_DYNAMIC, err);
+        if (!status && c->best)
+            c->best->balance = "guided";
+        return status;
+    }
+    if (c->options->balance) {
+        gy_balance method = GY_BALANCE_STATIC;
+        while (strcmp(NAME[method], c->options->balance) != 0)
+            method++;
+        return try_method(c, method, err);
+    }
+    /* Makespans or periods are compared: for least load, what is even is taken as good. */
+    bool compare = strcmp(c->options->objective, "max_load") != 0;
+    gantry_status status = try_method(c, GY_BALANCE_DYNAMIC, err);
+    if (!status && (compare || !c->best))
+        status = try_method(c, GY_BALANCE_STATIC, err);
+    if (!status && (!c->best || c->tight))
+        status = try_method(c, GY_BALANCE_MEMORY, err);
+    return status;
+}
+
+/* One cut is given: that of another schedule. */
+static gantry_status run_like(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
+                              const gantry_schedule_options *options, gantry_error *err)
+{
+    const gantry_schedule *like = options->like;
+    gantry_graph *cut;
+    gantry_schedule *s = NULL;
+    if (like->graph_hash != graph->hash)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "like: a schedule of graph \"%s\", which is not this \"%s\"",
+                       like->graph_name, graph->name);
+    gantry_status status = gy_schedule_graph(&cut, like, graph, err);
+    if (status)
+        return status;
+    status = gy_search_run(&s, cut, machine, options, err);
+    gantry_graph_free(cut);
+    if (status)
+        return status;
+    if (like->balance && !(s->balance = gy_arena_strdup(&s->arena, like->balance))) {
+        gantry_schedule_free(s);
+        return gy_fail_nomem(err);
+    }
+    *schedule = s;
+    return GANTRY_OK;
+}
+
+gantry_status gy_balance_run(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
+                             const gantry_schedule_options *options, gantry_error *err)
+{
+    if (!gy_graph_has_auto(graph))
+        return gy_search_run(schedule, graph, machine, options, err);
+    if (options->like)
+        return run_like(schedule, graph, machine, options, err);
+    choice c = { .graph = graph, .machine = machine, .options = options };
+    gantry_status status = try_methods(&c, err);
+    if (!status && !c.best) {
+        if (err)
+            *err = c.first;
+        status = c.first.status;
+    }
+    if (status)
+        gantry_schedule_free(c.best);
+    else
+        *schedule = c.best;
+    return status;
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * What no schedule on this machine can beat:
+ *
+ *   path    the longest chain of tasks that must follow each other, each on its fastest device. Transfers between tasks
+ *           are left out, since one device could run them all; what comes up from inputs and goes down to outputs
+ *           counts where no device in host memory can run the task
+ *   area    all work on its fastest devices, spread evenly; and that of each device which no other can do. Launches
+ *           that may overlap with others are no work, but count against all lanes together
+ *   links   all bytes that must leave host memory, or come back to it, or both, over what a cut of its links carries
+ *   memory  the same with states and constants for which the memories of devices have no room
+ *
+ * Only dependencies that hold whatever memories are used count: reading what was written, and `after`. (A write after a
+ * read needs no waiting when they are in different memories, nor does a contribution to a reduction need the value
+ * before it.)
+ */
+#include "scheduler/bound/bound.h"
+
+#include "base/error.h"
+
+/* The least time on any device; `alone`: of it what keeps others off the device, launches of small nodes left out. */
+static gy_ticks fastest(const gy_plan *p, uint32_t node, bool alone)
+{
+    gy_ticks best = GY_TICKS_MAX;
+    if (p->graph->nodes.at[node].kind == GY_NODE_COLLECTIVE)
+        return 0; /* depends on where its ranks are */
+    for (uint32_t d = 0; d < p->devices; d++) {
+        gy_ticks time = gy_plan_time(p, node, d);
+        time -= alone ? gy_device_overlap(&p->machine->device[d], time) : 0;
+        best = time < best ? time : best;
+    }
+    return best;
+}
+
+gy_ticks gy_bound_fastest(const gy_plan *p, uint32_t node)
+{
+    return fastest(p, node, false);
+}
+
+/* Does `to` read rows that `from` wrote or contributed to? */
+static bool reads_from(const gy_plan *p, uint32_t from, uint32_t to)
+{
+    const gy_flow *f = p->flow;
+    for (uint32_t k = 0; k < gy_plan_node(p, to)->accesses; k++) {
+        size_t x = f->task[to].access + k;
+        const gy_access *r = gy_flow_access_of(p->graph, f, x);
+        if (r->mode != GANTRY_READ && r->mode != GANTRY_READWRITE)
+            continue;
+        for (uint32_t j = 0; j < gy_plan_node(p, from)->accesses; j++) {
+            size_t y = f->task[from].access + j;
+            const gy_access *w = gy_flow_access_of(p->graph, f, y);
+            if (w->mode != GANTRY_READ && f->access[x].value == f->access[y].value && r->first < w->last &&
+                w->first < r->last)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool is_after(const gy_plan *p, uint32_t from, uint32_t to)
+{
+    const gy_node *n = gy_plan_node(p, to);
+    for (uint32_t i = 0; i < n->afters; i++)
+        if (p->graph->after.at[n->after + i] == p->flow->task[from].node)
+            return true;
+    return false;
+}
+
+bool gy_bound_holds(const gy_plan *p, const gy_dep *d, uint32_t to)
+{
+    if (d->kinds & GY_DEP_DATA && reads_from(p, d->from, to))
+        return true;
+    return d->kinds & GY_DEP_ORDER && is_after(p, d->from, to);
+}
+
+/* Its part of the work that the workers share; copies and collectives have lanes of their own, and what a device for
+ * host calls may take is left out. */
+static gy_ticks shared_work(const gy_plan *p, uint32_t node, gy_ticks time)
+{
+    uint32_t share = gy_plan_share(p, node);
+    if (p->graph->nodes.at[node].kind == GY_NODE_COPY)
+        return 0;
+    for (uint32_t d = p->workers; d < p->devices; d++)
+        if (gy_plan_time(p, node, d) < GY_TICKS_MAX)
+            return 0;
+    return share < 1000 ? time / 1000 * share : time;
+}
+
+/* ---- transfers that no placement avoids ---- */
+
+typedef struct bound {
+    const gy_plan *p;
+    gy_bound_bytes bytes;
+    int64_t *rate;     /* per memory: bytes per second that can come in */
+    gy_ticks *latency; /* per memory: of what comes in */
+    gy_ticks *end;     /* per task: when it can have ended */
+} bound;
+
+static void free_bound(bound *b)
+{
+    gy_bound_bytes_free(&b->bytes);
+    gy_free(b->rate);
+    gy_free(b->latency);
+    gy_free(b->end);
+}
+
+static gantry_status make_bound(bound *b, gantry_error *err)
+{
+    const gantry_machine *m = b->p->machine;
+    b->rate = gy_calloc(m->memories, sizeof *b->rate);
+    b->latency = gy_calloc(m->memories, sizeof *b->latency);
+    b->end = gy_calloc((size_t)b->p->flow->tasks + 1, sizeof *b->end);
+    if (!b->rate || !b->latency || !b->end)
+        return gy_fail_nomem(err);
+    gantry_status status = gy_bound_bytes_find(&b->bytes, b->p, err);
+    for (uint32_t i = 0; i < m->memories && !status; i++) {
+        b->latency[i] = gy_cut_latency(m, i, GY_GO_IN);
+        status = gy_cut_rate(&b->rate[i], m, i, GY_GO_IN, err);
+    }
+    return status;
+}
+
+/* When the task has ended at the earliest, if all it waits for has by `ready`. */
+static gy_ticks earliest_end(const bound *b, uint32_t task, gy_ticks ready)
+{
+    const gy_plan *p = b->p;
+    uint32_t node = p->flow->task[task].node;
+    if (!b->bytes.up[task])
+        return ready + gy_bound_fastest(p, node);
+    gy_ticks best = GY_TICKS_MAX;
+    for (uint32_t d = 0; d < p->devices; d++) {
+        uint32_t memory = p->machine->device[d].memory;
+        gy_ticks begin = b->latency[memory] + gy_cut_time(b->bytes.up[task], b->rate[memory]);
+        gy_ticks time = gy_plan_time(p, node, d);
+        begin = begin > ready ? begin : ready;
+        if (time < GY_TICKS_MAX && begin + time < best)
+            best = begin + time;
+    }
+    return best;
+}
+
+static gy_ticks fetch(const bound *b, uint32_t task)
+{
+    int64_t bytes = b->bytes.down[task];
+    return bytes ? b->latency[0] + gy_cut_time(bytes, b->rate[0]) : 0;
+}
+
+static gy_ticks longest_chain(bound *b)
+{
+    const gy_flow *f = b->p->flow;
+    gy_ticks chain = 0;
+    for (uint32_t t = 0; t < f->tasks; t++) {
+        gy_ticks ready = 0;
+        for (size_t i = f->dep_first[t]; i < f->dep_first[t + 1]; i++)
+            if (b->end[f->dep[i].from] > ready && gy_bound_holds(b->p, &f->dep[i], t))
+                ready = b->end[f->dep[i].from];
+        b->end[t] = earliest_end(b, t, ready);
+        gy_ticks last = b->end[t] + fetch(b, t);
+        chain = last > chain ? last : chain;
+    }
+    return chain;
+}
+
+/* The only device that can run the node; GY_NONE: there are several. */
+static uint32_t only_device(const gy_plan *p, uint32_t node)
+{
+    uint32_t only = GY_NONE;
+    for (uint32_t d = 0; d < p->workers; d++)
+        if (gy_plan_time(p, node, d) < GY_TICKS_MAX) {
+            if (only != GY_NONE)
+                return GY_NONE;
+            only = d;
+        }
+    return only;
+}
+
+/* How many ops can be under way at a time, launches included. */
+static int64_t compute_lanes(const gy_plan *p)
+{
+    int64_t count = 0;
+    for (uint32_t d = 0; d < p->workers; d++)
+        count += p->machine->device[d].gpu ? p->machine->device[d].lanes : 1;
+    return count;
+}
+
+/* Sums stop at GY_TICKS_MAX: less is still a bound. */
+static gantry_status area(const gy_plan *p, gy_ticks *most, gantry_error *err)
+{
+    gy_ticks *sum = gy_calloc((size_t)p->workers + 1, sizeof *sum), *all = sum + p->workers, whole = 0;
+    if (!sum)
+        return gy_fail_nomem(err);
+    for (uint32_t t = 0; t < p->flow->tasks && whole < GY_TICKS_MAX; t++) {
+        uint32_t node = p->flow->task[t].node;
+        gy_ticks work = shared_work(p, node, fastest(p, node, true));
+        uint32_t device = work ? only_device(p, node) : GY_NONE;
+        *all += work;
+        whole += shared_work(p, node, gy_bound_fastest(p, node));
+        if (device != GY_NONE)
+            sum[device] += work;
+    }
+    *most = *all / p->workers;
+    *most = whole / compute_lanes(p) > *most ? whole / compute_lanes(p) : *most;
+    for (uint32_t d = 0; d < p->workers; d++)
+        *most = sum[d] > *most ? sum[d] : *most;
+    gy_free(sum);
+    return GANTRY_OK;
+}
+
+/* Bytes of states and constants for which the memories of devices have no room: they come up in every start. */
+static int64_t overflow(const bound *b)
+{
+    const gy_plan *p = b->p;
+    uint64_t room = 0, kept = (uint64_t)b->bytes.kept;
+    for (uint32_t i = 1; i < p->machine->memories && room < kept; i++)
+        room += p->capacity[i];
+    return room < kept ? (int64_t)(kept - room) : 0;
+}
+
+static gantry_status cross(const bound *b, gy_direction which, int64_t bytes, gy_ticks *most, gantry_error *err)
+{
+    int64_t rate = 0;
+    gantry_status status = gy_cut_rate(&rate, b->p->machine, 0, which, err);
+    gy_ticks t = status ? 0 : gy_cut_time(bytes, rate);
+    *most = t > *most ? t : *most;
+    return status;
+}
+
+/* All that goes up and comes down in one start. */
+static gantry_status cross_links(const bound *b, gy_ticks *most, gantry_error *err)
+{
+    gantry_status status = cross(b, GY_GO_OUT, b->bytes.ups, most, err);
+    if (!status)
+        status = cross(b, GY_GO_IN, b->bytes.downs, most, err);
+    return status ? status : cross(b, GY_GO_BOTH, b->bytes.ups + b->bytes.downs, most, err);
+}
+
+static void raise_bound(gy_plan *p, gy_ticks time, const char *by)
+{
+    if (p->bound_by && time <= p->bound)
+        return;
+    p->bound = time;
+    p->bound_by = by;
+}
+
+gantry_status gy_plan_bound(gy_plan *p, gantry_error *err)
+{
+    bound b = { .p = p };
+    gy_ticks work = 0, links = 0, memory = 0;
+    gantry_status status = make_bound(&b, err);
+    if (!status)
+        status = area(p, &work, err);
+    if (!status)
+        status = cross_links(&b, &links, err);
+    if (!status)
+        status = cross(&b, GY_GO_OUT, b.bytes.ups + overflow(&b), &memory, err);
+    if (!status) {
+        p->bound_by = NULL;
+        raise_bound(p, longest_chain(&b), "path");
+        raise_bound(p, work, "area");
+        raise_bound(p, links, "links");
+        raise_bound(p, memory, "memory");
+        if (p->bound > 0) /* there is an op, and it comes after that */
+            p->bound = gy_ticks_both(p->bound, p->machine->start);
+    }
+    free_bound(&b);
+    return status;
+}
+
+gantry_status gy_bound_throughput(const gy_plan *p, gy_ticks *time, gantry_error *err)
+{
+    bound b = { .p = p };
+    gy_ticks work = 0, links = 0;
+    gantry_status status = make_bound(&b, err);
+    if (!status)
+        status = area(p, &work, err);
+    if (!status)
+        status = cross_links(&b, &links, err);
+    if (!status)
+        *time = links > work ? links : work;
+    free_bound(&b);
+    return status;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Inside of the bound (bound.c): what has to go between host memory and the memories of devices, however tasks are
+ * placed. An input lies in host memory when a start begins, and an output has to be there when it ends.
+ */
+#ifndef GY_SCHEDULER_BOUND_BOUND_H
+#define GY_SCHEDULER_BOUND_BOUND_H
+
+#include "scheduler/plan/plan.h"
+
+/* Bytes per task, and in all: those of tasks that no device in host memory can run, each byte once. Contributions to a
+ * reduction do not count as reading: the value before them may meet them anywhere. */
+typedef struct gy_bound_bytes {
+    int64_t *up;   /* of inputs, as they are at the start, that the task reads; NULL: no task does */
+    int64_t *down; /* of outputs that the task is the last to write; NULL: no task is */
+    int64_t ups, downs;
+    int64_t kept; /* of states and constants that such tasks read as a start finds them */
+} gy_bound_bytes;
+
+gantry_status gy_bound_bytes_find(gy_bound_bytes *b, const gy_plan *p, gantry_error *err);
+void gy_bound_bytes_free(gy_bound_bytes *b);
+
+/* For the bound of a period (period_bound.c): what starts that follow each other cannot beat either, area and cut; the
+ * time of a node on its fastest device; does the dependency hold whatever memories are used? */
+gantry_status gy_bound_throughput(const gy_plan *p, gy_ticks *time, gantry_error *err);
+gy_ticks gy_bound_fastest(const gy_plan *p, uint32_t node);
+bool gy_bound_holds(const gy_plan *p, const gy_dep *d, uint32_t to);
+
+/* Routes of a memory: those out of it, those into it, or both, to and from all other memories. */
+typedef enum gy_direction { GY_GO_OUT = 1, GY_GO_IN = 2, GY_GO_BOTH = 3 } gy_direction;
+/* *rate: bytes per second that can cross at most: the rates of resources that together are on all of these routes, each
+ * of which is full at best (of such sets the one that a greedy search finds). 0: no limit is known. */
+gantry_status gy_cut_rate(int64_t *rate, const gantry_machine *m, uint32_t memory, gy_direction which,
+                          gantry_error *err);
+/* The least latency of one of these routes; 0 where there is none. */
+gy_ticks gy_cut_latency(const gantry_machine *m, uint32_t memory, gy_direction which);
+
+/* Time that bytes need to cross, rounded down; no limit: none. */
+static inline gy_ticks gy_cut_time(int64_t bytes, int64_t rate)
+{
+    return bytes > 0 && rate > 0 ? gy_ticks_of((uint64_t)bytes, rate) - 1 : 0;
+}
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Collectives: who gives what to whom, how long each algorithm takes for that, and which is best. Needs a machine and
+ * nothing of the plan, so that placing, lowering, recognising copies and explaining all ask the same functions.
+ *
+ *   collective_group.c   groups, from nodes, from rows, from an op of a schedule
+ *   collective_net.c     one step: transfers that go at the same time
+ *   collective_cost.c    the table of algorithms: what each can do, what it takes
+ *   collective_steps.c   their steps
+ *   collective_choose.c  the cheapest that can
+ *   collective_bound.c   what none can beat
+ *
+ * Cost is alpha-beta over the machine's own routes: a step takes the slowest of its transfers when alone, and at least
+ * what its busiest resource (link, port, bus) needs for all bytes that cross it in that step. Kernels that load and
+ * store peer memory take a launch, a latency for each signal between ranks, and move 4 bytes in the time that a copy
+ * engine takes for 5 (measured: one_shot on 8 H200 reaches 0.80 of what its ports carry, two_shot 0.76). Where ranks
+ * have no direct route, copies through a third memory take the place of kernels: at full speed, without signals.
+ */
+#ifndef GY_SCHEDULER_COLLECTIVE_COLLECTIVE_H
+#define GY_SCHEDULER_COLLECTIVE_COLLECTIVE_H
+
+#include "base/vec.h"
+#include "machine/machine.h"
+#include "schedule/schedule.h"
+
+/* The ranks of one collective are memories, each once; what devices in one memory give and take is added up. */
+typedef struct gy_group {
+    gantry_collective kind;
+    uint8_t reduce;   /* gantry_access; 0: moves rows only */
+    bool in_place;    /* something is written where it is read, beyond what the kind leaves where it is */
+    uint32_t ranks;   /* at least 1 */
+    uint32_t root;    /* broadcast, scatter: who gives; gather, reduce: who takes */
+    uint32_t *memory; /* of each rank; rising for groups from rows */
+    int64_t *part;    /* of each rank: all_gather, gather: bytes it gives; scatter, reduce_scatter: bytes it takes */
+    int64_t *block;   /* all_to_all: ranks x ranks bytes, row = who gives; others: NULL */
+    uint8_t *gives;   /* of each rank: it has a share of the input */
+    uint8_t *takes;   /* of each rank: it gets (a share of) the result */
+    bool twice;       /* a rank has two values of one row, such as two contributions to a sum */
+    bool with_nan;    /* min or max of floating-point numbers: gy_group_type */
+    int64_t bytes;    /* the whole, as in gy_collective_table */
+    int64_t align;    /* largest power of two, at most 256, that divides where parts begin and end */
+} gy_group;
+void gy_group_free(gy_group *g);
+/* What its elements are, which only matters to reductions. */
+void gy_group_type(gy_group *g, gantry_dtype dtype);
+/* The rank of a memory that is one of the group's. */
+uint32_t gy_group_rank(const gy_group *g, uint32_t memory);
+
+/* What one region of a collective node is: where, and how much. */
+typedef struct gy_group_end {
+    uint32_t memory;
+    int64_t bytes;
+    uint32_t buffer; /* with rows: what is written where it is read is in place */
+    int64_t first, last;
+} gy_group_end;
+/* From the regions of a node, `ins` reads first, in rank order. false: out of memory. */
+bool gy_group_of_node(gy_group *g, gantry_collective kind, uint8_t reduce, const gy_group_end *end, uint32_t ins,
+                      uint32_t outs);
+
+/* Bytes of one value in an instance. */
+typedef struct gy_group_span {
+    uint32_t memory, instance;
+    int64_t first, last;
+} gy_group_span;
+/* From what an inserted collective reads and writes: gy_op in schedule.h says what that means. false: out of memory. */
+bool gy_group_of_rows(gy_group *g, gantry_collective kind, uint8_t reduce, const gy_group_span *span, uint32_t ins,
+                      uint32_t outs);
+/* From an op of a schedule. */
+bool gy_group_of_op(gy_group *g, const gantry_schedule *s, const gy_op *op);
+
+/* Bytes that `to` needs from `from` if all goes straight. */
+int64_t gy_group_need(const gy_group *g, uint32_t from, uint32_t to);
+bool gy_group_is_full(const gy_group *g); /* all ranks give and take */
+bool gy_group_is_even(const gy_group *g);
+
+/* ---- collective_net.c ---- */
+
+/* Room to add up steps in; one may serve many collectives of the machine. */
+typedef struct gy_net {
+    const gantry_machine *m;
+    int64_t *load;          /* per resource: bytes of the step at hand */
+    gy_ticks *begin;        /* per resource with a load: when the first of them can come */
+    GY_VEC(uint32_t) used;  /* resources with a load */
+    gy_ticks *engine;       /* per device: time that copies of the step keep its engines busy */
+    GY_VEC(uint32_t) order; /* ranks along a ring */
+    gy_ticks solo, latency; /* of the step: slowest transfer alone, longest latency */
+    bool staged;            /* some transfer of the step goes through a third memory */
+    bool lenient;           /* copies below the first point of their route are in nobody's way, as in the simulator */
+    bool slow;              /* kernels of GPUs: see above */
+    gy_ticks launch;
+} gy_net;
+bool gy_net_init(gy_net *net, const gantry_machine *m);
+void gy_net_free(gy_net *net);
+
+/* Gets ready for the group's devices. false: out of memory. */
+bool gy_net_begin(gy_net *net, const gy_group *g);
+void gy_net_add(gy_net *net, const gy_group *g, uint32_t from, uint32_t to, int64_t bytes);
+/* The time of the transfers added since the last end, by kernels with one signal, by kernels without, by copies. */
+gy_ticks gy_net_step(gy_net *net);
+gy_ticks gy_net_flow(gy_net *net);
+gy_ticks gy_net_copies(gy_net *net);
+gy_ticks gy_ticks_sum(gy_ticks a, gy_ticks b);
+gy_ticks gy_ticks_times(gy_ticks time, int64_t count);
+/* The device whose launches and engines count for a memory (lowest worker, else lowest), or GY_MACHINE_NONE. */
+uint32_t gy_net_device(const gantry_machine *m, uint32_t memory);
+
+/* ---- collective_steps.c: times of algorithms that can do the group ---- */
+gy_ticks gy_time_copy(gy_net *net, const gy_group *g);
+gy_ticks gy_time_ring(gy_net *net, const gy_group *g);
+gy_ticks gy_time_tree(gy_net *net, const gy_group *g);
+gy_ticks gy_time_recursive(gy_net *net, const gy_group *g);
+gy_ticks gy_time_one_shot(gy_net *net, const gy_group *g);
+gy_ticks gy_time_two_shot(gy_net *net, const gy_group *g);
+
+/* ---- collective_cost.c ---- */
+
+/* One algorithm looked at. */
+typedef struct gy_way {
+    gy_algorithm algorithm;
+    const char *refused; /* why it cannot do it; NULL: it can */
+    gy_ticks time;       /* refused: GY_TICKS_MAX */
+    uint8_t provenance;  /* gy_provenance */
+} gy_way;
+/* After gy_net_begin for the group. A measured time wins over the model's. */
+gy_way gy_collective_look(gy_net *net, const gy_group *g, gy_algorithm algorithm);
+
+/* ---- collective_choose.c ---- */
+
+/* The cheapest of those that can, of equals the first of GY_ALGORITHM_MAP. Where the machine has measured times of some
+ * of them (for this collective, kind of devices and number of ranks), it is the cheapest of these: models are right
+ * within some 15 %, and where it is not there what they say of one algorithm is no reason against what was seen of
+ * another. A node may ask for any. false: out of memory. */
+bool gy_collective_choose(gy_net *net, const gy_group *g, gy_way *best);
+/* `name`: what a node asks for; NULL: choose. E_GRAPH, with the algorithms that can do it, if it is none of those:
+ * `node` and `place` (may be NULL) are for the message. */
+gantry_status gy_collective_obey(gy_net *net, const gy_group *g, const char *name, const char *node, gy_way *best,
+                                 gantry_error *err);
+
+/* ---- collective_bound.c ---- */
+
+typedef struct gy_collective_limit {
+    gy_ticks time;      /* no algorithm of the table is faster: the larger of the next two */
+    gy_ticks bandwidth; /* of the narrowest cut */
+    gy_ticks latency;   /* of the longest of the quickest ways that some bytes must go */
+    uint32_t steps;     /* hops of that way counted: the diameter */
+    int64_t bytes;      /* that must cross the narrowest cut */
+    int64_t rate;       /* bytes a second that can */
+    uint64_t inside;    /* ranks on its inner side, bit by bit; 0: the sum over all ranks decided */
+} gy_collective_limit;
+/* false: out of memory */
+bool gy_collective_bound(gy_collective_limit *limit, const gantry_machine *m, const gy_group *g);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How much of each memory instances may take: capacity less what is reserved and the largest scratch, or less still. */
+#include "scheduler/plan/plan.h"
+
+#include "base/align.h"
+#include "base/error.h"
+#include <string.h>
+
+/* The memory that a name stands for: a memory's id, or the memory of a device. */
+static uint32_t find_memory(const gantry_machine *m, const char *name)
+{
+    uint32_t device = gy_machine_find_device(m, name);
+    return device != GY_MACHINE_NONE ? m->device[device].memory : gy_machine_find_memory(m, name);
+}
+
+static gantry_status no_memory(const gantry_machine *m, const char *name, gantry_error *err)
+{
+    gy_near near = { 0 };
+    for (uint32_t i = 0; i < m->devices; i++)
+        gy_near_offer(&near, name, m->device[i].id);
+    for (uint32_t i = 0; i < m->memories; i++)
+        gy_near_offer(&near, name, m->memory[i].id);
+    return gy_fail(err, GANTRY_E_INVALID, NULL,
+                   near.best ? "max_memory: machine \"%s\" has no device or memory \"%s\" (did you mean \"%s\"?)"
+                             : "max_memory: machine \"%s\" has no device or memory \"%s\"",
+                   m->name, name, near.best);
+}
+
+/* One "name=size", cut out of the list. */
+static gantry_status apply_one(gy_plan *p, char *entry, gantry_error *err)
+{
+    char *equal = strchr(entry, '=');
+    uint64_t bytes;
+    if (!equal)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "max_memory: \"%s\" must be name=size, such as gpu0=4GiB", entry);
+    *equal = 0;
+    uint32_t memory = find_memory(p->machine, entry);
+    if (memory == GY_MACHINE_NONE)
+        return no_memory(p->machine, entry, err);
+    if (!gy_parse_bytes(equal + 1, &bytes))
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "max_memory: \"%s\" of \"%s\" is no size; give one such as 512MiB",
+                       equal + 1, entry);
+    if (bytes < p->capacity[memory])
+        p->capacity[memory] = bytes;
+    return GANTRY_OK;
+}
+
+static gantry_status apply_all(gy_plan *p, const char *max_memory, gantry_error *err)
+{
+    char *text = gy_strdup(max_memory), *rest = text, *entry;
+    gantry_status status = text ? GANTRY_OK : gy_fail_nomem(err);
+    while (!status && (entry = strsep(&rest, ",")) != NULL)
+        if (*entry)
+            status = apply_one(p, entry, err);
+    gy_free(text);
+    return status;
+}
+
+gantry_status gy_plan_capacity(gy_plan *p, const char *max_memory, gantry_error *err)
+{
+    const gantry_machine *m = p->machine;
+    p->capacity = gy_calloc(m->memories, sizeof *p->capacity);
+    if (!p->capacity)
+        return gy_fail_nomem(err);
+    for (uint32_t i = 0; i < m->memories; i++)
+        p->capacity[i] = m->memory[i].capacity - m->memory[i].reserved;
+    return max_memory ? apply_all(p, max_memory, err) : GANTRY_OK;
+}
+
+/* A task may go to any lane of its device (stream.c). */
+static bool spreads(const gy_plan *p, uint32_t task)
+{
+    uint32_t device = p->device[task];
+    gy_ticks time = gy_plan_time(p, p->flow->task[task].node, device);
+    return p->machine->contention && gy_device_overlap(&p->machine->device[device], time) > 0;
+}
+
+/* Scratch is no instance: each lane of a device has as much as the largest node that runs there asks; the first of the
+ * device, that is, and of small nodes the others. */
+gantry_status gy_plan_scratch(gy_plan *p, gantry_error *err)
+{
+    uint64_t *scratch = gy_calloc(2 * (size_t)p->devices, sizeof *scratch), *others = scratch + p->devices;
+    if (!scratch)
+        return gy_fail_nomem(err);
+    for (uint32_t t = 0; t < p->flow->tasks; t++) {
+        uint64_t bytes = gy_aligned((uint64_t)gy_plan_node(p, t)->scratch);
+        uint32_t d = p->device[t];
+        scratch[d] = bytes > scratch[d] ? bytes : scratch[d];
+        others[d] = bytes > others[d] && spreads(p, t) ? bytes : others[d];
+    }
+    for (uint32_t d = 0; d < p->devices; d++) {
+        uint64_t *left = &p->capacity[p->machine->device[d].memory];
+        uint64_t need = scratch[d] + (p->machine->device[d].lanes - 1) * others[d];
+        *left = *left > need ? *left - need : 0;
+    }
+    gy_free(scratch);
+    return GANTRY_OK;
+}

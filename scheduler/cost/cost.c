@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Times of nodes on devices. In order: a time given with the node for the device's id, for its kind, for everywhere;
+ * the machine's measured table of the node's kernel, by its flops or bytes; else the roofline, max(flops / peak, bytes
+ * / bandwidth). The device's launch cost is added to a given time and to the roofline; in a table it is contained. A
+ * copy node takes the local route of the device's memory.
+ */
+#include "scheduler/plan/plan.h"
+
+#include "base/error.h"
+#include <string.h>
+
+uint32_t gy_plan_share(const gy_plan *p, uint32_t node)
+{
+    const gy_node_extra *x = gy_plan_extra(p, node);
+    if (!x || !(x->share < 1))
+        return 1000;
+    return x->share > 0.001 ? (uint32_t)(x->share * 1000) : 1;
+}
+
+/* The time that was given with the node, in us; false without one that speaks of this device. */
+static bool given_time(const gy_node_extra *x, const gy_device *d, double *us)
+{
+    int best = 0;
+    for (size_t i = 0; x && i < x->time.count; i++) {
+        const char *name = x->time.at[i].device;
+        int weight = !name ? 1 : !strcmp(name, d->id) ? 3 : !strcmp(name, d->kind) ? 2 : 0;
+        if (weight > best) {
+            best = weight;
+            *us = x->time.at[i].us;
+        }
+    }
+    return best > 0;
+}
+
+double gy_plan_gflops(const gy_plan *p, uint32_t node, uint32_t device)
+{
+    return gy_device_gflops(&p->machine->device[device], gy_node_dtype(p->graph, &p->graph->nodes.at[node]));
+}
+
+static gy_ticks roofline(const gantry_graph *g, const gy_node *n, const gy_device *d)
+{
+    double gflops = gy_device_gflops(d, gy_node_dtype(g, n)), us = 0;
+    if (n->flops > 0 && gflops > 0)
+        us = n->flops / (gflops * 1e3);
+    if (n->bytes > 0 && d->bandwidth_gbs > 0 && n->bytes / (d->bandwidth_gbs * 1e3) > us)
+        us = n->bytes / (d->bandwidth_gbs * 1e3);
+    return gy_ticks_from_us(us);
+}
+
+/* ---- measured ---- */
+
+double gy_plan_work(const gy_node *n, const gy_kernel_table *t)
+{
+    return t->by_flops ? n->flops : n->bytes;
+}
+
+const gy_kernel_table *gy_plan_table(const gy_plan *p, uint32_t node, uint32_t device)
+{
+    const gantry_graph *g = p->graph;
+    const gy_node *n = &g->nodes.at[node];
+    if (n->kernel == GY_NONE || !p->machine->kernels)
+        return NULL;
+    const gy_kernel_table *t = gy_machine_kernel(p->machine, g->kernels.at[n->kernel].manifest->name,
+                                                 gy_node_dtype(g, n), p->machine->device[device].kind);
+    return t && gy_plan_work(n, t) > 0 ? t : NULL;
+}
+
+/* The tables of the last node: nodes of one kernel follow each other, and names need not be compared again. */
+typedef struct tables {
+    uint32_t kernel;
+    gantry_dtype dtype;
+    const gy_kernel_table **of; /* per device; NULL: there are none at all */
+} tables;
+
+static void look_up(tables *t, const gy_plan *p, const gy_node *n)
+{
+    gantry_dtype dtype = gy_node_dtype(p->graph, n);
+    if (n->kernel == t->kernel && dtype == t->dtype)
+        return;
+    t->kernel = n->kernel;
+    t->dtype = dtype;
+    for (uint32_t d = 0; d < p->devices; d++)
+        t->of[d] = n->kernel == GY_NONE ? NULL
+                                        : gy_machine_kernel(p->machine, p->graph->kernels.at[n->kernel].manifest->name,
+                                                            dtype, p->machine->device[d].kind);
+}
+
+/* ---- all kinds of nodes ---- */
+
+static int64_t node_bytes(const gy_plan *p, const gy_node *n, uint32_t k)
+{
+    const gy_access *a = &p->graph->access.at[n->access + k];
+    return gy_buffer_span(&p->graph->buffers.at[a->buffer], a->first, a->last);
+}
+
+static void cost_node(gy_plan *p, const tables *found, uint32_t node, uint32_t device)
+{
+    const gy_node *n = &p->graph->nodes.at[node];
+    const gy_device *d = &p->machine->device[device];
+    size_t at = (size_t)node * p->devices + device;
+    const gy_kernel_table *t = found->of ? found->of[device] : NULL;
+    double us = 0;
+    if (n->kind == GY_NODE_COLLECTIVE) {
+        p->time[at] = 0; /* depends on all ranks: see place.c */
+        p->provenance[at] = GY_COST_ROOFLINE;
+    } else if (n->kind == GY_NODE_COPY) {
+        const gy_route *r = gy_machine_route(p->machine, d->memory, d->memory);
+        p->time[at] = gy_route_time(p->machine, r, node_bytes(p, n, 0));
+        p->provenance[at] = r->given ? GY_COST_MEASURED : GY_COST_ROOFLINE;
+    } else if (given_time(gy_plan_extra(p, node), d, &us)) {
+        p->time[at] = gy_ticks_from_us(us) + d->launch;
+        p->provenance[at] = GY_COST_GIVEN;
+    } else if (t && gy_plan_work(n, t) > 0) {
+        p->time[at] = gy_kernel_time(t, gy_plan_work(n, t), d->launch);
+        p->provenance[at] = GY_COST_MEASURED;
+    } else {
+        p->time[at] = roofline(p->graph, n, d) + d->launch;
+        p->provenance[at] = GY_COST_ROOFLINE;
+    }
+    if (p->machine->pace && node < p->machine->paces && n->kind != GY_NODE_COLLECTIVE && n->kind != GY_NODE_COPY) {
+        p->time[at] = gy_ticks_from_us(gy_ticks_to_us(p->time[at]) * p->machine->pace[at]);
+        p->provenance[at] = GY_COST_MEASURED;
+    }
+}
+
+gantry_status gy_plan_cost(gy_plan *p, gantry_error *err)
+{
+    size_t nodes = p->graph->nodes.count;
+    p->time = gy_calloc(nodes * p->devices + 1, sizeof *p->time);
+    p->provenance = gy_calloc(nodes * p->devices + 1, sizeof *p->provenance);
+    tables t = { .kernel = GY_NONE };
+    t.of = p->machine->kernels ? gy_calloc(p->devices, sizeof *t.of) : NULL;
+    if (!p->time || !p->provenance || (p->machine->kernels && !t.of)) {
+        gy_free((void *)t.of);
+        return gy_fail_nomem(err);
+    }
+    for (uint32_t n = 0; n < nodes; n++) {
+        if (t.of)
+            look_up(&t, p, &p->graph->nodes.at[n]);
+        for (uint32_t d = 0; d < p->devices; d++)
+            cost_node(p, &t, n, d);
+    }
+    gy_free((void *)t.of);
+    return gy_plan_eligible(p, err);
+}
+
+gy_ticks gy_transfer_time(const gy_plan *p, uint32_t from, uint32_t to, int64_t bytes)
+{
+    if (from == to || bytes == 0)
+        return 0;
+    return gy_ticks_both(gy_route_time(p->machine, gy_machine_route(p->machine, from, to), bytes),
+                         gy_machine_signals(p->machine, from, to));
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Who may run what: the kind of a node, its kernel's flags, `on`, and groups of nodes that are kept together or apart.
+ * The answer is GY_TICKS_MAX in the table of times.
+ */
+#include "scheduler/place/apart.h"
+
+#include "base/error.h"
+#include <string.h>
+
+static gy_ticks *time_of(gy_plan *p, uint32_t node, uint32_t device)
+{
+    return &p->time[(size_t)node * p->devices + device];
+}
+
+static uint32_t count_allowed(const gy_plan *p, uint32_t node, uint32_t last)
+{
+    uint32_t count = 0;
+    for (uint32_t d = 0; d < last; d++)
+        count += gy_plan_time(p, node, d) < GY_TICKS_MAX;
+    return count;
+}
+
+static void forbid(gy_plan *p, uint32_t node, uint32_t first, uint32_t last)
+{
+    for (uint32_t d = first; d < last; d++)
+        *time_of(p, node, d) = GY_TICKS_MAX;
+}
+
+static bool can_run(const gy_plan *p, const gy_node *n, const gy_device *d)
+{
+    uint32_t flags = 0;
+    if (n->kind == GY_NODE_HOST)
+        return !d->gpu;
+    if (n->kernel != GY_NONE && n->kind == GY_NODE_KERNEL)
+        flags = p->graph->kernels.at[n->kernel].manifest->flags;
+    return !(d->gpu ? flags & GANTRY_KERNEL_NO_GPU : flags & GANTRY_KERNEL_NO_CPU);
+}
+
+static gantry_status allow_kind(gy_plan *p, uint32_t node, gantry_error *err)
+{
+    const gy_node *n = &p->graph->nodes.at[node];
+    for (uint32_t d = 0; d < p->devices; d++)
+        if (!can_run(p, n, &p->machine->device[d]))
+            *time_of(p, node, d) = GY_TICKS_MAX;
+    if (count_allowed(p, node, p->devices))
+        return GANTRY_OK;
+    bool host = n->kind == GY_NODE_HOST;
+    return gy_graph_fail(
+        p->graph, n->origin, err, GANTRY_E_UNSUPPORTED, "node \"%s\" %s and machine \"%s\" has none; %s", n->id,
+        host ? "is a host call, which needs a CPU device," : "needs a device of a kind its kernel runs on",
+        p->machine->name, host ? "add one of kind \"cpu\"" : "choose another machine or kernel");
+}
+
+/* ---- on ---- */
+
+static bool lookup_devices(void *context, const char *name, int64_t *integer, double *real, bool *is_real)
+{
+    const gy_plan *p = context;
+    if (strcmp(name, "devices") != 0)
+        return false;
+    *integer = p->workers;
+    *real = p->workers;
+    *is_real = false;
+    return true;
+}
+
+static gantry_status bad_index(const gy_plan *p, const gy_node *n, const gy_expr *expr, int64_t index,
+                               gantry_error *err)
+{
+    gy_text on = { 0 };
+    gy_expr_print(&on, expr);
+    gantry_status status =
+        on.failed ? gy_fail_nomem(err)
+                  : gy_graph_fail(p->graph, n->origin, err, GANTRY_E_GRAPH,
+                                  "on \"%s\" of node \"%s\" is device %lld, but machine \"%s\" has devices 0 to %u; "
+                                  "use %% devices to wrap around",
+                                  on.at, n->id, (long long)index, p->machine->name, p->workers - 1);
+    gy_text_free(&on);
+    return status;
+}
+
+/* `on` as an expression: the index of a worker. */
+static gantry_status on_index(gy_plan *p, const gy_node *n, const gy_expr *expr, uint32_t *device, gantry_error *err)
+{
+    int64_t index = 0;
+    gantry_error inner = { 0 };
+    if (gy_expr_integer(expr, lookup_devices, p, &index, GANTRY_E_GRAPH, NULL, &inner))
+        return gy_graph_fail(p->graph, n->origin, err, GANTRY_E_GRAPH, "on of node \"%s\": %s", n->id, inner.text);
+    if (index < 0 || index >= p->workers)
+        return bad_index(p, n, expr, index, err);
+    *device = (uint32_t)index;
+    return GANTRY_OK;
+}
+
+static gantry_status on_unknown(gy_plan *p, const gy_node *n, const char *on, gantry_error *err)
+{
+    gy_near near = { 0 };
+    for (uint32_t d = 0; d < p->devices; d++) {
+        gy_near_offer(&near, on, p->machine->device[d].id);
+        gy_near_offer(&near, on, p->machine->device[d].kind);
+    }
+    return gy_graph_fail(p->graph, n->origin, err, GANTRY_E_GRAPH,
+                         near.best ? "on \"%s\" of node \"%s\" is no device id, kind or expression over devices of "
+                                     "machine \"%s\" (did you mean \"%s\"?)"
+                                   : "on \"%s\" of node \"%s\" is no device id, kind or expression over devices of "
+                                     "machine \"%s\"",
+                         on, n->id, p->machine->name, near.best);
+}
+
+static gantry_status narrow_on(gy_plan *p, uint32_t node, const gy_node_extra *x, gantry_error *err)
+{
+    const gy_node *n = &p->graph->nodes.at[node];
+    uint32_t only = x->on ? gy_machine_find_device(p->machine, x->on) : GY_MACHINE_NONE;
+    bool kind = false;
+    for (uint32_t d = 0; d < p->devices && only == GY_MACHINE_NONE && x->on; d++)
+        kind = kind || !strcmp(p->machine->device[d].kind, x->on);
+    if (only == GY_MACHINE_NONE && !kind) {
+        if (!x->on_expr)
+            return on_unknown(p, n, x->on, err);
+        gantry_status status = on_index(p, n, x->on_expr, &only, err);
+        if (status)
+            return status;
+    }
+    for (uint32_t d = 0; d < p->devices; d++)
+        if (kind ? strcmp(p->machine->device[d].kind, x->on) != 0 : d != only)
+            *time_of(p, node, d) = GY_TICKS_MAX;
+    if (count_allowed(p, node, p->devices))
+        return GANTRY_OK;
+    return gy_graph_fail(p->graph, n->origin, err, GANTRY_E_UNSUPPORTED,
+                         "node \"%s\" is put on \"%s\", which cannot run it; drop \"on\" or choose another device",
+                         n->id, x->on ? x->on : p->machine->device[only].id);
+}
+
+static gantry_status eligible_node(gy_plan *p, uint32_t node, gantry_error *err)
+{
+    const gy_node_extra *x = gy_plan_extra(p, node);
+    gantry_status status = allow_kind(p, node, err);
+    if (status)
+        return status;
+    if (x && (x->on || x->on_expr))
+        return narrow_on(p, node, x, err);
+    /* Devices that only take host calls are for host calls, and for what no other device can run. */
+    if (p->graph->nodes.at[node].kind != GY_NODE_HOST && count_allowed(p, node, p->workers))
+        forbid(p, node, p->workers, p->devices);
+    return GANTRY_OK;
+}
+
+/* ---- with, apart ---- */
+
+static uint32_t find_group(gy_plan *p, uint32_t node)
+{
+    while (p->group[node] != node) {
+        p->group[node] = p->group[p->group[node]];
+        node = p->group[node];
+    }
+    return node;
+}
+
+static void join_groups(gy_plan *p, uint32_t a, uint32_t b)
+{
+    a = find_group(p, a);
+    b = find_group(p, b);
+    p->group[a > b ? a : b] = a > b ? b : a;
+}
+
+static void find_groups(gy_plan *p)
+{
+    for (uint32_t n = 0; n < p->graph->nodes.count; n++) {
+        const gy_node_extra *x = gy_plan_extra(p, n);
+        for (size_t i = 0; x && i < x->with.count; i++) {
+            join_groups(p, n, x->with.at[i]);
+            p->pinned[n] = p->pinned[x->with.at[i]] = 1;
+        }
+        for (size_t i = 0; x && i < x->apart.count; i++)
+            p->pinned[n] = p->pinned[x->apart.at[i]] = 1;
+    }
+    for (uint32_t n = 0; n < p->graph->nodes.count; n++)
+        p->group[n] = find_group(p, n);
+}
+
+/* A group runs where all of its nodes can: the first node's row of the table speaks for all. */
+static gantry_status meet_group(gy_plan *p, uint32_t node, gantry_error *err)
+{
+    uint32_t first = p->group[node];
+    const gantry_graph *g = p->graph;
+    for (uint32_t d = 0; d < p->devices; d++)
+        if (gy_plan_time(p, node, d) >= GY_TICKS_MAX)
+            *time_of(p, first, d) = GY_TICKS_MAX;
+    if (count_allowed(p, first, p->devices))
+        return GANTRY_OK;
+    return gy_graph_fail(g, g->nodes.at[node].origin, err, GANTRY_E_GRAPH,
+                         "no device of machine \"%s\" can run both \"%s\" and \"%s\", which are kept together; "
+                         "change \"with\" or \"on\"",
+                         p->machine->name, g->nodes.at[first].id, g->nodes.at[node].id);
+}
+
+static gantry_status add_apart(gy_plan *p, uint32_t a, uint32_t b, gantry_error *err)
+{
+    uint32_t *old = p->apart[a], count = old ? old[0] : 0;
+    uint32_t *list = gy_arena_alloc(&p->arena, (count + 2) * sizeof *list);
+    if (!list)
+        return gy_fail_nomem(err);
+    if (count)
+        memcpy(list, old, (count + 1) * sizeof *list);
+    list[0] = count + 1;
+    list[count + 1] = b;
+    p->apart[a] = list;
+    return GANTRY_OK;
+}
+
+static gantry_status apart_groups(gy_plan *p, uint32_t node, uint32_t other, gantry_error *err)
+{
+    uint32_t a = p->group[node], b = p->group[other];
+    const gantry_graph *g = p->graph;
+    if (a == b)
+        return gy_graph_fail(g, g->nodes.at[node].origin, err, GANTRY_E_GRAPH,
+                             "nodes \"%s\" and \"%s\" are kept together and apart; drop one of \"with\" and \"apart\"",
+                             g->nodes.at[node].id, g->nodes.at[other].id);
+    gantry_status status = add_apart(p, a, b, err);
+    return status ? status : add_apart(p, b, a, err);
+}
+
+static gantry_status make_groups(gy_plan *p, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    size_t nodes = p->graph->nodes.count;
+    find_groups(p);
+    for (uint32_t n = 0; n < nodes && !status; n++)
+        if (p->group[n] != n)
+            status = meet_group(p, n, err);
+    for (uint32_t n = 0; n < nodes; n++) /* and back: every member knows what the group can */
+        for (uint32_t d = 0; d < p->devices && p->group[n] != n; d++)
+            if (gy_plan_time(p, p->group[n], d) >= GY_TICKS_MAX)
+                *time_of(p, n, d) = GY_TICKS_MAX;
+    for (uint32_t n = 0; n < nodes && !status; n++) {
+        const gy_node_extra *x = gy_plan_extra(p, n);
+        for (size_t i = 0; x && i < x->apart.count && !status; i++)
+            status = apart_groups(p, n, x->apart.at[i], err);
+    }
+    return status ? status : gy_apart_plan(p, err);
+}
+
+gantry_status gy_plan_eligible(gy_plan *p, gantry_error *err)
+{
+    size_t nodes = p->graph->nodes.count;
+    gantry_status status = GANTRY_OK;
+    p->group = gy_calloc(nodes + 1, sizeof *p->group);
+    p->group_device = gy_calloc(nodes + 1, sizeof *p->group_device);
+    p->pinned = gy_calloc(nodes + 1, sizeof *p->pinned);
+    p->apart = gy_calloc(nodes + 1, sizeof *p->apart);
+    if (!p->group || !p->group_device || !p->pinned || !p->apart)
+        return gy_fail_nomem(err);
+    for (uint32_t n = 0; n < nodes; n++) {
+        p->group[n] = n;
+        p->group_device[n] = GY_NONE;
+    }
+    for (uint32_t n = 0; n < nodes && !status; n++)
+        if (p->graph->nodes.at[n].kind != GY_NODE_COLLECTIVE)
+            status = eligible_node(p, n, err);
+    return status ? status : make_groups(p, err);
+}

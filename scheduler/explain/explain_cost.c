@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/explain/explain.h"
+
+/* "2.000 us launch + 10.526 us, the longer of ...": the figures of cost.c. */
+static void add_roofline(gy_text *to, const gy_plan *p, uint32_t node, uint32_t device)
+{
+    const gy_node *n = &p->graph->nodes.at[node];
+    const gy_device *d = &p->machine->device[device];
+    double gflops = gy_plan_gflops(p, node, device);
+    gy_text_printf(to, "roofline: %.3f us launch", gy_ticks_to_us(d->launch));
+    if (n->flops > 0 && gflops > 0)
+        gy_text_printf(to, "%s %g flops / %g GFLOP/s = %.3f us", n->bytes > 0 ? ", then the longer of" : ", then",
+                       n->flops, gflops, n->flops / (gflops * 1e3));
+    if (n->bytes > 0 && d->bandwidth_gbs > 0)
+        gy_text_printf(to, "%s %g bytes / %g GB/s = %.3f us", n->flops > 0 && gflops > 0 ? " and" : ", then", n->bytes,
+                       d->bandwidth_gbs, n->bytes / (d->bandwidth_gbs * 1e3));
+    if (n->flops > 0 && gflops <= 0)
+        gy_text_printf(to, "; %g flops count as nothing: the machine gives no GFLOP/s", n->flops);
+    if (n->bytes > 0 && d->bandwidth_gbs <= 0)
+        gy_text_printf(to, "; %g bytes count as nothing: the machine gives no bandwidth", n->bytes);
+}
+
+static void add_measured(gy_text *to, const gy_plan *p, uint32_t node, uint32_t device)
+{
+    const gy_node *n = &p->graph->nodes.at[node];
+    const gy_device *d = &p->machine->device[device];
+    const gy_kernel_table *t = gy_plan_table(p, node, device);
+    if (n->kind == GY_NODE_COPY)
+        gy_text_printf(to, "measured: the machine's table for copies within %s", p->machine->memory[d->memory].id);
+    else if (p->machine->pace && node < p->machine->paces)
+        gy_text_printf(to, "measured: %.3g times what the model says, in the starts before",
+                       p->machine->pace[(size_t)node * p->devices + device]);
+    else if (t)
+        gy_text_printf(to, "measured: the machine's table of %s (%s) on %s, at %g %s", t->kernel,
+                       gantry_dtype_name(t->dtype), t->kind, gy_plan_work(n, t), t->by_flops ? "flops" : "bytes");
+}
+
+static void add_provenance(gy_text *to, const gy_plan *p, uint32_t node, uint32_t device)
+{
+    const gy_node *n = &p->graph->nodes.at[node];
+    const gy_device *d = &p->machine->device[device];
+    const char *memory = p->machine->memory[d->memory].id;
+    switch ((gy_provenance)p->provenance[(size_t)node * p->devices + device]) {
+    case GY_COST_GIVEN:
+        gy_text_add(to, "given with the node");
+        if (d->launch)
+            gy_text_printf(to, ", and %.3f us launch", gy_ticks_to_us(d->launch));
+        return;
+    case GY_COST_MEASURED:
+        add_measured(to, p, node, device);
+        return;
+    case GY_COST_ROOFLINE:
+        break;
+    }
+    if (n->kind == GY_NODE_COPY)
+        gy_text_printf(to, "roofline: the machine has no table for copies within %s", memory);
+    else
+        add_roofline(to, p, node, device);
+}
+
+void gy_explain_cost(gy_text *to, const gy_plan *p, uint32_t node)
+{
+    gy_table t = { .align = "lrl" };
+    if (p->graph->nodes.at[node].kind == GY_NODE_COLLECTIVE)
+        return;
+    for (uint32_t d = 0; d < p->devices; d++) {
+        gy_ticks time = gy_plan_time(p, node, d);
+        gy_text why = { 0 };
+        if (time < GY_TICKS_MAX)
+            add_provenance(&why, p, node, d);
+        else
+            gy_text_add(&why, "cannot run it");
+        to->failed = to->failed || why.failed;
+        gy_table_cell(&t, "%s", p->machine->device[d].id);
+        if (time < GY_TICKS_MAX)
+            gy_table_cell(&t, "%.3f us", gy_ticks_to_us(time));
+        else
+            gy_table_cell(&t, "%s", "");
+        gy_table_cell(&t, "%s", why.failed ? "" : why.at);
+        gy_text_free(&why);
+    }
+    gy_text_add(to, "\ncompute\n");
+    gy_table_print(&t, to);
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finding clusters: one walk over the draft, with the latest clusters of each value open: one of batches of one copy,
+ * and one of batches of several. A copy may be in both; the batch of several goes first. */
+#include "scheduler/lower/find_collectives.h"
+
+#include "base/error.h"
+#include <stdlib.h>
+
+typedef struct collect {
+    gy_plan *p;
+    gy_clusters clusters;
+    gy_map open[2];   /* value -> cluster, of batches of one, of several */
+    uint32_t *latest; /* per draft: 1 + the last draft it waits for; 0: none. At the end TAKEN: it is in a collective */
+    GY_VEC(uint32_t) batch; /* the copies at hand */
+    GY_VEC(uint32_t) run;   /* those of one task */
+} collect;
+
+#define TAKEN UINT32_MAX
+
+static gy_span span_of(const gy_plan *p, uint32_t draft, uint32_t use)
+{
+    const gy_use *u = &p->use.at[p->draft.at[draft].op.use + use];
+    return (gy_span){ u->instance, p->instance.at[u->instance].memory, u->first, u->last };
+}
+
+static bool same_span(const gy_span *a, const gy_span *b)
+{
+    return a->instance == b->instance && a->first == b->first && a->last == b->last;
+}
+
+/* Where in the reads the span belongs; *known: it is there. False if it overlaps another. */
+static bool find_read(const gy_cluster *c, const gy_span *s, size_t *at, bool *known)
+{
+    size_t low = 0, high = c->read.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (c->read.at[middle].first < s->first)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *at = low;
+    *known = low < c->read.count && same_span(&c->read.at[low], s);
+    if (*known)
+        return true;
+    return (low == 0 || c->read.at[low - 1].last <= s->first) &&
+           (low == c->read.count || s->last <= c->read.at[low].first);
+}
+
+static bool goes_to(const gy_cluster *c, uint32_t memory)
+{
+    for (size_t i = 0; i < c->memory.count; i++)
+        if (c->memory.at[i] == memory)
+            return true;
+    return false;
+}
+
+/* Is this batch of the shape that the cluster has, and which has it then? */
+static bool shape_with(const collect *k, const gy_cluster *c, uint8_t *kind)
+{
+    gy_span s = span_of(k->p, k->batch.at[0], 0);
+    size_t at;
+    bool known;
+    for (size_t i = 0; i < k->batch.count; i++) {
+        gy_span next = span_of(k->p, k->batch.at[i], 0);
+        if (!find_read(c, &next, &at, &known))
+            return false;
+    }
+    (void)find_read(c, &s, &at, &known);
+    if (k->batch.count > 1) {
+        *kind = GY_CLUSTER_MANY;
+        return true;
+    }
+    if (s.instance != c->read.at[0].instance)
+        return false;
+    *kind = known ? GY_CLUSTER_SAME : GY_CLUSTER_PARTS;
+    return c->kind == GY_CLUSTER_ONE || c->kind == *kind;
+}
+
+/* Could all copies of the batch stand where the cluster's first copy is? */
+static bool can_join(const collect *k, const gy_cluster *c, uint8_t *kind)
+{
+    if (goes_to(c, span_of(k->p, k->batch.at[0], 1).memory))
+        return false;
+    for (size_t i = 0; i < k->batch.count; i++)
+        if (k->latest[k->batch.at[i]] > c->copy.at[0])
+            return false;
+    return shape_with(k, c, kind);
+}
+
+static bool insert_read(gy_cluster *c, const gy_span *s)
+{
+    size_t at;
+    bool known;
+    (void)find_read(c, s, &at, &known);
+    if (known)
+        return true;
+    if (!gy_vec_add(&c->read, 1))
+        return false;
+    for (size_t i = c->read.count - 1; i > at; i--)
+        c->read.at[i] = c->read.at[i - 1];
+    c->read.at[at] = *s;
+    return true;
+}
+
+/* Neighbouring rows of one instance become one write. */
+static bool add_write(gy_cluster *c, const gy_span *s)
+{
+    gy_span *last = c->write.count ? gy_vec_last(&c->write) : NULL;
+    if (!last || last->instance != s->instance || last->last != s->first)
+        return gy_vec_push(&c->write, *s);
+    last->last = s->last;
+    return true;
+}
+
+static bool add_batch(const collect *k, gy_cluster *c)
+{
+    for (size_t i = 0; i < k->batch.count; i++) {
+        gy_span from = span_of(k->p, k->batch.at[i], 0), to = span_of(k->p, k->batch.at[i], 1);
+        if (!insert_read(c, &from) || !add_write(c, &to) || !gy_vec_push(&c->copy, k->batch.at[i]))
+            return false;
+    }
+    return gy_vec_push(&c->memory, span_of(k->p, k->batch.at[0], 1).memory);
+}
+
+/* Nothing can come of it if nothing more joins: most are so. Kinds that have one source have three readers; those that
+ * have several have three, and every reader gets something from all others of them. */
+static bool is_hopeless(const gy_cluster *c)
+{
+    if (c->kind != GY_CLUSTER_MANY)
+        return c->memory.count < 3;
+    size_t sources = c->read.count < 3 ? 0 : gy_collect_sources(c);
+    return sources < 3 || c->copy.count < c->memory.count * (sources - 1);
+}
+
+/* false: out of memory */
+static bool place_batch(collect *k)
+{
+    uint32_t value = k->p->instance.at[span_of(k->p, k->batch.at[0], 0).instance].value;
+    uint64_t index;
+    uint8_t kind = GY_CLUSTER_ONE;
+    gy_map *open = &k->open[k->batch.count > 1];
+    gy_cluster *old = gy_map_get(open, value, &index) ? &k->clusters.at[index] : NULL;
+    if (old && can_join(k, old, &kind)) {
+        old->kind = kind;
+        return add_batch(k, old);
+    }
+    kind = k->batch.count > 1 ? GY_CLUSTER_MANY : GY_CLUSTER_ONE;
+    if (old && is_hopeless(old)) {
+        old->kind = kind;
+        old->copy.count = old->read.count = old->write.count = old->memory.count = 0;
+        return add_batch(k, old);
+    }
+    gy_cluster new = { .value = value, .kind = kind };
+    return gy_map_put(open, value, k->clusters.count) && gy_vec_push(&k->clusters, new) &&
+           add_batch(k, gy_vec_last(&k->clusters));
+}
+
+static bool is_candidate(const gy_plan *p, uint32_t draft)
+{
+    return p->draft.at[draft].batch && span_of(p, draft, 0).memory != 0 && span_of(p, draft, 1).memory != 0 &&
+           span_of(p, draft, 0).memory != span_of(p, draft, 1).memory;
+}
+
+/* By value, then by where it goes, then by number. */
+static int compare_copies(const gy_plan *p, uint32_t a, uint32_t b)
+{
+    gy_span x = span_of(p, a, 1), y = span_of(p, b, 1);
+    uint32_t v = p->instance.at[x.instance].value, w = p->instance.at[y.instance].value;
+    if (v != w)
+        return v < w ? -1 : 1;
+    if (x.memory != y.memory)
+        return x.memory < y.memory ? -1 : 1;
+    return a < b ? -1 : a > b;
+}
+
+static int by_value(const void *a, const void *b, void *context)
+{
+    return compare_copies(context, *(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+static bool goes_with(const gy_plan *p, uint32_t a, uint32_t b)
+{
+    gy_span x = span_of(p, a, 1), y = span_of(p, b, 1);
+    return x.memory == y.memory && p->instance.at[x.instance].value == p->instance.at[y.instance].value;
+}
+
+static void sort_run(collect *k)
+{
+    uint32_t *at = k->run.at;
+    if (k->run.count > 2) {
+        qsort_r(at, k->run.count, sizeof *at, by_value, k->p);
+    } else if (compare_copies(k->p, at[0], at[1]) > 0) {
+        uint32_t swap = at[0];
+        at[0] = at[1];
+        at[1] = swap;
+    }
+}
+
+/* The batches of several copies among those of a task, from several places. None waits for another of its batch. */
+static bool place_several(collect *k)
+{
+    size_t n = k->run.count;
+    sort_run(k);
+    for (size_t i = 0, next; i < n; i = next) {
+        bool places = false;
+        k->batch.count = 0;
+        for (next = i; next < n && goes_with(k->p, k->run.at[i], k->run.at[next]); next++) {
+            uint32_t copy = k->run.at[next];
+            places = places || span_of(k->p, copy, 0).memory != span_of(k->p, k->run.at[i], 0).memory;
+            if (k->latest[copy] <= k->run.at[i] && !gy_vec_push(&k->batch, copy))
+                return false;
+        }
+        if (places && k->batch.count > 1 && !place_batch(k))
+            return false;
+    }
+    return true;
+}
+
+/* Copies of one access that brought all rows from one place. */
+static bool place_singles(collect *k)
+{
+    const gy_plan *p = k->p;
+    for (size_t i = 0, next; i < k->run.count; i = next) {
+        next = i + 1;
+        while (next < k->run.count && p->draft.at[k->run.at[next]].batch == p->draft.at[k->run.at[i]].batch)
+            next++;
+        k->batch.count = 0;
+        if (next == i + 1 && (!gy_vec_push(&k->batch, k->run.at[i]) || !place_batch(k)))
+            return false;
+    }
+    return true;
+}
+
+/* The copies from draft i on up to an op that is none; *next: that op. */
+static bool read_run(collect *k, uint32_t i, uint32_t *next)
+{
+    const gy_plan *p = k->p;
+    k->run.count = 0;
+    for (; i < p->draft.count && p->draft.at[i].op.kind == GY_OP_COPY && p->draft.at[i].op.node == GY_NONE; i++)
+        if (is_candidate(p, i) && !gy_vec_push(&k->run, i))
+            return false;
+    *next = i;
+    return true;
+}
+
+static bool walk(collect *k)
+{
+    const gy_plan *p = k->p;
+    for (size_t e = 0; e < p->edges.count; e++)
+        if (p->edges.at[e].from + 1 > k->latest[p->edges.at[e].to])
+            k->latest[p->edges.at[e].to] = p->edges.at[e].from + 1;
+    for (uint32_t i = 0; i < p->draft.count; i++) {
+        if (!p->draft.at[i].batch)
+            continue;
+        if (!read_run(k, i, &i) || !place_singles(k) || (k->run.count > 1 && !place_several(k)))
+            return false;
+    }
+    return true;
+}
+
+static bool is_taken(const collect *k, const gy_cluster *c)
+{
+    for (size_t i = 0; i < c->copy.count; i++)
+        if (k->latest[c->copy.at[i]] == TAKEN)
+            return true;
+    return false;
+}
+
+static gantry_status decide(collect *k, bool several, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    for (size_t i = 0; i < k->clusters.count && !status; i++) {
+        gy_cluster *c = &k->clusters.at[i];
+        if ((c->kind == GY_CLUSTER_MANY) != several || is_taken(k, c))
+            continue;
+        status = gy_collect_decide(k->p, c, err);
+        for (size_t n = 0; n < c->copy.count && c->collective; n++)
+            k->latest[c->copy.at[n]] = TAKEN;
+    }
+    return status;
+}
+
+static void free_clusters(gy_clusters *clusters)
+{
+    for (size_t i = 0; i < clusters->count; i++) {
+        gy_cluster *c = &clusters->at[i];
+        gy_vec_free(&c->copy);
+        gy_vec_free(&c->read);
+        gy_vec_free(&c->write);
+        gy_vec_free(&c->memory);
+    }
+    gy_vec_free(clusters);
+}
+
+gantry_status gy_plan_collect(gy_plan *p, gantry_error *err)
+{
+    collect k = { .p = p };
+    gantry_status status = GANTRY_OK;
+    p->put_in = 0;
+    if (p->keep_copies || !p->machine->contention) /* copies that do not disturb each other cannot be beaten */
+        return GANTRY_OK;
+    k.latest = gy_calloc(p->draft.count + 1, sizeof *k.latest);
+    if (!k.latest || !walk(&k))
+        status = gy_fail_nomem(err);
+    if (!status)
+        status = decide(&k, true, err);
+    if (!status)
+        status = decide(&k, false, err);
+    if (!status)
+        status = gy_collect_merge(p, &k.clusters, err);
+    free_clusters(&k.clusters);
+    gy_map_free(&k.open[0]);
+    gy_map_free(&k.open[1]);
+    gy_vec_free(&k.batch);
+    gy_vec_free(&k.run);
+    gy_free(k.latest);
+    return status;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Instances, ops, uses, and the dependencies between ops that follow from what they do to the bytes of instances. Each
+ * run of rows of an instance has its last writer and the readers since; a read follows the writer, a write follows the
+ * readers, or the writer if there are none.
+ */
+#include "scheduler/lower/lower.h"
+
+#include "base/error.h"
+
+/* Readers since the last write, newest first; the oldest mark has the writer alone. Shared between intervals. */
+typedef struct gy_mark {
+    uint32_t reader, writer; /* GY_NONE: nobody */
+    const struct gy_mark *next;
+} gy_mark;
+
+gantry_status gy_lower_instance(gy_lower *l, const gy_instance *instance, uint32_t *id, gantry_error *err)
+{
+    gy_plan *p = l->p;
+    const gy_buffer *b = gy_lower_buffer(l, instance->value);
+    gy_instance in = *instance;
+    gy_history none = { 0 };
+    in.bytes = (uint64_t)gy_buffer_span(b, in.first, in.last);
+    if (p->instance.count >= GY_NONE - 1 || !gy_vec_push(&l->history, none) || !gy_vec_push(&p->instance, in))
+        return gy_fail_nomem(err);
+    *id = (uint32_t)(p->instance.count - 1);
+    return GANTRY_OK;
+}
+
+gantry_status gy_lower_area(gy_lower *l, uint32_t area, uint32_t *instance, gantry_error *err)
+{
+    gy_area *a = &l->area.at[area];
+    gy_instance in = { .value = a->value, .memory = a->memory, .role = a->role, .first = a->first, .last = a->last };
+    gantry_status status = a->instance == GY_NONE ? gy_lower_instance(l, &in, &a->instance, err) : GANTRY_OK;
+    if (!status)
+        *instance = a->instance;
+    return status;
+}
+
+void gy_history_free(gy_lower *l)
+{
+    for (size_t i = 0; i < l->history.count; i++)
+        if (l->history.at[i].parts)
+            gy_imap_free(l->history.at[i].parts);
+    gy_vec_free(&l->history);
+    gy_arena_free(&l->arena);
+}
+
+gantry_status gy_lower_op(gy_lower *l, const gy_draft *draft, uint32_t *id, gantry_error *err)
+{
+    gy_plan *p = l->p;
+    gy_draft d = *draft;
+    d.op.use = (uint32_t)p->use.count;
+    d.op.uses = 0;
+    if (p->draft.count >= GY_NONE - 1 || !gy_vec_push(&p->draft, d))
+        return gy_fail_nomem(err);
+    if (id)
+        *id = (uint32_t)(p->draft.count - 1);
+    return GANTRY_OK;
+}
+
+gantry_status gy_lower_edge(gy_lower *l, uint32_t from, uint8_t reason, gantry_error *err)
+{
+    gy_plan *p = l->p;
+    uint32_t to = (uint32_t)(p->draft.count - 1);
+    const gy_edge *last = p->edges.count ? gy_vec_last(&p->edges) : NULL;
+    if (from == GY_NONE || from == to || (last && last->to == to && last->from == from && last->reason == reason))
+        return GANTRY_OK;
+    gy_edge e = { from, to, reason };
+    return gy_vec_push(&p->edges, e) ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+static gantry_status after_writer(gy_lower *l, const gy_mark *m, bool reads, gantry_error *err)
+{
+    if (!m || m->writer == GY_NONE)
+        return GANTRY_OK;
+    return gy_lower_edge(l, m->writer, reads ? GY_WHY_DATA : GY_WHY_ORDER, err);
+}
+
+static gantry_status after_readers(gy_lower *l, const gy_mark *m, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    for (; m && m->reader != GY_NONE && !status; m = m->next)
+        status = gy_lower_edge(l, m->reader, GY_WHY_ORDER, err);
+    return status;
+}
+
+static gy_mark *new_mark(gy_lower *l, uint32_t reader, uint32_t writer, const gy_mark *next)
+{
+    gy_mark *m = gy_arena_alloc(&l->arena, sizeof *m);
+    if (m)
+        *m = (gy_mark){ reader, writer, next };
+    return m;
+}
+
+/* What the last op does to rows that share the past *mark. */
+static gantry_status see_rows(gy_lower *l, const gy_mark **mark, uint8_t mode, gantry_error *err)
+{
+    const gy_mark *old = *mark;
+    uint32_t self = (uint32_t)(l->p->draft.count - 1);
+    gantry_status status = GANTRY_OK;
+    if (mode == GANTRY_READ) {
+        status = after_writer(l, old, true, err);
+        *mark = new_mark(l, self, old ? old->writer : GY_NONE, old && old->reader != GY_NONE ? old : NULL);
+        return status ? status : *mark ? GANTRY_OK : gy_fail_nomem(err);
+    }
+    if (old && old->reader != GY_NONE)
+        status = after_readers(l, old, err);
+    if (!status && (mode != GANTRY_WRITE || !old || old->reader == GY_NONE))
+        status = after_writer(l, old, mode != GANTRY_WRITE, err);
+    *mark = new_mark(l, GY_NONE, self, NULL);
+    return status ? status : *mark ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+static gantry_status see_parts(gy_lower *l, uint32_t instance, uint8_t mode, int64_t first, int64_t last,
+                               gantry_error *err)
+{
+    const gy_instance *in = &l->p->instance.at[instance];
+    gy_history *h = &l->history.at[instance];
+    if (!h->parts) {
+        gy_imap *map = gy_arena_alloc(&l->arena, sizeof *map);
+        if (!map || !gy_imap_init(map, in->first, in->last, (uintptr_t)h->whole))
+            return gy_fail_nomem(err);
+        h->parts = map;
+    }
+    gy_imap *map = h->parts;
+    uint32_t i = gy_imap_cut(map, first, last);
+    gantry_status status = i == GY_IMAP_NONE ? gy_fail_nomem(err) : GANTRY_OK;
+    for (; i != GY_IMAP_NONE && map->at[i].first < last && !status; i = gy_imap_next(map, i)) {
+        const gy_mark *mark = (const gy_mark *)(uintptr_t)map->at[i].payload;
+        status = see_rows(l, &mark, mode, err);
+        map->at[i].payload = (uintptr_t)mark;
+    }
+    return status;
+}
+
+/* Contents that never change need no dependencies. */
+static bool is_fixed(const gy_lower *l, const gy_instance *in)
+{
+    return in->space == GY_SPACE_INPUT ||
+           (in->role == GY_ROLE_PERSIST && gy_lower_buffer(l, in->value)->cls == GANTRY_CONST);
+}
+
+gantry_status gy_lower_use(gy_lower *l, uint32_t instance, uint8_t mode, uint32_t rank, int64_t first, int64_t last,
+                           gantry_error *err)
+{
+    gy_plan *p = l->p;
+    gy_use u = { instance, mode, (uint16_t)rank, first, last };
+    if (!gy_vec_push(&p->use, u))
+        return gy_fail_nomem(err);
+    gy_vec_last(&p->draft)->op.uses++;
+    const gy_instance *in = &p->instance.at[instance];
+    gy_history *h = &l->history.at[instance];
+    if (first >= last || is_fixed(l, in))
+        return GANTRY_OK;
+    return !h->parts && first == in->first && last == in->last ? see_rows(l, &h->whole, mode, err)
+                                                               : see_parts(l, instance, mode, first, last, err);
+}

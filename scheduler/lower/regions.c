@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The first walk: what is touched where, and the areas that follow. */
+#include "scheduler/lower/lower.h"
+
+#include "base/error.h"
+#include "base/sort.h"
+
+uint32_t gy_lower_rank(const gy_node_extra *x, uint32_t k)
+{
+    uint32_t count = k < x->ins ? x->ins : x->outs, index = k < x->ins ? k : k - x->ins;
+    uint32_t ranks = x->ins > x->outs ? x->ins : x->outs;
+    return count == 1 && ranks > 1 && x->root >= 0 ? (uint32_t)x->root : index;
+}
+
+uint32_t gy_lower_device(const gy_lower *l, uint32_t task, uint32_t k)
+{
+    const gy_team *team = gy_plan_team(l->p, task);
+    if (!team)
+        return l->p->device[task];
+    return team->device[gy_lower_rank(gy_plan_extra(l->p, l->p->flow->task[task].node), k)];
+}
+
+uint32_t gy_lower_memory(const gy_lower *l, uint32_t task, uint32_t k)
+{
+    return l->p->machine->device[gy_lower_device(l, task, k)].memory;
+}
+
+static bool add_touch(gy_lower *l, uint32_t value, uint32_t memory, int64_t first, int64_t last, size_t index)
+{
+    gy_touch t = { value, memory, first, last, index };
+    return gy_vec_push(&l->touch, t);
+}
+
+gantry_status gy_lower_touch(gy_lower *l, uint32_t value, uint32_t memory, int64_t first, int64_t last, size_t *index,
+                             gantry_error *err)
+{
+    *index = l->p->flow->accesses + l->extras++;
+    return add_touch(l, value, memory, first, last, *index) ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+/* Contributions of a split epoch go to accumulators and touch no area. */
+static gantry_status touch_accesses(gy_lower *l, gantry_error *err)
+{
+    const gy_plan *p = l->p;
+    if (!gy_vec_reserve(&l->touch, l->touch.count + p->flow->accesses))
+        return gy_fail_nomem(err);
+    for (uint32_t t = 0; t < p->flow->tasks; t++) {
+        for (uint32_t k = 0; k < gy_plan_node(p, t)->accesses; k++) {
+            size_t i = p->flow->task[t].access + k;
+            const gy_access *a = gy_flow_access_of(p->graph, p->flow, i);
+            if (a->mode >= GANTRY_SUM && gy_epoch_root(l, l->epoch_of[i])->split)
+                continue;
+            if (!add_touch(l, p->flow->access[i].value, gy_lower_memory(l, t, k), a->first, a->last, i))
+                return gy_fail_nomem(err);
+        }
+    }
+    return GANTRY_OK;
+}
+
+static int64_t place_of(const gy_lower *l, const gy_touch *t)
+{
+    return (int64_t)t->value * l->p->machine->memories + t->memory;
+}
+
+/* Numbers of the touches, by value, memory, first and last row; yours. NULL: out of memory. */
+static uint32_t *sort_touches(const gy_lower *l)
+{
+    size_t count = l->touch.count;
+    uint32_t *sorted = gy_calloc(count + 1, sizeof *sorted);
+    int64_t *key = gy_calloc(count + 1, sizeof *key);
+    bool done = sorted && key && count < UINT32_MAX;
+    for (uint32_t i = 0; done && i < count; i++)
+        sorted[i] = i;
+    for (int by = 0; by < 3 && done; by++) {
+        for (size_t i = 0; i < count; i++) {
+            const gy_touch *t = &l->touch.at[i];
+            key[i] = by == 0 ? t->last : by == 1 ? t->first : place_of(l, t);
+        }
+        done = gy_sort_by_key(sorted, key, count);
+    }
+    gy_free(key);
+    if (done)
+        return sorted;
+    gy_free(sorted);
+    return NULL;
+}
+
+/* Regions that share a row grow together; equal empty ones too. */
+static bool grows(const gy_area *area, const gy_touch *t)
+{
+    return area->value == t->value && area->memory == t->memory &&
+           (t->first < area->last || (t->first == area->first && t->last == area->last));
+}
+
+static gantry_status make_areas(gy_lower *l, gantry_error *err)
+{
+    size_t count = l->p->flow->accesses + l->extras;
+    uint32_t *sorted = sort_touches(l);
+    l->area_of = gy_calloc(count + 1, sizeof *l->area_of);
+    if (!sorted || !l->area_of || !gy_vec_reserve(&l->area, l->touch.count)) {
+        gy_free(sorted);
+        return gy_fail_nomem(err);
+    }
+    for (size_t i = 0; i < count; i++)
+        l->area_of[i] = GY_NONE;
+    for (size_t i = 0; i < l->touch.count; i++) {
+        const gy_touch *t = &l->touch.at[sorted[i]];
+        gy_area *area = l->area.count ? gy_vec_last(&l->area) : NULL;
+        if (area && grows(area, t)) {
+            area->last = t->last > area->last ? t->last : area->last;
+        } else {
+            gy_area new = { t->value, t->memory, t->first, t->last, GY_NONE, GY_ROLE_DATA };
+            l->area.at[l->area.count++] = new;
+        }
+        l->area_of[t->index] = (uint32_t)(l->area.count - 1);
+    }
+    gy_free(sorted);
+    gy_vec_free(&l->touch);
+    return GANTRY_OK;
+}
+
+/* Is the area at or before (value, memory, row)? */
+static bool not_behind(const gy_area *a, uint32_t value, uint32_t memory, int64_t row)
+{
+    if (a->value != value)
+        return a->value < value;
+    if (a->memory != memory)
+        return a->memory < memory;
+    return a->first <= row;
+}
+
+/* How many areas are at or before (value, memory, row). */
+static size_t areas_before(const gy_lower *l, uint32_t value, uint32_t memory, int64_t row)
+{
+    size_t low = 0, high = l->area.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (not_behind(&l->area.at[middle], value, memory, row))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint32_t gy_lower_find_area(const gy_lower *l, uint32_t value, uint32_t memory, int64_t row)
+{
+    size_t count = areas_before(l, value, memory, row);
+    if (!count)
+        return GY_NONE;
+    const gy_area *a = &l->area.at[count - 1];
+    return a->value == value && a->memory == memory && row < a->last ? (uint32_t)(count - 1) : GY_NONE;
+}
+
+size_t gy_lower_first_area(const gy_lower *l, uint32_t value)
+{
+    return areas_before(l, value, 0, -1);
+}
+
+static gantry_status walk_access(gy_lower *l, uint32_t task, uint32_t k, gantry_error *err)
+{
+    gantry_status status = gy_epochs_walk(l, task, k, err);
+    return status ? status : gy_boundary_walk(l, task, k, err);
+}
+
+static gantry_status walk_task(gy_lower *l, uint32_t task, gantry_error *err)
+{
+    const gy_plan *p = l->p;
+    gantry_status status = GANTRY_OK;
+    for (int second = 0; second < 2; second++)
+        for (uint32_t k = 0; k < gy_plan_node(p, task)->accesses && !status; k++)
+            if (gy_lower_is_second(l, task, k) == second)
+                status = walk_access(l, task, k, err);
+    return status;
+}
+
+gantry_status gy_lower_regions(gy_lower *l, gantry_error *err)
+{
+    const gy_plan *p = l->p;
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 0; i < p->flow->tasks && !status; i++)
+        status = walk_task(l, p->order[i], err);
+    if (!status)
+        status = gy_epochs_finish(l, err);
+    if (!status)
+        status = gy_boundary_touch(l, err);
+    if (!status)
+        status = touch_accesses(l, err);
+    if (!status)
+        status = make_areas(l, err);
+    if (!status)
+        status = gy_boundary_homes(l, err);
+    return status ? status : gy_boundary_finals(l, err);
+}

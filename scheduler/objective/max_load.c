@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `--objective max_load`: an assignment of least load, lowered and simulated like any other. */
+#include "scheduler/objective/max_load_search.h"
+
+#include "base/error.h"
+#include "scheduler/options.h"
+#include "scheduler/place/place.h"
+#include "scheduler/policies/policy.h"
+#include "scheduler/policies/split/split.h"
+#include "scheduler/search/search.h"
+
+const char gy_load_search_name[] = "split+search";
+
+/* Moves of the first step of effort that searches; each further one has twice as many. */
+#define MOVES  UINT64_C(250000)
+#define VISITS UINT64_C(40000000) /* items of units that are moved, at most */
+
+typedef struct run {
+    gantry_graph *graph;
+    const gantry_machine *machine;
+    const gantry_schedule_options *options;
+    const gy_policy *named; /* NULL: the split */
+    gy_plan plan;           /* cost and origin (and what the named policy places) */
+    gy_load load;
+    uint32_t *device; /* per unit */
+} run;
+
+static gantry_status refuse_collective(const gy_plan *p, uint32_t task, gantry_error *err)
+{
+    const gy_node *n = gy_plan_node(p, task);
+    return gy_graph_fail(p->graph, n->origin, err, GANTRY_E_UNSUPPORTED,
+                         "node \"%s\" is a collective, which has no one device, and the load of devices is counted for "
+                         "graphs without; choose another objective",
+                         n->id);
+}
+
+static gantry_status refuse_collectives(const gy_plan *p, gantry_error *err)
+{
+    for (uint32_t t = 0; p->teams.count && t < p->flow->tasks; t++)
+        if (gy_plan_team(p, t))
+            return refuse_collective(p, t, err);
+    return GANTRY_OK;
+}
+
+static gantry_status prepare(run *r, gantry_error *err)
+{
+    gantry_status status = gy_plan_init(&r->plan, r->graph, r->machine, r->named ? r->named : &gy_policy_split, err);
+    if (!status)
+        status = gy_plan_capacity(&r->plan, r->options->max_memory, err);
+    if (!status)
+        status = r->named ? gy_plan_to_place(&r->plan, err) : gy_plan_prepare(&r->plan, err);
+    if (!status)
+        status = refuse_collectives(&r->plan, err);
+    return status ? status : gy_load_make(&r->load, &r->plan, err);
+}
+
+static uint64_t moves_of(const run *r)
+{
+    const gy_load *l = &r->load;
+    if (r->options->effort < 2 || !l->units)
+        return 0;
+    uint64_t each = (l->item_first[l->units] / l->units + 1) * l->devices, most = VISITS / each * 8;
+    return (MOVES < most ? MOVES : most) << (r->options->effort - 2);
+}
+
+static gantry_status take_placed(run *r, gantry_error *err)
+{
+    r->device = gy_calloc((size_t)r->load.units + 1, sizeof *r->device);
+    if (!r->device)
+        return gy_fail_nomem(err);
+    for (uint32_t t = 0; t < r->graph->flow->tasks; t++)
+        r->device[r->load.unit_of[t]] = r->plan.device[t];
+    return GANTRY_OK;
+}
+
+static gantry_status too_full(const gy_assignment *a, gantry_error *err)
+{
+    char text[2][40];
+    const gantry_machine *m = a->l->p->machine;
+    uint32_t i = 0;
+    while (i + 1 < m->memories && a->used[i] <= a->l->p->capacity[i])
+        i++;
+    return gy_fail(err, GANTRY_E_CAPACITY, NULL,
+                   "memory \"%s\" would have to hold %s of constants and states, and has %s; nothing that was tried "
+                   "spreads them so that all fit: use more devices, or memory",
+                   m->memory[i].id, gy_bytes_text(text[0], sizeof text[0], a->used[i]),
+                   gy_bytes_text(text[1], sizeof text[1], a->l->p->capacity[i]));
+}
+
+static gantry_status check_memory(const run *r, gantry_error *err)
+{
+    gy_assignment a;
+    gantry_status status = gy_assignment_init(&a, &r->load) ? GANTRY_OK : gy_fail_nomem(err);
+    if (!status) {
+        gy_assignment_set(&a, r->device);
+        status = gy_assignment_excess(&a) ? too_full(&a, err) : GANTRY_OK;
+    }
+    gy_assignment_free(&a);
+    return status;
+}
+
+/* ---- the schedule of an assignment ---- */
+
+static gantry_status place_candidate(gy_plan *p, gantry_error *err)
+{
+    gy_load l;
+    gantry_status status = gy_load_make(&l, p, err);
+    if (!status)
+        status = gy_split_place(p, &l, p->load_device, err);
+    gy_load_free(&l);
+    return status;
+}
+
+static const gy_policy follow = { gy_load_search_name, "places tasks where a search for the least load put them",
+                                  place_candidate };
+
+/* The loads as the schedule has them, so that what is reported is what was lowered. */
+static gantry_status note_loads(run *r, gy_plan *p, gantry_error *err)
+{
+    gy_assignment a;
+    gantry_schedule *s = p->schedule;
+    gantry_status status = gy_assignment_init(&a, &r->load) ? GANTRY_OK : gy_fail_nomem(err);
+    for (uint32_t t = 0; !status && t < r->graph->flow->tasks; t++)
+        gy_assignment_move(&a, r->load.unit_of[t], p->device[t]);
+    if (!status && !gy_vec_add(&s->load, r->load.devices))
+        status = gy_fail_nomem(err);
+    for (uint32_t d = 0; !status && d < r->load.devices; d++)
+        s->load.at[d] = a.load[d];
+    gy_assignment_free(&a);
+    return status;
+}
+
+static gantry_status lower(run *r, gantry_schedule **schedule, const char *name, bool squeeze, gantry_error *err)
+{
+    gy_plan p;
+    gantry_status status = gy_plan_init(&p, r->graph, r->machine, &follow, err);
+    p.squeeze = squeeze;
+    p.spill = gy_options_spill(r->options) == GY_SPILL_OFF ? GY_SPILL_OFF : GY_SPILL_COPY; /* devices are busy enough */
+    p.load_device = r->device;
+    if (!status)
+        status = gy_plan_run(&p, r->options, err);
+    if (!status)
+        status = note_loads(r, &p, err);
+    if (!status) {
+        *schedule = p.schedule;
+        (*schedule)->policy = name;
+        p.schedule = NULL;
+    }
+    gy_plan_free(&p);
+    return status;
+}
+
+/* What stays fits; what is under way for a while may not, and is then spilled. */
+static gantry_status lower_to_fit(run *r, gantry_schedule **schedule, const char *name, gantry_error *err)
+{
+    gantry_error inner = { 0 };
+    gantry_status status = lower(r, schedule, name, false, &inner);
+    if (status == GANTRY_E_CAPACITY)
+        return lower(r, schedule, name, true, err);
+    if (status && err)
+        *err = inner;
+    return status;
+}
+
+gantry_status gy_load_run(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
+                          const gantry_schedule_options *options, gantry_error *err)
+{
+    run r = { .graph = graph, .machine = machine, .options = options };
+    gantry_schedule *made = NULL;
+    gantry_status status = options->policy ? gy_policy_find(&r.named, options->policy, err) : GANTRY_OK;
+    if (r.named == &gy_policy_split)
+        r.named = NULL;
+    if (!status)
+        status = prepare(&r, err);
+    if (!status)
+        status = r.named ? take_placed(&r, err) : gy_split_assign(&r.load, &GY_SPLIT_LIMITS, &r.device, err);
+    uint64_t moves = status ? 0 : moves_of(&r);
+    if (!status && moves && !gy_load_improve(&r.load, r.device, moves, options->seed))
+        status = gy_fail_nomem(err);
+    if (!status)
+        status = check_memory(&r, err);
+    const char *name = moves ? gy_load_search_name : r.named ? r.named->name : gy_policy_split.name;
+    if (!status)
+        status = lower_to_fit(&r, &made, name, err);
+    if (!status)
+        status = gy_plan_verify(made, graph, err);
+    if (!status)
+        *schedule = made;
+    else
+        gantry_schedule_free(made);
+    gy_free(r.device);
+    gy_load_free(&r.load);
+    gy_plan_free(&r.plan);
+    return status;
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/objective/period.h"
+
+#include "base/error.h"
+#include "scheduler/objective/max_load_search.h"
+#include "scheduler/policies/policy.h"
+#include "scheduler/search/portfolio.h"
+
+#define LARGE 2000 /* tasks of graphs that only the default policy and the split are tried on */
+
+typedef struct search {
+    gantry_graph *graph; /* borrowed, all three */
+    const gantry_machine *machine;
+    const gantry_schedule_options *options;
+    gantry_schedule *best;
+    GY_VEC(gy_tried) tried;      /* becomes that of the schedule */
+    GY_VEC(gy_candidate) placed; /* what was looked at, to look at nothing twice */
+    gantry_error first;          /* why the first that did not fit did not */
+    gy_ticks bound;              /* of one start, once a plan has found it: see gy_plan */
+    const char *bound_by;
+} search;
+
+static bool is_better(const gantry_schedule *a, const gantry_schedule *b)
+{
+    if (a->period != b->period)
+        return a->period < b->period;
+    return a->in_flight != b->in_flight ? a->in_flight < b->in_flight : a->makespan < b->makespan;
+}
+
+static void offer(search *x, gantry_schedule *s)
+{
+    if (x->best && !is_better(s, x->best)) {
+        gantry_schedule_free(s);
+        return;
+    }
+    gantry_schedule_free(x->best);
+    x->best = s;
+}
+
+/* *made stays NULL where so many starts do not fit. */
+static gantry_status lower(search *x, const gy_candidate *c, const char *name, uint32_t in_flight,
+                           gantry_schedule **made, gantry_error *err)
+{
+    gy_plan p;
+    gantry_error inner = { 0 };
+    gantry_status status = gy_plan_init(&p, x->graph, x->machine, &gy_policy_replay, err);
+    if (status)
+        return status;
+    p.candidate = c;
+    p.in_flight = in_flight;
+    p.bound = x->bound;
+    p.bound_by = x->bound_by;
+    status = gy_plan_run(&p, x->options, &inner);
+    x->bound = p.bound;
+    x->bound_by = p.bound_by;
+    if (!status)
+        status = gy_period_measure(p.schedule, &p.schedule->period, &inner);
+    if (!status) {
+        *made = p.schedule;
+        (*made)->policy = name;
+        p.schedule = NULL;
+    } else if (status == GANTRY_E_CAPACITY) {
+        x->first = x->first.status ? x->first : inner;
+        status = GANTRY_OK;
+    } else if (err) {
+        *err = inner;
+    }
+    gy_plan_free(&p);
+    return status;
+}
+
+/* No period is less than what one lane has to do. */
+static gantry_status busiest_lane(const gantry_schedule *s, gy_ticks *most, gantry_error *err)
+{
+    gy_ticks *work = gy_calloc(s->lanes.count + 1, sizeof *work);
+    if (!work)
+        return gy_fail_nomem(err);
+    *most = 1;
+    for (size_t i = 0; i < s->ops.count; i++)
+        for (uint32_t k = 0; k < s->ops.at[i].lanes; k++) {
+            gy_ticks *lane = &work[s->op_lane.at[s->ops.at[i].lane + k]];
+            *lane += s->ops.at[i].duration < GY_TICKS_MAX - *lane ? s->ops.at[i].duration : 0;
+            *most = *lane > *most ? *lane : *most;
+        }
+    gy_free(work);
+    return GANTRY_OK;
+}
+
+/* Starts that hide how long one takes, and one more, so that the next is there when one ends. */
+static uint32_t enough(const gantry_schedule *s, gy_ticks period)
+{
+    gy_ticks starts = s->makespan / (period > 0 ? period : 1) + (s->makespan % (period > 0 ? period : 1) > 0) + 1;
+    return starts < GY_PERIOD_STARTS ? (uint32_t)starts : GY_PERIOD_STARTS;
+}
+
+/* The most starts up to `high` that fit, more than one; *made stays NULL if there are none. */
+static gantry_status fit(search *x, const gy_candidate *c, const char *name, uint32_t high, gantry_schedule **made,
+                         gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    for (uint32_t low = 2, try = high; low <= high && !status; try = low + (high - low) / 2) {
+        gantry_schedule *s = NULL;
+        status = lower(x, c, name, try, &s, err);
+        if (s) {
+            gantry_schedule_free(*made);
+            *made = s;
+            low = try + 1;
+        } else {
+            high = try - 1;
+        }
+    }
+    return status;
+}
+
+/* Fewer starts take less memory: are those enough that the period now asks for? */
+static gantry_status save(search *x, const gy_candidate *c, const char *name, gantry_schedule **made, gantry_error *err)
+{
+    gantry_schedule *s = NULL;
+    uint32_t need = enough(*made, (*made)->period);
+    if (need < 2 || need >= (*made)->in_flight)
+        return GANTRY_OK;
+    gantry_status status = lower(x, c, name, need, &s, err);
+    if (s && is_better(s, *made)) {
+        gantry_schedule *more = *made;
+        *made = s;
+        s = more;
+    }
+    gantry_schedule_free(s);
+    return status;
+}
+
+static gantry_status try_given(search *x, const gy_candidate *c, const char *name, gantry_error *err)
+{
+    gantry_schedule *s = NULL;
+    gantry_status status = lower(x, c, name, (uint32_t)x->options->in_flight, &s, err);
+    if (s)
+        offer(x, s);
+    return status;
+}
+
+static gantry_status try_candidate(search *x, const gy_candidate *c, const char *name, gantry_error *err)
+{
+    gantry_schedule *one = NULL, *many = NULL;
+    gy_ticks least = 0;
+    if (x->options->in_flight > 0)
+        return try_given(x, c, name, err);
+    gantry_status status = lower(x, c, name, 1, &one, err);
+    if (!one)
+        return status;
+    status = busiest_lane(one, &least, err);
+    if (!status && (!x->best || least < x->best->period))
+        status = fit(x, c, name, enough(one, least), &many, err);
+    if (!status && many)
+        status = save(x, c, name, &many, err);
+    if (status) {
+        gantry_schedule_free(many);
+        gantry_schedule_free(one);
+        return status;
+    }
+    offer(x, one);
+    if (many)
+        offer(x, many);
+    return GANTRY_OK;
+}
+
+static gantry_status note(search *x, const char *policy, const char *skipped, gy_ticks makespan, gantry_error *err)
+{
+    gy_tried tried = { .policy = policy, .skipped = skipped, .makespan = makespan };
+    return gy_vec_push(&x->tried, tried) ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+/* Takes the candidate. */
+static gantry_status try_new(search *x, gy_candidate *c, const char *name, gantry_error *err)
+{
+    bool again = false;
+    for (size_t i = 0; i < x->placed.count && !again; i++)
+        again = gy_candidate_is_same(&x->placed.at[i], c);
+    if (again || !gy_vec_push(&x->placed, *c)) {
+        gy_candidate_free(c);
+        return again ? GANTRY_OK : gy_fail_nomem(err);
+    }
+    return try_candidate(x, gy_vec_last(&x->placed), name, err);
+}
+
+static bool is_about_placement(gantry_status status)
+{
+    return status == GANTRY_E_CAPACITY || status == GANTRY_E_UNSUPPORTED;
+}
+
+/* The assignment of least load. Graphs that it cannot count are left to the policies. */
+static gantry_status try_load(search *x, gantry_error *err)
+{
+    gantry_error inner = { 0 };
+    gantry_schedule *s = NULL;
+    gy_candidate c = { 0 };
+    gantry_status status = gy_load_run(&s, x->graph, x->machine, x->options, &inner);
+    if (is_about_placement(status))
+        return note(x, gy_policy_split.name,
+                    status == GANTRY_E_CAPACITY ? "what it places does not fit the memories of the machine"
+                                                : "it is for graphs without collectives",
+                    0, err);
+    if (status) {
+        if (err)
+            *err = inner;
+        return status;
+    }
+    const char *name = s->policy;
+    status = note(x, name, NULL, s->makespan, err);
+    bool room = gy_candidate_init(&c, x->graph->flow->tasks) && gy_candidate_from_schedule(&c, s, x->graph->flow);
+    gantry_schedule_free(s);
+    if (!status && room)
+        return try_new(x, &c, name, err);
+    gy_candidate_free(&c);
+    return status ? status : gy_fail_nomem(err);
+}
+
+static gantry_status place_by(search *x, const gy_policy *policy, gy_candidate *c, gantry_error *err)
+{
+    gy_plan p;
+    gantry_status status = gy_plan_init(&p, x->graph, x->machine, policy, err);
+    if (status)
+        return status;
+    status = gy_plan_capacity(&p, x->options->max_memory, err);
+    if (!status)
+        status = gy_plan_to_place(&p, err);
+    if (!status && !gy_candidate_init(c, x->graph->flow->tasks))
+        status = gy_fail_nomem(err);
+    if (!status)
+        gy_candidate_from_plan(c, &p);
+    gy_plan_free(&p);
+    return status;
+}
+
+static gantry_status try_policy(search *x, const gy_policy *policy, gantry_error *err)
+{
+    gantry_error inner = { 0 };
+    gy_candidate c = { 0 };
+    gantry_status status = place_by(x, policy, &c, &inner);
+    if (!status) {
+        status = try_new(x, &c, policy->name, err);
+        return status ? status : note(x, policy->name, NULL, GY_TICKS_MAX, err);
+    }
+    gy_candidate_free(&c);
+    if (is_about_placement(status)) {
+        x->first = x->first.status ? x->first : inner;
+        return note(x, policy->name, "it finds no place for some node", 0, err);
+    }
+    if (err)
+        *err = inner;
+    return status;
+}
+
+/* As many as the portfolio would try (search/portfolio.h); the split has been tried for what it is made for. */
+static gantry_status try_policies(search *x, gantry_error *err)
+{
+    const gy_policy *policy;
+    const char *name;
+    gantry_status status = GANTRY_OK;
+    if (x->options->policy || x->options->effort == 0) {
+        status = gy_policy_find(&policy, x->options->policy, err);
+        return status ? status : try_policy(x, policy, err);
+    }
+    for (size_t i = 0; (name = gantry_policy_name(i)) && !status; i++) {
+        status = gy_policy_find(&policy, name, err);
+        if (status || policy == &gy_policy_split)
+            continue;
+        if (policy != &gy_policy_heft && x->graph->flow->tasks > LARGE)
+            status = note(x, name, "the graph is too large for it", 0, err);
+        else
+            status = try_policy(x, policy, err);
+    }
+    return status;
+}
+
+/* Nothing fits as it is, even one start at a time: then what the portfolio can do about that is it. */
+static gantry_status squeeze(search *x, gantry_error *err)
+{
+    gy_portfolio f = { .graph = x->graph, .machine = x->machine, .options = x->options };
+    gantry_status status = gy_portfolio_policies(&f, err);
+    if (!status && !f.best)
+        status = gy_portfolio_squeeze(&f, err);
+    if (!status && !f.best) {
+        status = f.first.status;
+        if (err)
+            *err = f.first;
+    }
+    if (!status)
+        status = gy_period_measure(f.best, &f.best->period, err);
+    if (!status) {
+        x->best = f.best;
+        f.best = NULL;
+    }
+    gy_portfolio_free(&f);
+    return status;
+}
+
+static gantry_status find_bound(const search *x, gy_ticks *bound, gantry_error *err)
+{
+    gy_plan p;
+    gantry_status status = gy_plan_init(&p, x->graph, x->machine, &gy_policy_replay, err);
+    if (status)
+        return status;
+    status = gy_plan_prepare(&p, err);
+    if (!status)
+        status = gy_period_bound(&p, bound, err);
+    gy_plan_free(&p);
+    return status;
+}
+
+static gantry_status too_many(const search *x, gantry_error *err)
+{
+    return gy_fail(err, GANTRY_E_CAPACITY, x->first.where,
+                   "%d starts in flight do not fit (%s); take fewer, or leave in_flight at 0",
+                   (int)x->options->in_flight, x->first.text);
+}
+
+static gantry_status try_all(search *x, gantry_error *err)
+{
+    gantry_status status = x->options->policy ? GANTRY_OK : try_load(x, err);
+    if (!status)
+        status = try_policies(x, err);
+    if (status || x->best)
+        return status;
+    return x->options->in_flight > 1 && x->first.status == GANTRY_E_CAPACITY ? too_many(x, err) : squeeze(x, err);
+}
+
+/* What was tried goes with the schedule, for reports. */
+static void hand_over(search *x)
+{
+    gy_vec_free(&x->best->tried);
+    x->best->tried.at = x->tried.at;
+    x->best->tried.count = x->tried.count;
+    x->best->tried.capacity = x->tried.capacity;
+    x->tried.at = NULL;
+    x->tried.count = x->tried.capacity = 0;
+}
+
+gantry_status gy_period_run(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
+                            const gantry_schedule_options *options, gantry_error *err)
+{
+    search x = { .graph = graph, .machine = machine, .options = options };
+    gantry_status status = try_all(&x, err);
+    if (!status)
+        status = find_bound(&x, &x.best->period_bound, err);
+    if (!status)
+        status = gy_plan_verify(x.best, graph, err);
+    if (!status) {
+        hand_over(&x);
+        *schedule = x.best;
+        x.best = NULL;
+    }
+    gantry_schedule_free(x.best);
+    gy_vec_free(&x.tried);
+    for (size_t i = 0; i < x.placed.count; i++)
+        gy_candidate_free(&x.placed.at[i]);
+    gy_vec_free(&x.placed);
+    return status;
+}

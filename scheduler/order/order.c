@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * The total order. Expected starts come from one pass over the draft in which devices compute one op at a time,
+ * uploads of inputs wait for their link, and other copies for nobody. By expected start a copy is queued when it can
+ * begin, not when its reader is placed; the draft's own order breaks ties, so both orders agree with all dependencies.
+ */
+#include "scheduler/plan/plan.h"
+
+#include "base/error.h"
+#include "base/sort.h"
+#include <stdlib.h>
+
+typedef struct order {
+    gy_plan *p;
+    size_t count;
+    gy_ticks *start;    /* per draft */
+    uint32_t *position; /* per draft */
+    uint32_t *instance; /* draft's number of an instance -> the schedule's, GY_NONE until it is used */
+} order;
+
+/* When devices and links are free. */
+typedef struct busy {
+    gy_ticks *device; /* computing */
+    gy_ticks *upload; /* per device: its own link from host memory */
+    gy_ticks *link;   /* per resource: what host memory's links to several devices share */
+    uint32_t *shared; /* per memory: that resource, or GY_MACHINE_NONE */
+} busy;
+
+static void free_busy(busy *b)
+{
+    gy_free(b->device);
+    gy_free(b->upload);
+    gy_free(b->link);
+    gy_free(b->shared);
+}
+
+static gantry_status make_busy(busy *b, const gantry_machine *m, gantry_error *err)
+{
+    b->device = gy_calloc(m->devices, sizeof *b->device);
+    b->upload = gy_calloc(m->devices, sizeof *b->upload);
+    b->link = gy_calloc((size_t)m->resources + 1, sizeof *b->link);
+    b->shared = gy_calloc(m->memories, sizeof *b->shared);
+    if (!b->device || !b->upload || !b->link || !b->shared)
+        return gy_fail_nomem(err);
+    for (uint32_t i = 0; i < m->memories; i++)
+        b->shared[i] = i && m->contention ? gy_shared_link(m, i) : GY_MACHINE_NONE;
+    return GANTRY_OK;
+}
+
+/* The memory that an upload of an input goes to; 0: it is none, or it waits for nobody. */
+static uint32_t upload_target(const gy_plan *p, const gy_op *op)
+{
+    if (op->kind != GY_OP_COPY || !p->machine->contention)
+        return 0;
+    const gy_instance *from = &p->instance.at[p->use.at[op->use].instance];
+    uint32_t to = p->instance.at[p->use.at[op->use + 1].instance].memory;
+    return from->space == GY_SPACE_INPUT && from->memory == 0 ? to : 0;
+}
+
+/* When an op that is ready begins; whatever it takes is busy from then on. */
+static gy_ticks begin_op(busy *b, const gy_plan *p, const gy_draft *d, gy_ticks ready)
+{
+    gy_ticks duration = d->op.duration;
+    if (d->lane == GY_LANE_COMPUTE) {
+        gy_ticks begin = b->device[d->device] > ready ? b->device[d->device] : ready;
+        b->device[d->device] = begin + duration;
+        return begin;
+    }
+    uint32_t to = upload_target(p, &d->op), link = b->shared[to];
+    if (!to)
+        return ready;
+    gy_ticks begin = b->upload[d->device] > ready ? b->upload[d->device] : ready;
+    if (link != GY_MACHINE_NONE) {
+        begin = b->link[link] > begin ? b->link[link] : begin;
+        b->link[link] += duration / gy_link_turns(p->machine, link, gy_machine_route(p->machine, 0, to));
+    }
+    b->upload[d->device] = begin + duration;
+    return begin;
+}
+
+/* Edges are in the order of their `to`. */
+static gantry_status expect_starts(order *o, gantry_error *err)
+{
+    const gy_plan *p = o->p;
+    size_t edge = 0;
+    busy b = { 0 };
+    gantry_status status = make_busy(&b, p->machine, err);
+    for (size_t i = 0; i < o->count && !status; i++) {
+        gy_ticks ready = 0;
+        for (; edge < p->edges.count && p->edges.at[edge].to == i; edge++) {
+            uint32_t from = p->edges.at[edge].from;
+            gy_ticks end = o->start[from] + p->draft.at[from].op.duration;
+            ready = end > ready ? end : ready;
+        }
+        gy_ticks begin = begin_op(&b, p, &p->draft.at[i], ready);
+        o->start[i] = begin < GY_TICKS_MAX ? begin : GY_TICKS_MAX;
+    }
+    free_busy(&b);
+    return status;
+}
+
+/* Instances are numbered by their first use; those without one are left out. */
+static void write_instances(order *o)
+{
+    gy_plan *p = o->p;
+    gantry_schedule *s = p->schedule;
+    for (size_t i = 0; i < p->instance.count; i++)
+        o->instance[i] = GY_NONE;
+    for (size_t i = 0; i < o->count; i++) {
+        const gy_op *op = &p->draft.at[p->draft_of[i]].op;
+        for (uint32_t k = 0; k < op->uses; k++) {
+            uint32_t instance = p->use.at[op->use + k].instance;
+            if (o->instance[instance] != GY_NONE)
+                continue;
+            o->instance[instance] = (uint32_t)s->instances.count;
+            s->instances.at[s->instances.count++] = p->instance.at[instance];
+        }
+    }
+}
+
+static void write_uses(order *o)
+{
+    gy_plan *p = o->p;
+    gantry_schedule *s = p->schedule;
+    for (size_t i = 0; i < o->count; i++) {
+        const gy_op *op = &p->draft.at[p->draft_of[i]].op;
+        for (uint32_t k = 0; k < op->uses; k++) {
+            gy_use u = p->use.at[op->use + k];
+            u.instance = o->instance[u.instance];
+            s->use.at[s->use.count++] = u;
+        }
+    }
+}
+
+static void write_ops(order *o)
+{
+    gy_plan *p = o->p;
+    gantry_schedule *s = p->schedule;
+    uint32_t use = 0;
+    for (size_t i = 0; i < o->count; i++) {
+        gy_op op = p->draft.at[p->draft_of[i]].op;
+        op.use = use;
+        use += op.uses;
+        s->ops.at[s->ops.count++] = op;
+    }
+}
+
+/* One array after the other, so that the draft's can go when the schedule's is there. */
+static gantry_status write_draft(order *o, gantry_error *err)
+{
+    gy_plan *p = o->p;
+    gantry_schedule *s = p->schedule;
+    if (!gy_vec_reserve(&s->instances, p->instance.count))
+        return gy_fail_nomem(err);
+    write_instances(o);
+    if (p->once)
+        gy_vec_free(&p->instance);
+    if (!gy_vec_reserve(&s->use, p->use.count))
+        return gy_fail_nomem(err);
+    write_uses(o);
+    if (p->once)
+        gy_vec_free(&p->use);
+    if (!gy_vec_reserve(&s->ops, o->count))
+        return gy_fail_nomem(err);
+    write_ops(o);
+    return GANTRY_OK;
+}
+
+static int by_from(const void *a, const void *b)
+{
+    const gy_edge *x = a, *y = b;
+    if (x->from != y->from)
+        return x->from > y->from ? -1 : 1;
+    return x->reason < y->reason ? -1 : x->reason > y->reason;
+}
+
+/* Edges between positions, grouped by `to`; of several between two ops the one with the first reason stays. */
+static gantry_status write_needs(order *o, gantry_error *err)
+{
+    gy_plan *p = o->p;
+    size_t *first = gy_calloc(o->count + 1, sizeof *first); /* of the edges into each draft */
+    if (!first)
+        return gy_fail_nomem(err);
+    for (size_t e = 0; e < p->edges.count; e++)
+        first[p->edges.at[e].to + 1]++;
+    for (size_t i = 0; i < o->count; i++)
+        first[i + 1] += first[i];
+    p->need.count = 0;
+    gantry_status status = gy_vec_reserve(&p->need, p->edges.count) ? GANTRY_OK : gy_fail_nomem(err);
+    for (uint32_t i = 0; i < o->count && !status; i++) {
+        uint32_t draft = p->draft_of[i];
+        size_t begin = p->need.count, kept = begin;
+        for (size_t e = first[draft]; e < first[draft + 1]; e++)
+            p->need.at[p->need.count++] = (gy_edge){ o->position[p->edges.at[e].from], i, p->edges.at[e].reason };
+        if (p->need.count > begin + 1)
+            qsort(p->need.at + begin, p->need.count - begin, sizeof *p->need.at, by_from);
+        for (size_t e = begin; e < p->need.count; e++)
+            if (e == begin || p->need.at[e].from != p->need.at[kept - 1].from)
+                p->need.at[kept++] = p->need.at[e];
+        p->need.count = kept;
+        p->need_first[i] = begin;
+        p->need_first[i + 1] = kept;
+    }
+    gy_free(first);
+    if (p->once)
+        gy_vec_free(&p->edges);
+    return status;
+}
+
+static gantry_status fill(order *o, bool early, gantry_error *err)
+{
+    gy_plan *p = o->p;
+    gantry_status status = expect_starts(o, err);
+    for (uint32_t i = 0; i < o->count; i++)
+        p->draft_of[i] = i;
+    if (early && !status && !gy_sort_by_key(p->draft_of, o->start, o->count))
+        status = gy_fail_nomem(err);
+    for (uint32_t i = 0; i < o->count; i++) {
+        o->position[p->draft_of[i]] = i;
+        p->expect[i] = o->start[p->draft_of[i]];
+    }
+    if (!status)
+        status = write_draft(o, err);
+    return status ? status : write_needs(o, err);
+}
+
+gantry_status gy_plan_order(gy_plan *p, bool early, gantry_error *err)
+{
+    gantry_schedule *s = p->schedule;
+    order o = { .p = p, .count = p->draft.count };
+    s->ops.count = s->use.count = s->instances.count = 0;
+    if (!p->draft_of) {
+        gy_free(p->need_first);
+        p->draft_of = gy_calloc(o.count + 1, sizeof *p->draft_of);
+        p->expect = gy_calloc(o.count + 1, sizeof *p->expect);
+        p->need_first = gy_calloc(o.count + 2, sizeof *p->need_first);
+    }
+    o.start = gy_calloc(o.count + 1, sizeof *o.start);
+    o.position = gy_calloc(o.count + 1, sizeof *o.position);
+    o.instance = gy_calloc(p->instance.count + 1, sizeof *o.instance);
+    gantry_status status = GANTRY_OK;
+    if (!p->draft_of || !p->expect || !p->need_first || !o.start || !o.position || !o.instance)
+        status = gy_fail_nomem(err);
+    else
+        status = fill(&o, early, err);
+    gy_free(o.start);
+    gy_free(o.position);
+    gy_free(o.instance);
+    return status;
+}

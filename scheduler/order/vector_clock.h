@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Vector clocks over lanes: what is known to have ended when an op begins. Ops are visited in the order of their
+ * positions; an op's tick is its position + 1, in each of its lanes.
+ *
+ * Clocks are kept for ops that somebody may still wait for: not for those that every lane knows to have ended, because
+ * whatever comes next knows it from its lane. Where lanes wait for each other often, these are few.
+ */
+#ifndef GY_SCHEDULER_ORDER_VECTOR_CLOCK_H
+#define GY_SCHEDULER_ORDER_VECTOR_CLOCK_H
+
+#include "scheduler/plan/plan.h"
+
+typedef struct gy_clock {
+    const gantry_schedule *s;
+    size_t lanes;
+    uint32_t *at; /* clocks of the ops from `first` on, `count` of them, lanes entries each; room for `room` */
+    size_t first, count, room;
+    uint32_t *lane_at; /* per lane: the clock of its last op so far */
+    uint32_t *last;    /* per lane: position + 1 of that op; 0: none */
+    uint32_t *now;     /* clock of the current op before it begins */
+} gy_clock;
+
+bool gy_clock_init(gy_clock *c, const gantry_schedule *s); /* false: out of memory */
+void gy_clock_free(gy_clock *c);
+/* The op at `position` comes next: `now` is what the order of its lanes gives. */
+void gy_clock_begin(gy_clock *c, uint32_t position);
+/* The current op waits for `from`, which it does not know to have ended. */
+void gy_clock_wait(gy_clock *c, uint32_t from);
+/* Has `from` ended before the current op begins? */
+bool gy_clock_has(const gy_clock *c, uint32_t from);
+bool gy_clock_end(gy_clock *c, uint32_t position); /* false: out of memory */
+
+#endif

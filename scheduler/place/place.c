@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Placing one task. The model is that of list scheduling: a device does one task at a time, data of a predecessor on
+ * another memory arrive a transfer time after it ends, transfers do not disturb each other. Bound inputs are in host
+ * memory at time 0. Contention comes in later, when the schedule is simulated, unless the policy has transfers booked
+ * on the links (links.h).
+ */
+#include "scheduler/place/place.h"
+
+#include "base/error.h"
+#include "base/sort.h"
+#include "scheduler/lower/lower.h"
+#include "scheduler/place/apart.h"
+#include "scheduler/place/gaps.h"
+#include "scheduler/place/links.h"
+#include "scheduler/policies/policy.h"
+
+static uint32_t node_of(const gy_plan *p, uint32_t task)
+{
+    return p->flow->task[task].node;
+}
+
+static bool kept_apart(const gy_plan *p, uint32_t group, uint32_t device)
+{
+    const uint32_t *list = p->apart[group];
+    for (uint32_t i = 0; list && i < list[0]; i++)
+        if (p->group_device[list[i + 1]] == device)
+            return true;
+    return false;
+}
+
+bool gy_place_allowed(const gy_plan *p, uint32_t task, uint32_t device)
+{
+    uint32_t node = node_of(p, task), group = p->group[node];
+    if (gy_plan_time(p, node, device) >= GY_TICKS_MAX)
+        return false;
+    if (!p->pinned[node])
+        return true;
+    if (p->group_device[group] != GY_NONE)
+        return p->group_device[group] == device;
+    return p->coloured && p->apart[group] ? gy_apart_is_open(p, group, device) : !kept_apart(p, group, device);
+}
+
+/* When what `from` made can be in `memory`. */
+static gy_ticks arrival(const gy_plan *p, const gy_dep *dep, uint32_t memory)
+{
+    if (p->device[dep->from] == GY_NONE)
+        return 0;
+    if (!(dep->kinds & GY_DEP_DATA))
+        return p->finish[dep->from];
+    const gy_team *team = gy_plan_team(p, dep->from);
+    if (!team)
+        return p->finish[dep->from] +
+               gy_transfer_time(p, p->machine->device[p->device[dep->from]].memory, memory, dep->bytes);
+    gy_ticks best = GY_TICKS_MAX;
+    for (uint32_t i = 0; i < team->ranks; i++) {
+        gy_ticks t = gy_transfer_time(p, p->machine->device[team->device[i]].memory, memory, dep->bytes);
+        best = t < best ? t : best;
+    }
+    return p->finish[dep->from] + best;
+}
+
+static gy_ticks data_ready(const gy_plan *p, uint32_t task, uint32_t memory)
+{
+    gy_ticks ready = gy_upload_time(p, task, memory);
+    for (size_t i = p->flow->dep_first[task]; i < p->flow->dep_first[task + 1]; i++) {
+        gy_ticks t = arrival(p, &p->flow->dep[i], memory);
+        ready = t > ready ? t : ready;
+    }
+    return ready;
+}
+
+/* One try a device is kept: the last, which is that of the slot taken if it is taken. */
+static void note(gy_plan *p, const gy_try *t)
+{
+    for (size_t i = 0; i < p->tries.count; i++)
+        if (p->tries.at[i].device == t->device) {
+            p->tries.at[i] = *t;
+            return;
+        }
+    (void)gy_vec_push(&p->tries, *t); /* one that is lost is missing from an explanation, no more */
+}
+
+void gy_place_again(const gy_plan *p, uint32_t task, gy_try *t)
+{
+    gy_ticks time = gy_plan_time(p, node_of(p, task), t->device);
+    t->start = gy_gaps_find(&p->gap[t->device], t->ready, time);
+    t->finish = t->start + time;
+}
+
+gy_try gy_place_try(gy_plan *p, uint32_t task, uint32_t device)
+{
+    uint32_t memory = p->machine->device[device].memory;
+    gy_try t = { .device = device, .upload = gy_upload_time(p, task, memory) };
+    t.ready = p->links ? gy_links_try(p->links, p, task, memory) : data_ready(p, task, memory);
+    gy_place_again(p, task, &t);
+    if (task == p->watch)
+        note(p, &t);
+    return t;
+}
+
+static gantry_status too_long(const gy_plan *p, uint32_t task, gantry_error *err)
+{
+    return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
+                   "node \"%s\" would end later than 26 days after the start; make its time or the graph smaller",
+                   gy_plan_node(p, task)->id);
+}
+
+/* Explaining wants to know how all devices stood when the watched task got its place. */
+static void look_around(gy_plan *p, uint32_t task, const gy_try *t)
+{
+    for (uint32_t d = 0; d < p->devices; d++)
+        if (d != t->device && gy_place_allowed(p, task, d))
+            (void)gy_place_try(p, task, d);
+    note(p, t);
+}
+
+gantry_status gy_place_at(gy_plan *p, uint32_t task, const gy_try *t, gantry_error *err)
+{
+    uint32_t node = node_of(p, task);
+    if (task == p->watch)
+        look_around(p, task, t);
+    /* First: a try that ran out of memory has no other way to say so than to end never. */
+    if (p->links && !gy_links_book(p->links, p, task, p->machine->device[t->device].memory))
+        return gy_fail_nomem(err);
+    if (t->finish >= GY_TICKS_MAX)
+        return too_long(p, task, err);
+    if (!gy_gaps_take(&p->gap[t->device], t->start, t->finish - t->start))
+        return gy_fail_nomem(err);
+    p->device[task] = t->device;
+    p->start[task] = t->start;
+    p->finish[task] = t->finish;
+    if (p->pinned[node]) {
+        gy_apart_placed(p, p->group[node], t->device);
+        p->group_device[p->group[node]] = t->device;
+        p->group_placed[p->group[node]]++;
+    }
+    return GANTRY_OK;
+}
+
+void gy_place_undo(gy_plan *p, uint32_t task)
+{
+    uint32_t node = node_of(p, task), group = p->group[node];
+    gy_gaps_give(&p->gap[p->device[task]], p->start[task], p->finish[task] - p->start[task]);
+    p->device[task] = GY_NONE;
+    if (!p->pinned[node] || --p->group_placed[group])
+        return;
+    p->group_device[group] = GY_NONE;
+    gy_apart_taken_back(p);
+}
+
+/* ---- collectives ---- */
+
+static bool is_used(const uint32_t *device, uint32_t ranks, uint32_t d)
+{
+    for (uint32_t i = 0; i < ranks; i++)
+        if (device[i] == d)
+            return true;
+    return false;
+}
+
+void gy_place_ranks(const gy_plan *p, uint32_t *device, uint32_t ranks)
+{
+    for (uint32_t i = 0; i < ranks; i++) {
+        if (device[i] != GY_NONE)
+            continue;
+        uint32_t d = i % p->workers, tries = 0;
+        while (tries < p->workers && is_used(device, ranks, d)) {
+            d = (d + 1) % p->workers;
+            tries++;
+        }
+        device[i] = tries < p->workers ? d : i % p->workers;
+    }
+}
+
+/* Each rank goes where what it gives was written. */
+static void choose_team(gy_plan *p, gy_team *team)
+{
+    for (uint32_t i = 0; i < team->ranks; i++)
+        if (team->writer[i] != GY_NONE)
+            team->device[i] = p->device[team->writer[i]];
+    gy_place_ranks(p, team->device, team->ranks);
+}
+
+/* Where the regions of a collective are on these devices. false: out of memory. */
+static bool make_group(const gy_plan *p, uint32_t task, const uint32_t *device, gy_group *g)
+{
+    const gy_node *n = gy_plan_node(p, task);
+    const gy_node_extra *x = gy_plan_extra(p, node_of(p, task));
+    gy_group_end *end = gy_calloc((size_t)n->accesses + 1, sizeof *end);
+    for (uint32_t k = 0; end && k < n->accesses; k++) {
+        const gy_access *a = &p->graph->access.at[n->access + k];
+        uint32_t memory = p->machine->device[device[gy_lower_rank(x, k)]].memory;
+        end[k] = (gy_group_end){ memory, gy_access_bytes(p->graph, a), a->buffer, a->first, a->last };
+    }
+    bool done = end && gy_group_of_node(g, x->collective, (uint8_t)x->op, end, x->ins, x->outs);
+    gy_free(end);
+    if (done)
+        gy_group_type(g, p->graph->buffers.at[p->graph->access.at[n->access].buffer].dtype);
+    return done;
+}
+
+gantry_status gy_place_team_time(const gy_plan *p, uint32_t task, const uint32_t *device, gy_way *choice,
+                                 gantry_error *err)
+{
+    gy_group g;
+    const gy_node *n = gy_plan_node(p, task);
+    if (!make_group(p, task, device, &g))
+        return gy_fail_nomem(err);
+    gantry_status status =
+        gy_collective_obey(p->net, &g, gy_plan_extra(p, node_of(p, task))->algorithm, n->id, choice, err);
+    gy_group_free(&g);
+    if (status == GANTRY_E_GRAPH && err)
+        gy_graph_place(p->graph, &p->graph->origins.at[n->origin], "/algorithm", err);
+    return status;
+}
+
+/* Collectives have lanes of their own: they take no time from the devices' book. */
+static gantry_status place_team(gy_plan *p, uint32_t task, gy_team *team, gantry_error *err)
+{
+    gy_way choice;
+    gy_ticks start = 0;
+    choose_team(p, team);
+    gantry_status status = gy_place_team_time(p, task, team->device, &choice, err);
+    if (status)
+        return status;
+    team->algorithm = (uint8_t)choice.algorithm;
+    team->provenance = choice.provenance;
+    for (uint32_t i = 0; i < team->ranks; i++) {
+        gy_ticks t = data_ready(p, task, p->machine->device[team->device[i]].memory);
+        start = t > start ? t : start;
+    }
+    p->device[task] = team->device[0];
+    p->start[task] = start;
+    p->finish[task] = start + choice.time;
+    return p->finish[task] < GY_TICKS_MAX ? GANTRY_OK : too_long(p, task, err);
+}
+
+/* ---- what policies call ---- */
+
+gantry_status gy_place_earliest(gy_plan *p, uint32_t task, gantry_error *err)
+{
+    gy_team *team = gy_plan_team(p, task);
+    gy_try best = { .device = GY_NONE };
+    if (team)
+        return place_team(p, task, team, err);
+    for (uint32_t d = 0; d < p->devices; d++) {
+        if (!gy_place_allowed(p, task, d))
+            continue;
+        gy_try t = gy_place_try(p, task, d);
+        if (best.device == GY_NONE || t.finish < best.finish)
+            best = t;
+    }
+    return best.device == GY_NONE ? gy_apart_refuse(p, node_of(p, task), err) : gy_place_at(p, task, &best, err);
+}
+
+gantry_status gy_place_on(gy_plan *p, uint32_t task, uint32_t device, gantry_error *err)
+{
+    gy_team *team = gy_plan_team(p, task);
+    if (team)
+        return place_team(p, task, team, err);
+    for (uint32_t i = 0; i < p->devices; i++) {
+        uint32_t d = (device + i) % p->devices;
+        if (!gy_place_allowed(p, task, d))
+            continue;
+        gy_try t = gy_place_try(p, task, d);
+        return gy_place_at(p, task, &t, err);
+    }
+    return gy_apart_refuse(p, node_of(p, task), err);
+}
+
+/* ---- the pass ---- */
+
+gantry_status gy_plan_place(gy_plan *p, gantry_error *err)
+{
+    size_t tasks = p->flow->tasks;
+    p->device = gy_calloc(tasks + 1, sizeof *p->device);
+    p->start = gy_calloc(tasks + 1, sizeof *p->start);
+    p->finish = gy_calloc(tasks + 1, sizeof *p->finish);
+    p->order = gy_calloc(tasks + 1, sizeof *p->order);
+    p->gap = gy_calloc(p->devices, sizeof *p->gap);
+    p->group_placed = gy_calloc(p->graph->nodes.count + 1, sizeof *p->group_placed);
+    if (!p->device || !p->start || !p->finish || !p->order || !p->gap || !p->group_placed)
+        return gy_fail_nomem(err);
+    for (uint32_t t = 0; t < tasks; t++)
+        p->device[t] = GY_NONE;
+    for (uint32_t d = 0; d < p->devices; d++)
+        if (!gy_gaps_init(&p->gap[d]))
+            return gy_fail_nomem(err);
+    gantry_status status = p->policy->place(p, err);
+    if (status)
+        return status;
+    for (uint32_t t = 0; t < tasks; t++)
+        p->order[t] = t;
+    bool done = gy_sort_by_key(p->order, p->finish, tasks) && gy_sort_by_key(p->order, p->start, tasks);
+    return done ? GANTRY_OK : gy_fail_nomem(err);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * What policies place tasks with. Predecessors of a task are placed before it; gy_place_try may ask earlier, and leaves
+ * those out that have no place yet.
+ */
+#ifndef GY_SCHEDULER_PLACE_PLACE_H
+#define GY_SCHEDULER_PLACE_PLACE_H
+
+#include "scheduler/collective/collective.h"
+#include "scheduler/plan/plan.h"
+
+/* May the task go to the device, given `on`, what it can run, and the `with` and `apart` of what is placed already? */
+bool gy_place_allowed(const gy_plan *p, uint32_t task, uint32_t device);
+/* The earliest slot of the device that is long enough, after the task's data can be there. */
+gy_try gy_place_try(gy_plan *p, uint32_t task, uint32_t device);
+/* The slot again, for the same data: the device may have filled up since `t` was tried. */
+void gy_place_again(const gy_plan *p, uint32_t task, gy_try *t);
+/* Places the task in the slot of the try, which is still free; not for collectives. */
+gantry_status gy_place_at(gy_plan *p, uint32_t task, const gy_try *t, gantry_error *err);
+/* Takes the last gy_place_at back that was not taken back yet, as if it had not been. Not while links are booked. */
+void gy_place_undo(gy_plan *p, uint32_t task);
+/* Places the task on the device where it ends first (the lower index of equals). A collective goes to the devices of
+ * its ranks, whoever calls. E_UNSUPPORTED when no device is allowed. */
+gantry_status gy_place_earliest(gy_plan *p, uint32_t task, gantry_error *err);
+/* Places the task on `device` if that is allowed, else on the next allowed one, cyclically. */
+gantry_status gy_place_on(gy_plan *p, uint32_t task, uint32_t device, gantry_error *err);
+
+/* ---- collectives ---- */
+
+/* Gives ranks without a device (GY_NONE) one that has no rank yet, while there are some. */
+void gy_place_ranks(const gy_plan *p, uint32_t *device, uint32_t ranks);
+/* What a collective task takes on these devices, one a rank, and by which algorithm. E_GRAPH if the one that it asks
+ * for cannot do it there. */
+gantry_status gy_place_team_time(const gy_plan *p, uint32_t task, const uint32_t *device, gy_way *choice,
+                                 gantry_error *err);
+
+#endif

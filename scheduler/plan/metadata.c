@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a schedule says of its graph: names and sizes, copied, so that it does not depend on the graph's life. */
+#include "scheduler/plan/plan.h"
+
+#include "base/error.h"
+#include <string.h>
+
+static const int64_t *copy_rows(gantry_schedule *s, const int64_t *from, int64_t count)
+{
+    int64_t *to = gy_arena_alloc(&s->arena, (size_t)count * sizeof *to);
+    if (to)
+        memcpy(to, from, (size_t)count * sizeof *to);
+    return to;
+}
+
+static bool add_bounds(gantry_schedule *s, const gy_buffer *b)
+{
+    struct gy_part_bounds bounds = { .parts = (uint32_t)b->parts };
+    if (!b->part_first || !b->parts)
+        return true;
+    bounds.buffer = gy_arena_strdup(&s->arena, b->name);
+    bounds.first = copy_rows(s, b->part_first, b->parts + 1);
+    return bounds.buffer && bounds.first && gy_vec_push(&s->bounds, bounds);
+}
+
+/* Generations share name and offsets with their buffer, whose value comes before them. */
+static bool add_value(gy_plan *p, uint32_t value)
+{
+    gantry_schedule *s = p->schedule;
+    const gy_value *v = &p->flow->value[value];
+    const gy_buffer *b = &p->graph->buffers.at[v->buffer];
+    gy_schedule_value new = { .buffer = v->buffer, .generation = v->generation, .rows = b->rows };
+    new.row_bytes = b->row_bytes;
+    if (v->generation) {
+        new.name = s->values.at[v->buffer].name;
+        new.offset = s->values.at[v->buffer].offset;
+    } else {
+        new.name = gy_arena_strdup(&s->arena, b->name);
+        new.offset = b->tile_offset ? copy_rows(s, b->tile_offset, b->rows + 1) : NULL;
+        if (!new.name || (b->tile_offset && !new.offset))
+            return false;
+    }
+    return gy_vec_push(&s->values, new);
+}
+
+static bool add_params(gy_plan *p)
+{
+    gantry_schedule *s = p->schedule;
+    for (size_t i = 0; i < p->graph->params.count; i++) {
+        gy_param param = p->graph->params.at[i];
+        param.name = gy_arena_strdup(&s->arena, param.name);
+        if (!param.name || !gy_vec_push(&s->params, param))
+            return false;
+    }
+    return true;
+}
+
+gantry_status gy_plan_head(gy_plan *p, gantry_error *err)
+{
+    gantry_schedule *s = p->schedule;
+    const gantry_graph *g = p->graph;
+    bool done = add_params(p);
+    s->graph_name = gy_arena_strdup(&s->arena, g->name ? g->name : "");
+    s->graph_hash = g->hash;
+    for (uint32_t b = 0; b < g->buffers.count && done; b++)
+        done = add_bounds(s, &g->buffers.at[b]);
+    for (uint32_t v = 0; v < p->flow->values && done; v++)
+        done = add_value(p, v);
+    for (uint32_t n = 0; n < g->nodes.count && done; n++) {
+        const char *id = gy_arena_strdup(&s->arena, g->nodes.at[n].id);
+        done = id && gy_vec_push(&s->node_ids, id);
+    }
+    s->graph = gy_graph_ref(g);
+    s->machine = gy_machine_ref(p->machine);
+    return done && s->graph_name ? GANTRY_OK : gy_fail_nomem(err);
+}

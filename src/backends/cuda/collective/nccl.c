@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which ops NCCL does, how they are submitted, and what becomes of the run when it fails. */
+#include "backends/cuda/collective/nccl.h"
+
+#include "base/error.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- opening ---- */
+
+static bool asks(const gy_op *op)
+{
+    return op->kind == GY_OP_COLLECTIVE && op->algorithm == GY_ALGORITHM_NCCL;
+}
+
+/* "op 3, "sum"", then `why`, for the first op that is refused. */
+static void note_refusal(gy_nccl *n, uint32_t op, const char *why)
+{
+    gy_text name = { 0 };
+    gy_op_text(&name, n->h->job->schedule, op);
+    if (!n->why[0]) {
+        snprintf(n->why, sizeof n->why, "op %u, \"%s\": %s", op, name.failed || !name.length ? "?" : name.at, why);
+    }
+    gy_text_free(&name);
+}
+
+static gantry_status plan_op(gy_nccl *n, uint32_t op, gantry_error *err)
+{
+    const char *why = NULL;
+    gantry_status status = gy_nccl_plan_make(&n->plan[op], n->h, op, &why, err);
+    if (status) {
+        return status;
+    }
+    n->asked++;
+    if (why) {
+        note_refusal(n, op, why);
+        return GANTRY_OK;
+    }
+    n->can++;
+    n->rounds = n->rounds || n->plan[op].rounds;
+    if (n->plan[op].call.count == 0) {
+        return GANTRY_OK; /* no rows */
+    }
+    n->plan[op].set = gy_nccl_set_of(n, op);
+    return n->plan[op].set == GY_NONE ? gy_fail_nomem(err) : GANTRY_OK;
+}
+
+static gantry_status make(gy_cuda *h, gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    gy_nccl *n = gy_arena_calloc(&h->arena, 1, sizeof *n);
+    if (!n) {
+        return gy_fail_nomem(err);
+    }
+    n->h = h;
+    n->plan = gy_arena_calloc(&h->arena, s->ops.count, sizeof *n->plan);
+    n->last = gy_arena_calloc(&h->arena, h->devices, sizeof *n->last);
+    if (!n->plan || !n->last) {
+        return gy_fail_nomem(err);
+    }
+    for (uint32_t i = 0; i < h->devices; i++) {
+        n->last[i] = GY_NONE;
+    }
+    h->nccl = n;
+    return GANTRY_OK;
+}
+
+static bool same_lanes(const gantry_schedule *s, const gy_op *a, const gy_op *b)
+{
+    return a->lanes == b->lanes &&
+           memcmp(&s->op_lane.at[a->lane], &s->op_lane.at[b->lane], a->lanes * sizeof *s->op_lane.at) == 0;
+}
+
+/* `last`: per lane, the last op before this one. */
+static void tie_op(gy_nccl *n, uint32_t op, const uint32_t *last)
+{
+    const gantry_schedule *s = n->h->job->schedule;
+    const gy_op *o = &s->ops.at[op];
+    uint32_t before = last[s->op_lane.at[o->lane]];
+    bool tied = before != GY_NONE && n->plan[op].call.count && n->plan[before].call.count &&
+                same_lanes(s, o, &s->ops.at[before]);
+    for (uint32_t i = 0; i < o->lanes; i++) {
+        tied = tied && last[s->op_lane.at[o->lane + i]] == before;
+    }
+    n->plan[op].tied[0] = tied;
+    if (tied) {
+        n->plan[before].tied[1] = true;
+    }
+}
+
+static gantry_status tie(gy_nccl *n, gantry_error *err)
+{
+    const gantry_schedule *s = n->h->job->schedule;
+    uint32_t *last = gy_alloc(s->lanes.count * sizeof *last);
+    if (!last) {
+        return gy_fail_nomem(err);
+    }
+    for (uint32_t i = 0; i < s->lanes.count; i++) {
+        last[i] = GY_NONE;
+    }
+    for (uint32_t op = 0; op < s->ops.count; op++) {
+        const gy_op *o = &s->ops.at[op];
+        if (o->lanes) {
+            tie_op(n, op, last);
+        }
+        for (uint32_t i = 0; i < o->lanes; i++) {
+            last[s->op_lane.at[o->lane + i]] = op;
+        }
+    }
+    gy_free(last);
+    return GANTRY_OK;
+}
+
+gantry_status gy_nccl_open(gy_cuda *h, gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    gantry_status status = GANTRY_OK;
+    gantry_error why = { 0 };
+    for (uint32_t i = 0; i < s->ops.count && status == GANTRY_OK; i++) {
+        if (asks(&s->ops.at[i])) {
+            status = h->nccl ? GANTRY_OK : make(h, err);
+            status = status ? status : plan_op(h->nccl, i, err);
+        }
+    }
+    if (status || !h->nccl) {
+        return status;
+    }
+    if (h->nccl->set.count == 0) {
+        h->nccl->off = true;
+    } else if (gy_nccl_load(&h->nccl->api, &why)) {
+        snprintf(h->nccl->why, sizeof h->nccl->why, "%s", why.text);
+        h->nccl->off = true;
+    }
+    return tie(h->nccl, err);
+}
+
+void gy_nccl_make(gy_cuda *h)
+{
+    if (h->nccl) {
+        gy_nccl_begin(h->nccl);
+    }
+}
+
+void gy_nccl_free(gy_cuda *h)
+{
+    gy_nccl *n = h->nccl;
+    if (!n) {
+        return;
+    }
+    if (n->api.lib.handle) {
+        gy_nccl_close(n);
+    }
+    for (size_t i = 0; i < h->job->schedule->ops.count; i++) {
+        gy_nccl_plan_free(&n->plan[i]);
+    }
+    gy_vec_free(&n->set);
+}
+
+/* ---- reports ---- */
+
+const char *gy_nccl_replay(gy_cuda *h)
+{
+    gy_nccl *n = h->nccl;
+    if (!n) {
+        return gy_cupti_replay(h);
+    }
+    uint32_t done = n->off ? 0 : n->can;
+    int length = snprintf(n->text, sizeof n->text, "%s", gy_cupti_replay(h));
+    if (done) {
+        length += snprintf(n->text + length, sizeof n->text - (size_t)length, "; NCCL %d.%d.%d does %u collective%s%s",
+                           n->api.version[0], n->api.version[1], n->api.version[2], done, done == 1 ? "" : "s",
+                           n->rounds ? ", adding in its own order" : "");
+    }
+    if (done < n->asked) {
+        uint32_t left = n->asked - done;
+        snprintf(n->text + length, sizeof n->text - (size_t)length, "; %u collective%s by copies instead of NCCL: %s",
+                 left, left == 1 ? "" : "s", n->why);
+    }
+    return n->text;
+}
+
+/* ---- one op ---- */
+
+bool gy_nccl_does(const gy_submit *x)
+{
+    const gy_nccl *n = x->h->nccl;
+    return n && !n->off && n->plan[x->op].call.count > 0;
+}
+
+bool gy_nccl_tied(const gy_submit *x, bool after)
+{
+    return gy_nccl_does(x) && x->h->nccl->plan[x->op].tied[after];
+}
+
+static const gy_op *op_of(const gy_submit *x)
+{
+    return &x->h->job->schedule->ops.at[x->op];
+}
+
+static uint32_t lane_of(const gy_submit *x, uint32_t rank)
+{
+    return x->h->job->schedule->op_lane.at[op_of(x)->lane + rank];
+}
+
+/* The lowest device that is the same GPU. */
+static uint32_t gpu_of(const gy_cuda *h, uint32_t device)
+{
+    uint32_t i = 0;
+    while (!h->device[i].gpu || h->device[i].id != h->device[device].id) {
+        i++;
+    }
+    return i;
+}
+
+/* Work of NCCL on one GPU is in one order, also if lanes do not say so. */
+static gantry_status order_lanes(gy_submit *x)
+{
+    gantry_status status = GANTRY_OK;
+    uint32_t *last = x->h->nccl->last;
+    for (uint32_t r = 0; r < op_of(x)->lanes && status == GANTRY_OK; r++) {
+        uint32_t gpu = gpu_of(x->h, gy_op_device(x->h->job->schedule, op_of(x), r)), lane = lane_of(x, r);
+        if (last[gpu] != GY_NONE && last[gpu] != lane) {
+            status = gy_submit_order(x, x->h->lane[last[gpu]].queue, x->lead);
+        }
+        last[gpu] = lane;
+    }
+    return status;
+}
+
+/* Lanes begin when the first does, or it waits until all have ended; not between ops that are tied. */
+static gantry_status join_lanes(gy_submit *x, bool before)
+{
+    gantry_status status = GANTRY_OK;
+    for (uint32_t r = 1; r < op_of(x)->lanes && status == GANTRY_OK && !gy_nccl_tied(x, !before); r++) {
+        gy_queue lane = x->h->lane[lane_of(x, r)].queue;
+        status = before ? gy_submit_order(x, x->lead, lane) : gy_submit_order(x, lane, x->lead);
+    }
+    return status;
+}
+
+static void *pointer_of(const gy_submit *x, gy_piece_end end)
+{
+    const gantry_schedule *s = x->h->job->schedule;
+    return end.use == GY_NONE ? NULL
+                              : gy_place_pointer(gy_place_at(
+                                    gy_cuda_place(x->h, &s->use.at[op_of(x)->use + end.use], x->turn), end.offset));
+}
+
+static int call_rank(const gy_submit *x, const gy_nccl_plan *p, const gy_nccl_call *c, uint32_t r)
+{
+    const gy_nccl *n = x->h->nccl;
+    gy_nccl_comm comm = n->set.at[p->set].comm[r];
+    CUstream stream = x->h->lane[lane_of(x, r)].queue.stream;
+    const void *from = pointer_of(x, c->end[r]);
+    void *to = pointer_of(x, c->end[op_of(x)->lanes + r]);
+    switch (c->kind) {
+    case GY_NCCL_ALL_REDUCE:
+        return n->api.ncclAllReduce(from, to, c->count, p->type, p->op, comm, stream);
+    case GY_NCCL_REDUCE:
+        return n->api.ncclReduce(from, to, c->count, p->type, p->op, (int)c->root, comm, stream);
+    case GY_NCCL_REDUCE_SCATTER:
+        return n->api.ncclReduceScatter(from, to, c->count, p->type, p->op, comm, stream);
+    case GY_NCCL_BROADCAST:
+        return n->api.ncclBroadcast(from, to, c->count, p->type, (int)c->root, comm, stream);
+    case GY_NCCL_ALL_GATHER:
+        return n->api.ncclAllGather(from, to, c->count, p->type, comm, stream);
+    case GY_NCCL_PAIR:
+        break;
+    }
+    return GY_NCCL_SUCCESS;
+}
+
+static int call_pair(const gy_submit *x, const gy_nccl_plan *p, const gy_nccl_call *c)
+{
+    const gy_nccl *n = x->h->nccl;
+    gy_nccl_comm *comm = n->set.at[p->set].comm;
+    CUstream out = x->h->lane[lane_of(x, c->root)].queue.stream, in = x->h->lane[lane_of(x, c->to)].queue.stream;
+    int result = n->api.ncclSend(pointer_of(x, c->end[0]), c->count, p->type, (int)c->to, comm[c->root], out);
+    return gy_nccl_fine(result)
+               ? n->api.ncclRecv(pointer_of(x, c->end[1]), c->count, p->type, (int)c->root, comm[c->to], in)
+               : result;
+}
+
+static int call_all(const gy_submit *x, const gy_nccl_plan *p)
+{
+    int result = GY_NCCL_SUCCESS;
+    for (size_t i = 0; i < p->call.count && gy_nccl_fine(result); i++) {
+        const gy_nccl_call *c = &p->call.at[i];
+        if (c->kind == GY_NCCL_PAIR) {
+            result = call_pair(x, p, c);
+            continue;
+        }
+        for (uint32_t r = 0; r < op_of(x)->lanes && gy_nccl_fine(result); r++) {
+            result = call_rank(x, p, c, r);
+        }
+    }
+    return result;
+}
+
+/* "op 3, "sum", by NCCL" */
+static void name_op(const gy_cuda *h, uint32_t op, char *to, size_t size)
+{
+    gy_text name = { 0 };
+    gy_op_text(&name, h->job->schedule, op);
+    snprintf(to, size, "op %u, \"%s\"", op, name.failed || !name.length ? "?" : name.at);
+    gy_text_free(&name);
+}
+
+/* Under capture the streams are still to be tried. */
+static gantry_status fail_op(gy_submit *x, int result)
+{
+    char what[200];
+    gantry_error why = { 0 };
+    name_op(x->h, x->op, what, sizeof what);
+    if (result == GY_NCCL_IN_PROGRESS) {
+        gy_fail(&why, GANTRY_E_DEVICE, NULL, "%s: NCCL: it is in progress for too long a time", what);
+    } else {
+        gy_nccl_fail(x->h->nccl, result, what, &why);
+    }
+    if (x->capture) {
+        x->h->nccl->bad = true;
+    } else {
+        gy_nccl_end(x->h, &why);
+    }
+    if (x->err) {
+        *x->err = why;
+    }
+    return GANTRY_E_DEVICE;
+}
+
+/* One group call for all ranks. */
+gantry_status gy_nccl_submit(gy_submit *x)
+{
+    gy_nccl *n = x->h->nccl;
+    const gy_nccl_plan *p = &n->plan[x->op];
+    gantry_status status = order_lanes(x);
+    status = status || x->capture ? status : gy_nccl_await_others(x->h, x->lead, x->err);
+    status = status ? status : join_lanes(x, true);
+    if (status) {
+        return status;
+    }
+    int result = n->api.ncclGroupStart();
+    if (gy_nccl_fine(result)) {
+        result = call_all(x, p);
+        int end = n->api.ncclGroupEnd();
+        result = gy_nccl_fine(result) ? end : result;
+    }
+    result = gy_nccl_fine(result) ? gy_nccl_settle(n, p->set) : result;
+    x->h->current = GY_NONE;
+    return result == GY_NCCL_SUCCESS ? join_lanes(x, false) : fail_op(x, result);
+}
+
+/* ---- while it runs ---- */
+
+void gy_nccl_end(gy_cuda *h, const gantry_error *why)
+{
+    if (!h->nccl || h->nccl->off || h->broken.status) {
+        return;
+    }
+    h->broken = *why;
+    h->aborted = true;
+    gy_nccl_abort(h->nccl);
+}
+
+/* The first op from `op` on that the communicator does; in a graph, nobody knows how far it has come. */
+static uint32_t next_op(const gy_nccl *n, uint32_t op, uint32_t set)
+{
+    size_t ops = n->h->job->schedule->ops.count;
+    while (op < ops && !(n->plan[op].call.count && n->plan[op].set == set)) {
+        op++;
+    }
+    return op < ops ? op : next_op(n, 0, set);
+}
+
+gantry_status gy_nccl_watch(gy_cuda *h, uint32_t op, gantry_error *err)
+{
+    gy_nccl *n = h->nccl;
+    for (uint32_t i = 0; n && !n->off && i < n->made; i++) {
+        int state = gy_nccl_state(n, i);
+        if (gy_nccl_fine(state)) {
+            continue;
+        }
+        char what[200], name[160];
+        gantry_error why = { 0 };
+        name_op(h, next_op(n, op, i), name, sizeof name);
+        snprintf(what, sizeof what, "%s, or an earlier one, failed", name);
+        gy_nccl_fail(n, state, what, &why);
+        gy_nccl_end(h, &why);
+        if (err) {
+            *err = why;
+        }
+        return GANTRY_E_DEVICE;
+    }
+    return GANTRY_OK;
+}
+
+gantry_status gy_nccl_renew(gy_cuda *h, gantry_error *err)
+{
+    gy_nccl *n = h->nccl;
+    if (!n || !n->bad) {
+        return GANTRY_OK;
+    }
+    gy_nccl_abort(n);
+    return gy_nccl_ready(n, err);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * NCCL, for collectives whose algorithm is "nccl".
+ *
+ *   nccl_api.c     the library, opened at run time
+ *   nccl_clique.c  the communicators of some GPUs, whoever has them
+ *   nccl_plan.c    an op as calls of NCCL, or why it cannot be
+ *   nccl_comm.c    those of a run: made in the background, watched, aborted, closed
+ *   nccl_order.c   the order of runs of one process
+ *   nccl.c         opening, submitting, what reports say
+ *
+ * What NCCL cannot do is done by copies, as if another algorithm had been named, and the report says why. One thread
+ * submits all ranks of an op in one group call, in the order of positions, so every rank sees the same order. An op
+ * begins when it is at the head of all its lanes and has ended when all ranks have.
+ *
+ * NCCL adds in an order of its own, and rounds f16 and bf16 after each addition: sums of floating-point numbers are not
+ * those of other algorithms, bit by bit. Reports say so.
+ *
+ * Memory of communicators is NCCL's: hundreds of megabytes a GPU and more, beside the slabs. It is meant by `reserved`
+ * of a machine's memories; nothing else counts it.
+ */
+#ifndef GY_CUDA_COLLECTIVE_NCCL_H
+#define GY_CUDA_COLLECTIVE_NCCL_H
+
+#include "backends/cuda/collective/nccl_clique.h"
+#include "backends/cuda/state.h"
+#include "backends/host/ops.h"
+
+/* ---- nccl_plan.c ---- */
+
+typedef enum gy_nccl_kind {
+    GY_NCCL_ALL_REDUCE,
+    GY_NCCL_REDUCE,
+    GY_NCCL_REDUCE_SCATTER,
+    GY_NCCL_BROADCAST,
+    GY_NCCL_ALL_GATHER,
+    GY_NCCL_PAIR /* one rank sends, one receives */
+} gy_nccl_kind;
+
+/* `end`: of each rank what it sends, then of each rank where it receives. PAIR: [0] sends, [1] receives. A root that
+ * has no place of its own to receive at receives where it sends. */
+typedef struct gy_nccl_call {
+    gy_nccl_kind kind;
+    uint32_t root, to; /* ranks. PAIR: who sends, who receives */
+    uint64_t count;    /* as NCCL wants it: elements; of what is only moved, bytes */
+    gy_piece_end *end;
+} gy_nccl_call;
+
+typedef struct gy_nccl_plan {
+    uint32_t set; /* communicator: index of gy_nccl.set */
+    int type, op; /* ncclDataType_t, ncclRedOp_t */
+    bool rounds;  /* its results depend on the order of additions */
+    bool tied[2]; /* to the op before it, to the one behind it: gy_nccl_tied */
+    GY_VEC(gy_nccl_call) call;
+} gy_nccl_plan;
+
+/* Calls for the op, without a communicator. *why: NULL, or why NCCL cannot do it; then *plan is empty. */
+gantry_status gy_nccl_plan_make(gy_nccl_plan *plan, gy_cuda *h, uint32_t op, const char **why, gantry_error *err);
+void gy_nccl_plan_free(gy_nccl_plan *plan);
+
+/* ---- nccl_comm.c ---- */
+
+/* GPUs in the order of ranks. */
+typedef struct gy_nccl_set {
+    uint32_t *device; /* of the machine */
+    gy_nccl_comm *comm;
+    uint32_t ranks;
+} gy_nccl_set;
+
+typedef struct gy_nccl {
+    gy_cuda *h;
+    gy_nccl_api api;
+    GY_VEC(gy_nccl_set) set;
+    gy_nccl_plan *plan;  /* per op; no calls where NCCL does not do it */
+    uint32_t *last;      /* per device: the lane of the last op there that NCCL does; GY_NONE */
+    uint32_t asked, can; /* ops that name NCCL, those it can do */
+    uint32_t made;       /* communicators of so many sets are ready */
+    int64_t begun_ns;    /* of the set that is being made; 0: none is */
+    bool rounds, off;    /* off: copies do everything */
+    bool bad;            /* a call failed: communicators cannot be used any more */
+    bool locked;
+    char why[512];        /* of what is done by copies */
+    char text[1024];      /* what reports say */
+    CUevent end;          /* of the last start that was submitted; NULL: none yet */
+    struct gy_nccl *next; /* of all runs of the process that have communicators */
+} gy_nccl;
+
+/* Index of the communicator for the ranks of an op; GY_NONE: out of memory. */
+uint32_t gy_nccl_set_of(gy_nccl *n, uint32_t op);
+/* Begins to make the first communicator; the others follow while it is waited for. */
+void gy_nccl_begin(gy_nccl *n);
+/* All are there. If that fails, `off` is set and `why` says it; E_TIMEOUT: the deadline passed, they may come yet. */
+gantry_status gy_nccl_ready(gy_nccl *n, gantry_error *err);
+/* The first result of a communicator that is neither success nor, if that is waited for, "in progress". */
+int gy_nccl_settle(gy_nccl *n, uint32_t set);
+int gy_nccl_state(const gy_nccl *n, uint32_t set); /* the worst of its ranks */
+/* Communicators are of no use any more; graphs that have their work go first, or NCCL would wait for these forever. */
+void gy_nccl_abort(gy_nccl *n);
+/* Text of a failed call: "ncclAllReduce: unhandled cuda error (1): last error". E_DEVICE, native code. */
+gantry_status gy_nccl_fail(const gy_nccl *n, int result, const char *what, gantry_error *err);
+void gy_nccl_close(gy_nccl *n);
+
+#endif

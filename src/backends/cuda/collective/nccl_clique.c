@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backends/cuda/collective/nccl_clique.h"
+
+#include "backends/cuda/state.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+
+static void rest(unsigned turn)
+{
+    if (turn > 1000) {
+        nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+    } else if (turn > 100) {
+        sched_yield();
+    }
+}
+
+gantry_status gy_nccl_api_fail(const gy_nccl_api *api, int result, const char *what, gantry_error *err)
+{
+    const char *text = api->ncclGetErrorString(result), *last = api->ncclGetLastError(NULL);
+    bool more = last && last[0];
+    gantry_status status = gy_fail(err, GANTRY_E_DEVICE, NULL, "%s: NCCL: %s (%d)%s%s", what, text ? text : "no text",
+                                   result, more ? ": " : "", more ? last : "");
+    if (err) {
+        err->native = result;
+        for (char *c = err->text; *c; c++) {
+            *c = *c == '\n' ? ' ' : *c; /* ends with one */
+        }
+        for (size_t length = strlen(err->text); length && err->text[length - 1] == ' '; length--) {
+            err->text[length - 1] = 0;
+        }
+    }
+    return status;
+}
+
+/* GPUs are those whose context is current. */
+int gy_nccl_clique_begin(gy_nccl_clique c, gantry_status (*use)(void *user, uint32_t rank), void *user)
+{
+    gy_nccl_config config = GY_NCCL_CONFIG;
+    gy_nccl_id id;
+    int result = c.api->ncclGetUniqueId(&id);
+    result = gy_nccl_fine(result) ? c.api->ncclGroupStart() : result;
+    if (!gy_nccl_fine(result)) {
+        return result;
+    }
+    for (uint32_t i = 0; i < c.ranks && gy_nccl_fine(result); i++) {
+        result = use(user, i) ? 1 /* ncclUnhandledCudaError */
+                              : c.api->ncclCommInitRankConfig(&c.comm[i], (int)c.ranks, id, (int)i, &config);
+    }
+    int end = c.api->ncclGroupEnd();
+    return gy_nccl_fine(result) ? end : result;
+}
+
+int gy_nccl_clique_state(gy_nccl_clique c)
+{
+    int worst = GY_NCCL_SUCCESS;
+    for (uint32_t i = 0; i < c.ranks; i++) {
+        int state = GY_NCCL_SUCCESS;
+        int result = c.comm[i] ? c.api->ncclCommGetAsyncError(c.comm[i], &state) : GY_NCCL_SUCCESS;
+        state = gy_nccl_fine(result) ? state : result;
+        if (!gy_nccl_fine(state)) {
+            return state;
+        }
+        worst = state != GY_NCCL_SUCCESS ? state : worst;
+    }
+    return worst;
+}
+
+int gy_nccl_clique_settle(gy_nccl_clique c, int64_t until_ns)
+{
+    int state = gy_nccl_clique_state(c);
+    for (unsigned turn = 0; state == GY_NCCL_IN_PROGRESS && gy_now_ns() < until_ns; turn++) {
+        rest(turn);
+        state = gy_nccl_clique_state(c);
+    }
+    return state;
+}
+
+void gy_nccl_clique_abort(gy_nccl_clique c)
+{
+    bool group = c.api->ncclGroupStart() == GY_NCCL_SUCCESS;
+    for (uint32_t i = 0; i < c.ranks; i++) {
+        if (c.comm[i]) {
+            c.api->ncclCommAbort(c.comm[i]);
+            c.comm[i] = NULL;
+        }
+    }
+    if (group) {
+        c.api->ncclGroupEnd();
+    }
+}
+
+bool gy_nccl_clique_finalize(gy_nccl_clique c, int64_t until_ns)
+{
+    int result = GY_NCCL_SUCCESS;
+    for (uint32_t i = 0; i < c.ranks && gy_nccl_fine(result); i++) {
+        result = c.api->ncclCommFinalize(c.comm[i]);
+    }
+    return gy_nccl_fine(result) && gy_nccl_clique_settle(c, until_ns) == GY_NCCL_SUCCESS;
+}
+
+void gy_nccl_clique_destroy(gy_nccl_clique c)
+{
+    for (uint32_t i = 0; i < c.ranks; i++) {
+        c.api->ncclCommDestroy(c.comm[i]);
+        c.comm[i] = NULL;
+    }
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * NCCL itself: the functions of the library, opened at run time, and communicators, one for each rank of some GPUs.
+ * They never block: a call that takes its time returns "in progress", and the communicators are asked until they say
+ * otherwise, so that nothing hangs that cannot be ended. What a run makes of them is in nccl.h, what measuring does in
+ * bed_nccl.h.
+ */
+#ifndef GY_CUDA_COLLECTIVE_NCCL_CLIQUE_H
+#define GY_CUDA_COLLECTIVE_NCCL_CLIQUE_H
+
+#include "backends/cuda/nvidia/driver.h"
+#include "backends/cuda/nvidia/library.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- nccl.h, as far as it is used; the same since 2.14 ---- */
+
+typedef struct ncclComm *gy_nccl_comm;
+typedef struct gy_nccl_id {
+    char bytes[128];
+} gy_nccl_id;
+/* ncclConfig_t as 2.14 had it: later versions take the rest from `version`. */
+typedef struct gy_nccl_config {
+    size_t size;
+    unsigned magic, version;
+    int blocking;
+} gy_nccl_config;
+enum { GY_NCCL_SUCCESS = 0, GY_NCCL_IN_PROGRESS = 7, GY_NCCL_BYTES = 0 /* ncclInt8 */ };
+#define GY_NCCL_CONFIG                                                                                                 \
+    {                                                                                                                  \
+        sizeof(gy_nccl_config), 0xcafebeef, 21400, 0                                                                   \
+    }
+
+#define GY_NCCL_FUNCTIONS(X)                                                                                           \
+    X(int, ncclGetVersion, (int *version))                                                                             \
+    X(const char *, ncclGetErrorString, (int result))                                                                  \
+    X(const char *, ncclGetLastError, (gy_nccl_comm comm))                                                             \
+    X(int, ncclGetUniqueId, (gy_nccl_id * id))                                                                         \
+    X(int, ncclCommInitRankConfig, (gy_nccl_comm * comm, int ranks, gy_nccl_id id, int rank, gy_nccl_config *config))  \
+    X(int, ncclCommGetAsyncError, (gy_nccl_comm comm, int *state))                                                     \
+    X(int, ncclCommFinalize, (gy_nccl_comm comm))                                                                      \
+    X(int, ncclCommDestroy, (gy_nccl_comm comm))                                                                       \
+    X(int, ncclCommAbort, (gy_nccl_comm comm))                                                                         \
+    X(int, ncclGroupStart, (void))                                                                                     \
+    X(int, ncclGroupEnd, (void))                                                                                       \
+    X(int, ncclAllReduce,                                                                                              \
+      (const void *from, void *to, size_t count, int type, int op, gy_nccl_comm comm, CUstream stream))                \
+    X(int, ncclReduce,                                                                                                 \
+      (const void *from, void *to, size_t count, int type, int op, int root, gy_nccl_comm comm, CUstream stream))      \
+    X(int, ncclReduceScatter,                                                                                          \
+      (const void *from, void *to, size_t count, int type, int op, gy_nccl_comm comm, CUstream stream))                \
+    X(int, ncclBroadcast,                                                                                              \
+      (const void *from, void *to, size_t count, int type, int root, gy_nccl_comm comm, CUstream stream))              \
+    X(int, ncclAllGather, (const void *from, void *to, size_t count, int type, gy_nccl_comm comm, CUstream stream))    \
+    X(int, ncclSend, (const void *from, size_t count, int type, int peer, gy_nccl_comm comm, CUstream stream))         \
+    X(int, ncclRecv, (void *to, size_t count, int type, int peer, gy_nccl_comm comm, CUstream stream))
+
+typedef struct gy_nccl_api {
+    gy_library lib;
+    int version[3]; /* 2, 28, 9 */
+#define GY_X(type, name, arguments) type(*name) arguments;
+    GY_NCCL_FUNCTIONS(GY_X)
+#undef GY_X
+} gy_nccl_api;
+
+static inline bool gy_nccl_fine(int result)
+{
+    return result == GY_NCCL_SUCCESS || result == GY_NCCL_IN_PROGRESS;
+}
+
+/* E_DEVICE: there is none, or it is older than 2.14. */
+gantry_status gy_nccl_load(gy_nccl_api *api, gantry_error *err);
+
+/* "WHAT: NCCL: unhandled cuda error (1): last error". E_DEVICE, native code. */
+gantry_status gy_nccl_api_fail(const gy_nccl_api *api, int result, const char *what, gantry_error *err);
+
+/* ---- nccl_clique.c ---- */
+
+/* The communicators of some GPUs, in the order of ranks; NULL: not made. Owned by whoever has the array. */
+typedef struct gy_nccl_clique {
+    const gy_nccl_api *api;
+    gy_nccl_comm *comm;
+    uint32_t ranks;
+} gy_nccl_clique;
+
+/* Begins to make all, in one group; `use` makes the context of a rank's GPU current. A result of NCCL: they are there
+ * when it is no longer "in progress". */
+int gy_nccl_clique_begin(gy_nccl_clique c, gantry_status (*use)(void *user, uint32_t rank), void *user);
+/* The worst of its ranks: an error, else "in progress", else success. */
+int gy_nccl_clique_state(gy_nccl_clique c);
+/* The same once nothing is in progress, or the clock (gy_now_ns) says so. */
+int gy_nccl_clique_settle(gy_nccl_clique c, int64_t until_ns);
+/* All in one group, so that all are told before any is waited for. Graphs that have their work go first, or NCCL would
+ * wait for these forever. */
+void gy_nccl_clique_abort(gy_nccl_clique c);
+/* The orderly end, of communicators that are well and have nothing to do. False: they are to be aborted. */
+bool gy_nccl_clique_finalize(gy_nccl_clique c, int64_t until_ns);
+void gy_nccl_clique_destroy(gy_nccl_clique c); /* finalized before */
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Communicators of a run, one clique for each list of GPUs. */
+#include "backends/cuda/collective/nccl.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include <stdio.h>
+
+/* Making one takes seconds; what is longer than this does not come. */
+#define MAKE_NS   INT64_C(120000000000)
+#define LAUNCH_NS INT64_C(30000000000)
+#define CLOSE_NS  INT64_C(10000000000)
+
+static gy_nccl_clique clique_of(const gy_nccl *n, const gy_nccl_set *set)
+{
+    return (gy_nccl_clique){ &n->api, set->comm, set->ranks };
+}
+
+gantry_status gy_nccl_fail(const gy_nccl *n, int result, const char *what, gantry_error *err)
+{
+    return gy_nccl_api_fail(&n->api, result, what, err);
+}
+
+/* ---- sets ---- */
+
+static bool is_set_of(const gy_nccl *n, const gy_nccl_set *set, const gy_op *op)
+{
+    bool same = set->ranks == op->lanes;
+    for (uint32_t i = 0; same && i < set->ranks; i++) {
+        uint32_t device = gy_op_device(n->h->job->schedule, op, i);
+        same = n->h->device[set->device[i]].id == n->h->device[device].id;
+    }
+    return same;
+}
+
+uint32_t gy_nccl_set_of(gy_nccl *n, uint32_t op)
+{
+    const gantry_schedule *s = n->h->job->schedule;
+    const gy_op *o = &s->ops.at[op];
+    for (uint32_t i = 0; i < n->set.count; i++) {
+        if (is_set_of(n, &n->set.at[i], o)) {
+            return i;
+        }
+    }
+    gy_nccl_set set = { .ranks = o->lanes };
+    set.device = gy_arena_calloc(&n->h->arena, set.ranks, sizeof *set.device);
+    set.comm = gy_arena_calloc(&n->h->arena, set.ranks, sizeof *set.comm);
+    if (!set.device || !set.comm || !gy_vec_push(&n->set, set)) {
+        return GY_NONE;
+    }
+    for (uint32_t i = 0; i < set.ranks; i++) {
+        set.device[i] = gy_op_device(s, o, i);
+    }
+    return (uint32_t)n->set.count - 1;
+}
+
+/* "GPUs gpu0, gpu1" */
+static void name_set(const gy_nccl *n, const gy_nccl_set *set, char *to, size_t size)
+{
+    size_t length = (size_t)snprintf(to, size, "GPUs");
+    for (uint32_t i = 0; i < set->ranks && length < size; i++) {
+        length += (size_t)snprintf(to + length, size - length, "%s %s", i ? "," : "",
+                                   n->h->job->schedule->machine->device[set->device[i]].id);
+    }
+}
+
+/* ---- making ---- */
+
+typedef struct maker {
+    gy_nccl *n;
+    const gy_nccl_set *set;
+} maker;
+
+/* NCCL has a current device of its own, so nothing is known of it. */
+static gantry_status use_rank(void *user, uint32_t rank)
+{
+    const maker *m = user;
+    m->n->h->current = GY_NONE;
+    gantry_status status = gy_cuda_use(m->n->h, m->set->device[rank], NULL);
+    m->n->h->current = GY_NONE;
+    return status;
+}
+
+static void give_up(gy_nccl *n, const gy_nccl_set *set, int result)
+{
+    char what[200], gpus[120];
+    gantry_error why = { 0 };
+    name_set(n, set, gpus, sizeof gpus);
+    snprintf(what, sizeof what, "no communicator for %s", gpus);
+    if (result == GY_NCCL_IN_PROGRESS) {
+        gy_fail(&why, GANTRY_E_DEVICE, NULL, "%s: NCCL: it was not made within %d s", what,
+                (int)(MAKE_NS / 1000000000));
+    } else {
+        gy_nccl_fail(n, result, what, &why);
+    }
+    snprintf(n->why, sizeof n->why, "%s", why.text);
+    gy_nccl_abort(n);
+    n->off = true;
+}
+
+void gy_nccl_begin(gy_nccl *n)
+{
+    if (n->off || n->begun_ns || n->made == n->set.count) {
+        return;
+    }
+    gy_nccl_set *set = &n->set.at[n->made];
+    n->begun_ns = gy_now_ns();
+    int result = gy_nccl_clique_begin(clique_of(n, set), use_rank, &(maker){ n, set });
+    if (!gy_nccl_fine(result)) {
+        give_up(n, set, result);
+    }
+}
+
+int gy_nccl_state(const gy_nccl *n, uint32_t set)
+{
+    return gy_nccl_clique_state(clique_of(n, &n->set.at[set]));
+}
+
+int gy_nccl_settle(gy_nccl *n, uint32_t set)
+{
+    return gy_nccl_clique_settle(clique_of(n, &n->set.at[set]), gy_now_ns() + LAUNCH_NS);
+}
+
+static gantry_status fail_deadline(const gy_nccl *n, const gy_nccl_set *set, gantry_error *err)
+{
+    char gpus[120];
+    name_set(n, set, gpus, sizeof gpus);
+    return gy_fail(err, GANTRY_E_TIMEOUT, NULL,
+                   "the deadline of %.3f ms passed; NCCL is still making the communicator for %s",
+                   (double)n->h->job->deadline_ns / 1e6, gpus);
+}
+
+gantry_status gy_nccl_ready(gy_nccl *n, gantry_error *err)
+{
+    int64_t deadline = n->h->job->deadline_ns, called = gy_now_ns();
+    while (!n->off && n->made < n->set.count) {
+        gy_nccl_set *set = &n->set.at[n->made];
+        gy_nccl_begin(n);
+        int64_t until = n->begun_ns + MAKE_NS;
+        bool hurry = deadline && called + deadline < until;
+        int state =
+            n->off ? GY_NCCL_SUCCESS : gy_nccl_clique_settle(clique_of(n, set), hurry ? called + deadline : until);
+        if (n->off) {
+            break;
+        }
+        if (state == GY_NCCL_IN_PROGRESS && hurry) {
+            return fail_deadline(n, set, err);
+        }
+        if (state != GY_NCCL_SUCCESS) {
+            give_up(n, set, state);
+            break;
+        }
+        n->made++;
+        n->begun_ns = 0;
+    }
+    return GANTRY_OK;
+}
+
+/* ---- ending ---- */
+
+void gy_nccl_abort(gy_nccl *n)
+{
+    for (uint32_t t = 0; t < n->h->turns; t++) {
+        gy_graph_free(n->h, t); /* what runs of it is freed when it ends */
+    }
+    for (size_t i = 0; i < n->set.count; i++) {
+        gy_nccl_clique_abort(clique_of(n, &n->set.at[i]));
+    }
+    n->h->current = GY_NONE;
+    n->made = 0;
+    n->begun_ns = 0;
+    n->bad = false;
+}
+
+/* Nothing of it runs, and no graph has work of it. */
+void gy_nccl_close(gy_nccl *n)
+{
+    bool well = !n->h->broken.status && !n->bad && n->made == n->set.count;
+    for (size_t i = 0; i < n->set.count && well; i++) {
+        well = gy_nccl_clique_finalize(clique_of(n, &n->set.at[i]), gy_now_ns() + CLOSE_NS);
+    }
+    for (size_t i = 0; i < n->set.count && well; i++) {
+        gy_nccl_clique_destroy(clique_of(n, &n->set.at[i]));
+    }
+    gy_nccl_abort(n); /* those that are left */
+    gy_vec_free(&n->set);
+}

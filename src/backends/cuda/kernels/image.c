@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backends/cuda/kernels/image.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include <stdio.h>
+
+/* TURNS: blocks for each place on the GPU, so that a multiprocessor that is ahead takes more of them. */
+enum { MOST_BLOCKS = 1 << 16, TURNS = 4 };
+
+typedef struct handle {
+    const gy_driver *driver;
+    CUmodule module;
+    CUfunction function[GY_IMAGE_VARIANTS][GANTRY_DTYPE_COUNT]; /* [v][0] without types */
+    int places[GY_IMAGE_VARIANTS][GANTRY_DTYPE_COUNT];          /* blocks of it that run at once */
+} handle;
+
+static gantry_status fail(const gy_driver *d, CUresult code, const char *what, const char *name, gantry_error *err)
+{
+    char text[160];
+    snprintf(text, sizeof text, "%s \"%s\"", what, name);
+    return gy_driver_fail(d, code, text, err);
+}
+
+/* Of the current context's device. What is not told is taken to be much. */
+static int count_places(const gy_driver *d, CUfunction function)
+{
+    CUdevice device;
+    int processors, blocks;
+    if (d->cuCtxGetDevice(&device) != CUDA_SUCCESS ||
+        d->cuDeviceGetAttribute(&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) != CUDA_SUCCESS ||
+        d->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, GY_IMAGE_THREADS, 0) != CUDA_SUCCESS) {
+        return MOST_BLOCKS / TURNS;
+    }
+    return processors * blocks;
+}
+
+static gantry_status find(handle *h, const gy_cuda_kernel *kernel, int variant, int dtype, gantry_error *err)
+{
+    const gy_image *image = kernel->data;
+    char name[96];
+    snprintf(name, sizeof name, "%s%s%s%s", kernel->name, image->variant[variant], image->dtypes ? "_" : "",
+             image->dtypes ? gantry_dtype_name((gantry_dtype)dtype) : "");
+    CUresult code = h->driver->cuModuleGetFunction(&h->function[variant][dtype], h->module, name);
+    if (code != CUDA_SUCCESS) {
+        return fail(h->driver, code, "finding the function", name, err);
+    }
+    h->places[variant][dtype] = count_places(h->driver, h->function[variant][dtype]);
+    return GANTRY_OK;
+}
+
+static gantry_status find_all(handle *h, const gy_cuda_kernel *kernel, gantry_error *err)
+{
+    const gy_image *image = kernel->data;
+    uint32_t dtypes = image->dtypes ? image->dtypes : 1;
+    gantry_status status = GANTRY_OK;
+    for (int v = 0; v < GY_IMAGE_VARIANTS && image->variant[v]; v++) {
+        for (int i = 0; i < GANTRY_DTYPE_COUNT && status == GANTRY_OK; i++) {
+            status = dtypes >> i & 1 ? find(h, kernel, v, i, err) : GANTRY_OK;
+        }
+    }
+    return status;
+}
+
+gantry_status gy_image_open(void **opened, const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err)
+{
+    const gy_image *image = kernel->data;
+    handle *h = gy_calloc(1, sizeof *h);
+    if (!h) {
+        return gy_fail_nomem(err);
+    }
+    h->driver = driver;
+    CUresult code = driver->cuModuleLoadData(&h->module, image->code);
+    if (code != CUDA_SUCCESS) {
+        gy_free(h);
+        return fail(driver, code, "loading the code of", kernel->name, err);
+    }
+    gantry_status status = find_all(h, kernel, err);
+    if (status) {
+        gy_image_close(h);
+        return status;
+    }
+    *opened = h;
+    return GANTRY_OK;
+}
+
+void gy_image_close(void *opened)
+{
+    handle *h = opened;
+    h->driver->cuModuleUnload(h->module);
+    gy_free(h);
+}
+
+gy_grid gy_grid_for(int64_t count)
+{
+    int64_t blocks = (count + GY_IMAGE_THREADS - 1) / GY_IMAGE_THREADS;
+    return (gy_grid){ (unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS), 1, 1, GY_IMAGE_THREADS, 1, 1 };
+}
+
+gy_grid gy_image_grid(const gantry_launch *l, int variant, gantry_dtype dtype, int64_t work)
+{
+    const handle *h = l->handle;
+    int64_t most = (int64_t)TURNS * h->places[variant][h->function[variant][dtype] ? dtype : 0];
+    return (gy_grid){ (unsigned)(work < most ? work : most), 1, 1, GY_IMAGE_THREADS, 1, 1 };
+}
+
+gantry_status gy_image_launch(const gantry_launch *l, int variant, gantry_dtype dtype, gy_grid g, void **params)
+{
+    const handle *h = l->handle;
+    CUfunction function = h->function[variant][dtype] ? h->function[variant][dtype] : h->function[variant][0];
+    if (!g.x || !g.y || !g.z || !g.block_x || !g.block_y || !g.block_z) {
+        return GANTRY_OK;
+    }
+    if (!function) {
+        return GANTRY_E_DEVICE;
+    }
+    CUresult code =
+        h->driver->cuLaunchKernel(function, g.x, g.y, g.z, g.block_x, g.block_y, g.block_z, 0, l->stream, params, NULL);
+    return code == CUDA_SUCCESS ? GANTRY_OK : GANTRY_E_DEVICE;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What collectives combine and store with (kernels.h). */
+#include "backends/cuda/kernels/image.h"
+
+#include <stdbool.h>
+
+/* MOST_BLOCKS: links need no more to be busy, and other kernels have room beside it. */
+enum { PACK = 16, BLOCK_BYTES = GY_IMAGE_THREADS * PACK, MOST_BLOCKS = 512, NEVER = 0xFFFF };
+
+/* As in kernels/combine/combine.cu. */
+typedef struct part {
+    int64_t n;
+    uint16_t first, sources, targets, head;
+} part;
+typedef struct batch {
+    void *end[GY_CUDA_ENDS];
+    part at[GY_CUDA_PARTS];
+} batch;
+
+static bool begins(const gantry_launch *l, int32_t i)
+{
+    return i == 0 || (l->arg[i].access == GANTRY_READ && l->arg[i - 1].access != GANTRY_READ);
+}
+
+/* The parts and their ends, in elements of `size` bytes; 0: too many. */
+static uint32_t collect(batch *b, const gantry_launch *l, int64_t size)
+{
+    uint32_t parts = 0;
+    for (int32_t i = 0; i < l->args; i++) {
+        const gantry_arg *a = &l->arg[i];
+        uintptr_t at = (uintptr_t)a->data;
+        if (i == GY_CUDA_ENDS || (begins(l, i) && parts == GY_CUDA_PARTS)) {
+            return 0;
+        }
+        b->end[i] = a->data;
+        if (begins(l, i)) {
+            int64_t head = (int64_t)((PACK - at % PACK) % PACK) / size;
+            b->at[parts++] = (part){ a->rows * a->row_bytes / size, (uint16_t)i, 0, 0, (uint16_t)head };
+        }
+        part *p = &b->at[parts - 1];
+        p->head = at % PACK == (uintptr_t)b->end[p->first] % PACK ? p->head : NEVER;
+        if (a->access == GANTRY_READ) {
+            p->sources++;
+        } else {
+            p->targets++;
+        }
+    }
+    return parts;
+}
+
+/* What is only moved is so in the largest elements that all addresses and sizes allow (16 bits: there is no integer).
+ */
+static gantry_dtype widest(const gantry_launch *l)
+{
+    uintptr_t bits = 8;
+    for (int32_t i = 0; i < l->args; i++) {
+        bits |= (uintptr_t)l->arg[i].data | (uintptr_t)(l->arg[i].rows * l->arg[i].row_bytes);
+    }
+    return bits & 3 ? GANTRY_U8 : bits & 4 ? GANTRY_U32 : GANTRY_U64;
+}
+
+static gantry_status launch_nothing(const gantry_launch *l)
+{
+    batch b;
+    b.at[0] = (part){ 0 };
+    return gy_image_launch(l, 0, GANTRY_U8, (gy_grid){ 1, 1, 1, 1, 1, 1 }, (void *[]){ &b });
+}
+
+/* combine_OP_DTYPE(batch), a row of blocks for each part. */
+static gantry_status launch_combine(const gantry_launch *l)
+{
+    if (l->args == 0) {
+        return launch_nothing(l);
+    }
+    const gantry_arg *last = &l->arg[l->args - 1];
+    bool moves = last->access == GANTRY_WRITE;
+    gantry_dtype dtype = moves ? widest(l) : last->dtype;
+    int variant = moves ? 0 : (int)last->access - GANTRY_SUM;
+    int64_t size = (int64_t)gantry_dtype_size(dtype), most = 0;
+    batch b;
+    uint32_t parts = collect(&b, l, size);
+    if (parts == 0) {
+        return GANTRY_E_UNSUPPORTED;
+    }
+    for (uint32_t i = 0; i < parts; i++) {
+        most = b.at[i].n > most ? b.at[i].n : most;
+    }
+    int64_t blocks = (most * size + BLOCK_BYTES - 1) / BLOCK_BYTES, each = MOST_BLOCKS / parts;
+    gy_grid grid = gy_image_grid(l, variant, dtype, blocks < each ? blocks : each);
+    grid.y = parts;
+    return gy_image_launch(l, variant, dtype, grid, (void *[]){ &b });
+}
+
+/* Its functions have another name than it has in the table. */
+static gantry_status open_combine(void **handle, const gy_cuda_kernel *kernel, const gy_driver *driver,
+                                  gantry_error *err)
+{
+    const gy_cuda_kernel code = { .name = "combine", .data = kernel->data };
+    return gy_image_open(handle, &code, driver, err);
+}
+
+/* In the order of gantry_access. */
+static const gy_image image = { gy_fatbin_combine, GY_ALL_DTYPES, { "_sum", "_min", "_max", "_prod" } };
+const gy_cuda_kernel gy_cuda_kernel_combine = {
+    .name = GY_CUDA_COMBINE, .launch = launch_combine, .open = open_combine, .close = gy_image_close, .data = &image
+};

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the headers of cuBLAS and cuSOLVER were not there when this was built. */
+#include "backends/cuda/kernels/linalg.h"
+
+#include "base/error.h"
+
+static gantry_status usable(const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err)
+{
+    (void)driver;
+    return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
+                   "this gantry-cuda.so was built without cublas_v2.h and cusolverDn.h, so it has no CUDA version of "
+                   "%s; build it where they are",
+                   kernel->name);
+}
+
+#define KERNEL(name_) const gy_cuda_kernel gy_library_##name_ = { .name = #name_, .usable = usable };
+KERNEL(gemm)
+KERNEL(potrf)
+KERNEL(syrk)
+KERNEL(trsm)

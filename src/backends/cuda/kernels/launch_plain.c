@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Linear algebra by images of this module. Matrices are in C order; sides of tiles are those of product.cuh and
+ * triangle.cuh. */
+#include "backends/cuda/kernels/plain.h"
+
+enum { TILE = 64, SQUARE = 32, LINES = 8 };
+
+static int64_t tiles(int64_t count, int64_t of)
+{
+    return (count + of - 1) / of;
+}
+
+/* As in gemm.c: writing forgets c, a sum adds to it. */
+static double beta_of(const gantry_launch *l)
+{
+    gantry_access access = l->arg[6].access;
+    return access == GANTRY_WRITE ? 0 : access == GANTRY_SUM ? 1 : l->arg[1].number;
+}
+
+gantry_status gy_plain_gemm_launch(const gantry_launch *l)
+{
+    const gantry_arg *a = &l->arg[4], *b = &l->arg[5], *c = &l->arg[6];
+    double alpha = l->arg[0].number, beta = beta_of(l);
+    int32_t ta = l->arg[2].number != 0, tb = l->arg[3].number != 0;
+    const void *x = a->data, *y = b->data;
+    void *z = c->data;
+    int64_t lda = gy_arg_width(a), ldb = gy_arg_width(b), rows = c->rows, columns = gy_arg_width(c),
+            terms = ta ? a->rows : lda;
+    uint32_t across = (uint32_t)tiles(columns, TILE);
+    gy_grid grid = { (unsigned)(across * tiles(rows, TILE)), 1, 1, GY_IMAGE_THREADS, 1, 1 };
+    return gy_image_launch(
+        l, 0, c->dtype, grid,
+        (void *[]){ &ta, &tb, &alpha, &x, &lda, &y, &ldb, &beta, &z, &rows, &columns, &terms, &across });
+}
+
+gantry_status gy_plain_syrk_launch(const gantry_launch *l)
+{
+    const gantry_arg *a = &l->arg[2], *c = &l->arg[3];
+    double alpha = l->arg[0].number, beta = l->arg[1].number;
+    const void *x = a->data;
+    void *z = c->data;
+    int64_t rows = c->rows, terms = gy_arg_width(a);
+    uint32_t across = (uint32_t)tiles(rows, TILE);
+    gy_grid grid = { across * across, 1, 1, GY_IMAGE_THREADS, 1, 1 };
+    return gy_image_launch(l, 0, c->dtype, grid, (void *[]){ &alpha, &x, &beta, &z, &rows, &terms, &across });
+}
+
+gantry_status gy_plain_trsm_launch(const gantry_launch *l)
+{
+    const gantry_arg *a = &l->arg[0], *b = &l->arg[1];
+    const void *x = a->data;
+    void *y = b->data;
+    int64_t rows = b->rows, n = a->rows;
+    gy_grid grid = { (unsigned)tiles(rows, SQUARE), 1, 1, SQUARE, LINES, 1 };
+    return gy_image_launch(l, 0, a->dtype, grid, (void *[]){ &x, &y, &rows, &n });
+}
+
+/* The square at `first` and what follows from it. */
+static gantry_status factor_square(const gantry_launch *l, int64_t first)
+{
+    enum { DIAGONAL, BELOW, REST };
+    const gantry_arg *a = &l->arg[0];
+    int64_t n = a->rows, size = (int64_t)gantry_dtype_size(a->dtype), rows = n - first - SQUARE;
+    int32_t side = (int32_t)(n - first < SQUARE ? n - first : SQUARE), *status = l->status;
+    char *square = (char *)a->data + (first * n + first) * size, *below = square + SQUARE * n * size;
+    char *rest = below + SQUARE * size;
+    uint32_t across = rows > 0 ? (uint32_t)tiles(rows, SQUARE) : 0;
+    gantry_status failed = gy_image_launch(l, DIAGONAL, a->dtype, (gy_grid){ 1, 1, 1, SQUARE, LINES, 1 },
+                                           (void *[]){ &square, &n, &side, &first, &status });
+    if (failed || across == 0)
+        return failed;
+    failed = gy_image_launch(l, BELOW, a->dtype, (gy_grid){ across, 1, 1, SQUARE, LINES, 1 },
+                             (void *[]){ &square, &below, &n, &rows, &status });
+    return failed ? failed
+                  : gy_image_launch(l, REST, a->dtype, (gy_grid){ across * across, 1, 1, SQUARE, LINES, 1 },
+                                    (void *[]){ &below, &rest, &n, &rows, &across, &status });
+}
+
+gantry_status gy_plain_potrf_launch(const gantry_launch *l)
+{
+    gantry_status failed = GANTRY_OK;
+    for (int64_t first = 0; first < l->arg[0].rows && !failed; first += SQUARE)
+        failed = factor_square(l, first);
+    return failed;
+}
+
+#define KERNEL(name_, dtypes, ...)                                                                                     \
+    const gy_image gy_plain_##name_##_image = { gy_fatbin_##name_, dtypes, { __VA_ARGS__ } };                          \
+    const gy_cuda_kernel gy_plain_##name_ = { .name = #name_,                                                          \
+                                              .launch = gy_plain_##name_##_launch,                                     \
+                                              .open = gy_image_open,                                                   \
+                                              .close = gy_image_close,                                                 \
+                                              .data = &gy_plain_##name_##_image };
+KERNEL(gemm, GY_FLOAT_DTYPES, "")
+KERNEL(potrf, GY_WIDE_DTYPES, "_diagonal", "_below", "_rest")
+KERNEL(syrk, GY_WIDE_DTYPES, "")
+KERNEL(trsm, GY_WIDE_DTYPES, "")

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* potrf by cuSOLVER. It has no way to be given the workspace of the cuBLAS inside of it, so each lane has a handle of
+ * its own. Its info is LAPACK's: 0, or the order of the minor that is not positive; it goes to the status word. */
+#include "backends/cuda/kernels/linalg.h"
+#include "backends/cuda/nvidia/solver.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include <stdio.h>
+
+typedef struct lane {
+    void *stream;
+    cusolverDnHandle_t cusolver;
+} lane;
+
+typedef struct handle {
+    gy_solver solver;
+    int driver_version;
+    lane *lane;
+    size_t lanes;
+    char why[160];
+} handle;
+
+static gantry_status check(handle *h, cusolverStatus_t status, const char *call)
+{
+    if (status == CUSOLVER_STATUS_SUCCESS) {
+        return GANTRY_OK;
+    }
+    snprintf(h->why, sizeof h->why, "%s of %s returned %s (%d)", call, h->solver.lib.name,
+             gy_solver_status_name(status), (int)status);
+    return GANTRY_E_DEVICE;
+}
+
+static gantry_status usable_solver(const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err)
+{
+    gy_solver solver;
+    (void)kernel;
+    return gy_solver_open(&solver, gy_linalg_driver_version(driver), err) ? GANTRY_E_UNSUPPORTED : GANTRY_OK;
+}
+
+static gantry_status open_solver(void **opened, const gy_cuda_kernel *kernel, const gy_driver *driver,
+                                 gantry_error *err)
+{
+    (void)kernel;
+    handle *h = gy_calloc(1, sizeof *h);
+    if (!h) {
+        return gy_fail_nomem(err);
+    }
+    h->driver_version = gy_linalg_driver_version(driver);
+    gantry_status status = gy_solver_open(&h->solver, h->driver_version, err);
+    if (status) {
+        gy_free(h);
+        return status;
+    }
+    *opened = h;
+    return GANTRY_OK;
+}
+
+static void close_solver(void *opened)
+{
+    handle *h = opened;
+    for (size_t i = 0; i < h->lanes; i++) {
+        h->solver.cusolverDnDestroy(h->lane[i].cusolver);
+    }
+    gy_free(h->lane);
+    gy_free(h);
+}
+
+static const char *why_solver(const void *opened)
+{
+    const handle *h = opened;
+    return h->why;
+}
+
+/* NULL: the stream has none yet. */
+static cusolverDnHandle_t find(const handle *h, const void *stream)
+{
+    for (size_t i = 0; i < h->lanes; i++) {
+        if (h->lane[i].stream == stream) {
+            return h->lane[i].cusolver;
+        }
+    }
+    return NULL;
+}
+
+static gantry_status add_lane(handle *h, void *stream, gantry_error *err)
+{
+    lane *grown = gy_realloc(h->lane, h->lanes + 1, sizeof *grown);
+    if (!grown) {
+        return gy_fail_nomem(err);
+    }
+    h->lane = grown;
+    lane made = { .stream = stream };
+    gantry_status status = check(h, h->solver.cusolverDnCreate(&made.cusolver), "cusolverDnCreate");
+    if (status) {
+        return gy_linalg_fail(h->why, h->driver_version, err);
+    }
+    h->lane[h->lanes++] = made;
+    status = check(h, h->solver.cusolverDnSetStream(made.cusolver, stream), "cusolverDnSetStream");
+    return status ? gy_fail(err, status, NULL, "%s", h->why) : GANTRY_OK;
+}
+
+/* How much it needs depends on the size only, not on the matrix. */
+static gantry_status prepare_potrf(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
+{
+    handle *h = l->handle;
+    gy_gpu_matrix a = gy_gpu_matrix_of(&l->arg[0]);
+    bool wide = l->arg[0].dtype == GANTRY_F64;
+    int elements = 0;
+    gantry_status status = gy_linalg_check_sizes(l, err);
+    status = status || find(h, l->stream) ? status : add_lane(h, l->stream, err);
+    if (status || a.rows == 0) {
+        return status;
+    }
+    cusolverDnHandle_t with = find(h, l->stream);
+    cusolverStatus_t code =
+        wide ? h->solver.cusolverDnDpotrf_bufferSize(with, CUBLAS_FILL_MODE_UPPER, a.rows, NULL, a.ld, &elements)
+             : h->solver.cusolverDnSpotrf_bufferSize(with, CUBLAS_FILL_MODE_UPPER, a.rows, NULL, a.ld, &elements);
+    status = check(h, code, wide ? "cusolverDnDpotrf_bufferSize" : "cusolverDnSpotrf_bufferSize");
+    uint64_t need = (uint64_t)elements * gantry_dtype_size(l->arg[0].dtype);
+    *scratch = need > *scratch ? need : *scratch;
+    return status ? gy_fail(err, status, NULL, "%s", h->why) : GANTRY_OK;
+}
+
+static gantry_status launch_potrf(const gantry_launch *l)
+{
+    handle *h = l->handle;
+    gy_gpu_matrix a = gy_gpu_matrix_of(&l->arg[0]);
+    cusolverDnHandle_t with = find(h, l->stream);
+    int elements = (int)(l->scratch_bytes / gantry_dtype_size(l->arg[0].dtype));
+    if (a.rows == 0) {
+        return GANTRY_OK;
+    }
+    if (l->arg[0].dtype == GANTRY_F64) {
+        return check(h,
+                     h->solver.cusolverDnDpotrf(with, CUBLAS_FILL_MODE_UPPER, a.rows, a.data, a.ld, l->scratch,
+                                                elements, l->status),
+                     "cusolverDnDpotrf");
+    }
+    return check(
+        h,
+        h->solver.cusolverDnSpotrf(with, CUBLAS_FILL_MODE_UPPER, a.rows, a.data, a.ld, l->scratch, elements, l->status),
+        "cusolverDnSpotrf");
+}
+
+const gy_cuda_kernel gy_library_potrf = { .name = "potrf",
+                                          .launch = launch_potrf,
+                                          .open = open_solver,
+                                          .close = close_solver,
+                                          .usable = usable_solver,
+                                          .prepare = prepare_potrf,
+                                          .why = why_solver };

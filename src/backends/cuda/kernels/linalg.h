@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * gemm, potrf, trsm and syrk on GPUs. Matrices are in C order and the libraries read columns, so what they are given is
+ * the transpose: a lower triangle is an upper one to them. A region's rows follow each other without gaps, so that the
+ * leading dimension is the width of a row.
+ */
+#ifndef GY_CUDA_KERNELS_LINALG_H
+#define GY_CUDA_KERNELS_LINALG_H
+
+#include "backends/cuda/kernels/kernels.h"
+#include "base/text.h"
+
+/* By cuBLAS and cuSOLVER: what launch_linalg.c chooses from. */
+extern const gy_cuda_kernel gy_library_gemm, gy_library_potrf, gy_library_syrk, gy_library_trsm;
+
+/* A line each, what was found of cuBLAS and cuSOLVER. */
+void gy_linalg_describe(gy_text *to);
+/* As cuDriverGetVersion; 0: the driver does not tell. */
+int gy_linalg_driver_version(const gy_driver *driver);
+
+/* A library that is there made no handle. E_DEVICE: `why`, and what the driver is for. */
+gantry_status gy_linalg_fail(const char *why, int driver_version, gantry_error *err);
+
+typedef struct gy_gpu_matrix {
+    void *data;
+    int rows, columns, ld;
+} gy_gpu_matrix;
+
+/* The libraries count rows and columns with ints. E_UNSUPPORTED: a matrix of the launch has more. */
+gantry_status gy_linalg_check_sizes(const gantry_launch *l, gantry_error *err);
+/* Of an argument that was checked. */
+gy_gpu_matrix gy_gpu_matrix_of(const gantry_arg *arg);
+
+#endif

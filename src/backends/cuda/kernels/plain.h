@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Linear algebra without libraries: images of this module that do what cuBLAS and cuSOLVER do faster. Results are the
+ * bits of the host's plain version.
+ */
+#ifndef GY_CUDA_KERNELS_PLAIN_H
+#define GY_CUDA_KERNELS_PLAIN_H
+
+#include "backends/cuda/kernels/image.h"
+
+#define IMAGE(name)
+#define LIBRARY(name)
+#define PLAIN(name)                                                                                                    \
+    extern const gy_image gy_plain_##name##_image;                                                                     \
+    extern const gy_cuda_kernel gy_plain_##name;                                                                       \
+    gantry_status gy_plain_##name##_launch(const gantry_launch *l);
+#include "backends/cuda/kernels/kernels.def"
+
+#endif

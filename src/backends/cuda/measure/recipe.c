@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backends/cuda/measure/recipe.h"
+
+#include "base/align.h"
+#include "base/error.h"
+#include "kernel/dtype.h"
+#include "run/fill.h"
+#include <stdio.h>
+#include <string.h>
+
+#define PATTERN     (UINT64_C(1) << 20) /* bytes that are made by the host, then repeated by the device */
+#define STATUS_ROOM UINT64_C(256)       /* at the end of the block: the status word */
+
+/* Kernels whose arguments are not all arrays of n elements. $ stands for the dtype, n for the size. Buffers whose init
+ * is 0 get numbers of their dtype: [0, 1), or whole numbers from 0 to 1. */
+typedef struct recipe {
+    const char *kernel;
+    bool square; /* n is the side of something square */
+    const char *buffers, *args;
+} recipe;
+
+#define STATE(name, dtype, shape, init)                                                                                \
+    "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"class\":\"state\",\"init\":" init "}"
+#define SPD    "{\"spd\":{\"seed\":1}}"
+#define IMAGES "[4,\"n\",\"n\",3]"
+#define SQUARE "[\"n\",\"n\"]"
+
+static const recipe recipes[] = {
+    { "gemm", true, STATE("a", "$", SQUARE, "0") "," STATE("b", "$", SQUARE, "0") "," STATE("c", "$", SQUARE, "0"),
+      "\"a\":\"a\",\"b\":\"b\",\"c\":\"c\"" },
+    { "syrk", true, STATE("a", "$", SQUARE, "0") "," STATE("c", "$", SQUARE, "0"), "\"a\":\"a\",\"c\":\"c\"" },
+    { "trsm", true, STATE("a", "$", SQUARE, SPD) "," STATE("b", "$", SQUARE, "0"), "\"a\":\"a\",\"b\":\"b\"" },
+    { "potrf", true, STATE("a", "$", SQUARE, SPD), "\"a\":\"a\"" },
+    { "transpose", true, STATE("x", "$", SQUARE, "0") "," STATE("y", "$", SQUARE, "0"), "\"x\":\"x\",\"y\":\"y\"" },
+    { "jacobi2d", true, STATE("x", "$", SQUARE, "0") "," STATE("y", "$", SQUARE, "0"), "\"x\":\"x\",\"y\":\"y\"" },
+    { "gaussian_blur", true, STATE("x", "$", IMAGES, "0") "," STATE("y", "$", IMAGES, "0"),
+      "\"sigma\":2,\"image\":\"x\",\"out\":\"y\"" },
+    { "sobel", true, STATE("x", "$", IMAGES, "0") "," STATE("y", "$", IMAGES, "0"), "\"image\":\"x\",\"out\":\"y\"" },
+    { "bias_add", false,
+      STATE("x", "$", "[\"n / 256\",256]", "0") "," STATE("b", "$", "[256]", "0") "," STATE("y", "$",
+                                                                                            "[\"n / 256\",256]", "0"),
+      "\"x\":\"x\",\"b\":\"b\",\"y\":\"y\"" },
+    { "dot", false, STATE("x", "$", "[\"n\"]", "0") "," STATE("y", "$", "[\"n\"]", "0") "," STATE("o", "$", "[1]", "0"),
+      "\"x\":\"x\",\"y\":\"y\",\"out\":\"o\"" },
+    { "reduce_sum", false, STATE("x", "$", "[\"n\"]", "0") "," STATE("o", "$", "[1]", "0"),
+      "\"x\":\"x\",\"out\":\"o\"" },
+    { "reduce_max", false, STATE("x", "$", "[\"n\"]", "0") "," STATE("o", "$", "[1]", "0"),
+      "\"x\":\"x\",\"out\":\"o\"" },
+    { "histogram", false, STATE("x", "$", "[\"n\"]", "0") "," STATE("o", "i32", "[256]", "0"),
+      "\"x\":\"x\",\"out\":\"o\"" },
+    { "softmax_xent", false,
+      STATE("x", "$", "[\"n / 64\",64]", "0") "," STATE("k", "i32", "[\"n / 64\"]", "0") "," STATE("o", "$", "[1]",
+                                                                                                   "0"),
+      "\"logits\":\"x\",\"labels\":\"k\",\"loss\":\"o\"" },
+    { "softmax_xent_grad", false,
+      STATE("x", "$", "[\"n / 64\",64]", "0") "," STATE("k", "i32", "[\"n / 64\"]",
+                                                        "0") "," STATE("o", "$", "[\"n / 64\",64]", "0"),
+      "\"logits\":\"x\",\"labels\":\"k\",\"grad\":\"o\"" },
+};
+enum { RECIPES = sizeof recipes / sizeof *recipes };
+
+/* What takes as long as it is told, or fails as it is told, says nothing of a device; sparse matrices differ too much.
+ */
+static const char *const passed_over[] = { "busy", "fail", "spmv_csr" };
+
+enum { FACTORS = 14 }; /* factor of factor: of 16 x 16 numbers the 18th may have none */
+
+static const recipe *recipe_of(const gantry_kernel *kernel)
+{
+    for (size_t i = 0; i < RECIPES; i++) {
+        if (strcmp(recipes[i].kernel, kernel->name) == 0) {
+            return &recipes[i];
+        }
+    }
+    return NULL;
+}
+
+bool gy_recipe_dtype(const gantry_kernel *kernel, uint32_t i, gantry_dtype *dtype)
+{
+    static const gantry_dtype order[] = { GANTRY_F32, GANTRY_F64, GANTRY_F16, GANTRY_BF16, GANTRY_U8, GANTRY_I32 };
+    uint32_t allowed = (1u << GANTRY_DTYPE_COUNT) - 1, first = 0;
+    for (int k = 0; k < kernel->args && !first; k++) {
+        first = kernel->arg[k].scalar ? 0 : kernel->arg[k].dtypes ? kernel->arg[k].dtypes : allowed;
+    }
+    for (size_t k = 0; k < sizeof passed_over / sizeof *passed_over; k++) {
+        first = strcmp(kernel->name, passed_over[k]) == 0 ? 0 : first;
+    }
+    for (size_t k = 0; k < sizeof order / sizeof *order; k++) {
+        if ((first >> order[k] & 1) && i-- == 0) {
+            *dtype = order[k];
+            return true;
+        }
+    }
+    return false;
+}
+
+int64_t gy_recipe_size(const gantry_kernel *kernel, uint32_t i)
+{
+    static const int64_t elements[] = { 1 << 8, 1 << 12, 1 << 16, 1 << 20, 1 << 22, 1 << 24, 1 << 25 };
+    static const int64_t sides[] = { 16, 64, 256, 1024, 2048, 4096 };
+    const recipe *r = recipe_of(kernel);
+    if (r && r->square) {
+        return i < sizeof sides / sizeof *sides ? sides[i] : 0;
+    }
+    return i < sizeof elements / sizeof *elements ? elements[i] : 0;
+}
+
+int64_t gy_recipe_size_of(const gantry_kernel *kernel, gantry_dtype dtype, uint64_t bytes)
+{
+    const recipe *r = recipe_of(kernel);
+    int64_t elements = (int64_t)(bytes / gantry_dtype_size(dtype)), side = 1;
+    while ((side + 1) * (side + 1) <= elements) {
+        side++;
+    }
+    return r && r->square ? side : elements;
+}
+
+/* ---- the graph ---- */
+
+static void add_plain(gy_text *to, const gantry_kernel *kernel, bool args)
+{
+    const char *comma = "";
+    for (int i = 0; i < kernel->args; i++) {
+        const gantry_kernel_arg *a = &kernel->arg[i];
+        if (a->scalar ? !args || a->optional : false) {
+            continue;
+        }
+        if (args) {
+            gy_text_printf(to, a->scalar ? "%s\"%s\":1" : "%s\"%s\":\"b%d\"", comma, a->name, i);
+        } else {
+            gy_text_printf(to, "%s\"b%d\":{\"dtype\":\"$\",\"shape\":[\"n\"],\"class\":\"state\",\"init\":0}", comma,
+                           i);
+        }
+        comma = ",";
+    }
+}
+
+static gantry_status load(gantry_graph **graph, const gantry_kernel *kernel, gantry_dtype dtype, int64_t size,
+                          gantry_error *err)
+{
+    const recipe *r = recipe_of(kernel);
+    gy_text pattern = { 0 }, text = { 0 };
+    gantry_load_options options = GANTRY_LOAD_OPTIONS_INIT;
+    gy_text_printf(&pattern, "{\"gantry\":1,\"params\":{\"n\":%lld},\"buffers\":{", (long long)size);
+    r ? gy_text_add(&pattern, r->buffers) : add_plain(&pattern, kernel, false);
+    gy_text_printf(&pattern, "},\"nodes\":[{\"id\":\"k\",\"kernel\":\"%s\",\"args\":{", kernel->name);
+    r ? gy_text_add(&pattern, r->args) : add_plain(&pattern, kernel, true);
+    gy_text_add(&pattern, "}}]}");
+    for (size_t i = 0; i < pattern.length && !pattern.failed; i++) {
+        gy_text_add_n(&text, pattern.at[i] == '$' ? gantry_dtype_name(dtype) : &pattern.at[i],
+                      pattern.at[i] == '$' ? strlen(gantry_dtype_name(dtype)) : 1);
+    }
+    gantry_status status = pattern.failed || text.failed
+                               ? gy_fail_nomem(err)
+                               : gantry_graph_parse(graph, text.at, text.length, "recipe", NULL, &options, err);
+    gy_text_free(&pattern);
+    gy_text_free(&text);
+    return status;
+}
+
+/* ---- memory ---- */
+
+static gantry_status upload(gy_bed *bed, uint32_t gpu, CUdeviceptr to, uint64_t bytes, gantry_error *err)
+{
+    const gy_bed_gpu *g = &bed->gpu[gpu];
+    gantry_status status = gy_bed_use(bed, gpu, err);
+    CUresult code = status ? CUDA_SUCCESS : bed->d.cuMemcpyHtoDAsync(to, g->host, bytes, g->stream[0]);
+    return status ? status : gy_bed_check(bed, code, gpu, "uploading arguments", err);
+}
+
+/* What the host makes is repeated by copies that double it. */
+static gantry_status fill_pattern(gy_bed *bed, uint32_t gpu, const gy_buffer *b, CUdeviceptr to, gantry_error *err)
+{
+    const gy_bed_gpu *g = &bed->gpu[gpu];
+    gy_init numbers = { .kind = GY_INIT_UNIFORM, .seed = 1, .a = 0, .b = gy_dtype_is_float(b->dtype) ? 1 : 2 };
+    uint64_t done = b->bytes < PATTERN ? b->bytes : PATTERN;
+    done = done < bed->host ? done : bed->host;
+    gy_fill_elements(g->host, b->dtype, &numbers, 0, done / gantry_dtype_size(b->dtype));
+    gantry_status status = upload(bed, gpu, to, done, err);
+    while (done < b->bytes && !status) {
+        uint64_t more = b->bytes - done < done ? b->bytes - done : done;
+        status = gy_bed_check(bed, bed->d.cuMemcpyDtoDAsync(to + done, to, more, g->stream[0]), gpu,
+                              "repeating arguments", err);
+        done += more;
+    }
+    return status ? status : gy_bed_drain(bed, err); /* the host's block is used anew for the next buffer */
+}
+
+static gantry_status fill(gy_bed *bed, uint32_t gpu, const gy_buffer *b, CUdeviceptr to, gantry_error *err)
+{
+    if (b->init.kind == GY_INIT_VALUE) {
+        return fill_pattern(bed, gpu, b, to, err);
+    }
+    if (b->bytes > bed->host) {
+        return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "the test bed is too small for \"%s\"", b->name);
+    }
+    gy_fill_rows(bed->gpu[gpu].host, b, &b->init, 0, b->rows);
+    gantry_status status = upload(bed, gpu, to, b->bytes, err);
+    return status ? status : gy_bed_drain(bed, err);
+}
+
+/* One buffer is one argument here. */
+static gantry_status place(gy_recipe_launch *l, gy_bed *bed, gantry_error *err)
+{
+    CUdeviceptr block = bed->gpu[l->gpu].block;
+    uint64_t at = 0, room = 2 * bed->bytes - STATUS_ROOM;
+    const gy_node *node = &l->graph->nodes.at[0];
+    gantry_status status = GANTRY_OK;
+    for (uint32_t k = 0; k < node->accesses && !status; k++) {
+        const gy_buffer *b = &l->graph->buffers.at[l->graph->access.at[node->access + k].buffer];
+        if (at + gy_aligned(b->bytes) > room) {
+            return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "the test bed is too small for \"%s\"", b->name);
+        }
+        status = fill(bed, l->gpu, b, block + at, err);
+        gy_launch_arg_of(l->graph, 0, l->args, k)->data = (void *)(uintptr_t)(block + at);
+        at += gy_aligned(b->bytes);
+    }
+    if (!status && at + l->launch.scratch_bytes > room) {
+        return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "the test bed is too small for the scratch");
+    }
+    l->launch.scratch = l->launch.scratch_bytes ? (void *)(uintptr_t)(block + at) : NULL;
+    l->launch.status = (int32_t *)(uintptr_t)(block + room);
+    return status;
+}
+
+/* ---- all ---- */
+
+gantry_status gy_recipe_load(void **handle, gy_bed *bed, uint32_t gpu, const gy_cuda_kernel *kernel, gantry_error *err)
+{
+    *handle = NULL;
+    gantry_status status = gy_bed_use(bed, gpu, err);
+    if (status || !kernel->open) {
+        return status;
+    }
+    status = kernel->open(handle, kernel, &bed->d, err);
+    *handle = status ? NULL : *handle;
+    return status;
+}
+
+void gy_recipe_unload(void *handle, gy_bed *bed, uint32_t gpu, const gy_cuda_kernel *kernel)
+{
+    if (handle && kernel->close && !bed->hung && gy_bed_use(bed, gpu, NULL) == GANTRY_OK) {
+        kernel->close(handle);
+    }
+}
+
+/* All but addresses. */
+static gantry_status describe(gy_recipe_launch *l, gy_bed *bed, gantry_error *err)
+{
+    const gy_bed_gpu *g = &bed->gpu[l->gpu];
+    void *handle = l->launch.handle; /* describing begins anew */
+    l->args = gy_calloc(gy_launch_args(l->graph, 0) + 1, sizeof *l->args);
+    gantry_status status = l->args ? gy_launch_describe(l->graph, 0, 0, &l->launch, l->args, err) : gy_fail_nomem(err);
+    l->launch.struct_size = sizeof l->launch;
+    l->launch.node = l->kernel->name;
+    l->launch.device = (int32_t)g->device;
+    l->launch.device_ordinal = bed->machine->device[g->device].ordinal;
+    l->launch.stream = g->stream[0];
+    l->launch.handle = handle;
+    l->launch.scratch_bytes = (uint64_t)l->graph->nodes.at[0].scratch;
+    status = status ? status : gy_bed_use(bed, l->gpu, err);
+    return status || !l->kernel->prepare ? status : l->kernel->prepare(&l->launch, &l->launch.scratch_bytes, err);
+}
+
+static gantry_status open_all(gy_recipe_launch *l, gy_bed *bed, gantry_error *err)
+{
+    const gy_bed_gpu *g = &bed->gpu[l->gpu];
+    gantry_status status = describe(l, bed, err);
+    status = status ? status : place(l, bed, err);
+    status = status ? status : gy_bed_use(bed, l->gpu, err);
+    CUresult code =
+        status ? CUDA_SUCCESS
+               : bed->d.cuMemsetD8Async((CUdeviceptr)(uintptr_t)l->launch.status, 0, sizeof(int32_t), g->stream[0]);
+    l->most = strcmp(l->kernel->name, "potrf") == 0 ? FACTORS : 0;
+    l->flops = l->graph->nodes.at[0].flops;
+    l->bytes = l->graph->nodes.at[0].bytes;
+    return status ? status : gy_bed_check(bed, code, l->gpu, "clearing a status word", err);
+}
+
+gantry_status gy_recipe_open(gy_recipe_launch *to, gy_bed *bed, uint32_t gpu, const gy_cuda_kernel *kernel,
+                             void *handle, gantry_dtype dtype, int64_t size, gantry_error *err)
+{
+    const gantry_kernel *manifest = gantry_kernel_find(kernel->name);
+    gy_recipe_launch l = { .kernel = kernel, .gpu = gpu, .launch.handle = handle };
+    if (!manifest || load(&l.graph, manifest, dtype, size, NULL)) {
+        return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "nothing is known of how kernel \"%s\" is called",
+                       kernel->name);
+    }
+    gantry_status status = open_all(&l, bed, err);
+    if (status) {
+        gy_recipe_free(&l, bed);
+        return status;
+    }
+    *to = l;
+    return GANTRY_OK;
+}
+
+/* The graph is the host's alone, so nothing that still runs needs it; but memory and status word are used anew. */
+void gy_recipe_free(gy_recipe_launch *l, gy_bed *bed)
+{
+    gy_bed_settle(bed);
+    gy_free(l->args);
+    gantry_graph_free(l->graph);
+    *l = (gy_recipe_launch){ 0 };
+}
+
+gantry_status gy_recipe_queue(gy_bed *bed, const void *what, gantry_error *err)
+{
+    const gy_recipe_launch *l = what;
+    gantry_status status = gy_bed_use(bed, l->gpu, err);
+    if (!status && (status = l->kernel->launch(&l->launch))) {
+        const char *why = l->kernel->why ? l->kernel->why(l->launch.handle) : NULL;
+        return gy_fail(err, GANTRY_E_DEVICE, NULL, "kernel \"%s\" cannot be launched on device \"%s\": %s",
+                       l->kernel->name, bed->machine->device[l->launch.device].id,
+                       why ? why : gantry_status_text(status));
+    }
+    return status;
+}
+
+bool gy_recipe_failed(gy_bed *bed, const gy_recipe_launch *l)
+{
+    const gy_bed_gpu *g = &bed->gpu[l->gpu];
+    int32_t word = -1;
+    memset(g->host, -1, sizeof word);
+    return gy_bed_use(bed, l->gpu, NULL) ||
+           bed->d.cuMemcpyDtoHAsync(g->host, (CUdeviceptr)(uintptr_t)l->launch.status, sizeof word, g->stream[0]) ||
+           gy_bed_drain(bed, NULL) || (memcpy(&word, g->host, sizeof word), word != 0);
+}

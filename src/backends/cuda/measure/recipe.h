@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * A launch of one kernel of the library, to be timed: a graph of one node that says what the arguments are, memory of
+ * the test bed for its buffers, filled with numbers as a user's are (not zeros, which are faster than others).
+ */
+#ifndef GY_CUDA_MEASURE_RECIPE_H
+#define GY_CUDA_MEASURE_RECIPE_H
+
+#include "backends/cuda/kernels/kernels.h"
+#include "backends/cuda/measure/bed.h"
+#include "graph/graph.h"
+
+typedef struct gy_recipe_launch {
+    const gy_cuda_kernel *kernel;
+    uint32_t gpu;
+    gantry_graph *graph;
+    gantry_arg *args;
+    gantry_launch launch;
+    double flops, bytes; /* of one launch */
+    uint32_t most;       /* launches that its arguments bear; 0: any number */
+} gy_recipe_launch;
+
+/* The dtypes that are measured of a kernel, in this order, as far as it takes them. Past the last: false. */
+bool gy_recipe_dtype(const gantry_kernel *kernel, uint32_t i, gantry_dtype *dtype);
+/* The i-th size, for this kernel's shapes; 0: past the last. */
+int64_t gy_recipe_size(const gantry_kernel *kernel, uint32_t i);
+/* The same for so many bytes of each large argument, near enough. */
+int64_t gy_recipe_size_of(const gantry_kernel *kernel, gantry_dtype dtype, uint64_t bytes);
+
+/* What the kernel needs once per GPU, to be handed to its launches; NULL: nothing. */
+gantry_status gy_recipe_load(void **handle, gy_bed *bed, uint32_t gpu, const gy_cuda_kernel *kernel, gantry_error *err);
+void gy_recipe_unload(void *handle, gy_bed *bed, uint32_t gpu, const gy_cuda_kernel *kernel);
+/* E_UNSUPPORTED: there is no way known to call that kernel with that dtype, or the bed is too small. Free on success.
+ */
+gantry_status gy_recipe_open(gy_recipe_launch *to, gy_bed *bed, uint32_t gpu, const gy_cuda_kernel *kernel,
+                             void *handle, gantry_dtype dtype, int64_t size, gantry_error *err);
+/* Whatever was queued has ended, or hangs. */
+void gy_recipe_free(gy_recipe_launch *l, gy_bed *bed);
+/* What gy_shot.queue calls, with a gy_recipe_launch. */
+gantry_status gy_recipe_queue(gy_bed *bed, const void *what, gantry_error *err);
+/* Whether the kernel has said by its status word that it failed; also where the word cannot be read. */
+bool gy_recipe_failed(gy_bed *bed, const gy_recipe_launch *l);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backends/cuda/kernels/linalg.h"
+#include "backends/cuda/nvidia/blas.h"
+#include "backends/cuda/nvidia/solver.h"
+
+/* Of the driver's, too: a library that it cannot run is not taken. */
+static int driver_version(void)
+{
+    gy_driver d;
+    if (gy_driver_open(&d, NULL)) {
+        return 0;
+    }
+    int version = gy_linalg_driver_version(&d);
+    gy_driver_close(&d);
+    return version;
+}
+
+static void describe_blas(gy_text *to, int driver)
+{
+    gy_blas blas;
+    gantry_error why = { 0 };
+    int major = 0, minor = 0, patch = 0;
+    if (gy_blas_open(&blas, driver, &why)) {
+        gy_text_printf(to, "cuBLAS: %s; gemm, syrk and trsm run as plain kernels, which are slower\n", why.text);
+        return;
+    }
+    blas.cublasGetProperty(MAJOR_VERSION, &major);
+    blas.cublasGetProperty(MINOR_VERSION, &minor);
+    blas.cublasGetProperty(PATCH_LEVEL, &patch);
+    gy_text_printf(to, "cuBLAS: %s, version %d.%d.%d\n", blas.lib.name, major, minor, patch);
+}
+
+static void describe_solver(gy_text *to, int driver)
+{
+    gy_solver solver;
+    gantry_error why = { 0 };
+    int major = 0, minor = 0, patch = 0;
+    if (gy_solver_open(&solver, driver, &why)) {
+        gy_text_printf(to, "cuSOLVER: %s; potrf runs as plain kernels, which are slower\n", why.text);
+        return;
+    }
+    solver.cusolverGetProperty(MAJOR_VERSION, &major);
+    solver.cusolverGetProperty(MINOR_VERSION, &minor);
+    solver.cusolverGetProperty(PATCH_LEVEL, &patch);
+    gy_text_printf(to, "cuSOLVER: %s, version %d.%d.%d\n", solver.lib.name, major, minor, patch);
+}
+
+void gy_linalg_describe(gy_text *to)
+{
+    int driver = driver_version();
+    describe_blas(to, driver);
+    describe_solver(to, driver);
+}

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backends/cuda/kernels/linalg.h"
+
+void gy_linalg_describe(gy_text *to)
+{
+    gy_text_add(to, "cuBLAS, cuSOLVER: this module was built without their headers; gemm, potrf, syrk and trsm run "
+                    "as plain kernels, which are slower\n");
+}

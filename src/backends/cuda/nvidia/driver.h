@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * The CUDA driver API, opened at run time: nothing here is linked with libcuda. A member of gy_driver has the name that
+ * cuda.h gives the function, so `d->cuMemAlloc(...)` calls what cuda.h declares.
+ */
+#ifndef GY_CUDA_NVIDIA_DRIVER_H
+#define GY_CUDA_NVIDIA_DRIVER_H
+
+#include <cuda.h>
+#include <gantry/status.h>
+#include <stdbool.h>
+
+#define GY_CUDA_FUNCTIONS(X)                                                                                           \
+    X(cuInit)                                                                                                          \
+    X(cuDriverGetVersion)                                                                                              \
+    X(cuGetErrorName)                                                                                                  \
+    X(cuGetErrorString)                                                                                                \
+    X(cuDeviceGetCount)                                                                                                \
+    X(cuDeviceGet)                                                                                                     \
+    X(cuDeviceGetName)                                                                                                 \
+    X(cuDeviceGetAttribute)                                                                                            \
+    X(cuDeviceTotalMem)                                                                                                \
+    X(cuDeviceGetPCIBusId)                                                                                             \
+    X(cuDeviceCanAccessPeer)                                                                                           \
+    X(cuDevicePrimaryCtxGetState)                                                                                      \
+    X(cuDevicePrimaryCtxRetain)                                                                                        \
+    X(cuDevicePrimaryCtxRelease)                                                                                       \
+    X(cuCtxGetCurrent)                                                                                                 \
+    X(cuCtxSetCurrent)                                                                                                 \
+    X(cuCtxGetDevice)                                                                                                  \
+    X(cuCtxEnablePeerAccess)                                                                                           \
+    X(cuMemGetInfo)                                                                                                    \
+    X(cuMemAlloc)                                                                                                      \
+    X(cuMemFree)                                                                                                       \
+    X(cuMemHostAlloc)                                                                                                  \
+    X(cuMemFreeHost)                                                                                                   \
+    X(cuMemHostRegister)                                                                                               \
+    X(cuMemHostUnregister)                                                                                             \
+    X(cuPointerGetAttributes)                                                                                          \
+    X(cuMemGetAddressRange)                                                                                            \
+    X(cuMemcpyHtoDAsync)                                                                                               \
+    X(cuMemcpyDtoHAsync)                                                                                               \
+    X(cuMemcpyDtoDAsync)                                                                                               \
+    X(cuMemcpyPeerAsync)                                                                                               \
+    X(cuMemsetD8Async)                                                                                                 \
+    X(cuMemsetD16Async)                                                                                                \
+    X(cuMemsetD32Async)                                                                                                \
+    X(cuMemsetD2D32Async)                                                                                              \
+    X(cuStreamCreate)                                                                                                  \
+    X(cuStreamDestroy)                                                                                                 \
+    X(cuStreamWaitEvent)                                                                                               \
+    X(cuStreamGetCtx)                                                                                                  \
+    X(cuEventCreate)                                                                                                   \
+    X(cuEventDestroy)                                                                                                  \
+    X(cuEventRecord)                                                                                                   \
+    X(cuEventQuery)                                                                                                    \
+    X(cuLaunchHostFunc)                                                                                                \
+    X(cuLaunchKernel)                                                                                                  \
+    X(cuModuleLoadData)                                                                                                \
+    X(cuModuleLoadDataEx)                                                                                              \
+    X(cuModuleUnload)                                                                                                  \
+    X(cuModuleGetFunction)                                                                                             \
+    X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                                     \
+    X(cuFuncGetAttribute)                                                                                              \
+    X(cuFuncSetAttribute)                                                                                              \
+    X(cuStreamBeginCapture)                                                                                            \
+    X(cuStreamEndCapture)                                                                                              \
+    X(cuGraphInstantiateWithFlags)                                                                                     \
+    X(cuGraphUpload)                                                                                                   \
+    X(cuGraphLaunch)                                                                                                   \
+    X(cuGraphExecDestroy)                                                                                              \
+    X(cuGraphDestroy)
+
+typedef struct gy_driver {
+    void *handle; /* of dlopen */
+#define GY_X(name) __typeof__(name) *name;
+    GY_CUDA_FUNCTIONS(GY_X)
+#undef GY_X
+    /* cuda.h of CUDA 13 gives this name to a function that drivers before CUDA 12.8 do not have. */
+    CUresult (*event_elapsed)(float *ms, CUevent start, CUevent end);
+    /* cuFuncGetParamInfo; NULL: the driver is older than CUDA 12.4. */
+    CUresult (*param_info)(CUfunction function, size_t index, size_t *offset, size_t *bytes);
+} gy_driver;
+
+/* Opens libcuda.so.1 and finds every function, without calling any. E_DEVICE: the library or the first function that is
+ * not there. */
+gantry_status gy_driver_open(gy_driver *driver, gantry_error *err);
+void gy_driver_close(gy_driver *driver); /* one that is not open is fine */
+/* Open, initialised, and with a device: *devices >= 1. */
+gantry_status gy_driver_start(gy_driver *driver, int *devices, gantry_error *err);
+
+/* Whether the GPU may reach the other's memory: as the driver says, unless GANTRY_CUDA_PEERS is "off" (where access is
+ * broken, or to see what it is worth). */
+bool gy_driver_peers_off(void);
+bool gy_driver_can_reach(const gy_driver *driver, CUdevice from, CUdevice to);
+/* Lets the current context, of `from`, reach memory of `to`; that it does already is success. */
+bool gy_driver_reach(const gy_driver *driver, CUdevice from, CUdevice to, CUcontext to_context);
+
+/* "%s: CUDA_ERROR_X (2): out of memory", native = the code; E_DEVICE. `what` says what failed and where. */
+gantry_status gy_driver_fail(const gy_driver *driver, CUresult code, const char *what, gantry_error *err);
+
+#endif

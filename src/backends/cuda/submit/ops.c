@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is prepared once for every op: launches with their arguments, pieces of collectives, images of fills, and which
+ * events it waits for. */
+#include "backends/cuda/state.h"
+
+#include "backends/cuda/usercode/usercode.h"
+#include "backends/host/ops.h"
+#include "base/error.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- launches ---- */
+
+static const gantry_kernel *manifest_of(const gy_cuda *h, const gy_node *node)
+{
+    return node->kernel == GY_NONE ? NULL : h->job->graph->kernels.at[node->kernel].manifest;
+}
+
+const gy_cuda_kernel *gy_cuda_kernel_find(const char *name)
+{
+    size_t count;
+    const gy_cuda_kernel *const *kernels = gy_cuda_kernels(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(kernels[i]->name, name) == 0) {
+            return kernels[i];
+        }
+    }
+    return NULL;
+}
+
+/* NULL: not a kernel with code of the user. */
+static const gy_kernel *user_kernel(const gy_cuda *h, const gy_node *node, uint32_t device)
+{
+    const gy_kernel *kernel = node->kernel == GY_NONE ? NULL : &h->job->graph->kernels.at[node->kernel];
+    return kernel && kernel->code && h->device[device].gpu ? kernel : NULL;
+}
+
+static gantry_status open_user(gy_cuda *h, const gy_kernel *kernel, uint32_t device, void **handle, gantry_error *err)
+{
+    const gy_cuda_device *on = &h->device[device];
+    gy_user_kernel *opened = NULL;
+    gantry_status status = gy_cuda_use(h, device, err);
+    status = status ? status : gy_user_kernel_open(&opened, &h->d, on->id, on->ordinal, h->job->graph, kernel, err);
+    *handle = opened;
+    return status;
+}
+
+static gantry_status open_handle(gy_cuda *h, const gantry_kernel *manifest, uint32_t device, void **handle,
+                                 gantry_error *err)
+{
+    if (!h->device[device].gpu) {
+        gantry_status status = manifest->open ? manifest->open(handle, -1) : GANTRY_OK;
+        return status ? gy_fail(err, GANTRY_E_DEVICE, NULL, "%s", gantry_status_text(status)) : GANTRY_OK;
+    }
+    const gy_cuda_kernel *kernel = gy_cuda_kernel_find(manifest->name);
+    gantry_status status = gy_cuda_use(h, device, err);
+    status = status || !kernel->open ? status : kernel->open(handle, kernel, &h->d, err);
+    h->current = GY_NONE; /* a library may have made another context current */
+    return status;
+}
+
+/* One handle per kernel and device. */
+static gantry_status find_handle(gy_cuda *h, const gy_node *node, uint32_t device, void **handle, gantry_error *err)
+{
+    const gantry_kernel *manifest = manifest_of(h, node);
+    gantry_error why = { 0 };
+    *handle = NULL;
+    if (!manifest) {
+        return GANTRY_OK;
+    }
+    void **slot = &h->handle[node->kernel * h->devices + device];
+    const gy_kernel *user = user_kernel(h, node, device);
+    gantry_status status = *slot  ? GANTRY_OK
+                           : user ? open_user(h, user, device, slot, &why)
+                                  : open_handle(h, manifest, device, slot, &why);
+    if (status) {
+        *slot = NULL;
+        gy_graph_fail(h->job->graph, node->origin, err, status,
+                      "kernel \"%s\" of node \"%s\" could not be opened on device \"%s\": %s", manifest->name, node->id,
+                      h->job->schedule->machine->device[device].id, why.text);
+        if (err) {
+            err->native = why.native;
+            err->device = (int32_t)device;
+        }
+        return status;
+    }
+    *handle = *slot;
+    return GANTRY_OK;
+}
+
+/* NULL: the op's function is the user's CUDA code, one of the program, or of the CPU. */
+static const gy_cuda_kernel *kernel_of(const gy_cuda *h, const gy_op *op, uint32_t device)
+{
+    const gy_node *node = &h->job->graph->nodes.at[op->node];
+    const gantry_kernel *manifest = user_kernel(h, node, device) ? NULL : manifest_of(h, node);
+    return manifest && h->device[device].gpu ? gy_cuda_kernel_find(manifest->name) : NULL;
+}
+
+static gantry_status find_function(gy_cuda *h, gy_cuda_call *call, const gy_op *op, uint32_t device, gantry_error *err)
+{
+    const gy_node *node = &h->job->graph->nodes.at[op->node];
+    if (user_kernel(h, node, device)) {
+        struct gy_user_call *made = NULL;
+        gantry_error why = { 0 };
+        gantry_status status = gy_user_call_make(&made, &h->arena, call->launch.handle, &call->launch, &why);
+        call->function = gy_user_launch;
+        call->launch.user = made;
+        return status ? gy_graph_fail(h->job->graph, node->origin, err, status, "node \"%s\" on device \"%s\": %s",
+                                      node->id, h->job->schedule->machine->device[device].id, why.text)
+                      : GANTRY_OK;
+    }
+    const gy_cuda_kernel *kernel = kernel_of(h, op, device);
+    call->function = kernel ? kernel->launch : h->job->function[op->node].call;
+    call->launch.user = kernel ? NULL : h->job->function[op->node].user;
+    return GANTRY_OK;
+}
+
+/* How much scratch the launch is given. */
+static gantry_status prepare(gy_cuda *h, gantry_launch *l, const gy_op *op, uint32_t device, gantry_error *err)
+{
+    const gy_cuda_kernel *kernel = kernel_of(h, op, device);
+    const gy_node *node = &h->job->graph->nodes.at[op->node];
+    gantry_error why = { 0 };
+    l->scratch_bytes = (uint64_t)node->scratch;
+    gantry_status status = kernel && kernel->prepare ? gy_cuda_use(h, device, &why) : GANTRY_OK;
+    if (kernel && kernel->prepare && status == GANTRY_OK) {
+        status = kernel->prepare(l, &l->scratch_bytes, &why);
+        h->current = GY_NONE;
+    }
+    if (status) {
+        gy_graph_fail(h->job->graph, node->origin, err, status, "node \"%s\" cannot run on device \"%s\": %s", node->id,
+                      h->job->schedule->machine->device[device].id, why.text);
+        if (err) {
+            err->native = why.native;
+            err->device = (int32_t)device;
+        }
+    }
+    return status;
+}
+
+static gy_cuda_lane *lane_of(gy_cuda *h, const gy_op *op)
+{
+    return &h->lane[h->job->schedule->op_lane.at[op->lane]];
+}
+
+static gantry_status describe(gy_cuda *h, gy_cuda_call *call, uint32_t id, gantry_error *err)
+{
+    const gantry_graph *g = h->job->graph;
+    const gy_op *op = &h->job->schedule->ops.at[id];
+    const gy_node *node = &g->nodes.at[op->node];
+    uint32_t device = gy_op_device(h->job->schedule, op, 0);
+    gantry_arg *args = gy_arena_calloc(&h->arena, gy_launch_args(g, op->node) + 1, sizeof *args);
+    call->arg = gy_arena_calloc(&h->arena, op->uses + 1, sizeof *call->arg);
+    if (!args || !call->arg) {
+        return gy_fail_nomem(err);
+    }
+    gantry_launch *l = &call->launch;
+    gantry_status status = gy_launch_describe(g, op->node, op->iteration, l, args, err);
+    status = status ? status : find_handle(h, node, device, &l->handle, err);
+    if (status || (status = find_function(h, call, op, device, err))) {
+        return status;
+    }
+    l->struct_size = sizeof *l;
+    l->node = node->id;
+    l->iteration = op->iteration;
+    l->device = (int32_t)device;
+    l->device_ordinal = h->device[device].gpu ? h->device[device].ordinal : -1;
+    l->stream = h->device[device].gpu ? lane_of(h, op)->queue.stream : NULL;
+    for (uint32_t k = 0; k < op->uses; k++) {
+        call->arg[k] = gy_launch_arg_of(g, op->node, args, k);
+    }
+    for (uint32_t i = node->scalar; i < node->scalar + node->scalars; i++) {
+        gy_cuda_dynamic entry = { .arg = &args[g->scalar.at[i].arg], .scalar = i };
+        if (g->scalar.at[i].dynamic && !gy_vec_push(&h->dynamic, entry)) {
+            return gy_fail_nomem(err);
+        }
+    }
+    return prepare(h, l, op, device, err);
+}
+
+static gantry_status make_call(gy_cuda *h, uint32_t id, gantry_error *err)
+{
+    const gy_op *op = &h->job->schedule->ops.at[id];
+    gy_cuda_device *device = &h->device[gy_op_device(h->job->schedule, op, 0)];
+    gy_cuda_lane *lane = lane_of(h, op);
+    h->op[id].call = gy_arena_calloc(&h->arena, h->turns, sizeof *h->op[id].call);
+    h->op[id].word = device->launches++;
+    gantry_status status = h->op[id].call ? GANTRY_OK : gy_fail_nomem(err);
+    for (uint32_t t = 0; t < h->turns && status == GANTRY_OK; t++) {
+        status = describe(h, &h->op[id].call[t], id, err);
+        uint64_t scratch = h->op[id].call[t].launch.scratch_bytes;
+        lane->scratch_bytes = scratch > lane->scratch_bytes ? scratch : lane->scratch_bytes;
+    }
+    return status;
+}
+
+void gy_cuda_ops_scalars(gy_cuda *h)
+{
+    for (size_t i = 0; i < h->dynamic.count; i++) {
+        double value = h->job->scalar[h->dynamic.at[i].scalar];
+        h->dynamic.at[i].arg->number = value;
+        h->dynamic.at[i].arg->integer = fabs(value) < 0x1p63 ? (int64_t)value : 0;
+    }
+}
+
+/* ---- waits ---- */
+
+/* Rows by the op that waits; an event for every op that somebody waits for. */
+static gantry_status make_waits(gy_cuda *h, gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    uint32_t rows = 0;
+    h->ring = 1;
+    for (size_t i = 0; i < s->sync.count; i++) {
+        const gy_sync *row = &s->sync.at[i];
+        if (row->carrier != GY_CARRIER_LANE) {
+            h->op[row->to].waits++;
+            h->op[row->from].event = h->op[row->from].event == GY_NONE ? h->events++ : h->op[row->from].event;
+            h->ring = row->distance + 1 > h->ring ? row->distance + 1 : h->ring;
+            rows++;
+        }
+    }
+    h->wait = gy_arena_calloc(&h->arena, rows + 1, sizeof *h->wait);
+    h->event = gy_arena_calloc(&h->arena, (size_t)h->events * h->ring + 1, sizeof *h->event);
+    if (!h->wait || !h->event) {
+        return gy_fail_nomem(err);
+    }
+    uint32_t at = 0;
+    for (size_t i = 0; i < s->ops.count; i++) {
+        h->op[i].wait = at;
+        at += h->op[i].waits;
+        h->op[i].waits = 0;
+    }
+    for (size_t i = 0; i < s->sync.count; i++) {
+        const gy_sync *row = &s->sync.at[i];
+        gy_cuda_op *to = &h->op[row->to];
+        if (row->carrier != GY_CARRIER_LANE) {
+            h->wait[to->wait + to->waits++] = (gy_cuda_wait){ row->from, row->distance };
+        }
+    }
+    return GANTRY_OK;
+}
+
+/* On the device of the lane that records. */
+static gantry_status make_events(gy_cuda *h, gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    gantry_status status = GANTRY_OK;
+    for (size_t i = 0; i < s->ops.count; i++) {
+        uint32_t device = lane_of(h, &s->ops.at[i])->queue.device;
+        for (uint32_t k = 0; h->op[i].event != GY_NONE && k < h->ring && status == GANTRY_OK; k++) {
+            status = gy_cuda_event_new(h, &h->event[h->op[i].event * h->ring + k], device, false, err);
+        }
+    }
+    return status;
+}
+
+/* ---- all ---- */
+
+/* Bytes that the op has to stage; which arrays of users are locked is not known yet, so small ones count. */
+static uint64_t stage_of(const gy_cuda *h, uint32_t id)
+{
+    const gantry_schedule *s = h->job->schedule;
+    const gy_op *op = &s->ops.at[id];
+    if (op->kind == GY_OP_COLLECTIVE) {
+        return gy_collective_stage(h, id);
+    }
+    if (gy_op_calls(op) || op->kind == GY_OP_FILL) {
+        return 0;
+    }
+    uint64_t most = 0;
+    for (uint32_t k = 0; k < op->uses / 2; k++) {
+        const gy_use *from = &s->use.at[op->use + k], *to = &s->use.at[op->use + op->uses / 2 + k];
+        uint64_t need = gy_copy_stage(h, gy_cuda_place(h, to, 0), gy_cuda_place(h, from, 0), gy_use_bytes(s, to));
+        most = need > most ? need : most;
+    }
+    return most;
+}
+
+static gantry_status make_op(gy_cuda *h, uint32_t id, gantry_error *err)
+{
+    const gy_op *op = &h->job->schedule->ops.at[id];
+    if (gy_op_calls(op)) {
+        return make_call(h, id, err);
+    }
+    if (op->kind == GY_OP_COLLECTIVE) {
+        return gy_exchange_make(&h->op[id].parts, &h->arena, h->job, id, err);
+    }
+    return GANTRY_OK;
+}
+
+gantry_status gy_cuda_ops_make(gy_cuda *h, gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    gantry_status status = GANTRY_OK;
+    for (size_t i = 0; i < s->ops.count; i++) {
+        h->op[i].event = GY_NONE;
+    }
+    for (uint32_t i = 0; i < s->ops.count && status == GANTRY_OK; i++) {
+        status = make_op(h, i, err);
+    }
+    status = status ? status : make_waits(h, err);
+    return status ? status : make_events(h, err);
+}
+
+/* Memory is there, and who can copy to whom is known. */
+void gy_cuda_ops_stage(gy_cuda *h)
+{
+    for (uint32_t i = 0; i < h->job->schedule->ops.count; i++) {
+        gy_cuda_lane *lane = lane_of(h, &h->job->schedule->ops.at[i]);
+        uint64_t need = stage_of(h, i);
+        lane->stage_bytes = need > lane->stage_bytes ? need : lane->stage_bytes;
+    }
+}
+
+/* Addresses that never change; those of instances are set for each turn when it is bound. */
+void gy_cuda_ops_point(gy_cuda *h, uint32_t turn)
+{
+    const gantry_schedule *s = h->job->schedule;
+    for (size_t i = 0; i < s->ops.count; i++) {
+        const gy_op *op = &s->ops.at[i];
+        if (!h->op[i].call) {
+            continue;
+        }
+        gy_cuda_call *call = &h->op[i].call[turn];
+        gy_cuda_device *device = &h->device[gy_op_device(h->job->schedule, op, 0)];
+        gantry_launch *l = &call->launch;
+        CUdeviceptr word = device->status + (turn * device->launches + h->op[i].word) * sizeof(int32_t);
+        l->status = device->gpu ? (int32_t *)(uintptr_t)word : &call->word;
+        l->scratch = l->scratch_bytes ? (void *)(uintptr_t)lane_of(h, op)->scratch : NULL;
+        for (uint32_t k = 0; k < op->uses; k++) {
+            if (call->arg[k]) {
+                call->arg[k]->data = gy_place_pointer(gy_cuda_place(h, &s->use.at[op->use + k], turn));
+            }
+        }
+    }
+}
+
+static void close_handles(gy_cuda *h)
+{
+    size_t kernels = h->job->graph->kernels.count;
+    for (size_t i = 0; h->handle && i < kernels * h->devices; i++) {
+        const gy_kernel *kernel = &h->job->graph->kernels.at[i / h->devices];
+        uint32_t device = (uint32_t)(i % h->devices);
+        if (!h->handle[i]) {
+            continue;
+        }
+        if (!h->device[device].gpu) {
+            kernel->manifest->close(h->handle[i]);
+        } else if (gy_cuda_use(h, device, NULL) == GANTRY_OK && kernel->code) {
+            gy_user_kernel_close(h->handle[i]);
+        } else if (h->current == device) {
+            gy_cuda_kernel_find(kernel->manifest->name)->close(h->handle[i]);
+        }
+    }
+}
+
+void gy_cuda_ops_free(gy_cuda *h)
+{
+    close_handles(h);
+    for (size_t i = 0; h->event && i < (size_t)h->events * h->ring; i++) {
+        if (h->event[i]) {
+            h->d.cuEventDestroy(h->event[i]);
+        }
+    }
+    for (uint32_t i = 0; h->op && i < h->job->schedule->ops.count; i++) {
+        gy_fill_free(h, i);
+    }
+    gy_vec_free(&h->dynamic);
+}
+
+gantry_status gy_cuda_op_fail(const gy_cuda *h, uint32_t id, gantry_status status, int32_t word, gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    const gy_op *op = &s->ops.at[id];
+    const gy_node *node = &h->job->graph->nodes.at[op->node];
+    uint32_t device = gy_op_device(h->job->schedule, op, 0);
+    const gy_cuda_kernel *kernel = kernel_of(h, op, device);
+    char what[240], iteration[40] = "";
+    const char *why = status && kernel && kernel->why ? kernel->why(h->op[id].call->launch.handle) : NULL;
+    if (why) {
+        snprintf(what, sizeof what, "%s", why);
+    } else if (status) {
+        snprintf(what, sizeof what, "its function returned %s (%d)", gantry_status_name(status), (int)status);
+    } else {
+        snprintf(what, sizeof what, "its kernel left %" PRId32 " in the status word", word);
+    }
+    if (node->loop != GY_NONE) {
+        snprintf(iteration, sizeof iteration, " in iteration %" PRId64, h->op[id].call->launch.iteration);
+    }
+    gy_graph_fail(h->job->graph, node->origin, err, GANTRY_E_KERNEL, "node \"%s\" failed on device \"%s\"%s: %s",
+                  node->id, s->machine->device[device].id, iteration, what);
+    if (err) {
+        err->device = (int32_t)device;
+        err->native = status ? 0 : word;
+    }
+    return GANTRY_E_KERNEL;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backends/cuda/usercode/nvrtc.h"
+
+#include "backends/cuda/usercode/includes.h"
+#include "backends/cuda/usercode/nvrtc_options.h"
+#include "base/cache.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include <string.h>
+
+enum { MOST_SHOWN = 361 }; /* of NVRTC's complaints, in a record's 512 characters */
+
+gantry_status gy_nvrtc_open(gy_nvrtc *nvrtc, gantry_error *err)
+{
+    static const char *const names[] = { "libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", NULL };
+    gy_nvrtc n = { 0 };
+    gantry_status status = gy_library_open(&n.lib, names, err);
+#define GY_X(result, name, parameters) status = status ? status : gy_library_find(&n.lib, #name, &n.name, err);
+    GY_NVRTC_FUNCTIONS(GY_X)
+#undef GY_X
+    if (status) {
+        return status;
+    }
+    if (n.nvrtcVersion(&n.major, &n.minor) != 0) {
+        return gy_fail(err, GANTRY_E_DEVICE, NULL, "%s does not tell its version", n.lib.name);
+    }
+    *nvrtc = n;
+    return GANTRY_OK;
+}
+
+/* ---- what it is compiled for ---- */
+
+static gantry_status fail_nvrtc(const gy_nvrtc *n, int code, const char *path, gantry_error *err)
+{
+    const char *why = n->nvrtcGetErrorString(code);
+    gy_fail(err, GANTRY_E_DEVICE, NULL, "NVRTC %d.%d cannot compile %s: %s", n->major, n->minor, path,
+            why ? why : "no reason given");
+    if (err) {
+        err->native = code;
+    }
+    return GANTRY_E_DEVICE;
+}
+
+/* The same architecture, else the newest that the devices can do. */
+static gantry_status choose_target(gy_target *to, const gy_nvrtc *n, int capability, const char *path,
+                                   gantry_error *err)
+{
+    int count = 0, least = 0;
+    int code = n->nvrtcGetNumSupportedArchs(&count);
+    int *known = gy_calloc(code == 0 && count > 0 ? (size_t)count : 1, sizeof *known);
+    if (!known) {
+        return gy_fail_nomem(err);
+    }
+    code = code ? code : n->nvrtcGetSupportedArchs(known);
+    gy_target best = { 0 };
+    for (int i = 0; i < count && code == 0; i++) {
+        best.architecture = known[i] <= capability && known[i] > best.architecture ? known[i] : best.architecture;
+        least = i == 0 || known[i] < least ? known[i] : least;
+    }
+    gy_free(known);
+    if (code) {
+        return fail_nvrtc(n, code, path, err);
+    }
+    if (!best.architecture) {
+        return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
+                       "NVRTC %d.%d compiles for compute capability %d.%d and later, the device has %d.%d: %s needs an "
+                       "older CUDA, or to be compiled to a .cubin beforehand",
+                       n->major, n->minor, least / 10, least % 10, capability / 10, capability % 10, path);
+    }
+    best.exact = best.architecture == capability;
+    *to = best;
+    return GANTRY_OK;
+}
+
+/* ---- compiling ---- */
+
+static gantry_status fail_compile(const gy_nvrtc *n, struct _nvrtcProgram *program, const char *path, gantry_error *err)
+{
+    size_t bytes = 0;
+    char shown[MOST_SHOWN] = "";
+    char *log = n->nvrtcGetProgramLogSize(program, &bytes) == 0 ? gy_calloc(1, bytes + 1) : NULL;
+    if (log && n->nvrtcGetProgramLog(program, log) == 0) {
+        gy_lines_text(shown, sizeof shown, log);
+    }
+    gy_free(log);
+    return gy_fail(err, GANTRY_E_GRAPH, NULL, "%s does not compile: %s", path, *shown ? shown : "no output");
+}
+
+static gantry_status take_code(gy_code *code, const gy_nvrtc *n, struct _nvrtcProgram *program, gy_target t,
+                               const char *path, gantry_error *err)
+{
+    size_t bytes = 0;
+    int failed = t.exact ? n->nvrtcGetCUBINSize(program, &bytes) : n->nvrtcGetPTXSize(program, &bytes);
+    char *at = failed ? NULL : gy_alloc(bytes + 1);
+    if (!failed && !at) {
+        return gy_fail_nomem(err);
+    }
+    failed = failed ? failed : t.exact ? n->nvrtcGetCUBIN(program, at) : n->nvrtcGetPTX(program, at);
+    if (failed) {
+        gy_free(at);
+        return fail_nvrtc(n, failed, path, err);
+    }
+    bytes -= !t.exact && bytes > 0; /* PTX counts its 0 */
+    at[bytes] = '\0';
+    *code = (gy_code){ at, bytes };
+    return GANTRY_OK;
+}
+
+static gantry_status compile(gy_code *code, const gy_nvrtc *n, const char *path, const char *text, gy_target t,
+                             const gy_options *options, gantry_error *err)
+{
+    enum { COMPILATION_FAILED = 6 }; /* NVRTC_ERROR_COMPILATION */
+    struct _nvrtcProgram *program = NULL;
+    int failed = n->nvrtcCreateProgram(&program, text, path, 0, NULL, NULL);
+    if (failed) {
+        return fail_nvrtc(n, failed, path, err);
+    }
+    failed = n->nvrtcCompileProgram(program, (int)options->count, (const char *const *)options->at);
+    gantry_status status = failed == COMPILATION_FAILED ? fail_compile(n, program, path, err)
+                           : failed                     ? fail_nvrtc(n, failed, path, err)
+                                                        : take_code(code, n, program, t, path, err);
+    n->nvrtcDestroyProgram(&program);
+    return status;
+}
+
+/* ---- the cache ---- */
+
+typedef struct source {
+    const char *path;
+    char *text;
+    size_t length;
+    const char *folders[2]; /* its own, and the graph's */
+    gy_target target;
+    gy_options options;
+} source;
+
+/* *path stays NULL where it cannot be known what the source depends on: it is compiled every time then. */
+static gantry_status find_place(char **path, const gy_nvrtc *n, const source *s, gantry_error *err)
+{
+    uint64_t hash = gy_hash64((uint64_t)n->major << 32 | (uint64_t)n->minor);
+    bool known = true;
+    for (size_t i = 0; i < s->options.count; i++) {
+        hash = gy_hash_bytes(s->options.at[i], strlen(s->options.at[i]) + 1, hash);
+    }
+    gantry_status status = gy_includes_hash(&hash, &known, s->path, s->text, s->length, s->folders, 2, err);
+    return status || !known ? status : gy_cache_path(path, hash, s->target.exact ? ".cubin" : ".ptx", err);
+}
+
+static gantry_status compile_source(gy_code *code, const gy_nvrtc *n, source *s, gantry_error *err)
+{
+    char *place = NULL;
+    gantry_status status = find_place(&place, n, s, err);
+    if (status || (place && gy_cache_find(place, &code->at, &code->bytes))) {
+        gy_free(place);
+        return status;
+    }
+    gy_code made = { 0 };
+    status = compile(&made, n, s->path, s->text, s->target, &s->options, err);
+    if (status == GANTRY_OK && place) {
+        status = gy_cache_keep(place, made.at, made.bytes, err);
+    }
+    gy_free(place);
+    if (status) {
+        gy_free(made.at);
+        return status;
+    }
+    *code = made;
+    return GANTRY_OK;
+}
+
+gantry_status gy_nvrtc_compile(gy_code *code, const gy_nvrtc *nvrtc, const char *path, const char *folder,
+                               int capability, gantry_error *err)
+{
+    source s = { .path = path };
+    char *own = gy_path_folder(path);
+    s.folders[0] = own;
+    s.folders[1] = folder && *folder ? folder : ".";
+    gantry_status status = own ? choose_target(&s.target, nvrtc, capability, path, err) : gy_fail_nomem(err);
+    status = status ? status : gy_file_read(&s.text, &s.length, path, err);
+    if (status == GANTRY_OK && !gy_options_make(&s.options, nvrtc, s.target, s.folders, 2)) {
+        status = gy_fail_nomem(err);
+    }
+    status = status ? status : compile_source(code, nvrtc, &s, err);
+    gy_options_free(&s.options);
+    gy_free(s.text);
+    gy_free(own);
+    return status;
+}

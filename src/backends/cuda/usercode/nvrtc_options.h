@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What NVRTC is told. */
+#ifndef GY_CUDA_USERCODE_NVRTC_OPTIONS_H
+#define GY_CUDA_USERCODE_NVRTC_OPTIONS_H
+
+#include "backends/cuda/usercode/nvrtc.h"
+#include "base/vec.h"
+#include <stdbool.h>
+
+typedef struct gy_target {
+    int architecture;
+    bool exact; /* code for it; else PTX, which the driver compiles for what is newer */
+} gy_target;
+
+typedef GY_VEC(char *) gy_options;
+
+/* `folders`: where the user's own includes are. False: out of memory; free what there is in any case. */
+bool gy_options_make(gy_options *options, const gy_nvrtc *nvrtc, gy_target target, const char *const *folders,
+                     size_t count);
+void gy_options_free(gy_options *options);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Kernels of users: CUDA C++ compiled by NVRTC, PTX and cubins that graph files name; images and function handles of
+ * programs. Their parameters are the arguments in the order of the manifest, a pointer for a region and a value for a
+ * scalar, then what nodes of a variadic kernel give beyond it, then the scratch memory where the kernel asks for some.
+ */
+#ifndef GY_CUDA_USERCODE_USERCODE_H
+#define GY_CUDA_USERCODE_USERCODE_H
+
+#include "backends/cuda/nvidia/driver.h"
+#include "graph/graph.h"
+
+/* A kernel in the context of one device. */
+typedef struct gy_user_kernel {
+    const gy_driver *driver;
+    const gy_kernel *kernel;
+    CUmodule module; /* NULL: the function is the program's own */
+    CUfunction function;
+    int most_threads, most_block[3], most_grid[3];
+    unsigned shared_bytes;
+} gy_user_kernel;
+
+/* Has the kernel code for GPUs? */
+bool gy_user_kernel_has(const gy_kernel *kernel);
+/* Everything that can be known before the code is loaded: code and launch are given, NVRTC is here if it is needed, and
+ * the node gives no list of tiles. E_UNSUPPORTED, E_DEVICE. */
+gantry_status gy_user_kernel_usable(const gantry_graph *graph, const gy_node *node, gantry_error *err);
+
+/* Compiles, loads, finds the function; the device's context is current. E_GRAPH: does not compile or has no such
+ * function; E_DEVICE: the driver does not take it. */
+gantry_status gy_user_kernel_open(gy_user_kernel **out, const gy_driver *driver, CUdevice device, int ordinal,
+                                  const gantry_graph *graph, const gy_kernel *kernel, gantry_error *err);
+void gy_user_kernel_close(gy_user_kernel *kernel);
+
+/* userlaunch.c: a launch of it, what gy_user_launch finds as `user`; made in the arena. Extents, scalars and parameters
+ * are checked with the values at hand. E_GRAPH: what the device or the function cannot do. */
+struct gy_user_call;
+gantry_status gy_user_call_make(struct gy_user_call **out, gy_arena *arena, const gy_user_kernel *kernel,
+                                const gantry_launch *launch, gantry_error *err);
+/* Queues it: a gantry_kernel_fn. */
+gantry_status gy_user_launch(const gantry_launch *launch);
+
+#endif

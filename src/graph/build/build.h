@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * What a reader of graph files needs beyond the public building calls. All follow the rules of those: the first mistake
+ * sticks to the graph (graph->error, with the place that was set last), later calls do nothing, strings are copied.
+ *
+ * A reader: gy_graph_set_source, gy_graph_unique_ids, then for every object of the file gy_graph_set_origin with its
+ * pointer and the building calls, then gantry_graph_check. A node keeps the pointer at which it was added; mistakes
+ * that only gantry_graph_check can see are reported at that pointer plus "/args/NAME" and the like.
+ */
+#ifndef GY_GRAPH_BUILD_BUILD_H
+#define GY_GRAPH_BUILD_BUILD_H
+
+#include "graph/graph.h"
+
+/* The name of the file in messages, its path (NULL: not from a file that can be read again) and folder (or NULL). */
+void gy_graph_set_source(gantry_graph *graph, const char *source, const char *path, const char *folder);
+/* Where the next building calls come from. Cheap: kept only by what is added, or by an error. */
+void gy_graph_set_origin(gantry_graph *graph, const char *pointer);
+/* From now on a node id that is taken is an error instead of becoming "id#1". */
+void gy_graph_unique_ids(gantry_graph *graph);
+/* A param of the graph, for writing it out and for the schedule; the name is copied. */
+void gy_graph_add_param(gantry_graph *graph, const char *name, int64_t integer, double real, bool is_real);
+/* The `machine` key: an object as JSON text, or the path of a file. */
+void gy_graph_set_machine(gantry_graph *graph, const char *json, const char *path);
+/* A reader's own mistake at the current origin: the first one sticks. */
+void gy_graph_mistake(gantry_graph *graph, gantry_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* A kernel with code in files. Manifest, code and everything they point to must live in graph->arena. */
+void gy_graph_add_kernel_code(gantry_graph *graph, const gantry_kernel *manifest, const gy_kernel_code *code);
+/* The kernel of that name in use by the graph (its own first, then the library's), or GY_NONE. Reports nothing. */
+uint32_t gy_graph_find_kernel(gantry_graph *graph, const char *name);
+
+/* What a buffer holds at first; a path is copied as it is (joined with the folder by the caller). */
+void gy_buffer_set_init(gantry_graph *graph, gantry_buffer buffer, const gy_init *init);
+/* A fill with anything a gy_init can say but files and spd. */
+gantry_node gy_graph_fill_with(gantry_graph *graph, const char *id, gantry_region to, const gy_init *what);
+/* "host": NAME in a file: the host version of kernel NAME, always on the CPU. Arguments as for a kernel node. */
+gantry_node gy_graph_host_kernel(gantry_graph *graph, const char *id, const char *kernel);
+/* A scalar as an expression over `it` (in graph->arena); constant ones become numbers. */
+void gy_node_scalar_expr(gantry_graph *graph, gantry_node node, const char *name, const gy_expr *expr, bool dynamic);
+/* An expression over `devices` (in graph->arena). */
+void gy_node_on_expr(gantry_graph *graph, gantry_node node, const gy_expr *expr);
+/* Collectives: "auto" (the default), or an algorithm that the back end knows. */
+void gy_node_algorithm(gantry_graph *graph, gantry_node node, const char *algorithm);
+
+#endif

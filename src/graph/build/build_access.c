@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Building: what nodes do to which rows. */
+#include "graph/build/build_state.h"
+
+/* Appended where the node's others are, or kept until gantry_graph_check merges. */
+static void push_access(gantry_graph *g, gy_node *node, gy_access access)
+{
+    gy_build *b = g->build_;
+    bool ok;
+    if (node->accesses == 0 || node->access + node->accesses == g->access.count) {
+        if (node->accesses == 0) {
+            node->access = (uint32_t)g->access.count;
+        }
+        ok = g->access.count < UINT32_MAX - 1 && gy_vec_push(&g->access, access);
+        node->accesses += ok;
+    } else {
+        gy_late_access late = { (uint32_t)(node - g->nodes.at), access };
+        ok = gy_vec_push(&b->late_access, late);
+    }
+    if (!ok) {
+        gy_build_nomem(g);
+    }
+}
+
+static void push_tiles(gantry_graph *g, gy_node *node, const gantry_region *r, gy_access base, bool each)
+{
+    int64_t columns = g->buffers.at[base.buffer].tiles[1];
+    int64_t high = r->last - r->first, wide = r->last2 - r->first2;
+    base.is_list = each;
+    base.part = base.part_last = 0;
+    base.first = base.last = 0;
+    if (high == 0 || wide == 0) {
+        push_access(g, node, base);
+        return;
+    }
+    /* Rows of tiles that are whole lie together; otherwise each row of tiles is a run of its own. */
+    int64_t run = each ? 1 : wide == columns ? high * wide : wide;
+    for (int64_t k = 0; k < high * wide && !g->error.status; k += run) {
+        base.first = (r->first + k / wide) * columns + r->first2 + k % wide;
+        base.last = base.first + run;
+        base.part = (int32_t)base.first;
+        base.part_last = (int32_t)base.last;
+        push_access(g, node, base);
+    }
+}
+
+/* Only lists, and nodes that are never run, take tiles that do not lie together. */
+static bool check_together(gantry_graph *g, const gy_node *node, const gantry_region *r, const gy_buffer *b)
+{
+    int64_t high = r->last - r->first, wide = r->last2 - r->first2;
+    bool one = high == 1 && wide == 1;
+    bool runs = node->kind == GY_NODE_KERNEL || node->kind == GY_NODE_LAUNCH || node->kind == GY_NODE_HOST;
+    if (node->kind == GY_NODE_WORK || one || (!runs && (high <= 1 || wide == b->tiles[1]))) {
+        return true;
+    }
+    gy_graph_mistake(g, GANTRY_E_GRAPH, "node \"%s\" gets %lld x %lld tiles of \"%s\" where %s", node->id,
+                     (long long)high, (long long)wide, b->name,
+                     runs ? "one region is expected; name one tile"
+                          : "they must lie together; name one row of tiles or whole rows");
+    return false;
+}
+
+void gy_build_access(gantry_graph *graph, gy_node *node, gantry_region region, gantry_access mode, uint32_t arg,
+                     bool as_list)
+{
+    gy_access access;
+    if (graph->error.status || !gy_region_resolve(graph, &region, &access)) {
+        return;
+    }
+    const gy_buffer *b = &graph->buffers.at[access.buffer];
+    access.mode = (uint8_t)mode;
+    access.arg = arg;
+    if (b->tiles[0] == 0) {
+        push_access(graph, node, access);
+        return;
+    }
+    if (region.kind == GANTRY_ALL) {
+        region = gantry_tiles(region.buffer, 0, b->tiles[0], 0, b->tiles[1]);
+    }
+    if (as_list || check_together(graph, node, &region, b)) {
+        push_tiles(graph, node, &region, access, as_list);
+    }
+}
+
+/* ---- regions by the order of adding ---- */
+
+/* Launch and host functions get a list of tiles unless it is one tile. */
+static bool wants_list(const gantry_graph *g, const gy_node *node, const gantry_region *r)
+{
+    const gy_buffer *b = r->buffer.id < g->buffers.count ? &g->buffers.at[r->buffer.id] : NULL;
+    if (!b || b->tiles[0] == 0 || node->kind == GY_NODE_WORK) {
+        return false;
+    }
+    if (r->kind == GANTRY_ALL) {
+        return b->tiles[0] * b->tiles[1] != 1;
+    }
+    return r->kind == GANTRY_TILES && !(r->last == r->first + 1 && r->last2 == r->first2 + 1);
+}
+
+static bool takes_regions(gantry_graph *g, const gy_node *node)
+{
+    const gantry_kernel *k = node->kernel == GY_NONE ? NULL : g->kernels.at[node->kernel].manifest;
+    if (k && !(k->flags & GANTRY_KERNEL_VARIADIC)) {
+        gy_graph_mistake(g, GANTRY_E_GRAPH, "kernel \"%s\" of node \"%s\" takes no further regions; name its arguments",
+                         k->name, node->id);
+        return false;
+    }
+    if (node->kind == GY_NODE_COPY || node->kind == GY_NODE_FILL || node->kind == GY_NODE_COLLECTIVE) {
+        gy_graph_mistake(g, GANTRY_E_GRAPH, "node \"%s\" is a copy, fill or collective: its regions are given at once",
+                         node->id);
+        return false;
+    }
+    return true;
+}
+
+static void add_region(gantry_graph *g, gantry_node handle, gantry_region region, gantry_access mode)
+{
+    gy_node *node = gy_building(g) ? gy_build_node(g, handle) : NULL;
+    if (!node || !takes_regions(g, node)) {
+        return;
+    }
+    /* A number of its own, behind the manifest's; gantry_graph_check counts them through. */
+    uint32_t arg = g->build_->next_arg++;
+    if (node->kernel != GY_NONE) {
+        arg += (uint32_t)g->kernels.at[node->kernel].manifest->args;
+    }
+    gy_build_access(g, node, region, mode, arg, wants_list(g, node, &region));
+}
+
+void(gantry_node_read)(gantry_graph *graph, gantry_node node, gantry_region region)
+{
+    add_region(graph, node, region, GANTRY_READ);
+}
+
+void(gantry_node_write)(gantry_graph *graph, gantry_node node, gantry_region region)
+{
+    add_region(graph, node, region, GANTRY_WRITE);
+}
+
+void(gantry_node_readwrite)(gantry_graph *graph, gantry_node node, gantry_region region)
+{
+    add_region(graph, node, region, GANTRY_READWRITE);
+}
+
+void(gantry_node_reduce)(gantry_graph *graph, gantry_node node, gantry_region region, gantry_access op)
+{
+    if (gy_building(graph) && (op < GANTRY_SUM || op > GANTRY_PROD)) {
+        gy_graph_mistake(graph, GANTRY_E_INVALID, "access %d is no reduction; use GANTRY_SUM, MIN, MAX or PROD",
+                         (int)op);
+    }
+    add_region(graph, node, region, op);
+}

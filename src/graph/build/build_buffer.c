@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Building: buffers, how they are cut and what they hold at first. */
+#include "graph/build/build_state.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- making ---- */
+
+/* References are written x[i], x{a:b}, x~1: a name must end where they begin. */
+static bool is_name(const char *name)
+{
+    for (const char *c = name; *c; c++) {
+        if ((unsigned char)*c <= ' ' || *c == 0x7f || strchr("[]{}~\"\\,:", *c)) {
+            return false;
+        }
+    }
+    return *name != '\0';
+}
+
+/* Rows, bytes a row and bytes in all; false if they do not fit into 63 bits. */
+static bool measure(gy_buffer *b)
+{
+    int64_t row = (int64_t)gantry_dtype_size(b->dtype), bytes;
+    for (int i = 1; i < b->rank; i++) {
+        if (__builtin_mul_overflow(row, b->shape[i], &row)) {
+            return false;
+        }
+    }
+    if (__builtin_mul_overflow(row, b->shape[0], &bytes)) {
+        return false;
+    }
+    b->rows = b->shape[0];
+    b->row_bytes = row;
+    b->bytes = (uint64_t)bytes;
+    return true;
+}
+
+static bool check_shape(gantry_graph *g, const char *name, gantry_dtype dtype, int rank, const int64_t *shape)
+{
+    if (!name || !is_name(name)) {
+        gy_graph_mistake(
+            g, GANTRY_E_GRAPH,
+            "buffer name \"%s\"; a name is not empty and has no blanks, quotes or any of []{}~\\,:", name ? name : "");
+        return false;
+    }
+    if (!gantry_dtype_name(dtype)) {
+        gy_graph_mistake(g, GANTRY_E_GRAPH, "buffer \"%s\" has dtype %d; use GANTRY_F16 to GANTRY_U64", name,
+                         (int)dtype);
+        return false;
+    }
+    if (rank < 1 || !shape) {
+        gy_graph_mistake(g, GANTRY_E_GRAPH, "buffer \"%s\" has rank %d; at least 1 dimension and its shape are needed",
+                         name, rank);
+        return false;
+    }
+    for (int i = 0; i < rank; i++) {
+        if (shape[i] < 0) {
+            gy_graph_mistake(g, GANTRY_E_GRAPH, "buffer \"%s\" has shape[%d] = %lld; it must be at least 0", name, i,
+                             (long long)shape[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Index of a name not used before, or GY_NO_NAME with the mistake noted. */
+static uint32_t add_name(gantry_graph *g, const char *name)
+{
+    bool is_new;
+    uint32_t index = gy_names_add(&g->buffer_names, name, &is_new);
+    if (index == GY_NO_NAME) {
+        gy_build_nomem(g);
+    } else if (!is_new) {
+        gy_graph_mistake(g, GANTRY_E_GRAPH, "there already is a buffer \"%s\"; names are unique", name);
+        index = GY_NO_NAME;
+    }
+    return index;
+}
+
+gantry_buffer(gantry_graph_buffer)(gantry_graph *graph, const char *name, gantry_dtype dtype, int rank,
+                                   const int64_t *shape)
+{
+    gantry_buffer none = { GANTRY_NONE };
+    if (!gy_building(graph) || !check_shape(graph, name, dtype, rank, shape)) {
+        return none;
+    }
+    int64_t *copy = gy_arena_calloc(&graph->arena, (size_t)rank, sizeof *copy);
+    uint32_t origin = copy ? gy_build_origin(graph) : GY_NONE;
+    if (origin == GY_NONE) {
+        gy_build_nomem(graph);
+        return none;
+    }
+    memcpy(copy, shape, (size_t)rank * sizeof *copy);
+    gy_buffer b = {
+        .dtype = dtype, .cls = GANTRY_TEMP, .rank = rank, .shape = copy, .rtol = -1, .atol = -1, .origin = origin
+    };
+    if (!measure(&b)) {
+        gy_graph_mistake(graph, GANTRY_E_GRAPH, "buffer \"%s\" has more than 2^63 - 1 bytes; make its shape smaller",
+                         name);
+        return none;
+    }
+    uint32_t index = add_name(graph, name);
+    if (index == GY_NO_NAME) {
+        return none;
+    }
+    b.name = gy_names_at(&graph->buffer_names, index);
+    if (!gy_vec_push(&graph->buffers, b)) {
+        gy_build_nomem(graph);
+        return none;
+    }
+    return (gantry_buffer){ index };
+}
+
+gy_buffer *gy_build_buffer(gantry_graph *graph, gantry_buffer buffer)
+{
+    if (buffer.id >= graph->buffers.count) {
+        gy_graph_mistake(graph, GANTRY_E_INVALID, "there is no buffer %u; the graph has %zu buffers", buffer.id,
+                         graph->buffers.count);
+        return NULL;
+    }
+    return &graph->buffers.at[buffer.id];
+}
+
+static gy_buffer *open_buffer(gantry_graph *g, gantry_buffer buffer)
+{
+    return gy_building(g) ? gy_build_buffer(g, buffer) : NULL;
+}
+
+void gantry_buffer_set_class(gantry_graph *graph, gantry_buffer buffer, gantry_buffer_class cls)
+{
+    gy_buffer *b = open_buffer(graph, buffer);
+    if (!b) {
+        return;
+    }
+    if (cls < GANTRY_INPUT || cls > GANTRY_TEMP) {
+        gy_graph_mistake(graph, GANTRY_E_INVALID, "buffer \"%s\" gets class %d; use GANTRY_INPUT to GANTRY_TEMP",
+                         b->name, (int)cls);
+        return;
+    }
+    b->cls = cls;
+    b->class_given = true;
+}
+
+void gantry_buffer_output(gantry_graph *graph, gantry_buffer buffer)
+{
+    gy_buffer *b = open_buffer(graph, buffer);
+    if (b) {
+        b->output = true;
+    }
+}
+
+void gantry_buffer_external(gantry_graph *graph, gantry_buffer buffer, const char *memory)
+{
+    gy_buffer *b = open_buffer(graph, buffer);
+    if (!b) {
+        return;
+    }
+    if (!memory || !*memory) {
+        gy_graph_mistake(graph, GANTRY_E_GRAPH,
+                         "buffer \"%s\" is external and no memory is named; give the id of a memory or a device",
+                         b->name);
+        return;
+    }
+    b->external = gy_build_string(graph, memory);
+}
+
+void gantry_buffer_tolerance(gantry_graph *graph, gantry_buffer buffer, double rtol, double atol)
+{
+    gy_buffer *b = open_buffer(graph, buffer);
+    if (!b) {
+        return;
+    }
+    if (!(rtol >= 0) || !(atol >= 0)) {
+        gy_graph_mistake(graph, GANTRY_E_GRAPH, "the tolerances of \"%s\" are %g and %g; they must be at least 0",
+                         b->name, rtol, atol);
+        return;
+    }
+    b->rtol = rtol;
+    b->atol = atol;
+}
+
+/* ---- cutting ---- */
+
+static gy_buffer *buffer_to_cut(gantry_graph *g, gantry_buffer buffer)
+{
+    gy_buffer *b = open_buffer(g, buffer);
+    if (b && (b->parts || b->tiles[0])) {
+        gy_graph_mistake(g, GANTRY_E_GRAPH, "buffer \"%s\" is cut twice; split it or cut it into tiles, once", b->name);
+        return NULL;
+    }
+    if (b && b->used_) {
+        gy_graph_mistake(g, GANTRY_E_GRAPH, "buffer \"%s\" is cut after it was used; cut it before its first use",
+                         b->name);
+        return NULL;
+    }
+    return b;
+}
+
+/* Pieces take memory before there is a node. */
+static int64_t most_pieces(const gantry_graph *g)
+{
+    return gy_graph_limit(g) < INT32_MAX - 1 ? gy_graph_limit(g) : INT32_MAX - 1;
+}
+
+static const char *how_to_raise(const gantry_graph *g, int64_t pieces)
+{
+    return pieces > 0 && most_pieces(g) < INT32_MAX - 1
+               ? "; use fewer, or raise the limit (--limits, gantry_graph_limit)"
+               : "";
+}
+
+static void split(gantry_graph *g, gantry_buffer buffer, int64_t parts, bool automatic)
+{
+    gy_buffer *b = buffer_to_cut(g, buffer);
+    if (!b) {
+        return;
+    }
+    if (parts < 1 || parts > most_pieces(g)) {
+        gy_graph_mistake(g, GANTRY_E_GRAPH, "buffer \"%s\" is split into %lld parts; 1 to %lld are allowed%s", b->name,
+                         (long long)parts, (long long)most_pieces(g), how_to_raise(g, parts));
+        return;
+    }
+    int64_t *first = gy_arena_calloc(&g->arena, (size_t)parts + 1, sizeof *first);
+    if (!first) {
+        gy_build_nomem(g);
+        return;
+    }
+    for (int64_t i = 0; i <= parts; i++) {
+        first[i] = gy_part_bound(b->rows, parts, i);
+    }
+    b->parts = parts;
+    b->part_first = first;
+    b->split_auto = automatic;
+}
+
+void(gantry_buffer_split)(gantry_graph *graph, gantry_buffer buffer, int64_t parts)
+{
+    split(graph, buffer, parts, false);
+}
+
+void gantry_buffer_split_auto(gantry_graph *graph, gantry_buffer buffer, int64_t parts)
+{
+    split(graph, buffer, parts, true);
+}
+
+/* Tiles differ by at most one row and one column: four shapes, smallest first. */
+static void set_tile_shapes(int64_t *shape, const gy_buffer *b)
+{
+    for (int k = 0; k < 4; k++) {
+        shape[2 * k] = b->shape[0] / b->tiles[0] + (k >> 1);
+        shape[2 * k + 1] = b->shape[1] / b->tiles[1] + (k & 1);
+    }
+}
+
+static void set_tile_offsets(int64_t *offset, const gy_buffer *b)
+{
+    int64_t tiles = b->tiles[0] * b->tiles[1], size = (int64_t)gantry_dtype_size(b->dtype);
+    offset[0] = 0;
+    for (int64_t t = 0; t < tiles; t++) {
+        const int64_t *shape = gy_tile_shape(b, t);
+        offset[t + 1] = offset[t] + shape[0] * shape[1] * size;
+    }
+}
+
+void(gantry_buffer_tiles)(gantry_graph *graph, gantry_buffer buffer, int64_t rows, int64_t columns)
+{
+    gy_buffer *b = buffer_to_cut(graph, buffer);
+    if (!b) {
+        return;
+    }
+    if (b->rank != 2) {
+        gy_graph_mistake(graph, GANTRY_E_GRAPH, "buffer \"%s\" has rank %d; only arrays of rank 2 are cut into tiles",
+                         b->name, (int)b->rank);
+        return;
+    }
+    if (rows < 1 || columns < 1 || rows > most_pieces(graph) / columns) {
+        gy_graph_mistake(graph, GANTRY_E_GRAPH,
+                         "buffer \"%s\" is cut into %lld x %lld tiles; 1 to %lld in all are allowed%s", b->name,
+                         (long long)rows, (long long)columns, (long long)most_pieces(graph),
+                         how_to_raise(graph, rows < columns ? rows : columns));
+        return;
+    }
+    int64_t *offset = gy_arena_calloc(&graph->arena, (size_t)(rows * columns) + 1, sizeof *offset);
+    int64_t *shape = gy_arena_calloc(&graph->arena, 8, sizeof *shape);
+    if (!offset || !shape) {
+        gy_build_nomem(graph);
+        return;
+    }
+    b->tiles[0] = rows;
+    b->tiles[1] = columns;
+    b->tile_shape = shape;
+    set_tile_shapes(shape, b);
+    set_tile_offsets(offset, b);
+    b->tile_offset = offset;
+    b->rows = rows * columns;
+    b->row_bytes = 0;
+}
+
+/* ---- init ---- */
+
+static bool is_floating(gantry_dtype dtype)
+{
+    return dtype <= GANTRY_F64;
+}
+
+/* True if a whole number of the dtype can be exactly this. */
+static bool fits_integer(gantry_dtype dtype, double value)
+{
+    double bits = 8.0 * (double)gantry_dtype_size(dtype);
+    bool is_signed = dtype == GANTRY_I8 || dtype == GANTRY_I32 || dtype == GANTRY_I64;
+    double high = is_signed ? exp2(bits - 1) : exp2(bits), low = is_signed ? -high : 0;
+    return value >= low && value < high && value == floor(value);
+}
+
+bool gy_init_is_valid(gantry_graph *graph, const gy_init *init, gantry_dtype dtype, const char *what)
+{
+    const char *type = gantry_dtype_name(dtype);
+    switch (init->kind) {
+    case GY_INIT_VALUE:
+        if (!is_floating(dtype) && !fits_integer(dtype, init->a)) {
+            gy_graph_mistake(graph, GANTRY_E_GRAPH, "%s is %g, which no %s can be; use a whole number in its range",
+                             what, init->a, type);
+            return false;
+        }
+        return true;
+    case GY_INIT_UNIFORM:
+        if (!isfinite(init->a) || !isfinite(init->b) || init->a > init->b) {
+            gy_graph_mistake(graph, GANTRY_E_GRAPH,
+                             "%s is random from %g to %g; both must be finite, the lower one first", what, init->a,
+                             init->b);
+            return false;
+        }
+        return true;
+    case GY_INIT_NORMAL:
+        if (!is_floating(dtype) || !isfinite(init->a) || !(init->b >= 0) || isinf(init->b)) {
+            gy_graph_mistake(graph, GANTRY_E_GRAPH,
+                             "%s is normal with mean %g and deviation %g in %s; a floating dtype, a finite mean and a "
+                             "deviation of at least 0 are needed",
+                             what, init->a, init->b, type);
+            return false;
+        }
+        return true;
+    case GY_INIT_IOTA:
+        if (!isfinite(init->a) || !isfinite(init->b)) {
+            gy_graph_mistake(graph, GANTRY_E_GRAPH, "%s counts from %g in steps of %g; both must be finite", what,
+                             init->a, init->b);
+            return false;
+        }
+        return true;
+    case GY_INIT_NONE:
+    case GY_INIT_SPD:
+    case GY_INIT_NPY:
+    case GY_INIT_RAW:
+        break;
+    }
+    gy_graph_mistake(graph, GANTRY_E_GRAPH, "%s can be a value, random, normal or iota only", what);
+    return false;
+}
+
+static bool is_buffer_init_valid(gantry_graph *g, const gy_init *init, const gy_buffer *b)
+{
+    char what[96];
+    switch (init->kind) {
+    case GY_INIT_SPD:
+        if (b->rank != 2 || b->shape[0] != b->shape[1] || !is_floating(b->dtype)) {
+            gy_graph_mistake(
+                g, GANTRY_E_GRAPH,
+                "buffer \"%s\" cannot be symmetric positive definite; that takes a square array of rank 2 and a "
+                "floating dtype",
+                b->name);
+            return false;
+        }
+        return true;
+    case GY_INIT_NPY:
+    case GY_INIT_RAW:
+        if (!init->path || !*init->path) {
+            gy_graph_mistake(g, GANTRY_E_GRAPH, "the init of \"%s\" names no file", b->name);
+            return false;
+        }
+        return true;
+    default:
+        snprintf(what, sizeof what, "the init of \"%.70s\"", b->name);
+        return gy_init_is_valid(g, init, b->dtype, what);
+    }
+}
+
+void gy_buffer_set_init(gantry_graph *graph, gantry_buffer buffer, const gy_init *init)
+{
+    gy_buffer *b = open_buffer(graph, buffer);
+    if (!b || !is_buffer_init_valid(graph, init, b)) {
+        return;
+    }
+    if (b->init.kind != GY_INIT_NONE) {
+        gy_graph_mistake(graph, GANTRY_E_GRAPH, "buffer \"%s\" has two inits; one is allowed", b->name);
+        return;
+    }
+    b->init = *init;
+    b->init.path = init->path ? gy_build_string(graph, init->path) : NULL;
+    if (!b->class_given) {
+        b->cls = GANTRY_INPUT;
+    }
+}
+
+void gantry_buffer_init_value(gantry_graph *graph, gantry_buffer buffer, double value)
+{
+    gy_buffer_set_init(graph, buffer, &(gy_init){ .kind = GY_INIT_VALUE, .a = value });
+}
+
+void gantry_buffer_init_uniform(gantry_graph *graph, gantry_buffer buffer, uint64_t seed, double low, double high)
+{
+    gy_buffer_set_init(graph, buffer, &(gy_init){ .kind = GY_INIT_UNIFORM, .seed = seed, .a = low, .b = high });
+}
+
+void gantry_buffer_init_normal(gantry_graph *graph, gantry_buffer buffer, uint64_t seed, double mean, double deviation)
+{
+    gy_buffer_set_init(graph, buffer, &(gy_init){ .kind = GY_INIT_NORMAL, .seed = seed, .a = mean, .b = deviation });
+}
+
+void gantry_buffer_init_iota(gantry_graph *graph, gantry_buffer buffer)
+{
+    gy_buffer_set_init(graph, buffer, &(gy_init){ .kind = GY_INIT_IOTA, .a = 0, .b = 1 });
+}
+
+void gantry_buffer_init_spd(gantry_graph *graph, gantry_buffer buffer, uint64_t seed)
+{
+    gy_buffer_set_init(graph, buffer, &(gy_init){ .kind = GY_INIT_SPD, .seed = seed });
+}
+
+void gantry_buffer_init_npy(gantry_graph *graph, gantry_buffer buffer, const char *path)
+{
+    gy_buffer_set_init(graph, buffer, &(gy_init){ .kind = GY_INIT_NPY, .path = path });
+}
+
+void gantry_buffer_init_raw(gantry_graph *graph, gantry_buffer buffer, const char *path)
+{
+    gy_buffer_set_init(graph, buffer, &(gy_init){ .kind = GY_INIT_RAW, .path = path });
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Puts what was given to nodes late where it belongs: each array is written once more, node by node, what was given
+ * first before what was given late. Then orders a kernel's accesses and scalars by argument.
+ */
+#include "graph/build/build_state.h"
+#include <string.h>
+
+/* One of the three arrays, without its type. */
+typedef struct merge_job {
+    const void *array; /* of items, node by node */
+    const void *late;  /* entries: a node's index first, an item at `payload` */
+    size_t count, late_count;
+    size_t item, entry, payload;
+    size_t start, length; /* offsets in gy_node of the node's range */
+} merge_job;
+
+static uint32_t *range_of(gy_node *node, size_t offset)
+{
+    return (uint32_t *)(void *)((char *)node + offset);
+}
+
+static uint32_t late_node(const merge_job *job, size_t i)
+{
+    uint32_t node;
+    memcpy(&node, (const char *)job->late + i * job->entry, sizeof node);
+    return node;
+}
+
+/* The late items, sorted by node and stable. Afterwards those of node n are [first[n], first[n + 1]). */
+static char *sort_late(const merge_job *job, size_t *first, size_t nodes)
+{
+    char *sorted = gy_calloc(job->late_count, job->item);
+    if (!sorted) {
+        return NULL;
+    }
+    for (size_t i = 0; i < job->late_count; i++) {
+        first[late_node(job, i) + 2]++;
+    }
+    for (size_t i = 1; i < nodes + 2; i++) {
+        first[i] += first[i - 1];
+    }
+    for (size_t i = 0; i < job->late_count; i++) {
+        size_t to = first[late_node(job, i) + 1]++;
+        memcpy(sorted + to * job->item, (const char *)job->late + i * job->entry + job->payload, job->item);
+    }
+    return sorted;
+}
+
+static void append(char *to, size_t *count, const char *from, size_t items, size_t item)
+{
+    if (items) {
+        memcpy(to + *count * item, from, items * item);
+        *count += items;
+    }
+}
+
+/* The merged array, of *count items; NULL: out of memory. */
+static void *merge(gantry_graph *g, const merge_job *job, size_t *count)
+{
+    size_t nodes = g->nodes.count, at = 0;
+    size_t *first = gy_calloc(nodes + 2, sizeof *first);
+    char *merged = gy_calloc(job->count + job->late_count, job->item);
+    char *sorted = first ? sort_late(job, first, nodes) : NULL;
+    if (!merged || !sorted || job->count + job->late_count >= UINT32_MAX) {
+        gy_free(merged);
+        merged = NULL;
+        goto free_sorted;
+    }
+    for (size_t n = 0; n < nodes; n++) {
+        uint32_t *start = range_of(&g->nodes.at[n], job->start), *length = range_of(&g->nodes.at[n], job->length);
+        size_t begin = at;
+        append(merged, &at, (const char *)job->array + *start * job->item, *length, job->item);
+        append(merged, &at, sorted + first[n] * job->item, first[n + 1] - first[n], job->item);
+        *start = (uint32_t)begin;
+        *length = (uint32_t)(at - begin);
+    }
+    *count = at;
+free_sorted:
+    gy_free(sorted);
+    gy_free(first);
+    return merged;
+}
+
+static bool merge_accesses(gantry_graph *g)
+{
+    gy_build *b = g->build_;
+    merge_job job = { g->access.at,
+                      b->late_access.at,
+                      g->access.count,
+                      b->late_access.count,
+                      sizeof(gy_access),
+                      sizeof(gy_late_access),
+                      offsetof(gy_late_access, access),
+                      offsetof(gy_node, access),
+                      offsetof(gy_node, accesses) };
+    size_t count;
+    gy_access *merged = job.late_count ? merge(g, &job, &count) : NULL;
+    if (merged) {
+        gy_vec_free(&g->access);
+        gy_vec_free(&b->late_access);
+        g->access.at = merged;
+        g->access.count = g->access.capacity = count;
+    }
+    return merged || job.late_count == 0;
+}
+
+static bool merge_scalars(gantry_graph *g)
+{
+    gy_build *b = g->build_;
+    merge_job job = { g->scalar.at,
+                      b->late_scalar.at,
+                      g->scalar.count,
+                      b->late_scalar.count,
+                      sizeof(gy_scalar),
+                      sizeof(gy_late_scalar),
+                      offsetof(gy_late_scalar, scalar),
+                      offsetof(gy_node, scalar),
+                      offsetof(gy_node, scalars) };
+    size_t count;
+    gy_scalar *merged = job.late_count ? merge(g, &job, &count) : NULL;
+    if (merged) {
+        gy_vec_free(&g->scalar);
+        gy_vec_free(&b->late_scalar);
+        g->scalar.at = merged;
+        g->scalar.count = g->scalar.capacity = count;
+    }
+    return merged || job.late_count == 0;
+}
+
+static bool merge_afters(gantry_graph *g)
+{
+    gy_build *b = g->build_;
+    merge_job job = { g->after.at,
+                      b->late_after.at,
+                      g->after.count,
+                      b->late_after.count,
+                      sizeof(uint32_t),
+                      sizeof(gy_late_after),
+                      offsetof(gy_late_after, after),
+                      offsetof(gy_node, after),
+                      offsetof(gy_node, afters) };
+    size_t count;
+    uint32_t *merged = job.late_count ? merge(g, &job, &count) : NULL;
+    if (merged) {
+        gy_vec_free(&g->after);
+        gy_vec_free(&b->late_after);
+        g->after.at = merged;
+        g->after.count = g->after.capacity = count;
+    }
+    return merged || job.late_count == 0;
+}
+
+/* ---- order within a node ---- */
+
+/* Stable, and quick where little is out of order, which is the rule. */
+static void sort_accesses(gy_access *at, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++) {
+        gy_access moved = at[i];
+        uint32_t to = i;
+        for (; to > 0 && at[to - 1].arg > moved.arg; to--) {
+            at[to] = at[to - 1];
+        }
+        at[to] = moved;
+    }
+}
+
+static void sort_scalars(gy_scalar *at, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++) {
+        gy_scalar moved = at[i];
+        uint32_t to = i;
+        for (; to > 0 && at[to - 1].arg > moved.arg; to--) {
+            at[to] = at[to - 1];
+        }
+        at[to] = moved;
+    }
+}
+
+/* Regions given by order were numbered as they came; from `named` on they are counted through. */
+static void number_args(gy_access *at, uint32_t count, uint32_t named)
+{
+    uint32_t next = named, last = UINT32_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+        if (at[i].arg < named) {
+            continue;
+        }
+        next += last != UINT32_MAX && at[i].arg != last;
+        last = at[i].arg;
+        at[i].arg = next;
+    }
+}
+
+bool gy_build_merge(gantry_graph *graph)
+{
+    if (!merge_accesses(graph) || !merge_scalars(graph) || !merge_afters(graph)) {
+        return false;
+    }
+    for (size_t i = 0; i < graph->nodes.count; i++) {
+        gy_node *n = &graph->nodes.at[i];
+        gy_access *access = graph->access.at + n->access;
+        uint32_t named = n->kernel == GY_NONE ? 0 : (uint32_t)graph->kernels.at[n->kernel].manifest->args;
+        if (n->kernel != GY_NONE) {
+            sort_accesses(access, n->accesses);
+            sort_scalars(graph->scalar.at + n->scalar, n->scalars);
+        }
+        number_args(access, n->accesses, named);
+    }
+    return true;
+}

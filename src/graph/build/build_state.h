@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is needed while a graph is built and not afterwards. For build*.c and check*.c only. */
+#ifndef GY_GRAPH_BUILD_BUILD_STATE_H
+#define GY_GRAPH_BUILD_BUILD_STATE_H
+
+#include "base/map.h"
+#include "graph/build/build.h"
+
+/*
+ * A node's accesses, scalars and `after` lie together in the graph's arrays as long as they are given before the next
+ * node gets any. What comes later is kept here and merged, stably, by gantry_graph_check.
+ */
+typedef struct gy_late_access {
+    uint32_t node;
+    gy_access access;
+} gy_late_access;
+typedef struct gy_late_scalar {
+    uint32_t node;
+    gy_scalar scalar;
+} gy_late_scalar;
+typedef struct gy_late_after {
+    uint32_t node, after;
+} gy_late_after;
+
+typedef struct gy_build {
+    /* The place that was set last: a line of the program, or a pointer. */
+    gy_text pointer;
+    bool has_pointer;
+    uint32_t file; /* of `files`, GY_NO_NAME: none */
+    int line;
+    uint32_t origin; /* the entry of graph->origins made for it; GY_NONE: none yet */
+    gy_names files;
+    gy_map places; /* file << 32 | line -> origin */
+    bool unique_ids;
+    gy_map suffix;         /* name of a node -> the next number to try behind '#' */
+    gy_names kernel_names; /* index: that of graph->kernels */
+    uint32_t open_loop;    /* GY_NONE: no repeat is open */
+    uint32_t next_arg;     /* the next number of a region that is given by order, not by name */
+    gy_map late_args;      /* node << 32 | arg: arguments by name that came late */
+    GY_VEC(gy_late_access) late_access;
+    GY_VEC(gy_late_scalar) late_scalar;
+    GY_VEC(gy_late_after) late_after;
+} gy_build;
+
+/* The start of every building call: true if there is a graph that is open and without a mistake. */
+bool gy_building(gantry_graph *graph);
+/* Out of memory is a mistake like others. */
+void gy_build_nomem(gantry_graph *graph);
+/* A copy in the graph's arena; NULL (and the mistake noted) when out of memory. */
+const char *gy_build_string(gantry_graph *graph, const char *text);
+/* The entry of graph->origins for the place that was set last; GY_NONE: out of memory. */
+uint32_t gy_build_origin(gantry_graph *graph);
+/* The thing with that id, or NULL with the mistake noted. */
+gy_buffer *gy_build_buffer(gantry_graph *graph, gantry_buffer buffer);
+gy_node *gy_build_node(gantry_graph *graph, gantry_node node);
+/* The node's own attributes, made at need; NULL: out of memory. */
+gy_node_extra *gy_build_extra(gantry_graph *graph, gy_node *node);
+/* The kernel of that name in use by the graph; GY_NONE with the mistake noted. */
+uint32_t gy_build_kernel(gantry_graph *graph, const char *name);
+/* A new node; NULL with the mistake noted. `fallback` names it where `id` is NULL. */
+gy_node *gy_build_add_node(gantry_graph *graph, const char *id, const char *fallback, gy_node_kind kind);
+static inline gantry_node gy_node_handle(const gantry_graph *g, const gy_node *node)
+{
+    return (gantry_node){ node ? (uint32_t)(node - g->nodes.at) : GANTRY_NONE };
+}
+/* The region, resolved, added to the node: tile by tile if `as_list` and the buffer is tiled. */
+void gy_build_access(gantry_graph *graph, gy_node *node, gantry_region region, gantry_access mode, uint32_t arg,
+                     bool as_list);
+/* Adds the late entries to where they belong. false: out of memory. */
+bool gy_build_merge(gantry_graph *graph);
+/* Gives back what a sealed graph has no use for. */
+void gy_build_trim(gy_build *build);
+void gy_build_free(gy_build *build);
+
+/* Resolves a region; false with the mistake noted. The fields `arg`, `mode`, `is_list` are left 0. */
+bool gy_region_resolve(gantry_graph *graph, const gantry_region *region, gy_access *out);
+/* False, with a mistake noted, if elements of the dtype cannot be what `init` says. `what` begins the message. */
+bool gy_init_is_valid(gantry_graph *graph, const gy_init *init, gantry_dtype dtype, const char *what);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is allowed, but perhaps not meant. */
+#include "base/error.h"
+#include "graph/check/check.h"
+
+/* What happens to a buffer in one loop. */
+enum { REDUCED = 1, RESET = 2 };
+
+static void note_loop(const gantry_graph *g, const gy_loop *loop, uint8_t *notes)
+{
+    for (uint32_t i = loop->first_node; i < loop->last_node; i++) {
+        const gy_node *n = &g->nodes.at[i];
+        for (uint32_t k = 0; k < n->accesses; k++) {
+            const gy_access *a = &g->access.at[n->access + k];
+            notes[a->buffer] |= (uint8_t)(gy_access_reduces(a) ? REDUCED : a->mode == GANTRY_WRITE ? RESET : 0);
+        }
+    }
+    for (size_t k = 0; k < loop->carry.count; k++) {
+        notes[loop->carry.at[k].next] |= RESET; /* begins unwritten in every iteration */
+    }
+}
+
+/* Warns at the first node that contributes. */
+static bool warn_loop(gantry_graph *g, const gy_loop *loop, uint8_t *notes)
+{
+    bool ok = true;
+    for (uint32_t i = loop->first_node; i < loop->last_node; i++) {
+        const gy_node *n = &g->nodes.at[i];
+        for (uint32_t k = 0; k < n->accesses; k++) {
+            const gy_access *a = &g->access.at[n->access + k];
+            if (notes[a->buffer] != REDUCED || !gy_access_reduces(a) || loop->count <= 1) {
+                continue;
+            }
+            notes[a->buffer] |= RESET; /* one warning a buffer */
+            const char *text =
+                gy_arena_printf(&g->arena,
+                                "the reduction into \"%s\" is never reset inside its repeat, so every "
+                                "iteration adds to the last; add a fill to the loop if that is not meant",
+                                g->buffers.at[a->buffer].name);
+            gy_warning warning = { n->origin, text };
+            ok = ok && text && gy_vec_push(&g->warnings, warning);
+        }
+    }
+    return ok;
+}
+
+static void forget_loop(const gantry_graph *g, const gy_loop *loop, uint8_t *notes)
+{
+    for (uint32_t i = loop->first_node; i < loop->last_node; i++) {
+        const gy_node *n = &g->nodes.at[i];
+        for (uint32_t k = 0; k < n->accesses; k++) {
+            notes[g->access.at[n->access + k].buffer] = 0;
+        }
+    }
+    for (size_t k = 0; k < loop->carry.count; k++) {
+        notes[loop->carry.at[k].next] = 0;
+    }
+}
+
+gantry_status gy_check_warn(gantry_graph *graph, gantry_error *err)
+{
+    if (graph->loops.count == 0) {
+        return GANTRY_OK;
+    }
+    uint8_t *notes = gy_calloc(graph->buffers.count, 1);
+    bool ok = notes != NULL;
+    for (size_t i = 0; ok && i < graph->loops.count; i++) {
+        note_loop(graph, &graph->loops.at[i], notes);
+        ok = warn_loop(graph, &graph->loops.at[i], notes);
+        forget_loop(graph, &graph->loops.at[i], notes);
+    }
+    gy_free(notes);
+    return ok ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+int gantry_graph_warning(const gantry_graph *graph, size_t i, gantry_error *warning)
+{
+    if (!graph || !warning || i >= graph->warnings.count) {
+        return 0;
+    }
+    const gy_warning *w = &graph->warnings.at[i];
+    gy_graph_fail(graph, w->origin, warning, GANTRY_OK, "%s", w->text);
+    return 1;
+}

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making a flow: loops unrolled, names resolved to values. */
+#include "base/error.h"
+#include "graph/check/check.h"
+#include "graph/derive/phase.h"
+#include "graph/flow/flow_build.h"
+
+#include <string.h>
+
+typedef struct builder {
+    const gantry_graph *graph;
+    gy_flow *flow;
+    gy_track track;
+    uint32_t *current;    /* by buffer: the value that its name means now */
+    uint32_t *generation; /* by buffer: fresh values so far */
+    uint32_t *first_task; /* by node: its task (of iteration 0) */
+    GY_VEC(gy_value) values;
+    GY_VEC(uint32_t) names; /* by value: buffers whose name means it now */
+    GY_VEC(gy_dep) deps;
+    bool *touched; /* by buffer: something writes or carries it, or it begins undefined */
+    uint32_t next_task;
+    size_t next_access;
+    bool forward; /* some `after` names a task that comes later */
+} builder;
+
+/* ---- sizes ---- */
+
+gantry_status gy_flow_count(const gantry_graph *graph, uint32_t *tasks, uint32_t *accesses, gantry_error *err)
+{
+    const uint64_t most = GY_TRACK_DEFINED - 1;
+    uint64_t t = 0, a = 0;
+    for (uint32_t i = gy_graph_first_node(graph); i < gy_graph_last_node(graph); i++) {
+        const gy_node *n = &graph->nodes.at[i];
+        uint64_t times = n->loop == GY_NONE ? 1 : (uint64_t)graph->loops.at[n->loop].turns;
+        if (times > 1 && t + times > (uint64_t)gy_graph_limit(graph)) {
+            return gy_graph_fail(graph, n->origin, err, GANTRY_E_GRAPH,
+                                 "with node \"%s\", the repeats unroll to more than %lld tasks, the limit of a graph; "
+                                 "repeat less often within one start, or raise the limit (--limits)",
+                                 n->id, (long long)gy_graph_limit(graph));
+        }
+        if (times > most || t + times > most || a + times * n->accesses > most) {
+            return gy_graph_fail(
+                graph, n->origin, err, GANTRY_E_GRAPH,
+                "with node \"%s\", the repeats unroll to more than %llu tasks or accesses; repeat less often "
+                "within one start",
+                n->id, (unsigned long long)most);
+        }
+        t += times;
+        a += times * n->accesses;
+    }
+    *tasks = (uint32_t)t;
+    *accesses = (uint32_t)a;
+    return GANTRY_OK;
+}
+
+static void *array(uint64_t count, size_t item, bool *ok)
+{
+    void *memory = gy_calloc(count, item);
+    *ok = *ok && memory;
+    return memory;
+}
+
+/* Memory for everything whose size is known. Freed by the caller, also on failure. */
+static bool allocate(builder *b, uint32_t tasks, uint32_t accesses)
+{
+    bool ok = true;
+    size_t buffers = b->graph->buffers.count;
+    gy_flow *f = b->flow;
+    f->task = array(tasks, sizeof *f->task, &ok);
+    f->access = array(accesses, sizeof *f->access, &ok);
+    f->dep_first = array((uint64_t)tasks + 1, sizeof *f->dep_first, &ok);
+    f->entry = array(buffers, sizeof *f->entry, &ok);
+    f->exit = array(buffers, sizeof *f->exit, &ok);
+    b->current = array(buffers, sizeof *b->current, &ok);
+    b->generation = array(buffers, sizeof *b->generation, &ok);
+    b->touched = array(buffers, sizeof *b->touched, &ok);
+    b->first_task = array(b->graph->nodes.count, sizeof *b->first_task, &ok);
+    b->track.deps.seen = array(tasks, sizeof *b->track.deps.seen, &ok);
+    f->tasks = tasks;
+    f->accesses = accesses;
+    return ok;
+}
+
+/* ---- values ---- */
+
+/* A value of the buffer that no name means yet; GY_NONE: out of memory. */
+static uint32_t add_value(builder *b, uint32_t buffer, bool defined)
+{
+    gy_value value = { buffer, b->generation[buffer] };
+    if (b->values.count >= GY_NONE || !gy_vec_push(&b->values, value) || !gy_vec_push(&b->names, 0) ||
+        !gy_track_add_value(&b->track, &b->graph->buffers.at[buffer], defined)) {
+        return GY_NONE;
+    }
+    b->generation[buffer]++;
+    return (uint32_t)b->values.count - 1;
+}
+
+/* Weights and the like are read by many and cost nothing: neither written nor carried, and defined from the start. */
+static void find_constants(builder *b)
+{
+    const gantry_graph *g = b->graph;
+    for (uint32_t i = 0; i < g->buffers.count; i++) {
+        b->touched[i] = g->buffers.at[i].cls == GANTRY_TEMP;
+    }
+    for (size_t i = 0; i < g->access.count; i++) {
+        b->touched[g->access.at[i].buffer] |= g->access.at[i].mode != GANTRY_READ;
+    }
+    for (size_t i = 0; i < g->loops.count; i++) {
+        for (size_t k = 0; k < g->loops.at[i].carry.count; k++) {
+            b->touched[g->loops.at[i].carry.at[k].prev] = b->touched[g->loops.at[i].carry.at[k].next] = true;
+        }
+    }
+}
+
+/* A phase begins with some rows of a buffer only, and with names that mean others' values. */
+static bool add_entry(builder *b, uint32_t i)
+{
+    const gy_phase_graph *x = b->graph->phase;
+    bool ok = true;
+    gy_rows rows;
+    for (uint32_t run = 0; x->defined[i] && ok && gy_graph_entry_rows(b->graph, i, run, &rows); run++) {
+        ok = gy_track_define(&b->track, i, rows.first, rows.last);
+    }
+    b->current[i] = x->entry[i];
+    if (b->touched[i]) {
+        b->touched[x->entry[i]] = true;
+    }
+    return ok;
+}
+
+static bool add_buffers(builder *b)
+{
+    uint32_t buffers = (uint32_t)b->graph->buffers.count;
+    const gy_phase_graph *x = b->graph->phase;
+    bool ok = true;
+    find_constants(b);
+    for (uint32_t i = 0; i < buffers && ok; i++) {
+        bool defined = b->graph->buffers.at[i].cls != GANTRY_TEMP && !(x && x->defined[i]);
+        ok = add_value(b, i, defined) != GY_NONE;
+        b->current[i] = i;
+    }
+    for (uint32_t i = 0; i < buffers && ok && x; i++) {
+        ok = add_entry(b, i);
+    }
+    for (uint32_t i = 0; i < buffers && ok; i++) {
+        if (!b->touched[i]) {
+            gy_track_set_constant(&b->track, i);
+        }
+        b->flow->entry[i] = b->current[i];
+        b->names.at[b->current[i]]++;
+    }
+    return ok;
+}
+
+/* From now on the name means another value. A value without a name is never touched again. */
+static void rename_to(builder *b, uint32_t buffer, uint32_t value)
+{
+    uint32_t old = b->current[buffer];
+    b->current[buffer] = value;
+    b->names.at[value]++;
+    if (--b->names.at[old] == 0) {
+        gy_track_drop_value(&b->track, old);
+    }
+}
+
+static bool begin_iteration(builder *b, const gy_loop *loop, int64_t it)
+{
+    for (size_t i = 0; i < loop->carry.count; i++) {
+        uint32_t prev = loop->carry.at[i].prev, next = loop->carry.at[i].next;
+        if (it > 0) {
+            rename_to(b, prev, b->current[next]);
+        }
+        if (b->current[prev] == b->current[next]) {
+            uint32_t fresh = add_value(b, next, false);
+            if (fresh == GY_NONE) {
+                return false;
+            }
+            rename_to(b, next, fresh);
+        }
+    }
+    return true;
+}
+
+/* Both names mean the last `next`. */
+static void end_loop(builder *b, const gy_loop *loop)
+{
+    for (size_t i = 0; loop->turns > 0 && i < loop->carry.count; i++) {
+        rename_to(b, loop->carry.at[i].prev, b->current[loop->carry.at[i].next]);
+    }
+}
+
+/* ---- tasks ---- */
+
+static uint32_t task_of(const builder *b, uint32_t node, uint32_t iteration)
+{
+    const gy_node *n = &b->graph->nodes.at[node];
+    const gy_loop *loop = n->loop == GY_NONE ? NULL : &b->graph->loops.at[n->loop];
+    return b->first_task[node] + (loop ? iteration * (loop->last_node - loop->first_node) : 0);
+}
+
+static void wait_for(builder *b, uint32_t task)
+{
+    b->forward |= task > b->track.deps.task;
+    gy_dep_set_add(&b->track.deps, task, GY_DEP_ORDER, 0);
+}
+
+static void add_afters(builder *b, const gy_node *n, uint32_t iteration)
+{
+    for (uint32_t i = 0; i < n->afters; i++) {
+        uint32_t other = b->graph->after.at[n->after + i];
+        uint32_t loop = b->graph->nodes.at[other].loop;
+        if (!gy_graph_has_node(b->graph, other)) {
+            continue; /* of an earlier phase */
+        }
+        if (loop == GY_NONE || loop == n->loop) {
+            wait_for(b, task_of(b, other, iteration));
+            continue;
+        }
+        for (uint32_t k = 0; k < b->graph->loops.at[loop].turns; k++) {
+            wait_for(b, task_of(b, other, k));
+        }
+    }
+}
+
+/* After a loop both names of a carried pair mean one value: rows of it must not be written twice by one task. */
+static gantry_status check_aliases(const builder *b, const gy_node *n, gantry_error *err)
+{
+    const gy_access *at = &b->graph->access.at[n->access];
+    for (uint32_t i = 1; i < n->accesses; i++) {
+        for (uint32_t k = 0; k < i; k++) {
+            const gy_buffer *x = &b->graph->buffers.at[at[i].buffer], *y = &b->graph->buffers.at[at[k].buffer];
+            if (at[i].buffer != at[k].buffer && b->current[at[i].buffer] == b->current[at[k].buffer] &&
+                gy_rows_conflict(&at[i], &at[k])) {
+                return gy_graph_fail(
+                    b->graph, n->origin, err, GANTRY_E_GRAPH,
+                    "node \"%s\" uses \"%s\" and \"%s\", which mean the same after the repeat that carries "
+                    "them, and does not only read: use another buffer",
+                    n->id, y->name, x->name);
+            }
+        }
+    }
+    return GANTRY_OK;
+}
+
+/* True if the node uses a value that has another name. */
+static bool uses_alias(const builder *b, const gy_node *n)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < n->accesses; i++) {
+        any |= b->names.at[b->current[b->graph->access.at[n->access + i].buffer]] > 1;
+    }
+    return any;
+}
+
+static bool finish_task(builder *b, uint32_t task)
+{
+    gy_dep_set *deps = &b->track.deps;
+    gy_dep_set_sort(deps);
+    size_t first = b->deps.count;
+    if (deps->failed || !gy_vec_add(&b->deps, deps->found.count)) {
+        return false;
+    }
+    if (deps->found.count) {
+        memcpy(b->deps.at + first, deps->found.at, deps->found.count * sizeof *deps->found.at);
+    }
+    b->flow->dep_first[task + 1] = b->deps.count;
+    return true;
+}
+
+static gantry_status add_task(builder *b, uint32_t node, uint32_t iteration, gantry_error *err)
+{
+    const gy_node *n = &b->graph->nodes.at[node];
+    uint32_t task = b->next_task++;
+    b->flow->task[task] = (gy_task){ node, iteration, (uint32_t)b->next_access };
+    gy_dep_set_begin(&b->track.deps, task);
+    gantry_status status = uses_alias(b, n) ? check_aliases(b, n, err) : GANTRY_OK;
+    for (uint32_t i = 0; i < n->accesses && !status; i++) {
+        const gy_access *a = &b->graph->access.at[n->access + i];
+        uint32_t value = b->current[a->buffer];
+        b->flow->access[b->next_access++] = (gy_flow_access){ value, n->access + i };
+        status = gy_track_access(&b->track, node, iteration, value, a, err);
+    }
+    if (status) {
+        return status;
+    }
+    add_afters(b, n, iteration);
+    return finish_task(b, task) ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+/* What is looked at is there. */
+static gantry_status check_until(const builder *b, const gy_loop *loop, gantry_error *err)
+{
+    int64_t first = 0, last = b->graph->buffers.at[loop->until].rows;
+    if (!gy_track_unwritten(&b->track, b->current[loop->until], &first, &last)) {
+        return GANTRY_OK;
+    }
+    return gy_graph_fail_in(b->graph, loop->origin, "/until", err, GANTRY_E_GRAPH,
+                            "until watches \"%s\", which nothing has written at the end of an iteration; write it in "
+                            "the repeat, or give it an init",
+                            b->graph->buffers.at[loop->until].name);
+}
+
+static gantry_status add_loop(builder *b, const gy_loop *loop, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    /* Without nodes nothing but names changes, and after three iterations not even those. */
+    int64_t count = loop->first_node == loop->last_node && loop->turns > 3 ? 3 : loop->turns;
+    for (int64_t it = 0; it < count && !status; it++) {
+        if (!begin_iteration(b, loop, it)) {
+            return gy_fail_nomem(err);
+        }
+        for (uint32_t n = loop->first_node; n < loop->last_node && !status; n++) {
+            status = add_task(b, n, (uint32_t)it, err);
+        }
+    }
+    if (!status) {
+        end_loop(b, loop);
+        status = loop->turns > 0 && loop->until != GY_NONE ? check_until(b, loop, err) : GANTRY_OK;
+    }
+    return status;
+}
+
+/* Where the tasks of each node are going to be. */
+static void place_tasks(builder *b)
+{
+    const gantry_graph *g = b->graph;
+    uint32_t next = 0;
+    for (uint32_t i = gy_graph_first_node(g); i < gy_graph_last_node(g);) {
+        uint32_t loop = g->nodes.at[i].loop;
+        if (loop == GY_NONE) {
+            b->first_task[i++] = next++;
+            continue;
+        }
+        uint32_t first = i, last = g->loops.at[loop].last_node;
+        for (; i < last; i++) {
+            b->first_task[i] = next + (i - first);
+        }
+        next += (uint32_t)g->loops.at[loop].turns * (last - first);
+    }
+}
+
+static gantry_status add_tasks(builder *b, gantry_error *err)
+{
+    const gantry_graph *g = b->graph;
+    gantry_status status = GANTRY_OK;
+    uint32_t node = gy_graph_first_node(g), loops = (uint32_t)g->loops.count;
+    for (uint32_t i = g->phase ? g->phase->phase.first_loop : 0;
+         i < (g->phase ? g->phase->phase.last_loop : loops) && !status; i++) {
+        for (; node < g->loops.at[i].first_node && !status; node++) {
+            status = add_task(b, node, 0, err);
+        }
+        status = status ? status : add_loop(b, &g->loops.at[i], err);
+        node = g->loops.at[i].last_node;
+    }
+    for (; node < gy_graph_last_node(g) && !status; node++) {
+        status = add_task(b, node, 0, err);
+    }
+    return status;
+}
+
+/* ---- the end of a start ---- */
+
+static gantry_status check_exit(const builder *b, uint32_t buffer, gantry_error *err)
+{
+    const gy_buffer *x = &b->graph->buffers.at[buffer];
+    int64_t first = 0, last = x->rows;
+    if ((!x->output && x->cls != GANTRY_STATE) || !gy_track_unwritten(&b->track, b->current[buffer], &first, &last)) {
+        return GANTRY_OK;
+    }
+    gy_text text = { 0 };
+    gy_rows_text(&text, b->graph, buffer, first, last);
+    gantry_status status =
+        text.failed
+            ? gy_fail_nomem(err)
+            : gy_graph_fail(b->graph, x->origin, err, GANTRY_E_GRAPH,
+                            "%s is %s at the end of a start, but nothing has written or initialised it; write it, or "
+                            "give \"%s\" an init",
+                            text.at, x->output ? "fetched" : "kept as state", x->name);
+    gy_text_free(&text);
+    return status;
+}
+
+static gantry_status finish(builder *b, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 0; i < b->graph->buffers.count && !status; i++) {
+        b->flow->exit[i] = b->current[i];
+        status = b->graph->phase ? GANTRY_OK : check_exit(b, i, err); /* a phase leaves what it has */
+    }
+    b->flow->value = b->values.at;
+    b->flow->values = (uint32_t)b->values.count;
+    b->flow->dep = b->deps.at;
+    memset(&b->values, 0, sizeof b->values);
+    memset(&b->deps, 0, sizeof b->deps);
+    if (!status && b->forward) {
+        status = gy_flow_sort(b->flow, b->graph, err);
+    }
+    return status;
+}
+
+static gantry_status build(builder *b, gantry_error *err)
+{
+    uint32_t tasks = 0, accesses = 0;
+    gantry_status status = gy_flow_count(b->graph, &tasks, &accesses, err);
+    if (status) {
+        return status;
+    }
+    if (!allocate(b, tasks, accesses) || !add_buffers(b)) {
+        return gy_fail_nomem(err);
+    }
+    place_tasks(b);
+    status = add_tasks(b, err);
+    return status ? status : finish(b, err);
+}
+
+gantry_status gy_flow_make(gy_flow **flow, const gantry_graph *graph, gantry_error *err)
+{
+    builder b = { .graph = graph, .flow = gy_calloc(1, sizeof *b.flow), .track = { .graph = graph } };
+    gantry_status status = b.flow ? build(&b, err) : gy_fail_nomem(err);
+    gy_track_free(&b.track);
+    gy_free(b.current);
+    gy_free(b.generation);
+    gy_free(b.first_task);
+    gy_free(b.touched);
+    gy_vec_free(&b.values);
+    gy_vec_free(&b.names);
+    gy_vec_free(&b.deps);
+    if (status) {
+        gy_flow_free(b.flow);
+        return status;
+    }
+    *flow = b.flow;
+    return GANTRY_OK;
+}
+
+void gy_flow_free(gy_flow *flow)
+{
+    if (!flow) {
+        return;
+    }
+    gy_free(flow->value);
+    gy_free(flow->task);
+    gy_free(flow->access);
+    gy_free(flow->dep_first);
+    gy_free(flow->dep);
+    gy_free(flow->entry);
+    gy_free(flow->exit);
+    gy_free(flow);
+}

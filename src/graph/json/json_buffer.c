@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `buffers`: type, size, cut, class and first contents. */
+#include "graph/json/json_read.h"
+
+#include <string.h>
+
+enum { DTYPE, SHAPE, SPLIT, TILES, CLASS, INIT, OUTPUT, EXTERNAL, CHECK, KEYS };
+static const char *const keys[KEYS] = { "dtype", "shape",  "split",    "tiles", "class",
+                                        "init",  "output", "external", "check" };
+
+gantry_status gy_read_dtype(gy_reader *r, const gy_json_at *at, gantry_dtype *out)
+{
+    static const char *const words[] = {
+#define GANTRY_X(name, text, bytes) #text,
+        GANTRY_DTYPE_MAP(GANTRY_X)
+#undef GANTRY_X
+    };
+    size_t i = 0;
+    gantry_status status = gy_read_word(r, at, "dtype", words, COUNT(words), &i);
+    *out = (gantry_dtype)i;
+    return status;
+}
+
+/* ---- first contents ---- */
+
+static gantry_status read_optional_real(gy_reader *r, const gy_json_at *up, const char *key, const json_t *value,
+                                        double fallback, double *out)
+{
+    gy_json_at at = gy_read_at(up, key, value);
+    *out = fallback;
+    return value ? gy_read_real(r, &at, out) : GANTRY_OK;
+}
+
+/* {"seed": s, FIRST: a, SECOND: b}, all optional. Without seeds: two keys only. */
+static gantry_status read_three(gy_reader *r, const gy_json_at *at, const char *const names[3], double a, double b,
+                                gy_init *out)
+{
+    const json_t *value[3];
+    size_t count = names[1] ? 3 : 1;
+    gantry_status status = gy_read_members(r, at, names, count, value);
+    if (status) {
+        return status;
+    }
+    if (value[0]) {
+        int64_t seed = 0;
+        gy_json_at member = gy_read_at(at, names[0], value[0]);
+        status = gy_read_integer(r, &member, &seed);
+        out->seed = (uint64_t)seed;
+    }
+    if (!status && count == 3) {
+        status = read_optional_real(r, at, names[1], value[1], a, &out->a);
+    }
+    if (!status && count == 3) {
+        status = read_optional_real(r, at, names[2], value[2], b, &out->b);
+    }
+    return status;
+}
+
+static gantry_status read_iota(gy_reader *r, const gy_json_at *at, gy_init *out)
+{
+    static const char *const names[] = { "start", "step" };
+    const json_t *value[2];
+    gantry_status status = gy_read_members(r, at, names, 2, value);
+    if (!status) {
+        status = read_optional_real(r, at, "start", value[0], 0, &out->a);
+    }
+    if (!status) {
+        status = read_optional_real(r, at, "step", value[1], 1, &out->b);
+    }
+    return status;
+}
+
+gantry_status gy_read_generator(gy_reader *r, const gy_json_at *at, gy_init *out)
+{
+    static const char *const uniform[] = { "seed", "low", "high" }, *const normal[] = { "seed", "mean", "deviation" },
+                             *const spd[] = { "seed", NULL, NULL };
+    memset(out, 0, sizeof *out);
+    switch (at->key[0]) {
+    case 'r':
+        out->kind = GY_INIT_UNIFORM;
+        return read_three(r, at, uniform, 0, 1, out);
+    case 'n':
+        out->kind = GY_INIT_NORMAL;
+        return read_three(r, at, normal, 0, 1, out);
+    case 's':
+        out->kind = GY_INIT_SPD;
+        return read_three(r, at, spd, 0, 0, out);
+    default:
+        out->kind = GY_INIT_IOTA;
+        return read_iota(r, at, out);
+    }
+}
+
+static gantry_status read_init_object(gy_reader *r, const gy_json_at *at, gy_init *out)
+{
+    static const char *const names[] = { "random", "normal", "iota", "spd", "npy", "raw" };
+    const json_t *value[COUNT(names)];
+    gantry_status status = gy_read_members(r, at, names, COUNT(names), value);
+    if (status) {
+        return status;
+    }
+    if (json_object_size(at->value) != 1) {
+        return gy_read_fail(r, at, "must have exactly one of random, normal, iota, spd, npy, raw, not %zu keys",
+                            json_object_size(at->value));
+    }
+    size_t i = 0;
+    while (!value[i]) {
+        i++;
+    }
+    gy_json_at member = gy_read_at(at, names[i], value[i]);
+    if (i < 4) {
+        return gy_read_generator(r, &member, out);
+    }
+    out->kind = i == 4 ? GY_INIT_NPY : GY_INIT_RAW;
+    return gy_read_path(r, &member, &out->path);
+}
+
+static gantry_status read_init(gy_reader *r, const gy_json_at *at, gy_init *out)
+{
+    memset(out, 0, sizeof *out);
+    if (json_is_number(at->value)) {
+        out->kind = GY_INIT_VALUE;
+        out->a = json_number_value(at->value);
+        return GANTRY_OK;
+    }
+    if (json_is_string(at->value) && strcmp(json_string_value(at->value), "iota") == 0) {
+        *out = (gy_init){ .kind = GY_INIT_IOTA, .b = 1 };
+        return GANTRY_OK;
+    }
+    if (json_is_string(at->value)) {
+        return gy_read_fail(r, at, "no init \"%s\": allowed are a number, \"iota\" and an object",
+                            json_string_value(at->value));
+    }
+    if (!json_is_object(at->value)) {
+        return gy_read_kind(r, at, "a number, \"iota\" or an object");
+    }
+    return read_init_object(r, at, out);
+}
+
+/* ---- size and cut ---- */
+
+static gantry_status read_shape(gy_reader *r, const gy_json_at *at, int64_t **shape, int *rank)
+{
+    if (!json_is_array(at->value)) {
+        return gy_read_kind(r, at, "an array of sizes");
+    }
+    size_t count = json_array_size(at->value);
+    if (count == 0) {
+        return gy_read_fail(r, at, "is empty: a single number has the shape [1]");
+    }
+    *shape = gy_arena_alloc(&r->graph->arena, count * sizeof **shape);
+    if (!*shape) {
+        return gy_read_nomem(r);
+    }
+    for (size_t i = 0; i < count; i++) {
+        gy_json_at entry = gy_read_item(at, i);
+        gantry_status status = gy_read_bounded(r, &entry, "a size", 0, INT64_MAX, &(*shape)[i]);
+        if (status) {
+            return status;
+        }
+    }
+    *rank = (int)count;
+    return GANTRY_OK;
+}
+
+static gantry_status read_split(gy_reader *r, const gy_json_at *at, gantry_buffer b)
+{
+    static const char *const names[] = { "auto" };
+    const json_t *value[1];
+    int64_t parts = 0;
+    if (!json_is_object(at->value) && !json_is_string(at->value) && !json_is_number(at->value)) {
+        return gy_read_kind(r, at, "a count of parts, an expression, or {\"auto\": parts}");
+    }
+    if (!json_is_object(at->value)) {
+        gantry_status status = gy_read_bounded(r, at, "the count of parts", 1, INT32_MAX, &parts);
+        if (status) {
+            return status;
+        }
+        gantry_buffer_split(r->graph, b, parts);
+        return gy_read_built(r, at);
+    }
+    gantry_status status = gy_read_members(r, at, names, 1, value);
+    if (status) {
+        return status;
+    }
+    gy_json_at member = gy_read_at(at, "auto", value[0]);
+    if (!member.value) {
+        return gy_read_kind(r, &member, "the count of parts");
+    }
+    status = gy_read_bounded(r, &member, "the count of parts", 1, INT32_MAX, &parts);
+    if (status) {
+        return status;
+    }
+    gantry_buffer_split_auto(r->graph, b, parts);
+    return gy_read_built(r, &member);
+}
+
+static gantry_status read_tiles(gy_reader *r, const gy_json_at *at, gantry_buffer b)
+{
+    int64_t tiles[2] = { 1, 1 };
+    if (json_array_size(at->value) != 2) {
+        return gy_read_fail(r, at, "must be [rows of tiles, columns of tiles]");
+    }
+    for (size_t i = 0; i < 2; i++) {
+        gy_json_at entry = gy_read_item(at, i);
+        gantry_status status = gy_read_bounded(r, &entry, "a count of tiles", 1, INT32_MAX, &tiles[i]);
+        if (status) {
+            return status;
+        }
+    }
+    gantry_buffer_tiles(r->graph, b, tiles[0], tiles[1]);
+    return gy_read_built(r, at);
+}
+
+/* ---- one buffer ---- */
+
+static gantry_status read_check(gy_reader *r, const gy_json_at *at, gantry_buffer b)
+{
+    static const char *const names[] = { "rtol", "atol" };
+    const json_t *value[2];
+    double tolerance[2];
+    gantry_status status = gy_read_members(r, at, names, 2, value);
+    for (size_t i = 0; i < 2 && !status; i++) {
+        status = read_optional_real(r, at, names[i], value[i], 0, &tolerance[i]);
+    }
+    if (status) {
+        return status;
+    }
+    gantry_buffer_tolerance(r->graph, b, tolerance[0], tolerance[1]);
+    return gy_read_built(r, at);
+}
+
+static gantry_status read_class(gy_reader *r, const gy_json_at *at, gantry_buffer b)
+{
+    static const char *const words[] = { "input", "state", "const", "temp" };
+    size_t i = 0;
+    gantry_status status = gy_read_word(r, at, "class", words, COUNT(words), &i);
+    if (status) {
+        return status;
+    }
+    gantry_buffer_set_class(r->graph, b, (gantry_buffer_class)(GANTRY_INPUT + i));
+    return gy_read_built(r, at);
+}
+
+static gantry_status read_output(gy_reader *r, const gy_json_at *at, gantry_buffer b)
+{
+    if (!json_is_boolean(at->value)) {
+        return gy_read_kind(r, at, "true or false");
+    }
+    if (json_is_true(at->value)) {
+        gantry_buffer_output(r->graph, b);
+    }
+    return gy_read_built(r, at);
+}
+
+static gantry_status read_external(gy_reader *r, const gy_json_at *at, gantry_buffer b)
+{
+    if (!json_is_string(at->value)) {
+        return gy_read_kind(r, at, "the id of a memory or a device");
+    }
+    gantry_buffer_external(r->graph, b, json_string_value(at->value));
+    return gy_read_built(r, at);
+}
+
+static gantry_status read_set_init(gy_reader *r, const gy_json_at *at, gantry_buffer b)
+{
+    gy_init init;
+    gantry_status status = read_init(r, at, &init);
+    if (status) {
+        return status;
+    }
+    gy_buffer_set_init(r->graph, b, &init);
+    return gy_read_built(r, at);
+}
+
+static gantry_status read_options(gy_reader *r, const gy_json_at *at, const json_t *const *value, gantry_buffer b)
+{
+    static gantry_status (*const readers[KEYS])(gy_reader *, const gy_json_at *, gantry_buffer) = {
+        [SPLIT] = read_split,   [TILES] = read_tiles,       [CLASS] = read_class, [INIT] = read_set_init,
+        [OUTPUT] = read_output, [EXTERNAL] = read_external, [CHECK] = read_check,
+    };
+    gantry_status status = GANTRY_OK;
+    for (int k = SPLIT; k < KEYS && !status; k++) {
+        gy_json_at member = gy_read_at(at, keys[k], value[k]);
+        status = value[k] ? readers[k](r, &member, b) : GANTRY_OK;
+    }
+    return status;
+}
+
+/* References cut a name at these. */
+static gantry_status read_buffer_key(gy_reader *r, const gy_json_at *at)
+{
+    size_t bad = strcspn(at->key, "[]{}()~*:, \t\n\"\\");
+    if (at->key[0] == '\0' || at->key[bad] != '\0') {
+        return gy_read_fail(r, at,
+                            at->key[0] ? "\"%s\" cannot be the name of a buffer: brackets, commas, blanks, ':', '~' "
+                                         "and '*' have a meaning in references"
+                                       : "a buffer cannot be named \"%s\": give it a name",
+                            at->key);
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status read_buffer(gy_reader *r, const gy_json_at *at)
+{
+    const json_t *value[KEYS];
+    int64_t *shape = NULL;
+    int rank = 0;
+    gantry_dtype dtype = GANTRY_F32;
+    gantry_status status = read_buffer_key(r, at);
+    if (!status) {
+        status = gy_read_members(r, at, keys, KEYS, value);
+    }
+    if (!status) {
+        gy_json_at member = gy_read_at(at, "dtype", value[DTYPE]);
+        status = gy_read_dtype(r, &member, &dtype);
+    }
+    if (!status) {
+        gy_json_at member = gy_read_at(at, "shape", value[SHAPE]);
+        status = read_shape(r, &member, &shape, &rank);
+    }
+    if (status) {
+        return status;
+    }
+    char pointer[256];
+    gy_graph_set_origin(r->graph, gy_json_pointer(at, pointer, sizeof pointer));
+    gantry_buffer b = gantry_graph_buffer(r->graph, at->key, dtype, rank, shape);
+    status = gy_read_built(r, at);
+    return status ? status : read_options(r, at, value, b);
+}
+
+gantry_status gy_read_buffers(gy_reader *r, const gy_json_at *root)
+{
+    gy_json_at buffers = gy_json_key(root, "buffers");
+    gantry_status status = GANTRY_OK;
+    if (!json_is_object(buffers.value)) {
+        return gy_read_kind(r, &buffers, "an object of buffers");
+    }
+    json_t *object = gy_read_open(buffers.value);
+    for (void *i = json_object_iter(object); i && !status; i = json_object_iter_next(object, i)) {
+        gy_json_at at = gy_read_at(&buffers, json_object_iter_key(i), json_object_iter_value(i));
+        status = read_buffer(r, &at);
+    }
+    return status;
+}

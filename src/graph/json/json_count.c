@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * What a block would expand to at least, counted before anything is made: a range with a few zeros too many is then
+ * refused at once, instead of when the memory is full. Innermost blocks are multiplied, blocks around them are walked
+ * for some thousand turns at most; what `if` leaves out is not known, so nodes under an `if` are not counted. The exact
+ * limit holds while nodes are made (json_node.c, json_block.c).
+ */
+#include "graph/json/json_read.h"
+
+#include <inttypes.h>
+
+enum { MOST_WALKED = 100000 };
+
+typedef struct tally {
+    int64_t nodes, turns; /* INT64_MAX: that or more */
+    int64_t walked;
+} tally;
+
+static void add(int64_t *sum, int64_t count, int64_t each)
+{
+    int64_t product;
+    if (__builtin_mul_overflow(count, each, &product) || __builtin_add_overflow(*sum, product, sum)) {
+        *sum = INT64_MAX;
+    }
+}
+
+static bool has(const json_t *element, const char *key)
+{
+    return json_object_get(element, key) != NULL;
+}
+
+/* Nodes only, one for each element. */
+static bool is_flat(const json_t *nodes)
+{
+    for (size_t i = 0; i < json_array_size(nodes); i++) {
+        const json_t *e = json_array_get(nodes, i);
+        if (!json_is_object(e) || has(e, "for") || has(e, "if") || has(e, "nodes")) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static gantry_status count_element(gy_reader *r, const gy_json_at *at, tally *t);
+
+/* One turn of a block; the status ends the walk: a mistake, or enough is known. */
+static gantry_status count_turn(gy_reader *r, const gy_json_at *at, void *context)
+{
+    tally *t = context;
+    gy_json_at nodes = gy_json_key(at, "nodes");
+    gantry_status status = t->walked++ < MOST_WALKED ? GANTRY_OK : GANTRY_E_INVALID;
+    for (size_t i = 0; i < json_array_size(nodes.value) && !status; i++) {
+        gy_json_at item = gy_read_item(&nodes, i);
+        status = count_element(r, &item, t);
+    }
+    return status;
+}
+
+static gantry_status count_element(gy_reader *r, const gy_json_at *at, tally *t)
+{
+    const json_t *e = at->value, *nodes = json_object_get(e, "nodes"), *span = json_object_get(e, "for");
+    bool certain = !has(e, "if");
+    int64_t turns = 1;
+    gantry_status status = t->walked++ < MOST_WALKED ? GANTRY_OK : GANTRY_E_INVALID;
+    if (!status && span) {
+        status = gy_read_turn_count(r, at, span, &turns);
+    }
+    if (status) {
+        return status;
+    }
+    if (nodes && certain && !is_flat(nodes)) {
+        return gy_read_turns(r, at, span, NULL, count_turn, t);
+    }
+    add(&t->turns, turns, 1);
+    add(&t->nodes, certain ? turns : 0, nodes ? (int64_t)json_array_size(nodes) : 1);
+    return GANTRY_OK;
+}
+
+gantry_status gy_read_count(gy_reader *r, const gy_json_at *element)
+{
+    int64_t most = gy_read_limit(r), most_turns = gy_read_most_turns(r);
+    gantry_error before = r->error;
+    int64_t turns = r->turns;
+    size_t indices = r->index.count;
+    tally t = { .nodes = (int64_t)r->graph->nodes.count };
+    gantry_status status = count_element(r, element, &t);
+    bool full = status == GANTRY_E_NOMEM;
+    r->index.count = indices; /* mistakes are found again when the block is read */
+    r->turns = turns;
+    r->error = before;
+    if (full) {
+        return gy_read_nomem(r);
+    }
+    if (t.nodes > most) {
+        return gy_read_fail(r, element,
+                            "expands to more than %" PRId64
+                            " nodes, the limit of a graph: use smaller ranges, or raise "
+                            "the limit (--limits)",
+                            most);
+    }
+    if (t.turns > most_turns) {
+        return gy_read_fail(r, element,
+                            "takes more than %" PRId64
+                            " turns, 64 for each node that is allowed: use smaller ranges, or "
+                            "raise the limit (--limits)",
+                            most_turns);
+    }
+    return GANTRY_OK;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gantry_graph_load and gantry_graph_parse: from text to a checked graph. */
+#include "graph/json/json_read.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "graph/json/json_write.h"
+#include <inttypes.h>
+#include <string.h>
+
+enum { FORMAT_VERSION = 1 };
+
+static gantry_status read_version(gy_reader *r, const gy_json_at *root)
+{
+    gy_json_at at = gy_json_key(root, "gantry");
+    if (!json_is_integer(at.value)) {
+        return gy_read_kind(r, &at, "the version of the format, which is 1");
+    }
+    if (json_integer_value(at.value) != FORMAT_VERSION) {
+        return gy_read_fail(r, &at, "is version %" PRId64 " of the format; this library reads version %d",
+                            (int64_t)json_integer_value(at.value), FORMAT_VERSION);
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status read_machine(gy_reader *r, const gy_json_at *root)
+{
+    gy_json_at at = gy_json_key(root, "machine");
+    if (!at.value) {
+        return GANTRY_OK;
+    }
+    if (json_is_object(at.value)) {
+        gy_text text = { 0 };
+        gy_json_text(&text, at.value);
+        gy_graph_set_machine(r->graph, text.failed ? NULL : text.at, NULL);
+        gantry_status status = text.failed ? gy_read_nomem(r) : gy_read_built(r, &at);
+        gy_text_free(&text);
+        return status;
+    }
+    if (!json_is_string(at.value)) {
+        return gy_read_kind(r, &at, "a machine or the name of a file with one");
+    }
+    const char *path = NULL;
+    gantry_status status = gy_read_path(r, &at, &path);
+    if (status) {
+        return status;
+    }
+    gy_graph_set_machine(r->graph, NULL, path);
+    return gy_read_built(r, &at);
+}
+
+static gantry_status read_root(gy_reader *r, const gy_json_at *root)
+{
+    static const char *const keys[] = { "gantry", "name",    "params", "buffers", "kernels",
+                                        "nodes",  "machine", "repeat", "carry",   "until" };
+    static gantry_status (*const sections[])(gy_reader *, const gy_json_at *) = {
+        read_version, gy_read_params, read_machine, gy_read_buffers, gy_read_kernels, gy_read_nodes, gy_read_pending,
+    };
+    gantry_status status = json_is_object(root->value) ? gy_read_keys(r, root, keys, COUNT(keys))
+                                                       : gy_read_kind(r, root, "a graph, an object");
+    for (size_t i = 0; i < COUNT(sections) && !status; i++) {
+        status = sections[i](r, root);
+    }
+    return status;
+}
+
+/* The name has to be known when the graph is made; what is wrong with it is said in its turn. */
+static gantry_status read_name(gy_reader *r, const gy_json_at *root, const char **name)
+{
+    gy_json_at at = gy_json_key(root, "name");
+    *name = "graph";
+    return at.value ? gy_read_string(r, &at, "a name", name) : GANTRY_OK;
+}
+
+static gantry_status read_graph(gy_reader *r, const gy_json_at *root, const char *path)
+{
+    const char *name = "graph";
+    gantry_status status = json_is_object(root->value) ? read_name(r, root, &name) : GANTRY_OK;
+    if (status) {
+        return status;
+    }
+    r->graph = gantry_graph_new(name);
+    if (!r->graph) {
+        return gy_read_nomem(r);
+    }
+    gy_graph_set_source(r->graph, r->name, path, r->folder);
+    gy_graph_unique_ids(r->graph);
+    gantry_graph_limit(r->graph, r->options->max_nodes);
+    return read_root(r, root);
+}
+
+/* Mistakes that only the whole shows have the pointer of the node or buffer they belong to. */
+static gantry_status check(gy_reader *r)
+{
+    gantry_status status = gantry_graph_check(r->graph, &r->error);
+    if (status && status != GANTRY_E_NOMEM && r->error.line == 0) {
+        int line, column;
+        gy_json_locate(r->text, r->length, r->error.where, &line, &column);
+        gy_error_place(&r->error, r->name, line, column);
+    }
+    return status;
+}
+
+static void free_reader(gy_reader *r)
+{
+    gy_names_free(&r->params);
+    gy_vec_free(&r->index);
+    gy_map_free(&r->compiled);
+    gy_text_free(&r->id);
+    gy_names_free(&r->families);
+    gy_names_free(&r->written);
+    gy_vec_free(&r->family);
+    gy_vec_free(&r->sibling);
+    gy_vec_free(&r->pending);
+    gy_vec_free(&r->in);
+    gy_vec_free(&r->out);
+}
+
+/* `path` is NULL if the text is from memory. */
+static gantry_status parse(gantry_graph **graph, const gy_reader *how, const char *path, gantry_error *err)
+{
+    gy_reader r = *how;
+    json_t *root;
+    gantry_status status = gy_json_parse(&root, r.text, r.length, r.name, &r.error);
+    if (!status) {
+        gy_json_at at = { NULL, NULL, 0, root };
+        status = read_graph(&r, &at, path);
+        json_decref(root);
+    }
+    free_reader(&r);
+    if (!status) {
+        status = check(&r);
+    }
+    if (status) {
+        gantry_graph_free(r.graph);
+        if (err) {
+            *err = r.error;
+        }
+        return status;
+    }
+    *graph = r.graph;
+    return GANTRY_OK;
+}
+
+/* Options of any size: what the caller does not know is 0. */
+static gantry_load_options take_options(const gantry_load_options *options)
+{
+    gantry_load_options all = GANTRY_LOAD_OPTIONS_INIT;
+    if (options) {
+        size_t size = options->struct_size < sizeof all ? options->struct_size : sizeof all;
+        memcpy(&all, options, size);
+    }
+    return all;
+}
+
+gantry_status gantry_graph_parse(gantry_graph **graph, const char *text, size_t length, const char *name,
+                                 const char *folder, const gantry_load_options *options, gantry_error *err)
+{
+    if (!graph || !text) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_parse needs a graph to set and a text");
+    }
+    gantry_load_options all = take_options(options);
+    gy_reader how = { .text = text, .length = length, .name = name ? name : "", .folder = folder, .options = &all };
+    return parse(graph, &how, NULL, err);
+}
+
+gantry_status gantry_graph_load(gantry_graph **graph, const char *path, const gantry_load_options *options,
+                                gantry_error *err)
+{
+    char *text, *folder = NULL;
+    size_t length;
+    if (!graph || !path) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_load needs a graph to set and a path");
+    }
+    gantry_load_options all = take_options(options);
+    gantry_status status = gy_file_read(&text, &length, path, err);
+    if (status) {
+        return status;
+    }
+    bool standard_input = strcmp(path, "-") == 0;
+    if (!standard_input) {
+        folder = gy_path_folder(path);
+    }
+    if (!folder && !standard_input) {
+        status = gy_fail_nomem(err);
+    } else {
+        gy_reader how = { .text = text,
+                          .length = length,
+                          .name = standard_input ? "standard input" : path,
+                          .folder = folder,
+                          .options = &all };
+        status = parse(graph, &how, standard_input ? NULL : path, err);
+    }
+    gy_free(folder);
+    gy_free(text);
+    return status;
+}

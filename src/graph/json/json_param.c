@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `params`: values of the file, overridden by --param, or by the sizes of --input files where a shape names them. */
+#include "graph/json/json_read.h"
+
+#include "base/error.h"
+#include "base/npy.h"
+#include <inttypes.h>
+#include <string.h>
+
+/* What is said about a param outside the file. */
+typedef struct given {
+    const char *text;  /* of --param; NULL: none */
+    const char *input; /* the file whose size it takes; NULL: none */
+    int64_t size;
+} given;
+
+typedef GY_VEC(given) givens;
+
+/* The part of "name=value" behind the '=', and the length of the name; NULL if there is none. */
+static const char *split_assignment(const char *text, size_t *name)
+{
+    const char *equals = strchr(text, '=');
+    *name = equals ? (size_t)(equals - text) : 0;
+    return equals && equals > text ? equals + 1 : NULL;
+}
+
+/* The member of an object whose key is the first `length` characters of `name`. */
+static gy_json_at member_named(gy_reader *r, const gy_json_at *object, const char *name, size_t length)
+{
+    char *key = gy_arena_strndup(&r->graph->arena, name, length);
+    gy_json_at at = { object, key, 0, key && object->value ? json_object_get(object->value, key) : NULL };
+    return at;
+}
+
+static const char *nearest_member(const gy_json_at *object, const char *name)
+{
+    gy_near near = { 0 };
+    json_t *members = object->value ? gy_read_open(object->value) : NULL;
+    for (void *i = json_object_iter(members); i; i = json_object_iter_next(members, i)) {
+        gy_near_offer(&near, name, json_object_iter_key(i));
+    }
+    return near.best;
+}
+
+static gantry_status fail_member(gy_reader *r, const gy_json_at *member, const char *option, const char *what)
+{
+    if (!member->key) {
+        return gy_read_nomem(r);
+    }
+    /* Without the section the place is the graph itself. */
+    const gy_json_at *place = member->up->value ? member->up : member->up->up;
+    const char *near = nearest_member(member->up, member->key);
+    if (near) {
+        gy_read_fail(r, place, "%s %s: the graph has no %s of that name (did you mean \"%s\"?)", option, member->key,
+                     what, near);
+    } else {
+        gy_read_fail(r, place, "%s %s: the graph has no %s of that name", option, member->key, what);
+    }
+    r->error.status = GANTRY_E_INVALID; /* the graph is fine, the caller's words are not */
+    return GANTRY_E_INVALID;
+}
+
+/* ---- what was said outside the file ---- */
+
+static gantry_status take_param(gy_reader *r, const gy_json_at *params, const char *option, givens *all)
+{
+    size_t length;
+    const char *value = split_assignment(option, &length);
+    if (!value) {
+        return gy_fail(&r->error, GANTRY_E_INVALID, NULL, "--param %s: write name=value", option);
+    }
+    gy_json_at member = member_named(r, params, option, length);
+    if (!member.value) {
+        return fail_member(r, &member, "--param", "param");
+    }
+    all->at[gy_names_find(&r->params, member.key)].text = value;
+    return GANTRY_OK;
+}
+
+static gantry_status take_size(gy_reader *r, const gy_json_at *entry, const char *file, int64_t size, givens *all)
+{
+    uint32_t p = json_is_string(entry->value) ? gy_names_find(&r->params, json_string_value(entry->value)) : GY_NO_NAME;
+    if (p == GY_NO_NAME) {
+        return GANTRY_OK; /* a number or an expression: binding the file will compare */
+    }
+    given *g = &all->at[p];
+    if (g->input && !g->text && g->size != size) {
+        return gy_read_fail(r, entry, "--input files disagree about \"%s\": %s has %" PRId64 ", %s has %" PRId64,
+                            gy_names_at(&r->params, p), g->input, g->size, file, size);
+    }
+    g->input = file;
+    g->size = size;
+    return GANTRY_OK;
+}
+
+static gantry_status take_shape(gy_reader *r, const gy_json_at *shape, const char *file, givens *all)
+{
+    gy_npy npy;
+    size_t rank = json_array_size(shape->value);
+    gantry_status status = gy_npy_header_read(&npy, file, &r->error);
+    if (status) {
+        return status;
+    }
+    if ((size_t)npy.rank != rank) {
+        status = gy_read_fail(r, shape, "has %zu %s, but the file %s has %d", rank, rank == 1 ? "axis" : "axes", file,
+                              npy.rank);
+    }
+    for (size_t i = 0; i < rank && !status; i++) {
+        gy_json_at entry = gy_read_item(shape, i);
+        status = take_size(r, &entry, file, npy.shape[i], all);
+    }
+    gy_npy_free(&npy);
+    return status;
+}
+
+static bool is_npy(const char *file)
+{
+    size_t length = strlen(file);
+    return length > 4 && strcmp(file + length - 4, ".npy") == 0;
+}
+
+/* Where the name ends in "buffer=file": at the last sign with a buffer before it, since names may have signs in them;
+ * at the first sign if there is no such buffer. */
+static const char *split_input(gy_reader *r, const gy_json_at *buffers, const char *option, size_t *name)
+{
+    const char *file = split_assignment(option, name);
+    for (const char *sign = file ? strchr(file, '=') : NULL; sign; sign = strchr(sign + 1, '=')) {
+        if (member_named(r, buffers, option, (size_t)(sign - option)).value) {
+            *name = (size_t)(sign - option);
+            file = sign + 1;
+        }
+    }
+    return file;
+}
+
+/* The buffer of input `i` has no file yet. */
+static gantry_status check_once(gy_reader *r, const gy_json_at *buffers, size_t i)
+{
+    size_t length, other;
+    const char *const *inputs = r->options->inputs, *file = split_input(r, buffers, inputs[i], &length);
+    for (size_t k = 0; k < i; k++) {
+        const char *first = split_input(r, buffers, inputs[k], &other);
+        if (other == length && strncmp(inputs[k], inputs[i], length) == 0) {
+            return gy_fail(&r->error, GANTRY_E_INVALID, NULL,
+                           "--input %.*s is given twice, as %s and as %s; a buffer takes one file", (int)length,
+                           inputs[i], first, file);
+        }
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status take_input(gy_reader *r, const gy_json_at *buffers, size_t i, givens *all)
+{
+    size_t length;
+    const char *option = r->options->inputs[i], *file = split_input(r, buffers, option, &length);
+    if (!file || !*file) {
+        return gy_fail(&r->error, GANTRY_E_INVALID, NULL, "--input %s: write buffer=file", option);
+    }
+    gy_json_at buffer = member_named(r, buffers, option, length);
+    if (!buffer.value) {
+        return fail_member(r, &buffer, "--input", "buffer");
+    }
+    gy_json_at shape = gy_json_key(&buffer, "shape");
+    bool names_sizes = false; /* mistakes of the shape are found when the buffer is read */
+    for (size_t k = 0; k < json_array_size(shape.value); k++) {
+        names_sizes = names_sizes || json_is_string(json_array_get(shape.value, k));
+    }
+    return names_sizes && is_npy(file) ? take_shape(r, &shape, file, all) : GANTRY_OK;
+}
+
+static gantry_status take_options(gy_reader *r, const gy_json_at *root, givens *all)
+{
+    gy_json_at params = gy_json_key(root, "params"), buffers = gy_json_key(root, "buffers");
+    gantry_status status = GANTRY_OK;
+    for (size_t i = 0; i < r->options->param_count && !status; i++) {
+        status = take_param(r, &params, r->options->params[i], all);
+    }
+    for (size_t i = 1; i < r->options->input_count && !status; i++) {
+        status = check_once(r, &buffers, i);
+    }
+    for (size_t i = 0; i < r->options->input_count && !status; i++) {
+        status = take_input(r, &buffers, i, all);
+    }
+    return status;
+}
+
+/* ---- values ---- */
+
+/* Whole if it can be, else real: a param says by its value what it is. */
+static gantry_status evaluate(gy_reader *r, const gy_json_at *at, const char *text, gy_param *param)
+{
+    const gy_expr *e;
+    gantry_error real_error;
+    gantry_status status = gy_read_compile(r, at, text, strlen(text), NULL, &e);
+    if (status) {
+        return status;
+    }
+    if (!gy_expr_integer(e, gy_read_lookup, r, &param->integer, GANTRY_E_GRAPH, NULL, &r->error)) {
+        return GANTRY_OK;
+    }
+    param->is_real = true;
+    return gy_expr_real(e, gy_read_lookup, r, &param->real, GANTRY_E_GRAPH, NULL, &real_error) ? gy_read_place(r, at)
+                                                                                               : GANTRY_OK;
+}
+
+static gantry_status read_param(gy_reader *r, const gy_json_at *at, const given *g)
+{
+    gy_param param = { .name = at->key };
+    gantry_status status = GANTRY_OK;
+    if (g->text) {
+        status = evaluate(r, at, g->text, &param);
+        if (status) {
+            gantry_error why = r->error;
+            return gy_read_fail(r, at, "--param %s=%s: %s", at->key, g->text, why.text);
+        }
+    } else if (g->input) {
+        param.integer = g->size;
+    } else if (json_is_integer(at->value)) {
+        param.integer = json_integer_value(at->value);
+    } else if (json_is_real(at->value)) {
+        param.is_real = true;
+        param.real = json_real_value(at->value);
+    } else if (json_is_string(at->value)) {
+        status = evaluate(r, at, json_string_value(at->value), &param);
+    } else {
+        status = gy_read_kind(r, at, "a number or an expression");
+    }
+    if (status) {
+        return status;
+    }
+    gy_graph_add_param(r->graph, param.name, param.integer, param.real, param.is_real);
+    return gy_read_built(r, at);
+}
+
+static gantry_status add_names(gy_reader *r, const gy_json_at *params, givens *all)
+{
+    json_t *object = gy_read_open(params->value);
+    for (void *i = json_object_iter(object); i; i = json_object_iter_next(object, i)) {
+        gy_json_at at = gy_read_at(params, json_object_iter_key(i), json_object_iter_value(i));
+        gantry_status status = gy_read_name(r, &at, "a param", at.key);
+        if (status) {
+            return status;
+        }
+        given none = { 0 };
+        if (gy_names_add(&r->params, at.key, NULL) == GY_NO_NAME || !gy_vec_push(all, none)) {
+            return gy_read_nomem(r);
+        }
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status read_values(gy_reader *r, const gy_json_at *params, const givens *all)
+{
+    json_t *object = gy_read_open(params->value);
+    gantry_status status = GANTRY_OK;
+    gy_names_free(&r->params); /* a param may use those above it only: they come back one by one */
+    for (void *i = json_object_iter(object); i && !status; i = json_object_iter_next(object, i)) {
+        gy_json_at at = gy_read_at(params, json_object_iter_key(i), json_object_iter_value(i));
+        status = read_param(r, &at, &all->at[r->params.count]);
+        if (!status && gy_names_add(&r->params, at.key, NULL) == GY_NO_NAME) {
+            status = gy_read_nomem(r);
+        }
+    }
+    return status;
+}
+
+gantry_status gy_read_params(gy_reader *r, const gy_json_at *root)
+{
+    givens all = { 0 };
+    gy_json_at params = gy_json_key(root, "params");
+    r->all_params = params.value;
+    gantry_status status = GANTRY_OK;
+    if (params.value && !json_is_object(params.value)) {
+        return gy_read_kind(r, &params, "an object of numbers");
+    }
+    if (params.value) {
+        status = add_names(r, &params, &all);
+    }
+    if (!status) {
+        status = take_options(r, root, &all);
+    }
+    if (!status && params.value) {
+        status = read_values(r, &params, &all);
+    }
+    gy_vec_free(&all);
+    return status;
+}

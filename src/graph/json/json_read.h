@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * The reader of graph files: one file a subject, over one struct. Every function returns a status and leaves the
+ * mistake, with its place, in r->error; callers propagate. `at` is where in the file we are, and for whom a message is.
+ *
+ * Blocks are walked once for every value of their index. What is written in them (references, ids, expressions) is
+ * compiled the first time and found again by the address of its JSON value.
+ */
+#ifndef GY_GRAPH_JSON_JSON_READ_H
+#define GY_GRAPH_JSON_JSON_READ_H
+
+#define GANTRY_NO_MACROS /* mistakes belong to the file that is read, not to a line of the reader */
+#include "base/json.h"
+#include "base/map.h"
+#include "graph/build/build.h"
+#include "graph/graph.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+typedef struct gy_index {
+    const char *name;
+    int64_t value;
+} gy_index;
+
+/* An entry of a list of references. */
+typedef struct gy_listed {
+    gantry_region region;
+    gantry_access mode;
+    size_t item; /* of the array in the file */
+} gy_listed;
+typedef GY_VEC(gy_listed) gy_list;
+
+/* `after`, `with` or `apart` whose node was not there yet, or which may name a whole family. */
+typedef struct gy_pending {
+    gantry_node node;
+    void (*tie)(gantry_graph *, gantry_node, gantry_node);
+    const char *id;      /* indices replaced */
+    const char *pointer; /* in the file */
+    bool varied;         /* an index was replaced: it is no written id */
+} gy_pending;
+
+/* The nodes that one written id, such as "sum[i]", has become: a list through reader->sibling. */
+typedef struct gy_family {
+    uint32_t first, last;
+} gy_family;
+
+typedef struct gy_reader {
+    gantry_graph *graph;
+    const char *text, *name, *folder; /* folder NULL: named files are refused */
+    size_t length;
+    const gantry_load_options *options;
+    gantry_error error;
+    gy_names params;          /* same numbers as graph->params */
+    const json_t *all_params; /* the section, with those that are still to come */
+    GY_VEC(gy_index) index;   /* the `for`s around us, outermost first */
+    bool looping;             /* inside a repeat: `it` has a meaning */
+    int64_t turns;            /* of all `for`s: bounded with the nodes */
+    gy_map compiled;          /* address of a JSON value in a block -> what was made of it */
+    gy_text id;               /* the id at hand */
+    gy_names families;
+    GY_VEC(gy_family) family;
+    GY_VEC(uint32_t) sibling; /* by node; GY_NONE ends a family */
+    GY_VEC(gy_pending) pending;
+    gy_names written; /* all ids of the file, once somebody asks for one that became no node */
+    gy_list in, out;  /* lists of the node at hand */
+    char origin[512]; /* pointer of the node at hand */
+} gy_reader;
+
+/* ---- json_fail.c: mistakes ---- */
+
+/* The mistake of `at`: pointer, line, column, and the values of the indices around it. */
+gantry_status gy_read_fail(gy_reader *r, const gy_json_at *at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+gantry_status gy_read_nomem(gy_reader *r);
+/* Gives r->error, filled by somebody below, the place of `at`; returns its status. */
+gantry_status gy_read_place(gy_reader *r, const gy_json_at *at);
+/* OK, or the mistake that a building call has left in the graph, at `at`. */
+gantry_status gy_read_built(gy_reader *r, const gy_json_at *at);
+/* "an array of sizes" etc.: 'must be X, not a string'. */
+gantry_status gy_read_kind(gy_reader *r, const gy_json_at *at, const char *wanted);
+/* Sorts the members of an object into value[] (by the order of `keys`, NULL where absent); unknown keys are mistakes.
+ */
+gantry_status gy_read_members(gy_reader *r, const gy_json_at *at, const char *const *keys, size_t count,
+                              const json_t **value);
+/* Keys of an object that are not in `keys` are mistakes. */
+gantry_status gy_read_keys(gy_reader *r, const gy_json_at *at, const char *const *keys, size_t count);
+/* One of the words, by index. `what` = "dtype": 'no dtype "f31" (did you mean "f32"?); allowed are ...'. */
+gantry_status gy_read_word(gy_reader *r, const gy_json_at *at, const char *what, const char *const *words, size_t count,
+                           size_t *out);
+/* A string that is not empty. */
+gantry_status gy_read_string(gy_reader *r, const gy_json_at *at, const char *wanted, const char **out);
+/* jansson's iterators want a pointer to a changeable object, and do not change it. */
+static inline json_t *gy_read_open(const json_t *value)
+{
+    return (json_t *)(uintptr_t)value;
+}
+static inline gy_json_at gy_read_at(const gy_json_at *up, const char *key, const json_t *value)
+{
+    return (gy_json_at){ up, key, 0, value };
+}
+static inline gy_json_at gy_read_item(const gy_json_at *up, size_t index)
+{
+    return (gy_json_at){ up, NULL, index, json_array_get(up->value, index) };
+}
+/* The file `at` names, joined with the folder, in graph->arena; refused outside the folder. */
+gantry_status gy_read_path(gy_reader *r, const gy_json_at *at, const char **path);
+
+/* ---- json_value.c: numbers and expressions ---- */
+
+/* A whole number or an expression. */
+gantry_status gy_read_integer(gy_reader *r, const gy_json_at *at, int64_t *out);
+/* The same between two bounds; `what` = "the count of parts". */
+gantry_status gy_read_bounded(gy_reader *r, const gy_json_at *at, const char *what, int64_t low, int64_t high,
+                              int64_t *out);
+/* A number or an expression, evaluated in doubles. */
+gantry_status gy_read_real(gy_reader *r, const gy_json_at *at, double *out);
+/* A scalar argument: as above, or an expression over `it` (then *expr is set). */
+gantry_status gy_read_scalar(gy_reader *r, const gy_json_at *at, double *number, const gy_expr **expr);
+/* Compiles part of a string; its names must be params or indices, or pass `also` (NULL: none). */
+gantry_status gy_read_compile(gy_reader *r, const gy_json_at *at, const char *text, size_t length, const char *also,
+                              const gy_expr **out);
+gantry_status gy_read_evaluate(gy_reader *r, const gy_json_at *at, const gy_expr *e, int64_t *out);
+/* Params and indices; the context is the reader. */
+bool gy_read_lookup(void *reader, const char *name, int64_t *integer, double *real, bool *is_real);
+bool gy_read_is_index(const gy_reader *r, const char *name);
+/* A name that params and indices may have; `what` = "param". */
+gantry_status gy_read_name(gy_reader *r, const gy_json_at *at, const char *what, const char *name);
+/* What was made of the value before; NULL if nothing. Remembers only inside blocks. */
+void *gy_read_known(const gy_reader *r, const json_t *value);
+gantry_status gy_read_remember(gy_reader *r, const json_t *value, void *made);
+
+/* ---- json_count.c: limits ---- */
+
+/* Refuses an element of "nodes", outside of blocks, that would expand to more than the graph's limit. */
+gantry_status gy_read_count(gy_reader *r, const gy_json_at *element);
+
+/* ---- json_param.c ---- */
+
+gantry_status gy_read_params(gy_reader *r, const gy_json_at *root);
+
+/* ---- json_buffer.c ---- */
+
+gantry_status gy_read_buffers(gy_reader *r, const gy_json_at *root);
+gantry_status gy_read_dtype(gy_reader *r, const gy_json_at *at, gantry_dtype *out);
+/* {"random": ...}, {"normal": ...}, {"iota": ...}; `key` says which, `at` is its value. */
+gantry_status gy_read_generator(gy_reader *r, const gy_json_at *at, gy_init *out);
+
+/* ---- json_ref.c, json_list.c: references ---- */
+
+gantry_status gy_read_region(gy_reader *r, const gy_json_at *at, gantry_region *out);
+/* A buffer by its name alone; `length` of it count. */
+gantry_status gy_read_buffer_named(gy_reader *r, const gy_json_at *at, const char *name, size_t length,
+                                   gantry_buffer *out);
+
+/* ---- json_kernel.c ---- */
+
+gantry_status gy_read_kernels(gy_reader *r, const gy_json_at *root);
+
+/* ---- json_block.c: `for`, `if`, `nodes`, `repeat` ---- */
+
+/* `nodes`, with the graph's own `repeat` around it. */
+gantry_status gy_read_nodes(gy_reader *r, const gy_json_at *root);
+/* Calls `each` for every turn of the `for` (NULL: once) that the `if` (NULL: always) lets pass. */
+typedef gantry_status (*gy_turn)(gy_reader *r, const gy_json_at *at, void *context);
+gantry_status gy_read_turns(gy_reader *r, const gy_json_at *at, const json_t *range, const json_t *condition,
+                            gy_turn each, void *context);
+/* How many turns a `for` has. */
+gantry_status gy_read_turn_count(gy_reader *r, const gy_json_at *at, const json_t *span, int64_t *turns);
+/* The graph's limit of nodes, and of turns. */
+int64_t gy_read_limit(const gy_reader *r);
+int64_t gy_read_most_turns(const gy_reader *r);
+
+/* ---- json_node.c: the kinds of node; json_args.c, json_list.c, json_attr.c: what they have ---- */
+
+/* Keys that elements of `nodes` can have, frequent ones first. */
+typedef enum gy_node_key {
+    GY_KEY_ID,
+    GY_KEY_KERNEL,
+    GY_KEY_ARGS,
+    GY_KEY_WORK,
+    GY_KEY_READS,
+    GY_KEY_WRITES,
+    GY_KEY_COST,
+    GY_KEY_FOR,
+    GY_KEY_IF,
+    GY_KEY_AFTER,
+    GY_KEY_ACCESS,
+    GY_KEY_ON,
+    GY_KEY_COPY,
+    GY_KEY_FILL,
+    GY_KEY_HOST,
+    GY_KEY_COLLECTIVE,
+    GY_KEY_OP,
+    GY_KEY_IN,
+    GY_KEY_OUT,
+    GY_KEY_ROOT,
+    GY_KEY_ALGORITHM,
+    GY_KEY_WITH,
+    GY_KEY_APART,
+    GY_KEY_PRIORITY,
+    GY_KEY_SHARE,
+    GY_KEY_SCRATCH,
+    GY_KEY_NODES,
+    GY_KEY_REPEAT,
+    GY_KEY_CARRY,
+    GY_KEY_UNTIL,
+    GY_KEYS
+} gy_node_key;
+extern const char *const gy_node_keys[GY_KEYS];
+
+/* One node: `value` has its members by key. */
+gantry_status gy_read_node(gy_reader *r, const gy_json_at *at, const json_t *const *value);
+/* `args` with `access`. */
+gantry_status gy_read_args(gy_reader *r, const gy_json_at *at, const json_t *const *value, gantry_node node);
+gantry_status gy_read_access(gy_reader *r, const gy_json_at *at, gantry_access *out);
+/* A list of references, appended to `list`; with `modes`, entries may say how they are accessed. */
+gantry_status gy_read_list(gy_reader *r, const gy_json_at *at, gantry_access mode, bool modes, gy_list *list);
+/* `reads` and `writes`. */
+gantry_status gy_read_accesses(gy_reader *r, const gy_json_at *at, const json_t *const *value, gantry_node node);
+/* The keys that every kind of node can have. */
+gantry_status gy_read_attributes(gy_reader *r, const gy_json_at *at, const json_t *const *value, gantry_node node);
+
+/* ---- json_id.c ---- */
+
+/* The id with its indices replaced, in r->id; *varied if there were any. */
+gantry_status gy_read_id(gy_reader *r, const gy_json_at *at, bool *varied);
+/* Remembers which written id a node came from. */
+gantry_status gy_read_family(gy_reader *r, const char *written, gantry_node node);
+/* Ties the node to those that `at` names: an id, or an array of ids. */
+gantry_status gy_read_ties(gy_reader *r, const gy_json_at *at, gantry_node node,
+                           void (*tie)(gantry_graph *, gantry_node, gantry_node));
+/* Ties that had to wait for the last node. */
+gantry_status gy_read_pending(gy_reader *r, const gy_json_at *root);
+
+#endif

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "graph/json/json_write.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- pieces ---- */
+
+void gy_write_key(gy_text *to, const char *key)
+{
+    bool first = to->length == 0 || to->at[to->length - 1] == '{';
+    gy_text_add(to, first ? " " : ", ");
+    gy_text_json(to, key);
+    gy_text_add(to, ": ");
+}
+
+void gy_write_number(gy_text *to, double value)
+{
+    if (value == floor(value) && fabs(value) < 9007199254740992.0 && !(value == 0 && signbit(value))) {
+        gy_text_printf(to, "%" PRId64, (int64_t)value);
+    } else {
+        gy_text_double(to, value);
+    }
+}
+
+void gy_write_expr(gy_text *to, const gy_expr *e)
+{
+    int64_t integer;
+    if (gy_expr_is_integer(e, &integer)) {
+        gy_text_printf(to, "%" PRId64, integer);
+        return;
+    }
+    gy_text text = { 0 };
+    gy_expr_print(&text, e);
+    to->failed = to->failed || text.failed;
+    gy_text_json(to, text.at ? text.at : "");
+    gy_text_free(&text);
+}
+
+void gy_write_path(gy_text *to, const gantry_graph *graph, const char *path)
+{
+    size_t length = graph->folder ? strlen(graph->folder) : 0;
+    bool inside = length > 0 && strncmp(path, graph->folder, length) == 0 && path[length] == '/';
+    gy_text_json(to, inside ? path + length + 1 : path);
+}
+
+static void write_object(gy_text *to, const json_t *value)
+{
+    const char *before = "{";
+    json_t *object = (json_t *)(uintptr_t)value; /* jansson's iterators do not change it */
+    for (void *i = json_object_iter(object); i; i = json_object_iter_next(object, i)) {
+        gy_text_add(to, before);
+        gy_text_json(to, json_object_iter_key(i));
+        gy_text_add(to, ": ");
+        gy_json_text(to, json_object_iter_value(i));
+        before = ", ";
+    }
+    gy_text_add(to, json_object_size(value) ? "}" : "{}");
+}
+
+static void write_array(gy_text *to, const json_t *value)
+{
+    gy_text_add(to, "[");
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        gy_text_add(to, i ? ", " : "");
+        gy_json_text(to, json_array_get(value, i));
+    }
+    gy_text_add(to, "]");
+}
+
+void gy_json_text(gy_text *to, const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        write_object(to, value);
+        break;
+    case JSON_ARRAY:
+        write_array(to, value);
+        break;
+    case JSON_STRING:
+        gy_text_json(to, json_string_value(value));
+        break;
+    case JSON_INTEGER:
+        gy_text_printf(to, "%" PRId64, (int64_t)json_integer_value(value));
+        break;
+    case JSON_REAL:
+        gy_text_double(to, json_real_value(value));
+        break;
+    default:
+        gy_text_add(to, json_is_null(value) ? "null" : json_is_true(value) ? "true" : "false");
+    }
+}
+
+/* ---- params and machine ---- */
+
+static void write_params(gy_text *to, const gantry_graph *g)
+{
+    gy_text_add(to, ",\n  \"params\": {");
+    for (size_t i = 0; i < g->params.count; i++) {
+        const gy_param *p = &g->params.at[i];
+        gy_write_key(to, p->name);
+        if (p->is_real) {
+            gy_text_double(to, p->real);
+        } else {
+            gy_text_printf(to, "%" PRId64, p->integer);
+        }
+    }
+    gy_text_add(to, " }");
+}
+
+static void write_machine(gy_text *to, const gantry_graph *g)
+{
+    gy_text_add(to, ",\n  \"machine\": ");
+    if (g->machine_json) {
+        gy_text_add(to, g->machine_json);
+    } else {
+        gy_write_path(to, g, g->machine_path);
+    }
+}
+
+/* ---- buffers ---- */
+
+static void write_pair(gy_text *to, const char *first, double a, const char *second, double b)
+{
+    gy_write_key(to, first);
+    gy_write_number(to, a);
+    gy_write_key(to, second);
+    gy_write_number(to, b);
+}
+
+static void write_seed(gy_text *to, const char *key, uint64_t seed)
+{
+    gy_write_key(to, key);
+    gy_text_add(to, "{");
+    gy_write_key(to, "seed");
+    gy_text_printf(to, "%" PRId64, (int64_t)seed);
+}
+
+void gy_write_generator(gy_text *to, const gantry_graph *graph, const gy_init *init)
+{
+    switch (init->kind) {
+    case GY_INIT_NONE:
+        return;
+    case GY_INIT_VALUE:
+        gy_write_key(to, "value");
+        gy_write_number(to, init->a);
+        return;
+    case GY_INIT_UNIFORM:
+        write_seed(to, "random", init->seed);
+        write_pair(to, "low", init->a, "high", init->b);
+        break;
+    case GY_INIT_NORMAL:
+        write_seed(to, "normal", init->seed);
+        write_pair(to, "mean", init->a, "deviation", init->b);
+        break;
+    case GY_INIT_SPD:
+        write_seed(to, "spd", init->seed);
+        break;
+    case GY_INIT_IOTA:
+        gy_write_key(to, "iota");
+        gy_text_add(to, "{");
+        write_pair(to, "start", init->a, "step", init->b);
+        break;
+    case GY_INIT_NPY:
+    case GY_INIT_RAW:
+        gy_write_key(to, init->kind == GY_INIT_NPY ? "npy" : "raw");
+        gy_write_path(to, graph, init->path);
+        return;
+    }
+    gy_text_add(to, " }");
+}
+
+static void write_init(gy_text *to, const gantry_graph *g, const gy_init *init)
+{
+    if (init->kind == GY_INIT_NONE) {
+        return;
+    }
+    gy_write_key(to, "init");
+    if (init->kind == GY_INIT_VALUE) {
+        gy_write_number(to, init->a);
+        return;
+    }
+    gy_text_add(to, "{");
+    gy_write_generator(to, g, init);
+    gy_text_add(to, " }");
+}
+
+static void write_cut(gy_text *to, const gy_buffer *b)
+{
+    if (b->parts > 0) {
+        gy_write_key(to, "split");
+        gy_text_printf(to, b->split_auto ? "{ \"auto\": %" PRId64 " }" : "%" PRId64, b->parts);
+    }
+    if (b->tiles[0] > 0) {
+        gy_write_key(to, "tiles");
+        gy_text_printf(to, "[%" PRId64 ", %" PRId64 "]", b->tiles[0], b->tiles[1]);
+    }
+}
+
+static void write_check(gy_text *to, const gy_buffer *b)
+{
+    if (b->rtol < 0) {
+        return;
+    }
+    gy_write_key(to, "check");
+    gy_text_add(to, "{");
+    write_pair(to, "rtol", b->rtol, "atol", b->atol);
+    gy_text_add(to, " }");
+}
+
+static void write_buffer(gy_text *to, const gantry_graph *g, const gy_buffer *b)
+{
+    static const char *const classes[] = { "", "input", "state", "const", "temp" };
+    gy_text_json(to, b->name);
+    gy_text_add(to, ": {");
+    gy_write_key(to, "dtype");
+    gy_text_json(to, gantry_dtype_name(b->dtype));
+    gy_write_key(to, "shape");
+    for (int32_t i = 0; i < b->rank; i++) {
+        gy_text_printf(to, "%s%" PRId64, i ? ", " : "[", b->shape[i]);
+    }
+    gy_text_add(to, "]");
+    write_cut(to, b);
+    gy_write_key(to, "class");
+    gy_text_json(to, classes[b->cls]);
+    write_init(to, g, &b->init);
+    if (b->output) {
+        gy_write_key(to, "output");
+        gy_text_add(to, "true");
+    }
+    if (b->external) {
+        gy_write_key(to, "external");
+        gy_text_json(to, b->external);
+    }
+    write_check(to, b);
+    gy_text_add(to, " }");
+}
+
+static void write_buffers(gy_text *to, const gantry_graph *g)
+{
+    gy_text_add(to, ",\n  \"buffers\": {");
+    for (size_t i = 0; i < g->buffers.count; i++) {
+        gy_text_add(to, i ? ",\n    " : "\n    ");
+        write_buffer(to, g, &g->buffers.at[i]);
+    }
+    gy_text_add(to, g->buffers.count ? "\n  }" : "}");
+}
+
+/* ---- nodes ---- */
+
+static void write_nodes_between(gy_text *to, const gantry_graph *g, uint32_t first, uint32_t last, const char *line)
+{
+    for (uint32_t i = first; i < last; i++) {
+        gy_text_add(to, i > first ? "," : "");
+        gy_text_add(to, line);
+        gy_write_node(to, g, i);
+    }
+}
+
+static void write_loop(gy_text *to, const gantry_graph *g, const gy_loop *loop)
+{
+    gy_text_printf(to, "{ \"repeat\": %" PRId64, loop->count);
+    if (loop->carry.count > 0) {
+        gy_write_key(to, "carry");
+        gy_text_add(to, "{");
+        for (size_t i = 0; i < loop->carry.count; i++) {
+            gy_write_key(to, g->buffers.at[loop->carry.at[i].prev].name);
+            gy_text_json(to, g->buffers.at[loop->carry.at[i].next].name);
+        }
+        gy_text_add(to, " }");
+    }
+    if (loop->until != GY_NONE) {
+        gy_write_key(to, "until");
+        gy_text_add(to, "{ \"buffer\": ");
+        gy_text_json(to, g->buffers.at[loop->until].name);
+        gy_text_printf(to, ", \"every\": %" PRId64 " }", loop->every);
+    }
+    gy_text_add(to, ", \"nodes\": [");
+    write_nodes_between(to, g, loop->first_node, loop->last_node, "\n      ");
+    gy_text_add(to, loop->first_node < loop->last_node ? "\n    ] }" : "] }");
+}
+
+static void write_nodes(gy_text *to, const gantry_graph *g)
+{
+    uint32_t done = 0;
+    const char *before = "";
+    gy_text_add(to, ",\n  \"nodes\": [");
+    for (size_t i = 0; i <= g->loops.count; i++) {
+        uint32_t next = i < g->loops.count ? g->loops.at[i].first_node : (uint32_t)g->nodes.count;
+        if (next > done) {
+            gy_text_add(to, before);
+            write_nodes_between(to, g, done, next, "\n    ");
+            before = ",";
+        }
+        if (i < g->loops.count) {
+            gy_text_add(to, before);
+            gy_text_add(to, "\n    ");
+            write_loop(to, g, &g->loops.at[i]);
+            before = ",";
+            done = g->loops.at[i].last_node;
+        }
+    }
+    gy_text_add(to, *before ? "\n  ]" : "]");
+}
+
+/* ---- all of it ---- */
+
+gantry_status gantry_graph_json(const gantry_graph *graph, char **text, size_t *length, gantry_error *err)
+{
+    gy_text to = { 0 };
+    if (!graph || !text || !length) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_json needs a graph, and a text and a length to set");
+    }
+    if (!graph->sealed) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "the graph was not checked: call gantry_graph_check before gantry_graph_json");
+    }
+    gy_text_add(&to, "{\n  \"gantry\": 1,\n  \"name\": ");
+    gy_text_json(&to, graph->name);
+    if (graph->params.count > 0) {
+        write_params(&to, graph);
+    }
+    if (graph->machine_json || graph->machine_path) {
+        write_machine(&to, graph);
+    }
+    gy_write_kernels(&to, graph);
+    write_buffers(&to, graph);
+    write_nodes(&to, graph);
+    gy_text_add(&to, "\n}\n");
+    size_t size;
+    char *all = gy_text_take(&to, &size);
+    if (!all) {
+        return gy_fail_nomem(err);
+    }
+    *text = all;
+    *length = size;
+    return GANTRY_OK;
+}
+
+gantry_status gantry_graph_save(const gantry_graph *graph, const char *path, gantry_error *err)
+{
+    char *text;
+    size_t length;
+    if (!path) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_save needs a path");
+    }
+    gantry_status status = gantry_graph_json(graph, &text, &length, err);
+    if (status) {
+        return status;
+    }
+    status = gy_file_write(path, text, length, err);
+    gy_free(text);
+    return status;
+}

@@ -69,7 +69,7 @@ gantry_status gy_options_read(gantry_schedule_options *to, const gantry_schedule
     return check_words(to, err);
 }
 
-uint8_t gy_options_spill(const gantry_schedule_options *o)
+gy_spilling gy_options_spill(const gantry_schedule_options *o)
 {
     if (!o->spill || !strcmp(o->spill, "auto"))
         return GY_SPILL_REMAKE;

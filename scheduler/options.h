@@ -3,12 +3,13 @@
 #ifndef GY_SCHEDULER_OPTIONS_H
 #define GY_SCHEDULER_OPTIONS_H
 
+#include "scheduler/plan/attempt.h"
 #include <gantry/schedule.h>
 
 /* Copies what the caller's version of the struct has. E_INVALID, E_UNSUPPORTED. */
 gantry_status gy_options_read(gantry_schedule_options *to, const gantry_schedule_options *from, gantry_error *err);
 
-/* What `spill` says, as gy_spilling, of options that were read. */
-uint8_t gy_options_spill(const gantry_schedule_options *o);
+/* What `spill` says, of options that were read. */
+gy_spilling gy_options_spill(const gantry_schedule_options *o);
 
 #endif

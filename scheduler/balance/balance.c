@@ -10,6 +10,8 @@
 #include "scheduler/balance/balance.h"
 
 #include "base/error.h"
+#include "scheduler/cost/cost.h"
+#include "scheduler/pipeline/pipeline.h"
 #include <math.h>
 #include <string.h>
 
@@ -39,7 +41,7 @@ static void add_node(gy_splits *s, const gy_plan *p, uint32_t node)
 static gantry_status measure(gy_splits *s, gantry_graph *cut, uint64_t *room, gantry_error *err)
 {
     gy_plan p;
-    gantry_status status = gy_plan_init(&p, cut, s->machine, NULL, err);
+    gantry_status status = gy_plan_init(&p, cut, s->machine, NULL, NULL, err);
     if (!status)
         status = gy_plan_capacity(&p, s->options->max_memory, err);
     if (!status)

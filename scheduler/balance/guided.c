@@ -3,7 +3,9 @@
 
 #include "base/error.h"
 #include "scheduler/balance/balance.h"
+#include "scheduler/cost/cost.h"
 #include "scheduler/options.h"
+#include "scheduler/pipeline/pipeline.h"
 #include "scheduler/search/search.h"
 #include "sim/sim.h"
 #include <string.h>
@@ -97,7 +99,7 @@ static gantry_status measure(guided *g, const gantry_schedule_options *o, gantry
 {
     gantry_status status = gy_splits_make(&g->splits, g->base, g->s->machine, o, err);
     if (!status)
-        status = gy_plan_init(&g->plan, g->s->graph, g->s->machine, NULL, err);
+        status = gy_plan_init(&g->plan, g->s->graph, g->s->machine, NULL, NULL, err);
     if (!status)
         status = gy_plan_cost(&g->plan, err);
     g->of_group = gy_calloc((size_t)(g->splits.groups + 1) * g->devices, sizeof *g->of_group);

@@ -17,6 +17,7 @@
 #include "scheduler/bound/bound.h"
 
 #include "base/error.h"
+#include "scheduler/cost/cost.h"
 
 /* The least time on any device; `alone`: of it what keeps others off the device, launches of small nodes left out. */
 static gy_ticks fastest(const gy_plan *p, uint32_t node, bool alone)
@@ -236,10 +237,10 @@ static gantry_status cross_links(const bound *b, gy_ticks *most, gantry_error *e
 
 static void raise_bound(gy_plan *p, gy_ticks time, const char *by)
 {
-    if (p->bound_by && time <= p->bound)
+    if (p->bound.by && time <= p->bound.time)
         return;
-    p->bound = time;
-    p->bound_by = by;
+    p->bound.time = time;
+    p->bound.by = by;
 }
 
 gantry_status gy_plan_bound(gy_plan *p, gantry_error *err)
@@ -254,13 +255,13 @@ gantry_status gy_plan_bound(gy_plan *p, gantry_error *err)
     if (!status)
         status = cross(&b, GY_GO_OUT, b.bytes.ups + overflow(&b), &memory, err);
     if (!status) {
-        p->bound_by = NULL;
+        p->bound.by = NULL;
         raise_bound(p, longest_chain(&b), "path");
         raise_bound(p, work, "area");
         raise_bound(p, links, "links");
         raise_bound(p, memory, "memory");
-        if (p->bound > 0) /* there is an op, and it comes after that */
-            p->bound = gy_ticks_both(p->bound, p->machine->start);
+        if (p->bound.time > 0) /* there is an op, and it comes after that */
+            p->bound.time = gy_ticks_both(p->bound.time, p->machine->start);
     }
     free_bound(&b);
     return status;

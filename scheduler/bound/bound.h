@@ -8,6 +8,9 @@
 
 #include "scheduler/plan/plan.h"
 
+/* The pass: finds what no schedule can beat, whatever the placement. */
+gantry_status gy_plan_bound(gy_plan *p, gantry_error *err);
+
 /* Bytes per task, and in all: those of tasks that no device in host memory can run, each byte once. Contributions to a
  * reduction do not count as reading: the value before them may meet them anywhere. */
 typedef struct gy_bound_bytes {

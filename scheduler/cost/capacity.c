@@ -4,6 +4,7 @@
 
 #include "base/align.h"
 #include "base/error.h"
+#include "scheduler/cost/cost.h"
 #include <string.h>
 
 /* The memory that a name stands for: a memory's id, or the memory of a device. */
@@ -70,7 +71,7 @@ gantry_status gy_plan_capacity(gy_plan *p, const char *max_memory, gantry_error 
 /* A task may go to any lane of its device (stream.c). */
 static bool spreads(const gy_plan *p, uint32_t task)
 {
-    uint32_t device = p->device[task];
+    uint32_t device = p->placed.device[task];
     gy_ticks time = gy_plan_time(p, p->flow->task[task].node, device);
     return p->machine->contention && gy_device_overlap(&p->machine->device[device], time) > 0;
 }
@@ -84,7 +85,7 @@ gantry_status gy_plan_scratch(gy_plan *p, gantry_error *err)
         return gy_fail_nomem(err);
     for (uint32_t t = 0; t < p->flow->tasks; t++) {
         uint64_t bytes = gy_aligned((uint64_t)gy_plan_node(p, t)->scratch);
-        uint32_t d = p->device[t];
+        uint32_t d = p->placed.device[t];
         scratch[d] = bytes > scratch[d] ? bytes : scratch[d];
         others[d] = bytes > others[d] && spreads(p, t) ? bytes : others[d];
     }

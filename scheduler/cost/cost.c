@@ -5,7 +5,7 @@
  * / bandwidth). The device's launch cost is added to a given time and to the roofline; in a table it is contained. A
  * copy node takes the local route of the device's memory.
  */
-#include "scheduler/plan/plan.h"
+#include "scheduler/cost/cost.h"
 
 #include "base/error.h"
 #include <string.h>
@@ -102,36 +102,36 @@ static void cost_node(gy_plan *p, const tables *found, uint32_t node, uint32_t d
     const gy_kernel_table *t = found->of ? found->of[device] : NULL;
     double us = 0;
     if (n->kind == GY_NODE_COLLECTIVE) {
-        p->time[at] = 0; /* depends on all ranks: see place.c */
-        p->provenance[at] = GY_COST_ROOFLINE;
+        p->cost.time[at] = 0; /* depends on all ranks: see place.c */
+        p->cost.provenance[at] = GY_COST_ROOFLINE;
     } else if (n->kind == GY_NODE_COPY) {
         const gy_route *r = gy_machine_route(p->machine, d->memory, d->memory);
-        p->time[at] = gy_route_time(p->machine, r, node_bytes(p, n, 0));
-        p->provenance[at] = r->given ? GY_COST_MEASURED : GY_COST_ROOFLINE;
+        p->cost.time[at] = gy_route_time(p->machine, r, node_bytes(p, n, 0));
+        p->cost.provenance[at] = r->given ? GY_COST_MEASURED : GY_COST_ROOFLINE;
     } else if (given_time(gy_plan_extra(p, node), d, &us)) {
-        p->time[at] = gy_ticks_from_us(us) + d->launch;
-        p->provenance[at] = GY_COST_GIVEN;
+        p->cost.time[at] = gy_ticks_from_us(us) + d->launch;
+        p->cost.provenance[at] = GY_COST_GIVEN;
     } else if (t && gy_plan_work(n, t) > 0) {
-        p->time[at] = gy_kernel_time(t, gy_plan_work(n, t), d->launch);
-        p->provenance[at] = GY_COST_MEASURED;
+        p->cost.time[at] = gy_kernel_time(t, gy_plan_work(n, t), d->launch);
+        p->cost.provenance[at] = GY_COST_MEASURED;
     } else {
-        p->time[at] = roofline(p->graph, n, d) + d->launch;
-        p->provenance[at] = GY_COST_ROOFLINE;
+        p->cost.time[at] = roofline(p->graph, n, d) + d->launch;
+        p->cost.provenance[at] = GY_COST_ROOFLINE;
     }
     if (p->machine->pace && node < p->machine->paces && n->kind != GY_NODE_COLLECTIVE && n->kind != GY_NODE_COPY) {
-        p->time[at] = gy_ticks_from_us(gy_ticks_to_us(p->time[at]) * p->machine->pace[at]);
-        p->provenance[at] = GY_COST_MEASURED;
+        p->cost.time[at] = gy_ticks_from_us(gy_ticks_to_us(p->cost.time[at]) * p->machine->pace[at]);
+        p->cost.provenance[at] = GY_COST_MEASURED;
     }
 }
 
 gantry_status gy_plan_cost(gy_plan *p, gantry_error *err)
 {
     size_t nodes = p->graph->nodes.count;
-    p->time = gy_calloc(nodes * p->devices + 1, sizeof *p->time);
-    p->provenance = gy_calloc(nodes * p->devices + 1, sizeof *p->provenance);
+    p->cost.time = gy_calloc(nodes * p->devices + 1, sizeof *p->cost.time);
+    p->cost.provenance = gy_calloc(nodes * p->devices + 1, sizeof *p->cost.provenance);
     tables t = { .kernel = GY_NONE };
     t.of = p->machine->kernels ? gy_calloc(p->devices, sizeof *t.of) : NULL;
-    if (!p->time || !p->provenance || (p->machine->kernels && !t.of)) {
+    if (!p->cost.time || !p->cost.provenance || (p->machine->kernels && !t.of)) {
         gy_free((void *)t.of);
         return gy_fail_nomem(err);
     }
@@ -151,4 +151,16 @@ gy_ticks gy_transfer_time(const gy_plan *p, uint32_t from, uint32_t to, int64_t 
         return 0;
     return gy_ticks_both(gy_route_time(p->machine, gy_machine_route(p->machine, from, to), bytes),
                          gy_machine_signals(p->machine, from, to));
+}
+
+uint32_t gy_plan_nearest(const gy_plan *p, uint32_t task, uint32_t memory, int64_t bytes)
+{
+    const gy_team *team = gy_plan_team(p, task);
+    uint32_t best = p->machine->device[p->placed.device[task]].memory;
+    for (uint32_t i = 0; team && i < team->ranks; i++) {
+        uint32_t m = p->machine->device[team->device[i]].memory;
+        if (gy_transfer_time(p, m, memory, bytes) < gy_transfer_time(p, best, memory, bytes))
+            best = m;
+    }
+    return best;
 }

@@ -6,11 +6,12 @@
 #include "scheduler/place/apart.h"
 
 #include "base/error.h"
+#include "scheduler/cost/cost.h"
 #include <string.h>
 
 static gy_ticks *time_of(gy_plan *p, uint32_t node, uint32_t device)
 {
-    return &p->time[(size_t)node * p->devices + device];
+    return &p->cost.time[(size_t)node * p->devices + device];
 }
 
 static uint32_t count_allowed(const gy_plan *p, uint32_t node, uint32_t last)
@@ -150,9 +151,9 @@ static gantry_status eligible_node(gy_plan *p, uint32_t node, gantry_error *err)
 
 static uint32_t find_group(gy_plan *p, uint32_t node)
 {
-    while (p->group[node] != node) {
-        p->group[node] = p->group[p->group[node]];
-        node = p->group[node];
+    while (p->cost.group[node] != node) {
+        p->cost.group[node] = p->cost.group[p->cost.group[node]];
+        node = p->cost.group[node];
     }
     return node;
 }
@@ -161,7 +162,7 @@ static void join_groups(gy_plan *p, uint32_t a, uint32_t b)
 {
     a = find_group(p, a);
     b = find_group(p, b);
-    p->group[a > b ? a : b] = a > b ? b : a;
+    p->cost.group[a > b ? a : b] = a > b ? b : a;
 }
 
 static void find_groups(gy_plan *p)
@@ -170,19 +171,19 @@ static void find_groups(gy_plan *p)
         const gy_node_extra *x = gy_plan_extra(p, n);
         for (size_t i = 0; x && i < x->with.count; i++) {
             join_groups(p, n, x->with.at[i]);
-            p->pinned[n] = p->pinned[x->with.at[i]] = 1;
+            p->cost.pinned[n] = p->cost.pinned[x->with.at[i]] = 1;
         }
         for (size_t i = 0; x && i < x->apart.count; i++)
-            p->pinned[n] = p->pinned[x->apart.at[i]] = 1;
+            p->cost.pinned[n] = p->cost.pinned[x->apart.at[i]] = 1;
     }
     for (uint32_t n = 0; n < p->graph->nodes.count; n++)
-        p->group[n] = find_group(p, n);
+        p->cost.group[n] = find_group(p, n);
 }
 
 /* A group runs where all of its nodes can: the first node's row of the table speaks for all. */
 static gantry_status meet_group(gy_plan *p, uint32_t node, gantry_error *err)
 {
-    uint32_t first = p->group[node];
+    uint32_t first = p->cost.group[node];
     const gantry_graph *g = p->graph;
     for (uint32_t d = 0; d < p->devices; d++)
         if (gy_plan_time(p, node, d) >= GY_TICKS_MAX)
@@ -197,7 +198,7 @@ static gantry_status meet_group(gy_plan *p, uint32_t node, gantry_error *err)
 
 static gantry_status add_apart(gy_plan *p, uint32_t a, uint32_t b, gantry_error *err)
 {
-    uint32_t *old = p->apart[a], count = old ? old[0] : 0;
+    uint32_t *old = p->cost.apart[a], count = old ? old[0] : 0;
     uint32_t *list = gy_arena_alloc(&p->arena, (count + 2) * sizeof *list);
     if (!list)
         return gy_fail_nomem(err);
@@ -205,13 +206,13 @@ static gantry_status add_apart(gy_plan *p, uint32_t a, uint32_t b, gantry_error 
         memcpy(list, old, (count + 1) * sizeof *list);
     list[0] = count + 1;
     list[count + 1] = b;
-    p->apart[a] = list;
+    p->cost.apart[a] = list;
     return GANTRY_OK;
 }
 
 static gantry_status apart_groups(gy_plan *p, uint32_t node, uint32_t other, gantry_error *err)
 {
-    uint32_t a = p->group[node], b = p->group[other];
+    uint32_t a = p->cost.group[node], b = p->cost.group[other];
     const gantry_graph *g = p->graph;
     if (a == b)
         return gy_graph_fail(g, g->nodes.at[node].origin, err, GANTRY_E_GRAPH,
@@ -227,11 +228,11 @@ static gantry_status make_groups(gy_plan *p, gantry_error *err)
     size_t nodes = p->graph->nodes.count;
     find_groups(p);
     for (uint32_t n = 0; n < nodes && !status; n++)
-        if (p->group[n] != n)
+        if (p->cost.group[n] != n)
             status = meet_group(p, n, err);
     for (uint32_t n = 0; n < nodes; n++) /* and back: every member knows what the group can */
-        for (uint32_t d = 0; d < p->devices && p->group[n] != n; d++)
-            if (gy_plan_time(p, p->group[n], d) >= GY_TICKS_MAX)
+        for (uint32_t d = 0; d < p->devices && p->cost.group[n] != n; d++)
+            if (gy_plan_time(p, p->cost.group[n], d) >= GY_TICKS_MAX)
                 *time_of(p, n, d) = GY_TICKS_MAX;
     for (uint32_t n = 0; n < nodes && !status; n++) {
         const gy_node_extra *x = gy_plan_extra(p, n);
@@ -245,15 +246,15 @@ gantry_status gy_plan_eligible(gy_plan *p, gantry_error *err)
 {
     size_t nodes = p->graph->nodes.count;
     gantry_status status = GANTRY_OK;
-    p->group = gy_calloc(nodes + 1, sizeof *p->group);
-    p->group_device = gy_calloc(nodes + 1, sizeof *p->group_device);
-    p->pinned = gy_calloc(nodes + 1, sizeof *p->pinned);
-    p->apart = gy_calloc(nodes + 1, sizeof *p->apart);
-    if (!p->group || !p->group_device || !p->pinned || !p->apart)
+    p->cost.group = gy_calloc(nodes + 1, sizeof *p->cost.group);
+    p->placed.group_device = gy_calloc(nodes + 1, sizeof *p->placed.group_device);
+    p->cost.pinned = gy_calloc(nodes + 1, sizeof *p->cost.pinned);
+    p->cost.apart = gy_calloc(nodes + 1, sizeof *p->cost.apart);
+    if (!p->cost.group || !p->placed.group_device || !p->cost.pinned || !p->cost.apart)
         return gy_fail_nomem(err);
     for (uint32_t n = 0; n < nodes; n++) {
-        p->group[n] = n;
-        p->group_device[n] = GY_NONE;
+        p->cost.group[n] = n;
+        p->placed.group_device[n] = GY_NONE;
     }
     for (uint32_t n = 0; n < nodes && !status; n++)
         if (p->graph->nodes.at[n].kind != GY_NODE_COLLECTIVE)

@@ -10,6 +10,8 @@
 #include "scheduler/search/search.h"
 
 #include "base/error.h"
+#include "scheduler/cost/cost.h"
+#include "scheduler/pipeline/pipeline.h"
 #include <string.h>
 
 typedef struct explain {
@@ -54,11 +56,10 @@ static void add_head(explain *x)
                    gy_ticks_to_us(op->end), s->policy);
 }
 
-static gantry_status place(gy_plan *p, explain *x, gantry_error *err)
+static gantry_status place(gy_plan *p, gantry_error *err)
 {
-    gantry_status status = gy_plan_capacity(p, NULL, err);
-    p->watch = first_task(p->flow, x->node);
-    return status ? status : gy_plan_to_place(p, err);
+    GY_TRY(gy_plan_capacity(p, NULL, err));
+    return gy_plan_to_place(p, err);
 }
 
 /* Places as `policy` does; *same: the node is where the schedule has it, and has been explained. */
@@ -66,14 +67,14 @@ static gantry_status try_policy(explain *x, const gy_policy *policy, const gy_ca
                                 gantry_error *err)
 {
     gy_plan p;
-    gantry_status status = gy_plan_init(&p, x->s->graph, x->s->machine, policy, err);
-    if (status)
-        return status;
-    p.candidate = c;
-    status = place(&p, x, err);
-    *same = !status && (c || p.device[p.watch] == device_of(x->s, x->op));
+    gy_attempt attempt = GY_ATTEMPT_INIT;
+    attempt.candidate = c;
+    attempt.watch = first_task(x->s->graph->flow, x->node);
+    GY_TRY(gy_plan_init(&p, x->s->graph, x->s->machine, policy, &attempt, err));
+    gantry_status status = place(&p, err);
+    *same = !status && (c || p.placed.device[attempt.watch] == device_of(x->s, x->op));
     if (*same)
-        gy_explain_place(&x->text, &p, p.watch);
+        gy_explain_place(&x->text, &p, attempt.watch);
     gy_plan_free(&p);
     return status;
 }

@@ -42,7 +42,7 @@ void gy_explain_transfers(gy_text *to, const gy_plan *p, uint32_t task);
 
 /* What the node takes on each device, and where the figure comes from. */
 void gy_explain_cost(gy_text *to, const gy_plan *p, uint32_t node);
-/* After placing with plan.watch set to the task: its inputs, the candidates, and which term decided. */
+/* After placing with `watch` of the attempt set to the task: its inputs, the candidates, and which term decided. */
 void gy_explain_place(gy_text *to, const gy_plan *p, uint32_t task);
 /* The algorithms of the op if it is a collective, and of those that were put in to bring what it reads. Needs the
  * schedule alone. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scheduler/explain/explain.h"
 
+#include "scheduler/cost/cost.h"
+
 /* "2.000 us launch + 10.526 us, the longer of ...": the figures of cost.c. */
 static void add_roofline(gy_text *to, const gy_plan *p, uint32_t node, uint32_t device)
 {
@@ -40,7 +42,7 @@ static void add_provenance(gy_text *to, const gy_plan *p, uint32_t node, uint32_
     const gy_node *n = &p->graph->nodes.at[node];
     const gy_device *d = &p->machine->device[device];
     const char *memory = p->machine->memory[d->memory].id;
-    switch ((gy_provenance)p->provenance[(size_t)node * p->devices + device]) {
+    switch ((gy_provenance)p->cost.provenance[(size_t)node * p->devices + device]) {
     case GY_COST_GIVEN:
         gy_text_add(to, "given with the node");
         if (d->launch)

@@ -2,6 +2,8 @@
 /* Where the data of a node come from, and when they could be where. */
 #include "scheduler/explain/explain.h"
 
+#include "scheduler/cost/cost.h"
+
 #define SHOWN 8 /* inputs listed for each candidate */
 
 static const char *memory_id(const gy_plan *p, uint32_t memory)
@@ -20,15 +22,16 @@ bool gy_inputs_find(gy_inputs *in, const gy_plan *p, uint32_t task, uint32_t mem
 {
     const gy_flow *f = p->flow;
     in->count = 0;
-    if (p->upload[task]) {
-        gy_input up = { .bytes = p->upload[task], .takes = gy_transfer_time(p, 0, memory, p->upload[task]) };
+    if (p->inputs.upload[task]) {
+        gy_input up = { .bytes = p->inputs.upload[task],
+                        .takes = gy_transfer_time(p, 0, memory, p->inputs.upload[task]) };
         up.arrives = up.takes;
         if (!gy_vec_push(in, up))
             return false;
     }
     for (size_t i = f->dep_first[task]; i < f->dep_first[task + 1]; i++) {
         const gy_dep *d = &f->dep[i];
-        gy_input one = { .dep = d, .made = p->finish[d->from], .bytes = d->kinds & GY_DEP_DATA ? d->bytes : 0 };
+        gy_input one = { .dep = d, .made = p->placed.finish[d->from], .bytes = d->kinds & GY_DEP_DATA ? d->bytes : 0 };
         one.memory = gy_plan_nearest(p, d->from, memory, one.bytes);
         one.takes = gy_transfer_time(p, one.memory, memory, one.bytes);
         one.arrives = one.made + one.takes;
@@ -109,7 +112,7 @@ static void add_input(gy_table *t, gy_text *to, const gy_plan *p, uint32_t task,
     to->failed = to->failed || rows.failed;
     gy_table_cell(t, "%s", in->dep ? gy_plan_node(p, in->dep->from)->id : "bound inputs");
     gy_table_cell(t, "%s %s", in->dep ? "on" : "in",
-                  in->dep ? device_id(p, p->device[in->dep->from]) : memory_id(p, 0));
+                  in->dep ? device_id(p, p->placed.device[in->dep->from]) : memory_id(p, 0));
     gy_table_cell(t, in->dep ? "ends %.3f us" : "%.3f us", gy_ticks_to_us(in->made));
     gy_table_cell(t, "%s", data ? gy_bytes_text(size, sizeof size, (uint64_t)in->bytes) : "");
     gy_table_cell(t, "%s", !data ? "order only" : rows.failed || !rows.at ? "" : rows.at);
@@ -181,10 +184,10 @@ void gy_explain_transfers(gy_text *to, const gy_plan *p, uint32_t task)
 {
     gy_table t = { .align = "lllrrl" };
     gy_inputs in = { 0 };
-    for (size_t i = 0; i < p->tries.count; i++) {
-        if (!gy_inputs_find(&in, p, task, p->machine->device[p->tries.at[i].device].memory))
+    for (size_t i = 0; i < p->placed.tries.count; i++) {
+        if (!gy_inputs_find(&in, p, task, p->machine->device[p->placed.tries.at[i].device].memory))
             to->failed = true;
-        add_ways(&t, to, p, &p->tries.at[i], &in);
+        add_ways(&t, to, p, &p->placed.tries.at[i], &in);
     }
     if (t.count)
         gy_text_add(to, "\ntransfers, each alone on its route\n");

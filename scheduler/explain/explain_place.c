@@ -21,9 +21,9 @@ static int by_device(const void *a, const void *b)
 
 static const gy_try *chosen_of(const gy_plan *p, uint32_t task)
 {
-    for (size_t i = 0; i < p->tries.count; i++)
-        if (p->tries.at[i].device == p->device[task])
-            return &p->tries.at[i];
+    for (size_t i = 0; i < p->placed.tries.count; i++)
+        if (p->placed.tries.at[i].device == p->placed.device[task])
+            return &p->placed.tries.at[i];
     return NULL;
 }
 
@@ -32,8 +32,8 @@ static void add_candidates(gy_text *to, const gy_plan *p, uint32_t task)
     gy_table t = { .align = "lrrrrl" };
     const gy_try *chosen = chosen_of(p, task);
     gy_text_printf(to, "\ncandidates, when %s came to it\n", p->policy->name);
-    for (size_t i = 0; i < p->tries.count; i++) {
-        const gy_try *try = &p->tries.at[i];
+    for (size_t i = 0; i < p->placed.tries.count; i++) {
+        const gy_try *try = &p->placed.tries.at[i];
         gy_table_cell(&t, "%s %s:", try == chosen ? "=>" : "  ", device_id(p, try->device));
         gy_table_cell(&t, "data ready %.3f us", gy_ticks_to_us(try->ready));
         gy_table_cell(&t, "start %.3f us", gy_ticks_to_us(try->start));
@@ -110,11 +110,11 @@ static void add_decision(gy_text *to, const gy_plan *p, uint32_t task)
 {
     const gy_try *chosen = chosen_of(p, task);
     bool earlier = false;
-    if (!chosen || p->tries.count < 2)
+    if (!chosen || p->placed.tries.count < 2)
         return;
     gy_text_printf(to, "\nwhy %s\n", device_id(p, chosen->device));
-    for (size_t i = 0; i < p->tries.count; i++) {
-        const gy_try *try = &p->tries.at[i];
+    for (size_t i = 0; i < p->placed.tries.count; i++) {
+        const gy_try *try = &p->placed.tries.at[i];
         gy_ticks more = try->finish - chosen->finish;
         if (try == chosen)
             continue;
@@ -154,8 +154,8 @@ void gy_explain_place(gy_text *to, const gy_plan *p, uint32_t task)
         add_team(to, p, task);
         return;
     }
-    if (p->tries.count)
-        qsort(p->tries.at, p->tries.count, sizeof *p->tries.at, by_device);
+    if (p->placed.tries.count)
+        qsort(p->placed.tries.at, p->placed.tries.count, sizeof *p->placed.tries.at, by_device);
     gy_explain_transfers(to, p, task);
     gy_explain_cost(to, p, p->flow->task[task].node);
     add_candidates(to, p, task);

@@ -43,9 +43,9 @@ static gantry_status make_units(gy_load *l, const gy_plan *p, gantry_error *err)
         uint64_t unit = l->units;
         if (gy_plan_team(p, t)) {
             unit = GY_NONE;
-        } else if (!p->pinned[node] || !gy_map_get(&unit_of_group, p->group[node], &unit)) {
+        } else if (!p->cost.pinned[node] || !gy_map_get(&unit_of_group, p->cost.group[node], &unit)) {
             l->task_of[l->units++] = t;
-            if (p->pinned[node] && !gy_map_put(&unit_of_group, p->group[node], unit))
+            if (p->cost.pinned[node] && !gy_map_put(&unit_of_group, p->cost.group[node], unit))
                 status = gy_fail_nomem(err);
         }
         l->unit_of[t] = (uint32_t)unit;

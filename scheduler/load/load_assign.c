@@ -151,12 +151,12 @@ bool gy_assignment_allows(const gy_assignment *a, uint32_t unit, uint32_t device
     if (l->time[(size_t)unit * l->devices + device] >= GY_TICKS_MAX)
         return false;
     uint32_t node = p->flow->task[l->task_of[unit]].node;
-    const uint32_t *apart = p->pinned[node] ? p->apart[p->group[node]] : NULL;
+    const uint32_t *apart = p->cost.pinned[node] ? p->cost.apart[p->cost.group[node]] : NULL;
     for (uint32_t i = 0; apart && i < apart[0]; i++) {
         /* A group is pinned as a whole, so its unit is that of its first node's task, in whatever iteration. */
         for (uint32_t u = 0; u < l->units; u++) {
             uint32_t other = p->flow->task[l->task_of[u]].node;
-            if (a->device[u] == device && p->pinned[other] && p->group[other] == apart[i + 1])
+            if (a->device[u] == device && p->cost.pinned[other] && p->cost.group[other] == apart[i + 1])
                 return false;
         }
     }

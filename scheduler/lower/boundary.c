@@ -4,7 +4,7 @@
  * them first; the area there persists, and holds the final value of all of its rows at the end. A `const` buffer
  * persists wherever it is read. Outputs are fetched as soon as their rows are final, reductions at the end.
  */
-#include "scheduler/lower/lower.h"
+#include "scheduler/lower/lowering.h"
 
 #include "base/error.h"
 #include <stdlib.h>

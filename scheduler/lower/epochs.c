@@ -5,7 +5,7 @@
  * far as its previous value. That is right for any sequence that the dependencies allow, because a result may be
  * combined in any number of steps.
  */
-#include "scheduler/lower/lower.h"
+#include "scheduler/lower/lowering.h"
 
 #include "base/error.h"
 #include <stdlib.h>

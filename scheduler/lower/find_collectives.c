@@ -4,6 +4,7 @@
 #include "scheduler/lower/find_collectives.h"
 
 #include "base/error.h"
+#include "scheduler/lower/lower.h"
 #include <stdlib.h>
 
 typedef struct collect {
@@ -19,8 +20,8 @@ typedef struct collect {
 
 static gy_span span_of(const gy_plan *p, uint32_t draft, uint32_t use)
 {
-    const gy_use *u = &p->use.at[p->draft.at[draft].op.use + use];
-    return (gy_span){ u->instance, p->instance.at[u->instance].memory, u->first, u->last };
+    const gy_use *u = &p->draft.use.at[p->draft.op.at[draft].op.use + use];
+    return (gy_span){ u->instance, p->draft.instance.at[u->instance].memory, u->first, u->last };
 }
 
 static bool same_span(const gy_span *a, const gy_span *b)
@@ -136,7 +137,7 @@ static bool is_hopeless(const gy_cluster *c)
 /* false: out of memory */
 static bool place_batch(collect *k)
 {
-    uint32_t value = k->p->instance.at[span_of(k->p, k->batch.at[0], 0).instance].value;
+    uint32_t value = k->p->draft.instance.at[span_of(k->p, k->batch.at[0], 0).instance].value;
     uint64_t index;
     uint8_t kind = GY_CLUSTER_ONE;
     gy_map *open = &k->open[k->batch.count > 1];
@@ -158,7 +159,7 @@ static bool place_batch(collect *k)
 
 static bool is_candidate(const gy_plan *p, uint32_t draft)
 {
-    return p->draft.at[draft].batch && span_of(p, draft, 0).memory != 0 && span_of(p, draft, 1).memory != 0 &&
+    return p->draft.op.at[draft].batch && span_of(p, draft, 0).memory != 0 && span_of(p, draft, 1).memory != 0 &&
            span_of(p, draft, 0).memory != span_of(p, draft, 1).memory;
 }
 
@@ -166,7 +167,7 @@ static bool is_candidate(const gy_plan *p, uint32_t draft)
 static int compare_copies(const gy_plan *p, uint32_t a, uint32_t b)
 {
     gy_span x = span_of(p, a, 1), y = span_of(p, b, 1);
-    uint32_t v = p->instance.at[x.instance].value, w = p->instance.at[y.instance].value;
+    uint32_t v = p->draft.instance.at[x.instance].value, w = p->draft.instance.at[y.instance].value;
     if (v != w)
         return v < w ? -1 : 1;
     if (x.memory != y.memory)
@@ -182,7 +183,7 @@ static int by_value(const void *a, const void *b, void *context)
 static bool goes_with(const gy_plan *p, uint32_t a, uint32_t b)
 {
     gy_span x = span_of(p, a, 1), y = span_of(p, b, 1);
-    return x.memory == y.memory && p->instance.at[x.instance].value == p->instance.at[y.instance].value;
+    return x.memory == y.memory && p->draft.instance.at[x.instance].value == p->draft.instance.at[y.instance].value;
 }
 
 static void sort_run(collect *k)
@@ -223,7 +224,7 @@ static bool place_singles(collect *k)
     const gy_plan *p = k->p;
     for (size_t i = 0, next; i < k->run.count; i = next) {
         next = i + 1;
-        while (next < k->run.count && p->draft.at[k->run.at[next]].batch == p->draft.at[k->run.at[i]].batch)
+        while (next < k->run.count && p->draft.op.at[k->run.at[next]].batch == p->draft.op.at[k->run.at[i]].batch)
             next++;
         k->batch.count = 0;
         if (next == i + 1 && (!gy_vec_push(&k->batch, k->run.at[i]) || !place_batch(k)))
@@ -237,7 +238,8 @@ static bool read_run(collect *k, uint32_t i, uint32_t *next)
 {
     const gy_plan *p = k->p;
     k->run.count = 0;
-    for (; i < p->draft.count && p->draft.at[i].op.kind == GY_OP_COPY && p->draft.at[i].op.node == GY_NONE; i++)
+    for (; i < p->draft.op.count && p->draft.op.at[i].op.kind == GY_OP_COPY && p->draft.op.at[i].op.node == GY_NONE;
+         i++)
         if (is_candidate(p, i) && !gy_vec_push(&k->run, i))
             return false;
     *next = i;
@@ -247,11 +249,11 @@ static bool read_run(collect *k, uint32_t i, uint32_t *next)
 static bool walk(collect *k)
 {
     const gy_plan *p = k->p;
-    for (size_t e = 0; e < p->edges.count; e++)
-        if (p->edges.at[e].from + 1 > k->latest[p->edges.at[e].to])
-            k->latest[p->edges.at[e].to] = p->edges.at[e].from + 1;
-    for (uint32_t i = 0; i < p->draft.count; i++) {
-        if (!p->draft.at[i].batch)
+    for (size_t e = 0; e < p->draft.edges.count; e++)
+        if (p->draft.edges.at[e].from + 1 > k->latest[p->draft.edges.at[e].to])
+            k->latest[p->draft.edges.at[e].to] = p->draft.edges.at[e].from + 1;
+    for (uint32_t i = 0; i < p->draft.op.count; i++) {
+        if (!p->draft.op.at[i].batch)
             continue;
         if (!read_run(k, i, &i) || !place_singles(k) || (k->run.count > 1 && !place_several(k)))
             return false;
@@ -293,14 +295,14 @@ static void free_clusters(gy_clusters *clusters)
     gy_vec_free(clusters);
 }
 
-gantry_status gy_plan_collect(gy_plan *p, gantry_error *err)
+gantry_status gy_plan_find_collectives(gy_plan *p, gantry_error *err)
 {
     collect k = { .p = p };
     gantry_status status = GANTRY_OK;
-    p->put_in = 0;
-    if (p->keep_copies || !p->machine->contention) /* copies that do not disturb each other cannot be beaten */
+    p->collectives = 0;
+    if (p->attempt->keep_copies || !p->machine->contention) /* copies that do not disturb each other cannot be beaten */
         return GANTRY_OK;
-    k.latest = gy_calloc(p->draft.count + 1, sizeof *k.latest);
+    k.latest = gy_calloc(p->draft.op.count + 1, sizeof *k.latest);
     if (!k.latest || !walk(&k))
         status = gy_fail_nomem(err);
     if (!status)

@@ -46,8 +46,6 @@ typedef GY_VEC(gy_cluster) gy_clusters;
 
 /* Replaces the copies of each cluster that has a collective by that op, where the first of them stood. */
 gantry_status gy_collect_merge(gy_plan *p, const gy_clusters *clusters, gantry_error *err);
-/* After gy_plan_run: plans again without collectives in place of copies, where there are some, and keeps the faster. */
-gantry_status gy_collect_compare(gy_plan *p, const gantry_schedule_options *options, gantry_error *err);
 /* How many memories it reads from. */
 size_t gy_collect_sources(const gy_cluster *c);
 /* Sets `collective` and `way` if that is not slower than the copies. */

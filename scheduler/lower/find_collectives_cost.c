@@ -43,8 +43,8 @@ static bool joins_all(const gy_plan *p, const gy_cluster *c, uint8_t *joined)
 {
     size_t n = c->memory.count, pairs = 0;
     for (size_t i = 0; i < c->copy.count; i++) {
-        const gy_use *u = &p->use.at[p->draft.at[c->copy.at[i]].op.use];
-        uint32_t from = p->instance.at[u[0].instance].memory, to = p->instance.at[u[1].instance].memory;
+        const gy_use *u = &p->draft.use.at[p->draft.op.at[c->copy.at[i]].op.use];
+        uint32_t from = p->draft.instance.at[u[0].instance].memory, to = p->draft.instance.at[u[1].instance].memory;
         size_t a = 0, b = 0;
         while (a < n && c->memory.at[a] != from)
             a++;
@@ -122,9 +122,9 @@ static gy_ticks together(const gy_plan *p, const gy_cluster *c, const gy_group *
     const gy_buffer *b = gy_value_buffer(p->graph, p->flow, c->value);
     p->net->lenient = true;
     for (size_t i = 0; i < c->copy.count; i++) {
-        const gy_use *u = &p->use.at[p->draft.at[c->copy.at[i]].op.use];
-        uint32_t from = gy_group_rank(g, p->instance.at[u[0].instance].memory);
-        uint32_t to = gy_group_rank(g, p->instance.at[u[1].instance].memory);
+        const gy_use *u = &p->draft.use.at[p->draft.op.at[c->copy.at[i]].op.use];
+        uint32_t from = gy_group_rank(g, p->draft.instance.at[u[0].instance].memory);
+        uint32_t to = gy_group_rank(g, p->draft.instance.at[u[1].instance].memory);
         gy_net_add(p->net, g, from, to, gy_buffer_span(b, u[0].first, u[0].last));
     }
     p->net->lenient = false;
@@ -136,7 +136,7 @@ static void compare(const gy_plan *p, gy_cluster *c, gantry_collective kind, gy_
 {
     gy_ticks first = GY_TICKS_MAX, last = 0, end = 0;
     for (size_t i = 0; i < c->copy.count; i++) {
-        const gy_draft *d = &p->draft.at[c->copy.at[i]];
+        const gy_draft_op *d = &p->draft.op.at[c->copy.at[i]];
         gy_ticks begin = d->end - d->op.duration;
         first = begin < first ? begin : first;
         last = begin > last ? begin : last;

@@ -36,7 +36,7 @@ static bool add_use(gy_plan *p, const gy_span *s, uint8_t mode, const uint32_t *
     while (memory[rank] != s->memory)
         rank++;
     gy_use u = { s->instance, mode, (uint16_t)rank, s->first, s->last };
-    return gy_vec_push(&p->use, u);
+    return gy_vec_push(&p->draft.use, u);
 }
 
 /* Neighbouring rows of one instance are one read of a scatter; the others name each piece. */
@@ -57,21 +57,21 @@ static bool add_reads(gy_plan *p, const gy_cluster *c, const uint32_t *memory)
 
 static bool add_uses(gy_plan *p, const gy_cluster *c, const uint32_t *memory, gy_op *op)
 {
-    op->use = (uint32_t)p->use.count;
+    op->use = (uint32_t)p->draft.use.count;
     if (!add_reads(p, c, memory))
         return false;
-    op->ins = (uint32_t)p->use.count - op->use;
+    op->ins = (uint32_t)p->draft.use.count - op->use;
     for (size_t i = 0; i < c->write.count; i++)
         if (!add_use(p, &c->write.at[i], GANTRY_WRITE, memory))
             return false;
-    op->uses = (uint32_t)p->use.count - op->use;
+    op->uses = (uint32_t)p->draft.use.count - op->use;
     return true;
 }
 
 static gantry_status make_op(gy_plan *p, const gy_cluster *c, gantry_error *err)
 {
     uint32_t count = 0, *memory = list_ranks(c, &count);
-    gy_draft *d = &p->draft.at[c->copy.at[0]];
+    gy_draft_op *d = &p->draft.op.at[c->copy.at[0]];
     gantry_status status = memory ? GANTRY_OK : gy_fail_nomem(err);
     d->lane = GY_LANE_COLLECTIVE;
     d->op.kind = GY_OP_COLLECTIVE;
@@ -104,47 +104,47 @@ static int by_to(const void *a, const void *b)
 static void renumber(gy_plan *p, const uint32_t *to)
 {
     size_t kept = 0;
-    for (size_t e = 0; e < p->edges.count; e++) {
-        gy_edge edge = p->edges.at[e];
+    for (size_t e = 0; e < p->draft.edges.count; e++) {
+        gy_edge edge = p->draft.edges.at[e];
         edge.from = to[edge.from];
         edge.to = to[edge.to];
         if (edge.from != edge.to)
-            p->edges.at[kept++] = edge;
+            p->draft.edges.at[kept++] = edge;
     }
-    p->edges.count = kept;
+    p->draft.edges.count = kept;
     if (kept)
-        qsort(p->edges.at, kept, sizeof *p->edges.at, by_to);
+        qsort(p->draft.edges.at, kept, sizeof *p->draft.edges.at, by_to);
 }
 
 static void drop_copies(gy_plan *p, uint32_t *head, uint32_t *to)
 {
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < p->draft.count; i++) {
+    for (uint32_t i = 0; i < p->draft.op.count; i++) {
         to[i] = head[i] == ALONE || head[i] == i ? kept : to[head[i]];
         if (to[i] == kept)
-            p->draft.at[kept++] = p->draft.at[i];
+            p->draft.op.at[kept++] = p->draft.op.at[i];
     }
-    p->draft.count = kept;
+    p->draft.op.count = kept;
     renumber(p, to);
 }
 
 gantry_status gy_collect_merge(gy_plan *p, const gy_clusters *clusters, gantry_error *err)
 {
-    uint32_t *head = gy_calloc(p->draft.count + 1, sizeof *head); /* the first copy of the cluster; ALONE: of none */
-    uint32_t *to = gy_calloc(p->draft.count + 1, sizeof *to);
+    uint32_t *head = gy_calloc(p->draft.op.count + 1, sizeof *head); /* the first copy of the cluster; ALONE: of none */
+    uint32_t *to = gy_calloc(p->draft.op.count + 1, sizeof *to);
     gantry_status status = head && to ? GANTRY_OK : gy_fail_nomem(err);
-    for (size_t i = 0; i < p->draft.count && !status; i++)
+    for (size_t i = 0; i < p->draft.op.count && !status; i++)
         head[i] = ALONE;
     for (size_t i = 0; i < clusters->count && !status; i++) {
         const gy_cluster *c = &clusters->at[i];
         if (!c->collective)
             continue;
-        p->put_in++;
+        p->collectives++;
         for (size_t n = 0; n < c->copy.count; n++)
             head[c->copy.at[n]] = c->copy.at[0];
         status = make_op(p, c, err);
     }
-    if (!status && p->put_in)
+    if (!status && p->collectives)
         drop_copies(p, head, to);
     gy_free(head);
     gy_free(to);

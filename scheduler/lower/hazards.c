@@ -4,7 +4,7 @@
  * run of rows of an instance has its last writer and the readers since; a read follows the writer, a write follows the
  * readers, or the writer if there are none.
  */
-#include "scheduler/lower/lower.h"
+#include "scheduler/lower/lowering.h"
 
 #include "base/error.h"
 
@@ -21,9 +21,10 @@ gantry_status gy_lower_instance(gy_lower *l, const gy_instance *instance, uint32
     gy_instance in = *instance;
     gy_history none = { 0 };
     in.bytes = (uint64_t)gy_buffer_span(b, in.first, in.last);
-    if (p->instance.count >= GY_NONE - 1 || !gy_vec_push(&l->history, none) || !gy_vec_push(&p->instance, in))
+    if (p->draft.instance.count >= GY_NONE - 1 || !gy_vec_push(&l->history, none) ||
+        !gy_vec_push(&p->draft.instance, in))
         return gy_fail_nomem(err);
-    *id = (uint32_t)(p->instance.count - 1);
+    *id = (uint32_t)(p->draft.instance.count - 1);
     return GANTRY_OK;
 }
 
@@ -46,28 +47,28 @@ void gy_history_free(gy_lower *l)
     gy_arena_free(&l->arena);
 }
 
-gantry_status gy_lower_op(gy_lower *l, const gy_draft *draft, uint32_t *id, gantry_error *err)
+gantry_status gy_lower_op(gy_lower *l, const gy_draft_op *draft, uint32_t *id, gantry_error *err)
 {
     gy_plan *p = l->p;
-    gy_draft d = *draft;
-    d.op.use = (uint32_t)p->use.count;
+    gy_draft_op d = *draft;
+    d.op.use = (uint32_t)p->draft.use.count;
     d.op.uses = 0;
-    if (p->draft.count >= GY_NONE - 1 || !gy_vec_push(&p->draft, d))
+    if (p->draft.op.count >= GY_NONE - 1 || !gy_vec_push(&p->draft.op, d))
         return gy_fail_nomem(err);
     if (id)
-        *id = (uint32_t)(p->draft.count - 1);
+        *id = (uint32_t)(p->draft.op.count - 1);
     return GANTRY_OK;
 }
 
 gantry_status gy_lower_edge(gy_lower *l, uint32_t from, uint8_t reason, gantry_error *err)
 {
     gy_plan *p = l->p;
-    uint32_t to = (uint32_t)(p->draft.count - 1);
-    const gy_edge *last = p->edges.count ? gy_vec_last(&p->edges) : NULL;
+    uint32_t to = (uint32_t)(p->draft.op.count - 1);
+    const gy_edge *last = p->draft.edges.count ? gy_vec_last(&p->draft.edges) : NULL;
     if (from == GY_NONE || from == to || (last && last->to == to && last->from == from && last->reason == reason))
         return GANTRY_OK;
     gy_edge e = { from, to, reason };
-    return gy_vec_push(&p->edges, e) ? GANTRY_OK : gy_fail_nomem(err);
+    return gy_vec_push(&p->draft.edges, e) ? GANTRY_OK : gy_fail_nomem(err);
 }
 
 static gantry_status after_writer(gy_lower *l, const gy_mark *m, bool reads, gantry_error *err)
@@ -97,7 +98,7 @@ static gy_mark *new_mark(gy_lower *l, uint32_t reader, uint32_t writer, const gy
 static gantry_status see_rows(gy_lower *l, const gy_mark **mark, uint8_t mode, gantry_error *err)
 {
     const gy_mark *old = *mark;
-    uint32_t self = (uint32_t)(l->p->draft.count - 1);
+    uint32_t self = (uint32_t)(l->p->draft.op.count - 1);
     gantry_status status = GANTRY_OK;
     if (mode == GANTRY_READ) {
         status = after_writer(l, old, true, err);
@@ -115,7 +116,7 @@ static gantry_status see_rows(gy_lower *l, const gy_mark **mark, uint8_t mode, g
 static gantry_status see_parts(gy_lower *l, uint32_t instance, uint8_t mode, int64_t first, int64_t last,
                                gantry_error *err)
 {
-    const gy_instance *in = &l->p->instance.at[instance];
+    const gy_instance *in = &l->p->draft.instance.at[instance];
     gy_history *h = &l->history.at[instance];
     if (!h->parts) {
         gy_imap *map = gy_arena_alloc(&l->arena, sizeof *map);
@@ -146,10 +147,10 @@ gantry_status gy_lower_use(gy_lower *l, uint32_t instance, uint8_t mode, uint32_
 {
     gy_plan *p = l->p;
     gy_use u = { instance, mode, (uint16_t)rank, first, last };
-    if (!gy_vec_push(&p->use, u))
+    if (!gy_vec_push(&p->draft.use, u))
         return gy_fail_nomem(err);
-    gy_vec_last(&p->draft)->op.uses++;
-    const gy_instance *in = &p->instance.at[instance];
+    gy_vec_last(&p->draft.op)->op.uses++;
+    const gy_instance *in = &p->draft.instance.at[instance];
     gy_history *h = &l->history.at[instance];
     if (first >= last || is_fixed(l, in))
         return GANTRY_OK;

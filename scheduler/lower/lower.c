@@ -2,6 +2,8 @@
 /* The second walk: one op per task, with the copies, fills and collectives that it needs before it. */
 #include "scheduler/lower/lower.h"
 
+#include "scheduler/lower/lowering.h"
+
 #include "base/error.h"
 
 static bool is_reduction(uint8_t mode)
@@ -20,7 +22,7 @@ static bool reads_input(const gy_lower *l, const gy_access *a, uint32_t value, u
     const gy_plan *p = l->p;
     uint32_t input = l->input[p->flow->value[value].buffer];
     if (a->mode != GANTRY_READ || p->flow->value[value].generation != 0 || input == GY_NONE ||
-        p->instance.at[input].memory != memory)
+        p->draft.instance.at[input].memory != memory)
         return false;
     int64_t last = a->first;
     for (int64_t row = a->first; row < a->last; row = last)
@@ -72,20 +74,20 @@ static gy_op_kind op_kind(const gy_node *n)
     return GY_OP_LAUNCH;
 }
 
-static gy_draft task_op(const gy_lower *l, uint32_t task)
+static gy_draft_op task_op(const gy_lower *l, uint32_t task)
 {
     const gy_plan *p = l->p;
     const gy_task *t = &p->flow->task[task];
     gy_op_kind kind = op_kind(gy_plan_node(p, task));
-    gy_draft d = { .device = p->device[task], .end = p->finish[task] };
+    gy_draft_op d = { .device = p->placed.device[task], .end = p->placed.finish[task] };
     d.lane = kind == GY_OP_COPY ? GY_LANE_COPY : kind == GY_OP_COLLECTIVE ? GY_LANE_COLLECTIVE : GY_LANE_COMPUTE;
     d.op = (gy_op){ .kind = (uint8_t)kind, .node = t->node, .iteration = t->iteration };
-    d.op.duration = p->finish[task] - p->start[task];
-    d.op.provenance = p->provenance[(size_t)t->node * p->devices + p->device[task]];
+    d.op.duration = p->placed.finish[task] - p->placed.start[task];
+    d.op.provenance = p->cost.provenance[(size_t)t->node * p->devices + p->placed.device[task]];
     return d;
 }
 
-static gantry_status describe_team(gy_lower *l, uint32_t task, gy_draft *d, gantry_error *err)
+static gantry_status describe_team(gy_lower *l, uint32_t task, gy_draft_op *d, gantry_error *err)
 {
     gy_plan *p = l->p;
     const gy_team *team = gy_plan_team(p, task);
@@ -131,7 +133,7 @@ static gantry_status use_accesses(gy_lower *l, uint32_t task, gantry_error *err)
     gantry_status status = GANTRY_OK;
     for (uint32_t k = 0; k < n->accesses && !status; k++) {
         const gy_access *a = gy_flow_access_of(p->graph, p->flow, p->flow->task[task].access + k);
-        uint32_t rank = team ? gy_lower_rank(gy_plan_extra(p, p->flow->task[task].node), k) : 0;
+        uint32_t rank = team ? gy_access_rank(gy_plan_extra(p, p->flow->task[task].node), k) : 0;
         status = gy_lower_use(l, l->chosen.at[k], a->mode, rank, a->first, a->last, err);
     }
     return status;
@@ -146,7 +148,7 @@ static gantry_status hold_writes(gy_lower *l, uint32_t task, gantry_error *err)
         size_t i = p->flow->task[task].access + k;
         const gy_access *a = gy_flow_access_of(p->graph, p->flow, i);
         gy_holder h = { l->chosen.at[k], l->draft_of[task] };
-        if (a->mode == GANTRY_READ || p->instance.at[h.instance].role == GY_ROLE_ACCUMULATOR)
+        if (a->mode == GANTRY_READ || p->draft.instance.at[h.instance].role == GY_ROLE_ACCUMULATOR)
             continue;
         status = gy_lower_hold(l, p->flow->access[i].value, a->first, a->last, &h, 1, err);
     }
@@ -166,7 +168,7 @@ static gantry_status lower_task(gy_lower *l, uint32_t task, gantry_error *err)
                 status = prepare(l, task, k, &l->chosen.at[k], err);
     if (status)
         return status;
-    gy_draft d = task_op(l, task);
+    gy_draft_op d = task_op(l, task);
     status = describe_team(l, task, &d, err);
     if (!status)
         status = gy_lower_op(l, &d, &l->draft_of[task], err);
@@ -267,10 +269,10 @@ static gantry_status reserve(gy_lower *l, gantry_error *err)
 {
     gy_plan *p = l->p;
     size_t areas = l->area.count;
-    bool done = gy_vec_reserve(&p->instance, areas + p->graph->buffers.count) && gy_vec_reserve(&l->history, areas) &&
-                gy_vec_reserve(&p->draft, p->flow->tasks + areas) &&
-                gy_vec_reserve(&p->use, p->flow->accesses + 2 * areas) &&
-                gy_vec_reserve(&p->edges, p->flow->accesses + areas);
+    bool done = gy_vec_reserve(&p->draft.instance, areas + p->graph->buffers.count) &&
+                gy_vec_reserve(&l->history, areas) && gy_vec_reserve(&p->draft.op, p->flow->tasks + areas) &&
+                gy_vec_reserve(&p->draft.use, p->flow->accesses + 2 * areas) &&
+                gy_vec_reserve(&p->draft.edges, p->flow->accesses + areas);
     return done ? GANTRY_OK : gy_fail_nomem(err);
 }
 
@@ -283,7 +285,7 @@ gantry_status gy_plan_lower(gy_plan *p, gantry_error *err)
     if (!status)
         status = reserve(&l, err);
     for (uint32_t i = 0; i < p->flow->tasks && !status; i++)
-        status = lower_task(&l, p->order[i], err);
+        status = lower_task(&l, p->placed.order[i], err);
     if (!status)
         status = gy_boundary_end(&l, err);
     end(&l);

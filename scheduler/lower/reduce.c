@@ -6,7 +6,7 @@
  * result: all of it (reduce, all_reduce), or each a part of its own (reduce_scatter).
  */
 #include "scheduler/collective/collective.h"
-#include "scheduler/lower/lower.h"
+#include "scheduler/lower/lowering.h"
 
 #include "base/error.h"
 
@@ -16,8 +16,8 @@ static gantry_status fill_identity(gy_lower *l, uint32_t instance, uint32_t devi
 {
     gy_plan *p = l->p;
     const gy_device *dev = &p->machine->device[device];
-    double bytes = (double)gy_buffer_span(gy_lower_buffer(l, p->instance.at[instance].value), first, last);
-    gy_draft d = { .device = device, .lane = GY_LANE_COMPUTE };
+    double bytes = (double)gy_buffer_span(gy_lower_buffer(l, p->draft.instance.at[instance].value), first, last);
+    gy_draft_op d = { .device = device, .lane = GY_LANE_COMPUTE };
     d.op = (gy_op){ .kind = GY_OP_FILL, .reduce = reduce, .node = GY_NONE, .provenance = GY_COST_ROOFLINE };
     d.op.duration = dev->launch;
     if (dev->bandwidth_gbs > 0)
@@ -62,7 +62,7 @@ static gantry_status contribute_in_place(gy_lower *l, uint32_t task, size_t i, c
     if (!status)
         status = gy_lower_bring(l, value, a->first, a->last, *instance, err);
     if (!status)
-        status = fill_unwritten(l, value, a, *instance, l->p->device[task], err);
+        status = fill_unwritten(l, value, a, *instance, l->p->placed.device[task], err);
     return status;
 }
 
@@ -165,7 +165,7 @@ static uint32_t device_of_rank(const gy_lower *l, const gy_epoch *e, uint32_t me
     return gy_plan_device_of(l->p, memory);
 }
 
-static gantry_status add_rank_devices(gy_lower *l, const gy_epoch *e, const ranks *r, gy_draft *d, gantry_error *err)
+static gantry_status add_rank_devices(gy_lower *l, const gy_epoch *e, const ranks *r, gy_draft_op *d, gantry_error *err)
 {
     gy_plan *p = l->p;
     d->rank = (uint32_t)p->rank_device.count;
@@ -230,20 +230,20 @@ static gantry_status use_writes(gy_lower *l, const gy_epoch *e, const ranks *r, 
 static gantry_status choose_algorithm(gy_lower *l, uint32_t id, gantry_error *err)
 {
     gy_plan *p = l->p;
-    gy_op *op = &p->draft.at[id].op;
+    gy_op *op = &p->draft.op.at[id].op;
     gy_group_span *span = gy_arena_alloc(&l->arena, (op->uses + 1) * sizeof *span);
     gy_way choice;
     gy_group g;
     for (uint32_t i = 0; span && i < op->uses; i++) {
-        const gy_use *u = &p->use.at[op->use + i];
-        const gy_instance *in = &p->instance.at[u->instance];
+        const gy_use *u = &p->draft.use.at[op->use + i];
+        const gy_instance *in = &p->draft.instance.at[u->instance];
         const gy_buffer *b = gy_lower_buffer(l, in->value);
         span[i] =
             (gy_group_span){ in->memory, u->instance, gy_buffer_offset(b, u->first), gy_buffer_offset(b, u->last) };
     }
     if (!span || !gy_group_of_rows(&g, op->collective, op->reduce, span, op->ins, op->uses - op->ins))
         return gy_fail_nomem(err);
-    gy_group_type(&g, gy_lower_buffer(l, p->instance.at[p->use.at[op->use].instance].value)->dtype);
+    gy_group_type(&g, gy_lower_buffer(l, p->draft.instance.at[p->draft.use.at[op->use].instance].value)->dtype);
     bool chosen = gy_collective_choose(p->net, &g, &choice);
     gy_group_free(&g);
     if (!chosen)
@@ -254,12 +254,12 @@ static gantry_status choose_algorithm(gy_lower *l, uint32_t id, gantry_error *er
     return GANTRY_OK;
 }
 
-static gy_draft combine_op(const gy_epoch *e)
+static gy_draft_op combine_op(const gy_epoch *e)
 {
     gantry_collective kind = e->scatter            ? GANTRY_REDUCE_SCATTER
                              : e->reader.count > 1 ? GANTRY_ALL_REDUCE
                                                    : GANTRY_REDUCE;
-    gy_draft d = { .lane = GY_LANE_COLLECTIVE };
+    gy_draft_op d = { .lane = GY_LANE_COLLECTIVE };
     d.op = (gy_op){ .kind = GY_OP_COLLECTIVE, .collective = (uint8_t)kind, .reduce = e->op, .node = GY_NONE };
     return d;
 }
@@ -280,8 +280,8 @@ static gantry_status make_combination(gy_lower *l, const gy_epoch *e, const gy_h
 {
     gy_plan *p = l->p;
     ranks r;
-    gy_draft d = combine_op(e);
-    size_t edge = p->edges.count;
+    gy_draft_op d = combine_op(e);
+    size_t edge = p->draft.edges.count;
     gantry_status status = make_ranks(l, e, &r, err);
     if (!status)
         status = add_rank_devices(l, e, &r, &d, err);
@@ -291,13 +291,13 @@ static gantry_status make_combination(gy_lower *l, const gy_epoch *e, const gy_h
         status = use_reads(l, e, &r, dest, err);
     if (status)
         return status;
-    p->draft.at[*id].op.ins = p->draft.at[*id].op.uses;
+    p->draft.op.at[*id].op.ins = p->draft.op.at[*id].op.uses;
     status = use_writes(l, e, &r, dest, err);
     if (!status)
         status = choose_algorithm(l, *id, err);
-    for (; edge < p->edges.count; edge++) {
-        gy_ticks end = p->draft.at[p->edges.at[edge].from].end + p->draft.at[*id].op.duration;
-        p->draft.at[*id].end = end > p->draft.at[*id].end ? end : p->draft.at[*id].end;
+    for (; edge < p->draft.edges.count; edge++) {
+        gy_ticks end = p->draft.op.at[p->draft.edges.at[edge].from].end + p->draft.op.at[*id].op.duration;
+        p->draft.op.at[*id].end = end > p->draft.op.at[*id].end ? end : p->draft.op.at[*id].end;
     }
     return status;
 }

@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first walk: what is touched where, and the areas that follow. */
-#include "scheduler/lower/lower.h"
+#include "scheduler/lower/lowering.h"
 
 #include "base/error.h"
 #include "base/sort.h"
-
-uint32_t gy_lower_rank(const gy_node_extra *x, uint32_t k)
-{
-    uint32_t count = k < x->ins ? x->ins : x->outs, index = k < x->ins ? k : k - x->ins;
-    uint32_t ranks = x->ins > x->outs ? x->ins : x->outs;
-    return count == 1 && ranks > 1 && x->root >= 0 ? (uint32_t)x->root : index;
-}
 
 uint32_t gy_lower_device(const gy_lower *l, uint32_t task, uint32_t k)
 {
     const gy_team *team = gy_plan_team(l->p, task);
     if (!team)
-        return l->p->device[task];
-    return team->device[gy_lower_rank(gy_plan_extra(l->p, l->p->flow->task[task].node), k)];
+        return l->p->placed.device[task];
+    return team->device[gy_access_rank(gy_plan_extra(l->p, l->p->flow->task[task].node), k)];
 }
 
 uint32_t gy_lower_memory(const gy_lower *l, uint32_t task, uint32_t k)
@@ -179,7 +172,7 @@ gantry_status gy_lower_regions(gy_lower *l, gantry_error *err)
     const gy_plan *p = l->p;
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < p->flow->tasks && !status; i++)
-        status = walk_task(l, p->order[i], err);
+        status = walk_task(l, p->placed.order[i], err);
     if (!status)
         status = gy_epochs_finish(l, err);
     if (!status)

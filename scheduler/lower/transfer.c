@@ -6,7 +6,7 @@
  * the lower memory. Routes that are relayed or staged become two copies with an instance in the middle, which is a
  * source from then on.
  */
-#include "scheduler/lower/lower.h"
+#include "scheduler/lower/lowering.h"
 
 #include "base/error.h"
 
@@ -154,9 +154,9 @@ static bool is_better(const source *a, const source *b)
 static source look_at(const gy_lower *l, const gy_holder *h, uint32_t to, int64_t bytes)
 {
     const gy_plan *p = l->p;
-    source s = { .memory = p->instance.at[h->instance].memory, .instance = h->instance };
+    source s = { .memory = p->draft.instance.at[h->instance].memory, .instance = h->instance };
     const gy_route *r = gy_machine_route(p->machine, s.memory, to);
-    s.ready = h->draft == GY_NONE ? 0 : p->draft.at[h->draft].end;
+    s.ready = h->draft == GY_NONE ? 0 : p->draft.op.at[h->draft].end;
     s.key = gy_route_time(p->machine, r, bytes);
     if (!p->machine->contention && s.key < GY_TICKS_MAX)
         s.key += s.ready;
@@ -181,10 +181,10 @@ static uint32_t best_source(const gy_lower *l, const gy_holders *h, uint32_t to,
 static gantry_status copy_rows(gy_lower *l, const piece *c, uint32_t *id, gantry_error *err)
 {
     gy_plan *p = l->p;
-    uint32_t from = p->instance.at[c->from].memory, to = p->instance.at[c->to].memory;
+    uint32_t from = p->draft.instance.at[c->from].memory, to = p->draft.instance.at[c->to].memory;
     const gy_route *r = gy_machine_route(p->machine, from, to);
     int64_t bytes = gy_buffer_span(gy_lower_buffer(l, c->value), c->first, c->last);
-    gy_draft d = { .device = gy_plan_copier(p, from, to), .lane = GY_LANE_COPY };
+    gy_draft_op d = { .device = gy_plan_copier(p, from, to), .lane = GY_LANE_COPY };
     d.op = (gy_op){ .kind = GY_OP_COPY, .node = GY_NONE, .duration = gy_route_time(p->machine, r, bytes) };
     d.op.provenance = r->given ? GY_COST_MEASURED : GY_COST_ROOFLINE;
     if (d.device == GY_NONE || d.op.duration >= GY_TICKS_MAX)
@@ -193,7 +193,7 @@ static gantry_status copy_rows(gy_lower *l, const piece *c, uint32_t *id, gantry
                        gy_lower_buffer(l, c->value)->name, p->machine->memory[from].id, p->machine->memory[to].id,
                        p->machine->name, d.device == GY_NONE ? "device at either end" : "route between them");
     gantry_status status = gy_lower_op(l, &d, id, err);
-    size_t edge = p->edges.count;
+    size_t edge = p->draft.edges.count;
     if (!status)
         status = gy_lower_use(l, c->from, GANTRY_READ, 0, c->first, c->last, err);
     if (!status)
@@ -201,10 +201,10 @@ static gantry_status copy_rows(gy_lower *l, const piece *c, uint32_t *id, gantry
     if (status)
         return status;
     gy_ticks begin = 0;
-    for (; edge < p->edges.count; edge++)
-        if (p->draft.at[p->edges.at[edge].from].end > begin)
-            begin = p->draft.at[p->edges.at[edge].from].end;
-    p->draft.at[*id].end = begin + d.op.duration;
+    for (; edge < p->draft.edges.count; edge++)
+        if (p->draft.op.at[p->draft.edges.at[edge].from].end > begin)
+            begin = p->draft.op.at[p->draft.edges.at[edge].from].end;
+    p->draft.op.at[*id].end = begin + d.op.duration;
     return GANTRY_OK;
 }
 
@@ -247,8 +247,8 @@ static gantry_status move_piece(gy_lower *l, piece c, bool keep, gantry_error *e
 {
     gy_plan *p = l->p;
     int64_t bytes = gy_buffer_span(gy_lower_buffer(l, c.value), c.first, c.last);
-    uint32_t to = p->instance.at[c.to].memory;
-    uint32_t via = middle_of(l, p->instance.at[c.from].memory, to, bytes);
+    uint32_t to = p->draft.instance.at[c.to].memory;
+    uint32_t via = middle_of(l, p->draft.instance.at[c.from].memory, to, bytes);
     gantry_status status = GANTRY_OK;
     gy_holder h;
     if (via != GY_NONE) {
@@ -267,7 +267,7 @@ static gantry_status move_piece(gy_lower *l, piece c, bool keep, gantry_error *e
     if (!status)
         status = copy_rows(l, &c, &h.draft, err);
     if (!status && keep && via == GY_NONE)
-        p->draft.at[h.draft].batch = l->batches;
+        p->draft.op.at[h.draft].batch = l->batches;
     return status || !keep ? status : add_holder(l, c.value, c.first, c.last, h, err);
 }
 
@@ -289,7 +289,7 @@ static int64_t piece_end(const gy_lower *l, const piece *c, uint32_t memory, int
 static int64_t cut_piece(const gy_lower *l, const piece *c, uint32_t memory, int64_t end)
 {
     const gy_buffer *b = gy_lower_buffer(l, c->value);
-    if (memory != 0 || l->p->instance.at[c->from].memory != 0)
+    if (memory != 0 || l->p->draft.instance.at[c->from].memory != 0)
         return end;
     int64_t count = end - c->first, each = (gy_buffer_span(b, c->first, end) + count - 1) / count;
     int64_t rows = DETOUR_BYTES / (each > 0 ? each : 1);
@@ -301,7 +301,7 @@ static gantry_status bring(gy_lower *l, uint32_t value, int64_t first, int64_t l
                            gantry_error *err)
 {
     gantry_status status = gy_lower_know(l, value, err);
-    uint32_t memory = l->p->instance.at[to].memory;
+    uint32_t memory = l->p->draft.instance.at[to].memory;
     int64_t bytes = gy_buffer_span(gy_lower_buffer(l, value), first, last), end = last;
     l->batches++;
     for (int64_t row = first; row < last && !status; row = end) {

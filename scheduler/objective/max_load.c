@@ -3,9 +3,12 @@
 #include "scheduler/objective/max_load_search.h"
 
 #include "base/error.h"
+#include "scheduler/cost/cost.h"
 #include "scheduler/options.h"
+#include "scheduler/pipeline/pipeline.h"
 #include "scheduler/place/place.h"
 #include "scheduler/policies/policy.h"
+#include "scheduler/search/portfolio.h"
 #include "scheduler/policies/split/split.h"
 #include "scheduler/search/search.h"
 
@@ -36,7 +39,7 @@ static gantry_status refuse_collective(const gy_plan *p, uint32_t task, gantry_e
 
 static gantry_status refuse_collectives(const gy_plan *p, gantry_error *err)
 {
-    for (uint32_t t = 0; p->teams.count && t < p->flow->tasks; t++)
+    for (uint32_t t = 0; p->inputs.teams.count && t < p->flow->tasks; t++)
         if (gy_plan_team(p, t))
             return refuse_collective(p, t, err);
     return GANTRY_OK;
@@ -44,7 +47,8 @@ static gantry_status refuse_collectives(const gy_plan *p, gantry_error *err)
 
 static gantry_status prepare(run *r, gantry_error *err)
 {
-    gantry_status status = gy_plan_init(&r->plan, r->graph, r->machine, r->named ? r->named : &gy_policy_split, err);
+    gantry_status status =
+        gy_plan_init(&r->plan, r->graph, r->machine, r->named ? r->named : &gy_policy_split, NULL, err);
     if (!status)
         status = gy_plan_capacity(&r->plan, r->options->max_memory, err);
     if (!status)
@@ -69,7 +73,7 @@ static gantry_status take_placed(run *r, gantry_error *err)
     if (!r->device)
         return gy_fail_nomem(err);
     for (uint32_t t = 0; t < r->graph->flow->tasks; t++)
-        r->device[r->load.unit_of[t]] = r->plan.device[t];
+        r->device[r->load.unit_of[t]] = r->plan.placed.device[t];
     return GANTRY_OK;
 }
 
@@ -106,7 +110,7 @@ static gantry_status place_candidate(gy_plan *p, gantry_error *err)
     gy_load l;
     gantry_status status = gy_load_make(&l, p, err);
     if (!status)
-        status = gy_split_place(p, &l, p->load_device, err);
+        status = gy_split_place(p, &l, p->attempt->assigned, err);
     gy_load_free(&l);
     return status;
 }
@@ -121,7 +125,7 @@ static gantry_status note_loads(run *r, gy_plan *p, gantry_error *err)
     gantry_schedule *s = p->schedule;
     gantry_status status = gy_assignment_init(&a, &r->load) ? GANTRY_OK : gy_fail_nomem(err);
     for (uint32_t t = 0; !status && t < r->graph->flow->tasks; t++)
-        gy_assignment_move(&a, r->load.unit_of[t], p->device[t]);
+        gy_assignment_move(&a, r->load.unit_of[t], p->placed.device[t]);
     if (!status && !gy_vec_add(&s->load, r->load.devices))
         status = gy_fail_nomem(err);
     for (uint32_t d = 0; !status && d < r->load.devices; d++)
@@ -130,15 +134,17 @@ static gantry_status note_loads(run *r, gy_plan *p, gantry_error *err)
     return status;
 }
 
-static gantry_status lower(run *r, gantry_schedule **schedule, const char *name, bool squeeze, gantry_error *err)
+static gantry_status lower(run *r, gantry_schedule **schedule, const char *name, bool make_room, gantry_error *err)
 {
     gy_plan p;
-    gantry_status status = gy_plan_init(&p, r->graph, r->machine, &follow, err);
-    p.squeeze = squeeze;
-    p.spill = gy_options_spill(r->options) == GY_SPILL_OFF ? GY_SPILL_OFF : GY_SPILL_COPY; /* devices are busy enough */
-    p.load_device = r->device;
+    gy_attempt attempt = GY_ATTEMPT_INIT;
+    attempt.make_room = make_room;
+    attempt.assigned = r->device;
+    if (gy_options_spill(r->options) != GY_SPILL_OFF)
+        attempt.spilling = GY_SPILL_COPY; /* nothing is made again, as devices are busy enough */
+    gantry_status status = gy_plan_init(&p, r->graph, r->machine, &follow, &attempt, err);
     if (!status)
-        status = gy_plan_run(&p, r->options, err);
+        status = gy_portfolio_plan(&p, r->options, err);
     if (!status)
         status = note_loads(r, &p, err);
     if (!status) {

@@ -2,7 +2,9 @@
 #include "scheduler/objective/period.h"
 
 #include "base/error.h"
+#include "scheduler/cost/cost.h"
 #include "scheduler/objective/max_load_search.h"
+#include "scheduler/pipeline/pipeline.h"
 #include "scheduler/policies/policy.h"
 #include "scheduler/search/portfolio.h"
 
@@ -16,8 +18,7 @@ typedef struct search {
     GY_VEC(gy_tried) tried;      /* becomes that of the schedule */
     GY_VEC(gy_candidate) placed; /* what was looked at, to look at nothing twice */
     gantry_error first;          /* why the first that did not fit did not */
-    gy_ticks bound;              /* of one start, once a plan has found it: see gy_plan */
-    const char *bound_by;
+    gy_bound bound;              /* of one start, once a plan has found it */
 } search;
 
 static bool is_better(const gantry_schedule *a, const gantry_schedule *b)
@@ -43,16 +44,15 @@ static gantry_status lower(search *x, const gy_candidate *c, const char *name, u
 {
     gy_plan p;
     gantry_error inner = { 0 };
-    gantry_status status = gy_plan_init(&p, x->graph, x->machine, &gy_policy_replay, err);
+    gy_attempt attempt = GY_ATTEMPT_INIT;
+    attempt.candidate = c;
+    attempt.in_flight = in_flight;
+    gantry_status status = gy_plan_init(&p, x->graph, x->machine, &gy_policy_replay, &attempt, err);
     if (status)
         return status;
-    p.candidate = c;
-    p.in_flight = in_flight;
     p.bound = x->bound;
-    p.bound_by = x->bound_by;
-    status = gy_plan_run(&p, x->options, &inner);
+    status = gy_portfolio_plan(&p, x->options, &inner);
     x->bound = p.bound;
-    x->bound_by = p.bound_by;
     if (!status)
         status = gy_period_measure(p.schedule, &p.schedule->period, &inner);
     if (!status) {
@@ -217,7 +217,7 @@ static gantry_status try_load(search *x, gantry_error *err)
 static gantry_status place_by(search *x, const gy_policy *policy, gy_candidate *c, gantry_error *err)
 {
     gy_plan p;
-    gantry_status status = gy_plan_init(&p, x->graph, x->machine, policy, err);
+    gantry_status status = gy_plan_init(&p, x->graph, x->machine, policy, NULL, err);
     if (status)
         return status;
     status = gy_plan_capacity(&p, x->options->max_memory, err);
@@ -297,7 +297,7 @@ static gantry_status squeeze(search *x, gantry_error *err)
 static gantry_status find_bound(const search *x, gy_ticks *bound, gantry_error *err)
 {
     gy_plan p;
-    gantry_status status = gy_plan_init(&p, x->graph, x->machine, &gy_policy_replay, err);
+    gantry_status status = gy_plan_init(&p, x->graph, x->machine, &gy_policy_replay, NULL, err);
     if (status)
         return status;
     status = gy_plan_prepare(&p, err);

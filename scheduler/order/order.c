@@ -4,7 +4,7 @@
  * uploads of inputs wait for their link, and other copies for nobody. By expected start a copy is queued when it can
  * begin, not when its reader is placed; the draft's own order breaks ties, so both orders agree with all dependencies.
  */
-#include "scheduler/plan/plan.h"
+#include "scheduler/order/order.h"
 
 #include "base/error.h"
 #include "base/sort.h"
@@ -12,6 +12,7 @@
 
 typedef struct order {
     gy_plan *p;
+    const gy_arrangement *how;
     size_t count;
     gy_ticks *start;    /* per draft */
     uint32_t *position; /* per draft */
@@ -52,13 +53,13 @@ static uint32_t upload_target(const gy_plan *p, const gy_op *op)
 {
     if (op->kind != GY_OP_COPY || !p->machine->contention)
         return 0;
-    const gy_instance *from = &p->instance.at[p->use.at[op->use].instance];
-    uint32_t to = p->instance.at[p->use.at[op->use + 1].instance].memory;
+    const gy_instance *from = &p->draft.instance.at[p->draft.use.at[op->use].instance];
+    uint32_t to = p->draft.instance.at[p->draft.use.at[op->use + 1].instance].memory;
     return from->space == GY_SPACE_INPUT && from->memory == 0 ? to : 0;
 }
 
 /* When an op that is ready begins; whatever it takes is busy from then on. */
-static gy_ticks begin_op(busy *b, const gy_plan *p, const gy_draft *d, gy_ticks ready)
+static gy_ticks begin_op(busy *b, const gy_plan *p, const gy_draft_op *d, gy_ticks ready)
 {
     gy_ticks duration = d->op.duration;
     if (d->lane == GY_LANE_COMPUTE) {
@@ -87,12 +88,12 @@ static gantry_status expect_starts(order *o, gantry_error *err)
     gantry_status status = make_busy(&b, p->machine, err);
     for (size_t i = 0; i < o->count && !status; i++) {
         gy_ticks ready = 0;
-        for (; edge < p->edges.count && p->edges.at[edge].to == i; edge++) {
-            uint32_t from = p->edges.at[edge].from;
-            gy_ticks end = o->start[from] + p->draft.at[from].op.duration;
+        for (; edge < p->draft.edges.count && p->draft.edges.at[edge].to == i; edge++) {
+            uint32_t from = p->draft.edges.at[edge].from;
+            gy_ticks end = o->start[from] + p->draft.op.at[from].op.duration;
             ready = end > ready ? end : ready;
         }
-        gy_ticks begin = begin_op(&b, p, &p->draft.at[i], ready);
+        gy_ticks begin = begin_op(&b, p, &p->draft.op.at[i], ready);
         o->start[i] = begin < GY_TICKS_MAX ? begin : GY_TICKS_MAX;
     }
     free_busy(&b);
@@ -104,16 +105,16 @@ static void write_instances(order *o)
 {
     gy_plan *p = o->p;
     gantry_schedule *s = p->schedule;
-    for (size_t i = 0; i < p->instance.count; i++)
+    for (size_t i = 0; i < p->draft.instance.count; i++)
         o->instance[i] = GY_NONE;
     for (size_t i = 0; i < o->count; i++) {
-        const gy_op *op = &p->draft.at[p->draft_of[i]].op;
+        const gy_op *op = &p->draft.op.at[p->sequence.draft_of[i]].op;
         for (uint32_t k = 0; k < op->uses; k++) {
-            uint32_t instance = p->use.at[op->use + k].instance;
+            uint32_t instance = p->draft.use.at[op->use + k].instance;
             if (o->instance[instance] != GY_NONE)
                 continue;
             o->instance[instance] = (uint32_t)s->instances.count;
-            s->instances.at[s->instances.count++] = p->instance.at[instance];
+            s->instances.at[s->instances.count++] = p->draft.instance.at[instance];
         }
     }
 }
@@ -123,9 +124,9 @@ static void write_uses(order *o)
     gy_plan *p = o->p;
     gantry_schedule *s = p->schedule;
     for (size_t i = 0; i < o->count; i++) {
-        const gy_op *op = &p->draft.at[p->draft_of[i]].op;
+        const gy_op *op = &p->draft.op.at[p->sequence.draft_of[i]].op;
         for (uint32_t k = 0; k < op->uses; k++) {
-            gy_use u = p->use.at[op->use + k];
+            gy_use u = p->draft.use.at[op->use + k];
             u.instance = o->instance[u.instance];
             s->use.at[s->use.count++] = u;
         }
@@ -138,7 +139,7 @@ static void write_ops(order *o)
     gantry_schedule *s = p->schedule;
     uint32_t use = 0;
     for (size_t i = 0; i < o->count; i++) {
-        gy_op op = p->draft.at[p->draft_of[i]].op;
+        gy_op op = p->draft.op.at[p->sequence.draft_of[i]].op;
         op.use = use;
         use += op.uses;
         s->ops.at[s->ops.count++] = op;
@@ -150,16 +151,16 @@ static gantry_status write_draft(order *o, gantry_error *err)
 {
     gy_plan *p = o->p;
     gantry_schedule *s = p->schedule;
-    if (!gy_vec_reserve(&s->instances, p->instance.count))
+    if (!gy_vec_reserve(&s->instances, p->draft.instance.count))
         return gy_fail_nomem(err);
     write_instances(o);
-    if (p->once)
-        gy_vec_free(&p->instance);
-    if (!gy_vec_reserve(&s->use, p->use.count))
+    if (o->how->last)
+        gy_vec_free(&p->draft.instance);
+    if (!gy_vec_reserve(&s->use, p->draft.use.count))
         return gy_fail_nomem(err);
     write_uses(o);
-    if (p->once)
-        gy_vec_free(&p->use);
+    if (o->how->last)
+        gy_vec_free(&p->draft.use);
     if (!gy_vec_reserve(&s->ops, o->count))
         return gy_fail_nomem(err);
     write_ops(o);
@@ -181,68 +182,70 @@ static gantry_status write_needs(order *o, gantry_error *err)
     size_t *first = gy_calloc(o->count + 1, sizeof *first); /* of the edges into each draft */
     if (!first)
         return gy_fail_nomem(err);
-    for (size_t e = 0; e < p->edges.count; e++)
-        first[p->edges.at[e].to + 1]++;
+    for (size_t e = 0; e < p->draft.edges.count; e++)
+        first[p->draft.edges.at[e].to + 1]++;
     for (size_t i = 0; i < o->count; i++)
         first[i + 1] += first[i];
-    p->need.count = 0;
-    gantry_status status = gy_vec_reserve(&p->need, p->edges.count) ? GANTRY_OK : gy_fail_nomem(err);
+    p->sequence.need.count = 0;
+    gantry_status status = gy_vec_reserve(&p->sequence.need, p->draft.edges.count) ? GANTRY_OK : gy_fail_nomem(err);
     for (uint32_t i = 0; i < o->count && !status; i++) {
-        uint32_t draft = p->draft_of[i];
-        size_t begin = p->need.count, kept = begin;
+        uint32_t draft = p->sequence.draft_of[i];
+        size_t begin = p->sequence.need.count, kept = begin;
         for (size_t e = first[draft]; e < first[draft + 1]; e++)
-            p->need.at[p->need.count++] = (gy_edge){ o->position[p->edges.at[e].from], i, p->edges.at[e].reason };
-        if (p->need.count > begin + 1)
-            qsort(p->need.at + begin, p->need.count - begin, sizeof *p->need.at, by_from);
-        for (size_t e = begin; e < p->need.count; e++)
-            if (e == begin || p->need.at[e].from != p->need.at[kept - 1].from)
-                p->need.at[kept++] = p->need.at[e];
-        p->need.count = kept;
-        p->need_first[i] = begin;
-        p->need_first[i + 1] = kept;
+            p->sequence.need.at[p->sequence.need.count++] =
+                (gy_edge){ o->position[p->draft.edges.at[e].from], i, p->draft.edges.at[e].reason };
+        if (p->sequence.need.count > begin + 1)
+            qsort(p->sequence.need.at + begin, p->sequence.need.count - begin, sizeof *p->sequence.need.at, by_from);
+        for (size_t e = begin; e < p->sequence.need.count; e++)
+            if (e == begin || p->sequence.need.at[e].from != p->sequence.need.at[kept - 1].from)
+                p->sequence.need.at[kept++] = p->sequence.need.at[e];
+        p->sequence.need.count = kept;
+        p->sequence.need_first[i] = begin;
+        p->sequence.need_first[i + 1] = kept;
     }
     gy_free(first);
-    if (p->once)
-        gy_vec_free(&p->edges);
+    if (o->how->last)
+        gy_vec_free(&p->draft.edges);
     return status;
 }
 
-static gantry_status fill(order *o, bool early, gantry_error *err)
+static gantry_status fill(order *o, gantry_error *err)
 {
     gy_plan *p = o->p;
     gantry_status status = expect_starts(o, err);
     for (uint32_t i = 0; i < o->count; i++)
-        p->draft_of[i] = i;
-    if (early && !status && !gy_sort_by_key(p->draft_of, o->start, o->count))
+        p->sequence.draft_of[i] = i;
+    if (o->how->early && !status && !gy_sort_by_key(p->sequence.draft_of, o->start, o->count))
         status = gy_fail_nomem(err);
     for (uint32_t i = 0; i < o->count; i++) {
-        o->position[p->draft_of[i]] = i;
-        p->expect[i] = o->start[p->draft_of[i]];
+        o->position[p->sequence.draft_of[i]] = i;
+        p->sequence.expect[i] = o->start[p->sequence.draft_of[i]];
     }
     if (!status)
         status = write_draft(o, err);
     return status ? status : write_needs(o, err);
 }
 
-gantry_status gy_plan_order(gy_plan *p, bool early, gantry_error *err)
+gantry_status gy_plan_order(gy_plan *p, const gy_arrangement *how, gantry_error *err)
 {
     gantry_schedule *s = p->schedule;
-    order o = { .p = p, .count = p->draft.count };
+    order o = { .p = p, .how = how, .count = p->draft.op.count };
     s->ops.count = s->use.count = s->instances.count = 0;
-    if (!p->draft_of) {
-        gy_free(p->need_first);
-        p->draft_of = gy_calloc(o.count + 1, sizeof *p->draft_of);
-        p->expect = gy_calloc(o.count + 1, sizeof *p->expect);
-        p->need_first = gy_calloc(o.count + 2, sizeof *p->need_first);
+    if (!p->sequence.draft_of) {
+        gy_free(p->sequence.need_first);
+        p->sequence.draft_of = gy_calloc(o.count + 1, sizeof *p->sequence.draft_of);
+        p->sequence.expect = gy_calloc(o.count + 1, sizeof *p->sequence.expect);
+        p->sequence.need_first = gy_calloc(o.count + 2, sizeof *p->sequence.need_first);
     }
     o.start = gy_calloc(o.count + 1, sizeof *o.start);
     o.position = gy_calloc(o.count + 1, sizeof *o.position);
-    o.instance = gy_calloc(p->instance.count + 1, sizeof *o.instance);
+    o.instance = gy_calloc(p->draft.instance.count + 1, sizeof *o.instance);
     gantry_status status = GANTRY_OK;
-    if (!p->draft_of || !p->expect || !p->need_first || !o.start || !o.position || !o.instance)
+    if (!p->sequence.draft_of || !p->sequence.expect || !p->sequence.need_first || !o.start || !o.position ||
+        !o.instance)
         status = gy_fail_nomem(err);
     else
-        status = fill(&o, early, err);
+        status = fill(&o, err);
     gy_free(o.start);
     gy_free(o.position);
     gy_free(o.instance);

@@ -14,6 +14,7 @@
 #include "scheduler/plan/plan.h"
 
 #include "base/error.h"
+#include "scheduler/order/order.h"
 #include <stdlib.h>
 
 typedef struct lane {
@@ -80,7 +81,7 @@ static queues *copy_queue(const stream *st, uint32_t device, const gy_op *op)
 {
     const gantry_schedule *s = st->p->schedule;
     const gantry_machine *m = st->p->machine;
-    if (st->p->in_flight == 1)
+    if (st->p->attempt->in_flight == 1)
         return &st->of[device * 3 + GY_LANE_COPY];
     uint32_t from = s->instances.at[s->use.at[op->use].instance].memory;
     uint32_t to = s->instances.at[s->use.at[op->use + 1].instance].memory;
@@ -92,7 +93,7 @@ static queues *copy_queue(const stream *st, uint32_t device, const gy_op *op)
 static bool find_free_lane(stream *st, queues *q, uint32_t device, gy_ticks ready)
 {
     const gantry_machine *m = st->p->machine;
-    size_t engines = st->p->in_flight > 1 ? 1 : m->device[device].copy_engines;
+    size_t engines = st->p->attempt->in_flight > 1 ? 1 : m->device[device].copy_engines;
     size_t limit = m->contention ? engines : SIZE_MAX;
     if (q->count && (q->at[0].free_at <= ready || q->count >= limit))
         return true;
@@ -108,7 +109,7 @@ static uint32_t *host_lane_of(const stream *st, uint32_t device, const gy_op *op
     const gantry_schedule *s = st->p->schedule;
     const gy_use *u = &s->use.at[op->use];
     uint32_t from = s->instances.at[u[0].instance].memory, to = s->instances.at[u[1].instance].memory;
-    if (st->p->in_flight > 1)
+    if (st->p->attempt->in_flight > 1)
         return NULL; /* it has that lane anyway */
     if (!gy_copy_is_long(st->p->machine, from, to, op->duration) || (from != 0 && to != 0))
         return NULL;
@@ -152,7 +153,7 @@ static bool nth_lane(stream *st, uint32_t device, uint8_t kind, size_t n, uint32
 
 /* ---- computing ---- */
 
-static bool is_small(const gy_plan *p, const gy_draft *d)
+static bool is_small(const gy_plan *p, const gy_draft_op *d)
 {
     return p->machine->contention && gy_device_overlap(&p->machine->device[d->device], d->op.duration) > 0;
 }
@@ -161,14 +162,14 @@ static bool is_small(const gy_plan *p, const gy_draft *d)
 static uint32_t lane_behind(const stream *st, const queues *q, uint32_t position)
 {
     const gy_plan *p = st->p;
-    for (size_t e = p->need_first[position]; e < p->need_first[position + 1]; e++)
+    for (size_t e = p->sequence.need_first[position]; e < p->sequence.need_first[position + 1]; e++)
         for (size_t i = 0; i < q->count; i++)
-            if (st->lanes.at[q->at[i].lane].tail == p->need.at[e].from)
+            if (st->lanes.at[q->at[i].lane].tail == p->sequence.need.at[e].from)
                 return q->at[i].lane;
     return GY_NONE;
 }
 
-static bool free_lane(stream *st, queues *q, const gy_draft *d, gy_ticks ready, uint32_t *lane_id)
+static bool free_lane(stream *st, queues *q, const gy_draft_op *d, gy_ticks ready, uint32_t *lane_id)
 {
     size_t best = 0;
     for (size_t i = 1; i < q->count; i++)
@@ -189,13 +190,13 @@ static gy_ticks ready_at(const stream *st, uint32_t position)
 {
     const gy_plan *p = st->p;
     gy_ticks ready = 0;
-    for (size_t e = p->need_first[position]; e < p->need_first[position + 1]; e++)
-        if (st->end[p->need.at[e].from] > ready)
-            ready = st->end[p->need.at[e].from];
+    for (size_t e = p->sequence.need_first[position]; e < p->sequence.need_first[position + 1]; e++)
+        if (st->end[p->sequence.need.at[e].from] > ready)
+            ready = st->end[p->sequence.need.at[e].from];
     return ready;
 }
 
-static bool choose_compute_lane(stream *st, const gy_draft *d, uint32_t position, uint32_t *lane_id)
+static bool choose_compute_lane(stream *st, const gy_draft_op *d, uint32_t position, uint32_t *lane_id)
 {
     queues *q = &st->of[d->device * 3 + GY_LANE_COMPUTE];
     gy_ticks ready = ready_at(st, position);
@@ -210,7 +211,7 @@ static bool choose_compute_lane(stream *st, const gy_draft *d, uint32_t position
     return true;
 }
 
-static bool choose_rank_lanes(stream *st, const gy_draft *d)
+static bool choose_rank_lanes(stream *st, const gy_draft_op *d)
 {
     const uint32_t *device = &st->p->rank_device.at[d->rank];
     for (uint32_t i = 0; i < d->ranks; i++) {
@@ -227,15 +228,15 @@ static bool choose_rank_lanes(stream *st, const gy_draft *d)
 static bool choose_lanes(stream *st, uint32_t position)
 {
     gy_plan *p = st->p;
-    const gy_draft *d = &p->draft.at[p->draft_of[position]];
+    const gy_draft_op *d = &p->draft.op.at[p->sequence.draft_of[position]];
     gy_op *op = &p->schedule->ops.at[position];
     uint32_t id = 0;
     op->lane = (uint32_t)st->op_lane.count;
     op->lanes = d->lane == GY_LANE_COLLECTIVE ? d->ranks : 1;
-    st->end[position] = p->expect[position] + op->duration;
+    st->end[position] = p->sequence.expect[position] + op->duration;
     if (d->lane == GY_LANE_COLLECTIVE)
         return choose_rank_lanes(st, d);
-    bool done = d->lane == GY_LANE_COPY ? choose_copy_lane(st, d->device, op, p->expect[position], &id)
+    bool done = d->lane == GY_LANE_COPY ? choose_copy_lane(st, d->device, op, p->sequence.expect[position], &id)
                                         : choose_compute_lane(st, d, position, &id);
     return done && gy_vec_push(&st->op_lane, id);
 }
@@ -277,9 +278,10 @@ static gantry_status number_lanes(stream *st, gantry_error *err)
     return GANTRY_OK;
 }
 
-gantry_status gy_plan_stream(gy_plan *p, gantry_error *err)
+gantry_status gy_plan_stream(gy_plan *p, const gy_arrangement *how, gantry_error *err)
 {
-    stream st = { .p = p, .queues = (size_t)p->devices * (p->in_flight == 1 ? 3 : 3 + 2 * p->machine->memories) };
+    stream st = { .p = p,
+                  .queues = (size_t)p->devices * (p->attempt->in_flight == 1 ? 3 : 3 + 2 * p->machine->memories) };
     st.of = gy_calloc(st.queues, sizeof *st.of);
     st.host_lane = gy_calloc((size_t)p->devices * 2, sizeof *st.host_lane);
     st.end = gy_calloc(p->schedule->ops.count + 1, sizeof *st.end);
@@ -298,7 +300,7 @@ gantry_status gy_plan_stream(gy_plan *p, gantry_error *err)
     gy_free(st.end);
     gy_vec_free(&st.lanes);
     gy_vec_free(&st.op_lane);
-    if (p->once)
+    if (how->last)
         gy_plan_forget_draft(p);
     return status;
 }

@@ -8,6 +8,7 @@
 #include "scheduler/order/vector_clock.h"
 
 #include "base/error.h"
+#include "scheduler/order/order.h"
 #include <string.h>
 
 static bool add_row(gantry_schedule *s, const gy_edge *e, uint32_t *slot, uint32_t *slots)
@@ -37,11 +38,11 @@ gantry_status gy_plan_sync(gy_plan *p, gantry_error *err)
     s->sync.count = 0;
     for (uint32_t i = 0; i < s->ops.count && !status; i++) {
         gy_clock_begin(&c, i);
-        for (size_t e = p->need_first[i]; e < p->need_first[i + 1] && !status; e++) {
-            if (gy_clock_has(&c, p->need.at[e].from))
+        for (size_t e = p->sequence.need_first[i]; e < p->sequence.need_first[i + 1] && !status; e++) {
+            if (gy_clock_has(&c, p->sequence.need.at[e].from))
                 continue;
-            gy_clock_wait(&c, p->need.at[e].from);
-            if (!add_row(s, &p->need.at[e], slot, &slots))
+            gy_clock_wait(&c, p->sequence.need.at[e].from);
+            if (!add_row(s, &p->sequence.need.at[e], slot, &slots))
                 status = gy_fail_nomem(err);
         }
         if (!status && !gy_clock_end(&c, i))
@@ -51,6 +52,6 @@ gantry_status gy_plan_sync(gy_plan *p, gantry_error *err)
     if (!status && s->in_flight > 1)
         status = gy_plan_sync_starts(p, slot, &slots, err);
     gy_free(slot);
-    gy_vec_free(&p->need); /* it has been read */
+    gy_vec_free(&p->sequence.need); /* it has been read */
     return status;
 }

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/imap.h"
+#include "scheduler/order/order.h"
 #include <stdlib.h>
 #include <string.h>
 

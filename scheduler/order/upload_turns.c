@@ -8,6 +8,7 @@
 #include "scheduler/plan/plan.h"
 
 #include "base/error.h"
+#include "scheduler/order/order.h"
 #include <stdlib.h>
 
 enum { LONG = 6 }; /* latencies: waiting for another device costs about one */
@@ -226,29 +227,29 @@ static bool add_needs(pace *k)
     gy_edges need = { 0 };
     size_t e = 0, ops = p->schedule->ops.count;
     qsort(k->edge.at, k->edge.count, sizeof *k->edge.at, by_to);
-    if (!gy_vec_reserve(&need, p->need.count + k->edge.count))
+    if (!gy_vec_reserve(&need, p->sequence.need.count + k->edge.count))
         return false;
     for (size_t i = 0; i < ops; i++) {
         bool more = e < k->edge.count && k->edge.at[e].to == i;
         size_t begin = need.count;
-        for (size_t n = p->need_first[i]; n < p->need_first[i + 1]; n++) {
-            if (more && k->edge.at[e].from > p->need.at[n].from) {
+        for (size_t n = p->sequence.need_first[i]; n < p->sequence.need_first[i + 1]; n++) {
+            if (more && k->edge.at[e].from > p->sequence.need.at[n].from) {
                 need.at[need.count++] = k->edge.at[e++];
                 more = false;
             }
-            need.at[need.count++] = p->need.at[n];
+            need.at[need.count++] = p->sequence.need.at[n];
         }
         if (more)
             need.at[need.count++] = k->edge.at[e++];
-        p->need_first[i] = begin;
+        p->sequence.need_first[i] = begin;
     }
-    p->need_first[ops] = need.count;
-    gy_vec_free(&p->need);
-    p->need = need;
+    p->sequence.need_first[ops] = need.count;
+    gy_vec_free(&p->sequence.need);
+    p->sequence.need = need;
     return true;
 }
 
-gantry_status gy_plan_pace(gy_plan *p, gantry_error *err)
+gantry_status gy_plan_upload_turns(gy_plan *p, gantry_error *err)
 {
     const gantry_machine *m = p->machine;
     pace k = { .p = p };

@@ -2,13 +2,15 @@
 /* Lifetimes of instances, what persists, and the choice between the two ways of packing. */
 #include "scheduler/pack/pack.h"
 
+#include "scheduler/pack/packing.h"
+
 #include "base/align.h"
 #include "base/error.h"
 
 /* Bytes that a store takes of its memory: those of all starts. */
 static uint64_t taken(const gy_pack *k, uint32_t store)
 {
-    return k->fixed[store] + (k->used[store] - k->fixed[store]) * k->p->in_flight;
+    return k->fixed[store] + (k->used[store] - k->fixed[store]) * k->p->attempt->in_flight;
 }
 
 uint64_t gy_pack_limit(const gy_pack *k, uint32_t store)
@@ -16,9 +18,9 @@ uint64_t gy_pack_limit(const gy_pack *k, uint32_t store)
     uint64_t room = k->p->capacity[store < k->stores - 1 ? store : 0], fixed = k->fixed[store];
     if (store == k->stores - 1)
         room = room > taken(k, 0) ? room - taken(k, 0) : 0;
-    if (k->p->in_flight == 1 || room < fixed)
+    if (k->p->attempt->in_flight == 1 || room < fixed)
         return room;
-    return fixed + (room - fixed) / k->p->in_flight / GY_ALIGN * GY_ALIGN;
+    return fixed + (room - fixed) / k->p->attempt->in_flight / GY_ALIGN * GY_ALIGN;
 }
 
 static bool note_use(gy_pack *k, uint32_t instance, uint32_t position)
@@ -115,7 +117,7 @@ static gantry_status write_slabs(gy_pack *k, gantry_error *err)
     gantry_schedule *s = k->s;
     uint32_t staging = k->stores - 1;
     s->slab.count = s->window.count = 0;
-    s->in_flight = k->p->in_flight;
+    s->in_flight = k->p->attempt->in_flight;
     if (!gy_vec_add(&s->slab, staging) || (s->in_flight > 1 && !gy_vec_add(&s->window, staging)))
         return gy_fail_nomem(err);
     for (uint32_t m = 0; m < staging; m++)
@@ -145,26 +147,26 @@ static gantry_status place_tightly(gy_pack *k, gantry_error *err)
     return status ? status : check_limits(k, err);
 }
 
-static gantry_status pack(gy_pack *k, bool tight, gantry_error *err)
+static gantry_status pack(gy_pack *k, gantry_error *err)
 {
     if (!find_lives(k))
         return gy_fail_nomem(err);
     sort_lives(k);
     place_fixed(k);
     gantry_status status = GANTRY_OK;
-    if (tight)
+    if (k->how->tight)
         status = place_tightly(k, err);
     if (!status)
-        status = gy_pack_sweep(k, !tight, err);
-    if (!status && !tight)
+        status = gy_pack_sweep(k, !k->how->tight, err);
+    if (!status && !k->how->tight)
         status = check_limits(k, err);
     return status ? status : write_slabs(k, err);
 }
 
-gantry_status gy_plan_pack(gy_plan *p, bool tight, gantry_error *err)
+gantry_status gy_plan_pack(gy_plan *p, const gy_arrangement *how, gantry_error *err)
 {
     gantry_schedule *s = p->schedule;
-    gy_pack k = { .p = p, .s = s, .stores = p->machine->memories + 1 };
+    gy_pack k = { .p = p, .how = how, .s = s, .stores = p->machine->memories + 1 };
     size_t instances = s->instances.count + 1, ops = s->ops.count + 2;
     k.life = gy_calloc(instances, sizeof *k.life);
     k.used = gy_calloc(k.stores, sizeof *k.used);
@@ -177,7 +179,7 @@ gantry_status gy_plan_pack(gy_plan *p, bool tight, gantry_error *err)
     if (!k.life || !k.used || !k.fixed || !k.start || !k.end || !k.start_first || !k.end_first)
         status = gy_fail_nomem(err);
     else
-        status = pack(&k, tight, err);
+        status = pack(&k, err);
     gy_arena_free(&k.arena);
     gy_free(k.life);
     gy_free(k.used);

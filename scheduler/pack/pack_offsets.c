@@ -3,16 +3,15 @@
  * The last way of packing: where best fit in the order of beginnings leaves holes that a store has no room for, other
  * orders, then search (offsets.h). Lifetimes are positions, as there: from the first use to the last.
  */
-#include "scheduler/pack/pack.h"
+#include "scheduler/pack/packing.h"
 
 #include "base/align.h"
 #include "base/error.h"
 #include "scheduler/pack/offsets.h"
 
-/* Steps times instances: a step of the search looks at all that is left. About a second; a tenth where there are other
- * ways to go on. */
-#define WORK  UINT64_C(400000000)
-#define HASTE 10
+/* Steps times instances: a step of the search looks at all that is left. About a second, and less where there are other
+ * ways to go on (gy_arrangement). */
+#define WORK UINT64_C(400000000)
 
 static uint64_t floor_of(const gy_pack *k, uint32_t store)
 {
@@ -61,8 +60,8 @@ gantry_status gy_pack_offsets(gy_pack *k, uint32_t store, gantry_error *err)
     gantry_status status = offset && which && item ? GANTRY_OK : gy_fail_nomem(err);
     if (!status) {
         size_t count = list_items(k, store, item, which);
-        status = gy_offsets_find(item, count, limit - floor, WORK / (k->p->haste ? k->p->haste : HASTE) / (count + 1),
-                                 offset, &answer, err);
+        status = gy_offsets_find(item, count, limit - floor, WORK / k->how->search_shorter / (count + 1), offset,
+                                 &answer, err);
         for (size_t i = 0; i < count && !status && answer.fits; i++)
             k->s->instances.at[which[i]].offset = floor + offset[i];
         if (!status && answer.fits)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Why it does not fit: replays which instances are in use at each op until they pass the limit. */
 #include "base/error.h"
-#include "scheduler/pack/pack.h"
+#include "scheduler/pack/packing.h"
 
 #include <stdio.h>
 
@@ -96,7 +96,7 @@ gantry_status gy_pack_refuse(gy_pack *k, uint32_t store, gantry_error *err)
         gy_bytes_apart(needs, sizeof needs, c.needed, limit), node_at(k, c.op),
         holes_text(holes, sizeof holes, k->used[store], &c, limit), gy_bytes_apart(has, sizeof has, limit, c.needed),
         largest.failed || !largest.at ? "" : largest.at,
-        k->p->spill == GY_SPILL_OFF ? "more devices, or --spill auto" : "or more devices");
+        k->p->attempt->spilling == GY_SPILL_OFF ? "more devices, or --spill auto" : "or more devices");
     if (err && device != GY_NONE)
         err->device = (int32_t)device;
     gy_text_free(&largest);

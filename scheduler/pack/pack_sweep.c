@@ -3,7 +3,7 @@
 #include "base/align.h"
 #include "base/error.h"
 #include "base/imap.h"
-#include "scheduler/pack/pack.h"
+#include "scheduler/pack/packing.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,11 +155,11 @@ static int by_from(const void *a, const void *b)
 static bool wait_for_needs(sweep *w, uint32_t i)
 {
     const gy_plan *p = w->k->p;
-    for (size_t e = p->need_first[i]; e < p->need_first[i + 1]; e++) {
-        if (!gy_vec_push(&w->need, p->need.at[e]))
+    for (size_t e = p->sequence.need_first[i]; e < p->sequence.need_first[i + 1]; e++) {
+        if (!gy_vec_push(&w->need, p->sequence.need.at[e]))
             return false;
-        if (!gy_clock_has(&w->clock, p->need.at[e].from))
-            gy_clock_wait(&w->clock, p->need.at[e].from);
+        if (!gy_clock_has(&w->clock, p->sequence.need.at[e].from))
+            gy_clock_wait(&w->clock, p->sequence.need.at[e].from);
     }
     return true;
 }
@@ -186,7 +186,7 @@ static bool step(sweep *w, uint32_t i, bool loose)
     }
     if (w->need.count > begin + 1)
         qsort(w->need.at + begin, w->need.count - begin, sizeof *w->need.at, by_from);
-    k->p->need_first[i] = begin; /* the old one has been read */
+    k->p->sequence.need_first[i] = begin; /* the old one has been read */
     return gy_clock_end(&w->clock, i) && (!loose || shelve(w, i));
 }
 
@@ -208,16 +208,16 @@ gantry_status gy_pack_sweep(gy_pack *k, bool loose, gantry_error *err)
 {
     gy_plan *p = k->p;
     sweep w = { .k = k, .map = gy_calloc(k->stores, sizeof *w.map) };
-    bool done = gy_clock_init(&w.clock, k->s) && w.map && gy_vec_reserve(&w.need, p->need.count);
+    bool done = gy_clock_init(&w.clock, k->s) && w.map && gy_vec_reserve(&w.need, p->sequence.need.count);
     for (uint32_t i = 0; i < k->stores && done; i++)
         done = gy_imap_init(&w.map[i], 0, INT64_MAX / 2, 0);
     for (uint32_t i = 0; i < k->s->ops.count && done; i++)
         done = step(&w, i, loose);
     if (done) { /* the plan's needs are now these */
-        gy_edges old = p->need;
-        p->need = w.need;
+        gy_edges old = p->sequence.need;
+        p->sequence.need = w.need;
         w.need = old;
-        p->need_first[k->s->ops.count] = p->need.count;
+        p->sequence.need_first[k->s->ops.count] = p->sequence.need.count;
     }
     end_sweep(&w);
     return done ? GANTRY_OK : gy_fail_nomem(err);

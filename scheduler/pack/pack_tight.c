@@ -5,7 +5,7 @@
  * than the other's first: the fewest bytes this order of ops can do with, but for holes.
  */
 #include "base/error.h"
-#include "scheduler/pack/pack.h"
+#include "scheduler/pack/packing.h"
 #include <string.h>
 
 /* Instances of one store that are in use, by offset. */

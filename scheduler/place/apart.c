@@ -16,15 +16,15 @@ static bool can_go(const gy_plan *p, uint32_t group, uint32_t device)
 
 static bool is_fixed(const gy_plan *p, uint32_t group)
 {
-    return p->coloured->decided[group] || p->group_device[group] != GY_NONE;
+    return p->cost.coloured->decided[group] || p->placed.group_device[group] != GY_NONE;
 }
 
 /* Does a neighbour that stays where it is have the device? */
 static bool is_taken(const gy_plan *p, uint32_t group, uint32_t device)
 {
-    const uint32_t *list = p->apart[group];
+    const uint32_t *list = p->cost.apart[group];
     for (uint32_t i = 0; i < list[0]; i++)
-        if (p->coloured->device[list[i + 1]] == device && is_fixed(p, list[i + 1]))
+        if (p->cost.coloured->device[list[i + 1]] == device && is_fixed(p, list[i + 1]))
             return true;
     return false;
 }
@@ -32,9 +32,9 @@ static bool is_taken(const gy_plan *p, uint32_t group, uint32_t device)
 /* Would nobody be disturbed? */
 static bool is_quiet(const gy_plan *p, uint32_t group, uint32_t device)
 {
-    const uint32_t *list = p->apart[group];
+    const uint32_t *list = p->cost.apart[group];
     for (uint32_t i = 0; i < list[0]; i++)
-        if (p->coloured->device[list[i + 1]] == device)
+        if (p->cost.coloured->device[list[i + 1]] == device)
             return false;
     return true;
 }
@@ -50,10 +50,10 @@ static uint32_t count_open(const gy_plan *p, uint32_t group)
 /* Of the groups that share a device with a decided neighbour the one that has least choice; GY_NONE: all is well. */
 static uint32_t find_disturbed(const gy_plan *p)
 {
-    const gy_apart *a = p->coloured;
+    const gy_apart *a = p->cost.coloured;
     uint32_t found = GY_NONE, least = UINT32_MAX;
     for (uint32_t k = 0; k < a->trailed; k++) {
-        const uint32_t *list = p->apart[a->trail[k]];
+        const uint32_t *list = p->cost.apart[a->trail[k]];
         for (uint32_t i = 0; i < list[0]; i++) {
             uint32_t other = list[i + 1];
             if (a->device[other] != a->device[a->trail[k]] || a->decided[other])
@@ -86,7 +86,7 @@ static void take_back(gy_apart *a)
 /* Moves whoever is disturbed until nobody is; false: as before, it cannot be, or takes too many steps. */
 static bool settle(const gy_plan *p)
 {
-    gy_apart *a = p->coloured;
+    gy_apart *a = p->cost.coloured;
     uint32_t group = find_disturbed(p);
     if (group == GY_NONE)
         return true;
@@ -108,7 +108,7 @@ static bool settle(const gy_plan *p)
 /* Is there a plan that has the group there? It becomes the plan if `keep`. */
 static bool move(const gy_plan *p, uint32_t group, uint32_t device, uint64_t steps, bool keep)
 {
-    gy_apart *a = p->coloured;
+    gy_apart *a = p->cost.coloured;
     if (!can_go(p, group, device) || is_taken(p, group, device))
         return false;
     a->steps = steps;
@@ -128,13 +128,13 @@ static bool move(const gy_plan *p, uint32_t group, uint32_t device, uint64_t ste
 /* A group with a node that has one place: collectives go where their ranks are. */
 static bool has_place(const gy_plan *p, const uint8_t *placed, uint32_t group)
 {
-    return p->apart[group] && placed[group];
+    return p->cost.apart[group] && placed[group];
 }
 
 /* Finds room for one more group. *unknown: there may be some all the same. */
 static bool add_group(const gy_plan *p, uint32_t group, bool *unknown)
 {
-    gy_apart *a = p->coloured;
+    gy_apart *a = p->cost.coloured;
     for (uint32_t d = 0; d < p->devices; d++)
         if (can_go(p, group, d) && is_quiet(p, group, d)) {
             a->device[group] = d;
@@ -166,7 +166,7 @@ static uint32_t line_up(const gy_plan *p, const uint8_t *placed, uint32_t *queue
                 continue;
             seen[g] = 1;
             for (queue[count++] = g; head < count; head++) {
-                const uint32_t *list = p->apart[queue[head]];
+                const uint32_t *list = p->cost.apart[queue[head]];
                 for (uint32_t i = 0; i < list[0]; i++)
                     if (has_place(p, placed, list[i + 1]) && !seen[list[i + 1]]) {
                         seen[list[i + 1]] = 1;
@@ -183,7 +183,7 @@ static gantry_status add_groups(gy_plan *p, const uint32_t *queue, uint32_t coun
     for (uint32_t i = 0; i < count; i++) {
         if (add_group(p, queue[i], &unknown))
             continue;
-        p->coloured = NULL; /* not known: policies try their luck */
+        p->cost.coloured = NULL; /* not known: policies try their luck */
         return unknown ? GANTRY_OK : gy_apart_refuse(p, queue[i], err);
     }
     return GANTRY_OK;
@@ -214,17 +214,17 @@ gantry_status gy_apart_plan(gy_plan *p, gantry_error *err)
     size_t nodes = p->graph->nodes.count;
     bool any = false;
     for (size_t g = 0; g < nodes && !any; g++)
-        any = p->apart[g] != NULL;
+        any = p->cost.apart[g] != NULL;
     if (!any)
         return GANTRY_OK;
     uint32_t *queue = gy_calloc(nodes, sizeof *queue);
     uint8_t *placed = gy_calloc(nodes, 1), *seen = gy_calloc(nodes, 1);
     gantry_status status = GANTRY_OK;
-    p->coloured = queue && placed && seen ? new_apart(p) : NULL;
-    if (p->coloured) {
+    p->cost.coloured = queue && placed && seen ? new_apart(p) : NULL;
+    if (p->cost.coloured) {
         for (uint32_t n = 0; n < nodes; n++)
             if (p->graph->nodes.at[n].kind != GY_NODE_COLLECTIVE)
-                placed[p->group[n]] = 1;
+                placed[p->cost.group[n]] = 1;
         status = add_groups(p, queue, line_up(p, placed, queue, seen), err);
     } else {
         status = gy_fail_nomem(err);
@@ -239,7 +239,7 @@ gantry_status gy_apart_plan(gy_plan *p, gantry_error *err)
 
 bool gy_apart_is_open(const gy_plan *p, uint32_t group, uint32_t device)
 {
-    gy_apart *a = p->coloured;
+    gy_apart *a = p->cost.coloured;
     if (a->device[group] == device)
         return true;
     uint32_t *closed = &a->closed[(size_t)group * p->devices + device];
@@ -253,16 +253,16 @@ bool gy_apart_is_open(const gy_plan *p, uint32_t group, uint32_t device)
 /* Whoever asked when the plan was another one may need a longer search now. Without a plan policies try their luck. */
 void gy_apart_placed(gy_plan *p, uint32_t group, uint32_t device)
 {
-    if (!p->coloured || !p->apart[group] || p->coloured->device[group] == device)
+    if (!p->cost.coloured || !p->cost.apart[group] || p->cost.coloured->device[group] == device)
         return;
     if (!move(p, group, device, STEPS_TO_MOVE, true) && !move(p, group, device, STEPS_TO_PLAN, true))
-        p->coloured = NULL;
+        p->cost.coloured = NULL;
 }
 
 void gy_apart_taken_back(gy_plan *p)
 {
-    if (p->coloured)
-        p->coloured->age++;
+    if (p->cost.coloured)
+        p->cost.coloured->age++;
 }
 
 gantry_status gy_apart_refuse(const gy_plan *p, uint32_t node, gantry_error *err)

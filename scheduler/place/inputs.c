@@ -4,10 +4,11 @@
  * collectives the task that last wrote what each rank gives. Walks the tasks once with a map of last writers, over the
  * values that matter for either.
  */
-#include "scheduler/plan/plan.h"
+#include "scheduler/place/inputs.h"
 
 #include "base/error.h"
 #include "base/imap.h"
+#include "scheduler/cost/cost.h"
 #include <string.h>
 
 typedef struct walk {
@@ -64,9 +65,10 @@ static gantry_status add_team(gy_plan *p, uint32_t task, gy_team **team, gantry_
     gy_team t = { .ranks = x->ins > x->outs ? x->ins : x->outs };
     t.writer = gy_arena_alloc(&p->arena, (t.ranks + 1) * sizeof *t.writer);
     t.device = gy_arena_alloc(&p->arena, (t.ranks + 1) * sizeof *t.device);
-    if (!t.writer || !t.device || !gy_map_put(&p->team_of, task, p->teams.count) || !gy_vec_push(&p->teams, t))
+    if (!t.writer || !t.device || !gy_map_put(&p->inputs.team_of, task, p->inputs.teams.count) ||
+        !gy_vec_push(&p->inputs.teams, t))
         return gy_fail_nomem(err);
-    *team = gy_vec_last(&p->teams);
+    *team = gy_vec_last(&p->inputs.teams);
     for (uint32_t i = 0; i < t.ranks; i++)
         t.writer[i] = t.device[i] = GY_NONE;
     return GANTRY_OK;
@@ -82,10 +84,10 @@ static bool add_fresh(gy_plan *p, uint32_t task, const gy_buffer *b, int64_t byt
 {
     gy_outside o = { task, gy_buffer_home(p->machine, b), bytes };
     if (o.memory == 0) {
-        p->upload[task] += bytes;
+        p->inputs.upload[task] += bytes;
         return true;
     }
-    return bytes == 0 || gy_vec_push(&p->outside, o);
+    return bytes == 0 || gy_vec_push(&p->inputs.outside, o);
 }
 
 static gantry_status walk_task(walk *w, uint32_t task, gantry_error *err)
@@ -116,12 +118,12 @@ static gantry_status walk_task(walk *w, uint32_t task, gantry_error *err)
     return status;
 }
 
-gantry_status gy_plan_origin(gy_plan *p, gantry_error *err)
+gantry_status gy_plan_inputs(gy_plan *p, gantry_error *err)
 {
     const gy_flow *f = p->flow;
     walk w = { p, gy_calloc((size_t)f->values + 1, 1), gy_calloc((size_t)f->values + 1, sizeof(gy_imap)) };
-    p->upload = gy_calloc((size_t)f->tasks + 1, sizeof *p->upload);
-    gantry_status status = w.follow && w.map && p->upload ? GANTRY_OK : gy_fail_nomem(err);
+    p->inputs.upload = gy_calloc((size_t)f->tasks + 1, sizeof *p->inputs.upload);
+    gantry_status status = w.follow && w.map && p->inputs.upload ? GANTRY_OK : gy_fail_nomem(err);
     uint32_t made = 0;
     if (status)
         goto free_walk;
@@ -142,10 +144,10 @@ free_walk:
 
 size_t gy_outside_first(const gy_plan *p, uint32_t task)
 {
-    size_t low = 0, high = p->outside.count;
+    size_t low = 0, high = p->inputs.outside.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (p->outside.at[middle].task < task)
+        if (p->inputs.outside.at[middle].task < task)
             low = middle + 1;
         else
             high = middle;
@@ -155,18 +157,11 @@ size_t gy_outside_first(const gy_plan *p, uint32_t task)
 
 gy_ticks gy_upload_time(const gy_plan *p, uint32_t task, uint32_t memory)
 {
-    gy_ticks most = gy_transfer_time(p, 0, memory, p->upload[task]);
-    for (size_t i = gy_outside_first(p, task); i < p->outside.count && p->outside.at[i].task == task; i++) {
-        gy_ticks time = gy_transfer_time(p, p->outside.at[i].memory, memory, p->outside.at[i].bytes);
+    gy_ticks most = gy_transfer_time(p, 0, memory, p->inputs.upload[task]);
+    for (size_t i = gy_outside_first(p, task); i < p->inputs.outside.count && p->inputs.outside.at[i].task == task;
+         i++) {
+        gy_ticks time = gy_transfer_time(p, p->inputs.outside.at[i].memory, memory, p->inputs.outside.at[i].bytes);
         most = time > most ? time : most;
     }
     return most;
-}
-
-gy_team *gy_plan_team(const gy_plan *p, uint32_t task)
-{
-    uint64_t index;
-    if (!p->teams.count || !gy_map_get(&p->team_of, task, &index))
-        return NULL;
-    return &p->teams.at[index];
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scheduler/place/links.h"
 
+#include "scheduler/cost/cost.h"
 #include "scheduler/place/gaps.h"
 #include <stdlib.h>
 
@@ -66,7 +67,7 @@ bool gy_links_open(gy_plan *p)
     gy_links *l = gy_calloc(1, sizeof *l);
     if (!l)
         return false;
-    p->links = l;
+    p->placed.links = l;
     l->resources = m->resources;
     l->devices = m->devices;
     l->engine_first = gy_calloc((size_t)m->devices + 1, sizeof *l->engine_first);
@@ -183,7 +184,8 @@ static void need_from(gy_links *l, const gy_plan *p, uint32_t task, uint32_t mak
             const gy_access *w = gy_flow_access_of(p->graph, f, y);
             int64_t first = r->first > w->first ? r->first : w->first, last = r->last < w->last ? r->last : w->last;
             if (w->mode != GANTRY_READ && f->access[x].value == f->access[y].value && first < last)
-                need(l, p, f->access[x].value, first, last, from, reduces(w) ? GY_NONE : maker, p->finish[maker]);
+                need(l, p, f->access[x].value, first, last, from, reduces(w) ? GY_NONE : maker,
+                     p->placed.finish[maker]);
         }
     }
 }
@@ -268,13 +270,13 @@ static gy_ticks bring(gy_links *l, const gy_plan *p, uint32_t task, uint32_t mem
     l->busy.count = 0;
     for (size_t i = f->dep_first[task]; i < f->dep_first[task + 1]; i++) {
         const gy_dep *d = &f->dep[i];
-        if (p->device[d->from] == GY_NONE)
+        if (p->placed.device[d->from] == GY_NONE)
             continue;
-        ready = later(ready, p->finish[d->from]);
+        ready = later(ready, p->placed.finish[d->from]);
         if (d->kinds & GY_DEP_DATA)
             need_from(l, p, task, d->from, memory, d->bytes);
     }
-    if (p->upload[task] || p->outside.count)
+    if (p->inputs.upload[task] || p->inputs.outside.count)
         need_inputs(l, p, task);
     join(l);
     for (size_t i = 0; i < l->piece.count; i++) {

@@ -9,9 +9,11 @@
 
 #include "base/error.h"
 #include "base/sort.h"
-#include "scheduler/lower/lower.h"
+#include "scheduler/cost/cost.h"
+#include "scheduler/lower/lowering.h"
 #include "scheduler/place/apart.h"
 #include "scheduler/place/gaps.h"
+#include "scheduler/place/inputs.h"
 #include "scheduler/place/links.h"
 #include "scheduler/policies/policy.h"
 
@@ -22,42 +24,43 @@ static uint32_t node_of(const gy_plan *p, uint32_t task)
 
 static bool kept_apart(const gy_plan *p, uint32_t group, uint32_t device)
 {
-    const uint32_t *list = p->apart[group];
+    const uint32_t *list = p->cost.apart[group];
     for (uint32_t i = 0; list && i < list[0]; i++)
-        if (p->group_device[list[i + 1]] == device)
+        if (p->placed.group_device[list[i + 1]] == device)
             return true;
     return false;
 }
 
 bool gy_place_allowed(const gy_plan *p, uint32_t task, uint32_t device)
 {
-    uint32_t node = node_of(p, task), group = p->group[node];
+    uint32_t node = node_of(p, task), group = p->cost.group[node];
     if (gy_plan_time(p, node, device) >= GY_TICKS_MAX)
         return false;
-    if (!p->pinned[node])
+    if (!p->cost.pinned[node])
         return true;
-    if (p->group_device[group] != GY_NONE)
-        return p->group_device[group] == device;
-    return p->coloured && p->apart[group] ? gy_apart_is_open(p, group, device) : !kept_apart(p, group, device);
+    if (p->placed.group_device[group] != GY_NONE)
+        return p->placed.group_device[group] == device;
+    return p->cost.coloured && p->cost.apart[group] ? gy_apart_is_open(p, group, device)
+                                                    : !kept_apart(p, group, device);
 }
 
 /* When what `from` made can be in `memory`. */
 static gy_ticks arrival(const gy_plan *p, const gy_dep *dep, uint32_t memory)
 {
-    if (p->device[dep->from] == GY_NONE)
+    if (p->placed.device[dep->from] == GY_NONE)
         return 0;
     if (!(dep->kinds & GY_DEP_DATA))
-        return p->finish[dep->from];
+        return p->placed.finish[dep->from];
     const gy_team *team = gy_plan_team(p, dep->from);
     if (!team)
-        return p->finish[dep->from] +
-               gy_transfer_time(p, p->machine->device[p->device[dep->from]].memory, memory, dep->bytes);
+        return p->placed.finish[dep->from] +
+               gy_transfer_time(p, p->machine->device[p->placed.device[dep->from]].memory, memory, dep->bytes);
     gy_ticks best = GY_TICKS_MAX;
     for (uint32_t i = 0; i < team->ranks; i++) {
         gy_ticks t = gy_transfer_time(p, p->machine->device[team->device[i]].memory, memory, dep->bytes);
         best = t < best ? t : best;
     }
-    return p->finish[dep->from] + best;
+    return p->placed.finish[dep->from] + best;
 }
 
 static gy_ticks data_ready(const gy_plan *p, uint32_t task, uint32_t memory)
@@ -73,18 +76,18 @@ static gy_ticks data_ready(const gy_plan *p, uint32_t task, uint32_t memory)
 /* One try a device is kept: the last, which is that of the slot taken if it is taken. */
 static void note(gy_plan *p, const gy_try *t)
 {
-    for (size_t i = 0; i < p->tries.count; i++)
-        if (p->tries.at[i].device == t->device) {
-            p->tries.at[i] = *t;
+    for (size_t i = 0; i < p->placed.tries.count; i++)
+        if (p->placed.tries.at[i].device == t->device) {
+            p->placed.tries.at[i] = *t;
             return;
         }
-    (void)gy_vec_push(&p->tries, *t); /* one that is lost is missing from an explanation, no more */
+    (void)gy_vec_push(&p->placed.tries, *t); /* one that is lost is missing from an explanation, no more */
 }
 
 void gy_place_again(const gy_plan *p, uint32_t task, gy_try *t)
 {
     gy_ticks time = gy_plan_time(p, node_of(p, task), t->device);
-    t->start = gy_gaps_find(&p->gap[t->device], t->ready, time);
+    t->start = gy_gaps_find(&p->placed.gap[t->device], t->ready, time);
     t->finish = t->start + time;
 }
 
@@ -92,9 +95,9 @@ gy_try gy_place_try(gy_plan *p, uint32_t task, uint32_t device)
 {
     uint32_t memory = p->machine->device[device].memory;
     gy_try t = { .device = device, .upload = gy_upload_time(p, task, memory) };
-    t.ready = p->links ? gy_links_try(p->links, p, task, memory) : data_ready(p, task, memory);
+    t.ready = p->placed.links ? gy_links_try(p->placed.links, p, task, memory) : data_ready(p, task, memory);
     gy_place_again(p, task, &t);
-    if (task == p->watch)
+    if (task == p->attempt->watch)
         note(p, &t);
     return t;
 }
@@ -118,34 +121,35 @@ static void look_around(gy_plan *p, uint32_t task, const gy_try *t)
 gantry_status gy_place_at(gy_plan *p, uint32_t task, const gy_try *t, gantry_error *err)
 {
     uint32_t node = node_of(p, task);
-    if (task == p->watch)
+    if (task == p->attempt->watch)
         look_around(p, task, t);
     /* First: a try that ran out of memory has no other way to say so than to end never. */
-    if (p->links && !gy_links_book(p->links, p, task, p->machine->device[t->device].memory))
+    if (p->placed.links && !gy_links_book(p->placed.links, p, task, p->machine->device[t->device].memory))
         return gy_fail_nomem(err);
     if (t->finish >= GY_TICKS_MAX)
         return too_long(p, task, err);
-    if (!gy_gaps_take(&p->gap[t->device], t->start, t->finish - t->start))
+    if (!gy_gaps_take(&p->placed.gap[t->device], t->start, t->finish - t->start))
         return gy_fail_nomem(err);
-    p->device[task] = t->device;
-    p->start[task] = t->start;
-    p->finish[task] = t->finish;
-    if (p->pinned[node]) {
-        gy_apart_placed(p, p->group[node], t->device);
-        p->group_device[p->group[node]] = t->device;
-        p->group_placed[p->group[node]]++;
+    p->placed.device[task] = t->device;
+    p->placed.start[task] = t->start;
+    p->placed.finish[task] = t->finish;
+    if (p->cost.pinned[node]) {
+        gy_apart_placed(p, p->cost.group[node], t->device);
+        p->placed.group_device[p->cost.group[node]] = t->device;
+        p->placed.group_placed[p->cost.group[node]]++;
     }
     return GANTRY_OK;
 }
 
 void gy_place_undo(gy_plan *p, uint32_t task)
 {
-    uint32_t node = node_of(p, task), group = p->group[node];
-    gy_gaps_give(&p->gap[p->device[task]], p->start[task], p->finish[task] - p->start[task]);
-    p->device[task] = GY_NONE;
-    if (!p->pinned[node] || --p->group_placed[group])
+    uint32_t node = node_of(p, task), group = p->cost.group[node];
+    gy_gaps_give(&p->placed.gap[p->placed.device[task]], p->placed.start[task],
+                 p->placed.finish[task] - p->placed.start[task]);
+    p->placed.device[task] = GY_NONE;
+    if (!p->cost.pinned[node] || --p->placed.group_placed[group])
         return;
-    p->group_device[group] = GY_NONE;
+    p->placed.group_device[group] = GY_NONE;
     gy_apart_taken_back(p);
 }
 
@@ -178,7 +182,7 @@ static void choose_team(gy_plan *p, gy_team *team)
 {
     for (uint32_t i = 0; i < team->ranks; i++)
         if (team->writer[i] != GY_NONE)
-            team->device[i] = p->device[team->writer[i]];
+            team->device[i] = p->placed.device[team->writer[i]];
     gy_place_ranks(p, team->device, team->ranks);
 }
 
@@ -190,7 +194,7 @@ static bool make_group(const gy_plan *p, uint32_t task, const uint32_t *device, 
     gy_group_end *end = gy_calloc((size_t)n->accesses + 1, sizeof *end);
     for (uint32_t k = 0; end && k < n->accesses; k++) {
         const gy_access *a = &p->graph->access.at[n->access + k];
-        uint32_t memory = p->machine->device[device[gy_lower_rank(x, k)]].memory;
+        uint32_t memory = p->machine->device[device[gy_access_rank(x, k)]].memory;
         end[k] = (gy_group_end){ memory, gy_access_bytes(p->graph, a), a->buffer, a->first, a->last };
     }
     bool done = end && gy_group_of_node(g, x->collective, (uint8_t)x->op, end, x->ins, x->outs);
@@ -230,10 +234,10 @@ static gantry_status place_team(gy_plan *p, uint32_t task, gy_team *team, gantry
         gy_ticks t = data_ready(p, task, p->machine->device[team->device[i]].memory);
         start = t > start ? t : start;
     }
-    p->device[task] = team->device[0];
-    p->start[task] = start;
-    p->finish[task] = start + choice.time;
-    return p->finish[task] < GY_TICKS_MAX ? GANTRY_OK : too_long(p, task, err);
+    p->placed.device[task] = team->device[0];
+    p->placed.start[task] = start;
+    p->placed.finish[task] = start + choice.time;
+    return p->placed.finish[task] < GY_TICKS_MAX ? GANTRY_OK : too_long(p, task, err);
 }
 
 /* ---- what policies call ---- */
@@ -274,24 +278,26 @@ gantry_status gy_place_on(gy_plan *p, uint32_t task, uint32_t device, gantry_err
 gantry_status gy_plan_place(gy_plan *p, gantry_error *err)
 {
     size_t tasks = p->flow->tasks;
-    p->device = gy_calloc(tasks + 1, sizeof *p->device);
-    p->start = gy_calloc(tasks + 1, sizeof *p->start);
-    p->finish = gy_calloc(tasks + 1, sizeof *p->finish);
-    p->order = gy_calloc(tasks + 1, sizeof *p->order);
-    p->gap = gy_calloc(p->devices, sizeof *p->gap);
-    p->group_placed = gy_calloc(p->graph->nodes.count + 1, sizeof *p->group_placed);
-    if (!p->device || !p->start || !p->finish || !p->order || !p->gap || !p->group_placed)
+    p->placed.device = gy_calloc(tasks + 1, sizeof *p->placed.device);
+    p->placed.start = gy_calloc(tasks + 1, sizeof *p->placed.start);
+    p->placed.finish = gy_calloc(tasks + 1, sizeof *p->placed.finish);
+    p->placed.order = gy_calloc(tasks + 1, sizeof *p->placed.order);
+    p->placed.gap = gy_calloc(p->devices, sizeof *p->placed.gap);
+    p->placed.group_placed = gy_calloc(p->graph->nodes.count + 1, sizeof *p->placed.group_placed);
+    if (!p->placed.device || !p->placed.start || !p->placed.finish || !p->placed.order || !p->placed.gap ||
+        !p->placed.group_placed)
         return gy_fail_nomem(err);
     for (uint32_t t = 0; t < tasks; t++)
-        p->device[t] = GY_NONE;
+        p->placed.device[t] = GY_NONE;
     for (uint32_t d = 0; d < p->devices; d++)
-        if (!gy_gaps_init(&p->gap[d]))
+        if (!gy_gaps_init(&p->placed.gap[d]))
             return gy_fail_nomem(err);
     gantry_status status = p->policy->place(p, err);
     if (status)
         return status;
     for (uint32_t t = 0; t < tasks; t++)
-        p->order[t] = t;
-    bool done = gy_sort_by_key(p->order, p->finish, tasks) && gy_sort_by_key(p->order, p->start, tasks);
+        p->placed.order[t] = t;
+    bool done = gy_sort_by_key(p->placed.order, p->placed.finish, tasks) &&
+                gy_sort_by_key(p->placed.order, p->placed.start, tasks);
     return done ? GANTRY_OK : gy_fail_nomem(err);
 }

@@ -9,6 +9,9 @@
 #include "scheduler/collective/collective.h"
 #include "scheduler/plan/plan.h"
 
+/* The pass: has the policy of the plan place all tasks. */
+gantry_status gy_plan_place(gy_plan *p, gantry_error *err);
+
 /* May the task go to the device, given `on`, what it can run, and the `with` and `apart` of what is placed already? */
 bool gy_place_allowed(const gy_plan *p, uint32_t task, uint32_t device);
 /* The earliest slot of the device that is long enough, after the task's data can be there. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a schedule says of its graph: names and sizes, copied, so that it does not depend on the graph's life. */
-#include "scheduler/plan/plan.h"
+#include "scheduler/plan/metadata.h"
 
 #include "base/error.h"
 #include <string.h>
@@ -55,7 +55,7 @@ static bool add_params(gy_plan *p)
     return true;
 }
 
-gantry_status gy_plan_head(gy_plan *p, gantry_error *err)
+gantry_status gy_plan_metadata(gy_plan *p, gantry_error *err)
 {
     gantry_schedule *s = p->schedule;
     const gantry_graph *g = p->graph;

@@ -1,81 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of a plan. */
+/* Questions that several passes ask of a plan. */
 #include "scheduler/plan/plan.h"
-
-#include "base/error.h"
-#include "scheduler/collective/collective.h"
-#include "scheduler/place/gaps.h"
-#include "scheduler/place/links.h"
-
-gantry_status gy_plan_init(gy_plan *p, gantry_graph *graph, const gantry_machine *machine, const gy_policy *policy,
-                           gantry_error *err)
-{
-    *p = (gy_plan){ .graph = graph, .flow = graph->flow, .machine = machine, .policy = policy, .watch = GY_NONE };
-    p->workers = gy_machine_workers(machine);
-    p->in_flight = 1;
-    p->devices = machine->devices;
-    p->schedule = gy_schedule_alloc();
-    p->net = gy_calloc(1, sizeof *p->net);
-    if (p->schedule && p->net && gy_net_init(p->net, machine))
-        return GANTRY_OK;
-    gy_plan_free(p);
-    return gy_fail_nomem(err);
-}
 
 void gy_plan_forget_draft(gy_plan *p)
 {
-    gy_vec_free(&p->instance);
-    gy_vec_free(&p->draft);
-    gy_vec_free(&p->use);
+    gy_vec_free(&p->draft.instance);
+    gy_vec_free(&p->draft.op);
+    gy_vec_free(&p->draft.use);
     gy_vec_free(&p->rank_device);
-    gy_vec_free(&p->edges);
-    gy_free(p->draft_of);
-    gy_free(p->expect);
-    p->draft_of = NULL;
-    p->expect = NULL;
-}
-
-void gy_plan_forget_costs(gy_plan *p)
-{
-    for (uint32_t d = 0; p->gap && d < p->devices; d++)
-        gy_gaps_free(&p->gap[d]);
-    gy_free(p->gap);
-    gy_links_free(p->links);
-    gy_free(p->time);
-    gy_free(p->upload);
-    gy_vec_free(&p->outside);
-    p->gap = NULL;
-    p->links = NULL;
-    p->time = NULL;
-    p->upload = NULL;
-}
-
-void gy_plan_free(gy_plan *p)
-{
-    gy_plan_forget_costs(p);
-    gy_plan_forget_draft(p);
-    gy_free(p->group_placed);
-    gy_free(p->capacity);
-    gy_free(p->provenance);
-    gy_free(p->group);
-    gy_free(p->pinned);
-    gy_free(p->group_device);
-    gy_free(p->apart);
-    gy_map_free(&p->team_of);
-    gy_vec_free(&p->teams);
-    gy_free(p->device);
-    gy_free(p->start);
-    gy_free(p->finish);
-    gy_free(p->order);
-    gy_vec_free(&p->tries);
-    gy_vec_free(&p->need);
-    gy_free(p->need_first);
-    gantry_schedule_free(p->schedule);
-    if (p->net)
-        gy_net_free(p->net);
-    gy_free(p->net);
-    gy_arena_free(&p->arena);
-    *p = (gy_plan){ 0 };
+    gy_vec_free(&p->draft.edges);
+    gy_free(p->sequence.draft_of);
+    gy_free(p->sequence.expect);
+    p->sequence.draft_of = NULL;
+    p->sequence.expect = NULL;
 }
 
 uint32_t gy_plan_copier(const gy_plan *p, uint32_t from, uint32_t to)
@@ -96,14 +33,17 @@ uint32_t gy_plan_device_of(const gy_plan *p, uint32_t memory)
     return GY_NONE;
 }
 
-uint32_t gy_plan_nearest(const gy_plan *p, uint32_t task, uint32_t memory, int64_t bytes)
+gy_team *gy_plan_team(const gy_plan *p, uint32_t task)
 {
-    const gy_team *team = gy_plan_team(p, task);
-    uint32_t best = p->machine->device[p->device[task]].memory;
-    for (uint32_t i = 0; team && i < team->ranks; i++) {
-        uint32_t m = p->machine->device[team->device[i]].memory;
-        if (gy_transfer_time(p, m, memory, bytes) < gy_transfer_time(p, best, memory, bytes))
-            best = m;
-    }
-    return best;
+    uint64_t index;
+    if (!p->inputs.teams.count || !gy_map_get(&p->inputs.team_of, task, &index))
+        return NULL;
+    return &p->inputs.teams.at[index];
+}
+
+uint32_t gy_access_rank(const gy_node_extra *x, uint32_t k)
+{
+    uint32_t count = k < x->ins ? x->ins : x->outs, index = k < x->ins ? k : k - x->ins;
+    uint32_t ranks = x->ins > x->outs ? x->ins : x->outs;
+    return count == 1 && ranks > 1 && x->root >= 0 ? (uint32_t)x->root : index;
 }

@@ -300,9 +300,9 @@ static gantry_status place_task(frugal *f, const choice *c, gantry_error *err)
         c->at.device == GY_NONE ? gy_place_earliest(p, task, err) : gy_place_at(p, task, &c->at, err);
     if (status)
         return status;
-    ending e = { p->finish[task], task };
-    uint32_t device = p->device[task];
-    f->end[device] = p->finish[task] > f->end[device] ? p->finish[task] : f->end[device];
+    ending e = { p->placed.finish[task], task };
+    uint32_t device = p->placed.device[task];
+    f->end[device] = p->placed.finish[task] > f->end[device] ? p->placed.finish[task] : f->end[device];
     begin_task(f, task, p->machine->device[device].memory);
     f->open.at[c->place] = *gy_vec_last(&f->open);
     f->open.count--;

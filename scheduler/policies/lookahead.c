@@ -41,7 +41,7 @@ static gantry_status look(lookahead *a, uint32_t task, gy_ticks *last, gantry_er
 {
     gantry_status status = GANTRY_OK;
     uint32_t booked = 0;
-    *last = a->p->finish[task];
+    *last = a->p->placed.finish[task];
     for (size_t i = a->ready.first[task]; i < a->ready.first[task + 1] && !status; i++) {
         uint32_t next = a->ready.next[i];
         gy_try t;

@@ -9,6 +9,8 @@
  * Cost: O(e p + n p log n).
  */
 #include "base/error.h"
+
+#include "scheduler/place/inputs.h"
 #include "scheduler/place/place.h"
 #include "scheduler/policies/list/ready.h"
 #include "scheduler/policies/policy.h"
@@ -19,12 +21,12 @@ static void count_bytes(const gy_plan *p, uint32_t task, int64_t *bytes)
     const gy_flow *f = p->flow;
     for (uint32_t m = 0; m < p->machine->memories; m++)
         bytes[m] = 0;
-    bytes[0] = p->upload[task];
-    for (size_t i = gy_outside_first(p, task); i < p->outside.count && p->outside.at[i].task == task; i++)
-        bytes[p->outside.at[i].memory] += p->outside.at[i].bytes;
+    bytes[0] = p->inputs.upload[task];
+    for (size_t i = gy_outside_first(p, task); i < p->inputs.outside.count && p->inputs.outside.at[i].task == task; i++)
+        bytes[p->inputs.outside.at[i].memory] += p->inputs.outside.at[i].bytes;
     for (size_t i = f->dep_first[task]; i < f->dep_first[task + 1]; i++)
         if (f->dep[i].kinds & GY_DEP_DATA)
-            bytes[p->machine->device[p->device[f->dep[i].from]].memory] += f->dep[i].bytes;
+            bytes[p->machine->device[p->placed.device[f->dep[i].from]].memory] += f->dep[i].bytes;
 }
 
 static gantry_status place_one(gy_plan *p, uint32_t task, void *context, gantry_error *err)

@@ -9,7 +9,7 @@ static gantry_status place(gy_plan *p, gantry_error *err)
     gantry_status status = GANTRY_OK;
     for (uint32_t t = 0; t < p->flow->tasks && !status; t++) {
         status = gy_place_on(p, t, turn, err);
-        if (p->device[t] == turn && !gy_plan_team(p, t))
+        if (p->placed.device[t] == turn && !gy_plan_team(p, t))
             turn = (turn + 1) % p->workers;
     }
     return status;

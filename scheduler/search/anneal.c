@@ -101,10 +101,10 @@ static bool is_kept_apart(const gy_anneal *a, uint32_t unit, uint32_t device)
     const gy_model *m = a->m;
     const gy_plan *p = m->plan;
     uint32_t task = m->member[m->first_member[unit]], node = p->flow->task[task].node;
-    const uint32_t *list = p->pinned[node] ? p->apart[p->group[node]] : NULL;
+    const uint32_t *list = p->cost.pinned[node] ? p->cost.apart[p->cost.group[node]] : NULL;
     for (uint32_t i = 0; list && i < list[0]; i++)
         for (uint32_t t = 0; t < m->tasks; t++)
-            if (p->group[p->flow->task[t].node] == list[i + 1] && a->decode.device[t] == device)
+            if (p->cost.group[p->flow->task[t].node] == list[i + 1] && a->decode.device[t] == device)
                 return true;
     return false;
 }

@@ -35,8 +35,8 @@ bool gy_candidate_is_same(const gy_candidate *a, const gy_candidate *b)
 
 void gy_candidate_from_plan(gy_candidate *c, const gy_plan *p)
 {
-    memcpy(c->order, p->order, c->tasks * sizeof *c->order);
-    memcpy(c->device, p->device, c->tasks * sizeof *c->device);
+    memcpy(c->order, p->placed.order, c->tasks * sizeof *c->order);
+    memcpy(c->device, p->placed.device, c->tasks * sizeof *c->device);
     c->model = c->simulated = GY_TICKS_MAX;
 }
 

@@ -16,7 +16,7 @@ gantry_status gy_decode_init(gy_decode *d, const gy_model *m, gantry_error *err)
     d->latest = gy_calloc(devices, sizeof *d->latest);
     d->rank = gy_calloc((size_t)m->ranks + 1, sizeof *d->rank);
     d->timed = gy_calloc((size_t)m->ranks + 1, sizeof *d->timed);
-    d->team_time = gy_calloc(m->plan->teams.count + 1, sizeof *d->team_time);
+    d->team_time = gy_calloc(m->plan->inputs.teams.count + 1, sizeof *d->team_time);
     if (!d->device || !d->finish || !d->before || !d->free_at || !d->latest || !d->rank || !d->timed || !d->team_time)
         return gy_fail_nomem(err);
     return gy_traffic_init(&d->traffic, m, err);
@@ -77,7 +77,7 @@ static gy_ticks ready_on(const gy_decode *d, uint32_t task, uint32_t device)
 static gy_ticks team_time(gy_decode *d, uint32_t task, const uint32_t *device)
 {
     const gy_model *m = d->m;
-    uint32_t team = m->team[task], ranks = m->plan->teams.at[team].ranks, *last = &d->timed[m->first_rank[team]];
+    uint32_t team = m->team[task], ranks = m->plan->inputs.teams.at[team].ranks, *last = &d->timed[m->first_rank[team]];
     gy_way choice;
     if (d->team_time[team] && !memcmp(last, device, ranks * sizeof *last))
         return d->team_time[team];
@@ -90,7 +90,7 @@ static gy_ticks team_time(gy_decode *d, uint32_t task, const uint32_t *device)
 static void run_team(gy_decode *d, uint32_t task)
 {
     const gy_model *m = d->m;
-    const gy_team *team = &m->plan->teams.at[m->team[task]];
+    const gy_team *team = &m->plan->inputs.teams.at[m->team[task]];
     uint32_t *device = &d->rank[m->first_rank[m->team[task]]];
     for (uint32_t i = 0; i < team->ranks; i++)
         device[i] = team->writer[i] == GY_NONE ? GY_NONE : d->device[team->writer[i]];

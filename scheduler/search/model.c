@@ -2,6 +2,7 @@
 #include "scheduler/search/model.h"
 
 #include "base/error.h"
+#include "scheduler/cost/cost.h"
 #include <string.h>
 
 /* ---- transfers ---- */
@@ -79,7 +80,7 @@ static bool fill_arcs(gy_model *m)
     const gy_flow *f = m->plan->flow;
     for (uint32_t t = 0; t < m->tasks; t++) {
         m->row[t] = (size_t)f->task[t].node * m->devices;
-        if (!gy_model_size(m, m->plan->upload[t], &m->upload[t]))
+        if (!gy_model_size(m, m->plan->inputs.upload[t], &m->upload[t]))
             return false;
         for (size_t i = f->dep_first[t]; i < f->dep_first[t + 1]; i++) {
             const gy_dep *d = &f->dep[i];
@@ -127,7 +128,7 @@ static gantry_status make_arcs(gy_model *m, gantry_error *err)
 
 static bool is_bound(const gy_plan *p, uint32_t task)
 {
-    return p->pinned[p->flow->task[task].node];
+    return p->cost.pinned[p->flow->task[task].node];
 }
 
 /* All tasks of a group are one unit, in every iteration; other tasks are units by themselves. */
@@ -140,7 +141,7 @@ static gantry_status make_units(gy_model *m, gantry_error *err)
     m->first_member = gy_calloc((size_t)m->tasks + 2, sizeof *m->first_member);
     bool done = of_group && m->unit && m->member && m->first_member;
     for (uint32_t t = 0; t < m->tasks && done; t++) {
-        uint32_t *known = is_bound(p, t) ? &of_group[p->group[p->flow->task[t].node]] : NULL;
+        uint32_t *known = is_bound(p, t) ? &of_group[p->cost.group[p->flow->task[t].node]] : NULL;
         m->bound_units = m->bound_units || known;
         m->unit[t] = known && *known ? *known - 1 : m->units++;
         if (known)
@@ -160,19 +161,19 @@ static gantry_status make_units(gy_model *m, gantry_error *err)
 static gantry_status find_teams(gy_model *m, gantry_error *err)
 {
     const gy_plan *p = m->plan;
-    if (!p->teams.count)
+    if (!p->inputs.teams.count)
         return GANTRY_OK;
     m->team = gy_calloc((size_t)m->tasks + 1, sizeof *m->team);
-    m->first_rank = gy_calloc(p->teams.count + 1, sizeof *m->first_rank);
+    m->first_rank = gy_calloc(p->inputs.teams.count + 1, sizeof *m->first_rank);
     if (!m->team || !m->first_rank)
         return gy_fail_nomem(err);
     for (uint32_t t = 0; t < m->tasks; t++) {
         const gy_team *team = gy_plan_team(p, t);
-        m->team[t] = team ? (uint32_t)(team - p->teams.at) : GY_NONE;
+        m->team[t] = team ? (uint32_t)(team - p->inputs.teams.at) : GY_NONE;
     }
-    for (size_t i = 0; i < p->teams.count; i++)
-        m->first_rank[i + 1] = m->first_rank[i] + p->teams.at[i].ranks;
-    m->ranks = m->first_rank[p->teams.count];
+    for (size_t i = 0; i < p->inputs.teams.count; i++)
+        m->first_rank[i + 1] = m->first_rank[i] + p->inputs.teams.at[i].ranks;
+    m->ranks = m->first_rank[p->inputs.teams.count];
     return GANTRY_OK;
 }
 
@@ -213,7 +214,7 @@ static bool is_pool(const gy_model *m)
 
 gantry_status gy_model_make(gy_model *m, gy_plan *plan, bool contention, gantry_error *err)
 {
-    *m = (gy_model){ .plan = plan, .tasks = plan->flow->tasks, .devices = plan->devices, .time = plan->time };
+    *m = (gy_model){ .plan = plan, .tasks = plan->flow->tasks, .devices = plan->devices, .time = plan->cost.time };
     gantry_status status = find_kinds(m, err);
     if (!status)
         status = make_arcs(m, err);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "scheduler/options.h"
+#include "scheduler/pipeline/pipeline.h"
 #include "scheduler/policies/frugal.h"
 #include <string.h>
 
@@ -43,10 +44,8 @@ static gantry_status run(gy_portfolio *f, gy_plan *p, gy_ticks *makespan, gantry
 {
     gantry_error inner = { 0 };
     p->bound = f->bound;
-    p->bound_by = f->bound_by;
-    gantry_status status = gy_plan_run(p, f->options, &inner);
+    gantry_status status = gy_portfolio_plan(p, f->options, &inner);
     f->bound = p->bound;
-    f->bound_by = p->bound_by;
     *makespan = GY_TICKS_MAX;
     if (!status) {
         *makespan = p->schedule->makespan;
@@ -74,22 +73,25 @@ static gantry_status keep(gy_portfolio *f, const gy_plan *p, gy_ticks makespan, 
     return gy_fail_nomem(err);
 }
 
-static void allow(const gy_portfolio *f, gy_plan *p)
+static gy_attempt attempt_of(const gy_portfolio *f, const gy_candidate *c)
 {
-    p->squeeze = f->squeeze;
-    p->spill = gy_options_spill(f->options);
+    gy_attempt a = GY_ATTEMPT_INIT;
+    a.candidate = c;
+    a.make_room = f->squeeze;
+    a.spilling = gy_options_spill(f->options);
+    return a;
 }
 
-static gantry_status run_other(gy_portfolio *f, const gy_plan *first, gy_spilling spill, bool late, gy_ticks *makespan,
-                               gantry_error *err)
+static gantry_status run_other(gy_portfolio *f, const gy_plan *first, gy_spilling spilling, bool late,
+                               gy_ticks *makespan, gantry_error *err)
 {
     gy_plan p;
     gy_ticks other = GY_TICKS_MAX;
-    gantry_status status = gy_plan_init(&p, f->graph, f->machine, first->policy, err);
-    p.candidate = first->candidate;
-    p.squeeze = p.hopeless = true;
-    p.spill = (uint8_t)spill;
-    p.late = late;
+    gy_attempt a = attempt_of(f, first->attempt->candidate);
+    a.make_room = a.is_known_not_to_fit = true;
+    a.spilling = spilling;
+    a.fetch_late = late;
+    gantry_status status = gy_plan_init(&p, f->graph, f->machine, first->policy, &a, err);
     if (!status)
         status = run(f, &p, &other, err);
     *makespan = other < *makespan ? other : *makespan;
@@ -102,10 +104,10 @@ static gantry_status run_other(gy_portfolio *f, const gy_plan *first, gy_spillin
 static gantry_status run_others(gy_portfolio *f, const gy_plan *first, gy_ticks *makespan, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
-    if (first->remade)
+    if (first->spilled.repeats)
         status = run_other(f, first, GY_SPILL_COPY, false, makespan, err);
-    if (!status && first->copies && f->graph->flow->tasks <= SPILLED_UP_TO)
-        status = run_other(f, first, (gy_spilling)first->spill, true, makespan, err);
+    if (!status && first->spilled.copies_bound && f->graph->flow->tasks <= SPILLED_UP_TO)
+        status = run_other(f, first, first->attempt->spilling, true, makespan, err);
     return status;
 }
 
@@ -116,9 +118,9 @@ static const char no_room[] = "what it places does not fit the memories of the m
 static gantry_status run_policy(gy_portfolio *f, const gy_policy *policy, gy_tried *tried, gantry_error *err)
 {
     gy_plan p;
-    gantry_status status = gy_plan_init(&p, f->graph, f->machine, policy, err);
-    allow(f, &p);
-    p.hopeless = f->squeeze && tried->skipped == no_room && f->graph->flow->tasks > SPILLED_UP_TO;
+    gy_attempt a = attempt_of(f, NULL);
+    a.is_known_not_to_fit = f->squeeze && tried->skipped == no_room && f->graph->flow->tasks > SPILLED_UP_TO;
+    gantry_status status = gy_plan_init(&p, f->graph, f->machine, policy, &a, err);
     *tried = (gy_tried){ .policy = policy->name, .tight = f->squeeze };
     if (!status)
         status = run(f, &p, &tried->makespan, err);
@@ -145,11 +147,10 @@ gantry_status gy_portfolio_candidate(gy_portfolio *f, const gy_candidate *c, con
 {
     gy_plan p;
     const gantry_schedule *before = f->best;
-    gantry_status status = gy_plan_init(&p, f->graph, f->machine, &gy_policy_replay, err);
+    gy_attempt a = attempt_of(f, c);
+    gantry_status status = gy_plan_init(&p, f->graph, f->machine, &gy_policy_replay, &a, err);
     if (status)
         return status;
-    p.candidate = c;
-    allow(f, &p);
     status = run(f, &p, makespan, err);
     if (!status && *makespan < GY_TICKS_MAX)
         status = run_others(f, &p, makespan, err);

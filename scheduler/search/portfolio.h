@@ -3,6 +3,8 @@
 #ifndef GY_SCHEDULER_SEARCH_PORTFOLIO_H
 #define GY_SCHEDULER_SEARCH_PORTFOLIO_H
 
+#include "base/error.h"
+#include "scheduler/pipeline/pipeline.h"
 #include "scheduler/search/search.h"
 
 typedef struct gy_portfolio {
@@ -17,10 +19,12 @@ typedef struct gy_portfolio {
     gantry_error first;  /* why the first that did not fit did not */
     bool first_squeezed; /* even with spilling */
     gantry_status last;  /* why the last that did not fit did not */
-    gy_ticks bound;      /* of the graph, once a plan has found it: see gy_plan */
-    const char *bound_by;
+    gy_bound bound;      /* of the graph, once a plan has found it */
 } gy_portfolio;
 
+/* Runs all passes for the plan (gy_plan_run); where they put collectives in place of copies, once more with copies
+ * throughout, and the plan that ends first stays. */
+gantry_status gy_portfolio_plan(gy_plan *p, const gantry_schedule_options *options, gantry_error *err);
 /* Runs every policy that fits the size, or the one that the options name; in small graphs, what does not fit in memory
  * with spilling too. */
 gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err);

@@ -8,7 +8,7 @@ const char gy_search_name[] = "search", gy_optimal_name[] = "optimal";
 
 static gantry_status place(gy_plan *p, gantry_error *err)
 {
-    const gy_candidate *c = p->candidate;
+    const gy_candidate *c = p->attempt->candidate;
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < c->tasks && !status; i++)
         status = gy_place_on(p, c->order[i], c->device[c->order[i]], err);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "scheduler/objective/max_load_search.h"
 #include "scheduler/objective/period.h"
+#include "scheduler/pipeline/pipeline.h"
 #include "scheduler/policies/partition/partition.h"
 #include "scheduler/search/anneal.h"
 #include "scheduler/search/exact.h"
@@ -207,7 +208,7 @@ static gantry_status search_rounds(search *x, gantry_error *err)
 
 static gantry_status improve(search *x, gantry_error *err)
 {
-    gantry_status status = gy_plan_init(&x->plan, x->f.graph, x->f.machine, &gy_policy_replay, err);
+    gantry_status status = gy_plan_init(&x->plan, x->f.graph, x->f.machine, &gy_policy_replay, NULL, err);
     if (status)
         return status;
     status = gy_plan_prepare(&x->plan, err);

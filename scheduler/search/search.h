@@ -30,11 +30,4 @@ gantry_status gy_search_run(gantry_schedule **schedule, gantry_graph *graph, con
 /* Places each task where the plan's candidate says, in its order. */
 extern const gy_policy gy_policy_replay;
 
-/* ---- new.c ---- */
-
-/* All passes for the plan's policy, up to the simulation: the schedule has a makespan. */
-gantry_status gy_plan_run(gy_plan *p, const gantry_schedule_options *options, gantry_error *err);
-/* What is left to do for the schedule that is returned: index and checker. */
-gantry_status gy_plan_verify(gantry_schedule *s, const gantry_graph *graph, gantry_error *err);
-
 #endif

@@ -179,8 +179,8 @@ static bool add_uploads(maker *k, uint32_t task)
     bool done = true;
     for (size_t x = first; x < first + count; x++)
         bytes += reads_input(p, x) ? access_bytes(p, x) : 0;
-    if (bytes != p->upload[task])
-        return !p->upload[task] || add_upload(k, gy_hash64(task), p->upload[task]);
+    if (bytes != p->inputs.upload[task])
+        return !p->inputs.upload[task] || add_upload(k, gy_hash64(task), p->inputs.upload[task]);
     for (size_t x = first; x < first + count && done; x++) {
         const gy_access *a = gy_flow_access_of(p->graph, p->flow, x);
         int64_t region[3] = { a->buffer, a->first, a->last };

@@ -27,21 +27,21 @@ static bool stays_out(gy_spill *w, uint32_t x, uint32_t i)
 /* A copy from an instance that is out can read the rows where they are. */
 static bool reads_elsewhere(gy_spill *w, uint32_t i)
 {
-    const gy_op *op = &w->old->draft.at[i].op;
+    const gy_op *op = &w->old->op.at[i].op;
     const gy_use *u = &w->old->use.at[op->use];
     if (!gy_spill_is_copy(op))
         return false;
     const gy_held *h = &w->held[u->instance];
     if (!h->ours || h->booked || h->now != GY_NONE || h->remake || h->lo > u->first || u->last > h->hi)
         return false;
-    return gy_spill_reach(w, w->p->instance.at[gy_spill_rows(w, u->instance)].memory,
+    return gy_spill_reach(w, w->p->draft.instance.at[gy_spill_rows(w, u->instance)].memory,
                           gy_spill_old(w, u[1].instance)->memory) &&
            stays_out(w, u->instance, i);
 }
 
 static bool list_needed(gy_spill *w, uint32_t i, bool elsewhere)
 {
-    const gy_op *op = &w->old->draft.at[i].op;
+    const gy_op *op = &w->old->op.at[i].op;
     w->needs.count = 0;
     for (uint32_t k = elsewhere; k < op->uses; k++) {
         uint32_t x = w->old->use.at[op->use + k].instance;
@@ -58,7 +58,7 @@ static bool list_needed(gy_spill *w, uint32_t i, bool elsewhere)
 /* What the op uses must not move while room is made, nor what it reads elsewhere. */
 static bool pin_all(gy_spill *w, uint32_t i, bool elsewhere)
 {
-    const gy_op *op = &w->old->draft.at[i].op;
+    const gy_op *op = &w->old->op.at[i].op;
     bool done = true;
     for (uint32_t k = elsewhere; k < op->uses && done; k++)
         done = gy_spill_pin(w, w->old->use.at[op->use + k].instance);
@@ -84,7 +84,7 @@ void gy_spill_unpin(gy_spill *w, size_t count)
 /* The last resort against holes: nothing stays in a memory from one op to the next. */
 static gantry_status clear_all(gy_spill *w, uint32_t i, gantry_error *err)
 {
-    const gy_op *op = &w->old->draft.at[i].op;
+    const gy_op *op = &w->old->op.at[i].op;
     gantry_status status = GANTRY_OK;
     for (uint32_t k = 0; k < op->uses; k++) {
         gy_ids *list = &w->there[gy_spill_old(w, w->old->use.at[op->use + k].instance)->memory];
@@ -100,7 +100,7 @@ static gantry_status clear_all(gy_spill *w, uint32_t i, gantry_error *err)
 
 static gantry_status make_all_room(gy_spill *w, uint32_t i, gantry_error *err)
 {
-    const gy_op *op = &w->old->draft.at[i].op;
+    const gy_op *op = &w->old->op.at[i].op;
     gantry_status status = GANTRY_OK;
     for (uint32_t k = 0; k < op->uses && !status; k++) {
         const gy_instance *in = gy_spill_old(w, w->old->use.at[op->use + k].instance);
@@ -155,7 +155,7 @@ gantry_status gy_spill_come(gy_spill *w, uint32_t x, uint32_t i, uint32_t from, 
 gantry_status gy_spill_remake(gy_spill *w, uint32_t x, uint32_t i, gantry_error *err)
 {
     gy_held *h = &w->held[x];
-    const gy_op *op = &w->old->draft.at[h->maker].op;
+    const gy_op *op = &w->old->op.at[h->maker].op;
     size_t pinned = w->pinned.count;
     gantry_status status = GANTRY_OK;
     bool made;
@@ -182,7 +182,7 @@ gantry_status gy_spill_remake(gy_spill *w, uint32_t x, uint32_t i, gantry_error 
 
 static void note_write(gy_spill *w, uint32_t i, const gy_use *u)
 {
-    const gy_op *op = &w->old->draft.at[i].op;
+    const gy_op *op = &w->old->op.at[i].op;
     gy_held *h = &w->held[u->instance];
     uint32_t source = gy_spill_is_copy(op) ? w->old->use.at[op->use].instance : GY_NONE;
     bool first = h->lo >= h->hi;
@@ -203,7 +203,7 @@ static void note_write(gy_spill *w, uint32_t i, const gy_use *u)
 /* What has been written, what comes next; what persists at home and was changed goes there after its last use. */
 static gantry_status note_op(gy_spill *w, uint32_t i, gantry_error *err)
 {
-    const gy_op *op = &w->old->draft.at[i].op;
+    const gy_op *op = &w->old->op.at[i].op;
     gantry_status status = GANTRY_OK;
     for (uint32_t k = 0; k < op->uses; k++) {
         const gy_use *u = &w->old->use.at[op->use + k];
@@ -224,7 +224,7 @@ static gantry_status note_op(gy_spill *w, uint32_t i, gantry_error *err)
 
 static gantry_status step(gy_spill *w, uint32_t i, gantry_error *err)
 {
-    const gy_op *op = &w->old->draft.at[i].op;
+    const gy_op *op = &w->old->op.at[i].op;
     bool cleared = !w->how.addressed && !w->how.sixteenths, came;
     gantry_status status = cleared ? clear_all(w, i, err) : GANTRY_OK;
     bool elsewhere = !status && reads_elsewhere(w, i);
@@ -249,8 +249,8 @@ static gantry_status compare_lanes(const gy_plan *p, bool *copies, gantry_error 
     gy_ticks *balance = gy_calloc(p->devices, sizeof *balance);
     if (!balance)
         return gy_fail_nomem(err);
-    for (size_t i = 0; i < p->draft.count; i++) {
-        const gy_draft *d = &p->draft.at[i];
+    for (size_t i = 0; i < p->draft.op.count; i++) {
+        const gy_draft_op *d = &p->draft.op.at[i];
         if (d->lane != GY_LANE_COLLECTIVE)
             balance[d->device] += d->lane == GY_LANE_COPY ? d->op.duration : -d->op.duration;
     }
@@ -260,18 +260,17 @@ static gantry_status compare_lanes(const gy_plan *p, bool *copies, gantry_error 
     return GANTRY_OK;
 }
 
-gantry_status gy_plan_spill(gy_plan *p, const gy_spill_draft *from, const gy_spill_try *how, gy_spill_result *result,
-                            gantry_error *err)
+gantry_status gy_plan_spill(gy_plan *p, const gy_draft *from, const gy_spill_try *how, gantry_error *err)
 {
     gy_spill w = { .p = p, .lower = { .p = p }, .old = from, .how = *how };
-    p->instance.count = p->draft.count = p->use.count = p->edges.count = 0;
-    gantry_status status = from->draft.count ? gy_spill_open(&w, err) : GANTRY_OK;
-    for (uint32_t i = 0; i < from->draft.count && !status; i++)
+    p->draft.instance.count = p->draft.op.count = p->draft.use.count = p->draft.edges.count = 0;
+    gantry_status status = from->op.count ? gy_spill_open(&w, err) : GANTRY_OK;
+    for (uint32_t i = 0; i < from->op.count && !status; i++)
         status = step(&w, i, err);
-    *result = (gy_spill_result){ .moved = w.moved, .alone = w.alone, .remade = w.remade };
+    p->spilled = (gy_spilled){ .moved = w.moved, .alone = w.alone, .repeats = w.remade };
     if (!status)
-        status = compare_lanes(p, &result->copies, err);
-    if (from->draft.count)
+        status = compare_lanes(p, &p->spilled.copies_bound, err);
+    if (from->op.count)
         gy_spill_close(&w);
     return status;
 }

@@ -26,7 +26,7 @@
 #ifndef GY_SCHEDULER_SPILL_SPILL_H
 #define GY_SCHEDULER_SPILL_SPILL_H
 
-#include "scheduler/lower/lower.h"
+#include "scheduler/lower/lowering.h"
 
 /* How to try. */
 typedef struct gy_spill_try {
@@ -39,29 +39,12 @@ typedef struct gy_spill_try {
     bool late;         /* room is made and rows come for the ops that are next, no sooner */
 } gy_spill_try;
 
-/* What came of it. */
-typedef struct gy_spill_result {
-    bool moved;    /* something was evicted, dropped, fetched or made again */
-    bool alone;    /* what an op uses is too much by itself */
-    size_t remade; /* ops that repeat another */
-    bool copies;   /* there is a device that copies longer than it computes */
-} gy_spill_result;
-
-/* The draft as it was before: a try can be taken back. */
-typedef struct gy_spill_draft {
-    GY_VEC(gy_instance) instance;
-    GY_VEC(gy_draft) draft;
-    GY_VEC(gy_use) use;
-    gy_edges edges;
-} gy_spill_draft;
-
 /*
  * Rewrites the draft so that no memory holds more than its share at any op. E_CAPACITY when an op's instances alone are
  * too much, or nothing more can leave; the draft is then not to be used. `from` is the draft to begin with, which stays
- * as it is. *result is filled in any case.
+ * as it is. `spilled` of the plan is filled in any case.
  */
-gantry_status gy_plan_spill(gy_plan *p, const gy_spill_draft *from, const gy_spill_try *how, gy_spill_result *result,
-                            gantry_error *err);
+gantry_status gy_plan_spill(gy_plan *p, const gy_draft *from, const gy_spill_try *how, gantry_error *err);
 
 /* ---- inside: the walk (spill.c), who leaves and where to (spill_leave.c), the book of memories (spill_room.c), the
  * new draft (spill_emit.c) ---- */
@@ -125,7 +108,7 @@ typedef struct gy_levels {
 typedef struct gy_spill {
     gy_plan *p;
     gy_lower lower; /* of the new draft: histories */
-    const gy_spill_draft *old;
+    const gy_draft *old;
     gy_spill_try how;
     gy_held *held;      /* per old instance */
     gy_spill_use *uses; /* grouped by instance, rising: those of x are uses[use_first[x]] ... */

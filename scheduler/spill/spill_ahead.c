@@ -9,12 +9,13 @@
 #include "scheduler/spill/spill.h"
 
 #include "base/error.h"
+#include "scheduler/cost/cost.h"
 
 #define TIMES 8
 #define DEPTH 16 /* of what is made again */
 
 /* The device whose time tells when the op comes. */
-static uint32_t device_of(const gy_spill *w, const gy_draft *d)
+static uint32_t device_of(const gy_spill *w, const gy_draft_op *d)
 {
     const gy_plan *p = w->p;
     if (d->lane == GY_LANE_COMPUTE)
@@ -28,13 +29,13 @@ static uint32_t device_of(const gy_spill *w, const gy_draft *d)
 
 gantry_status gy_spill_begin_ahead(gy_spill *w, gantry_error *err)
 {
-    size_t ops = w->old->draft.count;
+    size_t ops = w->old->op.count;
     w->begin = gy_calloc(ops + 1, sizeof *w->begin);
     w->clock = gy_calloc(w->p->devices, sizeof *w->clock);
     if (!w->begin || !w->clock)
         return gy_fail_nomem(err);
     for (size_t i = 0; i < ops; i++) {
-        const gy_draft *d = &w->old->draft.at[i];
+        const gy_draft_op *d = &w->old->op.at[i];
         uint32_t device = device_of(w, d);
         w->begin[i] = w->clock[device];
         if (d->lane == GY_LANE_COMPUTE)
@@ -57,7 +58,7 @@ static bool list_lack(gy_spill *w, const gy_op *op, uint32_t depth)
         if (!h->remake)
             done = gy_vec_push(&w->lack, x);
         else if (depth < DEPTH)
-            done = list_lack(w, &w->old->draft.at[h->maker].op, depth + 1);
+            done = list_lack(w, &w->old->op.at[h->maker].op, depth + 1);
     }
     return done;
 }
@@ -89,13 +90,13 @@ static gantry_status prepare(gy_spill *w, uint32_t k, uint32_t i, bool *done, ga
 
 gantry_status gy_spill_look_ahead(gy_spill *w, uint32_t i, gantry_error *err)
 {
-    const gy_draft *d = &w->old->draft.at[i];
+    const gy_draft_op *d = &w->old->op.at[i];
     gantry_status status = GANTRY_OK;
     bool done = true;
     if (d->lane == GY_LANE_COMPUTE)
         w->clock[d->device] = w->begin[i] + d->op.duration;
-    for (w->ahead = w->ahead > i ? w->ahead : i + 1; w->ahead < w->old->draft.count && !status; w->ahead++) {
-        const gy_draft *next = &w->old->draft.at[w->ahead];
+    for (w->ahead = w->ahead > i ? w->ahead : i + 1; w->ahead < w->old->op.count && !status; w->ahead++) {
+        const gy_draft_op *next = &w->old->op.at[w->ahead];
         uint32_t device = device_of(w, next);
         w->lack.count = 0;
         if (!list_lack(w, &next->op, 0))

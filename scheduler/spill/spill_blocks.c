@@ -56,7 +56,7 @@ bool gy_spill_has_hole(gy_spill *w, uint32_t memory, uint32_t i, uint64_t bytes)
 
 gantry_status gy_spill_settle(gy_spill *w, uint32_t x, uint32_t instance, uint32_t i, gantry_error *err)
 {
-    gy_instance *in = &w->p->instance.at[instance];
+    gy_instance *in = &w->p->draft.instance.at[instance];
     gy_ground *g = &w->ground[in->memory];
     gy_block b = { .bytes = w->held[x].bytes, .x = x, .instance = instance };
     if (!g->ours || in->space != GY_SPACE_SLAB || !b.bytes)

@@ -8,10 +8,10 @@ gantry_status gy_spill_copy(gy_spill *w, gy_op_kind kind, uint32_t from, uint32_
                             gantry_error *err)
 {
     gy_plan *p = w->p;
-    const gy_instance *a = &p->instance.at[from], *b = &p->instance.at[to];
+    const gy_instance *a = &p->draft.instance.at[from], *b = &p->draft.instance.at[to];
     const gy_route *r = gy_machine_route(p->machine, a->memory, b->memory);
     int64_t bytes = gy_buffer_span(gy_lower_buffer(&w->lower, a->value), first, last);
-    gy_draft d = { .device = gy_plan_copier(p, a->memory, b->memory), .lane = GY_LANE_COPY };
+    gy_draft_op d = { .device = gy_plan_copier(p, a->memory, b->memory), .lane = GY_LANE_COPY };
     d.op = (gy_op){ .kind = (uint8_t)kind, .node = GY_NONE, .duration = gy_route_time(p->machine, r, bytes) };
     d.op.provenance = r->given ? GY_COST_MEASURED : GY_COST_ROOFLINE;
     gantry_status status = gy_lower_op(&w->lower, &d, NULL, err);
@@ -63,7 +63,7 @@ static gantry_status add_after(gy_spill *w, uint32_t task, gantry_error *err)
     return status;
 }
 
-static gantry_status use_all(gy_spill *w, const gy_draft *d, uint32_t source, gantry_error *err)
+static gantry_status use_all(gy_spill *w, const gy_draft_op *d, uint32_t source, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
     for (uint32_t k = 0; k < d->op.uses && !status; k++) {
@@ -81,33 +81,34 @@ static gantry_status use_all(gy_spill *w, const gy_draft *d, uint32_t source, ga
 
 gantry_status gy_spill_repeat(gy_spill *w, uint32_t i, gantry_error *err)
 {
-    gy_draft d = w->old->draft.at[i];
+    gy_draft_op d = w->old->op.at[i];
     d.op.repeat = true;
     w->moved = true;
     w->remade++;
     gantry_status status = gy_lower_op(&w->lower, &d, NULL, err);
-    return status ? status : use_all(w, &w->old->draft.at[i], GY_NONE, err);
+    return status ? status : use_all(w, &w->old->op.at[i], GY_NONE, err);
 }
 
 gantry_status gy_spill_op(gy_spill *w, uint32_t i, uint32_t source, gantry_error *err)
 {
     gy_plan *p = w->p;
-    gy_draft d = w->old->draft.at[i];
+    gy_draft_op d = w->old->op.at[i];
     uint64_t task;
     uint32_t id;
     if (source != GY_NONE) {
         const gy_use *u = &w->old->use.at[d.op.use];
-        uint32_t from = p->instance.at[source].memory, to = gy_spill_old(w, u[1].instance)->memory;
+        uint32_t from = p->draft.instance.at[source].memory, to = gy_spill_old(w, u[1].instance)->memory;
         const gy_route *r = gy_machine_route(p->machine, from, to);
         d.device = gy_plan_copier(p, from, to);
         d.op.duration = gy_route_time(
-            p->machine, r, gy_buffer_span(gy_lower_buffer(&w->lower, p->instance.at[source].value), u->first, u->last));
+            p->machine, r,
+            gy_buffer_span(gy_lower_buffer(&w->lower, p->draft.instance.at[source].value), u->first, u->last));
         d.op.provenance = r->given ? GY_COST_MEASURED : GY_COST_ROOFLINE;
     }
-    gy_draft made = d;
+    gy_draft_op made = d;
     gantry_status status = gy_lower_op(&w->lower, &made, &id, err);
     if (!status)
-        status = use_all(w, &w->old->draft.at[i], source, err);
+        status = use_all(w, &w->old->op.at[i], source, err);
     if (!status && d.op.node != GY_NONE && gy_map_get(&w->task_of, (uint64_t)d.op.node << 32 | d.op.iteration, &task)) {
         w->task_draft[task] = id;
         status = add_after(w, (uint32_t)task, err);

@@ -3,6 +3,7 @@
 #include "scheduler/spill/spill.h"
 
 #include "base/error.h"
+#include "scheduler/cost/cost.h"
 
 /* The op that uses the instance next, GY_NONE: none. */
 static uint32_t next_op(const gy_spill *w, uint32_t x)

@@ -9,7 +9,7 @@
 /* The largest of what the op itself has in the memory. */
 static void add_largest(const gy_spill *w, uint32_t memory, uint32_t i, gy_text *to)
 {
-    const gy_op *op = &w->old->draft.at[i].op;
+    const gy_op *op = &w->old->op.at[i].op;
     uint32_t top[LARGEST], count = 0;
     for (uint32_t k = 0; k < op->uses; k++) {
         uint32_t x = w->old->use.at[op->use + k].instance, at = 0;
@@ -37,9 +37,9 @@ static void add_largest(const gy_spill *w, uint32_t memory, uint32_t i, gy_text 
 /* The node that an op belongs to; a copy belongs to the node that it is made for, the next one. */
 static const char *node_at(const gy_spill *w, uint32_t i)
 {
-    for (; i < w->old->draft.count; i++)
-        if (w->old->draft.at[i].op.node != GY_NONE)
-            return w->p->graph->nodes.at[w->old->draft.at[i].op.node].id;
+    for (; i < w->old->op.count; i++)
+        if (w->old->op.at[i].op.node != GY_NONE)
+            return w->p->graph->nodes.at[w->old->op.at[i].op.node].id;
     return "the end";
 }
 

@@ -9,6 +9,7 @@
 #include "scheduler/spill/spill.h"
 
 #include "graph/repeat.h"
+#include "scheduler/cost/cost.h"
 
 #define DEPTH 16 /* nodes that are repeated one after the other */
 #define LOOKS 64 /* instances that are looked at for one decision */
@@ -31,7 +32,7 @@ static uint32_t writes_of(const gy_spill *w, const gy_op *op)
 
 void gy_spill_note_maker(gy_spill *w, uint32_t i, const gy_use *u)
 {
-    const gy_op *op = &w->old->draft.at[i].op;
+    const gy_op *op = &w->old->op.at[i].op;
     gy_held *h = &w->held[u->instance];
     bool all = u->mode == GANTRY_WRITE && u->first <= h->lo && h->hi <= u->last;
     h->maker = GY_NONE;
@@ -92,7 +93,7 @@ static bool can_make(chain *c, uint32_t x, uint32_t depth)
 {
     const gy_spill *w = c->w;
     uint32_t maker = w->held[x].maker;
-    const gy_op *op = &w->old->draft.at[maker].op;
+    const gy_op *op = &w->old->op.at[maker].op;
     c->depth = depth > c->depth ? depth : c->depth;
     c->cost += op->duration;
     if (c->depth > DEPTH)

@@ -4,7 +4,7 @@
 
 #include "base/align.h"
 #include "base/error.h"
-#include "scheduler/pack/pack.h"
+#include "scheduler/pack/packing.h"
 
 /* ---- bytes over the ops: a tree whose leaves are ops, with what is added to all below a node ---- */
 
@@ -44,7 +44,7 @@ static int64_t most_in(const gy_levels *t, size_t node, size_t low, size_t high,
 
 static size_t last_op(const gy_spill *w)
 {
-    return w->old->draft.count - 1;
+    return w->old->op.count - 1;
 }
 
 void gy_spill_book(gy_spill *w, uint32_t memory, uint32_t first, uint32_t last, uint64_t bytes)
@@ -94,9 +94,9 @@ static bool all_direct(const gy_spill *w)
 
 static void note_lives(gy_spill *w)
 {
-    const gy_spill_draft *old = w->old;
-    for (uint32_t i = 0; i < old->draft.count; i++) {
-        const gy_op *op = &old->draft.at[i].op;
+    const gy_draft *old = w->old;
+    for (uint32_t i = 0; i < old->op.count; i++) {
+        const gy_op *op = &old->op.at[i].op;
         for (uint32_t k = 0; k < op->uses; k++) {
             uint32_t x = old->use.at[op->use + k].instance;
             gy_held *h = &w->held[x];
@@ -107,8 +107,8 @@ static void note_lives(gy_spill *w)
     }
     for (size_t x = 0; x < old->instance.count; x++)
         w->use_first[x + 1] += w->use_first[x];
-    for (uint32_t i = 0; i < old->draft.count; i++) {
-        const gy_op *op = &old->draft.at[i].op;
+    for (uint32_t i = 0; i < old->op.count; i++) {
+        const gy_op *op = &old->op.at[i].op;
         for (uint32_t k = 0; k < op->uses; k++) {
             gy_held *h = &w->held[old->use.at[op->use + k].instance];
             w->uses[w->use_first[h - w->held] + h->next++] = (gy_spill_use){ i, op->use + k };
@@ -136,7 +136,7 @@ static bool takes_room(const gy_instance *in)
 
 static void book_all(gy_spill *w)
 {
-    uint32_t last = (uint32_t)w->old->draft.count - 1;
+    uint32_t last = (uint32_t)w->old->op.count - 1;
     for (uint32_t x = 0; x < w->old->instance.count; x++) {
         const gy_instance *in = gy_spill_old(w, x);
         gy_held *h = &w->held[x];
@@ -165,7 +165,7 @@ static gantry_status find_home(gy_spill *w, uint32_t x, gantry_error *err)
     gy_held *h = &w->held[x];
     bool fixed = gy_lower_buffer(&w->lower, in->value)->cls == GANTRY_CONST;
     for (size_t i = 0; i < w->homes.count && fixed && h->home == GY_NONE; i++)
-        if (same_home(&w->p->instance.at[w->homes.at[i]], in))
+        if (same_home(&w->p->draft.instance.at[w->homes.at[i]], in))
             h->home = w->homes.at[i];
     if (h->home != GY_NONE)
         return GANTRY_OK;
@@ -174,7 +174,7 @@ static gantry_status find_home(gy_spill *w, uint32_t x, gantry_error *err)
     if (!status && !gy_vec_push(&w->homes, h->home))
         status = gy_fail_nomem(err);
     if (!status)
-        gy_spill_book(w, 0, 0, (uint32_t)w->old->draft.count - 1, h->bytes);
+        gy_spill_book(w, 0, 0, (uint32_t)w->old->op.count - 1, h->bytes);
     return status;
 }
 
@@ -183,7 +183,7 @@ static gantry_status send_home(gy_spill *w, uint32_t x, gantry_error *err)
     const gy_instance *in = gy_spill_old(w, x);
     gy_held *h = &w->held[x];
     gantry_status status = find_home(w, x, err);
-    gy_spill_unbook(w, in->memory, 0, (uint32_t)w->old->draft.count - 1, h->bytes);
+    gy_spill_unbook(w, in->memory, 0, (uint32_t)w->old->op.count - 1, h->bytes);
     h->ours = true;
     h->booked = false;
     h->backing = h->home;
@@ -237,8 +237,8 @@ static bool make_loads(gy_spill *w)
     for (uint32_t m = 0; m < memories && done; m++) {
         uint64_t all = w->p->capacity[m], share = w->how.sixteenths && !w->how.addressed ? w->how.sixteenths : 16;
         w->capacity[m] = all / 16 * share + all % 16 * share / 16;
-        w->load[m].most = gy_calloc(4 * w->old->draft.count, sizeof(int64_t));
-        w->load[m].added = gy_calloc(4 * w->old->draft.count, sizeof(int64_t));
+        w->load[m].most = gy_calloc(4 * w->old->op.count, sizeof(int64_t));
+        w->load[m].added = gy_calloc(4 * w->old->op.count, sizeof(int64_t));
         done = w->load[m].most && w->load[m].added;
     }
     return done;
@@ -258,7 +258,7 @@ static bool map_tasks(gy_spill *w)
 /* Addresses begin above what stays there for good, and end where those of one start do (pack.h). */
 static gantry_status make_ground(gy_spill *w, gantry_error *err)
 {
-    uint64_t starts = w->p->in_flight > 1 ? w->p->in_flight : 1;
+    uint64_t starts = w->p->attempt->in_flight > 1 ? w->p->attempt->in_flight : 1;
     w->ground = gy_calloc(w->p->machine->memories, sizeof *w->ground);
     if (!w->ground)
         return gy_fail_nomem(err);

@@ -23,6 +23,14 @@ static inline gantry_status gy_status_is_(gantry_status status, gantry_status re
 }
 #define gy_fail(err, status, ...) gy_status_is_((status), gy_fail((err), (status), __VA_ARGS__))
 
+/* Returns the status of a call that failed to the caller of this function. Only where there is nothing to clean up. */
+#define GY_TRY(call)                                                                                                   \
+    do {                                                                                                               \
+        gantry_status gy_tried_ = (call);                                                                              \
+        if (gy_tried_)                                                                                                 \
+            return gy_tried_;                                                                                          \
+    } while (0)
+
 static inline gantry_status gy_fail_nomem(gantry_error *err)
 {
     gy_record_nomem(err);

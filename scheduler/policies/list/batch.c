@@ -2,6 +2,7 @@
 #include "scheduler/policies/list/batch.h"
 
 #include "base/error.h"
+#include "scheduler/place/inputs.h"
 #include "scheduler/place/place.h"
 #include "scheduler/policies/list/ready.h"
 
@@ -124,7 +125,7 @@ static void note(const batch *b, const gy_try *t, bool pinned)
     for (size_t i = 0; i < b->items.count; i++) {
         const item *x = &b->items.at[i];
         slot *s = slot_of(b, i, t->device);
-        if (pinned && b->p->pinned[b->p->flow->task[x->task].node]) {
+        if (pinned && b->p->cost.pinned[b->p->flow->task[x->task].node]) {
             try_all(b, i);
         } else if (s->start < t->finish && t->start < s->finish && s->finish < GY_TICKS_MAX) {
             s->stale = true;
@@ -174,7 +175,7 @@ static gantry_status place_best(batch *b, gantry_error *err)
     if (status)
         return status;
     drop(b, first);
-    note(b, &t, b->p->pinned[b->p->flow->task[x.task].node]);
+    note(b, &t, b->p->cost.pinned[b->p->flow->task[x.task].node]);
     return placed(b, x.task, err);
 }
 

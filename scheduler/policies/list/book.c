@@ -2,7 +2,7 @@
 #include "scheduler/policies/list/book.h"
 
 #include "base/align.h"
-#include "scheduler/lower/lower.h"
+#include "scheduler/lower/lowering.h"
 #include "scheduler/policies/list/usage.h"
 #include <stdlib.h>
 
@@ -196,10 +196,10 @@ static bool take_cell(gy_book *k, size_t c, uint32_t memory, uint32_t task)
     cell *l = &k->cell[c];
     if (!*here(k, c, memory)) {
         *here(k, c, memory) = 1;
-        if (!gy_usage_add(&k->usage[memory], l->persists ? 0 : k->p->start[task], (int64_t)l->bytes))
+        if (!gy_usage_add(&k->usage[memory], l->persists ? 0 : k->p->placed.start[task], (int64_t)l->bytes))
             return false;
     }
-    l->end = k->p->finish[task] > l->end ? k->p->finish[task] : l->end;
+    l->end = k->p->placed.finish[task] > l->end ? k->p->placed.finish[task] : l->end;
     if (--l->left || l->persists)
         return true;
     for (uint32_t m = 0; m < k->p->machine->memories; m++)
@@ -216,7 +216,7 @@ bool gy_book_take(gy_book *k, uint32_t task)
         size_t i = p->flow->task[task].access + n;
         const gy_access *a = access_of(k, i);
         uint32_t device =
-            team ? team->device[gy_lower_rank(gy_plan_extra(p, p->flow->task[task].node), n)] : p->device[task];
+            team ? team->device[gy_access_rank(gy_plan_extra(p, p->flow->task[task].node), n)] : p->placed.device[task];
         for (size_t c = find_cell(k, p->flow->access[i].value, a->first); a->first < a->last && k->bound[c] < a->last;
              c++)
             if (!take_cell(k, c, p->machine->device[device].memory, task))

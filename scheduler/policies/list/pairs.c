@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "scheduler/place/apart.h"
+#include "scheduler/place/inputs.h"
 #include "scheduler/place/place.h"
 #include "scheduler/policies/list/heap.h"
 #include "scheduler/policies/list/ready.h"
@@ -173,7 +174,8 @@ static gantry_status placed(pairs *x, uint32_t task, gantry_error *err)
     const gy_plan *p = x->p;
     x->open[task] = 0;
     x->to_place--;
-    if (x->room && !gy_plan_team(p, task) && !gy_room_take(x->room, task, p->machine->device[p->device[task]].memory))
+    if (x->room && !gy_plan_team(p, task) &&
+        !gy_room_take(x->room, task, p->machine->device[p->placed.device[task]].memory))
         return gy_fail_nomem(err);
     for (size_t i = x->ready.first[task]; i < x->ready.first[task + 1]; i++)
         if (!--x->ready.waits[x->ready.next[i]] && !gy_vec_push(&x->todo, x->ready.next[i]))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scheduler/policies/list/ranks.h"
 
+#include "scheduler/cost/cost.h"
 #include <stdlib.h>
 
 __extension__ typedef unsigned __int128 sum_t;

@@ -2,6 +2,8 @@
 /* The finest of the levels, from the flow. */
 #include "scheduler/policies/partition/levels.h"
 
+#include "scheduler/cost/cost.h"
+
 __extension__ typedef unsigned __int128 wide;
 
 #define BINS  4096 /* ranks are sorted into so many */
@@ -66,7 +68,7 @@ static bool find_kind(gy_levels *l, const gy_plan *p, uint32_t task, uint32_t *k
 static int64_t bytes_of(const gy_plan *p, uint32_t task)
 {
     const gy_node *n = gy_plan_node(p, task);
-    int64_t bytes = p->upload[task];
+    int64_t bytes = p->inputs.upload[task];
     for (uint32_t k = 0; k < n->accesses; k++) {
         const gy_access *a = &p->graph->access.at[n->access + k];
         if (a->mode != GANTRY_READ)

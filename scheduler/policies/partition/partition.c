@@ -20,7 +20,9 @@
  * Cost: O((n p + e) log n) at most, in practice about that of HEFT. Ties: lower task, lower device.
  */
 #include "scheduler/policies/partition/partition.h"
+
 #include "base/error.h"
+#include "scheduler/cost/cost.h"
 #include "scheduler/place/place.h"
 #include "scheduler/policies/list/ready.h"
 #include "scheduler/policies/partition/parting.h"

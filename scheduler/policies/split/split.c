@@ -391,7 +391,7 @@ static bool move_apart(const gy_load *l, uint32_t *device)
     for (uint32_t free = 1; done && free <= l->devices; free++)
         for (uint32_t u = 0; u < l->units; u++) {
             uint32_t node = p->flow->task[l->task_of[u]].node;
-            if (p->pinned[node] && p->apart[p->group[node]] && count_allowed(l, u) == free)
+            if (p->cost.pinned[node] && p->cost.apart[p->cost.group[node]] && count_allowed(l, u) == free)
                 settle(&a, u, device);
         }
     gy_assignment_free(&a);

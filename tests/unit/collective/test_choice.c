@@ -4,8 +4,10 @@
 #include "unit/scheduler/suite.h"
 
 #include "scheduler/options.h"
+#include "scheduler/pipeline/pipeline.h"
 #include "scheduler/plan/plan.h"
 #include "scheduler/policies/policy.h"
+#include "scheduler/search/portfolio.h"
 #include "scheduler/search/search.h"
 #include <stdio.h>
 #include <string.h>
@@ -53,9 +55,10 @@ static gy_ticks makespan(gantry_graph *g, const gantry_machine *m, bool collect,
     gantry_error err;
     gantry_schedule_options given = GANTRY_SCHEDULE_OPTIONS_INIT, o;
     ck_assert_int_eq(gy_options_read(&o, &given, &err), GANTRY_OK);
-    ck_assert_int_eq(gy_plan_init(&p, g, m, &gy_policy_heft, &err), GANTRY_OK);
-    p.keep_copies = !collect;
-    if (gy_plan_run(&p, &o, &err))
+    gy_attempt attempt = GY_ATTEMPT_INIT;
+    attempt.keep_copies = !collect;
+    ck_assert_int_eq(gy_plan_init(&p, g, m, &gy_policy_heft, &attempt, &err), GANTRY_OK);
+    if (gy_portfolio_plan(&p, &o, &err))
         ck_abort_msg("%s", err.text);
     *collectives = count_kind(p.schedule, GY_OP_COLLECTIVE);
     gy_ticks time = p.schedule->makespan;

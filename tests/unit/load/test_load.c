@@ -7,7 +7,9 @@
 
 #include "base/map.h"
 #include "base/text.h"
+#include "scheduler/cost/cost.h"
 #include "scheduler/objective/max_load_search.h"
+#include "scheduler/pipeline/pipeline.h"
 #include "scheduler/policies/policy.h"
 #include "scheduler/policies/split/split.h"
 #include <stdlib.h>
@@ -96,7 +98,7 @@ static void make_net(net *n, uint64_t seed, int nodes, int fpgas, bool colours)
     build_machine(n);
     gantry_error err;
     ck_assert_int_eq(gantry_graph_check(n->graph, &err), GANTRY_OK);
-    ck_assert_int_eq(gy_plan_init(&n->plan, n->graph, n->machine, &gy_policy_split, &err), GANTRY_OK);
+    ck_assert_int_eq(gy_plan_init(&n->plan, n->graph, n->machine, &gy_policy_split, NULL, &err), GANTRY_OK);
     ck_assert_int_eq(gy_plan_capacity(&n->plan, NULL, &err), GANTRY_OK);
     for (int i = 1; i <= fpgas; i++)
         n->plan.capacity[i] = (uint64_t)(256 * 4 * nodes);
@@ -339,7 +341,7 @@ START_TEST(direct_transfers_are_paid_for_each_memory)
     gy_load l;
     gy_assignment s;
     ck_assert_int_eq(gantry_graph_check(g, &err), GANTRY_OK);
-    ck_assert_int_eq(gy_plan_init(&p, g, m, &gy_policy_split, &err), GANTRY_OK);
+    ck_assert_int_eq(gy_plan_init(&p, g, m, &gy_policy_split, NULL, &err), GANTRY_OK);
     ck_assert_int_eq(gy_plan_prepare(&p, &err), GANTRY_OK);
     ck_assert_int_eq(gy_load_make(&l, &p, &err), GANTRY_OK);
     ck_assert(gy_assignment_init(&s, &l));

@@ -3,6 +3,8 @@
 #include "../scheduler/suite.h"
 
 #include "base/text.h"
+#include "scheduler/cost/cost.h"
+#include "scheduler/pipeline/pipeline.h"
 #include "scheduler/policies/policy.h"
 #include <string.h>
 
@@ -27,7 +29,7 @@ static void place(const char *policy_name)
     ck_assert_int_eq(gy_policy_find(&policy, policy_name, &err), GANTRY_OK);
     if (gantry_graph_check(g, &err))
         ck_abort_msg("%s", err.text);
-    ck_assert_int_eq(gy_plan_init(&p, g, m, policy, &err), GANTRY_OK);
+    ck_assert_int_eq(gy_plan_init(&p, g, m, policy, NULL, &err), GANTRY_OK);
     ck_assert_int_eq(gy_plan_capacity(&p, NULL, &err), GANTRY_OK);
     if (gy_plan_to_place(&p, &err))
         ck_abort_msg("%s", err.text);
@@ -45,7 +47,7 @@ static void end(void)
 /* In us, in the order of adding. */
 static double start_of(uint32_t task)
 {
-    return gy_ticks_to_us(p.start[task]);
+    return gy_ticks_to_us(p.placed.start[task]);
 }
 
 static gantry_buffer input(const char *name, int64_t bytes)
@@ -169,7 +171,7 @@ START_TEST(without_contention_there_is_no_book)
     gantry_node_read(g, task("a", 1, "gpu0"), gantry_all(input("x", 12000)));
     gantry_node_read(g, task("b", 1, "gpu1"), gantry_all(input("y", 12000)));
     place("heft-links");
-    ck_assert_ptr_null(p.links);
+    ck_assert_ptr_null(p.placed.links);
     ck_assert_double_eq(start_of(0), 6);
     ck_assert_double_eq(start_of(1), 6);
     end();
@@ -194,7 +196,7 @@ START_TEST(equal_ends_go_to_the_device_with_less_work)
         gantry_node_read(g, work(g, names[i], 1), gantry_all(input(names[i], 8000)));
     place("heft-links");
     for (uint32_t t = 0; t < 4; t++) {
-        ck_assert_uint_eq(p.device[t], t);
+        ck_assert_uint_eq(p.placed.device[t], t);
         ck_assert_double_eq(start_of(t), 8 * (t + 1));
     }
     end();

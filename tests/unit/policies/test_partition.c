@@ -3,6 +3,8 @@
 #include "../scheduler/suite.h"
 
 #include "base/map.h"
+#include "scheduler/cost/cost.h"
+#include "scheduler/pipeline/pipeline.h"
 #include "scheduler/policies/partition/parting.h"
 #include "scheduler/policies/policy.h"
 #include <stdio.h>
@@ -47,7 +49,7 @@ static void prepare(void)
     const gy_policy *policy;
     if (gantry_graph_check(g, &err))
         ck_abort_msg("%s", err.text);
-    ck_assert(!gy_policy_find(&policy, "partition", &err) && !gy_plan_init(&p, g, m, policy, &err));
+    ck_assert(!gy_policy_find(&policy, "partition", &err) && !gy_plan_init(&p, g, m, policy, NULL, &err));
     ck_assert(!gy_plan_capacity(&p, NULL, &err) && !gy_plan_prepare(&p, &err));
 }
 

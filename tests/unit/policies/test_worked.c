@@ -11,6 +11,8 @@
  */
 #include "../scheduler/suite.h"
 
+#include "scheduler/cost/cost.h"
+#include "scheduler/pipeline/pipeline.h"
 #include "scheduler/policies/policy.h"
 #include <gantry/graph.h>
 #include <stdio.h>
@@ -112,13 +114,13 @@ START_TEST(what_is_placed_is_what_happens)
         gy_plan p;
         gantry_schedule *s = schedule(g, m, gantry_policy_name(i));
         ck_assert_int_eq(gy_policy_find(&policy, gantry_policy_name(i), &err), GANTRY_OK);
-        ck_assert_int_eq(gy_plan_init(&p, g, m, policy, &err), GANTRY_OK);
+        ck_assert_int_eq(gy_plan_init(&p, g, m, policy, NULL, &err), GANTRY_OK);
         ck_assert_int_eq(gy_plan_capacity(&p, NULL, &err), GANTRY_OK);
         ck_assert_int_eq(gy_plan_to_place(&p, &err), GANTRY_OK);
         for (uint32_t t = 0; t < p.flow->tasks; t++) {
             const gy_op *op = op_of(s, gy_plan_node(&p, t)->id);
-            ck_assert_msg(op->start == p.start[t] && op->end == p.finish[t], "%s, %s: %s", optimum[_i].graph,
-                          policy->name, gy_plan_node(&p, t)->id);
+            ck_assert_msg(op->start == p.placed.start[t] && op->end == p.placed.finish[t], "%s, %s: %s",
+                          optimum[_i].graph, policy->name, gy_plan_node(&p, t)->id);
         }
         ck_assert_msg(s->makespan >= gy_ticks_from_us(optimum[_i].us), "%s, %s", optimum[_i].graph, policy->name);
         gy_plan_free(&p);

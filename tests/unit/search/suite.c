@@ -3,6 +3,7 @@
 
 #include "base/map.h"
 #include "base/text.h"
+#include "scheduler/pipeline/pipeline.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -188,7 +189,7 @@ void bench_of(bench *b, gantry_graph *graph, gantry_machine *machine)
     *b = (bench){ .graph = graph, .machine = machine };
     gantry_status status = gantry_graph_check(graph, &err);
     if (!status)
-        status = gy_plan_init(&b->plan, graph, machine, &gy_policy_replay, &err);
+        status = gy_plan_init(&b->plan, graph, machine, &gy_policy_replay, NULL, &err);
     if (!status)
         status = gy_plan_prepare(&b->plan, &err);
     if (!status)

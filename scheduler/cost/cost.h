@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Times of nodes on devices, who may run where, and the bytes of each memory that instances may take. */
+#ifndef GY_SCHEDULER_COST_COST_H
+#define GY_SCHEDULER_COST_COST_H
+
+#include "scheduler/plan/plan.h"
+
+/* The pass: time of every node on every device, and who may run where. */
+gantry_status gy_plan_cost(gy_plan *p, gantry_error *err);
+/* The part of it that says who may run where. */
+gantry_status gy_plan_eligible(gy_plan *p, gantry_error *err);
+/* The capacity of each memory; `max_memory` as in gantry_schedule_options. */
+gantry_status gy_plan_capacity(gy_plan *p, const char *max_memory, gantry_error *err);
+/* Takes scratch off the capacity of the memories, once tasks are placed. */
+gantry_status gy_plan_scratch(gy_plan *p, gantry_error *err);
+
+/* The peak that the roofline of the node takes, GFLOP/s; 0: the machine gives none. */
+double gy_plan_gflops(const gy_plan *p, uint32_t node, uint32_t device);
+/* The machine's measured table of the node's kernel that says something of the node, or NULL; and what the node has of
+ * its work. Where a time was given with the node it is not used. */
+const gy_kernel_table *gy_plan_table(const gy_plan *p, uint32_t node, uint32_t device);
+double gy_plan_work(const gy_node *node, const gy_kernel_table *table);
+/* Share of a device that the node fills: 1000 is all of it. */
+uint32_t gy_plan_share(const gy_plan *p, uint32_t node);
+/* Time of `bytes` from memory to memory, 0 within one. */
+gy_ticks gy_transfer_time(const gy_plan *p, uint32_t from, uint32_t to, int64_t bytes);
+/* Of the memories that a placed task leaves its rows in, the one from which they get to `memory` soonest: what a
+ * collective made is in that of each of its ranks. */
+uint32_t gy_plan_nearest(const gy_plan *p, uint32_t task, uint32_t memory, int64_t bytes);
+
+#endif

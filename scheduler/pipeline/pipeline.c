@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The passes, one after the other: this file is the one place that knows their order. */
+#include "scheduler/pipeline/pipeline.h"
+
+#include "base/error.h"
+#include "scheduler/bound/bound.h"
+#include "scheduler/collective/collective.h"
+#include "scheduler/cost/cost.h"
+#include "scheduler/lower/lower.h"
+#include "scheduler/order/order.h"
+#include "scheduler/pipeline/fit.h"
+#include "scheduler/place/gaps.h"
+#include "scheduler/place/inputs.h"
+#include "scheduler/place/links.h"
+#include "scheduler/place/place.h"
+#include "scheduler/plan/metadata.h"
+#include "scheduler/policies/policy.h"
+#include "sim/sim.h"
+
+/* ---- the life of a plan ---- */
+
+gantry_status gy_plan_init(gy_plan *p, gantry_graph *graph, const gantry_machine *machine, const gy_policy *policy,
+                           const gy_attempt *attempt, gantry_error *err)
+{
+    static const gy_attempt plain = GY_ATTEMPT_INIT;
+    *p = (gy_plan){ .graph = graph, .flow = graph->flow, .machine = machine, .policy = policy };
+    p->attempt = attempt ? attempt : &plain;
+    p->workers = gy_machine_workers(machine);
+    p->devices = machine->devices;
+    p->schedule = gy_schedule_alloc();
+    p->net = gy_calloc(1, sizeof *p->net);
+    if (p->schedule && p->net && gy_net_init(p->net, machine))
+        return GANTRY_OK;
+    gy_plan_free(p);
+    return gy_fail_nomem(err);
+}
+
+/* Frees what was only needed to place tasks and to bound: times, bytes of inputs, when devices and links are free. */
+static void forget_costs(gy_plan *p)
+{
+    for (uint32_t d = 0; p->placed.gap && d < p->devices; d++)
+        gy_gaps_free(&p->placed.gap[d]);
+    gy_free(p->placed.gap);
+    gy_links_free(p->placed.links);
+    gy_free(p->cost.time);
+    gy_free(p->inputs.upload);
+    gy_vec_free(&p->inputs.outside);
+    p->placed.gap = NULL;
+    p->placed.links = NULL;
+    p->cost.time = NULL;
+    p->inputs.upload = NULL;
+}
+
+void gy_plan_free(gy_plan *p)
+{
+    forget_costs(p);
+    gy_plan_forget_draft(p);
+    gy_free(p->placed.group_placed);
+    gy_free(p->capacity);
+    gy_free(p->cost.provenance);
+    gy_free(p->cost.group);
+    gy_free(p->cost.pinned);
+    gy_free(p->placed.group_device);
+    gy_free(p->cost.apart);
+    gy_map_free(&p->inputs.team_of);
+    gy_vec_free(&p->inputs.teams);
+    gy_free(p->placed.device);
+    gy_free(p->placed.start);
+    gy_free(p->placed.finish);
+    gy_free(p->placed.order);
+    gy_vec_free(&p->placed.tries);
+    gy_vec_free(&p->sequence.need);
+    gy_free(p->sequence.need_first);
+    gantry_schedule_free(p->schedule);
+    if (p->net)
+        gy_net_free(p->net);
+    gy_free(p->net);
+    gy_arena_free(&p->arena);
+    *p = (gy_plan){ 0 };
+}
+
+/* ---- the passes ---- */
+
+static gantry_status describe(gy_plan *p, const gantry_schedule_options *o, gantry_error *err)
+{
+    gantry_schedule *s = p->schedule;
+    gantry_status status = gy_plan_metadata(p, err);
+    s->policy = p->policy->name;
+    s->replay = gy_arena_strdup(&s->arena, o->replay);
+    s->objective = gy_arena_strdup(&s->arena, o->objective);
+    s->effort = o->effort;
+    s->seed = o->seed;
+    if (!status && (!s->replay || !s->objective))
+        status = gy_fail_nomem(err);
+    return status ? status : gy_plan_capacity(p, o->max_memory, err);
+}
+
+/* Loops that have nodes and an `until` are phases (scheduler/phases.h); a plan never sees them. */
+static gantry_status check_loops(const gy_plan *p, gantry_error *err)
+{
+    const gantry_graph *g = p->graph;
+    for (size_t i = 0; i < g->loops.count; i++) {
+        const gy_loop *l = &g->loops.at[i];
+        if (l->until == GY_NONE || l->count == 0)
+            continue;
+        return gy_graph_fail(g, l->origin, err, GANTRY_E_UNSUPPORTED,
+                             "a repeat of %lld without nodes ends by \"until\" on buffer \"%s\", which nothing in it "
+                             "can change; drop \"until\"",
+                             (long long)l->count, g->buffers.at[l->until].name);
+    }
+    return GANTRY_OK;
+}
+
+gantry_status gy_plan_prepare(gy_plan *p, gantry_error *err)
+{
+    gantry_status status = check_loops(p, err);
+    if (!status)
+        status = gy_plan_cost(p, err);
+    return status ? status : gy_plan_inputs(p, err);
+}
+
+gantry_status gy_plan_to_place(gy_plan *p, gantry_error *err)
+{
+    gantry_status status = gy_plan_prepare(p, err);
+    return status ? status : gy_plan_place(p, err);
+}
+
+static gantry_status lower_to_fit(gy_plan *p, gantry_error *err)
+{
+    gantry_status status = gy_plan_lower(p, err);
+    if (!status)
+        status = gy_plan_find_collectives(p, err);
+    return status ? status : gy_plan_fit(p, err);
+}
+
+gantry_status gy_plan_run(gy_plan *p, const gantry_schedule_options *o, gantry_error *err)
+{
+    gantry_status status = describe(p, o, err);
+    if (!status)
+        status = gy_plan_to_place(p, err);
+    if (!status && !p->bound.by) /* before scratch, which depends on where tasks are: a bound must not */
+        status = gy_plan_bound(p, err);
+    if (!status)
+        status = gy_plan_scratch(p, err);
+    forget_costs(p);
+    if (!status)
+        status = p->attempt->is_known_not_to_fit ? GANTRY_E_CAPACITY : lower_to_fit(p, err);
+    if (status == GANTRY_E_CAPACITY && p->attempt->make_room)
+        status = gy_plan_fit_by_spilling(p, err);
+    if (!status)
+        status = gy_plan_sync(p, err);
+    if (status)
+        return status;
+    p->schedule->bound = p->bound.time;
+    p->schedule->bound_by = p->bound.by;
+    return gy_sim_run(p->schedule, err);
+}
+
+/* A schedule that the checker refuses is a mistake of the scheduler, whatever the graph. */
+gantry_status gy_plan_verify(gantry_schedule *s, const gantry_graph *graph, gantry_error *err)
+{
+    gantry_error inner = { 0 };
+    gantry_status status = gy_schedule_index(s, err);
+    if (status)
+        return status;
+    status = gy_schedule_verify(s, graph, &inner);
+    if (status != GANTRY_E_SCHEDULE) {
+        if (status && err)
+            *err = inner;
+        return status;
+    }
+    return gy_fail(err, GANTRY_E_SCHEDULE, inner.where,
+                   "internal error: the scheduler made a schedule that is not right (%s); please report it with the "
+                   "graph",
+                   inner.text);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * What one plan is asked to try. Whoever makes a plan fills in an attempt; the passes read it and never change it. What
+ * a pass finds out is in the part of the plan that belongs to the pass.
+ */
+#ifndef GY_SCHEDULER_PLAN_ATTEMPT_H
+#define GY_SCHEDULER_PLAN_ATTEMPT_H
+
+#include "graph/graph.h"
+
+/* What is done with rows that do not fit: nothing; they are copied out and back; or made again where that may pay. */
+typedef enum gy_spilling { GY_SPILL_OFF, GY_SPILL_COPY, GY_SPILL_REMAKE } gy_spilling;
+
+typedef struct gy_attempt {
+    const struct gy_candidate *candidate; /* the placement that the policy "search" repeats; borrowed */
+    const uint32_t *assigned;             /* per unit of load.h: the device that the search for the least load chose */
+    uint32_t in_flight;                   /* starts that may overlap; more than 1 only for the objective "period" */
+    uint32_t watch;                       /* a task whose candidates are kept, to be explained; or GY_NONE */
+    gy_spilling spilling;
+    bool make_room;           /* what does not fit is lowered for least memory, and then spilled */
+    bool is_known_not_to_fit; /* with make_room: the ways that spill nothing are left out */
+    bool fetch_late;          /* rows that were spilled come back no sooner than for the ops that are next */
+    bool keep_copies;         /* no collective is put in place of copies */
+} gy_attempt;
+
+#define GY_ATTEMPT_INIT { .in_flight = 1, .watch = GY_NONE }
+
+/* How a draft is arranged: ordered, given lanes, and packed. */
+typedef struct gy_arrangement {
+    bool early;             /* copies are queued as soon as they can begin; else just before their rows are used */
+    bool tight;             /* addresses are shared wherever positions allow, not only where it costs no waiting */
+    bool last;              /* the draft is given up on the way, since nothing is to be done with it later */
+    bool addressed;         /* spilling has chosen the addresses in memories of devices */
+    uint32_t search_shorter; /* the search for offsets takes so many times fewer steps */
+} gy_arrangement;
+
+#endif

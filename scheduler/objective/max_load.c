@@ -115,8 +115,11 @@ static gantry_status place_candidate(gy_plan *p, gantry_error *err)
     return status;
 }
 
-static const gy_policy follow = { gy_load_search_name, "places tasks where a search for the least load put them",
-                                  place_candidate };
+static const gy_policy follow = {
+    .name = gy_load_search_name,
+    .summary = "places tasks where a search for the least load put them",
+    .place = place_candidate,
+};
 
 /* The loads as the schedule has them, so that what is reported is what was lowered. */
 static gantry_status note_loads(run *r, gy_plan *p, gantry_error *err)

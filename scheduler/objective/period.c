@@ -254,22 +254,17 @@ static gantry_status try_policy(search *x, const gy_policy *policy, gantry_error
 static gantry_status try_policies(search *x, gantry_error *err)
 {
     const gy_policy *policy;
-    const char *name;
-    gantry_status status = GANTRY_OK;
     if (x->options->policy || x->options->effort == 0) {
-        status = gy_policy_find(&policy, x->options->policy, err);
-        return status ? status : try_policy(x, policy, err);
+        GY_TRY(gy_policy_find(&policy, x->options->policy, err));
+        return try_policy(x, policy, err);
     }
-    for (size_t i = 0; (name = gantry_policy_name(i)) && !status; i++) {
-        status = gy_policy_find(&policy, name, err);
-        if (status || policy == &gy_policy_split)
+    for (size_t i = 0; (policy = gy_policy_at(i)); i++) {
+        if (policy->objective == GY_OBJECTIVE_MAX_LOAD)
             continue;
-        if (policy != &gy_policy_heft && x->graph->flow->tasks > LARGE)
-            status = note(x, name, "the graph is too large for it", 0, err);
-        else
-            status = try_policy(x, policy, err);
+        bool large = policy != gy_policy_at(0) && x->graph->flow->tasks > LARGE;
+        GY_TRY(large ? note(x, policy->name, "the graph is too large for it", 0, err) : try_policy(x, policy, err));
     }
-    return status;
+    return GANTRY_OK;
 }
 
 /* Nothing fits as it is, even one start at a time: then what the portfolio can do about that is it. */

@@ -98,5 +98,9 @@ static gantry_status place(gy_plan *p, gantry_error *err)
     return status;
 }
 
-const gy_policy gy_policy_cpop = { "cpop", "the longest path on the one device that runs it fastest (Topcuoglu 2002)",
-                                   place };
+const gy_policy gy_policy_cpop = {
+    .name = "cpop",
+    .summary = "the longest path on the one device that runs it fastest (Topcuoglu 2002)",
+    .place = place,
+    .largest = GY_LARGE_GRAPHS,
+};

@@ -30,4 +30,9 @@ static gantry_status place(gy_plan *p, gantry_error *err)
     return status;
 }
 
-const gy_policy gy_policy_dls = { "dls", "largest dynamic level first (Sih, Lee 1993)", place };
+const gy_policy gy_policy_dls = {
+    .name = "dls",
+    .summary = "largest dynamic level first (Sih, Lee 1993)",
+    .place = place,
+    .largest = GY_MIDDLE_GRAPHS,
+};

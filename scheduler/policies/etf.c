@@ -31,4 +31,9 @@ static gantry_status place(gy_plan *p, gantry_error *err)
     return gy_etf(p, &how, err);
 }
 
-const gy_policy gy_policy_etf = { "etf", "earliest start first (Hwang 1989)", place };
+const gy_policy gy_policy_etf = {
+    .name = "etf",
+    .summary = "earliest start first (Hwang 1989)",
+    .place = place,
+    .largest = GY_MIDDLE_GRAPHS,
+};

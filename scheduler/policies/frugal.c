@@ -387,4 +387,9 @@ static gantry_status place(gy_plan *p, gantry_error *err)
     return status;
 }
 
-const gy_policy gy_policy_frugal = { "frugal", "what frees memory first; what has no room waits", place };
+const gy_policy gy_policy_frugal = {
+    .name = "frugal",
+    .summary = "what frees memory first; what has no room waits",
+    .place = place,
+    .largest = GY_MIDDLE_GRAPHS,
+};

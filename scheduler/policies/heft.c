@@ -53,9 +53,27 @@ static gantry_status place_median(gy_plan *p, gantry_error *err)
     return gy_heft(p, GY_BY_MEDIAN, err);
 }
 
-const gy_policy gy_policy_heft = { "heft", "heterogeneous earliest finish time, with insertion (Topcuoglu 2002)",
-                                   place_mean };
-const gy_policy gy_policy_heft_min = { "heft-min", "HEFT, ranks by the fastest device of each node", place_least };
-const gy_policy gy_policy_heft_max = { "heft-max", "HEFT, ranks by the slowest device of each node", place_most };
-const gy_policy gy_policy_heft_median = { "heft-median", "HEFT, ranks by the median device of each node",
-                                          place_median };
+const gy_policy gy_policy_heft = {
+    .name = "heft",
+    .summary = "heterogeneous earliest finish time, with insertion (Topcuoglu 2002)",
+    .place = place_mean,
+    .largest = GY_ANY_SIZE,
+};
+const gy_policy gy_policy_heft_min = {
+    .name = "heft-min",
+    .summary = "HEFT, ranks by the fastest device of each node",
+    .place = place_least,
+    .largest = GY_MIDDLE_GRAPHS,
+};
+const gy_policy gy_policy_heft_max = {
+    .name = "heft-max",
+    .summary = "HEFT, ranks by the slowest device of each node",
+    .place = place_most,
+    .largest = GY_MIDDLE_GRAPHS,
+};
+const gy_policy gy_policy_heft_median = {
+    .name = "heft-median",
+    .summary = "HEFT, ranks by the median device of each node",
+    .place = place_median,
+    .largest = GY_MIDDLE_GRAPHS,
+};

@@ -49,5 +49,9 @@ static gantry_status place(gy_plan *p, gantry_error *err)
     return status;
 }
 
-const gy_policy gy_policy_heft_links = { "heft-links",
-                                         "HEFT that books each transfer on its links (Sinnen, Sousa 2005)", place };
+const gy_policy gy_policy_heft_links = {
+    .name = "heft-links",
+    .summary = "HEFT that books each transfer on its links (Sinnen, Sousa 2005)",
+    .place = place,
+    .largest = GY_LARGE_GRAPHS,
+};

@@ -98,4 +98,9 @@ static gantry_status place(gy_plan *p, gantry_error *err)
     return status;
 }
 
-const gy_policy gy_policy_lookahead = { "lookahead", "HEFT that tries the successors too (Bittencourt 2010)", place };
+const gy_policy gy_policy_lookahead = {
+    .name = "lookahead",
+    .summary = "HEFT that tries the successors too (Bittencourt 2010)",
+    .place = place,
+    .largest = GY_MIDDLE_GRAPHS,
+};

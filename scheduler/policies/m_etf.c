@@ -18,4 +18,9 @@ static gantry_status place(gy_plan *p, gantry_error *err)
     return status;
 }
 
-const gy_policy gy_policy_m_etf = { "m-etf", "earliest start first, where there is room (Baechi 2020)", place };
+const gy_policy gy_policy_m_etf = {
+    .name = "m-etf",
+    .summary = "earliest start first, where there is room (Baechi 2020)",
+    .place = place,
+    .largest = GY_MIDDLE_GRAPHS,
+};

@@ -82,5 +82,9 @@ static gantry_status place(gy_plan *p, gantry_error *err)
     return status;
 }
 
-const gy_policy gy_policy_m_sct = { "m-sct", "keeps devices for favourite children (Hanen, Munier 1995; Baechi 2020)",
-                                    place };
+const gy_policy gy_policy_m_sct = {
+    .name = "m-sct",
+    .summary = "keeps devices for favourite children (Hanen, Munier 1995; Baechi 2020)",
+    .place = place,
+    .largest = GY_MIDDLE_GRAPHS,
+};

@@ -20,5 +20,9 @@ static gantry_status place(gy_plan *p, gantry_error *err)
     return gy_place_batch(p, &(gy_batch_rule){ compare, false }, err);
 }
 
-const gy_policy gy_policy_max_min = { "max-min", "of the ready nodes the one that ends last (Ibarra, Kim 1977)",
-                                      place };
+const gy_policy gy_policy_max_min = {
+    .name = "max-min",
+    .summary = "of the ready nodes the one that ends last (Ibarra, Kim 1977)",
+    .place = place,
+    .largest = GY_MIDDLE_GRAPHS,
+};

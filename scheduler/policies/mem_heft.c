@@ -49,4 +49,10 @@ static gantry_status place(gy_plan *p, gantry_error *err)
     return status;
 }
 
-const gy_policy gy_policy_mem_heft = { "mem-heft", "HEFT, on devices whose memory has room (Herrmann 2014)", place };
+const gy_policy gy_policy_mem_heft = {
+    .name = "mem-heft",
+    .summary = "HEFT, on devices whose memory has room (Herrmann 2014)",
+    .place = place,
+    .largest = GY_MIDDLE_GRAPHS,
+    .last_resort = GY_ANY_SIZE,
+};

@@ -56,4 +56,9 @@ static gantry_status place(gy_plan *p, gantry_error *err)
     return status;
 }
 
-const gy_policy gy_policy_owner = { "owner", "puts each node where most of its input bytes are", place };
+const gy_policy gy_policy_owner = {
+    .name = "owner",
+    .summary = "puts each node where most of its input bytes are",
+    .place = place,
+    .largest = GY_ANY_SIZE,
+};

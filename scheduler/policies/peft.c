@@ -93,5 +93,9 @@ static gantry_status place(gy_plan *p, gantry_error *err)
     return status;
 }
 
-const gy_policy gy_policy_peft = { "peft", "predicts what must follow on each device (Arabnejad, Barbosa 2014)",
-                                   place };
+const gy_policy gy_policy_peft = {
+    .name = "peft",
+    .summary = "predicts what must follow on each device (Arabnejad, Barbosa 2014)",
+    .place = place,
+    .largest = GY_LARGE_GRAPHS,
+};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of policies. The first is the default. */
+/* The table of policies. */
 #include "scheduler/policies/policy.h"
 
 #include "base/error.h"
@@ -7,13 +7,16 @@
 #include <string.h>
 
 static const gy_policy *const table[] = {
-    &gy_policy_heft,     &gy_policy_heft_min,  &gy_policy_heft_max,    &gy_policy_heft_median, &gy_policy_heft_links,
-    &gy_policy_mem_heft, &gy_policy_peft,      &gy_policy_cpop,        &gy_policy_lookahead,   &gy_policy_dls,
-    &gy_policy_etf,      &gy_policy_min_min,   &gy_policy_max_min,     &gy_policy_sufferage,   &gy_policy_m_etf,
-    &gy_policy_m_sct,    &gy_policy_owner,     &gy_policy_round_robin, &gy_policy_single,      &gy_policy_single_rank,
-    &gy_policy_split,    &gy_policy_partition,
+#define GY_POLICY(id) &gy_policy_##id,
+#include "scheduler/policies/policies.def"
+#undef GY_POLICY
 };
 #define POLICIES (sizeof table / sizeof *table)
+
+const gy_policy *gy_policy_at(size_t i)
+{
+    return i < POLICIES ? table[i] : NULL;
+}
 
 const char *gantry_policy_name(size_t i)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * A policy decides where tasks run, and in which order each device takes them. It is one file with one entry in the
- * table of policies.c.
+ * A policy decides where tasks run, and in which order each device takes them. It is one file here and one line
+ * in policies.def.
  */
 #ifndef GY_SCHEDULER_POLICIES_POLICY_H
 #define GY_SCHEDULER_POLICIES_POLICY_H
@@ -12,19 +12,27 @@ struct gy_policy {
     const char *name;    /* as typed after --policy */
     const char *summary; /* one line for people */
     /*
-     * Called once, after cost and origin, with every device free. Must give each task of the flow a place, in a
-     * topological order, through one of the functions of place.h; these respect `on`, `with` and `apart` and keep
-     * the book of free times. Returns an error of theirs, or E_NOMEM.
+     * Called once, after the passes cost and inputs, with every device free. Must give each task of the flow a place,
+     * in a topological order, through one of the functions of place.h; these respect `on`, `with` and `apart` and
+     * remember when devices are free. Returns an error of theirs, or E_NOMEM.
      */
     gantry_status (*place)(gy_plan *p, gantry_error *err);
+    uint32_t largest;       /* tasks of the largest graph that it is tried on unasked: by what it costs */
+    uint32_t last_resort;   /* tasks of the largest graph that it is tried on where nothing else fits; 0: none */
+    gy_objective objective; /* that it is tried for unasked */
+    bool ignores_priority;  /* it takes tasks in the order of the flow, whatever their `priority` */
 };
 
-extern const gy_policy gy_policy_cpop, gy_policy_dls, gy_policy_etf, gy_policy_heft, gy_policy_heft_links,
-    gy_policy_heft_max, gy_policy_heft_median, gy_policy_heft_min, gy_policy_lookahead, gy_policy_m_etf,
-    gy_policy_m_sct, gy_policy_max_min, gy_policy_mem_heft, gy_policy_min_min, gy_policy_owner, gy_policy_partition,
-    gy_policy_peft, gy_policy_round_robin, gy_policy_single, gy_policy_single_rank, gy_policy_split,
-    gy_policy_sufferage;
+#define GY_ANY_SIZE      UINT32_MAX
+#define GY_LARGE_GRAPHS  10000 /* for what takes more than n log n steps, but few */
+#define GY_MIDDLE_GRAPHS 2000
 
+#define GY_POLICY(id)    extern const gy_policy gy_policy_##id;
+#include "scheduler/policies/policies.def"
+#undef GY_POLICY
+
+/* The policies of policies.def; NULL beyond the last. */
+const gy_policy *gy_policy_at(size_t i);
 /* By name; NULL gives the default. An unknown name is E_INVALID with the near one. */
 gantry_status gy_policy_find(const gy_policy **policy, const char *name, gantry_error *err);
 

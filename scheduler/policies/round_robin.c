@@ -15,4 +15,10 @@ static gantry_status place(gy_plan *p, gantry_error *err)
     return status;
 }
 
-const gy_policy gy_policy_round_robin = { "round-robin", "deals tasks out to the devices in turn", place };
+const gy_policy gy_policy_round_robin = {
+    .name = "round-robin",
+    .summary = "deals tasks out to the devices in turn",
+    .place = place,
+    .largest = GY_LARGE_GRAPHS,
+    .ignores_priority = true,
+};

@@ -11,4 +11,10 @@ static gantry_status place(gy_plan *p, gantry_error *err)
     return status;
 }
 
-const gy_policy gy_policy_single = { "single", "puts everything on the first device", place };
+const gy_policy gy_policy_single = {
+    .name = "single",
+    .summary = "puts everything on the first device",
+    .place = place,
+    .largest = GY_LARGE_GRAPHS,
+    .ignores_priority = true,
+};

@@ -20,5 +20,9 @@ static gantry_status place(gy_plan *p, gantry_error *err)
     return status;
 }
 
-const gy_policy gy_policy_single_rank = { "single-rank", "puts everything on the first device, by falling upward rank",
-                                          place };
+const gy_policy gy_policy_single_rank = {
+    .name = "single-rank",
+    .summary = "puts everything on the first device, by falling upward rank",
+    .place = place,
+    .largest = GY_LARGE_GRAPHS,
+};

@@ -21,5 +21,9 @@ static gantry_status place(gy_plan *p, gantry_error *err)
     return gy_place_batch(p, &(gy_batch_rule){ compare, true }, err);
 }
 
-const gy_policy gy_policy_sufferage = { "sufferage", "of the ready nodes the one with most to lose (Maheswaran 1999)",
-                                        place };
+const gy_policy gy_policy_sufferage = {
+    .name = "sufferage",
+    .summary = "of the ready nodes the one with most to lose (Maheswaran 1999)",
+    .place = place,
+    .largest = GY_MIDDLE_GRAPHS,
+};

@@ -5,7 +5,6 @@
 #include "scheduler/options.h"
 #include "scheduler/pipeline/pipeline.h"
 #include "scheduler/policies/frugal.h"
-#include <string.h>
 
 #define SPILLED_UP_TO 2000 /* tasks: where some policies fit, the others are tried with spilling */
 
@@ -162,67 +161,45 @@ gantry_status gy_portfolio_candidate(gy_portfolio *f, const gy_candidate *c, con
 
 /* ---- which policies ---- */
 
-/* The cost of a policy beyond what is near n log n decides how large a graph may be for it. */
-static const struct limit {
-    const char *name;
-    uint32_t tasks;
-} limits[] = {
-    { "heft", UINT32_MAX },   { "partition", UINT32_MAX }, { "owner", UINT32_MAX },
-    { "cpop", 10000 },        { "peft", 10000 },           { "heft-links", 10000 },
-    { "round-robin", 10000 }, { "single", 10000 },         { "single-rank", 10000 },
-};
-
-static bool fits(const char *name, uint32_t tasks)
+static bool fits(const gy_policy *policy, const gy_portfolio *f)
 {
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-        if (!strcmp(limits[i].name, name))
-            return tasks <= limits[i].tasks;
-    return tasks <= 2000;
+    return f->graph->flow->tasks <= policy->largest;
 }
 
 static gantry_status try_all(gy_portfolio *f, gantry_error *err)
 {
     const gy_policy *policy;
-    gantry_status status = GANTRY_OK;
-    const char *name;
-    for (size_t i = 0; (name = gantry_policy_name(i)) && !status; i++) {
-        gy_tried tried = { .policy = name, .skipped = "the graph is too large for it" };
-        bool other = !strcmp(name, "split");
+    for (size_t i = 0; (policy = gy_policy_at(i)); i++) {
+        gy_tried tried = { .policy = policy->name, .skipped = "the graph is too large for it" };
+        bool other = policy->objective == GY_OBJECTIVE_MAX_LOAD;
         if (other)
             tried.skipped = "it is for the objective \"max_load\"";
-        if (other || !fits(name, f->graph->flow->tasks))
-            status = gy_portfolio_note(f, &tried, err);
-        else if (!(status = gy_policy_find(&policy, name, err)))
-            status = try_policy(f, policy, err);
+        GY_TRY(other || !fits(policy, f) ? gy_portfolio_note(f, &tried, err) : try_policy(f, policy, err));
     }
-    return status;
+    return GANTRY_OK;
 }
 
 /* When nothing fits: what looks at memory, however large the graph, and what is for another objective. */
-static bool is_last_resort(const gy_portfolio *f, const gy_tried *t)
+static bool is_last_resort(const gy_portfolio *f, const gy_policy *policy)
 {
-    if (f->best || !t->skipped)
-        return false;
-    return !strcmp(t->policy, gy_policy_mem_heft.name) ||
-           (!strcmp(t->policy, gy_policy_split.name) && f->graph->flow->tasks <= SPILLED_UP_TO);
+    return !f->best && f->graph->flow->tasks <= policy->last_resort;
 }
 
 /* Spilling for every policy that had no room without; in large graphs, for the first of them that it helps. */
 static gantry_status try_again(gy_portfolio *f, gantry_error *err)
 {
     const gy_policy *policy;
-    gantry_status status = GANTRY_OK;
     bool small = f->graph->flow->tasks <= SPILLED_UP_TO;
     f->squeeze = true;
-    for (size_t i = 0; i < f->tried.count && !status && (small || !f->best); i++) {
+    for (size_t i = 0; i < f->tried.count && (small || !f->best); i++) {
         gy_tried *t = &f->tried.at[i];
-        if (t->skipped != no_room && !is_last_resort(f, t))
+        if (!t->skipped)
             continue;
-        status = gy_policy_find(&policy, t->policy, err);
-        if (!status)
-            status = run_policy(f, policy, t, err);
+        GY_TRY(gy_policy_find(&policy, t->policy, err));
+        if (t->skipped == no_room || is_last_resort(f, policy))
+            GY_TRY(run_policy(f, policy, t, err));
     }
-    return status;
+    return GANTRY_OK;
 }
 
 static bool is_tight(const gy_portfolio *f)
@@ -237,7 +214,7 @@ static bool is_tight(const gy_portfolio *f)
 static gantry_status try_frugal(gy_portfolio *f, gantry_error *err)
 {
     gy_tried tried = { 0 };
-    if (!is_tight(f) || !fits(gy_policy_frugal.name, f->graph->flow->tasks))
+    if (!is_tight(f) || !fits(&gy_policy_frugal, f))
         return GANTRY_OK;
     gantry_status status = run_policy(f, &gy_policy_frugal, &tried, err);
     return status || tried.skipped ? status : gy_portfolio_note(f, &tried, err);

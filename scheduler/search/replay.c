@@ -15,4 +15,8 @@ static gantry_status place(gy_plan *p, gantry_error *err)
     return status;
 }
 
-const gy_policy gy_policy_replay = { gy_search_name, "places tasks where a search found that they should go", place };
+const gy_policy gy_policy_replay = {
+    .name = gy_search_name,
+    .summary = "places tasks where a search found that they should go",
+    .place = place,
+};

@@ -16,6 +16,9 @@
 #include <gantry/schedule.h>
 #include <stdbool.h>
 
+/* What a schedule was made for, in the order of gy_objective_words. */
+typedef enum gy_objective { GY_OBJECTIVE_MAKESPAN, GY_OBJECTIVE_PERIOD, GY_OBJECTIVE_MAX_LOAD } gy_objective;
+
 /* Names and sizes of values, so that a schedule file can be drawn and simulated without its graph. */
 typedef struct gy_schedule_value {
     const char *name; /* the buffer's */

@@ -244,5 +244,9 @@ bool gy_partition_divide(const gy_plan *p, uint32_t way, uint32_t *order, uint32
     return done;
 }
 
-const gy_policy gy_policy_partition = { "partition", "divides the graph first, cutting little (after dagP, 2019)",
-                                        place };
+const gy_policy gy_policy_partition = {
+    .name = "partition",
+    .summary = "divides the graph first, cutting little (after dagP, 2019)",
+    .place = place,
+    .largest = GY_ANY_SIZE,
+};

@@ -456,6 +456,11 @@ static gantry_status place(gy_plan *p, gantry_error *err)
     return status;
 }
 
-const gy_policy gy_policy_split = { "split",
-                                    "cuts the graph into consecutive parts, so that the busiest device has least to do",
-                                    place };
+const gy_policy gy_policy_split = {
+    .name = "split",
+    .summary = "cuts the graph into consecutive parts, so that the busiest device has least to do",
+    .place = place,
+    .largest = GY_MIDDLE_GRAPHS,
+    .objective = GY_OBJECTIVE_MAX_LOAD,
+    .last_resort = GY_MIDDLE_GRAPHS,
+};

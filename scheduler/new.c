@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry_schedule_new: the passes, one after the other. */
+#include "scheduler/balance/balance.h"
 #include "scheduler/lower/find_collectives.h"
 #include "scheduler/options.h"
-#include "scheduler/phases.h"
 #include "scheduler/plan/plan.h"
 #include "scheduler/policies/policy.h"
 #include "scheduler/search/search.h"
@@ -38,5 +38,5 @@ gantry_status gantry_schedule_new(gantry_schedule **schedule, gantry_graph *grap
         status = gantry_graph_check(graph, err);
     if (!status)
         status = check_homes(graph, machine, err);
-    return status ? status : gy_phases_run(schedule, graph, machine, &o, err);
+    return status ? status : gy_balance_run(schedule, graph, machine, &o, err);
 }

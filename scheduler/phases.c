@@ -3,7 +3,8 @@
 #include "scheduler/phases.h"
 
 #include "base/error.h"
-#include "scheduler/balance/balance.h"
+#include "scheduler/plan/metadata.h"
+#include "scheduler/search/search.h"
 #include <string.h>
 
 typedef struct phases {
@@ -41,7 +42,7 @@ static gy_ticks hand_over(const gantry_schedule *s)
     return sum;
 }
 
-/* Names, options and machine are those of any of the phases. */
+/* Names, options and machine are those of any of the phases, as are the bounds of automatic splits. */
 static gantry_status make_head(phases *p, gantry_graph *graph, gantry_error *err)
 {
     gantry_schedule *s = p->whole = gy_schedule_alloc();
@@ -61,6 +62,8 @@ static gantry_status make_head(phases *p, gantry_graph *graph, gantry_error *err
         param.name = gy_arena_strdup(&s->arena, param.name);
         done = param.name && gy_vec_push(&s->params, param);
     }
+    for (size_t i = 0; i < graph->buffers.count && done; i++)
+        done = !graph->buffers.at[i].split_auto || gy_plan_add_bounds(s, &graph->buffers.at[i]);
     for (size_t i = 0; i < graph->nodes.count && done; i++) {
         const char *id = gy_arena_strdup(&s->arena, graph->nodes.at[i].id);
         done = id && gy_vec_push(&s->node_ids, id);
@@ -84,10 +87,8 @@ static void name_policy(gantry_schedule *s)
 
 static gantry_status add_part(phases *p, size_t i, const gantry_machine *machine, gantry_error *err)
 {
-    gantry_schedule_options o = *p->options;
     gy_part part = { .phase = p->list.at[i] };
-    o.like = o.like && i < o.like->parts.count ? o.like->parts.at[i].schedule : NULL;
-    gantry_status status = gy_balance_run(&part.schedule, p->graph[i], machine, &o, err);
+    gantry_status status = gy_search_run(&part.schedule, p->graph[i], machine, p->options, err);
     if (status)
         return status;
     part.hand_over = hand_over(part.schedule);
@@ -166,7 +167,7 @@ gantry_status gy_phases_run(gantry_schedule **schedule, gantry_graph *graph, con
     gantry_status status = graph->loops.count ? find_list(&p, graph, err) : GANTRY_OK;
     if (!status && p.list.count == 0) {
         free_phases(&p);
-        return gy_balance_run(schedule, graph, machine, options, err);
+        return gy_search_run(schedule, graph, machine, options, err);
     }
     status = status ? status : refuse_external(graph, err);
     status = status ? status : run(&p, graph, machine, err);

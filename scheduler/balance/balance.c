@@ -25,10 +25,9 @@ static void add_node(gy_splits *s, const gy_plan *p, uint32_t node)
 {
     gy_split_group *x = &s->group[s->owner[node]];
     const gy_node *n = &p->graph->nodes.at[node];
-    double turns = n->loop == GY_NONE ? 1 : (double)p->graph->loops.at[n->loop].turns;
+    /* All iterations, also where the flow shows only the first of them and the others are phases. */
+    double turns = n->loop == GY_NONE ? 1 : (double)p->graph->loops.at[n->loop].count;
     bool anywhere = false;
-    if (!gy_graph_has_node(p->graph, node))
-        return;
     for (uint32_t d = 0; d < s->workers; d++)
         anywhere = anywhere || gy_plan_time(p, node, d) < GY_TICKS_MAX;
     for (uint32_t d = 0; d < s->workers && anywhere; d++) {

@@ -58,8 +58,9 @@ gantry_status gy_balance_cut(gantry_graph **out, gantry_graph *graph, const gant
 
 /* ---- balance_run.c ---- */
 
-/* gy_search_run for the graph as the options want it cut; where they leave that open, for each way that differs, and
- * the schedule that is predicted to be fastest is kept. */
+/* gy_phases_run for the graph as the options want it cut; where they leave that open, for each way that differs, and
+ * the schedule that is predicted to be fastest is kept. All phases of a graph get the same bounds: the graph is cut
+ * before it is divided into phases. */
 gantry_status gy_balance_run(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
                              const gantry_schedule_options *options, gantry_error *err);
 

@@ -3,7 +3,7 @@
 #include "scheduler/balance/balance.h"
 
 #include "base/error.h"
-#include "scheduler/search/search.h"
+#include "scheduler/phases.h"
 #include <string.h>
 
 static const char *const NAME[] = {
@@ -29,6 +29,9 @@ static bool is_tight(const gantry_schedule *s)
     for (size_t i = 0; i < s->ops.count; i++)
         if (s->ops.at[i].kind == GY_OP_EVICT)
             return true;
+    for (size_t i = 0; i < s->parts.count; i++)
+        if (is_tight(s->parts.at[i].schedule))
+            return true;
     return false;
 }
 
@@ -38,9 +41,17 @@ static gy_ticks cost_of(const gantry_schedule *s)
     return s->period > 0 ? s->period : s->makespan;
 }
 
+/* `name` is static. */
+static void name_balance(gantry_schedule *s, const char *name)
+{
+    s->balance = name;
+    for (size_t i = 0; i < s->parts.count; i++)
+        s->parts.at[i].schedule->balance = name;
+}
+
 static void keep(choice *c, gantry_schedule *s, gy_balance method)
 {
-    s->balance = NAME[method];
+    name_balance(s, NAME[method]);
     c->tight = c->tight || is_tight(s);
     if (c->best && cost_of(c->best) <= cost_of(s)) {
         gantry_schedule_free(s);
@@ -61,7 +72,7 @@ static gantry_status try_method(choice *c, gy_balance method, gantry_error *err)
     bool again = cut == c->graph && c->equal_done;
     c->equal_done = c->equal_done || cut == c->graph;
     if (!again)
-        status = gy_search_run(&s, cut, c->machine, c->options, &inner);
+        status = gy_phases_run(&s, cut, c->machine, c->options, &inner);
     gantry_graph_free(cut);
     if (s)
         keep(c, s, method);
@@ -77,7 +88,7 @@ static gantry_status try_methods(choice *c, gantry_error *err)
     if (c->options->balance && strcmp(c->options->balance, "guided") == 0) { /* nothing was measured yet */
         gantry_status status = try_method(c, GY_BALANCE_DYNAMIC, err);
         if (!status && c->best)
-            c->best->balance = "guided";
+            name_balance(c->best, "guided");
         return status;
     }
     if (c->options->balance) {
@@ -96,6 +107,16 @@ static gantry_status try_methods(choice *c, gantry_error *err)
     return status;
 }
 
+/* `name` may belong to another schedule, or be NULL. false: out of memory. */
+static bool copy_balance(gantry_schedule *s, const char *name)
+{
+    s->balance = name ? gy_arena_strdup(&s->arena, name) : NULL;
+    bool done = !name || s->balance;
+    for (size_t i = 0; i < s->parts.count && done; i++)
+        done = copy_balance(s->parts.at[i].schedule, name);
+    return done;
+}
+
 /* One cut is given: that of another schedule. */
 static gantry_status run_like(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
                               const gantry_schedule_options *options, gantry_error *err)
@@ -109,11 +130,11 @@ static gantry_status run_like(gantry_schedule **schedule, gantry_graph *graph, c
     gantry_status status = gy_schedule_graph(&cut, like, graph, err);
     if (status)
         return status;
-    status = gy_search_run(&s, cut, machine, options, err);
+    status = gy_phases_run(&s, cut, machine, options, err);
     gantry_graph_free(cut);
     if (status)
         return status;
-    if (like->balance && !(s->balance = gy_arena_strdup(&s->arena, like->balance))) {
+    if (!copy_balance(s, like->balance)) {
         gantry_schedule_free(s);
         return gy_fail_nomem(err);
     }
@@ -125,7 +146,7 @@ gantry_status gy_balance_run(gantry_schedule **schedule, gantry_graph *graph, co
                              const gantry_schedule_options *options, gantry_error *err)
 {
     if (!gy_graph_has_auto(graph))
-        return gy_search_run(schedule, graph, machine, options, err);
+        return gy_phases_run(schedule, graph, machine, options, err);
     if (options->like)
         return run_like(schedule, graph, machine, options, err);
     choice c = { .graph = graph, .machine = machine, .options = options };

@@ -13,7 +13,7 @@ static const int64_t *copy_rows(gantry_schedule *s, const int64_t *from, int64_t
     return to;
 }
 
-static bool add_bounds(gantry_schedule *s, const gy_buffer *b)
+bool gy_plan_add_bounds(gantry_schedule *s, const gy_buffer *b)
 {
     struct gy_part_bounds bounds = { .parts = (uint32_t)b->parts };
     if (!b->part_first || !b->parts)
@@ -63,7 +63,7 @@ gantry_status gy_plan_metadata(gy_plan *p, gantry_error *err)
     s->graph_name = gy_arena_strdup(&s->arena, g->name ? g->name : "");
     s->graph_hash = g->hash;
     for (uint32_t b = 0; b < g->buffers.count && done; b++)
-        done = add_bounds(s, &g->buffers.at[b]);
+        done = gy_plan_add_bounds(s, &g->buffers.at[b]);
     for (uint32_t v = 0; v < p->flow->values && done; v++)
         done = add_value(p, v);
     for (uint32_t n = 0; n < g->nodes.count && done; n++) {

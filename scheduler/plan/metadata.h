@@ -7,5 +7,7 @@
 
 /* Names, sizes and options of the schedule. */
 gantry_status gy_plan_metadata(gy_plan *p, gantry_error *err);
+/* The bounds of a split buffer, copied into the schedule; nothing where it has no split. false: out of memory. */
+bool gy_plan_add_bounds(gantry_schedule *s, const gy_buffer *b);
 
 #endif

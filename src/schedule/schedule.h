@@ -171,7 +171,7 @@ struct gantry_schedule {
         uint32_t parts;
         const int64_t *first;
     })
-    bounds; /* split buffers, resolved */
+    bounds; /* split buffers, resolved; with phases: automatic splits, and all phases have the same */
     GY_VEC(gy_schedule_value) values;
     GY_VEC(gy_instance) instances;
     GY_VEC(gy_lane) lanes;
@@ -263,7 +263,7 @@ const gantry_schedule *gy_part_of_node(const gantry_schedule *s, uint32_t node);
 gantry_status gy_parts_sum(gantry_schedule *s, gantry_error *err);
 /* Rule phases, and all rules for each phase. */
 gantry_status gy_parts_verify(const gantry_schedule *s, const gantry_graph *graph, gantry_error *err);
-/* Gives each phase its graph. */
+/* Gives each phase its graph. `graph` is cut as the schedule says, and the schedule is right for it. */
 gantry_status gy_parts_attach(gantry_schedule *s, gantry_graph *graph, gantry_error *err);
 /* What of rule phases needs no graph. */
 gantry_status gy_parts_form(const gantry_schedule *s, gantry_error *err);

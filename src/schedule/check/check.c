@@ -59,18 +59,21 @@ static gantry_status check_value(const gy_check *k, uint32_t i)
     return GANTRY_OK;
 }
 
-static gantry_status check_bound(const gy_check *k, size_t i)
+gantry_status gy_check_bounds(const gantry_schedule *s, const gantry_graph *graph, gantry_error *err)
 {
-    const struct gy_part_bounds *p = &k->s->bounds.at[i];
-    uint32_t index = gy_names_find(&k->graph->buffer_names, p->buffer);
-    const gy_buffer *b = index == GY_NO_NAME ? NULL : &k->graph->buffers.at[index];
-    if (!b || b->parts != p->parts) {
-        return BREACH("bounds", i, "\"%s\" has bounds for %u parts; the graph has %lld", p->buffer, p->parts,
-                      b ? (long long)b->parts : 0);
-    }
-    /* Automatic splits are those of the schedule by now. */
-    if (memcmp(p->first, b->part_first, (p->parts + 1u) * sizeof *p->first) != 0) {
-        return BREACH("bounds", i, "the parts of \"%s\" are cut at other rows than in the graph", p->buffer);
+    for (size_t i = 0; i < s->bounds.count; i++) {
+        const struct gy_part_bounds *p = &s->bounds.at[i];
+        uint32_t index = gy_names_find(&graph->buffer_names, p->buffer);
+        const gy_buffer *b = index == GY_NO_NAME ? NULL : &graph->buffers.at[index];
+        if (!b || b->parts != p->parts) {
+            return gy_breach(err, "form", "bounds", i, "\"%s\" has bounds for %u parts; the graph has %lld", p->buffer,
+                             p->parts, b ? (long long)b->parts : 0);
+        }
+        /* Automatic splits are those of the schedule by now. */
+        if (memcmp(p->first, b->part_first, (p->parts + 1u) * sizeof *p->first) != 0) {
+            return gy_breach(err, "form", "bounds", i, "the parts of \"%s\" are cut at other rows than in the graph",
+                             p->buffer);
+        }
     }
     return GANTRY_OK;
 }
@@ -109,9 +112,7 @@ static gantry_status check_graph(const gy_check *k)
     for (uint32_t i = 0; !status && i < s->values.count; i++) {
         status = check_value(k, i);
     }
-    for (size_t i = 0; !status && i < s->bounds.count; i++) {
-        status = check_bound(k, i);
-    }
+    status = status ? status : gy_check_bounds(s, k->graph, k->err);
     for (size_t i = 0; !status && i < s->instances.count; i++) {
         status = check_class(k, i);
     }

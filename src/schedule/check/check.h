@@ -200,6 +200,9 @@ gantry_dtype gy_value_dtype(const gy_check *k, uint32_t value);
 /* Where row `row` of a value begins, counted from its row 0. */
 int64_t gy_row_offset(const gantry_schedule *s, uint32_t value, int64_t row);
 
+/* The bounds that a schedule names are those of the graph, whose automatic splits have been cut: else rule form. */
+gantry_status gy_check_bounds(const gantry_schedule *s, const gantry_graph *graph, gantry_error *err);
+
 gantry_status gy_check_tasks(gy_check *k);  /* rule node; fills task, task_op */
 gantry_status gy_check_places(gy_check *k); /* place, then route, then capacity */
 gantry_status gy_check_order(gy_check *k);  /* order, carrier */

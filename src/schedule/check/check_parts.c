@@ -32,10 +32,39 @@ static void free_graphs(gantry_graph **graphs, size_t count)
     gy_free((void *)graphs);
 }
 
-gantry_status gy_parts_verify(const gantry_schedule *s, const gantry_graph *graph, gantry_error *err)
+/* A split has one set of bounds. A phase that was cut elsewhere would find rows in a part that the part did not have
+ * when it was written. `graph` is cut as the whole schedule says. */
+static gantry_status check_cuts(const gantry_schedule *s, const gantry_graph *graph, size_t i, gantry_error *err)
+{
+    const gantry_schedule *one = s->parts.at[i].schedule;
+    for (size_t k = 0; k < one->bounds.count; k++) {
+        const struct gy_part_bounds *p = &one->bounds.at[k];
+        uint32_t index = gy_names_find(&graph->buffer_names, p->buffer), part = 0;
+        const gy_buffer *b = index == GY_NO_NAME ? NULL : &graph->buffers.at[index];
+        if (!b || b->parts != p->parts) {
+            continue; /* which rule form tells */
+        }
+        while (part < p->parts && p->first[part + 1] == b->part_first[part + 1]) {
+            part++;
+        }
+        if (part < p->parts) {
+            return gy_breach(err, "phases", "phases", i,
+                             "phase %zu ends part %u of \"%s\" at row %lld, and the schedule as a whole at row %lld; "
+                             "all phases have the bounds of the whole",
+                             i, part, p->buffer, (long long)p->first[part + 1], (long long)b->part_first[part + 1]);
+        }
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status check_phases(const gantry_schedule *s, const gantry_graph *graph, gantry_error *err)
 {
     gantry_graph **graphs;
-    gantry_status status = derive(&graphs, s, graph, err);
+    gantry_status status = gy_check_bounds(s, graph, err);
+    for (size_t i = 0; i < s->parts.count && !status; i++) {
+        status = check_cuts(s, graph, i, err);
+    }
+    status = status ? status : derive(&graphs, s, graph, err);
     if (status) {
         return status;
     }
@@ -50,6 +79,18 @@ gantry_status gy_parts_verify(const gantry_schedule *s, const gantry_graph *grap
     return status;
 }
 
+gantry_status gy_parts_verify(const gantry_schedule *s, const gantry_graph *graph, gantry_error *err)
+{
+    gantry_graph *cut;
+    gantry_status status = gy_schedule_graph(&cut, s, graph, err);
+    if (status) {
+        return status;
+    }
+    status = check_phases(s, cut, err);
+    gantry_graph_free(cut);
+    return status;
+}
+
 gantry_status gy_parts_attach(gantry_schedule *s, gantry_graph *graph, gantry_error *err)
 {
     gantry_graph **graphs;
@@ -57,15 +98,11 @@ gantry_status gy_parts_attach(gantry_schedule *s, gantry_graph *graph, gantry_er
     if (status) {
         return status;
     }
-    for (size_t i = 0; i < s->parts.count && !status; i++) {
-        gantry_graph *mine;
+    for (size_t i = 0; i < s->parts.count; i++) {
         gantry_schedule *one = s->parts.at[i].schedule;
-        status = gy_schedule_graph(&mine, one, graphs[i], err);
-        if (!status) {
-            gantry_graph_free(one->graph);
-            one->graph = mine;
-        }
+        gantry_graph_free(one->graph);
+        one->graph = graphs[i];
     }
-    free_graphs(graphs, s->parts.count);
-    return status;
+    gy_free((void *)graphs);
+    return GANTRY_OK;
 }

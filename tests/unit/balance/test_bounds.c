@@ -113,6 +113,48 @@ START_TEST(launch_costs_count)
 }
 END_TEST
 
+/* What comes before a loop takes 100 us on `slow` and 300 on `fast` for equal parts, each of 100 iterations 300 and
+ * 100: 30100 and 10300 in all, so `slow` gets 400 * 103 / 404 rows. The loop is not unrolled. */
+START_TEST(phases_are_cut_together)
+{
+    gantry_machine *m = unequal(0, 0, 1024);
+    gantry_graph *g = gantry_graph_new("phases");
+    gantry_buffer y = buffer(g, "y", 400), z = buffer(g, "z", 400), flag = buffer(g, "flag", 1);
+    gantry_buffer_split_auto(g, y, 2);
+    gantry_buffer_split_auto(g, z, 2);
+    for (int i = 0; i < 2; i++) {
+        gantry_node n = gantry_graph_work(g, i ? "b1" : "b0");
+        gantry_node_write(g, n, gantry_part(y, i));
+        gantry_node_time(g, n, "slow", 100);
+        gantry_node_time(g, n, "fast", 300);
+    }
+    gantry_graph_repeat(g, 100);
+    gantry_graph_until(g, flag, 100);
+    for (int i = 0; i < 2; i++) {
+        gantry_node n = gantry_graph_work(g, i ? "l1" : "l0");
+        gantry_node_read(g, n, gantry_part(y, i));
+        gantry_node_write(g, n, gantry_part(z, i));
+        gantry_node_time(g, n, "slow", 300);
+        gantry_node_time(g, n, "fast", 100);
+    }
+    gantry_graph_fill(g, "never", gantry_all(flag), 0);
+    gantry_graph_repeat_end(g);
+    gantry_schedule *s = cut_by(g, m, "dynamic", NULL);
+    ck_assert_uint_eq(s->parts.count, 2);
+    ck_assert_uint_eq(s->bounds.count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        expect_bounds(s, i, 2, (int64_t[]){ 0, 102, 400 });
+        for (size_t k = 0; k < 2; k++)
+            expect_bounds(s->parts.at[k].schedule, i, 2, (int64_t[]){ 0, 102, 400 });
+    }
+    ck_assert_str_eq(s->balance, "dynamic");
+    ck_assert_str_eq(s->parts.at[1].schedule->balance, "dynamic");
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+    gantry_machine_free(m);
+}
+END_TEST
+
 /* Speeds that the graph gives itself: 4 us of each 200 rows there, 12 here. */
 START_TEST(given_times_count)
 {
@@ -318,6 +360,7 @@ int main(void)
     tcase_add_test(t, in_proportion_to_speed);
     tcase_add_test(t, several_parts_a_device);
     tcase_add_test(t, launch_costs_count);
+    tcase_add_test(t, phases_are_cut_together);
     tcase_add_test(t, given_times_count);
     tcase_add_test(t, places_are_kept);
     tcase_add_test(t, in_proportion_to_room);

@@ -245,6 +245,51 @@ START_TEST(scalars_change_between_starts_and_iterations)
 }
 END_TEST
 
+/* ---- automatic splits ---- */
+
+/* Where the first of the two parts of y ends in phase i. */
+static int64_t end_of_first_part(const gantry_schedule *s, size_t i)
+{
+    const gantry_schedule *phase = gantry_schedule_phase(s, i, NULL);
+    for (size_t k = 0; k < phase->bounds.count; k++)
+        if (!strcmp(phase->bounds.at[k].buffer, "y"))
+            return phase->bounds.at[k].first[1];
+    ck_abort_msg("phase %zu does not say how y is cut", i);
+}
+
+/* y[0] is filled before the loop and read in it, and nothing is done with y[1]. The sequential program, wherever y is
+ * cut: z is 10 where y[0] is, else 0. */
+START_TEST(a_part_has_the_same_rows_in_all_phases)
+{
+    for (int check = 0; check < 2; check++) {
+        int64_t at = 4;
+        gantry_graph *g = gantry_graph_new("parts");
+        gantry_buffer y = vector(g, "y", 1000), z = vector(g, "z", 1000), flag = vector(g, "flag", 1);
+        gantry_buffer_split_auto(g, y, 2);
+        gantry_buffer_split_auto(g, z, 2);
+        gantry_buffer_output(g, z);
+        gantry_graph_fill(g, "five", gantry_part(y, 0), 5);
+        gantry_graph_fill(g, "zero", gantry_all(z), 0);
+        gantry_graph_repeat(g, 10);
+        gantry_graph_until(g, flag, 1);
+        scale(g, "double", gantry_part(y, 0), gantry_part(z, 0), &two);
+        flag_at(g, "test", gantry_all(flag), &at);
+        gantry_graph_repeat_end(g);
+        gantry_schedule *s = plan(g, 2, 0);
+        ck_assert_uint_eq(gantry_schedule_phase_count(s), 2);
+        int64_t end = end_of_first_part(s, 1);
+        gantry_run *run = open_run(s, "host", check);
+        start(run);
+        for (int64_t i = 0; i < 1000; i++)
+            ck_assert_double_eq(result(run, z)[i], i < end ? 10 : 0);
+        ck_assert_int_eq(end_of_first_part(s, 0), end);
+        gantry_run_free(run);
+        gantry_schedule_free(s);
+        gantry_graph_free(g);
+    }
+}
+END_TEST
+
 /* ---- failures ---- */
 
 typedef struct trap {
@@ -328,6 +373,7 @@ int main(void)
     tcase_add_test(c, bound_memory_is_used);
     tcase_add_test(c, iterations_know_their_numbers);
     tcase_add_test(c, scalars_change_between_starts_and_iterations);
+    tcase_add_test(c, a_part_has_the_same_rows_in_all_phases);
     tcase_add_test(c, a_failure_is_told_once);
     tcase_add_test(c, sim_takes_the_predicted_time_and_no_time);
     suite_add_tcase(s, c);

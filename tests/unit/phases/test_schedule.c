@@ -165,6 +165,50 @@ START_TEST(wrong_files_are_refused)
 }
 END_TEST
 
+/* Each of two phases works on both parts of one split. */
+static gantry_graph *make_split(void)
+{
+    gantry_graph *g = gantry_graph_new("split");
+    gantry_buffer x = vector(g, "x", 100), y = vector(g, "y", 100), z = vector(g, "z", 100);
+    gantry_buffer_init_value(g, x, 1);
+    gantry_buffer_output(g, z);
+    gantry_buffer_split_auto(g, x, 2);
+    gantry_buffer_split_auto(g, y, 2);
+    gantry_buffer_split_auto(g, z, 2);
+    scale(g, "before 0", gantry_part(x, 0), gantry_part(y, 0), &two);
+    scale(g, "before 1", gantry_part(x, 1), gantry_part(y, 1), &two);
+    gantry_graph_repeat(g, 40);
+    scale(g, "in 0", gantry_part(y, 0), gantry_part(z, 0), &two);
+    scale(g, "in 1", gantry_part(y, 1), gantry_part(z, 1), &two);
+    gantry_graph_repeat_end(g);
+    return g;
+}
+
+START_TEST(a_split_has_one_set_of_bounds)
+{
+    gantry_graph *g = make_split();
+    gantry_schedule *s = plan(g, 2, 20);
+    ck_assert_uint_eq(gantry_schedule_phase_count(s), 2);
+    char *text = text_of(s);
+    static const char was[] = "\"y\": [0, 50, 100]";
+    expect_wrong(
+        g, text, "\"phases\"", was, "\"y\": [0, 20, 100]",
+        "rule phases: phase 0 ends part 0 of \"y\" at row 20, and the schedule as a whole at row 50; all phases "
+        "have the bounds of the whole");
+    expect_wrong(g, text, "\"loop\": 0", was, "\"y\": [0, 20, 100]",
+                 "rule phases: phase 1 ends part 0 of \"y\" at row 20");
+    expect_wrong(g, text, "\"bounds\"", was, "\"y\": [0, 20, 100]",
+                 "rule phases: phase 0 ends part 0 of \"y\" at row 50, and the schedule as a whole at row 20");
+    expect_wrong(g, text, "\"bounds\"", was, "\"y\": [0, 50, 99]",
+                 "rule form: the parts of \"y\" are cut at other rows");
+    expect_wrong(g, text, "\"bounds\"", was, "\"y\": [0, 100]",
+                 "rule form: \"y\" has bounds for 1 parts; the graph has 2");
+    gantry_free(text);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+}
+END_TEST
+
 static char *without_phases(const char *text)
 {
     static const char mark[] = "],\n  \"phases\": [", end[] = "]\n}\n";
@@ -262,6 +306,7 @@ int main(void)
     tcase_add_test(c, sums_are_over_all_starts);
     tcase_add_test(c, a_file_is_written_the_same_again);
     tcase_add_test(c, wrong_files_are_refused);
+    tcase_add_test(c, a_split_has_one_set_of_bounds);
     tcase_add_test(c, a_graph_that_is_not_unrolled_needs_phases);
     tcase_add_test(c, pictures_are_of_phases);
     tcase_add_test(c, unroll_is_checked);

@@ -202,6 +202,13 @@ int64_t gy_row_offset(const gantry_schedule *s, uint32_t value, int64_t row);
 
 /* The bounds that a schedule names are those of the graph, whose automatic splits have been cut: else rule form. */
 gantry_status gy_check_bounds(const gantry_schedule *s, const gantry_graph *graph, gantry_error *err);
+/*
+ * Rule phases, row by row: each row that a phase finds of a buffer has been left there by the phases before it, or by
+ * an init or binding; and rows that a phase starts from the identity have been left by nobody. `graphs`: one a phase,
+ * derived from `graph`, which is cut as the schedule says. The schedule of each phase is right for its graph.
+ */
+gantry_status gy_check_hand_over(const gantry_schedule *s, const gantry_graph *graph, gantry_graph *const *graphs,
+                                 gantry_error *err);
 
 gantry_status gy_check_tasks(gy_check *k);  /* rule node; fills task, task_op */
 gantry_status gy_check_places(gy_check *k); /* place, then route, then capacity */

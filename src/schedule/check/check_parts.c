@@ -75,6 +75,7 @@ static gantry_status check_phases(const gantry_schedule *s, const gantry_graph *
             gy_part_fail(i, &inner, err);
         }
     }
+    status = status ? status : gy_check_hand_over(s, graph, graphs, err);
     free_graphs(graphs, s->parts.count);
     return status;
 }

@@ -2,6 +2,7 @@
 /* Schedules that are made of phases: what they add up to, as files, and what the checker says of wrong ones. */
 #include "build.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -209,6 +210,32 @@ START_TEST(a_split_has_one_set_of_bounds)
 }
 END_TEST
 
+/* z is written in every start of the loop, never read in it, and wanted after it. */
+START_TEST(what_a_phase_leaves_persists)
+{
+    gantry_graph *g = make_split();
+    gantry_schedule *s = plan(g, 2, 20);
+    char *text = text_of(s);
+    static const char persists[] = "\"role\": \"persist\"", z[] = "{\"value\": 2,";
+    const char *loop = strstr(text, "\"loop\": 0"), *instances = strstr(loop, "\"instances\"");
+    const char *at = instances ? strstr(instances, z) : NULL;
+    while (at && strncmp(strstr(at, "\"role\""), persists, sizeof persists - 1) != 0)
+        at = strstr(at + 1, z);
+    ck_assert_ptr_nonnull(at);
+    char instance[200], rows[40];
+    snprintf(instance, sizeof instance, "%.*s", (int)(strchr(at, '}') - at), at);
+    bool left = strstr(instance, "[0, 50]") != NULL;
+    snprintf(rows, sizeof rows, "z{%s}", left ? "0:50" : "50:100");
+    char want[200];
+    snprintf(want, sizeof want,
+             "rule phases: phase 1 changes %s, which is wanted after it, and no instance keeps these rows", rows);
+    expect_wrong(g, text, instance, persists, "\"role\": \"data\"", want);
+    gantry_free(text);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+}
+END_TEST
+
 static char *without_phases(const char *text)
 {
     static const char mark[] = "],\n  \"phases\": [", end[] = "]\n}\n";
@@ -307,6 +334,7 @@ int main(void)
     tcase_add_test(c, a_file_is_written_the_same_again);
     tcase_add_test(c, wrong_files_are_refused);
     tcase_add_test(c, a_split_has_one_set_of_bounds);
+    tcase_add_test(c, what_a_phase_leaves_persists);
     tcase_add_test(c, a_graph_that_is_not_unrolled_needs_phases);
     tcase_add_test(c, pictures_are_of_phases);
     tcase_add_test(c, unroll_is_checked);

@@ -245,6 +245,35 @@ START_TEST(scalars_change_between_starts_and_iterations)
 }
 END_TEST
 
+/* After the first loop u means what nothing has written; the phase leaves it so, and later ones add to it. */
+START_TEST(what_holds_nothing_is_left_so)
+{
+    gantry_graph *g = gantry_graph_new("nothing");
+    gantry_buffer u = vector(g, "u", 4), v = vector(g, "v", 4), one = vector(g, "one", 1), y = vector(g, "y", 1);
+    gantry_buffer_init_value(g, u, 1);
+    gantry_buffer_init_value(g, one, 1);
+    gantry_buffer_output(g, y);
+    gantry_graph_repeat(g, 3);
+    gantry_graph_carry(g, u, v);
+    scale(g, "lost", gantry_all(one), gantry_rows(u, 0, 1), &two);
+    gantry_graph_repeat_end(g);
+    gantry_graph_repeat(g, 9);
+    add_to(g, "count", gantry_all(one), gantry_rows(u, 0, 1));
+    gantry_graph_repeat_end(g);
+    scale(g, "after", gantry_rows(u, 0, 1), gantry_all(y), &two);
+    gantry_schedule *s = plan(g, 1, 2);
+    ck_assert_uint_gt(gantry_schedule_phase_count(s), 2);
+    gantry_run *run = open_run(s, "host", false);
+    for (int again = 0; again < 2; again++) {
+        start(run);
+        ck_assert_double_eq(result(run, y)[0], 18);
+    }
+    gantry_run_free(run);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* ---- automatic splits ---- */
 
 /* Where the first of the two parts of y ends in phase i. */
@@ -373,6 +402,7 @@ int main(void)
     tcase_add_test(c, bound_memory_is_used);
     tcase_add_test(c, iterations_know_their_numbers);
     tcase_add_test(c, scalars_change_between_starts_and_iterations);
+    tcase_add_test(c, what_holds_nothing_is_left_so);
     tcase_add_test(c, a_part_has_the_same_rows_in_all_phases);
     tcase_add_test(c, a_failure_is_told_once);
     tcase_add_test(c, sim_takes_the_predicted_time_and_no_time);

@@ -73,7 +73,10 @@ static gantry_status try_method(choice *c, gy_balance method, gantry_error *err)
     c->equal_done = c->equal_done || cut == c->graph;
     if (!again)
         status = gy_phases_run(&s, cut, c->machine, c->options, &inner);
+    bool moved = cut != c->graph;
     gantry_graph_free(cut);
+    if (status == GANTRY_E_UNSUPPORTED && moved) /* phases can depend on where parts end; equal ones may do */
+        return c->best ? GANTRY_OK : try_method(c, GY_BALANCE_STATIC, err);
     if (s)
         keep(c, s, method);
     if (status == GANTRY_E_CAPACITY && c->first.status == GANTRY_OK)

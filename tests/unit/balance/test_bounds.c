@@ -155,6 +155,45 @@ START_TEST(phases_are_cut_together)
 }
 END_TEST
 
+/* If the loop ends after one iteration, v holds all rows, since it was filled before; later, part 0 and 200 more rows.
+ * Equal parts are 200 rows each, so these are all rows, too, but by speed part 0 would end at row 100. */
+START_TEST(parts_that_phases_cannot_have_stay_equal)
+{
+    gantry_machine *m = unequal(0, 0, 1024);
+    gantry_graph *g = gantry_graph_new("ends");
+    gantry_buffer u = buffer(g, "u", 400), v = buffer(g, "v", 400), x = buffer(g, "x", 400), y = buffer(g, "y", 400);
+    gantry_buffer flag = buffer(g, "flag", 1);
+    gantry_buffer_init_value(g, x, 1);
+    gantry_buffer_split_auto(g, x, 2);
+    gantry_buffer_split_auto(g, y, 2);
+    gantry_buffer_split_auto(g, u, 2);
+    gantry_buffer_split_auto(g, v, 2);
+    gantry_graph_fill(g, "u", gantry_all(u), 1);
+    gantry_graph_fill(g, "v", gantry_all(v), 1);
+    gantry_graph_repeat(g, 5);
+    gantry_graph_carry(g, u, v);
+    gantry_graph_until(g, flag, 1);
+    gantry_graph_fill(g, "flag", gantry_all(flag), 0);
+    for (int i = 0; i < 2; i++) {
+        gantry_node n = gantry_graph_work(g, i ? "w1" : "w0");
+        gantry_node_read(g, n, gantry_part(x, i));
+        gantry_node_write(g, n, i ? gantry_part(y, 1) : gantry_halo(gantry_part(v, 0), 0, 200));
+        gantry_node_time(g, n, "slow", 300);
+        gantry_node_time(g, n, "fast", 100);
+    }
+    gantry_graph_repeat_end(g);
+    gantry_node n = gantry_graph_work(g, "add");
+    gantry_node_read(g, n, gantry_part(x, 1));
+    gantry_node_reduce(g, n, gantry_part(u, 1), GANTRY_SUM);
+    gantry_schedule *s = cut_by(g, m, "dynamic", NULL);
+    expect_bounds(s, 0, 2, (int64_t[]){ 0, 200, 400 });
+    ck_assert_str_eq(s->balance, "static");
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+    gantry_machine_free(m);
+}
+END_TEST
+
 /* Speeds that the graph gives itself: 4 us of each 200 rows there, 12 here. */
 START_TEST(given_times_count)
 {
@@ -361,6 +400,7 @@ int main(void)
     tcase_add_test(t, several_parts_a_device);
     tcase_add_test(t, launch_costs_count);
     tcase_add_test(t, phases_are_cut_together);
+    tcase_add_test(t, parts_that_phases_cannot_have_stay_equal);
     tcase_add_test(t, given_times_count);
     tcase_add_test(t, places_are_kept);
     tcase_add_test(t, in_proportion_to_room);

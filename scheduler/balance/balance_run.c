@@ -3,7 +3,7 @@
 #include "scheduler/balance/balance.h"
 
 #include "base/error.h"
-#include "scheduler/phases.h"
+#include "scheduler/phases/phases.h"
 #include <string.h>
 
 static const char *const NAME[] = {

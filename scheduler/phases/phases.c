@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A graph that is not unrolled wholly: each of its phases is scheduled like a graph of its own (graph/phase.h). */
-#include "scheduler/phases.h"
+#include "scheduler/phases/phases.h"
 
 #include "base/error.h"
 #include "scheduler/plan/metadata.h"

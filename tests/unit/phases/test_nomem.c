@@ -49,6 +49,42 @@ START_TEST(deriving)
 }
 END_TEST
 
+/* With automatic splits, which are cut in several ways, and with the bounds of another schedule. */
+START_TEST(scheduling)
+{
+    gantry_graph *g = gantry_graph_new("split");
+    gantry_buffer y = vector(g, "y", 40), z = vector(g, "z", 40);
+    gantry_buffer_split_auto(g, y, 2);
+    gantry_buffer_split_auto(g, z, 2);
+    gantry_graph_fill(g, "five", gantry_part(y, 0), 5);
+    gantry_graph_repeat(g, 6);
+    scale(g, "k", gantry_part(y, 0), gantry_part(z, 0), &two);
+    gantry_graph_repeat_end(g);
+    gantry_schedule *like = plan(g, 2, 2);
+    gantry_machine *m = NULL;
+    gantry_error err = { 0 };
+    ck_assert_int_eq(gantry_machine_virtual(&m, 2, &err), GANTRY_OK);
+    for (int lent = 0; lent < 2; lent++) {
+        gantry_schedule_options o = GANTRY_SCHEDULE_OPTIONS_INIT;
+        bool failed = true;
+        o.effort = 0;
+        o.unroll = 2;
+        o.like = lent ? like : NULL;
+        for (int n = 0; failed; n++) {
+            gantry_schedule *s = NULL;
+            faults_after(n);
+            gantry_status status = gantry_schedule_new(&s, g, m, &o, &err);
+            failed = faults_off();
+            ck_assert_msg(status == (failed ? GANTRY_E_NOMEM : GANTRY_OK), "after %d: %s", n, err.text);
+            gantry_schedule_free(s);
+        }
+    }
+    gantry_machine_free(m);
+    gantry_schedule_free(like);
+    gantry_graph_free(g);
+}
+END_TEST
+
 START_TEST(reading_and_checking)
 {
     gantry_graph *g = make();
@@ -107,6 +143,7 @@ int main(void)
     TCase *c = tcase_create("nomem");
     tcase_set_timeout(c, 120);
     tcase_add_test(c, deriving);
+    tcase_add_test(c, scheduling);
     tcase_add_test(c, reading_and_checking);
     tcase_add_test(c, running);
     suite_add_tcase(s, c);

@@ -14,8 +14,10 @@
 #include "scheduler/lower/lower.h"
 #include "scheduler/order/order.h"
 #include "scheduler/pack/pack.h"
+#include "scheduler/plan/promises.h"
 #include "scheduler/spill/spill.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 
 #define LARGE 2000 /* tasks: then nothing is tried that is all but hopeless */
@@ -23,9 +25,13 @@
 static gantry_status arrange(gy_plan *p, const gy_arrangement *how, gantry_error *err)
 {
     GY_TRY(gy_plan_order(p, how, err));
+    GY_ASSERT(gy_promises_order(p));
     GY_TRY(gy_plan_stream(p, how, err));
+    GY_ASSERT(gy_promises_lanes(p));
     GY_TRY(gy_plan_upload_turns(p, err));
-    return gy_plan_pack(p, how, err);
+    GY_TRY(gy_plan_pack(p, how, err));
+    GY_ASSERT(gy_promises_order(p) && gy_promises_addresses(p));
+    return GANTRY_OK;
 }
 
 static gantry_status make_draft(gy_plan *p, gantry_error *err)
@@ -80,6 +86,7 @@ static gantry_status try_one(gy_plan *p, const gy_draft *from, const gy_spill_tr
 {
     gy_arrangement arrangement = { .tight = true, .addressed = how->addressed, .search_shorter = 100 };
     gantry_status status = gy_plan_spill(p, from, how, err);
+    GY_ASSERT(status || gy_promises_draft(p));
     forget_order(p);
     if (!status && !p->spilled.moved)
         return GANTRY_E_CAPACITY; /* as before, and that is what `err` says */

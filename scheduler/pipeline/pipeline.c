@@ -2,6 +2,7 @@
 /* The passes, one after the other: this file is the one place that knows their order. */
 #include "scheduler/pipeline/pipeline.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "scheduler/bound/bound.h"
 #include "scheduler/collective/collective.h"
@@ -14,6 +15,7 @@
 #include "scheduler/place/links.h"
 #include "scheduler/place/place.h"
 #include "scheduler/plan/metadata.h"
+#include "scheduler/plan/promises.h"
 #include "scheduler/policies/policy.h"
 #include "sim/sim.h"
 
@@ -113,44 +115,48 @@ static gantry_status check_loops(const gy_plan *p, gantry_error *err)
 
 gantry_status gy_plan_prepare(gy_plan *p, gantry_error *err)
 {
-    gantry_status status = check_loops(p, err);
-    if (!status)
-        status = gy_plan_cost(p, err);
-    return status ? status : gy_plan_inputs(p, err);
+    GY_TRY(check_loops(p, err));
+    GY_TRY(gy_plan_cost(p, err));
+    GY_ASSERT(gy_promises_cost(p));
+    GY_TRY(gy_plan_inputs(p, err));
+    GY_ASSERT(gy_promises_inputs(p));
+    return GANTRY_OK;
 }
 
 gantry_status gy_plan_to_place(gy_plan *p, gantry_error *err)
 {
-    gantry_status status = gy_plan_prepare(p, err);
-    return status ? status : gy_plan_place(p, err);
+    GY_TRY(gy_plan_prepare(p, err));
+    GY_TRY(gy_plan_place(p, err));
+    GY_ASSERT(gy_promises_placement(p));
+    return GANTRY_OK;
 }
 
 static gantry_status lower_to_fit(gy_plan *p, gantry_error *err)
 {
-    gantry_status status = gy_plan_lower(p, err);
-    if (!status)
-        status = gy_plan_find_collectives(p, err);
-    return status ? status : gy_plan_fit(p, err);
+    GY_TRY(gy_plan_lower(p, err));
+    GY_ASSERT(gy_promises_draft(p));
+    GY_TRY(gy_plan_find_collectives(p, err));
+    GY_ASSERT(gy_promises_draft(p));
+    return gy_plan_fit(p, err);
+}
+
+static gantry_status fit(gy_plan *p, gantry_error *err)
+{
+    gantry_status status = p->attempt->is_known_not_to_fit ? GANTRY_E_CAPACITY : lower_to_fit(p, err);
+    return status == GANTRY_E_CAPACITY && p->attempt->make_room ? gy_plan_fit_by_spilling(p, err) : status;
 }
 
 gantry_status gy_plan_run(gy_plan *p, const gantry_schedule_options *o, gantry_error *err)
 {
-    gantry_status status = describe(p, o, err);
-    if (!status)
-        status = gy_plan_to_place(p, err);
-    if (!status && !p->bound.by) /* before scratch, which depends on where tasks are: a bound must not */
-        status = gy_plan_bound(p, err);
-    if (!status)
-        status = gy_plan_scratch(p, err);
+    GY_TRY(describe(p, o, err));
+    GY_TRY(gy_plan_to_place(p, err));
+    if (!p->bound.by) /* before scratch, which depends on where tasks are: a bound must not */
+        GY_TRY(gy_plan_bound(p, err));
+    GY_TRY(gy_plan_scratch(p, err));
     forget_costs(p);
-    if (!status)
-        status = p->attempt->is_known_not_to_fit ? GANTRY_E_CAPACITY : lower_to_fit(p, err);
-    if (status == GANTRY_E_CAPACITY && p->attempt->make_room)
-        status = gy_plan_fit_by_spilling(p, err);
-    if (!status)
-        status = gy_plan_sync(p, err);
-    if (status)
-        return status;
+    GY_TRY(fit(p, err));
+    GY_TRY(gy_plan_sync(p, err));
+    GY_ASSERT(gy_promises_sync(p));
     p->schedule->bound = p->bound.time;
     p->schedule->bound_by = p->bound.by;
     return gy_sim_run(p->schedule, err);

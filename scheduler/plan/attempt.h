@@ -23,14 +23,17 @@ typedef struct gy_attempt {
     bool keep_copies;         /* no collective is put in place of copies */
 } gy_attempt;
 
-#define GY_ATTEMPT_INIT { .in_flight = 1, .watch = GY_NONE }
+#define GY_ATTEMPT_INIT                                                                                                \
+    {                                                                                                                  \
+        .in_flight = 1, .watch = GY_NONE                                                                               \
+    }
 
 /* How a draft is arranged: ordered, given lanes, and packed. */
 typedef struct gy_arrangement {
-    bool early;             /* copies are queued as soon as they can begin; else just before their rows are used */
-    bool tight;             /* addresses are shared wherever positions allow, not only where it costs no waiting */
-    bool last;              /* the draft is given up on the way, since nothing is to be done with it later */
-    bool addressed;         /* spilling has chosen the addresses in memories of devices */
+    bool early;              /* copies are queued as soon as they can begin; else just before their rows are used */
+    bool tight;              /* addresses are shared wherever positions allow, not only where it costs no waiting */
+    bool last;               /* the draft is given up on the way, since nothing is to be done with it later */
+    bool addressed;          /* spilling has chosen the addresses in memories of devices */
     uint32_t search_shorter; /* the search for offsets takes so many times fewer steps */
 } gy_arrangement;
 

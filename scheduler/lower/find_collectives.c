@@ -130,7 +130,7 @@ static bool is_hopeless(const gy_cluster *c)
 {
     if (c->kind != GY_CLUSTER_MANY)
         return c->memory.count < 3;
-    size_t sources = c->read.count < 3 ? 0 : gy_collect_sources(c);
+    size_t sources = c->read.count < 3 ? 0 : gy_cluster_sources(c);
     return sources < 3 || c->copy.count < c->memory.count * (sources - 1);
 }
 
@@ -276,7 +276,7 @@ static gantry_status decide(collect *k, bool several, gantry_error *err)
         gy_cluster *c = &k->clusters.at[i];
         if ((c->kind == GY_CLUSTER_MANY) != several || is_taken(k, c))
             continue;
-        status = gy_collect_decide(k->p, c, err);
+        status = gy_cluster_decide(k->p, c, err);
         for (size_t n = 0; n < c->copy.count && c->collective; n++)
             k->latest[c->copy.at[n]] = TAKEN;
     }
@@ -310,7 +310,7 @@ gantry_status gy_plan_find_collectives(gy_plan *p, gantry_error *err)
     if (!status)
         status = decide(&k, false, err);
     if (!status)
-        status = gy_collect_merge(p, &k.clusters, err);
+        status = gy_clusters_merge(p, &k.clusters, err);
     free_clusters(&k.clusters);
     gy_map_free(&k.open[0]);
     gy_map_free(&k.open[1]);

@@ -45,10 +45,10 @@ typedef struct gy_cluster {
 typedef GY_VEC(gy_cluster) gy_clusters;
 
 /* Replaces the copies of each cluster that has a collective by that op, where the first of them stood. */
-gantry_status gy_collect_merge(gy_plan *p, const gy_clusters *clusters, gantry_error *err);
+gantry_status gy_clusters_merge(gy_plan *p, const gy_clusters *clusters, gantry_error *err);
 /* How many memories it reads from. */
-size_t gy_collect_sources(const gy_cluster *c);
+size_t gy_cluster_sources(const gy_cluster *c);
 /* Sets `collective` and `way` if that is not slower than the copies. */
-gantry_status gy_collect_decide(const gy_plan *p, gy_cluster *c, gantry_error *err);
+gantry_status gy_cluster_decide(const gy_plan *p, gy_cluster *c, gantry_error *err);
 
 #endif

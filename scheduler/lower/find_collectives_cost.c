@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-size_t gy_collect_sources(const gy_cluster *c)
+size_t gy_cluster_sources(const gy_cluster *c)
 {
     size_t count = 0;
     for (size_t i = 0; i < c->read.count; i++) {
@@ -61,7 +61,7 @@ static bool joins_all(const gy_plan *p, const gy_cluster *c, uint8_t *joined)
 static gantry_status name_many(const gy_plan *p, const gy_cluster *c, gantry_collective *kind, gantry_error *err)
 {
     *kind = (gantry_collective)0;
-    if (gy_collect_sources(c) < 3)
+    if (gy_cluster_sources(c) < 3)
         return GANTRY_OK;
     if (c->memory.count == 1) {
         *kind = GANTRY_GATHER;
@@ -148,7 +148,7 @@ static void compare(const gy_plan *p, gy_cluster *c, gantry_collective kind, gy_
         c->collective = (uint8_t)kind;
 }
 
-gantry_status gy_collect_decide(const gy_plan *p, gy_cluster *c, gantry_error *err)
+gantry_status gy_cluster_decide(const gy_plan *p, gy_cluster *c, gantry_error *err)
 {
     gantry_collective kind;
     gy_group g;

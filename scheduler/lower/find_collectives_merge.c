@@ -128,7 +128,7 @@ static void drop_copies(gy_plan *p, uint32_t *head, uint32_t *to)
     renumber(p, to);
 }
 
-gantry_status gy_collect_merge(gy_plan *p, const gy_clusters *clusters, gantry_error *err)
+gantry_status gy_clusters_merge(gy_plan *p, const gy_clusters *clusters, gantry_error *err)
 {
     uint32_t *head = gy_calloc(p->draft.op.count + 1, sizeof *head); /* the first copy of the cluster; ALONE: of none */
     uint32_t *to = gy_calloc(p->draft.op.count + 1, sizeof *to);

@@ -19,7 +19,7 @@ gantry_status gy_lower_instance(gy_lower *l, const gy_instance *instance, uint32
     gy_plan *p = l->p;
     const gy_buffer *b = gy_lower_buffer(l, instance->value);
     gy_instance in = *instance;
-    gy_history none = { 0 };
+    gy_hazards none = { 0 };
     in.bytes = (uint64_t)gy_buffer_span(b, in.first, in.last);
     if (p->draft.instance.count >= GY_NONE - 1 || !gy_vec_push(&l->history, none) ||
         !gy_vec_push(&p->draft.instance, in))
@@ -38,7 +38,7 @@ gantry_status gy_lower_area(gy_lower *l, uint32_t area, uint32_t *instance, gant
     return status;
 }
 
-void gy_history_free(gy_lower *l)
+void gy_hazards_free(gy_lower *l)
 {
     for (size_t i = 0; i < l->history.count; i++)
         if (l->history.at[i].parts)
@@ -117,7 +117,7 @@ static gantry_status see_parts(gy_lower *l, uint32_t instance, uint8_t mode, int
                                gantry_error *err)
 {
     const gy_instance *in = &l->p->draft.instance.at[instance];
-    gy_history *h = &l->history.at[instance];
+    gy_hazards *h = &l->history.at[instance];
     if (!h->parts) {
         gy_imap *map = gy_arena_alloc(&l->arena, sizeof *map);
         if (!map || !gy_imap_init(map, in->first, in->last, (uintptr_t)h->whole))
@@ -151,7 +151,7 @@ gantry_status gy_lower_use(gy_lower *l, uint32_t instance, uint8_t mode, uint32_
         return gy_fail_nomem(err);
     gy_vec_last(&p->draft.op)->op.uses++;
     const gy_instance *in = &p->draft.instance.at[instance];
-    gy_history *h = &l->history.at[instance];
+    gy_hazards *h = &l->history.at[instance];
     if (first >= last || is_fixed(l, in))
         return GANTRY_OK;
     return !h->parts && first == in->first && last == in->last ? see_rows(l, &h->whole, mode, err)

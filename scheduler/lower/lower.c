@@ -245,7 +245,7 @@ static void end(gy_lower *l)
     free_maps(l->open, values);
     free_maps(l->home, values);
     free_maps(l->final, values);
-    gy_history_free(l);
+    gy_hazards_free(l);
     gy_vec_free(&l->touch);
     gy_vec_free(&l->area);
     gy_vec_free(&l->epoch);

@@ -76,10 +76,10 @@ typedef struct gy_final {
 } gy_final;
 
 /* What ops did to the rows of an instance (history.c). */
-typedef struct gy_history {
+typedef struct gy_hazards {
     const struct gy_mark *whole; /* while all rows share one past: most instances are only ever used whole */
     gy_imap *parts;              /* from then on: payload gy_mark * */
-} gy_history;
+} gy_hazards;
 
 typedef struct gy_lower {
     gy_plan *p;
@@ -101,7 +101,7 @@ typedef struct gy_lower {
     /* second walk */
     gy_imap *holds;             /* per value: payload gy_holders *, NULL: unwritten */
     uint8_t *known;             /* per value: holds is set up */
-    GY_VEC(gy_history) history; /* per instance */
+    GY_VEC(gy_hazards) history; /* per instance */
     uint32_t *draft_of;         /* per task */
     uint32_t *input, *output;   /* per buffer: its INPUT and OUTPUT instance, or GY_NONE */
     gy_ticks *detour;           /* per memory: time of the copies within host memory that go through it so far */
@@ -148,7 +148,7 @@ gantry_status gy_lower_use(gy_lower *l, uint32_t instance, uint8_t mode, uint32_
 gantry_status gy_lower_edge(gy_lower *l, uint32_t from, uint8_t reason, gantry_error *err);
 gantry_status gy_lower_instance(gy_lower *l, const gy_instance *instance, uint32_t *id, gantry_error *err);
 gantry_status gy_lower_area(gy_lower *l, uint32_t area, uint32_t *instance, gantry_error *err);
-void gy_history_free(gy_lower *l); /* and the arena */
+void gy_hazards_free(gy_lower *l); /* and the arena */
 
 /* ---- transfer.c ---- */
 /* Sets up `holds` of the value, if that was not done yet. */

@@ -268,12 +268,12 @@ static gantry_status try_policies(search *x, gantry_error *err)
 }
 
 /* Nothing fits as it is, even one start at a time: then what the portfolio can do about that is it. */
-static gantry_status squeeze(search *x, gantry_error *err)
+static gantry_status make_room(search *x, gantry_error *err)
 {
     gy_portfolio f = { .graph = x->graph, .machine = x->machine, .options = x->options };
     gantry_status status = gy_portfolio_policies(&f, err);
     if (!status && !f.best)
-        status = gy_portfolio_squeeze(&f, err);
+        status = gy_portfolio_make_room(&f, err);
     if (!status && !f.best) {
         status = f.first.status;
         if (err)
@@ -316,7 +316,7 @@ static gantry_status try_all(search *x, gantry_error *err)
         status = try_policies(x, err);
     if (status || x->best)
         return status;
-    return x->options->in_flight > 1 && x->first.status == GANTRY_E_CAPACITY ? too_many(x, err) : squeeze(x, err);
+    return x->options->in_flight > 1 && x->first.status == GANTRY_E_CAPACITY ? too_many(x, err) : make_room(x, err);
 }
 
 /* What was tried goes with the schedule, for reports. */

@@ -27,28 +27,28 @@ static bool add_row(gantry_schedule *s, const gy_edge *e, uint32_t *slot, uint32
 gantry_status gy_plan_sync(gy_plan *p, gantry_error *err)
 {
     gantry_schedule *s = p->schedule;
-    gy_clock c;
+    gy_vector_clock c;
     uint32_t slots = 0, *slot = gy_calloc(s->ops.count + 1, sizeof *slot);
     gantry_status status = GANTRY_OK;
-    if (!slot || !gy_clock_init(&c, s)) {
+    if (!slot || !gy_vector_clock_init(&c, s)) {
         gy_free(slot);
         return gy_fail_nomem(err);
     }
     memset(slot, 0xff, (s->ops.count + 1) * sizeof *slot);
     s->sync.count = 0;
     for (uint32_t i = 0; i < s->ops.count && !status; i++) {
-        gy_clock_begin(&c, i);
+        gy_vector_clock_begin(&c, i);
         for (size_t e = p->sequence.need_first[i]; e < p->sequence.need_first[i + 1] && !status; e++) {
-            if (gy_clock_has(&c, p->sequence.need.at[e].from))
+            if (gy_vector_clock_has(&c, p->sequence.need.at[e].from))
                 continue;
-            gy_clock_wait(&c, p->sequence.need.at[e].from);
+            gy_vector_clock_wait(&c, p->sequence.need.at[e].from);
             if (!add_row(s, &p->sequence.need.at[e], slot, &slots))
                 status = gy_fail_nomem(err);
         }
-        if (!status && !gy_clock_end(&c, i))
+        if (!status && !gy_vector_clock_end(&c, i))
             status = gy_fail_nomem(err);
     }
-    gy_clock_free(&c);
+    gy_vector_clock_free(&c);
     if (!status && s->in_flight > 1)
         status = gy_plan_sync_starts(p, slot, &slots, err);
     gy_free(slot);

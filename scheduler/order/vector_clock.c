@@ -5,9 +5,9 @@
 
 enum { ROOM = 1024 }; /* clocks, at the beginning */
 
-bool gy_clock_init(gy_clock *c, const gantry_schedule *s)
+bool gy_vector_clock_init(gy_vector_clock *c, const gantry_schedule *s)
 {
-    *c = (gy_clock){ .s = s, .lanes = s->lanes.count, .room = ROOM };
+    *c = (gy_vector_clock){ .s = s, .lanes = s->lanes.count, .room = ROOM };
     size_t width = c->lanes + 1;
     c->at = gy_calloc(c->room, width * sizeof *c->at);
     c->lane_at = gy_calloc(width, width * sizeof *c->lane_at);
@@ -15,11 +15,11 @@ bool gy_clock_init(gy_clock *c, const gantry_schedule *s)
     c->now = gy_calloc(width, sizeof *c->now);
     if (c->at && c->lane_at && c->last && c->now)
         return true;
-    gy_clock_free(c);
+    gy_vector_clock_free(c);
     return false;
 }
 
-void gy_clock_free(gy_clock *c)
+void gy_vector_clock_free(gy_vector_clock *c)
 {
     gy_free(c->at);
     gy_free(c->lane_at);
@@ -28,13 +28,13 @@ void gy_clock_free(gy_clock *c)
     c->at = c->lane_at = c->last = c->now = NULL;
 }
 
-static void join(gy_clock *c, const uint32_t *other)
+static void join(gy_vector_clock *c, const uint32_t *other)
 {
     for (size_t i = 0; i < c->lanes; i++)
         c->now[i] = other[i] > c->now[i] ? other[i] : c->now[i];
 }
 
-void gy_clock_begin(gy_clock *c, uint32_t position)
+void gy_vector_clock_begin(gy_vector_clock *c, uint32_t position)
 {
     const gy_op *op = &c->s->ops.at[position];
     memset(c->now, 0, c->lanes * sizeof *c->now);
@@ -42,18 +42,18 @@ void gy_clock_begin(gy_clock *c, uint32_t position)
         join(c, &c->lane_at[c->s->op_lane.at[op->lane + k] * c->lanes]);
 }
 
-void gy_clock_wait(gy_clock *c, uint32_t from)
+void gy_vector_clock_wait(gy_vector_clock *c, uint32_t from)
 {
     join(c, &c->at[(from - c->first) * c->lanes]);
 }
 
-bool gy_clock_has(const gy_clock *c, uint32_t from)
+bool gy_vector_clock_has(const gy_vector_clock *c, uint32_t from)
 {
     return c->now[c->s->op_lane.at[c->s->ops.at[from].lane]] > from;
 }
 
 /* The first op that some lane does not know to have ended. */
-static size_t first_unknown(const gy_clock *c, size_t next)
+static size_t first_unknown(const gy_vector_clock *c, size_t next)
 {
     size_t first = next;
     for (size_t lane = 0; lane < c->lanes; lane++) {
@@ -67,7 +67,7 @@ static size_t first_unknown(const gy_clock *c, size_t next)
 }
 
 /* Drops what nobody will ask for; doubles the room where that does not leave half of it. */
-static bool make_room(gy_clock *c)
+static bool make_room(gy_vector_clock *c)
 {
     size_t next = c->first + c->count, first = first_unknown(c, next);
     first = first > c->first ? first : c->first;
@@ -84,7 +84,7 @@ static bool make_room(gy_clock *c)
     return true;
 }
 
-bool gy_clock_end(gy_clock *c, uint32_t position)
+bool gy_vector_clock_end(gy_vector_clock *c, uint32_t position)
 {
     const gy_op *op = &c->s->ops.at[position];
     if (c->count == c->room && !make_room(c))

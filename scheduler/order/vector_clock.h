@@ -11,7 +11,7 @@
 
 #include "scheduler/plan/plan.h"
 
-typedef struct gy_clock {
+typedef struct gy_vector_clock {
     const gantry_schedule *s;
     size_t lanes;
     uint32_t *at; /* clocks of the ops from `first` on, `count` of them, lanes entries each; room for `room` */
@@ -19,16 +19,16 @@ typedef struct gy_clock {
     uint32_t *lane_at; /* per lane: the clock of its last op so far */
     uint32_t *last;    /* per lane: position + 1 of that op; 0: none */
     uint32_t *now;     /* clock of the current op before it begins */
-} gy_clock;
+} gy_vector_clock;
 
-bool gy_clock_init(gy_clock *c, const gantry_schedule *s); /* false: out of memory */
-void gy_clock_free(gy_clock *c);
+bool gy_vector_clock_init(gy_vector_clock *c, const gantry_schedule *s); /* false: out of memory */
+void gy_vector_clock_free(gy_vector_clock *c);
 /* The op at `position` comes next: `now` is what the order of its lanes gives. */
-void gy_clock_begin(gy_clock *c, uint32_t position);
+void gy_vector_clock_begin(gy_vector_clock *c, uint32_t position);
 /* The current op waits for `from`, which it does not know to have ended. */
-void gy_clock_wait(gy_clock *c, uint32_t from);
+void gy_vector_clock_wait(gy_vector_clock *c, uint32_t from);
 /* Has `from` ended before the current op begins? */
-bool gy_clock_has(const gy_clock *c, uint32_t from);
-bool gy_clock_end(gy_clock *c, uint32_t position); /* false: out of memory */
+bool gy_vector_clock_has(const gy_vector_clock *c, uint32_t from);
+bool gy_vector_clock_end(gy_vector_clock *c, uint32_t position); /* false: out of memory */
 
 #endif

@@ -17,7 +17,7 @@ typedef struct shelf {
 
 typedef struct sweep {
     gy_pack *k;
-    gy_clock clock;
+    gy_vector_clock clock;
     gy_imap *map; /* per store: which instance had the bytes last (payload: it + 1) */
     gy_edges need;
     gy_map shelf_of; /* store and size -> shelf */
@@ -42,7 +42,7 @@ static shelf *find_shelf(sweep *w, const gy_life *f)
 static bool has_ended(const sweep *w, uint32_t instance)
 {
     for (const gy_last_use *u = w->k->life[instance].uses; u; u = u->next)
-        if (!gy_clock_has(&w->clock, u->op))
+        if (!gy_vector_clock_has(&w->clock, u->op))
             return false;
     return true;
 }
@@ -135,11 +135,11 @@ static bool wait_for_users(sweep *w, uint32_t instance, uint32_t position)
     for (uint32_t i = 0; before && i < before[0]; i++)
         for (const gy_last_use *u = w->k->life[before[i + 1]].uses; u; u = u->next) {
             gy_edge e = { u->op, position, GY_WHY_REUSE };
-            if (gy_clock_has(&w->clock, u->op))
+            if (gy_vector_clock_has(&w->clock, u->op))
                 continue;
             if (!gy_vec_push(&w->need, e))
                 return false;
-            gy_clock_wait(&w->clock, u->op);
+            gy_vector_clock_wait(&w->clock, u->op);
         }
     return true;
 }
@@ -158,8 +158,8 @@ static bool wait_for_needs(sweep *w, uint32_t i)
     for (size_t e = p->sequence.need_first[i]; e < p->sequence.need_first[i + 1]; e++) {
         if (!gy_vec_push(&w->need, p->sequence.need.at[e]))
             return false;
-        if (!gy_clock_has(&w->clock, p->sequence.need.at[e].from))
-            gy_clock_wait(&w->clock, p->sequence.need.at[e].from);
+        if (!gy_vector_clock_has(&w->clock, p->sequence.need.at[e].from))
+            gy_vector_clock_wait(&w->clock, p->sequence.need.at[e].from);
     }
     return true;
 }
@@ -169,7 +169,7 @@ static bool step(sweep *w, uint32_t i, bool loose)
     gy_pack *k = w->k;
     const gy_op *op = &k->s->ops.at[i];
     size_t begin = w->need.count;
-    gy_clock_begin(&w->clock, i);
+    gy_vector_clock_begin(&w->clock, i);
     if (!wait_for_needs(w, i))
         return false;
     for (size_t n = k->start_first[i]; n < k->start_first[i + 1]; n++) {
@@ -187,7 +187,7 @@ static bool step(sweep *w, uint32_t i, bool loose)
     if (w->need.count > begin + 1)
         qsort(w->need.at + begin, w->need.count - begin, sizeof *w->need.at, by_from);
     k->p->sequence.need_first[i] = begin; /* the old one has been read */
-    return gy_clock_end(&w->clock, i) && (!loose || shelve(w, i));
+    return gy_vector_clock_end(&w->clock, i) && (!loose || shelve(w, i));
 }
 
 static void end_sweep(sweep *w)
@@ -201,14 +201,14 @@ static void end_sweep(sweep *w)
     gy_vec_free(&w->shelves);
     gy_vec_free(&w->old);
     gy_map_free(&w->shelf_of);
-    gy_clock_free(&w->clock);
+    gy_vector_clock_free(&w->clock);
 }
 
 gantry_status gy_pack_sweep(gy_pack *k, bool loose, gantry_error *err)
 {
     gy_plan *p = k->p;
     sweep w = { .k = k, .map = gy_calloc(k->stores, sizeof *w.map) };
-    bool done = gy_clock_init(&w.clock, k->s) && w.map && gy_vec_reserve(&w.need, p->sequence.need.count);
+    bool done = gy_vector_clock_init(&w.clock, k->s) && w.map && gy_vec_reserve(&w.need, p->sequence.need.count);
     for (uint32_t i = 0; i < k->stores && done; i++)
         done = gy_imap_init(&w.map[i], 0, INT64_MAX / 2, 0);
     for (uint32_t i = 0; i < k->s->ops.count && done; i++)

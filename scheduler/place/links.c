@@ -12,7 +12,7 @@ typedef struct piece {
     gy_ticks ready;
 } piece;
 
-/* One entry of the book, to take it back. */
+/* One reservation, to take it back. */
 typedef struct busy {
     gy_gaps *on;
     gy_ticks begin, length;
@@ -111,14 +111,14 @@ static gy_ticks later(gy_ticks a, gy_ticks b)
 }
 
 /* When a copy over a direct route is over. Not booked: nothing comes after it that could see it. */
-static gy_ticks copy(gy_links *l, const gy_plan *p, const gy_route *r, int64_t bytes, gy_ticks ready, bool book)
+static gy_ticks copy(gy_links *l, const gy_plan *p, const gy_route *r, int64_t bytes, gy_ticks ready, bool reserve)
 {
     gy_ticks alone = gy_route_time(p->machine, r, bytes), begin = ready, left = 0;
     uint32_t device = gy_plan_copier(p, r->from, r->to);
     if (alone >= GY_TICKS_MAX || ready >= GY_TICKS_MAX || l->failed)
         return GY_TICKS_MAX;
     gy_gaps *engine = device == GY_NONE ? NULL : find_engine(l, device, ready, alone, &begin);
-    if (engine && book)
+    if (engine && reserve)
         take(l, engine, begin, alone);
     gy_ticks on = begin + gy_route_latency(r);
     for (uint32_t i = 0; i < r->resources; i++) {
@@ -128,26 +128,26 @@ static gy_ticks copy(gy_links *l, const gy_plan *p, const gy_route *r, int64_t b
         left = on + length;
         if (left >= GY_TICKS_MAX)
             return GY_TICKS_MAX;
-        if (book)
+        if (reserve)
             take(l, link, on, length);
     }
     return later(begin + alone, left);
 }
 
 /* With what it takes until the copy sees the producer, and the consumer the copy. */
-static gy_ticks signalled(gy_links *l, const gy_plan *p, const gy_route *r, const piece *c, bool book)
+static gy_ticks signalled(gy_links *l, const gy_plan *p, const gy_route *r, const piece *c, bool reserve)
 {
-    return gy_ticks_both(copy(l, p, r, c->bytes, c->ready, book), gy_machine_signals(p->machine, r->from, r->to));
+    return gy_ticks_both(copy(l, p, r, c->bytes, c->ready, reserve), gy_machine_signals(p->machine, r->from, r->to));
 }
 
-static gy_ticks transfer(gy_links *l, const gy_plan *p, const piece *c, uint32_t memory, bool book)
+static gy_ticks transfer(gy_links *l, const gy_plan *p, const piece *c, uint32_t memory, bool reserve)
 {
     const gy_route *r = gy_machine_route(p->machine, c->from, memory);
     if (r->kind == GY_ROUTE_DIRECT)
-        return signalled(l, p, r, c, book);
+        return signalled(l, p, r, c, reserve);
     if (r->kind == GY_ROUTE_NONE)
         return GY_TICKS_MAX;
-    return copy(l, p, r->hop[1], c->bytes, copy(l, p, r->hop[0], c->bytes, c->ready, true), book);
+    return copy(l, p, r->hop[1], c->bytes, copy(l, p, r->hop[0], c->bytes, c->ready, true), reserve);
 }
 
 /* ---- what a task needs ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * The book of transfers: when each resource of the machine (a link direction, a port, a bus) and each copy engine is
+ * When each resource of the machine (a link direction, a port, a bus) and each copy engine is
  * busy, so that a policy sees transfers in each other's way while it places. Edge scheduling, after O. Sinnen,
  * L. A. Sousa, Communication Contention in Task Scheduling, IEEE TPDS 16(6), 2005.
  *
@@ -11,7 +11,7 @@
  * engine of the device that copies for its solo time. Relayed and staged routes are two transfers. The same rows are
  * brought to a memory once; contributions to one reduction leave a memory as one.
  *
- * Off where the machine has contention off: then there is no book.
+ * Off where the machine has contention off: then nothing is reserved.
  *
  * Cost of a task on one device: its predecessors' accesses times its own, and for each transfer its resources and the
  * engines of a device, each O(log transfers).
@@ -23,7 +23,7 @@
 
 typedef struct gy_links gy_links;
 
-/* Opens the book of the plan (nothing happens with contention off); false: out of memory. */
+/* Makes the links of the plan (nothing happens with contention off); false: out of memory. */
 bool gy_links_open(gy_plan *p);
 void gy_links_free(gy_links *links); /* NULL allowed */
 /* When the data of the task can be in the memory, next to all that is booked. Nothing stays booked. */

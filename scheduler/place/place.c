@@ -219,7 +219,7 @@ gantry_status gy_place_team_time(const gy_plan *p, uint32_t task, const uint32_t
     return status;
 }
 
-/* Collectives have lanes of their own: they take no time from the devices' book. */
+/* Collectives have lanes of their own: they take no time of the devices. */
 static gantry_status place_team(gy_plan *p, uint32_t task, gy_team *team, gantry_error *err)
 {
     gy_way choice;

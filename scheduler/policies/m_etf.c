@@ -12,9 +12,9 @@
 
 static gantry_status place(gy_plan *p, gantry_error *err)
 {
-    gy_pairing how = { .room = gy_room_new(p) };
+    gy_pairing how = { .room = gy_held_memory_new(p) };
     gantry_status status = how.room ? gy_etf(p, &how, err) : gy_fail_nomem(err);
-    gy_room_free(how.room);
+    gy_held_memory_free(how.room);
     return status;
 }
 

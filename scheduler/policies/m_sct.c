@@ -74,10 +74,10 @@ static bool choose(const gy_plan *p, uint32_t *favourite)
 static gantry_status place(gy_plan *p, gantry_error *err)
 {
     uint32_t *favourite = gy_calloc((size_t)p->flow->tasks + 1, sizeof *favourite);
-    gy_pairing how = { .room = gy_room_new(p), .favourite = favourite };
+    gy_pairing how = { .room = gy_held_memory_new(p), .favourite = favourite };
     bool done = favourite && how.room && choose(p, favourite);
     gantry_status status = done ? gy_etf(p, &how, err) : gy_fail_nomem(err);
-    gy_room_free(how.room);
+    gy_held_memory_free(how.room);
     gy_free(favourite);
     return status;
 }

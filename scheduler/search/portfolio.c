@@ -32,10 +32,10 @@ static bool is_about_placement(gantry_status status)
 /* Why nothing fits: what is too much even with spilling says more; of equals the first, that of the default policy. */
 static void remember(gy_portfolio *f, const gantry_error *why)
 {
-    if (f->first.status && (!f->squeeze || f->first_squeezed))
+    if (f->first.status && (!f->make_room || f->first_made_room))
         return;
     f->first = *why;
-    f->first_squeezed = f->squeeze;
+    f->first_made_room = f->make_room;
 }
 
 /* Runs all passes for the plan. *makespan: GY_TICKS_MAX if the placement does not fit. */
@@ -76,7 +76,7 @@ static gy_attempt attempt_of(const gy_portfolio *f, const gy_candidate *c)
 {
     gy_attempt a = GY_ATTEMPT_INIT;
     a.candidate = c;
-    a.make_room = f->squeeze;
+    a.make_room = f->make_room;
     a.spilling = gy_options_spill(f->options);
     return a;
 }
@@ -118,9 +118,9 @@ static gantry_status run_policy(gy_portfolio *f, const gy_policy *policy, gy_tri
 {
     gy_plan p;
     gy_attempt a = attempt_of(f, NULL);
-    a.is_known_not_to_fit = f->squeeze && tried->skipped == no_room && f->graph->flow->tasks > SPILLED_UP_TO;
+    a.is_known_not_to_fit = f->make_room && tried->skipped == no_room && f->graph->flow->tasks > SPILLED_UP_TO;
     gantry_status status = gy_plan_init(&p, f->graph, f->machine, policy, &a, err);
-    *tried = (gy_tried){ .policy = policy->name, .tight = f->squeeze };
+    *tried = (gy_tried){ .policy = policy->name, .tight = f->make_room };
     if (!status)
         status = run(f, &p, &tried->makespan, err);
     if (!status && tried->makespan < GY_TICKS_MAX)
@@ -190,7 +190,7 @@ static gantry_status try_again(gy_portfolio *f, gantry_error *err)
 {
     const gy_policy *policy;
     bool small = f->graph->flow->tasks <= SPILLED_UP_TO;
-    f->squeeze = true;
+    f->make_room = true;
     for (size_t i = 0; i < f->tried.count && (small || !f->best); i++) {
         gy_tried *t = &f->tried.at[i];
         if (!t->skipped)
@@ -235,11 +235,11 @@ gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err)
     return !status && small && is_tight(f) ? try_again(f, err) : status;
 }
 
-gantry_status gy_portfolio_squeeze(gy_portfolio *f, gantry_error *err)
+gantry_status gy_portfolio_make_room(gy_portfolio *f, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
     bool kept = f->keep;
-    if (f->squeeze)
+    if (f->make_room)
         return GANTRY_OK; /* it was tried */
     f->keep = false;
     if (!f->options->policy && f->options->effort == 0)

@@ -15,11 +15,11 @@ typedef struct gy_portfolio {
     GY_VEC(gy_tried) tried;      /* becomes that of the schedule */
     GY_VEC(gy_candidate) placed; /* what the policies that fit decided; kept if `keep` */
     bool keep;
-    bool squeeze;        /* what does not fit is spilled */
-    gantry_error first;  /* why the first that did not fit did not */
-    bool first_squeezed; /* even with spilling */
-    gantry_status last;  /* why the last that did not fit did not */
-    gy_bound bound;      /* of the graph, once a plan has found it */
+    bool make_room;       /* what does not fit is spilled */
+    gantry_error first;   /* why the first that did not fit did not */
+    bool first_made_room; /* even with spilling */
+    gantry_status last;   /* why the last that did not fit did not */
+    gy_bound bound;       /* of the graph, once a plan has found it */
 } gy_portfolio;
 
 /* Runs all passes for the plan (gy_plan_run); where they put collectives in place of copies, once more with copies
@@ -29,7 +29,7 @@ gantry_status gy_portfolio_plan(gy_plan *p, const gantry_schedule_options *optio
  * with spilling too. */
 gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err);
 /* When nothing fitted: a placement that looks at memory, and if that does not fit either, spilling. */
-gantry_status gy_portfolio_squeeze(gy_portfolio *f, gantry_error *err);
+gantry_status gy_portfolio_make_room(gy_portfolio *f, gantry_error *err);
 /* Lowers and simulates a candidate; *makespan is GY_TICKS_MAX if it does not fit in memory. */
 gantry_status gy_portfolio_candidate(gy_portfolio *f, const gy_candidate *c, const char *name, gy_ticks *makespan,
                                      gantry_error *err);

@@ -99,7 +99,7 @@ static gantry_status climb(search *x, int round, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
     int64_t budget = x->model.tasks ? (CLIMBS << round) / x->model.tasks : 0;
-    if (x->f.squeeze)
+    if (x->f.make_room)
         budget /= SQUEEZED;
     for (int64_t i = 0; i < budget && !status && !is_exact(x, &x->champion); i++) {
         if (x->champion.simulated <= x->f.best->bound ||
@@ -258,7 +258,7 @@ gantry_status gy_search_run(gantry_schedule **schedule, gantry_graph *graph, con
             status = gy_portfolio_note(&x.f, &x.tried, err);
     }
     if (!status && !x.f.best && x.f.first.status == GANTRY_E_CAPACITY)
-        status = gy_portfolio_squeeze(&x.f, err);
+        status = gy_portfolio_make_room(&x.f, err);
     if (!status && !x.f.best) {
         if (err)
             *err = x.f.first;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Contention for search: a coarse book of transfers that keeps a decode O(tasks + dependencies). Uploads are queued
+ * Contention for search: a coarse account of transfers that keeps a decode O(tasks + dependencies). Uploads are queued
  * first, in the order of the tasks that read them, then what each task makes as soon as it ends, once per memory that
  * has a reader; what is fetched goes to host memory likewise. A transfer begins when the copy engine and all resources
  * of its route are free; it holds the engine for its solo time, and each resource for bytes / rate. Nothing goes into

@@ -46,8 +46,8 @@ typedef struct gy_spill_try {
  */
 gantry_status gy_plan_spill(gy_plan *p, const gy_draft *from, const gy_spill_try *how, gantry_error *err);
 
-/* ---- inside: the walk (spill.c), who leaves and where to (spill_leave.c), the book of memories (spill_room.c), the
- * new draft (spill_emit.c) ---- */
+/* ---- inside: the walk (spill.c), who leaves and where to (spill_leave.c), what each memory holds over the ops
+ * (spill_room.c), the new draft (spill_emit.c) ---- */
 
 typedef GY_VEC(uint32_t) gy_ids;
 

@@ -334,5 +334,5 @@ void gy_spill_close(gy_spill *w)
     gy_vec_free(&w->needs);
     gy_vec_free(&w->homes);
     gy_map_free(&w->task_of);
-    gy_history_free(&w->lower);
+    gy_hazards_free(&w->lower);
 }

@@ -30,7 +30,7 @@ typedef struct pairs {
     gy_ticks *free_at;     /* per device */
     uint32_t *last;        /* per device: the task that came last; only with favourites */
     uint8_t *open;         /* per task: ready, and without a place */
-    gy_room *room;         /* NULL when it is no matter, or no matter any more */
+    gy_held_memory *room;  /* NULL when it is no matter, or no matter any more */
     GY_VEC(uint32_t) todo; /* tasks that have just become ready */
 } pairs;
 
@@ -98,7 +98,7 @@ static bool add_to(queue *q, uint32_t task)
 static bool can_go(const pairs *x, uint32_t task, uint32_t device)
 {
     return gy_place_allowed(x->p, task, device) &&
-           (!x->room || gy_room_has(x->room, task, x->p->machine->device[device].memory));
+           (!x->room || gy_held_memory_has(x->room, task, x->p->machine->device[device].memory));
 }
 
 /* Takes off what stands at the top in vain: placed, moved on to `now`, or not to go here any more. */
@@ -175,7 +175,7 @@ static gantry_status placed(pairs *x, uint32_t task, gantry_error *err)
     x->open[task] = 0;
     x->to_place--;
     if (x->room && !gy_plan_team(p, task) &&
-        !gy_room_take(x->room, task, p->machine->device[p->placed.device[task]].memory))
+        !gy_held_memory_take(x->room, task, p->machine->device[p->placed.device[task]].memory))
         return gy_fail_nomem(err);
     for (size_t i = x->ready.first[task]; i < x->ready.first[task + 1]; i++)
         if (!--x->ready.waits[x->ready.next[i]] && !gy_vec_push(&x->todo, x->ready.next[i]))

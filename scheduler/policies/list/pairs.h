@@ -15,13 +15,13 @@
 #ifndef GY_SCHEDULER_POLICIES_LIST_PAIRS_H
 #define GY_SCHEDULER_POLICIES_LIST_PAIRS_H
 
+#include "scheduler/policies/list/held_memory.h"
 #include "scheduler/policies/list/ranks.h"
-#include "scheduler/policies/list/room.h"
 
 typedef struct gy_pairing {
     const gy_rank *level; /* per task; value of a pair: level - unit * time on the device */
     gy_rank unit;
-    gy_room
+    gy_held_memory
         *room; /* NULL: memory is no matter. Else pairs are left out that it has no room for, unless no device has */
     /*
      * Per task its favourite child, or GY_NONE; NULL: none have one. A device that ran a task keeps itself for the

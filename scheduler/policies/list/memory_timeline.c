@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "scheduler/policies/list/book.h"
+#include "scheduler/policies/list/memory_timeline.h"
 
 #include "base/align.h"
 #include "scheduler/lower/lowering.h"
-#include "scheduler/policies/list/usage.h"
+#include "scheduler/policies/list/profile.h"
 #include <stdlib.h>
 
 typedef struct cell {
@@ -13,10 +13,10 @@ typedef struct cell {
     gy_ticks end; /* of the last task that touches it, so far */
 } cell;
 
-struct gy_book {
+struct gy_memory_timeline {
     const gy_plan *p;
     uint64_t *capacity; /* per memory */
-    gy_usage *usage;    /* per memory: bytes over time */
+    gy_profile *usage;  /* per memory: bytes over time */
     int64_t *bound;     /* rows at which cells begin, by value; a value's last bound ends its last cell */
     size_t *first;      /* per value: its first bound; cell i begins at bound i */
     cell *cell;
@@ -36,14 +36,14 @@ static int by_row(const void *a, const void *b)
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-static const gy_access *access_of(const gy_book *k, size_t i)
+static const gy_access *access_of(const gy_memory_timeline *k, size_t i)
 {
     return gy_flow_access_of(k->p->graph, k->p->flow, i);
 }
 
 /* ---- cells ---- */
 
-static mark *list_marks(const gy_book *k)
+static mark *list_marks(const gy_memory_timeline *k)
 {
     const gy_flow *f = k->p->flow;
     mark *m = gy_calloc(2 * f->accesses + 1, sizeof *m);
@@ -57,7 +57,7 @@ static mark *list_marks(const gy_book *k)
     return m;
 }
 
-static void cut_cells(gy_book *k, const mark *m)
+static void cut_cells(gy_memory_timeline *k, const mark *m)
 {
     const gy_flow *f = k->p->flow;
     size_t bounds = 0, i = 0;
@@ -79,7 +79,7 @@ static void cut_cells(gy_book *k, const mark *m)
 }
 
 /* The cell of a value that begins at the row. */
-static size_t find_cell(const gy_book *k, uint32_t value, int64_t row)
+static size_t find_cell(const gy_memory_timeline *k, uint32_t value, int64_t row)
 {
     size_t low = k->first[value], high = k->first[value + 1];
     while (low + 1 < high) {
@@ -92,7 +92,7 @@ static size_t find_cell(const gy_book *k, uint32_t value, int64_t row)
     return low;
 }
 
-static void count_touches(gy_book *k)
+static void count_touches(gy_memory_timeline *k)
 {
     const gy_flow *f = k->p->flow;
     for (size_t i = 0; i < f->accesses; i++) {
@@ -104,12 +104,12 @@ static void count_touches(gy_book *k)
 
 /* ---- begin and end ---- */
 
-void gy_book_free(gy_book *k)
+void gy_memory_timeline_free(gy_memory_timeline *k)
 {
     if (!k)
         return;
     for (uint32_t m = 0; k->usage && m < k->p->machine->memories; m++)
-        gy_usage_free(&k->usage[m]);
+        gy_profile_free(&k->usage[m]);
     gy_free(k->usage);
     gy_free(k->capacity);
     gy_free(k->bound);
@@ -120,7 +120,7 @@ void gy_book_free(gy_book *k)
 }
 
 /* The scratch of the node that asks most counts everywhere: where it will run is not known yet. */
-static bool make_usage(gy_book *k)
+static bool make_usage(gy_memory_timeline *k)
 {
     const gy_plan *p = k->p;
     uint32_t memories = p->machine->memories;
@@ -132,17 +132,17 @@ static bool make_usage(gy_book *k)
     k->capacity = gy_calloc(memories, sizeof *k->capacity);
     k->usage = gy_calloc(memories, sizeof *k->usage);
     for (uint32_t m = 0; m < memories; m++) {
-        if (!k->capacity || !k->usage || !gy_usage_init(&k->usage[m]))
+        if (!k->capacity || !k->usage || !gy_profile_init(&k->usage[m]))
             return false;
         k->capacity[m] = p->capacity[m] > scratch ? p->capacity[m] - scratch : 0;
     }
     return true;
 }
 
-gy_book *gy_book_new(const gy_plan *p)
+gy_memory_timeline *gy_memory_timeline_new(const gy_plan *p)
 {
     size_t marks = 2 * p->flow->accesses + 1;
-    gy_book *k = gy_calloc(1, sizeof *k);
+    gy_memory_timeline *k = gy_calloc(1, sizeof *k);
     if (!k)
         return NULL;
     k->p = p;
@@ -161,18 +161,18 @@ gy_book *gy_book_new(const gy_plan *p)
     return k;
 free_book:
     gy_free(m);
-    gy_book_free(k);
+    gy_memory_timeline_free(k);
     return NULL;
 }
 
 /* ---- questions and entries ---- */
 
-static uint8_t *here(const gy_book *k, size_t c, uint32_t memory)
+static uint8_t *here(const gy_memory_timeline *k, size_t c, uint32_t memory)
 {
     return &k->here[c * k->p->machine->memories + memory];
 }
 
-uint64_t gy_book_excess(const gy_book *k, uint32_t task, uint32_t memory, gy_ticks start)
+uint64_t gy_memory_timeline_excess(const gy_memory_timeline *k, uint32_t task, uint32_t memory, gy_ticks start)
 {
     const gy_flow *f = k->p->flow;
     uint64_t bytes = 0;
@@ -187,28 +187,28 @@ uint64_t gy_book_excess(const gy_book *k, uint32_t task, uint32_t memory, gy_tic
             persists = persists || k->cell[c].persists;
         }
     }
-    uint64_t used = (uint64_t)gy_usage_most(&k->usage[memory], persists ? 0 : start);
+    uint64_t used = (uint64_t)gy_profile_most(&k->usage[memory], persists ? 0 : start);
     return used + bytes > k->capacity[memory] ? used + bytes - k->capacity[memory] : 0;
 }
 
-static bool take_cell(gy_book *k, size_t c, uint32_t memory, uint32_t task)
+static bool take_cell(gy_memory_timeline *k, size_t c, uint32_t memory, uint32_t task)
 {
     cell *l = &k->cell[c];
     if (!*here(k, c, memory)) {
         *here(k, c, memory) = 1;
-        if (!gy_usage_add(&k->usage[memory], l->persists ? 0 : k->p->placed.start[task], (int64_t)l->bytes))
+        if (!gy_profile_add(&k->usage[memory], l->persists ? 0 : k->p->placed.start[task], (int64_t)l->bytes))
             return false;
     }
     l->end = k->p->placed.finish[task] > l->end ? k->p->placed.finish[task] : l->end;
     if (--l->left || l->persists)
         return true;
     for (uint32_t m = 0; m < k->p->machine->memories; m++)
-        if (*here(k, c, m) && !gy_usage_add(&k->usage[m], l->end, -(int64_t)l->bytes))
+        if (*here(k, c, m) && !gy_profile_add(&k->usage[m], l->end, -(int64_t)l->bytes))
             return false;
     return true;
 }
 
-bool gy_book_take(gy_book *k, uint32_t task)
+bool gy_memory_timeline_take(gy_memory_timeline *k, uint32_t task)
 {
     const gy_plan *p = k->p;
     const gy_team *team = gy_plan_team(p, task);

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "scheduler/policies/list/usage.h"
+#include "scheduler/policies/list/profile.h"
 
 #include "base/map.h"
 
-bool gy_usage_init(gy_usage *u)
+bool gy_profile_init(gy_profile *u)
 {
-    gy_usage_change nobody = { .most = INT64_MIN / 2 };
-    *u = (gy_usage){ 0 };
+    gy_profile_change nobody = { .most = INT64_MIN / 2 };
+    *u = (gy_profile){ 0 };
     return gy_vec_push(&u->at, nobody);
 }
 
-void gy_usage_free(gy_usage *u)
+void gy_profile_free(gy_profile *u)
 {
     gy_vec_free(&u->at);
     u->root = 0;
 }
 
-static void update(gy_usage *u, uint32_t i)
+static void update(gy_profile *u, uint32_t i)
 {
-    gy_usage_change *n = &u->at.at[i];
-    const gy_usage_change *left = &u->at.at[n->left], *right = &u->at.at[n->right];
+    gy_profile_change *n = &u->at.at[i];
+    const gy_profile_change *left = &u->at.at[n->left], *right = &u->at.at[n->right];
     int64_t here = left->sum + n->delta, later = here + right->most;
     n->sum = here + right->sum;
     n->most = left->most > here ? left->most : here;
@@ -27,9 +27,9 @@ static void update(gy_usage *u, uint32_t i)
 }
 
 /* A child of `i` that is too heavy comes up. */
-static uint32_t lift(gy_usage *u, uint32_t i)
+static uint32_t lift(gy_profile *u, uint32_t i)
 {
-    gy_usage_change *at = u->at.at;
+    gy_profile_change *at = u->at.at;
     uint32_t left = at[i].left, right = at[i].right;
     if (at[left].weight > at[i].weight) {
         at[i].left = at[left].right;
@@ -47,9 +47,9 @@ static uint32_t lift(gy_usage *u, uint32_t i)
 }
 
 /* A change at a time that has one is added to that, and left without a weight. */
-static uint32_t insert(gy_usage *u, uint32_t i, uint32_t new)
+static uint32_t insert(gy_profile *u, uint32_t i, uint32_t new)
 {
-    gy_usage_change *n = &u->at.at[i], *change = &u->at.at[new];
+    gy_profile_change *n = &u->at.at[i], *change = &u->at.at[new];
     if (!i) {
         update(u, new);
         return new;
@@ -65,9 +65,9 @@ static uint32_t insert(gy_usage *u, uint32_t i, uint32_t new)
     return lift(u, i);
 }
 
-bool gy_usage_add(gy_usage *u, gy_ticks from, int64_t delta)
+bool gy_profile_add(gy_profile *u, gy_ticks from, int64_t delta)
 {
-    gy_usage_change new = { .time = from, .delta = delta, .weight = gy_hash64(u->at.count) | 1 };
+    gy_profile_change new = { .time = from, .delta = delta, .weight = gy_hash64(u->at.count) | 1 };
     if (u->at.count >= UINT32_MAX || !gy_vec_push(&u->at, new))
         return false;
     u->root = insert(u, u->root, (uint32_t)u->at.count - 1);
@@ -76,11 +76,11 @@ bool gy_usage_add(gy_usage *u, gy_ticks from, int64_t delta)
     return true;
 }
 
-int64_t gy_usage_most(const gy_usage *u, gy_ticks from)
+int64_t gy_profile_most(const gy_profile *u, gy_ticks from)
 {
     int64_t before = 0, most = INT64_MIN / 2;
     for (uint32_t i = u->root; i;) {
-        const gy_usage_change *n = &u->at.at[i], *right = &u->at.at[n->right];
+        const gy_profile_change *n = &u->at.at[i], *right = &u->at.at[n->right];
         int64_t here = before + u->at.at[n->left].sum + n->delta;
         if (n->time <= from) {
             before = here;

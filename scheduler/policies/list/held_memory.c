@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "scheduler/policies/list/room.h"
+#include "scheduler/policies/list/held_memory.h"
 
 #include "base/imap.h"
 
-struct gy_room {
+struct gy_held_memory {
     const gy_plan *p;
     uint64_t *left;       /* per memory: bytes that nothing has been in */
     gy_map index;         /* buffer * memories + memory -> index of held */
     GY_VEC(gy_imap) held; /* payload 1: the memory has held these rows */
 };
 
-void gy_room_free(gy_room *r)
+void gy_held_memory_free(gy_held_memory *r)
 {
     if (!r)
         return;
@@ -22,16 +22,16 @@ void gy_room_free(gy_room *r)
     gy_free(r);
 }
 
-gy_room *gy_room_new(const gy_plan *p)
+gy_held_memory *gy_held_memory_new(const gy_plan *p)
 {
     const gantry_machine *m = p->machine;
-    gy_room *r = gy_calloc(1, sizeof *r);
+    gy_held_memory *r = gy_calloc(1, sizeof *r);
     if (!r)
         return NULL;
     r->p = p;
     r->left = gy_calloc(m->memories, sizeof *r->left);
     if (!r->left) {
-        gy_room_free(r);
+        gy_held_memory_free(r);
         return NULL;
     }
     for (uint32_t i = 0; i < m->memories; i++)
@@ -39,13 +39,13 @@ gy_room *gy_room_new(const gy_plan *p)
     return r;
 }
 
-static uint64_t key_of(const gy_room *r, uint32_t buffer, uint32_t memory)
+static uint64_t key_of(const gy_held_memory *r, uint32_t buffer, uint32_t memory)
 {
     return (uint64_t)buffer * r->p->machine->memories + memory;
 }
 
 /* Bytes of the rows that the memory has never held. */
-static uint64_t missing(const gy_room *r, const gy_access *a, uint32_t memory)
+static uint64_t missing(const gy_held_memory *r, const gy_access *a, uint32_t memory)
 {
     const gy_buffer *b = &r->p->graph->buffers.at[a->buffer];
     uint64_t index, bytes = 0;
@@ -64,7 +64,7 @@ static uint64_t missing(const gy_room *r, const gy_access *a, uint32_t memory)
     return bytes;
 }
 
-bool gy_room_has(const gy_room *r, uint32_t task, uint32_t memory)
+bool gy_held_memory_has(const gy_held_memory *r, uint32_t task, uint32_t memory)
 {
     const gy_node *n = gy_plan_node(r->p, task);
     uint64_t bytes = 0;
@@ -73,7 +73,7 @@ bool gy_room_has(const gy_room *r, uint32_t task, uint32_t memory)
     return bytes <= r->left[memory];
 }
 
-static gy_imap *map_of(gy_room *r, uint32_t buffer, uint32_t memory)
+static gy_imap *map_of(gy_held_memory *r, uint32_t buffer, uint32_t memory)
 {
     uint64_t index, key = key_of(r, buffer, memory);
     if (gy_map_get(&r->index, key, &index))
@@ -87,7 +87,7 @@ static gy_imap *map_of(gy_room *r, uint32_t buffer, uint32_t memory)
     return gy_map_put(&r->index, key, r->held.count - 1) ? map : NULL;
 }
 
-static bool hold(gy_room *r, const gy_access *a, uint32_t memory)
+static bool hold(gy_held_memory *r, const gy_access *a, uint32_t memory)
 {
     uint64_t bytes = missing(r, a, memory);
     if (!bytes)
@@ -99,7 +99,7 @@ static bool hold(gy_room *r, const gy_access *a, uint32_t memory)
     return true;
 }
 
-bool gy_room_take(gy_room *r, uint32_t task, uint32_t memory)
+bool gy_held_memory_take(gy_held_memory *r, uint32_t task, uint32_t memory)
 {
     const gy_node *n = gy_plan_node(r->p, task);
     bool done = true;

@@ -1,42 +1,120 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/faults.h"
 
-#include <stddef.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 
-static int left = -1; /* allocations until the failure; -1: none */
+static atomic_long left = -1; /* allocations until the failure; -1: none */
+static atomic_bool happened, lasting;
+static atomic_long alive;
+static int (*_Atomic before_thread)(void);
+
+static void start(int n, bool last)
+{
+    happened = false;
+    lasting = last;
+    left = n;
+}
 
 void faults_after(int n)
 {
-    left = n;
+    start(n, false);
 }
+
+void faults_from(int n)
+{
+    start(n, true);
+}
+
 bool faults_off(void)
 {
-    bool happened = left < 0;
     left = -1;
     return happened;
 }
 
+long faults_alive(void)
+{
+    return alive;
+}
+
+void faults_before_thread(int (*before)(void))
+{
+    before_thread = before;
+}
+
 static bool fails(void)
 {
-    return left >= 0 && left-- == 0;
+    if (left < 0 || atomic_fetch_sub(&left, 1) != 0) {
+        return false;
+    }
+    happened = true;
+    left = lasting ? 0 : -1;
+    return true;
+}
+
+static void *counted(void *memory)
+{
+    alive += memory != NULL;
+    return memory;
 }
 
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
 void *__real_realloc(void *old, size_t bytes);
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+void __real_free(void *memory);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*body)(void *), void *data);
 void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_realloc(void *old, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+void __wrap_free(void *memory);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*body)(void *), void *data);
 
 void *__wrap_malloc(size_t bytes)
 {
-    return fails() ? NULL : __real_malloc(bytes);
+    return fails() ? NULL : counted(__real_malloc(bytes));
 }
+
 void *__wrap_calloc(size_t count, size_t bytes)
 {
-    return fails() ? NULL : __real_calloc(count, bytes);
+    return fails() ? NULL : counted(__real_calloc(count, bytes));
 }
+
 void *__wrap_realloc(void *old, size_t bytes)
 {
-    return fails() ? NULL : __real_realloc(old, bytes);
+    if (fails()) {
+        return NULL;
+    }
+    void *moved = __real_realloc(old, bytes);
+    return old ? moved : counted(moved);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
+{
+    return fails() ? NULL : counted(__real_aligned_alloc(alignment, bytes));
+}
+
+void __wrap_free(void *memory)
+{
+    alive -= memory != NULL;
+    __real_free(memory);
+}
+
+void *faults_malloc(size_t bytes)
+{
+    return __wrap_malloc(bytes);
+}
+
+void faults_free(void *memory)
+{
+    __wrap_free(memory);
+}
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*body)(void *), void *data)
+{
+    int (*before)(void) = before_thread;
+    int error = before ? before() : 0;
+    return error ? error : __real_pthread_create(thread, how, body, data);
 }

@@ -1,24 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
 # gantry_component(NAME [SOURCES ...] [NEEDS component-or-library ...])
-#   a static library gantry_NAME that libgantry takes the objects of and tests link. NEEDS states the layers below; a test holds #include lines against the same table.
+#   a static library gantry_NAME that libgantry takes the objects of. NEEDS states the layers below; a test holds #include lines against the same table.
+#   Its symbols are visible so that tests can link gantry_internal, one shared library of all components. The map of
+#   libgantry hides them again; without interposition within a file, the compiler sees them as it would hidden ones.
 function(gantry_component name)
   cmake_parse_arguments(ARG "" "" "SOURCES;NEEDS" ${ARGN})
   add_library(gantry_${name} STATIC ${ARG_SOURCES})
+  set_target_properties(gantry_${name} PROPERTIES GANTRY_VISIBLE ON)
+  target_compile_options(gantry_${name} PRIVATE -fno-semantic-interposition)
   target_include_directories(gantry_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
   target_link_libraries(gantry_${name} PRIVATE gantry_flags PUBLIC ${ARG_NEEDS})
 endfunction()
 
-# gantry_test(NAME SOURCES ... [LIBS ...] [LABELS ...] [TIMEOUT s]): a Check program under ctest; exit 77 is a skip.
+# gantry_test_support(NAME SOURCES ... [LIBS ...]): what several tests share, compiled once; they name it among their LIBS.
+function(gantry_test_support name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  gantry_test_sources(${name})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PUBLIC ${ARG_LIBS})
+endfunction()
+
+# gantry_test(NAME SOURCES ... [LIBS ...] [LABELS ...] [TIMEOUT s] [PUBLIC]): a Check program under ctest; exit 77 is a skip.
+#   It links gantry_internal and may call whatever the library consists of; PUBLIC: it links libgantry, as programs of users do.
 function(gantry_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBS;LABELS;ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "PUBLIC" "TIMEOUT" "SOURCES;LIBS;LABELS;ARGS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
   add_executable(${name} ${ARG_SOURCES})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  target_compile_definitions(${name} PRIVATE GANTRY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  target_link_libraries(${name} PRIVATE gantry_flags ${ARG_LIBS} PkgConfig::check)
+  gantry_test_sources(${name})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS} $<IF:$<BOOL:${ARG_PUBLIC}>,gantry,gantry_internal>)
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77 LABELS "${ARG_LABELS}"
     ENVIRONMENT "CK_TIMEOUT_MULTIPLIER=20;GANTRY_SHARED=${PROJECT_SOURCE_DIR}/../shared")
+endfunction()
+
+function(gantry_test_sources target)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(${target} PRIVATE GANTRY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${target} PRIVATE gantry_flags PkgConfig::check)
 endfunction()

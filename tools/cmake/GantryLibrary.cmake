@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# libgantry: the objects of every component in one shared library; only GANTRY_API symbols leave it.
-set(objects)
+# libgantry: the objects of every component in one shared library; only the functions of the public headers leave it.
+set(gantry_objects)
 foreach(component base kernel graph machine import schedule sim scheduler run_data run backend_host backend_sim export kernels)
-  list(APPEND objects $<TARGET_OBJECTS:gantry_${component}>)
+  list(APPEND gantry_objects $<TARGET_OBJECTS:gantry_${component}>)
 endforeach()
-add_library(gantry SHARED ${objects})
-target_link_libraries(gantry PRIVATE gantry_flags PkgConfig::jansson PkgConfig::hwloc Threads::Threads ${CMAKE_DL_LIBS} m)
+set(gantry_libraries PkgConfig::jansson PkgConfig::hwloc Threads::Threads ${CMAKE_DL_LIBS} m)
+add_library(gantry SHARED ${gantry_objects})
+target_link_libraries(gantry PRIVATE gantry_flags ${gantry_libraries})
 target_include_directories(gantry PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_options(gantry PRIVATE LINKER:--version-script=${CMAKE_CURRENT_LIST_DIR}/libgantry.map)
 set_target_properties(gantry PROPERTIES LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
-  LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+  LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/libgantry.map)
 add_library(gantry::gantry ALIAS gantry)

@@ -12,8 +12,8 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/vec.h"
-#include "fault_memory.h"
 #include "suite.h"
+#include "support/survive.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -268,7 +268,7 @@ END_TEST
 /* The JSON library allocates by itself, and has a hook of its own. */
 START_TEST(json)
 {
-    json_set_alloc_funcs(fault_malloc, fault_free);
+    json_set_alloc_funcs(faults_malloc, faults_free);
     assert_survives(parse_json, 10);
 }
 END_TEST

@@ -19,7 +19,7 @@ gantry_machine *load(const char *name, bool tables)
     gantry_machine *m = NULL;
     gantry_error err;
     gy_text path = { 0 };
-    gy_text_printf(&path, "%s/%s.json", GANTRY_MACHINES, name);
+    gy_text_printf(&path, "%s/graphs/machines/%s.json", GANTRY_SOURCE_DIR, name);
     if (gantry_machine_load(&m, path.at, &err))
         ck_abort_msg("%s", err.text);
     gy_text_free(&path);

@@ -3,7 +3,7 @@
 #include "graph/build/build.h"
 #include "graph/flow/flow.h"
 #include "kernels.h"
-#include "unit/base/fault_memory.h"
+#include "support/survive.h"
 #include <string.h>
 
 static void add_buffers(gantry_graph *g, gantry_buffer *x, gantry_buffer *y, gantry_buffer *A)

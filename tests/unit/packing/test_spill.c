@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What leaves, where it goes, what is dropped, and what is refused. One unit: 64 rows of f32, 256 bytes. */
-#include "scheduler/suite.h"
+#include "unit/scheduler/suite.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every allocation of a scheduling that spills fails once: the answer is "out of memory", nothing leaks, and the next
  * try works. */
-#include "scheduler/random_graph.h"
-#include "scheduler/suite.h"
+#include "unit/scheduler/random_graph.h"
+#include "unit/scheduler/suite.h"
 
 #include "support/faults.h"
 #include <stdio.h>

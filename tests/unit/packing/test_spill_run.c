@@ -4,8 +4,8 @@
  * bytes as one device with memory enough, on the host back end as it is and in checking mode, start after start. What
  * is refused holds an op whose own instances are too much.
  */
-#include "scheduler/random_graph.h"
-#include "scheduler/suite.h"
+#include "unit/scheduler/random_graph.h"
+#include "unit/scheduler/suite.h"
 
 #include <gantry/gantry.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds every #include line against the table of layers in docs/design.md: arrows point down only."""
+"""Holds every #include line against the table of layers in docs/design.md: arrows point down only, within a layer too."""
+import graphlib
 import pathlib
 import re
 import sys
@@ -19,6 +20,12 @@ BELOW = {
     "kernels": ["kernel", "base"],
     "tools": [],
 }
+# Rooms are the sub-folders of a folder: room -> the rooms beside it whose headers it may include. "" stands for files of the folder
+# itself, and has to be listed only where there are some. A folder that is a key has no other rooms than these. Files outside the
+# folder may include headers of every room, if the layers let them.
+ROOMS = {
+    "backends": {"blas": [], "cuda": ["host"], "host": [], "sim": []},
+}
 FOREIGN = {"jansson.h": {"base", "graph", "machine", "import", "schedule", "export", "run", "tools"}, "hwloc.h": {"machine"}, "cblas.h": {"backends"}, "lapacke.h": {"backends"}}
 
 
@@ -27,8 +34,42 @@ def layer_of(path):
     return parts[1] if parts[0] == "src" else parts[0]
 
 
+def room_of(folder, path):
+    """The sub-folder of `folder` that a file lies in, "" for one of the folder's own files, None for one outside it."""
+    if not path.startswith(folder + "/"):
+        return None
+    inside = path[len(folder) + 1 :]
+    return inside.split("/")[0] if "/" in inside else ""
+
+
+def wrong_rooms(path, name):
+    """What the tables of rooms say against a file that includes a header; both are paths from src or from the root."""
+    for folder, below in ROOMS.items():
+        room, wanted = room_of(folder, path), room_of(folder, name)
+        if room is None or wanted is None or room == wanted:
+            continue
+        if room in below and wanted not in below[room]:
+            yield f"room {folder}/{room} may not include {name}"
+
+
+def wrong_tables(root):
+    """Rooms that are not listed, listed ones that do not exist, and rooms that may include each other."""
+    for folder, below in ROOMS.items():
+        place = root / "src" / folder if (root / "src" / folder).is_dir() else root / folder
+        files = [str(file.relative_to(place)) for file in place.rglob("*.[ch]")]
+        there = {room_of(".", "./" + file) for file in files}
+        for room in sorted(there - set(below)):
+            yield f"room {folder}/{room} is not listed in ROOMS"
+        for room in sorted(set(below) - there):
+            yield f"room {folder}/{room} of ROOMS has no sources"
+        try:
+            tuple(graphlib.TopologicalSorter(below).static_order())
+        except graphlib.CycleError as error:
+            yield f"rooms of {folder} include each other: {' -> '.join(map(repr, error.args[1]))}"
+
+
 def main(root):
-    wrong = []
+    wrong = list(wrong_tables(root))
     seen = 0
     for top in ("src", "scheduler", "kernels", "tools", "include"):
         for file in sorted((root / top).rglob("*.[ch]")):
@@ -50,6 +91,10 @@ def main(root):
                     if layer == "include" and "/" in name and not name.startswith("gantry/"):
                         wrong.append(f"{path}:{number}: public header includes <{name}>")
                     continue
+                here = str(path).removeprefix("src/")
+                beside = str(pathlib.PurePath(here).parent / name)
+                full = beside if (file.parent / name).is_file() else name
+                wrong += [f"{path}:{number}: {text}" for text in wrong_rooms(here, full)]
                 target = name.split("/")[0] if "/" in name else layer
                 if target not in BELOW:
                     target = layer  # a sub-folder of the same layer

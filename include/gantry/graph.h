@@ -100,6 +100,9 @@ GANTRY_API void gantry_buffer_output(gantry_graph *graph, gantry_buffer buffer);
 GANTRY_API void gantry_buffer_external(gantry_graph *graph, gantry_buffer buffer, const char *memory);
 /** Tolerances with which tools compare this output with a reference. */
 GANTRY_API void gantry_buffer_tolerance(gantry_graph *graph, gantry_buffer buffer, double rtol, double atol);
+/** A NaN in this output is meant: tools that compare it take two NaN at the same place for equal. Without this call a
+ * NaN equals nothing, and a result that has one is wrong. */
+GANTRY_API void gantry_buffer_equal_nan(gantry_graph *graph, gantry_buffer buffer);
 /** Cuts axis 0 of n rows into `parts`; part i is rows [i*n/parts, (i+1)*n/parts), rounded down. */
 GANTRY_API void gantry_buffer_split(gantry_graph *graph, gantry_buffer buffer, int64_t parts);
 /** The same count, but the scheduler chooses the bounds. */
@@ -312,10 +315,11 @@ typedef struct gantry_buffer_info {
     int64_t tiles[2]; /* 0, 0: not tiled */
     uint64_t bytes;
     double rtol, atol;
+    int32_t equal_nan; /* 1: NaN at the same place in both results counts as equal */
 } gantry_buffer_info;
 #define GANTRY_BUFFER_INFO_INIT                                                                                        \
     {                                                                                                                  \
-        sizeof(gantry_buffer_info), NULL, GANTRY_F32, GANTRY_TEMP, 0, 0, NULL, 0, { 0, 0 }, 0, 0, 0                    \
+        sizeof(gantry_buffer_info), NULL, GANTRY_F32, GANTRY_TEMP, 0, 0, NULL, 0, { 0, 0 }, 0, 0, 0, 0                 \
     }
 GANTRY_MUST_USE gantry_status gantry_graph_buffer_info(const gantry_graph *graph, gantry_buffer buffer,
                                                        gantry_buffer_info *info, gantry_error *err);

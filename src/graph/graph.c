@@ -214,7 +214,8 @@ gantry_status gantry_graph_buffer_info(const gantry_graph *graph, gantry_buffer 
                                 .tiles = { b->tiles[0], b->tiles[1] },
                                 .bytes = b->bytes,
                                 .rtol = b->rtol < 0 ? tolerance : b->rtol,
-                                .atol = b->atol < 0 ? tolerance : b->atol };
+                                .atol = b->atol < 0 ? tolerance : b->atol,
+                                .equal_nan = b->equal_nan };
     memcpy(info, &full, info->struct_size < sizeof full ? info->struct_size : sizeof full);
     return GANTRY_OK;
 }

@@ -63,6 +63,7 @@ typedef struct gy_buffer {
     uint64_t bytes;
     gy_init init;
     double rtol, atol;    /* negative: not given, by dtype */
+    bool equal_nan;       /* two NaN at one place are equal results */
     const char *external; /* the memory or device where whoever binds it keeps it; NULL: host memory */
     uint32_t origin;
     bool class_given, used_; /* set_class was called; a region of it was resolved (its cut is final) */

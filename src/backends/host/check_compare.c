@@ -26,7 +26,7 @@ static double clear_start(gantry_dtype dtype, gantry_access op, double contribut
     if (op == GANTRY_PROD) {
         return 2;
     }
-    return gy_dtype_is_float(dtype) ? 4 * (fabs(contribution) + 1) : 3;
+    return !gy_dtype_is_float(dtype) ? 3 : isfinite(contribution) ? 4 * (fabs(contribution) + 1) : 4;
 }
 
 void gy_second_start(void *start, const void *first_result, gantry_dtype dtype, gantry_access op, uint64_t count)
@@ -59,6 +59,9 @@ static bool is_close(gantry_dtype dtype, gantry_access op, double start, double 
     bool product = op == GANTRY_PROD;
     double expected = product ? start * contribution : start + contribution;
     double scale = product ? fabs(expected) : fabs(start) + fabs(contribution);
+    if (isnan(contribution)) {
+        return isnan(result); /* a NaN that the function contributes is in every sum */
+    }
     if (!isfinite(start) || !isfinite(contribution) || isinf(result)) {
         return true; /* says nothing */
     }

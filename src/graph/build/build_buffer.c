@@ -180,6 +180,14 @@ void gantry_buffer_tolerance(gantry_graph *graph, gantry_buffer buffer, double r
     b->atol = atol;
 }
 
+void gantry_buffer_equal_nan(gantry_graph *graph, gantry_buffer buffer)
+{
+    gy_buffer *b = open_buffer(graph, buffer);
+    if (b) {
+        b->equal_nan = true;
+    }
+}
+
 /* ---- cutting ---- */
 
 static gy_buffer *buffer_to_cut(gantry_graph *g, gantry_buffer buffer)

@@ -214,19 +214,36 @@ static gantry_status read_tiles(gy_reader *r, const gy_json_at *at, gantry_buffe
 
 /* ---- one buffer ---- */
 
+/* True or false; `value` NULL: false. */
+static gantry_status read_optional_bool(gy_reader *r, const gy_json_at *up, const char *key, const json_t *value,
+                                        bool *out)
+{
+    gy_json_at at = gy_read_at(up, key, value);
+    *out = json_is_true(value);
+    return !value || json_is_boolean(value) ? GANTRY_OK : gy_read_kind(r, &at, "true or false");
+}
+
+/* With neither of the tolerances, those of the dtype stay. */
 static gantry_status read_check(gy_reader *r, const gy_json_at *at, gantry_buffer b)
 {
-    static const char *const names[] = { "rtol", "atol" };
-    const json_t *value[2];
+    static const char *const names[] = { "rtol", "atol", "equal_nan" };
+    const json_t *value[3];
     double tolerance[2];
-    gantry_status status = gy_read_members(r, at, names, 2, value);
+    bool equal_nan = false;
+    gantry_status status = gy_read_members(r, at, names, 3, value);
     for (size_t i = 0; i < 2 && !status; i++) {
         status = read_optional_real(r, at, names[i], value[i], 0, &tolerance[i]);
     }
+    status = status ? status : read_optional_bool(r, at, names[2], value[2], &equal_nan);
     if (status) {
         return status;
     }
-    gantry_buffer_tolerance(r->graph, b, tolerance[0], tolerance[1]);
+    if (value[0] || value[1] || !value[2]) {
+        gantry_buffer_tolerance(r->graph, b, tolerance[0], tolerance[1]);
+    }
+    if (equal_nan) {
+        gantry_buffer_equal_nan(r->graph, b);
+    }
     return gy_read_built(r, at);
 }
 

@@ -202,12 +202,18 @@ static void write_cut(gy_text *to, const gy_buffer *b)
 
 static void write_check(gy_text *to, const gy_buffer *b)
 {
-    if (b->rtol < 0) {
+    if (b->rtol < 0 && !b->equal_nan) {
         return;
     }
     gy_write_key(to, "check");
     gy_text_add(to, "{");
-    write_pair(to, "rtol", b->rtol, "atol", b->atol);
+    if (b->rtol >= 0) {
+        write_pair(to, "rtol", b->rtol, "atol", b->atol);
+    }
+    if (b->equal_nan) {
+        gy_write_key(to, "equal_nan");
+        gy_text_add(to, "true");
+    }
     gy_text_add(to, " }");
 }
 

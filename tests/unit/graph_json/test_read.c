@@ -33,7 +33,8 @@ START_TEST(buffers)
         "\"f\": {\"dtype\": \"f32\", \"shape\": [4], \"init\": {\"random\": {\"seed\": -1, \"low\": \"-1/2\", "
         "\"high\": 3}}},"
         "\"g\": {\"dtype\": \"f32\", \"shape\": [4], \"class\": \"input\"},"
-        "\"h\": {\"dtype\": \"f32\", \"shape\": [4], \"init\": {\"raw\": \"data/h.bin\"}}"
+        "\"h\": {\"dtype\": \"f32\", \"shape\": [4], \"init\": {\"raw\": \"data/h.bin\"}, \"check\": "
+        "{\"equal_nan\": true}}"
         "}, \"nodes\": []}");
     const gy_buffer *b = g->buffers.at;
     ck_assert_uint_eq(g->buffers.count, 8);
@@ -41,7 +42,8 @@ START_TEST(buffers)
     ck_assert(b[0].init.kind == GY_INIT_NORMAL && b[0].init.seed == 5 && b[0].init.a == 2 && b[0].init.b == 0.5);
     ck_assert(b[1].split_auto && b[1].parts == 3 && b[1].output && b[1].cls == GANTRY_INPUT);
     ck_assert(b[1].init.kind == GY_INIT_IOTA && b[1].init.a == 0 && b[1].init.b == 1);
-    ck_assert(b[1].rtol == 0 && b[1].atol == 0.25);
+    ck_assert(b[1].rtol == 0 && b[1].atol == 0.25 && !b[1].equal_nan);
+    ck_assert(b[7].rtol < 0 && b[7].atol < 0 && b[7].equal_nan);
     ck_assert(b[2].cls == GANTRY_STATE && !b[2].output && b[2].init.kind == GY_INIT_VALUE && b[2].init.a == -3);
     ck_assert(b[3].tiles[0] == 2 && b[3].tiles[1] == 3 && b[3].init.kind == GY_INIT_SPD && b[3].init.seed == 9);
     ck_assert(b[4].bytes == 0 && b[4].cls == GANTRY_TEMP);

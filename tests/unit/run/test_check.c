@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checking mode: every planted bug is caught, and honest kernels are not accused. */
 #include "build.h"
+#include <math.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -65,6 +66,13 @@ static gantry_status assigns_one(const gantry_launch *l)
 {
     honest_sum(l);
     f32(l, 1)[N - 1] = 1;
+    return GANTRY_OK;
+}
+static gantry_status is_nan_from_the_identity_only(const gantry_launch *l)
+{
+    bool identity = f32(l, 1)[3] == 0;
+    honest_sum(l);
+    f32(l, 1)[3] = identity ? NAN : f32(l, 1)[3];
     return GANTRY_OK;
 }
 static gantry_status writes_behind(const gantry_launch *l)
@@ -283,6 +291,15 @@ START_TEST(kernels_that_assign_are_caught)
 }
 END_TEST
 
+START_TEST(a_nan_in_one_result_only_is_caught)
+{
+    expect(
+        make_bench(is_nan_from_the_identity_only, NULL, GANTRY_SUM, 0), GANTRY_E_CHECK,
+        "node \"k\" on device \"dev0\" does not combine (sum) with what argument \"y\" (y) held: element 3 is nan from "
+        "the identity and 13 from 4; a reduction adds to what it is given");
+}
+END_TEST
+
 START_TEST(one_element_too_far_is_caught)
 {
     expect(make_bench(writes_behind, NULL, GANTRY_WRITE, 0), GANTRY_E_CHECK,
@@ -448,6 +465,7 @@ int main(void)
     tcase_add_test(all, a_function_that_never_gives_the_same_is_not_accused);
     tcase_add_test(all, partial_writers_are_caught);
     tcase_add_test(all, kernels_that_assign_are_caught);
+    tcase_add_test(all, a_nan_in_one_result_only_is_caught);
     tcase_add_test(all, one_element_too_far_is_caught);
     tcase_add_test(all, scratch_is_undefined_and_guarded);
     tcase_add_test(all, undeclared_accesses_are_caught);

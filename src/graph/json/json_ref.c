@@ -2,7 +2,8 @@
 /*
  * References to regions:   x   x[i]   x[a:b]   x{a:b}   x[i]~h   x[i]~a:b   A[i][j]   A[i][*]   A[a:b][j]
  * where i, j, a, b and h are expressions. clamp(...) around a reference, or around what is in a bracket, keeps parts,
- * rows and tiles that lie outside the buffer inside it: an index becomes the nearest one, a range is cut.
+ * rows and tiles that lie outside the buffer inside it: an index becomes the nearest one, a range is cut. With three
+ * arguments it is the function of expressions.
  */
 #include "graph/json/json_read.h"
 
@@ -74,7 +75,11 @@ static bool unwrap_clamp(rest *s)
     if (s->length < 7 || strncmp(s->at, "clamp(", 6) != 0 || s->at[s->length - 1] != ')') {
         return false;
     }
-    *s = trim((rest){ s->at + 6, s->length - 7 });
+    rest inside = { s->at + 6, s->length - 7 };
+    if (find_outside(inside, ')') < inside.length) {
+        return false; /* the parenthesis ends earlier */
+    }
+    *s = trim(inside);
     return true;
 }
 
@@ -111,8 +116,8 @@ static gantry_status read_span(gy_reader *r, const gy_json_at *at, rest s, span 
         return GANTRY_OK;
     }
     rest inside = s;
-    if (unwrap_clamp(&inside) && find_outside(inside, ':') < inside.length) {
-        out->clamp = true; /* clamp(a:b); clamp(x, low, high) is a function of expressions */
+    if (unwrap_clamp(&inside) && find_outside(inside, ',') == inside.length) {
+        out->clamp = true;
         s = inside;
     }
     size_t colon = find_outside(s, ':');

@@ -326,11 +326,12 @@ def ranges_and_clamps():
              {"id": "b[i]", "for": {"i": 5}, "kernel": "mix", "args": {"x": "x[clamp(i-2:i+1)]", "y": "b[i]"}},
              {"id": "c[i]", "for": {"i": 5}, "kernel": "mix", "args": {"x": "x[clamp(i+1, 0, 4)]", "y": "c[i]"}},
              {"id": "d[i]", "for": {"i": 5}, "kernel": "mix", "args": {"x": "clamp(x[i+3])", "y": "d[i]"}},
+             {"id": "k[i]", "for": {"i": 5}, "kernel": "mix", "args": {"x": "x[clamp(2*i-2)]", "y": "k[i]"}},
              {"id": "e[i]", "for": {"i": 5}, "kernel": "mix", "args": {"x": "x{2*i:2*i+3}", "y": "e{2*i:2*i+2}"}},
              {"id": "f[i]", "for": {"i": 5}, "kernel": "mix", "args": {"x": "x{clamp(2*i-3:2*i+9)}", "y": "f{clamp(2*i:2*i+9)}"}},
              {"id": "g[i]", "for": {"i": "4:-1:-1"}, "kernel": "mix", "args": {"x": "clamp(x{i*5:i*7})", "y": "g[4-i]"}},
              {"id": "h", "kernel": "mix", "args": {"x": "x[3:3]", "y": "h[2:5]"}}, {"id": "h2", "copy": {"from": "x[0:2]", "to": "h[0:2]"}}]
-    return Case({"x": iota("u32", 11, split=5), **{n: out("u32", 11, split=5) for n in "abcdgh"}, "e": out("u32", 10), "f": out("u32", 11)}, nodes)
+    return Case({"x": iota("u32", 11, split=5), **{n: out("u32", 11, split=5) for n in "abcdghk"}, "e": out("u32", 10), "f": out("u32", 11)}, nodes)
 
 
 @case

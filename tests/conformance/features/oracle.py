@@ -180,8 +180,9 @@ class Reference:
         text, clamp = text.strip(), self.clamp
         if text == "*":
             return 0, count
-        if text.startswith("clamp(") and text.endswith(")") and split_outside(text[6:-1], ":")[1] is not None:
-            text, clamp = text[6:-1], True
+        inside = text[6:-1]
+        if text.startswith("clamp(") and text.endswith(")") and all(split_outside(inside, c)[1] is None for c in ",)"):
+            text, clamp = inside, True
         first, last = split_outside(text, ":")
         low = evaluate(first, self.names)
         if last is None:

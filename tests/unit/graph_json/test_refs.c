@@ -78,6 +78,12 @@ START_TEST(clamps)
     check_rows("clamp(x{-3:4})", 0, 4, 0, 0);
     check_rows("x{clamp(8:40)}", 8, 10, 0, 0);
     check_rows("clamp(x[7:9])", 10, 10, 0, 0);
+    check_rows("x[clamp(p+1)]", 7, 10, 0, 0);
+    check_rows("x[clamp(-1)]", 0, 2, 0, 0);
+    check_rows("x[ clamp( min(1, 9) ) ]~1", 1, 6, 1, 1);
+    check_rows("x[clamp(clamp(9, 0, 5))]", 7, 10, 0, 0);
+    check_rows("x[clamp(1, 0, 2):min(9, 3)]", 2, 7, 0, 0);
+    check_rows("x[clamp(0, 1, 2) + (1)]", 5, 7, 0, 0);
     check_rows("clamp( x[0:1]~1 )", 0, 3, 0, 1);
 }
 END_TEST
@@ -94,6 +100,8 @@ START_TEST(tiles)
     check_rows("A[0][1:3]", 1, 3, 0, 0);
     check_rows("clamp(A[5][-1])", 3, 4, 0, 0);
     check_rows("A[clamp(0:9)][*]", 0, 6, 0, 0);
+    check_rows("A[1][clamp(3)]", 5, 6, 0, 0);
+    check_rows("A[clamp(-2)][1]", 1, 2, 0, 0);
 }
 END_TEST
 

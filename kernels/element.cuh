@@ -7,6 +7,8 @@
 #ifndef GY_KERNELS_ELEMENT_CUH
 #define GY_KERNELS_ELEMENT_CUH
 
+#include "kernels/multiplier.h"
+
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <stdint.h>
@@ -29,19 +31,19 @@
 template <typename Wide> struct gy_element {
     template <typename T> static __device__ Wide load(T x) { return (Wide)x; }
     template <typename T> static __device__ T store(Wide x) { return (T)x; }
-    static __device__ Wide scalar(double x) { return (Wide)(int64_t)x; }
+    static __device__ Wide scalar(gy_multiplier x) { return (Wide)x.integer; }
 };
 template <> struct gy_element<double> {
     static __device__ double load(double x) { return x; }
     template <typename T> static __device__ T store(double x) { return x; }
-    static __device__ double scalar(double x) { return x; }
+    static __device__ double scalar(gy_multiplier x) { return x.number; }
 };
 template <> struct gy_element<float> {
     static __device__ float load(float x) { return x; }
     static __device__ float load(__half x) { return __half2float(x); }
     static __device__ float load(__nv_bfloat16 x) { return __bfloat162float(x); }
     template <typename T> static __device__ T store(float x);
-    static __device__ float scalar(double x) { return (float)x; }
+    static __device__ float scalar(gy_multiplier x) { return (float)x.number; }
 };
 template <> __device__ inline float gy_element<float>::store<float>(float x) { return x; }
 template <> __device__ inline __half gy_element<float>::store<__half>(float x) { return __float2half_rn(x); }

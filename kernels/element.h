@@ -42,8 +42,8 @@
 #define GY_WIDE_DTYPES   (GANTRY_DTYPE_BIT(GANTRY_F32) | GANTRY_DTYPE_BIT(GANTRY_F64))
 #define GY_FLOAT_DTYPES  (GANTRY_DTYPE_BIT(GANTRY_F16) | GANTRY_DTYPE_BIT(GANTRY_BF16) | GY_WIDE_DTYPES)
 
-/* A scalar in the wide type of a loop; a negative number wraps as the integer would. */
-#define GY_SCALAR(wide, number) ((wide)1.5 == (wide)1 ? (wide)(int64_t)(number) : (wide)(number))
+/* A scalar in the wide type of a loop. Of integers every digit counts, and a negative number wraps. */
+#define GY_SCALAR(wide, arg) ((wide)1.5 == (wide)1 ? (wide)(arg).integer : (wide)(arg).number)
 
 /* Elements of the region. */
 static inline int64_t gy_arg_size(const gantry_arg *a)

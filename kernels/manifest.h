@@ -19,6 +19,16 @@
         .name = name_, .scalar = 1, .optional = 1, .fallback = value_, .summary = summary_                             \
     }
 
+/* Numbers that the kernel converts to the dtype of the regions with that letter. */
+#define GY_FACTOR(name_, same_, summary_)                                                                              \
+    {                                                                                                                  \
+        .name = name_, .scalar = 1, .same = same_, .summary = summary_                                                 \
+    }
+#define GY_FACTOR_OR(name_, same_, value_, summary_)                                                                   \
+    {                                                                                                                  \
+        .name = name_, .scalar = 1, .optional = 1, .fallback = value_, .same = same_, .summary = summary_              \
+    }
+
 /* Every kernel of the library, in order of name: builtin.c makes the table and the declarations from it. */
 #define GY_KERNELS(X)                                                                                                  \
     X(add)                                                                                                             \

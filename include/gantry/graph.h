@@ -256,6 +256,8 @@ GANTRY_API void gantry_node_arg(gantry_graph *graph, gantry_node node, const cha
 /** Chooses another of the accesses that the manifest allows. */
 GANTRY_API void gantry_node_arg_as(gantry_graph *graph, gantry_node node, const char *name, gantry_region region,
                                    gantry_access access);
+/** A number that the type of the scalar cannot hold is a mistake that gantry_graph_check finds (docs/graph-format.md,
+ *  "Numbers and expressions"). A double holds whole numbers exactly up to 2^53; graph files hold all of 64 bits. */
 GANTRY_API void gantry_node_scalar(gantry_graph *graph, gantry_node node, const char *name, double value);
 /** A scalar that gantry_run_set_scalar may change between starts. */
 GANTRY_API void gantry_node_scalar_dynamic(gantry_graph *graph, gantry_node node, const char *name, double value);

@@ -64,7 +64,8 @@ typedef struct gantry_arg {
     void *data;                     /* first byte of `first_row`; contiguous. NULL while shapes are checked */
     int64_t tile[2];                /* index of the tile, or -1, -1 */
     double number;                  /* a scalar's value */
-    int64_t integer;                /* the same where it is a whole number */
+    int64_t integer;                /* the same, with every digit, where it is a whole number of 64 bits; of one from
+                                       2^63 on the bits of the uint64_t; else 0 */
     int64_t count;                  /* 1; for a list of tiles their number, which may be 0 */
     const struct gantry_arg *items; /* `count` entries, one a tile, for a list of tiles; else NULL */
 } gantry_arg;
@@ -105,7 +106,8 @@ typedef struct gantry_kernel_arg {
     gantry_access access; /* the default; 0 for scalars */
     uint32_t accesses;    /* GANTRY_ACCESS_BITs of all allowed accesses; 0: only the default */
     uint32_t dtypes;      /* GANTRY_DTYPE_BITs of all allowed element types; 0: all */
-    char same;            /* arguments with the same letter have the same dtype; 0: free */
+    char same;            /* regions with the same letter have the same dtype, and a scalar with the letter is converted
+                             to it: where that is an integer dtype, numbers that it cannot hold are errors. 0: free */
     int32_t list;         /* 1: takes a list of tiles as well as one region */
     const char *summary;
 } gantry_kernel_arg;

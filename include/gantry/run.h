@@ -69,7 +69,8 @@ GANTRY_MUST_USE gantry_status gantry_run_bind_output(gantry_run *run, gantry_buf
 /** Reads a .npy file (dtype and shape must match) or a raw file into memory of the run and binds that. */
 GANTRY_MUST_USE gantry_status gantry_run_bind_file(gantry_run *run, gantry_buffer buffer, const char *path,
                                                    gantry_error *err);
-/** Changes a dynamic scalar. Only while idle. */
+/** Changes a dynamic scalar. Only while idle. E_INVALID for a number that its type cannot hold, such as a fraction
+ * where an integer is wanted: the scalar stays as it was. */
 GANTRY_MUST_USE gantry_status gantry_run_set_scalar(gantry_run *run, gantry_node node, const char *name, double value,
                                                     gantry_error *err);
 

@@ -9,8 +9,8 @@ static gantry_status run(const gantry_launch *l)
     case dtype: {                                                                                                      \
         const type *x = l->arg[1].data;                                                                                \
         type *y = l->arg[3].data;                                                                                      \
-        const wide a = GY_SCALAR(wide, l->arg[0].number);                                                              \
-        const wide b = GY_SCALAR(wide, l->arg[2].number);                                                              \
+        const wide a = GY_SCALAR(wide, l->arg[0]);                                                                     \
+        const wide b = GY_SCALAR(wide, l->arg[2]);                                                                     \
         for (int64_t i = 0; i < n; i++)                                                                                \
             y[i] = STORE(a * LOAD(x[i]) + b * LOAD(y[i]));                                                             \
         return GANTRY_OK;                                                                                              \
@@ -28,9 +28,9 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
 }
 
 static const gantry_kernel_arg args[] = {
-    GY_NUMBER("a", "factor of x"),
+    GY_FACTOR("a", 'T', "factor of x"),
     GY_REGION("x", GANTRY_READ, 0, 'T', NULL),
-    GY_NUMBER("b", "factor of y"),
+    GY_FACTOR("b", 'T', "factor of y"),
     GY_REGION("y", GANTRY_READWRITE, 0, 'T', "as many elements as x"),
 };
 

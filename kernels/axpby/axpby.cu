@@ -2,8 +2,8 @@
 #include "kernels/element.cuh"
 
 #define KERNEL(suffix, type, wide)                                                                                     \
-    extern "C" __global__ void axpby_##suffix(double of_x, const type *x, double of_y, type *y, int64_t n,             \
-                                              int64_t head)                                                            \
+    extern "C" __global__ void axpby_##suffix(gy_multiplier of_x, const type *x, gy_multiplier of_y, type *y,          \
+                                              int64_t n, int64_t head)                                                 \
     {                                                                                                                  \
         typedef gy_element<wide> e;                                                                                    \
         const wide a = e::scalar(of_x), b = e::scalar(of_y);                                                           \

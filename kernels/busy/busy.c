@@ -21,7 +21,7 @@ static gantry_status run(const gantry_launch *l)
 #define LOOP(dtype, type, wide, LOAD, STORE)                                                                           \
     case dtype:                                                                                                        \
         for (int64_t i = 0; i < n; i++)                                                                                \
-            ((type *)y->data)[i] = STORE(GY_SCALAR(wide, l->arg[1].number) * LOAD(((const type *)x->data)[i]));        \
+            ((type *)y->data)[i] = STORE(GY_SCALAR(wide, l->arg[1]) * LOAD(((const type *)x->data)[i]));               \
         return GANTRY_OK;
         GY_ALL_TYPES(LOOP)
 #undef LOOP
@@ -39,7 +39,7 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
 
 static const gantry_kernel_arg args[] = {
     GY_NUMBER("us", "how long, in microseconds"),
-    GY_NUMBER_OR("a", 1, "factor"),
+    GY_FACTOR_OR("a", 'T', 1, "factor"),
     GY_REGION("x", GANTRY_READ, 0, 'T', NULL),
     GY_REGION("y", GANTRY_WRITE, 0, 'T', "as many elements as x"),
 };

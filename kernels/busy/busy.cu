@@ -19,7 +19,8 @@ static __device__ void wait_for(int64_t ns)
 
 /* One thread of the first block waits; others do their part at once, since more blocks than fit at a time would take
  * the time as often. */
-template <typename Wide, typename T> static __device__ void busy(int64_t ns, double number, const T *x, T *y, int64_t n)
+template <typename Wide, typename T>
+static __device__ void busy(int64_t ns, gy_multiplier number, const T *x, T *y, int64_t n)
 {
     typedef gy_element<Wide> e;
     const Wide a = e::scalar(number);
@@ -33,7 +34,7 @@ template <typename Wide, typename T> static __device__ void busy(int64_t ns, dou
 }
 
 #define KERNEL(suffix, type, wide)                                                                                     \
-    extern "C" __global__ void busy_##suffix(int64_t ns, double number, const type *x, type *y, int64_t n)             \
+    extern "C" __global__ void busy_##suffix(int64_t ns, gy_multiplier number, const type *x, type *y, int64_t n)      \
     {                                                                                                                  \
         busy<wide>(ns, number, x, y, n);                                                                               \
     }

@@ -10,7 +10,7 @@ static gantry_status run(const gantry_launch *l)
 {
     const gantry_arg *x = &l->arg[2], *y = &l->arg[3];
     memcpy(y->data, x->data, (size_t)(x->rows * x->row_bytes));
-    if (l->iteration < (int64_t)l->arg[1].number)
+    if (l->iteration < l->arg[1].integer)
         return GANTRY_OK;
     switch ((int)l->arg[0].number) {
     case RETURNS:
@@ -29,12 +29,14 @@ static gantry_status run(const gantry_launch *l)
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)
 {
-    double how = l->arg[0].number;
+    double how = l->arg[0].number, from = l->arg[1].number;
     if (how < FINE || how > WRITES_NAN || how != floor(how))
         return gy_check_fail(text, size,
                              "\"how\" is %g; it is 0 (does not fail), 1 (returns an error), 2 (sets its status word) "
                              "or 3 (writes a NaN)",
                              how);
+    if (from < 0 || from != floor(from))
+        return gy_check_fail(text, size, "\"from\" is %g; it is a whole number of iterations, 0 or more", from);
     return gy_check_same_size(l, 2, 3, text, size);
 }
 

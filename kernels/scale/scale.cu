@@ -2,7 +2,7 @@
 #include "kernels/element.cuh"
 
 #define KERNEL(suffix, type, wide)                                                                                     \
-    extern "C" __global__ void scale_##suffix(double number, const type *x, type *y, int64_t n, int64_t head)          \
+    extern "C" __global__ void scale_##suffix(gy_multiplier number, const type *x, type *y, int64_t n, int64_t head)   \
     {                                                                                                                  \
         typedef gy_element<wide> e;                                                                                    \
         const wide a = e::scalar(number);                                                                              \

@@ -2,7 +2,8 @@
 #include "kernels/element.cuh"
 
 #define KERNEL(suffix, type, wide)                                                                                     \
-    extern "C" __global__ void sgd_update_##suffix(double number, type *w, const type *g, int64_t n, int64_t head)     \
+    extern "C" __global__ void sgd_update_##suffix(gy_multiplier number, type *w, const type *g, int64_t n,            \
+                                                   int64_t head)                                                       \
     {                                                                                                                  \
         typedef gy_element<wide> e;                                                                                    \
         const wide rate = e::scalar(number);                                                                           \

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "graph/graph.h"
 
-#include <math.h>
+#include <stdio.h>
 
 static const gantry_kernel *manifest_of(const gantry_graph *g, const gy_node *n)
 {
@@ -121,27 +121,42 @@ static bool iteration_value(void *context, const char *name, int64_t *integer, d
     return true;
 }
 
-static void describe_scalar(gantry_arg *arg, const char *name, double number)
+static void describe_scalar(gantry_arg *arg, const char *name, gy_constant value)
 {
-    bool whole = number == floor(number) && fabs(number) < 0x1p63;
-    *arg = (gantry_arg){ .name = name,
-                         .dtype = GANTRY_F64,
-                         .tile = { -1, -1 },
-                         .number = number,
-                         .integer = whole ? (int64_t)number : 0,
-                         .count = 1 };
+    *arg = (gantry_arg){ .name = name, .dtype = GANTRY_F64, .tile = { -1, -1 }, .count = 1 };
+    gy_launch_set_scalar(arg, value);
 }
 
-static gantry_status number_at(const gantry_graph *g, const gy_node *n, const gy_scalar *s, int64_t it, double *number,
+void gy_launch_set_scalar(gantry_arg *arg, gy_constant value)
+{
+    arg->number = value.real;
+    arg->integer = (int64_t)gy_constant_bits(value);
+}
+
+/* Of the argument, in an iteration where that matters. */
+static gantry_status fail_scalar(const gantry_graph *g, const gy_node *n, const gy_scalar *s, int64_t it,
+                                 const gantry_error *inner, gantry_error *err)
+{
+    char inside[128], when[64] = "";
+    snprintf(inside, sizeof inside, "/args/%.100s", manifest_of(g, n)->arg[s->arg].name);
+    if (s->expr) {
+        snprintf(when, sizeof when, ", iteration %lld", (long long)it);
+    }
+    return gy_graph_fail_in(g, n->origin, inside, err, inner->status, "node \"%s\"%s: %s", n->id, when, inner->text);
+}
+
+/* The number that the node gives, which its type can hold. */
+static gantry_status number_at(const gantry_graph *g, uint32_t node, const gy_scalar *s, int64_t it, gy_constant *out,
                                gantry_error *err)
 {
+    const gy_node *n = &g->nodes.at[node];
     gantry_error inner;
-    *number = s->number;
-    if (s->expr && gy_expr_real(s->expr, iteration_value, &it, number, GANTRY_E_GRAPH, NULL, &inner)) {
+    *out = s->number;
+    if (s->expr && gy_constant_evaluate(out, s->expr, iteration_value, &it, GANTRY_E_GRAPH, &inner)) {
         return gy_graph_fail(g, n->origin, err, inner.status, "node \"%s\", argument \"%s\", iteration %lld: %s", n->id,
                              manifest_of(g, n)->arg[s->arg].name, (long long)it, inner.text);
     }
-    return GANTRY_OK;
+    return gy_scalar_check(g, node, s->arg, *out, &inner) ? fail_scalar(g, n, s, it, &inner, err) : GANTRY_OK;
 }
 
 gantry_status gy_launch_iterate(const gantry_graph *graph, uint32_t node, const gantry_launch *launch,
@@ -152,31 +167,32 @@ gantry_status gy_launch_iterate(const gantry_graph *graph, uint32_t node, const 
     for (uint32_t i = 0; i < n->scalars && !status; i++) {
         const gy_scalar *s = &graph->scalar.at[n->scalar + i];
         gantry_arg *arg = (gantry_arg *)(uintptr_t)&launch->arg[s->arg]; /* whoever described it owns it */
-        double number;
-        if (s->expr && !(status = number_at(graph, n, s, launch->iteration, &number, err))) {
-            describe_scalar(arg, arg->name, number);
+        gy_constant value;
+        if (s->expr && !(status = number_at(graph, node, s, launch->iteration, &value, err))) {
+            gy_launch_set_scalar(arg, value);
         }
     }
     return status;
 }
 
-static gantry_status describe_scalars(const gantry_graph *g, const gy_node *n, int64_t it, gantry_arg *args,
+static gantry_status describe_scalars(const gantry_graph *g, uint32_t node, int64_t it, gantry_arg *args,
                                       gantry_error *err)
 {
+    const gy_node *n = &g->nodes.at[node];
     const gantry_kernel *k = manifest_of(g, n);
     for (int32_t i = 0; k && i < k->args; i++) {
         if (k->arg[i].scalar) {
-            describe_scalar(&args[i], k->arg[i].name, k->arg[i].fallback);
+            describe_scalar(&args[i], k->arg[i].name, (gy_constant){ .real = k->arg[i].fallback });
         }
     }
     for (uint32_t i = 0; i < n->scalars; i++) {
         const gy_scalar *s = &g->scalar.at[n->scalar + i];
-        double number;
-        gantry_status status = number_at(g, n, s, it, &number, err);
+        gy_constant value;
+        gantry_status status = number_at(g, node, s, it, &value, err);
         if (status) {
             return status;
         }
-        describe_scalar(&args[s->arg], k->arg[s->arg].name, number);
+        gy_launch_set_scalar(&args[s->arg], value);
     }
     return GANTRY_OK;
 }
@@ -197,25 +213,37 @@ static bool is_given(const gantry_graph *g, const gy_node *n, int32_t arg)
     return false;
 }
 
-/* Scalars that nobody gives and that follow from the regions, which are described by now. */
-static gantry_status describe_defaults(const gantry_graph *g, const gy_node *n, gantry_launch *launch, gantry_arg *args,
+/* A scalar that nobody gives: it follows from the regions, which are described by now, or is the manifest's number. */
+static gantry_status describe_default(const gantry_graph *g, uint32_t node, int32_t arg, gantry_launch *launch,
+                                      gantry_arg *args, gantry_error *err)
+{
+    const gy_node *n = &g->nodes.at[node];
+    const gy_expr *e = fallback_of(g, n, arg);
+    gy_constant value = { .real = args[arg].number };
+    gantry_error inner;
+    if (e && gy_constant_evaluate(&value, e, gy_launch_lookup, launch, GANTRY_E_GRAPH, &inner)) {
+        return gy_graph_fail(g, n->origin, err, inner.status, "node \"%s\", the default of argument \"%s\": %s", n->id,
+                             manifest_of(g, n)->arg[arg].name, inner.text);
+    }
+    if (gy_scalar_check(g, node, (uint32_t)arg, value, &inner)) {
+        return gy_graph_fail(g, n->origin, err, inner.status, "node \"%s\", by default: %s", n->id, inner.text);
+    }
+    gy_launch_set_scalar(&args[arg], value);
+    return GANTRY_OK;
+}
+
+static gantry_status describe_defaults(const gantry_graph *g, uint32_t node, gantry_launch *launch, gantry_arg *args,
                                        gantry_error *err)
 {
+    const gy_node *n = &g->nodes.at[node];
     const gantry_kernel *k = manifest_of(g, n);
-    for (int32_t i = 0; k && i < k->args; i++) {
-        const gy_expr *e = fallback_of(g, n, i);
-        double number;
-        gantry_error inner;
-        if (!e || is_given(g, n, i)) {
-            continue;
+    gantry_status status = GANTRY_OK;
+    for (int32_t i = 0; k && i < k->args && !status; i++) {
+        if (k->arg[i].scalar && k->arg[i].optional && !is_given(g, n, i)) {
+            status = describe_default(g, node, i, launch, args, err);
         }
-        if (gy_expr_real(e, gy_launch_lookup, launch, &number, GANTRY_E_GRAPH, NULL, &inner)) {
-            return gy_graph_fail(g, n->origin, err, inner.status, "node \"%s\", the default of argument \"%s\": %s",
-                                 n->id, k->arg[i].name, inner.text);
-        }
-        describe_scalar(&args[i], k->arg[i].name, number);
     }
-    return GANTRY_OK;
+    return status;
 }
 
 gantry_status gy_launch_describe(const gantry_graph *graph, uint32_t node, int64_t it, gantry_launch *launch,
@@ -224,7 +252,7 @@ gantry_status gy_launch_describe(const gantry_graph *graph, uint32_t node, int64
     const gy_node *n = &graph->nodes.at[node];
     const gantry_kernel *k = manifest_of(graph, n);
     uint32_t count = count_args(graph, n);
-    gantry_status status = describe_scalars(graph, n, it, args, err);
+    gantry_status status = describe_scalars(graph, node, it, args, err);
     if (status) {
         return status;
     }
@@ -241,7 +269,7 @@ gantry_status gy_launch_describe(const gantry_graph *graph, uint32_t node, int64
                                .arg = args,
                                .scratch_bytes = (uint64_t)n->scratch };
     gy_node_function(graph, node, &launch->user);
-    return describe_defaults(graph, n, launch, args, err);
+    return describe_defaults(graph, node, launch, args, err);
 }
 
 gantry_arg *gy_launch_arg_of(const gantry_graph *graph, uint32_t node, gantry_arg *args, uint32_t k)

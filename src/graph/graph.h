@@ -11,6 +11,7 @@
 #include "base/expr.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "kernel/constant.h"
 #include "kernel/registry.h"
 #include <gantry/graph.h>
 #include <stdbool.h>
@@ -38,7 +39,7 @@ typedef enum gy_init_kind {
 typedef struct gy_init {
     gy_init_kind kind;
     uint64_t seed;
-    double a, b; /* value | low, high | mean, deviation | iota: start, step */
+    gy_constant a, b; /* value | low, high | mean, deviation | iota: start, step */
     const char *path;
 } gy_init;
 
@@ -90,7 +91,7 @@ typedef struct gy_access {
 typedef struct gy_scalar {
     uint32_t arg;
     bool dynamic;
-    double number;
+    gy_constant number;
     const gy_expr *expr; /* over `it` only; NULL: the number is final */
 } gy_scalar;
 
@@ -293,6 +294,12 @@ gantry_status gy_launch_iterate(const gantry_graph *graph, uint32_t node, const 
                                 gantry_error *err);
 /* The entry of `args` (as filled above) that stands for access k of the node: set its `data`. */
 gantry_arg *gy_launch_arg_of(const gantry_graph *graph, uint32_t node, gantry_arg *args, uint32_t k);
+/* What a scalar is from now on. */
+void gy_launch_set_scalar(gantry_arg *arg, gy_constant value);
+/* The type that a scalar of the node's kernel is passed as, or the element type that it calculates with, must be able
+ * to hold the number. E_GRAPH, with a text that names argument, number and what is allowed, and without a place. */
+gantry_status gy_scalar_check(const gantry_graph *graph, uint32_t node, uint32_t arg, gy_constant value,
+                              gantry_error *err);
 /* The entry of `args` that stands for scalar k of the node (0 .. scalars-1): dynamic ones are changed by the run. */
 gantry_arg *gy_launch_scalar_of(const gantry_graph *graph, uint32_t node, gantry_arg *args, uint32_t k);
 /* The host function of a node and its user pointer; NULL where there is none (work nodes, code not yet loaded). */

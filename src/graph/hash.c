@@ -94,11 +94,19 @@ static void add_ids(writer *w, const uint32_t *id, size_t count)
     }
 }
 
+static void add_constant(writer *w, gy_constant value)
+{
+    add_double(w, value.real);
+    if (value.rest != 0) {
+        add_int(w, value.rest);
+    }
+}
+
 static void add_extra(writer *w, const gy_node_extra *e)
 {
     add(w, (uint64_t)e->fill.kind);
-    add_double(w, e->fill.a);
-    add_double(w, e->fill.b);
+    add_constant(w, e->fill.a);
+    add_constant(w, e->fill.b);
     add(w, (uint64_t)e->collective << 32 | (uint64_t)e->op);
     add(w, (uint64_t)e->ins << 32 | e->outs);
     add_int(w, e->root);

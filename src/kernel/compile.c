@@ -28,12 +28,29 @@ static bool is_name(const char *name)
     return true;
 }
 
+static bool has_letter(const gantry_kernel *k, char letter)
+{
+    for (int32_t i = 0; i < k->args; i++) {
+        if (!k->arg[i].scalar && k->arg[i].same == letter) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static gantry_status check_scalar(const gantry_kernel *k, const gantry_kernel_arg *a, gantry_error *err)
 {
-    if (a->access || a->accesses || a->dtypes || a->same || a->list) {
+    if (a->access || a->accesses || a->dtypes || a->list) {
         return gy_fail(err, GANTRY_E_GRAPH, NULL,
                        "kernel \"%s\": argument \"%s\" is a scalar and has an access, dtypes or a list; leave them 0",
                        k->name, a->name);
+    }
+    if (a->same && !has_letter(k, a->same)) {
+        return gy_fail(
+            err, GANTRY_E_GRAPH, NULL,
+            "kernel \"%s\": scalar \"%s\" is converted to the dtype of '%c', which no region of it has; give "
+            "a region that letter, or leave it 0",
+            k->name, a->name, a->same);
     }
     if (a->optional && !isfinite(a->fallback)) {
         return gy_fail(err, GANTRY_E_GRAPH, NULL, "kernel \"%s\": the fallback of \"%s\" is not finite", k->name,

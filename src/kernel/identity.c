@@ -65,33 +65,27 @@ bool gy_identity(gantry_dtype dtype, gantry_access op, void *element)
     return true;
 }
 
-static bool is_extreme(gantry_dtype dtype, double value, bool high)
+/* Integers that the type can hold: its bits are the low ones of the number's. */
+static bool has_bits(gantry_dtype dtype, gy_constant value, uint64_t bits)
 {
-    static const double lows[] = {
-        [GANTRY_I8] = INT8_MIN, [GANTRY_I32] = INT32_MIN, [GANTRY_I64] = -0x1p63, [GANTRY_U64] = 0
-    };
-    static const double highs[] = { [GANTRY_I8] = INT8_MAX,
-                                    [GANTRY_U8] = UINT8_MAX,
-                                    [GANTRY_I32] = INT32_MAX,
-                                    [GANTRY_U32] = UINT32_MAX,
-                                    [GANTRY_U64] = 0 };
-    if (dtype <= GANTRY_F64) {
-        return isinf(value) && (value > 0) == high;
-    }
-    /* The largest 64-bit integers are no doubles: no value that a graph can state is one. */
-    if (high && (dtype == GANTRY_I64 || dtype == GANTRY_U64)) {
-        return false;
-    }
-    return value == (high ? highs[dtype] : lows[dtype]);
+    uint64_t mask = UINT64_MAX >> (64 - 8 * gantry_dtype_size(dtype));
+    return gy_constant_fits(value, dtype, false) && ((gy_constant_bits(value) ^ bits) & mask) == 0;
 }
 
-bool gy_is_identity(gantry_dtype dtype, gantry_access op, double value)
+static bool is_extreme(gantry_dtype dtype, gy_constant value, bool high)
+{
+    constants c = constants_of(dtype);
+    return gy_dtype_is_float(dtype) ? isinf(value.real) && (value.real > 0) == high
+                                    : has_bits(dtype, value, high ? c.high : c.low);
+}
+
+bool gy_is_identity(gantry_dtype dtype, gantry_access op, gy_constant value)
 {
     switch (op) {
     case GANTRY_SUM:
-        return value == 0;
+        return value.real == 0;
     case GANTRY_PROD:
-        return value == 1;
+        return value.real == 1;
     case GANTRY_MIN:
     case GANTRY_MAX:
         return is_extreme(dtype, value, op == GANTRY_MIN);

@@ -31,7 +31,7 @@ typedef struct gy_job {
     const gantry_schedule *schedule;
     const gantry_graph *graph;
     const gy_callee *function; /* per node of the graph */
-    const double *scalar;      /* per entry of graph->scalar: the number to use where it is dynamic */
+    const gy_constant *scalar; /* per entry of graph->scalar: the number to use where it is dynamic */
     uint32_t turns;     /* starts in flight at most: the schedule's in_flight if the back end `overlaps`, else 1 */
     const void **input; /* per turn and buffer: host memory of space INPUT, packed, from row 0; NULL while unbound */
     const uint64_t *version; /* grows whenever the caller binds something */

@@ -239,7 +239,11 @@ gantry_status gantry_run_set_scalar(gantry_run *run, gantry_node id, const char 
                            "scalar \"%s\" of node \"%s\" is fixed; make it dynamic in the graph to change it", name,
                            node->id);
         }
-        run->scalar[i] = value;
+        gantry_error inner;
+        if (gy_scalar_check(g, id.id, (uint32_t)arg, (gy_constant){ .real = value }, &inner)) {
+            return gy_fail(err, GANTRY_E_INVALID, NULL, "node \"%s\": %s", node->id, inner.text);
+        }
+        run->scalar[i] = (gy_constant){ .real = value };
         run->changed = true;
         return GANTRY_OK;
     }

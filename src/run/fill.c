@@ -45,10 +45,10 @@ static double normal_narrow(uint64_t seed, uint64_t e)
 /* Integers: rounded down, and never the upper bound that is excluded. */
 static void store_uniform(void *to, gantry_dtype dtype, uint64_t i, const gy_init *what, double u)
 {
-    double value = what->a + (what->b - what->a) * u;
+    double low = what->a.real, high = what->b.real, value = low + (high - low) * u;
     if (!gy_dtype_is_float(dtype)) {
         value = floor(value);
-        value = value >= what->b && what->b > what->a ? ceil(what->b) - 1 : value;
+        value = value >= high && high > low ? high - 1 : value;
     }
     gy_store(to, dtype, i, value);
 }
@@ -82,47 +82,46 @@ static void fill_normal(void *to, gantry_dtype dtype, const gy_init *what, uint6
     for (uint64_t i = 0; i < count; i++) {
         uint64_t e = first + i;
         double z = is_wide(dtype) ? normal_wide(what->seed, e) : normal_narrow(what->seed, e);
-        gy_store(to, dtype, i, what->a + what->b * z);
+        gy_store(to, dtype, i, what->a.real + what->b.real * z);
     }
 }
 
-static bool is_whole(double value)
-{
-    return value == floor(value) && fabs(value) < 0x1p62;
-}
-
 /* The low bytes of a 64-bit whole number are the number modulo 2^bits. */
-static void fill_iota_whole(void *to, gantry_dtype dtype, const gy_init *what, uint64_t first, uint64_t count)
+static void store_bits(void *to, gantry_dtype dtype, uint64_t i, uint64_t value)
 {
     size_t size = gantry_dtype_size(dtype);
-    uint64_t value = (uint64_t)(int64_t)what->a + (uint64_t)(int64_t)what->b * first;
-    for (uint64_t i = 0; i < count; i++, value += (uint64_t)(int64_t)what->b) {
-        unsigned char *at = (unsigned char *)to + i * size;
-        for (size_t k = 0; k < size; k++) {
-            at[k] = (unsigned char)(value >> 8 * k); /* little endian, as all supported machines are */
-        }
+    unsigned char *at = (unsigned char *)to + i * size;
+    for (size_t k = 0; k < size; k++) {
+        at[k] = (unsigned char)(value >> 8 * k); /* little endian, as all supported machines are */
     }
 }
 
 static void fill_iota(void *to, gantry_dtype dtype, const gy_init *what, uint64_t first, uint64_t count)
 {
-    if (!gy_dtype_is_float(dtype) && is_whole(what->a) && is_whole(what->b)) {
-        fill_iota_whole(to, dtype, what, first, count);
+    uint64_t step = gy_constant_bits(what->b), value = gy_constant_bits(what->a) + step * first;
+    if (gy_dtype_is_float(dtype)) {
+        for (uint64_t i = 0; i < count; i++) {
+            gy_store(to, dtype, i, what->a.real + what->b.real * (double)(first + i));
+        }
         return;
     }
-    for (uint64_t i = 0; i < count; i++) {
-        gy_store(to, dtype, i, what->a + what->b * (double)(first + i));
+    for (uint64_t i = 0; i < count; i++, value += step) {
+        store_bits(to, dtype, i, value);
     }
 }
 
 /* Doubling what is there already: a block of memcpy instead of a call per element. */
-static void fill_value(void *to, gantry_dtype dtype, double value, uint64_t count)
+static void fill_value(void *to, gantry_dtype dtype, gy_constant value, uint64_t count)
 {
     size_t size = gantry_dtype_size(dtype), total = (size_t)count * size, done = size;
     if (count == 0) {
         return;
     }
-    gy_store(to, dtype, 0, value);
+    if (gy_dtype_is_float(dtype)) {
+        gy_store(to, dtype, 0, value.real);
+    } else {
+        store_bits(to, dtype, 0, gy_constant_bits(value));
+    }
     while (done < total) {
         size_t more = done < total - done ? done : total - done;
         memcpy((char *)to + done, to, more);
@@ -152,7 +151,7 @@ void gy_fill_elements(void *to, gantry_dtype dtype, const gy_init *what, uint64_
 
 static void fill_spd(void *to, gantry_dtype dtype, const gy_init *what, uint64_t n, uint64_t first, uint64_t count)
 {
-    const gy_init unit = { .kind = GY_INIT_UNIFORM, .seed = what->seed, .a = 0, .b = 1 };
+    const gy_init unit = { .kind = GY_INIT_UNIFORM, .seed = what->seed, .b = { .real = 1 } };
     for (uint64_t k = 0; k < count; k++) {
         uint64_t i = (first + k) / n, j = (first + k) % n;
         double value;

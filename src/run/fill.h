@@ -4,9 +4,9 @@
  * array) depends on e alone, never on who computes it or how the buffer is cut.
  *
  *   value    a
- *   iota     a + b e                                     (integers: modulo 2^bits where a and b are whole)
+ *   iota     a + b e                                     (integers: a and b are whole; modulo 2^bits)
  *   uniform  a + (b - a) u                               (floating: rounded to the dtype; integers: rounded down)
- *   normal   a + b sqrt(-2 ln(v)) cos(2 pi w)            (Box and Muller 1958, the cosine half)
+ *   normal   a + b sqrt(-2 ln(v)) cos(2 pi w)            (Box and Muller 1958, the cosine half; floating dtypes only)
  *   spd      n x n: row i, column j: U(min(i,j) n + max(i,j)), plus n on the diagonal, U = uniform on [0, 1):
  *            symmetric, and diagonally dominant with a positive diagonal, hence positive definite
  *

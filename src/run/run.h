@@ -44,7 +44,7 @@ struct gantry_run {
     void *state;       /* the back end's */
     gy_job job;
     gy_callee *function;
-    double *scalar;
+    gy_constant *scalar;
     const void **input;
     uint32_t *bound; /* per buffer: how often it was bound */
     void **output;

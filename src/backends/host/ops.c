@@ -6,7 +6,6 @@
 #include "run/fill.h"
 #include "run/reduce.h"
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,13 +30,6 @@ void gy_host_ops_point(gy_host_ops *ops, uint32_t use, void *at)
     }
 }
 
-static void set_scalar(const gy_job *job, const gy_dynamic *d)
-{
-    double value = job->scalar[d->scalar];
-    d->arg->number = value;
-    d->arg->integer = fabs(value) < 0x1p63 ? (int64_t)value : 0;
-}
-
 void gy_host_ops_turn(gy_host_ops *ops, uint32_t id, uint64_t start)
 {
     const gantry_schedule *s = ops->job->schedule;
@@ -56,7 +48,7 @@ void gy_host_ops_rebind(gy_host_ops *ops)
         gy_host_ops_point(ops, use, use_at(ops, &s->use.at[use], 0));
     }
     for (size_t i = 0; i < ops->dynamic.count; i++) {
-        set_scalar(ops->job, &ops->dynamic.at[i]);
+        gy_launch_set_scalar(ops->dynamic.at[i].arg, ops->job->scalar[ops->dynamic.at[i].scalar]);
     }
 }
 

@@ -37,6 +37,8 @@ void gy_buffer_set_init(gantry_graph *graph, gantry_buffer buffer, const gy_init
 gantry_node gy_graph_fill_with(gantry_graph *graph, const char *id, gantry_region to, const gy_init *what);
 /* "host": NAME in a file: the host version of kernel NAME, always on the CPU. Arguments as for a kernel node. */
 gantry_node gy_graph_host_kernel(gantry_graph *graph, const char *id, const char *kernel);
+/* A scalar of which no digit is lost. */
+void gy_node_scalar_constant(gantry_graph *graph, gantry_node node, const char *name, gy_constant value, bool dynamic);
 /* A scalar as an expression over `it` (in graph->arena); constant ones become numbers. */
 void gy_node_scalar_expr(gantry_graph *graph, gantry_node node, const char *name, const gy_expr *expr, bool dynamic);
 /* An expression over `devices` (in graph->arena). */

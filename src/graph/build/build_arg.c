@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Building: arguments of kernels, by name. */
 #include "graph/build/build_state.h"
-#include <math.h>
 
 /* ---- finding ---- */
 
@@ -178,14 +177,19 @@ static void set_scalar(gantry_graph *g, gantry_node handle, const char *name, gy
     }
 }
 
+void gy_node_scalar_constant(gantry_graph *graph, gantry_node node, const char *name, gy_constant value, bool dynamic)
+{
+    set_scalar(graph, node, name, (gy_scalar){ .number = value, .dynamic = dynamic });
+}
+
 void(gantry_node_scalar)(gantry_graph *graph, gantry_node node, const char *name, double value)
 {
-    set_scalar(graph, node, name, (gy_scalar){ .number = value });
+    gy_node_scalar_constant(graph, node, name, (gy_constant){ .real = value }, false);
 }
 
 void gantry_node_scalar_dynamic(gantry_graph *graph, gantry_node node, const char *name, double value)
 {
-    set_scalar(graph, node, name, (gy_scalar){ .number = value, .dynamic = true });
+    gy_node_scalar_constant(graph, node, name, (gy_constant){ .real = value }, true);
 }
 
 static bool is_iteration(void *context, const char *name)
@@ -228,7 +232,7 @@ void gy_node_scalar_expr(gantry_graph *graph, gantry_node node, const char *name
     }
     if (gy_expr_names(expr, no_names, NULL)) {
         scalar.expr = NULL;
-        gantry_status status = gy_expr_real(expr, no_value, NULL, &scalar.number, GANTRY_E_GRAPH, NULL, &err);
+        gantry_status status = gy_constant_evaluate(&scalar.number, expr, no_value, NULL, GANTRY_E_GRAPH, &err);
         if (status) {
             gy_graph_mistake(graph, status, "argument \"%s\": %s", name, err.text);
             return;

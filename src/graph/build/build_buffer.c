@@ -312,13 +312,55 @@ static bool is_floating(gantry_dtype dtype)
     return dtype <= GANTRY_F64;
 }
 
-/* True if a whole number of the dtype can be exactly this. */
-static bool fits_integer(gantry_dtype dtype, double value)
+static bool refuse_value(gantry_graph *g, const char *what, gy_constant value, const char *type)
 {
-    double bits = 8.0 * (double)gantry_dtype_size(dtype);
-    bool is_signed = dtype == GANTRY_I8 || dtype == GANTRY_I32 || dtype == GANTRY_I64;
-    double high = is_signed ? exp2(bits - 1) : exp2(bits), low = is_signed ? -high : 0;
-    return value >= low && value < high && value == floor(value);
+    char seen[GY_CONSTANT_TEXT];
+    gy_graph_mistake(g, GANTRY_E_GRAPH, "%s is %s, which no %s can be; use a whole number in its range", what,
+                     gy_constant_text(seen, value), type);
+    return false;
+}
+
+/* Random integers are drawn in doubles: whole bounds, none beyond 2^53, and every number from the lower one to the one
+ * before the upper is in the dtype. */
+static bool is_uniform_valid(gantry_graph *g, const gy_init *init, gantry_dtype dtype, const char *what)
+{
+    double low = init->a.real, high = init->b.real;
+    char seen[2][GY_CONSTANT_TEXT], allowed[GY_CONSTANT_TEXT];
+    if (!isfinite(low) || !isfinite(high) || low > high) {
+        gy_graph_mistake(g, GANTRY_E_GRAPH, "%s is random from %g to %g; both must be finite, the lower one first",
+                         what, low, high);
+        return false;
+    }
+    gy_constant last = { .real = high > low ? high - 1 : high };
+    bool exact = fabs(low) <= 0x1p53 && fabs(high) <= 0x1p53;
+    if (is_floating(dtype) ||
+        (exact && gy_constant_fits(init->a, dtype, false) && gy_constant_fits(last, dtype, false))) {
+        return true;
+    }
+    gy_graph_mistake(g, GANTRY_E_GRAPH,
+                     "%s is random from %s to %s in %s; both must be whole and not beyond 2^53, and what is drawn "
+                     "%s",
+                     what, gy_constant_text(seen[0], init->a), gy_constant_text(seen[1], init->b),
+                     gantry_dtype_name(dtype), gy_constant_range(allowed, dtype, false));
+    return false;
+}
+
+static bool is_iota_valid(gantry_graph *g, const gy_init *init, gantry_dtype dtype, const char *what)
+{
+    char seen[2][GY_CONSTANT_TEXT], allowed[GY_CONSTANT_TEXT];
+    if (!isfinite(init->a.real) || !isfinite(init->b.real)) {
+        gy_graph_mistake(g, GANTRY_E_GRAPH, "%s counts from %g in steps of %g; both must be finite", what, init->a.real,
+                         init->b.real);
+        return false;
+    }
+    if (is_floating(dtype) || (gy_constant_fits(init->a, dtype, false) && gy_constant_is_whole(init->b))) {
+        return true;
+    }
+    gy_graph_mistake(g, GANTRY_E_GRAPH,
+                     "%s counts from %s in steps of %s in %s; begin with %s, and step by a whole number of 64 bits",
+                     what, gy_constant_text(seen[0], init->a), gy_constant_text(seen[1], init->b),
+                     gantry_dtype_name(dtype), gy_constant_range(allowed, dtype, false));
+    return false;
 }
 
 bool gy_init_is_valid(gantry_graph *graph, const gy_init *init, gantry_dtype dtype, const char *what)
@@ -326,36 +368,20 @@ bool gy_init_is_valid(gantry_graph *graph, const gy_init *init, gantry_dtype dty
     const char *type = gantry_dtype_name(dtype);
     switch (init->kind) {
     case GY_INIT_VALUE:
-        if (!is_floating(dtype) && !fits_integer(dtype, init->a)) {
-            gy_graph_mistake(graph, GANTRY_E_GRAPH, "%s is %g, which no %s can be; use a whole number in its range",
-                             what, init->a, type);
-            return false;
-        }
-        return true;
+        return gy_constant_fits(init->a, dtype, false) || refuse_value(graph, what, init->a, type);
     case GY_INIT_UNIFORM:
-        if (!isfinite(init->a) || !isfinite(init->b) || init->a > init->b) {
-            gy_graph_mistake(graph, GANTRY_E_GRAPH,
-                             "%s is random from %g to %g; both must be finite, the lower one first", what, init->a,
-                             init->b);
-            return false;
-        }
-        return true;
+        return is_uniform_valid(graph, init, dtype, what);
     case GY_INIT_NORMAL:
-        if (!is_floating(dtype) || !isfinite(init->a) || !(init->b >= 0) || isinf(init->b)) {
+        if (!is_floating(dtype) || !isfinite(init->a.real) || !(init->b.real >= 0) || isinf(init->b.real)) {
             gy_graph_mistake(graph, GANTRY_E_GRAPH,
                              "%s is normal with mean %g and deviation %g in %s; a floating dtype, a finite mean and a "
                              "deviation of at least 0 are needed",
-                             what, init->a, init->b, type);
+                             what, init->a.real, init->b.real, type);
             return false;
         }
         return true;
     case GY_INIT_IOTA:
-        if (!isfinite(init->a) || !isfinite(init->b)) {
-            gy_graph_mistake(graph, GANTRY_E_GRAPH, "%s counts from %g in steps of %g; both must be finite", what,
-                             init->a, init->b);
-            return false;
-        }
-        return true;
+        return is_iota_valid(graph, init, dtype, what);
     case GY_INIT_NONE:
     case GY_INIT_SPD:
     case GY_INIT_NPY:
@@ -412,22 +438,24 @@ void gy_buffer_set_init(gantry_graph *graph, gantry_buffer buffer, const gy_init
 
 void gantry_buffer_init_value(gantry_graph *graph, gantry_buffer buffer, double value)
 {
-    gy_buffer_set_init(graph, buffer, &(gy_init){ .kind = GY_INIT_VALUE, .a = value });
+    gy_buffer_set_init(graph, buffer, &(gy_init){ .kind = GY_INIT_VALUE, .a = { .real = value } });
 }
 
 void gantry_buffer_init_uniform(gantry_graph *graph, gantry_buffer buffer, uint64_t seed, double low, double high)
 {
-    gy_buffer_set_init(graph, buffer, &(gy_init){ .kind = GY_INIT_UNIFORM, .seed = seed, .a = low, .b = high });
+    gy_init init = { .kind = GY_INIT_UNIFORM, .seed = seed, .a = { .real = low }, .b = { .real = high } };
+    gy_buffer_set_init(graph, buffer, &init);
 }
 
 void gantry_buffer_init_normal(gantry_graph *graph, gantry_buffer buffer, uint64_t seed, double mean, double deviation)
 {
-    gy_buffer_set_init(graph, buffer, &(gy_init){ .kind = GY_INIT_NORMAL, .seed = seed, .a = mean, .b = deviation });
+    gy_init init = { .kind = GY_INIT_NORMAL, .seed = seed, .a = { .real = mean }, .b = { .real = deviation } };
+    gy_buffer_set_init(graph, buffer, &init);
 }
 
 void gantry_buffer_init_iota(gantry_graph *graph, gantry_buffer buffer)
 {
-    gy_buffer_set_init(graph, buffer, &(gy_init){ .kind = GY_INIT_IOTA, .a = 0, .b = 1 });
+    gy_buffer_set_init(graph, buffer, &(gy_init){ .kind = GY_INIT_IOTA, .b = { .real = 1 } });
 }
 
 void gantry_buffer_init_spd(gantry_graph *graph, gantry_buffer buffer, uint64_t seed)

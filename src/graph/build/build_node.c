@@ -217,20 +217,20 @@ gantry_node gy_graph_fill_with(gantry_graph *graph, const char *id, gantry_regio
 
 gantry_node(gantry_graph_fill)(gantry_graph *graph, const char *id, gantry_region to, double value)
 {
-    gy_init what = { .kind = GY_INIT_VALUE, .a = value };
+    gy_init what = { .kind = GY_INIT_VALUE, .a = { .real = value } };
     return gy_graph_fill_with(graph, id, to, &what);
 }
 
 gantry_node gantry_graph_fill_uniform(gantry_graph *graph, const char *id, gantry_region to, uint64_t seed, double low,
                                       double high)
 {
-    gy_init what = { .kind = GY_INIT_UNIFORM, .seed = seed, .a = low, .b = high };
+    gy_init what = { .kind = GY_INIT_UNIFORM, .seed = seed, .a = { .real = low }, .b = { .real = high } };
     return gy_graph_fill_with(graph, id, to, &what);
 }
 
 gantry_node gantry_graph_fill_iota(gantry_graph *graph, const char *id, gantry_region to)
 {
-    gy_init what = { .kind = GY_INIT_IOTA, .a = 0, .b = 1 };
+    gy_init what = { .kind = GY_INIT_IOTA, .b = { .real = 1 } };
     return gy_graph_fill_with(graph, id, to, &what);
 }
 

@@ -31,23 +31,24 @@ static gantry_status read_dynamic(gy_reader *r, const gy_json_at *at, const call
 {
     static const char *const names[] = { "dynamic" };
     const json_t *value[1];
-    double number = 0;
+    gy_constant number = { 0 };
     gantry_status status = gy_read_members(r, at, names, 1, value);
     if (status) {
         return status;
     }
     gy_json_at member = gy_read_at(at, "dynamic", value[0]);
-    status = member.value ? gy_read_real(r, &member, &number) : gy_read_kind(r, &member, "the number it begins with");
+    status =
+        member.value ? gy_read_constant(r, &member, &number) : gy_read_kind(r, &member, "the number it begins with");
     if (status) {
         return status;
     }
-    gantry_node_scalar_dynamic(r->graph, c->node, at->key, number);
+    gy_node_scalar_constant(r->graph, c->node, at->key, number, true);
     return gy_read_built(r, at);
 }
 
 static gantry_status read_scalar(gy_reader *r, const gy_json_at *at, const call *c)
 {
-    double number = 0;
+    gy_constant number = { 0 };
     const gy_expr *expr = NULL;
     if (json_is_object(at->value)) {
         return read_dynamic(r, at, c);
@@ -59,7 +60,7 @@ static gantry_status read_scalar(gy_reader *r, const gy_json_at *at, const call 
     if (expr) {
         gy_node_scalar_expr(r->graph, c->node, at->key, expr, false);
     } else {
-        gantry_node_scalar(r->graph, c->node, at->key, number);
+        gy_node_scalar_constant(r->graph, c->node, at->key, number, false);
     }
     return gy_read_built(r, at);
 }

@@ -23,6 +23,14 @@ gantry_status gy_read_dtype(gy_reader *r, const gy_json_at *at, gantry_dtype *ou
 
 /* ---- first contents ---- */
 
+static gantry_status read_optional_constant(gy_reader *r, const gy_json_at *up, const char *key, const json_t *value,
+                                            double fallback, gy_constant *out)
+{
+    gy_json_at at = gy_read_at(up, key, value);
+    *out = (gy_constant){ .real = fallback };
+    return value ? gy_read_constant(r, &at, out) : GANTRY_OK;
+}
+
 static gantry_status read_optional_real(gy_reader *r, const gy_json_at *up, const char *key, const json_t *value,
                                         double fallback, double *out)
 {
@@ -48,10 +56,10 @@ static gantry_status read_three(gy_reader *r, const gy_json_at *at, const char *
         out->seed = (uint64_t)seed;
     }
     if (!status && count == 3) {
-        status = read_optional_real(r, at, names[1], value[1], a, &out->a);
+        status = read_optional_constant(r, at, names[1], value[1], a, &out->a);
     }
     if (!status && count == 3) {
-        status = read_optional_real(r, at, names[2], value[2], b, &out->b);
+        status = read_optional_constant(r, at, names[2], value[2], b, &out->b);
     }
     return status;
 }
@@ -62,10 +70,10 @@ static gantry_status read_iota(gy_reader *r, const gy_json_at *at, gy_init *out)
     const json_t *value[2];
     gantry_status status = gy_read_members(r, at, names, 2, value);
     if (!status) {
-        status = read_optional_real(r, at, "start", value[0], 0, &out->a);
+        status = read_optional_constant(r, at, "start", value[0], 0, &out->a);
     }
     if (!status) {
-        status = read_optional_real(r, at, "step", value[1], 1, &out->b);
+        status = read_optional_constant(r, at, "step", value[1], 1, &out->b);
     }
     return status;
 }
@@ -120,11 +128,10 @@ static gantry_status read_init(gy_reader *r, const gy_json_at *at, gy_init *out)
     memset(out, 0, sizeof *out);
     if (json_is_number(at->value)) {
         out->kind = GY_INIT_VALUE;
-        out->a = json_number_value(at->value);
-        return GANTRY_OK;
+        return gy_read_constant(r, at, &out->a);
     }
     if (json_is_string(at->value) && strcmp(json_string_value(at->value), "iota") == 0) {
-        *out = (gy_init){ .kind = GY_INIT_IOTA, .b = 1 };
+        *out = (gy_init){ .kind = GY_INIT_IOTA, .b = { .real = 1 } };
         return GANTRY_OK;
     }
     if (json_is_string(at->value)) {

@@ -249,11 +249,34 @@ static bool uses_regions(gy_reader *r, const char *text)
            !gy_expr_names(e, is_no_region, NULL);
 }
 
+/* A manifest has doubles: an integer that none can hold is kept as an expression. */
+static gantry_status read_number(gy_reader *r, const gy_json_at *at, const making *m, int32_t i)
+{
+    gy_constant value;
+    char seen[GY_CONSTANT_TEXT], allowed[GY_CONSTANT_TEXT];
+    gantry_status status = gy_read_constant(r, at, &value);
+    if (status) {
+        return status;
+    }
+    if (!gy_constant_fits(value, m->types[i], false)) {
+        return gy_read_fail(r, at, "is %s, and the type %s holds %s; correct the number or the type",
+                            gy_constant_text(seen, value), gantry_dtype_name(m->types[i]),
+                            gy_constant_range(allowed, m->types[i], false));
+    }
+    m->arg[i].fallback = value.real;
+    if (value.rest == 0) {
+        return GANTRY_OK;
+    }
+    gy_constant_text(seen, value);
+    status = gy_expr_parse(&m->fallback[i], &r->graph->arena, seen, strlen(seen), GANTRY_E_GRAPH, NULL, &r->error);
+    return status ? gy_read_place(r, at) : GANTRY_OK;
+}
+
 /* A number, or what follows from the regions: "x.size". */
 static gantry_status read_default(gy_reader *r, const gy_json_at *at, const making *m, int32_t i)
 {
     if (!json_is_string(at->value) || !uses_regions(r, json_string_value(at->value))) {
-        return gy_read_real(r, at, &m->arg[i].fallback);
+        return read_number(r, at, m, i);
     }
     gantry_status status = read_expr(r, at, m->manifest, &m->fallback[i]);
     if (!status && !gy_expr_names(m->fallback[i], is_region, NULL)) {

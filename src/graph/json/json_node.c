@@ -112,7 +112,7 @@ static gantry_status read_fill(gy_reader *r, const gy_json_at *at, const json_t 
     gy_json_at member = gy_read_at(at, fill_keys[which], value[which]);
     if (which == VALUE) {
         *out = (gy_init){ .kind = GY_INIT_VALUE };
-        return gy_read_real(r, &member, &out->a);
+        return gy_read_constant(r, &member, &out->a);
     }
     return gy_read_generator(r, &member, out);
 }

@@ -114,8 +114,10 @@ gantry_status gy_read_bounded(gy_reader *r, const gy_json_at *at, const char *wh
                               int64_t *out);
 /* A number or an expression, evaluated in doubles. */
 gantry_status gy_read_real(gy_reader *r, const gy_json_at *at, double *out);
+/* The same for a number of which integers want every digit. */
+gantry_status gy_read_constant(gy_reader *r, const gy_json_at *at, gy_constant *out);
 /* A scalar argument: as above, or an expression over `it` (then *expr is set). */
-gantry_status gy_read_scalar(gy_reader *r, const gy_json_at *at, double *number, const gy_expr **expr);
+gantry_status gy_read_scalar(gy_reader *r, const gy_json_at *at, gy_constant *number, const gy_expr **expr);
 /* Compiles part of a string; its names must be params or indices, or pass `also` (NULL: none). */
 gantry_status gy_read_compile(gy_reader *r, const gy_json_at *at, const char *text, size_t length, const char *also,
                               const gy_expr **out);

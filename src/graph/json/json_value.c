@@ -196,6 +196,12 @@ static gantry_status evaluate_real(gy_reader *r, const gy_json_at *at, const gy_
     return status ? gy_read_place(r, at) : GANTRY_OK;
 }
 
+static gantry_status evaluate_constant(gy_reader *r, const gy_json_at *at, const gy_expr *e, gy_constant *out)
+{
+    gantry_status status = gy_constant_evaluate(out, e, gy_read_lookup, r, GANTRY_E_GRAPH, &r->error);
+    return status ? gy_read_place(r, at) : GANTRY_OK;
+}
+
 gantry_status gy_read_real(gy_reader *r, const gy_json_at *at, double *out)
 {
     const gy_expr *e;
@@ -210,22 +216,40 @@ gantry_status gy_read_real(gy_reader *r, const gy_json_at *at, double *out)
     return status ? status : evaluate_real(r, at, e, out);
 }
 
+gantry_status gy_read_constant(gy_reader *r, const gy_json_at *at, gy_constant *out)
+{
+    const gy_expr *e;
+    if (json_is_integer(at->value)) {
+        *out = gy_constant_whole(json_integer_value(at->value));
+        return GANTRY_OK;
+    }
+    if (json_is_real(at->value)) {
+        *out = (gy_constant){ .real = json_real_value(at->value) };
+        return GANTRY_OK;
+    }
+    if (!json_is_string(at->value)) {
+        return gy_read_kind(r, at, "a number or an expression");
+    }
+    gantry_status status = compile_value(r, at, NULL, &e);
+    return status ? status : evaluate_constant(r, at, e, out);
+}
+
 static bool is_not_it(void *context, const char *name)
 {
     (void)context;
     return strcmp(name, "it") != 0;
 }
 
-gantry_status gy_read_scalar(gy_reader *r, const gy_json_at *at, double *number, const gy_expr **expr)
+gantry_status gy_read_scalar(gy_reader *r, const gy_json_at *at, gy_constant *number, const gy_expr **expr)
 {
     const gy_expr *e;
     *expr = NULL;
     if (!json_is_string(at->value) || !r->looping) {
-        return gy_read_real(r, at, number);
+        return gy_read_constant(r, at, number);
     }
     gantry_status status = compile_value(r, at, "it", &e);
     if (status || gy_expr_names(e, is_not_it, NULL)) {
-        return status ? status : evaluate_real(r, at, e, number);
+        return status ? status : evaluate_constant(r, at, e, number);
     }
     *expr = gy_expr_bind(e, &r->graph->arena, gy_read_lookup, r);
     return *expr ? GANTRY_OK : gy_read_nomem(r);

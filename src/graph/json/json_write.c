@@ -26,6 +26,15 @@ void gy_write_number(gy_text *to, double value)
     }
 }
 
+void gy_write_constant(gy_text *to, gy_constant value)
+{
+    if (value.rest != 0) {
+        gy_text_printf(to, "%" PRId64, (int64_t)gy_constant_bits(value));
+    } else {
+        gy_write_number(to, value.real);
+    }
+}
+
 void gy_write_expr(gy_text *to, const gy_expr *e)
 {
     int64_t integer;
@@ -123,12 +132,12 @@ static void write_machine(gy_text *to, const gantry_graph *g)
 
 /* ---- buffers ---- */
 
-static void write_pair(gy_text *to, const char *first, double a, const char *second, double b)
+static void write_pair(gy_text *to, const char *first, gy_constant a, const char *second, gy_constant b)
 {
     gy_write_key(to, first);
-    gy_write_number(to, a);
+    gy_write_constant(to, a);
     gy_write_key(to, second);
-    gy_write_number(to, b);
+    gy_write_constant(to, b);
 }
 
 static void write_seed(gy_text *to, const char *key, uint64_t seed)
@@ -146,7 +155,7 @@ void gy_write_generator(gy_text *to, const gantry_graph *graph, const gy_init *i
         return;
     case GY_INIT_VALUE:
         gy_write_key(to, "value");
-        gy_write_number(to, init->a);
+        gy_write_constant(to, init->a);
         return;
     case GY_INIT_UNIFORM:
         write_seed(to, "random", init->seed);
@@ -180,7 +189,7 @@ static void write_init(gy_text *to, const gantry_graph *g, const gy_init *init)
     }
     gy_write_key(to, "init");
     if (init->kind == GY_INIT_VALUE) {
-        gy_write_number(to, init->a);
+        gy_write_constant(to, init->a);
         return;
     }
     gy_text_add(to, "{");
@@ -208,7 +217,7 @@ static void write_check(gy_text *to, const gy_buffer *b)
     gy_write_key(to, "check");
     gy_text_add(to, "{");
     if (b->rtol >= 0) {
-        write_pair(to, "rtol", b->rtol, "atol", b->atol);
+        write_pair(to, "rtol", (gy_constant){ .real = b->rtol }, "atol", (gy_constant){ .real = b->atol });
     }
     if (b->equal_nan) {
         gy_write_key(to, "equal_nan");

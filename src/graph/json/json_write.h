@@ -17,6 +17,7 @@ void gy_write_expr(gy_text *to, const gy_expr *e);
 /* The name of a file as the graph gave it: without the graph's folder. */
 void gy_write_path(gy_text *to, const gantry_graph *graph, const char *path);
 /* `"random": {...}` and the like: what a fill writes, and all first contents but a plain number. */
+void gy_write_constant(gy_text *to, gy_constant value);
 void gy_write_generator(gy_text *to, const gantry_graph *graph, const gy_init *init);
 void gy_write_kernels(gy_text *to, const gantry_graph *graph);
 /* One node, in braces. */

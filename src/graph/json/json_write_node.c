@@ -81,7 +81,7 @@ static void write_scalar(gy_text *to, const gy_scalar *s)
     if (s->expr) {
         gy_write_expr(to, s->expr);
     } else {
-        gy_write_number(to, s->number);
+        gy_write_constant(to, s->number);
     }
     gy_text_add(to, s->dynamic ? " }" : "");
 }

@@ -83,7 +83,7 @@ static token own_token(const world *w, uint32_t task, uint32_t access, int64_t b
 {
     const gy_node *n = &w->g->nodes.at[w->g->flow->task[task].node];
     if (n->kind == GY_NODE_FILL) {
-        double value = w->g->extra.at[n->extra].fill.a;
+        double value = w->g->extra.at[n->extra].fill.a.real;
         for (uint64_t op = GANTRY_SUM; op <= GANTRY_PROD; op++) {
             if (value == (double)identity(op).v) {
                 return identity(op);

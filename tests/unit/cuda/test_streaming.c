@@ -225,7 +225,9 @@ static launch new_launch(const gy_cuda_kernel *kernel)
 {
     launch l = { .manifest = gantry_kernel_find(kernel->name), .kernel = kernel };
     for (int32_t i = 0; i < l.manifest->args; i++) {
-        l.arg[i] = (gantry_arg){ .name = l.manifest->arg[i].name, .number = i ? -2 : 3, .integer = i ? -2 : 3 };
+        l.arg[i] = (gantry_arg){ .name = l.manifest->arg[i].name,
+                                 .number = i ? -2 : 3,
+                                 .integer = i ? -2 : 9007199254740995 }; /* integers must take the second */
     }
     return l;
 }

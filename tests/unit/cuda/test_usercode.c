@@ -487,10 +487,6 @@ START_TEST(arguments_that_cannot_be)
     static const size_t other[] = { 4, 8, 8, 4, 1 }, wider[] = { 8, 8, 8, 8, 1 };
     static const char ptx[] = "mix.ptx";
     make_files();
-    expect_refused((words){ ptx, NULL, NULL, NODE("\"weight\":1,\"x\":\"x\",\"y\":\"y\",\"bias\":256") },
-                   GANTRY_E_GRAPH, "argument \"bias\" of kernel \"mix\" is 256, which is no u8");
-    expect_refused((words){ ptx, NULL, NULL, NODE("\"weight\":1,\"x\":\"x\",\"y\":\"y\",\"bias\":0.5") },
-                   GANTRY_E_GRAPH, "argument \"bias\" of kernel \"mix\" is 0.5, which is no u8");
     expect_refused((words){ ptx, NULL, NULL, NODE("\"weight\":1,\"x\":\"t[0][*]\",\"y\":\"y\"") }, GANTRY_E_UNSUPPORTED,
                    "node \"m\" gives kernel \"mix\" a list of tiles of \"t\"");
     fakeCudaFunction("mix", mix, other, 5);

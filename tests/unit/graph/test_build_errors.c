@@ -419,7 +419,7 @@ MISTAKE(fill_file)
 }
 MISTAKE(fill_iota)
 {
-    gy_init iota = { .kind = GY_INIT_IOTA, .a = NAN };
+    gy_init iota = { .kind = GY_INIT_IOTA, .a = { .real = NAN } };
     gy_graph_fill_with(g, "f", gantry_all(x), &iota);
 }
 MISTAKE(collective_kind)
@@ -665,7 +665,7 @@ static const struct mistake {
       "(--limits, gantry_graph_limit)" },
     { init_fraction, GANTRY_E_GRAPH, "the init of \"y\" is 0.5, which no i32 can be; use a whole number in its range" },
     { init_range, GANTRY_E_GRAPH,
-      "the init of \"y\" is 2.14748e+09, which no i32 can be; use a whole number in its range" },
+      "the init of \"y\" is 2147483648, which no i32 can be; use a whole number in its range" },
     { init_nan, GANTRY_E_GRAPH, "the init of \"y\" is nan, which no i32 can be; use a whole number in its range" },
     { init_uniform, GANTRY_E_GRAPH,
       "the init of \"image\" is random from 2 to 1; both must be finite, the lower one first" },

@@ -19,6 +19,11 @@ static void tear_down(void)
     gantry_graph_free(g);
 }
 
+static gy_constant number(double value)
+{
+    return (gy_constant){ .real = value };
+}
+
 static void must_check(void)
 {
     gantry_error err;
@@ -492,12 +497,18 @@ START_TEST(identities)
     IDENTITY(GANTRY_U64, GANTRY_MIN, u64, UINT64_MAX);
     IDENTITY(GANTRY_U64, GANTRY_MAX, u64, 0);
     ck_assert(!gy_identity(GANTRY_F32, GANTRY_READWRITE, &v));
-    ck_assert(gy_is_identity(GANTRY_I32, GANTRY_MIN, INT32_MAX) && !gy_is_identity(GANTRY_I32, GANTRY_MAX, INT32_MAX));
-    ck_assert(gy_is_identity(GANTRY_U8, GANTRY_MAX, 0) && gy_is_identity(GANTRY_I8, GANTRY_MAX, -128));
-    ck_assert(gy_is_identity(GANTRY_F16, GANTRY_MIN, INFINITY) && !gy_is_identity(GANTRY_F16, GANTRY_MIN, 65504));
-    ck_assert(gy_is_identity(GANTRY_I64, GANTRY_MAX, -0x1p63) && !gy_is_identity(GANTRY_I64, GANTRY_MIN, 0x1p63));
-    ck_assert(gy_is_identity(GANTRY_F32, GANTRY_SUM, 0) && gy_is_identity(GANTRY_F32, GANTRY_PROD, 1));
-    ck_assert(!gy_is_identity(GANTRY_F32, GANTRY_WRITE, 0));
+    ck_assert(gy_is_identity(GANTRY_I32, GANTRY_MIN, number(INT32_MAX)) &&
+              !gy_is_identity(GANTRY_I32, GANTRY_MAX, number(INT32_MAX)));
+    ck_assert(gy_is_identity(GANTRY_U8, GANTRY_MAX, number(0)) && gy_is_identity(GANTRY_I8, GANTRY_MAX, number(-128)));
+    ck_assert(gy_is_identity(GANTRY_F16, GANTRY_MIN, number(INFINITY)) &&
+              !gy_is_identity(GANTRY_F16, GANTRY_MIN, number(65504)));
+    ck_assert(gy_is_identity(GANTRY_I64, GANTRY_MAX, number(-0x1p63)) &&
+              !gy_is_identity(GANTRY_I64, GANTRY_MIN, number(0x1p63)));
+    ck_assert(gy_is_identity(GANTRY_F32, GANTRY_SUM, number(0)) && gy_is_identity(GANTRY_F32, GANTRY_PROD, number(1)));
+    ck_assert(!gy_is_identity(GANTRY_F32, GANTRY_WRITE, number(0)));
+    ck_assert(gy_is_identity(GANTRY_I64, GANTRY_MIN, gy_constant_whole(INT64_MAX)));
+    ck_assert(!gy_is_identity(GANTRY_I64, GANTRY_MIN, gy_constant_whole(INT64_MAX - 1)));
+    ck_assert(!gy_is_identity(GANTRY_U64, GANTRY_MIN, gy_constant_whole(-1)));
 }
 END_TEST
 

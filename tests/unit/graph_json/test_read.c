@@ -39,15 +39,16 @@ START_TEST(buffers)
     const gy_buffer *b = g->buffers.at;
     ck_assert_uint_eq(g->buffers.count, 8);
     ck_assert(b[0].dtype == GANTRY_F64 && b[0].rank == 2 && b[0].shape[1] == 12 && b[0].cls == GANTRY_CONST);
-    ck_assert(b[0].init.kind == GY_INIT_NORMAL && b[0].init.seed == 5 && b[0].init.a == 2 && b[0].init.b == 0.5);
+    ck_assert(b[0].init.kind == GY_INIT_NORMAL && b[0].init.seed == 5 && b[0].init.a.real == 2 &&
+              b[0].init.b.real == 0.5);
     ck_assert(b[1].split_auto && b[1].parts == 3 && b[1].output && b[1].cls == GANTRY_INPUT);
-    ck_assert(b[1].init.kind == GY_INIT_IOTA && b[1].init.a == 0 && b[1].init.b == 1);
+    ck_assert(b[1].init.kind == GY_INIT_IOTA && b[1].init.a.real == 0 && b[1].init.b.real == 1);
     ck_assert(b[1].rtol == 0 && b[1].atol == 0.25 && !b[1].equal_nan);
     ck_assert(b[7].rtol < 0 && b[7].atol < 0 && b[7].equal_nan);
-    ck_assert(b[2].cls == GANTRY_STATE && !b[2].output && b[2].init.kind == GY_INIT_VALUE && b[2].init.a == -3);
+    ck_assert(b[2].cls == GANTRY_STATE && !b[2].output && b[2].init.kind == GY_INIT_VALUE && b[2].init.a.real == -3);
     ck_assert(b[3].tiles[0] == 2 && b[3].tiles[1] == 3 && b[3].init.kind == GY_INIT_SPD && b[3].init.seed == 9);
     ck_assert(b[4].bytes == 0 && b[4].cls == GANTRY_TEMP);
-    ck_assert(b[5].init.seed == UINT64_MAX && b[5].init.a == -0.5 && b[5].init.b == 3);
+    ck_assert(b[5].init.seed == UINT64_MAX && b[5].init.a.real == -0.5 && b[5].init.b.real == 3);
     ck_assert(b[6].cls == GANTRY_INPUT && b[6].init.kind == GY_INIT_NONE);
     ck_assert_str_eq(b[7].init.path, "./data/h.bin");
     check_stable(g);
@@ -154,6 +155,31 @@ START_TEST(kernels_of_the_graph)
               !code->host);
     ck_assert_str_eq(k->flops, "3 * x.size");
     ck_assert_str_eq(k->scratch, "x.bytes");
+    check_stable(g);
+    gantry_graph_free(g);
+}
+END_TEST
+
+/* Written and read again, too. */
+START_TEST(whole_numbers_keep_every_digit)
+{
+    gantry_graph *g =
+        graph_of("{\"gantry\": 1, \"params\": {\"n\": 9007199254740993}, \"kernels\": {\"mine\": {\"args\": ["
+                 "{\"name\": \"x\", \"access\": \"readwrite\"}, {\"name\": \"a\", \"type\": \"i64\"},"
+                 "{\"name\": \"b\", \"type\": \"i64\", \"default\": -9007199254740993},"
+                 "{\"name\": \"c\", \"type\": \"i64\", \"default\": \"2 * n + 1\"}]}}, \"buffers\": {"
+                 "\"x\": {\"dtype\": \"i64\", \"shape\": [4], \"init\": 9223372036854775807}}, \"nodes\": ["
+                 "{\"id\": \"k\", \"kernel\": \"mine\", \"args\": {\"x\": \"x\", \"a\": \"n\"}},"
+                 "{\"id\": \"f\", \"fill\": {\"to\": \"x\", \"value\": \"-n\"}}]}");
+    gantry_launch launch;
+    gantry_arg args[4];
+    gantry_error err = { 0 };
+    ck_assert_msg(gy_launch_describe(g, 0, 0, &launch, args, &err) == GANTRY_OK, "%s", err.text);
+    ck_assert_int_eq(args[1].integer, 9007199254740993);
+    ck_assert_int_eq(args[2].integer, -9007199254740993);
+    ck_assert_int_eq(args[3].integer, 18014398509481987);
+    ck_assert_uint_eq(gy_constant_bits(g->buffers.at[0].init.a), INT64_MAX);
+    ck_assert_int_eq((int64_t)gy_constant_bits(gy_node_extra_of(g, 1)->fill.a), -9007199254740993);
     check_stable(g);
     gantry_graph_free(g);
 }
@@ -385,6 +411,7 @@ int main(void)
         loops,
         loop_around_everything,
         kernels_of_the_graph,
+        whole_numbers_keep_every_digit,
         defaults_of_regions,
         kernels_with_code,
         machines,

@@ -85,6 +85,7 @@ SPOIL(arg_name, arg[1].name = "y.rows")
 SPOIL(arg_name_null, arg[1].name = NULL)
 SPOIL(arg_twice, arg[1].name = "x")
 SPOIL(scalar_access, arg[2].access = GANTRY_READ)
+SPOIL(scalar_letter, arg[2].same = 'T')
 SPOIL(scalar_fallback, arg[2].fallback = NAN)
 SPOIL(region_access, arg[0].access = (gantry_access)0)
 SPOIL(region_access_high, arg[0].access = (gantry_access)8)
@@ -118,6 +119,9 @@ static const struct mistake {
     { arg_twice, GANTRY_E_GRAPH, "kernel \"k\" has two arguments named \"x\"" },
     { scalar_access, GANTRY_E_GRAPH,
       "kernel \"k\": argument \"a_1\" is a scalar and has an access, dtypes or a list; leave them 0" },
+    { scalar_letter, GANTRY_E_GRAPH,
+      "kernel \"k\": scalar \"a_1\" is converted to the dtype of 'T', which no region of it has; give a region that "
+      "letter, or leave it 0" },
     { scalar_fallback, GANTRY_E_GRAPH, "kernel \"k\": the fallback of \"a_1\" is not finite" },
     { region_access, GANTRY_E_GRAPH, "kernel \"k\": argument \"x\" has access 0; 1 (read) to 7 (prod) are allowed" },
     { region_access_high, GANTRY_E_GRAPH,

@@ -274,6 +274,59 @@ START_TEST(what_holds_nothing_is_left_so)
 }
 END_TEST
 
+/* Numbers of one loop: i64 in, i64 out, with `a` and what x holds. */
+static const char digits[] =
+    "{\"gantry\": 1, \"params\": {\"n\": 9007199254740993}, \"kernels\": {}, \"buffers\": {"
+    "\"x\": {\"dtype\": \"i64\", \"shape\": [3], \"init\": \"iota\"},"
+    "\"y\": {\"dtype\": \"i64\", \"shape\": [3], \"init\": -9007199254740993, \"output\": true},"
+    "\"z\": {\"dtype\": \"i64\", \"shape\": [3], \"output\": true},"
+    "\"u\": {\"dtype\": \"u64\", \"shape\": [3], \"init\": {\"iota\": {\"start\": 9223372036854775807, \"step\": "
+    "\"n\"}}, "
+    "\"output\": true},"
+    "\"w\": {\"dtype\": \"i64\", \"shape\": [3], \"output\": true}}, \"nodes\": ["
+    "{\"id\": \"saxpy\", \"kernel\": \"saxpy\", \"args\": {\"a\": \"n + 2\", \"x\": \"x\", \"y\": \"y\"}},"
+    "{\"id\": \"scale\", \"kernel\": \"scale\", \"args\": {\"a\": {\"dynamic\": 9007199254740993}, \"x\": \"x\", "
+    "\"y\": "
+    "\"z\"}},"
+    "{\"id\": \"fill\", \"fill\": {\"to\": \"w\", \"value\": \"3 * n\"}}]}";
+
+static const int64_t *whole_result(gantry_run *run, const gantry_graph *g, const char *name)
+{
+    return (const int64_t *)(const void *)result(run, gantry_graph_find_buffer(g, name));
+}
+
+/* By hand, with n = 2^53 + 1, which is no double: saxpy (n + 2) i - n; scale n i; fill 3 n. */
+START_TEST(integers_keep_every_digit)
+{
+    static const int64_t saxpy[] = { -9007199254740993, 2, 9007199254740997 };
+    static const int64_t scale[] = { 0, 9007199254740993, 18014398509481986 };
+    gantry_graph *g = NULL;
+    gantry_error err = { 0 };
+    ck_assert_msg(!gantry_graph_parse(&g, digits, strlen(digits), "digits", NULL, NULL, &err), "%s", err.text);
+    gantry_schedule *s = plan(g, 1, 0);
+    gantry_run *run = open_run(s, "host", false);
+    start(run);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(whole_result(run, g, "y")[i], saxpy[i]);
+        ck_assert_int_eq(whole_result(run, g, "z")[i], scale[i]);
+        ck_assert_int_eq(whole_result(run, g, "w")[i], 27021597764222979);
+        ck_assert_uint_eq((uint64_t)whole_result(run, g, "u")[i],
+                          UINT64_C(9223372036854775807) + (uint64_t)i * UINT64_C(9007199254740993));
+    }
+    ck_assert_int_eq(gantry_run_set_scalar(run, gantry_graph_find_node(g, "scale"), "a", 0.5, &err), GANTRY_E_INVALID);
+    ck_assert_str_eq(err.text,
+                     "node \"scale\": argument \"a\" of kernel \"scale\" is 0.5, and \"x\" is i64; give a whole "
+                     "number from -9223372036854775808 to 9223372036854775807, or buffers of a floating "
+                     "dtype");
+    ck_assert_int_eq(gantry_run_set_scalar(run, gantry_graph_find_node(g, "scale"), "a", -1e15, &err), GANTRY_OK);
+    start(run);
+    ck_assert_int_eq(whole_result(run, g, "z")[2], -2000000000000000);
+    gantry_run_free(run);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* ---- automatic splits ---- */
 
 /* Where the first of the two parts of y ends in phase i. */
@@ -320,6 +373,34 @@ START_TEST(a_part_has_the_same_rows_in_all_phases)
 END_TEST
 
 /* ---- failures ---- */
+
+/* Loading looks at the first 10,000 iterations and the last; this one is between them. */
+static const char late[] =
+    "{\"gantry\": 1, \"buffers\": {\"x\": {\"dtype\": \"i32\", \"shape\": [2], \"init\": 1, \"output\": true},"
+    " \"y\": {\"dtype\": \"i32\", \"shape\": [2]}}, \"nodes\": [{\"repeat\": 20000, \"carry\": {\"x\": \"y\"}, "
+    "\"nodes\": ["
+    "  {\"id\": \"k\", \"kernel\": \"scale\", \"args\": {\"a\": \"1 + (it == 15000) / 2\", \"x\": \"x\", \"y\": "
+    "\"y\"}}]}]}";
+
+START_TEST(a_fraction_for_integers_ends_the_start_that_would_use_it)
+{
+    gantry_graph *g = NULL;
+    gantry_error err = { 0 };
+    uint64_t ticket;
+    ck_assert_msg(!gantry_graph_parse(&g, late, strlen(late), "late", NULL, NULL, &err), "%s", err.text);
+    gantry_schedule *s = plan(g, 1, 100);
+    gantry_run *run = open_run(s, "host", false);
+    gantry_status status = gantry_run_start(run, &ticket, &err);
+    status = status ? status : gantry_run_wait(run, ticket, &err);
+    ck_assert_int_eq(status, GANTRY_E_GRAPH);
+    ck_assert_str_eq(err.text,
+                     "node \"k\", iteration 15000: argument \"a\" of kernel \"scale\" is 1.5, and \"x\" is i32; "
+                     "give a whole number from -2147483648 to 2147483647, or buffers of a floating dtype");
+    gantry_run_free(run);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+}
+END_TEST
 
 typedef struct trap {
     int64_t fails_at;
@@ -404,6 +485,8 @@ int main(void)
     tcase_add_test(c, scalars_change_between_starts_and_iterations);
     tcase_add_test(c, what_holds_nothing_is_left_so);
     tcase_add_test(c, a_part_has_the_same_rows_in_all_phases);
+    tcase_add_test(c, integers_keep_every_digit);
+    tcase_add_test(c, a_fraction_for_integers_ends_the_start_that_would_use_it);
     tcase_add_test(c, a_failure_is_told_once);
     tcase_add_test(c, sim_takes_the_predicted_time_and_no_time);
     suite_add_tcase(s, c);

@@ -44,7 +44,7 @@ END_TEST
 /* The mapping of fill.h by hand: seed 0, block 0 is the first published vector. */
 START_TEST(uniform_numbers_follow_the_documented_mapping)
 {
-    const gy_init unit = { .kind = GY_INIT_UNIFORM, .seed = 0, .a = 0, .b = 1 };
+    const gy_init unit = { .kind = GY_INIT_UNIFORM, .seed = 0, .a = { .real = 0 }, .b = { .real = 1 } };
     float f32[4];
     gy_fill_elements(f32, GANTRY_F32, &unit, 0, 4);
     static const uint32_t words[] = { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 };
@@ -55,13 +55,13 @@ START_TEST(uniform_numbers_follow_the_documented_mapping)
     gy_fill_elements(f64, GANTRY_F64, &unit, 0, 2);
     ck_assert_double_eq(f64[0], (double)(0xe169c58d6627e8d5u >> 11) / 9007199254740992.0);
     ck_assert_double_eq(f64[1], (double)(0x9b00dbd8bc57ac4cu >> 11) / 9007199254740992.0);
-    const gy_init bytes = { .kind = GY_INIT_UNIFORM, .seed = 0, .a = 0, .b = 256 };
+    const gy_init bytes = { .kind = GY_INIT_UNIFORM, .seed = 0, .a = { .real = 0 }, .b = { .real = 256 } };
     uint8_t u8[4];
     gy_fill_elements(u8, GANTRY_U8, &bytes, 0, 4);
     for (int i = 0; i < 4; i++) {
         ck_assert_uint_eq(u8[i], words[i] >> 24);
     }
-    const gy_init normal = { .kind = GY_INIT_NORMAL, .seed = 0, .a = 3, .b = 2 };
+    const gy_init normal = { .kind = GY_INIT_NORMAL, .seed = 0, .a = { .real = 3 }, .b = { .real = 2 } };
     gy_fill_elements(f32, GANTRY_F32, &normal, 1, 1); /* element 1: words 2 and 3 */
     double v = ((double)words[2] + 1) / 4294967296.0, w = (double)words[3] / 4294967296.0;
     ck_assert_float_eq(f32[0], (float)(3 + 2 * (sqrt(-2 * log(v)) * cos(2 * acos(-1.0) * w))));
@@ -75,7 +75,7 @@ START_TEST(fills_do_not_depend_on_the_split)
     enum { N = 1003 };
     static unsigned char whole[N * 8], parts[N * 8];
     for (int kind = 0; kind < 4; kind++) {
-        gy_init what = { .kind = kinds[kind], .seed = 99, .a = 1, .b = 3 };
+        gy_init what = { .kind = kinds[kind], .seed = 99, .a = { .real = 1 }, .b = { .real = 3 } };
         for (gantry_dtype dtype = GANTRY_F16; dtype < GANTRY_DTYPE_COUNT; dtype++) {
             size_t size = gantry_dtype_size(dtype);
             gy_fill_elements(whole, dtype, &what, 0, N);
@@ -93,7 +93,7 @@ START_TEST(uniform_and_normal_numbers_have_their_moments)
 {
     enum { N = 200000 };
     static double x[N];
-    const gy_init uniform = { .kind = GY_INIT_UNIFORM, .seed = 7, .a = -1, .b = 3 };
+    const gy_init uniform = { .kind = GY_INIT_UNIFORM, .seed = 7, .a = { .real = -1 }, .b = { .real = 3 } };
     gy_fill_elements(x, GANTRY_F64, &uniform, 0, N);
     double sum = 0, squares = 0;
     for (int i = 0; i < N; i++) {
@@ -104,7 +104,7 @@ START_TEST(uniform_and_normal_numbers_have_their_moments)
     /* mean 1, deviation 4/sqrt(12); six standard errors */
     ck_assert_double_eq_tol(sum / N, 1, 6 * 1.1547 / sqrt(N));
     ck_assert_double_eq_tol(squares / N - sum / N * sum / N, 16.0 / 12, 0.02);
-    const gy_init normal = { .kind = GY_INIT_NORMAL, .seed = 7, .a = 5, .b = 2 };
+    const gy_init normal = { .kind = GY_INIT_NORMAL, .seed = 7, .a = { .real = 5 }, .b = { .real = 2 } };
     gy_fill_elements(x, GANTRY_F64, &normal, 0, N);
     sum = squares = 0;
     int beyond = 0;
@@ -119,22 +119,28 @@ START_TEST(uniform_and_normal_numbers_have_their_moments)
 }
 END_TEST
 
-START_TEST(iota_and_values_saturate_or_wrap_as_documented)
+START_TEST(iota_wraps_and_values_keep_every_digit)
 {
     int8_t i8[4];
-    const gy_init up = { .kind = GY_INIT_IOTA, .a = 126, .b = 1 };
+    const gy_init up = { .kind = GY_INIT_IOTA, .a = { .real = 126 }, .b = { .real = 1 } };
     gy_fill_elements(i8, GANTRY_I8, &up, 0, 4);
     ck_assert_int_eq(i8[1], 127);
     ck_assert_int_eq(i8[2], -128);
     uint64_t u64[2];
-    const gy_init down = { .kind = GY_INIT_IOTA, .a = 0, .b = -1 };
+    const gy_init down = { .kind = GY_INIT_IOTA, .a = { .real = 0 }, .b = { .real = -1 } };
     gy_fill_elements(u64, GANTRY_U64, &down, 0, 2);
     ck_assert_uint_eq(u64[1], UINT64_MAX);
-    const gy_init big = { .kind = GY_INIT_VALUE, .a = 1e30 };
-    gy_fill_elements(i8, GANTRY_I8, &big, 0, 1);
-    ck_assert_int_eq(i8[0], 127);
+    const gy_init up_far = { .kind = GY_INIT_IOTA, .a = gy_constant_whole(INT64_MAX), .b = { .real = -2 } };
+    gy_fill_elements(u64, GANTRY_I64, &up_far, 1, 2);
+    ck_assert_int_eq((int64_t)u64[1], INT64_MAX - 4);
+    const gy_init odd = { .kind = GY_INIT_VALUE, .a = gy_constant_whole(-9007199254740993) };
+    gy_fill_elements(u64, GANTRY_I64, &odd, 0, 2);
+    ck_assert_int_eq((int64_t)u64[1], -9007199254740993);
+    const gy_init large = { .kind = GY_INIT_VALUE, .a = { .real = 0x1.8p63 } };
+    gy_fill_elements(u64, GANTRY_U64, &large, 0, 1);
+    ck_assert_uint_eq(u64[0], UINT64_C(0xC000000000000000));
     float f[3];
-    const gy_init half = { .kind = GY_INIT_IOTA, .a = 1, .b = 0.5 };
+    const gy_init half = { .kind = GY_INIT_IOTA, .a = { .real = 1 }, .b = { .real = 0.5 } };
     gy_fill_elements(f, GANTRY_F32, &half, 4, 3);
     ck_assert_float_eq(f[0], 3);
     ck_assert_float_eq(f[2], 4);
@@ -386,7 +392,7 @@ int main(void)
     tcase_add_test(all, uniform_numbers_follow_the_documented_mapping);
     tcase_add_test(all, fills_do_not_depend_on_the_split);
     tcase_add_test(all, uniform_and_normal_numbers_have_their_moments);
-    tcase_add_test(all, iota_and_values_saturate_or_wrap_as_documented);
+    tcase_add_test(all, iota_wraps_and_values_keep_every_digit);
     tcase_add_test(all, spd_matrices_are_symmetric_and_positive);
     tcase_add_test(all, narrowing_rounds_to_nearest_even_once);
     tcase_add_test(all, reductions_are_exact_in_integers_and_ordered_in_floats);

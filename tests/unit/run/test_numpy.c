@@ -54,9 +54,11 @@ START_TEST(files_agree_with_numpy)
     for (gantry_dtype dtype = GANTRY_F16; dtype < GANTRY_DTYPE_COUNT; dtype++) {
         char path[128];
         gy_buffer b = buffer_of(dtype, shape);
-        static const gy_init kinds[] = { { .kind = GY_INIT_IOTA, .a = 0, .b = 1 },
-                                         { .kind = GY_INIT_UNIFORM, .seed = 0x123456789abcdef0, .a = -3, .b = 100 },
-                                         { .kind = GY_INIT_NORMAL, .seed = 77, .a = 50, .b = 10 } };
+        static const gy_init kinds[] = {
+            { .kind = GY_INIT_IOTA, .a = { .real = 0 }, .b = { .real = 1 } },
+            { .kind = GY_INIT_UNIFORM, .seed = 0x123456789abcdef0, .a = { .real = -3 }, .b = { .real = 100 } },
+            { .kind = GY_INIT_NORMAL, .seed = 77, .a = { .real = 50 }, .b = { .real = 10 } }
+        };
         static const char *const names[] = { "iota", "uniform", "normal" };
         for (int k = 0; k < 3; k++) {
             void *array = filled(&b, &kinds[k]);
@@ -75,7 +77,8 @@ START_TEST(files_agree_with_numpy)
         }
         for (int version = 1; version <= 3; version++) {
             char kind[16];
-            void *array = NULL, *expected = filled(&b, &(gy_init){ .kind = GY_INIT_IOTA, .a = 5, .b = 3 });
+            void *array = NULL,
+                 *expected = filled(&b, &(gy_init){ .kind = GY_INIT_IOTA, .a = { .real = 5 }, .b = { .real = 3 } });
             snprintf(kind, sizeof kind, "made%d", version);
             in_folder(path, sizeof path, kind, dtype);
             MUST(gy_array_read(&array, &b, path, true, MUST_ERR));
@@ -125,8 +128,9 @@ START_TEST(halves_agree_with_numpy)
     MUST(gy_array_write(wide, &b, path, MUST_ERR));
     static uint32_t bits[65536];
     static uint16_t narrow[65536];
-    gy_fill_elements(bits, GANTRY_U32, &(gy_init){ .kind = GY_INIT_UNIFORM, .seed = 3, .a = 0, .b = 4294967296.0 }, 0,
-                     65536);
+    gy_fill_elements(
+        bits, GANTRY_U32,
+        &(gy_init){ .kind = GY_INIT_UNIFORM, .seed = 3, .a = { .real = 0 }, .b = { .real = 4294967296.0 } }, 0, 65536);
     memcpy(wide, bits, sizeof wide);
     snprintf(path, sizeof path, "%s/floats.npy", folder);
     MUST(gy_array_write(wide, &b, path, MUST_ERR));

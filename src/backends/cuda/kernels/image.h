@@ -16,7 +16,9 @@
 #define GY_CUDA_KERNELS_IMAGE_H
 
 #include "backends/cuda/kernels/kernels.h"
+#include "kernel/dtype.h"
 #include "kernels/element.h"
+#include "kernels/multiplier.h"
 
 enum { GY_IMAGE_VARIANTS = 4, GY_IMAGE_THREADS = 256 };
 #define GY_ALL_DTYPES ((1u << GANTRY_DTYPE_COUNT) - 1)
@@ -35,6 +37,13 @@ typedef struct gy_grid {
     unsigned x, y, z;                   /* blocks */
     unsigned block_x, block_y, block_z; /* threads of a block */
 } gy_grid;
+
+/* A scalar for the function of an element type. */
+static inline gy_multiplier gy_multiplier_of(const gantry_arg *arg, gantry_dtype dtype)
+{
+    return gy_dtype_is_float(dtype) ? (gy_multiplier){ .number = arg->number }
+                                    : (gy_multiplier){ .integer = arg->integer };
+}
 
 gantry_status gy_image_open(void **handle, const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err);
 void gy_image_close(void *handle);

@@ -29,13 +29,13 @@ static int64_t head_of(const gantry_launch *l, const gantry_arg *like)
 static gantry_status launch_each(const gantry_launch *l)
 {
     void *data[MOST_ARGS], *params[MOST_ARGS + 2];
-    double number[MOST_ARGS];
+    gy_multiplier number[MOST_ARGS];
     const gantry_arg *first = l->arg[0].access ? &l->arg[0] : &l->arg[1];
     int64_t n = gy_arg_size(first), head = head_of(l, first);
     int64_t work = (n * (int64_t)gantry_dtype_size(first->dtype) + BLOCK_BYTES - 1) / BLOCK_BYTES;
     for (int32_t i = 0; i < l->args; i++) {
         data[i] = l->arg[i].data;
-        number[i] = l->arg[i].number;
+        number[i] = gy_multiplier_of(&l->arg[i], first->dtype);
         params[i] = l->arg[i].access ? (void *)&data[i] : &number[i];
     }
     params[l->args] = &n;

@@ -5,7 +5,7 @@
 static gantry_status launch_busy(const gantry_launch *l)
 {
     int64_t ns = (int64_t)(l->arg[0].number * 1e3), n = gy_arg_size(&l->arg[2]);
-    double number = l->arg[1].number;
+    gy_multiplier number = gy_multiplier_of(&l->arg[1], l->arg[2].dtype);
     const void *x = l->arg[2].data;
     void *y = l->arg[3].data;
     return gy_image_launch(l, 0, l->arg[2].dtype, gy_grid_for(n > 0 ? n : 1), (void *[]){ &ns, &number, &x, &y, &n });
@@ -25,7 +25,7 @@ static gantry_status launch_fail(const gantry_launch *l)
     void *y = out->data;
     int64_t bytes = in->rows * in->row_bytes;
     gantry_status status = gy_image_launch(l, COPY, in->dtype, gy_grid_for(bytes), (void *[]){ &x, &y, &bytes });
-    int how = l->iteration < (int64_t)l->arg[1].number ? 0 : (int)l->arg[0].number;
+    int how = l->iteration < l->arg[1].integer ? 0 : (int)l->arg[0].number;
     if (status || how == RETURNS)
         return status ? status : GANTRY_E_KERNEL;
     int32_t *word = how == SETS_STATUS ? l->status : NULL, code = 7;

@@ -172,7 +172,7 @@ static gantry_status upload(gy_bed *bed, uint32_t gpu, CUdeviceptr to, uint64_t 
 static gantry_status fill_pattern(gy_bed *bed, uint32_t gpu, const gy_buffer *b, CUdeviceptr to, gantry_error *err)
 {
     const gy_bed_gpu *g = &bed->gpu[gpu];
-    gy_init numbers = { .kind = GY_INIT_UNIFORM, .seed = 1, .a = 0, .b = gy_dtype_is_float(b->dtype) ? 1 : 2 };
+    gy_init numbers = { .kind = GY_INIT_UNIFORM, .seed = 1, .b = { .real = gy_dtype_is_float(b->dtype) ? 1 : 2 } };
     uint64_t done = b->bytes < PATTERN ? b->bytes : PATTERN;
     done = done < bed->host ? done : bed->host;
     gy_fill_elements(g->host, b->dtype, &numbers, 0, done / gantry_dtype_size(b->dtype));

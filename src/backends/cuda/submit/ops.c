@@ -7,7 +7,6 @@
 #include "backends/host/ops.h"
 #include "base/error.h"
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -199,9 +198,7 @@ static gantry_status make_call(gy_cuda *h, uint32_t id, gantry_error *err)
 void gy_cuda_ops_scalars(gy_cuda *h)
 {
     for (size_t i = 0; i < h->dynamic.count; i++) {
-        double value = h->job->scalar[h->dynamic.at[i].scalar];
-        h->dynamic.at[i].arg->number = value;
-        h->dynamic.at[i].arg->integer = fabs(value) < 0x1p63 ? (int64_t)value : 0;
+        gy_launch_set_scalar(h->dynamic.at[i].arg, h->job->scalar[h->dynamic.at[i].scalar]);
     }
 }
 

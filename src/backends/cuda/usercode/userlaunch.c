@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "run/number.h"
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 /* Values are kept in place, since a launch takes addresses of them; scalars may change between starts. */
@@ -77,42 +76,29 @@ static gantry_dtype type_of(const gy_user_kernel *k, int32_t arg)
     return k->kernel->code->types ? k->kernel->code->types[arg] : GANTRY_F64;
 }
 
-static bool fits(double number, gantry_dtype type)
-{
-    uint64_t kept = 0;
-    if (gy_dtype_is_float(type)) {
-        return true;
-    }
-    gy_store(&kept, type, 0, number);
-    return gy_load(&kept, type, 0) == number;
-}
-
-static gantry_status set_scalar(uint64_t *value, const gy_user_kernel *k, int32_t i, const gantry_arg *arg,
-                                gantry_error *err)
+/* That the type can hold the number was seen when the launch was described (gy_scalar_check). */
+static void set_scalar(uint64_t *value, const gy_user_kernel *k, int32_t i, const gantry_arg *arg)
 {
     gantry_dtype type = type_of(k, i);
-    if (!fits(arg->number, type)) {
-        return gy_fail(err, GANTRY_E_GRAPH, NULL, "argument \"%s\" of kernel \"%s\" is %.17g, which is no %s",
-                       arg->name, k->kernel->manifest->name, arg->number, gantry_dtype_name(type));
+    if (gy_dtype_is_float(type)) {
+        gy_store(value, type, 0, arg->number);
+    } else {
+        *value = (uint64_t)arg->integer; /* the first bytes are those of the narrower number */
     }
-    gy_store(value, type, 0, arg->number);
-    return GANTRY_OK;
 }
 
-static gantry_status set_values(const gy_user_call *u, const gantry_launch *l, gantry_error *err)
+static void set_values(const gy_user_call *u, const gantry_launch *l)
 {
-    gantry_status status = GANTRY_OK;
-    for (int32_t i = 0; i < l->args && status == GANTRY_OK; i++) {
+    for (int32_t i = 0; i < l->args; i++) {
         if (l->arg[i].access) {
             u->value[i] = (uint64_t)(uintptr_t)l->arg[i].data;
         } else {
-            status = set_scalar(&u->value[i], u->kernel, i, &l->arg[i], err);
+            set_scalar(&u->value[i], u->kernel, i, &l->arg[i]);
         }
     }
     if (u->scratch) {
         u->value[u->params - 1] = (uint64_t)(uintptr_t)l->scratch;
     }
-    return status;
 }
 
 static size_t bytes_of(const gy_user_call *u, const gantry_launch *l, int32_t i)
@@ -179,7 +165,7 @@ gantry_status gy_user_call_make(gy_user_call **out, gy_arena *arena, const gy_us
         u->param[i] = &u->value[i];
     }
     gantry_status status = check_params(u, l, err);
-    status = status ? status : set_values(u, l, err);
+    set_values(u, l);
     status = status ? status : find_extents(&e, kernel, l, err);
     *out = u;
     return status;
@@ -190,8 +176,8 @@ gantry_status gy_user_launch(const gantry_launch *l)
     const gy_user_call *u = l->user;
     const gy_user_kernel *k = u->kernel;
     extents e;
-    gantry_status status = set_values(u, l, NULL);
-    status = status ? status : find_extents(&e, k, l, NULL);
+    set_values(u, l);
+    gantry_status status = find_extents(&e, k, l, NULL);
     if (status || is_empty(&e)) {
         return status;
     }

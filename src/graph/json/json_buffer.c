@@ -123,6 +123,13 @@ static gantry_status read_init_object(gy_reader *r, const gy_json_at *at, gy_ini
     return gy_read_path(r, &member, &out->path);
 }
 
+/* A single word that is no param: more likely a kind of init that does not exist than an expression. */
+static bool is_unknown_word(const gy_reader *r, const char *text)
+{
+    size_t letters = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+    return letters > 0 && text[letters] == '\0' && gy_names_find(&r->params, text) == GY_NO_NAME;
+}
+
 static gantry_status read_init(gy_reader *r, const gy_json_at *at, gy_init *out)
 {
     memset(out, 0, sizeof *out);
@@ -134,9 +141,13 @@ static gantry_status read_init(gy_reader *r, const gy_json_at *at, gy_init *out)
         *out = (gy_init){ .kind = GY_INIT_IOTA, .b = { .real = 1 } };
         return GANTRY_OK;
     }
-    if (json_is_string(at->value)) {
+    if (json_is_string(at->value) && is_unknown_word(r, json_string_value(at->value))) {
         return gy_read_fail(r, at, "no init \"%s\": allowed are a number, \"iota\" and an object",
                             json_string_value(at->value));
+    }
+    if (json_is_string(at->value)) {
+        out->kind = GY_INIT_VALUE;
+        return gy_read_constant(r, at, &out->a);
     }
     if (!json_is_object(at->value)) {
         return gy_read_kind(r, at, "a number, \"iota\" or an object");

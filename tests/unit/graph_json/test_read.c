@@ -26,7 +26,7 @@ START_TEST(buffers)
         "{\"seed\": 5, \"mean\": 2, \"deviation\": 0.5}}},"
         "\"b\": {\"dtype\": \"u8\", \"shape\": [\"n\"], \"split\": {\"auto\": 3}, \"init\": \"iota\", \"output\": "
         "true, \"check\": {\"atol\": 0.25}},"
-        "\"c\": {\"dtype\": \"i64\", \"shape\": [\"n\"], \"class\": \"state\", \"init\": -3, \"output\": false},"
+        "\"c\": {\"dtype\": \"i64\", \"shape\": [\"n\"], \"class\": \"state\", \"init\": \"3 - n\", \"output\": false},"
         "\"d\": {\"dtype\": \"f64\", \"shape\": [\"n\", \"n\"], \"tiles\": [\"n // 3\", 3], \"init\": {\"spd\": "
         "{\"seed\": 9}}},"
         "\"e\": {\"dtype\": \"bf16\", \"shape\": [0, 4]},"

@@ -345,7 +345,7 @@ static void add_title(gy_text *to, const gy_look *look, uint32_t shown)
     gy_text_add(to,
                 "  label=<<table border=\"0\" cellspacing=\"2\"><tr><td align=\"left\"><font point-size=\"18\"><b>");
     gy_export_xml_name(to, s->graph_name ? s->graph_name : "schedule", 60);
-    gy_text_add(to, "</b> on ");
+    gy_text_add(to, "</b>&#160;on "); /* viewers drop a plain blank at the beginning of a text of an SVG */
     gy_export_xml_name(to, s->machine->name, 60);
     gy_text_add(to, "</font></td></tr><tr><td align=\"left\">");
     gy_export_xml_name(to, line.at ? line.at : "", 0);

@@ -46,6 +46,23 @@ START_TEST(schedules)
 }
 END_TEST
 
+/* SVG drops a plain blank at the beginning of a text, and bold and plain words are texts of their own. */
+START_TEST(words_of_the_title_stay_apart)
+{
+    char path[400], command[1000], output[200000];
+    gantry_schedule *s = example_new(1, "");
+    char *text = example_export(s, GANTRY_DOT, NULL);
+    example_save(path, sizeof path, "title.dot", text);
+    snprintf(command, sizeof command, "timeout 60 dot -Tsvg '%s' 2>&1", path);
+    ck_assert_int_eq(run(command, output, sizeof output), 0);
+    ck_assert_ptr_nonnull(strstr(output, ">\xC2\xA0on "));
+    ck_assert_ptr_null(strstr(output, "\"> "));
+    unlink(path);
+    gantry_free(text);
+    gantry_schedule_free(s);
+}
+END_TEST
+
 START_TEST(schedules_with_hostile_names)
 {
     for (int i = 0; i < example_hostile_count; i++)
@@ -200,8 +217,14 @@ int main(void)
     Suite *suite = suite_create("export to Graphviz");
     TCase *t = tcase_create("dot");
     tcase_set_timeout(t, 60);
-    TTest const *const tests[] = { schedules, schedules_with_hostile_names, large_schedules_are_cut, a_schedule_says,
-                                   graphs,    graphs_with_hostile_names,    large_graphs_are_cut };
+    TTest const *const tests[] = { schedules,
+                                   words_of_the_title_stay_apart,
+                                   schedules_with_hostile_names,
+                                   large_schedules_are_cut,
+                                   a_schedule_says,
+                                   graphs,
+                                   graphs_with_hostile_names,
+                                   large_graphs_are_cut };
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
         tcase_add_test(t, tests[i]);
     suite_add_tcase(suite, t);

@@ -31,8 +31,10 @@ static const option table[] = {
     { "seed", "N", "for policies that draw lots, and for the order of --check", NUMBER, FIELD(seed), 0, 0, INT64_MAX },
     { "optimal", "", "branch and bound: a proved optimum for small graphs (exact where the machine has no contention)",
       FLAG, FIELD(optimal), PLAIN },
-    { "objective", "NAME", "what to minimise: makespan (default), period (starts overlap) or max_load", TEXT,
-      FIELD(objective), PLAIN },
+    { "objective", "NAME",
+      "what to minimise: makespan (default), period (starts overlap) or max_load (the busiest device; no collective "
+      "nodes)",
+      TEXT, FIELD(objective), PLAIN },
     { "in-flight", "N", "with --objective period: starts that may overlap (default: chosen)", NUMBER, FIELD(in_flight),
       0, 1, 64 },
     { "unroll", "N", "loops unroll to N nodes at most; beyond, iterations are started again and again (default 200000)",

@@ -21,7 +21,8 @@ typedef struct gantry_schedule_options {
     int32_t effort;     /* 0..9; -1: the default */
     int32_t optimal;    /* 1: branch and bound (later) */
     uint64_t seed;
-    const char *objective;  /* "makespan", "period" or "max_load"; NULL: "makespan" */
+    const char *objective;  /* "makespan", "period" or "max_load" (not for graphs with collective nodes: E_UNSUPPORTED);
+                               NULL: "makespan" */
     const char *max_memory; /* "gpu0=4GiB,gpu1=512MiB": less than the memory has; NULL: all of it */
     const char *replay;     /* "stream", "graph", or "auto", which is NULL: the back end goes from
                                streams to a graph where that is faster */

@@ -31,10 +31,11 @@ typedef struct run {
 static gantry_status refuse_collective(const gy_plan *p, uint32_t task, gantry_error *err)
 {
     const gy_node *n = gy_plan_node(p, task);
-    return gy_graph_fail(p->graph, n->origin, err, GANTRY_E_UNSUPPORTED,
-                         "node \"%s\" is a collective, which has no one device, and the load of devices is counted for "
-                         "graphs without; choose another objective",
-                         n->id);
+    return gy_graph_fail(
+        p->graph, n->origin, err, GANTRY_E_UNSUPPORTED,
+        "node \"%s\" is a collective, which has no one device, and objective \"max_load\" counts the load of "
+        "each device: it takes graphs without collective nodes; choose makespan or period",
+        n->id);
 }
 
 static gantry_status refuse_collectives(const gy_plan *p, gantry_error *err)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* x: 10 rows in 4 parts, that is [0,2) [2,5) [5,7) [7,10); A: 6 x 9 in 2 x 3 tiles; z is not cut. */
+/* x: 10 rows in 4 parts, that is [0,2) [2,5) [5,7) [7,10); A: 6 x 9 in 2 x 3 tiles; z is not cut; e: 2 rows in 4 parts. */
 static gantry_graph *with_reference(const char *reference)
 {
     char text[1024];
@@ -12,6 +12,7 @@ static gantry_graph *with_reference(const char *reference)
              "{\"gantry\": 1, \"params\": {\"p\": 4, \"n\": 10}, \"buffers\": {"
              "\"x\": {\"dtype\": \"f32\", \"shape\": [\"n\"], \"split\": \"p\", \"init\": 0},"
              "\"z\": {\"dtype\": \"f32\", \"shape\": [7], \"init\": 0},"
+             "\"e\": {\"dtype\": \"f32\", \"shape\": [2], \"split\": \"p\", \"init\": 0},"
              "\"A\": {\"dtype\": \"f32\", \"shape\": [6, 9], \"tiles\": [2, 3], \"init\": 0}},"
              "\"nodes\": [{\"id\": \"w\", \"work\": {}, \"reads\": [\"%s\"]}]}",
              reference);
@@ -64,6 +65,10 @@ START_TEST(halos)
     check_rows("x{3:5}~n", 0, 10, 3, 5);
     check_rows("x[1]~0:1", 2, 6, 0, 1);
     check_rows("x~5", 0, 10, 0, 0);
+    check_rows("e[1]~1", 0, 2, 0, 1);
+    check_rows("e[0]~1", 0, 0, 0, 0); /* what is empty stays empty */
+    check_rows("e[2]~1", 1, 1, 0, 0);
+    check_rows("x[2:2]~3", 5, 5, 0, 0);
 }
 END_TEST
 

@@ -34,31 +34,39 @@ bool gy_promises_inputs(const gy_plan *p)
     return true;
 }
 
-static bool comes_after_predecessors(const gy_plan *p, uint32_t task, const uint32_t *position)
+/* The order of gy_placement.order, which is strict, so that no task stands there twice. */
+static bool goes_before(const gy_placement *x, uint32_t a, uint32_t b)
+{
+    if (x->start[a] != x->start[b])
+        return x->start[a] < x->start[b];
+    return x->finish[a] != x->finish[b] ? x->finish[a] < x->finish[b] : a < b;
+}
+
+static bool comes_after_predecessors(const gy_plan *p, uint32_t task)
 {
     for (size_t i = p->flow->dep_first[task]; i < p->flow->dep_first[task + 1]; i++)
-        if (position[p->flow->dep[i].from] >= position[task])
+        if (!goes_before(&p->placed, p->flow->dep[i].from, task))
             return false;
     return true;
 }
 
+static bool may_run_there(const gy_plan *p, uint32_t task)
+{
+    uint32_t device = p->placed.device[task];
+    return device < p->devices &&
+           (gy_plan_team(p, task) || gy_plan_time(p, p->flow->task[task].node, device) < GY_TICKS_MAX);
+}
+
 bool gy_promises_placement(const gy_plan *p)
 {
-    uint32_t tasks = p->flow->tasks;
-    uint32_t *position = gy_calloc((size_t)tasks + 1, sizeof *position);
-    bool kept = true;
-    if (!position)
-        return true; /* the next pass reports that memory is short */
-    for (uint32_t i = 0; i < tasks; i++)
-        position[p->placed.order[i]] = i;
-    for (uint32_t t = 0; t < tasks && kept; t++) {
-        uint32_t device = p->placed.device[t];
-        kept = p->placed.order[position[t]] == t && device < p->devices && p->placed.start[t] >= 0 &&
-               p->placed.finish[t] >= p->placed.start[t] && comes_after_predecessors(p, t, position) &&
-               (gy_plan_team(p, t) || gy_plan_time(p, p->flow->task[t].node, device) < GY_TICKS_MAX);
+    const gy_placement *x = &p->placed;
+    for (uint32_t t = 0; t < p->flow->tasks; t++) {
+        if (x->start[t] < 0 || x->finish[t] < x->start[t] || !may_run_there(p, t) || !comes_after_predecessors(p, t))
+            return false;
+        if (t > 0 && !goes_before(x, x->order[t - 1], x->order[t]))
+            return false;
     }
-    gy_free(position);
-    return kept;
+    return true;
 }
 
 static bool uses_are_in_range(const gy_op *op, size_t uses)

@@ -121,6 +121,8 @@ typedef struct gy_way {
     gy_ticks time;       /* refused: GY_TICKS_MAX */
     uint8_t provenance;  /* gy_provenance */
 } gy_way;
+/* The algorithm has a way to do that kind, somewhere. */
+bool gy_collective_knows(gy_algorithm algorithm, gantry_collective kind);
 /* After gy_net_begin for the group. A measured time wins over the model's. */
 gy_way gy_collective_look(gy_net *net, const gy_group *g, gy_algorithm algorithm);
 

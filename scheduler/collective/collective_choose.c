@@ -44,12 +44,20 @@ bool gy_collective_choose(gy_net *net, const gy_group *g, gy_way *best)
     return true;
 }
 
+/* Why it cannot be asked for, or NULL. In one memory nothing is sent: any way is as good that there is for the kind. */
+static const char *refusal(gy_net *net, const gy_group *g, gy_algorithm algorithm)
+{
+    if (g->ranks < 2 && gy_collective_knows(algorithm, g->kind))
+        return NULL;
+    return gy_collective_look(net, g, algorithm).refused;
+}
+
 /* "ring, tree": those that can. */
 static void list_able(gy_text *to, gy_net *net, const gy_group *g)
 {
     bool any = false;
     for (int i = 1; i < GY_ALGORITHM_COUNT; i++) {
-        if (gy_collective_look(net, g, (gy_algorithm)i).refused)
+        if (refusal(net, g, (gy_algorithm)i))
             continue;
         gy_text_printf(to, "%s%s", any ? ", " : "", gy_algorithm_name((gy_algorithm)i));
         any = true;
@@ -95,13 +103,12 @@ gantry_status gy_collective_obey(gy_net *net, const gy_group *g, const char *nam
     gy_algorithm asked = gy_algorithm_find(name);
     if (asked == GY_ALGORITHM_NONE)
         return refuse_unknown(net, g, name, node, err);
-    if (g->ranks < 2) {
+    const char *why = refusal(net, g, asked);
+    if (why)
+        return refuse(net, g, name, node, why, err);
+    if (g->ranks < 2)
         best->algorithm = asked;
-        return GANTRY_OK;
-    }
-    gy_way c = gy_collective_look(net, g, asked);
-    if (c.refused)
-        return refuse(net, g, name, node, c.refused, err);
-    *best = c;
+    else
+        *best = gy_collective_look(net, g, asked);
     return GANTRY_OK;
 }

@@ -162,6 +162,11 @@ static const char *refusal(const gy_net *net, const gy_group *g, const method *q
     return NULL;
 }
 
+bool gy_collective_knows(gy_algorithm algorithm, gantry_collective kind)
+{
+    return METHODS[algorithm].kinds & 1U << kind;
+}
+
 gy_way gy_collective_look(gy_net *net, const gy_group *g, gy_algorithm algorithm)
 {
     const method *q = &METHODS[algorithm];

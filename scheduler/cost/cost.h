@@ -9,6 +9,9 @@
 gantry_status gy_plan_cost(gy_plan *p, gantry_error *err);
 /* The part of it that says who may run where. */
 gantry_status gy_plan_eligible(gy_plan *p, gantry_error *err);
+/* The node has one place, of which `on`, `with` or `apart` say something. A collective of one rank that is tied goes
+ * where other nodes with these wishes may go; one that is not goes where its rows are. */
+bool gy_plan_is_tied(const gy_plan *p, uint32_t node);
 /* The capacity of each memory; `max_memory` as in gantry_schedule_options. */
 gantry_status gy_plan_capacity(gy_plan *p, const char *max_memory, gantry_error *err);
 /* Takes scratch off the capacity of the memories, once tasks are placed. */

@@ -165,16 +165,24 @@ static void join_groups(gy_plan *p, uint32_t a, uint32_t b)
     p->cost.group[a > b ? a : b] = a > b ? b : a;
 }
 
+/* Neither is a collective of several ranks, which have no one device. */
+static bool both_have_a_place(const gy_plan *p, uint32_t a, uint32_t b)
+{
+    return gy_node_ranks(p->graph, a) == 1 && gy_node_ranks(p->graph, b) == 1;
+}
+
 static void find_groups(gy_plan *p)
 {
     for (uint32_t n = 0; n < p->graph->nodes.count; n++) {
         const gy_node_extra *x = gy_plan_extra(p, n);
-        for (size_t i = 0; x && i < x->with.count; i++) {
-            join_groups(p, n, x->with.at[i]);
-            p->cost.pinned[n] = p->cost.pinned[x->with.at[i]] = 1;
-        }
+        for (size_t i = 0; x && i < x->with.count; i++)
+            if (both_have_a_place(p, n, x->with.at[i])) {
+                join_groups(p, n, x->with.at[i]);
+                p->cost.pinned[n] = p->cost.pinned[x->with.at[i]] = 1;
+            }
         for (size_t i = 0; x && i < x->apart.count; i++)
-            p->cost.pinned[n] = p->cost.pinned[x->apart.at[i]] = 1;
+            if (both_have_a_place(p, n, x->apart.at[i]))
+                p->cost.pinned[n] = p->cost.pinned[x->apart.at[i]] = 1;
     }
     for (uint32_t n = 0; n < p->graph->nodes.count; n++)
         p->cost.group[n] = find_group(p, n);
@@ -226,7 +234,6 @@ static gantry_status make_groups(gy_plan *p, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
     size_t nodes = p->graph->nodes.count;
-    find_groups(p);
     for (uint32_t n = 0; n < nodes && !status; n++)
         if (p->cost.group[n] != n)
             status = meet_group(p, n, err);
@@ -237,9 +244,16 @@ static gantry_status make_groups(gy_plan *p, gantry_error *err)
     for (uint32_t n = 0; n < nodes && !status; n++) {
         const gy_node_extra *x = gy_plan_extra(p, n);
         for (size_t i = 0; x && i < x->apart.count && !status; i++)
-            status = apart_groups(p, n, x->apart.at[i], err);
+            if (both_have_a_place(p, n, x->apart.at[i]))
+                status = apart_groups(p, n, x->apart.at[i], err);
     }
     return status ? status : gy_apart_plan(p, err);
+}
+
+bool gy_plan_is_tied(const gy_plan *p, uint32_t node)
+{
+    const gy_node_extra *x = gy_plan_extra(p, node);
+    return gy_node_ranks(p->graph, node) == 1 && (p->cost.pinned[node] || (x && (x->on || x->on_expr)));
 }
 
 gantry_status gy_plan_eligible(gy_plan *p, gantry_error *err)
@@ -256,8 +270,9 @@ gantry_status gy_plan_eligible(gy_plan *p, gantry_error *err)
         p->cost.group[n] = n;
         p->placed.group_device[n] = GY_NONE;
     }
+    find_groups(p);
     for (uint32_t n = 0; n < nodes && !status; n++)
-        if (p->graph->nodes.at[n].kind != GY_NODE_COLLECTIVE)
+        if (p->graph->nodes.at[n].kind != GY_NODE_COLLECTIVE || gy_plan_is_tied(p, n))
             status = eligible_node(p, n, err);
     return status ? status : make_groups(p, err);
 }

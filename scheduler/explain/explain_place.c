@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The node as placing saw it: the candidates, and what made the difference. */
+#include "scheduler/cost/cost.h"
 #include "scheduler/explain/explain.h"
 #include "scheduler/policies/policy.h"
 
@@ -141,9 +142,13 @@ static void add_team(gy_text *to, const gy_plan *p, uint32_t task)
         gy_table_cell(&t, "rank %u", i);
         gy_table_cell(&t, "on %s", device_id(p, team->device[i]));
         gy_table_cell(&t, "%s",
-                      team->writer[i] == GY_NONE ? "nothing was written anywhere" : "where its rows were written");
+                      team->writer[i] == GY_NONE                             ? "nothing was written anywhere"
+                      : p->placed.device[team->writer[i]] != team->device[i] ? "away from where its rows were written"
+                                                                             : "where its rows were written");
     }
-    gy_text_add(to, "\nranks go where what they give was written\n");
+    gy_text_add(to, gy_plan_is_tied(p, p->flow->task[task].node)
+                        ? "\nthe one rank goes where \"on\", \"with\" and \"apart\" let it\n"
+                        : "\nranks go where what they give was written\n");
     gy_table_print(&t, to);
 }
 

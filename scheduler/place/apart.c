@@ -125,12 +125,6 @@ static bool move(const gy_plan *p, uint32_t group, uint32_t device, uint64_t ste
 
 /* ---- the first plan ---- */
 
-/* A group with a node that has one place: collectives go where their ranks are. */
-static bool has_place(const gy_plan *p, const uint8_t *placed, uint32_t group)
-{
-    return p->cost.apart[group] && placed[group];
-}
-
 /* Finds room for one more group. *unknown: there may be some all the same. */
 static bool add_group(const gy_plan *p, uint32_t group, bool *unknown)
 {
@@ -157,18 +151,18 @@ static uint32_t count_devices(const gy_plan *p, uint32_t group)
 
 /* Groups from neighbour to neighbour (breadth first), from those on that have least choice: so a graph that two devices
  * are enough for needs no search. `queue` gets all of them; `seen` is scratch. Returns how many. */
-static uint32_t line_up(const gy_plan *p, const uint8_t *placed, uint32_t *queue, uint8_t *seen)
+static uint32_t line_up(const gy_plan *p, uint32_t *queue, uint8_t *seen)
 {
     uint32_t groups = (uint32_t)p->graph->nodes.count, count = 0, head = 0;
     for (uint32_t choice = 1; choice <= p->devices; choice++)
         for (uint32_t g = 0; g < groups; g++) {
-            if (!has_place(p, placed, g) || seen[g] || count_devices(p, g) != choice)
+            if (!p->cost.apart[g] || seen[g] || count_devices(p, g) != choice)
                 continue;
             seen[g] = 1;
             for (queue[count++] = g; head < count; head++) {
                 const uint32_t *list = p->cost.apart[queue[head]];
                 for (uint32_t i = 0; i < list[0]; i++)
-                    if (has_place(p, placed, list[i + 1]) && !seen[list[i + 1]]) {
+                    if (!seen[list[i + 1]]) {
                         seen[list[i + 1]] = 1;
                         queue[count++] = list[i + 1];
                     }
@@ -218,19 +212,14 @@ gantry_status gy_apart_plan(gy_plan *p, gantry_error *err)
     if (!any)
         return GANTRY_OK;
     uint32_t *queue = gy_calloc(nodes, sizeof *queue);
-    uint8_t *placed = gy_calloc(nodes, 1), *seen = gy_calloc(nodes, 1);
+    uint8_t *seen = gy_calloc(nodes, 1);
     gantry_status status = GANTRY_OK;
-    p->cost.coloured = queue && placed && seen ? new_apart(p) : NULL;
-    if (p->cost.coloured) {
-        for (uint32_t n = 0; n < nodes; n++)
-            if (p->graph->nodes.at[n].kind != GY_NODE_COLLECTIVE)
-                placed[p->cost.group[n]] = 1;
-        status = add_groups(p, queue, line_up(p, placed, queue, seen), err);
-    } else {
+    p->cost.coloured = queue && seen ? new_apart(p) : NULL;
+    if (p->cost.coloured)
+        status = add_groups(p, queue, line_up(p, queue, seen), err);
+    else
         status = gy_fail_nomem(err);
-    }
     gy_free(queue);
-    gy_free(placed);
     gy_free(seen);
     return status;
 }

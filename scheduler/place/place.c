@@ -118,6 +118,16 @@ static void look_around(gy_plan *p, uint32_t task, const gy_try *t)
     note(p, t);
 }
 
+/* From now on the group of the node is on the device. */
+static void hold_group(gy_plan *p, uint32_t node, uint32_t device)
+{
+    if (!p->cost.pinned[node])
+        return;
+    gy_apart_placed(p, p->cost.group[node], device);
+    p->placed.group_device[p->cost.group[node]] = device;
+    p->placed.group_placed[p->cost.group[node]]++;
+}
+
 gantry_status gy_place_at(gy_plan *p, uint32_t task, const gy_try *t, gantry_error *err)
 {
     uint32_t node = node_of(p, task);
@@ -133,11 +143,7 @@ gantry_status gy_place_at(gy_plan *p, uint32_t task, const gy_try *t, gantry_err
     p->placed.device[task] = t->device;
     p->placed.start[task] = t->start;
     p->placed.finish[task] = t->finish;
-    if (p->cost.pinned[node]) {
-        gy_apart_placed(p, p->cost.group[node], t->device);
-        p->placed.group_device[p->cost.group[node]] = t->device;
-        p->placed.group_placed[p->cost.group[node]]++;
-    }
+    hold_group(p, node, t->device);
     return GANTRY_OK;
 }
 
@@ -224,7 +230,6 @@ static gantry_status place_team(gy_plan *p, uint32_t task, gy_team *team, gantry
 {
     gy_way choice;
     gy_ticks start = 0;
-    choose_team(p, team);
     gantry_status status = gy_place_team_time(p, task, team->device, &choice, err);
     if (status)
         return status;
@@ -237,7 +242,48 @@ static gantry_status place_team(gy_plan *p, uint32_t task, gy_team *team, gantry
     p->placed.device[task] = team->device[0];
     p->placed.start[task] = start;
     p->placed.finish[task] = start + choice.time;
-    return p->placed.finish[task] < GY_TICKS_MAX ? GANTRY_OK : too_long(p, task, err);
+    if (p->placed.finish[task] >= GY_TICKS_MAX)
+        return too_long(p, task, err);
+    hold_group(p, node_of(p, task), team->device[0]);
+    return GANTRY_OK;
+}
+
+/* The one rank of a tied collective: the first device that it may be on, from `device` on. */
+static gantry_status place_tied(gy_plan *p, uint32_t task, gy_team *team, uint32_t device, gantry_error *err)
+{
+    for (uint32_t i = 0; i < p->devices; i++) {
+        team->device[0] = (device + i) % p->devices;
+        if (gy_place_allowed(p, task, team->device[0]))
+            return place_team(p, task, team, err);
+    }
+    return gy_apart_refuse(p, node_of(p, task), err);
+}
+
+/* The device, of those that a tied collective may be on, where its rows are soonest: the one that wrote them if it may
+ * be there, of equals the lowest. */
+static uint32_t soonest(const gy_plan *p, uint32_t task, uint32_t home)
+{
+    gy_ticks least = GY_TICKS_MAX;
+    uint32_t best = home;
+    if (gy_place_allowed(p, task, home))
+        return home;
+    for (uint32_t d = 0; d < p->devices; d++) {
+        gy_ticks ready =
+            gy_place_allowed(p, task, d) ? data_ready(p, task, p->machine->device[d].memory) : GY_TICKS_MAX;
+        if (ready < least) {
+            least = ready;
+            best = d;
+        }
+    }
+    return best;
+}
+
+static gantry_status place_ranks(gy_plan *p, uint32_t task, gy_team *team, gantry_error *err)
+{
+    choose_team(p, team);
+    if (!gy_plan_is_tied(p, node_of(p, task)))
+        return place_team(p, task, team, err);
+    return place_tied(p, task, team, soonest(p, task, team->device[0]), err);
 }
 
 /* ---- what policies call ---- */
@@ -247,7 +293,7 @@ gantry_status gy_place_earliest(gy_plan *p, uint32_t task, gantry_error *err)
     gy_team *team = gy_plan_team(p, task);
     gy_try best = { .device = GY_NONE };
     if (team)
-        return place_team(p, task, team, err);
+        return place_ranks(p, task, team, err);
     for (uint32_t d = 0; d < p->devices; d++) {
         if (!gy_place_allowed(p, task, d))
             continue;
@@ -261,8 +307,10 @@ gantry_status gy_place_earliest(gy_plan *p, uint32_t task, gantry_error *err)
 gantry_status gy_place_on(gy_plan *p, uint32_t task, uint32_t device, gantry_error *err)
 {
     gy_team *team = gy_plan_team(p, task);
+    if (team && gy_plan_is_tied(p, node_of(p, task)))
+        return place_tied(p, task, team, device, err);
     if (team)
-        return place_team(p, task, team, err);
+        return place_ranks(p, task, team, err);
     for (uint32_t i = 0; i < p->devices; i++) {
         uint32_t d = (device + i) % p->devices;
         if (!gy_place_allowed(p, task, d))

@@ -23,7 +23,7 @@ gantry_status gy_place_at(gy_plan *p, uint32_t task, const gy_try *t, gantry_err
 /* Takes the last gy_place_at back that was not taken back yet, as if it had not been. Not while links are booked. */
 void gy_place_undo(gy_plan *p, uint32_t task);
 /* Places the task on the device where it ends first (the lower index of equals). A collective goes to the devices of
- * its ranks, whoever calls. E_UNSUPPORTED when no device is allowed. */
+ * its ranks, whoever calls, but one that is tied (gy_plan_is_tied). E_UNSUPPORTED when no device is allowed. */
 gantry_status gy_place_earliest(gy_plan *p, uint32_t task, gantry_error *err);
 /* Places the task on `device` if that is allowed, else on the next allowed one, cyclically. */
 gantry_status gy_place_on(gy_plan *p, uint32_t task, uint32_t device, gantry_error *err);

@@ -2,6 +2,7 @@
 #include "scheduler/search/decode.h"
 
 #include "base/error.h"
+#include "scheduler/cost/cost.h"
 #include "scheduler/place/place.h"
 #include <string.h>
 
@@ -94,6 +95,8 @@ static void run_team(gy_decode *d, uint32_t task)
     uint32_t *device = &d->rank[m->first_rank[m->team[task]]];
     for (uint32_t i = 0; i < team->ranks; i++)
         device[i] = team->writer[i] == GY_NONE ? GY_NONE : d->device[team->writer[i]];
+    if (gy_plan_is_tied(m->plan, m->plan->flow->task[task].node))
+        device[0] = d->device[task];
     gy_place_ranks(m->plan, device, team->ranks);
     gy_ticks start = 0;
     for (uint32_t i = 0; i < team->ranks; i++) {

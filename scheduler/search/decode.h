@@ -16,7 +16,7 @@
 
 typedef struct gy_decode {
     const gy_model *m;
-    uint32_t *device;    /* per task; collectives: of rank 0, made here; pools: made here */
+    uint32_t *device;    /* per task; collectives: of rank 0, made here unless they are tied; pools: made here */
     gy_ticks *finish;    /* per task */
     uint32_t *before;    /* per task: what its device did last before it, or GY_NONE */
     gy_ticks *free_at;   /* per device */

@@ -153,6 +153,15 @@ const gy_node_extra *gy_node_extra_of(const gantry_graph *graph, uint32_t node)
     return extra == GY_NONE ? &none : &graph->extra.at[extra];
 }
 
+uint32_t gy_node_ranks(const gantry_graph *graph, uint32_t node)
+{
+    const gy_node_extra *extra = gy_node_extra_of(graph, node);
+    if (graph->nodes.at[node].kind != GY_NODE_COLLECTIVE) {
+        return 1;
+    }
+    return extra->ins > extra->outs ? extra->ins : extra->outs;
+}
+
 bool gy_fill_is_identity(const gantry_graph *graph, uint32_t node, gantry_access op)
 {
     const gy_node *n = &graph->nodes.at[node];

@@ -258,6 +258,9 @@ const int64_t *gy_tile_shape(const gy_buffer *buffer, int64_t tile);
 gantry_dtype gy_node_dtype(const gantry_graph *graph, const gy_node *node);
 /* Attributes that the node does not have are those of a constant default: never NULL. */
 const gy_node_extra *gy_node_extra_of(const gantry_graph *graph, uint32_t node);
+/* The number of ranks of a collective; 1 for other nodes. A node of several ranks has no one device, so `on`, `with`
+ * and `apart` say nothing about it, nor about what names it. */
+uint32_t gy_node_ranks(const gantry_graph *graph, uint32_t node);
 /* True for a fill node that writes nothing but the identity of the reduction `op` (see gy_identity in
  * kernel/identity.h): before contributions it means "no previous value". */
 bool gy_fill_is_identity(const gantry_graph *graph, uint32_t node, gantry_access op);

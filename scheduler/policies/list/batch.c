@@ -119,15 +119,26 @@ static bool goes_before(const batch *b, const item *x, const item *y)
     return order ? order < 0 : x->task < y->task;
 }
 
-/* A task was put into `t`. With `with` and `apart` it may have closed other devices to tasks that wait. */
-static void note(const batch *b, const gy_try *t, bool pinned)
+static bool is_pinned(const batch *b, uint32_t task)
+{
+    return b->p->cost.pinned[b->p->flow->task[task].node];
+}
+
+/* A task was placed. With `with` and `apart` it may have closed other devices to tasks that wait. */
+static void note_group(const batch *b, uint32_t task)
+{
+    for (size_t i = 0; i < b->items.count && is_pinned(b, task); i++)
+        if (is_pinned(b, b->items.at[i].task))
+            try_all(b, i);
+}
+
+/* A task was put into `t`. */
+static void note(const batch *b, const gy_try *t)
 {
     for (size_t i = 0; i < b->items.count; i++) {
         const item *x = &b->items.at[i];
         slot *s = slot_of(b, i, t->device);
-        if (pinned && b->p->cost.pinned[b->p->flow->task[x->task].node]) {
-            try_all(b, i);
-        } else if (s->start < t->finish && t->start < s->finish && s->finish < GY_TICKS_MAX) {
+        if (s->start < t->finish && t->start < s->finish && s->finish < GY_TICKS_MAX) {
             s->stale = true;
             if (x->best == t->device || x->second == t->device)
                 settle(b, i);
@@ -143,7 +154,7 @@ static gantry_status placed(batch *b, uint32_t task, gantry_error *err)
     return GANTRY_OK;
 }
 
-/* A collective has no choice of device and takes no time from one: it is placed at once. */
+/* A collective takes no time from a device: it is placed at once. */
 static gantry_status add_todo(batch *b, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
@@ -154,8 +165,10 @@ static gantry_status add_todo(batch *b, gantry_error *err)
             continue;
         }
         status = gy_place_earliest(b->p, task, err);
-        if (!status)
+        if (!status) {
+            note_group(b, task);
             status = placed(b, task, err);
+        }
     }
     return status;
 }
@@ -175,7 +188,8 @@ static gantry_status place_best(batch *b, gantry_error *err)
     if (status)
         return status;
     drop(b, first);
-    note(b, &t, b->p->cost.pinned[b->p->flow->task[x.task].node]);
+    note(b, &t);
+    note_group(b, x.task);
     return placed(b, x.task, err);
 }
 

@@ -195,7 +195,7 @@ static bool add_pairs(pairs *x, uint32_t task)
     return true;
 }
 
-/* A collective has no choice of device and takes no time from one: it is placed at once. */
+/* A collective takes no time from a device: it is placed at once. */
 static gantry_status add_ready(pairs *x, uint32_t task, gantry_error *err)
 {
     gy_plan *p = x->p;

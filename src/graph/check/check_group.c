@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes that must be on one device (`with`) and nodes that must not (`apart`). */
+/* Nodes that must be on one device (`with`) and nodes that must not (`apart`). Collectives of several ranks are left
+ * out: they have no one device. */
 #include "base/error.h"
 #include "graph/check/check.h"
 
@@ -12,12 +13,19 @@ static uint32_t find(uint32_t *up, uint32_t i)
     return i;
 }
 
+static bool has_one_device(const gantry_graph *g, uint32_t a, uint32_t b)
+{
+    return gy_node_ranks(g, a) == 1 && gy_node_ranks(g, b) == 1;
+}
+
 static void join_all(const gantry_graph *g, uint32_t *up)
 {
     for (uint32_t i = 0; i < g->nodes.count; i++) {
         const gy_node_extra *e = gy_node_extra_of(g, i);
         for (size_t k = 0; k < e->with.count; k++) {
-            up[find(up, i)] = find(up, e->with.at[k]);
+            if (has_one_device(g, i, e->with.at[k])) {
+                up[find(up, i)] = find(up, e->with.at[k]);
+            }
         }
     }
 }
@@ -26,7 +34,7 @@ static gantry_status check_apart(const gantry_graph *g, uint32_t *up, uint32_t n
 {
     const gy_node_extra *e = gy_node_extra_of(g, node);
     for (size_t k = 0; k < e->apart.count; k++) {
-        if (find(up, node) == find(up, e->apart.at[k])) {
+        if (has_one_device(g, node, e->apart.at[k]) && find(up, node) == find(up, e->apart.at[k])) {
             return gy_graph_fail(
                 g, g->nodes.at[node].origin, err, GANTRY_E_GRAPH,
                 "node \"%s\" is apart from \"%s\" and, by `with`, on the same device; drop one of both",

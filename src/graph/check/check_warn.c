@@ -57,8 +57,59 @@ static void forget_loop(const gantry_graph *g, const gy_loop *loop, uint8_t *not
     }
 }
 
+/* A collective of several ranks that the node is, or names in the list; GY_NONE: there is none. */
+static uint32_t find_ranks(const gantry_graph *g, uint32_t node, const uint32_t *named, size_t count)
+{
+    if (gy_node_ranks(g, node) > 1) {
+        return node;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (gy_node_ranks(g, named[i]) > 1) {
+            return named[i];
+        }
+    }
+    return GY_NONE;
+}
+
+/* `on`, `with` and `apart` are about the one device of a node. One warning a node and key. */
+static bool warn_ranks(gantry_graph *g, uint32_t node, const char *key, const uint32_t *named, size_t count)
+{
+    uint32_t of = find_ranks(g, node, named, count);
+    if (of == GY_NONE) {
+        return true;
+    }
+    const char *text = gy_arena_printf(&g->arena,
+                                       "\"%s\" of node \"%s\" says nothing: collective \"%s\" has %u ranks, each on a "
+                                       "device of its own; put the nodes that write what it reads where its ranks are "
+                                       "to be",
+                                       key, g->nodes.at[node].id, g->nodes.at[of].id, gy_node_ranks(g, of));
+    gy_warning warning = { g->nodes.at[node].origin, text };
+    return text && gy_vec_push(&g->warnings, warning);
+}
+
+static bool warn_places(gantry_graph *g)
+{
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < g->nodes.count; i++) {
+        const gy_node_extra *e = gy_node_extra_of(g, i);
+        if (e->on || e->on_expr) {
+            ok = warn_ranks(g, i, "on", NULL, 0);
+        }
+        if (ok && e->with.count) {
+            ok = warn_ranks(g, i, "with", e->with.at, e->with.count);
+        }
+        if (ok && e->apart.count) {
+            ok = warn_ranks(g, i, "apart", e->apart.at, e->apart.count);
+        }
+    }
+    return ok;
+}
+
 gantry_status gy_check_warn(gantry_graph *graph, gantry_error *err)
 {
+    if (!warn_places(graph)) {
+        return gy_fail_nomem(err);
+    }
     if (graph->loops.count == 0) {
         return GANTRY_OK;
     }

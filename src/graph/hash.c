@@ -102,6 +102,50 @@ static void add_constant(writer *w, gy_constant value)
     }
 }
 
+/* Names by their letters and by the numbers in them, so that gpu2 comes before gpu10; NULL (everywhere else) is last.
+ */
+static int compare_names(const char *a, const char *b)
+{
+    if (!a || !b) {
+        return (a == NULL) - (b == NULL);
+    }
+    const char *x = a, *y = b;
+    while (*x && *y) {
+        size_t p = strspn(x, "0123456789"), q = strspn(y, "0123456789");
+        if (p && q) {
+            size_t zeros = strspn(x, "0"), others = strspn(y, "0"); /* digits that say nothing of the size */
+            int order = (p - zeros > q - others) - (p - zeros < q - others);
+            order = order ? order : strncmp(x + zeros, y + others, p - zeros);
+            if (order) {
+                return order;
+            }
+            x += p;
+            y += q;
+        } else if (*x++ != *y++) {
+            return (unsigned char)x[-1] < (unsigned char)y[-1] ? -1 : 1;
+        }
+    }
+    return *x || *y ? (*x != 0) - (*y != 0) : strcmp(a, b);
+}
+
+/* The order in which times were given says nothing. One name is given once. */
+static void add_times(writer *w, const gy_node_extra *e)
+{
+    const gy_node_time *last = NULL;
+    add(w, e->time.count);
+    for (size_t i = 0; i < e->time.count; i++) {
+        const gy_node_time *next = NULL;
+        for (size_t k = 0; k < e->time.count; k++) {
+            const gy_node_time *t = &e->time.at[k];
+            bool comes = !last || compare_names(t->device, last->device) > 0;
+            next = comes && (!next || compare_names(t->device, next->device) < 0) ? t : next;
+        }
+        add_text(w, next->device);
+        add_double(w, next->us);
+        last = next;
+    }
+}
+
 static void add_extra(writer *w, const gy_node_extra *e)
 {
     add(w, (uint64_t)e->fill.kind);
@@ -115,11 +159,7 @@ static void add_extra(writer *w, const gy_node_extra *e)
     add_expr(w, e->on_expr);
     add_ids(w, e->with.at, e->with.count);
     add_ids(w, e->apart.at, e->apart.count);
-    add(w, e->time.count);
-    for (size_t i = 0; i < e->time.count; i++) {
-        add_text(w, e->time.at[i].device);
-        add_double(w, e->time.at[i].us);
-    }
+    add_times(w, e);
     add_int(w, e->priority);
     add_double(w, e->share);
 }

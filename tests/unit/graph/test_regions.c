@@ -627,6 +627,28 @@ START_TEST(hashes)
 }
 END_TEST
 
+/* The keys of `time_us` are an object's: in whatever order they come, they say the same. */
+START_TEST(hashes_know_no_order_of_times)
+{
+    static const char *const names[] = { "gpu", "gpu2", "gpu10", "gpu010", "h200", NULL };
+    enum { NAMES = sizeof names / sizeof *names };
+    uint64_t first = 0;
+    for (int turn = 0; turn < 2 * NAMES; turn++) {
+        gantry_graph *h = gantry_graph_new("times");
+        gantry_node n = gantry_graph_work(h, "n");
+        for (int i = 0; i < NAMES; i++) { /* forwards from each of them, and backwards */
+            int k = turn < NAMES ? (turn + i) % NAMES : (2 * NAMES - turn + NAMES - i) % NAMES;
+            gantry_node_time(h, n, names[k], 1 + k);
+        }
+        gantry_error err;
+        ck_assert_msg(gantry_graph_check(h, &err) == GANTRY_OK, "%s", err.text);
+        first = turn ? first : h->hash;
+        ck_assert_uint_eq(h->hash, first);
+        gantry_graph_free(h);
+    }
+}
+END_TEST
+
 START_TEST(owners)
 {
     gantry_graph *h = gantry_graph_new("shared");
@@ -661,6 +683,7 @@ int main(void)
     tcase_add_test(c, places_of_nodes);
     tcase_add_test(c, identities);
     tcase_add_test(c, hashes);
+    tcase_add_test(c, hashes_know_no_order_of_times);
     tcase_add_test(c, owners);
     suite_add_tcase(s, c);
     return run_suite(s);

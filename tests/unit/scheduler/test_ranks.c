@@ -8,7 +8,7 @@
 
 #include "base/map.h"
 #include "base/text.h"
-#include "graph/build.h"
+#include "graph/build/build.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

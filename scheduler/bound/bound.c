@@ -126,7 +126,7 @@ static gy_ticks earliest_end(const bound *b, uint32_t task, gy_ticks ready)
 {
     const gy_plan *p = b->p;
     uint32_t node = p->flow->task[task].node;
-    if (!b->bytes.up[task])
+    if (!(b->bytes.waits[task] & GY_WAITS_UP))
         return ready + gy_bound_fastest(p, node);
     gy_ticks best = GY_TICKS_MAX;
     for (uint32_t d = 0; d < p->devices; d++) {
@@ -142,8 +142,8 @@ static gy_ticks earliest_end(const bound *b, uint32_t task, gy_ticks ready)
 
 static gy_ticks fetch(const bound *b, uint32_t task)
 {
-    int64_t bytes = b->bytes.down[task];
-    return bytes ? b->latency[0] + gy_cut_time(bytes, b->rate[0]) : 0;
+    bool waits = b->bytes.waits[task] & GY_WAITS_DOWN;
+    return waits ? b->latency[0] + gy_cut_time(b->bytes.down[task], b->rate[0]) : 0;
 }
 
 static gy_ticks longest_chain(bound *b)

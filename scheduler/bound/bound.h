@@ -12,16 +12,34 @@
 gantry_status gy_plan_bound(gy_plan *p, gantry_error *err);
 
 /* Bytes per task, and in all: those of tasks that no device in host memory can run, each byte once. Contributions to a
- * reduction do not count as reading: the value before them may meet them anywhere. */
+ * reduction do not count as reading: the value before them may meet them anywhere. Only bytes that take rate of links
+ * are counted (gy_row_pieces). */
 typedef struct gy_bound_bytes {
-    int64_t *up;   /* of inputs, as they are at the start, that the task reads; NULL: no task does */
-    int64_t *down; /* of outputs that the task is the last to write; NULL: no task is */
+    int64_t *up;    /* of inputs, as they are at the start, that the task reads */
+    int64_t *down;  /* of outputs that the task is the last to write */
+    uint8_t *waits; /* GY_WAITS_UP, GY_WAITS_DOWN: some rows have to come or go, even where their bytes do not count */
     int64_t ups, downs;
     int64_t kept; /* of states and constants that such tasks read as a start finds them */
 } gy_bound_bytes;
+enum { GY_WAITS_UP = 1, GY_WAITS_DOWN = 2 };
 
 gantry_status gy_bound_bytes_find(gy_bound_bytes *b, const gy_plan *p, gantry_error *err);
 void gy_bound_bytes_free(gy_bound_bytes *b);
+
+/* ---- bound_pieces.c ---- */
+
+/* Which rows of values copies can only move in pieces that take rate of links. */
+typedef struct gy_row_pieces {
+    const gy_plan *p;
+    int64_t light;        /* bytes of a piece that take none at most; 0: all take some, and nothing below is there */
+    size_t *first, *last; /* per value: its ends are row[first .. last), rising */
+    int64_t *row, *heavy; /* per end: bytes of pieces that take rate before it */
+} gy_row_pieces;
+/* `wanted`: per value. false: out of memory; gy_row_pieces_free is due either way. */
+bool gy_row_pieces_make(gy_row_pieces *x, const gy_plan *p, const uint8_t *wanted);
+void gy_row_pieces_free(gy_row_pieces *x);
+/* Bytes of the rows that take rate; `first` and `last` are ends of accesses, or of the buffer. */
+int64_t gy_row_pieces_heavy(const gy_row_pieces *x, uint32_t value, int64_t first, int64_t last);
 
 /* For the bound of a period (period_bound.c): what starts that follow each other cannot beat either, area and cut; the
  * time of a node on its fastest device; does the dependency hold whatever memories are used? */

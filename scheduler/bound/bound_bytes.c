@@ -12,6 +12,7 @@ typedef struct walk {
     const gy_plan *p;
     gy_bound_bytes *b;
     gy_imap **input, **output; /* per value; NULL: it is none. `input`: of what a start begins with */
+    gy_row_pieces pieces;
 } walk;
 
 /* No device that works in host memory can run it. Collectives have no one place. */
@@ -62,36 +63,43 @@ static void free_maps(gy_imap **maps, uint32_t values)
     gy_free(maps);
 }
 
-static int64_t bytes_in(const gy_plan *p, uint32_t value, const gy_interval *v, const gy_access *a)
-{
-    int64_t low = v->first > a->first ? v->first : a->first, high = v->last < a->last ? v->last : a->last;
-    return gy_buffer_span(gy_value_buffer(p->graph, p->flow, value), low, high);
-}
+/* What a read finds: rows as they are at the start, and those of them that no task that counts has read. */
+typedef struct found {
+    bool fresh, unread;
+    int64_t fresh_bytes, unread_bytes;
+} found;
 
-/* *fresh: bytes that are as at the start; *unread: those that no task that counts has read. */
-static void look(const walk *w, uint32_t value, const gy_access *a, int64_t *fresh, int64_t *unread)
+static found look(const walk *w, uint32_t value, const gy_access *a)
 {
     const gy_imap *map = w->input[value];
+    found x = { 0 };
     for (uint32_t i = gy_imap_find(map, a->first); i != GY_IMAP_NONE && map->at[i].first < a->last;
          i = gy_imap_next(map, i)) {
-        int64_t bytes = bytes_in(w->p, value, &map->at[i], a);
-        *fresh += map->at[i].payload < WRITTEN ? bytes : 0;
-        *unread += map->at[i].payload == UNREAD ? bytes : 0;
+        const gy_interval *v = &map->at[i];
+        int64_t low = v->first > a->first ? v->first : a->first, high = v->last < a->last ? v->last : a->last;
+        if (v->payload >= WRITTEN || low >= high)
+            continue;
+        int64_t bytes = gy_row_pieces_heavy(&w->pieces, value, low, high);
+        x.fresh = true;
+        x.fresh_bytes += bytes;
+        x.unread = x.unread || v->payload == UNREAD;
+        x.unread_bytes += v->payload == UNREAD ? bytes : 0;
     }
+    return x;
 }
 
 /* The task reads rows that are as they were at the start. */
 static bool walk_read(walk *w, uint32_t task, uint32_t value, const gy_access *a)
 {
-    int64_t fresh = 0, unread = 0;
-    look(w, value, a, &fresh, &unread);
+    found x = look(w, value, a);
     if (gy_value_buffer(w->p->graph, w->p->flow, value)->cls == GANTRY_INPUT) {
-        w->b->up[task] += fresh;
-        w->b->ups += unread;
+        w->b->waits[task] |= x.fresh ? GY_WAITS_UP : 0;
+        w->b->up[task] += x.fresh_bytes;
+        w->b->ups += x.unread_bytes;
     } else {
-        w->b->kept += unread;
+        w->b->kept += x.unread_bytes;
     }
-    return !unread || gy_imap_fill(w->input[value], a->first, a->last, READ);
+    return !x.unread || gy_imap_fill(w->input[value], a->first, a->last, READ);
 }
 
 static bool walk_access(walk *w, uint32_t task, size_t k, bool away)
@@ -137,21 +145,38 @@ static void sum_outputs(walk *w)
         for (uint32_t i = map ? gy_imap_find(map, 0) : GY_IMAP_NONE; i != GY_IMAP_NONE; i = gy_imap_next(map, i)) {
             if (map->at[i].payload >= p->flow->tasks)
                 continue;
-            int64_t bytes = gy_buffer_span(gy_value_buffer(p->graph, p->flow, v), map->at[i].first, map->at[i].last);
+            int64_t bytes = gy_row_pieces_heavy(&w->pieces, v, map->at[i].first, map->at[i].last);
+            w->b->waits[map->at[i].payload] |= GY_WAITS_DOWN;
             w->b->down[map->at[i].payload] += bytes;
             w->b->downs += bytes;
         }
     }
 }
 
+static bool make_pieces(walk *w)
+{
+    uint8_t *wanted = gy_calloc((size_t)w->p->flow->values + 1, 1);
+    for (uint32_t v = 0; wanted && v < w->p->flow->values; v++)
+        wanted[v] = w->input[v] || w->output[v];
+    bool done = wanted && gy_row_pieces_make(&w->pieces, w->p, wanted);
+    gy_free(wanted);
+    return done;
+}
+
 gantry_status gy_bound_bytes_find(gy_bound_bytes *b, const gy_plan *p, gantry_error *err)
 {
     size_t tasks = (size_t)p->flow->tasks + 1, values = (size_t)p->flow->values + 1;
-    walk w = { p, b, gy_calloc(values, sizeof *w.input), gy_calloc(values, sizeof *w.output) };
-    *b = (gy_bound_bytes){ .up = gy_calloc(tasks, sizeof *b->up), .down = gy_calloc(tasks, sizeof *b->down) };
-    bool done = w.input && w.output && b->up && b->down && make_maps(&w) && walk_tasks(&w);
+    walk w = { .p = p, .b = b };
+    w.input = gy_calloc(values, sizeof *w.input);
+    w.output = gy_calloc(values, sizeof *w.output);
+    *b = (gy_bound_bytes){ .up = gy_calloc(tasks, sizeof *b->up),
+                           .down = gy_calloc(tasks, sizeof *b->down),
+                           .waits = gy_calloc(tasks, 1) };
+    bool done =
+        w.input && w.output && b->up && b->down && b->waits && make_maps(&w) && make_pieces(&w) && walk_tasks(&w);
     if (done)
         sum_outputs(&w);
+    gy_row_pieces_free(&w.pieces);
     free_maps(w.input, p->flow->values);
     free_maps(w.output, p->flow->values);
     if (done)
@@ -164,5 +189,6 @@ void gy_bound_bytes_free(gy_bound_bytes *b)
 {
     gy_free(b->up);
     gy_free(b->down);
+    gy_free(b->waits);
     *b = (gy_bound_bytes){ 0 };
 }

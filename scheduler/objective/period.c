@@ -19,6 +19,7 @@ typedef struct search {
     GY_VEC(gy_candidate) placed; /* what was looked at, to look at nothing twice */
     gantry_error first;          /* why the first that did not fit did not */
     gy_bound bound;              /* of one start, once a plan has found it */
+    gy_ticks least;              /* no period is less */
 } search;
 
 static bool is_better(const gantry_schedule *a, const gantry_schedule *b)
@@ -38,6 +39,15 @@ static void offer(search *x, gantry_schedule *s)
     x->best = s;
 }
 
+/* Where the starts that are simulated do not yet wait for what will hold them up in the end, the bound knows more. */
+static gantry_status measure(const search *x, gantry_schedule *s, gantry_error *err)
+{
+    gantry_status status = gy_period_measure(s, &s->period, err);
+    if (!status && s->period < x->least)
+        s->period = x->least;
+    return status;
+}
+
 /* *made stays NULL where so many starts do not fit. */
 static gantry_status lower(search *x, const gy_candidate *c, const char *name, uint32_t in_flight,
                            gantry_schedule **made, gantry_error *err)
@@ -54,7 +64,7 @@ static gantry_status lower(search *x, const gy_candidate *c, const char *name, u
     status = gy_portfolio_plan(&p, x->options, &inner);
     x->bound = p.bound;
     if (!status)
-        status = gy_period_measure(p.schedule, &p.schedule->period, &inner);
+        status = measure(x, p.schedule, &inner);
     if (!status) {
         *made = p.schedule;
         (*made)->policy = name;
@@ -67,23 +77,6 @@ static gantry_status lower(search *x, const gy_candidate *c, const char *name, u
     }
     gy_plan_free(&p);
     return status;
-}
-
-/* No period is less than what one lane has to do. */
-static gantry_status busiest_lane(const gantry_schedule *s, gy_ticks *most, gantry_error *err)
-{
-    gy_ticks *work = gy_calloc(s->lanes.count + 1, sizeof *work);
-    if (!work)
-        return gy_fail_nomem(err);
-    *most = 1;
-    for (size_t i = 0; i < s->ops.count; i++)
-        for (uint32_t k = 0; k < s->ops.at[i].lanes; k++) {
-            gy_ticks *lane = &work[s->op_lane.at[s->ops.at[i].lane + k]];
-            *lane += s->ops.at[i].duration < GY_TICKS_MAX - *lane ? s->ops.at[i].duration : 0;
-            *most = *lane > *most ? *lane : *most;
-        }
-    gy_free(work);
-    return GANTRY_OK;
 }
 
 /* Starts that hide how long one takes, and one more, so that the next is there when one ends. */
@@ -147,7 +140,7 @@ static gantry_status try_candidate(search *x, const gy_candidate *c, const char 
     gantry_status status = lower(x, c, name, 1, &one, err);
     if (!one)
         return status;
-    status = busiest_lane(one, &least, err);
+    status = gy_period_least(one, &least, err);
     if (!status && (!x->best || least < x->best->period))
         status = fit(x, c, name, enough(one, least), &many, err);
     if (!status && many)
@@ -280,7 +273,7 @@ static gantry_status make_room(search *x, gantry_error *err)
             *err = f.first;
     }
     if (!status)
-        status = gy_period_measure(f.best, &f.best->period, err);
+        status = measure(x, f.best, err);
     if (!status) {
         x->best = f.best;
         f.best = NULL;
@@ -334,12 +327,13 @@ gantry_status gy_period_run(gantry_schedule **schedule, gantry_graph *graph, con
                             const gantry_schedule_options *options, gantry_error *err)
 {
     search x = { .graph = graph, .machine = machine, .options = options };
-    gantry_status status = try_all(&x, err);
+    gantry_status status = find_bound(&x, &x.least, err);
     if (!status)
-        status = find_bound(&x, &x.best->period_bound, err);
+        status = try_all(&x, err);
     if (!status)
         status = gy_plan_verify(x.best, graph, err);
     if (!status) {
+        x.best->period_bound = x.least;
         hand_over(&x);
         *schedule = x.best;
         x.best = NULL;

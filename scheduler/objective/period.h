@@ -23,8 +23,11 @@ gantry_status gy_period_run(gantry_schedule **schedule, gantry_graph *graph, con
                             const gantry_schedule_options *options, gantry_error *err);
 
 /* From the end of one start to that of the next, when many have been queued: simulated, on average over the starts
- * after which the distances repeat, once the pipeline has filled. */
+ * after which the distances repeat, once the pipeline has filled; and no less than its busiest lane does. */
 gantry_status gy_period_measure(const gantry_schedule *s, gy_ticks *period, gantry_error *err);
+
+/* No period is less than what one lane has to do. */
+gantry_status gy_period_least(const gantry_schedule *s, gy_ticks *least, gantry_error *err);
 
 /*
  * What no schedule's period can beat; after gy_plan_prepare. Area and cut as for a makespan (bound.c); and around each

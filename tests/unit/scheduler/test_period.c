@@ -75,6 +75,22 @@ START_TEST(stages_work_on_starts_of_their_own)
 }
 END_TEST
 
+/* Six stages and fewer starts in flight than hide them: start i + n begins when start i has ended, so n starts end in
+ * the time that one takes, some of them soon after each other and then none for long. */
+START_TEST(starts_that_come_in_bunches)
+{
+    gantry_machine *m = small_machine(6, 1 << 20);
+    gantry_graph *g = line(6, false);
+    gantry_schedule *s = overlap(g, m, _i);
+    ck_assert_uint_eq(s->in_flight, (unsigned)_i);
+    ck_assert_int_ge(s->makespan, 60 * GY_TICKS_PER_US);
+    ck_assert_int_eq(s->period, (s->makespan + _i - 1) / _i);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+    gantry_machine_free(m);
+}
+END_TEST
+
 /* The next start's first stage needs what this start's last stage leaves: three stages and the transfers between. */
 START_TEST(a_state_puts_starts_behind_each_other)
 {
@@ -228,6 +244,7 @@ int main(void)
     Suite *suite = suite_create("period");
     TCase *tc = tcase_create("period");
     tcase_add_test(tc, stages_work_on_starts_of_their_own);
+    tcase_add_loop_test(tc, starts_that_come_in_bunches, 2, 6);
     tcase_add_test(tc, a_state_puts_starts_behind_each_other);
     tcase_add_test(tc, memory_limits_the_starts_in_flight);
     tcase_add_test(tc, other_objectives_do_not_overlap);

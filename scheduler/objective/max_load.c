@@ -11,6 +11,7 @@
 #include "scheduler/search/portfolio.h"
 #include "scheduler/policies/split/split.h"
 #include "scheduler/search/search.h"
+#include <string.h>
 
 const char gy_load_search_name[] = "split+search";
 
@@ -66,6 +67,13 @@ static uint64_t moves_of(const run *r)
         return 0;
     uint64_t each = (l->item_first[l->units] / l->units + 1) * l->devices, most = VISITS / each * 8;
     return (MOVES < most ? MOVES : most) << (r->options->effort - 2);
+}
+
+/* For a period it is one candidate among others: without effort it takes no longer than a policy may. */
+static gy_split_limits limits_of(const gantry_schedule_options *o)
+{
+    bool quick = o->effort == 0 && !strcmp(o->objective, "period");
+    return quick ? GY_SPLIT_QUICK : GY_SPLIT_LIMITS;
 }
 
 static gantry_status take_placed(run *r, gantry_error *err)
@@ -176,6 +184,7 @@ gantry_status gy_load_run(gantry_schedule **schedule, gantry_graph *graph, const
                           const gantry_schedule_options *options, gantry_error *err)
 {
     run r = { .graph = graph, .machine = machine, .options = options };
+    gy_split_limits limits = limits_of(options);
     gantry_schedule *made = NULL;
     gantry_status status = options->policy ? gy_policy_find(&r.named, options->policy, err) : GANTRY_OK;
     if (r.named == &gy_policy_split)
@@ -183,7 +192,7 @@ gantry_status gy_load_run(gantry_schedule **schedule, gantry_graph *graph, const
     if (!status)
         status = prepare(&r, err);
     if (!status)
-        status = r.named ? take_placed(&r, err) : gy_split_assign(&r.load, &GY_SPLIT_LIMITS, &r.device, err);
+        status = r.named ? take_placed(&r, err) : gy_split_assign(&r.load, &limits, &r.device, err);
     uint64_t moves = status ? 0 : moves_of(&r);
     if (!status && moves && !gy_load_improve(&r.load, r.device, moves, options->seed))
         status = gy_fail_nomem(err);

@@ -77,12 +77,16 @@ static bool spreads(const gy_plan *p, uint32_t task)
 }
 
 /* Scratch is no instance: each lane of a device has as much as the largest node that runs there asks; the first of the
- * device, that is, and of small nodes the others. */
+ * device, that is, and of small nodes the others. Where memory is to be spared, devices whose small nodes ask for some
+ * have one lane. */
 gantry_status gy_plan_scratch(gy_plan *p, gantry_error *err)
 {
     uint64_t *scratch = gy_calloc(2 * (size_t)p->devices, sizeof *scratch), *others = scratch + p->devices;
-    if (!scratch)
+    p->one_lane = p->attempt->spare_memory ? gy_arena_calloc(&p->arena, p->devices, sizeof *p->one_lane) : NULL;
+    if (!scratch || (p->attempt->spare_memory && !p->one_lane)) {
+        gy_free(scratch);
         return gy_fail_nomem(err);
+    }
     for (uint32_t t = 0; t < p->flow->tasks; t++) {
         uint64_t bytes = gy_aligned((uint64_t)gy_plan_node(p, t)->scratch);
         uint32_t d = p->placed.device[t];
@@ -91,9 +95,23 @@ gantry_status gy_plan_scratch(gy_plan *p, gantry_error *err)
     }
     for (uint32_t d = 0; d < p->devices; d++) {
         uint64_t *left = &p->capacity[p->machine->device[d].memory];
-        uint64_t need = scratch[d] + (p->machine->device[d].lanes - 1) * others[d];
+        bool one_lane = p->attempt->spare_memory && others[d] > 0;
+        uint64_t need = scratch[d] + (one_lane ? 0 : (p->machine->device[d].lanes - 1) * others[d]);
+        if (one_lane)
+            p->one_lane[d] = 1;
         *left = *left > need ? *left - need : 0;
     }
     gy_free(scratch);
     return GANTRY_OK;
+}
+
+bool gy_plan_can_spare(const gantry_graph *graph, const gantry_machine *machine)
+{
+    uint32_t lanes = 0;
+    for (uint32_t d = 0; d < machine->devices; d++)
+        lanes = machine->device[d].lanes > lanes ? machine->device[d].lanes : lanes;
+    for (uint32_t n = 0; n < graph->nodes.count; n++)
+        if (graph->nodes.at[n].kind == GY_NODE_COLLECTIVE || (graph->nodes.at[n].scratch > 0 && lanes > 1))
+            return true;
+    return false;
 }

@@ -14,8 +14,11 @@ gantry_status gy_plan_eligible(gy_plan *p, gantry_error *err);
 bool gy_plan_is_tied(const gy_plan *p, uint32_t node);
 /* The capacity of each memory; `max_memory` as in gantry_schedule_options. */
 gantry_status gy_plan_capacity(gy_plan *p, const char *max_memory, gantry_error *err);
-/* Takes scratch off the capacity of the memories, once tasks are placed. */
+/* Takes scratch off the capacity of the memories, once tasks are placed. Where memory is to be spared, devices whose
+ * small nodes ask for scratch compute in one lane, which has it once. */
 gantry_status gy_plan_scratch(gy_plan *p, gantry_error *err);
+/* Does it make a difference to spare memory? */
+bool gy_plan_can_spare(const gantry_graph *graph, const gantry_machine *machine);
 
 /* The peak that the roofline of the node takes, GFLOP/s; 0: the machine gives none. */
 double gy_plan_gflops(const gy_plan *p, uint32_t node, uint32_t device);

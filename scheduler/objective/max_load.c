@@ -8,8 +8,8 @@
 #include "scheduler/pipeline/pipeline.h"
 #include "scheduler/place/place.h"
 #include "scheduler/policies/policy.h"
-#include "scheduler/search/portfolio.h"
 #include "scheduler/policies/split/split.h"
+#include "scheduler/search/portfolio.h"
 #include "scheduler/search/search.h"
 #include <string.h>
 
@@ -146,11 +146,13 @@ static gantry_status note_loads(run *r, gy_plan *p, gantry_error *err)
     return status;
 }
 
-static gantry_status lower(run *r, gantry_schedule **schedule, const char *name, bool make_room, gantry_error *err)
+static gantry_status lower(run *r, gantry_schedule **schedule, const char *name, bool make_room, bool spare,
+                           gantry_error *err)
 {
     gy_plan p;
     gy_attempt attempt = GY_ATTEMPT_INIT;
     attempt.make_room = make_room;
+    attempt.spare_memory = spare;
     attempt.assigned = r->device;
     if (gy_options_spill(r->options) != GY_SPILL_OFF)
         attempt.spilling = GY_SPILL_COPY; /* nothing is made again, as devices are busy enough */
@@ -172,9 +174,12 @@ static gantry_status lower(run *r, gantry_schedule **schedule, const char *name,
 static gantry_status lower_to_fit(run *r, gantry_schedule **schedule, const char *name, gantry_error *err)
 {
     gantry_error inner = { 0 };
-    gantry_status status = lower(r, schedule, name, false, &inner);
+    gantry_status status = lower(r, schedule, name, false, false, &inner);
     if (status == GANTRY_E_CAPACITY)
-        return lower(r, schedule, name, true, err);
+        status = lower(r, schedule, name, true, false, &inner);
+    if (status == GANTRY_E_CAPACITY && gy_plan_can_spare(r->graph, r->machine) &&
+        !lower(r, schedule, name, true, true, NULL))
+        return GANTRY_OK;
     if (status && err)
         *err = inner;
     return status;

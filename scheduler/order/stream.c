@@ -155,6 +155,8 @@ static bool nth_lane(stream *st, uint32_t device, uint8_t kind, size_t n, uint32
 
 static bool is_small(const gy_plan *p, const gy_draft_op *d)
 {
+    if (p->one_lane && p->one_lane[d->device])
+        return false;
     return p->machine->contention && gy_device_overlap(&p->machine->device[d->device], d->op.duration) > 0;
 }
 

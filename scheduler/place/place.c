@@ -169,27 +169,78 @@ static bool is_used(const uint32_t *device, uint32_t ranks, uint32_t d)
     return false;
 }
 
-void gy_place_ranks(const gy_plan *p, uint32_t *device, uint32_t ranks)
+/* One that has no rank yet, from `first` on; `first` itself where all have one. */
+static uint32_t deal(const gy_plan *p, const uint32_t *device, uint32_t ranks, uint32_t first)
 {
-    for (uint32_t i = 0; i < ranks; i++) {
-        if (device[i] != GY_NONE)
-            continue;
-        uint32_t d = i % p->workers, tries = 0;
-        while (tries < p->workers && is_used(device, ranks, d)) {
-            d = (d + 1) % p->workers;
-            tries++;
-        }
-        device[i] = tries < p->workers ? d : i % p->workers;
+    for (uint32_t i = 0; i < p->workers; i++)
+        if (!is_used(device, ranks, (first + i) % p->workers))
+            return (first + i) % p->workers;
+    return first;
+}
+
+/* Bytes of the regions of a rank, each once. */
+static int64_t bytes_of_rank(const gy_plan *p, uint32_t task, uint32_t rank)
+{
+    const gy_node *n = gy_plan_node(p, task);
+    const gy_node_extra *x = gy_plan_extra(p, node_of(p, task));
+    const gy_access *a = &p->graph->access.at[n->access];
+    int64_t sum = 0;
+    for (uint32_t k = 0; k < n->accesses; k++) {
+        bool again = false; /* in place */
+        for (uint32_t i = 0; i < k && gy_access_rank(x, k) == rank; i++)
+            again = again || (gy_access_rank(x, i) == rank && a[i].buffer == a[k].buffer && a[i].first == a[k].first &&
+                              a[i].last == a[k].last);
+        sum += gy_access_rank(x, k) == rank && !again ? gy_access_bytes(p->graph, &a[k]) : 0;
     }
+    return sum;
+}
+
+/* What the memory of a device has left beside the ranks that are there. */
+static int64_t room_beside(const gy_plan *p, uint32_t task, const uint32_t *device, uint32_t ranks, uint32_t d)
+{
+    uint32_t memory = p->machine->device[d].memory;
+    int64_t room = p->capacity[memory] < INT64_MAX ? (int64_t)p->capacity[memory] : INT64_MAX;
+    for (uint32_t i = 0; i < ranks; i++)
+        if (device[i] != GY_NONE && p->machine->device[device[i]].memory == memory)
+            room -= bytes_of_rank(p, task, i);
+    return room;
+}
+
+/* The first with room for the rank, those that have no rank yet before others; where there is none, the one with most
+ * room. */
+static uint32_t deal_by_room(const gy_plan *p, uint32_t task, const uint32_t *device, uint32_t ranks, uint32_t rank)
+{
+    int64_t need = bytes_of_rank(p, task, rank), most = INT64_MIN;
+    uint32_t best = 0;
+    for (int used = 0; used < 2; used++)
+        for (uint32_t i = 0; i < p->workers; i++) {
+            uint32_t d = (rank + i) % p->workers;
+            int64_t room = room_beside(p, task, device, ranks, d);
+            if (room >= need && is_used(device, ranks, d) == used)
+                return d;
+            if (room > most) {
+                most = room;
+                best = d;
+            }
+        }
+    return best;
+}
+
+void gy_place_ranks(const gy_plan *p, uint32_t task, uint32_t *device, uint32_t ranks)
+{
+    for (uint32_t i = 0; i < ranks; i++)
+        if (device[i] == GY_NONE)
+            device[i] = p->attempt->spare_memory ? deal_by_room(p, task, device, ranks, i)
+                                                 : deal(p, device, ranks, i % p->workers);
 }
 
 /* Each rank goes where what it gives was written. */
-static void choose_team(gy_plan *p, gy_team *team)
+static void choose_team(gy_plan *p, uint32_t task, gy_team *team)
 {
     for (uint32_t i = 0; i < team->ranks; i++)
         if (team->writer[i] != GY_NONE)
             team->device[i] = p->placed.device[team->writer[i]];
-    gy_place_ranks(p, team->device, team->ranks);
+    gy_place_ranks(p, task, team->device, team->ranks);
 }
 
 /* Where the regions of a collective are on these devices. false: out of memory. */
@@ -280,7 +331,7 @@ static uint32_t soonest(const gy_plan *p, uint32_t task, uint32_t home)
 
 static gantry_status place_ranks(gy_plan *p, uint32_t task, gy_team *team, gantry_error *err)
 {
-    choose_team(p, team);
+    choose_team(p, task, team);
     if (!gy_plan_is_tied(p, node_of(p, task)))
         return place_team(p, task, team, err);
     return place_tied(p, task, team, soonest(p, task, team->device[0]), err);

@@ -30,8 +30,9 @@ gantry_status gy_place_on(gy_plan *p, uint32_t task, uint32_t device, gantry_err
 
 /* ---- collectives ---- */
 
-/* Gives ranks without a device (GY_NONE) one that has no rank yet, while there are some. */
-void gy_place_ranks(const gy_plan *p, uint32_t *device, uint32_t ranks);
+/* Gives ranks without a device (GY_NONE) one that has no rank yet, while there are some; where memory is to be spared
+ * (gy_attempt), one with room for what the rank has. */
+void gy_place_ranks(const gy_plan *p, uint32_t task, uint32_t *device, uint32_t ranks);
 /* What a collective task takes on these devices, one a rank, and by which algorithm. E_GRAPH if the one that it asks
  * for cannot do it there. */
 gantry_status gy_place_team_time(const gy_plan *p, uint32_t task, const uint32_t *device, gy_way *choice,

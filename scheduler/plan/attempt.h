@@ -20,6 +20,7 @@ typedef struct gy_attempt {
     bool make_room;           /* what does not fit is lowered for least memory, and then spilled */
     bool is_known_not_to_fit; /* with make_room: the ways that spill nothing are left out */
     bool fetch_late;          /* rows that were spilled come back no sooner than for the ops that are next */
+    bool spare_memory;        /* the last resort: gy_plan_scratch and gy_place_ranks say what is given up */
     bool keep_copies;         /* no collective is put in place of copies */
 } gy_attempt;
 

@@ -133,6 +133,7 @@ typedef struct gy_plan {
     const gy_attempt *attempt; /* borrowed */
     uint32_t workers, devices; /* devices of the machine; those a policy may choose from are 0 .. workers-1 */
     uint64_t *capacity;        /* per memory: bytes that instances may take */
+    uint8_t *one_lane;         /* per device: it computes in one lane, to have scratch once; NULL: none does */
 
     gy_costs cost;
     gy_task_inputs inputs;

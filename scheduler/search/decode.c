@@ -97,7 +97,7 @@ static void run_team(gy_decode *d, uint32_t task)
         device[i] = team->writer[i] == GY_NONE ? GY_NONE : d->device[team->writer[i]];
     if (gy_plan_is_tied(m->plan, m->plan->flow->task[task].node))
         device[0] = d->device[task];
-    gy_place_ranks(m->plan, device, team->ranks);
+    gy_place_ranks(m->plan, task, device, team->ranks);
     gy_ticks start = 0;
     for (uint32_t i = 0; i < team->ranks; i++) {
         gy_ticks t = ready_on(d, task, device[i]);

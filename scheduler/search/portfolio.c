@@ -2,6 +2,7 @@
 #include "scheduler/search/portfolio.h"
 
 #include "base/error.h"
+#include "scheduler/cost/cost.h"
 #include "scheduler/options.h"
 #include "scheduler/pipeline/pipeline.h"
 #include "scheduler/policies/frugal.h"
@@ -77,6 +78,7 @@ static gy_attempt attempt_of(const gy_portfolio *f, const gy_candidate *c)
     gy_attempt a = GY_ATTEMPT_INIT;
     a.candidate = c;
     a.make_room = f->make_room;
+    a.spare_memory = f->spare_memory;
     a.spilling = gy_options_spill(f->options);
     return a;
 }
@@ -235,17 +237,29 @@ gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err)
     return !status && small && is_tight(f) ? try_again(f, err) : status;
 }
 
-gantry_status gy_portfolio_make_room(gy_portfolio *f, gantry_error *err)
+static gantry_status spill_all(gy_portfolio *f, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
-    bool kept = f->keep;
     if (f->make_room)
         return GANTRY_OK; /* it was tried */
-    f->keep = false;
     if (!f->options->policy && f->options->effort == 0)
         status = try_policy(f, &gy_policy_mem_heft, err);
-    if (!status && !f->best)
-        status = try_again(f, err);
+    return !status && !f->best ? try_again(f, err) : status;
+}
+
+gantry_status gy_portfolio_make_room(gy_portfolio *f, gantry_error *err)
+{
+    bool kept = f->keep;
+    f->keep = false;
+    gantry_status status = spill_all(f, err);
+    if (!status && !f->best && gy_plan_can_spare(f->graph, f->machine)) {
+        f->spare_memory = true;
+        f->make_room = false;
+        f->tried.count = 0;
+        status = gy_portfolio_policies(f, err);
+        if (!status && !f->best)
+            status = spill_all(f, err);
+    }
     f->keep = kept;
     return status;
 }

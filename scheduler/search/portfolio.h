@@ -16,6 +16,7 @@ typedef struct gy_portfolio {
     GY_VEC(gy_candidate) placed; /* what the policies that fit decided; kept if `keep` */
     bool keep;
     bool make_room;       /* what does not fit is spilled */
+    bool spare_memory;    /* what is fast but takes memory is given up: gy_portfolio_make_room */
     gantry_error first;   /* why the first that did not fit did not */
     bool first_made_room; /* even with spilling */
     gantry_status last;   /* why the last that did not fit did not */
@@ -28,7 +29,9 @@ gantry_status gy_portfolio_plan(gy_plan *p, const gantry_schedule_options *optio
 /* Runs every policy that fits the size, or the one that the options name; in small graphs, what does not fit in memory
  * with spilling too. */
 gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err);
-/* When nothing fitted: a placement that looks at memory, and if that does not fit either, spilling. */
+/* When nothing fitted: a placement that looks at memory, and if that does not fit either, spilling. As the last resort
+ * all of it again with memory spared: devices whose small nodes ask for scratch compute in one lane, which has it once
+ * (gy_plan_scratch), and ranks of collectives that no node wrote go where there is room (gy_place_ranks). */
 gantry_status gy_portfolio_make_room(gy_portfolio *f, gantry_error *err);
 /* Lowers and simulates a candidate; *makespan is GY_TICKS_MAX if it does not fit in memory. */
 gantry_status gy_portfolio_candidate(gy_portfolio *f, const gy_candidate *c, const char *name, gy_ticks *makespan,

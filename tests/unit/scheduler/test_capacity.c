@@ -207,6 +207,99 @@ START_TEST(scratch_counts)
 }
 END_TEST
 
+/* ---- what is given up where nothing fits ---- */
+
+/* Two small devices, and one that holds everything. */
+static const char machine_one_large[] =
+    "{\"gantry_machine\":1,\"name\":\"large\",\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\"},{\"id\":\"m0\","
+    "\"capacity\":256},{\"id\":\"m1\",\"capacity\":256},{\"id\":\"m2\",\"capacity\":\"1GiB\"}],\"devices\":[{\"id\":"
+    "\"d0\","
+    "\"memory\":\"m0\"},{\"id\":\"d1\",\"memory\":\"m1\"},{\"id\":\"d2\",\"memory\":\"m2\"}],\"routes\":[{\"from\":\"*"
+    "\",\"to\":\"*\","
+    "\"latency_us\":1,\"bandwidth_gbs\":1}]}";
+
+/* Ranks of 512 B that no node wrote, of every kind: they go where they fit, whoever is asked. */
+START_TEST(ranks_that_no_node_wrote_go_where_there_is_room)
+{
+    static const char *const objectives[] = { "makespan", "period" };
+    gantry_collective kind = (gantry_collective)(GANTRY_ALL_REDUCE + _i % 8);
+    bool one_in = kind == GANTRY_BROADCAST || kind == GANTRY_SCATTER;
+    bool one_out = kind == GANTRY_REDUCE || kind == GANTRY_GATHER;
+    bool reduces = kind == GANTRY_ALL_REDUCE || kind == GANTRY_REDUCE || kind == GANTRY_REDUCE_SCATTER;
+    bool half_in = kind == GANTRY_GATHER || kind == GANTRY_ALL_GATHER;
+    bool half_out = kind == GANTRY_SCATTER || kind == GANTRY_REDUCE_SCATTER;
+    gantry_machine *m = parse_machine(machine_one_large);
+    gantry_graph *g = gantry_graph_new("unwritten");
+    gantry_region in[2], out[2];
+    for (int i = 0; i < 2; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "x%d", i);
+        gantry_buffer x = buffer(g, name, half_in ? 128 : 256), y;
+        gantry_buffer_set_class(g, x, GANTRY_INPUT);
+        in[i] = gantry_all(x);
+        snprintf(name, sizeof name, "y%d", i);
+        y = buffer(g, name, half_out ? 128 : 256);
+        out[i] = gantry_all(y);
+        if (!i || !one_out)
+            gantry_buffer_output(g, y);
+    }
+    gantry_graph_collective(g, "c", kind, reduces ? GANTRY_SUM : (gantry_access)0, one_in ? 1 : 2, in, one_out ? 1 : 2,
+                            out, 0);
+    gantry_schedule_options o = GANTRY_SCHEDULE_OPTIONS_INIT;
+    gantry_schedule *s = NULL;
+    gantry_error err;
+    o.objective = objectives[_i / 8];
+    o.effort = _i % 3;
+    if (gantry_schedule_new(&s, g, m, &o, &err) || gy_schedule_verify(s, g, &err))
+        ck_abort_msg("%s", err.text);
+    ck_assert_str_eq(device_of(s, "c"), "d2");
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+    gantry_machine_free(m);
+}
+END_TEST
+
+/* Scratch of 300 MiB is there four times where launches overlap in four lanes, which 1 GiB has no room for; in one lane
+ * it has. Where four times is not too much, the lanes stay. */
+START_TEST(lanes_are_given_up_for_scratch)
+{
+    static const char *const objectives[] = { "makespan", "period", "max_load" };
+    gantry_machine *m = parse_machine(
+        "{\"gantry_machine\":1,\"name\":\"lanes\",\"memories\":[{\"id\":\"host\",\"capacity\":\"64GiB\"},{\"id\":"
+        "\"m0\",\"capacity\":\"1GiB\"},{\"id\":\"m1\",\"capacity\":\"80GiB\"}],\"devices\":[{\"id\":\"d0\",\"type\":"
+        "\"gpu\",\"memory\":\"m0\",\"lanes\":4,\"launch_us\":5},{\"id\":\"d1\",\"type\":\"gpu\",\"memory\":\"m1\","
+        "\"lanes\":4,\"launch_us\":5}],\"routes\":[{\"from\":\"*\",\"to\":\"*\",\"latency_us\":1,\"bandwidth_gbs\":10}]"
+        "}");
+    for (int large = 0; large < 2; large++) {
+        gantry_graph *g = gantry_graph_new("scratch");
+        char id[16];
+        for (int i = 0; i < 4; i++) {
+            snprintf(id, sizeof id, "n%d", i);
+            gantry_node n = work(g, id, 1);
+            gantry_node_on(g, n, "d0");
+            gantry_node_scratch(g, n, (large ? 300 : 200) << 20);
+            snprintf(id, sizeof id, "b%d", i);
+            gantry_buffer b = buffer(g, id, 512);
+            gantry_buffer_output(g, b);
+            gantry_node_write(g, n, gantry_all(b));
+        }
+        gantry_schedule_options o = GANTRY_SCHEDULE_OPTIONS_INIT;
+        gantry_schedule *s = NULL;
+        gantry_error err;
+        o.objective = objectives[_i];
+        if (gantry_schedule_new(&s, g, m, &o, &err) || gy_schedule_verify(s, g, &err))
+            ck_abort_msg("%s", err.text);
+        uint32_t lanes = 0;
+        for (size_t i = 0; i < s->lanes.count; i++)
+            lanes += s->lanes.at[i].kind == GY_LANE_COMPUTE && s->lanes.at[i].device == 0;
+        ck_assert_uint_eq(lanes, large ? 1 : 4);
+        gantry_schedule_free(s);
+        gantry_graph_free(g);
+    }
+    gantry_machine_free(m);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("capacity");
@@ -220,6 +313,8 @@ int main(void)
     tcase_add_test(c, holes_are_filled);
     tcase_add_test(c, what_persists_is_never_shared);
     tcase_add_test(c, scratch_counts);
+    tcase_add_loop_test(c, ranks_that_no_node_wrote_go_where_there_is_room, 0, 16);
+    tcase_add_loop_test(c, lanes_are_given_up_for_scratch, 0, 3);
     suite_add_tcase(suite, c);
     return run_suite(suite);
 }

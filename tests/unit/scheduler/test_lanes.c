@@ -104,10 +104,10 @@ START_TEST(one_lane_only)
 }
 END_TEST
 
-/* Each lane has its own: 16 KiB for four of 4, beside 8 KiB of x. */
+/* Each lane has its own: 16 KiB for four of 4, beside 8 KiB of x. With less there is one lane, which has 4 KiB. */
 START_TEST(scratch)
 {
-    char id[8];
+    char id[16];
     gantry_buffer x = buffer(g, "x", 2048);
     for (int i = 0; i < 4; i++) {
         snprintf(id, sizeof id, "n%d", i);
@@ -123,7 +123,14 @@ START_TEST(scratch)
     o.max_memory = "d0=24KiB";
     ck_assert_int_eq(gantry_schedule_new(&tight, g, m, &o, NULL), GANTRY_OK);
     gantry_schedule_free(tight);
-    o.max_memory = "d0=23KiB";
+    for (int kib = 23; kib >= 12; kib -= 11) {
+        snprintf(id, sizeof id, "d0=%dKiB", kib);
+        o.max_memory = id;
+        ck_assert_int_eq(gantry_schedule_new(&tight, g, m, &o, NULL), GANTRY_OK);
+        ck_assert_uint_eq(tight->lanes.count, 1);
+        gantry_schedule_free(tight);
+    }
+    o.max_memory = "d0=11KiB";
     refusal(g, m, &o, GANTRY_E_CAPACITY);
 }
 END_TEST

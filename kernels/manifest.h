@@ -5,7 +5,7 @@
 
 #include "kernels/element.h"
 
-#define GY_ARGS(list) list, (int32_t)(sizeof(list) / sizeof *(list))
+#define GY_ARGS(list) list, sizeof *(list), (int32_t)(sizeof(list) / sizeof *(list))
 #define GY_REGION(name_, access_, dtypes_, same_, summary_)                                                            \
     {                                                                                                                  \
         .name = name_, .access = access_, .dtypes = dtypes_, .same = same_, .summary = summary_                        \

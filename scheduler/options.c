@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/versioned.h"
 #include "graph/derive/phase.h"
 #include "scheduler/search/search.h"
 #include <string.h>
@@ -49,13 +50,9 @@ static gantry_status check_words(const gantry_schedule_options *o, gantry_error 
 gantry_status gy_options_read(gantry_schedule_options *to, const gantry_schedule_options *from, gantry_error *err)
 {
     *to = (gantry_schedule_options)GANTRY_SCHEDULE_OPTIONS_INIT;
-    if (from) {
-        if (from->struct_size < sizeof from->struct_size)
-            return gy_fail(err, GANTRY_E_INVALID, NULL,
-                           "struct_size of the options is %zu; begin with GANTRY_SCHEDULE_OPTIONS_INIT",
-                           from->struct_size);
-        memcpy(to, from, from->struct_size < sizeof *to ? from->struct_size : sizeof *to);
-    }
+    gantry_status status = gy_struct_read(to, sizeof *to, from, "gantry_schedule_options", err);
+    if (status)
+        return status;
     to->objective = to->objective ? to->objective : "makespan";
     to->replay = to->replay ? to->replay : "auto";
     to->spill = to->spill ? to->spill : "auto";

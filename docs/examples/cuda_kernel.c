@@ -40,10 +40,10 @@ static const char clip_ptx[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
 
 static gantry_status clip(const gantry_launch *l)
 {
-    const float *x = l->arg[0].data;
-    float *y = l->arg[1].data;
-    for (int64_t i = 0; i < l->arg[3].integer; i++)
-        y[i] = x[i] < (float)l->arg[2].number ? x[i] : (float)l->arg[2].number;
+    const float *x = gantry_launch_arg(l, 0)->data;
+    float *y = gantry_launch_arg(l, 1)->data, limit = (float)gantry_launch_arg(l, 2)->number;
+    for (int64_t i = 0; i < gantry_launch_arg(l, 3)->integer; i++)
+        y[i] = x[i] < limit ? x[i] : limit;
     return GANTRY_OK;
 }
 
@@ -55,7 +55,7 @@ static const gantry_kernel_arg clip_args[] = {
     { .name = "n", .scalar = 1, .optional = 1 },
 };
 static const gantry_kernel clip_kernel = {
-    .struct_size = sizeof(gantry_kernel), .name = "clip", .arg = clip_args, .args = 4, .flops = "n", .host = clip
+    .struct_size = sizeof(gantry_kernel), .name = "clip", GANTRY_KERNEL_ARGS(clip_args), .flops = "n", .host = clip
 };
 static const gantry_dtype clip_types[] = { GANTRY_F32, GANTRY_F32, GANTRY_F32, GANTRY_U32 };
 static const char *const clip_defaults[] = { NULL, NULL, NULL, "x.size" };

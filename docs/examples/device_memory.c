@@ -50,7 +50,7 @@ static int open_driver(void)
 /* A node. On a GPU it queues work on the launch's stream and never waits; a library would get that stream, too. */
 static gantry_status keep(const gantry_launch *l)
 {
-    const gantry_arg *from = &l->arg[0], *to = &l->arg[1];
+    const gantry_arg *from = gantry_launch_arg(l, 0), *to = gantry_launch_arg(l, 1);
     size_t bytes = (size_t)(from->rows * from->row_bytes);
     if (!l->stream) { /* on a CPU */
         memcpy(to->data, from->data, bytes);

@@ -9,7 +9,7 @@ enum { N = 64, PARTS = 4, STEPS = 50 };
 
 static gantry_status step(const gantry_launch *l)
 {
-    const gantry_arg *old = &l->arg[0], *new = &l->arg[1];
+    const gantry_arg *old = gantry_launch_arg(l, 0), *new = gantry_launch_arg(l, 1);
     const double *from = old->data;
     double *to = new->data;
     for (int64_t row = new->first_row; row < new->first_row + new->rows; row++) {

@@ -8,9 +8,9 @@ enum { N = 256, PARTS = 4, STEPS = 100 };
 /* Arguments are the node's accesses, in the order in which they were added. */
 static gantry_status accumulate(const gantry_launch *l)
 {
-    const double *sample = l->arg[0].data;
-    double *total = l->arg[1].data;
-    for (int64_t i = 0; i < l->arg[1].rows; i++)
+    const double *sample = gantry_launch_arg(l, 0)->data;
+    double *total = gantry_launch_arg(l, 1)->data;
+    for (int64_t i = 0; i < gantry_launch_arg(l, 1)->rows; i++)
         total[i] += sample[i];
     return GANTRY_OK;
 }

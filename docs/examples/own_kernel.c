@@ -7,10 +7,10 @@
 
 static gantry_status clip(const gantry_launch *l)
 {
-    const float *x = l->arg[1].data;
-    float *y = l->arg[2].data;
-    for (int64_t i = 0; i < l->arg[2].rows; i++)
-        y[i] = x[i] < (float)l->arg[0].number ? x[i] : (float)l->arg[0].number;
+    float limit = (float)gantry_launch_arg(l, 0)->number, *y = gantry_launch_arg(l, 2)->data;
+    const float *x = gantry_launch_arg(l, 1)->data;
+    for (int64_t i = 0; i < gantry_launch_arg(l, 2)->rows; i++)
+        y[i] = x[i] < limit ? x[i] : limit;
     return GANTRY_OK;
 }
 
@@ -22,8 +22,7 @@ static const gantry_kernel_arg clip_args[] = {
 static const gantry_kernel clip_kernel = { .struct_size = sizeof(gantry_kernel),
                                            .name = "clip",
                                            .summary = "y = min(x, limit)",
-                                           .arg = clip_args,
-                                           .args = 3,
+                                           GANTRY_KERNEL_ARGS(clip_args),
                                            .flops = "x.size",
                                            .bytes = "x.bytes + y.bytes",
                                            .host = clip };

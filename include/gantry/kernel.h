@@ -80,12 +80,23 @@ typedef struct gantry_launch {
     int32_t device_ordinal; /* the back end's own number of it (the CUDA ordinal); -1 on the CPU */
     void *stream;           /* CUDA: the stream to queue work on. CPU: NULL, the function does the work itself */
     int32_t args;           /* number of entries of `arg` */
-    const gantry_arg *arg;
-    void *scratch; /* device memory of scratch_bytes, aligned to 256, contents undefined; NULL if 0 */
+    const gantry_arg *arg;  /* gantry_launch_arg steps through it in programs compiled with another version, too */
+    size_t arg_size;        /* how far apart they are: sizeof(gantry_arg) in the library that is loaded */
+    void *scratch;          /* device memory of scratch_bytes, aligned to 256, contents undefined; NULL if 0 */
     uint64_t scratch_bytes;
     int32_t *status; /* device memory: a kernel stores non-zero here to report failure (potrf: the pivot) */
     void *handle;    /* what the kernel's open() made for this device; NULL without open() */
 } gantry_launch;
+
+/** Entry i of `arg`, and item i of an argument that is a list. */
+static inline const gantry_arg *gantry_launch_arg(const gantry_launch *launch, int32_t i)
+{
+    return (const gantry_arg *)(const void *)((const char *)launch->arg + (size_t)i * launch->arg_size);
+}
+static inline const gantry_arg *gantry_launch_item(const gantry_launch *launch, const gantry_arg *arg, int64_t i)
+{
+    return (const gantry_arg *)(const void *)((const char *)arg->items + (size_t)i * launch->arg_size);
+}
 
 /**
  * A kernel. On the CPU it does the work and returns. For CUDA it queues work on `stream`, whose context is current, and
@@ -126,12 +137,16 @@ enum {
  * host version. `flops`, `bytes` and `scratch` are expressions (docs/graph-format.md) over the arguments:
  * `x.rows` (region, with halo), `x.size` (elements of the region), `x.bytes`, `x.shape0` ... (whole buffer),
  * `x.count`, `x.first_row`, `x.own_first` and `x.own_rows` as in gantry_arg, and a scalar's name.
+ *
+ *     static const gantry_kernel clip = { .struct_size = sizeof clip, .name = "clip", GANTRY_KERNEL_ARGS(clip_args),
+ *                                         .flops = "x.size", .host = clip_on_host };
  */
 typedef struct gantry_kernel {
     size_t struct_size;
     const char *name, *summary;
     const gantry_kernel_arg *arg;
-    int32_t args;
+    size_t arg_size; /* sizeof(gantry_kernel_arg), where there are arguments: how far apart they are */
+    int32_t args;    /* number of entries of `arg` */
     uint32_t flags;
     const char *flops, *bytes; /* NULL: 0 flops; bytes of all regions */
     const char *scratch;       /* bytes; NULL: none */
@@ -142,6 +157,9 @@ typedef struct gantry_kernel {
     gantry_status (*open)(void **handle, int32_t device_ordinal);
     void (*close)(void *handle);
 } gantry_kernel;
+/** The fields `arg`, `arg_size` and `args` for a table of arguments, in an initialiser by name. */
+#define GANTRY_KERNEL_ARGS(table)                                                                                      \
+    .arg = (table), .arg_size = sizeof *(table), .args = (int32_t)(sizeof(table) / sizeof *(table))
 
 /** Number of kernels of the library and the i-th of them by name; NULL past the last. */
 GANTRY_API size_t gantry_kernel_count(void);

@@ -111,7 +111,8 @@ typedef struct gantry_phase_info {
     }
 /** 0: the schedule has no phases. */
 GANTRY_API size_t gantry_schedule_phase_count(const gantry_schedule *schedule);
-/** The schedule of a phase, borrowed, and what it is (`info` may be NULL); NULL past the last. */
+/** The schedule of a phase, borrowed, and what it is (`info` may be NULL); NULL past the last, or where the
+ *  struct_size of `info` is not set. */
 GANTRY_API const gantry_schedule *gantry_schedule_phase(const gantry_schedule *schedule, size_t i,
                                                         gantry_phase_info *info);
 

@@ -12,6 +12,9 @@
  *    its graph and machine.
  *  - Threads. One thread at a time per object. A checked graph, a machine and a schedule are never changed and may
  *    be shared between threads.
+ *  - Sizes. A struct that begins with struct_size may grow in later versions: begin with its _INIT macro, or set the
+ *    size to sizeof. One of an older program gets defaults for what it lacks; one of a newer program is accepted while
+ *    fields that this library does not know are 0 (E_UNSUPPORTED else); no size is E_INVALID. See docs/abi.md.
  *  - Repeatability. The same graph, machine, options and seed give the same schedule, byte for byte.
  *  - Silence. The library never prints, exits or aborts.
  */

@@ -267,6 +267,7 @@ gantry_status gy_launch_describe(const gantry_graph *graph, uint32_t node, int64
                                .device_ordinal = -1,
                                .args = (int32_t)count,
                                .arg = args,
+                               .arg_size = sizeof *args,
                                .scratch_bytes = (uint64_t)n->scratch };
     gy_node_function(graph, node, &launch->user);
     return describe_defaults(graph, node, launch, args, err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The graph as an object: life, counting references, looking. */
 #include "base/error.h"
+#include "base/versioned.h"
 #include "graph/build/build_state.h"
 #include "graph/flow/flow.h"
 #include "kernel/identity.h"
@@ -201,10 +202,12 @@ static double default_tolerance(gantry_dtype dtype)
 gantry_status gantry_graph_buffer_info(const gantry_graph *graph, gantry_buffer buffer, gantry_buffer_info *info,
                                        gantry_error *err)
 {
-    if (!graph || !info || info->struct_size == 0) {
-        return gy_fail(err, GANTRY_E_INVALID, NULL,
-                       "gantry_graph_buffer_info needs a graph and an info that begins with "
-                       "its size; use GANTRY_BUFFER_INFO_INIT");
+    if (!graph) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_buffer_info needs a graph");
+    }
+    gantry_status status = gy_struct_check(info, sizeof *info, "gantry_buffer_info", err);
+    if (status) {
+        return status;
     }
     if (buffer.id >= graph->buffers.count) {
         return gy_fail(err, GANTRY_E_INVALID, NULL, "no buffer has the id %u; graph \"%s\" has %zu", buffer.id,
@@ -212,8 +215,7 @@ gantry_status gantry_graph_buffer_info(const gantry_graph *graph, gantry_buffer 
     }
     const gy_buffer *b = &graph->buffers.at[buffer.id];
     double tolerance = default_tolerance(b->dtype);
-    gantry_buffer_info full = { .struct_size = info->struct_size,
-                                .name = b->name,
+    gantry_buffer_info full = { .name = b->name,
                                 .dtype = b->dtype,
                                 .cls = b->cls,
                                 .rank = b->rank,
@@ -225,6 +227,6 @@ gantry_status gantry_graph_buffer_info(const gantry_graph *graph, gantry_buffer 
                                 .rtol = b->rtol < 0 ? tolerance : b->rtol,
                                 .atol = b->atol < 0 ? tolerance : b->atol,
                                 .equal_nan = b->equal_nan };
-    memcpy(info, &full, info->struct_size < sizeof full ? info->struct_size : sizeof full);
+    gy_struct_write(info, &full, sizeof full);
     return GANTRY_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/versioned.h"
 #include "graph/graph.h"
 #include <math.h>
 #include <stdio.h>
@@ -49,11 +50,11 @@ static gantry_status find_format(const char *name, const format **found, gantry_
                    near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "", list);
 }
 
-/* Options of any size: what the caller does not know is 0. */
 static gantry_status take_options(gantry_import_options *all, const gantry_import_options *given, gantry_error *err)
 {
-    if (given)
-        memcpy(all, given, given->struct_size < sizeof *all ? given->struct_size : sizeof *all);
+    gantry_status status = gy_struct_read(all, sizeof *all, given, "gantry_import_options", err);
+    if (status)
+        return status;
     if (all->devices < 0 || all->devices > MOST_DEVICES)
         return gy_fail(err, GANTRY_E_INVALID, NULL,
                        "cannot make a machine of %d devices; give 1 to %d, or 0 for what "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Manifests come from programs and from graph files: everything the rest of the library relies on is checked here. */
 #include "base/error.h"
+#include "base/versioned.h"
 #include "kernel/registry.h"
 #include <ctype.h>
 #include <math.h>
@@ -107,13 +108,46 @@ static gantry_status check_args(const gantry_kernel *k, gantry_error *err)
     return GANTRY_OK;
 }
 
+static gantry_status copy_args(gantry_kernel *k, gy_arena *arena, gantry_error *err)
+{
+    gantry_kernel_arg *args = gy_arena_calloc(arena, (size_t)k->args, sizeof *args);
+    if (!args) {
+        return gy_fail_nomem(err);
+    }
+    gantry_status status = gy_struct_read_array(args, sizeof *args, k->arg, k->arg_size, (size_t)k->args,
+                                                "arg_size of a gantry_kernel", "gantry_kernel_arg", err);
+    k->arg = args;
+    k->arg_size = sizeof *args;
+    return status;
+}
+
+gantry_status gy_kernel_read(const gantry_kernel **manifest, gy_arena *arena, const gantry_kernel *given,
+                             gantry_error *err)
+{
+    gantry_kernel read = { 0 };
+    if (!given) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "no kernel is given: the gantry_kernel is NULL");
+    }
+    gantry_status status = gy_struct_read(&read, sizeof read, given, "gantry_kernel", err);
+    bool has_args = read.args > 0 && read.arg;
+    if (!status && given->struct_size == sizeof read && (!has_args || read.arg_size == sizeof *read.arg)) {
+        *manifest = given;
+        return GANTRY_OK;
+    }
+    if (!status && has_args) {
+        status = copy_args(&read, arena, err);
+    }
+    gantry_kernel *copy = status ? NULL : gy_arena_calloc(arena, 1, sizeof *copy);
+    if (!copy) {
+        return status ? status : gy_fail_nomem(err);
+    }
+    *copy = read;
+    *manifest = copy;
+    return GANTRY_OK;
+}
+
 static gantry_status check_head(const gantry_kernel *k, gantry_error *err)
 {
-    if (!k || k->struct_size < sizeof *k) {
-        return gy_fail(err, GANTRY_E_INVALID, NULL,
-                       "a kernel with struct_size %zu; set it to sizeof(gantry_kernel), which is %zu",
-                       k ? k->struct_size : (size_t)0, sizeof *k);
-    }
     if (!is_name(k->name)) {
         return gy_fail(err, GANTRY_E_GRAPH, NULL, "a kernel is named \"%s\"; use letters, digits and '_'",
                        k->name ? k->name : "");

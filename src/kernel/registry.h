@@ -43,8 +43,12 @@ typedef struct gy_kernel {
  * messages ("flops"). */
 gantry_status gy_kernel_formula(const gy_expr **out, gy_arena *arena, const gantry_kernel *manifest, const char *what,
                                 const char *text, gantry_error *err);
-/* Checks a manifest (names, masks, expressions that parse and use known names) and compiles it into `arena`. Fills
- * everything of `out` but `code`. */
+/* A manifest as a program gives it, in the version of the library: itself, or a copy in `arena` where the program has
+ * other sizes of it or of its arguments. */
+gantry_status gy_kernel_read(const gantry_kernel **manifest, gy_arena *arena, const gantry_kernel *given,
+                             gantry_error *err);
+/* Checks a manifest of the library's version (names, masks, expressions that parse and use known names) and compiles it
+ * into `arena`. Fills everything of `out` but `code`. */
 gantry_status gy_kernel_compile(gy_kernel *out, gy_arena *arena, const gantry_kernel *manifest, gantry_error *err);
 /* True if an expression of the manifest may use this name: "n" (a scalar), "x.rows", "x.size", "x.bytes", "x.count",
  * "x.shape0", "x.shape1", ..., and as in gantry_arg "x.first_row", "x.own_first", "x.own_rows" (a region; a shape past

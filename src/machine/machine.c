@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/versioned.h"
 #include "machine/build.h"
 #include <string.h>
 
@@ -143,21 +144,11 @@ size_t gantry_machine_memory_count(const gantry_machine *machine)
     return machine ? machine->memories : 0;
 }
 
-/* Copies as much of a record as the caller's version of it has, keeping the caller's struct_size. */
-static void hand_out(void *to, const void *from, size_t theirs, size_t ours)
-{
-    memcpy((char *)to + sizeof(size_t), (const char *)from + sizeof(size_t),
-           (theirs < ours ? theirs : ours) - sizeof(size_t));
-}
-
 static gantry_status check_query(const gantry_machine *m, size_t index, size_t count, const char *what,
-                                 const size_t *struct_size, gantry_error *err)
+                                 gantry_error *err)
 {
     if (!m)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "machine is NULL");
-    if (!struct_size || *struct_size < sizeof(size_t))
-        return gy_fail(err, GANTRY_E_INVALID, NULL,
-                       "info is NULL or its struct_size is not set; start with the _INIT macro");
     if (index >= count)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "no %s %zu: machine \"%s\" has %zu", what, index, m->name, count);
     return GANTRY_OK;
@@ -166,8 +157,9 @@ static gantry_status check_query(const gantry_machine *m, size_t index, size_t c
 gantry_status gantry_machine_device(const gantry_machine *machine, size_t device, gantry_device_info *info,
                                     gantry_error *err)
 {
-    gantry_status status = check_query(machine, device, gantry_machine_device_count(machine), "device",
-                                       info ? &info->struct_size : NULL, err);
+    gantry_status status = gy_struct_check(info, sizeof *info, "gantry_device_info", err);
+    if (!status)
+        status = check_query(machine, device, gantry_machine_device_count(machine), "device", err);
     if (status)
         return status;
     const gy_device *d = &machine->device[device];
@@ -181,20 +173,21 @@ gantry_status gantry_machine_device(const gantry_machine *machine, size_t device
                                 d->bandwidth_gbs,
                                 gy_ticks_to_us(d->launch),
                                 gy_ticks_to_us(d->signal) };
-    hand_out(info, &full, info->struct_size, sizeof full);
+    gy_struct_write(info, &full, sizeof full);
     return GANTRY_OK;
 }
 
 gantry_status gantry_machine_memory(const gantry_machine *machine, size_t memory, gantry_memory_info *info,
                                     gantry_error *err)
 {
-    gantry_status status = check_query(machine, memory, gantry_machine_memory_count(machine), "memory",
-                                       info ? &info->struct_size : NULL, err);
+    gantry_status status = gy_struct_check(info, sizeof *info, "gantry_memory_info", err);
+    if (!status)
+        status = check_query(machine, memory, gantry_machine_memory_count(machine), "memory", err);
     if (status)
         return status;
     const gy_memory *y = &machine->memory[memory];
     gantry_memory_info full = { sizeof full, y->id, y->capacity, y->reserved };
-    hand_out(info, &full, info->struct_size, sizeof full);
+    gy_struct_write(info, &full, sizeof full);
     return GANTRY_OK;
 }
 

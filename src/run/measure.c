@@ -3,6 +3,7 @@
 #include "run/backend.h"
 
 #include "base/error.h"
+#include "base/versioned.h"
 #include "machine/calibrate.h"
 #include "run/collectives.h"
 #include <string.h>
@@ -10,13 +11,11 @@
 #define DEFAULT_SECONDS 45.0
 #define SHARE           0.25 /* of the time, for collectives that are run as graphs */
 
-static gantry_status check_options(const gantry_calibrate_options *o, gantry_error *err)
+static gantry_status take_options(gantry_calibrate_options *o, const gantry_calibrate_options *given, gantry_error *err)
 {
-    if (o->struct_size != sizeof *o) {
-        return gy_fail(err, GANTRY_E_INVALID, NULL,
-                       "struct_size of the calibrate options is %zu, not %zu; begin with "
-                       "GANTRY_CALIBRATE_OPTIONS_INIT",
-                       o->struct_size, sizeof *o);
+    gantry_status status = gy_struct_read(o, sizeof *o, given, "gantry_calibrate_options", err);
+    if (status) {
+        return status;
     }
     const double value[] = { o->seconds, o->patience };
     for (int i = 0; i < 2; i++) {
@@ -83,17 +82,16 @@ static gantry_status measure(gantry_machine **out, const gantry_machine *machine
 gantry_status gantry_machine_calibrate(gantry_machine **machine, const gantry_machine *from,
                                        const gantry_calibrate_options *options, gantry_error *err)
 {
-    static const gantry_calibrate_options none = GANTRY_CALIBRATE_OPTIONS_INIT;
+    gantry_calibrate_options all = GANTRY_CALIBRATE_OPTIONS_INIT;
     gantry_machine *detected = NULL;
     if (!machine) {
         return gy_fail(err, GANTRY_E_INVALID, NULL, "machine is NULL");
     }
-    options = options ? options : &none;
-    gantry_status status = check_options(options, err);
+    gantry_status status = take_options(&all, options, err);
     if (!status && !from) {
         status = gantry_machine_detect(&detected, NULL, err);
     }
-    status = status ? status : measure(machine, from ? from : detected, options, err);
+    status = status ? status : measure(machine, from ? from : detected, &all, err);
     gantry_machine_free(detected);
     return status;
 }

@@ -3,6 +3,7 @@
 #include "run/backend.h"
 
 #include "base/error.h"
+#include "base/versioned.h"
 
 struct gantry_raw {
     gy_module module;
@@ -11,12 +12,11 @@ struct gantry_raw {
     gantry_machine *machine;
 };
 
-static gantry_status check_options(const gantry_raw_options *o, gantry_error *err)
+static gantry_status take_options(gantry_raw_options *o, const gantry_raw_options *given, gantry_error *err)
 {
-    if (!o || o->struct_size != sizeof *o) {
-        return gy_fail(err, GANTRY_E_INVALID, NULL,
-                       "struct_size of the raw options is %zu, not %zu; begin with GANTRY_RAW_OPTIONS_INIT",
-                       o ? o->struct_size : 0, sizeof *o);
+    gantry_status status = gy_struct_read(o, sizeof *o, given, "gantry_raw_options", err);
+    if (status) {
+        return status;
     }
     if (o->copies < 1 || o->nodes < 1 || o->devices < 0 || !o->shape || o->bytes > UINT64_C(1) << 40) {
         return gy_fail(err, GANTRY_E_INVALID, NULL,
@@ -30,7 +30,8 @@ static gantry_status check_options(const gantry_raw_options *o, gantry_error *er
 gantry_status gantry_raw_new(gantry_raw **raw, const char *backend, const char *what, const gantry_machine *machine,
                              const gantry_raw_options *options, gantry_error *err)
 {
-    gantry_status status = check_options(options, err);
+    gantry_raw_options all = GANTRY_RAW_OPTIONS_INIT;
+    gantry_status status = take_options(&all, options, err);
     if (status) {
         return status;
     }
@@ -43,7 +44,7 @@ gantry_status gantry_raw_new(gantry_raw **raw, const char *backend, const char *
     }
     made->machine = gy_machine_ref((gantry_machine *)(uintptr_t)machine);
     status = gy_backend_raw(&made->table, &made->module, backend, err);
-    status = status ? status : made->table->open(&made->state, what, made->machine, options, err);
+    status = status ? status : made->table->open(&made->state, what, made->machine, &all, err);
     if (status) {
         gantry_raw_free(made);
         return status;

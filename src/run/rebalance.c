@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/versioned.h"
 #include "run/edge.h"
 #include "scheduler/balance/guided.h"
 #include <string.h>
@@ -35,14 +36,13 @@ static gantry_status read_times(gantry_run *run, gy_ticks **took, gantry_error *
 
 static void tell(gantry_rebalance *report, const gy_guided *g, bool pays)
 {
-    gantry_rebalance full = { .struct_size = report->struct_size,
-                              .now_us = gy_ticks_to_us(g->now),
+    gantry_rebalance full = { .now_us = gy_ticks_to_us(g->now),
                               .then_us = gy_ticks_to_us(g->then),
                               .hand_over_us = gy_ticks_to_us(g->hand_over),
                               .moved_bytes = g->moved,
                               .handed_bytes = g->handed,
                               .pays = pays };
-    memcpy(report, &full, report->struct_size < sizeof full ? report->struct_size : sizeof full);
+    gy_struct_write(report, &full, sizeof full);
 }
 
 gantry_status gantry_run_rebalance(gantry_schedule **next, gantry_run *run, int64_t starts_left,
@@ -51,12 +51,13 @@ gantry_status gantry_run_rebalance(gantry_schedule **next, gantry_run *run, int6
     gy_ticks *took = NULL;
     gy_guided result = { 0 };
     gantry_schedule *made = NULL;
-    if (!next || !run || starts_left < 0 || (report && report->struct_size < sizeof(size_t))) {
+    if (!next || !run || starts_left < 0) {
         return gy_fail(err, GANTRY_E_INVALID, NULL,
-                       "gantry_run_rebalance needs a place for the schedule, a run, how many starts are left (0 or "
-                       "more), and a report that begins with its size or none");
+                       "gantry_run_rebalance needs a place for the schedule, a run, and how many starts are left (0 or "
+                       "more)");
     }
-    gantry_status status = gy_run_need_idle(run, "gantry_run_rebalance", err);
+    gantry_status status = report ? gy_struct_check(report, sizeof *report, "gantry_rebalance", err) : GANTRY_OK;
+    status = status ? status : gy_run_need_idle(run, "gantry_run_rebalance", err);
     if (!status) {
         status = read_times(run, &took, err);
     }
@@ -72,9 +73,7 @@ gantry_status gantry_run_rebalance(gantry_schedule **next, gantry_run *run, int6
     if (!pays) {
         gantry_schedule_free(made);
     }
-    if (report) {
-        tell(report, &result, pays);
-    }
+    tell(report, &result, pays);
     *next = pays ? made : NULL;
     return GANTRY_OK;
 }

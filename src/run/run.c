@@ -4,19 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include <string.h>
-
-/* Callers compiled against an older header give fewer fields: the rest keeps its default. */
-static gantry_run_options take_options(const gantry_run_options *given)
-{
-    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
-    if (given) {
-        size_t size = given->struct_size < sizeof options ? given->struct_size : sizeof options;
-        memcpy(&options, given, size);
-        options.struct_size = sizeof options;
-    }
-    return options;
-}
+#include "base/versioned.h"
 
 static const char *replay_of(const gantry_run *run)
 {
@@ -144,11 +132,12 @@ static gantry_status open_backend(gantry_run *run, const gantry_run_options *opt
 gantry_status gantry_run_new(gantry_run **run, gantry_schedule *schedule, const gantry_run_options *given,
                              gantry_error *err)
 {
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
     gantry_status status = check_schedule(schedule, err);
+    status = status ? status : gy_struct_read(&options, sizeof options, given, "gantry_run_options", err);
     if (status) {
         return status;
     }
-    gantry_run_options options = take_options(given);
     gantry_run *made = gy_calloc(1, sizeof *made);
     if (!made) {
         return gy_fail_nomem(err);
@@ -178,17 +167,16 @@ void gantry_run_free(gantry_run *run)
 
 gantry_status gantry_run_get_info(const gantry_run *run, gantry_run_info *info, gantry_error *err)
 {
-    if (info->struct_size < sizeof(size_t)) {
-        return gy_fail(err, GANTRY_E_INVALID, NULL,
-                       "struct_size of gantry_run_info is %zu; set it with GANTRY_RUN_INFO_INIT", info->struct_size);
+    gantry_status status = gy_struct_check(info, sizeof *info, "gantry_run_info", err);
+    if (status) {
+        return status;
     }
-    gantry_run_info full = { .struct_size = info->struct_size,
-                             .backend = run->backend->name,
+    gantry_run_info full = { .backend = run->backend->name,
                              .replay = replay_of(run),
                              .predicted_us = gy_ticks_to_us(run->schedule->makespan),
                              .last_us = run->last_us,
                              .starts = run->started,
                              .iterations = run->schedule->parts.count ? gy_phases_iterations(run->state) : 0 };
-    memcpy(info, &full, info->struct_size < sizeof full ? info->struct_size : sizeof full);
+    gy_struct_write(info, &full, sizeof full);
     return GANTRY_OK;
 }

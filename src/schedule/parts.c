@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules that are made of phases: what they add up to, and what must hold of them together (rule phases). */
 #include "base/error.h"
+#include "base/versioned.h"
 #include "schedule/check/check.h"
 #include <stdio.h>
 #include <string.h>
@@ -156,20 +157,17 @@ size_t gantry_schedule_phase_count(const gantry_schedule *s)
 
 const gantry_schedule *gantry_schedule_phase(const gantry_schedule *s, size_t i, gantry_phase_info *info)
 {
-    if (!s || i >= s->parts.count) {
+    if (!s || i >= s->parts.count || (info && gy_struct_check(info, sizeof *info, "gantry_phase_info", NULL))) {
         return NULL;
     }
     const gy_part *part = &s->parts.at[i];
-    if (info) {
-        gantry_phase_info full = { .struct_size = info->struct_size,
-                                   .first_node = part->phase.first_node,
-                                   .last_node = part->phase.last_node,
-                                   .first_iteration = part->phase.loop == GY_NONE ? -1 : part->phase.first,
-                                   .iterations = part->phase.iterations,
-                                   .starts = part->phase.starts,
-                                   .every = gy_phase_looks(&part->phase) ? part->phase.every : 0,
-                                   .hand_over_us = gy_ticks_to_us(part->hand_over) };
-        memcpy(info, &full, info->struct_size < sizeof full ? info->struct_size : sizeof full);
-    }
+    gantry_phase_info full = { .first_node = part->phase.first_node,
+                               .last_node = part->phase.last_node,
+                               .first_iteration = part->phase.loop == GY_NONE ? -1 : part->phase.first,
+                               .iterations = part->phase.iterations,
+                               .starts = part->phase.starts,
+                               .every = gy_phase_looks(&part->phase) ? part->phase.every : 0,
+                               .hand_over_us = gy_ticks_to_us(part->hand_over) };
+    gy_struct_write(info, &full, sizeof full);
     return part->schedule;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The figures of a schedule. */
 #include "base/error.h"
+#include "base/versioned.h"
 #include "schedule/schedule.h"
 #include <string.h>
 
@@ -114,12 +115,14 @@ static gantry_status count_events(const gantry_schedule *s, uint64_t *events, ga
 
 gantry_status gantry_schedule_summarize(const gantry_schedule *s, gantry_schedule_summary *summary, gantry_error *err)
 {
-    if (!s || !summary || summary->struct_size == 0) {
-        return gy_fail(err, GANTRY_E_INVALID, NULL,
-                       "gantry_schedule_summarize needs a schedule and a summary that begins "
-                       "with its size; use GANTRY_SCHEDULE_SUMMARY_INIT");
+    if (!s) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_schedule_summarize needs a schedule");
     }
-    gantry_schedule_summary to = { .struct_size = summary->struct_size };
+    gantry_status status = gy_struct_check(summary, sizeof *summary, "gantry_schedule_summary", err);
+    if (status) {
+        return status;
+    }
+    gantry_schedule_summary to = GANTRY_SCHEDULE_SUMMARY_INIT;
     to.makespan_us = gy_ticks_to_us(s->makespan);
     to.bound_us = gy_ticks_to_us(s->bound);
     to.gap = s->bound > 0 ? (double)s->makespan / (double)s->bound - 1 : 0;
@@ -129,11 +132,10 @@ gantry_status gantry_schedule_summarize(const gantry_schedule *s, gantry_schedul
     to.nodes = s->node_ids.count;
     to.ops = s->ops.count;
     count_ops(s, &to);
-    gantry_status status = s->parts.count ? count_parts(s, &to, err) : count_events(s, &to.events, err);
+    status = s->parts.count ? count_parts(s, &to, err) : count_events(s, &to.events, err);
     if (status) {
         return status;
     }
-    size_t size = to.struct_size < sizeof to ? to.struct_size : sizeof to;
-    memcpy(summary, &to, size);
+    gy_struct_write(summary, &to, sizeof to);
     return GANTRY_OK;
 }

@@ -2,6 +2,7 @@
 /* Building: kernels with CUDA code of the program. It becomes what a graph file's code is, with the image or the
  * handles in place of a file. */
 #include "base/error.h"
+#include "base/versioned.h"
 #include "graph/build/build.h"
 #include "graph/build/build_state.h"
 
@@ -112,13 +113,19 @@ static bool make_program(const making *m)
     return true;
 }
 
+static bool take_code(gantry_graph *g, gantry_cuda_code *code, const gantry_cuda_code *given)
+{
+    gantry_error err = { .status = GANTRY_E_INVALID, .text = "no CUDA code is given: the gantry_cuda_code is NULL" };
+    if (!given || gy_struct_read(code, sizeof *code, given, "gantry_cuda_code", &err)) {
+        gy_graph_mistake(g, err.status, "%s", err.text);
+        return false;
+    }
+    return true;
+}
+
 static bool check_form(gantry_graph *g, const gantry_kernel *kernel, const gantry_cuda_code *code)
 {
-    if (!code || code->struct_size < sizeof *code) {
-        gy_graph_mistake(g, GANTRY_E_INVALID,
-                         "CUDA code with struct_size %zu; begin with GANTRY_CUDA_CODE_INIT, which sets %zu",
-                         code ? code->struct_size : (size_t)0, sizeof *code);
-    } else if (!code->image == !code->function || (code->image && code->bytes < 4)) {
+    if (!code->image == !code->function || (code->image && code->bytes < 4)) {
         gy_graph_mistake(g, GANTRY_E_INVALID,
                          "the CUDA code of kernel \"%s\" is neither an image with its bytes nor a function that gives "
                          "handles, or is both; give one",
@@ -137,20 +144,22 @@ void gantry_graph_add_cuda_kernel(gantry_graph *graph, const gantry_kernel *kern
 {
     gy_kernel compiled;
     gantry_error err;
-    if (!gy_building(graph)) {
+    gantry_cuda_code from = GANTRY_CUDA_CODE_INIT;
+    const gantry_kernel *manifest = gy_building(graph) ? gy_build_manifest(graph, kernel) : NULL;
+    if (!manifest || !take_code(graph, &from, code)) {
         return;
     }
-    gantry_status status = gy_kernel_compile(&compiled, &graph->arena, kernel, &err);
+    gantry_status status = gy_kernel_compile(&compiled, &graph->arena, manifest, &err);
     if (status) {
         gy_graph_mistake(graph, status, "%s", err.text);
         return;
     }
-    making m = { graph, kernel, code, gy_arena_calloc(&graph->arena, 1, sizeof *m.code) };
+    making m = { graph, manifest, &from, gy_arena_calloc(&graph->arena, 1, sizeof *m.code) };
     if (!m.code) {
         gy_build_nomem(graph);
         return;
     }
-    if (check_form(graph, kernel, code) && make_launch(&m) && make_scalars(&m) && make_program(&m)) {
-        gy_graph_add_kernel_code(graph, kernel, m.code);
+    if (check_form(graph, manifest, &from) && make_launch(&m) && make_scalars(&m) && make_program(&m)) {
+        gy_graph_add_kernel_code(graph, manifest, m.code);
     }
 }

@@ -61,19 +61,30 @@ uint32_t gy_build_kernel(gantry_graph *graph, const char *name)
     return GY_NONE;
 }
 
+const gantry_kernel *gy_build_manifest(gantry_graph *graph, const gantry_kernel *given)
+{
+    const gantry_kernel *manifest = NULL;
+    gantry_error err;
+    gantry_status status = gy_kernel_read(&manifest, &graph->arena, given, &err);
+    if (status) {
+        gy_graph_mistake(graph, status, "%s", err.text);
+    }
+    return manifest;
+}
+
 void gy_graph_add_kernel_code(gantry_graph *graph, const gantry_kernel *manifest, const gy_kernel_code *code)
 {
     if (!gy_building(graph)) {
         return;
     }
-    if (manifest && manifest->name && gy_names_find(&graph->build_->kernel_names, manifest->name) != GY_NO_NAME) {
+    if (manifest->name && gy_names_find(&graph->build_->kernel_names, manifest->name) != GY_NO_NAME) {
         gy_graph_mistake(
             graph, GANTRY_E_GRAPH,
             "kernel \"%s\" is already in use by this graph; add it once, before the first node that uses it",
             manifest->name);
         return;
     }
-    if (manifest && !(manifest->flags & GANTRY_KERNEL_NO_CPU) && !manifest->host && !code) {
+    if (!(manifest->flags & GANTRY_KERNEL_NO_CPU) && !manifest->host && !code) {
         gy_graph_mistake(graph, GANTRY_E_GRAPH,
                          "kernel \"%s\" has no host version; give one, or set GANTRY_KERNEL_NO_CPU",
                          manifest->name ? manifest->name : "");
@@ -84,5 +95,8 @@ void gy_graph_add_kernel_code(gantry_graph *graph, const gantry_kernel *manifest
 
 void gantry_graph_add_kernel(gantry_graph *graph, const gantry_kernel *kernel)
 {
-    gy_graph_add_kernel_code(graph, kernel, NULL);
+    const gantry_kernel *manifest = gy_building(graph) ? gy_build_manifest(graph, kernel) : NULL;
+    if (manifest) {
+        gy_graph_add_kernel_code(graph, manifest, NULL);
+    }
 }

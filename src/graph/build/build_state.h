@@ -57,6 +57,8 @@ gy_node *gy_build_node(gantry_graph *graph, gantry_node node);
 gy_node_extra *gy_build_extra(gantry_graph *graph, gy_node *node);
 /* The kernel of that name in use by the graph; GY_NONE with the mistake noted. */
 uint32_t gy_build_kernel(gantry_graph *graph, const char *name);
+/* A manifest of a program, in the version of the library; NULL with the mistake noted. */
+const gantry_kernel *gy_build_manifest(gantry_graph *graph, const gantry_kernel *given);
 /* A new node; NULL with the mistake noted. `fallback` names it where `id` is NULL. */
 gy_node *gy_build_add_node(gantry_graph *graph, const char *id, const char *fallback, gy_node_kind kind);
 static inline gantry_node gy_node_handle(const gantry_graph *g, const gy_node *node)

@@ -447,8 +447,10 @@ static gantry_status read_kernel(gy_reader *r, const gy_json_at *at)
     if (!m.manifest || !m.code || !name) {
         return gy_read_nomem(r);
     }
-    *m.manifest =
-        (gantry_kernel){ .struct_size = sizeof *m.manifest, .name = name, .summary = "a kernel of the graph" };
+    *m.manifest = (gantry_kernel){ .struct_size = sizeof *m.manifest,
+                                   .name = name,
+                                   .summary = "a kernel of the graph",
+                                   .arg_size = sizeof(gantry_kernel_arg) };
     gy_json_at args = gy_read_at(at, "args", value[ARGS]), flag = gy_read_at(at, "variadic", value[VARIADIC]),
                again = gy_read_at(at, "pure", value[PURE]);
     status = read_flag(r, &flag, &variadic);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/versioned.h"
 #include "graph/json/json_write.h"
 #include <inttypes.h>
 #include <string.h>
@@ -142,15 +143,10 @@ static gantry_status parse(gantry_graph **graph, const gy_reader *how, const cha
     return GANTRY_OK;
 }
 
-/* Options of any size: what the caller does not know is 0. */
-static gantry_load_options take_options(const gantry_load_options *options)
+static gantry_status take_options(gantry_load_options *all, const gantry_load_options *given, gantry_error *err)
 {
-    gantry_load_options all = GANTRY_LOAD_OPTIONS_INIT;
-    if (options) {
-        size_t size = options->struct_size < sizeof all ? options->struct_size : sizeof all;
-        memcpy(&all, options, size);
-    }
-    return all;
+    *all = (gantry_load_options)GANTRY_LOAD_OPTIONS_INIT;
+    return gy_struct_read(all, sizeof *all, given, "gantry_load_options", err);
 }
 
 gantry_status gantry_graph_parse(gantry_graph **graph, const char *text, size_t length, const char *name,
@@ -159,9 +155,10 @@ gantry_status gantry_graph_parse(gantry_graph **graph, const char *text, size_t 
     if (!graph || !text) {
         return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_parse needs a graph to set and a text");
     }
-    gantry_load_options all = take_options(options);
+    gantry_load_options all;
     gy_reader how = { .text = text, .length = length, .name = name ? name : "", .folder = folder, .options = &all };
-    return parse(graph, &how, NULL, err);
+    gantry_status status = take_options(&all, options, err);
+    return status ? status : parse(graph, &how, NULL, err);
 }
 
 gantry_status gantry_graph_load(gantry_graph **graph, const char *path, const gantry_load_options *options,
@@ -172,8 +169,9 @@ gantry_status gantry_graph_load(gantry_graph **graph, const char *path, const ga
     if (!graph || !path) {
         return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_load needs a graph to set and a path");
     }
-    gantry_load_options all = take_options(options);
-    gantry_status status = gy_file_read(&text, &length, path, err);
+    gantry_load_options all;
+    gantry_status status = take_options(&all, options, err);
+    status = status ? status : gy_file_read(&text, &length, path, err);
     if (status) {
         return status;
     }

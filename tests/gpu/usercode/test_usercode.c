@@ -93,7 +93,7 @@ static const gantry_kernel_arg clip_args[] = { { .name = "x", .access = GANTRY_R
                                                { .name = "limit", .scalar = 1 },
                                                { .name = "n", .scalar = 1, .optional = 1 } };
 static const gantry_kernel clip_kernel = {
-    .struct_size = sizeof(gantry_kernel), .name = "clip", .arg = clip_args, .args = 4, .host = clip
+    .struct_size = sizeof(gantry_kernel), .name = "clip", GANTRY_KERNEL_ARGS(clip_args), .host = clip
 };
 static const gantry_dtype clip_types[] = { GANTRY_F32, GANTRY_F32, GANTRY_F32, GANTRY_U32 };
 static const char *const clip_defaults[] = { NULL, NULL, NULL, "x.size" };

@@ -145,7 +145,7 @@ static gantry_status set_to_nine(const gantry_launch *l)
 
 static const gantry_kernel_arg nine_args[] = { { .name = "x", .access = GANTRY_WRITE } };
 static const gantry_kernel nine = {
-    .struct_size = sizeof nine, .name = "t_nine", .arg = nine_args, .args = 1, .host = set_to_nine
+    .struct_size = sizeof nine, .name = "t_nine", GANTRY_KERNEL_ARGS(nine_args), .host = set_to_nine
 };
 
 /* Kernels without a CUDA version: auto takes the host rather than fail, "cuda" says which kernel. */

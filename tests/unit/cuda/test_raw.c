@@ -180,7 +180,7 @@ START_TEST(cannot)
     o.copies = 0;
     ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "upload", m, &o, &err), GANTRY_E_INVALID);
     o = (gantry_raw_options)GANTRY_RAW_OPTIONS_INIT;
-    o.struct_size--;
+    o.struct_size = 0;
     ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "upload", m, &o, &err), GANTRY_E_INVALID);
     ck_assert_int_eq(gantry_raw_time(NULL, NULL, NULL, &err), GANTRY_E_INVALID);
     gantry_raw_free(NULL);

@@ -575,7 +575,7 @@ static const gantry_kernel_arg program_args[] = {
     { .name = "bias", .scalar = 1, .optional = 1, .fallback = 3 },
 };
 static const gantry_kernel program_kernel = {
-    .struct_size = sizeof(gantry_kernel), .name = "mine", .arg = program_args, .args = 5, .host = mix_on_host
+    .struct_size = sizeof(gantry_kernel), .name = "mine", GANTRY_KERNEL_ARGS(program_args), .host = mix_on_host
 };
 static const gantry_dtype program_types[] = { GANTRY_F32, GANTRY_F32, GANTRY_F32, GANTRY_I64, GANTRY_U8 };
 static const char *const program_defaults[] = { NULL, NULL, NULL, "x.size", NULL };

@@ -41,8 +41,7 @@ static const gantry_kernel_arg scale_args[] = {
 static const gantry_kernel scale_kernel = {
     .struct_size = sizeof(gantry_kernel),
     .name = "t_scale",
-    .arg = scale_args,
-    .args = 3,
+    GANTRY_KERNEL_ARGS(scale_args),
     .flops = "x.size + 7 * y.count",
     .bytes = "x.bytes + y.bytes + 1000 * a",
     .scratch = "8 * x.rows + x.shape0 * x.shape1",
@@ -59,8 +58,7 @@ static const gantry_kernel_arg gather_args[] = {
 static const gantry_kernel gather_kernel = {
     .struct_size = sizeof(gantry_kernel),
     .name = "t_gather",
-    .arg = gather_args,
-    .args = 3,
+    GANTRY_KERNEL_ARGS(gather_args),
     .flags = GANTRY_KERNEL_VARIADIC,
     .flops = "n * tiles.count",
     .host = do_nothing,

@@ -262,8 +262,12 @@ MISTAKE(kernel_size)
 {
     gantry_kernel k = scale_kernel;
     k.name = "other";
-    k.struct_size = 8;
+    k.struct_size = 0;
     gantry_graph_add_kernel(g, &k);
+}
+MISTAKE(kernel_null_given)
+{
+    gantry_graph_add_kernel(g, NULL);
 }
 MISTAKE(kernel_no_host)
 {
@@ -294,7 +298,7 @@ static void *no_handle(void *user, int32_t ordinal)
 MISTAKE(cuda_size)
 {
     gantry_cuda_code code = other_code();
-    code.struct_size = 16;
+    code.struct_size = 0;
     gantry_graph_add_cuda_kernel(g, &other_kernel, &code);
 }
 MISTAKE(cuda_null)
@@ -716,10 +720,17 @@ static const struct mistake {
     { kernel_null, GANTRY_E_INVALID, "a kernel node without the name of a kernel" },
     { kernel_again, GANTRY_E_GRAPH,
       "kernel \"t_scale\" is already in use by this graph; add it once, before the first node that uses it" },
-    { kernel_size, GANTRY_E_INVALID, "a kernel with struct_size 8; set it to sizeof(gantry_kernel), which is 96" },
-    { cuda_size, GANTRY_E_INVALID, "CUDA code with struct_size 16; begin with GANTRY_CUDA_CODE_INIT, which sets 120" },
-    { cuda_null, GANTRY_E_INVALID, "CUDA code with struct_size 0; begin with GANTRY_CUDA_CODE_INIT, which sets 120" },
-    { cuda_manifest, GANTRY_E_INVALID, "a kernel with struct_size 0; set it to sizeof(gantry_kernel), which is 96" },
+    { kernel_size, GANTRY_E_INVALID,
+      "struct_size is 0, which is no size of a gantry_kernel; set it to sizeof(gantry_kernel), which is 104 in this "
+      "version of the "
+      "library" },
+    { kernel_null_given, GANTRY_E_INVALID, "no kernel is given: the gantry_kernel is NULL" },
+    { cuda_size, GANTRY_E_INVALID,
+      "struct_size is 0, which is no size of a gantry_cuda_code; set it to sizeof(gantry_cuda_code), which is 120 in "
+      "this version of the "
+      "library" },
+    { cuda_null, GANTRY_E_INVALID, "no CUDA code is given: the gantry_cuda_code is NULL" },
+    { cuda_manifest, GANTRY_E_INVALID, "no kernel is given: the gantry_kernel is NULL" },
     { cuda_none, GANTRY_E_INVALID,
       "the CUDA code of kernel \"other\" is neither an image with its bytes nor a function that gives handles, or is "
       "both; give one" },

@@ -84,8 +84,7 @@ START_TEST(program)
     static const gantry_kernel mine = { .struct_size = sizeof mine,
                                         .name = "mine",
                                         .summary = "",
-                                        .arg = arg,
-                                        .args = 2,
+                                        GANTRY_KERNEL_ARGS(arg),
                                         .flags = GANTRY_KERNEL_VARIADIC,
                                         .flops = "2*x.size",
                                         .host = nothing };

@@ -246,6 +246,7 @@ START_TEST(kernels_get_a_handle_per_device)
                                           .name = "handled",
                                           .summary = "needs a handle",
                                           .arg = &arg,
+                                          .arg_size = sizeof arg,
                                           .args = 1,
                                           .host = use_handle,
                                           .open = open_handle,

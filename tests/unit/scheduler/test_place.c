@@ -116,12 +116,11 @@ END_TEST
 static const gantry_kernel_arg one_arg[] = { { .name = "x", .access = GANTRY_WRITE } };
 static const gantry_kernel cpu_only = { .struct_size = sizeof(gantry_kernel),
                                         .name = "cpu_only",
-                                        .arg = one_arg,
-                                        .args = 1,
+                                        GANTRY_KERNEL_ARGS(one_arg),
                                         .flags = GANTRY_KERNEL_NO_GPU,
                                         .host = nothing };
 static const gantry_kernel gpu_only = {
-    .struct_size = sizeof(gantry_kernel), .name = "gpu_only", .arg = one_arg, .args = 1, .flags = GANTRY_KERNEL_NO_CPU
+    .struct_size = sizeof(gantry_kernel), .name = "gpu_only", GANTRY_KERNEL_ARGS(one_arg), .flags = GANTRY_KERNEL_NO_CPU
 };
 
 static void add_kernel(const gantry_kernel *kernel)

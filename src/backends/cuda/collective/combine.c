@@ -148,6 +148,7 @@ static gantry_status launch(gy_submit *x, uint32_t device, const batch *b)
                         .stream = queue.stream,
                         .args = (int32_t)b->args,
                         .arg = b->arg,
+                        .arg_size = sizeof *b->arg,
                         .handle = h->combine[device] };
     if (gy_cuda_kernel_find(GY_CUDA_COMBINE)->launch(&l)) {
         return gy_fail(x->err, GANTRY_E_DEVICE, NULL,

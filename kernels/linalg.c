@@ -104,7 +104,7 @@ static void syrk(gantry_dtype dtype, double alpha, gy_matrix a, double beta, gy_
         syrk_double(alpha, a, beta, c);
 }
 
-const gy_linalg gy_linalg_plain = { GY_LINALG_VERSION, "plain C", gemm, potrf, trsm, syrk };
+const gy_linalg gy_linalg_plain = { "plain C", gemm, potrf, trsm, syrk };
 
 gantry_status gy_linalg_open_kernel(void **handle, int32_t device_ordinal)
 {

@@ -2,6 +2,7 @@
 #include "base/module.h"
 
 #include "base/error.h"
+#include "gantry_build_id.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,41 +56,52 @@ static gantry_status fail_absent(const char *name, const folder *in, size_t fold
                    folders ? in[0].at : "");
 }
 
-/* dlsym gives an object pointer; C has no conversion to a function pointer, POSIX promises that the bits are one. */
-static gy_module_entry entry_of(void *handle, const char *name)
+const char *gy_build_id(void)
+{
+    return GY_BUILD_ID;
+}
+
+/* "gantry-x", "_module": what gantry_x_module is in the module; NULL with the error written. */
+static void *find(void *handle, const char *name, const char *what, const char *path, gantry_error *err)
 {
     char symbol[64];
-    snprintf(symbol, sizeof symbol, "%s_module", name);
+    snprintf(symbol, sizeof symbol, "%s%s", name, what);
     for (char *c = symbol; *c; c++) {
         *c = *c == '-' ? '_' : *c;
     }
     void *found = dlsym(handle, symbol);
+    if (!found) {
+        gy_fail(err, GANTRY_E_DEVICE, NULL,
+                "%s is no module of this version of gantry: it has no symbol %s; install the %s.so that was built with "
+                "this library",
+                path, symbol, name);
+    }
+    return found;
+}
+
+/* Nothing of a module of another build is called. */
+static gantry_status ask(gy_module *module, const char *name, const char *path, gantry_error *err)
+{
+    const char *id = find(module->handle, name, "_build_id", path, err);
+    void *found = id ? find(module->handle, name, "_module", path, err) : NULL;
+    if (!found) {
+        return GANTRY_E_DEVICE;
+    }
+    if (strcmp(id, GY_BUILD_ID) != 0) {
+        return gy_fail(err, GANTRY_E_DEVICE, NULL,
+                       "%s has build id %.32s and this library has %s: they were built from different headers; install "
+                       "the %s.so that was built with this library",
+                       path, id, GY_BUILD_ID, name);
+    }
+    /* dlsym gives an object pointer; C has no conversion to a function pointer, POSIX promises that the bits are one.
+     */
     gy_module_entry entry;
     memcpy(&entry, &found, sizeof entry);
-    return entry;
+    module->table = entry();
+    return GANTRY_OK;
 }
 
-static gantry_status ask(gy_module *module, const char *name, const char *path, uint32_t version, gantry_error *err)
-{
-    gy_module_entry entry = entry_of(module->handle, name);
-    if (!entry) {
-        return gy_fail(err, GANTRY_E_DEVICE, NULL, "%s is no module of gantry: it has no symbol gantry_*_module", path);
-    }
-    module->table = entry(version);
-    uint32_t has = 0;
-    if (module->table) {
-        memcpy(&has, module->table, sizeof has);
-    }
-    if (has == version) {
-        return GANTRY_OK;
-    }
-    return gy_fail(err, GANTRY_E_DEVICE, NULL,
-                   "%s has version %u of its table and this library wants version %u; install the one that was built "
-                   "with this library",
-                   path, has, version);
-}
-
-gantry_status gy_module_open(gy_module *module, const char *name, uint32_t version, gantry_error *err)
+gantry_status gy_module_open(gy_module *module, const char *name, gantry_error *err)
 {
     folder in[MOST_FOLDERS];
     char path[PATH_ROOM];
@@ -105,7 +117,7 @@ gantry_status gy_module_open(gy_module *module, const char *name, uint32_t versi
         const char *why = dlerror();
         return gy_fail(err, GANTRY_E_DEVICE, NULL, "%s cannot be opened: %s", path, why ? why : "?");
     }
-    gantry_status status = ask(&found, name, path, version, err);
+    gantry_status status = ask(&found, name, path, err);
     if (status) {
         gy_module_close(&found);
         return status;

@@ -2,25 +2,28 @@
 /**
  * Modules: shared objects of this project that are opened when they are wanted, because they need what not every
  * computer has. "gantry-x" is the file gantry-x.so in the folder GANTRY_MODULES or, without that, beside this library
- * or in gantry/ beside it. It exports one function, gantry_x_module.
+ * or in gantry/ beside it. It exports a function, gantry_x_module, that returns its table, and gantry_x_build_id, the
+ * GY_BUILD_ID that it was built with: a hash of the headers that library and modules share. They read each other's
+ * structures, so a module with another id is refused before anything of it is called.
  */
 #ifndef GY_BASE_MODULE_H
 #define GY_BASE_MODULE_H
 
 #include <gantry/status.h>
 
-/* What gantry_x_module is: given the version that is wanted it returns the module's table, whose first member is the
- * uint32_t version that the table has. NULL: it does not know that version and does not tell its own. */
-typedef const void *(*gy_module_entry)(uint32_t version);
+/* gantry_x_module. */
+typedef const void *(*gy_module_entry)(void);
 
 typedef struct gy_module {
     void *handle;      /* NULL: not open */
     const void *table; /* valid until the module is closed */
 } gy_module;
 
-/* E_DEVICE: there is no such file, it cannot be opened, or it has another version; the text says which, with the
- * folders that were looked in or both versions. */
-gantry_status gy_module_open(gy_module *module, const char *name, uint32_t version, gantry_error *err);
+/* E_DEVICE: there is no such file, it cannot be opened, or it has another build id; the text says which, with the
+ * folders that were looked in or both ids. */
+gantry_status gy_module_open(gy_module *module, const char *name, gantry_error *err);
+/* The build id of the library. */
+const char *gy_build_id(void);
 void gy_module_close(gy_module *module); /* one that is not open is fine */
 
 #endif

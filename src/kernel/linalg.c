@@ -8,7 +8,7 @@ gantry_status gy_linalg_open(void **handle, const gy_linalg *plain)
     gy_linalg_handle *h = gy_calloc(1, sizeof *h);
     if (!h)
         return GANTRY_E_NOMEM;
-    bool found = gy_module_open(&h->module, "gantry-blas", GY_LINALG_VERSION, NULL) == GANTRY_OK;
+    bool found = gy_module_open(&h->module, "gantry-blas", NULL) == GANTRY_OK;
     h->table = found ? h->module.table : plain;
     *handle = h;
     return GANTRY_OK;

@@ -10,15 +10,12 @@
 #include "base/module.h"
 #include <gantry/kernel.h>
 
-#define GY_LINALG_VERSION 1u
-
 typedef struct gy_matrix {
     void *data;
     int64_t rows, columns, ld;
 } gy_matrix;
 
 typedef struct gy_linalg {
-    uint32_t version; /* GY_LINALG_VERSION */
     const char *name;
     /* c = alpha op(a) op(b) + beta c; beta 0 does not read c. */
     void (*gemm)(gantry_dtype dtype, int ta, int tb, double alpha, gy_matrix a, gy_matrix b, double beta, gy_matrix c);

@@ -128,10 +128,8 @@ typedef struct gy_raw_table {
     void (*close)(void *state);
 } gy_raw_table;
 
-/* What a module exports (gantry_cuda_module). Module and library read each other's structures, so the version counts
- * their sizes too: a module of another build is refused rather than misread. */
+/* The table of a module (gantry_cuda_module). */
 typedef struct gy_backend_module {
-    uint32_t version; /* GY_BACKEND_VERSION */
     const gy_backend *backend;
     /* The devices of this computer (gy_gpus_free). Without any, or without a driver: none, and no error. */
     gantry_status (*discover)(gy_gpus *found, gantry_error *err);
@@ -144,14 +142,6 @@ typedef struct gy_backend_module {
                              gantry_error *err);
     const gy_raw_table *raw; /* NULL: none */
 } gy_backend_module;
-
-#define GY_BACKEND_VERSION                                                                                             \
-    (UINT32_C(1000000) +                                                                                               \
-     (uint32_t)(sizeof(gy_backend) + sizeof(gy_backend_module) + sizeof(gy_job) + sizeof(gy_gpu) +                     \
-                sizeof(gantry_error) + sizeof(gantry_launch) + sizeof(gantry_arg) + sizeof(struct gantry_schedule) +   \
-                sizeof(struct gantry_machine) + sizeof(struct gantry_graph) + sizeof(gy_op) + sizeof(gy_use) +         \
-                sizeof(gy_instance) + sizeof(gy_sync) + sizeof(gy_device) + sizeof(gy_memory) + sizeof(gy_node) +      \
-                sizeof(gy_buffer) + sizeof(gy_kernel) + sizeof(gy_measured) + sizeof(gy_kernel_code)))
 
 /* By name; NULL and "auto" give the first that can carry the schedule out. `check`: the checking twin. `module` is open
  * on success where the back end came from one: close it after the back end's last call. */

@@ -27,7 +27,7 @@ enum { BACKENDS = sizeof table / sizeof *table };
 static gantry_status open_entry(const entry *e, const gy_backend **backend, gy_module *module, gantry_error *err)
 {
     gy_module opened = { 0 };
-    gantry_status status = e->module ? gy_module_open(&opened, e->module, GY_BACKEND_VERSION, err) : GANTRY_OK;
+    gantry_status status = e->module ? gy_module_open(&opened, e->module, err) : GANTRY_OK;
     if (status == GANTRY_OK) {
         *backend = e->module ? ((const gy_backend_module *)opened.table)->backend : e->here;
         *module = opened;
@@ -99,11 +99,11 @@ static void describe(gy_text *to, const entry *e)
 {
     gantry_error why = { 0 };
     gy_module module;
-    if (gy_module_open(&module, e->module, GY_BACKEND_VERSION, &why)) {
+    if (gy_module_open(&module, e->module, &why)) {
         gy_text_printf(to, "module: %s\n", why.text);
         return;
     }
-    gy_text_printf(to, "module: %s.so, version %u\n", e->module, GY_BACKEND_VERSION);
+    gy_text_printf(to, "module: %s.so, build id %s\n", e->module, gy_build_id());
     ((const gy_backend_module *)module.table)->describe(to);
     gy_module_close(&module);
 }
@@ -131,7 +131,7 @@ gantry_status gy_backend_discover(gy_gpus *found, gantry_error *err)
     gy_module module;
     *found = (gy_gpus){ 0 };
     for (size_t i = 0; i < BACKENDS && found->count == 0; i++) {
-        if (!table[i].module || gy_module_open(&module, table[i].module, GY_BACKEND_VERSION, NULL)) {
+        if (!table[i].module || gy_module_open(&module, table[i].module, NULL)) {
             continue;
         }
         gantry_status status = ((const gy_backend_module *)module.table)->discover(found, err);
@@ -157,7 +157,7 @@ gantry_status gy_backend_measure(const gantry_machine *machine, const gy_measure
                        machine->name);
     }
     for (size_t i = 0; i < BACKENDS; i++) {
-        if (!table[i].module || gy_module_open(module, table[i].module, GY_BACKEND_VERSION, &why)) {
+        if (!table[i].module || gy_module_open(module, table[i].module, &why)) {
             continue;
         }
         const gy_backend_module *found = module->table;
@@ -207,7 +207,7 @@ gantry_status gy_backend_raw(const gy_raw_table **raw, gy_module *module, const 
     if (!e) {
         return fail_unknown(name, err);
     }
-    gantry_status status = e->module ? gy_module_open(&opened, e->module, GY_BACKEND_VERSION, err) : GANTRY_OK;
+    gantry_status status = e->module ? gy_module_open(&opened, e->module, err) : GANTRY_OK;
     if (status) {
         return status;
     }

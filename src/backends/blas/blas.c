@@ -2,6 +2,7 @@
 /* gantry-blas.so: the table of kernel/linalg.h over OpenBLAS (CBLAS and LAPACKE). A virtual device is one thread, so
  * OpenBLAS is told to use one; that holds for the whole process, which is why this is a module and not a part of the
  * library. */
+#include "gantry_build_id.h"
 #include "kernel/linalg.h"
 #include <cblas.h>
 #include <lapacke.h>
@@ -47,11 +48,14 @@ static void syrk(gantry_dtype dtype, double alpha, gy_matrix a, double beta, gy_
         cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, n, k, alpha, a.data, lda, beta, c.data, ldc);
 }
 
-GANTRY_API const void *gantry_blas_module(uint32_t version);
+GANTRY_API extern const char gantry_blas_build_id[];
+const char gantry_blas_build_id[] = GY_BUILD_ID;
 
-const void *gantry_blas_module(uint32_t version)
+GANTRY_API const void *gantry_blas_module(void);
+
+const void *gantry_blas_module(void)
 {
-    static const gy_linalg table = { GY_LINALG_VERSION, "OpenBLAS", gemm, potrf, trsm, syrk };
+    static const gy_linalg table = { "OpenBLAS", gemm, potrf, trsm, syrk };
     openblas_set_num_threads(1);
-    return version == GY_LINALG_VERSION ? &table : NULL;
+    return &table;
 }

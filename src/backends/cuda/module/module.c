@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry-cuda.so: what it exports. */
 #include "backends/cuda/module/cuda_backend.h"
+#include "gantry_build_id.h"
 
-GANTRY_API const void *gantry_cuda_module(uint32_t version);
+GANTRY_API extern const char gantry_cuda_build_id[];
+const char gantry_cuda_build_id[] = GY_BUILD_ID;
 
-const void *gantry_cuda_module(uint32_t version)
+GANTRY_API const void *gantry_cuda_module(void);
+
+const void *gantry_cuda_module(void)
 {
-    static const gy_backend_module module = { GY_BACKEND_VERSION, &gy_backend_cuda, gy_cuda_discover,
-                                              gy_cuda_describe,   gy_cuda_measure,  &gy_cuda_raw };
-    (void)version; /* who asks compares */
+    static const gy_backend_module module = { &gy_backend_cuda, gy_cuda_discover, gy_cuda_describe, gy_cuda_measure,
+                                              &gy_cuda_raw };
     return &module;
 }

@@ -95,8 +95,8 @@ GANTRY_API void gantry_buffer_set_class(gantry_graph *graph, gantry_buffer buffe
 /** Fetched to host memory at the end of every start. */
 GANTRY_API void gantry_buffer_output(gantry_graph *graph, gantry_buffer buffer);
 /** An input, an output or both that the program keeps in the memory of a device, named by that memory's or the device's
- *  id in the machine: gantry_run_bind gets the device pointer. A device in that memory reads such an input where it is.
- *  Not tiled, without an init, and not in graphs with `until` or loops too long to unroll. */
+ *  id in the machine: gantry_run_bind and gantry_run_bind_output get the device pointer. A device in that memory reads
+ * such an input where it is. Not tiled, without an init, and not in graphs with `until` or loops too long to unroll. */
 GANTRY_API void gantry_buffer_external(gantry_graph *graph, gantry_buffer buffer, const char *memory);
 /** Tolerances with which tools compare this output with a reference. */
 GANTRY_API void gantry_buffer_tolerance(gantry_graph *graph, gantry_buffer buffer, double rtol, double atol);

@@ -54,12 +54,14 @@ GANTRY_MUST_USE gantry_status gantry_run_new(gantry_run **run, gantry_schedule *
 /** Waits for what is running, then frees. */
 GANTRY_API void gantry_run_free(gantry_run *run);
 
-/** Binds host memory (C order, whole array, `bytes` exactly the buffer's) to an input, state, const or output buffer.
+/** Binds host memory (C order, whole array, `bytes` exactly the buffer's): what an input, state or constant begins with
+ *  to gantry_run_bind, which only reads it, and where the result of an output goes to gantry_run_bind_output. A buffer
+ *  that is an input and an output has both.
  *  Borrowed until it is bound to something else and the last start made before that has been waited for, or the run is
- *  freed. An input that is also an output takes its input from here; bind its result with gantry_run_bind_output.
+ *  freed.
  *  Inputs and outputs may be bound while starts are in flight: it is the starts to come that have them, each those that
  *  are bound when it is made. External buffers are bound to memory of their device (CUDA: a device pointer from
- *  cudaMalloc or the like), by either function, while idle; that it is such memory is checked. A start waits for those
+ *  cudaMalloc or the like), while idle; that it is such memory is checked. A start waits for those
  * in flight that write to an array that it reads or writes, or read one that it writes; so starts that are to overlap
  * need arrays of their own. States and constants only while idle. */
 GANTRY_MUST_USE gantry_status gantry_run_bind(gantry_run *run, gantry_buffer buffer, const void *host, uint64_t bytes,

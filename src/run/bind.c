@@ -114,10 +114,15 @@ static bool takes_contents(const gy_buffer *b)
     return b->cls == GANTRY_INPUT || b->cls == GANTRY_STATE || b->cls == GANTRY_CONST;
 }
 
-static gantry_status fail_temp(const gy_buffer *b, gantry_error *err)
+/* What is bound here is read, never written: it may be const. */
+static gantry_status fail_contents(const gy_buffer *b, gantry_error *err)
 {
     return gy_fail(err, GANTRY_E_INVALID, NULL,
-                   "buffer \"%s\" is temporary: only inputs, states, constants and outputs can be bound", b->name);
+                   b->output
+                       ? "buffer \"%s\" is an output and takes no contents: gantry_run_bind is for inputs, states "
+                         "and constants; bind its result with gantry_run_bind_output"
+                       : "buffer \"%s\" is temporary: only inputs, states, constants and outputs can be bound",
+                   b->name);
 }
 
 /* What persists is set up once, not by each start. */
@@ -136,8 +141,7 @@ gantry_status gantry_run_bind(gantry_run *run, gantry_buffer buffer, const void 
         return status;
     }
     if (!takes_contents(b)) {
-        /* The caller bound an output: that it may be written to is what an output means. */
-        return b->output ? gantry_run_bind_output(run, buffer, (void *)(uintptr_t)host, bytes, err) : fail_temp(b, err);
+        return fail_contents(b, err);
     }
     status = check_bytes(b, host, bytes, err);
     status = status ? status : check_apart(run, buffer.id, host, false, err);

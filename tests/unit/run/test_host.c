@@ -184,6 +184,12 @@ START_TEST(binding_mistakes_are_told)
               "no buffer has the id 7; the graph has 2");
     fail_with(gantry_run_bind_output(run, c.x, x, sizeof x, &err), GANTRY_E_INVALID, &err,
               "buffer \"x\" is no output, so its result cannot be bound; mark it with gantry_buffer_output");
+    const double constant[N] = { 0 }; /* what gantry_run_bind takes is never written */
+    fail_with(
+        gantry_run_bind(run, c.y, constant, sizeof constant, &err), GANTRY_E_INVALID, &err,
+        "buffer \"y\" is an output and takes no contents: gantry_run_bind is for inputs, states and constants; bind "
+        "its result with gantry_run_bind_output");
+    MUST(gantry_run_bind(run, c.x, constant, sizeof constant, MUST_ERR));
     MUST(gantry_run_bind(run, c.x, x, sizeof x, MUST_ERR));
     fail_with(
         gantry_run_bind_output(run, c.y, x, sizeof x, &err), GANTRY_E_INVALID, &err,

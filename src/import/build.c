@@ -107,7 +107,7 @@ static bool add_buffer(builder *b, const char *name, int64_t bytes, gantry_buffe
     const char *unique = unique_name(b, name);
     if (!unique)
         return false;
-    *made = (gantry_graph_buffer)(b->graph, unique, GANTRY_U8, 1, &bytes);
+    *made = gantry_graph_buffer(b->graph, unique, GANTRY_U8, 1, &bytes);
     return true;
 }
 
@@ -136,7 +136,7 @@ static bool add_resident(builder *b, const gy_import_task *t, gantry_node node)
         return false;
     gantry_buffer_init_value(b->graph, made, 0);
     gantry_buffer_set_class(b->graph, made, GANTRY_CONST);
-    (gantry_node_read)(b->graph, node, gantry_all(made));
+    gantry_node_read(b->graph, node, gantry_all(made));
     return true;
 }
 
@@ -202,7 +202,7 @@ static bool add_node(builder *b, uint32_t task)
 {
     const gy_import_task *t = &b->in->tasks.at[task];
     set_place(b, t);
-    gantry_node node = (gantry_graph_work)(b->graph, *t->id ? t->id : "task");
+    gantry_node node = gantry_graph_work(b->graph, *t->id ? t->id : "task");
     b->node[task] = node.id;
     add_cost(b, t, node);
     if (t->scratch > 0)

@@ -9,6 +9,7 @@ function(gantry_component name)
   set_target_properties(gantry_${name} PROPERTIES GANTRY_VISIBLE ON)
   target_compile_options(gantry_${name} PRIVATE -fno-semantic-interposition)
   target_include_directories(gantry_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(gantry_${name} PRIVATE GANTRY_NO_MACROS) # mistakes in a graph are in no line of the library
   target_link_libraries(gantry_${name} PRIVATE gantry_flags PUBLIC ${ARG_NEEDS})
 endfunction()
 

@@ -127,22 +127,22 @@ static void add_region(gantry_graph *g, gantry_node handle, gantry_region region
     gy_build_access(g, node, region, mode, arg, wants_list(g, node, &region));
 }
 
-void(gantry_node_read)(gantry_graph *graph, gantry_node node, gantry_region region)
+void gantry_node_read(gantry_graph *graph, gantry_node node, gantry_region region)
 {
     add_region(graph, node, region, GANTRY_READ);
 }
 
-void(gantry_node_write)(gantry_graph *graph, gantry_node node, gantry_region region)
+void gantry_node_write(gantry_graph *graph, gantry_node node, gantry_region region)
 {
     add_region(graph, node, region, GANTRY_WRITE);
 }
 
-void(gantry_node_readwrite)(gantry_graph *graph, gantry_node node, gantry_region region)
+void gantry_node_readwrite(gantry_graph *graph, gantry_node node, gantry_region region)
 {
     add_region(graph, node, region, GANTRY_READWRITE);
 }
 
-void(gantry_node_reduce)(gantry_graph *graph, gantry_node node, gantry_region region, gantry_access op)
+void gantry_node_reduce(gantry_graph *graph, gantry_node node, gantry_region region, gantry_access op)
 {
     if (gy_building(graph) && (op < GANTRY_SUM || op > GANTRY_PROD)) {
         gy_graph_mistake(graph, GANTRY_E_INVALID, "access %d is no reduction; use GANTRY_SUM, MIN, MAX or PROD",

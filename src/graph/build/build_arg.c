@@ -132,7 +132,7 @@ static void set_region(gantry_graph *g, gantry_node handle, const char *name, ga
     }
 }
 
-void(gantry_node_arg)(gantry_graph *graph, gantry_node node, const char *name, gantry_region region)
+void gantry_node_arg(gantry_graph *graph, gantry_node node, const char *name, gantry_region region)
 {
     set_region(graph, node, name, region, (gantry_access)0);
 }
@@ -182,7 +182,7 @@ void gy_node_scalar_constant(gantry_graph *graph, gantry_node node, const char *
     set_scalar(graph, node, name, (gy_scalar){ .number = value, .dynamic = dynamic });
 }
 
-void(gantry_node_scalar)(gantry_graph *graph, gantry_node node, const char *name, double value)
+void gantry_node_scalar(gantry_graph *graph, gantry_node node, const char *name, double value)
 {
     gy_node_scalar_constant(graph, node, name, (gy_constant){ .real = value }, false);
 }

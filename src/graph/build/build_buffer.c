@@ -78,8 +78,8 @@ static uint32_t add_name(gantry_graph *g, const char *name)
     return index;
 }
 
-gantry_buffer(gantry_graph_buffer)(gantry_graph *graph, const char *name, gantry_dtype dtype, int rank,
-                                   const int64_t *shape)
+gantry_buffer gantry_graph_buffer(gantry_graph *graph, const char *name, gantry_dtype dtype, int rank,
+                                  const int64_t *shape)
 {
     gantry_buffer none = { GANTRY_NONE };
     if (!gy_building(graph) || !check_shape(graph, name, dtype, rank, shape)) {
@@ -242,7 +242,7 @@ static void split(gantry_graph *g, gantry_buffer buffer, int64_t parts, bool aut
     b->split_auto = automatic;
 }
 
-void(gantry_buffer_split)(gantry_graph *graph, gantry_buffer buffer, int64_t parts)
+void gantry_buffer_split(gantry_graph *graph, gantry_buffer buffer, int64_t parts)
 {
     split(graph, buffer, parts, false);
 }
@@ -271,7 +271,7 @@ static void set_tile_offsets(int64_t *offset, const gy_buffer *b)
     }
 }
 
-void(gantry_buffer_tiles)(gantry_graph *graph, gantry_buffer buffer, int64_t rows, int64_t columns)
+void gantry_buffer_tiles(gantry_graph *graph, gantry_buffer buffer, int64_t rows, int64_t columns)
 {
     gy_buffer *b = buffer_to_cut(graph, buffer);
     if (!b) {

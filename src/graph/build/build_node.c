@@ -112,7 +112,7 @@ gy_node_extra *gy_build_extra(gantry_graph *graph, gy_node *node)
     return &graph->extra.at[node->extra];
 }
 
-gantry_node(gantry_graph_kernel)(gantry_graph *graph, const char *id, const char *kernel)
+gantry_node gantry_graph_kernel(gantry_graph *graph, const char *id, const char *kernel)
 {
     gantry_node none = { GANTRY_NONE };
     if (!gy_building(graph)) {
@@ -172,22 +172,22 @@ static gantry_node add_function(gantry_graph *g, const char *id, gy_node_kind ki
     return gy_node_handle(g, node);
 }
 
-gantry_node(gantry_graph_launch)(gantry_graph *graph, const char *id, gantry_kernel_fn function, void *user)
+gantry_node gantry_graph_launch(gantry_graph *graph, const char *id, gantry_kernel_fn function, void *user)
 {
     return add_function(graph, id, GY_NODE_LAUNCH, function, user);
 }
 
-gantry_node(gantry_graph_host)(gantry_graph *graph, const char *id, gantry_kernel_fn function, void *user)
+gantry_node gantry_graph_host(gantry_graph *graph, const char *id, gantry_kernel_fn function, void *user)
 {
     return add_function(graph, id, GY_NODE_HOST, function, user);
 }
 
-gantry_node(gantry_graph_work)(gantry_graph *graph, const char *id)
+gantry_node gantry_graph_work(gantry_graph *graph, const char *id)
 {
     return gy_node_handle(graph, gy_building(graph) ? gy_build_add_node(graph, id, "work", GY_NODE_WORK) : NULL);
 }
 
-gantry_node(gantry_graph_copy)(gantry_graph *graph, const char *id, gantry_region from, gantry_region to)
+gantry_node gantry_graph_copy(gantry_graph *graph, const char *id, gantry_region from, gantry_region to)
 {
     gy_node *node = gy_building(graph) ? gy_build_add_node(graph, id, "copy", GY_NODE_COPY) : NULL;
     if (node) {
@@ -215,7 +215,7 @@ gantry_node gy_graph_fill_with(gantry_graph *graph, const char *id, gantry_regio
     return gy_node_handle(graph, node);
 }
 
-gantry_node(gantry_graph_fill)(gantry_graph *graph, const char *id, gantry_region to, double value)
+gantry_node gantry_graph_fill(gantry_graph *graph, const char *id, gantry_region to, double value)
 {
     gy_init what = { .kind = GY_INIT_VALUE, .a = { .real = value } };
     return gy_graph_fill_with(graph, id, to, &what);
@@ -236,9 +236,9 @@ gantry_node gantry_graph_fill_iota(gantry_graph *graph, const char *id, gantry_r
 
 /* ---- collectives ---- */
 
-gantry_node(gantry_graph_collective)(gantry_graph *graph, const char *id, gantry_collective kind, gantry_access op,
-                                     size_t ins, const gantry_region *in, size_t outs, const gantry_region *out,
-                                     int root)
+gantry_node gantry_graph_collective(gantry_graph *graph, const char *id, gantry_collective kind, gantry_access op,
+                                    size_t ins, const gantry_region *in, size_t outs, const gantry_region *out,
+                                    int root)
 {
     gantry_node none = { GANTRY_NONE };
     if (!gy_building(graph)) {

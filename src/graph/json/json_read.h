@@ -9,7 +9,6 @@
 #ifndef GY_GRAPH_JSON_JSON_READ_H
 #define GY_GRAPH_JSON_JSON_READ_H
 
-#define GANTRY_NO_MACROS /* mistakes belong to the file that is read, not to a line of the reader */
 #include "base/json.h"
 #include "base/map.h"
 #include "graph/build/build.h"

@@ -7,7 +7,7 @@
 bool is_output(const session *s, uint32_t i, gantry_buffer_info *info)
 {
     *info = (gantry_buffer_info)GANTRY_BUFFER_INFO_INIT;
-    return !gantry_graph_buffer_info(s->graph, (gantry_buffer){ i }, info, NULL) && info->output;
+    return !gantry_graph_buffer_info(s->graph, (gantry_buffer){ .id = i }, info, NULL) && info->output;
 }
 
 /* Before anything runs, so that a misspelt name does not cost a run. */

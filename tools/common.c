@@ -212,7 +212,7 @@ int check_explain(const options *o, const gantry_graph *graph)
     const char **ids = malloc((count ? count : 1) * sizeof *ids);
     char near[256] = "";
     for (uint32_t i = 0; ids && i < count; i++)
-        ids[i] = gantry_graph_node_id(graph, (gantry_node){ i });
+        ids[i] = gantry_graph_node_id(graph, (gantry_node){ .id = i });
     if (ids)
         near_miss(near, sizeof near, o->explain, ids, count);
     fprintf(stderr, "--explain: graph \"%s\" has no node \"%s\"%s\n", gantry_graph_name(graph), o->explain, near);

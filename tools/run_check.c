@@ -104,8 +104,8 @@ int compare_outputs(const session *s, gantry_run *run)
         uint64_t bytes, where;
         if (!is_output(s, i, &info) || info.bytes == 0)
             continue;
-        if (gantry_run_output(run, (gantry_buffer){ i }, &a, &bytes, &err) ||
-            gantry_run_output(s->reference, (gantry_buffer){ i }, &b, &bytes, &err))
+        if (gantry_run_output(run, (gantry_buffer){ .id = i }, &a, &bytes, &err) ||
+            gantry_run_output(s->reference, (gantry_buffer){ .id = i }, &b, &bytes, &err))
             return fail(&err);
         if (!same(&info, a, b, &where))
             return fail_same(&info, a, b, where);

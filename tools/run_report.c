@@ -24,7 +24,7 @@ static const char *file_of(const session *s, uint32_t output)
 static bool hash_text(const session *s, uint32_t i, char *text, size_t size)
 {
     uint64_t hash;
-    if (gantry_run_hash(s->run, (gantry_buffer){ i }, &hash, NULL))
+    if (gantry_run_hash(s->run, (gantry_buffer){ .id = i }, &hash, NULL))
         return false;
     snprintf(text, size, "%016" PRIx64, hash);
     return true;
@@ -34,7 +34,7 @@ static bool hash_text(const session *s, uint32_t i, char *text, size_t size)
 static const char *device_of(const session *s, uint32_t node)
 {
     gantry_device_info d = GANTRY_DEVICE_INFO_INIT;
-    int device = gantry_schedule_device_of(s->schedule, (gantry_node){ node });
+    int device = gantry_schedule_device_of(s->schedule, (gantry_node){ .id = node });
     if (device < 0 || gantry_machine_device(gantry_schedule_machine(s->schedule), (size_t)device, &d, NULL))
         return NULL;
     return d.id;
@@ -85,7 +85,8 @@ static json_t *placement_json(const session *s)
     for (uint32_t i = 0; i < gantry_graph_node_count(s->graph); i++) {
         const char *device = device_of(s, i);
         if (device)
-            json_object_set_new(placement, gantry_graph_node_id(s->graph, (gantry_node){ i }), json_string(device));
+            json_object_set_new(placement, gantry_graph_node_id(s->graph, (gantry_node){ .id = i }),
+                                json_string(device));
     }
     return placement;
 }
@@ -128,11 +129,11 @@ static void print_device(FILE *to, const session *s, size_t device, const char *
     const size_t nodes = gantry_graph_node_count(s->graph);
     size_t count = 0, shown = 0;
     for (uint32_t i = 0; i < nodes; i++)
-        count += gantry_schedule_device_of(s->schedule, (gantry_node){ i }) == (int)device;
+        count += gantry_schedule_device_of(s->schedule, (gantry_node){ .id = i }) == (int)device;
     fprintf(to, "  %s ran %zu node%s%s", id, count, count == 1 ? "" : "s", count ? ":" : "");
     for (uint32_t i = 0; i < nodes && shown < NODES_SHOWN; i++)
-        if (gantry_schedule_device_of(s->schedule, (gantry_node){ i }) == (int)device) {
-            fprintf(to, " %s", gantry_graph_node_id(s->graph, (gantry_node){ i }));
+        if (gantry_schedule_device_of(s->schedule, (gantry_node){ .id = i }) == (int)device) {
+            fprintf(to, " %s", gantry_graph_node_id(s->graph, (gantry_node){ .id = i }));
             shown++;
         }
     fprintf(to, "%s\n", count > shown ? " ..." : "");

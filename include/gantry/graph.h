@@ -19,12 +19,14 @@ extern "C" {
 #endif
 
 typedef struct gantry_graph gantry_graph;
-/** Names of things inside one graph. Wrapped, so that a node cannot be passed where a buffer belongs. */
+/** Names of things inside one graph. Wrapped, so that a node cannot be passed where a buffer belongs. `id` counts from
+ * 0 in the order of adding. `graph` is a number of the graph that gave it, so that one of another graph is an error in
+ *  every call; 0, in one that a program makes from an id, fits all graphs. */
 typedef struct gantry_buffer {
-    uint32_t id;
+    uint32_t id, graph;
 } gantry_buffer;
 typedef struct gantry_node {
-    uint32_t id;
+    uint32_t id, graph;
 } gantry_node;
 
 #define GANTRY_NONE UINT32_MAX /* the id of no buffer and no node */
@@ -129,8 +131,7 @@ typedef enum gantry_region_kind { GANTRY_ALL, GANTRY_PARTS, GANTRY_ROWS, GANTRY_
 typedef struct gantry_region {
     gantry_buffer buffer;
     gantry_region_kind kind;
-    int32_t ndim; /* 1 in this version */
-    int32_t reserved;
+    int32_t ndim;          /* 1 in this version */
     int64_t first, last;   /* parts or rows, half open; tiles: rows of tiles */
     int64_t first2, last2; /* tiles: columns of tiles */
     int64_t before, after; /* halo rows, cut at the ends of the buffer */
@@ -138,7 +139,7 @@ typedef struct gantry_region {
 
 static inline gantry_region gantry_region_make(gantry_buffer b, gantry_region_kind kind, int64_t first, int64_t last)
 {
-    gantry_region r = { b, kind, 1, 0, first, last, 0, 0, 0, 0 };
+    gantry_region r = { b, kind, 1, first, last, 0, 0, 0, 0 };
     return r;
 }
 static inline gantry_region gantry_all(gantry_buffer b)
@@ -330,7 +331,9 @@ GANTRY_MUST_USE gantry_status gantry_graph_buffer_info(const gantry_graph *graph
  *  graph. */
 GANTRY_API gantry_graph *gantry_graph_at(gantry_graph *graph, const char *file, int line);
 
-/* Sugar: the same functions, but an error names the line of your program. Define GANTRY_NO_MACROS to do without. */
+/* The building calls: the same functions, but an error names the line of your program that called. All of them are
+ * here; a test holds the list against the declarations above. Define GANTRY_NO_MACROS to do without, and use
+ * gantry_graph_at. */
 #ifndef GANTRY_NO_MACROS
 #define GANTRY_HERE(graph)                   gantry_graph_at((graph), __FILE__, __LINE__)
 #define gantry_graph_limit(g, ...)           (gantry_graph_limit)(GANTRY_HERE(g), __VA_ARGS__)

@@ -112,6 +112,9 @@ gantry_status gantry_schedule_explain(const gantry_schedule *s, gantry_node node
 {
     if (!s || !text)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "%s is NULL", s ? "text" : "schedule");
+    if (s->graph && !gy_graph_gave(s->graph, node.graph))
+        return gy_fail(err, GANTRY_E_INVALID, NULL, GY_OTHER_GRAPH, "node", node.id, node.graph, s->graph->name,
+                       s->graph->number);
     if (node.id >= s->node_ids.count)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "no node %u; the graph has %zu", node.id, s->node_ids.count);
     const gantry_schedule *part = gy_part_of_node(s, node.id);

@@ -93,7 +93,7 @@ static void add_placement(gy_text *to, const gantry_schedule *s)
         return;
     }
     for (uint32_t i = 0; i < s->node_ids.count && s->parts.count; i++)
-        device[i] = (uint32_t)(gantry_schedule_device_of(s, (gantry_node){ i }) + 1);
+        device[i] = (uint32_t)(gantry_schedule_device_of(s, (gantry_node){ .id = i }) + 1);
     for (size_t i = s->ops.count; i-- > 0;)
         if (s->ops.at[i].node < s->node_ids.count && s->ops.at[i].lanes > 0)
             device[s->ops.at[i].node] = gy_look_device(s, &s->ops.at[i]) + 1;

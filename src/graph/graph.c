@@ -50,6 +50,15 @@ static void free_graph(gantry_graph *g)
     gy_free(g);
 }
 
+/* Numbers are given once (but for every 2^32nd), so that a graph is not taken for one that was freed before. They show
+ * in no result but in messages on handles of other graphs. */
+static uint32_t next_number(void)
+{
+    static uint32_t last;
+    uint32_t number = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+    return number ? number : __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+}
+
 gantry_graph *gantry_graph_new(const char *name)
 {
     gantry_graph *g = gy_calloc(1, sizeof *g);
@@ -57,6 +66,7 @@ gantry_graph *gantry_graph_new(const char *name)
         return NULL;
     }
     g->refs = 1;
+    g->number = next_number();
     g->build_ = gy_calloc(1, sizeof *g->build_);
     if (!g->build_) {
         goto free_graph;
@@ -107,7 +117,8 @@ size_t gantry_graph_node_count(const gantry_graph *graph)
 
 const char *gantry_graph_node_id(const gantry_graph *graph, gantry_node node)
 {
-    return graph && node.id < graph->nodes.count ? graph->nodes.at[node.id].id : NULL;
+    bool known = graph && gy_graph_gave(graph, node.graph) && node.id < graph->nodes.count;
+    return known ? graph->nodes.at[node.id].id : NULL;
 }
 
 void gantry_graph_machine_hint(const gantry_graph *graph, const char **json, const char **path)
@@ -118,12 +129,14 @@ void gantry_graph_machine_hint(const gantry_graph *graph, const char **json, con
 
 gantry_node gantry_graph_find_node(const gantry_graph *graph, const char *id)
 {
-    return (gantry_node){ graph && id ? gy_names_find(&graph->node_names, id) : GANTRY_NONE };
+    uint32_t found = graph && id ? gy_names_find(&graph->node_names, id) : GANTRY_NONE;
+    return (gantry_node){ found, found == GANTRY_NONE ? 0 : graph->number };
 }
 
 gantry_buffer gantry_graph_find_buffer(const gantry_graph *graph, const char *name)
 {
-    return (gantry_buffer){ graph && name ? gy_names_find(&graph->buffer_names, name) : GANTRY_NONE };
+    uint32_t found = graph && name ? gy_names_find(&graph->buffer_names, name) : GANTRY_NONE;
+    return (gantry_buffer){ found, found == GANTRY_NONE ? 0 : graph->number };
 }
 
 int64_t gy_buffer_offset(const gy_buffer *buffer, int64_t row)
@@ -208,6 +221,10 @@ gantry_status gantry_graph_buffer_info(const gantry_graph *graph, gantry_buffer 
     gantry_status status = gy_struct_check(info, sizeof *info, "gantry_buffer_info", err);
     if (status) {
         return status;
+    }
+    if (!gy_graph_gave(graph, buffer.graph)) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL, GY_OTHER_GRAPH, "buffer", buffer.id, buffer.graph, graph->name,
+                       graph->number);
     }
     if (buffer.id >= graph->buffers.count) {
         return gy_fail(err, GANTRY_E_INVALID, NULL, "no buffer has the id %u; graph \"%s\" has %zu", buffer.id,

@@ -180,6 +180,7 @@ typedef struct gy_warning {
 
 struct gantry_graph {
     int refs;                   /* atomic; schedules and runs hold the graph */
+    uint32_t number;            /* of the graph in this process, from 1, in handles; what is derived has its base's */
     struct gantry_graph *base;  /* the graph that this one is, with other bounds of its automatic splits; else NULL */
     struct gantry_graph *whole; /* the graph that this one is a phase of; else NULL */
     const struct gy_phase_graph *phase; /* which phase, see phase.h; else NULL */
@@ -212,6 +213,15 @@ static inline int64_t gy_graph_limit(const gantry_graph *graph)
 {
     return graph->limit ? graph->limit : GANTRY_LIMIT;
 }
+
+/* The handle of a buffer or node was given by this graph, or by a program that knows the id. */
+static inline bool gy_graph_gave(const gantry_graph *graph, uint32_t number)
+{
+    return number == 0 || number == graph->number;
+}
+#define GY_OTHER_GRAPH                                                                                                 \
+    "%s %u belongs to another graph, number %u of this program, and graph \"%s\" is number %u; give one that this "    \
+    "graph gave you"
 
 gantry_graph *gy_graph_ref(const gantry_graph *graph); /* another owner; gantry_graph_free takes it back */
 

@@ -181,7 +181,7 @@ static bool add_reads(builder *b, uint32_t task, gantry_node node)
             continue;
         if (from != GY_IMPORT_NONE)
             is_first(b, gy_import_pair(from, task), &nomem); /* data bring order with them */
-        (gantry_node_read)(b->graph, node, gantry_all((gantry_buffer){ b->buffer[item] }));
+        gantry_node_read(b->graph, node, gantry_all((gantry_buffer){ .id = b->buffer[item] }));
     }
     return !nomem;
 }
@@ -193,7 +193,7 @@ static bool add_order(builder *b, uint32_t task, gantry_node node)
     for (size_t i = b->before.first[task]; i < b->before.first[task + 1]; i++) {
         uint32_t before = in->orders.at[b->before.what[i]].before;
         if (is_first(b, gy_import_pair(before, task), &nomem))
-            gantry_node_after(b->graph, node, (gantry_node){ b->node[before] });
+            gantry_node_after(b->graph, node, (gantry_node){ .id = b->node[before] });
     }
     return !nomem;
 }
@@ -212,7 +212,7 @@ static bool add_node(builder *b, uint32_t task)
     if (!add_reads(b, task, node))
         return false;
     for (size_t i = b->writes.first[task]; i < b->writes.first[task + 1]; i++)
-        (gantry_node_write)(b->graph, node, gantry_all((gantry_buffer){ b->buffer[b->writes.what[i]] }));
+        gantry_node_write(b->graph, node, gantry_all((gantry_buffer){ .id = b->buffer[b->writes.what[i]] }));
     return add_order(b, task, node);
 }
 
@@ -224,7 +224,8 @@ static bool add_nodes(builder *b, const uint32_t *sorted)
             return false;
     for (size_t i = 0; i < in->tasks.count; i++)
         if (in->tasks.at[i].with != GY_IMPORT_NONE)
-            gantry_node_with(b->graph, (gantry_node){ b->node[i] }, (gantry_node){ b->node[in->tasks.at[i].with] });
+            gantry_node_with(b->graph, (gantry_node){ .id = b->node[i] },
+                             (gantry_node){ .id = b->node[in->tasks.at[i].with] });
     return true;
 }
 

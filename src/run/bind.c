@@ -10,6 +10,10 @@
 
 gantry_status gy_run_buffer(const gantry_run *run, gantry_buffer id, const gy_buffer **buffer, gantry_error *err)
 {
+    if (!gy_graph_gave(run->graph, id.graph)) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL, GY_OTHER_GRAPH, "buffer", id.id, id.graph, run->graph->name,
+                       run->graph->number);
+    }
     if (id.id >= run->graph->buffers.count) {
         return gy_fail(err, GANTRY_E_INVALID, NULL, "no buffer has the id %" PRIu32 "; the graph has %zu", id.id,
                        run->graph->buffers.count);
@@ -227,6 +231,9 @@ gantry_status gantry_run_set_scalar(gantry_run *run, gantry_node id, const char 
         return status;
     }
     const gantry_graph *g = run->graph;
+    if (!gy_graph_gave(g, id.graph)) {
+        return gy_fail(err, GANTRY_E_INVALID, NULL, GY_OTHER_GRAPH, "node", id.id, id.graph, g->name, g->number);
+    }
     if (id.id >= g->nodes.count) {
         return gy_fail(err, GANTRY_E_INVALID, NULL, "no node has the id %" PRIu32 "; the graph has %zu", id.id,
                        g->nodes.count);

@@ -146,7 +146,8 @@ static const gy_op *op_of_node(const gantry_schedule *s, uint32_t node)
 
 int gantry_schedule_device_of(const gantry_schedule *s, gantry_node node)
 {
-    s = s ? gy_part_of_node(s, node.id) : NULL;
+    bool ours = s && (!s->graph || gy_graph_gave(s->graph, node.graph));
+    s = ours ? gy_part_of_node(s, node.id) : NULL;
     const gy_op *op = s && node.id != GY_NONE ? op_of_node(s, node.id) : NULL;
     return op ? (int)gy_op_device(s, op, 0) : -1;
 }

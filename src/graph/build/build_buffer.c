@@ -81,7 +81,7 @@ static uint32_t add_name(gantry_graph *g, const char *name)
 gantry_buffer gantry_graph_buffer(gantry_graph *graph, const char *name, gantry_dtype dtype, int rank,
                                   const int64_t *shape)
 {
-    gantry_buffer none = { GANTRY_NONE };
+    gantry_buffer none = { GANTRY_NONE, 0 };
     if (!gy_building(graph) || !check_shape(graph, name, dtype, rank, shape)) {
         return none;
     }
@@ -109,11 +109,16 @@ gantry_buffer gantry_graph_buffer(gantry_graph *graph, const char *name, gantry_
         gy_build_nomem(graph);
         return none;
     }
-    return (gantry_buffer){ index };
+    return (gantry_buffer){ index, graph->number };
 }
 
 gy_buffer *gy_build_buffer(gantry_graph *graph, gantry_buffer buffer)
 {
+    if (!gy_graph_gave(graph, buffer.graph)) {
+        gy_graph_mistake(graph, GANTRY_E_INVALID, GY_OTHER_GRAPH, "buffer", buffer.id, buffer.graph, graph->name,
+                         graph->number);
+        return NULL;
+    }
     if (buffer.id >= graph->buffers.count) {
         gy_graph_mistake(graph, GANTRY_E_INVALID, "there is no buffer %u; the graph has %zu buffers", buffer.id,
                          graph->buffers.count);

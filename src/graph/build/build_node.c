@@ -91,6 +91,11 @@ gy_node *gy_build_add_node(gantry_graph *graph, const char *id, const char *fall
 
 gy_node *gy_build_node(gantry_graph *graph, gantry_node node)
 {
+    if (!gy_graph_gave(graph, node.graph)) {
+        gy_graph_mistake(graph, GANTRY_E_INVALID, GY_OTHER_GRAPH, "node", node.id, node.graph, graph->name,
+                         graph->number);
+        return NULL;
+    }
     if (node.id >= graph->nodes.count) {
         gy_graph_mistake(graph, GANTRY_E_INVALID, "there is no node %u; the graph has %zu nodes", node.id,
                          graph->nodes.count);
@@ -114,7 +119,7 @@ gy_node_extra *gy_build_extra(gantry_graph *graph, gy_node *node)
 
 gantry_node gantry_graph_kernel(gantry_graph *graph, const char *id, const char *kernel)
 {
-    gantry_node none = { GANTRY_NONE };
+    gantry_node none = { GANTRY_NONE, 0 };
     if (!gy_building(graph)) {
         return none;
     }
@@ -128,7 +133,7 @@ gantry_node gantry_graph_kernel(gantry_graph *graph, const char *id, const char 
 
 gantry_node gy_graph_host_kernel(gantry_graph *graph, const char *id, const char *kernel)
 {
-    gantry_node none = { GANTRY_NONE };
+    gantry_node none = { GANTRY_NONE, 0 };
     if (!gy_building(graph)) {
         return none;
     }
@@ -148,7 +153,7 @@ gantry_node gy_graph_host_kernel(gantry_graph *graph, const char *id, const char
 static gantry_node add_function(gantry_graph *g, const char *id, gy_node_kind kind, gantry_kernel_fn function,
                                 void *user)
 {
-    gantry_node none = { GANTRY_NONE };
+    gantry_node none = { GANTRY_NONE, 0 };
     if (!gy_building(g)) {
         return none;
     }
@@ -240,7 +245,7 @@ gantry_node gantry_graph_collective(gantry_graph *graph, const char *id, gantry_
                                     size_t ins, const gantry_region *in, size_t outs, const gantry_region *out,
                                     int root)
 {
-    gantry_node none = { GANTRY_NONE };
+    gantry_node none = { GANTRY_NONE, 0 };
     if (!gy_building(graph)) {
         return none;
     }

@@ -63,7 +63,7 @@ const gantry_kernel *gy_build_manifest(gantry_graph *graph, const gantry_kernel 
 gy_node *gy_build_add_node(gantry_graph *graph, const char *id, const char *fallback, gy_node_kind kind);
 static inline gantry_node gy_node_handle(const gantry_graph *g, const gy_node *node)
 {
-    return (gantry_node){ node ? (uint32_t)(node - g->nodes.at) : GANTRY_NONE };
+    return node ? (gantry_node){ (uint32_t)(node - g->nodes.at), g->number } : (gantry_node){ GANTRY_NONE, 0 };
 }
 /* The region, resolved, added to the node: tile by tile if `as_list` and the buffer is tiled. */
 void gy_build_access(gantry_graph *graph, gy_node *node, gantry_region region, gantry_access mode, uint32_t arg,

@@ -161,8 +161,8 @@ static gantry_status read_tie(gy_reader *r, const gy_json_at *at, gy_pending *wa
     if (status) {
         return status;
     }
-    gantry_node other = { gy_names_find(&r->graph->node_names, r->id.at) };
-    if (other.id != GY_NO_NAME) {
+    gantry_node other = gantry_graph_find_node(r->graph, r->id.at);
+    if (other.id != GANTRY_NONE) {
         wait->tie(r->graph, wait->node, other);
         return gy_read_built(r, at);
     }
@@ -239,15 +239,15 @@ static gantry_status fail_pending(gy_reader *r, const gy_pending *wait)
 static void tie_family(gy_reader *r, const gy_pending *wait, uint32_t family)
 {
     for (uint32_t n = r->family.at[family].first; n != GY_NONE; n = r->sibling.at[n]) {
-        wait->tie(r->graph, wait->node, (gantry_node){ n });
+        wait->tie(r->graph, wait->node, (gantry_node){ .id = n });
     }
 }
 
 static gantry_status settle(gy_reader *r, const gy_json_at *root, const gy_pending *wait)
 {
-    gantry_node other = { gy_names_find(&r->graph->node_names, wait->id) };
+    gantry_node other = gantry_graph_find_node(r->graph, wait->id);
     uint32_t family = wait->varied ? GY_NO_NAME : gy_names_find(&r->families, wait->id);
-    if (other.id != GY_NO_NAME) {
+    if (other.id != GANTRY_NONE) {
         wait->tie(r->graph, wait->node, other);
     } else if (family != GY_NO_NAME) {
         tie_family(r, wait, family);

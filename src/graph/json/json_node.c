@@ -278,7 +278,7 @@ gantry_status gy_read_node(gy_reader *r, const gy_json_at *at, const json_t *con
 {
     const struct kind *kind = NULL;
     bool varied = false;
-    gantry_node node = { GANTRY_NONE };
+    gantry_node node = { .id = GANTRY_NONE };
     gy_json_at id = gy_read_at(at, "id", value[GY_KEY_ID]);
     gantry_status status = find_kind(r, at, value, &kind);
     if (!status) {

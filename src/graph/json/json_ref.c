@@ -311,8 +311,8 @@ gantry_status gy_read_buffer_named(gy_reader *r, const gy_json_at *at, const cha
         return gy_read_nomem(r);
     }
     text[length] = '\0';
-    out->id = gy_names_find(&r->graph->buffer_names, text);
-    if (out->id != GY_NO_NAME) {
+    *out = gantry_graph_find_buffer(r->graph, text);
+    if (out->id != GANTRY_NONE) {
         return GANTRY_OK;
     }
     gy_near near = { 0 };

@@ -51,12 +51,12 @@ static void compare_outputs(const gantry_graph *g, gantry_run *host, gantry_run 
         gantry_buffer_info info = GANTRY_BUFFER_INFO_INIT;
         const void *want = NULL, *got = NULL;
         uint64_t bytes = 0;
-        MUST(gantry_graph_buffer_info(g, (gantry_buffer){ b }, &info, MUST_ERR));
+        MUST(gantry_graph_buffer_info(g, (gantry_buffer){ .id = b }, &info, MUST_ERR));
         if (!info.output) {
             continue;
         }
-        MUST(gantry_run_output(host, (gantry_buffer){ b }, &want, &bytes, MUST_ERR));
-        MUST(gantry_run_output(run, (gantry_buffer){ b }, &got, &bytes, MUST_ERR));
+        MUST(gantry_run_output(host, (gantry_buffer){ .id = b }, &want, &bytes, MUST_ERR));
+        MUST(gantry_run_output(run, (gantry_buffer){ .id = b }, &got, &bytes, MUST_ERR));
         int64_t count = (int64_t)(bytes / gantry_dtype_size(info.dtype));
         bound within = { 0, near > 0 ? near * largest_of(want, info.dtype, count) : 0 };
         int64_t at = first_wrong(got, want, info.dtype, count, within);

@@ -64,7 +64,7 @@ static bool reads(gantry_access a)
 
 static gantry_buffer none(void)
 {
-    return (gantry_buffer){ GANTRY_NONE };
+    return (gantry_buffer){ .id = GANTRY_NONE };
 }
 
 /* What the nodes work on. Inside and in parts, a copy or a fill of all of it comes first, so that there is one array.

@@ -31,7 +31,7 @@ static void use(const gantry_schedule *s, const gantry_graph *g, tally *t)
     }
     gy_text_free(&text);
     for (uint32_t i = 0; i < s->node_ids.count; i++) {
-        ck_assert_int_lt(gantry_schedule_device_of(s, (gantry_node){ i }), (int)s->machine->devices);
+        ck_assert_int_lt(gantry_schedule_device_of(s, (gantry_node){ .id = i }), (int)s->machine->devices);
     }
     ck_assert_int_eq(gantry_schedule_json(s, &first, &n, &err), GANTRY_OK);
     gantry_schedule *again = NULL;

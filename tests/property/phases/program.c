@@ -243,7 +243,7 @@ static gantry_status run_flag(const gantry_launch *l)
 
 gantry_buffer program_buffer(int array)
 {
-    return (gantry_buffer){ (uint32_t)array };
+    return (gantry_buffer){ .id = (uint32_t)array };
 }
 
 static void add_node(gantry_graph *g, statement *o, int number, int part)

@@ -65,7 +65,7 @@ void make_pipeline(family *f)
         now[b] = make_input(f, add_buffer(f, 1));
     for (int s = 0; s < stages; s++) {
         gantry_buffer weights = add_buffer(f, 1);
-        gantry_node first = { GANTRY_NONE };
+        gantry_node first = { .id = GANTRY_NONE };
         if (learns)
             make_state(f, weights);
         else

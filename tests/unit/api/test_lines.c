@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The error of every building call names the line of the program that called it. tests/unit/layers/check_building_calls.py holds the list of calls against the
+/* The error of every building call names the line of the program that called it, and the handles of another graph are
+ * errors in every call that takes one. tests/unit/layers/check_building_calls.py holds the list of calls against the
  * header. */
 #include "support/run_suite.h"
 #include <gantry/gantry.h>
@@ -25,6 +26,19 @@ typedef struct things {
     gantry_buffer x, y;
     gantry_node n, m, k;
 } things;
+
+static gantry_graph *new_graph(things *t)
+{
+    gantry_graph *g = gantry_graph_new("lines");
+    t->x = gantry_graph_buffer(g, "x", GANTRY_F32, 2, shape);
+    t->y = gantry_graph_buffer(g, "y", GANTRY_F32, 2, shape);
+    gantry_buffer_init_value(g, t->x, 1);
+    gantry_buffer_init_value(g, t->y, 1);
+    t->n = gantry_graph_work(g, "n");
+    t->m = gantry_graph_work(g, "m");
+    t->k = gantry_graph_kernel(g, "k", "scale");
+    return g;
+}
 
 /* Names the line on which the call is written: all of a macro's text is on that of its use. */
 #define CALL(name, arguments)                                                                                          \
@@ -179,11 +193,176 @@ START_TEST(mistakes_have_the_line_of_the_call)
 }
 END_TEST
 
+/* ---- handles of another graph ---- */
+
+static things mix(const things *ours, const things *theirs, int which)
+{
+    things t = *ours;
+    t.x = which == X ? theirs->x : t.x;
+    t.y = which == Y ? theirs->y : t.y;
+    t.n = which == N ? theirs->n : t.n;
+    t.m = which == M ? theirs->m : t.m;
+    t.k = which == K ? theirs->k : t.k;
+    return t;
+}
+
+/* The same ids are in both graphs. */
+static void expect_refused(const struct call *c, int which)
+{
+    things ours, theirs;
+    gantry_error err = { 0 };
+    gantry_graph *g = new_graph(&ours), *other = new_graph(&theirs);
+    char expected[200];
+    if (c->takes & IN_LOOP) {
+        gantry_graph_repeat(g, 2);
+    }
+    things t = mix(&ours, &theirs, which);
+    int line = c->call(g, &t);
+    ck_assert_int_eq(gantry_graph_check(g, &err), GANTRY_E_INVALID);
+    uint32_t id = which == X ? t.x.id : which == Y ? t.y.id : which == N ? t.n.id : which == M ? t.m.id : t.k.id;
+    snprintf(expected, sizeof expected,
+             "%s %u belongs to another graph, number %u of this program, and graph \"lines\"",
+             which & (X | Y) ? "buffer" : "node", id, theirs.x.graph);
+    ck_assert_msg(!strncmp(err.text, expected, strlen(expected)), "%s: %s", c->name, err.text);
+    expect_place(c, &err, line);
+    gantry_graph_free(other);
+    gantry_graph_free(g);
+}
+
+START_TEST(handles_of_another_graph_are_refused)
+{
+    const struct call *c = &calls[_i];
+    for (int which = X; which <= K; which *= 2) {
+        if (c->takes & which) {
+            expect_refused(c, which);
+        }
+    }
+}
+END_TEST
+
+/* A handle without a graph is any graph's: programs count through nodes and buffers. */
+START_TEST(handles_made_from_ids_are_taken)
+{
+    things t;
+    gantry_error err = { 0 };
+    gantry_graph *g = new_graph(&t), *other = new_graph(&t);
+    gantry_buffer_info info = GANTRY_BUFFER_INFO_INIT;
+    ck_assert_str_eq(gantry_graph_node_id(g, (gantry_node){ .id = 1 }), "m");
+    ck_assert_int_eq(gantry_graph_buffer_info(g, (gantry_buffer){ .id = 1 }, &info, &err), GANTRY_OK);
+    ck_assert_str_eq(info.name, "y");
+    ck_assert_ptr_null(gantry_graph_node_id(g, t.m));
+    ck_assert_str_eq(gantry_graph_node_id(other, t.m), "m");
+    ck_assert_int_eq(gantry_graph_buffer_info(g, t.y, &info, &err), GANTRY_E_INVALID);
+    ck_assert_msg(strstr(err.text, "buffer 1 belongs to another graph, number ") != NULL, "%s", err.text);
+    ck_assert_uint_eq(gantry_graph_find_buffer(other, "y").graph, t.y.graph);
+    ck_assert_uint_eq(gantry_graph_find_node(other, "m").graph, t.m.graph);
+    ck_assert_uint_ne(gantry_graph_find_node(g, "m").graph, t.m.graph);
+    ck_assert_uint_eq(gantry_graph_find_node(g, "none").id, GANTRY_NONE);
+    gantry_graph_free(other);
+    gantry_graph_free(g);
+}
+END_TEST
+
+/* A graph that was freed is another one, even if a new one is at its address. */
+START_TEST(handles_of_a_freed_graph_are_refused)
+{
+    things old, t;
+    gantry_error err = { 0 };
+    gantry_graph_free(new_graph(&old));
+    gantry_graph *g = new_graph(&t);
+    gantry_node_on(g, old.n, "gpu0");
+    ck_assert_int_eq(gantry_graph_check(g, &err), GANTRY_E_INVALID);
+    ck_assert_msg(strstr(err.text, "belongs to another graph") != NULL, "%s", err.text);
+    gantry_graph_free(g);
+}
+END_TEST
+
+/* ---- the same in schedules and runs ---- */
+
+typedef struct line {
+    gantry_graph *g;
+    gantry_buffer x, y;
+    gantry_node n;
+} line;
+
+static line new_line(void)
+{
+    line l = { .g = gantry_graph_new("line") };
+    l.x = gantry_graph_buffer(l.g, "x", GANTRY_F32, 1, (const int64_t[]){ 4 });
+    l.y = gantry_graph_buffer(l.g, "y", GANTRY_F32, 1, (const int64_t[]){ 4 });
+    gantry_buffer_set_class(l.g, l.x, GANTRY_INPUT);
+    gantry_buffer_output(l.g, l.y);
+    l.n = gantry_graph_kernel(l.g, "n", "scale");
+    gantry_node_scalar_dynamic(l.g, l.n, "a", 2);
+    gantry_node_arg(l.g, l.n, "x", gantry_all(l.x));
+    gantry_node_arg(l.g, l.n, "y", gantry_all(l.y));
+    return l;
+}
+
+#define MUST(call) ck_assert_msg((call) == GANTRY_OK, "%s", err.text)
+#define REFUSED(call, text_)                                                                                           \
+    do {                                                                                                               \
+        err = (gantry_error){ 0 };                                                                                     \
+        ck_assert_int_eq((call), GANTRY_E_INVALID);                                                                    \
+        ck_assert_msg(strstr(err.text, text_ " belongs to another graph, number ") != NULL, "%s", err.text);           \
+    } while (0)
+
+static void expect_run_refuses(gantry_run *run, const line *l, const line *other)
+{
+    gantry_error err = { 0 };
+    float x[4] = { 1, 2, 3, 4 }, y[4];
+    const void *host;
+    uint64_t bytes, ticket, hash;
+    REFUSED(gantry_run_bind(run, other->x, x, sizeof x, &err), "buffer 0");
+    REFUSED(gantry_run_bind_output(run, other->y, y, sizeof y, &err), "buffer 1");
+    REFUSED(gantry_run_bind_file(run, other->x, "x.npy", &err), "buffer 0");
+    REFUSED(gantry_run_set_scalar(run, other->n, "a", 3, &err), "node 0");
+    MUST(gantry_run_bind(run, l->x, x, sizeof x, &err));
+    MUST(gantry_run_set_scalar(run, l->n, "a", 3, &err));
+    MUST(gantry_run_start(run, &ticket, &err));
+    MUST(gantry_run_wait(run, ticket, &err));
+    REFUSED(gantry_run_output(run, other->y, &host, &bytes, &err), "buffer 1");
+    REFUSED(gantry_run_save(run, other->y, "y.npy", &err), "buffer 1");
+    REFUSED(gantry_run_hash(run, other->y, &hash, &err), "buffer 1");
+    MUST(gantry_run_output(run, l->y, &host, &bytes, &err));
+    ck_assert(((const float *)host)[3] == 12);
+}
+
+START_TEST(schedules_and_runs_refuse_them)
+{
+    gantry_error err = { 0 };
+    gantry_machine *m = NULL;
+    gantry_schedule *s = NULL;
+    gantry_run *run = NULL;
+    char *text = NULL;
+    size_t length;
+    line l = new_line(), other = new_line();
+    MUST(gantry_machine_virtual(&m, 1, &err));
+    MUST(gantry_schedule_new(&s, l.g, m, NULL, &err));
+    ck_assert_int_eq(gantry_schedule_device_of(s, l.n), 0);
+    ck_assert_int_eq(gantry_schedule_device_of(s, other.n), -1);
+    REFUSED(gantry_schedule_explain(s, other.n, &text, &length, &err), "node 0");
+    MUST(gantry_schedule_explain(s, l.n, &text, &length, &err));
+    MUST(gantry_run_new(&run, s, NULL, &err));
+    expect_run_refuses(run, &l, &other);
+    gantry_free(text);
+    gantry_run_free(run);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(other.g);
+    gantry_graph_free(l.g);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("lines");
     TCase *t = tcase_create("lines");
     tcase_add_loop_test(t, mistakes_have_the_line_of_the_call, 0, CALLS);
+    tcase_add_loop_test(t, handles_of_another_graph_are_refused, 0, CALLS);
+    tcase_add_test(t, handles_made_from_ids_are_taken);
+    tcase_add_test(t, handles_of_a_freed_graph_are_refused);
+    tcase_add_test(t, schedules_and_runs_refuse_them);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

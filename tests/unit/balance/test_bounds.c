@@ -200,8 +200,8 @@ START_TEST(given_times_count)
     gantry_machine *m = unequal(0, 0, 1024);
     gantry_graph *g = rows_of_work(400, 2);
     for (uint32_t n = 0; n < 2; n++) {
-        gantry_node_time(g, (gantry_node){ n }, "slow", 4);
-        gantry_node_time(g, (gantry_node){ n }, "fast", 12);
+        gantry_node_time(g, (gantry_node){ .id = n }, "slow", 4);
+        gantry_node_time(g, (gantry_node){ .id = n }, "fast", 12);
     }
     gantry_schedule *s = cut_by(g, m, "dynamic", NULL);
     expect_bounds(s, 0, 2, (int64_t[]){ 0, 300, 400 });
@@ -217,7 +217,7 @@ START_TEST(places_are_kept)
     gantry_machine *m = unequal(0, 0, 1024);
     gantry_graph *g = rows_of_work(400, 2);
     gantry_node_on(g, (gantry_node){ 0 }, "fast"); /* against the order of devices */
-    gantry_node_on(g, (gantry_node){ 1 }, "slow");
+    gantry_node_on(g, (gantry_node){ .id = 1 }, "slow");
     gantry_schedule *s = cut_by(g, m, NULL, NULL);
     expect_bounds(s, 0, 2, (int64_t[]){ 0, 300, 400 });
     ck_assert_double_eq_tol(makespan(s), 100, 1e-3);
@@ -233,7 +233,7 @@ START_TEST(in_proportion_to_room)
     gantry_machine *m = unequal(0, 0, 100);
     gantry_graph *g = rows_of_work(40960, 2);
     for (uint32_t n = 0; n < 2; n++) /* as fast there as here: speed has no say */
-        gantry_node_time(g, (gantry_node){ n }, NULL, 10);
+        gantry_node_time(g, (gantry_node){ .id = n }, NULL, 10);
     gantry_schedule *s = cut_by(g, m, "memory", NULL);
     expect_bounds(s, 0, 2, (int64_t[]){ 0, 10240, 40960 });
     ck_assert_uint_eq(gantry_schedule_peak_bytes(s, 1), 80 * 1024);

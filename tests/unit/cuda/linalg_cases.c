@@ -230,9 +230,9 @@ void expect_near(gantry_run *got, gantry_run *want, const gantry_graph *g, const
 {
     for (uint32_t b = 0; b < gantry_graph_buffer_count(g); b++) {
         gantry_buffer_info info = GANTRY_BUFFER_INFO_INIT;
-        MUST(gantry_graph_buffer_info(g, (gantry_buffer){ b }, &info, MUST_ERR));
+        MUST(gantry_graph_buffer_info(g, (gantry_buffer){ .id = b }, &info, MUST_ERR));
         if (info.output) {
-            expect_buffer(got, want, (gantry_buffer){ b }, info.dtype, what);
+            expect_buffer(got, want, (gantry_buffer){ .id = b }, info.dtype, what);
         }
     }
 }

@@ -95,10 +95,10 @@ results outputs_of(gantry_run *run, const gantry_graph *g)
     results r = { .count = 0 };
     for (uint32_t b = 0; b < gantry_graph_buffer_count(g); b++) {
         gantry_buffer_info info = GANTRY_BUFFER_INFO_INIT;
-        MUST(gantry_graph_buffer_info(g, (gantry_buffer){ b }, &info, MUST_ERR));
+        MUST(gantry_graph_buffer_info(g, (gantry_buffer){ .id = b }, &info, MUST_ERR));
         if (info.output) {
             ck_assert_int_lt(r.count, MOST_OUTPUTS);
-            MUST(gantry_run_hash(run, (gantry_buffer){ b }, &r.hash[r.count], MUST_ERR));
+            MUST(gantry_run_hash(run, (gantry_buffer){ .id = b }, &r.hash[r.count], MUST_ERR));
             r.count++;
         }
     }

@@ -32,8 +32,8 @@ static void tear_down(void)
 
 /* ---- the mistakes, each in a function of its own ---- */
 
-static const gantry_buffer no_buffer = { 77 };
-static const gantry_node no_node = { 77 };
+static const gantry_buffer no_buffer = { .id = 77 };
+static const gantry_node no_node = { .id = 77 };
 
 #define MISTAKE(name) static void name(void)
 

@@ -66,7 +66,7 @@ static gantry_access random_mode(int mix)
 /* A region and, by arithmetic of its own, the rows it means. */
 static gantry_region random_region(const ref_graph *r, int buffer, int *first, int *last)
 {
-    gantry_buffer b = { (uint32_t)buffer };
+    gantry_buffer b = { .id = (uint32_t)buffer };
     int kind = below(4), i = below(r->parts), n = 1 + below(r->parts - i);
     int halo_before = below(3), halo_after = below(3);
     if (kind == 0) {
@@ -93,7 +93,7 @@ static void add_access(gantry_graph *g, ref_graph *r, int node, int buffer, int 
 {
     ref_node *n = &r->node[node];
     ref_access *a = &n->access[n->accesses++];
-    gantry_node t = { (uint32_t)node };
+    gantry_node t = { .id = (uint32_t)node };
     a->buffer = buffer;
     a->mode = random_mode(mix);
     gantry_region region = random_region(r, buffer, &a->first, &a->last);
@@ -122,7 +122,8 @@ static void begin_loop(gantry_graph *g, ref_graph *r, int node)
     for (int i = 0; i < loop->carries; i++) {
         loop->prev[i] = (at + 2 * i) % r->buffers;
         loop->next[i] = (at + 2 * i + 1) % r->buffers;
-        gantry_graph_carry(g, (gantry_buffer){ (uint32_t)loop->prev[i] }, (gantry_buffer){ (uint32_t)loop->next[i] });
+        gantry_graph_carry(g, (gantry_buffer){ .id = (uint32_t)loop->prev[i] },
+                           (gantry_buffer){ .id = (uint32_t)loop->next[i] });
     }
 }
 
@@ -160,7 +161,7 @@ static void add_afters(gantry_graph *g, ref_graph *r, bool forward)
             continue;
         }
         n->after[n->afters++] = b;
-        gantry_node_after(g, (gantry_node){ (uint32_t)a }, (gantry_node){ (uint32_t)b });
+        gantry_node_after(g, (gantry_node){ .id = (uint32_t)a }, (gantry_node){ .id = (uint32_t)b });
     }
 }
 

@@ -426,7 +426,7 @@ START_TEST(numbered_ids)
     ck_assert_uint_eq(gantry_graph_find_node(g, "none").id, GANTRY_NONE);
     ck_assert_uint_eq(gantry_graph_find_buffer(g, "none").id, GANTRY_NONE);
     ck_assert_uint_eq(gantry_graph_node_count(g), 5);
-    ck_assert_ptr_null(gantry_graph_node_id(g, (gantry_node){ 5 }));
+    ck_assert_ptr_null(gantry_graph_node_id(g, (gantry_node){ .id = 5 }));
 }
 END_TEST
 

@@ -58,7 +58,7 @@ static void build_graph(net *n)
                 gantry_node_read(g, node, gantry_all(out[k]));
         gantry_node_write(g, node, gantry_all(out[i]));
         if (n->with[i] >= 0)
-            gantry_node_with(g, node, (gantry_node){ (uint32_t)n->with[i] });
+            gantry_node_with(g, node, (gantry_node){ .id = (uint32_t)n->with[i] });
     }
 }
 
@@ -381,7 +381,7 @@ START_TEST(schedules_for_the_least_load)
         uint32_t device[MOST];
         gy_ticks most = 0;
         for (int i = 0; i < n.nodes; i++)
-            device[i] = (uint32_t)gantry_schedule_device_of(s, (gantry_node){ (uint32_t)i });
+            device[i] = (uint32_t)gantry_schedule_device_of(s, (gantry_node){ .id = (uint32_t)i });
         for (size_t d = 0; d < s->load.count; d++)
             most = s->load.at[d] > most ? s->load.at[d] : most;
         ck_assert_uint_eq(s->load.count, 4);

@@ -15,7 +15,7 @@ static gantry_buffer unit(gantry_graph *g, const char *name)
 /* Each after the one before it. */
 static gantry_node use(gantry_graph *g, const char *id, gantry_buffer read, gantry_buffer write)
 {
-    gantry_node n = work(g, id, 10), before = { n.id - 1 };
+    gantry_node n = work(g, id, 10), before = { .id = n.id - 1 };
     gantry_node_on(g, n, "d0");
     if (n.id)
         gantry_node_after(g, n, before);
@@ -26,7 +26,7 @@ static gantry_node use(gantry_graph *g, const char *id, gantry_buffer read, gant
     return n;
 }
 
-static const gantry_buffer nothing = { GANTRY_NONE };
+static const gantry_buffer nothing = { .id = GANTRY_NONE };
 
 /* The instance that a copy reads (0) or writes (1). */
 static const gy_instance *end_of(const gantry_schedule *s, const gy_op *op, uint32_t use_)
@@ -284,7 +284,7 @@ START_TEST(the_search_for_offsets_is_used)
         snprintf(name, sizeof name, "b%d", i);
         b[i] = buffer(g, name, 64 * lives[i].units);
     }
-    gantry_node before = { GANTRY_NONE };
+    gantry_node before = { .id = GANTRY_NONE };
     for (int t = 0; t < STEPS; t++) {
         char name[24];
         snprintf(name, sizeof name, "n%d", t);
@@ -325,7 +325,7 @@ static gantry_schedule *with_one_too_many(gantry_graph *g, double make_a_us, mak
                                                   : gantry_graph_work(g, ids[i]);
         gantry_node_time(g, n, NULL, i ? 0.1 : make_a_us);
         if (i)
-            gantry_node_after(g, n, (gantry_node){ n.id - 1 });
+            gantry_node_after(g, n, (gantry_node){ .id = n.id - 1 });
         if (i >= 3)
             gantry_node_read(g, n, gantry_all(b[5 - i]));
         else if (i == 0 && how == ADDS)

@@ -33,7 +33,7 @@ static void run(gantry_graph *g, gantry_schedule *s, int check, hashes *h, const
         if (gantry_run_start(r, &ticket, &err) || gantry_run_wait(r, ticket, &err))
             ck_abort_msg("%s: start %d: %s", what, i, err.text);
         for (uint32_t b = 0; b < g->buffers.count && b < MOST; b++)
-            if (g->buffers.at[b].output && gantry_run_hash(r, (gantry_buffer){ b }, &h->at[i][b], &err))
+            if (g->buffers.at[b].output && gantry_run_hash(r, (gantry_buffer){ .id = b }, &h->at[i][b], &err))
                 ck_abort_msg("%s: %s", what, err.text);
     }
     gantry_run_free(r);

@@ -129,7 +129,7 @@ START_TEST(running)
         ck_assert_msg(failed ? status == GANTRY_E_NOMEM || status == GANTRY_E_DEVICE : status == GANTRY_OK,
                       "after %d: %s", n, err.text);
         if (!status)
-            ck_assert_double_eq(result(run, (gantry_buffer){ 1 })[0], 8);
+            ck_assert_double_eq(result(run, (gantry_buffer){ .id = 1 })[0], 8);
         gantry_run_free(run);
     }
     gantry_schedule_free(s);

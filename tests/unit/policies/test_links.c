@@ -112,7 +112,7 @@ START_TEST(rows_are_brought_once)
     gantry_node_read(g, task("b", 1, "gpu0"), gantry_all(x));
     gantry_node_read(g, task("c", 1, "gpu1"), gantry_all(x));
     gantry_node_priority(g, (gantry_node){ 0 }, 2);
-    gantry_node_priority(g, (gantry_node){ 1 }, 1);
+    gantry_node_priority(g, (gantry_node){ .id = 1 }, 1);
     place("heft-links");
     ck_assert_double_eq(start_of(0), 6);
     ck_assert_double_eq(start_of(1), 9); /* after a: 1 us and 2 for launching */
@@ -133,7 +133,7 @@ START_TEST(staged_routes_are_two_transfers)
         gantry_node_read(g, task("v", 1, "gpu0"), gantry_all(input("v", 96000))); /* up from 5 to 13, there at 13 */
     gantry_node_read(g, task("b", 1, "gpu1"), gantry_all(x));
     gantry_node_priority(g, (gantry_node){ 0 }, 2);
-    gantry_node_priority(g, (gantry_node){ 1 }, 1);
+    gantry_node_priority(g, (gantry_node){ .id = 1 }, 1);
     place("heft-links");
     ck_assert_double_eq(start_of(0), 0);
     /* `up` is free from 14 on at the soonest that the copy wants it (9 + 5). */

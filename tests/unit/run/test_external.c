@@ -69,7 +69,7 @@ static gantry_buffer_info info_of(const gantry_graph *g, uint32_t b)
 {
     gantry_buffer_info info = GANTRY_BUFFER_INFO_INIT;
     gantry_error err;
-    ck_assert_int_eq(gantry_graph_buffer_info(g, (gantry_buffer){ b }, &info, &err), GANTRY_OK);
+    ck_assert_int_eq(gantry_graph_buffer_info(g, (gantry_buffer){ .id = b }, &info, &err), GANTRY_OK);
     return info;
 }
 
@@ -134,10 +134,11 @@ static void run(gantry_schedule *s, const gantry_graph *g, arrays *a)
     for (uint32_t b = 0; b < gantry_graph_buffer_count(g); b++) {
         gantry_buffer_info info = info_of(g, b);
         if (info.cls == GANTRY_INPUT)
-            ck_assert_msg(gantry_run_bind(r, (gantry_buffer){ b }, a->in[b], info.bytes, &err) == GANTRY_OK, "%s",
+            ck_assert_msg(gantry_run_bind(r, (gantry_buffer){ .id = b }, a->in[b], info.bytes, &err) == GANTRY_OK, "%s",
                           err.text);
         if (info.output)
-            ck_assert_int_eq(gantry_run_bind_output(r, (gantry_buffer){ b }, a->out[b], info.bytes, &err), GANTRY_OK);
+            ck_assert_int_eq(gantry_run_bind_output(r, (gantry_buffer){ .id = b }, a->out[b], info.bytes, &err),
+                             GANTRY_OK);
     }
     for (int start = 0; start < 2; start++)
         ck_assert_msg(!gantry_run_start(r, &ticket, &err) && !gantry_run_wait(r, ticket, &err), "%s", err.text);

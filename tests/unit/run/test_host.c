@@ -180,7 +180,7 @@ START_TEST(binding_mistakes_are_told)
               "buffer \"x\" is f64 [64], that is 512 bytes, but 504 bytes were bound");
     fail_with(gantry_run_bind(run, c.x, NULL, sizeof x, &err), GANTRY_E_INVALID, &err,
               "buffer \"x\" is f64 [64] and was bound to no memory (NULL)");
-    fail_with(gantry_run_bind(run, (gantry_buffer){ 7 }, x, sizeof x, &err), GANTRY_E_INVALID, &err,
+    fail_with(gantry_run_bind(run, (gantry_buffer){ .id = 7 }, x, sizeof x, &err), GANTRY_E_INVALID, &err,
               "no buffer has the id 7; the graph has 2");
     fail_with(gantry_run_bind_output(run, c.x, x, sizeof x, &err), GANTRY_E_INVALID, &err,
               "buffer \"x\" is no output, so its result cannot be bound; mark it with gantry_buffer_output");

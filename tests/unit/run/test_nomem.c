@@ -76,7 +76,7 @@ static bool attempt(gantry_schedule *s, int after, bool check)
     status = status ? status : gantry_run_trace(run, &text, &length, &err);
     status = status ? status : gantry_run_sample(run, &err);
     status = status ? status : gantry_run_calibrated(&machine, run, &err);
-    status = status ? status : gantry_run_save(run, (gantry_buffer){ 2 }, "/dev/null", &err);
+    status = status ? status : gantry_run_save(run, (gantry_buffer){ .id = 2 }, "/dev/null", &err);
     faults_off();
     ck_assert_msg(status == GANTRY_OK || status == GANTRY_E_NOMEM, "after %d: %s: %s", after,
                   gantry_status_name(status), err.text);

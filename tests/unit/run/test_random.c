@@ -247,7 +247,7 @@ static void make_world(world *w, uint64_t seed)
 
 static gantry_region as_region(const region *r)
 {
-    return gantry_rows((gantry_buffer){ (uint32_t)r->buffer }, r->first, r->last);
+    return gantry_rows((gantry_buffer){ .id = (uint32_t)r->buffer }, r->first, r->last);
 }
 
 static void add_use(gantry_graph *g, gantry_node id, const region *r)
@@ -317,8 +317,8 @@ static void make_graph(world *w)
     for (int i = 0; i < w->nodes; i++) {
         if (w->node[i].loops && !open) {
             gantry_graph_repeat(w->g, w->repeat);
-            gantry_graph_carry(w->g, (gantry_buffer){ (uint32_t)w->carried },
-                               (gantry_buffer){ (uint32_t)w->carried + 1 });
+            gantry_graph_carry(w->g, (gantry_buffer){ .id = (uint32_t)w->carried },
+                               (gantry_buffer){ .id = (uint32_t)w->carried + 1 });
             open = true;
         } else if (!w->node[i].loops && open) {
             gantry_graph_repeat_end(w->g);
@@ -466,7 +466,7 @@ static void run_and_compare(world *w, gantry_schedule *s, const char *what, bool
             memcpy(w->array[b], from, bytes);
             w->now[b] = w->array[b];
             if (!w->is_state[b] || start == 0) {
-                MUST(gantry_run_bind(run, (gantry_buffer){ (uint32_t)b }, bound[b], bytes, MUST_ERR));
+                MUST(gantry_run_bind(run, (gantry_buffer){ .id = (uint32_t)b }, bound[b], bytes, MUST_ERR));
             }
         }
         if (start == 0 && seed % 3 == 0) { /* a start that fails somewhere leaves nothing behind */
@@ -476,7 +476,8 @@ static void run_and_compare(world *w, gantry_schedule *s, const char *what, bool
             ck_assert_msg(status == GANTRY_OK || status == GANTRY_E_KERNEL, "%s: %s", what, err.text);
             atomic_store(&trouble, -1);
             for (int b = 0; b < BUFFERS && status == GANTRY_OK; b++) {
-                MUST(gantry_run_bind(run, (gantry_buffer){ (uint32_t)b }, bound[b], bytes, MUST_ERR)); /* states anew */
+                MUST(gantry_run_bind(run, (gantry_buffer){ .id = (uint32_t)b }, bound[b], bytes,
+                                     MUST_ERR)); /* states anew */
             }
         }
         interpret_start(w, spare);
@@ -490,7 +491,7 @@ static void run_and_compare(world *w, gantry_schedule *s, const char *what, bool
             if (!w->is_output[b]) {
                 continue;
             }
-            MUST(gantry_run_output(run, (gantry_buffer){ (uint32_t)b }, &host, &size, MUST_ERR));
+            MUST(gantry_run_output(run, (gantry_buffer){ .id = (uint32_t)b }, &host, &size, MUST_ERR));
             if (memcmp(host, keep[b], bytes) != 0) {
                 ck_abort_msg("%s, start %d, buffer b%d differs", what, start, b);
             }

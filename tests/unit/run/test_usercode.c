@@ -106,7 +106,7 @@ static void expect_factor(const char *file, float factor)
     uint64_t bytes = 0;
     MUST(try_new(&run, s, MUST_ERR));
     MUST(run_once(run, MUST_ERR));
-    MUST(gantry_run_output(run, (gantry_buffer){ 1 }, &host, &bytes, MUST_ERR));
+    MUST(gantry_run_output(run, (gantry_buffer){ .id = 1 }, &host, &bytes, MUST_ERR));
     for (int i = 0; i < 8; i++) {
         ck_assert_float_eq(((const float *)host)[i], factor * (float)i);
     }

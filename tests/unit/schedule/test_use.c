@@ -54,10 +54,10 @@ START_TEST(test_places)
     gantry_schedule *s = right();
     for (int indexed = 1; indexed >= 0; indexed--) { /* with the index of files, then by looking */
         ck_assert_int_eq(gantry_schedule_device_of(s, (gantry_node){ 0 }), 1);
-        ck_assert_int_eq(gantry_schedule_device_of(s, (gantry_node){ 1 }), 2);
-        ck_assert_int_eq(gantry_schedule_device_of(s, (gantry_node){ 2 }), 0);
-        ck_assert_int_eq(gantry_schedule_device_of(s, (gantry_node){ 5 }), -1);
-        ck_assert_int_eq(gantry_schedule_device_of(s, (gantry_node){ GANTRY_NONE }), -1);
+        ck_assert_int_eq(gantry_schedule_device_of(s, (gantry_node){ .id = 1 }), 2);
+        ck_assert_int_eq(gantry_schedule_device_of(s, (gantry_node){ .id = 2 }), 0);
+        ck_assert_int_eq(gantry_schedule_device_of(s, (gantry_node){ .id = 5 }), -1);
+        ck_assert_int_eq(gantry_schedule_device_of(s, (gantry_node){ .id = GANTRY_NONE }), -1);
         s->node_op.count = 0;
     }
     ck_assert_uint_eq(gantry_schedule_peak_bytes(s, 0), 512); /* slab and staging */

@@ -12,7 +12,7 @@ static gantry_graph *chain(int tasks)
 {
     gantry_graph *g = gantry_graph_new("chain");
     char name[16];
-    gantry_buffer before = { GANTRY_NONE };
+    gantry_buffer before = { .id = GANTRY_NONE };
     for (int i = 0; i < tasks; i++) {
         snprintf(name, sizeof name, "b%d", i);
         gantry_buffer next = buffer(g, name, 64);

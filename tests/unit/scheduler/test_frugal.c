@@ -14,7 +14,7 @@ static gantry_graph *training(int stages, int batches)
 {
     gantry_graph *g = gantry_graph_new("training");
     for (int b = 0; b < batches; b++) {
-        gantry_buffer kept[8], sent = { GANTRY_NONE };
+        gantry_buffer kept[8], sent = { .id = GANTRY_NONE };
         char name[32], device[16];
         for (int step = 0; step < 2 * stages; step++) {
             bool back = step >= stages;

@@ -90,7 +90,7 @@ START_TEST(explaining_may_fail_too)
         char *text = NULL;
         size_t length;
         faults_after(n);
-        gantry_status status = gantry_schedule_explain(s, (gantry_node){ 1 }, &text, &length, &err);
+        gantry_status status = gantry_schedule_explain(s, (gantry_node){ .id = 1 }, &text, &length, &err);
         failed = faults_off();
         ck_assert(status == GANTRY_E_NOMEM || (status == GANTRY_OK && text));
         gantry_free(text);

@@ -16,7 +16,8 @@ START_TEST(options_are_checked)
         { { .policy = "x", .effort = -1 },
           GANTRY_E_INVALID,
           "no policy \"x\"; there are heft, heft-min, heft-max, heft-median, heft-links, mem-heft, peft, cpop, "
-          "lookahead, dls, etf, min-min, max-min, sufferage, m-etf, m-sct, owner, round-robin, single, single-rank, split "
+          "lookahead, dls, etf, min-min, max-min, sufferage, m-etf, m-sct, owner, round-robin, single, single-rank, "
+          "split "
           "and partition" },
         { { .effort = 10 }, GANTRY_E_INVALID, "effort is 10; it must be 0 to 9" },
         { { .effort = -1, .objective = "makespam" },
@@ -180,7 +181,7 @@ START_TEST(explain_shows_every_candidate)
                "  => gpu1:   data ready 12.000 us   start 12.000 us  compute 12.000 us   finish 24.000 us  chosen\n"),
         "%s", text);
     gantry_free(text);
-    ck_assert_int_eq(gantry_schedule_explain(s, (gantry_node){ 17 }, &text, &length, &err), GANTRY_E_INVALID);
+    ck_assert_int_eq(gantry_schedule_explain(s, (gantry_node){ .id = 17 }, &text, &length, &err), GANTRY_E_INVALID);
     gantry_schedule_free(s);
     gantry_graph_free(g);
     gantry_machine_free(m);

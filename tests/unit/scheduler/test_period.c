@@ -13,7 +13,7 @@
 static gantry_graph *line(int stages, bool circle)
 {
     gantry_graph *g = gantry_graph_new("line");
-    gantry_buffer state = { GANTRY_NONE }, before = buffer(g, "in", 64);
+    gantry_buffer state = { .id = GANTRY_NONE }, before = buffer(g, "in", 64);
     gantry_buffer_set_class(g, before, GANTRY_INPUT);
     if (circle) {
         state = buffer(g, "state", 64);

@@ -35,7 +35,8 @@ START_TEST(a_schedule_as_a_candidate)
         ck_assert(c.model == GY_TICKS_MAX && c.simulated == GY_TICKS_MAX);
         ck_assert(gy_candidate_from_schedule(&c, s, g->flow));
         for (uint32_t t = 0; t < c.tasks; t++)
-            ck_assert_int_eq((int)c.device[t], gantry_schedule_device_of(s, (gantry_node){ g->flow->task[t].node }));
+            ck_assert_int_eq((int)c.device[t],
+                             gantry_schedule_device_of(s, (gantry_node){ .id = g->flow->task[t].node }));
         ck_assert(is_topological(&p, c.order));
         placement at = placement_of(&c);
         ck_assert_int_le(us(time_of(&p, &at, start, finish)), s->makespan);

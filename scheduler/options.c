@@ -56,6 +56,7 @@ gantry_status gy_options_read(gantry_schedule_options *to, const gantry_schedule
     to->objective = to->objective ? to->objective : "makespan";
     to->replay = to->replay ? to->replay : "auto";
     to->spill = to->spill ? to->spill : "auto";
+    status = status ? status : gy_struct_reserved(to->reserved, "gantry_schedule_options", err);
     if (to->effort < -1 || to->effort > 9)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "effort is %d; it must be 0 to 9", (int)to->effort);
     if (to->effort < 0) /* a named policy is what was asked for, and is left as it is */

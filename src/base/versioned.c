@@ -62,6 +62,15 @@ gantry_status gy_struct_read(void *full, size_t size, const void *given, const c
     return GANTRY_OK;
 }
 
+gantry_status gy_struct_reserved(int32_t reserved, const char *type, gantry_error *err)
+{
+    return reserved
+               ? gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
+                         "reserved of %s is %d; leave it 0, or use a library of a version in which it means something",
+                         type, (int)reserved)
+               : GANTRY_OK;
+}
+
 gantry_status gy_struct_read_array(void *to, size_t size, const void *given, size_t stride, size_t count,
                                    const char *field, const char *type, gantry_error *err)
 {

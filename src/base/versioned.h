@@ -21,11 +21,14 @@
 gantry_status gy_struct_read(void *full, size_t size, const void *given, const char *type, gantry_error *err);
 
 /**
- * The same for an array of `count` structs that lie `stride` bytes apart and have no size of their own. `to` has `count`
- * elements of `size` bytes; what is not given becomes 0. `field` names what gives the stride.
+ * The same for an array of `count` structs that lie `stride` bytes apart and have no size of their own. `to` has
+ * `count` elements of `size` bytes; what is not given becomes 0. `field` names what gives the stride.
  */
 gantry_status gy_struct_read_array(void *to, size_t size, const void *given, size_t stride, size_t count,
                                    const char *field, const char *type, gantry_error *err);
+
+/* A field of the kind `int32_t reserved`, which later versions may give a meaning: E_UNSUPPORTED if it is not 0. */
+gantry_status gy_struct_reserved(int32_t reserved, const char *type, gantry_error *err);
 
 /* What a program gives as room for an answer: E_INVALID if it is NULL or its struct_size was not set. */
 gantry_status gy_struct_check(const void *given, size_t size, const char *type, gantry_error *err);

@@ -53,6 +53,7 @@ static gantry_status find_format(const char *name, const format **found, gantry_
 static gantry_status take_options(gantry_import_options *all, const gantry_import_options *given, gantry_error *err)
 {
     gantry_status status = gy_struct_read(all, sizeof *all, given, "gantry_import_options", err);
+    status = status ? status : gy_struct_reserved(all->reserved, "gantry_import_options", err);
     if (status)
         return status;
     if (all->devices < 0 || all->devices > MOST_DEVICES)

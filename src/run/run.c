@@ -135,6 +135,7 @@ gantry_status gantry_run_new(gantry_run **run, gantry_schedule *schedule, const 
     gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
     gantry_status status = check_schedule(schedule, err);
     status = status ? status : gy_struct_read(&options, sizeof options, given, "gantry_run_options", err);
+    status = status ? status : gy_struct_reserved(options.reserved, "gantry_run_options", err);
     if (status) {
         return status;
     }

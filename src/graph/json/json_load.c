@@ -146,7 +146,8 @@ static gantry_status parse(gantry_graph **graph, const gy_reader *how, const cha
 static gantry_status take_options(gantry_load_options *all, const gantry_load_options *given, gantry_error *err)
 {
     *all = (gantry_load_options)GANTRY_LOAD_OPTIONS_INIT;
-    return gy_struct_read(all, sizeof *all, given, "gantry_load_options", err);
+    gantry_status status = gy_struct_read(all, sizeof *all, given, "gantry_load_options", err);
+    return status ? status : gy_struct_reserved(all->reserved, "gantry_load_options", err);
 }
 
 gantry_status gantry_graph_parse(gantry_graph **graph, const char *text, size_t length, const char *name,

@@ -325,6 +325,26 @@ START_TEST(structs_without_a_size_are_refused)
 }
 END_TEST
 
+/* A field that means nothing yet must be 0, or it could never mean something. */
+START_TEST(reserved_fields_are_zero)
+{
+    gantry_error err;
+    gantry_load_options load = GANTRY_LOAD_OPTIONS_INIT;
+    gantry_import_options import = GANTRY_IMPORT_OPTIONS_INIT;
+    gantry_schedule_options how = GANTRY_SCHEDULE_OPTIONS_INIT;
+    gantry_run_options with = GANTRY_RUN_OPTIONS_INIT;
+    load.reserved = import.reserved = how.reserved = with.reserved = 3;
+    ck_assert_int_eq(give_parse(&load, &err), GANTRY_E_UNSUPPORTED);
+    ck_assert_int_eq(give_load(&load, &err), GANTRY_E_UNSUPPORTED);
+    ck_assert_int_eq(give_import(&import, &err), GANTRY_E_UNSUPPORTED);
+    ck_assert_int_eq(give_schedule(&how, &err), GANTRY_E_UNSUPPORTED);
+    ck_assert_int_eq(give_run(&with, &err), GANTRY_E_UNSUPPORTED);
+    ck_assert_str_eq(err.text,
+                     "reserved of gantry_run_options is 3; leave it 0, or use a library of a version in which it "
+                     "means something");
+}
+END_TEST
+
 /* ---- arrays ---- */
 
 START_TEST(arrays_step_by_the_size_of_the_program)
@@ -466,6 +486,7 @@ int main(void)
     tcase_add_loop_test(given, smaller_structs_get_defaults, 0, INPUTS);
     tcase_add_loop_test(given, larger_structs_may_ask_for_nothing_new, 0, INPUTS);
     tcase_add_loop_test(given, structs_without_a_size_are_refused, 0, INPUTS);
+    tcase_add_test(given, reserved_fields_are_zero);
     tcase_add_test(given, arrays_step_by_the_size_of_the_program);
     tcase_add_loop_test(got, answers_fill_the_room_that_there_is, 0, OUTPUTS);
     tcase_add_loop_test(got, room_without_a_size_is_refused, 0, OUTPUTS);

@@ -17,19 +17,27 @@ static gantry_status check_word(const char *what, const char *word, const char *
         if (!strcmp(word, known[i]))
             return GANTRY_OK;
     const char *near = gy_nearest(word, known, count);
-    return gy_fail(err, GANTRY_E_INVALID, NULL, near ? "no %s \"%s\" (did you mean \"%s\"?)" : "no %s \"%s\"", what,
-                   word, near);
+    if (near)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "no %s \"%s\" (did you mean \"%s\"?)", what, word, near);
+    gy_text names = { 0 };
+    for (size_t i = 0; i < count; i++)
+        gy_text_printf(&names, "%s%s", i == 0 ? "" : i + 1 == count ? " and " : ", ", known[i]);
+    gantry_status status =
+        names.failed ? gy_fail_nomem(err)
+                     : gy_fail(err, GANTRY_E_INVALID, NULL, "no %s \"%s\"; there are %s", what, word, names.at);
+    gy_text_free(&names);
+    return status;
 }
 
 static gantry_status check_words(const gantry_schedule_options *o, gantry_error *err)
 {
     static const char *const objectives[] = { "makespan", "period", "max_load" };
     static const char *const balances[] = { "static", "dynamic", "memory", "guided" };
-    static const char *const replays[] = { "stream", "graph", "device", "auto" };
+    static const char *const replays[] = { "stream", "graph", "auto" };
     static const char *const spills[] = { "auto", "copy", "off" };
     gantry_status status = check_word("objective", o->objective, objectives, 3, err);
     if (!status)
-        status = check_word("replay mode", o->replay, replays, 4, err);
+        status = check_word("replay mode", o->replay, replays, 3, err);
     if (!status && o->balance)
         status = check_word("balance", o->balance, balances, 4, err);
     if (!status)
@@ -41,9 +49,6 @@ static gantry_status check_words(const gantry_schedule_options *o, gantry_error 
         status = gy_fail(err, GANTRY_E_INVALID, NULL,
                          "in_flight is %d, but the objective is \"%s\"; only with \"period\" do starts overlap",
                          (int)o->in_flight, o->objective);
-    if (!status && !strcmp(o->replay, "device"))
-        status = gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
-                         "replay mode \"device\" comes later; this version has \"stream\", \"graph\" and \"auto\"");
     return status;
 }
 
@@ -51,12 +56,12 @@ gantry_status gy_options_read(gantry_schedule_options *to, const gantry_schedule
 {
     *to = (gantry_schedule_options)GANTRY_SCHEDULE_OPTIONS_INIT;
     gantry_status status = gy_struct_read(to, sizeof *to, from, "gantry_schedule_options", err);
+    status = status ? status : gy_struct_reserved(to->reserved, "gantry_schedule_options", err);
     if (status)
         return status;
     to->objective = to->objective ? to->objective : "makespan";
     to->replay = to->replay ? to->replay : "auto";
     to->spill = to->spill ? to->spill : "auto";
-    status = status ? status : gy_struct_reserved(to->reserved, "gantry_schedule_options", err);
     if (to->effort < -1 || to->effort > 9)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "effort is %d; it must be 0 to 9", (int)to->effort);
     if (to->effort < 0) /* a named policy is what was asked for, and is left as it is */

@@ -23,7 +23,7 @@ WORDS(collective, "collective", GANTRY_ALL_REDUCE, "all_reduce", "reduce", "broa
 #define GY_X(name, text) #text,
 WORDS(algorithm, "algorithm of a collective", GY_ALGORITHM_COPY, GY_ALGORITHM_MAP(GY_X));
 #undef GY_X
-WORDS(replay, "replay mode", 0, "stream", "graph", "device", "auto");
+WORDS(replay, "replay mode", 0, "stream", "graph", "auto");
 WORDS(objective, "objective", 0, "makespan", "period", "max_load");
 
 const char *gy_word(const gy_words *words, size_t number)

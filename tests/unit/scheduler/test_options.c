@@ -33,8 +33,8 @@ START_TEST(options_are_checked)
           GANTRY_E_INVALID,
           "no replay mode \"stram\" (did you mean \"stream\"?)" },
         { { .effort = -1, .replay = "device" },
-          GANTRY_E_UNSUPPORTED,
-          "replay mode \"device\" comes later; this version has \"stream\" and \"graph\"" },
+          GANTRY_E_INVALID,
+          "no replay mode \"device\"; there are stream, graph and auto" },
     };
     gantry_machine *m = virtual_machine(1);
     gantry_graph *g = gantry_graph_new("options");
@@ -192,7 +192,7 @@ int main(void)
 {
     Suite *suite = suite_create("options");
     TCase *c = tcase_create("options");
-    tcase_add_loop_test(c, options_are_checked, 0, 7);
+    tcase_add_loop_test(c, options_are_checked, 0, 8);
     tcase_add_test(c, options_are_recorded);
     tcase_add_test(c, shorter_options_get_defaults);
     tcase_add_test(c, policies_are_listed);

@@ -9,7 +9,11 @@ add_library(gantry SHARED ${gantry_objects})
 target_link_libraries(gantry PRIVATE gantry_flags ${gantry_libraries})
 target_include_directories(gantry PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+set(soversion ${PROJECT_VERSION_MAJOR})
+if(soversion EQUAL 0) # until 1.0 a minor version may break programs (docs/abi.md)
+  set(soversion 0.${PROJECT_VERSION_MINOR})
+endif()
 target_link_options(gantry PRIVATE LINKER:--version-script=${CMAKE_CURRENT_LIST_DIR}/libgantry.map)
-set_target_properties(gantry PROPERTIES LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+set_target_properties(gantry PROPERTIES LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${soversion}
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/libgantry.map)
 add_library(gantry::gantry ALIAS gantry)

@@ -10,6 +10,7 @@
 #include "scheduler/balance/balance.h"
 
 #include "base/error.h"
+#include "graph/derive/specialise.h"
 #include "scheduler/cost/cost.h"
 #include "scheduler/pipeline/pipeline.h"
 #include <math.h>

@@ -3,6 +3,8 @@
 #include "scheduler/phases/phases.h"
 
 #include "base/error.h"
+#include "graph/derive/phase.h"
+#include "schedule/check/verify.h"
 #include "scheduler/plan/metadata.h"
 #include "scheduler/search/search.h"
 #include <string.h>

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "schedule/check/verify.h"
 #include "scheduler/bound/bound.h"
 #include "scheduler/collective/collective.h"
 #include "scheduler/cost/cost.h"

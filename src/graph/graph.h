@@ -225,21 +225,6 @@ static inline bool gy_graph_gave(const gantry_graph *graph, uint32_t number)
 
 gantry_graph *gy_graph_ref(const gantry_graph *graph); /* another owner; gantry_graph_free takes it back */
 
-/* Where an automatic split is cut: the first rows of its parts, and the end. */
-typedef struct gy_cut {
-    uint32_t buffer;
-    const int64_t *first; /* parts + 1 */
-} gy_cut;
-/**
- * The sealed graph with its automatic splits cut so (those not named: into equal parts): regions, halos, costs and the
- * flow follow; ids, names, order and the hash stay. Costs and scratch that were given with a node are taken to be meant
- * for equal parts: they grow with the rows of the parts that the node names (scratch never shrinks). What does not
- * depend on bounds is the given graph's, which the new one holds. Nothing to change: another owner of the same graph.
- * E_INVALID: bounds that are none. E_GRAPH: a node that cannot do with them (its kernel wants equal shapes, say).
- */
-gantry_status gy_graph_specialise(gantry_graph **out, const gantry_graph *graph, const gy_cut *cut, size_t cuts,
-                                  gantry_error *err);
-
 /* Where part i of n rows in p parts begins: floor(i * n / p), without overflow. i <= p < 2^31. */
 static inline int64_t gy_part_bound(int64_t n, int64_t p, int64_t i)
 {
@@ -260,6 +245,12 @@ static inline bool gy_access_reduces(const gy_access *a)
 {
     return a->mode >= GANTRY_SUM;
 }
+/* True if two accesses to one buffer or value have rows in common and do not both read. */
+static inline bool gy_rows_conflict(const gy_access *a, const gy_access *b)
+{
+    bool share = a->first < b->last && b->first < a->last && a->first != a->last && b->first != b->last;
+    return share && (a->mode != GANTRY_READ || b->mode != GANTRY_READ);
+}
 /* {height, width} of a tile of a tiled buffer. */
 const int64_t *gy_tile_shape(const gy_buffer *buffer, int64_t tile);
 
@@ -274,6 +265,10 @@ uint32_t gy_node_ranks(const gantry_graph *graph, uint32_t node);
 /* True for a fill node that writes nothing but the identity of the reduction `op` (see gy_identity in
  * kernel/identity.h): before contributions it means "no previous value". */
 bool gy_fill_is_identity(const gantry_graph *graph, uint32_t node, gantry_access op);
+
+/* xxh64 of everything that a schedule depends on: sizes, accesses, order, place, cost; no names of files, no scalars.
+ */
+uint64_t gy_graph_hash(const gantry_graph *graph, bool *ok);
 
 /* The text of a region as the graph format writes it: "x", "x[3]", "x[1:4]", "x{0:10}", "x[2]~1", "x[0]~0:1",
  * "A[1][2]". Appends. */

@@ -4,7 +4,7 @@
  * their lengths, so that no two graphs write the same, and chained through xxh64.
  */
 #include "base/map.h"
-#include "graph/check/check.h"
+#include "graph/graph.h"
 #include <string.h>
 
 typedef struct writer {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The graph that a schedule is of: the user's, with the automatic splits cut where the schedule says. */
 #include "base/error.h"
+#include "graph/derive/specialise.h"
 #include "schedule/schedule.h"
 
 /* The automatic split that entry i is of; NULL: of none, or of one that is unlike, which rule form tells. */

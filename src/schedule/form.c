@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rule form: what holds for every schedule, whatever its graph. After it no index needs to be looked at again. */
+#include "schedule/form.h"
 #include "base/error.h"
-#include "schedule/check/check.h"
+#include "base/map.h"
+#include "schedule/words.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

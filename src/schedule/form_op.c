@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rule form, for ops, uses and the sync table. */
-#include "schedule/check/check.h"
+#include "schedule/form.h"
+#include "schedule/words.h"
 
 #define BREACH(...) gy_breach(err, "form", __VA_ARGS__)
 

@@ -2,7 +2,7 @@
 /* Schedules that are made of phases: what they add up to, and what must hold of them together (rule phases). */
 #include "base/error.h"
 #include "base/versioned.h"
-#include "schedule/check/check.h"
+#include "schedule/form.h"
 #include <stdio.h>
 #include <string.h>
 

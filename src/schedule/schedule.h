@@ -11,7 +11,8 @@
 #include "base/arena.h"
 #include "base/ticks.h"
 #include "base/vec.h"
-#include "graph/derive/phase.h"
+#include "graph/flow/flow.h"
+#include "graph/phase.h"
 #include "machine/machine.h"
 #include <gantry/schedule.h>
 #include <stdbool.h>
@@ -261,15 +262,5 @@ gantry_status gy_schedule_graph(gantry_graph **out, const gantry_schedule *s, co
 const gantry_schedule *gy_part_of_node(const gantry_schedule *s, uint32_t node);
 /* Sums and maxima over the phases of a schedule: makespan, bound, slabs. Phases, with hand-overs, are final. */
 gantry_status gy_parts_sum(gantry_schedule *s, gantry_error *err);
-/* Rule phases, and all rules for each phase. */
-gantry_status gy_parts_verify(const gantry_schedule *s, const gantry_graph *graph, gantry_error *err);
-/* Gives each phase its graph. `graph` is cut as the schedule says, and the schedule is right for it. */
-gantry_status gy_parts_attach(gantry_schedule *s, gantry_graph *graph, gantry_error *err);
-/* What of rule phases needs no graph. */
-gantry_status gy_parts_form(const gantry_schedule *s, gantry_error *err);
-
-/* The checker (check.c): all rules against the sealed graph, cut as the schedule says; E_SCHEDULE with the rule's name
- * first in the text: "rule race: ...". The names are the list in docs/design.md. */
-gantry_status gy_schedule_verify(const gantry_schedule *s, const gantry_graph *graph, gantry_error *err);
 
 #endif

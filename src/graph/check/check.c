@@ -3,7 +3,8 @@
 #include "graph/check/check.h"
 #include "base/error.h"
 #include "graph/build/build_state.h"
-#include "graph/derive/phase.h"
+#include "graph/flow/flow.h"
+#include "graph/flow/unroll.h"
 
 static gantry_status check_all(gantry_graph *g, gantry_error *err)
 {

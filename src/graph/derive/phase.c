@@ -2,6 +2,7 @@
 /* The graphs of phases. One walk notes what each phase finds and leaves, one look backwards what is wanted later. */
 #include "base/error.h"
 #include "graph/derive/phase_walk.h"
+#include "graph/flow/flow.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -538,22 +539,4 @@ gantry_status gy_phases_derive(gantry_graph **graphs, const gantry_graph *graph,
     gy_free(d.record);
     gy_arena_free(&d.arena);
     return status;
-}
-
-bool gy_graph_entry_rows(const gantry_graph *graph, uint32_t id, uint32_t run, gy_rows *rows)
-{
-    const gy_buffer *b = &graph->buffers.at[id];
-    const gy_phase_graph *x = graph->phase;
-    if (b->cls == GANTRY_TEMP) {
-        return false;
-    }
-    if (!x || !x->defined[id]) {
-        *rows = (gy_rows){ 0, b->rows };
-        return run == 0;
-    }
-    if (run >= x->defineds[id]) {
-        return false;
-    }
-    *rows = x->defined[id][run];
-    return true;
 }

@@ -3,16 +3,6 @@
 #include "base/error.h"
 #include "graph/derive/phase_walk.h"
 
-static bool can_cut(const gy_loop *l)
-{
-    return l->count > 0 && l->first_node < l->last_node;
-}
-
-static double tasks_of(const gy_loop *l)
-{
-    return (double)l->count * (double)(l->last_node - l->first_node);
-}
-
 /* ---- which loops ---- */
 
 /* The largest loop that is not cut yet and worth it, or GY_NONE. */
@@ -21,8 +11,8 @@ static uint32_t largest(const gantry_graph *g, const uint8_t *cut)
     uint32_t best = GY_NONE;
     for (uint32_t i = 0; i < g->loops.count; i++) {
         const gy_loop *l = &g->loops.at[i];
-        if (!cut[i] && can_cut(l) && l->count > GY_TURNS_SHOWN &&
-            (best == GY_NONE || tasks_of(l) > tasks_of(&g->loops.at[best]))) {
+        if (!cut[i] && gy_loop_has_tasks(l) && l->count > GY_TURNS_SHOWN &&
+            (best == GY_NONE || gy_loop_tasks(l) > gy_loop_tasks(&g->loops.at[best]))) {
             best = i;
         }
     }
@@ -36,41 +26,16 @@ static bool choose_loops(const gantry_graph *g, int64_t most, uint8_t *cut)
     bool any = false;
     for (size_t i = 0; i < g->loops.count; i++) {
         const gy_loop *l = &g->loops.at[i];
-        tasks += tasks_of(l) - (double)(l->last_node - l->first_node);
-        cut[i] = l->until != GY_NONE && can_cut(l);
-        tasks -= cut[i] ? tasks_of(l) : 0;
+        tasks += gy_loop_tasks(l) - (double)(l->last_node - l->first_node);
+        cut[i] = l->until != GY_NONE && gy_loop_has_tasks(l);
+        tasks -= cut[i] ? gy_loop_tasks(l) : 0;
         any = any || cut[i];
     }
     for (uint32_t i; tasks > (double)most && (i = largest(g, cut)) != GY_NONE; any = true) {
         cut[i] = 1;
-        tasks -= tasks_of(&g->loops.at[i]);
+        tasks -= gy_loop_tasks(&g->loops.at[i]);
     }
     return any;
-}
-
-bool gy_graph_is_folded(const gantry_graph *graph)
-{
-    for (size_t i = 0; i < graph->loops.count; i++) {
-        if (graph->loops.at[i].turns != graph->loops.at[i].count) {
-            return true;
-        }
-    }
-    return false;
-}
-
-void gy_graph_fold(gantry_graph *graph)
-{
-    double tasks = 0;
-    bool folds = false;
-    for (size_t i = 0; i < graph->loops.count; i++) {
-        folds = folds || (graph->loops.at[i].until != GY_NONE && can_cut(&graph->loops.at[i]));
-        tasks += tasks_of(&graph->loops.at[i]);
-    }
-    folds = folds || tasks + (double)graph->nodes.count > GY_UNROLL_MOST;
-    for (size_t i = 0; i < graph->loops.count; i++) {
-        gy_loop *l = &graph->loops.at[i];
-        l->turns = folds && l->count > GY_TURNS_SHOWN ? GY_TURNS_SHOWN : l->count;
-    }
 }
 
 /* ---- how many iterations a start has ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The same graph with its automatic splits cut elsewhere. */
+#include "graph/derive/specialise.h"
 #include "base/error.h"
 #include "graph/check/check.h"
 #include "graph/flow/flow.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Making a flow: loops unrolled, names resolved to values. */
 #include "base/error.h"
-#include "graph/check/check.h"
-#include "graph/derive/phase.h"
 #include "graph/flow/flow_build.h"
+#include "graph/phase.h"
 
 #include <string.h>
 

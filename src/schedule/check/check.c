@@ -2,6 +2,7 @@
 /* The checker: whether a schedule belongs to a graph, then rule by rule. docs/design.md has the table. */
 #include "schedule/check/check.h"
 #include "base/error.h"
+#include "graph/flow/unroll.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -11,20 +11,9 @@
 
 #include "base/imap.h"
 #include "base/map.h"
-#include "schedule/schedule.h"
+#include "schedule/check/verify.h"
+#include "schedule/form.h"
 #include "schedule/words.h"
-
-#define GY_IN_FLIGHT_MAX 64 /* of a schedule file; the walk visits every op that many times */
-
-/* Bases of instances, and so the least distance between two of them. */
-#define GY_ALIGNMENT 256
-
-/* "rule NAME: ..." with the pointer "/list/index" of the thing in a schedule file. Returns GANTRY_E_SCHEDULE. */
-gantry_status gy_breach(gantry_error *err, const char *rule, const char *list, size_t index, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
-
-/* An error in the schedule of phase i: "phase i: ...", with the pointer inside of the phase. Returns its status. */
-gantry_status gy_part_fail(size_t i, const gantry_error *inner, gantry_error *err);
 
 /* A short text by value, for the arguments of messages. */
 typedef struct gy_label {
@@ -32,15 +21,6 @@ typedef struct gy_label {
 } gy_label;
 gy_label gy_label_op(const gantry_schedule *s, uint32_t op); /* 'op 3 "copy x host -> gpu0"' */
 gy_label gy_label_rows(const gantry_schedule *s, uint32_t value, int64_t first, int64_t last); /* "x{0:4}" */
-
-gantry_status gy_form_ops(const gantry_schedule *s, const uint32_t *geometry, gantry_error *err);
-
-/*
- * Geometry: two values have the same number here if each row begins at the same byte in both, so that copying rows
- * from the one to the other copies bytes. One entry per value, the caller's to free.
- */
-gantry_status gy_form_geometry(const gantry_schedule *s, uint32_t **geometry, gantry_error *err);
-#define GY_GEOMETRY_ANY UINT32_MAX /* of contents that are the same in every row */
 
 /* ---- contents (check_content.c) ---- */
 
@@ -183,10 +163,6 @@ static inline const gy_op *gy_check_op(const gy_check *k, uint32_t op)
 {
     return &k->s->ops.at[op];
 }
-static inline bool gy_is_reduction(uint8_t mode)
-{
-    return mode >= GANTRY_SUM && mode <= GANTRY_PROD;
-}
 static inline uint32_t gy_iterations(const gy_check *k, uint32_t node)
 {
     return (uint32_t)(k->task_first[node + 1] - k->task_first[node]);
@@ -197,8 +173,6 @@ static inline uint32_t gy_task_of(const gy_check *k, const gy_op *op)
     return k->task[k->task_first[op->node] + op->iteration];
 }
 gantry_dtype gy_value_dtype(const gy_check *k, uint32_t value);
-/* Where row `row` of a value begins, counted from its row 0. */
-int64_t gy_row_offset(const gantry_schedule *s, uint32_t value, int64_t row);
 
 /* The bounds that a schedule names are those of the graph, whose automatic splits have been cut: else rule form. */
 gantry_status gy_check_bounds(const gantry_schedule *s, const gantry_graph *graph, gantry_error *err);
@@ -265,5 +239,12 @@ gantry_status gy_check_walk(gy_check *k);
 gantry_status gy_check_exit(gy_check *k);
 /* What rows of a buffer hold at the end of a start, as runs: appended to `to`. */
 gantry_status gy_final_runs(gy_check *k, uint32_t buffer, int64_t first, int64_t last, gy_runs *to);
+
+/* ---- phases (check_parts.c) ---- */
+
+/* Rule phases, and all rules for each phase. */
+gantry_status gy_parts_verify(const gantry_schedule *s, const gantry_graph *graph, gantry_error *err);
+/* Gives each phase its graph. `graph` is cut as the schedule says, and the schedule is right for it. */
+gantry_status gy_parts_attach(gantry_schedule *s, gantry_graph *graph, gantry_error *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The checker, for schedules that are made of phases: each against the graph that is derived for it. */
 #include "base/error.h"
+#include "graph/derive/phase.h"
 #include "schedule/check/check.h"
 
 /* The graphs of the phases: to be freed with free_graphs. */

@@ -2,7 +2,8 @@
 /* The schedule as JSON: one line an entry, keys in a fixed order, defaults left out (docs/schedule-format.md). */
 #include "base/error.h"
 #include "base/file.h"
-#include "schedule/check/check.h"
+#include "schedule/form.h"
+#include "schedule/words.h"
 
 static void put_integer(gy_text *to, const char *key, long long value)
 {

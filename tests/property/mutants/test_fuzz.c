@@ -4,6 +4,7 @@
  * the same bytes, described, counted and checked without harm. Meant for AddressSanitizer.
  */
 #include "property/mutants/mutants.h"
+#include "schedule/check/verify.h"
 #include "support/run_suite.h"
 #include <check.h>
 #include <gantry/gantry.h>

@@ -2,6 +2,7 @@
 /* Checker against oracle on damaged schedules: equal verdicts, and the checker names a rule that the oracle saw broken.
  */
 #include "property/mutants/mutants.h"
+#include "schedule/check/verify.h"
 #include "support/run_suite.h"
 #include <check.h>
 #include <gantry/gantry.h>

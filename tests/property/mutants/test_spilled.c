@@ -2,6 +2,7 @@
 /* Schedules that the library spilled, with repeats in many of them: the oracle runs them as they are, and the checker
  * agrees with it on what is left of them when they are damaged. */
 #include "property/mutants/mutants.h"
+#include "schedule/check/verify.h"
 #include "support/run_suite.h"
 #include <check.h>
 #include <gantry/gantry.h>

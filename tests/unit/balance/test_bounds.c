@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where automatic splits are cut, against bounds computed by hand. */
 #include "../scheduler/suite.h"
+#include "schedule/check/verify.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A graph cut elsewhere: regions, halos, costs, the flow; and what cannot be cut. */
 #include "../scheduler/suite.h"
+#include "graph/derive/specialise.h"
 
 #include <string.h>
 

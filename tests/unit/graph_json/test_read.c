@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Buffers, blocks, loops, kernels and the graph as a whole. */
+#include "graph/derive/specialise.h"
 #include "suite.h"
 #include <stdio.h>
 #include <string.h>

@@ -25,6 +25,15 @@ BELOW = {
 # folder may include headers of every room, if the layers let them.
 ROOMS = {
     "backends": {"blas": [], "cuda": ["host"], "host": [], "sim": []},
+    "graph": {
+        "": [],
+        "flow": [""],
+        "build": ["flow", ""],
+        "check": ["build", "flow", ""],
+        "derive": ["check", "flow", ""],
+        "json": ["build", ""],
+    },
+    "schedule": {"": [], "check": [""], "json": [""]},
 }
 FOREIGN = {"jansson.h": {"base", "graph", "machine", "import", "schedule", "export", "run", "tools"}, "hwloc.h": {"machine"}, "cblas.h": {"backends"}, "lapacke.h": {"backends"}}
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random graphs on machines of all kinds, their memories cut down: whatever is scheduled passes the checker and is the
  * same when it is scheduled again; whatever is not is refused for lack of memory. */
+#include "schedule/check/verify.h"
 #include "unit/scheduler/random_graph.h"
 #include "unit/scheduler/suite.h"
 

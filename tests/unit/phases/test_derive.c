@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where graphs are cut, and what the graphs of phases are. Expected values were found by hand, as the comments show. */
 #include "build.h"
+#include "graph/derive/phase.h"
 
 #include <stdio.h>
 #include <string.h>

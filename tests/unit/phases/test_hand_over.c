@@ -2,6 +2,8 @@
 /* Rule phases, row by row: phases that were derived from one graph cut at two places do not fit together, and the
  * checker says which rows they do not agree on. */
 #include "build.h"
+#include "graph/derive/phase.h"
+#include "graph/derive/specialise.h"
 #include "schedule/check/check.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every allocation of deriving, reading and running phases fails once: an error each time, and nothing is lost. */
 #include "build.h"
+#include "graph/derive/phase.h"
 #include "support/faults.h"
 
 #include <string.h>

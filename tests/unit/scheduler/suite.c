@@ -2,6 +2,7 @@
 #include "suite.h"
 
 #include "base/text.h"
+#include "schedule/check/verify.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -6,6 +6,7 @@
 #include "suite.h"
 
 #include "base/map.h"
+#include "schedule/check/verify.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -5,6 +5,7 @@
  * refused for lack of memory.
  */
 #include "random_graph.h"
+#include "schedule/check/verify.h"
 #include "suite.h"
 
 #include <stdio.h>

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a region as it is named to rows. */
+#include "graph/build/build_state.h"
+
+static bool resolve_parts(gantry_graph *g, const gy_buffer *b, const gantry_region *r, gy_access *out)
+{
+    long long first = r->first, last = r->last, parts = b->parts;
+    if (parts == 0) {
+        gy_graph_mistake(g, GANTRY_E_GRAPH,
+                         "buffer \"%s\" is not split, so %s[%lld] names no part; split it, or name rows as %s{a:b}",
+                         b->name, b->name, first, b->name);
+        return false;
+    }
+    if (first < INT64_MAX && last == first + 1 && (first < 0 || first >= parts)) {
+        gy_graph_mistake(g, GANTRY_E_GRAPH, "%s[%lld] is out of range: \"%s\" has parts 0 to %lld", b->name, first,
+                         b->name, parts - 1);
+        return false;
+    }
+    if (first < 0 || last > parts || first > last) {
+        gy_graph_mistake(
+            g, GANTRY_E_GRAPH,
+            "%s[%lld:%lld] is out of range: \"%s\" has %lld parts, and the first may not be behind the last", b->name,
+            first, last, b->name, parts);
+        return false;
+    }
+    out->first = b->part_first[first];
+    out->last = b->part_first[last];
+    out->part = (int32_t)first;
+    out->part_last = (int32_t)last;
+    return true;
+}
+
+static bool resolve_rows(gantry_graph *g, const gy_buffer *b, const gantry_region *r, gy_access *out)
+{
+    long long first = r->first, last = r->last;
+    if (b->split_auto || b->tiles[0]) {
+        gy_graph_mistake(g, GANTRY_E_GRAPH, "%s{%lld:%lld} names rows, but \"%s\" is %s; name %s", b->name, first, last,
+                         b->name, b->tiles[0] ? "cut into tiles" : "split where the scheduler chooses",
+                         b->tiles[0] ? "tiles" : "parts");
+        return false;
+    }
+    if (first < 0 || last > b->rows || first > last) {
+        gy_graph_mistake(
+            g, GANTRY_E_GRAPH,
+            "%s{%lld:%lld} is out of range: \"%s\" has %lld rows, and the first may not be behind the last", b->name,
+            first, last, b->name, (long long)b->rows);
+        return false;
+    }
+    out->first = first;
+    out->last = last;
+    return true;
+}
+
+static bool check_tiles(gantry_graph *g, const gy_buffer *b, const gantry_region *r)
+{
+    if (b->tiles[0] == 0) {
+        gy_graph_mistake(g, GANTRY_E_GRAPH,
+                         "buffer \"%s\" is not cut into tiles, so %s[%lld][%lld] names none; cut it first", b->name,
+                         b->name, (long long)r->first, (long long)r->first2);
+        return false;
+    }
+    if (r->first < 0 || r->last > b->tiles[0] || r->first > r->last || r->first2 < 0 || r->last2 > b->tiles[1] ||
+        r->first2 > r->last2) {
+        gy_graph_mistake(g, GANTRY_E_GRAPH, "%s[%lld:%lld][%lld:%lld] is out of range: \"%s\" has %lld x %lld tiles",
+                         b->name, (long long)r->first, (long long)r->last, (long long)r->first2, (long long)r->last2,
+                         b->name, (long long)b->tiles[0], (long long)b->tiles[1]);
+        return false;
+    }
+    return true;
+}
+
+static uint16_t cut_off(int64_t rows)
+{
+    return rows < GY_CUT_MOST ? (uint16_t)rows : GY_CUT_MOST;
+}
+
+/* Rows before and after, cut at the ends of the buffer. What is empty stays empty: nobody would look at its halo. */
+static bool add_halo(gantry_graph *g, const gy_buffer *b, const gantry_region *r, gy_access *out)
+{
+    if (r->before < 0 || r->after < 0 || (b->tiles[0] && (r->before || r->after))) {
+        gy_graph_mistake(g, GANTRY_E_GRAPH, "the halo of \"%s\" is %lld rows before and %lld after; %s", b->name,
+                         (long long)r->before, (long long)r->after,
+                         b->tiles[0] ? "tiles have no halo" : "neither may be negative");
+        return false;
+    }
+    if (out->first == out->last) {
+        return true;
+    }
+    int64_t before = r->before < out->first ? r->before : out->first;
+    int64_t after = r->after < b->rows - out->last ? r->after : b->rows - out->last;
+    if (before > INT32_MAX || after > INT32_MAX) {
+        gy_graph_mistake(g, GANTRY_E_GRAPH, "the halo of \"%s\" is %lld rows; at most 2147483647 are allowed", b->name,
+                         (long long)(before > after ? before : after));
+        return false;
+    }
+    out->first -= before;
+    out->last += after;
+    out->before = (int32_t)before;
+    out->after = (int32_t)after;
+    if (b->split_auto && out->part >= 0) {
+        out->cut_before = cut_off(r->before - before);
+        out->cut_after = cut_off(r->after - after);
+    }
+    return true;
+}
+
+bool gy_region_resolve(gantry_graph *graph, const gantry_region *region, gy_access *out)
+{
+    gy_buffer *b = gy_build_buffer(graph, region->buffer);
+    if (!b) {
+        return false;
+    }
+    if (region->ndim != 1) {
+        gy_graph_mistake(graph, GANTRY_E_UNSUPPORTED, "a region of \"%s\" has ndim %d; this version knows 1 only",
+                         b->name, (int)region->ndim);
+        return false;
+    }
+    b->used_ = true;
+    gy_access a = { .buffer = region->buffer.id, .last = b->rows, .part = -1, .part_last = -1 };
+    bool ok = true;
+    switch (region->kind) {
+    case GANTRY_ALL:
+        break;
+    case GANTRY_PARTS:
+        ok = resolve_parts(graph, b, region, &a);
+        break;
+    case GANTRY_ROWS:
+        ok = resolve_rows(graph, b, region, &a);
+        break;
+    case GANTRY_TILES:
+        ok = check_tiles(graph, b, region);
+        break;
+    default:
+        gy_graph_mistake(graph, GANTRY_E_INVALID, "a region of \"%s\" is of unknown kind %d", b->name,
+                         (int)region->kind);
+        ok = false;
+    }
+    if (!ok || !add_halo(graph, b, region, &a)) {
+        return false;
+    }
+    *out = a;
+    return true;
+}

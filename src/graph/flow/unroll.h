@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How many iterations of each loop the flow of a graph shows. */
+#ifndef GY_GRAPH_FLOW_UNROLL_H
+#define GY_GRAPH_FLOW_UNROLL_H
+
+#include "graph/graph.h"
+
+enum {
+    GY_UNROLL_MOST = 200000, /* tasks: a graph that unrolls to more is not unrolled wholly */
+    GY_TURNS_SHOWN = 3       /* iterations in the flow of a loop that is not unrolled: what they see is all there is to
+                                see, so later ones make no mistakes of their own */
+};
+
+/* True if the loop has tasks, so that it can be a phase. */
+static inline bool gy_loop_has_tasks(const gy_loop *l)
+{
+    return l->count > 0 && l->first_node < l->last_node;
+}
+/* The tasks of a loop that is unrolled wholly: a double, since there may be very many. */
+static inline double gy_loop_tasks(const gy_loop *l)
+{
+    return (double)l->count * (double)(l->last_node - l->first_node);
+}
+
+/* True: some loop of the graph cannot be unrolled, so that its flow shows only the first iterations. */
+bool gy_graph_is_folded(const gantry_graph *graph);
+/* Sets `turns` of all loops, when the graph is sealed. */
+void gy_graph_fold(gantry_graph *graph);
+
+#endif

@@ -272,7 +272,7 @@ gantry_status gy_place_team_time(const gy_plan *p, uint32_t task, const uint32_t
         gy_collective_obey(p->net, &g, gy_plan_extra(p, node_of(p, task))->algorithm, n->id, choice, err);
     gy_group_free(&g);
     if (status == GANTRY_E_GRAPH && err)
-        gy_graph_place(p->graph, &p->graph->origins.at[n->origin], "/algorithm", err);
+        gy_graph_locate(p->graph, &p->graph->origins.at[n->origin], "/algorithm", err);
     return status;
 }
 

@@ -89,7 +89,7 @@ void gy_record_errno(gantry_error *err, const char *what, const char *path)
     }
 }
 
-void gy_error_place(gantry_error *err, const char *file, int line, int column)
+void gy_error_locate(gantry_error *err, const char *file, int line, int column)
 {
     if (!err) {
         return;

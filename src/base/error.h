@@ -44,7 +44,8 @@ static inline gantry_status gy_fail_errno(gantry_error *err, const char *what, c
     return GANTRY_E_IO;
 }
 
-/* Adds a place to a record that is already filled; a long name keeps its end. NULL err and NULL file are fine. */
-void gy_error_place(gantry_error *err, const char *file, int line, int column);
+/* Adds a source location to a record that is already filled; a long name keeps its end. NULL err and NULL file are
+ * fine. */
+void gy_error_locate(gantry_error *err, const char *file, int line, int column);
 
 #endif

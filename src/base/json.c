@@ -50,7 +50,7 @@ static gantry_status fail_syntax(const json_error_t *error, const char *text, si
     } else {
         gy_fail(err, GANTRY_E_SYNTAX, NULL, "not well-formed JSON: %s", error->text);
     }
-    gy_error_place(err, name, line, column);
+    gy_error_locate(err, name, line, column);
     return GANTRY_E_SYNTAX;
 }
 

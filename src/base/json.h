@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What jansson leaves to its users: loading with every strictness, the place of a value (jansson forgets line and
- * column after parsing: the text is scanned again for a JSON pointer, on errors only), and a reader that turns
+ * What jansson leaves to its users: loading with every strictness, the source location of a value (jansson forgets line
+ * and column after parsing: the text is scanned again for a JSON pointer, on errors only), and a reader that turns
  * "this object's keys" into messages with pointer, value seen, value allowed and near miss.
  */
 #ifndef GY_BASE_JSON_H

@@ -18,7 +18,7 @@
 
 #define GY_NONE UINT32_MAX
 
-/* Where something came from: a JSON pointer in the file, or a line of the program. */
+/* The source location of a thing in the graph: a JSON pointer in the file, or a line of the program. */
 typedef struct gy_origin {
     const char *pointer;
     const char *file;
@@ -279,15 +279,16 @@ void gy_rows_text(gy_text *to, const gantry_graph *graph, uint32_t buffer, int64
  * it is no list). `count` accesses are there at most. */
 uint32_t gy_access_list_text(gy_text *to, const gantry_graph *graph, const gy_access *access, uint32_t count);
 
-/* Copies the place of an origin into an error record: pointer and file, with line and column found by reading the file
- * again where that is possible (line 0 where not: who has the text can locate err->where). Returns `status`. */
+/* Fills an error record and adds the source location: pointer and file, with line and column found by reading the file
+ * again where that is possible (line 0 where not: a caller that has the text can locate err->where). Returns `status`.
+ */
 gantry_status gy_graph_fail(const gantry_graph *graph, uint32_t origin, gantry_error *err, gantry_status status,
                             const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* The same for something inside the object of that origin: `inside` is "/args/x" or NULL. */
 gantry_status gy_graph_fail_in(const gantry_graph *graph, uint32_t origin, const char *inside, gantry_error *err,
                                gantry_status status, const char *format, ...) __attribute__((format(printf, 6, 7)));
-/* Adds a place to a record that is filled otherwise. */
-void gy_graph_place(const gantry_graph *graph, const gy_origin *origin, const char *inside, gantry_error *err);
+/* Adds the source location to an error record that is already filled. */
+void gy_graph_locate(const gantry_graph *graph, const gy_origin *origin, const char *inside, gantry_error *err);
 
 /**
  * Describes a node's launch: arg[] in manifest order (accesses in adding order where there is no manifest), data NULL.

@@ -25,7 +25,7 @@
 typedef struct gy_phase {
     uint32_t first_node, last_node; /* [first, last) */
     uint32_t loop;                  /* whose iterations; GY_NONE: nodes once, loops inside are unrolled */
-    uint32_t first_loop, last_loop; /* loops inside, [first, last): follow from the list, see gy_phases_place */
+    uint32_t first_loop, last_loop; /* loops inside, [first, last): gy_phases_derive sets them from the list */
     int64_t first, iterations;      /* number of the first; how many in every start. Without a loop: 0, 1 */
     int64_t starts;
     int64_t

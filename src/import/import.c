@@ -87,7 +87,7 @@ static void place_error(const gy_import *in, gantry_error *err)
         return;
     if (in->has_pointers)
         gy_json_locate(in->text, in->length, err->where, &line, &column);
-    gy_error_place(err, in->source, line, column);
+    gy_error_locate(err, in->source, line, column);
 }
 
 static gantry_status build(gy_import *in, gantry_graph **graph, gantry_machine **machine, gantry_error *err)

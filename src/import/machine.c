@@ -60,7 +60,7 @@ static gantry_status too_large(const gy_import *in, const char *what, double sum
 {
     gantry_status status = gy_fail(err, GANTRY_E_GRAPH, NULL, "%s add up to %.3g %s, and at most %.3g are allowed; %s",
                                    what, sum, unit, most, remedy);
-    gy_error_place(err, in->source, 0, 0);
+    gy_error_locate(err, in->source, 0, 0);
     return status;
 }
 

@@ -50,7 +50,7 @@ gantry_status gy_import_fail(const gy_import *in, uint32_t task, gantry_error *e
     gy_vfail(err, GANTRY_E_GRAPH, t->pointer, format, args);
     va_end(args);
     if (t->line)
-        gy_error_place(err, in->source, t->line, 0);
+        gy_error_locate(err, in->source, t->line, 0);
     return GANTRY_E_GRAPH;
 }
 

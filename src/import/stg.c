@@ -37,7 +37,7 @@ static gantry_status fail_here(const stg *s, int line, int column, const char *f
     va_start(args, format);
     gy_vfail(s->err, GANTRY_E_GRAPH, NULL, format, args);
     va_end(args);
-    gy_error_place(s->err, s->in->source, line, column);
+    gy_error_locate(s->err, s->in->source, line, column);
     return GANTRY_E_GRAPH;
 }
 

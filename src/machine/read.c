@@ -371,7 +371,7 @@ gantry_status gantry_machine_parse(gantry_machine **machine, const char *text, s
     if (status == GANTRY_E_MACHINE) {
         int line, column;
         gy_json_locate(text, length, err->where, &line, &column);
-        gy_error_place(err, name, line, column);
+        gy_error_locate(err, name, line, column);
     }
     return status;
 }

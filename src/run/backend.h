@@ -54,7 +54,7 @@ static inline uint32_t gy_job_turn(const gy_job *job, uint64_t start)
     return (uint32_t)((start - 1) % job->turns);
 }
 /* Index into `input` and `output`. */
-static inline size_t gy_job_place(const gy_job *job, uint32_t turn, uint32_t buffer)
+static inline size_t gy_job_index(const gy_job *job, uint32_t turn, uint32_t buffer)
 {
     return turn * job->graph->buffers.count + buffer;
 }

@@ -142,7 +142,7 @@ static bool persists(const gantry_run *run, uint32_t id)
     return cls == GANTRY_STATE || cls == GANTRY_CONST;
 }
 
-gantry_status gy_run_place_states(gantry_run *run, gantry_error *err)
+gantry_status gy_run_put_states(gantry_run *run, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
     for (uint32_t id = 0; status == GANTRY_OK && id < run->graph->buffers.count; id++) {
@@ -156,7 +156,7 @@ gantry_status gy_run_place_states(gantry_run *run, gantry_error *err)
 
 static gantry_status refresh_input(gantry_run *run, uint32_t turn, uint32_t id, gantry_error *err)
 {
-    const void *packed, **input = &run->input[gy_job_place(&run->job, turn, id)];
+    const void *packed, **input = &run->input[gy_job_index(&run->job, turn, id)];
     gy_turn *mine = gy_run_turn(run, turn, id);
     gantry_status status = contents_of(run, id, &mine->packed, &packed, err);
     if (status == GANTRY_OK && *input != packed) {

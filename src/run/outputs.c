@@ -21,7 +21,7 @@ static gantry_status refresh_output(gantry_run *run, uint32_t turn, uint32_t id,
 {
     const gy_buffer *b = &run->graph->buffers.at[id];
     gy_turn *mine = gy_run_turn(run, turn, id);
-    void **output = &run->output[gy_job_place(&run->job, turn, id)];
+    void **output = &run->output[gy_job_index(&run->job, turn, id)];
     bool direct = mine->result && !b->tile_offset;
     if (b->external && !direct && b->bytes) {
         return gy_graph_fail(run->graph, b->origin, err, GANTRY_E_INVALID,

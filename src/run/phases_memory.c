@@ -184,7 +184,7 @@ void gy_hand_overs_free(gy_hand_overs *h)
 void gy_hand_overs_begin(gy_hand_overs *h)
 {
     for (uint32_t b = 0; b < h->job->graph->buffers.count; b++) {
-        h->where[b] = h->own[b] ? h->own[b] : h->job->input[gy_job_place(h->job, 0, b)];
+        h->where[b] = h->own[b] ? h->own[b] : h->job->input[gy_job_index(h->job, 0, b)];
     }
 }
 
@@ -220,7 +220,7 @@ void gy_hand_overs_end(gy_hand_overs *h)
     const gantry_graph *g = h->job->graph;
     size_t buffers = g->buffers.count;
     for (uint32_t b = 0; b < buffers; b++) {
-        copy(h->job->output[gy_job_place(h->job, 0, b)], h->where[b], g->buffers.at[b].bytes);
+        copy(h->job->output[gy_job_index(h->job, 0, b)], h->where[b], g->buffers.at[b].bytes);
     }
     for (uint32_t b = 0; b < buffers; b++) {
         for (uint32_t c = 0; c < buffers && h->spare[b]; c++) {

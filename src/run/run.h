@@ -75,7 +75,7 @@ gantry_status gy_run_set_array(gantry_run *run, uint32_t id, const void *array, 
 gantry_status gy_run_contents(gantry_run *run, uint32_t id, const void **packed, gantry_error *err);
 
 /* inputs.c: contents of persistent instances, while no start is in flight; pointers of the inputs of a turn. */
-gantry_status gy_run_place_states(gantry_run *run, gantry_error *err);
+gantry_status gy_run_put_states(gantry_run *run, gantry_error *err);
 gantry_status gy_run_refresh_inputs(gantry_run *run, uint32_t turn, gantry_error *err);
 /* Marks the buffers whose contents a start needs, and those that it fetches. */
 gantry_status gy_run_mark_used(gantry_run *run, gantry_error *err);
@@ -106,7 +106,7 @@ static inline bool gy_overlap(const void *a, uint64_t a_bytes, const void *b, ui
 }
 static inline gy_turn *gy_run_turn(const gantry_run *run, uint32_t turn, uint32_t buffer)
 {
-    return &run->turn[gy_job_place(&run->job, turn, buffer)];
+    return &run->turn[gy_job_index(&run->job, turn, buffer)];
 }
 
 /* The buffer of an id; E_INVALID if there is none. */

@@ -62,7 +62,7 @@ gantry_status gy_run_drain(gantry_run *run, gantry_error *err)
 /* Contents of states and constants: while no start is in flight. */
 static gantry_status prepare_states(gantry_run *run, gantry_error *err)
 {
-    gantry_status status = run->unplaced ? gy_run_place_states(run, err) : GANTRY_OK;
+    gantry_status status = run->unplaced ? gy_run_put_states(run, err) : GANTRY_OK;
     run->unplaced = status != GANTRY_OK;
     for (; run->retired.count > 0; run->retired.count--) {
         gy_free(*gy_vec_last(&run->retired));

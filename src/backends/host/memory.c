@@ -117,10 +117,10 @@ char *gy_host_instance_at(const gy_host_memory *m, const gy_job *job, const gy_i
         base = m->staging;
         break;
     case GY_SPACE_INPUT:
-        base = (char *)(uintptr_t)job->input[gy_job_place(job, turn, instance->value)];
+        base = (char *)(uintptr_t)job->input[gy_job_index(job, turn, instance->value)];
         break;
     case GY_SPACE_OUTPUT:
-        base = job->output[gy_job_place(job, turn, instance->value)];
+        base = job->output[gy_job_index(job, turn, instance->value)];
         break;
     }
     return base ? base + gy_instance_address(job->schedule, instance, turn) : NULL;

@@ -41,7 +41,7 @@ void gy_graph_mistake(gantry_graph *graph, gantry_status status, const char *for
     va_start(args, format);
     gy_vfail(&graph->error, status, NULL, format, args);
     va_end(args);
-    gy_graph_place(graph, &place, NULL, &graph->error);
+    gy_graph_locate(graph, &place, NULL, &graph->error);
 }
 
 void gy_build_nomem(gantry_graph *graph)

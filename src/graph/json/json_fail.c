@@ -24,13 +24,13 @@ static void add_indices(gy_reader *r)
     }
 }
 
-gantry_status gy_read_place(gy_reader *r, const gy_json_at *at)
+gantry_status gy_read_locate(gy_reader *r, const gy_json_at *at)
 {
     int line = 0, column = 0;
     char pointer[LONGEST_POINTER]; /* whole, to find the line; the error keeps the end of it */
     gy_json_pointer(at, pointer, sizeof pointer);
     gy_json_locate(r->text, r->length, pointer, &line, &column);
-    gy_error_place(&r->error, r->name, line, column);
+    gy_error_locate(&r->error, r->name, line, column);
     gy_json_pointer(at, r->error.where, sizeof r->error.where);
     add_indices(r);
     return r->error.status;
@@ -42,7 +42,7 @@ gantry_status gy_read_fail(gy_reader *r, const gy_json_at *at, const char *forma
     va_start(args, format);
     gy_vfail(&r->error, GANTRY_E_GRAPH, NULL, format, args);
     va_end(args);
-    return gy_read_place(r, at);
+    return gy_read_locate(r, at);
 }
 
 gantry_status gy_read_nomem(gy_reader *r)
@@ -56,7 +56,7 @@ gantry_status gy_read_built(gy_reader *r, const gy_json_at *at)
         return GANTRY_OK;
     }
     r->error = r->graph->error;
-    return r->error.status == GANTRY_E_NOMEM ? GANTRY_E_NOMEM : gy_read_place(r, at);
+    return r->error.status == GANTRY_E_NOMEM ? GANTRY_E_NOMEM : gy_read_locate(r, at);
 }
 
 gantry_status gy_read_kind(gy_reader *r, const gy_json_at *at, const char *wanted)
@@ -90,7 +90,7 @@ gantry_status gy_read_keys(gy_reader *r, const gy_json_at *at, const char *const
             break;
         }
     }
-    return gy_read_place(r, &member);
+    return gy_read_locate(r, &member);
 }
 
 gantry_status gy_read_members(gy_reader *r, const gy_json_at *at, const char *const *keys, size_t count,

@@ -213,7 +213,7 @@ static gantry_status place_pending(gy_reader *r, const gy_pending *wait)
 {
     int line, column;
     gy_json_locate(r->text, r->length, wait->pointer, &line, &column);
-    gy_error_place(&r->error, r->name, line, column);
+    gy_error_locate(&r->error, r->name, line, column);
     return r->error.status;
 }
 

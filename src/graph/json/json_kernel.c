@@ -218,7 +218,7 @@ static gantry_status read_expr(gy_reader *r, const gy_json_at *at, const gantry_
                                                          GANTRY_E_GRAPH, NULL, &r->error);
     gy_text_free(&number);
     if (status) {
-        return status == GANTRY_E_NOMEM ? status : gy_read_place(r, at);
+        return status == GANTRY_E_NOMEM ? status : gy_read_locate(r, at);
     }
     if (!gy_expr_names(*out, is_known, &l)) {
         return gy_read_fail(r, at,
@@ -269,7 +269,7 @@ static gantry_status read_number(gy_reader *r, const gy_json_at *at, const makin
     }
     gy_constant_text(seen, value);
     status = gy_expr_parse(&m->fallback[i], &r->graph->arena, seen, strlen(seen), GANTRY_E_GRAPH, NULL, &r->error);
-    return status ? gy_read_place(r, at) : GANTRY_OK;
+    return status ? gy_read_locate(r, at) : GANTRY_OK;
 }
 
 /* A number, or what follows from the regions: "x.size". */

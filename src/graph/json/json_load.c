@@ -97,7 +97,7 @@ static gantry_status check(gy_reader *r)
     if (status && status != GANTRY_E_NOMEM && r->error.line == 0) {
         int line, column;
         gy_json_locate(r->text, r->length, r->error.where, &line, &column);
-        gy_error_place(&r->error, r->name, line, column);
+        gy_error_locate(&r->error, r->name, line, column);
     }
     return status;
 }

@@ -199,7 +199,7 @@ static gantry_status evaluate(gy_reader *r, const gy_json_at *at, const char *te
         return GANTRY_OK;
     }
     param->is_real = true;
-    return gy_expr_real(e, gy_read_lookup, r, &param->real, GANTRY_E_GRAPH, NULL, &real_error) ? gy_read_place(r, at)
+    return gy_expr_real(e, gy_read_lookup, r, &param->real, GANTRY_E_GRAPH, NULL, &real_error) ? gy_read_locate(r, at)
                                                                                                : GANTRY_OK;
 }
 

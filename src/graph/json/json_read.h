@@ -71,8 +71,8 @@ typedef struct gy_reader {
 gantry_status gy_read_fail(gy_reader *r, const gy_json_at *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 gantry_status gy_read_nomem(gy_reader *r);
-/* Gives r->error, filled by somebody below, the place of `at`; returns its status. */
-gantry_status gy_read_place(gy_reader *r, const gy_json_at *at);
+/* Gives r->error, filled by somebody below, the source location of `at`; returns its status. */
+gantry_status gy_read_locate(gy_reader *r, const gy_json_at *at);
 /* OK, or the mistake that a building call has left in the graph, at `at`. */
 gantry_status gy_read_built(gy_reader *r, const gy_json_at *at);
 /* "an array of sizes" etc.: 'must be X, not a string'. */

@@ -113,7 +113,7 @@ gantry_status gy_read_compile(gy_reader *r, const gy_json_at *at, const char *te
     known k = { r, also, NULL };
     gantry_status status = gy_expr_parse(out, &r->graph->arena, text, length, GANTRY_E_GRAPH, NULL, &r->error);
     if (status) {
-        return status == GANTRY_E_NOMEM ? status : gy_read_place(r, at);
+        return status == GANTRY_E_NOMEM ? status : gy_read_locate(r, at);
     }
     return gy_expr_names(*out, is_known, &k) ? GANTRY_OK : fail_unknown(r, at, k.unknown, also);
 }
@@ -152,7 +152,7 @@ static gantry_status compile_value(gy_reader *r, const gy_json_at *at, const cha
 gantry_status gy_read_evaluate(gy_reader *r, const gy_json_at *at, const gy_expr *e, int64_t *out)
 {
     gantry_status status = gy_expr_integer(e, gy_read_lookup, r, out, GANTRY_E_GRAPH, NULL, &r->error);
-    return status ? gy_read_place(r, at) : GANTRY_OK;
+    return status ? gy_read_locate(r, at) : GANTRY_OK;
 }
 
 gantry_status gy_read_integer(gy_reader *r, const gy_json_at *at, int64_t *out)
@@ -193,13 +193,13 @@ gantry_status gy_read_bounded(gy_reader *r, const gy_json_at *at, const char *wh
 static gantry_status evaluate_real(gy_reader *r, const gy_json_at *at, const gy_expr *e, double *out)
 {
     gantry_status status = gy_expr_real(e, gy_read_lookup, r, out, GANTRY_E_GRAPH, NULL, &r->error);
-    return status ? gy_read_place(r, at) : GANTRY_OK;
+    return status ? gy_read_locate(r, at) : GANTRY_OK;
 }
 
 static gantry_status evaluate_constant(gy_reader *r, const gy_json_at *at, const gy_expr *e, gy_constant *out)
 {
     gantry_status status = gy_constant_evaluate(out, e, gy_read_lookup, r, GANTRY_E_GRAPH, &r->error);
-    return status ? gy_read_place(r, at) : GANTRY_OK;
+    return status ? gy_read_locate(r, at) : GANTRY_OK;
 }
 
 gantry_status gy_read_real(gy_reader *r, const gy_json_at *at, double *out)

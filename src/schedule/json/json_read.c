@@ -173,7 +173,7 @@ static void place_error(gantry_error *err, const char *text, size_t length, cons
     int line = 0, column = 0;
     if (err && !err->file[0]) {
         gy_json_locate(text, length, err->where, &line, &column);
-        gy_error_place(err, name, line, column);
+        gy_error_locate(err, name, line, column);
     }
 }
 

@@ -45,13 +45,13 @@ START_TEST(a_line_leaves_out_what_is_not_known)
     ck_assert_str_eq(line_of(&err), "no buffer \"x\"");
     gy_fail(&err, GANTRY_E_GRAPH, "/nodes/3", "text");
     ck_assert_str_eq(line_of(&err), "/nodes/3: text");
-    gy_error_place(&err, "a.json", 0, 0);
+    gy_error_locate(&err, "a.json", 0, 0);
     ck_assert_str_eq(line_of(&err), "a.json: /nodes/3: text");
-    gy_error_place(&err, "a.json", 14, 0);
+    gy_error_locate(&err, "a.json", 14, 0);
     ck_assert_str_eq(line_of(&err), "a.json:14: /nodes/3: text");
-    gy_error_place(&err, "a.json", 14, 9);
+    gy_error_locate(&err, "a.json", 14, 9);
     ck_assert_str_eq(line_of(&err), "a.json:14:9: /nodes/3: text");
-    gy_error_place(&err, NULL, 14, 9);
+    gy_error_locate(&err, NULL, 14, 9);
     ck_assert_str_eq(line_of(&err), "14:9: /nodes/3: text");
     err.where[0] = err.text[0] = '\0';
     err.line = err.column = 0;
@@ -80,7 +80,7 @@ START_TEST(long_parts_are_cut_where_they_say_least)
     memset(text, 't', sizeof text);
     text[699] = '\0';
     gy_fail(&err, GANTRY_E_GRAPH, name, "%s", text);
-    gy_error_place(&err, name, 1, 1);
+    gy_error_locate(&err, name, 1, 1);
     ck_assert_uint_eq(strlen(err.file), sizeof err.file - 1);
     ck_assert(memcmp(err.file, "...ddd", 6) == 0);
     ck_assert_str_eq(err.file + strlen(err.file) - 9, "/end.json");
@@ -119,8 +119,8 @@ START_TEST(messages_are_one_line_and_may_quote_themselves)
     ck_assert_str_eq(err.where, "/a?b");
     gy_fail(&err, GANTRY_E_MACHINE, err.where, "again: %s", err.text);
     ck_assert_str_eq(line_of(&err), "/a?b: again: x?y?[31m");
-    gy_error_place(&err, "f", 2, 3);
-    gy_error_place(&err, err.file, 4, 5);
+    gy_error_locate(&err, "f", 2, 3);
+    gy_error_locate(&err, err.file, 4, 5);
     ck_assert_str_eq(err.file, "f");
 }
 END_TEST
@@ -142,7 +142,7 @@ START_TEST(a_missing_record_is_fine)
     ck_assert_int_eq(gy_fail(NULL, GANTRY_E_GRAPH, "/x", "text"), GANTRY_E_GRAPH);
     ck_assert_int_eq(gy_fail_errno(NULL, "open", "x"), GANTRY_E_IO);
     ck_assert_int_eq(gy_fail_nomem(NULL), GANTRY_E_NOMEM);
-    gy_error_place(NULL, "a", 1, 1);
+    gy_error_locate(NULL, "a", 1, 1);
     gantry_free(NULL);
 }
 END_TEST

@@ -280,12 +280,12 @@ gy_place gy_cuda_place(const gy_cuda *h, const gy_use *use, uint32_t turn)
     case GY_SPACE_INPUT: /* in these two a value is a buffer; nothing writes through the address of an input */
         place.device = h->memory[i->memory].device;
         place = array_place(place, &h->turn[turn].input[i->value],
-                            (char *)(uintptr_t)h->job->input[gy_job_place(h->job, turn, i->value)]);
+                            (char *)(uintptr_t)h->job->input[gy_job_index(h->job, turn, i->value)]);
         break;
     case GY_SPACE_OUTPUT:
         place.device = h->memory[i->memory].device;
         place =
-            array_place(place, &h->turn[turn].output[i->value], h->job->output[gy_job_place(h->job, turn, i->value)]);
+            array_place(place, &h->turn[turn].output[i->value], h->job->output[gy_job_index(h->job, turn, i->value)]);
         break;
     }
     if (place.device != GY_NONE && i->role == GY_ROLE_EXTERNAL) {

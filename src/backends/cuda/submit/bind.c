@@ -78,7 +78,7 @@ static void drop_stale(gy_cuda *h, uint32_t turn)
 {
     gy_cuda_turn *t = &h->turn[turn];
     for (uint32_t b = 0; b < h->job->graph->buffers.count; b++) {
-        size_t place = gy_job_place(h->job, turn, b);
+        size_t place = gy_job_index(h->job, turn, b);
         if (is_stale(h, &t->input[b], h->job->input[place], b)) {
             unbind(h, &t->input[b]);
         }
@@ -102,7 +102,7 @@ gantry_status gy_cuda_bind(gy_cuda *h, uint32_t turn, gantry_error *err)
         }
     }
     for (uint32_t b = 0; b < h->job->graph->buffers.count; b++) {
-        size_t place = gy_job_place(h->job, turn, b);
+        size_t place = gy_job_index(h->job, turn, b);
         bind(h, &t->input[b], h->job->input[place], b);
         bind(h, &t->output[b], h->job->output[place], b);
     }

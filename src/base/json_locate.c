@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Finding the place of a value in a JSON text by its pointer. The text was read by jansson before, so this scans
+ * Finds line and column of a value in a JSON text by its pointer. The text was read by jansson before, so this scans
  * loosely: it follows the pointer's path and skips everything else by brackets and quotes, without recursion.
  */
 #include "base/json.h"
@@ -249,7 +249,7 @@ void gy_json_locate(const char *text, size_t length, const char *pointer, int *l
     scan s = { text, text + length };
     *line = *column = 0;
     skip_space(&s);
-    const char *place = s.at;
+    const char *value = s.at;
     bool wanted = *pointer == '/' || *pointer == '\0'; /* a pointer that was cut ("...") leads nowhere */
     if (s.at == s.end || !wanted || (*s.at != '{' && *s.at != '[')) {
         return;
@@ -266,10 +266,10 @@ void gy_json_locate(const char *text, size_t length, const char *pointer, int *l
         if (got == ABSENT) {
             break;
         }
-        place = s.at;
+        value = s.at;
     }
     *line = *column = 1;
-    for (const char *c = text; c < place; c++) {
+    for (const char *c = text; c < value; c++) {
         *column = *c == '\n' ? 1 : *column + 1;
         *line += *c == '\n';
     }

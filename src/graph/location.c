@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From where something was added to a place in an error record. */
+/* Source locations: an error record gets the file, line and column of the thing that is wrong. */
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -19,13 +19,13 @@ static void locate(const char *path, const char *pointer, int *line, int *column
     }
 }
 
-void gy_graph_place(const gantry_graph *graph, const gy_origin *origin, const char *inside, gantry_error *err)
+void gy_graph_locate(const gantry_graph *graph, const gy_origin *origin, const char *inside, gantry_error *err)
 {
     if (!err || (!origin->pointer && !origin->file)) {
         return;
     }
     if (origin->file) {
-        gy_error_place(err, origin->file, origin->line, 0);
+        gy_error_locate(err, origin->file, origin->line, 0);
         return;
     }
     gy_text pointer = { 0 };
@@ -38,7 +38,7 @@ void gy_graph_place(const gantry_graph *graph, const gy_origin *origin, const ch
     placed.native = err->native;
     int line = 0, column = 0;
     locate(graph->path, whole, &line, &column);
-    gy_error_place(&placed, graph->source ? graph->source : graph->path, line, column);
+    gy_error_locate(&placed, graph->source ? graph->source : graph->path, line, column);
     *err = placed;
     gy_text_free(&pointer);
 }
@@ -50,7 +50,7 @@ gantry_status gy_graph_fail(const gantry_graph *graph, uint32_t origin, gantry_e
     va_start(args, format);
     gy_vfail(err, status, NULL, format, args);
     va_end(args);
-    gy_graph_place(graph, &graph->origins.at[origin], NULL, err);
+    gy_graph_locate(graph, &graph->origins.at[origin], NULL, err);
     return status;
 }
 
@@ -61,6 +61,6 @@ gantry_status gy_graph_fail_in(const gantry_graph *graph, uint32_t origin, const
     va_start(args, format);
     gy_vfail(err, status, NULL, format, args);
     va_end(args);
-    gy_graph_place(graph, &graph->origins.at[origin], inside, err);
+    gy_graph_locate(graph, &graph->origins.at[origin], inside, err);
     return status;
 }

@@ -16,11 +16,11 @@ typedef enum gy_sim_phase { GY_SIM_WORK, GY_SIM_LATENCY, GY_SIM_FLOW, GY_SIM_LAU
 
 typedef struct gy_sim_job {
     uint32_t item;
-    uint8_t phase;   /* gy_sim_phase: what ends at `time` */
-    bool unhindered; /* flow: at its cap ever since it began, so it ends after `alone` */
-    bool open;       /* flow, while rates are computed: not fixed yet */
-    uint32_t place;  /* index in the queue */
-    gy_ticks time;   /* of its next event */
+    uint8_t phase;       /* gy_sim_phase: what ends at `time` */
+    bool unhindered;     /* flow: at its cap ever since it began, so it ends after `alone` */
+    bool open;           /* flow, while rates are computed: not fixed yet */
+    uint32_t heap_index; /* in gy_sim.queue */
+    gy_ticks time;       /* of its next event */
     /* Flows. */
     gy_ticks alone;    /* how long it takes when nothing slows it down */
     gy_ticks since;    /* when `left` was true */
@@ -99,11 +99,11 @@ void gy_sim_queue_push(gy_sim *sim, uint32_t job);
 uint32_t gy_sim_queue_pop(gy_sim *sim);
 void gy_sim_queue_update(gy_sim *sim, uint32_t job); /* after its time changed */
 
-/* share.c */
+/* fair_rates.c */
 bool gy_sim_flow_begin(gy_sim *sim, uint32_t job); /* false: out of memory */
 void gy_sim_flow_end(gy_sim *sim, uint32_t job);
 /* Sets the rates and times of the flows whose resources have seen a begin or an end. */
-void gy_sim_share(gy_sim *sim);
+void gy_sim_set_rates(gy_sim *sim);
 
 /* The k-th lane of an op. */
 static inline const gy_lane *gy_sim_lane(const gy_sim *sim, const gy_op *op, uint32_t k)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The event queue: a binary heap of jobs that know their place in it, so that a flow's end can be moved. */
+/* The event queue: a binary heap of jobs; each knows its index in the heap, so that a flow's end can be moved. */
 #include "sim/internal.h"
 
 /* Ties go to the earlier start and the lower position: the order in which a reader would tell it. */
@@ -9,33 +9,33 @@ static bool before(const gy_sim *sim, uint32_t a, uint32_t b)
     return x->time != y->time ? x->time < y->time : x->item < y->item;
 }
 
-static void put(gy_sim *sim, size_t place, uint32_t job)
+static void put(gy_sim *sim, size_t index, uint32_t job)
 {
-    sim->queue.at[place] = job;
-    sim->jobs.at[job].place = (uint32_t)place;
+    sim->queue.at[index] = job;
+    sim->jobs.at[job].heap_index = (uint32_t)index;
 }
 
-static void rise(gy_sim *sim, size_t place)
+static void rise(gy_sim *sim, size_t index)
 {
-    uint32_t job = sim->queue.at[place];
-    while (place > 0 && before(sim, job, sim->queue.at[(place - 1) / 2])) {
-        put(sim, place, sim->queue.at[(place - 1) / 2]);
-        place = (place - 1) / 2;
+    uint32_t job = sim->queue.at[index];
+    while (index > 0 && before(sim, job, sim->queue.at[(index - 1) / 2])) {
+        put(sim, index, sim->queue.at[(index - 1) / 2]);
+        index = (index - 1) / 2;
     }
-    put(sim, place, job);
+    put(sim, index, job);
 }
 
-static void sink(gy_sim *sim, size_t place)
+static void sink(gy_sim *sim, size_t index)
 {
-    uint32_t job = sim->queue.at[place];
-    for (size_t child; (child = 2 * place + 1) < sim->queue.count; place = child) {
+    uint32_t job = sim->queue.at[index];
+    for (size_t child; (child = 2 * index + 1) < sim->queue.count; index = child) {
         if (child + 1 < sim->queue.count && before(sim, sim->queue.at[child + 1], sim->queue.at[child]))
             child++;
         if (!before(sim, sim->queue.at[child], job))
             break;
-        put(sim, place, sim->queue.at[child]);
+        put(sim, index, sim->queue.at[child]);
     }
-    put(sim, place, job);
+    put(sim, index, job);
 }
 
 void gy_sim_queue_push(gy_sim *sim, uint32_t job)
@@ -57,6 +57,6 @@ uint32_t gy_sim_queue_pop(gy_sim *sim)
 
 void gy_sim_queue_update(gy_sim *sim, uint32_t job)
 {
-    rise(sim, sim->jobs.at[job].place);
-    sink(sim, sim->jobs.at[job].place);
+    rise(sim, sim->jobs.at[job].heap_index);
+    sink(sim, sim->jobs.at[job].heap_index);
 }

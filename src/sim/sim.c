@@ -299,7 +299,7 @@ static gantry_status settle(gy_sim *sim, gantry_error *err)
         if (!status)
             status = grant_engines(sim, err);
     } while (!status && sim->queue.count > 0 && sim->jobs.at[sim->queue.at[0]].time == sim->now);
-    gy_sim_share(sim);
+    gy_sim_set_rates(sim);
     return status;
 }
 

@@ -155,7 +155,7 @@ static void set_rate(gy_sim *sim, uint32_t job)
     gy_sim_queue_update(sim, job);
 }
 
-void gy_sim_share(gy_sim *sim)
+void gy_sim_set_rates(gy_sim *sim)
 {
     if (sim->dirty.count == 0)
         return;

@@ -29,8 +29,8 @@ static bool is_tight(const gantry_schedule *s)
     for (size_t i = 0; i < s->ops.count; i++)
         if (s->ops.at[i].kind == GY_OP_EVICT)
             return true;
-    for (size_t i = 0; i < s->parts.count; i++)
-        if (is_tight(s->parts.at[i].schedule))
+    for (size_t i = 0; i < s->phases.count; i++)
+        if (is_tight(s->phases.at[i].schedule))
             return true;
     return false;
 }
@@ -45,8 +45,8 @@ static gy_ticks cost_of(const gantry_schedule *s)
 static void name_balance(gantry_schedule *s, const char *name)
 {
     s->balance = name;
-    for (size_t i = 0; i < s->parts.count; i++)
-        s->parts.at[i].schedule->balance = name;
+    for (size_t i = 0; i < s->phases.count; i++)
+        s->phases.at[i].schedule->balance = name;
 }
 
 static void keep(choice *c, gantry_schedule *s, gy_balance method)
@@ -115,8 +115,8 @@ static bool copy_balance(gantry_schedule *s, const char *name)
 {
     s->balance = name ? gy_arena_strdup(&s->arena, name) : NULL;
     bool done = !name || s->balance;
-    for (size_t i = 0; i < s->parts.count && done; i++)
-        done = copy_balance(s->parts.at[i].schedule, name);
+    for (size_t i = 0; i < s->phases.count && done; i++)
+        done = copy_balance(s->phases.at[i].schedule, name);
     return done;
 }
 

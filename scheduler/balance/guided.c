@@ -222,7 +222,7 @@ gantry_status gy_guided_schedule(gantry_schedule **next, const gantry_schedule *
     gantry_status status = gy_options_read(&o, options, err);
     *next = NULL;
     *result = (gy_guided){ 0 };
-    if (!status && at_hand->parts.count)
+    if (!status && at_hand->phases.count)
         status = gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
                          "the schedule of \"%s\" has phases, whose parts are not cut anew by what was measured",
                          at_hand->graph_name);

@@ -117,7 +117,7 @@ gantry_status gantry_schedule_explain(const gantry_schedule *s, gantry_node node
                        s->graph->number);
     if (node.id >= s->node_ids.count)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "no node %u; the graph has %zu", node.id, s->node_ids.count);
-    const gantry_schedule *part = gy_part_of_node(s, node.id);
+    const gantry_schedule *part = gy_schedule_of_node(s, node.id);
     if (part && part != s)
         return gantry_schedule_explain(part, node, text, length, err);
     explain x = { .s = s, .node = node.id, .op = first_op(s, node.id) };

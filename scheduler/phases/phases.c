@@ -77,25 +77,25 @@ static gantry_status make_head(phases *p, gantry_graph *graph, gantry_error *err
 static void name_policy(gantry_schedule *s)
 {
     gy_ticks longest = -1;
-    for (size_t i = 0; i < s->parts.count; i++) {
-        const gy_part *part = &s->parts.at[i];
-        double time = (double)part->schedule->makespan * (double)part->phase.starts;
+    for (size_t i = 0; i < s->phases.count; i++) {
+        const gy_schedule_phase *phase = &s->phases.at[i];
+        double time = (double)phase->schedule->makespan * (double)phase->phase.starts;
         if (time > (double)longest) {
             longest = time < (double)GY_TICKS_MAX ? (gy_ticks)time : GY_TICKS_MAX;
-            s->policy = part->schedule->policy;
+            s->policy = phase->schedule->policy;
         }
     }
 }
 
 static gantry_status add_part(phases *p, size_t i, const gantry_machine *machine, gantry_error *err)
 {
-    gy_part part = { .phase = p->list.at[i] };
-    gantry_status status = gy_search_run(&part.schedule, p->graph[i], machine, p->options, err);
+    gy_schedule_phase phase = { .phase = p->list.at[i] };
+    gantry_status status = gy_search_run(&phase.schedule, p->graph[i], machine, p->options, err);
     if (status)
         return status;
-    part.hand_over = hand_over(part.schedule);
-    if (!gy_vec_push(&p->whole->parts, part)) {
-        gantry_schedule_free(part.schedule);
+    phase.hand_over = hand_over(phase.schedule);
+    if (!gy_vec_push(&p->whole->phases, phase)) {
+        gantry_schedule_free(phase.schedule);
         return gy_fail_nomem(err);
     }
     return GANTRY_OK;
@@ -134,7 +134,7 @@ static gantry_status run(phases *p, gantry_graph *graph, const gantry_machine *m
         return status;
     p->whole->machine = gy_machine_ref(machine);
     name_policy(p->whole);
-    status = gy_parts_sum(p->whole, err);
+    status = gy_schedule_phases_sum(p->whole, err);
     return status ? status : gy_schedule_verify(p->whole, graph, err);
 }
 
@@ -142,10 +142,10 @@ static gantry_status run(phases *p, gantry_graph *graph, const gantry_machine *m
 static gantry_status find_list(phases *p, const gantry_graph *graph, gantry_error *err)
 {
     const gantry_schedule *like = p->options->like;
-    if (!like || like->graph_hash != graph->hash || like->parts.count == 0)
+    if (!like || like->graph_hash != graph->hash || like->phases.count == 0)
         return gy_phases_plan(&p->list, graph, p->options->unroll ? p->options->unroll : GY_UNROLL_MOST, err);
-    for (size_t i = 0; i < like->parts.count; i++)
-        if (!gy_vec_push(&p->list, like->parts.at[i].phase))
+    for (size_t i = 0; i < like->phases.count; i++)
+        if (!gy_vec_push(&p->list, like->phases.at[i].phase))
             return gy_fail_nomem(err);
     return GANTRY_OK;
 }

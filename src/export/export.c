@@ -64,13 +64,13 @@ gantry_status gantry_schedule_export(const gantry_schedule *schedule, gantry_for
         return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_schedule_export: %s is NULL",
                        schedule ? "text" : "schedule");
     bool draws = format >= GANTRY_DOT && format <= GANTRY_CHROME;
-    if (schedule->parts.count == 1 && draws)
-        schedule = schedule->parts.at[0].schedule; /* nothing to choose from */
-    if (schedule->parts.count && draws)
+    if (schedule->phases.count == 1 && draws)
+        schedule = schedule->phases.at[0].schedule; /* nothing to choose from */
+    if (schedule->phases.count && draws)
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
                        "a schedule whose loops are not unrolled has a picture of each phase; name one of 0 to %zu "
                        "(--phase, gantry_schedule_phase)",
-                       schedule->parts.count - 1);
+                       schedule->phases.count - 1);
     gy_look look;
     gantry_status status = gy_look_make(&look, schedule, err);
     if (status)

@@ -128,15 +128,15 @@ static bool count_busy(gy_look *look)
 }
 
 /* Phases: each as often as it is started. */
-static gantry_status add_parts(gy_look *look, gantry_error *err)
+static gantry_status add_phases(gy_look *look, gantry_error *err)
 {
     const gantry_schedule *s = look->s;
     gantry_status status = GANTRY_OK;
-    for (size_t i = 0; i < s->parts.count && !status; i++) {
+    for (size_t i = 0; i < s->phases.count && !status; i++) {
         gy_look one;
-        status = gy_look_make(&one, s->parts.at[i].schedule, err);
+        status = gy_look_make(&one, s->phases.at[i].schedule, err);
         for (uint32_t d = 0; d < s->machine->devices && !status; d++)
-            look->busy[d] = gy_ticks_both(look->busy[d], gy_ticks_repeated(one.busy[d], s->parts.at[i].phase.starts));
+            look->busy[d] = gy_ticks_both(look->busy[d], gy_ticks_repeated(one.busy[d], s->phases.at[i].phase.starts));
         if (!status)
             gy_look_free(&one);
     }
@@ -319,7 +319,7 @@ gantry_status gy_look_make(gy_look *look, const gantry_schedule *s, gantry_error
     if (look->lane && look->critical && look->cause && look->group && look->busy && make_groups(look) &&
         find_critical(look) && count_busy(look)) {
         count_lanes(look);
-        status = add_parts(look, err);
+        status = add_phases(look, err);
         if (status)
             gy_look_free(look);
         return status;

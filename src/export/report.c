@@ -92,7 +92,7 @@ static void add_placement(gy_text *to, const gantry_schedule *s)
         to->failed = true;
         return;
     }
-    for (uint32_t i = 0; i < s->node_ids.count && s->parts.count; i++)
+    for (uint32_t i = 0; i < s->node_ids.count && s->phases.count; i++)
         device[i] = (uint32_t)(gantry_schedule_device_of(s, (gantry_node){ .id = i }) + 1);
     for (size_t i = s->ops.count; i-- > 0;)
         if (s->ops.at[i].node < s->node_ids.count && s->ops.at[i].lanes > 0)
@@ -211,9 +211,9 @@ static void add_tried(gy_text *to, const gantry_schedule *s)
 static void add_phases(gy_text *to, const gantry_schedule *s)
 {
     gy_text_add(to, ",\n  \"phases\": [");
-    for (size_t i = 0; i < s->parts.count; i++) {
-        const gy_part *part = &s->parts.at[i];
-        const gy_phase *p = &part->phase;
+    for (size_t i = 0; i < s->phases.count; i++) {
+        const gy_schedule_phase *phase = &s->phases.at[i];
+        const gy_phase *p = &phase->phase;
         gy_text_printf(to, "%s{\"nodes\": [%u, %u], ", i ? ",\n    " : "\n    ", p->first_node, p->last_node);
         if (p->loop != GY_NONE)
             gy_text_printf(to, "\"first_iteration\": %" PRId64 ", \"iterations\": %" PRId64 ", ", p->first,
@@ -221,12 +221,12 @@ static void add_phases(gy_text *to, const gantry_schedule *s)
         gy_text_printf(to, "\"starts\": %" PRId64, p->starts);
         if (gy_phase_looks(p))
             gy_text_printf(to, ", \"until_every\": %" PRId64, p->every);
-        gy_text_printf(to, ", \"ops\": %zu, \"makespan_us\": ", part->schedule->ops.count);
-        gy_text_double(to, gy_ticks_to_us(part->schedule->makespan));
+        gy_text_printf(to, ", \"ops\": %zu, \"makespan_us\": ", phase->schedule->ops.count);
+        gy_text_double(to, gy_ticks_to_us(phase->schedule->makespan));
         gy_text_add(to, ", \"hand_over_us\": ");
-        gy_text_double(to, gy_ticks_to_us(part->hand_over));
+        gy_text_double(to, gy_ticks_to_us(phase->hand_over));
         gy_text_add(to, ", \"policy\": ");
-        gy_text_json(to, part->schedule->policy);
+        gy_text_json(to, phase->schedule->policy);
         gy_text_add(to, "}");
     }
     gy_text_add(to, "\n  ]");
@@ -267,7 +267,7 @@ void gy_export_report(gy_text *to, const gy_look *look)
     add_critical(to, look);
     if (s->tried.count)
         add_tried(to, s);
-    if (s->parts.count)
+    if (s->phases.count)
         add_phases(to, s);
     add_placement(to, s);
     gy_text_add(to, "\n}\n");

@@ -156,12 +156,12 @@ typedef struct device_count {
 static device_count count_of(const gantry_schedule *s, uint32_t device)
 {
     device_count n = { 0 };
-    for (size_t i = 0; i < s->parts.count; i++) {
-        device_count part = count_of(s->parts.at[i].schedule, device);
-        uint64_t starts = (uint64_t)s->parts.at[i].phase.starts;
-        n.work += part.work * starts;
-        n.copies += part.copies * starts;
-        n.collectives += part.collectives * starts;
+    for (size_t i = 0; i < s->phases.count; i++) {
+        device_count phase = count_of(s->phases.at[i].schedule, device);
+        uint64_t starts = (uint64_t)s->phases.at[i].phase.starts;
+        n.work += phase.work * starts;
+        n.copies += phase.copies * starts;
+        n.collectives += phase.collectives * starts;
     }
     for (size_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
@@ -321,8 +321,8 @@ static void add_phase_nodes(gy_text *to, const gantry_schedule *s, const gy_phas
 static void add_phase_row(table *t, const gantry_schedule *s, size_t i)
 {
     char text[6][GY_EXPORT_SHORT];
-    const gy_part *part = &s->parts.at[i];
-    const gy_phase *p = &part->phase;
+    const gy_schedule_phase *phase = &s->phases.at[i];
+    const gy_phase *p = &phase->phase;
     bool loop = p->loop != GY_NONE;
     gy_text nodes = { 0 };
     add_phase_nodes(&nodes, s, p);
@@ -332,7 +332,7 @@ static void add_phase_row(table *t, const gantry_schedule *s, size_t i)
                                   loop ? gy_export_count(text[2], (uint64_t)p->iterations) : "-",
                                   gy_export_count(text[3], (uint64_t)p->starts),
                                   gy_phase_looks(p) ? gy_export_count(text[4], (uint64_t)p->every) : "-",
-                                  gy_export_time(text[5], part->schedule->makespan, 5, "us") };
+                                  gy_export_time(text[5], phase->schedule->makespan, 5, "us") };
     add_cells(t, 7, cells);
     t->failed = t->failed || nodes.failed;
     gy_text_free(&nodes);
@@ -348,10 +348,10 @@ static void add_phases(gy_text *to, const gantry_schedule *s)
     bool looks = false;
     table t = { .columns = 7, .left = { 0, 1 } };
     add_cells(&t, 7, head);
-    for (size_t i = 0; i < s->parts.count; i++) {
+    for (size_t i = 0; i < s->phases.count; i++) {
         add_phase_row(&t, s, i);
-        hand_over += s->parts.at[i].hand_over;
-        looks = looks || gy_phase_looks(&s->parts.at[i].phase);
+        hand_over += s->phases.at[i].hand_over;
+        looks = looks || gy_phase_looks(&s->phases.at[i].phase);
     }
     gy_text_add(to, "\n");
     print_table(to, &t);
@@ -363,12 +363,12 @@ static void add_phases(gy_text *to, const gantry_schedule *s)
 void gy_export_summary(gy_text *to, const gy_look *look)
 {
     add_head(to, look);
-    if (look->s->parts.count)
+    if (look->s->phases.count)
         add_phases(to, look->s);
     add_devices(to, look);
     add_memories(to, look->s);
     add_routes(to, look->s);
     add_collectives(to, look->s);
-    if (!look->s->parts.count)
+    if (!look->s->phases.count)
         add_critical(to, look);
 }

@@ -23,7 +23,7 @@ gy_traffic *gy_traffic_make(const gantry_schedule *s)
     gy_traffic *traffic = gy_calloc(n * n, sizeof *traffic);
     if (traffic)
         add_ops(traffic, s, 1);
-    for (size_t i = 0; traffic && i < s->parts.count; i++)
-        add_ops(traffic, s->parts.at[i].schedule, (uint64_t)s->parts.at[i].phase.starts);
+    for (size_t i = 0; traffic && i < s->phases.count; i++)
+        add_ops(traffic, s->phases.at[i].schedule, (uint64_t)s->phases.at[i].phase.starts);
     return traffic;
 }

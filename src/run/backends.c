@@ -38,10 +38,10 @@ static gantry_status open_entry(const entry *e, const gy_backend **backend, gy_m
 static gantry_status check_usable(const gy_backend *backend, const gantry_schedule *schedule, gantry_error *err)
 {
     gantry_status status = backend->usable ? backend->usable(schedule, err) : GANTRY_OK;
-    for (size_t i = 0; schedule && !status && i < schedule->parts.count; i++) {
-        status = backend->usable ? backend->usable(schedule->parts.at[i].schedule, err) : GANTRY_OK;
+    for (size_t i = 0; schedule && !status && i < schedule->phases.count; i++) {
+        status = backend->usable ? backend->usable(schedule->phases.at[i].schedule, err) : GANTRY_OK;
     }
-    if (!status && schedule && schedule->parts.count && backend->executes && (!backend->get || !backend->advance)) {
+    if (!status && schedule && schedule->phases.count && backend->executes && (!backend->get || !backend->advance)) {
         status = gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
                          "it does not carry out schedules with phases, that is loops that are not unrolled, yet");
     }

@@ -62,7 +62,7 @@ static bool list_ops(calibration *c)
 {
     const gantry_schedule *s;
     size_t before = 0;
-    for (size_t part = 0; (s = gy_samples_part(c->run->schedule, part)); part++) {
+    for (size_t part = 0; (s = gy_samples_phase(c->run->schedule, part)); part++) {
         for (size_t i = 0; i < s->ops.count; i++) {
             const gy_op *op = &s->ops.at[i];
             entry e = { .op = before + i };

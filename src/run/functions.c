@@ -98,8 +98,8 @@ gantry_status gy_run_find_functions(gantry_run *run, bool allow_code, gantry_err
 {
     const gantry_schedule *s = run->schedule;
     gantry_status status = find_functions(run, s, allow_code, err);
-    for (size_t i = 0; status == GANTRY_OK && i < s->parts.count; i++) {
-        status = find_functions(run, s->parts.at[i].schedule, allow_code, err);
+    for (size_t i = 0; status == GANTRY_OK && i < s->phases.count; i++) {
+        status = find_functions(run, s->phases.at[i].schedule, allow_code, err);
     }
     return status;
 }

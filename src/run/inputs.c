@@ -11,7 +11,7 @@
 gantry_status gy_run_mark_used(gantry_run *run, gantry_error *err)
 {
     const gantry_schedule *s = run->schedule;
-    if (s->parts.count) {
+    if (s->phases.count) {
         return gy_phases_mark_used(run, err);
     }
     for (uint32_t id = 0; id < run->graph->buffers.count; id++) {
@@ -118,7 +118,7 @@ static gantry_status place(gantry_run *run, uint32_t id, gantry_error *err)
     const gy_buffer *b = &run->graph->buffers.at[id];
     const void *packed;
     gantry_status status = contents_of(run, id, &run->binding[id].packed, &packed, err);
-    if (status == GANTRY_OK && s->parts.count) {
+    if (status == GANTRY_OK && s->phases.count) {
         status = run->backend->put(run->state, id, packed, err);
     }
     for (uint32_t i = 0; status == GANTRY_OK && i < s->instances.count; i++) {

@@ -63,7 +63,7 @@ static gantry_status bring(phased *p, size_t i, gantry_error *err)
         }
     }
     for (uint32_t k = 0; k < o->persists && !status; k++) {
-        const gy_instance *in = &o->part->schedule->instances.at[o->persist[k]];
+        const gy_instance *in = &o->phase->schedule->instances.at[o->persist[k]];
         const char *from = p->over.where[x->source[in->value]];
         if (from && (!x->defined[in->value] || x->defineds[in->value] > 0)) {
             const gy_buffer *b = &o->graph->buffers.at[in->value];
@@ -84,15 +84,15 @@ static gantry_status fetch(phased *p, size_t i, gantry_error *err)
     const gy_hand_over *o = &p->over.at[i];
     const gy_phase_graph *x = o->graph->phase;
     gantry_status status = GANTRY_OK;
-    for (uint32_t n = 0; n < o->lefts && o->part->phase.starts > 1; n++) {
+    for (uint32_t n = 0; n < o->lefts && o->phase->phase.starts > 1; n++) {
         const gy_left *left = &o->left[n];
         const void *from = p->over.where[x->source[left->buffer]];
         if (!left->whole && from) {
             memcpy(left->at, from, o->graph->buffers.at[left->buffer].bytes);
         }
     }
-    for (uint32_t k = 0; k < o->persists && o->part->phase.starts > 1 && !status; k++) {
-        const gy_instance *in = &o->part->schedule->instances.at[o->persist[k]];
+    for (uint32_t k = 0; k < o->persists && o->phase->phase.starts > 1 && !status; k++) {
+        const gy_instance *in = &o->phase->schedule->instances.at[o->persist[k]];
         for (uint32_t n = 0; n < o->lefts && !status; n++) {
             if (o->left[n].buffer == in->value) {
                 char *to = (char *)o->left[n].at + gy_buffer_offset(&o->graph->buffers.at[in->value], in->first);
@@ -120,7 +120,7 @@ static gantry_status check_deadline(const phased *p, size_t i, int64_t *left, ga
 static gantry_status start_once(phased *p, size_t i, int64_t start, gantry_error *err)
 {
     stage *st = &p->stage[i];
-    const gy_phase *phase = &p->over.at[i].part->phase;
+    const gy_phase *phase = &p->over.at[i].phase->phase;
     int64_t elapsed;
     gantry_status status = check_deadline(p, i, &st->job.deadline_ns, err);
     if (!status && phase->loop != GY_NONE) {
@@ -147,7 +147,7 @@ static bool flag_is_set(const phased *p, size_t i)
 /* *stops: the loop ends here. */
 static gantry_status run_phase(phased *p, size_t i, bool *stops, gantry_error *err)
 {
-    const gy_phase *phase = &p->over.at[i].part->phase;
+    const gy_phase *phase = &p->over.at[i].phase->phase;
     gantry_status status = bring(p, i, err);
     *stops = false;
     for (int64_t s = 0; s < phase->starts && !status && !*stops; s++) {
@@ -170,7 +170,7 @@ static gantry_status run_all(phased *p, gantry_error *err)
     gy_hand_overs_begin(&p->over);
     for (size_t i = 0; i < p->over.count && !status; i++) {
         bool stops = false;
-        uint32_t loop = p->over.at[i].part->phase.loop;
+        uint32_t loop = p->over.at[i].phase->phase.loop;
         if (loop != GY_NONE && loop == over) {
             continue;
         }
@@ -230,7 +230,7 @@ static gantry_status open_stage(phased *p, size_t i, gantry_error *err)
     if (!st->input || !st->output || !st->bound) {
         return gy_fail_nomem(err);
     }
-    for (uint32_t n = 0; n < o->lefts && o->part->phase.starts == 1; n++) {
+    for (uint32_t n = 0; n < o->lefts && o->phase->phase.starts == 1; n++) {
         st->output[o->left[n].buffer] = o->left[n].at;
     }
     uint32_t until = o->graph->phase->until;
@@ -238,7 +238,7 @@ static gantry_status open_stage(phased *p, size_t i, gantry_error *err)
         st->output[until] = &st->flag;
     }
     st->job = *p->job;
-    st->job.schedule = o->part->schedule;
+    st->job.schedule = o->phase->schedule;
     st->job.graph = o->graph;
     st->job.turns = 1;
     st->job.input = st->input;
@@ -367,7 +367,7 @@ static uint64_t most_iterations(const phased *p)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < p->over.count; i++) {
-        const gy_phase *phase = &p->over.at[i].part->phase;
+        const gy_phase *phase = &p->over.at[i].phase->phase;
         sum += phase->loop == GY_NONE ? 0 : (uint64_t)gy_phase_turns(phase);
     }
     return sum;

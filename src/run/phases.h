@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Carrying out a schedule that is made of phases (schedule.h, gy_part). To the front it is a back end like another: it
- * opens the real back end once a phase, on the same memories, and a thread of its own starts phase after phase. What
- * goes from phase to phase goes through host memory: it is read from outputs, or from what persists, and given to the
- * next as input, or put where it persists. `until` is looked at between starts, as an output of one element.
+ * Carrying out a schedule that is made of phases (schedule.h, gy_schedule_phase). To the front it is a back end like
+ * another: it opens the real back end once a phase, on the same memories, and a thread of its own starts phase after
+ * phase. What goes from phase to phase goes through host memory: it is read from outputs, or from what persists, and
+ * given to the next as input, or put where it persists. `until` is looked at between starts, as an output of one
+ * element.
  *
  * To this back end, `instance` in a call of `put` is a buffer of the graph.
  */
@@ -34,7 +35,7 @@ typedef struct gy_left {
 } gy_left;
 
 typedef struct gy_hand_over {
-    const gy_part *part;
+    const gy_schedule_phase *phase;
     const gantry_graph *graph; /* of the phase */
     gy_left *left;             /* one for each buffer that the phase leaves */
     uint32_t lefts;

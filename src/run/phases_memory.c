@@ -34,8 +34,8 @@ gantry_status gy_phases_mark_used(gantry_run *run, gantry_error *err)
         origin[b] = b + 1;
         run->binding[b].fetches = g->buffers.at[b].output;
     }
-    for (size_t i = 0; i < run->schedule->parts.count; i++) {
-        const gantry_graph *phase = run->schedule->parts.at[i].schedule->graph;
+    for (size_t i = 0; i < run->schedule->phases.count; i++) {
+        const gantry_graph *phase = run->schedule->phases.at[i].schedule->graph;
         for (uint32_t b = 0; b < buffers; b++) {
             uint32_t from = origin[phase->phase->source[b]];
             if (takes(phase, b) && from) {
@@ -87,7 +87,7 @@ static bool make_own(gy_hand_overs *h)
 /* *whole: every row is in some instance that persists. */
 static bool persists_whole(const gy_hand_over *o, uint32_t buffer, bool *whole)
 {
-    const gantry_schedule *s = o->part->schedule;
+    const gantry_schedule *s = o->phase->schedule;
     gy_imap rows;
     bool fits = gy_imap_init(&rows, 0, o->graph->buffers.at[buffer].rows, 0);
     if (!fits) {
@@ -122,7 +122,7 @@ static bool make_lefts(gy_hand_overs *h, gy_hand_over *o)
         }
         gy_left left = { .buffer = move->from, .whole = true };
         left.at = new_block(h, o->graph->buffers.at[move->from].bytes);
-        bool made = left.at && (o->part->phase.starts == 1 || persists_whole(o, move->from, &left.whole));
+        bool made = left.at && (o->phase->phase.starts == 1 || persists_whole(o, move->from, &left.whole));
         o->left[o->lefts++] = left;
         if (!made) {
             return false;
@@ -131,10 +131,10 @@ static bool make_lefts(gy_hand_overs *h, gy_hand_over *o)
     return o->left != NULL;
 }
 
-static bool make_one(gy_hand_overs *h, gy_hand_over *o, const gy_part *part)
+static bool make_one(gy_hand_overs *h, gy_hand_over *o, const gy_schedule_phase *phase)
 {
-    const gantry_schedule *s = part->schedule;
-    o->part = part;
+    const gantry_schedule *s = phase->schedule;
+    o->phase = phase;
     o->graph = s->graph;
     o->persist = gy_calloc(s->instances.count, sizeof *o->persist);
     for (uint32_t i = 0; o->persist && i < s->instances.count; i++) {
@@ -148,7 +148,7 @@ static bool make_one(gy_hand_overs *h, gy_hand_over *o, const gy_part *part)
 gantry_status gy_hand_overs_make(gy_hand_overs *h, const gy_job *job, gantry_error *err)
 {
     size_t buffers = job->graph->buffers.count;
-    *h = (gy_hand_overs){ .job = job, .count = job->schedule->parts.count };
+    *h = (gy_hand_overs){ .job = job, .count = job->schedule->phases.count };
     h->at = gy_calloc(h->count, sizeof *h->at);
     h->where = gy_calloc(buffers, sizeof *h->where);
     h->before = gy_calloc(buffers, sizeof *h->before);
@@ -156,7 +156,7 @@ gantry_status gy_hand_overs_make(gy_hand_overs *h, const gy_job *job, gantry_err
     h->spare = gy_calloc(buffers, sizeof *h->spare);
     bool made = h->at && h->where && h->before && h->own && h->spare && make_own(h);
     for (size_t i = 0; made && i < h->count; i++) {
-        made = make_one(h, &h->at[i], &job->schedule->parts.at[i]);
+        made = make_one(h, &h->at[i], &job->schedule->phases.at[i]);
     }
     return made ? GANTRY_OK : gy_fail_nomem(err);
 }

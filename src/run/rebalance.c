@@ -89,7 +89,7 @@ static gantry_status check_pair(gantry_run *run, gantry_run *from, gantry_error 
         return gy_fail(err, GANTRY_E_INVALID, NULL,
                        "the run has been started, and has states of its own; take over before its first start");
     }
-    if (run->schedule->parts.count || from->schedule->parts.count) {
+    if (run->schedule->phases.count || from->schedule->phases.count) {
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "a run in phases neither takes over nor is taken over");
     }
     return gy_run_need_idle(from, "gantry_run_take_over", err);

@@ -111,7 +111,7 @@ static gantry_status open_backend(gantry_run *run, const gantry_run_options *opt
     gantry_status status =
         gy_backend_find(&run->backend, &run->module, options->backend, options->check != 0, run->schedule, err);
     const gy_backend *inner = run->backend;
-    if (status == GANTRY_OK && run->schedule->parts.count) {
+    if (status == GANTRY_OK && run->schedule->phases.count) {
         run->phased = gy_phases_backend(inner);
         run->backend = &run->phased;
     }
@@ -177,7 +177,7 @@ gantry_status gantry_run_get_info(const gantry_run *run, gantry_run_info *info, 
                              .predicted_us = gy_ticks_to_us(run->schedule->makespan),
                              .last_us = run->last_us,
                              .starts = run->started,
-                             .iterations = run->schedule->parts.count ? gy_phases_iterations(run->state) : 0 };
+                             .iterations = run->schedule->phases.count ? gy_phases_iterations(run->state) : 0 };
     gy_struct_write(info, &full, sizeof full);
     return GANTRY_OK;
 }

@@ -132,18 +132,18 @@ void gy_samples_free(gy_samples *s)
     gy_free(s);
 }
 
-const gantry_schedule *gy_samples_part(const gantry_schedule *s, size_t i)
+const gantry_schedule *gy_samples_phase(const gantry_schedule *s, size_t i)
 {
-    if (s->parts.count) {
-        return i < s->parts.count ? s->parts.at[i].schedule : NULL;
+    if (s->phases.count) {
+        return i < s->phases.count ? s->phases.at[i].schedule : NULL;
     }
     return i ? NULL : s;
 }
 
-static const gy_op_time *times_of(const gantry_run *run, size_t part)
+static const gy_op_time *times_of(const gantry_run *run, size_t phase)
 {
     int64_t offset;
-    return run->schedule->parts.count ? gy_phases_times(run->state, part, &offset) : run->backend->times(run->state);
+    return run->schedule->phases.count ? gy_phases_times(run->state, phase, &offset) : run->backend->times(run->state);
 }
 
 /* All phases; those that were not carried out have no times. */
@@ -151,7 +151,7 @@ static bool fill(const gantry_run *run, double *us)
 {
     const gantry_schedule *s;
     bool ok = true;
-    for (size_t i = 0; ok && (s = gy_samples_part(run->schedule, i)); i++) {
+    for (size_t i = 0; ok && (s = gy_samples_phase(run->schedule, i)); i++) {
         const gy_op_time *time = times_of(run, i);
         for (size_t k = 0; !time && k < s->ops.count; k++) {
             us[k] = -1;
@@ -177,7 +177,7 @@ static gy_samples *new_samples(const gantry_schedule *schedule)
 {
     gy_samples *k = gy_calloc(1, sizeof *k);
     const gantry_schedule *s;
-    for (size_t i = 0; k && (s = gy_samples_part(schedule, i)); i++) {
+    for (size_t i = 0; k && (s = gy_samples_phase(schedule, i)); i++) {
         k->ops += s->ops.count;
     }
     return k;

@@ -21,7 +21,7 @@ typedef struct gy_samples {
 void gy_samples_free(gy_samples *s); /* NULL is fine */
 
 /* The schedule of phase i of a schedule, or the schedule itself as phase 0; NULL past the last. */
-const gantry_schedule *gy_samples_part(const gantry_schedule *s, size_t i);
+const gantry_schedule *gy_samples_phase(const gantry_schedule *s, size_t i);
 
 /* Sets us[op] of the ops of a schedule. false: out of memory. */
 bool gy_samples_count(const gantry_schedule *s, const gy_op_time *time, double *us);

@@ -155,7 +155,7 @@ gantry_status gantry_run_start_on(gantry_run *run, void *stream, uint64_t *ticke
     if (!run->backend->begin_on) {
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
                        "back end \"%s\" has no streams%s; use gantry_run_start and gantry_run_wait", run->backend->name,
-                       run->schedule->parts.count ? " where a graph runs in phases" : "");
+                       run->schedule->phases.count ? " where a graph runs in phases" : "");
     }
     gantry_status status = make_ready(run, err);
     status = status ? status : run->backend->begin_on(run->state, run->started + 1, stream, err);

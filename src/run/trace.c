@@ -78,21 +78,21 @@ static void add_schedule(gy_text *to, const gantry_schedule *s, const gy_op_time
 static void add_phases(gy_text *to, const gantry_run *run)
 {
     double planned = 0;
-    for (size_t i = 0; i < run->schedule->parts.count; i++) {
-        const gy_part *part = &run->schedule->parts.at[i];
+    for (size_t i = 0; i < run->schedule->phases.count; i++) {
+        const gy_schedule_phase *phase = &run->schedule->phases.at[i];
         int64_t offset_ns;
         const gy_op_time *time = gy_phases_times(run->state, i, &offset_ns);
-        double one = gy_ticks_to_us(part->schedule->makespan), last = one * (double)(part->phase.starts - 1);
+        double one = gy_ticks_to_us(phase->schedule->makespan), last = one * (double)(phase->phase.starts - 1);
         char title[64];
         snprintf(title, sizeof title, "phase %zu measured", i);
         if (time) {
-            add_lane_names(to, part->schedule, (int)(2 * i), title);
+            add_lane_names(to, phase->schedule, (int)(2 * i), title);
             snprintf(title, sizeof title, "phase %zu predicted", i);
-            add_lane_names(to, part->schedule, (int)(2 * i + 1), title);
+            add_lane_names(to, phase->schedule, (int)(2 * i + 1), title);
             span offset = { (double)offset_ns / 1e3, planned + last };
-            add_schedule(to, part->schedule, time, (int)(2 * i), offset);
+            add_schedule(to, phase->schedule, time, (int)(2 * i), offset);
         }
-        planned += last + one + gy_ticks_to_us(part->hand_over);
+        planned += last + one + gy_ticks_to_us(phase->hand_over);
     }
 }
 
@@ -111,7 +111,7 @@ gantry_status gantry_run_trace(const gantry_run *run, char **text, size_t *lengt
     gy_text_add(
         &to, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":0,"
              "\"args\":{\"sort_index\":0}}");
-    if (s->parts.count) {
+    if (s->phases.count) {
         add_phases(&to, run);
     } else {
         add_lane_names(&to, s, 0, "measured");

@@ -273,7 +273,7 @@ gantry_status gy_schedule_form(const gantry_schedule *s, gantry_error *err)
         status = gy_form_ops(s, geometry, err);
         gy_free(geometry);
     }
-    return status ? status : gy_parts_form(s, err);
+    return status ? status : gy_schedule_phases_form(s, err);
 }
 
 int64_t gy_row_offset(const gantry_schedule *s, uint32_t value, int64_t row)

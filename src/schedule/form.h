@@ -15,7 +15,7 @@ gantry_status gy_breach(gantry_error *err, const char *rule, const char *list, s
     __attribute__((format(printf, 5, 6)));
 
 /* An error in the schedule of phase i: "phase i: ...", with the pointer inside of the phase. Returns its status. */
-gantry_status gy_part_fail(size_t i, const gantry_error *inner, gantry_error *err);
+gantry_status gy_schedule_phase_fail(size_t i, const gantry_error *inner, gantry_error *err);
 
 static inline bool gy_is_reduction(uint8_t mode)
 {
@@ -25,7 +25,7 @@ static inline bool gy_is_reduction(uint8_t mode)
 int64_t gy_row_offset(const gantry_schedule *s, uint32_t value, int64_t row);
 
 /* What of rule phases needs no graph. */
-gantry_status gy_parts_form(const gantry_schedule *s, gantry_error *err);
+gantry_status gy_schedule_phases_form(const gantry_schedule *s, gantry_error *err);
 
 gantry_status gy_form_ops(const gantry_schedule *s, const uint32_t *geometry, gantry_error *err);
 

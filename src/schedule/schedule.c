@@ -58,10 +58,10 @@ static void free_arrays(gantry_schedule *s)
     gy_vec_free(&s->window);
     gy_vec_free(&s->tried);
     gy_vec_free(&s->load);
-    for (size_t i = 0; i < s->parts.count; i++) {
-        gantry_schedule_free(s->parts.at[i].schedule);
+    for (size_t i = 0; i < s->phases.count; i++) {
+        gantry_schedule_free(s->phases.at[i].schedule);
     }
-    gy_vec_free(&s->parts);
+    gy_vec_free(&s->phases);
 }
 
 void gantry_schedule_free(gantry_schedule *s)
@@ -147,7 +147,7 @@ static const gy_op *op_of_node(const gantry_schedule *s, uint32_t node)
 int gantry_schedule_device_of(const gantry_schedule *s, gantry_node node)
 {
     bool ours = s && (!s->graph || gy_graph_gave(s->graph, node.graph));
-    s = ours ? gy_part_of_node(s, node.id) : NULL;
+    s = ours ? gy_schedule_of_node(s, node.id) : NULL;
     const gy_op *op = s && node.id != GY_NONE ? op_of_node(s, node.id) : NULL;
     return op ? (int)gy_op_device(s, op, 0) : -1;
 }

@@ -147,11 +147,11 @@ typedef GY_VEC(uint64_t) gy_sizes;
  * The schedule that holds phases has no ops of its own; its slabs are as large as the largest of theirs, since the
  * phases run one after the other in the same memory. What goes from phase to phase goes through host memory.
  */
-typedef struct gy_part {
+typedef struct gy_schedule_phase {
     gy_phase phase;
     gantry_schedule *schedule;
     gy_ticks hand_over; /* predicted: bringing what persists in the phase there, and what is kept back */
-} gy_part;
+} gy_schedule_phase;
 
 struct gantry_schedule {
     int refs;
@@ -188,7 +188,7 @@ struct gantry_schedule {
     uint64_t staging_window;  /* the same of the staging space */
     gy_ticks period, period_bound; /* objective "period": from one start to the next; else 0. As makespan, bound */
     gy_ticks makespan, bound;
-    GY_VEC(gy_part) parts;  /* phases; empty: this is an ordinary schedule */
+    GY_VEC(gy_schedule_phase) phases; /* empty: this is an ordinary schedule */
     const char *bound_by;   /* what the bound comes from, static (scheduler/bound.c); not in its file: then NULL */
     GY_VEC(gy_tried) tried; /* for reports; not part of the schedule, and not in its file */
     GY_VEC(gy_ticks) load;  /* per device, with objective "max_load" (scheduler/load.h); not in its file either */
@@ -256,11 +256,11 @@ gantry_status gy_schedule_form(const gantry_schedule *s, gantry_error *err);
 gantry_status gy_schedule_graph(gantry_graph **out, const gantry_schedule *s, const gantry_graph *graph,
                                 gantry_error *err);
 
-/* ---- phases (parts.c) ---- */
+/* ---- phases (phases.c) ---- */
 
 /* The schedule that has the node: that of a phase, or `s` itself. NULL: none has. */
-const gantry_schedule *gy_part_of_node(const gantry_schedule *s, uint32_t node);
+const gantry_schedule *gy_schedule_of_node(const gantry_schedule *s, uint32_t node);
 /* Sums and maxima over the phases of a schedule: makespan, bound, slabs. Phases, with hand-overs, are final. */
-gantry_status gy_parts_sum(gantry_schedule *s, gantry_error *err);
+gantry_status gy_schedule_phases_sum(gantry_schedule *s, gantry_error *err);
 
 #endif

@@ -63,13 +63,13 @@ static uint64_t moved_bytes(const gantry_schedule *s, const gy_op *op)
 }
 
 /* As often as each is started. */
-static gantry_status count_parts(const gantry_schedule *s, gantry_schedule_summary *to, gantry_error *err)
+static gantry_status count_phases(const gantry_schedule *s, gantry_schedule_summary *to, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
-    for (size_t i = 0; i < s->parts.count && !status; i++) {
+    for (size_t i = 0; i < s->phases.count && !status; i++) {
         gantry_schedule_summary one = GANTRY_SCHEDULE_SUMMARY_INIT;
-        uint64_t starts = (uint64_t)s->parts.at[i].phase.starts;
-        status = gantry_schedule_summarize(s->parts.at[i].schedule, &one, err);
+        uint64_t starts = (uint64_t)s->phases.at[i].phase.starts;
+        status = gantry_schedule_summarize(s->phases.at[i].schedule, &one, err);
         to->ops += one.ops * starts;
         to->copies += one.copies * starts;
         to->collectives += one.collectives * starts;
@@ -132,7 +132,7 @@ gantry_status gantry_schedule_summarize(const gantry_schedule *s, gantry_schedul
     to.nodes = s->node_ids.count;
     to.ops = s->ops.count;
     count_ops(s, &to);
-    status = s->parts.count ? count_parts(s, &to, err) : count_events(s, &to.events, err);
+    status = s->phases.count ? count_phases(s, &to, err) : count_events(s, &to.events, err);
     if (status) {
         return status;
     }

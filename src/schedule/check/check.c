@@ -170,8 +170,8 @@ gantry_status gy_schedule_verify(const gantry_schedule *s, const gantry_graph *g
     }
     gantry_graph *cut;
     gantry_status status = gy_schedule_form(s, err);
-    if (!status && s->parts.count) {
-        return gy_parts_verify(s, graph, err);
+    if (!status && s->phases.count) {
+        return gy_schedule_phases_verify(s, graph, err);
     }
     if (!status && !graph->phase && gy_graph_is_folded(graph)) {
         return gy_fail(err, GANTRY_E_SCHEDULE, "",
@@ -223,8 +223,8 @@ gantry_status gantry_schedule_attach(gantry_schedule *s, gantry_graph *graph, ga
         return status;
     }
     status = gy_schedule_verify(s, mine, err);
-    if (!status && s->parts.count) {
-        status = gy_parts_attach(s, mine, err);
+    if (!status && s->phases.count) {
+        status = gy_schedule_phases_attach(s, mine, err);
     }
     if (status) {
         gantry_graph_free(mine);

@@ -240,11 +240,11 @@ gantry_status gy_check_exit(gy_check *k);
 /* What rows of a buffer hold at the end of a start, as runs: appended to `to`. */
 gantry_status gy_final_runs(gy_check *k, uint32_t buffer, int64_t first, int64_t last, gy_runs *to);
 
-/* ---- phases (check_parts.c) ---- */
+/* ---- phases (check_phases.c) ---- */
 
 /* Rule phases, and all rules for each phase. */
-gantry_status gy_parts_verify(const gantry_schedule *s, const gantry_graph *graph, gantry_error *err);
+gantry_status gy_schedule_phases_verify(const gantry_schedule *s, const gantry_graph *graph, gantry_error *err);
 /* Gives each phase its graph. `graph` is cut as the schedule says, and the schedule is right for it. */
-gantry_status gy_parts_attach(gantry_schedule *s, gantry_graph *graph, gantry_error *err);
+gantry_status gy_schedule_phases_attach(gantry_schedule *s, gantry_graph *graph, gantry_error *err);
 
 #endif

@@ -324,7 +324,7 @@ static gantry_status start_again(walk *w)
 /* What a phase that is started again has changed is read from where it persists; other rows stay as they were. */
 static gantry_status check_persists(const walk *w, uint32_t b)
 {
-    const gantry_schedule *one = w->s->parts.at[w->phase].schedule;
+    const gantry_schedule *one = w->s->phases.at[w->phase].schedule;
     int64_t first = 0, last = w->whole->buffers.at[b].rows;
     gy_imap lost = { 0 };
     bool fits = gy_imap_init(&lost, 0, last, NOTHING) && paint(&lost, final_map(w, b), MADE, MADE);
@@ -405,7 +405,7 @@ static gantry_status run_phase(walk *w)
     if (!status && gy_phase_looks(p) && !keep_end(w)) {
         status = gy_fail_nomem(w->err);
     }
-    bool last = w->phase + 1 == w->s->parts.count || w->s->parts.at[w->phase + 1].phase.loop != p->loop;
+    bool last = w->phase + 1 == w->s->phases.count || w->s->phases.at[w->phase + 1].phase.loop != p->loop;
     return status || !last || leave_loop(w) ? status : gy_fail_nomem(w->err);
 }
 
@@ -444,7 +444,7 @@ gantry_status gy_check_hand_over(const gantry_schedule *s, const gantry_graph *g
 {
     walk w = { .s = s, .whole = graph, .err = err };
     gantry_status status = make_maps(&w);
-    for (size_t i = 0; i < s->parts.count && !status; i++) {
+    for (size_t i = 0; i < s->phases.count && !status; i++) {
         w.phase = i;
         w.graph = graphs[i];
         status = run_phase(&w);

@@ -143,7 +143,7 @@ static gantry_status read_schedule(gy_schedule_reader *r, const gy_json_at *root
 {
     static gantry_status (*const parts[])(gy_schedule_reader *, const gy_json_at *) = { gy_file_head, gy_file_lists,
                                                                                         gy_file_ops, gy_file_sync,
-                                                                                        gy_file_parts };
+                                                                                        gy_file_phases };
     gantry_status status = check_version(r, root);
     for (size_t i = 0; !status && i < GY_COUNT_OF(parts); i++) {
         status = parts[i](r, root);

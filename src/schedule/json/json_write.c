@@ -253,9 +253,9 @@ static void put_row(gy_text *to, const gy_sync *row)
 
 static void put_schedule(gy_text *to, const gantry_schedule *s);
 
-static void put_part(gy_text *to, const gy_part *part)
+static void put_phase(gy_text *to, const gy_schedule_phase *phase)
 {
-    const gy_phase *p = &part->phase;
+    const gy_phase *p = &phase->phase;
     gy_text_printf(to, "{\"nodes\": [%u, %u]", p->first_node, p->last_node);
     if (p->loop != GY_NONE) {
         gy_text_printf(to, ", \"loop\": %u, \"first\": %lld, \"iterations\": %lld, \"starts\": %lld", p->loop,
@@ -264,8 +264,8 @@ static void put_part(gy_text *to, const gy_part *part)
     if (p->every > 0) {
         gy_text_printf(to, ", \"every\": %lld", (long long)p->every);
     }
-    gy_text_printf(to, ", \"hand_over_ps\": %lld, \"schedule\": ", (long long)part->hand_over);
-    put_schedule(to, part->schedule);
+    gy_text_printf(to, ", \"hand_over_ps\": %lld, \"schedule\": ", (long long)phase->hand_over);
+    put_schedule(to, phase->schedule);
     gy_text_add(to, "}");
 }
 
@@ -283,13 +283,13 @@ static void put_schedule(gy_text *to, const gantry_schedule *s)
         put_item(to, i);
         put_row(to, &s->sync.at[i]);
     }
-    put_end(to, s->sync.count, s->parts.count ? "],\n  \"phases\": [" : "]\n}\n");
-    for (size_t i = 0; i < s->parts.count; i++) {
+    put_end(to, s->sync.count, s->phases.count ? "],\n  \"phases\": [" : "]\n}\n");
+    for (size_t i = 0; i < s->phases.count; i++) {
         put_item(to, i);
-        put_part(to, &s->parts.at[i]);
+        put_phase(to, &s->phases.at[i]);
     }
-    if (s->parts.count) {
-        put_end(to, s->parts.count, "]\n}\n");
+    if (s->phases.count) {
+        put_end(to, s->phases.count, "]\n}\n");
     }
 }
 

@@ -8,7 +8,7 @@
 /* One phase cuts one split at another row. */
 bool move_bound(gantry_schedule *s, uint64_t *state)
 {
-    gantry_schedule *one = s->parts.at[draw(state, (int)s->parts.count)].schedule;
+    gantry_schedule *one = s->phases.at[draw(state, (int)s->phases.count)].schedule;
     if (one->bounds.count == 0)
         return false;
     struct gy_part_bounds *b = &one->bounds.at[draw(state, (int)one->bounds.count)];
@@ -83,11 +83,11 @@ static bool shorten_copy(gantry_schedule *one, const gy_phase_graph *x)
 
 bool drop_rows(gantry_schedule *s, const gantry_schedule *like, uint64_t *state)
 {
-    size_t first = (size_t)draw(state, (int)s->parts.count);
-    for (size_t k = 0; k < s->parts.count; k++) {
-        size_t i = (first + k) % s->parts.count;
-        const gy_phase_graph *x = like->parts.at[i].schedule->graph->phase;
-        gantry_schedule *one = s->parts.at[i].schedule;
+    size_t first = (size_t)draw(state, (int)s->phases.count);
+    for (size_t k = 0; k < s->phases.count; k++) {
+        size_t i = (first + k) % s->phases.count;
+        const gy_phase_graph *x = like->phases.at[i].schedule->graph->phase;
+        gantry_schedule *one = s->phases.at[i].schedule;
         if (x->phase.starts > 1 ? forget_instance(one, x) : shorten_copy(one, x))
             return true;
     }

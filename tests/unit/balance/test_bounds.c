@@ -141,15 +141,15 @@ START_TEST(phases_are_cut_together)
     gantry_graph_fill(g, "never", gantry_all(flag), 0);
     gantry_graph_repeat_end(g);
     gantry_schedule *s = cut_by(g, m, "dynamic", NULL);
-    ck_assert_uint_eq(s->parts.count, 2);
+    ck_assert_uint_eq(s->phases.count, 2);
     ck_assert_uint_eq(s->bounds.count, 2);
     for (size_t i = 0; i < 2; i++) {
         expect_bounds(s, i, 2, (int64_t[]){ 0, 102, 400 });
         for (size_t k = 0; k < 2; k++)
-            expect_bounds(s->parts.at[k].schedule, i, 2, (int64_t[]){ 0, 102, 400 });
+            expect_bounds(s->phases.at[k].schedule, i, 2, (int64_t[]){ 0, 102, 400 });
     }
     ck_assert_str_eq(s->balance, "dynamic");
-    ck_assert_str_eq(s->parts.at[1].schedule->balance, "dynamic");
+    ck_assert_str_eq(s->phases.at[1].schedule->balance, "dynamic");
     gantry_schedule_free(s);
     gantry_graph_free(g);
     gantry_machine_free(m);

@@ -32,10 +32,10 @@ static void derive(gantry_graph **graphs, const gantry_schedule *s, const gantry
 {
     gy_phase list[PHASES];
     gantry_error err = { 0 };
-    ck_assert_uint_le(s->parts.count, PHASES);
-    for (size_t i = 0; i < s->parts.count; i++)
-        list[i] = s->parts.at[i].phase;
-    ck_assert_msg(!gy_phases_derive(graphs, g, list, s->parts.count, &err), "%s", err.text);
+    ck_assert_uint_le(s->phases.count, PHASES);
+    for (size_t i = 0; i < s->phases.count; i++)
+        list[i] = s->phases.at[i].phase;
+    ck_assert_msg(!gy_phases_derive(graphs, g, list, s->phases.count, &err), "%s", err.text);
 }
 
 /* Phase `other` is of the graph cut at row `other_row`, all others of the one cut at `here_row`. NULL: fine. Takes the
@@ -47,7 +47,7 @@ static void expect_rows(gantry_graph *g, size_t phases, int64_t here_row, size_t
     gantry_graph *here = cut_at(g, here_row), *there = cut_at(g, other_row), *mine[PHASES], *theirs[PHASES],
                  *mixed[PHASES];
     gantry_error err = { 0 };
-    ck_assert_uint_eq(s->parts.count, phases);
+    ck_assert_uint_eq(s->phases.count, phases);
     derive(mine, s, here);
     derive(theirs, s, there);
     for (size_t i = 0; i < phases; i++)

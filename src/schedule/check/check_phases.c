@@ -8,12 +8,12 @@
 static gantry_status derive(gantry_graph ***graphs, const gantry_schedule *s, const gantry_graph *graph,
                             gantry_error *err)
 {
-    size_t count = s->parts.count;
+    size_t count = s->phases.count;
     gantry_graph **made = gy_calloc(count + 1, sizeof *made);
     gy_phase *list = gy_calloc(count + 1, sizeof *list);
     gantry_status status = made && list ? GANTRY_OK : gy_fail_nomem(err);
     for (size_t i = 0; i < count && !status; i++) {
-        list[i] = s->parts.at[i].phase;
+        list[i] = s->phases.at[i].phase;
     }
     status = status ? status : gy_phases_derive(made, graph, list, count, err);
     gy_free(list);
@@ -37,7 +37,7 @@ static void free_graphs(gantry_graph **graphs, size_t count)
  * when it was written. `graph` is cut as the whole schedule says. */
 static gantry_status check_cuts(const gantry_schedule *s, const gantry_graph *graph, size_t i, gantry_error *err)
 {
-    const gantry_schedule *one = s->parts.at[i].schedule;
+    const gantry_schedule *one = s->phases.at[i].schedule;
     for (size_t k = 0; k < one->bounds.count; k++) {
         const struct gy_part_bounds *p = &one->bounds.at[k];
         uint32_t index = gy_names_find(&graph->buffer_names, p->buffer), part = 0;
@@ -62,26 +62,26 @@ static gantry_status check_phases(const gantry_schedule *s, const gantry_graph *
 {
     gantry_graph **graphs;
     gantry_status status = gy_check_bounds(s, graph, err);
-    for (size_t i = 0; i < s->parts.count && !status; i++) {
+    for (size_t i = 0; i < s->phases.count && !status; i++) {
         status = check_cuts(s, graph, i, err);
     }
     status = status ? status : derive(&graphs, s, graph, err);
     if (status) {
         return status;
     }
-    for (size_t i = 0; i < s->parts.count && !status; i++) {
+    for (size_t i = 0; i < s->phases.count && !status; i++) {
         gantry_error inner = { 0 };
-        status = gy_schedule_verify(s->parts.at[i].schedule, graphs[i], &inner);
+        status = gy_schedule_verify(s->phases.at[i].schedule, graphs[i], &inner);
         if (status) {
-            gy_part_fail(i, &inner, err);
+            gy_schedule_phase_fail(i, &inner, err);
         }
     }
     status = status ? status : gy_check_hand_over(s, graph, graphs, err);
-    free_graphs(graphs, s->parts.count);
+    free_graphs(graphs, s->phases.count);
     return status;
 }
 
-gantry_status gy_parts_verify(const gantry_schedule *s, const gantry_graph *graph, gantry_error *err)
+gantry_status gy_schedule_phases_verify(const gantry_schedule *s, const gantry_graph *graph, gantry_error *err)
 {
     gantry_graph *cut;
     gantry_status status = gy_schedule_graph(&cut, s, graph, err);
@@ -93,15 +93,15 @@ gantry_status gy_parts_verify(const gantry_schedule *s, const gantry_graph *grap
     return status;
 }
 
-gantry_status gy_parts_attach(gantry_schedule *s, gantry_graph *graph, gantry_error *err)
+gantry_status gy_schedule_phases_attach(gantry_schedule *s, gantry_graph *graph, gantry_error *err)
 {
     gantry_graph **graphs;
     gantry_status status = derive(&graphs, s, graph, err);
     if (status) {
         return status;
     }
-    for (size_t i = 0; i < s->parts.count; i++) {
-        gantry_schedule *one = s->parts.at[i].schedule;
+    for (size_t i = 0; i < s->phases.count; i++) {
+        gantry_schedule *one = s->phases.at[i].schedule;
         gantry_graph_free(one->graph);
         one->graph = graphs[i];
     }

@@ -29,11 +29,11 @@ static gantry_status read_range(const gy_schedule_reader *r, const gy_json_at *a
     return GANTRY_OK;
 }
 
-static gantry_status read_phase(const gy_schedule_reader *r, const gy_json_at *at, gy_part *part)
+static gantry_status read_phase(const gy_schedule_reader *r, const gy_json_at *at, gy_schedule_phase *phase)
 {
     static const char *const keys[] = { "nodes",  "loop",  "first",        "iterations",
                                         "starts", "every", "hand_over_ps", "schedule" };
-    gy_phase *p = &part->phase;
+    gy_phase *p = &phase->phase;
     gantry_status status = gy_file_object(r, at, "a phase", keys, GY_COUNT_OF(keys));
     if (!status) {
         status = read_range(r, at, p);
@@ -53,28 +53,28 @@ static gantry_status read_phase(const gy_schedule_reader *r, const gy_json_at *a
     if (!status) {
         status = read_int(r, at, "every", 0, 0, &p->every);
     }
-    return status ? status : read_int(r, at, "hand_over_ps", 0, 0, &part->hand_over);
+    return status ? status : read_int(r, at, "hand_over_ps", 0, 0, &phase->hand_over);
 }
 
-static gantry_status read_part(gy_schedule_reader *r, const gy_json_at *at)
+static gantry_status add_phase(gy_schedule_reader *r, const gy_json_at *at)
 {
-    gy_part part = { 0 };
-    gantry_status status = read_phase(r, at, &part);
+    gy_schedule_phase phase = { 0 };
+    gantry_status status = read_phase(r, at, &phase);
     gy_json_at inner = gy_json_key(at, "schedule");
     if (!status && gy_json_key(&inner, "phases").value) {
         status = gy_json_fail(r->err, GANTRY_E_SCHEDULE, &inner, "a schedule of a phase has no phases itself");
     }
     if (!status) {
-        status = gy_file_schedule(&part.schedule, &inner, r->err);
+        status = gy_file_schedule(&phase.schedule, &inner, r->err);
     }
-    if (!status && !gy_vec_push(&r->s->parts, part)) {
-        gantry_schedule_free(part.schedule);
+    if (!status && !gy_vec_push(&r->s->phases, phase)) {
+        gantry_schedule_free(phase.schedule);
         status = gy_fail_nomem(r->err);
     }
     return status;
 }
 
-gantry_status gy_file_parts(gy_schedule_reader *r, const gy_json_at *root)
+gantry_status gy_file_phases(gy_schedule_reader *r, const gy_json_at *root)
 {
     gy_json_at list;
     if (!gy_json_key(root, "phases").value) {
@@ -83,7 +83,7 @@ gantry_status gy_file_parts(gy_schedule_reader *r, const gy_json_at *root)
     gantry_status status = gy_file_list(r, root, "phases", &list);
     for (size_t i = 0; !status && i < json_array_size(list.value); i++) {
         gy_json_at item = gy_json_item(&list, i);
-        status = read_part(r, &item);
+        status = add_phase(r, &item);
     }
     return status;
 }

@@ -6,15 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
-const gantry_schedule *gy_part_of_node(const gantry_schedule *s, uint32_t node)
+const gantry_schedule *gy_schedule_of_node(const gantry_schedule *s, uint32_t node)
 {
-    for (size_t i = 0; i < s->parts.count; i++) {
-        const gy_phase *p = &s->parts.at[i].phase;
+    for (size_t i = 0; i < s->phases.count; i++) {
+        const gy_phase *p = &s->phases.at[i].phase;
         if (node >= p->first_node && node < p->last_node) {
-            return s->parts.at[i].schedule;
+            return s->phases.at[i].schedule;
         }
     }
-    return s->parts.count ? NULL : s;
+    return s->phases.count ? NULL : s;
 }
 
 /* ---- sums ---- */
@@ -24,9 +24,9 @@ static void grow(uint64_t *to, uint64_t bytes)
     *to = *to > bytes ? *to : bytes;
 }
 
-static bool add_loads(gantry_schedule *s, const gy_part *part)
+static bool add_loads(gantry_schedule *s, const gy_schedule_phase *phase)
 {
-    const gantry_schedule *one = part->schedule;
+    const gantry_schedule *one = phase->schedule;
     if (s->load.count == 0 && one->load.count > 0) {
         if (!gy_vec_add(&s->load, one->load.count)) {
             return false;
@@ -34,12 +34,12 @@ static bool add_loads(gantry_schedule *s, const gy_part *part)
         memset(s->load.at, 0, s->load.count * sizeof *s->load.at);
     }
     for (size_t d = 0; d < one->load.count && d < s->load.count; d++) {
-        s->load.at[d] = gy_ticks_both(s->load.at[d], gy_ticks_repeated(one->load.at[d], part->phase.starts));
+        s->load.at[d] = gy_ticks_both(s->load.at[d], gy_ticks_repeated(one->load.at[d], phase->phase.starts));
     }
     return true;
 }
 
-gantry_status gy_parts_sum(gantry_schedule *s, gantry_error *err)
+gantry_status gy_schedule_phases_sum(gantry_schedule *s, gantry_error *err)
 {
     s->makespan = s->bound = 0;
     s->staging = 0;
@@ -48,17 +48,17 @@ gantry_status gy_parts_sum(gantry_schedule *s, gantry_error *err)
         return gy_fail_nomem(err);
     }
     memset(s->slab.at, 0, s->slab.count * sizeof *s->slab.at);
-    for (size_t i = 0; i < s->parts.count; i++) {
-        const gy_part *part = &s->parts.at[i];
-        const gantry_schedule *one = part->schedule;
-        gy_ticks runs = gy_ticks_repeated(one->makespan, part->phase.starts);
-        s->makespan = gy_ticks_both(s->makespan, gy_ticks_both(runs, part->hand_over));
-        s->bound = gy_ticks_both(s->bound, gy_ticks_repeated(one->bound, part->phase.starts));
+    for (size_t i = 0; i < s->phases.count; i++) {
+        const gy_schedule_phase *phase = &s->phases.at[i];
+        const gantry_schedule *one = phase->schedule;
+        gy_ticks runs = gy_ticks_repeated(one->makespan, phase->phase.starts);
+        s->makespan = gy_ticks_both(s->makespan, gy_ticks_both(runs, phase->hand_over));
+        s->bound = gy_ticks_both(s->bound, gy_ticks_repeated(one->bound, phase->phase.starts));
         grow(&s->staging, one->staging);
         for (size_t m = 0; m < one->slab.count && m < s->slab.count; m++) {
             grow(&s->slab.at[m], one->slab.at[m]);
         }
-        if (!add_loads(s, part)) {
+        if (!add_loads(s, phase)) {
             return gy_fail_nomem(err);
         }
     }
@@ -67,7 +67,7 @@ gantry_status gy_parts_sum(gantry_schedule *s, gantry_error *err)
 
 /* ---- rules ---- */
 
-gantry_status gy_part_fail(size_t i, const gantry_error *inner, gantry_error *err)
+gantry_status gy_schedule_phase_fail(size_t i, const gantry_error *inner, gantry_error *err)
 {
     if (inner->status != GANTRY_E_SCHEDULE) {
         if (err) {
@@ -104,43 +104,43 @@ static gantry_status check_machine(const gantry_machine *a, const gantry_machine
     return status;
 }
 
-static gantry_status check_part(const gantry_schedule *s, size_t i, gantry_error *err)
+static gantry_status check_phase(const gantry_schedule *s, size_t i, gantry_error *err)
 {
-    const gy_part *part = &s->parts.at[i];
+    const gy_schedule_phase *phase = &s->phases.at[i];
     gantry_error inner = { 0 };
-    if (!part->schedule || part->schedule->parts.count) {
+    if (!phase->schedule || phase->schedule->phases.count) {
         return breach(i, err, "has no schedule, or one with phases");
     }
-    if (gy_schedule_form(part->schedule, &inner)) {
-        return gy_part_fail(i, &inner, err);
+    if (gy_schedule_form(phase->schedule, &inner)) {
+        return gy_schedule_phase_fail(i, &inner, err);
     }
-    if (part->schedule->graph_hash != s->graph_hash) {
+    if (phase->schedule->graph_hash != s->graph_hash) {
         return breach(i, err, "has a schedule of another graph");
     }
-    if (part->schedule->in_flight != 1) {
+    if (phase->schedule->in_flight != 1) {
         return breach(i, err, "has starts that overlap; each goes on with what the one before left");
     }
-    gantry_status status = check_machine(s->machine, part->schedule->machine, i, err);
+    gantry_status status = check_machine(s->machine, phase->schedule->machine, i, err);
     if (status) {
         return status;
     }
     for (size_t m = 0; m < s->slab.count; m++) {
-        if (part->schedule->slab.at[m] > s->slab.at[m]) {
+        if (phase->schedule->slab.at[m] > s->slab.at[m]) {
             return breach(i, err, "has a larger slab than the whole");
         }
     }
-    return part->schedule->staging > s->staging ? breach(i, err, "has more staging than the whole")
-           : part->hand_over < 0                ? breach(i, err, "is handed over in less than no time")
-                                                : GANTRY_OK;
+    return phase->schedule->staging > s->staging ? breach(i, err, "has more staging than the whole")
+           : phase->hand_over < 0                ? breach(i, err, "is handed over in less than no time")
+                                                 : GANTRY_OK;
 }
 
-gantry_status gy_parts_form(const gantry_schedule *s, gantry_error *err)
+gantry_status gy_schedule_phases_form(const gantry_schedule *s, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
-    for (size_t i = 0; i < s->parts.count && !status; i++) {
-        status = check_part(s, i, err);
+    for (size_t i = 0; i < s->phases.count && !status; i++) {
+        status = check_phase(s, i, err);
     }
-    if (!status && s->parts.count && (s->ops.count || s->instances.count || s->values.count || s->in_flight != 1)) {
+    if (!status && s->phases.count && (s->ops.count || s->instances.count || s->values.count || s->in_flight != 1)) {
         status = gy_fail(err, GANTRY_E_SCHEDULE, "/phases",
                          "rule phases: a schedule with phases has values, instances and ops in the phases only, and no "
                          "starts that overlap");
@@ -152,22 +152,22 @@ gantry_status gy_parts_form(const gantry_schedule *s, gantry_error *err)
 
 size_t gantry_schedule_phase_count(const gantry_schedule *s)
 {
-    return s ? s->parts.count : 0;
+    return s ? s->phases.count : 0;
 }
 
 const gantry_schedule *gantry_schedule_phase(const gantry_schedule *s, size_t i, gantry_phase_info *info)
 {
-    if (!s || i >= s->parts.count || (info && gy_struct_check(info, sizeof *info, "gantry_phase_info", NULL))) {
+    if (!s || i >= s->phases.count || (info && gy_struct_check(info, sizeof *info, "gantry_phase_info", NULL))) {
         return NULL;
     }
-    const gy_part *part = &s->parts.at[i];
-    gantry_phase_info full = { .first_node = part->phase.first_node,
-                               .last_node = part->phase.last_node,
-                               .first_iteration = part->phase.loop == GY_NONE ? -1 : part->phase.first,
-                               .iterations = part->phase.iterations,
-                               .starts = part->phase.starts,
-                               .every = gy_phase_looks(&part->phase) ? part->phase.every : 0,
-                               .hand_over_us = gy_ticks_to_us(part->hand_over) };
+    const gy_schedule_phase *phase = &s->phases.at[i];
+    gantry_phase_info full = { .first_node = phase->phase.first_node,
+                               .last_node = phase->phase.last_node,
+                               .first_iteration = phase->phase.loop == GY_NONE ? -1 : phase->phase.first,
+                               .iterations = phase->phase.iterations,
+                               .starts = phase->phase.starts,
+                               .every = gy_phase_looks(&phase->phase) ? phase->phase.every : 0,
+                               .hand_over_us = gy_ticks_to_us(phase->hand_over) };
     gy_struct_write(info, &full, sizeof full);
-    return part->schedule;
+    return phase->schedule;
 }

@@ -50,8 +50,8 @@ static void add_tick(gy_line *line, gy_ticks t, gy_ticks unit)
 /* No schedule is faster than the bound: a dashed line in the picture. */
 static void add_bound(gy_line *line)
 {
-    gy_ticks bound = line->look->s->bound;
-    if (bound <= 0 || bound > line->look->s->makespan)
+    gy_ticks bound = line->view->s->bound;
+    if (bound <= 0 || bound > line->view->s->makespan)
         return;
     gy_text_add(line->to, "<g class=\"zoom\">");
     add_vertical(line, "bound", gy_line_x(line, bound), line->top - 4);
@@ -61,7 +61,7 @@ static void add_bound(gy_line *line)
 void gy_line_axis_name(gy_line *line)
 {
     gy_ticks unit;
-    const char *name = unit_of(line->look->s->makespan, &unit);
+    const char *name = unit_of(line->view->s->makespan, &unit);
     gy_text_add(line->to, "<text class=\"row\" x=\"24\"");
     gy_line_number(line->to, "y", line->top - 10);
     gy_text_printf(line->to, ">time in %s</text>\n", name);
@@ -69,7 +69,7 @@ void gy_line_axis_name(gy_line *line)
 
 void gy_line_grid(gy_line *line)
 {
-    gy_ticks whole = line->look->s->makespan, unit, step = step_of(whole);
+    gy_ticks whole = line->view->s->makespan, unit, step = step_of(whole);
     unit_of(whole, &unit);
     gy_text_add(line->to, "<g id=\"grid\" data-whole=\"");
     gy_export_fixed(line->to, (double)whole / (double)unit, 9);

@@ -30,13 +30,13 @@ static void add_rect(gy_text *to, const char *kind, const box *b, double y, int 
     gy_text_printf(to, " height=\"%d\"", height);
 }
 
-static void add_hover(gy_text *to, const gy_look *look, const box *b)
+static void add_hover(gy_text *to, const gy_view *view, const box *b)
 {
     char a[GY_EXPORT_SHORT];
     gy_text details = { 0 };
     if (b->ops > 1)
         gy_text_printf(&details, "%s ops, the first:\n", gy_export_count(a, b->ops));
-    gy_look_details(&details, look, b->first, "\n");
+    gy_view_details(&details, view, b->first, "\n");
     gy_text_add(to, "><title>");
     gy_text_xml(to, details.at ? details.at : "");
     gy_text_add(to, "</title></rect>\n");
@@ -66,7 +66,7 @@ static void add_label(drawing *d, const box *b, double y)
     double width = b->end - b->x;
     size_t fits = width > 6 ? (size_t)((width - 6) / PER_CHARACTER) : 0;
     gy_text name = { 0 };
-    write_name(&name, d->line->look->s, b->first);
+    write_name(&name, d->line->view->s, b->first);
     const char *text = name.at ? name.at : "";
     bool page = d->line->page, shown = b->ops == 1;
     if (!page) {
@@ -107,7 +107,7 @@ static void draw_box(drawing *d, const box *b, double y)
     char kind[24];
     snprintf(kind, sizeof kind, "g%u", b->group);
     add_rect(d->line->to, kind, b, y, GY_LINE_BOX);
-    add_hover(d->line->to, d->line->look, b);
+    add_hover(d->line->to, d->line->view, b);
     if (b->hot)
         add_mark(&d->hot, b, y);
     add_label(d, b, y);
@@ -130,20 +130,20 @@ static bool is_in_lane(const gantry_schedule *s, const gy_op *op, uint32_t lane)
 
 static void draw_lane(drawing *d, const gy_row *row)
 {
-    const gy_look *look = d->line->look;
+    const gy_view *view = d->line->view;
     box open = { 0 };
-    for (uint32_t i = 0; i < look->s->ops.count; i++) {
-        const gy_op *op = &look->s->ops.at[i];
-        if (!is_in_lane(look->s, op, row->at))
+    for (uint32_t i = 0; i < view->s->ops.count; i++) {
+        const gy_op *op = &view->s->ops.at[i];
+        if (!is_in_lane(view->s, op, row->at))
             continue;
-        bool own = look->s->op_lane.at[op->lane] == row->at;
+        bool own = view->s->op_lane.at[op->lane] == row->at;
         box next = { .x = gy_line_x(d->line, op->start),
                      .end = gy_line_x(d->line, op->end),
                      .ops = 1,
                      .own = own,
                      .first = i,
-                     .group = look->group[i],
-                     .hot = look->critical[i] };
+                     .group = view->group[i],
+                     .hot = view->critical[i] };
         if (joins(d, &open, &next)) {
             open.end = next.end > open.end ? next.end : open.end;
             open.ops++;

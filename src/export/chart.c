@@ -17,25 +17,25 @@ static void move(gy_text *to, const char *how, double value)
 }
 
 /* Steps closer than `grain` become one column as high as the highest of them. */
-static void add_path(gy_line *line, const gy_row *row, const gy_usage *usage, uint64_t most)
+static void add_path(gy_line *line, const gy_row *row, const gy_memory_profile *profile, uint64_t most)
 {
     double grain = line->page ? 0.05 : 0.4;
     gy_text *to = line->to;
     gy_text_add(to, "<path class=\"mem\" d=\"");
     move(to, "M", 0);
     move(to, " ", y_of(row, 0, most));
-    for (size_t i = 0; i < usage->count;) {
-        double x = gy_line_x(line, usage->at[i].time);
-        uint64_t high = usage->at[i].bytes;
+    for (size_t i = 0; i < profile->count;) {
+        double x = gy_line_x(line, profile->at[i].time);
+        uint64_t high = profile->at[i].bytes;
         size_t last = i;
-        while (last + 1 < usage->count && gy_line_x(line, usage->at[last + 1].time) - x < grain) {
+        while (last + 1 < profile->count && gy_line_x(line, profile->at[last + 1].time) - x < grain) {
             last++;
-            high = usage->at[last].bytes > high ? usage->at[last].bytes : high;
+            high = profile->at[last].bytes > high ? profile->at[last].bytes : high;
         }
         move(to, "H", x);
         move(to, "V", y_of(row, high, most));
-        if (high != usage->at[last].bytes)
-            move(to, "V", y_of(row, usage->at[last].bytes, most));
+        if (high != profile->at[last].bytes)
+            move(to, "V", y_of(row, profile->at[last].bytes, most));
         i = last + 1;
     }
     move(to, "H", GY_LINE_PLOT);
@@ -56,18 +56,18 @@ static void add_capacity(gy_line *line, const gy_row *row, uint64_t room, uint64
 /* The capacity is the scale where it is not far above the peak; else the peak is (the row's name says both). */
 static void add_chart(gy_line *line, const gy_row *row)
 {
-    const gantry_schedule *s = line->look->s;
+    const gantry_schedule *s = line->view->s;
     const gy_memory *m = &s->machine->memory[row->at];
-    gy_usage usage = { 0 };
+    gy_memory_profile profile = { 0 };
     uint64_t peak = 1, room = m->capacity - m->reserved;
-    if (!gy_usage_make(&usage, s, row->at))
+    if (!gy_memory_profile_make(&profile, s, row->at))
         line->to->failed = true;
-    for (size_t i = 0; i < usage.count; i++)
-        peak = usage.at[i].bytes > peak ? usage.at[i].bytes : peak;
+    for (size_t i = 0; i < profile.count; i++)
+        peak = profile.at[i].bytes > peak ? profile.at[i].bytes : peak;
     uint64_t most = room / 4 <= peak && room > peak ? room : peak;
-    add_path(line, row, &usage, most);
+    add_path(line, row, &profile, most);
     add_capacity(line, row, room, most);
-    gy_vec_free(&usage);
+    gy_vec_free(&profile);
 }
 
 void gy_line_charts(gy_line *line)

@@ -11,7 +11,7 @@
 /* Process ids: devices from 1, memories of no device behind them. Thread ids: lanes from 1. */
 typedef struct trace {
     gy_text *to;
-    const gy_look *look;
+    const gy_view *view;
     bool more;
 } trace;
 
@@ -49,14 +49,14 @@ static void add_order(trace *t, const char *what, uint32_t process, uint32_t thr
 
 static void add_places(trace *t)
 {
-    const gantry_schedule *s = t->look->s;
+    const gantry_schedule *s = t->view->s;
     for (uint32_t d = 0; d < s->machine->devices; d++) {
         add_meta(t, "process_name", d + 1, 0, s->machine->device[d].id);
         add_order(t, "process_sort_index", d + 1, 0, d);
     }
     for (uint32_t i = 0; i < s->lanes.count; i++) {
         gy_text name = { 0 };
-        gy_look_lane_text(&name, t->look, i);
+        gy_view_lane_text(&name, t->view, i);
         t->to->failed = t->to->failed || name.failed;
         add_meta(t, "thread_name", s->lanes.at[i].device + 1, i + 1, name.at);
         add_order(t, "thread_sort_index", s->lanes.at[i].device + 1, i + 1, i);
@@ -66,9 +66,9 @@ static void add_places(trace *t)
 
 static void add_arguments(trace *t, uint32_t index)
 {
-    const gantry_schedule *s = t->look->s;
+    const gantry_schedule *s = t->view->s;
     const gy_op *op = &s->ops.at[index];
-    uint64_t bytes = gy_look_bytes(s, op);
+    uint64_t bytes = gy_view_bytes(s, op);
     gy_text_printf(t->to, ",\"args\":{\"position\":%u,\"alone_us\":", index);
     gy_text_double(t->to, gy_ticks_to_us(op->duration));
     gy_text_printf(t->to, ",\"cost\":\"%s\"", gy_provenance_name((gy_provenance)op->provenance));
@@ -78,14 +78,14 @@ static void add_arguments(trace *t, uint32_t index)
         add_name(t, "from", s->machine->memory[s->instances.at[s->use.at[op->use].instance].memory].id);
         add_name(t, "to", s->machine->memory[s->instances.at[s->use.at[op->use + 1].instance].memory].id);
     }
-    if (t->look->critical[index])
+    if (t->view->critical[index])
         gy_text_add(t->to, ",\"critical\":true");
     gy_text_add(t->to, "}");
 }
 
 static void add_op(trace *t, uint32_t index)
 {
-    const gantry_schedule *s = t->look->s;
+    const gantry_schedule *s = t->view->s;
     const gy_op *op = &s->ops.at[index];
     gy_text name = { 0 };
     gy_op_text(&name, s, index);
@@ -106,7 +106,7 @@ static void add_op(trace *t, uint32_t index)
 /* Both ends lie in their slices: an arrow's end binds to the slice that encloses it. */
 static void add_arrow_end(trace *t, const char *phase, uint32_t op, size_t row, const gy_sync *sync)
 {
-    const gantry_schedule *s = t->look->s;
+    const gantry_schedule *s = t->view->s;
     uint32_t lane = s->op_lane.at[s->ops.at[op].lane];
     begin_event(t, phase, s->lanes.at[lane].device + 1, lane + 1);
     add_name(t, "name", gy_reason_name((gy_reason)sync->reason));
@@ -118,7 +118,7 @@ static void add_arrow_end(trace *t, const char *phase, uint32_t op, size_t row, 
 
 static void add_arrows(trace *t)
 {
-    const gantry_schedule *s = t->look->s;
+    const gantry_schedule *s = t->view->s;
     for (size_t r = 0; r < s->sync.count; r++) {
         const gy_sync *row = &s->sync.at[r];
         if (row->distance > 0 || row->carrier == GY_CARRIER_LANE || s->ops.at[row->from].lanes == 0 ||
@@ -139,37 +139,37 @@ static uint32_t process_of_memory(const gantry_machine *m, uint32_t memory)
 
 static void add_memory(trace *t, uint32_t memory)
 {
-    const gantry_schedule *s = t->look->s;
-    gy_usage usage = { 0 };
+    const gantry_schedule *s = t->view->s;
+    gy_memory_profile profile = { 0 };
     gy_text name = { 0 };
     gy_text_printf(&name, "memory %s", s->machine->memory[memory].id);
-    if (!gy_usage_make(&usage, s, memory) || name.failed)
+    if (!gy_memory_profile_make(&profile, s, memory) || name.failed)
         t->to->failed = true;
-    for (size_t i = 0; i < usage.count && !name.failed; i++) {
+    for (size_t i = 0; i < profile.count && !name.failed; i++) {
         begin_event(t, "C", process_of_memory(s->machine, memory), 0);
         add_name(t, "name", name.at);
-        add_time(t, "ts", usage.at[i].time);
-        gy_text_printf(t->to, ",\"args\":{\"bytes\":%" PRIu64 "}}", usage.at[i].bytes);
+        add_time(t, "ts", profile.at[i].time);
+        gy_text_printf(t->to, ",\"args\":{\"bytes\":%" PRIu64 "}}", profile.at[i].bytes);
     }
     gy_text_free(&name);
-    gy_vec_free(&usage);
+    gy_vec_free(&profile);
 }
 
-void gy_export_chrome(gy_text *to, const gy_look *look)
+void gy_export_chrome(gy_text *to, const gy_view *view)
 {
-    trace t = { to, look, false };
+    trace t = { to, view, false };
     gy_text_add(to, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"graph\":");
-    gy_text_json(to, look->s->graph_name ? look->s->graph_name : "");
+    gy_text_json(to, view->s->graph_name ? view->s->graph_name : "");
     gy_text_add(to, ",\"machine\":");
-    gy_text_json(to, look->s->machine->name);
+    gy_text_json(to, view->s->machine->name);
     gy_text_add(to, ",\"policy\":");
-    gy_text_json(to, look->s->policy ? look->s->policy : "");
+    gy_text_json(to, view->s->policy ? view->s->policy : "");
     gy_text_add(to, "},\"traceEvents\":[");
     add_places(&t);
-    for (uint32_t i = 0; i < look->s->ops.count; i++)
+    for (uint32_t i = 0; i < view->s->ops.count; i++)
         add_op(&t, i);
     add_arrows(&t);
-    for (uint32_t i = 0; i < look->s->machine->memories; i++)
+    for (uint32_t i = 0; i < view->s->machine->memories; i++)
         add_memory(&t, i);
     gy_text_add(to, "\n]}\n");
 }

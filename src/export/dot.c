@@ -43,12 +43,12 @@ void gy_dot_legend_begin(gy_text *to)
     gy_text_add(to, "<table border=\"0\" cellspacing=\"3\" cellpadding=\"1\"><tr>");
 }
 
-void gy_dot_legend_box(gy_text *to, gy_tone tone, const char *text)
+void gy_dot_legend_box(gy_text *to, gy_colour colour, const char *text)
 {
     gy_text_printf(to,
                    "<td border=\"1\" color=\"%s\" bgcolor=\"%s\" width=\"16\" height=\"10\" "
                    "fixedsize=\"true\"></td><td align=\"left\"><font point-size=\"10\">",
-                   tone.line, tone.fill);
+                   colour.line, colour.fill);
     gy_export_xml_name(to, text, 24);
     gy_text_add(to, "  </font></td>");
 }
@@ -66,7 +66,7 @@ void gy_dot_legend_groups(gy_text *to, const gy_groups *groups)
     for (uint32_t i = 0; i < GY_GROUP_FIRST_NAME + GY_GROUP_NAMES; i++) {
         uint32_t group = (i + GY_GROUP_FIRST_NAME) % (GY_GROUP_FIRST_NAME + GY_GROUP_NAMES); /* names first */
         if (groups->used[group] > 0)
-            gy_dot_legend_box(to, gy_group_tone(group), gy_group_label(groups, group));
+            gy_dot_legend_box(to, gy_group_colour(group), gy_group_label(groups, group));
     }
 }
 

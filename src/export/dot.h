@@ -14,7 +14,7 @@ void gy_dot_begin(gy_text *to, const char *name, const char *rankdir);
 void gy_dot_lines(gy_text *to, const char *lines);
 /* A legend is a row of an HTML-like table, broken into several by itself. */
 void gy_dot_legend_begin(gy_text *to);
-void gy_dot_legend_box(gy_text *to, gy_tone tone, const char *text);
+void gy_dot_legend_box(gy_text *to, gy_colour colour, const char *text);
 void gy_dot_legend_line(gy_text *to, const char *colour, const char *line, const char *text);
 void gy_dot_legend_groups(gy_text *to, const gy_groups *groups); /* those that are used */
 void gy_dot_legend_end(gy_text *to);

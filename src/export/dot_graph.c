@@ -10,7 +10,7 @@
 #define MOST_LABELS 60  /* more labels on arrows cannot be told apart; tool tips stay */
 #define MOST_NAME   28
 
-#define NO_TONE     ((gy_tone){ "#ffffff", "#7a8490" })
+#define NO_COLOUR   ((gy_colour){ "#ffffff", "#7a8490" })
 
 /* ---- nodes ---- */
 
@@ -92,7 +92,7 @@ static void add_tip(gy_text *to, const gantry_graph *g, const gy_node *n)
 static void add_node(gy_text *to, gy_groups *groups, const gantry_graph *g, uint32_t index)
 {
     const gy_node *n = &g->nodes.at[index];
-    gy_tone tone = gy_group_tone(group_of(groups, g, n));
+    gy_colour colour = gy_group_colour(group_of(groups, g, n));
     gy_text_printf(to, "  n%u [label=\"", index);
     gy_export_dot_name(to, n->id, MOST_NAME);
     const char *kind = kind_of(g, n);
@@ -100,7 +100,7 @@ static void add_node(gy_text *to, gy_groups *groups, const gantry_graph *g, uint
         gy_text_add(to, "\\n");
         gy_export_dot_name(to, kind, MOST_NAME);
     }
-    gy_text_printf(to, "\", %s, fillcolor=\"%s\", color=\"%s\", tooltip=\"", shape_of(n), tone.fill, tone.line);
+    gy_text_printf(to, "\", %s, fillcolor=\"%s\", color=\"%s\", tooltip=\"", shape_of(n), colour.fill, colour.line);
     add_tip(to, g, n);
     gy_text_add(to, "\"];\n");
 }
@@ -138,7 +138,7 @@ static void add_buffer(gy_text *to, const gantry_graph *g, uint32_t index, const
     for (int i = 0; i < b->rank; i++)
         gy_text_printf(to, "%s%lld", i > 0 ? ", " : "", (long long)b->shape[i]);
     gy_text_printf(to, "]\\n%s\", shape=cylinder, labelloc=b, fillcolor=\"%s\", color=\"%s\", fontsize=9, tooltip=\"",
-                   gy_bytes_text(size, sizeof size, b->bytes), NO_TONE.fill, NO_TONE.line);
+                   gy_bytes_text(size, sizeof size, b->bytes), NO_COLOUR.fill, NO_COLOUR.line);
     gy_export_dot_name(to, b->name, 0);
     gy_text_printf(to, "%s\"];\n", prefix[0] == 'i' ? ", as a start begins" : ", as a start ends");
 }
@@ -212,7 +212,7 @@ static void add_legend(gy_text *to, const gy_arrows *a, const gy_groups *groups,
     gy_dot_legend_begin(to);
     gy_dot_legend_groups(to, groups);
     if (ends)
-        gy_dot_legend_box(to, NO_TONE, "buffer");
+        gy_dot_legend_box(to, NO_COLOUR, "buffer");
     gy_dot_legend_line(to, "#55606c", "──►", "data");
     if (order)
         gy_dot_legend_line(to, "#55606c", "···►", "order only");

@@ -11,7 +11,7 @@
 /* A collective of several devices is across them whoever waits. */
 static bool crosses(const gantry_schedule *s, uint32_t a, uint32_t b)
 {
-    uint32_t device = gy_look_device(s, &s->ops.at[a]);
+    uint32_t device = gy_view_device(s, &s->ops.at[a]);
     const gy_op *ends[] = { &s->ops.at[a], &s->ops.at[b] };
     for (int i = 0; i < 2; i++)
         for (uint32_t k = 0; k < ends[i]->lanes; k++)
@@ -62,7 +62,7 @@ static void add_label(gy_text *to, const gantry_schedule *s, uint32_t index)
     }
     if (op->algorithm)
         gy_text_printf(to, "\\nby %s", gy_algorithm_name((gy_algorithm)op->algorithm));
-    uint64_t bytes = gy_look_bytes(s, op);
+    uint64_t bytes = gy_view_bytes(s, op);
     gy_text_add(to, "\\n");
     if (bytes > 0)
         gy_text_printf(to, "%s, ", gy_bytes_text(a, sizeof a, bytes));
@@ -87,23 +87,23 @@ static const char *shape_of(const gy_op *op)
     }
 }
 
-static void add_op(gy_text *to, const gy_look *look, uint32_t index)
+static void add_op(gy_text *to, const gy_view *view, uint32_t index)
 {
-    const gy_op *op = &look->s->ops.at[index];
-    gy_tone tone = gy_group_tone(look->group[index]);
-    bool hot = look->critical[index];
+    const gy_op *op = &view->s->ops.at[index];
+    gy_colour colour = gy_group_colour(view->group[index]);
+    bool hot = view->critical[index];
     gy_text details = { 0 };
-    gy_look_details(&details, look, index, "\n");
+    gy_view_details(&details, view, index, "\n");
     gy_text_printf(to, "      op%u [label=\"", index);
-    add_label(to, look->s, index);
-    gy_text_printf(to, "\", shape=%s, fillcolor=\"%s\", color=\"%s\"", shape_of(op), tone.fill,
-                   hot ? GY_EXPORT_HOT : tone.line);
+    add_label(to, view->s, index);
+    gy_text_printf(to, "\", shape=%s, fillcolor=\"%s\", color=\"%s\"", shape_of(op), colour.fill,
+                   hot ? GY_EXPORT_HOT : colour.line);
     if (hot)
         gy_text_add(to, ", penwidth=2.6");
     if (gy_op_is_copy(op))
         gy_text_add(to, ", margin=\"0.12,0.16\", fontsize=9"); /* its arrow head takes from the room for text */
     if (op->lanes > 0 && op->kind != GY_OP_COLLECTIVE)
-        gy_text_printf(to, ", group=\"lane%u\"", look->s->op_lane.at[op->lane]);
+        gy_text_printf(to, ", group=\"lane%u\"", view->s->op_lane.at[op->lane]);
     gy_text_add(to, ", tooltip=\"");
     gy_dot_lines(to, details.at ? details.at : "");
     gy_text_add(to, "\"];\n");
@@ -113,63 +113,63 @@ static void add_op(gy_text *to, const gy_look *look, uint32_t index)
 
 /* ---- devices and their rails ---- */
 
-static void add_lane(gy_text *to, const gy_look *look, uint32_t lane, uint32_t shown)
+static void add_lane(gy_text *to, const gy_view *view, uint32_t lane, uint32_t shown)
 {
-    const gantry_schedule *s = look->s;
+    const gantry_schedule *s = view->s;
     gy_text_printf(
         to,
         "    subgraph cluster_lane%u {\n      style=\"rounded,filled\"; fillcolor=\"#ffffff\"; color=\"#d5dae0\"; "
         "margin=6; label=\"\"; tooltip=\"a stream: its ops run in this order\";\n      lane%u [label=\"",
         lane, lane);
-    gy_look_lane_text(to, look, lane);
+    gy_view_lane_text(to, view, lane);
     gy_text_printf(to,
                    "\", shape=plaintext, style=\"\", fontcolor=\"" GY_EXPORT_GREY
                    "\", width=0.9, fixedsize=true, group=\"lane%u\"];\n",
                    lane);
     for (uint32_t i = 0; i < shown; i++)
         if (s->ops.at[i].kind != GY_OP_COLLECTIVE && s->ops.at[i].lanes > 0 && s->op_lane.at[s->ops.at[i].lane] == lane)
-            add_op(to, look, i);
+            add_op(to, view, i);
     gy_text_add(to, "    }\n");
 }
 
 /* Lanes whose ops are all collectives have no rail of their own: collectives stand between the devices. */
-static bool lane_is_shown(const gy_look *look, uint32_t lane, uint32_t shown)
+static bool lane_is_shown(const gy_view *view, uint32_t lane, uint32_t shown)
 {
-    const gantry_schedule *s = look->s;
+    const gantry_schedule *s = view->s;
     for (uint32_t i = 0; i < shown; i++)
         if (s->ops.at[i].kind != GY_OP_COLLECTIVE && s->ops.at[i].lanes > 0 && s->op_lane.at[s->ops.at[i].lane] == lane)
             return true;
     return false;
 }
 
-static void add_device_label(gy_text *to, const gy_look *look, uint32_t device)
+static void add_device_label(gy_text *to, const gy_view *view, uint32_t device)
 {
     char a[GY_EXPORT_SHORT];
-    const gantry_machine *m = look->s->machine;
+    const gantry_machine *m = view->s->machine;
     const gy_device *d = &m->device[device];
     gy_export_dot_name(to, d->id, MOST_NAME);
     gy_text_add(to, "  ·  ");
     gy_export_dot_name(to, d->kind, MOST_NAME);
-    gy_text_printf(to, "  ·  busy %s", gy_export_percent(a, (uint64_t)look->busy[device], (uint64_t)look->s->makespan));
-    uint64_t peak = gantry_schedule_peak_bytes(look->s, d->memory);
+    gy_text_printf(to, "  ·  busy %s", gy_export_percent(a, (uint64_t)view->busy[device], (uint64_t)view->s->makespan));
+    uint64_t peak = gantry_schedule_peak_bytes(view->s, d->memory);
     if (peak > 0)
         gy_text_printf(to, "  ·  peak memory %s", gy_bytes_text(a, sizeof a, peak));
 }
 
-static void add_device(gy_text *to, const gy_look *look, uint32_t device, uint32_t shown)
+static void add_device(gy_text *to, const gy_view *view, uint32_t device, uint32_t shown)
 {
     bool open = false;
-    for (uint32_t lane = 0; lane < look->s->lanes.count; lane++) {
-        if (look->s->lanes.at[lane].device != device || !lane_is_shown(look, lane, shown))
+    for (uint32_t lane = 0; lane < view->s->lanes.count; lane++) {
+        if (view->s->lanes.at[lane].device != device || !lane_is_shown(view, lane, shown))
             continue;
         if (!open) {
             gy_text_printf(to, "  subgraph cluster_device%u {\n    label=\"", device);
-            add_device_label(to, look, device);
+            add_device_label(to, view, device);
             gy_text_add(to, "\"; labeljust=l; style=\"rounded,filled\"; fillcolor=\"#f1f4f7\"; color=\"#9aa5b1\"; "
                             "fontsize=13; margin=10;\n");
             open = true;
         }
-        add_lane(to, look, lane, shown);
+        add_lane(to, view, lane, shown);
     }
     if (open)
         gy_text_add(to, "  }\n");
@@ -177,16 +177,16 @@ static void add_device(gy_text *to, const gy_look *look, uint32_t device, uint32
 
 /* ---- edges ---- */
 
-static void add_rail(gy_text *to, const gy_look *look, uint32_t from, uint32_t op)
+static void add_rail(gy_text *to, const gy_view *view, uint32_t from, uint32_t op)
 {
-    bool hot = look->critical[op] && look->cause[op] == from;
+    bool hot = view->critical[op] && view->cause[op] == from;
     gy_text_printf(to, "  op%u -> op%u [%s, weight=%d, tooltip=\"order of the stream\"];\n", from, op,
-                   hot ? GY_DOT_HOT_EDGE : GY_DOT_RAIL, look->s->ops.at[op].lanes > 1 ? 1 : 20);
+                   hot ? GY_DOT_HOT_EDGE : GY_DOT_RAIL, view->s->ops.at[op].lanes > 1 ? 1 : 20);
 }
 
-static void add_rails(gy_text *to, const gy_look *look, uint32_t shown)
+static void add_rails(gy_text *to, const gy_view *view, uint32_t shown)
 {
-    const gantry_schedule *s = look->s;
+    const gantry_schedule *s = view->s;
     for (uint32_t lane = 0; lane < s->lanes.count; lane++) {
         uint32_t last = GY_NONE;
         for (uint32_t i = 0; i < shown; i++)
@@ -194,8 +194,8 @@ static void add_rails(gy_text *to, const gy_look *look, uint32_t shown)
                 if (s->op_lane.at[s->ops.at[i].lane + k] != lane)
                     continue;
                 if (last != GY_NONE)
-                    add_rail(to, look, last, i);
-                else if (lane_is_shown(look, lane, shown))
+                    add_rail(to, view, last, i);
+                else if (lane_is_shown(view, lane, shown))
                     gy_text_printf(to, "  lane%u -> op%u [" GY_DOT_RAIL ", weight=20];\n", lane, i);
                 last = i;
             }
@@ -245,14 +245,14 @@ static uint32_t *columns_of(const gantry_schedule *s, uint32_t shown)
 
 /* Heads stand in one column in the order of devices. Unseen edges ask for that order: from one node to all of them, so
  * that devices that have nothing to do with each other are not laid out each on its own, and from each to the next. */
-static void add_heads(gy_text *to, const gy_look *look, uint32_t shown)
+static void add_heads(gy_text *to, const gy_view *view, uint32_t shown)
 {
-    const gantry_schedule *s = look->s;
+    const gantry_schedule *s = view->s;
     uint32_t last = GY_NONE;
     gy_text_add(to, "  all [style=invis, label=\"\", width=0, height=0, margin=0];\n  { rank=same;");
     for (uint32_t d = 0; d < s->machine->devices; d++)
         for (uint32_t lane = 0; lane < s->lanes.count; lane++) {
-            if (s->lanes.at[lane].device != d || !lane_is_shown(look, lane, shown))
+            if (s->lanes.at[lane].device != d || !lane_is_shown(view, lane, shown))
                 continue;
             if (last != GY_NONE)
                 gy_text_printf(to, " lane%u -> lane%u [style=invis];", last, lane);
@@ -260,13 +260,13 @@ static void add_heads(gy_text *to, const gy_look *look, uint32_t shown)
         }
     gy_text_add(to, " }\n");
     for (uint32_t lane = 0; lane < s->lanes.count; lane++)
-        if (lane_is_shown(look, lane, shown))
+        if (lane_is_shown(view, lane, shown))
             gy_text_printf(to, "  all -> lane%u [style=invis];\n", lane);
 }
 
-static void add_columns(gy_text *to, const gy_look *look, uint32_t shown)
+static void add_columns(gy_text *to, const gy_view *view, uint32_t shown)
 {
-    uint32_t *column = columns_of(look->s, shown), most = 0;
+    uint32_t *column = columns_of(view->s, shown), most = 0;
     to->failed = to->failed || !column;
     for (uint32_t i = 0; column && i < shown; i++)
         most = column[i] > most ? column[i] : most;
@@ -289,32 +289,32 @@ static bool same_lane(const gantry_schedule *s, uint32_t a, uint32_t b)
     return false;
 }
 
-static void add_wait(gy_text *to, const gy_look *look, const gy_sync *row)
+static void add_wait(gy_text *to, const gy_view *view, const gy_sync *row)
 {
-    bool hot = look->critical[row->from] && look->cause[row->to] == row->from && look->critical[row->to];
+    bool hot = view->critical[row->from] && view->cause[row->to] == row->from && view->critical[row->to];
     gy_text_printf(to, "  op%u -> op%u [%s", row->from, row->to, hot ? GY_DOT_HOT_EDGE : "color=\"#55606c\"");
-    if (crosses(look->s, row->from, row->to))
+    if (crosses(view->s, row->from, row->to))
         gy_text_add(to, hot ? ", style=\"dashed,bold\"" : ", style=dashed");
     gy_text_printf(to, ", tooltip=\"%s, carried by %s %u\"];\n", gy_reason_name((gy_reason)row->reason),
                    gy_carrier_name((gy_carrier)row->carrier), row->slot);
 }
 
-static void add_waits(gy_text *to, const gy_look *look, uint32_t shown)
+static void add_waits(gy_text *to, const gy_view *view, uint32_t shown)
 {
-    const gantry_schedule *s = look->s;
+    const gantry_schedule *s = view->s;
     for (size_t r = 0; r < s->sync.count; r++) {
         const gy_sync *row = &s->sync.at[r];
         if (row->distance == 0 && row->from < shown && row->to < shown && !same_lane(s, row->from, row->to))
-            add_wait(to, look, row);
+            add_wait(to, view, row);
     }
 }
 
 /* What made a copy wait but is no row: the copy engine. */
-static void add_engine_waits(gy_text *to, const gy_look *look, uint32_t shown)
+static void add_engine_waits(gy_text *to, const gy_view *view, uint32_t shown)
 {
-    const gantry_schedule *s = look->s;
+    const gantry_schedule *s = view->s;
     for (uint32_t i = 0; i < shown; i++) {
-        uint32_t from = look->critical[i] ? look->cause[i] : GY_NONE;
+        uint32_t from = view->critical[i] ? view->cause[i] : GY_NONE;
         bool known = from == GY_NONE || from >= shown || same_lane(s, from, i);
         for (size_t r = 0; !known && r < s->sync.count; r++)
             known = s->sync.at[r].from == from && s->sync.at[r].to == i;
@@ -328,19 +328,19 @@ static void add_engine_waits(gy_text *to, const gy_look *look, uint32_t shown)
 
 /* ---- head ---- */
 
-static void add_notes(gy_text *to, const gy_look *look, uint32_t shown)
+static void add_notes(gy_text *to, const gy_view *view, uint32_t shown)
 {
     char a[GY_EXPORT_SHORT], b[GY_EXPORT_SHORT];
-    if (shown < look->s->ops.count)
+    if (shown < view->s->ops.count)
         gy_text_printf(to, "<tr><td align=\"left\"><font color=\"%s\">first %s of %s ops shown</font></td></tr>",
-                       GY_EXPORT_HOT, gy_export_count(a, shown), gy_export_count(b, look->s->ops.count));
+                       GY_EXPORT_HOT, gy_export_count(a, shown), gy_export_count(b, view->s->ops.count));
 }
 
-static void add_title(gy_text *to, const gy_look *look, uint32_t shown)
+static void add_title(gy_text *to, const gy_view *view, uint32_t shown)
 {
-    const gantry_schedule *s = look->s;
+    const gantry_schedule *s = view->s;
     gy_text line = { 0 };
-    gy_look_headline(&line, look);
+    gy_view_headline(&line, view);
     gy_dot_begin(to, s->graph_name ? s->graph_name : "schedule", "LR");
     gy_text_add(to,
                 "  label=<<table border=\"0\" cellspacing=\"2\"><tr><td align=\"left\"><font point-size=\"18\"><b>");
@@ -350,10 +350,10 @@ static void add_title(gy_text *to, const gy_look *look, uint32_t shown)
     gy_text_add(to, "</font></td></tr><tr><td align=\"left\">");
     gy_export_xml_name(to, line.at ? line.at : "", 0);
     gy_text_add(to, "</td></tr>");
-    add_notes(to, look, shown);
+    add_notes(to, view, shown);
     gy_text_add(to, "<tr><td align=\"left\">");
     gy_dot_legend_begin(to);
-    gy_dot_legend_groups(to, &look->groups);
+    gy_dot_legend_groups(to, &view->groups);
     gy_dot_legend_line(to, "#9aa5b1", "━━", "stream, in order");
     gy_dot_legend_line(to, "#55606c", "──►", "wait within a device");
     gy_dot_legend_line(to, "#55606c", "– – ►", "wait across devices");
@@ -364,20 +364,20 @@ static void add_title(gy_text *to, const gy_look *look, uint32_t shown)
     gy_text_free(&line);
 }
 
-void gy_export_schedule_dot(gy_text *to, const gy_look *look)
+void gy_export_schedule_dot(gy_text *to, const gy_view *view)
 {
-    const gantry_schedule *s = look->s;
+    const gantry_schedule *s = view->s;
     uint32_t shown = shown_ops(s);
-    add_title(to, look, shown);
-    add_heads(to, look, shown);
+    add_title(to, view, shown);
+    add_heads(to, view, shown);
     for (uint32_t d = 0; d < s->machine->devices; d++)
-        add_device(to, look, d, shown);
+        add_device(to, view, d, shown);
     for (uint32_t i = 0; i < shown; i++)
         if (s->ops.at[i].kind == GY_OP_COLLECTIVE || s->ops.at[i].lanes == 0)
-            add_op(to, look, i);
-    add_columns(to, look, shown);
-    add_rails(to, look, shown);
-    add_waits(to, look, shown);
-    add_engine_waits(to, look, shown);
+            add_op(to, view, i);
+    add_columns(to, view, shown);
+    add_rails(to, view, shown);
+    add_waits(to, view, shown);
+    add_engine_waits(to, view, shown);
     gy_text_add(to, "}\n");
 }

@@ -32,26 +32,26 @@ gantry_status gantry_graph_export(const gantry_graph *graph, gantry_format forma
     return hand_over(&made, text, length, err);
 }
 
-static bool write_format(gy_text *to, const gy_look *look, gantry_format format)
+static bool write_format(gy_text *to, const gy_view *view, gantry_format format)
 {
     switch (format) {
     case GANTRY_DOT:
-        gy_export_schedule_dot(to, look);
+        gy_export_schedule_dot(to, view);
         return true;
     case GANTRY_SVG:
-        gy_export_svg(to, look, false);
+        gy_export_svg(to, view, false);
         return true;
     case GANTRY_HTML:
-        gy_export_html(to, look);
+        gy_export_html(to, view);
         return true;
     case GANTRY_CHROME:
-        gy_export_chrome(to, look);
+        gy_export_chrome(to, view);
         return true;
     case GANTRY_TEXT:
-        gy_export_summary(to, look);
+        gy_export_summary(to, view);
         return true;
     case GANTRY_REPORT:
-        gy_export_report(to, look);
+        gy_export_report(to, view);
         return true;
     }
     return false;
@@ -71,17 +71,17 @@ gantry_status gantry_schedule_export(const gantry_schedule *schedule, gantry_for
                        "a schedule whose loops are not unrolled has a picture of each phase; name one of 0 to %zu "
                        "(--phase, gantry_schedule_phase)",
                        schedule->phases.count - 1);
-    gy_look look;
-    gantry_status status = gy_look_make(&look, schedule, err);
+    gy_view view;
+    gantry_status status = gy_view_make(&view, schedule, err);
     if (status)
         return status;
     gy_text made = { 0 };
-    if (write_format(&made, &look, format))
+    if (write_format(&made, &view, format))
         status = hand_over(&made, text, length, err);
     else
         status = gy_fail(err, GANTRY_E_INVALID, NULL,
                          "%d is not a format; the formats are GANTRY_DOT (%d) to GANTRY_REPORT (%d)", (int)format,
                          (int)GANTRY_DOT, (int)GANTRY_REPORT);
-    gy_look_free(&look);
+    gy_view_free(&view);
     return status;
 }

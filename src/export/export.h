@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Inside export: what all pictures and reports of a schedule look at, worked out once, and how numbers, names and
- * colours are written. Only the files of this folder see it.
+ * Inside export: the view of a schedule that all pictures and reports share, worked out once, and how numbers, names
+ * and colours are written. Only the files of this folder see it.
  *
  * Pictures are text made with gy_text: its `failed` is looked at once, at the end. Numbers are written by integer
  * arithmetic, so that no locale gets into a file.
@@ -36,17 +36,17 @@ void gy_export_xml_name(gy_text *to, const char *name, size_t most);
 /* Characters of a clean text. */
 size_t gy_export_length(const char *text);
 
-/* ---- colours (tone.c) ---- */
+/* ---- colours (palette.c) ---- */
 
 /* A light fill and a dark line on white; text on the fill is GY_EXPORT_INK (contrast above 10:1). */
-typedef struct gy_tone {
+typedef struct gy_colour {
     const char *fill, *line;
-} gy_tone;
+} gy_colour;
 
 #define GY_EXPORT_INK    "#1b1f24"
 #define GY_EXPORT_GREY   "#6b7480"
 #define GY_EXPORT_HOT    "#d1370b" /* the critical path */
-#define GY_EXPORT_MEMORY ((gy_tone){ "#dde3ea", "#4a5a6a" })
+#define GY_EXPORT_MEMORY ((gy_colour){ "#dde3ea", "#4a5a6a" })
 
 /*
  * Nodes and ops fall into groups that share a colour: the node's name without index and number ("gemm" of "gemm[1,2]")
@@ -78,73 +78,73 @@ void gy_groups_rank(gy_groups *g);
 /* The group of a name; counts it as used. */
 uint32_t gy_groups_of(gy_groups *g, const char *name);
 const char *gy_group_label(const gy_groups *g, uint32_t group);
-gy_tone gy_group_tone(uint32_t group);
+gy_colour gy_group_colour(uint32_t group);
 void gy_groups_free(gy_groups *g);
 
-/* ---- what pictures of a schedule look at (look.c) ---- */
+/* ---- the view that all pictures of a schedule share (view.c) ---- */
 
-typedef struct gy_look_lane {
+typedef struct gy_view_lane {
     uint32_t number; /* among the lanes of its kind on its device that have ops */
     uint32_t ops;
     gy_ticks busy;
-} gy_look_lane;
+} gy_view_lane;
 
-typedef struct gy_look {
+typedef struct gy_view {
     const gantry_schedule *s;
     gantry_schedule_summary sum;
-    gy_look_lane *lane; /* per lane */
+    gy_view_lane *lane; /* per lane */
     uint8_t *critical;  /* per op */
     uint32_t *cause;    /* per critical op: the op whose end let it begin; GY_NONE */
     uint32_t *group;    /* per op */
     gy_groups groups;
     gy_ticks *busy; /* per device: compute lanes, at most one counted at a time */
-} gy_look;
+} gy_view;
 
-gantry_status gy_look_make(gy_look *look, const gantry_schedule *s, gantry_error *err);
-void gy_look_free(gy_look *look);
+gantry_status gy_view_make(gy_view *view, const gantry_schedule *s, gantry_error *err);
+void gy_view_free(gy_view *view);
 
-uint32_t gy_look_device(const gantry_schedule *s, const gy_op *op); /* of its first lane; GY_NONE without lanes */
+uint32_t gy_view_device(const gantry_schedule *s, const gy_op *op); /* of its first lane; GY_NONE without lanes */
 /* Bytes a copy or collective handles: of its reads; 0 for others. */
-uint64_t gy_look_bytes(const gantry_schedule *s, const gy_op *op);
+uint64_t gy_view_bytes(const gantry_schedule *s, const gy_op *op);
 /* "compute 0", "copy 1"; just "compute" where the device has one of the kind. Appends. */
-void gy_look_lane_text(gy_text *to, const gy_look *look, uint32_t lane);
+void gy_view_lane_text(gy_text *to, const gy_view *view, uint32_t lane);
 /* "HEFT, makespan 1.23 ms, bound 1.1 ms, gap 11.8 %, 120 ops, ..." for titles. Appends. */
-void gy_look_headline(gy_text *to, const gy_look *look);
+void gy_view_headline(gy_text *to, const gy_view *view);
 /* Everything about an op, a line each with `newline` between: for titles and tool tips. Not escaped. Appends. */
-void gy_look_details(gy_text *to, const gy_look *look, uint32_t op, const char *newline);
+void gy_view_details(gy_text *to, const gy_view *view, uint32_t op, const char *newline);
 /* The share of devices' time: devices that have lanes with ops. */
-bool gy_look_device_used(const gy_look *look, uint32_t device);
+bool gy_view_device_used(const gy_view *view, uint32_t device);
 
-/* ---- bytes in use over time (usage.c) ---- */
+/* ---- bytes in use over time (memory_profile.c) ---- */
 
-typedef struct gy_usage_step {
+typedef struct gy_memory_step {
     gy_ticks time;
     uint64_t bytes; /* from then on */
-} gy_usage_step;
-typedef GY_VEC(gy_usage_step) gy_usage;
+} gy_memory_step;
+typedef GY_VEC(gy_memory_step) gy_memory_profile;
 
 /* Of the slab and staging of one memory, from time 0 on; an instance counts from the beginning of its first use to the
  * end of its last, a persistent one always. false: out of memory. */
-bool gy_usage_make(gy_usage *usage, const gantry_schedule *s, uint32_t memory);
+bool gy_memory_profile_make(gy_memory_profile *profile, const gantry_schedule *s, uint32_t memory);
 
-/* ---- copies by route (traffic.c) ---- */
+/* ---- copies by route (route_traffic.c) ---- */
 
-typedef struct gy_traffic {
+typedef struct gy_route_traffic {
     uint64_t copies, bytes;
     gy_ticks busy; /* sum of the copies' times */
-} gy_traffic;
+} gy_route_traffic;
 
 /* memories x memories, row = from; free with gy_free. NULL: out of memory. */
-gy_traffic *gy_traffic_make(const gantry_schedule *s);
+gy_route_traffic *gy_route_traffic_make(const gantry_schedule *s);
 
 /* ---- formats ---- */
 
 void gy_export_graph_dot(gy_text *to, const gantry_graph *graph);
-void gy_export_schedule_dot(gy_text *to, const gy_look *look);
-void gy_export_svg(gy_text *to, const gy_look *look, bool page); /* page: for HTML, zoomable */
-void gy_export_html(gy_text *to, const gy_look *look);
-void gy_export_chrome(gy_text *to, const gy_look *look);
-void gy_export_summary(gy_text *to, const gy_look *look);
-void gy_export_report(gy_text *to, const gy_look *look);
+void gy_export_schedule_dot(gy_text *to, const gy_view *view);
+void gy_export_svg(gy_text *to, const gy_view *view, bool page); /* page: for HTML, zoomable */
+void gy_export_html(gy_text *to, const gy_view *view);
+void gy_export_chrome(gy_text *to, const gy_view *view);
+void gy_export_summary(gy_text *to, const gy_view *view);
+void gy_export_report(gy_text *to, const gy_view *view);
 
 #endif

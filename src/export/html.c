@@ -91,14 +91,14 @@ static const char script[] =
     "</script>\n";
 /* clang-format on */
 
-void gy_export_html(gy_text *to, const gy_look *look)
+void gy_export_html(gy_text *to, const gy_view *view)
 {
     gy_text_add(to, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/><title>");
-    gy_export_xml_name(to, look->s->graph_name ? look->s->graph_name : "schedule", 80);
+    gy_export_xml_name(to, view->s->graph_name ? view->s->graph_name : "schedule", 80);
     gy_text_add(to, "</title>\n");
     gy_text_add(to, style);
     gy_text_add(to, "</head><body>\n");
-    gy_export_svg(to, look, true);
+    gy_export_svg(to, view, true);
     gy_text_add(to,
                 "<p>Point at a box for details. Turn the wheel to zoom, drag to move, double-click to see everything. "
                 "<button id=\"in\">zoom in</button> <button id=\"out\">zoom out</button> <button "

@@ -50,14 +50,14 @@ static void add_peaks(gy_text *to, const gantry_schedule *s)
     close_object(to, s->machine->memories == 0);
 }
 
-static void add_busy(gy_text *to, const gy_look *look)
+static void add_busy(gy_text *to, const gy_view *view)
 {
     open_object(to, "busy_us");
-    for (uint32_t i = 0; i < look->s->machine->devices; i++) {
-        add_member(to, i == 0, look->s->machine->device[i].id);
-        gy_text_double(to, gy_ticks_to_us(look->busy[i]));
+    for (uint32_t i = 0; i < view->s->machine->devices; i++) {
+        add_member(to, i == 0, view->s->machine->device[i].id);
+        gy_text_double(to, gy_ticks_to_us(view->busy[i]));
     }
-    close_object(to, look->s->machine->devices == 0);
+    close_object(to, view->s->machine->devices == 0);
 }
 
 /* Only with the objective that counts them. */
@@ -96,7 +96,7 @@ static void add_placement(gy_text *to, const gantry_schedule *s)
         device[i] = (uint32_t)(gantry_schedule_device_of(s, (gantry_node){ .id = i }) + 1);
     for (size_t i = s->ops.count; i-- > 0;)
         if (s->ops.at[i].node < s->node_ids.count && s->ops.at[i].lanes > 0)
-            device[s->ops.at[i].node] = gy_look_device(s, &s->ops.at[i]) + 1;
+            device[s->ops.at[i].node] = gy_view_device(s, &s->ops.at[i]) + 1;
     bool first = true;
     open_object(to, "placement");
     for (size_t i = 0; i < s->node_ids.count; i++) {
@@ -113,7 +113,7 @@ static void add_placement(gy_text *to, const gantry_schedule *s)
 static void add_traffic(gy_text *to, const gantry_schedule *s)
 {
     const gantry_machine *m = s->machine;
-    gy_traffic *traffic = gy_traffic_make(s);
+    gy_route_traffic *traffic = gy_route_traffic_make(s);
     bool first = true;
     to->failed = to->failed || !traffic;
     gy_text_add(to, ",\n  \"routes\": [");
@@ -146,7 +146,7 @@ static void add_collective(gy_text *to, const gantry_schedule *s, uint32_t index
     gy_text_json(to, gantry_collective_name((gantry_collective)op->collective));
     gy_text_add(to, ", \"algorithm\": ");
     gy_text_json(to, algorithm ? algorithm : "");
-    gy_text_printf(to, ", \"ranks\": %u, \"bytes\": %" PRIu64 ", \"time_us\": ", op->lanes, gy_look_bytes(s, op));
+    gy_text_printf(to, ", \"ranks\": %u, \"bytes\": %" PRIu64 ", \"time_us\": ", op->lanes, gy_view_bytes(s, op));
     gy_text_double(to, gy_ticks_to_us(op->duration));
     gy_text_printf(to, ", \"provenance\": \"%s\"}", gy_provenance_name((gy_provenance)op->provenance));
     to->failed = to->failed || name.failed;
@@ -167,15 +167,15 @@ static void add_collectives(gy_text *to, const gantry_schedule *s)
     gy_text_add(to, first ? "]" : "\n  ]");
 }
 
-static void add_critical(gy_text *to, const gy_look *look)
+static void add_critical(gy_text *to, const gy_view *view)
 {
     bool first = true;
     gy_text_add(to, ",\n  \"critical_path\": [");
-    for (uint32_t i = 0; i < look->s->ops.count; i++) {
-        if (!look->critical[i])
+    for (uint32_t i = 0; i < view->s->ops.count; i++) {
+        if (!view->critical[i])
             continue;
         gy_text name = { 0 };
-        gy_op_text(&name, look->s, i);
+        gy_op_text(&name, view->s, i);
         gy_text_add(to, first ? "\n    " : ",\n    ");
         gy_text_json(to, name.at ? name.at : "");
         to->failed = to->failed || name.failed;
@@ -232,9 +232,9 @@ static void add_phases(gy_text *to, const gantry_schedule *s)
     gy_text_add(to, "\n  ]");
 }
 
-void gy_export_report(gy_text *to, const gy_look *look)
+void gy_export_report(gy_text *to, const gy_view *view)
 {
-    const gantry_schedule *s = look->s;
+    const gantry_schedule *s = view->s;
     gy_text_add(to, "{\n  \"graph\": ");
     gy_text_json(to, s->graph_name ? s->graph_name : "");
     add_text(to, "machine", s->machine->name);
@@ -244,27 +244,27 @@ void gy_export_report(gy_text *to, const gy_look *look)
     if (s->balance)
         add_text(to, "balance", s->balance);
     add_count(to, "devices", s->machine->devices);
-    add_real(to, "makespan_us", look->sum.makespan_us);
-    add_real(to, "bound_us", look->sum.bound_us);
+    add_real(to, "makespan_us", view->sum.makespan_us);
+    add_real(to, "bound_us", view->sum.bound_us);
     if (s->bound_by)
         add_text(to, "bound_by", s->bound_by);
-    add_real(to, "gap", look->sum.gap);
+    add_real(to, "gap", view->sum.gap);
     if (s->period > 0)
         add_period(to, s);
     if (s->load.count == s->machine->devices)
         add_loads(to, s);
-    add_count(to, "nodes", look->sum.nodes);
-    add_count(to, "ops", look->sum.ops);
-    add_count(to, "copies", look->sum.copies);
-    add_count(to, "collectives", look->sum.collectives);
-    add_count(to, "events", look->sum.events);
-    add_count(to, "bytes_moved", look->sum.bytes_moved);
-    add_count(to, "recomputed", look->sum.recomputed);
+    add_count(to, "nodes", view->sum.nodes);
+    add_count(to, "ops", view->sum.ops);
+    add_count(to, "copies", view->sum.copies);
+    add_count(to, "collectives", view->sum.collectives);
+    add_count(to, "events", view->sum.events);
+    add_count(to, "bytes_moved", view->sum.bytes_moved);
+    add_count(to, "recomputed", view->sum.recomputed);
     add_peaks(to, s);
-    add_busy(to, look);
+    add_busy(to, view);
     add_traffic(to, s);
     add_collectives(to, s);
-    add_critical(to, look);
+    add_critical(to, view);
     if (s->tried.count)
         add_tried(to, s);
     if (s->phases.count)

@@ -120,17 +120,17 @@ static void add_period(gy_text *to, const gantry_schedule *s)
     }
 }
 
-static void add_head(gy_text *to, const gy_look *look)
+static void add_head(gy_text *to, const gy_view *view)
 {
     char a[GY_EXPORT_SHORT], b[GY_EXPORT_SHORT];
-    const gantry_schedule *s = look->s;
+    const gantry_schedule *s = view->s;
     gy_export_name(to, s->graph_name ? s->graph_name : "schedule", 60);
     gy_text_add(to, " on ");
     gy_export_name(to, s->machine->name, 60);
     gy_text_printf(to, "\n\n  makespan     %s predicted", gy_export_time(a, s->makespan, 5, "us"));
     if (s->bound > 0) {
         gy_text_printf(to, "\n  lower bound  %s%s, gap ", gy_export_time(b, s->bound, 5, "us"), say_bound(s->bound_by));
-        gy_export_fixed(to, look->sum.gap * 100, 2);
+        gy_export_fixed(to, view->sum.gap * 100, 2);
         gy_text_add(to, " %");
     }
     if (s->period > 0)
@@ -139,14 +139,14 @@ static void add_head(gy_text *to, const gy_look *look)
     add_tried(to, s);
     if (s->balance)
         gy_text_printf(to, "\n  balance      %s", s->balance);
-    gy_text_printf(to, "\n  nodes        %s in %s ops", gy_export_count(a, look->sum.nodes),
-                   gy_export_count(b, look->sum.ops));
-    gy_text_printf(to, ": %s copies", gy_export_count(a, look->sum.copies));
-    gy_text_printf(to, ", %s collectives", gy_export_count(a, look->sum.collectives));
-    gy_text_printf(to, ", %s events", gy_export_count(a, look->sum.events));
-    if (look->sum.recomputed)
-        gy_text_printf(to, ", %s nodes carried out again", gy_export_count(a, look->sum.recomputed));
-    gy_text_printf(to, "\n  moved        %s between memories\n", gy_bytes_text(a, sizeof a, look->sum.bytes_moved));
+    gy_text_printf(to, "\n  nodes        %s in %s ops", gy_export_count(a, view->sum.nodes),
+                   gy_export_count(b, view->sum.ops));
+    gy_text_printf(to, ": %s copies", gy_export_count(a, view->sum.copies));
+    gy_text_printf(to, ", %s collectives", gy_export_count(a, view->sum.collectives));
+    gy_text_printf(to, ", %s events", gy_export_count(a, view->sum.events));
+    if (view->sum.recomputed)
+        gy_text_printf(to, ", %s nodes carried out again", gy_export_count(a, view->sum.recomputed));
+    gy_text_printf(to, "\n  moved        %s between memories\n", gy_bytes_text(a, sizeof a, view->sum.bytes_moved));
 }
 
 typedef struct device_count {
@@ -168,7 +168,7 @@ static device_count count_of(const gantry_schedule *s, uint32_t device)
         if (op->kind == GY_OP_COLLECTIVE) {
             for (uint32_t k = 0; k < op->lanes; k++)
                 n.collectives += gy_op_device(s, op, k) == device;
-        } else if (gy_look_device(s, op) == device) {
+        } else if (gy_view_device(s, op) == device) {
             n.copies += gy_op_is_copy(op);
             n.work += !gy_op_is_copy(op);
         }
@@ -176,10 +176,10 @@ static device_count count_of(const gantry_schedule *s, uint32_t device)
     return n;
 }
 
-static void add_devices(gy_text *to, const gy_look *look)
+static void add_devices(gy_text *to, const gy_view *view)
 {
     static const char *const head[] = { "device", "kind", "ops", "copies", "collectives", "computing", "of time" };
-    const gantry_schedule *s = look->s;
+    const gantry_schedule *s = view->s;
     table t = { .columns = 7, .left = { 1, 1 } };
     add_cells(&t, 7, head);
     for (uint32_t d = 0; d < s->machine->devices; d++) {
@@ -191,8 +191,8 @@ static void add_devices(gy_text *to, const gy_look *look)
             gy_export_count(text[0], n.work),
             gy_export_count(text[1], n.copies),
             gy_export_count(text[2], n.collectives),
-            gy_export_time(text[3], look->busy[d], 4, "us"),
-            gy_export_percent(text[4], (uint64_t)look->busy[d], (uint64_t)s->makespan),
+            gy_export_time(text[3], view->busy[d], 4, "us"),
+            gy_export_percent(text[4], (uint64_t)view->busy[d], (uint64_t)s->makespan),
         };
         add_cells(&t, 7, cells);
     }
@@ -218,7 +218,7 @@ static void add_memories(gy_text *to, const gantry_schedule *s)
     print_table(to, &t);
 }
 
-static void add_route_row(table *t, const gantry_machine *m, uint32_t route, const gy_traffic *traffic)
+static void add_route_row(table *t, const gantry_machine *m, uint32_t route, const gy_route_traffic *traffic)
 {
     char text[4][GY_EXPORT_SHORT];
     gy_text name = { 0 };
@@ -235,7 +235,7 @@ static void add_route_row(table *t, const gantry_machine *m, uint32_t route, con
 static void add_routes(gy_text *to, const gantry_schedule *s)
 {
     static const char *const head[] = { "route", "copies", "bytes", "copying", "mean rate" };
-    gy_traffic *traffic = gy_traffic_make(s);
+    gy_route_traffic *traffic = gy_route_traffic_make(s);
     table t = { .columns = 5, .left = { 1 } };
     uint64_t copies = 0;
     add_cells(&t, 5, head);
@@ -263,7 +263,7 @@ static void add_collective_row(table *t, const gantry_schedule *s, uint32_t inde
     const char *const cells[] = { name.at ? name.at : "",
                                   op->algorithm ? gy_algorithm_name((gy_algorithm)op->algorithm) : "-",
                                   gy_export_count(text[0], op->lanes),
-                                  gy_bytes_text(text[1], GY_EXPORT_SHORT, gy_look_bytes(s, op)),
+                                  gy_bytes_text(text[1], GY_EXPORT_SHORT, gy_view_bytes(s, op)),
                                   gy_export_time(text[2], op->duration, 4, "us") };
     add_cells(t, 5, cells);
     t->failed = t->failed || name.failed;
@@ -289,16 +289,16 @@ static void add_collectives(gy_text *to, const gantry_schedule *s)
 }
 
 /* How much of the makespan each kind of thing on the critical path accounts for. */
-static void add_critical(gy_text *to, const gy_look *look)
+static void add_critical(gy_text *to, const gy_view *view)
 {
     char a[GY_EXPORT_SHORT], b[GY_EXPORT_SHORT];
-    const gantry_schedule *s = look->s;
+    const gantry_schedule *s = view->s;
     gy_ticks compute = 0, copy = 0, together = 0;
     uint64_t ops = 0;
     for (uint32_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
-        gy_ticks time = look->critical[i] ? op->end - op->start : 0;
-        ops += look->critical[i];
+        gy_ticks time = view->critical[i] ? op->end - op->start : 0;
+        ops += view->critical[i];
         *(gy_op_is_copy(op) ? &copy : op->kind == GY_OP_COLLECTIVE ? &together : &compute) += time;
     }
     gy_text_printf(to, "\n  critical path: %s op%s", gy_export_count(a, ops), ops == 1 ? "" : "s");
@@ -360,15 +360,15 @@ static void add_phases(gy_text *to, const gantry_schedule *s)
         gy_text_add(to, "  all figures are for the most iterations: `until` may end a loop before\n");
 }
 
-void gy_export_summary(gy_text *to, const gy_look *look)
+void gy_export_summary(gy_text *to, const gy_view *view)
 {
-    add_head(to, look);
-    if (look->s->phases.count)
-        add_phases(to, look->s);
-    add_devices(to, look);
-    add_memories(to, look->s);
-    add_routes(to, look->s);
-    add_collectives(to, look->s);
-    if (!look->s->phases.count)
-        add_critical(to, look);
+    add_head(to, view);
+    if (view->s->phases.count)
+        add_phases(to, view->s);
+    add_devices(to, view);
+    add_memories(to, view->s);
+    add_routes(to, view->s);
+    add_collectives(to, view->s);
+    if (!view->s->phases.count)
+        add_critical(to, view);
 }

@@ -11,7 +11,7 @@
 
 double gy_line_x(const gy_line *line, gy_ticks t)
 {
-    gy_ticks whole = line->look->s->makespan;
+    gy_ticks whole = line->view->s->makespan;
     return whole > 0 ? GY_LINE_PLOT * ((double)t / (double)whole) : 0;
 }
 
@@ -33,10 +33,10 @@ static void add_row(gy_line *line, gy_row_kind kind, uint32_t at, double height)
 
 static void add_lanes(gy_line *line, uint32_t device)
 {
-    const gantry_schedule *s = line->look->s;
+    const gantry_schedule *s = line->view->s;
     for (int kind = GY_LANE_COMPUTE; kind <= GY_LANE_COLLECTIVE; kind++)
         for (uint32_t i = 0; i < s->lanes.count; i++)
-            if (s->lanes.at[i].device == device && s->lanes.at[i].kind == kind && line->look->lane[i].ops > 0 &&
+            if (s->lanes.at[i].device == device && s->lanes.at[i].kind == kind && line->view->lane[i].ops > 0 &&
                 line->lanes++ < MOST_LANES) {
                 add_row(line, GY_ROW_LANE, i, LANE);
                 line->lanes_shown++;
@@ -59,10 +59,10 @@ static bool is_last_on(const gantry_machine *m, uint32_t device)
 
 static void lay_out(gy_line *line)
 {
-    const gantry_schedule *s = line->look->s;
+    const gantry_schedule *s = line->view->s;
     const gantry_machine *m = s->machine;
     for (uint32_t d = 0; d < m->devices; d++) {
-        bool used = gy_look_device_used(line->look, d), memory = is_last_on(m, d) && has_bytes(s, m->device[d].memory);
+        bool used = gy_view_device_used(line->view, d), memory = is_last_on(m, d) && has_bytes(s, m->device[d].memory);
         if (!used && !memory && m->device[d].host_only)
             continue;
         add_row(line, GY_ROW_DEVICE, d, HEAD);
@@ -94,7 +94,7 @@ static void name_device(gy_line *line, const gy_row *row)
 {
     char a[GY_EXPORT_SHORT];
     gy_text *to = line->to;
-    const gy_device *d = &line->look->s->machine->device[row->at];
+    const gy_device *d = &line->view->s->machine->device[row->at];
     gy_text_printf(to, "<rect class=\"band\" x=\"0\" width=\"%d\" height=\"%d\"", GY_LINE_WIDTH, HEAD - 4);
     gy_line_number(to, "y", row->y);
     gy_text_add(to, "/>");
@@ -102,10 +102,10 @@ static void name_device(gy_line *line, const gy_row *row)
     gy_export_xml_name(to, d->id, 40);
     gy_text_add(to, " <tspan class=\"soft\">· ");
     gy_export_xml_name(to, d->kind, 40);
-    if (line->look->busy[row->at] > 0)
+    if (line->view->busy[row->at] > 0)
         gy_text_printf(to, " · computing %s of the time",
-                       gy_export_percent(a, (uint64_t)line->look->busy[row->at], (uint64_t)line->look->s->makespan));
-    else if (gy_look_device_used(line->look, row->at))
+                       gy_export_percent(a, (uint64_t)line->view->busy[row->at], (uint64_t)line->view->s->makespan));
+    else if (gy_view_device_used(line->view, row->at))
         gy_text_add(to, " · copies only");
     else
         gy_text_add(to, " · idle");
@@ -119,14 +119,14 @@ static void name_lane(gy_line *line, const gy_row *row)
     gy_line_number(line->to, "y2", row->y + LANE / 2.0);
     gy_text_add(line->to, "/>");
     text_at(line->to, 24, row->y + LANE / 2.0 + 4, "row");
-    gy_look_lane_text(line->to, line->look, row->at);
+    gy_view_lane_text(line->to, line->view, row->at);
     gy_text_add(line->to, "</text>\n");
 }
 
 static void name_memory(gy_line *line, const gy_row *row)
 {
     char a[GY_EXPORT_SHORT], b[GY_EXPORT_SHORT];
-    const gantry_schedule *s = line->look->s;
+    const gantry_schedule *s = line->view->s;
     const gy_memory *m = &s->machine->memory[row->at];
     uint64_t room = m->capacity - m->reserved,
              peak = gantry_schedule_peak_bytes(s, row->at) + (row->at == 0 ? s->staging : 0);
@@ -160,14 +160,14 @@ typedef struct legend {
     double x, y;
 } legend;
 
-static void add_entry(legend *l, gy_tone tone, const char *shape, const char *text)
+static void add_entry(legend *l, gy_colour colour, const char *shape, const char *text)
 {
     double width = 34 + 7.6 * (double)gy_export_length(text);
     if (l->x + width > GY_LINE_WIDTH - 12) {
         l->x = 12;
         l->y += 20;
     }
-    gy_text_printf(l->to, "<%s fill=\"%s\" stroke=\"%s\"", shape, tone.fill, tone.line);
+    gy_text_printf(l->to, "<%s fill=\"%s\" stroke=\"%s\"", shape, colour.fill, colour.line);
     gy_line_number(l->to, "x", l->x);
     gy_line_number(l->to, "y", l->y - 10);
     gy_text_add(l->to, "/>");
@@ -183,20 +183,20 @@ static void add_entry(legend *l, gy_tone tone, const char *shape, const char *te
 static double add_legend(gy_line *line, double y)
 {
     legend l = { line->to, 12, y };
-    const gy_groups *g = &line->look->groups;
+    const gy_groups *g = &line->view->groups;
     for (uint32_t i = 0; i < GY_GROUP_FIRST_NAME + GY_GROUP_NAMES; i++) {
         uint32_t group = (i + GY_GROUP_FIRST_NAME) % (GY_GROUP_FIRST_NAME + GY_GROUP_NAMES);
         gy_text name = { 0 };
         if (g->used[group] > 0) {
             gy_export_name(&name, gy_group_label(g, group), 24);
-            add_entry(&l, gy_group_tone(group), SWATCH, name.at ? name.at : "");
+            add_entry(&l, gy_group_colour(group), SWATCH, name.at ? name.at : "");
         }
         line->to->failed = line->to->failed || name.failed;
         gy_text_free(&name);
     }
-    add_entry(&l, (gy_tone){ "none", GY_EXPORT_HOT }, SWATCH " stroke-width=\"2\"", "critical path");
-    if (line->look->s->bound > 0)
-        add_entry(&l, (gy_tone){ "none", GY_EXPORT_INK }, "rect width=\"0.1\" height=\"12\" stroke-dasharray=\"3 2\"",
+    add_entry(&l, (gy_colour){ "none", GY_EXPORT_HOT }, SWATCH " stroke-width=\"2\"", "critical path");
+    if (line->view->s->bound > 0)
+        add_entry(&l, (gy_colour){ "none", GY_EXPORT_INK }, "rect width=\"0.1\" height=\"12\" stroke-dasharray=\"3 2\"",
                   "lower bound");
     add_entry(&l, GY_EXPORT_MEMORY, SWATCH, "memory in use");
     gy_text_add(line->to, "\n");
@@ -205,9 +205,9 @@ static double add_legend(gy_line *line, double y)
 
 static void add_title(gy_line *line)
 {
-    const gantry_schedule *s = line->look->s;
+    const gantry_schedule *s = line->view->s;
     gy_text headline = { 0 };
-    gy_look_headline(&headline, line->look);
+    gy_view_headline(&headline, line->view);
     gy_text_add(line->to, "<text class=\"title\" x=\"12\" y=\"28\"><tspan font-weight=\"bold\">");
     gy_export_xml_name(line->to, s->graph_name ? s->graph_name : "schedule", 60);
     gy_text_add(line->to, "</tspan> on ");
@@ -238,7 +238,7 @@ static void add_notes(gy_line *line)
         add_note(line, "note", text);
     }
     if (line->left_out > 0) {
-        uint64_t all = line->look->s->ops.count;
+        uint64_t all = line->view->s->ops.count;
         snprintf(text, sizeof text, "%s of %s ops shown; the later ones of each stream are left out.",
                  gy_export_count(a, all - line->left_out), gy_export_count(b, all));
         add_note(line, "note", text);
@@ -260,7 +260,7 @@ static void add_style(gy_text *to)
                     ";stroke-width:2}.bar{fill:" GY_EXPORT_HOT "}"
                     "rect,path,line{vector-effect:non-scaling-stroke}");
     for (uint32_t i = 0; i < GY_GROUP_FIRST_NAME + GY_GROUP_NAMES; i++)
-        gy_text_printf(to, ".g%u{fill:%s;stroke:%s}", i, gy_group_tone(i).fill, gy_group_tone(i).line);
+        gy_text_printf(to, ".g%u{fill:%s;stroke:%s}", i, gy_group_colour(i).fill, gy_group_colour(i).line);
     gy_text_add(to, "</style>\n");
 }
 
@@ -280,10 +280,10 @@ static void add_body(gy_line *line)
     add_notes(line);
 }
 
-void gy_export_svg(gy_text *to, const gy_look *look, bool page)
+void gy_export_svg(gy_text *to, const gy_view *view, bool page)
 {
     gy_text body = { 0 };
-    gy_line line = { .to = &body, .look = look, .page = page };
+    gy_line line = { .to = &body, .view = view, .page = page };
     add_title(&line);
     line.bottom = add_legend(&line, 74);
     add_body(&line);

@@ -153,17 +153,17 @@ START_TEST(critical_path)
     hand_wait(s, b, e);
     ck_assert_int_eq(gy_sim_run(s, NULL), GANTRY_OK);
     ck_assert_int_eq(s->ops.at[f].end, US(25));
-    gy_look look;
-    ck_assert_int_eq(gy_look_make(&look, s, NULL), GANTRY_OK);
-    ck_assert(look.critical[a] && look.critical[c] && look.critical[d]);
-    ck_assert(!look.critical[b] && !look.critical[e] && !look.critical[f]);
-    ck_assert_uint_eq(look.cause[d], c);
-    ck_assert_uint_eq(look.cause[c], a);
-    ck_assert_uint_eq(look.cause[a], GY_NONE);
+    gy_view view;
+    ck_assert_int_eq(gy_view_make(&view, s, NULL), GANTRY_OK);
+    ck_assert(view.critical[a] && view.critical[c] && view.critical[d]);
+    ck_assert(!view.critical[b] && !view.critical[e] && !view.critical[f]);
+    ck_assert_uint_eq(view.cause[d], c);
+    ck_assert_uint_eq(view.cause[c], a);
+    ck_assert_uint_eq(view.cause[a], GY_NONE);
     /* Device B computes from 0 to 25 in two lanes (4-9 and 10-22 overlap 4-9 and 9-25): 25. Device A: 10 + 3. */
-    ck_assert_int_eq(look.busy[0], US(13));
-    ck_assert_int_eq(look.busy[1], US(25));
-    gy_look_free(&look);
+    ck_assert_int_eq(view.busy[0], US(13));
+    ck_assert_int_eq(view.busy[1], US(25));
+    gy_view_free(&view);
     gantry_schedule_free(s);
 }
 END_TEST
@@ -179,11 +179,11 @@ START_TEST(critical_path_through_an_engine)
              y = hand_move(s, hand_lane(s, 0, GY_LANE_COPY), 0, 1, 1000);
     ck_assert_int_eq(gy_sim_run(s, NULL), GANTRY_OK);
     ck_assert_int_eq(s->ops.at[y].start, US(1));
-    gy_look look;
-    ck_assert_int_eq(gy_look_make(&look, s, NULL), GANTRY_OK);
-    ck_assert(look.critical[x] && look.critical[y]);
-    ck_assert_uint_eq(look.cause[y], x);
-    gy_look_free(&look);
+    gy_view view;
+    ck_assert_int_eq(gy_view_make(&view, s, NULL), GANTRY_OK);
+    ck_assert(view.critical[x] && view.critical[y]);
+    ck_assert_uint_eq(view.cause[y], x);
+    gy_view_free(&view);
     gantry_schedule_free(s);
 }
 END_TEST
@@ -216,9 +216,9 @@ START_TEST(memory_over_time)
     hand_use(s, y, GANTRY_READ);
     hand_use(s, z, GANTRY_WRITE);
     ck_assert_int_eq(gy_sim_run(s, NULL), GANTRY_OK);
-    static const gy_usage_step expected[] = { { 0, 1300 }, { US(1), 1800 }, { US(9), 0 } };
-    gy_usage usage = { 0 };
-    ck_assert(gy_usage_make(&usage, s, 1));
+    static const gy_memory_step expected[] = { { 0, 1300 }, { US(1), 1800 }, { US(9), 0 } };
+    gy_memory_profile usage = { 0 };
+    ck_assert(gy_memory_profile_make(&usage, s, 1));
     ck_assert_uint_eq(usage.count, 3);
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(usage.at[i].time, expected[i].time);

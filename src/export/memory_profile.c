@@ -39,27 +39,27 @@ static void find_lives(const gantry_schedule *s, life *lives)
         }
 }
 
-static bool add_up(gy_usage *usage, const change *at, size_t count)
+static bool add_up(gy_memory_profile *profile, const change *at, size_t count)
 {
     int64_t bytes = 0;
-    if (!gy_vec_push(usage, ((gy_usage_step){ 0, 0 })))
+    if (!gy_vec_push(profile, ((gy_memory_step){ 0, 0 })))
         return false;
     for (size_t i = 0; i < count; i++) {
         bytes += at[i].bytes;
         if (i + 1 < count && at[i + 1].time == at[i].time)
             continue;
-        if (gy_vec_last(usage)->time == at[i].time)
-            gy_vec_last(usage)->bytes = (uint64_t)bytes;
-        else if (gy_vec_last(usage)->bytes != (uint64_t)bytes &&
-                 !gy_vec_push(usage, ((gy_usage_step){ at[i].time, (uint64_t)bytes })))
+        if (gy_vec_last(profile)->time == at[i].time)
+            gy_vec_last(profile)->bytes = (uint64_t)bytes;
+        else if (gy_vec_last(profile)->bytes != (uint64_t)bytes &&
+                 !gy_vec_push(profile, ((gy_memory_step){ at[i].time, (uint64_t)bytes })))
             return false;
     }
     return true;
 }
 
-bool gy_usage_make(gy_usage *usage, const gantry_schedule *s, uint32_t memory)
+bool gy_memory_profile_make(gy_memory_profile *profile, const gantry_schedule *s, uint32_t memory)
 {
-    usage->count = 0;
+    profile->count = 0;
     GY_VEC(change) changes = { 0 };
     life *lives = gy_calloc(s->instances.count, sizeof *lives);
     bool fine = lives && gy_vec_reserve(&changes, 2 * s->instances.count + 1);
@@ -73,7 +73,7 @@ bool gy_usage_make(gy_usage *usage, const gantry_schedule *s, uint32_t memory)
             changes.at[changes.count++] = (change){ lives[i].last, -(int64_t)in->bytes };
         }
         qsort(changes.at, changes.count, sizeof *changes.at, by_time);
-        fine = add_up(usage, changes.at, changes.count);
+        fine = add_up(profile, changes.at, changes.count);
     }
     gy_vec_free(&changes);
     gy_free(lives);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static const gy_tone tones[] = {
+static const gy_colour palette[] = {
     [GY_GROUP_COPY] = { "#ffe2ad", "#b86e00" },
     [GY_GROUP_SPILL] = { "#ffd0c2", "#b23a1e" },
     [GY_GROUP_COLLECTIVE] = { "#c6ebcf", "#1d7a3e" },
@@ -87,9 +87,9 @@ const char *gy_group_label(const gy_groups *g, uint32_t group)
     return group < GY_GROUP_FIRST_NAME ? labels[group] : gy_names_at(&g->names, g->top[group - GY_GROUP_FIRST_NAME]);
 }
 
-gy_tone gy_group_tone(uint32_t group)
+gy_colour gy_group_colour(uint32_t group)
 {
-    return tones[group];
+    return palette[group];
 }
 
 void gy_groups_free(gy_groups *g)

@@ -93,7 +93,7 @@ static bool has_copy(const gantry_machine *m, const gy_measured_traffic *t, cons
 }
 
 /* Bytes per second of all copies together once their latency is over; 0: not measured. */
-static double total(const ports *p, gy_traffic what, uint32_t memory)
+static double total(const ports *p, gy_traffic_pattern what, uint32_t memory)
 {
     const gantry_machine *m = p->m;
     for (size_t i = 0; i < p->what->traffic.count; i++) {

@@ -20,7 +20,7 @@ static bool note_gpu(gantry_machine *m, const gy_host_gpu *g)
                                               g->maker, g->model, g->bus, place, link));
 }
 
-static bool describe(gantry_machine *m, const gy_host *host)
+static bool describe(gantry_machine *m, const gy_host_info *host)
 {
     m->source = gy_arena_printf(&m->arena, "cores and memory from hwloc; speeds %s", gy_virtual_source);
     bool ok = m->source != NULL;
@@ -38,7 +38,7 @@ static bool describe(gantry_machine *m, const gy_host *host)
 }
 
 /* Half of the memory is the host memory, half is shared out: nothing is counted twice. */
-static gantry_machine *make_machine(const gy_host *host)
+static gantry_machine *make_machine(const gy_host_info *host)
 {
     gantry_machine *m = NULL;
     gy_text name = { 0 };
@@ -61,7 +61,7 @@ free_all:
 
 gantry_status gy_machine_detect(gantry_machine **machine, const gy_gpus *gpus, gantry_error *err)
 {
-    gy_host host;
+    gy_host_info host;
     gantry_status status = gy_host_read(&host, err);
     if (status)
         return status;

@@ -97,7 +97,7 @@ static const char *kind_of(gantry_machine *m, const gy_gpu *gpu)
     return gy_machine_text(m, id);
 }
 
-static const gy_host_gpu *on_bus(const gy_host *host, const gy_gpu *gpu)
+static const gy_host_gpu *on_bus(const gy_host_info *host, const gy_gpu *gpu)
 {
     for (uint32_t i = 0; i < host->gpus; i++)
         if (strcasecmp(host->gpu[i].bus, gpu->bus) == 0)
@@ -111,13 +111,13 @@ static int64_t rate_of(double gbs)
 }
 
 /* The driver says what the link can do, hwloc what it does now, which is less where it rests. 0: neither tells. */
-static double pci_gbs(const gy_host *host, const gy_gpu *gpu)
+static double pci_gbs(const gy_host_info *host, const gy_gpu *gpu)
 {
     const gy_host_gpu *seen = on_bus(host, gpu);
     return gpu->pci_gbs > 0 ? gpu->pci_gbs : seen ? seen->link_gbs : 0;
 }
 
-static int64_t link_rate(const gy_host *host, const gy_gpu *gpu)
+static int64_t link_rate(const gy_host_info *host, const gy_gpu *gpu)
 {
     double gbs = pci_gbs(host, gpu);
     return rate_of(gbs > 0 ? gbs * LINK_SHARE : DEFAULT_GBS);
@@ -159,7 +159,7 @@ static bool add_nvlink_ports(gantry_machine *m, const gy_gpus *gpus, uint32_t i)
     return true;
 }
 
-static bool add_gpu(gantry_machine *m, const gy_host *host, const gy_gpu *gpu, uint32_t i)
+static bool add_gpu(gantry_machine *m, const gy_host_info *host, const gy_gpu *gpu, uint32_t i)
 {
     gy_memory *y = &m->memory[i + 1];
     gy_device *d = &m->device[i];
@@ -194,7 +194,7 @@ static bool add_gpu(gantry_machine *m, const gy_host *host, const gy_gpu *gpu, u
     return y->id && d->kind;
 }
 
-static void add_host(gantry_machine *m, const gy_host *host)
+static void add_host(gantry_machine *m, const gy_host_info *host)
 {
     double gbs = host->cores * CORE_GBS;
     gy_device *cpu = &m->device[m->devices - 1];
@@ -244,7 +244,7 @@ static bool add_links(gantry_machine *m, const gy_gpus *gpus)
     return ok;
 }
 
-static bool add_notes(gantry_machine *m, const gy_host *host, const gy_gpus *gpus)
+static bool add_notes(gantry_machine *m, const gy_host_info *host, const gy_gpus *gpus)
 {
     bool ok = true;
     for (uint32_t i = 0; i < gpus->count && ok; i++) {
@@ -290,7 +290,7 @@ static bool add_facts(gantry_machine *m, const gy_gpus *gpus)
     return ok;
 }
 
-gantry_machine *gy_gpu_machine(const gy_host *host, const gy_gpus *gpus)
+gantry_machine *gy_gpu_machine(const gy_host_info *host, const gy_gpus *gpus)
 {
     gy_text name = { 0 };
     uint32_t ports = has_nvlinks(gpus) ? 2 * DIRECTIONS : DIRECTIONS;

@@ -7,6 +7,6 @@
 #include "machine/host.h"
 
 /* At least one GPU. NULL: out of memory. */
-gantry_machine *gy_gpu_machine(const gy_host *host, const gy_gpus *gpus);
+gantry_machine *gy_gpu_machine(const gy_host_info *host, const gy_gpus *gpus);
 
 #endif

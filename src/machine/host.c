@@ -10,7 +10,7 @@
 
 #define PCI_CLASS_DISPLAY 0x03 /* the upper byte of VGA, 3D and other display controllers */
 
-static gantry_status read_nodes(gy_host *host, hwloc_topology_t topology, gantry_error *err)
+static gantry_status read_nodes(gy_host_info *host, hwloc_topology_t topology, gantry_error *err)
 {
     int count = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE);
     host->node = gy_arena_calloc(&host->arena, count > 0 ? (size_t)count : 1, sizeof *host->node);
@@ -30,7 +30,7 @@ static gantry_status read_nodes(gy_host *host, hwloc_topology_t topology, gantry
 }
 
 /* What the system has beyond what hwloc knows of is shared out evenly. */
-static void add_hidden_memory(gy_host *host, hwloc_topology_t topology)
+static void add_hidden_memory(gy_host_info *host, hwloc_topology_t topology)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     uint64_t bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
@@ -55,7 +55,7 @@ static int nearest_node(hwloc_topology_t topology, hwloc_obj_t device)
     return first >= 0 && hwloc_bitmap_weight(near->nodeset) == 1 ? first : -1;
 }
 
-static bool describe_gpu(gy_host *host, hwloc_topology_t topology, hwloc_obj_t device, gy_host_gpu *g)
+static bool describe_gpu(gy_host_info *host, hwloc_topology_t topology, hwloc_obj_t device, gy_host_gpu *g)
 {
     const struct hwloc_pcidev_attr_s *pci = &device->attr->pcidev;
     const char *maker = hwloc_obj_get_info_by_name(device, "PCIVendor");
@@ -72,7 +72,7 @@ static bool describe_gpu(gy_host *host, hwloc_topology_t topology, hwloc_obj_t d
     return g->bus && g->maker && g->model;
 }
 
-static gantry_status read_gpus(gy_host *host, hwloc_topology_t topology, gantry_error *err)
+static gantry_status read_gpus(gy_host_info *host, hwloc_topology_t topology, gantry_error *err)
 {
     int count = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PCI_DEVICE);
     host->gpu = gy_arena_calloc(&host->arena, count > 0 ? (size_t)count : 1, sizeof *host->gpu);
@@ -85,7 +85,7 @@ static gantry_status read_gpus(gy_host *host, hwloc_topology_t topology, gantry_
     return GANTRY_OK;
 }
 
-static gantry_status read_all(gy_host *host, hwloc_topology_t topology, gantry_error *err)
+static gantry_status read_all(gy_host_info *host, hwloc_topology_t topology, gantry_error *err)
 {
     hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
     const char *cpu = package ? hwloc_obj_get_info_by_name(package, "CPUModel") : NULL;
@@ -121,7 +121,7 @@ static void leave_out(hwloc_topology_t topology)
         hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, parts[i]);
 }
 
-gantry_status gy_host_read(gy_host *host, gantry_error *err)
+gantry_status gy_host_read(gy_host_info *host, gantry_error *err)
 {
     hwloc_topology_t topology;
     memset(host, 0, sizeof *host);
@@ -139,7 +139,7 @@ gantry_status gy_host_read(gy_host *host, gantry_error *err)
     return status;
 }
 
-void gy_host_free(gy_host *host)
+void gy_host_free(gy_host_info *host)
 {
     gy_arena_free(&host->arena);
 }

@@ -22,7 +22,7 @@ typedef struct gy_host_gpu {
     double link_gbs;   /* PCI link per direction; 0: not told */
 } gy_host_gpu;
 
-typedef struct gy_host {
+typedef struct gy_host_info {
     gy_arena arena;
     const char *cpu; /* model of the CPU; "CPU" when it is not told */
     gy_host_node *node;
@@ -30,10 +30,10 @@ typedef struct gy_host {
     uint32_t nodes, gpus, cores; /* nodes >= 1, cores >= 1 */
     uint64_t bytes;              /* memory of all nodes */
     uint64_t hidden_bytes;       /* of those, what hwloc does not know of: virtual machines report little */
-} gy_host;
+} gy_host_info;
 
 /* Asks hwloc, which obeys its own environment (HWLOC_XMLFILE, HWLOC_SYNTHETIC). Free on success only. */
-gantry_status gy_host_read(gy_host *host, gantry_error *err);
-void gy_host_free(gy_host *host);
+gantry_status gy_host_read(gy_host_info *host, gantry_error *err);
+void gy_host_free(gy_host_info *host);
 
 #endif

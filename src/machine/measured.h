@@ -39,7 +39,7 @@ typedef struct gy_measured_copy {
 /* Several copies at once, all of the same size, begun together: what bounds them together. `time` goes from the first
  * beginning to the last end. The next of a memory is the one behind it in the machine, the first beside the host's
  * after the last. Pairs without a direct route are left out. */
-typedef enum gy_traffic {
+typedef enum gy_traffic_pattern {
     GY_TRAFFIC_OUT,      /* from the memory to all other GPUs */
     GY_TRAFFIC_IN,       /* from all other GPUs to the memory */
     GY_TRAFFIC_BOTH,     /* both directions between the memory and the next GPU's */
@@ -47,10 +47,10 @@ typedef enum gy_traffic {
     GY_TRAFFIC_HOST_OUT, /* host memory to all GPUs */
     GY_TRAFFIC_HOST_IN,  /* all GPUs to host memory */
     GY_TRAFFIC_HOST_BOTH /* both at once */
-} gy_traffic;
+} gy_traffic_pattern;
 
 typedef struct gy_measured_traffic {
-    gy_traffic what;
+    gy_traffic_pattern what;
     uint32_t memory; /* whose port it is; GY_MACHINE_NONE where it is nobody's alone */
     double bytes;    /* of all copies together */
     gy_figure time;

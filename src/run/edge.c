@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-gy_tile_span gy_tile_at(const gy_buffer *b, int64_t tile)
+gy_tile_span gy_tile_span_of(const gy_buffer *b, int64_t tile)
 {
     int64_t i = tile / b->tiles[1], j = tile % b->tiles[1];
     return (gy_tile_span){ .first = gy_part_bound(b->shape[0], b->tiles[0], i),
@@ -17,7 +17,7 @@ static void move_tiles(char *packed, char *array, const gy_buffer *b, bool pack)
 {
     int64_t size = (int64_t)gantry_dtype_size(b->dtype);
     for (int64_t tile = 0; tile < b->rows; tile++) {
-        gy_tile_span at = gy_tile_at(b, tile);
+        gy_tile_span at = gy_tile_span_of(b, tile);
         size_t bytes = (size_t)((at.last2 - at.first2) * size);
         char *inside = packed + b->tile_offset[tile];
         for (int64_t row = at.first; bytes > 0 && row < at.last; row++, inside += bytes) {
@@ -28,12 +28,12 @@ static void move_tiles(char *packed, char *array, const gy_buffer *b, bool pack)
 }
 
 /* move_tiles only reads the side it copies from; the casts let one loop serve both ways. */
-void gy_pack(void *packed, const void *array, const gy_buffer *buffer)
+void gy_tiles_pack(void *packed, const void *array, const gy_buffer *buffer)
 {
     move_tiles(packed, (char *)(uintptr_t)array, buffer, true);
 }
 
-void gy_unpack(void *array, const void *packed, const gy_buffer *buffer)
+void gy_tiles_unpack(void *array, const void *packed, const gy_buffer *buffer)
 {
     move_tiles((char *)(uintptr_t)packed, array, buffer, false);
 }

@@ -10,9 +10,9 @@ typedef struct gy_tile_span {
     int64_t first, last, first2, last2;
 } gy_tile_span;
 
-gy_tile_span gy_tile_at(const gy_buffer *buffer, int64_t tile);
+gy_tile_span gy_tile_span_of(const gy_buffer *buffer, int64_t tile);
 /* Whole buffers; the two may not overlap. The buffer is tiled. */
-void gy_pack(void *packed, const void *array, const gy_buffer *buffer);
-void gy_unpack(void *array, const void *packed, const gy_buffer *buffer);
+void gy_tiles_pack(void *packed, const void *array, const gy_buffer *buffer);
+void gy_tiles_unpack(void *array, const void *packed, const gy_buffer *buffer);
 
 #endif

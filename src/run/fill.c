@@ -50,7 +50,7 @@ static void store_uniform(void *to, gantry_dtype dtype, uint64_t i, const gy_ini
         value = floor(value);
         value = value >= high && high > low ? high - 1 : value;
     }
-    gy_store(to, dtype, i, value);
+    gy_element_store(to, dtype, i, value);
 }
 
 /* One block serves four neighbours. */
@@ -82,7 +82,7 @@ static void fill_normal(void *to, gantry_dtype dtype, const gy_init *what, uint6
     for (uint64_t i = 0; i < count; i++) {
         uint64_t e = first + i;
         double z = is_wide(dtype) ? normal_wide(what->seed, e) : normal_narrow(what->seed, e);
-        gy_store(to, dtype, i, what->a.real + what->b.real * z);
+        gy_element_store(to, dtype, i, what->a.real + what->b.real * z);
     }
 }
 
@@ -101,7 +101,7 @@ static void fill_iota(void *to, gantry_dtype dtype, const gy_init *what, uint64_
     uint64_t step = gy_constant_bits(what->b), value = gy_constant_bits(what->a) + step * first;
     if (gy_dtype_is_float(dtype)) {
         for (uint64_t i = 0; i < count; i++) {
-            gy_store(to, dtype, i, what->a.real + what->b.real * (double)(first + i));
+            gy_element_store(to, dtype, i, what->a.real + what->b.real * (double)(first + i));
         }
         return;
     }
@@ -118,7 +118,7 @@ static void fill_value(void *to, gantry_dtype dtype, gy_constant value, uint64_t
         return;
     }
     if (gy_dtype_is_float(dtype)) {
-        gy_store(to, dtype, 0, value.real);
+        gy_element_store(to, dtype, 0, value.real);
     } else {
         store_bits(to, dtype, 0, gy_constant_bits(value));
     }
@@ -156,7 +156,7 @@ static void fill_spd(void *to, gantry_dtype dtype, const gy_init *what, uint64_t
         uint64_t i = (first + k) / n, j = (first + k) % n;
         double value;
         gy_fill_elements(&value, GANTRY_F64, &unit, i < j ? i * n + j : j * n + i, 1);
-        gy_store(to, dtype, k, i == j ? value + (double)n : value);
+        gy_element_store(to, dtype, k, i == j ? value + (double)n : value);
     }
 }
 
@@ -172,7 +172,7 @@ static void fill_any(void *to, const gy_buffer *b, const gy_init *what, uint64_t
 /* A tile's rows lie apart in the whole array. */
 static void fill_tile(char *to, const gy_buffer *b, const gy_init *what, int64_t tile)
 {
-    gy_tile_span at = gy_tile_at(b, tile);
+    gy_tile_span at = gy_tile_span_of(b, tile);
     uint64_t columns = (uint64_t)(at.last2 - at.first2), size = gantry_dtype_size(b->dtype);
     for (int64_t row = at.first; row < at.last; row++, to += columns * size) {
         fill_any(to, b, what, (uint64_t)(row * b->shape[1] + at.first2), columns);

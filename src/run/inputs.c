@@ -49,7 +49,7 @@ static gantry_status pack_array(void **packed, const void *array, const gy_buffe
     if (!*packed && !(*packed = gy_alloc_array(b->bytes))) {
         return gy_fail_nomem(err);
     }
-    gy_pack(*packed, array, b);
+    gy_tiles_pack(*packed, array, b);
     return GANTRY_OK;
 }
 

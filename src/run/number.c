@@ -45,7 +45,7 @@ static uint64_t to_unsigned(double value, uint64_t high)
     return value >= (double)high ? high : (uint64_t)value;
 }
 
-double gy_load(const void *array, gantry_dtype dtype, uint64_t i)
+double gy_element_load(const void *array, gantry_dtype dtype, uint64_t i)
 {
     switch (dtype) {
     case GANTRY_F16:
@@ -73,7 +73,7 @@ double gy_load(const void *array, gantry_dtype dtype, uint64_t i)
     }
 }
 
-void gy_store(void *array, gantry_dtype dtype, uint64_t i, double value)
+void gy_element_store(void *array, gantry_dtype dtype, uint64_t i, double value)
 {
     switch (dtype) {
     case GANTRY_F16:

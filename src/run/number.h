@@ -12,8 +12,8 @@ uint16_t gy_f16_from_f64(double value);
 uint16_t gy_bf16_from_f64(double value);
 
 /* Element i of an array. 64-bit integers beyond 2^53 are rounded on the way to a double. */
-double gy_load(const void *array, gantry_dtype dtype, uint64_t i);
-void gy_store(void *array, gantry_dtype dtype, uint64_t i, double value);
+double gy_element_load(const void *array, gantry_dtype dtype, uint64_t i);
+void gy_element_store(void *array, gantry_dtype dtype, uint64_t i, double value);
 
 static inline int gy_dtype_is_signed(gantry_dtype dtype)
 {

@@ -105,7 +105,7 @@ void gy_run_edge_outputs(gantry_run *run, uint32_t turn)
         const gy_buffer *b = &run->graph->buffers.at[id];
         const gy_turn *mine = gy_run_turn(run, turn, id);
         if (run->binding[id].fetches && b->tile_offset) {
-            gy_unpack(mine->result ? mine->result : mine->unpacked, mine->fetched, b);
+            gy_tiles_unpack(mine->result ? mine->result : mine->unpacked, mine->fetched, b);
         }
     }
 }

@@ -141,7 +141,7 @@ static bool flag_is_set(const phased *p, size_t i)
 {
     const gy_hand_over *o = &p->over.at[i];
     uint32_t until = o->graph->phase->until;
-    return gy_load(p->stage[i].output[until], o->graph->buffers.at[until].dtype, 0) != 0;
+    return gy_element_load(p->stage[i].output[until], o->graph->buffers.at[until].dtype, 0) != 0;
 }
 
 /* *stops: the loop ends here. */

@@ -126,7 +126,7 @@ static gantry_status take_state(gantry_run *run, gantry_run *from, uint32_t id, 
         array = gy_alloc(b->bytes + 1);
         status = array ? GANTRY_OK : gy_fail_nomem(err);
         if (array) {
-            gy_unpack(array, packed, b);
+            gy_tiles_unpack(array, packed, b);
         }
         gy_free(packed);
     }

@@ -36,7 +36,7 @@ void gy_second_start(void *start, const void *first_result, gantry_dtype dtype, 
         return;
     }
     for (uint64_t i = 0; i < count; i++) {
-        gy_store(start, dtype, i, clear_start(dtype, op, gy_load(first_result, dtype, i)));
+        gy_element_store(start, dtype, i, clear_start(dtype, op, gy_element_load(first_result, dtype, i)));
     }
 }
 
@@ -71,7 +71,7 @@ static bool is_close(gantry_dtype dtype, gantry_access op, double start, double 
 static bool is_exact(const void *start, const void *contribution, const void *result, gantry_dtype dtype,
                      gantry_access op, uint64_t i)
 {
-    if (isnan(gy_load(contribution, dtype, i))) {
+    if (isnan(gy_element_load(contribution, dtype, i))) {
         return true; /* MIN and MAX of a NaN: kernels differ */
     }
     size_t size = gantry_dtype_size(dtype);
@@ -86,8 +86,8 @@ uint64_t gy_find_not_added(const void *start, const void *contribution, const vo
 {
     bool rounds = gy_dtype_is_float(dtype) && (op == GANTRY_SUM || op == GANTRY_PROD);
     for (uint64_t i = 0; i < count; i++) {
-        bool fine = rounds ? is_close(dtype, op, gy_load(start, dtype, i), gy_load(contribution, dtype, i),
-                                      gy_load(result, dtype, i))
+        bool fine = rounds ? is_close(dtype, op, gy_element_load(start, dtype, i),
+                                      gy_element_load(contribution, dtype, i), gy_element_load(result, dtype, i))
                            : is_exact(start, contribution, result, dtype, op, i);
         if (!fine) {
             return i;

@@ -112,8 +112,8 @@ gantry_status gy_report_not_added(const gy_trial *t, uint32_t k, uint64_t i, gan
              "does not combine (%s) with what %s held: element %" PRIu64 " is %g from the identity and %g from %g; a "
              "reduction adds to what it is given",
              gantry_access_name((gantry_access)gy_trial_use(t, k)->mode), what.at, i,
-             gy_load(*gy_trial_result(t, k, 1), dtype, i), gy_load(*gy_trial_result(t, k, 2), dtype, i),
-             gy_load(t->start[k], dtype, i));
+             gy_element_load(*gy_trial_result(t, k, 1), dtype, i), gy_element_load(*gy_trial_result(t, k, 2), dtype, i),
+             gy_element_load(t->start[k], dtype, i));
     return fail(t, err, text);
 }
 

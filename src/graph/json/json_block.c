@@ -122,7 +122,7 @@ static gantry_status read_variable(gy_reader *r, const gy_json_at *at, gy_json_a
     return GANTRY_OK;
 }
 
-static gantry_status turn(gy_reader *r, const gy_json_at *at, const json_t *condition, gy_turn each, void *context)
+static gantry_status turn(gy_reader *r, const gy_json_at *at, const json_t *condition, gy_turn_fn each, void *context)
 {
     int64_t yes = 1;
     if (++r->turns > gy_read_most_turns(r)) {
@@ -166,7 +166,7 @@ gantry_status gy_read_turn_count(gy_reader *r, const gy_json_at *at, const json_
 }
 
 gantry_status gy_read_turns(gy_reader *r, const gy_json_at *at, const json_t *span, const json_t *condition,
-                            gy_turn each, void *context)
+                            gy_turn_fn each, void *context)
 {
     gy_json_at variable, member = gy_read_at(at, "for", span);
     range limits;

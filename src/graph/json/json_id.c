@@ -125,7 +125,7 @@ gantry_status gy_read_family(gy_reader *r, const char *written, gantry_node node
 {
     bool isnew = false;
     uint32_t f = gy_names_add(&r->families, written, &isnew);
-    gy_family empty = { GY_NONE, GY_NONE };
+    gy_id_family empty = { GY_NONE, GY_NONE };
     if (f == GY_NO_NAME || (isnew && !gy_vec_push(&r->family, empty))) {
         return gy_read_nomem(r);
     }
@@ -134,7 +134,7 @@ gantry_status gy_read_family(gy_reader *r, const char *written, gantry_node node
             return gy_read_nomem(r);
         }
     }
-    gy_family *family = &r->family.at[f];
+    gy_id_family *family = &r->family.at[f];
     if (family->first == GY_NONE) {
         family->first = node.id;
     } else {

@@ -39,9 +39,9 @@ typedef struct gy_pending {
 } gy_pending;
 
 /* The nodes that one written id, such as "sum[i]", has become: a list through reader->sibling. */
-typedef struct gy_family {
+typedef struct gy_id_family {
     uint32_t first, last;
-} gy_family;
+} gy_id_family;
 
 typedef struct gy_reader {
     gantry_graph *graph;
@@ -57,7 +57,7 @@ typedef struct gy_reader {
     gy_map compiled;          /* address of a JSON value in a block -> what was made of it */
     gy_text id;               /* the id at hand */
     gy_names families;
-    GY_VEC(gy_family) family;
+    GY_VEC(gy_id_family) family;
     GY_VEC(uint32_t) sibling; /* by node; GY_NONE ends a family */
     GY_VEC(gy_pending) pending;
     gy_names written; /* all ids of the file, once somebody asks for one that became no node */
@@ -162,9 +162,9 @@ gantry_status gy_read_kernels(gy_reader *r, const gy_json_at *root);
 /* `nodes`, with the graph's own `repeat` around it. */
 gantry_status gy_read_nodes(gy_reader *r, const gy_json_at *root);
 /* Calls `each` for every turn of the `for` (NULL: once) that the `if` (NULL: always) lets pass. */
-typedef gantry_status (*gy_turn)(gy_reader *r, const gy_json_at *at, void *context);
+typedef gantry_status (*gy_turn_fn)(gy_reader *r, const gy_json_at *at, void *context);
 gantry_status gy_read_turns(gy_reader *r, const gy_json_at *at, const json_t *range, const json_t *condition,
-                            gy_turn each, void *context);
+                            gy_turn_fn each, void *context);
 /* How many turns a `for` has. */
 gantry_status gy_read_turn_count(gy_reader *r, const gy_json_at *at, const json_t *span, int64_t *turns);
 /* The graph's limit of nodes, and of turns. */

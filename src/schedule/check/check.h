@@ -3,8 +3,8 @@
  * Inside of the checker. Files, in the order in which they are used: form.c and form_op.c (what needs no graph),
  * check.c (entry, graph against schedule), check_node.c, check_place.c, check_order.c, check_ranks.c (rules that hold
  * without running), then the walk: check_expect.c (what reads should see), check_clock.c (happens-before),
- * check_bytes.c and check_pieces.c (what bytes hold), check_after.c, check_walk.c, check_exit.c. docs/design.md has the
- * rules.
+ * check_bytes.c and check_fragments.c (what bytes hold), check_after.c, check_walk.c, check_exit.c. docs/design.md has
+ * the rules.
  */
 #ifndef GY_SCHEDULE_CHECK_CHECK_H
 #define GY_SCHEDULE_CHECK_CHECK_H
@@ -111,10 +111,10 @@ typedef struct gy_expect {
 
 /* ---- what bytes hold (check_bytes.c) ---- */
 
-typedef struct gy_reader {
+typedef struct gy_read_record {
     gy_stamp who;
     uint32_t next;
-} gy_reader;
+} gy_read_record;
 
 /* One run of bytes of a space. */
 typedef struct gy_cell {
@@ -131,7 +131,7 @@ typedef struct gy_bytes {
     size_t spaces;
     GY_VEC(gy_cell) cell;
     GY_VEC(uint32_t) unused;
-    GY_VEC(gy_reader) reader;
+    GY_VEC(gy_read_record) reader;
     uint32_t unused_reader;
     bool failed;
 } gy_bytes;
@@ -216,19 +216,20 @@ gantry_status gy_bytes_add(gy_check *k, const gy_use *use, uint64_t flow_access)
 gantry_status gy_bytes_begin(gy_check *k); /* what every start begins with */
 
 /* Contents of rows, freed from their addresses: bytes [first, last) counted from row 0 of the value. */
-typedef struct gy_piece {
+typedef struct gy_fragment {
     int64_t first, last;
     int64_t shift; /* content's row 0 is so far from where the use's instance has its row 0 */
     gy_content_id content;
     uint32_t geometry;
-} gy_piece;
-typedef struct gy_pieces {
-    GY_VEC(gy_piece) at;
-} gy_pieces;
-gantry_status gy_pieces_read(gy_check *k, const gy_use *use, gy_pieces *to);          /* appends */
-gantry_status gy_pieces_write(gy_check *k, const gy_use *use, const gy_pieces *from); /* `from` in order, disjoint */
+} gy_fragment;
+typedef struct gy_fragments {
+    GY_VEC(gy_fragment) at;
+} gy_fragments;
+gantry_status gy_fragments_read(gy_check *k, const gy_use *use, gy_fragments *to); /* appends */
+gantry_status gy_fragments_write(gy_check *k, const gy_use *use,
+                                 const gy_fragments *from); /* `from` in order, disjoint */
 /* Sorts, and combines those that overlap, with the reduction `op`. */
-gantry_status gy_pieces_combine(gy_check *k, gy_pieces *pieces, gantry_dtype dtype, gantry_access op);
+gantry_status gy_fragments_combine(gy_check *k, gy_fragments *fragments, gantry_dtype dtype, gantry_access op);
 
 /* The rows of the use hold what the runs say, else `rule` is broken by the thing at "/list/index". */
 gantry_status gy_check_rows(gy_check *k, const gy_use *use, const gy_expected *run, size_t runs, const char *rule,

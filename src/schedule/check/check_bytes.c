@@ -64,7 +64,7 @@ static void drop_readers(gy_bytes *b, gy_cell *cell)
 
 static void add_reader(gy_bytes *b, uint32_t cell, gy_stamp who)
 {
-    gy_reader reader = { who, b->cell.at[cell].readers };
+    gy_read_record reader = { who, b->cell.at[cell].readers };
     uint32_t i = b->unused_reader;
     if (i != GY_NONE) {
         b->unused_reader = b->reader.at[i].next;

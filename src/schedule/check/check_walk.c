@@ -111,21 +111,21 @@ static gantry_status run_move(gy_check *k, const gy_op *op)
 {
     const gy_use *u = uses_of(k, op);
     uint32_t ins = op->kind == GY_OP_COLLECTIVE ? op->ins : 1;
-    gy_pieces pieces = { 0 };
+    gy_fragments fragments = { 0 };
     gantry_status status = touch(k, op);
     for (uint32_t i = 0; !status && i < ins; i++) {
-        status = gy_pieces_read(k, &u[i], &pieces);
+        status = gy_fragments_read(k, &u[i], &fragments);
     }
     if (!status && ins > 1) {
-        status = gy_pieces_combine(k, &pieces, gy_value_dtype(k, gy_use_instance(k, u)->value), op->reduce);
+        status = gy_fragments_combine(k, &fragments, gy_value_dtype(k, gy_use_instance(k, u)->value), op->reduce);
     }
     for (uint32_t i = ins; !status && i < op->uses; i++) {
-        status = gy_pieces_write(k, &u[i], &pieces);
+        status = gy_fragments_write(k, &u[i], &fragments);
         if (!status) {
             status = check_output(k, &u[i]);
         }
     }
-    gy_vec_free(&pieces.at);
+    gy_vec_free(&fragments.at);
     return status;
 }
 

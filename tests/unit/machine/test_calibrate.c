@@ -61,7 +61,7 @@ static void flow(flows *f, uint32_t from, uint32_t to)
     f->to[f->count++] = to;
 }
 
-static flows flows_of(const truth *t, gy_traffic what, uint32_t g)
+static flows flows_of(const truth *t, gy_traffic_pattern what, uint32_t g)
 {
     flows f = { .count = 0 };
     for (uint32_t k = 0; k < t->gpus; k++) {
@@ -84,7 +84,7 @@ static flows flows_of(const truth *t, gy_traffic what, uint32_t g)
     return f;
 }
 
-static void measure_traffic(gy_measured *w, const truth *t, gy_traffic what, uint32_t g, double gbs)
+static void measure_traffic(gy_measured *w, const truth *t, gy_traffic_pattern what, uint32_t g, double gbs)
 {
     bool host = what >= GY_TRAFFIC_HOST_OUT, whole = host || what == GY_TRAFFIC_PAIRS;
     flows f = flows_of(t, what, g);
@@ -302,7 +302,7 @@ static void add_up(const truth *t, const flows *f, double *fastest, double *sum)
 }
 
 /* So many times what one does, but no more than the sum. */
-static double together(const truth *t, gy_traffic what, uint32_t g, double times)
+static double together(const truth *t, gy_traffic_pattern what, uint32_t g, double times)
 {
     flows f = flows_of(t, what, g);
     double fastest, sum;

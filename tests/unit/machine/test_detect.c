@@ -147,7 +147,7 @@ START_TEST(h200_description)
         return;
     setenv("HWLOC_XMLFILE", path, 1);
     gantry_machine *m = detect();
-    gy_host host;
+    gy_host_info host;
     ck_assert_int_eq(gy_host_read(&host, NULL), GANTRY_OK);
     ck_assert_uint_eq(host.gpus, 8);
     ck_assert_str_eq(host.gpu[0].bus, "0000:00:06.0");

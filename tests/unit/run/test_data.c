@@ -261,8 +261,8 @@ START_TEST(reductions_agree_with_doubles)
     for (gantry_dtype dtype = GANTRY_F16; dtype < GANTRY_DTYPE_COUNT; dtype++) {
         for (gantry_access op = GANTRY_SUM; op <= GANTRY_PROD; op++) {
             for (int i = 0; i < N; i++) {
-                gy_store(a, dtype, (uint64_t)i, i % 11);
-                gy_store(b, dtype, (uint64_t)i, i % 7);
+                gy_element_store(a, dtype, (uint64_t)i, i % 11);
+                gy_element_store(b, dtype, (uint64_t)i, i % 7);
             }
             gy_reduce(dtype, op, to, (const void *[]){ a, b }, 2, N);
             gy_reduce(dtype, op, b, (const void *[]){ a, b }, 2, N);
@@ -273,7 +273,7 @@ START_TEST(reductions_agree_with_doubles)
                                   : op == GANTRY_MIN ? fmin(x, y)
                                   : op == GANTRY_MAX ? fmax(x, y)
                                                      : x * y;
-                if (gy_load(to, dtype, (uint64_t)i) != expected) {
+                if (gy_element_load(to, dtype, (uint64_t)i) != expected) {
                     ck_abort_msg("%s %s of %g and %g", gantry_dtype_name(dtype), gantry_access_name(op), x, y);
                 }
             }
@@ -288,7 +288,7 @@ START_TEST(identities_change_nothing)
         for (gantry_access op = GANTRY_SUM; op <= GANTRY_PROD; op++) {
             uint64_t identity[2], value[2] = { 0 }, to[2] = { 0 };
             gy_fill_identity(identity, dtype, op, 2);
-            gy_store(value, dtype, 1, 77);
+            gy_element_store(value, dtype, 1, 77);
             gy_reduce(dtype, op, to, (const void *[]){ identity, value }, 2, 2);
             ck_assert_mem_eq(to, value, 2 * gantry_dtype_size(dtype));
         }
@@ -310,11 +310,11 @@ START_TEST(tiles_are_packed_and_unpacked)
     for (uint8_t i = 0; i < 35; i++) {
         array[i] = i;
     }
-    gy_pack(packed, array, b);
+    gy_tiles_pack(packed, array, b);
     static const uint8_t expected[35] = { 0,  1,  7,  8,  2,  3,  9,  10, 4,  5,  6,  11, 12, 13, 14, 15, 21, 22,
                                           28, 29, 16, 17, 23, 24, 30, 31, 18, 19, 20, 25, 26, 27, 32, 33, 34 };
     ck_assert_mem_eq(packed, expected, 35);
-    gy_unpack(back, packed, b);
+    gy_tiles_unpack(back, packed, b);
     ck_assert_mem_eq(back, array, 35);
     gy_fill_rows(filled, b, &b->init, 0, b->rows);
     ck_assert_mem_eq(filled, expected, 35);

@@ -8,7 +8,7 @@
 enum { ROUNDS = 4 }; /* copies of each stream, so that beginning together and ending together weigh little */
 
 typedef struct pattern {
-    gy_traffic what;
+    gy_traffic_pattern what;
     uint32_t gpu; /* whose port; GY_BED_HOST: nobody's alone */
     gy_flows flows;
 } pattern;
@@ -70,9 +70,9 @@ static gantry_status measure_pattern(gy_measure *m, pattern *p, gantry_error *er
  */
 static bool pattern_at(const gy_bed *bed, uint32_t i, pattern *p)
 {
-    static const gy_traffic alone[] = { GY_TRAFFIC_HOST_OUT, GY_TRAFFIC_HOST_IN, GY_TRAFFIC_HOST_BOTH,
-                                        GY_TRAFFIC_PAIRS };
-    static const gy_traffic port[] = { GY_TRAFFIC_BOTH, GY_TRAFFIC_OUT, GY_TRAFFIC_IN };
+    static const gy_traffic_pattern alone[] = { GY_TRAFFIC_HOST_OUT, GY_TRAFFIC_HOST_IN, GY_TRAFFIC_HOST_BOTH,
+                                                GY_TRAFFIC_PAIRS };
+    static const gy_traffic_pattern port[] = { GY_TRAFFIC_BOTH, GY_TRAFFIC_OUT, GY_TRAFFIC_IN };
     uint32_t alones = bed->gpus > 1 ? 4 : 3, ports = bed->gpus > 2 ? 3 : bed->gpus > 1 ? 1 : 0;
     *p = (pattern){ .what = i < alones ? alone[i] : GY_TRAFFIC_OUT, .gpu = GY_BED_HOST };
     if (i >= alones && i < alones + ports * bed->gpus) {

@@ -81,7 +81,7 @@ static void set_scalar(uint64_t *value, const gy_user_kernel *k, int32_t i, cons
 {
     gantry_dtype type = type_of(k, i);
     if (gy_dtype_is_float(type)) {
-        gy_store(value, type, 0, arg->number);
+        gy_element_store(value, type, 0, arg->number);
     } else {
         *value = (uint64_t)arg->integer; /* the first bytes are those of the narrower number */
     }

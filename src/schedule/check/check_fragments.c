@@ -4,9 +4,9 @@
 #include "schedule/check/check.h"
 #include <stdlib.h>
 
-static gantry_status push(gy_check *k, gy_pieces *to, gy_piece piece)
+static gantry_status push(gy_check *k, gy_fragments *to, gy_fragment fragment)
 {
-    return gy_vec_push(&to->at, piece) ? GANTRY_OK : gy_fail_nomem(k->err);
+    return gy_vec_push(&to->at, fragment) ? GANTRY_OK : gy_fail_nomem(k->err);
 }
 
 /* Sums that a made-up file could drive out of range: they are only ever compared. */
@@ -15,7 +15,7 @@ static int64_t wrap(int64_t a, int64_t b)
     return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-gantry_status gy_pieces_read(gy_check *k, const gy_use *u, gy_pieces *to)
+gantry_status gy_fragments_read(gy_check *k, const gy_use *u, gy_fragments *to)
 {
     const gy_instance *in = gy_use_instance(k, u);
     const gy_imap *map = gy_bytes_space(&k->bytes, k->s, in);
@@ -26,8 +26,8 @@ gantry_status gy_pieces_read(gy_check *k, const gy_use *u, gy_pieces *to)
     }
     if (!map) {
         gy_content_id content = gy_content_entry(&k->contents, k->s->values.at[in->value].buffer);
-        gy_piece piece = { first - base, last - base, 0, content, k->geometry[in->value] };
-        return push(k, to, piece);
+        gy_fragment fragment = { first - base, last - base, 0, content, k->geometry[in->value] };
+        return push(k, to, fragment);
     }
     gantry_status status = GANTRY_OK;
     uint32_t i = gy_imap_find(map, first);
@@ -35,14 +35,14 @@ gantry_status gy_pieces_read(gy_check *k, const gy_use *u, gy_pieces *to)
         const gy_cell *cell = &k->bytes.cell.at[map->at[i].payload];
         int64_t from = map->at[i].first > first ? map->at[i].first : first;
         int64_t end = map->at[i].last < last ? map->at[i].last : last;
-        gy_piece piece = { from - base, end - base, wrap(cell->base, -base), cell->content, cell->geometry };
-        status = push(k, to, piece);
+        gy_fragment fragment = { from - base, end - base, wrap(cell->base, -base), cell->content, cell->geometry };
+        status = push(k, to, fragment);
     }
     return status;
 }
 
-/* Index of the first piece that ends behind `byte`. */
-static size_t find_piece(const gy_pieces *p, int64_t byte)
+/* Index of the first fragment that ends behind `byte`. */
+static size_t find_piece(const gy_fragments *p, int64_t byte)
 {
     size_t low = 0, high = p->at.count;
     while (low < high) {
@@ -56,7 +56,7 @@ static size_t find_piece(const gy_pieces *p, int64_t byte)
     return low;
 }
 
-gantry_status gy_pieces_write(gy_check *k, const gy_use *u, const gy_pieces *from)
+gantry_status gy_fragments_write(gy_check *k, const gy_use *u, const gy_fragments *from)
 {
     const gy_instance *in = gy_use_instance(k, u);
     gy_imap *map = gy_bytes_space(&k->bytes, k->s, in);
@@ -64,7 +64,7 @@ gantry_status gy_pieces_write(gy_check *k, const gy_use *u, const gy_pieces *fro
     gy_use_span(k, u, &first, &last);
     gantry_status status = GANTRY_OK;
     for (size_t i = find_piece(from, first - base); !status && i < from->at.count; i++) {
-        const gy_piece *p = &from->at.at[i];
+        const gy_fragment *p = &from->at.at[i];
         int64_t begin = p->first + base > first ? p->first + base : first;
         int64_t end = p->last + base < last ? p->last + base : last;
         if (begin >= end) {
@@ -78,13 +78,14 @@ gantry_status gy_pieces_write(gy_check *k, const gy_use *u, const gy_pieces *fro
 
 static int by_first(const void *a, const void *b)
 {
-    const gy_piece *x = a, *y = b;
+    const gy_fragment *x = a, *y = b;
     return (x->first > y->first) - (x->first < y->first);
 }
 
 /* What an elementary run of bytes holds when `more` is combined into `sum` (whose geometry says that it is not empty).
  */
-static void fold(gy_check *k, gy_piece *sum, bool isfirst, const gy_piece *more, gantry_dtype dtype, gantry_access op)
+static void fold(gy_check *k, gy_fragment *sum, bool isfirst, const gy_fragment *more, gantry_dtype dtype,
+                 gantry_access op)
 {
     if (isfirst) {
         sum->content = more->content;
@@ -102,13 +103,13 @@ static void fold(gy_check *k, gy_piece *sum, bool isfirst, const gy_piece *more,
     }
 }
 
-/* The sweep's state: pieces that reach beyond the point it has come to. */
+/* The sweep's state: fragments that reach beyond the point it has come to. */
 typedef struct active {
     GY_VEC(size_t) at;
 } active;
 
-/* Where the next piece begins or an active one ends. */
-static int64_t next_bound(const gy_pieces *in, const active *now, size_t next)
+/* Where the next fragment begins or an active one ends. */
+static int64_t next_bound(const gy_fragments *in, const active *now, size_t next)
 {
     int64_t bound = next < in->at.count ? in->at.at[next].first : INT64_MAX;
     for (size_t i = 0; i < now->at.count; i++) {
@@ -118,7 +119,7 @@ static int64_t next_bound(const gy_pieces *in, const active *now, size_t next)
     return bound;
 }
 
-static void drop_ended(const gy_pieces *in, active *now, int64_t at)
+static void drop_ended(const gy_fragments *in, active *now, int64_t at)
 {
     size_t kept = 0;
     for (size_t i = 0; i < now->at.count; i++) {
@@ -129,7 +130,7 @@ static void drop_ended(const gy_pieces *in, active *now, int64_t at)
     now->at.count = kept;
 }
 
-static gantry_status sweep(gy_check *k, const gy_pieces *in, active *now, gy_pieces *out, gantry_dtype dtype,
+static gantry_status sweep(gy_check *k, const gy_fragments *in, active *now, gy_fragments *out, gantry_dtype dtype,
                            gantry_access op)
 {
     size_t next = 0;
@@ -142,26 +143,26 @@ static gantry_status sweep(gy_check *k, const gy_pieces *in, active *now, gy_pie
             }
             next++;
         }
-        gy_piece piece = { .first = at, .last = next_bound(in, now, next) };
+        gy_fragment fragment = { .first = at, .last = next_bound(in, now, next) };
         for (size_t i = 0; i < now->at.count; i++) {
-            fold(k, &piece, i == 0, &in->at.at[now->at.at[i]], dtype, op);
+            fold(k, &fragment, i == 0, &in->at.at[now->at.at[i]], dtype, op);
         }
-        status = push(k, out, piece);
-        drop_ended(in, now, piece.last);
+        status = push(k, out, fragment);
+        drop_ended(in, now, fragment.last);
     }
     return status;
 }
 
-gantry_status gy_pieces_combine(gy_check *k, gy_pieces *pieces, gantry_dtype dtype, gantry_access op)
+gantry_status gy_fragments_combine(gy_check *k, gy_fragments *fragments, gantry_dtype dtype, gantry_access op)
 {
-    gy_pieces out = { 0 };
+    gy_fragments out = { 0 };
     active now = { 0 };
-    if (pieces->at.count > 1) {
-        qsort(pieces->at.at, pieces->at.count, sizeof *pieces->at.at, by_first);
+    if (fragments->at.count > 1) {
+        qsort(fragments->at.at, fragments->at.count, sizeof *fragments->at.at, by_first);
     }
-    gantry_status status = sweep(k, pieces, &now, &out, dtype, op);
+    gantry_status status = sweep(k, fragments, &now, &out, dtype, op);
     gy_vec_free(&now.at);
-    gy_vec_free(&pieces->at);
-    *pieces = out;
+    gy_vec_free(&fragments->at);
+    *fragments = out;
     return status;
 }

@@ -28,7 +28,7 @@ static void free_phases(phases *p)
 /* What is brought there before the first start, and back after the last, one piece after the other. */
 static gy_ticks hand_over(const gantry_schedule *s)
 {
-    const gy_phase_graph *x = s->graph->phase;
+    const gy_phase_context *x = s->graph->phase;
     gy_ticks sum = 0;
     for (size_t i = 0; i < s->instances.count; i++) {
         const gy_instance *in = &s->instances.at[i];

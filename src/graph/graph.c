@@ -77,7 +77,7 @@ gantry_dtype gy_node_dtype(const gantry_graph *graph, const gy_node *node)
 bool gy_graph_entry_rows(const gantry_graph *graph, uint32_t id, uint32_t run, gy_rows *rows)
 {
     const gy_buffer *b = &graph->buffers.at[id];
-    const gy_phase_graph *x = graph->phase;
+    const gy_phase_context *x = graph->phase;
     if (b->cls == GANTRY_TEMP) {
         return false;
     }

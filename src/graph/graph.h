@@ -183,7 +183,7 @@ struct gantry_graph {
     uint32_t number;            /* of the graph in this process, from 1, in handles; what is derived has its base's */
     struct gantry_graph *base;  /* the graph that this one is, with other bounds of its automatic splits; else NULL */
     struct gantry_graph *whole; /* the graph that this one is a phase of; else NULL */
-    const struct gy_phase_graph *phase; /* which phase, see phase.h; else NULL */
+    const struct gy_phase_context *phase; /* which phase, see phase.h; else NULL */
     bool sealed;
     gy_arena arena;
     const char *name, *path, *folder; /* path NULL if it was not read from a file */

@@ -46,7 +46,7 @@ typedef struct gy_move {
 } gy_move;
 
 /* What a derived graph has beside its flow and its classes. Arrays are per buffer. */
-typedef struct gy_phase_graph {
+typedef struct gy_phase_context {
     gy_phase phase;
     uint32_t until;     /* the buffer that is looked at, an output of the phase; GY_NONE */
     uint32_t *entry;    /* the buffer whose value the name means at first */
@@ -56,7 +56,7 @@ typedef struct gy_phase_graph {
     uint8_t *kept;      /* states: wanted after the phase. Outputs are marked in the buffer */
     gy_move *move; /* which names mean something else after the phase. Others are as they were, or matter no more */
     uint32_t moves;
-} gy_phase_graph;
+} gy_phase_context;
 
 /* How many iterations of a loop a phase carries out: at most, if it has an `until`. */
 static inline int64_t gy_phase_turns(const gy_phase *p)

@@ -53,7 +53,7 @@ static gantry_status bring(phased *p, size_t i, gantry_error *err)
 {
     stage *st = &p->stage[i];
     const gy_hand_over *o = &p->over.at[i];
-    const gy_phase_graph *x = o->graph->phase;
+    const gy_phase_context *x = o->graph->phase;
     gantry_status status = GANTRY_OK;
     for (uint32_t b = 0; b < o->graph->buffers.count; b++) {
         const void *from = p->over.where[x->source[b]];
@@ -82,7 +82,7 @@ static gantry_status bring(phased *p, size_t i, gantry_error *err)
 static gantry_status fetch(phased *p, size_t i, gantry_error *err)
 {
     const gy_hand_over *o = &p->over.at[i];
-    const gy_phase_graph *x = o->graph->phase;
+    const gy_phase_context *x = o->graph->phase;
     gantry_status status = GANTRY_OK;
     for (uint32_t n = 0; n < o->lefts && o->phase->phase.starts > 1; n++) {
         const gy_left *left = &o->left[n];

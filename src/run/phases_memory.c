@@ -9,7 +9,7 @@
 /* ---- whose contents are needed ---- */
 
 /* Follows where contents come from: `origin[b]`: 1 + the buffer whose contents before the start the name means now. */
-static void follow_moves(const gy_phase_graph *x, uint32_t *origin, uint32_t *before, size_t buffers)
+static void follow_moves(const gy_phase_context *x, uint32_t *origin, uint32_t *before, size_t buffers)
 {
     memcpy(before, origin, buffers * sizeof *origin);
     for (uint32_t i = 0; i < x->moves; i++) {
@@ -109,7 +109,7 @@ static bool persists_whole(const gy_hand_over *o, uint32_t buffer, bool *whole)
 /* A place of its own for all that the phase leaves: the next may read it while it writes to its own. */
 static bool make_lefts(gy_hand_overs *h, gy_hand_over *o)
 {
-    const gy_phase_graph *x = o->graph->phase;
+    const gy_phase_context *x = o->graph->phase;
     o->left = gy_calloc((size_t)x->moves + 2, sizeof *o->left);
     for (uint32_t i = 0; o->left && i < x->moves; i++) {
         const gy_move *move = &x->move[i];
@@ -191,7 +191,7 @@ void gy_hand_overs_begin(gy_hand_overs *h)
 void gy_hand_overs_move(gy_hand_overs *h, size_t i)
 {
     const gy_hand_over *o = &h->at[i];
-    const gy_phase_graph *x = o->graph->phase;
+    const gy_phase_context *x = o->graph->phase;
     memcpy((void *)h->before, (const void *)h->where, h->job->graph->buffers.count * sizeof *h->where);
     for (uint32_t k = 0; k < x->moves; k++) {
         const gy_move *move = &x->move[k];

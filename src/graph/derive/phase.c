@@ -257,7 +257,7 @@ typedef struct maker {
     deriver *d;
     const record *r;
     gantry_graph *g;
-    gy_phase_graph *x;
+    gy_phase_context *x;
     uint8_t *part; /* per buffer: the phase touches or leaves what the name means */
 } maker;
 
@@ -265,12 +265,12 @@ static bool arrays(maker *m)
 {
     gantry_graph *g = m->g;
     size_t buffers = g->buffers.count + 1;
-    gy_phase_graph *x = m->x = gy_arena_calloc(&g->arena, 1, sizeof *x);
+    gy_phase_context *x = m->x = gy_arena_calloc(&g->arena, 1, sizeof *x);
     m->part = gy_arena_calloc(&g->arena, buffers, 1);
     if (!x || !m->part) {
         return false;
     }
-    *x = (gy_phase_graph){ .phase = m->r->phase, .until = GY_NONE };
+    *x = (gy_phase_context){ .phase = m->r->phase, .until = GY_NONE };
     x->entry = gy_arena_calloc(&g->arena, buffers, sizeof *x->entry);
     x->source = gy_arena_calloc(&g->arena, buffers, sizeof *x->source);
     x->defined = gy_arena_calloc(&g->arena, buffers, sizeof *x->defined);
@@ -378,7 +378,7 @@ static gantry_buffer_class class_often(const maker *m, uint32_t b, const gy_touc
 
 static void set_defined(maker *m, uint32_t b, const gy_touched *t)
 {
-    gy_phase_graph *x = m->x;
+    gy_phase_context *x = m->x;
     bool all = t && t->defineds == 1 && t->defined[0].first == 0 && t->defined[0].last == m->g->buffers.at[b].rows;
     if (all || m->g->buffers.at[b].rows == 0) {
         return;

@@ -114,7 +114,7 @@ static void find_constants(builder *b)
 /* A phase begins with some rows of a buffer only, and with names that mean others' values. */
 static bool add_entry(builder *b, uint32_t i)
 {
-    const gy_phase_graph *x = b->graph->phase;
+    const gy_phase_context *x = b->graph->phase;
     bool ok = true;
     gy_rows rows;
     for (uint32_t run = 0; x->defined[i] && ok && gy_graph_entry_rows(b->graph, i, run, &rows); run++) {
@@ -130,7 +130,7 @@ static bool add_entry(builder *b, uint32_t i)
 static bool add_buffers(builder *b)
 {
     uint32_t buffers = (uint32_t)b->graph->buffers.count;
-    const gy_phase_graph *x = b->graph->phase;
+    const gy_phase_context *x = b->graph->phase;
     bool ok = true;
     find_constants(b);
     for (uint32_t i = 0; i < buffers && ok; i++) {

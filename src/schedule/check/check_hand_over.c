@@ -346,7 +346,7 @@ static gantry_status check_persists(const walk *w, uint32_t b)
 /* Names take over what they mean after the phase. What others mean is gone, if the phase has changed it. */
 static gantry_status hand_on(walk *w)
 {
-    const gy_phase_graph *x = w->graph->phase;
+    const gy_phase_context *x = w->graph->phase;
     bool fits = true;
     for (uint32_t b = 0; b < w->whole->buffers.count && fits; b++) {
         fits = is_changed(w, b) ? renew(&w->next[b], w->whole->buffers.at[b].rows) : copy_held(w, b, b);

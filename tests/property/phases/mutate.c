@@ -39,7 +39,7 @@ static bool overlaps(const gy_instance *a, const gy_instance *b)
     return a->value == b->value && a->first < b->last && b->first < a->last;
 }
 
-static bool is_handed_on(const gy_phase_graph *x, uint32_t buffer)
+static bool is_handed_on(const gy_phase_context *x, uint32_t buffer)
 {
     for (uint32_t i = 0; i < x->moves; i++)
         if (x->move[i].made && x->move[i].from == buffer)
@@ -48,7 +48,7 @@ static bool is_handed_on(const gy_phase_graph *x, uint32_t buffer)
 }
 
 /* The only instance that keeps rows which a phase changes, and which are wanted after it, keeps them no longer. */
-static bool forget_instance(gantry_schedule *one, const gy_phase_graph *x)
+static bool forget_instance(gantry_schedule *one, const gy_phase_context *x)
 {
     for (uint32_t i = 0; i < one->instances.count; i++) {
         gy_instance *in = &one->instances.at[i];
@@ -64,7 +64,7 @@ static bool forget_instance(gantry_schedule *one, const gy_phase_graph *x)
 }
 
 /* A copy to what is read after the phase leaves its last row out. */
-static bool shorten_copy(gantry_schedule *one, const gy_phase_graph *x)
+static bool shorten_copy(gantry_schedule *one, const gy_phase_context *x)
 {
     for (size_t i = one->ops.count; i-- > 0;) {
         const gy_op *op = &one->ops.at[i];
@@ -86,7 +86,7 @@ bool drop_rows(gantry_schedule *s, const gantry_schedule *like, uint64_t *state)
     size_t first = (size_t)draw(state, (int)s->phases.count);
     for (size_t k = 0; k < s->phases.count; k++) {
         size_t i = (first + k) % s->phases.count;
-        const gy_phase_graph *x = like->phases.at[i].schedule->graph->phase;
+        const gy_phase_context *x = like->phases.at[i].schedule->graph->phase;
         gantry_schedule *one = s->phases.at[i].schedule;
         if (x->phase.starts > 1 ? forget_instance(one, x) : shorten_copy(one, x))
             return true;

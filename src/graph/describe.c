@@ -293,8 +293,3 @@ gantry_arg *gy_launch_arg_of(const gantry_graph *graph, uint32_t node, gantry_ar
     }
     return is_item(&access[k]) ? args + (arg->items - args) + (k - low) : arg;
 }
-
-gantry_arg *gy_launch_scalar_of(const gantry_graph *graph, uint32_t node, gantry_arg *args, uint32_t k)
-{
-    return &args[graph->scalar.at[graph->nodes.at[node].scalar + k].arg];
-}

@@ -309,8 +309,6 @@ void gy_launch_set_scalar(gantry_arg *arg, gy_constant value);
  * to hold the number. E_GRAPH, with a text that names argument, number and what is allowed, and without a place. */
 gantry_status gy_scalar_check(const gantry_graph *graph, uint32_t node, uint32_t arg, gy_constant value,
                               gantry_error *err);
-/* The entry of `args` that stands for scalar k of the node (0 .. scalars-1): dynamic ones are changed by the run. */
-gantry_arg *gy_launch_scalar_of(const gantry_graph *graph, uint32_t node, gantry_arg *args, uint32_t k);
 /* The host function of a node and its user pointer; NULL where there is none (work nodes, code not yet loaded). */
 gantry_kernel_fn gy_node_function(const gantry_graph *graph, uint32_t node, void **user);
 

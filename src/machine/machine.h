@@ -249,7 +249,5 @@ gy_ticks gy_kernel_time(const gy_kernel_table *t, double work, gy_ticks launch);
 gantry_status gy_machine_read(gantry_machine **out, const gy_json_at *at, gantry_error *err);
 /* The normal form as text, all lines but the first indented by `indent` spaces, no newline at the end. */
 void gy_machine_print(gy_text *to, const gantry_machine *m, int indent);
-/* The same as a JSON value that is the caller's; used inside schedule files. */
-gantry_status gy_machine_to_json(const gantry_machine *m, json_t **out, gantry_error *err);
 
 #endif

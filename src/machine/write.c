@@ -307,18 +307,6 @@ void gy_machine_print(gy_text *to, const gantry_machine *m, int indent)
     gy_text_printf(to, " }\n%*s}", indent, "");
 }
 
-gantry_status gy_machine_to_json(const gantry_machine *m, json_t **out, gantry_error *err)
-{
-    gy_text text = { 0 };
-    gy_machine_print(&text, m, 0);
-    json_t *value = text.failed ? NULL : json_loadb(text.at, text.length, JSON_REJECT_DUPLICATES, NULL);
-    gy_text_free(&text);
-    if (!value)
-        return gy_fail_nomem(err);
-    *out = value;
-    return GANTRY_OK;
-}
-
 gantry_status gantry_machine_json(const gantry_machine *machine, char **text, size_t *length, gantry_error *err)
 {
     if (!machine || !text)

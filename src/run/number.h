@@ -15,9 +15,4 @@ uint16_t gy_bf16_from_f64(double value);
 double gy_element_load(const void *array, gantry_dtype dtype, uint64_t i);
 void gy_element_store(void *array, gantry_dtype dtype, uint64_t i, double value);
 
-static inline int gy_dtype_is_signed(gantry_dtype dtype)
-{
-    return dtype == GANTRY_I8 || dtype == GANTRY_I32 || dtype == GANTRY_I64;
-}
-
 #endif

@@ -69,10 +69,6 @@ void gantry_schedule_free(gantry_schedule *s)
     if (!s || __atomic_sub_fetch(&s->refs, 1, __ATOMIC_ACQ_REL) > 0) {
         return;
     }
-    if (s->plan_free_) {
-        s->plan_free_(s->plan_);
-    }
-    gy_free(s->explain_);
     free_arrays(s);
     gantry_graph_free(s->graph);
     gantry_machine_free(s->machine);

@@ -192,9 +192,6 @@ struct gantry_schedule {
     const char *bound_by;   /* what the bound comes from, static (scheduler/bound.c); not in its file: then NULL */
     GY_VEC(gy_tried) tried; /* for reports; not part of the schedule, and not in its file */
     GY_VEC(gy_ticks) load;  /* per device, with objective "max_load" (scheduler/load.h); not in its file either */
-    char *explain_;         /* scheduler's notes for gantry_schedule_explain; NULL from a file */
-    struct gy_plan *plan_;  /* kept for explain; freed by plan_free_ */
-    void (*plan_free_)(struct gy_plan *);
 };
 
 gantry_schedule *gy_schedule_ref(const gantry_schedule *schedule);

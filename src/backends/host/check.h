@@ -33,7 +33,6 @@ typedef struct gy_window {
     size_t bytes;
     char *pages;          /* with the inaccessible one on either side */
     size_t mapped, guard; /* `guard`: bytes of that page */
-    bool read_only;
 } gy_window;
 
 /* A range of addresses, handed out in turn, so that a pointer kept from an earlier launch leads nowhere. */

@@ -54,7 +54,6 @@ gantry_status gy_window_open(gy_windows *w, gy_window *window, size_t bytes, boo
 
 void gy_window_protect(gy_window *window)
 {
-    window->read_only = true;
     mprotect(window->pages + window->guard, window->mapped - 2 * window->guard, PROT_READ);
 }
 

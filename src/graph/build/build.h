@@ -28,8 +28,6 @@ void gy_graph_mistake(gantry_graph *graph, gantry_status status, const char *for
 
 /* A kernel with code in files. Manifest, code and everything they point to must live in graph->arena. */
 void gy_graph_add_kernel_code(gantry_graph *graph, const gantry_kernel *manifest, const gy_kernel_code *code);
-/* The kernel of that name in use by the graph (its own first, then the library's), or GY_NONE. Reports nothing. */
-uint32_t gy_graph_find_kernel(gantry_graph *graph, const char *name);
 
 /* What a buffer holds at first; a path is copied as it is (joined with the folder by the caller). */
 void gy_buffer_set_init(gantry_graph *graph, gantry_buffer buffer, const gy_init *init);

@@ -23,7 +23,8 @@ static uint32_t use_kernel(gantry_graph *g, const gantry_kernel *manifest, const
     return index;
 }
 
-uint32_t gy_graph_find_kernel(gantry_graph *graph, const char *name)
+/* The kernel of that name in use by the graph (its own first, then the library's), or GY_NONE. Reports nothing. */
+static uint32_t find_kernel(gantry_graph *graph, const char *name)
 {
     uint32_t index = gy_names_find(&graph->build_->kernel_names, name);
     if (index != GY_NO_NAME) {
@@ -39,7 +40,7 @@ uint32_t gy_build_kernel(gantry_graph *graph, const char *name)
         gy_graph_mistake(graph, GANTRY_E_INVALID, "a kernel node without the name of a kernel");
         return GY_NONE;
     }
-    uint32_t index = gy_graph_find_kernel(graph, name);
+    uint32_t index = find_kernel(graph, name);
     if (index != GY_NONE || graph->error.status) {
         return index;
     }

@@ -248,7 +248,6 @@ START_TEST(launch_of_kernel)
     ck_assert(node->flops == 5 && node->bytes == 6 && node->scratch == 7);
     ck_assert_int_eq(gy_launch_describe(g, m.id, 0, &l, args, NULL), GANTRY_OK);
     ck_assert(args[0].number == 4 && args[0].integer == 4 && args[2].access == GANTRY_SUM);
-    ck_assert_ptr_eq(gy_launch_scalar_of(g, m.id, args, 0), &args[0]);
     void *user;
     ck_assert(gy_node_function(g, m.id, &user) == do_nothing);
 }

@@ -38,16 +38,6 @@ static gantry_status by_text(gantry_machine **out)
     return status;
 }
 
-static gantry_status by_value(gantry_machine **out)
-{
-    json_t *value = NULL;
-    gantry_status status = gy_machine_to_json(whole, &value, NULL);
-    if (!status)
-        *out = gy_machine_ref(whole);
-    json_decref(value);
-    return status;
-}
-
 /* A kernel, a copy and traffic in a machine that has a table of that kernel already. */
 static gantry_status by_calibration(gantry_machine **out)
 {
@@ -111,8 +101,7 @@ static gantry_status by_refusal(gantry_machine **out)
 }
 
 typedef gantry_status (*way)(gantry_machine **out);
-static const way ways[] = { by_parse, by_select,  by_virtual,     by_detect, by_text,
-                            by_value, by_refusal, by_calibration, by_stale };
+static const way ways[] = { by_parse, by_select, by_virtual, by_detect, by_text, by_refusal, by_calibration, by_stale };
 #define WAYS (int)(sizeof ways / sizeof *ways)
 static const char *const files[] = { "dgx1-v100", "hgx-h200-8", "sirocco" };
 

@@ -21,6 +21,16 @@ const char *gy_machine_text(gantry_machine *m, const char *text);
 /* Adds a remark. Takes a text in the machine's arena; false: out of memory, also when `note` is NULL. */
 bool gy_machine_note(gantry_machine *m, const char *note);
 
+/* What a machine made from another has of it: whether a device stays, and the new numbers of memories and resources,
+ * GY_MACHINE_NONE for those that go. */
+typedef struct gy_machine_kept {
+    const bool *device;
+    const uint32_t *memory, *resource;
+} gy_machine_kept;
+/* Copies memories, devices, resources and the model: what is kept, or all (NULL). Routes, tables and texts are left
+ * out. false: out of memory. */
+bool gy_machine_copy_parts(gantry_machine *m, const gantry_machine *from, const gy_machine_kept *kept);
+
 /* Adds a table of times; its points are copied. false: out of memory, also when `kind` is NULL. */
 bool gy_machine_add_table(gantry_machine *m, const gy_collective_table *table);
 

@@ -6,37 +6,6 @@
 #include "machine/calibrate_build.h"
 #include <string.h>
 
-/* Memories, devices and resources as they are; no routes, tables or texts. NULL: out of memory. */
-static gantry_machine *copy_parts(const gantry_machine *m)
-{
-    gantry_machine *to = gy_machine_new(m->name, (gy_machine_size){ m->memories, m->devices, m->resources });
-    bool ok = to != NULL;
-    for (uint32_t i = 0; i < m->memories && ok; i++) {
-        to->memory[i] = m->memory[i];
-        ok = (to->memory[i].id = gy_machine_text(to, m->memory[i].id)) != NULL;
-    }
-    for (uint32_t i = 0; i < m->devices && ok; i++) {
-        to->device[i] = m->device[i];
-        to->device[i].id = gy_machine_text(to, m->device[i].id);
-        to->device[i].kind = gy_machine_text(to, m->device[i].kind);
-        ok = to->device[i].id && to->device[i].kind;
-    }
-    for (uint32_t i = 0; i < m->resources && ok; i++) {
-        to->resource[i] = m->resource[i];
-        ok = (to->resource[i].id = gy_machine_text(to, m->resource[i].id)) != NULL;
-    }
-    if (!ok) {
-        gantry_machine_free(to);
-        return NULL;
-    }
-    to->contention = m->contention;
-    to->launch = m->launch;
-    to->issue = m->issue;
-    to->submit = m->submit;
-    to->start = m->start;
-    return to;
-}
-
 /* The host's share: one thread gives out the work of all devices, and waits for its end. */
 static void set_host(gantry_machine *m, const gy_measured *what)
 {
@@ -218,8 +187,8 @@ static bool fill(gantry_machine *to, const gantry_machine *m, const gy_measured 
 gantry_status gy_machine_calibrated(gantry_machine **out, const gantry_machine *m, const gy_measured *what,
                                     gantry_error *err)
 {
-    gantry_machine *to = copy_parts(m);
-    if (!to || !fill(to, m, what)) {
+    gantry_machine *to = gy_machine_new(m->name, (gy_machine_size){ m->memories, m->devices, m->resources });
+    if (!to || !gy_machine_copy_parts(to, m, NULL) || !fill(to, m, what)) {
         gantry_machine_free(to);
         return gy_fail_nomem(err);
     }

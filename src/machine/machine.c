@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/versioned.h"
 #include "machine/build.h"
+#include "machine/gpus.h"
 #include <string.h>
 
 gantry_machine *gy_machine_new(const char *name, gy_machine_size size)
@@ -43,6 +44,46 @@ gantry_machine *gy_machine_new(const char *name, gy_machine_size size)
 const char *gy_machine_text(gantry_machine *m, const char *text)
 {
     return gy_arena_strdup(&m->arena, text);
+}
+
+static bool copy_device(gantry_machine *m, gy_device *to, const gy_device *from)
+{
+    *to = *from;
+    to->id = gy_machine_text(m, from->id);
+    to->kind = gy_machine_text(m, from->kind);
+    return to->id && to->kind;
+}
+
+bool gy_machine_copy_parts(gantry_machine *m, const gantry_machine *from, const gy_machine_kept *kept)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < from->memories && ok; i++) {
+        uint32_t to = kept ? kept->memory[i] : i;
+        if (to == GY_MACHINE_NONE)
+            continue;
+        m->memory[to] = from->memory[i];
+        ok = (m->memory[to].id = gy_machine_text(m, from->memory[i].id)) != NULL;
+    }
+    for (uint32_t i = 0, n = 0; i < from->devices && ok; i++)
+        if (!kept || kept->device[i]) {
+            gy_device *d = &m->device[n++];
+            ok = copy_device(m, d, &from->device[i]);
+            d->memory = kept ? kept->memory[d->memory] : d->memory;
+            d->ordinal = kept ? gy_device_ordinal(from, i) : d->ordinal;
+        }
+    for (uint32_t i = 0; i < from->resources && ok; i++) {
+        uint32_t to = kept ? kept->resource[i] : i;
+        if (to == GY_MACHINE_NONE)
+            continue;
+        m->resource[to] = from->resource[i];
+        ok = (m->resource[to].id = gy_machine_text(m, from->resource[i].id)) != NULL;
+    }
+    m->contention = from->contention;
+    m->launch = from->launch;
+    m->issue = from->issue;
+    m->submit = from->submit;
+    m->start = from->start;
+    return ok;
 }
 
 bool gy_machine_note(gantry_machine *m, const char *note)

@@ -168,33 +168,6 @@ static gy_machine_size number(selection *s)
     return size;
 }
 
-static bool copy_parts(gantry_machine *m, const selection *s)
-{
-    const gantry_machine *from = s->from;
-    bool ok = true;
-    for (uint32_t i = 0; i < from->memories; i++)
-        if (s->memory[i] != GY_MACHINE_NONE) {
-            gy_memory *y = &m->memory[s->memory[i]];
-            *y = from->memory[i];
-            ok = (y->id = gy_machine_text(m, y->id)) != NULL && ok;
-        }
-    for (uint32_t i = 0, n = 0; i < from->devices; i++)
-        if (s->keep[i]) {
-            gy_device *d = &m->device[n++];
-            *d = from->device[i];
-            d->memory = s->memory[d->memory];
-            d->ordinal = gy_device_ordinal(from, i);
-            ok = (d->id = gy_machine_text(m, d->id)) != NULL && (d->kind = gy_machine_text(m, d->kind)) != NULL && ok;
-        }
-    for (uint32_t i = 0; i < from->resources; i++)
-        if (s->resource[i] != GY_MACHINE_NONE) {
-            gy_resource *r = &m->resource[s->resource[i]];
-            *r = from->resource[i];
-            ok = (r->id = gy_machine_text(m, r->id)) != NULL && ok;
-        }
-    return ok;
-}
-
 static bool copy_routes(gantry_machine *m, const selection *s)
 {
     const gantry_machine *from = s->from;
@@ -242,11 +215,6 @@ static bool copy_texts(gantry_machine *m, const selection *s)
         ok = gy_machine_fact(m, c->fact[i].name, c->fact[i].value);
     m->calibration.measured = c->measured;
     memcpy(m->calibration.quality, c->quality, sizeof c->quality);
-    m->contention = s->from->contention;
-    m->launch = s->from->launch;
-    m->issue = s->from->issue;
-    m->submit = s->from->submit;
-    m->start = s->from->start;
     return ok;
 }
 
@@ -258,8 +226,8 @@ static gantry_status build(gantry_machine **out, selection *s)
     gy_text_printf(&name, "%s, %u of %u devices", s->from->name, size.devices, s->from->devices);
     gantry_machine *m = name.failed ? NULL : gy_machine_new(name.at, size);
     gy_text_free(&name);
-    if (!m || !copy_parts(m, s) || !copy_routes(m, s) || !copy_tables(m, s) || !copy_texts(m, s) ||
-        !gy_machine_seal(m)) {
+    if (!m || !gy_machine_copy_parts(m, s->from, &(gy_machine_kept){ s->keep, s->memory, s->resource }) ||
+        !copy_routes(m, s) || !copy_tables(m, s) || !copy_texts(m, s) || !gy_machine_seal(m)) {
         gantry_machine_free(m);
         return gy_fail_nomem(s->err);
     }

@@ -30,7 +30,7 @@ static bool is_ours(const struct stat *info)
     return info->st_uid == geteuid() && !(info->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* What is loaded from here runs as us: nobody else may be able to put anything into it. */
+/* Code that is loaded from the cache runs with our rights: no other user may be able to write into it. */
 static gantry_status check_folder(const char *path, gantry_error *err)
 {
     struct stat info;

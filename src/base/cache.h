@@ -17,7 +17,7 @@ gantry_status gy_cache_path(char **path, uint64_t hash, const char *ending, gant
 
 /* Bytes that are kept with their number and hash behind them, written under a temporary name and renamed. */
 gantry_status gy_cache_keep(const char *path, const void *data, size_t bytes, gantry_error *err);
-/* What was kept, with a 0 after it (gy_free). False: nothing of the kind is there, or it is not whole; or no memory. */
+/* Reads an entry, with a 0 byte after it (gy_free). False: there is none, or it is not whole; or out of memory. */
 bool gy_cache_find(const char *path, char **data, size_t *bytes);
 
 #endif

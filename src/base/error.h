@@ -37,7 +37,7 @@ static inline gantry_status gy_fail_nomem(gantry_error *err)
     return GANTRY_E_NOMEM;
 }
 
-/* what = "open": "cannot open x.json: No such file or directory"; status E_IO, native = errno. */
+/* E_IO with errno as `native`. With `what` = "open": "cannot open x.json: No such file or directory". */
 static inline gantry_status gy_fail_errno(gantry_error *err, const char *what, const char *path)
 {
     gy_record_errno(err, what, path);

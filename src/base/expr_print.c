@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is done with an expression as a tree: printing, listing and replacing its names. */
+/* Walks over the tree of an expression: printing it, listing and replacing its names. */
 #include "base/expr.h"
 #include "base/expr_tree.h"
 #include <inttypes.h>

@@ -291,7 +291,7 @@ static void link_after(gy_imap *map, uint32_t i, uint32_t new)
         map->at[next].before_ = new;
 }
 
-/* Who cuts often comes back to where the last cut was, or goes on behind it. */
+/* Looks at the interval of the last cut and the one behind it first: callers often come back to it, or go on there. */
 static uint32_t find_near(const gy_imap *map, int64_t point)
 {
     uint32_t i = map->hint_;

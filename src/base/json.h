@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What jansson leaves to its users: loading with every strictness, the source location of a value (jansson forgets line
- * and column after parsing: the text is scanned again for a JSON pointer, on errors only), and a reader that turns
- * "this object's keys" into messages with pointer, value seen, value allowed and near miss.
+ * A layer above jansson, for what jansson leaves to its users: strict loading, the source location of a value (jansson
+ * forgets line and column after parsing: the text is scanned again for a JSON pointer, on errors only), and a reader
+ * that turns "this object's keys" into messages with pointer, value seen, value allowed and near miss.
  */
 #ifndef GY_BASE_JSON_H
 #define GY_BASE_JSON_H

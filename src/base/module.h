@@ -11,7 +11,7 @@
 
 #include <gantry/status.h>
 
-/* gantry_x_module. */
+/* The type of gantry_x_module: it returns the table of the module. */
 typedef const void *(*gy_module_entry)(void);
 
 typedef struct gy_module {

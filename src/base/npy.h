@@ -14,7 +14,7 @@ typedef struct gy_npy {
     int rank;             /* 0: a single number */
     int64_t *shape;       /* `rank` entries >= 0; gy_npy_free */
     uint64_t data_offset; /* of the first byte of the data in the file */
-    uint64_t data_bytes;  /* what dtype and shape ask for; the file may be shorter */
+    uint64_t data_bytes;  /* by dtype and shape; the file may be shorter */
 } gy_npy;
 
 /* Reads only the header of the file. GANTRY_E_IO for anything that is wrong with it. */

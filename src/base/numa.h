@@ -8,7 +8,7 @@
 
 enum { GY_NUMA_NODES = 1024 };
 
-/* What held before; private. */
+/* The policy that held before; private. */
 typedef struct gy_numa {
     int mode; /* -1: nothing was changed */
     unsigned long nodes[GY_NUMA_NODES / (8 * sizeof(unsigned long))];

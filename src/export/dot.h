@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two DOT pictures share: the head and the legend. */
+/* The head and the legend, which both DOT pictures have. */
 #ifndef GY_EXPORT_DOT_H
 #define GY_EXPORT_DOT_H
 

@@ -14,7 +14,7 @@
 
 /* ---- nodes ---- */
 
-/* What a node's colour and second line say: its kernel, or what kind of node it is. */
+/* The name that puts a node into a group, hence gives its colour: that of its kernel, else its id. */
 static const char *group_name(const gantry_graph *g, const gy_node *n)
 {
     return n->kernel != GY_NONE ? g->kernels.at[n->kernel].manifest->name : n->id;

@@ -27,7 +27,7 @@ static uint32_t shown_ops(const gantry_schedule *s)
 
 /* ---- ops ---- */
 
-/* What a copy moves, and its route: "x{0:10}", "host → gpu0". */
+/* The rows that a copy moves, and its route: "x{0:10}", "host → gpu0". */
 static void add_copy_label(gy_text *to, const gantry_schedule *s, const gy_op *op)
 {
     const gy_use *use = &s->use.at[op->use];
@@ -309,7 +309,7 @@ static void add_waits(gy_text *to, const gy_view *view, uint32_t shown)
     }
 }
 
-/* What made a copy wait but is no row: the copy engine. */
+/* Draws arrows for copies that waited for a copy engine: no row of the sync table says so. */
 static void add_engine_waits(gy_text *to, const gy_view *view, uint32_t shown)
 {
     const gantry_schedule *s = view->s;

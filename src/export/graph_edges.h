@@ -21,7 +21,7 @@ typedef struct gy_arrows {
 /* One arrow per pair of nodes within an iteration, one to the next iteration. Order that follows from data, through
  * however many nodes, is left out. false: out of memory. */
 bool gy_arrows_make(gy_arrows *arrows, const gantry_graph *graph, uint32_t shown);
-/* What flows along an arrow between nodes: "x[3]", "A[1][2], A[2][2]". Not escaped. Appends. */
+/* The regions that flow along an arrow between nodes: "x[3]", "A[1][2], A[2][2]". Not escaped. Appends. */
 void gy_arrow_text(gy_text *to, const gy_arrows *arrows, const gy_arrow *arrow);
 void gy_arrows_free(gy_arrows *arrows);
 

@@ -185,7 +185,8 @@ static void add_critical(gy_text *to, const gy_view *view)
     gy_text_add(to, first ? "]" : "\n  ]");
 }
 
-/* What the scheduler tried, in its order. A makespan is missing where nothing that was found was worth simulating. */
+/* The attempts of the scheduler, in its order. A makespan is missing where nothing that was found was worth simulating.
+ */
 static void add_tried(gy_text *to, const gantry_schedule *s)
 {
     gy_text_add(to, ",\n  \"tried\": [");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What copies move over each route. */
+/* Copies, and the bytes that they move, by route. */
 #include "export/export.h"
 
 static void add_ops(gy_route_traffic *traffic, const gantry_schedule *s, uint64_t times)

@@ -127,7 +127,7 @@ gantry_kernel_fn gy_node_function(const gantry_graph *graph, uint32_t node, void
     return n->kernel != GY_NONE ? graph->kernels.at[n->kernel].manifest->host : NULL;
 }
 
-/* What another order of a sum of some thousand terms may change, relative and near 0; integers nothing. */
+/* The relative difference that another order of summing some thousand terms may make; integers differ by nothing. */
 static double default_tolerance(gantry_dtype dtype)
 {
     switch (dtype) {

@@ -95,7 +95,7 @@ typedef struct gy_scalar {
     const gy_expr *expr; /* over `it` only; NULL: the number is final */
 } gy_scalar;
 
-/* What a launch or host node calls. */
+/* The function that a launch or host node calls. */
 typedef struct gy_function {
     gantry_kernel_fn function;
     void *user;
@@ -111,7 +111,7 @@ typedef enum gy_node_kind {
     GY_NODE_WORK
 } gy_node_kind;
 
-/* What a node takes on a device of that id or kind; NULL: everywhere. */
+/* The time of a node on devices of that id or kind; NULL: on every device. */
 typedef struct gy_node_time {
     const char *device;
     double us;
@@ -172,7 +172,7 @@ typedef struct gy_param {
     bool is_real;
 } gy_param;
 
-/* Not a mistake, but perhaps not meant. One line, like an error's. */
+/* A remark on something that is allowed but perhaps not meant: one line, like the text of an error. */
 typedef struct gy_warning {
     uint32_t origin;
     const char *text;
@@ -187,7 +187,7 @@ struct gantry_graph {
     bool sealed;
     gy_arena arena;
     const char *name, *path, *folder; /* path NULL if it was not read from a file */
-    const char *source;               /* what stands for the file in messages; NULL if it was built by a program */
+    const char *source;               /* the name of the file in messages; NULL if a program built the graph */
     gantry_error error;               /* the first mistake of building; status 0 without one */
     gy_names buffer_names, node_names;
     GY_VEC(gy_param) params;

@@ -24,7 +24,7 @@
 
 typedef struct gy_phase {
     uint32_t first_node, last_node; /* [first, last) */
-    uint32_t loop;                  /* whose iterations; GY_NONE: nodes once, loops inside are unrolled */
+    uint32_t loop; /* the phase is iterations of this loop; GY_NONE: its nodes once, loops inside are unrolled */
     uint32_t first_loop, last_loop; /* loops inside, [first, last): gy_phases_derive sets them from the list */
     int64_t first, iterations;      /* number of the first; how many in every start. Without a loop: 0, 1 */
     int64_t starts;
@@ -45,7 +45,8 @@ typedef struct gy_move {
     bool made; /* by this phase */
 } gy_move;
 
-/* What a derived graph has beside its flow and its classes. Arrays are per buffer. */
+/* The context of a phase: how it is connected to the phases before and after it. A derived graph has one, beside a flow
+ * and classes of its own. Arrays are per buffer. */
 typedef struct gy_phase_context {
     gy_phase phase;
     uint32_t until;     /* the buffer that is looked at, an output of the phase; GY_NONE */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "graph/repeat.h"
 
-/* What the library's own kernels do is known. */
+/* The library's own kernels are pure, unless they say that their sums vary. */
 static bool is_pure(const gantry_kernel *manifest)
 {
     bool own = gantry_kernel_find(manifest->name) == manifest;

@@ -21,8 +21,8 @@ const char *gy_machine_text(gantry_machine *m, const char *text);
 /* Adds a remark. Takes a text in the machine's arena; false: out of memory, also when `note` is NULL. */
 bool gy_machine_note(gantry_machine *m, const char *note);
 
-/* What a machine made from another has of it: whether a device stays, and the new numbers of memories and resources,
- * GY_MACHINE_NONE for those that go. */
+/* A selection from a machine: which devices stay, and the new numbers of memories and resources, GY_MACHINE_NONE for
+ * those that go. */
 typedef struct gy_machine_kept {
     const bool *device;
     const uint32_t *memory, *resource;
@@ -42,7 +42,7 @@ bool gy_machine_fact(gantry_machine *m, const char *name, const char *value);
 /* Adds those of lines "name: value"; other lines mean nothing. */
 bool gy_machine_facts(gantry_machine *m, const char *lines);
 
-/* What flows of a route share, copied by the functions below. */
+/* The resources that flows of a route share; the functions below copy the list. */
 typedef struct gy_via {
     const uint32_t *resource;
     uint32_t count;

@@ -24,7 +24,7 @@ static void set_host(gantry_machine *m, const gy_measured *what)
         m->issue = gy_ticks_from_us(what->issue.us);
 }
 
-/* What the shortest kernel takes among many in a graph: no kernel of the library is as short as one that does nothing.
+/* The time of the shortest kernel among many in a graph: no kernel of the library is as short as one that does nothing.
  */
 static double launch_us(const gantry_machine *m, const gy_measured *what, const gy_measured_device *d)
 {

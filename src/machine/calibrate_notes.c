@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a calibrated machine says of itself: notes, where its figures come from, how good they are. */
+/* The notes of a calibrated machine: where its figures come from, and how good they are. */
 #include "base/memory.h"
 #include "machine/calibrate_build.h"
 #include <math.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What copies share, from what several at once were seen to do. calibrate.h says which resources there are. */
+/* Finds the rates of the resources that copies share, from times of several copies at once. calibrate.h says which
+ * resources there are. */
 #include "base/memory.h"
 #include "machine/calibrate_build.h"
 #include <string.h>
@@ -69,7 +70,7 @@ static uint32_t next_memory(const gantry_machine *m, uint32_t memory)
     return memory + 1 < m->memories ? memory + 1 : 1;
 }
 
-/* Whether the traffic has a copy along the route. */
+/* True if the traffic has a copy along the route. */
 static bool has_copy(const gantry_machine *m, const gy_measured_traffic *t, const gy_route *r)
 {
     uint32_t next = t->memory < m->memories ? next_memory(m, t->memory) : 0;
@@ -125,7 +126,7 @@ static void rate_peers(ports *p, uint32_t memory)
     *port_of(p, memory, IN) = in > 0 ? larger(in, total(p, GY_TRAFFIC_IN, memory)) : 0;
 }
 
-/* What a pair would do in both directions if they did not meet. */
+/* Gives a memory a port for both directions together where copies that meet are slower than the two alone. */
 static void rate_both(ports *p, uint32_t memory)
 {
     uint32_t next = next_memory(p->m, memory);
@@ -151,7 +152,7 @@ static bool sends_to_next(const ports *p, uint32_t memory)
     return is_peer(gy_machine_route(p->m, memory, next_memory(p->m, memory)));
 }
 
-/* What a memory leaves each of the copies that it takes part in when all send to their next. */
+/* The rate that a memory leaves to each of its copies while every memory sends to the next. */
 static double both_share(const ports *p, uint32_t memory)
 {
     uint32_t before = memory > 1 ? memory - 1 : p->m->memories - 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What has to be the same for measured figures to hold, and what differs between two machines. */
+/* Facts that must be the same for measured figures to hold, and the differences between two machines. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "machine/build.h"

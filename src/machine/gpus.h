@@ -39,8 +39,8 @@ void gy_gpus_free(gy_gpus *gpus);
  * Without any (count 0 or NULL): virtual devices on the CPU. */
 gantry_status gy_machine_detect(gantry_machine **machine, const gy_gpus *gpus, gantry_error *err);
 
-/* What figures measured with these GPUs depend on, a line of "name: value" each: driver, CUDA, how many GPUs, the name
- * and ECC of each. What is not told is left out. Appends. */
+/* The facts that figures measured with these GPUs depend on, a line of "name: value" each: driver, CUDA, how many GPUs,
+ * the name and ECC of each. Unknown ones are left out. Appends. */
 void gy_gpus_fingerprint(gy_text *to, const gy_gpus *gpus);
 
 /* The back end's own number of a device: its `ordinal`; of a GPU that has none its place among the GPUs of the machine,

@@ -29,7 +29,7 @@ static gantry_status read_nodes(gy_host_info *host, hwloc_topology_t topology, g
     return GANTRY_OK;
 }
 
-/* What the system has beyond what hwloc knows of is shared out evenly. */
+/* Memory that the system has but hwloc does not know of is divided evenly among the nodes. */
 static void add_hidden_memory(gy_host_info *host, hwloc_topology_t topology)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this computer has, as far as the operating system tells. The only door to hwloc. */
+/* The memory, cores and GPUs of this computer, as far as the operating system tells. Nothing else calls hwloc. */
 #ifndef GY_MACHINE_HOST_H
 #define GY_MACHINE_HOST_H
 

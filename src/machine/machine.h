@@ -122,7 +122,7 @@ typedef struct gy_kernel_table {
     uint32_t points;
 } gy_kernel_table;
 
-/* What was measured for a machine: X(constant, name in files). */
+/* Families of figures that are measured for a machine: X(constant, name in files). */
 #define GY_FAMILY_MAP(X)                                                                                               \
     X(COPIES, copies)                                                                                                  \
     X(TRAFFIC, traffic)                                                                                                \
@@ -175,9 +175,9 @@ struct gantry_machine {
     uint32_t notes, memories, devices, resources;
     bool contention; /* false: flows do not share and copy engines do not queue */
     gy_ticks launch; /* `launch_us` of the model: that of devices which give none */
-    gy_ticks issue;  /* what the host needs to give out each wait of work that goes over several GPUs; sim.h */
-    gy_ticks submit; /* what it needs to give out each op that is replayed in streams; sim.h */
-    gy_ticks start;  /* what a start takes beyond its ops: until the first begins, and until the last's end is seen */
+    gy_ticks issue;  /* time of the host to give out each wait of work that goes over several GPUs; sim.h */
+    gy_ticks submit; /* time of the host to give out each op that is replayed in streams; sim.h */
+    gy_ticks start;  /* time of a start beyond its ops: until the first begins, and until the last's end is seen */
     uint64_t hash;   /* xxh64 of the normal form without `source`, `notes` and `calibration` */
     /* Nodes of one graph x devices: so many times what the model says they take, as was measured (scheduler/guided.h);
      * NULL: nothing was. In no file. */

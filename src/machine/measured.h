@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What was measured on a machine: plain numbers that a back end in a module fills in, and that become a machine again
+ * Figures that were measured on a machine: a back end in a module fills in plain numbers, which become a machine again
  * (calibrate.h). A figure is the median of its samples, with their median absolute deviation: one sample that something
  * else disturbed moves neither.
  */
@@ -51,7 +51,7 @@ typedef enum gy_traffic_pattern {
 
 typedef struct gy_measured_traffic {
     gy_traffic_pattern what;
-    uint32_t memory; /* whose port it is; GY_MACHINE_NONE where it is nobody's alone */
+    uint32_t memory; /* the memory whose port is measured; GY_MACHINE_NONE where it is no single memory's */
     double bytes;    /* of all copies together */
     gy_figure time;
 } gy_measured_traffic;
@@ -74,7 +74,7 @@ typedef struct gy_measured_collective {
     gy_measured_points points;
 } gy_measured_collective;
 
-/* What it costs to give work to a device, by device of the machine. */
+/* The times of giving work to a device, by device of the machine. */
 typedef struct gy_measured_device {
     uint32_t device;
     gy_figure launch;       /* an empty kernel on a stream, one after another */

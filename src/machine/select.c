@@ -12,7 +12,7 @@
 
 typedef struct selection {
     const gantry_machine *from;
-    const char *text;            /* what the user wrote */
+    const char *text;            /* as the user wrote it */
     bool *keep;                  /* per device */
     uint32_t *memory, *resource; /* new number of each, or GY_MACHINE_NONE */
     gantry_error *err;

@@ -10,7 +10,7 @@ typedef struct gy_virtual_device {
     int numa;       /* node of that memory, or -1 */
 } gy_virtual_device;
 
-/* What the `source` of such a machine says. */
+/* The `source` of such a machine. */
 extern const char gy_virtual_source[];
 
 /* A host memory, and `devices` devices with a memory each, everything joined to everything. Composed, not sealed.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What a back end is: a table of functions that carries a schedule out. The front (this folder) owns bindings, initial
+ * A back end is a table of functions that carries a schedule out. The front (this folder) owns bindings, initial
  * contents, tickets and errors; a back end owns memories, threads or streams. A back end is one file with one table,
  * and one line in backends.c; or a module (base/module.h) that exports a gy_backend_module.
  *
@@ -15,7 +15,7 @@
 #include "schedule/schedule.h"
 #include <gantry/raw.h>
 
-/* What a node calls. */
+/* The function that a node calls. */
 typedef struct gy_callee {
     gantry_kernel_fn call; /* NULL for nodes without a function */
     void *user;
@@ -87,8 +87,8 @@ typedef struct gy_backend {
     /* Iteration 0 of a task means this one from now on: also in scalars that depend on it. While no start is in flight.
      */
     gantry_status (*advance)(void *state, int64_t first, gantry_error *err);
-    /* Whether so many bytes of the caller are in that memory, which is not host memory; NULL: memory of the caller is
-     * as good as any other. */
+    /* Checks that so many bytes of the caller are in that memory, which is not host memory; NULL: nothing is checked,
+     * since memory of the caller is as good as any other. */
     gantry_status (*locate)(void *state, uint32_t memory, const void *at, uint64_t bytes, gantry_error *err);
     /* Pointers or scalars of the job have changed. */
     gantry_status (*rebind)(void *state, gantry_error *err);
@@ -128,7 +128,7 @@ typedef struct gy_raw_table {
     void (*close)(void *state);
 } gy_raw_table;
 
-/* The table of a module (gantry_cuda_module). */
+/* The table that a module exports (gantry_cuda_module). */
 typedef struct gy_backend_module {
     const gy_backend *backend;
     /* The devices of this computer (gy_gpus_free). Without any, or without a driver: none, and no error. */

@@ -51,7 +51,7 @@ static gantry_status check_bytes(const gy_buffer *b, const void *host, uint64_t 
     return status;
 }
 
-/* What is outside host memory is where the schedule says. */
+/* A buffer that is bound outside host memory must be in the memory that the schedule says. */
 static gantry_status check_outside(gantry_run *run, const gy_buffer *b, const void *at, const char *call,
                                    gantry_error *err)
 {
@@ -129,7 +129,7 @@ static gantry_status fail_contents(const gy_buffer *b, gantry_error *err)
                    b->name);
 }
 
-/* What persists is set up once, not by each start. */
+/* Contents of persistent instances are set up once, not by each start. */
 static gantry_status need_idle_for(gantry_run *run, const gy_buffer *b, const char *what, gantry_error *err)
 {
     return b->cls == GANTRY_STATE || b->cls == GANTRY_CONST ? gy_run_need_idle(run, what, err) : GANTRY_OK;

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include <gantry/graph.h>
 
-/* What one side of a kind has: as many bytes in each rank, a part of them in each, or all in the root. */
+/* The sizes on one side of a collective: as many bytes in each rank, a part of them in each, or all in the root. */
 typedef enum side { EACH, PART, ROOT } side;
 
 static side side_of(gantry_collective kind, bool in)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What a buffer holds at first, and what fill nodes write. Element e of a buffer (its index in C order in the whole
+ * The values of first contents and of fill nodes. Element e of a buffer (its index in C order in the whole
  * array) depends on e alone, never on who computes it or how the buffer is cut.
  *
  *   value    a

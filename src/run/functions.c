@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every node of the schedule calls, found before anything runs. */
+/* Finds the function of every node of the schedule before anything runs. */
 #include "run/run.h"
 
 #include "base/error.h"

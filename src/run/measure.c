@@ -75,7 +75,7 @@ static gantry_status measure(gantry_machine **out, const gantry_machine *machine
     status = measure_rest(&measured, machine, SHARE * seconds, &r, err);
     status = status ? status : gy_machine_calibrated(out, machine, &measured, err);
     gy_measured_free(&measured);
-    gy_module_close(&module); /* what is measured names kernels of the module */
+    gy_module_close(&module); /* only now: the figures name kernels of the module */
     return status;
 }
 

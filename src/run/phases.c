@@ -78,7 +78,7 @@ static gantry_status bring(phased *p, size_t i, gantry_error *err)
     return status;
 }
 
-/* What is kept of states; outputs are where they belong already. */
+/* Fetches the states that are kept; outputs are where they belong already. */
 static gantry_status fetch(phased *p, size_t i, gantry_error *err)
 {
     const gy_hand_over *o = &p->over.at[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What names mean between phases, in host memory. */
+/* The memory of a name's value between phases: always host memory. */
 #include "base/error.h"
 #include "base/imap.h"
 #include "base/memory.h"

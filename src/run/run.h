@@ -7,7 +7,7 @@
 #include "run/usercode.h"
 #include <gantry/run.h>
 
-/* What a buffer is bound to, for the starts to come. `own` and `packed` are the run's. */
+/* The binding of a buffer, for the starts to come. `own` and `packed` are the run's. */
 typedef struct gy_binding {
     const void *array; /* C order, whole: the user's, or `own`; NULL: not bound */
     void *own;         /* read from a file */
@@ -18,8 +18,8 @@ typedef struct gy_binding {
     bool fetches;      /* an instance of space OUTPUT receives it */
 } gy_binding;
 
-/* What the starts of one turn have of a buffer: bindings may change while they are in flight. The last three are the
- * run's, made when needed. */
+/* The binding of a buffer as the starts of one turn have it: bindings may change while these are in flight. The last
+ * three members are the run's, made when needed. */
 typedef struct gy_turn {
     const void *array; /* that the start reads for an input; NULL: none of the user's */
     void *result;      /* of the user, that the start writes; NULL: none */
@@ -40,7 +40,7 @@ struct gantry_run {
     gantry_graph *graph; /* the schedule's */
     const gy_backend *backend;
     gy_module module;  /* that the back end is in, if any */
-    gy_backend phased; /* what `backend` is where the schedule has phases (phases.h) */
+    gy_backend phased; /* the table that `backend` points to where the schedule has phases (phases.h) */
     void *state;       /* the back end's */
     gy_job job;
     gy_callee *function;
@@ -98,7 +98,7 @@ gantry_status gy_run_drain(gantry_run *run, gantry_error *err);
 /* E_INVALID while a start is in flight: `what` is the call, "gantry_run_bind". */
 gantry_status gy_run_need_idle(gantry_run *run, const char *what, gantry_error *err);
 
-/* Whether two ranges of bytes share any. */
+/* True if two ranges of bytes share any. */
 static inline bool gy_overlap(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes)
 {
     uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;

@@ -29,7 +29,7 @@ static void add_lane_names(gy_text *to, const gantry_schedule *s, int process, c
     }
 }
 
-/* What it calls, for who sums times up: its kernel and the element type that its speed depends on. */
+/* The kernel of an op and the element type that its speed depends on, so that times can be summed up by them. */
 static void add_kernel(gy_text *to, const gantry_schedule *s, const gy_op *op)
 {
     const gy_node *n = op->node != GY_NONE && s->graph ? &s->graph->nodes.at[op->node] : NULL;

@@ -24,7 +24,7 @@ static inline bool gy_is_reduction(uint8_t mode)
 /* Where row `row` of a value begins, counted from its row 0. */
 int64_t gy_row_offset(const gantry_schedule *s, uint32_t value, int64_t row);
 
-/* What of rule phases needs no graph. */
+/* The half of rule phases that needs no graph. */
 gantry_status gy_schedule_phases_form(const gantry_schedule *s, gantry_error *err);
 
 gantry_status gy_form_ops(const gantry_schedule *s, const uint32_t *geometry, gantry_error *err);

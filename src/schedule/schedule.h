@@ -17,7 +17,7 @@
 #include <gantry/schedule.h>
 #include <stdbool.h>
 
-/* What a schedule was made for, in the order of gy_objective_words. */
+/* The objectives that a schedule can be made for, in the order of gy_objective_words. */
 typedef enum gy_objective { GY_OBJECTIVE_MAKESPAN, GY_OBJECTIVE_PERIOD, GY_OBJECTIVE_MAX_LOAD } gy_objective;
 
 /* Names and sizes of values, so that a schedule file can be drawn and simulated without its graph. */
@@ -79,7 +79,7 @@ typedef enum gy_op_kind {
 } gy_op_kind;
 
 /*
- * What an inserted collective (node GY_NONE) means, row by row of one value: each write receives, for each of its rows,
+ * An inserted collective (node GY_NONE) means, row by row of one value: each write receives, for each of its rows,
  * what the reads that contain that row hold; where several do (accumulators), they are combined with `reduce` in the
  * order of the reads, a read with role DATA or PERSIST (the previous value) first. Its kind is a name for cost, drawing
  * and back ends.
@@ -131,7 +131,7 @@ typedef struct gy_sync {
     uint32_t slot;
 } gy_sync;
 
-/* What the scheduler tried before it chose this schedule. Names are static. */
+/* An attempt of the scheduler before it chose this schedule, for reports. Names are static. */
 typedef struct gy_tried {
     const char *policy;
     const char *skipped;  /* why it did not run, or NULL */
@@ -189,7 +189,8 @@ struct gantry_schedule {
     gy_ticks period, period_bound; /* objective "period": from one start to the next; else 0. As makespan, bound */
     gy_ticks makespan, bound;
     GY_VEC(gy_schedule_phase) phases; /* empty: this is an ordinary schedule */
-    const char *bound_by;   /* what the bound comes from, static (scheduler/bound.c); not in its file: then NULL */
+    const char *bound_by;   /* the reason of the bound, static (scheduler/bound); NULL in a schedule from a file, which
+                               does not say it */
     GY_VEC(gy_tried) tried; /* for reports; not part of the schedule, and not in its file */
     GY_VEC(gy_ticks) load;  /* per device, with objective "max_load" (scheduler/load.h); not in its file either */
 };
@@ -244,8 +245,8 @@ const char *gy_carrier_name(gy_carrier carrier);
 const char *gy_reason_name(gy_reason reason);
 const char *gy_provenance_name(gy_provenance provenance);
 
-/* What needs no graph: every index, size, name and mode. A schedule that passes can be read by any code without a
- * bound being checked again. E_SCHEDULE with "rule form: ..." and the pointer of the thing in the file format. */
+/* Rule form checks every index, size, name and mode; it needs no graph. Code that reads a schedule which passes need
+ * not check them again. E_SCHEDULE with "rule form: ..." and the pointer of the thing in the file format. */
 gantry_status gy_schedule_form(const gantry_schedule *s, gantry_error *err);
 
 /* The graph as the schedule means it: with the automatic splits cut where the schedule says. Another owner of `graph`

@@ -24,7 +24,7 @@ static const char *memory_of(const gantry_schedule *s, const gy_use *use)
     return s->machine->memory[s->instances.at[use->instance].memory].id;
 }
 
-/* What the scheduler added has no id: it is called by what it does. */
+/* An op that the scheduler added has no id of a node: its text says what it does. */
 static void add_inserted(gy_text *to, const gantry_schedule *s, const gy_op *op)
 {
     const gy_use *use = &s->use.at[op->use];

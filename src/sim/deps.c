@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What waits for what: lane order and the rows of the sync table as one list of edges, and the cycle in it if any. */
+/* The order of ops: lane order and the rows of the sync table as one list of edges, and the cycle in it if any. */
 #include "sim/internal.h"
 
 #include "base/error.h"

@@ -32,7 +32,7 @@ typedef struct gy_sim_job {
     uint64_t seen;
 } gy_sim_job;
 
-/* What flows share. */
+/* A resource of the machine that flows share. */
 typedef struct gy_sim_link {
     GY_VEC(uint32_t) flows; /* jobs; one that passes twice is here twice */
     int64_t rest;           /* while rates are computed: bytes per second not given away yet */
@@ -70,7 +70,7 @@ typedef struct gy_sim {
     uint32_t *todo;  /* per start: ops that have not ended */
     GY_VEC(uint32_t) ready;
     size_t finished;
-    /* What goes on. */
+    /* Jobs that are being carried out, and what they use. */
     GY_VEC(gy_sim_job) jobs;
     GY_VEC(uint32_t) spare;  /* jobs free for use */
     GY_VEC(uint32_t) queue;  /* binary heap of jobs by (time, item) */

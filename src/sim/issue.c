@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What it takes the host to give work out: as streams, or where GPUs wait for each other (sim.h). */
+/* The time that the host needs to give work out: as streams, or where GPUs wait for each other (sim.h). */
 #include "sim/internal.h"
 
 #include "base/error.h"
@@ -47,7 +47,7 @@ static bool count_bits(const gy_sim *sim, uint32_t *bits)
     return any;
 }
 
-/* What comes to the ops of the first start comes to those of each one that waits for another to end. */
+/* A start that waits for another to end is given out like the first: each op so much later than the start may begin. */
 static bool keep_given(gy_sim *sim)
 {
     if (sim->starts <= sim->s->in_flight || sim->ops == 0)

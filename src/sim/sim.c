@@ -9,7 +9,8 @@ static const gy_op *op_of(const gy_sim *sim, uint32_t item)
     return &sim->s->ops.at[item % sim->ops];
 }
 
-/* What a device computes with where it has several lanes for it: one op at a time but for launches (machine.h). */
+/* True if the ops of several compute lanes take turns on one engine of the device; only launches overlap (machine.h).
+ */
 static bool computes_once(const gy_sim *sim, const gy_lane *lane)
 {
     const gy_device *d = &sim->m->device[lane->device];
@@ -99,7 +100,7 @@ static void note_begin(gy_sim *sim, uint32_t item)
         sim->begin[item] = sim->now;
 }
 
-/* What follows the launch, where an op has one of its own. */
+/* Begins the work of an item: all of it, or the rest where its launch came before. */
 static gantry_status begin_job(gy_sim *sim, uint32_t item, gantry_error *err)
 {
     uint32_t job;
@@ -131,7 +132,7 @@ static gantry_status begin_launch(gy_sim *sim, uint32_t item, gy_ticks launch, g
     return GANTRY_OK;
 }
 
-/* What it waits for has ended; where that has to be told, or the item given out, it is ready only then. */
+/* Nothing holds the item up any more but its due time: a signal, or the host, has to reach it first. */
 static bool await_due(gy_sim *sim, uint32_t item)
 {
     uint32_t job;

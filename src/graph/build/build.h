@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What a reader of graph files needs beyond the public building calls. All follow the rules of those: the first mistake
- * sticks to the graph (graph->error, with the place that was set last), later calls do nothing, strings are copied.
+ * Building calls that only a reader of graph files needs. They follow the rules of the public ones: the first mistake
+ * sticks to the graph (graph->error, with the source location that was set last), later calls do nothing, strings are
+ * copied.
  *
  * A reader: gy_graph_set_source, gy_graph_unique_ids, then for every object of the file gy_graph_set_origin with its
  * pointer and the building calls, then gantry_graph_check. A node keeps the pointer at which it was added; mistakes
@@ -14,7 +15,8 @@
 
 /* The name of the file in messages, its path (NULL: not from a file that can be read again) and folder (or NULL). */
 void gy_graph_set_source(gantry_graph *graph, const char *source, const char *path, const char *folder);
-/* Where the next building calls come from. Cheap: kept only by what is added, or by an error. */
+/* Sets the source location of the next building calls. It is cheap: only things that are added, or an error, keep it.
+ */
 void gy_graph_set_origin(gantry_graph *graph, const char *pointer);
 /* From now on a node id that is taken is an error instead of becoming "id#1". */
 void gy_graph_unique_ids(gantry_graph *graph);
@@ -29,7 +31,7 @@ void gy_graph_mistake(gantry_graph *graph, gantry_status status, const char *for
 /* A kernel with code in files. Manifest, code and everything they point to must live in graph->arena. */
 void gy_graph_add_kernel_code(gantry_graph *graph, const gantry_kernel *manifest, const gy_kernel_code *code);
 
-/* What a buffer holds at first; a path is copied as it is (joined with the folder by the caller). */
+/* Sets the first contents of a buffer. A path is copied as it is: the caller has joined it with the folder. */
 void gy_buffer_set_init(gantry_graph *graph, gantry_buffer buffer, const gy_init *init);
 /* A fill with anything a gy_init can say but files and spd. */
 gantry_node gy_graph_fill_with(gantry_graph *graph, const char *id, gantry_region to, const gy_init *what);

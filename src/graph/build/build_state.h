@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is needed while a graph is built and not afterwards. For build*.c and check*.c only. */
+/* The state of building, which a sealed graph does not need any more. For build*.c and check*.c only. */
 #ifndef GY_GRAPH_BUILD_BUILD_STATE_H
 #define GY_GRAPH_BUILD_BUILD_STATE_H
 
@@ -23,7 +23,7 @@ typedef struct gy_late_after {
 } gy_late_after;
 
 typedef struct gy_build {
-    /* The place that was set last: a line of the program, or a pointer. */
+    /* The source location that was set last: a line of the program, or a pointer. */
     gy_text pointer;
     bool has_pointer;
     uint32_t file; /* of `files`, GY_NO_NAME: none */
@@ -48,7 +48,7 @@ bool gy_building(gantry_graph *graph);
 void gy_build_nomem(gantry_graph *graph);
 /* A copy in the graph's arena; NULL (and the mistake noted) when out of memory. */
 const char *gy_build_string(gantry_graph *graph, const char *text);
-/* The entry of graph->origins for the place that was set last; GY_NONE: out of memory. */
+/* The entry of graph->origins for the source location that was set last; GY_NONE: out of memory. */
 uint32_t gy_build_origin(gantry_graph *graph);
 /* The thing with that id, or NULL with the mistake noted. */
 gy_buffer *gy_build_buffer(gantry_graph *graph, gantry_buffer buffer);

@@ -5,7 +5,7 @@
 #include "graph/flow/flow_build.h"
 #include <string.h>
 
-/* What is outside is bound as it is: nobody makes, keeps or packs it. */
+/* An external buffer is bound as it is: the run makes no contents for it, keeps none and packs none. */
 static gantry_status check_external(const gantry_graph *g, const gy_buffer *b, gantry_error *err)
 {
     const char *why = b->init.kind != GY_INIT_NONE          ? "has an init; drop one of the two"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is allowed, but perhaps not meant. */
+/* Warnings: the graph is allowed to be so, but perhaps it was not meant. */
 #include "base/error.h"
 #include "graph/check/check.h"
 
-/* What happens to a buffer in one loop. */
+/* The accesses to a buffer in one loop. */
 enum { REDUCED = 1, RESET = 2 };
 
 static void note_loop(const gantry_graph *g, const gy_loop *loop, uint8_t *notes)

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the walk noted of one phase. Arrays are per buffer. */
+/* The walk's notes on one phase. Arrays are per buffer. */
 typedef struct record {
     gy_phase phase;
     uint32_t *before, *after; /* the value that the name means */
-    uint8_t *wanted;          /* what the name means after it is wanted later, or by the caller */
+    uint8_t *wanted;          /* a later phase, or the caller, wants the value that the name means after this phase */
     gy_touched *touch;
     uint32_t touches;
     uint32_t born; /* values from here on began in it */

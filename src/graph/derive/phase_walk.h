@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What names mean and which rows hold something, phase after phase: for phase_plan.c and phase.c only. */
+/* The walk over a graph: it follows, phase after phase, which value a name means and which rows hold something. For
+ * phase_plan.c and phase.c only. */
 #ifndef GY_GRAPH_DERIVE_PHASE_WALK_H
 #define GY_GRAPH_DERIVE_PHASE_WALK_H
 
@@ -19,7 +20,7 @@ typedef struct gy_touched {
     uint32_t value;
     bool used, changed; /* rows that held something were read (or added to); some were written */
     bool covered;       /* all of them were */
-    gy_rows *defined;   /* what held something before, in order */
+    gy_rows *defined;   /* the rows that held something before, in order */
     uint32_t defineds;
 } gy_touched;
 

@@ -151,7 +151,7 @@ static bool scale_times(gantry_graph *g, gy_node_extra *x, double by)
     return x->time.at != NULL;
 }
 
-/* What was computed from the manifest is computed again by gy_check_nodes. */
+/* Only costs that were given are scaled: gy_check_nodes computes those of the manifest again. */
 static bool scale_given(gantry_graph *g, gy_node *n)
 {
     double by = growth(g, n);

@@ -286,7 +286,7 @@ static gantry_status add_task(builder *b, uint32_t node, uint32_t iteration, gan
     return finish_task(b, task) ? GANTRY_OK : gy_fail_nomem(err);
 }
 
-/* What is looked at is there. */
+/* Refuses an `until` on rows that nothing has written when it is looked at. */
 static gantry_status check_until(const builder *b, const gy_loop *loop, gantry_error *err)
 {
     int64_t first = 0, last = b->graph->buffers.at[loop->until].rows;

@@ -11,7 +11,7 @@
 typedef struct gy_dep_set {
     GY_VEC(gy_dep) found;
     uint32_t *seen; /* by task: 1 + where it is in `found`, valid if found[..].from is that task */
-    uint32_t task;  /* whose predecessors are gathered */
+    uint32_t task;  /* the task that the predecessors are gathered for */
     bool failed;
 } gy_dep_set;
 
@@ -30,7 +30,7 @@ typedef struct gy_track_cell {
 } gy_track_cell;
 
 /*
- * What a row has been through, shared by all rows that went through the same and never changed: `writer` wrote it
+ * The history of a row. Rows with the same history share one state, and a state never changes: `writer` wrote the row
  * last; `before` read that; then `parts` contributed to it with `op`; then `after` read it. Without contributions all
  * readers are in `before`.
  */

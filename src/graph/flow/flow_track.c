@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who wrote, read and contributed to which rows: an interval map per value from rows to a state. States and lists of
- * tasks are immutable and shared, so that cutting an interval copies nothing. An access costs O(log n) and one step for
- * every interval and every dependency it finds.
+ * Tracks which tasks wrote, read and contributed to which rows: an interval map per value from rows to a state. States
+ * and lists of tasks are immutable and shared, so that cutting an interval copies nothing. An access costs O(log n) and
+ * one step for every interval and every dependency it finds.
  */
 #include "base/error.h"
 #include "graph/flow/flow_build.h"
@@ -132,7 +132,7 @@ static void depend_on_contents(gy_track *t, const gy_track_state *s, int64_t byt
     }
 }
 
-/* What was read or contributed last must be over; what came before that is over then, too. */
+/* A writer waits for the last readers and contributors; earlier ones ended before these began. */
 static void depend_on_last(gy_track *t, const gy_track_state *s)
 {
     if (s->after != GY_NO_CELL) {

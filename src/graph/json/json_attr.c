@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What any node can have: order, place, cost. */
+/* The attributes that every kind of node can have: order, device, cost. */
 #include "graph/json/json_read.h"
 
 #include <inttypes.h>

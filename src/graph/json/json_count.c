@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What a block would expand to at least, counted before anything is made: a range with a few zeros too many is then
+ * Counts the nodes that a block expands to at least, before any is made: a range with a few zeros too many is then
  * refused at once, instead of when the memory is full. Innermost blocks are multiplied, blocks around them are walked
  * for some thousand turns at most; what `if` leaves out is not known, so nodes under an `if` are not counted. The exact
  * limit holds while nodes are made (json_node.c, json_block.c).

@@ -13,7 +13,7 @@ static const char *const keys[KEYS] = {
 enum { NAME, ACCESS, DTYPE, SAME, LIST, TYPE, DEFAULT, ARG_KEYS };
 static const char *const arg_keys[ARG_KEYS] = { "name", "access", "dtype", "same", "list", "type", "default" };
 
-/* What is being read, in the graph's arena. */
+/* The manifest and code that are being read, in the graph's arena. */
 typedef struct making {
     gantry_kernel *manifest;
     gy_kernel_code *code;

@@ -73,7 +73,7 @@ gantry_status gy_read_list(gy_reader *r, const gy_json_at *at, gantry_access mod
 
 /* ---- reads and writes ---- */
 
-/* What is in both lists is read and written: one access. Lists may be long, so regions are found by their hash. */
+/* A region in both lists is one access that reads and writes. Lists may be long, so regions are found by their hash. */
 static gantry_status join(gy_reader *r)
 {
     gy_map writes = { 0 };

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* What is said about a param outside the file. */
+/* A value that the caller gives to a param. */
 typedef struct given {
     const char *text;  /* of --param; NULL: none */
     const char *input; /* the file whose size it takes; NULL: none */

@@ -126,7 +126,7 @@ bool gy_read_lookup(void *reader, const char *name, int64_t *integer, double *re
 bool gy_read_is_index(const gy_reader *r, const char *name);
 /* A name that params and indices may have; `what` = "param". */
 gantry_status gy_read_name(gy_reader *r, const gy_json_at *at, const char *what, const char *name);
-/* What was made of the value before; NULL if nothing. Remembers only inside blocks. */
+/* The result that gy_read_remember kept for this JSON value; NULL if there is none. Only inside blocks is any kept. */
 void *gy_read_known(const gy_reader *r, const json_t *value);
 gantry_status gy_read_remember(gy_reader *r, const json_t *value, void *made);
 

@@ -141,7 +141,7 @@ static gantry_status read_halo(gy_reader *r, const gy_json_at *at, rest s, refer
     return status;
 }
 
-/* What is between the bracket that `s` begins with and its partner; *s goes on behind it. */
+/* The text between the bracket that `s` begins with and its partner; *s goes on behind the partner. */
 static gantry_status take_bracket(gy_reader *r, const gy_json_at *at, rest *s, char close, rest *inside)
 {
     size_t end = find_outside(*s, close);

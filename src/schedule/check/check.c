@@ -99,7 +99,7 @@ static gantry_status check_class(const gy_check *k, size_t i)
     return GANTRY_OK;
 }
 
-/* What of rule form needs the graph: after it, values and nodes mean the same in both. */
+/* The half of rule form that needs the graph: after it, values and nodes mean the same in graph and schedule. */
 static gantry_status check_graph(const gy_check *k)
 {
     const gantry_schedule *s = k->s;

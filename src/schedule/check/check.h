@@ -89,7 +89,7 @@ gantry_status gy_clocks_init(gy_clocks *c, const gantry_schedule *s, gantry_erro
 void gy_clocks_free(gy_clocks *c);
 /* The next op in the order (start by start, position by position). false: out of memory. */
 bool gy_clocks_step(gy_clocks *c, uint32_t start, uint32_t op);
-/* Whether `earlier` ends before the current op begins, or is the current op. */
+/* True if `earlier` ends before the current op begins, or is the current op. */
 bool gy_clocks_before(const gy_clocks *c, gy_stamp earlier);
 /* How many ops of the lane of `op` are up to and including it: what the clocks count. */
 uint32_t gy_clocks_tick(const gy_clocks *c, gy_stamp op);
@@ -190,7 +190,7 @@ gantry_status gy_check_order(gy_check *k);  /* order, carrier */
 gantry_status gy_check_ranks(gy_check *k);  /* collective, and the part of external that needs no walk */
 
 gantry_status gy_expect_make(gy_check *k);
-/* What a write access leaves. A fill with an identity leaves just that, whichever node did it. */
+/* The content that a write access leaves. A fill with an identity leaves the identity, whichever node did it. */
 gy_content_id gy_content_written(gy_check *k, uint32_t node, size_t flow_access);
 void gy_expect_free(gy_expect *e);
 
@@ -213,7 +213,7 @@ gantry_status gy_bytes_set(gy_check *k, const gy_use *use, gy_content_id content
 gantry_status gy_bytes_put(gy_check *k, gy_imap *map, int64_t first, int64_t last, gy_cell what);
 /* Taken bytes get a contribution. */
 gantry_status gy_bytes_add(gy_check *k, const gy_use *use, uint64_t flow_access);
-gantry_status gy_bytes_begin(gy_check *k); /* what every start begins with */
+gantry_status gy_bytes_begin(gy_check *k); /* sets the contents that every start begins with */
 
 /* Contents of rows, freed from their addresses: bytes [first, last) counted from row 0 of the value. */
 typedef struct gy_fragment {
@@ -238,7 +238,7 @@ gantry_status gy_check_rows(gy_check *k, const gy_use *use, const gy_expected *r
 gantry_status gy_check_after(gy_check *k, uint32_t op); /* rule after, for the current op */
 gantry_status gy_check_walk(gy_check *k);
 gantry_status gy_check_exit(gy_check *k);
-/* What rows of a buffer hold at the end of a start, as runs: appended to `to`. */
+/* Appends the contents of rows of a buffer at the end of a start, as runs. */
 gantry_status gy_final_runs(gy_check *k, uint32_t buffer, int64_t first, int64_t last, gy_runs *to);
 
 /* ---- phases (check_phases.c) ---- */

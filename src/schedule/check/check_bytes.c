@@ -217,7 +217,7 @@ static bool is_now(const gy_check *k, gy_stamp who)
     return who.op == k->now.op && who.start == k->now.start;
 }
 
-/* Whether each read of the current op that shares bytes with `u` is the same rows, read through the same rank. */
+/* True if each read of the current op that shares bytes with `u` reads the same rows through the same rank. */
 static bool is_in_place(const gy_check *k, const gy_use *u)
 {
     const gy_op *op = gy_check_op(k, k->now.op);
@@ -338,7 +338,7 @@ gantry_status gy_bytes_add(gy_check *k, const gy_use *u, uint64_t flow_access)
     return k->contents.failed ? gy_fail_nomem(k->err) : GANTRY_OK;
 }
 
-/* What persists is set up by the run, in the order of the instances, and has no writer. */
+/* The run sets up persistent instances, in their order; so their rows have no writer in the schedule. */
 static gantry_status set_persistent(gy_check *k, size_t index)
 {
     const gy_instance *in = &k->s->instances.at[index];

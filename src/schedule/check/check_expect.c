@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the sequential program would see: the accesses of all tasks, executed once in adding order on one interval map
- * per value. Nothing here looks at dependencies or at the schedule.
+ * Computes what each read of the sequential program would see: the accesses of all tasks are executed once, in adding
+ * order, on one interval map per value. Nothing here looks at dependencies or at the schedule.
  */
 #include "base/error.h"
 #include "schedule/check/check.h"

@@ -82,8 +82,7 @@ static int by_first(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* What an elementary run of bytes holds when `more` is combined into `sum` (whose geometry says that it is not empty).
- */
+/* Combines `more` into `sum`, the content of an elementary run of bytes, whose geometry says that it is not empty. */
 static void fold(gy_check *k, gy_fragment *sum, bool isfirst, const gy_fragment *more, gantry_dtype dtype,
                  gantry_access op)
 {

@@ -8,7 +8,7 @@
 #include "schedule/check/check.h"
 #include <stdio.h>
 
-/* What is in a row. Between phases: NOTHING, STALE or LEFT. */
+/* The state of a row. Between phases it is NOTHING, STALE or LEFT. */
 enum {
     NOTHING,
     STALE,   /* LEFT, unless the name means something else since: a loop has carried it without using it */
@@ -321,7 +321,7 @@ static gantry_status start_again(walk *w)
     return status;
 }
 
-/* What a phase that is started again has changed is read from where it persists; other rows stay as they were. */
+/* Rows that a phase with several starts has changed are read from where they persist; other rows stay as they were. */
 static gantry_status check_persists(const walk *w, uint32_t b)
 {
     const gantry_schedule *one = w->s->phases.at[w->phase].schedule;

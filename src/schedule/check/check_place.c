@@ -30,7 +30,7 @@ static gantry_status check_memories(const gy_check *k, uint32_t index)
     return GANTRY_OK;
 }
 
-/* Whether there is code of the node for the device. */
+/* Refuses a device that there is no code for the node on. */
 static gantry_status check_able(const gy_check *k, uint32_t index, const gy_device *d)
 {
     const gy_op *op = gy_check_op(k, index);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Filling a gantry_error. Who decides the error reports it; callers above propagate. */
+/* Filling a gantry_error. The function that finds an error reports it; callers above propagate the status. */
 #ifndef GY_BASE_ERROR_H
 #define GY_BASE_ERROR_H
 
@@ -15,7 +15,8 @@ gantry_status gy_vfail(gantry_error *err, gantry_status status, const char *wher
 void gy_record_nomem(gantry_error *err);
 void gy_record_errno(gantry_error *err, const char *what, const char *path);
 
-/* The compiler cannot look into gy_fail: told what comes back, it sees that out-parameters are not used after it. */
+/* Tells the compiler, which cannot look into gy_fail, the status that it returns: so it sees that out-parameters are
+ * not used after an error. */
 static inline gantry_status gy_status_is_(gantry_status status, gantry_status returned)
 {
     (void)returned;

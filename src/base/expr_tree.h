@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tree behind gy_expr: shared by reading, evaluating and printing, and by nobody else. */
+/* The tree behind gy_expr. Only reading, evaluating and printing include this header. */
 #ifndef GY_BASE_EXPR_TREE_H
 #define GY_BASE_EXPR_TREE_H
 

@@ -119,7 +119,7 @@ static gantry_status write_in_place(const char *path, const void *data, size_t l
     return status;
 }
 
-/* Opens "<target>.<pid>-<n>.tmp", which nobody else has; `name` has room for it. -1 with errno. */
+/* Creates a new file "<target>.<pid>-<n>.tmp" and opens it; `name` has room for the name. -1 with errno. */
 static int open_temporary(char *name, size_t size, const char *target, mode_t mode)
 {
     for (int i = 0; i < MOST_TEMPORARIES; i++) {

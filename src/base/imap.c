@@ -27,7 +27,7 @@ static uint32_t entry_of(const gy_imap_page *p, int64_t point)
     uint32_t low = 0, count = p->count;
     while (count > 1) {
         uint32_t half = count / 2;
-        low += (p->key[low + half] <= point) * half; /* no branch: nobody could foretell it */
+        low += (p->key[low + half] <= point) * half; /* no branch: the processor could not predict it */
         count -= half;
     }
     return low;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Modules: shared objects of this project that are opened when they are wanted, because they need what not every
+ * Modules are shared objects of this project that are opened at run time, because they need libraries that not every
  * computer has. "gantry-x" is the file gantry-x.so in the folder GANTRY_MODULES or, without that, beside this library
  * or in gantry/ beside it. It exports a function, gantry_x_module, that returns its table, and gantry_x_build_id, the
  * GY_BUILD_ID that it was built with: a hash of the headers that library and modules share. They read each other's

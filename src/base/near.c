@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { LONGEST = 127 }; /* nobody mistypes more than that, and the rows stay on the stack */
+enum { LONGEST = 127 }; /* a typing error changes no more, and the rows stay on the stack */
 
 static int least(int a, int b)
 {

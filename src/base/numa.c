@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* By system calls: libnuma would be a library for two functions. A system that refuses them, as containers may, goes on
- * as before. */
+/* Sets memory policies by system calls: libnuma would be one more library for two functions. Where the system refuses
+ * them, as containers may, nothing changes. */
 #include "base/numa.h"
 
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ops as boxes. Ops too short to be told apart are drawn as one, so that a picture of a million ops stays a picture. */
+/* Draws ops as boxes. Ops too short to be seen are joined into one box, so that a million ops stay a picture. */
 #include "export/timeline.h"
 
 #include <stdio.h>

@@ -5,10 +5,10 @@
  */
 #include "export/dot.h"
 
-#define MOST_OPS  400 /* more take dot minutes and nobody can read them */
+#define MOST_OPS  400 /* dot takes minutes for more, and the picture is unreadable */
 #define MOST_NAME 22
 
-/* A collective of several devices is across them whoever waits. */
+/* True if an arrow goes from one device to another; a collective of several devices is always on another one. */
 static bool crosses(const gantry_schedule *s, uint32_t a, uint32_t b)
 {
     uint32_t device = gy_view_device(s, &s->ops.at[a]);

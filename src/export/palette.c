@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which things share a colour, and which colours: told apart by people who confuse red and green, dark enough as lines
- * on white (3:1 at least), and light enough as fills to write on. */
+/* Groups of ops that share a colour, and the colours. People who confuse red and green can tell them apart; as lines
+ * they are dark enough on white (3:1 at least), as fills light enough to write on. */
 #include "export/export.h"
 
 #include <string.h>

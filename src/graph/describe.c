@@ -166,7 +166,7 @@ gantry_status gy_launch_iterate(const gantry_graph *graph, uint32_t node, const 
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < n->scalars && !status; i++) {
         const gy_scalar *s = &graph->scalar.at[n->scalar + i];
-        gantry_arg *arg = (gantry_arg *)(uintptr_t)&launch->arg[s->arg]; /* whoever described it owns it */
+        gantry_arg *arg = (gantry_arg *)(uintptr_t)&launch->arg[s->arg]; /* the caller described it */
         gy_constant value;
         if (s->expr && !(status = number_at(graph, node, s, launch->iteration, &value, err))) {
             gy_launch_set_scalar(arg, value);
@@ -213,7 +213,8 @@ static bool is_given(const gantry_graph *g, const gy_node *n, int32_t arg)
     return false;
 }
 
-/* A scalar that nobody gives: it follows from the regions, which are described by now, or is the manifest's number. */
+/* Describes a scalar that the node does not give: it follows from the regions, which are described by now, or is the
+ * manifest's number. */
 static gantry_status describe_default(const gantry_graph *g, uint32_t node, int32_t arg, gantry_launch *launch,
                                       gantry_arg *args, gantry_error *err)
 {

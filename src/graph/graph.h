@@ -65,7 +65,7 @@ typedef struct gy_buffer {
     gy_init init;
     double rtol, atol;    /* negative: not given, by dtype */
     bool equal_nan;       /* two NaN at one place are equal results */
-    const char *external; /* the memory or device where whoever binds it keeps it; NULL: host memory */
+    const char *external; /* the memory or device that the caller keeps it in; NULL: host memory */
     uint32_t origin;
     bool class_given, used_; /* set_class was called; a region of it was resolved (its cut is final) */
 } gy_buffer;
@@ -303,10 +303,11 @@ gantry_status gy_launch_iterate(const gantry_graph *graph, uint32_t node, const 
                                 gantry_error *err);
 /* The entry of `args` (as filled above) that stands for access k of the node: set its `data`. */
 gantry_arg *gy_launch_arg_of(const gantry_graph *graph, uint32_t node, gantry_arg *args, uint32_t k);
-/* What a scalar is from now on. */
+/* Sets the number of a scalar argument. */
 void gy_launch_set_scalar(gantry_arg *arg, gy_constant value);
 /* The type that a scalar of the node's kernel is passed as, or the element type that it calculates with, must be able
- * to hold the number. E_GRAPH, with a text that names argument, number and what is allowed, and without a place. */
+ * to hold the number. E_GRAPH, with a text that names argument, number and what is allowed, and has no source location.
+ */
 gantry_status gy_scalar_check(const gantry_graph *graph, uint32_t node, uint32_t arg, gy_constant value,
                               gantry_error *err);
 /* The host function of a node and its user pointer; NULL where there is none (work nodes, code not yet loaded). */

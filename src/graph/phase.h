@@ -26,11 +26,9 @@ typedef struct gy_phase {
     uint32_t first_node, last_node; /* [first, last) */
     uint32_t loop; /* the phase is iterations of this loop; GY_NONE: its nodes once, loops inside are unrolled */
     uint32_t first_loop, last_loop; /* loops inside, [first, last): gy_phases_derive sets them from the list */
-    int64_t first, iterations;      /* number of the first; how many in every start. Without a loop: 0, 1 */
+    int64_t first, iterations;      /* the first iteration, and the iterations of every start. Without a loop: 0, 1 */
     int64_t starts;
-    int64_t
-        every; /* after iterations that are a multiple of it the loop ends if its `until` is not zero; 0: nobody looks
-                */
+    int64_t every; /* `until` is looked at after iterations that are a multiple of it; 0: never */
 } gy_phase;
 typedef GY_VEC(gy_phase) gy_phases;
 
@@ -52,10 +50,10 @@ typedef struct gy_phase_context {
     uint32_t until;     /* the buffer that is looked at, an output of the phase; GY_NONE */
     uint32_t *entry;    /* the buffer whose value the name means at first */
     uint32_t *source;   /* of inputs, states, consts: the name whose contents they begin with */
-    gy_rows **defined;  /* those rows of it that hold something, in order; NULL: all */
+    gy_rows **defined;  /* the rows of a buffer that hold something, in order; NULL: all */
     uint32_t *defineds; /* how many of them */
-    uint8_t *kept;      /* states: wanted after the phase. Outputs are marked in the buffer */
-    gy_move *move; /* which names mean something else after the phase. Others are as they were, or matter no more */
+    uint8_t *kept;      /* states: later phases need the value. Outputs are marked in the buffer */
+    gy_move *move; /* names that mean another value after the phase. Other names mean the same, or are not used again */
     uint32_t moves;
 } gy_phase_context;
 

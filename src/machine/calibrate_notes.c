@@ -65,7 +65,8 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* Fewer figures than there were leave the others as they are: of both the worse is told. */
+/* The quality of old and new figures together. New ones that are fewer than the old replace only some of them, so the
+ * worse of the two holds. */
 static gy_quality joined(gy_quality old, gy_quality now)
 {
     if (now.figures >= old.figures)

@@ -41,7 +41,8 @@ bool gy_curve_of(gy_curve *to, const gy_measured_points *points)
     return true;
 }
 
-/* A table for routes is one for kernels that goes on at its last slope. */
+/* The time of so much work in an old table. A table without a kernel holds times of a route, which go on at the last
+ * slope. */
 static double time_of(const gy_kernel_table *old, int64_t work)
 {
     if (old->kernel)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * The machine of a computer with GPUs, from what a driver and hwloc report. Speeds follow from clocks and counts; what
- * a link does is not reported by either, so the figures of links are assumed until somebody measures: the notes say so.
+ * a link does is not reported by either, so the figures of links are assumed until they are measured; the notes say so.
  */
 #include "machine/gpus_build.h"
 
@@ -17,7 +17,7 @@
 #define GPU_LAUNCH_US   4.0
 #define HOST_LATENCY_US 6.0
 #define PEER_LATENCY_US 8.0
-#define DEFAULT_GBS     12.0 /* a PCI link that nobody describes */
+#define DEFAULT_GBS     12.0 /* assumed for a PCI link that is not reported */
 #define LINK_SHARE      0.85 /* of the nominal rate of a PCI link that copies reach */
 #define GPU_LANES       4
 #define LEAST_RESERVED  (UINT64_C(1) << 30) /* a context, code, libraries */
@@ -110,7 +110,7 @@ static int64_t rate_of(double gbs)
     return (int64_t)(gbs * 10 + 0.5) * INT64_C(100000000);
 }
 
-/* The driver says what the link can do, hwloc what it does now, which is less where it rests. 0: neither tells. */
+/* The driver says what the link can do, hwloc what it does now, which is less where it rests. 0: neither knows. */
 static double pci_gbs(const gy_host_info *host, const gy_gpu *gpu)
 {
     const gy_host_gpu *seen = on_bus(host, gpu);

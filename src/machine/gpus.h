@@ -12,17 +12,17 @@ typedef struct gy_gpu {
     char name[96];          /* "NVIDIA H200" */
     char bus[16];           /* "0000:06:00.0" */
     int ordinal;            /* the driver's number */
-    int numa;               /* node, or -1: not told */
+    int numa;               /* node; -1: unknown */
     int major, minor;       /* compute capability */
-    uint64_t bytes, unused; /* of its memory: all, and what nobody used when asked */
-    int sms, clock_khz;     /* 0: not told, like the next two */
+    uint64_t bytes, unused; /* of its memory: all, and those that were free */
+    int sms, clock_khz;     /* 0: unknown, like the next two */
     int memory_khz, bus_bits;
     int copy_engines;            /* >= 0 */
-    int ecc;                     /* of its memory: 1 off, 2 on; 0: not told */
-    char driver[32];             /* "580.65.06", of the computer: the same for all; empty: not told */
+    int ecc;                     /* of its memory: 1 off, 2 on; 0: unknown */
+    char driver[32];             /* "580.65.06", of the computer: the same for all; empty: unknown */
     char cuda[16];               /* "13.0", what the driver can do at most; as `driver` */
-    int nvlinks;                 /* that are up; 0: none, or not told */
-    double nvlinks_gbs, pci_gbs; /* nominal rates one way: of all its NVLinks, of its PCI link; 0: not told */
+    int nvlinks;                 /* that are up; 0: none, or unknown */
+    double nvlinks_gbs, pci_gbs; /* nominal rates one way: of all its NVLinks, of its PCI link; 0: unknown */
 } gy_gpu;
 
 typedef struct gy_gpus {
@@ -48,7 +48,7 @@ void gy_gpus_fingerprint(gy_text *to, const gy_gpus *gpus);
 int gy_device_ordinal(const gantry_machine *m, uint32_t device);
 
 /* Peak GFLOP/s that follow from compute capability, SMs and clock; bandwidth of the memory from its clock and bus.
- * 0: cannot be told. */
+ * 0: unknown. */
 double gy_gpu_gflops(const gy_gpu *gpu, gantry_dtype dtype);
 double gy_gpu_gbs(const gy_gpu *gpu);
 

@@ -19,12 +19,12 @@ typedef struct gy_host_gpu {
     const char *maker; /* "NVIDIA", or "vendor 10de"; never NULL */
     const char *model; /* "H200", or "device 2335"; never NULL */
     int numa;          /* nearest node, or -1 */
-    double link_gbs;   /* PCI link per direction; 0: not told */
+    double link_gbs;   /* PCI link per direction; 0: unknown */
 } gy_host_gpu;
 
 typedef struct gy_host_info {
     gy_arena arena;
-    const char *cpu; /* model of the CPU; "CPU" when it is not told */
+    const char *cpu; /* model of the CPU; "CPU" where it is unknown */
     gy_host_node *node;
     gy_host_gpu *gpu;
     uint32_t nodes, gpus, cores; /* nodes >= 1, cores >= 1 */

@@ -28,7 +28,7 @@
 /* Bytes. Memory 0 is the host memory, `host` is true for it alone. */
 typedef struct gy_memory {
     const char *id;
-    uint64_t capacity, reserved; /* `reserved` of `capacity` are not ours: contexts, libraries, communicators */
+    uint64_t capacity, reserved; /* `reserved` of `capacity` are taken by contexts, libraries and communicators */
     bool host, pinned;           /* pinned: page-locked, so that copies to and from it run at full speed */
     int numa;                    /* NUMA node, or -1 */
 } gy_memory;
@@ -244,7 +244,7 @@ gy_ticks gy_kernel_time(const gy_kernel_table *t, double work, gy_ticks launch);
 
 /**
  * The machine in the JSON object `at->value` (docs/machine-format.md). Errors: GANTRY_E_MACHINE with the pointer of
- * the mistake; file, line and column are left to whoever has the text.
+ * the mistake; the caller, who has the text, adds file, line and column.
  */
 gantry_status gy_machine_read(gantry_machine **out, const gy_json_at *at, gantry_error *err);
 /* The normal form as text, all lines but the first indented by `indent` spaces, no newline at the end. */

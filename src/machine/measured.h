@@ -82,7 +82,7 @@ typedef struct gy_measured_device {
     gy_figure graph_node;   /* one node of a graph that is a chain */
     gy_figure graph_launch; /* launching a graph of one node, and its end seen */
     gy_figure signal;       /* in a graph, from the end of an op to what waited for it elsewhere (machine.h) */
-    double clock_mhz;       /* of the SMs while it worked; 0: not told */
+    double clock_mhz;       /* of the SMs while it worked; 0: unknown */
 } gy_measured_device;
 
 /* All of it. Zero-initialised is nothing. `fingerprint`: what has to be the same for the figures to hold, one line of

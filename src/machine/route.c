@@ -48,7 +48,8 @@ gy_ticks gy_machine_signals(const gantry_machine *m, uint32_t from, uint32_t to)
     return from == to ? 0 : gy_ticks_both(signal_of(m, from), signal_of(m, to));
 }
 
-/* The last point, but for the very last, that is not above `bytes`: its segment also goes on beyond the end. */
+/* The point that the segment of `bytes` begins at: the last that is not above `bytes`, but not the very last one, since
+ * the last segment goes on beyond the end. */
 static uint32_t segment_of(const gy_point *point, uint32_t points, int64_t bytes)
 {
     uint32_t low = 0, high = points - 1;

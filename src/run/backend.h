@@ -22,10 +22,10 @@ typedef struct gy_callee {
 } gy_callee;
 
 /*
- * Everything a back end is given. Owned by the front, valid from open to close. Scalars change only before a call of
- * `rebind`. Starts take turns: start n (from 1) has turn (n - 1) % turns, and with it a window of each slab
+ * Everything that a back end is given. The front owns it; it is valid from open to close. Scalars change only before a
+ * call of `rebind`. Starts take turns: start n (from 1) has turn (n - 1) % turns, and with it a window of each slab
  * (gy_instance_address) and a row of `input` and `output`, whose pointers change only while no start of that turn is in
- * flight; with one turn, `rebind` tells of that too.
+ * flight; with one turn, `rebind` is called for that too.
  */
 typedef struct gy_job {
     const gantry_schedule *schedule;
@@ -41,9 +41,10 @@ typedef struct gy_job {
     uint64_t seed;           /* checking mode: of the order */
     int64_t deadline_ns;     /* of one start; 0: none */
 
-    /* Phases (phases.h). `inner`: what carries each out. To that one: `room`: bytes of each memory's slab, then of
-     * staging, where more than the schedule's own are wanted; `beside`: the state of an open run, none of whose starts
-     * is ever in flight together with one of this, and whose memory it may use (and needs not free). NULL otherwise. */
+    /* For schedules with phases (phases.h): `inner` is the back end that carries each phase out. In the jobs that it is
+     * given, `room` has the bytes of each memory's slab, then of staging, where more than the schedule's own are
+     * needed; `beside` is the state of another open phase. The starts of the two are never in flight together, so this
+     * one uses the memory of that one, and does not free it. NULL otherwise. */
     const struct gy_backend *inner;
     const uint64_t *room;
     void *beside;

@@ -27,7 +27,7 @@ static gantry_status take_options(gantry_calibrate_options *o, const gantry_cali
     return GANTRY_OK;
 }
 
-/* Passes on what a back end tells, but for its end, behind which there is more. */
+/* Passes on the progress of a back end, except for its end: more is measured after that. */
 typedef struct relay {
     gantry_progress_fn progress;
     void *user;

@@ -19,7 +19,7 @@ typedef struct stage {
     void **output;
     uint32_t *bound;
     uint64_t version, started;
-    bool changed;    /* pointers or scalars: the back end must be told */
+    bool changed;    /* pointers or scalars changed: `rebind` of the back end must be called */
     int64_t offset;  /* when its last start began */
     uint64_t ran_in; /* the last whole start in which it ran */
     double flag;     /* room for what `until` is: any dtype fits */

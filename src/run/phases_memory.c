@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of a name's value between phases: always host memory. */
+/* Values between phases: the host memory that a phase leaves them in, and that the next one finds them in. */
 #include "base/error.h"
 #include "base/imap.h"
 #include "base/memory.h"

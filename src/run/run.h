@@ -55,7 +55,7 @@ struct gantry_run {
     GY_VEC(void *) retired; /* memory that starts in flight may still read; freed when none is */
     gy_user_code code;
     bool unplaced;              /* contents of states or constants have to be set up before the next start */
-    bool changed;               /* pointers or scalars changed: the back end must be told */
+    bool changed;               /* pointers or scalars changed: `rebind` of the back end must be called */
     bool repack;                /* tiled inputs are packed anew at every start */
     bool edge;                  /* outputs need work after a start */
     bool results;               /* an output is bound to memory of the user */

@@ -107,7 +107,7 @@ bool gy_samples_count(const gantry_schedule *s, const gy_op_time *time, double *
     ok = ok && gy_sort_by_key(order, begin, ops);
     for (size_t i = 0; i < ops && ok; i++) {
         if (time[order[i]].end <= time[order[i]].start) {
-            continue; /* it was over at once, or did not run: in nobody's way */
+            continue; /* it took no time, or did not run: it disturbs no other op */
         }
         forget_ended(&w, time[order[i]].start);
         meet(&w, order[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tickets: starting, waiting, and the first failure, which is told once and then lets the run begin anew. */
+/* Tickets: starting and waiting. The first failure is returned to the caller once; then the run can be started anew. */
 #include "run/run.h"
 
 #include "base/error.h"

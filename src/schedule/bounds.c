@@ -4,7 +4,8 @@
 #include "graph/derive/specialise.h"
 #include "schedule/schedule.h"
 
-/* The automatic split that entry i is of; NULL: of none, or of one that is unlike, which rule form tells. */
+/* The automatic split of entry i; NULL: the graph has none of that name, or one of another size. Rule form refuses
+ * these later. */
 static const gy_buffer *find_split(const gantry_schedule *s, const gantry_graph *graph, size_t i)
 {
     const struct gy_part_bounds *p = &s->bounds.at[i];

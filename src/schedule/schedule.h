@@ -87,7 +87,7 @@ typedef enum gy_op_kind {
 typedef struct gy_op {
     uint8_t kind;               /* gy_op_kind */
     uint8_t collective, reduce; /* gantry_collective; gantry_access or 0 */
-    uint8_t algorithm;          /* collectives: gy_algorithm (machine.h); NONE: as whoever runs it likes */
+    uint8_t algorithm;          /* collectives: gy_algorithm (machine.h); NONE: the back end chooses */
     uint32_t node, iteration;   /* of the graph; GY_NONE, 0 for what scheduling added */
     uint32_t use, uses, ins;    /* range of schedule->use; collectives: how many are reads */
     uint32_t lane, lanes;       /* range of schedule->op_lane: the lanes it occupies, one for all but collectives */
@@ -145,12 +145,13 @@ typedef GY_VEC(uint64_t) gy_sizes;
 /*
  * One phase of a schedule of a graph that is not unrolled (graph/phase.h): an ordinary schedule of the derived graph.
  * The schedule that holds phases has no ops of its own; its slabs are as large as the largest of theirs, since the
- * phases run one after the other in the same memory. What goes from phase to phase goes through host memory.
+ * phases run one after the other in the same memory. Values go from phase to phase through host memory.
  */
 typedef struct gy_schedule_phase {
     gy_phase phase;
     gantry_schedule *schedule;
-    gy_ticks hand_over; /* predicted: bringing what persists in the phase there, and what is kept back */
+    gy_ticks hand_over; /* predicted: copying what persists into the memories of the phase, and what later phases need
+                           back */
 } gy_schedule_phase;
 
 struct gantry_schedule {
@@ -198,7 +199,7 @@ struct gantry_schedule {
 gantry_schedule *gy_schedule_ref(const gantry_schedule *schedule);
 gantry_schedule *gy_schedule_alloc(void); /* empty, refs 1, unroll 1, in_flight 1 */
 
-/* Fills node_op, so that gantry_schedule_device_of need not search; who makes a schedule calls it when the ops are
+/* Fills node_op, so that gantry_schedule_device_of need not search. The maker of a schedule calls it when the ops are
  * final. */
 gantry_status gy_schedule_index(gantry_schedule *schedule, gantry_error *err);
 

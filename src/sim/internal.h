@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * Inside the simulator. An *item* is an op in one start: start * ops + op. A *job* is an item that is being carried
- * out, or whose turn has to be told yet: it has exactly one event ahead. Jobs are few, items are many.
+ * out, or that waits for a signal: it has exactly one event ahead. Jobs are few, items are many.
  */
 #ifndef GY_SIM_INTERNAL_H
 #define GY_SIM_INTERNAL_H
@@ -64,9 +64,9 @@ typedef struct gy_sim {
     /* Order. */
     size_t *edge_first; /* ops + 1 */
     gy_sim_edge *edge;
-    uint32_t *waits; /* per item: what it still waits for */
-    gy_ticks *due;   /* per item: not before this, as it has to be told or given out; NULL: that takes no time */
-    gy_ticks *given; /* per op: so long after a start may begin has the host come to it; NULL: no start waits for one */
+    uint32_t *waits; /* per item: how many ends it still waits for */
+    gy_ticks *due;   /* per item: the earliest time that a signal, or the host, can reach it; NULL: at once */
+    gy_ticks *given; /* per op: time of the host to come to it, from when the start may begin; NULL: no start waits */
     uint32_t *todo;  /* per start: ops that have not ended */
     GY_VEC(uint32_t) ready;
     size_t finished;
@@ -75,7 +75,7 @@ typedef struct gy_sim {
     GY_VEC(uint32_t) spare;  /* jobs free for use */
     GY_VEC(uint32_t) queue;  /* binary heap of jobs by (time, item) */
     gy_sim_link *link;       /* per resource */
-    gy_sim_engines *engines; /* per device: those for copies, then, per device, what computes */
+    gy_sim_engines *engines; /* per device the copy engines, then per device the compute engine */
     bool engines_dirty;
     /* Scratch of sharing. */
     GY_VEC(uint32_t) dirty, links; /* room for all resources */

@@ -286,8 +286,8 @@ static gantry_status grant_engines(gy_sim *sim, gantry_error *err)
     return GANTRY_OK;
 }
 
-/* Everything that happens at `now`, then who gets an engine, until nothing more happens at `now`; then the new rates.
- * So neither engines nor rates depend on the order of events that happen at the same time. */
+/* Carries out the events at `now`, then gives engines to items, until nothing more happens at `now`; then sets the new
+ * rates. So neither engines nor rates depend on the order of events that happen at the same time. */
 static gantry_status settle(gy_sim *sim, gantry_error *err)
 {
     gantry_status status = begin_ready(sim, err);

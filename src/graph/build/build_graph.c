@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of a graph. Who frees it knows all that hangs from it: the state of building and the flow. */
+/* Making and freeing a graph. Freeing needs to know everything that a graph owns, also the state of building and the
+ * flow, so it is here and not in the core. */
 #include "graph/build/build_state.h"
 #include "graph/flow/flow.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a region as it is named to rows. */
+/* Resolves a region: from the parts, rows or tiles that name it to rows of the buffer. */
 #include "graph/build/build_state.h"
 
 static bool resolve_parts(gantry_graph *g, const gy_buffer *b, const gantry_region *r, gy_access *out)
@@ -74,7 +74,7 @@ static uint16_t cut_off(int64_t rows)
     return rows < GY_CUT_MOST ? (uint16_t)rows : GY_CUT_MOST;
 }
 
-/* Rows before and after, cut at the ends of the buffer. What is empty stays empty: nobody would look at its halo. */
+/* Rows before and after, cut at the ends of the buffer. An empty region stays empty, since its halo has no use. */
 static bool add_halo(gantry_graph *g, const gy_buffer *b, const gantry_region *r, gy_access *out)
 {
     if (r->before < 0 || r->after < 0 || (b->tiles[0] && (r->before || r->after))) {

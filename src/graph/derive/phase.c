@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graphs of phases. One walk notes what each phase finds and leaves, one look backwards what is wanted later. */
+/* Derives the graphs of phases. A walk forwards notes the values that each phase finds and leaves; then a pass
+ * backwards notes the values that later phases need. */
 #include "base/error.h"
 #include "graph/derive/phase_walk.h"
 #include "graph/flow/flow.h"
@@ -219,7 +220,7 @@ static const gy_touched *touched(const deriver *d, const record *r, uint32_t val
     return i ? &r->touch[i - 1] : NULL;
 }
 
-/* From what is wanted after phase i to what is wanted before it. */
+/* Finds the names whose values are needed after phase i, from what phase i + 1 uses and what is needed after that. */
 static void look_back(deriver *d, size_t i, const uint8_t *last_wanted)
 {
     record *r = &d->record[i];
@@ -229,7 +230,7 @@ static void look_back(deriver *d, size_t i, const uint8_t *last_wanted)
         return;
     }
     const record *next = &d->record[i + 1];
-    uint8_t *value = (uint8_t *)d->name_of; /* per value: wanted by the next phase, or through it */
+    uint8_t *value = (uint8_t *)d->name_of; /* per value: the next phase uses it, or it passes through the next phase */
     index_touched(d, next);
     memset(value, 0, d->walk.values.count);
     for (uint32_t k = 0; k < next->touches; k++) {
@@ -242,7 +243,7 @@ static void look_back(deriver *d, size_t i, const uint8_t *last_wanted)
         }
     }
     /* Where names were forgotten (see gy_walk_settle), what the pair means now begins as what `prev` meant. */
-    size_t end = i; /* where the loop goes on to if it ends in this phase: names mean the same then */
+    size_t end = i; /* the last phase of the loop: if the loop ends in phase i, names mean the same after both */
     while (gy_phase_looks(&r->phase) && end + 1 < d->count && d->record[end + 1].phase.loop == r->phase.loop) {
         end++;
     }
@@ -364,7 +365,8 @@ static gantry_buffer_class class_once(const maker *m, uint32_t b, const gy_touch
     return constant ? GANTRY_CONST : GANTRY_INPUT;
 }
 
-/* Started again and again: the next start goes on with what the name means at the end of this one. */
+/* The class of a buffer in a phase with several starts: the next start begins with the value that the name means at
+ * the end of this one. */
 static gantry_buffer_class class_often(const maker *m, uint32_t b, const gy_touched *t)
 {
     uint32_t end = m->r->after[b];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walk: accesses in adding order, loops for as many iterations as differ. Carrying is renaming, as in flow.c; here
- * only what a row *is* matters (does it hold something, did this phase change it), not who made it so.
+ * The walk takes accesses in adding order, and of each loop as many iterations as differ. Carrying is renaming, as in
+ * flow.c. Unlike there only the state of a row matters (does it hold something, did this phase change it), not which
+ * task made it so.
  */
 #include "graph/derive/phase_walk.h"
 #include <string.h>
@@ -379,7 +380,7 @@ static bool changes(const gantry_graph *g, const gy_loop *l, uint32_t buffer)
     return false;
 }
 
-/* True if nobody but the loop sees what the pair means before it, or all only read that. */
+/* True if only the loop uses the values that the pair means before the loop, or all uses of these only read. */
 static bool is_private(const gy_walk *w, const gy_loop *l, gy_carry pair)
 {
     const gantry_graph *g = w->graph;

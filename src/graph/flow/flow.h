@@ -60,12 +60,12 @@ struct gy_flow {
 };
 typedef struct gy_flow gy_flow;
 
-/* Contributions to one reduction carry no dependency among themselves; whoever reads the result, or writes it, depends
- * on all of them; each of them depends on the write or read before. O(accesses log n) by interval maps.
- * Data flows to a reader from the last writer and from the contributions since; once a sum was read, later
- * contributions make a new one, and only those are noted (they follow the readers, who follow the rest). Refused, with
- * the rows: reading what nothing has written or initialised, and contributions of two kinds without a read or write
- * between. */
+/* Infers tasks, values and dependencies. Contributions to one reduction do not depend on each other; a task that reads
+ * or writes the result depends on all of them, and each of them on the write or read before. Data flows to a reader
+ * from the last writer and from the contributions since then. Once a sum was read, later contributions begin a new sum,
+ * and only these are kept (they follow the readers, which follow the older ones). Refused, with the rows: reading rows
+ * that nothing has written or initialised, and contributions of two kinds without a read or write between them.
+ * O(accesses log n) by interval maps. */
 gantry_status gy_flow_make(gy_flow **flow, const gantry_graph *graph, gantry_error *err);
 void gy_flow_free(gy_flow *flow);
 

@@ -60,7 +60,7 @@ typedef struct gy_reader {
     GY_VEC(gy_id_family) family;
     GY_VEC(uint32_t) sibling; /* by node; GY_NONE ends a family */
     GY_VEC(gy_pending) pending;
-    gy_names written; /* all ids of the file, once somebody asks for one that became no node */
+    gy_names written; /* all ids of the file; filled when an id is asked for that became no node */
     gy_list in, out;  /* lists of the node at hand */
     char origin[512]; /* pointer of the node at hand */
 } gy_reader;
@@ -71,7 +71,7 @@ typedef struct gy_reader {
 gantry_status gy_read_fail(gy_reader *r, const gy_json_at *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 gantry_status gy_read_nomem(gy_reader *r);
-/* Gives r->error, filled by somebody below, the source location of `at`; returns its status. */
+/* Adds the source location of `at` to r->error, which a function below has filled; returns its status. */
 gantry_status gy_read_locate(gy_reader *r, const gy_json_at *at);
 /* OK, or the mistake that a building call has left in the graph, at `at`. */
 gantry_status gy_read_built(gy_reader *r, const gy_json_at *at);

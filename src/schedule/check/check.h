@@ -67,14 +67,14 @@ bool gy_content_is_plain(const gy_contents *c, gy_content_id id);
 
 /* An op in one of the starts of the window. */
 typedef struct gy_stamp {
-    uint32_t op, start; /* op GY_NONE: nobody */
+    uint32_t op, start; /* op GY_NONE: no op */
 } gy_stamp;
 
 typedef struct gy_clocks {
     const gantry_schedule *s;
     size_t lanes;
     uint32_t *lane_ops; /* per lane: ops of one start in it */
-    uint32_t *rank;     /* per op: its place in its first lane, from 0 */
+    uint32_t *rank;     /* per op: its number in its first lane, from 0 */
     size_t *row_first;  /* ops + 1: rows of the sync table by `to` */
     uint32_t *row;
     uint32_t *lane_clock;  /* lanes x lanes: clock of the last op of each lane */
@@ -82,7 +82,7 @@ typedef struct gy_clocks {
     uint32_t *now;         /* the clock of the current op, itself included */
     uint32_t *kept, *left; /* per start and op: its stored clock (GY_NONE), and how many rows will still ask for it */
     GY_VEC(uint32_t) store;
-    GY_VEC(uint32_t) unused; /* clocks in `store` that nobody needs */
+    GY_VEC(uint32_t) unused; /* clocks in `store` that are free for use */
 } gy_clocks;
 
 gantry_status gy_clocks_init(gy_clocks *c, const gantry_schedule *s, gantry_error *err);
@@ -178,7 +178,7 @@ gantry_dtype gy_value_dtype(const gy_check *k, uint32_t value);
 gantry_status gy_check_bounds(const gantry_schedule *s, const gantry_graph *graph, gantry_error *err);
 /*
  * Rule phases, row by row: each row that a phase finds of a buffer has been left there by the phases before it, or by
- * an init or binding; and rows that a phase starts from the identity have been left by nobody. `graphs`: one a phase,
+ * an init or binding; and no phase has left the rows that a phase starts from the identity. `graphs`: one a phase,
  * derived from `graph`, which is cut as the schedule says. The schedule of each phase is right for its graph.
  */
 gantry_status gy_check_hand_over(const gantry_schedule *s, const gantry_graph *graph, gantry_graph *const *graphs,

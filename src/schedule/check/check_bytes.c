@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The address map: for every space, runs of bytes (cells) with what they hold, who wrote them last and who has read
- * them since. Rule race is decided here, one access at a time; rule version by comparing cells with expected runs.
+ * The address map: for every space, runs of bytes (cells) with their content, the op that wrote them last and the ops
+ * that have read them since. Rule race is decided here, one access at a time; rule version by comparing cells with
+ * expected runs.
  */
 #include "base/error.h"
 #include "schedule/check/check.h"
@@ -174,7 +175,7 @@ static gantry_status fail_race(const gy_check *k, const gy_use *u, const gy_inte
                      starts, wrote ? "writes" : "reads");
 }
 
-/* Readers that end before this one begins need not be remembered: who is ordered behind this one is behind them. */
+/* Readers that end before this one begins are forgotten: an op that is ordered behind this one is also behind them. */
 static void replace_readers(gy_check *k, uint32_t index)
 {
     gy_bytes *b = &k->bytes;

@@ -43,7 +43,7 @@ static gantry_status check_cuts(const gantry_schedule *s, const gantry_graph *gr
         uint32_t index = gy_names_find(&graph->buffer_names, p->buffer), part = 0;
         const gy_buffer *b = index == GY_NO_NAME ? NULL : &graph->buffers.at[index];
         if (!b || b->parts != p->parts) {
-            continue; /* which rule form tells */
+            continue; /* rule form refuses that */
         }
         while (part < p->parts && p->first[part + 1] == b->part_first[part + 1]) {
             part++;

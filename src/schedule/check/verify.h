@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checker, for those who want a schedule checked. */
+/* The entry of the checker. */
 #ifndef GY_SCHEDULE_CHECK_VERIFY_H
 #define GY_SCHEDULE_CHECK_VERIFY_H
 

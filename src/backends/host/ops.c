@@ -167,7 +167,7 @@ static gantry_status make_op(gy_host_ops *ops, uint32_t id, gantry_error *err)
         return make_call(ops, id, err);
     }
     if (op->kind == GY_OP_COLLECTIVE) {
-        return gy_exchange_make(&ops->exchange[id], &ops->arena, ops->job, id, err);
+        return gy_host_collective_make(&ops->collective[id], &ops->arena, ops->job, id, err);
     }
     return GANTRY_OK;
 }
@@ -199,11 +199,11 @@ gantry_status gy_host_ops_make(gy_host_ops *ops, const gy_job *job, const gy_hos
     ops->at = gy_calloc(s->use.count, sizeof *ops->at);
     ops->arg = gy_calloc(s->use.count, sizeof *ops->arg);
     ops->call = gy_calloc(s->ops.count, sizeof *ops->call);
-    ops->exchange = gy_calloc(s->ops.count, sizeof *ops->exchange);
+    ops->collective = gy_calloc(s->ops.count, sizeof *ops->collective);
     ops->handle = gy_calloc(job->graph->kernels.count * devices, sizeof *ops->handle);
     ops->status_word = gy_calloc(devices, sizeof *ops->status_word);
     ops->scratch = gy_calloc(devices, sizeof *ops->scratch);
-    bool room = ops->at && ops->arg && ops->call && ops->exchange && ops->handle && ops->status_word && ops->scratch;
+    bool room = ops->at && ops->arg && ops->call && ops->collective && ops->handle && ops->status_word && ops->scratch;
     gantry_status status = room ? make_ops(ops, err) : gy_fail_nomem(err);
     if (status) {
         gy_host_ops_free(ops);
@@ -231,7 +231,7 @@ void gy_host_ops_free(gy_host_ops *ops)
     gy_free(ops->at);
     gy_free(ops->arg);
     gy_free(ops->call);
-    gy_free(ops->exchange);
+    gy_free(ops->collective);
     gy_free(ops->handle);
     gy_free(ops->status_word);
     gy_free(ops->scratch);
@@ -281,7 +281,7 @@ bool gy_host_ops_execute(const gy_host_ops *ops, uint32_t id, gy_op_failure *fai
     }
     const gy_op *op = &ops->job->schedule->ops.at[id];
     if (op->kind == GY_OP_COLLECTIVE) {
-        gy_exchange_execute(ops->exchange[id], ops->at + op->use);
+        gy_host_collective_execute(ops->collective[id], ops->at + op->use);
     } else if (op->kind == GY_OP_FILL) {
         for (uint32_t k = 0; k < op->uses; k++) {
             fill_use(ops, op, op->use + k);

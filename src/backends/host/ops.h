@@ -8,6 +8,7 @@
 #define GY_HOST_OPS_H
 
 #include "backends/host/memory.h"
+#include "schedule/exchange/exchange.h"
 
 /* A launch or host op. */
 typedef struct gy_call {
@@ -15,28 +16,12 @@ typedef struct gy_call {
     gantry_launch launch;
 } gy_call;
 
-/* Bytes of a collective with one list of sources and one of targets: targets receive the sources combined. */
-typedef struct gy_piece {
-    uint32_t source, sources; /* range of gy_exchange.end: combined in this order; one is plain copying */
-    uint32_t target, targets; /* range of gy_exchange.end */
-    uint64_t bytes;
-} gy_piece;
-
-typedef struct gy_piece_end {
-    uint32_t use; /* of the op, from 0 */
-    uint64_t offset;
-} gy_piece_end;
-
-/* A collective op. `staged`: a target overlaps a source that is read later, so results are built aside first. */
-typedef struct gy_exchange {
-    gy_piece *piece;
-    gy_piece_end *end;
-    uint32_t pieces, ends, most_sources;
-    gantry_dtype dtype;
-    gantry_access reduce; /* 0 where nothing is combined */
-    char *stage;          /* NULL, or room for all pieces */
-    const void **from;    /* room for most_sources */
-} gy_exchange;
+/* A collective op of the CPU. */
+typedef struct gy_host_collective {
+    const gy_exchange *exchange;
+    char *stage;       /* of a staged one: room for all pieces; else NULL */
+    const void **from; /* room for the sources of a piece */
+} gy_host_collective;
 
 /* A scalar of a launch that may change between starts. */
 typedef struct gy_dynamic {
@@ -48,14 +33,14 @@ typedef struct gy_host_ops {
     const gy_job *job;
     const gy_host_memory *memory; /* borrowed */
     gy_arena arena;
-    void **at;                 /* per use of the schedule: its first byte, in the start that its op was last part of */
-    gantry_arg **arg;          /* per use: the argument it is, NULL where the op is no launch */
-    gy_call **call;            /* per op; NULL where it is no launch */
-    gy_exchange **exchange;    /* per op; NULL where it is no collective */
-    void **handle;             /* kernels x devices */
-    int32_t *status_word;      /* per device */
-    char **scratch;            /* per device */
-    GY_VEC(uint32_t) external; /* uses whose address depends on bindings */
+    void **at;        /* per use of the schedule: its first byte, in the start that its op was last part of */
+    gantry_arg **arg; /* per use: the argument it is, NULL where the op is no launch */
+    gy_call **call;   /* per op; NULL where it is no launch */
+    gy_host_collective **collective; /* per op; NULL where it is no collective */
+    void **handle;                   /* kernels x devices */
+    int32_t *status_word;            /* per device */
+    char **scratch;                  /* per device */
+    GY_VEC(uint32_t) external;       /* uses whose address depends on bindings */
     GY_VEC(gy_dynamic) dynamic;
 } gy_host_ops;
 
@@ -81,8 +66,10 @@ bool gy_host_ops_execute(const gy_host_ops *ops, uint32_t op, gy_op_failure *fai
 /* The record of a failure of an op that calls a function. */
 gantry_status gy_host_ops_fail(const gy_host_ops *ops, uint32_t op, gy_op_failure failure, gantry_error *err);
 
-/* exchange.c */
-gantry_status gy_exchange_make(gy_exchange **made, gy_arena *arena, const gy_job *job, uint32_t op, gantry_error *err);
-void gy_exchange_execute(const gy_exchange *x, void *const *at);
+/* ---- collective.c ---- */
+gantry_status gy_host_collective_make(gy_host_collective **made, gy_arena *arena, const gy_job *job, uint32_t op,
+                                      gantry_error *err);
+/* `at`: where the uses of the op are. */
+void gy_host_collective_execute(const gy_host_collective *c, void *const *at);
 
 #endif

@@ -15,7 +15,7 @@ static uint64_t chunk_of(uint64_t bytes)
 gy_place gy_collective_end(const gy_cuda *h, uint32_t op, uint32_t turn, uint32_t end, uint64_t offset)
 {
     const gantry_schedule *s = h->job->schedule;
-    const gy_piece_end *e = &h->op[op].parts->end[end];
+    const gy_exchange_end *e = &h->op[op].parts->end[end];
     return gy_place_at(gy_cuda_place(h, &s->use.at[s->ops.at[op].use + e->use], turn), e->offset + offset);
 }
 
@@ -48,7 +48,7 @@ static uint64_t result_bytes(const gy_cuda *h, uint32_t op)
         all += bytes;
         most = chunk_of(bytes) > most ? chunk_of(bytes) : most;
     }
-    return h->op[op].parts->stage ? all : most;
+    return h->op[op].parts->staged ? all : most;
 }
 
 /* Copies that are staged have it to themselves, too. */
@@ -197,7 +197,7 @@ gantry_status gy_submit_collective(gy_submit *x)
     if (gy_nccl_does(x)) {
         return gy_nccl_submit(x);
     }
-    if (x->h->op[x->op].parts->stage) {
+    if (x->h->op[x->op].parts->staged) {
         return exchange_aside(x);
     }
     bool meet = meets(x);

@@ -39,7 +39,7 @@ static gantry_status open_all(gy_cuda *h, gantry_error *err)
     }
     for (uint32_t op = 0; op < h->job->schedule->ops.count; op++) {
         const gy_exchange *parts = h->op[op].parts;
-        for (uint32_t k = 0; parts && !parts->stage && k < parts->ends; k++) {
+        for (uint32_t k = 0; parts && !parts->staged && k < parts->ends; k++) {
             uint32_t device = gy_collective_end(h, op, 0, k, 0).device;
             if (device != GY_NONE) {
                 wanted[device] = 1;

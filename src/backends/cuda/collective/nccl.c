@@ -238,7 +238,7 @@ static gantry_status join_lanes(gy_submit *x, bool before)
     return status;
 }
 
-static void *pointer_of(const gy_submit *x, gy_piece_end end)
+static void *pointer_of(const gy_submit *x, gy_exchange_end end)
 {
     const gantry_schedule *s = x->h->job->schedule;
     return end.use == GY_NONE ? NULL

@@ -24,7 +24,7 @@
 
 #include "backends/cuda/collective/nccl_clique.h"
 #include "backends/cuda/state.h"
-#include "backends/host/ops.h"
+#include "schedule/exchange/exchange.h"
 
 /* ---- nccl_plan.c ---- */
 
@@ -43,7 +43,7 @@ typedef struct gy_nccl_call {
     gy_nccl_kind kind;
     uint32_t root, to; /* ranks. PAIR: who sends, who receives */
     uint64_t count;    /* as NCCL wants it: elements; of what is only moved, bytes */
-    gy_piece_end *end;
+    gy_exchange_end *end;
 } gy_nccl_call;
 
 typedef struct gy_nccl_plan {

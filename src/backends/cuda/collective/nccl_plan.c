@@ -15,18 +15,18 @@ typedef struct planner {
     bool failed;     /* out of memory */
 } planner;
 
-static const gy_use *use_of(const planner *p, gy_piece_end end)
+static const gy_use *use_of(const planner *p, gy_exchange_end end)
 {
     return &p->h->job->schedule->use.at[p->op->use + end.use];
 }
 
-static uint32_t rank_of(const planner *p, gy_piece_end end)
+static uint32_t rank_of(const planner *p, gy_exchange_end end)
 {
     return use_of(p, end)->rank;
 }
 
 /* In its memory, in a start. */
-static uint64_t position(const planner *p, gy_piece_end end, uint64_t start)
+static uint64_t position(const planner *p, gy_exchange_end end, uint64_t start)
 {
     const gantry_schedule *s = p->h->job->schedule;
     const gy_use *use = use_of(p, end);
@@ -35,7 +35,7 @@ static uint64_t position(const planner *p, gy_piece_end end, uint64_t start)
 }
 
 /* `b` is so many bytes behind `a`, whatever the turn. */
-static bool is_behind(const planner *p, gy_piece_end a, gy_piece_end b, uint64_t bytes)
+static bool is_behind(const planner *p, gy_exchange_end a, gy_exchange_end b, uint64_t bytes)
 {
     const gantry_schedule *s = p->h->job->schedule;
     const gy_instance *x = &s->instances.at[use_of(p, a)->instance], *y = &s->instances.at[use_of(p, b)->instance];
@@ -44,7 +44,7 @@ static bool is_behind(const planner *p, gy_piece_end a, gy_piece_end b, uint64_t
            position(p, a, last) + bytes == position(p, b, last);
 }
 
-static bool is_live(const gy_piece *piece)
+static bool is_live(const gy_exchange_piece *piece)
 {
     return piece->bytes && piece->targets;
 }
@@ -90,7 +90,7 @@ static const char *refuse_ends(const planner *p)
             return "a rank has its rows on another GPU";
         }
     }
-    return p->parts->stage ? "it overwrites what other ranks read" : NULL;
+    return p->parts->staged ? "it overwrites what other ranks read" : NULL;
 }
 
 /* ncclDataType_t and ncclRedOp_t. For NCCL the larger of a number and NaN is the number, here it is NaN. */
@@ -127,7 +127,7 @@ static gy_nccl_call *add_call(planner *p, gy_nccl_kind kind, uint64_t count, uin
 }
 
 /* Each end to the slot of its rank. How many slots are taken; GY_NONE: a rank has two. */
-static uint32_t spread(const planner *p, gy_piece_end *slot, uint32_t first, uint32_t count)
+static uint32_t spread(const planner *p, gy_exchange_end *slot, uint32_t first, uint32_t count)
 {
     for (uint32_t i = first; i < first + count; i++) {
         uint32_t rank = rank_of(p, p->parts->end[i]);
@@ -144,7 +144,7 @@ static void refuse(planner *p, const char *why)
     p->why = p->why ? p->why : why;
 }
 
-static void plan_reduction(planner *p, const gy_piece *piece)
+static void plan_reduction(planner *p, const gy_exchange_piece *piece)
 {
     uint32_t ranks = p->op->lanes;
     gy_nccl_call *c = add_call(p, GY_NCCL_ALL_REDUCE, piece->bytes / gantry_dtype_size(p->parts->dtype), 2 * ranks);
@@ -229,7 +229,7 @@ static void plan_reductions(planner *p)
 /* One piece, and every rank but perhaps the root has a place for it. */
 static bool plan_broadcast(planner *p)
 {
-    const gy_piece *piece = p->parts->piece;
+    const gy_exchange_piece *piece = p->parts->piece;
     while (!is_live(piece)) {
         piece++;
     }
@@ -252,11 +252,11 @@ static bool plan_broadcast(planner *p)
 }
 
 /* The piece that a rank gives, if it gives one. */
-static const gy_piece *piece_of(const planner *p, uint32_t rank)
+static const gy_exchange_piece *piece_of(const planner *p, uint32_t rank)
 {
-    const gy_piece *found = NULL;
+    const gy_exchange_piece *found = NULL;
     for (uint32_t i = 0; i < p->parts->pieces; i++) {
-        const gy_piece *piece = &p->parts->piece[i];
+        const gy_exchange_piece *piece = &p->parts->piece[i];
         if (is_live(piece) && rank_of(p, p->parts->end[piece->source]) == rank) {
             if (found) {
                 return NULL;
@@ -268,7 +268,7 @@ static const gy_piece *piece_of(const planner *p, uint32_t rank)
 }
 
 /* Where the piece lies in the end; what a rank has already it need not receive. */
-static bool place_of(const planner *p, const gy_piece *piece, uint32_t rank, gy_piece_end *at)
+static bool place_of(const planner *p, const gy_exchange_piece *piece, uint32_t rank, gy_exchange_end *at)
 {
     for (uint32_t k = 0; k < piece->targets; k++) {
         *at = p->parts->end[piece->target + k];
@@ -284,17 +284,17 @@ static bool place_of(const planner *p, const gy_piece *piece, uint32_t rank, gy_
 static bool plan_all_gather(planner *p)
 {
     uint32_t ranks = p->op->lanes;
-    const gy_piece *first = piece_of(p, 0);
+    const gy_exchange_piece *first = piece_of(p, 0);
     gy_nccl_call *c = first ? add_call(p, GY_NCCL_ALL_GATHER, first->bytes, 2 * ranks) : NULL;
     if (!c) {
         return p->failed;
     }
     bool fits = true;
     for (uint32_t g = 0; g < ranks && fits; g++) {
-        const gy_piece *piece = piece_of(p, g);
+        const gy_exchange_piece *piece = piece_of(p, g);
         fits = piece && piece->bytes == first->bytes;
         for (uint32_t r = 0; r < ranks && fits; r++) {
-            gy_piece_end at;
+            gy_exchange_end at;
             fits = place_of(p, first, r, &c->end[ranks + r]) && place_of(p, piece, r, &at) &&
                    is_behind(p, c->end[ranks + r], at, g * first->bytes);
         }
@@ -306,11 +306,11 @@ static bool plan_all_gather(planner *p)
     return fits;
 }
 
-static void plan_pairs(planner *p, const gy_piece *piece)
+static void plan_pairs(planner *p, const gy_exchange_piece *piece)
 {
-    gy_piece_end from = p->parts->end[piece->source];
+    gy_exchange_end from = p->parts->end[piece->source];
     for (uint32_t k = 0; k < piece->targets && !p->failed; k++) {
-        gy_piece_end to = p->parts->end[piece->target + k];
+        gy_exchange_end to = p->parts->end[piece->target + k];
         if (rank_of(p, from) == rank_of(p, to) && is_behind(p, from, to, 0)) {
             continue;
         }

@@ -18,7 +18,7 @@ typedef struct plan {
     bool failed;           /* out of memory */
 } plan;
 
-static bool is_live(const gy_piece *piece)
+static bool is_live(const gy_exchange_piece *piece)
 {
     return piece->bytes && piece->targets;
 }
@@ -64,7 +64,7 @@ static void add(plan *p, gy_share s)
     p->failed |= !gy_vec_push(&p->share, s);
 }
 
-static gy_share whole(const gy_piece *piece)
+static gy_share whole(const gy_exchange_piece *piece)
 {
     return (gy_share){ piece->source, piece->sources, piece->target, piece->targets, .bytes = piece->bytes };
 }
@@ -105,7 +105,7 @@ static uint32_t busiest(const plan *p)
 }
 
 /* Bytes of the piece that cross links in one direction if the device does all of it. */
-static uint64_t bytes_of(const plan *p, const gy_piece *piece, uint32_t device, bool in)
+static uint64_t bytes_of(const plan *p, const gy_exchange_piece *piece, uint32_t device, bool in)
 {
     uint32_t first = in ? piece->source : piece->target, ends = in ? piece->sources : piece->targets, far = 0;
     for (uint32_t k = first; k < first + ends; k++) {
@@ -118,7 +118,7 @@ static bool is_little(const plan *p, uint32_t device)
 {
     uint64_t in = 0, out = 0;
     for (uint32_t i = 0; i < p->parts->pieces; i++) {
-        const gy_piece *piece = &p->parts->piece[i];
+        const gy_exchange_piece *piece = &p->parts->piece[i];
         gy_share s = whole(piece);
         s.device = device;
         if (is_live(piece) && !can_do(p, &s)) {
@@ -166,7 +166,7 @@ static void add_moves(plan *p, gy_share s)
 }
 
 /* Much that goes from one GPU to many: each gets a share, then sends that to all. */
-static bool add_rounds(plan *p, const gy_piece *piece)
+static bool add_rounds(plan *p, const gy_exchange_piece *piece)
 {
     gy_share s = whole(piece);
     uint32_t others = 0;
@@ -198,7 +198,7 @@ static bool add_rounds(plan *p, const gy_piece *piece)
 
 /* ---- several sources ---- */
 
-static void add_for_host(plan *p, const gy_piece *piece)
+static void add_for_host(plan *p, const gy_exchange_piece *piece)
 {
     gy_share s = whole(piece);
     s.way = GY_SHARE_HOST;
@@ -208,7 +208,7 @@ static void add_for_host(plan *p, const gy_piece *piece)
 
 /* GPUs that can combine the piece: those of its targets, and where all results go to one GPU also those of its sources.
  */
-static uint32_t find_workers(const plan *p, const gy_piece *piece, uint32_t *worker)
+static uint32_t find_workers(const plan *p, const gy_exchange_piece *piece, uint32_t *worker)
 {
     uint32_t workers = 0, ends = piece->targets + (p->to_one ? piece->sources : 0);
     gy_share s = whole(piece);
@@ -226,7 +226,7 @@ static uint32_t find_workers(const plan *p, const gy_piece *piece, uint32_t *wor
 }
 
 /* `turn`: pieces of which few GPUs have a share begin with another one each. */
-static void add_combination(plan *p, const gy_piece *piece, uint32_t turn)
+static void add_combination(plan *p, const gy_exchange_piece *piece, uint32_t turn)
 {
     uint32_t worker[GY_CUDA_ENDS], workers = 0;
     gy_share s = whole(piece);
@@ -252,7 +252,7 @@ static void look(plan *p)
     uint32_t from = GY_NONE, to = GY_NONE;
     p->from_one = p->to_one = true;
     for (uint32_t i = 0; i < p->parts->pieces; i++) {
-        const gy_piece *piece = &p->parts->piece[i];
+        const gy_exchange_piece *piece = &p->parts->piece[i];
         for (uint32_t k = piece->source; is_live(piece) && k < piece->target + piece->targets; k++) {
             uint32_t *first = k < piece->target ? &from : &to;
             *first = *first == GY_NONE ? device_of(p, k) : *first;
@@ -266,15 +266,15 @@ static void look(plan *p)
 static void add_all(plan *p)
 {
     look(p);
-    if (!p->parts->stage && add_little(p)) {
+    if (!p->parts->staged && add_little(p)) {
         return;
     }
     for (uint32_t i = 0; i < p->parts->pieces; i++) {
-        const gy_piece *piece = &p->parts->piece[i];
+        const gy_exchange_piece *piece = &p->parts->piece[i];
         if (!is_live(piece)) {
             continue;
         }
-        if (p->parts->stage) {
+        if (p->parts->staged) {
             add_for_host(p, piece);
         } else if (piece->sources > 1) {
             add_combination(p, piece, i);

@@ -7,7 +7,7 @@
 #define GY_CUDA_COLLECTIVE_SHARE_H
 
 #include "backends/cuda/state.h"
-#include "backends/host/ops.h"
+#include "schedule/exchange/exchange.h"
 
 /* LITTLE, for each other GPU: bytes that links carry in about the time that it takes to have it begin and to learn that
  * it has ended (3 us). What crosses the links of one GPU if it does all is less: it does all.

@@ -4,8 +4,8 @@
 #include "backends/cuda/state.h"
 
 #include "backends/cuda/usercode/usercode.h"
-#include "backends/host/ops.h"
 #include "base/error.h"
+#include "schedule/exchange/exchange.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -283,7 +283,7 @@ static gantry_status make_op(gy_cuda *h, uint32_t id, gantry_error *err)
         return make_call(h, id, err);
     }
     if (op->kind == GY_OP_COLLECTIVE) {
-        return gy_exchange_make(&h->op[id].parts, &h->arena, h->job, id, err);
+        return gy_exchange_make(&h->op[id].parts, &h->arena, h->job->schedule, h->job->graph, id, err);
     }
     return GANTRY_OK;
 }

@@ -1,56 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/**
- * Collectives, cut into pieces: bytes that the same reads provide and the same writes receive.
- *
- * Inserted ones (no node) mean, row by row of one value: each write receives what the reads that contain the row hold,
- * combined with the previous value first. Those of the graph are told by ranks and by position within the regions:
- * a slice for rank r is as long as the r-th of the small regions.
+/*
+ * Inserted collectives (no node) mean, row by row of one value: each write receives what the reads that contain the row
+ * hold, combined with the previous value first. Those of the graph are told by ranks and by position within the
+ * regions: a slice for rank r is as long as the r-th of the small regions.
  */
-#include "backends/host/ops.h"
+#include "schedule/exchange/exchange.h"
 
 #include "base/error.h"
 #include "base/vec.h"
-#include "run/reduce.h"
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct builder {
-    const gy_job *job;
+    const gantry_schedule *schedule;
+    const gantry_graph *graph;
     const gy_op *op;
-    GY_VEC(gy_piece) piece;
-    GY_VEC(gy_piece_end) end;
+    GY_VEC(gy_exchange_piece) piece;
+    GY_VEC(gy_exchange_end) end;
     bool failed; /* out of memory */
 } builder;
 
 static const gy_use *use_of(const builder *b, uint32_t k)
 {
-    return &b->job->schedule->use.at[b->op->use + k];
+    return &b->schedule->use.at[b->op->use + k];
 }
 static const gy_instance *instance_of(const builder *b, uint32_t k)
 {
-    return &b->job->schedule->instances.at[use_of(b, k)->instance];
+    return &b->schedule->instances.at[use_of(b, k)->instance];
 }
 static uint64_t bytes_of(const builder *b, uint32_t k)
 {
-    return gy_use_bytes(b->job->schedule, use_of(b, k));
+    return gy_use_bytes(b->schedule, use_of(b, k));
 }
 
 static void open_piece(builder *b, uint64_t bytes)
 {
-    gy_piece piece = { .source = (uint32_t)b->end.count, .bytes = bytes };
+    gy_exchange_piece piece = { .source = (uint32_t)b->end.count, .bytes = bytes };
     b->failed |= !gy_vec_push(&b->piece, piece);
 }
 
 static void add_end(builder *b, uint32_t use, uint64_t offset)
 {
-    gy_piece_end end = { .use = use, .offset = offset };
+    gy_exchange_end end = { .use = use, .offset = offset };
     b->failed |= !gy_vec_push(&b->end, end);
 }
 
 static void sources_done(builder *b)
 {
     if (!b->failed) {
-        gy_piece *piece = gy_vec_last(&b->piece);
+        gy_exchange_piece *piece = gy_vec_last(&b->piece);
         piece->sources = (uint32_t)b->end.count - piece->source;
         piece->target = (uint32_t)b->end.count;
     }
@@ -59,7 +57,7 @@ static void sources_done(builder *b)
 static void targets_done(builder *b)
 {
     if (!b->failed) {
-        gy_piece *piece = gy_vec_last(&b->piece);
+        gy_exchange_piece *piece = gy_vec_last(&b->piece);
         piece->targets = (uint32_t)b->end.count - piece->target;
     }
 }
@@ -79,7 +77,7 @@ static bool contains(const gy_use *use, int64_t first, int64_t last)
 
 static uint64_t offset_in(const builder *b, uint32_t k, int64_t row)
 {
-    const gantry_schedule *s = b->job->schedule;
+    const gantry_schedule *s = b->schedule;
     const gy_instance *instance = instance_of(b, k);
     return gy_instance_offset(s, instance, row) - gy_instance_offset(s, instance, use_of(b, k)->first);
 }
@@ -113,8 +111,8 @@ static void add_targets(builder *b, int64_t first, int64_t last)
 static gantry_status fail_no_source(const builder *b, int64_t row, gantry_error *err)
 {
     return gy_fail(err, GANTRY_E_SCHEDULE, NULL, "op %zu, a collective, reads row %lld of \"%s\" nowhere",
-                   (size_t)(b->op - b->job->schedule->ops.at), (long long)row,
-                   b->job->schedule->values.at[instance_of(b, 0)->value].name);
+                   (size_t)(b->op - b->schedule->ops.at), (long long)row,
+                   b->schedule->values.at[instance_of(b, 0)->value].name);
 }
 
 /* Between two neighbouring bounds all rows have the same sources and targets. */
@@ -126,15 +124,15 @@ static gantry_status plan_rows(builder *b, const int64_t *bound, size_t bounds, 
             continue;
         }
         const gy_instance *instance = instance_of(b, 0);
-        const gantry_schedule *s = b->job->schedule;
-        const gy_buffer *buffer = &b->job->graph->buffers.at[s->values.at[instance->value].buffer];
+        const gantry_schedule *s = b->schedule;
+        const gy_buffer *buffer = &b->graph->buffers.at[s->values.at[instance->value].buffer];
         open_piece(b, (uint64_t)gy_buffer_span(buffer, first, last));
         add_sources(b, first, last);
         add_targets(b, first, last);
         if (b->failed) {
             return GANTRY_OK;
         }
-        gy_piece *piece = gy_vec_last(&b->piece);
+        gy_exchange_piece *piece = gy_vec_last(&b->piece);
         if (piece->targets && !piece->sources) {
             return fail_no_source(b, first, err);
         }
@@ -272,9 +270,9 @@ typedef struct extent {
     uint64_t space, first, last; /* `space`: kind and memory, or kind and buffer */
 } extent;
 
-static extent extent_of(const builder *b, gy_piece_end end, uint64_t bytes)
+static extent extent_of(const builder *b, gy_exchange_end end, uint64_t bytes)
 {
-    const gantry_schedule *s = b->job->schedule;
+    const gantry_schedule *s = b->schedule;
     const gy_instance *instance = instance_of(b, end.use);
     bool external = instance->space == GY_SPACE_INPUT || instance->space == GY_SPACE_OUTPUT;
     uint64_t first = instance->offset + gy_instance_offset(s, instance, use_of(b, end.use)->first) + end.offset;
@@ -285,7 +283,7 @@ static extent extent_of(const builder *b, gy_piece_end end, uint64_t bytes)
 /* A target may lie on a source of its own piece, byte for byte: blocks are read before they are written. */
 static bool clashes(const builder *b, size_t written, size_t read)
 {
-    const gy_piece *w = &b->piece.at[written], *r = &b->piece.at[read];
+    const gy_exchange_piece *w = &b->piece.at[written], *r = &b->piece.at[read];
     for (uint32_t t = 0; t < w->targets; t++) {
         extent to = extent_of(b, b->end.at[w->target + t], w->bytes);
         for (uint32_t k = 0; k < r->sources; k++) {
@@ -326,30 +324,29 @@ static gantry_status finish(gy_exchange **made, gy_arena *arena, builder *b, gan
     if (!x || b->failed) {
         return gy_fail_nomem(err);
     }
-    uint64_t total = 0;
     x->pieces = (uint32_t)b->piece.count;
     x->ends = (uint32_t)b->end.count;
     x->piece = keep(arena, b->piece.at, b->piece.count * sizeof *x->piece);
     x->end = keep(arena, b->end.at, b->end.count * sizeof *x->end);
     for (uint32_t i = 0; i < x->pieces; i++) {
         x->most_sources = b->piece.at[i].sources > x->most_sources ? b->piece.at[i].sources : x->most_sources;
-        total += b->piece.at[i].bytes;
+        x->bytes += b->piece.at[i].bytes;
     }
-    x->from = gy_arena_calloc(arena, x->most_sources + 1, sizeof *x->from);
-    x->stage = needs_stage(b) ? gy_arena_alloc(arena, total) : NULL;
-    if (!x->piece || !x->end || !x->from || (!x->stage && needs_stage(b))) {
+    if (!x->piece || !x->end) {
         return gy_fail_nomem(err);
     }
+    x->staged = needs_stage(b);
     uint32_t value = instance_of(b, 0)->value;
-    x->dtype = b->job->graph->buffers.at[b->job->schedule->values.at[value].buffer].dtype;
+    x->dtype = b->graph->buffers.at[b->schedule->values.at[value].buffer].dtype;
     x->reduce = (gantry_access)b->op->reduce;
     *made = x;
     return GANTRY_OK;
 }
 
-gantry_status gy_exchange_make(gy_exchange **made, gy_arena *arena, const gy_job *job, uint32_t op, gantry_error *err)
+gantry_status gy_exchange_make(gy_exchange **made, gy_arena *arena, const gantry_schedule *schedule,
+                               const gantry_graph *graph, uint32_t op, gantry_error *err)
 {
-    builder b = { .job = job, .op = &job->schedule->ops.at[op] };
+    builder b = { .schedule = schedule, .graph = graph, .op = &schedule->ops.at[op] };
     gantry_status status = GANTRY_OK;
     if (b.op->node == GY_NONE) {
         status = plan_inserted(&b, err);
@@ -362,54 +359,4 @@ gantry_status gy_exchange_make(gy_exchange **made, gy_arena *arena, const gy_job
     gy_vec_free(&b.piece);
     gy_vec_free(&b.end);
     return status;
-}
-
-/* Combines the sources of a piece into `to`. */
-static void combine(const gy_exchange *x, const gy_piece *piece, void *const *at, void *to)
-{
-    for (uint32_t k = 0; k < piece->sources; k++) {
-        const gy_piece_end *end = &x->end[piece->source + k];
-        x->from[k] = (const char *)at[end->use] + end->offset;
-    }
-    if (piece->sources == 1) {
-        memmove(to, x->from[0], piece->bytes);
-    } else {
-        gy_reduce(x->dtype, x->reduce, to, x->from, piece->sources, piece->bytes / gantry_dtype_size(x->dtype));
-    }
-}
-
-static char *target_at(const gy_exchange *x, const gy_piece *piece, void *const *at, uint32_t k)
-{
-    const gy_piece_end *end = &x->end[piece->target + k];
-    return (char *)at[end->use] + end->offset;
-}
-
-static void deliver(const gy_exchange *x, const gy_piece *piece, void *const *at, const char *from, uint32_t first)
-{
-    for (uint32_t k = first; k < piece->targets; k++) {
-        memmove(target_at(x, piece, at, k), from, piece->bytes);
-    }
-}
-
-void gy_exchange_execute(const gy_exchange *x, void *const *at)
-{
-    char *stage = x->stage;
-    for (uint32_t i = 0; i < x->pieces; i++) {
-        const gy_piece *piece = &x->piece[i];
-        if (piece->bytes == 0 || piece->targets == 0) {
-            continue;
-        }
-        if (x->stage) {
-            combine(x, piece, at, stage);
-            stage += piece->bytes;
-        } else {
-            char *first = target_at(x, piece, at, 0);
-            combine(x, piece, at, first);
-            deliver(x, piece, at, first, 1);
-        }
-    }
-    stage = x->stage;
-    for (uint32_t i = 0; x->stage && i < x->pieces; stage += x->piece[i].bytes, i++) {
-        deliver(x, &x->piece[i], at, stage, 0);
-    }
 }

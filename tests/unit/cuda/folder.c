@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "folder.h"
 
-#include "backends/cuda/usercode/nvrtc.h"
+#include "backends/cuda/usercode/compile.h"
 #include <check.h>
 #include <dirent.h>
 #include <stdio.h>

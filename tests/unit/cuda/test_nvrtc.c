@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compiling CUDA C++ with the NVRTC of this computer, and what is kept of it. What is compiled is looked at, never run.
  * Without NVRTC only the scan for includes is tested, and the program says that it skipped. */
+#include "backends/cuda/usercode/compile.h"
 #include "backends/cuda/usercode/entries.h"
 #include "backends/cuda/usercode/includes.h"
-#include "backends/cuda/usercode/nvrtc.h"
 #include "base/memory.h"
 #include "folder.h"
 #include "suite.h"

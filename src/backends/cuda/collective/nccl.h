@@ -22,8 +22,8 @@
 #ifndef GY_CUDA_COLLECTIVE_NCCL_H
 #define GY_CUDA_COLLECTIVE_NCCL_H
 
-#include "backends/cuda/collective/nccl_clique.h"
-#include "backends/cuda/state.h"
+#include "backends/cuda/nvidia/nccl_clique.h"
+#include "backends/cuda/state/state.h"
 #include "schedule/exchange/exchange.h"
 
 /* ---- nccl_plan.c ---- */

@@ -6,7 +6,7 @@
 #ifndef GY_CUDA_COLLECTIVE_SHARE_H
 #define GY_CUDA_COLLECTIVE_SHARE_H
 
-#include "backends/cuda/state.h"
+#include "backends/cuda/state/state.h"
 #include "schedule/exchange/exchange.h"
 
 /* LITTLE, for each other GPU: bytes that links carry in about the time that it takes to have it begin and to learn that

@@ -6,8 +6,8 @@
 #ifndef GY_CUDA_MEASURE_BED_NCCL_H
 #define GY_CUDA_MEASURE_BED_NCCL_H
 
-#include "backends/cuda/collective/nccl_clique.h"
 #include "backends/cuda/measure/bed.h"
+#include "backends/cuda/nvidia/nccl_clique.h"
 
 typedef struct gy_bed_nccl {
     gy_bed *bed;

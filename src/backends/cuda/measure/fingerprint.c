@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What has to be the same for measured figures to hold: what a detection would tell, and the clocks. */
 #include "backends/cuda/measure/measure.h"
-#include "backends/cuda/module/cuda_backend.h"
+#include "backends/cuda/module/module.h"
 
 #include "base/error.h"
 

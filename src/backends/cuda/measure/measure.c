@@ -3,7 +3,7 @@
  * samples, not fewer figures. */
 #include "backends/cuda/measure/measure.h"
 
-#include "backends/cuda/module/cuda_backend.h"
+#include "backends/cuda/module/module.h"
 #include "base/clock.h"
 #include "base/error.h"
 

@@ -3,7 +3,7 @@
  * and copies within a memory: those are between two events. */
 #include "backends/cuda/measure/raw.h"
 
-#include "backends/cuda/module/cuda_backend.h"
+#include "backends/cuda/module/module.h"
 #include "base/error.h"
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of the back end: opening, starting, closing. */
-#include "backends/cuda/module/cuda_backend.h"
-#include "backends/cuda/state.h"
+#include "backends/cuda/module/module.h"
+#include "backends/cuda/state/state.h"
 
 #include "base/clock.h"
 #include "base/error.h"

@@ -2,11 +2,11 @@
 /* What was looked for on this computer, a line each, for people. */
 #include "backends/cuda/collective/nccl.h"
 #include "backends/cuda/kernels/linalg.h"
-#include "backends/cuda/module/cuda_backend.h"
+#include "backends/cuda/module/module.h"
 #include "backends/cuda/nvidia/driver.h"
 #include "backends/cuda/nvidia/nvml.h"
 #include "backends/cuda/times/cupti.h"
-#include "backends/cuda/usercode/nvrtc.h"
+#include "backends/cuda/usercode/compile.h"
 
 #include "base/error.h"
 #include <stdio.h>

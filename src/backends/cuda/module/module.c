@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry-cuda.so: what it exports. */
-#include "backends/cuda/module/cuda_backend.h"
+#include "backends/cuda/module/module.h"
 #include "gantry_build_id.h"
 
 GANTRY_API extern const char gantry_cuda_build_id[];

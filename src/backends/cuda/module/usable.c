@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether a schedule can be carried out on the GPUs of this computer, before anything is opened. */
 #include "backends/cuda/kernels/kernels.h"
-#include "backends/cuda/module/cuda_backend.h"
+#include "backends/cuda/module/module.h"
 #include "backends/cuda/usercode/usercode.h"
 
 #include "base/error.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies: each on a stream of a GPU that it touches. What devices cannot reach by themselves goes through page-locked
  * chunks: between GPUs without peer access two of them in turn, so that both halves run at once. */
-#include "backends/cuda/state.h"
+#include "backends/cuda/state/state.h"
 
 static uint64_t chunk_of(uint64_t bytes)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "backends/cuda/state.h"
+#include "backends/cuda/state/state.h"
 
 #include "base/clock.h"
 #include "run/fill.h"

@@ -9,7 +9,7 @@
  * That is for schedules whose ops each need one GPU only. Collectives, copies that are staged between GPUs, functions
  * of the program (which may share what they like) and starts that are captured or timed op by op are one thread's work.
  */
-#include "backends/cuda/state.h"
+#include "backends/cuda/state/state.h"
 
 #include "base/error.h"
 #include "base/thread.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is prepared once for every op: launches with their arguments, pieces of collectives, images of fills, and which
  * events it waits for. */
-#include "backends/cuda/state.h"
+#include "backends/cuda/state/state.h"
 
 #include "backends/cuda/usercode/usercode.h"
 #include "base/error.h"

@@ -5,7 +5,7 @@
  * what the program does between starts, which no schedule knows. So replay "auto" begins with streams, captures once a
  * few starts in a row had the same addresses and scalars, and goes back if that was not faster.
  */
-#include "backends/cuda/state.h"
+#include "backends/cuda/state/state.h"
 
 #include <string.h>
 

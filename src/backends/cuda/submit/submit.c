@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One start: every op in order of position, with the sync table as events. Under capture the same calls make a graph.
  */
-#include "backends/cuda/state.h"
+#include "backends/cuda/state/state.h"
 
 #include "base/error.h"
 #include <stdio.h>

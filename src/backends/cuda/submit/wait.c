@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting for a start, and watching that it moves: whoever waits is the watchdog. */
-#include "backends/cuda/state.h"
+#include "backends/cuda/state/state.h"
 
 #include "base/clock.h"
 #include "base/error.h"

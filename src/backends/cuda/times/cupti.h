@@ -20,7 +20,7 @@
 #define GY_CUDA_TIMES_CUPTI_H
 
 #include "backends/cuda/nvidia/library.h"
-#include "backends/cuda/state.h"
+#include "backends/cuda/state/state.h"
 #include "base/map.h"
 #include <pthread.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backends/cuda/usercode/usercode.h"
 
+#include "backends/cuda/usercode/compile.h"
 #include "backends/cuda/usercode/entries.h"
-#include "backends/cuda/usercode/nvrtc.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays of users. Copies from and to page-locked memory run by themselves; large arrays are locked while they are
  * bound, small ones are mirrored (mirror.c), and those that cannot be locked are staged by host functions. */
-#include "backends/cuda/state.h"
+#include "backends/cuda/state/state.h"
 
 #include "base/error.h"
 

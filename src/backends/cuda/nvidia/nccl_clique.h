@@ -5,8 +5,8 @@
  * otherwise, so that nothing hangs that cannot be ended. What a run makes of them is in nccl.h, what measuring does in
  * bed_nccl.h.
  */
-#ifndef GY_CUDA_COLLECTIVE_NCCL_CLIQUE_H
-#define GY_CUDA_COLLECTIVE_NCCL_CLIQUE_H
+#ifndef GY_CUDA_NVIDIA_NCCL_CLIQUE_H
+#define GY_CUDA_NVIDIA_NCCL_CLIQUE_H
 
 #include "backends/cuda/nvidia/driver.h"
 #include "backends/cuda/nvidia/library.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What belongs to the program that calls: its memory on GPUs, and its streams. */
-#include "backends/cuda/state.h"
+#include "backends/cuda/state/state.h"
 
 #include "base/error.h"
 #include <inttypes.h>

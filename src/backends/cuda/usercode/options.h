@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What NVRTC is told. */
-#ifndef GY_CUDA_USERCODE_NVRTC_OPTIONS_H
-#define GY_CUDA_USERCODE_NVRTC_OPTIONS_H
+#ifndef GY_CUDA_USERCODE_OPTIONS_H
+#define GY_CUDA_USERCODE_OPTIONS_H
 
-#include "backends/cuda/usercode/nvrtc.h"
+#include "backends/cuda/usercode/compile.h"
 #include "base/vec.h"
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Graph replay: the submission of a start captured into one CUDA graph over all devices. A graph never overlaps itself,
  * and those of the turns are launched into one stream, so starts follow each other. */
-#include "backends/cuda/state.h"
+#include "backends/cuda/state/state.h"
 
 #include "base/error.h"
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the driver reports: devices and who can reach whose memory. */
-#include "backends/cuda/module/cuda_backend.h"
+#include "backends/cuda/module/module.h"
 #include "backends/cuda/nvidia/driver.h"
 #include "backends/cuda/nvidia/nvml.h"
 

@@ -8,8 +8,8 @@
  * CPU devices of a schedule have lanes too: their streams belong to the first GPU, and their ops are host functions in
  * stream order.
  */
-#ifndef GY_CUDA_STATE_H
-#define GY_CUDA_STATE_H
+#ifndef GY_CUDA_STATE_STATE_H
+#define GY_CUDA_STATE_STATE_H
 
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/nvidia/driver.h"

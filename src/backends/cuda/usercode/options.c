@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "backends/cuda/usercode/nvrtc_options.h"
+#include "backends/cuda/usercode/options.h"
 
 #include "base/file.h"
 #include "base/text.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "backends/cuda/usercode/nvrtc.h"
+#include "backends/cuda/usercode/compile.h"
 
 #include "backends/cuda/usercode/includes.h"
-#include "backends/cuda/usercode/nvrtc_options.h"
+#include "backends/cuda/usercode/options.h"
 #include "base/cache.h"
 #include "base/error.h"
 #include "base/file.h"

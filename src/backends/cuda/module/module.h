@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the parts of the module are to each other. */
-#ifndef GY_CUDA_MODULE_CUDA_BACKEND_H
-#define GY_CUDA_MODULE_CUDA_BACKEND_H
+#ifndef GY_CUDA_MODULE_MODULE_H
+#define GY_CUDA_MODULE_MODULE_H
 
 #include "run/backend.h"
 

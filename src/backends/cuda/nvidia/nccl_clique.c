@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "backends/cuda/collective/nccl_clique.h"
+#include "backends/cuda/nvidia/nccl_clique.h"
 
-#include "backends/cuda/state.h"
+#include "backends/cuda/state/state.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include <sched.h>

@@ -4,8 +4,8 @@
  * (base/cache.h) under a name made from the source, the files that it includes from its own folder and the graph's, the
  * architecture, the options and NVRTC's version.
  */
-#ifndef GY_CUDA_USERCODE_NVRTC_H
-#define GY_CUDA_USERCODE_NVRTC_H
+#ifndef GY_CUDA_USERCODE_COMPILE_H
+#define GY_CUDA_USERCODE_COMPILE_H
 
 #include "backends/cuda/nvidia/library.h"
 

@@ -24,7 +24,20 @@ BELOW = {
 # itself, and has to be listed only where there are some. A folder that is a key has no other rooms than these. Files outside the
 # folder may include headers of every room, if the layers let them.
 ROOMS = {
-    "backends": {"blas": [], "cuda": ["host"], "host": [], "sim": []},
+    "backends": {"blas": [], "cuda": [], "host": [], "sim": []},
+    "backends/cuda": {
+        "nvidia": [],
+        "kernels": ["nvidia"],
+        "usercode": ["nvidia"],
+        "state": ["nvidia"],
+        "times": ["state", "nvidia"],
+        "memory": ["state", "nvidia"],
+        "stream": ["times", "memory", "state", "nvidia"],
+        "collective": ["stream", "times", "memory", "state", "kernels", "nvidia"],
+        "submit": ["collective", "stream", "times", "memory", "state", "usercode", "kernels", "nvidia"],
+        "measure": ["kernels", "nvidia"],
+        "module": ["measure", "submit", "collective", "stream", "times", "memory", "state", "usercode", "kernels", "nvidia"],
+    },
     "graph": {
         "": [],
         "flow": [""],

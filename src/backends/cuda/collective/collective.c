@@ -2,6 +2,7 @@
 /* Collectives. Each GPU carries out its shares (share.h) in a lane of the op, all at the same time; what no kernel
  * reaches is copied. What no GPU combines goes to the host, which does that in stream order, with the arithmetic and
  * the order of the host back end. */
+#include "backends/cuda/collective/nccl.h"
 #include "backends/cuda/collective/share.h"
 
 #include "base/error.h"
@@ -194,7 +195,7 @@ static bool meets(const gy_submit *x)
 
 gantry_status gy_submit_collective(gy_submit *x)
 {
-    if (gy_nccl_does(x)) {
+    if (x->h->op[x->op].nccl) {
         return gy_nccl_submit(x);
     }
     if (x->h->op[x->op].parts->staged) {

@@ -3,6 +3,7 @@
  * host. */
 #include "backends/cuda/collective/share.h"
 
+#include "backends/cuda/kernels/kernels.h"
 #include "base/error.h"
 
 /* ---- prepared at open ---- */

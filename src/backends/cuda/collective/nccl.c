@@ -2,6 +2,7 @@
 /* Which ops NCCL does, how they are submitted, and what becomes of the run when it fails. */
 #include "backends/cuda/collective/nccl.h"
 
+#include "backends/cuda/times/times.h"
 #include "base/error.h"
 #include <stdio.h>
 #include <string.h>
@@ -111,6 +112,13 @@ static gantry_status tie(gy_nccl *n, gantry_error *err)
     return GANTRY_OK;
 }
 
+void gy_nccl_give_out(gy_nccl *n)
+{
+    for (uint32_t i = 0; i < n->h->job->schedule->ops.count; i++) {
+        n->h->op[i].nccl = !n->off && n->plan[i].call.count > 0;
+    }
+}
+
 gantry_status gy_nccl_open(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
@@ -131,6 +139,7 @@ gantry_status gy_nccl_open(gy_cuda *h, gantry_error *err)
         snprintf(h->nccl->why, sizeof h->nccl->why, "%s", why.text);
         h->nccl->off = true;
     }
+    gy_nccl_give_out(h->nccl);
     return tie(h->nccl, err);
 }
 
@@ -181,15 +190,9 @@ const char *gy_nccl_replay(gy_cuda *h)
 
 /* ---- one op ---- */
 
-bool gy_nccl_does(const gy_submit *x)
-{
-    const gy_nccl *n = x->h->nccl;
-    return n && !n->off && n->plan[x->op].call.count > 0;
-}
-
 bool gy_nccl_tied(const gy_submit *x, bool after)
 {
-    return gy_nccl_does(x) && x->h->nccl->plan[x->op].tied[after];
+    return x->h->op[x->op].nccl && x->h->nccl->plan[x->op].tied[after];
 }
 
 static const gy_op *op_of(const gy_submit *x)

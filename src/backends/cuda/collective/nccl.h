@@ -2,8 +2,8 @@
 /**
  * NCCL, for collectives whose algorithm is "nccl".
  *
- *   nccl_api.c     the library, opened at run time
- *   nccl_clique.c  the communicators of some GPUs, whoever has them
+ *   nvidia/nccl_api.c     the library, opened at run time
+ *   nvidia/nccl_clique.c  the communicators of some GPUs
  *   nccl_plan.c    an op as calls of NCCL, or why it cannot be
  *   nccl_comm.c    those of a run: made in the background, watched, aborted, closed
  *   nccl_order.c   the order of runs of one process
@@ -22,8 +22,8 @@
 #ifndef GY_CUDA_COLLECTIVE_NCCL_H
 #define GY_CUDA_COLLECTIVE_NCCL_H
 
+#include "backends/cuda/collective/collective.h"
 #include "backends/cuda/nvidia/nccl_clique.h"
-#include "backends/cuda/state/state.h"
 #include "schedule/exchange/exchange.h"
 
 /* ---- nccl_plan.c ---- */
@@ -99,5 +99,12 @@ void gy_nccl_abort(gy_nccl *n);
 /* Text of a failed call: "ncclAllReduce: unhandled cuda error (1): last error". E_DEVICE, native code. */
 gantry_status gy_nccl_fail(const gy_nccl *n, int result, const char *what, gantry_error *err);
 void gy_nccl_close(gy_nccl *n);
+
+/* ---- nccl.c ---- */
+
+/* Sets the ops that NCCL carries out (gy_cuda_op.nccl): those with a plan, none once it is `off`. */
+void gy_nccl_give_out(gy_nccl *n);
+/* Submits x->op, which NCCL carries out. */
+gantry_status gy_nccl_submit(gy_submit *x);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backends/cuda/collective/share.h"
 
+#include "backends/cuda/kernels/kernels.h"
 #include "base/error.h"
 #include "base/vec.h"
 #include <stdlib.h>

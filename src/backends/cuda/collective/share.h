@@ -6,7 +6,7 @@
 #ifndef GY_CUDA_COLLECTIVE_SHARE_H
 #define GY_CUDA_COLLECTIVE_SHARE_H
 
-#include "backends/cuda/state/state.h"
+#include "backends/cuda/collective/collective.h"
 #include "schedule/exchange/exchange.h"
 
 /* LITTLE, for each other GPU: bytes that links carry in about the time that it takes to have it begin and to learn that
@@ -39,5 +39,15 @@ typedef struct gy_share {
 
 /* In the order of rounds, ways, devices. Peers and handles of h->combine are known. */
 gantry_status gy_shares_make(gy_cuda *h, uint32_t op, gantry_error *err);
+/* Where an end of a piece (index of gy_exchange.end) of a collective is, `offset` bytes on. */
+gy_place gy_collective_end(const gy_cuda *h, uint32_t op, uint32_t turn, uint32_t end, uint64_t offset);
+
+/* ---- combine.c ---- */
+
+/* Submits one launch for as many of the shares, from the first on, as go into it: *done. */
+gantry_status gy_combine_submit(gy_submit *x, const gy_share *share, uint32_t count, uint32_t *done);
+/* Submits a launch that does nothing: work that comes after all that the first lane waits for may come after this
+ * instead. */
+gantry_status gy_combine_meet(gy_submit *x);
 
 #endif

@@ -8,13 +8,10 @@
 #define GY_CUDA_KERNELS_LINALG_H
 
 #include "backends/cuda/kernels/kernels.h"
-#include "base/text.h"
 
 /* By cuBLAS and cuSOLVER: what launch_linalg.c chooses from. */
 extern const gy_cuda_kernel gy_library_gemm, gy_library_potrf, gy_library_syrk, gy_library_trsm;
 
-/* A line each, what was found of cuBLAS and cuSOLVER. */
-void gy_linalg_describe(gy_text *to);
 /* As cuDriverGetVersion; 0: the driver does not tell. */
 int gy_linalg_driver_version(const gy_driver *driver);
 

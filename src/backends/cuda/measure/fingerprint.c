@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What has to be the same for measured figures to hold: what a detection would tell, and the clocks. */
 #include "backends/cuda/measure/measure.h"
-#include "backends/cuda/module/module.h"
 
+#include "backends/cuda/nvidia/discover.h"
 #include "base/error.h"
 
 double gy_nvml_clock(const gy_nvml *nvml, const gy_driver *d, const gantry_machine *m, uint32_t device)

@@ -3,7 +3,6 @@
  * samples, not fewer figures. */
 #include "backends/cuda/measure/measure.h"
 
-#include "backends/cuda/module/module.h"
 #include "base/clock.h"
 #include "base/error.h"
 

@@ -7,6 +7,10 @@
 #include "backends/cuda/nvidia/nvml.h"
 #include "run/backend.h"
 
+/* See gy_backend_module. */
+gantry_status gy_cuda_measure(const gantry_machine *machine, const gy_measure_options *options, gy_measured *to,
+                              gantry_error *err);
+
 typedef struct gy_measure {
     gy_bed bed;
     gy_nvml nvml;

@@ -3,7 +3,6 @@
  * and copies within a memory: those are between two events. */
 #include "backends/cuda/measure/raw.h"
 
-#include "backends/cuda/module/module.h"
 #include "base/error.h"
 #include <string.h>
 

@@ -24,6 +24,8 @@ typedef struct gy_raw {
     gy_raw_nccl *nccl;
 } gy_raw;
 
+extern const gy_raw_table gy_cuda_raw; /* raw.c */
+
 /* raw_graph.c: a graph of many tiny kernels, captured by hand. */
 bool gy_raw_graph_peers(const char *shape); /* whether it has GPUs that reach each other's memory */
 gantry_status gy_raw_graph_open(gy_raw *raw, const char *shape, bool build, gantry_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays of users. Copies from and to page-locked memory run by themselves; large arrays are locked while they are
  * bound, small ones are mirrored (mirror.c), and those that cannot be locked are staged by host functions. */
-#include "backends/cuda/state/state.h"
+#include "backends/cuda/memory/memory.h"
 
 #include "base/error.h"
 
@@ -89,10 +89,11 @@ static void drop_stale(gy_cuda *h, uint32_t turn)
 }
 
 /* What is stale goes from every turn that rests before anything comes: another memory may have an old address. */
-gantry_status gy_cuda_bind(gy_cuda *h, uint32_t turn, gantry_error *err)
+gantry_status gy_cuda_bind(gy_cuda *h, uint32_t turn, bool *changed, gantry_error *err)
 {
     gy_cuda_turn *t = &h->turn[turn];
     gantry_status status = gy_cuda_use(h, h->first_gpu, err);
+    *changed = false;
     if (status || t->version == *h->job->version) {
         return status;
     }
@@ -107,8 +108,7 @@ gantry_status gy_cuda_bind(gy_cuda *h, uint32_t turn, gantry_error *err)
         bind(h, &t->output[b], h->job->output[place], b);
     }
     t->version = *h->job->version;
-    gy_cuda_ops_point(h, turn);
-    gy_graph_free(h, turn); /* it has the old addresses */
+    *changed = true;
     return GANTRY_OK;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One allocation per memory of the machine, at whose start the schedule's offsets count; and who may copy to whom. */
-#include "backends/cuda/state/state.h"
+#include "backends/cuda/memory/memory.h"
 
 #include "base/error.h"
 #include "base/numa.h"

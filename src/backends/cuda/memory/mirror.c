@@ -6,7 +6,7 @@
  * that waits for it. Only a start on a stream of the program, whose arrays are what that stream makes of them, does the
  * same by two host functions.
  */
-#include "backends/cuda/state/state.h"
+#include "backends/cuda/memory/memory.h"
 
 #include "base/align.h"
 #include "base/error.h"

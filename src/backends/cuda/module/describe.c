@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was looked for on this computer, a line each, for people. */
-#include "backends/cuda/collective/nccl.h"
-#include "backends/cuda/kernels/linalg.h"
 #include "backends/cuda/module/module.h"
-#include "backends/cuda/nvidia/driver.h"
-#include "backends/cuda/nvidia/nvml.h"
-#include "backends/cuda/times/cupti.h"
-#include "backends/cuda/usercode/compile.h"
 
+#include "backends/cuda/nvidia/cupti_api.h"
+#include "backends/cuda/nvidia/discover.h"
+#include "backends/cuda/nvidia/nccl_api.h"
+#include "backends/cuda/nvidia/nvml.h"
+#include "backends/cuda/nvidia/nvrtc_api.h"
 #include "base/error.h"
 #include <stdio.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backends/cuda/kernels/linalg.h"
+#include "backends/cuda/module/module.h"
 #include "backends/cuda/nvidia/blas.h"
 #include "backends/cuda/nvidia/solver.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "backends/cuda/kernels/linalg.h"
+#include "backends/cuda/module/module.h"
 
 void gy_linalg_describe(gy_text *to)
 {

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry-cuda.so: what it exports. */
 #include "backends/cuda/module/module.h"
+
+#include "backends/cuda/measure/measure.h"
+#include "backends/cuda/measure/raw.h"
+#include "backends/cuda/nvidia/discover.h"
 #include "gantry_build_id.h"
 
 GANTRY_API extern const char gantry_cuda_build_id[];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "backends/cuda/times/cupti.h"
+#include "backends/cuda/nvidia/cupti_api.h"
 
 #include "base/error.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the driver reports: devices and who can reach whose memory. */
-#include "backends/cuda/module/module.h"
-#include "backends/cuda/nvidia/driver.h"
-#include "backends/cuda/nvidia/nvml.h"
+#include "backends/cuda/nvidia/discover.h"
 
+#include "backends/cuda/nvidia/nvml.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include <stdio.h>
 
 static int attribute(const gy_driver *d, CUdevice device, CUdevice_attribute which)

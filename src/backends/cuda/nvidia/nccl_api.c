@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "backends/cuda/collective/nccl.h"
+#include "backends/cuda/nvidia/nccl_api.h"
 
 #include "base/error.h"
+#include <string.h>
 
 static const char *const names[] = { "libnccl.so.2", NULL };
 
@@ -35,4 +36,22 @@ gantry_status gy_nccl_load(gy_nccl_api *api, gantry_error *err)
     }
     *api = found;
     return GANTRY_OK;
+}
+
+gantry_status gy_nccl_api_fail(const gy_nccl_api *api, int result, const char *what, gantry_error *err)
+{
+    const char *text = api->ncclGetErrorString(result), *last = api->ncclGetLastError(NULL);
+    bool more = last && last[0];
+    gantry_status status = gy_fail(err, GANTRY_E_DEVICE, NULL, "%s: NCCL: %s (%d)%s%s", what, text ? text : "no text",
+                                   result, more ? ": " : "", more ? last : "");
+    if (err) {
+        err->native = result;
+        for (char *c = err->text; *c; c++) {
+            *c = *c == '\n' ? ' ' : *c; /* ends with one */
+        }
+        for (size_t length = strlen(err->text); length && err->text[length - 1] == ' '; length--) {
+            err->text[length - 1] = 0;
+        }
+    }
+    return status;
 }

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backends/cuda/nvidia/nccl_clique.h"
 
-#include "backends/cuda/state/state.h"
 #include "base/clock.h"
-#include "base/error.h"
 #include <sched.h>
-#include <string.h>
 #include <time.h>
 
 static void rest(unsigned turn)
@@ -15,24 +12,6 @@ static void rest(unsigned turn)
     } else if (turn > 100) {
         sched_yield();
     }
-}
-
-gantry_status gy_nccl_api_fail(const gy_nccl_api *api, int result, const char *what, gantry_error *err)
-{
-    const char *text = api->ncclGetErrorString(result), *last = api->ncclGetLastError(NULL);
-    bool more = last && last[0];
-    gantry_status status = gy_fail(err, GANTRY_E_DEVICE, NULL, "%s: NCCL: %s (%d)%s%s", what, text ? text : "no text",
-                                   result, more ? ": " : "", more ? last : "");
-    if (err) {
-        err->native = result;
-        for (char *c = err->text; *c; c++) {
-            *c = *c == '\n' ? ' ' : *c; /* ends with one */
-        }
-        for (size_t length = strlen(err->text); length && err->text[length - 1] == ' '; length--) {
-            err->text[length - 1] = 0;
-        }
-    }
-    return status;
 }
 
 /* GPUs are those whose context is current. */

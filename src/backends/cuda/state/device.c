@@ -2,7 +2,7 @@
 /* Contexts, streams and events. The primary context of each GPU is used, so that memory and streams of an application
  * that uses CUDA fit; which context is current is put back after every call. Several devices of a machine may be one
  * GPU. */
-#include "backends/cuda/state/state.h"
+#include "backends/cuda/state/device.h"
 
 #include "base/error.h"
 #include "base/thread.h"

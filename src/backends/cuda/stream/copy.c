@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies: each on a stream of a GPU that it touches. What devices cannot reach by themselves goes through page-locked
  * chunks: between GPUs without peer access two of them in turn, so that both halves run at once. */
-#include "backends/cuda/state/state.h"
+#include "backends/cuda/stream/stream.h"
 
 static uint64_t chunk_of(uint64_t bytes)
 {
@@ -81,24 +81,6 @@ static gantry_status copy_pageable(gy_submit *x, gy_queue queue, gy_place to, gy
     return status;
 }
 
-/* An event of the queue's device that is recorded now; waited for before its turn comes again. */
-static gantry_status mark(gy_submit *x, gy_queue queue, CUevent *event)
-{
-    gy_cuda_device *d = &x->h->device[queue.device];
-    *event = d->mark[d->next_mark++ % GY_CUDA_MARKS];
-    gantry_status status = gy_cuda_use(x->h, queue.device, x->err);
-    return status ? status
-                  : gy_submit_check(x, x->h->d.cuEventRecord(*event, queue.stream), queue, "recording an event");
-}
-
-static gantry_status await(gy_submit *x, gy_queue queue, CUevent event)
-{
-    gantry_status status = gy_cuda_use(x->h, queue.device, x->err);
-    return status
-               ? status
-               : gy_submit_check(x, x->h->d.cuStreamWaitEvent(queue.stream, event, 0), queue, "waiting for an event");
-}
-
 /* Half k % 2 of the stage is free again when chunk k - 2 has left it. */
 static gantry_status copy_staged(gy_submit *x, gy_place to, gy_place from, uint64_t bytes)
 {
@@ -109,12 +91,12 @@ static gantry_status copy_staged(gy_submit *x, gy_place to, gy_place from, uint6
     for (uint64_t done = 0, k = 0; done < bytes && status == GANTRY_OK; done += GY_CUDA_CHUNK, k++) {
         uint64_t count = chunk_of(bytes - done);
         char *half = stage_of(x) + (k % 2) * chunk_of(bytes);
-        status = k < 2 ? GANTRY_OK : await(x, source, empty[k % 2]);
+        status = k < 2 ? GANTRY_OK : gy_submit_await(x, source, empty[k % 2]);
         status = status ? status : fetch(x, source, half, from.at + done, count);
-        status = status ? status : mark(x, source, &full);
-        status = status ? status : await(x, target, full);
+        status = status ? status : gy_submit_mark(x, source, &full);
+        status = status ? status : gy_submit_await(x, target, full);
         status = status ? status : upload(x, target, to.at + done, half, count);
-        status = status ? status : mark(x, target, &empty[k % 2]);
+        status = status ? status : gy_submit_mark(x, target, &empty[k % 2]);
     }
     return status;
 }

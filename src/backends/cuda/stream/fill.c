@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fills. One value again and again is a memset; anything else is made by the host once, when the run is built, and
  * uploaded. Host memory is filled by a host function. */
-#include "backends/cuda/state/state.h"
+#include "backends/cuda/stream/stream.h"
 
 #include "base/error.h"
 #include "kernel/identity.h"

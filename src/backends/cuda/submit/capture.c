@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Graph replay: the submission of a start captured into one CUDA graph over all devices. A graph never overlaps itself,
  * and those of the turns are launched into one stream, so starts follow each other. */
-#include "backends/cuda/state/state.h"
+#include "backends/cuda/submit/submit.h"
 
+#include "backends/cuda/times/times.h"
 #include "base/error.h"
 #include <string.h>
-
-void gy_graph_free(gy_cuda *h, uint32_t turn)
-{
-    gy_cuda_turn *t = &h->turn[turn];
-    if (t->exec) {
-        h->d.cuGraphExecDestroy(t->exec);
-        t->exec = NULL;
-    }
-    gy_notes_reset(&t->exec_notes);
-}
 
 /* *refused: a call of the driver failed that works outside of a capture, most likely. */
 static gantry_status capture(gy_cuda *h, uint32_t turn, CUgraph *graph, gantry_error *err)

@@ -9,7 +9,7 @@
  * That is for schedules whose ops each need one GPU only. Collectives, copies that are staged between GPUs, functions
  * of the program (which may share what they like) and starts that are captured or timed op by op are one thread's work.
  */
-#include "backends/cuda/state/state.h"
+#include "backends/cuda/submit/submit.h"
 
 #include "base/error.h"
 #include "base/thread.h"
@@ -24,8 +24,10 @@ enum {
     TURNS = 1000       /* looks before it leaves its core to others */
 };
 
-/* Who submits for one GPU. */
-struct gy_member {
+typedef struct gy_crew gy_crew;
+
+/* The thread that submits for one GPU. */
+typedef struct gy_member {
     struct gy_crew *crew;
     uint32_t device; /* one of those that are this GPU */
     uint32_t *op, ops;
@@ -34,7 +36,7 @@ struct gy_member {
     gantry_status status;
     gantry_error why;
     uint32_t failed; /* op */
-};
+} gy_member;
 
 struct gy_crew {
     gy_member *member; /* the first is whoever makes a start */

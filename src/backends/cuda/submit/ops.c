@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is prepared once for every op: launches with their arguments, pieces of collectives, images of fills, and which
  * events it waits for. */
-#include "backends/cuda/state/state.h"
+#include "backends/cuda/submit/submit.h"
 
+#include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/usercode/usercode.h"
 #include "base/error.h"
 #include "schedule/exchange/exchange.h"
@@ -15,18 +16,6 @@
 static const gantry_kernel *manifest_of(const gy_cuda *h, const gy_node *node)
 {
     return node->kernel == GY_NONE ? NULL : h->job->graph->kernels.at[node->kernel].manifest;
-}
-
-const gy_cuda_kernel *gy_cuda_kernel_find(const char *name)
-{
-    size_t count;
-    const gy_cuda_kernel *const *kernels = gy_cuda_kernels(&count);
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(kernels[i]->name, name) == 0) {
-            return kernels[i];
-        }
-    }
-    return NULL;
 }
 
 /* NULL: not a kernel with code of the user. */
@@ -200,6 +189,41 @@ void gy_cuda_ops_scalars(gy_cuda *h)
     for (size_t i = 0; i < h->dynamic.count; i++) {
         gy_launch_set_scalar(h->dynamic.at[i].arg, h->job->scalar[h->dynamic.at[i].scalar]);
     }
+}
+
+/* Whether a captured launch depends on the iteration: by a scalar, or as a function of the program that may ask. The
+ * CPU looks when it comes to it. */
+static bool launch_varies(const gy_cuda *h, size_t id)
+{
+    const gantry_graph *g = h->job->graph;
+    const gy_op *op = &h->job->schedule->ops.at[id];
+    if (!h->op[id].call || !h->device[gy_op_device(h->job->schedule, op, 0)].gpu) {
+        return false;
+    }
+    const gy_node *n = &g->nodes.at[op->node];
+    bool varies = n->loop != GY_NONE && n->kernel == GY_NONE;
+    for (uint32_t i = n->scalar; i < n->scalar + n->scalars && n->loop != GY_NONE; i++) {
+        varies = varies || g->scalar.at[i].expr;
+    }
+    return varies;
+}
+
+gantry_status gy_cuda_ops_advance(gy_cuda *h, int64_t first, bool *changed, gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    gantry_status status = GANTRY_OK;
+    *changed = false;
+    for (size_t i = 0; i < s->ops.count; i++) {
+        const gy_op *op = &s->ops.at[i];
+        *changed = *changed || launch_varies(h, i);
+        bool loops = h->op[i].call && h->job->graph->nodes.at[op->node].loop != GY_NONE;
+        for (uint32_t t = 0; loops && t < h->turns && status == GANTRY_OK; t++) {
+            gantry_launch *l = &h->op[i].call[t].launch;
+            l->iteration = first + op->iteration;
+            status = gy_launch_iterate(h->job->graph, op->node, l, err);
+        }
+    }
+    return status;
 }
 
 /* ---- waits ---- */

@@ -5,8 +5,9 @@
  * what the program does between starts, which no schedule knows. So replay "auto" begins with streams, captures once a
  * few starts in a row had the same addresses and scalars, and goes back if that was not faster.
  */
-#include "backends/cuda/state/state.h"
+#include "backends/cuda/submit/submit.h"
 
+#include "backends/cuda/times/times.h"
 #include <string.h>
 
 enum { CALM = 3, TRIES = 4 }; /* starts as streams before a graph is tried; starts as a graph before it is judged */
@@ -44,6 +45,9 @@ static void use_streams(gy_cuda *h)
 
 void gy_replay_changed(gy_cuda *h)
 {
+    for (uint32_t t = 0; t < h->turns; t++) {
+        gy_graph_free(h, t);
+    }
     if (h->automatic.on) {
         use_streams(h);
     }

@@ -1,117 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One start: every op in order of position, with the sync table as events. Under capture the same calls make a graph.
  */
-#include "backends/cuda/state/state.h"
+#include "backends/cuda/submit/submit.h"
 
-#include "base/error.h"
-#include <stdio.h>
+#include "backends/cuda/stream/ranges.h"
+#include "backends/cuda/times/times.h"
 #include <string.h>
-
-gantry_status gy_submit_check(gy_submit *x, CUresult code, gy_queue queue, const char *what)
-{
-    if (code == CUDA_SUCCESS) {
-        return GANTRY_OK;
-    }
-    const gantry_schedule *s = x->h->job->schedule;
-    char text[200];
-    if (x->op < s->ops.count) {
-        gy_text name = { 0 };
-        gy_op_text(&name, s, x->op);
-        snprintf(text, sizeof text, "op %u, \"%s\": %s", x->op, name.failed || !name.length ? "?" : name.at, what);
-        gy_text_free(&name);
-    } else {
-        snprintf(text, sizeof text, "%s", what);
-    }
-    return gy_cuda_fail(x->h, code, queue.device, text, x->err);
-}
-
-static gantry_status record(gy_submit *x, gy_queue queue, CUevent event)
-{
-    gantry_status status = gy_cuda_use(x->h, queue.device, x->err);
-    return status ? status
-                  : gy_submit_check(x, x->h->d.cuEventRecord(event, queue.stream), queue, "recording an event");
-}
-
-static gantry_status await(gy_submit *x, gy_queue queue, CUevent event)
-{
-    gantry_status status = gy_cuda_use(x->h, queue.device, x->err);
-    return status
-               ? status
-               : gy_submit_check(x, x->h->d.cuStreamWaitEvent(queue.stream, event, 0), queue, "waiting for an event");
-}
-
-gantry_status gy_submit_order(gy_submit *x, gy_queue from, gy_queue to)
-{
-    if (from.stream == to.stream) {
-        return GANTRY_OK;
-    }
-    gy_cuda_device *d = &x->h->device[from.device];
-    CUevent mark = d->mark[d->next_mark++ % GY_CUDA_MARKS];
-    gantry_status status = record(x, from, mark);
-    return status ? status : await(x, to, mark);
-}
-
-/* The i-th lane of the op. */
-static gy_queue lane_at(const gy_submit *x, uint32_t i)
-{
-    const gantry_schedule *s = x->h->job->schedule;
-    return x->h->lane[s->op_lane.at[s->ops.at[x->op].lane + i]].queue;
-}
-
-/* Of the op's own lanes, else aside. */
-static gy_queue queue_on(const gy_submit *x, uint32_t device)
-{
-    const gy_op *op = &x->h->job->schedule->ops.at[x->op];
-    for (uint32_t i = 0; i < op->lanes; i++) {
-        gy_queue lane = lane_at(x, i);
-        if (gy_cuda_same_gpu(x->h, lane.device, device)) {
-            return lane;
-        }
-    }
-    return x->h->device[device].side;
-}
-
-gantry_status gy_submit_on(gy_submit *x, uint32_t device, gy_queue *queue)
-{
-    if (gy_cuda_same_gpu(x->h, x->lead.device, device)) {
-        *queue = x->lead;
-        return GANTRY_OK;
-    }
-    *queue = queue_on(x, device);
-    if (x->h->aside[device]) {
-        return GANTRY_OK;
-    }
-    x->h->aside[device] = 1;
-    return gy_submit_order(x, x->lead, *queue);
-}
-
-gantry_status gy_submit_join(gy_submit *x)
-{
-    gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; i < x->h->devices && status == GANTRY_OK; i++) {
-        if (x->h->aside[i]) {
-            x->h->aside[i] = 0;
-            status = gy_submit_order(x, queue_on(x, i), x->lead);
-        }
-    }
-    return status;
-}
-
-gantry_status gy_submit_note(gy_submit *x, gy_queue queue, gy_note note)
-{
-    gy_note *kept = gy_notes_add(x->notes, sizeof *kept);
-    if (!kept) {
-        return gy_fail_nomem(x->err);
-    }
-    *kept = note;
-    kept->op = x->op;
-    kept->h = x->h;
-    kept->turn = x->turn;
-    gantry_status status = gy_cuda_use(x->h, queue.device, x->err);
-    return status ? status
-                  : gy_submit_check(x, x->h->d.cuLaunchHostFunc(queue.stream, gy_note_run, kept), queue,
-                                    "queueing a host function");
-}
 
 static gantry_status launch(gy_submit *x)
 {
@@ -175,7 +69,7 @@ static gantry_status await_rows(gy_submit *x, gy_queue queue)
             return status;
         }
         if (row.distance == 0 || (!x->capture && row.distance < x->start)) {
-            status = await(x, queue, event_of(x->h, row.from, x->start - row.distance));
+            status = gy_submit_await(x, queue, event_of(x->h, row.from, x->start - row.distance));
         }
     }
     return status;
@@ -189,7 +83,7 @@ static gantry_status gather_lanes(gy_submit *x)
     bool tied = gy_nccl_tied(x, false);
     gantry_status status = await_rows(x, x->lead);
     for (uint32_t i = 1; i < op->lanes && status == GANTRY_OK; i++) {
-        status = tied ? await_rows(x, lane_at(x, i)) : gy_submit_order(x, lane_at(x, i), x->lead);
+        status = tied ? await_rows(x, gy_submit_lane(x, i)) : gy_submit_order(x, gy_submit_lane(x, i), x->lead);
     }
     return status;
 }
@@ -200,7 +94,7 @@ static gantry_status part_lanes(gy_submit *x)
     const gy_op *op = &x->h->job->schedule->ops.at[x->op];
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 1; i < op->lanes && status == GANTRY_OK && !gy_nccl_tied(x, true); i++) {
-        status = gy_submit_order(x, x->lead, lane_at(x, i));
+        status = gy_submit_order(x, x->lead, gy_submit_lane(x, i));
     }
     return status;
 }
@@ -218,10 +112,10 @@ static gantry_status note_end(gy_submit *x)
         queue = x->h->device[x->lead.device].side;
         x->h->behind[x->lead.device] = 1;
         for (uint32_t i = 0; i < op->lanes && status == GANTRY_OK; i++) {
-            status = gy_submit_order(x, lane_at(x, i), queue);
+            status = gy_submit_order(x, gy_submit_lane(x, i), queue);
         }
     }
-    status = status ? status : record(x, queue, event_of(x->h, x->op, x->start));
+    status = status ? status : gy_submit_record(x, queue, event_of(x->h, x->op, x->start));
     if (status == GANTRY_OK && x->member) {
         gy_crew_tell(x);
     }
@@ -231,12 +125,12 @@ static gantry_status note_end(gy_submit *x)
 static gantry_status tick(gy_submit *x, uint32_t end)
 {
     bool timed = x->h->clock && !x->capture && (!gy_cupti_on(x->h) || gy_cupti_unsure(x->h, x->op));
-    return timed ? record(x, x->lead, *gy_cuda_clock(x->h, x->turn, x->op, end)) : GANTRY_OK;
+    return timed ? gy_submit_record(x, x->lead, *gy_cuda_clock(x->h, x->turn, x->op, end)) : GANTRY_OK;
 }
 
 static gantry_status submit_parts(gy_submit *x)
 {
-    x->lead = lane_at(x, 0);
+    x->lead = gy_submit_lane(x, 0);
     gantry_status status = gather_lanes(x);
     status = status ? status : tick(x, 0);
     status = status ? status : execute(x);

@@ -1,26 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for a start, and watching that it moves: whoever waits is the watchdog. */
-#include "backends/cuda/state/state.h"
+/* Waiting for a start. The thread that waits also watches that the start moves. */
+#include "backends/cuda/submit/submit.h"
 
+#include "backends/cuda/times/times.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-enum { SPINS = 2000, YIELDS = 2000, DRAIN_MS = 500 };
-#define NAP_NS            INT64_C(50000)
-#define LEAST_PATIENCE_NS INT64_C(10000000000)
-
-static void rest(unsigned turn)
-{
-    if (turn >= SPINS + YIELDS) {
-        nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
-    } else if (turn >= SPINS) {
-        sched_yield();
-    }
-}
+enum { DRAIN_MS = 500 };
 
 static gy_cuda_turn *turn_of(gy_cuda *h, uint64_t start)
 {
@@ -74,13 +62,6 @@ static gantry_status fail_lost(gy_cuda *h, uint64_t start, CUresult code, const 
     return GANTRY_E_DEVICE;
 }
 
-static int64_t patience_of(const gy_cuda *h)
-{
-    double predicted = gy_ticks_to_us(h->job->schedule->makespan) * 1e3 * 20;
-    return predicted > (double)LEAST_PATIENCE_NS ? (predicted < 1e18 ? (int64_t)predicted : INT64_MAX / 2)
-                                                 : LEAST_PATIENCE_NS;
-}
-
 static gantry_status fail_time(gy_cuda *h, const progress *p, const char *limit, gantry_error *err)
 {
     char op[200];
@@ -109,7 +90,7 @@ static gantry_status watch(gy_cuda *h, uint64_t start, progress *p, gantry_error
         snprintf(limit, sizeof limit, "the deadline of %.3f ms passed", (double)h->job->deadline_ns / 1e6);
         return fail_time(h, p, limit, err);
     }
-    if (now - p->moved_ns > patience_of(h)) {
+    if (now - p->moved_ns > gy_cuda_patience(h)) {
         snprintf(limit, sizeof limit, "no progress for %.1f s", (double)(now - p->moved_ns) / 1e9);
         return fail_time(h, p, limit, err);
     }
@@ -131,7 +112,7 @@ static gantry_status wait_end(gy_cuda *h, uint64_t start, gantry_error *err)
         if (status) {
             return status;
         }
-        rest(turn);
+        gy_cuda_rest(turn);
     }
 }
 
@@ -247,32 +228,15 @@ bool gy_cuda_idle(gy_cuda *h)
         if (gy_now_ns() > until) {
             return false;
         }
-        rest(turn);
+        gy_cuda_rest(turn);
     }
     return true;
 }
 
-CUresult gy_cuda_settle(gy_cuda *h, gy_queue queue)
-{
-    gy_cuda_device *d = &h->device[queue.device];
-    CUevent mark = d->mark[d->next_mark++ % GY_CUDA_MARKS];
-    int64_t until = gy_now_ns() + patience_of(h);
-    CUresult code = h->d.cuCtxSetCurrent(d->context);
-    h->current = GY_NONE;
-    code = code == CUDA_SUCCESS ? h->d.cuEventRecord(mark, queue.stream) : code;
-    if (code != CUDA_SUCCESS) {
-        return code;
-    }
-    for (unsigned turn = 0; (code = h->d.cuEventQuery(mark)) == CUDA_ERROR_NOT_READY && gy_now_ns() < until; turn++) {
-        rest(turn);
-    }
-    return code == CUDA_ERROR_NOT_READY ? CUDA_ERROR_LAUNCH_TIMEOUT : code;
-}
-
 void gy_cuda_drain(gy_cuda *h)
 {
-    int64_t until = gy_now_ns() + patience_of(h);
+    int64_t until = gy_now_ns() + gy_cuda_patience(h);
     for (unsigned turn = 0; !all_ended(h) && gy_now_ns() < until; turn++) {
-        rest(turn);
+        gy_cuda_rest(turn);
     }
 }

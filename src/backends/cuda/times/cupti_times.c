@@ -170,21 +170,15 @@ static bool launches(const gy_cuda *h)
     return i < h->job->schedule->ops.count;
 }
 
-static bool is_nccl(const gy_cuda *h, uint32_t op)
-{
-    const gy_submit x = { .h = (gy_cuda *)(uintptr_t)h, .op = op };
-    return gy_nccl_does(&x);
-}
-
 bool gy_cupti_unsure(const gy_cuda *h, uint32_t op)
 {
-    return !h->graphs && (is_launch(h, op, true) || is_nccl(h, op));
+    return !h->graphs && (is_launch(h, op, true) || h->op[op].nccl);
 }
 
 bool gy_cupti_leaves(const gy_cuda *h, uint32_t op)
 {
     const gy_cupti_span *s = &h->cupti->span[op];
-    return gy_cupti_unsure(h, op) && (is_nccl(h, op) || (!s->end && !s->lost));
+    return gy_cupti_unsure(h, op) && (h->op[op].nccl || (!s->end && !s->lost));
 }
 
 /* From CUPTI's clock to ours, and from there to the begin of the start. */

@@ -3,7 +3,7 @@
 #ifndef GY_CUDA_USERCODE_OPTIONS_H
 #define GY_CUDA_USERCODE_OPTIONS_H
 
-#include "backends/cuda/usercode/compile.h"
+#include "backends/cuda/nvidia/nvrtc_api.h"
 #include "base/vec.h"
 #include <stdbool.h>
 

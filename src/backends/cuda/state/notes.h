@@ -3,8 +3,8 @@
  * Work for the CPU in the order of a stream (host functions). What such a function needs is noted down when it is
  * queued and must stay until it has run: notes are kept in blocks that are used again by a later start.
  */
-#ifndef GY_CUDA_STREAM_NOTES_H
-#define GY_CUDA_STREAM_NOTES_H
+#ifndef GY_CUDA_STATE_NOTES_H
+#define GY_CUDA_STATE_NOTES_H
 
 #include "base/vec.h"
 #include <gantry/kernel.h>
@@ -41,7 +41,5 @@ typedef struct gy_notes {
 void *gy_notes_add(gy_notes *notes, size_t bytes);
 void gy_notes_reset(gy_notes *notes);
 void gy_notes_free(gy_notes *notes);
-/* What a host function does: `note` is a gy_note. After a failure in the run it does nothing. */
-void gy_note_run(void *note);
 
 #endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contents of instances, copied in chunks through page-locked memory. */
+#include "backends/cuda/stream/stream.h"
+
+#include "base/error.h"
+#include <string.h>
+
+#define LEAST_CHUNK (UINT64_C(64) << 10)
+
+/* What is in the chunk, or comes into it. */
+static gantry_status move_chunk(gy_cuda *h, gy_place device, uint64_t bytes, bool in, gantry_error *err)
+{
+    gy_queue queue = h->device[device.device].side;
+    gantry_status status = gy_cuda_use(h, queue.device, err);
+    if (status) {
+        return status;
+    }
+    CUresult code = in ? h->d.cuMemcpyHtoDAsync(device.at, h->chunk, bytes, queue.stream)
+                       : h->d.cuMemcpyDtoHAsync(h->chunk, device.at, bytes, queue.stream);
+    code = code == CUDA_SUCCESS ? gy_cuda_settle(h, queue) : code;
+    return code == CUDA_SUCCESS
+               ? GANTRY_OK
+               : gy_cuda_fail(h, code, device.device,
+                              in ? "copying what a state or constant begins with" : "reading a state", err);
+}
+
+/* Kept, as page-locking costs more than moving most states; and made larger a few times at most. */
+static gantry_status reserve_chunk(gy_cuda *h, uint64_t least, gantry_error *err)
+{
+    uint64_t bytes = LEAST_CHUNK;
+    if (h->chunk_bytes >= least) {
+        return GANTRY_OK;
+    }
+    while (bytes < least) {
+        bytes *= 2;
+    }
+    if (h->chunk) {
+        h->d.cuMemFreeHost(h->chunk);
+    }
+    h->chunk_bytes = 0;
+    gantry_status status = gy_cuda_pinned(h, (void **)&h->chunk, bytes, err);
+    h->chunk_bytes = status ? 0 : bytes;
+    return status;
+}
+
+static gantry_status move_rows(gy_cuda *h, gy_place device, char *rows, uint64_t bytes, bool in, gantry_error *err)
+{
+    uint64_t most = bytes < GY_CUDA_CHUNK ? bytes : GY_CUDA_CHUNK;
+    gantry_status status = reserve_chunk(h, most, err);
+    for (uint64_t done = 0; done < bytes && status == GANTRY_OK; done += most) {
+        uint64_t count = bytes - done < most ? bytes - done : most;
+        if (in) {
+            memcpy(h->chunk, rows + done, count);
+        }
+        status = move_chunk(h, gy_place_at(device, done), count, in, err);
+        if (!in && status == GANTRY_OK) {
+            memcpy(rows + done, h->chunk, count);
+        }
+    }
+    return status;
+}
+
+gantry_status gy_cuda_contents_move(gy_cuda *h, uint32_t instance, char *rows, bool in, gantry_error *err)
+{
+    const gy_instance *i = &h->job->schedule->instances.at[instance];
+    gy_use whole = { .instance = instance, .first = i->first, .last = i->last };
+    uint64_t bytes = gy_use_bytes(h->job->schedule, &whole);
+    gy_place place = gy_cuda_place(h, &whole, 0);
+    if (h->broken.status) {
+        return gy_fail(err, h->broken.status, NULL, "%s", h->broken.text);
+    }
+    if (bytes == 0) {
+        return GANTRY_OK;
+    }
+    if (place.device == GY_NONE) {
+        memcpy(in ? place.host : rows, in ? rows : place.host, bytes);
+        return GANTRY_OK;
+    }
+    gy_cuda_enter(h);
+    gantry_status status = move_rows(h, place, rows, bytes, in, err);
+    gy_cuda_leave(h);
+    return status;
+}

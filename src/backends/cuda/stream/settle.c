@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waiting until streams are done. */
+#include "backends/cuda/stream/stream.h"
+
+#include "base/clock.h"
+#include <sched.h>
+#include <time.h>
+
+enum { SPINS = 2000, YIELDS = 2000 };
+#define NAP_NS            INT64_C(50000)
+#define LEAST_PATIENCE_NS INT64_C(10000000000)
+
+void gy_cuda_rest(unsigned turn)
+{
+    if (turn >= SPINS + YIELDS) {
+        nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
+    } else if (turn >= SPINS) {
+        sched_yield();
+    }
+}
+
+int64_t gy_cuda_patience(const gy_cuda *h)
+{
+    double predicted = gy_ticks_to_us(h->job->schedule->makespan) * 1e3 * 20;
+    return predicted > (double)LEAST_PATIENCE_NS ? (predicted < 1e18 ? (int64_t)predicted : INT64_MAX / 2)
+                                                 : LEAST_PATIENCE_NS;
+}
+
+CUresult gy_cuda_settle(gy_cuda *h, gy_queue queue)
+{
+    gy_cuda_device *d = &h->device[queue.device];
+    CUevent mark = d->mark[d->next_mark++ % GY_CUDA_MARKS];
+    int64_t until = gy_now_ns() + gy_cuda_patience(h);
+    CUresult code = h->d.cuCtxSetCurrent(d->context);
+    h->current = GY_NONE;
+    code = code == CUDA_SUCCESS ? h->d.cuEventRecord(mark, queue.stream) : code;
+    if (code != CUDA_SUCCESS) {
+        return code;
+    }
+    for (unsigned turn = 0; (code = h->d.cuEventQuery(mark)) == CUDA_ERROR_NOT_READY && gy_now_ns() < until; turn++) {
+        gy_cuda_rest(turn);
+    }
+    return code == CUDA_ERROR_NOT_READY ? CUDA_ERROR_LAUNCH_TIMEOUT : code;
+}
+
+static bool is_quiet(gy_cuda *h, const gy_queue *queue)
+{
+    bool made = queue->stream && h->device[queue->device].mark[GY_CUDA_MARKS - 1]; /* else nothing was queued */
+    return gy_cuda_lost(h) || !made || gy_cuda_settle(h, *queue) == CUDA_SUCCESS;
+}
+
+/* What a failed submission has queued is over before anybody hears of it, or anything that it uses is freed. */
+void gy_cuda_settle_all(gy_cuda *h)
+{
+    bool quiet = is_quiet(h, &h->tail);
+    for (uint32_t i = 0; i < h->lanes; i++) {
+        quiet = is_quiet(h, &h->lane[i].queue) && quiet;
+    }
+    for (uint32_t i = 0; i < h->devices; i++) {
+        quiet = is_quiet(h, &h->device[i].side) && quiet;
+    }
+    h->stuck = h->stuck || !quiet;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One start: clocks and status words, then its submission as streams or the launch of its graph. */
+#include "backends/cuda/submit/submit.h"
+
+#include "backends/cuda/stream/ranges.h"
+#include "backends/cuda/times/times.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include <string.h>
+
+static gantry_status clear_words(gy_cuda *h, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
+        gy_cuda_device *d = &h->device[i];
+        if (!d->status) {
+            continue;
+        }
+        memset(d->told, 0, h->turns * d->launches * sizeof *d->told);
+        status = gy_cuda_use(h, i, err);
+        CUresult code =
+            status ? CUDA_SUCCESS : h->d.cuMemsetD32Async(d->status, 0, h->turns * d->launches, d->side.stream);
+        code = status == GANTRY_OK && code == CUDA_SUCCESS ? gy_cuda_settle(h, d->side) : code;
+        if (code != CUDA_SUCCESS) {
+            status = gy_cuda_fail(h, code, i, "clearing status words", err);
+        }
+    }
+    h->dirty_words = status != GANTRY_OK;
+    return status;
+}
+
+/* Where times of ops are recorded the event is waited for, since only then its time by our clock is known; twice, as a
+ * GPU that did nothing takes longer at first. */
+static gantry_status set_base(gy_cuda *h, uint32_t device, gantry_error *err)
+{
+    gy_cuda_device *d = &h->device[device];
+    gy_queue queue = device == h->tail.device ? h->tail : d->side;
+    CUresult code = h->clock ? gy_cuda_settle(h, queue) : CUDA_SUCCESS;
+    gantry_status status = gy_cuda_use(h, device, err);
+    if (status) {
+        return status;
+    }
+    code = code ? code : h->d.cuEventRecord(d->base, queue.stream);
+    code = code == CUDA_SUCCESS && h->clock ? gy_cuda_settle(h, queue) : code;
+    d->base_ns = gy_now_ns();
+    return code == CUDA_SUCCESS ? GANTRY_OK : gy_cuda_fail(h, code, device, "recording an event", err);
+}
+
+/* Nothing runs: failures are forgotten, and times count from here. */
+static gantry_status begin_anew(gy_cuda *h, gantry_error *err)
+{
+    atomic_store(&h->failed.op, GY_NONE);
+    gantry_status status = h->dirty_words ? clear_words(h, err) : GANTRY_OK;
+    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
+        status = h->device[i].base && i != h->tail.device ? set_base(h, i, err) : GANTRY_OK;
+    }
+    return status ? status : set_base(h, h->tail.device, err);
+}
+
+static gantry_status replay_stream(gy_cuda *h, uint64_t start, bool behind, gantry_error *err)
+{
+    uint32_t turn = gy_job_turn(h->job, start);
+    gy_submit x = { .h = h, .start = start, .turn = turn, .notes = &h->turn[turn].notes, .err = err };
+    x.behind = behind;
+    gy_cupti_enter(h, false);
+    gantry_status status = gy_submit_start(&x);
+    gy_cupti_leave(h);
+    return status;
+}
+
+static gantry_status replay_graph(gy_cuda *h, uint64_t start, gantry_error *err)
+{
+    uint32_t turn = gy_job_turn(h->job, start);
+    gantry_status status = gy_nccl_await_others(h, h->tail, err);
+    status = status ? status : gy_cuda_use(h, h->tail.device, err);
+    CUresult code = status ? CUDA_SUCCESS : h->d.cuGraphLaunch(h->turn[turn].exec, h->tail.stream);
+    return code == CUDA_SUCCESS ? status : gy_cuda_fail(h, code, h->tail.device, "launching a graph", err);
+}
+
+/* `kind`: GY_NOTE_BRING or GY_NOTE_TAKE, in the order of the program's stream. */
+static gantry_status mirror_by_stream(gy_cuda *h, uint32_t turn, gy_note_kind kind, gantry_error *err)
+{
+    gy_submit x = { .h = h, .turn = turn, .notes = &h->turn[turn].notes, .op = GY_NONE, .err = err };
+    return h->turn[turn].mirrors && h->turn[turn].by_stream ? gy_submit_note(&x, h->tail, (gy_note){ .kind = kind })
+                                                            : GANTRY_OK;
+}
+
+/* Behind `stream` and before what comes on it, unless it is NULL. */
+static gantry_status replay(gy_cuda *h, uint64_t start, const CUstream *stream, gantry_error *err)
+{
+    uint32_t turn = gy_job_turn(h->job, start);
+    gy_cuda_turn *t = &h->turn[turn];
+    gy_queue caller = { 0 };
+    gantry_status status = stream ? gy_cuda_follow(h, *stream, &caller, err) : GANTRY_OK;
+    t->by_stream = stream != NULL;
+    gy_notes_reset(&t->notes);
+    if (!t->by_stream) {
+        gy_cuda_mirrors_bring(h, turn);
+    }
+    status = status ? status : mirror_by_stream(h, turn, GY_NOTE_BRING, err);
+    if (status == GANTRY_OK) {
+        status = h->graphs ? replay_graph(h, start, err) : replay_stream(h, start, stream != NULL, err);
+    }
+    status = status ? status : mirror_by_stream(h, turn, GY_NOTE_TAKE, err);
+    status = status ? status : gy_cuda_use(h, h->tail.device, err);
+    CUresult code = status ? CUDA_SUCCESS : h->d.cuEventRecord(t->end, h->tail.stream);
+    if (code != CUDA_SUCCESS) {
+        status = gy_cuda_fail(h, code, h->tail.device, "recording the end of a start", err);
+    }
+    return status || !stream ? status : gy_cuda_lead(h, caller, t->end, err);
+}
+
+static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, gantry_error *err)
+{
+    uint32_t turn = gy_job_turn(h->job, start);
+    gy_cuda_turn *t = &h->turn[turn];
+    bool changed = false;
+    gantry_status status = gy_cuda_bind(h, turn, &changed, err);
+    if (changed) {
+        gy_cuda_ops_point(h, turn);
+        gy_graph_free(h, turn); /* it has the old addresses */
+    }
+    gy_replay_choose(h);
+    status = status || !h->graphs || t->exec ? status : gy_graph_make(h, turn, err);
+    status = status || h->ended != h->begun ? status : begin_anew(h, err);
+    if (status) {
+        return status;
+    }
+    t->begin_ns = h->ended == h->begun ? h->device[h->tail.device].base_ns : gy_now_ns();
+    gy_cupti_begin(h);
+    status = replay(h, start, stream, err);
+    if (status) {
+        gy_cuda_settle_all(h);
+        return status;
+    }
+    t->start = start;
+    h->begun = start;
+    return GANTRY_OK;
+}
+
+gantry_status gy_cuda_begin(gy_cuda *h, uint64_t start, const CUstream *stream, gantry_error *err)
+{
+    if (h->broken.status) {
+        return gy_fail(err, h->broken.status, NULL, "the run is over since an earlier failure: %s", h->broken.text);
+    }
+    gy_cuda_enter(h);
+    gantry_status status = gy_nccl_enter(h, err);
+    if (status == GANTRY_OK) {
+        gy_range_start(h->ranges, start);
+        status = submit(h, start, stream, err);
+        gy_range_end(h->ranges);
+        gy_nccl_leave(h, status ? NULL : h->turn[gy_job_turn(h->job, start)].end);
+    }
+    gy_cuda_leave(h);
+    return status;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** Starts: preparing ops, giving them to streams or capturing them as a graph, and waiting for them. */
+#ifndef GY_CUDA_SUBMIT_SUBMIT_H
+#define GY_CUDA_SUBMIT_SUBMIT_H
+
+#include "backends/cuda/collective/collective.h"
+
+/* ---- ops.c: everything that is prepared at open ---- */
+
+gantry_status gy_cuda_ops_make(gy_cuda *h, gantry_error *err);
+void gy_cuda_ops_free(gy_cuda *h);
+void gy_cuda_ops_stage(gy_cuda *h);                /* finds how much each lane has to stage */
+void gy_cuda_ops_point(gy_cuda *h, uint32_t turn); /* sets the addresses that launches of the turn are given */
+void gy_cuda_ops_scalars(gy_cuda *h);              /* takes dynamic scalars from the job */
+/* Iteration 0 of a task means `first` from now on. *changed: captured launches have stale arguments. */
+gantry_status gy_cuda_ops_advance(gy_cuda *h, int64_t first, bool *changed, gantry_error *err);
+/* The error of an op whose function returned `status`, or whose status word is `word`. */
+gantry_status gy_cuda_op_fail(const gy_cuda *h, uint32_t op, gantry_status status, int32_t word, gantry_error *err);
+
+/* ---- submit.c: one start, as streams and events; under capture too ---- */
+
+gantry_status gy_submit_start(gy_submit *x);
+gantry_status gy_submit_op(gy_submit *x); /* x->op */
+
+/* ---- start.c ---- */
+
+/* Makes a start as streams or as a graph: behind what is on `stream` and before what comes on it, unless it is NULL. */
+gantry_status gy_cuda_begin(gy_cuda *h, uint64_t start, const CUstream *stream, gantry_error *err);
+
+/* ---- crew.c: a thread for each GPU, where that pays and the schedule is fit for it; else there is no crew ---- */
+
+gantry_status gy_crew_make(gy_cuda *h, gantry_error *err);
+void gy_crew_free(gy_cuda *h);
+gantry_status gy_crew_submit(gy_submit *x); /* all ops of a start */
+/* Waits until the op's event has been recorded, by whichever thread. An error: it will not be, as that thread says. */
+gantry_status gy_crew_await(const gy_submit *x, uint32_t op);
+void gy_crew_tell(const gy_submit *x); /* x->op's event has been recorded */
+
+/* ---- capture.c ---- */
+
+/* Captures a start of the turn. Where that is refused starts go on as streams and `replay` says so. */
+gantry_status gy_graph_make(gy_cuda *h, uint32_t turn, gantry_error *err);
+
+/* ---- replay.c ---- */
+
+void gy_replay_begin(gy_cuda *h);                    /* at open, once ops are known */
+void gy_replay_choose(gy_cuda *h);                   /* before each start */
+void gy_replay_note(gy_cuda *h, int64_t elapsed_ns); /* after each that succeeded */
+void gy_replay_changed(gy_cuda *h);                  /* arguments of launches have changed: graphs are dropped */
+
+/* ---- wait.c ---- */
+
+gantry_status gy_cuda_finish(gy_cuda *h, uint64_t start, int64_t *elapsed_ns, gantry_error *err);
+bool gy_cuda_idle(gy_cuda *h);
+/* Waits until all starts have ended, or nothing moves any more. */
+void gy_cuda_drain(gy_cuda *h);
+
+#endif

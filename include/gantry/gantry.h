@@ -15,7 +15,6 @@
 #include <gantry/import.h>
 #include <gantry/kernel.h>
 #include <gantry/machine.h>
-#include <gantry/raw.h>
 #include <gantry/run.h>
 #include <gantry/schedule.h>
 #include <gantry/status.h>

@@ -13,7 +13,6 @@
 #include "machine/gpus.h"
 #include "machine/measured.h"
 #include "schedule/schedule.h"
-#include <gantry/raw.h>
 
 /* The function that a node calls. */
 typedef struct gy_callee {
@@ -121,14 +120,6 @@ typedef struct gy_measure_options {
     void *user;
 } gy_measure_options;
 
-/* Work by hand (gantry/raw.h). */
-typedef struct gy_raw_table {
-    gantry_status (*open)(void **state, const char *what, const gantry_machine *machine,
-                          const gantry_raw_options *options, gantry_error *err);
-    gantry_status (*time)(void *state, double *us, double *bytes, gantry_error *err);
-    void (*close)(void *state);
-} gy_raw_table;
-
 /* The table that a module exports (gantry_cuda_module). */
 typedef struct gy_backend_module {
     const gy_backend *backend;
@@ -141,7 +132,6 @@ typedef struct gy_backend_module {
      */
     gantry_status (*measure)(const gantry_machine *machine, const gy_measure_options *options, gy_measured *to,
                              gantry_error *err);
-    const gy_raw_table *raw; /* NULL: none */
 } gy_backend_module;
 
 /* By name; NULL and "auto" give the first that can carry the schedule out. `check`: the checking twin. `module` is open
@@ -151,9 +141,6 @@ gantry_status gy_backend_find(const gy_backend **backend, gy_module *module, con
 /* The first module that can measure this machine does; it stays open for what *to borrows. E_DEVICE: none can. */
 gantry_status gy_backend_measure(const gantry_machine *machine, const gy_measure_options *options, gy_measured *to,
                                  gy_module *module, gantry_error *err);
-/* Of the back end of that name, whose module is open on success. E_INVALID: no such back end; E_UNSUPPORTED: it does
- * nothing by hand. */
-gantry_status gy_backend_raw(const gy_raw_table **raw, gy_module *module, const char *name, gantry_error *err);
 /* The GPUs that modules find; none is fine. */
 gantry_status gy_backend_discover(gy_gpus *found, gantry_error *err);
 

@@ -200,26 +200,6 @@ static gantry_status fail_unknown(const char *name, gantry_error *err)
     return status;
 }
 
-gantry_status gy_backend_raw(const gy_raw_table **raw, gy_module *module, const char *name, gantry_error *err)
-{
-    const entry *e = by_name(name);
-    gy_module opened = { 0 };
-    if (!e) {
-        return fail_unknown(name, err);
-    }
-    gantry_status status = e->module ? gy_module_open(&opened, e->module, err) : GANTRY_OK;
-    if (status) {
-        return status;
-    }
-    *raw = e->module ? ((const gy_backend_module *)opened.table)->raw : NULL;
-    if (!*raw) {
-        gy_module_close(&opened);
-        return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "back end \"%s\" does nothing by hand to compare with", name);
-    }
-    *module = opened;
-    return GANTRY_OK;
-}
-
 static gantry_status fail_check(const entry *e, gantry_error *err)
 {
     return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "checking mode is not there on back end \"%s\"; use \"host\"",

@@ -686,8 +686,18 @@ static void do_nothing(const fakeCudaLaunch *launch, void **params)
     (void)params;
 }
 
+/* "gantry_tiny" of tools/bench/gpus.c: so many bytes from its second parameter to its first. */
+static void copy_tiny(const fakeCudaLaunch *launch, void **params)
+{
+    void *to, *from;
+    (void)launch;
+    memcpy(&to, params[0], sizeof to);
+    memcpy(&from, params[1], sizeof from);
+    memcpy(to, from, 4096);
+}
+
 /* Fat binaries, cubins and PTX by how they begin. Functions are those of fakeCudaFunction; of the last two only those
- * that the image declares, see code.c. In PTX there may be one that does nothing, "gantry_empty". */
+ * that the image declares, see code.c. In PTX there may be one that does nothing, "gantry_empty", or "gantry_tiny". */
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
     static const unsigned char magic[] = { 0x50, 0xED, 0x55, 0xBA };
@@ -698,6 +708,9 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
     }
     if (!m.any && code_has(m.entries, "gantry_empty")) {
         fakeCudaFunction("gantry_empty", do_nothing, NULL, 0);
+    }
+    if (!m.any && code_has(m.entries, "gantry_tiny")) {
+        fakeCudaFunction("gantry_tiny", copy_tiny, (const size_t[]){ sizeof(void *), sizeof(void *) }, 2);
     }
     *module = calloc(1, sizeof **module);
     **module = m;

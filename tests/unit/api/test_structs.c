@@ -135,14 +135,6 @@ static gantry_status give_calibrate(const void *given, gantry_error *err)
     return status;
 }
 
-static gantry_status give_raw(const void *given, gantry_error *err)
-{
-    gantry_raw *raw = NULL;
-    gantry_status status = gantry_raw_new(&raw, "host", "upload", machine, given, err);
-    gantry_raw_free(raw);
-    return status;
-}
-
 /* Two arguments one behind the other, of the size that a version of the library has. */
 static unsigned char args[2 * (sizeof(gantry_kernel_arg) + MORE)];
 static gantry_status clip(const gantry_launch *launch)
@@ -227,7 +219,6 @@ static const gantry_import_options import_options = GANTRY_IMPORT_OPTIONS_INIT;
 static const gantry_schedule_options schedule_options = GANTRY_SCHEDULE_OPTIONS_INIT;
 static const gantry_run_options run_options = GANTRY_RUN_OPTIONS_INIT;
 static const gantry_calibrate_options calibrate_options = GANTRY_CALIBRATE_OPTIONS_INIT;
-static const gantry_raw_options raw_options = GANTRY_RAW_OPTIONS_INIT;
 static const gantry_cuda_code cuda_code = {
     .struct_size = sizeof cuda_code, .image = "// PTX", .bytes = 6, .grid = { "x.rows" }, .block = { "32" }
 };
@@ -250,7 +241,6 @@ static const struct input {
       GANTRY_OK },
     { "gantry_calibrate_options", &calibrate_options, sizeof calibrate_options, sizeof(size_t), give_calibrate,
       GANTRY_E_DEVICE },
-    { "gantry_raw_options", &raw_options, sizeof raw_options, sizeof(size_t), give_raw, GANTRY_E_UNSUPPORTED },
     { "gantry_kernel", &own, sizeof own, offsetof(gantry_kernel, check), give_kernel, GANTRY_OK },
     { "gantry_kernel", &own, sizeof own, offsetof(gantry_kernel, check), give_cuda_manifest, GANTRY_OK },
     { "gantry_cuda_code", &cuda_code, sizeof cuda_code, offsetof(gantry_cuda_code, shared_bytes), give_cuda_code,

@@ -350,9 +350,6 @@ gantry_status gy_bed_copy(gy_bed *bed, gy_bed_lane lane, uint32_t from, uint32_t
         code = bed->d.cuMemcpyHtoDAsync(g->block + bed->bytes, g->host + offset, bytes, stream);
     } else if (to == GY_BED_HOST) {
         code = bed->d.cuMemcpyDtoHAsync(g->host + offset, g->block, bytes, stream);
-    } else if (bed->peer_call) {
-        code = bed->d.cuMemcpyPeerAsync(bed->gpu[to].block + bed->bytes, bed->gpu[to].context, bed->gpu[from].block,
-                                        bed->gpu[from].context, bytes, stream);
     } else {
         code = bed->d.cuMemcpyDtoDAsync(bed->gpu[to].block + bed->bytes, bed->gpu[from].block, bytes, stream);
     }

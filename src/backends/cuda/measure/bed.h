@@ -38,7 +38,6 @@ typedef struct gy_bed {
     uint64_t bytes, host; /* of a half block; of a block of host memory */
     CUcontext before;     /* the caller's */
     int64_t patience_ns;
-    bool peer_call; /* copies between GPUs by cuMemcpyPeerAsync, which cannot be captured; else as runs make them */
     bool hung;
 } gy_bed;
 
@@ -122,8 +121,6 @@ typedef struct gy_shot {
 
 /* By the events of the lead: `times` of it, one after another; us of one. */
 gantry_status gy_bed_time(gy_bed *bed, const gy_shot *shot, uint32_t times, double *us, gantry_error *err);
-/* By the clock of the host: from before it is queued until its end is seen. */
-gantry_status gy_bed_wall(gy_bed *bed, const gy_shot *shot, double *us, gantry_error *err);
 /* Once to warm up, then GY_BED_LEAST to GY_BED_SAMPLES samples, until the clock says so. */
 gantry_status gy_bed_sample(gy_bed *bed, const gy_shot *shot, int64_t until_ns, gy_figure *figure, gantry_error *err);
 /* Of one among many in a graph, as runs have them, where it is short; no sides. */

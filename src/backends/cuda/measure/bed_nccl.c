@@ -227,22 +227,12 @@ static gantry_status queue_chain(gy_bed *bed, const void *what, gantry_error *er
 }
 
 /* In a graph the other ranks are behind the lead already. */
-static gantry_status time_chain(const gy_bed_chain *c, bool wall, double *us, gantry_error *err)
+gantry_status gy_bed_chain_time(const gy_bed_chain *c, double *us, gantry_error *err)
 {
     gy_bed_lane side[MOST_RANKS];
     for (uint32_t i = 1; i < c->nccl->ranks; i++) {
         side[i - 1] = (gy_bed_lane){ i, 0 };
     }
     gy_shot shot = { .queue = queue_chain, .what = c, .side = side, .sides = c->graph.exec ? 0 : c->nccl->ranks - 1 };
-    return wall ? gy_bed_wall(c->nccl->bed, &shot, us, err) : gy_bed_time(c->nccl->bed, &shot, 1, us, err);
-}
-
-gantry_status gy_bed_chain_time(const gy_bed_chain *c, double *us, gantry_error *err)
-{
-    return time_chain(c, false, us, err);
-}
-
-gantry_status gy_bed_chain_wall(const gy_bed_chain *c, double *us, gantry_error *err)
-{
-    return time_chain(c, true, us, err);
+    return gy_bed_time(c->nccl->bed, &shot, 1, us, err);
 }

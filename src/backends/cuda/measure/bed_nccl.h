@@ -41,7 +41,5 @@ gantry_status gy_bed_chain_capture(gy_bed_chain *c, gantry_error *err);
 void gy_bed_chain_free(gy_bed_chain *c); /* what runs of it is freed when it ends */
 /* us from its begin to its end on the first GPU. */
 gantry_status gy_bed_chain_time(const gy_bed_chain *c, double *us, gantry_error *err);
-/* The same by the clock of the host, as of a start that is waited for. */
-gantry_status gy_bed_chain_wall(const gy_bed_chain *c, double *us, gantry_error *err);
 
 #endif

@@ -54,7 +54,8 @@ gantry_status gy_bed_time(gy_bed *bed, const gy_shot *shot, uint32_t times, doub
     return status;
 }
 
-gantry_status gy_bed_wall(gy_bed *bed, const gy_shot *shot, double *us, gantry_error *err)
+/* By the clock of the host: from before it is queued until its end is seen. */
+static gantry_status time_wall(gy_bed *bed, const gy_shot *shot, double *us, gantry_error *err)
 {
     int64_t start = gy_now_ns();
     gantry_status status = queue_all(bed, shot, 1, err);
@@ -89,7 +90,7 @@ static gantry_status take_samples(gy_bed *bed, const gy_shot *shot, uint32_t tim
     gantry_status status = GANTRY_OK;
     most = most > GY_BED_SAMPLES ? GY_BED_SAMPLES : most;
     while (!status && samples < most && (samples < GY_BED_LEAST || gy_now_ns() < until_ns)) {
-        status = times ? gy_bed_time(bed, shot, times, &us[samples], err) : gy_bed_wall(bed, shot, &us[samples], err);
+        status = times ? gy_bed_time(bed, shot, times, &us[samples], err) : time_wall(bed, shot, &us[samples], err);
         samples += status == GANTRY_OK;
     }
     *figure = status ? (gy_figure){ 0 } : gy_figure_of(us, samples);

@@ -105,16 +105,6 @@ int64_t gy_recipe_size(const gantry_kernel *kernel, uint32_t i)
     return i < sizeof elements / sizeof *elements ? elements[i] : 0;
 }
 
-int64_t gy_recipe_size_of(const gantry_kernel *kernel, gantry_dtype dtype, uint64_t bytes)
-{
-    const recipe *r = recipe_of(kernel);
-    int64_t elements = (int64_t)(bytes / gantry_dtype_size(dtype)), side = 1;
-    while ((side + 1) * (side + 1) <= elements) {
-        side++;
-    }
-    return r && r->square ? side : elements;
-}
-
 /* ---- the graph ---- */
 
 static void add_plain(gy_text *to, const gantry_kernel *kernel, bool args)

@@ -24,8 +24,6 @@ typedef struct gy_recipe_launch {
 bool gy_recipe_dtype(const gantry_kernel *kernel, uint32_t i, gantry_dtype *dtype);
 /* The i-th size, for this kernel's shapes; 0: past the last. */
 int64_t gy_recipe_size(const gantry_kernel *kernel, uint32_t i);
-/* The same for so many bytes of each large argument, near enough. */
-int64_t gy_recipe_size_of(const gantry_kernel *kernel, gantry_dtype dtype, uint64_t bytes);
 
 /* What the kernel needs once per GPU, to be handed to its launches; NULL: nothing. */
 gantry_status gy_recipe_load(void **handle, gy_bed *bed, uint32_t gpu, const gy_cuda_kernel *kernel, gantry_error *err);

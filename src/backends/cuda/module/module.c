@@ -3,7 +3,6 @@
 #include "backends/cuda/module/module.h"
 
 #include "backends/cuda/measure/measure.h"
-#include "backends/cuda/measure/raw.h"
 #include "backends/cuda/nvidia/discover.h"
 #include "gantry_build_id.h"
 
@@ -14,7 +13,6 @@ GANTRY_API const void *gantry_cuda_module(void);
 
 const void *gantry_cuda_module(void)
 {
-    static const gy_backend_module module = { &gy_backend_cuda, gy_cuda_discover, gy_cuda_describe, gy_cuda_measure,
-                                              &gy_cuda_raw };
+    static const gy_backend_module module = { &gy_backend_cuda, gy_cuda_discover, gy_cuda_describe, gy_cuda_measure };
     return &module;
 }

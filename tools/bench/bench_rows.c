@@ -87,7 +87,7 @@ int bench_start(void *user, double *us)
 
 enum { MOST_SAMPLES = 101 };
 
-int bench_race(bench_row *r, bench_sample ours, void *user, gantry_raw *raw, size_t samples, gantry_error *err)
+int bench_race(bench_row *r, bench_sample ours, void *user, baseline *by_hand, size_t samples, gantry_error *err)
 {
     double gantry[MOST_SAMPLES], hand[MOST_SAMPLES];
     int code = EXIT_FINE;
@@ -95,7 +95,7 @@ int bench_race(bench_row *r, bench_sample ours, void *user, gantry_raw *raw, siz
     for (size_t i = 0; i < samples + 1 && !code; i++) {
         size_t at = i ? i - 1 : 0; /* the first of each warms up, and is taken again */
         code = ours(user, &gantry[at]);
-        if (!code && gantry_raw_time(raw, &hand[at], NULL, err))
+        if (!code && baseline_time(by_hand, &hand[at], NULL, err))
             code = fail(err);
     }
     r->gantry_us = median(gantry, samples);

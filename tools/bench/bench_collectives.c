@@ -154,7 +154,7 @@ static bool is_as_asked(gantry_run *run, char *why, size_t size)
 }
 
 static int race_run(rows *to, bench_row *r, const options *o, const gantry_machine *machine, gantry_graph *graph,
-                    gantry_raw *raw, int calls)
+                    baseline *hand, int calls)
 {
     gantry_error err = { 0 };
     gantry_run *run = NULL;
@@ -164,7 +164,7 @@ static int race_run(rows *to, bench_row *r, const options *o, const gantry_machi
     with.effort = o->effort < 0 ? 0 : o->effort;
     int code = bench_open(&run, &schedule, &with, graph, machine);
     if (!code)
-        code = bench_race(r, bench_start, run, raw, SAMPLES, &err);
+        code = bench_race(r, bench_start, run, hand, SAMPLES, &err);
     r->gantry_us /= calls;
     r->raw_us /= calls;
     err.status = GANTRY_E_UNSUPPORTED;
@@ -188,21 +188,21 @@ static void name_row(bench_row *r, const collective *c, int gpus)
 static int race(rows *to, const collective *c, const options *o, const gantry_machine *machine, int gpus, bool *none)
 {
     gantry_error err;
-    gantry_raw *raw = NULL;
-    gantry_raw_options ro = GANTRY_RAW_OPTIONS_INIT;
+    baseline *hand = NULL;
+    baseline_options bo = BASELINE_OPTIONS_INIT;
     int64_t unit = 16 * (int64_t)gpus * gpus, bytes = c->bytes / unit * unit;
     bench_row r = { .bytes = (double)bytes, .want = c->want };
     name_row(&r, c, gpus);
-    ro.shape = c->kind;
-    ro.bytes = (uint64_t)bytes;
-    ro.copies = calls_for(c->bytes);
-    if (gantry_raw_new(&raw, "cuda", "nccl", machine, &ro, &err)) {
+    bo.shape = c->kind;
+    bo.bytes = (uint64_t)bytes;
+    bo.copies = calls_for(c->bytes);
+    if (baseline_open(&hand, "nccl", machine, &bo, &err)) {
         *none = true;
         return rows_skip(to, to->count ? "the rest" : "all", &err);
     }
-    gantry_graph *graph = collective_graph(c, gpus, bytes, ro.copies);
-    int code = graph ? race_run(to, &r, o, machine, graph, raw, ro.copies) : EXIT_FAILURE;
-    gantry_raw_free(raw);
+    gantry_graph *graph = collective_graph(c, gpus, bytes, bo.copies);
+    int code = graph ? race_run(to, &r, o, machine, graph, hand, bo.copies) : EXIT_FAILURE;
+    baseline_close(hand);
     gantry_graph_free(graph);
     return code;
 }

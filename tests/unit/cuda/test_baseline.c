@@ -2,35 +2,35 @@
 /* Work by hand on GPUs of the fake driver: that it is done, that what cannot be done is said, that nothing is left. */
 #include "control.h"
 #include "suite.h"
+#include "tools/bench/baseline.h"
 
 #include <stdio.h>
 #include <string.h>
 
 typedef struct work_case {
-    const char *what, *shape, *kernel;
+    const char *what, *shape;
     int gpus;
     double bytes; /* for BYTES a copy and three copies: 0: none are counted; negative: some are */
     const char *call;
     int calls; /* of it each time */
 } work_case;
 
-enum { BYTES = 65536, COPIES = 3, NODES = 24 };
+enum { BYTES = 65536, COPIES = 3, NODES = 24, ALL_TO_ALL = BYTES / 144 * 144 /* 16 for each of 3 x 3 */ };
 
-/* within and kernel are timed four at a time. */
+/* within is timed four at a time. */
 static const work_case cases[] = {
-    { "peer", "chain", NULL, 2, 1.0 * BYTES *COPIES, "cuMemcpyPeerAsync", COPIES },
-    { "upload", "chain", NULL, 2, 2.0 * BYTES *COPIES, "cuMemcpyHtoDAsync", 2 * COPIES },
-    { "fetch", "chain", NULL, 3, 3.0 * BYTES *COPIES, "cuMemcpyDtoHAsync", 3 * COPIES },
-    { "both", "chain", NULL, 2, 4.0 * BYTES *COPIES, "cuMemcpyDtoHAsync", 2 * COPIES },
-    { "within", "chain", NULL, 1, 2.0 * BYTES *COPIES, "cuMemcpyDtoDAsync", 4 * COPIES },
-    { "kernel", "chain", "saxpy", 1, 3.0 * BYTES, "kernel", 4 },
-    { "replay", "chain", NULL, 2, 0, "kernel", NODES },
-    { "replay", "wide", NULL, 3, 0, "kernel", NODES },
-    { "replay", "stencil", NULL, 3, 0, "kernel", NODES },
-    { "build", "wide", NULL, 2, 0, "cuGraphInstantiateWithFlags", 1 },
-    { "build", "stencil", NULL, 2, 0, "cuGraphInstantiateWithFlags", 1 },
-    { "nccl", "all_reduce", NULL, 2, 1.0 * BYTES *COPIES, "cuGraphLaunch", 1 },
-    { "nccl", "all_to_all", NULL, 3, (double)(BYTES / 144 * 144 * COPIES), "cuGraphLaunch", 1 },
+    { "peer", "chain", 2, 1.0 * BYTES *COPIES, "cuMemcpyPeerAsync", COPIES },
+    { "upload", "chain", 2, 2.0 * BYTES *COPIES, "cuMemcpyHtoDAsync", 2 * COPIES },
+    { "fetch", "chain", 3, 3.0 * BYTES *COPIES, "cuMemcpyDtoHAsync", 3 * COPIES },
+    { "both", "chain", 2, 4.0 * BYTES *COPIES, "cuMemcpyDtoHAsync", 2 * COPIES },
+    { "within", "chain", 1, 2.0 * BYTES *COPIES, "cuMemcpyDtoDAsync", 4 * COPIES },
+    { "replay", "chain", 2, 0, "kernel", NODES },
+    { "replay", "wide", 3, 0, "kernel", NODES },
+    { "replay", "stencil", 3, 0, "kernel", NODES },
+    { "build", "wide", 2, 0, "cuGraphInstantiateWithFlags", 1 },
+    { "build", "stencil", 2, 0, "cuGraphInstantiateWithFlags", 1 },
+    { "nccl", "all_reduce", 2, 1.0 * BYTES *COPIES, "cuGraphLaunch", 1 },
+    { "nccl", "all_to_all", 3, 1.0 * ALL_TO_ALL *COPIES, "cuGraphLaunch", 1 },
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -43,12 +43,11 @@ static void check_alive(const char *what)
     ck_assert_msg(fakeNcclAlive() == 0, "%s: communicators are left behind", what);
 }
 
-static gantry_raw_options options_of(const work_case *c)
+static baseline_options options_of(const work_case *c)
 {
-    gantry_raw_options o = GANTRY_RAW_OPTIONS_INIT;
+    baseline_options o = BASELINE_OPTIONS_INIT;
     o.shape = c->shape;
-    o.kernel = c->kernel;
-    o.bytes = BYTES;
+    o.bytes = strcmp(c->shape, "all_to_all") == 0 && c->gpus == 3 ? ALL_TO_ALL : BYTES;
     o.copies = COPIES;
     o.nodes = NODES;
     o.devices = c->gpus;
@@ -57,38 +56,38 @@ static gantry_raw_options options_of(const work_case *c)
 
 static gantry_status attempt(const work_case *c, const gantry_machine *m, double *us, double *bytes, gantry_error *err)
 {
-    gantry_raw *raw = NULL;
-    gantry_raw_options o = options_of(c);
-    gantry_status status = gantry_raw_new(&raw, "cuda", c->what, m, &o, err);
+    baseline *hand = NULL;
+    baseline_options o = options_of(c);
+    gantry_status status = baseline_open(&hand, c->what, m, &o, err);
     for (int i = 0; i < 2 && !status; i++) {
-        status = gantry_raw_time(raw, us, bytes, err);
+        status = baseline_time(hand, us, bytes, err);
     }
-    gantry_raw_free(raw);
+    baseline_close(hand);
     return status;
 }
 
 START_TEST(does_it)
 {
     const work_case *c = &cases[_i];
-    gantry_raw *raw = NULL;
-    gantry_raw_options o = options_of(c);
+    baseline *hand = NULL;
+    baseline_options o = options_of(c);
     CUcontext now = NULL;
     fakeCudaDevices(4, "all", 0);
     gantry_machine *m = gpu_machine(4, false);
-    MUST(gantry_raw_new(&raw, "cuda", c->what, m, &o, MUST_ERR));
+    MUST(baseline_open(&hand, c->what, m, &o, MUST_ERR));
     gantry_machine_free(m);
     for (int i = 0; i < 3; i++) {
         double us = -1, bytes = -1;
         int before = fakeCudaCalls(c->call);
-        MUST(gantry_raw_time(raw, &us, &bytes, MUST_ERR));
+        MUST(baseline_time(hand, &us, &bytes, MUST_ERR));
         ck_assert_int_eq(fakeCudaCalls(c->call) - before, c->calls);
         ck_assert_double_ge(us, 0);
         ck_assert_double_eq(bytes, c->bytes);
         cuCtxGetCurrent(&now);
         ck_assert_ptr_null(now);
     }
-    MUST(gantry_raw_time(raw, NULL, NULL, MUST_ERR));
-    gantry_raw_free(raw);
+    MUST(baseline_time(hand, NULL, NULL, MUST_ERR));
+    baseline_close(hand);
     check_alive(c->what);
 }
 END_TEST
@@ -97,8 +96,8 @@ END_TEST
 START_TEST(arrays_of_the_program)
 {
     enum { ROOM = 4 * BYTES, APART = 2 * BYTES, SAME = 77 };
-    gantry_raw *raw = NULL;
-    gantry_raw_options o = GANTRY_RAW_OPTIONS_INIT;
+    baseline *hand = NULL;
+    baseline_options o = BASELINE_OPTIONS_INIT;
     CUcontext context;
     void *host[2] = { NULL };
     fakeCudaDevices(2, "all", 0);
@@ -114,9 +113,9 @@ START_TEST(arrays_of_the_program)
     o.host = host;
     o.apart = APART;
     gantry_machine *m = gpu_machine(2, false);
-    MUST(gantry_raw_new(&raw, "cuda", "both", m, &o, MUST_ERR));
-    MUST(gantry_raw_time(raw, NULL, NULL, MUST_ERR));
-    gantry_raw_free(raw);
+    MUST(baseline_open(&hand, "both", m, &o, MUST_ERR));
+    MUST(baseline_time(hand, NULL, NULL, MUST_ERR));
+    baseline_close(hand);
     gantry_machine_free(m);
     for (int i = 0; i < 2; i++) {
         const unsigned char *at = host[i];
@@ -140,14 +139,14 @@ START_TEST(stencil_exchanges)
 {
     fakeCudaDevices(3, "all", 0);
     gantry_machine *m = gpu_machine(3, false);
-    gantry_raw *raw = NULL;
-    gantry_raw_options o = options_of(&cases[8]);
+    baseline *hand = NULL;
+    baseline_options o = options_of(&cases[7]);
     int before = fakeCudaCalls("cuMemcpyDtoDAsync");
-    MUST(gantry_raw_new(&raw, "cuda", "replay", m, &o, MUST_ERR));
+    MUST(baseline_open(&hand, "replay", m, &o, MUST_ERR));
     ck_assert_int_eq(fakeCudaCalls("cuMemcpyDtoDAsync") - before, (NODES / 3 - 1) * 4); /* captured once */
-    MUST(gantry_raw_time(raw, NULL, NULL, MUST_ERR));
+    MUST(baseline_time(hand, NULL, NULL, MUST_ERR));
     ck_assert_int_eq(fakeCudaCalls("cuMemcpyDtoDAsync") - before, (NODES / 3 - 1) * 4);
-    gantry_raw_free(raw);
+    baseline_close(hand);
     gantry_machine_free(m);
     check_alive("stencil");
 }
@@ -155,35 +154,23 @@ END_TEST
 
 START_TEST(cannot)
 {
-    gantry_raw *raw = NULL;
+    baseline *hand = NULL;
     gantry_error err = { 0 };
-    gantry_raw_options o = GANTRY_RAW_OPTIONS_INIT;
+    baseline_options o = BASELINE_OPTIONS_INIT;
     fakeCudaDevices(2, "none", 0);
     gantry_machine *m = gpu_machine(2, false);
     o.bytes = BYTES;
-    ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "peer", m, &o, &err), GANTRY_E_UNSUPPORTED);
+    ck_assert_int_eq(baseline_open(&hand, "peer", m, &o, &err), GANTRY_E_UNSUPPORTED);
     ck_assert_str_eq(err.text, "the first two GPUs have no access to each other");
     o.shape = "stencil";
     o.nodes = 10;
-    ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "replay", m, &o, &err), GANTRY_E_UNSUPPORTED);
-    o.kernel = "nosuch";
-    ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "kernel", m, &o, &err), GANTRY_E_UNSUPPORTED);
-    ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "dance", m, &o, &err), GANTRY_E_INVALID);
+    ck_assert_int_eq(baseline_open(&hand, "replay", m, &o, &err), GANTRY_E_UNSUPPORTED);
+    ck_assert_int_eq(baseline_open(&hand, "dance", m, &o, &err), GANTRY_E_INVALID);
     ck_assert_msg(strstr(err.text, "\"dance\"") && strstr(err.text, "replay and build"), "%s", err.text);
-    ck_assert_int_eq(gantry_raw_new(&raw, "host", "peer", m, &o, &err), GANTRY_E_UNSUPPORTED);
-    ck_assert_int_eq(gantry_raw_new(&raw, "cude", "peer", m, &o, &err), GANTRY_E_INVALID);
-    ck_assert_msg(strstr(err.text, "did you mean \"cuda\"?"), "%s", err.text);
     o.devices = 3;
-    ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "upload", m, &o, &err), GANTRY_E_DEVICE);
+    ck_assert_int_eq(baseline_open(&hand, "upload", m, &o, &err), GANTRY_E_DEVICE);
     ck_assert_str_eq(err.text, "machine \"test\" has 2 GPUs with memories of their own, not 3");
-    o.devices = 0;
-    o.copies = 0;
-    ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "upload", m, &o, &err), GANTRY_E_INVALID);
-    o = (gantry_raw_options)GANTRY_RAW_OPTIONS_INIT;
-    o.struct_size = 0;
-    ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "upload", m, &o, &err), GANTRY_E_INVALID);
-    ck_assert_int_eq(gantry_raw_time(NULL, NULL, NULL, &err), GANTRY_E_INVALID);
-    gantry_raw_free(NULL);
+    baseline_close(NULL);
     gantry_machine_free(m);
     check_alive("cannot");
 }
@@ -191,13 +178,13 @@ END_TEST
 
 START_TEST(no_room)
 {
-    gantry_raw *raw = NULL;
+    baseline *hand = NULL;
     gantry_error err = { 0 };
-    gantry_raw_options o = GANTRY_RAW_OPTIONS_INIT;
+    baseline_options o = BASELINE_OPTIONS_INIT;
     fakeCudaDevices(1, "all", 100000);
     gantry_machine *m = gpu_machine(1, false);
     o.bytes = BYTES;
-    ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "within", m, &o, &err), GANTRY_E_DEVICE);
+    ck_assert_int_eq(baseline_open(&hand, "within", m, &o, &err), GANTRY_E_DEVICE);
     ck_assert_int_eq(err.native, CUDA_ERROR_OUT_OF_MEMORY);
     gantry_machine_free(m);
     check_alive("no room");
@@ -248,18 +235,13 @@ START_TEST(nccl_calls)
     static const struct {
         const char *kind, *call;
         int each; /* for one collective of 4 ranks */
-    } kinds[] = { { "all_reduce", "ncclAllReduce", 4 },
-                  { "reduce", "ncclReduce", 4 },
-                  { "broadcast", "ncclBroadcast", 4 },
-                  { "all_gather", "ncclAllGather", 4 },
-                  { "reduce_scatter", "ncclReduceScatter", 4 },
-                  { "scatter", "ncclSend", 4 },
-                  { "gather", "ncclRecv", 4 },
-                  { "all_to_all", "ncclSend", 16 } };
+    } kinds[] = { { "all_reduce", "ncclAllReduce", 4 }, { "broadcast", "ncclBroadcast", 4 },
+                  { "all_gather", "ncclAllGather", 4 }, { "reduce_scatter", "ncclReduceScatter", 4 },
+                  { "all_to_all", "ncclSend", 16 },     { "all_to_all", "ncclRecv", 16 } };
     fakeCudaDevices(4, "all", 0);
     gantry_machine *m = gpu_machine(4, false);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        work_case c = { "nccl", kinds[i].kind, NULL, 4, 0, NULL, 0 };
+        work_case c = { "nccl", kinds[i].kind, 4, 0, NULL, 0 };
         double us, bytes;
         int before = fakeCudaCalls(kinds[i].call);
         MUST(attempt(&c, m, &us, &bytes, MUST_ERR));
@@ -273,26 +255,26 @@ END_TEST
 
 START_TEST(nccl_cannot)
 {
-    gantry_raw *raw = NULL;
+    baseline *hand = NULL;
     gantry_error err = { 0 };
-    gantry_raw_options o = GANTRY_RAW_OPTIONS_INIT;
+    baseline_options o = BASELINE_OPTIONS_INIT;
     fakeCudaDevices(4, "all", 0);
     gantry_machine *m = gpu_machine(4, false);
     o.bytes = BYTES;
     o.shape = "all_reduces";
-    ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "nccl", m, &o, &err), GANTRY_E_INVALID);
+    ck_assert_int_eq(baseline_open(&hand, "nccl", m, &o, &err), GANTRY_E_INVALID);
     ck_assert_str_eq(err.text, "there is no collective \"all_reduces\"");
     o.shape = "all_to_all";
     o.bytes = 255; /* 16 for each of 4 x 4 */
-    ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "nccl", m, &o, &err), GANTRY_E_UNSUPPORTED);
+    ck_assert_int_eq(baseline_open(&hand, "nccl", m, &o, &err), GANTRY_E_UNSUPPORTED);
     o.bytes = BYTES;
     o.devices = 1;
-    ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "nccl", m, &o, &err), GANTRY_E_UNSUPPORTED);
+    ck_assert_int_eq(baseline_open(&hand, "nccl", m, &o, &err), GANTRY_E_UNSUPPORTED);
     gantry_machine_free(m);
     fakeCudaDevices(1, "all", 0);
     m = shared_machine(2, 1);
     o.devices = 2;
-    ck_assert_int_eq(gantry_raw_new(&raw, "cuda", "nccl", m, &o, &err), GANTRY_E_UNSUPPORTED);
+    ck_assert_int_eq(baseline_open(&hand, "nccl", m, &o, &err), GANTRY_E_UNSUPPORTED);
     ck_assert_msg(strstr(err.text, "none of them twice"), "%s", err.text);
     gantry_machine_free(m);
     check_alive("NCCL cannot");
@@ -306,7 +288,7 @@ START_TEST(nccl_fails)
         "ncclGetUniqueId", "ncclCommInitRankConfig", "ncclInit",   "ncclGroupStart",
         "ncclGroupEnd",    "ncclAllReduce",          "ncclLaunch", "ncclCommFinalize"
     };
-    work_case c = { "nccl", "all_reduce", NULL, 3, 0, NULL, 0 };
+    work_case c = { "nccl", "all_reduce", 3, 0, NULL, 0 };
     fakeCudaDevices(3, "all", 0);
     gantry_machine *m = gpu_machine(3, false);
     for (int n = 1, reached = 1; reached; n++) {

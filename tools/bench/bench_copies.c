@@ -67,7 +67,7 @@ static int bind_arrays(gantry_run *run, const gantry_graph *graph, const arrays 
 
 /* The first start, before anything is copied by hand, locks the arrays. */
 static int race_graph(bench_row *r, const options *o, gantry_graph *graph, const gantry_machine *machine,
-                      gantry_raw *raw, const arrays *a)
+                      baseline *hand, const arrays *a)
 {
     gantry_error err;
     gantry_run *run = NULL;
@@ -76,7 +76,7 @@ static int race_graph(bench_row *r, const options *o, gantry_graph *graph, const
     if (!code)
         code = bind_arrays(run, graph, a);
     if (!code)
-        code = bench_race(r, bench_start, run, raw, SAMPLES, &err);
+        code = bench_race(r, bench_start, run, hand, SAMPLES, &err);
     gantry_run_free(run);
     gantry_schedule_free(schedule);
     return code;
@@ -84,19 +84,19 @@ static int race_graph(bench_row *r, const options *o, gantry_graph *graph, const
 
 /* The same by hand first: where that cannot be done there is nothing to compare. */
 static int race(rows *to, bench_row r, const options *o, const gantry_machine *machine, const char *what,
-                const gantry_raw_options *ro, gantry_graph *graph, const arrays *a)
+                const baseline_options *bo, gantry_graph *graph, const arrays *a)
 {
     gantry_error err;
-    gantry_raw *raw = NULL;
+    baseline *hand = NULL;
     int code = EXIT_FINE;
-    if (gantry_raw_new(&raw, "cuda", what, machine, ro, &err)) {
+    if (baseline_open(&hand, what, machine, bo, &err)) {
         code = rows_skip(to, r.what, &err);
     } else {
-        code = race_graph(&r, o, graph, machine, raw, a);
+        code = race_graph(&r, o, graph, machine, hand, a);
         if (!code)
             rows_add(to, r);
     }
-    gantry_raw_free(raw);
+    baseline_close(hand);
     gantry_graph_free(graph);
     return code;
 }
@@ -118,14 +118,14 @@ int bench_peer(const options *o)
         snprintf(r.skipped, sizeof r.skipped, "all: there is one GPU");
     for (int64_t bytes = largest < MIB ? largest : MIB; bytes <= largest && gpus > 1 && !code && !*r.skipped;
          bytes *= 4) {
-        gantry_raw_options ro = GANTRY_RAW_OPTIONS_INIT;
+        baseline_options bo = BASELINE_OPTIONS_INIT;
         bench_row w = { .want = bytes >= 16 * MIB ? 0.97 : 0 };
         char size[32];
-        ro.bytes = (uint64_t)bytes;
-        ro.copies = (int32_t)(BATCH / bytes > MOST_COPIES ? MOST_COPIES : BATCH / bytes < 1 ? 1 : BATCH / bytes);
-        w.bytes = (double)bytes * ro.copies;
-        snprintf(w.what, sizeof w.what, "%d copies of %s", ro.copies, size_text(size, sizeof size, (double)bytes));
-        code = race(&r, w, o, machine, "peer", &ro, bench_peer_copies(ro.copies, ro.bytes), &none);
+        bo.bytes = (uint64_t)bytes;
+        bo.copies = (int)(BATCH / bytes > MOST_COPIES ? MOST_COPIES : BATCH / bytes < 1 ? 1 : BATCH / bytes);
+        w.bytes = (double)bytes * bo.copies;
+        snprintf(w.what, sizeof w.what, "%d copies of %s", bo.copies, size_text(size, sizeof size, (double)bytes));
+        code = race(&r, w, o, machine, "peer", &bo, bench_peer_copies(bo.copies, bo.bytes), &none);
     }
     if (!code)
         code = rows_print(o, &r);
@@ -134,26 +134,26 @@ int bench_peer(const options *o)
 }
 
 typedef struct way {
-    const char *what; /* as gantry_raw_new has it */
+    const char *what; /* as baseline_open has it */
     bool to, from;
 } way;
 
 /* Starting weighs less, the more is moved: small copies are told, and nothing is wanted of them. */
 static int race_host(rows *r, const options *o, const gantry_machine *machine, int gpus, uint64_t bytes, way w)
 {
-    gantry_raw_options ro = GANTRY_RAW_OPTIONS_INIT;
+    baseline_options bo = BASELINE_OPTIONS_INIT;
     bench_row row = { .want = bytes < 64 * MIB ? 0 : 0.95, .bytes = (double)bytes * gpus * (w.to + w.from) };
     char size[32];
     arrays a;
     int code = make_arrays(&a, (size_t)gpus, bytes);
-    ro.bytes = bytes;
-    ro.devices = gpus;
-    ro.host = bytes >= LEAST ? a.at : NULL;
-    ro.apart = a.apart;
+    bo.bytes = bytes;
+    bo.devices = gpus;
+    bo.host = bytes >= LEAST ? a.at : NULL;
+    bo.apart = a.apart;
     snprintf(row.what, sizeof row.what, "%s, %d GPU%s, %s each", w.what, gpus, gpus > 1 ? "s" : "",
              size_text(size, sizeof size, (double)bytes));
     if (!code)
-        code = race(r, row, o, machine, w.what, &ro, bench_host_copies(gpus, bytes, w.to, w.from), &a);
+        code = race(r, row, o, machine, w.what, &bo, bench_host_copies(gpus, bytes, w.to, w.from), &a);
     free_arrays(&a);
     return code;
 }
@@ -188,20 +188,20 @@ static void **cut(void *array, uint64_t share, int gpus)
 static int race_frames(bench_row *w, const options *o, const gantry_machine *machine, int gpus, gantry_graph *graph,
                        uint64_t bytes)
 {
-    gantry_raw_options ro = GANTRY_RAW_OPTIONS_INIT;
+    baseline_options bo = BASELINE_OPTIONS_INIT;
     gantry_error err;
-    gantry_raw *raw = NULL;
+    baseline *hand = NULL;
     arrays a;
     int code = make_arrays(&a, 1, bytes);
-    ro.bytes = bytes / (uint64_t)gpus;
-    ro.apart = a.apart;
-    ro.host = code || bytes < LEAST ? NULL : cut(a.at[0], ro.bytes, gpus);
-    if (!code && gantry_raw_new(&raw, "cuda", "both", machine, &ro, &err))
+    bo.bytes = bytes / (uint64_t)gpus;
+    bo.apart = a.apart;
+    bo.host = code || bytes < LEAST ? NULL : cut(a.at[0], bo.bytes, gpus);
+    if (!code && baseline_open(&hand, "both", machine, &bo, &err))
         code = fail(&err);
     if (!code)
-        code = race_graph(w, o, graph, machine, raw, &a);
-    gantry_raw_free(raw);
-    free((void *)(uintptr_t)ro.host);
+        code = race_graph(w, o, graph, machine, hand, &a);
+    baseline_close(hand);
+    free((void *)(uintptr_t)bo.host);
     free_arrays(&a);
     return code;
 }

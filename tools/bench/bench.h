@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gantry bench: what its parts share. On GPUs Gantry is timed against the same work by hand (gantry/raw.h), a sample of
+/* gantry bench: what its parts share. On GPUs Gantry is timed against the same work by hand (baseline.h), a sample of
  * one and a sample of the other in turn, and medians are compared. */
 #ifndef GANTRY_COMMAND_BENCH_H
 #define GANTRY_COMMAND_BENCH_H
 
+#include "baseline.h"
 #include "command.h"
 
 /* A comparison. `want`: of the rate by hand the part that has to be reached, or, with `times`, so many times its time
@@ -29,7 +30,7 @@ int rows_print(const options *o, const rows *r);
 
 /* Takes a sample of `ours` and one by hand in turn, after one of each that does not count, and fills in the times. */
 typedef int (*bench_sample)(void *user, double *us);
-int bench_race(bench_row *r, bench_sample ours, void *user, gantry_raw *raw, size_t samples, gantry_error *err);
+int bench_race(bench_row *r, bench_sample ours, void *user, baseline *by_hand, size_t samples, gantry_error *err);
 /* A start that is waited for; `user` is the run. */
 int bench_start(void *user, double *us);
 

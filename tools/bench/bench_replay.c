@@ -79,7 +79,7 @@ static int check_shape(const char *shape)
 typedef struct tiny {
     gantry_machine *machine;
     gantry_graph *graph;
-    gantry_raw *raw;
+    baseline *hand;
     const char *shape;
     int64_t nodes;
     int gpus;
@@ -88,7 +88,7 @@ typedef struct tiny {
 static int open_tiny(tiny *t, const options *o, const char *what)
 {
     gantry_error err;
-    gantry_raw_options ro = GANTRY_RAW_OPTIONS_INIT;
+    baseline_options bo = BASELINE_OPTIONS_INIT;
     t->shape = o->shape ? o->shape : "chain";
     int code = check_shape(t->shape);
     if (!code)
@@ -100,15 +100,15 @@ static int open_tiny(tiny *t, const options *o, const char *what)
     t->nodes = t->nodes < lanes ? lanes : t->nodes;
     t->graph = bench_tiny(t->shape, t->nodes, t->gpus);
     t->nodes = (int64_t)gantry_graph_node_count(t->graph);
-    ro.shape = t->shape;
-    ro.nodes = t->nodes;
-    ro.devices = lanes;
-    return gantry_raw_new(&t->raw, "cuda", what, t->machine, &ro, &err) ? fail(&err) : EXIT_FINE;
+    bo.shape = t->shape;
+    bo.nodes = t->nodes;
+    bo.devices = lanes;
+    return baseline_open(&t->hand, what, t->machine, &bo, &err) ? fail(&err) : EXIT_FINE;
 }
 
 static void close_tiny(tiny *t)
 {
-    gantry_raw_free(t->raw);
+    baseline_close(t->hand);
     gantry_graph_free(t->graph);
     gantry_machine_free(t->machine);
 }
@@ -147,7 +147,7 @@ static int replay_on_gpus(const options *o)
     if (!code)
         code = bench_open(&run, &schedule, &with, t.graph, t.machine);
     if (!code)
-        code = bench_race(&r, bench_start, run, t.raw, REPEATS, &err);
+        code = bench_race(&r, bench_start, run, t.hand, REPEATS, &err);
     if (!code && gantry_run_get_info(run, &info, &err))
         code = fail(&err);
     if (!code)
@@ -197,7 +197,7 @@ int bench_build(const options *o)
     if (!code)
         code = schedule_on(&b.schedule, &with, t.graph, t.machine);
     if (!code)
-        code = bench_race(&r, build_once, &b, t.raw, BUILDS, &err);
+        code = bench_race(&r, build_once, &b, t.hand, BUILDS, &err);
     if (!code) {
         r.want = 1.5 + 2 * (double)t.nodes / r.raw_us; /* half as long again, and 2 us a node */
         snprintf(r.what, sizeof r.what, "%s of %lld tiny kernels, %d GPU%s", t.shape, (long long)t.nodes, t.gpus,

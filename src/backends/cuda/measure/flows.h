@@ -3,7 +3,7 @@
 #ifndef GY_CUDA_MEASURE_FLOWS_H
 #define GY_CUDA_MEASURE_FLOWS_H
 
-#include "backends/cuda/measure/bed.h"
+#include "backends/cuda/measure/harness.h"
 #include "base/vec.h"
 
 typedef struct gy_stream_copy {

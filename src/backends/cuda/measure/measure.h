@@ -3,7 +3,7 @@
 #ifndef GY_CUDA_MEASURE_MEASURE_H
 #define GY_CUDA_MEASURE_MEASURE_H
 
-#include "backends/cuda/measure/bed_nccl.h"
+#include "backends/cuda/measure/harness_nccl.h"
 #include "backends/cuda/nvidia/nvml.h"
 #include "run/backend.h"
 

@@ -7,7 +7,7 @@
 #define GY_CUDA_MEASURE_RECIPE_H
 
 #include "backends/cuda/kernels/kernels.h"
-#include "backends/cuda/measure/bed.h"
+#include "backends/cuda/measure/harness.h"
 #include "graph/graph.h"
 
 typedef struct gy_recipe_launch {

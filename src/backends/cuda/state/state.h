@@ -12,7 +12,7 @@
 #define GY_CUDA_STATE_STATE_H
 
 #include "backends/cuda/nvidia/driver.h"
-#include "backends/cuda/state/notes.h"
+#include "backends/cuda/state/callbacks.h"
 #include "run/backend.h"
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Samples on a bed of the fake driver: how often what is timed is done, in graphs and on streams, and that it makes no
  * difference where a graph cannot be had. */
-#include "backends/cuda/measure/bed.h"
+#include "backends/cuda/measure/harness.h"
 #include "base/clock.h"
 #include "control.h"
 #include "suite.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "backends/cuda/measure/bed.h"
+#include "backends/cuda/measure/harness.h"
 
 #include "base/clock.h"
 #include "base/error.h"

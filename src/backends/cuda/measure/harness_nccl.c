@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "backends/cuda/measure/bed_nccl.h"
+#include "backends/cuda/measure/harness_nccl.h"
 
 #include "base/clock.h"
 #include "base/error.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Timing: by events where the devices alone count, by the host's clock where the host is part of it. */
-#include "backends/cuda/measure/bed.h"
+#include "backends/cuda/measure/harness.h"
 
 #include "base/clock.h"
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "backends/cuda/state/notes.h"
+#include "backends/cuda/state/callbacks.h"
 
 enum { BLOCK = 1 << 16, ALIGN = 16 };
 

@@ -3,8 +3,8 @@
  * Work for the CPU in the order of a stream (host functions). What such a function needs is noted down when it is
  * queued and must stay until it has run: notes are kept in blocks that are used again by a later start.
  */
-#ifndef GY_CUDA_STATE_NOTES_H
-#define GY_CUDA_STATE_NOTES_H
+#ifndef GY_CUDA_STATE_CALLBACKS_H
+#define GY_CUDA_STATE_CALLBACKS_H
 
 #include "base/vec.h"
 #include <gantry/kernel.h>

@@ -4,8 +4,8 @@
  * block of page-locked host memory. Nothing waits without an end: what does not move for a while is taken for hung, and
  * then nothing that it may touch is freed.
  */
-#ifndef GY_CUDA_MEASURE_BED_H
-#define GY_CUDA_MEASURE_BED_H
+#ifndef GY_CUDA_MEASURE_HARNESS_H
+#define GY_CUDA_MEASURE_HARNESS_H
 
 #include "backends/cuda/nvidia/driver.h"
 #include "machine/measured.h"

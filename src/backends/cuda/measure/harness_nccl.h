@@ -3,10 +3,10 @@
  * Collectives of NCCL on a test bed, on stream 0 of each of its first GPUs: f32, added where the kind adds, from one
  * half of each block to the other, rank 0 being the root. The calls are those that a run makes for whole, even parts.
  */
-#ifndef GY_CUDA_MEASURE_BED_NCCL_H
-#define GY_CUDA_MEASURE_BED_NCCL_H
+#ifndef GY_CUDA_MEASURE_HARNESS_NCCL_H
+#define GY_CUDA_MEASURE_HARNESS_NCCL_H
 
-#include "backends/cuda/measure/bed.h"
+#include "backends/cuda/measure/harness.h"
 #include "backends/cuda/nvidia/nccl_clique.h"
 
 typedef struct gy_bed_nccl {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Work on a bed that is captured once and launched as often as it is timed. */
-#include "backends/cuda/measure/bed.h"
+#include "backends/cuda/measure/harness.h"
 
 static gantry_status capture(const gy_bed_graph *g, gy_bed *bed, gy_bed_queue *queue, const void *what, uint32_t times,
                              CUgraph *made, gantry_error *err)

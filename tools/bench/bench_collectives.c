@@ -120,7 +120,7 @@ static void add_buffer(char *to, size_t size, const char *name, const char *clas
              (long long)(each ? bytes / 4 * gpus : bytes / 4), root ? 1 : gpus, class);
 }
 
-/* What is given does not change from start to start; what is taken is written again and again. */
+/* Inputs do not change from start to start; outputs are written again and again. */
 static gantry_graph *collective_graph(const collective *c, int gpus, int64_t bytes, int calls)
 {
     gantry_error err;

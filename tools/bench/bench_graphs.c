@@ -126,7 +126,7 @@ static gantry_node touch(gantry_graph *g, const char *id, int64_t device)
     return t;
 }
 
-/* What the first device writes anew, the second reads: functions that queue nothing on either side. */
+/* The second device reads the buffers that the first writes anew: functions that queue nothing on either side. */
 gantry_graph *bench_peer_copies(int64_t copies, uint64_t bytes)
 {
     gantry_graph *g = gantry_graph_new("peer");

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-static bool make_arrays(gy_host *h)
+static bool make_arrays(gy_host_run *h)
 {
     const gantry_schedule *s = h->job->schedule;
     h->ring = h->job->turns;
@@ -23,7 +23,7 @@ static bool make_arrays(gy_host *h)
            (h->time || !h->job->record);
 }
 
-static void free_arrays(gy_host *h)
+static void free_arrays(gy_host_run *h)
 {
     gy_free(h->slot);
     gy_free(h->meeting);
@@ -34,7 +34,7 @@ static void free_arrays(gy_host *h)
     gy_free(h->time);
 }
 
-static void make_locks(gy_host *h)
+static void make_locks(gy_host_run *h)
 {
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
@@ -45,14 +45,14 @@ static void make_locks(gy_host *h)
     pthread_condattr_destroy(&monotonic);
 }
 
-static void free_locks(gy_host *h)
+static void free_locks(gy_host_run *h)
 {
     pthread_mutex_destroy(&h->lock);
     pthread_cond_destroy(&h->began);
     pthread_cond_destroy(&h->ended_some);
 }
 
-static void stop_threads(gy_host *h)
+static void stop_threads(gy_host_run *h)
 {
     pthread_mutex_lock(&h->lock);
     atomic_store(&h->quit, true);
@@ -64,7 +64,7 @@ static void stop_threads(gy_host *h)
     h->workers = 0;
 }
 
-static gantry_status fail_thread(gy_host *h, uint32_t device, int code, gantry_error *err)
+static gantry_status fail_thread(gy_host_run *h, uint32_t device, int code, gantry_error *err)
 {
     char text[96];
     gy_fail(err, GANTRY_E_DEVICE, NULL, "cannot start the thread of device \"%s\": %s",
@@ -76,7 +76,7 @@ static gantry_status fail_thread(gy_host *h, uint32_t device, int code, gantry_e
     return GANTRY_E_DEVICE;
 }
 
-static gantry_status start_threads(gy_host *h, gantry_error *err)
+static gantry_status start_threads(gy_host_run *h, gantry_error *err)
 {
     for (uint32_t d = 0; d < h->plan.devices; d++) {
         if (h->plan.steps[d].count == 0) {
@@ -97,7 +97,7 @@ static gantry_status start_threads(gy_host *h, gantry_error *err)
 
 static gantry_status host_open(void **state, const gy_job *job, gantry_error *err)
 {
-    gy_host *h = gy_calloc(1, sizeof *h);
+    gy_host_run *h = gy_calloc(1, sizeof *h);
     if (!h) {
         return gy_fail_nomem(err);
     }
@@ -106,7 +106,7 @@ static gantry_status host_open(void **state, const gy_job *job, gantry_error *er
     make_locks(h);
     gantry_status status = GANTRY_OK;
     if (job->beside) {
-        gy_host_memory_borrow(&h->memory, &((const gy_host *)job->beside)->memory);
+        gy_host_memory_borrow(&h->memory, &((const gy_host_run *)job->beside)->memory);
     } else {
         status = gy_host_memory_make(&h->memory, job, false, err);
     }
@@ -144,7 +144,7 @@ free_locks:
 
 static bool host_close(void *state)
 {
-    gy_host *h = state;
+    gy_host_run *h = state;
     if (!gy_host_idle(h)) {
         return false;
     }
@@ -161,7 +161,7 @@ static bool host_close(void *state)
 static gantry_status host_put(void *state, uint32_t instance, const void *rows, gantry_error *err)
 {
     (void)err;
-    gy_host *h = state;
+    gy_host_run *h = state;
     const gy_instance *i = &h->job->schedule->instances.at[instance];
     char *to = gy_host_instance_at(&h->memory, h->job, i, 0); /* what persists is there in every start */
     size_t bytes = gy_instance_offset(h->job->schedule, i, i->last);
@@ -174,7 +174,7 @@ static gantry_status host_put(void *state, uint32_t instance, const void *rows, 
 static gantry_status host_get(void *state, uint32_t instance, void *rows, gantry_error *err)
 {
     (void)err;
-    gy_host *h = state;
+    gy_host_run *h = state;
     const gy_instance *i = &h->job->schedule->instances.at[instance];
     size_t bytes = gy_instance_offset(h->job->schedule, i, i->last);
     if (bytes) {
@@ -185,14 +185,14 @@ static gantry_status host_get(void *state, uint32_t instance, void *rows, gantry
 
 static gantry_status host_advance(void *state, int64_t first, gantry_error *err)
 {
-    gy_host *h = state;
+    gy_host_run *h = state;
     return gy_host_ops_advance(&h->ops, first, err);
 }
 
 static gantry_status host_rebind(void *state, gantry_error *err)
 {
     (void)err;
-    gy_host *h = state;
+    gy_host_run *h = state;
     gy_host_ops_rebind(&h->ops);
     return GANTRY_OK;
 }
@@ -200,7 +200,7 @@ static gantry_status host_rebind(void *state, gantry_error *err)
 static gantry_status host_begin(void *state, uint64_t start, gantry_error *err)
 {
     (void)err;
-    gy_host *h = state;
+    gy_host_run *h = state;
     pthread_mutex_lock(&h->lock);
     if (atomic_load(&h->ended) == atomic_load(&h->begun)) {
         atomic_store(&h->failed, UINT64_MAX);
@@ -228,7 +228,7 @@ static bool host_idle(void *state)
 
 static const gy_op_time *host_times(void *state)
 {
-    const gy_host *h = state;
+    const gy_host_run *h = state;
     return h->time;
 }
 

@@ -44,7 +44,7 @@ typedef struct gy_meeting {
 } gy_meeting;
 
 typedef struct gy_worker {
-    struct gy_host *host;
+    struct gy_host_run *host;
     const gy_steps *steps;
     uint32_t device;
     pthread_t thread;
@@ -61,7 +61,7 @@ typedef struct gy_host_failure {
     gantry_error error; /* of a timeout; else made from `op` and `why` when asked for */
 } gy_host_failure;
 
-typedef struct gy_host {
+typedef struct gy_host_run {
     const gy_job *job;
     gy_host_memory memory;
     gy_host_ops ops;
@@ -81,12 +81,12 @@ typedef struct gy_host {
     uint32_t ring;              /* starts in flight at most */
     gy_failed_from failed;      /* from that start on ops are passed over, and waits return at once */
     gy_host_failure failure;
-} gy_host;
+} gy_host_run;
 
 /* worker.c */
 void *gy_worker_main(void *worker);
 /* watch.c: waits until `start` has ended, all of them if something failed; then the failure, if it concerns `start`. */
-gantry_status gy_host_finish(gy_host *h, uint64_t start, int64_t *elapsed_ns, gantry_error *err);
-bool gy_host_idle(gy_host *h);
+gantry_status gy_host_finish(gy_host_run *h, uint64_t start, int64_t *elapsed_ns, gantry_error *err);
+bool gy_host_idle(gy_host_run *h);
 
 #endif

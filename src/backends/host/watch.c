@@ -10,7 +10,7 @@
 enum { TICK_MS = 20, DRAIN_MS = 500 };
 #define LEAST_PATIENCE_NS INT64_C(10000000000)
 
-static int64_t patience_of(const gy_host *h)
+static int64_t patience_of(const gy_host_run *h)
 {
     double predicted = gy_ticks_to_us(h->job->schedule->makespan) * 1e3 * 20;
     return predicted > (double)LEAST_PATIENCE_NS ? (predicted < 1e18 ? (int64_t)predicted : INT64_MAX / 2)
@@ -18,7 +18,7 @@ static int64_t patience_of(const gy_host *h)
 }
 
 /* The worker to blame: one that executes before one that waits; `busy` says which. */
-static const gy_worker *find_culprit(gy_host *h, uint64_t start, bool *busy)
+static const gy_worker *find_culprit(gy_host_run *h, uint64_t start, bool *busy)
 {
     const gy_worker *waiting = NULL;
     for (uint32_t i = 0; i < h->workers; i++) {
@@ -36,7 +36,7 @@ static const gy_worker *find_culprit(gy_host *h, uint64_t start, bool *busy)
     return waiting;
 }
 
-static void describe(const gy_host *h, const gy_worker *w, bool busy, const char *limit, gantry_error *err)
+static void describe(const gy_host_run *h, const gy_worker *w, bool busy, const char *limit, gantry_error *err)
 {
     uint64_t progress = atomic_load_explicit(&w->progress, memory_order_relaxed);
     const gy_step *step = &w->steps->at[(progress & 0xFFFFFFFFu) >> 1];
@@ -50,7 +50,7 @@ static void describe(const gy_host *h, const gy_worker *w, bool busy, const char
 }
 
 /* The caller holds the lock. An earlier failure is kept: what hangs after it is given up without a word. */
-static void time_out(gy_host *h, uint64_t start, const char *limit)
+static void time_out(gy_host_run *h, uint64_t start, const char *limit)
 {
     gantry_error error;
     bool busy;
@@ -73,7 +73,7 @@ typedef struct watch {
     uint64_t seen;
 } watch;
 
-static uint64_t sum_progress(const gy_host *h)
+static uint64_t sum_progress(const gy_host_run *h)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < h->workers; i++) {
@@ -83,7 +83,7 @@ static uint64_t sum_progress(const gy_host *h)
 }
 
 /* The caller holds the lock. True: this start is given up. */
-static bool look(gy_host *h, watch *w, uint64_t start)
+static bool look(gy_host_run *h, watch *w, uint64_t start)
 {
     int64_t now = gy_now_ns();
     uint64_t sum = sum_progress(h);
@@ -104,19 +104,19 @@ static bool look(gy_host *h, watch *w, uint64_t start)
     return true;
 }
 
-static void wait_tick(gy_host *h, int64_t nanoseconds)
+static void wait_tick(gy_host_run *h, int64_t nanoseconds)
 {
     int64_t at = gy_now_ns() + nanoseconds;
     struct timespec until = { at / 1000000000, at % 1000000000 };
     pthread_cond_timedwait(&h->ended_some, &h->lock, &until);
 }
 
-static bool has_ended(gy_host *h, uint64_t start)
+static bool has_ended(gy_host_run *h, uint64_t start)
 {
     return atomic_load_explicit(&h->ended, memory_order_acquire) >= start;
 }
 
-bool gy_host_idle(gy_host *h)
+bool gy_host_idle(gy_host_run *h)
 {
     if (has_ended(h, atomic_load(&h->begun))) {
         return true;
@@ -131,13 +131,13 @@ bool gy_host_idle(gy_host *h)
 }
 
 /* A failed start is over when everything in flight is: the next one begins anew. */
-static bool is_over(gy_host *h, uint64_t start)
+static bool is_over(gy_host_run *h, uint64_t start)
 {
     return has_ended(h, atomic_load(&h->failed) <= start ? atomic_load(&h->begun) : start);
 }
 
 /* The caller holds the lock. Until the start is over or given up. */
-static void wait_watching(gy_host *h, uint64_t start)
+static void wait_watching(gy_host_run *h, uint64_t start)
 {
     watch w = { .patience = patience_of(h), .last_move = gy_now_ns(), .seen = sum_progress(h) };
     int64_t tick = h->job->deadline_ns && h->job->deadline_ns < TICK_MS * INT64_C(1000000)
@@ -151,7 +151,7 @@ static void wait_watching(gy_host *h, uint64_t start)
     }
 }
 
-static gantry_status failure_of(gy_host *h, gantry_error *err)
+static gantry_status failure_of(gy_host_run *h, gantry_error *err)
 {
     if (!h->failure.timeout) {
         return gy_host_ops_fail(&h->ops, h->failure.op, h->failure.why, err);
@@ -162,7 +162,7 @@ static gantry_status failure_of(gy_host *h, gantry_error *err)
     return GANTRY_E_TIMEOUT;
 }
 
-gantry_status gy_host_finish(gy_host *h, uint64_t start, int64_t *elapsed_ns, gantry_error *err)
+gantry_status gy_host_finish(gy_host_run *h, uint64_t start, int64_t *elapsed_ns, gantry_error *err)
 {
     for (unsigned turn = 0; !has_ended(h, start) && gy_wait_awake(turn); turn++) {
     }

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 
-static void note_failure(gy_host *h, uint64_t start, uint32_t op, gy_op_failure why)
+static void note_failure(gy_host_run *h, uint64_t start, uint32_t op, gy_op_failure why)
 {
     pthread_mutex_lock(&h->lock);
     if (start < atomic_load(&h->failed)) {
@@ -14,7 +14,7 @@ static void note_failure(gy_host *h, uint64_t start, uint32_t op, gy_op_failure 
     pthread_mutex_unlock(&h->lock);
 }
 
-static void execute(gy_host *h, uint64_t start, uint32_t op)
+static void execute(gy_host_run *h, uint64_t start, uint32_t op)
 {
     gy_op_failure why;
     gy_host_ops_turn(&h->ops, op, start);
@@ -23,7 +23,7 @@ static void execute(gy_host *h, uint64_t start, uint32_t op)
     }
 }
 
-static void execute_timed(gy_host *h, uint64_t start, uint32_t op)
+static void execute_timed(gy_host_run *h, uint64_t start, uint32_t op)
 {
     int64_t begin = h->begin_ns[start % h->ring];
     h->time[op].start = gy_now_ns() - begin;
@@ -33,7 +33,7 @@ static void execute_timed(gy_host *h, uint64_t start, uint32_t op)
 
 /* False: something failed. After a failure threads pass through without waiting, but still signal and arrive, so that
  * all numbers are right for the next start. */
-static bool wait_for_all(gy_host *h, const gy_step *step, uint64_t start)
+static bool wait_for_all(gy_host_run *h, const gy_step *step, uint64_t start)
 {
     for (uint32_t i = 0; i < step->waits; i++) {
         gy_await wait = h->plan.await[step->wait + i];
@@ -46,7 +46,7 @@ static bool wait_for_all(gy_host *h, const gy_step *step, uint64_t start)
 }
 
 /* Every thread of the party has come to the op before its leader goes on. */
-static void arrive(gy_host *h, const gy_step *step, uint64_t start)
+static void arrive(gy_host_run *h, const gy_step *step, uint64_t start)
 {
     gy_meeting *m = &h->meeting[step->meeting];
     uint64_t arrived = atomic_fetch_add(&m->arrived, 1) + 1;
@@ -58,7 +58,7 @@ static void arrive(gy_host *h, const gy_step *step, uint64_t start)
     }
 }
 
-static void leave(gy_host *h, const gy_step *step, uint64_t start)
+static void leave(gy_host_run *h, const gy_step *step, uint64_t start)
 {
     gy_meeting *m = &h->meeting[step->meeting];
     if (step->leads) {
@@ -76,7 +76,7 @@ static void report(gy_worker *w, uint64_t start, size_t step, bool executing)
 
 static void run_start(gy_worker *w, uint64_t start)
 {
-    gy_host *h = w->host;
+    gy_host_run *h = w->host;
     for (size_t i = 0; i < w->steps->count; i++) {
         const gy_step *step = &w->steps->at[i];
         bool alone = step->meeting == GY_NONE;
@@ -100,13 +100,13 @@ static void run_start(gy_worker *w, uint64_t start)
     }
 }
 
-static bool is_begun(gy_host *h, uint64_t start)
+static bool is_begun(gy_host_run *h, uint64_t start)
 {
     return atomic_load_explicit(&h->begun, memory_order_acquire) >= start || atomic_load(&h->quit);
 }
 
 /* False: the run is over. */
-static bool await_begin(gy_host *h, uint64_t start)
+static bool await_begin(gy_host_run *h, uint64_t start)
 {
     for (unsigned turn = 0; !is_begun(h, start) && gy_wait_awake(turn); turn++) {
     }
@@ -120,7 +120,7 @@ static bool await_begin(gy_host *h, uint64_t start)
     return atomic_load_explicit(&h->begun, memory_order_acquire) >= start;
 }
 
-static void end_start(gy_host *h, uint64_t start)
+static void end_start(gy_host_run *h, uint64_t start)
 {
     pthread_mutex_lock(&h->lock);
     uint32_t place = (uint32_t)(start % h->ring);

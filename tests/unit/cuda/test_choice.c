@@ -74,7 +74,7 @@ static const gy_cuda_kernel broken = { .name = "broken", .open = refuse };
 
 START_TEST(the_first_that_can)
 {
-    static const gy_choice choice = { { &absent, &full, &bare } };
+    static const gy_cuda_choice choice = { { &absent, &full, &bare } };
     static const gy_cuda_kernel kernel = GY_CHOICE_KERNEL("k", choice);
     gantry_launch l = { .struct_size = sizeof l };
     uint64_t scratch = 0;
@@ -97,7 +97,7 @@ END_TEST
 /* What a way does not have is not asked for. */
 START_TEST(nothing_but_a_launch)
 {
-    static const gy_choice choice = { { &bare } };
+    static const gy_cuda_choice choice = { { &bare } };
     static const gy_cuda_kernel kernel = GY_CHOICE_KERNEL("k", choice);
     gantry_launch l = { .struct_size = sizeof l };
     uint64_t scratch = 7;
@@ -113,7 +113,7 @@ END_TEST
 /* The reason of the first is told: it is the one to bring here. */
 START_TEST(none)
 {
-    static const gy_choice choice = { { &absent, &gone } }, other = { { &broken } };
+    static const gy_cuda_choice choice = { { &absent, &gone } }, other = { { &broken } };
     static const gy_cuda_kernel kernel = GY_CHOICE_KERNEL("k", choice), fails = GY_CHOICE_KERNEL("k", other);
     gantry_error err = { 0 };
     void *handle = NULL;

@@ -391,7 +391,7 @@ START_TEST(partial_results)
     MUST(l.kernel->open(&l.handle, l.kernel, &driver, MUST_ERR));
     gantry_launch device = view(&l, true);
     gy_grid one = { 1, 1, 1, GY_IMAGE_THREADS, 1, 1 };
-    MUST(gy_image_launch(&device, 1, GANTRY_F64, one, (void *[]){ &l.arg[0].data, &count, &l.arg[1].data }));
+    MUST(gy_cuda_image_launch(&device, 1, GANTRY_F64, one, (void *[]){ &l.arg[0].data, &count, &l.arg[1].data }));
     check_region(&l, 1);
     close_launch(&l);
     close_device();

@@ -188,7 +188,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("crew");
+    Suite *suite = suite_create("submission threads");
     TCase *tests = tcase_create("all");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, many_submit_as_one);

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives. Each GPU carries out its shares (share.h) in a lane of the op, all at the same time; what no kernel
- * reaches is copied. What no GPU combines goes to the host, which does that in stream order, with the arithmetic and
- * the order of the host back end. */
+/* Collectives. Each GPU carries out its shares (share.h) in a lane of the op, all at the same time; shares that no
+ * kernel reaches are copied. Shares that no GPU can combine go to the host, which combines them in stream order, with
+ * the arithmetic and the order of the host back end. */
 #include "backends/cuda/collective/nccl.h"
 #include "backends/cuda/collective/share.h"
 
 #include "base/error.h"
 
-/* Combined at once. A multiple of every element size. */
+/* The bytes that are combined at once: a multiple of every element size. */
 static uint64_t chunk_of(uint64_t bytes)
 {
     return bytes < GY_CUDA_CHUNK ? bytes : GY_CUDA_CHUNK;
 }
 
-gy_place gy_collective_end(const gy_cuda *h, uint32_t op, uint32_t turn, uint32_t end, uint64_t offset)
+gy_location gy_collective_end(const gy_cuda *h, uint32_t op, uint32_t turn, uint32_t end, uint64_t offset)
 {
     const gantry_schedule *s = h->job->schedule;
-    const gy_exchange_end *e = &h->op[op].parts->end[end];
-    return gy_place_at(gy_cuda_place(h, &s->use.at[s->ops.at[op].use + e->use], turn), e->offset + offset);
+    const gy_exchange_end *e = &h->op[op].exchange->end[end];
+    return gy_location_at(gy_cuda_location(h, &s->use.at[s->ops.at[op].use + e->use], turn), e->offset + offset);
 }
 
-static gy_place end_at(const gy_submit *x, uint32_t end, uint64_t offset)
+static gy_location end_at(const gy_submit *x, uint32_t end, uint64_t offset)
 {
     return gy_collective_end(x->h, x->op, x->turn, end, offset);
 }
 
 /* ---- by the host ---- */
 
-/* In the lane's stage: a chunk of each source, then results. */
+/* The bytes of the lane's stage for a chunk of each source; results follow. */
 static uint64_t area_bytes(const gy_cuda *h, uint32_t op)
 {
     uint64_t most = 0;
@@ -39,7 +39,8 @@ static uint64_t area_bytes(const gy_cuda *h, uint32_t op)
     return most;
 }
 
-/* Pieces that clash are all built aside first, as on the host; else one chunk after the other. */
+/* If the exchange is staged, all results are built before one is stored, as on the host; else one chunk after the
+ * other. */
 static uint64_t result_bytes(const gy_cuda *h, uint32_t op)
 {
     uint64_t all = 0, most = 0;
@@ -49,16 +50,16 @@ static uint64_t result_bytes(const gy_cuda *h, uint32_t op)
         all += bytes;
         most = chunk_of(bytes) > most ? chunk_of(bytes) : most;
     }
-    return h->op[op].parts->staged ? all : most;
+    return h->op[op].exchange->staged ? all : most;
 }
 
-/* Copies that are staged have it to themselves, too. */
+/* Copies that are staged use the stage while nothing is combined in it. */
 uint64_t gy_collective_stage(const gy_cuda *h, uint32_t op)
 {
     uint64_t most = area_bytes(h, op) + result_bytes(h, op);
     for (uint32_t i = 0; i < h->op[op].shares; i++) {
         const gy_share *s = &h->op[op].share[i];
-        gy_place from = gy_collective_end(h, op, 0, s->source, 0), to = gy_collective_end(h, op, 0, s->target, 0);
+        gy_location from = gy_collective_end(h, op, 0, s->source, 0), to = gy_collective_end(h, op, 0, s->target, 0);
         uint64_t bytes = s->way == GY_SHARE_COPY ? gy_copy_stage(h, to, from, s->bytes) : 0;
         most = bytes > most ? bytes : most;
     }
@@ -71,48 +72,49 @@ static char *stage_of(const gy_submit *x)
     return x->h->lane[s->op_lane.at[s->ops.at[x->op].lane]].stage;
 }
 
-static gy_place host_place(char *at)
+static gy_location host_location(char *at)
 {
-    return (gy_place){ .device = GY_NONE, .pinned = true, .host = at };
+    return (gy_location){ .device = GY_NONE, .pinned = true, .host = at };
 }
 
-/* One chunk of a share into `result`, in host memory. */
+/* Combines one chunk of a share into `result`, in host memory. */
 static gantry_status combine(gy_submit *x, const gy_share *s, char *result, uint64_t offset, uint64_t bytes)
 {
-    const gy_exchange *parts = x->h->op[x->op].parts;
+    const gy_exchange *exchange = x->h->op[x->op].exchange;
     gantry_status status = GANTRY_OK;
-    const void **sources = gy_notes_add(x->notes, s->sources * sizeof *sources);
+    const void **sources = gy_callbacks_add(x->callbacks, s->sources * sizeof *sources);
     if (!sources) {
         return gy_fail_nomem(x->err);
     }
     for (uint32_t k = 0; k < s->sources && status == GANTRY_OK; k++) {
-        gy_place from = end_at(x, s->source + k, offset);
+        gy_location from = end_at(x, s->source + k, offset);
         char *copy = stage_of(x) + k * chunk_of(s->bytes);
         sources[k] = from.device == GY_NONE ? from.host : copy;
-        status = from.device == GY_NONE ? GANTRY_OK : gy_submit_copy(x, host_place(copy), from, bytes);
+        status = from.device == GY_NONE ? GANTRY_OK : gy_submit_copy(x, host_location(copy), from, bytes);
     }
     status = status ? status : gy_submit_join(x);
-    gy_note note = { .kind = GY_NOTE_REDUCE,
-                     .op = x->op,
-                     .to = result,
-                     .sources = sources,
-                     .count = s->sources,
-                     .dtype = parts->dtype,
-                     .reduce = parts->reduce,
-                     .bytes = bytes };
+    gy_callback callback = { .kind = GY_CALLBACK_REDUCE,
+                             .op = x->op,
+                             .to = result,
+                             .sources = sources,
+                             .count = s->sources,
+                             .dtype = exchange->dtype,
+                             .reduce = exchange->reduce,
+                             .bytes = bytes };
     if (s->sources == 1) {
-        note.kind = GY_NOTE_MOVE;
-        note.from = sources[0];
+        callback.kind = GY_CALLBACK_MOVE;
+        callback.from = sources[0];
     }
-    return status ? status : gy_submit_note(x, x->lead, note);
+    return status ? status : gy_submit_callback(x, x->first_lane, callback);
 }
 
-/* From host memory to all targets, from `offset` on. Nothing waits for it but the next result, in `combine`. */
+/* Copies from host memory to all targets, from `offset` on. Only the next result waits for these copies, in `combine`.
+ */
 static gantry_status deliver(gy_submit *x, const gy_share *s, char *from, uint64_t offset, uint64_t bytes)
 {
     gantry_status status = GANTRY_OK;
     for (uint32_t k = 0; k < s->targets && status == GANTRY_OK; k++) {
-        status = gy_submit_copy(x, end_at(x, s->target + k, offset), host_place(from), bytes);
+        status = gy_submit_copy(x, end_at(x, s->target + k, offset), host_location(from), bytes);
     }
     return status;
 }
@@ -150,17 +152,18 @@ static gantry_status exchange_aside(gy_submit *x)
 
 /* ---- by copies ---- */
 
-/* The GPU that has it sends it, in its lane. Copies that are staged share the stage: the next comes after them. */
+/* The GPU that has the source sends it, in its lane. Copies that are staged share the stage: the next one comes after
+ * them. */
 static gantry_status copy_share(gy_submit *x, const gy_share *s)
 {
-    gy_place from = end_at(x, s->source, s->offset), to = end_at(x, s->target, s->offset);
+    gy_location from = end_at(x, s->source, s->offset), to = end_at(x, s->target, s->offset);
     bool staged = gy_copy_stage(x->h, to, from, s->bytes) > 0;
     gy_submit at = *x;
     gantry_status status = GANTRY_OK;
     if (!staged && from.device != GY_NONE) {
-        status = gy_submit_on(x, from.device, &at.lead);
+        status = gy_submit_on(x, from.device, &at.first_lane);
     }
-    status = status || gy_place_same(to, from) ? status : gy_submit_copy(&at, to, from, s->bytes);
+    status = status || gy_location_same(to, from) ? status : gy_submit_copy(&at, to, from, s->bytes);
     return status || !staged ? status : gy_submit_join(x);
 }
 
@@ -181,8 +184,9 @@ static gantry_status submit_shares(gy_submit *x)
     return status;
 }
 
-/* In a graph, several GPUs would wait for as many, and each wait costs the host more than a microsecond when the graph
- * is launched: they all wait for one that waits for all. */
+/* True if the op begins and ends with a launch that does nothing. In a graph, several GPUs would wait for as many, and
+ * each wait costs the host more than a microsecond when the graph is launched: so all wait for one launch, which waits
+ * for all. */
 static bool meets(const gy_submit *x)
 {
     const gy_cuda_op *op = &x->h->op[x->op];
@@ -198,7 +202,7 @@ gantry_status gy_submit_collective(gy_submit *x)
     if (x->h->op[x->op].nccl) {
         return gy_nccl_submit(x);
     }
-    if (x->h->op[x->op].parts->staged) {
+    if (x->h->op[x->op].exchange->staged) {
         return exchange_aside(x);
     }
     bool meet = meets(x);

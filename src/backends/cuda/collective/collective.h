@@ -21,9 +21,9 @@ void gy_combine_free(gy_cuda *h);
 /* Finds the ops that NCCL carries out. That it is not there, or cannot do an op, is no error: copies do it, and reports
  * say why. */
 gantry_status gy_nccl_open(gy_cuda *h, gantry_error *err);
-void gy_nccl_make(gy_cuda *h); /* begins to make communicators, in the background */
-void gy_nccl_part(gy_cuda *h); /* other runs of the process wait for this one no longer: before its events go */
-void gy_nccl_free(gy_cuda *h); /* when nothing runs and no graph is left */
+void gy_nccl_connect(gy_cuda *h); /* begins to make communicators, in the background */
+void gy_nccl_unlist(gy_cuda *h);  /* other runs of the process wait for this one no longer: before its events go */
+void gy_nccl_free(gy_cuda *h);    /* when nothing runs and no graph is left */
 const char *gy_nccl_replay(gy_cuda *h);
 /* Around the submission of a start: communicators are there, and no other run of the process submits such work. `end`:
  * the event at its end; NULL: it failed. */

@@ -30,7 +30,7 @@ static gantry_status open_on(gy_cuda *h, uint32_t device, gantry_error *err)
     return status;
 }
 
-/* On every GPU that is an end of a collective. */
+/* Opens the kernel on every GPU that is an end of a collective. */
 static gantry_status open_all(gy_cuda *h, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
@@ -39,8 +39,8 @@ static gantry_status open_all(gy_cuda *h, gantry_error *err)
         return gy_fail_nomem(err);
     }
     for (uint32_t op = 0; op < h->job->schedule->ops.count; op++) {
-        const gy_exchange *parts = h->op[op].parts;
-        for (uint32_t k = 0; parts && !parts->staged && k < parts->ends; k++) {
+        const gy_exchange *exchange = h->op[op].exchange;
+        for (uint32_t k = 0; exchange && !exchange->staged && k < exchange->ends; k++) {
             uint32_t device = gy_collective_end(h, op, 0, k, 0).device;
             if (device != GY_NONE) {
                 wanted[device] = 1;
@@ -61,7 +61,7 @@ gantry_status gy_combine_make(gy_cuda *h, gantry_error *err)
     }
     gantry_status status = gy_cuda_kernel_find(GY_CUDA_COMBINE) ? open_all(h, err) : GANTRY_OK;
     for (uint32_t op = 0; op < h->job->schedule->ops.count && status == GANTRY_OK; op++) {
-        status = h->op[op].parts ? gy_shares_make(h, op, err) : GANTRY_OK;
+        status = h->op[op].exchange ? gy_shares_make(h, op, err) : GANTRY_OK;
     }
     return status;
 }
@@ -82,10 +82,10 @@ typedef struct batch {
     uint32_t args, parts;
 } batch;
 
-/* What is only moved is bytes. */
-static void add_end(batch *b, const gy_exchange *parts, const gy_share *s, gantry_access access, gy_place at)
+/* Adds an end as an argument; bytes that are only moved have no other type. */
+static void add_end(batch *b, const gy_exchange *exchange, const gy_share *s, gantry_access access, gy_location at)
 {
-    gantry_dtype dtype = s->sources > 1 ? parts->dtype : GANTRY_U8;
+    gantry_dtype dtype = s->sources > 1 ? exchange->dtype : GANTRY_U8;
     size_t size = gantry_dtype_size(dtype);
     b->arg[b->args++] = (gantry_arg){ .name = "",
                                       .dtype = dtype,
@@ -95,7 +95,7 @@ static void add_end(batch *b, const gy_exchange *parts, const gy_share *s, gantr
                                       .data = (void *)(uintptr_t)at.at };
 }
 
-static gy_place end_at(const gy_submit *x, const gy_share *s, uint32_t end)
+static gy_location end_at(const gy_submit *x, const gy_share *s, uint32_t end)
 {
     return gy_collective_end(x->h, x->op, x->turn, end, s->offset);
 }
@@ -113,18 +113,18 @@ static uint32_t first_target(const gy_submit *x, const gy_share *s)
 
 static void add_share(batch *b, const gy_submit *x, const gy_share *s)
 {
-    const gy_exchange *parts = x->h->op[x->op].parts;
+    const gy_exchange *exchange = x->h->op[x->op].exchange;
     uint32_t before = b->args, first = first_target(x, s);
-    gy_place from = end_at(x, s, s->source);
+    gy_location from = end_at(x, s, s->source);
     for (uint32_t k = 0; k < s->sources; k++) {
-        add_end(b, parts, s, GANTRY_READ, end_at(x, s, s->source + k));
+        add_end(b, exchange, s, GANTRY_READ, end_at(x, s, s->source + k));
     }
     for (uint32_t k = 0; k < s->targets; k++) {
-        gy_place to = end_at(x, s, s->target + (first + k) % s->targets);
+        gy_location to = end_at(x, s, s->target + (first + k) % s->targets);
         if (s->sources > 1) {
-            add_end(b, parts, s, parts->reduce, to);
-        } else if (!gy_place_same(to, from)) {
-            add_end(b, parts, s, GANTRY_WRITE, to);
+            add_end(b, exchange, s, exchange->reduce, to);
+        } else if (!gy_location_same(to, from)) {
+            add_end(b, exchange, s, GANTRY_WRITE, to);
         }
     }
     if (b->args == before + s->sources) {
@@ -176,5 +176,5 @@ gantry_status gy_combine_meet(gy_submit *x)
 {
     batch b;
     b.args = b.parts = 0;
-    return x->h->combine[x->lead.device] ? launch(x, x->lead.device, &b) : GANTRY_OK;
+    return x->h->combine[x->first_lane.device] ? launch(x, x->first_lane.device, &b) : GANTRY_OK;
 }

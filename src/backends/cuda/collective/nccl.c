@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which ops NCCL does, how they are submitted, and what becomes of the run when it fails. */
+/* The ops that NCCL carries out: how they are submitted, and what a failure means for the run. */
 #include "backends/cuda/collective/nccl.h"
 
 #include "backends/cuda/times/times.h"
@@ -14,7 +14,7 @@ static bool asks(const gy_op *op)
     return op->kind == GY_OP_COLLECTIVE && op->algorithm == GY_ALGORITHM_NCCL;
 }
 
-/* "op 3, "sum"", then `why`, for the first op that is refused. */
+/* Notes `why` for the first op that is refused: "op 3, "sum": ...". */
 static void note_refusal(gy_nccl *n, uint32_t op, const char *why)
 {
     gy_text name = { 0 };
@@ -72,7 +72,8 @@ static bool same_lanes(const gantry_schedule *s, const gy_op *a, const gy_op *b)
            memcmp(&s->op_lane.at[a->lane], &s->op_lane.at[b->lane], a->lanes * sizeof *s->op_lane.at) == 0;
 }
 
-/* `last`: per lane, the last op before this one. */
+/* Ties the op to the one before it, where both are NCCL's and of the same lanes. `last`: per lane, the last op before
+ * this one. */
 static void tie_op(gy_nccl *n, uint32_t op, const uint32_t *last)
 {
     const gantry_schedule *s = n->h->job->schedule;
@@ -112,7 +113,7 @@ static gantry_status tie(gy_nccl *n, gantry_error *err)
     return GANTRY_OK;
 }
 
-void gy_nccl_give_out(gy_nccl *n)
+void gy_nccl_assign(gy_nccl *n)
 {
     for (uint32_t i = 0; i < n->h->job->schedule->ops.count; i++) {
         n->h->op[i].nccl = !n->off && n->plan[i].call.count > 0;
@@ -139,11 +140,11 @@ gantry_status gy_nccl_open(gy_cuda *h, gantry_error *err)
         snprintf(h->nccl->why, sizeof h->nccl->why, "%s", why.text);
         h->nccl->off = true;
     }
-    gy_nccl_give_out(h->nccl);
+    gy_nccl_assign(h->nccl);
     return tie(h->nccl, err);
 }
 
-void gy_nccl_make(gy_cuda *h)
+void gy_nccl_connect(gy_cuda *h)
 {
     if (h->nccl) {
         gy_nccl_begin(h->nccl);
@@ -215,7 +216,7 @@ static uint32_t gpu_of(const gy_cuda *h, uint32_t device)
     return i;
 }
 
-/* Work of NCCL on one GPU is in one order, also if lanes do not say so. */
+/* Work of NCCL on one GPU is in one order, also if lanes have no order. */
 static gantry_status order_lanes(gy_submit *x)
 {
     gantry_status status = GANTRY_OK;
@@ -223,20 +224,21 @@ static gantry_status order_lanes(gy_submit *x)
     for (uint32_t r = 0; r < op_of(x)->lanes && status == GANTRY_OK; r++) {
         uint32_t gpu = gpu_of(x->h, gy_op_device(x->h->job->schedule, op_of(x), r)), lane = lane_of(x, r);
         if (last[gpu] != GY_NONE && last[gpu] != lane) {
-            status = gy_submit_order(x, x->h->lane[last[gpu]].queue, x->lead);
+            status = gy_submit_order(x, x->h->lane[last[gpu]].queue, x->first_lane);
         }
         last[gpu] = lane;
     }
     return status;
 }
 
-/* Lanes begin when the first does, or it waits until all have ended; not between ops that are tied. */
+/* All lanes begin when the first one does (`before`), or the first one waits until all have ended; not between ops that
+ * are tied. */
 static gantry_status join_lanes(gy_submit *x, bool before)
 {
     gantry_status status = GANTRY_OK;
     for (uint32_t r = 1; r < op_of(x)->lanes && status == GANTRY_OK && !gy_nccl_tied(x, !before); r++) {
         gy_queue lane = x->h->lane[lane_of(x, r)].queue;
-        status = before ? gy_submit_order(x, x->lead, lane) : gy_submit_order(x, lane, x->lead);
+        status = before ? gy_submit_order(x, x->first_lane, lane) : gy_submit_order(x, lane, x->first_lane);
     }
     return status;
 }
@@ -245,8 +247,8 @@ static void *pointer_of(const gy_submit *x, gy_exchange_end end)
 {
     const gantry_schedule *s = x->h->job->schedule;
     return end.use == GY_NONE ? NULL
-                              : gy_place_pointer(gy_place_at(
-                                    gy_cuda_place(x->h, &s->use.at[op_of(x)->use + end.use], x->turn), end.offset));
+                              : gy_location_pointer(gy_location_at(
+                                    gy_cuda_location(x->h, &s->use.at[op_of(x)->use + end.use], x->turn), end.offset));
 }
 
 static int call_rank(const gy_submit *x, const gy_nccl_plan *p, const gy_nccl_call *c, uint32_t r)
@@ -300,7 +302,7 @@ static int call_all(const gy_submit *x, const gy_nccl_plan *p)
     return result;
 }
 
-/* "op 3, "sum", by NCCL" */
+/* Writes "op 3, "sum"". */
 static void name_op(const gy_cuda *h, uint32_t op, char *to, size_t size)
 {
     gy_text name = { 0 };
@@ -309,7 +311,7 @@ static void name_op(const gy_cuda *h, uint32_t op, char *to, size_t size)
     gy_text_free(&name);
 }
 
-/* Under capture the streams are still to be tried. */
+/* Fails the op and ends the run; but not under capture, as starts go on as streams. */
 static gantry_status fail_op(gy_submit *x, int result)
 {
     char what[200];
@@ -337,7 +339,7 @@ gantry_status gy_nccl_submit(gy_submit *x)
     gy_nccl *n = x->h->nccl;
     const gy_nccl_plan *p = &n->plan[x->op];
     gantry_status status = order_lanes(x);
-    status = status || x->capture ? status : gy_nccl_await_others(x->h, x->lead, x->err);
+    status = status || x->capture ? status : gy_nccl_await_others(x->h, x->first_lane, x->err);
     status = status ? status : join_lanes(x, true);
     if (status) {
         return status;
@@ -365,7 +367,7 @@ void gy_nccl_end(gy_cuda *h, const gantry_error *why)
     gy_nccl_abort(h->nccl);
 }
 
-/* The first op from `op` on that the communicator does; in a graph, nobody knows how far it has come. */
+/* The first op from `op` on that the communicator carries out; in a graph, no events show how far it has come. */
 static uint32_t next_op(const gy_nccl *n, uint32_t op, uint32_t set)
 {
     size_t ops = n->h->job->schedule->ops.count;

@@ -9,7 +9,7 @@
  *   nccl_order.c   the order of runs of one process
  *   nccl.c         opening, submitting, what reports say
  *
- * What NCCL cannot do is done by copies, as if another algorithm had been named, and the report says why. One thread
+ * Copies do the ops that NCCL cannot do, as if another algorithm had been named, and the report says why. One thread
  * submits all ranks of an op in one group call, in the order of positions, so every rank sees the same order. An op
  * begins when it is at the head of all its lanes and has ended when all ranks have.
  *
@@ -103,7 +103,7 @@ void gy_nccl_close(gy_nccl *n);
 /* ---- nccl.c ---- */
 
 /* Sets the ops that NCCL carries out (gy_cuda_op.nccl): those with a plan, none once it is `off`. */
-void gy_nccl_give_out(gy_nccl *n);
+void gy_nccl_assign(gy_nccl *n);
 /* Submits x->op, which NCCL carries out. */
 gantry_status gy_nccl_submit(gy_submit *x);
 

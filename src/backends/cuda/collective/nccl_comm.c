@@ -96,7 +96,7 @@ static void give_up(gy_nccl *n, const gy_nccl_set *set, int result)
     snprintf(n->why, sizeof n->why, "%s", why.text);
     gy_nccl_abort(n);
     n->off = true;
-    gy_nccl_give_out(n);
+    gy_nccl_assign(n);
 }
 
 void gy_nccl_begin(gy_nccl *n)

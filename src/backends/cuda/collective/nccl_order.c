@@ -8,10 +8,11 @@
  * Kernels of NCCL wait for those of the other ranks, so two runs whose kernels start in another order on one GPU than
  * on the next would wait for each other forever, and a group call that is half launched must not meet the launches of
  * another. So one start at a time submits work of NCCL in this process, under this lock, and work of NCCL on a GPU
- * waits for all that other runs with such work have submitted for that GPU before: the same order on every GPU. This is
- * the one piece of state that is not a run's; the list holds runs from their first start until they are closed.
+ * waits for all that other runs with such work have submitted for that GPU before: the order is the same on every GPU.
+ * This is the one piece of state that does not belong to a run; the list holds runs from their first start until they
+ * are closed.
  *
- * What this does not cover: NCCL in other parts of the program, and other programs, on the same GPUs.
+ * NCCL in other parts of the program, and in other programs, on the same GPUs is not covered.
  */
 static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;
 static gy_nccl *runs;
@@ -58,7 +59,7 @@ gantry_status gy_nccl_await_others(gy_cuda *h, gy_queue queue, gantry_error *err
     return status;
 }
 
-void gy_nccl_part(gy_cuda *h)
+void gy_nccl_unlist(gy_cuda *h)
 {
     pthread_mutex_lock(&order);
     gy_nccl **link = &runs;

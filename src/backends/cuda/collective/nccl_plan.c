@@ -9,7 +9,7 @@
 typedef struct planner {
     gy_cuda *h;
     const gy_op *op;
-    const gy_exchange *parts;
+    const gy_exchange *exchange;
     gy_nccl_plan *plan;
     const char *why; /* the first thing that NCCL cannot do */
     bool failed;     /* out of memory */
@@ -49,11 +49,11 @@ static bool is_live(const gy_exchange_piece *piece)
     return piece->bytes && piece->targets;
 }
 
-static uint32_t count_live(const gy_exchange *parts)
+static uint32_t count_live(const gy_exchange *exchange)
 {
     uint32_t live = 0;
-    for (uint32_t i = 0; i < parts->pieces; i++) {
-        live += is_live(&parts->piece[i]);
+    for (uint32_t i = 0; i < exchange->pieces; i++) {
+        live += is_live(&exchange->piece[i]);
     }
     return live;
 }
@@ -80,9 +80,9 @@ static const char *refuse_ranks(const planner *p)
 static const char *refuse_ends(const planner *p)
 {
     const gantry_schedule *s = p->h->job->schedule;
-    for (uint32_t i = 0; i < p->parts->ends; i++) {
-        gy_place place = gy_cuda_place(p->h, use_of(p, p->parts->end[i]), 0);
-        uint32_t device = gy_op_device(s, p->op, rank_of(p, p->parts->end[i]));
+    for (uint32_t i = 0; i < p->exchange->ends; i++) {
+        gy_location place = gy_cuda_location(p->h, use_of(p, p->exchange->end[i]), 0);
+        uint32_t device = gy_op_device(s, p->op, rank_of(p, p->exchange->end[i]));
         if (place.device == GY_NONE) {
             return "a rank has its rows in host memory";
         }
@@ -90,7 +90,7 @@ static const char *refuse_ends(const planner *p)
             return "a rank has its rows on another GPU";
         }
     }
-    return p->parts->staged ? "it overwrites what other ranks read" : NULL;
+    return p->exchange->staged ? "it overwrites what other ranks read" : NULL;
 }
 
 /* ncclDataType_t and ncclRedOp_t. For NCCL the larger of a number and NaN is the number, here it is NaN. */
@@ -101,13 +101,14 @@ static const char *refuse_reduction(planner *p)
         [GANTRY_U8] = 1,  [GANTRY_I32] = 2,  [GANTRY_U32] = 3, [GANTRY_I64] = 4, [GANTRY_U64] = 5
     };
     static const int ops[] = { [GANTRY_SUM] = 0, [GANTRY_PROD] = 1, [GANTRY_MAX] = 2, [GANTRY_MIN] = 3 };
-    gantry_dtype type = p->parts->dtype;
+    gantry_dtype type = p->exchange->dtype;
     bool real = gy_dtype_is_float(type);
     p->plan->type = types[type];
-    p->plan->op = ops[p->parts->reduce];
+    p->plan->op = ops[p->exchange->reduce];
     p->plan->rounds = real;
-    return real && (p->parts->reduce == GANTRY_MIN || p->parts->reduce == GANTRY_MAX) ? "its min and max pass over NaN"
-                                                                                      : NULL;
+    return real && (p->exchange->reduce == GANTRY_MIN || p->exchange->reduce == GANTRY_MAX)
+               ? "its min and max pass over NaN"
+               : NULL;
 }
 
 /* ---- calls ---- */
@@ -130,11 +131,11 @@ static gy_nccl_call *add_call(planner *p, gy_nccl_kind kind, uint64_t count, uin
 static uint32_t spread(const planner *p, gy_exchange_end *slot, uint32_t first, uint32_t count)
 {
     for (uint32_t i = first; i < first + count; i++) {
-        uint32_t rank = rank_of(p, p->parts->end[i]);
+        uint32_t rank = rank_of(p, p->exchange->end[i]);
         if (slot[rank].use != GY_NONE) {
             return GY_NONE;
         }
-        slot[rank] = p->parts->end[i];
+        slot[rank] = p->exchange->end[i];
     }
     return count;
 }
@@ -147,7 +148,7 @@ static void refuse(planner *p, const char *why)
 static void plan_reduction(planner *p, const gy_exchange_piece *piece)
 {
     uint32_t ranks = p->op->lanes;
-    gy_nccl_call *c = add_call(p, GY_NCCL_ALL_REDUCE, piece->bytes / gantry_dtype_size(p->parts->dtype), 2 * ranks);
+    gy_nccl_call *c = add_call(p, GY_NCCL_ALL_REDUCE, piece->bytes / gantry_dtype_size(p->exchange->dtype), 2 * ranks);
     if (!c) {
         return;
     }
@@ -161,12 +162,12 @@ static void plan_reduction(planner *p, const gy_exchange_piece *piece)
     }
     if (takes == 1) {
         c->kind = GY_NCCL_REDUCE;
-        c->root = rank_of(p, p->parts->end[piece->target]);
+        c->root = rank_of(p, p->exchange->end[piece->target]);
     }
 }
 
-/* Whether calls, one for each rank as the root, are parts of one size, one behind the other in the memory of each
- * rank: `from` are the ends of rank 0's, `to` those of another's. */
+/* True if calls, one for each rank as the root, are parts of one size, one behind the other in the memory of each rank.
+ */
 static bool is_row_of(const planner *p, const gy_nccl_call *first, const gy_nccl_call *other, uint64_t bytes)
 {
     for (uint32_t r = 0; r < p->op->lanes; r++) {
@@ -196,7 +197,7 @@ static void join_reductions(planner *p)
     if (p->plan->call.count != ranks || !first) {
         return;
     }
-    uint64_t bytes = first->count * gantry_dtype_size(p->parts->dtype);
+    uint64_t bytes = first->count * gantry_dtype_size(p->exchange->dtype);
     for (uint32_t r = 1; r < ranks; r++) {
         const gy_nccl_call *other = call_of_root(p, r);
         if (!other || !is_row_of(p, first, other, bytes)) {
@@ -214,9 +215,9 @@ static void join_reductions(planner *p)
 static void plan_reductions(planner *p)
 {
     refuse(p, refuse_reduction(p));
-    for (uint32_t i = 0; i < p->parts->pieces && !p->failed && !p->why; i++) {
-        if (is_live(&p->parts->piece[i])) {
-            plan_reduction(p, &p->parts->piece[i]);
+    for (uint32_t i = 0; i < p->exchange->pieces && !p->failed && !p->why; i++) {
+        if (is_live(&p->exchange->piece[i])) {
+            plan_reduction(p, &p->exchange->piece[i]);
         }
     }
     if (!p->failed && !p->why) {
@@ -229,17 +230,17 @@ static void plan_reductions(planner *p)
 /* One piece, and every rank but perhaps the root has a place for it. */
 static bool plan_broadcast(planner *p)
 {
-    const gy_exchange_piece *piece = p->parts->piece;
+    const gy_exchange_piece *piece = p->exchange->piece;
     while (!is_live(piece)) {
         piece++;
     }
-    uint32_t ranks = p->op->lanes, root = rank_of(p, p->parts->end[piece->source]);
+    uint32_t ranks = p->op->lanes, root = rank_of(p, p->exchange->end[piece->source]);
     gy_nccl_call *c = add_call(p, GY_NCCL_BROADCAST, piece->bytes, 2 * ranks);
     if (!c) {
         return true;
     }
     c->root = root;
-    c->end[root] = p->parts->end[piece->source];
+    c->end[root] = p->exchange->end[piece->source];
     bool fits = spread(p, c->end + ranks, piece->target, piece->targets) != GY_NONE;
     if (fits && c->end[ranks + root].use == GY_NONE) {
         c->end[ranks + root] = c->end[root];
@@ -255,9 +256,9 @@ static bool plan_broadcast(planner *p)
 static const gy_exchange_piece *piece_of(const planner *p, uint32_t rank)
 {
     const gy_exchange_piece *found = NULL;
-    for (uint32_t i = 0; i < p->parts->pieces; i++) {
-        const gy_exchange_piece *piece = &p->parts->piece[i];
-        if (is_live(piece) && rank_of(p, p->parts->end[piece->source]) == rank) {
+    for (uint32_t i = 0; i < p->exchange->pieces; i++) {
+        const gy_exchange_piece *piece = &p->exchange->piece[i];
+        if (is_live(piece) && rank_of(p, p->exchange->end[piece->source]) == rank) {
             if (found) {
                 return NULL;
             }
@@ -271,12 +272,12 @@ static const gy_exchange_piece *piece_of(const planner *p, uint32_t rank)
 static bool place_of(const planner *p, const gy_exchange_piece *piece, uint32_t rank, gy_exchange_end *at)
 {
     for (uint32_t k = 0; k < piece->targets; k++) {
-        *at = p->parts->end[piece->target + k];
+        *at = p->exchange->end[piece->target + k];
         if (rank_of(p, *at) == rank) {
             return true;
         }
     }
-    *at = p->parts->end[piece->source];
+    *at = p->exchange->end[piece->source];
     return rank_of(p, *at) == rank;
 }
 
@@ -299,7 +300,7 @@ static bool plan_all_gather(planner *p)
                    is_behind(p, c->end[ranks + r], at, g * first->bytes);
         }
         if (fits) {
-            c->end[g] = p->parts->end[piece->source];
+            c->end[g] = p->exchange->end[piece->source];
         }
     }
     p->plan->call.count -= !fits;
@@ -308,9 +309,9 @@ static bool plan_all_gather(planner *p)
 
 static void plan_pairs(planner *p, const gy_exchange_piece *piece)
 {
-    gy_exchange_end from = p->parts->end[piece->source];
+    gy_exchange_end from = p->exchange->end[piece->source];
     for (uint32_t k = 0; k < piece->targets && !p->failed; k++) {
-        gy_exchange_end to = p->parts->end[piece->target + k];
+        gy_exchange_end to = p->exchange->end[piece->target + k];
         if (rank_of(p, from) == rank_of(p, to) && is_behind(p, from, to, 0)) {
             continue;
         }
@@ -326,25 +327,25 @@ static void plan_pairs(planner *p, const gy_exchange_piece *piece)
 
 static void plan_moves(planner *p)
 {
-    uint32_t live = count_live(p->parts);
+    uint32_t live = count_live(p->exchange);
     p->plan->type = GY_NCCL_BYTES;
     if ((live == 1 && plan_broadcast(p)) || (live == p->op->lanes && plan_all_gather(p))) {
         return;
     }
-    for (uint32_t i = 0; i < p->parts->pieces && !p->failed; i++) {
-        if (is_live(&p->parts->piece[i])) {
-            plan_pairs(p, &p->parts->piece[i]);
+    for (uint32_t i = 0; i < p->exchange->pieces && !p->failed; i++) {
+        if (is_live(&p->exchange->piece[i])) {
+            plan_pairs(p, &p->exchange->piece[i]);
         }
     }
 }
 
 gantry_status gy_nccl_plan_make(gy_nccl_plan *plan, gy_cuda *h, uint32_t op, const char **why, gantry_error *err)
 {
-    planner p = { .h = h, .op = &h->job->schedule->ops.at[op], .parts = h->op[op].parts, .plan = plan };
+    planner p = { .h = h, .op = &h->job->schedule->ops.at[op], .exchange = h->op[op].exchange, .plan = plan };
     refuse(&p, refuse_ranks(&p));
     refuse(&p, p.why ? NULL : refuse_ends(&p));
     if (!p.why) {
-        (p.parts->reduce ? plan_reductions : plan_moves)(&p);
+        (p.exchange->reduce ? plan_reductions : plan_moves)(&p);
     }
     if (p.failed || p.why) {
         gy_nccl_plan_free(plan);

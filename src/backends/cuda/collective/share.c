@@ -13,7 +13,7 @@ typedef struct plan {
     const gy_cuda *h;
     uint32_t op;
     const gy_op *what;
-    const gy_exchange *parts;
+    const gy_exchange *exchange;
     GY_VEC(gy_share) share;
     bool from_one, to_one; /* all sources, or targets, are of one GPU */
     bool failed;           /* out of memory */
@@ -31,7 +31,7 @@ static uint32_t device_of(const plan *p, uint32_t end)
 
 static uint32_t rank_of(const plan *p, uint32_t end)
 {
-    return p->h->job->schedule->use.at[p->what->use + p->parts->end[end].use].rank;
+    return p->h->job->schedule->use.at[p->what->use + p->exchange->end[end].use].rank;
 }
 
 static bool same_gpu(const plan *p, uint32_t a, uint32_t b)
@@ -50,7 +50,7 @@ static bool reaches(const plan *p, uint32_t device, uint32_t first, uint32_t end
     return true;
 }
 
-/* Whether a kernel of its device can do it. */
+/* True if a kernel of its device can carry out the share. */
 static bool can_do(const plan *p, const gy_share *s)
 {
     return s->device != GY_NONE && p->h->combine[s->device] && s->sources <= GY_CUDA_SOURCES &&
@@ -85,7 +85,7 @@ static gy_share part_of(gy_share s, uint64_t i, uint64_t count)
 static uint32_t count_ends(const plan *p, uint32_t device)
 {
     uint32_t count = 0;
-    for (uint32_t k = 0; k < p->parts->ends; k++) {
+    for (uint32_t k = 0; k < p->exchange->ends; k++) {
         count += same_gpu(p, device_of(p, k), device);
     }
     return count;
@@ -118,8 +118,8 @@ static uint64_t bytes_of(const plan *p, const gy_exchange_piece *piece, uint32_t
 static bool is_little(const plan *p, uint32_t device)
 {
     uint64_t in = 0, out = 0;
-    for (uint32_t i = 0; i < p->parts->pieces; i++) {
-        const gy_exchange_piece *piece = &p->parts->piece[i];
+    for (uint32_t i = 0; i < p->exchange->pieces; i++) {
+        const gy_exchange_piece *piece = &p->exchange->piece[i];
         gy_share s = whole(piece);
         s.device = device;
         if (is_live(piece) && !can_do(p, &s)) {
@@ -138,10 +138,10 @@ static bool add_little(plan *p)
     if (!is_little(p, device)) {
         return false;
     }
-    for (uint32_t i = 0; i < p->parts->pieces; i++) {
-        gy_share s = whole(&p->parts->piece[i]);
+    for (uint32_t i = 0; i < p->exchange->pieces; i++) {
+        gy_share s = whole(&p->exchange->piece[i]);
         s.device = device;
-        if (is_live(&p->parts->piece[i])) {
+        if (is_live(&p->exchange->piece[i])) {
             add(p, s);
         }
     }
@@ -150,7 +150,7 @@ static bool add_little(plan *p)
 
 /* ---- one source ---- */
 
-/* The GPU that has it sends it. */
+/* The GPU that has the source sends it. */
 static void add_moves(plan *p, gy_share s)
 {
     s.device = device_of(p, s.source);
@@ -252,8 +252,8 @@ static void look(plan *p)
 {
     uint32_t from = GY_NONE, to = GY_NONE;
     p->from_one = p->to_one = true;
-    for (uint32_t i = 0; i < p->parts->pieces; i++) {
-        const gy_exchange_piece *piece = &p->parts->piece[i];
+    for (uint32_t i = 0; i < p->exchange->pieces; i++) {
+        const gy_exchange_piece *piece = &p->exchange->piece[i];
         for (uint32_t k = piece->source; is_live(piece) && k < piece->target + piece->targets; k++) {
             uint32_t *first = k < piece->target ? &from : &to;
             *first = *first == GY_NONE ? device_of(p, k) : *first;
@@ -267,15 +267,15 @@ static void look(plan *p)
 static void add_all(plan *p)
 {
     look(p);
-    if (!p->parts->staged && add_little(p)) {
+    if (!p->exchange->staged && add_little(p)) {
         return;
     }
-    for (uint32_t i = 0; i < p->parts->pieces; i++) {
-        const gy_exchange_piece *piece = &p->parts->piece[i];
+    for (uint32_t i = 0; i < p->exchange->pieces; i++) {
+        const gy_exchange_piece *piece = &p->exchange->piece[i];
         if (!is_live(piece)) {
             continue;
         }
-        if (p->parts->staged) {
+        if (p->exchange->staged) {
             add_for_host(p, piece);
         } else if (piece->sources > 1) {
             add_combination(p, piece, i);
@@ -301,7 +301,7 @@ static int compare(const void *a, const void *b)
 
 gantry_status gy_shares_make(gy_cuda *h, uint32_t op, gantry_error *err)
 {
-    plan p = { .h = h, .op = op, .what = &h->job->schedule->ops.at[op], .parts = h->op[op].parts };
+    plan p = { .h = h, .op = op, .what = &h->job->schedule->ops.at[op], .exchange = h->op[op].exchange };
     add_all(&p);
     gy_share *kept = gy_arena_alloc(&h->arena, (p.share.count + 1) * sizeof *kept);
     if (kept && !p.failed && p.share.count) {

@@ -40,7 +40,7 @@ typedef struct gy_share {
 /* In the order of rounds, ways, devices. Peers and handles of h->combine are known. */
 gantry_status gy_shares_make(gy_cuda *h, uint32_t op, gantry_error *err);
 /* Where an end of a piece (index of gy_exchange.end) of a collective is, `offset` bytes on. */
-gy_place gy_collective_end(const gy_cuda *h, uint32_t op, uint32_t turn, uint32_t end, uint64_t offset);
+gy_location gy_collective_end(const gy_cuda *h, uint32_t op, uint32_t turn, uint32_t end, uint64_t offset);
 
 /* ---- combine.c ---- */
 

@@ -13,7 +13,7 @@ typedef struct handle {
 static gantry_status choose(const gy_cuda_kernel **way, const gy_cuda_kernel *kernel, const gy_driver *driver,
                             gantry_error *err)
 {
-    const gy_choice *choice = kernel->data;
+    const gy_cuda_choice *choice = kernel->data;
     gantry_status status = GANTRY_E_UNSUPPORTED;
     for (int i = 0; choice->way[i]; i++) {
         const gy_cuda_kernel *at = choice->way[i];
@@ -27,13 +27,14 @@ static gantry_status choose(const gy_cuda_kernel **way, const gy_cuda_kernel *ke
     return status;
 }
 
-gantry_status gy_choice_usable(const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err)
+gantry_status gy_cuda_choice_usable(const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err)
 {
     const gy_cuda_kernel *way;
     return choose(&way, kernel, driver, err);
 }
 
-gantry_status gy_choice_open(void **opened, const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err)
+gantry_status gy_cuda_choice_open(void **opened, const gy_cuda_kernel *kernel, const gy_driver *driver,
+                                  gantry_error *err)
 {
     handle *h = gy_calloc(1, sizeof *h);
     gantry_status status = h ? choose(&h->way, kernel, driver, err) : gy_fail_nomem(err);
@@ -46,7 +47,7 @@ gantry_status gy_choice_open(void **opened, const gy_cuda_kernel *kernel, const 
     return GANTRY_OK;
 }
 
-void gy_choice_close(void *opened)
+void gy_cuda_choice_close(void *opened)
 {
     handle *h = opened;
     if (h->way->close) {
@@ -64,21 +65,21 @@ static gantry_launch inner(const gantry_launch *l)
     return made;
 }
 
-gantry_status gy_choice_launch(const gantry_launch *l)
+gantry_status gy_cuda_choice_launch(const gantry_launch *l)
 {
     const handle *h = l->handle;
     gantry_launch made = inner(l);
     return h->way->launch(&made);
 }
 
-gantry_status gy_choice_prepare(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
+gantry_status gy_cuda_choice_prepare(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
 {
     const handle *h = l->handle;
     gantry_launch made = inner(l);
     return h->way->prepare ? h->way->prepare(&made, scratch, err) : GANTRY_OK;
 }
 
-const char *gy_choice_why(const void *opened)
+const char *gy_cuda_choice_why(const void *opened)
 {
     const handle *h = opened;
     return h->way->why ? h->way->why(h->of) : NULL;

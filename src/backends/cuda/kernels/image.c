@@ -22,7 +22,7 @@ static gantry_status fail(const gy_driver *d, CUresult code, const char *what, c
     return gy_driver_fail(d, code, text, err);
 }
 
-/* Of the current context's device. What is not told is taken to be much. */
+/* The blocks of the function that run at once on the current context's device; many, where the driver does not tell. */
 static int count_places(const gy_driver *d, CUfunction function)
 {
     CUdevice device;
@@ -37,7 +37,7 @@ static int count_places(const gy_driver *d, CUfunction function)
 
 static gantry_status find(handle *h, const gy_cuda_kernel *kernel, int variant, int dtype, gantry_error *err)
 {
-    const gy_image *image = kernel->data;
+    const gy_cuda_image *image = kernel->data;
     char name[96];
     snprintf(name, sizeof name, "%s%s%s%s", kernel->name, image->variant[variant], image->dtypes ? "_" : "",
              image->dtypes ? gantry_dtype_name((gantry_dtype)dtype) : "");
@@ -51,7 +51,7 @@ static gantry_status find(handle *h, const gy_cuda_kernel *kernel, int variant, 
 
 static gantry_status find_all(handle *h, const gy_cuda_kernel *kernel, gantry_error *err)
 {
-    const gy_image *image = kernel->data;
+    const gy_cuda_image *image = kernel->data;
     uint32_t dtypes = image->dtypes ? image->dtypes : 1;
     gantry_status status = GANTRY_OK;
     for (int v = 0; v < GY_IMAGE_VARIANTS && image->variant[v]; v++) {
@@ -62,9 +62,10 @@ static gantry_status find_all(handle *h, const gy_cuda_kernel *kernel, gantry_er
     return status;
 }
 
-gantry_status gy_image_open(void **opened, const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err)
+gantry_status gy_cuda_image_open(void **opened, const gy_cuda_kernel *kernel, const gy_driver *driver,
+                                 gantry_error *err)
 {
-    const gy_image *image = kernel->data;
+    const gy_cuda_image *image = kernel->data;
     handle *h = gy_calloc(1, sizeof *h);
     if (!h) {
         return gy_fail_nomem(err);
@@ -77,14 +78,14 @@ gantry_status gy_image_open(void **opened, const gy_cuda_kernel *kernel, const g
     }
     gantry_status status = find_all(h, kernel, err);
     if (status) {
-        gy_image_close(h);
+        gy_cuda_image_close(h);
         return status;
     }
     *opened = h;
     return GANTRY_OK;
 }
 
-void gy_image_close(void *opened)
+void gy_cuda_image_close(void *opened)
 {
     handle *h = opened;
     h->driver->cuModuleUnload(h->module);
@@ -97,14 +98,14 @@ gy_grid gy_grid_for(int64_t count)
     return (gy_grid){ (unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS), 1, 1, GY_IMAGE_THREADS, 1, 1 };
 }
 
-gy_grid gy_image_grid(const gantry_launch *l, int variant, gantry_dtype dtype, int64_t work)
+gy_grid gy_cuda_image_grid(const gantry_launch *l, int variant, gantry_dtype dtype, int64_t work)
 {
     const handle *h = l->handle;
     int64_t most = (int64_t)TURNS * h->places[variant][h->function[variant][dtype] ? dtype : 0];
     return (gy_grid){ (unsigned)(work < most ? work : most), 1, 1, GY_IMAGE_THREADS, 1, 1 };
 }
 
-gantry_status gy_image_launch(const gantry_launch *l, int variant, gantry_dtype dtype, gy_grid g, void **params)
+gantry_status gy_cuda_image_launch(const gantry_launch *l, int variant, gantry_dtype dtype, gy_grid g, void **params)
 {
     const handle *h = l->handle;
     CUfunction function = h->function[variant][dtype] ? h->function[variant][dtype] : h->function[variant][0];

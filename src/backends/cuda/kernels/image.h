@@ -6,11 +6,11 @@
  *     static gantry_status launch_scale(const gantry_launch *l)
  *     {
  *         ...
- *         return gy_image_launch(l, 0, x->dtype, gy_grid_for(n), (void *[]){ &number, &x, &y, &n });
+ *         return gy_cuda_image_launch(l, 0, x->dtype, gy_grid_for(n), (void *[]){ &number, &x, &y, &n });
  *     }
- *     static const gy_image scale = { gy_fatbin_scale, GY_ALL_DTYPES, { "" } };
- *     const gy_cuda_kernel gy_cuda_kernel_scale = { .name = "scale", .launch = launch_scale, .open = gy_image_open,
- *                                                   .close = gy_image_close, .data = &scale };
+ *     static const gy_cuda_image scale = { gy_fatbin_scale, GY_ALL_DTYPES, { "" } };
+ *     const gy_cuda_kernel gy_cuda_kernel_scale = { .name = "scale", .launch = launch_scale, .open =
+ * gy_cuda_image_open, .close = gy_cuda_image_close, .data = &scale };
  */
 #ifndef GY_CUDA_KERNELS_IMAGE_H
 #define GY_CUDA_KERNELS_IMAGE_H
@@ -26,11 +26,11 @@ enum { GY_IMAGE_VARIANTS = 4, GY_IMAGE_THREADS = 256 };
 /* `data` of a gy_cuda_kernel. The functions are NAME VARIANT _DTYPE for each element type of `dtypes`, so variant
  * "_wide" of scale for f32 is scale_wide_f32; NAME VARIANT alone where `dtypes` is 0. The first "" may be the only
  * variant; NULL ends the list. */
-typedef struct gy_image {
+typedef struct gy_cuda_image {
     const unsigned char *code;
     uint32_t dtypes; /* GANTRY_DTYPE_BITs */
     const char *variant[GY_IMAGE_VARIANTS];
-} gy_image;
+} gy_cuda_image;
 
 /* Extents of a launch; all at least 1, or it is not made. */
 typedef struct gy_grid {
@@ -45,18 +45,20 @@ static inline gy_multiplier gy_multiplier_of(const gantry_arg *arg, gantry_dtype
                                     : (gy_multiplier){ .integer = arg->integer };
 }
 
-gantry_status gy_image_open(void **handle, const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err);
-void gy_image_close(void *handle);
+gantry_status gy_cuda_image_open(void **handle, const gy_cuda_kernel *kernel, const gy_driver *driver,
+                                 gantry_error *err);
+void gy_cuda_image_close(void *handle);
 
 /* Blocks of GY_IMAGE_THREADS for a loop over `count` elements (GY_FOR_EACH), no more than keep a GPU busy. */
 gy_grid gy_grid_for(int64_t count);
 /* Blocks of GY_IMAGE_THREADS for a function whose blocks go on to further work of `work` blocks in all: no more than a
  * few times those that the GPU has room for at once. */
-gy_grid gy_image_grid(const gantry_launch *l, int variant, gantry_dtype dtype, int64_t work);
+gy_grid gy_cuda_image_grid(const gantry_launch *l, int variant, gantry_dtype dtype, int64_t work);
 /* Queues a function of the kernel's image; `params` as for cuLaunchKernel. A grid without blocks or threads is nothing
  * to do. `dtype` says nothing where the image has no types. E_DEVICE: the driver refused, or there is no such function.
  */
-gantry_status gy_image_launch(const gantry_launch *l, int variant, gantry_dtype dtype, gy_grid grid, void **params);
+gantry_status gy_cuda_image_launch(const gantry_launch *l, int variant, gantry_dtype dtype, gy_grid grid,
+                                   void **params);
 
 #define IMAGE(name) extern const unsigned char gy_fatbin_##name[];
 #define LIBRARY(name)

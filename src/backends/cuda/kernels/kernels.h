@@ -9,10 +9,10 @@
 #include "backends/cuda/nvidia/driver.h"
 #include <gantry/kernel.h>
 
-/* What collectives combine and store with (combine.c) is in the table by a name that no manifest can have. Its
- * arguments are one part after the other: sources (access `read`), then targets, all of as many rows. Targets get what
- * gy_reduce would give them (run/reduce.h) by the reduction that is their access; `write`: the one source. A target may
- * be one of the sources of its part, element for element. */
+/* The kernel that combines and stores for collectives (combine.c) is in the table by a name that no manifest can have.
+ * Its arguments are one part after the other: sources (access `read`), then targets, all of as many rows. Targets get
+ * what gy_reduce would give them (run/reduce.h) by the reduction that is their access; `write`: the one source. A
+ * target may be one of the sources of its part, element for element. */
 #define GY_CUDA_COMBINE "(combine)"
 enum { GY_CUDA_SOURCES = 64, GY_CUDA_TARGETS = 64, GY_CUDA_ENDS = 128, GY_CUDA_PARTS = 64 }; /* of a part; of all */
 
@@ -21,14 +21,14 @@ typedef struct gy_cuda_kernel {
     const char *name; /* of the manifest */
     /* Queues the work on the launch's stream, whose context is current. */
     gantry_kernel_fn launch;
-    /* What launches find as `handle`, made once per device with its context current; NULL: nothing. `data` is the
+    /* Makes the `handle` of launches, once per device with its context current; NULL: there is none. `data` is the
      * table's. */
     gantry_status (*open)(void **handle, const struct gy_cuda_kernel *kernel, const gy_driver *driver,
                           gantry_error *err);
     void (*close)(void *handle);
     const void *data;
-    /* Whether what it needs is on this computer, before anything is opened. E_UNSUPPORTED: what is missing, and where
-     * to put it. */
+    /* OK if everything that it needs is on this computer; called before anything is opened. E_UNSUPPORTED: what is
+     * missing, and where to put it. */
     gantry_status (*usable)(const struct gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err);
     /* Called for each launch when a run is opened, in its context, with all there is but addresses. May raise
      * *scratch, the bytes that the launch is given as `scratch`. */
@@ -37,7 +37,7 @@ typedef struct gy_cuda_kernel {
     const char *(*why)(const void *handle);
 } gy_cuda_kernel;
 
-/* Defined by whoever links the module. */
+/* The table of the module; the program or library that links the module defines it. */
 const gy_cuda_kernel *const *gy_cuda_kernels(size_t *count);
 /* NULL: there is no CUDA version of that kernel. */
 const gy_cuda_kernel *gy_cuda_kernel_find(const char *name);

@@ -80,7 +80,8 @@ static const char *why_blas(const void *opened)
 
 /* ---- launches ---- */
 
-/* What NVIDIA recommends; it is the same for all launches, since how a product is computed may depend on it. */
+/* The size that NVIDIA recommends; it is the same for all launches, since how a product is computed may depend on it.
+ */
 static uint64_t workspace_of(const gy_driver *d, int ordinal)
 {
     CUdevice device;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What collectives combine and store with (kernels.h). */
+/* The kernel that combines and stores for collectives (kernels.h). */
 #include "backends/cuda/kernels/image.h"
 
 #include <stdbool.h>
@@ -48,8 +48,8 @@ static uint32_t collect(batch *b, const gantry_launch *l, int64_t size)
     return parts;
 }
 
-/* What is only moved is so in the largest elements that all addresses and sizes allow (16 bits: there is no integer).
- */
+/* Bytes that are only moved are so in the largest elements that all addresses and sizes allow (16 bits: there is no
+ * integer). */
 static gantry_dtype widest(const gantry_launch *l)
 {
     uintptr_t bits = 8;
@@ -63,7 +63,7 @@ static gantry_status launch_nothing(const gantry_launch *l)
 {
     batch b;
     b.at[0] = (part){ 0 };
-    return gy_image_launch(l, 0, GANTRY_U8, (gy_grid){ 1, 1, 1, 1, 1, 1 }, (void *[]){ &b });
+    return gy_cuda_image_launch(l, 0, GANTRY_U8, (gy_grid){ 1, 1, 1, 1, 1, 1 }, (void *[]){ &b });
 }
 
 /* combine_OP_DTYPE(batch), a row of blocks for each part. */
@@ -86,9 +86,9 @@ static gantry_status launch_combine(const gantry_launch *l)
         most = b.at[i].n > most ? b.at[i].n : most;
     }
     int64_t blocks = (most * size + BLOCK_BYTES - 1) / BLOCK_BYTES, each = MOST_BLOCKS / parts;
-    gy_grid grid = gy_image_grid(l, variant, dtype, blocks < each ? blocks : each);
+    gy_grid grid = gy_cuda_image_grid(l, variant, dtype, blocks < each ? blocks : each);
     grid.y = parts;
-    return gy_image_launch(l, variant, dtype, grid, (void *[]){ &b });
+    return gy_cuda_image_launch(l, variant, dtype, grid, (void *[]){ &b });
 }
 
 /* Its functions have another name than it has in the table. */
@@ -96,11 +96,13 @@ static gantry_status open_combine(void **handle, const gy_cuda_kernel *kernel, c
                                   gantry_error *err)
 {
     const gy_cuda_kernel code = { .name = "combine", .data = kernel->data };
-    return gy_image_open(handle, &code, driver, err);
+    return gy_cuda_image_open(handle, &code, driver, err);
 }
 
 /* In the order of gantry_access. */
-static const gy_image image = { gy_fatbin_combine, GY_ALL_DTYPES, { "_sum", "_min", "_max", "_prod" } };
-const gy_cuda_kernel gy_cuda_kernel_combine = {
-    .name = GY_CUDA_COMBINE, .launch = launch_combine, .open = open_combine, .close = gy_image_close, .data = &image
-};
+static const gy_cuda_image image = { gy_fatbin_combine, GY_ALL_DTYPES, { "_sum", "_min", "_max", "_prod" } };
+const gy_cuda_kernel gy_cuda_kernel_combine = { .name = GY_CUDA_COMBINE,
+                                                .launch = launch_combine,
+                                                .open = open_combine,
+                                                .close = gy_cuda_image_close,
+                                                .data = &image };

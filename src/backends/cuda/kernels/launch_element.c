@@ -40,14 +40,16 @@ static gantry_status launch_each(const gantry_launch *l)
     }
     params[l->args] = &n;
     params[l->args + 1] = &head;
-    return gy_image_launch(l, 0, first->dtype, gy_image_grid(l, 0, first->dtype, work), params);
+    return gy_cuda_image_launch(l, 0, first->dtype, gy_cuda_image_grid(l, 0, first->dtype, work), params);
 }
 
 #define KERNEL(name_, dtypes)                                                                                          \
-    static const gy_image image_##name_ = { gy_fatbin_##name_, dtypes, { "" } };                                       \
-    const gy_cuda_kernel gy_cuda_kernel_##name_ = {                                                                    \
-        .name = #name_, .launch = launch_each, .open = gy_image_open, .close = gy_image_close, .data = &image_##name_  \
-    };
+    static const gy_cuda_image image_##name_ = { gy_fatbin_##name_, dtypes, { "" } };                                  \
+    const gy_cuda_kernel gy_cuda_kernel_##name_ = { .name = #name_,                                                    \
+                                                    .launch = launch_each,                                             \
+                                                    .open = gy_cuda_image_open,                                        \
+                                                    .close = gy_cuda_image_close,                                      \
+                                                    .data = &image_##name_ };
 KERNEL(add, GY_ALL_DTYPES)
 KERNEL(axpby, GY_ALL_DTYPES)
 KERNEL(copy, GY_ALL_DTYPES)
@@ -66,7 +68,7 @@ enum { PLAIN, WIDE, ROWS = 4 };
 static gy_grid shape_rows(const gantry_launch *l, int variant, int64_t rows, int64_t width)
 {
     unsigned columns = 1;
-    int64_t most = gy_image_grid(l, variant, l->arg[0].dtype, INT64_MAX).x;
+    int64_t most = gy_cuda_image_grid(l, variant, l->arg[0].dtype, INT64_MAX).x;
     while (columns < GY_IMAGE_THREADS && columns < width) {
         columns *= 2;
     }
@@ -85,11 +87,13 @@ static gantry_status launch_bias(const gantry_launch *l)
     bool wide = l->arg[0].row_bytes % PACK == 0 && !beyond(&l->arg[0]) && !beyond(&l->arg[1]) && !beyond(&l->arg[2]);
     int variant = wide ? WIDE : PLAIN;
     width = wide ? l->arg[0].row_bytes / PACK : width;
-    return gy_image_launch(l, variant, l->arg[0].dtype, shape_rows(l, variant, rows, width),
-                           (void *[]){ &x, &b, &y, &rows, &width });
+    return gy_cuda_image_launch(l, variant, l->arg[0].dtype, shape_rows(l, variant, rows, width),
+                                (void *[]){ &x, &b, &y, &rows, &width });
 }
 
-static const gy_image image_bias_add = { gy_fatbin_bias_add, GY_FLOAT_DTYPES, { [PLAIN] = "", [WIDE] = "_wide" } };
-const gy_cuda_kernel gy_cuda_kernel_bias_add = {
-    .name = "bias_add", .launch = launch_bias, .open = gy_image_open, .close = gy_image_close, .data = &image_bias_add
-};
+static const gy_cuda_image image_bias_add = { gy_fatbin_bias_add, GY_FLOAT_DTYPES, { [PLAIN] = "", [WIDE] = "_wide" } };
+const gy_cuda_kernel gy_cuda_kernel_bias_add = { .name = "bias_add",
+                                                 .launch = launch_bias,
+                                                 .open = gy_cuda_image_open,
+                                                 .close = gy_cuda_image_close,
+                                                 .data = &image_bias_add };

@@ -38,14 +38,16 @@ static gantry_status launch_sobel(const gantry_launch *l)
     void *out = l->arg[1].data;
     unsigned blocks;
     gy_frames f = frames_of(&l->arg[0], &l->arg[1], SOBEL_ROWS, &blocks);
-    return gy_image_launch(l, 0, l->arg[0].dtype, (gy_grid){ blocks, 1, 1, COLUMNS, 1, 1 },
-                           (void *[]){ &in, &out, &f });
+    return gy_cuda_image_launch(l, 0, l->arg[0].dtype, (gy_grid){ blocks, 1, 1, COLUMNS, 1, 1 },
+                                (void *[]){ &in, &out, &f });
 }
 
-static const gy_image image_sobel = { gy_fatbin_sobel, IMAGE_DTYPES, { "" } };
-const gy_cuda_kernel gy_cuda_kernel_sobel = {
-    .name = "sobel", .launch = launch_sobel, .open = gy_image_open, .close = gy_image_close, .data = &image_sobel
-};
+static const gy_cuda_image image_sobel = { gy_fatbin_sobel, IMAGE_DTYPES, { "" } };
+const gy_cuda_kernel gy_cuda_kernel_sobel = { .name = "sobel",
+                                              .launch = launch_sobel,
+                                              .open = gy_cuda_image_open,
+                                              .close = gy_cuda_image_close,
+                                              .data = &image_sobel };
 
 static gantry_status launch_gaussian_blur(const gantry_launch *l)
 {
@@ -54,15 +56,15 @@ static gantry_status launch_gaussian_blur(const gantry_launch *l)
     unsigned blocks;
     gy_frames f = frames_of(&l->arg[1], &l->arg[2], BLUR_ROWS, &blocks);
     gy_gaussian g = gy_gaussian_of(l->arg[0].number);
-    return gy_image_launch(l, (int64_t)g.radius * f.channels > NEAR, l->arg[1].dtype,
-                           (gy_grid){ blocks, 1, 1, COLUMNS, 1, 1 }, (void *[]){ &in, &out, &f, &g });
+    return gy_cuda_image_launch(l, (int64_t)g.radius * f.channels > NEAR, l->arg[1].dtype,
+                                (gy_grid){ blocks, 1, 1, COLUMNS, 1, 1 }, (void *[]){ &in, &out, &f, &g });
 }
 
-static const gy_image image_gaussian_blur = { gy_fatbin_gaussian_blur, IMAGE_DTYPES, { "", "_far" } };
+static const gy_cuda_image image_gaussian_blur = { gy_fatbin_gaussian_blur, IMAGE_DTYPES, { "", "_far" } };
 const gy_cuda_kernel gy_cuda_kernel_gaussian_blur = { .name = "gaussian_blur",
                                                       .launch = launch_gaussian_blur,
-                                                      .open = gy_image_open,
-                                                      .close = gy_image_close,
+                                                      .open = gy_cuda_image_open,
+                                                      .close = gy_cuda_image_close,
                                                       .data = &image_gaussian_blur };
 
 /* A block counts so much before it adds up, or there would be more adding up than counting. */
@@ -74,14 +76,14 @@ static gantry_status launch_histogram(const gantry_launch *l)
     int64_t n = gy_arg_size(&l->arg[0]), blocks = (n + BYTES_OF_BLOCK - 1) / BYTES_OF_BLOCK;
     gantry_dtype dtype = gantry_dtype_size(l->arg[1].dtype) == 4 ? GANTRY_U32 : GANTRY_U64;
     gy_grid grid = { (unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS), 1, 1, THREADS, 1, 1 };
-    return gy_image_launch(l, 0, dtype, grid, (void *[]){ &x, &out, &n });
+    return gy_cuda_image_launch(l, 0, dtype, grid, (void *[]){ &x, &out, &n });
 }
 
-static const gy_image image_histogram = { gy_fatbin_histogram,
-                                          GANTRY_DTYPE_BIT(GANTRY_U32) | GANTRY_DTYPE_BIT(GANTRY_U64),
-                                          { "" } };
+static const gy_cuda_image image_histogram = { gy_fatbin_histogram,
+                                               GANTRY_DTYPE_BIT(GANTRY_U32) | GANTRY_DTYPE_BIT(GANTRY_U64),
+                                               { "" } };
 const gy_cuda_kernel gy_cuda_kernel_histogram = { .name = "histogram",
                                                   .launch = launch_histogram,
-                                                  .open = gy_image_open,
-                                                  .close = gy_image_close,
+                                                  .open = gy_cuda_image_open,
+                                                  .close = gy_cuda_image_close,
                                                   .data = &image_histogram };

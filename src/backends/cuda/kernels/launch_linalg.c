@@ -6,7 +6,7 @@
 #include "backends/cuda/kernels/plain.h"
 
 #define KERNEL(name, ...)                                                                                              \
-    static const gy_choice choice_##name = { { __VA_ARGS__ } };                                                        \
+    static const gy_cuda_choice choice_##name = { { __VA_ARGS__ } };                                                   \
     const gy_cuda_kernel gy_cuda_kernel_##name = GY_CHOICE_KERNEL(#name, choice_##name);
 KERNEL(gemm, &gy_library_gemm, &gy_plain_gemm)
 KERNEL(potrf, &gy_library_potrf, &gy_plain_potrf)

@@ -28,7 +28,7 @@ gantry_status gy_plain_gemm_launch(const gantry_launch *l)
             terms = ta ? a->rows : lda;
     uint32_t across = (uint32_t)tiles(columns, TILE);
     gy_grid grid = { (unsigned)(across * tiles(rows, TILE)), 1, 1, GY_IMAGE_THREADS, 1, 1 };
-    return gy_image_launch(
+    return gy_cuda_image_launch(
         l, 0, c->dtype, grid,
         (void *[]){ &ta, &tb, &alpha, &x, &lda, &y, &ldb, &beta, &z, &rows, &columns, &terms, &across });
 }
@@ -42,7 +42,7 @@ gantry_status gy_plain_syrk_launch(const gantry_launch *l)
     int64_t rows = c->rows, terms = gy_arg_width(a);
     uint32_t across = (uint32_t)tiles(rows, TILE);
     gy_grid grid = { across * across, 1, 1, GY_IMAGE_THREADS, 1, 1 };
-    return gy_image_launch(l, 0, c->dtype, grid, (void *[]){ &alpha, &x, &beta, &z, &rows, &terms, &across });
+    return gy_cuda_image_launch(l, 0, c->dtype, grid, (void *[]){ &alpha, &x, &beta, &z, &rows, &terms, &across });
 }
 
 gantry_status gy_plain_trsm_launch(const gantry_launch *l)
@@ -52,7 +52,7 @@ gantry_status gy_plain_trsm_launch(const gantry_launch *l)
     void *y = b->data;
     int64_t rows = b->rows, n = a->rows;
     gy_grid grid = { (unsigned)tiles(rows, SQUARE), 1, 1, SQUARE, LINES, 1 };
-    return gy_image_launch(l, 0, a->dtype, grid, (void *[]){ &x, &y, &rows, &n });
+    return gy_cuda_image_launch(l, 0, a->dtype, grid, (void *[]){ &x, &y, &rows, &n });
 }
 
 /* The square at `first` and what follows from it. */
@@ -65,15 +65,15 @@ static gantry_status factor_square(const gantry_launch *l, int64_t first)
     char *square = (char *)a->data + (first * n + first) * size, *below = square + SQUARE * n * size;
     char *rest = below + SQUARE * size;
     uint32_t across = rows > 0 ? (uint32_t)tiles(rows, SQUARE) : 0;
-    gantry_status failed = gy_image_launch(l, DIAGONAL, a->dtype, (gy_grid){ 1, 1, 1, SQUARE, LINES, 1 },
-                                           (void *[]){ &square, &n, &side, &first, &status });
+    gantry_status failed = gy_cuda_image_launch(l, DIAGONAL, a->dtype, (gy_grid){ 1, 1, 1, SQUARE, LINES, 1 },
+                                                (void *[]){ &square, &n, &side, &first, &status });
     if (failed || across == 0)
         return failed;
-    failed = gy_image_launch(l, BELOW, a->dtype, (gy_grid){ across, 1, 1, SQUARE, LINES, 1 },
-                             (void *[]){ &square, &below, &n, &rows, &status });
+    failed = gy_cuda_image_launch(l, BELOW, a->dtype, (gy_grid){ across, 1, 1, SQUARE, LINES, 1 },
+                                  (void *[]){ &square, &below, &n, &rows, &status });
     return failed ? failed
-                  : gy_image_launch(l, REST, a->dtype, (gy_grid){ across * across, 1, 1, SQUARE, LINES, 1 },
-                                    (void *[]){ &below, &rest, &n, &rows, &across, &status });
+                  : gy_cuda_image_launch(l, REST, a->dtype, (gy_grid){ across * across, 1, 1, SQUARE, LINES, 1 },
+                                         (void *[]){ &below, &rest, &n, &rows, &across, &status });
 }
 
 gantry_status gy_plain_potrf_launch(const gantry_launch *l)
@@ -85,11 +85,11 @@ gantry_status gy_plain_potrf_launch(const gantry_launch *l)
 }
 
 #define KERNEL(name_, dtypes, ...)                                                                                     \
-    const gy_image gy_plain_##name_##_image = { gy_fatbin_##name_, dtypes, { __VA_ARGS__ } };                          \
+    const gy_cuda_image gy_plain_##name_##_image = { gy_fatbin_##name_, dtypes, { __VA_ARGS__ } };                     \
     const gy_cuda_kernel gy_plain_##name_ = { .name = #name_,                                                          \
                                               .launch = gy_plain_##name_##_launch,                                     \
-                                              .open = gy_image_open,                                                   \
-                                              .close = gy_image_close,                                                 \
+                                              .open = gy_cuda_image_open,                                              \
+                                              .close = gy_cuda_image_close,                                            \
                                               .data = &gy_plain_##name_##_image };
 KERNEL(gemm, GY_FLOAT_DTYPES, "")
 KERNEL(potrf, GY_WIDE_DTYPES, "_diagonal", "_below", "_rest")

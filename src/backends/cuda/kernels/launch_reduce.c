@@ -25,16 +25,16 @@ static gantry_status launch_reduce(const gantry_launch *l)
     if (l->scratch_bytes < (uint64_t)chunks * sizeof(uint64_t)) {
         return GANTRY_E_CAPACITY; /* the node asked for less */
     }
-    gantry_status status = gy_image_launch(l, CHUNKS, l->arg[0].dtype, grid, l->args == 2 ? of_one : of_two);
-    return status ? status : gy_image_launch(l, FINISH, out->dtype, one, (void *[]){ &partial, &chunks, &to });
+    gantry_status status = gy_cuda_image_launch(l, CHUNKS, l->arg[0].dtype, grid, l->args == 2 ? of_one : of_two);
+    return status ? status : gy_cuda_image_launch(l, FINISH, out->dtype, one, (void *[]){ &partial, &chunks, &to });
 }
 
 #define KERNEL(name_, dtypes)                                                                                          \
-    static const gy_image image_##name_ = { gy_fatbin_##name_, dtypes, { [CHUNKS] = "", [FINISH] = "_finish" } };      \
+    static const gy_cuda_image image_##name_ = { gy_fatbin_##name_, dtypes, { [CHUNKS] = "", [FINISH] = "_finish" } }; \
     const gy_cuda_kernel gy_cuda_kernel_##name_ = { .name = #name_,                                                    \
                                                     .launch = launch_reduce,                                           \
-                                                    .open = gy_image_open,                                             \
-                                                    .close = gy_image_close,                                           \
+                                                    .open = gy_cuda_image_open,                                        \
+                                                    .close = gy_cuda_image_close,                                      \
                                                     .data = &image_##name_ };
 KERNEL(dot, GY_FLOAT_DTYPES)
 KERNEL(reduce_max, GY_ALL_DTYPES)

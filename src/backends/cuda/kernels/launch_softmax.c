@@ -24,18 +24,18 @@ static gantry_status launch_softmax_xent(const gantry_launch *l)
     int32_t groups = (int32_t)(rows < most ? rows : most);
     if (groups == 0)
         return rows == 0 ? GANTRY_OK : GANTRY_E_KERNEL;
-    gantry_status failed = gy_image_launch(l, ROWS, logits->dtype, grid_of(width, groups),
-                                           (void *[]){ &x, &labels, &partial, &rows, &width, &groups, &status });
+    gantry_status failed = gy_cuda_image_launch(l, ROWS, logits->dtype, grid_of(width, groups),
+                                                (void *[]){ &x, &labels, &partial, &rows, &width, &groups, &status });
     return failed ? failed
-                  : gy_image_launch(l, TOTAL, logits->dtype, (gy_grid){ 1, 1, 1, WARPS * LANES, 1, 1 },
-                                    (void *[]){ &scale, &partial, &groups, &loss });
+                  : gy_cuda_image_launch(l, TOTAL, logits->dtype, (gy_grid){ 1, 1, 1, WARPS * LANES, 1, 1 },
+                                         (void *[]){ &scale, &partial, &groups, &loss });
 }
 
-static const gy_image image_softmax_xent = { gy_fatbin_softmax_xent, GY_WIDE_DTYPES, { "_rows", "_total" } };
+static const gy_cuda_image image_softmax_xent = { gy_fatbin_softmax_xent, GY_WIDE_DTYPES, { "_rows", "_total" } };
 const gy_cuda_kernel gy_cuda_kernel_softmax_xent = { .name = "softmax_xent",
                                                      .launch = launch_softmax_xent,
-                                                     .open = gy_image_open,
-                                                     .close = gy_image_close,
+                                                     .open = gy_cuda_image_open,
+                                                     .close = gy_cuda_image_close,
                                                      .data = &image_softmax_xent };
 
 static gantry_status launch_softmax_xent_grad(const gantry_launch *l)
@@ -45,13 +45,13 @@ static gantry_status launch_softmax_xent_grad(const gantry_launch *l)
     const void *x = logits->data, *labels = l->arg[2].data;
     void *grad = l->arg[3].data;
     int64_t rows = logits->rows, width = gy_arg_width(logits);
-    return gy_image_launch(l, 0, logits->dtype, grid_of(width, rows < MOST_BLOCKS ? rows : MOST_BLOCKS),
-                           (void *[]){ &scale, &x, &labels, &grad, &rows, &width });
+    return gy_cuda_image_launch(l, 0, logits->dtype, grid_of(width, rows < MOST_BLOCKS ? rows : MOST_BLOCKS),
+                                (void *[]){ &scale, &x, &labels, &grad, &rows, &width });
 }
 
-static const gy_image image_softmax_xent_grad = { gy_fatbin_softmax_xent_grad, GY_WIDE_DTYPES, { "" } };
+static const gy_cuda_image image_softmax_xent_grad = { gy_fatbin_softmax_xent_grad, GY_WIDE_DTYPES, { "" } };
 const gy_cuda_kernel gy_cuda_kernel_softmax_xent_grad = { .name = "softmax_xent_grad",
                                                           .launch = launch_softmax_xent_grad,
-                                                          .open = gy_image_open,
-                                                          .close = gy_image_close,
+                                                          .open = gy_cuda_image_open,
+                                                          .close = gy_cuda_image_close,
                                                           .data = &image_softmax_xent_grad };

@@ -20,16 +20,16 @@ static gantry_status launch_spmv_csr(const gantry_launch *l)
     int64_t rows = out->rows, entries = gy_arg_size(&l->arg[1]), columns = gy_arg_size(&l->arg[3]);
     int32_t block = rows_of_block(entries, out->shape[0]);
     gy_grid grid = { (unsigned)((rows + block - 1) / block), 1, 1, THREADS, 1, 1 };
-    return gy_image_launch(
+    return gy_cuda_image_launch(
         l, l->arg[0].dtype == GANTRY_I64, out->dtype, grid,
         (void *[]){ &row, &column, &value, &vector, &y, &rows, &entries, &columns, &block, &status });
 }
 
-static const gy_image image_spmv_csr = { gy_fatbin_spmv_csr,
-                                         GANTRY_DTYPE_BIT(GANTRY_F32) | GANTRY_DTYPE_BIT(GANTRY_F64),
-                                         { "_i32", "_i64" } };
+static const gy_cuda_image image_spmv_csr = { gy_fatbin_spmv_csr,
+                                              GANTRY_DTYPE_BIT(GANTRY_F32) | GANTRY_DTYPE_BIT(GANTRY_F64),
+                                              { "_i32", "_i64" } };
 const gy_cuda_kernel gy_cuda_kernel_spmv_csr = { .name = "spmv_csr",
                                                  .launch = launch_spmv_csr,
-                                                 .open = gy_image_open,
-                                                 .close = gy_image_close,
+                                                 .open = gy_cuda_image_open,
+                                                 .close = gy_cuda_image_close,
                                                  .data = &image_spmv_csr };

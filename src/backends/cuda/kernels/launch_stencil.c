@@ -25,16 +25,17 @@ static gantry_status launch_jacobi2d(const gantry_launch *l)
     void *y = out->data;
     uint32_t across = (uint32_t)tiles(columns, elements * LANES);
     gy_grid grid = { (unsigned)(across * tiles(rows, (int64_t)WARPS * ROWS)), 1, 1, LANES, WARPS, 1 };
-    return gy_image_launch(l, variant, in->dtype, grid, (void *[]){ &x, &y, &rows, &columns, &top, &height, &across });
+    return gy_cuda_image_launch(l, variant, in->dtype, grid,
+                                (void *[]){ &x, &y, &rows, &columns, &top, &height, &across });
 }
 
-static const gy_image image_jacobi2d = { gy_fatbin_jacobi2d,
-                                         GANTRY_DTYPE_BIT(GANTRY_F32) | GANTRY_DTYPE_BIT(GANTRY_F64),
-                                         { "", "_wide" } };
+static const gy_cuda_image image_jacobi2d = { gy_fatbin_jacobi2d,
+                                              GANTRY_DTYPE_BIT(GANTRY_F32) | GANTRY_DTYPE_BIT(GANTRY_F64),
+                                              { "", "_wide" } };
 const gy_cuda_kernel gy_cuda_kernel_jacobi2d = { .name = "jacobi2d",
                                                  .launch = launch_jacobi2d,
-                                                 .open = gy_image_open,
-                                                 .close = gy_image_close,
+                                                 .open = gy_cuda_image_open,
+                                                 .close = gy_cuda_image_close,
                                                  .data = &image_jacobi2d };
 
 /* By bytes of an element: the dtype that stands for it, elements of a chunk, chunks of a tile's side. As in
@@ -59,15 +60,15 @@ static gantry_status launch_transpose(const gantry_launch *l)
     void *y = out->data;
     uint32_t across = (uint32_t)tiles(columns, side);
     gy_grid grid = { (unsigned)(across * tiles(rows, side)), 1, 1, GY_IMAGE_THREADS, 1, 1 };
-    return gy_image_launch(l, variant, t.dtype, grid, (void *[]){ &x, &y, &rows, &columns, &across });
+    return gy_cuda_image_launch(l, variant, t.dtype, grid, (void *[]){ &x, &y, &rows, &columns, &across });
 }
 
-static const gy_image image_transpose = { gy_fatbin_transpose,
-                                          GANTRY_DTYPE_BIT(GANTRY_U8) | GANTRY_DTYPE_BIT(GANTRY_F16) |
-                                              GANTRY_DTYPE_BIT(GANTRY_F32) | GANTRY_DTYPE_BIT(GANTRY_F64),
-                                          { "", "_wide" } };
+static const gy_cuda_image image_transpose = { gy_fatbin_transpose,
+                                               GANTRY_DTYPE_BIT(GANTRY_U8) | GANTRY_DTYPE_BIT(GANTRY_F16) |
+                                                   GANTRY_DTYPE_BIT(GANTRY_F32) | GANTRY_DTYPE_BIT(GANTRY_F64),
+                                               { "", "_wide" } };
 const gy_cuda_kernel gy_cuda_kernel_transpose = { .name = "transpose",
                                                   .launch = launch_transpose,
-                                                  .open = gy_image_open,
-                                                  .close = gy_image_close,
+                                                  .open = gy_cuda_image_open,
+                                                  .close = gy_cuda_image_close,
                                                   .data = &image_transpose };

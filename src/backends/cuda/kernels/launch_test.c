@@ -8,12 +8,13 @@ static gantry_status launch_busy(const gantry_launch *l)
     gy_multiplier number = gy_multiplier_of(&l->arg[1], l->arg[2].dtype);
     const void *x = l->arg[2].data;
     void *y = l->arg[3].data;
-    return gy_image_launch(l, 0, l->arg[2].dtype, gy_grid_for(n > 0 ? n : 1), (void *[]){ &ns, &number, &x, &y, &n });
+    return gy_cuda_image_launch(l, 0, l->arg[2].dtype, gy_grid_for(n > 0 ? n : 1),
+                                (void *[]){ &ns, &number, &x, &y, &n });
 }
 
-static const gy_image image_busy = { gy_fatbin_busy, GY_ALL_DTYPES, { "" } };
+static const gy_cuda_image image_busy = { gy_fatbin_busy, GY_ALL_DTYPES, { "" } };
 const gy_cuda_kernel gy_cuda_kernel_busy = {
-    .name = "busy", .launch = launch_busy, .open = gy_image_open, .close = gy_image_close, .data = &image_busy
+    .name = "busy", .launch = launch_busy, .open = gy_cuda_image_open, .close = gy_cuda_image_close, .data = &image_busy
 };
 
 /* As in fail.c: how it fails, from an iteration on. */
@@ -24,7 +25,7 @@ static gantry_status launch_fail(const gantry_launch *l)
     const void *x = in->data;
     void *y = out->data;
     int64_t bytes = in->rows * in->row_bytes;
-    gantry_status status = gy_image_launch(l, COPY, in->dtype, gy_grid_for(bytes), (void *[]){ &x, &y, &bytes });
+    gantry_status status = gy_cuda_image_launch(l, COPY, in->dtype, gy_grid_for(bytes), (void *[]){ &x, &y, &bytes });
     int how = l->iteration < l->arg[1].integer ? 0 : (int)l->arg[0].number;
     if (status || how == RETURNS)
         return status ? status : GANTRY_E_KERNEL;
@@ -32,10 +33,11 @@ static gantry_status launch_fail(const gantry_launch *l)
     void *element = how == WRITES_NAN && out->dtype == GANTRY_F32 && bytes > 0 ? out->data : NULL;
     if (!word && !element)
         return GANTRY_OK;
-    return gy_image_launch(l, TELL, in->dtype, (gy_grid){ 1, 1, 1, 1, 1, 1 }, (void *[]){ &word, &code, &element });
+    return gy_cuda_image_launch(l, TELL, in->dtype, (gy_grid){ 1, 1, 1, 1, 1, 1 },
+                                (void *[]){ &word, &code, &element });
 }
 
-static const gy_image image_fail = { gy_fatbin_fail, 0, { "_copy", "_tell" } };
+static const gy_cuda_image image_fail = { gy_fatbin_fail, 0, { "_copy", "_tell" } };
 const gy_cuda_kernel gy_cuda_kernel_fail = {
-    .name = "fail", .launch = launch_fail, .open = gy_image_open, .close = gy_image_close, .data = &image_fail
+    .name = "fail", .launch = launch_fail, .open = gy_cuda_image_open, .close = gy_cuda_image_close, .data = &image_fail
 };

@@ -11,7 +11,7 @@
 #define IMAGE(name)
 #define LIBRARY(name)
 #define PLAIN(name)                                                                                                    \
-    extern const gy_image gy_plain_##name##_image;                                                                     \
+    extern const gy_cuda_image gy_plain_##name##_image;                                                                \
     extern const gy_cuda_kernel gy_plain_##name;                                                                       \
     gantry_status gy_plain_##name##_launch(const gantry_launch *l);
 #include "backends/cuda/kernels/kernels.def"

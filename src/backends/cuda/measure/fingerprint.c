@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What has to be the same for measured figures to hold: what a detection would tell, and the clocks. */
+/* The facts that must be the same for measured figures to hold: what a detection would find, and the clocks. */
 #include "backends/cuda/measure/measure.h"
 
 #include "backends/cuda/nvidia/discover.h"

@@ -7,23 +7,23 @@
 #include "base/vec.h"
 
 typedef struct gy_stream_copy {
-    gy_bed_lane lane;  /* of one of its ends */
-    uint32_t from, to; /* GPUs, or GY_BED_HOST */
-    uint64_t offset;   /* in the page-locked block of the lane's GPU */
+    gy_harness_lane lane; /* of one of its ends */
+    uint32_t from, to;    /* GPUs, or GY_HARNESS_HOST */
+    uint64_t offset;      /* in the page-locked block of the lane's GPU */
 } gy_stream_copy;
 
 /* Zero-initialised is none. No lane twice. */
 typedef struct gy_flows {
     GY_VEC(gy_stream_copy) flows;
-    GY_VEC(gy_bed_lane) lanes;
+    GY_VEC(gy_harness_lane) lanes;
     uint64_t bytes;  /* of each copy */
     uint32_t rounds; /* copies on each stream, one after another */
 } gy_flows;
 
 /* Passes over one that cannot be copied without anything in between. False: out of memory. */
-bool gy_flows_add(const gy_bed *bed, gy_flows *f, gy_stream_copy flow);
+bool gy_flows_add(const gy_harness *harness, gy_flows *f, gy_stream_copy flow);
 /* At least one was added. */
-gy_shot gy_flows_shot(const gy_flows *f);
+gy_workload gy_flows_workload(const gy_flows *f);
 void gy_flows_free(gy_flows *f);
 
 #endif

@@ -18,20 +18,22 @@ enum { SPINS = 4000 };
 static const char empty_kernel[] = ".version 6.3\n.target sm_75\n.address_size 64\n"
                                    ".visible .entry gantry_empty()\n{\n    ret;\n}\n";
 
-gantry_status gy_bed_fail(const gy_bed *bed, CUresult code, uint32_t gpu, const char *what, gantry_error *err)
+gantry_status gy_harness_fail(const gy_harness *harness, CUresult code, uint32_t gpu, const char *what,
+                              gantry_error *err)
 {
     char text[160];
-    snprintf(text, sizeof text, "%s on device \"%s\"", what, bed->machine->device[bed->gpu[gpu].device].id);
-    gantry_status status = gy_driver_fail(&bed->d, code, text, err);
+    snprintf(text, sizeof text, "%s on device \"%s\"", what, harness->machine->device[harness->gpu[gpu].device].id);
+    gantry_status status = gy_driver_fail(&harness->d, code, text, err);
     if (err) {
-        err->device = (int32_t)bed->gpu[gpu].device;
+        err->device = (int32_t)harness->gpu[gpu].device;
     }
     return status;
 }
 
-gantry_status gy_bed_use(const gy_bed *bed, uint32_t gpu, gantry_error *err)
+gantry_status gy_harness_use(const gy_harness *harness, uint32_t gpu, gantry_error *err)
 {
-    return gy_bed_check(bed, bed->d.cuCtxSetCurrent(bed->gpu[gpu].context), gpu, "making the context current", err);
+    return gy_harness_check(harness, harness->d.cuCtxSetCurrent(harness->gpu[gpu].context), gpu,
+                            "making the context current", err);
 }
 
 /* ---- waiting ---- */
@@ -45,98 +47,98 @@ static void rest(unsigned turn)
     }
 }
 
-gantry_status gy_bed_wait(gy_bed *bed, CUevent event, uint32_t gpu, gantry_error *err)
+gantry_status gy_harness_wait(gy_harness *harness, CUevent event, uint32_t gpu, gantry_error *err)
 {
-    int64_t until = gy_now_ns() + bed->patience_ns;
+    int64_t until = gy_now_ns() + harness->patience_ns;
     CUresult code;
-    for (unsigned turn = 0; (code = bed->d.cuEventQuery(event)) == CUDA_ERROR_NOT_READY; turn++) {
+    for (unsigned turn = 0; (code = harness->d.cuEventQuery(event)) == CUDA_ERROR_NOT_READY; turn++) {
         if (turn % 64 == 63 && gy_now_ns() > until) {
-            bed->hung = true;
-            return gy_fail(err, GANTRY_E_TIMEOUT, NULL,
-                           "device \"%s\" did not end what it was given to measure within %.1f s",
-                           bed->machine->device[bed->gpu[gpu].device].id, (double)bed->patience_ns / NS_PER_SECOND);
+            harness->hung = true;
+            return gy_fail(
+                err, GANTRY_E_TIMEOUT, NULL, "device \"%s\" did not end what it was given to measure within %.1f s",
+                harness->machine->device[harness->gpu[gpu].device].id, (double)harness->patience_ns / NS_PER_SECOND);
         }
         rest(turn);
     }
-    return gy_bed_check(bed, code, gpu, "measuring", err);
+    return gy_harness_check(harness, code, gpu, "measuring", err);
 }
 
-gantry_status gy_bed_drain(gy_bed *bed, gantry_error *err)
+gantry_status gy_harness_drain(gy_harness *harness, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; i < bed->gpus && !status; i++) {
-        gy_bed_gpu *g = &bed->gpu[i];
-        for (uint32_t k = 0; k < GY_BED_STREAMS && g->stream[k] && g->mark[0] && !status; k++) {
-            status = gy_bed_use(bed, i, err);
+    for (uint32_t i = 0; i < harness->gpus && !status; i++) {
+        gy_harness_gpu *g = &harness->gpu[i];
+        for (uint32_t k = 0; k < GY_HARNESS_STREAMS && g->stream[k] && g->scratch_event[0] && !status; k++) {
+            status = gy_harness_use(harness, i, err);
             status = status ? status
-                            : gy_bed_check(bed, bed->d.cuEventRecord(g->mark[0], g->stream[k]), i, "recording an event",
-                                           err);
-            status = status ? status : gy_bed_wait(bed, g->mark[0], i, err);
+                            : gy_harness_check(harness, harness->d.cuEventRecord(g->scratch_event[0], g->stream[k]), i,
+                                               "recording an event", err);
+            status = status ? status : gy_harness_wait(harness, g->scratch_event[0], i, err);
         }
     }
     return status;
 }
 
 /* The first failure may be that of a call long ago. */
-bool gy_bed_settle(gy_bed *bed)
+bool gy_harness_settle(gy_harness *harness)
 {
-    if (!bed->hung && gy_bed_drain(bed, NULL)) {
-        gy_bed_drain(bed, NULL);
+    if (!harness->hung && gy_harness_drain(harness, NULL)) {
+        gy_harness_drain(harness, NULL);
     }
-    return !bed->hung;
+    return !harness->hung;
 }
 
 /* ---- opening ---- */
 
-static gantry_status open_streams(gy_bed *bed, uint32_t i, gantry_error *err)
+static gantry_status open_streams(gy_harness *harness, uint32_t i, gantry_error *err)
 {
-    gy_bed_gpu *g = &bed->gpu[i];
+    gy_harness_gpu *g = &harness->gpu[i];
     CUresult code = CUDA_SUCCESS;
-    for (int k = 0; k < GY_BED_STREAMS && !code; k++) {
-        code = bed->d.cuStreamCreate(&g->stream[k], CU_STREAM_NON_BLOCKING);
+    for (int k = 0; k < GY_HARNESS_STREAMS && !code; k++) {
+        code = harness->d.cuStreamCreate(&g->stream[k], CU_STREAM_NON_BLOCKING);
         g->stream[k] = code ? NULL : g->stream[k];
     }
-    for (int k = 0; k < GY_BED_MARKS + 2 && !code; k++) {
-        CUevent *event = k == 0 ? &g->begin : k == 1 ? &g->end : &g->mark[k - 2];
-        code = bed->d.cuEventCreate(event, k < 2 ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING);
+    for (int k = 0; k < GY_HARNESS_SCRATCH_EVENTS + 2 && !code; k++) {
+        CUevent *event = k == 0 ? &g->begin : k == 1 ? &g->end : &g->scratch_event[k - 2];
+        code = harness->d.cuEventCreate(event, k < 2 ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING);
         *event = code ? NULL : *event;
     }
-    return gy_bed_check(bed, code, i, "creating streams and events", err);
+    return gy_harness_check(harness, code, i, "creating streams and events", err);
 }
 
-static gantry_status open_kernel(gy_bed *bed, uint32_t i, gantry_error *err)
+static gantry_status open_kernel(gy_harness *harness, uint32_t i, gantry_error *err)
 {
-    gy_bed_gpu *g = &bed->gpu[i];
-    CUresult code = bed->d.cuModuleLoadData(&g->module, empty_kernel);
+    gy_harness_gpu *g = &harness->gpu[i];
+    CUresult code = harness->d.cuModuleLoadData(&g->module, empty_kernel);
     g->module = code ? NULL : g->module;
-    code = code ? code : bed->d.cuModuleGetFunction(&g->empty, g->module, "gantry_empty");
-    return gy_bed_check(bed, code, i, "loading an empty kernel", err);
+    code = code ? code : harness->d.cuModuleGetFunction(&g->empty, g->module, "gantry_empty");
+    return gy_harness_check(harness, code, i, "loading an empty kernel", err);
 }
 
-static gantry_status open_gpu(gy_bed *bed, uint32_t i, gantry_error *err)
+static gantry_status open_gpu(gy_harness *harness, uint32_t i, gantry_error *err)
 {
-    gy_bed_gpu *g = &bed->gpu[i];
-    CUresult code = bed->d.cuDeviceGet(&g->id, gy_device_ordinal(bed->machine, g->device));
-    code = code ? code : bed->d.cuDevicePrimaryCtxRetain(&g->context, g->id);
+    gy_harness_gpu *g = &harness->gpu[i];
+    CUresult code = harness->d.cuDeviceGet(&g->id, gy_device_ordinal(harness->machine, g->device));
+    code = code ? code : harness->d.cuDevicePrimaryCtxRetain(&g->context, g->id);
     if (code) {
         g->context = NULL;
-        return gy_bed_fail(bed, code, i, "opening the primary context", err);
+        return gy_harness_fail(harness, code, i, "opening the primary context", err);
     }
-    gantry_status status = gy_bed_use(bed, i, err);
-    status = status ? status : open_streams(bed, i, err);
-    return status ? status : open_kernel(bed, i, err);
+    gantry_status status = gy_harness_use(harness, i, err);
+    status = status ? status : open_streams(harness, i, err);
+    return status ? status : open_kernel(harness, i, err);
 }
 
-static void free_blocks(gy_bed *bed)
+static void free_blocks(gy_harness *harness)
 {
-    for (uint32_t i = 0; i < bed->gpus; i++) {
-        gy_bed_gpu *g = &bed->gpu[i];
-        if ((g->block || g->host) && gy_bed_use(bed, i, NULL) == GANTRY_OK) {
+    for (uint32_t i = 0; i < harness->gpus; i++) {
+        gy_harness_gpu *g = &harness->gpu[i];
+        if ((g->block || g->host) && gy_harness_use(harness, i, NULL) == GANTRY_OK) {
             if (g->block) {
-                bed->d.cuMemFree(g->block);
+                harness->d.cuMemFree(g->block);
             }
             if (g->host) {
-                bed->d.cuMemFreeHost(g->host);
+                harness->d.cuMemFreeHost(g->host);
             }
         }
         g->block = 0;
@@ -144,224 +146,228 @@ static void free_blocks(gy_bed *bed)
     }
 }
 
-static CUresult make_blocks(gy_bed *bed, uint32_t i)
+static CUresult make_blocks(gy_harness *harness, uint32_t i)
 {
-    gy_bed_gpu *g = &bed->gpu[i];
+    gy_harness_gpu *g = &harness->gpu[i];
     void *host = NULL;
     CUdeviceptr block = 0;
     gy_numa before;
-    CUresult code = bed->d.cuMemAlloc(&block, 2 * bed->bytes);
+    CUresult code = harness->d.cuMemAlloc(&block, 2 * harness->bytes);
     g->block = code ? 0 : block;
-    gy_numa_prefer(&before, bed->machine->memory[g->memory].numa);
-    code = code ? code : bed->d.cuMemHostAlloc(&host, bed->host, CU_MEMHOSTALLOC_PORTABLE);
+    gy_numa_prefer(&before, harness->machine->memory[g->memory].numa);
+    code = code ? code : harness->d.cuMemHostAlloc(&host, harness->host, CU_MEMHOSTALLOC_PORTABLE);
     gy_numa_restore(&before);
     g->host = code ? NULL : host;
     return code;
 }
 
 /* As large as there is room for on all of them: others may use these GPUs too. */
-static gantry_status open_blocks(gy_bed *bed, const gy_bed_want *want, gantry_error *err)
+static gantry_status open_blocks(gy_harness *harness, const gy_harness_want *want, gantry_error *err)
 {
-    bed->bytes = want->bytes;
-    bed->host = want->host;
-    for (;; bed->bytes /= 2, bed->host /= 2) {
+    harness->bytes = want->bytes;
+    harness->host = want->host;
+    for (;; harness->bytes /= 2, harness->host /= 2) {
         CUresult code = CUDA_SUCCESS;
         uint32_t i = 0;
-        for (; i < bed->gpus && !code; i++) {
-            gantry_status status = gy_bed_use(bed, i, err);
+        for (; i < harness->gpus && !code; i++) {
+            gantry_status status = gy_harness_use(harness, i, err);
             if (status) {
                 return status;
             }
-            code = make_blocks(bed, i);
+            code = make_blocks(harness, i);
         }
         if (!code) {
             return GANTRY_OK;
         }
-        if (code != CUDA_ERROR_OUT_OF_MEMORY || !want->less || bed->bytes / 2 < LEAST_BYTES) {
-            return gy_bed_fail(bed, code, i - 1, "allocating memory to measure with", err);
+        if (code != CUDA_ERROR_OUT_OF_MEMORY || !want->less || harness->bytes / 2 < LEAST_BYTES) {
+            return gy_harness_fail(harness, code, i - 1, "allocating memory to measure with", err);
         }
-        free_blocks(bed);
+        free_blocks(harness);
     }
 }
 
-static bool enable(gy_bed *bed, uint32_t from, uint32_t to)
+static bool enable(gy_harness *harness, uint32_t from, uint32_t to)
 {
-    return gy_bed_use(bed, from, NULL) == GANTRY_OK &&
-           gy_driver_reach(&bed->d, bed->gpu[from].id, bed->gpu[to].id, bed->gpu[to].context);
+    return gy_harness_use(harness, from, NULL) == GANTRY_OK &&
+           gy_driver_reach(&harness->d, harness->gpu[from].id, harness->gpu[to].id, harness->gpu[to].context);
 }
 
 /* As runs do it: both ways or not at all. */
-static void open_peers(gy_bed *bed)
+static void open_peers(gy_harness *harness)
 {
-    for (uint32_t a = 0; a < bed->gpus; a++) {
-        for (uint32_t b = a + 1; b < bed->gpus; b++) {
-            bool can = bed->gpu[a].context != bed->gpu[b].context && enable(bed, a, b) && enable(bed, b, a);
-            bed->peer[a * bed->gpus + b] = bed->peer[b * bed->gpus + a] = can;
+    for (uint32_t a = 0; a < harness->gpus; a++) {
+        for (uint32_t b = a + 1; b < harness->gpus; b++) {
+            bool can =
+                harness->gpu[a].context != harness->gpu[b].context && enable(harness, a, b) && enable(harness, b, a);
+            harness->peer[a * harness->gpus + b] = harness->peer[b * harness->gpus + a] = can;
         }
     }
 }
 
-static gantry_status find_gpus(gy_bed *bed, int devices, uint32_t most, gantry_error *err)
+static gantry_status find_gpus(gy_harness *harness, int devices, uint32_t most, gantry_error *err)
 {
-    const gantry_machine *m = bed->machine;
-    for (uint32_t i = 0; i < m->devices && (!most || bed->gpus < most); i++) {
+    const gantry_machine *m = harness->machine;
+    for (uint32_t i = 0; i < m->devices && (!most || harness->gpus < most); i++) {
         int ordinal = gy_device_ordinal(m, i);
         if (m->device[i].gpu && ordinal >= devices) {
             return gy_fail(err, GANTRY_E_DEVICE, NULL, "device \"%s\" is GPU %d, and this computer has %d",
                            m->device[i].id, ordinal, devices);
         }
         if (m->device[i].gpu && m->device[i].memory != 0) {
-            bed->gpu[bed->gpus++] = (gy_bed_gpu){ .device = i, .memory = m->device[i].memory };
+            harness->gpu[harness->gpus++] = (gy_harness_gpu){ .device = i, .memory = m->device[i].memory };
         }
     }
-    if (bed->gpus == 0 || bed->gpus < most) {
+    if (harness->gpus == 0 || harness->gpus < most) {
         return gy_fail(err, GANTRY_E_DEVICE, NULL, "machine \"%s\" has %u GPUs with memories of their own, not %u",
-                       m->name, bed->gpus, most ? most : 1);
+                       m->name, harness->gpus, most ? most : 1);
     }
     return GANTRY_OK;
 }
 
-static gantry_status open_all(gy_bed *bed, int devices, const gy_bed_want *want, gantry_error *err)
+static gantry_status open_all(gy_harness *harness, int devices, const gy_harness_want *want, gantry_error *err)
 {
-    uint32_t most = bed->machine->devices;
-    bed->gpu = gy_calloc(most, sizeof *bed->gpu);
-    bed->peer = gy_calloc((size_t)most * most, 1);
-    gantry_status status = bed->gpu && bed->peer ? find_gpus(bed, devices, want->gpus, err) : gy_fail_nomem(err);
-    for (uint32_t i = 0; i < bed->gpus && !status; i++) {
-        status = open_gpu(bed, i, err);
+    uint32_t most = harness->machine->devices;
+    harness->gpu = gy_calloc(most, sizeof *harness->gpu);
+    harness->peer = gy_calloc((size_t)most * most, 1);
+    gantry_status status =
+        harness->gpu && harness->peer ? find_gpus(harness, devices, want->gpus, err) : gy_fail_nomem(err);
+    for (uint32_t i = 0; i < harness->gpus && !status; i++) {
+        status = open_gpu(harness, i, err);
     }
-    status = status ? status : open_blocks(bed, want, err);
+    status = status ? status : open_blocks(harness, want, err);
     if (!status && want->peers) {
-        open_peers(bed);
+        open_peers(harness);
     }
     return status;
 }
 
-gantry_status gy_bed_open(gy_bed *bed, const gantry_machine *machine, const gy_bed_want *want, gantry_error *err)
+gantry_status gy_harness_open(gy_harness *harness, const gantry_machine *machine, const gy_harness_want *want,
+                              gantry_error *err)
 {
     int devices;
-    *bed = (gy_bed){ .machine = machine, .patience_ns = (int64_t)(want->patience * NS_PER_SECOND) };
-    gantry_status status = gy_driver_start(&bed->d, &devices, err);
+    *harness = (gy_harness){ .machine = machine, .patience_ns = (int64_t)(want->patience * NS_PER_SECOND) };
+    gantry_status status = gy_driver_start(&harness->d, &devices, err);
     if (status) {
         return status;
     }
-    if (bed->d.cuCtxGetCurrent(&bed->before)) {
-        bed->before = NULL;
+    if (harness->d.cuCtxGetCurrent(&harness->before)) {
+        harness->before = NULL;
     }
-    status = open_all(bed, devices, want, err);
+    status = open_all(harness, devices, want, err);
     if (status) {
-        gy_bed_close(bed);
+        gy_harness_close(harness);
     }
     return status;
 }
 
-static void close_gpu(gy_bed *bed, uint32_t i)
+static void close_gpu(gy_harness *harness, uint32_t i)
 {
-    gy_bed_gpu *g = &bed->gpu[i];
-    if (!g->context || gy_bed_use(bed, i, NULL)) {
+    gy_harness_gpu *g = &harness->gpu[i];
+    if (!g->context || gy_harness_use(harness, i, NULL)) {
         return;
     }
-    for (int k = 0; k < GY_BED_STREAMS; k++) {
+    for (int k = 0; k < GY_HARNESS_STREAMS; k++) {
         if (g->stream[k]) {
-            bed->d.cuStreamDestroy(g->stream[k]);
+            harness->d.cuStreamDestroy(g->stream[k]);
         }
     }
-    for (int k = 0; k < GY_BED_MARKS + 2; k++) {
-        CUevent event = k == 0 ? g->begin : k == 1 ? g->end : g->mark[k - 2];
+    for (int k = 0; k < GY_HARNESS_SCRATCH_EVENTS + 2; k++) {
+        CUevent event = k == 0 ? g->begin : k == 1 ? g->end : g->scratch_event[k - 2];
         if (event) {
-            bed->d.cuEventDestroy(event);
+            harness->d.cuEventDestroy(event);
         }
     }
     if (g->module) {
-        bed->d.cuModuleUnload(g->module);
+        harness->d.cuModuleUnload(g->module);
     }
 }
 
 /* After what hung has had some more time, it is left alone with all that it may use. */
-void gy_bed_close(gy_bed *bed)
+void gy_harness_close(gy_harness *harness)
 {
-    bed->patience_ns = bed->hung ? GRACE_NS : bed->patience_ns;
-    bed->hung = false;
-    gy_bed_settle(bed);
-    for (uint32_t i = 0; i < bed->gpus && !bed->hung; i++) {
-        close_gpu(bed, i);
+    harness->patience_ns = harness->hung ? GRACE_NS : harness->patience_ns;
+    harness->hung = false;
+    gy_harness_settle(harness);
+    for (uint32_t i = 0; i < harness->gpus && !harness->hung; i++) {
+        close_gpu(harness, i);
     }
-    if (!bed->hung) {
-        free_blocks(bed);
+    if (!harness->hung) {
+        free_blocks(harness);
     }
-    bed->d.cuCtxSetCurrent(bed->before); /* before its context may go */
-    for (uint32_t i = 0; i < bed->gpus && !bed->hung; i++) {
-        if (bed->gpu[i].context) {
-            bed->d.cuDevicePrimaryCtxRelease(bed->gpu[i].id);
+    harness->d.cuCtxSetCurrent(harness->before); /* before its context may go */
+    for (uint32_t i = 0; i < harness->gpus && !harness->hung; i++) {
+        if (harness->gpu[i].context) {
+            harness->d.cuDevicePrimaryCtxRelease(harness->gpu[i].id);
         }
     }
-    gy_free(bed->gpu);
-    gy_free(bed->peer);
-    if (!bed->hung) {
-        gy_driver_close(&bed->d);
+    gy_free(harness->gpu);
+    gy_free(harness->peer);
+    if (!harness->hung) {
+        gy_driver_close(&harness->d);
     }
-    *bed = (gy_bed){ 0 };
+    *harness = (gy_harness){ 0 };
 }
 
 /* ---- work ---- */
 
-gantry_status gy_bed_order(gy_bed *bed, gy_bed_lane from, gy_bed_lane to, gantry_error *err)
+gantry_status gy_harness_order(gy_harness *harness, gy_harness_lane from, gy_harness_lane to, gantry_error *err)
 {
-    gy_bed_gpu *g = &bed->gpu[from.gpu];
-    CUevent mark = g->mark[g->next_mark++ % GY_BED_MARKS];
-    gantry_status status = gy_bed_use(bed, from.gpu, err);
+    gy_harness_gpu *g = &harness->gpu[from.gpu];
+    CUevent event = g->scratch_event[g->next_scratch_event++ % GY_HARNESS_SCRATCH_EVENTS];
+    gantry_status status = gy_harness_use(harness, from.gpu, err);
     status = status ? status
-                    : gy_bed_check(bed, bed->d.cuEventRecord(mark, gy_bed_stream(bed, from)), from.gpu,
-                                   "recording an event", err);
-    status = status ? status : gy_bed_use(bed, to.gpu, err);
+                    : gy_harness_check(harness, harness->d.cuEventRecord(event, gy_harness_stream(harness, from)),
+                                       from.gpu, "recording an event", err);
+    status = status ? status : gy_harness_use(harness, to.gpu, err);
     return status ? status
-                  : gy_bed_check(bed, bed->d.cuStreamWaitEvent(gy_bed_stream(bed, to), mark, 0), to.gpu,
-                                 "waiting for an event", err);
+                  : gy_harness_check(harness, harness->d.cuStreamWaitEvent(gy_harness_stream(harness, to), event, 0),
+                                     to.gpu, "waiting for an event", err);
 }
 
-gantry_status gy_bed_order_all(gy_bed *bed, uint32_t gpus, uint32_t streams, bool before, gantry_error *err)
+gantry_status gy_harness_order_all(gy_harness *harness, uint32_t gpus, uint32_t streams, bool before, gantry_error *err)
 {
-    gy_bed_lane lead = { 0, 0 };
+    gy_harness_lane first = { 0, 0 };
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 1; i < gpus * streams && !status; i++) {
-        gy_bed_lane side = { i % gpus, i / gpus };
-        status = before ? gy_bed_order(bed, lead, side, err) : gy_bed_order(bed, side, lead, err);
+        gy_harness_lane other = { i % gpus, i / gpus };
+        status = before ? gy_harness_order(harness, first, other, err) : gy_harness_order(harness, other, first, err);
     }
     return status;
 }
 
-bool gy_bed_reaches(const gy_bed *bed, uint32_t from, uint32_t to)
+bool gy_harness_reaches(const gy_harness *harness, uint32_t from, uint32_t to)
 {
-    return from == GY_BED_HOST || to == GY_BED_HOST || bed->gpu[from].context == bed->gpu[to].context ||
-           bed->peer[from * bed->gpus + to];
+    return from == GY_HARNESS_HOST || to == GY_HARNESS_HOST || harness->gpu[from].context == harness->gpu[to].context ||
+           harness->peer[from * harness->gpus + to];
 }
 
-gantry_status gy_bed_copy(gy_bed *bed, gy_bed_lane lane, uint32_t from, uint32_t to, uint64_t bytes, uint64_t offset,
-                          gantry_error *err)
+gantry_status gy_harness_copy(gy_harness *harness, gy_harness_lane lane, uint32_t from, uint32_t to, uint64_t bytes,
+                              uint64_t offset, gantry_error *err)
 {
-    const gy_bed_gpu *g = &bed->gpu[lane.gpu];
-    CUstream stream = gy_bed_stream(bed, lane);
-    gantry_status status = gy_bed_use(bed, lane.gpu, err);
+    const gy_harness_gpu *g = &harness->gpu[lane.gpu];
+    CUstream stream = gy_harness_stream(harness, lane);
+    gantry_status status = gy_harness_use(harness, lane.gpu, err);
     CUresult code = CUDA_SUCCESS;
     if (status) {
         return status;
     }
-    if (from == GY_BED_HOST) {
-        code = bed->d.cuMemcpyHtoDAsync(g->block + bed->bytes, g->host + offset, bytes, stream);
-    } else if (to == GY_BED_HOST) {
-        code = bed->d.cuMemcpyDtoHAsync(g->host + offset, g->block, bytes, stream);
+    if (from == GY_HARNESS_HOST) {
+        code = harness->d.cuMemcpyHtoDAsync(g->block + harness->bytes, g->host + offset, bytes, stream);
+    } else if (to == GY_HARNESS_HOST) {
+        code = harness->d.cuMemcpyDtoHAsync(g->host + offset, g->block, bytes, stream);
     } else {
-        code = bed->d.cuMemcpyDtoDAsync(bed->gpu[to].block + bed->bytes, bed->gpu[from].block, bytes, stream);
+        code = harness->d.cuMemcpyDtoDAsync(harness->gpu[to].block + harness->bytes, harness->gpu[from].block, bytes,
+                                            stream);
     }
-    return gy_bed_check(bed, code, lane.gpu, "copying", err);
+    return gy_harness_check(harness, code, lane.gpu, "copying", err);
 }
 
-gantry_status gy_bed_empty(gy_bed *bed, gy_bed_lane lane, gantry_error *err)
+gantry_status gy_harness_empty(gy_harness *harness, gy_harness_lane lane, gantry_error *err)
 {
-    gantry_status status = gy_bed_use(bed, lane.gpu, err);
+    gantry_status status = gy_harness_use(harness, lane.gpu, err);
     return status ? status
-                  : gy_bed_check(bed,
-                                 bed->d.cuLaunchKernel(bed->gpu[lane.gpu].empty, 1, 1, 1, 32, 1, 1, 0,
-                                                       gy_bed_stream(bed, lane), NULL, NULL),
-                                 lane.gpu, "launching an empty kernel", err);
+                  : gy_harness_check(harness,
+                                     harness->d.cuLaunchKernel(harness->gpu[lane.gpu].empty, 1, 1, 1, 32, 1, 1, 0,
+                                                               gy_harness_stream(harness, lane), NULL, NULL),
+                                     lane.gpu, "launching an empty kernel", err);
 }

@@ -16,117 +16,126 @@ int64_t gy_budget_next(gy_budget *budget)
     return rest > 0 ? now + rest / left : now;
 }
 
-static gantry_status record(gy_bed *bed, CUevent event, gy_bed_lane lane, gantry_error *err)
+static gantry_status record(gy_harness *harness, CUevent event, gy_harness_lane lane, gantry_error *err)
 {
-    gantry_status status = gy_bed_use(bed, lane.gpu, err);
+    gantry_status status = gy_harness_use(harness, lane.gpu, err);
     return status ? status
-                  : gy_bed_check(bed, bed->d.cuEventRecord(event, gy_bed_stream(bed, lane)), lane.gpu,
-                                 "recording an event", err);
+                  : gy_harness_check(harness, harness->d.cuEventRecord(event, gy_harness_stream(harness, lane)),
+                                     lane.gpu, "recording an event", err);
 }
 
-/* Between two events of the lead: the sides begin after the one and end before the other. */
-static gantry_status queue_all(gy_bed *bed, const gy_shot *shot, uint32_t times, gantry_error *err)
+/* Queues the work between two events of the first lane: the other lanes begin after the one and end before the other.
+ */
+static gantry_status queue_all(gy_harness *harness, const gy_workload *workload, uint32_t times, gantry_error *err)
 {
-    gy_bed_gpu *lead = &bed->gpu[shot->lead.gpu];
-    gantry_status status = record(bed, lead->begin, shot->lead, err);
-    for (uint32_t i = 0; i < shot->sides && !status; i++) {
-        status = gy_bed_order(bed, shot->lead, shot->side[i], err);
+    gy_harness_gpu *first = &harness->gpu[workload->first_lane.gpu];
+    gantry_status status = record(harness, first->begin, workload->first_lane, err);
+    for (uint32_t i = 0; i < workload->other_lanes && !status; i++) {
+        status = gy_harness_order(harness, workload->first_lane, workload->other_lane[i], err);
     }
     for (uint32_t i = 0; i < times && !status; i++) {
-        status = shot->queue(bed, shot->what, err);
+        status = workload->queue(harness, workload->what, err);
     }
-    for (uint32_t i = 0; i < shot->sides && !status; i++) {
-        status = gy_bed_order(bed, shot->side[i], shot->lead, err);
+    for (uint32_t i = 0; i < workload->other_lanes && !status; i++) {
+        status = gy_harness_order(harness, workload->other_lane[i], workload->first_lane, err);
     }
-    return status ? status : record(bed, lead->end, shot->lead, err);
+    return status ? status : record(harness, first->end, workload->first_lane, err);
 }
 
-gantry_status gy_bed_time(gy_bed *bed, const gy_shot *shot, uint32_t times, double *us, gantry_error *err)
+gantry_status gy_harness_time(gy_harness *harness, const gy_workload *workload, uint32_t times, double *us,
+                              gantry_error *err)
 {
-    gy_bed_gpu *lead = &bed->gpu[shot->lead.gpu];
+    gy_harness_gpu *first = &harness->gpu[workload->first_lane.gpu];
     float ms = 0;
-    gantry_status status = queue_all(bed, shot, times, err);
-    status = status ? status : gy_bed_wait(bed, lead->end, shot->lead.gpu, err);
+    gantry_status status = queue_all(harness, workload, times, err);
+    status = status ? status : gy_harness_wait(harness, first->end, workload->first_lane.gpu, err);
     status = status ? status
-                    : gy_bed_check(bed, bed->d.event_elapsed(&ms, lead->begin, lead->end), shot->lead.gpu,
-                                   "reading the time between events", err);
+                    : gy_harness_check(harness, harness->d.event_elapsed(&ms, first->begin, first->end),
+                                       workload->first_lane.gpu, "reading the time between events", err);
     *us = (double)ms * 1e3 / times;
     return status;
 }
 
 /* By the clock of the host: from before it is queued until its end is seen. */
-static gantry_status time_wall(gy_bed *bed, const gy_shot *shot, double *us, gantry_error *err)
+static gantry_status time_wall(gy_harness *harness, const gy_workload *workload, double *us, gantry_error *err)
 {
     int64_t start = gy_now_ns();
-    gantry_status status = queue_all(bed, shot, 1, err);
-    status = status ? status : gy_bed_wait(bed, bed->gpu[shot->lead.gpu].end, shot->lead.gpu, err);
+    gantry_status status = queue_all(harness, workload, 1, err);
+    status = status
+                 ? status
+                 : gy_harness_wait(harness, harness->gpu[workload->first_lane.gpu].end, workload->first_lane.gpu, err);
     *us = (double)(gy_now_ns() - start) / 1e3;
     return status;
 }
 
 /* In a sample: where it can be done so often only, the least of samples have as many as may be. */
-static uint32_t batch_of(const gy_shot *shot, double us, double batch_us)
+static uint32_t batch_of(const gy_workload *workload, double us, double batch_us)
 {
-    uint32_t most = shot->most ? (shot->most - WARM_UP) / GY_BED_LEAST : MOST_TIMES;
+    uint32_t most = workload->most ? (workload->most - WARM_UP) / GY_HARNESS_LEAST : MOST_TIMES;
     double times = us > 0 ? batch_us / us : most;
     return times > most ? most : times < 1 ? 1 : (uint32_t)times;
 }
 
-static gantry_status warm_up(gy_bed *bed, const gy_shot *shot, double *us, gantry_error *err)
+static gantry_status warm_up(gy_harness *harness, const gy_workload *workload, double *us, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
     for (int i = 0; i < WARM_UP && !status; i++) {
-        status = gy_bed_time(bed, shot, 1, us, err); /* the first one may load things */
+        status = gy_harness_time(harness, workload, 1, us, err); /* the first one may load things */
     }
     return status;
 }
 
 /* `times`: of it in a sample; 0: one by the host's clock. */
-static gantry_status take_samples(gy_bed *bed, const gy_shot *shot, uint32_t times, int64_t until_ns, gy_figure *figure,
-                                  gantry_error *err)
+static gantry_status take_samples(gy_harness *harness, const gy_workload *workload, uint32_t times, int64_t until_ns,
+                                  gy_figure *figure, gantry_error *err)
 {
-    double us[GY_BED_SAMPLES];
-    uint32_t samples = 0, most = shot->most && times ? (shot->most - WARM_UP) / times : GY_BED_SAMPLES;
+    double us[GY_HARNESS_SAMPLES];
+    uint32_t samples = 0, most = workload->most && times ? (workload->most - WARM_UP) / times : GY_HARNESS_SAMPLES;
     gantry_status status = GANTRY_OK;
-    most = most > GY_BED_SAMPLES ? GY_BED_SAMPLES : most;
-    while (!status && samples < most && (samples < GY_BED_LEAST || gy_now_ns() < until_ns)) {
-        status = times ? gy_bed_time(bed, shot, times, &us[samples], err) : time_wall(bed, shot, &us[samples], err);
+    most = most > GY_HARNESS_SAMPLES ? GY_HARNESS_SAMPLES : most;
+    while (!status && samples < most && (samples < GY_HARNESS_LEAST || gy_now_ns() < until_ns)) {
+        status = times ? gy_harness_time(harness, workload, times, &us[samples], err)
+                       : time_wall(harness, workload, &us[samples], err);
         samples += status == GANTRY_OK;
     }
     *figure = status ? (gy_figure){ 0 } : gy_figure_of(us, samples);
     return status;
 }
 
-gantry_status gy_bed_sample(gy_bed *bed, const gy_shot *shot, int64_t until_ns, gy_figure *figure, gantry_error *err)
+gantry_status gy_harness_sample(gy_harness *harness, const gy_workload *workload, int64_t until_ns, gy_figure *figure,
+                                gantry_error *err)
 {
     double first = 0;
-    gantry_status status = warm_up(bed, shot, &first, err);
-    return status ? status : take_samples(bed, shot, batch_of(shot, first, BATCH_US), until_ns, figure, err);
+    gantry_status status = warm_up(harness, workload, &first, err);
+    return status ? status
+                  : take_samples(harness, workload, batch_of(workload, first, BATCH_US), until_ns, figure, err);
 }
 
-gantry_status gy_bed_sample_wall(gy_bed *bed, const gy_shot *shot, int64_t until_ns, gy_figure *figure,
-                                 gantry_error *err)
+gantry_status gy_harness_sample_wall(gy_harness *harness, const gy_workload *workload, int64_t until_ns,
+                                     gy_figure *figure, gantry_error *err)
 {
     double first = 0;
-    gantry_status status = warm_up(bed, shot, &first, err);
-    return status ? status : take_samples(bed, shot, 0, until_ns, figure, err);
+    gantry_status status = warm_up(harness, workload, &first, err);
+    return status ? status : take_samples(harness, workload, 0, until_ns, figure, err);
 }
 
 /* Where a capture is refused nothing is lost but the graph. */
-gantry_status gy_bed_sample_nodes(gy_bed *bed, const gy_shot *shot, int64_t until_ns, gy_figure *figure,
-                                  gantry_error *err)
+gantry_status gy_harness_sample_nodes(gy_harness *harness, const gy_workload *workload, int64_t until_ns,
+                                      gy_figure *figure, gantry_error *err)
 {
     double first = 0;
-    gy_bed_graph g = { .lane = shot->lead };
-    gantry_status status = warm_up(bed, shot, &first, err);
-    uint32_t nodes = batch_of(shot, first, GRAPH_US);
-    if (status || first > BATCH_US || gy_bed_graph_make(&g, bed, shot->queue, shot->what, nodes, NULL)) {
-        return status ? status : take_samples(bed, shot, batch_of(shot, first, BATCH_US), until_ns, figure, err);
+    gy_harness_graph g = { .lane = workload->first_lane };
+    gantry_status status = warm_up(harness, workload, &first, err);
+    uint32_t nodes = batch_of(workload, first, GRAPH_US);
+    if (status || first > BATCH_US ||
+        gy_harness_graph_make(&g, harness, workload->queue, workload->what, nodes, NULL)) {
+        return status ? status
+                      : take_samples(harness, workload, batch_of(workload, first, BATCH_US), until_ns, figure, err);
     }
-    gy_shot graph = { .queue = gy_bed_graph_queue, .what = &g, .lead = shot->lead };
-    graph.most = shot->most ? WARM_UP + (shot->most - WARM_UP) / nodes : 0;
-    status = take_samples(bed, &graph, 1, until_ns, figure, err);
-    gy_bed_graph_drop(&g, bed);
+    gy_workload graph = { .queue = gy_harness_graph_queue, .what = &g, .first_lane = workload->first_lane };
+    graph.most = workload->most ? WARM_UP + (workload->most - WARM_UP) / nodes : 0;
+    status = take_samples(harness, &graph, 1, until_ns, figure, err);
+    gy_harness_graph_drop(&g, harness);
     figure->us /= nodes;
     figure->mad_us /= nodes;
     return status;

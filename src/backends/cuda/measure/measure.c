@@ -49,7 +49,7 @@ static gantry_status measure_all(gy_measure *m, int64_t until_ns, gantry_error *
 static void open_nccl(gy_measure *m)
 {
     gantry_error why = { 0 };
-    if (m->bed.gpus > 1 && gy_nccl_load(&m->nccl, &why)) {
+    if (m->harness.gpus > 1 && gy_nccl_load(&m->nccl, &why)) {
         gy_text_printf(&m->to->notes, "not measured: collectives of NCCL: %s\n", why.text);
     }
 }
@@ -64,19 +64,19 @@ gantry_status gy_cuda_measure(const gantry_machine *machine, const gy_measure_op
     if (options->progress) {
         options->progress(options->user, "opening the GPUs", 0, 0);
     }
-    gy_bed_want want = { .bytes = GY_BED_BYTES, .host = GY_BED_BYTES, .less = true, .peers = true };
+    gy_harness_want want = { .bytes = GY_HARNESS_BYTES, .host = GY_HARNESS_BYTES, .less = true, .peers = true };
     want.patience = options->patience > 0 ? options->patience : DEFAULT_PATIENCE;
-    gantry_status status = gy_bed_open(&m.bed, machine, &want, err);
+    gantry_status status = gy_harness_open(&m.harness, machine, &want, err);
     if (status) {
         return status;
     }
     gy_nvml_open(&m.nvml, NULL);
     open_nccl(&m);
-    status = gy_cuda_fingerprint(&m.bed.d, &m.nvml, &to->fingerprint, err);
+    status = gy_cuda_fingerprint(&m.harness.d, &m.nvml, &to->fingerprint, err);
     status = status ? status : measure_all(&m, until_ns, err);
     status = status || !to->notes.failed ? status : gy_fail_nomem(err);
     gy_nvml_close(&m.nvml);
-    gy_bed_close(&m.bed);
+    gy_harness_close(&m.harness);
     if (status) {
         gy_measured_free(to);
     } else if (options->progress) {

@@ -12,7 +12,7 @@ gantry_status gy_cuda_measure(const gantry_machine *machine, const gy_measure_op
                               gantry_error *err);
 
 typedef struct gy_measure {
-    gy_bed bed;
+    gy_harness harness;
     gy_nvml nvml;
     gy_nccl_api nccl; /* lib.handle NULL: there is none, or one GPU only */
     const gy_measure_options *options;
@@ -41,7 +41,7 @@ extern const gy_figures gy_figures_collectives; /* measure_collectives.c: those 
 
 /* fingerprint.c: what has to be the same for figures to hold. `nvml` may be one that is not there. */
 gantry_status gy_cuda_fingerprint(const gy_driver *driver, const gy_nvml *nvml, gy_text *to, gantry_error *err);
-/* The same: MHz of a device's SMs now; 0: not told. */
+/* MHz of a device's SMs now; 0: NVML does not tell. */
 double gy_nvml_clock(const gy_nvml *nvml, const gy_driver *driver, const gantry_machine *machine, uint32_t device);
 
 #endif

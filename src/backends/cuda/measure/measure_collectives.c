@@ -16,11 +16,11 @@ static const gantry_collective kinds[] = { GANTRY_ALL_REDUCE, GANTRY_REDUCE,    
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* The i-th number of ranks; 0 past the last. */
-static uint32_t ranks_at(const gy_bed *bed, uint32_t i)
+static uint32_t ranks_at(const gy_harness *harness, uint32_t i)
 {
     uint32_t ranks = UINT32_C(2) << i, before = UINT32_C(1) << i;
-    ranks = ranks < bed->gpus ? ranks : bed->gpus;
-    return ranks > before && gy_bed_nccl_can(bed, ranks) ? ranks : 0;
+    ranks = ranks < harness->gpus ? ranks : harness->gpus;
+    return ranks > before && gy_harness_nccl_can(harness, ranks) ? ranks : 0;
 }
 
 /* Fewer of what takes long. */
@@ -31,25 +31,25 @@ static uint32_t calls_for(uint64_t bytes)
 
 /* `more` has `calls` more of them than `one`. */
 typedef struct pair {
-    gy_bed_chain one, more;
+    gy_harness_chain one, more;
     uint32_t calls;
 } pair;
 
 static gantry_status time_pair(const pair *p, double *us, gantry_error *err)
 {
     double one = 0, more = 0;
-    gantry_status status = gy_bed_chain_time(&p->more, &more, err);
-    status = status ? status : gy_bed_chain_time(&p->one, &one, err);
+    gantry_status status = gy_harness_chain_time(&p->more, &more, err);
+    status = status ? status : gy_harness_chain_time(&p->one, &one, err);
     *us = more > one ? (more - one) / p->calls : more / p->more.calls; /* something disturbed it */
     return status;
 }
 
 static gantry_status sample(const pair *p, int64_t until_ns, gy_figure *figure, gantry_error *err)
 {
-    double us[GY_BED_SAMPLES];
+    double us[GY_HARNESS_SAMPLES];
     uint32_t samples = 0;
     gantry_status status = time_pair(p, &us[0], err); /* the first one may load things */
-    while (!status && samples < GY_BED_SAMPLES && (samples < GY_BED_LEAST || gy_now_ns() < until_ns)) {
+    while (!status && samples < GY_HARNESS_SAMPLES && (samples < GY_HARNESS_LEAST || gy_now_ns() < until_ns)) {
         status = time_pair(p, &us[samples], err);
         samples += status == GANTRY_OK;
     }
@@ -61,19 +61,19 @@ static gantry_status sample(const pair *p, int64_t until_ns, gy_figure *figure, 
 
 typedef struct ranks {
     gy_measure *m;
-    gy_bed_nccl nccl;
+    gy_harness_nccl nccl;
     bool calls; /* graphs are refused */
 } ranks;
 
 /* New communicators, as a capture that failed may have spoilt them. */
 static gantry_status go_without_graphs(ranks *r, const gantry_error *why, gantry_error *err)
 {
-    gy_bed *bed = &r->m->bed;
+    gy_harness *harness = &r->m->harness;
     r->calls = true;
     gy_text_printf(&r->m->to->notes, "not measured: collectives of NCCL among %u GPUs in graphs, but as calls: %s\n",
                    r->nccl.ranks, why->text);
-    gantry_status status = gy_bed_nccl_abort(&r->nccl, err);
-    return status ? status : gy_bed_nccl_open(&r->nccl, bed, &r->m->nccl, r->nccl.ranks, err);
+    gantry_status status = gy_harness_nccl_abort(&r->nccl, err);
+    return status ? status : gy_harness_nccl_open(&r->nccl, harness, &r->m->nccl, r->nccl.ranks, err);
 }
 
 static gantry_status capture_pair(ranks *r, pair *p, gantry_error *err)
@@ -82,10 +82,10 @@ static gantry_status capture_pair(ranks *r, pair *p, gantry_error *err)
     if (r->calls) {
         return GANTRY_OK;
     }
-    gantry_status status = gy_bed_chain_capture(&p->one, &why);
-    status = status ? status : gy_bed_chain_capture(&p->more, &why);
+    gantry_status status = gy_harness_chain_capture(&p->one, &why);
+    status = status ? status : gy_harness_chain_capture(&p->more, &why);
     if (status) {
-        gy_bed_chain_free(&p->one);
+        gy_harness_chain_free(&p->one);
         return go_without_graphs(r, &why, err);
     }
     return GANTRY_OK;
@@ -97,14 +97,14 @@ static gantry_status measure_size(ranks *r, gantry_collective kind, uint64_t byt
 {
     pair p = { .calls = calls_for(bytes) };
     double unused;
-    p.one = (gy_bed_chain){ .nccl = &r->nccl, .kind = kind, .bytes = bytes, .calls = 1 };
+    p.one = (gy_harness_chain){ .nccl = &r->nccl, .kind = kind, .bytes = bytes, .calls = 1 };
     p.more = p.one;
     p.more.calls += p.calls;
-    gantry_status status = gy_bed_chain_time(&p.one, &unused, err);
+    gantry_status status = gy_harness_chain_time(&p.one, &unused, err);
     status = status ? status : capture_pair(r, &p, err);
     status = status ? status : sample(&p, until_ns, figure, err);
-    gy_bed_chain_free(&p.one);
-    gy_bed_chain_free(&p.more);
+    gy_harness_chain_free(&p.one);
+    gy_harness_chain_free(&p.more);
     return status;
 }
 
@@ -112,12 +112,12 @@ static gantry_status measure_kind(ranks *r, gantry_collective kind, gantry_error
 {
     gy_measure *m = r->m;
     gy_measured_collective made = { .collective = kind, .algorithm = GY_ALGORITHM_NCCL, .ranks = r->nccl.ranks };
-    made.kind = m->bed.machine->device[m->bed.gpu[0].device].kind;
+    made.kind = m->harness.machine->device[m->harness.gpu[0].device].kind;
     gy_budget budget = { gy_measure_next(m), SIZES };
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < SIZES && !status; i++) {
         gy_measured_point point;
-        uint64_t bytes = gy_bed_nccl_bytes(&r->nccl, kind, SMALLEST << (2 * i));
+        uint64_t bytes = gy_harness_nccl_bytes(&r->nccl, kind, SMALLEST << (2 * i));
         if (!bytes) {
             continue;
         }
@@ -142,16 +142,16 @@ static gantry_status measure_ranks(gy_measure *m, uint32_t count, gantry_error *
 {
     ranks r = { .m = m };
     gantry_error why = { 0 };
-    gantry_status status = gy_bed_nccl_open(&r.nccl, &m->bed, &m->nccl, count, &why);
+    gantry_status status = gy_harness_nccl_open(&r.nccl, &m->harness, &m->nccl, count, &why);
     for (int i = 0; i < KINDS && !status; i++) {
         status = measure_kind(&r, kinds[i], &why);
     }
     if (!status) {
-        gy_bed_nccl_close(&r.nccl);
+        gy_harness_nccl_close(&r.nccl);
         return GANTRY_OK;
     }
     status = status == GANTRY_E_NOMEM ? gy_fail_nomem(err) : GANTRY_OK;
-    gantry_status ended = gy_bed_nccl_abort(&r.nccl, err);
+    gantry_status ended = gy_harness_nccl_abort(&r.nccl, err);
     gy_text_printf(&m->to->notes, "not measured: collectives of NCCL among %u GPUs: %s\n", count, why.text);
     return status ? status : ended;
 }
@@ -159,7 +159,7 @@ static gantry_status measure_ranks(gy_measure *m, uint32_t count, gantry_error *
 static uint32_t count(const gy_measure *m)
 {
     uint32_t found = 0;
-    for (uint32_t i = 0; m->nccl.lib.handle && ranks_at(&m->bed, i); i++) {
+    for (uint32_t i = 0; m->nccl.lib.handle && ranks_at(&m->harness, i); i++) {
         found += KINDS;
     }
     return found;
@@ -168,8 +168,8 @@ static uint32_t count(const gy_measure *m)
 static gantry_status measure(gy_measure *m, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; ranks_at(&m->bed, i) && !status; i++) {
-        status = measure_ranks(m, ranks_at(&m->bed, i), err);
+    for (uint32_t i = 0; ranks_at(&m->harness, i) && !status; i++) {
+        status = measure_ranks(m, ranks_at(&m->harness, i), err);
     }
     return status;
 }

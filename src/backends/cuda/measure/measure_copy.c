@@ -9,49 +9,51 @@ enum { SIZES = 11 };
 #define SMALLEST UINT64_C(256)
 
 typedef struct pair {
-    uint32_t from, to; /* GPUs, or GY_BED_HOST */
+    uint32_t from, to; /* GPUs, or GY_HARNESS_HOST */
     uint64_t bytes;
 } pair;
 
-static gantry_status queue(gy_bed *bed, const void *what, gantry_error *err)
+static gantry_status queue(gy_harness *harness, const void *what, gantry_error *err)
 {
     const pair *p = what;
-    uint32_t gpu = p->from == GY_BED_HOST ? p->to : p->from;
-    return gy_bed_copy(bed, (gy_bed_lane){ gpu, 0 }, p->from, p->to, p->bytes, 0, err);
+    uint32_t gpu = p->from == GY_HARNESS_HOST ? p->to : p->from;
+    return gy_harness_copy(harness, (gy_harness_lane){ gpu, 0 }, p->from, p->to, p->bytes, 0, err);
 }
 
 /* 256 B, 1 KiB, ... 256 MiB, as far as there is room; the largest is always the room itself. */
-static uint64_t size_of(const gy_bed *bed, int i)
+static uint64_t size_of(const gy_harness *harness, int i)
 {
     uint64_t bytes = SMALLEST << (2 * i);
-    return i + 1 == SIZES || bytes > bed->bytes ? bed->bytes : bytes;
+    return i + 1 == SIZES || bytes > harness->bytes ? harness->bytes : bytes;
 }
 
-static uint32_t sizes_of(const gy_bed *bed)
+static uint32_t sizes_of(const gy_harness *harness)
 {
     uint32_t sizes = 1;
-    while (sizes < SIZES && SMALLEST << (2 * (sizes - 1)) < bed->bytes) {
+    while (sizes < SIZES && SMALLEST << (2 * (sizes - 1)) < harness->bytes) {
         sizes++;
     }
     return sizes;
 }
 
-static uint32_t memory_of(const gy_bed *bed, uint32_t end)
+static uint32_t memory_of(const gy_harness *harness, uint32_t end)
 {
-    return end == GY_BED_HOST ? 0 : bed->gpu[end].memory;
+    return end == GY_HARNESS_HOST ? 0 : harness->gpu[end].memory;
 }
 
 static gantry_status measure_pair(gy_measure *m, pair p, gantry_error *err)
 {
-    gy_measured_copy made = { .from = memory_of(&m->bed, p.from), .to = memory_of(&m->bed, p.to) };
-    gy_shot shot = { .queue = queue, .what = &p, .lead = { p.from == GY_BED_HOST ? p.to : p.from, 0 } };
-    gy_budget budget = { gy_measure_next(m), sizes_of(&m->bed) };
+    gy_measured_copy made = { .from = memory_of(&m->harness, p.from), .to = memory_of(&m->harness, p.to) };
+    gy_workload workload = { .queue = queue,
+                             .what = &p,
+                             .first_lane = { p.from == GY_HARNESS_HOST ? p.to : p.from, 0 } };
+    gy_budget budget = { gy_measure_next(m), sizes_of(&m->harness) };
     gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; i < sizes_of(&m->bed) && !status; i++) {
+    for (uint32_t i = 0; i < sizes_of(&m->harness) && !status; i++) {
         gy_measured_point point;
-        p.bytes = size_of(&m->bed, (int)i);
+        p.bytes = size_of(&m->harness, (int)i);
         point.work = (double)p.bytes;
-        status = gy_bed_sample(&m->bed, &shot, gy_budget_next(&budget), &point.time, err);
+        status = gy_harness_sample(&m->harness, &workload, gy_budget_next(&budget), &point.time, err);
         status = status || gy_vec_push(&made.points, point) ? status : gy_fail_nomem(err);
     }
     if (status || !gy_vec_push(&m->to->copies, made)) {
@@ -62,21 +64,21 @@ static gantry_status measure_pair(gy_measure *m, pair p, gantry_error *err)
 }
 
 /* The i-th pair, host memory being the last end; false: the two do not reach each other. */
-static bool pair_at(const gy_bed *bed, uint32_t i, pair *p)
+static bool pair_at(const gy_harness *harness, uint32_t i, pair *p)
 {
-    uint32_t ends = bed->gpus + 1;
+    uint32_t ends = harness->gpus + 1;
     *p = (pair){ .from = i / ends, .to = i % ends };
-    p->from = p->from == bed->gpus ? GY_BED_HOST : p->from;
-    p->to = p->to == bed->gpus ? GY_BED_HOST : p->to;
-    return !(p->from == GY_BED_HOST && p->to == GY_BED_HOST) && gy_bed_reaches(bed, p->from, p->to);
+    p->from = p->from == harness->gpus ? GY_HARNESS_HOST : p->from;
+    p->to = p->to == harness->gpus ? GY_HARNESS_HOST : p->to;
+    return !(p->from == GY_HARNESS_HOST && p->to == GY_HARNESS_HOST) && gy_harness_reaches(harness, p->from, p->to);
 }
 
 static uint32_t count(const gy_measure *m)
 {
     uint32_t found = 0;
     pair p;
-    for (uint32_t i = 0; i < (m->bed.gpus + 1) * (m->bed.gpus + 1); i++) {
-        found += pair_at(&m->bed, i, &p);
+    for (uint32_t i = 0; i < (m->harness.gpus + 1) * (m->harness.gpus + 1); i++) {
+        found += pair_at(&m->harness, i, &p);
     }
     return found;
 }
@@ -85,8 +87,8 @@ static gantry_status measure(gy_measure *m, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
     pair p;
-    for (uint32_t i = 0; i < (m->bed.gpus + 1) * (m->bed.gpus + 1) && !status; i++) {
-        status = pair_at(&m->bed, i, &p) ? measure_pair(m, p, err) : GANTRY_OK;
+    for (uint32_t i = 0; i < (m->harness.gpus + 1) * (m->harness.gpus + 1) && !status; i++) {
+        status = pair_at(&m->harness, i, &p) ? measure_pair(m, p, err) : GANTRY_OK;
     }
     return status;
 }

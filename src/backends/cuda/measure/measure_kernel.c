@@ -14,7 +14,7 @@ enum { LEAST_POINTS = 4 };
 
 static const char *kind_of(const gy_measure *m, uint32_t gpu)
 {
-    return m->bed.machine->device[m->bed.gpu[gpu].device].kind;
+    return m->harness.machine->device[m->harness.gpu[gpu].device].kind;
 }
 
 static bool is_first_of_kind(const gy_measure *m, uint32_t gpu)
@@ -42,10 +42,10 @@ typedef struct table {
 /* E_UNSUPPORTED: this size cannot be had. A kernel that reports a failure by its status word is passed over too. */
 static gantry_status measure_size(gy_measure *m, gy_recipe_launch *l, int64_t until_ns, table *t, gantry_error *err)
 {
-    gy_shot shot = { .queue = gy_recipe_queue, .what = l, .lead = { l->gpu, 0 }, .most = l->most };
+    gy_workload workload = { .queue = gy_recipe_queue, .what = l, .first_lane = { l->gpu, 0 }, .most = l->most };
     gy_measured_point point;
-    gantry_status status = gy_bed_sample_nodes(&m->bed, &shot, until_ns, &point.time, err);
-    if (status || gy_recipe_failed(&m->bed, l)) {
+    gantry_status status = gy_harness_sample_nodes(&m->harness, &workload, until_ns, &point.time, err);
+    if (status || gy_recipe_failed(&m->harness, l)) {
         return status ? status : GANTRY_E_UNSUPPORTED;
     }
     point.work = l->flops;
@@ -78,16 +78,16 @@ static gantry_status measure_sizes(gy_measure *m, gy_measured_kernel *k, const c
         gy_recipe_launch l;
         int64_t until_ns = gy_budget_next(&budget);
         gantry_status status =
-            gy_recipe_open(&l, &m->bed, c->gpu, c->kernel, c->handle, dtype, gy_recipe_size(manifest, i), err);
+            gy_recipe_open(&l, &m->harness, c->gpu, c->kernel, c->handle, dtype, gy_recipe_size(manifest, i), err);
         if (!status && is_enough(t, &l, budget.until_ns)) {
-            gy_recipe_free(&l, &m->bed);
+            gy_recipe_free(&l, &m->harness);
             break;
         }
         if (!status) {
             k->dtype = gy_node_dtype(l.graph, &l.graph->nodes.at[0]); /* as costs are looked up */
             k->by_flops = l.flops > FLOPS_A_BYTE * l.bytes;
             status = measure_size(m, &l, until_ns, t, err);
-            gy_recipe_free(&l, &m->bed);
+            gy_recipe_free(&l, &m->harness);
         }
         if (status) {
             return status == GANTRY_E_UNSUPPORTED ? GANTRY_OK : status;
@@ -115,11 +115,11 @@ static gantry_status measure_kernel(gy_measure *m, gy_measured_kernel k, const c
     return status;
 }
 
-/* What a kernel says of itself, such as that its library has no memory for a handle, is no failure of the GPU, which
- * goes on: it is left out. A context that was lost shows here. */
+/* A failure that a kernel reports of itself, such as that its library has no memory for a handle, is none of the GPU,
+ * which goes on: it is left out. A context that was lost shows here. */
 static gantry_status leave_out(gy_measure *m, const gy_cuda_kernel *kernel, const gantry_error *why, gantry_error *err)
 {
-    gantry_status status = gy_bed_drain(&m->bed, err);
+    gantry_status status = gy_harness_drain(&m->harness, err);
     if (!status) {
         gy_text_printf(&m->to->notes, "not measured: kernel \"%s\": %s\n", kernel->name, why->text);
     }
@@ -133,7 +133,7 @@ static bool is_its_own(const gantry_error *why)
 
 static bool is_here(const gy_measure *m, const gy_cuda_kernel *kernel)
 {
-    return !kernel->usable || kernel->usable(kernel, &m->bed.d, NULL) == GANTRY_OK;
+    return !kernel->usable || kernel->usable(kernel, &m->harness.d, NULL) == GANTRY_OK;
 }
 
 /* One whose library is not here is passed over. */
@@ -146,7 +146,7 @@ static gantry_status measure_dtypes(gy_measure *m, const gy_cuda_kernel *kernel,
     if (!manifest || !gy_recipe_dtype(manifest, 0, &dtype) || !is_here(m, kernel)) {
         return GANTRY_OK;
     }
-    gantry_status status = gy_recipe_load(&c.handle, &m->bed, gpu, kernel, &why);
+    gantry_status status = gy_recipe_load(&c.handle, &m->harness, gpu, kernel, &why);
     if (status) {
         return leave_out(m, kernel, &why, err);
     }
@@ -154,7 +154,7 @@ static gantry_status measure_dtypes(gy_measure *m, const gy_cuda_kernel *kernel,
         gy_measured_kernel k = { .name = manifest->name, .kind = kind_of(m, gpu), .dtype = dtype };
         status = measure_kernel(m, k, &c, &why);
     }
-    gy_recipe_unload(c.handle, &m->bed, gpu, kernel);
+    gy_recipe_unload(c.handle, &m->harness, gpu, kernel);
     if (status && is_its_own(&why)) {
         return leave_out(m, kernel, &why, err);
     }
@@ -187,7 +187,7 @@ static uint32_t count(const gy_measure *m)
             found++;
         }
     }
-    for (uint32_t i = 0; i < m->bed.gpus; i++) {
+    for (uint32_t i = 0; i < m->harness.gpus; i++) {
         kinds += is_first_of_kind(m, i);
     }
     return found * kinds;
@@ -196,7 +196,7 @@ static uint32_t count(const gy_measure *m)
 static gantry_status measure(gy_measure *m, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; i < m->bed.gpus && !status; i++) {
+    for (uint32_t i = 0; i < m->harness.gpus && !status; i++) {
         status = is_first_of_kind(m, i) ? measure_gpu(m, i, err) : GANTRY_OK;
     }
     return status;

@@ -9,57 +9,57 @@ enum { ROUNDS = 4 }; /* copies of each stream, so that beginning together and en
 
 typedef struct pattern {
     gy_traffic_pattern what;
-    uint32_t gpu; /* whose port; GY_BED_HOST: nobody's alone */
+    uint32_t gpu; /* the GPU whose port it is; GY_HARNESS_HOST: it is shared */
     gy_flows flows;
 } pattern;
 
-static bool add(const gy_bed *bed, pattern *p, gy_stream_copy f)
+static bool add(const gy_harness *harness, pattern *p, gy_stream_copy f)
 {
-    return gy_flows_add(bed, &p->flows, f);
+    return gy_flows_add(harness, &p->flows, f);
 }
 
 /* All that goes one way is on the stream of the other end, so that no stream has two copies at once. */
-static bool add_of(const gy_bed *bed, pattern *p, uint32_t k)
+static bool add_of(const gy_harness *harness, pattern *p, uint32_t k)
 {
-    uint32_t next = (k + 1) % bed->gpus;
+    uint32_t next = (k + 1) % harness->gpus;
     switch (p->what) {
     case GY_TRAFFIC_OUT:
-        return k == p->gpu || add(bed, p, (gy_stream_copy){ { k, 0 }, p->gpu, k, 0 });
+        return k == p->gpu || add(harness, p, (gy_stream_copy){ { k, 0 }, p->gpu, k, 0 });
     case GY_TRAFFIC_IN:
-        return k == p->gpu || add(bed, p, (gy_stream_copy){ { k, 0 }, k, p->gpu, 0 });
+        return k == p->gpu || add(harness, p, (gy_stream_copy){ { k, 0 }, k, p->gpu, 0 });
     case GY_TRAFFIC_BOTH:
-        return k != p->gpu || (add(bed, p, (gy_stream_copy){ { k, 0 }, k, next, 0 }) &&
-                               add(bed, p, (gy_stream_copy){ { next, 1 }, next, k, 0 }));
+        return k != p->gpu || (add(harness, p, (gy_stream_copy){ { k, 0 }, k, next, 0 }) &&
+                               add(harness, p, (gy_stream_copy){ { next, 1 }, next, k, 0 }));
     case GY_TRAFFIC_PAIRS:
-        return add(bed, p, (gy_stream_copy){ { k, 0 }, k, next, 0 });
+        return add(harness, p, (gy_stream_copy){ { k, 0 }, k, next, 0 });
     case GY_TRAFFIC_HOST_OUT:
-        return add(bed, p, (gy_stream_copy){ { k, 0 }, GY_BED_HOST, k, 0 });
+        return add(harness, p, (gy_stream_copy){ { k, 0 }, GY_HARNESS_HOST, k, 0 });
     case GY_TRAFFIC_HOST_IN:
-        return add(bed, p, (gy_stream_copy){ { k, 0 }, k, GY_BED_HOST, 0 });
+        return add(harness, p, (gy_stream_copy){ { k, 0 }, k, GY_HARNESS_HOST, 0 });
     case GY_TRAFFIC_HOST_BOTH:
-        return add(bed, p, (gy_stream_copy){ { k, 0 }, GY_BED_HOST, k, 0 }) &&
-               add(bed, p, (gy_stream_copy){ { k, 1 }, k, GY_BED_HOST, p->flows.bytes });
+        return add(harness, p, (gy_stream_copy){ { k, 0 }, GY_HARNESS_HOST, k, 0 }) &&
+               add(harness, p, (gy_stream_copy){ { k, 1 }, k, GY_HARNESS_HOST, p->flows.bytes });
     }
     return true;
 }
 
 static gantry_status measure_pattern(gy_measure *m, pattern *p, gantry_error *err)
 {
-    gy_bed *bed = &m->bed;
+    gy_harness *harness = &m->harness;
     int64_t until_ns = gy_measure_next(m);
     bool ok = true;
     p->flows.rounds = ROUNDS;
-    p->flows.bytes = p->what == GY_TRAFFIC_HOST_BOTH ? bed->bytes / 2 : bed->bytes;
-    for (uint32_t k = 0; k < bed->gpus && ok; k++) {
-        ok = add_of(bed, p, k);
+    p->flows.bytes = p->what == GY_TRAFFIC_HOST_BOTH ? harness->bytes / 2 : harness->bytes;
+    for (uint32_t k = 0; k < harness->gpus && ok; k++) {
+        ok = add_of(harness, p, k);
     }
     if (!ok || p->flows.flows.count == 0) {
         return ok ? GANTRY_OK : gy_fail_nomem(err);
     }
-    gy_shot shot = gy_flows_shot(&p->flows);
+    gy_workload workload = gy_flows_workload(&p->flows);
     gy_measured_traffic made = { .what = p->what,
-                                 .memory = p->gpu == GY_BED_HOST ? GY_MACHINE_NONE : bed->gpu[p->gpu].memory };
-    gantry_status status = gy_bed_sample(bed, &shot, until_ns, &made.time, err);
+                                 .memory = p->gpu == GY_HARNESS_HOST ? GY_MACHINE_NONE : harness->gpu[p->gpu].memory };
+    gantry_status status = gy_harness_sample(harness, &workload, until_ns, &made.time, err);
     made.bytes = (double)p->flows.bytes * (double)p->flows.flows.count;
     made.time.us /= ROUNDS;
     made.time.mad_us /= ROUNDS;
@@ -68,25 +68,25 @@ static gantry_status measure_pattern(gy_measure *m, pattern *p, gantry_error *er
 
 /* The i-th pattern; false past the last. Between GPUs there is something to measure from two on, at ports from three.
  */
-static bool pattern_at(const gy_bed *bed, uint32_t i, pattern *p)
+static bool pattern_at(const gy_harness *harness, uint32_t i, pattern *p)
 {
     static const gy_traffic_pattern alone[] = { GY_TRAFFIC_HOST_OUT, GY_TRAFFIC_HOST_IN, GY_TRAFFIC_HOST_BOTH,
-                                                GY_TRAFFIC_PAIRS };
+                                        GY_TRAFFIC_PAIRS };
     static const gy_traffic_pattern port[] = { GY_TRAFFIC_BOTH, GY_TRAFFIC_OUT, GY_TRAFFIC_IN };
-    uint32_t alones = bed->gpus > 1 ? 4 : 3, ports = bed->gpus > 2 ? 3 : bed->gpus > 1 ? 1 : 0;
-    *p = (pattern){ .what = i < alones ? alone[i] : GY_TRAFFIC_OUT, .gpu = GY_BED_HOST };
-    if (i >= alones && i < alones + ports * bed->gpus) {
-        p->what = port[(i - alones) / bed->gpus];
-        p->gpu = (i - alones) % bed->gpus;
+    uint32_t alones = harness->gpus > 1 ? 4 : 3, ports = harness->gpus > 2 ? 3 : harness->gpus > 1 ? 1 : 0;
+    *p = (pattern){ .what = i < alones ? alone[i] : GY_TRAFFIC_OUT, .gpu = GY_HARNESS_HOST };
+    if (i >= alones && i < alones + ports * harness->gpus) {
+        p->what = port[(i - alones) / harness->gpus];
+        p->gpu = (i - alones) % harness->gpus;
     }
-    return i < alones + ports * bed->gpus;
+    return i < alones + ports * harness->gpus;
 }
 
 static uint32_t count(const gy_measure *m)
 {
     uint32_t i = 0;
     pattern p;
-    while (pattern_at(&m->bed, i, &p)) {
+    while (pattern_at(&m->harness, i, &p)) {
         i++;
     }
     return i;
@@ -96,7 +96,7 @@ static gantry_status measure(gy_measure *m, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
     pattern p;
-    for (uint32_t i = 0; !status && pattern_at(&m->bed, i, &p); i++) {
+    for (uint32_t i = 0; !status && pattern_at(&m->harness, i, &p); i++) {
         status = measure_pattern(m, &p, err);
         gy_flows_free(&p.flows);
     }

@@ -59,8 +59,8 @@ static const recipe recipes[] = {
 };
 enum { RECIPES = sizeof recipes / sizeof *recipes };
 
-/* What takes as long as it is told, or fails as it is told, says nothing of a device; sparse matrices differ too much.
- */
+/* Kernels that take as long as they are asked to, or fail when they are asked to, show nothing of a device; sparse
+ * matrices differ too much. */
 static const char *const passed_over[] = { "busy", "fail", "spmv_csr" };
 
 enum { FACTORS = 14 }; /* factor of factor: of 16 x 16 numbers the 18th may have none */
@@ -150,50 +150,51 @@ static gantry_status load(gantry_graph **graph, const gantry_kernel *kernel, gan
 
 /* ---- memory ---- */
 
-static gantry_status upload(gy_bed *bed, uint32_t gpu, CUdeviceptr to, uint64_t bytes, gantry_error *err)
+static gantry_status upload(gy_harness *harness, uint32_t gpu, CUdeviceptr to, uint64_t bytes, gantry_error *err)
 {
-    const gy_bed_gpu *g = &bed->gpu[gpu];
-    gantry_status status = gy_bed_use(bed, gpu, err);
-    CUresult code = status ? CUDA_SUCCESS : bed->d.cuMemcpyHtoDAsync(to, g->host, bytes, g->stream[0]);
-    return status ? status : gy_bed_check(bed, code, gpu, "uploading arguments", err);
+    const gy_harness_gpu *g = &harness->gpu[gpu];
+    gantry_status status = gy_harness_use(harness, gpu, err);
+    CUresult code = status ? CUDA_SUCCESS : harness->d.cuMemcpyHtoDAsync(to, g->host, bytes, g->stream[0]);
+    return status ? status : gy_harness_check(harness, code, gpu, "uploading arguments", err);
 }
 
-/* What the host makes is repeated by copies that double it. */
-static gantry_status fill_pattern(gy_bed *bed, uint32_t gpu, const gy_buffer *b, CUdeviceptr to, gantry_error *err)
+/* The pattern that the host makes is repeated by copies that double it. */
+static gantry_status fill_pattern(gy_harness *harness, uint32_t gpu, const gy_buffer *b, CUdeviceptr to,
+                                  gantry_error *err)
 {
-    const gy_bed_gpu *g = &bed->gpu[gpu];
+    const gy_harness_gpu *g = &harness->gpu[gpu];
     gy_init numbers = { .kind = GY_INIT_UNIFORM, .seed = 1, .b = { .real = gy_dtype_is_float(b->dtype) ? 1 : 2 } };
     uint64_t done = b->bytes < PATTERN ? b->bytes : PATTERN;
-    done = done < bed->host ? done : bed->host;
+    done = done < harness->host ? done : harness->host;
     gy_fill_elements(g->host, b->dtype, &numbers, 0, done / gantry_dtype_size(b->dtype));
-    gantry_status status = upload(bed, gpu, to, done, err);
+    gantry_status status = upload(harness, gpu, to, done, err);
     while (done < b->bytes && !status) {
         uint64_t more = b->bytes - done < done ? b->bytes - done : done;
-        status = gy_bed_check(bed, bed->d.cuMemcpyDtoDAsync(to + done, to, more, g->stream[0]), gpu,
-                              "repeating arguments", err);
+        status = gy_harness_check(harness, harness->d.cuMemcpyDtoDAsync(to + done, to, more, g->stream[0]), gpu,
+                                  "repeating arguments", err);
         done += more;
     }
-    return status ? status : gy_bed_drain(bed, err); /* the host's block is used anew for the next buffer */
+    return status ? status : gy_harness_drain(harness, err); /* the host's block is used anew for the next buffer */
 }
 
-static gantry_status fill(gy_bed *bed, uint32_t gpu, const gy_buffer *b, CUdeviceptr to, gantry_error *err)
+static gantry_status fill(gy_harness *harness, uint32_t gpu, const gy_buffer *b, CUdeviceptr to, gantry_error *err)
 {
     if (b->init.kind == GY_INIT_VALUE) {
-        return fill_pattern(bed, gpu, b, to, err);
+        return fill_pattern(harness, gpu, b, to, err);
     }
-    if (b->bytes > bed->host) {
+    if (b->bytes > harness->host) {
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "the test bed is too small for \"%s\"", b->name);
     }
-    gy_fill_rows(bed->gpu[gpu].host, b, &b->init, 0, b->rows);
-    gantry_status status = upload(bed, gpu, to, b->bytes, err);
-    return status ? status : gy_bed_drain(bed, err);
+    gy_fill_rows(harness->gpu[gpu].host, b, &b->init, 0, b->rows);
+    gantry_status status = upload(harness, gpu, to, b->bytes, err);
+    return status ? status : gy_harness_drain(harness, err);
 }
 
 /* One buffer is one argument here. */
-static gantry_status place(gy_recipe_launch *l, gy_bed *bed, gantry_error *err)
+static gantry_status place(gy_recipe_launch *l, gy_harness *harness, gantry_error *err)
 {
-    CUdeviceptr block = bed->gpu[l->gpu].block;
-    uint64_t at = 0, room = 2 * bed->bytes - STATUS_ROOM;
+    CUdeviceptr block = harness->gpu[l->gpu].block;
+    uint64_t at = 0, room = 2 * harness->bytes - STATUS_ROOM;
     const gy_node *node = &l->graph->nodes.at[0];
     gantry_status status = GANTRY_OK;
     for (uint32_t k = 0; k < node->accesses && !status; k++) {
@@ -201,7 +202,7 @@ static gantry_status place(gy_recipe_launch *l, gy_bed *bed, gantry_error *err)
         if (at + gy_aligned(b->bytes) > room) {
             return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "the test bed is too small for \"%s\"", b->name);
         }
-        status = fill(bed, l->gpu, b, block + at, err);
+        status = fill(harness, l->gpu, b, block + at, err);
         gy_launch_arg_of(l->graph, 0, l->args, k)->data = (void *)(uintptr_t)(block + at);
         at += gy_aligned(b->bytes);
     }
@@ -215,59 +216,60 @@ static gantry_status place(gy_recipe_launch *l, gy_bed *bed, gantry_error *err)
 
 /* ---- all ---- */
 
-gantry_status gy_recipe_load(void **handle, gy_bed *bed, uint32_t gpu, const gy_cuda_kernel *kernel, gantry_error *err)
+gantry_status gy_recipe_load(void **handle, gy_harness *harness, uint32_t gpu, const gy_cuda_kernel *kernel,
+                             gantry_error *err)
 {
     *handle = NULL;
-    gantry_status status = gy_bed_use(bed, gpu, err);
+    gantry_status status = gy_harness_use(harness, gpu, err);
     if (status || !kernel->open) {
         return status;
     }
-    status = kernel->open(handle, kernel, &bed->d, err);
+    status = kernel->open(handle, kernel, &harness->d, err);
     *handle = status ? NULL : *handle;
     return status;
 }
 
-void gy_recipe_unload(void *handle, gy_bed *bed, uint32_t gpu, const gy_cuda_kernel *kernel)
+void gy_recipe_unload(void *handle, gy_harness *harness, uint32_t gpu, const gy_cuda_kernel *kernel)
 {
-    if (handle && kernel->close && !bed->hung && gy_bed_use(bed, gpu, NULL) == GANTRY_OK) {
+    if (handle && kernel->close && !harness->hung && gy_harness_use(harness, gpu, NULL) == GANTRY_OK) {
         kernel->close(handle);
     }
 }
 
 /* All but addresses. */
-static gantry_status describe(gy_recipe_launch *l, gy_bed *bed, gantry_error *err)
+static gantry_status describe(gy_recipe_launch *l, gy_harness *harness, gantry_error *err)
 {
-    const gy_bed_gpu *g = &bed->gpu[l->gpu];
+    const gy_harness_gpu *g = &harness->gpu[l->gpu];
     void *handle = l->launch.handle; /* describing begins anew */
     l->args = gy_calloc(gy_launch_args(l->graph, 0) + 1, sizeof *l->args);
     gantry_status status = l->args ? gy_launch_describe(l->graph, 0, 0, &l->launch, l->args, err) : gy_fail_nomem(err);
     l->launch.struct_size = sizeof l->launch;
     l->launch.node = l->kernel->name;
     l->launch.device = (int32_t)g->device;
-    l->launch.device_ordinal = bed->machine->device[g->device].ordinal;
+    l->launch.device_ordinal = harness->machine->device[g->device].ordinal;
     l->launch.stream = g->stream[0];
     l->launch.handle = handle;
     l->launch.scratch_bytes = (uint64_t)l->graph->nodes.at[0].scratch;
-    status = status ? status : gy_bed_use(bed, l->gpu, err);
+    status = status ? status : gy_harness_use(harness, l->gpu, err);
     return status || !l->kernel->prepare ? status : l->kernel->prepare(&l->launch, &l->launch.scratch_bytes, err);
 }
 
-static gantry_status open_all(gy_recipe_launch *l, gy_bed *bed, gantry_error *err)
+static gantry_status open_all(gy_recipe_launch *l, gy_harness *harness, gantry_error *err)
 {
-    const gy_bed_gpu *g = &bed->gpu[l->gpu];
-    gantry_status status = describe(l, bed, err);
-    status = status ? status : place(l, bed, err);
-    status = status ? status : gy_bed_use(bed, l->gpu, err);
+    const gy_harness_gpu *g = &harness->gpu[l->gpu];
+    gantry_status status = describe(l, harness, err);
+    status = status ? status : place(l, harness, err);
+    status = status ? status : gy_harness_use(harness, l->gpu, err);
     CUresult code =
         status ? CUDA_SUCCESS
-               : bed->d.cuMemsetD8Async((CUdeviceptr)(uintptr_t)l->launch.status, 0, sizeof(int32_t), g->stream[0]);
+               : harness->d.cuMemsetD8Async((CUdeviceptr)(uintptr_t)l->launch.status, 0, sizeof(int32_t), g->stream[0]);
     l->most = strcmp(l->kernel->name, "potrf") == 0 ? FACTORS : 0;
     l->flops = l->graph->nodes.at[0].flops;
     l->bytes = l->graph->nodes.at[0].bytes;
-    return status ? status : gy_bed_check(bed, code, l->gpu, "clearing a status word", err);
+    return status ? status : gy_harness_check(harness, code, l->gpu, "clearing a status word", err);
 }
 
-gantry_status gy_recipe_open(gy_recipe_launch *to, gy_bed *bed, uint32_t gpu, const gy_cuda_kernel *kernel,
+gantry_status gy_recipe_open(gy_recipe_launch *to, gy_harness *harness, uint32_t gpu, const gy_cuda_kernel *kernel,
                              void *handle, gantry_dtype dtype, int64_t size, gantry_error *err)
 {
     const gantry_kernel *manifest = gantry_kernel_find(kernel->name);
@@ -276,9 +278,9 @@ gantry_status gy_recipe_open(gy_recipe_launch *to, gy_bed *bed, uint32_t gpu, co
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "nothing is known of how kernel \"%s\" is called",
                        kernel->name);
     }
-    gantry_status status = open_all(&l, bed, err);
+    gantry_status status = open_all(&l, harness, err);
     if (status) {
-        gy_recipe_free(&l, bed);
+        gy_recipe_free(&l, harness);
         return status;
     }
     *to = l;
@@ -286,33 +288,33 @@ gantry_status gy_recipe_open(gy_recipe_launch *to, gy_bed *bed, uint32_t gpu, co
 }
 
 /* The graph is the host's alone, so nothing that still runs needs it; but memory and status word are used anew. */
-void gy_recipe_free(gy_recipe_launch *l, gy_bed *bed)
+void gy_recipe_free(gy_recipe_launch *l, gy_harness *harness)
 {
-    gy_bed_settle(bed);
+    gy_harness_settle(harness);
     gy_free(l->args);
     gantry_graph_free(l->graph);
     *l = (gy_recipe_launch){ 0 };
 }
 
-gantry_status gy_recipe_queue(gy_bed *bed, const void *what, gantry_error *err)
+gantry_status gy_recipe_queue(gy_harness *harness, const void *what, gantry_error *err)
 {
     const gy_recipe_launch *l = what;
-    gantry_status status = gy_bed_use(bed, l->gpu, err);
+    gantry_status status = gy_harness_use(harness, l->gpu, err);
     if (!status && (status = l->kernel->launch(&l->launch))) {
         const char *why = l->kernel->why ? l->kernel->why(l->launch.handle) : NULL;
         return gy_fail(err, GANTRY_E_DEVICE, NULL, "kernel \"%s\" cannot be launched on device \"%s\": %s",
-                       l->kernel->name, bed->machine->device[l->launch.device].id,
+                       l->kernel->name, harness->machine->device[l->launch.device].id,
                        why ? why : gantry_status_text(status));
     }
     return status;
 }
 
-bool gy_recipe_failed(gy_bed *bed, const gy_recipe_launch *l)
+bool gy_recipe_failed(gy_harness *harness, const gy_recipe_launch *l)
 {
-    const gy_bed_gpu *g = &bed->gpu[l->gpu];
+    const gy_harness_gpu *g = &harness->gpu[l->gpu];
     int32_t word = -1;
     memset(g->host, -1, sizeof word);
-    return gy_bed_use(bed, l->gpu, NULL) ||
-           bed->d.cuMemcpyDtoHAsync(g->host, (CUdeviceptr)(uintptr_t)l->launch.status, sizeof word, g->stream[0]) ||
-           gy_bed_drain(bed, NULL) || (memcpy(&word, g->host, sizeof word), word != 0);
+    return gy_harness_use(harness, l->gpu, NULL) ||
+           harness->d.cuMemcpyDtoHAsync(g->host, (CUdeviceptr)(uintptr_t)l->launch.status, sizeof word, g->stream[0]) ||
+           gy_harness_drain(harness, NULL) || (memcpy(&word, g->host, sizeof word), word != 0);
 }

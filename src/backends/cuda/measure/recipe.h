@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * A launch of one kernel of the library, to be timed: a graph of one node that says what the arguments are, memory of
- * the test bed for its buffers, filled with numbers as a user's are (not zeros, which are faster than others).
+ * the harness for its buffers, filled with numbers as a user's are (not zeros, which are faster than others).
  */
 #ifndef GY_CUDA_MEASURE_RECIPE_H
 #define GY_CUDA_MEASURE_RECIPE_H
@@ -25,18 +25,19 @@ bool gy_recipe_dtype(const gantry_kernel *kernel, uint32_t i, gantry_dtype *dtyp
 /* The i-th size, for this kernel's shapes; 0: past the last. */
 int64_t gy_recipe_size(const gantry_kernel *kernel, uint32_t i);
 
-/* What the kernel needs once per GPU, to be handed to its launches; NULL: nothing. */
-gantry_status gy_recipe_load(void **handle, gy_bed *bed, uint32_t gpu, const gy_cuda_kernel *kernel, gantry_error *err);
-void gy_recipe_unload(void *handle, gy_bed *bed, uint32_t gpu, const gy_cuda_kernel *kernel);
-/* E_UNSUPPORTED: there is no way known to call that kernel with that dtype, or the bed is too small. Free on success.
- */
-gantry_status gy_recipe_open(gy_recipe_launch *to, gy_bed *bed, uint32_t gpu, const gy_cuda_kernel *kernel,
+/* Makes the handle that launches of the kernel share on a GPU; NULL: there is none. */
+gantry_status gy_recipe_load(void **handle, gy_harness *harness, uint32_t gpu, const gy_cuda_kernel *kernel,
+                             gantry_error *err);
+void gy_recipe_unload(void *handle, gy_harness *harness, uint32_t gpu, const gy_cuda_kernel *kernel);
+/* E_UNSUPPORTED: there is no way known to call that kernel with that dtype, or the harness has too little memory. Free
+ * on success. */
+gantry_status gy_recipe_open(gy_recipe_launch *to, gy_harness *harness, uint32_t gpu, const gy_cuda_kernel *kernel,
                              void *handle, gantry_dtype dtype, int64_t size, gantry_error *err);
 /* Whatever was queued has ended, or hangs. */
-void gy_recipe_free(gy_recipe_launch *l, gy_bed *bed);
-/* What gy_shot.queue calls, with a gy_recipe_launch. */
-gantry_status gy_recipe_queue(gy_bed *bed, const void *what, gantry_error *err);
-/* Whether the kernel has said by its status word that it failed; also where the word cannot be read. */
-bool gy_recipe_failed(gy_bed *bed, const gy_recipe_launch *l);
+void gy_recipe_free(gy_recipe_launch *l, gy_harness *harness);
+/* Queues a launch; as gy_workload.queue, with a gy_recipe_launch. */
+gantry_status gy_recipe_queue(gy_harness *harness, const void *what, gantry_error *err);
+/* True if the kernel has reported a failure by its status word, or the word cannot be read. */
+bool gy_recipe_failed(gy_harness *harness, const gy_recipe_launch *l);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays of users. Copies from and to page-locked memory run by themselves; large arrays are locked while they are
- * bound, small ones are mirrored (mirror.c), and those that cannot be locked are staged by host functions. */
+/* Arrays of the caller. The devices copy from and to page-locked memory by themselves: large arrays are locked while
+ * they are bound, small ones are mirrored (mirror.c), and those that cannot be locked are staged by host functions. */
 #include "backends/cuda/memory/memory.h"
 
 #include "base/error.h"
@@ -31,7 +31,7 @@ static void unbind(gy_cuda *h, gy_cuda_array *array)
     *array = (gy_cuda_array){ .mirror = array->mirror };
 }
 
-/* That locking fails is no error: memory may be locked already, in part, or not be lockable. */
+/* A failure to lock is no error: the memory may be locked already, in part, or not be lockable. */
 static bool lock_new(gy_cuda *h, const void *at, uint64_t bytes)
 {
     if (!gy_vec_reserve(&h->locks, h->locks.count + 1) ||
@@ -88,7 +88,7 @@ static void drop_stale(gy_cuda *h, uint32_t turn)
     }
 }
 
-/* What is stale goes from every turn that rests before anything comes: another memory may have an old address. */
+/* Stale arrays leave every turn that is not in flight before new ones come: another memory may have an old address. */
 gantry_status gy_cuda_bind(gy_cuda *h, uint32_t turn, bool *changed, gantry_error *err)
 {
     gy_cuda_turn *t = &h->turn[turn];

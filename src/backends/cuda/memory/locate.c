@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What CUDA knows of addresses that the caller gives. */
+/* Addresses that the caller gives: page-locked, of a GPU, or unknown to CUDA. */
 #include "backends/cuda/memory/memory.h"
 
 #include "base/error.h"
 #include <inttypes.h>
 
-/* Asked for together, since of memory that CUDA does not know that is no error. */
+/* Both attributes are asked for in one call, which makes it no error if CUDA does not know the memory. */
 bool gy_cuda_memory_type(gy_cuda *h, const void *at, unsigned *type, int *ordinal)
 {
     CUpointer_attribute which[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL };

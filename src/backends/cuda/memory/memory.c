@@ -70,7 +70,7 @@ gantry_status gy_cuda_pinned(gy_cuda *h, void **to, uint64_t bytes, gantry_error
     return pinned_near(h, to, bytes, -1, err);
 }
 
-/* Memory 0 and those without a GPU are host memory. */
+/* The GPU of the memory. Memory 0 and those without a GPU are host memory. */
 static uint32_t gpu_of(const gantry_machine *m, uint32_t memory)
 {
     for (uint32_t i = 0; i < m->devices; i++) {
@@ -114,7 +114,7 @@ static gantry_status make_slab(gy_cuda *h, uint32_t memory, gantry_error *err)
                                      : GANTRY_OK;
 }
 
-/* Those of a run that is open, and lets go of them after this one. */
+/* Uses the memory of another run that is open, and that is closed after this one. */
 static void borrow(gy_cuda *h, const gy_cuda *from)
 {
     for (uint32_t i = 0; i < h->memories; i++) {
@@ -145,8 +145,8 @@ static uint64_t words_of(const gy_cuda *h, uint32_t device)
     return d->gpu ? (uint64_t)d->launches * h->turns : 0;
 }
 
-/* A word per op that launches on the device, for each turn: nobody resets them while starts overlap, and a kernel may
- * write one that says that all is well. What is told of them is one block for all devices. */
+/* Allocates a status word for each op that launches on the device, for each turn: words are not reset while starts
+ * overlap, and a kernel may write one to report success. The words that are fetched are one block for all devices. */
 static gantry_status make_words(gy_cuda *h, gantry_error *err)
 {
     uint64_t words = 0;
@@ -156,14 +156,14 @@ static gantry_status make_words(gy_cuda *h, gantry_error *err)
         status = bytes ? gy_cuda_allocate(h, &h->device[i].status, i, bytes, "status words", err) : GANTRY_OK;
         words += words_of(h, i);
     }
-    status = status || !words ? status : gy_cuda_pinned(h, (void **)&h->told, words * sizeof(int32_t), err);
+    status = status || !words ? status : gy_cuda_pinned(h, (void **)&h->fetched_status, words * sizeof(int32_t), err);
     if (status || !words) {
         return status;
     }
-    memset(h->told, 0, words * sizeof(int32_t));
-    int32_t *next = h->told;
+    memset(h->fetched_status, 0, words * sizeof(int32_t));
+    int32_t *next = h->fetched_status;
     for (uint32_t i = 0; i < h->devices; i++) {
-        h->device[i].told = next;
+        h->device[i].fetched_status = next;
         next += words_of(h, i);
     }
     h->dirty_words = true;
@@ -191,7 +191,7 @@ static gantry_status make_scratch(gy_cuda *h, gantry_error *err)
     return status;
 }
 
-/* What one GPU alone copies from and to: on the node that it is near to. */
+/* Stages are on the NUMA node that is near to the GPU of the lane. */
 static gantry_status make_stages(gy_cuda *h, gantry_error *err)
 {
     const gantry_machine *m = h->job->schedule->machine;
@@ -240,7 +240,7 @@ void gy_cuda_memory_free(gy_cuda *h)
     for (uint32_t i = 0; i < h->devices; i++) {
         free_at(h, h->device[i].status, i);
     }
-    free_pinned(h, h->told);
+    free_pinned(h, h->fetched_status);
     free_pinned(h, h->chunk);
     for (uint32_t i = 0; i < h->lanes; i++) {
         uint32_t device = h->job->schedule->lanes.at[i].device;
@@ -255,19 +255,19 @@ void gy_cuda_memory_free(gy_cuda *h)
 
 /* ---- where things are ---- */
 
-static gy_place array_place(gy_place place, const gy_cuda_array *array, char *at)
+static gy_location array_location(gy_location place, const gy_cuda_array *array, char *at)
 {
     place.host = gy_array_mirrored(array) ? array->mirror : at;
     place.pinned = array->pinned || array->mirror;
     return place;
 }
 
-gy_place gy_cuda_place(const gy_cuda *h, const gy_use *use, uint32_t turn)
+gy_location gy_cuda_location(const gy_cuda *h, const gy_use *use, uint32_t turn)
 {
     const gantry_schedule *s = h->job->schedule;
     const gy_instance *i = &s->instances.at[use->instance];
     uint64_t offset = gy_instance_address(s, i, turn) + gy_instance_offset(s, i, use->first);
-    gy_place place = { .device = GY_NONE, .pinned = true };
+    gy_location place = { .device = GY_NONE, .pinned = true };
     switch ((gy_space)i->space) {
     case GY_SPACE_SLAB:
         place.device = h->memory[i->memory].device;
@@ -279,20 +279,20 @@ gy_place gy_cuda_place(const gy_cuda *h, const gy_use *use, uint32_t turn)
         break;
     case GY_SPACE_INPUT: /* in these two a value is a buffer; nothing writes through the address of an input */
         place.device = h->memory[i->memory].device;
-        place = array_place(place, &h->turn[turn].input[i->value],
-                            (char *)(uintptr_t)h->job->input[gy_job_index(h->job, turn, i->value)]);
+        place = array_location(place, &h->turn[turn].input[i->value],
+                               (char *)(uintptr_t)h->job->input[gy_job_index(h->job, turn, i->value)]);
         break;
     case GY_SPACE_OUTPUT:
         place.device = h->memory[i->memory].device;
-        place =
-            array_place(place, &h->turn[turn].output[i->value], h->job->output[gy_job_index(h->job, turn, i->value)]);
+        place = array_location(place, &h->turn[turn].output[i->value],
+                               h->job->output[gy_job_index(h->job, turn, i->value)]);
         break;
     }
     if (place.device != GY_NONE && i->role == GY_ROLE_EXTERNAL) {
         place.at = (CUdeviceptr)(uintptr_t)place.host;
         place.host = NULL;
     }
-    return gy_place_at(place, offset);
+    return gy_location_at(place, offset);
 }
 
 /* ---- peers ---- */
@@ -316,7 +316,8 @@ static void enable_pair(gy_cuda *h, uint32_t a, uint32_t b)
     }
 }
 
-/* What is combined, or sent on by those that got it, is read and written by any of its GPUs. */
+/* True if any GPU of the op may read and write the memory of any other: a GPU may combine for others, or send on what
+ * it got. */
 static bool meet_all(const gy_op *op)
 {
     return op->kind == GY_OP_COLLECTIVE && (op->reduce || op->collective == GANTRY_BROADCAST);
@@ -328,8 +329,8 @@ static void enable_pairs_of(gy_cuda *h, const gy_op *op)
     uint32_t reads = op->kind == GY_OP_COLLECTIVE ? op->ins : op->uses / 2;
     for (uint32_t r = 0; r < (meet_all(op) ? op->uses : reads); r++) {
         for (uint32_t w = meet_all(op) ? r + 1 : reads; w < op->uses; w++) {
-            gy_place from = gy_cuda_place(h, &s->use.at[op->use + r], 0);
-            gy_place to = gy_cuda_place(h, &s->use.at[op->use + w], 0);
+            gy_location from = gy_cuda_location(h, &s->use.at[op->use + r], 0);
+            gy_location to = gy_cuda_location(h, &s->use.at[op->use + w], 0);
             if (from.device != GY_NONE && to.device != GY_NONE) {
                 enable_pair(h, from.device, to.device);
             }

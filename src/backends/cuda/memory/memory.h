@@ -20,26 +20,26 @@ gantry_status gy_cuda_allocate(gy_cuda *h, CUdeviceptr *to, uint32_t device, uin
 gantry_status gy_cuda_peers_make(gy_cuda *h, gantry_error *err);
 
 /* Where bytes are: in memory of a GPU (`device`), or of the host. */
-typedef struct gy_place {
+typedef struct gy_location {
     uint32_t device; /* GY_NONE: host */
     bool pinned;     /* host memory that devices can copy from and to on their own */
     CUdeviceptr at;
     char *host;
-} gy_place;
+} gy_location;
 /* Where the first byte of a use is in the starts of a turn. */
-gy_place gy_cuda_place(const gy_cuda *h, const gy_use *use, uint32_t turn);
-static inline gy_place gy_place_at(gy_place p, uint64_t offset)
+gy_location gy_cuda_location(const gy_cuda *h, const gy_use *use, uint32_t turn);
+static inline gy_location gy_location_at(gy_location p, uint64_t offset)
 {
     p.at += offset;
     p.host = p.host ? p.host + offset : NULL;
     return p;
 }
-static inline bool gy_place_same(gy_place a, gy_place b)
+static inline bool gy_location_same(gy_location a, gy_location b)
 {
     return a.device == b.device && a.at == b.at && a.host == b.host;
 }
 /* The pointer that a kernel is given. */
-static inline void *gy_place_pointer(gy_place p)
+static inline void *gy_location_pointer(gy_location p)
 {
     return p.device == GY_NONE ? p.host : (void *)(uintptr_t)p.at;
 }
@@ -53,7 +53,8 @@ void gy_cuda_unbind(gy_cuda *h);
 
 /* ---- locate.c: addresses of the caller ---- */
 
-/* What CUDA knows of an address: CU_MEMORYTYPE_HOST (page-locked) or CU_MEMORYTYPE_DEVICE; false: nothing. */
+/* The type of memory at an address: CU_MEMORYTYPE_HOST (page-locked) or CU_MEMORYTYPE_DEVICE; false: CUDA does not know
+ * it. */
 bool gy_cuda_memory_type(gy_cuda *h, const void *at, unsigned *type, int *ordinal);
 /* OK if the bytes are in that memory. Its errors say where they are instead, not which buffer is meant. */
 gantry_status gy_cuda_locate(gy_cuda *h, uint32_t memory, const void *at, uint64_t bytes, gantry_error *err);
@@ -62,7 +63,7 @@ gantry_status gy_cuda_locate(gy_cuda *h, uint32_t memory, const void *at, uint64
 
 gantry_status gy_cuda_mirrors_make(gy_cuda *h, gantry_error *err);
 void gy_cuda_mirrors_free(gy_cuda *h);
-void gy_cuda_mirrors_bring(gy_cuda *h, uint32_t turn); /* copies inputs to their mirrors, before the start */
-void gy_cuda_mirrors_take(gy_cuda *h, uint32_t turn);  /* copies results from their mirrors, after it */
+void gy_cuda_mirrors_in(gy_cuda *h, uint32_t turn);  /* copies inputs to their mirrors, before the start */
+void gy_cuda_mirrors_out(gy_cuda *h, uint32_t turn); /* copies results from their mirrors, after it */
 
 #endif

@@ -14,7 +14,7 @@
 
 #define MOST (UINT64_C(64) << 20) /* of a turn; arrays beyond that are staged */
 
-/* Which of the two arrays of its buffer an instance is; NULL: neither, or not one that is mirrored. */
+/* The array of the instance's buffer that it is bound to; NULL: it is not bound, or the array is not mirrored. */
 static gy_cuda_array *array_of(gy_cuda *h, uint32_t turn, const gy_instance *i)
 {
     bool in = i->space == GY_SPACE_INPUT, out = i->space == GY_SPACE_OUTPUT;
@@ -26,7 +26,7 @@ static gy_cuda_array *array_of(gy_cuda *h, uint32_t turn, const gy_instance *i)
     return bytes && bytes < GY_CUDA_REGISTER ? array : NULL;
 }
 
-/* With `block` each array that has none gets its place; without they are counted. */
+/* Gives each array that has none its place in `block`; without a block they are counted. */
 static uint64_t lay_out(gy_cuda *h, uint32_t turn, char *block)
 {
     uint64_t used = 0;
@@ -65,7 +65,7 @@ void gy_cuda_mirrors_free(gy_cuda *h)
     }
 }
 
-void gy_cuda_mirrors_bring(gy_cuda *h, uint32_t turn)
+void gy_cuda_mirrors_in(gy_cuda *h, uint32_t turn)
 {
     for (uint32_t b = 0; h->turn[turn].mirrors && b < h->job->graph->buffers.count; b++) {
         const gy_cuda_array *a = &h->turn[turn].input[b];
@@ -75,7 +75,7 @@ void gy_cuda_mirrors_bring(gy_cuda *h, uint32_t turn)
     }
 }
 
-void gy_cuda_mirrors_take(gy_cuda *h, uint32_t turn)
+void gy_cuda_mirrors_out(gy_cuda *h, uint32_t turn)
 {
     for (uint32_t b = 0; h->turn[turn].mirrors && b < h->job->graph->buffers.count; b++) {
         const gy_cuda_array *a = &h->turn[turn].output[b];

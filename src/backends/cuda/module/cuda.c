@@ -23,9 +23,9 @@ static bool make_arrays(gy_cuda *h)
     h->handle = gy_arena_calloc(&h->arena, h->job->graph->kernels.count * h->devices + 1, sizeof *h->handle);
     h->turn = gy_arena_calloc(&h->arena, h->turns, sizeof *h->turn);
     h->time = h->job->record ? gy_arena_calloc(&h->arena, s->ops.count + 1, sizeof *h->time) : NULL;
-    h->aside = gy_arena_calloc(&h->arena, h->devices + 1, sizeof *h->aside);
-    h->behind = gy_arena_calloc(&h->arena, h->devices + 1, sizeof *h->behind);
-    bool room = h->aside && h->behind && h->device && h->memory && h->lane && h->op && h->handle && h->turn &&
+    h->forked = gy_arena_calloc(&h->arena, h->devices + 1, sizeof *h->forked);
+    h->auxiliary_last = gy_arena_calloc(&h->arena, h->devices + 1, sizeof *h->auxiliary_last);
+    bool room = h->forked && h->auxiliary_last && h->device && h->memory && h->lane && h->op && h->handle && h->turn &&
                 (h->time || !h->job->record);
     size_t buffers = h->job->graph->buffers.count + 1;
     for (uint32_t i = 0; room && i < h->turns; i++) {
@@ -40,7 +40,7 @@ static bool make_arrays(gy_cuda *h)
 static bool has_base(const gy_cuda *h, uint32_t device)
 {
     const gy_cuda_device *d = &h->device[device];
-    return d->gpu && d->used && (h->job->record || device == h->tail.device);
+    return d->gpu && d->used && (h->job->record || device == h->end_stream.device);
 }
 
 static gantry_status make_clocks(gy_cuda *h, gantry_error *err)
@@ -51,7 +51,7 @@ static gantry_status make_clocks(gy_cuda *h, gantry_error *err)
         status = has_base(h, i) ? gy_cuda_event_new(h, &h->device[i].base, i, true, err) : GANTRY_OK;
     }
     for (uint32_t t = 0; t < h->turns && status == GANTRY_OK; t++) {
-        status = gy_cuda_event_new(h, &h->turn[t].end, h->tail.device, true, err);
+        status = gy_cuda_event_new(h, &h->turn[t].end, h->end_stream.device, true, err);
     }
     if (status || !h->job->record) {
         return status;
@@ -88,7 +88,7 @@ static gantry_status make_all(gy_cuda *h, gantry_error *err)
     }
     status = status ? status : make_clocks(h, err);
     if (status == GANTRY_OK) {
-        gy_nccl_make(h);
+        gy_nccl_connect(h);
     }
     return status;
 }
@@ -106,8 +106,8 @@ static void free_clocks(gy_cuda *h)
             h->d.cuEventDestroy(h->turn[t].end);
         }
         gy_graph_free(h, t);
-        gy_notes_free(&h->turn[t].notes);
-        gy_notes_free(&h->turn[t].exec_notes);
+        gy_callbacks_free(&h->turn[t].callbacks);
+        gy_callbacks_free(&h->turn[t].exec_callbacks);
     }
     for (uint32_t i = 0; h->device && i < h->devices; i++) {
         if (h->device[i].base) {
@@ -122,9 +122,9 @@ static void free_all(gy_cuda *h)
     if (h->device && h->turn) {
         gy_cuda_enter(h);
         gy_cuda_settle_all(h);
-        gy_crew_free(h);
+        gy_submitters_free(h);
         gy_cuda_unbind(h);
-        gy_nccl_part(h);
+        gy_nccl_unlist(h);
         free_clocks(h);
         gy_combine_free(h);
         gy_nccl_free(h);
@@ -138,7 +138,7 @@ static void free_all(gy_cuda *h)
     gy_ranges_free(h->ranges);
     gy_driver_close(&h->d);
     gy_arena_free(&h->arena);
-    pthread_mutex_destroy(&h->breaking);
+    pthread_mutex_destroy(&h->broken_lock);
     gy_free(h);
 }
 
@@ -151,10 +151,10 @@ static gantry_status cuda_open(void **state, const gy_job *job, gantry_error *er
     }
     h->job = job;
     atomic_init(&h->failed.op, GY_NONE);
-    pthread_mutex_init(&h->breaking, NULL);
+    pthread_mutex_init(&h->broken_lock, NULL);
     gantry_status status = gy_driver_start(&h->d, &devices, err);
     if (status) {
-        pthread_mutex_destroy(&h->breaking);
+        pthread_mutex_destroy(&h->broken_lock);
         gy_free(h);
         return status;
     }
@@ -166,7 +166,7 @@ static gantry_status cuda_open(void **state, const gy_job *job, gantry_error *er
     status = make_all(h, err);
     gy_cuda_leave(h);
     gy_replay_begin(h);
-    status = status ? status : gy_crew_make(h, err);
+    status = status ? status : gy_submitters_make(h, err);
     h->ranges = status ? NULL : gy_ranges_new(job->schedule);
     if (status) {
         free_all(h);

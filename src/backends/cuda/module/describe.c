@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was looked for on this computer, a line each, for people. */
+/* Tells people what was found on this computer, a line each. */
 #include "backends/cuda/module/module.h"
 
 #include "backends/cuda/nvidia/cupti_api.h"

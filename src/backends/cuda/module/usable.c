@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a schedule can be carried out on the GPUs of this computer, before anything is opened. */
+/* Finds out if a schedule can be carried out on the GPUs of this computer, before anything is opened. */
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/module/module.h"
 #include "backends/cuda/usercode/usercode.h"

@@ -89,7 +89,7 @@ void gy_driver_close(gy_driver *driver); /* one that is not open is fine */
 /* Open, initialised, and with a device: *devices >= 1. */
 gantry_status gy_driver_start(gy_driver *driver, int *devices, gantry_error *err);
 
-/* Whether the GPU may reach the other's memory: as the driver says, unless GANTRY_CUDA_PEERS is "off" (where access is
+/* True if the GPU may reach the other's memory: as the driver says, unless GANTRY_CUDA_PEERS is "off" (where access is
  * broken, or to see what it is worth). */
 bool gy_driver_peers_off(void);
 bool gy_driver_can_reach(const gy_driver *driver, CUdevice from, CUdevice to);

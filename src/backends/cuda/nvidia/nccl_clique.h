@@ -23,8 +23,8 @@ int gy_nccl_clique_begin(gy_nccl_clique c, gantry_status (*use)(void *user, uint
 int gy_nccl_clique_state(gy_nccl_clique c);
 /* The same once nothing is in progress, or the clock (gy_now_ns) says so. */
 int gy_nccl_clique_settle(gy_nccl_clique c, int64_t until_ns);
-/* All in one group, so that all are told before any is waited for. Graphs that have their work go first, or NCCL would
- * wait for these forever. */
+/* Aborts all in one group, so that all ranks know before any is waited for. Graphs that have their work go first, or
+ * NCCL would wait for these forever. */
 void gy_nccl_clique_abort(gy_nccl_clique c);
 /* The orderly end, of communicators that are well and have nothing to do. False: they are to be aborted. */
 bool gy_nccl_clique_finalize(gy_nccl_clique c, int64_t until_ns);

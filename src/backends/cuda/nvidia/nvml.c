@@ -64,7 +64,7 @@ unsigned gy_nvml_clock_most(const gy_nvml *nvml, const char *bus)
     return device && nvml->max_clock && nvml->max_clock(device, GY_NVML_CLOCK_SM, &mhz) == 0 ? mhz : 0;
 }
 
-/* 1 off, 2 on, 0 not told (gy_gpu). */
+/* 1 off, 2 on, 0 unknown (gy_gpu). */
 static int ecc_of(const gy_nvml *nvml, gy_nvml_device device)
 {
     int now = OFF, pending = OFF;
@@ -118,7 +118,7 @@ static uint32_t gpu_behind(const gy_nvml *nvml, gy_nvml_device device, unsigned 
     return k;
 }
 
-/* Where nothing is told of the other end, as in a virtual machine, it is taken for a switch. */
+/* If NVML does not tell the other end, as in a virtual machine, it is taken for a switch. */
 static void count_links(const gy_nvml *nvml, gy_nvml_device device, const gy_gpus *gpus, links *l)
 {
     for (unsigned i = 0; nvml->link_state && i < GY_NVML_LINKS; i++) {

@@ -46,7 +46,7 @@ typedef struct gy_nvml {
 gantry_status gy_nvml_open(gy_nvml *nvml, gantry_error *err);
 void gy_nvml_close(gy_nvml *nvml);
 
-/* MHz of the SMs, now or at most; 0: not told. By the driver's bus id, "0000:06:00.0". */
+/* MHz of the SMs, now or at most; 0: unknown. By the driver's bus id, "0000:06:00.0". */
 unsigned gy_nvml_clock_now(const gy_nvml *nvml, const char *bus);
 unsigned gy_nvml_clock_most(const gy_nvml *nvml, const char *bus);
 /* Fills in what only NVML knows of GPUs: driver, ECC, what their links carry. */

@@ -3,35 +3,35 @@
 
 enum { BLOCK = 1 << 16, ALIGN = 16 };
 
-void *gy_notes_add(gy_notes *notes, size_t bytes)
+void *gy_callbacks_add(gy_callbacks *callbacks, size_t bytes)
 {
     bytes = (bytes + ALIGN - 1) / ALIGN * ALIGN;
-    if (notes->next < notes->block.count && notes->used + bytes > BLOCK) {
-        notes->next++;
-        notes->used = 0;
+    if (callbacks->next < callbacks->block.count && callbacks->used + bytes > BLOCK) {
+        callbacks->next++;
+        callbacks->used = 0;
     }
-    if (notes->next == notes->block.count) {
+    if (callbacks->next == callbacks->block.count) {
         char *block = gy_alloc(BLOCK);
-        if (!block || !gy_vec_push(&notes->block, block)) {
+        if (!block || !gy_vec_push(&callbacks->block, block)) {
             gy_free(block);
             return NULL;
         }
     }
-    void *at = notes->block.at[notes->next] + notes->used;
-    notes->used += bytes;
+    void *at = callbacks->block.at[callbacks->next] + callbacks->used;
+    callbacks->used += bytes;
     return at;
 }
 
-void gy_notes_reset(gy_notes *notes)
+void gy_callbacks_reset(gy_callbacks *callbacks)
 {
-    notes->next = notes->used = 0;
+    callbacks->next = callbacks->used = 0;
 }
 
-void gy_notes_free(gy_notes *notes)
+void gy_callbacks_free(gy_callbacks *callbacks)
 {
-    for (size_t i = 0; i < notes->block.count; i++) {
-        gy_free(notes->block.at[i]);
+    for (size_t i = 0; i < callbacks->block.count; i++) {
+        gy_free(callbacks->block.at[i]);
     }
-    gy_vec_free(&notes->block);
-    gy_notes_reset(notes);
+    gy_vec_free(&callbacks->block);
+    gy_callbacks_reset(callbacks);
 }

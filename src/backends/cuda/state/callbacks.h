@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Work for the CPU in the order of a stream (host functions). What such a function needs is noted down when it is
- * queued and must stay until it has run: notes are kept in blocks that are used again by a later start.
+ * Host functions: work for the CPU in the order of a stream. A callback says what such a function does. It must stay
+ * until the function has run, so callbacks are kept in blocks that a later start uses again.
  */
 #ifndef GY_CUDA_STATE_CALLBACKS_H
 #define GY_CUDA_STATE_CALLBACKS_H
@@ -10,18 +10,18 @@
 #include <gantry/kernel.h>
 #include <stdint.h>
 
-typedef enum gy_note_kind {
-    GY_NOTE_CALL,   /* a launch or host op of a CPU device */
-    GY_NOTE_MOVE,   /* bytes within host memory */
-    GY_NOTE_FILL,   /* a use of a fill op */
-    GY_NOTE_REDUCE, /* from[0] (+) from[1] ... into `to` */
-    GY_NOTE_BRING,  /* inputs to their mirrors */
-    GY_NOTE_TAKE    /* results from theirs */
-} gy_note_kind;
+typedef enum gy_callback_kind {
+    GY_CALLBACK_CALL,      /* calls the function of a launch or host op of a CPU device */
+    GY_CALLBACK_MOVE,      /* moves bytes within host memory */
+    GY_CALLBACK_FILL,      /* fills a use of a fill op */
+    GY_CALLBACK_REDUCE,    /* combines sources[0] (+) sources[1] ... into `to` */
+    GY_CALLBACK_MIRROR_IN, /* copies inputs to their mirrors */
+    GY_CALLBACK_MIRROR_OUT /* copies results from their mirrors */
+} gy_callback_kind;
 
-typedef struct gy_note {
+typedef struct gy_callback {
     struct gy_cuda *h;
-    gy_note_kind kind;
+    gy_callback_kind kind;
     uint32_t op, turn, use;
     void *to;
     const void *from;
@@ -30,16 +30,16 @@ typedef struct gy_note {
     gantry_dtype dtype;
     gantry_access reduce;
     uint64_t bytes;
-} gy_note;
+} gy_callback;
 
-typedef struct gy_notes {
+typedef struct gy_callbacks {
     GY_VEC(char *) block;
     size_t next, used; /* block in use, and bytes of it */
-} gy_notes;            /* zero-initialised is ready */
+} gy_callbacks;        /* zero-initialised is ready */
 
 /* Aligned to 16; NULL: out of memory. `bytes` is at most 64 KiB. */
-void *gy_notes_add(gy_notes *notes, size_t bytes);
-void gy_notes_reset(gy_notes *notes);
-void gy_notes_free(gy_notes *notes);
+void *gy_callbacks_add(gy_callbacks *callbacks, size_t bytes);
+void gy_callbacks_reset(gy_callbacks *callbacks);
+void gy_callbacks_free(gy_callbacks *callbacks);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts, streams and events. The primary context of each GPU is used, so that memory and streams of an application
- * that uses CUDA fit; which context is current is put back after every call. Several devices of a machine may be one
- * GPU. */
+/* Contexts, streams and events. The context that is current in the caller is put back after every call. */
 #include "backends/cuda/state/device.h"
 
 #include "base/error.h"
@@ -39,11 +37,11 @@ gantry_status gy_cuda_fail(gy_cuda *h, CUresult code, uint32_t device, const cha
     snprintf(text, sizeof text, "%s on device \"%s\"", what, h->job->schedule->machine->device[device].id);
     gy_driver_fail(&h->d, code, text, &made);
     made.device = (int32_t)device;
-    pthread_mutex_lock(&h->breaking);
+    pthread_mutex_lock(&h->broken_lock);
     if (is_sticky(code) && h->broken.status == GANTRY_OK) {
         h->broken = made;
     }
-    pthread_mutex_unlock(&h->breaking);
+    pthread_mutex_unlock(&h->broken_lock);
     if (err) {
         *err = made;
     }
@@ -66,14 +64,14 @@ void gy_cuda_leave(gy_cuda *h)
 
 gantry_status gy_cuda_use(gy_cuda *h, uint32_t device, gantry_error *err)
 {
-    if (!h->shared && h->current == device) {
+    if (!h->concurrent && h->current == device) {
         return GANTRY_OK;
     }
     CUresult code = h->d.cuCtxSetCurrent(h->device[device].context);
     if (code != CUDA_SUCCESS) {
         return gy_cuda_fail(h, code, device, "cannot make the context current", err);
     }
-    if (!h->shared) {
+    if (!h->concurrent) {
         h->current = device;
     }
     return GANTRY_OK;
@@ -81,7 +79,7 @@ gantry_status gy_cuda_use(gy_cuda *h, uint32_t device, gantry_error *err)
 
 void gy_cuda_forget(gy_cuda *h)
 {
-    if (!h->shared) {
+    if (!h->concurrent) {
         h->current = GY_NONE;
     }
 }
@@ -182,9 +180,9 @@ static gantry_status open_contexts(gy_cuda *h, gantry_error *err)
 static gantry_status open_device(gy_cuda *h, uint32_t device, gantry_error *err)
 {
     gy_cuda_device *d = &h->device[device];
-    gantry_status status = new_queue(h, &d->side, device, err);
-    for (int i = 0; i < GY_CUDA_MARKS && status == GANTRY_OK; i++) {
-        status = gy_cuda_event_new(h, &d->mark[i], device, false, err);
+    gantry_status status = new_queue(h, &d->auxiliary, device, err);
+    for (int i = 0; i < GY_CUDA_SCRATCH_EVENTS && status == GANTRY_OK; i++) {
+        status = gy_cuda_event_new(h, &d->scratch_event[i], device, false, err);
     }
     return status;
 }
@@ -240,7 +238,7 @@ gantry_status gy_cuda_devices_make(gy_cuda *h, gantry_error *err)
     for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
         status = h->device[i].used ? open_device(h, i, err) : GANTRY_OK;
     }
-    status = status ? status : new_queue(h, &h->tail, h->first_gpu, err);
+    status = status ? status : new_queue(h, &h->end_stream, h->first_gpu, err);
     return status ? status : open_lanes(h, err);
 }
 
@@ -257,13 +255,13 @@ void gy_cuda_devices_free(gy_cuda *h)
     for (uint32_t i = 0; i < h->lanes; i++) {
         free_queue(h, &h->lane[i].queue);
     }
-    free_queue(h, &h->tail);
+    free_queue(h, &h->end_stream);
     for (uint32_t i = 0; i < h->devices; i++) {
         gy_cuda_device *d = &h->device[i];
-        free_queue(h, &d->side);
-        for (int k = 0; k < GY_CUDA_MARKS; k++) {
-            if (d->mark[k]) {
-                h->d.cuEventDestroy(d->mark[k]);
+        free_queue(h, &d->auxiliary);
+        for (int k = 0; k < GY_CUDA_SCRATCH_EVENTS; k++) {
+            if (d->scratch_event[k]) {
+                h->d.cuEventDestroy(d->scratch_event[k]);
             }
         }
     }

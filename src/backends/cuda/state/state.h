@@ -17,9 +17,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { GY_CUDA_MARKS = 8 };
-#define GY_CUDA_CHUNK    (UINT64_C(4) << 20)  /* bytes that are staged at once */
-#define GY_CUDA_REGISTER (UINT64_C(64) << 10) /* arrays of users from this size on are page-locked, others mirrored */
+enum { GY_CUDA_SCRATCH_EVENTS = 8 };
+#define GY_CUDA_CHUNK (UINT64_C(4) << 20) /* bytes that are staged at once */
+#define GY_CUDA_REGISTER                                                                                               \
+    (UINT64_C(64) << 10) /* arrays of the caller from this size on are page-locked, smaller ones are mirrored */
 
 /* A stream and the GPU that it belongs to (index of the machine's device). */
 typedef struct gy_queue {
@@ -27,18 +28,19 @@ typedef struct gy_queue {
     uint32_t device;
 } gy_queue;
 
-/* A device of the machine. All but `gpu` is for GPUs that are `used`: by an op, or for their memory. */
+/* A device of the machine. All members but `gpu` are set for GPUs that are `used`: by an op, or for their memory. */
 typedef struct gy_cuda_device {
     bool gpu, used;
     int ordinal;
     CUdevice id;
     CUcontext context;
-    gy_queue side;                /* what a lane of another device needs done here */
-    CUevent mark[GY_CUDA_MARKS];  /* recorded and waited for at once, in turn */
-    uint32_t next_mark, launches; /* launches: ops with a status word */
-    CUdeviceptr status;           /* per turn a word per op that launches here */
-    int32_t *told;                /* in gy_cuda.told: the words of each start in flight */
-    CUevent base;                 /* recorded when nothing ran: times of its events count from it */
+    gy_queue auxiliary; /* carries out what a lane of another device needs done on this GPU */
+    CUevent scratch_event[GY_CUDA_SCRATCH_EVENTS]; /* each is recorded and waited for at once; the next one is used
+                                                      after it */
+    uint32_t next_scratch_event, launches;         /* launches: ops that have a status word */
+    CUdeviceptr status;                            /* per turn: a word for each op that launches here */
+    int32_t *fetched_status; /* part of gy_cuda.fetched_status: the words of each start in flight */
+    CUevent base;            /* recorded while nothing runs: times of the GPU's events count from it */
     int64_t base_ns;
 } gy_cuda_device;
 
@@ -48,7 +50,8 @@ typedef struct gy_cuda_memory {
     char *host;       /* of the host: pinned */
 } gy_cuda_memory;
 
-/* `stage`: pinned, used in stream order: chunks on their way, or what a collective combines. */
+/* A stream of the schedule. `stage` is page-locked memory that the stream uses in its order: for chunks of copies, and
+ * for what a collective combines. */
 typedef struct gy_cuda_lane {
     gy_queue queue;
     CUdeviceptr scratch;
@@ -57,12 +60,12 @@ typedef struct gy_cuda_lane {
     bool used;
 } gy_cuda_lane;
 
-/* Launch or host op: one for each turn, since addresses differ. */
+/* The call of a launch or host op. Each turn has its own, since addresses differ. */
 typedef struct gy_cuda_call {
     gantry_kernel_fn function;
     gantry_launch launch;
     gantry_arg **arg; /* per use of the op */
-    int32_t word;     /* CPU: its status word */
+    int32_t word;     /* its status word, on the CPU */
 } gy_cuda_call;
 
 /* A scalar of a launch that may change between starts. */
@@ -71,69 +74,71 @@ typedef struct gy_cuda_dynamic {
     uint32_t scalar;
 } gy_cuda_dynamic;
 
-/* Everything prepared for an op. */
+/* Everything that is prepared for an op when the run is opened. */
 typedef struct gy_cuda_op {
-    gy_cuda_call *call;        /* per turn; NULL: no launch */
-    struct gy_exchange *parts; /* of a collective */
-    struct gy_share *share;    /* of it: who does what */
-    uint32_t shares;           /* entries of it */
-    char **image;              /* per use of a fill without a pattern: what to upload; else NULL */
-    uint32_t wait, waits;      /* range of gy_cuda.wait */
-    uint32_t event;            /* recorded after it: index of gy_cuda.event, in turn `ring` of them; GY_NONE */
-    uint32_t word;             /* its status word on its device */
-    bool nccl;                 /* NCCL carries it out */
+    gy_cuda_call *call;           /* per turn; NULL: the op is no launch */
+    struct gy_exchange *exchange; /* pieces of a collective */
+    struct gy_share *share;       /* shares of the collective: which GPU carries out which bytes */
+    uint32_t shares;              /* number of shares */
+    char **image;                 /* per use of a fill without a pattern: the bytes to upload; else NULL */
+    uint32_t wait, waits;         /* range of gy_cuda.wait */
+    uint32_t event; /* index of gy_cuda.event, which is recorded after the op; GY_NONE: no op waits for it */
+    uint32_t word;  /* its status word on its device */
+    bool nccl;      /* NCCL carries it out */
 } gy_cuda_op;
 
 typedef struct gy_cuda_wait {
     uint32_t from, distance;
 } gy_cuda_wait;
 
-/* Memory of a user that we page-locked, shared by what is bound to it. */
+/* Memory of the caller that the run has page-locked, and the number of bindings that use it. */
 typedef struct gy_cuda_lock {
     const void *at;
     uint64_t bytes;
     uint32_t uses;
 } gy_cuda_lock;
 
-/* What a buffer is bound to in a turn: how copies reach it. */
+/* The array that a buffer is bound to in a turn, and how copies reach it. */
 typedef struct gy_cuda_array {
     const void *at;
-    uint32_t bound;      /* of the job, when it was looked at */
-    bool pinned, locked; /* locked: by us */
-    char *mirror;        /* room for it that is page-locked; NULL: none */
+    uint32_t bound;      /* gy_job.bound of the buffer when the array was looked at */
+    bool pinned, locked; /* pinned: page-locked; locked: by this run */
+    char *mirror;        /* a page-locked copy of it; NULL: there is none */
 } gy_cuda_array;
 
-/* Devices see the mirror. */
+/* True if devices use the mirror in place of the array. */
 static inline bool gy_array_mirrored(const gy_cuda_array *a)
 {
     return a->mirror && !a->pinned;
 }
 
-/* The start that has a turn, or had it last. */
+/* A turn: one of the starts that can be in flight at a time. It holds the start that has the turn, or had it last. */
 typedef struct gy_cuda_turn {
     uint64_t start; /* 0: none yet */
     CUevent end;
     int64_t begin_ns;
-    gy_notes notes;
-    uint64_t version;              /* of the bindings that `input` and `output` are for; 0: none */
+    gy_callbacks callbacks;
+    uint64_t version;              /* version of the bindings that `input` and `output` are for; 0: none */
     gy_cuda_array *input, *output; /* per buffer */
-    CUgraphExec exec;              /* NULL: to be captured */
-    gy_notes exec_notes;
-    char *mirrors;  /* all of its arrays */
-    bool by_stream; /* host functions bring and take what is mirrored */
+    CUgraphExec exec;              /* NULL: no graph was captured since addresses changed */
+    gy_callbacks exec_callbacks;
+    char *mirrors;  /* page-locked memory of all its mirrors */
+    bool by_stream; /* host functions copy to and from the mirrors, in the order of the caller's stream */
 } gy_cuda_turn;
 
 typedef struct gy_cuda_failure {
-    atomic_uint op; /* of the first host function that failed; GY_NONE */
+    atomic_uint op; /* the first op whose host function failed; GY_NONE */
     gantry_status status;
     int32_t word;
 } gy_cuda_failure;
 
-/* Replay "auto" (replay.c). Least times of starts that had `version` of the bindings or an older one. */
+/* State of replay "auto" (replay.c). The times are the least of starts that had `version` of the bindings or an older
+ * one. */
 typedef struct gy_cuda_auto {
     bool on;
     uint64_t version;
-    uint32_t calm, tried; /* starts as streams since something changed; starts as a graph */
+    uint32_t unchanged,
+        as_graph; /* unchanged: starts as streams since an address or scalar changed; as_graph: starts as a graph */
     int64_t stream_ns, graph_ns;
 } gy_cuda_auto;
 
@@ -141,49 +146,49 @@ typedef struct gy_cuda {
     const gy_job *job;
     gy_driver d;
     gy_arena arena;
-    CUcontext before; /* the caller's, while a call of the back end runs */
+    CUcontext before; /* the caller's context, while a call of the back end runs */
     uint32_t current; /* device whose context is current; GY_NONE: not known */
-    bool shared;      /* several threads submit just now: each makes its context current by itself */
+    bool concurrent;  /* several threads submit at the moment, and each makes its context current by itself */
     gy_cuda_device *device;
     gy_cuda_memory *memory;
     gy_cuda_lane *lane;
     gy_cuda_op *op;
     gy_cuda_wait *wait;
     CUevent *event;
-    uint32_t events, ring; /* ring: of each event, more than the largest distance */
+    uint32_t events, ring; /* ring: copies of each event, more than the largest distance */
     uint32_t devices, memories, lanes, turns, first_gpu;
-    gy_queue tail; /* where a start ends; origin of captures */
-    char *staging; /* of the schedule */
-    int32_t *told; /* pinned: status words of all devices, as they were fetched */
-    char *chunk;   /* pinned: what states and constants pass through; NULL: none did */
+    gy_queue end_stream;     /* the stream in which a start ends, and where captures begin */
+    char *staging;           /* of the schedule */
+    int32_t *fetched_status; /* page-locked: status words of all devices, as they were fetched last */
+    char *chunk;             /* page-locked memory that states and constants pass through; NULL: none did */
     uint64_t chunk_bytes;
-    bool borrowed;  /* slabs and staging are those of another run, which comes before or after this one */
+    bool borrowed;  /* slabs and staging belong to another run, which comes before or after this one */
     void **handle;  /* kernels x devices */
     uint8_t *peer;  /* devices x devices: access is enabled both ways */
-    void **combine; /* per device: handle of what combines and stores for collectives there; NULL: there is none */
+    void **combine; /* per device: handle of the kernel that combines for collectives there; NULL: there is none */
     GY_VEC(gy_cuda_lock) locks;
     GY_VEC(gy_cuda_dynamic) dynamic;
 
-    bool graphs;        /* starts are replayed as graphs */
-    uint8_t *aside;     /* per device: beside the first lane, it works for the op that is submitted */
-    uint8_t *behind;    /* per device: its side stream comes after work that no lane waits for */
-    const char *replay; /* for reports */
+    bool graphs;     /* starts are replayed as graphs */
+    uint8_t *forked; /* per device: a stream there works for the op that is submitted, beside the op's first lane */
+    uint8_t *auxiliary_last; /* per device: its auxiliary stream has work that no lane waits for */
+    const char *replay;      /* for reports */
     gy_cuda_auto automatic;
     struct gy_ranges *ranges; /* NULL: no profiler */
     gy_cuda_turn *turn;
     uint64_t begun, ended; /* starts */
     gy_cuda_failure failed;
-    bool dirty_words;         /* status words have to be cleared before the next start */
-    bool stuck;               /* something runs that could not be waited for */
-    gantry_error broken;      /* status not OK: the run is over, and this is why */
-    pthread_mutex_t breaking; /* around setting it */
-    bool aborted;             /* it is over since NCCL was ended; the driver goes on with what was queued */
-    struct gy_nccl *nccl;     /* NULL: no op asks for it */
-    struct gy_crew *crew;     /* NULL: whoever makes a start submits all of it */
+    bool dirty_words;                 /* status words must be cleared before the next start */
+    bool stuck;                       /* work runs whose end could not be waited for */
+    gantry_error broken;              /* if its status is not OK, the run is over for this reason */
+    pthread_mutex_t broken_lock;      /* held while `broken` is set */
+    bool aborted;                     /* the run is over since NCCL was ended; the driver goes on with queued work */
+    struct gy_nccl *nccl;             /* NULL: no op asks for NCCL */
+    struct gy_submitters *submitters; /* NULL: the thread that makes a start submits all of it */
 
     struct gy_cupti *cupti; /* NULL: no times are recorded */
-    CUevent *clock;         /* record: two per turn and op */
-    gy_op_time *time;       /* record: of the last start that ended */
+    CUevent *clock;         /* two per turn and op; NULL: no times are recorded */
+    gy_op_time *time;       /* times of the last start that ended; NULL: no times are recorded */
 } gy_cuda;
 
 /* The two events of an op: it began (end 0) and it ended (end 1); there are none unless times are recorded. */
@@ -192,7 +197,7 @@ static inline CUevent *gy_cuda_clock(const gy_cuda *h, uint32_t turn, uint32_t o
     return &h->clock[2 * (turn * h->job->schedule->ops.count + op) + end];
 }
 
-/* No call of the driver can succeed any more, and nothing runs. */
+/* True if no call of the driver can succeed any more, and nothing runs. */
 static inline bool gy_cuda_lost(const gy_cuda *h)
 {
     return h->broken.status && !h->aborted;

@@ -8,68 +8,68 @@
 #include <string.h>
 
 /* The first one wins; host functions of different lanes may run at once. */
-static void note_failure(gy_cuda *h, const gy_note *note, gantry_status status, int32_t word)
+static void record_failure(gy_cuda *h, const gy_callback *callback, gantry_status status, int32_t word)
 {
-    unsigned nobody = GY_NONE;
-    if (atomic_compare_exchange_strong(&h->failed.op, &nobody, note->op)) {
+    unsigned none = GY_NONE;
+    if (atomic_compare_exchange_strong(&h->failed.op, &none, callback->op)) {
         h->failed.status = status; /* read after the start has ended */
         h->failed.word = word;
     }
 }
 
-static void call(gy_cuda *h, const gy_note *note)
+static void call(gy_cuda *h, const gy_callback *callback)
 {
-    gy_cuda_call *c = &h->op[note->op].call[note->turn];
+    gy_cuda_call *c = &h->op[callback->op].call[callback->turn];
     c->word = 0;
     gantry_status status = c->function(&c->launch);
     if (status || c->word) {
-        note_failure(h, note, status, c->word);
+        record_failure(h, callback, status, c->word);
     }
 }
 
-static void fill(gy_cuda *h, const gy_note *note)
+static void fill(gy_cuda *h, const gy_callback *callback)
 {
     const gantry_schedule *s = h->job->schedule;
     const gantry_graph *g = h->job->graph;
-    const gy_op *op = &s->ops.at[note->op];
-    const gy_use *use = &s->use.at[note->use];
+    const gy_op *op = &s->ops.at[callback->op];
+    const gy_use *use = &s->use.at[callback->use];
     const gy_instance *instance = &s->instances.at[use->instance];
     const gy_buffer *b = &g->buffers.at[s->values.at[instance->value].buffer];
     if (op->node == GY_NONE) {
-        gy_fill_identity(note->to, b->dtype, (gantry_access)(op->reduce ? op->reduce : instance->op),
-                         note->bytes / gantry_dtype_size(b->dtype));
+        gy_fill_identity(callback->to, b->dtype, (gantry_access)(op->reduce ? op->reduce : instance->op),
+                         callback->bytes / gantry_dtype_size(b->dtype));
     } else {
-        gy_fill_rows(note->to, b, &gy_node_extra_of(g, op->node)->fill, use->first, use->last);
+        gy_fill_rows(callback->to, b, &gy_node_extra_of(g, op->node)->fill, use->first, use->last);
     }
 }
 
-void gy_note_run(void *data)
+void gy_callback_run(void *data)
 {
-    const gy_note *note = data;
-    if (atomic_load_explicit(&note->h->failed.op, memory_order_acquire) != GY_NONE) {
+    const gy_callback *callback = data;
+    if (atomic_load_explicit(&callback->h->failed.op, memory_order_acquire) != GY_NONE) {
         return;
     }
-    int64_t began = gy_cupti_on(note->h) ? gy_now_ns() : 0;
-    switch (note->kind) {
-    case GY_NOTE_CALL:
-        call(note->h, note);
+    int64_t began = gy_cupti_on(callback->h) ? gy_now_ns() : 0;
+    switch (callback->kind) {
+    case GY_CALLBACK_CALL:
+        call(callback->h, callback);
         break;
-    case GY_NOTE_MOVE:
-        memmove(note->to, note->from, note->bytes);
+    case GY_CALLBACK_MOVE:
+        memmove(callback->to, callback->from, callback->bytes);
         break;
-    case GY_NOTE_FILL:
-        fill(note->h, note);
+    case GY_CALLBACK_FILL:
+        fill(callback->h, callback);
         break;
-    case GY_NOTE_REDUCE:
-        gy_reduce(note->dtype, note->reduce, note->to, note->sources, note->count,
-                  note->bytes / gantry_dtype_size(note->dtype));
+    case GY_CALLBACK_REDUCE:
+        gy_reduce(callback->dtype, callback->reduce, callback->to, callback->sources, callback->count,
+                  callback->bytes / gantry_dtype_size(callback->dtype));
         break;
-    case GY_NOTE_BRING:
-        gy_cuda_mirrors_bring(note->h, note->turn);
+    case GY_CALLBACK_MIRROR_IN:
+        gy_cuda_mirrors_in(callback->h, callback->turn);
         break;
-    case GY_NOTE_TAKE:
-        gy_cuda_mirrors_take(note->h, note->turn);
+    case GY_CALLBACK_MIRROR_OUT:
+        gy_cuda_mirrors_out(callback->h, callback->turn);
         break;
     }
-    gy_cupti_ran(note->h, note->op, began);
+    gy_cupti_host_function_ended(callback->h, callback->op, began);
 }

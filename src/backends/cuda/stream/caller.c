@@ -19,7 +19,7 @@ static uint32_t device_of(gy_cuda *h, CUstream stream)
     return GY_NONE;
 }
 
-gantry_status gy_cuda_follow(gy_cuda *h, CUstream stream, gy_queue *caller, gantry_error *err)
+gantry_status gy_cuda_after_caller(gy_cuda *h, CUstream stream, gy_queue *caller, gantry_error *err)
 {
     uint32_t device = device_of(h, stream);
     if (device == GY_NONE) {
@@ -30,10 +30,10 @@ gantry_status gy_cuda_follow(gy_cuda *h, CUstream stream, gy_queue *caller, gant
     }
     *caller = (gy_queue){ stream, device };
     gy_submit x = { .h = h, .op = GY_NONE, .err = err };
-    return gy_submit_order(&x, *caller, h->tail);
+    return gy_submit_order(&x, *caller, h->end_stream);
 }
 
-gantry_status gy_cuda_lead(gy_cuda *h, gy_queue caller, CUevent end, gantry_error *err)
+gantry_status gy_cuda_before_caller(gy_cuda *h, gy_queue caller, CUevent end, gantry_error *err)
 {
     gantry_status status = gy_cuda_use(h, caller.device, err);
     CUresult code = status ? CUDA_SUCCESS : h->d.cuStreamWaitEvent(caller.stream, end, 0);

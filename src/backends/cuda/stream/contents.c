@@ -7,10 +7,10 @@
 
 #define LEAST_CHUNK (UINT64_C(64) << 10)
 
-/* What is in the chunk, or comes into it. */
-static gantry_status move_chunk(gy_cuda *h, gy_place device, uint64_t bytes, bool in, gantry_error *err)
+/* Copies the chunk to the device (`in`), or bytes of the device to the chunk. */
+static gantry_status move_chunk(gy_cuda *h, gy_location device, uint64_t bytes, bool in, gantry_error *err)
 {
-    gy_queue queue = h->device[device.device].side;
+    gy_queue queue = h->device[device.device].auxiliary;
     gantry_status status = gy_cuda_use(h, queue.device, err);
     if (status) {
         return status;
@@ -24,7 +24,8 @@ static gantry_status move_chunk(gy_cuda *h, gy_place device, uint64_t bytes, boo
                               in ? "copying what a state or constant begins with" : "reading a state", err);
 }
 
-/* Kept, as page-locking costs more than moving most states; and made larger a few times at most. */
+/* Makes the chunk large enough. It is kept, as page-locking costs more than moving most states; it grows a few times at
+ * most. */
 static gantry_status reserve_chunk(gy_cuda *h, uint64_t least, gantry_error *err)
 {
     uint64_t bytes = LEAST_CHUNK;
@@ -43,7 +44,7 @@ static gantry_status reserve_chunk(gy_cuda *h, uint64_t least, gantry_error *err
     return status;
 }
 
-static gantry_status move_rows(gy_cuda *h, gy_place device, char *rows, uint64_t bytes, bool in, gantry_error *err)
+static gantry_status move_rows(gy_cuda *h, gy_location device, char *rows, uint64_t bytes, bool in, gantry_error *err)
 {
     uint64_t most = bytes < GY_CUDA_CHUNK ? bytes : GY_CUDA_CHUNK;
     gantry_status status = reserve_chunk(h, most, err);
@@ -52,7 +53,7 @@ static gantry_status move_rows(gy_cuda *h, gy_place device, char *rows, uint64_t
         if (in) {
             memcpy(h->chunk, rows + done, count);
         }
-        status = move_chunk(h, gy_place_at(device, done), count, in, err);
+        status = move_chunk(h, gy_location_at(device, done), count, in, err);
         if (!in && status == GANTRY_OK) {
             memcpy(rows + done, h->chunk, count);
         }
@@ -65,7 +66,7 @@ gantry_status gy_cuda_contents_move(gy_cuda *h, uint32_t instance, char *rows, b
     const gy_instance *i = &h->job->schedule->instances.at[instance];
     gy_use whole = { .instance = instance, .first = i->first, .last = i->last };
     uint64_t bytes = gy_use_bytes(h->job->schedule, &whole);
-    gy_place place = gy_cuda_place(h, &whole, 0);
+    gy_location place = gy_cuda_location(h, &whole, 0);
     if (h->broken.status) {
         return gy_fail(err, h->broken.status, NULL, "%s", h->broken.text);
     }

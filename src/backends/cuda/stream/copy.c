@@ -8,7 +8,7 @@ static uint64_t chunk_of(uint64_t bytes)
     return bytes < GY_CUDA_CHUNK ? bytes : GY_CUDA_CHUNK;
 }
 
-uint64_t gy_copy_stage(const gy_cuda *h, gy_place to, gy_place from, uint64_t bytes)
+uint64_t gy_copy_stage(const gy_cuda *h, gy_location to, gy_location from, uint64_t bytes)
 {
     if (to.device == GY_NONE && from.device == GY_NONE) {
         return 0;
@@ -20,7 +20,7 @@ uint64_t gy_copy_stage(const gy_cuda *h, gy_place to, gy_place from, uint64_t by
     return gy_cuda_reaches(h, to.device, from.device) ? 0 : 2 * chunk_of(bytes);
 }
 
-bool gy_copy_alone(const gy_cuda *h, gy_place to, gy_place from, uint32_t device)
+bool gy_copy_alone(const gy_cuda *h, gy_location to, gy_location from, uint32_t device)
 {
     if (to.device == GY_NONE || from.device == GY_NONE) {
         uint32_t end = to.device == GY_NONE ? from.device : to.device;
@@ -32,7 +32,8 @@ bool gy_copy_alone(const gy_cuda *h, gy_place to, gy_place from, uint32_t device
 
 static gantry_status move(gy_submit *x, gy_queue queue, void *to, const void *from, uint64_t bytes)
 {
-    return gy_submit_note(x, queue, (gy_note){ .kind = GY_NOTE_MOVE, .to = to, .from = from, .bytes = bytes });
+    return gy_submit_callback(x, queue,
+                              (gy_callback){ .kind = GY_CALLBACK_MOVE, .to = to, .from = from, .bytes = bytes });
 }
 
 static gantry_status upload(gy_submit *x, gy_queue queue, CUdeviceptr to, const void *from, uint64_t bytes)
@@ -52,7 +53,7 @@ static gantry_status fetch(gy_submit *x, gy_queue queue, void *to, CUdeviceptr f
 }
 
 /* Host and GPU. */
-static gantry_status copy_pinned(gy_submit *x, gy_queue queue, gy_place to, gy_place from, uint64_t bytes)
+static gantry_status copy_pinned(gy_submit *x, gy_queue queue, gy_location to, gy_location from, uint64_t bytes)
 {
     return to.device == GY_NONE ? fetch(x, queue, to.host, from.at, bytes) : upload(x, queue, to.at, from.host, bytes);
 }
@@ -64,7 +65,7 @@ static char *stage_of(const gy_submit *x)
 }
 
 /* Host memory that devices cannot read: the CPU moves it, in stream order. */
-static gantry_status copy_pageable(gy_submit *x, gy_queue queue, gy_place to, gy_place from, uint64_t bytes)
+static gantry_status copy_pageable(gy_submit *x, gy_queue queue, gy_location to, gy_location from, uint64_t bytes)
 {
     char *stage = stage_of(x);
     gantry_status status = GANTRY_OK;
@@ -82,7 +83,7 @@ static gantry_status copy_pageable(gy_submit *x, gy_queue queue, gy_place to, gy
 }
 
 /* Half k % 2 of the stage is free again when chunk k - 2 has left it. */
-static gantry_status copy_staged(gy_submit *x, gy_place to, gy_place from, uint64_t bytes)
+static gantry_status copy_staged(gy_submit *x, gy_location to, gy_location from, uint64_t bytes)
 {
     gy_queue source, target;
     CUevent full, empty[2];
@@ -93,19 +94,19 @@ static gantry_status copy_staged(gy_submit *x, gy_place to, gy_place from, uint6
         char *half = stage_of(x) + (k % 2) * chunk_of(bytes);
         status = k < 2 ? GANTRY_OK : gy_submit_await(x, source, empty[k % 2]);
         status = status ? status : fetch(x, source, half, from.at + done, count);
-        status = status ? status : gy_submit_mark(x, source, &full);
+        status = status ? status : gy_submit_record_scratch(x, source, &full);
         status = status ? status : gy_submit_await(x, target, full);
         status = status ? status : upload(x, target, to.at + done, half, count);
-        status = status ? status : gy_submit_mark(x, target, &empty[k % 2]);
+        status = status ? status : gy_submit_record_scratch(x, target, &empty[k % 2]);
     }
     return status;
 }
 
 /* Within a GPU, or from peer to peer: cuMemcpyPeerAsync would do the same, but is refused in a capture. */
-static gantry_status copy_direct(gy_submit *x, gy_place to, gy_place from, uint64_t bytes)
+static gantry_status copy_direct(gy_submit *x, gy_location to, gy_location from, uint64_t bytes)
 {
     gy_queue queue;
-    uint32_t where = x->lead.device == to.device ? to.device : from.device; /* the lane is of one of the two */
+    uint32_t where = x->first_lane.device == to.device ? to.device : from.device; /* the lane is of one of the two */
     gantry_status status = gy_submit_on(x, where, &queue);
     status = status ? status : gy_cuda_use(x->h, queue.device, x->err);
     return status ? status
@@ -113,13 +114,13 @@ static gantry_status copy_direct(gy_submit *x, gy_place to, gy_place from, uint6
                                     "copying between or within devices");
 }
 
-gantry_status gy_submit_copy(gy_submit *x, gy_place to, gy_place from, uint64_t bytes)
+gantry_status gy_submit_copy(gy_submit *x, gy_location to, gy_location from, uint64_t bytes)
 {
     if (bytes == 0) {
         return GANTRY_OK;
     }
     if (to.device == GY_NONE && from.device == GY_NONE) {
-        return move(x, x->lead, to.host, from.host, bytes);
+        return move(x, x->first_lane, to.host, from.host, bytes);
     }
     if (to.device != GY_NONE && from.device != GY_NONE) {
         return (gy_cuda_reaches(x->h, to.device, from.device) ? copy_direct : copy_staged)(x, to, from, bytes);

@@ -51,7 +51,7 @@ gantry_status gy_fill_prepare(gy_cuda *h, uint32_t id, gantry_error *err)
     for (uint32_t k = 0; k < op->uses && status == GANTRY_OK; k++) {
         const gy_use *use = &s->use.at[op->use + k];
         uint64_t bits;
-        if (gy_cuda_place(h, use, 0).device == GY_NONE || pattern_of(h, op, use, &bits)) {
+        if (gy_cuda_location(h, use, 0).device == GY_NONE || pattern_of(h, op, use, &bits)) {
             continue;
         }
         status = gy_cuda_pinned(h, (void **)&h->op[id].image[k], gy_use_bytes(s, use), err);
@@ -93,14 +93,14 @@ static CUresult set(const gy_driver *d, CUdeviceptr at, uint64_t bits, size_t si
     return code == CUDA_SUCCESS ? d->cuMemsetD2D32Async(at + 4, 8, high, 1, count, stream) : code;
 }
 
-static gantry_status fill_gpu(gy_submit *x, const gy_use *use, gy_place to, const char *image)
+static gantry_status fill_gpu(gy_submit *x, const gy_use *use, gy_location to, const char *image)
 {
     gy_cuda *h = x->h;
     const gantry_schedule *s = h->job->schedule;
     uint64_t bits, bytes = gy_use_bytes(s, use);
     if (image) {
-        return gy_submit_copy(x, to, (gy_place){ .device = GY_NONE, .pinned = true, .host = (char *)(uintptr_t)image },
-                              bytes);
+        return gy_submit_copy(
+            x, to, (gy_location){ .device = GY_NONE, .pinned = true, .host = (char *)(uintptr_t)image }, bytes);
     }
     gy_queue queue;
     gantry_status status = gy_submit_on(x, to.device, &queue);
@@ -120,7 +120,7 @@ gantry_status gy_submit_fill(gy_submit *x)
     gantry_status status = GANTRY_OK;
     for (uint32_t k = 0; k < op->uses && status == GANTRY_OK; k++) {
         const gy_use *use = &s->use.at[op->use + k];
-        gy_place to = gy_cuda_place(x->h, use, x->turn);
+        gy_location to = gy_cuda_location(x->h, use, x->turn);
         uint64_t bytes = gy_use_bytes(s, use);
         if (bytes == 0) {
             continue;
@@ -128,8 +128,10 @@ gantry_status gy_submit_fill(gy_submit *x)
         if (to.device != GY_NONE) {
             status = fill_gpu(x, use, to, x->h->op[x->op].image[k]);
         } else {
-            gy_note note = { .kind = GY_NOTE_FILL, .op = x->op, .use = op->use + k, .to = to.host, .bytes = bytes };
-            status = gy_submit_note(x, x->lead, note);
+            gy_callback callback = {
+                .kind = GY_CALLBACK_FILL, .op = x->op, .use = op->use + k, .to = to.host, .bytes = bytes
+            };
+            status = gy_submit_callback(x, x->first_lane, callback);
         }
     }
     return status;

@@ -8,5 +8,5 @@ void gy_graph_free(gy_cuda *h, uint32_t turn)
         h->d.cuGraphExecDestroy(t->exec);
         t->exec = NULL;
     }
-    gy_notes_reset(&t->exec_notes);
+    gy_callbacks_reset(&t->exec_callbacks);
 }

@@ -20,7 +20,7 @@ struct gy_ranges {
     nvtxStringHandle_t *op; /* its text */
 };
 
-/* How a profiler tells the header where it is; without it there is nobody to tell of ranges. */
+/* True if a profiler told the header where it is; without one there are no ranges. */
 static bool is_watched(void)
 {
     return getenv("NVTX_INJECTION64_PATH") != NULL;

@@ -29,15 +29,15 @@ int64_t gy_cuda_patience(const gy_cuda *h)
 CUresult gy_cuda_settle(gy_cuda *h, gy_queue queue)
 {
     gy_cuda_device *d = &h->device[queue.device];
-    CUevent mark = d->mark[d->next_mark++ % GY_CUDA_MARKS];
+    CUevent event = d->scratch_event[d->next_scratch_event++ % GY_CUDA_SCRATCH_EVENTS];
     int64_t until = gy_now_ns() + gy_cuda_patience(h);
     CUresult code = h->d.cuCtxSetCurrent(d->context);
     h->current = GY_NONE;
-    code = code == CUDA_SUCCESS ? h->d.cuEventRecord(mark, queue.stream) : code;
+    code = code == CUDA_SUCCESS ? h->d.cuEventRecord(event, queue.stream) : code;
     if (code != CUDA_SUCCESS) {
         return code;
     }
-    for (unsigned turn = 0; (code = h->d.cuEventQuery(mark)) == CUDA_ERROR_NOT_READY && gy_now_ns() < until; turn++) {
+    for (unsigned turn = 0; (code = h->d.cuEventQuery(event)) == CUDA_ERROR_NOT_READY && gy_now_ns() < until; turn++) {
         gy_cuda_rest(turn);
     }
     return code == CUDA_ERROR_NOT_READY ? CUDA_ERROR_LAUNCH_TIMEOUT : code;
@@ -45,19 +45,21 @@ CUresult gy_cuda_settle(gy_cuda *h, gy_queue queue)
 
 static bool is_quiet(gy_cuda *h, const gy_queue *queue)
 {
-    bool made = queue->stream && h->device[queue->device].mark[GY_CUDA_MARKS - 1]; /* else nothing was queued */
+    bool made = queue->stream &&
+                h->device[queue->device].scratch_event[GY_CUDA_SCRATCH_EVENTS - 1]; /* else nothing was queued */
     return gy_cuda_lost(h) || !made || gy_cuda_settle(h, *queue) == CUDA_SUCCESS;
 }
 
-/* What a failed submission has queued is over before anybody hears of it, or anything that it uses is freed. */
+/* The work that a failed submission has queued ends before the failure is reported, and before memory that it uses is
+ * freed. */
 void gy_cuda_settle_all(gy_cuda *h)
 {
-    bool quiet = is_quiet(h, &h->tail);
+    bool quiet = is_quiet(h, &h->end_stream);
     for (uint32_t i = 0; i < h->lanes; i++) {
         quiet = is_quiet(h, &h->lane[i].queue) && quiet;
     }
     for (uint32_t i = 0; i < h->devices; i++) {
-        quiet = is_quiet(h, &h->device[i].side) && quiet;
+        quiet = is_quiet(h, &h->device[i].auxiliary) && quiet;
     }
     h->stuck = h->stuck || !quiet;
 }

@@ -12,11 +12,12 @@ typedef struct gy_submit {
     gy_cuda *h;
     uint64_t start;
     uint32_t turn;
-    bool capture, behind; /* behind: lanes go on after the tail */
+    bool capture,
+        after_caller; /* after_caller: lanes begin after the end stream, which follows a stream of the caller */
     uint32_t op;
-    gy_queue lead; /* of the op's first lane */
-    gy_notes *notes;
-    struct gy_member *member; /* of the crew; NULL: one thread submits all */
+    gy_queue first_lane; /* the stream of the op's first lane */
+    gy_callbacks *callbacks;
+    struct gy_submitter *submitter; /* the thread that submits for this GPU; NULL: one thread submits all ops */
     gantry_error *err;
 } gy_submit;
 
@@ -24,38 +25,39 @@ typedef struct gy_submit {
 gantry_status gy_submit_check(gy_submit *x, CUresult code, gy_queue queue, const char *what);
 gantry_status gy_submit_record(gy_submit *x, gy_queue queue, CUevent event);
 gantry_status gy_submit_await(gy_submit *x, gy_queue queue, CUevent event);
-/* Records an event of the queue's device that has been waited for before its turn comes again. */
-gantry_status gy_submit_mark(gy_submit *x, gy_queue queue, CUevent *event);
+/* Records a scratch event of the queue's device. Others that come after it must have been waited for by then. */
+gantry_status gy_submit_record_scratch(gy_submit *x, gy_queue queue, CUevent *event);
 /* All that follows on `to` comes after all that is on `from` by now. */
 gantry_status gy_submit_order(gy_submit *x, gy_queue from, gy_queue to);
 /* The i-th lane of the op. */
 gy_queue gy_submit_lane(const gy_submit *x, uint32_t i);
-/* Finds the stream for work of the op that has to be done by this GPU: a lane of the op there, or the GPU's side
- * stream. */
+/* Finds the stream for work of the op that this GPU has to do: a lane of the op there, or the GPU's auxiliary stream.
+ */
 gantry_status gy_submit_on(gy_submit *x, uint32_t device, gy_queue *queue);
 /* The first lane waits for all work of the op that other streams were given. */
 gantry_status gy_submit_join(gy_submit *x);
-/* Queues a host function: gy_note_run with a copy of the note. */
-gantry_status gy_submit_note(gy_submit *x, gy_queue queue, gy_note note);
+/* Queues a host function, which does what the callback says. */
+gantry_status gy_submit_callback(gy_submit *x, gy_queue queue, gy_callback callback);
 
-/* ---- notes.c ---- */
+/* ---- callbacks.c ---- */
 
-/* Does what a note says, as a host function of a stream; nothing after a failure in the run. */
-void gy_note_run(void *note);
+/* Does what a callback says, as a host function of a stream; does nothing after a failure in the run. */
+void gy_callback_run(void *callback);
 
 /* ---- caller.c: streams of the caller ---- */
 
-/* The tail comes after what is on the stream by now; *caller: the stream with its GPU. */
-gantry_status gy_cuda_follow(gy_cuda *h, CUstream stream, gy_queue *caller, gantry_error *err);
-/* What comes on the stream next comes after the event. */
-gantry_status gy_cuda_lead(gy_cuda *h, gy_queue caller, CUevent end, gantry_error *err);
+/* The end stream comes after all that is on the caller's stream by now. *caller: that stream with its GPU. */
+gantry_status gy_cuda_after_caller(gy_cuda *h, CUstream stream, gy_queue *caller, gantry_error *err);
+/* All that comes on the caller's stream next comes after the event. */
+gantry_status gy_cuda_before_caller(gy_cuda *h, gy_queue caller, CUevent end, gantry_error *err);
 
 /* ---- copy.c ---- */
 
-gantry_status gy_submit_copy(gy_submit *x, gy_place to, gy_place from, uint64_t bytes);
-uint64_t gy_copy_stage(const gy_cuda *h, gy_place to, gy_place from, uint64_t bytes); /* bytes of stage it needs */
+gantry_status gy_submit_copy(gy_submit *x, gy_location to, gy_location from, uint64_t bytes);
+uint64_t gy_copy_stage(const gy_cuda *h, gy_location to, gy_location from,
+                       uint64_t bytes); /* bytes of stage it needs */
 /* True if the copy needs no stream of another GPU than this device's. */
-bool gy_copy_alone(const gy_cuda *h, gy_place to, gy_place from, uint32_t device);
+bool gy_copy_alone(const gy_cuda *h, gy_location to, gy_location from, uint32_t device);
 
 /* ---- fill.c ---- */
 

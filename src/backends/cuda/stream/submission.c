@@ -38,10 +38,10 @@ gantry_status gy_submit_await(gy_submit *x, gy_queue queue, CUevent event)
                : gy_submit_check(x, x->h->d.cuStreamWaitEvent(queue.stream, event, 0), queue, "waiting for an event");
 }
 
-gantry_status gy_submit_mark(gy_submit *x, gy_queue queue, CUevent *event)
+gantry_status gy_submit_record_scratch(gy_submit *x, gy_queue queue, CUevent *event)
 {
     gy_cuda_device *d = &x->h->device[queue.device];
-    *event = d->mark[d->next_mark++ % GY_CUDA_MARKS];
+    *event = d->scratch_event[d->next_scratch_event++ % GY_CUDA_SCRATCH_EVENTS];
     return gy_submit_record(x, queue, *event);
 }
 
@@ -50,9 +50,9 @@ gantry_status gy_submit_order(gy_submit *x, gy_queue from, gy_queue to)
     if (from.stream == to.stream) {
         return GANTRY_OK;
     }
-    CUevent mark;
-    gantry_status status = gy_submit_mark(x, from, &mark);
-    return status ? status : gy_submit_await(x, to, mark);
+    CUevent event;
+    gantry_status status = gy_submit_record_scratch(x, from, &event);
+    return status ? status : gy_submit_await(x, to, event);
 }
 
 gy_queue gy_submit_lane(const gy_submit *x, uint32_t i)
@@ -61,7 +61,7 @@ gy_queue gy_submit_lane(const gy_submit *x, uint32_t i)
     return x->h->lane[s->op_lane.at[s->ops.at[x->op].lane + i]].queue;
 }
 
-/* Of the op's own lanes, else aside. */
+/* Finds a lane of the op on that GPU, else the GPU's auxiliary stream. */
 static gy_queue queue_on(const gy_submit *x, uint32_t device)
 {
     const gy_op *op = &x->h->job->schedule->ops.at[x->op];
@@ -71,47 +71,47 @@ static gy_queue queue_on(const gy_submit *x, uint32_t device)
             return lane;
         }
     }
-    return x->h->device[device].side;
+    return x->h->device[device].auxiliary;
 }
 
 gantry_status gy_submit_on(gy_submit *x, uint32_t device, gy_queue *queue)
 {
-    if (gy_cuda_same_gpu(x->h, x->lead.device, device)) {
-        *queue = x->lead;
+    if (gy_cuda_same_gpu(x->h, x->first_lane.device, device)) {
+        *queue = x->first_lane;
         return GANTRY_OK;
     }
     *queue = queue_on(x, device);
-    if (x->h->aside[device]) {
+    if (x->h->forked[device]) {
         return GANTRY_OK;
     }
-    x->h->aside[device] = 1;
-    return gy_submit_order(x, x->lead, *queue);
+    x->h->forked[device] = 1;
+    return gy_submit_order(x, x->first_lane, *queue);
 }
 
 gantry_status gy_submit_join(gy_submit *x)
 {
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < x->h->devices && status == GANTRY_OK; i++) {
-        if (x->h->aside[i]) {
-            x->h->aside[i] = 0;
-            status = gy_submit_order(x, queue_on(x, i), x->lead);
+        if (x->h->forked[i]) {
+            x->h->forked[i] = 0;
+            status = gy_submit_order(x, queue_on(x, i), x->first_lane);
         }
     }
     return status;
 }
 
-gantry_status gy_submit_note(gy_submit *x, gy_queue queue, gy_note note)
+gantry_status gy_submit_callback(gy_submit *x, gy_queue queue, gy_callback callback)
 {
-    gy_note *kept = gy_notes_add(x->notes, sizeof *kept);
+    gy_callback *kept = gy_callbacks_add(x->callbacks, sizeof *kept);
     if (!kept) {
         return gy_fail_nomem(x->err);
     }
-    *kept = note;
+    *kept = callback;
     kept->op = x->op;
     kept->h = x->h;
     kept->turn = x->turn;
     gantry_status status = gy_cuda_use(x->h, queue.device, x->err);
     return status ? status
-                  : gy_submit_check(x, x->h->d.cuLaunchHostFunc(queue.stream, gy_note_run, kept), queue,
+                  : gy_submit_check(x, x->h->d.cuLaunchHostFunc(queue.stream, gy_callback_run, kept), queue,
                                     "queueing a host function");
 }

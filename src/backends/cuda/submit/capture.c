@@ -10,18 +10,18 @@
 /* *refused: a call of the driver failed that works outside of a capture, most likely. */
 static gantry_status capture(gy_cuda *h, uint32_t turn, CUgraph *graph, gantry_error *err)
 {
-    gy_submit x = { .h = h, .turn = turn, .capture = true, .notes = &h->turn[turn].exec_notes, .op = GY_NONE };
+    gy_submit x = { .h = h, .turn = turn, .capture = true, .callbacks = &h->turn[turn].exec_callbacks, .op = GY_NONE };
     x.err = err;
-    gantry_status status = gy_cuda_use(h, h->tail.device, err);
+    gantry_status status = gy_cuda_use(h, h->end_stream.device, err);
     if (status == GANTRY_OK) {
         /* Other threads of the application may go on with what a capture forbids to this one. */
-        CUresult code = h->d.cuStreamBeginCapture(h->tail.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
-        status = gy_submit_check(&x, code, h->tail, "beginning a capture");
+        CUresult code = h->d.cuStreamBeginCapture(h->end_stream.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+        status = gy_submit_check(&x, code, h->end_stream, "beginning a capture");
         if (status == GANTRY_OK) {
             status = gy_submit_start(&x);
-            gy_cuda_use(h, h->tail.device, NULL);
-            code = h->d.cuStreamEndCapture(h->tail.stream, graph);
-            status = status ? status : gy_submit_check(&x, code, h->tail, "ending a capture");
+            gy_cuda_use(h, h->end_stream.device, NULL);
+            code = h->d.cuStreamEndCapture(h->end_stream.stream, graph);
+            status = status ? status : gy_submit_check(&x, code, h->end_stream, "ending a capture");
         }
     }
     return status;
@@ -33,10 +33,10 @@ static gantry_status instantiate(gy_cuda *h, uint32_t turn, CUgraph graph, gantr
     CUresult code = h->d.cuGraphInstantiateWithFlags(&t->exec, graph, 0);
     if (code != CUDA_SUCCESS) {
         t->exec = NULL;
-        return gy_cuda_fail(h, code, h->tail.device, "instantiating a graph", err);
+        return gy_cuda_fail(h, code, h->end_stream.device, "instantiating a graph", err);
     }
-    code = h->d.cuGraphUpload(t->exec, h->tail.stream);
-    return code == CUDA_SUCCESS ? GANTRY_OK : gy_cuda_fail(h, code, h->tail.device, "uploading a graph", err);
+    code = h->d.cuGraphUpload(t->exec, h->end_stream.stream);
+    return code == CUDA_SUCCESS ? GANTRY_OK : gy_cuda_fail(h, code, h->end_stream.device, "uploading a graph", err);
 }
 
 gantry_status gy_graph_make(gy_cuda *h, uint32_t turn, gantry_error *err)

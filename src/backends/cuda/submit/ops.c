@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is prepared once for every op: launches with their arguments, pieces of collectives, images of fills, and which
- * events it waits for. */
+/* Everything that is prepared once for every op: launches with their arguments, pieces of collectives, images of fills,
+ * and the events that it waits for. */
 #include "backends/cuda/submit/submit.h"
 
 #include "backends/cuda/kernels/kernels.h"
@@ -18,7 +18,7 @@ static const gantry_kernel *manifest_of(const gy_cuda *h, const gy_node *node)
     return node->kernel == GY_NONE ? NULL : h->job->graph->kernels.at[node->kernel].manifest;
 }
 
-/* NULL: not a kernel with code of the user. */
+/* The kernel of the node if it has code of the user for this device, else NULL. */
 static const gy_kernel *user_kernel(const gy_cuda *h, const gy_node *node, uint32_t device)
 {
     const gy_kernel *kernel = node->kernel == GY_NONE ? NULL : &h->job->graph->kernels.at[node->kernel];
@@ -49,7 +49,7 @@ static gantry_status open_handle(gy_cuda *h, const gantry_kernel *manifest, uint
     return status;
 }
 
-/* One handle per kernel and device. */
+/* Finds the handle of the kernel on the device, which all its launches share; opens it the first time. */
 static gantry_status find_handle(gy_cuda *h, const gy_node *node, uint32_t device, void **handle, gantry_error *err)
 {
     const gantry_kernel *manifest = manifest_of(h, node);
@@ -78,7 +78,8 @@ static gantry_status find_handle(gy_cuda *h, const gy_node *node, uint32_t devic
     return GANTRY_OK;
 }
 
-/* NULL: the op's function is the user's CUDA code, one of the program, or of the CPU. */
+/* The CUDA version of the op's kernel. NULL: its function is the user's CUDA code, or one of the program, or of the
+ * CPU. */
 static const gy_cuda_kernel *kernel_of(const gy_cuda *h, const gy_op *op, uint32_t device)
 {
     const gy_node *node = &h->job->graph->nodes.at[op->node];
@@ -105,7 +106,7 @@ static gantry_status find_function(gy_cuda *h, gy_cuda_call *call, const gy_op *
     return GANTRY_OK;
 }
 
-/* How much scratch the launch is given. */
+/* Finds how much scratch the launch is given. */
 static gantry_status prepare(gy_cuda *h, gantry_launch *l, const gy_op *op, uint32_t device, gantry_error *err)
 {
     const gy_cuda_kernel *kernel = kernel_of(h, op, device);
@@ -191,8 +192,8 @@ void gy_cuda_ops_scalars(gy_cuda *h)
     }
 }
 
-/* Whether a captured launch depends on the iteration: by a scalar, or as a function of the program that may ask. The
- * CPU looks when it comes to it. */
+/* True if a captured launch depends on the iteration: by a scalar, or since it is a function of the program that may
+ * ask. Host functions read the iteration when they run. */
 static bool launch_varies(const gy_cuda *h, size_t id)
 {
     const gantry_graph *g = h->job->graph;
@@ -228,7 +229,7 @@ gantry_status gy_cuda_ops_advance(gy_cuda *h, int64_t first, bool *changed, gant
 
 /* ---- waits ---- */
 
-/* Rows by the op that waits; an event for every op that somebody waits for. */
+/* Sorts the rows of the sync table by the op that waits, and gives an event to every op that another waits for. */
 static gantry_status make_waits(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
@@ -264,7 +265,7 @@ static gantry_status make_waits(gy_cuda *h, gantry_error *err)
     return GANTRY_OK;
 }
 
-/* On the device of the lane that records. */
+/* Creates the events on the device of the lane that records them. */
 static gantry_status make_events(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
@@ -280,7 +281,8 @@ static gantry_status make_events(gy_cuda *h, gantry_error *err)
 
 /* ---- all ---- */
 
-/* Bytes that the op has to stage; which arrays of users are locked is not known yet, so small ones count. */
+/* Bytes that the op has to stage. It is not known yet which arrays of the caller are page-locked, so small ones count.
+ */
 static uint64_t stage_of(const gy_cuda *h, uint32_t id)
 {
     const gantry_schedule *s = h->job->schedule;
@@ -294,7 +296,7 @@ static uint64_t stage_of(const gy_cuda *h, uint32_t id)
     uint64_t most = 0;
     for (uint32_t k = 0; k < op->uses / 2; k++) {
         const gy_use *from = &s->use.at[op->use + k], *to = &s->use.at[op->use + op->uses / 2 + k];
-        uint64_t need = gy_copy_stage(h, gy_cuda_place(h, to, 0), gy_cuda_place(h, from, 0), gy_use_bytes(s, to));
+        uint64_t need = gy_copy_stage(h, gy_cuda_location(h, to, 0), gy_cuda_location(h, from, 0), gy_use_bytes(s, to));
         most = need > most ? need : most;
     }
     return most;
@@ -307,7 +309,7 @@ static gantry_status make_op(gy_cuda *h, uint32_t id, gantry_error *err)
         return make_call(h, id, err);
     }
     if (op->kind == GY_OP_COLLECTIVE) {
-        return gy_exchange_make(&h->op[id].parts, &h->arena, h->job->schedule, h->job->graph, id, err);
+        return gy_exchange_make(&h->op[id].exchange, &h->arena, h->job->schedule, h->job->graph, id, err);
     }
     return GANTRY_OK;
 }
@@ -326,7 +328,7 @@ gantry_status gy_cuda_ops_make(gy_cuda *h, gantry_error *err)
     return status ? status : make_events(h, err);
 }
 
-/* Memory is there, and who can copy to whom is known. */
+/* Called when memory is there and peer access is known. */
 void gy_cuda_ops_stage(gy_cuda *h)
 {
     for (uint32_t i = 0; i < h->job->schedule->ops.count; i++) {
@@ -336,7 +338,8 @@ void gy_cuda_ops_stage(gy_cuda *h)
     }
 }
 
-/* Addresses that never change; those of instances are set for each turn when it is bound. */
+/* Sets the addresses of status word and scratch, which never change, and those of instances, which bindings may change.
+ */
 void gy_cuda_ops_point(gy_cuda *h, uint32_t turn)
 {
     const gantry_schedule *s = h->job->schedule;
@@ -353,7 +356,7 @@ void gy_cuda_ops_point(gy_cuda *h, uint32_t turn)
         l->scratch = l->scratch_bytes ? (void *)(uintptr_t)lane_of(h, op)->scratch : NULL;
         for (uint32_t k = 0; k < op->uses; k++) {
             if (call->arg[k]) {
-                call->arg[k]->data = gy_place_pointer(gy_cuda_place(h, &s->use.at[op->use + k], turn));
+                call->arg[k]->data = gy_location_pointer(gy_cuda_location(h, &s->use.at[op->use + k], turn));
             }
         }
     }

@@ -10,7 +10,10 @@
 #include "backends/cuda/times/times.h"
 #include <string.h>
 
-enum { CALM = 3, TRIES = 4 }; /* starts as streams before a graph is tried; starts as a graph before it is judged */
+enum {
+    UNCHANGED = 3,
+    TRIES = 4
+}; /* starts as streams before a graph is tried; starts as a graph before it is judged */
 
 /* Functions of the program may count on being called at every start. */
 static bool calls_the_program(const gy_cuda *h)
@@ -38,7 +41,7 @@ void gy_replay_begin(gy_cuda *h)
 
 static void use_streams(gy_cuda *h)
 {
-    h->automatic.calm = 0;
+    h->automatic.unchanged = 0;
     h->graphs = false;
     h->replay = "stream";
 }
@@ -63,10 +66,10 @@ void gy_replay_choose(gy_cuda *h)
         a->version = *h->job->version;
         use_streams(h);
     }
-    if (!h->graphs && a->calm >= CALM) {
+    if (!h->graphs && a->unchanged >= UNCHANGED) {
         h->graphs = true;
         h->replay = "graph (auto)";
-        a->tried = 0;
+        a->as_graph = 0;
         a->graph_ns = 0;
     }
 }
@@ -76,7 +79,7 @@ static int64_t least(int64_t known, int64_t ns)
     return known && known < ns ? known : ns;
 }
 
-void gy_replay_note(gy_cuda *h, int64_t elapsed_ns)
+void gy_replay_record(gy_cuda *h, int64_t elapsed_ns)
 {
     gy_cuda_auto *a = &h->automatic;
     if (!a->on) {
@@ -84,11 +87,11 @@ void gy_replay_note(gy_cuda *h, int64_t elapsed_ns)
     }
     if (!h->graphs) {
         a->stream_ns = least(a->stream_ns, elapsed_ns);
-        a->calm++;
+        a->unchanged++;
         return;
     }
     a->graph_ns = least(a->graph_ns, elapsed_ns);
-    if (++a->tried == TRIES && a->graph_ns > a->stream_ns) {
+    if (++a->as_graph == TRIES && a->graph_ns > a->stream_ns) {
         a->on = h->graphs = false;
         h->replay = "stream (auto: faster than a graph)";
     }

@@ -16,11 +16,11 @@ static gantry_status clear_words(gy_cuda *h, gantry_error *err)
         if (!d->status) {
             continue;
         }
-        memset(d->told, 0, h->turns * d->launches * sizeof *d->told);
+        memset(d->fetched_status, 0, h->turns * d->launches * sizeof *d->fetched_status);
         status = gy_cuda_use(h, i, err);
         CUresult code =
-            status ? CUDA_SUCCESS : h->d.cuMemsetD32Async(d->status, 0, h->turns * d->launches, d->side.stream);
-        code = status == GANTRY_OK && code == CUDA_SUCCESS ? gy_cuda_settle(h, d->side) : code;
+            status ? CUDA_SUCCESS : h->d.cuMemsetD32Async(d->status, 0, h->turns * d->launches, d->auxiliary.stream);
+        code = status == GANTRY_OK && code == CUDA_SUCCESS ? gy_cuda_settle(h, d->auxiliary) : code;
         if (code != CUDA_SUCCESS) {
             status = gy_cuda_fail(h, code, i, "clearing status words", err);
         }
@@ -29,12 +29,12 @@ static gantry_status clear_words(gy_cuda *h, gantry_error *err)
     return status;
 }
 
-/* Where times of ops are recorded the event is waited for, since only then its time by our clock is known; twice, as a
- * GPU that did nothing takes longer at first. */
+/* Records the base event of the device. Where times of ops are recorded the event is waited for, since only then its
+ * time by the host's clock is known; twice, as an idle GPU takes longer at first. */
 static gantry_status set_base(gy_cuda *h, uint32_t device, gantry_error *err)
 {
     gy_cuda_device *d = &h->device[device];
-    gy_queue queue = device == h->tail.device ? h->tail : d->side;
+    gy_queue queue = device == h->end_stream.device ? h->end_stream : d->auxiliary;
     CUresult code = h->clock ? gy_cuda_settle(h, queue) : CUDA_SUCCESS;
     gantry_status status = gy_cuda_use(h, device, err);
     if (status) {
@@ -46,22 +46,22 @@ static gantry_status set_base(gy_cuda *h, uint32_t device, gantry_error *err)
     return code == CUDA_SUCCESS ? GANTRY_OK : gy_cuda_fail(h, code, device, "recording an event", err);
 }
 
-/* Nothing runs: failures are forgotten, and times count from here. */
+/* Begins anew while nothing runs: failures are forgotten, and times count from here. */
 static gantry_status begin_anew(gy_cuda *h, gantry_error *err)
 {
     atomic_store(&h->failed.op, GY_NONE);
     gantry_status status = h->dirty_words ? clear_words(h, err) : GANTRY_OK;
     for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
-        status = h->device[i].base && i != h->tail.device ? set_base(h, i, err) : GANTRY_OK;
+        status = h->device[i].base && i != h->end_stream.device ? set_base(h, i, err) : GANTRY_OK;
     }
-    return status ? status : set_base(h, h->tail.device, err);
+    return status ? status : set_base(h, h->end_stream.device, err);
 }
 
 static gantry_status replay_stream(gy_cuda *h, uint64_t start, bool behind, gantry_error *err)
 {
     uint32_t turn = gy_job_turn(h->job, start);
-    gy_submit x = { .h = h, .start = start, .turn = turn, .notes = &h->turn[turn].notes, .err = err };
-    x.behind = behind;
+    gy_submit x = { .h = h, .start = start, .turn = turn, .callbacks = &h->turn[turn].callbacks, .err = err };
+    x.after_caller = behind;
     gy_cupti_enter(h, false);
     gantry_status status = gy_submit_start(&x);
     gy_cupti_leave(h);
@@ -71,43 +71,44 @@ static gantry_status replay_stream(gy_cuda *h, uint64_t start, bool behind, gant
 static gantry_status replay_graph(gy_cuda *h, uint64_t start, gantry_error *err)
 {
     uint32_t turn = gy_job_turn(h->job, start);
-    gantry_status status = gy_nccl_await_others(h, h->tail, err);
-    status = status ? status : gy_cuda_use(h, h->tail.device, err);
-    CUresult code = status ? CUDA_SUCCESS : h->d.cuGraphLaunch(h->turn[turn].exec, h->tail.stream);
-    return code == CUDA_SUCCESS ? status : gy_cuda_fail(h, code, h->tail.device, "launching a graph", err);
+    gantry_status status = gy_nccl_await_others(h, h->end_stream, err);
+    status = status ? status : gy_cuda_use(h, h->end_stream.device, err);
+    CUresult code = status ? CUDA_SUCCESS : h->d.cuGraphLaunch(h->turn[turn].exec, h->end_stream.stream);
+    return code == CUDA_SUCCESS ? status : gy_cuda_fail(h, code, h->end_stream.device, "launching a graph", err);
 }
 
-/* `kind`: GY_NOTE_BRING or GY_NOTE_TAKE, in the order of the program's stream. */
-static gantry_status mirror_by_stream(gy_cuda *h, uint32_t turn, gy_note_kind kind, gantry_error *err)
+/* Copies to or from the mirrors (`kind`) in the order of the caller's stream. */
+static gantry_status mirror_by_stream(gy_cuda *h, uint32_t turn, gy_callback_kind kind, gantry_error *err)
 {
-    gy_submit x = { .h = h, .turn = turn, .notes = &h->turn[turn].notes, .op = GY_NONE, .err = err };
-    return h->turn[turn].mirrors && h->turn[turn].by_stream ? gy_submit_note(&x, h->tail, (gy_note){ .kind = kind })
-                                                            : GANTRY_OK;
+    gy_submit x = { .h = h, .turn = turn, .callbacks = &h->turn[turn].callbacks, .op = GY_NONE, .err = err };
+    return h->turn[turn].mirrors && h->turn[turn].by_stream
+               ? gy_submit_callback(&x, h->end_stream, (gy_callback){ .kind = kind })
+               : GANTRY_OK;
 }
 
-/* Behind `stream` and before what comes on it, unless it is NULL. */
+/* Comes after `stream` and before what comes on it next, unless it is NULL. */
 static gantry_status replay(gy_cuda *h, uint64_t start, const CUstream *stream, gantry_error *err)
 {
     uint32_t turn = gy_job_turn(h->job, start);
     gy_cuda_turn *t = &h->turn[turn];
     gy_queue caller = { 0 };
-    gantry_status status = stream ? gy_cuda_follow(h, *stream, &caller, err) : GANTRY_OK;
+    gantry_status status = stream ? gy_cuda_after_caller(h, *stream, &caller, err) : GANTRY_OK;
     t->by_stream = stream != NULL;
-    gy_notes_reset(&t->notes);
+    gy_callbacks_reset(&t->callbacks);
     if (!t->by_stream) {
-        gy_cuda_mirrors_bring(h, turn);
+        gy_cuda_mirrors_in(h, turn);
     }
-    status = status ? status : mirror_by_stream(h, turn, GY_NOTE_BRING, err);
+    status = status ? status : mirror_by_stream(h, turn, GY_CALLBACK_MIRROR_IN, err);
     if (status == GANTRY_OK) {
         status = h->graphs ? replay_graph(h, start, err) : replay_stream(h, start, stream != NULL, err);
     }
-    status = status ? status : mirror_by_stream(h, turn, GY_NOTE_TAKE, err);
-    status = status ? status : gy_cuda_use(h, h->tail.device, err);
-    CUresult code = status ? CUDA_SUCCESS : h->d.cuEventRecord(t->end, h->tail.stream);
+    status = status ? status : mirror_by_stream(h, turn, GY_CALLBACK_MIRROR_OUT, err);
+    status = status ? status : gy_cuda_use(h, h->end_stream.device, err);
+    CUresult code = status ? CUDA_SUCCESS : h->d.cuEventRecord(t->end, h->end_stream.stream);
     if (code != CUDA_SUCCESS) {
-        status = gy_cuda_fail(h, code, h->tail.device, "recording the end of a start", err);
+        status = gy_cuda_fail(h, code, h->end_stream.device, "recording the end of a start", err);
     }
-    return status || !stream ? status : gy_cuda_lead(h, caller, t->end, err);
+    return status || !stream ? status : gy_cuda_before_caller(h, caller, t->end, err);
 }
 
 static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, gantry_error *err)
@@ -126,7 +127,7 @@ static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, 
     if (status) {
         return status;
     }
-    t->begin_ns = h->ended == h->begun ? h->device[h->tail.device].base_ns : gy_now_ns();
+    t->begin_ns = h->ended == h->begun ? h->device[h->end_stream.device].base_ns : gy_now_ns();
     gy_cupti_begin(h);
     status = replay(h, start, stream, err);
     if (status) {

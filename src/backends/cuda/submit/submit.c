@@ -12,9 +12,9 @@ static gantry_status launch(gy_submit *x)
     gy_cuda *h = x->h;
     const gy_op *op = &h->job->schedule->ops.at[x->op];
     if (!h->device[gy_op_device(h->job->schedule, op, 0)].gpu) {
-        return gy_submit_note(x, x->lead, (gy_note){ .kind = GY_NOTE_CALL, .op = x->op });
+        return gy_submit_callback(x, x->first_lane, (gy_callback){ .kind = GY_CALLBACK_CALL, .op = x->op });
     }
-    gantry_status status = gy_cuda_use(h, x->lead.device, x->err);
+    gantry_status status = gy_cuda_use(h, x->first_lane.device, x->err);
     if (status) {
         return status;
     }
@@ -36,7 +36,7 @@ static gantry_status copy(gy_submit *x)
     gantry_status status = GANTRY_OK;
     for (uint32_t k = 0; k < pairs && status == GANTRY_OK; k++) {
         const gy_use *from = &s->use.at[op->use + k], *to = &s->use.at[op->use + pairs + k];
-        status = gy_submit_copy(x, gy_cuda_place(x->h, to, x->turn), gy_cuda_place(x->h, from, x->turn),
+        status = gy_submit_copy(x, gy_cuda_location(x->h, to, x->turn), gy_cuda_location(x->h, from, x->turn),
                                 gy_use_bytes(s, to));
         status = status ? status : gy_submit_join(x); /* pairs share the stage */
     }
@@ -58,14 +58,14 @@ static CUevent event_of(const gy_cuda *h, uint32_t op, uint64_t start)
     return h->event[h->op[op].event * h->ring + start % h->ring];
 }
 
-/* What comes from earlier starts is behind a graph that is launched after them. */
+/* Waits for the ops of the sync table. A graph is launched after earlier starts, so it waits for none of them. */
 static gantry_status await_rows(gy_submit *x, gy_queue queue)
 {
     const gy_cuda_op *op = &x->h->op[x->op];
     gantry_status status = GANTRY_OK;
     for (uint32_t i = op->wait; i < op->wait + op->waits && status == GANTRY_OK; i++) {
         gy_cuda_wait row = x->h->wait[i];
-        if (row.distance == 0 && x->member && (status = gy_crew_await(x, row.from))) {
+        if (row.distance == 0 && x->submitter && (status = gy_submitters_await(x, row.from))) {
             return status;
         }
         if (row.distance == 0 || (!x->capture && row.distance < x->start)) {
@@ -75,67 +75,68 @@ static gantry_status await_rows(gy_submit *x, gy_queue queue)
     return status;
 }
 
-/* An op of several lanes begins when it is at the head of all and what it waits for has happened. One that is tied to
- * the op before it begins in each lane when that lane has come to it. */
+/* An op of several lanes begins when all lanes have come to it and the ops that it waits for have ended. An op that is
+ * tied to the one before it begins in each lane when that lane has come to it. */
 static gantry_status gather_lanes(gy_submit *x)
 {
     const gy_op *op = &x->h->job->schedule->ops.at[x->op];
     bool tied = gy_nccl_tied(x, false);
-    gantry_status status = await_rows(x, x->lead);
+    gantry_status status = await_rows(x, x->first_lane);
     for (uint32_t i = 1; i < op->lanes && status == GANTRY_OK; i++) {
-        status = tied ? await_rows(x, gy_submit_lane(x, i)) : gy_submit_order(x, gy_submit_lane(x, i), x->lead);
+        status = tied ? await_rows(x, gy_submit_lane(x, i)) : gy_submit_order(x, gy_submit_lane(x, i), x->first_lane);
     }
     return status;
 }
 
-/* All lanes go on when it has ended; where the next op is tied to it, each when its own part has. */
+/* All lanes go on when the op has ended; where the next op is tied to it, each lane goes on when its own part has. */
 static gantry_status part_lanes(gy_submit *x)
 {
     const gy_op *op = &x->h->job->schedule->ops.at[x->op];
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 1; i < op->lanes && status == GANTRY_OK && !gy_nccl_tied(x, true); i++) {
-        status = gy_submit_order(x, x->lead, gy_submit_lane(x, i));
+        status = gy_submit_order(x, x->first_lane, gy_submit_lane(x, i));
     }
     return status;
 }
 
-/* Whoever waits for the op waits for all of it. Where no lane does, a stream beside them is there for that. */
-static gantry_status note_end(gy_submit *x)
+/* Records the event of the op, after all of its lanes. Where each lane goes on with its own part of the next op, the
+ * auxiliary stream waits for all of them. */
+static gantry_status record_end(gy_submit *x)
 {
     const gy_op *op = &x->h->job->schedule->ops.at[x->op];
     gantry_status status = GANTRY_OK;
-    gy_queue queue = x->lead;
+    gy_queue queue = x->first_lane;
     if (x->h->op[x->op].event == GY_NONE) {
         return GANTRY_OK;
     }
     if (gy_nccl_tied(x, true)) {
-        queue = x->h->device[x->lead.device].side;
-        x->h->behind[x->lead.device] = 1;
+        queue = x->h->device[x->first_lane.device].auxiliary;
+        x->h->auxiliary_last[x->first_lane.device] = 1;
         for (uint32_t i = 0; i < op->lanes && status == GANTRY_OK; i++) {
             status = gy_submit_order(x, gy_submit_lane(x, i), queue);
         }
     }
     status = status ? status : gy_submit_record(x, queue, event_of(x->h, x->op, x->start));
-    if (status == GANTRY_OK && x->member) {
-        gy_crew_tell(x);
+    if (status == GANTRY_OK && x->submitter) {
+        gy_submitters_signal(x);
     }
     return status;
 }
 
 static gantry_status tick(gy_submit *x, uint32_t end)
 {
-    bool timed = x->h->clock && !x->capture && (!gy_cupti_on(x->h) || gy_cupti_unsure(x->h, x->op));
-    return timed ? gy_submit_record(x, x->lead, *gy_cuda_clock(x->h, x->turn, x->op, end)) : GANTRY_OK;
+    bool timed = x->h->clock && !x->capture && (!gy_cupti_on(x->h) || gy_cupti_may_miss(x->h, x->op));
+    return timed ? gy_submit_record(x, x->first_lane, *gy_cuda_clock(x->h, x->turn, x->op, end)) : GANTRY_OK;
 }
 
 static gantry_status submit_parts(gy_submit *x)
 {
-    x->lead = gy_submit_lane(x, 0);
+    x->first_lane = gy_submit_lane(x, 0);
     gantry_status status = gather_lanes(x);
     status = status ? status : tick(x, 0);
     status = status ? status : execute(x);
     status = status ? status : tick(x, 1);
-    status = status ? status : note_end(x);
+    status = status ? status : record_end(x);
     return status ? status : part_lanes(x);
 }
 
@@ -159,13 +160,13 @@ static gantry_status submit_all(gy_submit *x)
     return status;
 }
 
-/* Streams take part in a capture from their first wait for something captured on; in a start on a stream of the caller
- * they wait for it. */
+/* All lanes wait for the end stream: streams take part in a capture from their first wait for captured work on, and a
+ * start on a stream of the caller comes after that stream. */
 static gantry_status fork(gy_submit *x)
 {
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < x->h->lanes && status == GANTRY_OK; i++) {
-        status = x->h->lane[i].used ? gy_submit_order(x, x->h->tail, x->h->lane[i].queue) : GANTRY_OK;
+        status = x->h->lane[i].used ? gy_submit_order(x, x->h->end_stream, x->h->lane[i].queue) : GANTRY_OK;
     }
     return status;
 }
@@ -175,7 +176,7 @@ static bool has_words(const gy_cuda *h, uint32_t device)
     return h->device[device].gpu && h->device[device].launches > 0;
 }
 
-/* After all launches of the device, beside those of others. */
+/* Fetches the words after all launches of the device, while other devices fetch theirs. */
 static gantry_status fetch_words(gy_submit *x, uint32_t device)
 {
     gy_cuda *h = x->h;
@@ -185,13 +186,13 @@ static gantry_status fetch_words(gy_submit *x, uint32_t device)
     if (status) {
         return status;
     }
-    CUresult code =
-        h->d.cuMemcpyDtoHAsync(d->told + x->turn * d->launches, d->status + x->turn * bytes, bytes, d->side.stream);
-    return gy_submit_check(x, code, d->side, "fetching status words");
+    CUresult code = h->d.cuMemcpyDtoHAsync(d->fetched_status + x->turn * d->launches, d->status + x->turn * bytes,
+                                           bytes, d->auxiliary.stream);
+    return gy_submit_check(x, code, d->auxiliary, "fetching status words");
 }
 
-/* Lanes of devices with status words end in the side stream that fetches these, and all that in the tail: one wait
- * between two GPUs for each, none of them for another's. */
+/* Lanes of devices with status words end in the auxiliary stream that fetches these, and all streams in the end stream.
+ * So there is one wait between two GPUs for each device, and no device waits for another's words. */
 static gantry_status join(gy_submit *x)
 {
     gy_cuda *h = x->h;
@@ -199,13 +200,13 @@ static gantry_status join(gy_submit *x)
     x->op = GY_NONE;
     for (uint32_t i = 0; i < h->lanes && status == GANTRY_OK; i++) {
         gy_queue lane = h->lane[i].queue;
-        gy_queue to = h->lane[i].used && has_words(h, lane.device) ? h->device[lane.device].side : h->tail;
+        gy_queue to = h->lane[i].used && has_words(h, lane.device) ? h->device[lane.device].auxiliary : h->end_stream;
         status = h->lane[i].used ? gy_submit_order(x, lane, to) : GANTRY_OK;
     }
     for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
         status = has_words(h, i) ? fetch_words(x, i) : GANTRY_OK;
-        if (status == GANTRY_OK && (has_words(h, i) || h->behind[i])) {
-            status = gy_submit_order(x, h->device[i].side, h->tail);
+        if (status == GANTRY_OK && (has_words(h, i) || h->auxiliary_last[i])) {
+            status = gy_submit_order(x, h->device[i].auxiliary, h->end_stream);
         }
     }
     return status;
@@ -214,14 +215,14 @@ static gantry_status join(gy_submit *x)
 gantry_status gy_submit_start(gy_submit *x)
 {
     gantry_status status = GANTRY_OK;
-    memset(x->h->aside, 0, x->h->devices);
-    memset(x->h->behind, 0, x->h->devices);
+    memset(x->h->forked, 0, x->h->devices);
+    memset(x->h->auxiliary_last, 0, x->h->devices);
     x->op = GY_NONE;
-    if (x->capture || x->behind) {
+    if (x->capture || x->after_caller) {
         status = fork(x);
     }
     if (status == GANTRY_OK) {
-        status = x->h->crew && !x->capture ? gy_crew_submit(x) : submit_all(x);
+        status = x->h->submitters && !x->capture ? gy_submitters_submit(x) : submit_all(x);
     }
     return status ? status : join(x);
 }

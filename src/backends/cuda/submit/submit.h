@@ -27,14 +27,15 @@ gantry_status gy_submit_op(gy_submit *x); /* x->op */
 /* Makes a start as streams or as a graph: behind what is on `stream` and before what comes on it, unless it is NULL. */
 gantry_status gy_cuda_begin(gy_cuda *h, uint64_t start, const CUstream *stream, gantry_error *err);
 
-/* ---- crew.c: a thread for each GPU, where that pays and the schedule is fit for it; else there is no crew ---- */
+/* ---- submitters.c: a thread for each GPU, where that pays and the schedule is fit for it; else h->submitters is NULL
+ * ---- */
 
-gantry_status gy_crew_make(gy_cuda *h, gantry_error *err);
-void gy_crew_free(gy_cuda *h);
-gantry_status gy_crew_submit(gy_submit *x); /* all ops of a start */
+gantry_status gy_submitters_make(gy_cuda *h, gantry_error *err);
+void gy_submitters_free(gy_cuda *h);
+gantry_status gy_submitters_submit(gy_submit *x); /* all ops of a start */
 /* Waits until the op's event has been recorded, by whichever thread. An error: it will not be, as that thread says. */
-gantry_status gy_crew_await(const gy_submit *x, uint32_t op);
-void gy_crew_tell(const gy_submit *x); /* x->op's event has been recorded */
+gantry_status gy_submitters_await(const gy_submit *x, uint32_t op);
+void gy_submitters_signal(const gy_submit *x); /* x->op's event has been recorded */
 
 /* ---- capture.c ---- */
 
@@ -43,10 +44,10 @@ gantry_status gy_graph_make(gy_cuda *h, uint32_t turn, gantry_error *err);
 
 /* ---- replay.c ---- */
 
-void gy_replay_begin(gy_cuda *h);                    /* at open, once ops are known */
-void gy_replay_choose(gy_cuda *h);                   /* before each start */
-void gy_replay_note(gy_cuda *h, int64_t elapsed_ns); /* after each that succeeded */
-void gy_replay_changed(gy_cuda *h);                  /* arguments of launches have changed: graphs are dropped */
+void gy_replay_begin(gy_cuda *h);                      /* at open, once ops are known */
+void gy_replay_choose(gy_cuda *h);                     /* before each start */
+void gy_replay_record(gy_cuda *h, int64_t elapsed_ns); /* after each that succeeded */
+void gy_replay_changed(gy_cuda *h);                    /* arguments of launches have changed: graphs are dropped */
 
 /* ---- wait.c ---- */
 

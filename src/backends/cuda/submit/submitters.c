@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams of several GPUs, each given its work by a thread of its own: the driver needs three microseconds for a
- * launch, and as many at once for other GPUs. Each thread submits the ops of its GPU in the order of positions. A
- * stream that is told to wait for an event that nobody has recorded yet does not wait, so a thread that comes to such a
- * row waits itself until the other has recorded it; since rows go up in position, the first op that is not submitted
- * yet never waits for another.
+ * Submission by several threads, one for each GPU: the driver needs three microseconds for a launch, and threads can
+ * launch on several GPUs at once. Each thread submits the ops of its GPU in the order of positions. A stream that waits
+ * for an event that has not been recorded yet does not wait at all, so a thread that comes to such a row of the sync
+ * table waits itself until the other thread has recorded the event. Rows go up in position, so the first op that is not
+ * submitted yet never waits for another.
  *
- * That is for schedules whose ops each need one GPU only. Collectives, copies that are staged between GPUs, functions
- * of the program (which may share what they like) and starts that are captured or timed op by op are one thread's work.
+ * This works for schedules whose ops each need one GPU only. Collectives, copies that are staged between GPUs,
+ * functions of the program (which may share state) and starts that are captured or timed op by op are submitted by one
+ * thread.
  */
 #include "backends/cuda/submit/submit.h"
 
@@ -24,26 +25,26 @@ enum {
     TURNS = 1000       /* looks before it leaves its core to others */
 };
 
-typedef struct gy_crew gy_crew;
+typedef struct gy_submitters gy_submitters;
 
 /* The thread that submits for one GPU. */
-typedef struct gy_member {
-    struct gy_crew *crew;
+typedef struct gy_submitter {
+    struct gy_submitters *all;
     uint32_t device; /* one of those that are this GPU */
     uint32_t *op, ops;
     pthread_t thread;
-    gy_notes *notes; /* per turn */
+    gy_callbacks *callbacks; /* per turn */
     gantry_status status;
     gantry_error why;
     uint32_t failed; /* op */
-} gy_member;
+} gy_submitter;
 
-struct gy_crew {
-    gy_member *member; /* the first is whoever makes a start */
-    uint32_t members, threads;
-    atomic_ullong *told; /* per op: the last start in which its event was recorded */
+struct gy_submitters {
+    gy_submitter *submitter; /* the first is the thread that makes a start */
+    uint32_t count, threads;
+    atomic_ullong *recorded; /* per op: the last start in which its event was recorded */
     const gy_submit *start;
-    atomic_bool stop; /* somebody failed */
+    atomic_bool stop; /* a thread failed */
     atomic_uint busy;
     atomic_ullong round; /* one for each start, and the last to end */
     bool over;
@@ -53,7 +54,7 @@ struct gy_crew {
 
 /* ---- which schedules ---- */
 
-static gy_queue lead_of(const gy_cuda *h, uint32_t op)
+static gy_queue first_lane_of(const gy_cuda *h, uint32_t op)
 {
     const gantry_schedule *s = h->job->schedule;
     return h->lane[s->op_lane.at[s->ops.at[op].lane]].queue;
@@ -63,7 +64,7 @@ static bool is_alone(const gy_cuda *h, uint32_t id)
 {
     const gantry_schedule *s = h->job->schedule;
     const gy_op *op = &s->ops.at[id];
-    uint32_t lane = lead_of(h, id).device, pairs = op->kind == GY_OP_FILL ? op->uses : op->uses / 2;
+    uint32_t lane = first_lane_of(h, id).device, pairs = op->kind == GY_OP_FILL ? op->uses : op->uses / 2;
     if (op->lanes != 1 || op->kind == GY_OP_COLLECTIVE) {
         return false;
     }
@@ -73,8 +74,8 @@ static bool is_alone(const gy_cuda *h, uint32_t id)
     }
     bool alone = true;
     for (uint32_t k = 0; k < pairs && alone; k++) {
-        gy_place from = gy_cuda_place(h, &s->use.at[op->use + k], 0);
-        gy_place to = op->kind == GY_OP_FILL ? from : gy_cuda_place(h, &s->use.at[op->use + pairs + k], 0);
+        gy_location from = gy_cuda_location(h, &s->use.at[op->use + k], 0);
+        gy_location to = op->kind == GY_OP_FILL ? from : gy_cuda_location(h, &s->use.at[op->use + pairs + k], 0);
         alone = gy_copy_alone(h, to, from, lane);
     }
     return alone;
@@ -91,43 +92,43 @@ static bool all_alone(const gy_cuda *h)
 
 /* ---- making ---- */
 
-static gy_member *member_of(const gy_cuda *h, const gy_crew *c, uint32_t device)
+static gy_submitter *submitter_of(const gy_cuda *h, const gy_submitters *c, uint32_t device)
 {
-    gy_member *m = c->member;
-    while (m < c->member + c->members && !gy_cuda_same_gpu(h, m->device, device)) {
+    gy_submitter *m = c->submitter;
+    while (m < c->submitter + c->count && !gy_cuda_same_gpu(h, m->device, device)) {
         m++;
     }
     return m;
 }
 
-/* The GPU of whoever makes a start comes first. */
-static void count_ops(const gy_cuda *h, gy_crew *c)
+/* The GPU of the thread that makes a start comes first. */
+static void count_ops(const gy_cuda *h, gy_submitters *c)
 {
-    c->member[c->members++].device = h->tail.device;
+    c->submitter[c->count++].device = h->end_stream.device;
     for (uint32_t i = 0; i < h->job->schedule->ops.count; i++) {
-        uint32_t device = lead_of(h, i).device;
-        gy_member *m = member_of(h, c, device);
-        if (m == c->member + c->members) {
-            c->members++;
+        uint32_t device = first_lane_of(h, i).device;
+        gy_submitter *m = submitter_of(h, c, device);
+        if (m == c->submitter + c->count) {
+            c->count++;
             m->device = device;
         }
         m->ops++;
     }
 }
 
-static bool deal_out(gy_cuda *h, gy_crew *c)
+static bool deal_out(gy_cuda *h, gy_submitters *c)
 {
     bool room = true;
-    for (uint32_t i = 0; i < c->members && room; i++) {
-        gy_member *m = &c->member[i];
-        m->crew = c;
+    for (uint32_t i = 0; i < c->count && room; i++) {
+        gy_submitter *m = &c->submitter[i];
+        m->all = c;
         m->op = gy_arena_calloc(&h->arena, m->ops + 1, sizeof *m->op);
-        m->notes = gy_arena_calloc(&h->arena, h->turns, sizeof *m->notes);
-        room = m->op && m->notes;
+        m->callbacks = gy_arena_calloc(&h->arena, h->turns, sizeof *m->callbacks);
+        room = m->op && m->callbacks;
         m->ops = 0;
     }
     for (uint32_t i = 0; i < h->job->schedule->ops.count && room; i++) {
-        gy_member *m = member_of(h, c, lead_of(h, i).device);
+        gy_submitter *m = submitter_of(h, c, first_lane_of(h, i).device);
         m->op[m->ops++] = i;
     }
     return room;
@@ -139,43 +140,43 @@ static bool is_wanted(const char *what)
     return wanted && strcmp(wanted, what) == 0;
 }
 
-/* Where there are fewer cores than threads they would wait for each other's. */
-static bool pays(const gy_crew *c, size_t ops)
+/* Threads do not pay where there are fewer cores than threads. */
+static bool pays(const gy_submitters *c, size_t ops)
 {
     size_t most = 0;
-    for (uint32_t i = 0; i < c->members; i++) {
-        most = c->member[i].ops > most ? c->member[i].ops : most;
+    for (uint32_t i = 0; i < c->count; i++) {
+        most = c->submitter[i].ops > most ? c->submitter[i].ops : most;
     }
-    bool worth = ops - most >= LEAST_SPARED && sysconf(_SC_NPROCESSORS_ONLN) >= (long)c->members;
-    return c->members > 1 && (worth || is_wanted("on"));
+    bool worth = ops - most >= LEAST_SPARED && sysconf(_SC_NPROCESSORS_ONLN) >= (long)c->count;
+    return c->count > 1 && (worth || is_wanted("on"));
 }
 
 static void *work(void *data);
 
-/* Where a thread cannot be had there is no crew. */
-static bool begin_threads(gy_crew *c)
+/* Without all threads there is none. */
+static bool begin_threads(gy_submitters *c)
 {
-    while (c->threads + 1 < c->members &&
-           gy_thread_create(&c->member[c->threads + 1].thread, work, &c->member[c->threads + 1]) == 0) {
+    while (c->threads + 1 < c->count &&
+           gy_thread_create(&c->submitter[c->threads + 1].thread, work, &c->submitter[c->threads + 1]) == 0) {
         c->threads++;
     }
-    return c->threads + 1 == c->members;
+    return c->threads + 1 == c->count;
 }
 
-gantry_status gy_crew_make(gy_cuda *h, gantry_error *err)
+gantry_status gy_submitters_make(gy_cuda *h, gantry_error *err)
 {
     size_t ops = h->job->schedule->ops.count;
     if (h->graphs || !all_alone(h) || is_wanted("off")) {
         return GANTRY_OK;
     }
-    gy_crew *c = gy_arena_calloc(&h->arena, 1, sizeof *c);
-    gy_member *member = c ? gy_arena_calloc(&h->arena, h->devices + 1, sizeof *member) : NULL;
-    atomic_ullong *told = member ? gy_arena_calloc(&h->arena, ops + 1, sizeof *told) : NULL;
-    if (!told) {
+    gy_submitters *c = gy_arena_calloc(&h->arena, 1, sizeof *c);
+    gy_submitter *submitter = c ? gy_arena_calloc(&h->arena, h->devices + 1, sizeof *submitter) : NULL;
+    atomic_ullong *recorded = submitter ? gy_arena_calloc(&h->arena, ops + 1, sizeof *recorded) : NULL;
+    if (!recorded) {
         return gy_fail_nomem(err);
     }
-    c->member = member;
-    c->told = told;
+    c->submitter = submitter;
+    c->recorded = recorded;
     count_ops(h, c);
     if (!pays(c, ops)) {
         return GANTRY_OK;
@@ -185,9 +186,9 @@ gantry_status gy_crew_make(gy_cuda *h, gantry_error *err)
     }
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->begun, NULL);
-    h->crew = c;
+    h->submitters = c;
     if (!begin_threads(c)) {
-        gy_crew_free(h);
+        gy_submitters_free(h);
     }
     return GANTRY_OK;
 }
@@ -201,10 +202,10 @@ static void rest(unsigned turn)
     }
 }
 
-gantry_status gy_crew_await(const gy_submit *x, uint32_t op)
+gantry_status gy_submitters_await(const gy_submit *x, uint32_t op)
 {
-    gy_crew *c = x->member->crew;
-    for (unsigned turn = 0; atomic_load_explicit(&c->told[op], memory_order_acquire) < x->start; turn++) {
+    gy_submitters *c = x->submitter->all;
+    for (unsigned turn = 0; atomic_load_explicit(&c->recorded[op], memory_order_acquire) < x->start; turn++) {
         if (atomic_load_explicit(&c->stop, memory_order_relaxed)) {
             return GANTRY_E_DEVICE; /* the other tells why */
         }
@@ -213,21 +214,21 @@ gantry_status gy_crew_await(const gy_submit *x, uint32_t op)
     return GANTRY_OK;
 }
 
-void gy_crew_tell(const gy_submit *x)
+void gy_submitters_signal(const gy_submit *x)
 {
-    atomic_store_explicit(&x->member->crew->told[x->op], x->start, memory_order_release);
+    atomic_store_explicit(&x->submitter->all->recorded[x->op], x->start, memory_order_release);
 }
 
-static void submit_own(gy_member *m)
+static void submit_own(gy_submitter *m)
 {
-    gy_crew *c = m->crew;
+    gy_submitters *c = m->all;
     gy_submit x = *c->start;
-    x.member = m;
-    x.notes = &m->notes[x.turn];
+    x.submitter = m;
+    x.callbacks = &m->callbacks[x.turn];
     x.err = &m->why;
     m->status = GANTRY_OK;
     m->why = (gantry_error){ 0 };
-    gy_notes_reset(x.notes);
+    gy_callbacks_reset(x.callbacks);
     for (uint32_t i = 0; i < m->ops && !m->status && !atomic_load_explicit(&c->stop, memory_order_relaxed); i++) {
         x.op = m->op[i];
         m->status = gy_submit_op(&x);
@@ -238,8 +239,8 @@ static void submit_own(gy_member *m)
     }
 }
 
-/* False: there is no more. */
-static bool await_round(gy_crew *c, unsigned long long *seen)
+/* False: there are no more starts. */
+static bool await_round(gy_submitters *c, unsigned long long *seen)
 {
     for (unsigned turn = 0; turn < SPINS && atomic_load_explicit(&c->round, memory_order_acquire) == *seen; turn++) {
         rest(turn);
@@ -256,16 +257,16 @@ static bool await_round(gy_crew *c, unsigned long long *seen)
 
 static void *work(void *data)
 {
-    gy_member *m = data;
+    gy_submitter *m = data;
     unsigned long long seen = 0;
-    while (await_round(m->crew, &seen)) {
+    while (await_round(m->all, &seen)) {
         submit_own(m);
-        atomic_fetch_sub(&m->crew->busy, 1);
+        atomic_fetch_sub(&m->all->busy, 1);
     }
     return NULL;
 }
 
-static void next_round(gy_crew *c, bool over)
+static void next_round(gy_submitters *c, bool over)
 {
     pthread_mutex_lock(&c->lock);
     c->over = over;
@@ -274,12 +275,13 @@ static void next_round(gy_crew *c, bool over)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* Of those that failed by themselves the one with the first op; who only gave up waiting for another says nothing. */
-static gantry_status tell_failure(const gy_crew *c, gy_submit *x)
+/* Reports the failure of the first op among threads that failed by themselves. A thread that only gave up waiting for
+ * another has nothing to report. */
+static gantry_status tell_failure(const gy_submitters *c, gy_submit *x)
 {
-    const gy_member *first = NULL;
-    for (uint32_t i = 0; i < c->members; i++) {
-        const gy_member *m = &c->member[i];
+    const gy_submitter *first = NULL;
+    for (uint32_t i = 0; i < c->count; i++) {
+        const gy_submitter *m = &c->submitter[i];
         bool itself = m->status && m->why.status;
         first = itself && (!first || m->failed < first->failed) ? m : first;
     }
@@ -293,41 +295,41 @@ static gantry_status tell_failure(const gy_crew *c, gy_submit *x)
     return first->status;
 }
 
-gantry_status gy_crew_submit(gy_submit *x)
+gantry_status gy_submitters_submit(gy_submit *x)
 {
     gy_cuda *h = x->h;
-    gy_crew *c = h->crew;
+    gy_submitters *c = h->submitters;
     c->start = x;
     atomic_store(&c->stop, false);
     atomic_store(&c->busy, c->threads);
-    h->shared = true;
+    h->concurrent = true;
     next_round(c, false);
-    submit_own(&c->member[0]);
+    submit_own(&c->submitter[0]);
     for (unsigned turn = 0; atomic_load_explicit(&c->busy, memory_order_acquire) > 0; turn++) {
         rest(turn);
     }
-    h->shared = false;
+    h->concurrent = false;
     h->current = GY_NONE;
     return atomic_load(&c->stop) ? tell_failure(c, x) : GANTRY_OK;
 }
 
-/* Nothing that notes are for runs any more. */
-void gy_crew_free(gy_cuda *h)
+/* Called when no host function of the run is left to run. */
+void gy_submitters_free(gy_cuda *h)
 {
-    gy_crew *c = h->crew;
+    gy_submitters *c = h->submitters;
     if (!c) {
         return;
     }
     next_round(c, true);
     for (uint32_t i = 1; i <= c->threads; i++) {
-        pthread_join(c->member[i].thread, NULL);
+        pthread_join(c->submitter[i].thread, NULL);
     }
-    for (uint32_t i = 0; i < c->members; i++) {
+    for (uint32_t i = 0; i < c->count; i++) {
         for (uint32_t t = 0; t < h->turns; t++) {
-            gy_notes_free(&c->member[i].notes[t]);
+            gy_callbacks_free(&c->submitter[i].callbacks[t]);
         }
     }
     pthread_mutex_destroy(&c->lock);
     pthread_cond_destroy(&c->begun);
-    h->crew = NULL;
+    h->submitters = NULL;
 }

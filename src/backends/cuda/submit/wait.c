@@ -15,13 +15,13 @@ static gy_cuda_turn *turn_of(gy_cuda *h, uint64_t start)
     return &h->turn[gy_job_turn(h->job, start)];
 }
 
-/* How far a start has come, as far as events tell: `op` is the first one not known to have ended. */
+/* How far a start has come, as far as events show: `op` is the first one that is not known to have ended. */
 typedef struct progress {
     uint32_t op;
     int64_t moved_ns;
 } progress;
 
-/* In graph replay nothing is seen of what happens inside. */
+/* Moves the progress on. In graph replay no events show what happens inside. */
 static void look(gy_cuda *h, uint64_t start, progress *p)
 {
     size_t ops = h->job->schedule->ops.count;
@@ -35,7 +35,7 @@ static void look(gy_cuda *h, uint64_t start, progress *p)
     }
 }
 
-/* "op 3, "blur[1]"" or what is the first that somebody waits for. */
+/* Writes "op 3, "blur[1]"", or names the first op with an event that is not known to have ended. */
 static void name_op(const gy_cuda *h, const progress *p, char *to, size_t size)
 {
     const gantry_schedule *s = h->job->schedule;
@@ -55,7 +55,7 @@ static gantry_status fail_lost(gy_cuda *h, uint64_t start, CUresult code, const 
     char what[240], op[200];
     name_op(h, p, op, sizeof op);
     snprintf(what, sizeof what, "start %llu failed; %s; reported", (unsigned long long)start, op);
-    gy_cuda_fail(h, code, h->tail.device, what, err);
+    gy_cuda_fail(h, code, h->end_stream.device, what, err);
     if (h->broken.status == GANTRY_OK && err) {
         h->broken = *err; /* what the end of a start says is no matter of one call */
     }
@@ -76,7 +76,7 @@ static gantry_status fail_time(gy_cuda *h, const progress *p, const char *limit,
     return status;
 }
 
-/* GANTRY_OK: it goes on. */
+/* OK while the start moves. */
 static gantry_status watch(gy_cuda *h, uint64_t start, progress *p, gantry_error *err)
 {
     int64_t now = gy_now_ns(), began = turn_of(h, start)->begin_ns;
@@ -116,7 +116,7 @@ static gantry_status wait_end(gy_cuda *h, uint64_t start, gantry_error *err)
     }
 }
 
-/* The first op, by position, whose word is not 0. */
+/* The first op, by position, whose status word is not 0. */
 static uint32_t failed_word(const gy_cuda *h, uint32_t turn, int32_t *word)
 {
     const gantry_schedule *s = h->job->schedule;
@@ -126,16 +126,16 @@ static uint32_t failed_word(const gy_cuda *h, uint32_t turn, int32_t *word)
             continue;
         }
         const gy_cuda_device *d = &h->device[gy_op_device(h->job->schedule, op, 0)];
-        if (d->gpu && d->told[turn * d->launches + h->op[i].word]) {
-            *word = d->told[turn * d->launches + h->op[i].word];
+        if (d->gpu && d->fetched_status[turn * d->launches + h->op[i].word]) {
+            *word = d->fetched_status[turn * d->launches + h->op[i].word];
             return i;
         }
     }
     return GY_NONE;
 }
 
-/* Host functions and kernels that failed. In graph replay, or with several starts in flight, an earlier one may be told
- * of a failure of a later one: they fail together anyway. */
+/* Finds a host function or kernel that failed. In graph replay, or with several starts in flight, an earlier start may
+ * get the failure of a later one: they fail together anyway. */
 static gantry_status failure_of(gy_cuda *h, uint64_t start, gantry_error *err)
 {
     uint32_t op = atomic_load(&h->failed.op);
@@ -151,7 +151,7 @@ static gantry_status failure_of(gy_cuda *h, uint64_t start, gantry_error *err)
     return gy_cuda_op_fail(h, op, GANTRY_OK, word, err);
 }
 
-/* By our clock; the event is one of the device's. */
+/* The time of an event of the device, by the host's clock. */
 static int64_t time_of(gy_cuda *h, CUevent event, uint32_t device)
 {
     const gy_cuda_device *d = &h->device[device];
@@ -165,9 +165,9 @@ static void take_times(gy_cuda *h, uint64_t start)
     const gantry_schedule *s = h->job->schedule;
     int64_t begin = turn_of(h, start)->begin_ns;
     uint32_t turn = gy_job_turn(h->job, start);
-    bool told = gy_cupti_take(h, begin);
+    bool by_cupti = gy_cupti_take(h, begin);
     for (uint32_t i = 0; h->clock && i < s->ops.count; i++) {
-        if (told && !gy_cupti_leaves(h, i)) {
+        if (by_cupti && !gy_cupti_leaves_to_events(h, i)) {
             continue;
         }
         uint32_t device = h->lane[s->op_lane.at[s->ops.at[i].lane]].queue.device;
@@ -201,11 +201,11 @@ gantry_status gy_cuda_finish(gy_cuda *h, uint64_t start, int64_t *elapsed_ns, ga
     }
     const gy_cuda_turn *t = turn_of(h, start);
     if (!t->by_stream) {
-        gy_cuda_mirrors_take(h, gy_job_turn(h->job, start));
+        gy_cuda_mirrors_out(h, gy_job_turn(h->job, start));
     }
-    *elapsed_ns = time_of(h, t->end, h->tail.device) - t->begin_ns;
+    *elapsed_ns = time_of(h, t->end, h->end_stream.device) - t->begin_ns;
     take_times(h, start);
-    gy_replay_note(h, *elapsed_ns);
+    gy_replay_record(h, *elapsed_ns);
     return GANTRY_OK;
 }
 

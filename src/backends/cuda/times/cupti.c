@@ -2,13 +2,13 @@
 /*
  * The one client of CUPTI that a process has, shared by all runs that record.
  *
- * CUPTI takes one subscriber in a process, and its callbacks belong to no run. So this is the state here that is not a
- * run's, as the order of runs with NCCL is (nccl_order.c): the first run that records subscribes, the last one gives
- * everything back, and in between each call, node and record is looked up in the runs of the list. Another tool that
- * has subscribed is left in peace: runs are told so and use events. One that comes later is refused by CUPTI as long as
- * a run records.
+ * CUPTI takes one subscriber in a process, and its callbacks belong to no run. So this state does not belong to a run
+ * either, as the order of runs with NCCL does not (nccl_order.c): the first run that records subscribes, the last one
+ * gives everything back, and in between each call, node and record is looked up in the runs of the list. Another tool
+ * that has subscribed keeps CUPTI: runs use events then, and report why. A tool that comes later is refused by CUPTI as
+ * long as a run records.
  *
- * cuptiFinalize is not called: no thread of the process may be inside of CUDA then, which nobody here can know.
+ * cuptiFinalize is not called: no thread of the process may be inside of CUDA then, which cannot be known here.
  */
 #include "backends/cuda/times/cupti.h"
 
@@ -29,7 +29,7 @@ static pthread_mutex_t joining = PTHREAD_MUTEX_INITIALIZER, mutex = PTHREAD_MUTE
 static gy_cupti_api api; /* while there are runs */
 static gy_cupti_subscriber subscriber;
 static gy_cupti *runs;
-static atomic_uint submissions; /* so many runs submit: else calls are nobody's */
+static atomic_uint submissions; /* runs that submit; without any, calls belong to no run */
 static uint8_t *spare[MOST_SPARE];
 static unsigned spares;
 
@@ -217,7 +217,7 @@ static void take_in(const gy_cupti_record *r)
     }
     gy_cupti_lock();
     for (gy_cupti *c = runs; c; c = c->next) {
-        if (gy_cupti_tell(c, number32(r, correlation), number64(r, node), r->start, r->end)) {
+        if (gy_cupti_take_record(c, number32(r, correlation), number64(r, node), r->start, r->end)) {
             break;
         }
     }
@@ -262,9 +262,9 @@ bool gy_cupti_offset(int64_t *ns)
     for (int i = 0; i < 5; i++) {
         uint64_t there = 0;
         int64_t before = gy_now_ns();
-        bool told = api.cuptiGetTimestamp(&there) == GY_CUPTI_OK && there;
+        bool known = api.cuptiGetTimestamp(&there) == GY_CUPTI_OK && there;
         int64_t took = gy_now_ns() - before;
-        if (told && took < least) {
+        if (known && took < least) {
             least = took;
             *ns = (int64_t)there - (before + took / 2);
         }
@@ -326,7 +326,7 @@ static const char *attach(int driver_version)
     return NULL;
 }
 
-void gy_cupti_join(gy_cupti *c, int driver_version, const char **why)
+void gy_cupti_subscribe(gy_cupti *c, int driver_version, const char **why)
 {
     pthread_mutex_lock(&joining);
     *why = runs ? NULL : attach(driver_version);
@@ -339,7 +339,7 @@ void gy_cupti_join(gy_cupti *c, int driver_version, const char **why)
     pthread_mutex_unlock(&joining);
 }
 
-void gy_cupti_part(gy_cupti *c)
+void gy_cupti_unsubscribe(gy_cupti *c)
 {
     pthread_mutex_lock(&joining);
     gy_cupti **link = &runs;

@@ -26,17 +26,17 @@
 
 /* ---- cupti_table.c ---- */
 
-/* Something that has a record: work that a call of the driver gives, or a node of a graph. */
+/* Work that has a record: a call of the driver, or a node of a graph. */
 typedef struct gy_cupti_piece {
     uint32_t op;
-    bool told;
+    bool recorded;
 } gy_cupti_piece;
 
 /* Zero-initialised is an empty one. Several ids may be of one piece. */
 typedef struct gy_cupti_table {
     gy_map of; /* id (correlation id or graph node id) -> index in `piece` */
     GY_VEC(gy_cupti_piece) piece;
-    uint32_t told; /* pieces */
+    uint32_t recorded; /* pieces */
 } gy_cupti_table;
 
 void gy_cupti_table_clear(gy_cupti_table *t);
@@ -52,10 +52,10 @@ void gy_cupti_table_again(gy_cupti_table *t);
 
 /* ---- cupti_times.c ---- */
 
-/* Of an op in one start, by CUPTI's clock; end 0: nothing was told. */
+/* Times of an op in one start, by CUPTI's clock; end 0: there was no record. */
 typedef struct gy_cupti_span {
     uint64_t start, end;
-    bool lost; /* some of it has no time */
+    bool lost; /* a part of the work has no time */
 } gy_cupti_span;
 
 /* A run that records. All but `h`, `on`, `why` and `text` is only touched with the lock of cupti.c. */
@@ -70,7 +70,7 @@ typedef struct gy_cupti {
     bool submits, captures, busy; /* `by` gives work to the driver; to a graph; a start is in flight */
     pthread_t by;
     uint32_t op;         /* that it is for; GY_NONE: for none */
-    bool incomplete;     /* there was no memory to note all work */
+    bool incomplete;     /* there was no memory for all work */
     CUgraph graph;       /* that is captured; NULL: not known yet */
     gy_cupti_span *span; /* per op */
     gy_cupti_table calls, nodes;
@@ -79,16 +79,17 @@ typedef struct gy_cupti {
 } gy_cupti;
 
 /* Takes in a record, `node` 0: not of a graph. True: it is of this run. */
-bool gy_cupti_tell(gy_cupti *c, uint32_t correlation, uint64_t node, uint64_t start, uint64_t end);
+bool gy_cupti_take_record(gy_cupti *c, uint32_t correlation, uint64_t node, uint64_t start, uint64_t end);
 
 /* ---- cupti.c ---- */
 
 /* *why: NULL, and the run hears of its work from now on; or why it cannot. */
-void gy_cupti_join(gy_cupti *c, int driver_version, const char **why);
-void gy_cupti_part(gy_cupti *c); /* one that has not joined is fine */
+void gy_cupti_subscribe(gy_cupti *c, int driver_version, const char **why);
+void gy_cupti_unsubscribe(gy_cupti *c); /* one that has not joined is fine */
 void gy_cupti_lock(void);
 void gy_cupti_unlock(void);
-/* What has ended is told. `forced`: what has not is given up, unless another run is in the middle of a start. */
+/* Asks for the records of work that has ended. `forced`: records that are missing are given up, unless another run is
+ * in the middle of a start. */
 void gy_cupti_flush(const gy_cupti *c, bool forced);
 /* CUPTI's clock less ours, in ns. False: it does not tell. */
 bool gy_cupti_offset(int64_t *ns);

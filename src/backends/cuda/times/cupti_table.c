@@ -5,7 +5,7 @@ void gy_cupti_table_clear(gy_cupti_table *t)
 {
     gy_map_free(&t->of);
     t->piece.count = 0;
-    t->told = 0;
+    t->recorded = 0;
 }
 
 void gy_cupti_table_free(gy_cupti_table *t)
@@ -18,7 +18,7 @@ bool gy_cupti_table_add(gy_cupti_table *t, uint64_t id, uint32_t op)
 {
     uint64_t known;
     if (gy_map_get(&t->of, id, &known)) {
-        return true; /* told twice */
+        return true; /* CUPTI names it twice */
     }
     return gy_vec_push(&t->piece, ((gy_cupti_piece){ op, false })) && gy_map_put(&t->of, id, t->piece.count - 1);
 }
@@ -40,7 +40,7 @@ gy_cupti_piece *gy_cupti_table_find(const gy_cupti_table *t, uint64_t id)
 void gy_cupti_table_again(gy_cupti_table *t)
 {
     for (size_t i = 0; i < t->piece.count; i++) {
-        t->piece.at[i].told = false;
+        t->piece.at[i].recorded = false;
     }
-    t->told = 0;
+    t->recorded = 0;
 }

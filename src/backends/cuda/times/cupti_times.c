@@ -35,7 +35,7 @@ gantry_status gy_cupti_open(gy_cuda *h, gantry_error *err)
         return GANTRY_OK;
     }
     h->d.cuDriverGetVersion(&version);
-    gy_cupti_join(c, version, &c->why);
+    gy_cupti_subscribe(c, version, &c->why);
     c->on = !c->why;
     return GANTRY_OK;
 }
@@ -45,7 +45,7 @@ void gy_cupti_close(gy_cuda *h)
     gy_cupti *c = h->cupti;
     if (c) {
         gy_cupti_leave(h);
-        gy_cupti_part(c);
+        gy_cupti_unsubscribe(c);
         gy_cupti_table_free(&c->calls);
         gy_cupti_table_free(&c->nodes);
     }
@@ -90,7 +90,7 @@ void gy_cupti_begin(gy_cuda *h)
     gy_cupti_unlock();
 }
 
-void gy_cupti_ran(gy_cuda *h, uint32_t op, int64_t began_ns)
+void gy_cupti_host_function_ended(gy_cuda *h, uint32_t op, int64_t began_ns)
 {
     if (gy_cupti_on(h)) {
         gy_op_time *t = &h->cupti->host[op]; /* functions of one op follow each other */
@@ -99,7 +99,7 @@ void gy_cupti_ran(gy_cuda *h, uint32_t op, int64_t began_ns)
     }
 }
 
-bool gy_cupti_tell(gy_cupti *c, uint32_t correlation, uint64_t node, uint64_t start, uint64_t end)
+bool gy_cupti_take_record(gy_cupti *c, uint32_t correlation, uint64_t node, uint64_t start, uint64_t end)
 {
     gy_cupti_piece *piece = node ? gy_cupti_table_find(&c->nodes, node) : NULL;
     gy_cupti_table *table = piece ? &c->nodes : &c->calls;
@@ -108,8 +108,8 @@ bool gy_cupti_tell(gy_cupti *c, uint32_t correlation, uint64_t node, uint64_t st
         return false;
     }
     gy_cupti_span *s = &c->span[piece->op];
-    table->told += !piece->told;
-    piece->told = true;
+    table->recorded += !piece->recorded;
+    piece->recorded = true;
     if (!end || end < start) {
         s->lost = true;
     } else {
@@ -119,11 +119,11 @@ bool gy_cupti_tell(gy_cupti *c, uint32_t correlation, uint64_t node, uint64_t st
     return true;
 }
 
-static bool all_told(const gy_cupti *c)
+static bool all_recorded(const gy_cupti *c)
 {
     gy_cupti_lock();
     const gy_cupti_table *t = c->h->graphs ? &c->nodes : &c->calls;
-    bool all = t->told == t->piece.count;
+    bool all = t->recorded == t->piece.count;
     gy_cupti_unlock();
     return all;
 }
@@ -132,11 +132,11 @@ static void await_records(gy_cupti *c)
 {
     int64_t until = gy_now_ns() + c->patience_ns;
     gy_cupti_flush(c, false);
-    while (!all_told(c) && gy_now_ns() < until) {
+    while (!all_recorded(c) && gy_now_ns() < until) {
         nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
         gy_cupti_flush(c, false);
     }
-    if (!all_told(c)) {
+    if (!all_recorded(c)) {
         gy_cupti_flush(c, true);
         c->patience_ns = c->patience_ns / 2 > LEAST_PATIENCE_NS ? c->patience_ns / 2 : LEAST_PATIENCE_NS;
     }
@@ -147,7 +147,7 @@ static void mark_lost(gy_cupti *c, const gy_cupti_table *t)
 {
     for (size_t i = 0; i < t->piece.count; i++) {
         const gy_cupti_piece *piece = &t->piece.at[i];
-        c->span[piece->op].lost = c->span[piece->op].lost || !piece->told;
+        c->span[piece->op].lost = c->span[piece->op].lost || !piece->recorded;
     }
 }
 
@@ -160,7 +160,7 @@ static bool is_launch(const gy_cuda *h, uint32_t id, bool own)
            (h->job->graph->nodes.at[op->node].kernel == GY_NONE) == own;
 }
 
-/* Something must be told then. */
+/* True if a kernel is launched, so that there must be a record. */
 static bool launches(const gy_cuda *h)
 {
     uint32_t i = 0;
@@ -170,15 +170,15 @@ static bool launches(const gy_cuda *h)
     return i < h->job->schedule->ops.count;
 }
 
-bool gy_cupti_unsure(const gy_cuda *h, uint32_t op)
+bool gy_cupti_may_miss(const gy_cuda *h, uint32_t op)
 {
     return !h->graphs && (is_launch(h, op, true) || h->op[op].nccl);
 }
 
-bool gy_cupti_leaves(const gy_cuda *h, uint32_t op)
+bool gy_cupti_leaves_to_events(const gy_cuda *h, uint32_t op)
 {
     const gy_cupti_span *s = &h->cupti->span[op];
-    return gy_cupti_unsure(h, op) && (h->op[op].nccl || (!s->end && !s->lost));
+    return gy_cupti_may_miss(h, op) && (h->op[op].nccl || (!s->end && !s->lost));
 }
 
 /* From CUPTI's clock to ours, and from there to the begin of the start. */
@@ -198,7 +198,7 @@ static gy_op_time time_of(const gy_cupti_span *s, const gy_op_time *host, int64_
     return t.end ? (gy_op_time){ t.start - begin_ns, t.end - begin_ns } : t;
 }
 
-/* `named`: calls or nodes were told of, and no work that was done. */
+/* Goes on with events. `named`: CUPTI named calls or nodes, and no work that was done. */
 static void give_up(gy_cuda *h, bool named)
 {
     h->cupti->why = h->cupti->incomplete ? "there was no memory to note work for CUPTI"
@@ -206,7 +206,7 @@ static void give_up(gy_cuda *h, bool named)
                     : named              ? "CUPTI told nothing of a start"
                                          : "CUPTI named no work of a start";
     h->cupti->on = false;
-    gy_cupti_part(h->cupti);
+    gy_cupti_unsubscribe(h->cupti);
     h->graphs = h->automatic.on = false;
     h->replay = "stream";
 }
@@ -222,7 +222,7 @@ bool gy_cupti_take(gy_cuda *h, int64_t begin_ns)
     bool clock = gy_cupti_offset(&offset);
     gy_cupti_lock();
     const gy_cupti_table *t = h->graphs ? &c->nodes : &c->calls;
-    bool named = t->piece.count > 0, nothing = c->incomplete || (t->told == 0 && (named || launches(h)));
+    bool named = t->piece.count > 0, nothing = c->incomplete || (t->recorded == 0 && (named || launches(h)));
     mark_lost(c, t);
     c->busy = false;
     c->without = 0;

@@ -17,12 +17,13 @@ void gy_cupti_begin(gy_cuda *h);         /* before a start is given to the drive
 void gy_cupti_enter(gy_cuda *h, bool capture);
 void gy_cupti_op(gy_cuda *h, uint32_t op); /* in between: calls are for this op; GY_NONE: for none */
 void gy_cupti_leave(gy_cuda *h);
-void gy_cupti_ran(gy_cuda *h, uint32_t op, int64_t began_ns); /* a host function of the op has ended */
+void gy_cupti_host_function_ended(gy_cuda *h, uint32_t op, int64_t began_ns); /* a host function of the op has ended */
 /* CUPTI may not hear of all work of this op, as other threads may give it: in streams it has events, too. */
-bool gy_cupti_unsure(const gy_cuda *h, uint32_t op);
-bool gy_cupti_leaves(const gy_cuda *h, uint32_t op); /* after `take`: the time of this op is that of its events */
-/* Takes the times of all ops of the start that has ended. False: CUPTI tells no times. If it has told nothing at all,
- * starts go on as streams, and times are those of events. */
+bool gy_cupti_may_miss(const gy_cuda *h, uint32_t op);
+bool gy_cupti_leaves_to_events(const gy_cuda *h,
+                               uint32_t op); /* after `take`: the time of this op is that of its events */
+/* Takes the times of all ops of the start that has ended. False: there are no times by CUPTI. If it has recorded
+ * nothing at all, starts go on as streams, and times are those of events. */
 bool gy_cupti_take(gy_cuda *h, int64_t begin_ns);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What NVRTC is told. */
+/* The options that NVRTC is given. */
 #ifndef GY_CUDA_USERCODE_OPTIONS_H
 #define GY_CUDA_USERCODE_OPTIONS_H
 

@@ -124,7 +124,7 @@ static gantry_status check_count(const gy_user_call *u, int32_t given, gantry_er
         k->kernel->manifest->name, wanted, given, u->scratch ? " and a pointer to the scratch memory" : "");
 }
 
-/* What it takes, as far as the driver can tell. */
+/* Checks the launch against the limits that the driver tells. */
 static gantry_status check_params(const gy_user_call *u, const gantry_launch *l, gantry_error *err)
 {
     size_t offset, bytes;

@@ -6,9 +6,9 @@
 #include <stdio.h>
 
 static const gantry_kernel *const table[] = {
-#define GY_X(name) &gy_kernel_##name,
-    GY_KERNELS(GY_X)
-#undef GY_X
+#define KERNEL(name) &gy_kernel_##name,
+#define DEVICE(name)
+#include "kernels/kernels.def"
 };
 enum { KERNELS = sizeof table / sizeof *table };
 

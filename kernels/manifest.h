@@ -29,38 +29,8 @@
         .name = name_, .scalar = 1, .optional = 1, .fallback = value_, .same = same_, .summary = summary_              \
     }
 
-/* Every kernel of the library, in order of name: builtin.c makes the table and the declarations from it. */
-#define GY_KERNELS(X)                                                                                                  \
-    X(add)                                                                                                             \
-    X(axpby)                                                                                                           \
-    X(bias_add)                                                                                                        \
-    X(busy)                                                                                                            \
-    X(copy)                                                                                                            \
-    X(dot)                                                                                                             \
-    X(fail)                                                                                                            \
-    X(gaussian_blur)                                                                                                   \
-    X(gemm)                                                                                                            \
-    X(histogram)                                                                                                       \
-    X(jacobi2d)                                                                                                        \
-    X(mul)                                                                                                             \
-    X(potrf)                                                                                                           \
-    X(reduce_max)                                                                                                      \
-    X(reduce_sum)                                                                                                      \
-    X(relu)                                                                                                            \
-    X(relu_grad)                                                                                                       \
-    X(saxpy)                                                                                                           \
-    X(scale)                                                                                                           \
-    X(sgd_update)                                                                                                      \
-    X(sobel)                                                                                                           \
-    X(softmax_xent)                                                                                                    \
-    X(softmax_xent_grad)                                                                                               \
-    X(spmv_csr)                                                                                                        \
-    X(syrk)                                                                                                            \
-    X(transpose)                                                                                                       \
-    X(trsm)
-
-#define GY_X(name) extern const gantry_kernel gy_kernel_##name;
-GY_KERNELS(GY_X)
-#undef GY_X
+#define KERNEL(name) extern const gantry_kernel gy_kernel_##name;
+#define DEVICE(name)
+#include "kernels/kernels.def"
 
 #endif

@@ -13,10 +13,10 @@
 #include <string.h>
 
 /* The fake driver looks at the first bytes only. */
-#define IMAGE(name) const unsigned char gy_fatbin_##name[] = { 0x50, 0xED, 0x55, 0xBA };
+#define KERNEL(name) const unsigned char gy_fatbin_##name[] = { 0x50, 0xED, 0x55, 0xBA };
 #define LIBRARY(name)
-#define PLAIN(name)
-#include "backends/cuda/kernels/kernels.def"
+#define DEVICE(name) KERNEL(name)
+#include "kernels/kernels.def"
 
 enum { MOST_ARGS = 32, MARGIN = 64 };
 

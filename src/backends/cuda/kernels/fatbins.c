@@ -8,9 +8,8 @@
             "gy_fatbin_" name ":\n"                                                                                    \
             ".incbin \"" GY_FATBIN_FOLDER "/" name ".fatbin\"\n"                                                       \
             ".previous\n");
-#define IMAGE(name) IMAGE_OF(#name)
-#define LIBRARY(name)
-#define PLAIN(name) IMAGE_OF(#name)
-#include "backends/cuda/kernels/kernels.def"
+#define KERNEL(name) IMAGE_OF(#name)
+#define DEVICE(name) KERNEL(name)
+#include "kernels/kernels.def"
 
 typedef int gy_not_empty;

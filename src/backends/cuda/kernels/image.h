@@ -8,9 +8,7 @@
  *         ...
  *         return gy_cuda_image_launch(l, 0, x->dtype, gy_grid_for(n), (void *[]){ &number, &x, &y, &n });
  *     }
- *     static const gy_cuda_image scale = { gy_fatbin_scale, GY_ALL_DTYPES, { "" } };
- *     const gy_cuda_kernel gy_cuda_kernel_scale = { .name = "scale", .launch = launch_scale, .open =
- * gy_cuda_image_open, .close = gy_cuda_image_close, .data = &scale };
+ *     GY_CUDA_KERNEL(scale, launch_scale, GY_ALL_DTYPES, "")
  */
 #ifndef GY_CUDA_KERNELS_IMAGE_H
 #define GY_CUDA_KERNELS_IMAGE_H
@@ -19,6 +17,7 @@
 #include "kernel/dtype.h"
 #include "kernels/element.h"
 #include "kernels/multiplier.h"
+#include <stdbool.h>
 
 enum { GY_IMAGE_VARIANTS = 4, GY_IMAGE_THREADS = 256 };
 #define GY_ALL_DTYPES ((1u << GANTRY_DTYPE_COUNT) - 1)
@@ -60,9 +59,29 @@ gy_grid gy_cuda_image_grid(const gantry_launch *l, int variant, gantry_dtype dty
 gantry_status gy_cuda_image_launch(const gantry_launch *l, int variant, gantry_dtype dtype, gy_grid grid,
                                    void **params);
 
-#define IMAGE(name) extern const unsigned char gy_fatbin_##name[];
-#define LIBRARY(name)
-#define PLAIN(name) extern const unsigned char gy_fatbin_##name[];
-#include "backends/cuda/kernels/kernels.def"
+/* True if all rows of the region begin at multiples of so many bytes. */
+static inline bool gy_rows_aligned(const gantry_arg *a, int64_t bytes)
+{
+    return a->row_bytes % bytes == 0 && (uintptr_t)a->data % (uintptr_t)bytes == 0;
+}
+/* Tiles of so many elements that `count` elements take. */
+static inline int64_t gy_tiles(int64_t count, int64_t of)
+{
+    return (count + of - 1) / of;
+}
+
+#define KERNEL(name) extern const unsigned char gy_fatbin_##name[];
+#define DEVICE(name) KERNEL(name)
+#include "kernels/kernels.def"
+
+/* Defines gy_cuda_kernel_NAME, whose code is the image of NAME.cu. The variants follow the dtypes. */
+#define GY_CUDA_KERNEL(name_, launch_, dtypes_, ...)                                                                   \
+    static const gy_cuda_image image_##name_ = { gy_fatbin_##name_, dtypes_, { __VA_ARGS__ } };                        \
+    extern const gy_cuda_kernel gy_cuda_kernel_##name_;                                                                \
+    const gy_cuda_kernel gy_cuda_kernel_##name_ = { .name = #name_,                                                    \
+                                                    .launch = launch_,                                                 \
+                                                    .open = gy_cuda_image_open,                                        \
+                                                    .close = gy_cuda_image_close,                                      \
+                                                    .data = &image_##name_ };
 
 #endif

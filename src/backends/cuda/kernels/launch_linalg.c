@@ -5,10 +5,9 @@
 #include "backends/cuda/kernels/linalg.h"
 #include "backends/cuda/kernels/plain.h"
 
-#define KERNEL(name, ...)                                                                                              \
-    static const gy_cuda_choice choice_##name = { { __VA_ARGS__ } };                                                   \
+#define KERNEL(name)
+#define DEVICE(name)
+#define LIBRARY(name)                                                                                                  \
+    static const gy_cuda_choice choice_##name = { { &gy_library_##name, &gy_plain_##name } };                          \
     const gy_cuda_kernel gy_cuda_kernel_##name = GY_CHOICE_KERNEL(#name, choice_##name);
-KERNEL(gemm, &gy_library_gemm, &gy_plain_gemm)
-KERNEL(potrf, &gy_library_potrf, &gy_plain_potrf)
-KERNEL(syrk, &gy_library_syrk, &gy_plain_syrk)
-KERNEL(trsm, &gy_library_trsm, &gy_plain_trsm)
+#include "kernels/kernels.def"

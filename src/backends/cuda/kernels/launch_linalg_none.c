@@ -13,8 +13,7 @@ static gantry_status usable(const gy_cuda_kernel *kernel, const gy_driver *drive
                    kernel->name);
 }
 
-#define KERNEL(name_) const gy_cuda_kernel gy_library_##name_ = { .name = #name_, .usable = usable };
-KERNEL(gemm)
-KERNEL(potrf)
-KERNEL(syrk)
-KERNEL(trsm)
+#define KERNEL(name)
+#define DEVICE(name)
+#define LIBRARY(name_) const gy_cuda_kernel gy_library_##name_ = { .name = #name_, .usable = usable };
+#include "kernels/kernels.def"

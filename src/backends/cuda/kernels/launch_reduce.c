@@ -29,13 +29,7 @@ static gantry_status launch_reduce(const gantry_launch *l)
     return status ? status : gy_cuda_image_launch(l, FINISH, out->dtype, one, (void *[]){ &partial, &chunks, &to });
 }
 
-#define KERNEL(name_, dtypes)                                                                                          \
-    static const gy_cuda_image image_##name_ = { gy_fatbin_##name_, dtypes, { [CHUNKS] = "", [FINISH] = "_finish" } }; \
-    const gy_cuda_kernel gy_cuda_kernel_##name_ = { .name = #name_,                                                    \
-                                                    .launch = launch_reduce,                                           \
-                                                    .open = gy_cuda_image_open,                                        \
-                                                    .close = gy_cuda_image_close,                                      \
-                                                    .data = &image_##name_ };
-KERNEL(dot, GY_FLOAT_DTYPES)
-KERNEL(reduce_max, GY_ALL_DTYPES)
-KERNEL(reduce_sum, GY_ALL_DTYPES)
+#define KERNEL(name)
+#define DEVICE(name)
+#define REDUCTION(name, dtypes) GY_CUDA_KERNEL(name, launch_reduce, dtypes, [CHUNKS] = "", [FINISH] = "_finish")
+#include "kernels/kernels.def"

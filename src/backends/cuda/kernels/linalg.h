@@ -10,7 +10,10 @@
 #include "backends/cuda/kernels/kernels.h"
 
 /* By cuBLAS and cuSOLVER: what launch_linalg.c chooses from. */
-extern const gy_cuda_kernel gy_library_gemm, gy_library_potrf, gy_library_syrk, gy_library_trsm;
+#define KERNEL(name)
+#define DEVICE(name)
+#define LIBRARY(name) extern const gy_cuda_kernel gy_library_##name;
+#include "kernels/kernels.def"
 
 /* As cuDriverGetVersion; 0: the driver does not tell. */
 int gy_linalg_driver_version(const gy_driver *driver);

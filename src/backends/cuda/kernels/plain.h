@@ -8,12 +8,12 @@
 
 #include "backends/cuda/kernels/image.h"
 
-#define IMAGE(name)
-#define LIBRARY(name)
-#define PLAIN(name)                                                                                                    \
+#define KERNEL(name)
+#define DEVICE(name)
+#define LIBRARY(name)                                                                                                  \
     extern const gy_cuda_image gy_plain_##name##_image;                                                                \
     extern const gy_cuda_kernel gy_plain_##name;                                                                       \
     gantry_status gy_plain_##name##_launch(const gantry_launch *l);
-#include "backends/cuda/kernels/kernels.def"
+#include "kernels/kernels.def"
 
 #endif

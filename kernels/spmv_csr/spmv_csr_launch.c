@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sparse matrices. */
 #include "backends/cuda/kernels/image.h"
 
 enum { THREADS = 256, WINDOW = 2048 }; /* of spmv_csr.cu */
@@ -25,11 +24,4 @@ static gantry_status launch_spmv_csr(const gantry_launch *l)
         (void *[]){ &row, &column, &value, &vector, &y, &rows, &entries, &columns, &block, &status });
 }
 
-static const gy_cuda_image image_spmv_csr = { gy_fatbin_spmv_csr,
-                                              GANTRY_DTYPE_BIT(GANTRY_F32) | GANTRY_DTYPE_BIT(GANTRY_F64),
-                                              { "_i32", "_i64" } };
-const gy_cuda_kernel gy_cuda_kernel_spmv_csr = { .name = "spmv_csr",
-                                                 .launch = launch_spmv_csr,
-                                                 .open = gy_cuda_image_open,
-                                                 .close = gy_cuda_image_close,
-                                                 .data = &image_spmv_csr };
+GY_CUDA_KERNEL(spmv_csr, launch_spmv_csr, GANTRY_DTYPE_BIT(GANTRY_F32) | GANTRY_DTYPE_BIT(GANTRY_F64), "_i32", "_i64")

@@ -1,21 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels for tests: busy takes time, fail fails. */
 #include "backends/cuda/kernels/image.h"
-
-static gantry_status launch_busy(const gantry_launch *l)
-{
-    int64_t ns = (int64_t)(l->arg[0].number * 1e3), n = gy_arg_size(&l->arg[2]);
-    gy_multiplier number = gy_multiplier_of(&l->arg[1], l->arg[2].dtype);
-    const void *x = l->arg[2].data;
-    void *y = l->arg[3].data;
-    return gy_cuda_image_launch(l, 0, l->arg[2].dtype, gy_grid_for(n > 0 ? n : 1),
-                                (void *[]){ &ns, &number, &x, &y, &n });
-}
-
-static const gy_cuda_image image_busy = { gy_fatbin_busy, GY_ALL_DTYPES, { "" } };
-const gy_cuda_kernel gy_cuda_kernel_busy = {
-    .name = "busy", .launch = launch_busy, .open = gy_cuda_image_open, .close = gy_cuda_image_close, .data = &image_busy
-};
 
 /* As in fail.c: how it fails, from an iteration on. */
 static gantry_status launch_fail(const gantry_launch *l)
@@ -37,7 +21,4 @@ static gantry_status launch_fail(const gantry_launch *l)
                                 (void *[]){ &word, &code, &element });
 }
 
-static const gy_cuda_image image_fail = { gy_fatbin_fail, 0, { "_copy", "_tell" } };
-const gy_cuda_kernel gy_cuda_kernel_fail = {
-    .name = "fail", .launch = launch_fail, .open = gy_cuda_image_open, .close = gy_cuda_image_close, .data = &image_fail
-};
+GY_CUDA_KERNEL(fail, launch_fail, 0, "_copy", "_tell")

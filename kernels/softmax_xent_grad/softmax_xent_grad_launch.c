@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/softmax_launch.h"
+
+enum { MOST_BLOCKS = 1 << 16 };
+
+static gantry_status launch_softmax_xent_grad(const gantry_launch *l)
+{
+    const gantry_arg *logits = &l->arg[1];
+    double scale = l->arg[0].number;
+    const void *x = logits->data, *labels = l->arg[2].data;
+    void *grad = l->arg[3].data;
+    int64_t rows = logits->rows, width = gy_arg_width(logits);
+    return gy_cuda_image_launch(l, 0, logits->dtype, gy_softmax_grid(width, rows < MOST_BLOCKS ? rows : MOST_BLOCKS),
+                                (void *[]){ &scale, &x, &labels, &grad, &rows, &width });
+}
+
+GY_CUDA_KERNEL(softmax_xent_grad, launch_softmax_xent_grad, GY_WIDE_DTYPES, "")

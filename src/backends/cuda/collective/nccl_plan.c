@@ -25,7 +25,7 @@ static uint32_t rank_of(const planner *p, gy_exchange_end end)
     return use_of(p, end)->rank;
 }
 
-/* In its memory, in a start. */
+/* The place of the end in its memory, in a start. */
 static uint64_t position(const planner *p, gy_exchange_end end, uint64_t start)
 {
     const gantry_schedule *s = p->h->job->schedule;

@@ -102,7 +102,7 @@ static gantry_status prepare_blas(const gantry_launch *l, uint64_t *scratch, gan
     return gy_linalg_check_sizes(l, err);
 }
 
-/* In this order: another stream takes the workspace away. */
+/* The stream is set first: another stream takes the workspace away. */
 static gantry_status begin(handle *h, const gantry_launch *l)
 {
     gantry_status status = check(h, h->blas.cublasSetStream(h->cublas, l->stream), "cublasSetStream");

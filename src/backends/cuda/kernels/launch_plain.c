@@ -10,7 +10,7 @@ static int64_t tiles(int64_t count, int64_t of)
     return (count + of - 1) / of;
 }
 
-/* As in gemm.c: writing forgets c, a sum adds to it. */
+/* Writing forgets c and a sum adds to it, as in gemm.c. */
 static double beta_of(const gantry_launch *l)
 {
     gantry_access access = l->arg[6].access;

@@ -14,7 +14,7 @@ enum { SPINS = 4000 };
 #define GRACE_NS      INT64_C(500000000)
 #define NS_PER_SECOND 1e9
 
-/* In PTX, so that it is there without a CUDA toolkit too: the driver compiles it. */
+/* The kernel is PTX, which the driver compiles, so that no CUDA toolkit is needed. */
 static const char empty_kernel[] = ".version 6.3\n.target sm_75\n.address_size 64\n"
                                    ".visible .entry gantry_empty()\n{\n    ret;\n}\n";
 
@@ -161,7 +161,7 @@ static CUresult make_blocks(gy_harness *harness, uint32_t i)
     return code;
 }
 
-/* As large as there is room for on all of them: others may use these GPUs too. */
+/* Allocates as much as there is room for on all GPUs: others may use them too. */
 static gantry_status open_blocks(gy_harness *harness, const gy_harness_want *want, gantry_error *err)
 {
     harness->bytes = want->bytes;
@@ -192,7 +192,7 @@ static bool enable(gy_harness *harness, uint32_t from, uint32_t to)
            gy_driver_reach(&harness->d, harness->gpu[from].id, harness->gpu[to].id, harness->gpu[to].context);
 }
 
-/* As runs do it: both ways or not at all. */
+/* Enables access both ways or not at all, as runs do. */
 static void open_peers(gy_harness *harness)
 {
     for (uint32_t a = 0; a < harness->gpus; a++) {

@@ -56,7 +56,7 @@ gantry_status gy_harness_time(gy_harness *harness, const gy_workload *workload, 
     return status;
 }
 
-/* By the clock of the host: from before it is queued until its end is seen. */
+/* Times it by the clock of the host: from before it is queued until its end is seen. */
 static gantry_status time_wall(gy_harness *harness, const gy_workload *workload, double *us, gantry_error *err)
 {
     int64_t start = gy_now_ns();
@@ -68,7 +68,8 @@ static gantry_status time_wall(gy_harness *harness, const gy_workload *workload,
     return status;
 }
 
-/* In a sample: where it can be done so often only, the least of samples have as many as may be. */
+/* The repetitions of a sample. Where the work can be done a limited number of times, the least of samples have as many
+ * as may be. */
 static uint32_t batch_of(const gy_workload *workload, double us, double batch_us)
 {
     uint32_t most = workload->most ? (workload->most - WARM_UP) / GY_HARNESS_LEAST : MOST_TIMES;

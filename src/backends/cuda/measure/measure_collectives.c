@@ -91,7 +91,7 @@ static gantry_status capture_pair(ranks *r, pair *p, gantry_error *err)
     return GANTRY_OK;
 }
 
-/* As calls first, which is when NCCL connects what it needs for them. */
+/* The calls run first, which is when NCCL connects what it needs for them. */
 static gantry_status measure_size(ranks *r, gantry_collective kind, uint64_t bytes, int64_t until_ns, gy_figure *figure,
                                   gantry_error *err)
 {

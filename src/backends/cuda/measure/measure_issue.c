@@ -22,7 +22,7 @@ static gantry_status queue_hops(gy_harness *harness, const void *what, gantry_er
     return status ? status : gy_harness_order(harness, there, here, err);
 }
 
-/* Of one of `times` in a graph; `alone`: of a whole launch and its end seen. */
+/* The time of one of `times` in a graph; `alone`: of a whole launch until its end is seen. */
 static gantry_status measure_graph(gy_measure *m, gy_harness_lane lane, gy_harness_queue *queue, uint32_t times,
                                    bool alone, gy_figure *figure, gantry_error *err)
 {

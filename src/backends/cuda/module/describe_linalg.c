@@ -4,7 +4,7 @@
 #include "backends/cuda/nvidia/blas.h"
 #include "backends/cuda/nvidia/solver.h"
 
-/* Of the driver's, too: a library that it cannot run is not taken. */
+/* The CUDA version of the driver: a library that the driver cannot run is not taken. */
 static int driver_version(void)
 {
     gy_driver d;

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 
-/* With a toolkit the library is in a folder that the loader may not know. */
+/* A toolkit has the library in a folder that the loader may not know. */
 #define PLACES(name) name, "/usr/local/cuda/extras/CUPTI/lib64/" name, "/usr/local/cuda/lib64/" name
 enum { EACH = 3 };
 

@@ -9,7 +9,7 @@
 
 enum { FLAGS = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE };
 
-/* In the next folder of the list; moves *list on. */
+/* Looks in the next folder of the list; moves *list on. */
 static void *open_in_next(const char **list, const char *name)
 {
     size_t length = strcspn(*list, ":");

@@ -142,7 +142,7 @@ static CUresult find_gpu(opening *o)
     return code;
 }
 
-/* In a thread, where it takes longer than a thread, and one can be had. */
+/* Opens the context in a thread, where it takes longer than a thread, and one can be had. */
 static void begin_opening(opening *o)
 {
     o->begun = !o->there && gy_thread_create(&o->thread, open_context, o) == 0;

@@ -92,7 +92,7 @@ static gy_cupti *run_of_graph(CUgraph graph)
     return c;
 }
 
-/* Of a node that is timed; else 0. */
+/* The number of a node that has a record; else 0. */
 static uint64_t number_of(CUgraphNode node, int type)
 {
     uint64_t number = 0;

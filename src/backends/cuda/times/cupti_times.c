@@ -181,7 +181,7 @@ bool gy_cupti_leaves_to_events(const gy_cuda *h, uint32_t op)
     return gy_cupti_may_miss(h, op) && (h->op[op].nccl || (!s->end && !s->lost));
 }
 
-/* From CUPTI's clock to ours, and from there to the begin of the start. */
+/* Converts times from CUPTI's clock to the host's, and counts them from the begin of the start. */
 static gy_op_time time_of(const gy_cupti_span *s, const gy_op_time *host, int64_t offset, int64_t begin_ns)
 {
     gy_op_time t = { 0 };

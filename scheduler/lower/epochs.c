@@ -27,14 +27,14 @@ gy_epoch *gy_epoch_root(gy_lower *l, uint32_t epoch)
 static bool add_reader(gy_epoch *e, uint32_t memory, int64_t first, int64_t last)
 {
     for (size_t i = 0; i < e->reader.count; i++) {
-        gy_reader *old = &e->reader.at[i];
+        gy_result_reader *old = &e->reader.at[i];
         if (old->memory != memory)
             continue;
         old->first = first < old->first ? first : old->first;
         old->last = last > old->last ? last : old->last;
         return true;
     }
-    gy_reader new = { memory, first, last, 0 };
+    gy_result_reader new = { memory, first, last, 0 };
     return gy_vec_push(&e->reader, new);
 }
 
@@ -147,7 +147,7 @@ static int by_memory(const void *a, const void *b)
 
 static int by_rows(const void *a, const void *b)
 {
-    const gy_reader *x = a, *y = b;
+    const gy_result_reader *x = a, *y = b;
     if (x->first != y->first)
         return x->first < y->first ? -1 : 1;
     return x->memory < y->memory ? -1 : x->memory > y->memory;
@@ -180,7 +180,7 @@ static gantry_status choose_dests(gy_lower *l, gy_epoch *e, gantry_error *err)
         return gy_fail_nomem(err);
     e->scatter = find_scatter(l, e);
     for (size_t i = 0; i < e->reader.count && !status; i++) {
-        gy_reader *r = &e->reader.at[i];
+        gy_result_reader *r = &e->reader.at[i];
         r->first = e->scatter ? r->first : e->first;
         r->last = e->scatter ? r->last : e->last;
         status = gy_lower_touch(l, e->value, r->memory, r->first, r->last, &r->index, err);

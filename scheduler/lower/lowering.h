@@ -40,11 +40,11 @@ typedef struct gy_member {
 } gy_member;
 
 /* Rows of the result of an epoch, and the memory that reads them; all that it reads and what lies between. */
-typedef struct gy_reader {
+typedef struct gy_result_reader {
     uint32_t memory;
     int64_t first, last;
     size_t index; /* of area_of, once it is touched */
-} gy_reader;
+} gy_result_reader;
 
 /* Contributions to one reduction with no other access to any of their rows between them. */
 typedef struct gy_epoch {
@@ -56,7 +56,7 @@ typedef struct gy_epoch {
     GY_VEC(gy_member) member; /* by memory */
     /* In order of appearance, each memory once. Split: who gets the result, all rows of it, or, `scatter`, the rows
      * here: by rows, and together they are all. */
-    GY_VEC(gy_reader) reader;
+    GY_VEC(gy_result_reader) reader;
     bool scatter;
 } gy_epoch;
 

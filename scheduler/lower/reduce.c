@@ -177,7 +177,7 @@ static gantry_status add_rank_devices(gy_lower *l, const gy_epoch *e, const rank
 }
 
 /* What the rows held before; `home` has all of it by now. */
-static gantry_status use_before(gy_lower *l, const gy_epoch *e, uint32_t rank, uint32_t home, const gy_reader *rows,
+static gantry_status use_before(gy_lower *l, const gy_epoch *e, uint32_t rank, uint32_t home, const gy_result_reader *rows,
                                 gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
@@ -220,7 +220,7 @@ static gantry_status use_writes(gy_lower *l, const gy_epoch *e, const ranks *r, 
 {
     gantry_status status = GANTRY_OK;
     for (size_t i = 0; i < e->reader.count && !status; i++) {
-        const gy_reader *to = &e->reader.at[i];
+        const gy_result_reader *to = &e->reader.at[i];
         status = gy_lower_use(l, dest[i].instance, GANTRY_WRITE, rank_of(r, to->memory), to->first, to->last, err);
     }
     return status;

@@ -101,9 +101,9 @@ typedef struct gy_ground {
 } gy_ground;
 
 /* A tree of largest values, for adding to and asking about ranges in O(log n). */
-typedef struct gy_levels {
+typedef struct gy_spill_levels {
     int64_t *most, *added;
-} gy_levels;
+} gy_spill_levels;
 
 typedef struct gy_spill {
     gy_plan *p;
@@ -113,7 +113,7 @@ typedef struct gy_spill {
     gy_held *held;      /* per old instance */
     gy_spill_use *uses; /* grouped by instance, rising: those of x are uses[use_first[x]] ... */
     uint32_t *use_first;
-    gy_levels *load;    /* per memory: bytes at each old op */
+    gy_spill_levels *load;    /* per memory: bytes at each old op */
     uint64_t *capacity; /* per memory: what may be filled */
     gy_ids *there;      /* per memory: old instances that are there, or were */
     gy_ids *lodged;     /* per memory: old instances of other memories that have a backing there, or had */

@@ -8,7 +8,7 @@
 
 /* ---- bytes over the ops: a tree whose leaves are ops, with what is added to all below a node ---- */
 
-static void add_range(gy_levels *t, size_t node, size_t low, size_t high, size_t first, size_t last, int64_t bytes)
+static void add_range(gy_spill_levels *t, size_t node, size_t low, size_t high, size_t first, size_t last, int64_t bytes)
 {
     if (last < low || high < first)
         return;
@@ -24,7 +24,7 @@ static void add_range(gy_levels *t, size_t node, size_t low, size_t high, size_t
     t->most[node] = (left > right ? left : right) + t->added[node];
 }
 
-static int64_t most_in(const gy_levels *t, size_t node, size_t low, size_t high, size_t first, size_t last)
+static int64_t most_in(const gy_spill_levels *t, size_t node, size_t low, size_t high, size_t first, size_t last)
 {
     if (last < low || high < first)
         return 0;

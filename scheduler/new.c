@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry_schedule_new: the passes, one after the other. */
 #include "scheduler/balance/balance.h"
-#include "scheduler/lower/find_collectives.h"
 #include "scheduler/options.h"
 #include "scheduler/plan/plan.h"
-#include "scheduler/policies/policy.h"
-#include "scheduler/search/search.h"
 
 #include "base/error.h"
-#include "sim/sim.h"
 
 /* Buffers that are kept outside name memories that the machine has. */
 static gantry_status check_homes(const gantry_graph *g, const gantry_machine *m, gantry_error *err)
@@ -27,13 +23,10 @@ static gantry_status check_homes(const gantry_graph *g, const gantry_machine *m,
 gantry_status gantry_schedule_new(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
                                   const gantry_schedule_options *options, gantry_error *err)
 {
-    gantry_schedule_options o;
-    const gy_policy *policy;
+    gy_options o;
     if (!schedule || !machine)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "%s is NULL", schedule ? "machine" : "schedule");
     gantry_status status = gy_options_read(&o, options, err);
-    if (!status)
-        status = gy_policy_find(&policy, o.policy, err);
     if (!status)
         status = gantry_graph_check(graph, err);
     if (!status)

@@ -4,18 +4,22 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/versioned.h"
-#include "graph/derive/phase.h"
+#include "graph/flow/unroll.h"
+#include "scheduler/policies/policy.h"
 #include "scheduler/search/search.h"
 #include <string.h>
 
 #define GY_IN_FLIGHT_MOST 64 /* of a schedule file */
 
-static gantry_status check_word(const char *what, const char *word, const char *const *known, size_t count,
-                                gantry_error *err)
+/* Words in the order of the numbers that they stand for; the last ones may have none. */
+static const char *const objectives[] = { "makespan", "period", "max_load" };
+static const char *const balances[] = { "static", "dynamic", "memory", "guided" };
+static const char *const replays[] = { "stream", "graph", "auto" };
+static const char *const spills[] = { "off", "copy", "auto" };
+
+static gantry_status no_word(const char *what, const char *word, const char *const *known, size_t count,
+                             gantry_error *err)
 {
-    for (size_t i = 0; i < count; i++)
-        if (!strcmp(word, known[i]))
-            return GANTRY_OK;
     const char *near = gy_nearest(word, known, count);
     if (near)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "no %s \"%s\" (did you mean \"%s\"?)", what, word, near);
@@ -29,52 +33,69 @@ static gantry_status check_word(const char *what, const char *word, const char *
     return status;
 }
 
-static gantry_status check_words(const gantry_schedule_options *o, gantry_error *err)
+/* *number: which of the words it is; NULL leaves the default that is there. */
+static gantry_status read_word(uint32_t *number, const char *what, const char *word, const char *const *known,
+                               size_t count, gantry_error *err)
 {
-    static const char *const objectives[] = { "makespan", "period", "max_load" };
-    static const char *const balances[] = { "static", "dynamic", "memory", "guided" };
-    static const char *const replays[] = { "stream", "graph", "auto" };
-    static const char *const spills[] = { "auto", "copy", "off" };
-    gantry_status status = check_word("objective", o->objective, objectives, 3, err);
-    if (!status)
-        status = check_word("replay mode", o->replay, replays, 3, err);
-    if (!status && o->balance)
-        status = check_word("balance", o->balance, balances, 4, err);
-    if (!status)
-        status = check_word("way of spilling", o->spill, spills, 3, err);
-    if (!status && (o->in_flight < 0 || o->in_flight > GY_IN_FLIGHT_MOST))
-        status = gy_fail(err, GANTRY_E_INVALID, NULL, "in_flight is %d; it must be 1 to %d, or 0: chosen",
-                         (int)o->in_flight, GY_IN_FLIGHT_MOST);
-    if (!status && o->in_flight > 1 && strcmp(o->objective, "period") != 0)
-        status = gy_fail(err, GANTRY_E_INVALID, NULL,
-                         "in_flight is %d, but the objective is \"%s\"; only with \"period\" do starts overlap",
-                         (int)o->in_flight, o->objective);
-    return status;
+    if (!word)
+        return GANTRY_OK;
+    for (uint32_t i = 0; i < count; i++)
+        if (!strcmp(word, known[i])) {
+            *number = i;
+            return GANTRY_OK;
+        }
+    return no_word(what, word, known, count, err);
 }
 
-gantry_status gy_options_read(gantry_schedule_options *to, const gantry_schedule_options *from, gantry_error *err)
+static gantry_status read_words(gy_options *to, const gantry_schedule_options *from, gantry_error *err)
 {
-    *to = (gantry_schedule_options)GANTRY_SCHEDULE_OPTIONS_INIT;
-    gantry_status status = gy_struct_read(to, sizeof *to, from, "gantry_schedule_options", err);
-    status = status ? status : gy_struct_reserved(to->reserved, "gantry_schedule_options", err);
-    if (status)
-        return status;
-    to->objective = to->objective ? to->objective : "makespan";
-    to->replay = to->replay ? to->replay : "auto";
-    to->spill = to->spill ? to->spill : "auto";
-    if (to->effort < -1 || to->effort > 9)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "effort is %d; it must be 0 to 9", (int)to->effort);
-    if (to->effort < 0) /* a named policy is what was asked for, and is left as it is */
-        to->effort = to->policy && !to->optimal ? 0 : GY_EFFORT_DEFAULT;
-    if (to->unroll < 0 || to->unroll > GY_UNROLL_MOST)
+    uint32_t objective = GY_OBJECTIVE_MAKESPAN, replay = 2, balance = GY_BALANCE_CHOSEN, spilling = GY_SPILL_REMAKE;
+    GY_TRY(read_word(&objective, "objective", from->objective, objectives, 3, err));
+    GY_TRY(read_word(&replay, "replay mode", from->replay, replays, 3, err));
+    GY_TRY(read_word(&balance, "balance", from->balance, balances, 4, err));
+    GY_TRY(read_word(&spilling, "way of spilling", from->spill, spills, 3, err));
+    to->objective = (gy_objective)objective;
+    to->replay = replays[replay];
+    to->balance = (gy_balance)balance;
+    to->spilling = (gy_spilling)spilling;
+    return GANTRY_OK;
+}
+
+static gantry_status check_numbers(const gantry_schedule_options *o, gantry_error *err)
+{
+    if (o->effort < -1 || o->effort > GY_EFFORT_MOST)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "effort is %d; it must be 0 to 9", (int)o->effort);
+    if (o->unroll < 0 || o->unroll > GY_UNROLL_MOST)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "unroll is %lld nodes; it must be 1 to %d, or 0: %d",
-                       (long long)to->unroll, GY_UNROLL_MOST, GY_UNROLL_MOST);
-    return check_words(to, err);
+                       (long long)o->unroll, GY_UNROLL_MOST, GY_UNROLL_MOST);
+    return GANTRY_OK;
 }
 
-gy_spilling gy_options_spill(const gantry_schedule_options *o)
+static gantry_status check_in_flight(const gy_options *o, gantry_error *err)
 {
-    if (!o->spill || !strcmp(o->spill, "auto"))
-        return GY_SPILL_REMAKE;
-    return !strcmp(o->spill, "off") ? GY_SPILL_OFF : GY_SPILL_COPY;
+    if (o->in_flight < 0 || o->in_flight > GY_IN_FLIGHT_MOST)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "in_flight is %d; it must be 1 to %d, or 0: chosen",
+                       (int)o->in_flight, GY_IN_FLIGHT_MOST);
+    if (o->in_flight > 1 && o->objective != GY_OBJECTIVE_PERIOD)
+        return gy_fail(err, GANTRY_E_INVALID, NULL,
+                       "in_flight is %d, but the objective is \"%s\"; only with \"period\" do starts overlap",
+                       (int)o->in_flight, objectives[o->objective]);
+    return GANTRY_OK;
+}
+
+gantry_status gy_options_read(gy_options *to, const gantry_schedule_options *from, gantry_error *err)
+{
+    gantry_schedule_options o = GANTRY_SCHEDULE_OPTIONS_INIT;
+    GY_TRY(gy_struct_read(&o, sizeof o, from, "gantry_schedule_options", err));
+    GY_TRY(gy_struct_reserved(o.reserved, "gantry_schedule_options", err));
+    GY_TRY(check_numbers(&o, err));
+    *to = (gy_options){ .max_memory = o.max_memory, .like = o.like, .optimal = o.optimal != 0, .effort = o.effort };
+    to->in_flight = o.in_flight;
+    to->unroll = o.unroll ? o.unroll : GY_UNROLL_MOST;
+    to->seed = o.seed;
+    if (o.effort < 0) /* a named policy is what was asked for, and is left as it is */
+        to->effort = o.policy && !o.optimal ? 0 : GY_EFFORT_DEFAULT;
+    GY_TRY(read_words(to, &o, err));
+    GY_TRY(check_in_flight(to, err));
+    return o.policy ? gy_policy_find(&to->policy, o.policy, err) : GANTRY_OK;
 }

@@ -335,7 +335,7 @@ static gantry_status cut_by(gy_splits *s, gantry_graph **out, gy_balance method,
 }
 
 gantry_status gy_balance_cut(gantry_graph **out, gantry_graph *graph, const gantry_machine *machine,
-                             const gantry_schedule_options *options, gy_balance method, gantry_error *err)
+                             const gy_options *options, gy_balance method, gantry_error *err)
 {
     gy_splits s;
     if (method == GY_BALANCE_STATIC) {

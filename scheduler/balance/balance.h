@@ -13,9 +13,8 @@
 #ifndef GY_SCHEDULER_BALANCE_BALANCE_H
 #define GY_SCHEDULER_BALANCE_BALANCE_H
 
+#include "scheduler/plan/options.h"
 #include "scheduler/plan/plan.h"
-
-typedef enum gy_balance { GY_BALANCE_STATIC, GY_BALANCE_DYNAMIC, GY_BALANCE_MEMORY } gy_balance;
 
 /* Bounds of a group count units: `unit` of them are all rows of each of its buffers. */
 typedef struct gy_split_group {
@@ -32,7 +31,7 @@ typedef struct gy_split_group {
 typedef struct gy_splits {
     gantry_graph *graph;
     const gantry_machine *machine;
-    const gantry_schedule_options *options;
+    const gy_options *options;
     uint32_t workers;
     uint32_t *group_of; /* per buffer: GY_NONE: no automatic split */
     uint32_t *owner;    /* per node: the group whose time it counts for, GY_NONE: none */
@@ -46,7 +45,7 @@ typedef struct gy_splits {
 
 /* Finds groups, and which node works on which part. Everything goes with gy_splits_free. */
 gantry_status gy_splits_make(gy_splits *s, gantry_graph *graph, const gantry_machine *machine,
-                             const gantry_schedule_options *options, gantry_error *err);
+                             const gy_options *options, gantry_error *err);
 void gy_splits_free(gy_splits *s);
 bool gy_graph_has_auto(const gantry_graph *graph);
 
@@ -54,7 +53,7 @@ bool gy_graph_has_auto(const gantry_graph *graph);
 
 /* The graph, cut by a method for the machine; another owner of `graph` where that changes nothing. */
 gantry_status gy_balance_cut(gantry_graph **out, gantry_graph *graph, const gantry_machine *machine,
-                             const gantry_schedule_options *options, gy_balance method, gantry_error *err);
+                             const gy_options *options, gy_balance method, gantry_error *err);
 
 /* ---- balance_run.c ---- */
 
@@ -62,6 +61,6 @@ gantry_status gy_balance_cut(gantry_graph **out, gantry_graph *graph, const gant
  * the schedule that is predicted to be fastest is kept. All phases of a graph get the same bounds: the graph is cut
  * before it is divided into phases. */
 gantry_status gy_balance_run(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
-                             const gantry_schedule_options *options, gantry_error *err);
+                             const gy_options *options, gantry_error *err);
 
 #endif

@@ -163,7 +163,7 @@ static void find_owner(gy_splits *s, uint32_t node)
 }
 
 gantry_status gy_splits_make(gy_splits *s, gantry_graph *graph, const gantry_machine *machine,
-                             const gantry_schedule_options *options, gantry_error *err)
+                             const gy_options *options, gantry_error *err)
 {
     size_t buffers = graph->buffers.count, nodes = graph->nodes.count;
     *s = (gy_splits){ .graph = graph, .machine = machine, .options = options, .workers = gy_machine_workers(machine) };

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "scheduler/phases/phases.h"
-#include <string.h>
 
 static const char *const NAME[] = {
     [GY_BALANCE_STATIC] = "static", [GY_BALANCE_DYNAMIC] = "dynamic", [GY_BALANCE_MEMORY] = "memory"
@@ -13,7 +12,7 @@ static const char *const NAME[] = {
 typedef struct choice {
     gantry_graph *graph;
     const gantry_machine *machine;
-    const gantry_schedule_options *options;
+    const gy_options *options;
     gantry_schedule *best;
     bool equal_done;    /* equal parts were tried */
     bool tight;         /* memory is short for some cut and policy */
@@ -88,20 +87,16 @@ static gantry_status try_method(choice *c, gy_balance method, gantry_error *err)
 
 static gantry_status try_methods(choice *c, gantry_error *err)
 {
-    if (c->options->balance && strcmp(c->options->balance, "guided") == 0) { /* nothing was measured yet */
-        gantry_status status = try_method(c, GY_BALANCE_DYNAMIC, err);
-        if (!status && c->best)
-            name_balance(c->best, "guided");
-        return status;
+    if (c->options->balance == GY_BALANCE_GUIDED) { /* nothing was measured yet */
+        GY_TRY(try_method(c, GY_BALANCE_DYNAMIC, err));
+        if (c->best)
+            c->best->balance = "guided";
+        return GANTRY_OK;
     }
-    if (c->options->balance) {
-        gy_balance method = GY_BALANCE_STATIC;
-        while (strcmp(NAME[method], c->options->balance) != 0)
-            method++;
-        return try_method(c, method, err);
-    }
+    if (c->options->balance != GY_BALANCE_CHOSEN)
+        return try_method(c, c->options->balance, err);
     /* Makespans or periods are compared: for least load, what is even is taken as good. */
-    bool compare = strcmp(c->options->objective, "max_load") != 0;
+    bool compare = c->options->objective != GY_OBJECTIVE_MAX_LOAD;
     gantry_status status = try_method(c, GY_BALANCE_DYNAMIC, err);
     if (!status && (compare || !c->best))
         status = try_method(c, GY_BALANCE_STATIC, err);
@@ -122,7 +117,7 @@ static bool copy_balance(gantry_schedule *s, const char *name)
 
 /* One cut is given: that of another schedule. */
 static gantry_status run_like(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
-                              const gantry_schedule_options *options, gantry_error *err)
+                              const gy_options *options, gantry_error *err)
 {
     const gantry_schedule *like = options->like;
     gantry_graph *cut;
@@ -146,7 +141,7 @@ static gantry_status run_like(gantry_schedule **schedule, gantry_graph *graph, c
 }
 
 gantry_status gy_balance_run(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
-                             const gantry_schedule_options *options, gantry_error *err)
+                             const gy_options *options, gantry_error *err)
 {
     if (!gy_graph_has_auto(graph))
         return gy_phases_run(schedule, graph, machine, options, err);

@@ -4,9 +4,8 @@
 #include "base/error.h"
 #include "scheduler/balance/balance.h"
 #include "scheduler/cost/cost.h"
-#include "scheduler/options.h"
+#include "scheduler/objective/objective.h"
 #include "scheduler/pipeline/pipeline.h"
-#include "scheduler/search/search.h"
 #include "sim/sim.h"
 #include <string.h>
 
@@ -95,7 +94,7 @@ static gantry_status make_machine(guided *g, gantry_error *err)
     return GANTRY_OK;
 }
 
-static gantry_status measure(guided *g, const gantry_schedule_options *o, gantry_error *err)
+static gantry_status measure(guided *g, const gy_options *o, gantry_error *err)
 {
     gantry_status status = gy_splits_make(&g->splits, g->base, g->s->machine, o, err);
     if (!status)
@@ -190,7 +189,7 @@ static bool same_bounds(const gantry_graph *a, const gantry_graph *b)
     return true;
 }
 
-static gantry_status cut_again(guided *g, gantry_schedule **next, const gantry_schedule_options *o, gy_guided *result,
+static gantry_status cut_again(guided *g, gantry_schedule **next, const gy_options *o, gy_guided *result,
                                gantry_error *err)
 {
     gantry_graph *cut;
@@ -202,7 +201,7 @@ static gantry_status cut_again(guided *g, gantry_schedule **next, const gantry_s
         return status;
     result->then = result->now;
     if (!same_bounds(cut, g->s->graph))
-        status = gy_search_run(&made, cut, g->machine, o, err);
+        status = gy_objective_run(&made, cut, g->machine, o, err);
     gantry_graph_free(cut);
     if (status || !made)
         return status;
@@ -214,22 +213,21 @@ static gantry_status cut_again(guided *g, gantry_schedule **next, const gantry_s
 }
 
 gantry_status gy_guided_schedule(gantry_schedule **next, const gantry_schedule *at_hand, const gy_ticks *took,
-                                 const gantry_schedule_options *options, gy_guided *result, gantry_error *err)
+                                 const gy_options *options, gy_guided *result, gantry_error *err)
 {
-    gantry_schedule_options o;
+    gantry_status status = GANTRY_OK;
     guided g = { .s = at_hand, .took = took, .devices = at_hand->machine->devices };
     g.base = at_hand->graph->base ? at_hand->graph->base : at_hand->graph;
-    gantry_status status = gy_options_read(&o, options, err);
     *next = NULL;
     *result = (gy_guided){ 0 };
-    if (!status && at_hand->phases.count)
+    if (at_hand->phases.count)
         status = gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
                          "the schedule of \"%s\" has phases, whose parts are not cut anew by what was measured",
                          at_hand->graph_name);
     if (!status && gy_graph_has_auto(g.base))
-        status = measure(&g, &o, err);
+        status = measure(&g, options, err);
     if (!status && g.machine)
-        status = cut_again(&g, next, &o, result, err);
+        status = cut_again(&g, next, options, result, err);
     if (g.plan.graph)
         gy_plan_free(&g.plan);
     gy_splits_free(&g.splits);

@@ -10,7 +10,7 @@
 #ifndef GY_SCHEDULER_BALANCE_GUIDED_H
 #define GY_SCHEDULER_BALANCE_GUIDED_H
 
-#include "schedule/schedule.h"
+#include "scheduler/plan/options.h"
 
 typedef struct gy_guided {
     gy_ticks now, then;     /* of a start with the schedule at hand, with the new one: both at the measured paces */
@@ -23,6 +23,6 @@ typedef struct gy_guided {
  * NULL where the parts stay as they are. The new schedule is verified. E_UNSUPPORTED for schedules with phases.
  */
 gantry_status gy_guided_schedule(gantry_schedule **next, const gantry_schedule *at_hand, const gy_ticks *took,
-                                 const gantry_schedule_options *options, gy_guided *result, gantry_error *err);
+                                 const gy_options *options, gy_guided *result, gantry_error *err);
 
 #endif

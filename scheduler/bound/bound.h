@@ -41,6 +41,12 @@ void gy_row_pieces_free(gy_row_pieces *x);
 /* Bytes of the rows that take rate; `first` and `last` are ends of accesses, or of the buffer. */
 int64_t gy_row_pieces_heavy(const gy_row_pieces *x, uint32_t value, int64_t first, int64_t last);
 
+/*
+ * What no schedule's period can beat; after gy_plan_prepare. Area and cut as for a makespan (bound.c); and around each
+ * state, the longest chain of tasks from one that reads what the last start left to one that leaves what the first will
+ * read in the next.
+ */
+gantry_status gy_period_bound(const gy_plan *p, gy_ticks *bound, gantry_error *err);
 /* For the bound of a period (period_bound.c): what starts that follow each other cannot beat either, area and cut; the
  * time of a node on its fastest device; does the dependency hold whatever memories are used? */
 gantry_status gy_bound_throughput(const gy_plan *p, gy_ticks *time, gantry_error *err);

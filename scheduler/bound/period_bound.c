@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "scheduler/objective/period.h"
 
 #include "base/error.h"
 #include "scheduler/bound/bound.h"

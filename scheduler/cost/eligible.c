@@ -3,7 +3,7 @@
  * Who may run what: the kind of a node, its kernel's flags, `on`, and groups of nodes that are kept together or apart.
  * The answer is GY_TICKS_MAX in the table of times.
  */
-#include "scheduler/place/apart.h"
+#include "scheduler/cost/apart.h"
 
 #include "base/error.h"
 #include "scheduler/cost/cost.h"

@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "scheduler/cost/cost.h"
 #include "scheduler/pipeline/pipeline.h"
-#include <string.h>
 
 typedef struct explain {
     const gantry_schedule *s;

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/imap.h"
 #include <stdlib.h>
-#include <string.h>
 
 /* One unit reads rows as one access left them; `source` is that access, or `accesses` + value for what is there at the
  * start. Unit GY_NONE: the output. */

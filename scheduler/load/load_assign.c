@@ -2,8 +2,6 @@
 /* Assignments of units to devices, with loads that follow each change. */
 #include "scheduler/load/load.h"
 
-#include <string.h>
-
 bool gy_assignment_init(gy_assignment *a, const gy_load *l)
 {
     *a = (gy_assignment){ .l = l };

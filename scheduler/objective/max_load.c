@@ -4,14 +4,12 @@
 
 #include "base/error.h"
 #include "scheduler/cost/cost.h"
-#include "scheduler/options.h"
 #include "scheduler/pipeline/pipeline.h"
 #include "scheduler/place/place.h"
 #include "scheduler/policies/policy.h"
 #include "scheduler/policies/split/split.h"
 #include "scheduler/search/portfolio.h"
 #include "scheduler/search/search.h"
-#include <string.h>
 
 const char gy_load_search_name[] = "split+search";
 
@@ -22,7 +20,7 @@ const char gy_load_search_name[] = "split+search";
 typedef struct run {
     gantry_graph *graph;
     const gantry_machine *machine;
-    const gantry_schedule_options *options;
+    const gy_options *options;
     const gy_policy *named; /* NULL: the split */
     gy_plan plan;           /* cost and origin (and what the named policy places) */
     gy_load load;
@@ -70,9 +68,9 @@ static uint64_t moves_of(const run *r)
 }
 
 /* For a period it is one candidate among others: without effort it takes no longer than a policy may. */
-static gy_split_limits limits_of(const gantry_schedule_options *o)
+static gy_split_limits limits_of(const gy_options *o)
 {
-    bool quick = o->effort == 0 && !strcmp(o->objective, "period");
+    bool quick = o->effort == 0 && o->objective == GY_OBJECTIVE_PERIOD;
     return quick ? GY_SPLIT_QUICK : GY_SPLIT_LIMITS;
 }
 
@@ -154,7 +152,7 @@ static gantry_status lower(run *r, gantry_schedule **schedule, const char *name,
     attempt.make_room = make_room;
     attempt.spare_memory = spare;
     attempt.assigned = r->device;
-    if (gy_options_spill(r->options) != GY_SPILL_OFF)
+    if (r->options->spilling != GY_SPILL_OFF)
         attempt.spilling = GY_SPILL_COPY; /* nothing is made again, as devices are busy enough */
     gantry_status status = gy_plan_init(&p, r->graph, r->machine, &follow, &attempt, err);
     if (!status)
@@ -186,16 +184,13 @@ static gantry_status lower_to_fit(run *r, gantry_schedule **schedule, const char
 }
 
 gantry_status gy_load_run(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
-                          const gantry_schedule_options *options, gantry_error *err)
+                          const gy_options *options, gantry_error *err)
 {
     run r = { .graph = graph, .machine = machine, .options = options };
     gy_split_limits limits = limits_of(options);
     gantry_schedule *made = NULL;
-    gantry_status status = options->policy ? gy_policy_find(&r.named, options->policy, err) : GANTRY_OK;
-    if (r.named == &gy_policy_split)
-        r.named = NULL;
-    if (!status)
-        status = prepare(&r, err);
+    r.named = options->policy == &gy_policy_split ? NULL : options->policy;
+    gantry_status status = prepare(&r, err);
     if (!status)
         status = r.named ? take_placed(&r, err) : gy_split_assign(&r.load, &limits, &r.device, err);
     uint64_t moves = status ? 0 : moves_of(&r);

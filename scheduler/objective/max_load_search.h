@@ -4,7 +4,7 @@
 #define GY_SCHEDULER_OBJECTIVE_MAX_LOAD_SEARCH_H
 
 #include "scheduler/load/load.h"
-#include <gantry/schedule.h>
+#include "scheduler/plan/options.h"
 
 /* Name that gantry_schedule_policy gives to what the search found. */
 extern const char gy_load_search_name[];
@@ -18,6 +18,6 @@ bool gy_load_improve(const gy_load *l, uint32_t *device, uint64_t moves, uint64_
 /* As gy_search_run, for the least load: the split (or what the named policy places), then, with `effort` above 1, local
  * search. The schedule knows its loads. */
 gantry_status gy_load_run(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
-                          const gantry_schedule_options *options, gantry_error *err);
+                          const gy_options *options, gantry_error *err);
 
 #endif

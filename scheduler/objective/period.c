@@ -2,6 +2,7 @@
 #include "scheduler/objective/period.h"
 
 #include "base/error.h"
+#include "scheduler/bound/bound.h"
 #include "scheduler/cost/cost.h"
 #include "scheduler/objective/max_load_search.h"
 #include "scheduler/pipeline/pipeline.h"
@@ -13,7 +14,7 @@
 typedef struct search {
     gantry_graph *graph; /* borrowed, all three */
     const gantry_machine *machine;
-    const gantry_schedule_options *options;
+    const gy_options *options;
     gantry_schedule *best;
     GY_VEC(gy_tried) tried;      /* becomes that of the schedule */
     GY_VEC(gy_candidate) placed; /* what was looked at, to look at nothing twice */
@@ -248,8 +249,7 @@ static gantry_status try_policies(search *x, gantry_error *err)
 {
     const gy_policy *policy;
     if (x->options->policy || x->options->effort == 0) {
-        GY_TRY(gy_policy_find(&policy, x->options->policy, err));
-        return try_policy(x, policy, err);
+        return try_policy(x, x->options->policy ? x->options->policy : gy_policy_at(0), err);
     }
     for (size_t i = 0; (policy = gy_policy_at(i)); i++) {
         if (policy->objective == GY_OBJECTIVE_MAX_LOAD)
@@ -324,7 +324,7 @@ static void hand_over(search *x)
 }
 
 gantry_status gy_period_run(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
-                            const gantry_schedule_options *options, gantry_error *err)
+                            const gy_options *options, gantry_error *err)
 {
     search x = { .graph = graph, .machine = machine, .options = options };
     gantry_status status = find_bound(&x, &x.least, err);

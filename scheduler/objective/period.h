@@ -13,14 +13,14 @@
 #ifndef GY_SCHEDULER_OBJECTIVE_PERIOD_H
 #define GY_SCHEDULER_OBJECTIVE_PERIOD_H
 
+#include "scheduler/plan/options.h"
 #include "scheduler/search/candidate.h"
-#include <gantry/schedule.h>
 
 #define GY_PERIOD_STARTS 16 /* in flight, where `in_flight` of the options leaves the choice */
 
 /* As gy_search_run, for the least period. The schedule knows its period and the bound of it. */
 gantry_status gy_period_run(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
-                            const gantry_schedule_options *options, gantry_error *err);
+                            const gy_options *options, gantry_error *err);
 
 /* From the end of one start to that of the next, when many have been queued: simulated, on average over the starts
  * after which the distances repeat, once the pipeline has filled; and no less than its busiest lane does. */
@@ -28,12 +28,5 @@ gantry_status gy_period_measure(const gantry_schedule *s, gy_ticks *period, gant
 
 /* No period is less than what one lane has to do. */
 gantry_status gy_period_least(const gantry_schedule *s, gy_ticks *least, gantry_error *err);
-
-/*
- * What no schedule's period can beat; after gy_plan_prepare. Area and cut as for a makespan (bound.c); and around each
- * state, the longest chain of tasks from one that reads what the last start left to one that leaves what the first will
- * read in the next.
- */
-gantry_status gy_period_bound(const gy_plan *p, gy_ticks *bound, gantry_error *err);
 
 #endif

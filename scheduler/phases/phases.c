@@ -5,15 +5,15 @@
 #include "base/error.h"
 #include "graph/derive/phase.h"
 #include "schedule/check/verify.h"
+#include "schedule/words.h"
+#include "scheduler/objective/objective.h"
 #include "scheduler/plan/metadata.h"
-#include "scheduler/search/search.h"
-#include <string.h>
 
 typedef struct phases {
     gy_phases list;
     gantry_graph **graph; /* one a phase; those made */
     gantry_schedule *whole;
-    const gantry_schedule_options *options;
+    const gy_options *options;
 } phases;
 
 static void free_phases(phases *p)
@@ -48,17 +48,17 @@ static gy_ticks hand_over(const gantry_schedule *s)
 static gantry_status make_head(phases *p, gantry_graph *graph, gantry_error *err)
 {
     gantry_schedule *s = p->whole = gy_schedule_alloc();
-    const gantry_schedule_options *o = p->options;
+    const gy_options *o = p->options;
     if (!s)
         return gy_fail_nomem(err);
     s->graph = gy_graph_ref(graph);
     s->graph_name = gy_arena_strdup(&s->arena, graph->name ? graph->name : "");
     s->graph_hash = graph->hash;
-    s->replay = gy_arena_strdup(&s->arena, o->replay);
-    s->objective = gy_arena_strdup(&s->arena, o->objective);
+    s->replay = o->replay;
+    s->objective = gy_word(&gy_objective_words, o->objective);
     s->effort = o->effort;
     s->seed = o->seed;
-    bool done = s->graph_name && s->replay && s->objective;
+    bool done = s->graph_name;
     for (size_t i = 0; i < graph->params.count && done; i++) {
         gy_param param = graph->params.at[i];
         param.name = gy_arena_strdup(&s->arena, param.name);
@@ -90,7 +90,7 @@ static void name_policy(gantry_schedule *s)
 static gantry_status add_part(phases *p, size_t i, const gantry_machine *machine, gantry_error *err)
 {
     gy_schedule_phase phase = { .phase = p->list.at[i] };
-    gantry_status status = gy_search_run(&phase.schedule, p->graph[i], machine, p->options, err);
+    gantry_status status = gy_objective_run(&phase.schedule, p->graph[i], machine, p->options, err);
     if (status)
         return status;
     phase.hand_over = hand_over(phase.schedule);
@@ -116,7 +116,7 @@ static gantry_status refuse_period(const gantry_graph *graph, const gy_phases *l
 static gantry_status run(phases *p, gantry_graph *graph, const gantry_machine *machine, gantry_error *err)
 {
     size_t count = p->list.count;
-    if (!strcmp(p->options->objective, "period"))
+    if (p->options->objective == GY_OBJECTIVE_PERIOD)
         return refuse_period(graph, &p->list, err);
     gantry_graph **made = gy_calloc(count, sizeof *made);
     if (!made)
@@ -143,7 +143,7 @@ static gantry_status find_list(phases *p, const gantry_graph *graph, gantry_erro
 {
     const gantry_schedule *like = p->options->like;
     if (!like || like->graph_hash != graph->hash || like->phases.count == 0)
-        return gy_phases_plan(&p->list, graph, p->options->unroll ? p->options->unroll : GY_UNROLL_MOST, err);
+        return gy_phases_plan(&p->list, graph, p->options->unroll, err);
     for (size_t i = 0; i < like->phases.count; i++)
         if (!gy_vec_push(&p->list, like->phases.at[i].phase))
             return gy_fail_nomem(err);
@@ -163,13 +163,13 @@ static gantry_status refuse_external(const gantry_graph *g, gantry_error *err)
 }
 
 gantry_status gy_phases_run(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
-                            const gantry_schedule_options *options, gantry_error *err)
+                            const gy_options *options, gantry_error *err)
 {
     phases p = { .options = options };
     gantry_status status = graph->loops.count ? find_list(&p, graph, err) : GANTRY_OK;
     if (!status && p.list.count == 0) {
         free_phases(&p);
-        return gy_search_run(schedule, graph, machine, options, err);
+        return gy_objective_run(schedule, graph, machine, options, err);
     }
     status = status ? status : refuse_external(graph, err);
     status = status ? status : run(&p, graph, machine, err);

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "schedule/check/verify.h"
+#include "schedule/words.h"
 #include "scheduler/bound/bound.h"
 #include "scheduler/collective/collective.h"
 #include "scheduler/cost/cost.h"
@@ -84,17 +85,15 @@ void gy_plan_free(gy_plan *p)
 
 /* ---- the passes ---- */
 
-static gantry_status describe(gy_plan *p, const gantry_schedule_options *o, gantry_error *err)
+static gantry_status describe(gy_plan *p, const gy_options *o, gantry_error *err)
 {
     gantry_schedule *s = p->schedule;
     gantry_status status = gy_plan_metadata(p, err);
     s->policy = p->policy->name;
-    s->replay = gy_arena_strdup(&s->arena, o->replay);
-    s->objective = gy_arena_strdup(&s->arena, o->objective);
+    s->replay = o->replay;
+    s->objective = gy_word(&gy_objective_words, o->objective);
     s->effort = o->effort;
     s->seed = o->seed;
-    if (!status && (!s->replay || !s->objective))
-        status = gy_fail_nomem(err);
     return status ? status : gy_plan_capacity(p, o->max_memory, err);
 }
 
@@ -127,7 +126,7 @@ gantry_status gy_plan_prepare(gy_plan *p, gantry_error *err)
 gantry_status gy_plan_to_place(gy_plan *p, gantry_error *err)
 {
     GY_TRY(gy_plan_prepare(p, err));
-    GY_TRY(gy_plan_place(p, err));
+    GY_TRY(gy_plan_place(p, p->policy->place, err));
     GY_ASSERT(gy_promises_placement(p));
     return GANTRY_OK;
 }
@@ -147,7 +146,7 @@ static gantry_status fit(gy_plan *p, gantry_error *err)
     return status == GANTRY_E_CAPACITY && p->attempt->make_room ? gy_plan_fit_by_spilling(p, err) : status;
 }
 
-gantry_status gy_plan_run(gy_plan *p, const gantry_schedule_options *o, gantry_error *err)
+gantry_status gy_plan_run(gy_plan *p, const gy_options *o, gantry_error *err)
 {
     GY_TRY(describe(p, o, err));
     GY_TRY(gy_plan_to_place(p, err));

@@ -6,8 +6,8 @@
 #ifndef GY_SCHEDULER_PIPELINE_PIPELINE_H
 #define GY_SCHEDULER_PIPELINE_PIPELINE_H
 
+#include "scheduler/plan/options.h"
 #include "scheduler/plan/plan.h"
-#include <gantry/schedule.h>
 
 /* Empty plan for a sealed graph; everything of it goes with gy_plan_free. `attempt` is borrowed; NULL: a plain one. */
 gantry_status gy_plan_init(gy_plan *p, gantry_graph *graph, const gantry_machine *machine, const gy_policy *policy,
@@ -18,7 +18,7 @@ void gy_plan_free(gy_plan *p);
 gantry_status gy_plan_prepare(gy_plan *p, gantry_error *err);
 gantry_status gy_plan_to_place(gy_plan *p, gantry_error *err);
 /* All passes for the plan's policy, up to the simulation: the schedule has a makespan. */
-gantry_status gy_plan_run(gy_plan *p, const gantry_schedule_options *options, gantry_error *err);
+gantry_status gy_plan_run(gy_plan *p, const gy_options *options, gantry_error *err);
 /* What is left to do for the schedule that is returned: index and checker. */
 gantry_status gy_plan_verify(gantry_schedule *s, const gantry_graph *graph, gantry_error *err);
 

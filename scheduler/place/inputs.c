@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/imap.h"
 #include "scheduler/cost/cost.h"
-#include <string.h>
 
 typedef struct walk {
     gy_plan *p;

@@ -9,13 +9,11 @@
 
 #include "base/error.h"
 #include "base/sort.h"
+#include "scheduler/cost/apart.h"
 #include "scheduler/cost/cost.h"
-#include "scheduler/lower/lowering.h"
-#include "scheduler/place/apart.h"
 #include "scheduler/place/gaps.h"
 #include "scheduler/place/inputs.h"
 #include "scheduler/place/links.h"
-#include "scheduler/policies/policy.h"
 
 static uint32_t node_of(const gy_plan *p, uint32_t task)
 {
@@ -374,7 +372,7 @@ gantry_status gy_place_on(gy_plan *p, uint32_t task, uint32_t device, gantry_err
 
 /* ---- the pass ---- */
 
-gantry_status gy_plan_place(gy_plan *p, gantry_error *err)
+gantry_status gy_plan_place(gy_plan *p, gy_place_all *place_all, gantry_error *err)
 {
     size_t tasks = p->flow->tasks;
     p->placed.device = gy_calloc(tasks + 1, sizeof *p->placed.device);
@@ -391,7 +389,7 @@ gantry_status gy_plan_place(gy_plan *p, gantry_error *err)
     for (uint32_t d = 0; d < p->devices; d++)
         if (!gy_gaps_init(&p->placed.gap[d]))
             return gy_fail_nomem(err);
-    gantry_status status = p->policy->place(p, err);
+    gantry_status status = place_all(p, err);
     if (status)
         return status;
     for (uint32_t t = 0; t < tasks; t++)

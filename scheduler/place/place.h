@@ -9,8 +9,10 @@
 #include "scheduler/collective/collective.h"
 #include "scheduler/plan/plan.h"
 
-/* The pass: has the policy of the plan place all tasks. */
-gantry_status gy_plan_place(gy_plan *p, gantry_error *err);
+/* Gives each task its place through the functions below: what a policy does. */
+typedef gantry_status gy_place_all(gy_plan *p, gantry_error *err);
+/* The pass: has a policy place all tasks, and lists them in the order of their starts. */
+gantry_status gy_plan_place(gy_plan *p, gy_place_all *place_all, gantry_error *err);
 
 /* May the task go to the device, given `on`, what it can run, and the `with` and `apart` of what is placed already? */
 bool gy_place_allowed(const gy_plan *p, uint32_t task, uint32_t device);

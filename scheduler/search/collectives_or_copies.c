@@ -8,15 +8,15 @@
 
 #define TASKS_UP_TO 4096 /* planning twice takes twice as long */
 
-static gantry_status plan_copies(gy_plan *other, const gy_plan *p, const gy_attempt *attempt,
-                                 const gantry_schedule_options *o, gantry_error *err)
+static gantry_status plan_copies(gy_plan *other, const gy_plan *p, const gy_attempt *attempt, const gy_options *o,
+                                 gantry_error *err)
 {
     GY_TRY(gy_plan_init(other, p->graph, p->machine, p->policy, attempt, err));
     other->bound = p->bound;
     return gy_plan_run(other, o, err);
 }
 
-gantry_status gy_portfolio_plan(gy_plan *p, const gantry_schedule_options *o, gantry_error *err)
+gantry_status gy_portfolio_plan(gy_plan *p, const gy_options *o, gantry_error *err)
 {
     const gy_attempt *asked = p->attempt;
     GY_TRY(gy_plan_run(p, o, err));

@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "scheduler/cost/cost.h"
-#include "scheduler/options.h"
 #include "scheduler/pipeline/pipeline.h"
 #include "scheduler/policies/frugal.h"
 
@@ -79,7 +78,7 @@ static gy_attempt attempt_of(const gy_portfolio *f, const gy_candidate *c)
     a.candidate = c;
     a.make_room = f->make_room;
     a.spare_memory = f->spare_memory;
-    a.spilling = gy_options_spill(f->options);
+    a.spilling = f->options->spilling;
     return a;
 }
 
@@ -224,11 +223,8 @@ static gantry_status try_frugal(gy_portfolio *f, gantry_error *err)
 
 gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err)
 {
-    const gy_policy *policy;
-    if (f->options->policy || f->options->effort == 0) {
-        gantry_status status = gy_policy_find(&policy, f->options->policy, err);
-        return status ? status : try_policy(f, policy, err);
-    }
+    if (f->options->policy || f->options->effort == 0)
+        return try_policy(f, f->options->policy ? f->options->policy : gy_policy_at(0), err);
     gantry_status status = try_all(f, err);
     if (!status)
         status = try_frugal(f, err);

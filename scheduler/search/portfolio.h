@@ -10,7 +10,7 @@
 typedef struct gy_portfolio {
     gantry_graph *graph; /* borrowed, all three */
     const gantry_machine *machine;
-    const gantry_schedule_options *options;
+    const gy_options *options;
     gantry_schedule *best;       /* NULL while nothing fits */
     GY_VEC(gy_tried) tried;      /* becomes that of the schedule */
     GY_VEC(gy_candidate) placed; /* what the policies that fit decided; kept if `keep` */
@@ -25,7 +25,7 @@ typedef struct gy_portfolio {
 
 /* Runs all passes for the plan (gy_plan_run); where they put collectives in place of copies, once more with copies
  * throughout, and the plan that ends first stays. */
-gantry_status gy_portfolio_plan(gy_plan *p, const gantry_schedule_options *options, gantry_error *err);
+gantry_status gy_portfolio_plan(gy_plan *p, const gy_options *options, gantry_error *err);
 /* Runs every policy that fits the size, or the one that the options name; in small graphs, what does not fit in memory
  * with spilling too. */
 gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err);

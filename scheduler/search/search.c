@@ -2,8 +2,6 @@
 #include "scheduler/search/search.h"
 
 #include "base/error.h"
-#include "scheduler/objective/max_load_search.h"
-#include "scheduler/objective/period.h"
 #include "scheduler/pipeline/pipeline.h"
 #include "scheduler/policies/partition/partition.h"
 #include "scheduler/search/anneal.h"
@@ -241,12 +239,8 @@ static void hand_over(gy_portfolio *f)
 }
 
 gantry_status gy_search_run(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
-                            const gantry_schedule_options *options, gantry_error *err)
+                            const gy_options *options, gantry_error *err)
 {
-    if (!strcmp(options->objective, "max_load"))
-        return gy_load_run(schedule, graph, machine, options, err);
-    if (!strcmp(options->objective, "period"))
-        return gy_period_run(schedule, graph, machine, options, err);
     search x = {
         .f = { .graph = graph, .machine = machine, .options = options, .keep = options->effort > 1 || options->optimal }
     };

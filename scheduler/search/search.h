@@ -15,6 +15,7 @@
 #ifndef GY_SCHEDULER_SEARCH_SEARCH_H
 #define GY_SCHEDULER_SEARCH_SEARCH_H
 
+#include "scheduler/plan/options.h"
 #include "scheduler/search/candidate.h"
 
 #define GY_EFFORT_DEFAULT 3
@@ -25,7 +26,7 @@ extern const char gy_search_name[], gy_optimal_name[];
 
 /* Options are checked and filled in, the graph is sealed. The schedule is verified. */
 gantry_status gy_search_run(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
-                            const gantry_schedule_options *options, gantry_error *err);
+                            const gy_options *options, gantry_error *err);
 
 /* Places each task where the plan's candidate says, in its order. */
 extern const gy_policy gy_policy_replay;

@@ -7,6 +7,7 @@
 #include "base/versioned.h"
 #include "run/edge.h"
 #include "scheduler/balance/guided.h"
+#include "scheduler/options.h"
 #include <string.h>
 
 /* ---- a new schedule ---- */
@@ -50,6 +51,7 @@ gantry_status gantry_run_rebalance(gantry_schedule **next, gantry_run *run, int6
 {
     gy_ticks *took = NULL;
     gy_guided result = { 0 };
+    gy_options o;
     gantry_schedule *made = NULL;
     if (!next || !run || starts_left < 0) {
         return gy_fail(err, GANTRY_E_INVALID, NULL,
@@ -59,10 +61,13 @@ gantry_status gantry_run_rebalance(gantry_schedule **next, gantry_run *run, int6
     gantry_status status = report ? gy_struct_check(report, sizeof *report, "gantry_rebalance", err) : GANTRY_OK;
     status = status ? status : gy_run_need_idle(run, "gantry_run_rebalance", err);
     if (!status) {
+        status = gy_options_read(&o, options, err);
+    }
+    if (!status) {
         status = read_times(run, &took, err);
     }
     if (!status) {
-        status = gy_guided_schedule(&made, run->schedule, took, options, &result, err);
+        status = gy_guided_schedule(&made, run->schedule, took, &o, &result, err);
     }
     gy_free(took);
     if (status) {

@@ -2,7 +2,6 @@
 #include "scheduler/policies/list/memory_timeline.h"
 
 #include "base/align.h"
-#include "scheduler/lower/lowering.h"
 #include "scheduler/policies/list/profile.h"
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #include "scheduler/policies/list/pairs.h"
 
 #include "base/error.h"
-#include "scheduler/place/apart.h"
+#include "scheduler/cost/apart.h"
 #include "scheduler/place/inputs.h"
 #include "scheduler/place/place.h"
 #include "scheduler/policies/list/heap.h"

@@ -19,7 +19,6 @@
 #include "scheduler/place/place.h"
 #include "scheduler/policies/list/ready.h"
 #include "scheduler/policies/policy.h"
-#include <string.h>
 
 #define MOST_CELLS  (UINT32_C(1) << 23) /* ideals x states */
 #define MOST_STATES 256

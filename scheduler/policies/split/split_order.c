@@ -7,7 +7,6 @@
  */
 #include "base/error.h"
 #include "scheduler/policies/split/split.h"
-#include <string.h>
 
 #define MOST_BACK 4096 /* units for which dependencies that go down are looked at: each costs a walk */
 

@@ -4,6 +4,7 @@
 #include "../scheduler/suite.h"
 
 #include "scheduler/balance/guided.h"
+#include "scheduler/options.h"
 #include "support/faults.h"
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,8 @@ START_TEST(cutting_anew)
     o.balance = "guided";
     o.effort = 0;
     ck_assert_int_eq(gantry_schedule_new(&s, g, m, &o, &err), GANTRY_OK);
+    gy_options read;
+    ck_assert_int_eq(gy_options_read(&read, &o, &err), GANTRY_OK);
     gy_ticks *took = calloc(s->ops.count, sizeof *took);
     for (size_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
@@ -96,7 +99,7 @@ START_TEST(cutting_anew)
         gantry_schedule *next = NULL;
         gy_guided result;
         faults_after(n);
-        gantry_status status = gy_guided_schedule(&next, s, took, &o, &result, &err);
+        gantry_status status = gy_guided_schedule(&next, s, took, &read, &result, &err);
         failed = faults_off();
         ck_assert_msg(status == (failed ? GANTRY_E_NOMEM : GANTRY_OK), "allocation %d: %s", n, err.text);
         ck_assert(failed == (next == NULL));

@@ -4,6 +4,7 @@
  * algorithm that does not know a kind is refused on every machine. And whatever is asked of collectives, on devices
  * that share memories or not: a schedule that the checker passes, or a refusal that blames the graph or the machine.
  */
+#include "schedule/check/verify.h"
 #include "suite.h"
 
 #include "base/map.h"

@@ -66,7 +66,7 @@ START_TEST(every_policy_is_in_the_report)
     problem p = draw_problem(11, 14, 3, false);
     gantry_graph *g = make_graph(&p);
     gantry_machine *m = make_machine(3);
-    gantry_schedule_options o;
+    gy_options o;
     gantry_error err;
     ck_assert(!gy_options_read(&o, NULL, &err));
     o.effort = 1;
@@ -106,7 +106,7 @@ START_TEST(candidates_are_simulated)
         problem p = draw_problem(seed + 3, 10, 3, false);
         gantry_graph *g = make_graph(&p);
         gantry_machine *m = make_machine(3);
-        gantry_schedule_options o;
+        gy_options o;
         gantry_error err;
         ck_assert(!gy_options_read(&o, NULL, &err));
         ck_assert(!gantry_graph_check(g, &err));

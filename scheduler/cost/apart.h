@@ -7,8 +7,8 @@
  * is looked at. Searches end after some steps; then the device counts as closed, which costs quality and never a dead
  * end.
  */
-#ifndef GY_SCHEDULER_PLACE_APART_H
-#define GY_SCHEDULER_PLACE_APART_H
+#ifndef GY_SCHEDULER_COST_APART_H
+#define GY_SCHEDULER_COST_APART_H
 
 #include "scheduler/plan/plan.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "scheduler/place/apart.h"
+#include "scheduler/cost/apart.h"
 
 #include "base/error.h"
-#include <string.h>
 
 #define STEPS_TO_PLAN 32768 /* of all searches for the first plan */
 #define STEPS_TO_MOVE 128   /* of a search for a plan with one group elsewhere */

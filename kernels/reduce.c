@@ -50,11 +50,9 @@ void gy_number_store(void *data, gantry_dtype dtype, int64_t i, gy_number value)
 /* Neighbours, then neighbouring pairs, and so on. `count` is a power of two. */
 static double fold(double *column, int64_t count)
 {
-    for (; count > 1; count /= 2) {
-        for (int64_t i = 0; i < count / 2; i++) {
+    for (; count > 1; count /= 2)
+        for (int64_t i = 0; i < count / 2; i++)
             column[i] = column[2 * i] + column[2 * i + 1];
-        }
-    }
     return column[0];
 }
 
@@ -66,9 +64,8 @@ double gy_sum_rows(const gantry_launch *l, gy_add_row add)
     for (int64_t c = 0; c * chunk < n; c++) {
         int64_t end = n - c * chunk < chunk ? n : (c + 1) * chunk;
         memset(column, 0, (size_t)columns * sizeof *column);
-        for (int64_t first = c * chunk; first < end; first += columns) {
+        for (int64_t first = c * chunk; first < end; first += columns)
             add(column, l, first, end - first < columns ? end - first : columns);
-        }
         sum[c % GY_CHUNK_SUMS] += fold(column, columns);
     }
     return fold(sum, GY_CHUNK_SUMS);

@@ -9,9 +9,8 @@ static gy_grid shape_rows(const gantry_launch *l, int variant, int64_t rows, int
 {
     unsigned columns = 1;
     int64_t most = gy_cuda_image_grid(l, variant, l->arg[0].dtype, INT64_MAX).x;
-    while (columns < GY_IMAGE_THREADS && columns < width) {
+    while (columns < GY_IMAGE_THREADS && columns < width)
         columns *= 2;
-    }
     int64_t x = (width + columns - 1) / columns, y = GY_IMAGE_THREADS / columns;
     x = x < most ? x : most;
     int64_t down = (rows + ROWS * y - 1) / (ROWS * y), room = (most + x - 1) / x;

@@ -29,9 +29,8 @@ static uint32_t collect(batch *b, const gantry_launch *l, int64_t size)
     for (int32_t i = 0; i < l->args; i++) {
         const gantry_arg *a = &l->arg[i];
         uintptr_t at = (uintptr_t)a->data;
-        if (i == GY_CUDA_ENDS || (begins(l, i) && parts == GY_CUDA_PARTS)) {
+        if (i == GY_CUDA_ENDS || (begins(l, i) && parts == GY_CUDA_PARTS))
             return 0;
-        }
         b->end[i] = a->data;
         if (begins(l, i)) {
             int64_t head = (int64_t)((PACK - at % PACK) % PACK) / size;
@@ -39,11 +38,10 @@ static uint32_t collect(batch *b, const gantry_launch *l, int64_t size)
         }
         part *p = &b->at[parts - 1];
         p->head = at % PACK == (uintptr_t)b->end[p->first] % PACK ? p->head : NEVER;
-        if (a->access == GANTRY_READ) {
+        if (a->access == GANTRY_READ)
             p->sources++;
-        } else {
+        else
             p->targets++;
-        }
     }
     return parts;
 }
@@ -53,9 +51,8 @@ static uint32_t collect(batch *b, const gantry_launch *l, int64_t size)
 static gantry_dtype widest(const gantry_launch *l)
 {
     uintptr_t bits = 8;
-    for (int32_t i = 0; i < l->args; i++) {
+    for (int32_t i = 0; i < l->args; i++)
         bits |= (uintptr_t)l->arg[i].data | (uintptr_t)(l->arg[i].rows * l->arg[i].row_bytes);
-    }
     return bits & 3 ? GANTRY_U8 : bits & 4 ? GANTRY_U32 : GANTRY_U64;
 }
 
@@ -69,9 +66,8 @@ static gantry_status launch_nothing(const gantry_launch *l)
 /* combine_OP_DTYPE(batch), a row of blocks for each part. */
 static gantry_status launch_combine(const gantry_launch *l)
 {
-    if (l->args == 0) {
+    if (l->args == 0)
         return launch_nothing(l);
-    }
     const gantry_arg *last = &l->arg[l->args - 1];
     bool moves = last->access == GANTRY_WRITE;
     gantry_dtype dtype = moves ? widest(l) : last->dtype;
@@ -79,12 +75,10 @@ static gantry_status launch_combine(const gantry_launch *l)
     int64_t size = (int64_t)gantry_dtype_size(dtype), most = 0;
     batch b;
     uint32_t parts = collect(&b, l, size);
-    if (parts == 0) {
+    if (parts == 0)
         return GANTRY_E_UNSUPPORTED;
-    }
-    for (uint32_t i = 0; i < parts; i++) {
+    for (uint32_t i = 0; i < parts; i++)
         most = b.at[i].n > most ? b.at[i].n : most;
-    }
     int64_t blocks = (most * size + BLOCK_BYTES - 1) / BLOCK_BYTES, each = MOST_BLOCKS / parts;
     gy_grid grid = gy_cuda_image_grid(l, variant, dtype, blocks < each ? blocks : each);
     grid.y = parts;

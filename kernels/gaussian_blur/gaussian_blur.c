@@ -59,12 +59,11 @@ static void filter_columns(const gantry_arg *in, const gy_image *m, int64_t fram
 static void extend(float *strip, int64_t count, int64_t channels, int64_t pixels, int side)
 {
     for (int64_t p = 0; p < pixels; p++)
-        for (int64_t c = 0; c < channels; c++) {
+        for (int64_t c = 0; c < channels; c++)
             if (side == 0)
                 strip[-(p + 1) * channels + c] = strip[c];
             else
                 strip[count + p * channels + c] = strip[count - channels + c];
-        }
 }
 
 static void filter_rows(const float *strip, int64_t count, int64_t channels, int64_t radius, const float *weight,

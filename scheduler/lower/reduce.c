@@ -177,8 +177,8 @@ static gantry_status add_rank_devices(gy_lower *l, const gy_epoch *e, const rank
 }
 
 /* What the rows held before; `home` has all of it by now. */
-static gantry_status use_before(gy_lower *l, const gy_epoch *e, uint32_t rank, uint32_t home, const gy_result_reader *rows,
-                                gantry_error *err)
+static gantry_status use_before(gy_lower *l, const gy_epoch *e, uint32_t rank, uint32_t home,
+                                const gy_result_reader *rows, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
     int64_t end = rows->last;

@@ -248,9 +248,8 @@ static gantry_status try_policy(search *x, const gy_policy *policy, gantry_error
 static gantry_status try_policies(search *x, gantry_error *err)
 {
     const gy_policy *policy;
-    if (x->options->policy || x->options->effort == 0) {
+    if (x->options->policy || x->options->effort == 0)
         return try_policy(x, x->options->policy ? x->options->policy : gy_policy_at(0), err);
-    }
     for (size_t i = 0; (policy = gy_policy_at(i)); i++) {
         if (policy->objective == GY_OBJECTIVE_MAX_LOAD)
             continue;

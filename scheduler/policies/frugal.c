@@ -189,12 +189,11 @@ static void end_task(frugal *f, uint32_t task)
 static void end_until(frugal *f, gy_ticks time)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < f->endings.count; i++) {
+    for (size_t i = 0; i < f->endings.count; i++)
         if (f->endings.at[i].time <= time)
             end_task(f, f->endings.at[i].task);
         else
             f->endings.at[kept++] = f->endings.at[i];
-    }
     f->endings.count = kept;
 }
 

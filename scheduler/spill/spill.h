@@ -113,18 +113,18 @@ typedef struct gy_spill {
     gy_held *held;      /* per old instance */
     gy_spill_use *uses; /* grouped by instance, rising: those of x are uses[use_first[x]] ... */
     uint32_t *use_first;
-    gy_spill_levels *load;    /* per memory: bytes at each old op */
-    uint64_t *capacity; /* per memory: what may be filled */
-    gy_ids *there;      /* per memory: old instances that are there, or were */
-    gy_ids *lodged;     /* per memory: old instances of other memories that have a backing there, or had */
-    uint32_t *seen;     /* per old instance: 1 + the op at hand, which it could not leave for */
-    uint32_t *stuck;    /* the same for what lodges */
-    uint32_t reader;    /* memory of the op at hand, if that is a copy which reads rows where they lodge; GY_NONE */
-    uint32_t *wants;    /* per old instance: 1 + the op at hand that has it in `needs` */
-    gy_ids needs;       /* old instances of the op at hand that are ours and must be there */
-    gy_ids pinned;      /* those with pins, one entry each */
-    gy_ids homes;       /* new instances */
-    gy_map task_of;     /* node and iteration -> task */
+    gy_spill_levels *load; /* per memory: bytes at each old op */
+    uint64_t *capacity;    /* per memory: what may be filled */
+    gy_ids *there;         /* per memory: old instances that are there, or were */
+    gy_ids *lodged;        /* per memory: old instances of other memories that have a backing there, or had */
+    uint32_t *seen;        /* per old instance: 1 + the op at hand, which it could not leave for */
+    uint32_t *stuck;       /* the same for what lodges */
+    uint32_t reader;       /* memory of the op at hand, if that is a copy which reads rows where they lodge; GY_NONE */
+    uint32_t *wants;       /* per old instance: 1 + the op at hand that has it in `needs` */
+    gy_ids needs;          /* old instances of the op at hand that are ours and must be there */
+    gy_ids pinned;         /* those with pins, one entry each */
+    gy_ids homes;          /* new instances */
+    gy_map task_of;        /* node and iteration -> task */
     uint32_t *task_draft, *after_stamp; /* per task: its new draft; per node: marks */
     gy_ground *ground;                  /* per memory */
     gy_ids nearest;                     /* scratch of spill_blocks.c */

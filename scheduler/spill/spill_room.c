@@ -8,7 +8,8 @@
 
 /* ---- bytes over the ops: a tree whose leaves are ops, with what is added to all below a node ---- */
 
-static void add_range(gy_spill_levels *t, size_t node, size_t low, size_t high, size_t first, size_t last, int64_t bytes)
+static void add_range(gy_spill_levels *t, size_t node, size_t low, size_t high, size_t first, size_t last,
+                      int64_t bytes)
 {
     if (last < low || high < first)
         return;

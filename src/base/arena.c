@@ -17,9 +17,8 @@ struct gy_arena_block {
 
 static gy_arena_block *new_block(size_t bytes)
 {
-    if (bytes > SIZE_MAX - sizeof(gy_arena_block)) {
+    if (bytes > SIZE_MAX - sizeof(gy_arena_block))
         return NULL;
-    }
     gy_arena_block *block = gy_alloc(sizeof *block + bytes);
     if (block) {
         block->next = NULL;
@@ -32,9 +31,8 @@ static gy_arena_block *new_block(size_t bytes)
 static void *alloc_large(gy_arena *arena, size_t bytes)
 {
     gy_arena_block *block = new_block(bytes);
-    if (!block) {
+    if (!block)
         return NULL;
-    }
     block->next = arena->head->next;
     arena->head->next = block;
     return block->data;
@@ -45,9 +43,8 @@ static void *alloc_in_new_head(gy_arena *arena, size_t bytes)
     /* Blocks double: a small arena stays small, a large one asks the heap rarely. */
     size_t size = arena->block_bytes ? arena->block_bytes : FIRST_BLOCK;
     gy_arena_block *block = new_block(size > bytes ? size : bytes);
-    if (!block) {
+    if (!block)
         return NULL;
-    }
     block->next = arena->head;
     arena->head = block;
     arena->used = bytes;
@@ -57,9 +54,8 @@ static void *alloc_in_new_head(gy_arena *arena, size_t bytes)
 
 static void *alloc_aligned(gy_arena *arena, size_t bytes, size_t align)
 {
-    if (!arena->head) {
+    if (!arena->head)
         return alloc_in_new_head(arena, bytes);
-    }
     size_t start = (arena->used + align - 1) & ~(align - 1);
     if (start <= arena->head->bytes && bytes <= arena->head->bytes - start) {
         arena->used = start + bytes;
@@ -76,9 +72,8 @@ void *gy_arena_alloc(gy_arena *arena, size_t bytes)
 void *gy_arena_calloc(gy_arena *arena, size_t count, size_t bytes)
 {
     size_t total;
-    if (__builtin_mul_overflow(count, bytes, &total)) {
+    if (__builtin_mul_overflow(count, bytes, &total))
         return NULL;
-    }
     void *memory = gy_arena_alloc(arena, total);
     return memory ? memset(memory, 0, total) : NULL;
 }
@@ -105,9 +100,8 @@ char *gy_arena_printf(gy_arena *arena, const char *format, ...)
     va_copy(again, args);
     int length = vsnprintf(NULL, 0, format, args);
     char *text = length >= 0 ? alloc_aligned(arena, (size_t)length + 1, 1) : NULL;
-    if (text) {
+    if (text)
         vsnprintf(text, (size_t)length + 1, format, again);
-    }
     va_end(again);
     va_end(args);
     return text;

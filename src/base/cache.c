@@ -19,9 +19,8 @@
 
 static gantry_status make_folder(const char *path, gantry_error *err)
 {
-    if (mkdir(path, 0700) == 0 || errno == EEXIST) {
+    if (mkdir(path, 0700) == 0 || errno == EEXIST)
         return GANTRY_OK;
-    }
     return gy_fail_errno(err, "create the cache folder", path);
 }
 
@@ -34,9 +33,8 @@ static bool is_ours(const struct stat *info)
 static gantry_status check_folder(const char *path, gantry_error *err)
 {
     struct stat info;
-    if (stat(path, &info) != 0) {
+    if (stat(path, &info) != 0)
         return gy_fail_errno(err, "read the cache folder", path);
-    }
     if (!S_ISDIR(info.st_mode) || !is_ours(&info)) {
         return gy_fail(err, GANTRY_E_IO, NULL,
                        "the cache folder %s is not a folder that only you can write to; correct its owner and mode, or "
@@ -50,13 +48,12 @@ static gantry_status cache_folder(char **folder, gantry_error *err)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     char *base = NULL;
-    if (cache && *cache == '/') {
+    if (cache && *cache == '/')
         base = gy_strdup(cache);
-    } else if (home && *home == '/') {
+    else if (home && *home == '/')
         base = gy_path_join(home, ".cache");
-    } else {
+    else
         return gy_fail(err, GANTRY_E_IO, NULL, "no place for compiled kernels: set XDG_CACHE_HOME or HOME");
-    }
     char *full = base ? gy_path_join(base, "gantry") : NULL;
     gantry_status status = full ? make_folder(base, err) : gy_fail_nomem(err);
     status = status ? status : make_folder(full, err);
@@ -74,16 +71,14 @@ gantry_status gy_cache_path(char **path, uint64_t hash, const char *ending, gant
 {
     char *folder = NULL;
     gantry_status status = cache_folder(&folder, err);
-    if (status) {
+    if (status)
         return status;
-    }
     char name[40];
     snprintf(name, sizeof name, "%016" PRIx64 "%s", hash, ending);
     char *joined = gy_path_join(folder, name);
     gy_free(folder);
-    if (!joined) {
+    if (!joined)
         return gy_fail_nomem(err);
-    }
     *path = joined;
     return GANTRY_OK;
 }
@@ -107,9 +102,8 @@ static bool put_all(int fd, const void *data, size_t bytes)
 {
     for (const char *at = data; bytes > 0;) {
         ssize_t put = write(fd, at, bytes);
-        if (put < 0 && errno != EINTR) {
+        if (put < 0 && errno != EINTR)
             return false;
-        }
         at += put > 0 ? put : 0;
         bytes -= put > 0 ? (size_t)put : 0;
     }
@@ -120,9 +114,8 @@ static bool put_sealed(const char *path, const void *data, size_t bytes)
 {
     seal s = seal_of(data, bytes);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) {
+    if (fd < 0)
         return false;
-    }
     bool written = put_all(fd, data, bytes) && put_all(fd, &s, sizeof s);
     return close(fd) == 0 && written;
 }
@@ -149,9 +142,8 @@ gantry_status gy_cache_keep(const char *path, const void *data, size_t bytes, ga
 static bool is_whole(const char *data, size_t *bytes)
 {
     seal found;
-    if (*bytes < sizeof found) {
+    if (*bytes < sizeof found)
         return false;
-    }
     size_t length = *bytes - sizeof found;
     memcpy(&found, data + length, sizeof found);
     seal wanted = seal_of(data, length);
@@ -164,9 +156,8 @@ bool gy_cache_find(const char *path, char **data, size_t *bytes)
     struct stat info;
     char *read = NULL;
     size_t length = 0;
-    if (stat(path, &info) != 0 || !is_ours(&info) || gy_file_read(&read, &length, path, NULL)) {
+    if (stat(path, &info) != 0 || !is_ours(&info) || gy_file_read(&read, &length, path, NULL))
         return false;
-    }
     if (!is_whole(read, &length)) {
         gy_free(read);
         return false;

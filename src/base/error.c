@@ -19,9 +19,8 @@ static void copy_tail(char *to, size_t size, const char *from)
         return;
     }
     from += length - (size - 1 - 3);
-    while (is_continuation(*from)) {
+    while (is_continuation(*from))
         from++;
-    }
     snprintf(to, size, "...%s", from);
 }
 
@@ -29,33 +28,28 @@ static void copy_tail(char *to, size_t size, const char *from)
 static void mark_cut(char *text, size_t size)
 {
     size_t end = size - 4;
-    while (end > 0 && is_continuation(text[end])) {
+    while (end > 0 && is_continuation(text[end]))
         end--;
-    }
     memcpy(text + end, "...", 4);
 }
 
 /* Names come from users' files: a line break or an escape sequence in one must not reach a terminal or a log. */
 static void keep_one_line(char *text)
 {
-    for (; *text; text++) {
-        if ((unsigned char)*text < 0x20 || *text == 0x7f) {
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
             *text = '?';
-        }
-    }
 }
 
 gantry_status gy_vfail(gantry_error *err, gantry_status status, const char *where, const char *format, va_list args)
 {
-    if (!err) {
+    if (!err)
         return status;
-    }
     /* Built aside: the arguments may be parts of the record that is being replaced. */
     gantry_error made = { .status = status, .device = -1 };
     int length = vsnprintf(made.text, sizeof made.text, format, args);
-    if (length >= (int)sizeof made.text) {
+    if (length >= (int)sizeof made.text)
         mark_cut(made.text, sizeof made.text);
-    }
     keep_one_line(made.text);
     if (where) {
         copy_tail(made.where, sizeof made.where, where);
@@ -84,16 +78,14 @@ void gy_record_errno(gantry_error *err, const char *what, const char *path)
     int code = errno;
     char buffer[128];
     gy_fail(err, GANTRY_E_IO, NULL, "cannot %s %s: %s", what, path, strerror_r(code, buffer, sizeof buffer));
-    if (err) {
+    if (err)
         err->native = code;
-    }
 }
 
 void gy_error_locate(gantry_error *err, const char *file, int line, int column)
 {
-    if (!err) {
+    if (!err)
         return;
-    }
     copy_tail(err->file, sizeof err->file, file ? file : "");
     keep_one_line(err->file);
     err->line = line;

@@ -108,37 +108,31 @@ static bool take_operator(parser *p)
 
 static token_kind take_word(parser *p)
 {
-    while (p->end < p->length && (is_letter(p->text[p->end]) || is_digit(p->text[p->end]) || p->text[p->end] == '.')) {
+    while (p->end < p->length && (is_letter(p->text[p->end]) || is_digit(p->text[p->end]) || p->text[p->end] == '.'))
         p->end++;
-    }
     p->op = token_is(p, "or") ? GY_EXPR_OR : GY_EXPR_AND;
-    if (token_is(p, "or") || token_is(p, "and")) {
+    if (token_is(p, "or") || token_is(p, "and"))
         return T_OPERATOR;
-    }
     return token_is(p, "not") ? T_NOT : T_NAME;
 }
 
 static token_kind take_token(parser *p)
 {
-    while (p->at < p->length && strchr(" \t\r\n", p->text[p->at]) && p->text[p->at]) {
+    while (p->at < p->length && strchr(" \t\r\n", p->text[p->at]) && p->text[p->at])
         p->at++;
-    }
     p->end = p->at;
-    if (p->at == p->length) {
+    if (p->at == p->length)
         return T_END;
-    }
     char c = p->text[p->at];
     bool is_real;
     if (is_digit(c)) {
         p->end += gy_number_length(p->text + p->at, p->length - p->at, &is_real);
         return T_NUMBER;
     }
-    if (is_letter(c)) {
+    if (is_letter(c))
         return take_word(p);
-    }
-    if (take_operator(p)) {
+    if (take_operator(p))
         return T_OPERATOR;
-    }
     p->end = p->at + 1;
     return c == '(' ? T_OPEN : c == ')' ? T_CLOSE : c == ',' ? T_COMMA : T_BAD;
 }
@@ -172,9 +166,8 @@ static gy_expr_node *fail_at(const parser *p, size_t at, const char *format, ...
 static gy_expr_node *fail_expected(const parser *p, const char *expected)
 {
     size_t length = p->end - p->at;
-    if (p->token == T_END) {
+    if (p->token == T_END)
         return fail_at(p, p->at, "expected %s, not the end", expected);
-    }
     return fail_at(p, p->at, "expected %s, not '%.*s'", expected, length > 40 ? 40 : (int)length, p->text + p->at);
 }
 
@@ -217,12 +210,10 @@ gy_expr_node *gy_expr_unary(gy_arena *arena, gy_expr_kind kind, gy_expr_node *op
 /* Passes the node on unless it could not be made or stands on too tall a tree. */
 static gy_expr_node *check_node(parser *p, gy_expr_node *node, size_t at)
 {
-    if (!node) {
+    if (!node)
         return fail_nomem(p);
-    }
-    if (node->depth > GY_EXPR_DEPTH) {
+    if (node->depth > GY_EXPR_DEPTH)
         return fail_at(p, at, "more than %d levels or terms: split the expression", GY_EXPR_DEPTH);
-    }
     return node;
 }
 
@@ -236,14 +227,12 @@ static gy_expr_node *parse_integer(parser *p, bool negative)
     for (size_t i = p->at; i < p->end; i++) {
         /* Digits are added with their sign: the smallest number has no positive twin. */
         int digit = negative ? '0' - p->text[i] : p->text[i] - '0';
-        if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, digit, &value)) {
+        if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, digit, &value))
             return fail_at(p, p->at, "the number does not fit in 64 bits: the largest is 9223372036854775807");
-        }
     }
     gy_expr_node *node = new_node(p->arena, GY_EXPR_INTEGER);
-    if (!node) {
+    if (!node)
         return fail_nomem(p);
-    }
     node->integer = value;
     return node;
 }
@@ -251,13 +240,11 @@ static gy_expr_node *parse_integer(parser *p, bool negative)
 static gy_expr_node *parse_real(parser *p, bool negative)
 {
     double value;
-    if (!gy_parse_double(p->text + p->at, p->end - p->at, &value)) {
+    if (!gy_parse_double(p->text + p->at, p->end - p->at, &value))
         return fail_at(p, p->at, "the number does not fit in a double: the largest is about 1.8e308");
-    }
     gy_expr_node *node = new_node(p->arena, GY_EXPR_REAL);
-    if (!node) {
+    if (!node)
         return fail_nomem(p);
-    }
     node->real = negative ? -value : value;
     return node;
 }
@@ -266,9 +253,8 @@ static gy_expr_node *parse_number(parser *p, bool negative)
 {
     bool is_real;
     gy_number_length(p->text + p->at, p->end - p->at, &is_real);
-    if (p->end < p->length && (is_letter(p->text[p->end]) || p->text[p->end] == '.')) {
+    if (p->end < p->length && (is_letter(p->text[p->end]) || p->text[p->end] == '.'))
         return fail_at(p, p->at, "badly written number: write 12, 0.5, 1e-3 or 2*n");
-    }
     gy_expr_node *node = is_real ? parse_real(p, negative) : parse_integer(p, negative);
     advance(p);
     return node;
@@ -287,28 +273,24 @@ static gy_expr_node *check_count(parser *p, const struct function *function, gy_
 static gy_expr_node *parse_call(parser *p, const struct function *function, size_t at)
 {
     gy_expr_node *call = new_node(p->arena, function->kind);
-    if (!call) {
+    if (!call)
         return fail_nomem(p);
-    }
     const gy_expr_node **tail = &call->first;
     int count = 0;
     do {
         advance(p);
-        if (p->token == T_CLOSE && count == 0) {
+        if (p->token == T_CLOSE && count == 0)
             break;
-        }
         gy_expr_node *argument = parse_binary(p, GY_PREC_OR);
-        if (!argument) {
+        if (!argument)
             return NULL;
-        }
         *tail = argument;
         tail = &argument->next;
         count++;
         call->depth = argument->depth >= call->depth ? argument->depth + 1 : call->depth;
     } while (p->token == T_COMMA);
-    if (p->token != T_CLOSE) {
+    if (p->token != T_CLOSE)
         return fail_expected(p, "',' or ')'");
-    }
     advance(p);
     return check_count(p, function, call, count, at);
 }
@@ -316,12 +298,10 @@ static gy_expr_node *parse_call(parser *p, const struct function *function, size
 static gy_expr_node *fail_function(const parser *p, const char *name, size_t at)
 {
     gy_near near = { 0 };
-    for (int i = 0; i < FUNCTIONS; i++) {
+    for (int i = 0; i < FUNCTIONS; i++)
         gy_near_offer(&near, name, gy_expr_symbol(functions[i].kind));
-    }
-    if (near.best) {
+    if (near.best)
         return fail_at(p, at, "no function \"%.60s\" (did you mean \"%s\"?)", name, near.best);
-    }
     return fail_at(p, at, "no function \"%.60s\": there are min, max, ceil_div and clamp", name);
 }
 
@@ -329,25 +309,20 @@ static gy_expr_node *parse_name(parser *p)
 {
     size_t at = p->at;
     char *name = gy_arena_strndup(p->arena, p->text + at, p->end - at);
-    if (!name) {
+    if (!name)
         return fail_nomem(p);
-    }
-    if (name[strlen(name) - 1] == '.' || strstr(name, "..")) {
+    if (name[strlen(name) - 1] == '.' || strstr(name, ".."))
         return fail_at(p, at, "badly written name: a '.' joins two words, as in x.rows");
-    }
     advance(p);
     if (p->token == T_OPEN) {
-        for (int i = 0; i < FUNCTIONS; i++) {
-            if (strcmp(name, gy_expr_symbol(functions[i].kind)) == 0) {
+        for (int i = 0; i < FUNCTIONS; i++)
+            if (strcmp(name, gy_expr_symbol(functions[i].kind)) == 0)
                 return parse_call(p, &functions[i], at);
-            }
-        }
         return fail_function(p, name, at);
     }
     gy_expr_node *node = new_node(p->arena, GY_EXPR_NAME);
-    if (!node) {
+    if (!node)
         return fail_nomem(p);
-    }
     node->name = name;
     return node;
 }
@@ -356,12 +331,10 @@ static gy_expr_node *parse_group(parser *p)
 {
     advance(p);
     gy_expr_node *node = parse_binary(p, GY_PREC_OR);
-    if (!node) {
+    if (!node)
         return NULL;
-    }
-    if (p->token != T_CLOSE) {
+    if (p->token != T_CLOSE)
         return fail_expected(p, "an operator or ')'");
-    }
     advance(p);
     return node;
 }
@@ -373,9 +346,8 @@ static gy_expr_node *parse_unary(parser *p, gy_expr_kind kind)
 {
     size_t at = p->at;
     advance(p);
-    if (kind == GY_EXPR_NEGATE && p->token == T_NUMBER) {
+    if (kind == GY_EXPR_NEGATE && p->token == T_NUMBER)
         return parse_number(p, true);
-    }
     gy_expr_node *operand =
         kind == GY_EXPR_NEGATE ? parse_prefix(p, GY_PREC_UNARY) : parse_binary(p, gy_expr_precedence(kind));
     return operand ? check_node(p, gy_expr_unary(p->arena, kind, operand), at) : NULL;
@@ -383,28 +355,24 @@ static gy_expr_node *parse_unary(parser *p, gy_expr_kind kind)
 
 static gy_expr_node *parse_unnested_prefix(parser *p, int least)
 {
-    if (p->token == T_OPERATOR && p->op == GY_EXPR_SUB) {
+    if (p->token == T_OPERATOR && p->op == GY_EXPR_SUB)
         return parse_unary(p, GY_EXPR_NEGATE);
-    }
     if (p->token == T_NOT) {
         return least > GY_PREC_NOT ? fail_at(p, p->at, "put 'not ...' in parentheses here")
                                    : parse_unary(p, GY_EXPR_NOT);
     }
-    if (p->token == T_NUMBER) {
+    if (p->token == T_NUMBER)
         return parse_number(p, false);
-    }
-    if (p->token == T_NAME) {
+    if (p->token == T_NAME)
         return parse_name(p);
-    }
     return p->token == T_OPEN ? parse_group(p) : fail_expected(p, "a number, a name or '('");
 }
 
 /* Every recursion of the parser passes here, so here the stack is guarded against hostile texts. */
 static gy_expr_node *parse_prefix(parser *p, int least)
 {
-    if (p->nesting == GY_EXPR_DEPTH) {
+    if (p->nesting == GY_EXPR_DEPTH)
         return fail_at(p, p->at, "nested more than %d deep: split the expression", GY_EXPR_DEPTH);
-    }
     p->nesting++;
     gy_expr_node *node = parse_unnested_prefix(p, least);
     p->nesting--;
@@ -431,9 +399,8 @@ static gy_expr_node *parse_binary(parser *p, int least)
         gy_expr_kind kind = p->op;
         size_t at = p->at;
         int precedence = gy_expr_precedence(kind);
-        if (precedence == GY_PREC_COMPARE && compared) {
+        if (precedence == GY_PREC_COMPARE && compared)
             return fail_at(p, at, "comparisons do not chain: write a < b and b < c");
-        }
         compared = precedence == GY_PREC_COMPARE;
         advance(p);
         gy_expr_node *right = parse_binary(p, precedence + 1);
@@ -447,22 +414,19 @@ gantry_status gy_expr_parse(const gy_expr **out, gy_arena *arena, const char *te
 {
     parser p = { .arena = arena, .text = text, .length = length, .status = status, .where = where, .err = err };
     p.token = take_token(&p);
-    if (p.token == T_END) {
+    if (p.token == T_END)
         return gy_fail(err, status, where, "the expression is empty: write a number, a name or a formula");
-    }
     const gy_expr_node *root = parse_binary(&p, GY_PREC_OR);
-    if (!root) {
+    if (!root)
         return p.status;
-    }
     if (p.token != T_END) {
         fail_expected(&p, "an operator or the end");
         return status;
     }
     gy_expr *made = gy_arena_alloc(arena, sizeof *made);
     char *copy = gy_arena_strndup(arena, text, length);
-    if (!made || !copy) {
+    if (!made || !copy)
         return gy_fail_nomem(err);
-    }
     *made = (gy_expr){ root, copy };
     *out = made;
     return GANTRY_OK;

@@ -44,9 +44,8 @@ static bool fail_real(const evaluator *v, const char *name, double value)
     char digits[GY_DOUBLE_TEXT];
     gy_double_text(digits, sizeof digits, value);
     bool whole = fabs(value) < 9e15 && value == floor(value);
-    if (name) {
+    if (name)
         return fail(v, "\"%.120s\" is %s, and only whole numbers are allowed here", name, digits);
-    }
     return whole ? fail(v, "%s is a real number, and only whole numbers are allowed here: write %.0f", digits, value)
                  : fail(v, "%s is a real number, and only whole numbers are allowed here", digits);
 }
@@ -58,9 +57,8 @@ static bool fail_overflow(const evaluator *v, int64_t a, gy_expr_kind kind, int6
 
 static bool floor_divide(const evaluator *v, gy_expr_kind kind, int64_t a, int64_t b, int64_t *out)
 {
-    if (b == 0) {
+    if (b == 0)
         return fail(v, "%" PRId64 " %s 0: division by zero", a, gy_expr_symbol(kind));
-    }
     if (b == -1) {
         /* Apart, because the quotient of the smallest number overflows and even its remainder traps. */
         if (kind == GY_EXPR_MOD) {
@@ -70,18 +68,16 @@ static bool floor_divide(const evaluator *v, gy_expr_kind kind, int64_t a, int64
         return !__builtin_sub_overflow(0, a, out) || fail_overflow(v, a, kind, b);
     }
     int64_t quotient = a / b, rest = a % b;
-    if (rest != 0 && kind == GY_EXPR_DIV) {
+    if (rest != 0 && kind == GY_EXPR_DIV)
         return fail(v, "%" PRId64 " / %" PRId64 " is not a whole number: '//' rounds down, ceil_div rounds up", a, b);
-    }
     bool below = rest != 0 && (rest < 0) != (b < 0);
     bool above = rest != 0 && !below;
-    if (kind == GY_EXPR_MOD) {
+    if (kind == GY_EXPR_MOD)
         *out = below ? rest + b : rest;
-    } else if (kind == GY_EXPR_CEIL_DIV) {
+    else if (kind == GY_EXPR_CEIL_DIV)
         *out = quotient + above;
-    } else {
+    else
         *out = quotient - below;
-    }
     return true;
 }
 
@@ -128,12 +124,10 @@ static bool exact(const evaluator *v, const gy_expr_node *e, int64_t *out);
 static bool exact_clamp(const evaluator *v, const gy_expr_node *e, int64_t *out)
 {
     int64_t x, low, high;
-    if (!exact(v, e->first, &x) || !exact(v, e->first->next, &low) || !exact(v, e->first->next->next, &high)) {
+    if (!exact(v, e->first, &x) || !exact(v, e->first->next, &low) || !exact(v, e->first->next->next, &high))
         return false;
-    }
-    if (low > high) {
+    if (low > high)
         return fail(v, "clamp: the low end %" PRId64 " is above the high end %" PRId64, low, high);
-    }
     *out = x < low ? low : x > high ? high : x;
     return true;
 }
@@ -142,14 +136,11 @@ static bool exact_clamp(const evaluator *v, const gy_expr_node *e, int64_t *out)
 static bool exact_fold(const evaluator *v, const gy_expr_node *e, int64_t *out)
 {
     int64_t value, next;
-    if (!exact(v, e->first, &value)) {
+    if (!exact(v, e->first, &value))
         return false;
-    }
-    for (const gy_expr_node *operand = e->first->next; operand; operand = operand->next) {
-        if (!exact(v, operand, &next) || !apply_exact(v, e->kind, value, next, &value)) {
+    for (const gy_expr_node *operand = e->first->next; operand; operand = operand->next)
+        if (!exact(v, operand, &next) || !apply_exact(v, e->kind, value, next, &value))
             return false;
-        }
-    }
     *out = value;
     return true;
 }
@@ -158,9 +149,8 @@ static bool exact_name(const evaluator *v, const gy_expr_node *e, int64_t *out)
 {
     double real = 0;
     bool is_real;
-    if (!look_up(v, e->name, out, &real, &is_real)) {
+    if (!look_up(v, e->name, out, &real, &is_real))
         return false;
-    }
     return !is_real || fail_real(v, e->name, real);
 }
 
@@ -168,12 +158,10 @@ static bool exact_name(const evaluator *v, const gy_expr_node *e, int64_t *out)
 static bool exact_logic(const evaluator *v, const gy_expr_node *e, int64_t *out)
 {
     int64_t value;
-    if (!exact(v, e->first, &value)) {
+    if (!exact(v, e->first, &value))
         return false;
-    }
-    if (e->kind != GY_EXPR_NOT && (value != 0) == (e->kind == GY_EXPR_AND) && !exact(v, e->first->next, &value)) {
+    if (e->kind != GY_EXPR_NOT && (value != 0) == (e->kind == GY_EXPR_AND) && !exact(v, e->first->next, &value))
         return false;
-    }
     *out = (value != 0) != (e->kind == GY_EXPR_NOT);
     return true;
 }
@@ -252,12 +240,10 @@ static bool real(const evaluator *v, const gy_expr_node *e, double *out);
 static bool real_clamp(const evaluator *v, const gy_expr_node *e, double *out)
 {
     double x, low, high;
-    if (!real(v, e->first, &x) || !real(v, e->first->next, &low) || !real(v, e->first->next->next, &high)) {
+    if (!real(v, e->first, &x) || !real(v, e->first->next, &low) || !real(v, e->first->next->next, &high))
         return false;
-    }
-    if (low > high) {
+    if (low > high)
         return fail(v, "clamp: the low end %g is above the high end %g", low, high);
-    }
     *out = x < low ? low : x > high ? high : x;
     return true;
 }
@@ -265,20 +251,16 @@ static bool real_clamp(const evaluator *v, const gy_expr_node *e, double *out)
 static bool real_fold(const evaluator *v, const gy_expr_node *e, double *out)
 {
     double value, next;
-    if (!real(v, e->first, &value)) {
+    if (!real(v, e->first, &value))
         return false;
-    }
     for (const gy_expr_node *operand = e->first->next; operand; operand = operand->next) {
-        if (!real(v, operand, &next)) {
+        if (!real(v, operand, &next))
             return false;
-        }
-        if (next == 0 && divides(e->kind)) {
+        if (next == 0 && divides(e->kind))
             return fail(v, "%g %s 0: division by zero", value, gy_expr_symbol(e->kind));
-        }
         double result = apply_real(e->kind, value, next);
-        if (!isfinite(result)) {
+        if (!isfinite(result))
             return fail(v, "%g %s %g does not fit in a double", value, gy_expr_symbol(e->kind), next);
-        }
         value = result;
     }
     *out = value;
@@ -289,21 +271,18 @@ static bool real_name(const evaluator *v, const gy_expr_node *e, double *out)
 {
     int64_t integer;
     bool is_real;
-    if (!look_up(v, e->name, &integer, out, &is_real)) {
+    if (!look_up(v, e->name, &integer, out, &is_real))
         return false;
-    }
     return isfinite(*out) || fail(v, "\"%.120s\" is %g, and only finite numbers are allowed", e->name, *out);
 }
 
 static bool real_logic(const evaluator *v, const gy_expr_node *e, double *out)
 {
     double value;
-    if (!real(v, e->first, &value)) {
+    if (!real(v, e->first, &value))
         return false;
-    }
-    if (e->kind != GY_EXPR_NOT && (value != 0) == (e->kind == GY_EXPR_AND) && !real(v, e->first->next, &value)) {
+    if (e->kind != GY_EXPR_NOT && (value != 0) == (e->kind == GY_EXPR_AND) && !real(v, e->first->next, &value))
         return false;
-    }
     *out = (value != 0) != (e->kind == GY_EXPR_NOT);
     return true;
 }
@@ -320,9 +299,8 @@ static bool real(const evaluator *v, const gy_expr_node *e, double *out)
     case GY_EXPR_NAME:
         return real_name(v, e, out);
     case GY_EXPR_NEGATE:
-        if (!real(v, e->first, out)) {
+        if (!real(v, e->first, out))
             return false;
-        }
         *out = -*out;
         return true;
     case GY_EXPR_NOT:
@@ -343,9 +321,8 @@ gantry_status gy_expr_integer(const gy_expr *e, gy_expr_lookup lookup, void *con
 {
     evaluator v = { e, lookup, context, status, where, err };
     int64_t value;
-    if (!exact(&v, e->root, &value)) {
+    if (!exact(&v, e->root, &value))
         return status;
-    }
     *out = value;
     return GANTRY_OK;
 }
@@ -355,9 +332,8 @@ gantry_status gy_expr_real(const gy_expr *e, gy_expr_lookup lookup, void *contex
 {
     evaluator v = { e, lookup, context, status, where, err };
     double value;
-    if (!real(&v, e->root, &value)) {
+    if (!real(&v, e->root, &value))
         return status;
-    }
     *out = value;
     return GANTRY_OK;
 }

@@ -68,14 +68,11 @@ void gy_expr_print(gy_text *to, const gy_expr *e)
 
 static bool each_name(const gy_expr_node *e, bool (*each)(void *context, const char *name), void *context)
 {
-    if (e->kind == GY_EXPR_NAME) {
+    if (e->kind == GY_EXPR_NAME)
         return each(context, e->name);
-    }
-    for (const gy_expr_node *operand = e->first; operand; operand = operand->next) {
-        if (!each_name(operand, each, context)) {
+    for (const gy_expr_node *operand = e->first; operand; operand = operand->next)
+        if (!each_name(operand, each, context))
             return false;
-        }
-    }
     return true;
 }
 
@@ -107,23 +104,19 @@ static void bind_name(const binder *b, gy_expr_node *node)
 static gy_expr_node *bind_node(const binder *b, const gy_expr_node *e)
 {
     gy_expr_node *copy = gy_arena_alloc(b->arena, sizeof *copy);
-    if (!copy) {
+    if (!copy)
         return NULL;
-    }
     *copy = *e;
     copy->next = NULL;
-    if (e->kind == GY_EXPR_NAME) {
+    if (e->kind == GY_EXPR_NAME)
         bind_name(b, copy);
-    }
     const gy_expr_node **tail = &copy->first;
     for (const gy_expr_node *operand = e->first; operand; operand = operand->next) {
         gy_expr_node *bound = bind_node(b, operand);
-        if (!bound) {
+        if (!bound)
             return NULL;
-        }
-        if (e->kind == GY_EXPR_NEGATE) {
+        if (e->kind == GY_EXPR_NEGATE)
             return gy_expr_unary(b->arena, e->kind, bound);
-        }
         *tail = bound;
         tail = &bound->next;
     }
@@ -135,18 +128,16 @@ const gy_expr *gy_expr_bind(const gy_expr *e, gy_arena *arena, gy_expr_lookup lo
     binder b = { arena, lookup, context };
     gy_expr *bound = gy_arena_alloc(arena, sizeof *bound);
     const gy_expr_node *root = bound ? bind_node(&b, e->root) : NULL;
-    if (!root) {
+    if (!root)
         return NULL;
-    }
     *bound = (gy_expr){ root, gy_arena_strdup(arena, e->text) };
     return bound->text ? bound : NULL;
 }
 
 bool gy_expr_is_integer(const gy_expr *e, int64_t *value)
 {
-    if (e->root->kind != GY_EXPR_INTEGER) {
+    if (e->root->kind != GY_EXPR_INTEGER)
         return false;
-    }
     *value = e->root->integer;
     return true;
 }

@@ -22,15 +22,12 @@ static ssize_t read_some(int fd, char *to, size_t size)
     size_t done = 0;
     while (done < size) {
         ssize_t got = read(fd, to + done, size - done);
-        if (got < 0 && errno == EINTR) {
+        if (got < 0 && errno == EINTR)
             continue;
-        }
-        if (got < 0) {
+        if (got < 0)
             return -1;
-        }
-        if (got == 0) {
+        if (got == 0)
             break;
-        }
         done += (size_t)got;
     }
     return (ssize_t)done;
@@ -63,9 +60,8 @@ static gantry_status read_all(int fd, const char *path, char **text, size_t *len
             return GANTRY_E_IO;
         }
         done += (size_t)got;
-        if (done < capacity - 1) {
+        if (done < capacity - 1)
             break;
-        }
         want = capacity + capacity / 2 + READ_STEP;
     }
     at[done] = '\0';
@@ -76,13 +72,11 @@ static gantry_status read_all(int fd, const char *path, char **text, size_t *len
 
 gantry_status gy_file_read(char **text, size_t *length, const char *path, gantry_error *err)
 {
-    if (strcmp(path, "-") == 0) {
+    if (strcmp(path, "-") == 0)
         return read_all(STDIN_FILENO, "standard input", text, length, err);
-    }
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
+    if (fd < 0)
         return gy_fail_errno(err, "open", path);
-    }
     gantry_status status = read_all(fd, path, text, length, err);
     close(fd);
     return status;
@@ -92,12 +86,10 @@ static bool write_all(int fd, const char *from, size_t length)
 {
     while (length > 0) {
         ssize_t put = write(fd, from, length);
-        if (put < 0 && errno == EINTR) {
+        if (put < 0 && errno == EINTR)
             continue;
-        }
-        if (put < 0) {
+        if (put < 0)
             return false;
-        }
         from += put;
         length -= (size_t)put;
     }
@@ -108,14 +100,12 @@ static bool write_all(int fd, const char *from, size_t length)
 static gantry_status write_in_place(const char *path, const void *data, size_t length, gantry_error *err)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0) {
+    if (fd < 0)
         return gy_fail_errno(err, "open", path);
-    }
     bool written = write_all(fd, data, length);
     gantry_status status = written ? GANTRY_OK : gy_fail_errno(err, "write", path);
-    if (close(fd) != 0 && written) {
+    if (close(fd) != 0 && written)
         status = gy_fail_errno(err, "write", path);
-    }
     return status;
 }
 
@@ -125,9 +115,8 @@ static int open_temporary(char *name, size_t size, const char *target, mode_t mo
     for (int i = 0; i < MOST_TEMPORARIES; i++) {
         snprintf(name, size, "%s.%ld-%d.tmp", target, (long)getpid(), i);
         int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (fd >= 0 || errno != EEXIST) {
+        if (fd >= 0 || errno != EEXIST)
             return fd;
-        }
     }
     return -1;
 }
@@ -136,9 +125,8 @@ static bool fill_and_close(int fd, const void *data, size_t length, const mode_t
 {
     bool fine = write_all(fd, data, length) && (!mode || fchmod(fd, *mode) == 0) && fsync(fd) == 0;
     int code = errno;
-    if (close(fd) != 0 && fine) {
+    if (close(fd) != 0 && fine)
         return false;
-    }
     errno = code;
     return fine;
 }
@@ -149,9 +137,8 @@ static gantry_status write_and_rename(const char *target, const char *path, cons
 {
     size_t size = strlen(target) + 48;
     char *name = gy_alloc(size);
-    if (!name) {
+    if (!name)
         return gy_fail_nomem(err);
-    }
     gantry_status status = GANTRY_OK;
     int fd = open_temporary(name, size, target, mode ? *mode : 0666);
     if (fd < 0) {
@@ -177,21 +164,18 @@ free_name:
 gantry_status gy_file_write(const char *path, const void *data, size_t length, gantry_error *err)
 {
     struct stat info;
-    if (stat(path, &info) != 0) {
+    if (stat(path, &info) != 0)
         return write_and_rename(path, path, data, length, NULL, err);
-    }
     if (S_ISDIR(info.st_mode)) {
         errno = EISDIR;
         return gy_fail_errno(err, "write", path);
     }
-    if (!S_ISREG(info.st_mode)) {
+    if (!S_ISREG(info.st_mode))
         return write_in_place(path, data, length, err);
-    }
     /* A link stays a link: what it points to is replaced. */
     char target[PATH_MAX];
-    if (!realpath(path, target)) {
+    if (!realpath(path, target))
         return gy_fail_errno(err, "write", path);
-    }
     mode_t mode = info.st_mode & 07777;
     return write_and_rename(target, path, data, length, &mode, err);
 }

@@ -15,9 +15,8 @@ static size_t start_of_token(const char *text, size_t end, const char *message)
 {
     const char *quoted = strstr(message, " near '");
     size_t length = quoted ? strlen(quoted + 7) : 0;
-    if (length > 1 && length - 1 <= end && memcmp(text + end - (length - 1), quoted + 7, length - 1) == 0) {
+    if (length > 1 && length - 1 <= end && memcmp(text + end - (length - 1), quoted + 7, length - 1) == 0)
         return end - (length - 1);
-    }
     return end > 0 ? end - 1 : 0;
 }
 
@@ -35,9 +34,8 @@ static gantry_status fail_syntax(const json_error_t *error, const char *text, si
 {
     enum json_error_code code = json_error_code(error);
     /* jansson names nothing when it runs out of memory in the middle of a value. */
-    if (code == json_error_out_of_memory || !error->text[0]) {
+    if (code == json_error_out_of_memory || !error->text[0])
         return gy_fail_nomem(err);
-    }
     size_t end = error->position > 0 ? (size_t)error->position : 0;
     int line, column;
     find_line(text, start_of_token(text, end > length ? length : end, error->text), &line, &column);
@@ -58,9 +56,8 @@ gantry_status gy_json_parse(json_t **root, const char *text, size_t length, cons
 {
     json_error_t error;
     json_t *parsed = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
-    if (!parsed) {
+    if (!parsed)
         return fail_syntax(&error, text, length, name, err);
-    }
     *root = parsed;
     return GANTRY_OK;
 }
@@ -80,9 +77,8 @@ gy_json_at gy_json_item(const gy_json_at *up, size_t index)
 /* Puts `c` before *start; false if only the room for "..." is left. */
 static bool prepend(char *to, char **start, char c)
 {
-    if (*start - to <= 3) {
+    if (*start - to <= 3)
         return false;
-    }
     *--*start = c;
     return true;
 }
@@ -94,9 +90,8 @@ static bool prepend_key(char *to, char **start, const char *key)
         bool fits = c == '~'   ? prepend(to, start, '0') && prepend(to, start, '~')
                     : c == '/' ? prepend(to, start, '1') && prepend(to, start, '~')
                                : prepend(to, start, c);
-        if (!fits) {
+        if (!fits)
             return false;
-        }
     }
     return prepend(to, start, '/');
 }
@@ -104,9 +99,8 @@ static bool prepend_key(char *to, char **start, const char *key)
 char *gy_json_pointer(const gy_json_at *at, char *to, size_t size)
 {
     if (size < 5) {
-        if (size > 0) {
+        if (size > 0)
             to[0] = '\0';
-        }
         return to;
     }
     char *start = to + size - 1;
@@ -115,9 +109,8 @@ char *gy_json_pointer(const gy_json_at *at, char *to, size_t size)
         char number[24];
         snprintf(number, sizeof number, "%zu", at->index);
         if (!prepend_key(to, &start, at->key ? at->key : number)) {
-            while (((unsigned char)*start & 0xC0) == 0x80) {
+            while (((unsigned char)*start & 0xC0) == 0x80)
                 start++; /* not from the middle of a character */
-            }
             start -= 3;
             memcpy(start, "...", 3);
             break;
@@ -150,9 +143,8 @@ gantry_status(gy_json_fail)(gantry_error *err, gantry_status status, const gy_js
 
 const char *gy_json_kind(const json_t *value)
 {
-    if (!value) {
+    if (!value)
         return "nothing";
-    }
     switch (json_typeof(value)) {
     case JSON_OBJECT:
         return "an object";
@@ -175,11 +167,9 @@ const char *gy_json_kind(const json_t *value)
 
 static bool is_one_of(const char *key, const char *const *allowed, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(key, allowed[i]) == 0) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(key, allowed[i]) == 0)
             return true;
-        }
-    }
     return false;
 }
 
@@ -188,14 +178,12 @@ static gantry_status fail_key(const gy_json_at *at, const char *key, const char 
 {
     gy_json_at member = gy_json_key(at, key);
     const char *near = gy_nearest(key, allowed, count);
-    if (near) {
+    if (near)
         return gy_json_fail(err, status, &member, "unknown key \"%s\" (did you mean \"%s\"?)", key, near);
-    }
     char list[320] = "";
     size_t length = 0;
-    for (size_t i = 0; i < count && length < sizeof list; i++) {
+    for (size_t i = 0; i < count && length < sizeof list; i++)
         length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "", allowed[i]);
-    }
     return gy_json_fail(err, status, &member, "unknown key \"%.100s\": allowed here: %s%s", key,
                         count ? list : "no keys at all", length >= sizeof list ? "..." : "");
 }
@@ -203,17 +191,15 @@ static gantry_status fail_key(const gy_json_at *at, const char *key, const char 
 gantry_status gy_json_keys(const gy_json_at *at, const char *const *allowed, size_t count, gantry_status status,
                            gantry_error *err)
 {
-    if (!json_is_object(at->value)) {
+    if (!json_is_object(at->value))
         return gy_json_fail(err, status, at, "expected an object, not %s", gy_json_kind(at->value));
-    }
     /* jansson's iterators want a pointer to a changeable object, and do not change it. */
     json_t *object = json_incref((json_t *)(uintptr_t)at->value);
     gantry_status result = GANTRY_OK;
     for (void *i = json_object_iter(object); i && !result; i = json_object_iter_next(object, i)) {
         const char *key = json_object_iter_key(i);
-        if (!is_one_of(key, allowed, count)) {
+        if (!is_one_of(key, allowed, count))
             result = fail_key(at, key, allowed, count, status, err);
-        }
     }
     json_decref(object);
     return result;
@@ -234,11 +220,10 @@ static gantry_status fail_kind(const gy_json_at *member, const char *what, gantr
 /* "between 1 and 8", "at least 1", "at most 8", "any whole number": bounds as wide as the type are left out. */
 static const char *range_text(char *to, size_t size, const char *low, const char *high, const char *any)
 {
-    if (low && high) {
+    if (low && high)
         snprintf(to, size, "between %s and %s", low, high);
-    } else {
+    else
         snprintf(to, size, "%s%s", low ? "at least " : high ? "at most " : any, low ? low : high ? high : "");
-    }
     return to;
 }
 
@@ -256,12 +241,10 @@ gantry_status gy_json_int(const gy_json_at *at, const char *key, bool required, 
                           int64_t high, int64_t *out, gantry_status status, gantry_error *err)
 {
     gy_json_at member = gy_json_key(at, key);
-    if (!member.value && required) {
+    if (!member.value && required)
         return fail_missing(at, key, "an integer", status, err);
-    }
-    if (member.value && !json_is_integer(member.value)) {
+    if (member.value && !json_is_integer(member.value))
         return fail_int_kind(&member, status, err);
-    }
     int64_t value = member.value ? json_integer_value(member.value) : fallback;
     if (member.value && (value < low || value > high)) {
         char range[80], least[24], most[24];
@@ -278,12 +261,10 @@ gantry_status gy_json_number(const gy_json_at *at, const char *key, bool require
                              double high, double *out, gantry_status status, gantry_error *err)
 {
     gy_json_at member = gy_json_key(at, key);
-    if (!member.value && required) {
+    if (!member.value && required)
         return fail_missing(at, key, "a number", status, err);
-    }
-    if (member.value && !json_is_number(member.value)) {
+    if (member.value && !json_is_number(member.value))
         return fail_kind(&member, "a number", status, err);
-    }
     double value = member.value ? json_number_value(member.value) : fallback;
     if (member.value && !(value >= low && value <= high)) {
         char range[120], least[32], most[32];
@@ -300,12 +281,10 @@ gantry_status gy_json_string(const gy_json_at *at, const char *key, bool require
                              const char **out, gantry_status status, gantry_error *err)
 {
     gy_json_at member = gy_json_key(at, key);
-    if (!member.value && required) {
+    if (!member.value && required)
         return fail_missing(at, key, "a string", status, err);
-    }
-    if (member.value && !json_is_string(member.value)) {
+    if (member.value && !json_is_string(member.value))
         return fail_kind(&member, "a string", status, err);
-    }
     *out = member.value ? json_string_value(member.value) : fallback;
     return GANTRY_OK;
 }
@@ -314,9 +293,8 @@ gantry_status gy_json_bool(const gy_json_at *at, const char *key, bool fallback,
                            gantry_error *err)
 {
     gy_json_at member = gy_json_key(at, key);
-    if (member.value && !json_is_boolean(member.value)) {
+    if (member.value && !json_is_boolean(member.value))
         return fail_kind(&member, "true or false", status, err);
-    }
     *out = member.value ? json_is_true(member.value) : fallback;
     return GANTRY_OK;
 }

@@ -18,18 +18,16 @@ static bool is_space(char c)
 
 static void skip_space(scan *s)
 {
-    while (s->at < s->end && is_space(*s->at)) {
+    while (s->at < s->end && is_space(*s->at))
         s->at++;
-    }
 }
 
 /* Over the character `c`, with the space around it. */
 static bool take(scan *s, char c)
 {
     skip_space(s);
-    if (s->at == s->end || *s->at != c) {
+    if (s->at == s->end || *s->at != c)
         return false;
-    }
     s->at++;
     skip_space(s);
     return true;
@@ -43,9 +41,8 @@ static bool skip_string(scan *s)
             s->at++;
             return true;
         }
-        if (*s->at == '\\') {
+        if (*s->at == '\\')
             s->at++;
-        }
     }
     s->at = s->end; /* a backslash at the very end steps over it */
     return false;
@@ -62,14 +59,12 @@ static bool skip_value(scan *s)
     size_t depth = 0;
     do {
         skip_space(s);
-        if (s->at == s->end) {
+        if (s->at == s->end)
             return false;
-        }
         char c = *s->at;
         if (c == '"') {
-            if (!skip_string(s)) {
+            if (!skip_string(s))
                 return false;
-            }
         } else if (c == '{' || c == '[') {
             depth++;
             s->at++;
@@ -81,9 +76,8 @@ static bool skip_value(scan *s)
         } else if (is_delimiter(c)) {
             return false;
         } else {
-            while (s->at < s->end && !is_delimiter(*s->at)) {
+            while (s->at < s->end && !is_delimiter(*s->at))
                 s->at++;
-            }
         }
     } while (depth > 0);
     return true;
@@ -150,9 +144,8 @@ static size_t take_character(const char **at, const char *end, char *to)
     char c = *(*at)++;
     if (c == '\\' && *at < end) {
         c = *(*at)++;
-        if (c == 'u') {
+        if (c == 'u')
             return take_unicode(at, end, to);
-        }
         const char *found = strchr(letter, c);
         c = found && c ? plain[found - letter] : c;
     }
@@ -164,9 +157,8 @@ static size_t take_character(const char **at, const char *end, char *to)
 static char token_byte(const char **token, const char *end)
 {
     char c = *(*token)++;
-    if (c == '~' && *token < end) {
+    if (c == '~' && *token < end)
         c = *(*token)++ == '1' ? '/' : '~';
-    }
     return c;
 }
 
@@ -176,11 +168,9 @@ static bool same_key(const char *key, const char *key_end, const char *token, co
     while (key < key_end) {
         char bytes[4];
         size_t count = take_character(&key, key_end, bytes);
-        for (size_t i = 0; i < count; i++) {
-            if (token == token_end || token_byte(&token, token_end) != bytes[i]) {
+        for (size_t i = 0; i < count; i++)
+            if (token == token_end || token_byte(&token, token_end) != bytes[i])
                 return false;
-            }
-        }
     }
     return token == token_end;
 }
@@ -191,24 +181,19 @@ typedef enum found { ABSENT, PRESENT, BROKEN } found;
 static found enter_object(scan *s, const char *token, const char *token_end)
 {
     take(s, '{');
-    if (take(s, '}')) {
+    if (take(s, '}'))
         return ABSENT;
-    }
     do {
         const char *key = s->at + 1;
-        if (s->at == s->end || *s->at != '"' || !skip_string(s)) {
+        if (s->at == s->end || *s->at != '"' || !skip_string(s))
             return BROKEN;
-        }
         bool same = same_key(key, s->at - 1, token, token_end);
-        if (!take(s, ':') || s->at == s->end) {
+        if (!take(s, ':') || s->at == s->end)
             return BROKEN;
-        }
-        if (same) {
+        if (same)
             return PRESENT;
-        }
-        if (!skip_value(s)) {
+        if (!skip_value(s))
             return BROKEN;
-        }
     } while (take(s, ','));
     return take(s, '}') ? ABSENT : BROKEN;
 }
@@ -217,9 +202,8 @@ static bool read_index(const char *token, const char *token_end, size_t *index)
 {
     *index = 0;
     for (const char *c = token; c < token_end; c++) {
-        if (*c < '0' || *c > '9' || *index > SIZE_MAX / 10 - 1) {
+        if (*c < '0' || *c > '9' || *index > SIZE_MAX / 10 - 1)
             return false;
-        }
         *index = *index * 10 + (size_t)(*c - '0');
     }
     return token < token_end;
@@ -230,16 +214,13 @@ static found enter_array(scan *s, const char *token, const char *token_end)
 {
     size_t index;
     take(s, '[');
-    if (!read_index(token, token_end, &index) || take(s, ']')) {
+    if (!read_index(token, token_end, &index) || take(s, ']'))
         return ABSENT;
-    }
     for (; index > 0; index--) {
-        if (!skip_value(s)) {
+        if (!skip_value(s))
             return BROKEN;
-        }
-        if (!take(s, ',')) {
+        if (!take(s, ','))
             return take(s, ']') ? ABSENT : BROKEN;
-        }
     }
     return s->at < s->end ? PRESENT : BROKEN;
 }
@@ -251,21 +232,18 @@ void gy_json_locate(const char *text, size_t length, const char *pointer, int *l
     skip_space(&s);
     const char *value = s.at;
     bool wanted = *pointer == '/' || *pointer == '\0'; /* a pointer that was cut ("...") leads nowhere */
-    if (s.at == s.end || !wanted || (*s.at != '{' && *s.at != '[')) {
+    if (s.at == s.end || !wanted || (*s.at != '{' && *s.at != '['))
         return;
-    }
     while (*pointer == '/') {
         const char *token = pointer + 1;
         pointer = token + strcspn(token, "/");
         found got = *s.at == '{'   ? enter_object(&s, token, pointer)
                     : *s.at == '[' ? enter_array(&s, token, pointer)
                                    : ABSENT;
-        if (got == BROKEN) {
+        if (got == BROKEN)
             return;
-        }
-        if (got == ABSENT) {
+        if (got == ABSENT)
             break;
-        }
         value = s.at;
     }
     *line = *column = 1;

@@ -24,9 +24,8 @@ uint64_t gy_hash_bytes(const void *data, size_t bytes, uint64_t seed)
 static size_t slot_of(const gy_map *map, uint64_t key)
 {
     size_t i = gy_hash64(key) & (map->slots - 1);
-    while (map->used[i] && map->key[i] != key) {
+    while (map->used[i] && map->key[i] != key)
         i = (i + 1) & (map->slots - 1);
-    }
     return i;
 }
 
@@ -44,16 +43,13 @@ static bool grow(gy_map *map)
     gy_map grown = { .slots = map->slots ? map->slots * 2 : 16 };
     size_t item = 2 * sizeof(uint64_t) + 1;
     grown.key = gy_calloc(grown.slots, item);
-    if (!grown.key) {
+    if (!grown.key)
         return false;
-    }
     grown.value = grown.key + grown.slots;
     grown.used = (uint8_t *)(grown.value + grown.slots);
-    for (size_t i = 0; i < map->slots; i++) {
-        if (map->used[i]) {
+    for (size_t i = 0; i < map->slots; i++)
+        if (map->used[i])
             set_slot(&grown, slot_of(&grown, map->key[i]), map->key[i], map->value[i]);
-        }
-    }
     gy_free(map->key);
     *map = grown;
     return true;
@@ -61,13 +57,11 @@ static bool grow(gy_map *map)
 
 bool gy_map_get(const gy_map *map, uint64_t key, uint64_t *value)
 {
-    if (map->count == 0) {
+    if (map->count == 0)
         return false;
-    }
     size_t i = slot_of(map, key);
-    if (!map->used[i]) {
+    if (!map->used[i])
         return false;
-    }
     *value = map->value[i];
     return true;
 }
@@ -81,9 +75,8 @@ bool gy_map_put(gy_map *map, uint64_t key, uint64_t value)
             return true;
         }
     }
-    if (!grow(map)) {
+    if (!grow(map))
         return false;
-    }
     set_slot(map, slot_of(map, key), key, value);
     return true;
 }

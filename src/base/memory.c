@@ -16,35 +16,30 @@ void *gy_alloc(size_t bytes)
 void *gy_calloc(size_t count, size_t bytes)
 {
     size_t total;
-    if (__builtin_mul_overflow(count, bytes, &total)) {
+    if (__builtin_mul_overflow(count, bytes, &total))
         return NULL;
-    }
     return calloc(1, total ? total : 1);
 }
 
 void *gy_realloc(void *old, size_t count, size_t bytes)
 {
     size_t total;
-    if (__builtin_mul_overflow(count, bytes, &total)) {
+    if (__builtin_mul_overflow(count, bytes, &total))
         return NULL;
-    }
     /* realloc(old, 0) frees on some systems: the caller would free twice. */
     return realloc(old, total ? total : 1);
 }
 
 void *gy_alloc_array(size_t bytes)
 {
-    if (bytes < 2 * HUGE_PAGE) {
+    if (bytes < 2 * HUGE_PAGE)
         return gy_alloc(bytes);
-    }
-    if (bytes > SIZE_MAX - HUGE_PAGE) {
+    if (bytes > SIZE_MAX - HUGE_PAGE)
         return NULL;
-    }
     size_t whole = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     void *memory = aligned_alloc(HUGE_PAGE, whole);
-    if (memory) {
+    if (memory)
         madvise(memory, whole, MADV_HUGEPAGE); /* advice: without it all is as slow as ever */
-    }
     return memory;
 }
 
@@ -66,9 +61,8 @@ char *gy_strdup(const char *text)
 
 char *gy_strndup(const char *text, size_t length)
 {
-    if (length == SIZE_MAX) {
+    if (length == SIZE_MAX)
         return NULL;
-    }
     char *copy = gy_alloc(length + 1);
     if (copy) {
         memcpy(copy, text, length);

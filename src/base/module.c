@@ -28,9 +28,8 @@ static size_t find_folders(folder to[MOST_FOLDERS])
         to[0] = (folder){ given, (int)strlen(given), "" };
         return 1;
     }
-    if (!dladdr(&anchor, &self) || !self.dli_fname) {
+    if (!dladdr(&anchor, &self) || !self.dli_fname)
         return 0;
-    }
     const char *slash = strrchr(self.dli_fname, '/');
     to[0] = slash ? (folder){ self.dli_fname, (int)(slash - self.dli_fname), "" } : (folder){ ".", 1, "" };
     to[1] = (folder){ to[0].at, to[0].length, "/gantry" };
@@ -66,9 +65,8 @@ static void *find(void *handle, const char *name, const char *what, const char *
 {
     char symbol[64];
     snprintf(symbol, sizeof symbol, "%s%s", name, what);
-    for (char *c = symbol; *c; c++) {
+    for (char *c = symbol; *c; c++)
         *c = *c == '-' ? '_' : *c;
-    }
     void *found = dlsym(handle, symbol);
     if (!found) {
         gy_fail(err, GANTRY_E_DEVICE, NULL,
@@ -84,9 +82,8 @@ static gantry_status ask(gy_module *module, const char *name, const char *path, 
 {
     const char *id = find(module->handle, name, "_build_id", path, err);
     void *found = id ? find(module->handle, name, "_module", path, err) : NULL;
-    if (!found) {
+    if (!found)
         return GANTRY_E_DEVICE;
-    }
     if (strcmp(id, GY_BUILD_ID) != 0) {
         return gy_fail(err, GANTRY_E_DEVICE, NULL,
                        "%s has build id %.32s and this library has %s: they were built from different headers; install "
@@ -106,12 +103,10 @@ gantry_status gy_module_open(gy_module *module, const char *name, gantry_error *
     folder in[MOST_FOLDERS];
     char path[PATH_ROOM];
     size_t folders = find_folders(in), i = 0;
-    while (i < folders && !(path_of(path, in[i], name) && access(path, F_OK) == 0)) {
+    while (i < folders && !(path_of(path, in[i], name) && access(path, F_OK) == 0))
         i++;
-    }
-    if (i == folders) {
+    if (i == folders)
         return fail_absent(name, in, folders, err);
-    }
     gy_module found = { .handle = dlopen(path, RTLD_NOW | RTLD_LOCAL) };
     if (!found.handle) {
         const char *why = dlerror();
@@ -128,8 +123,7 @@ gantry_status gy_module_open(gy_module *module, const char *name, gantry_error *
 
 void gy_module_close(gy_module *module)
 {
-    if (module->handle) {
+    if (module->handle)
         dlclose(module->handle);
-    }
     *module = (gy_module){ 0 };
 }

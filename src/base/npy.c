@@ -38,9 +38,8 @@ static gantry_status damaged(const scan *s, const char *what)
 
 static void skip_blanks(scan *s)
 {
-    while (s->at < s->end && (*s->at == ' ' || *s->at == '\n' || *s->at == '\t')) {
+    while (s->at < s->end && (*s->at == ' ' || *s->at == '\n' || *s->at == '\t'))
         s->at++;
-    }
 }
 
 static bool take(scan *s, char c)
@@ -57,14 +56,12 @@ static bool take(scan *s, char c)
 static bool take_string(scan *s, const char **text, size_t *length)
 {
     skip_blanks(s);
-    if (s->at == s->end || (*s->at != '\'' && *s->at != '"')) {
+    if (s->at == s->end || (*s->at != '\'' && *s->at != '"'))
         return false;
-    }
     char quote = *s->at++;
     *text = s->at;
-    while (s->at < s->end && *s->at != quote) {
+    while (s->at < s->end && *s->at != quote)
         s->at++;
-    }
     *length = (size_t)(s->at - *text);
     return s->at < s->end && s->at++;
 }
@@ -73,9 +70,8 @@ static bool take_word(scan *s, const char *word)
 {
     skip_blanks(s);
     size_t length = strlen(word);
-    if ((size_t)(s->end - s->at) < length || memcmp(s->at, word, length) != 0) {
+    if ((size_t)(s->end - s->at) < length || memcmp(s->at, word, length) != 0)
         return false;
-    }
     s->at += length;
     return true;
 }
@@ -86,9 +82,8 @@ static bool take_size(scan *s, int64_t *value)
     const char *start = s->at;
     int64_t number = 0;
     for (; s->at < s->end && *s->at >= '0' && *s->at <= '9'; s->at++) {
-        if (number > (INT64_MAX - 9) / 10) {
+        if (number > (INT64_MAX - 9) / 10)
             return false;
-        }
         number = number * 10 + (*s->at - '0');
     }
     *value = number;
@@ -123,21 +118,17 @@ typedef GY_VEC(int64_t) sizes;
 
 static gantry_status read_shape(scan *s, sizes *shape)
 {
-    if (!take(s, '(')) {
+    if (!take(s, '('))
         return damaged(s, "the shape is not a list");
-    }
     while (!take(s, ')')) {
         int64_t size;
-        if (!take_size(s, &size) || shape->count >= MOST_RANK) {
+        if (!take_size(s, &size) || shape->count >= MOST_RANK)
             return damaged(s, "the shape holds something that is not a size");
-        }
-        if (!gy_vec_push(shape, size)) {
+        if (!gy_vec_push(shape, size))
             return gy_fail_nomem(s->err);
-        }
         (void)take_word(s, "L"); /* written by Python 2 */
-        if (!take(s, ',') && !(s->at < s->end && *s->at == ')')) {
+        if (!take(s, ',') && !(s->at < s->end && *s->at == ')'))
             return damaged(s, "the shape does not end");
-        }
     }
     return GANTRY_OK;
 }
@@ -146,11 +137,9 @@ static gantry_status read_shape(scan *s, sizes *shape)
 static bool count_bytes(gantry_dtype dtype, const sizes *shape, uint64_t *bytes)
 {
     int64_t total = (int64_t)gantry_dtype_size(dtype);
-    for (size_t i = 0; i < shape->count; i++) {
-        if (__builtin_mul_overflow(total, shape->at[i], &total)) {
+    for (size_t i = 0; i < shape->count; i++)
+        if (__builtin_mul_overflow(total, shape->at[i], &total))
             return false;
-        }
-    }
     *bytes = (uint64_t)total;
     return true;
 }
@@ -166,9 +155,8 @@ static gantry_status read_entry(scan *s, found *f)
     const char *key;
     size_t length;
     gantry_status status = GANTRY_OK;
-    if (!take_string(s, &key, &length) || !take(s, ':')) {
+    if (!take_string(s, &key, &length) || !take(s, ':'))
         return damaged(s, "no dictionary of descr, fortran_order and shape");
-    }
     if (length == 5 && memcmp(key, "descr", 5) == 0) {
         f->type = true;
         status = read_type(s, &f->dtype);
@@ -188,21 +176,17 @@ static gantry_status read_entry(scan *s, found *f)
 
 static gantry_status read_dictionary(scan *s, found *f)
 {
-    if (!take(s, '{')) {
+    if (!take(s, '{'))
         return damaged(s, "no dictionary");
-    }
     while (!take(s, '}')) {
         gantry_status status = read_entry(s, f);
-        if (status) {
+        if (status)
             return status;
-        }
-        if (!take(s, ',') && !(s->at < s->end && *s->at == '}')) {
+        if (!take(s, ',') && !(s->at < s->end && *s->at == '}'))
             return damaged(s, "the dictionary does not end");
-        }
     }
-    if (!f->type || !f->order || !f->shape) {
+    if (!f->type || !f->order || !f->shape)
         return damaged(s, "descr, fortran_order or shape is missing");
-    }
     if (f->fortran && f->sizes.count > 1) {
         return gy_fail(s->err, GANTRY_E_IO, NULL,
                        "%s: is in Fortran order; save numpy.ascontiguousarray(a), which is in C order", s->file);
@@ -214,21 +198,18 @@ static gantry_status read_dictionary(scan *s, found *f)
 static gantry_status read_prefix(const unsigned char *data, size_t length, const char *name, size_t *begin,
                                  size_t *size, gantry_error *err)
 {
-    if (length < PREFIX_V1 || memcmp(data, magic, 6) != 0) {
+    if (length < PREFIX_V1 || memcmp(data, magic, 6) != 0)
         return gy_fail(err, GANTRY_E_IO, NULL, "%s: is not a .npy file: it does not begin with \\x93NUMPY", name);
-    }
     if (data[6] < 1 || data[6] > 3) {
         return gy_fail(err, GANTRY_E_IO, NULL, "%s: is .npy version %d.%d; versions 1.0 to 3.0 can be read", name,
                        data[6], data[7]);
     }
     *begin = data[6] == 1 ? PREFIX_V1 : PREFIX_V2;
     *size = (size_t)data[8] | (size_t)data[9] << 8;
-    if (data[6] > 1 && length >= PREFIX_V2) {
+    if (data[6] > 1 && length >= PREFIX_V2)
         *size |= (size_t)data[10] << 16 | (size_t)data[11] << 24;
-    }
-    if (length < *begin || *size > MOST_HEADER) {
+    if (length < *begin || *size > MOST_HEADER)
         return gy_fail(err, GANTRY_E_IO, NULL, "%s: damaged .npy header: %zu bytes long", name, *size);
-    }
     return GANTRY_OK;
 }
 
@@ -236,19 +217,16 @@ gantry_status gy_npy_header_parse(gy_npy *out, const void *data, size_t length, 
 {
     size_t begin, size;
     gantry_status status = read_prefix(data, length, name, &begin, &size, err);
-    if (status) {
+    if (status)
         return status;
-    }
     scan s = { (const char *)data + begin, (const char *)data + begin + size, name, err };
-    if (size > length - begin) {
+    if (size > length - begin)
         return damaged(&s, "the file ends inside it");
-    }
     found f = { .dtype = GANTRY_F32 };
     uint64_t bytes = 0;
     status = read_dictionary(&s, &f);
-    if (!status && !count_bytes(f.dtype, &f.sizes, &bytes)) {
+    if (!status && !count_bytes(f.dtype, &f.sizes, &bytes))
         status = damaged(&s, "the array is larger than 2^63 bytes");
-    }
     if (status) {
         gy_vec_free(&f.sizes);
         return status;
@@ -262,17 +240,14 @@ static gantry_status read_start(FILE *file, const char *path, unsigned char **st
 {
     unsigned char prefix[PREFIX_V2];
     size_t begin, size, got = fread(prefix, 1, sizeof prefix, file);
-    if (got < sizeof prefix && ferror(file)) {
+    if (got < sizeof prefix && ferror(file))
         return gy_fail_errno(err, "read", path);
-    }
     gantry_status status = read_prefix(prefix, got, path, &begin, &size, err);
-    if (status) {
+    if (status)
         return status;
-    }
     unsigned char *all = gy_alloc(begin + size + PREFIX_V2);
-    if (!all) {
+    if (!all)
         return gy_fail_nomem(err);
-    }
     memcpy(all, prefix, got);
     *length = got + (begin + size > got ? fread(all + got, 1, begin + size - got, file) : 0);
     if (ferror(file)) {
@@ -288,9 +263,8 @@ gantry_status gy_npy_header_read(gy_npy *out, const char *path, gantry_error *er
     unsigned char *start;
     size_t length;
     FILE *file = fopen(path, "rb");
-    if (!file) {
+    if (!file)
         return gy_fail_errno(err, "open", path);
-    }
     gantry_status status = read_start(file, path, &start, &length, err);
     if (!status) {
         status = gy_npy_header_parse(out, start, length, path, err);
@@ -302,11 +276,9 @@ gantry_status gy_npy_header_read(gy_npy *out, const char *path, gantry_error *er
 
 static const char *type_text(gantry_dtype dtype)
 {
-    for (size_t i = 0; i < TYPES; i++) {
-        if (type_names[i].dtype == dtype) {
+    for (size_t i = 0; i < TYPES; i++)
+        if (type_names[i].dtype == dtype)
             return type_names[i].text;
-        }
-    }
     return "|V1";
 }
 
@@ -314,23 +286,20 @@ void gy_npy_header_write(gy_text *to, gantry_dtype dtype, int rank, const int64_
 {
     gy_text header = { 0 };
     gy_text_printf(&header, "{'descr': '%s', 'fortran_order': False, 'shape': (", type_text(dtype));
-    for (int i = 0; i < rank; i++) {
+    for (int i = 0; i < rank; i++)
         gy_text_printf(&header, "%s%" PRId64 "%s", i > 0 ? ", " : "", shape[i], rank == 1 ? "," : "");
-    }
     gy_text_add(&header, "), }");
     size_t begin = header.length + PREFIX_V1 + 64 < UINT16_MAX ? PREFIX_V1 : PREFIX_V2;
     while ((begin + header.length + 1) % 64 != 0) {
         gy_text_add(&header, " ");
-        if (header.failed) {
+        if (header.failed)
             break;
-        }
     }
     gy_text_add(&header, "\n");
     char prefix[PREFIX_V2] = "\x93NUMPY";
     prefix[6] = begin == PREFIX_V1 ? 1 : 2;
-    for (size_t i = 8; i < begin; i++) {
+    for (size_t i = 8; i < begin; i++)
         prefix[i] = (char)(unsigned char)(header.length >> (8 * (i - 8)) & 0xff);
-    }
     to->failed = to->failed || header.failed;
     gy_text_add_n(to, prefix, begin);
     gy_text_add_n(to, header.at, header.failed ? 0 : header.length);

@@ -21,14 +21,12 @@ void gy_numa_prefer(gy_numa *before, int node)
         return;
     }
     nodes[node / BITS] = 1UL << node % BITS;
-    if (syscall(SYS_set_mempolicy, MPOL_PREFERRED, nodes, (unsigned long)GY_NUMA_NODES)) {
+    if (syscall(SYS_set_mempolicy, MPOL_PREFERRED, nodes, (unsigned long)GY_NUMA_NODES))
         before->mode = -1;
-    }
 }
 
 void gy_numa_restore(const gy_numa *before)
 {
-    if (before->mode >= 0) {
+    if (before->mode >= 0)
         syscall(SYS_set_mempolicy, before->mode, before->nodes, (unsigned long)GY_NUMA_NODES);
-    }
 }

@@ -22,9 +22,8 @@ const char *gy_bytes_text(char *to, size_t size, uint64_t bytes)
         /* rest < 2^60, so ten times that still fits. */
         uint64_t part = (rest * 10 + (UINT64_C(1) << (shift - 1))) >> shift;
         tenths = whole * 10 + part;
-        if (tenths < 10240 || unit == 5) {
+        if (tenths < 10240 || unit == 5)
             break;
-        }
     }
     snprintf(to, size, "%" PRIu64 ".%" PRIu64 " %s", tenths / 10, tenths % 10, units[unit]);
     return to;
@@ -34,9 +33,8 @@ const char *gy_bytes_apart(char *to, size_t size, uint64_t bytes, uint64_t other
 {
     char beside[32];
     gy_bytes_text(to, size, bytes);
-    if (bytes != other && strcmp(to, gy_bytes_text(beside, sizeof beside, other)) == 0) {
+    if (bytes != other && strcmp(to, gy_bytes_text(beside, sizeof beside, other)) == 0)
         snprintf(to, size, "%" PRIu64 " B", bytes);
-    }
     return to;
 }
 
@@ -74,14 +72,11 @@ static bool is_digit(char c)
 bool gy_parse_bytes(const char *text, uint64_t *bytes)
 {
     uint64_t whole = 0, part = 0, scale = 1, unit, total;
-    if (!is_digit(*text)) {
+    if (!is_digit(*text))
         return false;
-    }
-    for (; is_digit(*text); text++) {
-        if (__builtin_mul_overflow(whole, 10, &whole) || __builtin_add_overflow(whole, *text - '0', &whole)) {
+    for (; is_digit(*text); text++)
+        if (__builtin_mul_overflow(whole, 10, &whole) || __builtin_add_overflow(whole, *text - '0', &whole))
             return false;
-        }
-    }
     if (*text == '.' && is_digit(text[1])) {
         /* Six digits are below a byte of a megabyte and keep part * unit inside 64 bits (10^6 * 2^40 < 2^60). */
         for (text++; is_digit(*text); text++) {
@@ -93,9 +88,8 @@ bool gy_parse_bytes(const char *text, uint64_t *bytes)
     }
     text += *text == ' ';
     if (!parse_unit(text, &unit) || __builtin_mul_overflow(whole, unit, &total) ||
-        __builtin_add_overflow(total, part * unit / scale, &total)) {
+        __builtin_add_overflow(total, part * unit / scale, &total))
         return false;
-    }
     *bytes = total;
     return true;
 }

@@ -41,13 +41,12 @@ const char *gantry_status_text(gantry_status status)
 static void format_place(const gantry_error *err, char *to, size_t size)
 {
     const char *colon = err->file[0] ? ":" : "";
-    if (err->line > 0 && err->column > 0) {
+    if (err->line > 0 && err->column > 0)
         snprintf(to, size, "%s%s%d:%d: ", err->file, colon, (int)err->line, (int)err->column);
-    } else if (err->line > 0) {
+    else if (err->line > 0)
         snprintf(to, size, "%s%s%d: ", err->file, colon, (int)err->line);
-    } else {
+    else
         snprintf(to, size, "%s%s", err->file, err->file[0] ? ": " : "");
-    }
 }
 
 size_t gantry_error_format(const gantry_error *err, char *to, size_t size)

@@ -17,9 +17,8 @@ static bool reserve(gy_text *text, size_t more)
         text->failed = true;
         return false;
     }
-    if (need <= text->capacity) {
+    if (need <= text->capacity)
         return true;
-    }
     size_t grown = text->capacity < 32 ? 64 : text->capacity + text->capacity / 2;
     grown = grown < need ? need : grown;
     char *at = gy_realloc(text->at, grown, 1);
@@ -56,9 +55,8 @@ void gy_text_printf(gy_text *text, const char *format, ...)
 
 void gy_text_vprintf(gy_text *text, const char *format, va_list args)
 {
-    if (!reserve(text, 0)) {
+    if (!reserve(text, 0))
         return;
-    }
     va_list again;
     va_copy(again, args);
     size_t room = text->capacity - text->length;
@@ -72,24 +70,20 @@ void gy_text_vprintf(gy_text *text, const char *format, va_list args)
         text->length += (size_t)length;
     }
     va_end(again);
-    if (text->failed && text->at) {
+    if (text->failed && text->at)
         text->at[text->length] = '\0';
-    }
 }
 
 /* Bytes of the UTF-8 character at `s`, 0 if it is not one (overlong, surrogate, too large, cut off). */
 static size_t utf8_length(const unsigned char *s)
 {
     size_t length = s[0] < 0x80 ? 1 : s[0] < 0xC2 ? 0 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : s[0] < 0xF5 ? 4 : 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((s[i] & 0xC0) != 0x80) {
+    for (size_t i = 1; i < length; i++)
+        if ((s[i] & 0xC0) != 0x80)
             return 0;
-        }
-    }
     if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] >= 0xA0) || (s[0] == 0xF0 && s[1] < 0x90) ||
-        (s[0] == 0xF4 && s[1] >= 0x90)) {
+        (s[0] == 0xF4 && s[1] >= 0x90))
         return 0;
-    }
     return length;
 }
 
@@ -112,13 +106,12 @@ void gy_text_json(gy_text *text, const char *string)
     gy_text_add_n(text, "\"", 1);
     while (*string) {
         size_t length = utf8_length((const unsigned char *)string);
-        if (length == 1) {
+        if (length == 1)
             add_json_ascii(text, *string);
-        } else if (length == 0) {
+        else if (length == 0)
             gy_text_add(text, "\\ufffd");
-        } else {
+        else
             gy_text_add_n(text, string, length);
-        }
         string += length ? length : 1;
     }
     gy_text_add_n(text, "\"", 1);
@@ -145,11 +138,10 @@ void gy_text_xml(gy_text *text, const char *string)
 {
     while (*string) {
         size_t length = utf8_length((const unsigned char *)string);
-        if (length == 1) {
+        if (length == 1)
             add_xml_ascii(text, *string);
-        } else {
+        else
             gy_text_add_n(text, length ? string : "\xEF\xBF\xBD", length ? length : 3);
-        }
         string += length ? length : 1;
     }
 }
@@ -197,9 +189,8 @@ void gy_text_double(gy_text *text, double value)
 
 static size_t skip_digits(const char *text, size_t at, size_t length)
 {
-    while (at < length && text[at] >= '0' && text[at] <= '9') {
+    while (at < length && text[at] >= '0' && text[at] <= '9')
         at++;
-    }
     return at;
 }
 
@@ -207,9 +198,8 @@ size_t gy_number_length(const char *text, size_t length, bool *is_real)
 {
     size_t end = skip_digits(text, 0, length);
     *is_real = false;
-    if (end == 0) {
+    if (end == 0)
         return 0;
-    }
     if (end < length && text[end] == '.') {
         size_t fraction = skip_digits(text, end + 1, length);
         if (fraction > end + 1) {
@@ -234,17 +224,15 @@ bool gy_parse_double(const char *text, size_t length, double *value)
     size_t sign = length > 0 && (text[0] == '-' || text[0] == '+');
     bool is_real;
     if (length == sign || gy_number_length(text + sign, length - sign, &is_real) != length - sign ||
-        length + 8 > sizeof copy) {
+        length + 8 > sizeof copy)
         return false;
-    }
     const char *point = memchr(text, '.', length);
     size_t head = point ? (size_t)(point - text) : length;
     snprintf(copy, sizeof copy, "%.*s%s%.*s", (int)head, text, point ? local_point() : "",
              point ? (int)(length - head - 1) : 0, point ? point + 1 : "");
     double read = strtod(copy, NULL);
-    if (!isfinite(read)) {
+    if (!isfinite(read))
         return false;
-    }
     *value = read;
     return true;
 }
@@ -257,9 +245,8 @@ char *gy_text_take(gy_text *text, size_t *length)
     }
     char *at = text->at;
     at[text->length] = '\0';
-    if (length) {
+    if (length)
         *length = text->length;
-    }
     *text = (gy_text){ 0 };
     return at;
 }

@@ -9,9 +9,8 @@ int gy_thread_create(pthread_t *thread, void *(*function)(void *data), void *dat
     static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
     sigset_t most, before;
     sigfillset(&most);
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         sigdelset(&most, faults[i]);
-    }
     pthread_sigmask(SIG_SETMASK, &most, &before);
     int code = pthread_create(thread, NULL, function, data);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -7,13 +7,11 @@ __extension__ typedef unsigned __int128 wide;
 
 gy_ticks gy_ticks_from_us(double us)
 {
-    if (!(us > 0)) {
+    if (!(us > 0))
         return 0;
-    }
     double ticks = us * (double)GY_TICKS_PER_US;
-    if (ticks >= (double)GY_TICKS_MAX) {
+    if (ticks >= (double)GY_TICKS_MAX)
         return GY_TICKS_MAX;
-    }
     /* floor(x + 0.5) would round 0.49999999999999994 up: the sum is not exact, the difference is. */
     double whole = floor(ticks);
     return (gy_ticks)whole + (ticks - whole >= 0.5);
@@ -21,9 +19,8 @@ gy_ticks gy_ticks_from_us(double us)
 
 gy_ticks gy_ticks_of(uint64_t amount, int64_t rate_per_s)
 {
-    if (rate_per_s <= 0) {
+    if (rate_per_s <= 0)
         return GY_TICKS_MAX;
-    }
     wide rate = (wide)rate_per_s;
     wide ticks = ((wide)amount * 1000000u * (uint64_t)GY_TICKS_PER_US + rate - 1) / rate;
     return ticks < (wide)GY_TICKS_MAX ? (gy_ticks)ticks : GY_TICKS_MAX;

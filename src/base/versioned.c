@@ -15,9 +15,8 @@ static size_t size_of(const void *given)
 static gantry_status check_size(size_t given, size_t least, size_t ours, const char *field, const char *type,
                                 gantry_error *err)
 {
-    if (given >= least && given <= GY_STRUCT_MOST) {
+    if (given >= least && given <= GY_STRUCT_MOST)
         return GANTRY_OK;
-    }
     return gy_fail(err, GANTRY_E_INVALID, NULL,
                    "%s is %zu, which is no size of a %s; set it to sizeof(%s), which is %zu in this version of the "
                    "library",
@@ -41,9 +40,8 @@ static gantry_status check_tail(const unsigned char *given, size_t size, size_t 
 
 gantry_status gy_struct_check(const void *given, size_t size, const char *type, gantry_error *err)
 {
-    if (!given) {
+    if (!given)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "a %s is wanted to fill in and NULL was given", type);
-    }
     return check_size(size_of(given), sizeof(size_t), size, "struct_size", type, err);
 }
 
@@ -53,9 +51,8 @@ gantry_status gy_struct_read(void *full, size_t size, const void *given, const c
         size_t theirs = size_of(given);
         gantry_status status = check_size(theirs, sizeof theirs, size, "struct_size", type, err);
         status = status ? status : check_tail(given, theirs, size, type, err);
-        if (status) {
+        if (status)
             return status;
-        }
         memcpy(full, given, theirs < size ? theirs : size);
     }
     memcpy(full, &size, sizeof size);

@@ -28,9 +28,8 @@ size_t gy_launch_args(const gantry_graph *graph, uint32_t node)
 {
     const gy_node *n = &graph->nodes.at[node];
     size_t count = count_args(graph, n);
-    for (uint32_t i = 0; i < n->accesses; i++) {
+    for (uint32_t i = 0; i < n->accesses; i++)
         count += is_item(&graph->access.at[n->access + i]);
-    }
     return count;
 }
 
@@ -139,9 +138,8 @@ static gantry_status fail_scalar(const gantry_graph *g, const gy_node *n, const 
 {
     char inside[128], when[64] = "";
     snprintf(inside, sizeof inside, "/args/%.100s", manifest_of(g, n)->arg[s->arg].name);
-    if (s->expr) {
+    if (s->expr)
         snprintf(when, sizeof when, ", iteration %lld", (long long)it);
-    }
     return gy_graph_fail_in(g, n->origin, inside, err, inner->status, "node \"%s\"%s: %s", n->id, when, inner->text);
 }
 
@@ -168,9 +166,8 @@ gantry_status gy_launch_iterate(const gantry_graph *graph, uint32_t node, const 
         const gy_scalar *s = &graph->scalar.at[n->scalar + i];
         gantry_arg *arg = (gantry_arg *)(uintptr_t)&launch->arg[s->arg]; /* the caller described it */
         gy_constant value;
-        if (s->expr && !(status = number_at(graph, node, s, launch->iteration, &value, err))) {
+        if (s->expr && !(status = number_at(graph, node, s, launch->iteration, &value, err)))
             gy_launch_set_scalar(arg, value);
-        }
     }
     return status;
 }
@@ -180,18 +177,15 @@ static gantry_status describe_scalars(const gantry_graph *g, uint32_t node, int6
 {
     const gy_node *n = &g->nodes.at[node];
     const gantry_kernel *k = manifest_of(g, n);
-    for (int32_t i = 0; k && i < k->args; i++) {
-        if (k->arg[i].scalar) {
+    for (int32_t i = 0; k && i < k->args; i++)
+        if (k->arg[i].scalar)
             describe_scalar(&args[i], k->arg[i].name, (gy_constant){ .real = k->arg[i].fallback });
-        }
-    }
     for (uint32_t i = 0; i < n->scalars; i++) {
         const gy_scalar *s = &g->scalar.at[n->scalar + i];
         gy_constant value;
         gantry_status status = number_at(g, node, s, it, &value, err);
-        if (status) {
+        if (status)
             return status;
-        }
         gy_launch_set_scalar(&args[s->arg], value);
     }
     return GANTRY_OK;
@@ -205,11 +199,9 @@ static const gy_expr *fallback_of(const gantry_graph *g, const gy_node *n, int32
 
 static bool is_given(const gantry_graph *g, const gy_node *n, int32_t arg)
 {
-    for (uint32_t i = 0; i < n->scalars; i++) {
-        if (g->scalar.at[n->scalar + i].arg == (uint32_t)arg) {
+    for (uint32_t i = 0; i < n->scalars; i++)
+        if (g->scalar.at[n->scalar + i].arg == (uint32_t)arg)
             return true;
-        }
-    }
     return false;
 }
 
@@ -226,9 +218,8 @@ static gantry_status describe_default(const gantry_graph *g, uint32_t node, int3
         return gy_graph_fail(g, n->origin, err, inner.status, "node \"%s\", the default of argument \"%s\": %s", n->id,
                              manifest_of(g, n)->arg[arg].name, inner.text);
     }
-    if (gy_scalar_check(g, node, (uint32_t)arg, value, &inner)) {
+    if (gy_scalar_check(g, node, (uint32_t)arg, value, &inner))
         return gy_graph_fail(g, n->origin, err, inner.status, "node \"%s\", by default: %s", n->id, inner.text);
-    }
     gy_launch_set_scalar(&args[arg], value);
     return GANTRY_OK;
 }
@@ -239,11 +230,9 @@ static gantry_status describe_defaults(const gantry_graph *g, uint32_t node, gan
     const gy_node *n = &g->nodes.at[node];
     const gantry_kernel *k = manifest_of(g, n);
     gantry_status status = GANTRY_OK;
-    for (int32_t i = 0; k && i < k->args && !status; i++) {
-        if (k->arg[i].scalar && k->arg[i].optional && !is_given(g, n, i)) {
+    for (int32_t i = 0; k && i < k->args && !status; i++)
+        if (k->arg[i].scalar && k->arg[i].optional && !is_given(g, n, i))
             status = describe_default(g, node, i, launch, args, err);
-        }
-    }
     return status;
 }
 
@@ -254,13 +243,11 @@ gantry_status gy_launch_describe(const gantry_graph *graph, uint32_t node, int64
     const gantry_kernel *k = manifest_of(graph, n);
     uint32_t count = count_args(graph, n);
     gantry_status status = describe_scalars(graph, node, it, args, err);
-    if (status) {
+    if (status)
         return status;
-    }
     describe_accesses(graph, n, args, args + count);
-    for (int32_t i = 0; k && i < k->args; i++) {
+    for (int32_t i = 0; k && i < k->args; i++)
         args[i].name = k->arg[i].name;
-    }
     *launch = (gantry_launch){ .struct_size = sizeof *launch,
                                .node = n->id,
                                .iteration = it,
@@ -279,18 +266,16 @@ gantry_arg *gy_launch_arg_of(const gantry_graph *graph, uint32_t node, gantry_ar
     const gy_node *n = &graph->nodes.at[node];
     const gy_access *access = &graph->access.at[n->access];
     gantry_arg *arg = &args[access[k].arg];
-    if (!access[k].is_list) {
+    if (!access[k].is_list)
         return arg;
-    }
     /* Items are in the order of the accesses: how far is k from the first access of its argument? */
     uint32_t low = 0, high = k;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (access[middle].arg < access[k].arg) {
+        if (access[middle].arg < access[k].arg)
             low = middle + 1;
-        } else {
+        else
             high = middle;
-        }
     }
     return is_item(&access[k]) ? args + (arg->items - args) + (k - low) : arg;
 }

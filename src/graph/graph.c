@@ -78,16 +78,14 @@ bool gy_graph_entry_rows(const gantry_graph *graph, uint32_t id, uint32_t run, g
 {
     const gy_buffer *b = &graph->buffers.at[id];
     const gy_phase_context *x = graph->phase;
-    if (b->cls == GANTRY_TEMP) {
+    if (b->cls == GANTRY_TEMP)
         return false;
-    }
     if (!x || !x->defined[id]) {
         *rows = (gy_rows){ 0, b->rows };
         return run == 0;
     }
-    if (run >= x->defineds[id]) {
+    if (run >= x->defineds[id])
         return false;
-    }
     *rows = x->defined[id][run];
     return true;
 }
@@ -102,9 +100,8 @@ const gy_node_extra *gy_node_extra_of(const gantry_graph *graph, uint32_t node)
 uint32_t gy_node_ranks(const gantry_graph *graph, uint32_t node)
 {
     const gy_node_extra *extra = gy_node_extra_of(graph, node);
-    if (graph->nodes.at[node].kind != GY_NODE_COLLECTIVE) {
+    if (graph->nodes.at[node].kind != GY_NODE_COLLECTIVE)
         return 1;
-    }
     return extra->ins > extra->outs ? extra->ins : extra->outs;
 }
 
@@ -147,13 +144,11 @@ static double default_tolerance(gantry_dtype dtype)
 gantry_status gantry_graph_buffer_info(const gantry_graph *graph, gantry_buffer buffer, gantry_buffer_info *info,
                                        gantry_error *err)
 {
-    if (!graph) {
+    if (!graph)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_buffer_info needs a graph");
-    }
     gantry_status status = gy_struct_check(info, sizeof *info, "gantry_buffer_info", err);
-    if (status) {
+    if (status)
         return status;
-    }
     if (!gy_graph_gave(graph, buffer.graph)) {
         return gy_fail(err, GANTRY_E_INVALID, NULL, GY_OTHER_GRAPH, "buffer", buffer.id, buffer.graph, graph->name,
                        graph->number);

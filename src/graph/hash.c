@@ -45,9 +45,8 @@ static void add_text(writer *w, const char *text)
 static void add_expr(writer *w, const gy_expr *expr)
 {
     gy_text text = { 0 };
-    if (expr) {
+    if (expr)
         gy_expr_print(&text, expr);
-    }
     w->ok = w->ok && !text.failed;
     add_text(w, expr && !text.failed ? text.at : NULL);
     gy_text_free(&text);
@@ -60,15 +59,13 @@ static void add_buffer(writer *w, const gy_buffer *b)
     add(w, (uint64_t)b->cls);
     add(w, (uint64_t)b->output | (uint64_t)b->split_auto << 1 | (uint64_t)(b->init.kind != GY_INIT_NONE) << 2);
     add_int(w, b->rank);
-    for (int i = 0; i < b->rank; i++) {
+    for (int i = 0; i < b->rank; i++)
         add_int(w, b->shape[i]);
-    }
     add_int(w, b->parts);
     add_int(w, b->tiles[0]);
     add_int(w, b->tiles[1]);
-    if (b->external) {
+    if (b->external)
         add_text(w, b->external);
-    }
     flush(w);
 }
 
@@ -80,35 +77,31 @@ static void add_loop(writer *w, const gy_loop *loop)
     add(w, loop->until);
     add_int(w, loop->until == GY_NONE ? 0 : loop->every);
     add(w, loop->carry.count);
-    for (size_t i = 0; i < loop->carry.count; i++) {
+    for (size_t i = 0; i < loop->carry.count; i++)
         add(w, (uint64_t)loop->carry.at[i].prev << 32 | loop->carry.at[i].next);
-    }
     flush(w);
 }
 
 static void add_ids(writer *w, const uint32_t *id, size_t count)
 {
     add(w, count);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         add(w, id[i]);
-    }
 }
 
 static void add_constant(writer *w, gy_constant value)
 {
     add_double(w, value.real);
-    if (value.rest != 0) {
+    if (value.rest != 0)
         add_int(w, value.rest);
-    }
 }
 
 /* Names by their letters and by the numbers in them, so that gpu2 comes before gpu10; NULL (everywhere else) is last.
  */
 static int compare_names(const char *a, const char *b)
 {
-    if (!a || !b) {
+    if (!a || !b)
         return (a == NULL) - (b == NULL);
-    }
     const char *x = a, *y = b;
     while (*x && *y) {
         size_t p = strspn(x, "0123456789"), q = strspn(y, "0123456789");
@@ -116,9 +109,8 @@ static int compare_names(const char *a, const char *b)
             size_t zeros = strspn(x, "0"), others = strspn(y, "0"); /* digits that say nothing of the size */
             int order = (p - zeros > q - others) - (p - zeros < q - others);
             order = order ? order : strncmp(x + zeros, y + others, p - zeros);
-            if (order) {
+            if (order)
                 return order;
-            }
             x += p;
             y += q;
         } else if (*x++ != *y++) {
@@ -183,9 +175,8 @@ static void add_node(writer *w, const gantry_graph *g, uint32_t node)
     add_double(w, n->bytes);
     add_int(w, n->scratch);
     add(w, n->accesses);
-    for (uint32_t i = 0; i < n->accesses; i++) {
+    for (uint32_t i = 0; i < n->accesses; i++)
         add_access(w, &g->access.at[n->access + i]);
-    }
     add_ids(w, g->after.at + n->after, n->afters);
     /* A node without attributes of its own is one whose attributes all have their defaults. */
     add_extra(w, gy_node_extra_of(g, node));
@@ -200,15 +191,12 @@ uint64_t gy_graph_hash(const gantry_graph *graph, bool *ok)
     add(&w, graph->loops.count);
     add(&w, graph->nodes.count);
     flush(&w);
-    for (size_t i = 0; i < graph->buffers.count; i++) {
+    for (size_t i = 0; i < graph->buffers.count; i++)
         add_buffer(&w, &graph->buffers.at[i]);
-    }
-    for (size_t i = 0; i < graph->loops.count; i++) {
+    for (size_t i = 0; i < graph->loops.count; i++)
         add_loop(&w, &graph->loops.at[i]);
-    }
-    for (uint32_t i = 0; i < graph->nodes.count; i++) {
+    for (uint32_t i = 0; i < graph->nodes.count; i++)
         add_node(&w, graph, i);
-    }
     *ok = w.ok;
     gy_vec_free(&w.words);
     return w.hash;

@@ -21,9 +21,8 @@ static void locate(const char *path, const char *pointer, int *line, int *column
 
 void gy_graph_locate(const gantry_graph *graph, const gy_origin *origin, const char *inside, gantry_error *err)
 {
-    if (!err || (!origin->pointer && !origin->file)) {
+    if (!err || (!origin->pointer && !origin->file))
         return;
-    }
     if (origin->file) {
         gy_error_locate(err, origin->file, origin->line, 0);
         return;

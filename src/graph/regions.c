@@ -18,11 +18,10 @@ const int64_t *gy_tile_shape(const gy_buffer *buffer, int64_t tile)
 /* "[3]", "[1:4]". */
 static void add_range(gy_text *to, int64_t first, int64_t last)
 {
-    if (last == first + 1) {
+    if (last == first + 1)
         gy_text_printf(to, "[%lld]", (long long)first);
-    } else {
+    else
         gy_text_printf(to, "[%lld:%lld]", (long long)first, (long long)last);
-    }
 }
 
 /* The rectangle of tiles from `first` up to `last`, row by row. */
@@ -43,23 +42,20 @@ void gy_access_text(gy_text *to, const gantry_graph *graph, const gy_access *acc
     int64_t first = access->first + access->before, last = access->last - access->after;
     gy_text_add(to, b->name);
     if (b->tiles[0]) {
-        if (access->is_list || access->part >= 0) {
+        if (access->is_list || access->part >= 0)
             add_tiles(to, b, access->first, access->last);
-        }
         return;
     }
-    if (access->part >= 0) {
+    if (access->part >= 0)
         add_range(to, access->part, access->part_last);
-    } else if (first != 0 || last != b->rows) {
+    else if (first != 0 || last != b->rows)
         gy_text_printf(to, "{%lld:%lld}", (long long)first, (long long)last);
-    }
     long long before = (long long)access->before + access->cut_before;
     long long after = (long long)access->after + access->cut_after;
-    if (before != 0 && before == after) {
+    if (before != 0 && before == after)
         gy_text_printf(to, "~%lld", before);
-    } else if (before || after) {
+    else if (before || after)
         gy_text_printf(to, "~%lld:%lld", before, after);
-    }
 }
 
 void gy_rows_text(gy_text *to, const gantry_graph *graph, uint32_t buffer, int64_t first, int64_t last)
@@ -72,9 +68,8 @@ void gy_rows_text(gy_text *to, const gantry_graph *graph, uint32_t buffer, int64
 uint32_t gy_access_list_text(gy_text *to, const gantry_graph *graph, const gy_access *access, uint32_t count)
 {
     uint32_t used = 1;
-    while (access->is_list && used < count && access[used].is_list && access[used].arg == access->arg) {
+    while (access->is_list && used < count && access[used].is_list && access[used].arg == access->arg)
         used++;
-    }
     if (used == 1) {
         gy_access_text(to, graph, access);
         return 1;

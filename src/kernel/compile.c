@@ -18,24 +18,19 @@ enum {
 /* Names are used in expressions: a letter or '_', then letters, digits and '_'. */
 static bool is_name(const char *name)
 {
-    if (!name || !(isalpha((unsigned char)*name) || *name == '_')) {
+    if (!name || !(isalpha((unsigned char)*name) || *name == '_'))
         return false;
-    }
-    for (; *name; name++) {
-        if (!isalnum((unsigned char)*name) && *name != '_') {
+    for (; *name; name++)
+        if (!isalnum((unsigned char)*name) && *name != '_')
             return false;
-        }
-    }
     return true;
 }
 
 static bool has_letter(const gantry_kernel *k, char letter)
 {
-    for (int32_t i = 0; i < k->args; i++) {
-        if (!k->arg[i].scalar && k->arg[i].same == letter) {
+    for (int32_t i = 0; i < k->args; i++)
+        if (!k->arg[i].scalar && k->arg[i].same == letter)
             return true;
-        }
-    }
     return false;
 }
 
@@ -97,13 +92,11 @@ static gantry_status check_args(const gantry_kernel *k, gantry_error *err)
                            "kernel \"%s\": argument %d is named \"%s\"; use letters, digits and '_'", k->name, i,
                            a->name ? a->name : "");
         }
-        if (gy_kernel_find_arg(k, a->name) != i) {
+        if (gy_kernel_find_arg(k, a->name) != i)
             return gy_fail(err, GANTRY_E_GRAPH, NULL, "kernel \"%s\" has two arguments named \"%s\"", k->name, a->name);
-        }
         gantry_status status = a->scalar ? check_scalar(k, a, err) : check_region(k, a, err);
-        if (status) {
+        if (status)
             return status;
-        }
     }
     return GANTRY_OK;
 }
@@ -111,9 +104,8 @@ static gantry_status check_args(const gantry_kernel *k, gantry_error *err)
 static gantry_status copy_args(gantry_kernel *k, gy_arena *arena, gantry_error *err)
 {
     gantry_kernel_arg *args = gy_arena_calloc(arena, (size_t)k->args, sizeof *args);
-    if (!args) {
+    if (!args)
         return gy_fail_nomem(err);
-    }
     gantry_status status = gy_struct_read_array(args, sizeof *args, k->arg, k->arg_size, (size_t)k->args,
                                                 "arg_size of a gantry_kernel", "gantry_kernel_arg", err);
     k->arg = args;
@@ -125,22 +117,19 @@ gantry_status gy_kernel_read(const gantry_kernel **manifest, gy_arena *arena, co
                              gantry_error *err)
 {
     gantry_kernel read = { 0 };
-    if (!given) {
+    if (!given)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "no kernel is given: the gantry_kernel is NULL");
-    }
     gantry_status status = gy_struct_read(&read, sizeof read, given, "gantry_kernel", err);
     bool has_args = read.args > 0 && read.arg;
     if (!status && given->struct_size == sizeof read && (!has_args || read.arg_size == sizeof *read.arg)) {
         *manifest = given;
         return GANTRY_OK;
     }
-    if (!status && has_args) {
+    if (!status && has_args)
         status = copy_args(&read, arena, err);
-    }
     gantry_kernel *copy = status ? NULL : gy_arena_calloc(arena, 1, sizeof *copy);
-    if (!copy) {
+    if (!copy)
         return status ? status : gy_fail_nomem(err);
-    }
     *copy = read;
     *manifest = copy;
     return GANTRY_OK;
@@ -152,12 +141,10 @@ static gantry_status check_head(const gantry_kernel *k, gantry_error *err)
         return gy_fail(err, GANTRY_E_GRAPH, NULL, "a kernel is named \"%s\"; use letters, digits and '_'",
                        k->name ? k->name : "");
     }
-    if (k->flags & ~(uint32_t)ALL_FLAGS) {
+    if (k->flags & ~(uint32_t)ALL_FLAGS)
         return gy_fail(err, GANTRY_E_GRAPH, NULL, "kernel \"%s\" has unknown flags 0x%x", k->name, (unsigned)k->flags);
-    }
-    if (k->open && !k->close) {
+    if (k->open && !k->close)
         return gy_fail(err, GANTRY_E_GRAPH, NULL, "kernel \"%s\" has open() without close()", k->name);
-    }
     return check_args(k, err);
 }
 
@@ -177,9 +164,8 @@ gantry_status gy_kernel_formula(const gy_expr **out, gy_arena *arena, const gant
                                 const char *text, gantry_error *err)
 {
     *out = NULL;
-    if (!text) {
+    if (!text)
         return GANTRY_OK;
-    }
     gantry_error inner;
     gantry_status status = gy_expr_parse(out, arena, text, strlen(text), GANTRY_E_GRAPH, NULL, &inner);
     if (status) {
@@ -202,17 +188,13 @@ gantry_status gy_kernel_compile(gy_kernel *out, gy_arena *arena, const gantry_ke
 {
     gy_kernel made = { .manifest = manifest };
     gantry_status status = check_head(manifest, err);
-    if (!status) {
+    if (!status)
         status = gy_kernel_formula(&made.flops, arena, manifest, "flops", manifest->flops, err);
-    }
-    if (!status) {
+    if (!status)
         status = gy_kernel_formula(&made.bytes, arena, manifest, "bytes", manifest->bytes, err);
-    }
-    if (!status) {
+    if (!status)
         status = gy_kernel_formula(&made.scratch, arena, manifest, "scratch", manifest->scratch, err);
-    }
-    if (!status) {
+    if (!status)
         *out = made;
-    }
     return status;
 }

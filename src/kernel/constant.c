@@ -24,9 +24,8 @@ gantry_status gy_constant_evaluate(gy_constant *out, const gy_expr *e, gy_expr_l
 {
     double real;
     int64_t whole;
-    if (gy_expr_real(e, lookup, context, &real, status, NULL, err)) {
+    if (gy_expr_real(e, lookup, context, &real, status, NULL, err))
         return status;
-    }
     if (gy_expr_integer(e, lookup, context, &whole, status, NULL, NULL) == GANTRY_OK) {
         *out = gy_constant_whole(whole);
         out->real = out->real == real ? real : out->real; /* a zero keeps its sign */
@@ -72,12 +71,10 @@ static uint64_t highest(gantry_dtype dtype)
 bool gy_constant_fits(gy_constant c, gantry_dtype dtype, bool wraps)
 {
     uint64_t bits = gy_constant_bits(c);
-    if (gy_dtype_is_float(dtype)) {
+    if (gy_dtype_is_float(dtype))
         return true;
-    }
-    if (!gy_constant_is_whole(c)) {
+    if (!gy_constant_is_whole(c))
         return false;
-    }
     return c.real < 0 ? (is_signed(dtype) || wraps) && (int64_t)bits >= lowest(dtype) : bits <= highest(dtype);
 }
 
@@ -92,7 +89,8 @@ const char *gy_constant_text(char *to, gy_constant c)
 {
     char digits[GY_DOUBLE_TEXT];
     if (c.rounded) {
-        snprintf(to, GY_CONSTANT_TEXT, "%s, calculated in doubles, which are exact below 2^53 only", gy_double_text(digits, sizeof digits, c.real));
+        snprintf(to, GY_CONSTANT_TEXT, "%s, calculated in doubles, which are exact below 2^53 only",
+                 gy_double_text(digits, sizeof digits, c.real));
     } else if (gy_constant_is_whole(c) && c.real < 0) {
         snprintf(to, GY_CONSTANT_TEXT, "%" PRId64, (int64_t)gy_constant_bits(c));
     } else if (gy_constant_is_whole(c)) {

@@ -19,19 +19,16 @@ static const struct field {
 
 static const struct field *find_field(const char *name)
 {
-    for (size_t i = 0; i < sizeof FIELDS / sizeof *FIELDS; i++) {
-        if (strcmp(name, FIELDS[i].name) == 0) {
+    for (size_t i = 0; i < sizeof FIELDS / sizeof *FIELDS; i++)
+        if (strcmp(name, FIELDS[i].name) == 0)
             return &FIELDS[i];
-        }
-    }
     return NULL;
 }
 
 static bool is_shape(const char *field, long *axis)
 {
-    if (strncmp(field, "shape", 5) != 0 || field[5] < '0' || field[5] > '9' || (field[5] == '0' && field[6])) {
+    if (strncmp(field, "shape", 5) != 0 || field[5] < '0' || field[5] > '9' || (field[5] == '0' && field[6]))
         return false;
-    }
     char *end;
     *axis = strtol(field + 5, &end, 10);
     return *end == '\0' && end - field < 10;
@@ -52,23 +49,19 @@ bool gy_kernel_knows(const gantry_kernel *manifest, const char *name)
 {
     const char *dot = strchr(name, '.');
     size_t length = dot ? (size_t)(dot - name) : strlen(name);
-    for (int i = 0; i < manifest->args; i++) {
-        if (same_name(manifest->arg[i].name, name, length)) {
+    for (int i = 0; i < manifest->args; i++)
+        if (same_name(manifest->arg[i].name, name, length))
             return manifest->arg[i].scalar ? !dot : dot && is_field(dot + 1);
-        }
-    }
     return false;
 }
 
 int64_t gy_arg_bytes(const gantry_arg *arg)
 {
-    if (!arg->items) {
+    if (!arg->items)
         return arg->rows * arg->row_bytes;
-    }
     int64_t sum = 0;
-    for (int64_t i = 0; i < arg->count; i++) {
+    for (int64_t i = 0; i < arg->count; i++)
         sum += arg->items[i].rows * arg->items[i].row_bytes;
-    }
     return sum;
 }
 
@@ -76,17 +69,16 @@ static bool region_field(const gantry_arg *a, const char *name, int64_t *integer
 {
     long axis;
     const struct field *field = find_field(name);
-    if (field) {
+    if (field)
         memcpy(integer, (const char *)a + field->offset, sizeof *integer);
-    } else if (strcmp(name, "bytes") == 0) {
+    else if (strcmp(name, "bytes") == 0)
         *integer = gy_arg_bytes(a);
-    } else if (strcmp(name, "size") == 0) {
+    else if (strcmp(name, "size") == 0)
         *integer = gy_arg_bytes(a) / (int64_t)gantry_dtype_size(a->dtype);
-    } else if (is_shape(name, &axis) && axis < a->rank) {
+    else if (is_shape(name, &axis) && axis < a->rank)
         *integer = a->shape[axis];
-    } else {
+    else
         return false;
-    }
     return true;
 }
 
@@ -97,9 +89,8 @@ bool gy_launch_lookup(void *context, const char *name, int64_t *integer, double 
     size_t length = dot ? (size_t)(dot - name) : strlen(name);
     for (int i = 0; i < launch->args; i++) {
         const gantry_arg *a = &launch->arg[i];
-        if (!same_name(a->name, name, length)) {
+        if (!same_name(a->name, name, length))
             continue;
-        }
         if (a->access == 0) {
             *integer = a->integer;
             *real = a->number;
@@ -118,17 +109,15 @@ bool gy_launch_lookup(void *context, const char *name, int64_t *integer, double 
 static gantry_status evaluate(double *out, const gy_kernel *kernel, const gy_expr *e, const char *what,
                               const gantry_launch *launch, gantry_error *err)
 {
-    if (!e) {
+    if (!e)
         return GANTRY_OK;
-    }
     gantry_error inner;
     /* The lookup only reads; the type of its context is what all lookups share. */
     void *context = (void *)(uintptr_t)launch;
     double value;
     gantry_status status = gy_expr_real(e, gy_launch_lookup, context, &value, GANTRY_E_GRAPH, NULL, &inner);
-    if (status) {
+    if (status)
         return gy_fail(err, status, NULL, "%s of kernel \"%s\": %s", what, kernel->manifest->name, inner.text);
-    }
     if (!(value >= 0) || isinf(value)) {
         return gy_fail(err, GANTRY_E_GRAPH, NULL, "%s of kernel \"%s\" is %g; it must be finite and at least 0", what,
                        kernel->manifest->name, value);
@@ -140,16 +129,14 @@ static gantry_status evaluate(double *out, const gy_kernel *kernel, const gy_exp
 static gantry_status evaluate_scratch(int64_t *out, const gy_kernel *kernel, const gantry_launch *launch,
                                       gantry_error *err)
 {
-    if (!kernel->scratch) {
+    if (!kernel->scratch)
         return GANTRY_OK;
-    }
     gantry_error inner;
     int64_t value;
     gantry_status status = gy_expr_integer(kernel->scratch, gy_launch_lookup, (void *)(uintptr_t)launch, &value,
                                            GANTRY_E_GRAPH, NULL, &inner);
-    if (status) {
+    if (status)
         return gy_fail(err, status, NULL, "scratch of kernel \"%s\": %s", kernel->manifest->name, inner.text);
-    }
     if (value < 0) {
         return gy_fail(err, GANTRY_E_GRAPH, NULL, "scratch of kernel \"%s\" is %lld bytes; it must be at least 0",
                        kernel->manifest->name, (long long)value);
@@ -163,16 +150,13 @@ gantry_status gy_kernel_cost(const gy_kernel *kernel, const gantry_launch *launc
 {
     double f = 0, b = 0;
     int64_t s = 0;
-    for (int i = 0; i < launch->args; i++) {
+    for (int i = 0; i < launch->args; i++)
         b += launch->arg[i].access ? (double)gy_arg_bytes(&launch->arg[i]) : 0;
-    }
     gantry_status status = evaluate(&f, kernel, kernel->flops, "flops", launch, err);
-    if (!status) {
+    if (!status)
         status = evaluate(&b, kernel, kernel->bytes, "bytes", launch, err);
-    }
-    if (!status) {
+    if (!status)
         status = evaluate_scratch(&s, kernel, launch, err);
-    }
     if (!status) {
         *flops = f;
         *bytes = b;

@@ -59,9 +59,8 @@ bool gy_identity(gantry_dtype dtype, gantry_access op, void *element)
     default:
         return false;
     }
-    for (size_t i = 0; i < gantry_dtype_size(dtype); i++) {
+    for (size_t i = 0; i < gantry_dtype_size(dtype); i++)
         ((unsigned char *)element)[i] = (unsigned char)(bits >> (8 * i));
-    }
     return true;
 }
 

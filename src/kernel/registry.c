@@ -24,24 +24,20 @@ const gantry_kernel *gantry_kernel_find(const char *name)
     while (name && low < high) {
         size_t middle = low + (high - low) / 2;
         int order = strcmp(name, kernels[middle]->name);
-        if (order == 0) {
+        if (order == 0)
             return kernels[middle];
-        }
-        if (order < 0) {
+        if (order < 0)
             high = middle;
-        } else {
+        else
             low = middle + 1;
-        }
     }
     return NULL;
 }
 
 int gy_kernel_find_arg(const gantry_kernel *manifest, const char *name)
 {
-    for (int i = 0; i < manifest->args; i++) {
-        if (strcmp(manifest->arg[i].name, name) == 0) {
+    for (int i = 0; i < manifest->args; i++)
+        if (strcmp(manifest->arg[i].name, name) == 0)
             return i;
-        }
-    }
     return -1;
 }

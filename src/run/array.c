@@ -16,18 +16,16 @@ bool gy_is_npy_name(const char *path)
 void gy_array_text(gy_text *to, gantry_dtype dtype, int rank, const int64_t *shape)
 {
     gy_text_printf(to, "%s [", gantry_dtype_name(dtype));
-    for (int i = 0; i < rank; i++) {
+    for (int i = 0; i < rank; i++)
         gy_text_printf(to, "%s%" PRId64, i ? ", " : "", shape[i]);
-    }
     gy_text_add(to, "]");
 }
 
 /* A file with a single number (no dimensions) is as good as one with one element. */
 static bool same_shape(const gy_npy *npy, const gy_buffer *b)
 {
-    if (npy->rank == 0) {
+    if (npy->rank == 0)
         return b->rank == 1 && b->shape[0] == 1;
-    }
     return npy->rank == b->rank && memcmp(npy->shape, b->shape, (size_t)b->rank * sizeof *b->shape) == 0;
 }
 
@@ -58,16 +56,14 @@ static gantry_status strip_header(char *text, size_t length, const gy_buffer *b,
 {
     gy_npy npy;
     gantry_status status = gy_npy_header_parse(&npy, text, length, path, err);
-    if (status) {
+    if (status)
         return status;
-    }
-    if (npy.dtype != b->dtype || !same_shape(&npy, b)) {
+    if (npy.dtype != b->dtype || !same_shape(&npy, b))
         status = fail_differs(&npy, b, path, err);
-    } else if (length - npy.data_offset != b->bytes) {
+    else if (length - npy.data_offset != b->bytes)
         status = fail_short(length - npy.data_offset, b->bytes, b, path, err);
-    } else {
+    else
         memmove(text, text + npy.data_offset, b->bytes);
-    }
     gy_npy_free(&npy);
     return status;
 }
@@ -77,14 +73,12 @@ gantry_status gy_array_read(void **array, const gy_buffer *buffer, const char *p
     char *text;
     size_t length;
     gantry_status status = gy_file_read(&text, &length, path, err);
-    if (status) {
+    if (status)
         return status;
-    }
-    if (npy) {
+    if (npy)
         status = strip_header(text, length, buffer, path, err);
-    } else if (length != buffer->bytes) {
+    else if (length != buffer->bytes)
         status = fail_short(length, buffer->bytes, buffer, path, err);
-    }
     if (status) {
         gy_free(text);
         return status;
@@ -95,9 +89,8 @@ gantry_status gy_array_read(void **array, const gy_buffer *buffer, const char *p
 
 gantry_status gy_array_write(const void *array, const gy_buffer *buffer, const char *path, gantry_error *err)
 {
-    if (!gy_is_npy_name(path)) {
+    if (!gy_is_npy_name(path))
         return gy_file_write(path, array, buffer->bytes, err);
-    }
     gy_text file = { 0 };
     gy_npy_header_write(&file, buffer->dtype, buffer->rank, buffer->shape);
     gy_text_add_n(&file, array, buffer->bytes);

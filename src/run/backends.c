@@ -38,9 +38,8 @@ static gantry_status open_entry(const entry *e, const gy_backend **backend, gy_m
 static gantry_status check_usable(const gy_backend *backend, const gantry_schedule *schedule, gantry_error *err)
 {
     gantry_status status = backend->usable ? backend->usable(schedule, err) : GANTRY_OK;
-    for (size_t i = 0; schedule && !status && i < schedule->phases.count; i++) {
+    for (size_t i = 0; schedule && !status && i < schedule->phases.count; i++)
         status = backend->usable ? backend->usable(schedule->phases.at[i].schedule, err) : GANTRY_OK;
-    }
     if (!status && schedule && schedule->phases.count && backend->executes && (!backend->get || !backend->advance)) {
         status = gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
                          "it does not carry out schedules with phases, that is loops that are not unrolled, yet");
@@ -55,9 +54,8 @@ static gantry_status open_usable(const entry *e, const gantry_schedule *schedule
     const gy_backend *found;
     gy_module opened;
     gantry_status status = open_entry(e, &found, &opened, err);
-    if (status) {
+    if (status)
         return status;
-    }
     if ((status = check_usable(found, schedule, err))) {
         gy_module_close(&opened);
         return status;
@@ -76,21 +74,18 @@ int gantry_backend_usable(size_t i)
 {
     const gy_backend *backend;
     gy_module module;
-    if (i >= BACKENDS || open_usable(&table[i], NULL, &backend, &module, NULL)) {
+    if (i >= BACKENDS || open_usable(&table[i], NULL, &backend, &module, NULL))
         return 0;
-    }
     gy_module_close(&module);
     return 1;
 }
 
 const char *gantry_backend_summary(size_t i)
 {
-    if (i >= BACKENDS) {
+    if (i >= BACKENDS)
         return NULL;
-    }
-    if (table[i].here) {
+    if (table[i].here)
         return table[i].here->summary;
-    }
     return gantry_backend_usable(i) ? table[i].summary
                                     : "NVIDIA GPUs: cannot be used here, \"gantry machine\" says why";
 }
@@ -110,18 +105,15 @@ static void describe(gy_text *to, const entry *e)
 
 gantry_status gantry_backend_describe(size_t i, char **text, gantry_error *err)
 {
-    if (i >= BACKENDS || !text) {
+    if (i >= BACKENDS || !text)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "there is no back end %zu; the last one is %d", i, BACKENDS - 1);
-    }
     gy_text to = { 0 };
     gy_text_add(&to, "");
-    if (table[i].module) {
+    if (table[i].module)
         describe(&to, &table[i]);
-    }
     char *made = gy_text_take(&to, NULL);
-    if (!made) {
+    if (!made)
         return gy_fail_nomem(err);
-    }
     *text = made;
     return GANTRY_OK;
 }
@@ -131,14 +123,12 @@ gantry_status gy_backend_discover(gy_gpus *found, gantry_error *err)
     gy_module module;
     *found = (gy_gpus){ 0 };
     for (size_t i = 0; i < BACKENDS && found->count == 0; i++) {
-        if (!table[i].module || gy_module_open(&module, table[i].module, NULL)) {
+        if (!table[i].module || gy_module_open(&module, table[i].module, NULL))
             continue;
-        }
         gantry_status status = ((const gy_backend_module *)module.table)->discover(found, err);
         gy_module_close(&module);
-        if (status) {
+        if (status)
             return status;
-        }
     }
     return GANTRY_OK;
 }
@@ -148,38 +138,32 @@ gantry_status gy_backend_measure(const gantry_machine *machine, const gy_measure
 {
     gantry_error why = { .text = "this build has no module for GPUs" };
     uint32_t gpus = 0;
-    for (uint32_t i = 0; i < machine->devices; i++) {
+    for (uint32_t i = 0; i < machine->devices; i++)
         gpus += machine->device[i].gpu;
-    }
     if (gpus == 0) {
         return gy_fail(err, GANTRY_E_DEVICE, NULL,
                        "machine \"%s\" has no GPU to measure; \"gantry machine\" tells what was looked for",
                        machine->name);
     }
     for (size_t i = 0; i < BACKENDS; i++) {
-        if (!table[i].module || gy_module_open(module, table[i].module, &why)) {
+        if (!table[i].module || gy_module_open(module, table[i].module, &why))
             continue;
-        }
         const gy_backend_module *found = module->table;
         bool measures = found->measure != NULL;
         gantry_status status = measures ? found->measure(machine, options, to, err) : GANTRY_E_UNSUPPORTED;
-        if (status) {
+        if (status)
             gy_module_close(module);
-        }
-        if (measures) {
+        if (measures)
             return status;
-        }
     }
     return gy_fail(err, GANTRY_E_DEVICE, NULL, "there is nothing here that can measure: %s", why.text);
 }
 
 static const entry *by_name(const char *name)
 {
-    for (size_t i = 0; i < BACKENDS; i++) {
-        if (strcmp(table[i].name, name) == 0) {
+    for (size_t i = 0; i < BACKENDS; i++)
+        if (strcmp(table[i].name, name) == 0)
             return &table[i];
-        }
-    }
     return NULL;
 }
 
@@ -211,12 +195,10 @@ static gantry_status find_named(const gy_backend **backend, gy_module *module, c
 {
     const entry *e = by_name(name);
     gantry_error why = { 0 };
-    if (!e) {
+    if (!e)
         return fail_unknown(name, err);
-    }
-    if (check && e->here != &gy_backend_host) {
+    if (check && e->here != &gy_backend_host)
         return fail_check(e, err);
-    }
     gantry_status status = open_usable(e, schedule, backend, module, &why);
     if (status && err) {
         gy_fail(err, status, NULL, "back end \"%s\" cannot be used: %s", name, why.text);
@@ -233,9 +215,8 @@ gantry_status gy_backend_find(const gy_backend **backend, gy_module *module, con
     gy_module opened = { 0 };
     if (name && strcmp(name, "auto") != 0) {
         gantry_status status = find_named(&found, &opened, name, check, schedule, err);
-        if (status) {
+        if (status)
             return status;
-        }
     } else if (check) {
         found = &gy_backend_host;
     } else {

@@ -24,18 +24,16 @@ gantry_status gy_run_buffer(const gantry_run *run, gantry_buffer id, const gy_bu
 
 gantry_status gy_run_need_idle(gantry_run *run, const char *what, gantry_error *err)
 {
-    if (run->finished == run->started) {
+    if (run->finished == run->started)
         return GANTRY_OK;
-    }
     return gy_fail(err, GANTRY_E_INVALID, NULL, "%s while start %" PRIu64 " is in flight; wait for it first", what,
                    run->started);
 }
 
 static gantry_status check_bytes(const gy_buffer *b, const void *host, uint64_t bytes, gantry_error *err)
 {
-    if (bytes == b->bytes && (host || bytes == 0)) {
+    if (bytes == b->bytes && (host || bytes == 0))
         return GANTRY_OK;
-    }
     gy_text type = { 0 };
     gy_array_text(&type, b->dtype, b->rank, b->shape);
     gantry_status status = GANTRY_E_INVALID;
@@ -57,9 +55,8 @@ static gantry_status check_outside(gantry_run *run, const gy_buffer *b, const vo
 {
     uint32_t memory = gy_buffer_home(run->schedule->machine, b);
     gantry_status status = gy_run_need_idle(run, call, err);
-    if (status || !run->backend->locate || memory == 0 || b->bytes == 0) {
+    if (status || !run->backend->locate || memory == 0 || b->bytes == 0)
         return status;
-    }
     gantry_error why = { 0 };
     status = run->backend->locate(run->state, memory, at, b->bytes, &why);
     return status
@@ -89,19 +86,17 @@ static gantry_status check_apart(const gantry_run *run, uint32_t id, const void 
 /* Starts in flight go on with what they have. */
 static void retire(gantry_run *run, void *memory)
 {
-    if (run->finished == run->started) {
+    if (run->finished == run->started)
         gy_free(memory);
-    } else if (memory) {
+    else if (memory)
         run->retired.at[run->retired.count++] = memory; /* there is room: gy_run_set_array */
-    }
 }
 
 gantry_status gy_run_set_array(gantry_run *run, uint32_t id, const void *array, void *own, gantry_error *err)
 {
     gy_binding *binding = &run->binding[id];
-    if (!gy_vec_reserve(&run->retired, run->retired.count + 2)) {
+    if (!gy_vec_reserve(&run->retired, run->retired.count + 2))
         return gy_fail_nomem(err);
-    }
     retire(run, binding->own);
     retire(run, binding->packed);
     *binding = (gy_binding){
@@ -141,12 +136,10 @@ gantry_status gantry_run_bind(gantry_run *run, gantry_buffer buffer, const void 
     const gy_buffer *b;
     gantry_status status = gy_run_buffer(run, buffer, &b, err);
     status = status ? status : need_idle_for(run, b, "gantry_run_bind", err);
-    if (status) {
+    if (status)
         return status;
-    }
-    if (!takes_contents(b)) {
+    if (!takes_contents(b))
         return fail_contents(b, err);
-    }
     status = check_bytes(b, host, bytes, err);
     status = status ? status : check_apart(run, buffer.id, host, false, err);
     status = status || !b->external ? status : check_outside(run, b, host, "gantry_run_bind", err);
@@ -158,9 +151,8 @@ gantry_status gantry_run_bind_output(gantry_run *run, gantry_buffer buffer, void
 {
     const gy_buffer *b;
     gantry_status status = gy_run_buffer(run, buffer, &b, err);
-    if (status) {
+    if (status)
         return status;
-    }
     if (!b->output) {
         return gy_fail(err, GANTRY_E_INVALID, NULL,
                        "buffer \"%s\" is no output, so its result cannot be bound; mark it with gantry_buffer_output",
@@ -182,9 +174,8 @@ gantry_status gantry_run_bind_file(gantry_run *run, gantry_buffer buffer, const 
     const gy_buffer *b;
     gantry_status status = gy_run_buffer(run, buffer, &b, err);
     status = status ? status : need_idle_for(run, b, "gantry_run_bind_file", err);
-    if (status) {
+    if (status)
         return status;
-    }
     if (!takes_contents(b)) {
         return gy_fail(err, GANTRY_E_INVALID, NULL, "buffer \"%s\" takes no input, so %s cannot be read into it",
                        b->name, path);
@@ -198,9 +189,8 @@ gantry_status gantry_run_bind_file(gantry_run *run, gantry_buffer buffer, const 
     }
     void *own;
     status = gy_array_read(&own, b, path, gy_is_npy_name(path), err);
-    if (status == GANTRY_OK && (status = gy_run_set_array(run, buffer.id, own, own, err))) {
+    if (status == GANTRY_OK && (status = gy_run_set_array(run, buffer.id, own, own, err)))
         gy_free(own);
-    }
     return status;
 }
 
@@ -212,11 +202,9 @@ static gantry_status fail_scalar(const gy_node *node, const gantry_kernel *manif
                        node->id, name);
     }
     gy_text names = { 0 };
-    for (int32_t i = 0; i < manifest->args; i++) {
-        if (manifest->arg[i].scalar) {
+    for (int32_t i = 0; i < manifest->args; i++)
+        if (manifest->arg[i].scalar)
             gy_text_printf(&names, "%s %s", names.length ? "," : "", manifest->arg[i].name);
-        }
-    }
     gantry_status status =
         gy_fail(err, GANTRY_E_INVALID, NULL, "node \"%s\" has no scalar \"%s\"; kernel \"%s\" takes%s", node->id, name,
                 manifest->name, names.length ? names.at : " none");
@@ -227,13 +215,11 @@ static gantry_status fail_scalar(const gy_node *node, const gantry_kernel *manif
 gantry_status gantry_run_set_scalar(gantry_run *run, gantry_node id, const char *name, double value, gantry_error *err)
 {
     gantry_status status = gy_run_need_idle(run, "gantry_run_set_scalar", err);
-    if (status) {
+    if (status)
         return status;
-    }
     const gantry_graph *g = run->graph;
-    if (!gy_graph_gave(g, id.graph)) {
+    if (!gy_graph_gave(g, id.graph))
         return gy_fail(err, GANTRY_E_INVALID, NULL, GY_OTHER_GRAPH, "node", id.id, id.graph, g->name, g->number);
-    }
     if (id.id >= g->nodes.count) {
         return gy_fail(err, GANTRY_E_INVALID, NULL, "no node has the id %" PRIu32 "; the graph has %zu", id.id,
                        g->nodes.count);
@@ -242,18 +228,16 @@ gantry_status gantry_run_set_scalar(gantry_run *run, gantry_node id, const char 
     const gantry_kernel *manifest = node->kernel == GY_NONE ? NULL : g->kernels.at[node->kernel].manifest;
     int arg = manifest ? gy_kernel_find_arg(manifest, name) : -1;
     for (uint32_t i = node->scalar; arg >= 0 && i < node->scalar + node->scalars; i++) {
-        if (g->scalar.at[i].arg != (uint16_t)arg) {
+        if (g->scalar.at[i].arg != (uint16_t)arg)
             continue;
-        }
         if (!g->scalar.at[i].dynamic) {
             return gy_fail(err, GANTRY_E_INVALID, NULL,
                            "scalar \"%s\" of node \"%s\" is fixed; make it dynamic in the graph to change it", name,
                            node->id);
         }
         gantry_error inner;
-        if (gy_scalar_check(g, id.id, (uint32_t)arg, (gy_constant){ .real = value }, &inner)) {
+        if (gy_scalar_check(g, id.id, (uint32_t)arg, (gy_constant){ .real = value }, &inner))
             return gy_fail(err, GANTRY_E_INVALID, NULL, "node \"%s\": %s", node->id, inner.text);
-        }
         run->scalar[i] = (gy_constant){ .real = value };
         run->changed = true;
         return GANTRY_OK;

@@ -66,14 +66,12 @@ static bool list_ops(calibration *c)
         for (size_t i = 0; i < s->ops.count; i++) {
             const gy_op *op = &s->ops.at[i];
             entry e = { .op = before + i };
-            if (has_kernel(s, op)) {
+            if (has_kernel(s, op))
                 describe_kernel(&e, s, op);
-            } else if (gy_op_is_copy(op)) {
+            else if (gy_op_is_copy(op))
                 describe_copy(&e, s, op);
-            }
-            if ((e.name || e.bytes > 0) && !gy_vec_push(&c->list, e)) {
+            if ((e.name || e.bytes > 0) && !gy_vec_push(&c->list, e))
                 return false;
-            }
         }
         before += s->ops.count;
     }
@@ -86,12 +84,10 @@ static int by_class(const void *a, const void *b)
 {
     const entry *x = a, *y = b;
     if (!x->name || !y->name) {
-        if (x->name || y->name) {
+        if (x->name || y->name)
             return x->name ? 1 : -1;
-        }
-        if (x->from != y->from) {
+        if (x->from != y->from)
             return x->from < y->from ? -1 : 1;
-        }
         return (x->to > y->to) - (x->to < y->to);
     }
     int order = strcmp(x->name, y->name);
@@ -103,9 +99,8 @@ static int by_class(const void *a, const void *b)
 static int by_work(const void *a, const void *b)
 {
     const entry *x = a, *y = b;
-    if (x->work != y->work) {
+    if (x->work != y->work)
         return x->work < y->work ? -1 : 1;
-    }
     return (x->op > y->op) - (x->op < y->op);
 }
 
@@ -119,9 +114,8 @@ static bool goes_by_flops(const gantry_machine *m, const entry *list, size_t cou
         us[0] += list[i].roofline_flops;
         us[1] += list[i].roofline_bytes;
     }
-    if (!(flops > 0)) {
+    if (!(flops > 0))
         return false;
-    }
     return old ? old->by_flops : us[0] >= us[1];
 }
 
@@ -137,14 +131,12 @@ static bool add_point(calibration *c, gy_measured_points *to, const entry *list,
         work += list[i].work / (double)count;
         for (size_t k = c->first; k < s->start.count; k++) {
             double us = s->start.at[k][list[i].op];
-            if (us > 0) {
+            if (us > 0)
                 c->pool[samples++] = us;
-            }
         }
     }
-    if (!samples) {
+    if (!samples)
         return true;
-    }
     gy_measured_point p = { count == 1 || list[0].work == list[count - 1].work ? list[0].work : work,
                             gy_figure_of(c->pool, samples) };
     return gy_vec_push(to, p);
@@ -157,9 +149,8 @@ static bool add_points(calibration *c, gy_measured_points *to, entry *list, size
     qsort(list, count, sizeof *list, by_work);
     for (size_t i = 0, next; i < count && ok; i = next) {
         next = i + 1;
-        while (next < count && list[next].work <= list[i].work * ALIKE) {
+        while (next < count && list[next].work <= list[i].work * ALIKE)
             next++;
-        }
         ok = !(list[i].work > 0) || add_point(c, to, &list[i], next - i);
     }
     return ok;
@@ -170,26 +161,22 @@ static bool add_kernel(calibration *c, entry *list, size_t count)
     gy_measured_kernel k = { .name = list->name, .kind = list->kind, .dtype = (gantry_dtype)list->dtype };
     k.partial = true;
     k.by_flops = goes_by_flops(c->run->schedule->machine, list, count);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         list[i].work = k.by_flops ? list[i].flops : list[i].bytes;
-    }
     bool ok = add_points(c, &k.points, list, count) && gy_vec_push(&c->what.kernels, k);
-    if (!ok) {
+    if (!ok)
         gy_vec_free(&k.points);
-    }
     return ok;
 }
 
 static bool add_copy(calibration *c, entry *list, size_t count)
 {
     gy_measured_copy copy = { .from = list->from, .to = list->to, .partial = true };
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         list[i].work = list[i].bytes;
-    }
     bool ok = add_points(c, &copy.points, list, count) && gy_vec_push(&c->what.copies, copy);
-    if (!ok) {
+    if (!ok)
         gy_vec_free(&copy.points);
-    }
     return ok;
 }
 
@@ -197,14 +184,12 @@ static bool add_classes(calibration *c)
 {
     entry *list = c->list.at;
     bool ok = true;
-    if (c->list.count) {
+    if (c->list.count)
         qsort(list, c->list.count, sizeof *list, by_class);
-    }
     for (size_t i = 0, next; i < c->list.count && ok; i = next) {
         next = i + 1;
-        while (next < c->list.count && by_class(&list[i], &list[next]) == 0) {
+        while (next < c->list.count && by_class(&list[i], &list[next]) == 0)
             next++;
-        }
         ok = list[i].name ? add_kernel(c, &list[i], next - i) : add_copy(c, &list[i], next - i);
     }
     return ok;
@@ -214,9 +199,8 @@ static bool add_classes(calibration *c)
 static gantry_status add_fingerprint(calibration *c, gantry_error *err)
 {
     gantry_machine *here = NULL;
-    if (!c->run->backend->gpu_kernels) {
+    if (!c->run->backend->gpu_kernels)
         return GANTRY_OK;
-    }
     gantry_status status = gantry_machine_detect(&here, NULL, err);
     for (uint32_t i = 0; !status && i < here->calibration.facts; i++) {
         const gy_fact *f = &here->calibration.fact[i];
@@ -230,29 +214,24 @@ static gantry_status measure(calibration *c, gantry_error *err)
 {
     const gy_samples *s = c->run->samples;
     c->first = s->start.count > 1; /* the first start is a warm-up */
-    if (!list_ops(c)) {
+    if (!list_ops(c))
         return gy_fail_nomem(err);
-    }
     c->pool = gy_alloc((c->list.count * s->start.count + 1) * sizeof *c->pool);
-    if (!c->pool || !add_classes(c)) {
+    if (!c->pool || !add_classes(c))
         return gy_fail_nomem(err);
-    }
     return add_fingerprint(c, err);
 }
 
 gantry_status gantry_run_calibrated(gantry_machine **machine, const gantry_run *run, gantry_error *err)
 {
     calibration c = { .run = run };
-    if (!machine || !run) {
+    if (!machine || !run)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "%s is NULL", machine ? "run" : "machine");
-    }
-    if (!run->samples || !run->samples->start.count) {
+    if (!run->samples || !run->samples->start.count)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "no start was sampled; call gantry_run_sample after one has ended");
-    }
     gantry_status status = measure(&c, err);
-    if (!status) {
+    if (!status)
         status = gy_machine_calibrated(machine, run->schedule->machine, &c.what, err);
-    }
     gy_measured_free(&c.what);
     gy_vec_free(&c.list);
     gy_free(c.pool);

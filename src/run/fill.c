@@ -59,9 +59,8 @@ static void fill_uniform_narrow(void *to, gantry_dtype dtype, const gy_init *wha
     gy_philox_block block = gy_philox_at(what->seed, first / 4);
     for (uint64_t i = 0; i < count; i++) {
         uint64_t e = first + i;
-        if (e % 4 == 0) {
+        if (e % 4 == 0)
             block = gy_philox_at(what->seed, e / 4);
-        }
         store_uniform(to, dtype, i, what, (double)block.word[e % 4] * 0x1p-32);
     }
 }
@@ -72,9 +71,8 @@ static void fill_uniform(void *to, gantry_dtype dtype, const gy_init *what, uint
         fill_uniform_narrow(to, dtype, what, first, count);
         return;
     }
-    for (uint64_t i = 0; i < count; i++) {
+    for (uint64_t i = 0; i < count; i++)
         store_uniform(to, dtype, i, what, uniform_wide(what->seed, first + i));
-    }
 }
 
 static void fill_normal(void *to, gantry_dtype dtype, const gy_init *what, uint64_t first, uint64_t count)
@@ -91,37 +89,32 @@ static void store_bits(void *to, gantry_dtype dtype, uint64_t i, uint64_t value)
 {
     size_t size = gantry_dtype_size(dtype);
     unsigned char *at = (unsigned char *)to + i * size;
-    for (size_t k = 0; k < size; k++) {
+    for (size_t k = 0; k < size; k++)
         at[k] = (unsigned char)(value >> 8 * k); /* little endian, as all supported machines are */
-    }
 }
 
 static void fill_iota(void *to, gantry_dtype dtype, const gy_init *what, uint64_t first, uint64_t count)
 {
     uint64_t step = gy_constant_bits(what->b), value = gy_constant_bits(what->a) + step * first;
     if (gy_dtype_is_float(dtype)) {
-        for (uint64_t i = 0; i < count; i++) {
+        for (uint64_t i = 0; i < count; i++)
             gy_element_store(to, dtype, i, what->a.real + what->b.real * (double)(first + i));
-        }
         return;
     }
-    for (uint64_t i = 0; i < count; i++, value += step) {
+    for (uint64_t i = 0; i < count; i++, value += step)
         store_bits(to, dtype, i, value);
-    }
 }
 
 /* Doubling what is there already: a block of memcpy instead of a call per element. */
 static void fill_value(void *to, gantry_dtype dtype, gy_constant value, uint64_t count)
 {
     size_t size = gantry_dtype_size(dtype), total = (size_t)count * size, done = size;
-    if (count == 0) {
+    if (count == 0)
         return;
-    }
-    if (gy_dtype_is_float(dtype)) {
+    if (gy_dtype_is_float(dtype))
         gy_element_store(to, dtype, 0, value.real);
-    } else {
+    else
         store_bits(to, dtype, 0, gy_constant_bits(value));
-    }
     while (done < total) {
         size_t more = done < total - done ? done : total - done;
         memcpy((char *)to + done, to, more);
@@ -162,11 +155,10 @@ static void fill_spd(void *to, gantry_dtype dtype, const gy_init *what, uint64_t
 
 static void fill_any(void *to, const gy_buffer *b, const gy_init *what, uint64_t first, uint64_t count)
 {
-    if (what->kind == GY_INIT_SPD) {
+    if (what->kind == GY_INIT_SPD)
         fill_spd(to, b->dtype, what, (uint64_t)b->shape[b->rank - 1], first, count);
-    } else {
+    else
         gy_fill_elements(to, b->dtype, what, first, count);
-    }
 }
 
 /* A tile's rows lie apart in the whole array. */
@@ -174,9 +166,8 @@ static void fill_tile(char *to, const gy_buffer *b, const gy_init *what, int64_t
 {
     gy_tile_span at = gy_tile_span_of(b, tile);
     uint64_t columns = (uint64_t)(at.last2 - at.first2), size = gantry_dtype_size(b->dtype);
-    for (int64_t row = at.first; row < at.last; row++, to += columns * size) {
+    for (int64_t row = at.first; row < at.last; row++, to += columns * size)
         fill_any(to, b, what, (uint64_t)(row * b->shape[1] + at.first2), columns);
-    }
 }
 
 void gy_fill_rows(void *to, const gy_buffer *buffer, const gy_init *what, int64_t first, int64_t last)
@@ -186,7 +177,6 @@ void gy_fill_rows(void *to, const gy_buffer *buffer, const gy_init *what, int64_
         fill_any(to, buffer, what, (uint64_t)first * elements, (uint64_t)(last - first) * elements);
         return;
     }
-    for (int64_t tile = first; tile < last; tile++) {
+    for (int64_t tile = first; tile < last; tile++)
         fill_tile((char *)to + gy_buffer_span(buffer, first, tile), buffer, what, tile);
-    }
 }

@@ -37,9 +37,8 @@ static int64_t count_pieces(const gy_buffer *b)
 static int64_t begin(piece *all, int64_t pieces)
 {
     int64_t begun = 1;
-    while (begun < pieces && gy_thread_create(&all[begun].thread, fill_piece, &all[begun]) == 0) {
+    while (begun < pieces && gy_thread_create(&all[begun].thread, fill_piece, &all[begun]) == 0)
         begun++;
-    }
     return begun;
 }
 
@@ -54,10 +53,8 @@ void gy_fill_buffer(void *to, const gy_buffer *buffer, const gy_init *what)
     }
     int64_t begun = begin(all, pieces);
     fill_piece(&all[0]);
-    for (int64_t i = begun; i < pieces; i++) {
+    for (int64_t i = begun; i < pieces; i++)
         fill_piece(&all[i]);
-    }
-    for (int64_t i = 1; i < begun; i++) {
+    for (int64_t i = 1; i < begun; i++)
         pthread_join(all[i].thread, NULL);
-    }
 }

@@ -43,9 +43,8 @@ static gantry_status find_code(gantry_run *run, const gy_node *node, bool allow_
     const char *file = run->graph->kernels.at[node->kernel].code->host;
     gantry_status status = check_allowed(run, node, file, allow_code, err);
     status = status ? status : gy_user_code_load(&run->code, run->graph, node->kernel, err);
-    if (status == GANTRY_OK) {
+    if (status == GANTRY_OK)
         *function = run->code.function[node->kernel];
-    }
     return status;
 }
 
@@ -64,17 +63,14 @@ static gantry_status find_function(gantry_run *run, uint32_t id, uint32_t device
     const gy_kernel_code *code = kernel ? kernel->code : NULL;
     bool own = has_own(run, node, device);
     gantry_status status = GANTRY_OK;
-    if (code && own && code->cuda) {
+    if (code && own && code->cuda)
         status = check_allowed(run, node, code->cuda, allow_code, err);
-    } else if (code && !own && code->host && !found.call) {
+    else if (code && !own && code->host && !found.call)
         status = find_code(run, node, allow_code, &found.call, err);
-    }
-    if (status) {
+    if (status)
         return status;
-    }
-    if (!found.call && !own) {
+    if (!found.call && !own)
         return fail_no_function(run, node, err);
-    }
     run->function[id] = found;
     return GANTRY_OK;
 }
@@ -86,9 +82,8 @@ static gantry_status find_functions(gantry_run *run, const gantry_schedule *s, b
         uint32_t device = gy_op_device(s, op, 0);
         if (gy_op_calls(op) && !run->function[op->node].call) {
             gantry_status status = find_function(run, op->node, device, allow_code, err);
-            if (status) {
+            if (status)
                 return status;
-            }
         }
     }
     return GANTRY_OK;
@@ -98,8 +93,7 @@ gantry_status gy_run_find_functions(gantry_run *run, bool allow_code, gantry_err
 {
     const gantry_schedule *s = run->schedule;
     gantry_status status = find_functions(run, s, allow_code, err);
-    for (size_t i = 0; status == GANTRY_OK && i < s->phases.count; i++) {
+    for (size_t i = 0; status == GANTRY_OK && i < s->phases.count; i++)
         status = find_functions(run, s->phases.at[i].schedule, allow_code, err);
-    }
     return status;
 }

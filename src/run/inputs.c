@@ -11,20 +11,18 @@
 gantry_status gy_run_mark_used(gantry_run *run, gantry_error *err)
 {
     const gantry_schedule *s = run->schedule;
-    if (s->phases.count) {
+    if (s->phases.count)
         return gy_phases_mark_used(run, err);
-    }
     for (uint32_t id = 0; id < run->graph->buffers.count; id++) {
         const gy_buffer *b = &run->graph->buffers.at[id];
         run->binding[id].fetches = b->output && b->bytes == 0; /* nothing to fetch is there at once */
     }
     for (size_t i = 0; i < s->instances.count; i++) {
         const gy_instance *instance = &s->instances.at[i];
-        if (instance->space == GY_SPACE_INPUT || instance->role == GY_ROLE_PERSIST) {
+        if (instance->space == GY_SPACE_INPUT || instance->role == GY_ROLE_PERSIST)
             run->binding[instance->value].used = true; /* in these a value is a buffer */
-        } else if (instance->space == GY_SPACE_OUTPUT) {
+        else if (instance->space == GY_SPACE_OUTPUT)
             run->binding[instance->value].fetches = true;
-        }
     }
     return GANTRY_OK;
 }
@@ -46,9 +44,8 @@ static gantry_status fail_unbound(const gantry_run *run, const gy_buffer *b, gan
 
 static gantry_status pack_array(void **packed, const void *array, const gy_buffer *b, gantry_error *err)
 {
-    if (!*packed && !(*packed = gy_alloc_array(b->bytes))) {
+    if (!*packed && !(*packed = gy_alloc_array(b->bytes)))
         return gy_fail_nomem(err);
-    }
     gy_tiles_pack(*packed, array, b);
     return GANTRY_OK;
 }
@@ -59,9 +56,8 @@ static gantry_status read_init(void **packed, const gy_buffer *b, gantry_error *
     void *array;
     gantry_status status = gy_array_read(&array, b, b->init.path, b->init.kind == GY_INIT_NPY, err);
     if (status || !b->tile_offset) {
-        if (status == GANTRY_OK) {
+        if (status == GANTRY_OK)
             *packed = array;
-        }
         return status;
     }
     status = pack_array(packed, array, b, err);
@@ -71,13 +67,11 @@ static gantry_status read_init(void **packed, const gy_buffer *b, gantry_error *
 
 static gantry_status make_init(void **packed, const gy_buffer *b, gantry_error *err)
 {
-    if (b->init.kind == GY_INIT_NPY || b->init.kind == GY_INIT_RAW) {
+    if (b->init.kind == GY_INIT_NPY || b->init.kind == GY_INIT_RAW)
         return read_init(packed, b, err);
-    }
     void *made = gy_alloc_array(b->bytes);
-    if (!made) {
+    if (!made)
         return gy_fail_nomem(err);
-    }
     gy_fill_buffer(made, b, &b->init);
     *packed = made;
     return GANTRY_OK;
@@ -94,16 +88,14 @@ static gantry_status contents_of(gantry_run *run, uint32_t id, void **tiles, con
         *packed = binding->array;
         return GANTRY_OK;
     }
-    if (binding->array) {
+    if (binding->array)
         status = pack_array(tiles, binding->array, b, err);
-    } else if (b->init.kind == GY_INIT_NONE) {
+    else if (b->init.kind == GY_INIT_NONE)
         status = fail_unbound(run, b, err);
-    } else if (!binding->packed) {
+    else if (!binding->packed)
         status = make_init(&binding->packed, b, err);
-    }
-    if (status == GANTRY_OK) {
+    if (status == GANTRY_OK)
         *packed = binding->array ? *tiles : binding->packed;
-    }
     return status;
 }
 
@@ -118,9 +110,8 @@ static gantry_status place(gantry_run *run, uint32_t id, gantry_error *err)
     const gy_buffer *b = &run->graph->buffers.at[id];
     const void *packed;
     gantry_status status = contents_of(run, id, &run->binding[id].packed, &packed, err);
-    if (status == GANTRY_OK && s->phases.count) {
+    if (status == GANTRY_OK && s->phases.count)
         status = run->backend->put(run->state, id, packed, err);
-    }
     for (uint32_t i = 0; status == GANTRY_OK && i < s->instances.count; i++) {
         const gy_instance *instance = &s->instances.at[i];
         if (instance->value == id && instance->role == GY_ROLE_PERSIST) {
@@ -147,9 +138,8 @@ gantry_status gy_run_put_states(gantry_run *run, gantry_error *err)
     gantry_status status = GANTRY_OK;
     for (uint32_t id = 0; status == GANTRY_OK && id < run->graph->buffers.count; id++) {
         const gy_binding *binding = &run->binding[id];
-        if (binding->used && !binding->placed && persists(run, id)) {
+        if (binding->used && !binding->placed && persists(run, id))
             status = place(run, id, err);
-        }
     }
     return status;
 }

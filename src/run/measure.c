@@ -14,9 +14,8 @@
 static gantry_status take_options(gantry_calibrate_options *o, const gantry_calibrate_options *given, gantry_error *err)
 {
     gantry_status status = gy_struct_read(o, sizeof *o, given, "gantry_calibrate_options", err);
-    if (status) {
+    if (status)
         return status;
-    }
     const double value[] = { o->seconds, o->patience };
     for (int i = 0; i < 2; i++) {
         if (!(value[i] >= 0 && value[i] <= 86400)) {
@@ -38,9 +37,8 @@ static void pass_on(void *user, const char *what, size_t done, size_t of)
 {
     relay *r = user;
     r->of = of;
-    if (strcmp(what, "done") != 0) {
+    if (strcmp(what, "done") != 0)
         r->progress(r->user, what, done, of);
-    }
 }
 
 /* Collectives are run on a machine that has all that was measured before. */
@@ -49,14 +47,12 @@ static gantry_status measure_rest(gy_measured *measured, const gantry_machine *m
 {
     gantry_machine *so_far = NULL;
     gantry_status status = gy_machine_calibrated(&so_far, machine, measured, err);
-    if (!status && r->progress) {
+    if (!status && r->progress)
         r->progress(r->user, "collectives", r->of, r->of);
-    }
     status = status ? status : gy_measure_collectives(measured, so_far, machine, seconds, err);
     gantry_machine_free(so_far);
-    if (!status && r->progress) {
+    if (!status && r->progress)
         r->progress(r->user, "done", r->of, r->of);
-    }
     return status;
 }
 
@@ -69,9 +65,8 @@ static gantry_status measure(gantry_machine **out, const gantry_machine *machine
     gy_measured measured = { 0 };
     gy_module module = { 0 };
     gantry_status status = gy_backend_measure(machine, &options, &measured, &module, err);
-    if (status) {
+    if (status)
         return status;
-    }
     status = measure_rest(&measured, machine, SHARE * seconds, &r, err);
     status = status ? status : gy_machine_calibrated(out, machine, &measured, err);
     gy_measured_free(&measured);
@@ -84,13 +79,11 @@ gantry_status gantry_machine_calibrate(gantry_machine **machine, const gantry_ma
 {
     gantry_calibrate_options all = GANTRY_CALIBRATE_OPTIONS_INIT;
     gantry_machine *detected = NULL;
-    if (!machine) {
+    if (!machine)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "machine is NULL");
-    }
     gantry_status status = take_options(&all, options, err);
-    if (!status && !from) {
+    if (!status && !from)
         status = gantry_machine_detect(&detected, NULL, err);
-    }
     status = status ? status : measure(machine, from ? from : detected, &all, err);
     gantry_machine_free(detected);
     return status;

@@ -44,12 +44,10 @@ static gantry_status check_ops(const gantry_schedule *s, const task *t, gantry_e
     for (size_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
         bool right = op->kind != GY_OP_COLLECTIVE || (op->algorithm == t->algorithm && op->lanes == t->ranks);
-        for (uint32_t r = 0; right && op->kind == GY_OP_COLLECTIVE && r < op->lanes; r++) {
+        for (uint32_t r = 0; right && op->kind == GY_OP_COLLECTIVE && r < op->lanes; r++)
             right = t->machine->device[gy_op_device(s, op, r)].gpu;
-        }
-        if (!right) {
+        if (!right)
             return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "op %zu of the schedule is not among all GPUs", i);
-        }
     }
     return GANTRY_OK;
 }
@@ -91,9 +89,8 @@ static gantry_status check_replay(const chain *c, gantry_error *err)
 {
     gantry_run_info info = GANTRY_RUN_INFO_INIT;
     gantry_status status = gantry_run_get_info(c->run, &info, err);
-    if (!status && strncmp(info.replay, "graph", 5) != 0) {
+    if (!status && strncmp(info.replay, "graph", 5) != 0)
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "it was not replayed as a graph: %s", info.replay);
-    }
     return status;
 }
 
@@ -105,9 +102,8 @@ static gantry_status sample(const chain *few, const chain *many, int64_t until_n
     for (int i = 0; i < WARM + SAMPLES && !status && (samples < LEAST || gy_now_ns() < until_ns); i++) {
         status = time_chain(few, &a, err);
         status = status ? status : time_chain(many, &b, err);
-        if (!status && i >= WARM) { /* something disturbed it: an upper bound */
+        if (!status && i >= WARM) /* something disturbed it: an upper bound */
             us[samples++] = b > a ? (b - a) / (many->calls - few->calls) : b / many->calls;
-        }
     }
     status = status ? status : check_replay(few, err);
     status = status ? status : check_replay(many, err);
@@ -134,20 +130,16 @@ static gantry_status measure_table(task *t, gy_measured_points *points, gantry_e
     for (int i = 0; i < SIZES; i++, bytes *= FACTOR) {
         gy_measured_point point;
         uint64_t whole = bytes / unit * unit;
-        if (!whole) {
+        if (!whole)
             continue;
-        }
         gantry_status status = measure_size(t, whole, &point.time, err);
-        if (status == GANTRY_E_CAPACITY || t->never) {
+        if (status == GANTRY_E_CAPACITY || t->never)
             return GANTRY_OK;
-        }
         point.work = (double)whole;
-        if (status || !gy_vec_push(points, point)) {
+        if (status || !gy_vec_push(points, point))
             return status ? status : gy_fail_nomem(err);
-        }
-        if (gy_now_ns() > t->until_ns) {
+        if (gy_now_ns() > t->until_ns)
             return gy_fail(err, GANTRY_E_TIMEOUT, NULL, "there was no time left for larger ones");
-        }
     }
     return GANTRY_OK;
 }
@@ -179,9 +171,8 @@ static gantry_status measure_ranks(gy_measured *what, const gantry_machine *mach
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
         for (int k = GANTRY_ALL_REDUCE; k <= GANTRY_ALL_TO_ALL && !status; k++) {
             task t = { machine, (gantry_collective)k, ways[w], ranks, until_ns, false };
-            if (gy_now_ns() < until_ns) {
+            if (gy_now_ns() < until_ns)
                 status = add_table(what, &t, kind, err);
-            }
         }
     }
     return status;
@@ -195,19 +186,16 @@ static gantry_machine *select_gpus(const gantry_machine *m, uint32_t ranks, uint
     uint32_t found = 0;
     bool good = true;
     for (uint32_t i = 0; i < m->devices && found < ranks && good; i++) {
-        if (!m->device[i].gpu || m->device[i].memory == 0) {
+        if (!m->device[i].gpu || m->device[i].memory == 0)
             continue;
-        }
         *first = found ? *first : i;
         good = strcmp(m->device[i].kind, m->device[*first].kind) == 0;
-        for (uint32_t k = *first; k < i && good; k++) {
+        for (uint32_t k = *first; k < i && good; k++)
             good = !m->device[k].gpu || gy_device_ordinal(m, k) != gy_device_ordinal(m, i);
-        }
         gy_text_printf(&text, "%s%u", found++ ? "," : "id:", i);
     }
-    if (good && found == ranks && !text.failed && gantry_machine_select(&made, m, text.at, NULL)) {
+    if (good && found == ranks && !text.failed && gantry_machine_select(&made, m, text.at, NULL))
         made = NULL;
-    }
     gy_text_free(&text);
     return made;
 }
@@ -215,9 +203,8 @@ static gantry_machine *select_gpus(const gantry_machine *m, uint32_t ranks, uint
 static uint32_t count_gpus(const gantry_machine *m)
 {
     uint32_t gpus = 0;
-    for (uint32_t i = 0; i < m->devices; i++) {
+    for (uint32_t i = 0; i < m->devices; i++)
         gpus += m->device[i].gpu && m->device[i].memory != 0;
-    }
     return gpus;
 }
 
@@ -225,9 +212,8 @@ static uint32_t count_gpus(const gantry_machine *m)
 static uint32_t fewer(uint32_t ranks)
 {
     uint32_t next = 2;
-    while (2 * next < ranks) {
+    while (2 * next < ranks)
         next *= 2;
-    }
     return ranks > 2 ? next : 0;
 }
 
@@ -236,9 +222,8 @@ static uint32_t fewer(uint32_t ranks)
 static void hold_contexts(chain *holder, const gantry_machine *m, uint32_t ranks)
 {
     task t = { m, GANTRY_BROADCAST, GY_ALGORITHM_COPY, ranks, 0, false };
-    if (!holder->run && open_chain(holder, &t, 16 * (uint64_t)ranks * ranks, 1, NULL)) {
+    if (!holder->run && open_chain(holder, &t, 16 * (uint64_t)ranks * ranks, 1, NULL))
         close_chain(holder);
-    }
 }
 
 gantry_status gy_measure_collectives(gy_measured *what, const gantry_machine *machine, const gantry_machine *names,
@@ -257,8 +242,7 @@ gantry_status gy_measure_collectives(gy_measured *what, const gantry_machine *ma
         gantry_machine_free(some);
     }
     close_chain(&holder);
-    if (!status && gpus > 1 && gy_now_ns() >= until_ns) {
+    if (!status && gpus > 1 && gy_now_ns() >= until_ns)
         gy_text_add(&what->notes, "not measured: some collectives without NCCL, for lack of time\n");
-    }
     return status || !what->notes.failed ? status : gy_fail_nomem(err);
 }

@@ -9,13 +9,11 @@
 static float narrow_to_odd(double value)
 {
     float near = (float)value;
-    if ((double)near == value || value != value) {
+    if ((double)near == value || value != value)
         return near;
-    }
     uint32_t bits = gy_float_bits(near);
-    if (fabs((double)near) > fabs(value)) {
+    if (fabs((double)near) > fabs(value))
         bits--; /* magnitude is what the low 31 bits count */
-    }
     return gy_bits_float(bits | 1u);
 }
 
@@ -31,17 +29,15 @@ uint16_t gy_bf16_from_f64(double value)
 
 static int64_t to_signed(double value, int64_t low, int64_t high)
 {
-    if (value != value) {
+    if (value != value)
         return 0;
-    }
     return value <= (double)low ? low : value >= (double)high ? high : (int64_t)value;
 }
 
 static uint64_t to_unsigned(double value, uint64_t high)
 {
-    if (!(value > 0)) {
+    if (!(value > 0))
         return 0;
-    }
     return value >= (double)high ? high : (uint64_t)value;
 }
 

@@ -11,9 +11,8 @@
 
 static gantry_status own_memory(void **memory, uint64_t bytes, gantry_error *err)
 {
-    if (!*memory && !(*memory = gy_calloc_array(bytes))) {
+    if (!*memory && !(*memory = gy_calloc_array(bytes)))
         return gy_fail_nomem(err);
-    }
     return GANTRY_OK;
 }
 
@@ -30,9 +29,8 @@ static gantry_status refresh_output(gantry_run *run, uint32_t turn, uint32_t id,
                              b->name, b->external);
     }
     gantry_status status = direct ? GANTRY_OK : own_memory(&mine->fetched, b->bytes, err);
-    if (status == GANTRY_OK && b->tile_offset && !mine->result) {
+    if (status == GANTRY_OK && b->tile_offset && !mine->result)
         status = own_memory(&mine->unpacked, b->bytes, err);
-    }
     void *target = direct ? mine->result : mine->fetched;
     if (status == GANTRY_OK && *output != target) {
         *output = target;
@@ -46,9 +44,8 @@ gantry_status gy_run_refresh_outputs(gantry_run *run, uint32_t turn, gantry_erro
 {
     for (uint32_t id = 0; id < run->graph->buffers.count; id++) {
         gantry_status status = run->binding[id].fetches ? refresh_output(run, turn, id, err) : GANTRY_OK;
-        if (status) {
+        if (status)
             return status;
-        }
     }
     return GANTRY_OK;
 }
@@ -74,9 +71,8 @@ static bool writes_into(const gantry_run *run, uint32_t a, uint32_t b)
         for (uint32_t other = 0; result && other < run->graph->buffers.count; other++) {
             const gy_turn *with = gy_run_turn(run, b, other);
             if (gy_overlap(result, buffer[id].bytes, with->array, buffer[other].bytes) ||
-                gy_overlap(result, buffer[id].bytes, with->result, buffer[other].bytes)) {
+                gy_overlap(result, buffer[id].bytes, with->result, buffer[other].bytes))
                 return true;
-            }
         }
     }
     return false;
@@ -90,12 +86,10 @@ bool gy_run_turns_meet(const gantry_run *run, uint32_t a, uint32_t b)
 const void *gy_run_result(const gantry_run *run, uint32_t buffer)
 {
     const gy_turn *mine = gy_run_turn(run, run->waited ? gy_job_turn(&run->job, run->waited) : 0, buffer);
-    if (!run->binding[buffer].fetches) {
+    if (!run->binding[buffer].fetches)
         return NULL;
-    }
-    if (mine->result) {
+    if (mine->result)
         return mine->result;
-    }
     return run->graph->buffers.at[buffer].tile_offset ? mine->unpacked : mine->fetched;
 }
 
@@ -104,21 +98,18 @@ void gy_run_edge_outputs(gantry_run *run, uint32_t turn)
     for (uint32_t id = 0; id < run->graph->buffers.count; id++) {
         const gy_buffer *b = &run->graph->buffers.at[id];
         const gy_turn *mine = gy_run_turn(run, turn, id);
-        if (run->binding[id].fetches && b->tile_offset) {
+        if (run->binding[id].fetches && b->tile_offset)
             gy_tiles_unpack(mine->result ? mine->result : mine->unpacked, mine->fetched, b);
-        }
     }
 }
 
 /* Why the outputs of the start that was waited for are not there; NULL: they are. */
 static const char *missing(const gantry_run *run)
 {
-    if (run->started == 0) {
+    if (run->started == 0)
         return "has not been made";
-    }
-    if (run->waited > 0 && run->waited >= run->failure.first && run->waited <= run->failure.last) {
+    if (run->waited > 0 && run->waited >= run->failure.first && run->waited <= run->failure.last)
         return "failed";
-    }
     bool overwritten = run->waited == 0 || run->started - run->waited >= run->job.turns;
     return overwritten ? "has not been waited for" : NULL;
 }
@@ -128,9 +119,8 @@ gantry_status gantry_run_output(gantry_run *run, gantry_buffer buffer, const voi
 {
     const gy_buffer *b;
     gantry_status status = gy_run_buffer(run, buffer, &b, err);
-    if (status) {
+    if (status)
         return status;
-    }
     if (!b->output) {
         return gy_fail(err, GANTRY_E_INVALID, NULL, "buffer \"%s\" is no output; mark it with gantry_buffer_output",
                        b->name);
@@ -153,9 +143,8 @@ gantry_status gantry_run_output(gantry_run *run, gantry_buffer buffer, const voi
                        why);
     }
     const void *result = gy_run_result(run, buffer.id);
-    if (!result) {
+    if (!result)
         return gy_fail(err, GANTRY_E_SCHEDULE, NULL, "the schedule does not fetch output \"%s\"", b->name);
-    }
     *host = result;
     *bytes = b->bytes;
     return GANTRY_OK;
@@ -174,8 +163,7 @@ gantry_status gantry_run_hash(gantry_run *run, gantry_buffer buffer, uint64_t *h
     const void *host;
     uint64_t bytes;
     gantry_status status = gantry_run_output(run, buffer, &host, &bytes, err);
-    if (status == GANTRY_OK) {
+    if (status == GANTRY_OK)
         *hash = gy_hash_bytes(host, bytes, 0);
-    }
     return status;
 }

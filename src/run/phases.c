@@ -87,9 +87,8 @@ static gantry_status fetch(phased *p, size_t i, gantry_error *err)
     for (uint32_t n = 0; n < o->lefts && o->phase->phase.starts > 1; n++) {
         const gy_left *left = &o->left[n];
         const void *from = p->over.where[x->source[left->buffer]];
-        if (!left->whole && from) {
+        if (!left->whole && from)
             memcpy(left->at, from, o->graph->buffers.at[left->buffer].bytes);
-        }
     }
     for (uint32_t k = 0; k < o->persists && o->phase->phase.starts > 1 && !status; k++) {
         const gy_instance *in = &o->phase->schedule->instances.at[o->persist[k]];
@@ -106,13 +105,11 @@ static gantry_status fetch(phased *p, size_t i, gantry_error *err)
 static gantry_status check_deadline(const phased *p, size_t i, int64_t *left, gantry_error *err)
 {
     *left = p->job->deadline_ns;
-    if (p->job->deadline_ns <= 0) {
+    if (p->job->deadline_ns <= 0)
         return GANTRY_OK;
-    }
     *left -= gy_now_ns() - p->began;
-    if (*left > 0) {
+    if (*left > 0)
         return GANTRY_OK;
-    }
     return gy_fail(err, GANTRY_E_TIMEOUT, NULL, "the deadline of %.3f ms passed before a start of phase %zu",
                    (double)p->job->deadline_ns / 1e6, i);
 }
@@ -123,12 +120,10 @@ static gantry_status start_once(phased *p, size_t i, int64_t start, gantry_error
     const gy_phase *phase = &p->over.at[i].phase->phase;
     int64_t elapsed;
     gantry_status status = check_deadline(p, i, &st->job.deadline_ns, err);
-    if (!status && phase->loop != GY_NONE) {
+    if (!status && phase->loop != GY_NONE)
         status = p->inner->advance(st->state, phase->first + start * phase->iterations, err);
-    }
-    if (status) {
+    if (status)
         return status;
-    }
     st->offset = gy_now_ns() - p->began;
     st->ran_in = p->begun;
     status = p->inner->begin(st->state, ++st->started, err);
@@ -155,9 +150,8 @@ static gantry_status run_phase(phased *p, size_t i, bool *stops, gantry_error *e
         *stops = !status && gy_phase_looks_after(phase, s) && flag_is_set(p, i);
     }
     status = status ? status : fetch(p, i, err);
-    if (!status) {
+    if (!status)
         gy_hand_overs_move(&p->over, i);
-    }
     return status;
 }
 
@@ -171,9 +165,8 @@ static gantry_status run_all(phased *p, gantry_error *err)
     for (size_t i = 0; i < p->over.count && !status; i++) {
         bool stops = false;
         uint32_t loop = p->over.at[i].phase->phase.loop;
-        if (loop != GY_NONE && loop == over) {
+        if (loop != GY_NONE && loop == over)
             continue;
-        }
         status = run_phase(p, i, &stops, err);
         over = stops ? loop : over;
     }
@@ -227,16 +220,13 @@ static gantry_status open_stage(phased *p, size_t i, gantry_error *err)
     st->input = gy_calloc(buffers, sizeof *st->input);
     st->output = gy_calloc(buffers, sizeof *st->output);
     st->bound = gy_calloc(buffers, sizeof *st->bound);
-    if (!st->input || !st->output || !st->bound) {
+    if (!st->input || !st->output || !st->bound)
         return gy_fail_nomem(err);
-    }
-    for (uint32_t n = 0; n < o->lefts && o->phase->phase.starts == 1; n++) {
+    for (uint32_t n = 0; n < o->lefts && o->phase->phase.starts == 1; n++)
         st->output[o->left[n].buffer] = o->left[n].at;
-    }
     uint32_t until = o->graph->phase->until;
-    if (until != GY_NONE && !st->output[until]) {
+    if (until != GY_NONE && !st->output[until])
         st->output[until] = &st->flag;
-    }
     st->job = *p->job;
     st->job.schedule = o->phase->schedule;
     st->job.graph = o->graph;
@@ -257,12 +247,10 @@ static bool make_room(phased *p)
 {
     const gantry_schedule *s = p->job->schedule;
     p->room = gy_calloc(s->slab.count + 1, sizeof *p->room);
-    for (size_t m = 0; p->room && m < s->slab.count; m++) {
+    for (size_t m = 0; p->room && m < s->slab.count; m++)
         p->room[m] = s->slab.at[m];
-    }
-    if (p->room) {
+    if (p->room)
         p->room[s->slab.count] = s->staging;
-    }
     return p->room != NULL;
 }
 
@@ -282,9 +270,8 @@ static bool phased_close(void *state)
         closed = p->inner->close(p->stage[p->opened - 1].state);
         p->opened -= closed;
     }
-    if (!closed) {
+    if (!closed)
         return false;
-    }
     for (size_t i = 0; p->stage && i < p->over.count; i++) {
         gy_free((void *)p->stage[i].input);
         gy_free((void *)p->stage[i].output);
@@ -302,9 +289,8 @@ static bool phased_close(void *state)
 static gantry_status phased_open(void **state, const gy_job *job, gantry_error *err)
 {
     phased *p = gy_calloc(1, sizeof *p);
-    if (!p) {
+    if (!p)
         return gy_fail_nomem(err);
-    }
     p->job = job;
     p->inner = job->inner;
     pthread_mutex_init(&p->lock, NULL);
@@ -314,12 +300,10 @@ static gantry_status phased_open(void **state, const gy_job *job, gantry_error *
         p->stage = gy_calloc(p->over.count, sizeof *p->stage);
         status = p->stage && make_room(p) ? GANTRY_OK : gy_fail_nomem(err);
     }
-    for (size_t i = 0; i < p->over.count && !status; i++) {
+    for (size_t i = 0; i < p->over.count && !status; i++)
         status = open_stage(p, i, err);
-    }
-    if (!status && p->inner->executes) {
+    if (!status && p->inner->executes)
         status = start_thread(p, err);
-    }
     if (status) {
         phased_close(p);
         return status;
@@ -335,9 +319,8 @@ static gantry_status phased_put(void *state, uint32_t buffer, const void *rows, 
     (void)err;
     phased *p = state;
     uint64_t bytes = p->job->graph->buffers.at[buffer].bytes;
-    if (p->over.own[buffer] && bytes) {
+    if (p->over.own[buffer] && bytes)
         memcpy(p->over.own[buffer], rows, bytes);
-    }
     return GANTRY_OK;
 }
 
@@ -345,9 +328,8 @@ static gantry_status phased_rebind(void *state, gantry_error *err)
 {
     (void)err;
     phased *p = state;
-    for (size_t i = 0; i < p->over.count; i++) {
+    for (size_t i = 0; i < p->over.count; i++)
         p->stage[i].changed = true;
-    }
     return GANTRY_OK;
 }
 
@@ -377,13 +359,11 @@ static gantry_status phased_finish(void *state, uint64_t start, int64_t *elapsed
 {
     phased *p = state;
     pthread_mutex_lock(&p->lock);
-    while (p->ended < start) {
+    while (p->ended < start)
         pthread_cond_wait(&p->moved, &p->lock);
-    }
     gantry_status status = p->status;
-    if (status && err) {
+    if (status && err)
         *err = p->error;
-    }
     *elapsed_ns = p->threaded ? p->elapsed_ns : (p->job->schedule->makespan + 500) / 1000;
     p->iterations = p->threaded ? p->iterations : most_iterations(p);
     pthread_mutex_unlock(&p->lock);
@@ -396,9 +376,8 @@ static bool phased_idle(void *state)
     pthread_mutex_lock(&p->lock);
     bool idle = p->ended == p->begun;
     pthread_mutex_unlock(&p->lock);
-    for (size_t i = 0; i < p->opened && idle; i++) {
+    for (size_t i = 0; i < p->opened && idle; i++)
         idle = p->inner->idle(p->stage[i].state);
-    }
     return idle;
 }
 
@@ -430,9 +409,8 @@ static const char *phased_replay(void *state)
     pthread_mutex_lock(&p->lock);
     bool idle = p->ended == p->begun;
     pthread_mutex_unlock(&p->lock);
-    for (size_t i = 0; i < p->opened && idle; i++) {
+    for (size_t i = 0; i < p->opened && idle; i++)
         most = p->stage[i].started > most->started ? &p->stage[i] : most;
-    }
     return idle && p->opened && p->inner->replay_of ? p->inner->replay_of(most->state) : wanted;
 }
 

@@ -26,12 +26,10 @@ static gantry_status read_times(gantry_run *run, gy_ticks **took, gantry_error *
     }
     size_t ops = run->schedule->ops.count;
     *took = gy_calloc(ops + 1, sizeof **took);
-    if (!*took) {
+    if (!*took)
         return gy_fail_nomem(err);
-    }
-    for (size_t i = 0; i < ops; i++) {
+    for (size_t i = 0; i < ops; i++)
         (*took)[i] = gy_ticks_from_us((double)(time[i].end - time[i].start) / 1e3);
-    }
     return GANTRY_OK;
 }
 
@@ -60,24 +58,19 @@ gantry_status gantry_run_rebalance(gantry_schedule **next, gantry_run *run, int6
     }
     gantry_status status = report ? gy_struct_check(report, sizeof *report, "gantry_rebalance", err) : GANTRY_OK;
     status = status ? status : gy_run_need_idle(run, "gantry_run_rebalance", err);
-    if (!status) {
+    if (!status)
         status = gy_options_read(&o, options, err);
-    }
-    if (!status) {
+    if (!status)
         status = read_times(run, &took, err);
-    }
-    if (!status) {
+    if (!status)
         status = gy_guided_schedule(&made, run->schedule, took, &o, &result, err);
-    }
     gy_free(took);
-    if (status) {
+    if (status)
         return status;
-    }
     double gain = gy_ticks_to_us(result.now) - gy_ticks_to_us(result.then);
     bool pays = made && gain * (double)starts_left > gy_ticks_to_us(result.hand_over);
-    if (!pays) {
+    if (!pays)
         gantry_schedule_free(made);
-    }
     tell(report, &result, pays);
     *next = pays ? made : NULL;
     return GANTRY_OK;
@@ -87,16 +80,14 @@ gantry_status gantry_run_rebalance(gantry_schedule **next, gantry_run *run, int6
 
 static gantry_status check_pair(gantry_run *run, gantry_run *from, gantry_error *err)
 {
-    if (!run || !from || run == from || run->graph->hash != from->graph->hash) {
+    if (!run || !from || run == from || run->graph->hash != from->graph->hash)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_run_take_over needs two runs of the same graph");
-    }
     if (run->started > 0) {
         return gy_fail(err, GANTRY_E_INVALID, NULL,
                        "the run has been started, and has states of its own; take over before its first start");
     }
-    if (run->schedule->phases.count || from->schedule->phases.count) {
+    if (run->schedule->phases.count || from->schedule->phases.count)
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "a run in phases neither takes over nor is taken over");
-    }
     return gy_run_need_idle(from, "gantry_run_take_over", err);
 }
 
@@ -107,14 +98,12 @@ static gantry_status read_state(gantry_run *from, uint32_t id, char *packed, gan
     const gantry_schedule *s = from->schedule;
     const void *first;
     gantry_status status = gy_run_contents(from, id, &first, err);
-    if (!status) {
+    if (!status)
         memcpy(packed, first, b->bytes);
-    }
     for (uint32_t i = 0; !status && i < s->instances.count; i++) {
         const gy_instance *in = &s->instances.at[i];
-        if (in->value == id && in->role == GY_ROLE_PERSIST) {
+        if (in->value == id && in->role == GY_ROLE_PERSIST)
             status = from->backend->get(from->state, i, packed + gy_buffer_offset(b, in->first), err);
-        }
     }
     return status;
 }
@@ -123,24 +112,20 @@ static gantry_status take_state(gantry_run *run, gantry_run *from, uint32_t id, 
 {
     const gy_buffer *b = &from->graph->buffers.at[id];
     char *packed = gy_alloc(b->bytes + 1), *array = packed;
-    if (!packed) {
+    if (!packed)
         return gy_fail_nomem(err);
-    }
     gantry_status status = read_state(from, id, packed, err);
     if (!status && b->tile_offset) {
         array = gy_alloc(b->bytes + 1);
         status = array ? GANTRY_OK : gy_fail_nomem(err);
-        if (array) {
+        if (array)
             gy_tiles_unpack(array, packed, b);
-        }
         gy_free(packed);
     }
-    if (!status) {
+    if (!status)
         status = gy_run_set_array(run, id, array, array, err);
-    }
-    if (status) {
+    if (status)
         gy_free(array);
-    }
     return status;
 }
 
@@ -166,12 +151,10 @@ static gantry_status take_buffer(gantry_run *run, gantry_run *from, uint32_t id,
 gantry_status gantry_run_take_over(gantry_run *run, gantry_run *from, gantry_error *err)
 {
     gantry_status status = check_pair(run, from, err);
-    if (status) {
+    if (status)
         return status;
-    }
-    for (uint32_t id = 0; !status && id < from->graph->buffers.count; id++) {
+    for (uint32_t id = 0; !status && id < from->graph->buffers.count; id++)
         status = take_buffer(run, from, id, err);
-    }
     memcpy(run->scalar, from->scalar, from->graph->scalar.count * sizeof *run->scalar);
     run->changed = true;
     return status;

@@ -80,17 +80,15 @@ static void combine(gantry_dtype dtype, gantry_access op, void *acc, const void 
 static void widen(gantry_dtype dtype, float *to, const void *from, size_t n)
 {
     const uint16_t *half = from;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         to[i] = dtype == GANTRY_F16 ? gy_f16_to_float(half[i]) : gy_bf16_to_float(half[i]);
-    }
 }
 
 static void narrow(gantry_dtype dtype, void *to, const float *from, size_t n)
 {
     uint16_t *half = to;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         half[i] = dtype == GANTRY_F16 ? gy_float_to_f16(from[i]) : gy_float_to_bf16(from[i]);
-    }
 }
 
 static void reduce_half_block(gantry_dtype dtype, gantry_access op, void *to, const void *const *from, size_t sources,
@@ -112,9 +110,8 @@ static void reduce_block(gantry_dtype dtype, gantry_access op, void *to, const v
     uint64_t acc[BLOCK]; /* aligned for, and large enough for, any dtype */
     size_t size = gantry_dtype_size(dtype);
     memcpy(acc, (const char *)from[0] + at * size, n * size);
-    for (size_t s = 1; s < sources; s++) {
+    for (size_t s = 1; s < sources; s++)
         combine(dtype, op, acc, (const char *)from[s] + at * size, n);
-    }
     memcpy((char *)to + at * size, acc, n * size);
 }
 
@@ -132,7 +129,6 @@ void gy_fill_identity(void *to, gantry_dtype dtype, gantry_access op, uint64_t c
     size_t size = gantry_dtype_size(dtype);
     unsigned char element[8] = { 0 };
     gy_identity(dtype, op, element);
-    for (uint64_t i = 0; i < count; i++) {
+    for (uint64_t i = 0; i < count; i++)
         memcpy((char *)to + i * size, element, size);
-    }
 }

@@ -9,17 +9,15 @@
 static const char *replay_of(const gantry_run *run)
 {
     const gy_backend *backend = run->backend;
-    if (backend->replay_of) {
+    if (backend->replay_of)
         return backend->replay_of(run->state);
-    }
     return backend->replay ? backend->replay : run->schedule->replay;
 }
 
 static gantry_status check_schedule(const gantry_schedule *s, gantry_error *err)
 {
-    if (!s) {
+    if (!s)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "no schedule was given to run");
-    }
     if (!s->graph) {
         return gy_fail(err, GANTRY_E_INVALID, NULL,
                        "the schedule of graph \"%s\" comes from a file and has no graph to run; attach it with "
@@ -45,12 +43,10 @@ static bool make_arrays(gantry_run *run)
     run->turn_version = gy_calloc(turns, sizeof *run->turn_version);
     run->binding = gy_calloc(buffers, sizeof *run->binding);
     if (!run->function || !run->scalar || !run->input || !run->bound || !run->output || !run->turn ||
-        !run->turn_version || !run->binding) {
+        !run->turn_version || !run->binding)
         return false;
-    }
-    for (size_t i = 0; i < run->graph->scalar.count; i++) {
+    for (size_t i = 0; i < run->graph->scalar.count; i++)
         run->scalar[i] = run->graph->scalar.at[i].number;
-    }
     return true;
 }
 
@@ -81,9 +77,8 @@ static void free_arrays(gantry_run *run)
         gy_free(run->turn[i].fetched);
         gy_free(run->turn[i].unpacked);
     }
-    for (size_t i = 0; i < run->retired.count; i++) {
+    for (size_t i = 0; i < run->retired.count; i++)
         gy_free(run->retired.at[i]);
-    }
     gy_vec_free(&run->retired);
     gy_free(run->turn);
     gy_free(run->bound);
@@ -119,9 +114,8 @@ static gantry_status open_backend(gantry_run *run, const gantry_run_options *opt
         status = gy_run_find_functions(run, options->allow_code != 0, err);
         status = status ? status : gy_run_mark_used(run, err);
     }
-    if (status) {
+    if (status)
         return status;
-    }
     run->job = job_of(run, options);
     run->job.inner = inner;
     run->changed = run->unplaced = true;
@@ -136,13 +130,11 @@ gantry_status gantry_run_new(gantry_run **run, gantry_schedule *schedule, const 
     gantry_status status = check_schedule(schedule, err);
     status = status ? status : gy_struct_read(&options, sizeof options, given, "gantry_run_options", err);
     status = status ? status : gy_struct_reserved(options.reserved, "gantry_run_options", err);
-    if (status) {
+    if (status)
         return status;
-    }
     gantry_run *made = gy_calloc(1, sizeof *made);
-    if (!made) {
+    if (!made)
         return gy_fail_nomem(err);
-    }
     made->schedule = gy_schedule_ref(schedule);
     made->graph = schedule->graph;
     status = make_arrays(made) ? open_backend(made, &options, err) : gy_fail_nomem(err);
@@ -156,22 +148,19 @@ gantry_status gantry_run_new(gantry_run **run, gantry_schedule *schedule, const 
 
 void gantry_run_free(gantry_run *run)
 {
-    if (!run) {
+    if (!run)
         return;
-    }
     gy_run_drain(run, NULL);
-    if (run->backend->close(run->state)) {
+    if (run->backend->close(run->state))
         free_front(run);
-    }
     /* Else a kernel hangs in our memory: losing that memory is all that can be done. */
 }
 
 gantry_status gantry_run_get_info(const gantry_run *run, gantry_run_info *info, gantry_error *err)
 {
     gantry_status status = gy_struct_check(info, sizeof *info, "gantry_run_info", err);
-    if (status) {
+    if (status)
         return status;
-    }
     gantry_run_info full = { .backend = run->backend->name,
                              .replay = replay_of(run),
                              .predicted_us = gy_ticks_to_us(run->schedule->makespan),

@@ -24,11 +24,9 @@ static const gy_route *route_of(const gantry_schedule *s, const gy_op *op)
 
 static bool passes(const gy_route *r, uint32_t resource)
 {
-    for (uint32_t i = 0; i < r->resources; i++) {
-        if (r->resource[i] == resource) {
+    for (uint32_t i = 0; i < r->resources; i++)
+        if (r->resource[i] == resource)
             return true;
-        }
-    }
     return false;
 }
 
@@ -50,15 +48,13 @@ static void meet_at(sweep *w, uint32_t op, uint32_t resource)
             alone = false;
         }
     }
-    if (alone || asked <= (double)s->machine->resource[resource].rate) {
+    if (alone || asked <= (double)s->machine->resource[resource].rate)
         return;
-    }
     w->us[op] = -1;
     for (size_t i = 0; i < w->active.count; i++) {
         const gy_op *other = &s->ops.at[w->active.at[i]];
-        if (gy_op_is_copy(other) && passes(route_of(s, other), resource)) {
+        if (gy_op_is_copy(other) && passes(route_of(s, other), resource))
             w->us[w->active.at[i]] = -1;
-        }
     }
 }
 
@@ -68,27 +64,23 @@ static void meet(sweep *w, uint32_t op)
     const gy_op *o = &s->ops.at[op];
     if (gy_op_is_copy(o)) {
         const gy_route *r = route_of(s, o);
-        for (uint32_t i = 0; s->machine->contention && i < r->resources; i++) {
+        for (uint32_t i = 0; s->machine->contention && i < r->resources; i++)
             meet_at(w, op, r->resource[i]);
-        }
         return;
     }
     for (size_t i = 0; i < w->active.count; i++) {
         const gy_op *other = &s->ops.at[w->active.at[i]];
-        if (!gy_op_is_copy(other) && gy_op_device(s, other, 0) == gy_op_device(s, o, 0)) {
+        if (!gy_op_is_copy(other) && gy_op_device(s, other, 0) == gy_op_device(s, o, 0))
             w->us[op] = w->us[w->active.at[i]] = -1;
-        }
     }
 }
 
 static void forget_ended(sweep *w, int64_t now)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < w->active.count; i++) {
-        if (w->time[w->active.at[i]].end > now) {
+    for (size_t i = 0; i < w->active.count; i++)
+        if (w->time[w->active.at[i]].end > now)
             w->active.at[kept++] = w->active.at[i];
-        }
-    }
     w->active.count = kept;
 }
 
@@ -106,9 +98,8 @@ bool gy_samples_count(const gantry_schedule *s, const gy_op_time *time, double *
     }
     ok = ok && gy_sort_by_key(order, begin, ops);
     for (size_t i = 0; i < ops && ok; i++) {
-        if (time[order[i]].end <= time[order[i]].start) {
+        if (time[order[i]].end <= time[order[i]].start)
             continue; /* it took no time, or did not run: it disturbs no other op */
-        }
         forget_ended(&w, time[order[i]].start);
         meet(&w, order[i]);
         ok = gy_vec_push(&w.active, order[i]);
@@ -123,20 +114,17 @@ bool gy_samples_count(const gantry_schedule *s, const gy_op_time *time, double *
 
 void gy_samples_free(gy_samples *s)
 {
-    for (size_t i = 0; s && i < s->start.count; i++) {
+    for (size_t i = 0; s && i < s->start.count; i++)
         gy_free(s->start.at[i]);
-    }
-    if (s) {
+    if (s)
         gy_vec_free(&s->start);
-    }
     gy_free(s);
 }
 
 const gantry_schedule *gy_samples_phase(const gantry_schedule *s, size_t i)
 {
-    if (s->phases.count) {
+    if (s->phases.count)
         return i < s->phases.count ? s->phases.at[i].schedule : NULL;
-    }
     return i ? NULL : s;
 }
 
@@ -153,9 +141,8 @@ static bool fill(const gantry_run *run, double *us)
     bool ok = true;
     for (size_t i = 0; ok && (s = gy_samples_phase(run->schedule, i)); i++) {
         const gy_op_time *time = times_of(run, i);
-        for (size_t k = 0; !time && k < s->ops.count; k++) {
+        for (size_t k = 0; !time && k < s->ops.count; k++)
             us[k] = -1;
-        }
         ok = !time || gy_samples_count(s, time, us);
         us += s->ops.count;
     }
@@ -177,21 +164,18 @@ static gy_samples *new_samples(const gantry_schedule *schedule)
 {
     gy_samples *k = gy_calloc(1, sizeof *k);
     const gantry_schedule *s;
-    for (size_t i = 0; k && (s = gy_samples_phase(schedule, i)); i++) {
+    for (size_t i = 0; k && (s = gy_samples_phase(schedule, i)); i++)
         k->ops += s->ops.count;
-    }
     return k;
 }
 
 gantry_status gantry_run_sample(gantry_run *run, gantry_error *err)
 {
-    if (!run) {
+    if (!run)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "run is NULL");
-    }
     gantry_status status = gy_run_need_idle(run, "gantry_run_sample", err);
-    if (status) {
+    if (status)
         return status;
-    }
     if (!run->backend->executes || !run->backend->times(run->state)) {
         return gy_fail(err, GANTRY_E_INVALID, NULL,
                        "the run has measured no times; set record_trace in its options, with a back end that executes");
@@ -201,9 +185,8 @@ gantry_status gantry_run_sample(gantry_run *run, gantry_error *err)
                        "there are no times of a whole start yet; call gantry_run_wait on one that succeeds");
     }
     run->samples = run->samples ? run->samples : new_samples(run->schedule);
-    if (!run->samples) {
+    if (!run->samples)
         return gy_fail_nomem(err);
-    }
     size_t starts = run->samples->start.count;
     bool full =
         starts >= GY_SAMPLES_MOST || (starts >= 2 && (int64_t)((starts + 1) * run->samples->ops) > GY_SAMPLES_TIMES);

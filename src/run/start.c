@@ -8,9 +8,8 @@
 static gantry_status tell(gantry_run *run, gantry_error *err)
 {
     run->failure.told = true;
-    if (err) {
+    if (err)
         *err = run->failure.error;
-    }
     return run->failure.error.status;
 }
 
@@ -38,19 +37,16 @@ static bool finish_next(gantry_run *run)
     }
     run->finished++;
     run->last_us = (double)elapsed / 1e3;
-    if (run->edge) {
+    if (run->edge)
         gy_run_edge_outputs(run, gy_job_turn(&run->job, run->finished));
-    }
     return true;
 }
 
 static bool finish_until(gantry_run *run, uint64_t start)
 {
-    while (run->finished < start) {
-        if (!finish_next(run)) {
+    while (run->finished < start)
+        if (!finish_next(run))
             return false;
-        }
-    }
     return true;
 }
 
@@ -64,9 +60,8 @@ static gantry_status prepare_states(gantry_run *run, gantry_error *err)
 {
     gantry_status status = run->unplaced ? gy_run_put_states(run, err) : GANTRY_OK;
     run->unplaced = status != GANTRY_OK;
-    for (; run->retired.count > 0; run->retired.count--) {
+    for (; run->retired.count > 0; run->retired.count--)
         gy_free(*gy_vec_last(&run->retired));
-    }
     return status;
 }
 
@@ -74,11 +69,9 @@ static gantry_status prepare_states(gantry_run *run, gantry_error *err)
 static bool keep_apart(gantry_run *run, uint32_t turn)
 {
     uint64_t last = run->finished;
-    for (uint64_t start = run->finished + 1; run->results && start <= run->started; start++) {
-        if (gy_run_turns_meet(run, turn, gy_job_turn(&run->job, start))) {
+    for (uint64_t start = run->finished + 1; run->results && start <= run->started; start++)
+        if (gy_run_turns_meet(run, turn, gy_job_turn(&run->job, start)))
             last = start;
-        }
-    }
     return finish_until(run, last);
 }
 
@@ -86,19 +79,15 @@ static bool keep_apart(gantry_run *run, uint32_t turn)
 static gantry_status prepare_turn(gantry_run *run, uint32_t turn, gantry_error *err)
 {
     bool old = run->turn_version[turn] != run->version;
-    if (old) {
+    if (old)
         gy_run_take_bindings(run, turn);
-    }
-    if (!keep_apart(run, turn)) {
+    if (!keep_apart(run, turn))
         return tell(run, err);
-    }
     gantry_status status = old || run->repack ? gy_run_refresh_inputs(run, turn, err) : GANTRY_OK;
-    if (status == GANTRY_OK && old) {
+    if (status == GANTRY_OK && old)
         status = gy_run_refresh_outputs(run, turn, err);
-    }
-    if (status == GANTRY_OK) {
+    if (status == GANTRY_OK)
         run->turn_version[turn] = run->version;
-    }
     return status;
 }
 
@@ -106,9 +95,8 @@ static gantry_status prepare(gantry_run *run, gantry_error *err)
 {
     uint32_t turn = gy_job_turn(&run->job, run->started + 1);
     gantry_status status = run->finished == run->started ? prepare_states(run, err) : GANTRY_OK;
-    if (status == GANTRY_OK) {
+    if (status == GANTRY_OK)
         status = prepare_turn(run, turn, err);
-    }
     if (status == GANTRY_OK && run->changed && run->finished == run->started) {
         status = run->backend->rebind(run->state, err);
         run->changed = status != GANTRY_OK;
@@ -118,28 +106,23 @@ static gantry_status prepare(gantry_run *run, gantry_error *err)
 
 static gantry_status make_ready(gantry_run *run, gantry_error *err)
 {
-    if (run->failure.last > 0 && !run->failure.told) {
+    if (run->failure.last > 0 && !run->failure.told)
         return tell(run, err);
-    }
-    if (run->finished == run->started && !run->backend->idle(run->state)) {
+    if (run->finished == run->started && !run->backend->idle(run->state))
         return tell(run, err); /* it timed out, and what hung hangs still */
-    }
     uint64_t limit = run->job.turns, finished = run->started < limit ? 0 : run->started - limit + 1;
-    if (!finish_until(run, run->unplaced ? run->started : finished)) {
+    if (!finish_until(run, run->unplaced ? run->started : finished))
         return tell(run, err);
-    }
     return prepare(run, err);
 }
 
 static gantry_status count_start(gantry_run *run, gantry_status begun, uint64_t *ticket)
 {
-    if (begun) {
+    if (begun)
         return begun;
-    }
     run->started++;
-    if (ticket) {
+    if (ticket)
         *ticket = run->started;
-    }
     return GANTRY_OK;
 }
 

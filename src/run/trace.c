@@ -33,9 +33,8 @@ static void add_lane_names(gy_text *to, const gantry_schedule *s, int process, c
 static void add_kernel(gy_text *to, const gantry_schedule *s, const gy_op *op)
 {
     const gy_node *n = op->node != GY_NONE && s->graph ? &s->graph->nodes.at[op->node] : NULL;
-    if (!n || !gy_op_calls(op) || n->kernel == GY_NONE) {
+    if (!n || !gy_op_calls(op) || n->kernel == GY_NONE)
         return;
-    }
     gy_text_add(to, ",\"kernel\":");
     gy_text_json(to, s->graph->kernels.at[n->kernel].manifest->name);
     gy_text_printf(to, ",\"dtype\":\"%s\"", gantry_dtype_name(gy_node_dtype(s->graph, n)));
@@ -99,9 +98,8 @@ static void add_phases(gy_text *to, const gantry_run *run)
 gantry_status gantry_run_trace(const gantry_run *run, char **text, size_t *length, gantry_error *err)
 {
     const gy_op_time *time = run->backend->times(run->state);
-    if (!time) {
+    if (!time)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "the run keeps no times; set record_trace in its options");
-    }
     if (run->finished == 0 || run->finished != run->started || run->failure.last == run->finished) {
         return gy_fail(err, GANTRY_E_INVALID, NULL,
                        "there are no times of a whole start yet; call gantry_run_wait on one that succeeds");
@@ -120,9 +118,8 @@ gantry_status gantry_run_trace(const gantry_run *run, char **text, size_t *lengt
     }
     gy_text_add(&to, "\n]}\n");
     char *made = gy_text_take(&to, length);
-    if (!made) {
+    if (!made)
         return gy_fail_nomem(err);
-    }
     *text = made;
     return GANTRY_OK;
 }

@@ -17,14 +17,12 @@ static gantry_status open_object(void **object, const char *path, const char *so
 {
     /* Without a slash dlopen would search the system's folders. */
     char *full = strchr(path, '/') ? gy_strdup(path) : gy_path_join(".", path);
-    if (!full) {
+    if (!full)
         return gy_fail_nomem(err);
-    }
     void *opened = dlopen(full, RTLD_NOW | RTLD_LOCAL);
     gy_free(full);
-    if (!opened) {
+    if (!opened)
         return gy_fail(err, GANTRY_E_GRAPH, NULL, "cannot load %s: %s", source, dlerror());
-    }
     *object = opened;
     return GANTRY_OK;
 }
@@ -45,16 +43,14 @@ static gantry_status load(void **object, gantry_kernel_fn *function, const gy_ke
     char *compiled = NULL;
     if (!is_object(source)) {
         gantry_status status = gy_compile_c(&compiled, source, err);
-        if (status) {
+        if (status)
             return status;
-        }
     }
     void *opened;
     gantry_status status = open_object(&opened, compiled ? compiled : source, source, err);
     gy_free(compiled);
-    if (status) {
+    if (status)
         return status;
-    }
     gantry_kernel_fn found = find_function(opened, entry);
     if (!found) {
         dlclose(opened);
@@ -71,9 +67,8 @@ static gantry_status load(void **object, gantry_kernel_fn *function, const gy_ke
 
 static bool make_room(gy_user_code *code, uint32_t count)
 {
-    if (code->count) {
+    if (code->count)
         return true;
-    }
     code->function = gy_calloc(count, sizeof *code->function);
     code->object = gy_calloc(count, sizeof *code->object);
     if (!code->function || !code->object) {
@@ -86,22 +81,18 @@ static bool make_room(gy_user_code *code, uint32_t count)
 
 gantry_status gy_user_code_load(gy_user_code *code, const gantry_graph *graph, uint32_t kernel, gantry_error *err)
 {
-    if (!make_room(code, (uint32_t)graph->kernels.count)) {
+    if (!make_room(code, (uint32_t)graph->kernels.count))
         return gy_fail_nomem(err);
-    }
-    if (code->function[kernel]) {
+    if (code->function[kernel])
         return GANTRY_OK;
-    }
     return load(&code->object[kernel], &code->function[kernel], &graph->kernels.at[kernel], err);
 }
 
 void gy_user_code_free(gy_user_code *code)
 {
-    for (uint32_t i = 0; i < code->count; i++) {
-        if (code->object[i]) {
+    for (uint32_t i = 0; i < code->count; i++)
+        if (code->object[i])
             dlclose(code->object[i]);
-        }
-    }
     gy_free(code->function);
     gy_free(code->object);
     *code = (gy_user_code){ 0 };

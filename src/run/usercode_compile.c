@@ -40,9 +40,8 @@ typedef GY_VEC(char *) words;
 
 static void free_words(words *w)
 {
-    for (size_t i = 0; i < w->count; i++) {
+    for (size_t i = 0; i < w->count; i++)
         gy_free(w->at[i]);
-    }
     gy_vec_free(w);
 }
 
@@ -63,9 +62,8 @@ static bool add_compiler(words *w)
     cc = cc && *cc ? cc : "cc";
     while (*cc) {
         size_t length = strcspn(cc, " ");
-        if (length > 0 && !add_word(w, cc, length)) {
+        if (length > 0 && !add_word(w, cc, length))
             return false;
-        }
         cc += length + (cc[length] == ' ');
     }
     return true;
@@ -76,9 +74,8 @@ static bool add_own_include(words *w)
     static const char anchor; /* an address inside this library, for dladdr to find its file */
     Dl_info self;
     const char *slash = dladdr(&anchor, &self) && self.dli_fname ? strrchr(self.dli_fname, '/') : NULL;
-    if (!slash) {
+    if (!slash)
         return true;
-    }
     gy_text path = { 0 };
     gy_text_add_n(&path, self.dli_fname, (size_t)(slash - self.dli_fname) + 1);
     gy_text_add(&path, GY_INCLUDE_FROM_LIBRARY);
@@ -89,28 +86,22 @@ static bool add_own_include(words *w)
 
 static bool add_flags(words *w)
 {
-    if (!add_own_include(w)) {
+    if (!add_own_include(w))
         return false;
-    }
-    for (size_t i = 0; i < FLAGS; i++) {
-        if (!add_word(w, flags[i], strlen(flags[i]))) {
+    for (size_t i = 0; i < FLAGS; i++)
+        if (!add_word(w, flags[i], strlen(flags[i])))
             return false;
-        }
-    }
     return true;
 }
 
 /* Compiler, then our flags if `with_flags`, then the extra words up to NULL. */
 static bool make_command(words *w, bool with_flags, const char *const *extra)
 {
-    if (!add_compiler(w) || (with_flags && !add_flags(w))) {
+    if (!add_compiler(w) || (with_flags && !add_flags(w)))
         return false;
-    }
-    for (; *extra; extra++) {
-        if (!add_word(w, *extra, strlen(*extra))) {
+    for (; *extra; extra++)
+        if (!add_word(w, *extra, strlen(*extra)))
             return false;
-        }
-    }
     return gy_vec_push(w, NULL);
 }
 
@@ -120,12 +111,10 @@ static bool read_all(int fd, gy_text *text)
     char block[4096];
     for (;;) {
         ssize_t got = read(fd, block, sizeof block);
-        if (got < 0 && errno == EINTR) {
+        if (got < 0 && errno == EINTR)
             continue;
-        }
-        if (got <= 0) {
+        if (got <= 0)
             return got == 0 && !text->failed;
-        }
         gy_text_add_n(text, block, (size_t)got);
     }
 }
@@ -134,9 +123,8 @@ static int spawn(pid_t *child, char *const *command, int output)
 {
     posix_spawn_file_actions_t actions;
     int code = posix_spawn_file_actions_init(&actions);
-    if (code) {
+    if (code)
         return code;
-    }
     code = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     code = code ? code : posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
     code = code ? code : posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
@@ -148,11 +136,9 @@ static int spawn(pid_t *child, char *const *command, int output)
 static int wait_for(pid_t child)
 {
     int result = 0;
-    while (waitpid(child, &result, 0) < 0) {
-        if (errno != EINTR) {
+    while (waitpid(child, &result, 0) < 0)
+        if (errno != EINTR)
             return -1;
-        }
-    }
     return result;
 }
 
@@ -160,9 +146,8 @@ static int wait_for(pid_t child)
 static gantry_status run_command(words *command, gy_text *text, int *result, gantry_error *err)
 {
     int pipe_ends[2];
-    if (pipe2(pipe_ends, O_CLOEXEC) != 0) {
+    if (pipe2(pipe_ends, O_CLOEXEC) != 0)
         return gy_fail_errno(err, "start", command->at[0]);
-    }
     pid_t child;
     int code = spawn(&child, command->at, pipe_ends[1]);
     close(pipe_ends[1]);
@@ -200,17 +185,14 @@ static gantry_status hash_text(uint64_t *hash, const char *source, gantry_error 
     gy_text text = { 0 }, version = { 0 };
     int result = 0;
     gantry_status status = compiler(true, (const char *const[]){ "-E", source, NULL }, &text, &result, err);
-    if (status == GANTRY_OK && result != 0) {
+    if (status == GANTRY_OK && result != 0)
         status = fail_compile(source, &text, err);
-    }
-    if (status == GANTRY_OK) {
+    if (status == GANTRY_OK)
         status = compiler(false, (const char *const[]){ "--version", NULL }, &version, &result, err);
-    }
     if (status == GANTRY_OK) {
         uint64_t h = gy_hash_bytes(version.length ? version.at : "", version.length, sizeof(gantry_launch));
-        for (size_t i = 0; i < FLAGS; i++) {
+        for (size_t i = 0; i < FLAGS; i++)
             h = gy_hash_bytes(flags[i], strlen(flags[i]), h);
-        }
         *hash = gy_hash_bytes(text.length ? text.at : "", text.length, h);
     }
     gy_text_free(&text);
@@ -230,15 +212,12 @@ static gantry_status compile_to(const char *object, const char *source, gantry_e
     int result = 0;
     const char *const extra[] = { "-shared", "-o", temporary.at, source, "-lm", NULL };
     gantry_status status = compiler(true, extra, &text, &result, err);
-    if (status == GANTRY_OK && result != 0) {
+    if (status == GANTRY_OK && result != 0)
         status = fail_compile(source, &text, err);
-    }
-    if (status == GANTRY_OK && rename(temporary.at, object) != 0) {
+    if (status == GANTRY_OK && rename(temporary.at, object) != 0)
         status = gy_fail_errno(err, "write", object);
-    }
-    if (status) {
+    if (status)
         unlink(temporary.at);
-    }
     gy_text_free(&temporary);
     gy_text_free(&text);
     return status;
@@ -246,16 +225,14 @@ static gantry_status compile_to(const char *object, const char *source, gantry_e
 
 gantry_status gy_compile_c(char **object, const char *source, gantry_error *err)
 {
-    if (access(source, R_OK) != 0) {
+    if (access(source, R_OK) != 0)
         return gy_fail_errno(err, "open", source);
-    }
     uint64_t hash;
     gantry_status status = hash_text(&hash, source, err);
     char *path = NULL;
     status = status ? status : gy_cache_path(&path, hash, ".so", err);
-    if (status) {
+    if (status)
         return status;
-    }
     if (access(path, R_OK) != 0 && (status = compile_to(path, source, err)) != GANTRY_OK) {
         gy_free(path);
         return status;

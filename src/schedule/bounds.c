@@ -20,14 +20,12 @@ gantry_status gy_schedule_graph(gantry_graph **out, const gantry_schedule *s, co
 {
     gy_cut *cut = gy_calloc(s->bounds.count + 1, sizeof *cut);
     size_t cuts = 0;
-    if (!cut) {
+    if (!cut)
         return gy_fail_nomem(err);
-    }
     for (size_t i = 0; i < s->bounds.count; i++) {
         const gy_buffer *b = find_split(s, graph, i);
-        if (b) {
+        if (b)
             cut[cuts++] = (gy_cut){ (uint32_t)(b - graph->buffers.at), s->bounds.at[i].first };
-        }
     }
     gantry_error inner = { 0 };
     gantry_status status = gy_graph_specialise(out, graph, cut, cuts, &inner);
@@ -38,8 +36,7 @@ gantry_status gy_schedule_graph(gantry_graph **out, const gantry_schedule *s, co
                        "schedule: %s",
                        inner.text);
     }
-    if (status && err) {
+    if (status && err)
         *err = inner;
-    }
     return status;
 }

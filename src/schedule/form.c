@@ -23,9 +23,8 @@ gantry_status gy_breach(gantry_error *err, const char *rule, const char *list, s
 
 static bool same_rows(const gy_schedule_value *a, const gy_schedule_value *b)
 {
-    if (a->rows != b->rows || a->row_bytes != b->row_bytes || !a->offset != !b->offset) {
+    if (a->rows != b->rows || a->row_bytes != b->row_bytes || !a->offset != !b->offset)
         return false;
-    }
     return a->offset == b->offset || memcmp(a->offset, b->offset, ((size_t)a->rows + 1) * sizeof *a->offset) == 0;
 }
 
@@ -39,9 +38,8 @@ static gantry_status check_rows(const gy_schedule_value *v, size_t i, gantry_err
                       "\"%s\" has %lld rows of %lld bytes; both must be 0 or more, and their product below 2^62",
                       v->name, (long long)v->rows, (long long)v->row_bytes);
     }
-    if (!v->offset) {
+    if (!v->offset)
         return GANTRY_OK;
-    }
     if (v->row_bytes != 0) {
         return BREACH("values", i, "\"%s\" is tiled and has %lld row_bytes; tiled buffers have 0 and offsets", v->name,
                       (long long)v->row_bytes);
@@ -59,22 +57,19 @@ static gantry_status check_rows(const gy_schedule_value *v, size_t i, gantry_err
 static gantry_status check_value(const gantry_schedule *s, size_t i, gantry_error *err)
 {
     const gy_schedule_value *v = &s->values.at[i];
-    if (!v->name) {
+    if (!v->name)
         return BREACH("values", i, "value %zu has no name", i);
-    }
     if (v->buffer > i || (v->buffer == i) != (v->generation == 0)) {
         return BREACH("values", i,
                       "value %zu is generation %u of buffer %u; value i of generation 0 is buffer i, other "
                       "generations come behind it",
                       i, v->generation, v->buffer);
     }
-    if (v->generation == 0) {
+    if (v->generation == 0)
         return check_rows(v, i, err);
-    }
     const gy_schedule_value *own = &s->values.at[v->buffer];
-    if (own->generation != 0 || !same_rows(v, own)) {
+    if (own->generation != 0 || !same_rows(v, own))
         return BREACH("values", i, "value %zu has other rows than its buffer, \"%s\"", i, own->name);
-    }
     return GANTRY_OK;
 }
 
@@ -154,9 +149,8 @@ static gantry_status check_lane(const gantry_schedule *s, size_t i, gantry_error
 static gantry_status check_bound(const gantry_schedule *s, size_t i, gantry_error *err)
 {
     const struct gy_part_bounds *b = &s->bounds.at[i];
-    if (!b->buffer || !b->first || b->parts == 0) {
+    if (!b->buffer || !b->first || b->parts == 0)
         return BREACH("bounds", i, "bounds %zu have %u parts; a split buffer has a name and 1 or more", i, b->parts);
-    }
     for (uint32_t part = 0; part <= b->parts; part++) {
         if (part ? b->first[part] < b->first[part - 1] : b->first[0] != 0) {
             return BREACH("bounds", i, "part %u of \"%s\" begins at row %lld; bounds begin with 0 and do not fall",
@@ -196,11 +190,9 @@ static gantry_status check_head(const gantry_schedule *s, gantry_error *err)
         return gy_fail(err, GANTRY_E_SCHEDULE, "/slabs", "rule form: %zu slabs for %u memories; there is one for each",
                        s->slab.count, s->machine ? s->machine->memories : 0);
     }
-    for (size_t i = 0; i < s->slab.count; i++) {
-        if (s->slab.at[i] > BYTES_MAX) {
+    for (size_t i = 0; i < s->slab.count; i++)
+        if (s->slab.at[i] > BYTES_MAX)
             return BREACH("slabs", i, "slab %zu has %llu bytes", i, (unsigned long long)s->slab.at[i]);
-        }
-    }
     if (s->staging > BYTES_MAX || s->makespan < 0 || s->bound < 0 || s->period < 0 || s->period_bound < 0) {
         return gy_fail(
             err, GANTRY_E_SCHEDULE, "",
@@ -209,9 +201,8 @@ static gantry_status check_head(const gantry_schedule *s, gantry_error *err)
             (unsigned long long)s->staging, (long long)s->makespan, (long long)s->bound, (long long)s->period,
             (long long)s->period_bound);
     }
-    if (s->unroll != 1) {
+    if (s->unroll != 1)
         return gy_fail(err, GANTRY_E_SCHEDULE, "/unroll", "rule form: unroll is %u; this version has 1", s->unroll);
-    }
     if (s->in_flight < 1 || s->in_flight > GY_IN_FLIGHT_MAX) {
         return gy_fail(err, GANTRY_E_SCHEDULE, "/in_flight", "rule form: in_flight is %u; allowed is 1 to %d",
                        s->in_flight, GY_IN_FLIGHT_MAX);
@@ -237,16 +228,12 @@ static gantry_status check_head(const gantry_schedule *s, gantry_error *err)
 
 static gantry_status check_names(const gantry_schedule *s, gantry_error *err)
 {
-    for (size_t i = 0; i < s->node_ids.count; i++) {
-        if (!s->node_ids.at[i]) {
+    for (size_t i = 0; i < s->node_ids.count; i++)
+        if (!s->node_ids.at[i])
             return BREACH("nodes", i, "node %zu has no id", i);
-        }
-    }
-    for (size_t i = 0; i < s->params.count; i++) {
-        if (!s->params.at[i].name) {
+    for (size_t i = 0; i < s->params.count; i++)
+        if (!s->params.at[i].name)
             return BREACH("params", i, "param %zu has no name", i);
-        }
-    }
     return GANTRY_OK;
 }
 
@@ -257,16 +244,14 @@ static gantry_status check_names(const gantry_schedule *s, gantry_error *err)
 gantry_status gy_schedule_form(const gantry_schedule *s, gantry_error *err)
 {
     gantry_status status = check_head(s, err);
-    if (!status) {
+    if (!status)
         status = check_names(s, err);
-    }
     FOR_ALL(s->values, check_value);
     FOR_ALL(s->instances, check_instance);
     FOR_ALL(s->lanes, check_lane);
     FOR_ALL(s->bounds, check_bound);
-    if (status) {
+    if (status)
         return status;
-    }
     uint32_t *geometry;
     status = gy_form_geometry(s, &geometry, err);
     if (!status) {
@@ -284,9 +269,8 @@ int64_t gy_row_offset(const gantry_schedule *s, uint32_t value, int64_t row)
 
 static uint64_t hash_rows(const gy_schedule_value *v)
 {
-    if (!v->offset) {
+    if (!v->offset)
         return gy_hash64((uint64_t)v->row_bytes);
-    }
     return gy_hash_bytes(v->offset, ((size_t)v->rows + 1) * sizeof *v->offset, 1);
 }
 
@@ -306,14 +290,12 @@ static bool number_geometry(const gantry_schedule *s, uint32_t *to, gy_map *seen
             continue;
         }
         uint64_t key = hash_rows(v), other;
-        while (gy_map_get(seen, key, &other) && !same_geometry(v, &s->values.at[other])) {
+        while (gy_map_get(seen, key, &other) && !same_geometry(v, &s->values.at[other]))
             key++;
-        }
-        if (gy_map_get(seen, key, &other)) {
+        if (gy_map_get(seen, key, &other))
             to[i] = (uint32_t)other;
-        } else if (!gy_map_put(seen, key, i)) {
+        else if (!gy_map_put(seen, key, i))
             return false;
-        }
     }
     return true;
 }

@@ -52,9 +52,8 @@ static gantry_status check_copy(const gantry_schedule *s, size_t i, const uint32
 static gantry_status check_fill(const gantry_schedule *s, size_t i, gantry_error *err)
 {
     const gy_op *op = &s->ops.at[i];
-    if (op->uses != 1 || s->use.at[op->use].mode != GANTRY_WRITE) {
+    if (op->uses != 1 || s->use.at[op->use].mode != GANTRY_WRITE)
         return BREACH("ops", i, "op %zu is a fill with %u uses; it has one, a write", i, op->uses);
-    }
     const gy_instance *in = instance_of(s, op, 0);
     bool accumulator = in->role == GY_ROLE_ACCUMULATOR;
     if (op->node == GY_NONE && (accumulator ? op->reduce && op->reduce != in->op : !op->reduce)) {
@@ -107,9 +106,8 @@ static gantry_status check_kind(const gantry_schedule *s, size_t i, const uint32
         return BREACH("ops", i, "op %zu is a %s in %u lanes; only collectives have several", i,
                       gy_word(&gy_op_words, op->kind), op->lanes);
     }
-    if (op->reduce && (!gy_is_reduction(op->reduce) || (op->kind != GY_OP_COLLECTIVE && op->kind != GY_OP_FILL))) {
+    if (op->reduce && (!gy_is_reduction(op->reduce) || (op->kind != GY_OP_COLLECTIVE && op->kind != GY_OP_FILL)))
         return BREACH("ops", i, "op %zu is a %s with reduction %u", i, gy_word(&gy_op_words, op->kind), op->reduce);
-    }
     switch (op->kind) {
     case GY_OP_COPY:
     case GY_OP_EVICT:
@@ -153,17 +151,14 @@ static gantry_status check_op(const gantry_schedule *s, size_t i, const uint32_t
     }
     for (uint32_t k = 0; k < op->lanes; k++) {
         uint32_t lane = s->op_lane.at[op->lane + k];
-        if (lane >= s->lanes.count) {
+        if (lane >= s->lanes.count)
             return BREACH("ops", i, "op %zu is in lane %u of %zu", i, lane, s->lanes.count);
-        }
     }
     gantry_status status = GANTRY_OK;
-    for (uint32_t k = 0; !status && k < op->uses; k++) {
+    for (uint32_t k = 0; !status && k < op->uses; k++)
         status = check_use(s, i, op, &s->use.at[op->use + k], err);
-    }
-    if (!status) {
+    if (!status)
         status = check_kind(s, i, geometry, err);
-    }
     return status ? status : check_times(s, i, err);
 }
 
@@ -186,11 +181,9 @@ static gantry_status check_row(const gantry_schedule *s, size_t i, gantry_error 
 gantry_status gy_form_ops(const gantry_schedule *s, const uint32_t *geometry, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
-    for (size_t i = 0; !status && i < s->ops.count; i++) {
+    for (size_t i = 0; !status && i < s->ops.count; i++)
         status = check_op(s, i, geometry, err);
-    }
-    for (size_t i = 0; !status && i < s->sync.count; i++) {
+    for (size_t i = 0; !status && i < s->sync.count; i++)
         status = check_row(s, i, err);
-    }
     return status;
 }

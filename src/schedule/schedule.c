@@ -20,14 +20,12 @@ gantry_schedule *gy_schedule_alloc(void)
 
 uint32_t gy_buffer_home(const gantry_machine *machine, const gy_buffer *buffer)
 {
-    if (!buffer->external) {
+    if (!buffer->external)
         return 0;
-    }
     uint32_t memory = gy_machine_find_memory(machine, buffer->external);
     uint32_t device = memory == GY_MACHINE_NONE ? gy_machine_find_device(machine, buffer->external) : 0;
-    if (memory != GY_MACHINE_NONE) {
+    if (memory != GY_MACHINE_NONE)
         return memory;
-    }
     return device == GY_MACHINE_NONE ? GY_NONE : machine->device[device].memory;
 }
 
@@ -35,9 +33,8 @@ uint32_t gy_buffer_home(const gantry_machine *machine, const gy_buffer *buffer)
 gantry_schedule *gy_schedule_ref(const gantry_schedule *schedule)
 {
     gantry_schedule *s = (gantry_schedule *)(uintptr_t)schedule;
-    if (s) {
+    if (s)
         __atomic_add_fetch(&s->refs, 1, __ATOMIC_RELAXED);
-    }
     return s;
 }
 
@@ -58,17 +55,15 @@ static void free_arrays(gantry_schedule *s)
     gy_vec_free(&s->window);
     gy_vec_free(&s->tried);
     gy_vec_free(&s->load);
-    for (size_t i = 0; i < s->phases.count; i++) {
+    for (size_t i = 0; i < s->phases.count; i++)
         gantry_schedule_free(s->phases.at[i].schedule);
-    }
     gy_vec_free(&s->phases);
 }
 
 void gantry_schedule_free(gantry_schedule *s)
 {
-    if (!s || __atomic_sub_fetch(&s->refs, 1, __ATOMIC_ACQ_REL) > 0) {
+    if (!s || __atomic_sub_fetch(&s->refs, 1, __ATOMIC_ACQ_REL) > 0)
         return;
-    }
     free_arrays(s);
     gantry_graph_free(s->graph);
     gantry_machine_free(s->machine);
@@ -79,25 +74,22 @@ void gantry_schedule_free(gantry_schedule *s)
 uint64_t gy_instance_offset(const gantry_schedule *s, const gy_instance *instance, int64_t row)
 {
     const gy_schedule_value *v = &s->values.at[instance->value];
-    if (v->offset) {
+    if (v->offset)
         return (uint64_t)(v->offset[row] - v->offset[instance->first]);
-    }
     return (uint64_t)(row - instance->first) * (uint64_t)v->row_bytes;
 }
 
 uint64_t gy_instance_window(const gantry_schedule *s, const gy_instance *in)
 {
-    if (in->space == GY_SPACE_STAGING) {
+    if (in->space == GY_SPACE_STAGING)
         return s->staging_window;
-    }
     return in->space == GY_SPACE_SLAB && s->window.count ? s->window.at[in->memory] : 0;
 }
 
 uint64_t gy_instance_room(const gantry_schedule *s, const gy_instance *in)
 {
-    if (in->space == GY_SPACE_STAGING) {
+    if (in->space == GY_SPACE_STAGING)
         return s->staging;
-    }
     return in->space == GY_SPACE_SLAB ? s->slab.at[in->memory] : 0;
 }
 
@@ -112,31 +104,25 @@ gantry_status gy_schedule_index(gantry_schedule *s, gantry_error *err)
 {
     size_t nodes = s->node_ids.count;
     s->node_op.count = 0;
-    if (!gy_vec_add(&s->node_op, nodes)) {
+    if (!gy_vec_add(&s->node_op, nodes))
         return gy_fail_nomem(err);
-    }
-    for (size_t i = 0; i < nodes; i++) {
+    for (size_t i = 0; i < nodes; i++)
         s->node_op.at[i] = GY_NONE;
-    }
     for (size_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
-        if (op->node < nodes && op->iteration == 0 && s->node_op.at[op->node] == GY_NONE) {
+        if (op->node < nodes && op->iteration == 0 && s->node_op.at[op->node] == GY_NONE)
             s->node_op.at[op->node] = (uint32_t)i;
-        }
     }
     return GANTRY_OK;
 }
 
 static const gy_op *op_of_node(const gantry_schedule *s, uint32_t node)
 {
-    if (s->node_op.count > node) {
+    if (s->node_op.count > node)
         return s->node_op.at[node] == GY_NONE ? NULL : &s->ops.at[s->node_op.at[node]];
-    }
-    for (size_t i = 0; i < s->ops.count; i++) {
-        if (s->ops.at[i].node == node && s->ops.at[i].iteration == 0) {
+    for (size_t i = 0; i < s->ops.count; i++)
+        if (s->ops.at[i].node == node && s->ops.at[i].iteration == 0)
             return &s->ops.at[i];
-        }
-    }
     return NULL;
 }
 
@@ -150,9 +136,8 @@ int gantry_schedule_device_of(const gantry_schedule *s, gantry_node node)
 
 uint64_t gantry_schedule_peak_bytes(const gantry_schedule *s, size_t memory)
 {
-    if (!s || memory >= s->slab.count) {
+    if (!s || memory >= s->slab.count)
         return 0;
-    }
     return s->slab.at[memory] + (memory == 0 ? s->staging : 0);
 }
 

@@ -24,9 +24,8 @@ static uint64_t reduced_bytes(const gantry_schedule *s, const gy_op *op, const g
 {
     uint64_t bytes = 0;
     uint32_t home = memory_of(s, &use[op->ins]);
-    for (uint32_t i = 0; i < op->uses; i++) {
+    for (uint32_t i = 0; i < op->uses; i++)
         bytes += memory_of(s, &use[i]) != home ? gy_use_bytes(s, &use[i]) : 0;
-    }
     return bytes;
 }
 
@@ -34,11 +33,9 @@ static uint64_t reduced_bytes(const gantry_schedule *s, const gy_op *op, const g
 static uint64_t spread_bytes(const gantry_schedule *s, const gy_op *op, const gy_use *use)
 {
     uint64_t bytes = 0;
-    for (uint32_t w = op->ins; w < op->uses; w++) {
-        for (uint32_t r = 0; r < op->ins; r++) {
+    for (uint32_t w = op->ins; w < op->uses; w++)
+        for (uint32_t r = 0; r < op->ins; r++)
             bytes += memory_of(s, &use[r]) != memory_of(s, &use[w]) ? shared_bytes(s, &use[w], &use[r]) : 0;
-        }
-    }
     return bytes;
 }
 
@@ -53,9 +50,8 @@ static uint64_t moved_bytes(const gantry_schedule *s, const gy_op *op)
     case GY_OP_FETCH:
         return memory_of(s, &use[0]) != memory_of(s, &use[1]) ? gy_use_bytes(s, &use[0]) : 0;
     case GY_OP_COLLECTIVE:
-        if (op->ins == op->uses) {
+        if (op->ins == op->uses)
             return 0;
-        }
         return op->reduce || op->node != GY_NONE ? reduced_bytes(s, op, use) : spread_bytes(s, op, use);
     default:
         return 0;
@@ -94,9 +90,8 @@ static void count_ops(const gantry_schedule *s, gantry_schedule_summary *to)
 static gantry_status count_events(const gantry_schedule *s, uint64_t *events, gantry_error *err)
 {
     uint8_t *seen = gy_calloc(s->ops.count ? s->ops.count : 1, 1);
-    if (!seen) {
+    if (!seen)
         return gy_fail_nomem(err);
-    }
     uint64_t count = 0;
     for (size_t i = 0; i < s->sync.count; i++) {
         const gy_sync *row = &s->sync.at[i];
@@ -115,13 +110,11 @@ static gantry_status count_events(const gantry_schedule *s, uint64_t *events, ga
 
 gantry_status gantry_schedule_summarize(const gantry_schedule *s, gantry_schedule_summary *summary, gantry_error *err)
 {
-    if (!s) {
+    if (!s)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_schedule_summarize needs a schedule");
-    }
     gantry_status status = gy_struct_check(summary, sizeof *summary, "gantry_schedule_summary", err);
-    if (status) {
+    if (status)
         return status;
-    }
     gantry_schedule_summary to = GANTRY_SCHEDULE_SUMMARY_INIT;
     to.makespan_us = gy_ticks_to_us(s->makespan);
     to.bound_us = gy_ticks_to_us(s->bound);
@@ -133,9 +126,8 @@ gantry_status gantry_schedule_summarize(const gantry_schedule *s, gantry_schedul
     to.ops = s->ops.count;
     count_ops(s, &to);
     status = s->phases.count ? count_phases(s, &to, err) : count_events(s, &to.events, err);
-    if (status) {
+    if (status)
         return status;
-    }
     gy_struct_write(summary, &to, sizeof to);
     return GANTRY_OK;
 }

@@ -6,12 +6,10 @@
 static void add_rows(gy_text *to, const gy_schedule_value *value, int64_t first, int64_t last)
 {
     gy_text_add(to, value->name);
-    if (value->generation > 0) {
+    if (value->generation > 0)
         gy_text_printf(to, "@%u", value->generation);
-    }
-    if (first != 0 || last != value->rows) {
+    if (first != 0 || last != value->rows)
         gy_text_printf(to, "{%lld:%lld}", (long long)first, (long long)last);
-    }
 }
 
 void gy_use_text(gy_text *to, const gantry_schedule *s, const gy_use *use)
@@ -55,10 +53,8 @@ void gy_op_text(gy_text *to, const gantry_schedule *s, uint32_t index)
         return;
     }
     gy_text_add(to, s->node_ids.at[op->node]);
-    if (op->iteration > 0) {
+    if (op->iteration > 0)
         gy_text_printf(to, " (iteration %u)", op->iteration);
-    }
-    if (op->repeat) {
+    if (op->repeat)
         gy_text_add(to, " again");
-    }
 }

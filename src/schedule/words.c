@@ -34,11 +34,9 @@ const char *gy_word(const gy_words *words, size_t number)
 
 size_t gy_word_find(const gy_words *words, const char *word)
 {
-    for (size_t i = 0; i < words->count; i++) {
-        if (strcmp(words->word[i], word) == 0) {
+    for (size_t i = 0; i < words->count; i++)
+        if (strcmp(words->word[i], word) == 0)
             return words->first + i;
-        }
-    }
     return SIZE_MAX;
 }
 

@@ -45,9 +45,8 @@ void faults_before_thread(int (*before)(void))
 
 static bool fails(void)
 {
-    if (left < 0 || atomic_fetch_sub(&left, 1) != 0) {
+    if (left < 0 || atomic_fetch_sub(&left, 1) != 0)
         return false;
-    }
     happened = true;
     left = lasting ? 0 : -1;
     return true;
@@ -84,9 +83,8 @@ void *__wrap_calloc(size_t count, size_t bytes)
 
 void *__wrap_realloc(void *old, size_t bytes)
 {
-    if (fails()) {
+    if (fails())
         return NULL;
-    }
     void *moved = __real_realloc(old, bytes);
     return old ? moved : counted(moved);
 }

@@ -23,9 +23,8 @@ size_t gy_count_unwritten(const void *a, const void *b, size_t bytes, size_t *fi
  * contributions to rounding is not. */
 static double clear_start(gantry_dtype dtype, gantry_access op, double contribution)
 {
-    if (op == GANTRY_PROD) {
+    if (op == GANTRY_PROD)
         return 2;
-    }
     return !gy_dtype_is_float(dtype) ? 3 : isfinite(contribution) ? 4 * (fabs(contribution) + 1) : 4;
 }
 
@@ -35,9 +34,8 @@ void gy_second_start(void *start, const void *first_result, gantry_dtype dtype, 
         gy_fill_identity(start, dtype, op == GANTRY_MIN ? GANTRY_MAX : GANTRY_MIN, count);
         return;
     }
-    for (uint64_t i = 0; i < count; i++) {
+    for (uint64_t i = 0; i < count; i++)
         gy_element_store(start, dtype, i, clear_start(dtype, op, gy_element_load(first_result, dtype, i)));
-    }
 }
 
 /* Of the larger of both parts. Functions may add piece by piece in the dtype itself, which the 16-bit types bear badly.
@@ -59,21 +57,18 @@ static bool is_close(gantry_dtype dtype, gantry_access op, double start, double 
     bool product = op == GANTRY_PROD;
     double expected = product ? start * contribution : start + contribution;
     double scale = product ? fabs(expected) : fabs(start) + fabs(contribution);
-    if (isnan(contribution)) {
+    if (isnan(contribution))
         return isnan(result); /* a NaN that the function contributes is in every sum */
-    }
-    if (!isfinite(start) || !isfinite(contribution) || isinf(result)) {
+    if (!isfinite(start) || !isfinite(contribution) || isinf(result))
         return true; /* says nothing */
-    }
     return fabs(result - expected) <= tolerance(dtype) * scale;
 }
 
 static bool is_exact(const void *start, const void *contribution, const void *result, gantry_dtype dtype,
                      gantry_access op, uint64_t i)
 {
-    if (isnan(gy_element_load(contribution, dtype, i))) {
+    if (isnan(gy_element_load(contribution, dtype, i)))
         return true; /* MIN and MAX of a NaN: kernels differ */
-    }
     size_t size = gantry_dtype_size(dtype);
     uint64_t expected = 0;
     const void *from[] = { (const char *)start + i * size, (const char *)contribution + i * size };
@@ -89,9 +84,8 @@ uint64_t gy_find_not_added(const void *start, const void *contribution, const vo
         bool fine = rounds ? is_close(dtype, op, gy_element_load(start, dtype, i),
                                       gy_element_load(contribution, dtype, i), gy_element_load(result, dtype, i))
                            : is_exact(start, contribution, result, dtype, op, i);
-        if (!fine) {
+        if (!fine)
             return i;
-        }
     }
     return UINT64_MAX;
 }

@@ -28,13 +28,12 @@ static _Thread_local guard *volatile current;
 static void pass_on(int number, siginfo_t *info, void *context)
 {
     const struct sigaction *old = &before[number == SIGSEGV ? 0 : 1];
-    if (old->sa_flags & SA_SIGINFO) {
+    if (old->sa_flags & SA_SIGINFO)
         old->sa_sigaction(number, info, context);
-    } else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN) {
+    else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN)
         old->sa_handler(number);
-    } else {
+    else
         signal(number, SIG_DFL); /* the instruction runs again, and ends the process */
-    }
 }
 
 static void on_fault(int number, siginfo_t *info, void *context)
@@ -55,9 +54,8 @@ bool gy_fault_install(void)
     bool fine = true;
     struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
     sigemptyset(&action.sa_mask);
-    for (int i = 0; users == 0 && i < SIGNALS; i++) {
+    for (int i = 0; users == 0 && i < SIGNALS; i++)
         fine = fine && sigaction(signals[i], &action, &before[i]) == 0;
-    }
     users += fine;
     pthread_mutex_unlock(&lock);
     return fine;
@@ -67,9 +65,8 @@ void gy_fault_remove(void)
 {
     pthread_mutex_lock(&lock);
     users--;
-    for (int i = 0; users == 0 && i < SIGNALS; i++) {
+    for (int i = 0; users == 0 && i < SIGNALS; i++)
         sigaction(signals[i], &before[i], NULL);
-    }
     pthread_mutex_unlock(&lock);
 }
 

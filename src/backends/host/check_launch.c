@@ -57,21 +57,18 @@ static gantry_status open_windows(gy_trial *t, int number, gantry_error *err)
     bool at_end = number != FRESH;
     for (uint32_t k = 0; k < t->op->uses; k++) {
         gantry_status status = gy_window_open(&c->windows, &t->window[k], bytes_of(t, k), at_end, err);
-        if (status) {
+        if (status)
             return status;
-        }
         prepare_window(t, k, number);
-        if (!writes(gy_trial_use(t, k))) {
+        if (!writes(gy_trial_use(t, k)))
             gy_window_protect(&t->window[k]);
-        }
         gy_host_ops_point(&c->ops, t->op->use + k, t->window[k].data);
     }
     gantry_launch *l = &c->ops.call[t->id]->launch;
     if (l->scratch_bytes) {
         gantry_status status = gy_window_open(&c->windows, &t->scratch, (size_t)l->scratch_bytes, false, err);
-        if (status) {
+        if (status)
             return status;
-        }
         memset(t->scratch.data, number == FRESH ? GY_POISON_B : GY_POISON_A, (size_t)l->scratch_bytes);
         l->scratch = t->scratch.data;
     }
@@ -99,9 +96,8 @@ static gantry_status call_guarded(gy_trial *t, gantry_error *err)
     gy_host_memory_allow(&t->c->memory, false);
     bool calm = gy_fault_guard(call, t, &address);
     gy_host_memory_allow(&t->c->memory, true);
-    if (!calm) {
+    if (!calm)
         return gy_report_touch(t, address, err);
-    }
     return t->succeeded ? GANTRY_OK : gy_host_ops_fail(&t->c->ops, t->id, t->failure, err);
 }
 
@@ -109,13 +105,11 @@ static gantry_status keep_results(gy_trial *t, int number, gantry_error *err)
 {
     for (uint32_t k = 0; k < t->op->uses; k++) {
         char **kept = gy_trial_result(t, k, number);
-        if (!writes(gy_trial_use(t, k))) {
+        if (!writes(gy_trial_use(t, k)))
             continue;
-        }
         *kept = gy_alloc(bytes_of(t, k));
-        if (!*kept) {
+        if (!*kept)
             return gy_fail_nomem(err);
-        }
         memcpy(*kept, t->window[k].data, bytes_of(t, k));
     }
     return GANTRY_OK;
@@ -138,9 +132,8 @@ static gantry_status check_written(const gy_trial *t, gantry_error *err)
             count = gy_count_unwritten(*gy_trial_result(t, k, PLAIN), *gy_trial_result(t, k, FRESH), bytes_of(t, k),
                                        &first);
         }
-        if (count) {
+        if (count)
             return gy_report_unwritten(t, k, first, count, err);
-        }
     }
     return GANTRY_OK;
 }
@@ -148,14 +141,12 @@ static gantry_status check_written(const gy_trial *t, gantry_error *err)
 static gantry_status check_added(gy_trial *t, gantry_error *err)
 {
     bool any = false;
-    for (uint32_t k = 0; k < t->op->uses; k++) {
+    for (uint32_t k = 0; k < t->op->uses; k++)
         any |= reduces(gy_trial_use(t, k));
-    }
     gantry_status status = any ? attempt(t, AGAIN, err) : GANTRY_OK;
     for (uint32_t k = 0; status == GANTRY_OK && k < t->op->uses; k++) {
-        if (!reduces(gy_trial_use(t, k))) {
+        if (!reduces(gy_trial_use(t, k)))
             continue;
-        }
         uint64_t i =
             gy_find_not_added(t->start[k], *gy_trial_result(t, k, FRESH), *gy_trial_result(t, k, AGAIN),
                               gy_trial_dtype(t, k), (gantry_access)gy_trial_use(t, k)->mode, elements_of(t, k));
@@ -170,9 +161,8 @@ static uint32_t find_difference(const gy_trial *t, int a, int b, size_t *first)
     for (uint32_t k = 0; k < t->op->uses; k++) {
         const gy_use *u = gy_trial_use(t, k);
         const char *x = *gy_trial_result(t, k, a), *y = *gy_trial_result(t, k, b);
-        if (!writes(u) || reduces(u) || memcmp(x, y, bytes_of(t, k)) == 0) {
+        if (!writes(u) || reduces(u) || memcmp(x, y, bytes_of(t, k)) == 0)
             continue;
-        }
         for (*first = 0; x[*first] == y[*first]; ++*first) {
         }
         return k;
@@ -188,13 +178,11 @@ static gantry_status check_depends(gy_trial *t, gantry_error *err)
     uint32_t k = find_difference(t, PLAIN, FRESH, &first);
     bool varies =
         t->node->kernel != GY_NONE && (g->kernels.at[t->node->kernel].manifest->flags & GANTRY_KERNEL_ORDER_VARIES);
-    if (k == GY_NONE || varies) {
+    if (k == GY_NONE || varies)
         return GANTRY_OK;
-    }
     gantry_status status = attempt(t, REPEATED, err);
-    if (status == GANTRY_OK && find_difference(t, PLAIN, REPEATED, &other) == GY_NONE) {
+    if (status == GANTRY_OK && find_difference(t, PLAIN, REPEATED, &other) == GY_NONE)
         status = gy_report_depends(t, k, first, err);
-    }
     return status;
 }
 
@@ -205,9 +193,8 @@ static void bring_home(const gy_trial *t)
         if (writes(u)) {
             uint8_t *noted = gy_check_written(t->c, u);
             memcpy(t->home[k], *gy_trial_result(t, k, PLAIN), bytes_of(t, k));
-            if (noted) {
+            if (noted)
                 memset(noted, 1, bytes_of(t, k));
-            }
         }
     }
 }
@@ -233,12 +220,10 @@ static bool make_trial(gy_trial *t)
 static void free_trial(gy_trial *t)
 {
     for (uint32_t k = 0; k < t->op->uses; k++) {
-        for (int number = 0; t->result && number < GY_TRIES; number++) {
+        for (int number = 0; t->result && number < GY_TRIES; number++)
             gy_free(*gy_trial_result(t, k, number));
-        }
-        if (t->start) {
+        if (t->start)
             gy_free(t->start[k]);
-        }
     }
     gy_free(t->window);
     gy_free(t->home);
@@ -251,17 +236,15 @@ gantry_status gy_check_launch(gy_checked *c, uint32_t op, gantry_error *err)
     gy_trial t = { .c = c, .id = op, .op = &c->job->schedule->ops.at[op] };
     t.node = &c->job->graph->nodes.at[t.op->node];
     gantry_status status = gy_check_reads(c, op, 0, t.op->uses, err);
-    if (status) {
+    if (status)
         return status;
-    }
     status = make_trial(&t) ? attempt(&t, PLAIN, err) : gy_fail_nomem(err);
     status = status ? status : attempt(&t, FRESH, err);
     status = status ? status : check_written(&t, err);
     status = status ? status : check_added(&t, err);
     status = status ? status : check_depends(&t, err);
-    if (status == GANTRY_OK) {
+    if (status == GANTRY_OK)
         bring_home(&t);
-    }
     free_trial(&t);
     return status;
 }

@@ -16,9 +16,8 @@ typedef GY_VEC(arrow) arrows;
 static bool add_lanes(arrows *all, const gantry_schedule *s)
 {
     uint32_t *last = gy_alloc((s->lanes.count + 1) * sizeof *last);
-    if (!last) {
+    if (!last)
         return false;
-    }
     bool fine = true;
     memset(last, 0xFF, (s->lanes.count + 1) * sizeof *last);
     for (uint32_t id = 0; id < s->ops.count; id++) {
@@ -40,9 +39,8 @@ static bool add_rows(arrows *all, const gantry_schedule *s)
     for (size_t i = 0; i < s->sync.count; i++) {
         const gy_sync *row = &s->sync.at[i];
         arrow a = { row->from, row->to };
-        if (row->carrier != GY_CARRIER_LANE && row->distance == 0 && !gy_vec_push(all, a)) {
+        if (row->carrier != GY_CARRIER_LANE && row->distance == 0 && !gy_vec_push(all, a))
             return false;
-        }
     }
     return true;
 }
@@ -53,12 +51,10 @@ static void group(gy_order *o, const arrows *all)
         o->first[all->at[i].from + 2]++;
         o->before[all->at[i].to]++;
     }
-    for (uint32_t i = 2; i < o->ops + 2; i++) {
+    for (uint32_t i = 2; i < o->ops + 2; i++)
         o->first[i] += o->first[i - 1];
-    }
-    for (size_t i = 0; i < all->count; i++) {
+    for (size_t i = 0; i < all->count; i++)
         o->next[o->first[all->at[i].from + 1]++] = all->at[i].to;
-    }
 }
 
 gantry_status gy_order_make(gy_order *o, const gantry_schedule *s, gantry_error *err)
@@ -72,9 +68,8 @@ gantry_status gy_order_make(gy_order *o, const gantry_schedule *s, gantry_error 
     o->left = gy_calloc(s->ops.count, sizeof *o->left);
     o->ready = gy_calloc(s->ops.count, sizeof *o->ready);
     room = room && o->first && o->next && o->before && o->left && o->ready;
-    if (room) {
+    if (room)
         group(o, &all);
-    }
     gy_vec_free(&all);
     if (!room) {
         gy_order_free(o);
@@ -98,20 +93,17 @@ gantry_status gy_order_shuffle(gy_order *o, uint64_t seed, uint32_t *out, gantry
     uint32_t ready = 0, done = 0;
     for (uint32_t op = 0; op < o->ops; op++) {
         o->left[op] = o->before[op];
-        if (o->left[op] == 0) {
+        if (o->left[op] == 0)
             o->ready[ready++] = op;
-        }
     }
     while (ready > 0) {
         seed = gy_hash64(seed + 0x9E3779B97F4A7C15u);
         uint32_t pick = (uint32_t)(seed % ready), op = o->ready[pick];
         o->ready[pick] = o->ready[--ready];
         out[done++] = op;
-        for (uint32_t i = o->first[op]; i < o->first[op + 1]; i++) {
-            if (--o->left[o->next[i]] == 0) {
+        for (uint32_t i = o->first[op]; i < o->first[op + 1]; i++)
+            if (--o->left[o->next[i]] == 0)
                 o->ready[ready++] = o->next[i];
-            }
-        }
     }
     if (done != o->ops) {
         return gy_fail(err, GANTRY_E_SCHEDULE, NULL, "%u ops of the schedule wait for each other for ever",

@@ -30,9 +30,8 @@ static gantry_status fail(const gy_trial *t, gantry_error *err, const char *text
     uint32_t device = gy_op_device(s, t->op, 0);
     gy_graph_fail(t->c->job->graph, t->node->origin, err, GANTRY_E_CHECK, "node \"%s\" on device \"%s\" %s",
                   t->node->id, s->machine->device[device].id, text);
-    if (err) {
+    if (err)
         err->device = (int32_t)device;
-    }
     return GANTRY_E_CHECK;
 }
 
@@ -87,9 +86,8 @@ gantry_status gy_report_touch(const gy_trial *t, const void *address, gantry_err
             return report_near(t, &t->window[k], what.at, at, err);
         }
     }
-    if (in_window(&t->scratch, at)) {
+    if (in_window(&t->scratch, at))
         return report_near(t, &t->scratch, "its scratch memory", at, err);
-    }
     return report_far(t, at, err);
 }
 

@@ -26,23 +26,20 @@ gantry_status gy_windows_make(gy_windows *w, gantry_error *err)
 
 void gy_windows_free(gy_windows *w)
 {
-    if (w->reserve) {
+    if (w->reserve)
         munmap(w->reserve, w->bytes);
-    }
     *w = (gy_windows){ 0 };
 }
 
 gantry_status gy_window_open(gy_windows *w, gy_window *window, size_t bytes, bool at_end, gantry_error *err)
 {
     size_t inside = (bytes + w->page - 1) / w->page * w->page, all = inside + 2 * w->page;
-    if (all > w->bytes) {
+    if (all > w->bytes)
         return gy_fail(err, GANTRY_E_NOMEM, NULL, "checking mode has no addresses for a region of %zu bytes", bytes);
-    }
     w->next = w->next > w->bytes - all ? 0 : w->next;
     char *pages = w->reserve + w->next;
-    if (inside && mprotect(pages + w->page, inside, PROT_READ | PROT_WRITE) != 0) {
+    if (inside && mprotect(pages + w->page, inside, PROT_READ | PROT_WRITE) != 0)
         return gy_fail_nomem(err);
-    }
     w->next += all;
     *window = (gy_window){ .data = pages + w->page + (at_end ? inside - bytes : 0),
                            .bytes = bytes,
@@ -60,8 +57,7 @@ void gy_window_protect(gy_window *window)
 /* Gives the memory back and keeps the addresses. */
 void gy_window_close(gy_window *window)
 {
-    if (window->pages) {
+    if (window->pages)
         mmap(window->pages, window->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    }
     *window = (gy_window){ 0 };
 }

@@ -12,9 +12,8 @@ uint8_t *gy_check_written(const gy_checked *c, const gy_use *use)
 {
     const gantry_schedule *s = c->job->schedule;
     const gy_instance *i = &s->instances.at[use->instance];
-    if (i->space != GY_SPACE_SLAB) {
+    if (i->space != GY_SPACE_SLAB)
         return NULL;
-    }
     uint64_t at = gy_instance_address(s, i, gy_job_turn(c->job, c->started));
     return c->written[i->memory] + at + gy_instance_offset(s, i, use->first);
 }
@@ -27,9 +26,8 @@ gantry_status gy_check_reads(const gy_checked *c, uint32_t op, uint32_t first, u
         const uint8_t *noted = gy_check_written(c, use);
         size_t bytes = (size_t)gy_use_bytes(s, use);
         const uint8_t *unset = noted && use->mode != GANTRY_WRITE ? memchr(noted, 0, bytes) : NULL;
-        if (unset) {
+        if (unset)
             return gy_report_unset(c, op, k, (size_t)(unset - noted), err);
-        }
     }
     return GANTRY_OK;
 }
@@ -40,9 +38,8 @@ static void forget(const gy_checked *c)
     const gantry_schedule *s = c->job->schedule;
     for (size_t i = 0; i < s->instances.count; i++) {
         const gy_instance *instance = &s->instances.at[i];
-        if (instance->space != GY_SPACE_SLAB) {
+        if (instance->space != GY_SPACE_SLAB)
             continue;
-        }
         gy_use whole = { .instance = (uint32_t)i, .first = instance->first, .last = instance->last };
         size_t bytes = (size_t)gy_use_bytes(s, &whole);
         bool persists = instance->role == GY_ROLE_PERSIST;
@@ -57,9 +54,8 @@ static void forget(const gy_checked *c)
 static void note_written(const gy_checked *c, const gy_use *use)
 {
     uint8_t *noted = gy_check_written(c, use);
-    if (noted) {
+    if (noted)
         memset(noted, 1, (size_t)gy_use_bytes(c->job->schedule, use));
-    }
 }
 
 /* A copy asks nothing of the bytes it moves: what was not written is not written there either. */
@@ -67,11 +63,10 @@ static void note_copied(const gy_checked *c, const gy_use *from, const gy_use *t
 {
     const uint8_t *source = gy_check_written(c, from);
     uint8_t *target = gy_check_written(c, to);
-    if (source && target) {
+    if (source && target)
         memmove(target, source, (size_t)gy_use_bytes(c->job->schedule, to));
-    } else {
+    else
         note_written(c, to);
-    }
 }
 
 static gantry_status check_moved(gy_checked *c, uint32_t id, gantry_error *err)
@@ -81,19 +76,16 @@ static gantry_status check_moved(gy_checked *c, uint32_t id, gantry_error *err)
     const gy_use *use = &s->use.at[op->use];
     bool copies = gy_op_is_copy(op);
     gantry_status status = op->kind == GY_OP_COLLECTIVE ? gy_check_reads(c, id, 0, op->ins, err) : GANTRY_OK;
-    if (status) {
+    if (status)
         return status;
-    }
     gy_op_failure none;
     gy_host_ops_execute(&c->ops, id, &none);
     uint32_t reads = copies ? op->uses / 2 : op->kind == GY_OP_COLLECTIVE ? op->ins : 0;
-    for (uint32_t k = reads; k < op->uses; k++) {
-        if (copies) {
+    for (uint32_t k = reads; k < op->uses; k++)
+        if (copies)
             note_copied(c, &use[k - reads], &use[k]);
-        } else {
+        else
             note_written(c, &use[k]);
-        }
-    }
     return GANTRY_OK;
 }
 
@@ -110,9 +102,8 @@ static gantry_status check_ops(gy_checked *c, int64_t begin, gantry_error *err)
         int64_t start = gy_now_ns() - begin;
         gy_host_ops_turn(&c->ops, op, c->started);
         status = check_op(c, op, err);
-        if (c->time) {
+        if (c->time)
             c->time[op] = (gy_op_time){ start, gy_now_ns() - begin };
-        }
         if (status == GANTRY_OK && c->job->deadline_ns && gy_now_ns() - begin > c->job->deadline_ns) {
             gy_text name = { 0 };
             gy_op_text(&name, c->job->schedule, op);
@@ -128,9 +119,8 @@ static gantry_status checked_begin(void *state, uint64_t start, gantry_error *er
 {
     gy_checked *c = state;
     gantry_status status = gy_order_shuffle(&c->order, c->job->seed + start, c->sequence, err);
-    if (status) {
+    if (status)
         return status;
-    }
     int64_t begin = gy_now_ns();
     c->started = start;
     forget(c);
@@ -143,9 +133,8 @@ static gantry_status checked_finish(void *state, uint64_t start, int64_t *elapse
 {
     gy_checked *c = state;
     if (c->failed == start) {
-        if (err) {
+        if (err)
             *err = c->error;
-        }
         return c->error.status;
     }
     *elapsed_ns = c->elapsed_ns;
@@ -160,11 +149,9 @@ static size_t noted_bytes(const gantry_schedule *s, uint32_t memory)
 static void free_written(gy_checked *c)
 {
     const gantry_schedule *s = c->job->schedule;
-    for (uint32_t i = 0; c->written && i < s->machine->memories; i++) {
-        if (c->written[i]) {
+    for (uint32_t i = 0; c->written && i < s->machine->memories; i++)
+        if (c->written[i])
             munmap(c->written[i], noted_bytes(s, i));
-        }
-    }
     gy_free(c->written);
 }
 
@@ -174,9 +161,8 @@ static gantry_status make_written(gy_checked *c, gantry_error *err)
     c->written = gy_calloc(s->machine->memories, sizeof *c->written);
     for (uint32_t i = 0; c->written && i < s->slab.count; i++) {
         void *pages = mmap(NULL, noted_bytes(s, i), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (pages == MAP_FAILED) {
+        if (pages == MAP_FAILED)
             return gy_fail_nomem(err);
-        }
         c->written[i] = pages;
     }
     return c->written ? GANTRY_OK : gy_fail_nomem(err);
@@ -185,9 +171,8 @@ static gantry_status make_written(gy_checked *c, gantry_error *err)
 static bool checked_close(void *state)
 {
     gy_checked *c = state;
-    if (c->handler) {
+    if (c->handler)
         gy_fault_remove();
-    }
     gy_host_ops_free(&c->ops);
     gy_host_memory_free(&c->memory);
     gy_order_free(&c->order);
@@ -204,27 +189,24 @@ static gantry_status make(gy_checked *c, gantry_error *err)
     const gantry_schedule *s = c->job->schedule;
     c->sequence = gy_calloc(s->ops.count, sizeof *c->sequence);
     c->time = c->job->record ? gy_calloc(s->ops.count, sizeof *c->time) : NULL;
-    if (!c->sequence || (c->job->record && !c->time)) {
+    if (!c->sequence || (c->job->record && !c->time))
         return gy_fail_nomem(err);
-    }
     gantry_status status = gy_host_memory_make(&c->memory, c->job, true, err);
     status = status ? status : gy_host_ops_make(&c->ops, c->job, &c->memory, err);
     status = status ? status : gy_order_make(&c->order, s, err);
     status = status ? status : gy_windows_make(&c->windows, err);
     status = status ? status : make_written(c, err);
     c->handler = status == GANTRY_OK && gy_fault_install();
-    if (status == GANTRY_OK && !c->handler) {
+    if (status == GANTRY_OK && !c->handler)
         status = gy_fail(err, GANTRY_E_DEVICE, NULL, "cannot install the signal handler of checking mode");
-    }
     return status;
 }
 
 static gantry_status checked_open(void **state, const gy_job *job, gantry_error *err)
 {
     gy_checked *c = gy_calloc(1, sizeof *c);
-    if (!c) {
+    if (!c)
         return gy_fail_nomem(err);
-    }
     c->job = job;
     gantry_status status = make(c, err);
     if (status) {
@@ -241,9 +223,8 @@ static gantry_status checked_put(void *state, uint32_t instance, const void *row
     gy_checked *c = state;
     const gy_instance *i = &c->job->schedule->instances.at[instance];
     size_t bytes = gy_instance_offset(c->job->schedule, i, i->last);
-    if (bytes) {
+    if (bytes)
         memcpy(gy_host_instance_at(&c->memory, c->job, i, 0), rows, bytes);
-    }
     return GANTRY_OK;
 }
 
@@ -253,9 +234,8 @@ static gantry_status checked_get(void *state, uint32_t instance, void *rows, gan
     gy_checked *c = state;
     const gy_instance *i = &c->job->schedule->instances.at[instance];
     size_t bytes = gy_instance_offset(c->job->schedule, i, i->last);
-    if (bytes) {
+    if (bytes)
         memcpy(rows, gy_host_instance_at(&c->memory, c->job, i, 0), bytes);
-    }
     return GANTRY_OK;
 }
 

@@ -12,15 +12,13 @@ gantry_status gy_host_collective_make(gy_host_collective **made, gy_arena *arena
     gy_host_collective *c = gy_arena_calloc(arena, 1, sizeof *c);
     gy_exchange *x = NULL;
     gantry_status status = c ? gy_exchange_make(&x, arena, job->schedule, job->graph, op, err) : gy_fail_nomem(err);
-    if (status) {
+    if (status)
         return status;
-    }
     c->exchange = x;
     c->from = gy_arena_calloc(arena, x->most_sources + 1, sizeof *c->from);
     c->stage = x->staged ? gy_arena_alloc(arena, x->bytes) : NULL;
-    if (!c->from || (x->staged && !c->stage)) {
+    if (!c->from || (x->staged && !c->stage))
         return gy_fail_nomem(err);
-    }
     *made = c;
     return GANTRY_OK;
 }
@@ -33,11 +31,10 @@ static void combine(const gy_host_collective *c, const gy_exchange_piece *piece,
         const gy_exchange_end *end = &x->end[piece->source + k];
         c->from[k] = (const char *)at[end->use] + end->offset;
     }
-    if (piece->sources == 1) {
+    if (piece->sources == 1)
         memmove(to, c->from[0], piece->bytes);
-    } else {
+    else
         gy_reduce(x->dtype, x->reduce, to, c->from, piece->sources, piece->bytes / gantry_dtype_size(x->dtype));
-    }
 }
 
 static char *target_at(const gy_exchange *x, const gy_exchange_piece *piece, void *const *at, uint32_t k)
@@ -49,9 +46,8 @@ static char *target_at(const gy_exchange *x, const gy_exchange_piece *piece, voi
 static void deliver(const gy_exchange *x, const gy_exchange_piece *piece, void *const *at, const char *from,
                     uint32_t first)
 {
-    for (uint32_t k = first; k < piece->targets; k++) {
+    for (uint32_t k = first; k < piece->targets; k++)
         memmove(target_at(x, piece, at, k), from, piece->bytes);
-    }
 }
 
 void gy_host_collective_execute(const gy_host_collective *c, void *const *at)
@@ -60,9 +56,8 @@ void gy_host_collective_execute(const gy_host_collective *c, void *const *at)
     char *stage = c->stage;
     for (uint32_t i = 0; i < x->pieces; i++) {
         const gy_exchange_piece *piece = &x->piece[i];
-        if (piece->bytes == 0 || piece->targets == 0) {
+        if (piece->bytes == 0 || piece->targets == 0)
             continue;
-        }
         if (c->stage) {
             combine(c, piece, at, stage);
             stage += piece->bytes;
@@ -73,7 +68,6 @@ void gy_host_collective_execute(const gy_host_collective *c, void *const *at)
         }
     }
     stage = c->stage;
-    for (uint32_t i = 0; c->stage && i < x->pieces; stage += x->piece[i].bytes, i++) {
+    for (uint32_t i = 0; c->stage && i < x->pieces; stage += x->piece[i].bytes, i++)
         deliver(x, &x->piece[i], at, stage, 0);
-    }
 }

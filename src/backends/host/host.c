@@ -58,9 +58,8 @@ static void stop_threads(gy_host_run *h)
     atomic_store(&h->quit, true);
     pthread_cond_broadcast(&h->began);
     pthread_mutex_unlock(&h->lock);
-    for (uint32_t i = 0; i < h->workers; i++) {
+    for (uint32_t i = 0; i < h->workers; i++)
         pthread_join(h->worker[i].thread, NULL);
-    }
     h->workers = 0;
 }
 
@@ -79,17 +78,15 @@ static gantry_status fail_thread(gy_host_run *h, uint32_t device, int code, gant
 static gantry_status start_threads(gy_host_run *h, gantry_error *err)
 {
     for (uint32_t d = 0; d < h->plan.devices; d++) {
-        if (h->plan.steps[d].count == 0) {
+        if (h->plan.steps[d].count == 0)
             continue;
-        }
         gy_worker *w = &h->worker[h->workers];
         w->host = h;
         w->steps = &h->plan.steps[d];
         w->device = d;
         int code = gy_thread_create(&w->thread, gy_worker_main, w);
-        if (code) {
+        if (code)
             return fail_thread(h, d, code, err);
-        }
         h->workers++; /* read by workers only after a start has begun */
     }
     return GANTRY_OK;
@@ -98,33 +95,26 @@ static gantry_status start_threads(gy_host_run *h, gantry_error *err)
 static gantry_status host_open(void **state, const gy_job *job, gantry_error *err)
 {
     gy_host_run *h = gy_calloc(1, sizeof *h);
-    if (!h) {
+    if (!h)
         return gy_fail_nomem(err);
-    }
     h->job = job;
     atomic_init(&h->failed, UINT64_MAX);
     make_locks(h);
     gantry_status status = GANTRY_OK;
-    if (job->beside) {
+    if (job->beside)
         gy_host_memory_borrow(&h->memory, &((const gy_host_run *)job->beside)->memory);
-    } else {
+    else
         status = gy_host_memory_make(&h->memory, job, false, err);
-    }
-    if (status) {
+    if (status)
         goto free_locks;
-    }
-    if ((status = gy_host_ops_make(&h->ops, job, &h->memory, err))) {
+    if ((status = gy_host_ops_make(&h->ops, job, &h->memory, err)))
         goto free_memory;
-    }
-    if ((status = gy_sync_plan_make(&h->plan, job->schedule, err))) {
+    if ((status = gy_sync_plan_make(&h->plan, job->schedule, err)))
         goto free_ops;
-    }
-    if ((status = make_arrays(h) ? GANTRY_OK : gy_fail_nomem(err))) {
+    if ((status = make_arrays(h) ? GANTRY_OK : gy_fail_nomem(err)))
         goto free_arrays;
-    }
-    if ((status = start_threads(h, err))) {
+    if ((status = start_threads(h, err)))
         goto stop_threads;
-    }
     *state = h;
     return GANTRY_OK;
 stop_threads:
@@ -145,9 +135,8 @@ free_locks:
 static bool host_close(void *state)
 {
     gy_host_run *h = state;
-    if (!gy_host_idle(h)) {
+    if (!gy_host_idle(h))
         return false;
-    }
     stop_threads(h);
     free_arrays(h);
     gy_sync_plan_free(&h->plan);
@@ -165,9 +154,8 @@ static gantry_status host_put(void *state, uint32_t instance, const void *rows, 
     const gy_instance *i = &h->job->schedule->instances.at[instance];
     char *to = gy_host_instance_at(&h->memory, h->job, i, 0); /* what persists is there in every start */
     size_t bytes = gy_instance_offset(h->job->schedule, i, i->last);
-    if (bytes) {
+    if (bytes)
         memcpy(to, rows, bytes);
-    }
     return GANTRY_OK;
 }
 
@@ -177,9 +165,8 @@ static gantry_status host_get(void *state, uint32_t instance, void *rows, gantry
     gy_host_run *h = state;
     const gy_instance *i = &h->job->schedule->instances.at[instance];
     size_t bytes = gy_instance_offset(h->job->schedule, i, i->last);
-    if (bytes) {
+    if (bytes)
         memcpy(rows, gy_host_instance_at(&h->memory, h->job, i, 0), bytes);
-    }
     return GANTRY_OK;
 }
 
@@ -202,9 +189,8 @@ static gantry_status host_begin(void *state, uint64_t start, gantry_error *err)
     (void)err;
     gy_host_run *h = state;
     pthread_mutex_lock(&h->lock);
-    if (atomic_load(&h->ended) == atomic_load(&h->begun)) {
+    if (atomic_load(&h->ended) == atomic_load(&h->begun))
         atomic_store(&h->failed, UINT64_MAX);
-    }
     h->begin_ns[start % h->ring] = gy_now_ns();
     if (h->workers == 0) { /* a schedule without ops */
         h->end_ns[start % h->ring] = h->begin_ns[start % h->ring];

@@ -38,15 +38,12 @@ static bool make_slab(gy_host_memory *m, uint32_t i, uint64_t bytes)
 static gantry_status make_slabs(gy_host_memory *m, const gy_job *job, gantry_error *err)
 {
     const gantry_schedule *s = job->schedule;
-    for (uint32_t i = 0; i < m->count && i < s->slab.count; i++) {
-        if (!make_slab(m, i, job->room ? job->room[i] : s->slab.at[i])) {
+    for (uint32_t i = 0; i < m->count && i < s->slab.count; i++)
+        if (!make_slab(m, i, job->room ? job->room[i] : s->slab.at[i]))
             return fail_slab(s, i, err);
-        }
-    }
     m->staging_block_ = gy_alloc((job->room ? job->room[s->slab.count] : s->staging) + GY_HOST_ALIGN);
-    if (!m->staging_block_) {
+    if (!m->staging_block_)
         return gy_fail_nomem(err);
-    }
     m->staging = aligned(m->staging_block_);
     return GANTRY_OK;
 }
@@ -59,9 +56,8 @@ gantry_status gy_host_memory_make(gy_host_memory *m, const gy_job *job, bool gua
     m->bytes_ = gy_calloc(m->count, sizeof *m->bytes_);
     bool room = m->slab && m->block_ && m->bytes_;
     gantry_status status = room ? make_slabs(m, job, err) : gy_fail_nomem(err);
-    if (status) {
+    if (status)
         gy_host_memory_free(m);
-    }
     return status;
 }
 
@@ -71,13 +67,11 @@ void gy_host_memory_free(gy_host_memory *m)
         *m = (gy_host_memory){ 0 };
         return;
     }
-    for (uint32_t i = 0; m->block_ && i < m->count; i++) {
-        if (!m->guarded) {
+    for (uint32_t i = 0; m->block_ && i < m->count; i++)
+        if (!m->guarded)
             gy_free(m->block_[i]);
-        } else if (m->block_[i]) {
+        else if (m->block_[i])
             munmap(m->block_[i], m->bytes_[i]);
-        }
-    }
     gy_free(m->block_);
     gy_free(m->bytes_);
     gy_free(m->slab);
@@ -87,20 +81,17 @@ void gy_host_memory_free(gy_host_memory *m)
 
 void gy_host_memory_allow(const gy_host_memory *m, bool allow)
 {
-    for (uint32_t i = 0; i < m->count; i++) {
-        if (m->block_[i]) {
+    for (uint32_t i = 0; i < m->count; i++)
+        if (m->block_[i])
             mprotect(m->block_[i], m->bytes_[i], allow ? PROT_READ | PROT_WRITE : PROT_NONE);
-        }
-    }
 }
 
 uint32_t gy_host_memory_find(const gy_host_memory *m, const void *at)
 {
     for (uint32_t i = 0; i < m->count; i++) {
         uintptr_t from = (uintptr_t)m->block_[i], address = (uintptr_t)at;
-        if (from && address >= from && address - from < m->bytes_[i]) {
+        if (from && address >= from && address - from < m->bytes_[i])
             return i;
-        }
     }
     return GY_MACHINE_NONE;
 }

@@ -25,9 +25,8 @@ static char *use_at(const gy_host_ops *ops, const gy_use *use, uint32_t turn)
 void gy_host_ops_point(gy_host_ops *ops, uint32_t use, void *at)
 {
     ops->at[use] = at;
-    if (ops->arg[use]) {
+    if (ops->arg[use])
         ops->arg[use]->data = at;
-    }
 }
 
 void gy_host_ops_turn(gy_host_ops *ops, uint32_t id, uint64_t start)
@@ -35,9 +34,8 @@ void gy_host_ops_turn(gy_host_ops *ops, uint32_t id, uint64_t start)
     const gantry_schedule *s = ops->job->schedule;
     const gy_op *op = &s->ops.at[id];
     uint32_t turn = gy_job_turn(ops->job, start);
-    for (uint32_t use = op->use; ops->job->turns > 1 && use < op->use + op->uses; use++) {
+    for (uint32_t use = op->use; ops->job->turns > 1 && use < op->use + op->uses; use++)
         gy_host_ops_point(ops, use, use_at(ops, &s->use.at[use], turn));
-    }
 }
 
 void gy_host_ops_rebind(gy_host_ops *ops)
@@ -47,9 +45,8 @@ void gy_host_ops_rebind(gy_host_ops *ops)
         uint32_t use = ops->external.at[i];
         gy_host_ops_point(ops, use, use_at(ops, &s->use.at[use], 0));
     }
-    for (size_t i = 0; i < ops->dynamic.count; i++) {
+    for (size_t i = 0; i < ops->dynamic.count; i++)
         gy_launch_set_scalar(ops->dynamic.at[i].arg, ops->job->scalar[ops->dynamic.at[i].scalar]);
-    }
 }
 
 gantry_status gy_host_ops_advance(gy_host_ops *ops, int64_t first, gantry_error *err)
@@ -58,9 +55,8 @@ gantry_status gy_host_ops_advance(gy_host_ops *ops, int64_t first, gantry_error 
     gantry_status status = GANTRY_OK;
     for (size_t i = 0; i < s->ops.count && !status; i++) {
         gy_call *call = ops->call[i];
-        if (!call || ops->job->graph->nodes.at[s->ops.at[i].node].loop == GY_NONE) {
+        if (!call || ops->job->graph->nodes.at[s->ops.at[i].node].loop == GY_NONE)
             continue;
-        }
         call->launch.iteration = first + s->ops.at[i].iteration;
         status = gy_launch_iterate(ops->job->graph, s->ops.at[i].node, &call->launch, err);
     }
@@ -74,9 +70,8 @@ static gantry_status open_kernel(gy_host_ops *ops, const gy_node *node, uint32_t
     const gantry_graph *g = ops->job->graph;
     const gantry_kernel *manifest = node->kernel == GY_NONE ? NULL : g->kernels.at[node->kernel].manifest;
     *handle = NULL;
-    if (!manifest || !manifest->open) {
+    if (!manifest || !manifest->open)
         return GANTRY_OK;
-    }
     void **slot = &ops->handle[node->kernel * ops->job->schedule->machine->devices + device];
     if (!*slot) {
         gantry_status status = manifest->open(slot, -1);
@@ -97,9 +92,8 @@ static bool note_dynamic(gy_host_ops *ops, const gy_node *node, gantry_arg *args
     for (uint32_t i = node->scalar; i < node->scalar + node->scalars; i++) {
         const gy_scalar *scalar = &ops->job->graph->scalar.at[i];
         gy_dynamic entry = { .arg = &args[scalar->arg], .scalar = i };
-        if (scalar->dynamic && !gy_vec_push(&ops->dynamic, entry)) {
+        if (scalar->dynamic && !gy_vec_push(&ops->dynamic, entry))
             return false;
-        }
     }
     return true;
 }
@@ -113,14 +107,12 @@ static gantry_status make_call(gy_host_ops *ops, uint32_t id, gantry_error *err)
     uint32_t device = gy_op_device(s, op, 0);
     gy_call *call = gy_arena_calloc(&ops->arena, 1, sizeof *call);
     gantry_arg *args = gy_arena_calloc(&ops->arena, gy_launch_args(g, op->node) + 1, sizeof *args);
-    if (!call || !args) {
+    if (!call || !args)
         return gy_fail_nomem(err);
-    }
     gantry_launch *l = &call->launch;
     gantry_status status = gy_launch_describe(g, op->node, op->iteration, l, args, err);
-    if (status || (status = open_kernel(ops, node, device, &l->handle, err))) {
+    if (status || (status = open_kernel(ops, node, device, &l->handle, err)))
         return status;
-    }
     call->function = ops->job->function[op->node].call;
     l->struct_size = sizeof *l;
     l->user = ops->job->function[op->node].user;
@@ -132,9 +124,8 @@ static gantry_status make_call(gy_host_ops *ops, uint32_t id, gantry_error *err)
     l->status = &ops->status_word[device];
     l->scratch_bytes = (uint64_t)node->scratch;
     l->scratch = node->scratch ? ops->scratch[device] : NULL;
-    for (uint32_t k = 0; k < op->uses; k++) {
+    for (uint32_t k = 0; k < op->uses; k++)
         ops->arg[op->use + k] = gy_launch_arg_of(g, op->node, args, k);
-    }
     ops->call[id] = call;
     return note_dynamic(ops, node, args) ? GANTRY_OK : gy_fail_nomem(err);
 }
@@ -152,9 +143,8 @@ static gantry_status make_scratch(gy_host_ops *ops, gantry_error *err)
     for (uint32_t d = 0; d < s->machine->devices; d++) {
         size_t bytes = (size_t)(uintptr_t)ops->scratch[d];
         char *block = bytes ? gy_arena_alloc(&ops->arena, bytes + GY_HOST_ALIGN) : NULL;
-        if (bytes && !block) {
+        if (bytes && !block)
             return gy_fail_nomem(err);
-        }
         ops->scratch[d] = block ? block + (GY_HOST_ALIGN - (uintptr_t)block % GY_HOST_ALIGN) % GY_HOST_ALIGN : NULL;
     }
     return GANTRY_OK;
@@ -163,12 +153,10 @@ static gantry_status make_scratch(gy_host_ops *ops, gantry_error *err)
 static gantry_status make_op(gy_host_ops *ops, uint32_t id, gantry_error *err)
 {
     const gy_op *op = &ops->job->schedule->ops.at[id];
-    if (gy_op_calls(op)) {
+    if (gy_op_calls(op))
         return make_call(ops, id, err);
-    }
-    if (op->kind == GY_OP_COLLECTIVE) {
+    if (op->kind == GY_OP_COLLECTIVE)
         return gy_host_collective_make(&ops->collective[id], &ops->arena, ops->job, id, err);
-    }
     return GANTRY_OK;
 }
 
@@ -176,17 +164,15 @@ static gantry_status make_ops(gy_host_ops *ops, gantry_error *err)
 {
     const gantry_schedule *s = ops->job->schedule;
     gantry_status status = make_scratch(ops, err);
-    for (uint32_t i = 0; status == GANTRY_OK && i < s->ops.count; i++) {
+    for (uint32_t i = 0; status == GANTRY_OK && i < s->ops.count; i++)
         status = make_op(ops, i, err);
-    }
     for (uint32_t u = 0; status == GANTRY_OK && u < s->use.count; u++) {
         uint8_t space = s->instances.at[s->use.at[u].instance].space;
         bool external = space == GY_SPACE_INPUT || space == GY_SPACE_OUTPUT;
-        if (external && !gy_vec_push(&ops->external, u)) {
+        if (external && !gy_vec_push(&ops->external, u))
             status = gy_fail_nomem(err);
-        } else if (!external) {
+        else if (!external)
             gy_host_ops_point(ops, u, use_at(ops, &s->use.at[u], 0));
-        }
     }
     return status;
 }
@@ -205,9 +191,8 @@ gantry_status gy_host_ops_make(gy_host_ops *ops, const gy_job *job, const gy_hos
     ops->scratch = gy_calloc(devices, sizeof *ops->scratch);
     bool room = ops->at && ops->arg && ops->call && ops->collective && ops->handle && ops->status_word && ops->scratch;
     gantry_status status = room ? make_ops(ops, err) : gy_fail_nomem(err);
-    if (status) {
+    if (status)
         gy_host_ops_free(ops);
-    }
     return status;
 }
 
@@ -216,17 +201,15 @@ static void close_kernels(gy_host_ops *ops)
     size_t devices = ops->job->schedule->machine->devices;
     for (size_t i = 0; ops->handle && i < ops->job->graph->kernels.count * devices; i++) {
         const gantry_kernel *manifest = ops->job->graph->kernels.at[i / devices].manifest;
-        if (ops->handle[i] && manifest->close) {
+        if (ops->handle[i] && manifest->close)
             manifest->close(ops->handle[i]);
-        }
     }
 }
 
 void gy_host_ops_free(gy_host_ops *ops)
 {
-    if (!ops->job) {
+    if (!ops->job)
         return;
-    }
     close_kernels(ops);
     gy_free(ops->at);
     gy_free(ops->arg);
@@ -264,9 +247,8 @@ static void copy_uses(const gy_host_ops *ops, const gy_op *op)
     for (uint32_t k = 0; k < pairs; k++) {
         uint32_t from = op->use + k, to = op->use + pairs + k;
         size_t bytes = gy_use_bytes(s, &s->use.at[to]);
-        if (bytes) { /* an empty array may be bound to no memory */
+        if (bytes) /* an empty array may be bound to no memory */
             memmove(ops->at[to], ops->at[from], bytes);
-        }
     }
 }
 
@@ -280,15 +262,13 @@ bool gy_host_ops_execute(const gy_host_ops *ops, uint32_t id, gy_op_failure *fai
         return failure->status == GANTRY_OK && failure->word == 0;
     }
     const gy_op *op = &ops->job->schedule->ops.at[id];
-    if (op->kind == GY_OP_COLLECTIVE) {
+    if (op->kind == GY_OP_COLLECTIVE)
         gy_host_collective_execute(ops->collective[id], ops->at + op->use);
-    } else if (op->kind == GY_OP_FILL) {
-        for (uint32_t k = 0; k < op->uses; k++) {
+    else if (op->kind == GY_OP_FILL)
+        for (uint32_t k = 0; k < op->uses; k++)
             fill_use(ops, op, op->use + k);
-        }
-    } else {
+    else
         copy_uses(ops, op);
-    }
     return true;
 }
 
@@ -306,9 +286,8 @@ gantry_status gy_host_ops_fail(const gy_host_ops *ops, uint32_t id, gy_op_failur
         snprintf(what, sizeof what, "its kernel left %" PRId32 " in the status word", failure.word);
     }
     char iteration[40] = "";
-    if (node->loop != GY_NONE) {
+    if (node->loop != GY_NONE)
         snprintf(iteration, sizeof iteration, " in iteration %" PRId64, ops->call[id]->launch.iteration);
-    }
     gy_graph_fail(ops->job->graph, node->origin, err, GANTRY_E_KERNEL, "node \"%s\" failed on device \"%s\"%s: %s",
                   node->id, s->machine->device[device].id, iteration, what);
     if (err) {

@@ -36,9 +36,8 @@ bool gy_wait_awake(unsigned turn)
 void gy_slot_set(gy_slot *slot, uint32_t start)
 {
     atomic_store(&slot->start, start);
-    if (atomic_load(&slot->sleepers)) {
+    if (atomic_load(&slot->sleepers))
         syscall(SYS_futex, &slot->start, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
-    }
 }
 
 /* Wakes by itself now and then to look for a failure, which nobody signals. */
@@ -50,18 +49,15 @@ static void sleep_on(gy_slot *slot, uint32_t seen)
 
 bool gy_slot_wait_slowly(gy_slot *slot, gy_want want, const gy_failed_from *failed)
 {
-    for (unsigned turn = 0; gy_wait_awake(turn); turn++) {
-        if (gy_slot_is_set(slot, want.number)) {
+    for (unsigned turn = 0; gy_wait_awake(turn); turn++)
+        if (gy_slot_is_set(slot, want.number))
             return true;
-        }
-    }
     atomic_fetch_add(&slot->sleepers, 1);
     bool set;
     while (!(set = gy_slot_is_set(slot, want.number)) && atomic_load(failed) > want.start) {
         uint32_t seen = atomic_load(&slot->start);
-        if ((int32_t)(seen - want.number) < 0) {
+        if ((int32_t)(seen - want.number) < 0)
             sleep_on(slot, seen);
-        }
     }
     atomic_fetch_sub(&slot->sleepers, 1);
     return set;

@@ -14,11 +14,10 @@ static numbering count_slots(const gantry_schedule *s)
     numbering n = { 0 };
     for (size_t i = 0; i < s->sync.count; i++) {
         const gy_sync *row = &s->sync.at[i];
-        if (row->carrier == GY_CARRIER_EVENT && row->slot >= n.events) {
+        if (row->carrier == GY_CARRIER_EVENT && row->slot >= n.events)
             n.events = row->slot + 1;
-        } else if (row->carrier == GY_CARRIER_FLAG && row->slot >= n.flags) {
+        else if (row->carrier == GY_CARRIER_FLAG && row->slot >= n.flags)
             n.flags = row->slot + 1;
-        }
     }
     return n;
 }
@@ -43,9 +42,8 @@ static uint32_t *group(const gantry_schedule *s, bool by_target)
         const gy_sync *row = &s->sync.at[i];
         first[(by_target ? row->to : row->from) + 2] += row->carrier != GY_CARRIER_LANE;
     }
-    for (size_t op = 2; first && op < s->ops.count + 2; op++) {
+    for (size_t op = 2; first && op < s->ops.count + 2; op++)
         first[op] += first[op - 1];
-    }
     return first; /* shifted by one: filling in moves it into place */
 }
 
@@ -66,12 +64,10 @@ static uint32_t drop_repeats(uint32_t *signal, uint32_t first, uint32_t last)
     uint32_t kept = first;
     for (uint32_t i = first; i < last; i++) {
         bool seen = false;
-        for (uint32_t k = first; k < kept && !seen; k++) {
+        for (uint32_t k = first; k < kept && !seen; k++)
             seen = signal[k] == signal[i];
-        }
-        if (!seen) {
+        if (!seen)
             signal[kept++] = signal[i];
-        }
     }
     return kept - first;
 }
@@ -87,26 +83,22 @@ static bool add_steps(gy_sync_plan *plan, const gantry_schedule *s, uint32_t id,
 {
     const gy_op *op = &s->ops.at[id];
     uint32_t leader = gy_op_device(s, op, 0), party = 0;
-    for (uint32_t i = 0; i < op->lanes; i++) {
+    for (uint32_t i = 0; i < op->lanes; i++)
         party += gy_op_device(s, op, i) != leader;
-    }
     step.meeting = party ? plan->meetings : GY_NONE;
     party = 0;
     for (uint32_t i = 0; i < op->lanes; i++) {
         uint32_t device = gy_op_device(s, op, i);
-        if (has_step(plan, device, id)) {
+        if (has_step(plan, device, id))
             continue;
-        }
         step.leads = device == leader;
-        if (!gy_vec_push(&plan->steps[device], step)) {
+        if (!gy_vec_push(&plan->steps[device], step))
             return false;
-        }
         step.waits = step.sets = 0; /* the leader does that for all */
         party++;
     }
-    if (step.meeting != GY_NONE) {
+    if (step.meeting != GY_NONE)
         plan->party[plan->meetings++] = party;
-    }
     return true;
 }
 
@@ -118,9 +110,8 @@ static bool make_steps(gy_sync_plan *plan, const gantry_schedule *s, const uint3
                          .waits = by_to[op + 1] - by_to[op],
                          .set = by_from[op],
                          .sets = drop_repeats(plan->signal, by_from[op], by_from[op + 1]) };
-        if (!add_steps(plan, s, op, step)) {
+        if (!add_steps(plan, s, op, step))
             return false;
-        }
     }
     return true;
 }
@@ -144,17 +135,15 @@ gantry_status gy_sync_plan_make(gy_sync_plan *plan, const gantry_schedule *s, ga
     }
     gy_free(by_to);
     gy_free(by_from);
-    if (status) {
+    if (status)
         gy_sync_plan_free(plan);
-    }
     return status;
 }
 
 void gy_sync_plan_free(gy_sync_plan *plan)
 {
-    for (uint32_t d = 0; plan->steps && d < plan->devices; d++) {
+    for (uint32_t d = 0; plan->steps && d < plan->devices; d++)
         gy_vec_free(&plan->steps[d]);
-    }
     gy_free(plan->steps);
     gy_free(plan->await);
     gy_free(plan->signal);

@@ -23,9 +23,8 @@ static const gy_worker *find_culprit(gy_host_run *h, uint64_t start, bool *busy)
     const gy_worker *waiting = NULL;
     for (uint32_t i = 0; i < h->workers; i++) {
         uint64_t progress = atomic_load_explicit(&h->worker[i].progress, memory_order_relaxed);
-        if (progress >> 32 > (uint32_t)start || (progress & 0xFFFFFFFFu) >> 1 >= h->worker[i].steps->count) {
+        if (progress >> 32 > (uint32_t)start || (progress & 0xFFFFFFFFu) >> 1 >= h->worker[i].steps->count)
             continue;
-        }
         if (progress & 1) {
             *busy = true;
             return &h->worker[i];
@@ -54,15 +53,13 @@ static void time_out(gy_host_run *h, uint64_t start, const char *limit)
 {
     gantry_error error;
     bool busy;
-    if (atomic_load(&h->failed) <= start) {
+    if (atomic_load(&h->failed) <= start)
         return;
-    }
     const gy_worker *w = find_culprit(h, start, &busy);
-    if (w) {
+    if (w)
         describe(h, w, busy, limit, &error);
-    } else {
+    else
         gy_fail(&error, GANTRY_E_TIMEOUT, NULL, "%s", limit);
-    }
     uint64_t first = atomic_load(&h->ended) + 1;
     h->failure = (gy_host_failure){ .start = first, .timeout = true, .error = error };
     atomic_store(&h->failed, first);
@@ -76,9 +73,8 @@ typedef struct watch {
 static uint64_t sum_progress(const gy_host_run *h)
 {
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < h->workers; i++) {
+    for (uint32_t i = 0; i < h->workers; i++)
         sum += atomic_load_explicit(&h->worker[i].progress, memory_order_relaxed);
-    }
     return sum;
 }
 
@@ -93,13 +89,12 @@ static bool look(gy_host_run *h, watch *w, uint64_t start)
     }
     char limit[96];
     int64_t deadline = h->job->deadline_ns;
-    if (deadline && now - h->begin_ns[start % h->ring] > deadline) {
+    if (deadline && now - h->begin_ns[start % h->ring] > deadline)
         snprintf(limit, sizeof limit, "the deadline of %.3f ms passed", (double)deadline / 1e6);
-    } else if (now - w->last_move > w->patience) {
+    else if (now - w->last_move > w->patience)
         snprintf(limit, sizeof limit, "no progress for %.1f s", (double)(now - w->last_move) / 1e9);
-    } else {
+    else
         return false;
-    }
     time_out(h, start, limit);
     return true;
 }
@@ -118,14 +113,12 @@ static bool has_ended(gy_host_run *h, uint64_t start)
 
 bool gy_host_idle(gy_host_run *h)
 {
-    if (has_ended(h, atomic_load(&h->begun))) {
+    if (has_ended(h, atomic_load(&h->begun)))
         return true;
-    }
     int64_t until = gy_now_ns() + DRAIN_MS * INT64_C(1000000);
     pthread_mutex_lock(&h->lock);
-    while (!has_ended(h, atomic_load(&h->begun)) && gy_now_ns() < until) {
+    while (!has_ended(h, atomic_load(&h->begun)) && gy_now_ns() < until)
         wait_tick(h, TICK_MS * INT64_C(1000000));
-    }
     pthread_mutex_unlock(&h->lock);
     return has_ended(h, atomic_load(&h->begun));
 }
@@ -145,20 +138,17 @@ static void wait_watching(gy_host_run *h, uint64_t start)
                        : TICK_MS * INT64_C(1000000);
     while (!is_over(h, start)) {
         wait_tick(h, tick);
-        if (!is_over(h, start) && look(h, &w, start)) {
+        if (!is_over(h, start) && look(h, &w, start))
             return;
-        }
     }
 }
 
 static gantry_status failure_of(gy_host_run *h, gantry_error *err)
 {
-    if (!h->failure.timeout) {
+    if (!h->failure.timeout)
         return gy_host_ops_fail(&h->ops, h->failure.op, h->failure.why, err);
-    }
-    if (err) {
+    if (err)
         *err = h->failure.error;
-    }
     return GANTRY_E_TIMEOUT;
 }
 
@@ -169,11 +159,10 @@ gantry_status gy_host_finish(gy_host_run *h, uint64_t start, int64_t *elapsed_ns
     gantry_status status = GANTRY_OK;
     pthread_mutex_lock(&h->lock);
     wait_watching(h, start);
-    if (atomic_load(&h->failed) <= start) {
+    if (atomic_load(&h->failed) <= start)
         status = failure_of(h, err);
-    } else {
+    else
         *elapsed_ns = h->end_ns[start % h->ring] - h->begin_ns[start % h->ring];
-    }
     pthread_mutex_unlock(&h->lock);
     return status;
 }

@@ -18,9 +18,8 @@ static void execute(gy_host_run *h, uint64_t start, uint32_t op)
 {
     gy_op_failure why;
     gy_host_ops_turn(&h->ops, op, start);
-    if (!gy_host_ops_execute(&h->ops, op, &why)) {
+    if (!gy_host_ops_execute(&h->ops, op, &why))
         note_failure(h, start, op, why);
-    }
 }
 
 static void execute_timed(gy_host_run *h, uint64_t start, uint32_t op)
@@ -38,9 +37,8 @@ static bool wait_for_all(gy_host_run *h, const gy_step *step, uint64_t start)
     for (uint32_t i = 0; i < step->waits; i++) {
         gy_await wait = h->plan.await[step->wait + i];
         gy_want want = { (uint32_t)(start - wait.distance), start };
-        if (wait.distance < start && !gy_slot_wait(&h->slot[wait.slot], want, &h->failed)) {
+        if (wait.distance < start && !gy_slot_wait(&h->slot[wait.slot], want, &h->failed))
             return false;
-        }
     }
     return true;
 }
@@ -50,22 +48,19 @@ static void arrive(gy_host_run *h, const gy_step *step, uint64_t start)
 {
     gy_meeting *m = &h->meeting[step->meeting];
     uint64_t arrived = atomic_fetch_add(&m->arrived, 1) + 1;
-    if (arrived == start * h->plan.party[step->meeting]) {
+    if (arrived == start * h->plan.party[step->meeting])
         gy_slot_set(&m->full, (uint32_t)start);
-    }
-    if (step->leads) {
+    if (step->leads)
         gy_slot_wait(&m->full, (gy_want){ (uint32_t)start, start }, &h->failed);
-    }
 }
 
 static void leave(gy_host_run *h, const gy_step *step, uint64_t start)
 {
     gy_meeting *m = &h->meeting[step->meeting];
-    if (step->leads) {
+    if (step->leads)
         gy_slot_set(&m->done, (uint32_t)start);
-    } else {
+    else
         gy_slot_wait(&m->done, (gy_want){ (uint32_t)start, start }, &h->failed);
-    }
 }
 
 static void report(gy_worker *w, uint64_t start, size_t step, bool executing)
@@ -84,19 +79,15 @@ static void run_start(gy_worker *w, uint64_t start)
             report(w, start, i, false);
             wait_for_all(h, step, start);
         }
-        if (!alone) {
+        if (!alone)
             arrive(h, step, start);
-        }
         report(w, start, i, step->leads);
-        if (step->leads && start < atomic_load_explicit(&h->failed, memory_order_acquire)) {
+        if (step->leads && start < atomic_load_explicit(&h->failed, memory_order_acquire))
             (h->time ? execute_timed : execute)(h, start, step->op);
-        }
-        for (uint32_t k = 0; k < step->sets; k++) {
+        for (uint32_t k = 0; k < step->sets; k++)
             gy_slot_set(&h->slot[h->plan.signal[step->set + k]], (uint32_t)start);
-        }
-        if (!alone) {
+        if (!alone)
             leave(h, step, start);
-        }
     }
 }
 
@@ -112,9 +103,8 @@ static bool await_begin(gy_host_run *h, uint64_t start)
     }
     if (!is_begun(h, start)) {
         pthread_mutex_lock(&h->lock);
-        while (!is_begun(h, start)) {
+        while (!is_begun(h, start))
             pthread_cond_wait(&h->began, &h->lock);
-        }
         pthread_mutex_unlock(&h->lock);
     }
     return atomic_load_explicit(&h->begun, memory_order_acquire) >= start;

@@ -24,9 +24,8 @@ static gantry_status sim_open(void **state, const gy_job *job, gantry_error *err
         gy_free(time);
         return gy_fail_nomem(err);
     }
-    for (size_t i = 0; i < s->ops.count; i++) {
+    for (size_t i = 0; i < s->ops.count; i++)
         time[i] = (gy_op_time){ to_ns(s->ops.at[i].start), to_ns(s->ops.at[i].end) };
-    }
     *made = (sim){ .job = job, .time = time };
     *state = made;
     return GANTRY_OK;

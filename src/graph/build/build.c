@@ -8,9 +8,8 @@
 
 bool gy_building(gantry_graph *graph)
 {
-    if (!graph || graph->error.status) {
+    if (!graph || graph->error.status)
         return false;
-    }
     if (graph->sealed) {
         gy_graph_mistake(graph, GANTRY_E_INVALID,
                          "the graph was checked and is sealed: build it completely before gantry_graph_check");
@@ -22,20 +21,17 @@ bool gy_building(gantry_graph *graph)
 /* The place that was set last. */
 static gy_origin place_of(const gy_build *b)
 {
-    if (b->has_pointer) {
+    if (b->has_pointer)
         return (gy_origin){ .pointer = b->pointer.at };
-    }
-    if (b->file == GY_NO_NAME) {
+    if (b->file == GY_NO_NAME)
         return (gy_origin){ 0 };
-    }
     return (gy_origin){ .file = gy_names_at(&b->files, b->file), .line = b->line };
 }
 
 void gy_graph_mistake(gantry_graph *graph, gantry_status status, const char *format, ...)
 {
-    if (!graph || graph->error.status) {
+    if (!graph || graph->error.status)
         return;
-    }
     gy_origin place = place_of(graph->build_);
     va_list args;
     va_start(args, format);
@@ -52,9 +48,8 @@ void gy_build_nomem(gantry_graph *graph)
 const char *gy_build_string(gantry_graph *graph, const char *text)
 {
     const char *copy = gy_arena_strdup(&graph->arena, text);
-    if (!copy) {
+    if (!copy)
         gy_build_nomem(graph);
-    }
     return copy;
 }
 
@@ -62,14 +57,12 @@ const char *gy_build_string(gantry_graph *graph, const char *text)
 
 gantry_graph *gantry_graph_at(gantry_graph *graph, const char *file, int line)
 {
-    if (!graph) {
+    if (!graph)
         return graph;
-    }
     gy_build *b = graph->build_;
     bool same_file = file && b->file != GY_NO_NAME && strcmp(gy_names_at(&b->files, b->file), file) == 0;
-    if (same_file && line == b->line && !b->has_pointer) {
+    if (same_file && line == b->line && !b->has_pointer)
         return graph;
-    }
     /* Out of memory here only loses the place of a message. */
     b->file = same_file ? b->file : file ? gy_names_add(&b->files, file, NULL) : GY_NO_NAME;
     b->line = line;
@@ -80,21 +73,18 @@ gantry_graph *gantry_graph_at(gantry_graph *graph, const char *file, int line)
 
 void gy_graph_set_origin(gantry_graph *graph, const char *pointer)
 {
-    if (!graph || graph->sealed) {
+    if (!graph || graph->sealed)
         return;
-    }
     gy_build *b = graph->build_;
-    if (pointer && b->has_pointer && strcmp(b->pointer.at, pointer) == 0) {
+    if (pointer && b->has_pointer && strcmp(b->pointer.at, pointer) == 0)
         return;
-    }
     b->pointer.length = 0;
     gy_text_add(&b->pointer, pointer ? pointer : "");
     b->has_pointer = pointer && !b->pointer.failed;
     b->file = GY_NO_NAME;
     b->origin = GY_NONE;
-    if (b->pointer.failed) {
+    if (b->pointer.failed)
         gy_build_nomem(graph);
-    }
 }
 
 static uint32_t add_origin(gantry_graph *g, gy_origin origin)
@@ -109,9 +99,8 @@ static uint32_t add_origin(gantry_graph *g, gy_origin origin)
 static uint32_t add_line_origin(gantry_graph *g, gy_build *b)
 {
     uint64_t key = (uint64_t)b->file << 32 | (uint32_t)b->line, known;
-    if (gy_map_get(&b->places, key, &known)) {
+    if (gy_map_get(&b->places, key, &known))
         return (uint32_t)known;
-    }
     const char *file = gy_build_string(g, gy_names_at(&b->files, b->file));
     uint32_t origin = file ? add_origin(g, (gy_origin){ .file = file, .line = b->line }) : GY_NONE;
     if (origin != GY_NONE && !gy_map_put(&b->places, key, origin)) {
@@ -124,9 +113,8 @@ static uint32_t add_line_origin(gantry_graph *g, gy_build *b)
 uint32_t gy_build_origin(gantry_graph *graph)
 {
     gy_build *b = graph->build_;
-    if (b->origin != GY_NONE) {
+    if (b->origin != GY_NONE)
         return b->origin;
-    }
     if (b->has_pointer) {
         const char *pointer = gy_build_string(graph, b->pointer.at);
         b->origin = pointer ? add_origin(graph, (gy_origin){ .pointer = pointer }) : GY_NONE;
@@ -138,18 +126,16 @@ uint32_t gy_build_origin(gantry_graph *graph)
 
 void gantry_graph_limit(gantry_graph *graph, int64_t most)
 {
-    if (gy_building(graph)) {
+    if (gy_building(graph))
         graph->limit = most < 0 ? INT64_MAX : most;
-    }
 }
 
 /* ---- what readers of files set ---- */
 
 void gy_graph_set_source(gantry_graph *graph, const char *source, const char *path, const char *folder)
 {
-    if (!gy_building(graph)) {
+    if (!gy_building(graph))
         return;
-    }
     graph->source = source ? gy_build_string(graph, source) : NULL;
     graph->path = path ? gy_build_string(graph, path) : NULL;
     graph->folder = folder ? gy_build_string(graph, folder) : NULL;
@@ -157,21 +143,18 @@ void gy_graph_set_source(gantry_graph *graph, const char *source, const char *pa
 
 void gy_graph_unique_ids(gantry_graph *graph)
 {
-    if (gy_building(graph)) {
+    if (gy_building(graph))
         graph->build_->unique_ids = true;
-    }
 }
 
 void gy_graph_add_param(gantry_graph *graph, const char *name, int64_t integer, double real, bool is_real)
 {
-    if (!gy_building(graph)) {
+    if (!gy_building(graph))
         return;
-    }
     const char *copy = gy_build_string(graph, name);
     gy_param param = { copy, integer, real, is_real };
-    if (copy && !gy_vec_push(&graph->params, param)) {
+    if (copy && !gy_vec_push(&graph->params, param))
         gy_build_nomem(graph);
-    }
 }
 
 void gy_graph_set_machine(gantry_graph *graph, const char *json, const char *path)
@@ -194,9 +177,8 @@ void gy_build_trim(gy_build *build)
 
 void gy_build_free(gy_build *build)
 {
-    if (!build) {
+    if (!build)
         return;
-    }
     gy_build_trim(build);
     gy_text_free(&build->pointer);
     gy_names_free(&build->files);

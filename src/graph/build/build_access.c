@@ -8,18 +8,16 @@ static void push_access(gantry_graph *g, gy_node *node, gy_access access)
     gy_build *b = g->build_;
     bool ok;
     if (node->accesses == 0 || node->access + node->accesses == g->access.count) {
-        if (node->accesses == 0) {
+        if (node->accesses == 0)
             node->access = (uint32_t)g->access.count;
-        }
         ok = g->access.count < UINT32_MAX - 1 && gy_vec_push(&g->access, access);
         node->accesses += ok;
     } else {
         gy_late_access late = { (uint32_t)(node - g->nodes.at), access };
         ok = gy_vec_push(&b->late_access, late);
     }
-    if (!ok) {
+    if (!ok)
         gy_build_nomem(g);
-    }
 }
 
 static void push_tiles(gantry_graph *g, gy_node *node, const gantry_region *r, gy_access base, bool each)
@@ -50,9 +48,8 @@ static bool check_together(gantry_graph *g, const gy_node *node, const gantry_re
     int64_t high = r->last - r->first, wide = r->last2 - r->first2;
     bool one = high == 1 && wide == 1;
     bool runs = node->kind == GY_NODE_KERNEL || node->kind == GY_NODE_LAUNCH || node->kind == GY_NODE_HOST;
-    if (node->kind == GY_NODE_WORK || one || (!runs && (high <= 1 || wide == b->tiles[1]))) {
+    if (node->kind == GY_NODE_WORK || one || (!runs && (high <= 1 || wide == b->tiles[1])))
         return true;
-    }
     gy_graph_mistake(g, GANTRY_E_GRAPH, "node \"%s\" gets %lld x %lld tiles of \"%s\" where %s", node->id,
                      (long long)high, (long long)wide, b->name,
                      runs ? "one region is expected; name one tile"
@@ -64,9 +61,8 @@ void gy_build_access(gantry_graph *graph, gy_node *node, gantry_region region, g
                      bool as_list)
 {
     gy_access access;
-    if (graph->error.status || !gy_region_resolve(graph, &region, &access)) {
+    if (graph->error.status || !gy_region_resolve(graph, &region, &access))
         return;
-    }
     const gy_buffer *b = &graph->buffers.at[access.buffer];
     access.mode = (uint8_t)mode;
     access.arg = arg;
@@ -74,12 +70,10 @@ void gy_build_access(gantry_graph *graph, gy_node *node, gantry_region region, g
         push_access(graph, node, access);
         return;
     }
-    if (region.kind == GANTRY_ALL) {
+    if (region.kind == GANTRY_ALL)
         region = gantry_tiles(region.buffer, 0, b->tiles[0], 0, b->tiles[1]);
-    }
-    if (as_list || check_together(graph, node, &region, b)) {
+    if (as_list || check_together(graph, node, &region, b))
         push_tiles(graph, node, &region, access, as_list);
-    }
 }
 
 /* ---- regions by the order of adding ---- */
@@ -88,12 +82,10 @@ void gy_build_access(gantry_graph *graph, gy_node *node, gantry_region region, g
 static bool wants_list(const gantry_graph *g, const gy_node *node, const gantry_region *r)
 {
     const gy_buffer *b = r->buffer.id < g->buffers.count ? &g->buffers.at[r->buffer.id] : NULL;
-    if (!b || b->tiles[0] == 0 || node->kind == GY_NODE_WORK) {
+    if (!b || b->tiles[0] == 0 || node->kind == GY_NODE_WORK)
         return false;
-    }
-    if (r->kind == GANTRY_ALL) {
+    if (r->kind == GANTRY_ALL)
         return b->tiles[0] * b->tiles[1] != 1;
-    }
     return r->kind == GANTRY_TILES && !(r->last == r->first + 1 && r->last2 == r->first2 + 1);
 }
 
@@ -116,14 +108,12 @@ static bool takes_regions(gantry_graph *g, const gy_node *node)
 static void add_region(gantry_graph *g, gantry_node handle, gantry_region region, gantry_access mode)
 {
     gy_node *node = gy_building(g) ? gy_build_node(g, handle) : NULL;
-    if (!node || !takes_regions(g, node)) {
+    if (!node || !takes_regions(g, node))
         return;
-    }
     /* A number of its own, behind the manifest's; gantry_graph_check counts them through. */
     uint32_t arg = g->build_->next_arg++;
-    if (node->kernel != GY_NONE) {
+    if (node->kernel != GY_NONE)
         arg += (uint32_t)g->kernels.at[node->kernel].manifest->args;
-    }
     gy_build_access(g, node, region, mode, arg, wants_list(g, node, &region));
 }
 

@@ -47,16 +47,12 @@ static int find_arg(gantry_graph *g, const gy_node *node, const char *name, bool
 
 static bool is_given(const gantry_graph *g, const gy_node *node, uint32_t arg)
 {
-    for (uint32_t i = 0; i < node->accesses; i++) {
-        if (g->access.at[node->access + i].arg == arg) {
+    for (uint32_t i = 0; i < node->accesses; i++)
+        if (g->access.at[node->access + i].arg == arg)
             return true;
-        }
-    }
-    for (uint32_t i = 0; i < node->scalars; i++) {
-        if (g->scalar.at[node->scalar + i].arg == arg) {
+    for (uint32_t i = 0; i < node->scalars; i++)
+        if (g->scalar.at[node->scalar + i].arg == arg)
             return true;
-        }
-    }
     uint64_t ignored;
     return gy_map_get(&g->build_->late_args, (uint64_t)(node - g->nodes.at) << 32 | arg, &ignored);
 }
@@ -82,15 +78,12 @@ static bool give_arg(gantry_graph *g, const gy_node *node, uint32_t arg)
 static bool is_access_allowed(gantry_graph *g, const gantry_kernel *k, const gantry_kernel_arg *a, gantry_access access)
 {
     uint32_t allowed = a->accesses ? a->accesses : GANTRY_ACCESS_BIT(a->access);
-    if (gantry_access_name(access) && (allowed & GANTRY_ACCESS_BIT(access))) {
+    if (gantry_access_name(access) && (allowed & GANTRY_ACCESS_BIT(access)))
         return true;
-    }
     gy_text all = { 0 };
-    for (int i = GANTRY_READ; i <= GANTRY_PROD; i++) {
-        if (allowed & GANTRY_ACCESS_BIT(i)) {
+    for (int i = GANTRY_READ; i <= GANTRY_PROD; i++)
+        if (allowed & GANTRY_ACCESS_BIT(i))
             gy_text_printf(&all, "%s%s", all.length ? ", " : "", gantry_access_name((gantry_access)i));
-        }
-    }
     const char *name = gantry_access_name(access);
     gy_graph_mistake(g, GANTRY_E_GRAPH, "argument \"%s\" of kernel \"%s\" does not take access \"%s\"; allowed: %s",
                      a->name, k->name, name ? name : "?", all.at ? all.at : "");
@@ -100,15 +93,12 @@ static bool is_access_allowed(gantry_graph *g, const gantry_kernel *k, const gan
 
 static bool is_dtype_allowed(gantry_graph *g, const gantry_kernel *k, const gantry_kernel_arg *a, const gy_buffer *b)
 {
-    if (a->dtypes == 0 || (a->dtypes & GANTRY_DTYPE_BIT(b->dtype))) {
+    if (a->dtypes == 0 || (a->dtypes & GANTRY_DTYPE_BIT(b->dtype)))
         return true;
-    }
     gy_text all = { 0 };
-    for (int i = 0; i < GANTRY_DTYPE_COUNT; i++) {
-        if (a->dtypes & GANTRY_DTYPE_BIT(i)) {
+    for (int i = 0; i < GANTRY_DTYPE_COUNT; i++)
+        if (a->dtypes & GANTRY_DTYPE_BIT(i))
             gy_text_printf(&all, "%s%s", all.length ? ", " : "", gantry_dtype_name((gantry_dtype)i));
-        }
-    }
     gy_graph_mistake(g, GANTRY_E_GRAPH, "argument \"%s\" of kernel \"%s\" cannot be \"%s\", which is %s; allowed: %s",
                      a->name, k->name, b->name, gantry_dtype_name(b->dtype), all.at ? all.at : "");
     gy_text_free(&all);
@@ -121,15 +111,13 @@ static void set_region(gantry_graph *g, gantry_node handle, const char *name, ga
     gy_node *node = gy_building(g) ? gy_build_node(g, handle) : NULL;
     int arg = node ? find_arg(g, node, name, false) : -1;
     const gy_buffer *b = arg < 0 ? NULL : gy_build_buffer(g, region.buffer);
-    if (!b) {
+    if (!b)
         return;
-    }
     const gantry_kernel *k = g->kernels.at[node->kernel].manifest;
     const gantry_kernel_arg *a = &k->arg[arg];
     access = access ? access : a->access;
-    if (is_access_allowed(g, k, a, access) && is_dtype_allowed(g, k, a, b) && give_arg(g, node, (uint32_t)arg)) {
+    if (is_access_allowed(g, k, a, access) && is_dtype_allowed(g, k, a, b) && give_arg(g, node, (uint32_t)arg))
         gy_build_access(g, node, region, access, (uint32_t)arg, a->list && b->tiles[0]);
-    }
 }
 
 void gantry_node_arg(gantry_graph *graph, gantry_node node, const char *name, gantry_region region)
@@ -140,9 +128,8 @@ void gantry_node_arg(gantry_graph *graph, gantry_node node, const char *name, ga
 void gantry_node_arg_as(gantry_graph *graph, gantry_node node, const char *name, gantry_region region,
                         gantry_access access)
 {
-    if (gy_building(graph) && !gantry_access_name(access)) {
+    if (gy_building(graph) && !gantry_access_name(access))
         gy_graph_mistake(graph, GANTRY_E_INVALID, "access %d is none; use GANTRY_READ to GANTRY_PROD", (int)access);
-    }
     set_region(graph, node, name, region, access);
 }
 
@@ -153,18 +140,16 @@ static void push_scalar(gantry_graph *g, gy_node *node, gy_scalar scalar)
     gy_build *b = g->build_;
     bool ok;
     if (node->scalars == 0 || node->scalar + node->scalars == g->scalar.count) {
-        if (node->scalars == 0) {
+        if (node->scalars == 0)
             node->scalar = (uint32_t)g->scalar.count;
-        }
         ok = g->scalar.count < UINT32_MAX - 1 && gy_vec_push(&g->scalar, scalar);
         node->scalars += ok;
     } else {
         gy_late_scalar late = { (uint32_t)(node - g->nodes.at), scalar };
         ok = gy_vec_push(&b->late_scalar, late);
     }
-    if (!ok) {
+    if (!ok)
         gy_build_nomem(g);
-    }
 }
 
 static void set_scalar(gantry_graph *g, gantry_node handle, const char *name, gy_scalar scalar)
@@ -219,9 +204,8 @@ static bool no_value(void *context, const char *name, int64_t *integer, double *
 
 void gy_node_scalar_expr(gantry_graph *graph, gantry_node node, const char *name, const gy_expr *expr, bool dynamic)
 {
-    if (!gy_building(graph)) {
+    if (!gy_building(graph))
         return;
-    }
     const char *other = NULL;
     gantry_error err;
     gy_scalar scalar = { .dynamic = dynamic, .expr = expr };

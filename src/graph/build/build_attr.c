@@ -19,9 +19,8 @@ static gy_node_extra *open_extra(gantry_graph *g, gantry_node node)
 static gy_node *node_of_pair(gantry_graph *g, gantry_node node, gantry_node other, const char *what)
 {
     gy_node *n = open_node(g, node);
-    if (!n || !gy_build_node(g, other)) {
+    if (!n || !gy_build_node(g, other))
         return NULL;
-    }
     if (node.id == other.id) {
         gy_graph_mistake(g, GANTRY_E_GRAPH, "node \"%s\" cannot be %s itself; name another node", n->id, what);
         return NULL;
@@ -34,31 +33,27 @@ static gy_node *node_of_pair(gantry_graph *g, gantry_node node, gantry_node othe
 void gantry_node_after(gantry_graph *graph, gantry_node node, gantry_node other)
 {
     gy_node *n = node_of_pair(graph, node, other, "after");
-    if (!n) {
+    if (!n)
         return;
-    }
     bool ok;
     if (n->afters == 0 || n->after + n->afters == graph->after.count) {
-        if (n->afters == 0) {
+        if (n->afters == 0)
             n->after = (uint32_t)graph->after.count;
-        }
         ok = graph->after.count < UINT32_MAX - 1 && gy_vec_push(&graph->after, other.id);
         n->afters += ok;
     } else {
         gy_late_after late = { node.id, other.id };
         ok = gy_vec_push(&graph->build_->late_after, late);
     }
-    if (!ok) {
+    if (!ok)
         gy_build_nomem(graph);
-    }
 }
 
 void gantry_node_priority(gantry_graph *graph, gantry_node node, int priority)
 {
     gy_node_extra *extra = open_extra(graph, node);
-    if (extra) {
+    if (extra)
         extra->priority = priority;
-    }
 }
 
 /* ---- place ---- */
@@ -72,9 +67,8 @@ static bool only_devices(void *context, const char *name)
 void gantry_node_on(gantry_graph *graph, gantry_node node, const char *where)
 {
     gy_node *n = open_node(graph, node);
-    if (!n) {
+    if (!n)
         return;
-    }
     if (!where || !*where) {
         gy_graph_mistake(graph, GANTRY_E_GRAPH, "node \"%s\" is on \"\"; name a device, a kind, or an index", n->id);
         return;
@@ -96,9 +90,8 @@ void gantry_node_on(gantry_graph *graph, gantry_node node, const char *where)
 void gy_node_on_expr(gantry_graph *graph, gantry_node node, const gy_expr *expr)
 {
     gy_node_extra *extra = open_extra(graph, node);
-    if (!extra) {
+    if (!extra)
         return;
-    }
     if (!gy_expr_names(expr, only_devices, NULL)) {
         gy_graph_mistake(graph, GANTRY_E_GRAPH, "`on` of node \"%s\" uses a name that is not known; `devices` is",
                          graph->nodes.at[node.id].id);
@@ -112,34 +105,30 @@ void gantry_node_with(gantry_graph *graph, gantry_node node, gantry_node other)
 {
     gy_node *n = node_of_pair(graph, node, other, "with");
     gy_node_extra *extra = n ? gy_build_extra(graph, n) : NULL;
-    if (extra && !gy_vec_push(&extra->with, other.id)) {
+    if (extra && !gy_vec_push(&extra->with, other.id))
         gy_build_nomem(graph);
-    }
 }
 
 void gantry_node_apart(gantry_graph *graph, gantry_node node, gantry_node other)
 {
     gy_node *n = node_of_pair(graph, node, other, "apart from");
     gy_node_extra *extra = n ? gy_build_extra(graph, n) : NULL;
-    if (extra && !gy_vec_push(&extra->apart, other.id)) {
+    if (extra && !gy_vec_push(&extra->apart, other.id))
         gy_build_nomem(graph);
-    }
 }
 
 void gy_node_algorithm(gantry_graph *graph, gantry_node node, const char *algorithm)
 {
     gy_node *n = open_node(graph, node);
-    if (!n) {
+    if (!n)
         return;
-    }
     if (n->kind != GY_NODE_COLLECTIVE) {
         gy_graph_mistake(graph, GANTRY_E_GRAPH, "node \"%s\" is no collective, so it has no algorithm", n->id);
         return;
     }
     gy_node_extra *extra = gy_build_extra(graph, n);
-    if (extra) {
+    if (extra)
         extra->algorithm = strcmp(algorithm, "auto") == 0 ? NULL : gy_build_string(graph, algorithm);
-    }
 }
 
 /* ---- cost ---- */
@@ -147,9 +136,8 @@ void gy_node_algorithm(gantry_graph *graph, gantry_node node, const char *algori
 void gantry_node_cost(gantry_graph *graph, gantry_node node, double flops, double bytes)
 {
     gy_node *n = open_node(graph, node);
-    if (!n) {
+    if (!n)
         return;
-    }
     if (!(flops >= 0) || !(bytes >= 0) || isinf(flops) || isinf(bytes)) {
         gy_graph_mistake(graph, GANTRY_E_GRAPH,
                          "node \"%s\" costs %g flops and %g bytes; both must be finite and at least 0", n->id, flops,
@@ -169,9 +157,8 @@ static bool same_device(const char *a, const char *b)
 void gantry_node_time(gantry_graph *graph, gantry_node node, const char *device, double time_us)
 {
     gy_node_extra *extra = open_extra(graph, node);
-    if (!extra) {
+    if (!extra)
         return;
-    }
     if (!(time_us >= 0) || isinf(time_us)) {
         gy_graph_mistake(graph, GANTRY_E_GRAPH, "node \"%s\" takes %g us; a time must be finite and at least 0",
                          graph->nodes.at[node.id].id, time_us);
@@ -184,17 +171,15 @@ void gantry_node_time(gantry_graph *graph, gantry_node node, const char *device,
         }
     }
     struct gy_node_time time = { device ? gy_build_string(graph, device) : NULL, time_us };
-    if (!gy_vec_push(&extra->time, time)) {
+    if (!gy_vec_push(&extra->time, time))
         gy_build_nomem(graph);
-    }
 }
 
 void gantry_node_share(gantry_graph *graph, gantry_node node, double share)
 {
     gy_node_extra *extra = open_extra(graph, node);
-    if (!extra) {
+    if (!extra)
         return;
-    }
     if (!(share >= 0 && share <= 1)) {
         gy_graph_mistake(graph, GANTRY_E_GRAPH, "node \"%s\" fills %g of a device; 0 to 1 are allowed",
                          graph->nodes.at[node.id].id, share);
@@ -206,9 +191,8 @@ void gantry_node_share(gantry_graph *graph, gantry_node node, double share)
 void gantry_node_scratch(gantry_graph *graph, gantry_node node, int64_t bytes)
 {
     gy_node *n = open_node(graph, node);
-    if (!n) {
+    if (!n)
         return;
-    }
     if (bytes < 0) {
         gy_graph_mistake(graph, GANTRY_E_GRAPH, "node \"%s\" needs %lld bytes of scratch; it must be at least 0", n->id,
                          (long long)bytes);

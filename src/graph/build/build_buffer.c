@@ -10,11 +10,9 @@
 /* References are written x[i], x{a:b}, x~1: a name must end where they begin. */
 static bool is_name(const char *name)
 {
-    for (const char *c = name; *c; c++) {
-        if ((unsigned char)*c <= ' ' || *c == 0x7f || strchr("[]{}~\"\\,:", *c)) {
+    for (const char *c = name; *c; c++)
+        if ((unsigned char)*c <= ' ' || *c == 0x7f || strchr("[]{}~\"\\,:", *c))
             return false;
-        }
-    }
     return *name != '\0';
 }
 
@@ -22,14 +20,11 @@ static bool is_name(const char *name)
 static bool measure(gy_buffer *b)
 {
     int64_t row = (int64_t)gantry_dtype_size(b->dtype), bytes;
-    for (int i = 1; i < b->rank; i++) {
-        if (__builtin_mul_overflow(row, b->shape[i], &row)) {
+    for (int i = 1; i < b->rank; i++)
+        if (__builtin_mul_overflow(row, b->shape[i], &row))
             return false;
-        }
-    }
-    if (__builtin_mul_overflow(row, b->shape[0], &bytes)) {
+    if (__builtin_mul_overflow(row, b->shape[0], &bytes))
         return false;
-    }
     b->rows = b->shape[0];
     b->row_bytes = row;
     b->bytes = (uint64_t)bytes;
@@ -82,9 +77,8 @@ gantry_buffer gantry_graph_buffer(gantry_graph *graph, const char *name, gantry_
                                   const int64_t *shape)
 {
     gantry_buffer none = { GANTRY_NONE, 0 };
-    if (!gy_building(graph) || !check_shape(graph, name, dtype, rank, shape)) {
+    if (!gy_building(graph) || !check_shape(graph, name, dtype, rank, shape))
         return none;
-    }
     int64_t *copy = gy_arena_calloc(&graph->arena, (size_t)rank, sizeof *copy);
     uint32_t origin = copy ? gy_build_origin(graph) : GY_NONE;
     if (origin == GY_NONE) {
@@ -101,9 +95,8 @@ gantry_buffer gantry_graph_buffer(gantry_graph *graph, const char *name, gantry_
         return none;
     }
     uint32_t index = add_name(graph, name);
-    if (index == GY_NO_NAME) {
+    if (index == GY_NO_NAME)
         return none;
-    }
     b.name = gy_names_at(&graph->buffer_names, index);
     if (!gy_vec_push(&graph->buffers, b)) {
         gy_build_nomem(graph);
@@ -135,9 +128,8 @@ static gy_buffer *open_buffer(gantry_graph *g, gantry_buffer buffer)
 void gantry_buffer_set_class(gantry_graph *graph, gantry_buffer buffer, gantry_buffer_class cls)
 {
     gy_buffer *b = open_buffer(graph, buffer);
-    if (!b) {
+    if (!b)
         return;
-    }
     if (cls < GANTRY_INPUT || cls > GANTRY_TEMP) {
         gy_graph_mistake(graph, GANTRY_E_INVALID, "buffer \"%s\" gets class %d; use GANTRY_INPUT to GANTRY_TEMP",
                          b->name, (int)cls);
@@ -150,17 +142,15 @@ void gantry_buffer_set_class(gantry_graph *graph, gantry_buffer buffer, gantry_b
 void gantry_buffer_output(gantry_graph *graph, gantry_buffer buffer)
 {
     gy_buffer *b = open_buffer(graph, buffer);
-    if (b) {
+    if (b)
         b->output = true;
-    }
 }
 
 void gantry_buffer_external(gantry_graph *graph, gantry_buffer buffer, const char *memory)
 {
     gy_buffer *b = open_buffer(graph, buffer);
-    if (!b) {
+    if (!b)
         return;
-    }
     if (!memory || !*memory) {
         gy_graph_mistake(graph, GANTRY_E_GRAPH,
                          "buffer \"%s\" is external and no memory is named; give the id of a memory or a device",
@@ -173,9 +163,8 @@ void gantry_buffer_external(gantry_graph *graph, gantry_buffer buffer, const cha
 void gantry_buffer_tolerance(gantry_graph *graph, gantry_buffer buffer, double rtol, double atol)
 {
     gy_buffer *b = open_buffer(graph, buffer);
-    if (!b) {
+    if (!b)
         return;
-    }
     if (!(rtol >= 0) || !(atol >= 0)) {
         gy_graph_mistake(graph, GANTRY_E_GRAPH, "the tolerances of \"%s\" are %g and %g; they must be at least 0",
                          b->name, rtol, atol);
@@ -188,9 +177,8 @@ void gantry_buffer_tolerance(gantry_graph *graph, gantry_buffer buffer, double r
 void gantry_buffer_equal_nan(gantry_graph *graph, gantry_buffer buffer)
 {
     gy_buffer *b = open_buffer(graph, buffer);
-    if (b) {
+    if (b)
         b->equal_nan = true;
-    }
 }
 
 /* ---- cutting ---- */
@@ -226,9 +214,8 @@ static const char *how_to_raise(const gantry_graph *g, int64_t pieces)
 static void split(gantry_graph *g, gantry_buffer buffer, int64_t parts, bool automatic)
 {
     gy_buffer *b = buffer_to_cut(g, buffer);
-    if (!b) {
+    if (!b)
         return;
-    }
     if (parts < 1 || parts > most_pieces(g)) {
         gy_graph_mistake(g, GANTRY_E_GRAPH, "buffer \"%s\" is split into %lld parts; 1 to %lld are allowed%s", b->name,
                          (long long)parts, (long long)most_pieces(g), how_to_raise(g, parts));
@@ -239,9 +226,8 @@ static void split(gantry_graph *g, gantry_buffer buffer, int64_t parts, bool aut
         gy_build_nomem(g);
         return;
     }
-    for (int64_t i = 0; i <= parts; i++) {
+    for (int64_t i = 0; i <= parts; i++)
         first[i] = gy_part_bound(b->rows, parts, i);
-    }
     b->parts = parts;
     b->part_first = first;
     b->split_auto = automatic;
@@ -279,9 +265,8 @@ static void set_tile_offsets(int64_t *offset, const gy_buffer *b)
 void gantry_buffer_tiles(gantry_graph *graph, gantry_buffer buffer, int64_t rows, int64_t columns)
 {
     gy_buffer *b = buffer_to_cut(graph, buffer);
-    if (!b) {
+    if (!b)
         return;
-    }
     if (b->rank != 2) {
         gy_graph_mistake(graph, GANTRY_E_GRAPH, "buffer \"%s\" has rank %d; only arrays of rank 2 are cut into tiles",
                          b->name, (int)b->rank);
@@ -339,9 +324,8 @@ static bool is_uniform_valid(gantry_graph *g, const gy_init *init, gantry_dtype 
     gy_constant last = { .real = high > low ? high - 1 : high };
     bool exact = fabs(low) <= 0x1p53 && fabs(high) <= 0x1p53;
     if (is_floating(dtype) ||
-        (exact && gy_constant_fits(init->a, dtype, false) && gy_constant_fits(last, dtype, false))) {
+        (exact && gy_constant_fits(init->a, dtype, false) && gy_constant_fits(last, dtype, false)))
         return true;
-    }
     gy_graph_mistake(g, GANTRY_E_GRAPH,
                      "%s is random from %s to %s in %s; both must be whole and not beyond 2^53, and what is drawn "
                      "%s",
@@ -358,9 +342,8 @@ static bool is_iota_valid(gantry_graph *g, const gy_init *init, gantry_dtype dty
                          init->b.real);
         return false;
     }
-    if (is_floating(dtype) || (gy_constant_fits(init->a, dtype, false) && gy_constant_is_whole(init->b))) {
+    if (is_floating(dtype) || (gy_constant_fits(init->a, dtype, false) && gy_constant_is_whole(init->b)))
         return true;
-    }
     gy_graph_mistake(g, GANTRY_E_GRAPH,
                      "%s counts from %s in steps of %s in %s; begin with %s, and step by a whole number of 64 bits",
                      what, gy_constant_text(seen[0], init->a), gy_constant_text(seen[1], init->b),
@@ -427,18 +410,16 @@ static bool is_buffer_init_valid(gantry_graph *g, const gy_init *init, const gy_
 void gy_buffer_set_init(gantry_graph *graph, gantry_buffer buffer, const gy_init *init)
 {
     gy_buffer *b = open_buffer(graph, buffer);
-    if (!b || !is_buffer_init_valid(graph, init, b)) {
+    if (!b || !is_buffer_init_valid(graph, init, b))
         return;
-    }
     if (b->init.kind != GY_INIT_NONE) {
         gy_graph_mistake(graph, GANTRY_E_GRAPH, "buffer \"%s\" has two inits; one is allowed", b->name);
         return;
     }
     b->init = *init;
     b->init.path = init->path ? gy_build_string(graph, init->path) : NULL;
-    if (!b->class_given) {
+    if (!b->class_given)
         b->cls = GANTRY_INPUT;
-    }
 }
 
 void gantry_buffer_init_value(gantry_graph *graph, gantry_buffer buffer, double value)

@@ -20,9 +20,8 @@ static bool compile(const making *m, const gy_expr **out, const char *what, cons
 {
     gantry_error err;
     gantry_status status = gy_kernel_formula(out, &m->g->arena, m->manifest, what, text, &err);
-    if (status) {
+    if (status)
         gy_graph_mistake(m->g, status, "%s", err.text);
-    }
     return status == GANTRY_OK;
 }
 
@@ -58,9 +57,8 @@ static bool make_default(const making *m, const gy_expr **out, int32_t i)
                          m->manifest->name, arg->name);
         return false;
     }
-    if (!compile(m, out, "the default", m->from->defaults[i])) {
+    if (!compile(m, out, "the default", m->from->defaults[i]))
         return false;
-    }
     if (!gy_expr_names(*out, is_region, NULL)) {
         gy_graph_mistake(
             m->g, GANTRY_E_INVALID,
@@ -89,9 +87,8 @@ static bool make_scalars(const making *m)
                              m->manifest->arg[i].name, (int)types[i]);
             return false;
         }
-        if (m->from->defaults && m->from->defaults[i] && !make_default(m, &fallback[i], i)) {
+        if (m->from->defaults && m->from->defaults[i] && !make_default(m, &fallback[i], i))
             return false;
-        }
     }
     m->code->types = types;
     m->code->fallback = fallback;
@@ -146,9 +143,8 @@ void gantry_graph_add_cuda_kernel(gantry_graph *graph, const gantry_kernel *kern
     gantry_error err;
     gantry_cuda_code from = GANTRY_CUDA_CODE_INIT;
     const gantry_kernel *manifest = gy_building(graph) ? gy_build_manifest(graph, kernel) : NULL;
-    if (!manifest || !take_code(graph, &from, code)) {
+    if (!manifest || !take_code(graph, &from, code))
         return;
-    }
     gantry_status status = gy_kernel_compile(&compiled, &graph->arena, manifest, &err);
     if (status) {
         gy_graph_mistake(graph, status, "%s", err.text);
@@ -159,7 +155,6 @@ void gantry_graph_add_cuda_kernel(gantry_graph *graph, const gantry_kernel *kern
         gy_build_nomem(graph);
         return;
     }
-    if (check_form(graph, manifest, &from) && make_launch(&m) && make_scalars(&m) && make_program(&m)) {
+    if (check_form(graph, manifest, &from) && make_launch(&m) && make_scalars(&m) && make_program(&m))
         gy_graph_add_kernel_code(graph, manifest, m.code);
-    }
 }

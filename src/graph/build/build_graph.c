@@ -24,9 +24,8 @@ static void free_graph(gantry_graph *g)
         gy_vec_free(&g->extra.at[i].apart);
         gy_vec_free(&g->extra.at[i].time);
     }
-    for (size_t i = 0; i < g->loops.count; i++) {
+    for (size_t i = 0; i < g->loops.count; i++)
         gy_vec_free(&g->loops.at[i].carry);
-    }
     gy_vec_free(&g->params);
     gy_vec_free(&g->buffers);
     gy_vec_free(&g->kernels);
@@ -59,22 +58,19 @@ static uint32_t next_number(void)
 gantry_graph *gantry_graph_new(const char *name)
 {
     gantry_graph *g = gy_calloc(1, sizeof *g);
-    if (!g) {
+    if (!g)
         return NULL;
-    }
     g->refs = 1;
     g->number = next_number();
     g->build_ = gy_calloc(1, sizeof *g->build_);
-    if (!g->build_) {
+    if (!g->build_)
         goto free_graph;
-    }
     g->build_->origin = g->build_->open_loop = GY_NONE;
     g->build_->file = GY_NO_NAME;
     gy_origin nowhere = { 0 };
     g->name = gy_arena_strdup(&g->arena, name ? name : "graph");
-    if (!g->name || !gy_vec_push(&g->origins, nowhere)) {
+    if (!g->name || !gy_vec_push(&g->origins, nowhere))
         goto free_graph;
-    }
     return g;
 
 free_graph:
@@ -84,7 +80,6 @@ free_graph:
 
 void gantry_graph_free(gantry_graph *graph)
 {
-    if (graph && __atomic_fetch_sub(&graph->refs, 1, __ATOMIC_ACQ_REL) == 1) {
+    if (graph && __atomic_fetch_sub(&graph->refs, 1, __ATOMIC_ACQ_REL) == 1)
         free_graph(graph);
-    }
 }

@@ -27,9 +27,8 @@ static uint32_t use_kernel(gantry_graph *g, const gantry_kernel *manifest, const
 static uint32_t find_kernel(gantry_graph *graph, const char *name)
 {
     uint32_t index = gy_names_find(&graph->build_->kernel_names, name);
-    if (index != GY_NO_NAME) {
+    if (index != GY_NO_NAME)
         return index;
-    }
     const gantry_kernel *manifest = gantry_kernel_find(name);
     return manifest ? use_kernel(graph, manifest, NULL) : GY_NONE;
 }
@@ -41,16 +40,13 @@ uint32_t gy_build_kernel(gantry_graph *graph, const char *name)
         return GY_NONE;
     }
     uint32_t index = find_kernel(graph, name);
-    if (index != GY_NONE || graph->error.status) {
+    if (index != GY_NONE || graph->error.status)
         return index;
-    }
     gy_near near = { 0 };
-    for (uint32_t i = 0; i < graph->build_->kernel_names.count; i++) {
+    for (uint32_t i = 0; i < graph->build_->kernel_names.count; i++)
         gy_near_offer(&near, name, gy_names_at(&graph->build_->kernel_names, i));
-    }
-    for (size_t i = 0; i < gantry_kernel_count(); i++) {
+    for (size_t i = 0; i < gantry_kernel_count(); i++)
         gy_near_offer(&near, name, gantry_kernel_at(i)->name);
-    }
     if (near.best) {
         gy_graph_mistake(graph, GANTRY_E_GRAPH, "there is no kernel \"%s\" (did you mean \"%s\"?)", name, near.best);
     } else {
@@ -67,17 +63,15 @@ const gantry_kernel *gy_build_manifest(gantry_graph *graph, const gantry_kernel 
     const gantry_kernel *manifest = NULL;
     gantry_error err;
     gantry_status status = gy_kernel_read(&manifest, &graph->arena, given, &err);
-    if (status) {
+    if (status)
         gy_graph_mistake(graph, status, "%s", err.text);
-    }
     return manifest;
 }
 
 void gy_graph_add_kernel_code(gantry_graph *graph, const gantry_kernel *manifest, const gy_kernel_code *code)
 {
-    if (!gy_building(graph)) {
+    if (!gy_building(graph))
         return;
-    }
     if (manifest->name && gy_names_find(&graph->build_->kernel_names, manifest->name) != GY_NO_NAME) {
         gy_graph_mistake(
             graph, GANTRY_E_GRAPH,
@@ -97,7 +91,6 @@ void gy_graph_add_kernel_code(gantry_graph *graph, const gantry_kernel *manifest
 void gantry_graph_add_kernel(gantry_graph *graph, const gantry_kernel *kernel)
 {
     const gantry_kernel *manifest = gy_building(graph) ? gy_build_manifest(graph, kernel) : NULL;
-    if (manifest) {
+    if (manifest)
         gy_graph_add_kernel_code(graph, manifest, NULL);
-    }
 }

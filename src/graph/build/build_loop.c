@@ -5,9 +5,8 @@
 
 void gantry_graph_repeat(gantry_graph *graph, int64_t count)
 {
-    if (!gy_building(graph)) {
+    if (!gy_building(graph))
         return;
-    }
     if (graph->build_->open_loop != GY_NONE) {
         gy_graph_mistake(graph, GANTRY_E_GRAPH,
                          "a repeat inside a repeat; loops do not nest: end the first one before");
@@ -42,11 +41,9 @@ static gy_loop *open_loop(gantry_graph *g, const char *what)
 
 static bool is_carried(const gy_loop *loop, uint32_t buffer)
 {
-    for (size_t i = 0; i < loop->carry.count; i++) {
-        if (loop->carry.at[i].prev == buffer || loop->carry.at[i].next == buffer) {
+    for (size_t i = 0; i < loop->carry.count; i++)
+        if (loop->carry.at[i].prev == buffer || loop->carry.at[i].next == buffer)
             return true;
-        }
-    }
     return false;
 }
 
@@ -55,9 +52,8 @@ void gantry_graph_carry(gantry_graph *graph, gantry_buffer prev, gantry_buffer n
     gy_loop *loop = gy_building(graph) ? open_loop(graph, "carry") : NULL;
     const gy_buffer *p = loop ? gy_build_buffer(graph, prev) : NULL;
     const gy_buffer *n = p ? gy_build_buffer(graph, next) : NULL;
-    if (!n) {
+    if (!n)
         return;
-    }
     if (prev.id == next.id) {
         gy_graph_mistake(graph, GANTRY_E_GRAPH, "buffer \"%s\" is carried into itself; name two buffers", p->name);
         return;
@@ -68,17 +64,15 @@ void gantry_graph_carry(gantry_graph *graph, gantry_buffer prev, gantry_buffer n
         return;
     }
     struct gy_carry pair = { prev.id, next.id };
-    if (!gy_vec_push(&loop->carry, pair)) {
+    if (!gy_vec_push(&loop->carry, pair))
         gy_build_nomem(graph);
-    }
 }
 
 void gantry_graph_until(gantry_graph *graph, gantry_buffer flag, int64_t every)
 {
     gy_loop *loop = gy_building(graph) ? open_loop(graph, "until") : NULL;
-    if (!loop || !gy_build_buffer(graph, flag)) {
+    if (!loop || !gy_build_buffer(graph, flag))
         return;
-    }
     if (every < 1) {
         gy_graph_mistake(graph, GANTRY_E_GRAPH, "until every %lld iterations; it must be at least 1", (long long)every);
         return;

@@ -31,15 +31,12 @@ static uint32_t late_node(const merge_job *job, size_t i)
 static char *sort_late(const merge_job *job, size_t *first, size_t nodes)
 {
     char *sorted = gy_calloc(job->late_count, job->item);
-    if (!sorted) {
+    if (!sorted)
         return NULL;
-    }
-    for (size_t i = 0; i < job->late_count; i++) {
+    for (size_t i = 0; i < job->late_count; i++)
         first[late_node(job, i) + 2]++;
-    }
-    for (size_t i = 1; i < nodes + 2; i++) {
+    for (size_t i = 1; i < nodes + 2; i++)
         first[i] += first[i - 1];
-    }
     for (size_t i = 0; i < job->late_count; i++) {
         size_t to = first[late_node(job, i) + 1]++;
         memcpy(sorted + to * job->item, (const char *)job->late + i * job->entry + job->payload, job->item);
@@ -159,9 +156,8 @@ static void sort_accesses(gy_access *at, uint32_t count)
     for (uint32_t i = 1; i < count; i++) {
         gy_access moved = at[i];
         uint32_t to = i;
-        for (; to > 0 && at[to - 1].arg > moved.arg; to--) {
+        for (; to > 0 && at[to - 1].arg > moved.arg; to--)
             at[to] = at[to - 1];
-        }
         at[to] = moved;
     }
 }
@@ -171,9 +167,8 @@ static void sort_scalars(gy_scalar *at, uint32_t count)
     for (uint32_t i = 1; i < count; i++) {
         gy_scalar moved = at[i];
         uint32_t to = i;
-        for (; to > 0 && at[to - 1].arg > moved.arg; to--) {
+        for (; to > 0 && at[to - 1].arg > moved.arg; to--)
             at[to] = at[to - 1];
-        }
         at[to] = moved;
     }
 }
@@ -183,9 +178,8 @@ static void number_args(gy_access *at, uint32_t count, uint32_t named)
 {
     uint32_t next = named, last = UINT32_MAX;
     for (uint32_t i = 0; i < count; i++) {
-        if (at[i].arg < named) {
+        if (at[i].arg < named)
             continue;
-        }
         next += last != UINT32_MAX && at[i].arg != last;
         last = at[i].arg;
         at[i].arg = next;
@@ -194,9 +188,8 @@ static void number_args(gy_access *at, uint32_t count, uint32_t named)
 
 bool gy_build_merge(gantry_graph *graph)
 {
-    if (!merge_accesses(graph) || !merge_scalars(graph) || !merge_afters(graph)) {
+    if (!merge_accesses(graph) || !merge_scalars(graph) || !merge_afters(graph))
         return false;
-    }
     for (size_t i = 0; i < graph->nodes.count; i++) {
         gy_node *n = &graph->nodes.at[i];
         gy_access *access = graph->access.at + n->access;

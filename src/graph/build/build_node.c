@@ -18,9 +18,8 @@ static uint32_t add_numbered(gantry_graph *g, const char *id, uint32_t taken)
         text.length = 0;
         gy_text_printf(&text, "%s#%llu", id, (unsigned long long)k);
         index = text.failed ? GY_NO_NAME : gy_names_add(&g->node_names, text.at, &is_new);
-        if (index == GY_NO_NAME) {
+        if (index == GY_NO_NAME)
             break;
-        }
     }
     gy_text_free(&text);
     return index != GY_NO_NAME && gy_map_put(&g->build_->suffix, taken, k) ? index : GY_NO_NAME;
@@ -55,9 +54,8 @@ static uint32_t add_id(gantry_graph *g, const char *id)
         }
         index = add_numbered(g, id, index);
     }
-    if (index == GY_NO_NAME) {
+    if (index == GY_NO_NAME)
         gy_build_nomem(g);
-    }
     return index;
 }
 
@@ -67,9 +65,8 @@ gy_node *gy_build_add_node(gantry_graph *graph, const char *id, const char *fall
 {
     uint32_t origin = gy_build_origin(graph);
     uint32_t index = origin == GY_NONE ? GY_NO_NAME : add_id(graph, id ? id : fallback);
-    if (index == GY_NO_NAME) {
+    if (index == GY_NO_NAME)
         return NULL;
-    }
     gy_node node = {
         .id = gy_names_at(&graph->node_names, index),
         .kind = (uint8_t)kind,
@@ -120,23 +117,20 @@ gy_node_extra *gy_build_extra(gantry_graph *graph, gy_node *node)
 gantry_node gantry_graph_kernel(gantry_graph *graph, const char *id, const char *kernel)
 {
     gantry_node none = { GANTRY_NONE, 0 };
-    if (!gy_building(graph)) {
+    if (!gy_building(graph))
         return none;
-    }
     uint32_t index = gy_build_kernel(graph, kernel);
     gy_node *node = index == GY_NONE ? NULL : gy_build_add_node(graph, id, kernel, GY_NODE_KERNEL);
-    if (node) {
+    if (node)
         node->kernel = index;
-    }
     return gy_node_handle(graph, node);
 }
 
 gantry_node gy_graph_host_kernel(gantry_graph *graph, const char *id, const char *kernel)
 {
     gantry_node none = { GANTRY_NONE, 0 };
-    if (!gy_building(graph)) {
+    if (!gy_building(graph))
         return none;
-    }
     uint32_t index = gy_build_kernel(graph, kernel);
     if (index != GY_NONE && (graph->kernels.at[index].manifest->flags & GANTRY_KERNEL_NO_CPU)) {
         gy_graph_mistake(graph, GANTRY_E_GRAPH,
@@ -144,9 +138,8 @@ gantry_node gy_graph_host_kernel(gantry_graph *graph, const char *id, const char
         return none;
     }
     gy_node *node = index == GY_NONE ? NULL : gy_build_add_node(graph, id, kernel, GY_NODE_HOST);
-    if (node) {
+    if (node)
         node->kernel = index;
-    }
     return gy_node_handle(graph, node);
 }
 
@@ -154,9 +147,8 @@ static gantry_node add_function(gantry_graph *g, const char *id, gy_node_kind ki
                                 void *user)
 {
     gantry_node none = { GANTRY_NONE, 0 };
-    if (!gy_building(g)) {
+    if (!gy_building(g))
         return none;
-    }
     const char *what = kind == GY_NODE_HOST ? "host" : "launch";
     if (!function) {
         gy_graph_mistake(g, GANTRY_E_INVALID, "%s node \"%s\" has no function; pass the function to call", what,
@@ -171,9 +163,8 @@ static gantry_node add_function(gantry_graph *g, const char *id, gy_node_kind ki
         return none;
     }
     gy_node *node = gy_build_add_node(g, id, what, kind);
-    if (node) {
+    if (node)
         node->function = (uint32_t)g->functions.count - 1;
-    }
     return gy_node_handle(g, node);
 }
 
@@ -208,15 +199,13 @@ gantry_node gy_graph_fill_with(gantry_graph *graph, const char *id, gantry_regio
 {
     gy_node *node = gy_building(graph) ? gy_build_add_node(graph, id, "fill", GY_NODE_FILL) : NULL;
     gy_node_extra *extra = node ? gy_build_extra(graph, node) : NULL;
-    if (!extra) {
+    if (!extra)
         return gy_node_handle(graph, NULL);
-    }
     extra->fill = *what;
     extra->fill.path = NULL;
     gy_build_access(graph, node, to, GANTRY_WRITE, 0, false);
-    if (!graph->error.status) {
+    if (!graph->error.status)
         gy_init_is_valid(graph, what, graph->buffers.at[to.buffer.id].dtype, "the fill");
-    }
     return gy_node_handle(graph, node);
 }
 
@@ -246,9 +235,8 @@ gantry_node gantry_graph_collective(gantry_graph *graph, const char *id, gantry_
                                     int root)
 {
     gantry_node none = { GANTRY_NONE, 0 };
-    if (!gy_building(graph)) {
+    if (!gy_building(graph))
         return none;
-    }
     const char *name = gantry_collective_name(kind);
     if (!name || ins > UINT32_MAX / 2 || outs > UINT32_MAX / 2 || (ins && !in) || (outs && !out)) {
         gy_graph_mistake(
@@ -260,19 +248,16 @@ gantry_node gantry_graph_collective(gantry_graph *graph, const char *id, gantry_
     }
     gy_node *node = gy_build_add_node(graph, id, name, GY_NODE_COLLECTIVE);
     gy_node_extra *extra = node ? gy_build_extra(graph, node) : NULL;
-    if (!extra) {
+    if (!extra)
         return none;
-    }
     extra->collective = kind;
     extra->op = op;
     extra->ins = (uint32_t)ins;
     extra->outs = (uint32_t)outs;
     extra->root = root;
-    for (size_t i = 0; i < ins; i++) {
+    for (size_t i = 0; i < ins; i++)
         gy_build_access(graph, node, in[i], GANTRY_READ, (uint32_t)i, false);
-    }
-    for (size_t i = 0; i < outs; i++) {
+    for (size_t i = 0; i < outs; i++)
         gy_build_access(graph, node, out[i], GANTRY_WRITE, (uint32_t)(ins + i), false);
-    }
     return gy_node_handle(graph, node);
 }

@@ -83,9 +83,8 @@ static bool add_halo(gantry_graph *g, const gy_buffer *b, const gantry_region *r
                          b->tiles[0] ? "tiles have no halo" : "neither may be negative");
         return false;
     }
-    if (out->first == out->last) {
+    if (out->first == out->last)
         return true;
-    }
     int64_t before = r->before < out->first ? r->before : out->first;
     int64_t after = r->after < b->rows - out->last ? r->after : b->rows - out->last;
     if (before > INT32_MAX || after > INT32_MAX) {
@@ -107,9 +106,8 @@ static bool add_halo(gantry_graph *g, const gy_buffer *b, const gantry_region *r
 bool gy_region_resolve(gantry_graph *graph, const gantry_region *region, gy_access *out)
 {
     gy_buffer *b = gy_build_buffer(graph, region->buffer);
-    if (!b) {
+    if (!b)
         return false;
-    }
     if (region->ndim != 1) {
         gy_graph_mistake(graph, GANTRY_E_UNSUPPORTED, "a region of \"%s\" has ndim %d; this version knows 1 only",
                          b->name, (int)region->ndim);
@@ -135,9 +133,8 @@ bool gy_region_resolve(gantry_graph *graph, const gantry_region *region, gy_acce
                          (int)region->kind);
         ok = false;
     }
-    if (!ok || !add_halo(graph, b, region, &a)) {
+    if (!ok || !add_halo(graph, b, region, &a))
         return false;
-    }
     *out = a;
     return true;
 }

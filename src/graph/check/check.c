@@ -12,29 +12,22 @@ static gantry_status check_all(gantry_graph *g, gantry_error *err)
         return gy_graph_fail(g, g->loops.at[g->build_->open_loop].origin, err, GANTRY_E_GRAPH,
                              "a repeat without its end; call gantry_graph_repeat_end");
     }
-    if (!gy_build_merge(g)) {
+    if (!gy_build_merge(g))
         return gy_fail_nomem(err);
-    }
     gy_graph_fold(g);
     gantry_status status = gy_check_buffers(g, err);
-    if (!status) {
+    if (!status)
         status = gy_check_loops(g, err);
-    }
-    if (!status) {
+    if (!status)
         status = gy_check_nodes(g, err);
-    }
-    if (!status) {
+    if (!status)
         status = gy_check_groups(g, err);
-    }
-    if (!status) {
+    if (!status)
         status = gy_check_warn(g, err);
-    }
-    if (!status) {
+    if (!status)
         status = gy_flow_make(&g->flow, g, err);
-    }
-    if (status) {
+    if (status)
         return status;
-    }
     bool ok = true;
     g->hash = gy_graph_hash(g, &ok);
     return ok ? GANTRY_OK : gy_fail_nomem(err);
@@ -42,9 +35,8 @@ static gantry_status check_all(gantry_graph *g, gantry_error *err)
 
 gantry_status gantry_graph_check(gantry_graph *graph, gantry_error *err)
 {
-    if (!graph) {
+    if (!graph)
         return gy_fail_nomem(err);
-    }
     if (!graph->error.status && !graph->sealed) {
         gantry_status status = check_all(graph, &graph->error);
         if (status == GANTRY_OK) {
@@ -52,8 +44,7 @@ gantry_status gantry_graph_check(gantry_graph *graph, gantry_error *err)
             gy_build_trim(graph->build_);
         }
     }
-    if (graph->error.status && err) {
+    if (graph->error.status && err)
         *err = graph->error;
-    }
     return graph->error.status;
 }

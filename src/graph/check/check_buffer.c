@@ -35,9 +35,8 @@ gantry_status gy_check_buffers(const gantry_graph *graph, gantry_error *err)
 {
     for (size_t i = 0; i < graph->buffers.count; i++) {
         gantry_status status = check_buffer(graph, &graph->buffers.at[i], err);
-        if (status) {
+        if (status)
             return status;
-        }
     }
     return GANTRY_OK;
 }
@@ -47,16 +46,13 @@ gantry_status gy_check_buffers(const gantry_graph *graph, gantry_error *err)
 static void shape_text(gy_text *to, const gy_buffer *b)
 {
     gy_text_printf(to, "%s[", gantry_dtype_name(b->dtype));
-    for (int i = 0; i < b->rank; i++) {
+    for (int i = 0; i < b->rank; i++)
         gy_text_printf(to, "%s%lld", i ? "," : "", (long long)b->shape[i]);
-    }
     gy_text_add(to, "]");
-    if (b->parts) {
+    if (b->parts)
         gy_text_printf(to, " in %lld%s parts", (long long)b->parts, b->split_auto ? " automatic" : "");
-    }
-    if (b->tiles[0]) {
+    if (b->tiles[0])
         gy_text_printf(to, " in %lld x %lld tiles", (long long)b->tiles[0], (long long)b->tiles[1]);
-    }
 }
 
 static bool are_alike(const gy_buffer *a, const gy_buffer *b)
@@ -75,9 +71,8 @@ static gantry_status check_carry(const gantry_graph *g, const gy_loop *loop, con
                                 "const buffer \"%s\" is carried; its contents would change: make it state or input",
                                 prev->cls == GANTRY_CONST ? prev->name : next->name);
     }
-    if (are_alike(prev, next)) {
+    if (are_alike(prev, next))
         return GANTRY_OK;
-    }
     gy_text a = { 0 }, b = { 0 };
     shape_text(&a, prev);
     shape_text(&b, next);
@@ -105,18 +100,15 @@ gantry_status gy_check_loops(const gantry_graph *graph, gantry_error *err)
 {
     uint32_t tasks = 0, accesses = 0;
     gantry_status fits = gy_flow_count(graph, &tasks, &accesses, err);
-    if (fits) {
+    if (fits)
         return fits;
-    }
     for (size_t i = 0; i < graph->loops.count; i++) {
         const gy_loop *loop = &graph->loops.at[i];
         gantry_status status = loop->until == GY_NONE ? GANTRY_OK : check_until(graph, loop, err);
-        for (size_t k = 0; k < loop->carry.count && !status; k++) {
+        for (size_t k = 0; k < loop->carry.count && !status; k++)
             status = check_carry(graph, loop, &loop->carry.at[k], err);
-        }
-        if (status) {
+        if (status)
             return status;
-        }
     }
     return GANTRY_OK;
 }

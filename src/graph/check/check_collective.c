@@ -37,18 +37,16 @@ static int64_t elements(const subject *s, const gy_access *a)
 static int64_t sum(const subject *s, const gy_access *at, uint32_t count)
 {
     int64_t total = 0;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++)
         total += elements(s, &at[i]);
-    }
     return total;
 }
 
 static gantry_status check_counts(const subject *s, const shape_rule *rule, gantry_error *err)
 {
     uint32_t ins = rule->one_in ? 1 : s->ranks, outs = rule->one_out ? 1 : s->ranks;
-    if (s->ranks > 0 && s->e->ins == ins && s->e->outs == outs) {
+    if (s->ranks > 0 && s->e->ins == ins && s->e->outs == outs)
         return GANTRY_OK;
-    }
     return gy_graph_fail(s->g, s->n->origin, err, GANTRY_E_GRAPH,
                          "%s \"%s\" has %u regions in and %u out; it takes %s in and %s out", s->kind, s->n->id,
                          s->e->ins, s->e->outs, rule->one_in ? "one" : "one a rank",
@@ -92,9 +90,8 @@ static gantry_status check_each(const subject *s, const gy_access *at, uint32_t 
                                 gantry_error *err)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (elements(s, &at[i]) == size) {
+        if (elements(s, &at[i]) == size)
             continue;
-        }
         gy_text text = { 0 };
         gy_access_text(&text, s->g, &at[i]);
         gantry_status status =
@@ -135,15 +132,12 @@ gantry_status gy_check_collective(const gantry_graph *graph, const gy_node *node
         graph, node, e, in, in + e->ins, gantry_collective_name(e->collective), rule->one_in ? e->outs : e->ins
     };
     gantry_status status = check_counts(&s, rule, err);
-    if (!status) {
+    if (!status)
         status = check_op(&s, rule, err);
-    }
-    if (!status) {
+    if (!status)
         status = check_dtypes(&s, err);
-    }
-    if (!status) {
+    if (!status)
         status = check_sizes(&s, rule, err);
-    }
     if (!status && e->collective == GANTRY_ALL_TO_ALL && elements(&s, in) % s.ranks != 0) {
         status = gy_graph_fail(graph, node->origin, err, GANTRY_E_GRAPH,
                                "all_to_all \"%s\" sends %lld elements a rank, which %u ranks do not divide", node->id,

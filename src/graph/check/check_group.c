@@ -22,11 +22,9 @@ static void join_all(const gantry_graph *g, uint32_t *up)
 {
     for (uint32_t i = 0; i < g->nodes.count; i++) {
         const gy_node_extra *e = gy_node_extra_of(g, i);
-        for (size_t k = 0; k < e->with.count; k++) {
-            if (has_one_device(g, i, e->with.at[k])) {
+        for (size_t k = 0; k < e->with.count; k++)
+            if (has_one_device(g, i, e->with.at[k]))
                 up[find(up, i)] = find(up, e->with.at[k]);
-            }
-        }
     }
 }
 
@@ -47,24 +45,19 @@ static gantry_status check_apart(const gantry_graph *g, uint32_t *up, uint32_t n
 gantry_status gy_check_groups(const gantry_graph *graph, gantry_error *err)
 {
     bool any = false;
-    for (size_t i = 0; i < graph->extra.count; i++) {
+    for (size_t i = 0; i < graph->extra.count; i++)
         any |= graph->extra.at[i].apart.count > 0;
-    }
-    if (!any) {
+    if (!any)
         return GANTRY_OK;
-    }
     uint32_t *up = gy_calloc(graph->nodes.count, sizeof *up);
-    if (!up) {
+    if (!up)
         return gy_fail_nomem(err);
-    }
-    for (uint32_t i = 0; i < graph->nodes.count; i++) {
+    for (uint32_t i = 0; i < graph->nodes.count; i++)
         up[i] = i;
-    }
     join_all(graph, up);
     gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; i < graph->nodes.count && !status; i++) {
+    for (uint32_t i = 0; i < graph->nodes.count && !status; i++)
         status = check_apart(graph, up, i, err);
-    }
     gy_free(up);
     return status;
 }

@@ -31,9 +31,8 @@ static gantry_status check_classes(const gantry_graph *g, const gy_node *n, gant
 static double bytes_of_regions(const gantry_graph *g, const gy_node *n)
 {
     double sum = 0;
-    for (uint32_t i = 0; i < n->accesses; i++) {
+    for (uint32_t i = 0; i < n->accesses; i++)
         sum += (double)gy_access_bytes(g, &g->access.at[n->access + i]);
-    }
     return sum;
 }
 
@@ -48,17 +47,13 @@ static bool spans_tiles(const gantry_graph *g, const gy_access *a)
 static bool are_tiles_alike(const gantry_graph *g, const gy_access *from, const gy_access *to)
 {
     const gy_buffer *x = &g->buffers.at[from->buffer], *y = &g->buffers.at[to->buffer];
-    if (!spans_tiles(g, from) && !spans_tiles(g, to)) {
+    if (!spans_tiles(g, from) && !spans_tiles(g, to))
         return true;
-    }
-    if (!x->tiles[0] || !y->tiles[0] || from->last - from->first != to->last - to->first) {
+    if (!x->tiles[0] || !y->tiles[0] || from->last - from->first != to->last - to->first)
         return false;
-    }
-    for (int64_t i = 0; i < from->last - from->first; i++) {
-        if (memcmp(gy_tile_shape(x, from->first + i), gy_tile_shape(y, to->first + i), 2 * sizeof(int64_t)) != 0) {
+    for (int64_t i = 0; i < from->last - from->first; i++)
+        if (memcmp(gy_tile_shape(x, from->first + i), gy_tile_shape(y, to->first + i), 2 * sizeof(int64_t)) != 0)
             return false;
-        }
-    }
     return true;
 }
 
@@ -96,9 +91,8 @@ static bool has_arg(const gantry_graph *g, const gy_node *n, uint32_t arg, bool 
     uint32_t count = scalar ? n->scalars : n->accesses;
     while (*next < count) {
         uint32_t at = scalar ? g->scalar.at[n->scalar + *next].arg : g->access.at[n->access + *next].arg;
-        if (at >= arg) {
+        if (at >= arg)
             return at == arg;
-        }
         (*next)++;
     }
     return false;
@@ -125,12 +119,10 @@ static gantry_status check_same(const gantry_graph *g, const gy_node *n, const g
     for (uint32_t i = 0; i < n->accesses; i++) {
         const gy_access *a = &g->access.at[n->access + i];
         int letter = a->arg < (uint32_t)k->args ? k->arg[a->arg].same & 0x7f : 0;
-        if (letter == 0) {
+        if (letter == 0)
             continue;
-        }
-        if (!first[letter]) {
+        if (!first[letter])
             first[letter] = a;
-        }
         gantry_dtype one = g->buffers.at[first[letter]->buffer].dtype, other = g->buffers.at[a->buffer].dtype;
         if (one != other) {
             return gy_graph_fail_in(
@@ -146,11 +138,9 @@ static gantry_status check_same(const gantry_graph *g, const gy_node *n, const g
 
 static bool varies(const gantry_graph *g, const gy_node *n)
 {
-    for (uint32_t i = 0; i < n->scalars; i++) {
-        if (g->scalar.at[n->scalar + i].expr) {
+    for (uint32_t i = 0; i < n->scalars; i++)
+        if (g->scalar.at[n->scalar + i].expr)
             return true;
-        }
-    }
     return false;
 }
 
@@ -166,9 +156,8 @@ static gantry_status check_launches(const gantry_graph *g, uint32_t node, const 
     for (int64_t it = count > 0 ? count - 1 : 0; it >= 0; it = it > MOST_CHECKED ? MOST_CHECKED - 1 : it - 1) {
         char text[256] = "";
         gantry_status status = gy_launch_describe(g, node, it, launch, args, err);
-        if (status) {
+        if (status)
             return status;
-        }
         if (k->check && k->check(launch, text, sizeof text) != GANTRY_OK) {
             text[sizeof text - 1] = '\0';
             return gy_graph_fail_in(g, n->origin, "/args", err, GANTRY_E_GRAPH, "node \"%s\", kernel \"%s\": %s", n->id,
@@ -183,27 +172,22 @@ static gantry_status check_kernel(gantry_graph *g, uint32_t node, scratch_args *
     gy_node *n = &g->nodes.at[node];
     const gy_kernel *kernel = &g->kernels.at[n->kernel];
     gantry_status status = check_given(g, n, kernel->manifest, err);
-    if (!status) {
+    if (!status)
         status = check_same(g, n, kernel->manifest, err);
-    }
-    if (status) {
+    if (status)
         return status;
-    }
-    if (!gy_vec_reserve(&room->args, gy_launch_args(g, node) + 1)) {
+    if (!gy_vec_reserve(&room->args, gy_launch_args(g, node) + 1))
         return gy_fail_nomem(err);
-    }
     gantry_launch launch;
     status = check_launches(g, node, kernel->manifest, &launch, room->args.at, err);
-    if (status) {
+    if (status)
         return status;
-    }
     double flops, bytes;
     int64_t scratch;
     gantry_error inner;
     status = gy_kernel_cost(kernel, &launch, &flops, &bytes, &scratch, &inner);
-    if (status) {
+    if (status)
         return gy_graph_fail(g, n->origin, err, status, "node \"%s\": %s", n->id, inner.text);
-    }
     n->flops = n->cost_given ? n->flops : flops;
     n->bytes = n->cost_given ? n->bytes : bytes;
     n->scratch = n->scratch_given ? n->scratch : scratch;
@@ -214,21 +198,16 @@ static gantry_status check_node(gantry_graph *g, uint32_t node, scratch_args *ro
 {
     gy_node *n = &g->nodes.at[node];
     gantry_status status = check_classes(g, n, err);
-    if (!status && n->kind == GY_NODE_COPY) {
+    if (!status && n->kind == GY_NODE_COPY)
         status = check_copy(g, n, err);
-    }
-    if (!status && n->kind == GY_NODE_COLLECTIVE) {
+    if (!status && n->kind == GY_NODE_COLLECTIVE)
         status = gy_check_collective(g, n, err);
-    }
-    if (!status) {
+    if (!status)
         status = gy_check_overlap(g, n, err);
-    }
-    if (!status && n->kernel != GY_NONE) {
+    if (!status && n->kernel != GY_NONE)
         return check_kernel(g, node, room, err);
-    }
-    if (!n->cost_given && n->kind != GY_NODE_WORK) {
+    if (!n->cost_given && n->kind != GY_NODE_WORK)
         n->bytes = bytes_of_regions(g, n);
-    }
     return status;
 }
 
@@ -236,9 +215,8 @@ gantry_status gy_check_nodes(gantry_graph *graph, gantry_error *err)
 {
     scratch_args room = { 0 };
     gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; i < graph->nodes.count && !status; i++) {
+    for (uint32_t i = 0; i < graph->nodes.count && !status; i++)
         status = check_node(graph, i, &room, err);
-    }
     gy_vec_free(&room.args);
     return status;
 }

@@ -12,15 +12,13 @@ static bool conflict(const gy_access *a, const gy_access *b)
 /* A collective may work in place: rank i reads and writes the very same rows. */
 static bool is_in_place(const gantry_graph *g, const gy_node *n, const gy_access *a, const gy_access *b)
 {
-    if (n->kind != GY_NODE_COLLECTIVE) {
+    if (n->kind != GY_NODE_COLLECTIVE)
         return false;
-    }
     const gy_node_extra *e = &g->extra.at[n->extra];
     const gy_access *in = a < b ? a : b, *out = a < b ? b : a;
     int64_t rank_in = in - &g->access.at[n->access], rank_out = out - &g->access.at[n->access] - e->ins;
-    if (rank_out < 0 || in->first != out->first || in->last != out->last) {
+    if (rank_out < 0 || in->first != out->first || in->last != out->last)
         return false;
-    }
     rank_in = e->ins == 1 && e->outs > 1 ? e->root : rank_in;
     rank_out = e->outs == 1 && e->ins > 1 ? e->root : rank_out;
     return rank_in == rank_out;
@@ -54,11 +52,9 @@ static gantry_status check_pairs(const gantry_graph *g, const gy_node *n, gantry
 {
     const gy_access *at = &g->access.at[n->access];
     for (uint32_t i = 1; i < n->accesses; i++) {
-        for (uint32_t k = 0; k < i; k++) {
-            if (conflict(&at[k], &at[i]) && !is_in_place(g, n, &at[k], &at[i])) {
+        for (uint32_t k = 0; k < i; k++)
+            if (conflict(&at[k], &at[i]) && !is_in_place(g, n, &at[k], &at[i]))
                 return say_overlap(g, n, &at[k], &at[i], err);
-            }
-        }
     }
     return GANTRY_OK;
 }
@@ -68,12 +64,10 @@ static gantry_status check_pairs(const gantry_graph *g, const gy_node *n, gantry
 static int compare_accesses(const void *x, const void *y)
 {
     const gy_access *a = *(const gy_access *const *)x, *b = *(const gy_access *const *)y;
-    if (a->buffer != b->buffer) {
+    if (a->buffer != b->buffer)
         return a->buffer < b->buffer ? -1 : 1;
-    }
-    if (a->first != b->first) {
+    if (a->first != b->first)
         return a->first < b->first ? -1 : 1;
-    }
     return a < b ? -1 : a > b;
 }
 
@@ -84,56 +78,48 @@ typedef struct reach {
 
 static void extend(reach *r, const gy_access *a)
 {
-    if (!r->best || r->best->buffer != a->buffer) {
+    if (!r->best || r->best->buffer != a->buffer)
         *r = (reach){ a, NULL };
-    } else if (a->last > r->best->last) {
+    else if (a->last > r->best->last)
         *r = (reach){ a, r->best };
-    } else if (!r->second || a->last > r->second->last) {
+    else if (!r->second || a->last > r->second->last)
         r->second = a;
-    }
 }
 
 static const gy_access *find_conflict(const gantry_graph *g, const gy_node *n, const reach *r, const gy_access *a)
 {
-    if (r->best && conflict(r->best, a) && !is_in_place(g, n, r->best, a)) {
+    if (r->best && conflict(r->best, a) && !is_in_place(g, n, r->best, a))
         return r->best;
-    }
-    if (r->second && conflict(r->second, a) && !is_in_place(g, n, r->second, a)) {
+    if (r->second && conflict(r->second, a) && !is_in_place(g, n, r->second, a))
         return r->second;
-    }
     return NULL;
 }
 
 static gantry_status check_sweep(const gantry_graph *g, const gy_node *n, const gy_access **sorted, gantry_error *err)
 {
     reach any = { 0 }, writers = { 0 };
-    for (uint32_t i = 0; i < n->accesses; i++) {
+    for (uint32_t i = 0; i < n->accesses; i++)
         sorted[i] = &g->access.at[n->access + i];
-    }
     qsort(sorted, n->accesses, sizeof *sorted, compare_accesses);
     for (uint32_t i = 0; i < n->accesses; i++) {
         const gy_access *a = sorted[i];
         const gy_access *other = find_conflict(g, n, a->mode == GANTRY_READ ? &writers : &any, a);
-        if (other) {
+        if (other)
             return say_overlap(g, n, other < a ? other : a, other < a ? a : other, err);
-        }
         extend(&any, a);
-        if (a->mode != GANTRY_READ) {
+        if (a->mode != GANTRY_READ)
             extend(&writers, a);
-        }
     }
     return GANTRY_OK;
 }
 
 gantry_status gy_check_overlap(const gantry_graph *graph, const gy_node *node, gantry_error *err)
 {
-    if (node->accesses <= 16) {
+    if (node->accesses <= 16)
         return check_pairs(graph, node, err);
-    }
     const gy_access **sorted = gy_calloc(node->accesses, sizeof(const gy_access *));
-    if (!sorted) {
+    if (!sorted)
         return gy_fail_nomem(err);
-    }
     gantry_status status = check_sweep(graph, node, sorted, err);
     gy_free(sorted);
     return status;

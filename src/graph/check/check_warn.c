@@ -15,9 +15,8 @@ static void note_loop(const gantry_graph *g, const gy_loop *loop, uint8_t *notes
             notes[a->buffer] |= (uint8_t)(gy_access_reduces(a) ? REDUCED : a->mode == GANTRY_WRITE ? RESET : 0);
         }
     }
-    for (size_t k = 0; k < loop->carry.count; k++) {
+    for (size_t k = 0; k < loop->carry.count; k++)
         notes[loop->carry.at[k].next] |= RESET; /* begins unwritten in every iteration */
-    }
 }
 
 /* Warns at the first node that contributes. */
@@ -28,9 +27,8 @@ static bool warn_loop(gantry_graph *g, const gy_loop *loop, uint8_t *notes)
         const gy_node *n = &g->nodes.at[i];
         for (uint32_t k = 0; k < n->accesses; k++) {
             const gy_access *a = &g->access.at[n->access + k];
-            if (notes[a->buffer] != REDUCED || !gy_access_reduces(a) || loop->count <= 1) {
+            if (notes[a->buffer] != REDUCED || !gy_access_reduces(a) || loop->count <= 1)
                 continue;
-            }
             notes[a->buffer] |= RESET; /* one warning a buffer */
             const char *text =
                 gy_arena_printf(&g->arena,
@@ -48,26 +46,21 @@ static void forget_loop(const gantry_graph *g, const gy_loop *loop, uint8_t *not
 {
     for (uint32_t i = loop->first_node; i < loop->last_node; i++) {
         const gy_node *n = &g->nodes.at[i];
-        for (uint32_t k = 0; k < n->accesses; k++) {
+        for (uint32_t k = 0; k < n->accesses; k++)
             notes[g->access.at[n->access + k].buffer] = 0;
-        }
     }
-    for (size_t k = 0; k < loop->carry.count; k++) {
+    for (size_t k = 0; k < loop->carry.count; k++)
         notes[loop->carry.at[k].next] = 0;
-    }
 }
 
 /* A collective of several ranks that the node is, or names in the list; GY_NONE: there is none. */
 static uint32_t find_ranks(const gantry_graph *g, uint32_t node, const uint32_t *named, size_t count)
 {
-    if (gy_node_ranks(g, node) > 1) {
+    if (gy_node_ranks(g, node) > 1)
         return node;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (gy_node_ranks(g, named[i]) > 1) {
+    for (size_t i = 0; i < count; i++)
+        if (gy_node_ranks(g, named[i]) > 1)
             return named[i];
-        }
-    }
     return GY_NONE;
 }
 
@@ -75,9 +68,8 @@ static uint32_t find_ranks(const gantry_graph *g, uint32_t node, const uint32_t 
 static bool warn_ranks(gantry_graph *g, uint32_t node, const char *key, const uint32_t *named, size_t count)
 {
     uint32_t of = find_ranks(g, node, named, count);
-    if (of == GY_NONE) {
+    if (of == GY_NONE)
         return true;
-    }
     const char *text = gy_arena_printf(&g->arena,
                                        "\"%s\" of node \"%s\" says nothing: collective \"%s\" has %u ranks, each on a "
                                        "device of its own; put the nodes that write what it reads where its ranks are "
@@ -92,27 +84,22 @@ static bool warn_places(gantry_graph *g)
     bool ok = true;
     for (uint32_t i = 0; ok && i < g->nodes.count; i++) {
         const gy_node_extra *e = gy_node_extra_of(g, i);
-        if (e->on || e->on_expr) {
+        if (e->on || e->on_expr)
             ok = warn_ranks(g, i, "on", NULL, 0);
-        }
-        if (ok && e->with.count) {
+        if (ok && e->with.count)
             ok = warn_ranks(g, i, "with", e->with.at, e->with.count);
-        }
-        if (ok && e->apart.count) {
+        if (ok && e->apart.count)
             ok = warn_ranks(g, i, "apart", e->apart.at, e->apart.count);
-        }
     }
     return ok;
 }
 
 gantry_status gy_check_warn(gantry_graph *graph, gantry_error *err)
 {
-    if (!warn_places(graph)) {
+    if (!warn_places(graph))
         return gy_fail_nomem(err);
-    }
-    if (graph->loops.count == 0) {
+    if (graph->loops.count == 0)
         return GANTRY_OK;
-    }
     uint8_t *notes = gy_calloc(graph->buffers.count, 1);
     bool ok = notes != NULL;
     for (size_t i = 0; ok && i < graph->loops.count; i++) {
@@ -126,9 +113,8 @@ gantry_status gy_check_warn(gantry_graph *graph, gantry_error *err)
 
 int gantry_graph_warning(const gantry_graph *graph, size_t i, gantry_error *warning)
 {
-    if (!graph || !warning || i >= graph->warnings.count) {
+    if (!graph || !warning || i >= graph->warnings.count)
         return 0;
-    }
     const gy_warning *w = &graph->warnings.at[i];
     gy_graph_fail(graph, w->origin, warning, GANTRY_OK, "%s", w->text);
     return 1;

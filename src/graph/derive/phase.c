@@ -45,33 +45,26 @@ typedef struct cursor {
 
 static const char *place_loop(const gantry_graph *g, cursor *at, gy_phase *p)
 {
-    if (p->loop < at->loop || p->loop >= g->loops.count) {
+    if (p->loop < at->loop || p->loop >= g->loops.count)
         return "repeats a loop that is not the next";
-    }
     const gy_loop *l = &g->loops.at[p->loop];
     if (p->loop != at->loop || p->first_node != l->first_node || p->last_node != l->last_node ||
-        at->node != l->first_node || p->first != at->done) {
+        at->node != l->first_node || p->first != at->done)
         return "does not begin where the one before it ends";
-    }
-    if (l->first_node == l->last_node) {
+    if (l->first_node == l->last_node)
         return "repeats a loop without nodes";
-    }
-    if (p->iterations < 1 || p->starts < 1 || p->iterations > (l->count - at->done) / p->starts) {
+    if (p->iterations < 1 || p->starts < 1 || p->iterations > (l->count - at->done) / p->starts)
         return "has no iterations, or more than its loop";
-    }
-    if (p->every != (l->until == GY_NONE ? 0 : l->every)) {
+    if (p->every != (l->until == GY_NONE ? 0 : l->every))
         return "does not look at `until` as often as its loop";
-    }
     bool between = p->every % p->iterations == 0 && p->first % p->iterations == 0;
-    if (gy_phase_looks(p) && (p->starts > 1 ? !between : p->iterations > p->every - p->first % p->every)) {
+    if (gy_phase_looks(p) && (p->starts > 1 ? !between : p->iterations > p->every - p->first % p->every))
         return "has starts in which the loop could end";
-    }
     p->first_loop = p->loop;
     p->last_loop = p->loop + 1;
     at->done += gy_phase_turns(p);
-    if (at->done == l->count) {
+    if (at->done == l->count)
         *at = (cursor){ .node = l->last_node, .loop = p->loop + 1 };
-    }
     return NULL;
 }
 
@@ -79,17 +72,14 @@ static const char *place_loop(const gantry_graph *g, cursor *at, gy_phase *p)
 static const char *place_nodes(const gantry_graph *g, cursor *at, gy_phase *p, uint32_t next)
 {
     if (at->done != 0 || p->first_node != at->node || p->last_node < p->first_node || p->last_node > g->nodes.count ||
-        next < at->loop) {
+        next < at->loop)
         return "does not begin where the one before it ends";
-    }
-    if (p->first != 0 || p->iterations != 1 || p->starts != 1 || p->every != 0) {
+    if (p->first != 0 || p->iterations != 1 || p->starts != 1 || p->every != 0)
         return "is started more than once without being of a loop";
-    }
     for (uint32_t i = at->loop; i < next; i++) {
         const gy_loop *l = &g->loops.at[i];
-        if (l->last_node > p->last_node || (l->until != GY_NONE && l->count > 0 && l->first_node < l->last_node)) {
+        if (l->last_node > p->last_node || (l->until != GY_NONE && l->count > 0 && l->first_node < l->last_node))
             return "has a loop inside that ends by `until`, or behind it";
-        }
     }
     p->first_loop = at->loop;
     p->last_loop = next;
@@ -104,20 +94,16 @@ static gantry_status place_list(deriver *d)
         gy_phase *p = &d->record[i].phase;
         bool last = i + 1 == d->count;
         uint32_t next = last ? (uint32_t)d->graph->loops.count : d->record[i + 1].phase.loop;
-        if (p->loop == GY_NONE && next == GY_NONE) {
+        if (p->loop == GY_NONE && next == GY_NONE)
             return breach(d, i, "is nodes once, and so is the next: they are one");
-        }
-        if (next > d->graph->loops.count) {
+        if (next > d->graph->loops.count)
             next = (uint32_t)d->graph->loops.count;
-        }
         const char *wrong = p->loop == GY_NONE ? place_nodes(d->graph, &at, p, next) : place_loop(d->graph, &at, p);
-        if (wrong) {
+        if (wrong)
             return breach(d, i, wrong);
-        }
     }
-    if (at.node != d->graph->nodes.count || at.loop != d->graph->loops.count || at.done) {
+    if (at.node != d->graph->nodes.count || at.loop != d->graph->loops.count || at.done)
         return gy_fail(d->err, GANTRY_E_SCHEDULE, "/phases", "rule phases: the phases end before the graph does");
-    }
     return GANTRY_OK;
 }
 
@@ -126,9 +112,8 @@ static gantry_status place_list(deriver *d)
 static size_t phase_of(const deriver *d, uint32_t node)
 {
     size_t i = 0;
-    while (i + 1 < d->count && d->record[i].phase.last_node <= node) {
+    while (i + 1 < d->count && d->record[i].phase.last_node <= node)
         i++;
-    }
     return i;
 }
 
@@ -144,16 +129,12 @@ static gantry_status refuse_join(const deriver *d, uint32_t node, uint32_t other
 static gantry_status check_places(const deriver *d, uint32_t node, size_t phase)
 {
     const gy_node_extra *x = gy_node_extra_of(d->graph, node);
-    for (size_t i = 0; i < x->with.count; i++) {
-        if (phase_of(d, x->with.at[i]) != phase) {
+    for (size_t i = 0; i < x->with.count; i++)
+        if (phase_of(d, x->with.at[i]) != phase)
             return refuse_join(d, node, x->with.at[i], "with", "name one device for both by `on`");
-        }
-    }
-    for (size_t i = 0; i < x->apart.count; i++) {
-        if (phase_of(d, x->apart.at[i]) != phase) {
+    for (size_t i = 0; i < x->apart.count; i++)
+        if (phase_of(d, x->apart.at[i]) != phase)
             return refuse_join(d, node, x->apart.at[i], "apart", "name the devices by `on`");
-        }
-    }
     return GANTRY_OK;
 }
 
@@ -166,9 +147,8 @@ static gantry_status check_joins(const deriver *d)
         size_t phase = phase_of(d, n);
         for (uint32_t i = 0; i < g->nodes.at[n].afters && !status; i++) {
             uint32_t other = g->after.at[g->nodes.at[n].after + i];
-            if (phase_of(d, other) > phase) {
+            if (phase_of(d, other) > phase)
                 status = refuse_join(d, n, other, "after", "add it to the graph behind that");
-            }
         }
         status = status ? status : check_places(d, n, phase);
     }
@@ -180,9 +160,8 @@ static gantry_status check_joins(const deriver *d)
 static void *keep(deriver *d, const void *from, size_t count, size_t item)
 {
     void *to = gy_arena_alloc(&d->arena, count * item + 1);
-    if (to && count) {
+    if (to && count)
         memcpy(to, from, count * item);
-    }
     return to;
 }
 
@@ -190,9 +169,8 @@ static gantry_status walk_phase(deriver *d, size_t i)
 {
     record *r = &d->record[i];
     size_t buffers = d->graph->buffers.count;
-    if (r->phase.starts > 1 && !gy_walk_settle(&d->walk, &r->phase) && !d->walk.failed) {
+    if (r->phase.starts > 1 && !gy_walk_settle(&d->walk, &r->phase) && !d->walk.failed)
         return breach(d, i, "is started more than once, and its first start differs from the others");
-    }
     r->before = keep(d, d->walk.current, buffers, sizeof *r->before);
     r->born = (uint32_t)d->walk.values.count;
     gy_walk_phase(&d->walk, &r->phase);
@@ -209,9 +187,8 @@ static gantry_status walk_phase(deriver *d, size_t i)
 static void index_touched(deriver *d, const record *r)
 {
     memset(d->touch_of, 0, d->walk.values.count * sizeof *d->touch_of);
-    for (uint32_t i = 0; i < r->touches; i++) {
+    for (uint32_t i = 0; i < r->touches; i++)
         d->touch_of[r->touch[i].value] = i + 1;
-    }
 }
 
 static const gy_touched *touched(const deriver *d, const record *r, uint32_t value)
@@ -233,23 +210,19 @@ static void look_back(deriver *d, size_t i, const uint8_t *last_wanted)
     uint8_t *value = (uint8_t *)d->name_of; /* per value: the next phase uses it, or it passes through the next phase */
     index_touched(d, next);
     memset(value, 0, d->walk.values.count);
-    for (uint32_t k = 0; k < next->touches; k++) {
+    for (uint32_t k = 0; k < next->touches; k++)
         value[next->touch[k].value] = next->touch[k].used;
-    }
     for (uint32_t b = 0; b < buffers; b++) {
         const gy_touched *t = touched(d, next, next->after[b]);
-        if (next->wanted[b] && next->after[b] < next->born && !(t && t->covered)) {
+        if (next->wanted[b] && next->after[b] < next->born && !(t && t->covered))
             value[next->after[b]] = 1;
-        }
     }
     /* Where names were forgotten (see gy_walk_settle), what the pair means now begins as what `prev` meant. */
     size_t end = i; /* the last phase of the loop: if the loop ends in phase i, names mean the same after both */
-    while (gy_phase_looks(&r->phase) && end + 1 < d->count && d->record[end + 1].phase.loop == r->phase.loop) {
+    while (gy_phase_looks(&r->phase) && end + 1 < d->count && d->record[end + 1].phase.loop == r->phase.loop)
         end++;
-    }
-    for (uint32_t b = 0; b < buffers; b++) {
+    for (uint32_t b = 0; b < buffers; b++)
         r->wanted[b] = value[next->before[b]] || (end > i && d->record[end].wanted[b]);
-    }
 }
 
 /* ---- one graph ---- */
@@ -268,9 +241,8 @@ static bool arrays(maker *m)
     size_t buffers = g->buffers.count + 1;
     gy_phase_context *x = m->x = gy_arena_calloc(&g->arena, 1, sizeof *x);
     m->part = gy_arena_calloc(&g->arena, buffers, 1);
-    if (!x || !m->part) {
+    if (!x || !m->part)
         return false;
-    }
     *x = (gy_phase_context){ .phase = m->r->phase, .until = GY_NONE };
     x->entry = gy_arena_calloc(&g->arena, buffers, sizeof *x->entry);
     x->source = gy_arena_calloc(&g->arena, buffers, sizeof *x->source);
@@ -284,9 +256,8 @@ static bool arrays(maker *m)
 static void *own(gantry_graph *g, const void *from, size_t count, size_t item)
 {
     void *to = gy_arena_alloc(&g->arena, count * item + 1);
-    if (to && count) {
+    if (to && count)
         memcpy(to, from, count * item);
-    }
     return to;
 }
 
@@ -294,9 +265,8 @@ static void *own(gantry_graph *g, const void *from, size_t count, size_t item)
 static gantry_graph *copy_graph(const gantry_graph *whole, const gy_phase *p)
 {
     gantry_graph *g = gy_alloc(sizeof *g);
-    if (!g) {
+    if (!g)
         return NULL;
-    }
     *g = *whole;
     g->refs = 1;
     g->base = NULL;
@@ -320,19 +290,16 @@ static gantry_graph *copy_graph(const gantry_graph *whole, const gy_phase *p)
 static void name_values(const maker *m, const uint32_t *value)
 {
     uint32_t *name = m->d->name_of;
-    for (uint32_t b = (uint32_t)m->g->buffers.count; b-- > 0;) {
-        if (m->part[b]) {
+    for (uint32_t b = (uint32_t)m->g->buffers.count; b-- > 0;)
+        if (m->part[b])
             name[value[b]] = b;
-        }
-    }
 }
 
 static void find_parts(maker *m)
 {
     const record *r = m->r;
-    for (uint32_t b = 0; b < m->g->buffers.count; b++) {
+    for (uint32_t b = 0; b < m->g->buffers.count; b++)
         m->part[b] = touched(m->d, r, r->before[b]) || r->wanted[b];
-    }
     if (gy_phase_looks(&r->phase)) {
         m->x->until = m->d->graph->loops.at[r->phase.loop].until;
         m->part[m->x->until] = 1;
@@ -348,9 +315,8 @@ static bool is_made(const maker *m, uint32_t value)
 static bool wants_value(const maker *m, uint32_t value)
 {
     bool wanted = false;
-    for (uint32_t b = 0; b < m->g->buffers.count && !wanted; b++) {
+    for (uint32_t b = 0; b < m->g->buffers.count && !wanted; b++)
         wanted = m->r->wanted[b] && m->r->after[b] == value;
-    }
     return wanted;
 }
 
@@ -358,9 +324,8 @@ static bool wants_value(const maker *m, uint32_t value)
 static gantry_buffer_class class_once(const maker *m, uint32_t b, const gy_touched *t)
 {
     bool survives = t && !t->covered && wants_value(m, m->r->before[b]);
-    if (!t || t->defineds == 0 || !(t->used || survives)) {
+    if (!t || t->defineds == 0 || !(t->used || survives))
         return GANTRY_TEMP;
-    }
     bool constant = m->d->graph->buffers.at[b].cls == GANTRY_CONST && !t->changed;
     return constant ? GANTRY_CONST : GANTRY_INPUT;
 }
@@ -372,9 +337,8 @@ static gantry_buffer_class class_often(const maker *m, uint32_t b, const gy_touc
     uint32_t end = m->r->after[b];
     bool changes = end != m->r->before[b] || (t && t->changed), wanted = wants_value(m, end);
     m->x->kept[b] = changes && wanted;
-    if (!changes) {
+    if (!changes)
         return t && t->used ? GANTRY_CONST : GANTRY_TEMP;
-    }
     return (t && t->used) || wanted ? GANTRY_STATE : GANTRY_TEMP;
 }
 
@@ -382,9 +346,8 @@ static void set_defined(maker *m, uint32_t b, const gy_touched *t)
 {
     gy_phase_context *x = m->x;
     bool all = t && t->defineds == 1 && t->defined[0].first == 0 && t->defined[0].last == m->g->buffers.at[b].rows;
-    if (all || m->g->buffers.at[b].rows == 0) {
+    if (all || m->g->buffers.at[b].rows == 0)
         return;
-    }
     x->defineds[b] = t ? t->defineds : 0;
     x->defined[b] = own(m->g, t ? t->defined : NULL, x->defineds[b], sizeof(gy_rows));
     m->d->walk.failed |= !x->defined[b];
@@ -397,9 +360,8 @@ static uint32_t source_of(const maker *m, uint32_t b)
     const gy_loop *l = p->loop == GY_NONE ? NULL : &m->d->graph->loops.at[p->loop];
     for (size_t i = 0; l && i < l->carry.count; i++) {
         gy_carry c = l->carry.at[i];
-        if (c.next == b && m->r->before[c.prev] == m->r->before[b]) {
+        if (c.next == b && m->r->before[c.prev] == m->r->before[b])
             return c.prev;
-        }
     }
     return b;
 }
@@ -413,33 +375,28 @@ static void set_classes(maker *m)
         m->x->source[b] = source_of(m, b);
         buffer->output = false;
         buffer->cls = GANTRY_TEMP;
-        if (!m->part[b] || m->x->entry[b] != b) {
+        if (!m->part[b] || m->x->entry[b] != b)
             continue;
-        }
         const gy_touched *t = touched(m->d, m->r, m->r->before[b]);
         buffer->cls = m->r->phase.starts > 1 ? class_often(m, b, t) : class_once(m, b, t);
-        if (buffer->cls != GANTRY_TEMP) {
+        if (buffer->cls != GANTRY_TEMP)
             set_defined(m, b, t);
-        }
     }
 }
 
 static void add_move(maker *m, uint32_t name, uint32_t from, bool made)
 {
-    if (made || name != from) {
+    if (made || name != from)
         m->x->move[m->x->moves++] = (gy_move){ name, from, made };
-    }
 }
 
 /* Any name that meant the value before. */
 static uint32_t old_name(const maker *m, uint32_t b)
 {
     uint32_t value = m->r->after[b];
-    for (uint32_t c = 0; c < m->g->buffers.count && m->r->before[b] != value; c++) {
-        if (m->r->before[c] == value) {
+    for (uint32_t c = 0; c < m->g->buffers.count && m->r->before[b] != value; c++)
+        if (m->r->before[c] == value)
             return c;
-        }
-    }
     return b;
 }
 
@@ -448,24 +405,21 @@ static gantry_status set_outputs(maker *m)
     const record *r = m->r;
     name_values(m, r->after);
     for (uint32_t b = 0; b < m->g->buffers.count; b++) {
-        if (!r->wanted[b]) {
+        if (!r->wanted[b])
             continue;
-        }
         uint32_t from = m->d->name_of[r->after[b]];
         if (!is_made(m, r->after[b])) {
             add_move(m, b, old_name(m, b), false);
             continue;
         }
         add_move(m, b, from, true);
-        if (r->phase.starts == 1) {
+        if (r->phase.starts == 1)
             m->g->buffers.at[from].output = true;
-        } else if (m->g->buffers.at[from].cls != GANTRY_STATE) {
+        else if (m->g->buffers.at[from].cls != GANTRY_STATE)
             return breach(m->d, (size_t)(r - m->d->record), "leaves names that its first start did not find so");
-        }
     }
-    if (m->x->until != GY_NONE) {
+    if (m->x->until != GY_NONE)
         m->g->buffers.at[m->x->until].output = true;
-    }
     return GANTRY_OK;
 }
 
@@ -481,9 +435,8 @@ static gantry_status make_graph(deriver *d, size_t i, gantry_graph **out)
     find_parts(&m);
     set_classes(&m);
     gantry_status status = set_outputs(&m);
-    if (!status) {
+    if (!status)
         status = d->walk.failed ? gy_fail_nomem(d->err) : gy_flow_make(&m.g->flow, m.g, d->err);
-    }
     if (status) {
         gantry_graph_free(m.g);
         return status;
@@ -499,31 +452,24 @@ static gantry_status derive(deriver *d, gantry_graph **graphs)
     size_t buffers = d->graph->buffers.count;
     gantry_status status = place_list(d);
     status = status ? status : check_joins(d);
-    for (size_t i = 0; i < d->count && !status; i++) {
+    for (size_t i = 0; i < d->count && !status; i++)
         status = walk_phase(d, i);
-    }
-    if (status) {
+    if (status)
         return status;
-    }
     uint8_t *wanted = gy_arena_calloc(&d->arena, buffers + 1, 1);
     d->touch_of = gy_arena_calloc(&d->arena, d->walk.values.count + 1, sizeof *d->touch_of);
     d->name_of = gy_arena_calloc(&d->arena, d->walk.values.count + 1, sizeof *d->name_of);
-    if (!wanted || !d->touch_of || !d->name_of) {
+    if (!wanted || !d->touch_of || !d->name_of)
         return gy_fail_nomem(d->err);
-    }
-    for (size_t b = 0; b < buffers; b++) {
+    for (size_t b = 0; b < buffers; b++)
         wanted[b] = d->graph->buffers.at[b].output || d->graph->buffers.at[b].cls == GANTRY_STATE;
-    }
-    for (size_t i = d->count; i-- > 0;) {
+    for (size_t i = d->count; i-- > 0;)
         look_back(d, i, wanted);
-    }
     size_t made = 0;
-    for (; made < d->count && !status; made += !status) {
+    for (; made < d->count && !status; made += !status)
         status = make_graph(d, made, &graphs[made]);
-    }
-    while (status && made-- > 0) {
+    while (status && made-- > 0)
         gantry_graph_free(graphs[made]);
-    }
     return status;
 }
 
@@ -533,9 +479,8 @@ gantry_status gy_phases_derive(gantry_graph **graphs, const gantry_graph *graph,
     deriver d = { .graph = graph, .count = count, .err = err };
     d.record = gy_calloc(count + 1, sizeof *d.record);
     gantry_status status = d.record && gy_walk_init(&d.walk, graph, &d.arena) ? GANTRY_OK : gy_fail_nomem(err);
-    for (size_t i = 0; d.record && i < count; i++) {
+    for (size_t i = 0; d.record && i < count; i++)
         d.record[i].phase = list[i];
-    }
     status = status ? status : derive(&d, graphs);
     gy_walk_free(&d.walk);
     gy_free(d.record);

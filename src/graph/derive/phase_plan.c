@@ -12,9 +12,8 @@ static uint32_t largest(const gantry_graph *g, const uint8_t *cut)
     for (uint32_t i = 0; i < g->loops.count; i++) {
         const gy_loop *l = &g->loops.at[i];
         if (!cut[i] && gy_loop_has_tasks(l) && l->count > GY_TURNS_SHOWN &&
-            (best == GY_NONE || gy_loop_tasks(l) > gy_loop_tasks(&g->loops.at[best]))) {
+            (best == GY_NONE || gy_loop_tasks(l) > gy_loop_tasks(&g->loops.at[best])))
             best = i;
-        }
     }
     return best;
 }
@@ -51,9 +50,8 @@ static int64_t body_of(const gy_loop *l, int64_t most)
 static int64_t divisor(int64_t every, int64_t most)
 {
     int64_t best = 1;
-    for (int64_t d = 1; d <= most && d <= every; d++) {
+    for (int64_t d = 1; d <= most && d <= every; d++)
         best = every % d == 0 ? d : best;
-    }
     return best;
 }
 
@@ -61,11 +59,9 @@ static int64_t divisor(int64_t every, int64_t most)
 static int64_t unroll(int64_t count, int64_t most)
 {
     most = most < count ? most : count;
-    for (int64_t u = most; u > most / 2; u--) {
-        if (count % u == 0) {
+    for (int64_t u = most; u > most / 2; u--)
+        if (count % u == 0)
             return u;
-        }
-    }
     return most;
 }
 
@@ -121,9 +117,8 @@ static gantry_status add_loop(planner *p, uint32_t loop, int64_t most)
                        .iterations = u,
                        .every = l->until != GY_NONE ? l->every : 0 };
     gantry_status status = GANTRY_OK;
-    if (ends && l->every == 1 && l->count > 1 && !gy_walk_ends_alike(&p->walk, loop)) {
+    if (ends && l->every == 1 && l->count > 1 && !gy_walk_ends_alike(&p->walk, loop))
         return p->walk.failed ? gy_fail_nomem(p->err) : refuse_end(p, loop);
-    }
     while (!status && phase.first + u <= l->count) {
         phase.starts = (l->count - phase.first) / u;
         phase.starts = phase.starts > 1 && !gy_walk_settle(&p->walk, &phase) ? 1 : phase.starts;
@@ -144,9 +139,8 @@ static gantry_status add_all(planner *p, const uint8_t *cut, int64_t most)
     uint32_t node = 0, loop = 0;
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < g->loops.count && !status; i++) {
-        if (!cut[i]) {
+        if (!cut[i])
             continue;
-        }
         status = add_nodes(p, node, g->loops.at[i].first_node, loop, i);
         status = status ? status : add_loop(p, i, most);
         node = g->loops.at[i].last_node;

@@ -35,26 +35,21 @@ static void note_use(gy_walk *w, uint32_t buffer, uint32_t node)
 static void find_last_uses(gy_walk *w)
 {
     const gantry_graph *g = w->graph;
-    for (uint32_t n = 0; n < g->nodes.count; n++) {
-        for (uint32_t k = 0; k < g->nodes.at[n].accesses; k++) {
+    for (uint32_t n = 0; n < g->nodes.count; n++)
+        for (uint32_t k = 0; k < g->nodes.at[n].accesses; k++)
             note_use(w, g->access.at[g->nodes.at[n].access + k].buffer, n);
-        }
-    }
     for (size_t i = 0; i < g->loops.count; i++) {
         const gy_loop *l = &g->loops.at[i];
         for (size_t k = 0; k < l->carry.count && l->count > 0; k++) {
             note_use(w, l->carry.at[k].prev, l->last_node - (l->last_node > 0));
             note_use(w, l->carry.at[k].next, l->last_node - (l->last_node > 0));
         }
-        if (l->until != GY_NONE && l->last_node > 0) {
+        if (l->until != GY_NONE && l->last_node > 0)
             note_use(w, l->until, l->last_node - 1);
-        }
     }
-    for (size_t b = 0; b < g->buffers.count; b++) {
-        if (g->buffers.at[b].output || g->buffers.at[b].cls == GANTRY_STATE) {
+    for (size_t b = 0; b < g->buffers.count; b++)
+        if (g->buffers.at[b].output || g->buffers.at[b].cls == GANTRY_STATE)
             w->last_use[b] = UINT32_MAX;
-        }
-    }
 }
 
 bool gy_walk_init(gy_walk *w, const gantry_graph *graph, gy_arena *arena)
@@ -64,20 +59,17 @@ bool gy_walk_init(gy_walk *w, const gantry_graph *graph, gy_arena *arena)
     w->current = gy_calloc(buffers + 1, sizeof *w->current);
     w->last_use = gy_calloc(buffers + 1, sizeof *w->last_use);
     w->failed = !w->current || !w->last_use;
-    for (uint32_t b = 0; b < buffers && !w->failed; b++) {
+    for (uint32_t b = 0; b < buffers && !w->failed; b++)
         w->current[b] = add_value(w, &graph->buffers.at[b], graph->buffers.at[b].cls != GANTRY_TEMP);
-    }
-    if (!w->failed) {
+    if (!w->failed)
         find_last_uses(w);
-    }
     return !w->failed;
 }
 
 void gy_walk_free(gy_walk *w)
 {
-    for (size_t i = 0; i < w->values.count; i++) {
+    for (size_t i = 0; i < w->values.count; i++)
         gy_imap_free(&w->values.at[i].rows);
-    }
     gy_vec_free(&w->values);
     gy_vec_free(&w->touch);
     gy_free(w->current);
@@ -95,14 +87,12 @@ static uint32_t list_defined(gy_walk *w, const gy_imap *map, gy_rows **out)
     w->failed |= !rows;
     uint32_t i = map->count ? gy_imap_find(map, 0) : GY_IMAP_NONE;
     for (; i != GY_IMAP_NONE && rows; i = gy_imap_next(map, i)) {
-        if (!(map->at[i].payload & 1)) {
+        if (!(map->at[i].payload & 1))
             continue;
-        }
-        if (count > 0 && rows[count - 1].last == map->at[i].first) {
+        if (count > 0 && rows[count - 1].last == map->at[i].first)
             rows[count - 1].last = map->at[i].last;
-        } else {
+        else
             rows[count++] = (gy_rows){ map->at[i].first, map->at[i].last };
-        }
     }
     *out = rows;
     return count;
@@ -112,9 +102,8 @@ static uint32_t list_defined(gy_walk *w, const gy_imap *map, gy_rows **out)
 static gy_touched *touch(gy_walk *w, uint32_t value)
 {
     gy_walk_value *v = &w->values.at[value];
-    if (v->born == w->now) {
+    if (v->born == w->now)
         return NULL;
-    }
     if (v->touch >= w->touch.count || w->touch.at[v->touch].value != value) {
         gy_touched new = { .value = value };
         new.defineds = list_defined(w, &v->rows, &new.defined);
@@ -131,24 +120,20 @@ static bool access_rows(gy_walk *w, uint32_t buffer, gantry_access mode, int64_t
 {
     uint32_t value = w->current[buffer];
     gy_touched *t = touch(w, value);
-    if (w->failed || first >= last) {
+    if (w->failed || first >= last)
         return !w->failed;
-    }
     gy_imap *map = &w->values.at[value].rows;
     uint32_t i = gy_imap_cut(map, first, last);
     w->failed = i == GY_IMAP_NONE;
     for (; i != GY_IMAP_NONE && map->at[i].first < last; i = gy_imap_next(map, i)) {
         bool from_before = map->at[i].payload >> 1 != w->now && (map->at[i].payload & 1);
-        if (t && from_before && mode != GANTRY_WRITE) {
+        if (t && from_before && mode != GANTRY_WRITE)
             t->used = true;
-        }
-        if (mode != GANTRY_READ) {
+        if (mode != GANTRY_READ)
             map->at[i].payload = payload_of(w, true);
-        }
     }
-    if (t && mode != GANTRY_READ) {
+    if (t && mode != GANTRY_READ)
         t->changed = true;
-    }
     gy_imap_join(map, first, last);
     return !w->failed;
 }
@@ -169,12 +154,10 @@ static void begin_iteration(gy_walk *w, const gy_loop *l, bool renames)
 {
     for (size_t i = 0; i < l->carry.count && !w->failed; i++) {
         uint32_t prev = l->carry.at[i].prev, next = l->carry.at[i].next;
-        if (renames) {
+        if (renames)
             w->current[prev] = w->current[next];
-        }
-        if (w->current[prev] == w->current[next]) {
+        if (w->current[prev] == w->current[next])
             w->current[next] = add_value(w, &w->graph->buffers.at[next], false);
-        }
     }
 }
 
@@ -183,13 +166,11 @@ static void walk_turns(gy_walk *w, const gy_loop *l, int64_t turns)
     turns = turns < GY_TURNS_SHOWN ? turns : GY_TURNS_SHOWN;
     for (int64_t it = 0; it < turns && !w->failed; it++) {
         begin_iteration(w, l, it > 0);
-        for (uint32_t n = l->first_node; n < l->last_node; n++) {
+        for (uint32_t n = l->first_node; n < l->last_node; n++)
             walk_node(w, n);
-        }
     }
-    for (size_t i = 0; i < l->carry.count && turns > 0; i++) {
+    for (size_t i = 0; i < l->carry.count && turns > 0; i++)
         w->current[l->carry.at[i].prev] = w->current[l->carry.at[i].next];
-    }
 }
 
 static void walk_nodes(gy_walk *w, const gy_phase *p)
@@ -197,15 +178,13 @@ static void walk_nodes(gy_walk *w, const gy_phase *p)
     uint32_t n = p->first_node;
     for (uint32_t i = p->first_loop; i < p->last_loop && !w->failed; i++) {
         const gy_loop *l = &w->graph->loops.at[i];
-        for (; n < l->first_node; n++) {
+        for (; n < l->first_node; n++)
             walk_node(w, n);
-        }
         walk_turns(w, l, l->count);
         n = l->last_node;
     }
-    for (; n < p->last_node; n++) {
+    for (; n < p->last_node; n++)
         walk_node(w, n);
-    }
 }
 
 static void find_covered(gy_walk *w)
@@ -214,9 +193,8 @@ static void find_covered(gy_walk *w)
         const gy_imap *map = &w->values.at[w->touch.at[i].value].rows;
         bool covered = true;
         uint32_t k = map->count ? gy_imap_find(map, 0) : GY_IMAP_NONE;
-        for (; k != GY_IMAP_NONE; k = gy_imap_next(map, k)) {
+        for (; k != GY_IMAP_NONE; k = gy_imap_next(map, k))
             covered = covered && (map->at[k].first == map->at[k].last || map->at[k].payload >> 1 == w->now);
-        }
         w->touch.at[i].covered = covered;
     }
 }
@@ -231,9 +209,8 @@ void gy_walk_phase(gy_walk *w, const gy_phase *p)
     } else {
         const gy_loop *l = &g->loops.at[p->loop];
         walk_turns(w, l, p->iterations);
-        if (gy_phase_looks(p)) {
+        if (gy_phase_looks(p))
             access_rows(w, l->until, GANTRY_READ, 0, g->buffers.at[l->until].rows);
-        }
     }
     find_covered(w);
 }
@@ -242,18 +219,15 @@ void gy_walk_phase(gy_walk *w, const gy_phase *p)
 
 static bool copy_map(gy_imap *to, const gy_imap *from, int64_t rows)
 {
-    if (!gy_imap_init(to, 0, rows, 0)) {
+    if (!gy_imap_init(to, 0, rows, 0))
         return false;
-    }
     uint32_t i = from->count ? gy_imap_find(from, 0) : GY_IMAP_NONE;
     for (; i != GY_IMAP_NONE; i = gy_imap_next(from, i)) {
         uint32_t k = from->at[i].first < from->at[i].last ? gy_imap_cut(to, from->at[i].first, from->at[i].last) : 0;
-        if (k == GY_IMAP_NONE) {
+        if (k == GY_IMAP_NONE)
             return false;
-        }
-        if (to->count) {
+        if (to->count)
             to->at[k].payload = from->at[i].payload;
-        }
     }
     return true;
 }
@@ -262,9 +236,8 @@ static int64_t rows_of(const gy_imap *map)
 {
     int64_t last = 0;
     uint32_t i = map->count ? gy_imap_find(map, 0) : GY_IMAP_NONE;
-    for (; i != GY_IMAP_NONE; i = gy_imap_next(map, i)) {
+    for (; i != GY_IMAP_NONE; i = gy_imap_next(map, i))
         last = map->at[i].last;
-    }
     return last;
 }
 
@@ -275,16 +248,14 @@ static bool fork_walk(gy_walk *to, const gy_walk *from)
     *to = (gy_walk){ .graph = from->graph, .arena = from->arena, .now = from->now + 1, .last_use = from->last_use };
     to->current = gy_calloc(buffers + 1, sizeof *to->current);
     to->failed = !to->current;
-    if (to->current) {
+    if (to->current)
         memcpy(to->current, from->current, buffers * sizeof *to->current);
-    }
     for (size_t i = 0; i < from->values.count && !to->failed; i++) {
         gy_walk_value v = { .touch = GY_NONE, .born = to->now }; /* nothing is noted: it is over before it counts */
         const gy_imap *map = &from->values.at[i].rows;
         to->failed = !copy_map(&v.rows, map, rows_of(map)) || !gy_vec_push(&to->values, v);
-        if (to->failed) {
+        if (to->failed)
             gy_imap_free(&v.rows);
-        }
     }
     return !to->failed;
 }
@@ -305,14 +276,11 @@ static uint32_t *find_names(const gy_walk *w, uint32_t from_node)
 {
     uint32_t *first = gy_calloc(w->values.count + 1, sizeof *first), buffers = (uint32_t)w->graph->buffers.count;
     uint32_t *name = gy_calloc((size_t)buffers + 1, sizeof *name);
-    for (uint32_t b = buffers; name && first && b-- > 0;) {
-        if (matters(w, b, from_node)) {
+    for (uint32_t b = buffers; name && first && b-- > 0;)
+        if (matters(w, b, from_node))
             first[w->current[b]] = b;
-        }
-    }
-    for (uint32_t b = 0; name && first && b < buffers; b++) {
+    for (uint32_t b = 0; name && first && b < buffers; b++)
         name[b] = matters(w, b, from_node) ? first[w->current[b]] : b;
-    }
     if (!first) {
         gy_free(name);
         name = NULL;
@@ -346,9 +314,8 @@ static bool adds_alike(const gy_walk *a, const gy_walk *b, const gy_access *acce
     for (int64_t row = access->first; row < access->last; row = last) {
         last = access->last;
         bool here = is_defined(a, access->buffer, row, &last);
-        if (here != is_defined(b, access->buffer, row, &last)) {
+        if (here != is_defined(b, access->buffer, row, &last))
             return false;
-        }
     }
     return true;
 }
@@ -359,9 +326,8 @@ static bool all_add_alike(const gy_walk *a, const gy_walk *b, uint32_t first_nod
     for (uint32_t n = first_node; n < last_node; n++) {
         for (uint32_t k = 0; k < g->nodes.at[n].accesses; k++) {
             const gy_access *access = &g->access.at[g->nodes.at[n].access + k];
-            if (gy_access_reduces(access) && !adds_alike(a, b, access)) {
+            if (gy_access_reduces(access) && !adds_alike(a, b, access))
                 return false;
-            }
         }
     }
     return true;
@@ -372,9 +338,8 @@ static bool changes(const gantry_graph *g, const gy_loop *l, uint32_t buffer)
     for (uint32_t n = l->first_node; n < l->last_node; n++) {
         for (uint32_t k = 0; k < g->nodes.at[n].accesses; k++) {
             const gy_access *a = &g->access.at[g->nodes.at[n].access + k];
-            if (a->buffer == buffer && a->mode != GANTRY_READ) {
+            if (a->buffer == buffer && a->mode != GANTRY_READ)
                 return true;
-            }
         }
     }
     return false;
@@ -387,13 +352,11 @@ static bool is_private(const gy_walk *w, const gy_loop *l, gy_carry pair)
     uint32_t old_prev = w->current[pair.prev], old_next = w->current[pair.next];
     bool prev_changes = changes(g, l, pair.prev);
     for (uint32_t c = 0; c < g->buffers.count; c++) {
-        if (c == pair.prev || c == pair.next || !matters(w, c, l->first_node)) {
+        if (c == pair.prev || c == pair.next || !matters(w, c, l->first_node))
             continue;
-        }
         if ((w->current[c] == old_next && old_next != old_prev) ||
-            (w->current[c] == old_prev && (prev_changes || changes(g, l, c)))) {
+            (w->current[c] == old_prev && (prev_changes || changes(g, l, c))))
             return false;
-        }
     }
     return true;
 }
@@ -403,9 +366,8 @@ static void forget(gy_walk *w, const gy_walk *later, gy_carry pair)
 {
     const gy_buffer *b = &w->graph->buffers.at[pair.prev];
     uint32_t old = w->current[pair.prev], new = add_value(w, b, false);
-    if (w->failed) {
+    if (w->failed)
         return;
-    }
     gy_imap *map = &w->values.at[new].rows;
     int64_t last = 0;
     for (int64_t row = 0; row < b->rows && !w->failed; row = last) {
@@ -415,9 +377,8 @@ static void forget(gy_walk *w, const gy_walk *later, gy_carry pair)
         bool both = is_defined(later, pair.prev, row, &last) && now;
         uint32_t k = gy_imap_cut(map, row, last);
         w->failed = k == GY_IMAP_NONE;
-        if (!w->failed) {
+        if (!w->failed)
             map->at[k].payload = payload_of(w, both);
-        }
     }
     w->current[pair.prev] = w->current[pair.next] = new;
 }
@@ -468,13 +429,11 @@ static bool others_add_alike(gy_walk *w, gy_walk *later, const gy_loop *l)
 static bool settles(gy_walk *w, gy_walk *later, const gy_loop *l)
 {
     bool alike = true;
-    for (size_t i = 0; i < l->carry.count; i++) {
+    for (size_t i = 0; i < l->carry.count; i++)
         alike = alike && is_private(w, l, l->carry.at[i]) && next_is_fresh(w, l, l->carry.at[i]);
-    }
     gy_walk here = { 0 };
-    if (alike && (fork_walk(&here, w))) {
+    if (alike && (fork_walk(&here, w)))
         alike = others_add_alike(&here, later, l);
-    }
     w->failed = w->failed || here.failed || later->failed;
     join_walk(&here);
     return alike;
@@ -483,12 +442,10 @@ static bool settles(gy_walk *w, gy_walk *later, const gy_loop *l)
 bool gy_walk_settle(gy_walk *w, const gy_phase *p)
 {
     const gy_loop *l = &w->graph->loops.at[p->loop];
-    if (p->first >= 2) {
+    if (p->first >= 2)
         return true;
-    }
-    if (l->count < GY_TURNS_SHOWN) {
+    if (l->count < GY_TURNS_SHOWN)
         return false;
-    }
     gy_walk later = { 0 }, names = { 0 }, try = { 0 };
     bool alike = fork_walk(&later, w);
     if (alike) {
@@ -496,13 +453,11 @@ bool gy_walk_settle(gy_walk *w, const gy_phase *p)
         alike = !later.failed && fork_walk(&names, &later) && settles(w, &names, l);
     }
     if (alike && (alike = fork_walk(&try, w))) {
-        for (size_t i = 0; i < l->carry.count; i++) {
+        for (size_t i = 0; i < l->carry.count; i++)
             forget(&try, &later, l->carry.at[i]);
-        }
         alike = !try.failed && same_names(&try, &later, l->first_node, &w->failed);
-        for (size_t i = 0; i < l->carry.count && alike; i++) {
+        for (size_t i = 0; i < l->carry.count && alike; i++)
             forget(w, &later, l->carry.at[i]);
-        }
     }
     w->failed = w->failed || later.failed || names.failed || try.failed;
     join_walk(&later);

@@ -20,9 +20,8 @@ static gantry_status check_cut(const gantry_graph *g, const gy_cut *cut, gantry_
                        b ? b->name : "?");
     }
     bool rises = cut->first[0] == 0 && cut->first[b->parts] == b->rows;
-    for (int64_t i = 0; i < b->parts && rises; i++) {
+    for (int64_t i = 0; i < b->parts && rises; i++)
         rises = cut->first[i] <= cut->first[i + 1];
-    }
     if (!rises) {
         return gy_fail(err, GANTRY_E_INVALID, NULL,
                        "the parts of \"%s\" must begin at row 0, not fall, and end at its %lld rows", b->name,
@@ -39,21 +38,18 @@ static gantry_status check_cut(const gantry_graph *g, const gy_cut *cut, gantry_
 /* The bounds that are asked for, by buffer. */
 static void find_bounds(const int64_t **first, const gantry_graph *base, const gy_cut *cut, size_t cuts)
 {
-    for (size_t b = 0; b < base->buffers.count; b++) {
+    for (size_t b = 0; b < base->buffers.count; b++)
         first[b] = base->buffers.at[b].part_first;
-    }
-    for (size_t i = 0; i < cuts; i++) {
+    for (size_t i = 0; i < cuts; i++)
         first[cut[i].buffer] = cut[i].first;
-    }
 }
 
 static bool has_bounds(const gantry_graph *g, const int64_t *const *first)
 {
     for (size_t i = 0; i < g->buffers.count; i++) {
         const gy_buffer *b = &g->buffers.at[i];
-        if (b->split_auto && memcmp(b->part_first, first[i], bounds_bytes(b)) != 0) {
+        if (b->split_auto && memcmp(b->part_first, first[i], bounds_bytes(b)) != 0)
             return false;
-        }
     }
     return true;
 }
@@ -63,9 +59,8 @@ static bool has_bounds(const gantry_graph *g, const int64_t *const *first)
 static void *copy_of(gantry_graph *g, const void *from, size_t count, size_t item)
 {
     void *to = gy_arena_alloc(&g->arena, count * item + 1);
-    if (to && count) {
+    if (to && count)
         memcpy(to, from, count * item);
-    }
     return to;
 }
 
@@ -74,9 +69,8 @@ static void *copy_of(gantry_graph *g, const void *from, size_t count, size_t ite
 static gantry_graph *copy_graph(const gantry_graph *base, const int64_t *const *first)
 {
     gantry_graph *g = gy_alloc(sizeof *g);
-    if (!g) {
+    if (!g)
         return NULL;
-    }
     *g = *base;
     g->refs = 1;
     g->base = gy_graph_ref(base);
@@ -145,9 +139,8 @@ static double growth(const gantry_graph *g, const gy_node *n)
 static bool scale_times(gantry_graph *g, gy_node_extra *x, double by)
 {
     x->time.at = copy_of(g, x->time.at, x->time.count, sizeof *x->time.at);
-    for (size_t i = 0; x->time.at && i < x->time.count; i++) {
+    for (size_t i = 0; x->time.at && i < x->time.count; i++)
         x->time.at[i].us *= by;
-    }
     return x->time.at != NULL;
 }
 
@@ -159,9 +152,8 @@ static bool scale_given(gantry_graph *g, gy_node *n)
         n->flops *= by;
         n->bytes *= by;
     }
-    if (n->scratch_given && by > 1) {
+    if (n->scratch_given && by > 1)
         n->scratch = (int64_t)ceil((double)n->scratch * by);
-    }
     return n->extra == GY_NONE || g->extra.at[n->extra].time.count == 0 || by == 1 ||
            scale_times(g, &g->extra.at[n->extra], by);
 }
@@ -169,35 +161,29 @@ static bool scale_given(gantry_graph *g, gy_node *n)
 static gantry_status move_node(gantry_graph *g, gy_node *n, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
-    for (uint32_t i = n->access; i < n->access + n->accesses && !status; i++) {
-        if (follows_cut(g, &g->access.at[i])) {
+    for (uint32_t i = n->access; i < n->access + n->accesses && !status; i++)
+        if (follows_cut(g, &g->access.at[i]))
             status = move_access(g, n, &g->access.at[i], err);
-        }
-    }
-    if (!status && !scale_given(g, n)) {
+    if (!status && !scale_given(g, n))
         status = gy_fail_nomem(err);
-    }
     return status;
 }
 
 static gantry_status follow(gantry_graph *g, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
-    for (size_t n = 0; n < g->nodes.count && !status; n++) {
+    for (size_t n = 0; n < g->nodes.count && !status; n++)
         status = move_node(g, &g->nodes.at[n], err);
-    }
-    if (!status) {
+    if (!status)
         status = gy_check_nodes(g, err);
-    }
     return status ? status : gy_flow_make(&g->flow, g, err);
 }
 
 static gantry_status make(gantry_graph **out, const gantry_graph *base, const int64_t *const *first, gantry_error *err)
 {
     gantry_graph *g = copy_graph(base, first);
-    if (!g) {
+    if (!g)
         return gy_fail_nomem(err);
-    }
     gantry_status status = follow(g, err);
     if (status) {
         gantry_graph_free(g);
@@ -212,24 +198,20 @@ gantry_status gy_graph_specialise(gantry_graph **out, const gantry_graph *graph,
 {
     const gantry_graph *base = graph->base ? graph->base : graph;
     gantry_status status = GANTRY_OK;
-    for (size_t i = 0; i < cuts && !status; i++) {
+    for (size_t i = 0; i < cuts && !status; i++)
         status = check_cut(base, &cut[i], err);
-    }
-    if (status) {
+    if (status)
         return status;
-    }
     const int64_t **first = gy_calloc(base->buffers.count + 1, sizeof *first);
-    if (!first) {
+    if (!first)
         return gy_fail_nomem(err);
-    }
     find_bounds(first, base, cut, cuts);
-    if (has_bounds(graph, first)) {
+    if (has_bounds(graph, first))
         *out = gy_graph_ref(graph);
-    } else if (has_bounds(base, first)) {
+    else if (has_bounds(base, first))
         *out = gy_graph_ref(base);
-    } else {
+    else
         status = make(out, base, first, err);
-    }
     gy_free(first);
     return status;
 }

@@ -87,9 +87,8 @@ static uint32_t add_value(builder *b, uint32_t buffer, bool defined)
 {
     gy_value value = { buffer, b->generation[buffer] };
     if (b->values.count >= GY_NONE || !gy_vec_push(&b->values, value) || !gy_vec_push(&b->names, 0) ||
-        !gy_track_add_value(&b->track, &b->graph->buffers.at[buffer], defined)) {
+        !gy_track_add_value(&b->track, &b->graph->buffers.at[buffer], defined))
         return GY_NONE;
-    }
     b->generation[buffer]++;
     return (uint32_t)b->values.count - 1;
 }
@@ -98,17 +97,13 @@ static uint32_t add_value(builder *b, uint32_t buffer, bool defined)
 static void find_constants(builder *b)
 {
     const gantry_graph *g = b->graph;
-    for (uint32_t i = 0; i < g->buffers.count; i++) {
+    for (uint32_t i = 0; i < g->buffers.count; i++)
         b->touched[i] = g->buffers.at[i].cls == GANTRY_TEMP;
-    }
-    for (size_t i = 0; i < g->access.count; i++) {
+    for (size_t i = 0; i < g->access.count; i++)
         b->touched[g->access.at[i].buffer] |= g->access.at[i].mode != GANTRY_READ;
-    }
-    for (size_t i = 0; i < g->loops.count; i++) {
-        for (size_t k = 0; k < g->loops.at[i].carry.count; k++) {
+    for (size_t i = 0; i < g->loops.count; i++)
+        for (size_t k = 0; k < g->loops.at[i].carry.count; k++)
             b->touched[g->loops.at[i].carry.at[k].prev] = b->touched[g->loops.at[i].carry.at[k].next] = true;
-        }
-    }
 }
 
 /* A phase begins with some rows of a buffer only, and with names that mean others' values. */
@@ -117,13 +112,11 @@ static bool add_entry(builder *b, uint32_t i)
     const gy_phase_context *x = b->graph->phase;
     bool ok = true;
     gy_rows rows;
-    for (uint32_t run = 0; x->defined[i] && ok && gy_graph_entry_rows(b->graph, i, run, &rows); run++) {
+    for (uint32_t run = 0; x->defined[i] && ok && gy_graph_entry_rows(b->graph, i, run, &rows); run++)
         ok = gy_track_define(&b->track, i, rows.first, rows.last);
-    }
     b->current[i] = x->entry[i];
-    if (b->touched[i]) {
+    if (b->touched[i])
         b->touched[x->entry[i]] = true;
-    }
     return ok;
 }
 
@@ -138,13 +131,11 @@ static bool add_buffers(builder *b)
         ok = add_value(b, i, defined) != GY_NONE;
         b->current[i] = i;
     }
-    for (uint32_t i = 0; i < buffers && ok && x; i++) {
+    for (uint32_t i = 0; i < buffers && ok && x; i++)
         ok = add_entry(b, i);
-    }
     for (uint32_t i = 0; i < buffers && ok; i++) {
-        if (!b->touched[i]) {
+        if (!b->touched[i])
             gy_track_set_constant(&b->track, i);
-        }
         b->flow->entry[i] = b->current[i];
         b->names.at[b->current[i]]++;
     }
@@ -157,23 +148,20 @@ static void rename_to(builder *b, uint32_t buffer, uint32_t value)
     uint32_t old = b->current[buffer];
     b->current[buffer] = value;
     b->names.at[value]++;
-    if (--b->names.at[old] == 0) {
+    if (--b->names.at[old] == 0)
         gy_track_drop_value(&b->track, old);
-    }
 }
 
 static bool begin_iteration(builder *b, const gy_loop *loop, int64_t it)
 {
     for (size_t i = 0; i < loop->carry.count; i++) {
         uint32_t prev = loop->carry.at[i].prev, next = loop->carry.at[i].next;
-        if (it > 0) {
+        if (it > 0)
             rename_to(b, prev, b->current[next]);
-        }
         if (b->current[prev] == b->current[next]) {
             uint32_t fresh = add_value(b, next, false);
-            if (fresh == GY_NONE) {
+            if (fresh == GY_NONE)
                 return false;
-            }
             rename_to(b, next, fresh);
         }
     }
@@ -183,9 +171,8 @@ static bool begin_iteration(builder *b, const gy_loop *loop, int64_t it)
 /* Both names mean the last `next`. */
 static void end_loop(builder *b, const gy_loop *loop)
 {
-    for (size_t i = 0; loop->turns > 0 && i < loop->carry.count; i++) {
+    for (size_t i = 0; loop->turns > 0 && i < loop->carry.count; i++)
         rename_to(b, loop->carry.at[i].prev, b->current[loop->carry.at[i].next]);
-    }
 }
 
 /* ---- tasks ---- */
@@ -208,16 +195,14 @@ static void add_afters(builder *b, const gy_node *n, uint32_t iteration)
     for (uint32_t i = 0; i < n->afters; i++) {
         uint32_t other = b->graph->after.at[n->after + i];
         uint32_t loop = b->graph->nodes.at[other].loop;
-        if (!gy_graph_has_node(b->graph, other)) {
+        if (!gy_graph_has_node(b->graph, other))
             continue; /* of an earlier phase */
-        }
         if (loop == GY_NONE || loop == n->loop) {
             wait_for(b, task_of(b, other, iteration));
             continue;
         }
-        for (uint32_t k = 0; k < b->graph->loops.at[loop].turns; k++) {
+        for (uint32_t k = 0; k < b->graph->loops.at[loop].turns; k++)
             wait_for(b, task_of(b, other, k));
-        }
     }
 }
 
@@ -245,9 +230,8 @@ static gantry_status check_aliases(const builder *b, const gy_node *n, gantry_er
 static bool uses_alias(const builder *b, const gy_node *n)
 {
     bool any = false;
-    for (uint32_t i = 0; i < n->accesses; i++) {
+    for (uint32_t i = 0; i < n->accesses; i++)
         any |= b->names.at[b->current[b->graph->access.at[n->access + i].buffer]] > 1;
-    }
     return any;
 }
 
@@ -256,12 +240,10 @@ static bool finish_task(builder *b, uint32_t task)
     gy_dep_set *deps = &b->track.deps;
     gy_dep_set_sort(deps);
     size_t first = b->deps.count;
-    if (deps->failed || !gy_vec_add(&b->deps, deps->found.count)) {
+    if (deps->failed || !gy_vec_add(&b->deps, deps->found.count))
         return false;
-    }
-    if (deps->found.count) {
+    if (deps->found.count)
         memcpy(b->deps.at + first, deps->found.at, deps->found.count * sizeof *deps->found.at);
-    }
     b->flow->dep_first[task + 1] = b->deps.count;
     return true;
 }
@@ -279,9 +261,8 @@ static gantry_status add_task(builder *b, uint32_t node, uint32_t iteration, gan
         b->flow->access[b->next_access++] = (gy_flow_access){ value, n->access + i };
         status = gy_track_access(&b->track, node, iteration, value, a, err);
     }
-    if (status) {
+    if (status)
         return status;
-    }
     add_afters(b, n, iteration);
     return finish_task(b, task) ? GANTRY_OK : gy_fail_nomem(err);
 }
@@ -290,9 +271,8 @@ static gantry_status add_task(builder *b, uint32_t node, uint32_t iteration, gan
 static gantry_status check_until(const builder *b, const gy_loop *loop, gantry_error *err)
 {
     int64_t first = 0, last = b->graph->buffers.at[loop->until].rows;
-    if (!gy_track_unwritten(&b->track, b->current[loop->until], &first, &last)) {
+    if (!gy_track_unwritten(&b->track, b->current[loop->until], &first, &last))
         return GANTRY_OK;
-    }
     return gy_graph_fail_in(b->graph, loop->origin, "/until", err, GANTRY_E_GRAPH,
                             "until watches \"%s\", which nothing has written at the end of an iteration; write it in "
                             "the repeat, or give it an init",
@@ -305,12 +285,10 @@ static gantry_status add_loop(builder *b, const gy_loop *loop, gantry_error *err
     /* Without nodes nothing but names changes, and after three iterations not even those. */
     int64_t count = loop->first_node == loop->last_node && loop->turns > 3 ? 3 : loop->turns;
     for (int64_t it = 0; it < count && !status; it++) {
-        if (!begin_iteration(b, loop, it)) {
+        if (!begin_iteration(b, loop, it))
             return gy_fail_nomem(err);
-        }
-        for (uint32_t n = loop->first_node; n < loop->last_node && !status; n++) {
+        for (uint32_t n = loop->first_node; n < loop->last_node && !status; n++)
             status = add_task(b, n, (uint32_t)it, err);
-        }
     }
     if (!status) {
         end_loop(b, loop);
@@ -331,9 +309,8 @@ static void place_tasks(builder *b)
             continue;
         }
         uint32_t first = i, last = g->loops.at[loop].last_node;
-        for (; i < last; i++) {
+        for (; i < last; i++)
             b->first_task[i] = next + (i - first);
-        }
         next += (uint32_t)g->loops.at[loop].turns * (last - first);
     }
 }
@@ -345,15 +322,13 @@ static gantry_status add_tasks(builder *b, gantry_error *err)
     uint32_t node = gy_graph_first_node(g), loops = (uint32_t)g->loops.count;
     for (uint32_t i = g->phase ? g->phase->phase.first_loop : 0;
          i < (g->phase ? g->phase->phase.last_loop : loops) && !status; i++) {
-        for (; node < g->loops.at[i].first_node && !status; node++) {
+        for (; node < g->loops.at[i].first_node && !status; node++)
             status = add_task(b, node, 0, err);
-        }
         status = status ? status : add_loop(b, &g->loops.at[i], err);
         node = g->loops.at[i].last_node;
     }
-    for (; node < gy_graph_last_node(g) && !status; node++) {
+    for (; node < gy_graph_last_node(g) && !status; node++)
         status = add_task(b, node, 0, err);
-    }
     return status;
 }
 
@@ -363,9 +338,8 @@ static gantry_status check_exit(const builder *b, uint32_t buffer, gantry_error 
 {
     const gy_buffer *x = &b->graph->buffers.at[buffer];
     int64_t first = 0, last = x->rows;
-    if ((!x->output && x->cls != GANTRY_STATE) || !gy_track_unwritten(&b->track, b->current[buffer], &first, &last)) {
+    if ((!x->output && x->cls != GANTRY_STATE) || !gy_track_unwritten(&b->track, b->current[buffer], &first, &last))
         return GANTRY_OK;
-    }
     gy_text text = { 0 };
     gy_rows_text(&text, b->graph, buffer, first, last);
     gantry_status status =
@@ -391,9 +365,8 @@ static gantry_status finish(builder *b, gantry_error *err)
     b->flow->dep = b->deps.at;
     memset(&b->values, 0, sizeof b->values);
     memset(&b->deps, 0, sizeof b->deps);
-    if (!status && b->forward) {
+    if (!status && b->forward)
         status = gy_flow_sort(b->flow, b->graph, err);
-    }
     return status;
 }
 
@@ -401,12 +374,10 @@ static gantry_status build(builder *b, gantry_error *err)
 {
     uint32_t tasks = 0, accesses = 0;
     gantry_status status = gy_flow_count(b->graph, &tasks, &accesses, err);
-    if (status) {
+    if (status)
         return status;
-    }
-    if (!allocate(b, tasks, accesses) || !add_buffers(b)) {
+    if (!allocate(b, tasks, accesses) || !add_buffers(b))
         return gy_fail_nomem(err);
-    }
     place_tasks(b);
     status = add_tasks(b, err);
     return status ? status : finish(b, err);
@@ -434,9 +405,8 @@ gantry_status gy_flow_make(gy_flow **flow, const gantry_graph *graph, gantry_err
 
 void gy_flow_free(gy_flow *flow)
 {
-    if (!flow) {
+    if (!flow)
         return;
-    }
     gy_free(flow->value);
     gy_free(flow->task);
     gy_free(flow->access);

@@ -19,9 +19,8 @@ typedef struct sorter {
 static void push(sorter *s, uint32_t task)
 {
     uint32_t i = s->heap_count++;
-    for (; i > 0 && s->heap[(i - 1) / 2] > task; i = (i - 1) / 2) {
+    for (; i > 0 && s->heap[(i - 1) / 2] > task; i = (i - 1) / 2)
         s->heap[i] = s->heap[(i - 1) / 2];
-    }
     s->heap[i] = task;
 }
 
@@ -30,13 +29,11 @@ static uint32_t pop(sorter *s)
     uint32_t least = s->heap[0], moved = s->heap[--s->heap_count], i = 0;
     for (;;) {
         uint32_t child = 2 * i + 1;
-        if (child >= s->heap_count) {
+        if (child >= s->heap_count)
             break;
-        }
         child += child + 1 < s->heap_count && s->heap[child + 1] < s->heap[child];
-        if (s->heap[child] >= moved) {
+        if (s->heap[child] >= moved)
             break;
-        }
         s->heap[i] = s->heap[child];
         i = child;
     }
@@ -61,17 +58,14 @@ static bool allocate(sorter *s)
 static void find_successors(sorter *s)
 {
     const gy_flow *f = s->flow;
-    for (size_t i = 0; i < f->dep_first[f->tasks]; i++) {
+    for (size_t i = 0; i < f->dep_first[f->tasks]; i++)
         s->next_first[f->dep[i].from + 2]++;
-    }
-    for (size_t t = 2; t < (size_t)f->tasks + 2; t++) {
+    for (size_t t = 2; t < (size_t)f->tasks + 2; t++)
         s->next_first[t] += s->next_first[t - 1];
-    }
     for (uint32_t t = 0; t < f->tasks; t++) {
         s->waits[t] = (uint32_t)(f->dep_first[t + 1] - f->dep_first[t]);
-        for (size_t i = f->dep_first[t]; i < f->dep_first[t + 1]; i++) {
+        for (size_t i = f->dep_first[t]; i < f->dep_first[t + 1]; i++)
             s->next[s->next_first[f->dep[i].from + 1]++] = t;
-        }
     }
 }
 
@@ -79,20 +73,16 @@ static void find_successors(sorter *s)
 static uint32_t list_tasks(sorter *s)
 {
     uint32_t listed = 0;
-    for (uint32_t t = 0; t < s->flow->tasks; t++) {
-        if (s->waits[t] == 0) {
+    for (uint32_t t = 0; t < s->flow->tasks; t++)
+        if (s->waits[t] == 0)
             push(s, t);
-        }
-    }
     while (s->heap_count > 0) {
         uint32_t t = pop(s);
         s->rank[t] = listed;
         s->order[listed++] = t;
-        for (size_t i = s->next_first[t]; i < s->next_first[t + 1]; i++) {
-            if (--s->waits[s->next[i]] == 0) {
+        for (size_t i = s->next_first[t]; i < s->next_first[t + 1]; i++)
+            if (--s->waits[s->next[i]] == 0)
                 push(s, s->next[i]);
-            }
-        }
     }
     return listed;
 }
@@ -103,11 +93,9 @@ static uint32_t list_tasks(sorter *s)
 static uint32_t unlisted_before(const sorter *s, uint32_t t)
 {
     const gy_flow *f = s->flow;
-    for (size_t i = f->dep_first[t]; i < f->dep_first[t + 1]; i++) {
-        if (s->waits[f->dep[i].from] > 0) {
+    for (size_t i = f->dep_first[t]; i < f->dep_first[t + 1]; i++)
+        if (s->waits[f->dep[i].from] > 0)
             return f->dep[i].from;
-        }
-    }
     return t;
 }
 
@@ -115,9 +103,8 @@ static void add_task_name(gy_text *to, const gantry_graph *g, const gy_task *tas
 {
     const gy_node *n = &g->nodes.at[task->node];
     gy_text_printf(to, "\"%s\"", n->id);
-    if (n->loop != GY_NONE) {
+    if (n->loop != GY_NONE)
         gy_text_printf(to, " (iteration %u)", task->iteration);
-    }
 }
 
 enum { SHOWN = 8 };
@@ -126,29 +113,25 @@ enum { SHOWN = 8 };
 static gantry_status say_circle(sorter *s, const gantry_graph *g, gantry_error *err)
 {
     uint32_t t = 0, length = 0, least = 0;
-    while (s->waits[t] == 0) {
+    while (s->waits[t] == 0)
         t++;
-    }
     memset(s->rank, 0, s->flow->tasks * sizeof *s->rank); /* visited */
-    for (; s->rank[t] == 0; t = unlisted_before(s, t)) {
+    for (; s->rank[t] == 0; t = unlisted_before(s, t))
         s->rank[t] = 1;
-    }
     uint32_t start = t;
     do {
         s->order[length++] = t;
         t = unlisted_before(s, t);
     } while (t != start);
-    for (uint32_t i = 1; i < length; i++) {
+    for (uint32_t i = 1; i < length; i++)
         least = s->order[i] < s->order[least] ? i : least;
-    }
     gy_text text = { 0 };
     for (uint32_t i = 0; i < length && i < SHOWN; i++) {
         add_task_name(&text, g, &s->flow->task[s->order[(least + length - i) % length]]);
         gy_text_add(&text, " -> ");
     }
-    if (length > SHOWN) {
+    if (length > SHOWN)
         gy_text_printf(&text, "(%u more) -> ", length - SHOWN);
-    }
     const gy_task *first = &s->flow->task[s->order[least]];
     add_task_name(&text, g, first);
     gantry_status status = text.failed
@@ -173,9 +156,8 @@ static void copy_deps(gy_dep *to, const gy_dep *from, size_t count, const uint32
         gy_dep moved = from[i];
         moved.from = rank[moved.from];
         size_t k = i;
-        for (; k > 0 && before(&moved, &to[k - 1]); k--) {
+        for (; k > 0 && before(&moved, &to[k - 1]); k--)
             to[k] = to[k - 1];
-        }
         to[k] = moved;
     }
 }
@@ -217,11 +199,10 @@ gantry_status gy_flow_sort(gy_flow *flow, const gantry_graph *graph, gantry_erro
         goto free_sorter;
     }
     find_successors(&s);
-    if (list_tasks(&s) < flow->tasks) {
+    if (list_tasks(&s) < flow->tasks)
         status = say_circle(&s, graph, err);
-    } else if (!renumber(&s)) {
+    else if (!renumber(&s))
         status = gy_fail_nomem(err);
-    }
 free_sorter:
     gy_free(s.next_first);
     gy_free(s.next);

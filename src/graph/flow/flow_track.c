@@ -18,9 +18,8 @@ void gy_dep_set_begin(gy_dep_set *set, uint32_t task)
 
 void gy_dep_set_add(gy_dep_set *set, uint32_t from, gy_dep_kind kind, int64_t bytes)
 {
-    if (from == set->task) {
+    if (from == set->task)
         return;
-    }
     uint32_t at = set->seen[from];
     if (at < set->found.count && set->found.at[at].from == from) {
         set->found.at[at].kinds |= kind;
@@ -29,9 +28,8 @@ void gy_dep_set_add(gy_dep_set *set, uint32_t from, gy_dep_kind kind, int64_t by
     }
     gy_dep dep = { from, kind, bytes };
     set->seen[from] = (uint32_t)set->found.count;
-    if (!gy_vec_push(&set->found, dep)) {
+    if (!gy_vec_push(&set->found, dep))
         set->failed = true;
-    }
 }
 
 static int compare_deps(const void *x, const void *y)
@@ -42,9 +40,8 @@ static int compare_deps(const void *x, const void *y)
 
 void gy_dep_set_sort(gy_dep_set *set)
 {
-    if (set->found.count > 1) {
+    if (set->found.count > 1)
         qsort(set->found.at, set->found.count, sizeof *set->found.at, compare_deps);
-    }
 }
 
 /* ---- states ---- */
@@ -52,18 +49,16 @@ void gy_dep_set_sort(gy_dep_set *set)
 /* Index of a new state, or GY_NO_CELL: out of memory. */
 static uint32_t add_state(gy_track *t, gy_track_state state)
 {
-    if (t->states.count >= GY_NO_CELL || !gy_vec_push(&t->states, state)) {
+    if (t->states.count >= GY_NO_CELL || !gy_vec_push(&t->states, state))
         return GY_NO_CELL;
-    }
     return (uint32_t)t->states.count - 1;
 }
 
 /* The list with the running task in front. */
 static uint32_t add_cell(gy_track *t, uint32_t list, bool *ok)
 {
-    if (list != GY_NO_CELL && t->cells.at[list].task == t->deps.task) {
+    if (list != GY_NO_CELL && t->cells.at[list].task == t->deps.task)
         return list;
-    }
     gy_track_cell cell = { t->deps.task, list, GY_NO_CELL };
     if (t->cells.count >= GY_NO_CELL || !gy_vec_push(&t->cells, cell)) {
         *ok = false;
@@ -78,9 +73,8 @@ bool gy_track_add_value(gy_track *track, const gy_buffer *buffer, bool defined)
     gy_track_state fresh = { defined ? GY_TRACK_DEFINED : GY_TRACK_UNWRITTEN, GY_NO_CELL, GY_NO_CELL, GY_NO_CELL, 0 };
     uint32_t state = add_state(track, fresh);
     if (state == GY_NO_CELL || !gy_vec_reserve(&track->values, track->values.count + 1) ||
-        !gy_imap_init(&value.map, 0, buffer->rows, state)) {
+        !gy_imap_init(&value.map, 0, buffer->rows, state))
         return false;
-    }
     track->values.at[track->values.count++] = value;
     return true;
 }
@@ -90,9 +84,8 @@ bool gy_track_define(gy_track *track, uint32_t value, int64_t first, int64_t las
     gy_track_state defined = { GY_TRACK_DEFINED, GY_NO_CELL, GY_NO_CELL, GY_NO_CELL, 0 };
     uint32_t state = add_state(track, defined);
     uint32_t i = state == GY_NO_CELL ? GY_IMAP_NONE : gy_imap_cut(&track->values.at[value].map, first, last);
-    if (i != GY_IMAP_NONE) {
+    if (i != GY_IMAP_NONE)
         track->values.at[value].map.at[i].payload = state; /* it was one interval, so this one ends at `last` */
-    }
     return i != GY_IMAP_NONE;
 }
 
@@ -119,31 +112,28 @@ static void depend_on_list(gy_track *t, uint32_t list)
 
 static void depend_on_writer(gy_track *t, const gy_track_state *s, gy_dep_kind kind, int64_t bytes)
 {
-    if (s->writer < GY_TRACK_DEFINED) {
+    if (s->writer < GY_TRACK_DEFINED)
         gy_dep_set_add(&t->deps, s->writer, kind, bytes);
-    }
 }
 
 static void depend_on_contents(gy_track *t, const gy_track_state *s, int64_t bytes)
 {
     depend_on_writer(t, s, GY_DEP_DATA, bytes);
-    for (uint32_t cell = s->parts; cell != GY_NO_CELL; cell = t->cells.at[cell].next) {
+    for (uint32_t cell = s->parts; cell != GY_NO_CELL; cell = t->cells.at[cell].next)
         gy_dep_set_add(&t->deps, t->cells.at[cell].task, GY_DEP_DATA, bytes);
-    }
 }
 
 /* A writer waits for the last readers and contributors; earlier ones ended before these began. */
 static void depend_on_last(gy_track *t, const gy_track_state *s)
 {
-    if (s->after != GY_NO_CELL) {
+    if (s->after != GY_NO_CELL)
         depend_on_list(t, s->after);
-    } else if (s->parts != GY_NO_CELL) {
+    else if (s->parts != GY_NO_CELL)
         depend_on_list(t, s->parts);
-    } else if (s->before != GY_NO_CELL) {
+    else if (s->before != GY_NO_CELL)
         depend_on_list(t, s->before);
-    } else {
+    else
         depend_on_writer(t, s, GY_DEP_ORDER, 0);
-    }
 }
 
 /* ---- what an access makes of a state ---- */
@@ -162,11 +152,10 @@ static gy_track_state after_contribution(gy_track *t, gy_track_state s, uint32_t
         /* The sum so far was read: to what comes now it is a value like any other. */
         s = (gy_track_state){ GY_TRACK_DEFINED, s.after, GY_NO_CELL, GY_NO_CELL, 0 };
     }
-    if (s.before != GY_NO_CELL) {
+    if (s.before != GY_NO_CELL)
         depend_on_list(t, s.before);
-    } else {
+    else
         depend_on_writer(t, &s, GY_DEP_ORDER, 0);
-    }
     s.parts = add_cell(t, s.parts, ok);
     s.op = op;
     return s;
@@ -183,9 +172,8 @@ static bool is_unwritten(const gy_track_state *s)
 static void add_who(gy_text *to, const gantry_graph *g, uint32_t node, uint32_t iteration)
 {
     gy_text_printf(to, "node \"%s\"", g->nodes.at[node].id);
-    if (g->nodes.at[node].loop != GY_NONE) {
+    if (g->nodes.at[node].loop != GY_NONE)
         gy_text_printf(to, " (iteration %u)", iteration);
-    }
 }
 
 static gantry_status say_unwritten(const gy_track *t, uint32_t node, uint32_t iteration, uint32_t value,
@@ -241,12 +229,10 @@ static bool writes(const gy_access *a)
 /* The running task depends on what is in one interval, and on what must be over there. */
 static void depend(gy_track *t, const gy_track_state *s, const gy_access *access, const gy_interval *rows)
 {
-    if (reads(access)) {
+    if (reads(access))
         depend_on_contents(t, s, gy_buffer_span(&t->graph->buffers.at[access->buffer], rows->first, rows->last));
-    }
-    if (writes(access)) {
+    if (writes(access))
         depend_on_last(t, s);
-    }
 }
 
 /* Reads and contributions: index of the new state of rows that were in `s`; GY_NO_CELL: out of memory. */
@@ -267,20 +253,17 @@ static gantry_status walk(gy_track *t, uint32_t node, uint32_t iteration, uint32
     for (; i != GY_IMAP_NONE && map->at[i].first < access->last; i = gy_imap_next(map, i)) {
         gy_interval rows = map->at[i];
         gy_track_state s = t->states.at[rows.payload];
-        if (reads(access) && is_unwritten(&s)) {
+        if (reads(access) && is_unwritten(&s))
             return say_unwritten(t, node, iteration, value, access, err);
-        }
-        if (gy_access_reduces(access) && s.parts != GY_NO_CELL && s.after == GY_NO_CELL && s.op != access->mode) {
+        if (gy_access_reduces(access) && s.parts != GY_NO_CELL && s.after == GY_NO_CELL && s.op != access->mode)
             return say_mixed(t, node, iteration, &s, access, &rows, err);
-        }
         depend(t, &s, access, &rows);
         if (written == GY_NO_CELL && rows.payload != old) {
             old = rows.payload;
             state = next_state(t, &s, access);
         }
-        if (state == GY_NO_CELL || t->deps.failed) {
+        if (state == GY_NO_CELL || t->deps.failed)
             return gy_fail_nomem(err);
-        }
         map->at[i].payload = state;
     }
     return GANTRY_OK;
@@ -289,19 +272,16 @@ static gantry_status walk(gy_track *t, uint32_t node, uint32_t iteration, uint32
 gantry_status gy_track_access(gy_track *track, uint32_t node, uint32_t iteration, uint32_t value,
                               const gy_access *access, gantry_error *err)
 {
-    if (access->first == access->last || track->values.at[value].constant) {
+    if (access->first == access->last || track->values.at[value].constant)
         return GANTRY_OK;
-    }
     gy_track_state mine = { track->deps.task, GY_NO_CELL, GY_NO_CELL, GY_NO_CELL, 0 };
     uint32_t written = writes(access) ? add_state(track, mine) : GY_NO_CELL;
     uint32_t i = gy_imap_cut(&track->values.at[value].map, access->first, access->last);
-    if (i == GY_IMAP_NONE || (writes(access) && written == GY_NO_CELL)) {
+    if (i == GY_IMAP_NONE || (writes(access) && written == GY_NO_CELL))
         return gy_fail_nomem(err);
-    }
     gantry_status status = walk(track, node, iteration, value, access, i, written, err);
-    if (!status && writes(access)) {
+    if (!status && writes(access))
         gy_imap_join(&track->values.at[value].map, access->first, access->last);
-    }
     return status;
 }
 
@@ -312,9 +292,8 @@ bool gy_track_unwritten(const gy_track *track, uint32_t value, int64_t *first, i
     int64_t begin = *last, end = *last;
     for (; i != GY_IMAP_NONE && map->at[i].first < *last; i = gy_imap_next(map, i)) {
         bool missing = is_unwritten(&track->states.at[map->at[i].payload]);
-        if (missing && begin == *last) {
+        if (missing && begin == *last)
             begin = map->at[i].first > *first ? map->at[i].first : *first;
-        }
         if (!missing && begin < *last) {
             end = map->at[i].first;
             break;
@@ -327,9 +306,8 @@ bool gy_track_unwritten(const gy_track *track, uint32_t value, int64_t *first, i
 
 void gy_track_free(gy_track *track)
 {
-    for (size_t i = 0; i < track->values.count; i++) {
+    for (size_t i = 0; i < track->values.count; i++)
         gy_imap_free(&track->values.at[i].map);
-    }
     gy_vec_free(&track->values);
     gy_vec_free(&track->states);
     gy_vec_free(&track->cells);

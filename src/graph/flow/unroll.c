@@ -3,11 +3,9 @@
 
 bool gy_graph_is_folded(const gantry_graph *graph)
 {
-    for (size_t i = 0; i < graph->loops.count; i++) {
-        if (graph->loops.at[i].turns != graph->loops.at[i].count) {
+    for (size_t i = 0; i < graph->loops.count; i++)
+        if (graph->loops.at[i].turns != graph->loops.at[i].count)
             return true;
-        }
-    }
     return false;
 }
 

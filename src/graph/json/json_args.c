@@ -33,15 +33,13 @@ static gantry_status read_dynamic(gy_reader *r, const gy_json_at *at, const call
     const json_t *value[1];
     gy_constant number = { 0 };
     gantry_status status = gy_read_members(r, at, names, 1, value);
-    if (status) {
+    if (status)
         return status;
-    }
     gy_json_at member = gy_read_at(at, "dynamic", value[0]);
     status =
         member.value ? gy_read_constant(r, &member, &number) : gy_read_kind(r, &member, "the number it begins with");
-    if (status) {
+    if (status)
         return status;
-    }
     gy_node_scalar_constant(r->graph, c->node, at->key, number, true);
     return gy_read_built(r, at);
 }
@@ -50,18 +48,15 @@ static gantry_status read_scalar(gy_reader *r, const gy_json_at *at, const call 
 {
     gy_constant number = { 0 };
     const gy_expr *expr = NULL;
-    if (json_is_object(at->value)) {
+    if (json_is_object(at->value))
         return read_dynamic(r, at, c);
-    }
     gantry_status status = gy_read_scalar(r, at, &number, &expr);
-    if (status) {
+    if (status)
         return status;
-    }
-    if (expr) {
+    if (expr)
         gy_node_scalar_expr(r->graph, c->node, at->key, expr, false);
-    } else {
+    else
         gy_node_scalar_constant(r->graph, c->node, at->key, number, false);
-    }
     return gy_read_built(r, at);
 }
 
@@ -70,18 +65,16 @@ static gantry_status read_region(gy_reader *r, const gy_json_at *at, const call 
     gantry_region region;
     gantry_access access;
     gantry_status status = gy_read_region(r, at, &region);
-    if (status) {
+    if (status)
         return status;
-    }
     gy_json_at chosen = gy_json_key(c->access, at->key);
     if (!chosen.value) {
         gantry_node_arg(r->graph, c->node, at->key, region);
         return gy_read_built(r, at);
     }
     status = gy_read_access(r, &chosen, &access);
-    if (status) {
+    if (status)
         return status;
-    }
     gantry_node_arg_as(r->graph, c->node, at->key, region, access);
     return gy_read_built(r, r->graph->error.status ? &chosen : at);
 }
@@ -89,31 +82,26 @@ static gantry_status read_region(gy_reader *r, const gy_json_at *at, const call 
 static gantry_status read_arg(gy_reader *r, const gy_json_at *at, const call *c)
 {
     int i = gy_kernel_find_arg(c->kernel, at->key);
-    if (i < 0) {
+    if (i < 0)
         return fail_arg(r, at, c);
-    }
     return c->kernel->arg[i].scalar ? read_scalar(r, at, c) : read_region(r, at, c);
 }
 
 /* Every entry of `access` must be about an argument that is given as a region. */
 static gantry_status check_access(gy_reader *r, const gy_json_at *args, const call *c)
 {
-    if (!json_is_object(c->access->value)) {
+    if (!json_is_object(c->access->value))
         return gy_read_kind(r, c->access, "an object such as {\"c\": \"sum\"}");
-    }
     json_t *object = gy_read_open(c->access->value);
     for (void *i = json_object_iter(object); i; i = json_object_iter_next(object, i)) {
         gy_json_at at = gy_read_at(c->access, json_object_iter_key(i), json_object_iter_value(i));
         int arg = gy_kernel_find_arg(c->kernel, at.key);
-        if (arg < 0) {
+        if (arg < 0)
             return fail_arg(r, &at, c);
-        }
-        if (c->kernel->arg[arg].scalar) {
+        if (c->kernel->arg[arg].scalar)
             return gy_read_fail(r, &at, "\"%s\" is a number: only buffers are accessed", at.key);
-        }
-        if (!args->value || !json_object_get(args->value, at.key)) {
+        if (!args->value || !json_object_get(args->value, at.key))
             return gy_read_fail(r, &at, "\"%s\" is not among the args of this node", at.key);
-        }
     }
     return GANTRY_OK;
 }
@@ -123,9 +111,8 @@ gantry_status gy_read_args(gy_reader *r, const gy_json_at *at, const json_t *con
     gy_json_at args = gy_read_at(at, "args", value[GY_KEY_ARGS]),
                access = gy_read_at(at, "access", value[GY_KEY_ACCESS]);
     call c = { node, r->graph->kernels.at[r->graph->nodes.at[node.id].kernel].manifest, &access };
-    if (args.value && !json_is_object(args.value)) {
+    if (args.value && !json_is_object(args.value))
         return gy_read_kind(r, &args, "an object of arguments");
-    }
     gantry_status status = access.value ? check_access(r, &args, &c) : GANTRY_OK;
     json_t *object = gy_read_open(args.value);
     for (void *i = json_object_iter(object); i && !status; i = json_object_iter_next(object, i)) {

@@ -24,11 +24,10 @@ static bool note_name(void *context, const char *name)
     int64_t integer;
     double real;
     bool is_real;
-    if (strcmp(name, "devices") == 0) {
+    if (strcmp(name, "devices") == 0)
         n->devices = true;
-    } else if (!gy_read_lookup((void *)(uintptr_t)n->reader, name, &integer, &real, &is_real)) {
+    else if (!gy_read_lookup((void *)(uintptr_t)n->reader, name, &integer, &real, &is_real))
         n->others = true;
-    }
     return true;
 }
 
@@ -41,12 +40,10 @@ static gantry_status compile_on(gy_reader *r, const gy_json_at *at, const gy_exp
     gantry_error ignored;
     if (is_word(text)) {
         gantry_status status = gy_expr_parse(out, &r->graph->arena, text, length, GANTRY_E_GRAPH, NULL, &ignored);
-        if (!status) {
+        if (!status)
             gy_expr_names(*out, note_name, &n);
-        }
-        if (status || n.others) {
+        if (status || n.others)
             *out = NULL;
-        }
         return status == GANTRY_E_NOMEM ? gy_read_nomem(r) : GANTRY_OK;
     }
     return gy_read_compile(r, at, text, length, "devices", out);
@@ -55,9 +52,8 @@ static gantry_status compile_on(gy_reader *r, const gy_json_at *at, const gy_exp
 static gantry_status set_index(gy_reader *r, const gy_json_at *at, gantry_node node, int64_t index)
 {
     char digits[24];
-    if (index < 0 || index > INT32_MAX) {
+    if (index < 0 || index > INT32_MAX)
         return gy_read_fail(r, at, "the index of a device must be from 0 to %d, not %" PRId64, INT32_MAX, index);
-    }
     snprintf(digits, sizeof digits, "%" PRId64, index);
     gantry_node_on(r->graph, node, digits);
     return gy_read_built(r, at);
@@ -74,9 +70,8 @@ static gantry_status set_expr(gy_reader *r, const gy_json_at *at, gantry_node no
         return status ? status : set_index(r, at, node, index);
     }
     const gy_expr *bound = gy_expr_bind(e, &r->graph->arena, gy_read_lookup, r);
-    if (!bound) {
+    if (!bound)
         return gy_read_nomem(r);
-    }
     gy_node_on_expr(r->graph, node, bound);
     return gy_read_built(r, at);
 }
@@ -86,25 +81,21 @@ static gantry_status read_on(gy_reader *r, const gy_json_at *at, gantry_node nod
     static const char device[] = ""; /* stands for "no expression" among what is remembered */
     const gy_expr *e = NULL;
     const char *text = NULL;
-    if (json_is_integer(at->value)) {
+    if (json_is_integer(at->value))
         return set_index(r, at, node, json_integer_value(at->value));
-    }
     gantry_status status = gy_read_string(r, at, "a device, a kind of device, or an expression", &text);
-    if (status) {
+    if (status)
         return status;
-    }
     const void *known = gy_read_known(r, at->value);
     if (!known) {
         status = compile_on(r, at, &e);
         known = e ? (const void *)e : device;
         status = status ? status : gy_read_remember(r, at->value, (void *)(uintptr_t)known);
     }
-    if (status) {
+    if (status)
         return status;
-    }
-    if (known != device) {
+    if (known != device)
         return set_expr(r, at, node, known);
-    }
     gantry_node_on(r->graph, node, text);
     return gy_read_built(r, at);
 }
@@ -114,9 +105,8 @@ static gantry_status read_on(gy_reader *r, const gy_json_at *at, gantry_node nod
 static gantry_status read_amount(gy_reader *r, const gy_json_at *at, const char *what, double *out)
 {
     gantry_status status = gy_read_real(r, at, out);
-    if (!status && !(*out >= 0)) {
+    if (!status && !(*out >= 0))
         return gy_read_fail(r, at, "%s must be at least 0, not %g", what, *out);
-    }
     return status;
 }
 
@@ -124,9 +114,8 @@ static gantry_status read_time(gy_reader *r, const gy_json_at *at, const char *d
 {
     double us = 0;
     gantry_status status = read_amount(r, at, "a time in us", &us);
-    if (status) {
+    if (status)
         return status;
-    }
     gantry_node_time(r->graph, node, device, us);
     return gy_read_built(r, at);
 }
@@ -134,9 +123,8 @@ static gantry_status read_time(gy_reader *r, const gy_json_at *at, const char *d
 static gantry_status read_times(gy_reader *r, const gy_json_at *at, gantry_node node)
 {
     gantry_status status = GANTRY_OK;
-    if (!json_is_object(at->value)) {
+    if (!json_is_object(at->value))
         return read_time(r, at, NULL, node);
-    }
     json_t *object = gy_read_open(at->value);
     for (void *i = json_object_iter(object); i && !status; i = json_object_iter_next(object, i)) {
         gy_json_at member = gy_read_at(at, json_object_iter_key(i), json_object_iter_value(i));
@@ -156,12 +144,10 @@ static gantry_status read_cost(gy_reader *r, const gy_json_at *at, gantry_node n
         status = value[i] ? read_amount(r, &member, i == 1 ? "a count of operations" : "a count of bytes", &amount[i])
                           : GANTRY_OK;
     }
-    if (status) {
+    if (status)
         return status;
-    }
-    if (value[1] || value[2]) {
+    if (value[1] || value[2])
         gantry_node_cost(r->graph, node, amount[1], amount[2]);
-    }
     gy_json_at times = gy_read_at(at, "time_us", value[0]);
     status = gy_read_built(r, at);
     return status || !value[0] ? status : read_times(r, &times, node);
@@ -173,9 +159,8 @@ static gantry_status read_priority(gy_reader *r, const gy_json_at *at, gantry_no
 {
     int64_t priority = 0;
     gantry_status status = gy_read_bounded(r, at, "a priority", INT32_MIN, INT32_MAX, &priority);
-    if (status) {
+    if (status)
         return status;
-    }
     gantry_node_priority(r->graph, node, (int)priority);
     return gy_read_built(r, at);
 }
@@ -184,9 +169,8 @@ static gantry_status read_share(gy_reader *r, const gy_json_at *at, gantry_node 
 {
     double share = 0;
     gantry_status status = gy_read_real(r, at, &share);
-    if (status) {
+    if (status)
         return status;
-    }
     gantry_node_share(r->graph, node, share);
     return gy_read_built(r, at);
 }
@@ -195,9 +179,8 @@ static gantry_status read_scratch(gy_reader *r, const gy_json_at *at, gantry_nod
 {
     int64_t bytes = 0;
     gantry_status status = gy_read_bounded(r, at, "the bytes of scratch", 0, INT64_MAX, &bytes);
-    if (status) {
+    if (status)
         return status;
-    }
     gantry_node_scratch(r->graph, node, bytes);
     return gy_read_built(r, at);
 }

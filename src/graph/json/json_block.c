@@ -43,16 +43,13 @@ static gantry_status compile_bounds(gy_reader *r, const gy_json_at *at, bounds *
     memset(out, 0, sizeof *out);
     for (const char *c = text;; c++) {
         depth += *c == '(' ? 1 : *c == ')' ? -1 : 0;
-        if (*c != '\0' && (*c != ':' || depth > 0)) {
+        if (*c != '\0' && (*c != ':' || depth > 0))
             continue;
-        }
-        if (out->count == 3) {
+        if (out->count == 3)
             return gy_read_fail(r, at, "a range is n, a:b or a:b:step, not \"%s\"", text);
-        }
         gantry_status status = gy_read_compile(r, at, start, (size_t)(c - start), NULL, &out->expr[out->count++]);
-        if (status || *c == '\0') {
+        if (status || *c == '\0')
             return status;
-        }
         start = c + 1;
     }
 }
@@ -60,13 +57,11 @@ static gantry_status compile_bounds(gy_reader *r, const gy_json_at *at, bounds *
 static gantry_status get_bounds(gy_reader *r, const gy_json_at *at, const bounds **out)
 {
     *out = gy_read_known(r, at->value);
-    if (*out) {
+    if (*out)
         return GANTRY_OK;
-    }
     bounds *made = gy_arena_alloc(&r->graph->arena, sizeof *made);
-    if (!made) {
+    if (!made)
         return gy_read_nomem(r);
-    }
     gantry_status status = compile_bounds(r, at, made);
     *out = made;
     return status ? status : gy_read_remember(r, at->value, made);
@@ -76,33 +71,28 @@ static gantry_status read_range(gy_reader *r, const gy_json_at *at, range *out)
 {
     const bounds *b;
     int64_t value[3] = { 0, 0, 1 };
-    if (!json_is_string(at->value) && !json_is_number(at->value)) {
+    if (!json_is_string(at->value) && !json_is_number(at->value))
         return gy_read_kind(r, at, "a range: n, \"a:b\" or \"a:b:step\"");
-    }
     if (!json_is_string(at->value)) {
         *out = (range){ 0, 0, 1 };
         return gy_read_bounded(r, at, "the end of a range", 0, INT64_MAX, &out->last);
     }
     gantry_status status = get_bounds(r, at, &b);
-    for (size_t i = 0; i < 3 && !status && i < b->count; i++) {
+    for (size_t i = 0; i < 3 && !status && i < b->count; i++)
         status = gy_read_evaluate(r, at, b->expr[i], &value[i]);
-    }
-    if (status) {
+    if (status)
         return status;
-    }
     *out = b->count == 1 ? (range){ 0, value[0], 1 } : (range){ value[0], value[1], value[2] };
-    if (b->count == 1 && value[0] < 0) {
+    if (b->count == 1 && value[0] < 0)
         return gy_read_fail(r, at, "the end of a range must be at least 0, not %" PRId64, value[0]);
-    }
     return out->step != 0 ? GANTRY_OK : gy_read_fail(r, at, "the step of a range must not be 0");
 }
 
 /* The one member of a `for`. */
 static gantry_status read_variable(gy_reader *r, const gy_json_at *at, gy_json_at *variable)
 {
-    if (!json_is_object(at->value)) {
+    if (!json_is_object(at->value))
         return gy_read_kind(r, at, "an object such as {\"i\": \"parts\"}");
-    }
     if (json_object_size(at->value) != 1) {
         return gy_read_fail(r, at, "must have exactly one variable, not %zu: put blocks into one another",
                             json_object_size(at->value));
@@ -110,15 +100,12 @@ static gantry_status read_variable(gy_reader *r, const gy_json_at *at, gy_json_a
     void *i = json_object_iter(gy_read_open(at->value));
     *variable = gy_read_at(at, json_object_iter_key(i), json_object_iter_value(i));
     gantry_status status = gy_read_name(r, variable, "an index", variable->key);
-    if (status) {
+    if (status)
         return status;
-    }
-    if (gy_read_is_index(r, variable->key)) {
+    if (gy_read_is_index(r, variable->key))
         return gy_read_fail(r, variable, "\"%s\" is the index of an outer for already", variable->key);
-    }
-    if (gy_names_find(&r->params, variable->key) != GY_NO_NAME) {
+    if (gy_names_find(&r->params, variable->key) != GY_NO_NAME)
         return gy_read_fail(r, variable, "\"%s\" is a param already: give the index another name", variable->key);
-    }
     return GANTRY_OK;
 }
 
@@ -135,9 +122,8 @@ static gantry_status turn(gy_reader *r, const gy_json_at *at, const json_t *cond
     if (condition) {
         gy_json_at member = gy_read_at(at, "if", condition);
         gantry_status status = gy_read_integer(r, &member, &yes);
-        if (status) {
+        if (status)
             return status;
-        }
     }
     return yes ? each(r, at, context) : GANTRY_OK;
 }
@@ -147,12 +133,10 @@ gantry_status gy_read_turn_count(gy_reader *r, const gy_json_at *at, const json_
     gy_json_at variable, member = gy_read_at(at, "for", span);
     range limits;
     gantry_status status = read_variable(r, &member, &variable);
-    if (!status) {
+    if (!status)
         status = read_range(r, &variable, &limits);
-    }
-    if (status) {
+    if (status)
         return status;
-    }
     bool up = limits.step > 0;
     if (up ? limits.first >= limits.last : limits.first <= limits.last) {
         *turns = 0;
@@ -170,28 +154,23 @@ gantry_status gy_read_turns(gy_reader *r, const gy_json_at *at, const json_t *sp
 {
     gy_json_at variable, member = gy_read_at(at, "for", span);
     range limits;
-    if (!span) {
+    if (!span)
         return turn(r, at, condition, each, context);
-    }
     gantry_status status = read_variable(r, &member, &variable);
-    if (!status) {
+    if (!status)
         status = read_range(r, &variable, &limits);
-    }
-    if (status) {
+    if (status)
         return status;
-    }
     gy_index index = { variable.key, limits.first };
-    if (!gy_vec_push(&r->index, index)) {
+    if (!gy_vec_push(&r->index, index))
         return gy_read_nomem(r);
-    }
     size_t mine = r->index.count - 1;
     int64_t i = limits.first;
     while (!status && (limits.step > 0 ? i < limits.last : i > limits.last)) {
         r->index.at[mine].value = i;
         status = turn(r, at, condition, each, context);
-        if (__builtin_add_overflow(i, limits.step, &i)) {
+        if (__builtin_add_overflow(i, limits.step, &i))
             break;
-        }
     }
     r->index.count--;
     return status;
@@ -229,29 +208,24 @@ static gantry_status read_block(gy_reader *r, const gy_json_at *at, element *e)
 
 static gantry_status read_carry(gy_reader *r, const gy_json_at *at)
 {
-    if (!json_is_object(at->value)) {
+    if (!json_is_object(at->value))
         return gy_read_kind(r, at, "an object such as {\"prev\": \"next\"}");
-    }
     json_t *object = gy_read_open(at->value);
     for (void *i = json_object_iter(object); i; i = json_object_iter_next(object, i)) {
         gantry_buffer prev, next;
         const char *name = NULL;
         gy_json_at pair = gy_read_at(at, json_object_iter_key(i), json_object_iter_value(i));
         gantry_status status = gy_read_buffer_named(r, &pair, pair.key, strlen(pair.key), &prev);
-        if (!status) {
+        if (!status)
             status = gy_read_string(r, &pair, "the name of a buffer", &name);
-        }
-        if (!status) {
+        if (!status)
             status = gy_read_buffer_named(r, &pair, name, strlen(name), &next);
-        }
-        if (status) {
+        if (status)
             return status;
-        }
         gantry_graph_carry(r->graph, prev, next);
         status = gy_read_built(r, &pair);
-        if (status) {
+        if (status)
             return status;
-        }
     }
     return GANTRY_OK;
 }
@@ -264,20 +238,16 @@ static gantry_status read_until(gy_reader *r, const gy_json_at *at)
     gantry_buffer flag;
     int64_t every = 1;
     gantry_status status = gy_read_members(r, at, names, 2, value);
-    if (status) {
+    if (status)
         return status;
-    }
     gy_json_at buffer = gy_read_at(at, "buffer", value[0]), count = gy_read_at(at, "every", value[1]);
     status = gy_read_string(r, &buffer, "the name of a buffer", &name);
-    if (!status) {
+    if (!status)
         status = gy_read_buffer_named(r, &buffer, name, strlen(name), &flag);
-    }
-    if (!status && value[1]) {
+    if (!status && value[1])
         status = gy_read_bounded(r, &count, "\"every\"", 1, INT64_MAX, &every);
-    }
-    if (status) {
+    if (status)
         return status;
-    }
     gantry_graph_until(r->graph, flag, every);
     return gy_read_built(r, at);
 }
@@ -289,26 +259,21 @@ static gantry_status read_repeat(gy_reader *r, const gy_json_at *at)
                nodes = gy_json_key(at, "nodes");
     int64_t count = 0;
     gantry_status status = gy_read_bounded(r, &repeat, "the count of iterations", 0, INT64_MAX, &count);
-    if (status) {
+    if (status)
         return status;
-    }
     gy_graph_set_origin(r->graph, gy_json_pointer(at, r->origin, sizeof r->origin));
     gantry_graph_repeat(r->graph, count);
     status = gy_read_built(r, &repeat);
-    if (!status && carry.value) {
+    if (!status && carry.value)
         status = read_carry(r, &carry);
-    }
-    if (!status && until.value) {
+    if (!status && until.value)
         status = read_until(r, &until);
-    }
     r->looping = true;
-    if (!status) {
+    if (!status)
         status = read_elements(r, &nodes);
-    }
     r->looping = false;
-    if (status) {
+    if (status)
         return status;
-    }
     gantry_graph_repeat_end(r->graph);
     return gy_read_built(r, at);
 }
@@ -334,40 +299,33 @@ static gantry_status read_element(gy_reader *r, const gy_json_at *at, bool *plai
 {
     element e;
     gantry_status status = gy_read_members(r, at, gy_node_keys, GY_KEYS, e.value);
-    if (status) {
+    if (status)
         return status;
-    }
     *plain = !e.value[GY_KEY_FOR] && !e.value[GY_KEY_IF] && !e.value[GY_KEY_NODES];
-    if (e.value[GY_KEY_REPEAT] || e.value[GY_KEY_CARRY] || e.value[GY_KEY_UNTIL]) {
+    if (e.value[GY_KEY_REPEAT] || e.value[GY_KEY_CARRY] || e.value[GY_KEY_UNTIL])
         return read_repeat_block(r, at, &e);
-    }
-    if (e.value[GY_KEY_NODES]) {
+    if (e.value[GY_KEY_NODES])
         return read_block(r, at, &e);
-    }
     return gy_read_turns(r, at, e.value[GY_KEY_FOR], e.value[GY_KEY_IF], node_turn, &e);
 }
 
 static gantry_status read_elements(gy_reader *r, const gy_json_at *at)
 {
-    if (!json_is_array(at->value)) {
+    if (!json_is_array(at->value))
         return gy_read_kind(r, at, "an array of nodes");
-    }
     size_t count = json_array_size(at->value);
     for (size_t i = 0; i < count; i++) {
         bool plain = false;
         gy_json_at item = gy_read_item(at, i);
         gantry_status status = r->index.count == 0 ? gy_read_count(r, &item) : GANTRY_OK;
-        if (!status) {
+        if (!status)
             status = read_element(r, &item, &plain);
-        }
-        if (status) {
+        if (status)
             return status;
-        }
-        if (r->index.count == 0 && plain) {
+        if (r->index.count == 0 && plain)
             (void)json_array_set_new(gy_read_open(at->value), i, json_null()); /* big files: give memory back at once */
-        } else if (r->index.count == 0) {
+        else if (r->index.count == 0)
             gy_map_free(&r->compiled);
-        }
     }
     return GANTRY_OK;
 }
@@ -376,14 +334,12 @@ gantry_status gy_read_nodes(gy_reader *r, const gy_json_at *root)
 {
     gy_json_at nodes = gy_json_key(root, "nodes");
     static const char *const ends[] = { "carry", "until" };
-    if (json_object_get(root->value, "repeat")) {
+    if (json_object_get(root->value, "repeat"))
         return read_repeat(r, root);
-    }
     for (size_t i = 0; i < COUNT(ends); i++) {
         gy_json_at member = gy_json_key(root, ends[i]);
-        if (member.value) {
+        if (member.value)
             return gy_read_fail(r, &member, "\"%s\" needs a \"repeat\" beside it", ends[i]);
-        }
     }
     return read_elements(r, &nodes);
 }

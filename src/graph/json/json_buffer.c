@@ -46,21 +46,18 @@ static gantry_status read_three(gy_reader *r, const gy_json_at *at, const char *
     const json_t *value[3];
     size_t count = names[1] ? 3 : 1;
     gantry_status status = gy_read_members(r, at, names, count, value);
-    if (status) {
+    if (status)
         return status;
-    }
     if (value[0]) {
         int64_t seed = 0;
         gy_json_at member = gy_read_at(at, names[0], value[0]);
         status = gy_read_integer(r, &member, &seed);
         out->seed = (uint64_t)seed;
     }
-    if (!status && count == 3) {
+    if (!status && count == 3)
         status = read_optional_constant(r, at, names[1], value[1], a, &out->a);
-    }
-    if (!status && count == 3) {
+    if (!status && count == 3)
         status = read_optional_constant(r, at, names[2], value[2], b, &out->b);
-    }
     return status;
 }
 
@@ -69,12 +66,10 @@ static gantry_status read_iota(gy_reader *r, const gy_json_at *at, gy_init *out)
     static const char *const names[] = { "start", "step" };
     const json_t *value[2];
     gantry_status status = gy_read_members(r, at, names, 2, value);
-    if (!status) {
+    if (!status)
         status = read_optional_constant(r, at, "start", value[0], 0, &out->a);
-    }
-    if (!status) {
+    if (!status)
         status = read_optional_constant(r, at, "step", value[1], 1, &out->b);
-    }
     return status;
 }
 
@@ -104,21 +99,18 @@ static gantry_status read_init_object(gy_reader *r, const gy_json_at *at, gy_ini
     static const char *const names[] = { "random", "normal", "iota", "spd", "npy", "raw" };
     const json_t *value[COUNT(names)];
     gantry_status status = gy_read_members(r, at, names, COUNT(names), value);
-    if (status) {
+    if (status)
         return status;
-    }
     if (json_object_size(at->value) != 1) {
         return gy_read_fail(r, at, "must have exactly one of random, normal, iota, spd, npy, raw, not %zu keys",
                             json_object_size(at->value));
     }
     size_t i = 0;
-    while (!value[i]) {
+    while (!value[i])
         i++;
-    }
     gy_json_at member = gy_read_at(at, names[i], value[i]);
-    if (i < 4) {
+    if (i < 4)
         return gy_read_generator(r, &member, out);
-    }
     out->kind = i == 4 ? GY_INIT_NPY : GY_INIT_RAW;
     return gy_read_path(r, &member, &out->path);
 }
@@ -149,9 +141,8 @@ static gantry_status read_init(gy_reader *r, const gy_json_at *at, gy_init *out)
         out->kind = GY_INIT_VALUE;
         return gy_read_constant(r, at, &out->a);
     }
-    if (!json_is_object(at->value)) {
+    if (!json_is_object(at->value))
         return gy_read_kind(r, at, "a number, \"iota\" or an object");
-    }
     return read_init_object(r, at, out);
 }
 
@@ -159,23 +150,19 @@ static gantry_status read_init(gy_reader *r, const gy_json_at *at, gy_init *out)
 
 static gantry_status read_shape(gy_reader *r, const gy_json_at *at, int64_t **shape, int *rank)
 {
-    if (!json_is_array(at->value)) {
+    if (!json_is_array(at->value))
         return gy_read_kind(r, at, "an array of sizes");
-    }
     size_t count = json_array_size(at->value);
-    if (count == 0) {
+    if (count == 0)
         return gy_read_fail(r, at, "is empty: a single number has the shape [1]");
-    }
     *shape = gy_arena_alloc(&r->graph->arena, count * sizeof **shape);
-    if (!*shape) {
+    if (!*shape)
         return gy_read_nomem(r);
-    }
     for (size_t i = 0; i < count; i++) {
         gy_json_at entry = gy_read_item(at, i);
         gantry_status status = gy_read_bounded(r, &entry, "a size", 0, INT64_MAX, &(*shape)[i]);
-        if (status) {
+        if (status)
             return status;
-        }
     }
     *rank = (int)count;
     return GANTRY_OK;
@@ -186,29 +173,24 @@ static gantry_status read_split(gy_reader *r, const gy_json_at *at, gantry_buffe
     static const char *const names[] = { "auto" };
     const json_t *value[1];
     int64_t parts = 0;
-    if (!json_is_object(at->value) && !json_is_string(at->value) && !json_is_number(at->value)) {
+    if (!json_is_object(at->value) && !json_is_string(at->value) && !json_is_number(at->value))
         return gy_read_kind(r, at, "a count of parts, an expression, or {\"auto\": parts}");
-    }
     if (!json_is_object(at->value)) {
         gantry_status status = gy_read_bounded(r, at, "the count of parts", 1, INT32_MAX, &parts);
-        if (status) {
+        if (status)
             return status;
-        }
         gantry_buffer_split(r->graph, b, parts);
         return gy_read_built(r, at);
     }
     gantry_status status = gy_read_members(r, at, names, 1, value);
-    if (status) {
+    if (status)
         return status;
-    }
     gy_json_at member = gy_read_at(at, "auto", value[0]);
-    if (!member.value) {
+    if (!member.value)
         return gy_read_kind(r, &member, "the count of parts");
-    }
     status = gy_read_bounded(r, &member, "the count of parts", 1, INT32_MAX, &parts);
-    if (status) {
+    if (status)
         return status;
-    }
     gantry_buffer_split_auto(r->graph, b, parts);
     return gy_read_built(r, &member);
 }
@@ -216,15 +198,13 @@ static gantry_status read_split(gy_reader *r, const gy_json_at *at, gantry_buffe
 static gantry_status read_tiles(gy_reader *r, const gy_json_at *at, gantry_buffer b)
 {
     int64_t tiles[2] = { 1, 1 };
-    if (json_array_size(at->value) != 2) {
+    if (json_array_size(at->value) != 2)
         return gy_read_fail(r, at, "must be [rows of tiles, columns of tiles]");
-    }
     for (size_t i = 0; i < 2; i++) {
         gy_json_at entry = gy_read_item(at, i);
         gantry_status status = gy_read_bounded(r, &entry, "a count of tiles", 1, INT32_MAX, &tiles[i]);
-        if (status) {
+        if (status)
             return status;
-        }
     }
     gantry_buffer_tiles(r->graph, b, tiles[0], tiles[1]);
     return gy_read_built(r, at);
@@ -249,19 +229,15 @@ static gantry_status read_check(gy_reader *r, const gy_json_at *at, gantry_buffe
     double tolerance[2];
     bool equal_nan = false;
     gantry_status status = gy_read_members(r, at, names, 3, value);
-    for (size_t i = 0; i < 2 && !status; i++) {
+    for (size_t i = 0; i < 2 && !status; i++)
         status = read_optional_real(r, at, names[i], value[i], 0, &tolerance[i]);
-    }
     status = status ? status : read_optional_bool(r, at, names[2], value[2], &equal_nan);
-    if (status) {
+    if (status)
         return status;
-    }
-    if (value[0] || value[1] || !value[2]) {
+    if (value[0] || value[1] || !value[2])
         gantry_buffer_tolerance(r->graph, b, tolerance[0], tolerance[1]);
-    }
-    if (equal_nan) {
+    if (equal_nan)
         gantry_buffer_equal_nan(r->graph, b);
-    }
     return gy_read_built(r, at);
 }
 
@@ -270,29 +246,25 @@ static gantry_status read_class(gy_reader *r, const gy_json_at *at, gantry_buffe
     static const char *const words[] = { "input", "state", "const", "temp" };
     size_t i = 0;
     gantry_status status = gy_read_word(r, at, "class", words, COUNT(words), &i);
-    if (status) {
+    if (status)
         return status;
-    }
     gantry_buffer_set_class(r->graph, b, (gantry_buffer_class)(GANTRY_INPUT + i));
     return gy_read_built(r, at);
 }
 
 static gantry_status read_output(gy_reader *r, const gy_json_at *at, gantry_buffer b)
 {
-    if (!json_is_boolean(at->value)) {
+    if (!json_is_boolean(at->value))
         return gy_read_kind(r, at, "true or false");
-    }
-    if (json_is_true(at->value)) {
+    if (json_is_true(at->value))
         gantry_buffer_output(r->graph, b);
-    }
     return gy_read_built(r, at);
 }
 
 static gantry_status read_external(gy_reader *r, const gy_json_at *at, gantry_buffer b)
 {
-    if (!json_is_string(at->value)) {
+    if (!json_is_string(at->value))
         return gy_read_kind(r, at, "the id of a memory or a device");
-    }
     gantry_buffer_external(r->graph, b, json_string_value(at->value));
     return gy_read_built(r, at);
 }
@@ -301,9 +273,8 @@ static gantry_status read_set_init(gy_reader *r, const gy_json_at *at, gantry_bu
 {
     gy_init init;
     gantry_status status = read_init(r, at, &init);
-    if (status) {
+    if (status)
         return status;
-    }
     gy_buffer_set_init(r->graph, b, &init);
     return gy_read_built(r, at);
 }
@@ -343,9 +314,8 @@ static gantry_status read_buffer(gy_reader *r, const gy_json_at *at)
     int rank = 0;
     gantry_dtype dtype = GANTRY_F32;
     gantry_status status = read_buffer_key(r, at);
-    if (!status) {
+    if (!status)
         status = gy_read_members(r, at, keys, KEYS, value);
-    }
     if (!status) {
         gy_json_at member = gy_read_at(at, "dtype", value[DTYPE]);
         status = gy_read_dtype(r, &member, &dtype);
@@ -354,9 +324,8 @@ static gantry_status read_buffer(gy_reader *r, const gy_json_at *at)
         gy_json_at member = gy_read_at(at, "shape", value[SHAPE]);
         status = read_shape(r, &member, &shape, &rank);
     }
-    if (status) {
+    if (status)
         return status;
-    }
     char pointer[256];
     gy_graph_set_origin(r->graph, gy_json_pointer(at, pointer, sizeof pointer));
     gantry_buffer b = gantry_graph_buffer(r->graph, at->key, dtype, rank, shape);
@@ -368,9 +337,8 @@ gantry_status gy_read_buffers(gy_reader *r, const gy_json_at *root)
 {
     gy_json_at buffers = gy_json_key(root, "buffers");
     gantry_status status = GANTRY_OK;
-    if (!json_is_object(buffers.value)) {
+    if (!json_is_object(buffers.value))
         return gy_read_kind(r, &buffers, "an object of buffers");
-    }
     json_t *object = gy_read_open(buffers.value);
     for (void *i = json_object_iter(object); i && !status; i = json_object_iter_next(object, i)) {
         gy_json_at at = gy_read_at(&buffers, json_object_iter_key(i), json_object_iter_value(i));

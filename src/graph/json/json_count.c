@@ -19,9 +19,8 @@ typedef struct tally {
 static void add(int64_t *sum, int64_t count, int64_t each)
 {
     int64_t product;
-    if (__builtin_mul_overflow(count, each, &product) || __builtin_add_overflow(*sum, product, sum)) {
+    if (__builtin_mul_overflow(count, each, &product) || __builtin_add_overflow(*sum, product, sum))
         *sum = INT64_MAX;
-    }
 }
 
 static bool has(const json_t *element, const char *key)
@@ -34,9 +33,8 @@ static bool is_flat(const json_t *nodes)
 {
     for (size_t i = 0; i < json_array_size(nodes); i++) {
         const json_t *e = json_array_get(nodes, i);
-        if (!json_is_object(e) || has(e, "for") || has(e, "if") || has(e, "nodes")) {
+        if (!json_is_object(e) || has(e, "for") || has(e, "if") || has(e, "nodes"))
             return false;
-        }
     }
     return true;
 }
@@ -62,15 +60,12 @@ static gantry_status count_element(gy_reader *r, const gy_json_at *at, tally *t)
     bool certain = !has(e, "if");
     int64_t turns = 1;
     gantry_status status = t->walked++ < MOST_WALKED ? GANTRY_OK : GANTRY_E_INVALID;
-    if (!status && span) {
+    if (!status && span)
         status = gy_read_turn_count(r, at, span, &turns);
-    }
-    if (status) {
+    if (status)
         return status;
-    }
-    if (nodes && certain && !is_flat(nodes)) {
+    if (nodes && certain && !is_flat(nodes))
         return gy_read_turns(r, at, span, NULL, count_turn, t);
-    }
     add(&t->turns, turns, 1);
     add(&t->nodes, certain ? turns : 0, nodes ? (int64_t)json_array_size(nodes) : 1);
     return GANTRY_OK;
@@ -88,9 +83,8 @@ gantry_status gy_read_count(gy_reader *r, const gy_json_at *element)
     r->index.count = indices; /* mistakes are found again when the block is read */
     r->turns = turns;
     r->error = before;
-    if (full) {
+    if (full)
         return gy_read_nomem(r);
-    }
     if (t.nodes > most) {
         return gy_read_fail(r, element,
                             "expands to more than %" PRId64

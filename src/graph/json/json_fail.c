@@ -19,9 +19,8 @@ static void add_indices(gy_reader *r)
         length += (size_t)snprintf(e->text + length, sizeof e->text - length, "%s%s = %" PRId64, i ? ", " : " (with ",
                                    r->index.at[i].name, r->index.at[i].value);
     }
-    if (r->index.count > 0 && length + 1 < sizeof e->text) {
+    if (r->index.count > 0 && length + 1 < sizeof e->text)
         strcpy(e->text + length, ")");
-    }
 }
 
 gantry_status gy_read_locate(gy_reader *r, const gy_json_at *at)
@@ -52,36 +51,32 @@ gantry_status gy_read_nomem(gy_reader *r)
 
 gantry_status gy_read_built(gy_reader *r, const gy_json_at *at)
 {
-    if (r->graph->error.status == GANTRY_OK) {
+    if (r->graph->error.status == GANTRY_OK)
         return GANTRY_OK;
-    }
     r->error = r->graph->error;
     return r->error.status == GANTRY_E_NOMEM ? GANTRY_E_NOMEM : gy_read_locate(r, at);
 }
 
 gantry_status gy_read_kind(gy_reader *r, const gy_json_at *at, const char *wanted)
 {
-    if (!at->value) {
+    if (!at->value)
         return gy_read_fail(r, at->up, "missing key \"%s\": give %s", at->key, wanted);
-    }
     return gy_read_fail(r, at, "must be %s, not %s", wanted, gy_json_kind(at->value));
 }
 
 static size_t find_word(const char *word, const char *const *words, size_t count)
 {
     size_t i = 0;
-    while (i < count && strcmp(word, words[i]) != 0) {
+    while (i < count && strcmp(word, words[i]) != 0)
         i++;
-    }
     return i;
 }
 
 gantry_status gy_read_keys(gy_reader *r, const gy_json_at *at, const char *const *keys, size_t count)
 {
     gantry_status status = gy_json_keys(at, keys, count, GANTRY_E_GRAPH, &r->error);
-    if (!status) {
+    if (!status)
         return GANTRY_OK;
-    }
     gy_json_at member = *at;
     json_t *object = gy_read_open(at->value);
     for (void *i = json_object_iter(object); i; i = json_object_iter_next(object, i)) {
@@ -96,16 +91,14 @@ gantry_status gy_read_keys(gy_reader *r, const gy_json_at *at, const char *const
 gantry_status gy_read_members(gy_reader *r, const gy_json_at *at, const char *const *keys, size_t count,
                               const json_t **value)
 {
-    if (!json_is_object(at->value)) {
+    if (!json_is_object(at->value))
         return gy_read_kind(r, at, "an object");
-    }
     memset(value, 0, count * sizeof *value);
     json_t *object = gy_read_open(at->value);
     for (void *i = json_object_iter(object); i; i = json_object_iter_next(object, i)) {
         size_t k = find_word(json_object_iter_key(i), keys, count);
-        if (k == count) {
+        if (k == count)
             return gy_read_keys(r, at, keys, count);
-        }
         value[k] = json_object_iter_value(i);
     }
     return GANTRY_OK;
@@ -116,9 +109,8 @@ gantry_status gy_read_word(gy_reader *r, const gy_json_at *at, const char *what,
 {
     char list[240] = "";
     size_t length = 0;
-    for (size_t i = 0; i < count && length < sizeof list; i++) {
+    for (size_t i = 0; i < count && length < sizeof list; i++)
         length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "", words[i]);
-    }
     if (!json_is_string(at->value)) {
         char wanted[300];
         snprintf(wanted, sizeof wanted, "one of %s", list);
@@ -126,24 +118,20 @@ gantry_status gy_read_word(gy_reader *r, const gy_json_at *at, const char *what,
     }
     const char *word = json_string_value(at->value);
     *out = find_word(word, words, count);
-    if (*out < count) {
+    if (*out < count)
         return GANTRY_OK;
-    }
     const char *near = gy_nearest(word, words, count);
-    if (near) {
+    if (near)
         return gy_read_fail(r, at, "no %s \"%s\" (did you mean \"%s\"?)", what, word, near);
-    }
     return gy_read_fail(r, at, "no %s \"%.100s\": allowed are %s", what, word, list);
 }
 
 gantry_status gy_read_string(gy_reader *r, const gy_json_at *at, const char *wanted, const char **out)
 {
-    if (!json_is_string(at->value)) {
+    if (!json_is_string(at->value))
         return gy_read_kind(r, at, wanted);
-    }
-    if (json_string_length(at->value) == 0) {
+    if (json_string_length(at->value) == 0)
         return gy_read_fail(r, at, "is empty: give %s", wanted);
-    }
     *out = json_string_value(at->value);
     return GANTRY_OK;
 }
@@ -152,9 +140,8 @@ gantry_status gy_read_path(gy_reader *r, const gy_json_at *at, const char **path
 {
     const char *name = NULL;
     gantry_status status = gy_read_string(r, at, "the name of a file", &name);
-    if (status) {
+    if (status)
         return status;
-    }
     if (!r->folder) {
         return gy_read_fail(
             r, at, "names the file \"%s\", but this graph was not read from a folder: save it as a file", name);

@@ -35,12 +35,10 @@ static gantry_status read_item(gy_reader *r, const gy_json_at *at, const char *t
     gantry_error ignored;
     *expr = NULL;
     gantry_status status = gy_expr_parse(&e, &r->graph->arena, text, length, GANTRY_E_GRAPH, NULL, &ignored);
-    if (status == GANTRY_E_NOMEM) {
+    if (status == GANTRY_E_NOMEM)
         return gy_read_nomem(r);
-    }
-    if (status || gy_expr_names(e, is_no_index, r)) {
+    if (status || gy_expr_names(e, is_no_index, r))
         return GANTRY_OK;
-    }
     return gy_read_compile(r, at, text, length, NULL, expr);
 }
 
@@ -60,9 +58,8 @@ static gantry_status cut(gy_reader *r, const gy_json_at *at, pattern *p)
         const char *item = c + 1;
         size_t length = strcspn(item, "[],");
         const gy_expr *expr = NULL;
-        if (length > 0 && item[length] != '[' && item[length] != '\0') {
+        if (length > 0 && item[length] != '[' && item[length] != '\0')
             status = read_item(r, at, item, length, &expr);
-        }
         if (!status && expr) {
             status = add_piece(r, p, start, (size_t)(item - start), expr);
             start = item + length;
@@ -104,9 +101,8 @@ gantry_status gy_read_id(gy_reader *r, const gy_json_at *at, bool *varied)
         return status ? status : r->id.failed ? gy_read_nomem(r) : GANTRY_OK;
     }
     const pattern *p = gy_read_known(r, at->value);
-    if (!p) {
+    if (!p)
         status = make_pattern(r, at, &p);
-    }
     for (size_t i = 0; !status && i < p->count; i++) {
         int64_t value = 0;
         gy_text_add_n(&r->id, p->at[i].text, p->at[i].length);
@@ -126,20 +122,16 @@ gantry_status gy_read_family(gy_reader *r, const char *written, gantry_node node
     bool isnew = false;
     uint32_t f = gy_names_add(&r->families, written, &isnew);
     gy_id_family empty = { GY_NONE, GY_NONE };
-    if (f == GY_NO_NAME || (isnew && !gy_vec_push(&r->family, empty))) {
+    if (f == GY_NO_NAME || (isnew && !gy_vec_push(&r->family, empty)))
         return gy_read_nomem(r);
-    }
-    while (r->sibling.count <= node.id) {
-        if (!gy_vec_push(&r->sibling, GY_NONE)) {
+    while (r->sibling.count <= node.id)
+        if (!gy_vec_push(&r->sibling, GY_NONE))
             return gy_read_nomem(r);
-        }
-    }
     gy_id_family *family = &r->family.at[f];
-    if (family->first == GY_NONE) {
+    if (family->first == GY_NONE)
         family->first = node.id;
-    } else {
+    else
         r->sibling.at[family->last] = node.id;
-    }
     family->last = node.id;
     return GANTRY_OK;
 }
@@ -158,9 +150,8 @@ static gantry_status postpone(gy_reader *r, const gy_json_at *at, const gy_pendi
 static gantry_status read_tie(gy_reader *r, const gy_json_at *at, gy_pending *wait)
 {
     gantry_status status = gy_read_id(r, at, &wait->varied);
-    if (status) {
+    if (status)
         return status;
-    }
     gantry_node other = gantry_graph_find_node(r->graph, r->id.at);
     if (other.id != GANTRY_NONE) {
         wait->tie(r->graph, wait->node, other);
@@ -175,9 +166,8 @@ gantry_status gy_read_ties(gy_reader *r, const gy_json_at *at, gantry_node node,
 {
     gantry_status status = GANTRY_OK;
     gy_pending wait = { .node = node, .tie = tie };
-    if (!json_is_array(at->value)) {
+    if (!json_is_array(at->value))
         return json_is_string(at->value) ? read_tie(r, at, &wait) : gy_read_kind(r, at, "an id or an array of ids");
-    }
     for (size_t i = 0; i < json_array_size(at->value) && !status; i++) {
         gy_json_at item = gy_read_item(at, i);
         status = read_tie(r, &item, &wait);
@@ -192,9 +182,8 @@ static bool collect_written(gy_reader *r, const json_t *nodes)
         const json_t *element = json_array_get(nodes, i);
         const char *id = json_string_value(json_object_get(element, "id"));
         if ((id && gy_names_add(&r->written, id, NULL) == GY_NO_NAME) ||
-            !collect_written(r, json_object_get(element, "nodes"))) {
+            !collect_written(r, json_object_get(element, "nodes")))
             return false;
-        }
     }
     return true;
 }
@@ -202,9 +191,8 @@ static bool collect_written(gy_reader *r, const json_t *nodes)
 /* Naming a family of none is no mistake. */
 static gantry_status find_written(gy_reader *r, const gy_json_at *root, const char *id, bool *found)
 {
-    if (r->written.count == 0 && !collect_written(r, json_object_get(root->value, "nodes"))) {
+    if (r->written.count == 0 && !collect_written(r, json_object_get(root->value, "nodes")))
         return gy_read_nomem(r);
-    }
     *found = gy_names_find(&r->written, id) != GY_NO_NAME;
     return GANTRY_OK;
 }
@@ -221,12 +209,10 @@ static gantry_status fail_pending(gy_reader *r, const gy_pending *wait)
 {
     gy_near near = { 0 };
     const gy_names *names = &r->graph->node_names;
-    for (uint32_t i = 0; i < names->count && names->count < 100000; i++) {
+    for (uint32_t i = 0; i < names->count && names->count < 100000; i++)
         gy_near_offer(&near, wait->id, gy_names_at(names, i));
-    }
-    for (uint32_t i = 0; i < r->families.count; i++) {
+    for (uint32_t i = 0; i < r->families.count; i++)
         gy_near_offer(&near, wait->id, gy_names_at(&r->families, i));
-    }
     if (near.best) {
         (void)gy_fail(&r->error, GANTRY_E_GRAPH, wait->pointer, "no node \"%s\" (did you mean \"%s\"?)", wait->id,
                       near.best);
@@ -238,9 +224,8 @@ static gantry_status fail_pending(gy_reader *r, const gy_pending *wait)
 
 static void tie_family(gy_reader *r, const gy_pending *wait, uint32_t family)
 {
-    for (uint32_t n = r->family.at[family].first; n != GY_NONE; n = r->sibling.at[n]) {
+    for (uint32_t n = r->family.at[family].first; n != GY_NONE; n = r->sibling.at[n])
         wait->tie(r->graph, wait->node, (gantry_node){ .id = n });
-    }
 }
 
 static gantry_status settle(gy_reader *r, const gy_json_at *root, const gy_pending *wait)
@@ -256,9 +241,8 @@ static gantry_status settle(gy_reader *r, const gy_json_at *root, const gy_pendi
         gantry_status status = wait->varied ? GANTRY_OK : find_written(r, root, wait->id, &found);
         return status || found ? status : fail_pending(r, wait);
     }
-    if (!r->graph->error.status) {
+    if (!r->graph->error.status)
         return GANTRY_OK;
-    }
     r->error = r->graph->error;
     return place_pending(r, wait);
 }

@@ -47,16 +47,14 @@ static gantry_status read_words(gy_reader *r, const gy_json_at *at, word_reader 
 {
     size_t count = json_is_array(at->value) ? json_array_size(at->value) : 1;
     *bits = 0;
-    if (count == 0) {
+    if (count == 0)
         return gy_read_fail(r, at, "is empty: give at least one, or leave the key out");
-    }
     for (size_t i = 0; i < count; i++) {
         unsigned word = 0;
         gy_json_at item = json_is_array(at->value) ? gy_read_item(at, i) : *at;
         gantry_status status = read(r, &item, &word);
-        if (status) {
+        if (status)
             return status;
-        }
         *first = i == 0 ? word : *first;
         *bits |= 1u << word;
     }
@@ -83,9 +81,8 @@ static gantry_status read_scalar_arg(gy_reader *r, const gy_json_at *up, const j
     gantry_status status =
         refuse(r, up, value, buffers_only, COUNT(buffers_only),
                "an argument with a \"type\" is a number: give \"dtype\" and \"access\" for a buffer");
-    if (!status) {
+    if (!status)
         status = gy_read_dtype(r, &at, type);
-    }
     arg->scalar = 1;
     arg->optional = value[DEFAULT] != NULL; /* which number it is follows when all arguments are known */
     return status;
@@ -93,9 +90,8 @@ static gantry_status read_scalar_arg(gy_reader *r, const gy_json_at *up, const j
 
 static gantry_status read_flag(gy_reader *r, const gy_json_at *at, int32_t *out)
 {
-    if (at->value && !json_is_boolean(at->value)) {
+    if (at->value && !json_is_boolean(at->value))
         return gy_read_kind(r, at, "true or false");
-    }
     *out = json_is_true(at->value);
     return GANTRY_OK;
 }
@@ -104,9 +100,8 @@ static gantry_status read_same(gy_reader *r, const gy_json_at *at, char *out)
 {
     const char *letter = NULL;
     gantry_status status = gy_read_string(r, at, "a letter", &letter);
-    if (!status && (letter[1] != '\0' || letter[0] < '!' || letter[0] > '~')) {
+    if (!status && (letter[1] != '\0' || letter[0] < '!' || letter[0] > '~'))
         return gy_read_fail(r, at, "must be one letter, not \"%s\"", letter);
-    }
     *out = status ? '\0' : letter[0];
     return status;
 }
@@ -119,16 +114,13 @@ static gantry_status read_buffer_arg(gy_reader *r, const gy_json_at *up, const j
     gy_json_at access = gy_read_at(up, "access", value[ACCESS]), dtype = gy_read_at(up, "dtype", value[DTYPE]),
                same = gy_read_at(up, "same", value[SAME]), list = gy_read_at(up, "list", value[LIST]);
     gantry_status status = refuse(r, up, value, scalars_only, 1, "only numbers have a default: give \"type\"");
-    if (!status) {
+    if (!status)
         status = read_words(r, &access, read_access_word, &first, &arg->accesses);
-    }
     arg->access = (gantry_access)first;
-    if (!status && value[DTYPE]) {
+    if (!status && value[DTYPE])
         status = read_words(r, &dtype, read_dtype_word, &ignored, &arg->dtypes);
-    }
-    if (!status && value[SAME]) {
+    if (!status && value[SAME])
         status = read_same(r, &same, &arg->same);
-    }
     return status ? status : read_flag(r, &list, &arg->list);
 }
 
@@ -136,34 +128,29 @@ static gantry_status read_kernel_arg(gy_reader *r, const gy_json_at *at, gantry_
 {
     const json_t *value[ARG_KEYS];
     gantry_status status = gy_read_members(r, at, arg_keys, ARG_KEYS, value);
-    if (status) {
+    if (status)
         return status;
-    }
     gy_json_at name = gy_read_at(at, "name", value[NAME]);
     status = gy_read_string(r, &name, "the name of the argument", &arg->name);
-    if (status) {
+    if (status)
         return status;
-    }
     arg->name = gy_arena_strdup(&r->graph->arena, arg->name);
     arg->summary = "";
-    if (!arg->name) {
+    if (!arg->name)
         return gy_read_nomem(r);
-    }
     return value[TYPE] ? read_scalar_arg(r, at, value, arg, type) : read_buffer_arg(r, at, value, arg);
 }
 
 static gantry_status read_kernel_args(gy_reader *r, const gy_json_at *at, making *m)
 {
-    if (!json_is_array(at->value)) {
+    if (!json_is_array(at->value))
         return gy_read_kind(r, at, "an array of arguments");
-    }
     size_t count = json_array_size(at->value);
     m->arg = gy_arena_calloc(&r->graph->arena, count + 1, sizeof *m->arg);
     m->types = gy_arena_calloc(&r->graph->arena, count + 1, sizeof *m->types);
     m->fallback = gy_arena_calloc(&r->graph->arena, count + 1, sizeof *m->fallback);
-    if (!m->arg || !m->types || !m->fallback) {
+    if (!m->arg || !m->types || !m->fallback)
         return gy_read_nomem(r);
-    }
     gantry_status status = GANTRY_OK;
     for (size_t i = 0; i < count && !status; i++) {
         gy_json_at item = gy_read_item(at, i);
@@ -204,22 +191,20 @@ static gantry_status read_expr(gy_reader *r, const gy_json_at *at, const gantry_
     lookup l = { r, manifest, NULL };
     gy_text number = { 0 };
     gy_arena *arena = &r->graph->arena;
-    if (json_is_integer(at->value)) {
+    if (json_is_integer(at->value))
         gy_text_printf(&number, "%lld", (long long)json_integer_value(at->value));
-    } else if (json_is_real(at->value)) {
+    else if (json_is_real(at->value))
         gy_text_double(&number, json_real_value(at->value));
-    } else if (json_is_string(at->value)) {
+    else if (json_is_string(at->value))
         gy_text_add(&number, json_string_value(at->value));
-    } else {
+    else
         return gy_read_kind(r, at, "a number or an expression over the arguments");
-    }
     gantry_status status = number.failed ? gy_read_nomem(r)
                                          : gy_expr_parse(out, arena, number.length ? number.at : "", number.length,
                                                          GANTRY_E_GRAPH, NULL, &r->error);
     gy_text_free(&number);
-    if (status) {
+    if (status)
         return status == GANTRY_E_NOMEM ? status : gy_read_locate(r, at);
-    }
     if (!gy_expr_names(*out, is_known, &l)) {
         return gy_read_fail(r, at,
                             "uses \"%s\": known are params, numbers among the args, and ARG.rows, .size, .bytes, "
@@ -255,18 +240,16 @@ static gantry_status read_number(gy_reader *r, const gy_json_at *at, const makin
     gy_constant value;
     char seen[GY_CONSTANT_TEXT], allowed[GY_CONSTANT_TEXT];
     gantry_status status = gy_read_constant(r, at, &value);
-    if (status) {
+    if (status)
         return status;
-    }
     if (!gy_constant_fits(value, m->types[i], false)) {
         return gy_read_fail(r, at, "is %s, and the type %s holds %s; correct the number or the type",
                             gy_constant_text(seen, value), gantry_dtype_name(m->types[i]),
                             gy_constant_range(allowed, m->types[i], false));
     }
     m->arg[i].fallback = value.real;
-    if (value.rest == 0) {
+    if (value.rest == 0)
         return GANTRY_OK;
-    }
     gy_constant_text(seen, value);
     status = gy_expr_parse(&m->fallback[i], &r->graph->arena, seen, strlen(seen), GANTRY_E_GRAPH, NULL, &r->error);
     return status ? gy_read_locate(r, at) : GANTRY_OK;
@@ -275,9 +258,8 @@ static gantry_status read_number(gy_reader *r, const gy_json_at *at, const makin
 /* A number, or what follows from the regions: "x.size". */
 static gantry_status read_default(gy_reader *r, const gy_json_at *at, const making *m, int32_t i)
 {
-    if (!json_is_string(at->value) || !uses_regions(r, json_string_value(at->value))) {
+    if (!json_is_string(at->value) || !uses_regions(r, json_string_value(at->value)))
         return read_number(r, at, m, i);
-    }
     gantry_status status = read_expr(r, at, m->manifest, &m->fallback[i]);
     if (!status && !gy_expr_names(m->fallback[i], is_region, NULL)) {
         return gy_read_fail(r, at,
@@ -302,9 +284,8 @@ static gantry_status read_formula(gy_reader *r, const gy_json_at *at, const gant
     const gy_expr *e;
     gy_text text = { 0 };
     gantry_status status = at->value ? read_expr(r, at, manifest, &e) : GANTRY_OK;
-    if (status || !at->value) {
+    if (status || !at->value)
         return status;
-    }
     gy_expr_print(&text, e);
     *out = text.failed ? NULL : gy_arena_strdup(&r->graph->arena, text.at);
     gy_text_free(&text);
@@ -317,9 +298,8 @@ static gantry_status read_kernel_cost(gy_reader *r, const gy_json_at *at, gantry
     const json_t *value[2];
     gantry_status status = gy_read_members(r, at, names, 2, value);
     gy_json_at flops = gy_read_at(at, "flops", value[0]), bytes = gy_read_at(at, "bytes", value[1]);
-    if (!status) {
+    if (!status)
         status = read_formula(r, &flops, manifest, &manifest->flops);
-    }
     return status ? status : read_formula(r, &bytes, manifest, &manifest->bytes);
 }
 
@@ -329,9 +309,8 @@ static gantry_status read_extents(gy_reader *r, const gy_json_at *at, const gant
 {
     size_t count = json_is_array(at->value) ? json_array_size(at->value) : 0;
     gantry_status status = GANTRY_OK;
-    if (count < 1 || count > 3) {
+    if (count < 1 || count > 3)
         return gy_read_fail(r, at, "must be an array of one to three numbers or expressions");
-    }
     for (size_t i = 0; i < count && !status; i++) {
         gy_json_at item = gy_read_item(at, i);
         status = read_expr(r, &item, manifest, &out[i]);
@@ -345,12 +324,10 @@ static gantry_status read_launch(gy_reader *r, const gy_json_at *at, const makin
     const json_t *value[2];
     gantry_status status = gy_read_members(r, at, names, 2, value);
     gy_json_at grid = gy_read_at(at, "grid", value[0]), block = gy_read_at(at, "block", value[1]);
-    if (!status && value[0]) {
+    if (!status && value[0])
         status = read_extents(r, &grid, m->manifest, m->code->grid);
-    }
-    if (!status && value[1]) {
+    if (!status && value[1])
         status = read_extents(r, &block, m->manifest, m->code->block);
-    }
     return status;
 }
 
@@ -366,27 +343,22 @@ static gantry_status read_code(gy_reader *r, const gy_json_at *at, const char *c
                                const char *allowed, const char **out)
 {
     bool fits = false;
-    if (!at->value) {
+    if (!at->value)
         return GANTRY_OK;
-    }
     gantry_status status = gy_read_path(r, at, out);
-    if (status) {
+    if (status)
         return status;
-    }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         fits = fits || ends_in(*out, endings[i]);
-    }
-    if (!fits) {
+    if (!fits)
         return gy_read_fail(r, at, "\"%s\" must end in %s", json_string_value(at->value), allowed);
-    }
     if (!r->options->allow_code) {
         return gy_read_fail(
             r, at, "names code, \"%s\", which would be built and run: say --allow-code if you trust this graph",
             json_string_value(at->value));
     }
-    if (access(*out, R_OK) != 0) {
+    if (access(*out, R_OK) != 0)
         return gy_read_fail(r, at, "cannot read \"%s\" in the graph's folder", json_string_value(at->value));
-    }
     return GANTRY_OK;
 }
 
@@ -397,18 +369,14 @@ static gantry_status read_codes(gy_reader *r, const gy_json_at *at, const json_t
                entry = gy_read_at(at, "entry", value[ENTRY]);
     const char *symbol = at->key;
     gantry_status status = read_code(r, &cuda_at, cuda, 3, ".cu, .ptx or .cubin", &m->code->cuda);
-    if (!status) {
+    if (!status)
         status = read_code(r, &host_at, host, 2, ".c or .so", &m->code->host);
-    }
-    if (!status && value[ENTRY]) {
+    if (!status && value[ENTRY])
         status = gy_read_string(r, &entry, "the name of the function to call", &symbol);
-    }
-    if (status) {
+    if (status)
         return status;
-    }
-    if (value[ENTRY] && !value[CUDA] && !value[HOST]) {
+    if (value[ENTRY] && !value[CUDA] && !value[HOST])
         return gy_read_fail(r, &entry, "names a function, but neither \"cuda\" nor \"host\" says where it is");
-    }
     /* Without any code the kernel can still be scheduled anywhere, and run nowhere. */
     m->manifest->flags |= value[CUDA] && !value[HOST] ? GANTRY_KERNEL_NO_CPU : 0u;
     m->manifest->flags |= value[HOST] && !value[CUDA] ? GANTRY_KERNEL_NO_GPU : 0u;
@@ -423,9 +391,8 @@ static gantry_status read_formulas(gy_reader *r, const gy_json_at *at, const jso
     gy_json_at launch = gy_read_at(at, "launch", value[LAUNCH]), cost = gy_read_at(at, "cost", value[COST]),
                scratch = gy_read_at(at, "scratch", value[SCRATCH]);
     gantry_status status = value[LAUNCH] ? read_launch(r, &launch, m) : GANTRY_OK;
-    if (!status && value[COST]) {
+    if (!status && value[COST])
         status = read_kernel_cost(r, &cost, m->manifest);
-    }
     return status ? status : read_formula(r, &scratch, m->manifest, &m->manifest->scratch);
 }
 
@@ -435,18 +402,15 @@ static gantry_status read_kernel(gy_reader *r, const gy_json_at *at)
     gy_arena *arena = &r->graph->arena;
     int32_t variadic = 0, pure = 0;
     gantry_status status = gy_read_members(r, at, keys, KEYS, value);
-    if (!status) {
+    if (!status)
         status = gy_read_name(r, at, "a kernel", at->key);
-    }
-    if (status) {
+    if (status)
         return status;
-    }
     making m = { .manifest = gy_arena_calloc(arena, 1, sizeof *m.manifest),
                  .code = gy_arena_calloc(arena, 1, sizeof *m.code) };
     const char *name = gy_arena_strdup(arena, at->key);
-    if (!m.manifest || !m.code || !name) {
+    if (!m.manifest || !m.code || !name)
         return gy_read_nomem(r);
-    }
     *m.manifest = (gantry_kernel){ .struct_size = sizeof *m.manifest,
                                    .name = name,
                                    .summary = "a kernel of the graph",
@@ -456,21 +420,16 @@ static gantry_status read_kernel(gy_reader *r, const gy_json_at *at)
     status = read_flag(r, &flag, &variadic);
     status = status ? status : read_flag(r, &again, &pure);
     m.manifest->flags = (variadic ? GANTRY_KERNEL_VARIADIC : 0u) | (pure ? GANTRY_KERNEL_PURE : 0u);
-    if (!status) {
+    if (!status)
         status = read_kernel_args(r, &args, &m);
-    }
-    if (!status) {
+    if (!status)
         status = read_defaults(r, &args, &m);
-    }
-    if (!status) {
+    if (!status)
         status = read_formulas(r, at, value, &m);
-    }
-    if (!status) {
+    if (!status)
         status = read_codes(r, at, value, &m);
-    }
-    if (status) {
+    if (status)
         return status;
-    }
     gy_graph_add_kernel_code(r->graph, m.manifest, m.code);
     return gy_read_built(r, at);
 }
@@ -479,9 +438,8 @@ gantry_status gy_read_kernels(gy_reader *r, const gy_json_at *root)
 {
     gy_json_at kernels = gy_json_key(root, "kernels");
     gantry_status status = GANTRY_OK;
-    if (kernels.value && !json_is_object(kernels.value)) {
+    if (kernels.value && !json_is_object(kernels.value))
         return gy_read_kind(r, &kernels, "an object of kernels");
-    }
     json_t *object = gy_read_open(kernels.value);
     for (void *i = json_object_iter(object); i && !status; i = json_object_iter_next(object, i)) {
         gy_json_at at = gy_read_at(&kernels, json_object_iter_key(i), json_object_iter_value(i));

@@ -18,9 +18,8 @@ static gantry_status add(gy_reader *r, const gy_json_at *at, gantry_access mode,
 {
     gy_listed item = { .mode = mode, .item = index };
     gantry_status status = gy_read_region(r, at, &item.region);
-    if (status) {
+    if (status)
         return status;
-    }
     return gy_vec_push(list, item) ? GANTRY_OK : gy_read_nomem(r);
 }
 
@@ -37,9 +36,8 @@ static gantry_status read_entry(gy_reader *r, const gy_json_at *at, gantry_acces
     const json_t *value[KEYS];
     entry e = { .list = list, .mode = mode };
     gantry_status status = gy_read_members(r, at, keys, modes ? KEYS : REF + 1, value);
-    if (status) {
+    if (status)
         return status;
-    }
     for (size_t k = REF; k < (modes ? KEYS : REF + 1); k++) {
         if (value[k] && e.reference) {
             gy_json_at second = gy_read_at(at, keys[k], value[k]);
@@ -52,18 +50,16 @@ static gantry_status read_entry(gy_reader *r, const gy_json_at *at, gantry_acces
             e.mode = k == REF ? mode : (gantry_access)(GANTRY_READWRITE + (k - READWRITE));
         }
     }
-    if (!e.reference) {
+    if (!e.reference)
         return gy_read_fail(r, at, "missing key \"ref\": give a reference such as \"x[i]\"");
-    }
     return gy_read_turns(r, at, value[FOR], value[IF], entry_turn, &e);
 }
 
 gantry_status gy_read_list(gy_reader *r, const gy_json_at *at, gantry_access mode, bool modes, gy_list *list)
 {
     gantry_status status = GANTRY_OK;
-    if (!json_is_array(at->value)) {
+    if (!json_is_array(at->value))
         return gy_read_kind(r, at, "an array of references");
-    }
     for (size_t i = 0; i < json_array_size(at->value) && !status; i++) {
         gy_json_at item = gy_read_item(at, i);
         status = json_is_object(item.value) ? read_entry(r, &item, mode, modes, list) : add(r, &item, mode, i, list);
@@ -90,11 +86,10 @@ static gantry_status join(gy_reader *r)
         const gantry_region *region = &r->in.at[i].region;
         bool both = gy_map_get(&writes, gy_hash_bytes(region, sizeof *region, 0), &w) &&
                     memcmp(region, &r->out.at[w].region, sizeof *region) == 0 && r->out.at[w].mode <= GANTRY_READWRITE;
-        if (both) {
+        if (both)
             r->out.at[w].mode = GANTRY_READWRITE;
-        } else {
+        else
             r->in.at[kept++] = r->in.at[i];
-        }
     }
     r->in.count = kept;
     gy_map_free(&writes);
@@ -132,17 +127,13 @@ gantry_status gy_read_accesses(gy_reader *r, const gy_json_at *up, const json_t 
                writes = gy_read_at(up, "writes", value[GY_KEY_WRITES]);
     gantry_status status = GANTRY_OK;
     r->in.count = r->out.count = 0;
-    if (reads.value) {
+    if (reads.value)
         status = gy_read_list(r, &reads, GANTRY_READ, false, &r->in);
-    }
-    if (!status && writes.value) {
+    if (!status && writes.value)
         status = gy_read_list(r, &writes, GANTRY_WRITE, true, &r->out);
-    }
-    if (!status && r->in.count > 0 && r->out.count > 0) {
+    if (!status && r->in.count > 0 && r->out.count > 0)
         status = join(r);
-    }
-    if (!status) {
+    if (!status)
         status = give(r, &reads, &r->in, node);
-    }
     return status ? status : give(r, &writes, &r->out, node);
 }

@@ -14,9 +14,8 @@ enum { FORMAT_VERSION = 1 };
 static gantry_status read_version(gy_reader *r, const gy_json_at *root)
 {
     gy_json_at at = gy_json_key(root, "gantry");
-    if (!json_is_integer(at.value)) {
+    if (!json_is_integer(at.value))
         return gy_read_kind(r, &at, "the version of the format, which is 1");
-    }
     if (json_integer_value(at.value) != FORMAT_VERSION) {
         return gy_read_fail(r, &at, "is version %" PRId64 " of the format; this library reads version %d",
                             (int64_t)json_integer_value(at.value), FORMAT_VERSION);
@@ -27,9 +26,8 @@ static gantry_status read_version(gy_reader *r, const gy_json_at *root)
 static gantry_status read_machine(gy_reader *r, const gy_json_at *root)
 {
     gy_json_at at = gy_json_key(root, "machine");
-    if (!at.value) {
+    if (!at.value)
         return GANTRY_OK;
-    }
     if (json_is_object(at.value)) {
         gy_text text = { 0 };
         gy_json_text(&text, at.value);
@@ -38,14 +36,12 @@ static gantry_status read_machine(gy_reader *r, const gy_json_at *root)
         gy_text_free(&text);
         return status;
     }
-    if (!json_is_string(at.value)) {
+    if (!json_is_string(at.value))
         return gy_read_kind(r, &at, "a machine or the name of a file with one");
-    }
     const char *path = NULL;
     gantry_status status = gy_read_path(r, &at, &path);
-    if (status) {
+    if (status)
         return status;
-    }
     gy_graph_set_machine(r->graph, NULL, path);
     return gy_read_built(r, &at);
 }
@@ -59,9 +55,8 @@ static gantry_status read_root(gy_reader *r, const gy_json_at *root)
     };
     gantry_status status = json_is_object(root->value) ? gy_read_keys(r, root, keys, COUNT(keys))
                                                        : gy_read_kind(r, root, "a graph, an object");
-    for (size_t i = 0; i < COUNT(sections) && !status; i++) {
+    for (size_t i = 0; i < COUNT(sections) && !status; i++)
         status = sections[i](r, root);
-    }
     return status;
 }
 
@@ -77,13 +72,11 @@ static gantry_status read_graph(gy_reader *r, const gy_json_at *root, const char
 {
     const char *name = "graph";
     gantry_status status = json_is_object(root->value) ? read_name(r, root, &name) : GANTRY_OK;
-    if (status) {
+    if (status)
         return status;
-    }
     r->graph = gantry_graph_new(name);
-    if (!r->graph) {
+    if (!r->graph)
         return gy_read_nomem(r);
-    }
     gy_graph_set_source(r->graph, r->name, path, r->folder);
     gy_graph_unique_ids(r->graph);
     gantry_graph_limit(r->graph, r->options->max_nodes);
@@ -129,14 +122,12 @@ static gantry_status parse(gantry_graph **graph, const gy_reader *how, const cha
         json_decref(root);
     }
     free_reader(&r);
-    if (!status) {
+    if (!status)
         status = check(&r);
-    }
     if (status) {
         gantry_graph_free(r.graph);
-        if (err) {
+        if (err)
             *err = r.error;
-        }
         return status;
     }
     *graph = r.graph;
@@ -153,9 +144,8 @@ static gantry_status take_options(gantry_load_options *all, const gantry_load_op
 gantry_status gantry_graph_parse(gantry_graph **graph, const char *text, size_t length, const char *name,
                                  const char *folder, const gantry_load_options *options, gantry_error *err)
 {
-    if (!graph || !text) {
+    if (!graph || !text)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_parse needs a graph to set and a text");
-    }
     gantry_load_options all;
     gy_reader how = { .text = text, .length = length, .name = name ? name : "", .folder = folder, .options = &all };
     gantry_status status = take_options(&all, options, err);
@@ -167,19 +157,16 @@ gantry_status gantry_graph_load(gantry_graph **graph, const char *path, const ga
 {
     char *text, *folder = NULL;
     size_t length;
-    if (!graph || !path) {
+    if (!graph || !path)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_load needs a graph to set and a path");
-    }
     gantry_load_options all;
     gantry_status status = take_options(&all, options, err);
     status = status ? status : gy_file_read(&text, &length, path, err);
-    if (status) {
+    if (status)
         return status;
-    }
     bool standard_input = strcmp(path, "-") == 0;
-    if (!standard_input) {
+    if (!standard_input)
         folder = gy_path_folder(path);
-    }
     if (!folder && !standard_input) {
         status = gy_fail_nomem(err);
     } else {

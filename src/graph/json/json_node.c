@@ -35,9 +35,8 @@ static gantry_status find_kind(gy_reader *r, const gy_json_at *at, const json_t 
         }
         found = value[kinds[i].key] ? &kinds[i] : found;
     }
-    if (!found) {
+    if (!found)
         return gy_read_fail(r, at, "the node does nothing: give one of kernel, host, work, copy, fill, collective");
-    }
     for (unsigned k = 0; k < GY_KEYS; k++) {
         if (value[k] && (1u << k & some) && !(1u << k & found->with)) {
             gy_json_at member = gy_read_at(at, gy_node_keys[k], value[k]);
@@ -56,22 +55,19 @@ static gantry_status add_kernel(gy_reader *r, const gy_json_at *at, kernel_call 
 {
     const char *name = NULL;
     gantry_status status = gy_read_string(r, at, "the name of a kernel", &name);
-    if (status) {
+    if (status)
         return status;
-    }
     *node = call(r->graph, r->id.at, name);
     return gy_read_built(r, at);
 }
 
 static gantry_status add_work(gy_reader *r, const gy_json_at *at, gantry_node *node)
 {
-    if (!json_is_object(at->value)) {
+    if (!json_is_object(at->value))
         return gy_read_kind(r, at, "{}");
-    }
     gantry_status status = gy_read_keys(r, at, NULL, 0);
-    if (status) {
+    if (status)
         return status;
-    }
     *node = gantry_graph_work(r->graph, r->id.at);
     return gy_read_built(r, at);
 }
@@ -86,9 +82,8 @@ static gantry_status add_copy(gy_reader *r, const gy_json_at *at, gantry_node *n
         gy_json_at member = gy_read_at(at, names[i], value[i]);
         status = gy_read_region(r, &member, &region[i]);
     }
-    if (status) {
+    if (status)
         return status;
-    }
     *node = gantry_graph_copy(r->graph, r->id.at, region[0], region[1]);
     return gy_read_built(r, at);
 }
@@ -106,9 +101,8 @@ static gantry_status read_fill(gy_reader *r, const gy_json_at *at, const json_t 
         }
         which = value[i] ? i : which;
     }
-    if (!which) {
+    if (!which)
         return gy_read_fail(r, at, "does not say with what: give one of value, random, normal, iota");
-    }
     gy_json_at member = gy_read_at(at, fill_keys[which], value[which]);
     if (which == VALUE) {
         *out = (gy_init){ .kind = GY_INIT_VALUE };
@@ -123,17 +117,14 @@ static gantry_status add_fill(gy_reader *r, const gy_json_at *at, gantry_node *n
     gantry_region region;
     gy_init what;
     gantry_status status = gy_read_members(r, at, fill_keys, FILL_KEYS, value);
-    if (status) {
+    if (status)
         return status;
-    }
     gy_json_at to = gy_read_at(at, fill_keys[TO], value[TO]);
     status = gy_read_region(r, &to, &region);
-    if (!status) {
+    if (!status)
         status = read_fill(r, at, value, &what);
-    }
-    if (status) {
+    if (status)
         return status;
-    }
     *node = gy_graph_fill_with(r->graph, r->id.at, region, &what);
     return gy_read_built(r, at);
 }
@@ -144,9 +135,8 @@ static gantry_status read_collective_kind(gy_reader *r, const gy_json_at *at, ga
 {
     const char *words[GANTRY_ALL_TO_ALL];
     size_t i = 0;
-    for (size_t k = 0; k < COUNT(words); k++) {
+    for (size_t k = 0; k < COUNT(words); k++)
         words[k] = gantry_collective_name((gantry_collective)(GANTRY_ALL_REDUCE + k));
-    }
     gantry_status status = gy_read_word(r, at, "collective", words, COUNT(words), &i);
     *kind = (gantry_collective)(GANTRY_ALL_REDUCE + i);
     return status;
@@ -173,12 +163,10 @@ static gantry_status read_ranks(gy_reader *r, const gy_json_at *up, const json_t
 static gantry_region *regions_of(gy_reader *r, const gy_list *list)
 {
     gantry_region *region = gy_alloc((list->count + 1) * sizeof *region);
-    for (size_t i = 0; region && i < list->count; i++) {
+    for (size_t i = 0; region && i < list->count; i++)
         region[i] = list->at[i].region;
-    }
-    if (!region) {
+    if (!region)
         (void)gy_read_nomem(r);
-    }
     return region;
 }
 
@@ -186,9 +174,8 @@ static gantry_status build_collective(gy_reader *r, gantry_collective kind, gant
                                       gantry_node *node)
 {
     gantry_region *in = regions_of(r, &r->in), *out = in ? regions_of(r, &r->out) : NULL;
-    if (out) {
+    if (out)
         *node = gantry_graph_collective(r->graph, r->id.at, kind, op, r->in.count, in, r->out.count, out, root);
-    }
     bool built = out != NULL;
     gy_free(in);
     gy_free(out);
@@ -209,18 +196,14 @@ static gantry_status add_collective(gy_reader *r, const gy_json_at *up, const js
         status = gy_read_fail(r, up, "missing key \"op\": %s takes one of sum, min, max, prod",
                               gantry_collective_name(kind));
     }
-    if (!status && value[GY_KEY_ROOT]) {
+    if (!status && value[GY_KEY_ROOT])
         status = gy_read_bounded(r, &root_at, "the rank of the root", 0, INT32_MAX, &root);
-    }
-    if (!status) {
+    if (!status)
         status = read_ranks(r, up, value, GY_KEY_IN, &r->in);
-    }
-    if (!status) {
+    if (!status)
         status = read_ranks(r, up, value, GY_KEY_OUT, &r->out);
-    }
-    if (!status) {
+    if (!status)
         status = build_collective(r, kind, op, (int)root, node);
-    }
     return status ? status : gy_read_built(r, &at);
 }
 
@@ -229,9 +212,8 @@ static gantry_status read_algorithm(gy_reader *r, const gy_json_at *up, const js
     const char *name = NULL;
     gy_json_at at = gy_read_at(up, "algorithm", value);
     gantry_status status = gy_read_string(r, &at, "the name of an algorithm, such as \"auto\"", &name);
-    if (status) {
+    if (status)
         return status;
-    }
     gy_node_algorithm(r->graph, node, name);
     return gy_read_built(r, &at);
 }
@@ -262,15 +244,12 @@ static gantry_status read_rest(gy_reader *r, const gy_json_at *at, const json_t 
                                gantry_node node)
 {
     gantry_status status = GANTRY_OK;
-    if (key == GY_KEY_KERNEL || key == GY_KEY_HOST) {
+    if (key == GY_KEY_KERNEL || key == GY_KEY_HOST)
         status = gy_read_args(r, at, value, node);
-    }
-    if (!status && (value[GY_KEY_READS] || value[GY_KEY_WRITES])) {
+    if (!status && (value[GY_KEY_READS] || value[GY_KEY_WRITES]))
         status = gy_read_accesses(r, at, value, node);
-    }
-    if (!status && value[GY_KEY_ALGORITHM]) {
+    if (!status && value[GY_KEY_ALGORITHM])
         status = read_algorithm(r, at, value[GY_KEY_ALGORITHM], node);
-    }
     return status ? status : gy_read_attributes(r, at, value, node);
 }
 
@@ -281,12 +260,10 @@ gantry_status gy_read_node(gy_reader *r, const gy_json_at *at, const json_t *con
     gantry_node node = { .id = GANTRY_NONE };
     gy_json_at id = gy_read_at(at, "id", value[GY_KEY_ID]);
     gantry_status status = find_kind(r, at, value, &kind);
-    if (!status) {
+    if (!status)
         status = gy_read_id(r, &id, &varied);
-    }
-    if (status) {
+    if (status)
         return status;
-    }
     if (gy_names_find(&r->graph->node_names, r->id.at) != GY_NO_NAME) {
         return gy_read_fail(r, &id, "the id \"%s\" is taken by an earlier node: ids are unique%s", r->id.at,
                             r->index.count > 0 ? ", so write the index into it: \"name[i]\"" : "");
@@ -298,8 +275,7 @@ gantry_status gy_read_node(gy_reader *r, const gy_json_at *at, const json_t *con
     }
     gy_graph_set_origin(r->graph, gy_json_pointer(at, r->origin, sizeof r->origin));
     status = add_node(r, at, value, kind->key, &node);
-    if (!status && r->index.count > 0) {
+    if (!status && r->index.count > 0)
         status = gy_read_family(r, json_string_value(id.value), node);
-    }
     return status ? status : read_rest(r, at, value, kind->key, node);
 }

@@ -36,17 +36,15 @@ static const char *nearest_member(const gy_json_at *object, const char *name)
 {
     gy_near near = { 0 };
     json_t *members = object->value ? gy_read_open(object->value) : NULL;
-    for (void *i = json_object_iter(members); i; i = json_object_iter_next(members, i)) {
+    for (void *i = json_object_iter(members); i; i = json_object_iter_next(members, i))
         gy_near_offer(&near, name, json_object_iter_key(i));
-    }
     return near.best;
 }
 
 static gantry_status fail_member(gy_reader *r, const gy_json_at *member, const char *option, const char *what)
 {
-    if (!member->key) {
+    if (!member->key)
         return gy_read_nomem(r);
-    }
     /* Without the section the place is the graph itself. */
     const gy_json_at *place = member->up->value ? member->up : member->up->up;
     const char *near = nearest_member(member->up, member->key);
@@ -66,13 +64,11 @@ static gantry_status take_param(gy_reader *r, const gy_json_at *params, const ch
 {
     size_t length;
     const char *value = split_assignment(option, &length);
-    if (!value) {
+    if (!value)
         return gy_fail(&r->error, GANTRY_E_INVALID, NULL, "--param %s: write name=value", option);
-    }
     gy_json_at member = member_named(r, params, option, length);
-    if (!member.value) {
+    if (!member.value)
         return fail_member(r, &member, "--param", "param");
-    }
     all->at[gy_names_find(&r->params, member.key)].text = value;
     return GANTRY_OK;
 }
@@ -80,9 +76,8 @@ static gantry_status take_param(gy_reader *r, const gy_json_at *params, const ch
 static gantry_status take_size(gy_reader *r, const gy_json_at *entry, const char *file, int64_t size, givens *all)
 {
     uint32_t p = json_is_string(entry->value) ? gy_names_find(&r->params, json_string_value(entry->value)) : GY_NO_NAME;
-    if (p == GY_NO_NAME) {
+    if (p == GY_NO_NAME)
         return GANTRY_OK; /* a number or an expression: binding the file will compare */
-    }
     given *g = &all->at[p];
     if (g->input && !g->text && g->size != size) {
         return gy_read_fail(r, entry, "--input files disagree about \"%s\": %s has %" PRId64 ", %s has %" PRId64,
@@ -98,9 +93,8 @@ static gantry_status take_shape(gy_reader *r, const gy_json_at *shape, const cha
     gy_npy npy;
     size_t rank = json_array_size(shape->value);
     gantry_status status = gy_npy_header_read(&npy, file, &r->error);
-    if (status) {
+    if (status)
         return status;
-    }
     if ((size_t)npy.rank != rank) {
         status = gy_read_fail(r, shape, "has %zu %s, but the file %s has %d", rank, rank == 1 ? "axis" : "axes", file,
                               npy.rank);
@@ -153,18 +147,15 @@ static gantry_status take_input(gy_reader *r, const gy_json_at *buffers, size_t 
 {
     size_t length;
     const char *option = r->options->inputs[i], *file = split_input(r, buffers, option, &length);
-    if (!file || !*file) {
+    if (!file || !*file)
         return gy_fail(&r->error, GANTRY_E_INVALID, NULL, "--input %s: write buffer=file", option);
-    }
     gy_json_at buffer = member_named(r, buffers, option, length);
-    if (!buffer.value) {
+    if (!buffer.value)
         return fail_member(r, &buffer, "--input", "buffer");
-    }
     gy_json_at shape = gy_json_key(&buffer, "shape");
     bool names_sizes = false; /* mistakes of the shape are found when the buffer is read */
-    for (size_t k = 0; k < json_array_size(shape.value); k++) {
+    for (size_t k = 0; k < json_array_size(shape.value); k++)
         names_sizes = names_sizes || json_is_string(json_array_get(shape.value, k));
-    }
     return names_sizes && is_npy(file) ? take_shape(r, &shape, file, all) : GANTRY_OK;
 }
 
@@ -172,15 +163,12 @@ static gantry_status take_options(gy_reader *r, const gy_json_at *root, givens *
 {
     gy_json_at params = gy_json_key(root, "params"), buffers = gy_json_key(root, "buffers");
     gantry_status status = GANTRY_OK;
-    for (size_t i = 0; i < r->options->param_count && !status; i++) {
+    for (size_t i = 0; i < r->options->param_count && !status; i++)
         status = take_param(r, &params, r->options->params[i], all);
-    }
-    for (size_t i = 1; i < r->options->input_count && !status; i++) {
+    for (size_t i = 1; i < r->options->input_count && !status; i++)
         status = check_once(r, &buffers, i);
-    }
-    for (size_t i = 0; i < r->options->input_count && !status; i++) {
+    for (size_t i = 0; i < r->options->input_count && !status; i++)
         status = take_input(r, &buffers, i, all);
-    }
     return status;
 }
 
@@ -192,12 +180,10 @@ static gantry_status evaluate(gy_reader *r, const gy_json_at *at, const char *te
     const gy_expr *e;
     gantry_error real_error;
     gantry_status status = gy_read_compile(r, at, text, strlen(text), NULL, &e);
-    if (status) {
+    if (status)
         return status;
-    }
-    if (!gy_expr_integer(e, gy_read_lookup, r, &param->integer, GANTRY_E_GRAPH, NULL, &r->error)) {
+    if (!gy_expr_integer(e, gy_read_lookup, r, &param->integer, GANTRY_E_GRAPH, NULL, &r->error))
         return GANTRY_OK;
-    }
     param->is_real = true;
     return gy_expr_real(e, gy_read_lookup, r, &param->real, GANTRY_E_GRAPH, NULL, &real_error) ? gy_read_locate(r, at)
                                                                                                : GANTRY_OK;
@@ -225,9 +211,8 @@ static gantry_status read_param(gy_reader *r, const gy_json_at *at, const given 
     } else {
         status = gy_read_kind(r, at, "a number or an expression");
     }
-    if (status) {
+    if (status)
         return status;
-    }
     gy_graph_add_param(r->graph, param.name, param.integer, param.real, param.is_real);
     return gy_read_built(r, at);
 }
@@ -238,13 +223,11 @@ static gantry_status add_names(gy_reader *r, const gy_json_at *params, givens *a
     for (void *i = json_object_iter(object); i; i = json_object_iter_next(object, i)) {
         gy_json_at at = gy_read_at(params, json_object_iter_key(i), json_object_iter_value(i));
         gantry_status status = gy_read_name(r, &at, "a param", at.key);
-        if (status) {
+        if (status)
             return status;
-        }
         given none = { 0 };
-        if (gy_names_add(&r->params, at.key, NULL) == GY_NO_NAME || !gy_vec_push(all, none)) {
+        if (gy_names_add(&r->params, at.key, NULL) == GY_NO_NAME || !gy_vec_push(all, none))
             return gy_read_nomem(r);
-        }
     }
     return GANTRY_OK;
 }
@@ -257,9 +240,8 @@ static gantry_status read_values(gy_reader *r, const gy_json_at *params, const g
     for (void *i = json_object_iter(object); i && !status; i = json_object_iter_next(object, i)) {
         gy_json_at at = gy_read_at(params, json_object_iter_key(i), json_object_iter_value(i));
         status = read_param(r, &at, &all->at[r->params.count]);
-        if (!status && gy_names_add(&r->params, at.key, NULL) == GY_NO_NAME) {
+        if (!status && gy_names_add(&r->params, at.key, NULL) == GY_NO_NAME)
             status = gy_read_nomem(r);
-        }
     }
     return status;
 }
@@ -270,18 +252,14 @@ gantry_status gy_read_params(gy_reader *r, const gy_json_at *root)
     gy_json_at params = gy_json_key(root, "params");
     r->all_params = params.value;
     gantry_status status = GANTRY_OK;
-    if (params.value && !json_is_object(params.value)) {
+    if (params.value && !json_is_object(params.value))
         return gy_read_kind(r, &params, "an object of numbers");
-    }
-    if (params.value) {
+    if (params.value)
         status = add_names(r, &params, &all);
-    }
-    if (!status) {
+    if (!status)
         status = take_options(r, root, &all);
-    }
-    if (!status && params.value) {
+    if (!status && params.value)
         status = read_values(r, &params, &all);
-    }
     gy_vec_free(&all);
     return status;
 }

@@ -45,9 +45,8 @@ static rest trim(rest s)
         s.at++;
         s.length--;
     }
-    while (s.length > 0 && is_blank(s.at[s.length - 1])) {
+    while (s.length > 0 && is_blank(s.at[s.length - 1]))
         s.length--;
-    }
     return s;
 }
 
@@ -61,9 +60,8 @@ static size_t find_outside(rest s, char c)
 {
     int depth = 0;
     for (size_t i = 0; i < s.length; i++) {
-        if (s.at[i] == c && depth == 0) {
+        if (s.at[i] == c && depth == 0)
             return i;
-        }
         depth += s.at[i] == '(' ? 1 : s.at[i] == ')' ? -1 : 0;
     }
     return s.length;
@@ -72,13 +70,11 @@ static size_t find_outside(rest s, char c)
 /* Takes "clamp(" and its ")" off; false if they are not around the whole. */
 static bool unwrap_clamp(rest *s)
 {
-    if (s->length < 7 || strncmp(s->at, "clamp(", 6) != 0 || s->at[s->length - 1] != ')') {
+    if (s->length < 7 || strncmp(s->at, "clamp(", 6) != 0 || s->at[s->length - 1] != ')')
         return false;
-    }
     rest inside = { s->at + 6, s->length - 7 };
-    if (find_outside(inside, ')') < inside.length) {
+    if (find_outside(inside, ')') < inside.length)
         return false; /* the parenthesis ends earlier */
-    }
     *s = trim(inside);
     return true;
 }
@@ -95,15 +91,12 @@ static gantry_status read_bound(gy_reader *r, const gy_json_at *at, rest s, boun
     s = trim(s);
     *out = (bound){ 0, NULL };
     size_t digits = 0;
-    while (digits < s.length && digits < 18 && s.at[digits] >= '0' && s.at[digits] <= '9') {
+    while (digits < s.length && digits < 18 && s.at[digits] >= '0' && s.at[digits] <= '9')
         out->number = out->number * 10 + (s.at[digits++] - '0');
-    }
-    if (digits == s.length && digits > 0) {
+    if (digits == s.length && digits > 0)
         return GANTRY_OK;
-    }
-    if (s.length == 0) {
+    if (s.length == 0)
         return fail_form(r, at, "a number or expression is missing");
-    }
     return gy_read_compile(r, at, s.at, s.length, NULL, &out->expr);
 }
 
@@ -135,9 +128,8 @@ static gantry_status read_halo(gy_reader *r, const gy_json_at *at, rest s, refer
     out->halo = true;
     gantry_status status = read_bound(r, at, (rest){ s.at, colon }, &out->before);
     out->after = out->before;
-    if (!status && colon < s.length) {
+    if (!status && colon < s.length)
         status = read_bound(r, at, (rest){ s.at + colon + 1, s.length - colon - 1 }, &out->after);
-    }
     return status;
 }
 
@@ -145,9 +137,8 @@ static gantry_status read_halo(gy_reader *r, const gy_json_at *at, rest s, refer
 static gantry_status take_bracket(gy_reader *r, const gy_json_at *at, rest *s, char close, rest *inside)
 {
     size_t end = find_outside(*s, close);
-    if (end == s->length) {
+    if (end == s->length)
         return fail_form(r, at, close == ']' ? "a ] is missing" : "a } is missing");
-    }
     *inside = (rest){ s->at + 1, end - 1 };
     *s = skip(*s, end + 1);
     return GANTRY_OK;
@@ -158,12 +149,10 @@ static gantry_status read_brackets(gy_reader *r, const gy_json_at *at, rest *s, 
     rest inside;
     gantry_status status = take_bracket(r, at, s, ']', &inside);
     out->kind = GANTRY_PARTS;
-    if (!status) {
+    if (!status)
         status = read_span(r, at, inside, &out->span);
-    }
-    if (status || s->length == 0 || s->at[0] != '[') {
+    if (status || s->length == 0 || s->at[0] != '[')
         return status;
-    }
     out->kind = GANTRY_TILES;
     status = take_bracket(r, at, s, ']', &inside);
     return status ? status : read_span(r, at, inside, &out->span2);
@@ -174,12 +163,10 @@ static gantry_status read_rows(gy_reader *r, const gy_json_at *at, rest *s, refe
     rest inside;
     gantry_status status = take_bracket(r, at, s, '}', &inside);
     out->kind = GANTRY_ROWS;
-    if (!status) {
+    if (!status)
         status = read_span(r, at, inside, &out->span);
-    }
-    if (!status && !out->span.range) {
+    if (!status && !out->span.range)
         return fail_form(r, at, "rows are given as {first:last}, without the last");
-    }
     return status;
 }
 
@@ -192,18 +179,16 @@ static gantry_status read_reference(gy_reader *r, const gy_json_at *at, referenc
     name = name < s.length ? name : s.length;
     gantry_status status = gy_read_buffer_named(r, at, s.at, name, &out->buffer);
     s = skip(s, name);
-    if (!status && s.length > 0 && s.at[0] == '[') {
+    if (!status && s.length > 0 && s.at[0] == '[')
         status = read_brackets(r, at, &s, out);
-    } else if (!status && s.length > 0 && s.at[0] == '{') {
+    else if (!status && s.length > 0 && s.at[0] == '{')
         status = read_rows(r, at, &s, out);
-    }
     if (!status && s.length > 0 && s.at[0] == '~') {
         status = read_halo(r, at, skip(s, 1), out);
         s.length = 0;
     }
-    if (!status && s.length > 0) {
+    if (!status && s.length > 0)
         return fail_form(r, at, "write x, x[i], x[a:b], x{a:b}, x[i]~halo or A[i][j]");
-    }
     out->span.clamp = out->span.clamp || clamp;
     out->span2.clamp = out->span2.clamp || clamp;
     return status;
@@ -235,9 +220,8 @@ static gantry_status span_value(gy_reader *r, const gy_json_at *at, const span *
         return GANTRY_OK;
     }
     gantry_status status = bound_value(r, at, &s->first, first);
-    if (status) {
+    if (status)
         return status;
-    }
     if (!s->range) {
         *first = s->clamp ? cut(*first, 0, count - 1) : *first;
         *last = *first < INT64_MAX ? *first + 1 : *first;
@@ -258,41 +242,34 @@ static gantry_status region_of(gy_reader *r, const gy_json_at *at, const referen
     gantry_status status = GANTRY_OK;
     if (ref->kind == GANTRY_TILES) {
         status = span_value(r, at, &ref->span, b->tiles[0], &region.first, &region.last);
-        if (!status) {
+        if (!status)
             status = span_value(r, at, &ref->span2, b->tiles[1], &region.first2, &region.last2);
-        }
     } else if (ref->kind != GANTRY_ALL) {
         status =
             span_value(r, at, &ref->span, ref->kind == GANTRY_ROWS ? b->rows : b->parts, &region.first, &region.last);
     }
-    if (!status && ref->halo) {
+    if (!status && ref->halo)
         status = bound_value(r, at, &ref->before, &region.before);
-    }
-    if (!status && ref->halo) {
+    if (!status && ref->halo)
         status = bound_value(r, at, &ref->after, &region.after);
-    }
-    if (!status) {
+    if (!status)
         *out = region;
-    }
     return status;
 }
 
 gantry_status gy_read_region(gy_reader *r, const gy_json_at *at, gantry_region *out)
 {
-    if (!json_is_string(at->value)) {
+    if (!json_is_string(at->value))
         return gy_read_kind(r, at, "a reference such as \"x[i]\"");
-    }
     const reference *known = gy_read_known(r, at->value);
-    if (known) {
+    if (known)
         return region_of(r, at, known, out);
-    }
     reference made;
     gantry_status status = read_reference(r, at, &made);
     if (!status && r->index.count > 0) {
         reference *kept = gy_arena_alloc(&r->graph->arena, sizeof *kept);
-        if (!kept) {
+        if (!kept)
             return gy_read_nomem(r);
-        }
         *kept = made;
         status = gy_read_remember(r, at->value, kept);
     }
@@ -303,22 +280,18 @@ gantry_status gy_read_buffer_named(gy_reader *r, const gy_json_at *at, const cha
                                    gantry_buffer *out)
 {
     char copy[128];
-    if (length == 0) {
+    if (length == 0)
         return gy_read_fail(r, at, "\"%s\" does not begin with the name of a buffer", json_string_value(at->value));
-    }
     char *text = length < sizeof copy ? memcpy(copy, name, length) : gy_arena_strndup(&r->graph->arena, name, length);
-    if (!text) {
+    if (!text)
         return gy_read_nomem(r);
-    }
     text[length] = '\0';
     *out = gantry_graph_find_buffer(r->graph, text);
-    if (out->id != GANTRY_NONE) {
+    if (out->id != GANTRY_NONE)
         return GANTRY_OK;
-    }
     gy_near near = { 0 };
-    for (uint32_t i = 0; i < r->graph->buffer_names.count; i++) {
+    for (uint32_t i = 0; i < r->graph->buffer_names.count; i++)
         gy_near_offer(&near, text, gy_names_at(&r->graph->buffer_names, i));
-    }
     return near.best ? gy_read_fail(r, at, "no buffer \"%s\" (did you mean \"%s\"?)", text, near.best)
                      : gy_read_fail(r, at, "no buffer \"%s\": add it to \"buffers\"", text);
 }

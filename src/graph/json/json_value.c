@@ -10,11 +10,9 @@ static const char *const reserved[] = { "it", "devices", "and", "or", "not", "mi
 
 static const gy_index *find_index(const gy_reader *r, const char *name)
 {
-    for (size_t i = r->index.count; i-- > 0;) {
-        if (strcmp(r->index.at[i].name, name) == 0) {
+    for (size_t i = r->index.count; i-- > 0;)
+        if (strcmp(r->index.at[i].name, name) == 0)
             return &r->index.at[i];
-        }
-    }
     return NULL;
 }
 
@@ -34,9 +32,8 @@ bool gy_read_lookup(void *reader, const char *name, int64_t *integer, double *re
         return true;
     }
     uint32_t p = gy_names_find(&r->params, name);
-    if (p == GY_NO_NAME) {
+    if (p == GY_NO_NAME)
         return false;
-    }
     const gy_param *param = &r->graph->params.at[p];
     *integer = param->integer;
     *real = param->is_real ? param->real : (double)param->integer;
@@ -56,11 +53,9 @@ gantry_status gy_read_name(gy_reader *r, const gy_json_at *at, const char *what,
         return gy_read_fail(r, at, "\"%s\" cannot be the name of %s: use letters, digits and _, not a digit first",
                             name, what);
     }
-    for (size_t i = 0; i < COUNT(reserved); i++) {
-        if (strcmp(name, reserved[i]) == 0) {
+    for (size_t i = 0; i < COUNT(reserved); i++)
+        if (strcmp(name, reserved[i]) == 0)
             return gy_read_fail(r, at, "\"%s\" cannot be the name of %s: it has a meaning in expressions", name, what);
-        }
-    }
     return GANTRY_OK;
 }
 
@@ -75,34 +70,27 @@ static bool is_known(void *context, const char *name)
 {
     known *k = context;
     if ((k->also && strcmp(name, k->also) == 0) || find_index(k->reader, name) ||
-        gy_names_find(&k->reader->params, name) != GY_NO_NAME) {
+        gy_names_find(&k->reader->params, name) != GY_NO_NAME)
         return true;
-    }
     k->unknown = name;
     return false;
 }
 
 static gantry_status fail_unknown(gy_reader *r, const gy_json_at *at, const char *name, const char *also)
 {
-    if (strcmp(name, "it") == 0) {
+    if (strcmp(name, "it") == 0)
         return gy_read_fail(r, at, "\"it\" has a meaning only in scalar arguments of nodes inside a repeat");
-    }
-    if (strcmp(name, "devices") == 0) {
+    if (strcmp(name, "devices") == 0)
         return gy_read_fail(r, at, "\"devices\" has a meaning only in \"on\": a graph knows no device");
-    }
-    if (json_object_get(r->all_params, name)) {
+    if (json_object_get(r->all_params, name))
         return gy_read_fail(r, at, "param \"%s\" is given further down: a param may use those above it only", name);
-    }
     gy_near near = { 0 };
-    for (size_t i = r->index.count; i-- > 0;) {
+    for (size_t i = r->index.count; i-- > 0;)
         gy_near_offer(&near, name, r->index.at[i].name);
-    }
-    for (uint32_t i = 0; i < r->params.count; i++) {
+    for (uint32_t i = 0; i < r->params.count; i++)
         gy_near_offer(&near, name, gy_names_at(&r->params, i));
-    }
-    if (also) {
+    if (also)
         gy_near_offer(&near, name, also);
-    }
     return near.best ? gy_read_fail(r, at, "no param or index \"%s\" (did you mean \"%s\"?)", name, near.best)
                      : gy_read_fail(r, at, "no param or index \"%s\" here: add it to \"params\"", name);
 }
@@ -112,26 +100,23 @@ gantry_status gy_read_compile(gy_reader *r, const gy_json_at *at, const char *te
 {
     known k = { r, also, NULL };
     gantry_status status = gy_expr_parse(out, &r->graph->arena, text, length, GANTRY_E_GRAPH, NULL, &r->error);
-    if (status) {
+    if (status)
         return status == GANTRY_E_NOMEM ? status : gy_read_locate(r, at);
-    }
     return gy_expr_names(*out, is_known, &k) ? GANTRY_OK : fail_unknown(r, at, k.unknown, also);
 }
 
 void *gy_read_known(const gy_reader *r, const json_t *value)
 {
     uint64_t made;
-    if (r->index.count == 0 || !gy_map_get(&r->compiled, (uint64_t)(uintptr_t)value, &made)) {
+    if (r->index.count == 0 || !gy_map_get(&r->compiled, (uint64_t)(uintptr_t)value, &made))
         return NULL;
-    }
     return (void *)(uintptr_t)made;
 }
 
 gantry_status gy_read_remember(gy_reader *r, const json_t *value, void *made)
 {
-    if (r->index.count == 0 || gy_map_put(&r->compiled, (uint64_t)(uintptr_t)value, (uint64_t)(uintptr_t)made)) {
+    if (r->index.count == 0 || gy_map_put(&r->compiled, (uint64_t)(uintptr_t)value, (uint64_t)(uintptr_t)made))
         return GANTRY_OK;
-    }
     return gy_read_nomem(r);
 }
 
@@ -139,9 +124,8 @@ gantry_status gy_read_remember(gy_reader *r, const json_t *value, void *made)
 static gantry_status compile_value(gy_reader *r, const gy_json_at *at, const char *also, const gy_expr **out)
 {
     *out = gy_read_known(r, at->value);
-    if (*out) {
+    if (*out)
         return GANTRY_OK;
-    }
     gantry_status status =
         gy_read_compile(r, at, json_string_value(at->value), json_string_length(at->value), also, out);
     return status ? status : gy_read_remember(r, at->value, (void *)(uintptr_t)*out);
@@ -162,12 +146,10 @@ gantry_status gy_read_integer(gy_reader *r, const gy_json_at *at, int64_t *out)
         *out = json_integer_value(at->value);
         return GANTRY_OK;
     }
-    if (json_is_real(at->value)) {
+    if (json_is_real(at->value))
         return gy_read_fail(r, at, "must be a whole number, not %g", json_real_value(at->value));
-    }
-    if (!json_is_string(at->value)) {
+    if (!json_is_string(at->value))
         return gy_read_kind(r, at, "a whole number or an expression");
-    }
     gantry_status status = compile_value(r, at, NULL, &e);
     return status ? status : gy_read_evaluate(r, at, e, out);
 }
@@ -177,15 +159,12 @@ gantry_status gy_read_bounded(gy_reader *r, const gy_json_at *at, const char *wh
 {
     int64_t value = 0;
     gantry_status status = gy_read_integer(r, at, &value);
-    if (status) {
+    if (status)
         return status;
-    }
-    if (value < low) {
+    if (value < low)
         return gy_read_fail(r, at, "%s must be at least %" PRId64 ", not %" PRId64, what, low, value);
-    }
-    if (value > high) {
+    if (value > high)
         return gy_read_fail(r, at, "%s must be at most %" PRId64 ", not %" PRId64, what, high, value);
-    }
     *out = value;
     return GANTRY_OK;
 }
@@ -209,9 +188,8 @@ gantry_status gy_read_real(gy_reader *r, const gy_json_at *at, double *out)
         *out = json_number_value(at->value);
         return GANTRY_OK;
     }
-    if (!json_is_string(at->value)) {
+    if (!json_is_string(at->value))
         return gy_read_kind(r, at, "a number or an expression");
-    }
     gantry_status status = compile_value(r, at, NULL, &e);
     return status ? status : evaluate_real(r, at, e, out);
 }
@@ -227,9 +205,8 @@ gantry_status gy_read_constant(gy_reader *r, const gy_json_at *at, gy_constant *
         *out = (gy_constant){ .real = json_real_value(at->value) };
         return GANTRY_OK;
     }
-    if (!json_is_string(at->value)) {
+    if (!json_is_string(at->value))
         return gy_read_kind(r, at, "a number or an expression");
-    }
     gantry_status status = compile_value(r, at, NULL, &e);
     return status ? status : evaluate_constant(r, at, e, out);
 }
@@ -244,13 +221,11 @@ gantry_status gy_read_scalar(gy_reader *r, const gy_json_at *at, gy_constant *nu
 {
     const gy_expr *e;
     *expr = NULL;
-    if (!json_is_string(at->value) || !r->looping) {
+    if (!json_is_string(at->value) || !r->looping)
         return gy_read_constant(r, at, number);
-    }
     gantry_status status = compile_value(r, at, "it", &e);
-    if (status || gy_expr_names(e, is_not_it, NULL)) {
+    if (status || gy_expr_names(e, is_not_it, NULL))
         return status ? status : evaluate_constant(r, at, e, number);
-    }
     *expr = gy_expr_bind(e, &r->graph->arena, gy_read_lookup, r);
     return *expr ? GANTRY_OK : gy_read_nomem(r);
 }

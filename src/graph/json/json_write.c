@@ -19,20 +19,18 @@ void gy_write_key(gy_text *to, const char *key)
 
 void gy_write_number(gy_text *to, double value)
 {
-    if (value == floor(value) && fabs(value) < 9007199254740992.0 && !(value == 0 && signbit(value))) {
+    if (value == floor(value) && fabs(value) < 9007199254740992.0 && !(value == 0 && signbit(value)))
         gy_text_printf(to, "%" PRId64, (int64_t)value);
-    } else {
+    else
         gy_text_double(to, value);
-    }
 }
 
 void gy_write_constant(gy_text *to, gy_constant value)
 {
-    if (value.rest != 0) {
+    if (value.rest != 0)
         gy_text_printf(to, "%" PRId64, (int64_t)gy_constant_bits(value));
-    } else {
+    else
         gy_write_number(to, value.real);
-    }
 }
 
 void gy_write_expr(gy_text *to, const gy_expr *e)
@@ -111,11 +109,10 @@ static void write_params(gy_text *to, const gantry_graph *g)
     for (size_t i = 0; i < g->params.count; i++) {
         const gy_param *p = &g->params.at[i];
         gy_write_key(to, p->name);
-        if (p->is_real) {
+        if (p->is_real)
             gy_text_double(to, p->real);
-        } else {
+        else
             gy_text_printf(to, "%" PRId64, p->integer);
-        }
     }
     gy_text_add(to, " }");
 }
@@ -123,11 +120,10 @@ static void write_params(gy_text *to, const gantry_graph *g)
 static void write_machine(gy_text *to, const gantry_graph *g)
 {
     gy_text_add(to, ",\n  \"machine\": ");
-    if (g->machine_json) {
+    if (g->machine_json)
         gy_text_add(to, g->machine_json);
-    } else {
+    else
         gy_write_path(to, g, g->machine_path);
-    }
 }
 
 /* ---- buffers ---- */
@@ -184,9 +180,8 @@ void gy_write_generator(gy_text *to, const gantry_graph *graph, const gy_init *i
 
 static void write_init(gy_text *to, const gantry_graph *g, const gy_init *init)
 {
-    if (init->kind == GY_INIT_NONE) {
+    if (init->kind == GY_INIT_NONE)
         return;
-    }
     gy_write_key(to, "init");
     if (init->kind == GY_INIT_VALUE) {
         gy_write_constant(to, init->a);
@@ -211,14 +206,12 @@ static void write_cut(gy_text *to, const gy_buffer *b)
 
 static void write_check(gy_text *to, const gy_buffer *b)
 {
-    if (b->rtol < 0 && !b->equal_nan) {
+    if (b->rtol < 0 && !b->equal_nan)
         return;
-    }
     gy_write_key(to, "check");
     gy_text_add(to, "{");
-    if (b->rtol >= 0) {
+    if (b->rtol >= 0)
         write_pair(to, "rtol", (gy_constant){ .real = b->rtol }, "atol", (gy_constant){ .real = b->atol });
-    }
     if (b->equal_nan) {
         gy_write_key(to, "equal_nan");
         gy_text_add(to, "true");
@@ -234,9 +227,8 @@ static void write_buffer(gy_text *to, const gantry_graph *g, const gy_buffer *b)
     gy_write_key(to, "dtype");
     gy_text_json(to, gantry_dtype_name(b->dtype));
     gy_write_key(to, "shape");
-    for (int32_t i = 0; i < b->rank; i++) {
+    for (int32_t i = 0; i < b->rank; i++)
         gy_text_printf(to, "%s%" PRId64, i ? ", " : "[", b->shape[i]);
-    }
     gy_text_add(to, "]");
     write_cut(to, b);
     gy_write_key(to, "class");
@@ -326,30 +318,26 @@ static void write_nodes(gy_text *to, const gantry_graph *g)
 gantry_status gantry_graph_json(const gantry_graph *graph, char **text, size_t *length, gantry_error *err)
 {
     gy_text to = { 0 };
-    if (!graph || !text || !length) {
+    if (!graph || !text || !length)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_json needs a graph, and a text and a length to set");
-    }
     if (!graph->sealed) {
         return gy_fail(err, GANTRY_E_INVALID, NULL,
                        "the graph was not checked: call gantry_graph_check before gantry_graph_json");
     }
     gy_text_add(&to, "{\n  \"gantry\": 1,\n  \"name\": ");
     gy_text_json(&to, graph->name);
-    if (graph->params.count > 0) {
+    if (graph->params.count > 0)
         write_params(&to, graph);
-    }
-    if (graph->machine_json || graph->machine_path) {
+    if (graph->machine_json || graph->machine_path)
         write_machine(&to, graph);
-    }
     gy_write_kernels(&to, graph);
     write_buffers(&to, graph);
     write_nodes(&to, graph);
     gy_text_add(&to, "\n}\n");
     size_t size;
     char *all = gy_text_take(&to, &size);
-    if (!all) {
+    if (!all)
         return gy_fail_nomem(err);
-    }
     *text = all;
     *length = size;
     return GANTRY_OK;
@@ -359,13 +347,11 @@ gantry_status gantry_graph_save(const gantry_graph *graph, const char *path, gan
 {
     char *text;
     size_t length;
-    if (!path) {
+    if (!path)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_save needs a path");
-    }
     gantry_status status = gantry_graph_json(graph, &text, &length, err);
-    if (status) {
+    if (status)
         return status;
-    }
     status = gy_file_write(path, text, length, err);
     gy_free(text);
     return status;

@@ -19,11 +19,9 @@ static void write_access(gy_text *to, const gantry_kernel_arg *arg)
     const char *word[GANTRY_PROD + 1];
     size_t count = 0;
     word[count++] = gantry_access_name(arg->access);
-    for (int i = GANTRY_READ; i <= GANTRY_PROD; i++) {
-        if (i != (int)arg->access && (arg->accesses & GANTRY_ACCESS_BIT(i))) {
+    for (int i = GANTRY_READ; i <= GANTRY_PROD; i++)
+        if (i != (int)arg->access && (arg->accesses & GANTRY_ACCESS_BIT(i)))
             word[count++] = gantry_access_name((gantry_access)i);
-        }
-    }
     write_words(to, "access", word, count);
 }
 
@@ -31,14 +29,11 @@ static void write_dtypes(gy_text *to, uint32_t dtypes)
 {
     const char *word[GANTRY_DTYPE_COUNT];
     size_t count = 0;
-    for (int i = 0; i < GANTRY_DTYPE_COUNT; i++) {
-        if (dtypes & GANTRY_DTYPE_BIT(i)) {
+    for (int i = 0; i < GANTRY_DTYPE_COUNT; i++)
+        if (dtypes & GANTRY_DTYPE_BIT(i))
             word[count++] = gantry_dtype_name((gantry_dtype)i);
-        }
-    }
-    if (count > 0) {
+    if (count > 0)
         write_words(to, "dtype", word, count);
-    }
 }
 
 static void write_arg(gy_text *to, const gantry_kernel_arg *arg, gantry_dtype type, const gy_expr *fallback)
@@ -51,11 +46,10 @@ static void write_arg(gy_text *to, const gantry_kernel_arg *arg, gantry_dtype ty
         gy_text_json(to, gantry_dtype_name(type));
         if (arg->optional) {
             gy_write_key(to, "default");
-            if (fallback) {
+            if (fallback)
                 gy_write_expr(to, fallback);
-            } else {
+            else
                 gy_write_number(to, arg->fallback);
-            }
         }
     } else {
         char same[2] = { arg->same, '\0' };
@@ -91,9 +85,8 @@ static void write_code(gy_text *to, const gantry_graph *g, const gy_kernel_code 
 
 static void write_extents(gy_text *to, const char *key, const gy_expr *const extent[3])
 {
-    if (!extent[0]) {
+    if (!extent[0])
         return;
-    }
     gy_write_key(to, key);
     for (int i = 0; i < 3 && extent[i]; i++) {
         gy_text_add(to, i ? ", " : "[");
@@ -161,9 +154,8 @@ void gy_write_kernels(gy_text *to, const gantry_graph *graph)
     bool any = false;
     for (size_t i = 0; i < graph->kernels.count; i++) {
         const gy_kernel *k = &graph->kernels.at[i];
-        if (gantry_kernel_find(k->manifest->name) == k->manifest) {
+        if (gantry_kernel_find(k->manifest->name) == k->manifest)
             continue;
-        }
         gy_text_add(to, any ? ",\n    " : ",\n  \"kernels\": {\n    ");
         any = true;
         write_kernel(to, graph, k);

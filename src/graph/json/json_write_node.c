@@ -45,9 +45,8 @@ static void write_listed(gy_text *to, const gantry_graph *g, const gy_node *n, u
         gy_text_add(to, before);
         before = ", ";
         bool plain = a->mode == GANTRY_READ || a->mode == GANTRY_WRITE;
-        if (!plain) {
+        if (!plain)
             gy_text_printf(to, "{ \"%s\": ", gantry_access_name((gantry_access)a->mode));
-        }
         used = write_references(to, g, a, n->accesses - i);
         gy_text_add(to, plain ? "" : " }");
     }
@@ -78,11 +77,10 @@ static void write_accesses(gy_text *to, const gantry_graph *g, const gy_node *n,
 static void write_scalar(gy_text *to, const gy_scalar *s)
 {
     gy_text_add(to, s->dynamic ? "{ \"dynamic\": " : "");
-    if (s->expr) {
+    if (s->expr)
         gy_write_expr(to, s->expr);
-    } else {
+    else
         gy_write_constant(to, s->number);
-    }
     gy_text_add(to, s->dynamic ? " }" : "");
 }
 
@@ -111,9 +109,8 @@ static void write_chosen(gy_text *to, const gantry_graph *g, const gy_node *n, c
     uint32_t last = GY_NONE;
     for (uint32_t i = 0; i < count; i++) {
         const gy_access *a = &g->access.at[n->access + i];
-        if (a->mode == k->arg[a->arg].access || a->arg == last) {
+        if (a->mode == k->arg[a->arg].access || a->arg == last)
             continue;
-        }
         if (!any) {
             gy_write_key(to, "access");
             gy_text_add(to, "{");
@@ -218,11 +215,10 @@ static void write_kind(gy_text *to, const gantry_graph *g, const gy_node *n, con
     case GY_NODE_HOST:
     case GY_NODE_LAUNCH:
     case GY_NODE_WORK:
-        if (n->kernel == GY_NONE) {
+        if (n->kernel == GY_NONE)
             write_work(to, g, n);
-        } else {
+        else
             write_kernel(to, g, n);
-        }
     }
 }
 
@@ -230,9 +226,8 @@ static void write_kind(gy_text *to, const gantry_graph *g, const gy_node *n, con
 
 static void write_ids(gy_text *to, const gantry_graph *g, const char *key, const uint32_t *node, size_t count)
 {
-    if (count == 0) {
+    if (count == 0)
         return;
-    }
     gy_write_key(to, key);
     for (size_t i = 0; i < count; i++) {
         gy_text_add(to, i ? ", " : "[");
@@ -259,9 +254,8 @@ static void write_times(gy_text *to, const gy_node_extra *x)
 static void write_cost(gy_text *to, const gy_node *n, const gy_node_extra *x)
 {
     bool amounts = n->cost_given || is_function(n);
-    if (!amounts && x->time.count == 0) {
+    if (!amounts && x->time.count == 0)
         return;
-    }
     gy_write_key(to, "cost");
     gy_text_add(to, "{");
     if (amounts) {
@@ -270,22 +264,19 @@ static void write_cost(gy_text *to, const gy_node *n, const gy_node_extra *x)
         gy_write_key(to, "bytes");
         gy_write_number(to, n->bytes);
     }
-    if (x->time.count > 0) {
+    if (x->time.count > 0)
         write_times(to, x);
-    }
     gy_text_add(to, " }");
 }
 
 static void write_place(gy_text *to, const gantry_graph *g, const gy_node_extra *x)
 {
-    if (x->on || x->on_expr) {
+    if (x->on || x->on_expr)
         gy_write_key(to, "on");
-    }
-    if (x->on_expr) {
+    if (x->on_expr)
         gy_write_expr(to, x->on_expr);
-    } else if (x->on) {
+    else if (x->on)
         gy_text_json(to, x->on);
-    }
     write_ids(to, g, "with", x->with.at, x->with.count);
     write_ids(to, g, "apart", x->apart.at, x->apart.count);
 }

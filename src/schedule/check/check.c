@@ -9,9 +9,8 @@
 static gy_label label(gy_text *text)
 {
     gy_label l = { "?" };
-    if (text->at && !text->failed) {
+    if (text->at && !text->failed)
         snprintf(l.at, sizeof l.at, "%s", text->at);
-    }
     gy_text_free(text);
     return l;
 }
@@ -30,9 +29,8 @@ gy_label gy_label_rows(const gantry_schedule *s, uint32_t value, int64_t first, 
     gy_text text = { 0 };
     const gy_schedule_value *v = &s->values.at[value];
     gy_text_printf(&text, "%s", v->name);
-    if (v->generation > 0) {
+    if (v->generation > 0)
         gy_text_printf(&text, "@%u", v->generation);
-    }
     gy_text_printf(&text, "{%lld:%lld}", (long long)first, (long long)last);
     return label(&text);
 }
@@ -50,9 +48,8 @@ static gantry_status check_value(const gy_check *k, uint32_t i)
                       i, v->generation, v->buffer, v->name, mine->generation, mine->buffer, b->name);
     }
     bool tables = !v->offset == !b->tile_offset;
-    if (tables && v->offset && v->rows == b->rows) {
+    if (tables && v->offset && v->rows == b->rows)
         tables = memcmp(v->offset, b->tile_offset, ((size_t)b->rows + 1) * sizeof *v->offset) == 0;
-    }
     if (v->rows != b->rows || v->row_bytes != b->row_bytes || !tables) {
         return BREACH("values", i, "\"%s\" has %lld rows of %lld bytes; that of the graph has %lld of %lld", v->name,
                       (long long)v->rows, (long long)v->row_bytes, (long long)b->rows, (long long)b->row_bytes);
@@ -110,13 +107,11 @@ static gantry_status check_graph(const gy_check *k)
                        s->values.count, s->node_ids.count, k->flow->values, k->graph->nodes.count);
     }
     gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; !status && i < s->values.count; i++) {
+    for (uint32_t i = 0; !status && i < s->values.count; i++)
         status = check_value(k, i);
-    }
     status = status ? status : gy_check_bounds(s, k->graph, k->err);
-    for (size_t i = 0; !status && i < s->instances.count; i++) {
+    for (size_t i = 0; !status && i < s->instances.count; i++)
         status = check_class(k, i);
-    }
     for (size_t i = 0; !status && i < s->node_ids.count; i++) {
         if (strcmp(s->node_ids.at[i], k->graph->nodes.at[i].id) != 0) {
             status = BREACH("nodes", i, "node %zu is \"%s\"; that of the graph is \"%s\"", i, s->node_ids.at[i],
@@ -131,9 +126,8 @@ static gantry_status check_rules(gy_check *k)
     static gantry_status (*const rules[])(gy_check *) = { gy_check_tasks, gy_check_places, gy_check_order,
                                                           gy_check_ranks, gy_check_walk };
     gantry_status status = gy_form_geometry(k->s, &k->geometry, k->err);
-    for (size_t i = 0; !status && i < sizeof rules / sizeof rules[0]; i++) {
+    for (size_t i = 0; !status && i < sizeof rules / sizeof rules[0]; i++)
         status = rules[i](k);
-    }
     return status;
 }
 
@@ -155,9 +149,8 @@ static gantry_status check_against(const gantry_schedule *s, const gantry_graph 
 {
     gy_check k = { .s = s, .graph = graph, .flow = graph->flow, .err = err, .now = { GY_NONE, 0 } };
     gantry_status status = check_graph(&k);
-    if (!status) {
+    if (!status)
         status = gy_contents_init(&k.contents) ? check_rules(&k) : gy_fail_nomem(err);
-    }
     free_check(&k);
     return status;
 }
@@ -170,17 +163,15 @@ gantry_status gy_schedule_verify(const gantry_schedule *s, const gantry_graph *g
     }
     gantry_graph *cut;
     gantry_status status = gy_schedule_form(s, err);
-    if (!status && s->phases.count) {
+    if (!status && s->phases.count)
         return gy_schedule_phases_verify(s, graph, err);
-    }
     if (!status && !graph->phase && gy_graph_is_folded(graph)) {
         return gy_fail(err, GANTRY_E_SCHEDULE, "",
                        "rule phases: graph \"%s\" has a repeat that is not unrolled, and the schedule has no phases",
                        graph->name);
     }
-    if (!status) {
+    if (!status)
         status = gy_schedule_graph(&cut, s, graph, err);
-    }
     if (!status) {
         status = check_against(s, cut, err);
         gantry_graph_free(cut);
@@ -190,13 +181,11 @@ gantry_status gy_schedule_verify(const gantry_schedule *s, const gantry_graph *g
 
 static gantry_status check_belongs(const gantry_schedule *s, gantry_graph *graph, gantry_error *err)
 {
-    if (!s || !graph) {
+    if (!s || !graph)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_schedule_check needs a schedule and a graph");
-    }
     gantry_status status = gantry_graph_check(graph, err);
-    if (status) {
+    if (status)
         return status;
-    }
     if (graph->hash != s->graph_hash) {
         return gy_fail(err, GANTRY_E_SCHEDULE, "/graph_hash",
                        "the schedule was made for graph \"%s\" with hash %016llx, this is "
@@ -216,16 +205,13 @@ gantry_status gantry_schedule_attach(gantry_schedule *s, gantry_graph *graph, ga
 {
     gantry_graph *mine;
     gantry_status status = check_belongs(s, graph, err);
-    if (!status) {
+    if (!status)
         status = gy_schedule_graph(&mine, s, graph, err);
-    }
-    if (status) {
+    if (status)
         return status;
-    }
     status = gy_schedule_verify(s, mine, err);
-    if (!status && s->phases.count) {
+    if (!status && s->phases.count)
         status = gy_schedule_phases_attach(s, mine, err);
-    }
     if (status) {
         gantry_graph_free(mine);
         return status;

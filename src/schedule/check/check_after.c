@@ -35,13 +35,11 @@ static gantry_status limits_of(gy_check *k, uint32_t node, size_t *at)
         return GANTRY_OK;
     }
     size_t first = k->after.limit.count, lanes = k->s->lanes.count;
-    if (!gy_vec_add(&k->after.limit, lanes) || !gy_map_put(&k->after.of_node, node, first)) {
+    if (!gy_vec_add(&k->after.limit, lanes) || !gy_map_put(&k->after.of_node, node, first))
         return gy_fail_nomem(k->err);
-    }
     uint32_t *limit = k->after.limit.at + first;
-    for (size_t i = 0; i < lanes; i++) {
+    for (size_t i = 0; i < lanes; i++)
         limit[i] = 0;
-    }
     for (uint32_t it = 0; it < gy_iterations(k, node); it++) {
         uint32_t op = op_of(k, node, it), lane = k->s->op_lane.at[k->s->ops.at[op].lane];
         uint32_t tick = gy_clocks_tick(&k->clocks, (gy_stamp){ op, 0 });
@@ -60,9 +58,8 @@ static gantry_status check_all(gy_check *k, uint32_t op, uint32_t node)
         uint32_t limit = k->after.limit.at[at + lane];
         held = held && (limit == 0 || k->clocks.now[lane] >= limit + k->now.start * k->clocks.lane_ops[lane]);
     }
-    for (uint32_t it = 0; !status && !held && it < gy_iterations(k, node); it++) {
+    for (uint32_t it = 0; !status && !held && it < gy_iterations(k, node); it++)
         status = check_one(k, op, op_of(k, node, it));
-    }
     return status;
 }
 
@@ -74,13 +71,12 @@ gantry_status gy_check_after(gy_check *k, uint32_t op)
     for (uint32_t i = 0; !status && i < node->afters; i++) {
         uint32_t other = k->graph->after.at[node->after + i];
         uint32_t loop = k->graph->nodes.at[other].loop;
-        if (loop != GY_NONE && loop == node->loop) {
+        if (loop != GY_NONE && loop == node->loop)
             status = check_one(k, op, op_of(k, other, o->iteration));
-        } else if (gy_iterations(k, other) == 1) {
+        else if (gy_iterations(k, other) == 1)
             status = check_one(k, op, op_of(k, other, 0));
-        } else {
+        else
             status = check_all(k, op, other);
-        }
     }
     return status;
 }

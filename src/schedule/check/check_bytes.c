@@ -88,9 +88,8 @@ static uint64_t copy_cell(void *context, uint64_t payload)
     uint32_t from = cell.readers;
     cell.readers = GY_NONE;
     uint32_t to = new_cell(b, cell);
-    for (; !b->failed && from != GY_NONE; from = b->reader.at[from].next) {
+    for (; !b->failed && from != GY_NONE; from = b->reader.at[from].next)
         add_reader(b, to, b->reader.at[from].who);
-    }
     return to;
 }
 
@@ -98,20 +97,17 @@ static gantry_status open_space(gy_check *k, const gy_instance *in)
 {
     gy_bytes *b = &k->bytes;
     gy_imap *map = gy_bytes_space(b, k->s, in);
-    if (!map || map->at) {
+    if (!map || map->at)
         return GANTRY_OK;
-    }
     int64_t bytes;
-    if (in->space == GY_SPACE_OUTPUT) {
+    if (in->space == GY_SPACE_OUTPUT)
         bytes = gy_row_offset(k->s, in->value, k->s->values.at[in->value].rows);
-    } else {
+    else
         bytes = (int64_t)(in->space == GY_SPACE_SLAB ? k->s->slab.at[in->memory] : k->s->staging);
-    }
     gy_cell cell = { GY_UNKNOWN, GY_GEOMETRY_ANY, 0, nobody, GY_NONE };
     uint32_t first = new_cell(b, cell);
-    if (b->failed || !gy_imap_init(map, 0, bytes, first)) {
+    if (b->failed || !gy_imap_init(map, 0, bytes, first))
         return gy_fail_nomem(k->err);
-    }
     map->on_cut = copy_cell;
     map->context = b;
     return GANTRY_OK;
@@ -123,21 +119,18 @@ gantry_status gy_bytes_init(gy_check *k)
     *b = (gy_bytes){ .memories = k->s->machine->memories, .unused_reader = GY_NONE };
     b->spaces = b->memories + 1 + k->graph->buffers.count;
     b->space = gy_calloc(b->spaces, sizeof *b->space);
-    if (!b->space) {
+    if (!b->space)
         return gy_fail_nomem(k->err);
-    }
     gantry_status status = GANTRY_OK;
-    for (size_t i = 0; !status && i < k->s->instances.count; i++) {
+    for (size_t i = 0; !status && i < k->s->instances.count; i++)
         status = open_space(k, &k->s->instances.at[i]);
-    }
     return status;
 }
 
 void gy_bytes_free(gy_bytes *b)
 {
-    for (size_t i = 0; b->space && i < b->spaces; i++) {
+    for (size_t i = 0; b->space && i < b->spaces; i++)
         gy_imap_free(&b->space[i]);
-    }
     gy_free(b->space);
     gy_vec_free(&b->cell);
     gy_vec_free(&b->unused);
@@ -165,9 +158,8 @@ static gantry_status fail_race(const gy_check *k, const gy_use *u, const gy_inte
                          memory, rows.at);
     }
     char starts[64] = "";
-    if (other.start != k->now.start) {
+    if (other.start != k->now.start)
         snprintf(starts, sizeof starts, " %u start(s) before", k->now.start - other.start);
-    }
     return gy_breach(k->err, "race", "ops", k->now.op,
                      "%s %s bytes %lld to %lld of memory %s (%s) that %s%s %s, and nothing "
                      "orders the two; add a dependency",
@@ -198,16 +190,14 @@ gantry_status gy_bytes_read(gy_check *k, const gy_use *u)
     gy_imap *map = gy_bytes_space(&k->bytes, k->s, gy_use_instance(k, u));
     int64_t first, last;
     gy_use_span(k, u, &first, &last);
-    if (!map || first == last) {
+    if (!map || first == last)
         return GANTRY_OK;
-    }
     uint32_t i = gy_imap_cut(map, first, last);
     for (uint32_t j = i; !k->bytes.failed && j != GY_IMAP_NONE && map->at[j].first < last; j = gy_imap_next(map, j)) {
         uint32_t cell = (uint32_t)map->at[j].payload;
         gy_stamp writer = k->bytes.cell.at[cell].writer;
-        if (writer.op != GY_NONE && !gy_clocks_before(&k->clocks, writer)) {
+        if (writer.op != GY_NONE && !gy_clocks_before(&k->clocks, writer))
             return fail_race(k, u, &map->at[j], writer, true);
-        }
         replace_readers(k, cell);
     }
     return i == GY_IMAP_NONE || k->bytes.failed ? gy_fail_nomem(k->err) : GANTRY_OK;
@@ -230,13 +220,11 @@ static bool is_in_place(const gy_check *k, const gy_use *u)
         const gy_instance *from = gy_use_instance(k, read);
         gy_use_span(k, read, &read_first, &read_last);
         bool shared = gy_bytes_space(&k->bytes, k->s, from) == gy_bytes_space(&k->bytes, k->s, in);
-        if (!shared || read_first >= last || first >= read_last) {
+        if (!shared || read_first >= last || first >= read_last)
             continue;
-        }
         if (read->rank != u->rank || k->geometry[from->value] != k->geometry[in->value] ||
-            gy_bytes_base(k, from) != gy_bytes_base(k, in)) {
+            gy_bytes_base(k, from) != gy_bytes_base(k, in))
             return false;
-        }
     }
     return true;
 }
@@ -245,16 +233,14 @@ static gantry_status check_past(gy_check *k, const gy_use *u, const gy_interval 
 {
     gy_bytes *b = &k->bytes;
     const gy_cell *cell = &b->cell.at[run->payload];
-    if (cell->writer.op != GY_NONE && (is_now(k, cell->writer) || !gy_clocks_before(&k->clocks, cell->writer))) {
+    if (cell->writer.op != GY_NONE && (is_now(k, cell->writer) || !gy_clocks_before(&k->clocks, cell->writer)))
         return fail_race(k, u, run, cell->writer, true);
-    }
     for (uint32_t i = cell->readers; i != GY_NONE; i = b->reader.at[i].next) {
         gy_stamp who = b->reader.at[i].who;
         if (is_now(k, who)) {
             bool collective = gy_check_op(k, who.op)->kind == GY_OP_COLLECTIVE;
-            if (!collective || !is_in_place(k, u)) {
+            if (!collective || !is_in_place(k, u))
                 return fail_race(k, u, run, who, false);
-            }
         } else if (!gy_clocks_before(&k->clocks, who)) {
             return fail_race(k, u, run, who, false);
         }
@@ -267,15 +253,13 @@ gantry_status gy_bytes_take(gy_check *k, const gy_use *u)
     gy_imap *map = gy_bytes_space(&k->bytes, k->s, gy_use_instance(k, u));
     int64_t first, last;
     gy_use_span(k, u, &first, &last);
-    if (!map || first == last) {
+    if (!map || first == last)
         return GANTRY_OK;
-    }
     uint32_t i = gy_imap_cut(map, first, last);
     for (uint32_t j = i; !k->bytes.failed && j != GY_IMAP_NONE && map->at[j].first < last; j = gy_imap_next(map, j)) {
         gantry_status status = check_past(k, u, &map->at[j]);
-        if (status) {
+        if (status)
             return status;
-        }
         gy_cell *cell = &k->bytes.cell.at[map->at[j].payload];
         drop_readers(&k->bytes, cell);
         cell->writer = k->now;
@@ -288,16 +272,14 @@ gantry_status gy_bytes_put(gy_check *k, gy_imap *map, int64_t first, int64_t las
     gy_bytes *b = &k->bytes;
     uint32_t i = gy_imap_cut(map, first, last), mine = GY_NONE;
     for (; i != GY_IMAP_NONE && map->at[i].first < last; i = gy_imap_next(map, i)) {
-        if (mine == GY_NONE) {
+        if (mine == GY_NONE)
             mine = (uint32_t)map->at[i].payload;
-        } else if (!gy_vec_push(&b->unused, (uint32_t)map->at[i].payload)) {
+        else if (!gy_vec_push(&b->unused, (uint32_t)map->at[i].payload))
             return gy_fail_nomem(k->err);
-        }
         map->at[i].payload = mine;
     }
-    if (mine == GY_NONE || b->failed) {
+    if (mine == GY_NONE || b->failed)
         return gy_fail_nomem(k->err);
-    }
     gy_cell *cell = &b->cell.at[mine];
     bool plain = gy_content_is_plain(&k->contents, what.content);
     cell->content = what.content;
@@ -313,9 +295,8 @@ gantry_status gy_bytes_set(gy_check *k, const gy_use *u, gy_content_id content)
     gy_imap *map = gy_bytes_space(&k->bytes, k->s, in);
     int64_t first, last;
     gy_use_span(k, u, &first, &last);
-    if (!map || first == last) {
+    if (!map || first == last)
         return GANTRY_OK;
-    }
     gy_cell what = { .content = content, .geometry = k->geometry[in->value], .base = gy_bytes_base(k, in) };
     return gy_bytes_put(k, map, first, last, what);
 }
@@ -345,9 +326,8 @@ static gantry_status set_persistent(gy_check *k, size_t index)
     const gy_instance *in = &k->s->instances.at[index];
     gy_imap *map = gy_bytes_space(&k->bytes, k->s, in);
     int64_t first = address_of(k, in), last = first + (int64_t)in->bytes;
-    if (in->role != GY_ROLE_PERSIST || first == last) {
+    if (in->role != GY_ROLE_PERSIST || first == last)
         return GANTRY_OK;
-    }
     gy_content_id content = gy_content_entry(&k->contents, in->value);
     uint32_t i = gy_imap_cut(map, first, last), j = i;
     for (; j != GY_IMAP_NONE && map->at[j].first < last; j = gy_imap_next(map, j)) {
@@ -376,12 +356,10 @@ static void forget_outputs(gy_bytes *b)
 gantry_status gy_bytes_begin(gy_check *k)
 {
     forget_outputs(&k->bytes);
-    for (size_t i = 0; i < k->bytes.cell.count; i++) {
+    for (size_t i = 0; i < k->bytes.cell.count; i++)
         k->bytes.cell.at[i].content = GY_UNKNOWN;
-    }
     gantry_status status = GANTRY_OK;
-    for (size_t i = 0; !status && i < k->s->instances.count; i++) {
+    for (size_t i = 0; !status && i < k->s->instances.count; i++)
         status = set_persistent(k, i);
-    }
     return status;
 }

@@ -21,9 +21,8 @@ static void count_lanes(gy_clocks *c)
     for (size_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
         c->rank[i] = c->lane_ops[s->op_lane.at[op->lane]];
-        for (uint32_t k = 0; k < op->lanes; k++) {
+        for (uint32_t k = 0; k < op->lanes; k++)
             c->lane_ops[s->op_lane.at[op->lane + k]]++;
-        }
     }
 }
 
@@ -32,22 +31,18 @@ static void sort_rows(gy_clocks *c)
 {
     const gantry_schedule *s = c->s;
     size_t ops = s->ops.count, *next = c->row_first + 1; /* next[i]: where the next row of op i goes */
-    for (size_t i = 0; i < s->sync.count; i++) {
+    for (size_t i = 0; i < s->sync.count; i++)
         next[s->sync.at[i].to + 1] += counts(s, &s->sync.at[i]);
-    }
-    for (size_t i = 0; i < ops; i++) {
+    for (size_t i = 0; i < ops; i++)
         next[i + 1] += next[i];
-    }
     for (size_t i = 0; i < s->sync.count; i++) {
         const gy_sync *row = &s->sync.at[i];
-        if (!counts(s, row)) {
+        if (!counts(s, row))
             continue;
-        }
         c->row[next[row->to]++] =
             (uint32_t)i; /* which leaves where op i + 1 begins in next[i], that is row_first[i + 1] */
-        for (uint32_t start = 0; start < s->in_flight - row->distance; start++) {
+        for (uint32_t start = 0; start < s->in_flight - row->distance; start++)
             c->left[start * ops + row->from]++;
-        }
     }
 }
 
@@ -65,9 +60,8 @@ gantry_status gy_clocks_init(gy_clocks *c, const gantry_schedule *s, gantry_erro
     c->kept = gy_calloc(stamps + 1, sizeof *c->kept);
     c->left = gy_calloc(stamps + 1, sizeof *c->left);
     if (!c->lane_ops || !c->rank || !c->row_first || !c->row || !c->lane_clock || !c->seen || !c->now || !c->kept ||
-        !c->left) {
+        !c->left)
         return gy_fail_nomem(err);
-    }
     memset(c->kept, 0xff, (stamps + 1) * sizeof *c->kept);
     count_lanes(c);
     sort_rows(c);
@@ -91,9 +85,8 @@ void gy_clocks_free(gy_clocks *c)
 
 static void join(gy_clocks *c, const uint32_t *other)
 {
-    for (size_t i = 0; i < c->lanes; i++) {
+    for (size_t i = 0; i < c->lanes; i++)
         c->now[i] = other[i] > c->now[i] ? other[i] : c->now[i];
-    }
 }
 
 static bool keep(gy_clocks *c, size_t stamp)
@@ -103,9 +96,8 @@ static bool keep(gy_clocks *c, size_t stamp)
         slot = c->unused.at[--c->unused.count];
     } else {
         slot = (uint32_t)(c->store.count / (c->lanes ? c->lanes : 1));
-        if (!gy_vec_add(&c->store, c->lanes)) {
+        if (!gy_vec_add(&c->store, c->lanes))
             return false;
-        }
     }
     memcpy(c->store.at + slot * c->lanes, c->now, c->lanes * sizeof *c->now);
     c->kept[stamp] = slot;
@@ -117,14 +109,12 @@ static bool take_rows(gy_clocks *c, uint32_t start, uint32_t op)
 {
     for (size_t i = c->row_first[op]; i < c->row_first[op + 1]; i++) {
         const gy_sync *row = &c->s->sync.at[c->row[i]];
-        if (row->distance > start) {
+        if (row->distance > start)
             continue;
-        }
         size_t stamp = (size_t)(start - row->distance) * c->s->ops.count + row->from;
         join(c, c->store.at + c->kept[stamp] * c->lanes);
-        if (--c->left[stamp] == 0 && !gy_vec_push(&c->unused, c->kept[stamp])) {
+        if (--c->left[stamp] == 0 && !gy_vec_push(&c->unused, c->kept[stamp]))
             return false;
-        }
     }
     return true;
 }
@@ -134,18 +124,14 @@ bool gy_clocks_step(gy_clocks *c, uint32_t start, uint32_t op)
     const gy_op *o = &c->s->ops.at[op];
     const uint32_t *lane = &c->s->op_lane.at[o->lane];
     memset(c->now, 0, c->lanes * sizeof *c->now);
-    for (uint32_t k = 0; k < o->lanes; k++) {
+    for (uint32_t k = 0; k < o->lanes; k++)
         join(c, c->lane_clock + lane[k] * c->lanes);
-    }
-    if (!take_rows(c, start, op)) {
+    if (!take_rows(c, start, op))
         return false;
-    }
-    for (uint32_t k = 0; k < o->lanes; k++) {
+    for (uint32_t k = 0; k < o->lanes; k++)
         c->now[lane[k]] = ++c->seen[lane[k]];
-    }
-    for (uint32_t k = 0; k < o->lanes; k++) {
+    for (uint32_t k = 0; k < o->lanes; k++)
         memcpy(c->lane_clock + lane[k] * c->lanes, c->now, c->lanes * sizeof *c->now);
-    }
     size_t stamp = (size_t)start * c->s->ops.count + op;
     return c->left[stamp] == 0 || keep(c, stamp);
 }

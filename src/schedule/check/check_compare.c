@@ -8,9 +8,8 @@ static const gy_task *task_of_access(const gy_check *k, uint64_t access)
 {
     for (uint32_t i = 0; i < k->flow->tasks; i++) {
         const gy_task *t = &k->flow->task[i];
-        if (access >= t->access && access < (uint64_t)t->access + k->graph->nodes.at[t->node].accesses) {
+        if (access >= t->access && access < (uint64_t)t->access + k->graph->nodes.at[t->node].accesses)
             return t;
-        }
     }
     return NULL;
 }
@@ -21,9 +20,8 @@ static void add_base(gy_text *to, const gy_check *k, const gy_content *x)
     case GY_BASE_WRITE: {
         const gy_task *t = task_of_access(k, x->base);
         gy_text_printf(to, "what \"%s\" wrote", t ? k->graph->nodes.at[t->node].id : "?");
-        if (t && t->iteration > 0) {
+        if (t && t->iteration > 0)
             gy_text_printf(to, " in iteration %u", t->iteration);
-        }
         break;
     }
     case GY_BASE_ENTRY:
@@ -54,9 +52,8 @@ static void add_content(gy_text *to, const gy_check *k, gy_content_id id)
 static int64_t row_at(const gantry_schedule *s, uint32_t value, int64_t byte)
 {
     const gy_schedule_value *v = &s->values.at[value];
-    if (!v->offset) {
+    if (!v->offset)
         return v->row_bytes ? byte / v->row_bytes : 0;
-    }
     int64_t low = 0, high = v->rows;
     while (high - low > 1) {
         int64_t middle = low + (high - low) / 2;
@@ -79,11 +76,10 @@ static gantry_status fail(gy_check *k, const gy_use *u, const seen *there, gy_co
     gy_text text = { 0 };
     gy_label rows = gy_label_rows(k->s, in->value, row_at(k->s, in->value, there->first - base),
                                   row_at(k->s, in->value, there->last - 1 - base) + 1);
-    if (k->now.op != GY_NONE) {
+    if (k->now.op != GY_NONE)
         gy_text_printf(&text, "%s %s ", gy_label_op(k->s, k->now.op).at, u->mode == GANTRY_WRITE ? "writes" : "reads");
-    } else {
+    else
         gy_text_printf(&text, "at the end ");
-    }
     gy_text_printf(&text, "%s in memory %s (instance %u)%s ", rows.at, k->s->machine->memory[in->memory].id,
                    u->instance, k->now.op != GY_NONE ? ", where there is" : " holds");
     add_content(&text, k, there->content);
@@ -110,9 +106,8 @@ static gantry_status check_run(gy_check *k, const gy_use *u, const gy_expected *
     gy_use part = { .instance = u->instance, .mode = u->mode, .first = run->first, .last = run->last };
     seen there = { 0 };
     gy_use_span(k, &part, &there.first, &there.last);
-    if (run->content == GY_UNKNOWN || there.first == there.last) {
+    if (run->content == GY_UNKNOWN || there.first == there.last)
         return GANTRY_OK;
-    }
     if (!map) {
         there.content = gy_content_entry(&k->contents, k->s->values.at[in->value].buffer);
         return input_differs(k, in, run->content) ? fail(k, u, &there, run->content, rule, list, index) : GANTRY_OK;
@@ -137,8 +132,7 @@ gantry_status gy_check_rows(gy_check *k, const gy_use *u, const gy_expected *run
                             const char *list, size_t index)
 {
     gantry_status status = GANTRY_OK;
-    for (size_t i = 0; !status && i < runs; i++) {
+    for (size_t i = 0; !status && i < runs; i++)
         status = check_run(k, u, &run[i], rule, list, index);
-    }
     return status;
 }

@@ -35,9 +35,8 @@ static gy_content_id intern(gy_contents *c, const gy_content *x)
 {
     uint64_t key = hash(x), id;
     while (gy_map_get(&c->index, key, &id)) {
-        if (same(&c->at.at[id], x)) {
+        if (same(&c->at.at[id], x))
             return (gy_content_id)id;
-        }
         key++;
     }
     id = c->at.count;
@@ -72,9 +71,8 @@ gy_content_id gy_content_identity(gy_contents *c, gantry_dtype dtype, gantry_acc
     gantry_access first = GANTRY_SUM;
     size_t size = gantry_dtype_size(dtype);
     gy_identity(dtype, op, mine);
-    while (first < op && (!gy_identity(dtype, first, other) || memcmp(mine, other, size) != 0)) {
+    while (first < op && (!gy_identity(dtype, first, other) || memcmp(mine, other, size) != 0))
         first = (gantry_access)(first + 1);
-    }
     return plain(c, GY_BASE_IDENTITY, (uint64_t)dtype * 8 + first);
 }
 
@@ -82,9 +80,8 @@ gy_content_id gy_content_identity(gy_contents *c, gantry_dtype dtype, gantry_acc
 static gy_content open_for(const gy_contents *c, gy_content_id id, gantry_access op)
 {
     gy_content x = c->at.at[id];
-    if (x.op != 0 && x.op != (uint8_t)op) {
+    if (x.op != 0 && x.op != (uint8_t)op)
         x = (gy_content){ .base_kind = GY_BASE_AFTER, .base = id };
-    }
     x.op = (uint8_t)op;
     return x;
 }
@@ -101,18 +98,16 @@ static gy_content_id close_content(gy_contents *c, gy_content *x)
 {
     if (x->sum[0] == 0 && x->sum[1] == 0) {
         x->op = 0;
-        if (x->base_kind == GY_BASE_AFTER) {
+        if (x->base_kind == GY_BASE_AFTER)
             return (gy_content_id)x->base;
-        }
     }
     return intern(c, x);
 }
 
 gy_content_id gy_content_add(gy_contents *c, gy_content_id to, gantry_access op, uint64_t flow_access)
 {
-    if (to == GY_UNKNOWN) {
+    if (to == GY_UNKNOWN)
         return GY_UNKNOWN;
-    }
     gy_content x = open_for(c, to, op);
     uint64_t low = gy_hash64(flow_access * 2 + 1);
     const uint64_t sum[2] = { low, gy_hash64(low ^ (flow_access + UINT64_C(0x9e3779b97f4a7c15))) };
@@ -128,9 +123,8 @@ static bool same_base(const gy_content *a, const gy_content *b)
 gy_content_id gy_content_combine(gy_contents *c, gy_content_id a, gy_content_id b, gantry_dtype dtype, gantry_access op)
 {
     gy_content_id nothing = gy_content_identity(c, dtype, op);
-    if (a == GY_UNKNOWN || b == GY_UNKNOWN || c->failed) {
+    if (a == GY_UNKNOWN || b == GY_UNKNOWN || c->failed)
         return GY_UNKNOWN;
-    }
     gy_content x = open_for(c, a, op), y = open_for(c, b, op), identity = c->at.at[nothing];
     if (same_base(&y, &identity)) {
         add_sum(&x, y.sum, y.count);

@@ -15,22 +15,19 @@ gantry_dtype gy_value_dtype(const gy_check *k, uint32_t value)
 static gy_imap *map_of(gy_check *k, uint32_t value)
 {
     gy_imap *map = &k->expect.value[value];
-    if (map->at) {
+    if (map->at)
         return map;
-    }
     const gy_value *v = &k->flow->value[value];
     const gy_buffer *b = &k->graph->buffers.at[v->buffer];
-    if (!gy_imap_init(map, 0, b->rows, GY_UNKNOWN)) {
+    if (!gy_imap_init(map, 0, b->rows, GY_UNKNOWN))
         return NULL;
-    }
     gy_rows rows;
     for (uint32_t run = 0; k->flow->entry[v->buffer] == value && gy_graph_entry_rows(k->graph, v->buffer, run, &rows) &&
                            rows.first < rows.last;
          run++) {
         uint32_t i = gy_imap_cut(map, rows.first, rows.last);
-        if (i == GY_IMAP_NONE) {
+        if (i == GY_IMAP_NONE)
             return NULL;
-        }
         map->at[i].payload = gy_content_entry(&k->contents, v->buffer);
     }
     return map;
@@ -39,11 +36,9 @@ static gy_imap *map_of(gy_check *k, uint32_t value)
 gy_content_id gy_content_written(gy_check *k, uint32_t node, size_t access)
 {
     if (k->graph->nodes.at[node].kind == GY_NODE_FILL) {
-        for (gantry_access op = GANTRY_SUM; op <= GANTRY_PROD; op = (gantry_access)(op + 1)) {
-            if (gy_fill_is_identity(k->graph, node, op)) {
+        for (gantry_access op = GANTRY_SUM; op <= GANTRY_PROD; op = (gantry_access)(op + 1))
+            if (gy_fill_is_identity(k->graph, node, op))
                 return gy_content_identity(&k->contents, gy_value_dtype(k, k->flow->access[access].value), op);
-            }
-        }
     }
     return gy_content_write(&k->contents, access);
 }
@@ -51,16 +46,14 @@ gy_content_id gy_content_written(gy_check *k, uint32_t node, size_t access)
 static gantry_status read_rows(gy_check *k, uint32_t value, int64_t first, int64_t last, gy_runs *to)
 {
     const gy_imap *map = map_of(k, value);
-    if (!map) {
+    if (!map)
         return gy_fail_nomem(k->err);
-    }
     for (uint32_t i = gy_imap_find(map, first); i != GY_IMAP_NONE && map->at[i].first < last;
          i = gy_imap_next(map, i)) {
         gy_expected run = { map->at[i].first > first ? map->at[i].first : first,
                             map->at[i].last < last ? map->at[i].last : last, (gy_content_id)map->at[i].payload };
-        if (!gy_vec_push(to, run)) {
+        if (!gy_vec_push(to, run))
             return gy_fail_nomem(k->err);
-        }
     }
     return GANTRY_OK;
 }
@@ -69,15 +62,13 @@ static gantry_status write_rows(gy_check *k, uint32_t value, const gy_access *a,
 {
     gy_imap *map = map_of(k, value);
     uint32_t i = map ? gy_imap_cut(map, a->first, a->last) : GY_IMAP_NONE;
-    if (i == GY_IMAP_NONE) {
+    if (i == GY_IMAP_NONE)
         return gy_fail_nomem(k->err);
-    }
     for (; i != GY_IMAP_NONE && map->at[i].first < a->last; i = gy_imap_next(map, i)) {
         if (gy_access_reduces(a)) {
             content = (gy_content_id)map->at[i].payload;
-            if (content == GY_UNKNOWN) { /* no previous value */
+            if (content == GY_UNKNOWN) /* no previous value */
                 content = gy_content_identity(&k->contents, gy_value_dtype(k, value), a->mode);
-            }
             content = gy_content_add(&k->contents, content, a->mode, access);
         }
         map->at[i].payload = content;
@@ -99,17 +90,15 @@ static gantry_status execute(gy_check *k, uint32_t task)
             gantry_status status = GANTRY_OK;
             if (phase == 0) {
                 k->expect.first[2 * access] = k->expect.run.count;
-                if (a->first < a->last && (a->mode == GANTRY_READ || a->mode == GANTRY_READWRITE)) {
+                if (a->first < a->last && (a->mode == GANTRY_READ || a->mode == GANTRY_READWRITE))
                     status = read_rows(k, value, a->first, a->last, &k->expect.run);
-                }
                 k->expect.first[2 * access + 1] = k->expect.run.count;
             } else if (a->first < a->last && a->mode != GANTRY_READ) {
                 gy_content_id content = gy_access_reduces(a) ? GY_UNKNOWN : gy_content_written(k, t->node, access);
                 status = write_rows(k, value, a, content, access);
             }
-            if (status) {
+            if (status)
                 return status;
-            }
         }
     }
     return GANTRY_OK;
@@ -122,19 +111,16 @@ static gantry_status execute_all(gy_check *k)
     const gantry_graph *g = k->graph;
     for (uint32_t node = 0; !status && node < g->nodes.count; node++) {
         uint32_t loop = g->nodes.at[node].loop;
-        if (gy_iterations(k, node) == 0) {
+        if (gy_iterations(k, node) == 0)
             continue;
-        }
         if (loop == GY_NONE) {
             status = execute(k, k->task[k->task_first[node]]);
             continue;
         }
         uint32_t first = g->loops.at[loop].first_node, last = g->loops.at[loop].last_node;
-        for (uint32_t it = 0; !status && it < gy_iterations(k, first); it++) {
-            for (uint32_t n = first; !status && n < last; n++) {
+        for (uint32_t it = 0; !status && it < gy_iterations(k, first); it++)
+            for (uint32_t n = first; !status && n < last; n++)
                 status = execute(k, k->task[k->task_first[n] + it]);
-            }
-        }
         node = last - 1;
     }
     return status;
@@ -145,17 +131,15 @@ gantry_status gy_expect_make(gy_check *k)
     k->expect.values = k->flow->values;
     k->expect.value = gy_calloc(k->flow->values + 1u, sizeof *k->expect.value);
     k->expect.first = gy_calloc(k->flow->accesses + 1, 2 * sizeof *k->expect.first);
-    if (!k->expect.value || !k->expect.first) {
+    if (!k->expect.value || !k->expect.first)
         return gy_fail_nomem(k->err);
-    }
     return execute_all(k);
 }
 
 void gy_expect_free(gy_expect *e)
 {
-    for (uint32_t i = 0; e->value && i < e->values; i++) {
+    for (uint32_t i = 0; e->value && i < e->values; i++)
         gy_imap_free(&e->value[i]);
-    }
     gy_free(e->value);
     gy_free(e->first);
     gy_vec_free(&e->run);

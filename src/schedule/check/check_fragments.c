@@ -21,9 +21,8 @@ gantry_status gy_fragments_read(gy_check *k, const gy_use *u, gy_fragments *to)
     const gy_imap *map = gy_bytes_space(&k->bytes, k->s, in);
     int64_t first, last, base = gy_bytes_base(k, in);
     gy_use_span(k, u, &first, &last);
-    if (first == last) {
+    if (first == last)
         return GANTRY_OK;
-    }
     if (!map) {
         gy_content_id content = gy_content_entry(&k->contents, k->s->values.at[in->value].buffer);
         gy_fragment fragment = { first - base, last - base, 0, content, k->geometry[in->value] };
@@ -47,11 +46,10 @@ static size_t find_piece(const gy_fragments *p, int64_t byte)
     size_t low = 0, high = p->at.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (p->at.at[middle].last > byte) {
+        if (p->at.at[middle].last > byte)
             high = middle;
-        } else {
+        else
             low = middle + 1;
-        }
     }
     return low;
 }
@@ -67,9 +65,8 @@ gantry_status gy_fragments_write(gy_check *k, const gy_use *u, const gy_fragment
         const gy_fragment *p = &from->at.at[i];
         int64_t begin = p->first + base > first ? p->first + base : first;
         int64_t end = p->last + base < last ? p->last + base : last;
-        if (begin >= end) {
+        if (begin >= end)
             break;
-        }
         gy_cell what = { .content = p->content, .geometry = p->geometry, .base = wrap(base, p->shift) };
         status = gy_bytes_put(k, map, begin, end, what);
     }
@@ -121,11 +118,9 @@ static int64_t next_bound(const gy_fragments *in, const active *now, size_t next
 static void drop_ended(const gy_fragments *in, active *now, int64_t at)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < now->at.count; i++) {
-        if (in->at.at[now->at.at[i]].last > at) {
+    for (size_t i = 0; i < now->at.count; i++)
+        if (in->at.at[now->at.at[i]].last > at)
             now->at.at[kept++] = now->at.at[i];
-        }
-    }
     now->at.count = kept;
 }
 
@@ -137,15 +132,13 @@ static gantry_status sweep(gy_check *k, const gy_fragments *in, active *now, gy_
     while (!status && (next < in->at.count || now->at.count > 0)) {
         int64_t at = now->at.count ? out->at.at[out->at.count - 1].last : in->at.at[next].first;
         while (next < in->at.count && in->at.at[next].first <= at) {
-            if (!gy_vec_push(&now->at, next)) {
+            if (!gy_vec_push(&now->at, next))
                 return gy_fail_nomem(k->err);
-            }
             next++;
         }
         gy_fragment fragment = { .first = at, .last = next_bound(in, now, next) };
-        for (size_t i = 0; i < now->at.count; i++) {
+        for (size_t i = 0; i < now->at.count; i++)
             fold(k, &fragment, i == 0, &in->at.at[now->at.at[i]], dtype, op);
-        }
         status = push(k, out, fragment);
         drop_ended(in, now, fragment.last);
     }
@@ -156,9 +149,8 @@ gantry_status gy_fragments_combine(gy_check *k, gy_fragments *fragments, gantry_
 {
     gy_fragments out = { 0 };
     active now = { 0 };
-    if (fragments->at.count > 1) {
+    if (fragments->at.count > 1)
         qsort(fragments->at.at, fragments->at.count, sizeof *fragments->at.at, by_first);
-    }
     gantry_status status = sweep(k, fragments, &now, &out, dtype, op);
     gy_vec_free(&now.at);
     gy_vec_free(&fragments->at);

@@ -42,11 +42,9 @@ static uint32_t first_of(const gy_imap *map)
 static bool paint(gy_imap *to, const gy_imap *from, uint64_t least, uint64_t payload)
 {
     bool fits = true;
-    for (uint32_t i = first_of(from); i != GY_IMAP_NONE && fits; i = gy_imap_next(from, i)) {
-        if (from->at[i].payload >= least) {
+    for (uint32_t i = first_of(from); i != GY_IMAP_NONE && fits; i = gy_imap_next(from, i))
+        if (from->at[i].payload >= least)
             fits = gy_imap_set(to, from->at[i].first, from->at[i].last, payload);
-        }
-    }
     return fits;
 }
 
@@ -55,9 +53,8 @@ static bool lower(gy_imap *map, int64_t first, int64_t last, uint64_t most)
 {
     uint32_t i = first < last ? gy_imap_cut(map, first, last) : GY_IMAP_NONE;
     bool fits = first >= last || i != GY_IMAP_NONE;
-    for (; i != GY_IMAP_NONE && map->at[i].first < last; i = gy_imap_next(map, i)) {
+    for (; i != GY_IMAP_NONE && map->at[i].first < last; i = gy_imap_next(map, i))
         map->at[i].payload = map->at[i].payload < most ? map->at[i].payload : most;
-    }
     return fits;
 }
 
@@ -65,18 +62,16 @@ static bool lower(gy_imap *map, int64_t first, int64_t last, uint64_t most)
 static bool intersect(gy_imap *to, const gy_imap *from)
 {
     bool fits = true;
-    for (uint32_t i = first_of(from); i != GY_IMAP_NONE && fits; i = gy_imap_next(from, i)) {
+    for (uint32_t i = first_of(from); i != GY_IMAP_NONE && fits; i = gy_imap_next(from, i))
         fits = lower(to, from->at[i].first, from->at[i].last, from->at[i].payload);
-    }
     return fits;
 }
 
 /* The first run of rows in [*first, *last) whose payload is between `least` and `most`; false: there are none. */
 static bool find_rows(const gy_imap *map, uint64_t least, uint64_t most, int64_t *first, int64_t *last)
 {
-    if (*first >= *last) {
+    if (*first >= *last)
         return false;
-    }
     for (uint32_t i = gy_imap_find(map, *first); i != GY_IMAP_NONE && map->at[i].first < *last;
          i = gy_imap_next(map, i)) {
         if (map->at[i].payload >= least && map->at[i].payload <= most) {
@@ -95,9 +90,8 @@ static gy_imap *new_maps(size_t count)
 
 static void free_maps(gy_imap *maps, size_t count)
 {
-    for (size_t i = 0; maps && i < count; i++) {
+    for (size_t i = 0; maps && i < count; i++)
         gy_imap_free(&maps[i]);
-    }
     gy_free(maps);
 }
 
@@ -108,9 +102,8 @@ static gy_label label_rows(const walk *w, uint32_t buffer, int64_t first, int64_
     gy_text text = { 0 };
     gy_label l = { "?" };
     gy_rows_text(&text, w->whole, buffer, first, last);
-    if (text.at && !text.failed) {
+    if (text.at && !text.failed)
         snprintf(l.at, sizeof l.at, "%s", text.at);
-    }
     gy_text_free(&text);
     return l;
 }
@@ -128,9 +121,8 @@ static bool claim_rows(const walk *w, uint32_t b, gy_imap *map)
         fits = gy_imap_fill(map, rows.first, rows.last, CLAIMED);
         uint32_t i = fits && rows.first < rows.last ? gy_imap_cut(map, rows.first, rows.last) : GY_IMAP_NONE;
         fits = fits && (rows.first >= rows.last || i != GY_IMAP_NONE);
-        for (; i != GY_IMAP_NONE && map->at[i].first < rows.last; i = gy_imap_next(map, i)) {
+        for (; i != GY_IMAP_NONE && map->at[i].first < rows.last; i = gy_imap_next(map, i))
             map->at[i].payload = map->at[i].payload == CLAIMED ? CLAIMED : LEFT;
-        }
     }
     return fits;
 }
@@ -141,12 +133,10 @@ static gantry_status begin_value(walk *w, uint32_t value, bool again)
 {
     uint32_t b = w->graph->flow->value[value].buffer;
     gy_imap *map = &w->value[value];
-    if (!gy_imap_init(map, 0, w->graph->buffers.at[b].rows, NOTHING)) {
+    if (!gy_imap_init(map, 0, w->graph->buffers.at[b].rows, NOTHING))
         return gy_fail_nomem(w->err);
-    }
-    if (w->graph->flow->entry[b] != value) {
+    if (w->graph->flow->entry[b] != value)
         return GANTRY_OK;
-    }
     uint32_t from = again ? b : w->graph->phase->source[b];
     bool fits =
         paint(map, &w->held[from], STALE, STALE) && paint(map, &w->held[from], LEFT, HIDDEN) && claim_rows(w, b, map);
@@ -158,14 +148,11 @@ static gantry_status begin(walk *w, bool again)
     gantry_status status = GANTRY_OK;
     free_maps(w->value, w->graph->flow->values);
     w->value = new_maps(w->graph->flow->values);
-    if (!w->value) {
+    if (!w->value)
         return gy_fail_nomem(w->err);
-    }
-    for (uint32_t b = 0; b < w->graph->buffers.count && !status; b++) {
-        if (w->graph->buffers.at[b].cls != GANTRY_TEMP) {
+    for (uint32_t b = 0; b < w->graph->buffers.count && !status; b++)
+        if (w->graph->buffers.at[b].cls != GANTRY_TEMP)
             status = begin_value(w, w->graph->flow->entry[b], again);
-        }
-    }
     return status;
 }
 
@@ -174,9 +161,8 @@ static gantry_status begin(walk *w, bool again)
 static gantry_status read_rows(const walk *w, uint32_t node, const gy_access *a, const gy_imap *map)
 {
     int64_t first = a->first, last = a->last;
-    if (a->mode == GANTRY_WRITE || gy_access_reduces(a) || !find_rows(map, NOTHING, LEFT - 1, &first, &last)) {
+    if (a->mode == GANTRY_WRITE || gy_access_reduces(a) || !find_rows(map, NOTHING, LEFT - 1, &first, &last))
         return GANTRY_OK;
-    }
     return BREACH(
         "node \"%s\" of phase %zu reads %s, where neither it nor a phase before has left anything, nor an init "
         "or a binding",
@@ -209,9 +195,8 @@ static gantry_status run_task(walk *w, const gy_task *t, bool again, bool writes
         const gy_access *a = gy_flow_access_of(w->graph, f, access);
         gy_imap *map = &w->value[f->access[access].value];
         status = map->at ? GANTRY_OK : begin_value(w, f->access[access].value, again);
-        if (!status) {
+        if (!status)
             status = writes ? write_rows(w, t->node, a, map) : read_rows(w, t->node, a, map);
-        }
     }
     return status;
 }
@@ -304,16 +289,13 @@ static bool begin_pairs(const walk *w)
 static gantry_status start_again(walk *w)
 {
     bool fits = true;
-    for (uint32_t b = 0; b < w->whole->buffers.count && fits; b++) {
+    for (uint32_t b = 0; b < w->whole->buffers.count && fits; b++)
         fits = copy_held(w, b, w->graph->phase->source[b]);
-    }
     fits = fits && make_stale(w);
-    for (uint32_t b = 0; b < w->whole->buffers.count && fits; b++) {
+    for (uint32_t b = 0; b < w->whole->buffers.count && fits; b++)
         fits = !is_changed(w, b) || take_final(w, b, b);
-    }
-    if (!fits || !begin_pairs(w)) {
+    if (!fits || !begin_pairs(w))
         return gy_fail_nomem(w->err);
-    }
     gy_imap *before = w->held;
     w->held = w->next;
     gantry_status status = run_start(w, true);
@@ -330,9 +312,8 @@ static gantry_status check_persists(const walk *w, uint32_t b)
     bool fits = gy_imap_init(&lost, 0, last, NOTHING) && paint(&lost, final_map(w, b), MADE, MADE);
     for (size_t i = 0; i < one->instances.count && fits; i++) {
         const gy_instance *in = &one->instances.at[i];
-        if (in->role == GY_ROLE_PERSIST && in->value == b) {
+        if (in->role == GY_ROLE_PERSIST && in->value == b)
             fits = gy_imap_set(&lost, in->first, in->last, NOTHING);
-        }
     }
     gantry_status status = fits ? GANTRY_OK : gy_fail_nomem(w->err);
     if (fits && find_rows(&lost, MADE, MADE, &first, &last)) {
@@ -348,18 +329,15 @@ static gantry_status hand_on(walk *w)
 {
     const gy_phase_context *x = w->graph->phase;
     bool fits = true;
-    for (uint32_t b = 0; b < w->whole->buffers.count && fits; b++) {
+    for (uint32_t b = 0; b < w->whole->buffers.count && fits; b++)
         fits = is_changed(w, b) ? renew(&w->next[b], w->whole->buffers.at[b].rows) : copy_held(w, b, b);
-    }
     gantry_status status = fits && make_stale(w) ? GANTRY_OK : gy_fail_nomem(w->err);
     for (uint32_t i = 0; i < x->moves && !status; i++) {
         const gy_move *m = &x->move[i];
-        if (m->made && x->phase.starts > 1) {
+        if (m->made && x->phase.starts > 1)
             status = check_persists(w, m->from);
-        }
-        if (!status && !(m->made ? take_final(w, m->name, m->from) : copy_held(w, m->name, m->from))) {
+        if (!status && !(m->made ? take_final(w, m->name, m->from) : copy_held(w, m->name, m->from)))
             status = gy_fail_nomem(w->err);
-        }
     }
     turn(w);
     return status;
@@ -383,9 +361,8 @@ static bool keep_end(walk *w)
 static bool leave_loop(walk *w)
 {
     bool fits = true;
-    for (uint32_t b = 0; b < w->whole->buffers.count && w->may_have_ended && fits; b++) {
+    for (uint32_t b = 0; b < w->whole->buffers.count && w->may_have_ended && fits; b++)
         fits = intersect(&w->held[b], &w->end[b]);
-    }
     w->may_have_ended = false;
     return fits;
 }
@@ -396,15 +373,13 @@ static gantry_status run_phase(walk *w)
 {
     const gy_phase *p = &w->graph->phase->phase;
     gantry_status status = run_start(w, false);
-    if (!status && p->starts > 1) {
+    if (!status && p->starts > 1)
         status = start_again(w);
-    }
     status = status ? status : hand_on(w);
     free_maps(w->value, w->graph->flow->values);
     w->value = NULL;
-    if (!status && gy_phase_looks(p) && !keep_end(w)) {
+    if (!status && gy_phase_looks(p) && !keep_end(w))
         status = gy_fail_nomem(w->err);
-    }
     bool last = w->phase + 1 == w->s->phases.count || w->s->phases.at[w->phase + 1].phase.loop != p->loop;
     return status || !last || leave_loop(w) ? status : gy_fail_nomem(w->err);
 }

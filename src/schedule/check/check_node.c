@@ -19,19 +19,16 @@ static gantry_status sort_tasks(gy_check *k)
     k->task_first = gy_calloc(nodes + 1, sizeof *k->task_first);
     k->task = gy_calloc(f->tasks + 1u, sizeof *k->task);
     k->task_op = gy_calloc(f->tasks + 1u, sizeof *k->task_op);
-    if (!k->task_first || !k->task || !k->task_op) {
+    if (!k->task_first || !k->task || !k->task_op)
         return gy_fail_nomem(k->err);
-    }
     for (uint32_t t = 0; t < f->tasks; t++) {
         k->task_first[f->task[t].node + 1]++;
         k->task_op[t] = GY_NONE;
     }
-    for (size_t n = 0; n < nodes; n++) {
+    for (size_t n = 0; n < nodes; n++)
         k->task_first[n + 1] += k->task_first[n];
-    }
-    for (uint32_t t = 0; t < f->tasks; t++) {
+    for (uint32_t t = 0; t < f->tasks; t++)
         k->task[k->task_first[f->task[t].node] + f->task[t].iteration] = t;
-    }
     return GANTRY_OK;
 }
 
@@ -40,9 +37,8 @@ static gantry_status check_use(const gy_check *k, uint32_t index, uint32_t i, si
     const gy_use *u = &k->s->use.at[gy_check_op(k, index)->use + i];
     const gy_access *a = gy_flow_access_of(k->graph, k->flow, flow_access);
     uint32_t value = k->flow->access[flow_access].value, seen = gy_use_instance(k, u)->value;
-    if (u->mode == a->mode && seen == value && u->first == a->first && u->last == a->last) {
+    if (u->mode == a->mode && seen == value && u->first == a->first && u->last == a->last)
         return GANTRY_OK;
-    }
     gy_label mine = gy_label_rows(k->s, seen, u->first, u->last),
              theirs = gy_label_rows(k->s, value, a->first, a->last);
     return gy_breach(k->err, "node", "ops", index, "use %u of %s is %s %s; access %u of the node is %s %s", i,
@@ -94,20 +90,17 @@ static gantry_status check_task(gy_check *k, uint32_t index)
     }
     k->task_op[task] = op->repeat ? k->task_op[task] : index;
     gantry_status status = check_kind(k, index);
-    for (uint32_t i = 0; !status && i < op->uses; i++) {
+    for (uint32_t i = 0; !status && i < op->uses; i++)
         status = check_use(k, index, i, (size_t)k->flow->task[task].access + i);
-    }
     return status;
 }
 
 gantry_status gy_check_tasks(gy_check *k)
 {
     gantry_status status = sort_tasks(k);
-    for (uint32_t i = 0; !status && i < k->s->ops.count; i++) {
-        if (gy_check_op(k, i)->node != GY_NONE) {
+    for (uint32_t i = 0; !status && i < k->s->ops.count; i++)
+        if (gy_check_op(k, i)->node != GY_NONE)
             status = check_task(k, i);
-        }
-    }
     for (uint32_t t = 0; !status && t < k->flow->tasks; t++) {
         if (k->task_op[t] == GY_NONE) {
             const gy_task *task = &k->flow->task[t];

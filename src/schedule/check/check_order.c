@@ -6,9 +6,8 @@
 static gantry_status check_forward(const gy_check *k, size_t index)
 {
     const gy_sync *row = &k->s->sync.at[index];
-    if (row->distance > 0 || row->from < row->to) {
+    if (row->distance > 0 || row->from < row->to)
         return GANTRY_OK;
-    }
     return gy_breach(k->err, "order", "sync", index,
                      "row %zu lets %s wait for %s, which is not before it in the total order; two "
                      "such waits are a deadlock",
@@ -18,11 +17,9 @@ static gantry_status check_forward(const gy_check *k, size_t index)
 static bool share_lane(const gantry_schedule *s, const gy_op *a, const gy_op *b)
 {
     for (uint32_t i = 0; i < a->lanes; i++) {
-        for (uint32_t j = 0; j < b->lanes; j++) {
-            if (s->op_lane.at[a->lane + i] == s->op_lane.at[b->lane + j]) {
+        for (uint32_t j = 0; j < b->lanes; j++)
+            if (s->op_lane.at[a->lane + i] == s->op_lane.at[b->lane + j])
                 return true;
-            }
-        }
     }
     return false;
 }
@@ -32,13 +29,11 @@ static gantry_status check_carrier(const gy_check *k, size_t index, uint32_t *ow
 {
     const gantry_schedule *s = k->s;
     const gy_sync *row = &s->sync.at[index];
-    if (row->carrier == GY_CARRIER_EDGE) {
+    if (row->carrier == GY_CARRIER_EDGE)
         return GANTRY_OK;
-    }
     if (row->carrier == GY_CARRIER_LANE) {
-        if (share_lane(s, &s->ops.at[row->from], &s->ops.at[row->to])) {
+        if (share_lane(s, &s->ops.at[row->from], &s->ops.at[row->to]))
             return GANTRY_OK;
-        }
         return gy_breach(k->err, "carrier", "sync", index,
                          "row %zu says that the lane carries it, but %s and %s share no lane", index,
                          gy_label_op(s, row->from).at, gy_label_op(s, row->to).at);
@@ -57,23 +52,18 @@ static gantry_status check_carrier(const gy_check *k, size_t index, uint32_t *ow
 gantry_status gy_check_order(gy_check *k)
 {
     gantry_status status = GANTRY_OK;
-    for (size_t i = 0; !status && i < k->s->sync.count; i++) {
+    for (size_t i = 0; !status && i < k->s->sync.count; i++)
         status = check_forward(k, i);
-    }
-    if (status) {
+    if (status)
         return status;
-    }
     size_t slots = 2 * k->s->ops.count;
     uint32_t *owner = gy_alloc((slots + 1) * sizeof *owner);
-    if (!owner) {
+    if (!owner)
         return gy_fail_nomem(k->err);
-    }
-    for (size_t i = 0; i < slots; i++) {
+    for (size_t i = 0; i < slots; i++)
         owner[i] = GY_NONE;
-    }
-    for (size_t i = 0; !status && i < k->s->sync.count; i++) {
+    for (size_t i = 0; !status && i < k->s->sync.count; i++)
         status = check_carrier(k, i, owner);
-    }
     gy_free(owner);
     return status;
 }

@@ -12,9 +12,8 @@ static gantry_status derive(gantry_graph ***graphs, const gantry_schedule *s, co
     gantry_graph **made = gy_calloc(count + 1, sizeof *made);
     gy_phase *list = gy_calloc(count + 1, sizeof *list);
     gantry_status status = made && list ? GANTRY_OK : gy_fail_nomem(err);
-    for (size_t i = 0; i < count && !status; i++) {
+    for (size_t i = 0; i < count && !status; i++)
         list[i] = s->phases.at[i].phase;
-    }
     status = status ? status : gy_phases_derive(made, graph, list, count, err);
     gy_free(list);
     if (status) {
@@ -27,9 +26,8 @@ static gantry_status derive(gantry_graph ***graphs, const gantry_schedule *s, co
 
 static void free_graphs(gantry_graph **graphs, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         gantry_graph_free(graphs[i]);
-    }
     gy_free((void *)graphs);
 }
 
@@ -42,12 +40,10 @@ static gantry_status check_cuts(const gantry_schedule *s, const gantry_graph *gr
         const struct gy_part_bounds *p = &one->bounds.at[k];
         uint32_t index = gy_names_find(&graph->buffer_names, p->buffer), part = 0;
         const gy_buffer *b = index == GY_NO_NAME ? NULL : &graph->buffers.at[index];
-        if (!b || b->parts != p->parts) {
+        if (!b || b->parts != p->parts)
             continue; /* rule form refuses that */
-        }
-        while (part < p->parts && p->first[part + 1] == b->part_first[part + 1]) {
+        while (part < p->parts && p->first[part + 1] == b->part_first[part + 1])
             part++;
-        }
         if (part < p->parts) {
             return gy_breach(err, "phases", "phases", i,
                              "phase %zu ends part %u of \"%s\" at row %lld, and the schedule as a whole at row %lld; "
@@ -62,19 +58,16 @@ static gantry_status check_phases(const gantry_schedule *s, const gantry_graph *
 {
     gantry_graph **graphs;
     gantry_status status = gy_check_bounds(s, graph, err);
-    for (size_t i = 0; i < s->phases.count && !status; i++) {
+    for (size_t i = 0; i < s->phases.count && !status; i++)
         status = check_cuts(s, graph, i, err);
-    }
     status = status ? status : derive(&graphs, s, graph, err);
-    if (status) {
+    if (status)
         return status;
-    }
     for (size_t i = 0; i < s->phases.count && !status; i++) {
         gantry_error inner = { 0 };
         status = gy_schedule_verify(s->phases.at[i].schedule, graphs[i], &inner);
-        if (status) {
+        if (status)
             gy_schedule_phase_fail(i, &inner, err);
-        }
     }
     status = status ? status : gy_check_hand_over(s, graph, graphs, err);
     free_graphs(graphs, s->phases.count);
@@ -85,9 +78,8 @@ gantry_status gy_schedule_phases_verify(const gantry_schedule *s, const gantry_g
 {
     gantry_graph *cut;
     gantry_status status = gy_schedule_graph(&cut, s, graph, err);
-    if (status) {
+    if (status)
         return status;
-    }
     status = check_phases(s, cut, err);
     gantry_graph_free(cut);
     return status;
@@ -97,9 +89,8 @@ gantry_status gy_schedule_phases_attach(gantry_schedule *s, gantry_graph *graph,
 {
     gantry_graph **graphs;
     gantry_status status = derive(&graphs, s, graph, err);
-    if (status) {
+    if (status)
         return status;
-    }
     for (size_t i = 0; i < s->phases.count; i++) {
         gantry_schedule *one = s->phases.at[i].schedule;
         gantry_graph_free(one->graph);

@@ -39,9 +39,8 @@ static gantry_status check_able(const gy_check *k, uint32_t index, const gy_devi
         return gy_breach(k->err, "place", "ops", index, "%s is a host call and is on device %s, which is no CPU",
                          gy_label_op(k->s, index).at, d->id);
     }
-    if (node->kernel == GY_NONE) {
+    if (node->kernel == GY_NONE)
         return GANTRY_OK;
-    }
     const gantry_kernel *kernel = k->graph->kernels.at[node->kernel].manifest;
     uint32_t never = d->gpu ? GANTRY_KERNEL_NO_GPU : GANTRY_KERNEL_NO_CPU;
     if (kernel->flags & never) {
@@ -68,21 +67,18 @@ static gantry_status check_on(const gy_check *k, uint32_t index, uint32_t device
     const gy_device *d = &m->device[device];
     int64_t wanted = extra->on ? gy_machine_find_device(m, extra->on) : GY_MACHINE_NONE;
     bool kind = false;
-    for (uint32_t i = 0; extra->on && wanted == GY_MACHINE_NONE && i < m->devices; i++) {
+    for (uint32_t i = 0; extra->on && wanted == GY_MACHINE_NONE && i < m->devices; i++)
         kind = kind || strcmp(m->device[i].kind, extra->on) == 0;
-    }
     if (wanted == GY_MACHINE_NONE && !kind && extra->on_expr) {
         void *machine = (void *)(uintptr_t)m;
         gantry_status status =
             gy_expr_integer(extra->on_expr, look_up_devices, machine, &wanted, GANTRY_E_SCHEDULE, NULL, k->err);
-        if (status) {
+        if (status)
             return status;
-        }
     }
     bool anywhere = !extra->on && !extra->on_expr;
-    if (anywhere || wanted == device || (kind && strcmp(d->kind, extra->on) == 0)) {
+    if (anywhere || wanted == device || (kind && strcmp(d->kind, extra->on) == 0))
         return GANTRY_OK;
-    }
     gy_label op = gy_label_op(k->s, index);
     if (extra->on) {
         return gy_breach(k->err, "place", "ops", index, "%s is on device %s of kind %s; the node says on \"%s\"", op.at,
@@ -116,12 +112,10 @@ static gantry_status check_partners(const gy_check *k, uint32_t index)
 {
     const gy_node_extra *extra = gy_node_extra_of(k->graph, gy_check_op(k, index)->node);
     gantry_status status = GANTRY_OK;
-    for (size_t i = 0; !status && i < extra->with.count; i++) {
+    for (size_t i = 0; !status && i < extra->with.count; i++)
         status = check_partner(k, index, extra->with.at[i], true);
-    }
-    for (size_t i = 0; !status && i < extra->apart.count; i++) {
+    for (size_t i = 0; !status && i < extra->apart.count; i++)
         status = check_partner(k, index, extra->apart.at[i], false);
-    }
     return status;
 }
 
@@ -133,12 +127,10 @@ static gantry_status check_place(const gy_check *k, uint32_t index)
     if (!status && op->node != GY_NONE && op->lanes == 1) {
         uint32_t device = gy_op_device(k->s, op, 0);
         status = check_able(k, index, &k->s->machine->device[device]);
-        if (!status) {
+        if (!status)
             status = check_on(k, index, device);
-        }
-        if (!status) {
+        if (!status)
             status = check_partners(k, index);
-        }
     }
     return status;
 }
@@ -146,14 +138,12 @@ static gantry_status check_place(const gy_check *k, uint32_t index)
 static gantry_status check_route(const gy_check *k, uint32_t index)
 {
     const gy_op *op = gy_check_op(k, index);
-    if (!gy_op_is_copy(op)) {
+    if (!gy_op_is_copy(op))
         return GANTRY_OK;
-    }
     uint32_t from = gy_use_instance(k, &k->s->use.at[op->use])->memory,
              to = gy_use_instance(k, &k->s->use.at[op->use + 1])->memory;
-    if (gy_machine_route(k->s->machine, from, to)->kind == GY_ROUTE_DIRECT) {
+    if (gy_machine_route(k->s->machine, from, to)->kind == GY_ROUTE_DIRECT)
         return GANTRY_OK;
-    }
     return gy_breach(k->err, "route", "ops", index,
                      "%s goes from memory %s to memory %s, which have no direct route; go through "
                      "another memory",
@@ -165,9 +155,8 @@ static gantry_status check_capacity(const gy_check *k, uint32_t memory)
     const gy_memory *m = &k->s->machine->memory[memory];
     uint64_t used = gantry_schedule_peak_bytes(k->s, memory),
              room = m->capacity > m->reserved ? m->capacity - m->reserved : 0;
-    if (used <= room) {
+    if (used <= room)
         return GANTRY_OK;
-    }
     return gy_breach(k->err, "capacity", "slabs", memory,
                      "memory %s needs %llu bytes and has %llu (%llu less %llu reserved)", m->id,
                      (unsigned long long)used, (unsigned long long)room, (unsigned long long)m->capacity,
@@ -181,9 +170,8 @@ static gantry_status check_window(const gy_check *k, size_t index)
     uint64_t window = gy_instance_window(k->s, in);
     uint64_t border = gy_instance_room(k->s, in) - window * k->s->in_flight, end = in->offset + in->bytes;
     bool moves = in->offset >= border, persists = in->role == GY_ROLE_PERSIST;
-    if (!window || !in->bytes || (moves ? !persists && end <= border + window : end <= border)) {
+    if (!window || !in->bytes || (moves ? !persists && end <= border + window : end <= border))
         return GANTRY_OK;
-    }
     gy_label rows = gy_label_rows(k->s, in->value, in->first, in->last);
     if (moves && persists) {
         return gy_breach(
@@ -206,12 +194,10 @@ static gantry_status check_extent(const gy_check *k, size_t index)
     const gy_instance *in = &k->s->instances.at[index];
     bool slab = in->space == GY_SPACE_SLAB;
     uint64_t room = gy_instance_room(k->s, in);
-    if (!slab && in->space != GY_SPACE_STAGING) {
+    if (!slab && in->space != GY_SPACE_STAGING)
         return GANTRY_OK;
-    }
-    if (in->offset <= room && in->bytes <= room - in->offset) {
+    if (in->offset <= room && in->bytes <= room - in->offset)
         return check_window(k, index);
-    }
     return gy_breach(k->err, "capacity", "instances", index,
                      "instance %zu (%s) is at bytes %llu to %llu of the %s of memory %s, "
                      "which has %llu",
@@ -223,17 +209,13 @@ static gantry_status check_extent(const gy_check *k, size_t index)
 gantry_status gy_check_places(gy_check *k)
 {
     gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; !status && i < k->s->ops.count; i++) {
+    for (uint32_t i = 0; !status && i < k->s->ops.count; i++)
         status = check_place(k, i);
-    }
-    for (uint32_t i = 0; !status && i < k->s->ops.count; i++) {
+    for (uint32_t i = 0; !status && i < k->s->ops.count; i++)
         status = check_route(k, i);
-    }
-    for (size_t i = 0; !status && i < k->s->instances.count; i++) {
+    for (size_t i = 0; !status && i < k->s->instances.count; i++)
         status = check_extent(k, i);
-    }
-    for (uint32_t i = 0; !status && i < k->s->machine->memories; i++) {
+    for (uint32_t i = 0; !status && i < k->s->machine->memories; i++)
         status = check_capacity(k, i);
-    }
     return status;
 }

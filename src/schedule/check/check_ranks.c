@@ -28,20 +28,17 @@ static gantry_status check_lanes(const gy_check *k, uint32_t index)
     const gantry_schedule *s = k->s;
     const gy_op *op = gy_check_op(k, index);
     uint8_t *used = gy_calloc(s->lanes.count + op->lanes, 1);
-    if (!used) {
+    if (!used)
         return gy_fail_nomem(k->err);
-    }
     uint32_t twice = GY_NONE, idle = GY_NONE;
     for (uint32_t i = 0; i < op->lanes; i++) {
         uint32_t lane = s->op_lane.at[op->lane + i];
         twice = used[lane]++ ? lane : twice;
     }
-    for (uint32_t i = 0; i < op->uses; i++) {
+    for (uint32_t i = 0; i < op->uses; i++)
         used[s->lanes.count + s->use.at[op->use + i].rank] = 1;
-    }
-    for (uint32_t i = 0; i < op->lanes; i++) {
+    for (uint32_t i = 0; i < op->lanes; i++)
         idle = used[s->lanes.count + i] ? idle : i;
-    }
     gy_free(used);
     if (twice != GY_NONE) {
         return gy_breach(k->err, "collective", "ops", index, "%s is twice in lane %u; its lanes are distinct",
@@ -56,11 +53,9 @@ static gantry_status check_lanes(const gy_check *k, uint32_t index)
 
 static bool fits(const gy_use *use, uint32_t count, uint8_t shape)
 {
-    for (uint32_t i = 1; i < count && shape == ROOT; i++) {
-        if (use[i].rank != use[0].rank) {
+    for (uint32_t i = 1; i < count && shape == ROOT; i++)
+        if (use[i].rank != use[0].rank)
             return false;
-        }
-    }
     return shape == ONE ? count == 1 : count > 0;
 }
 
@@ -94,9 +89,8 @@ static gantry_status check_shape(const gy_check *k, uint32_t index)
 static gantry_status check_algorithm(const gy_check *k, uint32_t index)
 {
     const gy_op *op = gy_check_op(k, index);
-    if (able[op->algorithm][op->collective - GANTRY_ALL_REDUCE] == '1') {
+    if (able[op->algorithm][op->collective - GANTRY_ALL_REDUCE] == '1')
         return GANTRY_OK;
-    }
     return gy_breach(k->err, "collective", "ops", index, "%s is a %s, which \"%s\" cannot carry out",
                      gy_label_op(k->s, index).at, gy_word(&gy_collective_words, op->collective),
                      gy_word(&gy_algorithm_words, op->algorithm));
@@ -113,12 +107,10 @@ static gantry_status check_cover(const gy_check *k, uint32_t index, const gy_use
 {
     const gy_op *op = gy_check_op(k, index);
     int64_t row = write->first;
-    for (uint32_t i = 0; i < op->ins && row < write->last && reads[i].first <= row; i++) {
+    for (uint32_t i = 0; i < op->ins && row < write->last && reads[i].first <= row; i++)
         row = reads[i].last > row ? reads[i].last : row;
-    }
-    if (row >= write->last) {
+    if (row >= write->last)
         return GANTRY_OK;
-    }
     return gy_breach(k->err, "collective", "ops", index, "%s writes row %lld, which it reads nowhere",
                      gy_label_op(k->s, index).at, (long long)row);
 }
@@ -135,9 +127,8 @@ static gantry_status check_sorted(const gy_check *k, uint32_t index, const gy_us
         }
         end = reads[i].last > end ? reads[i].last : end;
     }
-    for (uint32_t i = op->ins; !status && i < op->uses; i++) {
+    for (uint32_t i = op->ins; !status && i < op->uses; i++)
         status = check_cover(k, index, reads, &k->s->use.at[op->use + i]);
-    }
     return status;
 }
 
@@ -160,18 +151,15 @@ static gantry_status check_rows(const gy_check *k, uint32_t index)
 {
     const gy_op *op = gy_check_op(k, index);
     gy_use *sorted = gy_calloc(op->uses + 1u, sizeof *sorted);
-    if (!sorted) {
+    if (!sorted)
         return gy_fail_nomem(k->err);
-    }
-    for (uint32_t i = 0; i < op->uses; i++) {
+    for (uint32_t i = 0; i < op->uses; i++)
         sorted[i] = k->s->use.at[op->use + i];
-    }
     qsort(sorted, op->ins, sizeof *sorted, by_first);
     qsort(sorted + op->ins, op->uses - op->ins, sizeof *sorted, by_first);
     gantry_status status = check_sorted(k, index, sorted);
-    if (!status && !shapes[op->collective].repeats) {
+    if (!status && !shapes[op->collective].repeats)
         status = check_once(k, index, sorted + op->ins, op->uses - op->ins);
-    }
     gy_free(sorted);
     return status;
 }
@@ -180,14 +168,12 @@ static gantry_status check_collective(const gy_check *k, uint32_t index)
 {
     const gy_op *op = gy_check_op(k, index);
     gantry_status status = check_lanes(k, index);
-    if (!status) {
+    if (!status)
         status = check_algorithm(k, index);
-    }
     if (!status && op->node == GY_NONE) {
         status = check_shape(k, index);
-        if (!status) {
+        if (!status)
             status = check_rows(k, index);
-        }
     }
     return status;
 }
@@ -208,11 +194,9 @@ static gantry_status check_external(const gy_check *k, uint32_t index)
 gantry_status gy_check_ranks(gy_check *k)
 {
     gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; !status && i < k->s->ops.count; i++) {
+    for (uint32_t i = 0; !status && i < k->s->ops.count; i++)
         status = gy_check_op(k, i)->kind == GY_OP_COLLECTIVE ? check_collective(k, i) : GANTRY_OK;
-    }
-    for (uint32_t i = 0; !status && i < k->s->ops.count; i++) {
+    for (uint32_t i = 0; !status && i < k->s->ops.count; i++)
         status = check_external(k, i);
-    }
     return status;
 }

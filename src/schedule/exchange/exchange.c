@@ -90,9 +90,8 @@ static void add_sources(builder *b, int64_t first, int64_t last)
         for (uint32_t k = 0; k < b->op->ins; k++) {
             bool accumulator = instance_of(b, k)->role == GY_ROLE_ACCUMULATOR;
             bool wanted = b->op->reduce || b->end.count == before;
-            if (wanted && accumulator == (accumulators == 1) && contains(use_of(b, k), first, last)) {
+            if (wanted && accumulator == (accumulators == 1) && contains(use_of(b, k), first, last))
                 add_end(b, k, offset_in(b, k, first));
-            }
         }
     }
     sources_done(b);
@@ -100,11 +99,9 @@ static void add_sources(builder *b, int64_t first, int64_t last)
 
 static void add_targets(builder *b, int64_t first, int64_t last)
 {
-    for (uint32_t k = b->op->ins; k < b->op->uses; k++) {
-        if (contains(use_of(b, k), first, last)) {
+    for (uint32_t k = b->op->ins; k < b->op->uses; k++)
+        if (contains(use_of(b, k), first, last))
             add_end(b, k, offset_in(b, k, first));
-        }
-    }
     targets_done(b);
 }
 
@@ -120,22 +117,19 @@ static gantry_status plan_rows(builder *b, const int64_t *bound, size_t bounds, 
 {
     for (size_t i = 0; i + 1 < bounds; i++) {
         int64_t first = bound[i], last = bound[i + 1];
-        if (first == last) {
+        if (first == last)
             continue;
-        }
         const gy_instance *instance = instance_of(b, 0);
         const gantry_schedule *s = b->schedule;
         const gy_buffer *buffer = &b->graph->buffers.at[s->values.at[instance->value].buffer];
         open_piece(b, (uint64_t)gy_buffer_span(buffer, first, last));
         add_sources(b, first, last);
         add_targets(b, first, last);
-        if (b->failed) {
+        if (b->failed)
             return GANTRY_OK;
-        }
         gy_exchange_piece *piece = gy_vec_last(&b->piece);
-        if (piece->targets && !piece->sources) {
+        if (piece->targets && !piece->sources)
             return fail_no_source(b, first, err);
-        }
         if (!piece->targets) {
             b->end.count = piece->source;
             b->piece.count--;
@@ -147,9 +141,8 @@ static gantry_status plan_rows(builder *b, const int64_t *bound, size_t bounds, 
 static gantry_status plan_inserted(builder *b, gantry_error *err)
 {
     GY_VEC(int64_t) bound = { 0 };
-    for (uint32_t k = 0; k < b->op->uses; k++) {
+    for (uint32_t k = 0; k < b->op->uses; k++)
         b->failed |= !gy_vec_push(&bound, use_of(b, k)->first) || !gy_vec_push(&bound, use_of(b, k)->last);
-    }
     gantry_status status = GANTRY_OK;
     if (!b->failed && bound.count) {
         qsort(bound.at, bound.count, sizeof *bound.at, compare_rows);
@@ -165,13 +158,11 @@ static gantry_status plan_inserted(builder *b, gantry_error *err)
 static void reduce_into(builder *b, uint64_t from, uint64_t bytes, uint32_t first_write, uint32_t last_write)
 {
     open_piece(b, bytes);
-    for (uint32_t k = 0; k < b->op->ins; k++) {
+    for (uint32_t k = 0; k < b->op->ins; k++)
         add_end(b, k, from);
-    }
     sources_done(b);
-    for (uint32_t k = first_write; k < last_write; k++) {
+    for (uint32_t k = first_write; k < last_write; k++)
         add_end(b, k, 0);
-    }
     targets_done(b);
 }
 
@@ -189,18 +180,16 @@ static void plan_broadcast(builder *b)
     open_piece(b, bytes_of(b, 0));
     add_end(b, 0, 0);
     sources_done(b);
-    for (uint32_t k = b->op->ins; k < b->op->uses; k++) {
+    for (uint32_t k = b->op->ins; k < b->op->uses; k++)
         add_end(b, k, 0);
-    }
     targets_done(b);
 }
 
 static void plan_scatter(builder *b)
 {
     uint64_t from = 0;
-    for (uint32_t k = b->op->ins; k < b->op->uses; from += bytes_of(b, k), k++) {
+    for (uint32_t k = b->op->ins; k < b->op->uses; from += bytes_of(b, k), k++)
         copy_into(b, 0, from, k, 0, bytes_of(b, k));
-    }
 }
 
 /* gather, and for every write of it all_gather */
@@ -211,9 +200,8 @@ static void plan_gather(builder *b)
         open_piece(b, bytes_of(b, k));
         add_end(b, k, 0);
         sources_done(b);
-        for (uint32_t w = b->op->ins; w < b->op->uses; w++) {
+        for (uint32_t w = b->op->ins; w < b->op->uses; w++)
             add_end(b, w, to);
-        }
         targets_done(b);
     }
 }
@@ -221,9 +209,8 @@ static void plan_gather(builder *b)
 static void plan_reduce_scatter(builder *b)
 {
     uint64_t from = 0;
-    for (uint32_t w = b->op->ins; w < b->op->uses; from += bytes_of(b, w), w++) {
+    for (uint32_t w = b->op->ins; w < b->op->uses; from += bytes_of(b, w), w++)
         reduce_into(b, from, bytes_of(b, w), w, w + 1);
-    }
 }
 
 /* Block r of rank s goes to block s of rank r; blocks are equal parts. */
@@ -232,9 +219,8 @@ static void plan_all_to_all(builder *b)
     uint32_t ranks = b->op->ins;
     for (uint32_t s = 0; s < ranks; s++) {
         uint64_t block = bytes_of(b, s) / ranks;
-        for (uint32_t r = 0; r < ranks && ranks + r < b->op->uses; r++) {
+        for (uint32_t r = 0; r < ranks && ranks + r < b->op->uses; r++)
             copy_into(b, s, r * block, ranks + r, s * block, block);
-        }
     }
 }
 
@@ -289,9 +275,8 @@ static bool clashes(const builder *b, size_t written, size_t read)
         for (uint32_t k = 0; k < r->sources; k++) {
             extent from = extent_of(b, b->end.at[r->source + k], r->bytes);
             bool meet = to.space == from.space && to.first < from.last && from.first < to.last;
-            if (meet && !(written == read && to.first == from.first)) {
+            if (meet && !(written == read && to.first == from.first))
                 return true;
-            }
         }
     }
     return false;
@@ -300,11 +285,9 @@ static bool clashes(const builder *b, size_t written, size_t read)
 static bool needs_stage(const builder *b)
 {
     for (size_t w = 0; w < b->piece.count; w++) {
-        for (size_t r = 0; r < b->piece.count; r++) {
-            if (clashes(b, w, r)) {
+        for (size_t r = 0; r < b->piece.count; r++)
+            if (clashes(b, w, r))
                 return true;
-            }
-        }
     }
     return false;
 }
@@ -312,18 +295,16 @@ static bool needs_stage(const builder *b)
 static void *keep(gy_arena *arena, const void *data, size_t bytes)
 {
     void *copy = gy_arena_alloc(arena, bytes ? bytes : 1);
-    if (copy && bytes) {
+    if (copy && bytes)
         memcpy(copy, data, bytes);
-    }
     return copy;
 }
 
 static gantry_status finish(gy_exchange **made, gy_arena *arena, builder *b, gantry_error *err)
 {
     gy_exchange *x = gy_arena_calloc(arena, 1, sizeof *x);
-    if (!x || b->failed) {
+    if (!x || b->failed)
         return gy_fail_nomem(err);
-    }
     x->pieces = (uint32_t)b->piece.count;
     x->ends = (uint32_t)b->end.count;
     x->piece = keep(arena, b->piece.at, b->piece.count * sizeof *x->piece);
@@ -332,9 +313,8 @@ static gantry_status finish(gy_exchange **made, gy_arena *arena, builder *b, gan
         x->most_sources = b->piece.at[i].sources > x->most_sources ? b->piece.at[i].sources : x->most_sources;
         x->bytes += b->piece.at[i].bytes;
     }
-    if (!x->piece || !x->end) {
+    if (!x->piece || !x->end)
         return gy_fail_nomem(err);
-    }
     x->staged = needs_stage(b);
     uint32_t value = instance_of(b, 0)->value;
     x->dtype = b->graph->buffers.at[b->schedule->values.at[value].buffer].dtype;
@@ -348,14 +328,12 @@ gantry_status gy_exchange_make(gy_exchange **made, gy_arena *arena, const gantry
 {
     builder b = { .schedule = schedule, .graph = graph, .op = &schedule->ops.at[op] };
     gantry_status status = GANTRY_OK;
-    if (b.op->node == GY_NONE) {
+    if (b.op->node == GY_NONE)
         status = plan_inserted(&b, err);
-    } else {
+    else
         plan_node(&b);
-    }
-    if (status == GANTRY_OK) {
+    if (status == GANTRY_OK)
         status = finish(made, arena, &b, err);
-    }
     gy_vec_free(&b.piece);
     gy_vec_free(&b.end);
     return status;

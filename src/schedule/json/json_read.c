@@ -9,12 +9,10 @@
 gantry_status gy_file_list(const gy_schedule_reader *r, const gy_json_at *at, const char *key, gy_json_at *list)
 {
     *list = gy_json_key(at, key);
-    if (json_is_array(list->value)) {
+    if (json_is_array(list->value))
         return GANTRY_OK;
-    }
-    if (!list->value) {
+    if (!list->value)
         return gy_json_fail(r->err, GANTRY_E_SCHEDULE, at, "no \"%s\"; it is an array, and may be empty", key);
-    }
     return gy_json_fail(r->err, GANTRY_E_SCHEDULE, list, "\"%s\" is %s; it is an array", key,
                         gy_json_kind(list->value));
 }
@@ -23,9 +21,8 @@ gantry_status gy_file_item(const gy_schedule_reader *r, const gy_json_at *list, 
                            int64_t *out)
 {
     gy_json_at item = gy_json_item(list, i);
-    if (!json_is_integer(item.value)) {
+    if (!json_is_integer(item.value))
         return gy_json_fail(r->err, GANTRY_E_SCHEDULE, &item, "%s, where an integer belongs", gy_json_kind(item.value));
-    }
     int64_t value = json_integer_value(item.value);
     if (value < low || value > high) {
         return gy_json_fail(r->err, GANTRY_E_SCHEDULE, &item, "%lld is out of range; allowed is %lld to %lld",
@@ -42,9 +39,8 @@ gantry_status gy_file_integers(const gy_schedule_reader *r, const gy_json_at *li
                             json_array_size(list->value), count);
     }
     gantry_status status = GANTRY_OK;
-    for (size_t i = 0; !status && i < count; i++) {
+    for (size_t i = 0; !status && i < count; i++)
         status = gy_file_item(r, list, i, INT64_MIN, INT64_MAX, &out[i]);
-    }
     return status;
 }
 
@@ -89,9 +85,8 @@ gantry_status gy_file_word(const gy_schedule_reader *r, const gy_json_at *at, co
 gantry_status gy_file_object(const gy_schedule_reader *r, const gy_json_at *at, const char *what,
                              const char *const *keys, size_t count)
 {
-    if (!json_is_object(at->value)) {
+    if (!json_is_object(at->value))
         return gy_json_fail(r->err, GANTRY_E_SCHEDULE, at, "%s is %s; it is an object", what, gy_json_kind(at->value));
-    }
     return gy_json_keys(at, keys, count, GANTRY_E_SCHEDULE, r->err);
 }
 
@@ -127,9 +122,8 @@ static gantry_status check_version(const gy_schedule_reader *r, const gy_json_at
                                         "period_bound_ps",
                                         "phases" };
     gy_json_at version = gy_json_key(root, "gantry_schedule");
-    if (!json_is_integer(version.value)) {
+    if (!json_is_integer(version.value))
         return gy_json_fail(r->err, GANTRY_E_SCHEDULE, root, "no \"gantry_schedule\": 1 in it, so this is no schedule");
-    }
     if (json_integer_value(version.value) != 1) {
         return gy_json_fail(r->err, GANTRY_E_SCHEDULE, &version,
                             "format version %lld; this library reads version 1, make the "
@@ -145,12 +139,10 @@ static gantry_status read_schedule(gy_schedule_reader *r, const gy_json_at *root
                                                                                         gy_file_ops, gy_file_sync,
                                                                                         gy_file_phases };
     gantry_status status = check_version(r, root);
-    for (size_t i = 0; !status && i < GY_COUNT_OF(parts); i++) {
+    for (size_t i = 0; !status && i < GY_COUNT_OF(parts); i++)
         status = parts[i](r, root);
-    }
-    if (!status) {
+    if (!status)
         status = gy_schedule_form(r->s, r->err);
-    }
     return status ? status : gy_schedule_index(r->s, r->err);
 }
 
@@ -180,20 +172,17 @@ static void place_error(gantry_error *err, const char *text, size_t length, cons
 gantry_status gantry_schedule_parse(gantry_schedule **schedule, const char *text, size_t length, const char *name,
                                     gantry_error *err)
 {
-    if (!schedule || !text) {
+    if (!schedule || !text)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_schedule_parse needs a text and a place for the schedule");
-    }
     json_t *json;
     gantry_status status = gy_json_parse(&json, text, length, name ? name : "schedule", err);
-    if (status) {
+    if (status)
         return status;
-    }
     gy_json_at root = { NULL, NULL, 0, json };
     status = gy_file_schedule(schedule, &root, err);
     json_decref(json);
-    if (status && status != GANTRY_E_NOMEM) {
+    if (status && status != GANTRY_E_NOMEM)
         place_error(err, text, length, name ? name : "schedule");
-    }
     return status;
 }
 
@@ -201,9 +190,8 @@ gantry_status gantry_schedule_load(gantry_schedule **schedule, const char *path,
 {
     char *text;
     size_t length;
-    if (!schedule || !path) {
+    if (!schedule || !path)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_schedule_load needs a path and a place for the schedule");
-    }
     gantry_status status = gy_file_read(&text, &length, path, err);
     if (!status) {
         status = gantry_schedule_parse(schedule, text, length, strcmp(path, "-") == 0 ? "standard input" : path, err);

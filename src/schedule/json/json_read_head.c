@@ -16,9 +16,8 @@ static gantry_status read_string(gy_schedule_reader *r, const gy_json_at *at, co
 {
     const char *text;
     gantry_status status = gy_json_string(at, key, true, NULL, &text, GANTRY_E_SCHEDULE, r->err);
-    if (status) {
+    if (status)
         return status;
-    }
     *out = gy_arena_strdup(&r->s->arena, text);
     return *out ? GANTRY_OK : no_memory(r);
 }
@@ -29,9 +28,8 @@ static gantry_status read_u64(gy_schedule_reader *r, const gy_json_at *at, const
     const char *text;
     char *end;
     gantry_status status = gy_json_string(at, key, true, NULL, &text, GANTRY_E_SCHEDULE, r->err);
-    if (status) {
+    if (status)
         return status;
-    }
     errno = 0;
     unsigned long long value = strtoull(text, &end, radix);
     if (errno || *end || !isxdigit((unsigned char)text[0])) {
@@ -51,12 +49,10 @@ static gantry_status read_ticks(gy_schedule_reader *r, const gy_json_at *at, con
 static gantry_status read_param(gy_schedule_reader *r, const gy_json_at *at)
 {
     gy_param p = { .name = gy_arena_strdup(&r->s->arena, at->key) };
-    if (!p.name) {
+    if (!p.name)
         return no_memory(r);
-    }
-    if (!json_is_number(at->value)) {
+    if (!json_is_number(at->value))
         return gy_json_fail(r->err, GANTRY_E_SCHEDULE, at, "the param is %s; it is a number", gy_json_kind(at->value));
-    }
     p.is_real = json_is_real(at->value);
     p.integer = p.is_real ? 0 : json_integer_value(at->value);
     p.real = json_number_value(at->value);
@@ -73,15 +69,13 @@ static gantry_status read_bound(gy_schedule_reader *r, const gy_json_at *at)
                             "more");
     }
     int64_t *first = gy_arena_calloc(&r->s->arena, count, sizeof *first);
-    if (!b.buffer || !first) {
+    if (!b.buffer || !first)
         return no_memory(r);
-    }
     b.parts = (uint32_t)(count - 1);
     b.first = first;
     gantry_status status = gy_file_integers(r, at, count, first);
-    if (!status && !gy_vec_push(&r->s->bounds, b)) {
+    if (!status && !gy_vec_push(&r->s->bounds, b))
         status = no_memory(r);
-    }
     return status;
 }
 
@@ -101,9 +95,8 @@ static gantry_status read_members(gy_schedule_reader *r, const gy_json_at *root,
     {
         gy_json_at member = { &object, name, 0, value };
         status = read(r, &member);
-        if (status) {
+        if (status)
             break;
-        }
     }
     return status;
 }
@@ -115,9 +108,8 @@ static gantry_status read_sizes(gy_schedule_reader *r, const gy_json_at *root, c
     gantry_status status = gy_file_list(r, root, key, &list);
     for (size_t i = 0; !status && i < json_array_size(list.value); i++) {
         status = gy_file_item(r, &list, i, 0, INT64_MAX, &bytes);
-        if (!status && !gy_vec_push(to, (uint64_t)bytes)) {
+        if (!status && !gy_vec_push(to, (uint64_t)bytes))
             status = no_memory(r);
-        }
     }
     return status;
 }
@@ -149,9 +141,8 @@ static gantry_status read_machine(gy_schedule_reader *r, const gy_json_at *root)
         status = gy_json_int(root, "staging", true, 0, 0, INT64_MAX, &staging, GANTRY_E_SCHEDULE, r->err);
         r->s->staging = (uint64_t)staging;
     }
-    if (!status) {
+    if (!status)
         status = read_sizes(r, root, "slabs", &r->s->slab);
-    }
     return status ? status : read_windows(r, root);
 }
 
@@ -164,51 +155,38 @@ static gantry_status read_options(gy_schedule_reader *r, const gy_json_at *root)
         status = gy_json_int(root, "effort", true, 0, INT32_MIN, INT32_MAX, &effort, GANTRY_E_SCHEDULE, r->err);
         s->effort = (int32_t)effort;
     }
-    if (!status) {
+    if (!status)
         status = read_u64(r, root, "seed", 10, &s->seed);
-    }
-    if (!status) {
+    if (!status)
         status = read_string(r, root, "objective", &s->objective);
-    }
-    if (!status) {
+    if (!status)
         status = read_string(r, root, "replay", &s->replay);
-    }
-    if (!status && gy_json_key(root, "balance").value) {
+    if (!status && gy_json_key(root, "balance").value)
         status = read_string(r, root, "balance", &s->balance);
-    }
-    if (!status) {
+    if (!status)
         status = gy_file_u32(r, root, "unroll", true, 1, &s->unroll);
-    }
     return status ? status : gy_file_u32(r, root, "in_flight", true, 1, &s->in_flight);
 }
 
 gantry_status gy_file_head(gy_schedule_reader *r, const gy_json_at *root)
 {
     gantry_status status = read_string(r, root, "graph", &r->s->graph_name);
-    if (!status) {
+    if (!status)
         status = read_u64(r, root, "graph_hash", 16, &r->s->graph_hash);
-    }
-    if (!status) {
+    if (!status)
         status = read_options(r, root);
-    }
-    if (!status) {
+    if (!status)
         status = read_ticks(r, root, "makespan_ps", &r->s->makespan);
-    }
-    if (!status) {
+    if (!status)
         status = read_ticks(r, root, "bound_ps", &r->s->bound);
-    }
-    if (!status && gy_json_key(root, "period_ps").value) {
+    if (!status && gy_json_key(root, "period_ps").value)
         status = read_ticks(r, root, "period_ps", &r->s->period);
-    }
-    if (!status && gy_json_key(root, "period_bound_ps").value) {
+    if (!status && gy_json_key(root, "period_bound_ps").value)
         status = read_ticks(r, root, "period_bound_ps", &r->s->period_bound);
-    }
-    if (!status) {
+    if (!status)
         status = read_members(r, root, "params", read_param);
-    }
-    if (!status) {
+    if (!status)
         status = read_members(r, root, "bounds", read_bound);
-    }
     return status ? status : read_machine(r, root);
 }
 
@@ -220,9 +198,8 @@ static gantry_status read_node(gy_schedule_reader *r, const gy_json_at *at)
                             gy_json_kind(at->value));
     }
     const char *id = gy_arena_strdup(&r->s->arena, json_string_value(at->value));
-    if (!id || gy_names_add(&r->nodes, id, &isnew) == GY_NO_NAME || !gy_vec_push(&r->s->node_ids, id)) {
+    if (!id || gy_names_add(&r->nodes, id, &isnew) == GY_NO_NAME || !gy_vec_push(&r->s->node_ids, id))
         return no_memory(r);
-    }
     return isnew ? GANTRY_OK : gy_json_fail(r->err, GANTRY_E_SCHEDULE, at, "node \"%s\" is listed twice", id);
 }
 
@@ -230,9 +207,8 @@ static gantry_status read_offsets(gy_schedule_reader *r, const gy_json_at *at, g
 {
     gy_json_at list;
     gantry_status status = gy_file_list(r, at, "offsets", &list);
-    if (status) {
+    if (status)
         return status;
-    }
     size_t count = json_array_size(list.value);
     if (count == 0 || (uint64_t)v->rows != count - 1) {
         return gy_json_fail(r->err, GANTRY_E_SCHEDULE, &list,
@@ -267,20 +243,16 @@ static gantry_status read_value(gy_schedule_reader *r, const gy_json_at *at)
         }
     } else if (!status) {
         status = read_string(r, at, "name", &v.name);
-        if (!status) {
+        if (!status)
             status = gy_json_int(at, "rows", true, 0, 0, INT64_MAX, &v.rows, GANTRY_E_SCHEDULE, r->err);
-        }
         bool tiled = json_object_get(at->value, "offsets") != NULL;
-        if (!status && tiled) {
+        if (!status && tiled)
             status = read_offsets(r, at, &v);
-        }
-        if (!status) {
+        if (!status)
             status = gy_json_int(at, "row_bytes", !tiled, 0, 0, INT64_MAX, &v.row_bytes, GANTRY_E_SCHEDULE, r->err);
-        }
     }
-    if (!status && !gy_vec_push(&r->s->values, v)) {
+    if (!status && !gy_vec_push(&r->s->values, v))
         status = no_memory(r);
-    }
     return status;
 }
 
@@ -289,9 +261,8 @@ static gantry_status read_id(const gy_schedule_reader *r, const gy_json_at *at, 
 {
     const char *id;
     gantry_status status = gy_json_string(at, key, true, NULL, &id, GANTRY_E_SCHEDULE, r->err);
-    if (status) {
+    if (status)
         return status;
-    }
     *out = memory ? gy_machine_find_memory(r->s->machine, id) : gy_machine_find_device(r->s->machine, id);
     if (*out == GY_MACHINE_NONE) {
         gy_json_at place = gy_json_key(at, key);
@@ -305,15 +276,12 @@ static gantry_status read_lane(gy_schedule_reader *r, const gy_json_at *at)
     static const char *const keys[] = { "device", "kind" };
     gy_lane lane = { 0 };
     gantry_status status = gy_file_object(r, at, "a lane", keys, GY_COUNT_OF(keys));
-    if (!status) {
+    if (!status)
         status = read_id(r, at, "device", false, &lane.device);
-    }
-    if (!status) {
+    if (!status)
         status = gy_file_word(r, at, "kind", true, &gy_lane_words, &lane.kind);
-    }
-    if (!status && !gy_vec_push(&r->s->lanes, lane)) {
+    if (!status && !gy_vec_push(&r->s->lanes, lane))
         status = no_memory(r);
-    }
     return status;
 }
 
@@ -322,15 +290,12 @@ static gantry_status read_extent(gy_schedule_reader *r, const gy_json_at *at, gy
     gy_json_at rows;
     int64_t bounds[2], offset = 0, bytes = 0;
     gantry_status status = gy_file_list(r, at, "rows", &rows);
-    if (!status) {
+    if (!status)
         status = gy_file_integers(r, &rows, 2, bounds);
-    }
-    if (!status) {
+    if (!status)
         status = gy_json_int(at, "offset", true, 0, 0, INT64_MAX, &offset, GANTRY_E_SCHEDULE, r->err);
-    }
-    if (!status) {
+    if (!status)
         status = gy_json_int(at, "bytes", true, 0, 0, INT64_MAX, &bytes, GANTRY_E_SCHEDULE, r->err);
-    }
     if (!status) {
         in->first = bounds[0];
         in->last = bounds[1];
@@ -345,27 +310,20 @@ static gantry_status read_instance(gy_schedule_reader *r, const gy_json_at *at)
     static const char *const keys[] = { "value", "memory", "space", "role", "op", "rows", "offset", "bytes" };
     gy_instance in = { 0 };
     gantry_status status = gy_file_object(r, at, "an instance", keys, GY_COUNT_OF(keys));
-    if (!status) {
+    if (!status)
         status = gy_file_u32(r, at, "value", true, 0, &in.value);
-    }
-    if (!status) {
+    if (!status)
         status = read_id(r, at, "memory", true, &in.memory);
-    }
-    if (!status) {
+    if (!status)
         status = gy_file_word(r, at, "space", true, &gy_space_words, &in.space);
-    }
-    if (!status) {
+    if (!status)
         status = gy_file_word(r, at, "role", true, &gy_role_words, &in.role);
-    }
-    if (!status) {
+    if (!status)
         status = gy_file_word(r, at, "op", in.role == GY_ROLE_ACCUMULATOR, &gy_reduction_words, &in.op);
-    }
-    if (!status) {
+    if (!status)
         status = read_extent(r, at, &in);
-    }
-    if (!status && !gy_vec_push(&r->s->instances, in)) {
+    if (!status && !gy_vec_push(&r->s->instances, in))
         status = no_memory(r);
-    }
     return status;
 }
 

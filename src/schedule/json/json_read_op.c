@@ -15,21 +15,16 @@ static gantry_status read_use(gy_schedule_reader *r, const gy_json_at *at, bool 
     }
     gy_json_at mode = gy_json_item(at, 0);
     gantry_status status = gy_file_word_of(r, &mode, &gy_access_words, &u.mode);
-    if (!status) {
+    if (!status)
         status = gy_file_item(r, at, 1, 0, UINT32_MAX, &instance);
-    }
-    if (!status) {
+    if (!status)
         status = gy_file_item(r, at, 2, 0, INT64_MAX, &u.first);
-    }
-    if (!status) {
+    if (!status)
         status = gy_file_item(r, at, 3, 0, INT64_MAX, &u.last);
-    }
-    if (!status && ranked) {
+    if (!status && ranked)
         status = gy_file_item(r, at, 4, 0, UINT16_MAX, &rank);
-    }
-    if (status) {
+    if (status)
         return status;
-    }
     u.instance = (uint32_t)instance;
     u.rank = (uint16_t)rank;
     return gy_vec_push(&r->s->use, u) ? GANTRY_OK : gy_fail_nomem(r->err);
@@ -40,9 +35,8 @@ static gantry_status read_uses(gy_schedule_reader *r, const gy_json_at *at, gy_o
     gy_json_at list;
     gantry_status status = gy_file_list(r, at, "uses", &list);
     size_t count = status ? 0 : json_array_size(list.value);
-    if (!status && r->s->use.count + count >= UINT32_MAX) {
+    if (!status && r->s->use.count + count >= UINT32_MAX)
         return gy_json_fail(r->err, GANTRY_E_SCHEDULE, &list, "more than 2^32 uses");
-    }
     op->use = (uint32_t)r->s->use.count;
     op->uses = (uint32_t)count;
     bool leading = true;
@@ -73,12 +67,10 @@ static gantry_status read_lanes(gy_schedule_reader *r, const gy_json_at *at, gy_
     gantry_status status = gy_file_list(r, at, "lanes", &list);
     for (size_t i = 0; !status && i < json_array_size(list.value); i++) {
         status = gy_file_item(r, &list, i, 0, UINT32_MAX, &lane);
-        if (!status && r->s->op_lane.count >= UINT32_MAX - 1) {
+        if (!status && r->s->op_lane.count >= UINT32_MAX - 1)
             status = gy_json_fail(r->err, GANTRY_E_SCHEDULE, &list, "more than 2^32 lanes");
-        }
-        if (!status) {
+        if (!status)
             status = add_lane(r, op, lane);
-        }
     }
     return status;
 }
@@ -87,12 +79,10 @@ static gantry_status read_node(const gy_schedule_reader *r, const gy_json_at *at
 {
     const char *id;
     gantry_status status = gy_json_string(at, "node", false, NULL, &id, GANTRY_E_SCHEDULE, r->err);
-    if (!status) {
+    if (!status)
         status = gy_file_u32(r, at, "iteration", false, 0, &op->iteration);
-    }
-    if (!status) {
+    if (!status)
         status = gy_json_bool(at, "repeat", false, &op->repeat, GANTRY_E_SCHEDULE, r->err);
-    }
     op->node = status || !id ? GY_NONE : gy_names_find(&r->nodes, id);
     if (!status && id && op->node == GY_NO_NAME) {
         gy_json_at place = gy_json_key(at, "node");
@@ -106,12 +96,10 @@ static gantry_status read_cost(const gy_schedule_reader *r, const gy_json_at *at
     gy_json_at times;
     int64_t ps[3];
     gantry_status status = gy_file_list(r, at, "ps", &times);
-    if (!status) {
+    if (!status)
         status = gy_file_integers(r, &times, 3, ps);
-    }
-    if (status) {
+    if (status)
         return status;
-    }
     op->duration = ps[0];
     op->start = ps[1];
     op->end = ps[2];
@@ -123,22 +111,17 @@ static gantry_status read_kind(const gy_schedule_reader *r, const gy_json_at *at
     static const char *const keys[] = { "position", "kind",   "node",       "iteration", "lane",      "uses",  "ps",
                                         "cost",     "reduce", "collective", "lanes",     "algorithm", "repeat" };
     gantry_status status = gy_file_object(r, at, "an op", keys, GY_COUNT_OF(keys));
-    if (!status) {
+    if (!status)
         status = gy_file_word(r, at, "kind", true, &gy_op_words, &op->kind);
-    }
     bool collective = op->kind == GY_OP_COLLECTIVE;
-    if (!status && json_object_get(at->value, collective ? "lane" : "lanes")) {
+    if (!status && json_object_get(at->value, collective ? "lane" : "lanes"))
         status = gy_json_fail(r->err, GANTRY_E_SCHEDULE, at, "a collective has \"lanes\", other ops have a \"lane\"");
-    }
-    if (!status) {
+    if (!status)
         status = gy_file_word(r, at, "collective", collective, &gy_collective_words, &op->collective);
-    }
-    if (!status) {
+    if (!status)
         status = gy_file_word(r, at, "reduce", false, &gy_reduction_words, &op->reduce);
-    }
-    if (!status) {
+    if (!status)
         status = gy_file_word(r, at, "algorithm", false, &gy_algorithm_words, &op->algorithm);
-    }
     return status;
 }
 
@@ -147,29 +130,23 @@ static gantry_status read_op(gy_schedule_reader *r, const gy_json_at *at)
     gy_op op = { 0 };
     int64_t position = (int64_t)r->s->ops.count, seen = position;
     gantry_status status = read_kind(r, at, &op);
-    if (!status) {
+    if (!status)
         status = gy_json_int(at, "position", false, position, 0, INT64_MAX, &seen, GANTRY_E_SCHEDULE, r->err);
-    }
     if (!status && seen != position) {
         status =
             gy_json_fail(r->err, GANTRY_E_SCHEDULE, at, "position %lld; ops are listed in their order, so this is %lld",
                          (long long)seen, (long long)position);
     }
-    if (!status) {
+    if (!status)
         status = read_node(r, at, &op);
-    }
-    if (!status) {
+    if (!status)
         status = read_lanes(r, at, &op);
-    }
-    if (!status) {
+    if (!status)
         status = read_uses(r, at, &op);
-    }
-    if (!status) {
+    if (!status)
         status = read_cost(r, at, &op);
-    }
-    if (!status && !gy_vec_push(&r->s->ops, op)) {
+    if (!status && !gy_vec_push(&r->s->ops, op))
         status = gy_fail_nomem(r->err);
-    }
     return status;
 }
 
@@ -178,28 +155,22 @@ static gantry_status read_row(gy_schedule_reader *r, const gy_json_at *at)
     static const char *const keys[] = { "from", "to", "by", "slot", "why", "distance" };
     gy_sync row = { 0 };
     gantry_status status = gy_file_object(r, at, "a row of the sync table", keys, GY_COUNT_OF(keys));
-    if (!status) {
+    if (!status)
         status = gy_file_u32(r, at, "from", true, 0, &row.from);
-    }
-    if (!status) {
+    if (!status)
         status = gy_file_u32(r, at, "to", true, 0, &row.to);
-    }
-    if (!status) {
+    if (!status)
         status = gy_file_word(r, at, "by", true, &gy_carrier_words, &row.carrier);
-    }
     if (!status) {
         bool slots = row.carrier == GY_CARRIER_EVENT || row.carrier == GY_CARRIER_FLAG;
         status = gy_file_u32(r, at, "slot", slots, 0, &row.slot);
     }
-    if (!status) {
+    if (!status)
         status = gy_file_word(r, at, "why", true, &gy_reason_words, &row.reason);
-    }
-    if (!status) {
+    if (!status)
         status = gy_file_u32(r, at, "distance", false, 0, &row.distance);
-    }
-    if (!status && !gy_vec_push(&r->s->sync, row)) {
+    if (!status && !gy_vec_push(&r->s->sync, row))
         status = gy_fail_nomem(r->err);
-    }
     return status;
 }
 

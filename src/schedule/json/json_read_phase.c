@@ -14,12 +14,10 @@ static gantry_status read_range(const gy_schedule_reader *r, const gy_json_at *a
     gy_json_at list;
     int64_t nodes[2];
     gantry_status status = gy_file_list(r, at, "nodes", &list);
-    if (!status) {
+    if (!status)
         status = gy_file_integers(r, &list, 2, nodes);
-    }
-    if (status) {
+    if (status)
         return status;
-    }
     if (nodes[0] < 0 || nodes[1] < nodes[0] || (uint64_t)nodes[1] > r->s->node_ids.count) {
         return gy_json_fail(r->err, GANTRY_E_SCHEDULE, &list, "nodes %lld to %lld of %zu", (long long)nodes[0],
                             (long long)nodes[1], r->s->node_ids.count);
@@ -35,24 +33,18 @@ static gantry_status read_phase(const gy_schedule_reader *r, const gy_json_at *a
                                         "starts", "every", "hand_over_ps", "schedule" };
     gy_phase *p = &phase->phase;
     gantry_status status = gy_file_object(r, at, "a phase", keys, GY_COUNT_OF(keys));
-    if (!status) {
+    if (!status)
         status = read_range(r, at, p);
-    }
-    if (!status) {
+    if (!status)
         status = gy_file_u32(r, at, "loop", false, GY_NONE, &p->loop);
-    }
-    if (!status) {
+    if (!status)
         status = read_int(r, at, "first", 0, 0, &p->first);
-    }
-    if (!status) {
+    if (!status)
         status = read_int(r, at, "iterations", 1, 1, &p->iterations);
-    }
-    if (!status) {
+    if (!status)
         status = read_int(r, at, "starts", 1, 1, &p->starts);
-    }
-    if (!status) {
+    if (!status)
         status = read_int(r, at, "every", 0, 0, &p->every);
-    }
     return status ? status : read_int(r, at, "hand_over_ps", 0, 0, &phase->hand_over);
 }
 
@@ -61,12 +53,10 @@ static gantry_status add_phase(gy_schedule_reader *r, const gy_json_at *at)
     gy_schedule_phase phase = { 0 };
     gantry_status status = read_phase(r, at, &phase);
     gy_json_at inner = gy_json_key(at, "schedule");
-    if (!status && gy_json_key(&inner, "phases").value) {
+    if (!status && gy_json_key(&inner, "phases").value)
         status = gy_json_fail(r->err, GANTRY_E_SCHEDULE, &inner, "a schedule of a phase has no phases itself");
-    }
-    if (!status) {
+    if (!status)
         status = gy_file_schedule(&phase.schedule, &inner, r->err);
-    }
     if (!status && !gy_vec_push(&r->s->phases, phase)) {
         gantry_schedule_free(phase.schedule);
         status = gy_fail_nomem(r->err);
@@ -77,9 +67,8 @@ static gantry_status add_phase(gy_schedule_reader *r, const gy_json_at *at)
 gantry_status gy_file_phases(gy_schedule_reader *r, const gy_json_at *root)
 {
     gy_json_at list;
-    if (!gy_json_key(root, "phases").value) {
+    if (!gy_json_key(root, "phases").value)
         return GANTRY_OK;
-    }
     gantry_status status = gy_file_list(r, root, "phases", &list);
     for (size_t i = 0; !status && i < json_array_size(list.value); i++) {
         gy_json_at item = gy_json_item(&list, i);

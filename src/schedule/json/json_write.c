@@ -20,9 +20,8 @@ static void put_string(gy_text *to, const char *key, const char *value)
 static void put_integers(gy_text *to, const int64_t *value, size_t count)
 {
     gy_text_add(to, "[");
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         gy_text_printf(to, "%s%lld", i ? ", " : "", (long long)value[i]);
-    }
     gy_text_add(to, "]");
 }
 
@@ -45,11 +44,10 @@ static void put_params(gy_text *to, const gantry_schedule *s)
         gy_text_add(to, i ? ", " : " ");
         gy_text_json(to, p->name);
         gy_text_add(to, ": ");
-        if (p->is_real) {
+        if (p->is_real)
             gy_text_double(to, p->real);
-        } else {
+        else
             gy_text_printf(to, "%lld", (long long)p->integer);
-        }
     }
     gy_text_add(to, s->params.count ? " },\n" : "},\n");
 }
@@ -70,9 +68,8 @@ static void put_bounds(gy_text *to, const gantry_schedule *s)
 static bool has_windows(const gantry_schedule *s)
 {
     bool any = false;
-    for (size_t i = 0; i < s->window.count; i++) {
+    for (size_t i = 0; i < s->window.count; i++)
         any = any || s->window.at[i] > 0;
-    }
     return any;
 }
 
@@ -83,9 +80,8 @@ static void put_windows(gy_text *to, const gantry_schedule *s)
         gy_text_printf(to, "%s%llu%s", i ? ", " : "", (unsigned long long)s->window.at[i],
                        i + 1 == s->window.count ? "],\n" : "");
     }
-    if (s->staging_window > 0) {
+    if (s->staging_window > 0)
         put_integer(to, "staging_window", (long long)s->staging_window);
-    }
 }
 
 static void put_head(gy_text *to, const gantry_schedule *s)
@@ -98,9 +94,8 @@ static void put_head(gy_text *to, const gantry_schedule *s)
     gy_text_printf(to, "  \"seed\": \"%llu\",\n", (unsigned long long)s->seed);
     put_string(to, "objective", s->objective);
     put_string(to, "replay", s->replay);
-    if (s->balance) {
+    if (s->balance)
         put_string(to, "balance", s->balance);
-    }
     put_integer(to, "unroll", s->unroll);
     put_integer(to, "in_flight", s->in_flight);
     put_integer(to, "makespan_ps", s->makespan);
@@ -114,9 +109,8 @@ static void put_head(gy_text *to, const gantry_schedule *s)
     gy_text_add(to, "  \"machine\": ");
     gy_machine_print(to, s->machine, 2);
     gy_text_add(to, ",\n  \"slabs\": [");
-    for (size_t i = 0; i < s->slab.count; i++) {
+    for (size_t i = 0; i < s->slab.count; i++)
         gy_text_printf(to, "%s%llu", i ? ", " : "", (unsigned long long)s->slab.at[i]);
-    }
     gy_text_add(to, "],\n");
     put_integer(to, "staging", (long long)s->staging);
     put_windows(to, s);
@@ -146,9 +140,8 @@ static void put_instance(gy_text *to, const gantry_schedule *s, const gy_instanc
     gy_text_json(to, s->machine->memory[in->memory].id);
     gy_text_printf(to, ", \"space\": \"%s\", \"role\": \"%s\"", gy_word(&gy_space_words, in->space),
                    gy_word(&gy_role_words, in->role));
-    if (in->role == GY_ROLE_ACCUMULATOR) {
+    if (in->role == GY_ROLE_ACCUMULATOR)
         gy_text_printf(to, ", \"op\": \"%s\"", gy_word(&gy_reduction_words, in->op));
-    }
     gy_text_printf(to, ", \"rows\": [%lld, %lld], \"offset\": %llu, \"bytes\": %llu}", (long long)in->first,
                    (long long)in->last, (unsigned long long)in->offset, (unsigned long long)in->bytes);
 }
@@ -187,9 +180,8 @@ static void put_uses(gy_text *to, const gantry_schedule *s, const gy_op *op)
         const gy_use *u = &s->use.at[op->use + i];
         gy_text_printf(to, "%s[\"%s\", %u, %lld, %lld", i ? ", " : "", gy_word(&gy_access_words, u->mode), u->instance,
                        (long long)u->first, (long long)u->last);
-        if (op->kind == GY_OP_COLLECTIVE) {
+        if (op->kind == GY_OP_COLLECTIVE)
             gy_text_printf(to, ", %u", u->rank);
-        }
         gy_text_add(to, "]");
     }
     gy_text_add(to, "]");
@@ -202,9 +194,8 @@ static void put_lanes(gy_text *to, const gantry_schedule *s, const gy_op *op)
         return;
     }
     gy_text_add(to, ", \"lanes\": [");
-    for (uint32_t i = 0; i < op->lanes; i++) {
+    for (uint32_t i = 0; i < op->lanes; i++)
         gy_text_printf(to, "%s%u", i ? ", " : "", s->op_lane.at[op->lane + i]);
-    }
     gy_text_add(to, "]");
 }
 
@@ -216,21 +207,16 @@ static void put_op(gy_text *to, const gantry_schedule *s, size_t position)
         gy_text_add(to, ", \"node\": ");
         gy_text_json(to, s->node_ids.at[op->node]);
     }
-    if (op->iteration > 0) {
+    if (op->iteration > 0)
         gy_text_printf(to, ", \"iteration\": %u", op->iteration);
-    }
-    if (op->repeat) {
+    if (op->repeat)
         gy_text_add(to, ", \"repeat\": true");
-    }
-    if (op->kind == GY_OP_COLLECTIVE) {
+    if (op->kind == GY_OP_COLLECTIVE)
         gy_text_printf(to, ", \"collective\": \"%s\"", gy_word(&gy_collective_words, op->collective));
-    }
-    if (op->reduce) {
+    if (op->reduce)
         gy_text_printf(to, ", \"reduce\": \"%s\"", gy_word(&gy_reduction_words, op->reduce));
-    }
-    if (op->algorithm) {
+    if (op->algorithm)
         gy_text_printf(to, ", \"algorithm\": \"%s\"", gy_word(&gy_algorithm_words, op->algorithm));
-    }
     put_lanes(to, s, op);
     put_uses(to, s, op);
     gy_text_printf(to, ", \"ps\": [%lld, %lld, %lld], \"cost\": \"%s\"}", (long long)op->duration, (long long)op->start,
@@ -241,13 +227,11 @@ static void put_row(gy_text *to, const gy_sync *row)
 {
     gy_text_printf(to, "{\"from\": %u, \"to\": %u, \"by\": \"%s\"", row->from, row->to,
                    gy_word(&gy_carrier_words, row->carrier));
-    if (row->carrier == GY_CARRIER_EVENT || row->carrier == GY_CARRIER_FLAG) {
+    if (row->carrier == GY_CARRIER_EVENT || row->carrier == GY_CARRIER_FLAG)
         gy_text_printf(to, ", \"slot\": %u", row->slot);
-    }
     gy_text_printf(to, ", \"why\": \"%s\"", gy_word(&gy_reason_words, row->reason));
-    if (row->distance > 0) {
+    if (row->distance > 0)
         gy_text_printf(to, ", \"distance\": %u", row->distance);
-    }
     gy_text_add(to, "}");
 }
 
@@ -261,9 +245,8 @@ static void put_phase(gy_text *to, const gy_schedule_phase *phase)
         gy_text_printf(to, ", \"loop\": %u, \"first\": %lld, \"iterations\": %lld, \"starts\": %lld", p->loop,
                        (long long)p->first, (long long)p->iterations, (long long)p->starts);
     }
-    if (p->every > 0) {
+    if (p->every > 0)
         gy_text_printf(to, ", \"every\": %lld", (long long)p->every);
-    }
     gy_text_printf(to, ", \"hand_over_ps\": %lld, \"schedule\": ", (long long)phase->hand_over);
     put_schedule(to, phase->schedule);
     gy_text_add(to, "}");
@@ -288,31 +271,26 @@ static void put_schedule(gy_text *to, const gantry_schedule *s)
         put_item(to, i);
         put_phase(to, &s->phases.at[i]);
     }
-    if (s->phases.count) {
+    if (s->phases.count)
         put_end(to, s->phases.count, "]\n}\n");
-    }
 }
 
 gantry_status gantry_schedule_json(const gantry_schedule *s, char **text, size_t *length, gantry_error *err)
 {
-    if (!s || !text) {
+    if (!s || !text)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_schedule_json needs a schedule and a place for the text");
-    }
     gantry_status status = gy_schedule_form(s, err);
-    if (status) {
+    if (status)
         return status;
-    }
     gy_text to = { 0 };
     size_t n;
     put_schedule(&to, s);
     char *taken = gy_text_take(&to, &n);
-    if (!taken) {
+    if (!taken)
         return gy_fail_nomem(err);
-    }
     *text = taken;
-    if (length) {
+    if (length)
         *length = n;
-    }
     return GANTRY_OK;
 }
 
@@ -320,9 +298,8 @@ gantry_status gantry_schedule_save(const gantry_schedule *s, const char *path, g
 {
     char *text;
     size_t length;
-    if (!path) {
+    if (!path)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_schedule_save needs a path");
-    }
     gantry_status status = gantry_schedule_json(s, &text, &length, err);
     if (!status) {
         status = gy_file_write(path, text, length, err);

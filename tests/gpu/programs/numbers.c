@@ -22,9 +22,8 @@ double unit_of(gantry_dtype d)
 int64_t elements_of(const operand *o)
 {
     int64_t n = 1;
-    for (int i = 0; i < o->rank; i++) {
+    for (int i = 0; i < o->rank; i++)
         n *= o->shape[i];
-    }
     return n;
 }
 
@@ -36,12 +35,10 @@ static uint16_t to_f16(double x)
     int exponent = 0;
     double fraction = frexp(fabs(x), &exponent); /* [1/2, 1) */
     uint16_t sign = signbit(x) ? 0x8000 : 0;
-    if (x == 0) {
+    if (x == 0)
         return sign;
-    }
-    if (exponent - 1 < -14) {
+    if (exponent - 1 < -14)
         return (uint16_t)(sign | (uint16_t)ldexp(fraction, exponent + 24));
-    }
     return (uint16_t)(sign | (uint16_t)((exponent + 14) << 10) | ((uint16_t)ldexp(fraction, 11) & 0x3FF));
 }
 
@@ -139,9 +136,8 @@ static double of_matrix(const operand *o, int64_t i, uint64_t seed)
 {
     int64_t n = o->shape[1], row = i / n, column = i % n;
     uint64_t state = seed + (uint64_t)(row > column ? row * n + column : column * n + row);
-    if (o->filling == POSITIVE) {
+    if (o->filling == POSITIVE)
         return row == column ? (double)n : uniform(&state, -0.5, 0.5);
-    }
     return row == column ? uniform(&state, 2, 3) : uniform(&state, -1, 1) / (double)n;
 }
 
@@ -149,29 +145,26 @@ static void fill_one(const operand *o, void *data, int64_t at, int64_t i, uint64
 {
     int64_t n = elements_of(o);
     bool inside = i >= 0 && i < n;
-    if (!inside || o->filling == ANY) {
-        if (is_float(o->dtype)) {
+    if (!inside || o->filling == ANY)
+        if (is_float(o->dtype))
             store_float(data, o->dtype, at, any_float(state));
-        } else {
+        else
             store_integer(data, o->dtype, at, draw(state));
-        }
-    } else if (o->filling == PIXELS && is_float(o->dtype)) {
+    else if (o->filling == PIXELS && is_float(o->dtype))
         store_float(data, o->dtype, at, (double)(draw(state) % 256));
-    } else if (o->filling == POSITIVE || o->filling == TRIANGLE) {
+    else if (o->filling == POSITIVE || o->filling == TRIANGLE)
         store_float(data, o->dtype, at, of_matrix(o, i, seed));
-    } else if (o->filling == STARTS) {
+    else if (o->filling == STARTS)
         store_integer(data, o->dtype, at, (uint64_t)(i * i * o->below / (n > 1 ? (n - 1) * (n - 1) : 1)));
-    } else {
+    else
         store_integer(data, o->dtype, at, draw(state) % (uint64_t)(o->filling == PIXELS ? 256 : o->below));
-    }
 }
 
 void fill_operand(const operand *o, void *data, int64_t before, int64_t after, uint64_t seed)
 {
     uint64_t state = seed * 0x2545F4914F6CDD1Du;
-    for (int64_t i = -before; i < elements_of(o) + after; i++) {
+    for (int64_t i = -before; i < elements_of(o) + after; i++)
         fill_one(o, data, i + before, i, seed << 32, &state);
-    }
 }
 
 /* ---- comparing ---- */
@@ -179,9 +172,8 @@ void fill_operand(const operand *o, void *data, int64_t before, int64_t after, u
 double largest_of(const void *data, gantry_dtype d, int64_t count)
 {
     double largest = 0;
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < count; i++)
         largest = fmax(largest, fabs(element_at(data, d, i)));
-    }
     return largest;
 }
 
@@ -192,9 +184,8 @@ int64_t first_wrong(const void *got, const void *want, gantry_dtype d, int64_t c
         double g = element_at(got, d, i), w = element_at(want, d, i);
         bool equal = memcmp((const char *)got + (size_t)i * size, (const char *)want + (size_t)i * size, size) == 0;
         bool may_differ = b.relative > 0 || b.absolute > 0;
-        if (!equal && !(may_differ && fabs(g - w) <= b.relative * fabs(w) + b.absolute)) {
+        if (!equal && !(may_differ && fabs(g - w) <= b.relative * fabs(w) + b.absolute))
             return i;
-        }
     }
     return -1;
 }

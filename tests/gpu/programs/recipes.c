@@ -27,11 +27,9 @@ typedef struct extents {
 /* The i-th of a list that ends with zeros. */
 static bool pick(const extents *list, int i, extents *e)
 {
-    for (int k = 0; k < i; k++) {
-        if (list[k].a == 0) {
+    for (int k = 0; k < i; k++)
+        if (list[k].a == 0)
             return false;
-        }
-    }
     *e = list[i];
     return e->a > 0;
 }
@@ -74,9 +72,8 @@ static void one_element(operand *o, gantry_dtype type)
 
 static bool elements(problem *p, gantry_dtype type, int i)
 {
-    if (i > SIZES || (i == SIZES && type != GANTRY_U8)) {
+    if (i > SIZES || (i == SIZES && type != GANTRY_U8))
         return false;
-    }
     begin(p, type, i == SIZES ? MANY : sizes[i]);
     for (int32_t k = 0; k < p->kernel->args; k++) {
         const gantry_kernel_arg *a = &p->kernel->arg[k];
@@ -98,9 +95,8 @@ static bool rows_and_vector(problem *p, gantry_dtype type, int i)
     static const extents list[] = { { 1, 1, 0 },    { 3, 7, 0 },    { 33, 257, 0 },
                                     { 1000, 5, 0 }, { 2, 4097, 0 }, { 0, 0, 0 } };
     extents e;
-    if (!pick(list, i, &e)) {
+    if (!pick(list, i, &e))
         return false;
-    }
     begin(p, type, e.b);
     matrix(&p->operand[0], e.a, e.b);
     matrix(&p->operand[2], e.a, e.b);
@@ -114,9 +110,8 @@ static bool transposed(problem *p, gantry_dtype type, int i)
     static const extents list[] = { { 1, 1, 0 },   { 1, 100, 0 },  { 100, 1, 0 }, { 31, 33, 0 },
                                     { 32, 32, 0 }, { 65, 130, 0 }, { 257, 3, 0 }, { 0, 0, 0 } };
     extents e;
-    if (!pick(list, i, &e)) {
+    if (!pick(list, i, &e))
         return false;
-    }
     begin(p, type, 1);
     matrix(&p->operand[0], e.a, e.b);
     matrix(&p->operand[1], e.b, e.a);
@@ -129,9 +124,8 @@ static bool stencil(problem *p, gantry_dtype type, int i)
     static const extents list[] = { { 1, 1, 0 },   { 2, 5, 0 },     { 5, 1, 0 },    { 3, 3, 0 },
                                     { 33, 70, 0 }, { 100, 257, 0 }, { 4, 4097, 0 }, { 0, 0, 0 } };
     extents e;
-    if (!pick(list, i, &e)) {
+    if (!pick(list, i, &e))
         return false;
-    }
     begin(p, type, 1);
     matrix(&p->operand[0], e.a, e.b);
     matrix(&p->operand[1], e.a, e.b);
@@ -147,9 +141,8 @@ static bool stencil(problem *p, gantry_dtype type, int i)
 static bound of_sum(gantry_dtype type, int64_t n, double largest, int starts)
 {
     double magnitude = (double)n * largest + B;
-    if (!is_float(type)) {
+    if (!is_float(type))
         return (bound){ 0, 0 };
-    }
     return (bound){ 2 * unit_of(type),
                     2 * (double)(n + 4) * U * magnitude + (starts - 1) * 2 * unit_of(type) * magnitude };
 }
@@ -174,9 +167,8 @@ static bool sum(problem *p, gantry_dtype type, int i, double largest)
 {
     gantry_dtype out = i % 2 ? wider(type) : type;
     int64_t n = size_of_reduction(p, type, i / 2);
-    if (n == 0) {
+    if (n == 0)
         return false;
-    }
     begin(p, type, n);
     one_element(&p->operand[p->operands - 1], out);
     p->bound = of_sum(out, n, largest, 3);
@@ -196,9 +188,8 @@ static bool sum_of_products(problem *p, gantry_dtype type, int i)
 static bool maximum(problem *p, gantry_dtype type, int i)
 {
     int64_t n = size_of_reduction(p, type, i);
-    if (n == 0) {
+    if (n == 0)
         return false;
-    }
     begin(p, type, n);
     one_element(&p->operand[1], type);
     return true;
@@ -207,9 +198,8 @@ static bool maximum(problem *p, gantry_dtype type, int i)
 static bool counts(problem *p, gantry_dtype type, int i)
 {
     int64_t n = size_of_reduction(p, type == GANTRY_I32 ? GANTRY_U8 : type, i);
-    if (n == 0) {
+    if (n == 0)
         return false;
-    }
     begin(p, GANTRY_U8, n);
     p->operand[1].dtype = type;
     p->operand[1].shape[0] = 256;
@@ -226,9 +216,8 @@ static bool images(problem *p, gantry_dtype type, int i, int64_t halo)
         int64_t shape[4];
     } list[] = { { 2, { 1, 1 } },     { 2, { 9, 11 } },         { 2, { 40, 70 } },       { 3, { 2, 20, 30 } },
                  { 3, { 4, 1, 33 } }, { 4, { 2, 13, 150, 3 } }, { 4, { 1, 5, 1100, 1 } } };
-    if (i >= (int)(sizeof list / sizeof *list)) {
+    if (i >= (int)(sizeof list / sizeof *list))
         return false;
-    }
     begin(p, type, 1);
     for (int k = 0; k < 2; k++) {
         operand *o = &p->operand[k];
@@ -253,9 +242,8 @@ static bool blurred(problem *p, gantry_dtype type, int i)
 {
     static const double sigmas[] = { 0.8, 5 };
     double sigma = sigmas[i % 2], terms = 2 * ceil(3 * sigma) + 1;
-    if (!images(p, type, i / 2, (int64_t)ceil(3 * sigma))) {
+    if (!images(p, type, i / 2, (int64_t)ceil(3 * sigma)))
         return false;
-    }
     number(p, "sigma", sigma);
     p->bound.absolute = type == GANTRY_U8 ? 1 : 2 * (2 * terms + 4) * 0x1p-24 * 255;
     return true;
@@ -271,9 +259,8 @@ static bool product(problem *p, gantry_dtype type, int i)
     static const gantry_access accesses[] = { GANTRY_WRITE, GANTRY_READWRITE, GANTRY_SUM };
     extents e; /* c is a x b, c terms */
     int ta = i % 2, tb = i / 2 % 2, how = i / 4 % 3;
-    if (!pick(list, i / 12, &e)) {
+    if (!pick(list, i / 12, &e))
         return false;
-    }
     begin(p, type, 1);
     matrix(&p->operand[0], ta ? e.c : e.a, ta ? e.a : e.c);
     matrix(&p->operand[1], tb ? e.b : e.c, tb ? e.c : e.b);
@@ -296,9 +283,8 @@ static bool rank_update(problem *p, gantry_dtype type, int i)
 {
     static const extents list[] = { { 1, 1, 0 }, { 33, 13, 0 }, { 65, 64, 0 }, { 130, 7, 0 }, { 0, 0, 0 } };
     extents e;
-    if (!pick(list, i / 2, &e)) {
+    if (!pick(list, i / 2, &e))
         return false;
-    }
     begin(p, type, 1);
     matrix(&p->operand[0], e.a, e.b);
     matrix(&p->operand[1], e.a, e.a);
@@ -315,9 +301,8 @@ static bool factor(problem *p, gantry_dtype type, int i)
     static const extents list[] = { { 1, 0, 0 },  { 2, 0, 0 },  { 31, 0, 0 },  { 32, 0, 0 },
                                     { 33, 0, 0 }, { 65, 0, 0 }, { 130, 0, 0 }, { 0, 0, 0 } };
     extents e;
-    if (!pick(list, i, &e)) {
+    if (!pick(list, i, &e))
         return false;
-    }
     begin(p, type, 1);
     matrix(&p->operand[0], e.a, e.a);
     p->operand[0].filling = POSITIVE;
@@ -330,9 +315,8 @@ static bool solve(problem *p, gantry_dtype type, int i)
 {
     static const extents list[] = { { 1, 1, 0 }, { 19, 33, 0 }, { 33, 65, 0 }, { 5, 130, 0 }, { 0, 0, 0 } };
     extents e;
-    if (!pick(list, i, &e)) {
+    if (!pick(list, i, &e))
         return false;
-    }
     begin(p, type, 1);
     matrix(&p->operand[0], e.b, e.b);
     matrix(&p->operand[1], e.a, e.b);
@@ -347,9 +331,8 @@ static bool logits(problem *p, gantry_dtype type, int i, extents *e)
 {
     static const extents list[] = { { 1, 1, 0 },    { 50, 7, 0 },   { 33, 257, 0 },   { 3, 1000, 0 },
                                     { 257, 10, 0 }, { 5, 1025, 0 }, { 300, 2100, 0 }, { 0, 0, 0 } };
-    if (!pick(list, i, e)) {
+    if (!pick(list, i, e))
         return false;
-    }
     begin(p, type, e->a);
     matrix(&p->operand[0], e->a, e->b);
     p->operand[1] = (operand){ .arg = p->operand[1].arg,
@@ -375,9 +358,8 @@ static double exponential(gantry_dtype type)
 static bool cross_entropy(problem *p, gantry_dtype type, int i)
 {
     extents e;
-    if (!logits(p, type, i, &e)) {
+    if (!logits(p, type, i, &e))
         return false;
-    }
     double row = 2 * B + log((double)e.b);
     one_element(&p->operand[2], type);
     p->bound = of_sum(type, e.a, 0.02 * row, 3);
@@ -388,9 +370,8 @@ static bool cross_entropy(problem *p, gantry_dtype type, int i)
 static bool cross_entropy_gradient(problem *p, gantry_dtype type, int i)
 {
     extents e;
-    if (!logits(p, type, i, &e)) {
+    if (!logits(p, type, i, &e))
         return false;
-    }
     matrix(&p->operand[2], e.a, e.b);
     p->bound = (bound){ 2 * unit_of(type), 2 * 0.02 * ((double)(e.b + 16) * U + exponential(type) + unit_of(type)) };
     return true;
@@ -403,9 +384,8 @@ static bool sparse(problem *p, gantry_dtype type, int i)
                                     { 3, 100, 10000 }, { 700, 300, 20000 }, { 0, 0, 0 } };
     extents e; /* rows, columns, entries */
     gantry_dtype index = i % 2 ? GANTRY_I64 : GANTRY_I32;
-    if (!pick(list, i / 2, &e)) {
+    if (!pick(list, i / 2, &e))
         return false;
-    }
     begin(p, type, 1);
     operand *o = p->operand;
     o[0].shape[0] = e.a + 1;
@@ -453,11 +433,9 @@ static const recipe recipes[] = {
 
 const recipe *recipe_find(const char *kernel)
 {
-    for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++) {
-        if (strcmp(recipes[i].kernel, kernel) == 0) {
+    for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++)
+        if (strcmp(recipes[i].kernel, kernel) == 0)
             return &recipes[i];
-        }
-    }
     return NULL;
 }
 
@@ -465,9 +443,8 @@ static uint32_t types_of(const gantry_kernel *k, const char *typed)
 {
     for (int32_t i = 0; i < k->args; i++) {
         const gantry_kernel_arg *a = &k->arg[i];
-        if (!a->scalar && (!typed || strcmp(a->name, typed) == 0)) {
+        if (!a->scalar && (!typed || strcmp(a->name, typed) == 0))
             return a->dtypes ? a->dtypes : (1u << GANTRY_DTYPE_COUNT) - 1;
-        }
     }
     abort();
 }

@@ -48,9 +48,8 @@ static void begin(program *p, const char *replay)
 {
     MUST(gy_driver_start(&d, &p->gpus, MUST_ERR));
     p->gpus = p->gpus < DEVICES ? p->gpus : DEVICES;
-    for (int i = 0; i < p->gpus; i++) {
+    for (int i = 0; i < p->gpus; i++)
         cu(d.cuDevicePrimaryCtxRetain(&p->context[i], i));
-    }
     cu(d.cuCtxSetCurrent(context_of(p, 1)));
     cu(d.cuMemAlloc(&p->y, BYTES));
     cu(d.cuMemAlloc(&p->result, BYTES));
@@ -76,9 +75,8 @@ static void end(program *p)
     cu(d.cuMemFree(p->y));
     cu(d.cuMemFree(p->result));
     cu(d.cuCtxSetCurrent(NULL));
-    for (int i = 0; i < p->gpus; i++) {
+    for (int i = 0; i < p->gpus; i++)
         cu(d.cuDevicePrimaryCtxRelease(i));
-    }
     gy_driver_close(&d);
 }
 
@@ -98,9 +96,8 @@ static void one_round(program *p, gantry_run *run, int round)
     uint64_t ticket, bytes;
     const void *h;
     CUevent done;
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         p->host[i] = value(i, round);
-    }
     cu(d.cuCtxSetCurrent(context_of(p, 0)));
     cu(d.cuEventCreate(&done, CU_EVENT_DISABLE_TIMING));
     cu(d.cuMemcpyHtoDAsync(p->x, p->host, BYTES, p->stream));
@@ -130,9 +127,8 @@ START_TEST(memory_and_stream_of_the_program)
     MUST(gantry_run_bind(run, buffer(&p, "x"), (void *)(uintptr_t)p.x, BYTES, MUST_ERR));
     MUST(gantry_run_bind(run, buffer(&p, "y"), (void *)(uintptr_t)p.y, BYTES, MUST_ERR));
     MUST(gantry_run_bind_output(run, buffer(&p, "y"), (void *)(uintptr_t)p.result, BYTES, MUST_ERR));
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < ROUNDS; round++)
         one_round(&p, run, round);
-    }
     gantry_run_free(run);
     end(&p);
 }

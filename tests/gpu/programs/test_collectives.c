@@ -18,11 +18,9 @@ static gantry_schedule *schedule_of(gantry_graph *g, const gantry_machine *m, co
                                     gy_algorithm algorithm)
 {
     gantry_schedule *s = make_schedule(g, m, replay, "round-robin");
-    for (size_t i = 0; i < s->ops.count; i++) {
-        if (s->ops.at[i].kind == GY_OP_COLLECTIVE) {
+    for (size_t i = 0; i < s->ops.count; i++)
+        if (s->ops.at[i].kind == GY_OP_COLLECTIVE)
             s->ops.at[i].algorithm = (uint8_t)algorithm;
-        }
-    }
     return s;
 }
 
@@ -118,9 +116,8 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, collectives);
     tcase_add_test(tests, types_and_operators);
-    if (every == 1) {
+    if (every == 1)
         tcase_add_test(tests, much);
-    }
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -52,9 +52,8 @@ static void compare_outputs(const gantry_graph *g, gantry_run *host, gantry_run 
         const void *want = NULL, *got = NULL;
         uint64_t bytes = 0;
         MUST(gantry_graph_buffer_info(g, (gantry_buffer){ .id = b }, &info, MUST_ERR));
-        if (!info.output) {
+        if (!info.output)
             continue;
-        }
         MUST(gantry_run_output(host, (gantry_buffer){ .id = b }, &want, &bytes, MUST_ERR));
         MUST(gantry_run_output(run, (gantry_buffer){ .id = b }, &got, &bytes, MUST_ERR));
         int64_t count = (int64_t)(bytes / gantry_dtype_size(info.dtype));
@@ -76,11 +75,10 @@ static void run_once(gantry_run *run)
 /* Libraries promise nothing about being captured. */
 static void check_replay(gantry_run *run, const char *replay, bool libraries, const char *what)
 {
-    if (libraries && strcmp(replay_of(run), replay) != 0) {
+    if (libraries && strcmp(replay_of(run), replay) != 0)
         printf("to look at: %s, replay %s: %s\n", what, replay, replay_of(run));
-    } else {
+    else
         ck_assert_str_eq(replay_of(run), replay);
-    }
 }
 
 /* False: something has no CUDA version yet, which is said. */
@@ -317,9 +315,8 @@ static const char fault_ptx[] = ".version 6.4\n.target sm_75\n.address_size 64\n
 /* A kernel that writes where nothing is. */
 static gantry_status write_nowhere(const gantry_launch *l)
 {
-    if (!l->stream) {
+    if (!l->stream)
         return GANTRY_OK;
-    }
     FIND(cuModuleLoadData)
     FIND(cuModuleGetFunction)
     FIND(cuLaunchKernel)
@@ -327,9 +324,8 @@ static gantry_status write_nowhere(const gantry_launch *l)
     CUfunction function;
     if ((!module && cuModuleLoadData_(&module, fault_ptx) != CUDA_SUCCESS) ||
         cuModuleGetFunction_(&function, module, "fault") != CUDA_SUCCESS ||
-        cuLaunchKernel_(function, 1, 1, 1, 1, 1, 1, 0, l->stream, NULL, NULL) != CUDA_SUCCESS) {
+        cuLaunchKernel_(function, 1, 1, 1, 1, 1, 1, 0, l->stream, NULL, NULL) != CUDA_SUCCESS)
         return GANTRY_E_DEVICE;
-    }
     return GANTRY_OK;
 }
 
@@ -370,9 +366,8 @@ static void check_copies(own *o, gantry_run *run, int64_t n)
         const void *y = NULL;
         uint64_t bytes = 0, ticket = 0;
         float *from = x + 1 + start % 3;
-        for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = 0; i < n; i++)
             from[i] = (float)(i * 3 + start);
-        }
         MUST(gantry_run_bind(run, o->x, from, (uint64_t)n * sizeof *x, MUST_ERR));
         MUST(gantry_run_start(run, &ticket, MUST_ERR));
         MUST(gantry_run_wait(run, ticket, MUST_ERR));
@@ -459,9 +454,8 @@ END_TEST
 static int count_graphs(void)
 {
     int count = 0;
-    while (graph_cases[count].file) {
+    while (graph_cases[count].file)
         count++;
-    }
     return count;
 }
 
@@ -472,9 +466,8 @@ int main(int count, char **args)
         printf("skipped: no GPU, see \"gantry machine\"\n");
         return 77;
     }
-    if (count > 1 && strcmp(args[1], "--has-gpu") == 0) {
+    if (count > 1 && strcmp(args[1], "--has-gpu") == 0)
         return EXIT_SUCCESS;
-    }
     Suite *suite = suite_create("gpu");
     TCase *tests = tcase_create("all");
     const char *only = getenv("GANTRY_GPU_TEST"); /* one of them, for compute-sanitizer */

@@ -83,9 +83,8 @@ static gantry_buffer add_buffer(batch *b, const problem *p, const operand *o)
     made.bytes = (uint64_t)(made.before + elements_of(o) + made.after) * gantry_dtype_size(o->dtype);
     snprintf(name, sizeof name, "%s%d", o->arg->name, b->problems);
     gantry_buffer work = gantry_graph_buffer(b->g, name, o->dtype, o->rank, shape), in = work;
-    if (b->placing == PARTS && !o->whole) {
+    if (b->placing == PARTS && !o->whole)
         gantry_buffer_split(b->g, work, PIECES);
-    }
     if (!is_whole(b) && reads(o->access)) {
         snprintf(name, sizeof name, "%s%d_in", o->arg->name, b->problems);
         in = gantry_graph_buffer(b->g, name, o->dtype, o->rank, shape);
@@ -131,15 +130,12 @@ static void add_problem(void *user, const problem *p)
     batch *b = user;
     gantry_buffer buffer[MOST_OPERANDS];
     char id[64];
-    if (p->large != (b->placing == LARGE) || (b->placing == PARTS && !p->parts)) {
+    if (p->large != (b->placing == LARGE) || (b->placing == PARTS && !p->parts))
         return;
-    }
-    if (b->seen++ % every() != 0) {
+    if (b->seen++ % every() != 0)
         return;
-    }
-    for (int i = 0; i < p->operands; i++) {
+    for (int i = 0; i < p->operands; i++)
         buffer[i] = add_buffer(b, p, &p->operand[i]);
-    }
     for (int piece = 0; piece < (b->placing == PARTS ? PIECES : 1); piece++) {
         snprintf(id, sizeof id, "%s_%d_%d", p->kernel->name, b->problems, piece);
         gantry_node node = gantry_graph_kernel(b->g, id, p->kernel->name);
@@ -149,9 +145,8 @@ static void add_problem(void *user, const problem *p)
             const operand *o = &p->operand[i];
             gantry_node_arg_as(b->g, node, o->arg->name, region_of(b, o, buffer[i], piece), o->access);
         }
-        for (int i = 0; i < p->scalars; i++) {
+        for (int i = 0; i < p->scalars; i++)
             gantry_node_scalar(b->g, node, p->scalar[i].name, p->scalar[i].value);
-        }
     }
     b->problems++;
 }
@@ -162,9 +157,8 @@ static void bind_all(const batch *b, gantry_run *run)
 {
     for (size_t i = 0; i < b->buffers; i++) {
         const bound_buffer *x = &b->buffer[i];
-        if (x->in.id != GANTRY_NONE) {
+        if (x->in.id != GANTRY_NONE)
             MUST(gantry_run_bind(run, x->in, x->data, x->bytes, MUST_ERR));
-        }
     }
 }
 
@@ -208,9 +202,8 @@ static void compare(const batch *b, gantry_run *host, gantry_run *run)
 
 static void free_batch(batch *b)
 {
-    for (size_t i = 0; i < b->buffers; i++) {
+    for (size_t i = 0; i < b->buffers; i++)
         free(b->buffer[i].data);
-    }
     free(b->buffer);
     gantry_graph_free(b->g);
 }
@@ -255,9 +248,8 @@ static bool is_wanted(const char *kernel)
 {
     const char *only = getenv("GANTRY_GPU_KERNELS"), *at = only ? strstr(only, kernel) : NULL;
     size_t length = strlen(kernel);
-    while (at && ((at > only && at[-1] != ',') || (at[length] && at[length] != ','))) {
+    while (at && ((at > only && at[-1] != ',') || (at[length] && at[length] != ',')))
         at = strstr(at + 1, kernel);
-    }
     return !only || at;
 }
 
@@ -285,9 +277,8 @@ END_TEST
 static gantry_status note_addresses(const gantry_launch *l)
 {
     int *odd = l->user;
-    for (int32_t i = 0; i < l->args; i++) {
+    for (int32_t i = 0; i < l->args; i++)
         *odd += (uintptr_t)l->arg[i].data % 16 != 0;
-    }
     return GANTRY_OK;
 }
 
@@ -330,11 +321,9 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, addresses);
-    for (int i = 0; i < (int)gantry_kernel_count(); i++) {
-        if (is_wanted(gantry_kernel_at((size_t)i)->name)) {
+    for (int i = 0; i < (int)gantry_kernel_count(); i++)
+        if (is_wanted(gantry_kernel_at((size_t)i)->name))
             tcase_add_loop_test(tests, kernel, i, i + 1);
-        }
-    }
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

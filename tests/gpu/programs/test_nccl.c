@@ -14,12 +14,10 @@ static int print_nccl(void)
 {
     char *text = NULL;
     size_t i = 0;
-    while (gantry_backend_name(i) && strcmp(gantry_backend_name(i), "cuda") != 0) {
+    while (gantry_backend_name(i) && strcmp(gantry_backend_name(i), "cuda") != 0)
         i++;
-    }
-    if (gantry_backend_describe(i, &text, NULL)) {
+    if (gantry_backend_describe(i, &text, NULL))
         return 0;
-    }
     const char *line = strstr(text, "NCCL: ");
     int there = line && strncmp(line, "NCCL: libnccl.so.2, version ", 28) == 0;
     printf("%.*s\n", line ? (int)strcspn(line, "\n") : 0, line ? line : "");
@@ -75,9 +73,8 @@ START_TEST(types_and_operators)
         for (int o = d % 2; o < 4; o += 2) {
             bool real = d == GANTRY_F16 || d == GANTRY_BF16 || d == GANTRY_F32 || d == GANTRY_F64;
             nccl_case c = { GANTRY_ALL_REDUCE, (gantry_dtype)d, ops[o], gpus, 1023, o > 1, false };
-            if (!real || o < 2) {
+            if (!real || o < 2)
                 try_case(&c, d % 4 > 1 ? "graph" : "stream");
-            }
         }
     }
     let_go(&held);

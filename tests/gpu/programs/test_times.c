@@ -61,14 +61,12 @@ static void read_trace(const gantry_run *run, span step[STEPS])
     {
         const char *name = json_string_value(json_object_get(event, "name"));
         double ts = json_number_value(json_object_get(event, "ts")), dur = 0;
-        if (json_integer_value(json_object_get(event, "pid")) != 0 || !json_object_get(event, "dur")) {
+        if (json_integer_value(json_object_get(event, "pid")) != 0 || !json_object_get(event, "dur"))
             continue;
-        }
         dur = json_number_value(json_object_get(event, "dur"));
         ck_assert_msg(dur > 0, "%s has no time", name);
-        if (name[0] == 's' && name[1] > '0' && name[1] <= '0' + STEPS && !name[2]) {
+        if (name[0] == 's' && name[1] > '0' && name[1] <= '0' + STEPS && !name[2])
             step[name[1] - '1'] = (span){ ts, ts + dur };
-        }
     }
     json_decref(trace);
 }
@@ -141,9 +139,8 @@ static bool has_cupti(void)
     if (child == 0) {
         char *text = NULL;
         size_t i = 0;
-        while (gantry_backend_name(i) && strcmp(gantry_backend_name(i), "cuda") != 0) {
+        while (gantry_backend_name(i) && strcmp(gantry_backend_name(i), "cuda") != 0)
             i++;
-        }
         bool there = gantry_backend_describe(i, &text, NULL) == GANTRY_OK && strstr(text, "CUPTI: ") &&
                      strstr(strstr(text, "CUPTI: "), "times of ops, in graphs too");
         _exit(there ? 0 : 1);

@@ -49,11 +49,10 @@ static void compare(gantry_graph *g, const gantry_machine *m, const char *replay
     MUST(try_run(&host, s, "host", MUST_ERR));
     gantry_error err = { 0 };
     gantry_status status = try_run(&run, s, "cuda", &err);
-    if (status && strstr(err.text, "which NVRTC has to compile")) {
+    if (status && strstr(err.text, "which NVRTC has to compile"))
         printf("skipped: %s\n", err.text);
-    } else {
+    else
         ck_assert_msg(status == GANTRY_OK, "%s", err.text);
-    }
     for (int start = 0; run && start < 3; start++) {
         results want = run_results(host, g), got = run_results(run, g);
         ck_assert_msg(same(&got, &want), "replay %s, start %d: other results", replay, start);
@@ -82,9 +81,8 @@ static gantry_status clip(const gantry_launch *l)
 {
     const float *x = l->arg[0].data;
     float *y = l->arg[1].data, limit = (float)l->arg[2].number;
-    for (int64_t i = 0; i < l->arg[3].integer; i++) {
+    for (int64_t i = 0; i < l->arg[3].integer; i++)
         y[i] = x[i] < limit ? x[i] : limit;
-    }
     return GANTRY_OK;
 }
 

@@ -45,12 +45,10 @@ static void add_buffer(plan *p, gantry_buffer_class cls, int64_t rows, int64_t w
     p->cls[b] = cls;
     p->buffer[b] = gantry_graph_buffer(p->g, name, GANTRY_U8, 2, (int64_t[]){ rows, width });
     gantry_buffer_set_class(p->g, p->buffer[b], cls);
-    if (cls != GANTRY_TEMP) {
+    if (cls != GANTRY_TEMP)
         gantry_buffer_init_value(p->g, p->buffer[b], 7);
-    }
-    if (output) {
+    if (output)
         gantry_buffer_output(p->g, p->buffer[b]);
-    }
 }
 
 static void add_buffers(plan *p)
@@ -59,9 +57,8 @@ static void add_buffers(plan *p)
     /* Rows as wide as an alignment step make instances that overlap in part possible. */
     int64_t width = rng_chance(p->r, 6) ? 128 : rng_range(p->r, 1, 2);
     uint32_t count = p->sums ? 1 : (uint32_t)rng_range(p->r, 1, 3);
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++)
         add_buffer(p, classes[rng_below(p->r, 5)], rng_range(p->r, 1, 4), width, rng_chance(p->r, 35));
-    }
     if (!p->sums && rng_chance(p->r, 35)) {
         int64_t rows = rng_range(p->r, 1, 3);
         p->carry_prev = p->buffers;
@@ -75,9 +72,8 @@ static gantry_access random_mode(plan *p, uint32_t b)
 {
     static const gantry_access modes[] = { GANTRY_READ, GANTRY_READ, GANTRY_READ, GANTRY_WRITE,     GANTRY_WRITE,
                                            GANTRY_SUM,  GANTRY_SUM,  GANTRY_MAX,  GANTRY_READWRITE, GANTRY_MIN };
-    if (p->sums && p->cls[b] != GANTRY_CONST && rng_chance(p->r, 75)) {
+    if (p->sums && p->cls[b] != GANTRY_CONST && rng_chance(p->r, 75))
         return rng_chance(p->r, 50) ? GANTRY_SUM : GANTRY_MAX;
-    }
     return p->cls[b] == GANTRY_CONST ? GANTRY_READ : modes[rng_below(p->r, 10)];
 }
 
@@ -87,15 +83,14 @@ static void add_work(plan *p, gantry_node node)
     for (uint32_t i = 0; i < count && i < p->buffers; i++) {
         uint32_t b = (first + i) % p->buffers;
         gantry_access mode = random_mode(p, b);
-        if (mode == GANTRY_READ) {
+        if (mode == GANTRY_READ)
             gantry_node_read(p->g, node, region(p, b));
-        } else if (mode == GANTRY_WRITE) {
+        else if (mode == GANTRY_WRITE)
             gantry_node_write(p->g, node, region(p, b));
-        } else if (mode == GANTRY_READWRITE) {
+        else if (mode == GANTRY_READWRITE)
             gantry_node_readwrite(p->g, node, region(p, b));
-        } else {
+        else
             gantry_node_reduce(p->g, node, region(p, b), mode);
-        }
     }
 }
 
@@ -139,15 +134,12 @@ static void add_nodes(plan *p)
             gantry_graph_carry(p->g, p->buffer[p->carry_prev], p->buffer[p->carry_next]);
         }
         nodes[i] = add_node(p, i);
-        if (i > 0 && rng_chance(p->r, 15)) {
+        if (i > 0 && rng_chance(p->r, 15))
             gantry_node_after(p->g, nodes[i], nodes[rng_below(p->r, i)]);
-        }
-        if (i > 0 && rng_chance(p->r, 5)) {
+        if (i > 0 && rng_chance(p->r, 5))
             (rng_chance(p->r, 50) ? gantry_node_with : gantry_node_apart)(p->g, nodes[i], nodes[rng_below(p->r, i)]);
-        }
-        if (loop && (i + 1 == last || (i + 1 == count && i >= first && i < last))) {
+        if (loop && (i + 1 == last || (i + 1 == count && i >= first && i < last)))
             gantry_graph_repeat_end(p->g);
-        }
     }
 }
 

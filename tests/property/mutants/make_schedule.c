@@ -86,9 +86,8 @@ static void add_use(maker *m, uint32_t instance, gantry_access mode, int64_t fir
 static uint32_t device_in(maker *m, uint32_t memory)
 {
     uint32_t device = rng_below(m->r, m->s->machine->devices);
-    while (m->s->machine->device[device].memory != memory) {
+    while (m->s->machine->device[device].memory != memory)
         device = (device + 1) % m->s->machine->devices;
-    }
     return device;
 }
 
@@ -98,11 +97,9 @@ static uint32_t rank_of(maker *m, uint32_t memory)
     gantry_schedule *s = m->s;
     uint32_t device = device_in(m, memory);
     gy_op *op = gy_vec_last(&s->ops);
-    for (uint32_t i = 0; i < op->lanes; i++) {
-        if (s->lanes.at[s->op_lane.at[op->lane + i]].device == device) {
+    for (uint32_t i = 0; i < op->lanes; i++)
+        if (s->lanes.at[s->op_lane.at[op->lane + i]].device == device)
             return i;
-        }
-    }
     uint32_t lane = lane_of(m, device, GY_LANE_COLLECTIVE);
     m->failed = !gy_vec_push(&s->op_lane, lane) || m->failed;
     return op->lanes++;
@@ -146,46 +143,40 @@ static void bring(maker *m, uint32_t v, uint32_t to, int64_t first, int64_t last
         uint32_t from = GY_NONE;
         for (uint32_t i = 0; i < m->s->instances.count; i++) {
             bool better = from == GY_NONE || rng_chance(m->r, 50);
-            if (holds(m, i, v, row) && has_route(m, m->s->instances.at[i].memory, memory) && better) {
+            if (holds(m, i, v, row) && has_route(m, m->s->instances.at[i].memory, memory) && better)
                 from = i;
-            }
         }
         int64_t end = row + 1;
         if (from == GY_NONE) { /* by way of the host */
             bring(m, v, data_in(m, v, 0), row, end);
             from = data_in(m, v, 0);
         }
-        while (end < last && holds(m, from, v, end) && !holds(m, to, v, end)) {
+        while (end < last && holds(m, from, v, end) && !holds(m, to, v, end))
             end++;
-        }
         transfer(m, from, to, row, end);
-        for (; row < end; row++) {
+        for (; row < end; row++)
             m->current[v][row] |= UINT64_C(1) << to;
-        }
     }
 }
 
 static void now_only(maker *m, uint32_t v, uint32_t instance, int64_t first, int64_t last)
 {
-    for (int64_t row = first; row < last; row++) {
+    for (int64_t row = first; row < last; row++)
         m->current[v][row] = UINT64_C(1) << instance;
-    }
 }
 
 /* Combines the accumulators of v with what was there before. */
 static void flush(maker *m, uint32_t v)
 {
     gantry_access op = m->pending[v];
-    if (!op) {
+    if (!op)
         return;
-    }
     m->pending[v] = 0;
     int64_t first = m->first[v], last = m->last[v];
     uint32_t home = rng_below(m->r, m->s->machine->memories), to = data_in(m, v, home), second = GY_NONE;
     bring(m, v, to, first, last);
-    if (m->s->machine->memories > 1 && rng_chance(m->r, 30)) {
+    if (m->s->machine->memories > 1 && rng_chance(m->r, 30))
         second = (home + 1) % m->s->machine->memories;
-    }
     uint32_t other = second == GY_NONE ? GY_NONE : data_in(m, v, second);
     gy_op *collective = add_op(m, GY_OP_COLLECTIVE, lane_of(m, device_in(m, home), GY_LANE_COLLECTIVE));
     collective->collective = second == GY_NONE ? GANTRY_REDUCE : GANTRY_ALL_REDUCE;
@@ -193,24 +184,21 @@ static void flush(maker *m, uint32_t v)
     for (int64_t row = first, end; row < last; row = end) {
         for (end = row; end < last && holds(m, to, v, end); end++) {
         }
-        if (end > row) {
+        if (end > row)
             add_use(m, to, GANTRY_READ, row, end, 0);
-        }
         end += end == row;
     }
     for (uint32_t i = 0; i < m->s->machine->memories; i++) {
-        if (m->sums[v][i] != GY_NONE) {
+        if (m->sums[v][i] != GY_NONE)
             add_use(m, m->sums[v][i], GANTRY_READ, first, last, rank_of(m, i));
-        }
         m->sums[v][i] = GY_NONE;
     }
     add_use(m, to, GANTRY_WRITE, first, last, 0);
     now_only(m, v, to, first, last);
     if (second != GY_NONE) {
         add_use(m, other, GANTRY_WRITE, first, last, rank_of(m, second));
-        for (int64_t row = first; row < last; row++) {
+        for (int64_t row = first; row < last; row++)
             m->current[v][row] |= UINT64_C(1) << other;
-        }
     }
 }
 
@@ -239,11 +227,9 @@ static uint32_t contribute_to(maker *m, uint32_t v, const gy_access *a, uint32_t
     }
     uint32_t to = data_in(m, v, memory);
     bring(m, v, to, a->first, a->last);
-    for (int64_t row = a->first; row < a->last; row++) {
-        if (m->current[v][row] == 0) {
+    for (int64_t row = a->first; row < a->last; row++)
+        if (m->current[v][row] == 0)
             fill_identity(m, to, a->mode, memory, row, row + 1);
-        }
-    }
     now_only(m, v, to, a->first, a->last);
     return to;
 }
@@ -253,12 +239,10 @@ static uint32_t find_rows(maker *m, uint32_t v, const gy_access *a, uint32_t mem
 {
     for (uint32_t i = 0; i < m->s->instances.count && rng_chance(m->r, 90); i++) {
         bool all = m->s->instances.at[i].memory == memory && m->s->instances.at[i].value == v;
-        for (int64_t row = a->first; row < a->last; row++) {
+        for (int64_t row = a->first; row < a->last; row++)
             all = all && holds(m, i, v, row);
-        }
-        if (all) {
+        if (all)
             return i;
-        }
     }
     bring(m, v, data_in(m, v, memory), a->first, a->last);
     return data_in(m, v, memory);
@@ -270,9 +254,8 @@ static bool node_is(const maker *m, uint32_t node, uint32_t device, bool there)
     const gantry_schedule *s = m->s;
     for (size_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
-        if (op->node == node && (s->lanes.at[s->op_lane.at[op->lane]].device == device) == there) {
+        if (op->node == node && (s->lanes.at[s->op_lane.at[op->lane]].device == device) == there)
             return true;
-        }
     }
     return false;
 }
@@ -281,15 +264,12 @@ static bool node_is(const maker *m, uint32_t node, uint32_t device, bool there)
 static uint32_t choose_device(maker *m, const gy_node_extra *extra)
 {
     uint32_t device = rng_below(m->r, m->s->machine->devices);
-    if (extra->on) {
+    if (extra->on)
         device = gy_machine_find_device(m->s->machine, extra->on);
-    }
-    for (size_t i = 0; i < extra->with.count; i++) {
+    for (size_t i = 0; i < extra->with.count; i++)
         m->failed = m->failed || node_is(m, extra->with.at[i], device, false);
-    }
-    for (size_t i = 0; i < extra->apart.count; i++) {
+    for (size_t i = 0; i < extra->apart.count; i++)
         m->failed = m->failed || node_is(m, extra->apart.at[i], device, true);
-    }
     return device;
 }
 
@@ -306,9 +286,8 @@ static void lower_task(maker *m, const gy_task *t)
     for (uint32_t i = 0; i < node->accesses; i++) {
         const gy_access *a = gy_flow_access_of(m->g, m->f, (size_t)t->access + i);
         uint32_t v = m->f->access[t->access + i].value;
-        if (m->pending[v] != (gantry_access)a->mode || rng_chance(m->r, 10)) {
+        if (m->pending[v] != (gantry_access)a->mode || rng_chance(m->r, 10))
             flush(m, v);
-        }
     }
     for (uint32_t i = 0; i < node->accesses; i++) {
         const gy_access *a = gy_flow_access_of(m->g, m->f, (size_t)t->access + i);
@@ -319,9 +298,8 @@ static void lower_task(maker *m, const gy_task *t)
             /* A collective in place reads and writes one instance. */
             bool same = a->mode == GANTRY_READ && node->kind != GY_NODE_COLLECTIVE;
             instance[i] = same ? find_rows(m, v, a, memory) : data_in(m, v, memory);
-            if (a->mode != GANTRY_WRITE) {
+            if (a->mode != GANTRY_WRITE)
                 bring(m, v, instance[i], a->first, a->last);
-            }
         }
     }
     gy_op *op = add_op(m, kinds[node->kind], lane_of(m, device, GY_LANE_COMPUTE));
@@ -332,9 +310,8 @@ static void lower_task(maker *m, const gy_task *t)
     for (uint32_t i = 0; i < node->accesses; i++) {
         const gy_access *a = gy_flow_access_of(m->g, m->f, (size_t)t->access + i);
         add_use(m, instance[i], a->mode, a->first, a->last, 0);
-        if (a->mode == GANTRY_WRITE || a->mode == GANTRY_READWRITE) {
+        if (a->mode == GANTRY_WRITE || a->mode == GANTRY_READWRITE)
             now_only(m, m->f->access[t->access + i].value, instance[i], a->first, a->last);
-        }
     }
 }
 
@@ -349,9 +326,8 @@ static void begin(maker *m)
             uint32_t in =
                 add_instance(m, b, (memory + i) % m->s->machine->memories, input ? GY_SPACE_INPUT : GY_SPACE_SLAB,
                              input ? GY_ROLE_EXTERNAL : GY_ROLE_PERSIST);
-            for (int64_t row = 0; row < rows_of(m, b); row++) {
+            for (int64_t row = 0; row < rows_of(m, b); row++)
                 m->current[b][row] |= UINT64_C(1) << in;
-            }
         }
     }
 }
@@ -362,28 +338,23 @@ static void bring_home(maker *m, uint32_t v, uint32_t to)
     uint64_t before[ROWS];
     memcpy(before, m->current[v], sizeof before);
     bring(m, v, to, 0, rows_of(m, v));
-    if (m->s->instances.at[to].value != v) { /* a carried buffer's: other readers look for the value itself */
+    if (m->s->instances.at[to].value != v) /* a carried buffer's: other readers look for the value itself */
         memcpy(m->current[v], before, sizeof before);
-    }
 }
 
 static void finish(maker *m)
 {
-    for (uint32_t v = 0; v < m->f->values; v++) {
+    for (uint32_t v = 0; v < m->f->values; v++)
         flush(m, v);
-    }
     size_t persistent = m->s->instances.count;
     for (uint32_t i = 0; i < persistent; i++) {
         const gy_instance in = m->s->instances.at[i];
-        if (in.role == GY_ROLE_PERSIST) {
+        if (in.role == GY_ROLE_PERSIST)
             bring_home(m, m->f->exit[in.value], i);
-        }
     }
-    for (uint32_t b = 0; b < m->g->buffers.count; b++) {
-        if (m->g->buffers.at[b].output) {
+    for (uint32_t b = 0; b < m->g->buffers.count; b++)
+        if (m->g->buffers.at[b].output)
             bring_home(m, m->f->exit[b], add_instance(m, b, 0, GY_SPACE_OUTPUT, GY_ROLE_EXTERNAL));
-        }
-    }
 }
 
 /* ---- addresses ---- */
@@ -443,9 +414,8 @@ static void place(maker *m, bool windows)
     gantry_schedule *s = m->s;
     bool placed[64] = { false }, moves[64] = { false };
     uint64_t floor[MEMORIES + 1] = { 0 }; /* the last one: staging */
-    for (uint32_t i = 0; i < s->instances.count; i++) {
+    for (uint32_t i = 0; i < s->instances.count; i++)
         moves[i] = windows && s->instances.at[i].role != GY_ROLE_PERSIST && rng_chance(m->r, 80);
-    }
     for (int turn = 0; turn < 2; turn++) {
         for (uint32_t i = 0; i < s->instances.count; i++) {
             const gy_instance *in = &s->instances.at[i];
@@ -454,9 +424,8 @@ static void place(maker *m, bool windows)
                 placed[i] = true;
             }
         }
-        for (uint32_t i = 0; i < s->machine->memories && turn == 0; i++) {
+        for (uint32_t i = 0; i < s->machine->memories && turn == 0; i++)
             floor[i] = s->slab.at[i];
-        }
         floor[MEMORIES] = turn == 0 ? s->staging : floor[MEMORIES];
     }
     for (uint32_t i = 0; i < s->machine->memories && windows; i++) {
@@ -482,12 +451,10 @@ static void copy_head(maker *m)
                                 b->rows, b->row_bytes,          b->tile_offset };
         m->failed = !gy_vec_push(&s->values, v) || m->failed;
     }
-    for (size_t i = 0; i < m->g->nodes.count; i++) {
+    for (size_t i = 0; i < m->g->nodes.count; i++)
         m->failed = !gy_vec_push(&s->node_ids, m->g->nodes.at[i].id) || m->failed;
-    }
-    for (uint32_t i = 0; i < s->machine->memories; i++) {
+    for (uint32_t i = 0; i < s->machine->memories; i++)
         m->failed = !gy_vec_push(&s->slab, 0) || m->failed;
-    }
 }
 
 gantry_schedule *make_schedule(rng *r, gantry_graph *g, const gantry_machine *machine)
@@ -513,9 +480,8 @@ gantry_schedule *make_schedule(rng *r, gantry_graph *g, const gantry_machine *ma
     }
     size_t ops = m.s->ops.count;
     bool fits = m.s->slab.at && m.s->slab.at[0] + m.s->staging <= 7168;
-    for (uint32_t i = 1; i < machine->memories && !m.failed; i++) {
+    for (uint32_t i = 1; i < machine->memories && !m.failed; i++)
         fits = fits && m.s->slab.at[i] <= 7168;
-    }
     if (m.failed || ops == 0 || ops > OPS_MAX || !fits) {
         gantry_schedule_free(m.s);
         return NULL;

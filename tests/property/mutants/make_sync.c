@@ -15,12 +15,10 @@ static bool touches(const gantry_schedule *s, const gy_use *a, const gy_use *b)
 {
     const gy_instance *x = &s->instances.at[a->instance], *y = &s->instances.at[b->instance];
     if (x->space != y->space || x->memory != y->memory || x->space == GY_SPACE_INPUT ||
-        (a->mode == GANTRY_READ && b->mode == GANTRY_READ)) {
+        (a->mode == GANTRY_READ && b->mode == GANTRY_READ))
         return false;
-    }
-    if (x->space == GY_SPACE_OUTPUT && x->value != y->value) {
+    if (x->space == GY_SPACE_OUTPUT && x->value != y->value)
         return false;
-    }
     uint64_t first = x->offset + gy_instance_offset(s, x, a->first), last = first + gy_use_bytes(s, a);
     uint64_t first2 = y->offset + gy_instance_offset(s, y, b->first), last2 = first2 + gy_use_bytes(s, b);
     return first < last2 && first2 < last;
@@ -41,9 +39,8 @@ static bool conflict(const gantry_schedule *s, uint32_t i, uint32_t j, bool same
             const gy_use *x = &s->use.at[s->ops.at[i].use + a], *y = &s->use.at[s->ops.at[j].use + b];
             const gy_instance *in = &s->instances.at[x->instance];
             bool own = in->space == GY_SPACE_OUTPUT || moves(s, in);
-            if ((same_start || !own) && touches(s, x, y)) {
+            if ((same_start || !own) && touches(s, x, y))
                 return true;
-            }
         }
     }
     return false;
@@ -51,16 +48,14 @@ static bool conflict(const gantry_schedule *s, uint32_t i, uint32_t j, bool same
 
 static bool comes_after(const table *t, const gy_op *later, const gy_op *earlier)
 {
-    if (later->node == GY_NONE || earlier->node == GY_NONE) {
+    if (later->node == GY_NONE || earlier->node == GY_NONE)
         return false;
-    }
     const gy_node *node = &t->g->nodes.at[later->node];
     uint32_t loop = t->g->nodes.at[earlier->node].loop;
     for (uint32_t i = 0; i < node->afters; i++) {
         bool equal = loop != GY_NONE && loop == node->loop;
-        if (t->g->after.at[node->after + i] == earlier->node && (!equal || later->iteration == earlier->iteration)) {
+        if (t->g->after.at[node->after + i] == earlier->node && (!equal || later->iteration == earlier->iteration))
             return true;
-        }
     }
     return false;
 }
@@ -73,11 +68,9 @@ static uint64_t bit(uint32_t start, uint32_t op)
 static bool share_lane(const gantry_schedule *s, uint32_t i, uint32_t j)
 {
     for (uint32_t a = 0; a < s->ops.at[i].lanes; a++) {
-        for (uint32_t b = 0; b < s->ops.at[j].lanes; b++) {
-            if (s->op_lane.at[s->ops.at[i].lane + a] == s->op_lane.at[s->ops.at[j].lane + b]) {
+        for (uint32_t b = 0; b < s->ops.at[j].lanes; b++)
+            if (s->op_lane.at[s->ops.at[i].lane + a] == s->op_lane.at[s->ops.at[j].lane + b])
                 return true;
-            }
-        }
     }
     return false;
 }
@@ -90,9 +83,8 @@ static void add_row(table *t, uint32_t from, uint32_t to, uint32_t distance, boo
     };
     row.slot = row.carrier == GY_CARRIER_EVENT || row.carrier == GY_CARRIER_FLAG ? from : 0;
     row.reason = (uint8_t)rng_below(t->r, 3);
-    if (!gy_vec_push(&t->s->sync, row)) {
+    if (!gy_vec_push(&t->s->sync, row))
         t->s->ops.count = 0;
-    }
 }
 
 /* What lanes and the rows so far put before an op. */
@@ -100,16 +92,13 @@ static uint64_t past_of(const table *t, uint32_t start, uint32_t op)
 {
     uint64_t past = 0;
     uint32_t ops = (uint32_t)t->s->ops.count;
-    for (uint32_t st = 0; st <= start; st++) {
-        for (uint32_t i = 0; i < (st == start ? op : ops); i++) {
+    for (uint32_t st = 0; st <= start; st++)
+        for (uint32_t i = 0; i < (st == start ? op : ops); i++)
             past |= share_lane(t->s, i, op) ? t->before[st][i] | bit(st, i) : 0;
-        }
-    }
     for (size_t i = 0; i < t->s->sync.count; i++) {
         const gy_sync *row = &t->s->sync.at[i];
-        if (row->to == op && row->distance <= start && row->carrier != GY_CARRIER_LANE) {
+        if (row->to == op && row->distance <= start && row->carrier != GY_CARRIER_LANE)
             past |= t->before[start - row->distance][row->from] | bit(start - row->distance, row->from);
-        }
     }
     return past;
 }
@@ -135,21 +124,18 @@ static void add_spare(table *t)
     uint32_t ops = (uint32_t)t->s->ops.count;
     for (uint32_t j = 1; j < ops; j++) {
         uint32_t i = rng_below(t->r, j);
-        if (share_lane(t->s, i, j) && rng_chance(t->r, 30)) {
+        if (share_lane(t->s, i, j) && rng_chance(t->r, 30))
             add_row(t, i, j, 0, true);
-        } else if ((t->before[0][j] & bit(0, i)) && rng_chance(t->r, 25)) {
+        else if ((t->before[0][j] & bit(0, i)) && rng_chance(t->r, 25))
             add_row(t, i, j, 0, false);
-        }
     }
 }
 
 void make_sync(rng *r, gantry_schedule *s, const gantry_graph *g)
 {
     table t = { .r = r, .s = s, .g = g };
-    for (uint32_t start = 0; start < s->in_flight; start++) {
-        for (uint32_t i = 0; i < s->ops.count; i++) {
+    for (uint32_t start = 0; start < s->in_flight; start++)
+        for (uint32_t i = 0; i < s->ops.count; i++)
             order_op(&t, start, i);
-        }
-    }
     add_spare(&t);
 }

@@ -16,9 +16,8 @@ const char *const mutation_text[] = {
 gantry_schedule *clone_schedule(const gantry_schedule *s)
 {
     gantry_schedule *c = gy_schedule_alloc();
-    if (!c) {
+    if (!c)
         return NULL;
-    }
     c->machine = gy_machine_ref(s->machine);
     c->graph_name = s->graph_name;
     c->policy = s->policy;
@@ -29,9 +28,8 @@ gantry_schedule *clone_schedule(const gantry_schedule *s)
     if (COPY_VEC(&c->values, &s->values) && COPY_VEC(&c->instances, &s->instances) && COPY_VEC(&c->lanes, &s->lanes) &&
         COPY_VEC(&c->ops, &s->ops) && COPY_VEC(&c->use, &s->use) && COPY_VEC(&c->op_lane, &s->op_lane) &&
         COPY_VEC(&c->sync, &s->sync) && COPY_VEC(&c->node_ids, &s->node_ids) && COPY_VEC(&c->slab, &s->slab) &&
-        COPY_VEC(&c->window, &s->window)) {
+        COPY_VEC(&c->window, &s->window))
         return c;
-    }
     gantry_schedule_free(c);
     return NULL;
 }
@@ -46,9 +44,8 @@ static gy_op *pick_op(rng *r, gantry_schedule *s, int kind)
 {
     for (int tries = 0; tries < 40; tries++) {
         gy_op *op = &s->ops.at[rng_below(r, (uint32_t)s->ops.count)];
-        if (kind < 0 || op->kind == kind) {
+        if (kind < 0 || op->kind == kind)
             return op;
-        }
     }
     return NULL;
 }
@@ -61,9 +58,8 @@ static gy_use *pick_use(rng *r, gantry_schedule *s)
 
 static bool mutate_sync(rng *r, gantry_schedule *s, mutation kind)
 {
-    if (s->sync.count == 0) {
+    if (s->sync.count == 0)
         return false;
-    }
     uint32_t i = rng_below(r, (uint32_t)s->sync.count);
     gy_sync *row = &s->sync.at[i];
     switch (kind) {
@@ -91,9 +87,8 @@ static bool mutate_joint(rng *r, gantry_schedule *s)
 {
     for (uint32_t tries = 0; tries < 40 && s->sync.count > 0; tries++) {
         gy_sync *row = &s->sync.at[rng_below(r, (uint32_t)s->sync.count)];
-        if (row->distance == 0) {
+        if (row->distance == 0)
             continue;
-        }
         if (rng_chance(r, 60)) {
             *row = *gy_vec_last(&s->sync);
             s->sync.count--;
@@ -114,9 +109,8 @@ static bool mutate_window(rng *r, gantry_schedule *s, mutation kind)
         s->in_flight += room && (s->in_flight == 1 || rng_chance(r, 50)) ? 1 : s->in_flight > 1 ? UINT32_MAX : 0;
         return true;
     }
-    if (s->window.count == 0) {
+    if (s->window.count == 0)
         return false;
-    }
     uint64_t *size = rng_chance(r, 85) ? &s->window.at[rng_below(r, (uint32_t)s->window.count)] : &s->staging_window;
     *size = rng_chance(r, 50) ? 256 * (uint64_t)rng_below(r, 5) : rng_chance(r, 50) ? *size + 256 : *size - *size / 2;
     return true;
@@ -129,9 +123,8 @@ static uint32_t swapped(uint32_t op, uint32_t a, uint32_t b)
 
 static bool swap_ops(rng *r, gantry_schedule *s, bool bare)
 {
-    if (s->ops.count < 2) {
+    if (s->ops.count < 2)
         return false;
-    }
     uint32_t a = rng_below(r, (uint32_t)s->ops.count - 1),
              b = rng_chance(r, 60) ? a + 1 : rng_below(r, (uint32_t)s->ops.count);
     gy_op op = s->ops.at[a];
@@ -168,9 +161,8 @@ static bool double_op(rng *r, gantry_schedule *s, bool repeat)
     uint32_t op = rng_below(r, (uint32_t)s->ops.count), at = rng_chance(r, 70) ? op + 1 : (uint32_t)s->ops.count;
     gy_op copy = s->ops.at[op];
     copy.repeat = repeat || copy.repeat;
-    if (s->ops.count >= OPS_MAX || !gy_vec_push(&s->ops, copy)) {
+    if (s->ops.count >= OPS_MAX || !gy_vec_push(&s->ops, copy))
         return false;
-    }
     memmove(&s->ops.at[at + 1], &s->ops.at[at], (s->ops.count - 1 - at) * sizeof *s->ops.at);
     s->ops.at[at] = copy;
     for (size_t i = 0; i < s->sync.count; i++) {
@@ -200,13 +192,11 @@ static bool mutate_instance(rng *r, gantry_schedule *s, mutation kind)
         in->value = pick(r, s->values.count);
         return true;
     default:
-        if (rng_chance(r, 50)) {
+        if (rng_chance(r, 50))
             in->first += shift;
-        }
         in->last += rng_chance(r, 70) ? shift : -shift;
-        if (rng_chance(r, 90) && in->first >= 0 && in->last >= in->first) {
+        if (rng_chance(r, 90) && in->first >= 0 && in->last >= in->first)
             in->bytes = (uint64_t)((in->last - in->first) * s->values.at[in->value].row_bytes);
-        }
         return true;
     }
 }
@@ -214,9 +204,8 @@ static bool mutate_instance(rng *r, gantry_schedule *s, mutation kind)
 static bool mutate_use(rng *r, gantry_schedule *s, mutation kind)
 {
     gy_use *u = pick_use(r, s);
-    if (!u) {
+    if (!u)
         return false;
-    }
     switch (kind) {
     case MUTATE_USE_ROWS:
         *(rng_chance(r, 50) ? &u->first : &u->last) += rng_chance(r, 50) ? 1 : -1;
@@ -235,9 +224,8 @@ static bool mutate_copy(rng *r, gantry_schedule *s, mutation kind)
 {
     static const int kinds[] = { GY_OP_COPY, GY_OP_EVICT, GY_OP_FETCH, GY_OP_COLLECTIVE };
     gy_op *op = pick_op(r, s, kinds[rng_below(r, 4)]);
-    if (!op || op->uses < 2) {
+    if (!op || op->uses < 2)
         return false;
-    }
     gy_use *from = &s->use.at[op->use], *to = &s->use.at[op->use + 1];
     if (kind == MUTATE_COPY_ROUTE) {
         uint32_t value = s->instances.at[from->instance].value, other = rng_below(r, (uint32_t)s->instances.count);
@@ -257,9 +245,8 @@ static bool mutate_reduction(rng *r, gantry_schedule *s)
     uint8_t to = (uint8_t)rng_range(r, rng_chance(r, 90) ? GANTRY_SUM : 0, GANTRY_PROD);
     if (rng_chance(r, 50)) {
         gy_op *op = pick_op(r, s, rng_chance(r, 50) ? GY_OP_COLLECTIVE : GY_OP_FILL);
-        if (!op) {
+        if (!op)
             return false;
-        }
         op->reduce = to;
         return true;
     }
@@ -275,9 +262,8 @@ static bool mutate_reduction(rng *r, gantry_schedule *s)
 static bool mutate_collective(rng *r, gantry_schedule *s, mutation kind)
 {
     gy_op *op = pick_op(r, s, GY_OP_COLLECTIVE);
-    if (!op) {
+    if (!op)
         return false;
-    }
     if (kind == MUTATE_COLLECTIVE_LANES) {
         uint32_t a = op->lane + rng_below(r, op->lanes), b = op->lane + rng_below(r, op->lanes),
                  lane = s->op_lane.at[a];
@@ -305,9 +291,8 @@ static bool mutate_collective(rng *r, gantry_schedule *s, mutation kind)
         op->ins = (uint32_t)rng_range(r, 0, op->uses);
         return true;
     default: /* one read or write fewer */
-        if (op->uses < 2) {
+        if (op->uses < 2)
             return false;
-        }
         op->ins -= u < &s->use.at[op->use + op->ins];
         memmove(u, u + 1, (size_t)(&s->use.at[op->use + op->uses - 1] - u) * sizeof *u);
         op->uses--;
@@ -326,11 +311,10 @@ static bool mutate_rest(rng *r, gantry_schedule *s, mutation kind)
         s->lanes.at[rng_below(r, (uint32_t)s->lanes.count)].device = pick(r, s->machine->devices);
         return true;
     case MUTATE_NODE:
-        if (rng_chance(r, 50)) {
+        if (rng_chance(r, 50))
             op->node = rng_chance(r, 80) ? pick(r, s->node_ids.count) : GY_NONE;
-        } else {
+        else
             op->iteration = rng_below(r, 3);
-        }
         return true;
     default: {
         uint64_t *slab = rng_chance(r, 80) ? &s->slab.at[rng_below(r, s->machine->memories)] : &s->staging;
@@ -343,9 +327,8 @@ static bool mutate_rest(rng *r, gantry_schedule *s, mutation kind)
 /* A legal order, but another one. */
 static bool reverse(rng *r, gantry_schedule *s)
 {
-    if (s->ops.count < 2) {
+    if (s->ops.count < 2)
         return false;
-    }
     uint32_t a = rng_below(r, (uint32_t)s->ops.count - 1), b = a + 1;
     gy_op op = s->ops.at[a];
     s->ops.at[a] = s->ops.at[b];
@@ -390,14 +373,12 @@ static int64_t rename_instance(rng *r, const gantry_schedule *s, gy_instance *in
 static bool alias(rng *r, gantry_schedule *s)
 {
     gy_use *u = pick_use(r, s);
-    if (!u || s->instances.count > 60) {
+    if (!u || s->instances.count > 60)
         return false;
-    }
     uint32_t index = u->instance, first = (uint32_t)(u - s->use.at), dice = rng_below(r, 3);
     gy_instance in = s->instances.at[index];
-    if (in.role == GY_ROLE_EXTERNAL || in.role == GY_ROLE_PERSIST) {
+    if (in.role == GY_ROLE_EXTERNAL || in.role == GY_ROLE_PERSIST)
         return false;
-    }
     int64_t shift = rename_instance(r, s, &in, u);
     bool follow = rng_chance(r, 60);
     for (uint32_t i = 0; i < s->ops.count; i++) {

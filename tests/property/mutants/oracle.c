@@ -61,12 +61,10 @@ static bool equal(token a, token b)
 
 static token plus(token a, token b, uint64_t op)
 {
-    if (equal(a, identity(op))) {
+    if (equal(a, identity(op)))
         return b;
-    }
-    if (equal(b, identity(op))) {
+    if (equal(b, identity(op)))
         return a;
-    }
     uint64_t x = a.op == op ? a.v : mix(a.v, a.op + 100), y = b.op == op ? b.v : mix(b.v, b.op + 100);
     return (token){ x + y, op };
 }
@@ -84,11 +82,9 @@ static token own_token(const world *w, uint32_t task, uint32_t access, int64_t b
     const gy_node *n = &w->g->nodes.at[w->g->flow->task[task].node];
     if (n->kind == GY_NODE_FILL) {
         double value = w->g->extra.at[n->extra].fill.a.real;
-        for (uint64_t op = GANTRY_SUM; op <= GANTRY_PROD; op++) {
-            if (value == (double)identity(op).v) {
+        for (uint64_t op = GANTRY_SUM; op <= GANTRY_PROD; op++)
+            if (value == (double)identity(op).v)
                 return identity(op);
-            }
-        }
     }
     return (token){ mix(mix(mix(seen, task + 1000), access), (uint64_t)byte), 0 };
 }
@@ -127,9 +123,8 @@ static void run_task(world *w, arrays mem, uint32_t task, uint32_t start)
         token *to = w->expect[start] + w->expect_at[t->access + i];
         for (int64_t b = a->first * width(w, fa->value); b < a->last * width(w, fa->value); b++, to++) {
             *to = mem[fa->value][b];
-            if (a->mode == GANTRY_READ || a->mode == GANTRY_READWRITE) {
+            if (a->mode == GANTRY_READ || a->mode == GANTRY_READWRITE)
                 seen = mix(mix(seen, to->v), to->op);
-            }
         }
     }
     for (uint32_t i = 0; i < n->accesses; i++) {
@@ -137,20 +132,17 @@ static void run_task(world *w, arrays mem, uint32_t task, uint32_t start)
         const gy_access *a = &w->g->access.at[fa->access];
         token *at[VALUE_BYTES];
         int64_t first = a->first * width(w, fa->value), last = a->last * width(w, fa->value);
-        for (int64_t b = first; b < last; b++) {
+        for (int64_t b = first; b < last; b++)
             at[b - first] = &mem[fa->value][b];
-        }
         apply(w, task, i, first, seen, at, (size_t)(last - first));
     }
 }
 
 static uint32_t task_of(const world *w, uint32_t node, uint32_t iteration)
 {
-    for (uint32_t t = 0; t < w->g->flow->tasks; t++) {
-        if (w->g->flow->task[t].node == node && w->g->flow->task[t].iteration == iteration) {
+    for (uint32_t t = 0; t < w->g->flow->tasks; t++)
+        if (w->g->flow->task[t].node == node && w->g->flow->task[t].iteration == iteration)
             return t;
-        }
-    }
     return GY_NONE;
 }
 
@@ -163,11 +155,9 @@ static void run_tasks(world *w, arrays mem, uint32_t start)
             run_task(w, mem, task_of(w, n, 0), start);
             continue;
         }
-        for (uint32_t it = 0; it < (uint32_t)w->g->loops.at[loop].count; it++) {
-            for (n = w->g->loops.at[loop].first_node; n < w->g->loops.at[loop].last_node; n++) {
+        for (uint32_t it = 0; it < (uint32_t)w->g->loops.at[loop].count; it++)
+            for (n = w->g->loops.at[loop].first_node; n < w->g->loops.at[loop].last_node; n++)
                 run_task(w, mem, task_of(w, n, it), start);
-            }
-        }
         n--;
     }
 }
@@ -180,9 +170,8 @@ static token entry_token(uint32_t buffer, int64_t byte)
 /* Outside of starts a buffer holds the last start's end if it is a state, else what it was bound to. */
 static token at_start(const world *w, uint32_t buffer, int64_t byte, uint32_t start)
 {
-    if (w->g->buffers.at[buffer].cls == GANTRY_STATE && start > 0) {
+    if (w->g->buffers.at[buffer].cls == GANTRY_STATE && start > 0)
         return w->final[start - 1][w->final_at[buffer] + (size_t)byte];
-    }
     return entry_token(buffer, byte);
 }
 
@@ -190,16 +179,12 @@ static void run_sequentially(world *w)
 {
     static arrays mem;
     for (uint32_t start = 0; start < w->starts; start++) {
-        for (size_t v = 0; v < VALUES; v++) {
-            for (size_t b = 0; b < VALUE_BYTES; b++) {
+        for (size_t v = 0; v < VALUES; v++)
+            for (size_t b = 0; b < VALUE_BYTES; b++)
                 mem[v][b] = unwritten;
-            }
-        }
-        for (uint32_t b = 0; b < w->g->buffers.count; b++) {
-            for (int64_t i = 0; i < (int64_t)w->g->buffers.at[b].bytes && w->g->buffers.at[b].cls != GANTRY_TEMP; i++) {
+        for (uint32_t b = 0; b < w->g->buffers.count; b++)
+            for (int64_t i = 0; i < (int64_t)w->g->buffers.at[b].bytes && w->g->buffers.at[b].cls != GANTRY_TEMP; i++)
                 mem[w->g->flow->entry[b]][i] = at_start(w, b, i, start);
-            }
-        }
         run_tasks(w, mem, start);
         for (uint32_t b = 0; b < w->g->buffers.count; b++) {
             memcpy(w->final[start] + w->final_at[b], mem[w->g->flow->exit[b]],
@@ -221,9 +206,8 @@ static bool same_byte(const gantry_schedule *s, const gy_instance *a, size_t i, 
 static uint64_t window_of(const world *w, const gy_instance *in)
 {
     const gantry_schedule *s = w->s;
-    if (in->space == GY_SPACE_STAGING) {
+    if (in->space == GY_SPACE_STAGING)
         return in->offset + s->in_flight * s->staging_window >= s->staging ? s->staging_window : 0;
-    }
     uint64_t size = in->space == GY_SPACE_SLAB && s->window.count ? s->window.at[in->memory] : 0;
     return size && in->offset + s->in_flight * size >= s->slab.at[in->memory] ? size : 0;
 }
@@ -235,9 +219,8 @@ static uint32_t number_of(world *w, size_t in, size_t byte)
     for (size_t j = 0; j <= in; j++) {
         const gy_instance *y = &w->s->instances.at[j];
         uint64_t k = x->offset + byte - y->offset;
-        if (x->offset + byte >= y->offset && k < (j == in ? byte : y->bytes) && same_byte(w->s, x, byte, y, k)) {
+        if (x->offset + byte >= y->offset && k < (j == in ? byte : y->bytes) && same_byte(w->s, x, byte, y, k))
             return w->cell[j][k];
-        }
     }
     uint32_t number = (uint32_t)w->cells;
     w->cells += x->space == GY_SPACE_OUTPUT ? w->starts : window_of(w, x) ? w->s->in_flight : 1;
@@ -249,9 +232,8 @@ static void number_bytes(world *w)
     for (size_t i = 0; i < w->s->instances.count; i++) {
         const gy_instance *in = &w->s->instances.at[i];
         w->cell[i] = malloc((in->bytes + 1) * sizeof *w->cell[i]);
-        for (size_t b = 0; b < in->bytes; b++) {
+        for (size_t b = 0; b < in->bytes; b++)
             w->cell[i][b] = number_of(w, i, b);
-        }
     }
 }
 
@@ -264,16 +246,14 @@ static uint32_t cell_at(const world *w, uint32_t instance, uint64_t byte, uint32
 
 static void set_up(const world *w, token *mem)
 {
-    for (size_t i = 0; i < w->cells; i++) {
+    for (size_t i = 0; i < w->cells; i++)
         mem[i] = (token){ mix(5555, i), 98 };
-    }
     for (uint32_t i = 0; i < w->s->instances.count; i++) {
         const gy_instance *in = &w->s->instances.at[i];
         if (in->role == GY_ROLE_PERSIST || in->space == GY_SPACE_INPUT) {
             uint32_t buffer = w->s->values.at[in->value].buffer;
-            for (size_t b = 0; b < in->bytes; b++) {
+            for (size_t b = 0; b < in->bytes; b++)
                 mem[w->cell[i][b]] = entry_token(buffer, in->first * width(w, in->value) + (int64_t)b);
-            }
         }
     }
 }
@@ -288,11 +268,9 @@ static uint32_t lane_at(const world *w, uint32_t op, uint32_t i)
 static bool meet_in_lane(const world *w, uint32_t a, uint32_t b)
 {
     for (uint32_t i = 0; i < w->s->ops.at[a].lanes; i++) {
-        for (uint32_t j = 0; j < w->s->ops.at[b].lanes; j++) {
-            if (lane_at(w, a, i) == lane_at(w, b, j)) {
+        for (uint32_t j = 0; j < w->s->ops.at[b].lanes; j++)
+            if (lane_at(w, a, i) == lane_at(w, b, j))
                 return true;
-            }
-        }
     }
     return false;
 }
@@ -304,16 +282,13 @@ static uint64_t bit(uint32_t event)
 
 static bool wants_after(const world *w, const gy_op *later, const gy_op *earlier)
 {
-    if (later->node == GY_NONE || earlier->node == GY_NONE || earlier->repeat) {
+    if (later->node == GY_NONE || earlier->node == GY_NONE || earlier->repeat)
         return false;
-    }
     const gy_node *n = &w->g->nodes.at[later->node];
     bool equal_its = n->loop != GY_NONE && n->loop == w->g->nodes.at[earlier->node].loop;
-    for (uint32_t i = 0; i < n->afters; i++) {
-        if (w->g->after.at[n->after + i] == earlier->node) {
+    for (uint32_t i = 0; i < n->afters; i++)
+        if (w->g->after.at[n->after + i] == earlier->node)
             return !equal_its || later->iteration == earlier->iteration;
-        }
-    }
     return false;
 }
 
@@ -340,16 +315,12 @@ static void order(world *w)
 static bool uses_clash(const world *w, const gy_use *a, uint32_t start, const gy_use *b, uint32_t start2)
 {
     const gy_instance *x = &w->s->instances.at[a->instance], *y = &w->s->instances.at[b->instance];
-    if (a->mode == GANTRY_READ && b->mode == GANTRY_READ) {
+    if (a->mode == GANTRY_READ && b->mode == GANTRY_READ)
         return false;
-    }
     for (int64_t i = (a->first - x->first) * width(w, x->value); i < (a->last - x->first) * width(w, x->value); i++) {
-        for (int64_t j = (b->first - y->first) * width(w, y->value); j < (b->last - y->first) * width(w, y->value);
-             j++) {
-            if (cell_at(w, a->instance, (uint64_t)i, start) == cell_at(w, b->instance, (uint64_t)j, start2)) {
+        for (int64_t j = (b->first - y->first) * width(w, y->value); j < (b->last - y->first) * width(w, y->value); j++)
+            if (cell_at(w, a->instance, (uint64_t)i, start) == cell_at(w, b->instance, (uint64_t)j, start2))
                 return true;
-            }
-        }
     }
     return false;
 }
@@ -362,11 +333,9 @@ static const gy_use *use_at(const world *w, uint32_t op, uint32_t i)
 static bool ops_clash(const world *w, uint32_t x, uint32_t y)
 {
     for (uint32_t i = 0; i < w->s->ops.at[x % w->ops].uses; i++) {
-        for (uint32_t j = 0; j < w->s->ops.at[y % w->ops].uses; j++) {
-            if (uses_clash(w, use_at(w, x % w->ops, i), x / w->ops, use_at(w, y % w->ops, j), y / w->ops)) {
+        for (uint32_t j = 0; j < w->s->ops.at[y % w->ops].uses; j++)
+            if (uses_clash(w, use_at(w, x % w->ops, i), x / w->ops, use_at(w, y % w->ops, j), y / w->ops))
                 return true;
-            }
-        }
     }
     return false;
 }
@@ -386,9 +355,8 @@ static bool op_clashes_itself(const world *w, uint32_t op)
         for (uint32_t j = 0; j < i; j++) {
             const gy_use *a = use_at(w, op, i), *b = use_at(w, op, j);
             bool may = o->kind == GY_OP_COLLECTIVE && a->mode != b->mode && in_place(w, a, b);
-            if (!may && uses_clash(w, a, 0, b, 0)) {
+            if (!may && uses_clash(w, a, 0, b, 0))
                 return true;
-            }
         }
     }
     return false;
@@ -408,9 +376,8 @@ static void bytes_of(const world *w, const gy_use *u, uint32_t start, bytes *to)
     int64_t row = width(w, in->value);
     to->first = u->first * row;
     to->count = (size_t)((u->last - u->first) * row);
-    for (size_t i = 0; i < to->count; i++) {
+    for (size_t i = 0; i < to->count; i++)
         to->cell[i] = cell_at(w, u->instance, (uint64_t)((u->first - in->first) * row) + i, start);
-    }
 }
 
 static void run_node(world *w, token *mem, uint32_t op, uint32_t start)
@@ -432,9 +399,8 @@ static void run_node(world *w, token *mem, uint32_t op, uint32_t start)
     for (uint32_t i = 0; i < o->uses; i++) {
         token *at[VALUE_BYTES];
         bytes_of(w, use_at(w, op, i), start, &b);
-        for (size_t k = 0; k < b.count; k++) {
+        for (size_t k = 0; k < b.count; k++)
             at[k] = &mem[b.cell[k]];
-        }
         apply(w, task, i, b.first, seen, at, b.count);
     }
 }
@@ -449,9 +415,8 @@ static void run_inserted(const world *w, token *mem, uint32_t op, uint32_t start
         bytes b;
         bytes_of(w, use_at(w, op, 0), start, &b);
         uint64_t reduce = o->reduce ? o->reduce : w->s->instances.at[use_at(w, op, 0)->instance].op;
-        for (size_t k = 0; k < b.count; k++) {
+        for (size_t k = 0; k < b.count; k++)
             mem[b.cell[k]] = identity(reduce);
-        }
         return;
     }
     uint32_t ins = o->kind == GY_OP_COLLECTIVE ? o->ins : 1;
@@ -464,9 +429,8 @@ static void run_inserted(const world *w, token *mem, uint32_t op, uint32_t start
             bytes_of(w, use_at(w, op, j), start, &from);
             for (size_t k = 0; k < from.count; k++) {
                 int64_t at = from.first + (int64_t)k - to.first;
-                if (at < 0 || at >= (int64_t)to.count) {
+                if (at < 0 || at >= (int64_t)to.count)
                     continue;
-                }
                 token *t = &mem[to.cell[at]], add = old[from.cell[k]];
                 *t = has[at] ? plus(*t, add, o->reduce) : add;
                 has[at] = true;
@@ -480,15 +444,13 @@ static void check_outputs(world *w, const token *mem, uint32_t op, uint32_t star
     for (uint32_t i = 0; i < w->s->ops.at[op].uses; i++) {
         const gy_use *u = use_at(w, op, i);
         const gy_instance *in = &w->s->instances.at[u->instance];
-        if (u->mode == GANTRY_READ || in->space != GY_SPACE_OUTPUT) {
+        if (u->mode == GANTRY_READ || in->space != GY_SPACE_OUTPUT)
             continue;
-        }
         bytes b;
         bytes_of(w, u, start, &b);
         const token *final = w->final[start] + w->final_at[w->s->values.at[in->value].buffer];
-        for (size_t k = 0; k < b.count; k++) {
+        for (size_t k = 0; k < b.count; k++)
             w->broken |= equal(mem[b.cell[k]], final[b.first + (int64_t)k]) ? 0 : BIT(external);
-        }
     }
 }
 
@@ -502,9 +464,8 @@ static void check_end(world *w, const token *mem, uint32_t start)
         for (uint32_t i = 0; i < w->s->instances.count; i++) {
             const gy_instance *in = &w->s->instances.at[i];
             bool output = in->space == GY_SPACE_OUTPUT;
-            if (w->s->values.at[in->value].buffer != b || (!output && in->role != GY_ROLE_PERSIST)) {
+            if (w->s->values.at[in->value].buffer != b || (!output && in->role != GY_ROLE_PERSIST))
                 continue;
-            }
             for (size_t k = 0; k < in->bytes; k++) {
                 int64_t byte = in->first * width(w, in->value) + (int64_t)k;
                 bool right = equal(mem[cell_at(w, i, k, start)], final[byte]);
@@ -512,18 +473,16 @@ static void check_end(world *w, const token *mem, uint32_t start)
                 w->broken |= right ? 0 : BIT(exit);
             }
         }
-        for (size_t k = 0; k < buffer->bytes && buffer->output; k++) {
+        for (size_t k = 0; k < buffer->bytes && buffer->output; k++)
             w->broken |= fetched[k] ? 0 : BIT(exit);
-        }
     }
 }
 
 static uint64_t hash_memory(const world *w, const token *mem)
 {
     uint64_t h = 3;
-    for (size_t i = 0; i < w->cells; i++) {
+    for (size_t i = 0; i < w->cells; i++)
         h = mix(mix(h, mem[i].v), mem[i].op);
-    }
     return h | 1;
 }
 
@@ -533,9 +492,8 @@ static bool remember(world *w, uint64_t done, const token *mem)
     uint64_t hash = hash_memory(w, mem);
     size_t slot = mix(done, hash) % SLOTS;
     while (w->seen[slot].hash) {
-        if (w->seen[slot].done == done && w->seen[slot].hash == hash) {
+        if (w->seen[slot].done == done && w->seen[slot].hash == hash)
             return false;
-        }
         slot = (slot + 1) % SLOTS;
     }
     w->seen[slot] = (struct state){ done, hash };
@@ -550,19 +508,15 @@ static void explore(world *w, const token *mem, uint64_t done)
         w->capped = true;
         return;
     }
-    if (!remember(w, done, mem)) {
+    if (!remember(w, done, mem))
         return;
-    }
-    for (uint32_t start = 0; start < w->starts; start++) {
-        if (done == bit((start + 1) * w->ops) - 1) {
+    for (uint32_t start = 0; start < w->starts; start++)
+        if (done == bit((start + 1) * w->ops) - 1)
             check_end(w, mem, start);
-        }
-    }
     for (uint32_t x = 0; x < total; x++) {
         bool ready = !(done & bit(x)) && !(w->before[x] & ~done);
-        if (!ready) {
+        if (!ready)
             continue;
-        }
         w->broken |= w->after[x] & ~done ? BIT(after) : 0;
         for (uint32_t y = 0; y < x; y++) {
             bool both = !(done & bit(y)) && !(w->before[y] & ~done);
@@ -571,11 +525,10 @@ static void explore(world *w, const token *mem, uint64_t done)
         token *next = malloc((w->cells + 1) * sizeof *next);
         memcpy(next, mem, w->cells * sizeof *next);
         uint32_t op = x % w->ops, start = x / w->ops;
-        if (w->s->ops.at[op].node != GY_NONE) {
+        if (w->s->ops.at[op].node != GY_NONE)
             run_node(w, next, op, start);
-        } else {
+        else
             run_inserted(w, next, op, start);
-        }
         check_outputs(w, next, op, start);
         explore(w, next, done | bit(x));
         free(next);
@@ -602,18 +555,15 @@ static void prepare(world *w)
     run_sequentially(w);
     number_bytes(w);
     order(w);
-    for (uint32_t x = 0; x < w->starts * w->ops; x++) {
-        for (uint32_t y = 0; y < x; y++) {
+    for (uint32_t x = 0; x < w->starts * w->ops; x++)
+        for (uint32_t y = 0; y < x; y++)
             w->clash[x][y] = ops_clash(w, x, y);
-        }
-    }
 }
 
 static void tidy(world *w)
 {
-    for (size_t i = 0; i < w->s->instances.count; i++) {
+    for (size_t i = 0; i < w->s->instances.count; i++)
         free(w->cell[i]);
-    }
     for (uint32_t start = 0; start < w->starts; start++) {
         free(w->expect[start]);
         free(w->final[start]);
@@ -632,9 +582,8 @@ uint32_t oracle_run(const gantry_schedule *s, const gantry_graph *g, bool *cappe
     w.starts = s->in_flight + 1;
     w.seen = calloc(SLOTS, sizeof *w.seen);
     prepare(&w);
-    for (uint32_t i = 0; i < w.ops; i++) {
+    for (uint32_t i = 0; i < w.ops; i++)
         w.broken |= op_clashes_itself(&w, i) ? BIT(race) : 0;
-    }
     token *mem = malloc((w.cells + 1) * sizeof *mem);
     set_up(&w, mem);
     explore(&w, mem, 0);

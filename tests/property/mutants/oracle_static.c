@@ -73,9 +73,8 @@ static bool ranges_hold(const view *v, const gy_op *op)
 {
     bool hold = op->kind <= GY_OP_FETCH && op->lanes >= 1 &&
                 (op->node == GY_NONE ? op->iteration == 0 : op->node < v->s->node_ids.count);
-    for (uint32_t i = 0; i < op->lanes; i++) {
+    for (uint32_t i = 0; i < op->lanes; i++)
         hold = hold && v->s->op_lane.at[op->lane + i] < v->s->lanes.count;
-    }
     for (uint32_t i = 0; i < op->uses; i++) {
         const gy_use *u = use_of(v, op, i);
         hold = hold && u->instance < v->s->instances.count && u->mode >= 1 && u->mode <= 7 && u->rank < op->lanes;
@@ -135,19 +134,15 @@ static void window_form(view *v, uint64_t window, uint64_t room)
 static void form(view *v)
 {
     need(v, v->s->window.count == 0 || v->s->window.count == v->s->slab.count, BIT(form));
-    for (size_t i = 0; i < v->s->window.count && !v->broken; i++) {
+    for (size_t i = 0; i < v->s->window.count && !v->broken; i++)
         window_form(v, v->s->window.at[i], v->s->slab.at[i]);
-    }
     window_form(v, v->s->staging_window, v->s->staging);
-    for (size_t i = 0; i < v->s->instances.count; i++) {
+    for (size_t i = 0; i < v->s->instances.count; i++)
         instance_form(v, &v->s->instances.at[i]);
-    }
-    for (size_t i = 0; i < v->s->lanes.count; i++) {
+    for (size_t i = 0; i < v->s->lanes.count; i++)
         need(v, v->s->lanes.at[i].device < v->s->machine->devices, BIT(form));
-    }
-    for (size_t i = 0; i < v->s->ops.count && !v->broken; i++) {
+    for (size_t i = 0; i < v->s->ops.count && !v->broken; i++)
         op_form(v, &v->s->ops.at[i]);
-    }
     for (size_t i = 0; i < v->s->sync.count; i++) {
         const gy_sync *row = &v->s->sync.at[i];
         bool slots = row->carrier == GY_CARRIER_EVENT || row->carrier == GY_CARRIER_FLAG;
@@ -158,11 +153,9 @@ static void form(view *v)
 
 static const gy_task *find_task(const view *v, uint32_t node, uint32_t iteration)
 {
-    for (uint32_t t = 0; t < v->g->flow->tasks; t++) {
-        if (v->g->flow->task[t].node == node && v->g->flow->task[t].iteration == iteration) {
+    for (uint32_t t = 0; t < v->g->flow->tasks; t++)
+        if (v->g->flow->task[t].node == node && v->g->flow->task[t].iteration == iteration)
             return &v->g->flow->task[t];
-        }
-    }
     return NULL;
 }
 
@@ -213,9 +206,8 @@ static void node(view *v)
         uint32_t times = 0;
         for (size_t i = 0; i < v->s->ops.count; i++) {
             const gy_op *op = &v->s->ops.at[i];
-            if (is_of(op, task) && op->repeat) {
+            if (is_of(op, task) && op->repeat)
                 need(v, times == 1 && may_repeat(v, task), BIT(node));
-            }
             times += is_of(op, task) && !op->repeat;
         }
         need(v, times == 1, BIT(node));
@@ -239,11 +231,9 @@ static bool are_partners(const view *v, const gy_op *op, const gy_op *other, boo
     uint32_t loop = v->g->nodes.at[op->node].loop;
     bool equal = loop != GY_NONE && loop == v->g->nodes.at[other->node].loop;
     size_t count = with ? e->with.count : e->apart.count;
-    for (size_t i = 0; i < count; i++) {
-        if ((with ? e->with.at[i] : e->apart.at[i]) == other->node && (!equal || op->iteration == other->iteration)) {
+    for (size_t i = 0; i < count; i++)
+        if ((with ? e->with.at[i] : e->apart.at[i]) == other->node && (!equal || op->iteration == other->iteration))
             return true;
-        }
-    }
     return false;
 }
 
@@ -254,9 +244,8 @@ static void place_node(view *v, const gy_op *op)
     need(v, !e->on || strcmp(e->on, d->id) == 0 || strcmp(e->on, d->kind) == 0, BIT(place));
     for (size_t i = 0; i < v->s->ops.count; i++) {
         const gy_op *other = &v->s->ops.at[i];
-        if (other->node == GY_NONE || other == op || other->lanes > 1 || other->repeat) {
+        if (other->node == GY_NONE || other == op || other->lanes > 1 || other->repeat)
             continue;
-        }
         bool together = device_of(v, op, 0) == device_of(v, other, 0);
         need(v, !are_partners(v, op, other, true) || together, BIT(place));
         need(v, !are_partners(v, op, other, false) || !together, BIT(place));
@@ -273,9 +262,8 @@ static void place(view *v)
             here += place_of(v, op, u)->memory == v->s->machine->device[device].memory;
         }
         need(v, moves(op) ? here >= 1 : here == op->uses, BIT(place));
-        if (op->node != GY_NONE && op->lanes == 1) {
+        if (op->node != GY_NONE && op->lanes == 1)
             place_node(v, op);
-        }
         if (moves(op)) {
             uint32_t from = place_of(v, op, 0)->memory, to = place_of(v, op, 1)->memory;
             need(v, gy_machine_route(v->s->machine, from, to)->kind == GY_ROUTE_DIRECT, BIT(route));
@@ -300,9 +288,8 @@ static void capacity(view *v)
         const gy_instance *in = &v->s->instances.at[i];
         uint64_t room = in->space == GY_SPACE_SLAB ? v->s->slab.at[in->memory] : v->s->staging;
         need(v, in->role == GY_ROLE_EXTERNAL || in->offset + in->bytes <= room, BIT(capacity));
-        if (in->role != GY_ROLE_EXTERNAL && in->bytes > 0) {
+        if (in->role != GY_ROLE_EXTERNAL && in->bytes > 0)
             one_window(v, in, room);
-        }
     }
     for (uint32_t i = 0; i < v->s->machine->memories; i++) {
         const gy_memory *m = &v->s->machine->memory[i];
@@ -312,11 +299,9 @@ static void capacity(view *v)
 
 static bool in_lane(const view *v, uint32_t op, uint32_t lane)
 {
-    for (uint32_t i = 0; i < v->s->ops.at[op].lanes; i++) {
-        if (v->s->op_lane.at[v->s->ops.at[op].lane + i] == lane) {
+    for (uint32_t i = 0; i < v->s->ops.at[op].lanes; i++)
+        if (v->s->op_lane.at[v->s->ops.at[op].lane + i] == lane)
             return true;
-        }
-    }
     return false;
 }
 
@@ -326,9 +311,8 @@ static void sync(view *v)
         const gy_sync *row = &v->s->sync.at[i];
         need(v, row->distance > 0 || row->from < row->to, BIT(order));
         bool shared = false;
-        for (uint32_t lane = 0; lane < v->s->lanes.count; lane++) {
+        for (uint32_t lane = 0; lane < v->s->lanes.count; lane++)
             shared = shared || (in_lane(v, row->from, lane) && in_lane(v, row->to, lane));
-        }
         need(v, row->carrier != GY_CARRIER_LANE || shared, BIT(carrier));
         for (size_t j = 0; j < i; j++) {
             const gy_sync *other = &v->s->sync.at[j];
@@ -343,24 +327,20 @@ static void ranks(view *v, const gy_op *op)
 {
     for (uint32_t i = 0; i < op->lanes; i++) {
         bool used = false;
-        for (uint32_t u = 0; u < op->uses; u++) {
+        for (uint32_t u = 0; u < op->uses; u++)
             used = used || use_of(v, op, u)->rank == i;
-        }
         need(v, used, BIT(collective));
-        for (uint32_t j = 0; j < i; j++) {
+        for (uint32_t j = 0; j < i; j++)
             need(v, v->s->op_lane.at[op->lane + i] != v->s->op_lane.at[op->lane + j], BIT(collective));
-        }
     }
 }
 
 /* All uses [first, last) of the op are of one rank. */
 static bool of_one_rank(const view *v, const gy_op *op, uint32_t first, uint32_t last)
 {
-    for (uint32_t i = first; i < last; i++) {
-        if (use_of(v, op, i)->rank != use_of(v, op, first)->rank) {
+    for (uint32_t i = first; i < last; i++)
+        if (use_of(v, op, i)->rank != use_of(v, op, first)->rank)
             return false;
-        }
-    }
     return true;
 }
 
@@ -397,9 +377,8 @@ static void collectives(view *v)
         const gy_op *op = &v->s->ops.at[i];
         if (op->kind == GY_OP_COLLECTIVE) {
             ranks(v, op);
-            if (op->node == GY_NONE) {
+            if (op->node == GY_NONE)
                 inserted_collective(v, op);
-            }
         }
         for (uint32_t u = 0; u < op->uses; u++) {
             bool input = place_of(v, op, u)->space == GY_SPACE_INPUT;
@@ -414,9 +393,8 @@ uint32_t oracle_static(const gantry_schedule *s, const gantry_graph *g)
     form(&v);
     if (!v.broken) {
         node(&v);
-        if (!v.broken) { /* partners are looked up by node */
+        if (!v.broken) /* partners are looked up by node */
             place(&v);
-        }
         capacity(&v);
         sync(&v);
         collectives(&v);

@@ -27,13 +27,11 @@ static void use(const gantry_schedule *s, const gantry_graph *g, tally *t)
     char *first, *second;
     size_t n, m;
     ck_assert_int_eq(gantry_schedule_summarize(s, &sum, &err), GANTRY_OK);
-    for (uint32_t i = 0; i < s->ops.count; i++) {
+    for (uint32_t i = 0; i < s->ops.count; i++)
         gy_op_text(&text, s, i);
-    }
     gy_text_free(&text);
-    for (uint32_t i = 0; i < s->node_ids.count; i++) {
+    for (uint32_t i = 0; i < s->node_ids.count; i++)
         ck_assert_int_lt(gantry_schedule_device_of(s, (gantry_node){ .id = i }), (int)s->machine->devices);
-    }
     ck_assert_int_eq(gantry_schedule_json(s, &first, &n, &err), GANTRY_OK);
     gantry_schedule *again = NULL;
     ck_assert_msg(gantry_schedule_parse(&again, first, n, "again", &err) == GANTRY_OK, "%s", err.text);
@@ -67,9 +65,8 @@ static size_t find_from(const char *text, size_t length, size_t at, const char *
 {
     for (size_t i = 0; i < length; i++) {
         size_t k = (at + i) % length;
-        if (strchr(set, text[k])) {
+        if (strchr(set, text[k]))
             return k;
-        }
     }
     return 0;
 }
@@ -94,9 +91,8 @@ static size_t change_number(rng *r, char *text, size_t length)
                                            "1e9" };
     const char *to = numbers[rng_below(r, 15)];
     size_t from = find_from(text, length, rng_below(r, (uint32_t)length), "0123456789"), end = from, n = strlen(to);
-    while (end < length && strchr("0123456789", text[end])) {
+    while (end < length && strchr("0123456789", text[end]))
         end++;
-    }
     memmove(text + from + n, text + end, length - end);
     memcpy(text + from, to, n);
     return length - (end - from) + n;
@@ -124,9 +120,8 @@ static size_t change_word(rng *r, char *text, size_t length)
     const char *from = words[rng_below(r, 12)], *to = words[rng_below(r, 12)];
     text[length] = 0;
     char *at = strstr(text + rng_below(r, (uint32_t)length), from);
-    if (!at) {
+    if (!at)
         return length;
-    }
     size_t n = strlen(from), m = strlen(to);
     memmove(at + m, at + n, length - (size_t)(at + n - text));
     memcpy(at, to, m);

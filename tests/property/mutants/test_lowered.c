@@ -38,9 +38,8 @@ static void try_policy(gantry_graph *g, const gantry_machine *m, const char *pol
         uint32_t broken = oracle(s, g, &capped);
         ck_assert_msg(!broken && !capped, "seed %llu, %s: rules %x", (unsigned long long)seed, policy, broken);
         t->judged++;
-        for (size_t i = 0; i < s->sync.count; i++) {
+        for (size_t i = 0; i < s->sync.count; i++)
             t->joints += s->sync.at[i].distance > 0;
-        }
     }
     gantry_schedule_free(s);
 }
@@ -54,13 +53,11 @@ START_TEST(test_own_schedules)
         rng r = { seed * 77 };
         uint32_t devices = 1 + rng_below(&r, 3);
         gantry_graph *g = make_graph(&r, devices);
-        if (!g) {
+        if (!g)
             continue;
-        }
         gantry_machine *m = make_machine(&r, devices);
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < 3; i++)
             try_policy(g, m, policies[i], 1, seed, &t);
-        }
         try_policy(g, m, policies[seed % 2], 2, seed, &overlapping);
         graphs++;
         gantry_machine_free(m);

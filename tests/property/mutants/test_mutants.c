@@ -20,20 +20,17 @@ static uint32_t named_rule(const char *text)
 {
     for (uint32_t i = 0; i < RULES; i++) {
         size_t n = strlen(rule_text[i]);
-        if (strncmp(text, "rule ", 5) == 0 && strncmp(text + 5, rule_text[i], n) == 0 && text[5 + n] == ':') {
+        if (strncmp(text, "rule ", 5) == 0 && strncmp(text + 5, rule_text[i], n) == 0 && text[5 + n] == ':')
             return 1u << i;
-        }
     }
     return 0;
 }
 
 static void print_rules(uint32_t broken)
 {
-    for (uint32_t i = 0; i < RULES; i++) {
-        if (broken >> i & 1) {
+    for (uint32_t i = 0; i < RULES; i++)
+        if (broken >> i & 1)
             fprintf(stderr, " %s", rule_text[i]);
-        }
-    }
 }
 
 /* Whether both agree; prints what they say where they do not. */
@@ -49,15 +46,12 @@ static bool judge(const gantry_schedule *s, const gantry_graph *g, uint64_t seed
     }
     t->harmful += broken != 0;
     t->harmless += broken == 0;
-    for (uint32_t i = 0; i < RULES; i++) {
+    for (uint32_t i = 0; i < RULES; i++)
         rules[i].harmful += named >> i & 1;
-    }
-    if (getenv("MUTANTS_TALK")) {
+    if (getenv("MUTANTS_TALK"))
         fprintf(stderr, "%s: %s\n", what, refused ? err.text : "fine");
-    }
-    if (refused == (broken != 0) && (!refused || (named & broken))) {
+    if (refused == (broken != 0) && (!refused || (named & broken)))
         return true;
-    }
     fprintf(stderr, "seed %llu, %s:\n  checker: %s\n  oracle: broken", (unsigned long long)seed, what,
             refused ? err.text : "nothing to object to");
     print_rules(broken);
@@ -105,13 +99,11 @@ static void print_tally(const tally *kinds, const tally *rules, const tally *who
 {
     printf("%u schedules (%u with two starts in flight), %u mutants\n", whole->harmless, overlapping, mutants);
     printf("%-44s %8s %8s %8s\n", "damage", "harmful", "harmless", "skipped");
-    for (int i = 0; i < MUTATIONS; i++) {
+    for (int i = 0; i < MUTATIONS; i++)
         printf("%-44s %8u %8u %8u\n", mutation_text[i], kinds[i].harmful, kinds[i].harmless, kinds[i].capped);
-    }
     printf("rule named by the checker:");
-    for (int i = 0; i < RULES; i++) {
+    for (int i = 0; i < RULES; i++)
         printf(" %s %u", rule_text[i], rules[i].harmful);
-    }
     printf("\n");
     fflush(stdout);
 }
@@ -154,18 +146,15 @@ START_TEST(test_verdicts_are_equal)
     }
     print_tally(kinds, rules, &whole, mutants, overlapping);
     ck_assert_uint_eq(wrong, 0);
-    if (only) {
+    if (only)
         return;
-    }
     ck_assert_uint_ge(mutants, 10000);
     ck_assert_uint_ge(overlapping, 30);
     /* Every kind of damage can do harm; every rule is the one that is named somewhere. */
-    for (int i = 0; i < MUTATIONS; i++) {
+    for (int i = 0; i < MUTATIONS; i++)
         ck_assert_msg(kinds[i].harmful > 0, "no harm by: %s", mutation_text[i]);
-    }
-    for (int i = 0; i < RULES; i++) {
+    for (int i = 0; i < RULES; i++)
         ck_assert_msg(rules[i].harmful > 0, "never named: %s", rule_text[i]);
-    }
     ck_assert_uint_gt(kinds[MUTATE_DROP_SYNC].harmless, 0);
     ck_assert_uint_gt(kinds[MUTATE_ADDRESS].harmless, 0);
     ck_assert_uint_gt(kinds[MUTATE_SWAP].harmless, 0);

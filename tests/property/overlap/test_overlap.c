@@ -45,9 +45,8 @@ static void dawdle(void)
 {
     unsigned n = atomic_fetch_add(&calls, 1) * 2654435761u;
     struct timespec t = { 0, (long)(n >> 16) % 4 * 20000 };
-    if (t.tv_nsec > 0) {
+    if (t.tv_nsec > 0)
         nanosleep(&t, NULL);
-    }
 }
 
 static double modulo(double x)
@@ -61,9 +60,8 @@ static gantry_status mix(const gantry_launch *l)
     dawdle();
     for (int32_t i = 0; i < l->args; i++) {
         const double *x = l->arg[i].data;
-        for (int64_t k = 0; l->arg[i].access == GANTRY_READ && k < l->arg[i].rows * l->arg[i].row_bytes / 8; k++) {
+        for (int64_t k = 0; l->arg[i].access == GANTRY_READ && k < l->arg[i].rows * l->arg[i].row_bytes / 8; k++)
             from += x[k] * (double)(k % 5 + 1);
-        }
     }
     for (int32_t i = 0; i < l->args; i++) {
         double *x = l->arg[i].data;
@@ -100,17 +98,15 @@ static void add_buffers(world *w)
         w->buffer[b] = gantry_graph_buffer(w->g, name, GANTRY_F64, 2, (int64_t[]){ w->rows, w->width });
         gantry_buffer_set_class(w->g, w->buffer[b], w->cls[b]);
         gantry_buffer_split(w->g, w->buffer[b], w->parts);
-        if (w->output[b]) {
+        if (w->output[b])
             gantry_buffer_output(w->g, w->buffer[b]);
-        }
     }
 }
 
 static gantry_region some_rows(const world *w, int b)
 {
-    if (draw(4) == 0) {
+    if (draw(4) == 0)
         return gantry_all(w->buffer[b]);
-    }
     if (draw(4) == 0) {
         int64_t first = draw(w->rows);
         return gantry_rows(w->buffer[b], first, first + 1 + draw(w->rows - first));
@@ -121,25 +117,22 @@ static gantry_region some_rows(const world *w, int b)
 static void add_node(const world *w)
 {
     int to = (int)draw(BUFFERS), reads = 1 + (int)draw(3);
-    while (w->cls[to] == GANTRY_INPUT) {
+    while (w->cls[to] == GANTRY_INPUT)
         to = (int)draw(BUFFERS);
-    }
     gantry_node n = gantry_graph_launch(w->g, "mix", mix, NULL);
     gantry_node_time(w->g, n, NULL, (double)(5 + draw(40)));
     for (int i = 0; i < reads; i++) {
         int from = (int)draw(BUFFERS);
-        if (from != to) {
+        if (from != to)
             gantry_node_read(w->g, n, some_rows(w, from));
-        }
     }
     int64_t dice = draw(3);
-    if (dice == 0) {
+    if (dice == 0)
         gantry_node_write(w->g, n, some_rows(w, to));
-    } else if (dice == 1) {
+    else if (dice == 1)
         gantry_node_readwrite(w->g, n, some_rows(w, to));
-    } else {
+    else
         gantry_node_reduce(w->g, n, some_rows(w, to), GANTRY_SUM);
-    }
 }
 
 static void make_world(world *w, uint64_t seed)
@@ -153,19 +146,16 @@ static void make_world(world *w, uint64_t seed)
     w->bytes = w->rows * w->width * 8;
     add_buffers(w);
     for (int b = 0; b < BUFFERS; b++) {
-        if (w->cls[b] == GANTRY_TEMP) {
+        if (w->cls[b] == GANTRY_TEMP)
             gantry_graph_fill(w->g, "begin", gantry_all(w->buffer[b]), (double)b);
-        }
         for (int i = 0; i < w->rows * w->width; i++) {
             w->first[b][i] = (double)draw(100);
-            for (int s = 0; s < STARTS; s++) {
+            for (int s = 0; s < STARTS; s++)
                 w->input[s][b][i] = (double)draw(100);
-            }
         }
     }
-    for (int64_t n = 3 + draw(MOST_NODES - 3); n > 0; n--) {
+    for (int64_t n = 3 + draw(MOST_NODES - 3); n > 0; n--)
         add_node(w);
-    }
 }
 
 /* ---- running ---- */
@@ -220,12 +210,10 @@ static void begin(world *w, gantry_run *run, int s, double to[][MOST_ELEMENTS], 
 {
     gantry_error err = { 0 };
     for (int b = 0; b < BUFFERS; b++) {
-        if (w->cls[b] == GANTRY_INPUT) {
+        if (w->cls[b] == GANTRY_INPUT)
             must(gantry_run_bind(run, w->buffer[b], w->input[s][b], (uint64_t)w->bytes, &err), &err, how->seed);
-        }
-        if (w->output[b] && how->bound) {
+        if (w->output[b] && how->bound)
             must(gantry_run_bind_output(run, w->buffer[b], to[b], (uint64_t)w->bytes, &err), &err, how->seed);
-        }
     }
     must(gantry_run_start(run, ticket, &err), &err, how->seed);
 }
@@ -241,15 +229,12 @@ static void carry_out(world *w, double to[][BUFFERS][MOST_ELEMENTS], const way *
     o.check = how->checked;
     o.seed = how->seed;
     must(gantry_run_new(&run, made, &o, &err), &err, how->seed);
-    for (int b = 0; b < BUFFERS; b++) {
-        if (w->cls[b] == GANTRY_STATE) {
+    for (int b = 0; b < BUFFERS; b++)
+        if (w->cls[b] == GANTRY_STATE)
             must(gantry_run_bind(run, w->buffer[b], w->first[b], (uint64_t)w->bytes, &err), &err, how->seed);
-        }
-    }
     for (int s = 0; s < STARTS + how->in_flight - 1; s++) { /* as many ahead as may be */
-        if (s < STARTS) {
+        if (s < STARTS)
             begin(w, run, s, to[s], &ticket[s], how);
-        }
         int done = s - how->in_flight + 1;
         if (done >= 0) {
             must(gantry_run_wait(run, ticket[done], &err), &err, how->seed);
@@ -294,9 +279,8 @@ START_TEST(overlapping_starts_give_what_sequential_ones_do)
     const char *only = getenv("OVERLAP_SEED"), *more = getenv("OVERLAP_CASES");
     uint64_t first = only ? strtoull(only, NULL, 10) : 1, cases = more ? strtoull(more, NULL, 10) : CASES;
     uint32_t ran = 0;
-    for (uint64_t seed = first; seed < first + (only ? 1 : cases); seed++) {
+    for (uint64_t seed = first; seed < first + (only ? 1 : cases); seed++)
         try_case(&w, seed, &ran);
-    }
     printf("%u graphs, %d starts each\n", ran, STARTS);
     ck_assert_uint_gt(ran, only ? 0 : (unsigned)(cases / 2));
 }

@@ -3,8 +3,8 @@
  * What nvcc gives every kernel, for a C++ compiler: included before the source of the kernel, which is the one that
  * nvcc compiles. Types come from the toolkit, half types too: their conversions have host versions there.
  *
- * Not here: dynamic shared memory, cooperative groups, assembler, textures, __activemask. Variables of a device that are
- * no shared memory and no constants do not keep what they hold.
+ * Not here: dynamic shared memory, cooperative groups, assembler, textures, __activemask. Variables of a device that
+ * are no shared memory and no constants do not keep what they hold.
  */
 #ifndef CUDA_EMULATOR_DEVICE_H
 #define CUDA_EMULATOR_DEVICE_H

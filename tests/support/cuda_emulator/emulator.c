@@ -80,11 +80,9 @@ void emulator_register(const emulator_kernel *kernel)
 
 const emulator_kernel *emulator_find(const char *name)
 {
-    for (int i = 0; i < kernel_count; i++) {
-        if (strcmp(kernels[i]->name, name) == 0) {
+    for (int i = 0; i < kernel_count; i++)
+        if (strcmp(kernels[i]->name, name) == 0)
             return kernels[i];
-        }
-    }
     return NULL;
 }
 
@@ -120,9 +118,8 @@ static const char *text_of(emulator_wait what)
 static void fail_stuck(void)
 {
     int waiting = 0, other = -1;
-    while (run.thread[waiting].state != WAITING) {
+    while (run.thread[waiting].state != WAITING)
         waiting++;
-    }
     const thread *t = &run.thread[waiting];
     for (int i = 0; i < run.threads && other < 0; i++) {
         const thread *o = &run.thread[i];
@@ -219,11 +216,9 @@ static void try_lanes(int i)
 {
     const thread *t = &run.thread[i];
     int first = i / LANES * LANES;
-    for (int k = 0; k < LANES && first + k < run.threads; k++) {
-        if (t->mask >> k & 1 && !waits_alike(&run.thread[first + k], t)) {
+    for (int k = 0; k < LANES && first + k < run.threads; k++)
+        if (t->mask >> k & 1 && !waits_alike(&run.thread[first + k], t))
             return;
-        }
-    }
     meet_lanes(first, t->mask, t->what);
 }
 
@@ -269,11 +264,10 @@ uint64_t emulator_meet(emulator_wait what, unsigned mask, uint64_t value, int la
     int self = run.current;
     thread *t = &run.thread[self];
     *t = (thread){ WAITING, fiber_current(), what, mask, lane, line, value };
-    if (what != EMULATOR_BLOCK && !(mask >> self % LANES & 1)) {
+    if (what != EMULATOR_BLOCK && !(mask >> self % LANES & 1))
         fail("thread %d is not in the mask that it gives %s at line %d", self, text_of(what), line);
-    } else if (what != EMULATOR_BLOCK) {
+    else if (what != EMULATOR_BLOCK)
         try_lanes(self);
-    }
     fiber_leave();
     become(self);
     return t->value;
@@ -286,9 +280,8 @@ static void run_threads(void)
         run.kernel->call(run.params);
         run.thread[run.current].state = ENDED;
         run.ended++;
-        if (run.readies == 0) {
+        if (run.readies == 0)
             return;
-        }
         int next = take();
         if (run.thread[next].state != FRESH) {
             run.ready[run.readies++] = next;
@@ -313,11 +306,10 @@ static void run_block(void)
         }
         int next = take();
         become(next);
-        if (run.thread[next].state == FRESH) {
+        if (run.thread[next].state == FRESH)
             fiber_begin(run_threads);
-        } else {
+        else
             fiber_resume(run.thread[next].fiber);
-        }
     }
 }
 

@@ -91,9 +91,8 @@ void fiber_resume(fiber *f)
     current = f;
     SWITCH_STARTS(&home_shadow, f->stack, STACK);
     if (_setjmp(home) == 0) {
-        if (f->begun) {
+        if (f->begun)
             _longjmp(f->at, 1);
-        }
         f->begun = true;
         setcontext(&f->context);
     }
@@ -105,9 +104,8 @@ void fiber_leave(void)
 {
     fiber *self = current;
     SWITCH_STARTS(&self->shadow, home_stack, home_size);
-    if (_setjmp(self->at) == 0) {
+    if (_setjmp(self->at) == 0)
         _longjmp(home, 1);
-    }
     self = current;
     SWITCH_ENDS(self->shadow, &home_stack, &home_size);
 }

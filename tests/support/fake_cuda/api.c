@@ -77,9 +77,8 @@ CUresult cuDeviceGetCount(int *count)
 CUresult cuDeviceGet(CUdevice *device, int ordinal)
 {
     ENTER(cuDeviceGet)
-    if (ordinal < 0 || ordinal >= fake.devices) {
+    if (ordinal < 0 || ordinal >= fake.devices)
         LEAVE(CUDA_ERROR_INVALID_DEVICE);
-    }
     *device = ordinal;
     LEAVE(CUDA_SUCCESS);
 }
@@ -171,15 +170,12 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice device)
 {
     ENTER_FREE(cuDevicePrimaryCtxRelease)
     struct CUctx_st *c = &fake.context[device];
-    if (c->retained == 0) {
+    if (c->retained == 0)
         wrong("the context of device %d is released too often", device);
-    }
-    if (--c->retained == 0) {
+    if (--c->retained == 0)
         memset(c->peer, 0, sizeof c->peer);
-    }
-    if (c->retained == 0 && current == c) {
+    if (c->retained == 0 && current == c)
         wrong("the context of device %d is destroyed while it is current", device);
-    }
     LEAVE(code);
 }
 
@@ -208,15 +204,12 @@ CUresult cuCtxGetDevice(CUdevice *device)
 CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags)
 {
     ENTER(cuCtxEnablePeerAccess)
-    if (!current || flags) {
+    if (!current || flags)
         LEAVE(CUDA_ERROR_INVALID_CONTEXT);
-    }
-    if (!fake.peer[current->device][peer->device]) {
+    if (!fake.peer[current->device][peer->device])
         LEAVE(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
-    }
-    if (current->peer[peer->device]) {
+    if (current->peer[peer->device])
         LEAVE(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
-    }
     current->peer[peer->device] = true;
     LEAVE(CUDA_SUCCESS);
 }
@@ -245,9 +238,8 @@ static bool capturing(void)
 CUresult cuMemGetInfo(size_t *unused, size_t *all)
 {
     ENTER(cuMemGetInfo)
-    if (!current) {
+    if (!current)
         LEAVE(CUDA_ERROR_INVALID_CONTEXT);
-    }
     *all = fake.bytes;
     *unused = fake.bytes - fake.used[current->device];
     LEAVE(CUDA_SUCCESS);
@@ -256,9 +248,8 @@ CUresult cuMemGetInfo(size_t *unused, size_t *all)
 CUresult cuMemAlloc(CUdeviceptr *to, size_t bytes)
 {
     ENTER(cuMemAlloc)
-    if (!current || capturing()) {
+    if (!current || capturing())
         LEAVE(current ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_ERROR_INVALID_CONTEXT);
-    }
     void *at = NULL;
     code = memory_new(&at, current->device, bytes);
     *to = code ? *to : (CUdeviceptr)(uintptr_t)at;
@@ -276,9 +267,8 @@ CUresult cuMemHostAlloc(void **to, size_t bytes, unsigned int flags)
 {
     (void)flags;
     ENTER(cuMemHostAlloc)
-    if (!current || capturing()) {
+    if (!current || capturing())
         LEAVE(current ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_ERROR_INVALID_CONTEXT);
-    }
     LEAVE(memory_new(to, -1, bytes));
 }
 
@@ -310,9 +300,8 @@ CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute *which, 
     int device, type = memory_type((void *)(uintptr_t)at, &device);
     for (unsigned i = 0; i < count; i++) {
         bool ordinal = which[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
-        if (which[i] != CU_POINTER_ATTRIBUTE_MEMORY_TYPE && !ordinal) {
+        if (which[i] != CU_POINTER_ATTRIBUTE_MEMORY_TYPE && !ordinal)
             LEAVE(CUDA_ERROR_INVALID_VALUE);
-        }
         *(int *)data[i] = !ordinal ? type : type ? device : -2;
     }
     LEAVE(CUDA_SUCCESS);
@@ -331,9 +320,8 @@ CUresult cuMemGetAddressRange(CUdeviceptr *base, size_t *size, CUdeviceptr at)
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 {
     ENTER(cuStreamCreate)
-    if (!current || flags != CU_STREAM_NON_BLOCKING) {
+    if (!current || flags != CU_STREAM_NON_BLOCKING)
         LEAVE(current ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT);
-    }
     CUstream s = calloc(1, sizeof *s);
     s->context = current;
     s->urgency = draw();
@@ -348,12 +336,10 @@ CUresult cuStreamDestroy(CUstream stream)
 {
     ENTER_FREE(cuStreamDestroy)
     CUstream *link = &fake.streams;
-    while (*link && *link != stream) {
+    while (*link && *link != stream)
         link = &(*link)->next;
-    }
-    if (!*link || stream->capture) {
+    if (!*link || stream->capture)
         wrong("a stream is destroyed twice or while it is captured");
-    }
     *link = stream->next;
     op_drop(stream->last);
     free(stream);
@@ -378,13 +364,11 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 {
     ENTER(cuStreamWaitEvent)
     (void)flags;
-    if ((code = check_stream(stream))) {
+    if ((code = check_stream(stream)))
         LEAVE(code);
-    }
     if (event->capture) {
-        if (!event->capture->open) {
+        if (!event->capture->open)
             LEAVE(CUDA_ERROR_CAPTURED_EVENT);
-        }
         if (!stream->capture) {
             stream->capture = event->capture;
             stream->capture->references++;
@@ -411,9 +395,8 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 CUresult cuEventCreate(CUevent *event, unsigned int flags)
 {
     ENTER(cuEventCreate)
-    if (!current) {
+    if (!current)
         LEAVE(CUDA_ERROR_INVALID_CONTEXT);
-    }
     CUevent e = calloc(1, sizeof *e);
     e->context = current;
     e->timed = !(flags & CU_EVENT_DISABLE_TIMING);
@@ -443,12 +426,10 @@ CUresult cuEventDestroy(CUevent event)
 CUresult cuEventRecord(CUevent event, CUstream stream)
 {
     ENTER(cuEventRecord)
-    if ((code = check_stream(stream))) {
+    if ((code = check_stream(stream)))
         LEAVE(code);
-    }
-    if (event->context != stream->context) {
+    if (event->context != stream->context)
         LEAVE(CUDA_ERROR_INVALID_HANDLE);
-    }
     forget(event);
     if (stream->capture) {
         event->capture = stream->capture;
@@ -465,27 +446,22 @@ CUresult cuEventRecord(CUevent event, CUstream stream)
 CUresult cuEventQuery(CUevent event)
 {
     ENTER(cuEventQuery)
-    if (event->capture) {
+    if (event->capture)
         LEAVE(CUDA_ERROR_CAPTURED_EVENT);
-    }
-    if (event->last && !event->last->done) {
+    if (event->last && !event->last->done)
         steps((int)(draw() % 64));
-    }
-    if (fake.sticky) {
+    if (fake.sticky)
         LEAVE(fake.sticky);
-    }
     LEAVE(!event->last || event->last->done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
 }
 
 static CUresult elapsed(float *ms, CUevent start, CUevent end)
 {
     ENTER(cuEventElapsedTime)
-    if (!start->timed || !end->timed || !start->last || !end->last || start->context != end->context) {
+    if (!start->timed || !end->timed || !start->last || !end->last || start->context != end->context)
         LEAVE(CUDA_ERROR_INVALID_HANDLE);
-    }
-    if (!start->last->done || !end->last->done) {
+    if (!start->last->done || !end->last->done)
         LEAVE(CUDA_ERROR_NOT_READY);
-    }
     *ms = (float)((double)(end->last->done_ns - start->last->done_ns) / 1e6);
     LEAVE(CUDA_SUCCESS);
 }
@@ -545,13 +521,11 @@ static void check_peers(const work *w, const char *what)
 {
     memory_check(w->to, w->bytes, w->device, what);
     memory_check(w->from, w->bytes, w->from_device, what);
-    if (current->device != w->device && current->device != w->from_device) {
+    if (current->device != w->device && current->device != w->from_device)
         wrong("%s on a stream of a third device", what);
-    }
     int other = current->device == w->device ? w->from_device : w->device;
-    if (other != current->device && !current->peer[other]) {
+    if (other != current->device && !current->peer[other])
         wrong("%s between devices %d and %d without peer access", what, w->from_device, w->device);
-    }
 }
 
 /* Addresses tell whose memory it is. */
@@ -588,9 +562,8 @@ static CUresult set_on(CUstream stream, CUdeviceptr at, size_t count, size_t wid
 {
     work w = { .kind = SET, .device = current->device, .bytes = count, .width = width, .pitch = pitch, .value = value };
     w.to = (char *)(uintptr_t)at;
-    if (count && at % width) {
+    if (count && at % width)
         return CUDA_ERROR_INVALID_VALUE;
-    }
     return queue_on(stream, &w);
 }
 
@@ -635,20 +608,17 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
     bool blocks = grid_x && grid_y && grid_z && grid_x <= INT32_MAX && grid_y <= UINT16_MAX && grid_z <= UINT16_MAX;
     bool threads = block_x && block_y && block_z && block_x <= 1024 && block_y <= 1024 && block_z <= 64;
     bool fits = shared <= 48 * 1024 || (int)shared <= function->shared;
-    if (!blocks || !threads || (uint64_t)block_x * block_y * block_z > 1024 || !fits || extra) {
+    if (!blocks || !threads || (uint64_t)block_x * block_y * block_z > 1024 || !fits || extra)
         LEAVE(CUDA_ERROR_INVALID_VALUE);
-    }
-    if ((code = check_stream(stream))) {
+    if ((code = check_stream(stream)))
         LEAVE(code);
-    }
     work w = { .kind = KERNEL,
                .device = current->device,
                .function = function,
                .grid = { grid_x, grid_y, grid_z },
                .block = { block_x, block_y, block_z } };
-    for (int i = 0; i < function->params; i++) {
+    for (int i = 0; i < function->params; i++)
         w.param[i] = params[i];
-    }
     LEAVE(queue_work(stream, &w));
 }
 
@@ -662,19 +632,16 @@ CUfunction fakeCudaFunction(const char *name, fakeCudaBody body, const size_t *s
 {
     lock();
     int i = 0;
-    while (i < function_count && strcmp(functions[i].name, name) != 0) {
+    while (i < function_count && strcmp(functions[i].name, name) != 0)
         i++;
-    }
-    if (i == MOST_FUNCTIONS || params > MOST_PARAMS) {
+    if (i == MOST_FUNCTIONS || params > MOST_PARAMS)
         wrong("no room for function \"%s\"", name);
-    }
     struct CUfunc_st *f = &functions[i];
     snprintf(f->name, sizeof f->name, "%s", name);
     f->body = body;
     f->params = params;
-    for (int k = 0; k < params; k++) {
+    for (int k = 0; k < params; k++)
         f->size[k] = sizes[k];
-    }
     function_count += i == function_count;
     unlock();
     return f;
@@ -703,15 +670,12 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
     static const unsigned char magic[] = { 0x50, 0xED, 0x55, 0xBA };
     ENTER(cuModuleLoadData)
     struct CUmod_st m = { .any = memcmp(image, magic, sizeof magic) == 0 };
-    if (!current || (!m.any && !code_entries(&m.entries, image))) {
+    if (!current || (!m.any && !code_entries(&m.entries, image)))
         LEAVE(CUDA_ERROR_INVALID_IMAGE);
-    }
-    if (!m.any && code_has(m.entries, "gantry_empty")) {
+    if (!m.any && code_has(m.entries, "gantry_empty"))
         fakeCudaFunction("gantry_empty", do_nothing, NULL, 0);
-    }
-    if (!m.any && code_has(m.entries, "gantry_tiny")) {
+    if (!m.any && code_has(m.entries, "gantry_tiny"))
         fakeCudaFunction("gantry_tiny", copy_tiny, (const size_t[]){ sizeof(void *), sizeof(void *) }, 2);
-    }
     *module = calloc(1, sizeof **module);
     **module = m;
     fake.alive_modules++;
@@ -722,9 +686,8 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count, CUjit_option *option, void **value)
 {
     CUresult code = cuModuleLoadData(module, image);
-    if (code && count > 1 && option[0] == CU_JIT_ERROR_LOG_BUFFER && option[1] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) {
+    if (code && count > 1 && option[0] == CU_JIT_ERROR_LOG_BUFFER && option[1] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
         snprintf(value[0], (size_t)(uintptr_t)value[1], "the fake cannot\nread this image\n");
-    }
     return code;
 }
 
@@ -779,9 +742,8 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute which, int
 CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, size_t *bytes)
 {
     ENTER(cuFuncGetParamInfo)
-    if (index >= (size_t)function->params) {
+    if (index >= (size_t)function->params)
         LEAVE(CUDA_ERROR_INVALID_VALUE);
-    }
     *offset = 0;
     *bytes = function->size[index];
     LEAVE(CUDA_SUCCESS);

@@ -14,9 +14,8 @@ void set_free(set *s)
 set set_copy(const set *s)
 {
     set made = { malloc(((size_t)s->count + 1) * sizeof *s->at), s->count };
-    if (s->count) {
+    if (s->count)
         memcpy(made.at, s->at, (size_t)s->count * sizeof *s->at);
-    }
     return made;
 }
 
@@ -24,9 +23,8 @@ bool set_join(set *to, const set *from)
 {
     for (int i = 0; i < from->count; i++) {
         bool there = false;
-        for (int k = 0; k < to->count; k++) {
+        for (int k = 0; k < to->count; k++)
             there = there || to->at[k] == from->at[i];
-        }
         if (!there) {
             to->at = realloc(to->at, ((size_t)to->count + 1) * sizeof *to->at);
             to->at[to->count++] = from->at[i];
@@ -48,9 +46,8 @@ void graph_clear(struct CUgraph_st *g)
 
 void work_hold(const work *w, int by)
 {
-    if (w->kind == JOB && w->job.hold) {
+    if (w->kind == JOB && w->job.hold)
         w->job.hold(w->job.data, by);
-    }
 }
 
 void capture_drop(capture *c)
@@ -64,9 +61,8 @@ void capture_drop(capture *c)
 CUresult capture_work(CUstream stream, const work *w)
 {
     capture *c = stream->capture;
-    if (c->bad) {
+    if (c->bad)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    }
     struct CUgraph_st *g = &c->graph;
     g->at = realloc(g->at, ((size_t)g->count + 1) * sizeof *g->at);
     g->at[g->count] = (node){ work_copy(w), stream->front };
@@ -93,9 +89,8 @@ CUresult capture_job(const CUstream *streams, int count, const work *w)
         set_free(&streams[i]->front);
         streams[i]->front = set_copy(&streams[0]->front);
     }
-    if (!code) {
+    if (!code)
         work_hold(w, 1);
-    }
     return code;
 }
 
@@ -122,9 +117,8 @@ static bool is_joined(const capture *c)
 {
     bool *seen = calloc((size_t)c->graph.count + 1, sizeof *seen), all = true;
     mark_before(&c->graph, &c->origin->front, seen);
-    for (int i = 0; i < c->graph.count; i++) {
+    for (int i = 0; i < c->graph.count; i++)
         all = all && seen[i];
-    }
     free(seen);
     return all;
 }
@@ -133,9 +127,8 @@ CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode)
 {
     lock();
     CUresult code = count_call("cuStreamBeginCapture");
-    if (!code && (stream->capture || mode > CU_STREAM_CAPTURE_MODE_RELAXED)) {
+    if (!code && (stream->capture || mode > CU_STREAM_CAPTURE_MODE_RELAXED))
         code = CUDA_ERROR_ILLEGAL_STATE;
-    }
     if (!code) {
         stream->capture = calloc(1, sizeof *stream->capture);
         stream->capture->references = 1;
@@ -171,11 +164,9 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
     }
     graph_clear(&c->graph); /* of a capture that failed; events may keep the rest of it */
     c->open = false;
-    for (CUstream s = fake.streams; s; s = s->next) {
-        if (s->capture == c && s != stream) {
+    for (CUstream s = fake.streams; s; s = s->next)
+        if (s->capture == c && s != stream)
             leave(s);
-        }
-    }
     leave(stream);
     unlock();
     return code;
@@ -186,9 +177,8 @@ static void count_waits(const struct CUgraph_st *g, const node *n)
 {
     for (int i = 0; i < n->before.count; i++) {
         const work *other = &g->at[n->before.at[i]].w;
-        if (n->w.kind == KERNEL && other->kind == KERNEL && other->device != n->w.device) {
+        if (n->w.kind == KERNEL && other->kind == KERNEL && other->device != n->w.device)
             count_call("wait between devices");
-        }
     }
 }
 
@@ -238,9 +228,8 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
         const node *n = &g->at[i];
         op **before = calloc((size_t)n->before.count + 2, sizeof *before);
         size_t befores = 0;
-        for (int k = 0; k < n->before.count; k++) {
+        for (int k = 0; k < n->before.count; k++)
             before[befores++] = made[n->before.at[k]];
-        }
         before[befores++] = first[0];
         before[befores++] = first[1];
         urgency = draw() % 4 == 0 ? draw() : urgency;
@@ -259,9 +248,8 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
         stream->last = end;
         exec->last = op_keep(end);
     }
-    for (int i = 0; i < g->count; i++) {
+    for (int i = 0; i < g->count; i++)
         op_drop(made[i]);
-    }
     free(made);
     unlock();
     return code;
@@ -273,12 +261,10 @@ CUresult cuGraphExecDestroy(CUgraphExec exec)
     CUresult code = count_call("cuGraphExecDestroy");
     /* Allowed, what runs goes on; but nobody wants it, except to end work of libraries that hangs. */
     bool jobs = false;
-    for (int i = 0; i < exec->graph.count; i++) {
+    for (int i = 0; i < exec->graph.count; i++)
         jobs = jobs || exec->graph.at[i].w.kind == JOB;
-    }
-    if (exec->last && !exec->last->done && !fake.sticky && !jobs) {
+    if (exec->last && !exec->last->done && !fake.sticky && !jobs)
         wrong("a graph is destroyed while it runs");
-    }
     op_drop(exec->last);
     graph_clear(&exec->graph);
     free(exec);

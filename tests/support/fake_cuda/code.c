@@ -16,9 +16,8 @@ static char *collect(const char *at, size_t bytes, const char *word, const char 
     names[0] = ' ';
     for (const char *stop = at + bytes; (at = memmem(at, (size_t)(stop - at), word, length));) {
         at += length;
-        while (at < stop && *at && !strchr(end, *at)) {
+        while (at < stop && *at && !strchr(end, *at))
             names[used++] = *at++;
-        }
         names[used++] = ' ';
     }
     return names;

@@ -42,9 +42,8 @@ static unsigned to_bits(double x, int fraction, int least)
 {
     unsigned sign = signbit(x) ? 0x8000u : 0, top = 0x7FFFu >> fraction << fraction;
     int exponent;
-    if (isnan(x) || isinf(x) || x == 0) {
+    if (isnan(x) || isinf(x) || x == 0)
         return isnan(x) ? top + 1 : sign | (isinf(x) ? top : 0);
-    }
     frexp(x, &exponent);
     int scale = (exponent - 1 < least ? least : exponent - 1) - fraction; /* of the last bit */
     double units = nearbyint(ldexp(fabs(x), -scale));
@@ -122,9 +121,8 @@ static void syrk(const job *p)
 static double triangle(const job *p, int i, int j)
 {
     int row = p->transpose_a ? j : i, column = p->transpose_a ? i : j;
-    if (row == column && p->unit) {
+    if (row == column && p->unit)
         return 1;
-    }
     return (p->upper ? row <= column : row >= column) ? load(p->type, p->a, row, column) : 0;
 }
 
@@ -141,19 +139,17 @@ static void solve(const job *p, int at)
                              : triangle(p, i, l) * load(p->type, p->b, l, at);
         }
         double x = rest / triangle(p, i, i);
-        if (p->right) {
+        if (p->right)
             store(p->type, p->b, at, i, x);
-        } else {
+        else
             store(p->type, p->b, i, at, x);
-        }
     }
 }
 
 static void trsm(const job *p)
 {
-    for (int at = 0; at < (p->right ? p->m : p->n); at++) {
+    for (int at = 0; at < (p->right ? p->m : p->n); at++)
         solve(p, at);
-    }
 }
 
 /* l(i, j) of a = l l^T, where u = l^T is kept if `upper`. */
@@ -167,12 +163,10 @@ static int potrf(const job *p)
     for (int j = 0; j < p->n; j++) {
         for (int i = j; i < p->n; i++) {
             double rest = factor(p, i, j);
-            for (int l = 0; l < j; l++) {
+            for (int l = 0; l < j; l++)
                 rest -= factor(p, i, l) * factor(p, j, l);
-            }
-            if (i == j && !(rest > 0)) {
+            if (i == j && !(rest > 0))
                 return j + 1;
-            }
             double x = i == j ? sqrt(rest) : rest / factor(p, j, j);
             store(p->type, p->a, p->upper ? j : i, p->upper ? i : j, x);
         }

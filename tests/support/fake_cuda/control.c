@@ -59,12 +59,10 @@ static struct failure {
 static struct counter *counter_of(const char *name)
 {
     int i = 0;
-    while (counters[i].name[0] && strcmp(counters[i].name, name) != 0) {
+    while (counters[i].name[0] && strcmp(counters[i].name, name) != 0)
         i++;
-    }
-    if (i == MOST_NAMES - 1 || strlen(name) >= sizeof counters[i].name) {
+    if (i == MOST_NAMES - 1 || strlen(name) >= sizeof counters[i].name)
         wrong("no room to count calls of %s", name);
-    }
     snprintf(counters[i].name, sizeof counters[i].name, "%s", name);
     return &counters[i];
 }
@@ -74,16 +72,13 @@ CUresult count_call(const char *name)
     counter_of(name)->calls++;
     if (name[0] == 'c' && name[1] == 'u' && isupper((unsigned char)name[2])) {
         fake.correlation++;
-        if (fake.watch.call) {
+        if (fake.watch.call)
             fake.watch.call(name, fake.correlation);
-        }
     }
     CUresult code = fake.sticky;
-    for (int i = 0; i < MOST_FAILURES; i++) {
-        if (failures[i].left > 0 && strcmp(failures[i].name, name) == 0 && --failures[i].left == 0) {
+    for (int i = 0; i < MOST_FAILURES; i++)
+        if (failures[i].left > 0 && strcmp(failures[i].name, name) == 0 && --failures[i].left == 0)
             code = failures[i].code;
-        }
-    }
     return code;
 }
 
@@ -93,9 +88,8 @@ void fakeCudaFail(const char *spec)
     memset(failures, 0, sizeof failures);
     for (int i = 0; spec && *spec && i < MOST_FAILURES; i++) {
         int code = 0, length = 0;
-        if (sscanf(spec, "%63[^:]:%d:%d%n", failures[i].name, &failures[i].left, &code, &length) != 3) {
+        if (sscanf(spec, "%63[^:]:%d:%d%n", failures[i].name, &failures[i].left, &code, &length) != 3)
             wrong("cannot read \"%s\"; write NAME:CALL:CODE", spec);
-        }
         failures[i].code = (CUresult)code;
         spec += length;
         spec += *spec == ',';
@@ -189,9 +183,8 @@ void tell_node(const struct CUgraph_st *g, const work *w, uint64_t original)
                            : w->kind == SET                    ? CU_GRAPH_NODE_TYPE_MEMSET
                            : w->kind == HOST                   ? CU_GRAPH_NODE_TYPE_HOST
                                                                : CU_GRAPH_NODE_TYPE_MEMCPY;
-    if (fake.watch.node) {
+    if (fake.watch.node)
         fake.watch.node((CUgraph)(uintptr_t)g, (CUgraphNode)(uintptr_t)w->node, (CUgraphNode)(uintptr_t)original, type);
-    }
 }
 
 void tell_done(const work *w, int64_t start, int64_t end)
@@ -200,9 +193,8 @@ void tell_done(const work *w, int64_t start, int64_t end)
     piece.node = (CUgraphNode)(uintptr_t)w->node;
     piece.kind = w->kind == SET ? FAKE_SET : w->kind == PEER ? FAKE_PEER : FAKE_COPY;
     piece.kind = w->kind == KERNEL || w->kind == JOB ? FAKE_KERNEL : piece.kind;
-    if (fake.watch.done && w->kind != NOTHING && w->kind != HOST) {
+    if (fake.watch.done && w->kind != NOTHING && w->kind != HOST)
         fake.watch.done(&piece);
-    }
 }
 
 /* ---- devices ---- */
@@ -211,9 +203,8 @@ int fakeCudaAlive(char *text, size_t size)
 {
     lock();
     int contexts = 0;
-    for (int i = 0; i < MOST_DEVICES; i++) {
+    for (int i = 0; i < MOST_DEVICES; i++)
         contexts += fake.context[i].retained;
-    }
     int sum = contexts + fake.alive_streams + fake.alive_events + fake.alive_modules + fake.alive_graphs +
               fake.alive_execs + memory_alive();
     if (size) {
@@ -235,9 +226,8 @@ static bool has_peer(const char *peer, int from, int to)
 void fakeCudaDevices(int devices, const char *peer, uint64_t bytes)
 {
     char text[160];
-    if (fakeCudaAlive(text, sizeof text)) {
+    if (fakeCudaAlive(text, sizeof text))
         wrong("devices change while these are alive: %s", text);
-    }
     lock();
     fake.ready = true;
     fake.devices = devices < MOST_DEVICES ? devices : MOST_DEVICES;
@@ -245,9 +235,8 @@ void fakeCudaDevices(int devices, const char *peer, uint64_t bytes)
     fake.sticky = CUDA_SUCCESS;
     for (int i = 0; i < MOST_DEVICES; i++) {
         fake.context[i] = (struct CUctx_st){ .device = i };
-        for (int k = 0; k < MOST_DEVICES; k++) {
+        for (int k = 0; k < MOST_DEVICES; k++)
             fake.peer[i][k] = i != k && has_peer(peer, i, k);
-        }
     }
     unlock();
 }
@@ -278,8 +267,7 @@ CUresult cuInit(unsigned int flags)
 static void __attribute__((destructor)) check_alive(void)
 {
     char text[160];
-    if (fakeCudaAlive(text, sizeof text)) {
+    if (fakeCudaAlive(text, sizeof text))
         wrong("left behind: %s", text);
-    }
     forget_all();
 }

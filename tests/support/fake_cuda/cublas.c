@@ -21,9 +21,8 @@ struct cublasContext {
 #define FAIL_IF_TOLD(name)                                                                                             \
     do {                                                                                                               \
         int told_ = columns_failure(#name);                                                                            \
-        if (told_) {                                                                                                   \
+        if (told_)                                                                                                     \
             return (cublasStatus_t)told_;                                                                              \
-        }                                                                                                              \
     } while (0)
 
 cublasStatus_t cublasCreate_v2(cublasHandle_t *handle)
@@ -63,9 +62,8 @@ cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream)
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace, size_t bytes)
 {
     FAIL_IF_TOLD(cublasSetWorkspace);
-    if ((uintptr_t)workspace % 256) {
+    if ((uintptr_t)workspace % 256)
         return CUBLAS_STATUS_INVALID_VALUE;
-    }
     handle->workspace = workspace;
     handle->bytes = bytes;
     return CUBLAS_STATUS_SUCCESS;
@@ -88,12 +86,10 @@ static void check_workspace(cublasHandle_t h)
     } known[MOST];
     static int count;
     int i = 0;
-    while (i < count && known[i].workspace != h->workspace) {
+    while (i < count && known[i].workspace != h->workspace)
         i++;
-    }
-    if (!h->workspace) {
+    if (!h->workspace)
         columns_wrong("a call without a workspace of its own");
-    }
     if (i == count && count < MOST) {
         known[count].workspace = h->workspace;
         known[count++].stream = h->stream;
@@ -132,16 +128,13 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cub
     element type;
     FAIL_IF_TOLD(cublasGemmEx);
     if (!element_of(Ctype, &type) || Atype != Ctype || Btype != Ctype || algo != CUBLAS_GEMM_DEFAULT ||
-        computeType != (type == F64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F)) {
+        computeType != (type == F64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F))
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    }
-    if (handle->math != CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION) {
+    if (handle->math != CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)
         columns_wrong("sums of 16 bits");
-    }
     bool ta = transa != CUBLAS_OP_N, tb = transb != CUBLAS_OP_N;
-    if (m < 0 || n < 0 || k < 0 || !fits(lda, ta ? k : m) || !fits(ldb, tb ? n : k) || !fits(ldc, m)) {
+    if (m < 0 || n < 0 || k < 0 || !fits(lda, ta ? k : m) || !fits(ldb, tb ? n : k) || !fits(ldc, m))
         return CUBLAS_STATUS_INVALID_VALUE;
-    }
     job j = { .kind = GEMM, .type = type, .transpose_a = ta, .transpose_b = tb, .m = m, .n = n, .k = k };
     j.alpha = type == F64 ? *(const double *)alpha : (double)*(const float *)alpha;
     j.beta = type == F64 ? *(const double *)beta : (double)*(const float *)beta;
@@ -156,9 +149,8 @@ static cublasStatus_t trsm(cublasHandle_t handle, element type, cublasSideMode_t
                            int lda, void *B, int ldb)
 {
     bool right = side == CUBLAS_SIDE_RIGHT;
-    if (m < 0 || n < 0 || !fits(lda, right ? n : m) || !fits(ldb, m)) {
+    if (m < 0 || n < 0 || !fits(lda, right ? n : m) || !fits(ldb, m))
         return CUBLAS_STATUS_INVALID_VALUE;
-    }
     job j = { .kind = TRSM, .type = type, .right = right, .m = m, .n = n, .alpha = alpha };
     j.upper = uplo == CUBLAS_FILL_MODE_UPPER;
     j.transpose_a = trans != CUBLAS_OP_N;
@@ -188,9 +180,8 @@ static cublasStatus_t syrk(cublasHandle_t handle, element type, cublasFillMode_t
                            int k, double alpha, const void *A, int lda, double beta, void *C, int ldc)
 {
     bool transposed = trans != CUBLAS_OP_N;
-    if (n < 0 || k < 0 || !fits(lda, transposed ? k : n) || !fits(ldc, n)) {
+    if (n < 0 || k < 0 || !fits(lda, transposed ? k : n) || !fits(ldc, n))
         return CUBLAS_STATUS_INVALID_VALUE;
-    }
     job j = { .kind = SYRK, .type = type, .transpose_a = transposed, .n = n, .k = k, .alpha = alpha, .beta = beta };
     j.upper = uplo == CUBLAS_FILL_MODE_UPPER;
     j.a = (columns){ (void *)(uintptr_t)A, lda };

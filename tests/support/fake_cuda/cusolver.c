@@ -18,9 +18,8 @@ struct cusolverDnContext {
 #define FAIL_IF_TOLD(name)                                                                                             \
     do {                                                                                                               \
         int told_ = columns_failure(#name);                                                                            \
-        if (told_) {                                                                                                   \
+        if (told_)                                                                                                     \
             return (cusolverStatus_t)told_;                                                                            \
-        }                                                                                                              \
     } while (0)
 
 cusolverStatus_t cusolverGetProperty(libraryPropertyType type, int *value)
@@ -51,9 +50,8 @@ cusolverStatus_t cusolverDnDestroy(cusolverDnHandle_t handle)
 cusolverStatus_t cusolverDnSetStream(cusolverDnHandle_t handle, cudaStream_t stream)
 {
     FAIL_IF_TOLD(cusolverDnSetStream);
-    if (handle->stream && handle->stream != stream) {
+    if (handle->stream && handle->stream != stream)
         columns_wrong("a handle of cuSOLVER is used on two streams");
-    }
     handle->stream = stream;
     return CUSOLVER_STATUS_SUCCESS;
 }
@@ -66,9 +64,8 @@ static int elements_of(int n)
 
 static cusolverStatus_t ask(int n, int lda, int *lwork)
 {
-    if (n < 0 || lda < (n > 1 ? n : 1)) {
+    if (n < 0 || lda < (n > 1 ? n : 1))
         return CUSOLVER_STATUS_INVALID_VALUE;
-    }
     *lwork = elements_of(n);
     return CUSOLVER_STATUS_SUCCESS;
 }
@@ -96,9 +93,8 @@ cusolverStatus_t cusolverDnDpotrf_bufferSize(cusolverDnHandle_t handle, cublasFi
 static cusolverStatus_t potrf(cusolverDnHandle_t handle, element type, cublasFillMode_t uplo, int n, void *A, int lda,
                               void *workspace, int lwork, int *info)
 {
-    if (n < 1 || lda < n || lwork < elements_of(n) || !workspace || !info) {
+    if (n < 1 || lda < n || lwork < elements_of(n) || !workspace || !info)
         return CUSOLVER_STATUS_INVALID_VALUE;
-    }
     job j = { .kind = POTRF, .type = type, .upper = uplo == CUBLAS_FILL_MODE_UPPER, .n = n, .info = info };
     j.a = (columns){ A, lda };
     j.workspace = workspace;

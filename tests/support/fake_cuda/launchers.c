@@ -20,9 +20,8 @@ typedef struct handle {
 static gantry_status open_host(void **opened, const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err)
 {
     void *found = dlsym(driver->handle, "fakeCudaFunction");
-    if (!found) {
+    if (!found)
         return gy_fail(err, GANTRY_E_DEVICE, NULL, "this module is for the fake driver");
-    }
     handle *h = calloc(1, sizeof *h);
     memcpy(&h->driver.make, &found, sizeof found);
     h->driver.launch = driver->cuLaunchKernel;
@@ -38,9 +37,8 @@ static gantry_status open_host(void **opened, const gy_cuda_kernel *kernel, cons
 static void close_host(void *opened)
 {
     handle *h = opened;
-    if (h->kernel && h->kernel->close) {
+    if (h->kernel && h->kernel->close)
         h->kernel->close(h->host);
-    }
     free(h);
 }
 
@@ -57,29 +55,24 @@ static void combine_part(const gantry_arg *arg, int32_t sources, int32_t targets
     const void *from[GY_CUDA_SOURCES];
     const gantry_arg *to = arg + sources;
     size_t bytes = (size_t)(arg->rows * arg->row_bytes);
-    for (int32_t i = 0; i < sources; i++) {
+    for (int32_t i = 0; i < sources; i++)
         from[i] = arg[i].data;
-    }
-    if (to->access == GANTRY_WRITE) {
+    if (to->access == GANTRY_WRITE)
         memmove(to->data, from[0], bytes);
-    } else {
+    else
         gy_reduce(to->dtype, to->access, to->data, from, (size_t)sources, (uint64_t)to->rows);
-    }
-    for (int32_t i = 1; i < targets; i++) {
+    for (int32_t i = 1; i < targets; i++)
         memmove(to[i].data, to->data, bytes);
-    }
 }
 
 static gantry_status combine(const gantry_launch *l)
 {
     for (int32_t first = 0, i = 0; i < l->args; first = i) {
-        while (i < l->args && l->arg[i].access == GANTRY_READ) {
+        while (i < l->args && l->arg[i].access == GANTRY_READ)
             i++;
-        }
         int32_t sources = i - first;
-        while (i < l->args && l->arg[i].access != GANTRY_READ) {
+        while (i < l->args && l->arg[i].access != GANTRY_READ)
             i++;
-        }
         combine_part(&l->arg[first], sources, i - first - sources);
     }
     return GANTRY_OK;

@@ -63,9 +63,8 @@ static block *map_device(int device, size_t bytes)
     block *b = add(device, bytes);
     b->mapped = up(up(bytes, ALIGN), page()) + 2 * page();
     char *map = mmap(NULL, b->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (map == MAP_FAILED) {
+    if (map == MAP_FAILED)
         wrong("no address space for %zu bytes", bytes);
-    }
     b->at = map + b->mapped - page() - up(bytes, ALIGN);
     protect(b, true);
     memset(b->at, poison(), bytes);
@@ -76,9 +75,8 @@ static block *map_device(int device, size_t bytes)
 
 CUresult memory_new(void **to, int device, size_t bytes)
 {
-    if (bytes == 0) {
+    if (bytes == 0)
         return CUDA_ERROR_INVALID_VALUE;
-    }
     if (device < 0) {
         block *b = add(device, bytes);
         b->at = aligned_alloc(page(), up(bytes, page()));
@@ -86,9 +84,8 @@ CUresult memory_new(void **to, int device, size_t bytes)
         *to = b->at;
         return CUDA_SUCCESS;
     }
-    if (fake.used[device] + bytes > fake.bytes) {
+    if (fake.used[device] + bytes > fake.bytes)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    }
     fake.used[device] += bytes;
     *to = map_device(device, bytes)->at;
     return CUDA_SUCCESS;
@@ -97,31 +94,26 @@ CUresult memory_new(void **to, int device, size_t bytes)
 static block **find(const void *at)
 {
     block **link = &blocks;
-    while (*link && (*link)->at != at) {
+    while (*link && (*link)->at != at)
         link = &(*link)->next;
-    }
     return link;
 }
 
 static void check_slack(block *b)
 {
     protect(b, true);
-    for (size_t i = b->bytes; i < up(b->bytes, ALIGN); i++) {
-        if ((unsigned char)b->at[i] != SLACK) {
+    for (size_t i = b->bytes; i < up(b->bytes, ALIGN); i++)
+        if ((unsigned char)b->at[i] != SLACK)
             wrong("byte %zu behind an allocation of %zu bytes was written", i - b->bytes, b->bytes);
-        }
-    }
 }
 
 CUresult memory_delete(void *at, bool host)
 {
     block **link = find(at), *b = *link;
-    if (!b || b->registered || (b->device < 0) != host) {
+    if (!b || b->registered || (b->device < 0) != host)
         wrong("%p is freed and was not allocated, or is of the other kind", at);
-    }
-    if (queued()) {
+    if (queued())
         wrong("memory is freed while %zu pieces of work are queued", queued());
-    }
     if (host) {
         free(b->at);
     } else {
@@ -144,11 +136,9 @@ static bool shares_page(const block *b, const char *at, size_t bytes)
 
 CUresult memory_register(void *at, size_t bytes)
 {
-    for (block *b = blocks; b; b = b->next) {
-        if (b->device < 0 && shares_page(b, at, bytes)) {
+    for (block *b = blocks; b; b = b->next)
+        if (b->device < 0 && shares_page(b, at, bytes))
             return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-        }
-    }
     block *b = add(-1, bytes);
     b->at = at;
     b->registered = true;
@@ -158,9 +148,8 @@ CUresult memory_register(void *at, size_t bytes)
 CUresult memory_unregister(void *at)
 {
     block **link = find(at), *b = *link;
-    if (!b || !b->registered) {
+    if (!b || !b->registered)
         wrong("%p is unregistered and was not registered", at);
-    }
     *link = b->next;
     free(b);
     return CUDA_SUCCESS;
@@ -169,18 +158,16 @@ CUresult memory_unregister(void *at)
 int memory_alive(void)
 {
     int count = 0;
-    for (block *b = blocks; b; b = b->next) {
+    for (block *b = blocks; b; b = b->next)
         count++;
-    }
     return count;
 }
 
 static block *containing(const char *at, size_t bytes)
 {
     block *b = blocks;
-    while (b && !(at >= b->at && at + bytes <= b->at + b->bytes)) {
+    while (b && !(at >= b->at && at + bytes <= b->at + b->bytes))
         b = b->next;
-    }
     return b;
 }
 
@@ -201,21 +188,17 @@ int memory_type(const void *at, int *device)
 void memory_check(const void *at, size_t bytes, int device, const char *what)
 {
     const block *b = containing(at, bytes);
-    if (!b) {
+    if (!b)
         wrong("%s: %zu bytes at %p lie in no %s", what, bytes, at, device < 0 ? "page-locked memory" : "allocation");
-    }
-    if (b->device != device) {
+    if (b->device != device)
         wrong("%s: %zu bytes at %p are of device %d, not of %d", what, bytes, at, b->device, device);
-    }
 }
 
 void memory_open(const bool *devices)
 {
-    for (block *b = blocks; b; b = b->next) {
-        if (b->device >= 0) {
+    for (block *b = blocks; b; b = b->next)
+        if (b->device >= 0)
             protect(b, devices[b->device]);
-        }
-    }
 }
 
 void memory_close(void)

@@ -41,9 +41,8 @@ static int is(const char *what)
 
 int nvmlInit_v2(void)
 {
-    if (!getenv("FAKE_NVML")) {
+    if (!getenv("FAKE_NVML"))
         return NO_DRIVER;
-    }
     open_count++;
     return OK;
 }
@@ -76,9 +75,8 @@ static unsigned number(nvmlDevice_t device)
 int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, nvmlDevice_t *device)
 {
     unsigned domain, at;
-    if (sscanf(bus, "%x:%x:", &domain, &at) != 2 || at < 16) {
+    if (sscanf(bus, "%x:%x:", &domain, &at) != 2 || at < 16)
         return NOT_FOUND;
-    }
     *device = (nvmlDevice_t)(size_t)(at - 16 + 1);
     return OK;
 }

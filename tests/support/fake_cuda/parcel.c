@@ -16,19 +16,16 @@ typedef struct parcel {
 static bool pack(parcel *p, const gantry_launch *l)
 {
     int32_t used = l->args;
-    if (used > MOST_ARGS) {
+    if (used > MOST_ARGS)
         return false;
-    }
     p->launch = *l;
     memcpy(p->arg, l->arg, (size_t)used * sizeof *p->arg);
     for (int32_t i = 0; i < l->args; i++) {
         size_t count = l->arg[i].items ? (size_t)l->arg[i].count : 0;
-        if ((size_t)used + count > MOST_ARGS) {
+        if ((size_t)used + count > MOST_ARGS)
             return false;
-        }
-        if (count) {
+        if (count)
             memcpy(&p->arg[used], l->arg[i].items, count * sizeof *p->arg);
-        }
         used += (int32_t)count;
     }
     return true;
@@ -54,12 +51,10 @@ static void run(const fakeCudaLaunch *l, void **params)
     int32_t own = 0, *told = p->launch.status;
     unpack(p);
     p->launch.status = &own; /* a host version may clear the word, which a kernel would not */
-    if (p->host(&p->launch) != GANTRY_OK && own == 0) {
+    if (p->host(&p->launch) != GANTRY_OK && own == 0)
         own = -1;
-    }
-    if (own) {
+    if (own)
         *told = own;
-    }
 }
 
 gantry_status parcel_queue(parcel_driver driver, const gantry_launch *launch, gantry_kernel_fn host, void *handle)

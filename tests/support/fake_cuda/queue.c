@@ -30,24 +30,21 @@ work work_copy(const work *w)
 
 void work_free(work *w)
 {
-    for (int i = 0; w->kind == KERNEL && i < w->function->params; i++) {
+    for (int i = 0; w->kind == KERNEL && i < w->function->params; i++)
         free(w->param[i]);
-    }
 }
 
 op *op_keep(op *o)
 {
-    if (o) {
+    if (o)
         o->references++;
-    }
     return o;
 }
 
 static void drop_before(op *o)
 {
-    for (size_t i = 0; i < o->befores; i++) {
+    for (size_t i = 0; i < o->befores; i++)
         op_drop(o->before[i]);
-    }
     free(o->before);
     o->before = NULL;
     o->befores = 0;
@@ -71,11 +68,9 @@ op *op_new(const work *w, op *const *before, size_t befores, uint64_t urgency)
     o->w.correlation = w->kind == JOB ? 0 : fake.correlation;
     o->urgency = urgency;
     o->before = calloc(befores + 1, sizeof *o->before);
-    for (size_t i = 0; i < befores; i++) {
-        if (before[i]) {
+    for (size_t i = 0; i < befores; i++)
+        if (before[i])
             o->before[o->befores++] = op_keep(before[i]);
-        }
-    }
     if (pendings == room) {
         room = room ? 2 * room : 256;
         pending = realloc(pending, room * sizeof *pending);
@@ -91,11 +86,9 @@ size_t queued(void)
 
 static bool is_ready(const op *o)
 {
-    for (size_t i = 0; i < o->befores; i++) {
-        if (!o->before[i]->done) {
+    for (size_t i = 0; i < o->befores; i++)
+        if (!o->before[i]->done)
             return false;
-        }
-    }
     return true;
 }
 
@@ -112,22 +105,19 @@ static size_t choose(void)
     int blocked = 0, hung = 0;
     bool any = draw() % 8 == 0;
     for (size_t i = 0; i < pendings; i++) {
-        if (!is_ready(pending[i])) {
+        if (!is_ready(pending[i]))
             continue;
-        }
         int may = may_begin(pending[i]);
         blocked += may == 0;
         hung += may < 0;
-        if (may < 1) {
+        if (may < 1)
             continue;
-        }
         ready++;
         bool better = best == pendings || (any ? draw() % ready == 0 : pending[i]->urgency > pending[best]->urgency);
         best = better ? i : best;
     }
-    if (best == pendings && blocked && !hung) {
+    if (best == pendings && blocked && !hung)
         wrong("deadlock: kernels hold the GPUs that others wait for");
-    }
     return best;
 }
 
@@ -137,27 +127,24 @@ static void open_for(int device, int other)
 {
     bool devices[MOST_DEVICES] = { false };
     devices[device] = true;
-    if (other >= 0) {
+    if (other >= 0)
         devices[other] = true;
-    }
     memory_open(devices);
 }
 
 static void open_all(void)
 {
     bool devices[MOST_DEVICES];
-    for (int i = 0; i < MOST_DEVICES; i++) {
+    for (int i = 0; i < MOST_DEVICES; i++)
         devices[i] = i < fake.devices;
-    }
     memory_open(devices);
 }
 
 static void run_kernel(work *w)
 {
     bool devices[MOST_DEVICES] = { false };
-    for (int i = 0; i < fake.devices; i++) {
+    for (int i = 0; i < fake.devices; i++)
         devices[i] = i == w->device || fake.context[w->device].peer[i];
-    }
     memory_open(devices);
     fakeCudaLaunch launch = { .name = w->function->name, .seed = draw() };
     memcpy(launch.grid, w->grid, sizeof launch.grid);
@@ -170,9 +157,8 @@ static void set_memory(const work *w)
     size_t span = w->bytes ? (w->bytes - 1) * w->pitch + w->width : 0;
     memory_check(w->to, span, w->device, "a memset");
     open_for(w->device, -1);
-    for (size_t i = 0; i < w->bytes; i++) {
+    for (size_t i = 0; i < w->bytes; i++)
         memcpy(w->to + i * w->pitch, &w->value, w->width); /* little endian */
-    }
 }
 
 static void copy_memory(const work *w)
@@ -180,9 +166,8 @@ static void copy_memory(const work *w)
     int to = w->kind == DTOH ? -1 : w->device, from = w->kind == HTOD ? -1 : w->from_device;
     memory_check(w->to, w->bytes, to, "the target of a copy");
     memory_check(w->from, w->bytes, from, "the source of a copy");
-    if (w->kind == DTOD && w->from < w->to + w->bytes && w->to < w->from + w->bytes) {
+    if (w->kind == DTOD && w->from < w->to + w->bytes && w->to < w->from + w->bytes)
         wrong("source and target of a copy overlap");
-    }
     open_for(to >= 0 ? to : from, from);
     memcpy(w->to, w->from, w->bytes);
 }
@@ -217,9 +202,8 @@ static void run(work *w)
 
 void forget_all(void)
 {
-    for (size_t i = 0; i < pendings; i++) {
+    for (size_t i = 0; i < pendings; i++)
         op_drop(pending[i]);
-    }
     free(pending);
     pending = NULL;
     pendings = room = 0;
@@ -236,15 +220,13 @@ static CUresult count_kernel(int device)
 bool step(void)
 {
     size_t i = fake.sticky || fake.stalled ? pendings : choose();
-    if (i == pendings) {
+    if (i == pendings)
         return false;
-    }
     op *o = pending[i];
     memmove(&pending[i], &pending[i + 1], (--pendings - i) * sizeof *pending); /* keeps the order of arrival */
     CUresult code = o->w.kind == KERNEL ? count_kernel(o->w.device) : CUDA_SUCCESS;
-    if (o->w.kind == HOST) {
+    if (o->w.kind == HOST)
         count_call("host");
-    }
     if (code) {
         fake.sticky = code;
         op_drop(o);
@@ -277,12 +259,10 @@ void finish(const op *o)
 
 CUresult queue_work(CUstream stream, const work *w)
 {
-    if (stream->capture) {
+    if (stream->capture)
         return capture_work(stream, w);
-    }
-    if (draw() % 8 == 0) {
+    if (draw() % 8 == 0)
         stream->urgency = draw();
-    }
     op *o = op_new(w, &stream->last, 1, stream->urgency);
     op_drop(stream->last);
     stream->last = o;

@@ -66,9 +66,8 @@ static unsigned word(const char *name)
     const char *list = getenv("FAKE_CUPTI");
     size_t length = strlen(name);
     while (list && *list) {
-        if (strncmp(list, name, length) == 0 && strchr("=,", list[length])) {
+        if (strncmp(list, name, length) == 0 && strchr("=,", list[length]))
             return list[length] == '=' ? (unsigned)atoi(list + length + 1) : 1;
-        }
         list += strcspn(list, ",");
         list += *list == ',';
     }
@@ -91,9 +90,8 @@ static void hear_node(CUgraph graph, CUgraphNode node, CUgraphNode original, CUg
 {
     CUpti_GraphData data = { .graph = graph, .node = node, .nodeType = type };
     CUpti_ResourceData resource = { .resourceDescriptor = &data };
-    if (cupti.created && !word("blind")) {
+    if (cupti.created && !word("blind"))
         cupti.callback(cupti.user, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, &resource);
-    }
     if (original && cupti.cloned && !word("blind")) {
         data.originalNode = original;
         cupti.callback(cupti.user, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, &resource);
@@ -150,13 +148,11 @@ static void fill(record *r, const fakeCudaPiece *p, uint64_t start, uint64_t end
 static void hear_done(const fakeCudaPiece *p)
 {
     unsigned lose = word("lose"), blank = word("blank"), back = word("back");
-    if (!cupti.enabled[kind_of(p)] || word("silent") || cupti.count == MOST_HELD) {
+    if (!cupti.enabled[kind_of(p)] || word("silent") || cupti.count == MOST_HELD)
         return;
-    }
     cupti.records++;
-    if (lose && cupti.records % lose == 0) {
+    if (lose && cupti.records % lose == 0)
         return;
-    }
     bool known = !blank || cupti.records % blank != 0;
     uint64_t end = stamp(p->end > p->start ? p->end : p->start + 1);
     end = back && cupti.records % back == 0 ? stamp(p->start) - 1 : end;
@@ -174,12 +170,10 @@ CUptiResult cuptiGetVersion(uint32_t *version)
 CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *to, CUpti_CallbackFunc callback, void *user)
 {
     static const fakeCudaWatch watch = { hear_call, hear_node, hear_done };
-    if (word("taken") || cupti.subscribed) {
+    if (word("taken") || cupti.subscribed)
         return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
-    }
-    if (!word("on")) {
+    if (!word("on"))
         return CUPTI_ERROR_NOT_INITIALIZED;
-    }
     cupti.subscribed = true;
     cupti.callback = callback;
     cupti.user = user;
@@ -190,22 +184,18 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *to, CUpti_CallbackFunc callba
 
 static void check(CUpti_SubscriberHandle who, const char *what)
 {
-    if (!cupti.subscribed || who != &subscriber) {
+    if (!cupti.subscribed || who != &subscriber)
         fakeCudaWrong(what);
-    }
 }
 
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle who)
 {
     check(who, "cuptiUnsubscribe of nobody");
-    for (int i = 0; i < KINDS; i++) {
-        if (cupti.enabled[i]) {
+    for (int i = 0; i < KINDS; i++)
+        if (cupti.enabled[i])
             fakeCudaWrong("cuptiUnsubscribe while records are still asked for");
-        }
-    }
-    if (cupti.domain || cupti.created || cupti.cloned) {
+    if (cupti.domain || cupti.created || cupti.cloned)
         fakeCudaWrong("cuptiUnsubscribe while callbacks are on");
-    }
     fakeCudaWatchBy(NULL);
     cupti.subscribed = false;
     return CUPTI_SUCCESS;
@@ -222,9 +212,8 @@ CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle who, CUp
                                 CUpti_CallbackId id)
 {
     check(who, "cuptiEnableCallback without a subscription");
-    if (domain != CUPTI_CB_DOMAIN_RESOURCE) {
+    if (domain != CUPTI_CB_DOMAIN_RESOURCE)
         return CUPTI_ERROR_INVALID_PARAMETER;
-    }
     cupti.created = id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED ? enable != 0 : cupti.created;
     cupti.cloned = id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED ? enable != 0 : cupti.cloned;
     return CUPTI_SUCCESS;
@@ -242,9 +231,8 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requ
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 {
     check(&subscriber, "cuptiActivityEnable before a subscription");
-    if (word("refuse")) {
+    if (word("refuse"))
         return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
-    }
     cupti.enabled[kind] = true;
     return CUPTI_SUCCESS;
 }
@@ -274,9 +262,8 @@ static int deliver(const record *from, int count)
         memcpy(buffer + used, &from[taken], size_of(from[taken].any.kind));
         used += size_of(from[taken++].any.kind);
     }
-    if (buffer) {
+    if (buffer)
         cupti.complete(NULL, 0, buffer, size, used);
-    }
     return buffer ? taken : count;
 }
 
@@ -284,17 +271,15 @@ CUptiResult cuptiActivityFlushAll(uint32_t forced)
 {
     static record held[MOST_HELD];
     unsigned late = word("late");
-    if (!cupti.request) {
+    if (!cupti.request)
         return CUPTI_ERROR_INVALID_OPERATION;
-    }
     fakeCudaLock();
     cupti.flushes++;
     int count = forced || !late || cupti.flushes % (int)late == 0 ? cupti.count : 0;
     memcpy(held, cupti.held, (size_t)count * sizeof *held);
     cupti.count -= count;
-    for (int done = 0; done < count;) {
+    for (int done = 0; done < count;)
         done += deliver(held + done, count - done);
-    }
     fakeCudaUnlock();
     return CUPTI_SUCCESS;
 }
@@ -302,9 +287,8 @@ CUptiResult cuptiActivityFlushAll(uint32_t forced)
 CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, CUpti_Activity **at)
 {
     size_t next = *at ? (size_t)((uint8_t *)*at - buffer) + size_of((*at)->kind) : 0;
-    if (next >= valid) {
+    if (next >= valid)
         return CUPTI_ERROR_MAX_LIMIT_REACHED;
-    }
     *at = (CUpti_Activity *)(void *)(buffer + next);
     return CUPTI_SUCCESS;
 }
@@ -325,9 +309,8 @@ CUptiResult cuptiGetGraphNodeId(CUgraphNode node, uint64_t *id)
 
 static void __attribute__((destructor)) check_left(void)
 {
-    if (cupti.subscribed) {
+    if (cupti.subscribed)
         fakeCudaWrong("CUPTI: somebody has subscribed and not left");
-    }
 }
 #else
 #include <stdint.h>

@@ -28,9 +28,8 @@ static struct thread_group *mine(void)
     struct thread_group *g = groups;
     while (g->used && !pthread_equal(g->thread, pthread_self())) {
         g++;
-        if (g == groups + THREADS) {
+        if (g == groups + THREADS)
             fail_use("the fake knows %d threads and no more", THREADS);
-        }
     }
     g->used = true;
     g->thread = pthread_self();
@@ -105,9 +104,8 @@ static void launch_waiting(clique *q)
 {
     job *j = q->waiting;
     q->waiting = NULL;
-    if (j) {
+    if (j)
         job_launch(j);
-    }
 }
 
 /* Nothing of it runs, and all ranks were told. */
@@ -115,25 +113,22 @@ static void end_clique(clique *q)
 {
     launch_waiting(q);
     fakeCudaFinish();
-    if (q->graphs) {
+    if (q->graphs)
         fail_use("a communicator ends while graphs have work of it: it waits for them forever");
-    }
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *state)
 {
     int code = fakeCudaInjected("ncclAsync");
     fakeCudaLock();
-    if (!comm || comm->gone) {
+    if (!comm || comm->gone)
         fail_use("a question to a communicator that is no more");
-    }
     bool told = code && comm->state != ncclInProgress;
     comm->state = told ? (ncclResult_t)code : comm->state;
     bool all = comm->clique->finalized == 0 || comm->clique->finalized == comm->clique->ranks;
     if (comm->state == ncclInProgress && comm->then != ncclInProgress && all && comm->polls-- <= 0) {
-        if (comm->clique->finalized) {
+        if (comm->clique->finalized)
             end_clique(comm->clique);
-        }
         launch_waiting(comm->clique);
         comm->state = comm->then;
     }
@@ -149,9 +144,8 @@ static clique *clique_of(const ncclUniqueId *id, int ranks)
     uint64_t number;
     memcpy(&number, id->internal, sizeof number);
     clique *q = cliques;
-    while (q && q->id != number) {
+    while (q && q->id != number)
         q = q->next;
-    }
     if (!q) {
         q = calloc(1, sizeof *q);
         *q = (clique){ .id = number, .ranks = ranks, .next = cliques };
@@ -165,18 +159,15 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id
     int code = fakeCudaInjected("ncclCommInitRankConfig"), later = fakeCudaInjected("ncclInit");
     fakeCudaLock();
     if (group.depth == 0 || config->magic != 0xcafebeef || config->size < 24 || config->version < 21400 ||
-        config->blocking != 0 || ranks > RANKS || rank < 0 || rank >= ranks || fakeCudaCurrent() < 0) {
+        config->blocking != 0 || ranks > RANKS || rank < 0 || rank >= ranks || fakeCudaCurrent() < 0)
         fail_use("a rank that is made outside of a group, blocking, or with a strange configuration");
-    }
     if (!code) {
         clique *q = clique_of(&id, ranks);
         ncclComm_t made = calloc(1, sizeof *made);
         *made = (struct ncclComm){ .clique = q, .rank = rank, .device = fakeCudaCurrent() };
-        for (int r = 0; r < ranks; r++) {
-            if (q->comm[r] && (r == rank || q->comm[r]->device == made->device)) {
+        for (int r = 0; r < ranks; r++)
+            if (q->comm[r] && (r == rank || q->comm[r]->device == made->device))
                 fail_use("ranks %d and %d are both on device %d", r, rank, made->device);
-            }
-        }
         become(made, (ncclResult_t)later);
         q->comm[rank] = made;
         q->present++;
@@ -192,9 +183,8 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
 {
     int code = fakeCudaInjected("ncclCommFinalize");
     fakeCudaLock();
-    if (!comm || comm->gone || comm->state != ncclSuccess) {
+    if (!comm || comm->gone || comm->state != ncclSuccess)
         fail_use("a communicator is finalized in the middle of something");
-    }
     comm->clique->finalized++;
     become(comm, (ncclResult_t)code);
     fakeCudaUnlock();
@@ -205,9 +195,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
 {
     fakeCudaInjected("ncclCommDestroy");
     fakeCudaLock();
-    if (!comm || comm->gone || comm->state != ncclSuccess || comm->clique->finalized != comm->clique->ranks) {
+    if (!comm || comm->gone || comm->state != ncclSuccess || comm->clique->finalized != comm->clique->ranks)
         fail_use("a communicator is destroyed before it is finalized");
-    }
     comm->gone = true;
     comm->clique->destroyed++;
     fakeCudaUnlock();
@@ -219,9 +208,8 @@ ncclResult_t ncclCommAbort(ncclComm_t comm)
 {
     fakeCudaInjected("ncclCommAbort");
     fakeCudaLock();
-    if (!comm || comm->gone || group.depth == 0) {
+    if (!comm || comm->gone || group.depth == 0)
         fail_use("a communicator is aborted twice, or outside of a group, where it waits for the other ranks");
-    }
     comm->gone = true;
     comm->clique->aborted = true;
     comm->clique->destroyed++;
@@ -234,9 +222,8 @@ int fakeNcclAlive(void)
 {
     int alive = 0;
     fakeCudaLock();
-    for (const clique *q = cliques; q; q = q->next) {
+    for (const clique *q = cliques; q; q = q->next)
         alive += q->present - q->destroyed;
-    }
     fakeCudaUnlock();
     return alive;
 }
@@ -265,9 +252,8 @@ static job *make_job(clique *q)
     for (int i = 0; i < j->count; i++) {
         const call *c = &j->calls[i];
         j->stream[c->comm->rank] = j->stream[c->comm->rank] ? j->stream[c->comm->rank] : c->stream;
-        if (c->comm->clique != q) {
+        if (c->comm->clique != q)
             fail_use("a group of calls on two communicators");
-        }
     }
     group.calls = NULL;
     return j;
@@ -280,13 +266,11 @@ static ncclResult_t end_calls(void)
     int later = fakeCudaInjected("ncclLaunch");
     j->hangs = fakeCudaInjected("ncclHang") != 0;
     job_check(j);
-    for (int r = 0; r < q->ranks; r++) {
+    for (int r = 0; r < q->ranks; r++)
         become(q->comm[r], (ncclResult_t)later);
-    }
     q->waiting = j;
-    if (fakeCudaDraw() % 2) {
+    if (fakeCudaDraw() % 2)
         launch_waiting(q);
-    }
     return ncclInProgress;
 }
 
@@ -295,24 +279,20 @@ ncclResult_t ncclGroupEnd(void)
     int code = fakeCudaInjected("ncclGroupEnd");
     fakeCudaLock();
     ncclResult_t result = group.error ? group.error : (ncclResult_t)code;
-    if (group.depth-- != 1) {
+    if (group.depth-- != 1)
         fail_use("a group ends that is not the outermost");
-    }
     if (group.made && !result) {
-        if (group.made->present != group.made->ranks || group.count) {
+        if (group.made->present != group.made->ranks || group.count)
             fail_use("%d of %d ranks are made in a group", group.made->present, group.made->ranks);
-        }
         result = ncclInProgress;
     }
     if (group.aborted) {
-        if (group.aborted->destroyed != group.aborted->present) {
+        if (group.aborted->destroyed != group.aborted->present)
             fail_use("%d of %d ranks are aborted in a group", group.aborted->destroyed, group.aborted->present);
-        }
         end_clique(group.aborted);
     }
-    if (group.count && !result) {
+    if (group.count && !result)
         result = end_calls();
-    }
     fakeCudaUnlock();
     return result;
 }
@@ -322,9 +302,8 @@ static ncclResult_t add(const char *name, call c)
     int code = fakeCudaInjected(name);
     fakeCudaLock();
     check_free(c.comm, name);
-    if (group.depth == 0) {
+    if (group.depth == 0)
         fail_use("%s outside of a group: one thread has all ranks", name);
-    }
     if (!code) {
         group.room = group.count == group.room ? 2 * group.room + 16 : group.room;
         group.calls = realloc(group.calls, (size_t)group.room * sizeof *group.calls);
@@ -377,19 +356,16 @@ ncclResult_t ncclRecv(void *to, size_t count, ncclDataType_t type, int peer, ncc
 
 static void __attribute__((destructor)) check_alive(void)
 {
-    if (fakeNcclAlive()) {
+    if (fakeNcclAlive())
         fail_use("%d communicators are left behind", fakeNcclAlive());
-    }
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < THREADS; i++)
         free(groups[i].calls);
-    }
     jobs_free();
     while (cliques) {
         clique *q = cliques;
         cliques = q->next;
-        for (int r = 0; r < q->ranks; r++) {
+        for (int r = 0; r < q->ranks; r++)
             free(q->comm[r]);
-        }
         free(q);
     }
 }

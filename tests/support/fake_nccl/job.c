@@ -42,22 +42,18 @@ static void check_memory(const job *j)
 {
     for (int i = 0; i < j->count; i++) {
         const call *c = &j->calls[i];
-        if (sent(c)) {
+        if (sent(c))
             fakeCudaCheck(c->from, sent(c), c->comm->device, "what NCCL sends");
-        }
-        if (received(c)) {
+        if (received(c))
             fakeCudaCheck(c->to, received(c), c->comm->device, "where NCCL receives");
-        }
         for (int k = 0; k < j->count; k++) {
             const call *d = &j->calls[k];
-            if (c->comm != d->comm) {
+            if (c->comm != d->comm)
                 continue;
-            }
             bool reads = meet(c->to, received(c), d->from, sent(d)) && !(i == k && in_place(c));
             bool writes = i != k && meet(c->to, received(c), d->to, received(d));
-            if (reads || writes) {
+            if (reads || writes)
                 fail_use("a rank receives where call %d of the group %s", k, reads ? "sends" : "receives");
-            }
         }
     }
 }
@@ -67,11 +63,9 @@ static void check_memory(const job *j)
 /* The n-th call of a rank, of collectives; NULL: it has fewer. */
 static const call *nth(const job *j, int rank, int n)
 {
-    for (int i = 0; i < j->count; i++) {
-        if (j->calls[i].comm->rank == rank && j->calls[i].what < SEND && n-- == 0) {
+    for (int i = 0; i < j->count; i++)
+        if (j->calls[i].comm->rank == rank && j->calls[i].what < SEND && n-- == 0)
             return &j->calls[i];
-        }
-    }
     return NULL;
 }
 
@@ -79,9 +73,8 @@ static const call *nth(const job *j, int rank, int n)
 static int place_of(const job *j, const call *c)
 {
     int n = 0;
-    for (const call *d = j->calls; d < c; d++) {
+    for (const call *d = j->calls; d < c; d++)
         n += d->comm == c->comm && d->what < SEND;
-    }
     return n;
 }
 
@@ -89,15 +82,13 @@ static int place_of(const job *j, const call *c)
 static const call *partner(const job *j, const call *c)
 {
     int n = 0;
-    for (const call *d = j->calls; d < c; d++) {
+    for (const call *d = j->calls; d < c; d++)
         n += d->comm == c->comm && d->what == c->what && d->root == c->root;
-    }
     for (int i = 0; i < j->count; i++) {
         const call *d = &j->calls[i];
         bool other = d->what == (c->what == SEND ? RECV : SEND);
-        if (other && d->comm->rank == c->root && d->root == c->comm->rank && n-- == 0) {
+        if (other && d->comm->rank == c->root && d->root == c->comm->rank && n-- == 0)
             return d;
-        }
     }
     return NULL;
 }
@@ -114,21 +105,16 @@ void job_check(const job *j)
         const call *c = &j->calls[i];
         if (c->what >= SEND) {
             const call *d = partner(j, c);
-            if (!d || d->count != c->count || d->type != c->type) {
+            if (!d || d->count != c->count || d->type != c->type)
                 fail_use("rank %d and rank %d do not agree on what is sent", c->comm->rank, c->root);
-            }
         }
-        for (int r = 0; c->what < SEND && r < j->clique->ranks; r++) {
-            if (!same_call(c, nth(j, r, place_of(j, c)))) {
+        for (int r = 0; c->what < SEND && r < j->clique->ranks; r++)
+            if (!same_call(c, nth(j, r, place_of(j, c))))
                 fail_use("rank %d does not make the call %d of rank %d", r, place_of(j, c), c->comm->rank);
-            }
-        }
-        if (fakeCudaDeviceOf(c->stream) != c->comm->device) {
+        if (fakeCudaDeviceOf(c->stream) != c->comm->device)
             fail_use("rank %d is on device %d, its stream is not", c->comm->rank, c->comm->device);
-        }
-        if (j->stream[c->comm->rank] != c->stream) {
+        if (j->stream[c->comm->rank] != c->stream)
             fail_use("rank %d uses two streams in one group", c->comm->rank);
-        }
     }
     check_memory(j);
 }
@@ -147,9 +133,8 @@ static void read_rank(job *j, int rank)
 {
     for (int i = 0; i < j->count && !j->begun[rank]; i++) {
         const call *c = &j->calls[i];
-        if (c->comm->rank == rank && sent(c)) {
+        if (c->comm->rank == rank && sent(c))
             memcpy(j->source[i], c->from, sent(c));
-        }
     }
     j->begun[rank] = true;
 }
@@ -162,11 +147,9 @@ static void write_call(const call *c, const char *from)
     size_t skip = c->what == BROADCAST && c->root == c->comm->rank ? all : c->what == ALL_GATHER ? bytes : 0;
     size_t begin = skip && in_place(c) ? (c->what == ALL_GATHER ? own : 0) : all,
            end = begin + (begin < all ? skip : 0);
-    for (size_t i = 0; i < all; i++) {
-        if (i < begin || i >= end) {
+    for (size_t i = 0; i < all; i++)
+        if (i < begin || i >= end)
             c->to[i] = from ? from[i] : 0x5A;
-        }
-    }
 }
 
 /* A kernel may send as soon as it has begun, and write where it receives: whoever has not come to the end of what was
@@ -176,15 +159,13 @@ static void begin_rank(void *data)
     const part *p = data;
     job *j = p->job;
     holder[j->clique->comm[p->rank]->device] = j;
-    if (j->clique->aborted || fakeCudaDraw() % 2) {
+    if (j->clique->aborted || fakeCudaDraw() % 2)
         return;
-    }
     read_rank(j, p->rank);
     for (int i = 0; i < j->count; i++) {
         const call *c = &j->calls[i];
-        if (c->comm->rank == p->rank && received(c)) {
+        if (c->comm->rank == p->rank && received(c))
             write_call(c, NULL);
-        }
     }
 }
 
@@ -206,11 +187,10 @@ static void reduce(const job *j, const call *c, char *to, size_t offset)
     int first = c->what == ALL_REDUCE ? j->clique->ranks - 1 : c->comm->rank + 1;
     for (int k = 0; k < j->clique->ranks; k++) {
         const call *d = nth(j, (first + k) % j->clique->ranks, place_of(j, c));
-        if (k == 0) {
+        if (k == 0)
             memcpy(to, source_of(j, d) + offset, bytes);
-        } else {
+        else
             combine(c->type, c->op, to, source_of(j, d) + offset, c->count);
-        }
     }
 }
 
@@ -229,9 +209,8 @@ static void read_call(const job *j, const call *c, char *to)
         memcpy(to, source_of(j, nth(j, c->root, place_of(j, c))), bytes);
         break;
     case ALL_GATHER:
-        for (int r = 0; r < j->clique->ranks; r++) {
+        for (int r = 0; r < j->clique->ranks; r++)
             memcpy(to + (size_t)r * bytes, source_of(j, nth(j, r, place_of(j, c))), bytes);
-        }
         break;
     case RECV:
         memcpy(to, source_of(j, partner(j, c)), bytes);
@@ -245,15 +224,12 @@ static void read_call(const job *j, const call *c, char *to)
 static void read_all(void *data)
 {
     job *j = data;
-    for (int r = 0; r < j->clique->ranks && !j->clique->aborted; r++) {
+    for (int r = 0; r < j->clique->ranks && !j->clique->aborted; r++)
         read_rank(j, r);
-    }
     memset(j->begun, 0, sizeof j->begun);
-    for (int i = 0; i < j->count && !j->clique->aborted; i++) {
-        if (received(&j->calls[i])) {
+    for (int i = 0; i < j->count && !j->clique->aborted; i++)
+        if (received(&j->calls[i]))
             read_call(j, &j->calls[i], j->result[i]);
-        }
-    }
 }
 
 static void write_rank(void *data)
@@ -262,9 +238,8 @@ static void write_rank(void *data)
     const job *j = p->job;
     for (int i = 0; i < j->count && !j->clique->aborted; i++) {
         const call *c = &j->calls[i];
-        if (c->comm->rank == p->rank && received(c)) {
+        if (c->comm->rank == p->rank && received(c))
             write_call(c, j->result[i]);
-        }
     }
     int device = j->clique->comm[p->rank]->device;
     holder[device] = holder[device] == j ? NULL : holder[device];
@@ -306,14 +281,11 @@ void job_launch(job *j)
         }
     }
     code |= queue(streams, ranks, read_all, may_end, hold_graph, j);
-    for (int r = 0; r < j->clique->ranks; r++) {
-        if (j->stream[r]) {
+    for (int r = 0; r < j->clique->ranks; r++)
+        if (j->stream[r])
             code |= queue(&j->stream[r], 1, write_rank, NULL, hold_nothing, &j->part[r]);
-        }
-    }
-    for (int r = 0; r < j->clique->ranks && code; r++) {
+    for (int r = 0; r < j->clique->ranks && code; r++)
         j->clique->comm[r]->then = ncclUnhandledCudaError;
-    }
 }
 
 void jobs_free(void)

@@ -213,9 +213,8 @@ static void expect_refused(const struct call *c, int which)
     gantry_error err = { 0 };
     gantry_graph *g = new_graph(&ours), *other = new_graph(&theirs);
     char expected[200];
-    if (c->takes & IN_LOOP) {
+    if (c->takes & IN_LOOP)
         gantry_graph_repeat(g, 2);
-    }
     things t = mix(&ours, &theirs, which);
     int line = c->call(g, &t);
     ck_assert_int_eq(gantry_graph_check(g, &err), GANTRY_E_INVALID);
@@ -232,11 +231,9 @@ static void expect_refused(const struct call *c, int which)
 START_TEST(handles_of_another_graph_are_refused)
 {
     const struct call *c = &calls[_i];
-    for (int which = X; which <= K; which *= 2) {
-        if (c->takes & which) {
+    for (int which = X; which <= K; which *= 2)
+        if (c->takes & which)
             expect_refused(c, which);
-        }
-    }
 }
 END_TEST
 

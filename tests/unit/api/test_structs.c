@@ -140,9 +140,8 @@ static unsigned char args[2 * (sizeof(gantry_kernel_arg) + MORE)];
 static gantry_status clip(const gantry_launch *launch)
 {
     const gantry_arg *x = gantry_launch_arg(launch, 0), *limit = gantry_launch_arg(launch, 1);
-    for (int64_t i = 0; i < x->rows; i++) {
+    for (int64_t i = 0; i < x->rows; i++)
         ((float *)x->data)[i] = (float)limit->number;
-    }
     return GANTRY_OK;
 }
 static gantry_kernel own = { .struct_size = sizeof own,
@@ -254,13 +253,11 @@ static gantry_status give(const struct input *in, size_t size, int last, gantry_
     unsigned char *given = calloc(1, size > in->size ? size : in->size);
     ck_assert_ptr_nonnull(given);
     memcpy(given, in->init, in->size);
-    if (size < in->size) {
+    if (size < in->size)
         memset(given + size, FILL, in->size - size); /* read by mistake, it is nonsense in every field */
-    }
     memcpy(given, &size, sizeof size);
-    if (last) {
+    if (last)
         given[size - 1] = (unsigned char)last;
-    }
     memset(err, 0, sizeof *err);
     gantry_status status = in->give(given, err);
     free(given);
@@ -415,9 +412,8 @@ static void get(const struct output *out, unsigned char to[ROOM], size_t size)
     memcpy(to, &size, sizeof size);
     must(out->get(to, &err), &err);
     ck_assert_mem_eq(to, &size, sizeof size);
-    for (size_t i = size; i < ROOM; i++) {
+    for (size_t i = size; i < ROOM; i++)
         ck_assert_msg(to[i] == FILL, "%s of %zu bytes: byte %zu was written", out->type, size, i);
-    }
 }
 
 /* Padding is left aside: nobody said what is in it. */
@@ -446,9 +442,8 @@ START_TEST(room_without_a_size_is_refused)
         memcpy(to, &none[i], sizeof none[i]);
         ck_assert_int_eq(out->get(to, &err), GANTRY_E_INVALID);
         ck_assert(out->get == get_phase || strstr(err.text, out->type));
-        for (size_t b = sizeof(size_t); b < sizeof to; b++) {
+        for (size_t b = sizeof(size_t); b < sizeof to; b++)
             ck_assert_int_eq(to[b], FILL);
-        }
     }
 }
 END_TEST

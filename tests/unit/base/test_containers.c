@@ -37,9 +37,8 @@ START_TEST(contents_of_arrays_are_zero)
         ck_assert_ptr_nonnull(a);
         ck_assert(bytes < 4 << 20 || (uintptr_t)a % (2 << 20) == 0);
         size_t k = 0;
-        while (k < bytes && a[k] == 0) {
+        while (k < bytes && a[k] == 0)
             k++;
-        }
         ck_assert_uint_eq(k, bytes);
         memset(a, 1, bytes);
         gy_free(a);
@@ -51,14 +50,12 @@ START_TEST(arrays_grow)
 {
     typedef GY_VEC(int64_t) numbers;
     numbers v = { 0 };
-    for (int64_t i = 0; i < 10000; i++) {
+    for (int64_t i = 0; i < 10000; i++)
         ck_assert(gy_vec_push(&v, i * i));
-    }
     ck_assert(gy_vec_add(&v, 5));
     ck_assert_uint_eq(v.count, 10005);
-    for (int64_t i = 0; i < 10000; i++) {
+    for (int64_t i = 0; i < 10000; i++)
         assert_quietly(v.at[i] == i * i);
-    }
     v.count = 10000;
     ck_assert_int_eq(*gy_vec_last(&v), 9999 * 9999);
     ck_assert(!gy_vec_reserve(&v, SIZE_MAX / 4));
@@ -83,19 +80,16 @@ START_TEST(arenas_hold_what_they_are_given)
         char *text = gy_arena_printf(&arena, "n%d", i); /* unaligned things in between */
         ck_assert_int_eq(atoi(text + 1), i);
     }
-    for (int i = 0; i < PIECES; i++) {
-        for (size_t k = 0; k < bytes[i]; k++) {
+    for (int i = 0; i < PIECES; i++)
+        for (size_t k = 0; k < bytes[i]; k++)
             assert_quietly(piece[i][k] == ((unsigned)i & 0xFF));
-        }
-    }
     ck_assert_ptr_null(gy_arena_alloc(&arena, SIZE_MAX - 8));
     ck_assert_ptr_null(gy_arena_calloc(&arena, SIZE_MAX / 2, 4));
     ck_assert_ptr_null(gy_arena_strndup(&arena, "", SIZE_MAX));
     gy_arena_free(&arena);
     const unsigned char *zero = gy_arena_calloc(&arena, 100, 8); /* ready again */
-    for (int i = 0; i < 800; i++) {
+    for (int i = 0; i < 800; i++)
         ck_assert_uint_eq(zero[i], 0);
-    }
     ck_assert_str_eq(gy_arena_strdup(&arena, "copy"), "copy");
     ck_assert_str_eq(gy_arena_strndup(&arena, "copy", 2), "co");
     gy_arena_free(&arena);
@@ -138,9 +132,8 @@ START_TEST(hashes_are_the_published_ones)
     const uint64_t published[] = { UINT64_C(6457827717110365317), UINT64_C(3203168211198807973),
                                    UINT64_C(9817491932198370423), UINT64_C(4593380528125082431),
                                    UINT64_C(16408922859458223821) };
-    for (uint64_t i = 0; i < 5; i++) {
+    for (uint64_t i = 0; i < 5; i++)
         ck_assert_uint_eq(gy_hash64(1234567 + i * golden), published[i]);
-    }
     /* XXH64 of nothing and of "abc" with seed 0 (xxHash's own test vectors). */
     ck_assert_uint_eq(gy_hash_bytes("", 0, 0), UINT64_C(0xef46db3751d8e999));
     ck_assert_uint_eq(gy_hash_bytes("abc", 3, 0), UINT64_C(0x44bc2cf5ad770999));

@@ -98,9 +98,8 @@ START_TEST(cuts_do_not_split_characters)
     for (size_t k = 0; k < 3; k++) {
         char text[700];
         strcpy(text, odd[k][0]);
-        for (int i = 0; i < 340; i++) {
+        for (int i = 0; i < 340; i++)
             strcat(text, "\xC3\xA9");
-        }
         strcat(text, odd[k][1]);
         gy_fail(&err, GANTRY_E_GRAPH, text, "%s", text);
         size_t end = strlen(err.text) - 3;

@@ -292,16 +292,14 @@ static gantry_status parse_repeated(const char *head, const char *piece, const c
 {
     gy_text text = { 0 };
     gy_text_add(&text, head);
-    for (size_t i = 0; i < times; i++) {
+    for (size_t i = 0; i < times; i++)
         gy_text_add(&text, piece);
-    }
     gy_text_add(&text, tail);
     const gy_expr *e;
     gantry_status status = gy_expr_parse(&e, &arena, text.at, text.length, GANTRY_E_GRAPH, NULL, &err);
     int64_t value;
-    if (!status) {
+    if (!status)
         status = gy_expr_integer(e, look_up, NULL, &value, GANTRY_E_GRAPH, NULL, &err);
-    }
     gy_text_free(&text);
     return status;
 }
@@ -329,21 +327,18 @@ START_TEST(any_bytes_are_survived)
     for (int i = 0; i < 200000; i++) {
         char text[24];
         size_t length = next_random(&state) % sizeof text;
-        for (size_t k = 0; k < length; k++) {
+        for (size_t k = 0; k < length; k++)
             text[k] = alphabet[next_random(&state) % (sizeof alphabet - 1)];
-        }
         /* A copy of exactly that size: a sanitizer sees a read behind its end. */
         char *exact = gy_alloc(length);
         memcpy(exact, text, length);
         const gy_expr *e;
         int64_t value;
-        if (!gy_expr_parse(&e, &arena, exact, length, GANTRY_E_GRAPH, NULL, &err)) {
+        if (!gy_expr_parse(&e, &arena, exact, length, GANTRY_E_GRAPH, NULL, &err))
             (void)!gy_expr_integer(e, look_up, NULL, &value, GANTRY_E_GRAPH, NULL, &err);
-        }
         gy_free(exact);
-        if (i % 1000 == 0) {
+        if (i % 1000 == 0)
             gy_arena_free(&arena);
-        }
     }
 }
 END_TEST
@@ -367,9 +362,8 @@ static outcome combine(int op, outcome l, outcome r)
 {
     wide a = l.value, b = r.value;
     bool failed = l.failed || r.failed || (op >= 3 && op <= 6 && b == 0);
-    if (failed) {
+    if (failed)
         return (outcome){ 0, true };
-    }
     wide value = op == 0   ? a + b
                  : op == 1 ? a - b
                  : op == 2 ? a * b

@@ -26,9 +26,8 @@ static int files_here(void)
 {
     DIR *here = opendir(".");
     int count = -2; /* . and .. */
-    while (readdir(here)) {
+    while (readdir(here))
         count++;
-    }
     closedir(here);
     return count;
 }
@@ -61,9 +60,8 @@ START_TEST(what_is_written_is_read)
 {
     static const size_t lengths[] = { 0, 1, 4096, 65535, 65536, 65537, 1000000 };
     char *data = malloc(1000000);
-    for (size_t i = 0; i < 1000000; i++) {
+    for (size_t i = 0; i < 1000000; i++)
         data[i] = (char)(i * 31 + i / 256);
-    }
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         ck_assert_int_eq(gy_file_write("data", data, lengths[i], NULL), GANTRY_OK);
         assert_holds("data", data, lengths[i]);
@@ -227,12 +225,10 @@ START_TEST(paths_are_text)
     assert_folder("//c", "/");
     static const char *const inside[] = { "a", "a/b", "a/../b", "./a", "a/./b", "a//b", "..a", "a/b/../../c", "a/.." };
     static const char *const outside[] = { "", "/a", "..", "../a", "a/../../b", "./..", "a/..//../b" };
-    for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
+    for (size_t i = 0; i < sizeof inside / sizeof *inside; i++)
         ck_assert_msg(gy_path_is_inside(inside[i]), "%s", inside[i]);
-    }
-    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++) {
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
         ck_assert_msg(!gy_path_is_inside(outside[i]), "%s", outside[i]);
-    }
 }
 END_TEST
 

@@ -62,9 +62,8 @@ static void assert_equal(const gy_imap *map, const model *m)
 
 static void model_cut(model *m, int64_t point, int *cuts)
 {
-    if (point == DOMAIN || m->starts[point]) {
+    if (point == DOMAIN || m->starts[point])
         return;
-    }
     m->starts[point] = true;
     ++*cuts;
     uint64_t payload = m->payload[point] + 1000;
@@ -75,11 +74,9 @@ static void model_cut(model *m, int64_t point, int *cuts)
 
 static void model_join(model *m, int64_t first, int64_t last)
 {
-    for (int64_t i = first > 1 ? first : 1; i <= last && i < DOMAIN; i++) {
-        if (m->starts[i] && m->payload[i] == m->payload[i - 1]) {
+    for (int64_t i = first > 1 ? first : 1; i <= last && i < DOMAIN; i++)
+        if (m->starts[i] && m->payload[i] == m->payload[i - 1])
             m->starts[i] = false;
-        }
-    }
 }
 
 static void random_step(gy_imap *map, model *m, uint64_t *state, int *cuts)
@@ -104,9 +101,8 @@ static void random_step(gy_imap *map, model *m, uint64_t *state, int *cuts)
         end = map->at[i].last;
     }
     ck_assert_int_eq(end, last);
-    for (int64_t p = first; p < last; p++) {
+    for (int64_t p = first; p < last; p++)
         m->payload[p] = payload;
-    }
 }
 
 START_TEST(random_cuts_and_joins_equal_an_array)
@@ -215,9 +211,8 @@ START_TEST(the_same_steps_give_the_same_indices)
         }
     }
     ck_assert_uint_eq(maps[0].used_, maps[1].used_);
-    for (int64_t p = 0; p < 1000; p++) {
+    for (int64_t p = 0; p < 1000; p++)
         ck_assert_uint_eq(gy_imap_find(&maps[0], p), gy_imap_find(&maps[1], p));
-    }
     gy_imap_free(&maps[0]);
     gy_imap_free(&maps[1]);
 }
@@ -237,9 +232,8 @@ START_TEST(setting_and_filling_equal_an_array)
         bool fill = next_random(&state) % 2;
         last = last < DOMAIN ? last : DOMAIN;
         ck_assert((fill ? gy_imap_fill : gy_imap_set)(&map, first, last, payload));
-        for (int64_t p = first; p < last; p++) {
+        for (int64_t p = first; p < last; p++)
             plain[p] = fill && plain[p] ? plain[p] : payload;
-        }
     }
     uint32_t runs = 1;
     for (int64_t p = 0; p < DOMAIN; p++) {

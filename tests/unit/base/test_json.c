@@ -129,9 +129,8 @@ START_TEST(what_is_no_json_has_no_place)
                                           "{\"a\": }",
                                           "{\"a\": 1 \"k\": 2}",
                                           "{\"\\u12" };
-    for (size_t i = 0; i < COUNT(broken); i++) {
+    for (size_t i = 0; i < COUNT(broken); i++)
         assert_place(broken[i], "/k", 0, 0);
-    }
     assert_place("[1, ", "/1", 0, 0);
     assert_place("[1 2]", "/1", 0, 0);
     assert_place("[}", "/1", 0, 0);
@@ -146,9 +145,8 @@ START_TEST(damaged_texts_are_survived)
         char text[sizeof sample];
         memcpy(text, sample, sizeof sample);
         size_t length = next_random(&state) % sizeof sample;
-        for (int k = 0; k < 3; k++) {
+        for (int k = 0; k < 3; k++)
             text[next_random(&state) % sizeof sample] = "{}[]\",:\\u1 "[next_random(&state) % 11];
-        }
         char *exact = malloc(length + 1);
         memcpy(exact + 1, text, length); /* ends where the memory ends */
         int line, column;
@@ -326,9 +324,8 @@ START_TEST(unknown_keys)
     assert_error(gy_json_keys(&list, all, COUNT(all), GANTRY_E_GRAPH, &err), "/o/a",
                  "expected an object, not an array");
     static const char *many[200];
-    for (size_t i = 0; i < COUNT(many); i++) {
+    for (size_t i = 0; i < COUNT(many); i++)
         many[i] = "some_long_key_name";
-    }
     ck_assert_int_eq(gy_json_keys(&at, many, COUNT(many), GANTRY_E_GRAPH, &err), GANTRY_E_GRAPH);
     ck_assert_str_eq(err.text + strlen(err.text) - 3, "...");
     ck_assert_uint_lt(strlen(err.text), sizeof err.text - 1);

@@ -24,13 +24,11 @@ static bool fill_vec(void)
 {
     GY_VEC(int) v = { 0 };
     int i = 0;
-    while (i < 100 && gy_vec_push(&v, i)) {
+    while (i < 100 && gy_vec_push(&v, i))
         i++;
-    }
     ck_assert_uint_eq(v.count, (size_t)i);
-    for (int k = 0; k < i; k++) {
+    for (int k = 0; k < i; k++)
         ck_assert_int_eq(v.at[k], k);
-    }
     gy_vec_free(&v);
     return i == 100;
 }
@@ -39,9 +37,8 @@ static bool fill_map(void)
 {
     gy_map map = { 0 };
     uint64_t i = 0, value;
-    while (i < 200 && gy_map_put(&map, i, i * 3)) {
+    while (i < 200 && gy_map_put(&map, i, i * 3))
         i++;
-    }
     ck_assert_uint_eq(map.count, i);
     for (uint64_t k = 0; k < 200; k++) {
         ck_assert(gy_map_get(&map, k, &value) == (k < i));
@@ -54,9 +51,8 @@ static bool fill_map(void)
 static bool fill_imap(void)
 {
     gy_imap map;
-    if (!gy_imap_init(&map, 0, 1000, 1)) {
+    if (!gy_imap_init(&map, 0, 1000, 1))
         return false;
-    }
     bool fine = true;
     for (int64_t i = 0; fine && i < 100; i++) {
         uint32_t before = map.count;
@@ -160,9 +156,8 @@ static bool use_expr(size_t waste)
     gy_arena arena = { 0 };
     gy_text printed = { 0 };
     const gy_expr *e;
-    if (!gy_arena_alloc(&arena, waste)) {
+    if (!gy_arena_alloc(&arena, waste))
         return false;
-    }
     gantry_status status = gy_expr_parse(&e, &arena, text, sizeof text - 1, GANTRY_E_GRAPH, "/x", &err);
     ck_assert(status == GANTRY_OK || (status == GANTRY_E_NOMEM && err.status == GANTRY_E_NOMEM));
     bool fine = status == GANTRY_OK;
@@ -193,9 +188,8 @@ static bool use_files(void)
     gantry_error err;
     gantry_status status = gy_file_write(path, "hello", 5, &err);
     ck_assert(status == GANTRY_OK || (status == GANTRY_E_NOMEM && err.status == GANTRY_E_NOMEM));
-    if (status) {
+    if (status)
         return false;
-    }
     status = gy_file_read(&text, &length, path, &err);
     unlink(path);
     ck_assert(status == GANTRY_OK || (status == GANTRY_E_NOMEM && err.status == GANTRY_E_NOMEM));
@@ -259,9 +253,8 @@ END_TEST
 
 START_TEST(expressions)
 {
-    for (expr_waste = 1; expr_waste < 4097; expr_waste += 15) {
+    for (expr_waste = 1; expr_waste < 4097; expr_waste += 15)
         assert_survives(use_expr_in_a_full_arena, 2);
-    }
 }
 END_TEST
 

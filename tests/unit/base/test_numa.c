@@ -24,9 +24,8 @@ static bool knows_nodes(void)
 {
     policy p;
     bool can = get(&p) && syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0UL) == 0;
-    if (!can) {
+    if (!can)
         printf("skipped: this system does not let a program choose nodes\n");
-    }
     return can;
 }
 

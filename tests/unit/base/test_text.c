@@ -69,9 +69,8 @@ START_TEST(bad_utf8_never_leaves)
         json_t *back = json_loads(text.at, JSON_DECODE_ANY, NULL);
         ck_assert_ptr_nonnull(back);
         strcat(plain, "a");
-        for (size_t k = 0; k < strlen(bad[i]); k++) {
+        for (size_t k = 0; k < strlen(bad[i]); k++)
             strcat(plain, "\xEF\xBF\xBD");
-        }
         strcat(plain, ".");
         ck_assert_str_eq(json_string_value(back), plain);
         json_decref(back);
@@ -126,14 +125,11 @@ static size_t digits_of(const char *text)
     /* Significant digits: leading and trailing zeros are none. */
     char digits[64];
     size_t count = 0;
-    for (; *text && *text != 'e'; text++) {
-        if (*text >= '0' && *text <= '9' && (count || *text != '0')) {
+    for (; *text && *text != 'e'; text++)
+        if (*text >= '0' && *text <= '9' && (count || *text != '0'))
             digits[count++] = *text;
-        }
-    }
-    while (count && digits[count - 1] == '0') {
+    while (count && digits[count - 1] == '0')
         count--;
-    }
     return count;
 }
 
@@ -150,9 +146,8 @@ START_TEST(doubles_read_back_and_are_shortest)
             bits = i % 4 == 1 ? bits & UINT64_C(0x800FFFFFFFFFFFFF) : bits; /* subnormal ones too */
             memcpy(&value, &bits, sizeof value);
         }
-        if (!isfinite(value)) {
+        if (!isfinite(value))
             continue;
-        }
         const char *text = number(value);
         ck_assert_msg(gy_parse_double(text, strlen(text), &back) && memcmp(&value, &back, sizeof back) == 0,
                       "%a became %s", value, text);

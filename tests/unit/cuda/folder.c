@@ -57,9 +57,8 @@ int folder_cached(const char *ending, char *path, size_t size)
             count++;
         }
     }
-    if (dir) {
+    if (dir)
         closedir(dir);
-    }
     return count;
 }
 

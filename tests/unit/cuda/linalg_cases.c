@@ -22,9 +22,8 @@ static void __attribute__((format(printf, 2, 3))) add(list *to, const char *form
 {
     va_list args;
     va_start(args, format);
-    if (to->length) {
+    if (to->length)
         to->text[to->length++] = ',';
-    }
     to->length += (size_t)vsnprintf(to->text + to->length, sizeof to->text - to->length, format, args);
     va_end(args);
     ck_assert_uint_lt(to->length, sizeof to->text - 1);
@@ -83,11 +82,10 @@ static gantry_graph *products(const char *dtype, extent e)
         char name[16];
         int ta = i & 1, tb = i >> 1 & 1, way = i >> 2;
         snprintf(name, sizeof name, "c%d", i);
-        if (way == 0) {
+        if (way == 0)
             buffer(&d, name, dtype, e.m, e.n, "", ",\"output\":true");
-        } else {
+        else
             input(&d, name, dtype, e.m, e.n, ",\"output\":true");
-        }
         add(&d.nodes,
             "{\"id\":\"p%d\",\"kernel\":\"gemm\",\"access\":{\"c\":\"%s\"},\"args\":{%s,\"ta\":%d,\"tb\":%d,\"a\":"
             "\"a%d\","
@@ -216,9 +214,8 @@ static void expect_buffer(gantry_run *got, gantry_run *want, gantry_buffer b, ga
     MUST(gantry_run_output(got, b, &is, &bytes, MUST_ERR));
     MUST(gantry_run_output(want, b, &should, &bytes, MUST_ERR));
     uint64_t count = bytes / gantry_dtype_size(dtype);
-    for (uint64_t i = 0; i < count; i++) {
+    for (uint64_t i = 0; i < count; i++)
         largest = fmax(largest, fabs(element(dtype, should, i)));
-    }
     for (uint64_t i = 0; i < count; i++) {
         double a = element(dtype, is, i), e = element(dtype, should, i);
         ck_assert_msg(fabs(a - e) <= tolerance_of(dtype) * largest, "%s: buffer %u, element %llu is %g, not %g", what,
@@ -231,9 +228,8 @@ void expect_near(gantry_run *got, gantry_run *want, const gantry_graph *g, const
     for (uint32_t b = 0; b < gantry_graph_buffer_count(g); b++) {
         gantry_buffer_info info = GANTRY_BUFFER_INFO_INIT;
         MUST(gantry_graph_buffer_info(g, (gantry_buffer){ .id = b }, &info, MUST_ERR));
-        if (info.output) {
+        if (info.output)
             expect_buffer(got, want, (gantry_buffer){ .id = b }, info.dtype, what);
-        }
     }
 }
 
@@ -246,9 +242,8 @@ const char one_root[] =
 void fill_root(double *a, int bad)
 {
     memset(a, 0, ROOT_N * ROOT_N * sizeof *a);
-    for (int i = 0; i < ROOT_N; i++) {
+    for (int i = 0; i < ROOT_N; i++)
         a[i * ROOT_N + i] = bad && i + 1 >= bad ? -2 : 2;
-    }
 }
 
 static gantry_status root_of(gantry_run *run, const double *a, gantry_error *err)

@@ -43,18 +43,16 @@ typedef struct side {
 static side whole_each(gantry_buffer b, const nccl_case *c, int64_t rows)
 {
     side s = { .buffer = b, .count = c->ranks };
-    for (int i = 0; i < c->ranks; i++) {
+    for (int i = 0; i < c->ranks; i++)
         s.region[i] = gantry_rows(b, i * rows, (i + 1) * rows);
-    }
     return s;
 }
 
 static side parts_of(gantry_buffer b, const nccl_case *c)
 {
     side s = { .buffer = b, .count = c->ranks };
-    for (int i = 0; i < c->ranks; i++) {
+    for (int i = 0; i < c->ranks; i++)
         s.region[i] = gantry_rows(b, bound(c, i), bound(c, i + 1));
-    }
     return s;
 }
 
@@ -193,9 +191,8 @@ gantry_machine *nccl_machine(int gpus)
     size_t used = (size_t)snprintf(
         text, sizeof text,
         "{\"gantry_machine\":1,\"name\":\"nccl\",\"memories\":[{\"id\":\"host\",\"capacity\":\"2GiB\"}");
-    for (int i = 0; i < gpus; i++) {
+    for (int i = 0; i < gpus; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, ",{\"id\":\"gpu%d\",\"capacity\":\"256MiB\"}", i);
-    }
     used += (size_t)snprintf(text + used, sizeof text - used, "],\"devices\":[");
     for (int i = 0; i < gpus; i++) {
         used +=

@@ -17,9 +17,8 @@ static nvtxDomainHandle_t NVTX_API create(const char *domain)
 
 static void NVTX_API destroy(nvtxDomainHandle_t domain)
 {
-    while (names > 0) {
+    while (names > 0)
         free(name[--names]);
-    }
     fprintf(to, "destroy %d\n", domain == (nvtxDomainHandle_t)to);
     fflush(to);
 }
@@ -27,9 +26,8 @@ static void NVTX_API destroy(nvtxDomainHandle_t domain)
 static nvtxStringHandle_t NVTX_API intern(nvtxDomainHandle_t domain, const char *text)
 {
     if (domain != (nvtxDomainHandle_t)to || names == sizeof name / sizeof *name ||
-        asprintf(&name[names], "%s", text) < 0) {
+        asprintf(&name[names], "%s", text) < 0)
         abort();
-    }
     return (nvtxStringHandle_t)name[names++];
 }
 
@@ -37,9 +35,8 @@ static int NVTX_API push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t 
 {
     const char *text =
         a->messageType == NVTX_MESSAGE_TYPE_REGISTERED ? (const char *)a->message.registered : a->message.ascii;
-    if (domain != (nvtxDomainHandle_t)to || a->version != NVTX_VERSION || a->size != NVTX_EVENT_ATTRIB_STRUCT_SIZE) {
+    if (domain != (nvtxDomainHandle_t)to || a->version != NVTX_VERSION || a->size != NVTX_EVENT_ATTRIB_STRUCT_SIZE)
         abort();
-    }
     fprintf(to, "%*s%s %llu\n", 2 * depth, "", text, (unsigned long long)a->payload.ullValue);
     return depth++;
 }
@@ -59,9 +56,8 @@ __attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExpor
     unsigned size = 0;
     to = fopen(getenv("PROFILER_LOG"), "w");
     if (!to || !table || !table->GetModuleFunctionTable(NVTX_CB_MODULE_CORE2, &functions, &size) ||
-        size <= NVTX_CBID_CORE2_DomainRegisterStringA) {
+        size <= NVTX_CBID_CORE2_DomainRegisterStringA)
         return 0;
-    }
     *functions[NVTX_CBID_CORE2_DomainCreateA] = (NvtxFunctionPointer)create;
     *functions[NVTX_CBID_CORE2_DomainDestroy] = (NvtxFunctionPointer)destroy;
     *functions[NVTX_CBID_CORE2_DomainRegisterStringA] = (NvtxFunctionPointer)intern;

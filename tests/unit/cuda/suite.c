@@ -26,9 +26,8 @@ gantry_graph *load_graph(const graph_case *c)
     gantry_graph *g = NULL;
     gantry_load_options options = GANTRY_LOAD_OPTIONS_INIT;
     options.params = c->params;
-    while (options.param_count < 6 && c->params[options.param_count]) {
+    while (options.param_count < 6 && c->params[options.param_count])
         options.param_count++;
-    }
     const char *source = getenv("GANTRY_SOURCE"); /* of a tree that was moved after it was built */
     snprintf(path, sizeof path, "%s/graphs/%s.json", source ? source : GANTRY_SOURCE_DIR, c->file);
     MUST(gantry_graph_load(&g, path, &options, MUST_ERR));
@@ -160,9 +159,8 @@ int count_gpus(void)
 {
     gantry_machine *m = NULL;
     int gpus = 0;
-    if (gantry_machine_detect(&m, NULL, NULL)) {
+    if (gantry_machine_detect(&m, NULL, NULL))
         return 0;
-    }
     for (size_t i = 0; i < gantry_machine_device_count(m); i++) {
         gantry_device_info info = GANTRY_DEVICE_INFO_INIT;
         gpus += gantry_machine_device(m, i, &info, NULL) == GANTRY_OK && info.gpu;
@@ -175,9 +173,8 @@ int in_child(int (*function)(void))
 {
     int status = 0;
     pid_t child = fork();
-    if (child == 0) {
+    if (child == 0)
         _exit(function());
-    }
     return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 0;
 }
 

@@ -10,9 +10,8 @@
 static size_t cuda_index(void)
 {
     size_t i = 0;
-    while (strcmp(gantry_backend_name(i), "cuda") != 0) {
+    while (strcmp(gantry_backend_name(i), "cuda") != 0)
         i++;
-    }
     return i;
 }
 

@@ -59,9 +59,8 @@ static gantry_status attempt(const work_case *c, const gantry_machine *m, double
     baseline *hand = NULL;
     baseline_options o = options_of(c);
     gantry_status status = baseline_open(&hand, c->what, m, &o, err);
-    for (int i = 0; i < 2 && !status; i++) {
+    for (int i = 0; i < 2 && !status; i++)
         status = baseline_time(hand, us, bytes, err);
-    }
     baseline_close(hand);
     return status;
 }

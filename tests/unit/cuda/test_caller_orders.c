@@ -81,9 +81,8 @@ static void end(program *p)
     cu(cuMemFree(p->y));
     cu(cuMemFree(p->result));
     cu(cuCtxSetCurrent(NULL));
-    for (int i = 0; i < GPUS; i++) {
+    for (int i = 0; i < GPUS; i++)
         cu(cuDevicePrimaryCtxRelease(i));
-    }
     char alive[160];
     ck_assert_msg(fakeCudaAlive(alive, sizeof alive) == 0, "left behind: %s", alive);
 }
@@ -100,9 +99,8 @@ static gantry_run *open_bound(program *p)
 static void wait_for(CUevent event)
 {
     CUresult code = CUDA_ERROR_NOT_READY;
-    while (code == CUDA_ERROR_NOT_READY) {
+    while (code == CUDA_ERROR_NOT_READY)
         code = cuEventQuery(event);
-    }
     cu(code);
 }
 
@@ -127,17 +125,15 @@ static void one_round(program *p, gantry_run *run, int round)
     cu(cuMemcpyDtoHAsync(p->host + 2 * (size_t)N, p->x, BYTES, p->stream));
     cu(cuEventRecord(done, p->stream));
     wait_for(done);
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         ck_assert_float_eq(p->host[2 * N + i], 3 * (float)(i % 17 + round)); /* y = x, then 2 x + y */
-    }
     cu(cuEventDestroy(done));
     MUST(gantry_run_wait(run, ticket, MUST_ERR));
     const void *h;
     uint64_t bytes;
     MUST(gantry_run_output(run, buffer(p, "h"), &h, &bytes, MUST_ERR));
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         ck_assert_float_eq(((const float *)h)[i], 9 * (float)(i % 17 + round));
-    }
 }
 
 START_TEST(memory_and_stream_of_the_program)
@@ -146,9 +142,8 @@ START_TEST(memory_and_stream_of_the_program)
     begin(&p, _i % 2 ? "graph" : "stream");
     fakeCudaSeed((uint64_t)_i * 7919);
     gantry_run *run = open_bound(&p);
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < ROUNDS; round++)
         one_round(&p, run, round);
-    }
     gantry_run_free(run);
     end(&p);
 }
@@ -167,9 +162,8 @@ typedef struct arrays {
 static void set_x(void *data)
 {
     arrays *a = data;
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         a->x[i] = a->value + (float)i;
-    }
 }
 
 static void look_at_y(void *data)
@@ -204,17 +198,15 @@ START_TEST(small_arrays)
         cu(cuEventRecord(done, p.stream));
         wait_for(done);
         MUST(gantry_run_wait(run, ticket, MUST_ERR));
-        for (int i = 0; i < N; i++) {
+        for (int i = 0; i < N; i++)
             ck_assert_float_eq(a->seen[i], 3 * (float)(round + i));
-        }
         int before = fakeCudaCalls("cuLaunchHostFunc");
         a->value = (float)(10 * round);
         set_x(a);
         MUST(gantry_run_start(run, &ticket, MUST_ERR));
         MUST(gantry_run_wait(run, ticket, MUST_ERR));
-        for (int i = 0; i < N; i++) {
+        for (int i = 0; i < N; i++)
             ck_assert_float_eq(a->y[i], 3 * (float)(10 * round + i));
-        }
         ck_assert_int_eq(fakeCudaCalls("cuLaunchHostFunc"), before);
     }
     cu(cuEventDestroy(done));

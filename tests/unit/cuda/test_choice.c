@@ -12,9 +12,8 @@ static const void *seen;
 static gantry_status missing(const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err)
 {
     (void)driver;
-    if (err) {
+    if (err)
         strcpy(err->text, kernel->name);
-    }
     return GANTRY_E_UNSUPPORTED;
 }
 

@@ -19,11 +19,9 @@ static void check_alive(const char *what)
 /* All collectives, whatever the scheduler chose. */
 static void force(gantry_schedule *s, gy_algorithm algorithm)
 {
-    for (size_t i = 0; i < s->ops.count; i++) {
-        if (s->ops.at[i].kind == GY_OP_COLLECTIVE) {
+    for (size_t i = 0; i < s->ops.count; i++)
+        if (s->ops.at[i].kind == GY_OP_COLLECTIVE)
             s->ops.at[i].algorithm = (uint8_t)algorithm;
-        }
-    }
 }
 
 /* ---- how often each GPU ran a kernel ---- */
@@ -57,9 +55,8 @@ static tally since(tally before, const nccl_case *c)
     t.copies -= before.copies;
     for (int i = 0; i < MOST; i++) {
         t.kernels[i] -= before.kernels[i];
-        for (int in = 0; in < 2 && i < c->ranks; in++) {
+        for (int in = 0; in < 2 && i < c->ranks; in++)
             t.kernels[i] -= !is_rooted(c, in) || i == c->ranks - 1;
-        }
     }
     return t;
 }
@@ -172,9 +169,8 @@ START_TEST(every_collective)
                 way w = {
                     algorithms[n % (nccl_reduces(c.kind) ? 3 : 4)], replays[n / 2 % 2], "all", r < 2 ? 2 : 1, 2, 0
                 };
-                if (vary(&c, variant)) {
+                if (vary(&c, variant))
                     try_case(&c, &w);
-                }
             }
         }
     }
@@ -208,9 +204,8 @@ START_TEST(missing_access)
             for (int r = 0; r < 2; r++) {
                 nccl_case c = case_of(_i, GANTRY_F64, GANTRY_SUM, 4, rows[r]);
                 way w = { algorithms[(p + r) % 3], replays[(p + variant) % 2], peers[p], 2, 2, 0 };
-                if (vary(&c, variant)) {
+                if (vary(&c, variant))
                     try_case(&c, &w);
-                }
             }
         }
     }
@@ -257,9 +252,8 @@ static void expect_kernels(gantry_collective kind, int64_t rows, gy_algorithm al
 {
     nccl_case c = { .kind = kind, .dtype = GANTRY_I32, .op = GANTRY_SUM, .ranks = ranks, .rows = rows };
     int busy = 0;
-    for (int i = 0; i < ranks; i++) {
+    for (int i = 0; i < ranks; i++)
         busy += kernels[i] > 0;
-    }
     for (int k = 0; k < 2; k++) {
         way w = { algorithm, replays[k], "all", 2, k ? 2 : 1, 0 };
         tally t = try_case(&c, &w);

@@ -106,11 +106,9 @@ static gantry_status on_gpu(const gantry_launch *l)
     const step *s = l->user;
     void *params[] = { (void *)&s };
     CUfunction f = fakeCudaFunction("step", body, &size, 1);
-    for (unsigned k = 0; k < (unsigned)s->kernels; k++) {
-        if (cuLaunchKernel(f, k + 1, 1, 1, 1, 1, 1, 0, l->stream, params, NULL)) {
+    for (unsigned k = 0; k < (unsigned)s->kernels; k++)
+        if (cuLaunchKernel(f, k + 1, 1, 1, 1, 1, 1, 0, l->stream, params, NULL))
             return GANTRY_E_DEVICE;
-        }
-    }
     return GANTRY_OK;
 }
 
@@ -185,9 +183,8 @@ static const json_t *measured(const json_t *trace, size_t i)
     json_array_foreach(json_object_get(trace, "traceEvents"), k, event)
     {
         bool op = strcmp(json_string_value(json_object_get(event, "ph")), "X") == 0;
-        if (op && json_integer_value(json_object_get(event, "pid")) % 2 == 0 && i-- == 0) {
+        if (op && json_integer_value(json_object_get(event, "pid")) % 2 == 0 && i-- == 0)
             return event;
-        }
     }
     return NULL;
 }
@@ -437,9 +434,8 @@ START_TEST(two_threads)
     setenv("FAKE_CUPTI", "on", 1);
     world w[2] = { open_world(load_graph(&graph_cases[6]), 2, "stream", 1),
                    open_world(load_graph(&graph_cases[8]), 2, "graph", 1) };
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         ck_assert_int_eq(pthread_create(&thread[i], NULL, run_often, &w[i]), 0);
-    }
     for (int i = 0; i < 2; i++) {
         pthread_join(thread[i], NULL);
         drop(&w[i]);
@@ -469,9 +465,8 @@ static gantry_status by_a_thread(const gantry_launch *l)
     pthread_t thread;
     elsewhere e = { .launch = l };
     cuCtxGetCurrent(&e.context);
-    if (pthread_create(&thread, NULL, launch_elsewhere, &e)) {
+    if (pthread_create(&thread, NULL, launch_elsewhere, &e))
         return GANTRY_E_NOMEM;
-    }
     pthread_join(thread, NULL);
     return e.status;
 }
@@ -532,12 +527,10 @@ START_TEST(without_cupti)
     size_t all;
     fakeCudaDevices(2, "all", 0);
     unsetenv("FAKE_CUPTI");
-    if (a->cupti) {
+    if (a->cupti)
         setenv("FAKE_CUPTI", a->cupti, 1);
-    }
-    if (a->version) {
+    if (a->version)
         setenv("FAKE_CUDA_VERSION", a->version, 1);
-    }
     if (a->library) {
         char folder[512];
         snprintf(folder, sizeof folder, "%s%s", GANTRY_ABSENT, a->library);
@@ -546,11 +539,10 @@ START_TEST(without_cupti)
     world w = open_world(load_graph(&graph_cases[6]), 2, a->replay, 1);
     start(&w);
     ck_assert_str_eq(replay_of(w.run), a->then);
-    if (a->none) {
+    if (a->none)
         ck_assert_uint_lt(count_times(&w, &all), 30); /* those of host functions */
-    } else {
+    else
         expect_all_times(&w);
-    }
     start(&w);
     ck_assert_str_eq(replay_of(w.run), a->then);
     expect_all_times(&w);
@@ -681,20 +673,18 @@ START_TEST(tables)
         random = random * 6364136223846793005u + 1442695040888963407u;
         uint64_t key = (random >> 33 & 1023) + 1;
         size_t k = 0;
-        while (k < count && id[k] != key) {
+        while (k < count && id[k] != key)
             k++;
-        }
         const gy_cupti_piece *found = gy_cupti_table_find(&t, key);
         ck_assert_msg(k < count ? found && found->op == op[k] : !found, "id %d", (int)key);
         if (k == count && count < MOST) {
             size_t like = count ? (size_t)(random >> 50) % count : 0;
             bool alias = count && random >> 20 & 1;
             op[count] = alias ? op[like] : (uint32_t)round;
-            if (alias) {
+            if (alias)
                 gy_cupti_table_alias(&t, key, id[like]);
-            } else {
+            else
                 ck_assert(gy_cupti_table_add(&t, key, (uint32_t)round));
-            }
             id[count++] = key;
         }
     }

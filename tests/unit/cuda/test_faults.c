@@ -17,9 +17,8 @@ typedef struct world {
 static world make_world(const char *file, int gpus, const char *replay)
 {
     world w = { 0 };
-    for (const graph_case *c = graph_cases; c->file; c++) {
+    for (const graph_case *c = graph_cases; c->file; c++)
         w.g = strcmp(c->file, file) == 0 ? load_graph(c) : w.g;
-    }
     w.m = gpu_machine(gpus, false);
     w.s = make_schedule(w.g, w.m, replay, "round-robin");
     gantry_run *host = open_run(w.s, "host");
@@ -87,9 +86,8 @@ static int sweep(world *w, const char *name, int code, bool tolerated)
         }
         gantry_run_free(run);
         check_alive(what);
-        if (!reached) {
+        if (!reached)
             return errors;
-        }
         ck_assert_msg(n < 5000, "%s never ends", what);
     }
 }

@@ -84,9 +84,8 @@ START_TEST(graphs_with_peers_off)
     ck_assert_int_eq(fakeCudaCalls("cuCtxEnablePeerAccess"), before);
     fakeCudaDevices(2, "all", 0);
     size_t i = 0;
-    while (strcmp(gantry_backend_name(i), "cuda") != 0) {
+    while (strcmp(gantry_backend_name(i), "cuda") != 0)
         i++;
-    }
     MUST(gantry_backend_describe(i, &text, MUST_ERR));
     ck_assert_msg(strstr(text, "peer access: kept off by GANTRY_CUDA_PEERS") != NULL, "%s", text);
     gantry_free(text);

@@ -134,9 +134,8 @@ START_TEST(two_lanes)
     int launches = 0;
     for (size_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
-        if (op->kind == GY_OP_LAUNCH && launches++ % 2) {
+        if (op->kind == GY_OP_LAUNCH && launches++ % 2)
             s->op_lane.at[op->lane] = (uint32_t)s->lanes.count - 1;
-        }
     }
     ck_assert_int_eq(launches, 4);
     ck_assert_uint_gt(s->lanes.count, 1);
@@ -400,9 +399,8 @@ static size_t points_of(json_t *document, const char *kernel)
     json_t *table;
     json_array_foreach(json_object_get(document, "kernels"), i, table)
     {
-        if (strcmp(json_string_value(json_object_get(table, "kernel")), kernel) == 0) {
+        if (strcmp(json_string_value(json_object_get(table, "kernel")), kernel) == 0)
             return json_array_size(json_object_get(table, "points"));
-        }
     }
     return 0;
 }
@@ -420,9 +418,8 @@ START_TEST(calibrates)
     MUST(gantry_machine_calibrate(&m, NULL, &options, MUST_ERR));
     MUST(gantry_machine_json(m, &text, &length, MUST_ERR));
     json_t *document = json_loadb(text, length, 0, NULL);
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         ck_assert_msg(SLOW || points_of(document, kernels[i]) > 0, "%s was not measured", kernels[i]);
-    }
     json_decref(document);
     gantry_free(text);
     gantry_machine_free(m);
@@ -476,9 +473,8 @@ static char *description(void)
 {
     char *text = NULL;
     size_t i = 0;
-    while (strcmp(gantry_backend_name(i), "cuda") != 0) {
+    while (strcmp(gantry_backend_name(i), "cuda") != 0)
         i++;
-    }
     MUST(gantry_backend_describe(i, &text, MUST_ERR));
     return text;
 }
@@ -501,9 +497,8 @@ END_TEST
 static void expect_plain(const char *dtype)
 {
     gantry_run_info info = GANTRY_RUN_INFO_INIT;
-    if (!getenv("FAKE_CUDA_KERNELS")) {
+    if (!getenv("FAKE_CUDA_KERNELS"))
         return;
-    }
     fakeCudaDevices(1, "all", 0);
     world w = make_each(dtype, "stream");
     gantry_run *run = open_run(w.s, "auto");

@@ -84,9 +84,8 @@ static bool has_note(json_t *document, const char *part)
     json_t *note;
     json_array_foreach(json_object_get(document, "notes"), i, note)
     {
-        if (strstr(json_string_value(note), part)) {
+        if (strstr(json_string_value(note), part))
             return true;
-        }
     }
     return false;
 }
@@ -154,9 +153,8 @@ START_TEST(every_kernel)
     for (size_t i = 0; i < gantry_kernel_count(); i++) {
         const char *name = gantry_kernel_at(i)->name;
         bool passed_over = strcmp(name, "busy") == 0 || strcmp(name, "fail") == 0 || strcmp(name, "spmv_csr") == 0;
-        if (SLOW && strcmp(name, "gaussian_blur") == 0) {
+        if (SLOW && strcmp(name, "gaussian_blur") == 0)
             continue; /* one size may be all there is time for, and that makes no table */
-        }
         ck_assert_msg(passed_over == (kernels_of(document, name) == 0), "%s: %d tables", name,
                       kernels_of(document, name));
     }
@@ -365,9 +363,8 @@ static void stall_after(void *user, const char *what, size_t done, size_t of)
 {
     (void)what;
     (void)of;
-    if (done == *(const size_t *)user) {
+    if (done == *(const size_t *)user)
         fakeCudaStall(1);
-    }
 }
 
 /* What hangs for good is left alone: what it may use cannot be freed, and the fake looks for that when it is unloaded.
@@ -388,9 +385,8 @@ START_TEST(hangs)
     bool soon = seconds_now() - start < 8;
     bool good = status == GANTRY_E_TIMEOUT && soon && !m &&
                 strstr(err.text, "\" did not end what it was given to measure within 0.2 s");
-    if (!good) {
+    if (!good)
         fprintf(stderr, "%s: %s, %.1f s\n", gantry_status_name(status), err.text, seconds_now() - start);
-    }
     _exit(good ? 7 : 1);
 }
 END_TEST
@@ -398,9 +394,8 @@ END_TEST
 /* Half a second after whoever waits has lost his patience, which he began with when he asked for the first time. */
 static void *release(void *before)
 {
-    while (fakeCudaCalls("cuEventQuery") == *(const int *)before) {
+    while (fakeCudaCalls("cuEventQuery") == *(const int *)before)
         nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-    }
     nanosleep(&(struct timespec){ .tv_sec = 1, .tv_nsec = 500000000 }, NULL);
     fakeCudaStall(0);
     return NULL;

@@ -75,9 +75,8 @@ static json_t *table_by(json_t *document, const char *algorithm, const char *kin
     {
         if (strcmp(json_string_value(json_object_get(at, "collective")), kind) == 0 &&
             strcmp(json_string_value(json_object_get(at, "algorithm")), algorithm) == 0 &&
-            json_integer_value(json_object_get(at, "ranks")) == ranks) {
+            json_integer_value(json_object_get(at, "ranks")) == ranks)
             return at;
-        }
     }
     return NULL;
 }
@@ -90,11 +89,9 @@ static json_t *table_of(json_t *document, const char *kind, int ranks)
 static int tables(json_t *document)
 {
     int found = 0;
-    for (int ranks = 2; ranks <= 16; ranks++) {
-        for (int k = 0; k < KINDS; k++) {
+    for (int ranks = 2; ranks <= 16; ranks++)
+        for (int k = 0; k < KINDS; k++)
             found += table_of(document, kinds[k], ranks) != NULL;
-        }
-    }
     return found;
 }
 
@@ -104,9 +101,8 @@ static const char *note_with(json_t *document, const char *part)
     json_t *note;
     json_array_foreach(json_object_get(document, "notes"), i, note)
     {
-        if (strstr(json_string_value(note), part)) {
+        if (strstr(json_string_value(note), part))
             return json_string_value(note);
-        }
     }
     return NULL;
 }
@@ -130,9 +126,8 @@ START_TEST(counts)
     static const int gpus[] = { 1, 2, 3, 4, 6 };
     fakeCudaDevices(gpus[_i], "all", SMALL);
     int wanted = 0;
-    while (ranks[_i][wanted / KINDS]) {
+    while (ranks[_i][wanted / KINDS])
         wanted += KINDS;
-    }
     json_t *document = calibrate_all(gpus[_i], 0.001, wanted);
     for (int r = 0; ranks[_i][r]; r++) {
         for (int k = 0; k < KINDS; k++) {
@@ -196,9 +191,8 @@ START_TEST(failing)
 {
     int without = 0;
     fakeCudaDevices(2, "all", SMALL);
-    for (int tries = 0; tries < (_i == ASYNC ? 5 : 1) && !without; tries++) {
+    for (int tries = 0; tries < (_i == ASYNC ? 5 : 1) && !without; tries++)
         without = fail_each(_i);
-    }
     ck_assert_int_gt(without, 0);
 }
 END_TEST

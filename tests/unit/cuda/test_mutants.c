@@ -18,9 +18,8 @@ static int first_wrong(gantry_schedule *s, const gantry_graph *g, const results 
         gantry_run *run = open_run(s, "cuda");
         results got = run_results(run, g);
         gantry_run_free(run);
-        if (!same(&got, want)) {
+        if (!same(&got, want))
             return seed;
-        }
     }
     return 0;
 }
@@ -34,9 +33,8 @@ static void drop_each(gantry_schedule *s, const gantry_graph *g, const results *
     for (size_t i = 0; i < s->sync.count; i++) {
         gy_sync *row = &s->sync.at[i];
         uint8_t carrier = row->carrier;
-        if (carrier == GY_CARRIER_LANE || row->reason != GY_WHY_DATA) {
+        if (carrier == GY_CARRIER_LANE || row->reason != GY_WHY_DATA)
             continue;
-        }
         row->carrier = GY_CARRIER_LANE;
         int seed = first_wrong(s, g, want);
         row->carrier = carrier;
@@ -56,13 +54,11 @@ static void drop_rows(const char *replay)
     tally t = { 0 };
     fakeCudaDevices(2, "all", 0);
     for (const graph_case *c = graph_cases; c->file; c++) {
-        if (strcmp(c->file, files[0]) != 0 && strcmp(c->file, files[1]) != 0 && strcmp(c->file, files[2]) != 0) {
+        if (strcmp(c->file, files[0]) != 0 && strcmp(c->file, files[1]) != 0 && strcmp(c->file, files[2]) != 0)
             continue;
-        }
         graph_case small = *c;
-        if (c->file[0] == 'j') {
+        if (c->file[0] == 'j')
             small.params[1] = "steps=3";
-        }
         gantry_graph *g = load_graph(&small);
         gantry_machine *m = gpu_machine(2, false);
         gantry_schedule *s = make_schedule(g, m, replay, "round-robin");

@@ -109,9 +109,8 @@ START_TEST(every_collective)
                                               c.kind == GANTRY_BROADCAST || c.kind == GANTRY_ALL_TO_ALL);
                 c.uneven = variant == 2 && (c.kind == GANTRY_SCATTER || c.kind == GANTRY_GATHER ||
                                             c.kind == GANTRY_ALL_GATHER || c.kind == GANTRY_REDUCE_SCATTER);
-                if (variant && !c.in_place && !c.uneven) {
+                if (variant && !c.in_place && !c.uneven)
                     continue;
-                }
                 bool swaps = c.kind == GANTRY_ALL_TO_ALL && c.in_place;
                 fakeCudaDevices(c.ranks, r % 2 ? "none" : "all", 0);
                 try_case(&c, swaps ? NULL : call_of(&c), swaps ? "; 1 collective by copies instead of NCCL: op " : NULL,
@@ -154,9 +153,8 @@ START_TEST(the_scheduler_chooses_it)
     gantry_machine *m = nccl_machine(4);
     gantry_schedule *s = make_schedule(g, m, "stream", NULL);
     int named = 0;
-    for (size_t i = 0; i < s->ops.count; i++) {
+    for (size_t i = 0; i < s->ops.count; i++)
         named += s->ops.at[i].kind == GY_OP_COLLECTIVE && s->ops.at[i].algorithm == GY_ALGORITHM_NCCL;
-    }
     ck_assert_int_eq(named, 1);
     gantry_run *run = nccl_open(s, g, &c, "cuda");
     run_results(run, g);
@@ -201,9 +199,8 @@ static void add_chain(gantry_graph *g, int number, int first, int count)
         out[i] = gantry_part(buffer[2], i);
     }
     gantry_graph_collective(g, "sum", GANTRY_ALL_REDUCE, GANTRY_SUM, (size_t)count, in, (size_t)count, out, 0);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         copy_part(g, buffer[2], buffer[3], i, first + i);
-    }
 }
 
 /* Lanes of its own for each collective, as no schedule of ours has them: nothing orders them but the back end. */
@@ -223,9 +220,8 @@ static void try_chains(const int first[CHAINS], const int count[CHAINS], const c
 {
     fakeCudaDevices(PARTS, "all", 0);
     gantry_graph *g = gantry_graph_new("chains");
-    for (int k = 0; k < CHAINS; k++) {
+    for (int k = 0; k < CHAINS; k++)
         add_chain(g, k, first[k], count[k]);
-    }
     gantry_machine *m = gpu_machine(PARTS, false);
     gantry_schedule *s = NULL;
     gantry_schedule_options options = GANTRY_SCHEDULE_OPTIONS_INIT;
@@ -238,18 +234,16 @@ static void try_chains(const int first[CHAINS], const int count[CHAINS], const c
     results want = run_results(host, g);
     gantry_run_free(host);
     ck_assert_int_eq(force_nccl(s), CHAINS);
-    if (part) {
+    if (part)
         part_lanes(s);
-    }
     for (int seed = 1; seed <= 20; seed++) {
         fakeCudaSeed((uint64_t)seed);
         gantry_run *run = open_run(s, "cuda");
         uint64_t ticket[9] = { 0 };
         for (int start = 0; start < 9; start++) {
             MUST(gantry_run_start(run, &ticket[start], MUST_ERR));
-            if (start >= in_flight) {
+            if (start >= in_flight)
                 MUST(gantry_run_wait(run, ticket[start - in_flight], MUST_ERR));
-            }
         }
         MUST(gantry_run_wait(run, ticket[8], MUST_ERR));
         results got = outputs_of(run, g);
@@ -270,17 +264,15 @@ static const int counts_of[][CHAINS] = { { 4, 4 }, { 3, 3 }, { 2, 2 } };
 
 START_TEST(two_collectives)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         try_chains(firsts[i], counts_of[i], replays[_i % 2], 1, _i / 2 == 1);
-    }
 }
 END_TEST
 
 START_TEST(starts_overlap)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         try_chains(firsts[i], counts_of[i], replays[_i / 2], 3, _i % 2 == 1);
-    }
 }
 END_TEST
 
@@ -307,9 +299,8 @@ static gantry_graph *row_of_sums(void)
         gantry_buffer_split(g, y, PARTS);
         gantry_buffer_output(g, y);
         gantry_graph_collective(g, "sum", GANTRY_ALL_REDUCE, GANTRY_SUM, PARTS, part, PARTS, part, 0);
-        for (int i = 0; i < PARTS; i++) {
+        for (int i = 0; i < PARTS; i++)
             copy_part(g, a, y, i, i ^ 1);
-        }
     }
     return g;
 }
@@ -648,9 +639,8 @@ static void sweep(const world *w, const char *name, int code)
         int before = fakeCudaCalls(name);
         fakeCudaFail(spec);
         gantry_status status = gantry_run_new(&run, w->s, &options, &err);
-        if (status == GANTRY_OK) {
+        if (status == GANTRY_OK)
             nccl_bind(run, w->g, &w->c);
-        }
         for (int start = 0; start < 2 && status == GANTRY_OK; start++) {
             status = gantry_run_start(run, &ticket, &err);
             status = status ? status : gantry_run_wait(run, ticket, &err);
@@ -677,12 +667,10 @@ START_TEST(every_call)
     static const char *const of_driver[] = { "cuEventRecord", "cuStreamWaitEvent", "cuStreamBeginCapture",
                                              "cuStreamEndCapture", "cuGraphLaunch" };
     world w = make_world(replays[_i]);
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         sweep(&w, calls[i], 3);
-    }
-    for (size_t i = 0; i < sizeof of_driver / sizeof *of_driver; i++) {
+    for (size_t i = 0; i < sizeof of_driver / sizeof *of_driver; i++)
         sweep(&w, of_driver[i], CUDA_ERROR_INVALID_HANDLE);
-    }
     free_world(&w);
 }
 END_TEST
@@ -735,9 +723,8 @@ static void *start_often(void *data)
         uint64_t ticket = 0;
         st->failed = gantry_run_start(run, &ticket, &err) || gantry_run_wait(run, ticket, &err);
     }
-    if (st->failed) {
+    if (st->failed)
         fprintf(stderr, "%s\n", err.text);
-    }
     return run;
 }
 
@@ -748,12 +735,10 @@ START_TEST(two_threads)
     starter st[2] = { { &w, 0 }, { &w, 0 } };
     pthread_t thread[2];
     void *run[2] = { NULL, NULL };
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         ck_assert_int_eq(pthread_create(&thread[i], NULL, start_often, &st[i]), 0);
-    }
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         pthread_join(thread[i], &run[i]);
-    }
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(st[i].failed, 0);
         gantry_run_free(run[i]);
@@ -768,9 +753,8 @@ static void expect_line(const char *line)
 {
     char *text = NULL;
     size_t i = 0;
-    while (strcmp(gantry_backend_name(i), "cuda") != 0) {
+    while (strcmp(gantry_backend_name(i), "cuda") != 0)
         i++;
-    }
     MUST(gantry_backend_describe(i, &text, MUST_ERR));
     ck_assert_msg(strstr(text, line), "no \"%s\" in:\n%s", line, text);
     gantry_free(text);

@@ -62,15 +62,12 @@ int main(void)
     char *text = NULL;
     size_t i = 0;
     int version[3];
-    if (check_config()) {
+    if (check_config())
         return 1;
-    }
-    while (gantry_backend_name(i) && strcmp(gantry_backend_name(i), "cuda") != 0) {
+    while (gantry_backend_name(i) && strcmp(gantry_backend_name(i), "cuda") != 0)
         i++;
-    }
-    if (gantry_backend_describe(i, &text, NULL)) {
+    if (gantry_backend_describe(i, &text, NULL))
         return 1;
-    }
     const char *line = strstr(text, "NCCL: ");
     int known = line ? sscanf(line, "NCCL: libnccl.so.2, version %d.%d.%d", &version[0], &version[1], &version[2]) : 0;
     printf("%.*s\n", line ? (int)strcspn(line, "\n") : 0, line ? line : "");

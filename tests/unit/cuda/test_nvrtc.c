@@ -170,9 +170,8 @@ START_TEST(ptx_for_what_is_newer)
     ck_assert_int_eq(n.nvrtcGetNumSupportedArchs(&count), 0);
     ck_assert_int_le(count, 64);
     ck_assert_int_eq(n.nvrtcGetSupportedArchs(known), 0);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         newest = known[i] > newest ? known[i] : newest;
-    }
     write_scale();
     gy_code code = compile(&n, "scale.cu", 999);
     snprintf(target, sizeof target, ".target sm_%d", newest);
@@ -328,9 +327,8 @@ START_TEST(out_of_memory)
         for (int k = 0; hit; k++) {
             gy_code code = { 0 };
             gantry_error err = { 0 };
-            if (!kept && folder_cached(".cubin", path, sizeof path)) {
+            if (!kept && folder_cached(".cubin", path, sizeof path))
                 unlink(path);
-            }
             const char *source = folder_path("scale.cu");
             faults_after(k);
             gantry_status status = gy_nvrtc_compile(&code, &n, source, folder, 90, &err);
@@ -386,8 +384,7 @@ int main(void)
     }
     suite_add_tcase(suite, tests);
     int failed = run_suite(suite);
-    if (!here) {
+    if (!here)
         printf("skipped: there is no libnvrtc\n");
-    }
     return failed || here ? failed : SKIPPED;
 }

@@ -98,17 +98,15 @@ START_TEST(graphs)
         for (size_t i = 0; i < s->ops.count; i++) {
             const gy_op *op = &s->ops.at[i];
             gy_group group;
-            if (op->kind != GY_OP_COLLECTIVE) {
+            if (op->kind != GY_OP_COLLECTIVE)
                 continue;
-            }
             ck_assert(gy_group_of_op(&group, s, op));
             ck_assert_int_eq(group.bytes, 4096);
             ck_assert_uint_eq(group.ranks, 4);
             ck_assert(gy_group_is_full(&group) && gy_group_is_even(&group));
             gy_group_free(&group);
-            for (uint32_t r = 0; r < 4; r++) {
+            for (uint32_t r = 0; r < 4; r++)
                 ck_assert_uint_eq(gy_op_device(s, op, r), r);
-            }
             ck_assert_int_ge(op->start, end); /* one after another */
             end = op->start + op->duration;
             found++;

@@ -25,9 +25,8 @@ static void draw_triangle(float *a, bool both)
 {
     draw(a, N * N);
     for (int i = 0; i < N; i++) {
-        for (int j = 0; j < i && both; j++) {
+        for (int j = 0; j < i && both; j++)
             a[j * N + i] = a[i * N + j];
-        }
         a[i * N + i] = N + a[i * N + i];
     }
 }
@@ -37,9 +36,8 @@ static void expect_no_library(void)
 {
     char *text = NULL;
     size_t i = 0;
-    while (strcmp(gantry_backend_name(i), "cuda") != 0) {
+    while (strcmp(gantry_backend_name(i), "cuda") != 0)
         i++;
-    }
     MUST(gantry_backend_describe(i, &text, MUST_ERR));
     ck_assert_msg(strstr(text, " trsm run as plain kernels"), "%s", text);
     ck_assert_msg(strstr(text, "potrf runs as plain kernels") || strstr(text, "gemm, potrf, "), "%s", text);
@@ -55,9 +53,8 @@ static gantry_status carry_out(const char *kernel, const char *scalars, const ch
     uint64_t ticket = 0;
     fakeCudaDevices(1, "all", 0);
     expect_no_library();
-    if (x) {
+    if (x)
         snprintf(operand, sizeof operand, "\"%s\":\"x\",", x);
-    }
     snprintf(text, sizeof text,
              "{\"gantry\":1,\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[%d,%d],\"class\":\"input\"},\"y\":{"
              "\"dtype\":\"f32\",\"shape\":[%d,%d],\"class\":\"state\",\"output\":true},\"sink\":{\"dtype\":\"f32\","
@@ -95,9 +92,8 @@ START_TEST(rank_update)
     for (int i = 0; i < N; i++) {
         for (int j = 0; j <= i; j++) {
             float sum = 0;
-            for (int k = 0; k < M; k++) {
+            for (int k = 0; k < M; k++)
                 sum += a[i * M + k] * a[j * M + k];
-            }
             want[i * N + j] = 0.7f * sum + 1.3f * c[i * N + j];
         }
     }
@@ -114,9 +110,8 @@ START_TEST(solve)
     memcpy(want, b, sizeof b);
     for (int i = 0; i < M; i++) {
         for (int j = 0; j < N; j++) {
-            for (int k = 0; k < j; k++) {
+            for (int k = 0; k < j; k++)
                 want[i * N + j] -= want[i * N + k] * a[j * N + k];
-            }
             want[i * N + j] /= a[j * N + j];
         }
     }
@@ -132,9 +127,8 @@ START_TEST(factor)
     memcpy(want, a, sizeof a);
     for (int j = 0; j < N; j++) {
         for (int i = j; i < N; i++) {
-            for (int k = 0; k < j; k++) {
+            for (int k = 0; k < j; k++)
                 want[i * N + j] -= want[i * N + k] * want[j * N + k];
-            }
             want[i * N + j] = i == j ? sqrtf(want[i * N + j]) : want[i * N + j] / want[j * N + j];
         }
     }

@@ -72,9 +72,8 @@ static void start_and_look(const world *w, float a, int launches, int captures)
     int launched = fakeCudaCalls("cuGraphLaunch"), made = fakeCudaCalls("cuGraphInstantiateWithFlags");
     start(w);
     MUST(gantry_run_output(w->run, gantry_graph_find_buffer(w->g, "y"), &at, &bytes, MUST_ERR));
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         ck_assert_float_eq(((const float *)at)[i], a * (float)i);
-    }
     ck_assert_int_eq(fakeCudaCalls("cuGraphLaunch") - launched, launches);
     ck_assert_int_eq(fakeCudaCalls("cuGraphInstantiateWithFlags") - made, captures);
 }
@@ -92,18 +91,15 @@ START_TEST(a_graph_once_nothing_changes)
     start_and_look(&w, 2, 1, 0);
     MUST(gantry_run_set_scalar(w.run, gantry_graph_find_node(w.g, "s[0]"), "a", 3, MUST_ERR));
     MUST(gantry_run_set_scalar(w.run, gantry_graph_find_node(w.g, "s[1]"), "a", 3, MUST_ERR));
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         start_and_look(&w, 3, 0, 0);
-    }
     start_and_look(&w, 3, 1, 1);
     float x[N];
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         x[i] = (float)(2 * i);
-    }
     MUST(gantry_run_bind(w.run, gantry_graph_find_buffer(w.g, "x"), x, sizeof x, MUST_ERR));
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         start_and_look(&w, 6, 0, 0);
-    }
     start_and_look(&w, 6, 1, 1);
     drop(&w);
 }
@@ -116,9 +112,8 @@ START_TEST(streams_while_bindings_change)
     world w = make(parse(scaled), 1, 0);
     float x[2][N];
     for (int i = 0; i < 20; i++) {
-        for (int k = 0; k < N; k++) {
+        for (int k = 0; k < N; k++)
             x[i % 2][k] = (float)(k * (i + 1));
-        }
         MUST(gantry_run_bind(w.run, gantry_graph_find_buffer(w.g, "x"), x[i % 2], sizeof x[0], MUST_ERR));
         start_and_look(&w, (float)(2 * (i + 1)), 0, 0);
     }
@@ -132,9 +127,8 @@ START_TEST(decided_once)
     fakeCudaDevices(2, "all", 0);
     world w = make(parse(scaled), 2, 0);
     int made = fakeCudaCalls("cuGraphInstantiateWithFlags");
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < 40; i++)
         start(&w);
-    }
     bool graph = strcmp(replay_of(w.run), "graph (auto)") == 0;
     ck_assert(graph || strcmp(replay_of(w.run), "stream (auto: faster than a graph)") == 0);
     ck_assert_int_eq(fakeCudaCalls("cuGraphInstantiateWithFlags") - made, 1);
@@ -148,9 +142,8 @@ START_TEST(capture_refused)
     fakeCudaDevices(1, "all", 0);
     world w = make(parse(scaled), 1, 0);
     fakeCudaFail("cuStreamBeginCapture:1:900");
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 8; i++)
         start_and_look(&w, 2, 0, 0);
-    }
     ck_assert_str_eq(replay_of(w.run), "stream (capture refused)");
     fakeCudaFail(NULL);
     drop(&w);
@@ -161,9 +154,8 @@ START_TEST(times_are_recorded)
 {
     fakeCudaDevices(1, "all", 0);
     world w = make(parse(scaled), 1, 1);
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 8; i++)
         start_and_look(&w, 2, 0, 0);
-    }
     drop(&w);
 }
 END_TEST
@@ -190,9 +182,8 @@ START_TEST(functions_of_the_program)
     fakeCudaDevices(1, "all", 0);
     world w = make(g, 1, 0);
     called = 0;
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 8; i++)
         start(&w);
-    }
     ck_assert_int_eq(called, 8);
     ck_assert_str_eq(replay_of(w.run), "stream");
     drop(&w);

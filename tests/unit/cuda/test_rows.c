@@ -80,9 +80,8 @@ static void make(sparse *m)
         m->column[k] = (int32_t)(draw(&state) % COLUMNS);
         m->value[k] = draw(&state) / 1e6 - 8;
     }
-    for (int c = 0; c < COLUMNS; c++) {
+    for (int c = 0; c < COLUMNS; c++)
         m->vector[c] = ldexp(draw(&state), (int)(draw(&state) % 60) - 50);
-    }
 }
 
 static gantry_status multiply(const sparse *m, const char *backend, double *y, gantry_error *err)
@@ -117,16 +116,14 @@ START_TEST(sparse_rows)
         m.row[25] = m.row[30];
         m.row[400] = 0;
     } else if (_i == 2) {
-        for (int r = 0; r <= ROWS; r += 2) {
+        for (int r = 0; r <= ROWS; r += 2)
             m.row[r] = 0;
-        }
     }
     MUST(multiply(&m, "cuda", y, MUST_ERR));
     for (int r = 0; r < ROWS; r++) {
         double sum = 0;
-        for (int k = m.row[r]; k < m.row[r + 1]; k++) {
+        for (int k = m.row[r]; k < m.row[r + 1]; k++)
             sum += m.value[k] * m.vector[m.column[k]];
-        }
         ck_assert_msg(memcmp(&sum, &y[r], sizeof sum) == 0, "row %d: %.17g, not %.17g", r, y[r], sum);
     }
 }
@@ -142,9 +139,8 @@ START_TEST(sparse_wrong)
     int first = 0;
     switch (_i) {
     case 0: /* columns that are not there */
-        for (int r = 27; r < ROWS; r++) {
+        for (int r = 27; r < ROWS; r++)
             m.column[m.row[r]] = r % 2 ? COLUMNS : -1;
-        }
         first = 27;
         break;
     case 1: /* entries that are not there */
@@ -188,17 +184,15 @@ static gantry_status both(const cross *c, const char *dtype, double *loss, doubl
              "\"labels\":\"t\",\"grad\":\"grad\"}}]}",
              dtype, c->rows, c->classes, c->rows, dtype, dtype, c->rows, c->classes);
     work w = begin(text, "cuda");
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         f[i] = (float)c->logits[i];
-    }
     bind(&w, "x", size == 4 ? (const void *)f : c->logits, n * size);
     bind(&w, "t", c->label, (size_t)c->rows * sizeof *c->label);
     bind_output(&w, "loss", size == 4 ? (void *)&l : loss, size);
     bind_output(&w, "grad", size == 4 ? (void *)g : grad, n * size);
     gantry_status status = carry_out(&w, err);
-    for (size_t i = 0; i < n && size == 4; i++) {
+    for (size_t i = 0; i < n && size == 4; i++)
         grad[i] = (double)g[i];
-    }
     *loss = size == 4 ? (double)l : *loss;
     end(&w);
     return status;
@@ -234,12 +228,10 @@ START_TEST(cross_entropy)
     for (int r = 0; r < c.rows; r++) {
         const double *x = c.logits + r * c.classes;
         long double top = -INFINITY, sum = 0;
-        for (int k = 0; k < c.classes; k++) {
+        for (int k = 0; k < c.classes; k++)
             top = x[k] > top ? x[k] : top;
-        }
-        for (int k = 0; k < c.classes; k++) {
+        for (int k = 0; k < c.classes; k++)
             sum += expl(x[k] - top);
-        }
         total += logl(sum) + top - x[c.label[r]];
         for (int k = 0; k < c.classes; k++) {
             double want = (double)(0.5L * (expl(x[k] - top) / sum - (k == c.label[r])));
@@ -259,9 +251,8 @@ START_TEST(no_number)
     static cross c;
     double loss = 0, grad[MOST];
     c = logits_of(4, 40);
-    for (int k = 0; k < 40; k++) {
+    for (int k = 0; k < 40; k++)
         c.logits[40 + k] = (double)-INFINITY;
-    }
     c.logits[80 + 17] = (double)INFINITY;
     c.logits[120 + 3] = (double)NAN;
     MUST(both(&c, _i ? "f32" : "f64", &loss, grad, MUST_ERR));
@@ -331,9 +322,8 @@ START_TEST(busy_scales)
     bind_output(&w, "y", y, sizeof y);
     MUST(carry_out(&w, MUST_ERR));
     ck_assert_int_eq(carry_out(&w, &err), GANTRY_OK);
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < 1000; i++)
         ck_assert_int_eq((uint8_t)y[i], (uint8_t)(-3 * i));
-    }
     end(&w);
 }
 END_TEST

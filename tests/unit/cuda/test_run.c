@@ -48,9 +48,8 @@ static gantry_status add_up(const gantry_launch *l)
     ck_assert_int_eq(l->device_ordinal, -1);
     const float *x = l->arg[0].data;
     double *sum = l->arg[1].data;
-    for (int64_t i = 0; i < l->arg[0].rows; i++) {
+    for (int64_t i = 0; i < l->arg[0].rows; i++)
         sum[0] += x[i];
-    }
     return GANTRY_OK;
 }
 
@@ -88,9 +87,8 @@ static line make_line(const char *replay, int in_flight)
     l.y = gantry_graph_buffer(l.g, "y", GANTRY_F32, 1, &n);
     l.sum = gantry_graph_buffer(l.g, "sum", GANTRY_F64, 1, &one);
     const gantry_buffer all[] = { l.x, a, b, l.y };
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++)
         gantry_buffer_split(l.g, all[i], 2);
-    }
     gantry_buffer_set_class(l.g, l.x, GANTRY_INPUT);
     gantry_buffer_set_class(l.g, l.sum, GANTRY_STATE);
     gantry_buffer_init_value(l.g, l.sum, 0);
@@ -126,25 +124,22 @@ static void free_line(line *l)
 
 static void fill(float *x, int from)
 {
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         x[i] = (float)((i * 7 + from) % 1000);
-    }
 }
 
 /* 8 x + 7, exactly, in floats. */
 static void expect_y(const float *x, const float *y)
 {
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         ck_assert_msg(y[i] == 8 * x[i] + 7, "element %d is %g, not %g", i, (double)y[i], (double)(8 * x[i] + 7));
-    }
 }
 
 static double sum_of(const float *x)
 {
     double sum = 0;
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         sum += 8 * x[i] + 7;
-    }
     return sum;
 }
 
@@ -175,9 +170,8 @@ START_TEST(bound_again_and_again)
         fakeCudaSeed((uint64_t)start + 1);
         fill(x, start);
         MUST(gantry_run_bind(l.run, l.x, x, N * sizeof *x, MUST_ERR));
-        if (start == 2) {
+        if (start == 2)
             MUST(gantry_run_bind_output(l.run, l.y, y, N * sizeof *y, MUST_ERR));
-        }
         start_and_wait(&l);
         sum += sum_of(x);
         ck_assert_ptr_eq(start < 2 ? NULL : y, start < 2 ? NULL : output(&l, l.y));
@@ -221,9 +215,8 @@ START_TEST(how_often_functions_are_called)
     fill(x, 0);
     MUST(gantry_run_bind(l.run, l.x, x, N * sizeof *x, MUST_ERR));
     calls = 0;
-    for (int start = 0; start < 3; start++) {
+    for (int start = 0; start < 3; start++)
         start_and_wait(&l);
-    }
     ck_assert_int_eq(calls, _i ? 6 : 18);
     free_line(&l);
     free(x);
@@ -312,9 +305,8 @@ START_TEST(several_in_flight)
             sum += sum_of(x[i]);
         }
         ck_assert_double_eq(*(const double *)output(&l, l.sum), sum);
-        for (int i = 0; i < STARTS; i++) {
+        for (int i = 0; i < STARTS; i++)
             expect_y(x[i], y[i]);
-        }
         free_line(&l);
         for (int i = 0; i < STARTS; i++) {
             free(x[i]);
@@ -383,9 +375,8 @@ START_TEST(fills)
     for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
         for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
             char text[600];
-            if (v == 2 && dtypes[d][0] != 'f' && dtypes[d][0] != 'b') {
+            if (v == 2 && dtypes[d][0] != 'f' && dtypes[d][0] != 'b')
                 continue;
-            }
             snprintf(text, sizeof text,
                      "{\"gantry\":1,\"buffers\":{\"a\":{\"dtype\":\"%s\",\"shape\":[37],\"split\":2},"
                      "\"b\":{\"dtype\":\"%s\",\"shape\":[37],\"split\":2,\"output\":true}},\"nodes\":["
@@ -470,15 +461,13 @@ START_TEST(dynamic_scalars)
     for (int start = 0; start < 4; start++) {
         const void *at = NULL;
         uint64_t bytes = 0, ticket = 0;
-        if (start > 0) {
+        if (start > 0)
             MUST(gantry_run_set_scalar(w.run, gantry_graph_find_node(w.g, "s"), "a", start + 2, MUST_ERR));
-        }
         MUST(gantry_run_start(w.run, &ticket, MUST_ERR));
         MUST(gantry_run_wait(w.run, ticket, MUST_ERR));
         MUST(gantry_run_output(w.run, gantry_graph_find_buffer(w.g, "y"), &at, &bytes, MUST_ERR));
-        for (int i = 0; i < 100; i++) {
+        for (int i = 0; i < 100; i++)
             ck_assert_float_eq(((const float *)at)[i], (float)(i * (start + 2)));
-        }
     }
     close_text(&w);
     check_alive();
@@ -501,9 +490,8 @@ START_TEST(times)
     float *x = malloc(N * sizeof *x);
     fill(x, 0);
     MUST(gantry_run_bind(l.run, l.x, x, N * sizeof *x, MUST_ERR));
-    for (int start = 0; start < 2; start++) {
+    for (int start = 0; start < 2; start++)
         start_and_wait(&l);
-    }
     MUST(gantry_run_get_info(l.run, &info, MUST_ERR));
     ck_assert_str_eq(info.replay, "stream; times by events, CUPTI cannot be used");
     ck_assert_double_gt(info.last_us, 0);

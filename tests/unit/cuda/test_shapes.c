@@ -126,9 +126,8 @@ START_TEST(counted)
              "true}},\"nodes\":[{\"id\":\"h[i]\",\"for\":{\"i\":3},\"kernel\":\"histogram\",\"args\":{\"x\":\"a[i]\","
              "\"out\":\"b\"}}]}",
              sizes[_i / 4], _i % 3 ? 256 : 2, dtypes[_i % 4]);
-    if (_i % 4 % 2) {
+    if (_i % 4 % 2)
         memcpy(strstr(text, "-7"), " 7", 2);
-    }
     on_both(text);
 }
 END_TEST

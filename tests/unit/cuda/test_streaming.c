@@ -143,9 +143,8 @@ static void add_region(launch *l, int i, gantry_dtype d, int64_t rows, int64_t w
     r->host = malloc(r->bytes);
     ck_assert_int_eq(driver.cuMemHostAlloc((void **)&r->pinned, r->bytes, 0), CUDA_SUCCESS);
     ck_assert_int_eq(driver.cuMemAlloc(&r->device, r->bytes), CUDA_SUCCESS);
-    for (size_t k = 0; k < r->bytes; k += size) {
+    for (size_t k = 0; k < r->bytes; k += size)
         draw_element(r->host + k, d);
-    }
     memcpy(r->pinned, r->host, r->bytes);
     ck_assert_int_eq(driver.cuMemcpyHtoDAsync(r->device, r->pinned, r->bytes, stream), CUDA_SUCCESS);
     l->shape[i][0] = rows;
@@ -214,11 +213,9 @@ static void run_both(launch *l)
     MUST(l->kernel->launch(&device));
     gantry_launch host = view(l, false);
     MUST(l->manifest->host(&host));
-    for (int32_t i = 0; i < l->manifest->args; i++) {
-        if (l->at[i].host) {
+    for (int32_t i = 0; i < l->manifest->args; i++)
+        if (l->at[i].host)
             check_region(l, i);
-        }
-    }
     close_launch(l);
 }
 static launch new_launch(const gy_cuda_kernel *kernel)
@@ -257,11 +254,9 @@ enum { EACH = sizeof each / sizeof *each };
 static void try_each(const gy_cuda_kernel *kernel, gantry_dtype d, int64_t n, const int *beyond)
 {
     launch l = new_launch(kernel);
-    for (int32_t i = 0, k = 0; i < l.manifest->args; i++) {
-        if (l.manifest->arg[i].access) {
+    for (int32_t i = 0, k = 0; i < l.manifest->args; i++)
+        if (l.manifest->arg[i].access)
             add_region(&l, i, d, n, 1, beyond[k++]);
-        }
-    }
     run_both(&l);
 }
 
@@ -334,9 +329,8 @@ static void try_reduce(const gy_cuda_kernel *kernel, gantry_dtype from, gantry_d
 {
     launch l = new_launch(kernel);
     int32_t regions = l.manifest->args;
-    for (int32_t i = 0; i < regions - 1; i++) {
+    for (int32_t i = 0; i < regions - 1; i++)
         add_region(&l, i, from, n, 1, i ? 0 : beyond);
-    }
     add_region(&l, regions - 1, to, 1, 1, beyond);
     l.scratch_bytes = 8 * 2048;
     ck_assert_int_eq(driver.cuMemAlloc(&l.scratch, l.scratch_bytes), CUDA_SUCCESS);
@@ -369,12 +363,10 @@ END_TEST
 static double sum_apart(const double *x, int64_t count, int64_t from, int64_t sums)
 {
     double total = 0;
-    if (sums > 1) {
+    if (sums > 1)
         return sum_apart(x, count, from, sums / 2) + sum_apart(x, count, from + sums / 2, sums / 2);
-    }
-    for (int64_t i = from; i < count; i += 256) {
+    for (int64_t i = from; i < count; i += 256)
         total += x[i];
-    }
     return total;
 }
 
@@ -466,9 +458,8 @@ static void try_parts(gantry_dtype d, gantry_access op, int sources, int targets
     gantry_kernel manifest = { .name = gantry_access_name(op), .arg = arg, .host = combine_host };
     launch l = { .manifest = &manifest, .kernel = &gy_cuda_kernel_combine };
     bool moves = op == GANTRY_WRITE;
-    for (int k = 0; k < parts; k++) {
+    for (int k = 0; k < parts; k++)
         add_part(&l, arg, &manifest.args, d, op, moves ? 1 : sources + k, targets + k, n + 300 * k * k);
-    }
     sources = moves ? 1 : sources;
     l.in_place = draw() % 2 ? sources + (int)(draw() % (uint64_t)targets) : 0;
     run_both(&l);
@@ -489,9 +480,8 @@ START_TEST(contributions)
             }
         }
     }
-    for (int sources = 7; sources < 19; sources += 2) { /* more than are loaded at once */
+    for (int sources = 7; sources < 19; sources += 2) /* more than are loaded at once */
         try_parts(GANTRY_F32, GANTRY_SUM, sources, 2, 1, 777);
-    }
     try_parts(GANTRY_F32, GANTRY_SUM, 4, 4, 1, 50003);
     try_parts(GANTRY_U8, GANTRY_MAX, 2, 2, 1, 70001);
     close_device();

@@ -18,9 +18,8 @@ static int count_threads(void)
     int count = 0;
     DIR *folder = opendir("/proc/self/task");
     ck_assert_ptr_nonnull(folder);
-    for (struct dirent *d = readdir(folder); d; d = readdir(folder)) {
+    for (struct dirent *d = readdir(folder); d; d = readdir(folder))
         count += d->d_name[0] != '.';
-    }
     closedir(folder);
     return count;
 }
@@ -44,9 +43,8 @@ static void count_others(void)
 /* Those that were waited for may be listed a moment longer. */
 static void await_others(void)
 {
-    for (int i = 0; i < 2000 && count_threads() > others; i++) {
+    for (int i = 0; i < 2000 && count_threads() > others; i++)
         nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-    }
     ck_assert_int_eq(count_threads(), others);
 }
 

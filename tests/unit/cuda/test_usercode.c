@@ -50,9 +50,8 @@ static void mix(const fakeCudaLaunch *l, void **p)
     (void)l;
     float weight = *(float *)p[0], *y = *(float **)p[2];
     const float *x = *(const float **)p[1];
-    for (int64_t i = 0; i < *(int64_t *)p[3]; i++) {
+    for (int64_t i = 0; i < *(int64_t *)p[3]; i++)
         y[i] = weight * x[i] + y[i] + (float)*(uint8_t *)p[4];
-    }
 }
 
 static const size_t mix_sizes[] = { 4, 8, 8, 8, 1 };
@@ -179,9 +178,8 @@ static void turn(const fakeCudaLaunch *l, void **p)
     (void)l;
     const int32_t *x = *(const int32_t **)p[0];
     int32_t *y = *(int32_t **)p[1], h = *(int32_t *)p[2], w = *(int32_t *)p[3];
-    for (int32_t k = 0; k < h * w; k++) {
+    for (int32_t k = 0; k < h * w; k++)
         y[k] = x[k % h * w + k / h];
-    }
 }
 
 static void reverse(const fakeCudaLaunch *l, void **p)
@@ -190,9 +188,8 @@ static void reverse(const fakeCudaLaunch *l, void **p)
     double *x = *(double **)p[0], *scratch = *(double **)p[2];
     int64_t n = *(int64_t *)p[1];
     memcpy(scratch, x, (size_t)n * sizeof *x);
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i++)
         x[i] = scratch[n - 1 - i];
-    }
 }
 
 static void smooth(const fakeCudaLaunch *l, void **p)
@@ -209,9 +206,8 @@ static void smooth(const fakeCudaLaunch *l, void **p)
 static void clip(const fakeCudaLaunch *l, void **p)
 {
     (void)l;
-    for (uint32_t i = 0; i < *(uint32_t *)p[3]; i++) {
+    for (uint32_t i = 0; i < *(uint32_t *)p[3]; i++)
         (*(float **)p[1])[i] = fminf((*(const float **)p[0])[i], *(float *)p[2]);
-    }
 }
 
 /* _i: devices, replay */
@@ -311,9 +307,8 @@ static void twist(const fakeCudaLaunch *l, void **p)
     ck_assert_uint_eq(*(uint32_t *)p[6], 4294967295u);
     ck_assert_uint_eq((uintptr_t)scratch % 256, 0);
     memcpy(scratch, *(const void **)p[0], 12 * sizeof(float)); /* all that is asked for, on the device */
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < 12; i++)
         (*(float **)p[1])[i] = ((const float *)scratch)[11 - i] + (float)*(int32_t *)p[7];
-    }
     twisted++;
 }
 
@@ -348,9 +343,8 @@ START_TEST(scratch_and_types)
     MUST(gantry_run_start(run, &ticket, MUST_ERR));
     MUST(gantry_run_wait(run, ticket, MUST_ERR));
     MUST(gantry_run_output(run, gantry_graph_find_buffer(g, "y"), &y, &bytes, MUST_ERR));
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < 12; i++)
         ck_assert_float_eq(((const float *)y)[i], (float)(11 - i + 2));
-    }
     ck_assert_int_eq(twisted, 2); /* the grid of iteration 0 is empty */
     gantry_run_free(run);
     unmake(&m);
@@ -561,9 +555,8 @@ static gantry_status mix_on_host(const gantry_launch *l)
 {
     const float *x = l->arg[1].data;
     float weight = (float)l->arg[0].number, *y = l->arg[2].data;
-    for (int64_t i = 0; i < l->arg[3].integer; i++) {
+    for (int64_t i = 0; i < l->arg[3].integer; i++)
         y[i] = weight * x[i] + y[i] + (float)l->arg[4].integer;
-    }
     return GANTRY_OK;
 }
 
@@ -714,8 +707,7 @@ int main(void)
     tcase_add_test(tests, code_of_a_program_that_does_not_do);
     suite_add_tcase(suite, tests);
     int failed = run_suite(suite);
-    if (!here) {
+    if (!here)
         printf("skipped: there is no libnvrtc\n");
-    }
     return failed || here ? failed : SKIPPED;
 }

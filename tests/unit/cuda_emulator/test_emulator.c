@@ -35,9 +35,8 @@ START_TEST(block_reduction)
     double x[3000], sum = 0, *px = x, *psum = &sum;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         int64_t n = (int64_t)(seed * 151);
-        for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = 0; i < n; i++)
             x[i] = (double)(i - 100);
-        }
         ck_assert_int_eq(
             launch("block_sum", line_of(1, threads[seed % 4]), seed, (void *[]){ (void *)&px, (void *)&psum, &n }), 0);
         ck_assert_double_eq(sum, (double)(n * (n - 1) / 2 - 100 * n));
@@ -51,13 +50,11 @@ static int right_reversals(const char *name, unsigned threads)
     int right = 0;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         int x[4 * 256], *px = x, wrong = 0, n = (int)threads;
-        for (int i = 0; i < 4 * n; i++) {
+        for (int i = 0; i < 4 * n; i++)
             x[i] = i;
-        }
         ck_assert_int_eq(launch(name, line_of(4, threads), seed, (void *[]){ (void *)&px }), 0);
-        for (int i = 0; i < 4 * n; i++) {
+        for (int i = 0; i < 4 * n; i++)
             wrong += x[i] != i / n * n + n - 1 - i % n;
-        }
         right += wrong == 0;
     }
     return right;
@@ -199,9 +196,8 @@ START_TEST(warps)
 {
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         int x[96], y[96 * 8], want[8], *px = x, *py = y;
-        for (int i = 0; i < 96; i++) {
+        for (int i = 0; i < 96; i++)
             x[i] = (i * 37 + (int)seed) % 101 - 50 + (i == 40 && seed % 2 ? 1000 : 0);
-        }
         x[40] = seed % 2 ? 1000 : x[40];
         ck_assert_int_eq(launch("lanes", line_of(1, 96), seed, (void *[]){ (void *)&px, (void *)&py }), 0);
         for (int t = 0; t < 96; t++) {
@@ -217,16 +213,14 @@ START_TEST(two_dimensions)
     static float x[50 * 37], z[50 * 37];
     int h = 50, w = 37;
     float *px = x, *pz = z;
-    for (int i = 0; i < h * w; i++) {
+    for (int i = 0; i < h * w; i++)
         x[i] = (float)i;
-    }
     emulator_extents e = { { 3, 4, 1 }, { 16, 16, 1 } };
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         memset(z, 0, sizeof z);
         ck_assert_int_eq(launch("turn", e, seed, (void *[]){ (void *)&px, (void *)&pz, &h, &w }), 0);
-        for (int i = 0; i < h * w; i++) {
+        for (int i = 0; i < h * w; i++)
             ck_assert_float_eq(z[i % w * h + i / w], x[i]);
-        }
     }
 }
 END_TEST

@@ -29,14 +29,11 @@ static double peak_bytes(void)
     FILE *f = fopen("/proc/self/status", "r");
     char line[256];
     long kib = 0;
-    while (f && fgets(line, sizeof line, f)) {
-        if (sscanf(line, "VmHWM: %ld kB", &kib) == 1) {
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "VmHWM: %ld kB", &kib) == 1)
             break;
-        }
-    }
-    if (f) {
+    if (f)
         fclose(f);
-    }
     return (double)kib * 1024;
 }
 

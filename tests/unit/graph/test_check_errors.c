@@ -213,9 +213,8 @@ CASE(overlap_many)
 {
     gantry_buffer big = gantry_graph_buffer(g, "big", GANTRY_F32, 1, SHAPE(1000));
     gantry_node n = gantry_graph_work(g, "n");
-    for (int i = 39; i >= 0; i--) {
+    for (int i = 39; i >= 0; i--)
         gantry_node_write(g, n, gantry_rows(big, 10 * i, 10 * i + 10));
-    }
     gantry_node_read(g, n, gantry_rows(big, 900, 950));
     gantry_node_read(g, n, gantry_rows(big, 255, 256));
 }
@@ -341,12 +340,10 @@ CASE(circle_by_data)
 CASE(circle_long)
 {
     gantry_node n[12];
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < 12; i++)
         n[i] = gantry_graph_work(g, "n");
-    }
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < 12; i++)
         gantry_node_after(g, n[(i + 1) % 12], n[i]);
-    }
 }
 CASE(circle_in_loop)
 {
@@ -530,9 +527,8 @@ CASE(fine_in_place)
     gantry_region r[20];
     gantry_buffer big = gantry_graph_buffer(g, "big", GANTRY_F32, 1, SHAPE(100));
     gantry_buffer_init_value(g, big, 0);
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 20; i++)
         r[i] = gantry_rows(big, 5 * i, 5 * i + 5);
-    }
     gantry_graph_collective(g, "many", GANTRY_ALL_REDUCE, GANTRY_MIN, 20, r, 20, r, 0);
     gantry_graph_collective(g, "few", GANTRY_ALL_REDUCE, GANTRY_MIN, 4, r, 4, r, 0);
     gantry_graph_collective(g, "root", GANTRY_REDUCE, GANTRY_MIN, 4, r, 1, &r[2], 2);
@@ -541,9 +537,8 @@ CASE(fine_in_place)
 CASE(fine_overlap_of_reads)
 {
     gantry_node n = gantry_graph_work(g, "n");
-    for (int i = 0; i < 30; i++) {
+    for (int i = 0; i < 30; i++)
         gantry_node_read(g, n, gantry_all(x));
-    }
 }
 CASE(fine_empty)
 {
@@ -615,12 +610,10 @@ static int loop_line; /* where add_loop adds nodes */
 static void add_loop(int64_t count, bool fill, bool carried)
 {
     gantry_graph_repeat(g, count);
-    if (fill) {
+    if (fill)
         gantry_graph_fill(g, NULL, gantry_all(y), 0);
-    }
-    if (carried) {
+    if (carried)
         gantry_graph_carry(g, x, y);
-    }
     for (int i = 0; i < 3; i++) {
         loop_line = __LINE__ + 1;
         gantry_node_reduce(g, gantry_graph_work(g, "n"), gantry_part(y, i), GANTRY_SUM);

@@ -56,9 +56,8 @@ static int below(int n)
 static gantry_access random_mode(int mix)
 {
     static const gantry_access plain[] = { GANTRY_READ, GANTRY_READ, GANTRY_WRITE, GANTRY_READWRITE };
-    if (mix == 0) {
+    if (mix == 0)
         return plain[below(4)];
-    }
     int k = below(8);
     return k < 4 ? plain[k] : below(40) ? GANTRY_SUM : GANTRY_MAX;
 }
@@ -81,9 +80,8 @@ static gantry_region random_region(const ref_graph *r, int buffer, int *first, i
     }
     *first = i * ROWS / r->parts;
     *last = (i + n) * ROWS / r->parts;
-    if (kind == 2 || *first == *last) {
+    if (kind == 2 || *first == *last)
         return gantry_parts(b, i, i + n);
-    }
     *first = *first - halo_before < 0 ? 0 : *first - halo_before;
     *last = *last + halo_after > ROWS ? ROWS : *last + halo_after;
     return gantry_halo(gantry_parts(b, i, i + n), halo_before, halo_after);
@@ -134,19 +132,16 @@ static void add_node(gantry_graph *g, ref_graph *r, int loop, int mix)
     *n = (ref_node){ .loop = loop };
     gantry_graph_work(g, "n");
     int order[BUFFERS], wanted = below(ACCESSES);
-    for (int i = 0; i < r->buffers; i++) {
+    for (int i = 0; i < r->buffers; i++)
         order[i] = i;
-    }
     for (int i = 0; i < wanted; i++) {
         /* Mostly buffers that the node does not use yet: two accesses of one buffer are likely to be refused. */
         int k = i + below(r->buffers - (i < r->buffers ? i : 0) > 0 && i < r->buffers ? r->buffers - i : 1);
         int buffer = i < r->buffers ? order[k] : below(r->buffers);
-        if (i < r->buffers) {
+        if (i < r->buffers)
             order[k] = order[i];
-        }
-        if (below(60) == 0) {
+        if (below(60) == 0)
             buffer = below(r->buffers);
-        }
         add_access(g, r, node, buffer, mix);
     }
 }
@@ -157,9 +152,8 @@ static void add_afters(gantry_graph *g, ref_graph *r, bool forward)
     for (int i = 0; i < 3 && r->nodes > 1; i++) {
         int a = below(r->nodes), b = below(r->nodes);
         ref_node *n = &r->node[a];
-        if (a == b || (a < b && !forward) || n->afters == 2) {
+        if (a == b || (a < b && !forward) || n->afters == 2)
             continue;
-        }
         n->after[n->afters++] = b;
         gantry_node_after(g, (gantry_node){ .id = (uint32_t)a }, (gantry_node){ .id = (uint32_t)b });
     }
@@ -177,12 +171,10 @@ static gantry_graph *make(ref_graph *r)
         gantry_buffer_split(g, b, r->parts);
         r->defined[i] = all_defined || below(3) > 0;
         r->output[i] = below(6) == 0;
-        if (r->defined[i]) {
+        if (r->defined[i])
             gantry_buffer_init_value(g, b, 1);
-        }
-        if (r->output[i]) {
+        if (r->output[i])
             gantry_buffer_output(g, b);
-        }
     }
     int nodes = below(NODES + 1), mix = below(3), open = -1;
     for (int i = 0; i < nodes; i++) {
@@ -235,9 +227,8 @@ static void run_node(const ref_graph *r, ref_flow *f, int node, int iteration)
     assert_quietly(f->tasks <= TASKS);
     t->node = node;
     t->iteration = iteration;
-    for (int i = 0; i < r->node[node].accesses; i++) {
+    for (int i = 0; i < r->node[node].accesses; i++)
         t->value[i] = f->now[r->node[node].access[i].buffer];
-    }
 }
 
 /* The words of the design, one after the other. */
@@ -255,21 +246,18 @@ static void unroll_loop(const ref_graph *r, ref_flow *f, const ref_loop *loop)
             }
             last_next[c] = f->now[next];
         }
-        for (int n = loop->first; n < loop->last; n++) {
+        for (int n = loop->first; n < loop->last; n++)
             run_node(r, f, n, it);
-        }
     }
-    for (int c = 0; loop->count > 0 && c < loop->carries; c++) {
+    for (int c = 0; loop->count > 0 && c < loop->carries; c++)
         f->now[loop->prev[c]] = f->now[loop->next[c]] = last_next[c];
-    }
 }
 
 static void unroll(const ref_graph *r, ref_flow *f)
 {
     f->values = r->buffers;
-    for (int i = 0; i < r->buffers; i++) {
+    for (int i = 0; i < r->buffers; i++)
         f->now[i] = i;
-    }
     for (int n = 0; n < r->nodes;) {
         if (r->node[n].loop < 0) {
             run_node(r, f, n++, 0);
@@ -293,11 +281,9 @@ static bool touches(const ref_access *a, int row)
 /* The mode in which a task touches a row of a value; 0: not at all. */
 static gantry_access mode_at(const ref_graph *r, const ref_task *t, int value, int row)
 {
-    for (int i = 0; i < r->node[t->node].accesses; i++) {
-        if (t->value[i] == value && touches(access_of(r, t, i), row)) {
+    for (int i = 0; i < r->node[t->node].accesses; i++)
+        if (t->value[i] == value && touches(access_of(r, t, i), row))
             return access_of(r, t, i)->mode;
-        }
-    }
     return (gantry_access)0;
 }
 
@@ -363,9 +349,8 @@ static bool look_back(const ref_graph *r, ref_flow *f, int reader, int value, in
             return true;
         }
         older |= m == GANTRY_READ && parts;
-        if (is_part(m) && older) {
+        if (is_part(m) && older)
             return true; /* a sum that was read is a value by itself: whoever read it stands between */
-        }
         if (is_part(m)) {
             f->bytes[u][reader] += count;
             parts = true;
@@ -379,9 +364,8 @@ static bool is_mixed(const ref_graph *r, const ref_flow *f, int task, int value,
 {
     for (int u = task - 1; u >= 0; u--) {
         gantry_access m = mode_at(r, &f->task[u], value, row);
-        if (m) {
+        if (m)
             return is_part(m) && m != mode;
-        }
     }
     return false;
 }
@@ -393,33 +377,27 @@ static void follow_rows(const ref_graph *r, ref_flow *f)
         for (int i = 0; i < n->accesses; i++) {
             for (int row = n->access[i].first; row < n->access[i].last; row++) {
                 gantry_access m = n->access[i].mode;
-                if (m == GANTRY_READ || m == GANTRY_READWRITE) {
+                if (m == GANTRY_READ || m == GANTRY_READWRITE)
                     f->refused |= !look_back(r, f, t, f->task[t].value[i], row, true);
-                } else if (is_part(m)) {
+                else if (is_part(m))
                     f->refused |= is_mixed(r, f, t, f->task[t].value[i], row, m);
-                }
             }
         }
     }
-    for (int b = 0; b < r->buffers; b++) {
-        for (int row = 0; row < ROWS && r->output[b]; row++) {
+    for (int b = 0; b < r->buffers; b++)
+        for (int row = 0; row < ROWS && r->output[b]; row++)
             f->refused |= !look_back(r, f, f->tasks, f->now[b], row, false);
-        }
-    }
 }
 
 static void close_order(ref_flow *f)
 {
     for (int k = 0; k < f->tasks; k++) {
-        for (int i = 0; i < f->tasks; i++) {
-            for (int j = 0; f->before[i][k] && j < f->tasks; j++) {
+        for (int i = 0; i < f->tasks; i++)
+            for (int j = 0; f->before[i][k] && j < f->tasks; j++)
                 f->before[i][j] |= f->before[k][j];
-            }
-        }
     }
-    for (int i = 0; i < f->tasks; i++) {
+    for (int i = 0; i < f->tasks; i++)
         f->refused |= f->before[i][i];
-    }
 }
 
 /* Of the tasks that are ready the one added first. */
@@ -430,12 +408,10 @@ static void list_tasks(const ref_flow *f, int *order)
         int t = 0;
         for (;; t++) {
             bool ready = !done[t];
-            for (int u = 0; u < f->tasks; u++) {
+            for (int u = 0; u < f->tasks; u++)
                 ready &= done[u] || !f->before[u][t];
-            }
-            if (ready) {
+            if (ready)
                 break;
-            }
         }
         done[t] = true;
         order[i] = t;
@@ -449,11 +425,9 @@ static int stat_refused, stat_circles, stat_forward, stat_deps, stat_tasks, stat
 /* The reference's number of the task that the flow lists at `t`. */
 static int ref_of(const ref_flow *f, const gy_task *task)
 {
-    for (int i = 0; i < f->tasks; i++) {
-        if (f->task[i].node == (int)task->node && f->task[i].iteration == (int)task->iteration) {
+    for (int i = 0; i < f->tasks; i++)
+        if (f->task[i].node == (int)task->node && f->task[i].iteration == (int)task->iteration)
             return i;
-        }
-    }
     ck_abort_msg("a task that should not be");
     return -1;
 }
@@ -470,9 +444,8 @@ static void compare_order(const ref_flow *f, const gy_flow *flow, const int *ref
             last = d->from;
             /* Predecessors come first, so theirs are closed. */
             closed[d->from][t] = true;
-            for (uint32_t u = 0; u < t; u++) {
+            for (uint32_t u = 0; u < t; u++)
                 closed[u][t] |= closed[u][d->from];
-            }
             long bytes = f->bytes[ref[d->from]][ref[t]] * 4;
             assert_quietly(d->bytes == bytes && ((d->kinds & GY_DEP_DATA) != 0) == (bytes > 0));
             stat_deps++;
@@ -480,13 +453,11 @@ static void compare_order(const ref_flow *f, const gy_flow *flow, const int *ref
     }
     for (uint32_t t = 0; t < flow->tasks; t++) {
         for (uint32_t u = 0; u < flow->tasks; u++) {
-            if (closed[u][t] != f->before[ref[u]][ref[t]]) {
+            if (closed[u][t] != f->before[ref[u]][ref[t]])
                 ck_abort_msg("task %d %s task %d", ref[u], closed[u][t] ? "need not precede" : "must precede", ref[t]);
-            }
             bool linked = false;
-            for (size_t i = flow->dep_first[t]; i < flow->dep_first[t + 1]; i++) {
+            for (size_t i = flow->dep_first[t]; i < flow->dep_first[t + 1]; i++)
                 linked |= flow->dep[i].from == u;
-            }
             assert_quietly(linked || f->bytes[ref[u]][ref[t]] == 0);
         }
     }
@@ -542,9 +513,8 @@ static void compare(const ref_graph *r, gantry_graph *g)
     ck_assert_msg(f.refused == (status != GANTRY_OK), "%s: %s", f.refused ? "should be refused" : "should be fine",
                   status ? err.text : "");
     stat_refused += f.refused;
-    if (status) {
+    if (status)
         return;
-    }
     int order[TASKS], ref[TASKS];
     ck_assert_uint_eq(g->flow->tasks, (uint32_t)f.tasks);
     list_tasks(&f, order);

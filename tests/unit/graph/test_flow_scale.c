@@ -36,14 +36,12 @@ static size_t count_deps(void)
 /* N writers of a row each, one reader of all, one writer of all: N + (N + 1 - N) + ... each is one edge. */
 START_TEST(gather_and_scatter)
 {
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         gantry_node_write(g, gantry_graph_work(g, "w"), gantry_part(x, i));
-    }
     gantry_node_read(g, gantry_graph_work(g, "all"), gantry_all(x));
     gantry_node_write(g, gantry_graph_work(g, "again"), gantry_all(x));
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         gantry_node_read(g, gantry_graph_work(g, "r"), gantry_part(x, i));
-    }
     gantry_node_write(g, gantry_graph_work(g, "last"), gantry_all(x));
     /* all after N writers, again after all, N readers after again, last after N readers */
     ck_assert_uint_eq(count_deps(), N + 1 + N + N);
@@ -54,9 +52,8 @@ END_TEST
 START_TEST(contributions)
 {
     gantry_graph_fill(g, "zero", gantry_part(x, 7), 0);
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         gantry_node_reduce(g, gantry_graph_work(g, "c"), gantry_part(x, 7), GANTRY_SUM);
-    }
     gantry_node_read(g, gantry_graph_work(g, "r"), gantry_all(x));
     /* each contribution after zero; r after zero and all of them */
     ck_assert_uint_eq(count_deps(), N + N + 1);
@@ -67,12 +64,10 @@ END_TEST
 START_TEST(shared_readers)
 {
     gantry_node_write(g, gantry_graph_work(g, "first"), gantry_all(x));
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         gantry_node_read(g, gantry_graph_work(g, "all"), gantry_all(x));
-    }
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         gantry_node_read(g, gantry_graph_work(g, "one"), gantry_part(x, i));
-    }
     gantry_node_write(g, gantry_graph_work(g, "last"), gantry_all(x));
     ck_assert_uint_eq(count_deps(), 4 * N);
 }
@@ -98,9 +93,8 @@ START_TEST(many_accesses)
         gantry_node_read(g, b, gantry_part(x, N - 1 - i));
     }
     gantry_node last = gantry_graph_work(g, "last");
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         gantry_node_after(g, last, i % 2 ? a : b);
-    }
     ck_assert_uint_eq(count_deps(), 3);
     ck_assert_int_eq(g->flow->dep[0].bytes, 4 * N);
     ck_assert_uint_eq(g->flow->dep[0].kinds, GY_DEP_DATA);
@@ -118,9 +112,8 @@ START_TEST(backwards)
         previous = next;
     }
     ck_assert_uint_eq(count_deps(), N - 1);
-    for (uint32_t i = 0; i < N; i++) {
+    for (uint32_t i = 0; i < N; i++)
         ck_assert_uint_eq(g->flow->task[i].node, N - 1 - i);
-    }
 }
 END_TEST
 

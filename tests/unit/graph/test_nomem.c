@@ -38,9 +38,8 @@ static gantry_graph *build(void)
     }
     for (int i = 0; i < 4; i++) {
         gantry_node_write(g, n[i], gantry_part(y, i));
-        if (i < 3) {
+        if (i < 3)
             gantry_node_after(g, n[i], n[i + 1]); /* the later node first */
-        }
     }
     gantry_graph_repeat_end(g);
     static const char *const defaults[] = { "x.rows", NULL, NULL };

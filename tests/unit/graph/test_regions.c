@@ -50,11 +50,9 @@ static void assert_text(const gy_access *a, const char *expected)
 START_TEST(part_bounds)
 {
     for (int n = 0; n < 40; n++) {
-        for (int p = 1; p < 50; p++) {
-            for (int i = 0; i <= p; i++) {
+        for (int p = 1; p < 50; p++)
+            for (int i = 0; i <= p; i++)
                 ck_assert_int_eq(gy_part_bound(n, p, i), i * n / p);
-            }
-        }
     }
     /* By Python: (2**31 - 3) * (2**63 - 1) // (2**31 - 2) and 12345 * (10**18 + 7) // 54321. */
     ck_assert_int_eq(gy_part_bound(INT64_MAX, 2147483646, 2147483645), INT64_C(9223372032559808506));
@@ -369,22 +367,18 @@ static uint64_t build_in_order(bool shuffled, uint64_t seed)
     gantry_buffer x = gantry_graph_buffer(h, "x", GANTRY_F32, 1, SHAPE(N * K));
     gantry_buffer_init_value(h, x, 0);
     gantry_node n[N];
-    for (int i = 0; i < N && shuffled; i++) {
+    for (int i = 0; i < N && shuffled; i++)
         n[i] = gantry_graph_work(h, "n");
-    }
     int next[N] = { 0 };
     for (int step = 0; step < N * K; step++) {
         int i = shuffled ? (int)(next_random(&seed) % N) : step / K;
-        while (next[i] == K) {
+        while (next[i] == K)
             i = (i + 1) % N;
-        }
-        if (!shuffled && next[i] == 0) {
+        if (!shuffled && next[i] == 0)
             n[i] = gantry_graph_work(h, "n");
-        }
         gantry_node_read(h, n[i], gantry_rows(x, i * K + next[i], i * K + next[i] + 1));
-        if (i > 0 && next[i] % 2) {
+        if (i > 0 && next[i] % 2)
             gantry_node_after(h, n[i], n[i - 1 - (next[i] % i)]);
-        }
         next[i]++;
     }
     gantry_error err;
@@ -404,9 +398,8 @@ static uint64_t build_in_order(bool shuffled, uint64_t seed)
 START_TEST(late_accesses)
 {
     uint64_t expected = build_in_order(false, 1);
-    for (uint64_t seed = 1; seed <= 50; seed++) {
+    for (uint64_t seed = 1; seed <= 50; seed++)
         ck_assert_uint_eq(build_in_order(true, seed), expected);
-    }
 }
 END_TEST
 
@@ -557,20 +550,16 @@ static uint64_t hash_of(change c)
     gantry_buffer_split(h, y, c == PARTS ? 3 : 4);
     gantry_buffer_init_uniform(h, x, c == SEED ? 1 : 2, 0, 1);
     gantry_buffer_init_value(h, y, 0);
-    if (c == OUTPUT) {
+    if (c == OUTPUT)
         gantry_buffer_output(h, y);
-    }
-    if (c == CLASS) {
+    if (c == CLASS)
         gantry_buffer_set_class(h, y, GANTRY_STATE);
-    }
     gantry_graph_fill(h, "f", gantry_all(flag), c == FILL ? 1 : 0);
     gantry_graph_repeat(h, c == COUNT ? 3 : 2);
-    if (c == CARRY) {
+    if (c == CARRY)
         gantry_graph_carry(h, x, y);
-    }
-    if (c == UNTIL) {
+    if (c == UNTIL)
         gantry_graph_until(h, flag, 1);
-    }
     gantry_node a = gantry_graph_kernel(h, c == ID ? "b" : "a", "t_scale");
     gantry_node_arg(h, a, "x", gantry_halo(c == ROWS ? gantry_part(x, 1) : gantry_part(x, 0), 0, c == HALO ? 1 : 0));
     gantry_node_arg_as(h, a, "y", gantry_all(y), c == MODE ? GANTRY_SUM : GANTRY_WRITE);
@@ -578,30 +567,22 @@ static uint64_t hash_of(change c)
     gantry_node_cost(h, a, 100, c == COST ? 11 : 10);
     gantry_graph_repeat_end(h);
     gantry_node w = gantry_graph_work(h, "w");
-    if (c == AFTER) {
+    if (c == AFTER)
         gantry_node_after(h, w, a);
-    }
-    if (c == WITH) {
+    if (c == WITH)
         gantry_node_with(h, w, a);
-    }
-    if (c == ON) {
+    if (c == ON)
         gantry_node_on(h, w, "gpu0");
-    }
-    if (c == TIME) {
+    if (c == TIME)
         gantry_node_time(h, w, NULL, 1);
-    }
-    if (c == PRIORITY) {
+    if (c == PRIORITY)
         gantry_node_priority(h, w, 1);
-    }
-    if (c == SHARE) {
+    if (c == SHARE)
         gantry_node_share(h, w, 0.5);
-    }
-    if (c == SCRATCH) {
+    if (c == SCRATCH)
         gantry_node_scratch(h, w, 8);
-    }
-    if (c == EXTRA_NODE) {
+    if (c == EXTRA_NODE)
         gantry_graph_work(h, "v");
-    }
     gantry_error err;
     ck_assert_msg(gantry_graph_check(h, &err) == GANTRY_OK, "%s", err.text);
     uint64_t hash = h->hash;
@@ -615,9 +596,8 @@ START_TEST(hashes)
     for (int i = 0; i < ALL_CHANGES; i++) {
         hash[i] = hash_of((change)i);
         ck_assert_uint_eq(hash_of((change)i), hash[i]);
-        for (int k = 0; k < i && i < CHANGES; k++) {
+        for (int k = 0; k < i && i < CHANGES; k++)
             ck_assert_msg(hash[k] != hash[i], "changes %d and %d have one hash", k, i);
-        }
     }
     /* A schedule depends on none of these. */
     ck_assert_uint_eq(hash[SCALAR], hash[NO_CHANGE]);

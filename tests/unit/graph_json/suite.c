@@ -11,9 +11,8 @@ int run_cases(const char *name, const TTest *const *cases, size_t count)
     Suite *suite = suite_create(name);
     TCase *all = tcase_create(name);
     tcase_set_timeout(all, 200);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         tcase_add_test(all, cases[i]);
-    }
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }
@@ -40,9 +39,8 @@ const char *error_with(const char *text, const gantry_load_options *options)
     static char line[1024];
     gantry_graph *graph = NULL;
     gantry_error err;
-    if (!gantry_graph_parse(&graph, text, strlen(text), "t", ".", options, &err)) {
+    if (!gantry_graph_parse(&graph, text, strlen(text), "t", ".", options, &err))
         ck_abort_msg("this is no graph, but was read: %s", text);
-    }
     ck_assert_ptr_null(graph);
     gantry_error_format(&err, line, sizeof line);
     return line;
@@ -86,9 +84,8 @@ char *line_with(const gantry_graph *graph, const char *part)
 {
     char *text = json_of(graph), *found = strstr(text, part);
     ck_assert_msg(found != NULL, "nothing has %s in\n%s", part, text);
-    while (found > text && found[-1] != '\n') {
+    while (found > text && found[-1] != '\n')
         found--;
-    }
     found += strspn(found, " ");
     size_t length = strcspn(found, "\n");
     length -= found[length - 1] == ',';

@@ -44,9 +44,8 @@ static void change(char *text, size_t *length, size_t capacity)
         *length = at;
         break;
     case 1: /* one byte */
-        if (at < *length) {
+        if (at < *length)
             text[at] = (char)below(256);
-        }
         break;
     case 2: /* leave out some */
         count = below(20);
@@ -79,12 +78,10 @@ static void change(char *text, size_t *length, size_t capacity)
         }
         break;
     default: /* a letter or digit, for one that has a meaning in references and expressions: most stay JSON */
-        while (at < *length && !isalnum((unsigned char)text[at])) {
+        while (at < *length && !isalnum((unsigned char)text[at]))
             at++;
-        }
-        if (at < *length) {
+        if (at < *length)
             text[at] = letters[below(sizeof letters - 1)];
-        }
     }
     text[*length] = '\0';
 }
@@ -123,9 +120,8 @@ static void damage(const char *path)
     for (int round = 0; round < ROUNDS; round++) {
         size_t size = length;
         memcpy(changed, text, length + 1);
-        for (size_t n = 1 + below(MOST_CHANGES); n > 0; n--) {
+        for (size_t n = 1 + below(MOST_CHANGES); n > 0; n--)
             change(changed, &size, capacity);
-        }
         check_text(changed, size, path);
     }
     free(changed);
@@ -201,9 +197,8 @@ START_TEST(everything_damaged)
     for (int round = 0; round < 10 * ROUNDS; round++) {
         size_t size = strlen(everything);
         memcpy(changed, everything, size + 1);
-        for (size_t n = 1 + below(2); n > 0; n--) {
+        for (size_t n = 1 + below(2); n > 0; n--)
             change(changed, &size, capacity);
-        }
         check_text(changed, size, "everything");
     }
     free(changed);

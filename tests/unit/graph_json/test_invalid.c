@@ -30,9 +30,8 @@ static bool read_beside(const char *path, const char *ending, char **text)
 static void read_options(const char *path, options *o)
 {
     *o = (options){ .load = GANTRY_LOAD_OPTIONS_INIT };
-    if (!read_beside(path, "options", &o->text)) {
+    if (!read_beside(path, "options", &o->text))
         return;
-    }
     for (char *rest = o->text, *line; (line = strtok_r(rest, "\n", &rest));) {
         if (strncmp(line, "param ", 6) == 0) {
             o->params[o->load.param_count++] = line + 6;

@@ -96,9 +96,8 @@ START_TEST(damaged_files)
     gy_npy npy;
     gantry_error err;
     char text[sizeof numpy_header];
-    for (size_t length = 0; length < sizeof numpy_header - 1; length++) {
+    for (size_t length = 0; length < sizeof numpy_header - 1; length++)
         ck_assert_int_eq(gy_npy_header_parse(&npy, numpy_header, length, "a.npy", &err), GANTRY_E_IO);
-    }
     memcpy(text, numpy_header, sizeof text);
     text[6] = 4;
     ck_assert_int_eq(gy_npy_header_parse(&npy, text, sizeof text - 1, "a.npy", &err), GANTRY_E_IO);
@@ -118,9 +117,8 @@ START_TEST(many_axes)
     gy_npy npy;
     gantry_error err;
     gy_text text = { 0 };
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < 1000; i++)
         shape[i] = i == 999 ? 0 : INT64_MAX / 2;
-    }
     shape[0] = 0;
     gy_npy_header_write(&text, GANTRY_U8, 1000, shape);
     ck_assert_int_eq(text.at[6], 1);

@@ -344,9 +344,8 @@ START_TEST(long_places)
             (size_t)snprintf(text + length, sizeof text - length, "{\"for\": {\"%.40s%d\": 1}, \"nodes\": [", name, i);
     }
     length += (size_t)snprintf(text + length, sizeof text - length, "\n3");
-    for (int i = 0; i < 21; i++) {
+    for (int i = 0; i < 21; i++)
         length += (size_t)snprintf(text + length, sizeof text - length, i < 20 ? "]}" : "]}");
-    }
     const char *line = error_of(text);
     ck_assert_msg(strncmp(line, "t:2:1: ...", 10) == 0, "%s", line);
     ck_assert_ptr_nonnull(strstr(line, "must be an object, not an integer (with iiiiiiii"));

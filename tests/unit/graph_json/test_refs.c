@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* x: 10 rows in 4 parts, that is [0,2) [2,5) [5,7) [7,10); A: 6 x 9 in 2 x 3 tiles; z is not cut; e: 2 rows in 4 parts. */
+/* x: 10 rows in 4 parts, that is [0,2) [2,5) [5,7) [7,10); A: 6 x 9 in 2 x 3 tiles; z is not cut; e: 2 rows in 4 parts.
+ */
 static gantry_graph *with_reference(const char *reference)
 {
     char text[1024];

@@ -38,9 +38,8 @@ START_TEST(finding)
     ck_assert_ptr_eq(gantry_kernel_find("beta_2"), &second);
     ck_assert_ptr_eq(gantry_kernel_find("gamma"), &third);
     static const char *const absent[] = { "", "a", "alpha2", "beta", "delta", "gammb", "zeta" };
-    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
         ck_assert_ptr_null(gantry_kernel_find(absent[i]));
-    }
     ck_assert_ptr_null(gantry_kernel_find(NULL));
 }
 END_TEST

@@ -59,16 +59,14 @@ int main(int argc, char **argv)
     gantry_launch launch = { .struct_size = sizeof launch };
     gantry_kernel_fn volatile call = nothing;
     double *loop = calloc((size_t)starts, sizeof *loop), *chain = calloc((size_t)starts, sizeof *chain);
-    if (!loop || !chain || starts < 1) {
+    if (!loop || !chain || starts < 1)
         return 1;
-    }
     MUST(gantry_run_new(&run, s, NULL, MUST_ERR));
     MUST(run_once(run, MUST_ERR));
     for (int k = 0; k < starts; k++) {
         double begin = now_us();
-        for (int i = 0; i < ops; i++) {
+        for (int i = 0; i < ops; i++)
             call(&launch);
-        }
         double middle = now_us();
         MUST(run_once(run, MUST_ERR));
         chain[k] = (now_us() - middle) / ops;

@@ -20,15 +20,12 @@ gantry_schedule *build_schedule(gantry_graph *graph, int devices)
         };
         ck_assert(gy_vec_push(&s->values, value));
     }
-    for (uint32_t m = 0; m < s->machine->memories; m++) {
+    for (uint32_t m = 0; m < s->machine->memories; m++)
         ck_assert(gy_vec_push(&s->slab, UINT64_C(0)));
-    }
-    for (uint32_t n = 0; n < graph->nodes.count; n++) {
+    for (uint32_t n = 0; n < graph->nodes.count; n++)
         ck_assert(gy_vec_push(&s->node_ids, graph->nodes.at[n].id));
-    }
-    for (int d = 0; d < devices; d++) {
+    for (int d = 0; d < devices; d++)
         build_lane(s, (uint32_t)d, GY_LANE_COMPUTE);
-    }
     return s;
 }
 
@@ -95,9 +92,8 @@ static uint32_t push_op(gantry_schedule *s, gy_op op, uint32_t lane, uint32_t la
     op.use = (uint32_t)s->use.count;
     op.lane = (uint32_t)s->op_lane.count;
     op.lanes = lanes;
-    for (uint32_t i = 0; i < lanes; i++) {
+    for (uint32_t i = 0; i < lanes; i++)
         ck_assert(gy_vec_push(&s->op_lane, lane + i));
-    }
     ck_assert(gy_vec_push(&s->ops, op));
     return (uint32_t)s->ops.count - 1;
 }

@@ -16,46 +16,39 @@ static float *f32(const gantry_launch *l, int i)
 /* What one kernel under test does. Arguments: x read, y as declared, N elements each. */
 static gantry_status honest(const gantry_launch *l)
 {
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         f32(l, 1)[i] = 3 * f32(l, 0)[i];
-    }
     return GANTRY_OK;
 }
 static gantry_status honest_sum(const gantry_launch *l)
 {
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         f32(l, 1)[i] += 3 * f32(l, 0)[i];
-    }
     return GANTRY_OK;
 }
 static gantry_status honest_max(const gantry_launch *l)
 {
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         f32(l, 1)[i] = f32(l, 0)[i] > f32(l, 1)[i] ? f32(l, 0)[i] : f32(l, 1)[i];
-    }
     return GANTRY_OK;
 }
 static gantry_status honest_prod(const gantry_launch *l)
 {
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         f32(l, 1)[i] *= f32(l, 0)[i];
-    }
     return GANTRY_OK;
 }
 static gantry_status partial_writer(const gantry_launch *l)
 {
-    for (int i = 0; i < N; i++) {
-        if (i != 17) {
+    for (int i = 0; i < N; i++)
+        if (i != 17)
             f32(l, 1)[i] = 1;
-        }
-    }
     return GANTRY_OK;
 }
 static gantry_status adds_to_what_it_writes(const gantry_launch *l)
 {
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         f32(l, 1)[i] += 3 * f32(l, 0)[i] + 1;
-    }
     return GANTRY_OK;
 }
 static gantry_status assigns(const gantry_launch *l)
@@ -157,16 +150,14 @@ static bench make_bench(gantry_kernel_fn function, void *user, gantry_access acc
     gantry_buffer_output(c.g, c.y);
     gantry_node node = gantry_graph_launch(c.g, "k", function, user);
     gantry_node_read(c.g, node, gantry_all(c.x));
-    if (access >= GANTRY_SUM) {
+    if (access >= GANTRY_SUM)
         gantry_node_reduce(c.g, node, gantry_all(c.y), access);
-    } else if (access == GANTRY_WRITE) {
+    else if (access == GANTRY_WRITE)
         gantry_node_write(c.g, node, gantry_all(c.y));
-    } else {
+    else
         gantry_node_readwrite(c.g, node, gantry_all(c.y));
-    }
-    if (scratch) {
+    if (scratch)
         gantry_node_scratch(c.g, node, scratch);
-    }
     c.s = build_schedule(c.g, 2);
     uint32_t xs = build_instance(c.s, c.x.id, 1, 0, N), ys = build_instance(c.s, c.y.id, 1, 0, N);
     c.upload = build_copy(c.s, 0, build_input(c.s, c.x.id), xs);
@@ -213,9 +204,8 @@ static void expect_values(bench c, float (*value)(float x))
     for (int start = 0; start < 3; start++) {
         MUST(run_once(run, MUST_ERR));
         MUST(gantry_run_output(run, c.y, &host, &bytes, MUST_ERR));
-        for (int i = 0; i < N; i++) {
+        for (int i = 0; i < N; i++)
             ck_assert_float_eq(((const float *)host)[i], value((float)i));
-        }
     }
     gantry_run_free(run);
     free_bench(c);
@@ -391,9 +381,8 @@ START_TEST(a_dropped_copy_is_caught)
     MUST(run_once(run, MUST_ERR));
     MUST(gantry_run_output(run, c.y, &host, &bytes, MUST_ERR));
     int wrong = 0;
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         wrong += ((const float *)host)[i] != 3 * (float)i;
-    }
     ck_assert_int_gt(wrong, 0);
     gantry_run_free(run);
     expect(c, GANTRY_E_CHECK,
@@ -422,9 +411,8 @@ START_TEST(a_dropped_dependency_is_caught_by_some_order)
     build_use_all(s, ys, GANTRY_WRITE);
     int caught[2] = { 0 };
     for (int with = 0; with < 2; with++) {
-        if (with) {
+        if (with)
             build_event(s, copy, launch, 0);
-        }
         for (uint64_t seed = 0; seed < 32; seed++) {
             gantry_run *run = check_run(s, seed);
             caught[with] += run_once(run, NULL) == GANTRY_E_CHECK;

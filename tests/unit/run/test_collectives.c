@@ -17,9 +17,8 @@ static int64_t rows_of(const gantry_launch *l, int i)
 /* sum += everything in x */
 static gantry_status add_up(const gantry_launch *l)
 {
-    for (int64_t i = 0; i < rows_of(l, 0); i++) {
+    for (int64_t i = 0; i < rows_of(l, 0); i++)
         data_of(l, 1)[0] += data_of(l, 0)[i];
-    }
     return GANTRY_OK;
 }
 
@@ -93,12 +92,10 @@ static void try_collective(gantry_collective kind, gantry_access op, int ranks, 
     gantry_buffer_split(g, in, ins);
     gantry_buffer_split(g, out, outs);
     gantry_region from[8], to[8];
-    for (int i = 0; i < ins; i++) {
+    for (int i = 0; i < ins; i++)
         from[i] = gantry_part(in, i);
-    }
-    for (int i = 0; i < outs; i++) {
+    for (int i = 0; i < outs; i++)
         to[i] = gantry_part(out, i);
-    }
     gantry_node n = gantry_graph_collective(g, "c", kind, op, (size_t)ins, from, (size_t)outs, to, 0);
     gantry_schedule *s = build_schedule(g, ranks);
     uint32_t source = build_input(s, in.id), target = build_output(s, out.id), there[8], here[8];
@@ -107,9 +104,8 @@ static void try_collective(gantry_collective kind, gantry_access op, int ranks, 
         build_copy(s, (uint32_t)i, source, there[i]);
     }
     build_collective(s, kind, op, n.id, (uint32_t)ranks);
-    for (int i = 0; i < ins; i++) {
+    for (int i = 0; i < ins; i++)
         build_use_all(s, there[i], GANTRY_READ);
-    }
     for (int i = 0; i < outs; i++) {
         here[i] = build_instance(s, out.id, (uint32_t)i + 1, out_n * i / outs, out_n * (i + 1) / outs);
         build_use_all(s, here[i], GANTRY_WRITE);
@@ -172,9 +168,8 @@ START_TEST(an_all_to_all_in_place_needs_room_aside)
     gantry_buffer_output(g, x);
     gantry_buffer_split(g, x, P);
     gantry_region part[P];
-    for (int i = 0; i < P; i++) {
+    for (int i = 0; i < P; i++)
         part[i] = gantry_part(x, i);
-    }
     gantry_node n = gantry_graph_collective(g, "c", GANTRY_ALL_TO_ALL, 0, P, part, P, part, 0);
     gantry_schedule *s = build_schedule(g, P);
     uint32_t in = build_input(s, x.id), out = build_output(s, x.id), at[P];
@@ -183,9 +178,8 @@ START_TEST(an_all_to_all_in_place_needs_room_aside)
         build_copy(s, i, in, at[i]);
     }
     build_collective(s, GANTRY_ALL_TO_ALL, 0, n.id, P);
-    for (int k = 0; k < 2 * P; k++) {
+    for (int k = 0; k < 2 * P; k++)
         build_use_all(s, at[k % P], k < P ? GANTRY_READ : GANTRY_WRITE);
-    }
     for (uint32_t i = 0; i < P; i++) {
         build_op(s, GY_OP_COPY, GY_NONE, i);
         build_use_all(s, at[i], GANTRY_READ);
@@ -219,9 +213,8 @@ static gantry_status open_status;
 static gantry_status open_handle(void **handle, int32_t ordinal)
 {
     ck_assert_int_eq(ordinal, -1);
-    if (open_status) {
+    if (open_status)
         return open_status;
-    }
     opened++;
     *handle = malloc(1);
     return *handle ? GANTRY_OK : GANTRY_E_NOMEM;
@@ -256,9 +249,8 @@ START_TEST(kernels_get_a_handle_per_device)
     gantry_buffer_split(g, y, 4);
     gantry_buffer_output(g, y);
     gantry_graph_add_kernel(g, &kernel);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++)
         gantry_node_arg(g, gantry_graph_kernel(g, "h", "handled"), "y", gantry_part(y, i));
-    }
     gantry_schedule *s = build_schedule(g, 2);
     uint32_t out = build_output(s, y.id);
     for (uint32_t i = 0; i < 4; i++) {
@@ -276,9 +268,8 @@ START_TEST(kernels_get_a_handle_per_device)
     ck_assert_int_eq(opened, 2);
     MUST(run_once(run, MUST_ERR));
     MUST(gantry_run_output(run, y, &host, &bytes, MUST_ERR));
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++)
         ck_assert_double_eq(((const double *)host)[i], 1);
-    }
     ck_assert_int_eq(closed, 0);
     gantry_run_free(run);
     ck_assert_int_eq(closed, 2);

@@ -34,9 +34,8 @@ START_TEST(philox_gives_the_published_numbers)
         gy_philox_block counter;
         memcpy(counter.word, cases[i].counter, sizeof counter.word);
         gy_philox_block got = gy_philox(counter, cases[i].key[0], cases[i].key[1]);
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < 4; k++)
             ck_assert_uint_eq(got.word[k], cases[i].expected[k]);
-        }
     }
 }
 END_TEST
@@ -48,9 +47,8 @@ START_TEST(uniform_numbers_follow_the_documented_mapping)
     float f32[4];
     gy_fill_elements(f32, GANTRY_F32, &unit, 0, 4);
     static const uint32_t words[] = { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 };
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++)
         ck_assert_float_eq(f32[i], (float)((double)words[i] / 4294967296.0));
-    }
     double f64[2];
     gy_fill_elements(f64, GANTRY_F64, &unit, 0, 2);
     ck_assert_double_eq(f64[0], (double)(0xe169c58d6627e8d5u >> 11) / 9007199254740992.0);
@@ -58,9 +56,8 @@ START_TEST(uniform_numbers_follow_the_documented_mapping)
     const gy_init bytes = { .kind = GY_INIT_UNIFORM, .seed = 0, .a = { .real = 0 }, .b = { .real = 256 } };
     uint8_t u8[4];
     gy_fill_elements(u8, GANTRY_U8, &bytes, 0, 4);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++)
         ck_assert_uint_eq(u8[i], words[i] >> 24);
-    }
     const gy_init normal = { .kind = GY_INIT_NORMAL, .seed = 0, .a = { .real = 3 }, .b = { .real = 2 } };
     gy_fill_elements(f32, GANTRY_F32, &normal, 1, 1); /* element 1: words 2 and 3 */
     double v = ((double)words[2] + 1) / 4294967296.0, w = (double)words[3] / 4294967296.0;
@@ -156,18 +153,14 @@ START_TEST(spd_matrices_are_symmetric_and_positive)
     gy_buffer b = { .dtype = GANTRY_F64, .rank = 2, .shape = shape, .rows = N, .row_bytes = N * 8, .bytes = sizeof a };
     const gy_init spd = { .kind = GY_INIT_SPD, .seed = 5 };
     gy_fill_rows(a, &b, &spd, 0, N);
-    for (int i = 0; i < N; i++) {
-        for (int j = 0; j < N; j++) {
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
             ck_assert(a[i * N + j] == a[j * N + i]);
-        }
-    }
     for (int k = 0; k < N; k++) {
         ck_assert(a[k * N + k] > 0);
-        for (int i = k + 1; i < N; i++) {
-            for (int j = k + 1; j < N; j++) {
+        for (int i = k + 1; i < N; i++)
+            for (int j = k + 1; j < N; j++)
                 a[i * N + j] -= a[i * N + k] * a[k * N + j] / a[k * N + k];
-            }
-        }
     }
 }
 END_TEST
@@ -178,11 +171,10 @@ static uint16_t nearest(double x, float (*widen)(uint16_t), uint16_t infinity)
     uint16_t low = 0, high = infinity;
     while (high - low > 1) { /* patterns of positive numbers are in their order */
         uint16_t middle = (uint16_t)((low + high) / 2);
-        if ((double)widen(middle) <= x) {
+        if ((double)widen(middle) <= x)
             low = middle;
-        } else {
+        else
             high = middle;
-        }
     }
     double below = (double)widen(low);
     double above = high == infinity ? 2 * below - (double)widen((uint16_t)(low - 1)) : (double)widen(high);
@@ -217,9 +209,8 @@ START_TEST(narrowing_rounds_to_nearest_even_once)
             x = ((double)gy_f16_to_float(h) + (double)gy_f16_to_float((uint16_t)(h + 1))) / 2;
         }
         if (gy_f16_from_f64(x) != nearest(x, gy_f16_to_float, 0x7C00) ||
-            gy_bf16_from_f64(x) != nearest(x, gy_bf16_to_float, 0x7F80)) {
+            gy_bf16_from_f64(x) != nearest(x, gy_bf16_to_float, 0x7F80))
             ck_abort_msg("%a: %04x %04x", x, gy_f16_from_f64(x), gy_bf16_from_f64(x));
-        }
     }
 }
 END_TEST
@@ -273,9 +264,8 @@ START_TEST(reductions_agree_with_doubles)
                                   : op == GANTRY_MIN ? fmin(x, y)
                                   : op == GANTRY_MAX ? fmax(x, y)
                                                      : x * y;
-                if (gy_element_load(to, dtype, (uint64_t)i) != expected) {
+                if (gy_element_load(to, dtype, (uint64_t)i) != expected)
                     ck_abort_msg("%s %s of %g and %g", gantry_dtype_name(dtype), gantry_access_name(op), x, y);
-                }
             }
         }
     }
@@ -307,9 +297,8 @@ START_TEST(tiles_are_packed_and_unpacked)
     ck_assert_msg(gantry_graph_check(g, &err) == GANTRY_OK, "%s", err.text);
     const gy_buffer *b = &g->buffers.at[0];
     uint8_t array[35], packed[35], back[35], filled[35];
-    for (uint8_t i = 0; i < 35; i++) {
+    for (uint8_t i = 0; i < 35; i++)
         array[i] = i;
-    }
     gy_tiles_pack(packed, array, b);
     static const uint8_t expected[35] = { 0,  1,  7,  8,  2,  3,  9,  10, 4,  5,  6,  11, 12, 13, 14, 15, 21, 22,
                                           28, 29, 16, 17, 23, 24, 30, 31, 18, 19, 20, 25, 26, 27, 32, 33, 34 };
@@ -332,9 +321,8 @@ static bool loud;             /* one of them would get signals of the program */
 static int before_thread(void)
 {
     sigset_t blocked;
-    if (had == most_threads) {
+    if (had == most_threads)
         return EAGAIN;
-    }
     had++;
     pthread_sigmask(SIG_SETMASK, NULL, &blocked);
     loud = loud || !sigismember(&blocked, SIGUSR1) || !sigismember(&blocked, SIGALRM);
@@ -367,9 +355,8 @@ START_TEST(many_threads_fill_as_one)
             gantry_error err;
             gantry_graph *g = gantry_graph_new("large");
             gantry_buffer id = gantry_graph_buffer(g, "a", GANTRY_F32, 2, shapes[kind]);
-            if (tiled && shapes[kind][0] > 1) {
+            if (tiled && shapes[kind][0] > 1)
                 gantry_buffer_tiles(g, id, 5, 3);
-            }
             kind == 3 ? gantry_buffer_init_spd(g, id, 5) : gantry_buffer_init_uniform(g, id, 5, -1, 1);
             ck_assert_msg(gantry_graph_check(g, &err) == GANTRY_OK, "%s", err.text);
             had = 0;

@@ -24,17 +24,15 @@ static int64_t rows_of(const gantry_launch *l, int i)
 /* y = 2 x + 1 */
 static gantry_status affine(const gantry_launch *l)
 {
-    for (int64_t i = 0; i < rows_of(l, 0); i++) {
+    for (int64_t i = 0; i < rows_of(l, 0); i++)
         data_of(l, 1)[i] = 2 * data_of(l, 0)[i] + 1;
-    }
     return GANTRY_OK;
 }
 
 static gantry_status increment(const gantry_launch *l)
 {
-    for (int64_t i = 0; i < rows_of(l, 0); i++) {
+    for (int64_t i = 0; i < rows_of(l, 0); i++)
         data_of(l, 0)[i] += 1;
-    }
     return GANTRY_OK;
 }
 
@@ -50,9 +48,8 @@ static gantry_status troubled(const gantry_launch *l)
 {
     trouble *t = l->user;
     int call = ++t->calls;
-    if (call == t->fail_at && t->sleep_ms) {
+    if (call == t->fail_at && t->sleep_ms)
         nanosleep(&(struct timespec){ t->sleep_ms / 1000, t->sleep_ms % 1000 * 1000000L }, NULL);
-    }
     if (call == t->fail_at) {
         *l->status = t->word;
         return t->status;
@@ -116,9 +113,8 @@ static void free_simple(simple c)
 
 static void expect_affine(const double *x, const double *y)
 {
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         ck_assert_double_eq(y[i], 2 * x[i] + 1);
-    }
 }
 
 START_TEST(two_devices_with_copies_and_events)
@@ -129,17 +125,15 @@ START_TEST(two_devices_with_copies_and_events)
     MUST(gantry_run_new(&run, c.s, NULL, MUST_ERR));
     MUST(gantry_run_bind(run, c.x, x, sizeof x, MUST_ERR));
     for (int start = 0; start < 2000; start++) {
-        for (int i = 0; i < N; i++) {
+        for (int i = 0; i < N; i++)
             x[i] = i + start;
-        }
         MUST(run_once(run, MUST_ERR));
         const void *host = NULL;
         uint64_t bytes = 0;
         MUST(gantry_run_output(run, c.y, &host, &bytes, MUST_ERR));
         ck_assert_uint_eq(bytes, sizeof y);
-        if (start % 100 == 0) {
+        if (start % 100 == 0)
             expect_affine(x, host);
-        }
         ck_assert_double_eq(((const double *)host)[N - 1], 2 * x[N - 1] + 1);
     }
     MUST(gantry_run_bind_output(run, c.y, y, sizeof y, MUST_ERR));
@@ -534,9 +528,8 @@ START_TEST(starts_overlap_as_the_distances_say)
     uint64_t bytes = 0;
     MUST(gantry_run_new(&run, s, NULL, MUST_ERR));
     for (int round = 1; round <= 20; round++) {
-        for (int i = 0; i < 50; i++) {
+        for (int i = 0; i < 50; i++)
             MUST(gantry_run_start(run, &ticket, MUST_ERR));
-        }
         MUST(gantry_run_wait(run, ticket, MUST_ERR));
         MUST(gantry_run_output(run, z, &host, &bytes, MUST_ERR));
         ck_assert_double_eq(((const double *)host)[0], 2 * 50 * round + 1);
@@ -567,9 +560,8 @@ START_TEST(a_missing_event_is_a_race)
     c.s->sync.count = 1; /* of four: work -> down is gone on both devices */
     MUST(gantry_run_new(&run, c.s, NULL, MUST_ERR));
     MUST(gantry_run_bind(run, c.x, x, sizeof x, MUST_ERR));
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < 200; i++)
         MUST(run_once(run, MUST_ERR));
-    }
     gantry_run_free(run);
     free_simple(c);
 }
@@ -633,9 +625,8 @@ START_TEST(outputs_are_saved_and_read_back)
     make_folder(folder);
     snprintf(npy, sizeof npy, "%s/y.npy", folder);
     snprintf(raw, sizeof raw, "%s/y.raw", folder);
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         x[i] = i;
-    }
     MUST(gantry_run_new(&run, c.s, NULL, MUST_ERR));
     MUST(gantry_run_bind(run, c.x, x, sizeof x, MUST_ERR));
     MUST(run_once(run, MUST_ERR));
@@ -692,9 +683,8 @@ END_TEST
 static gantry_status add_tile(const gantry_launch *l)
 {
     double *tile = l->arg[0].data;
-    for (int64_t i = 0; i < l->arg[0].shape[0] * l->arg[0].shape[1]; i++) {
+    for (int64_t i = 0; i < l->arg[0].shape[0] * l->arg[0].shape[1]; i++)
         tile[i] += 100 * (double)(l->arg[0].tile[0] * 2 + l->arg[0].tile[1] + 1);
-    }
     return GANTRY_OK;
 }
 
@@ -724,9 +714,8 @@ START_TEST(tiled_buffers_are_bound_in_c_order)
     MUST(gantry_run_bind(run, a, in, sizeof in, MUST_ERR));
     MUST(gantry_run_bind_output(run, a, out, sizeof out, MUST_ERR));
     for (int start = 0; start < 3; start++) {
-        for (int i = 0; i < 24; i++) {
+        for (int i = 0; i < 24; i++)
             in[i] = i + start; /* may change between starts */
-        }
         MUST(run_once(run, MUST_ERR));
         for (int i = 0; i < 24; i++) {
             int tile = i / 6 / 2 * 2 + i % 6 / 3;

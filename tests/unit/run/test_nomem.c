@@ -10,9 +10,8 @@ enum { N = 16, MOST = 400 };
 
 static gantry_status add_one(const gantry_launch *l)
 {
-    for (int64_t i = 0; i < l->arg[0].rows; i++) {
+    for (int64_t i = 0; i < l->arg[0].rows; i++)
         ((double *)l->arg[0].data)[i] += 1;
-    }
     return GANTRY_OK;
 }
 
@@ -80,9 +79,8 @@ static bool attempt(gantry_schedule *s, int after, bool check)
     faults_off();
     ck_assert_msg(status == GANTRY_OK || status == GANTRY_E_NOMEM, "after %d: %s: %s", after,
                   gantry_status_name(status), err.text);
-    if (run) {
+    if (run)
         MUST(run_once(run, MUST_ERR));
-    }
     gantry_free(text);
     gantry_machine_free(machine);
     gantry_run_free(run);

@@ -72,9 +72,8 @@ START_TEST(files_agree_with_numpy)
     for (gantry_dtype dtype = GANTRY_F16; dtype < GANTRY_DTYPE_COUNT; dtype++) {
         char path[128];
         gy_buffer b = buffer_of(dtype, shape);
-        if (dtype == GANTRY_BF16) {
+        if (dtype == GANTRY_BF16)
             continue; /* NumPy has none */
-        }
         for (int version = 1; version <= 3; version++) {
             char kind[16];
             void *array = NULL,
@@ -120,9 +119,8 @@ START_TEST(halves_agree_with_numpy)
 {
     char path[128];
     static float wide[65536];
-    for (uint32_t h = 0; h < 65536; h++) {
+    for (uint32_t h = 0; h < 65536; h++)
         wide[h] = gy_f16_to_float((uint16_t)h);
-    }
     gy_buffer b = buffer_of(GANTRY_F32, (const int64_t[]){ 256, 256 });
     snprintf(path, sizeof path, "%s/widened.npy", folder);
     MUST(gy_array_write(wide, &b, path, MUST_ERR));
@@ -134,9 +132,8 @@ START_TEST(halves_agree_with_numpy)
     memcpy(wide, bits, sizeof wide);
     snprintf(path, sizeof path, "%s/floats.npy", folder);
     MUST(gy_array_write(wide, &b, path, MUST_ERR));
-    for (uint32_t i = 0; i < 65536; i++) {
+    for (uint32_t i = 0; i < 65536; i++)
         narrow[i] = gy_float_to_f16(wide[i]);
-    }
     gy_buffer h = buffer_of(GANTRY_F16, (const int64_t[]){ 256, 256 });
     snprintf(path, sizeof path, "%s/narrowed.npy", folder);
     MUST(gy_array_write(narrow, &h, path, MUST_ERR));
@@ -151,9 +148,8 @@ int main(void)
         return 77;
     }
     strcpy(folder, "/tmp/gantry-numpy-XXXXXX");
-    if (!mkdtemp(folder)) {
+    if (!mkdtemp(folder))
         return 1;
-    }
     Suite *suite = suite_create("numpy");
     TCase *all = tcase_create("all");
     tcase_set_timeout(all, 60);

@@ -44,9 +44,8 @@ static double total_of(const gantry_arg *a)
 {
     double sum = 0;
     int64_t elements = a->rows * a->row_bytes / 8;
-    for (int64_t i = 0; i < elements; i++) {
+    for (int64_t i = 0; i < elements; i++)
         sum += ((const double *)a->data)[i] * (double)(i % 5 + 1);
-    }
     return sum;
 }
 
@@ -87,19 +86,15 @@ static atomic_int trouble = -1;
 
 static gantry_status mix(const gantry_launch *l)
 {
-    if (l->stream) {
+    if (l->stream)
         return RANDOM_QUEUE(l, mix);
-    }
-    if (atomic_fetch_sub(&trouble, 1) == 0) {
+    if (atomic_fetch_sub(&trouble, 1) == 0)
         return GANTRY_E_KERNEL;
-    }
     double from = (double)l->iteration;
-    for (int32_t i = 0; i < l->args; i++) {
+    for (int32_t i = 0; i < l->args; i++)
         from += l->arg[i].access == GANTRY_READ ? total_of(&l->arg[i]) : 0;
-    }
-    for (int32_t i = 0; i < l->args; i++) {
+    for (int32_t i = 0; i < l->args; i++)
         change(&l->arg[i], from);
-    }
     return GANTRY_OK;
 }
 
@@ -159,9 +154,8 @@ static void make_launch(const world *w, node *n)
     n->kind = draw(6) == 0 ? HOST : LAUNCH;
     for (int i = 0; i < reads; i++) {
         int from = (int)draw(BUFFERS);
-        if (from != target) {
+        if (from != target)
             n->use[n->uses++] = random_region(w, from, GANTRY_READ);
-        }
     }
     gantry_access access = draw(6) < 4 ? w->reduction : draw(2) ? GANTRY_WRITE : GANTRY_READWRITE;
     n->use[n->uses++] = random_region(w, target, access);
@@ -252,24 +246,22 @@ static gantry_region as_region(const region *r)
 
 static void add_use(gantry_graph *g, gantry_node id, const region *r)
 {
-    if (r->access == GANTRY_READ) {
+    if (r->access == GANTRY_READ)
         gantry_node_read(g, id, as_region(r));
-    } else if (r->access == GANTRY_WRITE) {
+    else if (r->access == GANTRY_WRITE)
         gantry_node_write(g, id, as_region(r));
-    } else if (r->access == GANTRY_READWRITE) {
+    else if (r->access == GANTRY_READWRITE)
         gantry_node_readwrite(g, id, as_region(r));
-    } else {
+    else
         gantry_node_reduce(g, id, as_region(r), r->access);
-    }
 }
 
 static void add_node(const world *w, const node *n)
 {
     gantry_graph *g = w->g;
     gantry_region regions[10];
-    for (int i = 0; i < n->uses; i++) {
+    for (int i = 0; i < n->uses; i++)
         regions[i] = as_region(&n->use[i]);
-    }
     size_t ins = (size_t)n->ins;
     switch (n->kind) {
     case COPY:
@@ -289,9 +281,8 @@ static void add_node(const world *w, const node *n)
     }
     gantry_node id =
         n->kind == HOST ? gantry_graph_host(g, "host", mix, NULL) : gantry_graph_launch(g, "mix", mix, NULL);
-    for (int i = 0; i < n->uses; i++) {
+    for (int i = 0; i < n->uses; i++)
         add_use(g, id, &n->use[i]);
-    }
 }
 
 static void add_buffers(world *w)
@@ -303,9 +294,8 @@ static void add_buffers(world *w)
         gantry_buffer_split(w->g, id, w->parts);
         gantry_buffer_init_uniform(w->g, id, (uint64_t)b, 0, 1); /* bound over: see bind_all */
         gantry_buffer_set_class(w->g, id, w->is_state[b] ? GANTRY_STATE : GANTRY_INPUT);
-        if (w->is_output[b]) {
+        if (w->is_output[b])
             gantry_buffer_output(w->g, id);
-        }
     }
 }
 
@@ -326,9 +316,8 @@ static void make_graph(world *w)
         }
         add_node(w, &w->node[i]);
     }
-    if (open) {
+    if (open)
         gantry_graph_repeat_end(w->g);
-    }
 }
 
 /* ---- as a program ---- */
@@ -357,12 +346,10 @@ static void interpret_all_reduce(const world *w, const node *n)
     int64_t elements = (n->use[0].last - n->use[0].first) * w->width;
     for (int64_t e = 0; e < elements; e++) {
         double sum = 0;
-        for (int i = 0; i < n->ins; i++) {
+        for (int i = 0; i < n->ins; i++)
             sum += at(w, &n->use[i], n->use[i].first)[e];
-        }
-        for (int i = n->ins; i < n->uses; i++) {
+        for (int i = n->ins; i < n->uses; i++)
             at(w, &n->use[i], n->use[i].first)[e] = sum;
-        }
     }
 }
 
@@ -374,19 +361,16 @@ static void interpret(const world *w, const node *n, int iteration)
         memcpy(at(w, &r[1], r[1].first), at(w, &r[0], r[0].first), (size_t)((r->last - r->first) * w->width) * 8);
         break;
     case FILL:
-        for (int64_t e = r->first * w->width; e < r->last * w->width; e++) {
+        for (int64_t e = r->first * w->width; e < r->last * w->width; e++)
             w->now[r->buffer][e] = (double)e;
-        }
         break;
     case ALL_REDUCE:
         interpret_all_reduce(w, n);
         break;
     case ALL_GATHER:
-        for (int i = n->ins; i < n->uses; i++) {
-            for (int k = 0; k < n->ins; k++) {
+        for (int i = n->ins; i < n->uses; i++)
+            for (int k = 0; k < n->ins; k++)
                 memcpy(at(w, &r[i], r[i].first + k), at(w, &r[k], r[k].first), (size_t)w->width * 8);
-            }
-        }
         break;
     default:
         interpret_launch(w, n, iteration);
@@ -403,25 +387,21 @@ static void interpret_start(world *w, double spare[MOST_ELEMENTS])
             last = i + 1;
         }
     }
-    for (int i = 0; i < first; i++) {
+    for (int i = 0; i < first; i++)
         interpret(w, &w->node[i], 0);
-    }
     for (int it = 0; it < w->repeat; it++) {
         if (it > 0) {
             double *old = w->now[w->carried];
             w->now[w->carried] = w->now[w->carried + 1];
             w->now[w->carried + 1] = it == 1 ? spare : old;
         }
-        for (int i = first; i < last; i++) {
+        for (int i = first; i < last; i++)
             interpret(w, &w->node[i], it);
-        }
     }
-    if (w->repeat) {
+    if (w->repeat)
         w->now[w->carried] = w->now[w->carried + 1];
-    }
-    for (int i = last; i < w->nodes; i++) {
+    for (int i = last; i < w->nodes; i++)
         interpret(w, &w->node[i], 0);
-    }
 }
 
 /* ---- both ---- */
@@ -435,9 +415,8 @@ static bool uses_both(const world *w)
             prev |= w->node[i].use[k].buffer == w->carried;
             next |= w->node[i].use[k].buffer == w->carried + 1;
         }
-        if (prev && next) {
+        if (prev && next)
             return true;
-        }
     }
     return false;
 }
@@ -459,15 +438,13 @@ static void run_and_compare(world *w, gantry_schedule *s, const char *what, bool
     MUST(gantry_run_new(&run, s, &options, MUST_ERR));
     for (int start = 0; start < STARTS; start++) {
         for (int b = 0; b < BUFFERS; b++) {
-            for (int64_t e = 0; e < w->rows * w->width; e++) {
+            for (int64_t e = 0; e < w->rows * w->width; e++)
                 bound[b][e] = start_value(b, e, start);
-            }
             const double *from = w->is_state[b] && start > 0 ? keep[b] : bound[b];
             memcpy(w->array[b], from, bytes);
             w->now[b] = w->array[b];
-            if (!w->is_state[b] || start == 0) {
+            if (!w->is_state[b] || start == 0)
                 MUST(gantry_run_bind(run, (gantry_buffer){ .id = (uint32_t)b }, bound[b], bytes, MUST_ERR));
-            }
         }
         if (start == 0 && seed % 3 == 0) { /* a start that fails somewhere leaves nothing behind */
             atomic_store(&trouble, (int)(seed % 7));
@@ -481,20 +458,17 @@ static void run_and_compare(world *w, gantry_schedule *s, const char *what, bool
             }
         }
         interpret_start(w, spare);
-        for (int b = 0; b < BUFFERS; b++) {
+        for (int b = 0; b < BUFFERS; b++)
             memcpy(keep[b], w->now[b], bytes);
-        }
         MUST(run_once(run, MUST_ERR));
         for (int b = 0; b < BUFFERS; b++) {
             const void *host = NULL;
             uint64_t size = 0;
-            if (!w->is_output[b]) {
+            if (!w->is_output[b])
                 continue;
-            }
             MUST(gantry_run_output(run, (gantry_buffer){ .id = (uint32_t)b }, &host, &size, MUST_ERR));
-            if (memcmp(host, keep[b], bytes) != 0) {
+            if (memcmp(host, keep[b], bytes) != 0)
                 ck_abort_msg("%s, start %d, buffer b%d differs", what, start, b);
-            }
         }
     }
     gantry_run_free(run);
@@ -507,9 +481,8 @@ static void try_case(uint64_t seed, int devices)
     gantry_schedule *s = NULL;
     char what[96];
     make_world(&w, seed);
-    if (uses_both(&w)) {
+    if (uses_both(&w))
         return;
-    }
     make_graph(&w);
     gantry_schedule_options options = GANTRY_SCHEDULE_OPTIONS_INIT;
     options.policy = devices == 1 ? NULL : policies[seed % 5 == 0 ? 2 : seed % 2];
@@ -521,9 +494,8 @@ static void try_case(uint64_t seed, int devices)
     ck_assert_msg(status == GANTRY_OK, "%s: %s: %s", what, gantry_status_name(status), err.text);
     RANDOM_SCHEDULE(s);
     run_and_compare(&w, s, what, false, seed);
-    if (seed % 2 == 0) {
+    if (seed % 2 == 0)
         run_and_compare(&w, s, what, true, seed);
-    }
     gantry_schedule_free(s);
     gantry_machine_free(machine);
     gantry_graph_free(w.g);
@@ -538,9 +510,8 @@ static int seeds(void)
 
 START_TEST(random_graphs_give_what_the_program_says)
 {
-    for (int seed = 1; seed <= seeds(); seed++) {
+    for (int seed = 1; seed <= seeds(); seed++)
         try_case((uint64_t)seed, 1 + seed % 8);
-    }
 }
 END_TEST
 

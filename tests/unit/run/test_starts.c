@@ -30,18 +30,16 @@ static double *at(const gantry_arg *a, int i)
 static gantry_status step(const gantry_launch *l)
 {
     nap(1000);
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         *at(&l->arg[1], i) = *at(&l->arg[0], i) + 1;
-    }
     return atomic_fetch_sub(&good, 1) == 0 ? GANTRY_E_KERNEL : GANTRY_OK;
 }
 
 /* sum += x */
 static gantry_status add_up(const gantry_launch *l)
 {
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         *at(&l->arg[1], i) += *at(&l->arg[0], i);
-    }
     return GANTRY_OK;
 }
 
@@ -108,9 +106,8 @@ static void free_line(line *l)
 
 static void fill(double *x, double value)
 {
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         x[i] = value + i;
-    }
 }
 
 static uint64_t start_with(const line *l, const double *x)
@@ -127,9 +124,8 @@ static void expect(const line *l, gantry_buffer buffer, double value)
     uint64_t bytes;
     MUST(gantry_run_output(l->run, buffer, &host, &bytes, MUST_ERR));
     const double *y = host;
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         ck_assert_msg(y[i] == value + i, "element %d is %g, not %g", i, y[i], value + i);
-    }
 }
 
 START_TEST(an_output_is_of_the_start_that_was_waited_for)
@@ -137,12 +133,10 @@ START_TEST(an_output_is_of_the_start_that_was_waited_for)
     line l = make_line(_i, K);
     double x[6][N];
     uint64_t ticket[6];
-    for (int s = 0; s < 6; s++) {
+    for (int s = 0; s < 6; s++)
         fill(x[s], 100 * s);
-    }
-    for (int s = 0; s < K; s++) {
+    for (int s = 0; s < K; s++)
         ticket[s] = start_with(&l, x[s]);
-    }
     for (int s = 0; s < 3; s++) { /* others are in flight all the time */
         MUST(gantry_run_wait(l.run, ticket[s], MUST_ERR));
         expect(&l, l.y, 100 * s + 3);
@@ -166,9 +160,8 @@ START_TEST(states_go_from_start_to_start)
     line l = make_line(false, K);
     double x[N] = { 0 };
     uint64_t ticket = 0;
-    for (int s = 0; s < 20; s++) {
+    for (int s = 0; s < 20; s++)
         ticket = start_with(&l, x);
-    }
     MUST(gantry_run_wait(l.run, ticket, MUST_ERR));
     const void *host;
     uint64_t bytes;
@@ -195,9 +188,8 @@ START_TEST(starts_that_share_an_array_follow_each_other)
         MUST(gantry_run_wait(l.run, ticket, MUST_ERR));
         expect(&l, l.y, 10 * s + 3);
     }
-    for (int s = 0; s < 5; s++) {
+    for (int s = 0; s < 5; s++)
         ticket = start_with(&l, ring[0]); /* no wait: the last one's is there in the end */
-    }
     MUST(gantry_run_wait(l.run, ticket, MUST_ERR));
     expect(&l, l.y, 43);
     fill(ring[0], 0);
@@ -242,9 +234,8 @@ START_TEST(a_failure_ends_what_is_in_flight)
     gantry_error err = { 0 };
     fill(x, 0);
     atomic_store(&good, 4); /* a step of the second start */
-    for (int s = 0; s < 3; s++) {
+    for (int s = 0; s < 3; s++)
         ticket[s] = start_with(&l, x);
-    }
     ck_assert_int_eq(gantry_run_wait(l.run, ticket[2], &err), GANTRY_E_KERNEL);
     ck_assert_int_eq(gantry_run_output(l.run, l.y, &(const void *){ NULL }, &(uint64_t){ 0 }, &err), GANTRY_E_INVALID);
     ck_assert_msg(strstr(err.text, "failed") != NULL, "%s", err.text);
@@ -263,9 +254,8 @@ static double ms_of_starts(const line *l, int starts)
     struct timespec begin, end;
     uint64_t ticket = 0;
     clock_gettime(CLOCK_MONOTONIC, &begin);
-    for (int s = 0; s < starts; s++) {
+    for (int s = 0; s < starts; s++)
         ticket = start_with(l, x);
-    }
     MUST(gantry_run_wait(l->run, ticket, MUST_ERR));
     clock_gettime(CLOCK_MONOTONIC, &end);
     return (double)(end.tv_sec - begin.tv_sec) * 1e3 + (double)(end.tv_nsec - begin.tv_nsec) / 1e6;
@@ -282,9 +272,8 @@ START_TEST(starts_really_overlap)
     double ms = ms_of_starts(&l, STARTS);
     MUST(gantry_run_get_info(l.run, &info, MUST_ERR));
     ck_assert_uint_eq(info.starts, STARTS);
-    for (int time = 1; time < TIMES && ms >= most; time++) {
+    for (int time = 1; time < TIMES && ms >= most; time++)
         ms = ms_of_starts(&l, STARTS);
-    }
     ck_assert_msg(ms < most, "60 starts of 3 ms took %.1f ms", ms);
     free_line(&l);
 }

@@ -42,12 +42,10 @@ static int cached(void)
     int count = 0;
     snprintf(path, sizeof path, "%s/gantry", cache);
     DIR *dir = opendir(path);
-    for (struct dirent *e; dir && (e = readdir(dir));) {
+    for (struct dirent *e; dir && (e = readdir(dir));)
         count += e->d_name[0] != '.';
-    }
-    if (dir) {
+    if (dir)
         closedir(dir);
-    }
     return count;
 }
 
@@ -107,9 +105,8 @@ static void expect_factor(const char *file, float factor)
     MUST(try_new(&run, s, MUST_ERR));
     MUST(run_once(run, MUST_ERR));
     MUST(gantry_run_output(run, (gantry_buffer){ .id = 1 }, &host, &bytes, MUST_ERR));
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 8; i++)
         ck_assert_float_eq(((const float *)host)[i], factor * (float)i);
-    }
     gantry_run_free(run);
     gantry_schedule_free(s);
 }

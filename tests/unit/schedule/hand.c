@@ -49,9 +49,8 @@ char *hand_text(const char *from, const char *to)
     size_t length;
     ck_assert_int_eq(gy_file_read(&text, &length, GANTRY_SOURCE_DIR "/tests/unit/schedule/right.json", NULL),
                      GANTRY_OK);
-    if (!from) {
+    if (!from)
         return text;
-    }
     char *at = strstr(text, from);
     ck_assert_msg(at != NULL, "right.json has no %s", from);
     changed = gy_alloc(length + strlen(to) + 1);

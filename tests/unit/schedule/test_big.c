@@ -63,9 +63,8 @@ static gantry_schedule *lower(const gantry_graph *g, const gantry_machine *m)
     ok = ok && gy_vec_push(&s->slab, 256);
     gy_instance whole = { .role = GY_ROLE_PERSIST, .last = b->rows, .bytes = b->bytes };
     ok = ok && gy_vec_push(&s->instances, whole);
-    for (uint32_t d = 0; d < DEVICES; d++) {
+    for (uint32_t d = 0; d < DEVICES; d++)
         ok = ok && gy_vec_push(&s->lanes, ((gy_lane){ d, GY_LANE_COMPUTE }));
-    }
     for (uint32_t i = 0; ok && i < g->nodes.count; i++) {
         uint32_t waits[2] = { i - 1, i - PARTS + 1 };
         gy_op op = { .kind = GY_OP_LAUNCH, .node = i, .use = 2 * i, .uses = 2, .lane = i, .lanes = 1 };

@@ -34,12 +34,10 @@ static void open_scene(scene *c, gantry_graph *g)
         };
         ok = ok && gy_vec_push(&s->values, value);
     }
-    for (uint32_t n = 0; n < g->nodes.count; n++) {
+    for (uint32_t n = 0; n < g->nodes.count; n++)
         ok = ok && gy_vec_push(&s->node_ids, g->nodes.at[n].id);
-    }
-    for (uint32_t lane = 0; lane < 4; lane++) { /* lanes 0 and 1 of d0, 2 and 3 of d1 */
+    for (uint32_t lane = 0; lane < 4; lane++) /* lanes 0 and 1 of d0, 2 and 3 of d1 */
         ok = ok && gy_vec_push(&s->lanes, ((gy_lane){ lane / 2, GY_LANE_COMPUTE }));
-    }
     ck_assert(ok);
     *c = (scene){ g, s };
 }
@@ -139,9 +137,8 @@ static void look_by_another_name(int64_t shift, bool there_and_back, const char 
              end = data(&c, 0, 0, 8, 256);
     op(&c, GY_OP_LAUNCH, 0, 0);
     use(&c, a, GANTRY_WRITE, 0, 8, 0);
-    if (there_and_back) { /* copied by one wrong name, read by the right one */
+    if (there_and_back) /* copied by one wrong name, read by the right one */
         copy(&c, 0, b, far, shift, 8);
-    }
     op(&c, GY_OP_LAUNCH, 1, 0);
     use(&c, there_and_back ? end : b, GANTRY_READ, 2, 4, 0);
     close_scene(&c, rule, says);
@@ -256,9 +253,8 @@ static void two_sums(bool swapped, bool ordered, const char *rule, const char *s
     wait_for(&c, 0, 2, 0);
     wait_for(&c, 1, 3, 0);
     wait_for(&c, 2, 3, 0);
-    if (ordered) {
+    if (ordered)
         wait_for(&c, 1, 2, 0);
-    }
     close_scene(&c, rule, says);
 }
 
@@ -409,9 +405,8 @@ static void overlap_outputs(bool ordered, const char *rule, const char *says)
     use(&c, in, GANTRY_READ, 0, 2, 0);
     copy(&c, 1, in, out, 0, 2);
     copy(&c, 2, in, out, 0, 1);
-    if (ordered) {
+    if (ordered)
         wait_for(&c, 1, 2, 0);
-    }
     close_scene(&c, rule, says);
 }
 
@@ -433,9 +428,8 @@ static void overlap(bool guarded, const char *rule, const char *says)
     copy(&c, 2, a, out, 0, 1);
     wait_for(&c, 0, 1, 0);
     wait_for(&c, 1, 2, 0);
-    if (guarded) { /* the next start may write y when this one has copied it; its copies to its own output are free */
+    if (guarded) /* the next start may write y when this one has copied it; its copies to its own output are free */
         wait_for(&c, 2, 0, 1);
-    }
     close_scene(&c, rule, says);
 }
 
@@ -475,9 +469,8 @@ static void carried(bool home, const char *rule, const char *says)
         use(&c, at[it + 1], GANTRY_WRITE, 0, 2, 0);
     }
     copy(&c, 0, at[3], second, 0, 2);
-    if (home) {
+    if (home)
         copy(&c, 0, at[3], first, 0, 2);
-    }
     close_scene(&c, rule, says);
 }
 
@@ -506,9 +499,8 @@ static void clear_output(bool contributes, const char *rule, const char *says)
     use(&c, a, GANTRY_SUM, 0, contributes, 0);
     op(&c, GY_OP_FILL, GY_NONE, 0)->reduce = GANTRY_SUM;
     use(&c, out, GANTRY_WRITE, 0, 1, 0);
-    if (contributes) {
+    if (contributes)
         copy(&c, 0, a, out, 0, 1);
-    }
     close_scene(&c, rule, says);
 }
 

@@ -248,9 +248,8 @@ START_TEST(test_damage)
     char rule[32];
     snprintf(rule, sizeof rule, "rule %s: ", d->rule);
     ck_assert_msg(strstr(err.text, rule) == err.text, "%s -> %s: %s", d->from, d->to, err.text);
-    for (size_t i = 0; i < 3 && d->says[i]; i++) {
+    for (size_t i = 0; i < 3 && d->says[i]; i++)
         ck_assert_msg(strstr(err.text, d->says[i]) != NULL, "%s, which does not say: %s", err.text, d->says[i]);
-    }
     ck_assert_int_eq(err.where[0], '/');
     gantry_schedule_free(s);
     gantry_graph_free(g);

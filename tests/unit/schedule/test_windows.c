@@ -145,9 +145,8 @@ START_TEST(test_damage)
     snprintf(rule, sizeof rule, "rule %s: ", d->rule);
     bool range = strstr(d->to, "-1") != NULL; /* refused by the reader, before any rule */
     ck_assert_msg(range || strstr(err.text, rule) == err.text, "%s -> %s: %s", d->from, d->to, err.text);
-    for (size_t i = 0; i < 2 && d->says[i]; i++) {
+    for (size_t i = 0; i < 2 && d->says[i]; i++)
         ck_assert_msg(strstr(err.text, d->says[i]) != NULL, "%s, which does not say: %s", err.text, d->says[i]);
-    }
     gy_free(text);
     gantry_schedule_free(s);
     gantry_graph_free(g);

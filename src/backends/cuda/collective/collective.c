@@ -83,9 +83,8 @@ static gantry_status combine(gy_submit *x, const gy_share *s, char *result, uint
     const gy_exchange *exchange = x->h->op[x->op].exchange;
     gantry_status status = GANTRY_OK;
     const void **sources = gy_callbacks_add(x->callbacks, s->sources * sizeof *sources);
-    if (!sources) {
+    if (!sources)
         return gy_fail_nomem(x->err);
-    }
     for (uint32_t k = 0; k < s->sources && status == GANTRY_OK; k++) {
         gy_location from = end_at(x, s->source + k, offset);
         char *copy = stage_of(x) + k * chunk_of(s->bytes);
@@ -113,9 +112,8 @@ static gantry_status combine(gy_submit *x, const gy_share *s, char *result, uint
 static gantry_status deliver(gy_submit *x, const gy_share *s, char *from, uint64_t offset, uint64_t bytes)
 {
     gantry_status status = GANTRY_OK;
-    for (uint32_t k = 0; k < s->targets && status == GANTRY_OK; k++) {
+    for (uint32_t k = 0; k < s->targets && status == GANTRY_OK; k++)
         status = gy_submit_copy(x, end_at(x, s->target + k, offset), host_location(from), bytes);
-    }
     return status;
 }
 
@@ -139,14 +137,12 @@ static gantry_status exchange_aside(gy_submit *x)
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < op->shares && status == GANTRY_OK; result += op->share[i++].bytes) {
         const gy_share *s = &op->share[i];
-        for (uint64_t done = 0; done < s->bytes && status == GANTRY_OK; done += GY_CUDA_CHUNK) {
+        for (uint64_t done = 0; done < s->bytes && status == GANTRY_OK; done += GY_CUDA_CHUNK)
             status = combine(x, s, result + done, done, chunk_of(s->bytes - done));
-        }
     }
     result = results;
-    for (uint32_t i = 0; i < op->shares && status == GANTRY_OK; result += op->share[i++].bytes) {
+    for (uint32_t i = 0; i < op->shares && status == GANTRY_OK; result += op->share[i++].bytes)
         status = deliver(x, &op->share[i], result, 0, op->share[i].bytes);
-    }
     return status;
 }
 
@@ -160,9 +156,8 @@ static gantry_status copy_share(gy_submit *x, const gy_share *s)
     bool staged = gy_copy_stage(x->h, to, from, s->bytes) > 0;
     gy_submit at = *x;
     gantry_status status = GANTRY_OK;
-    if (!staged && from.device != GY_NONE) {
+    if (!staged && from.device != GY_NONE)
         status = gy_submit_on(x, from.device, &at.first_lane);
-    }
     status = status || gy_location_same(to, from) ? status : gy_submit_copy(&at, to, from, s->bytes);
     return status || !staged ? status : gy_submit_join(x);
 }
@@ -174,9 +169,8 @@ static gantry_status submit_shares(gy_submit *x)
     for (uint32_t i = 0, done = 1; i < op->shares && status == GANTRY_OK; i += done, done = 1) {
         const gy_share *s = &op->share[i];
         status = i && s->round != s[-1].round ? gy_submit_join(x) : GANTRY_OK;
-        if (status) {
+        if (status)
             return status;
-        }
         status = s->way == GY_SHARE_KERNEL ? gy_combine_submit(x, s, op->shares - i, &done)
                  : s->way == GY_SHARE_COPY ? copy_share(x, s)
                                            : exchange_on_host(x, s);
@@ -191,20 +185,17 @@ static bool meets(const gy_submit *x)
 {
     const gy_cuda_op *op = &x->h->op[x->op];
     bool several = false;
-    for (uint32_t i = 1; i < op->shares; i++) {
+    for (uint32_t i = 1; i < op->shares; i++)
         several = several || op->share[i].device != op->share[0].device;
-    }
     return several && x->capture && x->h->job->schedule->ops.at[x->op].lanes > 2;
 }
 
 gantry_status gy_submit_collective(gy_submit *x)
 {
-    if (x->h->op[x->op].nccl) {
+    if (x->h->op[x->op].nccl)
         return gy_nccl_submit(x);
-    }
-    if (x->h->op[x->op].exchange->staged) {
+    if (x->h->op[x->op].exchange->staged)
         return exchange_aside(x);
-    }
     bool meet = meets(x);
     gantry_status status = meet ? gy_combine_meet(x) : GANTRY_OK;
     status = status ? status : submit_shares(x);

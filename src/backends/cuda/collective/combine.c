@@ -14,13 +14,11 @@ static gantry_status open_on(gy_cuda *h, uint32_t device, gantry_error *err)
     const gy_cuda_kernel *kernel = gy_cuda_kernel_find(GY_CUDA_COMBINE);
     gantry_error why = { 0 };
     gantry_status status = gy_cuda_use(h, device, err);
-    if (status || !(status = kernel->open(&h->combine[device], kernel, &h->d, &why))) {
+    if (status || !(status = kernel->open(&h->combine[device], kernel, &h->d, &why)))
         return status;
-    }
     h->combine[device] = NULL;
-    if (why.native == CUDA_ERROR_NO_BINARY_FOR_GPU) {
+    if (why.native == CUDA_ERROR_NO_BINARY_FOR_GPU)
         return GANTRY_OK;
-    }
     gy_fail(err, status, NULL, "what combines contributions could not be opened on device \"%s\": %s",
             h->job->schedule->machine->device[device].id, why.text);
     if (err) {
@@ -35,44 +33,37 @@ static gantry_status open_all(gy_cuda *h, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
     uint8_t *wanted = gy_arena_calloc(&h->arena, h->devices, sizeof *wanted);
-    if (!wanted) {
+    if (!wanted)
         return gy_fail_nomem(err);
-    }
     for (uint32_t op = 0; op < h->job->schedule->ops.count; op++) {
         const gy_exchange *exchange = h->op[op].exchange;
         for (uint32_t k = 0; exchange && !exchange->staged && k < exchange->ends; k++) {
             uint32_t device = gy_collective_end(h, op, 0, k, 0).device;
-            if (device != GY_NONE) {
+            if (device != GY_NONE)
                 wanted[device] = 1;
-            }
         }
     }
-    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
+    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++)
         status = wanted[i] ? open_on(h, i, err) : GANTRY_OK;
-    }
     return status;
 }
 
 gantry_status gy_combine_make(gy_cuda *h, gantry_error *err)
 {
     h->combine = gy_arena_calloc(&h->arena, h->devices, sizeof *h->combine);
-    if (!h->combine) {
+    if (!h->combine)
         return gy_fail_nomem(err);
-    }
     gantry_status status = gy_cuda_kernel_find(GY_CUDA_COMBINE) ? open_all(h, err) : GANTRY_OK;
-    for (uint32_t op = 0; op < h->job->schedule->ops.count && status == GANTRY_OK; op++) {
+    for (uint32_t op = 0; op < h->job->schedule->ops.count && status == GANTRY_OK; op++)
         status = h->op[op].exchange ? gy_shares_make(h, op, err) : GANTRY_OK;
-    }
     return status;
 }
 
 void gy_combine_free(gy_cuda *h)
 {
-    for (uint32_t i = 0; h->combine && i < h->devices; i++) {
-        if (h->combine[i] && gy_cuda_use(h, i, NULL) == GANTRY_OK) {
+    for (uint32_t i = 0; h->combine && i < h->devices; i++)
+        if (h->combine[i] && gy_cuda_use(h, i, NULL) == GANTRY_OK)
             gy_cuda_kernel_find(GY_CUDA_COMBINE)->close(h->combine[i]);
-        }
-    }
 }
 
 /* ---- submitted ---- */
@@ -103,11 +94,9 @@ static gy_location end_at(const gy_submit *x, const gy_share *s, uint32_t end)
 /* The target behind the GPU's own, so that GPUs do not all store to one at a time. */
 static uint32_t first_target(const gy_submit *x, const gy_share *s)
 {
-    for (uint32_t k = 0; k < s->targets; k++) {
-        if (end_at(x, s, s->target + k).device == s->device) {
+    for (uint32_t k = 0; k < s->targets; k++)
+        if (end_at(x, s, s->target + k).device == s->device)
             return k + 1;
-        }
-    }
     return s->distance;
 }
 
@@ -116,22 +105,19 @@ static void add_share(batch *b, const gy_submit *x, const gy_share *s)
     const gy_exchange *exchange = x->h->op[x->op].exchange;
     uint32_t before = b->args, first = first_target(x, s);
     gy_location from = end_at(x, s, s->source);
-    for (uint32_t k = 0; k < s->sources; k++) {
+    for (uint32_t k = 0; k < s->sources; k++)
         add_end(b, exchange, s, GANTRY_READ, end_at(x, s, s->source + k));
-    }
     for (uint32_t k = 0; k < s->targets; k++) {
         gy_location to = end_at(x, s, s->target + (first + k) % s->targets);
-        if (s->sources > 1) {
+        if (s->sources > 1)
             add_end(b, exchange, s, exchange->reduce, to);
-        } else if (!gy_location_same(to, from)) {
+        else if (!gy_location_same(to, from))
             add_end(b, exchange, s, GANTRY_WRITE, to);
-        }
     }
-    if (b->args == before + s->sources) {
+    if (b->args == before + s->sources)
         b->args = before; /* in place, and nowhere else */
-    } else {
+    else
         b->parts++;
-    }
 }
 
 static gantry_status launch(gy_submit *x, uint32_t device, const batch *b)
@@ -140,9 +126,8 @@ static gantry_status launch(gy_submit *x, uint32_t device, const batch *b)
     gy_queue queue;
     gantry_status status = gy_submit_on(x, device, &queue);
     status = status ? status : gy_cuda_use(h, queue.device, x->err);
-    if (status) {
+    if (status)
         return status;
-    }
     gantry_launch l = { .struct_size = sizeof l,
                         .device = (int32_t)device,
                         .device_ordinal = h->device[device].ordinal,
@@ -165,9 +150,8 @@ gantry_status gy_combine_submit(gy_submit *x, const gy_share *share, uint32_t co
     uint32_t i = b.args = b.parts = 0;
     while (i < count && share[i].way == GY_SHARE_KERNEL && share[i].round == share[0].round &&
            share[i].device == share[0].device && (share[i].sources > 1) == (share[0].sources > 1) &&
-           b.args + share[i].sources + share[i].targets <= GY_CUDA_ENDS && b.parts < GY_CUDA_PARTS) {
+           b.args + share[i].sources + share[i].targets <= GY_CUDA_ENDS && b.parts < GY_CUDA_PARTS)
         add_share(&b, x, &share[i++]);
-    }
     *done = i;
     return b.parts ? launch(x, share[0].device, &b) : GANTRY_OK;
 }

@@ -19,9 +19,8 @@ static void note_refusal(gy_nccl *n, uint32_t op, const char *why)
 {
     gy_text name = { 0 };
     gy_op_text(&name, n->h->job->schedule, op);
-    if (!n->why[0]) {
+    if (!n->why[0])
         snprintf(n->why, sizeof n->why, "op %u, \"%s\": %s", op, name.failed || !name.length ? "?" : name.at, why);
-    }
     gy_text_free(&name);
 }
 
@@ -29,9 +28,8 @@ static gantry_status plan_op(gy_nccl *n, uint32_t op, gantry_error *err)
 {
     const char *why = NULL;
     gantry_status status = gy_nccl_plan_make(&n->plan[op], n->h, op, &why, err);
-    if (status) {
+    if (status)
         return status;
-    }
     n->asked++;
     if (why) {
         note_refusal(n, op, why);
@@ -39,9 +37,8 @@ static gantry_status plan_op(gy_nccl *n, uint32_t op, gantry_error *err)
     }
     n->can++;
     n->rounds = n->rounds || n->plan[op].rounds;
-    if (n->plan[op].call.count == 0) {
+    if (n->plan[op].call.count == 0)
         return GANTRY_OK; /* no rows */
-    }
     n->plan[op].set = gy_nccl_set_of(n, op);
     return n->plan[op].set == GY_NONE ? gy_fail_nomem(err) : GANTRY_OK;
 }
@@ -50,18 +47,15 @@ static gantry_status make(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
     gy_nccl *n = gy_arena_calloc(&h->arena, 1, sizeof *n);
-    if (!n) {
+    if (!n)
         return gy_fail_nomem(err);
-    }
     n->h = h;
     n->plan = gy_arena_calloc(&h->arena, s->ops.count, sizeof *n->plan);
     n->last = gy_arena_calloc(&h->arena, h->devices, sizeof *n->last);
-    if (!n->plan || !n->last) {
+    if (!n->plan || !n->last)
         return gy_fail_nomem(err);
-    }
-    for (uint32_t i = 0; i < h->devices; i++) {
+    for (uint32_t i = 0; i < h->devices; i++)
         n->last[i] = GY_NONE;
-    }
     h->nccl = n;
     return GANTRY_OK;
 }
@@ -81,33 +75,27 @@ static void tie_op(gy_nccl *n, uint32_t op, const uint32_t *last)
     uint32_t before = last[s->op_lane.at[o->lane]];
     bool tied = before != GY_NONE && n->plan[op].call.count && n->plan[before].call.count &&
                 same_lanes(s, o, &s->ops.at[before]);
-    for (uint32_t i = 0; i < o->lanes; i++) {
+    for (uint32_t i = 0; i < o->lanes; i++)
         tied = tied && last[s->op_lane.at[o->lane + i]] == before;
-    }
     n->plan[op].tied[0] = tied;
-    if (tied) {
+    if (tied)
         n->plan[before].tied[1] = true;
-    }
 }
 
 static gantry_status tie(gy_nccl *n, gantry_error *err)
 {
     const gantry_schedule *s = n->h->job->schedule;
     uint32_t *last = gy_alloc(s->lanes.count * sizeof *last);
-    if (!last) {
+    if (!last)
         return gy_fail_nomem(err);
-    }
-    for (uint32_t i = 0; i < s->lanes.count; i++) {
+    for (uint32_t i = 0; i < s->lanes.count; i++)
         last[i] = GY_NONE;
-    }
     for (uint32_t op = 0; op < s->ops.count; op++) {
         const gy_op *o = &s->ops.at[op];
-        if (o->lanes) {
+        if (o->lanes)
             tie_op(n, op, last);
-        }
-        for (uint32_t i = 0; i < o->lanes; i++) {
+        for (uint32_t i = 0; i < o->lanes; i++)
             last[s->op_lane.at[o->lane + i]] = op;
-        }
     }
     gy_free(last);
     return GANTRY_OK;
@@ -115,9 +103,8 @@ static gantry_status tie(gy_nccl *n, gantry_error *err)
 
 void gy_nccl_assign(gy_nccl *n)
 {
-    for (uint32_t i = 0; i < n->h->job->schedule->ops.count; i++) {
+    for (uint32_t i = 0; i < n->h->job->schedule->ops.count; i++)
         n->h->op[i].nccl = !n->off && n->plan[i].call.count > 0;
-    }
 }
 
 gantry_status gy_nccl_open(gy_cuda *h, gantry_error *err)
@@ -131,9 +118,8 @@ gantry_status gy_nccl_open(gy_cuda *h, gantry_error *err)
             status = status ? status : plan_op(h->nccl, i, err);
         }
     }
-    if (status || !h->nccl) {
+    if (status || !h->nccl)
         return status;
-    }
     if (h->nccl->set.count == 0) {
         h->nccl->off = true;
     } else if (gy_nccl_load(&h->nccl->api, &why)) {
@@ -146,23 +132,19 @@ gantry_status gy_nccl_open(gy_cuda *h, gantry_error *err)
 
 void gy_nccl_connect(gy_cuda *h)
 {
-    if (h->nccl) {
+    if (h->nccl)
         gy_nccl_begin(h->nccl);
-    }
 }
 
 void gy_nccl_free(gy_cuda *h)
 {
     gy_nccl *n = h->nccl;
-    if (!n) {
+    if (!n)
         return;
-    }
-    if (n->api.lib.handle) {
+    if (n->api.lib.handle)
         gy_nccl_close(n);
-    }
-    for (size_t i = 0; i < h->job->schedule->ops.count; i++) {
+    for (size_t i = 0; i < h->job->schedule->ops.count; i++)
         gy_nccl_plan_free(&n->plan[i]);
-    }
     gy_vec_free(&n->set);
 }
 
@@ -171,9 +153,8 @@ void gy_nccl_free(gy_cuda *h)
 const char *gy_nccl_replay(gy_cuda *h)
 {
     gy_nccl *n = h->nccl;
-    if (!n) {
+    if (!n)
         return gy_cupti_replay(h);
-    }
     uint32_t done = n->off ? 0 : n->can;
     int length = snprintf(n->text, sizeof n->text, "%s", gy_cupti_replay(h));
     if (done) {
@@ -210,9 +191,8 @@ static uint32_t lane_of(const gy_submit *x, uint32_t rank)
 static uint32_t gpu_of(const gy_cuda *h, uint32_t device)
 {
     uint32_t i = 0;
-    while (!h->device[i].gpu || h->device[i].id != h->device[device].id) {
+    while (!h->device[i].gpu || h->device[i].id != h->device[device].id)
         i++;
-    }
     return i;
 }
 
@@ -223,9 +203,8 @@ static gantry_status order_lanes(gy_submit *x)
     uint32_t *last = x->h->nccl->last;
     for (uint32_t r = 0; r < op_of(x)->lanes && status == GANTRY_OK; r++) {
         uint32_t gpu = gpu_of(x->h, gy_op_device(x->h->job->schedule, op_of(x), r)), lane = lane_of(x, r);
-        if (last[gpu] != GY_NONE && last[gpu] != lane) {
+        if (last[gpu] != GY_NONE && last[gpu] != lane)
             status = gy_submit_order(x, x->h->lane[last[gpu]].queue, x->first_lane);
-        }
         last[gpu] = lane;
     }
     return status;
@@ -295,9 +274,8 @@ static int call_all(const gy_submit *x, const gy_nccl_plan *p)
             result = call_pair(x, p, c);
             continue;
         }
-        for (uint32_t r = 0; r < op_of(x)->lanes && gy_nccl_fine(result); r++) {
+        for (uint32_t r = 0; r < op_of(x)->lanes && gy_nccl_fine(result); r++)
             result = call_rank(x, p, c, r);
-        }
     }
     return result;
 }
@@ -317,19 +295,16 @@ static gantry_status fail_op(gy_submit *x, int result)
     char what[200];
     gantry_error why = { 0 };
     name_op(x->h, x->op, what, sizeof what);
-    if (result == GY_NCCL_IN_PROGRESS) {
+    if (result == GY_NCCL_IN_PROGRESS)
         gy_fail(&why, GANTRY_E_DEVICE, NULL, "%s: NCCL: it is in progress for too long a time", what);
-    } else {
+    else
         gy_nccl_fail(x->h->nccl, result, what, &why);
-    }
-    if (x->capture) {
+    if (x->capture)
         x->h->nccl->bad = true;
-    } else {
+    else
         gy_nccl_end(x->h, &why);
-    }
-    if (x->err) {
+    if (x->err)
         *x->err = why;
-    }
     return GANTRY_E_DEVICE;
 }
 
@@ -341,9 +316,8 @@ gantry_status gy_nccl_submit(gy_submit *x)
     gantry_status status = order_lanes(x);
     status = status || x->capture ? status : gy_nccl_await_others(x->h, x->first_lane, x->err);
     status = status ? status : join_lanes(x, true);
-    if (status) {
+    if (status)
         return status;
-    }
     int result = n->api.ncclGroupStart();
     if (gy_nccl_fine(result)) {
         result = call_all(x, p);
@@ -359,9 +333,8 @@ gantry_status gy_nccl_submit(gy_submit *x)
 
 void gy_nccl_end(gy_cuda *h, const gantry_error *why)
 {
-    if (!h->nccl || h->nccl->off || h->broken.status) {
+    if (!h->nccl || h->nccl->off || h->broken.status)
         return;
-    }
     h->broken = *why;
     h->aborted = true;
     gy_nccl_abort(h->nccl);
@@ -371,9 +344,8 @@ void gy_nccl_end(gy_cuda *h, const gantry_error *why)
 static uint32_t next_op(const gy_nccl *n, uint32_t op, uint32_t set)
 {
     size_t ops = n->h->job->schedule->ops.count;
-    while (op < ops && !(n->plan[op].call.count && n->plan[op].set == set)) {
+    while (op < ops && !(n->plan[op].call.count && n->plan[op].set == set))
         op++;
-    }
     return op < ops ? op : next_op(n, 0, set);
 }
 
@@ -382,18 +354,16 @@ gantry_status gy_nccl_watch(gy_cuda *h, uint32_t op, gantry_error *err)
     gy_nccl *n = h->nccl;
     for (uint32_t i = 0; n && !n->off && i < n->made; i++) {
         int state = gy_nccl_state(n, i);
-        if (gy_nccl_fine(state)) {
+        if (gy_nccl_fine(state))
             continue;
-        }
         char what[200], name[160];
         gantry_error why = { 0 };
         name_op(h, next_op(n, op, i), name, sizeof name);
         snprintf(what, sizeof what, "%s, or an earlier one, failed", name);
         gy_nccl_fail(n, state, what, &why);
         gy_nccl_end(h, &why);
-        if (err) {
+        if (err)
             *err = why;
-        }
         return GANTRY_E_DEVICE;
     }
     return GANTRY_OK;
@@ -402,9 +372,8 @@ gantry_status gy_nccl_watch(gy_cuda *h, uint32_t op, gantry_error *err)
 gantry_status gy_nccl_renew(gy_cuda *h, gantry_error *err)
 {
     gy_nccl *n = h->nccl;
-    if (!n || !n->bad) {
+    if (!n || !n->bad)
         return GANTRY_OK;
-    }
     gy_nccl_abort(n);
     return gy_nccl_ready(n, err);
 }

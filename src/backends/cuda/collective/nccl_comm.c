@@ -37,20 +37,16 @@ uint32_t gy_nccl_set_of(gy_nccl *n, uint32_t op)
 {
     const gantry_schedule *s = n->h->job->schedule;
     const gy_op *o = &s->ops.at[op];
-    for (uint32_t i = 0; i < n->set.count; i++) {
-        if (is_set_of(n, &n->set.at[i], o)) {
+    for (uint32_t i = 0; i < n->set.count; i++)
+        if (is_set_of(n, &n->set.at[i], o))
             return i;
-        }
-    }
     gy_nccl_set set = { .ranks = o->lanes };
     set.device = gy_arena_calloc(&n->h->arena, set.ranks, sizeof *set.device);
     set.comm = gy_arena_calloc(&n->h->arena, set.ranks, sizeof *set.comm);
-    if (!set.device || !set.comm || !gy_vec_push(&n->set, set)) {
+    if (!set.device || !set.comm || !gy_vec_push(&n->set, set))
         return GY_NONE;
-    }
-    for (uint32_t i = 0; i < set.ranks; i++) {
+    for (uint32_t i = 0; i < set.ranks; i++)
         set.device[i] = gy_op_device(s, o, i);
-    }
     return (uint32_t)n->set.count - 1;
 }
 
@@ -101,15 +97,13 @@ static void give_up(gy_nccl *n, const gy_nccl_set *set, int result)
 
 void gy_nccl_begin(gy_nccl *n)
 {
-    if (n->off || n->begun_ns || n->made == n->set.count) {
+    if (n->off || n->begun_ns || n->made == n->set.count)
         return;
-    }
     gy_nccl_set *set = &n->set.at[n->made];
     n->begun_ns = gy_now_ns();
     int result = gy_nccl_clique_begin(clique_of(n, set), use_rank, &(maker){ n, set });
-    if (!gy_nccl_fine(result)) {
+    if (!gy_nccl_fine(result))
         give_up(n, set, result);
-    }
 }
 
 int gy_nccl_state(const gy_nccl *n, uint32_t set)
@@ -141,12 +135,10 @@ gantry_status gy_nccl_ready(gy_nccl *n, gantry_error *err)
         bool hurry = deadline && called + deadline < until;
         int state =
             n->off ? GY_NCCL_SUCCESS : gy_nccl_clique_settle(clique_of(n, set), hurry ? called + deadline : until);
-        if (n->off) {
+        if (n->off)
             break;
-        }
-        if (state == GY_NCCL_IN_PROGRESS && hurry) {
+        if (state == GY_NCCL_IN_PROGRESS && hurry)
             return fail_deadline(n, set, err);
-        }
         if (state != GY_NCCL_SUCCESS) {
             give_up(n, set, state);
             break;
@@ -161,12 +153,10 @@ gantry_status gy_nccl_ready(gy_nccl *n, gantry_error *err)
 
 void gy_nccl_abort(gy_nccl *n)
 {
-    for (uint32_t t = 0; t < n->h->turns; t++) {
+    for (uint32_t t = 0; t < n->h->turns; t++)
         gy_graph_free(n->h, t); /* what runs of it is freed when it ends */
-    }
-    for (size_t i = 0; i < n->set.count; i++) {
+    for (size_t i = 0; i < n->set.count; i++)
         gy_nccl_clique_abort(clique_of(n, &n->set.at[i]));
-    }
     n->h->current = GY_NONE;
     n->made = 0;
     n->begun_ns = 0;
@@ -177,12 +167,10 @@ void gy_nccl_abort(gy_nccl *n)
 void gy_nccl_close(gy_nccl *n)
 {
     bool well = !n->h->broken.status && !n->bad && n->made == n->set.count;
-    for (size_t i = 0; i < n->set.count && well; i++) {
+    for (size_t i = 0; i < n->set.count && well; i++)
         well = gy_nccl_clique_finalize(clique_of(n, &n->set.at[i]), gy_now_ns() + CLOSE_NS);
-    }
-    for (size_t i = 0; i < n->set.count && well; i++) {
+    for (size_t i = 0; i < n->set.count && well; i++)
         gy_nccl_clique_destroy(clique_of(n, &n->set.at[i]));
-    }
     gy_nccl_abort(n); /* those that are left */
     gy_vec_free(&n->set);
 }

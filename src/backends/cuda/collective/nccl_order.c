@@ -20,11 +20,9 @@ static gy_nccl *runs;
 static bool uses_gpu(const gy_nccl *n, CUdevice id)
 {
     for (size_t i = 0; i < n->set.count; i++) {
-        for (uint32_t r = 0; r < n->set.at[i].ranks; r++) {
-            if (n->h->device[n->set.at[i].device[r]].id == id) {
+        for (uint32_t r = 0; r < n->set.at[i].ranks; r++)
+            if (n->h->device[n->set.at[i].device[r]].id == id)
                 return true;
-            }
-        }
     }
     return false;
 }
@@ -32,11 +30,9 @@ static bool uses_gpu(const gy_nccl *n, CUdevice id)
 static bool shares_gpu(const gy_nccl *a, const gy_nccl *b)
 {
     for (size_t i = 0; i < a->set.count; i++) {
-        for (uint32_t r = 0; r < a->set.at[i].ranks; r++) {
-            if (uses_gpu(b, a->h->device[a->set.at[i].device[r]].id)) {
+        for (uint32_t r = 0; r < a->set.at[i].ranks; r++)
+            if (uses_gpu(b, a->h->device[a->set.at[i].device[r]].id))
                 return true;
-            }
-        }
     }
     return false;
 }
@@ -44,13 +40,11 @@ static bool shares_gpu(const gy_nccl *a, const gy_nccl *b)
 gantry_status gy_nccl_await_others(gy_cuda *h, gy_queue queue, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
-    if (!h->nccl || !h->nccl->locked) {
+    if (!h->nccl || !h->nccl->locked)
         return GANTRY_OK;
-    }
     for (gy_nccl *other = runs; other && status == GANTRY_OK; other = other->next) {
-        if (other == h->nccl || !other->end || !shares_gpu(other, h->nccl)) {
+        if (other == h->nccl || !other->end || !shares_gpu(other, h->nccl))
             continue;
-        }
         status = gy_cuda_use(h, queue.device, err);
         CUresult code = status ? CUDA_SUCCESS : h->d.cuStreamWaitEvent(queue.stream, other->end, 0);
         status =
@@ -63,12 +57,10 @@ void gy_nccl_unlist(gy_cuda *h)
 {
     pthread_mutex_lock(&order);
     gy_nccl **link = &runs;
-    while (*link && *link != h->nccl) {
+    while (*link && *link != h->nccl)
         link = &(*link)->next;
-    }
-    if (*link) {
+    if (*link)
         *link = (*link)->next;
-    }
     pthread_mutex_unlock(&order);
 }
 
@@ -76,14 +68,12 @@ gantry_status gy_nccl_enter(gy_cuda *h, gantry_error *err)
 {
     gy_nccl *n = h->nccl;
     gantry_status status = n ? gy_nccl_ready(n, err) : GANTRY_OK;
-    if (!n || status || n->off || n->set.count == 0) {
+    if (!n || status || n->off || n->set.count == 0)
         return status;
-    }
     pthread_mutex_lock(&order);
     bool listed = false;
-    for (gy_nccl *run = runs; run; run = run->next) {
+    for (gy_nccl *run = runs; run; run = run->next)
         listed = listed || run == n;
-    }
     if (!listed) {
         n->next = runs;
         runs = n;

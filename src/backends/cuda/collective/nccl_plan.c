@@ -52,9 +52,8 @@ static bool is_live(const gy_exchange_piece *piece)
 static uint32_t count_live(const gy_exchange *exchange)
 {
     uint32_t live = 0;
-    for (uint32_t i = 0; i < exchange->pieces; i++) {
+    for (uint32_t i = 0; i < exchange->pieces; i++)
         live += is_live(&exchange->piece[i]);
-    }
     return live;
 }
 
@@ -65,14 +64,11 @@ static const char *refuse_ranks(const planner *p)
     const gantry_schedule *s = p->h->job->schedule;
     for (uint32_t i = 0; i < p->op->lanes; i++) {
         const gy_cuda_device *a = &p->h->device[gy_op_device(s, p->op, i)];
-        if (!a->gpu) {
+        if (!a->gpu)
             return "a rank is no GPU";
-        }
-        for (uint32_t k = 0; k < i; k++) {
-            if (p->h->device[gy_op_device(s, p->op, k)].id == a->id) {
+        for (uint32_t k = 0; k < i; k++)
+            if (p->h->device[gy_op_device(s, p->op, k)].id == a->id)
                 return "two ranks are on one GPU";
-            }
-        }
     }
     return p->op->lanes < 2 ? "there is one rank" : NULL;
 }
@@ -83,12 +79,10 @@ static const char *refuse_ends(const planner *p)
     for (uint32_t i = 0; i < p->exchange->ends; i++) {
         gy_location place = gy_cuda_location(p->h, use_of(p, p->exchange->end[i]), 0);
         uint32_t device = gy_op_device(s, p->op, rank_of(p, p->exchange->end[i]));
-        if (place.device == GY_NONE) {
+        if (place.device == GY_NONE)
             return "a rank has its rows in host memory";
-        }
-        if (p->h->device[place.device].id != p->h->device[device].id) {
+        if (p->h->device[place.device].id != p->h->device[device].id)
             return "a rank has its rows on another GPU";
-        }
     }
     return p->exchange->staged ? "it overwrites what other ranks read" : NULL;
 }
@@ -121,9 +115,8 @@ static gy_nccl_call *add_call(planner *p, gy_nccl_kind kind, uint64_t count, uin
         p->failed = true;
         return NULL;
     }
-    for (uint32_t i = 0; i < ends; i++) {
+    for (uint32_t i = 0; i < ends; i++)
         call.end[i].use = GY_NONE;
-    }
     return gy_vec_last(&p->plan->call);
 }
 
@@ -132,9 +125,8 @@ static uint32_t spread(const planner *p, gy_exchange_end *slot, uint32_t first, 
 {
     for (uint32_t i = first; i < first + count; i++) {
         uint32_t rank = rank_of(p, p->exchange->end[i]);
-        if (slot[rank].use != GY_NONE) {
+        if (slot[rank].use != GY_NONE)
             return GY_NONE;
-        }
         slot[rank] = p->exchange->end[i];
     }
     return count;
@@ -149,17 +141,14 @@ static void plan_reduction(planner *p, const gy_exchange_piece *piece)
 {
     uint32_t ranks = p->op->lanes;
     gy_nccl_call *c = add_call(p, GY_NCCL_ALL_REDUCE, piece->bytes / gantry_dtype_size(p->exchange->dtype), 2 * ranks);
-    if (!c) {
+    if (!c)
         return;
-    }
     uint32_t gives = spread(p, c->end, piece->source, piece->sources);
     uint32_t takes = spread(p, c->end + ranks, piece->target, piece->targets);
-    if (gives != ranks) {
+    if (gives != ranks)
         refuse(p, gives == GY_NONE ? "a rank gives two values of one row" : "some rows do not come from all ranks");
-    }
-    if (takes != ranks && takes != 1) {
+    if (takes != ranks && takes != 1)
         refuse(p, takes == GY_NONE ? "a rank takes a row twice" : "some ranks take nothing");
-    }
     if (takes == 1) {
         c->kind = GY_NCCL_REDUCE;
         c->root = rank_of(p, p->exchange->end[piece->target]);
@@ -170,11 +159,9 @@ static void plan_reduction(planner *p, const gy_exchange_piece *piece)
  */
 static bool is_row_of(const planner *p, const gy_nccl_call *first, const gy_nccl_call *other, uint64_t bytes)
 {
-    for (uint32_t r = 0; r < p->op->lanes; r++) {
-        if (!is_behind(p, first->end[r], other->end[r], bytes * other->root)) {
+    for (uint32_t r = 0; r < p->op->lanes; r++)
+        if (!is_behind(p, first->end[r], other->end[r], bytes * other->root))
             return false;
-        }
-    }
     return first->count == other->count;
 }
 
@@ -182,9 +169,8 @@ static gy_nccl_call *call_of_root(const planner *p, uint32_t root)
 {
     for (size_t i = 0; i < p->plan->call.count; i++) {
         gy_nccl_call *c = &p->plan->call.at[i];
-        if (c->kind == GY_NCCL_REDUCE && c->root == root) {
+        if (c->kind == GY_NCCL_REDUCE && c->root == root)
             return c;
-        }
     }
     return NULL;
 }
@@ -194,20 +180,17 @@ static void join_reductions(planner *p)
 {
     uint32_t ranks = p->op->lanes;
     gy_nccl_call *first = call_of_root(p, 0);
-    if (p->plan->call.count != ranks || !first) {
+    if (p->plan->call.count != ranks || !first)
         return;
-    }
     uint64_t bytes = first->count * gantry_dtype_size(p->exchange->dtype);
     for (uint32_t r = 1; r < ranks; r++) {
         const gy_nccl_call *other = call_of_root(p, r);
-        if (!other || !is_row_of(p, first, other, bytes)) {
+        if (!other || !is_row_of(p, first, other, bytes))
             return;
-        }
     }
     gy_nccl_call all = { .kind = GY_NCCL_REDUCE_SCATTER, .count = first->count, .end = first->end };
-    for (uint32_t r = 1; r < ranks; r++) {
+    for (uint32_t r = 1; r < ranks; r++)
         all.end[ranks + r] = call_of_root(p, r)->end[ranks + r];
-    }
     p->plan->call.at[0] = all;
     p->plan->call.count = 1;
 }
@@ -215,14 +198,11 @@ static void join_reductions(planner *p)
 static void plan_reductions(planner *p)
 {
     refuse(p, refuse_reduction(p));
-    for (uint32_t i = 0; i < p->exchange->pieces && !p->failed && !p->why; i++) {
-        if (is_live(&p->exchange->piece[i])) {
+    for (uint32_t i = 0; i < p->exchange->pieces && !p->failed && !p->why; i++)
+        if (is_live(&p->exchange->piece[i]))
             plan_reduction(p, &p->exchange->piece[i]);
-        }
-    }
-    if (!p->failed && !p->why) {
+    if (!p->failed && !p->why)
         join_reductions(p);
-    }
 }
 
 /* ---- what is only moved ---- */
@@ -231,23 +211,19 @@ static void plan_reductions(planner *p)
 static bool plan_broadcast(planner *p)
 {
     const gy_exchange_piece *piece = p->exchange->piece;
-    while (!is_live(piece)) {
+    while (!is_live(piece))
         piece++;
-    }
     uint32_t ranks = p->op->lanes, root = rank_of(p, p->exchange->end[piece->source]);
     gy_nccl_call *c = add_call(p, GY_NCCL_BROADCAST, piece->bytes, 2 * ranks);
-    if (!c) {
+    if (!c)
         return true;
-    }
     c->root = root;
     c->end[root] = p->exchange->end[piece->source];
     bool fits = spread(p, c->end + ranks, piece->target, piece->targets) != GY_NONE;
-    if (fits && c->end[ranks + root].use == GY_NONE) {
+    if (fits && c->end[ranks + root].use == GY_NONE)
         c->end[ranks + root] = c->end[root];
-    }
-    for (uint32_t r = 0; r < ranks; r++) {
+    for (uint32_t r = 0; r < ranks; r++)
         fits = fits && c->end[ranks + r].use != GY_NONE;
-    }
     p->plan->call.count -= !fits;
     return fits;
 }
@@ -259,9 +235,8 @@ static const gy_exchange_piece *piece_of(const planner *p, uint32_t rank)
     for (uint32_t i = 0; i < p->exchange->pieces; i++) {
         const gy_exchange_piece *piece = &p->exchange->piece[i];
         if (is_live(piece) && rank_of(p, p->exchange->end[piece->source]) == rank) {
-            if (found) {
+            if (found)
                 return NULL;
-            }
             found = piece;
         }
     }
@@ -273,9 +248,8 @@ static bool place_of(const planner *p, const gy_exchange_piece *piece, uint32_t 
 {
     for (uint32_t k = 0; k < piece->targets; k++) {
         *at = p->exchange->end[piece->target + k];
-        if (rank_of(p, *at) == rank) {
+        if (rank_of(p, *at) == rank)
             return true;
-        }
     }
     *at = p->exchange->end[piece->source];
     return rank_of(p, *at) == rank;
@@ -287,9 +261,8 @@ static bool plan_all_gather(planner *p)
     uint32_t ranks = p->op->lanes;
     const gy_exchange_piece *first = piece_of(p, 0);
     gy_nccl_call *c = first ? add_call(p, GY_NCCL_ALL_GATHER, first->bytes, 2 * ranks) : NULL;
-    if (!c) {
+    if (!c)
         return p->failed;
-    }
     bool fits = true;
     for (uint32_t g = 0; g < ranks && fits; g++) {
         const gy_exchange_piece *piece = piece_of(p, g);
@@ -299,9 +272,8 @@ static bool plan_all_gather(planner *p)
             fits = place_of(p, first, r, &c->end[ranks + r]) && place_of(p, piece, r, &at) &&
                    is_behind(p, c->end[ranks + r], at, g * first->bytes);
         }
-        if (fits) {
+        if (fits)
             c->end[g] = p->exchange->end[piece->source];
-        }
     }
     p->plan->call.count -= !fits;
     return fits;
@@ -312,9 +284,8 @@ static void plan_pairs(planner *p, const gy_exchange_piece *piece)
     gy_exchange_end from = p->exchange->end[piece->source];
     for (uint32_t k = 0; k < piece->targets && !p->failed; k++) {
         gy_exchange_end to = p->exchange->end[piece->target + k];
-        if (rank_of(p, from) == rank_of(p, to) && is_behind(p, from, to, 0)) {
+        if (rank_of(p, from) == rank_of(p, to) && is_behind(p, from, to, 0))
             continue;
-        }
         gy_nccl_call *c = add_call(p, GY_NCCL_PAIR, piece->bytes, 2);
         if (c) {
             c->root = rank_of(p, from);
@@ -329,14 +300,11 @@ static void plan_moves(planner *p)
 {
     uint32_t live = count_live(p->exchange);
     p->plan->type = GY_NCCL_BYTES;
-    if ((live == 1 && plan_broadcast(p)) || (live == p->op->lanes && plan_all_gather(p))) {
+    if ((live == 1 && plan_broadcast(p)) || (live == p->op->lanes && plan_all_gather(p)))
         return;
-    }
-    for (uint32_t i = 0; i < p->exchange->pieces && !p->failed; i++) {
-        if (is_live(&p->exchange->piece[i])) {
+    for (uint32_t i = 0; i < p->exchange->pieces && !p->failed; i++)
+        if (is_live(&p->exchange->piece[i]))
             plan_pairs(p, &p->exchange->piece[i]);
-        }
-    }
 }
 
 gantry_status gy_nccl_plan_make(gy_nccl_plan *plan, gy_cuda *h, uint32_t op, const char **why, gantry_error *err)
@@ -344,12 +312,10 @@ gantry_status gy_nccl_plan_make(gy_nccl_plan *plan, gy_cuda *h, uint32_t op, con
     planner p = { .h = h, .op = &h->job->schedule->ops.at[op], .exchange = h->op[op].exchange, .plan = plan };
     refuse(&p, refuse_ranks(&p));
     refuse(&p, p.why ? NULL : refuse_ends(&p));
-    if (!p.why) {
+    if (!p.why)
         (p.exchange->reduce ? plan_reductions : plan_moves)(&p);
-    }
-    if (p.failed || p.why) {
+    if (p.failed || p.why)
         gy_nccl_plan_free(plan);
-    }
     *why = p.why;
     return p.failed ? gy_fail_nomem(err) : GANTRY_OK;
 }

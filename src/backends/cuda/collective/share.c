@@ -43,9 +43,8 @@ static bool reaches(const plan *p, uint32_t device, uint32_t first, uint32_t end
 {
     for (uint32_t k = first; k < first + ends; k++) {
         uint32_t other = device_of(p, k);
-        if (other == GY_NONE || !(same_gpu(p, device, other) || p->h->peer[device * p->h->devices + other])) {
+        if (other == GY_NONE || !(same_gpu(p, device, other) || p->h->peer[device * p->h->devices + other]))
             return false;
-        }
     }
     return true;
 }
@@ -85,9 +84,8 @@ static gy_share part_of(gy_share s, uint64_t i, uint64_t count)
 static uint32_t count_ends(const plan *p, uint32_t device)
 {
     uint32_t count = 0;
-    for (uint32_t k = 0; k < p->exchange->ends; k++) {
+    for (uint32_t k = 0; k < p->exchange->ends; k++)
         count += same_gpu(p, device_of(p, k), device);
-    }
     return count;
 }
 
@@ -109,9 +107,8 @@ static uint32_t busiest(const plan *p)
 static uint64_t bytes_of(const plan *p, const gy_exchange_piece *piece, uint32_t device, bool in)
 {
     uint32_t first = in ? piece->source : piece->target, ends = in ? piece->sources : piece->targets, far = 0;
-    for (uint32_t k = first; k < first + ends; k++) {
+    for (uint32_t k = first; k < first + ends; k++)
         far += !same_gpu(p, device, device_of(p, k));
-    }
     return far * piece->bytes;
 }
 
@@ -122,9 +119,8 @@ static bool is_little(const plan *p, uint32_t device)
         const gy_exchange_piece *piece = &p->exchange->piece[i];
         gy_share s = whole(piece);
         s.device = device;
-        if (is_live(piece) && !can_do(p, &s)) {
+        if (is_live(piece) && !can_do(p, &s))
             return false;
-        }
         in += bytes_of(p, piece, device, true);
         out += bytes_of(p, piece, device, false);
     }
@@ -135,15 +131,13 @@ static bool is_little(const plan *p, uint32_t device)
 static bool add_little(plan *p)
 {
     uint32_t device = busiest(p);
-    if (!is_little(p, device)) {
+    if (!is_little(p, device))
         return false;
-    }
     for (uint32_t i = 0; i < p->exchange->pieces; i++) {
         gy_share s = whole(&p->exchange->piece[i]);
         s.device = device;
-        if (is_live(&p->exchange->piece[i])) {
+        if (is_live(&p->exchange->piece[i]))
             add(p, s);
-        }
     }
     return true;
 }
@@ -180,9 +174,8 @@ static bool add_rounds(plan *p, const gy_exchange_piece *piece)
     bool asked = p->what->algorithm == GY_ALGORITHM_TWO_SHOT && others > 1;
     bool pays = p->what->algorithm != GY_ALGORITHM_ONE_SHOT && p->what->algorithm != GY_ALGORITHM_COPY && others > 2 &&
                 piece->bytes >= GY_SHARE_ROUNDS;
-    if (!able || !p->from_one || !(asked || pays)) {
+    if (!able || !p->from_one || !(asked || pays))
         return false;
-    }
     for (uint32_t k = 0; k < piece->targets; k++) {
         gy_share share = part_of(s, k, piece->targets);
         if (share.bytes) {
@@ -216,12 +209,10 @@ static uint32_t find_workers(const plan *p, const gy_exchange_piece *piece, uint
     for (uint32_t i = 0; i < ends; i++) {
         bool known = false;
         s.device = device_of(p, i < piece->targets ? piece->target + i : piece->source + i - piece->targets);
-        for (uint32_t k = 0; k < workers; k++) {
+        for (uint32_t k = 0; k < workers; k++)
             known = known || same_gpu(p, worker[k], s.device);
-        }
-        if (!known && can_do(p, &s)) {
+        if (!known && can_do(p, &s))
             worker[workers++] = s.device;
-        }
     }
     return workers;
 }
@@ -231,9 +222,8 @@ static void add_combination(plan *p, const gy_exchange_piece *piece, uint32_t tu
 {
     uint32_t worker[GY_CUDA_ENDS], workers = 0;
     gy_share s = whole(piece);
-    if (piece->sources <= GY_CUDA_SOURCES && piece->targets <= GY_CUDA_TARGETS) {
+    if (piece->sources <= GY_CUDA_SOURCES && piece->targets <= GY_CUDA_TARGETS)
         workers = find_workers(p, piece, worker);
-    }
     if (workers == 0) {
         add_for_host(p, piece);
         return;
@@ -267,21 +257,18 @@ static void look(plan *p)
 static void add_all(plan *p)
 {
     look(p);
-    if (!p->exchange->staged && add_little(p)) {
+    if (!p->exchange->staged && add_little(p))
         return;
-    }
     for (uint32_t i = 0; i < p->exchange->pieces; i++) {
         const gy_exchange_piece *piece = &p->exchange->piece[i];
-        if (!is_live(piece)) {
+        if (!is_live(piece))
             continue;
-        }
-        if (p->exchange->staged) {
+        if (p->exchange->staged)
             add_for_host(p, piece);
-        } else if (piece->sources > 1) {
+        else if (piece->sources > 1)
             add_combination(p, piece, i);
-        } else if (!add_rounds(p, piece)) {
+        else if (!add_rounds(p, piece))
             add_moves(p, whole(piece));
-        }
     }
 }
 
@@ -291,11 +278,9 @@ static int compare(const void *a, const void *b)
     const gy_share *x = a, *y = b;
     const uint64_t of_x[] = { x->round, x->way, x->device, x->sources > 1, x->distance, x->source, x->offset };
     const uint64_t of_y[] = { y->round, y->way, y->device, y->sources > 1, y->distance, y->source, y->offset };
-    for (size_t i = 0; i < sizeof of_x / sizeof *of_x; i++) {
-        if (of_x[i] != of_y[i]) {
+    for (size_t i = 0; i < sizeof of_x / sizeof *of_x; i++)
+        if (of_x[i] != of_y[i])
             return of_x[i] < of_y[i] ? -1 : 1;
-        }
-    }
     return (x->target > y->target) - (x->target < y->target);
 }
 

@@ -50,9 +50,8 @@ gantry_status gy_cuda_choice_open(void **opened, const gy_cuda_kernel *kernel, c
 void gy_cuda_choice_close(void *opened)
 {
     handle *h = opened;
-    if (h->way->close) {
+    if (h->way->close)
         h->way->close(h->of);
-    }
     gy_free(h);
 }
 

@@ -29,9 +29,8 @@ static int count_places(const gy_driver *d, CUfunction function)
     int processors, blocks;
     if (d->cuCtxGetDevice(&device) != CUDA_SUCCESS ||
         d->cuDeviceGetAttribute(&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) != CUDA_SUCCESS ||
-        d->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, GY_IMAGE_THREADS, 0) != CUDA_SUCCESS) {
+        d->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, GY_IMAGE_THREADS, 0) != CUDA_SUCCESS)
         return MOST_BLOCKS / TURNS;
-    }
     return processors * blocks;
 }
 
@@ -42,9 +41,8 @@ static gantry_status find(handle *h, const gy_cuda_kernel *kernel, int variant, 
     snprintf(name, sizeof name, "%s%s%s%s", kernel->name, image->variant[variant], image->dtypes ? "_" : "",
              image->dtypes ? gantry_dtype_name((gantry_dtype)dtype) : "");
     CUresult code = h->driver->cuModuleGetFunction(&h->function[variant][dtype], h->module, name);
-    if (code != CUDA_SUCCESS) {
+    if (code != CUDA_SUCCESS)
         return fail(h->driver, code, "finding the function", name, err);
-    }
     h->places[variant][dtype] = count_places(h->driver, h->function[variant][dtype]);
     return GANTRY_OK;
 }
@@ -54,11 +52,9 @@ static gantry_status find_all(handle *h, const gy_cuda_kernel *kernel, gantry_er
     const gy_cuda_image *image = kernel->data;
     uint32_t dtypes = image->dtypes ? image->dtypes : 1;
     gantry_status status = GANTRY_OK;
-    for (int v = 0; v < GY_IMAGE_VARIANTS && image->variant[v]; v++) {
-        for (int i = 0; i < GANTRY_DTYPE_COUNT && status == GANTRY_OK; i++) {
+    for (int v = 0; v < GY_IMAGE_VARIANTS && image->variant[v]; v++)
+        for (int i = 0; i < GANTRY_DTYPE_COUNT && status == GANTRY_OK; i++)
             status = dtypes >> i & 1 ? find(h, kernel, v, i, err) : GANTRY_OK;
-        }
-    }
     return status;
 }
 
@@ -67,9 +63,8 @@ gantry_status gy_cuda_image_open(void **opened, const gy_cuda_kernel *kernel, co
 {
     const gy_cuda_image *image = kernel->data;
     handle *h = gy_calloc(1, sizeof *h);
-    if (!h) {
+    if (!h)
         return gy_fail_nomem(err);
-    }
     h->driver = driver;
     CUresult code = driver->cuModuleLoadData(&h->module, image->code);
     if (code != CUDA_SUCCESS) {
@@ -109,12 +104,10 @@ gantry_status gy_cuda_image_launch(const gantry_launch *l, int variant, gantry_d
 {
     const handle *h = l->handle;
     CUfunction function = h->function[variant][dtype] ? h->function[variant][dtype] : h->function[variant][0];
-    if (!g.x || !g.y || !g.z || !g.block_x || !g.block_y || !g.block_z) {
+    if (!g.x || !g.y || !g.z || !g.block_x || !g.block_y || !g.block_z)
         return GANTRY_OK;
-    }
-    if (!function) {
+    if (!function)
         return GANTRY_E_DEVICE;
-    }
     CUresult code =
         h->driver->cuLaunchKernel(function, g.x, g.y, g.z, g.block_x, g.block_y, g.block_z, 0, l->stream, params, NULL);
     return code == CUDA_SUCCESS ? GANTRY_OK : GANTRY_E_DEVICE;

@@ -18,9 +18,8 @@ typedef struct handle {
 
 static gantry_status check(handle *h, cublasStatus_t status, const char *call)
 {
-    if (status == CUBLAS_STATUS_SUCCESS) {
+    if (status == CUBLAS_STATUS_SUCCESS)
         return GANTRY_OK;
-    }
     snprintf(h->why, sizeof h->why, "%s of %s returned %s (%d)", call, h->blas.lib.name, gy_blas_status_name(status),
              (int)status);
     return GANTRY_E_DEVICE;
@@ -38,9 +37,8 @@ static gantry_status usable_blas(const gy_cuda_kernel *kernel, const gy_driver *
 static void close_blas(void *opened)
 {
     handle *h = opened;
-    if (h->cublas) {
+    if (h->cublas)
         h->blas.cublasDestroy(h->cublas);
-    }
     gy_free(h);
 }
 
@@ -52,9 +50,8 @@ static gantry_status open_blas(void **opened, const gy_cuda_kernel *kernel, cons
 {
     (void)kernel;
     handle *h = gy_calloc(1, sizeof *h);
-    if (!h) {
+    if (!h)
         return gy_fail_nomem(err);
-    }
     h->driver = driver;
     int version = gy_linalg_driver_version(driver);
     gantry_status status = gy_blas_open(&h->blas, version, err);
@@ -87,9 +84,8 @@ static uint64_t workspace_of(const gy_driver *d, int ordinal)
     CUdevice device;
     int major = 0;
     if (d->cuDeviceGet(&device, ordinal) != CUDA_SUCCESS ||
-        d->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) != CUDA_SUCCESS) {
+        d->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) != CUDA_SUCCESS)
         major = 0;
-    }
     uint64_t mib = major == 9 || major == 10 ? 32 : major > 10 ? 12 : 4;
     return mib << 20;
 }
@@ -154,9 +150,8 @@ static gantry_status launch_gemm(const gantry_launch *l)
     cudaDataType type = type_of(dtype);
     int depth = arg[TA].number != 0 ? a.rows : a.columns;
     gantry_status status = begin(h, l);
-    if (status || c.rows == 0 || c.columns == 0) {
+    if (status || c.rows == 0 || c.columns == 0)
         return status;
-    }
     /* c^T = op(b)^T op(a)^T, and what cuBLAS sees of each is its transpose. */
     return check(h,
                  h->blas.cublasGemmEx(h->cublas, op(&arg[TB]), op(&arg[TA]), c.columns, c.rows, depth, &alpha, b.data,
@@ -174,9 +169,8 @@ static gantry_status launch_trsm(const gantry_launch *l)
     handle *h = l->handle;
     gy_gpu_matrix a = gy_gpu_matrix_of(&l->arg[0]), b = gy_gpu_matrix_of(&l->arg[1]);
     gantry_status status = begin(h, l);
-    if (status || b.rows == 0 || b.columns == 0) {
+    if (status || b.rows == 0 || b.columns == 0)
         return status;
-    }
     if (l->arg[1].dtype == GANTRY_F32) {
         return check(h,
                      h->blas.cublasStrsm(h->cublas, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_T,
@@ -197,9 +191,8 @@ static gantry_status launch_syrk(const gantry_launch *l)
     gantry_dtype dtype = l->arg[3].dtype;
     factor alpha = factor_of(l->arg[0].number, dtype), beta = factor_of(l->arg[1].number, dtype);
     gantry_status status = begin(h, l);
-    if (status || c.rows == 0) {
+    if (status || c.rows == 0)
         return status;
-    }
     if (dtype == GANTRY_F32) {
         return check(h,
                      h->blas.cublasSsyrk(h->cublas, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_T, c.rows, a.columns,

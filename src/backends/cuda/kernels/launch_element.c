@@ -15,11 +15,9 @@ static int64_t head_of(const gantry_launch *l, const gantry_arg *like)
 {
     int64_t n = gy_arg_size(like), size = (int64_t)gantry_dtype_size(like->dtype);
     int64_t head = (PACK - beyond(like)) % PACK / size;
-    for (int32_t i = 0; i < l->args; i++) {
-        if (l->arg[i].access && beyond(&l->arg[i]) != beyond(like)) {
+    for (int32_t i = 0; i < l->args; i++)
+        if (l->arg[i].access && beyond(&l->arg[i]) != beyond(like))
             return n;
-        }
-    }
     return head < n ? head : n;
 }
 

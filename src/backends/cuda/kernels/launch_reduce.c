@@ -22,9 +22,8 @@ static gantry_status launch_reduce(const gantry_launch *l)
     int aligned = is_aligned(&l->arg[0]) && (l->args == 2 || is_aligned(&l->arg[1]));
     gy_grid grid = { (unsigned)chunks, 1, 1, GY_IMAGE_THREADS, 1, 1 }, one = { 1, 1, 1, GY_IMAGE_THREADS, 1, 1 };
     void *of_one[] = { &x, &partial, &n, &chunk, &aligned }, *of_two[] = { &x, &y, &partial, &n, &chunk, &aligned };
-    if (l->scratch_bytes < (uint64_t)chunks * sizeof(uint64_t)) {
+    if (l->scratch_bytes < (uint64_t)chunks * sizeof(uint64_t))
         return GANTRY_E_CAPACITY; /* the node asked for less */
-    }
     gantry_status status = gy_cuda_image_launch(l, CHUNKS, l->arg[0].dtype, grid, l->args == 2 ? of_one : of_two);
     return status ? status : gy_cuda_image_launch(l, FINISH, out->dtype, one, (void *[]){ &partial, &chunks, &to });
 }

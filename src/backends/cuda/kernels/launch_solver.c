@@ -23,9 +23,8 @@ typedef struct handle {
 
 static gantry_status check(handle *h, cusolverStatus_t status, const char *call)
 {
-    if (status == CUSOLVER_STATUS_SUCCESS) {
+    if (status == CUSOLVER_STATUS_SUCCESS)
         return GANTRY_OK;
-    }
     snprintf(h->why, sizeof h->why, "%s of %s returned %s (%d)", call, h->solver.lib.name,
              gy_solver_status_name(status), (int)status);
     return GANTRY_E_DEVICE;
@@ -43,9 +42,8 @@ static gantry_status open_solver(void **opened, const gy_cuda_kernel *kernel, co
 {
     (void)kernel;
     handle *h = gy_calloc(1, sizeof *h);
-    if (!h) {
+    if (!h)
         return gy_fail_nomem(err);
-    }
     h->driver_version = gy_linalg_driver_version(driver);
     gantry_status status = gy_solver_open(&h->solver, h->driver_version, err);
     if (status) {
@@ -59,9 +57,8 @@ static gantry_status open_solver(void **opened, const gy_cuda_kernel *kernel, co
 static void close_solver(void *opened)
 {
     handle *h = opened;
-    for (size_t i = 0; i < h->lanes; i++) {
+    for (size_t i = 0; i < h->lanes; i++)
         h->solver.cusolverDnDestroy(h->lane[i].cusolver);
-    }
     gy_free(h->lane);
     gy_free(h);
 }
@@ -75,26 +72,22 @@ static const char *why_solver(const void *opened)
 /* NULL: the stream has none yet. */
 static cusolverDnHandle_t find(const handle *h, const void *stream)
 {
-    for (size_t i = 0; i < h->lanes; i++) {
-        if (h->lane[i].stream == stream) {
+    for (size_t i = 0; i < h->lanes; i++)
+        if (h->lane[i].stream == stream)
             return h->lane[i].cusolver;
-        }
-    }
     return NULL;
 }
 
 static gantry_status add_lane(handle *h, void *stream, gantry_error *err)
 {
     lane *grown = gy_realloc(h->lane, h->lanes + 1, sizeof *grown);
-    if (!grown) {
+    if (!grown)
         return gy_fail_nomem(err);
-    }
     h->lane = grown;
     lane made = { .stream = stream };
     gantry_status status = check(h, h->solver.cusolverDnCreate(&made.cusolver), "cusolverDnCreate");
-    if (status) {
+    if (status)
         return gy_linalg_fail(h->why, h->driver_version, err);
-    }
     h->lane[h->lanes++] = made;
     status = check(h, h->solver.cusolverDnSetStream(made.cusolver, stream), "cusolverDnSetStream");
     return status ? gy_fail(err, status, NULL, "%s", h->why) : GANTRY_OK;
@@ -109,9 +102,8 @@ static gantry_status prepare_potrf(const gantry_launch *l, uint64_t *scratch, ga
     int elements = 0;
     gantry_status status = gy_linalg_check_sizes(l, err);
     status = status || find(h, l->stream) ? status : add_lane(h, l->stream, err);
-    if (status || a.rows == 0) {
+    if (status || a.rows == 0)
         return status;
-    }
     cusolverDnHandle_t with = find(h, l->stream);
     cusolverStatus_t code =
         wide ? h->solver.cusolverDnDpotrf_bufferSize(with, CUBLAS_FILL_MODE_UPPER, a.rows, NULL, a.ld, &elements)
@@ -128,9 +120,8 @@ static gantry_status launch_potrf(const gantry_launch *l)
     gy_gpu_matrix a = gy_gpu_matrix_of(&l->arg[0]);
     cusolverDnHandle_t with = find(h, l->stream);
     int elements = (int)(l->scratch_bytes / gantry_dtype_size(l->arg[0].dtype));
-    if (a.rows == 0) {
+    if (a.rows == 0)
         return GANTRY_OK;
-    }
     if (l->arg[0].dtype == GANTRY_F64) {
         return check(h,
                      h->solver.cusolverDnDpotrf(with, CUBLAS_FILL_MODE_UPPER, a.rows, a.data, a.ld, l->scratch,

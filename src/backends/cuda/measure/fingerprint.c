@@ -9,9 +9,8 @@ double gy_nvml_clock(const gy_nvml *nvml, const gy_driver *d, const gantry_machi
 {
     char bus[32];
     CUdevice id;
-    if (d->cuDeviceGet(&id, gy_device_ordinal(m, device)) || d->cuDeviceGetPCIBusId(bus, (int)sizeof bus, id)) {
+    if (d->cuDeviceGet(&id, gy_device_ordinal(m, device)) || d->cuDeviceGetPCIBusId(bus, (int)sizeof bus, id))
         return 0;
-    }
     return gy_nvml_clock_now(nvml, bus);
 }
 
@@ -22,15 +21,13 @@ gantry_status gy_cuda_fingerprint(const gy_driver *d, const gy_nvml *nvml, gy_te
     CUresult code = d->cuDeviceGetCount(&count);
     gantry_status status =
         code ? gy_driver_fail(d, code, "counting GPUs", err) : gy_cuda_discover_with(d, count, &gpus, err);
-    if (status) {
+    if (status)
         return status;
-    }
     gy_gpus_fingerprint(to, &gpus);
     for (uint32_t i = 0; i < gpus.count; i++) {
         unsigned most = gy_nvml_clock_most(nvml, gpus.at[i].bus);
-        if (most) {
+        if (most)
             gy_text_printf(to, "gpu%u.clock: %u MHz at most\n", i, most);
-        }
     }
     gy_gpus_free(&gpus);
     return to->failed ? gy_fail_nomem(err) : GANTRY_OK;

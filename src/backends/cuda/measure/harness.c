@@ -24,9 +24,8 @@ gantry_status gy_harness_fail(const gy_harness *harness, CUresult code, uint32_t
     char text[160];
     snprintf(text, sizeof text, "%s on device \"%s\"", what, harness->machine->device[harness->gpu[gpu].device].id);
     gantry_status status = gy_driver_fail(&harness->d, code, text, err);
-    if (err) {
+    if (err)
         err->device = (int32_t)harness->gpu[gpu].device;
-    }
     return status;
 }
 
@@ -40,11 +39,10 @@ gantry_status gy_harness_use(const gy_harness *harness, uint32_t gpu, gantry_err
 
 static void rest(unsigned turn)
 {
-    if (turn > SPINS) {
+    if (turn > SPINS)
         nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
-    } else if (turn > SPINS / 2) {
+    else if (turn > SPINS / 2)
         sched_yield();
-    }
 }
 
 gantry_status gy_harness_wait(gy_harness *harness, CUevent event, uint32_t gpu, gantry_error *err)
@@ -82,9 +80,8 @@ gantry_status gy_harness_drain(gy_harness *harness, gantry_error *err)
 /* The first failure may be that of a call long ago. */
 bool gy_harness_settle(gy_harness *harness)
 {
-    if (!harness->hung && gy_harness_drain(harness, NULL)) {
+    if (!harness->hung && gy_harness_drain(harness, NULL))
         gy_harness_drain(harness, NULL);
-    }
     return !harness->hung;
 }
 
@@ -134,12 +131,10 @@ static void free_blocks(gy_harness *harness)
     for (uint32_t i = 0; i < harness->gpus; i++) {
         gy_harness_gpu *g = &harness->gpu[i];
         if ((g->block || g->host) && gy_harness_use(harness, i, NULL) == GANTRY_OK) {
-            if (g->block) {
+            if (g->block)
                 harness->d.cuMemFree(g->block);
-            }
-            if (g->host) {
+            if (g->host)
                 harness->d.cuMemFreeHost(g->host);
-            }
         }
         g->block = 0;
         g->host = NULL;
@@ -171,17 +166,14 @@ static gantry_status open_blocks(gy_harness *harness, const gy_harness_want *wan
         uint32_t i = 0;
         for (; i < harness->gpus && !code; i++) {
             gantry_status status = gy_harness_use(harness, i, err);
-            if (status) {
+            if (status)
                 return status;
-            }
             code = make_blocks(harness, i);
         }
-        if (!code) {
+        if (!code)
             return GANTRY_OK;
-        }
-        if (code != CUDA_ERROR_OUT_OF_MEMORY || !want->less || harness->bytes / 2 < LEAST_BYTES) {
+        if (code != CUDA_ERROR_OUT_OF_MEMORY || !want->less || harness->bytes / 2 < LEAST_BYTES)
             return gy_harness_fail(harness, code, i - 1, "allocating memory to measure with", err);
-        }
         free_blocks(harness);
     }
 }
@@ -213,9 +205,8 @@ static gantry_status find_gpus(gy_harness *harness, int devices, uint32_t most, 
             return gy_fail(err, GANTRY_E_DEVICE, NULL, "device \"%s\" is GPU %d, and this computer has %d",
                            m->device[i].id, ordinal, devices);
         }
-        if (m->device[i].gpu && m->device[i].memory != 0) {
+        if (m->device[i].gpu && m->device[i].memory != 0)
             harness->gpu[harness->gpus++] = (gy_harness_gpu){ .device = i, .memory = m->device[i].memory };
-        }
     }
     if (harness->gpus == 0 || harness->gpus < most) {
         return gy_fail(err, GANTRY_E_DEVICE, NULL, "machine \"%s\" has %u GPUs with memories of their own, not %u",
@@ -231,13 +222,11 @@ static gantry_status open_all(gy_harness *harness, int devices, const gy_harness
     harness->peer = gy_calloc((size_t)most * most, 1);
     gantry_status status =
         harness->gpu && harness->peer ? find_gpus(harness, devices, want->gpus, err) : gy_fail_nomem(err);
-    for (uint32_t i = 0; i < harness->gpus && !status; i++) {
+    for (uint32_t i = 0; i < harness->gpus && !status; i++)
         status = open_gpu(harness, i, err);
-    }
     status = status ? status : open_blocks(harness, want, err);
-    if (!status && want->peers) {
+    if (!status && want->peers)
         open_peers(harness);
-    }
     return status;
 }
 
@@ -247,39 +236,31 @@ gantry_status gy_harness_open(gy_harness *harness, const gantry_machine *machine
     int devices;
     *harness = (gy_harness){ .machine = machine, .patience_ns = (int64_t)(want->patience * NS_PER_SECOND) };
     gantry_status status = gy_driver_start(&harness->d, &devices, err);
-    if (status) {
+    if (status)
         return status;
-    }
-    if (harness->d.cuCtxGetCurrent(&harness->before)) {
+    if (harness->d.cuCtxGetCurrent(&harness->before))
         harness->before = NULL;
-    }
     status = open_all(harness, devices, want, err);
-    if (status) {
+    if (status)
         gy_harness_close(harness);
-    }
     return status;
 }
 
 static void close_gpu(gy_harness *harness, uint32_t i)
 {
     gy_harness_gpu *g = &harness->gpu[i];
-    if (!g->context || gy_harness_use(harness, i, NULL)) {
+    if (!g->context || gy_harness_use(harness, i, NULL))
         return;
-    }
-    for (int k = 0; k < GY_HARNESS_STREAMS; k++) {
-        if (g->stream[k]) {
+    for (int k = 0; k < GY_HARNESS_STREAMS; k++)
+        if (g->stream[k])
             harness->d.cuStreamDestroy(g->stream[k]);
-        }
-    }
     for (int k = 0; k < GY_HARNESS_SCRATCH_EVENTS + 2; k++) {
         CUevent event = k == 0 ? g->begin : k == 1 ? g->end : g->scratch_event[k - 2];
-        if (event) {
+        if (event)
             harness->d.cuEventDestroy(event);
-        }
     }
-    if (g->module) {
+    if (g->module)
         harness->d.cuModuleUnload(g->module);
-    }
 }
 
 /* After what hung has had some more time, it is left alone with all that it may use. */
@@ -288,23 +269,18 @@ void gy_harness_close(gy_harness *harness)
     harness->patience_ns = harness->hung ? GRACE_NS : harness->patience_ns;
     harness->hung = false;
     gy_harness_settle(harness);
-    for (uint32_t i = 0; i < harness->gpus && !harness->hung; i++) {
+    for (uint32_t i = 0; i < harness->gpus && !harness->hung; i++)
         close_gpu(harness, i);
-    }
-    if (!harness->hung) {
+    if (!harness->hung)
         free_blocks(harness);
-    }
     harness->d.cuCtxSetCurrent(harness->before); /* before its context may go */
-    for (uint32_t i = 0; i < harness->gpus && !harness->hung; i++) {
-        if (harness->gpu[i].context) {
+    for (uint32_t i = 0; i < harness->gpus && !harness->hung; i++)
+        if (harness->gpu[i].context)
             harness->d.cuDevicePrimaryCtxRelease(harness->gpu[i].id);
-        }
-    }
     gy_free(harness->gpu);
     gy_free(harness->peer);
-    if (!harness->hung) {
+    if (!harness->hung)
         gy_driver_close(&harness->d);
-    }
     *harness = (gy_harness){ 0 };
 }
 
@@ -348,9 +324,8 @@ gantry_status gy_harness_copy(gy_harness *harness, gy_harness_lane lane, uint32_
     CUstream stream = gy_harness_stream(harness, lane);
     gantry_status status = gy_harness_use(harness, lane.gpu, err);
     CUresult code = CUDA_SUCCESS;
-    if (status) {
+    if (status)
         return status;
-    }
     if (from == GY_HARNESS_HOST) {
         code = harness->d.cuMemcpyHtoDAsync(g->block + harness->bytes, g->host + offset, bytes, stream);
     } else if (to == GY_HARNESS_HOST) {

@@ -11,12 +11,10 @@ static gantry_status capture(const gy_harness_graph *g, gy_harness *harness, gy_
         status ? status
                : gy_harness_check(harness, harness->d.cuStreamBeginCapture(origin, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
                                   g->lane.gpu, "beginning a capture", err);
-    if (status) {
+    if (status)
         return status;
-    }
-    for (uint32_t i = 0; i < times && !status; i++) {
+    for (uint32_t i = 0; i < times && !status; i++)
         status = queue(harness, what, err);
-    }
     gantry_status used = gy_harness_use(harness, g->lane.gpu, status ? NULL : err);
     CUresult code = harness->d.cuStreamEndCapture(origin, made); /* after a failure, too: no stream stays captured */
     status = status ? status : used;
@@ -34,12 +32,10 @@ gantry_status gy_harness_graph_make(gy_harness_graph *g, gy_harness *harness, gy
         code = code ? code : harness->d.cuGraphUpload(g->exec, gy_harness_stream(harness, g->lane));
         status = gy_harness_check(harness, code, g->lane.gpu, "instantiating a graph", err);
     }
-    if (made) {
+    if (made)
         harness->d.cuGraphDestroy(made);
-    }
-    if (status) {
+    if (status)
         gy_harness_graph_free(g, harness);
-    }
     return status;
 }
 
@@ -62,8 +58,7 @@ void gy_harness_graph_free(gy_harness_graph *g, const gy_harness *harness)
 
 void gy_harness_graph_drop(gy_harness_graph *g, gy_harness *harness)
 {
-    if (g->exec && gy_harness_settle(harness)) {
+    if (g->exec && gy_harness_settle(harness))
         gy_harness_graph_free(g, harness);
-    }
     g->exec = NULL;
 }

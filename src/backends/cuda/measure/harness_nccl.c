@@ -22,9 +22,8 @@ bool gy_harness_nccl_can(const gy_harness *harness, uint32_t ranks)
     bool can = ranks > 1 && ranks <= harness->gpus && ranks <= MOST_RANKS;
     for (uint32_t i = 1; can && i < ranks; i++) {
         can = strcmp(device[harness->gpu[i].device].kind, device[harness->gpu[0].device].kind) == 0;
-        for (uint32_t k = 0; can && k < i; k++) {
+        for (uint32_t k = 0; can && k < i; k++)
             can = harness->gpu[k].context != harness->gpu[i].context;
-        }
     }
     return can;
 }
@@ -36,9 +35,8 @@ static gantry_status use_rank(void *user, uint32_t rank)
 
 static gantry_status fail(const gy_harness_nccl *n, int result, const char *what, gantry_error *err)
 {
-    if (result == GY_NCCL_IN_PROGRESS) {
+    if (result == GY_NCCL_IN_PROGRESS)
         return gy_fail(err, GANTRY_E_DEVICE, NULL, "%s: NCCL: it is in progress for too long a time", what);
-    }
     return gy_nccl_api_fail(n->api, result, what, err);
 }
 
@@ -47,16 +45,13 @@ gantry_status gy_harness_nccl_open(gy_harness_nccl *n, gy_harness *harness, cons
 {
     *n = (gy_harness_nccl){ .harness = harness, .api = api, .ranks = ranks };
     n->comm = gy_calloc(ranks, sizeof *n->comm);
-    if (!n->comm) {
+    if (!n->comm)
         return gy_fail_nomem(err);
-    }
     int result = gy_nccl_clique_begin(clique_of(n), use_rank, harness);
-    if (gy_nccl_fine(result)) {
+    if (gy_nccl_fine(result))
         result = gy_nccl_clique_settle(clique_of(n), gy_now_ns() + MAKE_PATIENCE * harness->patience_ns);
-    }
-    if (result == GY_NCCL_SUCCESS) {
+    if (result == GY_NCCL_SUCCESS)
         return GANTRY_OK;
-    }
     gantry_status status = fail(n, result, "making communicators", err);
     gy_nccl_clique_abort(clique_of(n));
     gy_free(n->comm);
@@ -66,14 +61,12 @@ gantry_status gy_harness_nccl_open(gy_harness_nccl *n, gy_harness *harness, cons
 
 void gy_harness_nccl_close(gy_harness_nccl *n)
 {
-    if (!n->comm) {
+    if (!n->comm)
         return;
-    }
-    if (gy_nccl_clique_finalize(clique_of(n), gy_now_ns() + n->harness->patience_ns)) {
+    if (gy_nccl_clique_finalize(clique_of(n), gy_now_ns() + n->harness->patience_ns))
         gy_nccl_clique_destroy(clique_of(n));
-    } else {
+    else
         gy_nccl_clique_abort(clique_of(n));
-    }
     gy_free(n->comm);
     n->comm = NULL;
 }
@@ -168,9 +161,8 @@ static int call_rank(const call *c, uint32_t r)
     case GANTRY_ALL_TO_ALL:
         break;
     }
-    for (uint32_t k = 0; k < c->n->ranks && gy_nccl_fine(result); k++) {
+    for (uint32_t k = 0; k < c->n->ranks && gy_nccl_fine(result); k++)
         result = send(c, r, k, k, r);
-    }
     return result;
 }
 
@@ -180,15 +172,13 @@ static gantry_status queue_call(const call *c, gantry_error *err)
     const gy_harness_nccl *n = c->n;
     int result = n->api->ncclGroupStart();
     if (gy_nccl_fine(result)) {
-        for (uint32_t r = 0; r < n->ranks && gy_nccl_fine(result); r++) {
+        for (uint32_t r = 0; r < n->ranks && gy_nccl_fine(result); r++)
             result = call_rank(c, r);
-        }
         int end = n->api->ncclGroupEnd();
         result = gy_nccl_fine(result) ? end : result;
     }
-    if (gy_nccl_fine(result)) {
+    if (gy_nccl_fine(result))
         result = gy_nccl_clique_settle(clique_of(n), gy_now_ns() + n->harness->patience_ns);
-    }
     return result == GY_NCCL_SUCCESS ? GANTRY_OK : fail(n, result, gantry_collective_name(c->kind), err);
 }
 
@@ -196,9 +186,8 @@ static gantry_status queue_calls(const gy_harness_chain *c, gantry_error *err)
 {
     call one = { c->nccl, c->kind, c->bytes / parts_of(c->nccl, c->kind) / ELEMENT };
     gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; i < c->calls && !status; i++) {
+    for (uint32_t i = 0; i < c->calls && !status; i++)
         status = queue_call(&one, err);
-    }
     return status;
 }
 
@@ -232,9 +221,8 @@ static gantry_status queue_chain(gy_harness *harness, const void *what, gantry_e
 gantry_status gy_harness_chain_time(const gy_harness_chain *c, double *us, gantry_error *err)
 {
     gy_harness_lane other[MOST_RANKS];
-    for (uint32_t i = 1; i < c->nccl->ranks; i++) {
+    for (uint32_t i = 1; i < c->nccl->ranks; i++)
         other[i - 1] = (gy_harness_lane){ i, 0 };
-    }
     gy_workload workload = {
         .queue = queue_chain, .what = c, .other_lane = other, .other_lanes = c->graph.exec ? 0 : c->nccl->ranks - 1
     };

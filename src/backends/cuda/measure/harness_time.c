@@ -30,15 +30,12 @@ static gantry_status queue_all(gy_harness *harness, const gy_workload *workload,
 {
     gy_harness_gpu *first = &harness->gpu[workload->first_lane.gpu];
     gantry_status status = record(harness, first->begin, workload->first_lane, err);
-    for (uint32_t i = 0; i < workload->other_lanes && !status; i++) {
+    for (uint32_t i = 0; i < workload->other_lanes && !status; i++)
         status = gy_harness_order(harness, workload->first_lane, workload->other_lane[i], err);
-    }
-    for (uint32_t i = 0; i < times && !status; i++) {
+    for (uint32_t i = 0; i < times && !status; i++)
         status = workload->queue(harness, workload->what, err);
-    }
-    for (uint32_t i = 0; i < workload->other_lanes && !status; i++) {
+    for (uint32_t i = 0; i < workload->other_lanes && !status; i++)
         status = gy_harness_order(harness, workload->other_lane[i], workload->first_lane, err);
-    }
     return status ? status : record(harness, first->end, workload->first_lane, err);
 }
 
@@ -80,9 +77,8 @@ static uint32_t batch_of(const gy_workload *workload, double us, double batch_us
 static gantry_status warm_up(gy_harness *harness, const gy_workload *workload, double *us, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
-    for (int i = 0; i < WARM_UP && !status; i++) {
+    for (int i = 0; i < WARM_UP && !status; i++)
         status = gy_harness_time(harness, workload, 1, us, err); /* the first one may load things */
-    }
     return status;
 }
 

@@ -79,9 +79,8 @@ static gantry_status go_without_graphs(ranks *r, const gantry_error *why, gantry
 static gantry_status capture_pair(ranks *r, pair *p, gantry_error *err)
 {
     gantry_error why = { 0 };
-    if (r->calls) {
+    if (r->calls)
         return GANTRY_OK;
-    }
     gantry_status status = gy_harness_chain_capture(&p->one, &why);
     status = status ? status : gy_harness_chain_capture(&p->more, &why);
     if (status) {
@@ -118,9 +117,8 @@ static gantry_status measure_kind(ranks *r, gantry_collective kind, gantry_error
     for (uint32_t i = 0; i < SIZES && !status; i++) {
         gy_measured_point point;
         uint64_t bytes = gy_harness_nccl_bytes(&r->nccl, kind, SMALLEST << (2 * i));
-        if (!bytes) {
+        if (!bytes)
             continue;
-        }
         point.work = (double)bytes;
         status = measure_size(r, kind, bytes, gy_budget_next(&budget), &point.time, err);
         status = status || gy_vec_push(&made.points, point) ? status : gy_fail_nomem(err);
@@ -143,9 +141,8 @@ static gantry_status measure_ranks(gy_measure *m, uint32_t count, gantry_error *
     ranks r = { .m = m };
     gantry_error why = { 0 };
     gantry_status status = gy_harness_nccl_open(&r.nccl, &m->harness, &m->nccl, count, &why);
-    for (int i = 0; i < KINDS && !status; i++) {
+    for (int i = 0; i < KINDS && !status; i++)
         status = measure_kind(&r, kinds[i], &why);
-    }
     if (!status) {
         gy_harness_nccl_close(&r.nccl);
         return GANTRY_OK;
@@ -159,18 +156,16 @@ static gantry_status measure_ranks(gy_measure *m, uint32_t count, gantry_error *
 static uint32_t count(const gy_measure *m)
 {
     uint32_t found = 0;
-    for (uint32_t i = 0; m->nccl.lib.handle && ranks_at(&m->harness, i); i++) {
+    for (uint32_t i = 0; m->nccl.lib.handle && ranks_at(&m->harness, i); i++)
         found += KINDS;
-    }
     return found;
 }
 
 static gantry_status measure(gy_measure *m, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; ranks_at(&m->harness, i) && !status; i++) {
+    for (uint32_t i = 0; ranks_at(&m->harness, i) && !status; i++)
         status = measure_ranks(m, ranks_at(&m->harness, i), err);
-    }
     return status;
 }
 

@@ -30,9 +30,8 @@ static uint64_t size_of(const gy_harness *harness, int i)
 static uint32_t sizes_of(const gy_harness *harness)
 {
     uint32_t sizes = 1;
-    while (sizes < SIZES && SMALLEST << (2 * (sizes - 1)) < harness->bytes) {
+    while (sizes < SIZES && SMALLEST << (2 * (sizes - 1)) < harness->bytes)
         sizes++;
-    }
     return sizes;
 }
 
@@ -77,9 +76,8 @@ static uint32_t count(const gy_measure *m)
 {
     uint32_t found = 0;
     pair p;
-    for (uint32_t i = 0; i < (m->harness.gpus + 1) * (m->harness.gpus + 1); i++) {
+    for (uint32_t i = 0; i < (m->harness.gpus + 1) * (m->harness.gpus + 1); i++)
         found += pair_at(&m->harness, i, &p);
-    }
     return found;
 }
 
@@ -87,9 +85,8 @@ static gantry_status measure(gy_measure *m, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
     pair p;
-    for (uint32_t i = 0; i < (m->harness.gpus + 1) * (m->harness.gpus + 1) && !status; i++) {
+    for (uint32_t i = 0; i < (m->harness.gpus + 1) * (m->harness.gpus + 1) && !status; i++)
         status = pair_at(&m->harness, i, &p) ? measure_pair(m, p, err) : GANTRY_OK;
-    }
     return status;
 }
 

@@ -30,9 +30,8 @@ static gantry_status measure_graph(gy_measure *m, gy_harness_lane lane, gy_harne
     int64_t until_ns = gy_measure_next(m);
     gantry_status status = gy_harness_graph_make(&g, &m->harness, queue, &lane, times, err);
     gy_workload workload = { .queue = gy_harness_graph_queue, .what = &g, .first_lane = lane };
-    if (!status) {
+    if (!status)
         status = (alone ? gy_harness_sample_wall : gy_harness_sample)(&m->harness, &workload, until_ns, figure, err);
-    }
     gy_harness_graph_drop(&g, &m->harness);
     figure->us /= times;
     figure->mad_us /= times;
@@ -135,18 +134,16 @@ static gantry_status queue_ring(gy_harness *harness, const void *what, gantry_er
 {
     (void)what;
     gantry_status status = gy_harness_order_all(harness, harness->gpus, GY_HARNESS_STREAMS, true, err);
-    for (int i = 0; i < ROUNDS && !status; i++) {
+    for (int i = 0; i < ROUNDS && !status; i++)
         status = queue_step(harness, err);
-    }
     return status ? status : gy_harness_order_all(harness, harness->gpus, GY_HARNESS_STREAMS, false, err);
 }
 
 static bool is_ring(const gy_harness *harness)
 {
     bool ring = harness->gpus > 1;
-    for (uint32_t i = 0; i < harness->gpus; i++) {
+    for (uint32_t i = 0; i < harness->gpus; i++)
         ring = ring && gy_harness_reaches(harness, i, (i + 1) % harness->gpus);
-    }
     return ring;
 }
 
@@ -170,9 +167,8 @@ static uint32_t count(const gy_measure *m)
 static gantry_status measure(gy_measure *m, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; i < m->harness.gpus && !status; i++) {
+    for (uint32_t i = 0; i < m->harness.gpus && !status; i++)
         status = measure_gpu(m, i, err);
-    }
     return status || !is_ring(&m->harness) ? status : measure_issue(m, err);
 }
 

@@ -19,11 +19,9 @@ static const char *kind_of(const gy_measure *m, uint32_t gpu)
 
 static bool is_first_of_kind(const gy_measure *m, uint32_t gpu)
 {
-    for (uint32_t i = 0; i < gpu; i++) {
-        if (strcmp(kind_of(m, i), kind_of(m, gpu)) == 0) {
+    for (uint32_t i = 0; i < gpu; i++)
+        if (strcmp(kind_of(m, i), kind_of(m, gpu)) == 0)
             return false;
-        }
-    }
     return true;
 }
 
@@ -45,9 +43,8 @@ static gantry_status measure_size(gy_measure *m, gy_recipe_launch *l, int64_t un
     gy_workload workload = { .queue = gy_recipe_queue, .what = l, .first_lane = { l->gpu, 0 }, .most = l->most };
     gy_measured_point point;
     gantry_status status = gy_harness_sample_nodes(&m->harness, &workload, until_ns, &point.time, err);
-    if (status || gy_recipe_failed(&m->harness, l)) {
+    if (status || gy_recipe_failed(&m->harness, l))
         return status ? status : GANTRY_E_UNSUPPORTED;
-    }
     point.work = l->flops;
     bool ok = gy_vec_push(&t->flops, point);
     point.work = l->bytes;
@@ -57,9 +54,8 @@ static gantry_status measure_size(gy_measure *m, gy_recipe_launch *l, int64_t un
 /* Larger ones would take too much of the time there is. */
 static bool is_enough(const table *t, const gy_recipe_launch *next, int64_t until_ns)
 {
-    if (t->bytes.count == 0) {
+    if (t->bytes.count == 0)
         return false;
-    }
     const gy_measured_point *flops = gy_vec_last(&t->flops), *bytes = gy_vec_last(&t->bytes);
     double more = next->bytes / bytes->work;
     more = flops->work > 0 && next->flops / flops->work > more ? next->flops / flops->work : more;
@@ -71,9 +67,8 @@ static gantry_status measure_sizes(gy_measure *m, gy_measured_kernel *k, const c
     const gantry_kernel *manifest = gantry_kernel_find(c->kernel->name);
     gy_budget budget = { gy_measure_next(m), 0 };
     gantry_dtype dtype = k->dtype;
-    while (gy_recipe_size(manifest, budget.left)) {
+    while (gy_recipe_size(manifest, budget.left))
         budget.left++;
-    }
     for (uint32_t i = 0; gy_recipe_size(manifest, i); i++) {
         gy_recipe_launch l;
         int64_t until_ns = gy_budget_next(&budget);
@@ -89,9 +84,8 @@ static gantry_status measure_sizes(gy_measure *m, gy_measured_kernel *k, const c
             status = measure_size(m, &l, until_ns, t, err);
             gy_recipe_free(&l, &m->harness);
         }
-        if (status) {
+        if (status)
             return status == GANTRY_E_UNSUPPORTED ? GANTRY_OK : status;
-        }
     }
     return GANTRY_OK;
 }
@@ -103,15 +97,12 @@ static gantry_status measure_kernel(gy_measure *m, gy_measured_kernel k, const c
     gantry_status status = measure_sizes(m, &k, c, &t, err);
     k.points = k.by_flops ? t.flops : t.bytes;
     bool kept = !status && k.points.count > 1 && gy_vec_push(&m->to->kernels, k);
-    if (!status && k.points.count > 1 && !kept) {
+    if (!status && k.points.count > 1 && !kept)
         status = gy_fail_nomem(err);
-    }
-    if (k.by_flops || !kept) {
+    if (k.by_flops || !kept)
         gy_vec_free(&t.bytes);
-    }
-    if (!k.by_flops || !kept) {
+    if (!k.by_flops || !kept)
         gy_vec_free(&t.flops);
-    }
     return status;
 }
 
@@ -120,9 +111,8 @@ static gantry_status measure_kernel(gy_measure *m, gy_measured_kernel k, const c
 static gantry_status leave_out(gy_measure *m, const gy_cuda_kernel *kernel, const gantry_error *why, gantry_error *err)
 {
     gantry_status status = gy_harness_drain(&m->harness, err);
-    if (!status) {
+    if (!status)
         gy_text_printf(&m->to->notes, "not measured: kernel \"%s\": %s\n", kernel->name, why->text);
-    }
     return status;
 }
 
@@ -143,24 +133,20 @@ static gantry_status measure_dtypes(gy_measure *m, const gy_cuda_kernel *kernel,
     gantry_dtype dtype;
     code c = { kernel, gpu, NULL };
     gantry_error why = { 0 };
-    if (!manifest || !gy_recipe_dtype(manifest, 0, &dtype) || !is_here(m, kernel)) {
+    if (!manifest || !gy_recipe_dtype(manifest, 0, &dtype) || !is_here(m, kernel))
         return GANTRY_OK;
-    }
     gantry_status status = gy_recipe_load(&c.handle, &m->harness, gpu, kernel, &why);
-    if (status) {
+    if (status)
         return leave_out(m, kernel, &why, err);
-    }
     for (uint32_t d = 0; !status && gy_recipe_dtype(manifest, d, &dtype); d++) {
         gy_measured_kernel k = { .name = manifest->name, .kind = kind_of(m, gpu), .dtype = dtype };
         status = measure_kernel(m, k, &c, &why);
     }
     gy_recipe_unload(c.handle, &m->harness, gpu, kernel);
-    if (status && is_its_own(&why)) {
+    if (status && is_its_own(&why))
         return leave_out(m, kernel, &why, err);
-    }
-    if (status && err) {
+    if (status && err)
         *err = why;
-    }
     return status;
 }
 
@@ -169,9 +155,8 @@ static gantry_status measure_gpu(gy_measure *m, uint32_t gpu, gantry_error *err)
     size_t kernels = 0;
     const gy_cuda_kernel *const *kernel = gy_cuda_kernels(&kernels);
     gantry_status status = GANTRY_OK;
-    for (size_t i = 0; i < kernels && !status; i++) {
+    for (size_t i = 0; i < kernels && !status; i++)
         status = measure_dtypes(m, kernel[i], gpu, err);
-    }
     return status;
 }
 
@@ -183,22 +168,19 @@ static uint32_t count(const gy_measure *m)
     for (size_t i = 0; i < kernels; i++) {
         const gantry_kernel *manifest = gantry_kernel_find(kernel[i]->name);
         gantry_dtype dtype;
-        for (uint32_t d = 0; manifest && gy_recipe_dtype(manifest, d, &dtype); d++) {
+        for (uint32_t d = 0; manifest && gy_recipe_dtype(manifest, d, &dtype); d++)
             found++;
-        }
     }
-    for (uint32_t i = 0; i < m->harness.gpus; i++) {
+    for (uint32_t i = 0; i < m->harness.gpus; i++)
         kinds += is_first_of_kind(m, i);
-    }
     return found * kinds;
 }
 
 static gantry_status measure(gy_measure *m, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; i < m->harness.gpus && !status; i++) {
+    for (uint32_t i = 0; i < m->harness.gpus && !status; i++)
         status = is_first_of_kind(m, i) ? measure_gpu(m, i, err) : GANTRY_OK;
-    }
     return status;
 }
 

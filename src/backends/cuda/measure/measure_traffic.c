@@ -50,12 +50,10 @@ static gantry_status measure_pattern(gy_measure *m, pattern *p, gantry_error *er
     bool ok = true;
     p->flows.rounds = ROUNDS;
     p->flows.bytes = p->what == GY_TRAFFIC_HOST_BOTH ? harness->bytes / 2 : harness->bytes;
-    for (uint32_t k = 0; k < harness->gpus && ok; k++) {
+    for (uint32_t k = 0; k < harness->gpus && ok; k++)
         ok = add_of(harness, p, k);
-    }
-    if (!ok || p->flows.flows.count == 0) {
+    if (!ok || p->flows.flows.count == 0)
         return ok ? GANTRY_OK : gy_fail_nomem(err);
-    }
     gy_workload workload = gy_flows_workload(&p->flows);
     gy_measured_traffic made = { .what = p->what,
                                  .memory = p->gpu == GY_HARNESS_HOST ? GY_MACHINE_NONE : harness->gpu[p->gpu].memory };
@@ -71,7 +69,7 @@ static gantry_status measure_pattern(gy_measure *m, pattern *p, gantry_error *er
 static bool pattern_at(const gy_harness *harness, uint32_t i, pattern *p)
 {
     static const gy_traffic_pattern alone[] = { GY_TRAFFIC_HOST_OUT, GY_TRAFFIC_HOST_IN, GY_TRAFFIC_HOST_BOTH,
-                                        GY_TRAFFIC_PAIRS };
+                                                GY_TRAFFIC_PAIRS };
     static const gy_traffic_pattern port[] = { GY_TRAFFIC_BOTH, GY_TRAFFIC_OUT, GY_TRAFFIC_IN };
     uint32_t alones = harness->gpus > 1 ? 4 : 3, ports = harness->gpus > 2 ? 3 : harness->gpus > 1 ? 1 : 0;
     *p = (pattern){ .what = i < alones ? alone[i] : GY_TRAFFIC_OUT, .gpu = GY_HARNESS_HOST };
@@ -86,9 +84,8 @@ static uint32_t count(const gy_measure *m)
 {
     uint32_t i = 0;
     pattern p;
-    while (pattern_at(&m->harness, i, &p)) {
+    while (pattern_at(&m->harness, i, &p))
         i++;
-    }
     return i;
 }
 

@@ -67,11 +67,9 @@ enum { FACTORS = 14 }; /* factor of factor: of 16 x 16 numbers the 18th may have
 
 static const recipe *recipe_of(const gantry_kernel *kernel)
 {
-    for (size_t i = 0; i < RECIPES; i++) {
-        if (strcmp(recipes[i].kernel, kernel->name) == 0) {
+    for (size_t i = 0; i < RECIPES; i++)
+        if (strcmp(recipes[i].kernel, kernel->name) == 0)
             return &recipes[i];
-        }
-    }
     return NULL;
 }
 
@@ -79,12 +77,10 @@ bool gy_recipe_dtype(const gantry_kernel *kernel, uint32_t i, gantry_dtype *dtyp
 {
     static const gantry_dtype order[] = { GANTRY_F32, GANTRY_F64, GANTRY_F16, GANTRY_BF16, GANTRY_U8, GANTRY_I32 };
     uint32_t allowed = (1u << GANTRY_DTYPE_COUNT) - 1, first = 0;
-    for (int k = 0; k < kernel->args && !first; k++) {
+    for (int k = 0; k < kernel->args && !first; k++)
         first = kernel->arg[k].scalar ? 0 : kernel->arg[k].dtypes ? kernel->arg[k].dtypes : allowed;
-    }
-    for (size_t k = 0; k < sizeof passed_over / sizeof *passed_over; k++) {
+    for (size_t k = 0; k < sizeof passed_over / sizeof *passed_over; k++)
         first = strcmp(kernel->name, passed_over[k]) == 0 ? 0 : first;
-    }
     for (size_t k = 0; k < sizeof order / sizeof *order; k++) {
         if ((first >> order[k] & 1) && i-- == 0) {
             *dtype = order[k];
@@ -99,9 +95,8 @@ int64_t gy_recipe_size(const gantry_kernel *kernel, uint32_t i)
     static const int64_t elements[] = { 1 << 8, 1 << 12, 1 << 16, 1 << 20, 1 << 22, 1 << 24, 1 << 25 };
     static const int64_t sides[] = { 16, 64, 256, 1024, 2048, 4096 };
     const recipe *r = recipe_of(kernel);
-    if (r && r->square) {
+    if (r && r->square)
         return i < sizeof sides / sizeof *sides ? sides[i] : 0;
-    }
     return i < sizeof elements / sizeof *elements ? elements[i] : 0;
 }
 
@@ -112,9 +107,8 @@ static void add_plain(gy_text *to, const gantry_kernel *kernel, bool args)
     const char *comma = "";
     for (int i = 0; i < kernel->args; i++) {
         const gantry_kernel_arg *a = &kernel->arg[i];
-        if (a->scalar ? !args || a->optional : false) {
+        if (a->scalar ? !args || a->optional : false)
             continue;
-        }
         if (args) {
             gy_text_printf(to, a->scalar ? "%s\"%s\":1" : "%s\"%s\":\"b%d\"", comma, a->name, i);
         } else {
@@ -179,12 +173,10 @@ static gantry_status fill_pattern(gy_harness *harness, uint32_t gpu, const gy_bu
 
 static gantry_status fill(gy_harness *harness, uint32_t gpu, const gy_buffer *b, CUdeviceptr to, gantry_error *err)
 {
-    if (b->init.kind == GY_INIT_VALUE) {
+    if (b->init.kind == GY_INIT_VALUE)
         return fill_pattern(harness, gpu, b, to, err);
-    }
-    if (b->bytes > harness->host) {
+    if (b->bytes > harness->host)
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "the test bed is too small for \"%s\"", b->name);
-    }
     gy_fill_rows(harness->gpu[gpu].host, b, &b->init, 0, b->rows);
     gantry_status status = upload(harness, gpu, to, b->bytes, err);
     return status ? status : gy_harness_drain(harness, err);
@@ -199,16 +191,14 @@ static gantry_status place(gy_recipe_launch *l, gy_harness *harness, gantry_erro
     gantry_status status = GANTRY_OK;
     for (uint32_t k = 0; k < node->accesses && !status; k++) {
         const gy_buffer *b = &l->graph->buffers.at[l->graph->access.at[node->access + k].buffer];
-        if (at + gy_aligned(b->bytes) > room) {
+        if (at + gy_aligned(b->bytes) > room)
             return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "the test bed is too small for \"%s\"", b->name);
-        }
         status = fill(harness, l->gpu, b, block + at, err);
         gy_launch_arg_of(l->graph, 0, l->args, k)->data = (void *)(uintptr_t)(block + at);
         at += gy_aligned(b->bytes);
     }
-    if (!status && at + l->launch.scratch_bytes > room) {
+    if (!status && at + l->launch.scratch_bytes > room)
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "the test bed is too small for the scratch");
-    }
     l->launch.scratch = l->launch.scratch_bytes ? (void *)(uintptr_t)(block + at) : NULL;
     l->launch.status = (int32_t *)(uintptr_t)(block + room);
     return status;
@@ -221,9 +211,8 @@ gantry_status gy_recipe_load(void **handle, gy_harness *harness, uint32_t gpu, c
 {
     *handle = NULL;
     gantry_status status = gy_harness_use(harness, gpu, err);
-    if (status || !kernel->open) {
+    if (status || !kernel->open)
         return status;
-    }
     status = kernel->open(handle, kernel, &harness->d, err);
     *handle = status ? NULL : *handle;
     return status;
@@ -231,9 +220,8 @@ gantry_status gy_recipe_load(void **handle, gy_harness *harness, uint32_t gpu, c
 
 void gy_recipe_unload(void *handle, gy_harness *harness, uint32_t gpu, const gy_cuda_kernel *kernel)
 {
-    if (handle && kernel->close && !harness->hung && gy_harness_use(harness, gpu, NULL) == GANTRY_OK) {
+    if (handle && kernel->close && !harness->hung && gy_harness_use(harness, gpu, NULL) == GANTRY_OK)
         kernel->close(handle);
-    }
 }
 
 /* All but addresses. */

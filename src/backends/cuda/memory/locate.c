@@ -22,9 +22,8 @@ gantry_status gy_cuda_locate(gy_cuda *h, uint32_t memory, const void *at, uint64
     CUdeviceptr address = (CUdeviceptr)(uintptr_t)at, base = 0;
     size_t size = 0;
     uint32_t device = h->memory[memory].device;
-    if (device == GY_NONE) {
+    if (device == GY_NONE)
         return GANTRY_OK; /* another memory of the host */
-    }
     if (!gy_cuda_memory_type(h, at, &type, &ordinal) || type != CU_MEMORYTYPE_DEVICE) {
         return gy_fail(err, GANTRY_E_INVALID, NULL,
                        "that is no memory of a GPU; allocate it there (cuMemAlloc, cudaMalloc)");

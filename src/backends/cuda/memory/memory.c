@@ -11,9 +11,8 @@
 static gantry_status fail_room(gy_cuda *h, CUresult code, uint32_t device, const char *what, uint64_t bytes,
                                gantry_error *err)
 {
-    if (code != CUDA_ERROR_OUT_OF_MEMORY) {
+    if (code != CUDA_ERROR_OUT_OF_MEMORY)
         return gy_cuda_fail(h, code, device, "cannot allocate memory", err);
-    }
     size_t unused = 0, all = 0;
     char want[32], have[32];
     h->d.cuMemGetInfo(&unused, &all);
@@ -46,9 +45,8 @@ static gantry_status pinned_near(gy_cuda *h, void **to, uint64_t bytes, int node
 {
     gy_numa before;
     gantry_status status = gy_cuda_use(h, h->first_gpu, err);
-    if (status) {
+    if (status)
         return status;
-    }
     gy_numa_prefer(&before, node);
     CUresult code = h->d.cuMemHostAlloc(to, bytes ? bytes : 1, CU_MEMHOSTALLOC_PORTABLE);
     gy_numa_restore(&before);
@@ -57,9 +55,8 @@ static gantry_status pinned_near(gy_cuda *h, void **to, uint64_t bytes, int node
         *to = NULL;
         gy_fail(err, GANTRY_E_NOMEM, NULL, "cannot allocate %s of page-locked host memory",
                 gy_bytes_text(size, sizeof size, bytes));
-        if (err) {
+        if (err)
             err->native = (int32_t)code;
-        }
         return GANTRY_E_NOMEM;
     }
     return GANTRY_OK;
@@ -73,11 +70,9 @@ gantry_status gy_cuda_pinned(gy_cuda *h, void **to, uint64_t bytes, gantry_error
 /* The GPU of the memory. Memory 0 and those without a GPU are host memory. */
 static uint32_t gpu_of(const gantry_machine *m, uint32_t memory)
 {
-    for (uint32_t i = 0; i < m->devices; i++) {
-        if (m->device[i].gpu && m->device[i].memory == memory) {
+    for (uint32_t i = 0; i < m->devices; i++)
+        if (m->device[i].gpu && m->device[i].memory == memory)
             return memory == 0 ? GY_NONE : i;
-        }
-    }
     return GY_NONE;
 }
 
@@ -86,15 +81,13 @@ void gy_cuda_memory_owners(gy_cuda *h)
     const gantry_schedule *s = h->job->schedule;
     for (uint32_t i = 0; i < h->memories; i++) {
         uint32_t device = h->memory[i].device = gpu_of(s->machine, i);
-        if (device != GY_NONE && h->job->room && h->job->room[i]) {
+        if (device != GY_NONE && h->job->room && h->job->room[i])
             h->device[device].used = true;
-        }
     }
     for (size_t i = 0; i < s->instances.count; i++) {
         uint32_t device = h->memory[s->instances.at[i].memory].device;
-        if (device != GY_NONE) {
+        if (device != GY_NONE)
             h->device[device].used = true;
-        }
     }
 }
 
@@ -107,9 +100,8 @@ static uint64_t slab_bytes(const gy_cuda *h, uint32_t memory)
 static gantry_status make_slab(gy_cuda *h, uint32_t memory, gantry_error *err)
 {
     gy_cuda_memory *m = &h->memory[memory];
-    if (m->device == GY_NONE) {
+    if (m->device == GY_NONE)
         return gy_cuda_pinned(h, (void **)&m->host, slab_bytes(h, memory), err);
-    }
     return h->device[m->device].used ? gy_cuda_allocate(h, &m->base, m->device, slab_bytes(h, memory), "its slab", err)
                                      : GANTRY_OK;
 }
@@ -133,9 +125,8 @@ static gantry_status make_slabs(gy_cuda *h, gantry_error *err)
         borrow(h, h->job->beside);
         return GANTRY_OK;
     }
-    for (uint32_t i = 0; i < h->memories && status == GANTRY_OK; i++) {
+    for (uint32_t i = 0; i < h->memories && status == GANTRY_OK; i++)
         status = make_slab(h, i, err);
-    }
     return status || !staging ? status : gy_cuda_pinned(h, (void **)&h->staging, staging, err);
 }
 
@@ -157,9 +148,8 @@ static gantry_status make_words(gy_cuda *h, gantry_error *err)
         words += words_of(h, i);
     }
     status = status || !words ? status : gy_cuda_pinned(h, (void **)&h->fetched_status, words * sizeof(int32_t), err);
-    if (status || !words) {
+    if (status || !words)
         return status;
-    }
     memset(h->fetched_status, 0, words * sizeof(int32_t));
     int32_t *next = h->fetched_status;
     for (uint32_t i = 0; i < h->devices; i++) {
@@ -177,9 +167,8 @@ static gantry_status make_scratch(gy_cuda *h, gantry_error *err)
     for (uint32_t i = 0; i < h->lanes && status == GANTRY_OK; i++) {
         gy_cuda_lane *lane = &h->lane[i];
         uint32_t device = h->job->schedule->lanes.at[i].device;
-        if (!lane->scratch_bytes) {
+        if (!lane->scratch_bytes)
             continue;
-        }
         if (h->device[device].gpu) {
             status = gy_cuda_allocate(h, &lane->scratch, device, lane->scratch_bytes, "scratch of kernels", err);
         } else {
@@ -216,16 +205,14 @@ gantry_status gy_cuda_memory_make(gy_cuda *h, gantry_error *err)
 
 static void free_at(gy_cuda *h, CUdeviceptr at, uint32_t device)
 {
-    if (at && gy_cuda_use(h, device, NULL) == GANTRY_OK) {
+    if (at && gy_cuda_use(h, device, NULL) == GANTRY_OK)
         h->d.cuMemFree(at);
-    }
 }
 
 static void free_pinned(gy_cuda *h, void *at)
 {
-    if (at && gy_cuda_use(h, h->first_gpu, NULL) == GANTRY_OK) {
+    if (at && gy_cuda_use(h, h->first_gpu, NULL) == GANTRY_OK)
         h->d.cuMemFreeHost(at);
-    }
 }
 
 void gy_cuda_memory_free(gy_cuda *h)
@@ -234,21 +221,18 @@ void gy_cuda_memory_free(gy_cuda *h)
         free_at(h, h->memory[i].base, h->memory[i].device);
         free_pinned(h, h->memory[i].host);
     }
-    if (!h->borrowed) {
+    if (!h->borrowed)
         free_pinned(h, h->staging);
-    }
-    for (uint32_t i = 0; i < h->devices; i++) {
+    for (uint32_t i = 0; i < h->devices; i++)
         free_at(h, h->device[i].status, i);
-    }
     free_pinned(h, h->fetched_status);
     free_pinned(h, h->chunk);
     for (uint32_t i = 0; i < h->lanes; i++) {
         uint32_t device = h->job->schedule->lanes.at[i].device;
-        if (h->device[device].gpu) {
+        if (h->device[device].gpu)
             free_at(h, h->lane[i].scratch, device);
-        } else {
+        else
             free_pinned(h, (void *)(uintptr_t)h->lane[i].scratch);
-        }
         free_pinned(h, h->lane[i].stage);
     }
 }
@@ -308,12 +292,10 @@ static bool enable(gy_cuda *h, uint32_t from, uint32_t to)
 static void enable_pair(gy_cuda *h, uint32_t a, uint32_t b)
 {
     uint8_t *known = &h->peer[a * h->devices + b];
-    if (*known || gy_cuda_same_gpu(h, a, b)) {
+    if (*known || gy_cuda_same_gpu(h, a, b))
         return;
-    }
-    if (enable(h, a, b) && enable(h, b, a)) {
+    if (enable(h, a, b) && enable(h, b, a))
         *known = h->peer[b * h->devices + a] = 1;
-    }
 }
 
 /* True if any GPU of the op may read and write the memory of any other: a GPU may combine for others, or send on what
@@ -331,9 +313,8 @@ static void enable_pairs_of(gy_cuda *h, const gy_op *op)
         for (uint32_t w = meet_all(op) ? r + 1 : reads; w < op->uses; w++) {
             gy_location from = gy_cuda_location(h, &s->use.at[op->use + r], 0);
             gy_location to = gy_cuda_location(h, &s->use.at[op->use + w], 0);
-            if (from.device != GY_NONE && to.device != GY_NONE) {
+            if (from.device != GY_NONE && to.device != GY_NONE)
                 enable_pair(h, from.device, to.device);
-            }
         }
     }
 }
@@ -342,14 +323,12 @@ gantry_status gy_cuda_peers_make(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
     h->peer = gy_arena_calloc(&h->arena, (size_t)h->devices * h->devices, 1);
-    if (!h->peer) {
+    if (!h->peer)
         return gy_fail_nomem(err);
-    }
     for (size_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
-        if (gy_op_is_copy(op) || op->kind == GY_OP_COLLECTIVE) {
+        if (gy_op_is_copy(op) || op->kind == GY_OP_COLLECTIVE)
             enable_pairs_of(h, op);
-        }
     }
     return GANTRY_OK;
 }

@@ -18,9 +18,8 @@
 static gy_cuda_array *array_of(gy_cuda *h, uint32_t turn, const gy_instance *i)
 {
     bool in = i->space == GY_SPACE_INPUT, out = i->space == GY_SPACE_OUTPUT;
-    if ((!in && !out) || h->memory[i->memory].device != GY_NONE) {
+    if ((!in && !out) || h->memory[i->memory].device != GY_NONE)
         return NULL;
-    }
     uint64_t bytes = h->job->graph->buffers.at[i->value].bytes;
     gy_cuda_array *array = in ? &h->turn[turn].input[i->value] : &h->turn[turn].output[i->value];
     return bytes && bytes < GY_CUDA_REGISTER ? array : NULL;
@@ -34,9 +33,8 @@ static uint64_t lay_out(gy_cuda *h, uint32_t turn, char *block)
         const gy_instance *instance = &h->job->schedule->instances.at[i];
         gy_cuda_array *array = array_of(h, turn, instance);
         uint64_t bytes = array ? gy_aligned(h->job->graph->buffers.at[instance->value].bytes) : 0;
-        if (!array || array->mirror || used + bytes > MOST) {
+        if (!array || array->mirror || used + bytes > MOST)
             continue;
-        }
         array->mirror = block ? block + used : NULL;
         used += bytes;
     }
@@ -49,29 +47,25 @@ gantry_status gy_cuda_mirrors_make(gy_cuda *h, gantry_error *err)
     for (uint32_t t = 0; t < h->turns && status == GANTRY_OK; t++) {
         uint64_t bytes = lay_out(h, t, NULL);
         status = bytes ? gy_cuda_pinned(h, (void **)&h->turn[t].mirrors, bytes, err) : GANTRY_OK;
-        if (h->turn[t].mirrors) {
+        if (h->turn[t].mirrors)
             lay_out(h, t, h->turn[t].mirrors);
-        }
     }
     return status;
 }
 
 void gy_cuda_mirrors_free(gy_cuda *h)
 {
-    for (uint32_t t = 0; t < h->turns; t++) {
-        if (h->turn[t].mirrors) {
+    for (uint32_t t = 0; t < h->turns; t++)
+        if (h->turn[t].mirrors)
             h->d.cuMemFreeHost(h->turn[t].mirrors);
-        }
-    }
 }
 
 void gy_cuda_mirrors_in(gy_cuda *h, uint32_t turn)
 {
     for (uint32_t b = 0; h->turn[turn].mirrors && b < h->job->graph->buffers.count; b++) {
         const gy_cuda_array *a = &h->turn[turn].input[b];
-        if (gy_array_mirrored(a) && a->at) {
+        if (gy_array_mirrored(a) && a->at)
             memcpy(a->mirror, a->at, h->job->graph->buffers.at[b].bytes);
-        }
     }
 }
 
@@ -79,8 +73,7 @@ void gy_cuda_mirrors_out(gy_cuda *h, uint32_t turn)
 {
     for (uint32_t b = 0; h->turn[turn].mirrors && b < h->job->graph->buffers.count; b++) {
         const gy_cuda_array *a = &h->turn[turn].output[b];
-        if (gy_array_mirrored(a) && a->at) {
+        if (gy_array_mirrored(a) && a->at)
             memcpy((void *)(uintptr_t)a->at, a->mirror, h->job->graph->buffers.at[b].bytes);
-        }
     }
 }

@@ -47,19 +47,15 @@ static gantry_status make_clocks(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
     gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
+    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++)
         status = has_base(h, i) ? gy_cuda_event_new(h, &h->device[i].base, i, true, err) : GANTRY_OK;
-    }
-    for (uint32_t t = 0; t < h->turns && status == GANTRY_OK; t++) {
+    for (uint32_t t = 0; t < h->turns && status == GANTRY_OK; t++)
         status = gy_cuda_event_new(h, &h->turn[t].end, h->end_stream.device, true, err);
-    }
-    if (status || !h->job->record) {
+    if (status || !h->job->record)
         return status;
-    }
     h->clock = gy_arena_calloc(&h->arena, 2 * h->turns * s->ops.count + 1, sizeof *h->clock);
-    if (!h->clock) {
+    if (!h->clock)
         return gy_fail_nomem(err);
-    }
     for (uint32_t i = 0; i < h->turns * s->ops.count && status == GANTRY_OK; i++) {
         uint32_t turn = i / (uint32_t)s->ops.count, op = i % (uint32_t)s->ops.count;
         uint32_t device = h->lane[s->op_lane.at[s->ops.at[op].lane]].queue.device;
@@ -83,37 +79,30 @@ static gantry_status make_all(gy_cuda *h, gantry_error *err)
         gy_cuda_ops_stage(h);
         status = gy_cuda_memory_make(h, err);
     }
-    for (uint32_t i = 0; i < h->job->schedule->ops.count && status == GANTRY_OK; i++) {
+    for (uint32_t i = 0; i < h->job->schedule->ops.count && status == GANTRY_OK; i++)
         status = gy_fill_prepare(h, i, err);
-    }
     status = status ? status : make_clocks(h, err);
-    if (status == GANTRY_OK) {
+    if (status == GANTRY_OK)
         gy_nccl_connect(h);
-    }
     return status;
 }
 
 static void free_clocks(gy_cuda *h)
 {
     size_t clocks = h->clock ? 2 * h->turns * h->job->schedule->ops.count : 0;
-    for (size_t i = 0; i < clocks; i++) {
-        if (h->clock[i]) {
+    for (size_t i = 0; i < clocks; i++)
+        if (h->clock[i])
             h->d.cuEventDestroy(h->clock[i]);
-        }
-    }
     for (uint32_t t = 0; h->turn && t < h->turns; t++) {
-        if (h->turn[t].end) {
+        if (h->turn[t].end)
             h->d.cuEventDestroy(h->turn[t].end);
-        }
         gy_graph_free(h, t);
         gy_callbacks_free(&h->turn[t].callbacks);
         gy_callbacks_free(&h->turn[t].exec_callbacks);
     }
-    for (uint32_t i = 0; h->device && i < h->devices; i++) {
-        if (h->device[i].base) {
+    for (uint32_t i = 0; h->device && i < h->devices; i++)
+        if (h->device[i].base)
             h->d.cuEventDestroy(h->device[i].base);
-        }
-    }
 }
 
 /* Everything that was made, in the opposite order; fine for what is half made. */
@@ -146,9 +135,8 @@ static gantry_status cuda_open(void **state, const gy_job *job, gantry_error *er
 {
     int devices;
     gy_cuda *h = gy_calloc(1, sizeof *h);
-    if (!h) {
+    if (!h)
         return gy_fail_nomem(err);
-    }
     h->job = job;
     atomic_init(&h->failed.op, GY_NONE);
     pthread_mutex_init(&h->broken_lock, NULL);
@@ -182,9 +170,8 @@ static bool cuda_close(void *state)
     gy_cuda_enter(h);
     bool idle = gy_cuda_lost(h) || gy_cuda_idle(h);
     gy_cuda_leave(h);
-    if (idle) {
+    if (idle)
         free_all(h);
-    }
     return idle;
 }
 
@@ -212,9 +199,8 @@ static gantry_status cuda_advance(void *state, int64_t first, gantry_error *err)
 {
     bool changed;
     gantry_status status = gy_cuda_ops_advance(state, first, &changed, err);
-    if (changed) {
+    if (changed)
         drop_graphs(state);
-    }
     return status;
 }
 

@@ -16,12 +16,10 @@ static void describe_gpu(gy_text *to, const gy_gpu *g)
     gy_text_printf(to, "device %d: %s at %s, compute capability %d.%d, %d SMs at %d MHz, %s, %d copy engine%s",
                    g->ordinal, g->name, g->bus, g->major, g->minor, g->sms, g->clock_khz / 1000,
                    gy_bytes_text(size, sizeof size, g->bytes), g->copy_engines, g->copy_engines == 1 ? "" : "s");
-    if (g->pci_gbs > 0) {
+    if (g->pci_gbs > 0)
         gy_text_printf(to, ", PCI link of %.1f GB/s", g->pci_gbs);
-    }
-    if (g->nvlinks) {
+    if (g->nvlinks)
         gy_text_printf(to, ", %d NVLinks of together %.0f GB/s", g->nvlinks, g->nvlinks_gbs);
-    }
     gy_text_add(to, "\n");
 }
 
@@ -29,9 +27,8 @@ static void describe_gpu(gy_text *to, const gy_gpu *g)
 static void describe_peers(gy_text *to, const gy_gpus *gpus)
 {
     uint32_t pairs = gpus->count * (gpus->count - 1), can = 0;
-    for (size_t i = 0; i < (size_t)gpus->count * gpus->count; i++) {
+    for (size_t i = 0; i < (size_t)gpus->count * gpus->count; i++)
         can += gpus->peer[i];
-    }
     if (pairs == 0) {
         gy_text_add(to, "peer access: one device only\n");
     } else if (gy_driver_peers_off()) {
@@ -60,9 +57,8 @@ static void describe_driver(gy_text *to)
     if (gy_cuda_discover_with(&d, devices, &gpus, &why)) {
         gy_text_printf(to, "devices: %s\n", why.text);
     } else {
-        for (uint32_t i = 0; i < gpus.count; i++) {
+        for (uint32_t i = 0; i < gpus.count; i++)
             describe_gpu(to, &gpus.at[i]);
-        }
         describe_peers(to, &gpus);
     }
     gy_gpus_free(&gpus);
@@ -78,9 +74,8 @@ static void describe_nvml(gy_text *to)
         gy_text_printf(to, "NVML: %s; links and clocks of GPUs are not told\n", why.text);
         return;
     }
-    if (!nvml.driver_version || nvml.driver_version(version, sizeof version) != 0) {
+    if (!nvml.driver_version || nvml.driver_version(version, sizeof version) != 0)
         snprintf(version, sizeof version, "that does not tell its version");
-    }
     gy_text_printf(to, "NVML: libnvidia-ml.so.1 of driver %s\n", version);
     gy_nvml_close(&nvml);
 }

@@ -8,9 +8,8 @@
 static int driver_version(void)
 {
     gy_driver d;
-    if (gy_driver_open(&d, NULL)) {
+    if (gy_driver_open(&d, NULL))
         return 0;
-    }
     int version = gy_linalg_driver_version(&d);
     gy_driver_close(&d);
     return version;

@@ -34,12 +34,10 @@ static gantry_status check_node(const gantry_graph *g, const gy_node *node, cons
                                 gantry_error *err)
 {
     const gy_kernel *kernel = node->kernel == GY_NONE ? NULL : &g->kernels.at[node->kernel];
-    if (!kernel) {
+    if (!kernel)
         return GANTRY_OK; /* a function of the program, which is given a stream */
-    }
-    if (kernel->code) {
+    if (kernel->code)
         return gy_user_kernel_usable(g, node, err);
-    }
     const gy_cuda_kernel *found = gy_cuda_kernel_find(kernel->manifest->name);
     gantry_error why = { 0 };
     if (!found) {
@@ -63,9 +61,8 @@ static gantry_status check_kernels(const gantry_schedule *s, const gy_driver *dr
     for (size_t i = 0; s->graph && i < s->ops.count && status == GANTRY_OK; i++) {
         const gy_op *op = &s->ops.at[i];
         uint32_t device = gy_op_device(s, op, 0);
-        if (op->kind == GY_OP_LAUNCH && s->machine->device[device].gpu) {
+        if (op->kind == GY_OP_LAUNCH && s->machine->device[device].gpu)
             status = check_node(s->graph, &s->graph->nodes.at[op->node], driver, known, err);
-        }
     }
     gy_free(known);
     return status;
@@ -76,9 +73,8 @@ gantry_status gy_cuda_usable(const gantry_schedule *schedule, gantry_error *err)
     gy_driver driver;
     int devices;
     gantry_status status = gy_driver_start(&driver, &devices, err);
-    if (status) {
+    if (status)
         return status;
-    }
     if (schedule) {
         status = check_devices(schedule, devices, err);
         status = status ? status : check_kernels(schedule, &driver, err);

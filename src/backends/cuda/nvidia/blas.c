@@ -13,9 +13,8 @@ gantry_status gy_blas_open(gy_blas *blas, int driver_version, gantry_error *err)
 #define GY_X(name) status = status ? status : gy_library_find(&b.lib, TEXT(name), &b.name, err);
     GY_BLAS_FUNCTIONS(GY_X)
 #undef GY_X
-    if (status == GANTRY_OK) {
+    if (status == GANTRY_OK)
         *blas = b;
-    }
     return status;
 }
 

@@ -13,9 +13,8 @@ static const char *const names[] = { PLACES("libcupti.so.13"), PLACES("libcupti.
 static gantry_status check_version(gy_cupti_api *api, gantry_error *err)
 {
     int code = api->cuptiGetVersion(&api->version);
-    if (code != GY_CUPTI_OK) {
+    if (code != GY_CUPTI_OK)
         return gy_fail(err, GANTRY_E_DEVICE, NULL, "%s does not tell its version (%d)", api->lib.name, code);
-    }
     if (api->version < GY_CUPTI_LEAST) {
         return gy_fail(err, GANTRY_E_DEVICE, NULL, "%s is version %u of its API, and %d, of CUDA 11.8, is needed",
                        api->lib.name, (unsigned)api->version, GY_CUPTI_LEAST);
@@ -29,9 +28,8 @@ gantry_status gy_cupti_load(gy_cupti_api *api, int driver_version, const char **
     gy_cupti_api found = { 0 };
     *why = "CUPTI was not found";
     gantry_status status = gy_library_open(&found.lib, names + newer * EACH, err);
-    if (status) {
+    if (status)
         return status;
-    }
     *why = "CUPTI is too old";
 #define GY_X(name, parameters) status = status ? status : gy_library_find(&found.lib, #name, &found.name, err);
     GY_CUPTI_FUNCTIONS(GY_X)

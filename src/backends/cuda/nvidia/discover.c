@@ -34,9 +34,8 @@ static void read_versions(const gy_driver *d, gy_gpus *gpus)
 {
     gy_nvml nvml;
     int version = 0;
-    for (uint32_t i = 0; d->cuDriverGetVersion(&version) == CUDA_SUCCESS && i < gpus->count; i++) {
+    for (uint32_t i = 0; d->cuDriverGetVersion(&version) == CUDA_SUCCESS && i < gpus->count; i++)
         snprintf(gpus->at[i].cuda, sizeof gpus->at[i].cuda, "%d.%d", version / 1000, version % 1000 / 10);
-    }
     gy_nvml_open(&nvml, NULL);
     gy_nvml_tell(&nvml, gpus);
     gy_nvml_close(&nvml);
@@ -47,16 +46,14 @@ static gantry_status read_gpus(const gy_driver *d, int devices, gy_gpus *to, gan
     for (int i = 0; i < devices; i++) {
         CUdevice device;
         CUresult code = d->cuDeviceGet(&device, i);
-        if (code != CUDA_SUCCESS) {
+        if (code != CUDA_SUCCESS)
             return gy_driver_fail(d, code, "asking for a GPU", err);
-        }
         to->at[i].ordinal = i;
         read_gpu(d, device, &to->at[i]);
         for (int k = 0; k < devices; k++) {
             CUdevice other;
-            if (k != i && d->cuDeviceGet(&other, k) == CUDA_SUCCESS) {
+            if (k != i && d->cuDeviceGet(&other, k) == CUDA_SUCCESS)
                 to->peer[i * devices + k] = gy_driver_can_reach(d, device, other);
-            }
         }
     }
     to->count = (uint32_t)devices;

@@ -30,9 +30,8 @@ static gantry_status find_all(gy_driver *driver, gantry_error *err)
 #define GY_X(name) status = status ? status : find(driver, TEXT(name), &driver->name, err);
     GY_CUDA_FUNCTIONS(GY_X)
 #undef GY_X
-    if (status == GANTRY_OK && find(driver, "cuFuncGetParamInfo", &driver->param_info, NULL)) {
+    if (status == GANTRY_OK && find(driver, "cuFuncGetParamInfo", &driver->param_info, NULL))
         driver->param_info = NULL;
-    }
     return status ? status : find(driver, "cuEventElapsedTime", &driver->event_elapsed, err);
 }
 
@@ -55,9 +54,8 @@ gantry_status gy_driver_open(gy_driver *driver, gantry_error *err)
 
 void gy_driver_close(gy_driver *driver)
 {
-    if (driver->handle) {
+    if (driver->handle)
         dlclose(driver->handle);
-    }
     *driver = (gy_driver){ 0 };
 }
 
@@ -65,15 +63,12 @@ static gantry_status count_devices(const gy_driver *d, int *devices, gantry_erro
 {
     int count = 0;
     CUresult code = d->cuInit(0);
-    if (code == CUDA_SUCCESS) {
+    if (code == CUDA_SUCCESS)
         code = d->cuDeviceGetCount(&count);
-    }
-    if (code != CUDA_SUCCESS && code != CUDA_ERROR_NO_DEVICE) {
+    if (code != CUDA_SUCCESS && code != CUDA_ERROR_NO_DEVICE)
         return gy_driver_fail(d, code, "the NVIDIA driver cannot be initialised", err);
-    }
-    if (count < 1) {
+    if (count < 1)
         return gy_fail(err, GANTRY_E_DEVICE, NULL, "the NVIDIA driver sees no device");
-    }
     *devices = count;
     return GANTRY_OK;
 }
@@ -82,9 +77,8 @@ gantry_status gy_driver_start(gy_driver *driver, int *devices, gantry_error *err
 {
     gy_driver d;
     gantry_status status = gy_driver_open(&d, err);
-    if (status) {
+    if (status)
         return status;
-    }
     if ((status = count_devices(&d, devices, err))) {
         gy_driver_close(&d);
         return status;
@@ -107,9 +101,8 @@ bool gy_driver_can_reach(const gy_driver *driver, CUdevice from, CUdevice to)
 
 bool gy_driver_reach(const gy_driver *driver, CUdevice from, CUdevice to, CUcontext to_context)
 {
-    if (!gy_driver_can_reach(driver, from, to)) {
+    if (!gy_driver_can_reach(driver, from, to))
         return false;
-    }
     CUresult code = driver->cuCtxEnablePeerAccess(to_context, 0);
     return code == CUDA_SUCCESS || code == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
 }
@@ -117,15 +110,12 @@ bool gy_driver_reach(const gy_driver *driver, CUdevice from, CUdevice to, CUcont
 gantry_status gy_driver_fail(const gy_driver *driver, CUresult code, const char *what, gantry_error *err)
 {
     const char *name = NULL, *text = NULL;
-    if (driver->cuGetErrorName(code, &name) != CUDA_SUCCESS || !name) {
+    if (driver->cuGetErrorName(code, &name) != CUDA_SUCCESS || !name)
         name = "an error without a name";
-    }
-    if (driver->cuGetErrorString(code, &text) != CUDA_SUCCESS || !text) {
+    if (driver->cuGetErrorString(code, &text) != CUDA_SUCCESS || !text)
         text = "no text";
-    }
     gantry_status status = gy_fail(err, GANTRY_E_DEVICE, NULL, "%s: %s (%d): %s", what, name, (int)code, text);
-    if (err) {
+    if (err)
         err->native = (int32_t)code;
-    }
     return status;
 }

@@ -26,9 +26,8 @@ static void *open_one(const char *name)
 {
     const char *list = getenv("GANTRY_CUDA_LIBRARIES");
     void *handle = NULL;
-    while (list && *list && !handle) {
+    while (list && *list && !handle)
         handle = open_in_next(&list, name);
-    }
     return handle ? handle : dlopen(name, FLAGS);
 }
 
@@ -36,9 +35,8 @@ gantry_status gy_library_open(gy_library *library, const char *const *names, gan
 {
     gy_library found = { 0 };
     const char *first = names[0];
-    for (; *names && !found.handle; names++) {
+    for (; *names && !found.handle; names++)
         found = (gy_library){ open_one(*names), *names };
-    }
     if (!found.handle) {
         const char *why = dlerror();
         return gy_fail(err, GANTRY_E_DEVICE, NULL,
@@ -53,9 +51,8 @@ gantry_status gy_library_open(gy_library *library, const char *const *names, gan
 gantry_status gy_library_find(const gy_library *library, const char *symbol, void *to, gantry_error *err)
 {
     void *found = dlsym(library->handle, symbol);
-    if (!found) {
+    if (!found)
         return gy_fail(err, GANTRY_E_DEVICE, NULL, "%s has no function %s: it is too old", library->name, symbol);
-    }
     memcpy(to, &found, sizeof found);
     return GANTRY_OK;
 }

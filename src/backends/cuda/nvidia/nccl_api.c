@@ -23,12 +23,10 @@ gantry_status gy_nccl_load(gy_nccl_api *api, gantry_error *err)
 #define GY_X(type, name, arguments) status = status ? status : gy_library_find(&found.lib, #name, &found.name, err);
     GY_NCCL_FUNCTIONS(GY_X)
 #undef GY_X
-    if (status) {
+    if (status)
         return status;
-    }
-    if (found.ncclGetVersion(&code) != GY_NCCL_SUCCESS) {
+    if (found.ncclGetVersion(&code) != GY_NCCL_SUCCESS)
         return gy_fail(err, GANTRY_E_DEVICE, NULL, "%s does not tell its version", found.lib.name);
-    }
     split_version(&found, code);
     if (code < 21400) {
         return gy_fail(err, GANTRY_E_DEVICE, NULL, "%s is version %d.%d.%d, and 2.14 or later is needed",
@@ -46,12 +44,10 @@ gantry_status gy_nccl_api_fail(const gy_nccl_api *api, int result, const char *w
                                    result, more ? ": " : "", more ? last : "");
     if (err) {
         err->native = result;
-        for (char *c = err->text; *c; c++) {
+        for (char *c = err->text; *c; c++)
             *c = *c == '\n' ? ' ' : *c; /* ends with one */
-        }
-        for (size_t length = strlen(err->text); length && err->text[length - 1] == ' '; length--) {
+        for (size_t length = strlen(err->text); length && err->text[length - 1] == ' '; length--)
             err->text[length - 1] = 0;
-        }
     }
     return status;
 }

@@ -7,11 +7,10 @@
 
 static void rest(unsigned turn)
 {
-    if (turn > 1000) {
+    if (turn > 1000)
         nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
-    } else if (turn > 100) {
+    else if (turn > 100)
         sched_yield();
-    }
 }
 
 /* GPUs are those whose context is current. */
@@ -21,9 +20,8 @@ int gy_nccl_clique_begin(gy_nccl_clique c, gantry_status (*use)(void *user, uint
     gy_nccl_id id;
     int result = c.api->ncclGetUniqueId(&id);
     result = gy_nccl_fine(result) ? c.api->ncclGroupStart() : result;
-    if (!gy_nccl_fine(result)) {
+    if (!gy_nccl_fine(result))
         return result;
-    }
     for (uint32_t i = 0; i < c.ranks && gy_nccl_fine(result); i++) {
         result = use(user, i) ? 1 /* ncclUnhandledCudaError */
                               : c.api->ncclCommInitRankConfig(&c.comm[i], (int)c.ranks, id, (int)i, &config);
@@ -39,9 +37,8 @@ int gy_nccl_clique_state(gy_nccl_clique c)
         int state = GY_NCCL_SUCCESS;
         int result = c.comm[i] ? c.api->ncclCommGetAsyncError(c.comm[i], &state) : GY_NCCL_SUCCESS;
         state = gy_nccl_fine(result) ? state : result;
-        if (!gy_nccl_fine(state)) {
+        if (!gy_nccl_fine(state))
             return state;
-        }
         worst = state != GY_NCCL_SUCCESS ? state : worst;
     }
     return worst;
@@ -66,17 +63,15 @@ void gy_nccl_clique_abort(gy_nccl_clique c)
             c.comm[i] = NULL;
         }
     }
-    if (group) {
+    if (group)
         c.api->ncclGroupEnd();
-    }
 }
 
 bool gy_nccl_clique_finalize(gy_nccl_clique c, int64_t until_ns)
 {
     int result = GY_NCCL_SUCCESS;
-    for (uint32_t i = 0; i < c.ranks && gy_nccl_fine(result); i++) {
+    for (uint32_t i = 0; i < c.ranks && gy_nccl_fine(result); i++)
         result = c.api->ncclCommFinalize(c.comm[i]);
-    }
     return gy_nccl_fine(result) && gy_nccl_clique_settle(c, until_ns) == GY_NCCL_SUCCESS;
 }
 

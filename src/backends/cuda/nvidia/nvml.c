@@ -14,23 +14,19 @@ gantry_status gy_nvml_open(gy_nvml *nvml, gantry_error *err)
     gy_library library;
     *nvml = (gy_nvml){ 0 };
     gantry_status status = gy_library_open(&library, names, err);
-    if (status) {
+    if (status)
         return status;
-    }
     gy_nvml n = { 0 };
 #define GY_X(member, name, parameters)                                                                                 \
-    if (gy_library_find(&library, #name, &n.member, NULL)) {                                                           \
-        n.member = NULL;                                                                                               \
-    }
+    if (gy_library_find(&library, #name, &n.member, NULL))                                                             \
+        n.member = NULL;
     GY_NVML_FUNCTIONS(GY_X)
 #undef GY_X
-    if (!n.init || !n.shutdown || !n.device) {
+    if (!n.init || !n.shutdown || !n.device)
         return gy_fail(err, GANTRY_E_DEVICE, NULL, "%s is too old", library.name);
-    }
     int code = n.init();
-    if (code) {
+    if (code)
         return gy_fail(err, GANTRY_E_DEVICE, NULL, "%s cannot be initialised (%d)", library.name, code);
-    }
     n.open = true;
     *nvml = n;
     return GANTRY_OK;
@@ -38,9 +34,8 @@ gantry_status gy_nvml_open(gy_nvml *nvml, gantry_error *err)
 
 void gy_nvml_close(gy_nvml *nvml)
 {
-    if (nvml->open) {
+    if (nvml->open)
         nvml->shutdown();
-    }
     *nvml = (gy_nvml){ 0 };
 }
 
@@ -80,9 +75,8 @@ static double pci_gbs(const gy_nvml *nvml, gy_nvml_device device)
     static const double lane[] = { 0, 0.25, 0.5, 0.985, 1.969, 3.938, 7.563 };
     unsigned generation = 0, width = 0;
     if (!nvml->pci_generation || !nvml->pci_width || nvml->pci_generation(device, &generation) != 0 ||
-        nvml->pci_width(device, &width) != 0 || generation >= sizeof lane / sizeof *lane) {
+        nvml->pci_width(device, &width) != 0 || generation >= sizeof lane / sizeof *lane)
         return 0;
-    }
     return lane[generation] * width;
 }
 
@@ -108,13 +102,11 @@ static uint32_t gpu_behind(const gy_nvml *nvml, gy_nvml_device device, unsigned 
 {
     gy_nvml_pci remote = { .bus = 0 };
     uint32_t k = 0;
-    if (!nvml->link_remote || nvml->link_remote(device, link, &remote) != 0) {
+    if (!nvml->link_remote || nvml->link_remote(device, link, &remote) != 0)
         return gpus->count;
-    }
     remote.bus_id[sizeof remote.bus_id - 1] = 0;
-    while (k < gpus->count && !same_bus(remote.bus_id, gpus->at[k].bus)) {
+    while (k < gpus->count && !same_bus(remote.bus_id, gpus->at[k].bus))
         k++;
-    }
     return k;
 }
 
@@ -123,16 +115,14 @@ static void count_links(const gy_nvml *nvml, gy_nvml_device device, const gy_gpu
 {
     for (unsigned i = 0; nvml->link_state && i < GY_NVML_LINKS; i++) {
         int active = OFF, kind = -1;
-        if (nvml->link_state(device, i, &active) != 0 || active != ON) {
+        if (nvml->link_state(device, i, &active) != 0 || active != ON)
             continue;
-        }
         l->active++;
         uint32_t k = gpu_behind(nvml, device, i, gpus);
-        if (k < gpus->count) {
+        if (k < gpus->count)
             l->to[k]++;
-        } else if (!nvml->link_kind || nvml->link_kind(device, i, &kind) != 0 || kind != GY_NVML_REMOTE_GPU) {
+        else if (!nvml->link_kind || nvml->link_kind(device, i, &kind) != 0 || kind != GY_NVML_REMOTE_GPU)
             l->switched++;
-        }
     }
 }
 
@@ -157,9 +147,8 @@ static void set_links(gy_gpus *gpus, const links *l)
 void gy_nvml_tell(const gy_nvml *nvml, gy_gpus *gpus)
 {
     char version[sizeof gpus->at->driver] = "";
-    if (nvml->open && nvml->driver_version && nvml->driver_version(version, sizeof version) != 0) {
+    if (nvml->open && nvml->driver_version && nvml->driver_version(version, sizeof version) != 0)
         version[0] = 0;
-    }
     links *l = gy_calloc(gpus->count, sizeof *l);
     uint32_t *to = gy_calloc((size_t)gpus->count * gpus->count, sizeof *to);
     for (uint32_t i = 0; nvml->open && l && to && i < gpus->count; i++) {
@@ -172,9 +161,8 @@ void gy_nvml_tell(const gy_nvml *nvml, gy_gpus *gpus)
             count_links(nvml, device, gpus, &l[i]);
         }
     }
-    if (nvml->open && l && to && gpus->nvlink_gbs) {
+    if (nvml->open && l && to && gpus->nvlink_gbs)
         set_links(gpus, l);
-    }
     gy_free(l);
     gy_free(to);
 }

@@ -11,12 +11,10 @@ gantry_status gy_nvrtc_open(gy_nvrtc *nvrtc, gantry_error *err)
 #define GY_X(result, name, parameters) status = status ? status : gy_library_find(&n.lib, #name, &n.name, err);
     GY_NVRTC_FUNCTIONS(GY_X)
 #undef GY_X
-    if (status) {
+    if (status)
         return status;
-    }
-    if (n.nvrtcVersion(&n.major, &n.minor) != 0) {
+    if (n.nvrtcVersion(&n.major, &n.minor) != 0)
         return gy_fail(err, GANTRY_E_DEVICE, NULL, "%s does not tell its version", n.lib.name);
-    }
     *nvrtc = n;
     return GANTRY_OK;
 }

@@ -11,9 +11,8 @@ gantry_status gy_solver_open(gy_solver *solver, int driver_version, gantry_error
 #define GY_X(name) status = status ? status : gy_library_find(&s.lib, #name, &s.name, err);
     GY_SOLVER_FUNCTIONS(GY_X)
 #undef GY_X
-    if (status == GANTRY_OK) {
+    if (status == GANTRY_OK)
         *solver = s;
-    }
     return status;
 }
 

@@ -29,9 +29,8 @@ void gy_callbacks_reset(gy_callbacks *callbacks)
 
 void gy_callbacks_free(gy_callbacks *callbacks)
 {
-    for (size_t i = 0; i < callbacks->block.count; i++) {
+    for (size_t i = 0; i < callbacks->block.count; i++)
         gy_free(callbacks->block.at[i]);
-    }
     gy_vec_free(&callbacks->block);
     gy_callbacks_reset(callbacks);
 }

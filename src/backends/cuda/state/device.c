@@ -38,22 +38,19 @@ gantry_status gy_cuda_fail(gy_cuda *h, CUresult code, uint32_t device, const cha
     gy_driver_fail(&h->d, code, text, &made);
     made.device = (int32_t)device;
     pthread_mutex_lock(&h->broken_lock);
-    if (is_sticky(code) && h->broken.status == GANTRY_OK) {
+    if (is_sticky(code) && h->broken.status == GANTRY_OK)
         h->broken = made;
-    }
     pthread_mutex_unlock(&h->broken_lock);
-    if (err) {
+    if (err)
         *err = made;
-    }
     return GANTRY_E_DEVICE;
 }
 
 void gy_cuda_enter(gy_cuda *h)
 {
     h->current = GY_NONE;
-    if (h->d.cuCtxGetCurrent(&h->before) != CUDA_SUCCESS) {
+    if (h->d.cuCtxGetCurrent(&h->before) != CUDA_SUCCESS)
         h->before = NULL;
-    }
 }
 
 void gy_cuda_leave(gy_cuda *h)
@@ -64,32 +61,27 @@ void gy_cuda_leave(gy_cuda *h)
 
 gantry_status gy_cuda_use(gy_cuda *h, uint32_t device, gantry_error *err)
 {
-    if (!h->concurrent && h->current == device) {
+    if (!h->concurrent && h->current == device)
         return GANTRY_OK;
-    }
     CUresult code = h->d.cuCtxSetCurrent(h->device[device].context);
-    if (code != CUDA_SUCCESS) {
+    if (code != CUDA_SUCCESS)
         return gy_cuda_fail(h, code, device, "cannot make the context current", err);
-    }
-    if (!h->concurrent) {
+    if (!h->concurrent)
         h->current = device;
-    }
     return GANTRY_OK;
 }
 
 void gy_cuda_forget(gy_cuda *h)
 {
-    if (!h->concurrent) {
+    if (!h->concurrent)
         h->current = GY_NONE;
-    }
 }
 
 gantry_status gy_cuda_event_new(gy_cuda *h, CUevent *event, uint32_t device, bool timed, gantry_error *err)
 {
     gantry_status status = gy_cuda_use(h, device, err);
-    if (status) {
+    if (status)
         return status;
-    }
     CUresult code = h->d.cuEventCreate(event, timed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING);
     if (code != CUDA_SUCCESS) {
         *event = NULL;
@@ -101,9 +93,8 @@ gantry_status gy_cuda_event_new(gy_cuda *h, CUevent *event, uint32_t device, boo
 static gantry_status new_queue(gy_cuda *h, gy_queue *queue, uint32_t device, gantry_error *err)
 {
     gantry_status status = gy_cuda_use(h, device, err);
-    if (status) {
+    if (status)
         return status;
-    }
     /* Not blocking: the application's default stream has nothing to do with this. */
     CUresult code = h->d.cuStreamCreate(&queue->stream, CU_STREAM_NON_BLOCKING);
     if (code != CUDA_SUCCESS) {
@@ -146,9 +137,8 @@ static CUresult find_gpu(opening *o)
 static void begin_opening(opening *o)
 {
     o->begun = !o->there && gy_thread_create(&o->thread, open_context, o) == 0;
-    if (!o->begun) {
+    if (!o->begun)
         open_context(o);
-    }
 }
 
 /* A context takes the driver a third of a second, and those of eight GPUs one second at once. */
@@ -161,18 +151,14 @@ static gantry_status open_contexts(gy_cuda *h, gantry_error *err)
         CUresult code = h->device[i].used ? find_gpu(&all[i]) : CUDA_SUCCESS; /* of all before one is opened */
         status = code == CUDA_SUCCESS ? GANTRY_OK : gy_cuda_fail(h, code, i, "cannot find the GPU", err);
     }
-    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
-        if (h->device[i].used) {
+    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++)
+        if (h->device[i].used)
             begin_opening(&all[i]);
-        }
-    }
     for (uint32_t i = 0; i < h->devices && all; i++) {
-        if (all[i].begun) {
+        if (all[i].begun)
             pthread_join(all[i].thread, NULL);
-        }
-        if (status == GANTRY_OK && all[i].code != CUDA_SUCCESS) {
+        if (status == GANTRY_OK && all[i].code != CUDA_SUCCESS)
             status = gy_cuda_fail(h, all[i].code, i, "cannot open the primary context", err);
-        }
     }
     return status;
 }
@@ -181,9 +167,8 @@ static gantry_status open_device(gy_cuda *h, uint32_t device, gantry_error *err)
 {
     gy_cuda_device *d = &h->device[device];
     gantry_status status = new_queue(h, &d->auxiliary, device, err);
-    for (int i = 0; i < GY_CUDA_SCRATCH_EVENTS && status == GANTRY_OK; i++) {
+    for (int i = 0; i < GY_CUDA_SCRATCH_EVENTS && status == GANTRY_OK; i++)
         status = gy_cuda_event_new(h, &d->scratch_event[i], device, false, err);
-    }
     return status;
 }
 
@@ -191,15 +176,13 @@ static gantry_status open_device(gy_cuda *h, uint32_t device, gantry_error *err)
 static gantry_status open_lanes(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
-    for (size_t i = 0; i < s->op_lane.count; i++) {
+    for (size_t i = 0; i < s->op_lane.count; i++)
         h->lane[s->op_lane.at[i]].used = true;
-    }
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < h->lanes && status == GANTRY_OK; i++) {
         uint32_t device = s->lanes.at[i].device;
-        if (h->lane[i].used) {
+        if (h->lane[i].used)
             status = new_queue(h, &h->lane[i].queue, h->device[device].gpu ? device : h->first_gpu, err);
-        }
     }
     return status;
 }
@@ -231,45 +214,37 @@ gantry_status gy_cuda_devices_make(gy_cuda *h, gantry_error *err)
     const gantry_machine *m = h->job->schedule->machine;
     gantry_status status = GANTRY_OK;
     find_used(h);
-    for (uint32_t i = 0; i < h->devices; i++) {
+    for (uint32_t i = 0; i < h->devices; i++)
         h->device[i].ordinal = gy_device_ordinal(m, i);
-    }
     status = open_contexts(h, err);
-    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
+    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++)
         status = h->device[i].used ? open_device(h, i, err) : GANTRY_OK;
-    }
     status = status ? status : new_queue(h, &h->end_stream, h->first_gpu, err);
     return status ? status : open_lanes(h, err);
 }
 
 static void free_queue(gy_cuda *h, gy_queue *queue)
 {
-    if (queue->stream && gy_cuda_use(h, queue->device, NULL) == GANTRY_OK) {
+    if (queue->stream && gy_cuda_use(h, queue->device, NULL) == GANTRY_OK)
         h->d.cuStreamDestroy(queue->stream);
-    }
     queue->stream = NULL;
 }
 
 void gy_cuda_devices_free(gy_cuda *h)
 {
-    for (uint32_t i = 0; i < h->lanes; i++) {
+    for (uint32_t i = 0; i < h->lanes; i++)
         free_queue(h, &h->lane[i].queue);
-    }
     free_queue(h, &h->end_stream);
     for (uint32_t i = 0; i < h->devices; i++) {
         gy_cuda_device *d = &h->device[i];
         free_queue(h, &d->auxiliary);
-        for (int k = 0; k < GY_CUDA_SCRATCH_EVENTS; k++) {
-            if (d->scratch_event[k]) {
+        for (int k = 0; k < GY_CUDA_SCRATCH_EVENTS; k++)
+            if (d->scratch_event[k])
                 h->d.cuEventDestroy(d->scratch_event[k]);
-            }
-        }
     }
     h->d.cuCtxSetCurrent(h->before); /* before its context may go */
     h->current = GY_NONE;
-    for (uint32_t i = 0; i < h->devices; i++) {
-        if (h->device[i].context) {
+    for (uint32_t i = 0; i < h->devices; i++)
+        if (h->device[i].context)
             h->d.cuDevicePrimaryCtxRelease(h->device[i].id);
-        }
-    }
 }

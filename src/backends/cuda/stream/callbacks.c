@@ -22,9 +22,8 @@ static void call(gy_cuda *h, const gy_callback *callback)
     gy_cuda_call *c = &h->op[callback->op].call[callback->turn];
     c->word = 0;
     gantry_status status = c->function(&c->launch);
-    if (status || c->word) {
+    if (status || c->word)
         record_failure(h, callback, status, c->word);
-    }
 }
 
 static void fill(gy_cuda *h, const gy_callback *callback)
@@ -46,9 +45,8 @@ static void fill(gy_cuda *h, const gy_callback *callback)
 void gy_callback_run(void *data)
 {
     const gy_callback *callback = data;
-    if (atomic_load_explicit(&callback->h->failed.op, memory_order_acquire) != GY_NONE) {
+    if (atomic_load_explicit(&callback->h->failed.op, memory_order_acquire) != GY_NONE)
         return;
-    }
     int64_t began = gy_cupti_on(callback->h) ? gy_now_ns() : 0;
     switch (callback->kind) {
     case GY_CALLBACK_CALL:

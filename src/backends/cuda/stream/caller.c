@@ -8,14 +8,11 @@
 static uint32_t device_of(gy_cuda *h, CUstream stream)
 {
     CUcontext context = h->before;
-    if (stream && h->d.cuStreamGetCtx(stream, &context) != CUDA_SUCCESS) {
+    if (stream && h->d.cuStreamGetCtx(stream, &context) != CUDA_SUCCESS)
         return GY_NONE;
-    }
-    for (uint32_t i = 0; i < h->devices; i++) {
-        if (h->device[i].gpu && context && h->device[i].context == context) {
+    for (uint32_t i = 0; i < h->devices; i++)
+        if (h->device[i].gpu && context && h->device[i].context == context)
             return i;
-        }
-    }
     return GY_NONE;
 }
 

@@ -12,9 +12,8 @@ static gantry_status move_chunk(gy_cuda *h, gy_location device, uint64_t bytes, 
 {
     gy_queue queue = h->device[device.device].auxiliary;
     gantry_status status = gy_cuda_use(h, queue.device, err);
-    if (status) {
+    if (status)
         return status;
-    }
     CUresult code = in ? h->d.cuMemcpyHtoDAsync(device.at, h->chunk, bytes, queue.stream)
                        : h->d.cuMemcpyDtoHAsync(h->chunk, device.at, bytes, queue.stream);
     code = code == CUDA_SUCCESS ? gy_cuda_settle(h, queue) : code;
@@ -29,15 +28,12 @@ static gantry_status move_chunk(gy_cuda *h, gy_location device, uint64_t bytes, 
 static gantry_status reserve_chunk(gy_cuda *h, uint64_t least, gantry_error *err)
 {
     uint64_t bytes = LEAST_CHUNK;
-    if (h->chunk_bytes >= least) {
+    if (h->chunk_bytes >= least)
         return GANTRY_OK;
-    }
-    while (bytes < least) {
+    while (bytes < least)
         bytes *= 2;
-    }
-    if (h->chunk) {
+    if (h->chunk)
         h->d.cuMemFreeHost(h->chunk);
-    }
     h->chunk_bytes = 0;
     gantry_status status = gy_cuda_pinned(h, (void **)&h->chunk, bytes, err);
     h->chunk_bytes = status ? 0 : bytes;
@@ -50,13 +46,11 @@ static gantry_status move_rows(gy_cuda *h, gy_location device, char *rows, uint6
     gantry_status status = reserve_chunk(h, most, err);
     for (uint64_t done = 0; done < bytes && status == GANTRY_OK; done += most) {
         uint64_t count = bytes - done < most ? bytes - done : most;
-        if (in) {
+        if (in)
             memcpy(h->chunk, rows + done, count);
-        }
         status = move_chunk(h, gy_location_at(device, done), count, in, err);
-        if (!in && status == GANTRY_OK) {
+        if (!in && status == GANTRY_OK)
             memcpy(rows + done, h->chunk, count);
-        }
     }
     return status;
 }
@@ -67,12 +61,10 @@ gantry_status gy_cuda_contents_move(gy_cuda *h, uint32_t instance, char *rows, b
     gy_use whole = { .instance = instance, .first = i->first, .last = i->last };
     uint64_t bytes = gy_use_bytes(h->job->schedule, &whole);
     gy_location place = gy_cuda_location(h, &whole, 0);
-    if (h->broken.status) {
+    if (h->broken.status)
         return gy_fail(err, h->broken.status, NULL, "%s", h->broken.text);
-    }
-    if (bytes == 0) {
+    if (bytes == 0)
         return GANTRY_OK;
-    }
     if (place.device == GY_NONE) {
         memcpy(in ? place.host : rows, in ? rows : place.host, bytes);
         return GANTRY_OK;

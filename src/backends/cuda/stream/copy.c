@@ -10,9 +10,8 @@ static uint64_t chunk_of(uint64_t bytes)
 
 uint64_t gy_copy_stage(const gy_cuda *h, gy_location to, gy_location from, uint64_t bytes)
 {
-    if (to.device == GY_NONE && from.device == GY_NONE) {
+    if (to.device == GY_NONE && from.device == GY_NONE)
         return 0;
-    }
     if (to.device == GY_NONE || from.device == GY_NONE) {
         bool pinned = to.device == GY_NONE ? to.pinned : from.pinned;
         return pinned ? 0 : chunk_of(bytes);
@@ -116,20 +115,16 @@ static gantry_status copy_direct(gy_submit *x, gy_location to, gy_location from,
 
 gantry_status gy_submit_copy(gy_submit *x, gy_location to, gy_location from, uint64_t bytes)
 {
-    if (bytes == 0) {
+    if (bytes == 0)
         return GANTRY_OK;
-    }
-    if (to.device == GY_NONE && from.device == GY_NONE) {
+    if (to.device == GY_NONE && from.device == GY_NONE)
         return move(x, x->first_lane, to.host, from.host, bytes);
-    }
-    if (to.device != GY_NONE && from.device != GY_NONE) {
+    if (to.device != GY_NONE && from.device != GY_NONE)
         return (gy_cuda_reaches(x->h, to.device, from.device) ? copy_direct : copy_staged)(x, to, from, bytes);
-    }
     gy_queue queue;
     gantry_status status = gy_submit_on(x, to.device == GY_NONE ? from.device : to.device, &queue);
-    if (status) {
+    if (status)
         return status;
-    }
     bool pinned = to.device == GY_NONE ? to.pinned : from.pinned;
     return (pinned ? copy_pinned : copy_pageable)(x, queue, to, from, bytes);
 }

@@ -26,12 +26,10 @@ static bool pattern_of(const gy_cuda *h, const gy_op *op, const gy_use *use, uin
     const gy_init *init = init_of(h, op);
     const gy_instance *instance = &h->job->schedule->instances.at[use->instance];
     *bits = 0;
-    if (!init) {
+    if (!init)
         return gy_identity(b->dtype, (gantry_access)(op->reduce ? op->reduce : instance->op), bits);
-    }
-    if (init->kind != GY_INIT_VALUE) {
+    if (init->kind != GY_INIT_VALUE)
         return false;
-    }
     gy_fill_elements(bits, b->dtype, init, 0, 1);
     return true;
 }
@@ -41,23 +39,19 @@ gantry_status gy_fill_prepare(gy_cuda *h, uint32_t id, gantry_error *err)
     const gantry_schedule *s = h->job->schedule;
     const gy_op *op = &s->ops.at[id];
     gantry_status status = GANTRY_OK;
-    if (op->kind != GY_OP_FILL) {
+    if (op->kind != GY_OP_FILL)
         return GANTRY_OK;
-    }
     h->op[id].image = gy_arena_calloc(&h->arena, op->uses + 1, sizeof *h->op[id].image);
-    if (!h->op[id].image) {
+    if (!h->op[id].image)
         return gy_fail_nomem(err);
-    }
     for (uint32_t k = 0; k < op->uses && status == GANTRY_OK; k++) {
         const gy_use *use = &s->use.at[op->use + k];
         uint64_t bits;
-        if (gy_cuda_location(h, use, 0).device == GY_NONE || pattern_of(h, op, use, &bits)) {
+        if (gy_cuda_location(h, use, 0).device == GY_NONE || pattern_of(h, op, use, &bits))
             continue;
-        }
         status = gy_cuda_pinned(h, (void **)&h->op[id].image[k], gy_use_bytes(s, use), err);
-        if (status == GANTRY_OK) {
+        if (status == GANTRY_OK)
             gy_fill_rows(h->op[id].image[k], buffer_of(h, use), init_of(h, op), use->first, use->last);
-        }
     }
     return status;
 }
@@ -65,11 +59,9 @@ gantry_status gy_fill_prepare(gy_cuda *h, uint32_t id, gantry_error *err)
 void gy_fill_free(gy_cuda *h, uint32_t id)
 {
     const gy_op *op = &h->job->schedule->ops.at[id];
-    for (uint32_t k = 0; h->op[id].image && k < op->uses; k++) {
-        if (h->op[id].image[k] && gy_cuda_use(h, h->first_gpu, NULL) == GANTRY_OK) {
+    for (uint32_t k = 0; h->op[id].image && k < op->uses; k++)
+        if (h->op[id].image[k] && gy_cuda_use(h, h->first_gpu, NULL) == GANTRY_OK)
             h->d.cuMemFreeHost(h->op[id].image[k]);
-        }
-    }
 }
 
 static CUresult set(const gy_driver *d, CUdeviceptr at, uint64_t bits, size_t size, uint64_t count, CUstream stream)
@@ -85,9 +77,8 @@ static CUresult set(const gy_driver *d, CUdeviceptr at, uint64_t bits, size_t si
     default:
         break;
     }
-    if (low == high) {
+    if (low == high)
         return d->cuMemsetD32Async(at, low, 2 * count, stream);
-    }
     /* As two columns of an array of pairs. */
     CUresult code = d->cuMemsetD2D32Async(at, 8, low, 1, count, stream);
     return code == CUDA_SUCCESS ? d->cuMemsetD2D32Async(at + 4, 8, high, 1, count, stream) : code;
@@ -105,9 +96,8 @@ static gantry_status fill_gpu(gy_submit *x, const gy_use *use, gy_location to, c
     gy_queue queue;
     gantry_status status = gy_submit_on(x, to.device, &queue);
     status = status ? status : gy_cuda_use(h, queue.device, x->err);
-    if (status) {
+    if (status)
         return status;
-    }
     size_t size = gantry_dtype_size(buffer_of(h, use)->dtype);
     pattern_of(h, &s->ops.at[x->op], use, &bits);
     return gy_submit_check(x, set(&h->d, to.at, bits, size, bytes / size, queue.stream), queue, "setting memory");
@@ -122,9 +112,8 @@ gantry_status gy_submit_fill(gy_submit *x)
         const gy_use *use = &s->use.at[op->use + k];
         gy_location to = gy_cuda_location(x->h, use, x->turn);
         uint64_t bytes = gy_use_bytes(s, use);
-        if (bytes == 0) {
+        if (bytes == 0)
             continue;
-        }
         if (to.device != GY_NONE) {
             status = fill_gpu(x, use, to, x->h->op[x->op].image[k]);
         } else {

@@ -29,9 +29,8 @@ static bool is_watched(void)
 gy_ranges *gy_ranges_new(const gantry_schedule *s)
 {
     gy_ranges *r = is_watched() ? gy_calloc(1, sizeof *r) : NULL;
-    if (!r) {
+    if (!r)
         return NULL;
-    }
     r->domain = nvtxDomainCreateA("gantry");
     r->op = gy_calloc(s->ops.count + 1, sizeof *r->op);
     gy_text text = { 0 };
@@ -50,12 +49,10 @@ gy_ranges *gy_ranges_new(const gantry_schedule *s)
 
 void gy_ranges_free(gy_ranges *r)
 {
-    if (r && r->domain) {
+    if (r && r->domain)
         nvtxDomainDestroy(r->domain);
-    }
-    if (r) {
+    if (r)
         gy_free((void *)r->op);
-    }
     gy_free(r);
 }
 
@@ -90,9 +87,8 @@ void gy_range_op(const gy_ranges *r, uint32_t op)
 
 void gy_range_end(const gy_ranges *r)
 {
-    if (r) {
+    if (r)
         nvtxDomainRangePop(r->domain);
-    }
 }
 
 #else

@@ -12,11 +12,10 @@ enum { SPINS = 2000, YIELDS = 2000 };
 
 void gy_cuda_rest(unsigned turn)
 {
-    if (turn >= SPINS + YIELDS) {
+    if (turn >= SPINS + YIELDS)
         nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
-    } else if (turn >= SPINS) {
+    else if (turn >= SPINS)
         sched_yield();
-    }
 }
 
 int64_t gy_cuda_patience(const gy_cuda *h)
@@ -34,12 +33,10 @@ CUresult gy_cuda_settle(gy_cuda *h, gy_queue queue)
     CUresult code = h->d.cuCtxSetCurrent(d->context);
     h->current = GY_NONE;
     code = code == CUDA_SUCCESS ? h->d.cuEventRecord(event, queue.stream) : code;
-    if (code != CUDA_SUCCESS) {
+    if (code != CUDA_SUCCESS)
         return code;
-    }
-    for (unsigned turn = 0; (code = h->d.cuEventQuery(event)) == CUDA_ERROR_NOT_READY && gy_now_ns() < until; turn++) {
+    for (unsigned turn = 0; (code = h->d.cuEventQuery(event)) == CUDA_ERROR_NOT_READY && gy_now_ns() < until; turn++)
         gy_cuda_rest(turn);
-    }
     return code == CUDA_ERROR_NOT_READY ? CUDA_ERROR_LAUNCH_TIMEOUT : code;
 }
 
@@ -55,11 +52,9 @@ static bool is_quiet(gy_cuda *h, const gy_queue *queue)
 void gy_cuda_settle_all(gy_cuda *h)
 {
     bool quiet = is_quiet(h, &h->end_stream);
-    for (uint32_t i = 0; i < h->lanes; i++) {
+    for (uint32_t i = 0; i < h->lanes; i++)
         quiet = is_quiet(h, &h->lane[i].queue) && quiet;
-    }
-    for (uint32_t i = 0; i < h->devices; i++) {
+    for (uint32_t i = 0; i < h->devices; i++)
         quiet = is_quiet(h, &h->device[i].auxiliary) && quiet;
-    }
     h->stuck = h->stuck || !quiet;
 }

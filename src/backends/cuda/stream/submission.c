@@ -7,9 +7,8 @@
 
 gantry_status gy_submit_check(gy_submit *x, CUresult code, gy_queue queue, const char *what)
 {
-    if (code == CUDA_SUCCESS) {
+    if (code == CUDA_SUCCESS)
         return GANTRY_OK;
-    }
     const gantry_schedule *s = x->h->job->schedule;
     char text[200];
     if (x->op < s->ops.count) {
@@ -47,9 +46,8 @@ gantry_status gy_submit_record_scratch(gy_submit *x, gy_queue queue, CUevent *ev
 
 gantry_status gy_submit_order(gy_submit *x, gy_queue from, gy_queue to)
 {
-    if (from.stream == to.stream) {
+    if (from.stream == to.stream)
         return GANTRY_OK;
-    }
     CUevent event;
     gantry_status status = gy_submit_record_scratch(x, from, &event);
     return status ? status : gy_submit_await(x, to, event);
@@ -67,9 +65,8 @@ static gy_queue queue_on(const gy_submit *x, uint32_t device)
     const gy_op *op = &x->h->job->schedule->ops.at[x->op];
     for (uint32_t i = 0; i < op->lanes; i++) {
         gy_queue lane = gy_submit_lane(x, i);
-        if (gy_cuda_same_gpu(x->h, lane.device, device)) {
+        if (gy_cuda_same_gpu(x->h, lane.device, device))
             return lane;
-        }
     }
     return x->h->device[device].auxiliary;
 }
@@ -81,9 +78,8 @@ gantry_status gy_submit_on(gy_submit *x, uint32_t device, gy_queue *queue)
         return GANTRY_OK;
     }
     *queue = queue_on(x, device);
-    if (x->h->forked[device]) {
+    if (x->h->forked[device])
         return GANTRY_OK;
-    }
     x->h->forked[device] = 1;
     return gy_submit_order(x, x->first_lane, *queue);
 }
@@ -103,9 +99,8 @@ gantry_status gy_submit_join(gy_submit *x)
 gantry_status gy_submit_callback(gy_submit *x, gy_queue queue, gy_callback callback)
 {
     gy_callback *kept = gy_callbacks_add(x->callbacks, sizeof *kept);
-    if (!kept) {
+    if (!kept)
         return gy_fail_nomem(x->err);
-    }
     *kept = callback;
     kept->op = x->op;
     kept->h = x->h;

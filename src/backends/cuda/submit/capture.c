@@ -48,18 +48,15 @@ gantry_status gy_graph_make(gy_cuda *h, uint32_t turn, gantry_error *err)
     gantry_status status = capture(h, turn, &graph, &why);
     status = status ? status : instantiate(h, turn, graph, &why);
     gy_cupti_leave(h);
-    if (graph) {
+    if (graph)
         h->d.cuGraphDestroy(graph);
-    }
-    if (status == GANTRY_OK) {
+    if (status == GANTRY_OK)
         return GANTRY_OK;
-    }
     gy_graph_free(h, turn);
     status = h->broken.status || status == GANTRY_E_NOMEM ? status : gy_nccl_renew(h, &why);
     if (h->broken.status || status == GANTRY_E_NOMEM || status == GANTRY_E_TIMEOUT) {
-        if (err) {
+        if (err)
             *err = why;
-        }
         return status;
     }
     h->graphs = h->automatic.on = false;

@@ -55,9 +55,8 @@ static gantry_status find_handle(gy_cuda *h, const gy_node *node, uint32_t devic
     const gantry_kernel *manifest = manifest_of(h, node);
     gantry_error why = { 0 };
     *handle = NULL;
-    if (!manifest) {
+    if (!manifest)
         return GANTRY_OK;
-    }
     void **slot = &h->handle[node->kernel * h->devices + device];
     const gy_kernel *user = user_kernel(h, node, device);
     gantry_status status = *slot  ? GANTRY_OK
@@ -142,29 +141,25 @@ static gantry_status describe(gy_cuda *h, gy_cuda_call *call, uint32_t id, gantr
     uint32_t device = gy_op_device(h->job->schedule, op, 0);
     gantry_arg *args = gy_arena_calloc(&h->arena, gy_launch_args(g, op->node) + 1, sizeof *args);
     call->arg = gy_arena_calloc(&h->arena, op->uses + 1, sizeof *call->arg);
-    if (!args || !call->arg) {
+    if (!args || !call->arg)
         return gy_fail_nomem(err);
-    }
     gantry_launch *l = &call->launch;
     gantry_status status = gy_launch_describe(g, op->node, op->iteration, l, args, err);
     status = status ? status : find_handle(h, node, device, &l->handle, err);
-    if (status || (status = find_function(h, call, op, device, err))) {
+    if (status || (status = find_function(h, call, op, device, err)))
         return status;
-    }
     l->struct_size = sizeof *l;
     l->node = node->id;
     l->iteration = op->iteration;
     l->device = (int32_t)device;
     l->device_ordinal = h->device[device].gpu ? h->device[device].ordinal : -1;
     l->stream = h->device[device].gpu ? lane_of(h, op)->queue.stream : NULL;
-    for (uint32_t k = 0; k < op->uses; k++) {
+    for (uint32_t k = 0; k < op->uses; k++)
         call->arg[k] = gy_launch_arg_of(g, op->node, args, k);
-    }
     for (uint32_t i = node->scalar; i < node->scalar + node->scalars; i++) {
         gy_cuda_dynamic entry = { .arg = &args[g->scalar.at[i].arg], .scalar = i };
-        if (g->scalar.at[i].dynamic && !gy_vec_push(&h->dynamic, entry)) {
+        if (g->scalar.at[i].dynamic && !gy_vec_push(&h->dynamic, entry))
             return gy_fail_nomem(err);
-        }
     }
     return prepare(h, l, op, device, err);
 }
@@ -187,9 +182,8 @@ static gantry_status make_call(gy_cuda *h, uint32_t id, gantry_error *err)
 
 void gy_cuda_ops_scalars(gy_cuda *h)
 {
-    for (size_t i = 0; i < h->dynamic.count; i++) {
+    for (size_t i = 0; i < h->dynamic.count; i++)
         gy_launch_set_scalar(h->dynamic.at[i].arg, h->job->scalar[h->dynamic.at[i].scalar]);
-    }
 }
 
 /* True if a captured launch depends on the iteration: by a scalar, or since it is a function of the program that may
@@ -198,14 +192,12 @@ static bool launch_varies(const gy_cuda *h, size_t id)
 {
     const gantry_graph *g = h->job->graph;
     const gy_op *op = &h->job->schedule->ops.at[id];
-    if (!h->op[id].call || !h->device[gy_op_device(h->job->schedule, op, 0)].gpu) {
+    if (!h->op[id].call || !h->device[gy_op_device(h->job->schedule, op, 0)].gpu)
         return false;
-    }
     const gy_node *n = &g->nodes.at[op->node];
     bool varies = n->loop != GY_NONE && n->kernel == GY_NONE;
-    for (uint32_t i = n->scalar; i < n->scalar + n->scalars && n->loop != GY_NONE; i++) {
+    for (uint32_t i = n->scalar; i < n->scalar + n->scalars && n->loop != GY_NONE; i++)
         varies = varies || g->scalar.at[i].expr;
-    }
     return varies;
 }
 
@@ -246,9 +238,8 @@ static gantry_status make_waits(gy_cuda *h, gantry_error *err)
     }
     h->wait = gy_arena_calloc(&h->arena, rows + 1, sizeof *h->wait);
     h->event = gy_arena_calloc(&h->arena, (size_t)h->events * h->ring + 1, sizeof *h->event);
-    if (!h->wait || !h->event) {
+    if (!h->wait || !h->event)
         return gy_fail_nomem(err);
-    }
     uint32_t at = 0;
     for (size_t i = 0; i < s->ops.count; i++) {
         h->op[i].wait = at;
@@ -258,9 +249,8 @@ static gantry_status make_waits(gy_cuda *h, gantry_error *err)
     for (size_t i = 0; i < s->sync.count; i++) {
         const gy_sync *row = &s->sync.at[i];
         gy_cuda_op *to = &h->op[row->to];
-        if (row->carrier != GY_CARRIER_LANE) {
+        if (row->carrier != GY_CARRIER_LANE)
             h->wait[to->wait + to->waits++] = (gy_cuda_wait){ row->from, row->distance };
-        }
     }
     return GANTRY_OK;
 }
@@ -272,9 +262,8 @@ static gantry_status make_events(gy_cuda *h, gantry_error *err)
     gantry_status status = GANTRY_OK;
     for (size_t i = 0; i < s->ops.count; i++) {
         uint32_t device = lane_of(h, &s->ops.at[i])->queue.device;
-        for (uint32_t k = 0; h->op[i].event != GY_NONE && k < h->ring && status == GANTRY_OK; k++) {
+        for (uint32_t k = 0; h->op[i].event != GY_NONE && k < h->ring && status == GANTRY_OK; k++)
             status = gy_cuda_event_new(h, &h->event[h->op[i].event * h->ring + k], device, false, err);
-        }
     }
     return status;
 }
@@ -287,12 +276,10 @@ static uint64_t stage_of(const gy_cuda *h, uint32_t id)
 {
     const gantry_schedule *s = h->job->schedule;
     const gy_op *op = &s->ops.at[id];
-    if (op->kind == GY_OP_COLLECTIVE) {
+    if (op->kind == GY_OP_COLLECTIVE)
         return gy_collective_stage(h, id);
-    }
-    if (gy_op_calls(op) || op->kind == GY_OP_FILL) {
+    if (gy_op_calls(op) || op->kind == GY_OP_FILL)
         return 0;
-    }
     uint64_t most = 0;
     for (uint32_t k = 0; k < op->uses / 2; k++) {
         const gy_use *from = &s->use.at[op->use + k], *to = &s->use.at[op->use + op->uses / 2 + k];
@@ -305,12 +292,10 @@ static uint64_t stage_of(const gy_cuda *h, uint32_t id)
 static gantry_status make_op(gy_cuda *h, uint32_t id, gantry_error *err)
 {
     const gy_op *op = &h->job->schedule->ops.at[id];
-    if (gy_op_calls(op)) {
+    if (gy_op_calls(op))
         return make_call(h, id, err);
-    }
-    if (op->kind == GY_OP_COLLECTIVE) {
+    if (op->kind == GY_OP_COLLECTIVE)
         return gy_exchange_make(&h->op[id].exchange, &h->arena, h->job->schedule, h->job->graph, id, err);
-    }
     return GANTRY_OK;
 }
 
@@ -318,12 +303,10 @@ gantry_status gy_cuda_ops_make(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
     gantry_status status = GANTRY_OK;
-    for (size_t i = 0; i < s->ops.count; i++) {
+    for (size_t i = 0; i < s->ops.count; i++)
         h->op[i].event = GY_NONE;
-    }
-    for (uint32_t i = 0; i < s->ops.count && status == GANTRY_OK; i++) {
+    for (uint32_t i = 0; i < s->ops.count && status == GANTRY_OK; i++)
         status = make_op(h, i, err);
-    }
     status = status ? status : make_waits(h, err);
     return status ? status : make_events(h, err);
 }
@@ -345,20 +328,17 @@ void gy_cuda_ops_point(gy_cuda *h, uint32_t turn)
     const gantry_schedule *s = h->job->schedule;
     for (size_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
-        if (!h->op[i].call) {
+        if (!h->op[i].call)
             continue;
-        }
         gy_cuda_call *call = &h->op[i].call[turn];
         gy_cuda_device *device = &h->device[gy_op_device(h->job->schedule, op, 0)];
         gantry_launch *l = &call->launch;
         CUdeviceptr word = device->status + (turn * device->launches + h->op[i].word) * sizeof(int32_t);
         l->status = device->gpu ? (int32_t *)(uintptr_t)word : &call->word;
         l->scratch = l->scratch_bytes ? (void *)(uintptr_t)lane_of(h, op)->scratch : NULL;
-        for (uint32_t k = 0; k < op->uses; k++) {
-            if (call->arg[k]) {
+        for (uint32_t k = 0; k < op->uses; k++)
+            if (call->arg[k])
                 call->arg[k]->data = gy_location_pointer(gy_cuda_location(h, &s->use.at[op->use + k], turn));
-            }
-        }
     }
 }
 
@@ -368,30 +348,25 @@ static void close_handles(gy_cuda *h)
     for (size_t i = 0; h->handle && i < kernels * h->devices; i++) {
         const gy_kernel *kernel = &h->job->graph->kernels.at[i / h->devices];
         uint32_t device = (uint32_t)(i % h->devices);
-        if (!h->handle[i]) {
+        if (!h->handle[i])
             continue;
-        }
-        if (!h->device[device].gpu) {
+        if (!h->device[device].gpu)
             kernel->manifest->close(h->handle[i]);
-        } else if (gy_cuda_use(h, device, NULL) == GANTRY_OK && kernel->code) {
+        else if (gy_cuda_use(h, device, NULL) == GANTRY_OK && kernel->code)
             gy_user_kernel_close(h->handle[i]);
-        } else if (h->current == device) {
+        else if (h->current == device)
             gy_cuda_kernel_find(kernel->manifest->name)->close(h->handle[i]);
-        }
     }
 }
 
 void gy_cuda_ops_free(gy_cuda *h)
 {
     close_handles(h);
-    for (size_t i = 0; h->event && i < (size_t)h->events * h->ring; i++) {
-        if (h->event[i]) {
+    for (size_t i = 0; h->event && i < (size_t)h->events * h->ring; i++)
+        if (h->event[i])
             h->d.cuEventDestroy(h->event[i]);
-        }
-    }
-    for (uint32_t i = 0; h->op && i < h->job->schedule->ops.count; i++) {
+    for (uint32_t i = 0; h->op && i < h->job->schedule->ops.count; i++)
         gy_fill_free(h, i);
-    }
     gy_vec_free(&h->dynamic);
 }
 
@@ -404,16 +379,14 @@ gantry_status gy_cuda_op_fail(const gy_cuda *h, uint32_t id, gantry_status statu
     const gy_cuda_kernel *kernel = kernel_of(h, op, device);
     char what[240], iteration[40] = "";
     const char *why = status && kernel && kernel->why ? kernel->why(h->op[id].call->launch.handle) : NULL;
-    if (why) {
+    if (why)
         snprintf(what, sizeof what, "%s", why);
-    } else if (status) {
+    else if (status)
         snprintf(what, sizeof what, "its function returned %s (%d)", gantry_status_name(status), (int)status);
-    } else {
+    else
         snprintf(what, sizeof what, "its kernel left %" PRId32 " in the status word", word);
-    }
-    if (node->loop != GY_NONE) {
+    if (node->loop != GY_NONE)
         snprintf(iteration, sizeof iteration, " in iteration %" PRId64, h->op[id].call->launch.iteration);
-    }
     gy_graph_fail(h->job->graph, node->origin, err, GANTRY_E_KERNEL, "node \"%s\" failed on device \"%s\"%s: %s",
                   node->id, s->machine->device[device].id, iteration, what);
     if (err) {

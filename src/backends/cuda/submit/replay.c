@@ -22,9 +22,8 @@ static bool calls_the_program(const gy_cuda *h)
     for (size_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
         if (op->kind == GY_OP_LAUNCH && h->device[gy_op_device(s, op, 0)].gpu &&
-            h->job->graph->nodes.at[op->node].kernel == GY_NONE) {
+            h->job->graph->nodes.at[op->node].kernel == GY_NONE)
             return true;
-        }
     }
     return false;
 }
@@ -48,20 +47,17 @@ static void use_streams(gy_cuda *h)
 
 void gy_replay_changed(gy_cuda *h)
 {
-    for (uint32_t t = 0; t < h->turns; t++) {
+    for (uint32_t t = 0; t < h->turns; t++)
         gy_graph_free(h, t);
-    }
-    if (h->automatic.on) {
+    if (h->automatic.on)
         use_streams(h);
-    }
 }
 
 void gy_replay_choose(gy_cuda *h)
 {
     gy_cuda_auto *a = &h->automatic;
-    if (!a->on) {
+    if (!a->on)
         return;
-    }
     if (a->version != *h->job->version) {
         a->version = *h->job->version;
         use_streams(h);
@@ -82,9 +78,8 @@ static int64_t least(int64_t known, int64_t ns)
 void gy_replay_record(gy_cuda *h, int64_t elapsed_ns)
 {
     gy_cuda_auto *a = &h->automatic;
-    if (!a->on) {
+    if (!a->on)
         return;
-    }
     if (!h->graphs) {
         a->stream_ns = least(a->stream_ns, elapsed_ns);
         a->unchanged++;

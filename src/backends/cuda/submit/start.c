@@ -13,17 +13,15 @@ static gantry_status clear_words(gy_cuda *h, gantry_error *err)
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
         gy_cuda_device *d = &h->device[i];
-        if (!d->status) {
+        if (!d->status)
             continue;
-        }
         memset(d->fetched_status, 0, h->turns * d->launches * sizeof *d->fetched_status);
         status = gy_cuda_use(h, i, err);
         CUresult code =
             status ? CUDA_SUCCESS : h->d.cuMemsetD32Async(d->status, 0, h->turns * d->launches, d->auxiliary.stream);
         code = status == GANTRY_OK && code == CUDA_SUCCESS ? gy_cuda_settle(h, d->auxiliary) : code;
-        if (code != CUDA_SUCCESS) {
+        if (code != CUDA_SUCCESS)
             status = gy_cuda_fail(h, code, i, "clearing status words", err);
-        }
     }
     h->dirty_words = status != GANTRY_OK;
     return status;
@@ -37,9 +35,8 @@ static gantry_status set_base(gy_cuda *h, uint32_t device, gantry_error *err)
     gy_queue queue = device == h->end_stream.device ? h->end_stream : d->auxiliary;
     CUresult code = h->clock ? gy_cuda_settle(h, queue) : CUDA_SUCCESS;
     gantry_status status = gy_cuda_use(h, device, err);
-    if (status) {
+    if (status)
         return status;
-    }
     code = code ? code : h->d.cuEventRecord(d->base, queue.stream);
     code = code == CUDA_SUCCESS && h->clock ? gy_cuda_settle(h, queue) : code;
     d->base_ns = gy_now_ns();
@@ -51,9 +48,8 @@ static gantry_status begin_anew(gy_cuda *h, gantry_error *err)
 {
     atomic_store(&h->failed.op, GY_NONE);
     gantry_status status = h->dirty_words ? clear_words(h, err) : GANTRY_OK;
-    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
+    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++)
         status = h->device[i].base && i != h->end_stream.device ? set_base(h, i, err) : GANTRY_OK;
-    }
     return status ? status : set_base(h, h->end_stream.device, err);
 }
 
@@ -95,19 +91,16 @@ static gantry_status replay(gy_cuda *h, uint64_t start, const CUstream *stream, 
     gantry_status status = stream ? gy_cuda_after_caller(h, *stream, &caller, err) : GANTRY_OK;
     t->by_stream = stream != NULL;
     gy_callbacks_reset(&t->callbacks);
-    if (!t->by_stream) {
+    if (!t->by_stream)
         gy_cuda_mirrors_in(h, turn);
-    }
     status = status ? status : mirror_by_stream(h, turn, GY_CALLBACK_MIRROR_IN, err);
-    if (status == GANTRY_OK) {
+    if (status == GANTRY_OK)
         status = h->graphs ? replay_graph(h, start, err) : replay_stream(h, start, stream != NULL, err);
-    }
     status = status ? status : mirror_by_stream(h, turn, GY_CALLBACK_MIRROR_OUT, err);
     status = status ? status : gy_cuda_use(h, h->end_stream.device, err);
     CUresult code = status ? CUDA_SUCCESS : h->d.cuEventRecord(t->end, h->end_stream.stream);
-    if (code != CUDA_SUCCESS) {
+    if (code != CUDA_SUCCESS)
         status = gy_cuda_fail(h, code, h->end_stream.device, "recording the end of a start", err);
-    }
     return status || !stream ? status : gy_cuda_before_caller(h, caller, t->end, err);
 }
 
@@ -124,9 +117,8 @@ static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, 
     gy_replay_choose(h);
     status = status || !h->graphs || t->exec ? status : gy_graph_make(h, turn, err);
     status = status || h->ended != h->begun ? status : begin_anew(h, err);
-    if (status) {
+    if (status)
         return status;
-    }
     t->begin_ns = h->ended == h->begun ? h->device[h->end_stream.device].base_ns : gy_now_ns();
     gy_cupti_begin(h);
     status = replay(h, start, stream, err);
@@ -141,9 +133,8 @@ static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, 
 
 gantry_status gy_cuda_begin(gy_cuda *h, uint64_t start, const CUstream *stream, gantry_error *err)
 {
-    if (h->broken.status) {
+    if (h->broken.status)
         return gy_fail(err, h->broken.status, NULL, "the run is over since an earlier failure: %s", h->broken.text);
-    }
     gy_cuda_enter(h);
     gantry_status status = gy_nccl_enter(h, err);
     if (status == GANTRY_OK) {

@@ -11,19 +11,16 @@ static gantry_status launch(gy_submit *x)
 {
     gy_cuda *h = x->h;
     const gy_op *op = &h->job->schedule->ops.at[x->op];
-    if (!h->device[gy_op_device(h->job->schedule, op, 0)].gpu) {
+    if (!h->device[gy_op_device(h->job->schedule, op, 0)].gpu)
         return gy_submit_callback(x, x->first_lane, (gy_callback){ .kind = GY_CALLBACK_CALL, .op = x->op });
-    }
     gantry_status status = gy_cuda_use(h, x->first_lane.device, x->err);
-    if (status) {
+    if (status)
         return status;
-    }
     const gy_cuda_call *call = &h->op[x->op].call[x->turn];
     status = call->function(&call->launch);
     gy_cuda_forget(h); /* a function may have made another context current */
-    if (status) {
+    if (status)
         return gy_cuda_op_fail(h, x->op, status, 0, x->err);
-    }
     return GANTRY_OK;
 }
 
@@ -65,12 +62,10 @@ static gantry_status await_rows(gy_submit *x, gy_queue queue)
     gantry_status status = GANTRY_OK;
     for (uint32_t i = op->wait; i < op->wait + op->waits && status == GANTRY_OK; i++) {
         gy_cuda_wait row = x->h->wait[i];
-        if (row.distance == 0 && x->submitter && (status = gy_submitters_await(x, row.from))) {
+        if (row.distance == 0 && x->submitter && (status = gy_submitters_await(x, row.from)))
             return status;
-        }
-        if (row.distance == 0 || (!x->capture && row.distance < x->start)) {
+        if (row.distance == 0 || (!x->capture && row.distance < x->start))
             status = gy_submit_await(x, queue, event_of(x->h, row.from, x->start - row.distance));
-        }
     }
     return status;
 }
@@ -82,9 +77,8 @@ static gantry_status gather_lanes(gy_submit *x)
     const gy_op *op = &x->h->job->schedule->ops.at[x->op];
     bool tied = gy_nccl_tied(x, false);
     gantry_status status = await_rows(x, x->first_lane);
-    for (uint32_t i = 1; i < op->lanes && status == GANTRY_OK; i++) {
+    for (uint32_t i = 1; i < op->lanes && status == GANTRY_OK; i++)
         status = tied ? await_rows(x, gy_submit_lane(x, i)) : gy_submit_order(x, gy_submit_lane(x, i), x->first_lane);
-    }
     return status;
 }
 
@@ -93,9 +87,8 @@ static gantry_status part_lanes(gy_submit *x)
 {
     const gy_op *op = &x->h->job->schedule->ops.at[x->op];
     gantry_status status = GANTRY_OK;
-    for (uint32_t i = 1; i < op->lanes && status == GANTRY_OK && !gy_nccl_tied(x, true); i++) {
+    for (uint32_t i = 1; i < op->lanes && status == GANTRY_OK && !gy_nccl_tied(x, true); i++)
         status = gy_submit_order(x, x->first_lane, gy_submit_lane(x, i));
-    }
     return status;
 }
 
@@ -106,20 +99,17 @@ static gantry_status record_end(gy_submit *x)
     const gy_op *op = &x->h->job->schedule->ops.at[x->op];
     gantry_status status = GANTRY_OK;
     gy_queue queue = x->first_lane;
-    if (x->h->op[x->op].event == GY_NONE) {
+    if (x->h->op[x->op].event == GY_NONE)
         return GANTRY_OK;
-    }
     if (gy_nccl_tied(x, true)) {
         queue = x->h->device[x->first_lane.device].auxiliary;
         x->h->auxiliary_last[x->first_lane.device] = 1;
-        for (uint32_t i = 0; i < op->lanes && status == GANTRY_OK; i++) {
+        for (uint32_t i = 0; i < op->lanes && status == GANTRY_OK; i++)
             status = gy_submit_order(x, gy_submit_lane(x, i), queue);
-        }
     }
     status = status ? status : gy_submit_record(x, queue, event_of(x->h, x->op, x->start));
-    if (status == GANTRY_OK && x->submitter) {
+    if (status == GANTRY_OK && x->submitter)
         gy_submitters_signal(x);
-    }
     return status;
 }
 
@@ -165,9 +155,8 @@ static gantry_status submit_all(gy_submit *x)
 static gantry_status fork(gy_submit *x)
 {
     gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; i < x->h->lanes && status == GANTRY_OK; i++) {
+    for (uint32_t i = 0; i < x->h->lanes && status == GANTRY_OK; i++)
         status = x->h->lane[i].used ? gy_submit_order(x, x->h->end_stream, x->h->lane[i].queue) : GANTRY_OK;
-    }
     return status;
 }
 
@@ -183,9 +172,8 @@ static gantry_status fetch_words(gy_submit *x, uint32_t device)
     gy_cuda_device *d = &h->device[device];
     size_t bytes = d->launches * sizeof(int32_t);
     gantry_status status = gy_cuda_use(h, device, x->err);
-    if (status) {
+    if (status)
         return status;
-    }
     CUresult code = h->d.cuMemcpyDtoHAsync(d->fetched_status + x->turn * d->launches, d->status + x->turn * bytes,
                                            bytes, d->auxiliary.stream);
     return gy_submit_check(x, code, d->auxiliary, "fetching status words");
@@ -205,9 +193,8 @@ static gantry_status join(gy_submit *x)
     }
     for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
         status = has_words(h, i) ? fetch_words(x, i) : GANTRY_OK;
-        if (status == GANTRY_OK && (has_words(h, i) || h->auxiliary_last[i])) {
+        if (status == GANTRY_OK && (has_words(h, i) || h->auxiliary_last[i]))
             status = gy_submit_order(x, h->device[i].auxiliary, h->end_stream);
-        }
     }
     return status;
 }
@@ -218,11 +205,9 @@ gantry_status gy_submit_start(gy_submit *x)
     memset(x->h->forked, 0, x->h->devices);
     memset(x->h->auxiliary_last, 0, x->h->devices);
     x->op = GY_NONE;
-    if (x->capture || x->after_caller) {
+    if (x->capture || x->after_caller)
         status = fork(x);
-    }
-    if (status == GANTRY_OK) {
+    if (status == GANTRY_OK)
         status = x->h->submitters && !x->capture ? gy_submitters_submit(x) : submit_all(x);
-    }
     return status ? status : join(x);
 }

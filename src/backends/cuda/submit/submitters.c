@@ -65,9 +65,8 @@ static bool is_alone(const gy_cuda *h, uint32_t id)
     const gantry_schedule *s = h->job->schedule;
     const gy_op *op = &s->ops.at[id];
     uint32_t lane = first_lane_of(h, id).device, pairs = op->kind == GY_OP_FILL ? op->uses : op->uses / 2;
-    if (op->lanes != 1 || op->kind == GY_OP_COLLECTIVE) {
+    if (op->lanes != 1 || op->kind == GY_OP_COLLECTIVE)
         return false;
-    }
     if (gy_op_calls(op)) {
         bool gpu = h->device[gy_op_device(s, op, 0)].gpu;
         return !gpu || h->job->graph->nodes.at[op->node].kernel != GY_NONE;
@@ -84,9 +83,8 @@ static bool is_alone(const gy_cuda *h, uint32_t id)
 static bool all_alone(const gy_cuda *h)
 {
     bool alone = !h->nccl && !h->job->record;
-    for (uint32_t i = 0; i < h->job->schedule->ops.count && alone; i++) {
+    for (uint32_t i = 0; i < h->job->schedule->ops.count && alone; i++)
         alone = is_alone(h, i);
-    }
     return alone;
 }
 
@@ -95,9 +93,8 @@ static bool all_alone(const gy_cuda *h)
 static gy_submitter *submitter_of(const gy_cuda *h, const gy_submitters *c, uint32_t device)
 {
     gy_submitter *m = c->submitter;
-    while (m < c->submitter + c->count && !gy_cuda_same_gpu(h, m->device, device)) {
+    while (m < c->submitter + c->count && !gy_cuda_same_gpu(h, m->device, device))
         m++;
-    }
     return m;
 }
 
@@ -144,9 +141,8 @@ static bool is_wanted(const char *what)
 static bool pays(const gy_submitters *c, size_t ops)
 {
     size_t most = 0;
-    for (uint32_t i = 0; i < c->count; i++) {
+    for (uint32_t i = 0; i < c->count; i++)
         most = c->submitter[i].ops > most ? c->submitter[i].ops : most;
-    }
     bool worth = ops - most >= LEAST_SPARED && sysconf(_SC_NPROCESSORS_ONLN) >= (long)c->count;
     return c->count > 1 && (worth || is_wanted("on"));
 }
@@ -157,39 +153,33 @@ static void *work(void *data);
 static bool begin_threads(gy_submitters *c)
 {
     while (c->threads + 1 < c->count &&
-           gy_thread_create(&c->submitter[c->threads + 1].thread, work, &c->submitter[c->threads + 1]) == 0) {
+           gy_thread_create(&c->submitter[c->threads + 1].thread, work, &c->submitter[c->threads + 1]) == 0)
         c->threads++;
-    }
     return c->threads + 1 == c->count;
 }
 
 gantry_status gy_submitters_make(gy_cuda *h, gantry_error *err)
 {
     size_t ops = h->job->schedule->ops.count;
-    if (h->graphs || !all_alone(h) || is_wanted("off")) {
+    if (h->graphs || !all_alone(h) || is_wanted("off"))
         return GANTRY_OK;
-    }
     gy_submitters *c = gy_arena_calloc(&h->arena, 1, sizeof *c);
     gy_submitter *submitter = c ? gy_arena_calloc(&h->arena, h->devices + 1, sizeof *submitter) : NULL;
     atomic_ullong *recorded = submitter ? gy_arena_calloc(&h->arena, ops + 1, sizeof *recorded) : NULL;
-    if (!recorded) {
+    if (!recorded)
         return gy_fail_nomem(err);
-    }
     c->submitter = submitter;
     c->recorded = recorded;
     count_ops(h, c);
-    if (!pays(c, ops)) {
+    if (!pays(c, ops))
         return GANTRY_OK;
-    }
-    if (!deal_out(h, c)) {
+    if (!deal_out(h, c))
         return gy_fail_nomem(err);
-    }
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->begun, NULL);
     h->submitters = c;
-    if (!begin_threads(c)) {
+    if (!begin_threads(c))
         gy_submitters_free(h);
-    }
     return GANTRY_OK;
 }
 
@@ -197,18 +187,16 @@ gantry_status gy_submitters_make(gy_cuda *h, gantry_error *err)
 
 static void rest(unsigned turn)
 {
-    if (turn % TURNS == TURNS - 1) {
+    if (turn % TURNS == TURNS - 1)
         sched_yield();
-    }
 }
 
 gantry_status gy_submitters_await(const gy_submit *x, uint32_t op)
 {
     gy_submitters *c = x->submitter->all;
     for (unsigned turn = 0; atomic_load_explicit(&c->recorded[op], memory_order_acquire) < x->start; turn++) {
-        if (atomic_load_explicit(&c->stop, memory_order_relaxed)) {
+        if (atomic_load_explicit(&c->stop, memory_order_relaxed))
             return GANTRY_E_DEVICE; /* the other tells why */
-        }
         rest(turn);
     }
     return GANTRY_OK;
@@ -234,21 +222,18 @@ static void submit_own(gy_submitter *m)
         m->status = gy_submit_op(&x);
     }
     m->failed = x.op;
-    if (m->status) {
+    if (m->status)
         atomic_store(&c->stop, true);
-    }
 }
 
 /* False: there are no more starts. */
 static bool await_round(gy_submitters *c, unsigned long long *seen)
 {
-    for (unsigned turn = 0; turn < SPINS && atomic_load_explicit(&c->round, memory_order_acquire) == *seen; turn++) {
+    for (unsigned turn = 0; turn < SPINS && atomic_load_explicit(&c->round, memory_order_acquire) == *seen; turn++)
         rest(turn);
-    }
     pthread_mutex_lock(&c->lock);
-    while (atomic_load(&c->round) == *seen) {
+    while (atomic_load(&c->round) == *seen)
         pthread_cond_wait(&c->begun, &c->lock);
-    }
     *seen = atomic_load(&c->round);
     bool more = !c->over;
     pthread_mutex_unlock(&c->lock);
@@ -285,13 +270,11 @@ static gantry_status tell_failure(const gy_submitters *c, gy_submit *x)
         bool itself = m->status && m->why.status;
         first = itself && (!first || m->failed < first->failed) ? m : first;
     }
-    if (!first) {
+    if (!first)
         return gy_fail(x->err, GANTRY_E_DEVICE, NULL, "a thread that submits has stopped without a reason");
-    }
     x->op = first->failed;
-    if (x->err) {
+    if (x->err)
         *x->err = first->why;
-    }
     return first->status;
 }
 
@@ -305,9 +288,8 @@ gantry_status gy_submitters_submit(gy_submit *x)
     h->concurrent = true;
     next_round(c, false);
     submit_own(&c->submitter[0]);
-    for (unsigned turn = 0; atomic_load_explicit(&c->busy, memory_order_acquire) > 0; turn++) {
+    for (unsigned turn = 0; atomic_load_explicit(&c->busy, memory_order_acquire) > 0; turn++)
         rest(turn);
-    }
     h->concurrent = false;
     h->current = GY_NONE;
     return atomic_load(&c->stop) ? tell_failure(c, x) : GANTRY_OK;
@@ -317,18 +299,14 @@ gantry_status gy_submitters_submit(gy_submit *x)
 void gy_submitters_free(gy_cuda *h)
 {
     gy_submitters *c = h->submitters;
-    if (!c) {
+    if (!c)
         return;
-    }
     next_round(c, true);
-    for (uint32_t i = 1; i <= c->threads; i++) {
+    for (uint32_t i = 1; i <= c->threads; i++)
         pthread_join(c->submitter[i].thread, NULL);
-    }
-    for (uint32_t i = 0; i < c->count; i++) {
-        for (uint32_t t = 0; t < h->turns; t++) {
+    for (uint32_t i = 0; i < c->count; i++)
+        for (uint32_t t = 0; t < h->turns; t++)
             gy_callbacks_free(&c->submitter[i].callbacks[t]);
-        }
-    }
     pthread_mutex_destroy(&c->lock);
     pthread_cond_destroy(&c->begun);
     h->submitters = NULL;

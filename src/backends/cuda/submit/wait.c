@@ -27,9 +27,8 @@ static void look(gy_cuda *h, uint64_t start, progress *p)
     size_t ops = h->job->schedule->ops.count;
     while (!h->graphs && p->op < ops) {
         uint32_t event = h->op[p->op].event;
-        if (event != GY_NONE && h->d.cuEventQuery(h->event[event * h->ring + start % h->ring]) != CUDA_SUCCESS) {
+        if (event != GY_NONE && h->d.cuEventQuery(h->event[event * h->ring + start % h->ring]) != CUDA_SUCCESS)
             return;
-        }
         p->op++;
         p->moved_ns = event != GY_NONE ? gy_now_ns() : p->moved_ns;
     }
@@ -56,9 +55,8 @@ static gantry_status fail_lost(gy_cuda *h, uint64_t start, CUresult code, const 
     name_op(h, p, op, sizeof op);
     snprintf(what, sizeof what, "start %llu failed; %s; reported", (unsigned long long)start, op);
     gy_cuda_fail(h, code, h->end_stream.device, what, err);
-    if (h->broken.status == GANTRY_OK && err) {
+    if (h->broken.status == GANTRY_OK && err)
         h->broken = *err; /* what the end of a start says is no matter of one call */
-    }
     return GANTRY_E_DEVICE;
 }
 
@@ -70,9 +68,8 @@ static gantry_status fail_time(gy_cuda *h, const progress *p, const char *limit,
     gantry_error why = { 0 };
     gantry_status status = gy_fail(&why, GANTRY_E_TIMEOUT, NULL, "%s; %s", limit, op);
     gy_nccl_end(h, &why);
-    if (err) {
+    if (err)
         *err = why;
-    }
     return status;
 }
 
@@ -83,9 +80,8 @@ static gantry_status watch(gy_cuda *h, uint64_t start, progress *p, gantry_error
     char limit[96];
     look(h, start, p);
     gantry_status status = gy_nccl_watch(h, p->op, err);
-    if (status) {
+    if (status)
         return status;
-    }
     if (h->job->deadline_ns && now - began > h->job->deadline_ns) {
         snprintf(limit, sizeof limit, "the deadline of %.3f ms passed", (double)h->job->deadline_ns / 1e6);
         return fail_time(h, p, limit, err);
@@ -102,16 +98,13 @@ static gantry_status wait_end(gy_cuda *h, uint64_t start, gantry_error *err)
     progress p = { .moved_ns = gy_now_ns() };
     for (unsigned turn = 0;; turn++) {
         CUresult code = h->d.cuEventQuery(turn_of(h, start)->end);
-        if (code == CUDA_SUCCESS) {
+        if (code == CUDA_SUCCESS)
             return GANTRY_OK;
-        }
-        if (code != CUDA_ERROR_NOT_READY) {
+        if (code != CUDA_ERROR_NOT_READY)
             return fail_lost(h, start, code, &p, err);
-        }
         gantry_status status = turn % 64 == 63 ? watch(h, start, &p, err) : GANTRY_OK;
-        if (status) {
+        if (status)
             return status;
-        }
         gy_cuda_rest(turn);
     }
 }
@@ -122,9 +115,8 @@ static uint32_t failed_word(const gy_cuda *h, uint32_t turn, int32_t *word)
     const gantry_schedule *s = h->job->schedule;
     for (uint32_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
-        if (!h->op[i].call) {
+        if (!h->op[i].call)
             continue;
-        }
         const gy_cuda_device *d = &h->device[gy_op_device(h->job->schedule, op, 0)];
         if (d->gpu && d->fetched_status[turn * d->launches + h->op[i].word]) {
             *word = d->fetched_status[turn * d->launches + h->op[i].word];
@@ -139,14 +131,12 @@ static uint32_t failed_word(const gy_cuda *h, uint32_t turn, int32_t *word)
 static gantry_status failure_of(gy_cuda *h, uint64_t start, gantry_error *err)
 {
     uint32_t op = atomic_load(&h->failed.op);
-    if (op != GY_NONE) {
+    if (op != GY_NONE)
         return gy_cuda_op_fail(h, op, h->failed.status, h->failed.word, err);
-    }
     int32_t word = 0;
     op = failed_word(h, gy_job_turn(h->job, start), &word);
-    if (op == GY_NONE) {
+    if (op == GY_NONE)
         return GANTRY_OK;
-    }
     h->dirty_words = true;
     return gy_cuda_op_fail(h, op, GANTRY_OK, word, err);
 }
@@ -167,9 +157,8 @@ static void take_times(gy_cuda *h, uint64_t start)
     uint32_t turn = gy_job_turn(h->job, start);
     bool by_cupti = gy_cupti_take(h, begin);
     for (uint32_t i = 0; h->clock && i < s->ops.count; i++) {
-        if (by_cupti && !gy_cupti_leaves_to_events(h, i)) {
+        if (by_cupti && !gy_cupti_leaves_to_events(h, i))
             continue;
-        }
         uint32_t device = h->lane[s->op_lane.at[s->ops.at[i].lane]].queue.device;
         h->time[i].start = time_of(h, *gy_cuda_clock(h, turn, i, 0), device) - begin;
         h->time[i].end = time_of(h, *gy_cuda_clock(h, turn, i, 1), device) - begin;
@@ -179,20 +168,17 @@ static void take_times(gy_cuda *h, uint64_t start)
 gantry_status gy_cuda_finish(gy_cuda *h, uint64_t start, int64_t *elapsed_ns, gantry_error *err)
 {
     if (h->broken.status) {
-        if (err) {
+        if (err)
             *err = h->broken;
-        }
         h->ended = gy_cuda_lost(h) ? h->begun : h->ended;
         return h->broken.status;
     }
     gantry_status status = wait_end(h, start, err);
     status = status ? status : gy_nccl_watch(h, GY_NONE, err); /* kernels that gave up have ended, too */
-    if (gy_cuda_lost(h)) {
+    if (gy_cuda_lost(h))
         h->ended = h->begun; /* nothing will move any more */
-    }
-    if (status) {
+    if (status)
         return status;
-    }
     h->ended = start;
     status = failure_of(h, start, err);
     if (status) {
@@ -200,9 +186,8 @@ gantry_status gy_cuda_finish(gy_cuda *h, uint64_t start, int64_t *elapsed_ns, ga
         return status;
     }
     const gy_cuda_turn *t = turn_of(h, start);
-    if (!t->by_stream) {
+    if (!t->by_stream)
         gy_cuda_mirrors_out(h, gy_job_turn(h->job, start));
-    }
     *elapsed_ns = time_of(h, t->end, h->end_stream.device) - t->begin_ns;
     take_times(h, start);
     gy_replay_record(h, *elapsed_ns);
@@ -213,9 +198,8 @@ static bool all_ended(gy_cuda *h)
 {
     for (; h->ended < h->begun; h->ended++) {
         CUresult code = h->d.cuEventQuery(turn_of(h, h->ended + 1)->end);
-        if (code == CUDA_ERROR_NOT_READY) {
+        if (code == CUDA_ERROR_NOT_READY)
             return false;
-        }
     }
     h->stuck = false;
     return true;
@@ -225,9 +209,8 @@ bool gy_cuda_idle(gy_cuda *h)
 {
     int64_t until = gy_now_ns() + DRAIN_MS * INT64_C(1000000);
     for (unsigned turn = 0; !all_ended(h); turn++) {
-        if (gy_now_ns() > until) {
+        if (gy_now_ns() > until)
             return false;
-        }
         gy_cuda_rest(turn);
     }
     return true;
@@ -236,7 +219,6 @@ bool gy_cuda_idle(gy_cuda *h)
 void gy_cuda_drain(gy_cuda *h)
 {
     int64_t until = gy_now_ns() + gy_cuda_patience(h);
-    for (unsigned turn = 0; !all_ended(h) && gy_now_ns() < until; turn++) {
+    for (unsigned turn = 0; !all_ended(h) && gy_now_ns() < until; turn++)
         gy_cuda_rest(turn);
-    }
 }

@@ -60,22 +60,19 @@ static bool gives_work(const char *function)
 static gy_cupti *run_of_thread(void)
 {
     gy_cupti *c = runs;
-    while (c && !(c->submits && pthread_equal(c->by, pthread_self()))) {
+    while (c && !(c->submits && pthread_equal(c->by, pthread_self())))
         c = c->next;
-    }
     return c;
 }
 
 static void hear_call(const gy_cupti_call_data *call)
 {
-    if (call->site != 0 || !gives_work(call->function)) {
+    if (call->site != 0 || !gives_work(call->function))
         return;
-    }
     gy_cupti_lock();
     gy_cupti *c = run_of_thread();
-    if (c && !c->captures && c->op != GY_NONE) {
+    if (c && !c->captures && c->op != GY_NONE)
         c->incomplete = !gy_cupti_table_add(&c->calls, call->correlation, c->op) || c->incomplete;
-    }
     gy_cupti_unlock();
 }
 
@@ -83,12 +80,10 @@ static void hear_call(const gy_cupti_call_data *call)
 static gy_cupti *run_of_graph(CUgraph graph)
 {
     gy_cupti *c = run_of_thread();
-    if (c) {
+    if (c)
         return c;
-    }
-    for (c = runs; c && !(c->captures && c->graph && c->graph == graph);) {
+    for (c = runs; c && !(c->captures && c->graph && c->graph == graph);)
         c = c->next;
-    }
     return c;
 }
 
@@ -118,9 +113,8 @@ static void hear_cloned(const gy_cupti_graph_data *node)
 {
     uint64_t number = number_of(node->node, node->type), like = number ? number_of(node->original, node->type) : 0;
     gy_cupti_lock();
-    for (gy_cupti *c = like ? runs : NULL; c; c = c->next) {
+    for (gy_cupti *c = like ? runs : NULL; c; c = c->next)
         gy_cupti_table_alias(&c->nodes, number, like);
-    }
     gy_cupti_unlock();
 }
 
@@ -129,9 +123,8 @@ static void hear(void *user, int domain, uint32_t id, const void *data)
     const gy_cupti_resource_data *resource = data;
     (void)user;
     if (domain == GY_CUPTI_DRIVER) {
-        if (atomic_load_explicit(&submissions, memory_order_acquire)) {
+        if (atomic_load_explicit(&submissions, memory_order_acquire))
             hear_call(data);
-        }
     } else if (domain == GY_CUPTI_RESOURCE && id == GY_CUPTI_CREATED) {
         hear_created(resource->graph);
     } else if (domain == GY_CUPTI_RESOURCE && id == GY_CUPTI_CLONED) {
@@ -142,13 +135,11 @@ static void hear(void *user, int domain, uint32_t id, const void *data)
 void gy_cupti_enter(gy_cuda *h, bool capture)
 {
     gy_cupti *c = h->cupti;
-    if (!c || !c->on) {
+    if (!c || !c->on)
         return;
-    }
     gy_cupti_lock();
-    if (capture) {
+    if (capture)
         gy_cupti_table_clear(&c->nodes);
-    }
     c->submits = true;
     c->captures = capture;
     c->by = pthread_self();
@@ -216,11 +207,9 @@ static void take_in(const gy_cupti_record *r)
         return;
     }
     gy_cupti_lock();
-    for (gy_cupti *c = runs; c; c = c->next) {
-        if (gy_cupti_take_record(c, number32(r, correlation), number64(r, node), r->start, r->end)) {
+    for (gy_cupti *c = runs; c; c = c->next)
+        if (gy_cupti_take_record(c, number32(r, correlation), number64(r, node), r->start, r->end))
             break;
-        }
-    }
     gy_cupti_unlock();
 }
 
@@ -230,9 +219,8 @@ static void complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t
     (void)context;
     (void)stream;
     (void)size;
-    while (buffer && valid && api.cuptiActivityGetNextRecord(buffer, valid, &record) == GY_CUPTI_OK) {
+    while (buffer && valid && api.cuptiActivityGetNextRecord(buffer, valid, &record) == GY_CUPTI_OK)
         take_in(record);
-    }
     gy_cupti_lock();
     if (buffer && runs && spares < MOST_SPARE) {
         spare[spares++] = buffer;
@@ -246,13 +234,11 @@ void gy_cupti_flush(const gy_cupti *c, bool forced)
 {
     bool others = false;
     gy_cupti_lock();
-    for (const gy_cupti *run = runs; run; run = run->next) {
+    for (const gy_cupti *run = runs; run; run = run->next)
         others = others || (run != c && run->busy);
-    }
     gy_cupti_unlock();
-    if (!forced || !others) {
+    if (!forced || !others)
         api.cuptiActivityFlushAll(forced);
-    }
 }
 
 /* The quickest of some looks at both clocks. */
@@ -278,25 +264,22 @@ bool gy_cupti_offset(int64_t *ns)
 static void stay_loaded(void)
 {
     Dl_info self;
-    if (dladdr(&kinds, &self) && self.dli_fname) {
+    if (dladdr(&kinds, &self) && self.dli_fname)
         dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
-    }
 }
 
 static void detach(void)
 {
-    for (int i = 0; i < KINDS; i++) {
+    for (int i = 0; i < KINDS; i++)
         api.cuptiActivityDisable(kinds[i]);
-    }
     api.cuptiActivityFlushAll(1);
     api.cuptiEnableDomain(0, subscriber, GY_CUPTI_DRIVER);
     api.cuptiEnableCallback(0, subscriber, GY_CUPTI_RESOURCE, GY_CUPTI_CREATED);
     api.cuptiEnableCallback(0, subscriber, GY_CUPTI_RESOURCE, GY_CUPTI_CLONED);
     api.cuptiUnsubscribe(subscriber);
     gy_cupti_lock();
-    while (spares) {
+    while (spares)
         gy_free(spare[--spares]);
-    }
     gy_cupti_unlock();
 }
 
@@ -304,21 +287,18 @@ static void detach(void)
 static const char *attach(int driver_version)
 {
     const char *why;
-    if (gy_cupti_load(&api, driver_version, &why, NULL)) {
+    if (gy_cupti_load(&api, driver_version, &why, NULL))
         return why;
-    }
     int code = api.cuptiSubscribe(&subscriber, hear, NULL);
-    if (code != GY_CUPTI_OK) {
+    if (code != GY_CUPTI_OK)
         return code == GY_CUPTI_TAKEN ? "another tool uses CUPTI" : "CUPTI cannot be used";
-    }
     stay_loaded();
     code = api.cuptiActivityRegisterCallbacks(request, complete);
     code = code ? code : api.cuptiEnableDomain(1, subscriber, GY_CUPTI_DRIVER);
     code = code ? code : api.cuptiEnableCallback(1, subscriber, GY_CUPTI_RESOURCE, GY_CUPTI_CREATED);
     code = code ? code : api.cuptiEnableCallback(1, subscriber, GY_CUPTI_RESOURCE, GY_CUPTI_CLONED);
-    for (int i = 0; i < KINDS && code == GY_CUPTI_OK; i++) {
+    for (int i = 0; i < KINDS && code == GY_CUPTI_OK; i++)
         code = api.cuptiActivityEnable(kinds[i]);
-    }
     if (code != GY_CUPTI_OK) {
         detach();
         return "CUPTI cannot be used";
@@ -343,16 +323,14 @@ void gy_cupti_unsubscribe(gy_cupti *c)
 {
     pthread_mutex_lock(&joining);
     gy_cupti **link = &runs;
-    while (*link && *link != c) {
+    while (*link && *link != c)
         link = &(*link)->next;
-    }
     if (*link) {
         gy_cupti_lock();
         *link = c->next;
         gy_cupti_unlock();
-        if (!runs) {
+        if (!runs)
             detach();
-        }
     }
     pthread_mutex_unlock(&joining);
 }

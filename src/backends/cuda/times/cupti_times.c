@@ -18,14 +18,12 @@ gantry_status gy_cupti_open(gy_cuda *h, gantry_error *err)
 {
     size_t ops = h->job->schedule->ops.count;
     int version = 0;
-    if (!h->job->record) {
+    if (!h->job->record)
         return GANTRY_OK;
-    }
     gy_cupti *c = gy_arena_calloc(&h->arena, 1, sizeof *c);
     if (!c || !(c->span = gy_arena_calloc(&h->arena, ops + 1, sizeof *c->span)) ||
-        !(c->host = gy_arena_calloc(&h->arena, ops + 1, sizeof *c->host))) {
+        !(c->host = gy_arena_calloc(&h->arena, ops + 1, sizeof *c->host)))
         return gy_fail_nomem(err);
-    }
     c->h = h;
     c->op = GY_NONE;
     c->patience_ns = PATIENCE_NS;
@@ -59,16 +57,14 @@ bool gy_cupti_on(const gy_cuda *h)
 const char *gy_cupti_replay(gy_cuda *h)
 {
     gy_cupti *c = h->cupti;
-    if (!c) {
+    if (!c)
         return h->replay;
-    }
-    if (!c->on) {
+    if (!c->on)
         snprintf(c->text, sizeof c->text, "%s; times by events, %s", h->replay, c->why);
-    } else if (c->without) {
+    else if (c->without)
         snprintf(c->text, sizeof c->text, "%s; times by CUPTI, none of %u ops", h->replay, c->without);
-    } else {
+    else
         snprintf(c->text, sizeof c->text, "%s; times by CUPTI", h->replay);
-    }
     return c->text;
 }
 
@@ -78,9 +74,8 @@ void gy_cupti_begin(gy_cuda *h)
 {
     gy_cupti *c = h->cupti;
     size_t ops = h->job->schedule->ops.count;
-    if (!gy_cupti_on(h)) {
+    if (!gy_cupti_on(h))
         return;
-    }
     gy_cupti_lock();
     gy_cupti_table_clear(&c->calls);
     gy_cupti_table_again(&c->nodes);
@@ -104,9 +99,8 @@ bool gy_cupti_take_record(gy_cupti *c, uint32_t correlation, uint64_t node, uint
     gy_cupti_piece *piece = node ? gy_cupti_table_find(&c->nodes, node) : NULL;
     gy_cupti_table *table = piece ? &c->nodes : &c->calls;
     piece = piece ? piece : gy_cupti_table_find(&c->calls, correlation);
-    if (!piece) {
+    if (!piece)
         return false;
-    }
     gy_cupti_span *s = &c->span[piece->op];
     table->recorded += !piece->recorded;
     piece->recorded = true;
@@ -164,9 +158,8 @@ static bool is_launch(const gy_cuda *h, uint32_t id, bool own)
 static bool launches(const gy_cuda *h)
 {
     uint32_t i = 0;
-    while (i < h->job->schedule->ops.count && !is_launch(h, i, false)) {
+    while (i < h->job->schedule->ops.count && !is_launch(h, i, false))
         i++;
-    }
     return i < h->job->schedule->ops.count;
 }
 
@@ -185,12 +178,10 @@ bool gy_cupti_leaves_to_events(const gy_cuda *h, uint32_t op)
 static gy_op_time time_of(const gy_cupti_span *s, const gy_op_time *host, int64_t offset, int64_t begin_ns)
 {
     gy_op_time t = { 0 };
-    if (s->lost) {
+    if (s->lost)
         return t;
-    }
-    if (s->end) {
+    if (s->end)
         t = (gy_op_time){ (int64_t)s->start - offset, (int64_t)s->end - offset };
-    }
     if (host->end) {
         t.start = s->end && t.start < host->start ? t.start : host->start;
         t.end = s->end && t.end > host->end ? t.end : host->end;
@@ -215,9 +206,8 @@ bool gy_cupti_take(gy_cuda *h, int64_t begin_ns)
 {
     gy_cupti *c = h->cupti;
     int64_t offset = 0;
-    if (!gy_cupti_on(h)) {
+    if (!gy_cupti_on(h))
         return false;
-    }
     await_records(c);
     bool clock = gy_cupti_offset(&offset);
     gy_cupti_lock();
@@ -231,8 +221,7 @@ bool gy_cupti_take(gy_cuda *h, int64_t begin_ns)
         h->time[i] = clock ? time_of(&c->span[i], &c->host[i], offset, begin_ns) : (gy_op_time){ .start = 0, .end = 0 };
     }
     gy_cupti_unlock();
-    if (nothing || !clock) {
+    if (nothing || !clock)
         give_up(h, named);
-    }
     return true;
 }

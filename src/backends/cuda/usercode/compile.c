@@ -20,9 +20,8 @@ static gantry_status fail_nvrtc(const gy_nvrtc *n, int code, const char *path, g
     const char *why = n->nvrtcGetErrorString(code);
     gy_fail(err, GANTRY_E_DEVICE, NULL, "NVRTC %d.%d cannot compile %s: %s", n->major, n->minor, path,
             why ? why : "no reason given");
-    if (err) {
+    if (err)
         err->native = code;
-    }
     return GANTRY_E_DEVICE;
 }
 
@@ -33,9 +32,8 @@ static gantry_status choose_target(gy_target *to, const gy_nvrtc *n, int capabil
     int count = 0, least = 0;
     int code = n->nvrtcGetNumSupportedArchs(&count);
     int *known = gy_calloc(code == 0 && count > 0 ? (size_t)count : 1, sizeof *known);
-    if (!known) {
+    if (!known)
         return gy_fail_nomem(err);
-    }
     code = code ? code : n->nvrtcGetSupportedArchs(known);
     gy_target best = { 0 };
     for (int i = 0; i < count && code == 0; i++) {
@@ -43,9 +41,8 @@ static gantry_status choose_target(gy_target *to, const gy_nvrtc *n, int capabil
         least = i == 0 || known[i] < least ? known[i] : least;
     }
     gy_free(known);
-    if (code) {
+    if (code)
         return fail_nvrtc(n, code, path, err);
-    }
     if (!best.architecture) {
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
                        "NVRTC %d.%d compiles for compute capability %d.%d and later, the device has %d.%d: %s needs an "
@@ -64,9 +61,8 @@ static gantry_status fail_compile(const gy_nvrtc *n, struct _nvrtcProgram *progr
     size_t bytes = 0;
     char shown[MOST_SHOWN] = "";
     char *log = n->nvrtcGetProgramLogSize(program, &bytes) == 0 ? gy_calloc(1, bytes + 1) : NULL;
-    if (log && n->nvrtcGetProgramLog(program, log) == 0) {
+    if (log && n->nvrtcGetProgramLog(program, log) == 0)
         gy_lines_text(shown, sizeof shown, log);
-    }
     gy_free(log);
     return gy_fail(err, GANTRY_E_GRAPH, NULL, "%s does not compile: %s", path, *shown ? shown : "no output");
 }
@@ -77,9 +73,8 @@ static gantry_status take_code(gy_code *code, const gy_nvrtc *n, struct _nvrtcPr
     size_t bytes = 0;
     int failed = t.exact ? n->nvrtcGetCUBINSize(program, &bytes) : n->nvrtcGetPTXSize(program, &bytes);
     char *at = failed ? NULL : gy_alloc(bytes + 1);
-    if (!failed && !at) {
+    if (!failed && !at)
         return gy_fail_nomem(err);
-    }
     failed = failed ? failed : t.exact ? n->nvrtcGetCUBIN(program, at) : n->nvrtcGetPTX(program, at);
     if (failed) {
         gy_free(at);
@@ -97,9 +92,8 @@ static gantry_status compile(gy_code *code, const gy_nvrtc *n, const char *path,
     enum { COMPILATION_FAILED = 6 }; /* NVRTC_ERROR_COMPILATION */
     struct _nvrtcProgram *program = NULL;
     int failed = n->nvrtcCreateProgram(&program, text, path, 0, NULL, NULL);
-    if (failed) {
+    if (failed)
         return fail_nvrtc(n, failed, path, err);
-    }
     failed = n->nvrtcCompileProgram(program, (int)options->count, (const char *const *)options->at);
     gantry_status status = failed == COMPILATION_FAILED ? fail_compile(n, program, path, err)
                            : failed                     ? fail_nvrtc(n, failed, path, err)
@@ -124,9 +118,8 @@ static gantry_status find_place(char **path, const gy_nvrtc *n, const source *s,
 {
     uint64_t hash = gy_hash64((uint64_t)n->major << 32 | (uint64_t)n->minor);
     bool known = true;
-    for (size_t i = 0; i < s->options.count; i++) {
+    for (size_t i = 0; i < s->options.count; i++)
         hash = gy_hash_bytes(s->options.at[i], strlen(s->options.at[i]) + 1, hash);
-    }
     gantry_status status = gy_includes_hash(&hash, &known, s->path, s->text, s->length, s->folders, 2, err);
     return status || !known ? status : gy_cache_path(path, hash, s->target.exact ? ".cubin" : ".ptx", err);
 }
@@ -141,9 +134,8 @@ static gantry_status compile_source(gy_code *code, const gy_nvrtc *n, source *s,
     }
     gy_code made = { 0 };
     status = compile(&made, n, s->path, s->text, s->target, &s->options, err);
-    if (status == GANTRY_OK && place) {
+    if (status == GANTRY_OK && place)
         status = gy_cache_keep(place, made.at, made.bytes, err);
-    }
     gy_free(place);
     if (status) {
         gy_free(made.at);
@@ -162,9 +154,8 @@ gantry_status gy_nvrtc_compile(gy_code *code, const gy_nvrtc *nvrtc, const char 
     s.folders[1] = folder && *folder ? folder : ".";
     gantry_status status = own ? choose_target(&s.target, nvrtc, capability, path, err) : gy_fail_nomem(err);
     status = status ? status : gy_file_read(&s.text, &s.length, path, err);
-    if (status == GANTRY_OK && !gy_options_make(&s.options, nvrtc, s.target, s.folders, 2)) {
+    if (status == GANTRY_OK && !gy_options_make(&s.options, nvrtc, s.target, s.folders, 2))
         status = gy_fail_nomem(err);
-    }
     status = status ? status : compile_source(code, nvrtc, &s, err);
     gy_options_free(&s.options);
     gy_free(s.text);

@@ -24,20 +24,17 @@ static void each_section(const char *code, size_t bytes, visit each, void *conte
     Elf64_Shdr section, names;
     memcpy(&head, code, sizeof head);
     if (head.e_shentsize != sizeof section ||
-        !is_inside(bytes, head.e_shoff, (uint64_t)head.e_shnum * sizeof section) || head.e_shstrndx >= head.e_shnum) {
+        !is_inside(bytes, head.e_shoff, (uint64_t)head.e_shnum * sizeof section) || head.e_shstrndx >= head.e_shnum)
         return;
-    }
     memcpy(&names, code + head.e_shoff + head.e_shstrndx * sizeof names, sizeof names);
-    if (!is_inside(bytes, names.sh_offset, names.sh_size)) {
+    if (!is_inside(bytes, names.sh_offset, names.sh_size))
         return;
-    }
     for (unsigned i = 0; i < head.e_shnum; i++) {
         memcpy(&section, code + head.e_shoff + i * sizeof section, sizeof section);
         const char *name = section.sh_name < names.sh_size ? code + names.sh_offset + section.sh_name : "";
         size_t length = strnlen(name, *name ? names.sh_size - section.sh_name : 0);
-        if (length > begin && memcmp(name, prefix, begin) == 0 && !each(context, name + begin, length - begin)) {
+        if (length > begin && memcmp(name, prefix, begin) == 0 && !each(context, name + begin, length - begin))
             return;
-        }
     }
 }
 
@@ -55,22 +52,19 @@ static void each_line(const char *text, visit each, void *context)
         at += sizeof word - 1;
         const char *name = at + strspn(at, " \t\r\n");
         size_t length = 0;
-        while (is_name(name[length])) {
+        while (is_name(name[length]))
             length++;
-        }
-        if (name > at && length && !each(context, name, length)) {
+        if (name > at && length && !each(context, name, length))
             return;
-        }
     }
 }
 
 void gy_entries_each(const char *code, size_t bytes, visit each, void *context)
 {
-    if (bytes >= sizeof(Elf64_Ehdr) && memcmp(code, ELFMAG, SELFMAG) == 0) {
+    if (bytes >= sizeof(Elf64_Ehdr) && memcmp(code, ELFMAG, SELFMAG) == 0)
         each_section(code, bytes, each, context);
-    } else {
+    else
         each_line(code, each, context);
-    }
 }
 
 /* ---- what is missing ---- */
@@ -85,23 +79,19 @@ typedef struct listing {
 static bool has_part(const listing *l, const char *name, size_t length)
 {
     size_t part = strlen(l->part);
-    for (size_t i = 2; i + part <= length; i++) {
-        if (memcmp(name + i, l->part, part) == 0) {
+    for (size_t i = 2; i + part <= length; i++)
+        if (memcmp(name + i, l->part, part) == 0)
             return true;
-        }
-    }
     return false;
 }
 
 static bool note(void *context, const char *name, size_t length)
 {
     listing *l = context;
-    if (length > 2 && name[0] == '_' && name[1] == 'Z' && !l->mangled.length && has_part(l, name, length)) {
+    if (length > 2 && name[0] == '_' && name[1] == 'Z' && !l->mangled.length && has_part(l, name, length))
         gy_text_add_n(&l->mangled, name, length);
-    }
-    if (l->count++ < MOST_NAMED) {
+    if (l->count++ < MOST_NAMED)
         gy_text_printf(&l->others, "%s\"%.*s\"", l->others.length ? ", " : "", (int)length, name);
-    }
     return true;
 }
 

@@ -35,9 +35,8 @@ static void offer(search *s, const char *folder, const char *name)
     char real[PATH_MAX];
     char *path = gy_path_join(folder, name);
     s->nomem = s->nomem || !path;
-    if (path && realpath(path, real)) {
+    if (path && realpath(path, real))
         s->nomem = gy_names_add(&s->files, real, NULL) == GY_NO_NAME || s->nomem;
-    }
     gy_free(path);
 }
 
@@ -52,18 +51,16 @@ static void look_up(search *s, const char *folder, const char *at, char closing)
         return;
     }
     offer(s, folder, name);
-    for (size_t i = 0; i < s->count; i++) {
+    for (size_t i = 0; i < s->count; i++)
         offer(s, s->folders[i], name);
-    }
     gy_free(name);
 }
 
 /* Could the word at `at` be a directive: behind '#', ':' of "%:", or a comment? */
 static bool is_directive(const char *text, const char *at)
 {
-    while (at > text && (at[-1] == ' ' || at[-1] == '\t')) {
+    while (at > text && (at[-1] == ' ' || at[-1] == '\t'))
         at--;
-    }
     return at > text && (at[-1] == '#' || at[-1] == ':' || at[-1] == '/');
 }
 
@@ -74,14 +71,12 @@ static void scan(search *s, const char *folder, const char *text)
         const char *word = at;
         at += strlen("include");
         const char *name = at + strspn(at, " \t");
-        if (word > text && is_word(word[-1])) {
+        if (word > text && is_word(word[-1]))
             continue;
-        }
-        if (*name == '"' || *name == '<') {
+        if (*name == '"' || *name == '<')
             look_up(s, folder, name + 1, *name == '"' ? '"' : '>');
-        } else if (is_directive(text, word)) {
+        else if (is_directive(text, word))
             s->known = false;
-        }
     }
 }
 
@@ -92,9 +87,8 @@ static void splice(char *text)
     for (const char *from = text; *from;) {
         size_t skip = from[0] != '\\' ? 0 : from[1] == '\n' ? 2 : from[1] == '\r' && from[2] == '\n' ? 3 : 0;
         from += skip;
-        if (!skip) {
+        if (!skip)
             *to++ = *from++;
-        }
     }
     *to = '\0';
 }
@@ -124,16 +118,14 @@ gantry_status gy_includes_hash(uint64_t *hash, bool *known, const char *path, co
         size_t bytes = 0;
         const char *name = gy_names_at(&s.files, i);
         gantry_status status = gy_file_read(&inner, &bytes, name, NULL);
-        if (status == GANTRY_OK) {
+        if (status == GANTRY_OK)
             scan_file(&s, name, inner, bytes);
-        }
         s.nomem = s.nomem || status == GANTRY_E_NOMEM; /* what cannot be read NVRTC will complain about */
         gy_free(inner);
     }
     gy_names_free(&s.files);
-    if (s.nomem) {
+    if (s.nomem)
         return gy_fail_nomem(err);
-    }
     *hash = s.hash;
     *known = *known && s.known;
     return GANTRY_OK;

@@ -17,9 +17,8 @@ enum { FIXED = sizeof fixed / sizeof *fixed };
 
 void gy_options_free(gy_options *w)
 {
-    for (size_t i = 0; i < w->count; i++) {
+    for (size_t i = 0; i < w->count; i++)
         gy_free(w->at[i]);
-    }
     gy_vec_free(w);
 }
 
@@ -60,9 +59,8 @@ static bool add_toolkit(gy_options *w, const gy_nvrtc *n)
     bool room = true;
     memcpy(&function, &n->nvrtcVersion, sizeof function);
     char *beside = dladdr(function, &self) && self.dli_fname ? gy_path_folder(self.dli_fname) : gy_strdup(".");
-    if (!beside) {
+    if (!beside)
         return false;
-    }
     bool found = find_headers(w, beside, "../include", &room) || find_headers(w, beside, "../../include", &room) ||
                  (home && *home && find_headers(w, home, "include", &room)) ||
                  (path && *path && find_headers(w, path, "include", &room)) ||
@@ -77,11 +75,9 @@ bool gy_options_make(gy_options *w, const gy_nvrtc *n, gy_target t, const char *
     char architecture[16];
     snprintf(architecture, sizeof architecture, "%s_%d", t.exact ? "sm" : "compute", t.architecture);
     bool room = add_word(w, "--gpu-architecture=", architecture);
-    for (size_t i = 0; i < FIXED && room; i++) {
+    for (size_t i = 0; i < FIXED && room; i++)
         room = add_word(w, fixed[i], "");
-    }
-    for (size_t i = 0; i < count && room; i++) {
+    for (size_t i = 0; i < count && room; i++)
         room = add_word(w, "--include-path=", folders[i]);
-    }
     return room && add_toolkit(w, n);
 }

@@ -29,11 +29,9 @@ bool gy_user_kernel_has(const gy_kernel *kernel)
 
 static const gy_access *find_list(const gantry_graph *g, const gy_node *node)
 {
-    for (uint32_t i = 0; i < node->accesses; i++) {
-        if (g->access.at[node->access + i].is_list) {
+    for (uint32_t i = 0; i < node->accesses; i++)
+        if (g->access.at[node->access + i].is_list)
             return &g->access.at[node->access + i];
-        }
-    }
     return NULL;
 }
 
@@ -98,9 +96,8 @@ static gantry_status compile(gy_code *code, const gy_user_kernel *k, CUdevice de
 static gantry_status copy_image(gy_code *code, const gy_kernel_program *program, gantry_error *err)
 {
     code->at = gy_alloc(program->bytes + 1);
-    if (!code->at) {
+    if (!code->at)
         return gy_fail_nomem(err);
-    }
     memcpy(code->at, program->image, program->bytes);
     code->at[program->bytes] = '\0';
     code->bytes = program->bytes;
@@ -128,9 +125,8 @@ static gantry_status load(gy_user_kernel *k, const gy_code *code, const char *na
     CUjit_option option[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
     void *value[] = { log, (void *)(uintptr_t)LOG };
     CUresult result = k->driver->cuModuleLoadDataEx(&k->module, code->at, 2, option, value);
-    if (result == CUDA_SUCCESS) {
+    if (result == CUDA_SUCCESS)
         return GANTRY_OK;
-    }
     k->module = NULL;
     log[LOG - 1] = '\0';
     name_failure(what, sizeof what, k, name);
@@ -138,9 +134,8 @@ static gantry_status load(gy_user_kernel *k, const gy_code *code, const char *na
     fail_driver(k, result, what, &why);
     gy_lines_text(line, sizeof line, log);
     gy_fail(err, GANTRY_E_DEVICE, NULL, "%s%s%s", why.text, *line ? ": " : "", line);
-    if (err) {
+    if (err)
         err->native = why.native;
-    }
     return GANTRY_E_DEVICE;
 }
 
@@ -148,12 +143,10 @@ static gantry_status find(gy_user_kernel *k, const gy_code *code, const char *na
 {
     const char *entry = k->kernel->code->entry ? k->kernel->code->entry : k->kernel->manifest->name;
     CUresult result = k->driver->cuModuleGetFunction(&k->function, k->module, entry);
-    if (result == CUDA_SUCCESS) {
+    if (result == CUDA_SUCCESS)
         return GANTRY_OK;
-    }
-    if (result != CUDA_ERROR_NOT_FOUND) {
+    if (result != CUDA_ERROR_NOT_FOUND)
         return fail_driver(k, result, "finding the function", err);
-    }
     gy_text why = { 0 };
     gy_entries_explain(&why, code->at, code->bytes, entry);
     gantry_status status = why.failed
@@ -217,9 +210,8 @@ static gantry_status ask_shared(gy_user_kernel *k, CUdevice device, gantry_error
     int most = 0;
     gantry_status status =
         wanted ? ask(k, &most, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device, err) : GANTRY_OK;
-    if (status || !wanted) {
+    if (status || !wanted)
         return status;
-    }
     if (wanted > most) {
         return gy_fail(err, GANTRY_E_GRAPH, NULL, "%lld bytes of shared memory; the device has %d for a block",
                        (long long)wanted, most);
@@ -234,9 +226,8 @@ gantry_status gy_user_kernel_open(gy_user_kernel **out, const gy_driver *driver,
                                   const gantry_graph *graph, const gy_kernel *kernel, gantry_error *err)
 {
     gy_user_kernel *k = gy_calloc(1, sizeof *k);
-    if (!k) {
+    if (!k)
         return gy_fail_nomem(err);
-    }
     k->driver = driver;
     k->kernel = kernel;
     bool handle = kernel->code->program && kernel->code->program->function;
@@ -253,8 +244,7 @@ gantry_status gy_user_kernel_open(gy_user_kernel **out, const gy_driver *driver,
 
 void gy_user_kernel_close(gy_user_kernel *k)
 {
-    if (k->module) {
+    if (k->module)
         k->driver->cuModuleUnload(k->module);
-    }
     gy_free(k);
 }

@@ -27,9 +27,8 @@ static gantry_status evaluate(int64_t *out, const gy_user_kernel *k, const gy_ex
 {
     gantry_error inner;
     *out = 1;
-    if (!e) {
+    if (!e)
         return GANTRY_OK;
-    }
     /* The lookup only reads; the type of its context is what all lookups share. */
     void *context = (void *)(uintptr_t)l;
     gantry_status status = gy_expr_integer(e, gy_launch_lookup, context, out, GANTRY_E_GRAPH, NULL, &inner);
@@ -80,25 +79,21 @@ static gantry_dtype type_of(const gy_user_kernel *k, int32_t arg)
 static void set_scalar(uint64_t *value, const gy_user_kernel *k, int32_t i, const gantry_arg *arg)
 {
     gantry_dtype type = type_of(k, i);
-    if (gy_dtype_is_float(type)) {
+    if (gy_dtype_is_float(type))
         gy_element_store(value, type, 0, arg->number);
-    } else {
+    else
         *value = (uint64_t)arg->integer; /* the first bytes are those of the narrower number */
-    }
 }
 
 static void set_values(const gy_user_call *u, const gantry_launch *l)
 {
-    for (int32_t i = 0; i < l->args; i++) {
-        if (l->arg[i].access) {
+    for (int32_t i = 0; i < l->args; i++)
+        if (l->arg[i].access)
             u->value[i] = (uint64_t)(uintptr_t)l->arg[i].data;
-        } else {
+        else
             set_scalar(&u->value[i], u->kernel, i, &l->arg[i]);
-        }
-    }
-    if (u->scratch) {
+    if (u->scratch)
         u->value[u->params - 1] = (uint64_t)(uintptr_t)l->scratch;
-    }
 }
 
 static size_t bytes_of(const gy_user_call *u, const gantry_launch *l, int32_t i)
@@ -111,12 +106,10 @@ static gantry_status check_count(const gy_user_call *u, int32_t given, gantry_er
     size_t offset, bytes;
     int32_t wanted = 0;
     const gy_user_kernel *k = u->kernel;
-    while (k->driver->param_info(k->function, (size_t)wanted, &offset, &bytes) == CUDA_SUCCESS) {
+    while (k->driver->param_info(k->function, (size_t)wanted, &offset, &bytes) == CUDA_SUCCESS)
         wanted++;
-    }
-    if (wanted == given) {
+    if (wanted == given)
         return GANTRY_OK;
-    }
     return gy_fail(
         err, GANTRY_E_GRAPH, NULL,
         "the function of kernel \"%s\" has %d parameters and would be given %d: the arguments%s; nothing else "
@@ -129,9 +122,8 @@ static gantry_status check_params(const gy_user_call *u, const gantry_launch *l,
 {
     size_t offset, bytes;
     const gy_user_kernel *k = u->kernel;
-    if (!k->driver->param_info) {
+    if (!k->driver->param_info)
         return GANTRY_OK;
-    }
     gantry_status status = check_count(u, u->params, err);
     for (int32_t i = 0; i < u->params && status == GANTRY_OK; i++) {
         size_t given = bytes_of(u, l, i);
@@ -150,20 +142,17 @@ gantry_status gy_user_call_make(gy_user_call **out, gy_arena *arena, const gy_us
 {
     extents e;
     gy_user_call *u = gy_arena_calloc(arena, 1, sizeof *u);
-    if (!u) {
+    if (!u)
         return gy_fail_nomem(err);
-    }
     u->kernel = kernel;
     u->scratch = kernel->kernel->scratch != NULL;
     u->params = l->args + u->scratch;
     u->value = gy_arena_calloc(arena, (size_t)u->params + 1, sizeof *u->value);
     u->param = gy_arena_calloc(arena, (size_t)u->params + 1, sizeof *u->param);
-    if (!u->value || !u->param) {
+    if (!u->value || !u->param)
         return gy_fail_nomem(err);
-    }
-    for (int32_t i = 0; i < u->params; i++) {
+    for (int32_t i = 0; i < u->params; i++)
         u->param[i] = &u->value[i];
-    }
     gantry_status status = check_params(u, l, err);
     set_values(u, l);
     status = status ? status : find_extents(&e, kernel, l, err);
@@ -178,9 +167,8 @@ gantry_status gy_user_launch(const gantry_launch *l)
     extents e;
     set_values(u, l);
     gantry_status status = find_extents(&e, k, l, NULL);
-    if (status || is_empty(&e)) {
+    if (status || is_empty(&e))
         return status;
-    }
     CUresult code = k->driver->cuLaunchKernel(k->function, (unsigned)e.grid[0], (unsigned)e.grid[1],
                                               (unsigned)e.grid[2], (unsigned)e.block[0], (unsigned)e.block[1],
                                               (unsigned)e.block[2], k->shared_bytes, l->stream, u->param, NULL);

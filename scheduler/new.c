@@ -26,10 +26,8 @@ gantry_status gantry_schedule_new(gantry_schedule **schedule, gantry_graph *grap
     gy_options o;
     if (!schedule || !machine)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "%s is NULL", schedule ? "machine" : "schedule");
-    gantry_status status = gy_options_read(&o, options, err);
-    if (!status)
-        status = gantry_graph_check(graph, err);
-    if (!status)
-        status = check_homes(graph, machine, err);
-    return status ? status : gy_balance_run(schedule, graph, machine, &o, err);
+    GY_TRY(gy_options_read(&o, options, err));
+    GY_TRY(gantry_graph_check(graph, err));
+    GY_TRY(check_homes(graph, machine, err));
+    return gy_balance_run(schedule, graph, machine, &o, err);
 }

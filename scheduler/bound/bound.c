@@ -229,10 +229,9 @@ static gantry_status cross(const bound *b, gy_direction which, int64_t bytes, gy
 /* All that goes up and comes down in one start. */
 static gantry_status cross_links(const bound *b, gy_ticks *most, gantry_error *err)
 {
-    gantry_status status = cross(b, GY_GO_OUT, b->bytes.ups, most, err);
-    if (!status)
-        status = cross(b, GY_GO_IN, b->bytes.downs, most, err);
-    return status ? status : cross(b, GY_GO_BOTH, b->bytes.ups + b->bytes.downs, most, err);
+    GY_TRY(cross(b, GY_GO_OUT, b->bytes.ups, most, err));
+    GY_TRY(cross(b, GY_GO_IN, b->bytes.downs, most, err));
+    return cross(b, GY_GO_BOTH, b->bytes.ups + b->bytes.downs, most, err);
 }
 
 static void raise_bound(gy_plan *p, gy_ticks time, const char *by)

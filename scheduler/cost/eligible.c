@@ -136,9 +136,7 @@ static gantry_status narrow_on(gy_plan *p, uint32_t node, const gy_node_extra *x
 static gantry_status eligible_node(gy_plan *p, uint32_t node, gantry_error *err)
 {
     const gy_node_extra *x = gy_plan_extra(p, node);
-    gantry_status status = allow_kind(p, node, err);
-    if (status)
-        return status;
+    GY_TRY(allow_kind(p, node, err));
     if (x && (x->on || x->on_expr))
         return narrow_on(p, node, x, err);
     /* Devices that only take host calls are for host calls, and for what no other device can run. */
@@ -226,8 +224,8 @@ static gantry_status apart_groups(gy_plan *p, uint32_t node, uint32_t other, gan
         return gy_graph_fail(g, g->nodes.at[node].origin, err, GANTRY_E_GRAPH,
                              "nodes \"%s\" and \"%s\" are kept together and apart; drop one of \"with\" and \"apart\"",
                              g->nodes.at[node].id, g->nodes.at[other].id);
-    gantry_status status = add_apart(p, a, b, err);
-    return status ? status : add_apart(p, b, a, err);
+    GY_TRY(add_apart(p, a, b, err));
+    return add_apart(p, b, a, err);
 }
 
 static gantry_status make_groups(gy_plan *p, gantry_error *err)
@@ -259,7 +257,6 @@ bool gy_plan_is_tied(const gy_plan *p, uint32_t node)
 gantry_status gy_plan_eligible(gy_plan *p, gantry_error *err)
 {
     size_t nodes = p->graph->nodes.count;
-    gantry_status status = GANTRY_OK;
     p->cost.group = gy_calloc(nodes + 1, sizeof *p->cost.group);
     p->placed.group_device = gy_calloc(nodes + 1, sizeof *p->placed.group_device);
     p->cost.pinned = gy_calloc(nodes + 1, sizeof *p->cost.pinned);
@@ -271,8 +268,8 @@ gantry_status gy_plan_eligible(gy_plan *p, gantry_error *err)
         p->placed.group_device[n] = GY_NONE;
     }
     find_groups(p);
-    for (uint32_t n = 0; n < nodes && !status; n++)
+    for (uint32_t n = 0; n < nodes; n++)
         if (p->graph->nodes.at[n].kind != GY_NODE_COLLECTIVE || gy_plan_is_tied(p, n))
-            status = eligible_node(p, n, err);
-    return status ? status : make_groups(p, err);
+            GY_TRY(eligible_node(p, n, err));
+    return make_groups(p, err);
 }

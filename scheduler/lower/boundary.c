@@ -173,7 +173,6 @@ static gantry_status fetch(gy_lower *l, const gy_final *f, gantry_error *err)
 
 gantry_status gy_boundary_after(gy_lower *l, uint32_t task, gantry_error *err)
 {
-    gantry_status status = GANTRY_OK;
     size_t low = 0, high = l->finals.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -182,9 +181,9 @@ gantry_status gy_boundary_after(gy_lower *l, uint32_t task, gantry_error *err)
         else
             high = middle;
     }
-    for (; low < l->finals.count && l->finals.at[low].task == task && !status; low++)
-        status = fetch(l, &l->finals.at[low], err);
-    return status;
+    for (; low < l->finals.count && l->finals.at[low].task == task; low++)
+        GY_TRY(fetch(l, &l->finals.at[low], err));
+    return GANTRY_OK;
 }
 
 /* ---- what persists ---- */
@@ -193,13 +192,9 @@ static gantry_status bring_home(gy_lower *l, uint32_t area, gantry_error *err)
 {
     uint32_t b = l->area.at[area].value, exit = l->p->flow->exit[b], instance;
     int64_t first = l->area.at[area].first, last = l->area.at[area].last;
-    gantry_status status = gy_lower_know(l, b, err);
-    if (!status)
-        status = gy_lower_area(l, area, &instance, err);
-    if (!status)
-        status = gy_lower_settle(l, exit, first, last, err);
-    if (status)
-        return status;
+    GY_TRY(gy_lower_know(l, b, err));
+    GY_TRY(gy_lower_area(l, area, &instance, err));
+    GY_TRY(gy_lower_settle(l, exit, first, last, err));
     return exit == b ? gy_lower_bring(l, b, first, last, instance, err)
                      : gy_lower_deliver(l, exit, first, last, instance, err);
 }

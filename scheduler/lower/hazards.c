@@ -80,10 +80,9 @@ static gantry_status after_writer(gy_lower *l, const gy_mark *m, bool reads, gan
 
 static gantry_status after_readers(gy_lower *l, const gy_mark *m, gantry_error *err)
 {
-    gantry_status status = GANTRY_OK;
-    for (; m && m->reader != GY_NONE && !status; m = m->next)
-        status = gy_lower_edge(l, m->reader, GY_WHY_ORDER, err);
-    return status;
+    for (; m && m->reader != GY_NONE; m = m->next)
+        GY_TRY(gy_lower_edge(l, m->reader, GY_WHY_ORDER, err));
+    return GANTRY_OK;
 }
 
 static gy_mark *new_mark(gy_lower *l, uint32_t reader, uint32_t writer, const gy_mark *next)

@@ -40,19 +40,16 @@ static gantry_status prepare(gy_lower *l, uint32_t task, uint32_t k, uint32_t *i
     const gy_access *a = gy_flow_access_of(p->graph, p->flow, i);
     if (is_reduction(a->mode))
         return gy_lower_contribute(l, task, k, instance, err);
-    gantry_status status = gy_lower_know(l, value, err);
-    if (!status)
-        status = gy_lower_settle(l, value, a->first, a->last, err);
-    if (status)
-        return status;
+    GY_TRY(gy_lower_know(l, value, err));
+    GY_TRY(gy_lower_settle(l, value, a->first, a->last, err));
     if (reads_input(l, a, value, gy_lower_memory(l, task, k))) {
         *instance = l->input[value];
         return GANTRY_OK;
     }
-    status = gy_lower_area(l, l->area_of[i], instance, err);
-    if (!status && a->mode != GANTRY_WRITE)
-        status = gy_lower_bring(l, value, a->first, a->last, *instance, err);
-    return status;
+    GY_TRY(gy_lower_area(l, l->area_of[i], instance, err));
+    if (a->mode != GANTRY_WRITE)
+        GY_TRY(gy_lower_bring(l, value, a->first, a->last, *instance, err));
+    return GANTRY_OK;
 }
 
 static gy_op_kind op_kind(const gy_node *n)
@@ -220,8 +217,8 @@ static gantry_status begin(gy_lower *l, gantry_error *err)
         return gy_fail_nomem(err);
     for (size_t b = 0; b < buffers; b++)
         l->input[b] = l->output[b] = GY_NONE;
-    gantry_status status = find_reductions(l, err);
-    return status ? status : gy_boundary_begin(l, err);
+    GY_TRY(find_reductions(l, err));
+    return gy_boundary_begin(l, err);
 }
 
 static void free_maps(gy_imap **map, uint32_t count)

@@ -23,8 +23,8 @@ static gantry_status fill_identity(gy_lower *l, uint32_t instance, uint32_t devi
     if (dev->bandwidth_gbs > 0)
         d.op.duration += gy_ticks_from_us(bytes / (dev->bandwidth_gbs * 1e3));
     d.end = d.op.duration;
-    gantry_status status = gy_lower_op(l, &d, id, err);
-    return status ? status : gy_lower_use(l, instance, GANTRY_WRITE, 0, first, last, err);
+    GY_TRY(gy_lower_op(l, &d, id, err));
+    return gy_lower_use(l, instance, GANTRY_WRITE, 0, first, last, err);
 }
 
 /* ---- one memory ---- */
@@ -56,14 +56,10 @@ static gantry_status contribute_in_place(gy_lower *l, uint32_t task, size_t i, c
                                          gantry_error *err)
 {
     uint32_t value = l->p->flow->access[i].value;
-    gantry_status status = gy_lower_settle(l, value, a->first, a->last, err);
-    if (!status)
-        status = gy_lower_area(l, l->area_of[i], instance, err);
-    if (!status)
-        status = gy_lower_bring(l, value, a->first, a->last, *instance, err);
-    if (!status)
-        status = fill_unwritten(l, value, a, *instance, l->p->placed.device[task], err);
-    return status;
+    GY_TRY(gy_lower_settle(l, value, a->first, a->last, err));
+    GY_TRY(gy_lower_area(l, l->area_of[i], instance, err));
+    GY_TRY(gy_lower_bring(l, value, a->first, a->last, *instance, err));
+    return fill_unwritten(l, value, a, *instance, l->p->placed.device[task], err);
 }
 
 /* ---- several memories ---- */
@@ -105,15 +101,12 @@ gantry_status gy_lower_contribute(gy_lower *l, uint32_t task, uint32_t k, uint32
     const gy_access *a = gy_flow_access_of(l->p->graph, l->p->flow, i);
     gy_epoch *e = gy_epoch_root(l, l->epoch_of[i]);
     uint32_t self = (uint32_t)(e - l->epoch.at);
-    gantry_status status = gy_lower_know(l, e->value, err);
-    if (status)
-        return status;
+    GY_TRY(gy_lower_know(l, e->value, err));
     if (!e->split)
         return contribute_in_place(l, task, i, a, instance, err);
-    status = settle_others(l, e->value, a->first, a->last, (uint64_t)self + 1, err);
-    if (!status)
-        status = accumulate(l, e, task, k, instance, err);
-    return status ? status : mark_pending(l, e->value, a, self, err);
+    GY_TRY(settle_others(l, e->value, a->first, a->last, (uint64_t)self + 1, err));
+    GY_TRY(accumulate(l, e, task, k, instance, err));
+    return mark_pending(l, e->value, a, self, err);
 }
 
 /* ---- combining ---- */
@@ -267,12 +260,11 @@ static gy_draft_op combine_op(const gy_epoch *e)
 /* Where the result goes, with what was there before. */
 static gantry_status prepare_dests(gy_lower *l, const gy_epoch *e, gy_holder *dest, gantry_error *err)
 {
-    gantry_status status = GANTRY_OK;
-    for (size_t i = 0; i < e->reader.count && !status; i++)
-        status = gy_lower_area(l, l->area_of[e->reader.at[i].index], &dest[i].instance, err);
-    for (size_t i = 0; i < (e->scatter ? e->reader.count : 1) && !status; i++)
-        status = gy_lower_bring(l, e->value, e->reader.at[i].first, e->reader.at[i].last, dest[i].instance, err);
-    return status;
+    for (size_t i = 0; i < e->reader.count; i++)
+        GY_TRY(gy_lower_area(l, l->area_of[e->reader.at[i].index], &dest[i].instance, err));
+    for (size_t i = 0; i < (e->scatter ? e->reader.count : 1); i++)
+        GY_TRY(gy_lower_bring(l, e->value, e->reader.at[i].first, e->reader.at[i].last, dest[i].instance, err));
+    return GANTRY_OK;
 }
 
 static gantry_status make_combination(gy_lower *l, const gy_epoch *e, const gy_holder *dest, uint32_t *id,
@@ -321,9 +313,7 @@ static gantry_status combine(gy_lower *l, gy_epoch *e, gantry_error *err)
 static gantry_status settle_epoch(gy_lower *l, uint32_t epoch, gantry_error *err)
 {
     gy_epoch *e = &l->epoch.at[epoch];
-    gantry_status status = combine(l, e, err);
-    if (status)
-        return status;
+    GY_TRY(combine(l, e, err));
     return gy_imap_set(l->open[e->value], e->first, e->last, 0) ? GANTRY_OK : gy_fail_nomem(err);
 }
 

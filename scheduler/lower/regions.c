@@ -152,8 +152,8 @@ size_t gy_lower_first_area(const gy_lower *l, uint32_t value)
 
 static gantry_status walk_access(gy_lower *l, uint32_t task, uint32_t k, gantry_error *err)
 {
-    gantry_status status = gy_epochs_walk(l, task, k, err);
-    return status ? status : gy_boundary_walk(l, task, k, err);
+    GY_TRY(gy_epochs_walk(l, task, k, err));
+    return gy_boundary_walk(l, task, k, err);
 }
 
 static gantry_status walk_task(gy_lower *l, uint32_t task, gantry_error *err)
@@ -170,18 +170,12 @@ static gantry_status walk_task(gy_lower *l, uint32_t task, gantry_error *err)
 gantry_status gy_lower_regions(gy_lower *l, gantry_error *err)
 {
     const gy_plan *p = l->p;
-    gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; i < p->flow->tasks && !status; i++)
-        status = walk_task(l, p->placed.order[i], err);
-    if (!status)
-        status = gy_epochs_finish(l, err);
-    if (!status)
-        status = gy_boundary_touch(l, err);
-    if (!status)
-        status = touch_accesses(l, err);
-    if (!status)
-        status = make_areas(l, err);
-    if (!status)
-        status = gy_boundary_homes(l, err);
-    return status ? status : gy_boundary_finals(l, err);
+    for (uint32_t i = 0; i < p->flow->tasks; i++)
+        GY_TRY(walk_task(l, p->placed.order[i], err));
+    GY_TRY(gy_epochs_finish(l, err));
+    GY_TRY(gy_boundary_touch(l, err));
+    GY_TRY(touch_accesses(l, err));
+    GY_TRY(make_areas(l, err));
+    GY_TRY(gy_boundary_homes(l, err));
+    return gy_boundary_finals(l, err);
 }

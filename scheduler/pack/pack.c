@@ -140,11 +140,11 @@ static gantry_status place_tightly(gy_pack *k, gantry_error *err)
         k->used[store] = load;
         return gy_pack_refuse(k, store, err);
     }
-    gantry_status status = gy_pack_tight(k, err);
-    for (uint32_t store = 0; store < k->stores && !status; store++)
+    GY_TRY(gy_pack_tight(k, err));
+    for (uint32_t store = 0; store < k->stores; store++)
         if (k->used[store] > gy_pack_limit(k, store))
-            status = gy_pack_offsets(k, store, err);
-    return status ? status : check_limits(k, err);
+            GY_TRY(gy_pack_offsets(k, store, err));
+    return check_limits(k, err);
 }
 
 static gantry_status pack(gy_pack *k, gantry_error *err)
@@ -153,14 +153,12 @@ static gantry_status pack(gy_pack *k, gantry_error *err)
         return gy_fail_nomem(err);
     sort_lives(k);
     place_fixed(k);
-    gantry_status status = GANTRY_OK;
     if (k->how->tight)
-        status = place_tightly(k, err);
-    if (!status)
-        status = gy_pack_sweep(k, !k->how->tight, err);
-    if (!status && !k->how->tight)
-        status = check_limits(k, err);
-    return status ? status : write_slabs(k, err);
+        GY_TRY(place_tightly(k, err));
+    GY_TRY(gy_pack_sweep(k, !k->how->tight, err));
+    if (!k->how->tight)
+        GY_TRY(check_limits(k, err));
+    return write_slabs(k, err);
 }
 
 gantry_status gy_plan_pack(gy_plan *p, const gy_arrangement *how, gantry_error *err)

@@ -90,9 +90,7 @@ static void name_policy(gantry_schedule *s)
 static gantry_status add_part(phases *p, size_t i, const gantry_machine *machine, gantry_error *err)
 {
     gy_schedule_phase phase = { .phase = p->list.at[i] };
-    gantry_status status = gy_objective_run(&phase.schedule, p->graph[i], machine, p->options, err);
-    if (status)
-        return status;
+    GY_TRY(gy_objective_run(&phase.schedule, p->graph[i], machine, p->options, err));
     phase.hand_over = hand_over(phase.schedule);
     if (!gy_vec_push(&p->whole->phases, phase)) {
         gantry_schedule_free(phase.schedule);

@@ -279,9 +279,7 @@ static gantry_status place_team(gy_plan *p, uint32_t task, gy_team *team, gantry
 {
     gy_way choice;
     gy_ticks start = 0;
-    gantry_status status = gy_place_team_time(p, task, team->device, &choice, err);
-    if (status)
-        return status;
+    GY_TRY(gy_place_team_time(p, task, team->device, &choice, err));
     team->algorithm = (uint8_t)choice.algorithm;
     team->provenance = choice.provenance;
     for (uint32_t i = 0; i < team->ranks; i++) {
@@ -389,9 +387,7 @@ gantry_status gy_plan_place(gy_plan *p, gy_place_all *place_all, gantry_error *e
     for (uint32_t d = 0; d < p->devices; d++)
         if (!gy_gaps_init(&p->placed.gap[d]))
             return gy_fail_nomem(err);
-    gantry_status status = place_all(p, err);
-    if (status)
-        return status;
+    GY_TRY(place_all(p, err));
     for (uint32_t t = 0; t < tasks; t++)
         p->placed.order[t] = t;
     bool done = gy_sort_by_key(p->placed.order, p->placed.finish, tasks) &&

@@ -12,9 +12,7 @@ gantry_status gy_anneal_init(gy_anneal *a, const gy_model *m, uint64_t seed, gan
 {
     size_t n = (size_t)m->tasks + 1;
     *a = (gy_anneal){ .m = m, .random = { seed } };
-    gantry_status status = gy_decode_init(&a->decode, m, err);
-    if (status)
-        return status;
+    GY_TRY(gy_decode_init(&a->decode, m, err));
     a->order = gy_calloc(n, sizeof *a->order);
     a->position = gy_calloc(n, sizeof *a->position);
     a->chain = gy_calloc(n, sizeof *a->chain);

@@ -215,19 +215,13 @@ static bool is_pool(const gy_model *m)
 gantry_status gy_model_make(gy_model *m, gy_plan *plan, bool contention, gantry_error *err)
 {
     *m = (gy_model){ .plan = plan, .tasks = plan->flow->tasks, .devices = plan->devices, .time = plan->cost.time };
-    gantry_status status = find_kinds(m, err);
-    if (!status)
-        status = make_arcs(m, err);
-    if (!status)
-        status = find_teams(m, err);
-    if (!status)
-        status = make_units(m, err);
-    if (!status && contention && plan->machine->contention)
-        status = gy_roads_make(m, err);
-    if (!status)
-        status = make_table(m, err);
-    if (status)
-        return status;
+    GY_TRY(find_kinds(m, err));
+    GY_TRY(make_arcs(m, err));
+    GY_TRY(find_teams(m, err));
+    GY_TRY(make_units(m, err));
+    if (contention && plan->machine->contention)
+        GY_TRY(gy_roads_make(m, err));
+    GY_TRY(make_table(m, err));
     m->pool = is_pool(m);
     return gy_model_bounds(m, err);
 }

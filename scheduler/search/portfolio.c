@@ -103,12 +103,11 @@ static gantry_status run_other(gy_portfolio *f, const gy_plan *first, gy_spillin
  * long, to copy no sooner than must be. */
 static gantry_status run_others(gy_portfolio *f, const gy_plan *first, gy_ticks *makespan, gantry_error *err)
 {
-    gantry_status status = GANTRY_OK;
     if (first->spilled.repeats)
-        status = run_other(f, first, GY_SPILL_COPY, false, makespan, err);
-    if (!status && first->spilled.copies_bound && f->graph->flow->tasks <= SPILLED_UP_TO)
-        status = run_other(f, first, first->attempt->spilling, true, makespan, err);
-    return status;
+        GY_TRY(run_other(f, first, GY_SPILL_COPY, false, makespan, err));
+    if (first->spilled.copies_bound && f->graph->flow->tasks <= SPILLED_UP_TO)
+        GY_TRY(run_other(f, first, first->attempt->spilling, true, makespan, err));
+    return GANTRY_OK;
 }
 
 static const char no_room[] = "what it places does not fit the memories of the machine",
@@ -138,8 +137,8 @@ static gantry_status run_policy(gy_portfolio *f, const gy_policy *policy, gy_tri
 static gantry_status try_policy(gy_portfolio *f, const gy_policy *policy, gantry_error *err)
 {
     gy_tried tried = { 0 };
-    gantry_status status = run_policy(f, policy, &tried, err);
-    return status ? status : gy_portfolio_note(f, &tried, err);
+    GY_TRY(run_policy(f, policy, &tried, err));
+    return gy_portfolio_note(f, &tried, err);
 }
 
 gantry_status gy_portfolio_candidate(gy_portfolio *f, const gy_candidate *c, const char *name, gy_ticks *makespan,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What search found, as a policy. Placing leaves no more gaps than the model of search, so no task ends later. */
 #include "scheduler/place/place.h"
+
+#include "base/error.h"
 #include "scheduler/policies/policy.h"
 #include "scheduler/search/search.h"
 
@@ -9,10 +11,9 @@ const char gy_search_name[] = "search", gy_optimal_name[] = "optimal";
 static gantry_status place(gy_plan *p, gantry_error *err)
 {
     const gy_candidate *c = p->attempt->candidate;
-    gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; i < c->tasks && !status; i++)
-        status = gy_place_on(p, c->order[i], c->device[c->order[i]], err);
-    return status;
+    for (uint32_t i = 0; i < c->tasks; i++)
+        GY_TRY(gy_place_on(p, c->order[i], c->device[c->order[i]], err));
+    return GANTRY_OK;
 }
 
 const gy_policy gy_policy_replay = {

@@ -41,9 +41,7 @@ static uint64_t budget_of(const gy_model *m, int round)
 
 static gantry_status simulate(search *x, gy_candidate *c, const char *name, gantry_error *err)
 {
-    gantry_status status = gy_portfolio_candidate(&x->f, c, name, &c->simulated, err);
-    if (status)
-        return status;
+    GY_TRY(gy_portfolio_candidate(&x->f, c, name, &c->simulated, err));
     if (c->simulated < x->champion.simulated)
         gy_candidate_copy(&x->champion, c);
     if (c->simulated < x->tried.makespan)

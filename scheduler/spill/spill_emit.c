@@ -85,8 +85,8 @@ gantry_status gy_spill_repeat(gy_spill *w, uint32_t i, gantry_error *err)
     d.op.repeat = true;
     w->moved = true;
     w->remade++;
-    gantry_status status = gy_lower_op(&w->lower, &d, NULL, err);
-    return status ? status : use_all(w, &w->old->op.at[i], GY_NONE, err);
+    GY_TRY(gy_lower_op(&w->lower, &d, NULL, err));
+    return use_all(w, &w->old->op.at[i], GY_NONE, err);
 }
 
 gantry_status gy_spill_op(gy_spill *w, uint32_t i, uint32_t source, gantry_error *err)

@@ -218,11 +218,10 @@ static gantry_status send_homes(gy_spill *w, uint32_t memory, gantry_error *err)
 
 static gantry_status lighten(gy_spill *w, gantry_error *err)
 {
-    gantry_status status = GANTRY_OK;
-    for (uint32_t m = 1; m < w->p->machine->memories && w->how.persists < 2 && !status; m++)
+    for (uint32_t m = 1; m < w->p->machine->memories && w->how.persists < 2; m++)
         if (gy_spill_reach(w, 0, m) && gy_spill_reach(w, m, 0) && overflows(w, m))
-            status = send_homes(w, m, err);
-    return status;
+            GY_TRY(send_homes(w, m, err));
+    return GANTRY_OK;
 }
 
 /* ---- begin and end ---- */

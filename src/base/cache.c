@@ -70,9 +70,7 @@ static gantry_status cache_folder(char **folder, gantry_error *err)
 gantry_status gy_cache_path(char **path, uint64_t hash, const char *ending, gantry_error *err)
 {
     char *folder = NULL;
-    gantry_status status = cache_folder(&folder, err);
-    if (status)
-        return status;
+    GY_TRY(cache_folder(&folder, err));
     char name[40];
     snprintf(name, sizeof name, "%016" PRIx64 "%s", hash, ending);
     char *joined = gy_path_join(folder, name);

@@ -242,9 +242,7 @@ static gantry_status read_start(FILE *file, const char *path, unsigned char **st
     size_t begin, size, got = fread(prefix, 1, sizeof prefix, file);
     if (got < sizeof prefix && ferror(file))
         return gy_fail_errno(err, "read", path);
-    gantry_status status = read_prefix(prefix, got, path, &begin, &size, err);
-    if (status)
-        return status;
+    GY_TRY(read_prefix(prefix, got, path, &begin, &size, err));
     unsigned char *all = gy_alloc(begin + size + PREFIX_V2);
     if (!all)
         return gy_fail_nomem(err);

@@ -229,11 +229,10 @@ static gantry_status describe_defaults(const gantry_graph *g, uint32_t node, gan
 {
     const gy_node *n = &g->nodes.at[node];
     const gantry_kernel *k = manifest_of(g, n);
-    gantry_status status = GANTRY_OK;
-    for (int32_t i = 0; k && i < k->args && !status; i++)
+    for (int32_t i = 0; k && i < k->args; i++)
         if (k->arg[i].scalar && k->arg[i].optional && !is_given(g, n, i))
-            status = describe_default(g, node, i, launch, args, err);
-    return status;
+            GY_TRY(describe_default(g, node, i, launch, args, err));
+    return GANTRY_OK;
 }
 
 gantry_status gy_launch_describe(const gantry_graph *graph, uint32_t node, int64_t it, gantry_launch *launch,
@@ -242,9 +241,7 @@ gantry_status gy_launch_describe(const gantry_graph *graph, uint32_t node, int64
     const gy_node *n = &graph->nodes.at[node];
     const gantry_kernel *k = manifest_of(graph, n);
     uint32_t count = count_args(graph, n);
-    gantry_status status = describe_scalars(graph, node, it, args, err);
-    if (status)
-        return status;
+    GY_TRY(describe_scalars(graph, node, it, args, err));
     describe_accesses(graph, n, args, args + count);
     for (int32_t i = 0; k && i < k->args; i++)
         args[i].name = k->arg[i].name;

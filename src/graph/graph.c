@@ -146,9 +146,7 @@ gantry_status gantry_graph_buffer_info(const gantry_graph *graph, gantry_buffer 
 {
     if (!graph)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_buffer_info needs a graph");
-    gantry_status status = gy_struct_check(info, sizeof *info, "gantry_buffer_info", err);
-    if (status)
-        return status;
+    GY_TRY(gy_struct_check(info, sizeof *info, "gantry_buffer_info", err));
     if (!gy_graph_gave(graph, buffer.graph)) {
         return gy_fail(err, GANTRY_E_INVALID, NULL, GY_OTHER_GRAPH, "buffer", buffer.id, buffer.graph, graph->name,
                        graph->number);

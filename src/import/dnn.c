@@ -94,22 +94,17 @@ static gantry_status read_node(dnn *d, const gy_json_at *at)
 {
     int64_t id = 0;
     const char *name = NULL;
-    gantry_status status = gy_import_object(at, "a node", d->err);
-    if (!status)
-        status = gy_json_int(at, "id", true, 0, INT64_MIN, INT64_MAX, &id, GANTRY_E_GRAPH, d->err);
-    if (!status)
-        status = gy_json_string(at, "name", false, NULL, &name, GANTRY_E_GRAPH, d->err);
-    if (!status)
-        status = add_node(d, at, id, name);
-    if (!status)
-        status = read_numbers(d, at, gy_vec_last(&d->in->tasks));
-    if (!status)
-        status = join_colour(d, at, (uint32_t)d->in->tasks.count - 1);
-    if (!status && d->in->cpus == 0 && gy_vec_last(&d->in->tasks)->cpu_only)
-        status = gy_json_fail(d->err, GANTRY_E_GRAPH, at,
-                              "node \"%s\" is not supported on accelerators, and \"maxCPUs\" is 0; give it a CPU",
-                              gy_vec_last(&d->in->tasks)->id);
-    return status;
+    GY_TRY(gy_import_object(at, "a node", d->err));
+    GY_TRY(gy_json_int(at, "id", true, 0, INT64_MIN, INT64_MAX, &id, GANTRY_E_GRAPH, d->err));
+    GY_TRY(gy_json_string(at, "name", false, NULL, &name, GANTRY_E_GRAPH, d->err));
+    GY_TRY(add_node(d, at, id, name));
+    GY_TRY(read_numbers(d, at, gy_vec_last(&d->in->tasks)));
+    GY_TRY(join_colour(d, at, (uint32_t)d->in->tasks.count - 1));
+    if (d->in->cpus == 0 && gy_vec_last(&d->in->tasks)->cpu_only)
+        GY_TRY(gy_json_fail(d->err, GANTRY_E_GRAPH, at,
+                            "node \"%s\" is not supported on accelerators, and \"maxCPUs\" is 0; give it a CPU",
+                            gy_vec_last(&d->in->tasks)->id));
+    return GANTRY_OK;
 }
 
 /* ---- edges ---- */
@@ -118,9 +113,7 @@ static gantry_status read_end(const dnn *d, const gy_json_at *at, const char *ke
 {
     int64_t id = 0;
     uint64_t found;
-    gantry_status status = gy_json_int(at, key, true, 0, INT64_MIN, INT64_MAX, &id, GANTRY_E_GRAPH, d->err);
-    if (status)
-        return status;
+    GY_TRY(gy_json_int(at, key, true, 0, INT64_MIN, INT64_MAX, &id, GANTRY_E_GRAPH, d->err));
     if (!gy_map_get(&d->by_id, (uint64_t)id, &found)) {
         gy_json_at member = gy_json_key(at, key);
         return gy_json_fail(d->err, GANTRY_E_GRAPH, &member, "no node has the id %lld", (long long)id);
@@ -145,17 +138,12 @@ static gantry_status read_edge(dnn *d, const gy_json_at *at)
 {
     uint32_t from = 0, to = 0;
     double cost = 0;
-    gantry_status status = gy_import_object(at, "an edge", d->err);
-    if (!status)
-        status = read_end(d, at, "sourceId", &from);
-    if (!status)
-        status = read_end(d, at, "destId", &to);
-    if (!status)
-        status = gy_json_number(at, "cost", true, 0, 0, GY_IMPORT_MOST_US, &cost, GANTRY_E_GRAPH, d->err);
-    if (!status && d->cost[from] < 0)
-        status = add_output(d, from, cost);
-    if (status)
-        return status;
+    GY_TRY(gy_import_object(at, "an edge", d->err));
+    GY_TRY(read_end(d, at, "sourceId", &from));
+    GY_TRY(read_end(d, at, "destId", &to));
+    GY_TRY(gy_json_number(at, "cost", true, 0, 0, GY_IMPORT_MOST_US, &cost, GANTRY_E_GRAPH, d->err));
+    if (d->cost[from] < 0)
+        GY_TRY(add_output(d, from, cost));
     if (fabs(d->cost[from] - cost) > COST_TOLERANCE)
         return gy_json_fail(
             d->err, GANTRY_E_GRAPH, at,

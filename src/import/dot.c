@@ -129,9 +129,7 @@ static gantry_status read_end(const dot *d, const gy_json_at *at, const char *ke
 {
     int64_t gvid = 0;
     uint64_t found;
-    gantry_status status = gy_json_int(at, key, true, 0, 0, INT32_MAX, &gvid, GANTRY_E_GRAPH, d->err);
-    if (status)
-        return status;
+    GY_TRY(gy_json_int(at, key, true, 0, 0, INT32_MAX, &gvid, GANTRY_E_GRAPH, d->err));
     if (!gy_map_get(&d->tasks, (uint64_t)gvid, &found))
         return gy_json_fail(d->err, GANTRY_E_GRAPH, at, "\"%s\" is %lld, which is the \"_gvid\" of no node", key,
                             (long long)gvid);
@@ -184,20 +182,17 @@ static gantry_status read_graph(dot *d, const gy_json_at *root)
 {
     bool directed = true;
     const char *name = NULL;
-    gantry_status status = gy_import_object(root, "the graph", d->err);
-    if (!status)
-        status = gy_json_bool(root, "directed", true, &directed, GANTRY_E_GRAPH, d->err);
-    if (!status && !directed)
-        status = gy_fail(d->err, GANTRY_E_GRAPH, NULL,
-                         "the graph has no directions, so nothing says what comes first; write digraph and ->");
-    if (!status)
-        status = gy_json_string(root, "name", false, NULL, &name, GANTRY_E_GRAPH, d->err);
+    GY_TRY(gy_import_object(root, "the graph", d->err));
+    GY_TRY(gy_json_bool(root, "directed", true, &directed, GANTRY_E_GRAPH, d->err));
+    if (!directed)
+        GY_TRY(gy_fail(d->err, GANTRY_E_GRAPH, NULL,
+                       "the graph has no directions, so nothing says what comes first; write digraph and ->"));
+    GY_TRY(gy_json_string(root, "name", false, NULL, &name, GANTRY_E_GRAPH, d->err));
     /* Graphs without a name are called "%1" and the like. */
-    if (!status && name && *name && *name != '%' && !(d->in->name = gy_arena_strdup(&d->in->arena, name)))
-        status = gy_fail_nomem(d->err);
-    if (!status)
-        status = read_nodes(d, root);
-    return status ? status : read_edges(d, root);
+    if (name && *name && *name != '%' && !(d->in->name = gy_arena_strdup(&d->in->arena, name)))
+        GY_TRY(gy_fail_nomem(d->err));
+    GY_TRY(read_nodes(d, root));
+    return read_edges(d, root);
 }
 
 /* Graphviz writes one object a graph, one after the other. */

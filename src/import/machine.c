@@ -73,9 +73,7 @@ static double most_time(const gy_import *in, const gy_import_task *t)
 gantry_status gy_import_measure(gy_import *in, gantry_error *err)
 {
     double us = 0, bytes = 0, extra = 0; /* what is not in the file: transfers, and rounding to 256 bytes */
-    gantry_status status = choose_rate(in, err);
-    if (status)
-        return status;
+    GY_TRY(choose_rate(in, err));
     for (size_t i = 0; i < in->tasks.count; i++) {
         const gy_import_task *t = &in->tasks.at[i];
         us += t->time < 0 ? 0 : most_time(in, t) * in->unit_us;

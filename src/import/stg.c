@@ -97,9 +97,7 @@ static gantry_status read_count(stg *s, const char *what, uint32_t most, uint32_
 {
     double number;
     int column;
-    gantry_status status = read_number(s, what, &number, &column);
-    if (status)
-        return status;
+    GY_TRY(read_number(s, what, &number, &column));
     if (number > most || number != floor(number))
         return fail_here(s, s->line, column, "%s is %.15g; a whole number from 0 to %u is allowed", what, number, most);
     *value = (uint32_t)number;
@@ -256,6 +254,6 @@ gantry_status gy_import_stg(gy_import *in, gantry_error *err)
 {
     stg s = { .in = in, .line = 1, .column = 1, .err = err };
     in->unit_us = 1;
-    gantry_status status = read_all(&s);
-    return status ? status : link_all(in, s.first, err);
+    GY_TRY(read_all(&s));
+    return link_all(in, s.first, err);
 }

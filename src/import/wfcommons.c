@@ -16,11 +16,8 @@ static gantry_status add_task(gy_wf *w, const gy_json_at *at, const char *key)
 {
     const char *id = NULL;
     bool is_new;
-    gantry_status status = gy_import_object(at, "a task", w->err);
-    if (!status)
-        status = gy_json_string(at, key, true, NULL, &id, GANTRY_E_GRAPH, w->err);
-    if (status)
-        return status;
+    GY_TRY(gy_import_object(at, "a task", w->err));
+    GY_TRY(gy_json_string(at, key, true, NULL, &id, GANTRY_E_GRAPH, w->err));
     uint32_t index = gy_names_add(&w->tasks, id, &is_new);
     if (index != GY_NO_NAME && !is_new)
         return gy_json_fail(w->err, GANTRY_E_GRAPH, at,
@@ -95,20 +92,18 @@ static gantry_status read_cost(const gy_wf *w, const gy_json_at *at, uint32_t ta
 
 static gantry_status read_specified(gy_wf *w, const gy_json_at *at)
 {
-    gantry_status status = add_task(w, at, "id");
-    if (!status)
-        status = gy_wf_read_use(w, at, "inputFiles", false);
-    return status ? status : gy_wf_read_use(w, at, "outputFiles", true);
+    GY_TRY(add_task(w, at, "id"));
+    GY_TRY(gy_wf_read_use(w, at, "inputFiles", false));
+    return gy_wf_read_use(w, at, "outputFiles", true);
 }
 
 static gantry_status read_executed(const gy_wf *w, const gy_json_at *at)
 {
     uint32_t task = 0;
     gy_json_at id = gy_json_key(at, "id");
-    gantry_status status = gy_import_object(at, "a task", w->err);
-    if (!status)
-        status = find_task(w, &id, "task", &task);
-    return status ? status : read_cost(w, at, task, "runtimeInSeconds", "memoryInBytes", 1);
+    GY_TRY(gy_import_object(at, "a task", w->err));
+    GY_TRY(find_task(w, &id, "task", &task));
+    return read_cost(w, at, task, "runtimeInSeconds", "memoryInBytes", 1);
 }
 
 static gantry_status read_execution(const gy_wf *w, const gy_json_at *workflow)
@@ -198,20 +193,16 @@ static gantry_status read_all(gy_wf *w, const gy_json_at *root)
 {
     const char *name = NULL;
     gy_json_at workflow = gy_json_key(root, "workflow");
-    gantry_status status = gy_import_object(root, "the file", w->err);
-    if (!status)
-        status = check_version(w, root);
-    if (!status)
-        status = gy_json_string(root, "name", false, NULL, &name, GANTRY_E_GRAPH, w->err);
-    if (!status && name && *name && !(w->in->name = gy_arena_strdup(&w->in->arena, name)))
-        status = gy_fail_nomem(w->err);
-    if (!status && !workflow.value)
-        status = gy_json_fail(w->err, GANTRY_E_GRAPH, root, "missing key \"workflow\": give the tasks in it");
-    if (!status)
-        status = gy_import_object(&workflow, "\"workflow\"", w->err);
-    if (!status)
-        status = gy_json_key(&workflow, "specification").value ? read_split(w, &workflow) : read_joined(w, &workflow);
-    return status ? status : gy_wf_link_files(w);
+    GY_TRY(gy_import_object(root, "the file", w->err));
+    GY_TRY(check_version(w, root));
+    GY_TRY(gy_json_string(root, "name", false, NULL, &name, GANTRY_E_GRAPH, w->err));
+    if (name && *name && !(w->in->name = gy_arena_strdup(&w->in->arena, name)))
+        GY_TRY(gy_fail_nomem(w->err));
+    if (!workflow.value)
+        GY_TRY(gy_json_fail(w->err, GANTRY_E_GRAPH, root, "missing key \"workflow\": give the tasks in it"));
+    GY_TRY(gy_import_object(&workflow, "\"workflow\"", w->err));
+    GY_TRY(gy_json_key(&workflow, "specification").value ? read_split(w, &workflow) : read_joined(w, &workflow));
+    return gy_wf_link_files(w);
 }
 
 gantry_status gy_import_wfcommons(gy_import *in, gantry_error *err)

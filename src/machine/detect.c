@@ -62,9 +62,7 @@ free_all:
 gantry_status gy_machine_detect(gantry_machine **machine, const gy_gpus *gpus, gantry_error *err)
 {
     gy_host_info host;
-    gantry_status status = gy_host_read(&host, err);
-    if (status)
-        return status;
+    GY_TRY(gy_host_read(&host, err));
     gantry_machine *m = gpus && gpus->count ? gy_gpu_machine(&host, gpus) : make_machine(&host);
     gy_host_free(&host);
     if (!m)

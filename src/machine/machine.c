@@ -198,11 +198,8 @@ static gantry_status check_query(const gantry_machine *m, size_t index, size_t c
 gantry_status gantry_machine_device(const gantry_machine *machine, size_t device, gantry_device_info *info,
                                     gantry_error *err)
 {
-    gantry_status status = gy_struct_check(info, sizeof *info, "gantry_device_info", err);
-    if (!status)
-        status = check_query(machine, device, gantry_machine_device_count(machine), "device", err);
-    if (status)
-        return status;
+    GY_TRY(gy_struct_check(info, sizeof *info, "gantry_device_info", err));
+    GY_TRY(check_query(machine, device, gantry_machine_device_count(machine), "device", err));
     const gy_device *d = &machine->device[device];
     gantry_device_info full = { sizeof full,
                                 d->id,
@@ -221,11 +218,8 @@ gantry_status gantry_machine_device(const gantry_machine *machine, size_t device
 gantry_status gantry_machine_memory(const gantry_machine *machine, size_t memory, gantry_memory_info *info,
                                     gantry_error *err)
 {
-    gantry_status status = gy_struct_check(info, sizeof *info, "gantry_memory_info", err);
-    if (!status)
-        status = check_query(machine, memory, gantry_machine_memory_count(machine), "memory", err);
-    if (status)
-        return status;
+    GY_TRY(gy_struct_check(info, sizeof *info, "gantry_memory_info", err));
+    GY_TRY(check_query(machine, memory, gantry_machine_memory_count(machine), "memory", err));
     const gy_memory *y = &machine->memory[memory];
     gantry_memory_info full = { sizeof full, y->id, y->capacity, y->reserved };
     gy_struct_write(info, &full, sizeof full);

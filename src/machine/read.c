@@ -124,9 +124,7 @@ static gantry_status read_choice(gy_machine_reader *r, const gy_json_at *at, con
                                  const char *second, bool *is_second)
 {
     const char *text = NULL;
-    gantry_status status = gy_json_string(at, key, false, first, &text, GANTRY_E_MACHINE, r->err);
-    if (status)
-        return status;
+    GY_TRY(gy_json_string(at, key, false, first, &text, GANTRY_E_MACHINE, r->err));
     gy_json_at place = gy_json_key(at, key);
     if (strcmp(text, first) != 0 && strcmp(text, second) != 0)
         return gy_json_fail(r->err, GANTRY_E_MACHINE, &place, "%s is \"%s\"; it must be \"%s\" or \"%s\"", key, text,
@@ -148,9 +146,7 @@ gantry_status gy_machine_no_memory(const gy_machine_reader *r, const gy_json_at 
 static gantry_status read_memory_of(gy_machine_reader *r, const gy_json_at *at, uint32_t *out)
 {
     const char *id = NULL;
-    gantry_status status = gy_json_string(at, "memory", true, NULL, &id, GANTRY_E_MACHINE, r->err);
-    if (status)
-        return status;
+    GY_TRY(gy_json_string(at, "memory", true, NULL, &id, GANTRY_E_MACHINE, r->err));
     gy_json_at place = gy_json_key(at, "memory");
     *out = gy_machine_find_memory(r->m, id);
     return *out == GY_MACHINE_NONE ? gy_machine_no_memory(r, &place, id) : GANTRY_OK;

@@ -45,9 +45,7 @@ gantry_status gy_machine_read_pairs(gantry_error *err, const gy_json_at *list, c
 
 gantry_status gy_machine_read_points(gantry_error *err, const gy_json_at *list, const char *instead, gy_point_list *to)
 {
-    gantry_status status = gy_machine_read_pairs(err, list, "bytes", to);
-    if (status)
-        return status;
+    GY_TRY(gy_machine_read_pairs(err, list, "bytes", to));
     size_t n = to->count;
     if (n < 2)
         return gy_json_fail(err, GANTRY_E_MACHINE, list, "%zu point%s; give at least two%s", n, n == 1 ? "" : "s",

@@ -185,9 +185,7 @@ static gantry_status declare(route_reader *q, uint32_t from, uint32_t to)
                             "the route from \"%s\" to \"%s\" is given twice, first at %s/%u", m->memory[from].id,
                             m->memory[to].id, gy_json_pointer(q->at->up, list, sizeof list), *declared - 1);
     *declared = q->index + 1;
-    gantry_status status = read_via(q, from, to);
-    if (status)
-        return status;
+    GY_TRY(read_via(q, from, to));
     gy_via via = { q->via.at, (uint32_t)q->via.count };
     bool ok = q->point.count ? gy_machine_points(m, from, to, q->point.at, (uint32_t)q->point.count, via)
                              : gy_machine_link(m, from, to, q->latency, q->rate, via);

@@ -214,9 +214,7 @@ static gantry_status fail_scalar(const gy_node *node, const gantry_kernel *manif
 
 gantry_status gantry_run_set_scalar(gantry_run *run, gantry_node id, const char *name, double value, gantry_error *err)
 {
-    gantry_status status = gy_run_need_idle(run, "gantry_run_set_scalar", err);
-    if (status)
-        return status;
+    GY_TRY(gy_run_need_idle(run, "gantry_run_set_scalar", err));
     const gantry_graph *g = run->graph;
     if (!gy_graph_gave(g, id.graph))
         return gy_fail(err, GANTRY_E_INVALID, NULL, GY_OTHER_GRAPH, "node", id.id, id.graph, g->name, g->number);

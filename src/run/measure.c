@@ -13,9 +13,7 @@
 
 static gantry_status take_options(gantry_calibrate_options *o, const gantry_calibrate_options *given, gantry_error *err)
 {
-    gantry_status status = gy_struct_read(o, sizeof *o, given, "gantry_calibrate_options", err);
-    if (status)
-        return status;
+    GY_TRY(gy_struct_read(o, sizeof *o, given, "gantry_calibrate_options", err));
     const double value[] = { o->seconds, o->patience };
     for (int i = 0; i < 2; i++) {
         if (!(value[i] >= 0 && value[i] <= 86400)) {

@@ -118,9 +118,7 @@ gantry_status gantry_run_output(gantry_run *run, gantry_buffer buffer, const voi
                                 gantry_error *err)
 {
     const gy_buffer *b;
-    gantry_status status = gy_run_buffer(run, buffer, &b, err);
-    if (status)
-        return status;
+    GY_TRY(gy_run_buffer(run, buffer, &b, err));
     if (!b->output) {
         return gy_fail(err, GANTRY_E_INVALID, NULL, "buffer \"%s\" is no output; mark it with gantry_buffer_output",
                        b->name);
@@ -154,8 +152,8 @@ gantry_status gantry_run_save(gantry_run *run, gantry_buffer buffer, const char 
 {
     const void *host;
     uint64_t bytes;
-    gantry_status status = gantry_run_output(run, buffer, &host, &bytes, err);
-    return status ? status : gy_array_write(host, &run->graph->buffers.at[buffer.id], path, err);
+    GY_TRY(gantry_run_output(run, buffer, &host, &bytes, err));
+    return gy_array_write(host, &run->graph->buffers.at[buffer.id], path, err);
 }
 
 gantry_status gantry_run_hash(gantry_run *run, gantry_buffer buffer, uint64_t *hash, gantry_error *err)

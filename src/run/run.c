@@ -158,9 +158,7 @@ void gantry_run_free(gantry_run *run)
 
 gantry_status gantry_run_get_info(const gantry_run *run, gantry_run_info *info, gantry_error *err)
 {
-    gantry_status status = gy_struct_check(info, sizeof *info, "gantry_run_info", err);
-    if (status)
-        return status;
+    GY_TRY(gy_struct_check(info, sizeof *info, "gantry_run_info", err));
     gantry_run_info full = { .backend = run->backend->name,
                              .replay = replay_of(run),
                              .predicted_us = gy_ticks_to_us(run->schedule->makespan),

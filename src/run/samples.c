@@ -173,9 +173,7 @@ gantry_status gantry_run_sample(gantry_run *run, gantry_error *err)
 {
     if (!run)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "run is NULL");
-    gantry_status status = gy_run_need_idle(run, "gantry_run_sample", err);
-    if (status)
-        return status;
+    GY_TRY(gy_run_need_idle(run, "gantry_run_sample", err));
     if (!run->backend->executes || !run->backend->times(run->state)) {
         return gy_fail(err, GANTRY_E_INVALID, NULL,
                        "the run has measured no times; set record_trace in its options, with a back end that executes");

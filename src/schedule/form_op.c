@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rule form, for ops, uses and the sync table. */
 #include "schedule/form.h"
+
+#include "base/error.h"
 #include "schedule/words.h"
 
 #define BREACH(...) gy_breach(err, "form", __VA_ARGS__)
@@ -154,12 +156,10 @@ static gantry_status check_op(const gantry_schedule *s, size_t i, const uint32_t
         if (lane >= s->lanes.count)
             return BREACH("ops", i, "op %zu is in lane %u of %zu", i, lane, s->lanes.count);
     }
-    gantry_status status = GANTRY_OK;
-    for (uint32_t k = 0; !status && k < op->uses; k++)
-        status = check_use(s, i, op, &s->use.at[op->use + k], err);
-    if (!status)
-        status = check_kind(s, i, geometry, err);
-    return status ? status : check_times(s, i, err);
+    for (uint32_t k = 0; k < op->uses; k++)
+        GY_TRY(check_use(s, i, op, &s->use.at[op->use + k], err));
+    GY_TRY(check_kind(s, i, geometry, err));
+    return check_times(s, i, err);
 }
 
 static gantry_status check_row(const gantry_schedule *s, size_t i, gantry_error *err)
@@ -180,10 +180,9 @@ static gantry_status check_row(const gantry_schedule *s, size_t i, gantry_error 
 
 gantry_status gy_form_ops(const gantry_schedule *s, const uint32_t *geometry, gantry_error *err)
 {
-    gantry_status status = GANTRY_OK;
-    for (size_t i = 0; !status && i < s->ops.count; i++)
-        status = check_op(s, i, geometry, err);
-    for (size_t i = 0; !status && i < s->sync.count; i++)
-        status = check_row(s, i, err);
-    return status;
+    for (size_t i = 0; i < s->ops.count; i++)
+        GY_TRY(check_op(s, i, geometry, err));
+    for (size_t i = 0; i < s->sync.count; i++)
+        GY_TRY(check_row(s, i, err));
+    return GANTRY_OK;
 }

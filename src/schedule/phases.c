@@ -107,9 +107,7 @@ static gantry_status check_phase(const gantry_schedule *s, size_t i, gantry_erro
         return breach(i, err, "has a schedule of another graph");
     if (phase->schedule->in_flight != 1)
         return breach(i, err, "has starts that overlap; each goes on with what the one before left");
-    gantry_status status = check_machine(s->machine, phase->schedule->machine, i, err);
-    if (status)
-        return status;
+    GY_TRY(check_machine(s->machine, phase->schedule->machine, i, err));
     for (size_t m = 0; m < s->slab.count; m++)
         if (phase->schedule->slab.at[m] > s->slab.at[m])
             return breach(i, err, "has a larger slab than the whole");

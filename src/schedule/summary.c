@@ -112,9 +112,7 @@ gantry_status gantry_schedule_summarize(const gantry_schedule *s, gantry_schedul
 {
     if (!s)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_schedule_summarize needs a schedule");
-    gantry_status status = gy_struct_check(summary, sizeof *summary, "gantry_schedule_summary", err);
-    if (status)
-        return status;
+    GY_TRY(gy_struct_check(summary, sizeof *summary, "gantry_schedule_summary", err));
     gantry_schedule_summary to = GANTRY_SCHEDULE_SUMMARY_INIT;
     to.makespan_us = gy_ticks_to_us(s->makespan);
     to.bound_us = gy_ticks_to_us(s->bound);
@@ -125,9 +123,7 @@ gantry_status gantry_schedule_summarize(const gantry_schedule *s, gantry_schedul
     to.nodes = s->node_ids.count;
     to.ops = s->ops.count;
     count_ops(s, &to);
-    status = s->phases.count ? count_phases(s, &to, err) : count_events(s, &to.events, err);
-    if (status)
-        return status;
+    GY_TRY(s->phases.count ? count_phases(s, &to, err) : count_events(s, &to.events, err));
     gy_struct_write(summary, &to, sizeof to);
     return GANTRY_OK;
 }

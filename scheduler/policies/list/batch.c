@@ -184,9 +184,7 @@ static gantry_status place_best(batch *b, gantry_error *err)
         return gy_place_earliest(b->p, x.task, err); /* which says why it cannot */
     gy_try t = try_of(slot_of(b, first, x.best), x.best);
     t.upload = gy_upload_time(b->p, x.task, b->p->machine->device[x.best].memory);
-    gantry_status status = gy_place_at(b->p, x.task, &t, err);
-    if (status)
-        return status;
+    GY_TRY(gy_place_at(b->p, x.task, &t, err));
     drop(b, first);
     note(b, &t);
     note_group(b, x.task);

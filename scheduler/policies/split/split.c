@@ -402,9 +402,7 @@ gantry_status gy_split_assign(const gy_load *l, const gy_split_limits *limits, u
     uint32_t *made = NULL;
     gy_ticks load;
     bool all;
-    gantry_status status = gy_split_best(l, limits, &made, &load, &all, err);
-    if (status)
-        return status;
+    GY_TRY(gy_split_best(l, limits, &made, &load, &all, err));
     if (!made && !(made = gy_calloc((size_t)l->units + 1, sizeof *made)))
         return gy_fail_nomem(err);
     for (uint32_t u = 0; u < l->units; u++) /* only those that no split was found for */

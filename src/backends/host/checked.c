@@ -118,9 +118,7 @@ static gantry_status check_ops(gy_checked *c, int64_t begin, gantry_error *err)
 static gantry_status checked_begin(void *state, uint64_t start, gantry_error *err)
 {
     gy_checked *c = state;
-    gantry_status status = gy_order_shuffle(&c->order, c->job->seed + start, c->sequence, err);
-    if (status)
-        return status;
+    GY_TRY(gy_order_shuffle(&c->order, c->job->seed + start, c->sequence, err));
     int64_t begin = gy_now_ns();
     c->started = start;
     forget(c);

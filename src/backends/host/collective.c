@@ -11,9 +11,7 @@ gantry_status gy_host_collective_make(gy_host_collective **made, gy_arena *arena
 {
     gy_host_collective *c = gy_arena_calloc(arena, 1, sizeof *c);
     gy_exchange *x = NULL;
-    gantry_status status = c ? gy_exchange_make(&x, arena, job->schedule, job->graph, op, err) : gy_fail_nomem(err);
-    if (status)
-        return status;
+    GY_TRY(c ? gy_exchange_make(&x, arena, job->schedule, job->graph, op, err) : gy_fail_nomem(err));
     c->exchange = x;
     c->from = gy_arena_calloc(arena, x->most_sources + 1, sizeof *c->from);
     c->stage = x->staged ? gy_arena_alloc(arena, x->bytes) : NULL;

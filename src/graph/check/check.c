@@ -15,19 +15,12 @@ static gantry_status check_all(gantry_graph *g, gantry_error *err)
     if (!gy_build_merge(g))
         return gy_fail_nomem(err);
     gy_graph_fold(g);
-    gantry_status status = gy_check_buffers(g, err);
-    if (!status)
-        status = gy_check_loops(g, err);
-    if (!status)
-        status = gy_check_nodes(g, err);
-    if (!status)
-        status = gy_check_groups(g, err);
-    if (!status)
-        status = gy_check_warn(g, err);
-    if (!status)
-        status = gy_flow_make(&g->flow, g, err);
-    if (status)
-        return status;
+    GY_TRY(gy_check_buffers(g, err));
+    GY_TRY(gy_check_loops(g, err));
+    GY_TRY(gy_check_nodes(g, err));
+    GY_TRY(gy_check_groups(g, err));
+    GY_TRY(gy_check_warn(g, err));
+    GY_TRY(gy_flow_make(&g->flow, g, err));
     bool ok = true;
     g->hash = gy_graph_hash(g, &ok);
     return ok ? GANTRY_OK : gy_fail_nomem(err);

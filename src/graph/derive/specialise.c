@@ -160,23 +160,20 @@ static bool scale_given(gantry_graph *g, gy_node *n)
 
 static gantry_status move_node(gantry_graph *g, gy_node *n, gantry_error *err)
 {
-    gantry_status status = GANTRY_OK;
-    for (uint32_t i = n->access; i < n->access + n->accesses && !status; i++)
+    for (uint32_t i = n->access; i < n->access + n->accesses; i++)
         if (follows_cut(g, &g->access.at[i]))
-            status = move_access(g, n, &g->access.at[i], err);
-    if (!status && !scale_given(g, n))
-        status = gy_fail_nomem(err);
-    return status;
+            GY_TRY(move_access(g, n, &g->access.at[i], err));
+    if (!scale_given(g, n))
+        GY_TRY(gy_fail_nomem(err));
+    return GANTRY_OK;
 }
 
 static gantry_status follow(gantry_graph *g, gantry_error *err)
 {
-    gantry_status status = GANTRY_OK;
-    for (size_t n = 0; n < g->nodes.count && !status; n++)
-        status = move_node(g, &g->nodes.at[n], err);
-    if (!status)
-        status = gy_check_nodes(g, err);
-    return status ? status : gy_flow_make(&g->flow, g, err);
+    for (size_t n = 0; n < g->nodes.count; n++)
+        GY_TRY(move_node(g, &g->nodes.at[n], err));
+    GY_TRY(gy_check_nodes(g, err));
+    return gy_flow_make(&g->flow, g, err);
 }
 
 static gantry_status make(gantry_graph **out, const gantry_graph *base, const int64_t *const *first, gantry_error *err)

@@ -373,14 +373,12 @@ static gantry_status finish(builder *b, gantry_error *err)
 static gantry_status build(builder *b, gantry_error *err)
 {
     uint32_t tasks = 0, accesses = 0;
-    gantry_status status = gy_flow_count(b->graph, &tasks, &accesses, err);
-    if (status)
-        return status;
+    GY_TRY(gy_flow_count(b->graph, &tasks, &accesses, err));
     if (!allocate(b, tasks, accesses) || !add_buffers(b))
         return gy_fail_nomem(err);
     place_tasks(b);
-    status = add_tasks(b, err);
-    return status ? status : finish(b, err);
+    GY_TRY(add_tasks(b, err));
+    return finish(b, err);
 }
 
 gantry_status gy_flow_make(gy_flow **flow, const gantry_graph *graph, gantry_error *err)

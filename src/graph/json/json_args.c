@@ -2,6 +2,8 @@
 /* `args` and `access` of kernel and host nodes. */
 #include "graph/json/json_read.h"
 
+#include "base/error.h"
+
 #include <string.h>
 
 typedef struct call {
@@ -50,9 +52,7 @@ static gantry_status read_scalar(gy_reader *r, const gy_json_at *at, const call 
     const gy_expr *expr = NULL;
     if (json_is_object(at->value))
         return read_dynamic(r, at, c);
-    gantry_status status = gy_read_scalar(r, at, &number, &expr);
-    if (status)
-        return status;
+    GY_TRY(gy_read_scalar(r, at, &number, &expr));
     if (expr)
         gy_node_scalar_expr(r->graph, c->node, at->key, expr, false);
     else

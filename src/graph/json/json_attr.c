@@ -2,6 +2,8 @@
 /* The attributes that every kind of node can have: order, device, cost. */
 #include "graph/json/json_read.h"
 
+#include "base/error.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -113,9 +115,7 @@ static gantry_status read_amount(gy_reader *r, const gy_json_at *at, const char 
 static gantry_status read_time(gy_reader *r, const gy_json_at *at, const char *device, gantry_node node)
 {
     double us = 0;
-    gantry_status status = read_amount(r, at, "a time in us", &us);
-    if (status)
-        return status;
+    GY_TRY(read_amount(r, at, "a time in us", &us));
     gantry_node_time(r->graph, node, device, us);
     return gy_read_built(r, at);
 }
@@ -158,9 +158,7 @@ static gantry_status read_cost(gy_reader *r, const gy_json_at *at, gantry_node n
 static gantry_status read_priority(gy_reader *r, const gy_json_at *at, gantry_node node)
 {
     int64_t priority = 0;
-    gantry_status status = gy_read_bounded(r, at, "a priority", INT32_MIN, INT32_MAX, &priority);
-    if (status)
-        return status;
+    GY_TRY(gy_read_bounded(r, at, "a priority", INT32_MIN, INT32_MAX, &priority));
     gantry_node_priority(r->graph, node, (int)priority);
     return gy_read_built(r, at);
 }
@@ -168,9 +166,7 @@ static gantry_status read_priority(gy_reader *r, const gy_json_at *at, gantry_no
 static gantry_status read_share(gy_reader *r, const gy_json_at *at, gantry_node node)
 {
     double share = 0;
-    gantry_status status = gy_read_real(r, at, &share);
-    if (status)
-        return status;
+    GY_TRY(gy_read_real(r, at, &share));
     gantry_node_share(r->graph, node, share);
     return gy_read_built(r, at);
 }
@@ -178,9 +174,7 @@ static gantry_status read_share(gy_reader *r, const gy_json_at *at, gantry_node 
 static gantry_status read_scratch(gy_reader *r, const gy_json_at *at, gantry_node node)
 {
     int64_t bytes = 0;
-    gantry_status status = gy_read_bounded(r, at, "the bytes of scratch", 0, INT64_MAX, &bytes);
-    if (status)
-        return status;
+    GY_TRY(gy_read_bounded(r, at, "the bytes of scratch", 0, INT64_MAX, &bytes));
     gantry_node_scratch(r->graph, node, bytes);
     return gy_read_built(r, at);
 }

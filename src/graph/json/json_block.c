@@ -2,6 +2,8 @@
 /* Elements of `nodes`: nodes, blocks of nodes with `for` and `if`, and `repeat`. */
 #include "graph/json/json_read.h"
 
+#include "base/error.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -99,9 +101,7 @@ static gantry_status read_variable(gy_reader *r, const gy_json_at *at, gy_json_a
     }
     void *i = json_object_iter(gy_read_open(at->value));
     *variable = gy_read_at(at, json_object_iter_key(i), json_object_iter_value(i));
-    gantry_status status = gy_read_name(r, variable, "an index", variable->key);
-    if (status)
-        return status;
+    GY_TRY(gy_read_name(r, variable, "an index", variable->key));
     if (gy_read_is_index(r, variable->key))
         return gy_read_fail(r, variable, "\"%s\" is the index of an outer for already", variable->key);
     if (gy_names_find(&r->params, variable->key) != GY_NO_NAME)
@@ -132,11 +132,8 @@ gantry_status gy_read_turn_count(gy_reader *r, const gy_json_at *at, const json_
 {
     gy_json_at variable, member = gy_read_at(at, "for", span);
     range limits;
-    gantry_status status = read_variable(r, &member, &variable);
-    if (!status)
-        status = read_range(r, &variable, &limits);
-    if (status)
-        return status;
+    GY_TRY(read_variable(r, &member, &variable));
+    GY_TRY(read_range(r, &variable, &limits));
     bool up = limits.step > 0;
     if (up ? limits.first >= limits.last : limits.first <= limits.last) {
         *turns = 0;
@@ -200,8 +197,8 @@ static gantry_status block_turn(gy_reader *r, const gy_json_at *at, void *contex
 static gantry_status read_block(gy_reader *r, const gy_json_at *at, element *e)
 {
     static const char *const allowed[] = { "for", "if", "nodes" };
-    gantry_status status = gy_read_keys(r, at, allowed, COUNT(allowed));
-    return status ? status : gy_read_turns(r, at, e->value[GY_KEY_FOR], e->value[GY_KEY_IF], block_turn, e);
+    GY_TRY(gy_read_keys(r, at, allowed, COUNT(allowed)));
+    return gy_read_turns(r, at, e->value[GY_KEY_FOR], e->value[GY_KEY_IF], block_turn, e);
 }
 
 /* ---- repeat ---- */
@@ -237,17 +234,12 @@ static gantry_status read_until(gy_reader *r, const gy_json_at *at)
     const char *name = NULL;
     gantry_buffer flag;
     int64_t every = 1;
-    gantry_status status = gy_read_members(r, at, names, 2, value);
-    if (status)
-        return status;
+    GY_TRY(gy_read_members(r, at, names, 2, value));
     gy_json_at buffer = gy_read_at(at, "buffer", value[0]), count = gy_read_at(at, "every", value[1]);
-    status = gy_read_string(r, &buffer, "the name of a buffer", &name);
-    if (!status)
-        status = gy_read_buffer_named(r, &buffer, name, strlen(name), &flag);
-    if (!status && value[1])
-        status = gy_read_bounded(r, &count, "\"every\"", 1, INT64_MAX, &every);
-    if (status)
-        return status;
+    GY_TRY(gy_read_string(r, &buffer, "the name of a buffer", &name));
+    GY_TRY(gy_read_buffer_named(r, &buffer, name, strlen(name), &flag));
+    if (value[1])
+        GY_TRY(gy_read_bounded(r, &count, "\"every\"", 1, INT64_MAX, &every));
     gantry_graph_until(r->graph, flag, every);
     return gy_read_built(r, at);
 }
@@ -291,16 +283,14 @@ static gantry_status read_repeat_block(gy_reader *r, const gy_json_at *at, const
         gy_json_at member = gy_json_key(at, key);
         return gy_read_fail(r, &member, "\"%s\" needs a \"repeat\" beside it", key);
     }
-    gantry_status status = gy_read_keys(r, at, allowed, COUNT(allowed));
-    return status ? status : read_repeat(r, at);
+    GY_TRY(gy_read_keys(r, at, allowed, COUNT(allowed)));
+    return read_repeat(r, at);
 }
 
 static gantry_status read_element(gy_reader *r, const gy_json_at *at, bool *plain)
 {
     element e;
-    gantry_status status = gy_read_members(r, at, gy_node_keys, GY_KEYS, e.value);
-    if (status)
-        return status;
+    GY_TRY(gy_read_members(r, at, gy_node_keys, GY_KEYS, e.value));
     *plain = !e.value[GY_KEY_FOR] && !e.value[GY_KEY_IF] && !e.value[GY_KEY_NODES];
     if (e.value[GY_KEY_REPEAT] || e.value[GY_KEY_CARRY] || e.value[GY_KEY_UNTIL])
         return read_repeat_block(r, at, &e);

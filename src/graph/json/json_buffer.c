@@ -2,6 +2,8 @@
 /* `buffers`: type, size, cut, class and first contents. */
 #include "graph/json/json_read.h"
 
+#include "base/error.h"
+
 #include <string.h>
 
 enum { DTYPE, SHAPE, SPLIT, TILES, CLASS, INIT, OUTPUT, EXTERNAL, CHECK, KEYS };
@@ -65,12 +67,9 @@ static gantry_status read_iota(gy_reader *r, const gy_json_at *at, gy_init *out)
 {
     static const char *const names[] = { "start", "step" };
     const json_t *value[2];
-    gantry_status status = gy_read_members(r, at, names, 2, value);
-    if (!status)
-        status = read_optional_constant(r, at, "start", value[0], 0, &out->a);
-    if (!status)
-        status = read_optional_constant(r, at, "step", value[1], 1, &out->b);
-    return status;
+    GY_TRY(gy_read_members(r, at, names, 2, value));
+    GY_TRY(read_optional_constant(r, at, "start", value[0], 0, &out->a));
+    return read_optional_constant(r, at, "step", value[1], 1, &out->b);
 }
 
 gantry_status gy_read_generator(gy_reader *r, const gy_json_at *at, gy_init *out)
@@ -98,9 +97,7 @@ static gantry_status read_init_object(gy_reader *r, const gy_json_at *at, gy_ini
 {
     static const char *const names[] = { "random", "normal", "iota", "spd", "npy", "raw" };
     const json_t *value[COUNT(names)];
-    gantry_status status = gy_read_members(r, at, names, COUNT(names), value);
-    if (status)
-        return status;
+    GY_TRY(gy_read_members(r, at, names, COUNT(names), value));
     if (json_object_size(at->value) != 1) {
         return gy_read_fail(r, at, "must have exactly one of random, normal, iota, spd, npy, raw, not %zu keys",
                             json_object_size(at->value));
@@ -245,9 +242,7 @@ static gantry_status read_class(gy_reader *r, const gy_json_at *at, gantry_buffe
 {
     static const char *const words[] = { "input", "state", "const", "temp" };
     size_t i = 0;
-    gantry_status status = gy_read_word(r, at, "class", words, COUNT(words), &i);
-    if (status)
-        return status;
+    GY_TRY(gy_read_word(r, at, "class", words, COUNT(words), &i));
     gantry_buffer_set_class(r->graph, b, (gantry_buffer_class)(GANTRY_INPUT + i));
     return gy_read_built(r, at);
 }
@@ -272,9 +267,7 @@ static gantry_status read_external(gy_reader *r, const gy_json_at *at, gantry_bu
 static gantry_status read_set_init(gy_reader *r, const gy_json_at *at, gantry_buffer b)
 {
     gy_init init;
-    gantry_status status = read_init(r, at, &init);
-    if (status)
-        return status;
+    GY_TRY(read_init(r, at, &init));
     gy_buffer_set_init(r->graph, b, &init);
     return gy_read_built(r, at);
 }

@@ -139,9 +139,7 @@ gantry_status gy_read_string(gy_reader *r, const gy_json_at *at, const char *wan
 gantry_status gy_read_path(gy_reader *r, const gy_json_at *at, const char **path)
 {
     const char *name = NULL;
-    gantry_status status = gy_read_string(r, at, "the name of a file", &name);
-    if (status)
-        return status;
+    GY_TRY(gy_read_string(r, at, "the name of a file", &name));
     if (!r->folder) {
         return gy_read_fail(
             r, at, "names the file \"%s\", but this graph was not read from a folder: save it as a file", name);

@@ -5,6 +5,8 @@
  */
 #include "graph/json/json_read.h"
 
+#include "base/error.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -149,9 +151,7 @@ static gantry_status postpone(gy_reader *r, const gy_json_at *at, const gy_pendi
 
 static gantry_status read_tie(gy_reader *r, const gy_json_at *at, gy_pending *wait)
 {
-    gantry_status status = gy_read_id(r, at, &wait->varied);
-    if (status)
-        return status;
+    GY_TRY(gy_read_id(r, at, &wait->varied));
     gantry_node other = gantry_graph_find_node(r->graph, r->id.at);
     if (other.id != GANTRY_NONE) {
         wait->tie(r->graph, wait->node, other);

@@ -2,6 +2,8 @@
 /* `kernels`: manifests of the user's own kernels. Code is only named here, and only if the person running it allows. */
 #include "graph/json/json_read.h"
 
+#include "base/error.h"
+
 #include <string.h>
 #include <unistd.h>
 
@@ -127,13 +129,9 @@ static gantry_status read_buffer_arg(gy_reader *r, const gy_json_at *up, const j
 static gantry_status read_kernel_arg(gy_reader *r, const gy_json_at *at, gantry_kernel_arg *arg, gantry_dtype *type)
 {
     const json_t *value[ARG_KEYS];
-    gantry_status status = gy_read_members(r, at, arg_keys, ARG_KEYS, value);
-    if (status)
-        return status;
+    GY_TRY(gy_read_members(r, at, arg_keys, ARG_KEYS, value));
     gy_json_at name = gy_read_at(at, "name", value[NAME]);
-    status = gy_read_string(r, &name, "the name of the argument", &arg->name);
-    if (status)
-        return status;
+    GY_TRY(gy_read_string(r, &name, "the name of the argument", &arg->name));
     arg->name = gy_arena_strdup(&r->graph->arena, arg->name);
     arg->summary = "";
     if (!arg->name)
@@ -345,9 +343,7 @@ static gantry_status read_code(gy_reader *r, const gy_json_at *at, const char *c
     bool fits = false;
     if (!at->value)
         return GANTRY_OK;
-    gantry_status status = gy_read_path(r, at, out);
-    if (status)
-        return status;
+    GY_TRY(gy_read_path(r, at, out));
     for (size_t i = 0; i < count; i++)
         fits = fits || ends_in(*out, endings[i]);
     if (!fits)
@@ -368,13 +364,10 @@ static gantry_status read_codes(gy_reader *r, const gy_json_at *at, const json_t
     gy_json_at cuda_at = gy_read_at(at, "cuda", value[CUDA]), host_at = gy_read_at(at, "host", value[HOST]),
                entry = gy_read_at(at, "entry", value[ENTRY]);
     const char *symbol = at->key;
-    gantry_status status = read_code(r, &cuda_at, cuda, 3, ".cu, .ptx or .cubin", &m->code->cuda);
-    if (!status)
-        status = read_code(r, &host_at, host, 2, ".c or .so", &m->code->host);
-    if (!status && value[ENTRY])
-        status = gy_read_string(r, &entry, "the name of the function to call", &symbol);
-    if (status)
-        return status;
+    GY_TRY(read_code(r, &cuda_at, cuda, 3, ".cu, .ptx or .cubin", &m->code->cuda));
+    GY_TRY(read_code(r, &host_at, host, 2, ".c or .so", &m->code->host));
+    if (value[ENTRY])
+        GY_TRY(gy_read_string(r, &entry, "the name of the function to call", &symbol));
     if (value[ENTRY] && !value[CUDA] && !value[HOST])
         return gy_read_fail(r, &entry, "names a function, but neither \"cuda\" nor \"host\" says where it is");
     /* Without any code the kernel can still be scheduled anywhere, and run nowhere. */

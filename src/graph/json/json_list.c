@@ -2,6 +2,8 @@
 /* Lists of references: `reads`, `writes`, and the ranks of collectives. */
 #include "graph/json/json_read.h"
 
+#include "base/error.h"
+
 #include <string.h>
 
 enum { FOR, IF, REF, READWRITE, SUM, MIN, MAX, PROD, KEYS };
@@ -17,9 +19,7 @@ typedef struct entry {
 static gantry_status add(gy_reader *r, const gy_json_at *at, gantry_access mode, size_t index, gy_list *list)
 {
     gy_listed item = { .mode = mode, .item = index };
-    gantry_status status = gy_read_region(r, at, &item.region);
-    if (status)
-        return status;
+    GY_TRY(gy_read_region(r, at, &item.region));
     return gy_vec_push(list, item) ? GANTRY_OK : gy_read_nomem(r);
 }
 
@@ -35,9 +35,7 @@ static gantry_status read_entry(gy_reader *r, const gy_json_at *at, gantry_acces
 {
     const json_t *value[KEYS];
     entry e = { .list = list, .mode = mode };
-    gantry_status status = gy_read_members(r, at, keys, modes ? KEYS : REF + 1, value);
-    if (status)
-        return status;
+    GY_TRY(gy_read_members(r, at, keys, modes ? KEYS : REF + 1, value));
     for (size_t k = REF; k < (modes ? KEYS : REF + 1); k++) {
         if (value[k] && e.reference) {
             gy_json_at second = gy_read_at(at, keys[k], value[k]);
@@ -125,15 +123,13 @@ gantry_status gy_read_accesses(gy_reader *r, const gy_json_at *up, const json_t 
 {
     gy_json_at reads = gy_read_at(up, "reads", value[GY_KEY_READS]),
                writes = gy_read_at(up, "writes", value[GY_KEY_WRITES]);
-    gantry_status status = GANTRY_OK;
     r->in.count = r->out.count = 0;
     if (reads.value)
-        status = gy_read_list(r, &reads, GANTRY_READ, false, &r->in);
-    if (!status && writes.value)
-        status = gy_read_list(r, &writes, GANTRY_WRITE, true, &r->out);
-    if (!status && r->in.count > 0 && r->out.count > 0)
-        status = join(r);
-    if (!status)
-        status = give(r, &reads, &r->in, node);
-    return status ? status : give(r, &writes, &r->out, node);
+        GY_TRY(gy_read_list(r, &reads, GANTRY_READ, false, &r->in));
+    if (writes.value)
+        GY_TRY(gy_read_list(r, &writes, GANTRY_WRITE, true, &r->out));
+    if (r->in.count > 0 && r->out.count > 0)
+        GY_TRY(join(r));
+    GY_TRY(give(r, &reads, &r->in, node));
+    return give(r, &writes, &r->out, node);
 }

@@ -53,11 +53,11 @@ static gantry_status read_root(gy_reader *r, const gy_json_at *root)
     static gantry_status (*const sections[])(gy_reader *, const gy_json_at *) = {
         read_version, gy_read_params, read_machine, gy_read_buffers, gy_read_kernels, gy_read_nodes, gy_read_pending,
     };
-    gantry_status status = json_is_object(root->value) ? gy_read_keys(r, root, keys, COUNT(keys))
-                                                       : gy_read_kind(r, root, "a graph, an object");
-    for (size_t i = 0; i < COUNT(sections) && !status; i++)
-        status = sections[i](r, root);
-    return status;
+    GY_TRY(json_is_object(root->value) ? gy_read_keys(r, root, keys, COUNT(keys))
+                                       : gy_read_kind(r, root, "a graph, an object"));
+    for (size_t i = 0; i < COUNT(sections); i++)
+        GY_TRY(sections[i](r, root));
+    return GANTRY_OK;
 }
 
 /* The name has to be known when the graph is made; what is wrong with it is said in its turn. */
@@ -137,8 +137,8 @@ static gantry_status parse(gantry_graph **graph, const gy_reader *how, const cha
 static gantry_status take_options(gantry_load_options *all, const gantry_load_options *given, gantry_error *err)
 {
     *all = (gantry_load_options)GANTRY_LOAD_OPTIONS_INIT;
-    gantry_status status = gy_struct_read(all, sizeof *all, given, "gantry_load_options", err);
-    return status ? status : gy_struct_reserved(all->reserved, "gantry_load_options", err);
+    GY_TRY(gy_struct_read(all, sizeof *all, given, "gantry_load_options", err));
+    return gy_struct_reserved(all->reserved, "gantry_load_options", err);
 }
 
 gantry_status gantry_graph_parse(gantry_graph **graph, const char *text, size_t length, const char *name,
@@ -148,8 +148,8 @@ gantry_status gantry_graph_parse(gantry_graph **graph, const char *text, size_t 
         return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_parse needs a graph to set and a text");
     gantry_load_options all;
     gy_reader how = { .text = text, .length = length, .name = name ? name : "", .folder = folder, .options = &all };
-    gantry_status status = take_options(&all, options, err);
-    return status ? status : parse(graph, &how, NULL, err);
+    GY_TRY(take_options(&all, options, err));
+    return parse(graph, &how, NULL, err);
 }
 
 gantry_status gantry_graph_load(gantry_graph **graph, const char *path, const gantry_load_options *options,

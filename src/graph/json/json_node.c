@@ -2,6 +2,8 @@
 /* One node: which kind it is, and what only that kind has. */
 #include "graph/json/json_read.h"
 
+#include "base/error.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -54,9 +56,7 @@ typedef gantry_node (*kernel_call)(gantry_graph *, const char *, const char *);
 static gantry_status add_kernel(gy_reader *r, const gy_json_at *at, kernel_call call, gantry_node *node)
 {
     const char *name = NULL;
-    gantry_status status = gy_read_string(r, at, "the name of a kernel", &name);
-    if (status)
-        return status;
+    GY_TRY(gy_read_string(r, at, "the name of a kernel", &name));
     *node = call(r->graph, r->id.at, name);
     return gy_read_built(r, at);
 }
@@ -65,9 +65,7 @@ static gantry_status add_work(gy_reader *r, const gy_json_at *at, gantry_node *n
 {
     if (!json_is_object(at->value))
         return gy_read_kind(r, at, "{}");
-    gantry_status status = gy_read_keys(r, at, NULL, 0);
-    if (status)
-        return status;
+    GY_TRY(gy_read_keys(r, at, NULL, 0));
     *node = gantry_graph_work(r->graph, r->id.at);
     return gy_read_built(r, at);
 }
@@ -116,15 +114,10 @@ static gantry_status add_fill(gy_reader *r, const gy_json_at *at, gantry_node *n
     const json_t *value[FILL_KEYS];
     gantry_region region;
     gy_init what;
-    gantry_status status = gy_read_members(r, at, fill_keys, FILL_KEYS, value);
-    if (status)
-        return status;
+    GY_TRY(gy_read_members(r, at, fill_keys, FILL_KEYS, value));
     gy_json_at to = gy_read_at(at, fill_keys[TO], value[TO]);
-    status = gy_read_region(r, &to, &region);
-    if (!status)
-        status = read_fill(r, at, value, &what);
-    if (status)
-        return status;
+    GY_TRY(gy_read_region(r, &to, &region));
+    GY_TRY(read_fill(r, at, value, &what));
     *node = gy_graph_fill_with(r->graph, r->id.at, region, &what);
     return gy_read_built(r, at);
 }
@@ -211,9 +204,7 @@ static gantry_status read_algorithm(gy_reader *r, const gy_json_at *up, const js
 {
     const char *name = NULL;
     gy_json_at at = gy_read_at(up, "algorithm", value);
-    gantry_status status = gy_read_string(r, &at, "the name of an algorithm, such as \"auto\"", &name);
-    if (status)
-        return status;
+    GY_TRY(gy_read_string(r, &at, "the name of an algorithm, such as \"auto\"", &name));
     gy_node_algorithm(r->graph, node, name);
     return gy_read_built(r, &at);
 }
@@ -259,11 +250,8 @@ gantry_status gy_read_node(gy_reader *r, const gy_json_at *at, const json_t *con
     bool varied = false;
     gantry_node node = { .id = GANTRY_NONE };
     gy_json_at id = gy_read_at(at, "id", value[GY_KEY_ID]);
-    gantry_status status = find_kind(r, at, value, &kind);
-    if (!status)
-        status = gy_read_id(r, &id, &varied);
-    if (status)
-        return status;
+    GY_TRY(find_kind(r, at, value, &kind));
+    GY_TRY(gy_read_id(r, &id, &varied));
     if (gy_names_find(&r->graph->node_names, r->id.at) != GY_NO_NAME) {
         return gy_read_fail(r, &id, "the id \"%s\" is taken by an earlier node: ids are unique%s", r->id.at,
                             r->index.count > 0 ? ", so write the index into it: \"name[i]\"" : "");
@@ -274,8 +262,8 @@ gantry_status gy_read_node(gy_reader *r, const gy_json_at *at, const json_t *con
                             gy_read_limit(r));
     }
     gy_graph_set_origin(r->graph, gy_json_pointer(at, r->origin, sizeof r->origin));
-    status = add_node(r, at, value, kind->key, &node);
-    if (!status && r->index.count > 0)
-        status = gy_read_family(r, json_string_value(id.value), node);
-    return status ? status : read_rest(r, at, value, kind->key, node);
+    GY_TRY(add_node(r, at, value, kind->key, &node));
+    if (r->index.count > 0)
+        GY_TRY(gy_read_family(r, json_string_value(id.value), node));
+    return read_rest(r, at, value, kind->key, node);
 }

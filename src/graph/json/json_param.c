@@ -162,14 +162,13 @@ static gantry_status take_input(gy_reader *r, const gy_json_at *buffers, size_t 
 static gantry_status take_options(gy_reader *r, const gy_json_at *root, givens *all)
 {
     gy_json_at params = gy_json_key(root, "params"), buffers = gy_json_key(root, "buffers");
-    gantry_status status = GANTRY_OK;
-    for (size_t i = 0; i < r->options->param_count && !status; i++)
-        status = take_param(r, &params, r->options->params[i], all);
-    for (size_t i = 1; i < r->options->input_count && !status; i++)
-        status = check_once(r, &buffers, i);
-    for (size_t i = 0; i < r->options->input_count && !status; i++)
-        status = take_input(r, &buffers, i, all);
-    return status;
+    for (size_t i = 0; i < r->options->param_count; i++)
+        GY_TRY(take_param(r, &params, r->options->params[i], all));
+    for (size_t i = 1; i < r->options->input_count; i++)
+        GY_TRY(check_once(r, &buffers, i));
+    for (size_t i = 0; i < r->options->input_count; i++)
+        GY_TRY(take_input(r, &buffers, i, all));
+    return GANTRY_OK;
 }
 
 /* ---- values ---- */
@@ -179,9 +178,7 @@ static gantry_status evaluate(gy_reader *r, const gy_json_at *at, const char *te
 {
     const gy_expr *e;
     gantry_error real_error;
-    gantry_status status = gy_read_compile(r, at, text, strlen(text), NULL, &e);
-    if (status)
-        return status;
+    GY_TRY(gy_read_compile(r, at, text, strlen(text), NULL, &e));
     if (!gy_expr_integer(e, gy_read_lookup, r, &param->integer, GANTRY_E_GRAPH, NULL, &r->error))
         return GANTRY_OK;
     param->is_real = true;

@@ -150,17 +150,15 @@ gantry_status gy_read_integer(gy_reader *r, const gy_json_at *at, int64_t *out)
         return gy_read_fail(r, at, "must be a whole number, not %g", json_real_value(at->value));
     if (!json_is_string(at->value))
         return gy_read_kind(r, at, "a whole number or an expression");
-    gantry_status status = compile_value(r, at, NULL, &e);
-    return status ? status : gy_read_evaluate(r, at, e, out);
+    GY_TRY(compile_value(r, at, NULL, &e));
+    return gy_read_evaluate(r, at, e, out);
 }
 
 gantry_status gy_read_bounded(gy_reader *r, const gy_json_at *at, const char *what, int64_t low, int64_t high,
                               int64_t *out)
 {
     int64_t value = 0;
-    gantry_status status = gy_read_integer(r, at, &value);
-    if (status)
-        return status;
+    GY_TRY(gy_read_integer(r, at, &value));
     if (value < low)
         return gy_read_fail(r, at, "%s must be at least %" PRId64 ", not %" PRId64, what, low, value);
     if (value > high)
@@ -190,8 +188,8 @@ gantry_status gy_read_real(gy_reader *r, const gy_json_at *at, double *out)
     }
     if (!json_is_string(at->value))
         return gy_read_kind(r, at, "a number or an expression");
-    gantry_status status = compile_value(r, at, NULL, &e);
-    return status ? status : evaluate_real(r, at, e, out);
+    GY_TRY(compile_value(r, at, NULL, &e));
+    return evaluate_real(r, at, e, out);
 }
 
 gantry_status gy_read_constant(gy_reader *r, const gy_json_at *at, gy_constant *out)
@@ -207,8 +205,8 @@ gantry_status gy_read_constant(gy_reader *r, const gy_json_at *at, gy_constant *
     }
     if (!json_is_string(at->value))
         return gy_read_kind(r, at, "a number or an expression");
-    gantry_status status = compile_value(r, at, NULL, &e);
-    return status ? status : evaluate_constant(r, at, e, out);
+    GY_TRY(compile_value(r, at, NULL, &e));
+    return evaluate_constant(r, at, e, out);
 }
 
 static bool is_not_it(void *context, const char *name)

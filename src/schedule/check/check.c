@@ -125,10 +125,10 @@ static gantry_status check_rules(gy_check *k)
 {
     static gantry_status (*const rules[])(gy_check *) = { gy_check_tasks, gy_check_places, gy_check_order,
                                                           gy_check_ranks, gy_check_walk };
-    gantry_status status = gy_form_geometry(k->s, &k->geometry, k->err);
-    for (size_t i = 0; !status && i < sizeof rules / sizeof rules[0]; i++)
-        status = rules[i](k);
-    return status;
+    GY_TRY(gy_form_geometry(k->s, &k->geometry, k->err));
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        GY_TRY(rules[i](k));
+    return GANTRY_OK;
 }
 
 static void free_check(gy_check *k)
@@ -183,9 +183,7 @@ static gantry_status check_belongs(const gantry_schedule *s, gantry_graph *graph
 {
     if (!s || !graph)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_schedule_check needs a schedule and a graph");
-    gantry_status status = gantry_graph_check(graph, err);
-    if (status)
-        return status;
+    GY_TRY(gantry_graph_check(graph, err));
     if (graph->hash != s->graph_hash) {
         return gy_fail(err, GANTRY_E_SCHEDULE, "/graph_hash",
                        "the schedule was made for graph \"%s\" with hash %016llx, this is "
@@ -197,8 +195,8 @@ static gantry_status check_belongs(const gantry_schedule *s, gantry_graph *graph
 
 gantry_status gantry_schedule_check(gantry_schedule *s, gantry_graph *graph, gantry_error *err)
 {
-    gantry_status status = check_belongs(s, graph, err);
-    return status ? status : gy_schedule_verify(s, graph, err);
+    GY_TRY(check_belongs(s, graph, err));
+    return gy_schedule_verify(s, graph, err);
 }
 
 gantry_status gantry_schedule_attach(gantry_schedule *s, gantry_graph *graph, gantry_error *err)

@@ -121,10 +121,9 @@ gantry_status gy_bytes_init(gy_check *k)
     b->space = gy_calloc(b->spaces, sizeof *b->space);
     if (!b->space)
         return gy_fail_nomem(k->err);
-    gantry_status status = GANTRY_OK;
-    for (size_t i = 0; !status && i < k->s->instances.count; i++)
-        status = open_space(k, &k->s->instances.at[i]);
-    return status;
+    for (size_t i = 0; i < k->s->instances.count; i++)
+        GY_TRY(open_space(k, &k->s->instances.at[i]));
+    return GANTRY_OK;
 }
 
 void gy_bytes_free(gy_bytes *b)
@@ -358,8 +357,7 @@ gantry_status gy_bytes_begin(gy_check *k)
     forget_outputs(&k->bytes);
     for (size_t i = 0; i < k->bytes.cell.count; i++)
         k->bytes.cell.at[i].content = GY_UNKNOWN;
-    gantry_status status = GANTRY_OK;
-    for (size_t i = 0; !status && i < k->s->instances.count; i++)
-        status = set_persistent(k, i);
-    return status;
+    for (size_t i = 0; i < k->s->instances.count; i++)
+        GY_TRY(set_persistent(k, i));
+    return GANTRY_OK;
 }

@@ -131,8 +131,7 @@ static gantry_status check_run(gy_check *k, const gy_use *u, const gy_expected *
 gantry_status gy_check_rows(gy_check *k, const gy_use *u, const gy_expected *run, size_t runs, const char *rule,
                             const char *list, size_t index)
 {
-    gantry_status status = GANTRY_OK;
-    for (size_t i = 0; !status && i < runs; i++)
-        status = check_run(k, u, &run[i], rule, list, index);
-    return status;
+    for (size_t i = 0; i < runs; i++)
+        GY_TRY(check_run(k, u, &run[i], rule, list, index));
+    return GANTRY_OK;
 }

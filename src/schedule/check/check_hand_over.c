@@ -145,15 +145,14 @@ static gantry_status begin_value(walk *w, uint32_t value, bool again)
 
 static gantry_status begin(walk *w, bool again)
 {
-    gantry_status status = GANTRY_OK;
     free_maps(w->value, w->graph->flow->values);
     w->value = new_maps(w->graph->flow->values);
     if (!w->value)
         return gy_fail_nomem(w->err);
-    for (uint32_t b = 0; b < w->graph->buffers.count && !status; b++)
+    for (uint32_t b = 0; b < w->graph->buffers.count; b++)
         if (w->graph->buffers.at[b].cls != GANTRY_TEMP)
-            status = begin_value(w, w->graph->flow->entry[b], again);
-    return status;
+            GY_TRY(begin_value(w, w->graph->flow->entry[b], again));
+    return GANTRY_OK;
 }
 
 /* ---- accesses ---- */

@@ -89,10 +89,10 @@ static gantry_status check_task(gy_check *k, uint32_t index)
                          k->task_op[task]);
     }
     k->task_op[task] = op->repeat ? k->task_op[task] : index;
-    gantry_status status = check_kind(k, index);
-    for (uint32_t i = 0; !status && i < op->uses; i++)
-        status = check_use(k, index, i, (size_t)k->flow->task[task].access + i);
-    return status;
+    GY_TRY(check_kind(k, index));
+    for (uint32_t i = 0; i < op->uses; i++)
+        GY_TRY(check_use(k, index, i, (size_t)k->flow->task[task].access + i));
+    return GANTRY_OK;
 }
 
 gantry_status gy_check_tasks(gy_check *k)

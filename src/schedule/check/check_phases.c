@@ -88,9 +88,7 @@ gantry_status gy_schedule_phases_verify(const gantry_schedule *s, const gantry_g
 gantry_status gy_schedule_phases_attach(gantry_schedule *s, gantry_graph *graph, gantry_error *err)
 {
     gantry_graph **graphs;
-    gantry_status status = derive(&graphs, s, graph, err);
-    if (status)
-        return status;
+    GY_TRY(derive(&graphs, s, graph, err));
     for (size_t i = 0; i < s->phases.count; i++) {
         gantry_schedule *one = s->phases.at[i].schedule;
         gantry_graph_free(one->graph);

@@ -111,12 +111,11 @@ static gantry_status check_partner(const gy_check *k, uint32_t index, uint32_t p
 static gantry_status check_partners(const gy_check *k, uint32_t index)
 {
     const gy_node_extra *extra = gy_node_extra_of(k->graph, gy_check_op(k, index)->node);
-    gantry_status status = GANTRY_OK;
-    for (size_t i = 0; !status && i < extra->with.count; i++)
-        status = check_partner(k, index, extra->with.at[i], true);
-    for (size_t i = 0; !status && i < extra->apart.count; i++)
-        status = check_partner(k, index, extra->apart.at[i], false);
-    return status;
+    for (size_t i = 0; i < extra->with.count; i++)
+        GY_TRY(check_partner(k, index, extra->with.at[i], true));
+    for (size_t i = 0; i < extra->apart.count; i++)
+        GY_TRY(check_partner(k, index, extra->apart.at[i], false));
+    return GANTRY_OK;
 }
 
 static gantry_status check_place(const gy_check *k, uint32_t index)
@@ -208,14 +207,13 @@ static gantry_status check_extent(const gy_check *k, size_t index)
 
 gantry_status gy_check_places(gy_check *k)
 {
-    gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; !status && i < k->s->ops.count; i++)
-        status = check_place(k, i);
-    for (uint32_t i = 0; !status && i < k->s->ops.count; i++)
-        status = check_route(k, i);
-    for (size_t i = 0; !status && i < k->s->instances.count; i++)
-        status = check_extent(k, i);
-    for (uint32_t i = 0; !status && i < k->s->machine->memories; i++)
-        status = check_capacity(k, i);
-    return status;
+    for (uint32_t i = 0; i < k->s->ops.count; i++)
+        GY_TRY(check_place(k, i));
+    for (uint32_t i = 0; i < k->s->ops.count; i++)
+        GY_TRY(check_route(k, i));
+    for (size_t i = 0; i < k->s->instances.count; i++)
+        GY_TRY(check_extent(k, i));
+    for (uint32_t i = 0; i < k->s->machine->memories; i++)
+        GY_TRY(check_capacity(k, i));
+    return GANTRY_OK;
 }

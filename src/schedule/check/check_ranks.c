@@ -118,7 +118,6 @@ static gantry_status check_cover(const gy_check *k, uint32_t index, const gy_use
 static gantry_status check_sorted(const gy_check *k, uint32_t index, const gy_use *reads)
 {
     const gy_op *op = gy_check_op(k, index);
-    gantry_status status = GANTRY_OK;
     int64_t end = INT64_MIN;
     for (uint32_t i = 0; i < op->ins && !op->reduce; i++) {
         if (reads[i].first < end && reads[i].first < reads[i].last) {
@@ -127,9 +126,9 @@ static gantry_status check_sorted(const gy_check *k, uint32_t index, const gy_us
         }
         end = reads[i].last > end ? reads[i].last : end;
     }
-    for (uint32_t i = op->ins; !status && i < op->uses; i++)
-        status = check_cover(k, index, reads, &k->s->use.at[op->use + i]);
-    return status;
+    for (uint32_t i = op->ins; i < op->uses; i++)
+        GY_TRY(check_cover(k, index, reads, &k->s->use.at[op->use + i]));
+    return GANTRY_OK;
 }
 
 /* A scatter, a gather and an all_to_all have one place for each row, a reduce_scatter too. */

@@ -77,12 +77,10 @@ static gantry_status write_task(gy_check *k, const gy_op *op, size_t access)
 static gantry_status run_task(gy_check *k, const gy_op *op)
 {
     size_t access = k->flow->task[gy_task_of(k, op)].access;
-    gantry_status status = gy_check_after(k, k->now.op);
-    if (!status)
-        status = touch(k, op);
-    if (!status)
-        status = read_task(k, op, access);
-    return status ? status : write_task(k, op, access);
+    GY_TRY(gy_check_after(k, k->now.op));
+    GY_TRY(touch(k, op));
+    GY_TRY(read_task(k, op, access));
+    return write_task(k, op, access);
 }
 
 static gantry_status run_fill(gy_check *k, const gy_op *op)
@@ -90,10 +88,9 @@ static gantry_status run_fill(gy_check *k, const gy_op *op)
     const gy_use *u = uses_of(k, op);
     const gy_instance *in = gy_use_instance(k, u);
     gantry_access reduce = op->reduce ? op->reduce : in->op;
-    gantry_status status = touch(k, op);
-    if (!status)
-        status = gy_bytes_set(k, u, gy_content_identity(&k->contents, gy_value_dtype(k, in->value), reduce));
-    return status ? status : check_output(k, u);
+    GY_TRY(touch(k, op));
+    GY_TRY(gy_bytes_set(k, u, gy_content_identity(&k->contents, gy_value_dtype(k, in->value), reduce)));
+    return check_output(k, u);
 }
 
 /* Copies and collectives that the scheduler added: contents move. */
@@ -142,12 +139,10 @@ static gantry_status run_start(gy_check *k, uint32_t start)
 /* Starts that can overlap are in_flight many: whether two of them are ordered is decided within that window. */
 gantry_status gy_check_walk(gy_check *k)
 {
-    gantry_status status = gy_expect_make(k);
-    if (!status)
-        status = gy_clocks_init(&k->clocks, k->s, k->err);
-    if (!status)
-        status = gy_bytes_init(k);
-    for (uint32_t start = 0; !status && start < k->s->in_flight; start++)
-        status = run_start(k, start);
-    return status;
+    GY_TRY(gy_expect_make(k));
+    GY_TRY(gy_clocks_init(&k->clocks, k->s, k->err));
+    GY_TRY(gy_bytes_init(k));
+    for (uint32_t start = 0; start < k->s->in_flight; start++)
+        GY_TRY(run_start(k, start));
+    return GANTRY_OK;
 }

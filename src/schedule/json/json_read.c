@@ -38,10 +38,9 @@ gantry_status gy_file_integers(const gy_schedule_reader *r, const gy_json_at *li
         return gy_json_fail(r->err, GANTRY_E_SCHEDULE, list, "%zu numbers, where %zu belong",
                             json_array_size(list->value), count);
     }
-    gantry_status status = GANTRY_OK;
-    for (size_t i = 0; !status && i < count; i++)
-        status = gy_file_item(r, list, i, INT64_MIN, INT64_MAX, &out[i]);
-    return status;
+    for (size_t i = 0; i < count; i++)
+        GY_TRY(gy_file_item(r, list, i, INT64_MIN, INT64_MAX, &out[i]));
+    return GANTRY_OK;
 }
 
 gantry_status gy_file_u32(const gy_schedule_reader *r, const gy_json_at *at, const char *key, bool required,
@@ -138,12 +137,11 @@ static gantry_status read_schedule(gy_schedule_reader *r, const gy_json_at *root
     static gantry_status (*const parts[])(gy_schedule_reader *, const gy_json_at *) = { gy_file_head, gy_file_lists,
                                                                                         gy_file_ops, gy_file_sync,
                                                                                         gy_file_phases };
-    gantry_status status = check_version(r, root);
-    for (size_t i = 0; !status && i < GY_COUNT_OF(parts); i++)
-        status = parts[i](r, root);
-    if (!status)
-        status = gy_schedule_form(r->s, r->err);
-    return status ? status : gy_schedule_index(r->s, r->err);
+    GY_TRY(check_version(r, root));
+    for (size_t i = 0; i < GY_COUNT_OF(parts); i++)
+        GY_TRY(parts[i](r, root));
+    GY_TRY(gy_schedule_form(r->s, r->err));
+    return gy_schedule_index(r->s, r->err);
 }
 
 gantry_status gy_file_schedule(gantry_schedule **schedule, const gy_json_at *root, gantry_error *err)

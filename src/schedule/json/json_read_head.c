@@ -15,9 +15,7 @@ static gantry_status no_memory(const gy_schedule_reader *r)
 static gantry_status read_string(gy_schedule_reader *r, const gy_json_at *at, const char *key, const char **out)
 {
     const char *text;
-    gantry_status status = gy_json_string(at, key, true, NULL, &text, GANTRY_E_SCHEDULE, r->err);
-    if (status)
-        return status;
+    GY_TRY(gy_json_string(at, key, true, NULL, &text, GANTRY_E_SCHEDULE, r->err));
     *out = gy_arena_strdup(&r->s->arena, text);
     return *out ? GANTRY_OK : no_memory(r);
 }
@@ -27,9 +25,7 @@ static gantry_status read_u64(gy_schedule_reader *r, const gy_json_at *at, const
 {
     const char *text;
     char *end;
-    gantry_status status = gy_json_string(at, key, true, NULL, &text, GANTRY_E_SCHEDULE, r->err);
-    if (status)
-        return status;
+    GY_TRY(gy_json_string(at, key, true, NULL, &text, GANTRY_E_SCHEDULE, r->err));
     errno = 0;
     unsigned long long value = strtoull(text, &end, radix);
     if (errno || *end || !isxdigit((unsigned char)text[0])) {
@@ -73,10 +69,10 @@ static gantry_status read_bound(gy_schedule_reader *r, const gy_json_at *at)
         return no_memory(r);
     b.parts = (uint32_t)(count - 1);
     b.first = first;
-    gantry_status status = gy_file_integers(r, at, count, first);
-    if (!status && !gy_vec_push(&r->s->bounds, b))
-        status = no_memory(r);
-    return status;
+    GY_TRY(gy_file_integers(r, at, count, first));
+    if (!gy_vec_push(&r->s->bounds, b))
+        GY_TRY(no_memory(r));
+    return GANTRY_OK;
 }
 
 /* Members of the object at `key`, in the order of the file. */
@@ -170,24 +166,18 @@ static gantry_status read_options(gy_schedule_reader *r, const gy_json_at *root)
 
 gantry_status gy_file_head(gy_schedule_reader *r, const gy_json_at *root)
 {
-    gantry_status status = read_string(r, root, "graph", &r->s->graph_name);
-    if (!status)
-        status = read_u64(r, root, "graph_hash", 16, &r->s->graph_hash);
-    if (!status)
-        status = read_options(r, root);
-    if (!status)
-        status = read_ticks(r, root, "makespan_ps", &r->s->makespan);
-    if (!status)
-        status = read_ticks(r, root, "bound_ps", &r->s->bound);
-    if (!status && gy_json_key(root, "period_ps").value)
-        status = read_ticks(r, root, "period_ps", &r->s->period);
-    if (!status && gy_json_key(root, "period_bound_ps").value)
-        status = read_ticks(r, root, "period_bound_ps", &r->s->period_bound);
-    if (!status)
-        status = read_members(r, root, "params", read_param);
-    if (!status)
-        status = read_members(r, root, "bounds", read_bound);
-    return status ? status : read_machine(r, root);
+    GY_TRY(read_string(r, root, "graph", &r->s->graph_name));
+    GY_TRY(read_u64(r, root, "graph_hash", 16, &r->s->graph_hash));
+    GY_TRY(read_options(r, root));
+    GY_TRY(read_ticks(r, root, "makespan_ps", &r->s->makespan));
+    GY_TRY(read_ticks(r, root, "bound_ps", &r->s->bound));
+    if (gy_json_key(root, "period_ps").value)
+        GY_TRY(read_ticks(r, root, "period_ps", &r->s->period));
+    if (gy_json_key(root, "period_bound_ps").value)
+        GY_TRY(read_ticks(r, root, "period_bound_ps", &r->s->period_bound));
+    GY_TRY(read_members(r, root, "params", read_param));
+    GY_TRY(read_members(r, root, "bounds", read_bound));
+    return read_machine(r, root);
 }
 
 static gantry_status read_node(gy_schedule_reader *r, const gy_json_at *at)
@@ -206,9 +196,7 @@ static gantry_status read_node(gy_schedule_reader *r, const gy_json_at *at)
 static gantry_status read_offsets(gy_schedule_reader *r, const gy_json_at *at, gy_schedule_value *v)
 {
     gy_json_at list;
-    gantry_status status = gy_file_list(r, at, "offsets", &list);
-    if (status)
-        return status;
+    GY_TRY(gy_file_list(r, at, "offsets", &list));
     size_t count = json_array_size(list.value);
     if (count == 0 || (uint64_t)v->rows != count - 1) {
         return gy_json_fail(r->err, GANTRY_E_SCHEDULE, &list,
@@ -260,9 +248,7 @@ static gantry_status read_id(const gy_schedule_reader *r, const gy_json_at *at, 
                              uint32_t *out)
 {
     const char *id;
-    gantry_status status = gy_json_string(at, key, true, NULL, &id, GANTRY_E_SCHEDULE, r->err);
-    if (status)
-        return status;
+    GY_TRY(gy_json_string(at, key, true, NULL, &id, GANTRY_E_SCHEDULE, r->err));
     *out = memory ? gy_machine_find_memory(r->s->machine, id) : gy_machine_find_device(r->s->machine, id);
     if (*out == GY_MACHINE_NONE) {
         gy_json_at place = gy_json_key(at, key);
@@ -275,14 +261,12 @@ static gantry_status read_lane(gy_schedule_reader *r, const gy_json_at *at)
 {
     static const char *const keys[] = { "device", "kind" };
     gy_lane lane = { 0 };
-    gantry_status status = gy_file_object(r, at, "a lane", keys, GY_COUNT_OF(keys));
-    if (!status)
-        status = read_id(r, at, "device", false, &lane.device);
-    if (!status)
-        status = gy_file_word(r, at, "kind", true, &gy_lane_words, &lane.kind);
-    if (!status && !gy_vec_push(&r->s->lanes, lane))
-        status = no_memory(r);
-    return status;
+    GY_TRY(gy_file_object(r, at, "a lane", keys, GY_COUNT_OF(keys)));
+    GY_TRY(read_id(r, at, "device", false, &lane.device));
+    GY_TRY(gy_file_word(r, at, "kind", true, &gy_lane_words, &lane.kind));
+    if (!gy_vec_push(&r->s->lanes, lane))
+        GY_TRY(no_memory(r));
+    return GANTRY_OK;
 }
 
 static gantry_status read_extent(gy_schedule_reader *r, const gy_json_at *at, gy_instance *in)
@@ -309,22 +293,16 @@ static gantry_status read_instance(gy_schedule_reader *r, const gy_json_at *at)
 {
     static const char *const keys[] = { "value", "memory", "space", "role", "op", "rows", "offset", "bytes" };
     gy_instance in = { 0 };
-    gantry_status status = gy_file_object(r, at, "an instance", keys, GY_COUNT_OF(keys));
-    if (!status)
-        status = gy_file_u32(r, at, "value", true, 0, &in.value);
-    if (!status)
-        status = read_id(r, at, "memory", true, &in.memory);
-    if (!status)
-        status = gy_file_word(r, at, "space", true, &gy_space_words, &in.space);
-    if (!status)
-        status = gy_file_word(r, at, "role", true, &gy_role_words, &in.role);
-    if (!status)
-        status = gy_file_word(r, at, "op", in.role == GY_ROLE_ACCUMULATOR, &gy_reduction_words, &in.op);
-    if (!status)
-        status = read_extent(r, at, &in);
-    if (!status && !gy_vec_push(&r->s->instances, in))
-        status = no_memory(r);
-    return status;
+    GY_TRY(gy_file_object(r, at, "an instance", keys, GY_COUNT_OF(keys)));
+    GY_TRY(gy_file_u32(r, at, "value", true, 0, &in.value));
+    GY_TRY(read_id(r, at, "memory", true, &in.memory));
+    GY_TRY(gy_file_word(r, at, "space", true, &gy_space_words, &in.space));
+    GY_TRY(gy_file_word(r, at, "role", true, &gy_role_words, &in.role));
+    GY_TRY(gy_file_word(r, at, "op", in.role == GY_ROLE_ACCUMULATOR, &gy_reduction_words, &in.op));
+    GY_TRY(read_extent(r, at, &in));
+    if (!gy_vec_push(&r->s->instances, in))
+        GY_TRY(no_memory(r));
+    return GANTRY_OK;
 }
 
 gantry_status gy_file_lists(gy_schedule_reader *r, const gy_json_at *root)

@@ -14,17 +14,12 @@ static gantry_status read_use(gy_schedule_reader *r, const gy_json_at *at, bool 
                             ranked ? ", rank" : "");
     }
     gy_json_at mode = gy_json_item(at, 0);
-    gantry_status status = gy_file_word_of(r, &mode, &gy_access_words, &u.mode);
-    if (!status)
-        status = gy_file_item(r, at, 1, 0, UINT32_MAX, &instance);
-    if (!status)
-        status = gy_file_item(r, at, 2, 0, INT64_MAX, &u.first);
-    if (!status)
-        status = gy_file_item(r, at, 3, 0, INT64_MAX, &u.last);
-    if (!status && ranked)
-        status = gy_file_item(r, at, 4, 0, UINT16_MAX, &rank);
-    if (status)
-        return status;
+    GY_TRY(gy_file_word_of(r, &mode, &gy_access_words, &u.mode));
+    GY_TRY(gy_file_item(r, at, 1, 0, UINT32_MAX, &instance));
+    GY_TRY(gy_file_item(r, at, 2, 0, INT64_MAX, &u.first));
+    GY_TRY(gy_file_item(r, at, 3, 0, INT64_MAX, &u.last));
+    if (ranked)
+        GY_TRY(gy_file_item(r, at, 4, 0, UINT16_MAX, &rank));
     u.instance = (uint32_t)instance;
     u.rank = (uint16_t)rank;
     return gy_vec_push(&r->s->use, u) ? GANTRY_OK : gy_fail_nomem(r->err);
@@ -95,11 +90,8 @@ static gantry_status read_cost(const gy_schedule_reader *r, const gy_json_at *at
 {
     gy_json_at times;
     int64_t ps[3];
-    gantry_status status = gy_file_list(r, at, "ps", &times);
-    if (!status)
-        status = gy_file_integers(r, &times, 3, ps);
-    if (status)
-        return status;
+    GY_TRY(gy_file_list(r, at, "ps", &times));
+    GY_TRY(gy_file_integers(r, &times, 3, ps));
     op->duration = ps[0];
     op->start = ps[1];
     op->end = ps[2];

@@ -13,11 +13,8 @@ static gantry_status read_range(const gy_schedule_reader *r, const gy_json_at *a
 {
     gy_json_at list;
     int64_t nodes[2];
-    gantry_status status = gy_file_list(r, at, "nodes", &list);
-    if (!status)
-        status = gy_file_integers(r, &list, 2, nodes);
-    if (status)
-        return status;
+    GY_TRY(gy_file_list(r, at, "nodes", &list));
+    GY_TRY(gy_file_integers(r, &list, 2, nodes));
     if (nodes[0] < 0 || nodes[1] < nodes[0] || (uint64_t)nodes[1] > r->s->node_ids.count) {
         return gy_json_fail(r->err, GANTRY_E_SCHEDULE, &list, "nodes %lld to %lld of %zu", (long long)nodes[0],
                             (long long)nodes[1], r->s->node_ids.count);
@@ -32,20 +29,14 @@ static gantry_status read_phase(const gy_schedule_reader *r, const gy_json_at *a
     static const char *const keys[] = { "nodes",  "loop",  "first",        "iterations",
                                         "starts", "every", "hand_over_ps", "schedule" };
     gy_phase *p = &phase->phase;
-    gantry_status status = gy_file_object(r, at, "a phase", keys, GY_COUNT_OF(keys));
-    if (!status)
-        status = read_range(r, at, p);
-    if (!status)
-        status = gy_file_u32(r, at, "loop", false, GY_NONE, &p->loop);
-    if (!status)
-        status = read_int(r, at, "first", 0, 0, &p->first);
-    if (!status)
-        status = read_int(r, at, "iterations", 1, 1, &p->iterations);
-    if (!status)
-        status = read_int(r, at, "starts", 1, 1, &p->starts);
-    if (!status)
-        status = read_int(r, at, "every", 0, 0, &p->every);
-    return status ? status : read_int(r, at, "hand_over_ps", 0, 0, &phase->hand_over);
+    GY_TRY(gy_file_object(r, at, "a phase", keys, GY_COUNT_OF(keys)));
+    GY_TRY(read_range(r, at, p));
+    GY_TRY(gy_file_u32(r, at, "loop", false, GY_NONE, &p->loop));
+    GY_TRY(read_int(r, at, "first", 0, 0, &p->first));
+    GY_TRY(read_int(r, at, "iterations", 1, 1, &p->iterations));
+    GY_TRY(read_int(r, at, "starts", 1, 1, &p->starts));
+    GY_TRY(read_int(r, at, "every", 0, 0, &p->every));
+    return read_int(r, at, "hand_over_ps", 0, 0, &phase->hand_over);
 }
 
 static gantry_status add_phase(gy_schedule_reader *r, const gy_json_at *at)

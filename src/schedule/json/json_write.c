@@ -279,9 +279,7 @@ gantry_status gantry_schedule_json(const gantry_schedule *s, char **text, size_t
 {
     if (!s || !text)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_schedule_json needs a schedule and a place for the text");
-    gantry_status status = gy_schedule_form(s, err);
-    if (status)
-        return status;
+    GY_TRY(gy_schedule_form(s, err));
     gy_text to = { 0 };
     size_t n;
     put_schedule(&to, s);

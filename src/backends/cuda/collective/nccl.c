@@ -27,9 +27,7 @@ static void note_refusal(gy_nccl *n, uint32_t op, const char *why)
 static gantry_status plan_op(gy_nccl *n, uint32_t op, gantry_error *err)
 {
     const char *why = NULL;
-    gantry_status status = gy_nccl_plan_make(&n->plan[op], n->h, op, &why, err);
-    if (status)
-        return status;
+    GY_TRY(gy_nccl_plan_make(&n->plan[op], n->h, op, &why, err));
     n->asked++;
     if (why) {
         note_refusal(n, op, why);

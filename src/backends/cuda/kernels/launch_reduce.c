@@ -2,6 +2,8 @@
 /* Kernels that make one number of all elements: a block for each chunk, then one for what they found. */
 #include "backends/cuda/kernels/image.h"
 
+#include "base/error.h"
+
 #include "kernel/chunks.h"
 
 enum { CHUNKS, FINISH };
@@ -24,8 +26,8 @@ static gantry_status launch_reduce(const gantry_launch *l)
     void *of_one[] = { &x, &partial, &n, &chunk, &aligned }, *of_two[] = { &x, &y, &partial, &n, &chunk, &aligned };
     if (l->scratch_bytes < (uint64_t)chunks * sizeof(uint64_t))
         return GANTRY_E_CAPACITY; /* the node asked for less */
-    gantry_status status = gy_cuda_image_launch(l, CHUNKS, l->arg[0].dtype, grid, l->args == 2 ? of_one : of_two);
-    return status ? status : gy_cuda_image_launch(l, FINISH, out->dtype, one, (void *[]){ &partial, &chunks, &to });
+    GY_TRY(gy_cuda_image_launch(l, CHUNKS, l->arg[0].dtype, grid, l->args == 2 ? of_one : of_two));
+    return gy_cuda_image_launch(l, FINISH, out->dtype, one, (void *[]){ &partial, &chunks, &to });
 }
 
 #define KERNEL(name)

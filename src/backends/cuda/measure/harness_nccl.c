@@ -185,10 +185,9 @@ static gantry_status queue_call(const call *c, gantry_error *err)
 static gantry_status queue_calls(const gy_harness_chain *c, gantry_error *err)
 {
     call one = { c->nccl, c->kind, c->bytes / parts_of(c->nccl, c->kind) / ELEMENT };
-    gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; i < c->calls && !status; i++)
-        status = queue_call(&one, err);
-    return status;
+    for (uint32_t i = 0; i < c->calls; i++)
+        GY_TRY(queue_call(&one, err));
+    return GANTRY_OK;
 }
 
 /* ---- chains ---- */

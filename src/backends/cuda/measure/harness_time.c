@@ -29,14 +29,14 @@ static gantry_status record(gy_harness *harness, CUevent event, gy_harness_lane 
 static gantry_status queue_all(gy_harness *harness, const gy_workload *workload, uint32_t times, gantry_error *err)
 {
     gy_harness_gpu *first = &harness->gpu[workload->first_lane.gpu];
-    gantry_status status = record(harness, first->begin, workload->first_lane, err);
-    for (uint32_t i = 0; i < workload->other_lanes && !status; i++)
-        status = gy_harness_order(harness, workload->first_lane, workload->other_lane[i], err);
-    for (uint32_t i = 0; i < times && !status; i++)
-        status = workload->queue(harness, workload->what, err);
-    for (uint32_t i = 0; i < workload->other_lanes && !status; i++)
-        status = gy_harness_order(harness, workload->other_lane[i], workload->first_lane, err);
-    return status ? status : record(harness, first->end, workload->first_lane, err);
+    GY_TRY(record(harness, first->begin, workload->first_lane, err));
+    for (uint32_t i = 0; i < workload->other_lanes; i++)
+        GY_TRY(gy_harness_order(harness, workload->first_lane, workload->other_lane[i], err));
+    for (uint32_t i = 0; i < times; i++)
+        GY_TRY(workload->queue(harness, workload->what, err));
+    for (uint32_t i = 0; i < workload->other_lanes; i++)
+        GY_TRY(gy_harness_order(harness, workload->other_lane[i], workload->first_lane, err));
+    return record(harness, first->end, workload->first_lane, err);
 }
 
 gantry_status gy_harness_time(gy_harness *harness, const gy_workload *workload, uint32_t times, double *us,
@@ -112,8 +112,8 @@ gantry_status gy_harness_sample_wall(gy_harness *harness, const gy_workload *wor
                                      gy_figure *figure, gantry_error *err)
 {
     double first = 0;
-    gantry_status status = warm_up(harness, workload, &first, err);
-    return status ? status : take_samples(harness, workload, 0, until_ns, figure, err);
+    GY_TRY(warm_up(harness, workload, &first, err));
+    return take_samples(harness, workload, 0, until_ns, figure, err);
 }
 
 /* Where a capture is refused nothing is lost but the graph. */

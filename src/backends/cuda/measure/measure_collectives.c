@@ -72,8 +72,8 @@ static gantry_status go_without_graphs(ranks *r, const gantry_error *why, gantry
     r->calls = true;
     gy_text_printf(&r->m->to->notes, "not measured: collectives of NCCL among %u GPUs in graphs, but as calls: %s\n",
                    r->nccl.ranks, why->text);
-    gantry_status status = gy_harness_nccl_abort(&r->nccl, err);
-    return status ? status : gy_harness_nccl_open(&r->nccl, harness, &r->m->nccl, r->nccl.ranks, err);
+    GY_TRY(gy_harness_nccl_abort(&r->nccl, err));
+    return gy_harness_nccl_open(&r->nccl, harness, &r->m->nccl, r->nccl.ranks, err);
 }
 
 static gantry_status capture_pair(ranks *r, pair *p, gantry_error *err)
@@ -163,10 +163,9 @@ static uint32_t count(const gy_measure *m)
 
 static gantry_status measure(gy_measure *m, gantry_error *err)
 {
-    gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; ranks_at(&m->harness, i) && !status; i++)
-        status = measure_ranks(m, ranks_at(&m->harness, i), err);
-    return status;
+    for (uint32_t i = 0; ranks_at(&m->harness, i); i++)
+        GY_TRY(measure_ranks(m, ranks_at(&m->harness, i), err));
+    return GANTRY_OK;
 }
 
 const gy_figures gy_figures_collectives = { "collectives of NCCL", 4, count, measure };

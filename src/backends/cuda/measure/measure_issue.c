@@ -69,8 +69,8 @@ static gantry_status queue_passes(gy_harness *harness, const void *what, gantry_
     gy_harness_lane here = *(const gy_harness_lane *)what;
     uint32_t to = partner_of(harness, here.gpu);
     gy_harness_lane there = { to == GY_HARNESS_HOST ? here.gpu : to, 0 };
-    gantry_status status = queue_pass(harness, here, to, err);
-    return status ? status : queue_pass(harness, there, to == GY_HARNESS_HOST ? to : here.gpu, err);
+    GY_TRY(queue_pass(harness, here, to, err));
+    return queue_pass(harness, there, to == GY_HARNESS_HOST ? to : here.gpu, err);
 }
 
 /* The time that a pass takes beyond its kernel and its copy, as these are counted: half of that before the copy, half
@@ -133,10 +133,10 @@ static gantry_status queue_step(gy_harness *harness, gantry_error *err)
 static gantry_status queue_ring(gy_harness *harness, const void *what, gantry_error *err)
 {
     (void)what;
-    gantry_status status = gy_harness_order_all(harness, harness->gpus, GY_HARNESS_STREAMS, true, err);
-    for (int i = 0; i < ROUNDS && !status; i++)
-        status = queue_step(harness, err);
-    return status ? status : gy_harness_order_all(harness, harness->gpus, GY_HARNESS_STREAMS, false, err);
+    GY_TRY(gy_harness_order_all(harness, harness->gpus, GY_HARNESS_STREAMS, true, err));
+    for (int i = 0; i < ROUNDS; i++)
+        GY_TRY(queue_step(harness, err));
+    return gy_harness_order_all(harness, harness->gpus, GY_HARNESS_STREAMS, false, err);
 }
 
 static bool is_ring(const gy_harness *harness)

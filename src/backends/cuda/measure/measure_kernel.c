@@ -154,10 +154,9 @@ static gantry_status measure_gpu(gy_measure *m, uint32_t gpu, gantry_error *err)
 {
     size_t kernels = 0;
     const gy_cuda_kernel *const *kernel = gy_cuda_kernels(&kernels);
-    gantry_status status = GANTRY_OK;
-    for (size_t i = 0; i < kernels && !status; i++)
-        status = measure_dtypes(m, kernel[i], gpu, err);
-    return status;
+    for (size_t i = 0; i < kernels; i++)
+        GY_TRY(measure_dtypes(m, kernel[i], gpu, err));
+    return GANTRY_OK;
 }
 
 static uint32_t count(const gy_measure *m)

@@ -178,8 +178,8 @@ static gantry_status fill(gy_harness *harness, uint32_t gpu, const gy_buffer *b,
     if (b->bytes > harness->host)
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "the test bed is too small for \"%s\"", b->name);
     gy_fill_rows(harness->gpu[gpu].host, b, &b->init, 0, b->rows);
-    gantry_status status = upload(harness, gpu, to, b->bytes, err);
-    return status ? status : gy_harness_drain(harness, err);
+    GY_TRY(upload(harness, gpu, to, b->bytes, err));
+    return gy_harness_drain(harness, err);
 }
 
 /* One buffer is one argument here. */

@@ -44,9 +44,7 @@ gantry_status gy_cuda_allocate(gy_cuda *h, CUdeviceptr *to, uint32_t device, uin
 static gantry_status pinned_near(gy_cuda *h, void **to, uint64_t bytes, int node, gantry_error *err)
 {
     gy_numa before;
-    gantry_status status = gy_cuda_use(h, h->first_gpu, err);
-    if (status)
-        return status;
+    GY_TRY(gy_cuda_use(h, h->first_gpu, err));
     gy_numa_prefer(&before, node);
     CUresult code = h->d.cuMemHostAlloc(to, bytes ? bytes : 1, CU_MEMHOSTALLOC_PORTABLE);
     gy_numa_restore(&before);

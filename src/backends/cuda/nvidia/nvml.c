@@ -13,9 +13,7 @@ gantry_status gy_nvml_open(gy_nvml *nvml, gantry_error *err)
     static const char *const names[] = { "libnvidia-ml.so.1", NULL };
     gy_library library;
     *nvml = (gy_nvml){ 0 };
-    gantry_status status = gy_library_open(&library, names, err);
-    if (status)
-        return status;
+    GY_TRY(gy_library_open(&library, names, err));
     gy_nvml n = { 0 };
 #define GY_X(member, name, parameters)                                                                                 \
     if (gy_library_find(&library, #name, &n.member, NULL))                                                             \

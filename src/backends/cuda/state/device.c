@@ -79,9 +79,7 @@ void gy_cuda_forget(gy_cuda *h)
 
 gantry_status gy_cuda_event_new(gy_cuda *h, CUevent *event, uint32_t device, bool timed, gantry_error *err)
 {
-    gantry_status status = gy_cuda_use(h, device, err);
-    if (status)
-        return status;
+    GY_TRY(gy_cuda_use(h, device, err));
     CUresult code = h->d.cuEventCreate(event, timed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING);
     if (code != CUDA_SUCCESS) {
         *event = NULL;
@@ -92,9 +90,7 @@ gantry_status gy_cuda_event_new(gy_cuda *h, CUevent *event, uint32_t device, boo
 
 static gantry_status new_queue(gy_cuda *h, gy_queue *queue, uint32_t device, gantry_error *err)
 {
-    gantry_status status = gy_cuda_use(h, device, err);
-    if (status)
-        return status;
+    GY_TRY(gy_cuda_use(h, device, err));
     /* Not blocking: the application's default stream has nothing to do with this. */
     CUresult code = h->d.cuStreamCreate(&queue->stream, CU_STREAM_NON_BLOCKING);
     if (code != CUDA_SUCCESS) {

@@ -11,9 +11,7 @@
 static gantry_status move_chunk(gy_cuda *h, gy_location device, uint64_t bytes, bool in, gantry_error *err)
 {
     gy_queue queue = h->device[device.device].auxiliary;
-    gantry_status status = gy_cuda_use(h, queue.device, err);
-    if (status)
-        return status;
+    GY_TRY(gy_cuda_use(h, queue.device, err));
     CUresult code = in ? h->d.cuMemcpyHtoDAsync(device.at, h->chunk, bytes, queue.stream)
                        : h->d.cuMemcpyDtoHAsync(h->chunk, device.at, bytes, queue.stream);
     code = code == CUDA_SUCCESS ? gy_cuda_settle(h, queue) : code;

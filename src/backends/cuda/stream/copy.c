@@ -3,6 +3,8 @@
  * chunks: between GPUs without peer access two of them in turn, so that both halves run at once. */
 #include "backends/cuda/stream/stream.h"
 
+#include "base/error.h"
+
 static uint64_t chunk_of(uint64_t bytes)
 {
     return bytes < GY_CUDA_CHUNK ? bytes : GY_CUDA_CHUNK;
@@ -122,9 +124,7 @@ gantry_status gy_submit_copy(gy_submit *x, gy_location to, gy_location from, uin
     if (to.device != GY_NONE && from.device != GY_NONE)
         return (gy_cuda_reaches(x->h, to.device, from.device) ? copy_direct : copy_staged)(x, to, from, bytes);
     gy_queue queue;
-    gantry_status status = gy_submit_on(x, to.device == GY_NONE ? from.device : to.device, &queue);
-    if (status)
-        return status;
+    GY_TRY(gy_submit_on(x, to.device == GY_NONE ? from.device : to.device, &queue));
     bool pinned = to.device == GY_NONE ? to.pinned : from.pinned;
     return (pinned ? copy_pinned : copy_pageable)(x, queue, to, from, bytes);
 }

@@ -49,8 +49,8 @@ gantry_status gy_submit_order(gy_submit *x, gy_queue from, gy_queue to)
     if (from.stream == to.stream)
         return GANTRY_OK;
     CUevent event;
-    gantry_status status = gy_submit_record_scratch(x, from, &event);
-    return status ? status : gy_submit_await(x, to, event);
+    GY_TRY(gy_submit_record_scratch(x, from, &event));
+    return gy_submit_await(x, to, event);
 }
 
 gy_queue gy_submit_lane(const gy_submit *x, uint32_t i)

@@ -34,9 +34,7 @@ static gantry_status set_base(gy_cuda *h, uint32_t device, gantry_error *err)
     gy_cuda_device *d = &h->device[device];
     gy_queue queue = device == h->end_stream.device ? h->end_stream : d->auxiliary;
     CUresult code = h->clock ? gy_cuda_settle(h, queue) : CUDA_SUCCESS;
-    gantry_status status = gy_cuda_use(h, device, err);
-    if (status)
-        return status;
+    GY_TRY(gy_cuda_use(h, device, err));
     code = code ? code : h->d.cuEventRecord(d->base, queue.stream);
     code = code == CUDA_SUCCESS && h->clock ? gy_cuda_settle(h, queue) : code;
     d->base_ns = gy_now_ns();

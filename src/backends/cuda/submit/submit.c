@@ -3,6 +3,8 @@
  */
 #include "backends/cuda/submit/submit.h"
 
+#include "base/error.h"
+
 #include "backends/cuda/stream/ranges.h"
 #include "backends/cuda/times/times.h"
 #include <string.h>
@@ -43,11 +45,11 @@ static gantry_status copy(gy_submit *x)
 static gantry_status execute(gy_submit *x)
 {
     const gy_op *op = &x->h->job->schedule->ops.at[x->op];
-    gantry_status status = gy_op_calls(op)                ? launch(x)
-                           : op->kind == GY_OP_COLLECTIVE ? gy_submit_collective(x)
-                           : op->kind == GY_OP_FILL       ? gy_submit_fill(x)
-                                                          : copy(x);
-    return status ? status : gy_submit_join(x);
+    GY_TRY(gy_op_calls(op)                ? launch(x)
+           : op->kind == GY_OP_COLLECTIVE ? gy_submit_collective(x)
+           : op->kind == GY_OP_FILL       ? gy_submit_fill(x)
+                                          : copy(x));
+    return gy_submit_join(x);
 }
 
 static CUevent event_of(const gy_cuda *h, uint32_t op, uint64_t start)

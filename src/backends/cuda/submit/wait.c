@@ -79,9 +79,7 @@ static gantry_status watch(gy_cuda *h, uint64_t start, progress *p, gantry_error
     int64_t now = gy_now_ns(), began = turn_of(h, start)->begin_ns;
     char limit[96];
     look(h, start, p);
-    gantry_status status = gy_nccl_watch(h, p->op, err);
-    if (status)
-        return status;
+    GY_TRY(gy_nccl_watch(h, p->op, err));
     if (h->job->deadline_ns && now - began > h->job->deadline_ns) {
         snprintf(limit, sizeof limit, "the deadline of %.3f ms passed", (double)h->job->deadline_ns / 1e6);
         return fail_time(h, p, limit, err);

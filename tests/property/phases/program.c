@@ -264,7 +264,7 @@ static void add_node(gantry_graph *g, statement *o, int number, int part)
     else
         gantry_node_reduce(g, n, to, GANTRY_SUM);
     for (int d = 0; d < MOST_DEVICES; d++) {
-        char device[8];
+        char device[16];
         snprintf(device, sizeof device, "d%d", d);
         gantry_node_time(g, n, device, o->us[d]);
     }

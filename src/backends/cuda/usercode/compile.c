@@ -87,7 +87,7 @@ static gantry_status take_code(gy_code *code, const gy_nvrtc *n, struct _nvrtcPr
 }
 
 static gantry_status compile(gy_code *code, const gy_nvrtc *n, const char *path, const char *text, gy_target t,
-                             const gy_options *options, gantry_error *err)
+                             const gy_nvrtc_options *options, gantry_error *err)
 {
     enum { COMPILATION_FAILED = 6 }; /* NVRTC_ERROR_COMPILATION */
     struct _nvrtcProgram *program = NULL;
@@ -110,7 +110,7 @@ typedef struct source {
     size_t length;
     const char *folders[2]; /* its own, and the graph's */
     gy_target target;
-    gy_options options;
+    gy_nvrtc_options options;
 } source;
 
 /* *path stays NULL where it cannot be known what the source depends on: it is compiled every time then. */
@@ -154,10 +154,10 @@ gantry_status gy_nvrtc_compile(gy_code *code, const gy_nvrtc *nvrtc, const char 
     s.folders[1] = folder && *folder ? folder : ".";
     gantry_status status = own ? choose_target(&s.target, nvrtc, capability, path, err) : gy_fail_nomem(err);
     status = status ? status : gy_file_read(&s.text, &s.length, path, err);
-    if (status == GANTRY_OK && !gy_options_make(&s.options, nvrtc, s.target, s.folders, 2))
+    if (status == GANTRY_OK && !gy_nvrtc_options_make(&s.options, nvrtc, s.target, s.folders, 2))
         status = gy_fail_nomem(err);
     status = status ? status : compile_source(code, nvrtc, &s, err);
-    gy_options_free(&s.options);
+    gy_nvrtc_options_free(&s.options);
     gy_free(s.text);
     gy_free(own);
     return status;

@@ -15,14 +15,14 @@ static const char *const fixed[] = { "--std=c++17", "--generate-line-info", "--f
                                      "--define-macro=GANTRY_NVRTC=1" };
 enum { FIXED = sizeof fixed / sizeof *fixed };
 
-void gy_options_free(gy_options *w)
+void gy_nvrtc_options_free(gy_nvrtc_options *w)
 {
     for (size_t i = 0; i < w->count; i++)
         gy_free(w->at[i]);
     gy_vec_free(w);
 }
 
-static bool add_word(gy_options *w, const char *begin, const char *text)
+static bool add_word(gy_nvrtc_options *w, const char *begin, const char *text)
 {
     gy_text word = { 0 };
     gy_text_add(&word, begin);
@@ -36,7 +36,7 @@ static bool add_word(gy_options *w, const char *begin, const char *text)
 }
 
 /* A folder with the toolkit's headers (cuda_fp16.h and others), beside something of the toolkit. True if it is one. */
-static bool find_headers(gy_options *w, const char *beside, const char *folder, bool *room)
+static bool find_headers(gy_nvrtc_options *w, const char *beside, const char *folder, bool *room)
 {
     gy_text path = { 0 };
     gy_text_printf(&path, "%s/%s/cuda_fp16.h", beside, folder);
@@ -51,7 +51,7 @@ static bool find_headers(gy_options *w, const char *beside, const char *folder, 
 }
 
 /* NVRTC knows the built-in types, and no header. */
-static bool add_toolkit(gy_options *w, const gy_nvrtc *n)
+static bool add_toolkit(gy_nvrtc_options *w, const gy_nvrtc *n)
 {
     const char *home = getenv("CUDA_HOME"), *path = getenv("CUDA_PATH");
     void *function = NULL;
@@ -70,7 +70,8 @@ static bool add_toolkit(gy_options *w, const gy_nvrtc *n)
     return room;
 }
 
-bool gy_options_make(gy_options *w, const gy_nvrtc *n, gy_target t, const char *const *folders, size_t count)
+bool gy_nvrtc_options_make(gy_nvrtc_options *w, const gy_nvrtc *n, gy_target t, const char *const *folders,
+                           size_t count)
 {
     char architecture[16];
     snprintf(architecture, sizeof architecture, "%s_%d", t.exact ? "sm" : "compute", t.architecture);

@@ -12,11 +12,11 @@ typedef struct gy_target {
     bool exact; /* code for it; else PTX, which the driver compiles for what is newer */
 } gy_target;
 
-typedef GY_VEC(char *) gy_options;
+typedef GY_VEC(char *) gy_nvrtc_options;
 
 /* `folders`: where the user's own includes are. False: out of memory; free what there is in any case. */
-bool gy_options_make(gy_options *options, const gy_nvrtc *nvrtc, gy_target target, const char *const *folders,
-                     size_t count);
-void gy_options_free(gy_options *options);
+bool gy_nvrtc_options_make(gy_nvrtc_options *options, const gy_nvrtc *nvrtc, gy_target target,
+                           const char *const *folders, size_t count);
+void gy_nvrtc_options_free(gy_nvrtc_options *options);
 
 #endif

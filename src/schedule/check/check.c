@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checker: whether a schedule belongs to a graph, then rule by rule. docs/design.md has the table. */
+/* The checker: whether a schedule belongs to a graph, then rule by rule. docs/design/schedule.md has the table. */
 #include "schedule/check/check.h"
 #include "base/error.h"
 #include "graph/flow/unroll.h"

@@ -3,8 +3,8 @@
  * Inside of the checker. Files, in the order in which they are used: form.c and form_op.c (what needs no graph),
  * check.c (entry, graph against schedule), check_node.c, check_place.c, check_order.c, check_ranks.c (rules that hold
  * without running), then the walk: check_expect.c (what reads should see), check_clock.c (happens-before),
- * check_bytes.c and check_fragments.c (what bytes hold), check_after.c, check_walk.c, check_exit.c. docs/design.md has
- * the rules.
+ * check_bytes.c and check_fragments.c (what bytes hold), check_after.c, check_walk.c, check_exit.c.
+ * docs/design/schedule.md has the rules.
  */
 #ifndef GY_SCHEDULE_CHECK_CHECK_H
 #define GY_SCHEDULE_CHECK_CHECK_H

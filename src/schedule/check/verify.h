@@ -6,7 +6,7 @@
 #include "schedule/schedule.h"
 
 /* All rules against the sealed graph, cut as the schedule says; E_SCHEDULE with the rule's name
- * first in the text: "rule race: ...". The names are the list in docs/design.md. */
+ * first in the text: "rule race: ...". The names are the list in docs/design/schedule.md. */
 gantry_status gy_schedule_verify(const gantry_schedule *s, const gantry_graph *graph, gantry_error *err);
 
 #endif

@@ -192,7 +192,7 @@ static void add_something(maker *k)
 gantry_graph *random_graph(uint64_t seed, int nodes)
 {
     static const gantry_access ops[] = { GANTRY_SUM, GANTRY_MIN, GANTRY_MAX, GANTRY_PROD };
-    maker k = { .state = seed * 977, .g = gantry_graph_new("random"), .last = { GANTRY_NONE } };
+    maker k = { .state = seed * 977, .g = gantry_graph_new("random"), .last = { .id = GANTRY_NONE } };
     k.op = ops[pick(&k, 4)];
     make_buffers(&k);
     bool loop = pick(&k, 3) == 0;

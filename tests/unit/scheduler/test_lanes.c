@@ -107,7 +107,7 @@ END_TEST
 /* Each lane has its own: 16 KiB for four of 4, beside 8 KiB of x. With less there is one lane, which has 4 KiB. */
 START_TEST(scratch)
 {
-    char id[16];
+    char id[24];
     gantry_buffer x = buffer(g, "x", 2048);
     for (int i = 0; i < 4; i++) {
         snprintf(id, sizeof id, "n%d", i);

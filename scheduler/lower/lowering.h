@@ -75,7 +75,7 @@ typedef struct gy_final {
     int64_t first, last;
 } gy_final;
 
-/* What ops did to the rows of an instance (history.c). */
+/* The accesses of ops to the rows of an instance (hazards.c). */
 typedef struct gy_hazards {
     const struct gy_mark *whole; /* while all rows share one past: most instances are only ever used whole */
     gy_imap *parts;              /* from then on: payload gy_mark * */
@@ -139,7 +139,7 @@ gantry_status gy_epochs_walk(gy_lower *l, uint32_t task, uint32_t k, gantry_erro
 gantry_status gy_epochs_finish(gy_lower *l, gantry_error *err);
 gy_epoch *gy_epoch_root(gy_lower *l, uint32_t epoch);
 
-/* ---- history.c ---- */
+/* ---- hazards.c ---- */
 /* Adds an op to the draft; its uses follow. `*id` may be NULL. */
 gantry_status gy_lower_op(gy_lower *l, const gy_draft_op *draft, uint32_t *id, gantry_error *err);
 /* Adds a use to the last op, with the dependencies that follow from it. */

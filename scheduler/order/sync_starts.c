@@ -19,7 +19,7 @@
 
 #define CLOCKS_MOST ((size_t)1 << 25) /* ops times lanes */
 
-/* As in history.c: readers since the last write, newest first; shared between intervals. */
+/* As in hazards.c: readers since the last write, newest first; shared between intervals. */
 typedef struct mark {
     uint32_t reader, writer; /* of the first start; GY_NONE: nobody */
     const struct mark *next;

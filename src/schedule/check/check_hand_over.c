@@ -48,6 +48,19 @@ static bool paint(gy_imap *to, const gy_imap *from, uint64_t least, uint64_t pay
     return fits;
 }
 
+static bool renew(gy_imap *to, int64_t rows)
+{
+    gy_imap_free(to);
+    *to = (gy_imap){ 0 };
+    return gy_imap_init(to, 0, rows, NOTHING);
+}
+
+/* A map between phases that is as another such map. */
+static bool copy_map(gy_imap *to, const gy_imap *from, int64_t rows)
+{
+    return renew(to, rows) && paint(to, from, STALE, STALE) && paint(to, from, LEFT, LEFT);
+}
+
 /* Rows that are more than `most` become `most`. */
 static bool lower(gy_imap *map, int64_t first, int64_t last, uint64_t most)
 {
@@ -213,13 +226,6 @@ static gantry_status run_start(walk *w, bool again)
 
 /* ---- the end of a start ---- */
 
-static bool renew(gy_imap *to, int64_t rows)
-{
-    gy_imap_free(to);
-    *to = (gy_imap){ 0 };
-    return gy_imap_init(to, 0, rows, NOTHING);
-}
-
 static const gy_imap *final_map(const walk *w, uint32_t buffer)
 {
     return &w->value[w->graph->flow->exit[buffer]];
@@ -228,9 +234,7 @@ static const gy_imap *final_map(const walk *w, uint32_t buffer)
 /* Afterwards `name` holds what `from` held before the phase. */
 static bool copy_held(const walk *w, uint32_t name, uint32_t from)
 {
-    gy_imap *to = &w->next[name];
-    return renew(to, w->whole->buffers.at[name].rows) && paint(to, &w->held[from], STALE, STALE) &&
-           paint(to, &w->held[from], LEFT, LEFT);
+    return copy_map(&w->next[name], &w->held[from], w->whole->buffers.at[name].rows);
 }
 
 /* Afterwards `name` holds what `from` means at the end of the phase. */
@@ -348,10 +352,8 @@ static bool keep_end(walk *w)
 {
     bool fits = true;
     for (uint32_t b = 0; b < w->whole->buffers.count && fits; b++) {
-        fits = w->may_have_ended
-                   ? intersect(&w->end[b], &w->held[b])
-                   : renew(&w->end[b], w->whole->buffers.at[b].rows) && paint(&w->end[b], &w->held[b], STALE, STALE) &&
-                         paint(&w->end[b], &w->held[b], LEFT, LEFT);
+        fits = w->may_have_ended ? intersect(&w->end[b], &w->held[b])
+                                 : copy_map(&w->end[b], &w->held[b], w->whole->buffers.at[b].rows);
     }
     w->may_have_ended = true;
     return fits;

@@ -163,23 +163,17 @@ static void join_groups(gy_plan *p, uint32_t a, uint32_t b)
     p->cost.group[a > b ? a : b] = a > b ? b : a;
 }
 
-/* Neither is a collective of several ranks, which have no one device. */
-static bool both_have_a_place(const gy_plan *p, uint32_t a, uint32_t b)
-{
-    return gy_node_ranks(p->graph, a) == 1 && gy_node_ranks(p->graph, b) == 1;
-}
-
 static void find_groups(gy_plan *p)
 {
     for (uint32_t n = 0; n < p->graph->nodes.count; n++) {
         const gy_node_extra *x = gy_plan_extra(p, n);
         for (size_t i = 0; x && i < x->with.count; i++)
-            if (both_have_a_place(p, n, x->with.at[i])) {
+            if (gy_nodes_have_one_device(p->graph, n, x->with.at[i])) {
                 join_groups(p, n, x->with.at[i]);
                 p->cost.pinned[n] = p->cost.pinned[x->with.at[i]] = 1;
             }
         for (size_t i = 0; x && i < x->apart.count; i++)
-            if (both_have_a_place(p, n, x->apart.at[i]))
+            if (gy_nodes_have_one_device(p->graph, n, x->apart.at[i]))
                 p->cost.pinned[n] = p->cost.pinned[x->apart.at[i]] = 1;
     }
     for (uint32_t n = 0; n < p->graph->nodes.count; n++)
@@ -242,7 +236,7 @@ static gantry_status make_groups(gy_plan *p, gantry_error *err)
     for (uint32_t n = 0; n < nodes && !status; n++) {
         const gy_node_extra *x = gy_plan_extra(p, n);
         for (size_t i = 0; x && i < x->apart.count && !status; i++)
-            if (both_have_a_place(p, n, x->apart.at[i]))
+            if (gy_nodes_have_one_device(p->graph, n, x->apart.at[i]))
                 status = apart_groups(p, n, x->apart.at[i], err);
     }
     return status ? status : gy_apart_plan(p, err);

@@ -60,8 +60,7 @@ static int64_t look(walk *w, uint32_t value, const gy_access *a, uint32_t *write
 
 static gantry_status add_team(gy_plan *p, uint32_t task, gy_team **team, gantry_error *err)
 {
-    const gy_node_extra *x = gy_plan_extra(p, p->flow->task[task].node);
-    gy_team t = { .ranks = x->ins > x->outs ? x->ins : x->outs };
+    gy_team t = { .ranks = gy_node_ranks(p->graph, p->flow->task[task].node) };
     t.writer = gy_arena_alloc(&p->arena, (t.ranks + 1) * sizeof *t.writer);
     t.device = gy_arena_alloc(&p->arena, (t.ranks + 1) * sizeof *t.device);
     if (!t.writer || !t.device || !gy_map_put(&p->inputs.team_of, task, p->inputs.teams.count) ||

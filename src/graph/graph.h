@@ -262,6 +262,11 @@ const gy_node_extra *gy_node_extra_of(const gantry_graph *graph, uint32_t node);
 /* The number of ranks of a collective; 1 for other nodes. A node of several ranks has no one device, so `on`, `with`
  * and `apart` say nothing about it, nor about what names it. */
 uint32_t gy_node_ranks(const gantry_graph *graph, uint32_t node);
+/* Both nodes have one device, so that `with` and `apart` between them say something. */
+static inline bool gy_nodes_have_one_device(const gantry_graph *graph, uint32_t a, uint32_t b)
+{
+    return gy_node_ranks(graph, a) == 1 && gy_node_ranks(graph, b) == 1;
+}
 /* True for a fill node that writes nothing but the identity of the reduction `op` (see gy_identity in
  * kernel/identity.h): before contributions it means "no previous value". */
 bool gy_fill_is_identity(const gantry_graph *graph, uint32_t node, gantry_access op);

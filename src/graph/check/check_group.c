@@ -13,17 +13,12 @@ static uint32_t find(uint32_t *up, uint32_t i)
     return i;
 }
 
-static bool has_one_device(const gantry_graph *g, uint32_t a, uint32_t b)
-{
-    return gy_node_ranks(g, a) == 1 && gy_node_ranks(g, b) == 1;
-}
-
 static void join_all(const gantry_graph *g, uint32_t *up)
 {
     for (uint32_t i = 0; i < g->nodes.count; i++) {
         const gy_node_extra *e = gy_node_extra_of(g, i);
         for (size_t k = 0; k < e->with.count; k++)
-            if (has_one_device(g, i, e->with.at[k]))
+            if (gy_nodes_have_one_device(g, i, e->with.at[k]))
                 up[find(up, i)] = find(up, e->with.at[k]);
     }
 }
@@ -32,7 +27,7 @@ static gantry_status check_apart(const gantry_graph *g, uint32_t *up, uint32_t n
 {
     const gy_node_extra *e = gy_node_extra_of(g, node);
     for (size_t k = 0; k < e->apart.count; k++) {
-        if (has_one_device(g, node, e->apart.at[k]) && find(up, node) == find(up, e->apart.at[k])) {
+        if (gy_nodes_have_one_device(g, node, e->apart.at[k]) && find(up, node) == find(up, e->apart.at[k])) {
             return gy_graph_fail(
                 g, g->nodes.at[node].origin, err, GANTRY_E_GRAPH,
                 "node \"%s\" is apart from \"%s\" and, by `with`, on the same device; drop one of both",

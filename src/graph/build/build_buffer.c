@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Building: buffers, how they are cut and what they hold at first. */
 #include "graph/build/build_state.h"
+
+#include "kernel/dtype.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -297,11 +299,6 @@ void gantry_buffer_tiles(gantry_graph *graph, gantry_buffer buffer, int64_t rows
 
 /* ---- init ---- */
 
-static bool is_floating(gantry_dtype dtype)
-{
-    return dtype <= GANTRY_F64;
-}
-
 static bool refuse_value(gantry_graph *g, const char *what, gy_constant value, const char *type)
 {
     char seen[GY_CONSTANT_TEXT];
@@ -323,7 +320,7 @@ static bool is_uniform_valid(gantry_graph *g, const gy_init *init, gantry_dtype 
     }
     gy_constant last = { .real = high > low ? high - 1 : high };
     bool exact = fabs(low) <= 0x1p53 && fabs(high) <= 0x1p53;
-    if (is_floating(dtype) ||
+    if (gy_dtype_is_float(dtype) ||
         (exact && gy_constant_fits(init->a, dtype, false) && gy_constant_fits(last, dtype, false)))
         return true;
     gy_graph_mistake(g, GANTRY_E_GRAPH,
@@ -342,7 +339,7 @@ static bool is_iota_valid(gantry_graph *g, const gy_init *init, gantry_dtype dty
                          init->b.real);
         return false;
     }
-    if (is_floating(dtype) || (gy_constant_fits(init->a, dtype, false) && gy_constant_is_whole(init->b)))
+    if (gy_dtype_is_float(dtype) || (gy_constant_fits(init->a, dtype, false) && gy_constant_is_whole(init->b)))
         return true;
     gy_graph_mistake(g, GANTRY_E_GRAPH,
                      "%s counts from %s in steps of %s in %s; begin with %s, and step by a whole number of 64 bits",
@@ -360,7 +357,7 @@ bool gy_init_is_valid(gantry_graph *graph, const gy_init *init, gantry_dtype dty
     case GY_INIT_UNIFORM:
         return is_uniform_valid(graph, init, dtype, what);
     case GY_INIT_NORMAL:
-        if (!is_floating(dtype) || !isfinite(init->a.real) || !(init->b.real >= 0) || isinf(init->b.real)) {
+        if (!gy_dtype_is_float(dtype) || !isfinite(init->a.real) || !(init->b.real >= 0) || isinf(init->b.real)) {
             gy_graph_mistake(graph, GANTRY_E_GRAPH,
                              "%s is normal with mean %g and deviation %g in %s; a floating dtype, a finite mean and a "
                              "deviation of at least 0 are needed",
@@ -385,7 +382,7 @@ static bool is_buffer_init_valid(gantry_graph *g, const gy_init *init, const gy_
     char what[96];
     switch (init->kind) {
     case GY_INIT_SPD:
-        if (b->rank != 2 || b->shape[0] != b->shape[1] || !is_floating(b->dtype)) {
+        if (b->rank != 2 || b->shape[0] != b->shape[1] || !gy_dtype_is_float(b->dtype)) {
             gy_graph_mistake(
                 g, GANTRY_E_GRAPH,
                 "buffer \"%s\" cannot be symmetric positive definite; that takes a square array of rank 2 and a "

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "graph/derive/phase.h"
 #include "schedule/check/verify.h"
-#include "schedule/words.h"
 #include "scheduler/objective/objective.h"
 #include "scheduler/plan/metadata.h"
 
@@ -44,33 +43,17 @@ static gy_ticks hand_over(const gantry_schedule *s)
     return sum;
 }
 
-/* Names, options and machine are those of any of the phases, as are the bounds of automatic splits. */
-static gantry_status make_head(phases *p, gantry_graph *graph, gantry_error *err)
+/* Bounds of automatic splits are those of all phases. */
+static gantry_status make_whole(phases *p, const gantry_graph *graph, const gantry_machine *machine, gantry_error *err)
 {
     gantry_schedule *s = p->whole = gy_schedule_alloc();
-    const gy_options *o = p->options;
     if (!s)
         return gy_fail_nomem(err);
-    s->graph = gy_graph_ref(graph);
-    s->graph_name = gy_arena_strdup(&s->arena, graph->name ? graph->name : "");
-    s->graph_hash = graph->hash;
-    s->replay = o->replay;
-    s->objective = gy_word(&gy_objective_words, o->objective);
-    s->effort = o->effort;
-    s->seed = o->seed;
-    bool done = s->graph_name;
-    for (size_t i = 0; i < graph->params.count && done; i++) {
-        gy_param param = graph->params.at[i];
-        param.name = gy_arena_strdup(&s->arena, param.name);
-        done = param.name && gy_vec_push(&s->params, param);
-    }
-    for (size_t i = 0; i < graph->buffers.count && done; i++)
-        done = !graph->buffers.at[i].split_auto || gy_plan_add_bounds(s, &graph->buffers.at[i]);
-    for (size_t i = 0; i < graph->nodes.count && done; i++) {
-        const char *id = gy_arena_strdup(&s->arena, graph->nodes.at[i].id);
-        done = id && gy_vec_push(&s->node_ids, id);
-    }
-    return done ? GANTRY_OK : gy_fail_nomem(err);
+    GY_TRY(gy_schedule_describe(s, graph, machine, p->options, err));
+    for (size_t i = 0; i < graph->buffers.count; i++)
+        if (graph->buffers.at[i].split_auto && !gy_plan_add_bounds(s, &graph->buffers.at[i]))
+            return gy_fail_nomem(err);
+    return GANTRY_OK;
 }
 
 /* The policy of the phase that takes longest. */
@@ -125,12 +108,11 @@ static gantry_status run(phases *p, gantry_graph *graph, const gantry_machine *m
         return status;
     }
     p->graph = made;
-    status = make_head(p, graph, err);
+    status = make_whole(p, graph, machine, err);
     for (size_t i = 0; i < count && !status; i++)
         status = add_part(p, i, machine, err);
     if (status)
         return status;
-    p->whole->machine = gy_machine_ref(machine);
     name_policy(p->whole);
     status = gy_schedule_phases_sum(p->whole, err);
     return status ? status : gy_schedule_verify(p->whole, graph, err);

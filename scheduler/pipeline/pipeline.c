@@ -5,7 +5,6 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "schedule/check/verify.h"
-#include "schedule/words.h"
 #include "scheduler/bound/bound.h"
 #include "scheduler/collective/collective.h"
 #include "scheduler/cost/cost.h"
@@ -85,18 +84,6 @@ void gy_plan_free(gy_plan *p)
 
 /* ---- the passes ---- */
 
-static gantry_status describe(gy_plan *p, const gy_options *o, gantry_error *err)
-{
-    gantry_schedule *s = p->schedule;
-    gantry_status status = gy_plan_metadata(p, err);
-    s->policy = p->policy->name;
-    s->replay = o->replay;
-    s->objective = gy_word(&gy_objective_words, o->objective);
-    s->effort = o->effort;
-    s->seed = o->seed;
-    return status ? status : gy_plan_capacity(p, o->max_memory, err);
-}
-
 /* Loops that have nodes and an `until` are phases (scheduler/phases.h); a plan never sees them. */
 static gantry_status check_loops(const gy_plan *p, gantry_error *err)
 {
@@ -148,7 +135,9 @@ static gantry_status fit(gy_plan *p, gantry_error *err)
 
 gantry_status gy_plan_run(gy_plan *p, const gy_options *o, gantry_error *err)
 {
-    GY_TRY(describe(p, o, err));
+    GY_TRY(gy_plan_metadata(p, o, err));
+    p->schedule->policy = p->policy->name;
+    GY_TRY(gy_plan_capacity(p, o->max_memory, err));
     GY_TRY(gy_plan_to_place(p, err));
     if (!p->bound.by) /* before scratch, which depends on where tasks are: a bound must not */
         GY_TRY(gy_plan_bound(p, err));

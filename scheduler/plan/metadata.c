@@ -3,6 +3,7 @@
 #include "scheduler/plan/metadata.h"
 
 #include "base/error.h"
+#include "schedule/words.h"
 #include <string.h>
 
 static const int64_t *copy_rows(gantry_schedule *s, const int64_t *from, int64_t count)
@@ -43,11 +44,10 @@ static bool add_value(gy_plan *p, uint32_t value)
     return gy_vec_push(&s->values, new);
 }
 
-static bool add_params(gy_plan *p)
+static bool add_params(gantry_schedule *s, const gantry_graph *g)
 {
-    gantry_schedule *s = p->schedule;
-    for (size_t i = 0; i < p->graph->params.count; i++) {
-        gy_param param = p->graph->params.at[i];
+    for (size_t i = 0; i < g->params.count; i++) {
+        gy_param param = g->params.at[i];
         param.name = gy_arena_strdup(&s->arena, param.name);
         if (!param.name || !gy_vec_push(&s->params, param))
             return false;
@@ -55,22 +55,38 @@ static bool add_params(gy_plan *p)
     return true;
 }
 
-gantry_status gy_plan_metadata(gy_plan *p, gantry_error *err)
+static bool add_ids(gantry_schedule *s, const gantry_graph *g)
+{
+    for (size_t i = 0; i < g->nodes.count; i++) {
+        const char *id = gy_arena_strdup(&s->arena, g->nodes.at[i].id);
+        if (!id || !gy_vec_push(&s->node_ids, id))
+            return false;
+    }
+    return true;
+}
+
+gantry_status gy_schedule_describe(gantry_schedule *s, const gantry_graph *graph, const gantry_machine *machine,
+                                   const gy_options *o, gantry_error *err)
+{
+    s->graph = gy_graph_ref(graph);
+    s->machine = gy_machine_ref(machine);
+    s->graph_name = gy_arena_strdup(&s->arena, graph->name ? graph->name : "");
+    s->graph_hash = graph->hash;
+    s->replay = o->replay;
+    s->objective = gy_word(&gy_objective_words, o->objective);
+    s->effort = o->effort;
+    s->seed = o->seed;
+    return s->graph_name && add_params(s, graph) && add_ids(s, graph) ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+gantry_status gy_plan_metadata(gy_plan *p, const gy_options *o, gantry_error *err)
 {
     gantry_schedule *s = p->schedule;
-    const gantry_graph *g = p->graph;
-    bool done = add_params(p);
-    s->graph_name = gy_arena_strdup(&s->arena, g->name ? g->name : "");
-    s->graph_hash = g->hash;
-    for (uint32_t b = 0; b < g->buffers.count && done; b++)
-        done = gy_plan_add_bounds(s, &g->buffers.at[b]);
+    GY_TRY(gy_schedule_describe(s, p->graph, p->machine, o, err));
+    bool done = true;
+    for (uint32_t b = 0; b < p->graph->buffers.count && done; b++)
+        done = gy_plan_add_bounds(s, &p->graph->buffers.at[b]);
     for (uint32_t v = 0; v < p->flow->values && done; v++)
         done = add_value(p, v);
-    for (uint32_t n = 0; n < g->nodes.count && done; n++) {
-        const char *id = gy_arena_strdup(&s->arena, g->nodes.at[n].id);
-        done = id && gy_vec_push(&s->node_ids, id);
-    }
-    s->graph = gy_graph_ref(g);
-    s->machine = gy_machine_ref(p->machine);
-    return done && s->graph_name ? GANTRY_OK : gy_fail_nomem(err);
+    return done ? GANTRY_OK : gy_fail_nomem(err);
 }

@@ -12,15 +12,8 @@
 #define LARGE 2000 /* tasks of graphs that only the default policy and the split are tried on */
 
 typedef struct search {
-    gantry_graph *graph; /* borrowed, all three */
-    const gantry_machine *machine;
-    const gy_options *options;
-    gantry_schedule *best;
-    GY_VEC(gy_tried) tried;      /* becomes that of the schedule */
-    GY_VEC(gy_candidate) placed; /* what was looked at, to look at nothing twice */
-    gantry_error first;          /* why the first that did not fit did not */
-    gy_bound bound;              /* of one start, once a plan has found it */
-    gy_ticks least;              /* no period is less */
+    gy_trials t;    /* `placed`: what was looked at, to look at nothing twice */
+    gy_ticks least; /* no period is less */
 } search;
 
 static bool is_better(const gantry_schedule *a, const gantry_schedule *b)
@@ -28,16 +21,6 @@ static bool is_better(const gantry_schedule *a, const gantry_schedule *b)
     if (a->period != b->period)
         return a->period < b->period;
     return a->in_flight != b->in_flight ? a->in_flight < b->in_flight : a->makespan < b->makespan;
-}
-
-static void offer(search *x, gantry_schedule *s)
-{
-    if (x->best && !is_better(s, x->best)) {
-        gantry_schedule_free(s);
-        return;
-    }
-    gantry_schedule_free(x->best);
-    x->best = s;
 }
 
 /* Where the starts that are simulated do not yet wait for what will hold them up in the end, the bound knows more. */
@@ -54,29 +37,27 @@ static gantry_status lower(search *x, const gy_candidate *c, const char *name, u
                            gantry_schedule **made, gantry_error *err)
 {
     gy_plan p;
-    gantry_error inner = { 0 };
+    gantry_error why;
     gy_attempt attempt = GY_ATTEMPT_INIT;
     attempt.candidate = c;
     attempt.in_flight = in_flight;
-    gantry_status status = gy_plan_init(&p, x->graph, x->machine, &gy_policy_replay, &attempt, err);
+    gantry_status status = gy_plan_init(&p, x->t.graph, x->t.machine, &gy_policy_replay, &attempt, err);
     if (status)
         return status;
-    p.bound = x->bound;
-    status = gy_portfolio_plan(&p, x->options, &inner);
-    x->bound = p.bound;
-    if (!status)
-        status = measure(x, p.schedule, &inner);
-    if (!status) {
-        *made = p.schedule;
-        (*made)->policy = name;
-        p.schedule = NULL;
-    } else if (status == GANTRY_E_CAPACITY) {
-        x->first = x->first.status ? x->first : inner;
-        status = GANTRY_OK;
-    } else if (err) {
-        *err = inner;
-    }
+    status = gy_trials_lower(&x->t, &p, made, &why, err);
     gy_plan_free(&p);
+    if (status)
+        return status;
+    if (!*made) {
+        x->t.first = x->t.first.status ? x->t.first : why;
+        return GANTRY_OK;
+    }
+    (*made)->policy = name;
+    status = measure(x, *made, err);
+    if (status) {
+        gantry_schedule_free(*made);
+        *made = NULL;
+    }
     return status;
 }
 
@@ -126,9 +107,9 @@ static gantry_status save(search *x, const gy_candidate *c, const char *name, ga
 static gantry_status try_given(search *x, const gy_candidate *c, const char *name, gantry_error *err)
 {
     gantry_schedule *s = NULL;
-    gantry_status status = lower(x, c, name, (uint32_t)x->options->in_flight, &s, err);
+    gantry_status status = lower(x, c, name, (uint32_t)x->t.options->in_flight, &s, err);
     if (s)
-        offer(x, s);
+        gy_trials_offer(&x->t, s);
     return status;
 }
 
@@ -136,13 +117,13 @@ static gantry_status try_candidate(search *x, const gy_candidate *c, const char 
 {
     gantry_schedule *one = NULL, *many = NULL;
     gy_ticks least = 0;
-    if (x->options->in_flight > 0)
+    if (x->t.options->in_flight > 0)
         return try_given(x, c, name, err);
     gantry_status status = lower(x, c, name, 1, &one, err);
     if (!one)
         return status;
     status = gy_period_least(one, &least, err);
-    if (!status && (!x->best || least < x->best->period))
+    if (!status && (!x->t.best || least < x->t.best->period))
         status = fit(x, c, name, enough(one, least), &many, err);
     if (!status && many)
         status = save(x, c, name, &many, err);
@@ -151,34 +132,29 @@ static gantry_status try_candidate(search *x, const gy_candidate *c, const char 
         gantry_schedule_free(one);
         return status;
     }
-    offer(x, one);
+    gy_trials_offer(&x->t, one);
     if (many)
-        offer(x, many);
+        gy_trials_offer(&x->t, many);
     return GANTRY_OK;
 }
 
 static gantry_status note(search *x, const char *policy, const char *skipped, gy_ticks makespan, gantry_error *err)
 {
     gy_tried tried = { .policy = policy, .skipped = skipped, .makespan = makespan };
-    return gy_vec_push(&x->tried, tried) ? GANTRY_OK : gy_fail_nomem(err);
+    return gy_trials_note(&x->t, &tried, err);
 }
 
 /* Takes the candidate. */
 static gantry_status try_new(search *x, gy_candidate *c, const char *name, gantry_error *err)
 {
     bool again = false;
-    for (size_t i = 0; i < x->placed.count && !again; i++)
-        again = gy_candidate_is_same(&x->placed.at[i], c);
-    if (again || !gy_vec_push(&x->placed, *c)) {
+    for (size_t i = 0; i < x->t.placed.count && !again; i++)
+        again = gy_candidate_is_same(&x->t.placed.at[i], c);
+    if (again || !gy_vec_push(&x->t.placed, *c)) {
         gy_candidate_free(c);
         return again ? GANTRY_OK : gy_fail_nomem(err);
     }
-    return try_candidate(x, gy_vec_last(&x->placed), name, err);
-}
-
-static bool is_about_placement(gantry_status status)
-{
-    return status == GANTRY_E_CAPACITY || status == GANTRY_E_UNSUPPORTED;
+    return try_candidate(x, gy_vec_last(&x->t.placed), name, err);
 }
 
 /* The assignment of least load. Graphs that it cannot count are left to the policies. */
@@ -187,8 +163,8 @@ static gantry_status try_load(search *x, gantry_error *err)
     gantry_error inner = { 0 };
     gantry_schedule *s = NULL;
     gy_candidate c = { 0 };
-    gantry_status status = gy_load_run(&s, x->graph, x->machine, x->options, &inner);
-    if (is_about_placement(status))
+    gantry_status status = gy_load_run(&s, x->t.graph, x->t.machine, x->t.options, &inner);
+    if (gy_is_about_placement(status))
         return note(x, gy_policy_split.name,
                     status == GANTRY_E_CAPACITY ? "what it places does not fit the memories of the machine"
                                                 : "it is for graphs without collectives",
@@ -200,7 +176,7 @@ static gantry_status try_load(search *x, gantry_error *err)
     }
     const char *name = s->policy;
     status = note(x, name, NULL, s->makespan, err);
-    bool room = gy_candidate_init(&c, x->graph->flow->tasks) && gy_candidate_from_schedule(&c, s, x->graph->flow);
+    bool room = gy_candidate_init(&c, x->t.graph->flow->tasks) && gy_candidate_from_schedule(&c, s, x->t.graph->flow);
     gantry_schedule_free(s);
     if (!status && room)
         return try_new(x, &c, name, err);
@@ -211,13 +187,13 @@ static gantry_status try_load(search *x, gantry_error *err)
 static gantry_status place_by(search *x, const gy_policy *policy, gy_candidate *c, gantry_error *err)
 {
     gy_plan p;
-    gantry_status status = gy_plan_init(&p, x->graph, x->machine, policy, NULL, err);
+    gantry_status status = gy_plan_init(&p, x->t.graph, x->t.machine, policy, NULL, err);
     if (status)
         return status;
-    status = gy_plan_capacity(&p, x->options->max_memory, err);
+    status = gy_plan_capacity(&p, x->t.options->max_memory, err);
     if (!status)
         status = gy_plan_to_place(&p, err);
-    if (!status && !gy_candidate_init(c, x->graph->flow->tasks))
+    if (!status && !gy_candidate_init(c, x->t.graph->flow->tasks))
         status = gy_fail_nomem(err);
     if (!status)
         gy_candidate_from_plan(c, &p);
@@ -235,8 +211,8 @@ static gantry_status try_policy(search *x, const gy_policy *policy, gantry_error
         return status ? status : note(x, policy->name, NULL, GY_TICKS_MAX, err);
     }
     gy_candidate_free(&c);
-    if (is_about_placement(status)) {
-        x->first = x->first.status ? x->first : inner;
+    if (gy_is_about_placement(status)) {
+        x->t.first = x->t.first.status ? x->t.first : inner;
         return note(x, policy->name, "it finds no place for some node", 0, err);
     }
     if (err)
@@ -248,12 +224,12 @@ static gantry_status try_policy(search *x, const gy_policy *policy, gantry_error
 static gantry_status try_policies(search *x, gantry_error *err)
 {
     const gy_policy *policy;
-    if (x->options->policy || x->options->effort == 0)
-        return try_policy(x, x->options->policy ? x->options->policy : gy_policy_at(0), err);
+    if (x->t.options->policy || x->t.options->effort == 0)
+        return try_policy(x, x->t.options->policy ? x->t.options->policy : gy_policy_at(0), err);
     for (size_t i = 0; (policy = gy_policy_at(i)); i++) {
         if (policy->objective == GY_OBJECTIVE_MAX_LOAD)
             continue;
-        bool large = policy != gy_policy_at(0) && x->graph->flow->tasks > LARGE;
+        bool large = policy != gy_policy_at(0) && x->t.graph->flow->tasks > LARGE;
         GY_TRY(large ? note(x, policy->name, "the graph is too large for it", 0, err) : try_policy(x, policy, err));
     }
     return GANTRY_OK;
@@ -262,20 +238,16 @@ static gantry_status try_policies(search *x, gantry_error *err)
 /* Nothing fits as it is, even one start at a time: then what the portfolio can do about that is it. */
 static gantry_status make_room(search *x, gantry_error *err)
 {
-    gy_portfolio f = { .graph = x->graph, .machine = x->machine, .options = x->options };
+    gy_portfolio f = { .t = { .graph = x->t.graph, .machine = x->t.machine, .options = x->t.options } };
     gantry_status status = gy_portfolio_policies(&f, err);
-    if (!status && !f.best)
+    if (!status && !f.t.best)
         status = gy_portfolio_make_room(&f, err);
-    if (!status && !f.best) {
-        status = f.first.status;
-        if (err)
-            *err = f.first;
-    }
-    if (!status)
-        status = measure(x, f.best, err);
+    x->t.first = f.t.first;
+    if (!status && f.t.best)
+        status = measure(x, f.t.best, err);
     if (!status) {
-        x->best = f.best;
-        f.best = NULL;
+        x->t.best = f.t.best;
+        f.t.best = NULL;
     }
     gy_portfolio_free(&f);
     return status;
@@ -284,7 +256,7 @@ static gantry_status make_room(search *x, gantry_error *err)
 static gantry_status find_bound(const search *x, gy_ticks *bound, gantry_error *err)
 {
     gy_plan p;
-    gantry_status status = gy_plan_init(&p, x->graph, x->machine, &gy_policy_replay, NULL, err);
+    gantry_status status = gy_plan_init(&p, x->t.graph, x->t.machine, &gy_policy_replay, NULL, err);
     if (status)
         return status;
     status = gy_plan_prepare(&p, err);
@@ -296,51 +268,32 @@ static gantry_status find_bound(const search *x, gy_ticks *bound, gantry_error *
 
 static gantry_status too_many(const search *x, gantry_error *err)
 {
-    return gy_fail(err, GANTRY_E_CAPACITY, x->first.where,
+    return gy_fail(err, GANTRY_E_CAPACITY, x->t.first.where,
                    "%d starts in flight do not fit (%s); take fewer, or leave in_flight at 0",
-                   (int)x->options->in_flight, x->first.text);
+                   (int)x->t.options->in_flight, x->t.first.text);
 }
 
 static gantry_status try_all(search *x, gantry_error *err)
 {
-    gantry_status status = x->options->policy ? GANTRY_OK : try_load(x, err);
+    gantry_status status = x->t.options->policy ? GANTRY_OK : try_load(x, err);
     if (!status)
         status = try_policies(x, err);
-    if (status || x->best)
+    if (status || x->t.best)
         return status;
-    return x->options->in_flight > 1 && x->first.status == GANTRY_E_CAPACITY ? too_many(x, err) : make_room(x, err);
-}
-
-/* What was tried goes with the schedule, for reports. */
-static void hand_over(search *x)
-{
-    gy_vec_free(&x->best->tried);
-    x->best->tried.at = x->tried.at;
-    x->best->tried.count = x->tried.count;
-    x->best->tried.capacity = x->tried.capacity;
-    x->tried.at = NULL;
-    x->tried.count = x->tried.capacity = 0;
+    return x->t.options->in_flight > 1 && x->t.first.status == GANTRY_E_CAPACITY ? too_many(x, err) : make_room(x, err);
 }
 
 gantry_status gy_period_run(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
                             const gy_options *options, gantry_error *err)
 {
-    search x = { .graph = graph, .machine = machine, .options = options };
+    search x = { .t = { .graph = graph, .machine = machine, .options = options, .is_better = is_better } };
     gantry_status status = find_bound(&x, &x.least, err);
     if (!status)
         status = try_all(&x, err);
     if (!status)
-        status = gy_plan_verify(x.best, graph, err);
-    if (!status) {
-        x.best->period_bound = x.least;
-        hand_over(&x);
-        *schedule = x.best;
-        x.best = NULL;
-    }
-    gantry_schedule_free(x.best);
-    gy_vec_free(&x.tried);
-    for (size_t i = 0; i < x.placed.count; i++)
-        gy_candidate_free(&x.placed.at[i]);
-    gy_vec_free(&x.placed);
+        status = gy_trials_finish(&x.t, schedule, err);
+    if (!status)
+        (*schedule)->period_bound = x.least;
+    gy_trials_free(&x.t);
     return status;
 }

@@ -8,55 +8,29 @@
 
 #define SPILLED_UP_TO 2000 /* tasks: where some policies fit, the others are tried with spilling */
 
-gantry_status gy_portfolio_note(gy_portfolio *f, const gy_tried *tried, gantry_error *err)
-{
-    return gy_vec_push(&f->tried, *tried) ? GANTRY_OK : gy_fail_nomem(err);
-}
-
-/* Of equals the one that was there first stays. */
-static void offer(gy_portfolio *f, gy_plan *p)
-{
-    if (f->best && f->best->makespan <= p->schedule->makespan)
-        return;
-    gantry_schedule_free(f->best);
-    f->best = p->schedule;
-    p->schedule = NULL;
-}
-
-/* What lies in the placement is no reason to give up: another policy may do better. */
-static bool is_about_placement(gantry_status status)
-{
-    return status == GANTRY_E_CAPACITY || status == GANTRY_E_UNSUPPORTED;
-}
-
 /* Why nothing fits: what is too much even with spilling says more; of equals the first, that of the default policy. */
 static void remember(gy_portfolio *f, const gantry_error *why)
 {
-    if (f->first.status && (!f->make_room || f->first_made_room))
+    if (f->t.first.status && (!f->make_room || f->first_made_room))
         return;
-    f->first = *why;
+    f->t.first = *why;
     f->first_made_room = f->make_room;
 }
 
 /* Runs all passes for the plan. *makespan: GY_TICKS_MAX if the placement does not fit. */
 static gantry_status run(gy_portfolio *f, gy_plan *p, gy_ticks *makespan, gantry_error *err)
 {
-    gantry_error inner = { 0 };
-    p->bound = f->bound;
-    gantry_status status = gy_portfolio_plan(p, f->options, &inner);
-    f->bound = p->bound;
-    *makespan = GY_TICKS_MAX;
-    if (!status) {
-        *makespan = p->schedule->makespan;
-        offer(f, p);
-    } else if (is_about_placement(status)) {
-        remember(f, &inner);
-        f->last = status;
-        return GANTRY_OK;
-    } else if (err) {
-        *err = inner;
+    gantry_schedule *made;
+    gantry_error why;
+    GY_TRY(gy_trials_lower(&f->t, p, &made, &why, err));
+    *makespan = made ? made->makespan : GY_TICKS_MAX;
+    if (made) {
+        gy_trials_offer(&f->t, made);
+    } else {
+        remember(f, &why);
+        f->last = why.status;
     }
-    return status;
+    return GANTRY_OK;
 }
 
 static gantry_status keep(gy_portfolio *f, const gy_plan *p, gy_ticks makespan, gantry_error *err)
@@ -66,7 +40,7 @@ static gantry_status keep(gy_portfolio *f, const gy_plan *p, gy_ticks makespan, 
     if (done)
         gy_candidate_from_plan(&c, p);
     c.simulated = makespan;
-    if (done && gy_vec_push(&f->placed, c))
+    if (done && gy_vec_push(&f->t.placed, c))
         return GANTRY_OK;
     gy_candidate_free(&c);
     return gy_fail_nomem(err);
@@ -78,7 +52,7 @@ static gy_attempt attempt_of(const gy_portfolio *f, const gy_candidate *c)
     a.candidate = c;
     a.make_room = f->make_room;
     a.spare_memory = f->spare_memory;
-    a.spilling = f->options->spilling;
+    a.spilling = f->t.options->spilling;
     return a;
 }
 
@@ -91,7 +65,7 @@ static gantry_status run_other(gy_portfolio *f, const gy_plan *first, gy_spillin
     a.make_room = a.is_known_not_to_fit = true;
     a.spilling = spilling;
     a.fetch_late = late;
-    gantry_status status = gy_plan_init(&p, f->graph, f->machine, first->policy, &a, err);
+    gantry_status status = gy_plan_init(&p, f->t.graph, f->t.machine, first->policy, &a, err);
     if (!status)
         status = run(f, &p, &other, err);
     *makespan = other < *makespan ? other : *makespan;
@@ -105,7 +79,7 @@ static gantry_status run_others(gy_portfolio *f, const gy_plan *first, gy_ticks 
 {
     if (first->spilled.repeats)
         GY_TRY(run_other(f, first, GY_SPILL_COPY, false, makespan, err));
-    if (first->spilled.copies_bound && f->graph->flow->tasks <= SPILLED_UP_TO)
+    if (first->spilled.copies_bound && f->t.graph->flow->tasks <= SPILLED_UP_TO)
         GY_TRY(run_other(f, first, first->attempt->spilling, true, makespan, err));
     return GANTRY_OK;
 }
@@ -118,8 +92,8 @@ static gantry_status run_policy(gy_portfolio *f, const gy_policy *policy, gy_tri
 {
     gy_plan p;
     gy_attempt a = attempt_of(f, NULL);
-    a.is_known_not_to_fit = f->make_room && tried->skipped == no_room && f->graph->flow->tasks > SPILLED_UP_TO;
-    gantry_status status = gy_plan_init(&p, f->graph, f->machine, policy, &a, err);
+    a.is_known_not_to_fit = f->make_room && tried->skipped == no_room && f->t.graph->flow->tasks > SPILLED_UP_TO;
+    gantry_status status = gy_plan_init(&p, f->t.graph, f->t.machine, policy, &a, err);
     *tried = (gy_tried){ .policy = policy->name, .tight = f->make_room };
     if (!status)
         status = run(f, &p, &tried->makespan, err);
@@ -138,23 +112,23 @@ static gantry_status try_policy(gy_portfolio *f, const gy_policy *policy, gantry
 {
     gy_tried tried = { 0 };
     GY_TRY(run_policy(f, policy, &tried, err));
-    return gy_portfolio_note(f, &tried, err);
+    return gy_trials_note(&f->t, &tried, err);
 }
 
 gantry_status gy_portfolio_candidate(gy_portfolio *f, const gy_candidate *c, const char *name, gy_ticks *makespan,
                                      gantry_error *err)
 {
     gy_plan p;
-    const gantry_schedule *before = f->best;
+    const gantry_schedule *before = f->t.best;
     gy_attempt a = attempt_of(f, c);
-    gantry_status status = gy_plan_init(&p, f->graph, f->machine, &gy_policy_replay, &a, err);
+    gantry_status status = gy_plan_init(&p, f->t.graph, f->t.machine, &gy_policy_replay, &a, err);
     if (status)
         return status;
     status = run(f, &p, makespan, err);
     if (!status && *makespan < GY_TICKS_MAX)
         status = run_others(f, &p, makespan, err);
-    if (!status && f->best != before)
-        f->best->policy = name;
+    if (!status && f->t.best != before)
+        f->t.best->policy = name;
     gy_plan_free(&p);
     return status;
 }
@@ -163,7 +137,7 @@ gantry_status gy_portfolio_candidate(gy_portfolio *f, const gy_candidate *c, con
 
 static bool fits(const gy_policy *policy, const gy_portfolio *f)
 {
-    return f->graph->flow->tasks <= policy->largest;
+    return f->t.graph->flow->tasks <= policy->largest;
 }
 
 static gantry_status try_all(gy_portfolio *f, gantry_error *err)
@@ -174,7 +148,7 @@ static gantry_status try_all(gy_portfolio *f, gantry_error *err)
         bool other = policy->objective == GY_OBJECTIVE_MAX_LOAD;
         if (other)
             tried.skipped = "it is for the objective \"max_load\"";
-        GY_TRY(other || !fits(policy, f) ? gy_portfolio_note(f, &tried, err) : try_policy(f, policy, err));
+        GY_TRY(other || !fits(policy, f) ? gy_trials_note(&f->t, &tried, err) : try_policy(f, policy, err));
     }
     return GANTRY_OK;
 }
@@ -182,17 +156,17 @@ static gantry_status try_all(gy_portfolio *f, gantry_error *err)
 /* When nothing fits: what looks at memory, however large the graph, and what is for another objective. */
 static bool is_last_resort(const gy_portfolio *f, const gy_policy *policy)
 {
-    return !f->best && f->graph->flow->tasks <= policy->last_resort;
+    return !f->t.best && f->t.graph->flow->tasks <= policy->last_resort;
 }
 
 /* Spilling for every policy that had no room without; in large graphs, for the first of them that it helps. */
 static gantry_status try_again(gy_portfolio *f, gantry_error *err)
 {
     const gy_policy *policy;
-    bool small = f->graph->flow->tasks <= SPILLED_UP_TO;
+    bool small = f->t.graph->flow->tasks <= SPILLED_UP_TO;
     f->make_room = true;
-    for (size_t i = 0; i < f->tried.count && (small || !f->best); i++) {
-        gy_tried *t = &f->tried.at[i];
+    for (size_t i = 0; i < f->t.tried.count && (small || !f->t.best); i++) {
+        gy_tried *t = &f->t.tried.at[i];
         if (!t->skipped)
             continue;
         GY_TRY(gy_policy_find(&policy, t->policy, err));
@@ -204,8 +178,8 @@ static gantry_status try_again(gy_portfolio *f, gantry_error *err)
 
 static bool is_tight(const gy_portfolio *f)
 {
-    for (size_t i = 0; i < f->tried.count; i++)
-        if (f->tried.at[i].skipped == no_room)
+    for (size_t i = 0; i < f->t.tried.count; i++)
+        if (f->t.tried.at[i].skipped == no_room)
             return true;
     return false;
 }
@@ -217,18 +191,18 @@ static gantry_status try_frugal(gy_portfolio *f, gantry_error *err)
     if (!is_tight(f) || !fits(&gy_policy_frugal, f))
         return GANTRY_OK;
     gantry_status status = run_policy(f, &gy_policy_frugal, &tried, err);
-    return status || tried.skipped ? status : gy_portfolio_note(f, &tried, err);
+    return status || tried.skipped ? status : gy_trials_note(&f->t, &tried, err);
 }
 
 gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err)
 {
-    if (f->options->policy || f->options->effort == 0)
-        return try_policy(f, f->options->policy ? f->options->policy : gy_policy_at(0), err);
+    if (f->t.options->policy || f->t.options->effort == 0)
+        return try_policy(f, f->t.options->policy ? f->t.options->policy : gy_policy_at(0), err);
     gantry_status status = try_all(f, err);
     if (!status)
         status = try_frugal(f, err);
     /* Spilled, a good placement may still be faster than another that fits. */
-    bool small = f->graph->flow->tasks <= SPILLED_UP_TO;
+    bool small = f->t.graph->flow->tasks <= SPILLED_UP_TO;
     return !status && small && is_tight(f) ? try_again(f, err) : status;
 }
 
@@ -237,9 +211,9 @@ static gantry_status spill_all(gy_portfolio *f, gantry_error *err)
     gantry_status status = GANTRY_OK;
     if (f->make_room)
         return GANTRY_OK; /* it was tried */
-    if (!f->options->policy && f->options->effort == 0)
+    if (!f->t.options->policy && f->t.options->effort == 0)
         status = try_policy(f, &gy_policy_mem_heft, err);
-    return !status && !f->best ? try_again(f, err) : status;
+    return !status && !f->t.best ? try_again(f, err) : status;
 }
 
 gantry_status gy_portfolio_make_room(gy_portfolio *f, gantry_error *err)
@@ -247,12 +221,12 @@ gantry_status gy_portfolio_make_room(gy_portfolio *f, gantry_error *err)
     bool kept = f->keep;
     f->keep = false;
     gantry_status status = spill_all(f, err);
-    if (!status && !f->best && gy_plan_can_spare(f->graph, f->machine)) {
+    if (!status && !f->t.best && gy_plan_can_spare(f->t.graph, f->t.machine)) {
         f->spare_memory = true;
         f->make_room = false;
-        f->tried.count = 0;
+        f->t.tried.count = 0;
         status = gy_portfolio_policies(f, err);
-        if (!status && !f->best)
+        if (!status && !f->t.best)
             status = spill_all(f, err);
     }
     f->keep = kept;
@@ -261,9 +235,5 @@ gantry_status gy_portfolio_make_room(gy_portfolio *f, gantry_error *err)
 
 void gy_portfolio_free(gy_portfolio *f)
 {
-    gantry_schedule_free(f->best);
-    gy_vec_free(&f->tried);
-    for (size_t i = 0; i < f->placed.count; i++)
-        gy_candidate_free(&f->placed.at[i]);
-    gy_vec_free(&f->placed);
+    gy_trials_free(&f->t);
 }

@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Candidates of one graph on one machine: each is lowered and simulated, the best schedule is kept. */
+/* The placements that are tried for the least makespan: those of the policies, with and without making room. */
 #ifndef GY_SCHEDULER_SEARCH_PORTFOLIO_H
 #define GY_SCHEDULER_SEARCH_PORTFOLIO_H
 
-#include "base/error.h"
-#include "scheduler/pipeline/pipeline.h"
 #include "scheduler/search/search.h"
+#include "scheduler/search/trials.h"
 
 typedef struct gy_portfolio {
-    gantry_graph *graph; /* borrowed, all three */
-    const gantry_machine *machine;
-    const gy_options *options;
-    gantry_schedule *best;       /* NULL while nothing fits */
-    GY_VEC(gy_tried) tried;      /* becomes that of the schedule */
-    GY_VEC(gy_candidate) placed; /* what the policies that fit decided; kept if `keep` */
+    gy_trials t; /* `placed`: what the policies that fit decided, if `keep` */
     bool keep;
     bool make_room;       /* what does not fit is spilled */
     bool spare_memory;    /* what is fast but takes memory is given up: gy_portfolio_make_room */
-    gantry_error first;   /* why the first that did not fit did not */
-    bool first_made_room; /* even with spilling */
+    bool first_made_room; /* t.first did not fit even with spilling */
     gantry_status last;   /* why the last that did not fit did not */
-    gy_bound bound;       /* of the graph, once a plan has found it */
 } gy_portfolio;
 
 /* Runs all passes for the plan (gy_plan_run); where they put collectives in place of copies, once more with copies
@@ -36,8 +28,6 @@ gantry_status gy_portfolio_make_room(gy_portfolio *f, gantry_error *err);
 /* Lowers and simulates a candidate; *makespan is GY_TICKS_MAX if it does not fit in memory. */
 gantry_status gy_portfolio_candidate(gy_portfolio *f, const gy_candidate *c, const char *name, gy_ticks *makespan,
                                      gantry_error *err);
-/* An entry of the report. `skipped` NULL: it ran. */
-gantry_status gy_portfolio_note(gy_portfolio *f, const gy_tried *tried, gantry_error *err);
 void gy_portfolio_free(gy_portfolio *f);
 
 #endif

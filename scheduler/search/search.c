@@ -81,7 +81,7 @@ static gantry_status anneal(search *x, int round, gantry_error *err)
 /* The model begins at once, a simulation when the start has been given out. */
 static gy_ticks simulated_as(const search *x, const gy_candidate *c)
 {
-    return gy_ticks_both(c->model, x->f.machine->start);
+    return gy_ticks_both(c->model, x->f.t.machine->start);
 }
 
 static bool is_exact(const search *x, const gy_candidate *c)
@@ -98,7 +98,7 @@ static gantry_status climb(search *x, int round, gantry_error *err)
     if (x->f.make_room)
         budget /= SQUEEZED;
     for (int64_t i = 0; i < budget && !status && !is_exact(x, &x->champion); i++) {
-        if (x->champion.simulated <= x->f.best->bound ||
+        if (x->champion.simulated <= x->f.t.best->bound ||
             !gy_anneal_neighbour(&x->anneal, &x->champion, CHOICES, &x->now))
             break;
         status = simulate(x, &x->now, gy_search_name, err);
@@ -130,8 +130,8 @@ static gantry_status divide_again(search *x, int round, gantry_error *err)
 static gantry_status find_start(search *x, gantry_error *err)
 {
     gy_decode *d = &x->anneal.decode;
-    for (size_t i = 0; i < x->f.placed.count; i++) {
-        gy_candidate *c = &x->f.placed.at[i];
+    for (size_t i = 0; i < x->f.t.placed.count; i++) {
+        gy_candidate *c = &x->f.t.placed.at[i];
         memcpy(d->device, c->device, c->tasks * sizeof *c->device);
         c->model = gy_decode_run(d, c->order, GY_TICKS_MAX);
         if (x->model.pool) /* which chooses devices */
@@ -151,7 +151,7 @@ static gantry_status find_start(search *x, gantry_error *err)
  * holds for the model: exact on machines without contention, before contention on others. */
 static gantry_status solve(search *x, gantry_error *err)
 {
-    bool asked = x->f.options->optimal, proved = false;
+    bool asked = x->f.t.options->optimal, proved = false;
     uint64_t states = 0;
     if (!gy_exact_can(&x->model) || (!asked && x->model.tasks > SMALL)) {
         if (!asked)
@@ -185,16 +185,16 @@ static gantry_status search_round(search *x, int round, gantry_error *err)
     gantry_status status = GANTRY_OK;
     if (x->best.model > x->model.bound)
         status = x->model.tasks > LARGE ? divide_again(x, round, err) : anneal(x, round, err);
-    return status || x->f.options->optimal ? status : climb(x, round, err);
+    return status || x->f.t.options->optimal ? status : climb(x, round, err);
 }
 
 static gantry_status search_rounds(search *x, gantry_error *err)
 {
-    bool asked = x->f.options->optimal; /* then the best that is to be had is a good start */
+    bool asked = x->f.t.options->optimal; /* then the best that is to be had is a good start */
     gantry_status status = find_start(x, err);
     if (!status && !asked)
         status = solve(x, err);
-    for (int round = 2; round <= x->f.options->effort && !status; round++)
+    for (int round = 2; round <= x->f.t.options->effort && !status; round++)
         status = search_round(x, round, err);
     if (!status && asked)
         status = solve(x, err);
@@ -204,14 +204,14 @@ static gantry_status search_rounds(search *x, gantry_error *err)
 
 static gantry_status improve(search *x, gantry_error *err)
 {
-    gantry_status status = gy_plan_init(&x->plan, x->f.graph, x->f.machine, &gy_policy_replay, NULL, err);
+    gantry_status status = gy_plan_init(&x->plan, x->f.t.graph, x->f.t.machine, &gy_policy_replay, NULL, err);
     if (status)
         return status;
     status = gy_plan_prepare(&x->plan, err);
     if (!status)
         status = gy_model_make(&x->model, &x->plan, true, err);
     if (!status)
-        status = gy_anneal_init(&x->anneal, &x->model, x->f.options->seed, err);
+        status = gy_anneal_init(&x->anneal, &x->model, x->f.t.options->seed, err);
     if (!status && !(gy_candidate_init(&x->best, x->model.tasks) && gy_candidate_init(&x->now, x->model.tasks) &&
                      gy_candidate_init(&x->champion, x->model.tasks)))
         status = gy_fail_nomem(err);
@@ -226,43 +226,22 @@ static gantry_status improve(search *x, gantry_error *err)
     return status;
 }
 
-/* What was tried goes with the schedule, for reports. */
-static void hand_over(gy_portfolio *f)
-{
-    f->best->tried.at = f->tried.at;
-    f->best->tried.count = f->tried.count;
-    f->best->tried.capacity = f->tried.capacity;
-    f->tried.at = NULL;
-    gy_vec_free(&f->tried);
-}
-
 gantry_status gy_search_run(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
                             const gy_options *options, gantry_error *err)
 {
-    search x = {
-        .f = { .graph = graph, .machine = machine, .options = options, .keep = options->effort > 1 || options->optimal }
-    };
+    search x = { .f = { .t = { .graph = graph, .machine = machine, .options = options },
+                        .keep = options->effort > 1 || options->optimal } };
     x.tried = (gy_tried){ .policy = gy_search_name, .makespan = GY_TICKS_MAX };
     gantry_status status = gy_portfolio_policies(&x.f, err);
-    if (!status && (options->effort > 1 || options->optimal) && x.f.placed.count) {
+    if (!status && (options->effort > 1 || options->optimal) && x.f.t.placed.count) {
         status = improve(&x, err);
         if (!status)
-            status = gy_portfolio_note(&x.f, &x.tried, err);
+            status = gy_trials_note(&x.f.t, &x.tried, err);
     }
-    if (!status && !x.f.best && x.f.first.status == GANTRY_E_CAPACITY)
+    if (!status && !x.f.t.best && x.f.t.first.status == GANTRY_E_CAPACITY)
         status = gy_portfolio_make_room(&x.f, err);
-    if (!status && !x.f.best) {
-        if (err)
-            *err = x.f.first;
-        status = x.f.first.status;
-    }
     if (!status)
-        status = gy_plan_verify(x.f.best, graph, err);
-    if (!status) {
-        hand_over(&x.f);
-        *schedule = x.f.best;
-        x.f.best = NULL;
-    }
+        status = gy_trials_finish(&x.f.t, schedule, err);
     gy_portfolio_free(&x.f);
     return status;
 }

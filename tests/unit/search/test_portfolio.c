@@ -71,25 +71,25 @@ START_TEST(every_policy_is_in_the_report)
     ck_assert(!gy_options_read(&o, NULL, &err));
     o.effort = 1;
     ck_assert(!gantry_graph_check(g, &err));
-    gy_portfolio f = { .graph = g, .machine = m, .options = &o, .keep = true };
+    gy_portfolio f = { .t = { .graph = g, .machine = m, .options = &o }, .keep = true };
     ck_assert(!gy_portfolio_policies(&f, &err));
-    ck_assert_uint_eq(f.tried.count, count_policies());
+    ck_assert_uint_eq(f.t.tried.count, count_policies());
     gy_ticks best = GY_TICKS_MAX;
     size_t ran = 0;
-    for (size_t i = 0; i < f.tried.count; i++) {
-        const gy_tried *t = &f.tried.at[i];
+    for (size_t i = 0; i < f.t.tried.count; i++) {
+        const gy_tried *t = &f.t.tried.at[i];
         ck_assert_str_eq(t->policy, gantry_policy_name(i));
         if (t->skipped)
             continue;
         gantry_schedule *s = schedule(g, m, t->policy, -1); /* alone it does the same */
         ck_assert_int_eq(s->makespan, t->makespan);
         gantry_schedule_free(s);
-        ck_assert_int_eq(f.placed.at[ran++].simulated, t->makespan);
+        ck_assert_int_eq(f.t.placed.at[ran++].simulated, t->makespan);
         best = t->makespan < best ? t->makespan : best;
     }
-    ck_assert_uint_eq(ran, f.placed.count);
+    ck_assert_uint_eq(ran, f.t.placed.count);
     ck_assert_uint_ge(ran, 18);
-    ck_assert_int_eq(f.best->makespan, best);
+    ck_assert_int_eq(f.t.best->makespan, best);
     gy_portfolio_free(&f);
     gantry_graph_free(g);
     gantry_machine_free(m);
@@ -110,7 +110,7 @@ START_TEST(candidates_are_simulated)
         gantry_error err;
         ck_assert(!gy_options_read(&o, NULL, &err));
         ck_assert(!gantry_graph_check(g, &err));
-        gy_portfolio f = { .graph = g, .machine = m, .options = &o };
+        gy_portfolio f = { .t = { .graph = g, .machine = m, .options = &o } };
         for (int i = 0; i < 5; i++) {
             gy_candidate c;
             gy_ticks makespan;
@@ -122,8 +122,8 @@ START_TEST(candidates_are_simulated)
             ck_assert(!gy_portfolio_candidate(&f, &c, "mine", &makespan, &err));
             best = expected < best ? expected : best;
             ck_assert_int_le(makespan, us(expected));
-            ck_assert_int_le(f.best->makespan, us(best));
-            ck_assert_str_eq(f.best->policy, "mine");
+            ck_assert_int_le(f.t.best->makespan, us(best));
+            ck_assert_str_eq(f.t.best->policy, "mine");
             gy_candidate_free(&c);
         }
         gy_portfolio_free(&f);

@@ -5,57 +5,44 @@
 #include "base/text.h"
 #include "base/versioned.h"
 #include "graph/flow/unroll.h"
+#include "schedule/words.h"
 #include "scheduler/policies/policy.h"
 #include "scheduler/search/search.h"
-#include <string.h>
 
 #define GY_IN_FLIGHT_MOST 64 /* of a schedule file */
 
-/* Words in the order of the numbers that they stand for; the last ones may have none. */
-static const char *const objectives[] = { "makespan", "period", "max_load" };
-static const char *const balances[] = { "static", "dynamic", "memory", "guided" };
-static const char *const replays[] = { "stream", "graph", "auto" };
-static const char *const spills[] = { "off", "copy", "auto" };
-
-static gantry_status no_word(const char *what, const char *word, const char *const *known, size_t count,
-                             gantry_error *err)
+static gantry_status no_word(const gy_words *words, const char *word, gantry_error *err)
 {
-    const char *near = gy_nearest(word, known, count);
+    const char *near = gy_nearest(word, words->word, words->count);
     if (near)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "no %s \"%s\" (did you mean \"%s\"?)", what, word, near);
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "no %s \"%s\" (did you mean \"%s\"?)", words->what, word, near);
     gy_text names = { 0 };
-    for (size_t i = 0; i < count; i++)
-        gy_text_printf(&names, "%s%s", i == 0 ? "" : i + 1 == count ? " and " : ", ", known[i]);
+    for (size_t i = 0; i < words->count; i++)
+        gy_text_printf(&names, "%s%s", i == 0 ? "" : i + 1 == words->count ? " and " : ", ", words->word[i]);
     gantry_status status =
         names.failed ? gy_fail_nomem(err)
-                     : gy_fail(err, GANTRY_E_INVALID, NULL, "no %s \"%s\"; there are %s", what, word, names.at);
+                     : gy_fail(err, GANTRY_E_INVALID, NULL, "no %s \"%s\"; there are %s", words->what, word, names.at);
     gy_text_free(&names);
     return status;
 }
 
-/* *number: which of the words it is; NULL leaves the default that is there. */
-static gantry_status read_word(uint32_t *number, const char *what, const char *word, const char *const *known,
-                               size_t count, gantry_error *err)
+/* *number: which of the words it is, or `absent`. */
+static gantry_status read_word(size_t *number, const gy_words *words, const char *word, size_t absent,
+                               gantry_error *err)
 {
-    if (!word)
-        return GANTRY_OK;
-    for (uint32_t i = 0; i < count; i++)
-        if (!strcmp(word, known[i])) {
-            *number = i;
-            return GANTRY_OK;
-        }
-    return no_word(what, word, known, count, err);
+    *number = word ? gy_word_find(words, word) : absent;
+    return *number == SIZE_MAX ? no_word(words, word, err) : GANTRY_OK;
 }
 
 static gantry_status read_words(gy_options *to, const gantry_schedule_options *from, gantry_error *err)
 {
-    uint32_t objective = GY_OBJECTIVE_MAKESPAN, replay = 2, balance = GY_BALANCE_CHOSEN, spilling = GY_SPILL_REMAKE;
-    GY_TRY(read_word(&objective, "objective", from->objective, objectives, 3, err));
-    GY_TRY(read_word(&replay, "replay mode", from->replay, replays, 3, err));
-    GY_TRY(read_word(&balance, "balance", from->balance, balances, 4, err));
-    GY_TRY(read_word(&spilling, "way of spilling", from->spill, spills, 3, err));
+    size_t objective, replay, balance, spilling;
+    GY_TRY(read_word(&objective, &gy_objective_words, from->objective, GY_OBJECTIVE_MAKESPAN, err));
+    GY_TRY(read_word(&replay, &gy_replay_words, from->replay, GY_REPLAY_AUTO, err));
+    GY_TRY(read_word(&balance, &gy_balance_words, from->balance, GY_BALANCE_CHOSEN, err));
+    GY_TRY(read_word(&spilling, &gy_spill_words, from->spill, GY_SPILL_REMAKE, err));
     to->objective = (gy_objective)objective;
-    to->replay = replays[replay];
+    to->replay = (gy_replay)replay;
     to->balance = (gy_balance)balance;
     to->spilling = (gy_spilling)spilling;
     return GANTRY_OK;
@@ -79,7 +66,7 @@ static gantry_status check_in_flight(const gy_options *o, gantry_error *err)
     if (o->in_flight > 1 && o->objective != GY_OBJECTIVE_PERIOD)
         return gy_fail(err, GANTRY_E_INVALID, NULL,
                        "in_flight is %d, but the objective is \"%s\"; only with \"period\" do starts overlap",
-                       (int)o->in_flight, objectives[o->objective]);
+                       (int)o->in_flight, gy_word(&gy_objective_words, o->objective));
     return GANTRY_OK;
 }
 

@@ -3,11 +3,8 @@
 #include "scheduler/balance/balance.h"
 
 #include "base/error.h"
+#include "schedule/words.h"
 #include "scheduler/phases/phases.h"
-
-static const char *const NAME[] = {
-    [GY_BALANCE_STATIC] = "static", [GY_BALANCE_DYNAMIC] = "dynamic", [GY_BALANCE_MEMORY] = "memory"
-};
 
 typedef struct choice {
     gantry_graph *graph;
@@ -50,7 +47,7 @@ static void name_balance(gantry_schedule *s, const char *name)
 
 static void keep(choice *c, gantry_schedule *s, gy_balance method)
 {
-    name_balance(s, NAME[method]);
+    name_balance(s, gy_word(&gy_balance_words, method));
     c->tight = c->tight || is_tight(s);
     if (c->best && cost_of(c->best) <= cost_of(s)) {
         gantry_schedule_free(s);

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "sim/sim.h"
-#include <string.h>
 
 #define MEASURED 48                /* starts at most that the period is taken over */
 #define ITEMS    UINT64_C(4000000) /* ops of all starts that are simulated, about */
@@ -73,7 +72,7 @@ static gantry_status simulate(const gantry_schedule *s, gy_ticks *period, gantry
 gantry_status gy_period_measure(const gantry_schedule *s, gy_ticks *period, gantry_error *err)
 {
     gy_ticks least = 0;
-    if (strcmp(s->replay, "graph") == 0) {
+    if (s->replay == GY_REPLAY_GRAPH) {
         *period = s->makespan;
         return GANTRY_OK;
     }

@@ -14,7 +14,7 @@
 static bool add_row(gantry_schedule *s, const gy_edge *e, uint32_t *slot, uint32_t *slots)
 {
     gy_sync row = { .from = e->from, .to = e->to, .reason = e->reason, .carrier = GY_CARRIER_EVENT };
-    if (strcmp(s->replay, "graph") == 0) {
+    if (s->replay == GY_REPLAY_GRAPH) {
         row.carrier = GY_CARRIER_EDGE;
     } else {
         if (slot[e->from] == GY_NONE)

@@ -73,7 +73,7 @@ gantry_status gy_schedule_describe(gantry_schedule *s, const gantry_graph *graph
     s->graph_name = gy_arena_strdup(&s->arena, graph->name ? graph->name : "");
     s->graph_hash = graph->hash;
     s->replay = o->replay;
-    s->objective = gy_word(&gy_objective_words, o->objective);
+    s->objective = o->objective;
     s->effort = o->effort;
     s->seed = o->seed;
     return s->graph_name && add_params(s, graph) && add_ids(s, graph) ? GANTRY_OK : gy_fail_nomem(err);

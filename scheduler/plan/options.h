@@ -9,7 +9,8 @@
 #include "schedule/schedule.h"
 #include "scheduler/plan/attempt.h"
 
-/* Ways to cut automatic splits; CHOSEN: the one whose schedule is predicted to be fastest. */
+/* Ways to cut automatic splits, in the order of gy_balance_words; CHOSEN: the one whose schedule is predicted to be
+ * fastest. */
 typedef enum gy_balance {
     GY_BALANCE_STATIC,
     GY_BALANCE_DYNAMIC,
@@ -25,11 +26,11 @@ typedef struct gy_options {
     gy_objective objective;
     gy_balance balance;
     gy_spilling spilling;
-    const char *replay; /* static: "stream", "graph", "auto" */
-    bool optimal;       /* a proved optimum is asked for */
-    int32_t effort;     /* 0..9 */
-    int32_t in_flight;  /* starts that may overlap; 0: chosen */
-    int64_t unroll;     /* nodes that loops unroll to at most */
+    gy_replay replay;
+    bool optimal;      /* a proved optimum is asked for */
+    int32_t effort;    /* 0..9 */
+    int32_t in_flight; /* starts that may overlap; 0: chosen */
+    int64_t unroll;    /* nodes that loops unroll to at most */
     uint64_t seed;
 } gy_options;
 

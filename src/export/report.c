@@ -2,6 +2,7 @@
 /* The report of `gantry schedule --json`: one object. */
 #include "export/export.h"
 
+#include "schedule/words.h"
 #include <inttypes.h>
 
 static void add_text(gy_text *to, const char *key, const char *value)
@@ -240,8 +241,8 @@ void gy_export_report(gy_text *to, const gy_view *view)
     gy_text_json(to, s->graph_name ? s->graph_name : "");
     add_text(to, "machine", s->machine->name);
     add_text(to, "policy", s->policy);
-    add_text(to, "objective", s->objective);
-    add_text(to, "replay", s->replay);
+    add_text(to, "objective", gy_word(&gy_objective_words, s->objective));
+    add_text(to, "replay", gy_word(&gy_replay_words, s->replay));
     if (s->balance)
         add_text(to, "balance", s->balance);
     add_count(to, "devices", s->machine->devices);

@@ -207,13 +207,8 @@ static gantry_status check_head(const gantry_schedule *s, gantry_error *err)
         return gy_fail(err, GANTRY_E_SCHEDULE, "/in_flight", "rule form: in_flight is %u; allowed is 1 to %d",
                        s->in_flight, GY_IN_FLIGHT_MAX);
     }
-    if (!s->graph_name || !s->policy || !s->replay || gy_word_find(&gy_replay_words, s->replay) == SIZE_MAX ||
-        !s->objective || gy_word_find(&gy_objective_words, s->objective) == SIZE_MAX) {
-        return gy_fail(err, GANTRY_E_SCHEDULE, "",
-                       "rule form: graph name, policy, replay mode and objective must be given; "
-                       "replay is \"%s\", objective \"%s\"",
-                       s->replay ? s->replay : "", s->objective ? s->objective : "");
-    }
+    if (!s->graph_name || !s->policy)
+        return gy_fail(err, GANTRY_E_SCHEDULE, "", "rule form: no %s", s->graph_name ? "policy" : "graph name");
     /* Clocks and stamps count ops of all starts of the window, and uses and rows, in 32 bits. */
     if (s->ops.count > (UINT32_MAX - 1) / s->in_flight || s->use.count >= UINT32_MAX ||
         s->op_lane.count >= UINT32_MAX || s->sync.count >= UINT32_MAX || s->instances.count >= UINT32_MAX ||

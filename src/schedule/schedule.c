@@ -12,8 +12,6 @@ gantry_schedule *gy_schedule_alloc(void)
         s->unroll = 1;
         s->in_flight = 1;
         s->graph_name = s->policy = "";
-        s->replay = "stream";
-        s->objective = "makespan";
     }
     return s;
 }

@@ -17,8 +17,10 @@
 #include <gantry/schedule.h>
 #include <stdbool.h>
 
-/* The objectives that a schedule can be made for, in the order of gy_objective_words. */
+/* The objectives that a schedule can be made for, in the order of gy_objective_words; replay modes likewise. AUTO is
+ * made as STREAM, and the back end may capture it as a graph. */
 typedef enum gy_objective { GY_OBJECTIVE_MAKESPAN, GY_OBJECTIVE_PERIOD, GY_OBJECTIVE_MAX_LOAD } gy_objective;
+typedef enum gy_replay { GY_REPLAY_STREAM, GY_REPLAY_GRAPH, GY_REPLAY_AUTO } gy_replay;
 
 /* Names and sizes of values, so that a schedule file can be drawn and simulated without its graph. */
 typedef struct gy_schedule_value {
@@ -161,11 +163,12 @@ struct gantry_schedule {
     gantry_machine *machine;
     const char *graph_name;
     uint64_t graph_hash;
-    const char *policy, *replay; /* replay: "stream", "graph", "auto" */
+    const char *policy;
+    gy_replay replay;
+    gy_objective objective;
     const char *balance; /* how automatic splits were cut: "static", "dynamic", "memory"; NULL: there are none */
     int32_t effort;
     uint64_t seed;
-    const char *objective;
     uint32_t unroll, in_flight; /* U iterations a period; starts that may overlap */
     GY_VEC(gy_param) params;
     GY_VEC(struct gy_part_bounds {

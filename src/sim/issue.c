@@ -60,7 +60,7 @@ static bool keep_given(gy_sim *sim)
 
 gantry_status gy_sim_issue(gy_sim *sim, gantry_error *err)
 {
-    gy_ticks each = strcmp(sim->s->replay, "stream") == 0 ? sim->m->submit : 0, at = sim->m->start;
+    gy_ticks each = sim->s->replay == GY_REPLAY_STREAM ? sim->m->submit : 0, at = sim->m->start;
     if (!sim->m->issue && !each && !at)
         return GANTRY_OK;
     uint32_t *bits = gy_calloc((size_t)sim->ops + 1, sizeof *bits);

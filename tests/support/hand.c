@@ -13,8 +13,6 @@ gantry_schedule *hand_new(const char *machine_json)
     ck_assert_msg(status == GANTRY_OK, "%s: %s", err.where, err.text);
     s->graph_name = "hand";
     s->policy = "by hand";
-    s->replay = "stream";
-    s->objective = "makespan";
     for (uint32_t i = 0; i < s->machine->memories; i++)
         ck_assert(gy_vec_push(&s->slab, UINT64_C(0)));
     return s;

@@ -146,6 +146,7 @@ static gantry_status read_options(gy_schedule_reader *r, const gy_json_at *root)
 {
     gantry_schedule *s = r->s;
     int64_t effort = 0;
+    uint8_t objective = 0, replay = 0;
     gantry_status status = read_string(r, root, "policy", &s->policy);
     if (!status) {
         status = gy_json_int(root, "effort", true, 0, INT32_MIN, INT32_MAX, &effort, GANTRY_E_SCHEDULE, r->err);
@@ -154,9 +155,11 @@ static gantry_status read_options(gy_schedule_reader *r, const gy_json_at *root)
     if (!status)
         status = read_u64(r, root, "seed", 10, &s->seed);
     if (!status)
-        status = read_string(r, root, "objective", &s->objective);
+        status = gy_file_word(r, root, "objective", true, &gy_objective_words, &objective);
     if (!status)
-        status = read_string(r, root, "replay", &s->replay);
+        status = gy_file_word(r, root, "replay", true, &gy_replay_words, &replay);
+    s->objective = (gy_objective)objective;
+    s->replay = (gy_replay)replay;
     if (!status && gy_json_key(root, "balance").value)
         status = read_string(r, root, "balance", &s->balance);
     if (!status)

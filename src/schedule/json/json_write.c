@@ -92,8 +92,8 @@ static void put_head(gy_text *to, const gantry_schedule *s)
     put_string(to, "policy", s->policy);
     put_integer(to, "effort", s->effort);
     gy_text_printf(to, "  \"seed\": \"%llu\",\n", (unsigned long long)s->seed);
-    put_string(to, "objective", s->objective);
-    put_string(to, "replay", s->replay);
+    put_string(to, "objective", gy_word(&gy_objective_words, s->objective));
+    put_string(to, "replay", gy_word(&gy_replay_words, s->replay));
     if (s->balance)
         put_string(to, "balance", s->balance);
     put_integer(to, "unroll", s->unroll);

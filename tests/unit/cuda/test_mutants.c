@@ -43,7 +43,7 @@ static void drop_each(gantry_schedule *s, const gantry_graph *g, const results *
         t->worst = seed > t->worst ? seed : t->worst;
         if (!seed) {
             fprintf(stderr, "%s, replay %s: nothing shows that op %u does not wait for op %u\n", s->graph_name,
-                    s->replay, row->to, row->from);
+                    s->replay == GY_REPLAY_GRAPH ? "graph" : "stream", row->to, row->from);
         }
     }
 }

@@ -10,8 +10,6 @@ gantry_schedule *build_schedule(gantry_graph *graph, int devices)
     s->graph = gy_graph_ref(graph);
     s->graph_name = "hand";
     s->policy = "by hand";
-    s->replay = "stream";
-    s->objective = "makespan";
     for (uint32_t v = 0; v < graph->flow->values; v++) {
         const gy_buffer *b = gy_value_buffer(graph, graph->flow, v);
         gy_schedule_value value = {

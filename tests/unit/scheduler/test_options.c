@@ -68,7 +68,7 @@ START_TEST(options_are_recorded)
     ck_assert_str_eq(s->policy, "single");
     ck_assert_int_eq(s->effort, 4);
     ck_assert_uint_eq(s->seed, 99);
-    ck_assert_str_eq(s->replay, "graph");
+    ck_assert_int_eq(s->replay, GY_REPLAY_GRAPH);
     ck_assert_uint_eq(s->sync.count, 2); /* make, copy, read: edges instead of events */
     ck_assert_uint_eq(s->sync.at[0].carrier, GY_CARRIER_EDGE);
     gantry_schedule_free(s);

@@ -219,7 +219,7 @@ END_TEST
 /* Replayed in streams, the host comes to an op every 3 us, whichever device it is for; a graph goes out at once. */
 START_TEST(submitting)
 {
-    static const char *const replays[] = { "stream", "graph" };
+    static const gy_replay replays[] = { GY_REPLAY_STREAM, GY_REPLAY_GRAPH };
     static const int64_t x_at[] = { 3, 0 }, y_at[] = { 6, 0 }, z_at[] = { 9, 5 };
     for (int i = 0; i < 2; i++) {
         gantry_schedule *s = hand_new(TWO_WITH("gpu", "submit_us", "3"));
@@ -673,16 +673,16 @@ END_TEST
 START_TEST(starts_are_given_out)
 {
     static const struct {
-        const char *replay;
+        gy_replay replay;
         gy_ticks start, submit;
         uint32_t in_flight;
         int begin[4], end[4];
     } cases[] = {
-        { "graph", US(11), US(3), 1, { 11, 42, 73, 104 }, { 31, 62, 93, 124 } },
-        { "graph", US(11), US(3), 2, { 11, 21, 42, 52 }, { 31, 41, 62, 72 } },
-        { "stream", 0, US(3), 1, { 3, 26, 49, 72 }, { 23, 46, 69, 92 } },
-        { "stream", 0, US(3), 4, { 3, 13, 23, 33 }, { 23, 33, 43, 53 } },
-        { "stream", 0, US(12), 4, { 12, 36, 60, 84 }, { 34, 58, 82, 106 } },
+        { GY_REPLAY_GRAPH, US(11), US(3), 1, { 11, 42, 73, 104 }, { 31, 62, 93, 124 } },
+        { GY_REPLAY_GRAPH, US(11), US(3), 2, { 11, 21, 42, 52 }, { 31, 41, 62, 72 } },
+        { GY_REPLAY_STREAM, 0, US(3), 1, { 3, 26, 49, 72 }, { 23, 46, 69, 92 } },
+        { GY_REPLAY_STREAM, 0, US(3), 4, { 3, 13, 23, 33 }, { 23, 33, 43, 53 } },
+        { GY_REPLAY_STREAM, 0, US(12), 4, { 12, 36, 60, 84 }, { 34, 58, 82, 106 } },
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         gantry_schedule *s = two_stages(cases[c].in_flight, 0);

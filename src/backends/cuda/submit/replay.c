@@ -8,7 +8,6 @@
 #include "backends/cuda/submit/submit.h"
 
 #include "backends/cuda/times/times.h"
-#include <string.h>
 
 enum {
     UNCHANGED = 3,
@@ -30,11 +29,10 @@ static bool calls_the_program(const gy_cuda *h)
 
 void gy_replay_begin(gy_cuda *h)
 {
-    const char *wanted = h->job->schedule->replay;
-    bool automatic = strcmp(wanted, "auto") == 0, graph = strcmp(wanted, "graph") == 0;
+    gy_replay wanted = h->job->schedule->replay;
     bool can = !h->job->record || gy_cupti_on(h); /* events tell nothing of what is in a graph */
-    h->graphs = graph && can;
-    h->automatic.on = automatic && can && h->turns == 1 && !calls_the_program(h);
+    h->graphs = wanted == GY_REPLAY_GRAPH && can;
+    h->automatic.on = wanted == GY_REPLAY_AUTO && can && h->turns == 1 && !calls_the_program(h);
     h->replay = h->graphs ? "graph" : "stream";
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the linear algebra kernels share. */
+/* Declarations that the linear algebra kernels share. */
 #ifndef GY_KERNELS_LINALG_H
 #define GY_KERNELS_LINALG_H
 

@@ -28,8 +28,8 @@ static inline int gy_is_signed(gantry_dtype d)
 gy_number gy_number_load(const void *data, gantry_dtype dtype, int64_t i);
 void gy_number_store(void *data, gantry_dtype dtype, int64_t i, gy_number value);
 
-/* What the launch adds up, in the order of kernel/chunks.h; the first argument says how many elements of what size.
- * add(): column[i] += element first + i, for a row. */
+/* Adds up the rows of a launch, in the order of kernel/chunks.h; the first argument says how many elements of what
+ * size. add(): column[i] += element first + i, for a row. */
 typedef void (*gy_add_row)(double *column, const gantry_launch *l, int64_t first, int64_t count);
 double gy_sum_rows(const gantry_launch *l, gy_add_row add);
 

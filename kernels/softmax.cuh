@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What softmax_xent and its gradient share. The threads of one threadIdx.y, a warp or the block, go over a row once: they
+ * Code of softmax_xent and its gradient. The threads of one threadIdx.y, a warp or the block, go over a row once: they
  * keep the largest element so far and the sum of exp(x - largest), which they scale when a larger element comes.
  *
  * Exponentials are taken in the element type, where the host version takes them in double; sums are in double. So what

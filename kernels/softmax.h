@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What softmax_xent and its gradient share. */
+/* Declarations that softmax_xent and its gradient share. */
 #ifndef GY_KERNELS_SOFTMAX_H
 #define GY_KERNELS_SOFTMAX_H
 

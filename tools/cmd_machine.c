@@ -58,7 +58,7 @@ static int print_routes(const gantry_machine *machine)
     return EXIT_FINE;
 }
 
-/* What it looked for, indented below it. */
+/* Prints what the back end looked for, indented below it. */
 static void print_found(size_t backend)
 {
     char *text = NULL;

@@ -150,7 +150,7 @@ static int run_overlapping(session *s, uint64_t count, const gantry_schedule_sum
     return EXIT_FINE;
 }
 
-/* Whether figures of single ops are looked at. The first start loads kernels and libraries, which has nothing to do
+/* True if figures of single ops are looked at. The first start loads kernels and libraries, which has nothing to do
  * with them; and what back end "sim" tells does not vary. */
 static bool looks_at_ops(const session *s)
 {

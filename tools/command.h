@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the sub-commands share: options, exit codes, loading, writing. */
+/* Declarations that the sub-commands share: options, exit codes, loading, writing. */
 #ifndef GANTRY_COMMAND_H
 #define GANTRY_COMMAND_H
 
@@ -47,7 +47,7 @@ extern const command command_run, command_schedule, command_dot, command_check, 
 bool options_parse(options *o, const command *c, int argc, char **argv);
 void options_print(const command *c);
 void options_free(options *o);
-/* Whether a file that is to be written is "-". */
+/* True if a file that is to be written is "-". */
 bool uses_stdout(const options *o);
 /* " (did you mean "x"?)", or nothing where no name is near. */
 const char *near_miss(char *to, size_t size, const char *word, const char *const *names, size_t count);
@@ -71,11 +71,11 @@ int check_explain(const options *o, const gantry_graph *graph);
 /* output.c */
 int write_text(const char *path, const char *text, size_t length); /* "-": standard output */
 int export_schedule(const gantry_schedule *schedule, gantry_format format, const char *path);
-/* What is drawn: the schedule, or the phase of it that --phase names; prints what is wrong. NULL: nothing can be. */
+/* The schedule to draw, or the phase of it that --phase names; prints what is wrong. NULL: there is nothing to draw. */
 const gantry_schedule *drawn_phase(const gantry_schedule *schedule, const options *o);
 /* The other files a scheduling command was asked for: -o, --dot, --svg, --html, --trace. */
 int write_files(const gantry_schedule *schedule, const options *o);
-/* What --explain asks for; *text stays NULL if it was not given. Free it with gantry_free. */
+/* The text that --explain asks for; *text stays NULL if it was not given. Free it with gantry_free. */
 int explain(const gantry_schedule *schedule, const gantry_graph *graph, const options *o, char **text);
 int print_json(json_t *object); /* takes the reference */
 

@@ -75,7 +75,7 @@ int load_graph(gantry_graph **graph, const options *o, const char *path)
     return EXIT_FINE;
 }
 
-/* Whether a count of devices means GPUs of this computer. */
+/* True if a count of devices means GPUs of this computer. */
 static bool counts_gpus(const options *o)
 {
     if (o->backend && strcmp(o->backend, "auto") != 0 && strcmp(o->backend, "cuda") != 0)

@@ -91,7 +91,7 @@ static int dispatch(int argc, char **argv)
 int main(int argc, char **argv)
 {
     int code = dispatch(argc, argv);
-    /* What was printed may still sit in a buffer, and the disk be full. */
+    /* Printed text may still sit in a buffer, and the disk be full. */
     if ((fflush(stdout) || ferror(stdout)) && !code) {
         fprintf(stderr, "cannot write to standard output: %s\n", strerror(errno));
         code = EXIT_RUNNING;

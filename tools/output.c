@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the command writes: files complete or not at all, one JSON object, explanations. */
+/* The output of the command: files complete or not at all, one JSON object, explanations. */
 #include "command.h"
 #include <errno.h>
 #include <stdio.h>

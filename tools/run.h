@@ -26,7 +26,7 @@ int open_run(const session *s, gantry_run **run, gantry_schedule *schedule, cons
 int start_once(gantry_run *run, double *us);
 /* The same for start i of the session, compared where --check asks for it. */
 int start_alone(session *s, size_t i, double *us);
-/* Whether buffer i is an output; fills *info in any case. */
+/* True if buffer i is an output; fills *info in any case. */
 bool is_output(const session *s, uint32_t i, gantry_buffer_info *info);
 
 /* run_binding.c: the buffer and the file of "BUFFER=FILE"; prints what is wrong, as the value of --`option`. */

@@ -111,7 +111,7 @@ GANTRY_API void gantry_buffer_split(gantry_graph *graph, gantry_buffer buffer, i
 GANTRY_API void gantry_buffer_split_auto(gantry_graph *graph, gantry_buffer buffer, int64_t parts);
 /** Cuts a 2-D array into rows x columns tiles, each stored on its own; tile (i, j) spans parts i and j of the axes. */
 GANTRY_API void gantry_buffer_tiles(gantry_graph *graph, gantry_buffer buffer, int64_t rows, int64_t columns);
-/* What the buffer holds at first. Random numbers are Philox4x32-10 by element index: the same on every back end. */
+/* The first contents of a buffer. Random numbers are Philox4x32-10 by element index: the same on every back end. */
 GANTRY_API void gantry_buffer_init_value(gantry_graph *graph, gantry_buffer buffer, double value);
 GANTRY_API void gantry_buffer_init_uniform(gantry_graph *graph, gantry_buffer buffer, uint64_t seed, double low,
                                            double high);
@@ -276,7 +276,7 @@ GANTRY_API void gantry_node_with(gantry_graph *graph, gantry_node node, gantry_n
 GANTRY_API void gantry_node_apart(gantry_graph *graph, gantry_node node, gantry_node other);
 /** Larger runs earlier where there is a choice. */
 GANTRY_API void gantry_node_priority(gantry_graph *graph, gantry_node node, int priority);
-/** What the node takes: floating operations and bytes of memory traffic. */
+/** The cost of the node: floating operations and bytes of memory traffic. */
 GANTRY_API void gantry_node_cost(gantry_graph *graph, gantry_node node, double flops, double bytes);
 /** The time on every device, or on those whose id or kind is `device` (id beats kind, both beat NULL). */
 GANTRY_API void gantry_node_time(gantry_graph *graph, gantry_node node, const char *device, double time_us);

@@ -36,7 +36,7 @@ GANTRY_API const char *gantry_dtype_name(gantry_dtype dtype); /* "f32"; NULL if 
 GANTRY_API size_t gantry_dtype_size(gantry_dtype dtype);      /* bytes per element; 0 if there is none */
 
 /**
- * What a node does to a region. `WRITE` promises that every byte of the region is overwritten: old contents are not
+ * The access of a node to a region. `WRITE` promises that every byte of the region is overwritten: old contents are not
  * brought along. A partial or conditional writer uses `READWRITE`. A reduction adds to what it is given.
  */
 typedef enum gantry_access {
@@ -70,7 +70,7 @@ typedef struct gantry_arg {
     const struct gantry_arg *items; /* `count` entries, one a tile, for a list of tiles; else NULL */
 } gantry_arg;
 
-/** What a kernel function is given. Begins with its size, so that fields can be added. Valid during the call. */
+/** The argument of a kernel function. Begins with its size, so that fields can be added. Valid during the call. */
 typedef struct gantry_launch {
     size_t struct_size;
     void *user;             /* the pointer given with the function */

@@ -16,8 +16,8 @@ extern "C" {
 
 typedef struct gantry_machine gantry_machine;
 
-/** What this computer has, through hwloc; GPU facts come from the back ends that are there. `err->text` is left alone
- *  on success. `options` is reserved and NULL. */
+/** Detects this computer through hwloc; GPU facts come from the back ends that are there. `err->text` is left alone on
+ *  success. `options` is reserved and NULL. */
 GANTRY_MUST_USE gantry_status gantry_machine_detect(gantry_machine **machine, const void *options, gantry_error *err);
 /** `devices` >= 1 virtual devices on this computer's CPU, each with a memory of its own. */
 GANTRY_MUST_USE gantry_status gantry_machine_virtual(gantry_machine **machine, int devices, gantry_error *err);
@@ -35,10 +35,10 @@ GANTRY_MUST_USE gantry_status gantry_machine_select(gantry_machine **machine, co
                                                     const char *devices, gantry_error *err);
 /** 1: the machine has figures that were measured, and says so (`calibration` in its file); 0: it has none. */
 GANTRY_API int gantry_machine_has_calibration(const gantry_machine *machine);
-/** Whether measured figures still hold: what differs between the computer that `machine` was calibrated on, by what its
- *  file says, and `here`, a machine as detected now: driver, CUDA, devices, ECC. What only one of the two tells is left
- *  out. `*text` is one line, yours (gantry_free); NULL where nothing speaks against the figures, or none were measured.
- */
+/** Compares the computer that `machine` was calibrated on, by what its file says, with `here`, a machine as detected
+ *  now, to tell if measured figures still hold: driver, CUDA, devices, ECC. Facts that only one of the two has are
+ *  left out. `*text` is one line, yours (gantry_free); NULL where nothing speaks against the figures, or none were
+ *  measured. */
 GANTRY_MUST_USE gantry_status gantry_machine_stale(const gantry_machine *machine, const gantry_machine *here,
                                                    char **text, gantry_error *err);
 /** Says what is done next: step `done` of `of` (0: not known yet). Called by the thread that called. */

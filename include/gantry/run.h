@@ -159,8 +159,8 @@ GANTRY_API const char *gantry_backend_name(size_t i);
 GANTRY_API const char *gantry_backend_summary(size_t i);
 /** 1: the i-th back end can be used on this computer, for some schedules; 0: it cannot. */
 GANTRY_API int gantry_backend_usable(size_t i);
-/** What the i-th back end looked for on this computer, a line each: what it found, or why not. `*text` is yours; ""
- * where there is nothing to look for. */
+/** Describes the search of the i-th back end on this computer, a line for each thing: what it found, or why not.
+ *  `*text` is yours; "" where there is nothing to look for. */
 GANTRY_MUST_USE gantry_status gantry_backend_describe(size_t i, char **text, gantry_error *err);
 
 #ifdef __cplusplus

@@ -67,7 +67,7 @@ typedef enum gantry_status {
 #undef GANTRY_X
 } gantry_status;
 
-/** What went wrong and where. Lives on the caller's stack and holds no pointers: nothing to free. */
+/** An error: what went wrong and where. Lives on the caller's stack and holds no pointers: nothing to free. */
 typedef struct gantry_error {
     gantry_status status;
     int32_t line, column; /* in `file`, from 1; 0 when the error has no place in a text */

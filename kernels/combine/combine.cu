@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What collectives are made of: several parts at once (blockIdx.y), each with sources and targets of its own. All
+/* The step of every collective: several parts at once (blockIdx.y), each with sources and targets of its own. All
  * targets of a part get ((source 0 (+) source 1) (+) source 2) ..., with the order and arithmetic of src/run/reduce.c; of
  * one source that is a copy. An element is read, then written, by one thread, so a target may be a source. Sources and
  * targets may be memory of peers. */

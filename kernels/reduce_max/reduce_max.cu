@@ -14,7 +14,7 @@
     DO(i64, int64_t, int64_t, , )                                                                                      \
     DO(u64, uint64_t, uint64_t, , )
 
-/* What is not a number is passed on. */
+/* NaN is passed on. */
 struct larger {
     template <typename W> __device__ W operator()(W a, W b) const { return b > a || b != b ? b : a; }
 };

@@ -30,7 +30,7 @@ gantry_status gy_struct_read_array(void *to, size_t size, const void *given, siz
 /* A field of the kind `int32_t reserved`, which later versions may give a meaning: E_UNSUPPORTED if it is not 0. */
 gantry_status gy_struct_reserved(int32_t reserved, const char *type, gantry_error *err);
 
-/* What a program gives as room for an answer: E_INVALID if it is NULL or its struct_size was not set. */
+/* Checks the struct that a program gives for an answer: E_INVALID if it is NULL or its struct_size was not set. */
 gantry_status gy_struct_check(const void *given, size_t size, const char *type, gantry_error *err);
 /* Fills it (NULL: there is nothing to fill) with as much of `full` as it has room for; fields of a later version become
  * 0. Its struct_size stays. It must have passed gy_struct_check. */

@@ -121,7 +121,7 @@ static gantry_status start(const streams *s, pid_t *child, gantry_error *err)
     return GANTRY_OK;
 }
 
-/* Whether it ended within the time; it is gone in any case. Looks after 1 ms, 2 ms, ..., every 50 ms in the end. */
+/* True if the child ended in time; it is gone in any case. Looks after 1 ms, 2 ms, ..., every 50 ms in the end. */
 static bool wait_for(pid_t child, int seconds, int *result)
 {
     long left = seconds * 1000L, pause = 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What a foreign file says, in one form for all formats: tasks, items of data that one task writes and others read, and
- * plain order. Readers (stg.c, dnn.c, dot.c, wfcommons*.c) fill it; build.c makes a graph of it and machine.c a
- * machine. Everything here is by index; strings live in the arena.
+ * The contents of a foreign file, in one form for all formats: tasks, items of data that one task writes and others
+ * read, and plain order. Readers (stg.c, dnn.c, dot.c, wfcommons*.c) fill it; build.c makes a graph of it and machine.c
+ * a machine. Everything here is by index; strings live in the arena.
  */
 #ifndef GY_IMPORT_IMPORT_H
 #define GY_IMPORT_IMPORT_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What readers fill an import with, and how they say what is wrong with a file. */
+/* Functions with which readers fill an import and report what is wrong with a file. */
 #include "import/import.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two halves of the WfCommons reader share: tasks (wfcommons.c) and files (wfcommons_files.c). */
+/* Declarations that the halves of the WfCommons reader share: tasks (wfcommons.c) and files (wfcommons_files.c). */
 #ifndef GY_IMPORT_WFCOMMONS_H
 #define GY_IMPORT_WFCOMMONS_H
 

@@ -169,7 +169,7 @@ static gantry_status list_writers(gy_wf *w)
     return GANTRY_OK;
 }
 
-/* Who comes before whom, to look up and to list: parent[first[t] .. first[t + 1]) of task t. */
+/* The parents of every task, to look up and to list: parent[first[t] .. first[t + 1]) of task t. */
 typedef struct family {
     gy_map pairs;   /* parent, task */
     gy_map writers; /* file, task -> index into gy_wf.writer */

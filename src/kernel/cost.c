@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the names in a manifest's expressions stand for, and evaluating them for a launch. */
+/* The values of names in a manifest's expressions, and the evaluation of expressions for a launch. */
 #include "base/error.h"
 #include "kernel/registry.h"
 #include <math.h>

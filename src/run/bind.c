@@ -113,7 +113,7 @@ static bool takes_contents(const gy_buffer *b)
     return b->cls == GANTRY_INPUT || b->cls == GANTRY_STATE || b->cls == GANTRY_CONST;
 }
 
-/* What is bound here is read, never written: it may be const. */
+/* Contents that are bound are read, never written, and may be const; an output takes none. */
 static gantry_status fail_contents(const gy_buffer *b, gantry_error *err)
 {
     return gy_fail(err, GANTRY_E_INVALID, NULL,

@@ -33,7 +33,7 @@ static uint64_t elements_of(const gy_trial *t, uint32_t k)
     return bytes_of(t, k) / gantry_dtype_size(gy_trial_dtype(t, k));
 }
 
-/* What a window holds before the call. */
+/* Gives a window its contents before call `number` of the kernel. */
 static void prepare_window(const gy_trial *t, uint32_t k, int number)
 {
     const gy_use *u = gy_trial_use(t, k);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What checking mode has found, in words. */
+/* Error messages of checking mode. */
 #include "backends/host/check.h"
 
 #include "base/error.h"

@@ -11,7 +11,7 @@
 #include "backends/host/slot.h"
 #include <pthread.h>
 
-/* What one thread does for one op. */
+/* One thread's part in one op. */
 typedef struct gy_step {
     uint32_t op;
     uint32_t wait, waits; /* range of gy_sync_plan.await */

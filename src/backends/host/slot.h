@@ -21,7 +21,7 @@ void gy_slot_set(gy_slot *slot, uint32_t start);
 /* The first start that failed, UINT64_MAX without one: waits of that start and of later ones give up. */
 typedef _Atomic uint64_t gy_failed_from;
 
-/* What a thread waits for: the slot set in start `number` (modulo 2^32); on behalf of `start`. */
+/* A wait on behalf of `start`: until the slot was set in start `number` (modulo 2^32) or in a later one. */
 typedef struct gy_want {
     uint32_t number;
     uint64_t start;

@@ -31,7 +31,7 @@ static bool is_tight(const gantry_schedule *s)
     return false;
 }
 
-/* What the objective makes least. */
+/* The time that the objective makes least. */
 static gy_ticks cost_of(const gantry_schedule *s)
 {
     return s->period > 0 ? s->period : s->makespan;

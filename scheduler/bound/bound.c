@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What no schedule on this machine can beat:
+ * Lower bounds of the time of every schedule on this machine; the largest counts:
  *
  *   path    the longest chain of tasks that must follow each other, each on its fastest device. Transfers between tasks
  *           are left out, since one device could run them all; what comes up from inputs and goes down to outputs

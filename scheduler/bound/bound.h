@@ -42,7 +42,7 @@ void gy_row_pieces_free(gy_row_pieces *x);
 int64_t gy_row_pieces_heavy(const gy_row_pieces *x, uint32_t value, int64_t first, int64_t last);
 
 /*
- * What no schedule's period can beat; after gy_plan_prepare. Area and cut as for a makespan (bound.c); and around each
+ * A lower bound of every period; after gy_plan_prepare. Area and cut as for a makespan (bound.c); and around each
  * state, the longest chain of tasks from one that reads what the last start left to one that leaves what the first will
  * read in the next.
  */

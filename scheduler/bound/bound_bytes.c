@@ -63,7 +63,7 @@ static void free_maps(gy_imap **maps, uint32_t values)
     gy_free(maps);
 }
 
-/* What a read finds: rows as they are at the start, and those of them that no task that counts has read. */
+/* Rows that a read finds as they are at the start, and those of them that no task that counts has read. */
 typedef struct found {
     bool fresh, unread;
     int64_t fresh_bytes, unread_bytes;

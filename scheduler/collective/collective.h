@@ -41,12 +41,12 @@ typedef struct gy_group {
     int64_t align;    /* largest power of two, at most 256, that divides where parts begin and end */
 } gy_group;
 void gy_group_free(gy_group *g);
-/* What its elements are, which only matters to reductions. */
+/* Sets the element type, which only matters to reductions. */
 void gy_group_type(gy_group *g, gantry_dtype dtype);
 /* The rank of a memory that is one of the group's. */
 uint32_t gy_group_rank(const gy_group *g, uint32_t memory);
 
-/* What one region of a collective node is: where, and how much. */
+/* One region of a collective node: its memory and its size. */
 typedef struct gy_group_end {
     uint32_t memory;
     int64_t bytes;

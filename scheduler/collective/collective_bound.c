@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What no algorithm can beat. Bandwidth: bytes that must cross a cut of the ranks, over what can cross it in a second.
- * Latency: some bytes have to get from one rank to another, however quick each hop (Z. Cai et al., Synthesizing optimal
- * collective algorithms, PPoPP 2021, has both for the DGX-1: 7/6 rounds a chunk, 2 steps).
+ * Lower bounds of every algorithm. Bandwidth: bytes that must cross a cut of the ranks, over what can cross it in a
+ * second. Latency: some bytes have to get from one rank to another, however quick each hop (Z. Cai et al., Synthesizing
+ * optimal collective algorithms, PPoPP 2021, has both for the DGX-1: 7/6 rounds a chunk, 2 steps).
  *
  * A cut has ranks inside and outside; all sets of up to 8 ranks are looked at, of more ranks each one alone, all but
  * it, and neighbouring halves. What can cross is bounded from above by any cover of the hops that cross, by resources

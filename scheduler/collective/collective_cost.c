@@ -39,7 +39,7 @@ static int64_t scratch_ring(const gy_group *g)
     return g->kind == GANTRY_REDUCE_SCATTER ? 2 * largest(g) : g->kind == GANTRY_REDUCE ? g->bytes : 0;
 }
 
-/* What ranks pass on that is not theirs. */
+/* Ranks of a tree keep data in scratch that they only pass on. */
 static int64_t scratch_tree(const gy_group *g)
 {
     return g->kind == GANTRY_BROADCAST ? 0 : g->bytes;
@@ -103,7 +103,7 @@ static const method METHODS[GY_ALGORITHM_COUNT] = {
 
 /* ---- who can ---- */
 
-/* What two_shot moves is cut anew: all pairs may meet. */
+/* True if ranks that exchange data have direct routes; `all`: all pairs, because two_shot cuts its data anew. */
 static bool is_direct(const gy_net *net, const gy_group *g, bool all)
 {
     for (uint32_t from = 0; from < g->ranks; from++)

@@ -293,7 +293,7 @@ bool gy_group_is_full(const gy_group *g)
     return true;
 }
 
-/* What stays where it is does not count. */
+/* True if all transfers have one size; rows that stay where they are do not count. */
 bool gy_group_is_even(const gy_group *g)
 {
     int64_t size = -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Who may run what: the kind of a node, its kernel's flags, `on`, and groups of nodes that are kept together or apart.
+ * The devices that may run a node: by its kind, its kernel's flags, `on`, and groups that are kept together or apart.
  * The answer is GY_TICKS_MAX in the table of times.
  */
 #include "scheduler/cost/apart.h"

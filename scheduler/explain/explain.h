@@ -40,14 +40,14 @@ void gy_explain_inputs(gy_text *to, const gy_plan *p, uint32_t task);
 /* To each device that was tried. */
 void gy_explain_transfers(gy_text *to, const gy_plan *p, uint32_t task);
 
-/* What the node takes on each device, and where the figure comes from. */
+/* Writes the time of the node on each device, and where the figure comes from. */
 void gy_explain_cost(gy_text *to, const gy_plan *p, uint32_t node);
 /* After placing with `watch` of the attempt set to the task: its inputs, the candidates, and which term decided. */
 void gy_explain_place(gy_text *to, const gy_plan *p, uint32_t task);
 /* The algorithms of the op if it is a collective, and of those that were put in to bring what it reads. Needs the
  * schedule alone. */
 void gy_explain_collectives(gy_text *to, const gantry_schedule *s, uint32_t op);
-/* What determined when an op begins, and what waits for it. Needs the schedule alone. */
+/* Writes why an op begins when it does, and which ops wait for it. Needs the schedule alone. */
 void gy_explain_waits(gy_text *to, const gantry_schedule *s, uint32_t op);
 
 #endif

@@ -53,7 +53,7 @@ typedef struct term {
     bool data;
 } term;
 
-/* What speaks against the device, then what speaks for it, the largest first. */
+/* Terms that speak against the device come first, then those that speak for it, the largest first. */
 static int largest_first(const void *a, const void *b)
 {
     const term *x = a, *y = b;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What loads are made of, from the flow, the table of times and the routes. */
+/* The construction of loads from the flow, the table of times and the routes. */
 #include "scheduler/load/load.h"
 
 #include "base/align.h"
@@ -168,7 +168,7 @@ static bool find_size(maker *m, int64_t bytes, uint32_t *size)
     return true;
 }
 
-/* Who made what `source` stands for, and the buffer it is in. */
+/* The unit that made `source` (GY_NONE: it was there at the start), and the buffer it is in. */
 static const gy_buffer *look_up(const maker *m, uint64_t source, const uint32_t *task_of_access, uint32_t *unit)
 {
     const gy_flow *f = m->p->flow;

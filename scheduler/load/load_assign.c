@@ -41,7 +41,7 @@ static bool is_paid(const gy_load *l, const uint32_t *readers, uint32_t device)
     return false;
 }
 
-/* What the item costs as things are, added (sign 1) or taken away (sign -1). */
+/* Adds (sign 1) or takes away (sign -1) the cost of the item under the assignment as it is. */
 static void count_item(gy_assignment *a, uint32_t index, gy_ticks sign)
 {
     const gy_load *l = a->l;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What outlives a start. Rows of a `state` buffer live in the memory that writes them last, else in the one that reads
- * them first; the area there persists, and holds the final value of all of its rows at the end. A `const` buffer
- * persists wherever it is read. Outputs are fetched as soon as their rows are final, reductions at the end.
+ * The rows that outlive a start. Rows of a `state` buffer live in the memory that writes them last, else in the one
+ * that reads them first; the area there persists, and holds the final value of all of its rows at the end. A `const`
+ * buffer persists wherever it is read. Outputs are fetched as soon as their rows are final, reductions at the end.
  */
 #include "scheduler/lower/lowering.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What is a cluster, and is the collective as fast as its copies? Copies that go at the same time need at least the
- * time of the slowest, what the busiest resource (link, port, bus) needs for all bytes that cross it, and what the
- * engines of each device need: never more than the simulator finds for them. The collective is as fast as the best
- * algorithm, but begins only when all of its copies could have begun.
+ * The kind of collective that a cluster is, and whether it is as fast as its copies. Copies that go at the same time
+ * need at least the time of the slowest, what the busiest resource (link, port, bus) needs for all bytes that cross it,
+ * and what the engines of each device need: never more than the simulator finds for them. The collective is as fast as
+ * the best algorithm, but begins only when all of its copies could have begun.
  */
 #include "scheduler/lower/find_collectives.h"
 

@@ -93,7 +93,7 @@ static gy_mark *new_mark(gy_lower *l, uint32_t reader, uint32_t writer, const gy
     return m;
 }
 
-/* What the last op does to rows that share the past *mark. */
+/* Adds the dependencies of the last op on rows that share the past *mark, and makes it part of that past. */
 static gantry_status see_rows(gy_lower *l, const gy_mark **mark, uint8_t mode, gantry_error *err)
 {
     const gy_mark *old = *mark;

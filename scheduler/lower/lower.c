@@ -136,7 +136,7 @@ static gantry_status use_accesses(gy_lower *l, uint32_t task, gantry_error *err)
     return status;
 }
 
-/* What the task wrote is where it wrote it, and nowhere else. Contributions to accumulators are nowhere yet. */
+/* Rows that the task wrote are held where it wrote them, nowhere else; contributions to accumulators nowhere yet. */
 static gantry_status hold_writes(gy_lower *l, uint32_t task, gantry_error *err)
 {
     const gy_plan *p = l->p;

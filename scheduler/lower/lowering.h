@@ -133,7 +133,7 @@ uint32_t gy_lower_find_area(const gy_lower *l, uint32_t value, uint32_t memory, 
 size_t gy_lower_first_area(const gy_lower *l, uint32_t value);
 
 /* ---- epochs.c ---- */
-/* What access k of the task means for the epochs of its value. */
+/* Updates the epochs of a value by access k of the task. */
 gantry_status gy_epochs_walk(gy_lower *l, uint32_t task, uint32_t k, gantry_error *err);
 /* When all tasks were seen: which epochs are split, and where their results go. */
 gantry_status gy_epochs_finish(gy_lower *l, gantry_error *err);

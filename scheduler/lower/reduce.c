@@ -169,7 +169,7 @@ static gantry_status add_rank_devices(gy_lower *l, const gy_epoch *e, const rank
     return GANTRY_OK;
 }
 
-/* What the rows held before; `home` has all of it by now. */
+/* Reads the rows as they were before the reduction; `home` has all of them by now. */
 static gantry_status use_before(gy_lower *l, const gy_epoch *e, uint32_t rank, uint32_t home,
                                 const gy_result_reader *rows, gantry_error *err)
 {

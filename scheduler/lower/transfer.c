@@ -93,7 +93,7 @@ static gantry_status hold_entry(gy_lower *l, uint32_t value, int64_t first, int6
     return status;
 }
 
-/* What a start begins with: bound inputs, and what persists. */
+/* Holds the rows that a start begins with: bound inputs, and persistent instances. */
 static gantry_status know_entry(gy_lower *l, uint32_t value, gantry_error *err)
 {
     const gy_buffer *b = gy_lower_buffer(l, value);

@@ -63,7 +63,7 @@ static bool add_need(joints *j, uint32_t from, uint32_t to, uint8_t reason)
     return from == GY_NONE || gy_vec_push(&j->need, e);
 }
 
-/* What the op of the second start needs of the past of some rows. */
+/* Adds the dependencies of an op of the second start on the past of some rows. */
 static bool need_past(joints *j, const mark *m, uint32_t op, uint8_t mode)
 {
     bool reads = mode != GANTRY_WRITE, done = true;
@@ -74,7 +74,7 @@ static bool need_past(joints *j, const mark *m, uint32_t op, uint8_t mode)
     return done;
 }
 
-/* What some rows' past is once the op has done to them what it does; NULL in the second start: nothing to wait for. */
+/* Applies an op to the past of some rows. In the second start a write leaves NULL: there is nothing to wait for. */
 static bool see_rows(joints *j, const mark **past, uint32_t op, uint8_t mode)
 {
     const mark *old = *past;

@@ -209,7 +209,7 @@ static gy_offset_end choose(search *w, const part *t, uint32_t box)
     return end;
 }
 
-/* What is left and how low each can go; where the order has come to matters only if it forbids something. */
+/* Hash of the boxes that are left and how low each can go; of the canonical order only if it forbids something. */
 static uint64_t state_of(const search *w, const part *t)
 {
     uint64_t sum = w->heuristic;

@@ -71,7 +71,7 @@ static const char *node_at(const gy_pack *k, uint32_t op)
     return "the end";
 }
 
-/* What packing would take of the memory, where what is in use at one time would fit; else nothing. */
+/* The words on holes: the bytes that packing would take, where those in use at one time would fit; else "". */
 static const char *holes_text(char *to, size_t room, uint64_t used, const crowd *c, uint64_t limit)
 {
     char size[32];

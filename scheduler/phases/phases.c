@@ -24,7 +24,7 @@ static void free_phases(phases *p)
     gantry_schedule_free(p->whole);
 }
 
-/* What is brought there before the first start, and back after the last, one piece after the other. */
+/* Time of the copies to devices before the first start and back after the last, one after the other. */
 static gy_ticks hand_over(const gantry_schedule *s)
 {
     const gy_phase_context *x = s->graph->phase;
@@ -130,7 +130,7 @@ static gantry_status find_list(phases *p, const gantry_graph *graph, gantry_erro
     return GANTRY_OK;
 }
 
-/* What goes from phase to phase goes through host memory. */
+/* Data goes from phase to phase through host memory, so no buffer may be external. */
 static gantry_status refuse_external(const gantry_graph *g, gantry_error *err)
 {
     for (size_t i = 0; i < g->buffers.count; i++)

@@ -70,7 +70,7 @@ static gantry_status lower_again(gy_plan *p, gantry_error *err)
     return arrange(p, &tight, err);
 }
 
-/* What gy_plan_order keeps from one call to the next is as long as the draft was. */
+/* Arrays that gy_plan_order keeps from one call to the next are as long as the draft was. */
 static void forget_order(gy_plan *p)
 {
     gy_sequence *s = &p->sequence;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a draft can fit at all in its own order, before anything is arranged: one pass, no addresses. */
+/* An early test if a draft can fit in its own order, before anything is arranged: one pass, no addresses. */
 #include "scheduler/pack/packing.h"
 
 #include "base/align.h"

@@ -19,7 +19,7 @@ gantry_status gy_plan_prepare(gy_plan *p, gantry_error *err);
 gantry_status gy_plan_to_place(gy_plan *p, gantry_error *err);
 /* All passes for the plan's policy, up to the simulation: the schedule has a makespan. */
 gantry_status gy_plan_run(gy_plan *p, const gy_options *options, gantry_error *err);
-/* What is left to do for the schedule that is returned: index and checker. */
+/* Finishes the schedule that is returned: index and checker. */
 gantry_status gy_plan_verify(gantry_schedule *s, const gantry_graph *graph, gantry_error *err);
 
 #endif

@@ -171,7 +171,7 @@ static void need(gy_links *l, const gy_plan *p, uint32_t value, int64_t first, i
         l->failed = true;
 }
 
-/* What the task reads of what one predecessor wrote. */
+/* Adds the rows that the task reads of those that one predecessor wrote. */
 static void need_from(gy_links *l, const gy_plan *p, uint32_t task, uint32_t maker, uint32_t memory, int64_t bytes)
 {
     const gy_flow *f = p->flow;

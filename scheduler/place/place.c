@@ -193,7 +193,7 @@ static int64_t bytes_of_rank(const gy_plan *p, uint32_t task, uint32_t rank)
     return sum;
 }
 
-/* What the memory of a device has left beside the ranks that are there. */
+/* Bytes that the memory of a device has left beside the ranks that are there. */
 static int64_t room_beside(const gy_plan *p, uint32_t task, const uint32_t *device, uint32_t ranks, uint32_t d)
 {
     uint32_t memory = p->machine->device[d].memory;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What policies place tasks with. Predecessors of a task are placed before it; gy_place_try may ask earlier, and leaves
- * those out that have no place yet.
+ * The placing of tasks, for policies. Predecessors of a task are placed before it; gy_place_try may ask earlier, and
+ * leaves those out that have no place yet.
  */
 #ifndef GY_SCHEDULER_PLACE_PLACE_H
 #define GY_SCHEDULER_PLACE_PLACE_H
@@ -35,8 +35,8 @@ gantry_status gy_place_on(gy_plan *p, uint32_t task, uint32_t device, gantry_err
 /* Gives ranks without a device (GY_NONE) one that has no rank yet, while there are some; where memory is to be spared
  * (gy_attempt), one with room for what the rank has. */
 void gy_place_ranks(const gy_plan *p, uint32_t task, uint32_t *device, uint32_t ranks);
-/* What a collective task takes on these devices, one a rank, and by which algorithm. E_GRAPH if the one that it asks
- * for cannot do it there. */
+/* Time and algorithm of a collective task on these devices, one a rank. E_GRAPH if the algorithm that it asks for
+ * cannot do it there. */
 gantry_status gy_place_team_time(const gy_plan *p, uint32_t task, const uint32_t *device, gy_way *choice,
                                  gantry_error *err);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What one plan is asked to try. Whoever makes a plan fills in an attempt; the passes read it and never change it. What
- * a pass finds out is in the part of the plan that belongs to the pass.
+ * An attempt: the things that one plan is asked to try. The maker of the plan fills it in; the passes read it and never
+ * change it. Results of a pass are in the part of the plan that belongs to the pass.
  */
 #ifndef GY_SCHEDULER_PLAN_ATTEMPT_H
 #define GY_SCHEDULER_PLAN_ATTEMPT_H
 
 #include "graph/graph.h"
 
-/* What is done with rows that do not fit: nothing; they are copied out and back; or made again where that may pay. */
+/* Treatment of rows that do not fit: none; they are copied out and back; or made again where that may pay. */
 typedef enum gy_spilling { GY_SPILL_OFF, GY_SPILL_COPY, GY_SPILL_REMAKE } gy_spilling;
 
 typedef struct gy_attempt {

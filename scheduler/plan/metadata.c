@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a schedule says of its graph: names and sizes, copied, so that it does not depend on the graph's life. */
+/* The metadata of a schedule: names and sizes of its graph, copied, so that it does not depend on the graph's life. */
 #include "scheduler/plan/metadata.h"
 
 #include "base/error.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a schedule says of its graph. */
+/* The metadata of a schedule. */
 #ifndef GY_SCHEDULER_PLAN_METADATA_H
 #define GY_SCHEDULER_PLAN_METADATA_H
 
 #include "scheduler/plan/options.h"
 #include "scheduler/plan/plan.h"
 
-/* What every schedule says of its graph, machine and options, whether it has ops or phases. */
+/* Sets what every schedule says of its graph, machine and options, whether it has ops or phases. */
 gantry_status gy_schedule_describe(gantry_schedule *s, const gantry_graph *graph, const gantry_machine *machine,
                                    const gy_options *options, gantry_error *err);
 /* The same for the schedule of a plan, with its values and bounds. */

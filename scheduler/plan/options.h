@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What a schedule is asked to be: gantry_schedule_options, checked, with defaults filled in and words as numbers
+ * The options of a schedule: gantry_schedule_options, checked, with defaults filled in and words as numbers
  * (scheduler/options.c). Nothing below the entry compares words.
  */
 #ifndef GY_SCHEDULER_PLAN_OPTIONS_H

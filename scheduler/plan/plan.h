@@ -108,7 +108,7 @@ typedef struct gy_draft {
     gy_edges edges;
 } gy_draft;
 
-/* What spilling did to the draft. */
+/* The effects of spilling on the draft. */
 typedef struct gy_spilled {
     bool moved;        /* something was evicted, dropped, fetched or made again */
     bool alone;        /* what one op uses is too much by itself */

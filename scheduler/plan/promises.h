@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What the plan promises to the pass that comes next (plan.h), as predicates for GY_ASSERT. Each looks at the part of
+ * The promises of the plan to the pass that comes next (plan.h), as predicates for GY_ASSERT. Each looks at the part of
  * the plan that one pass has just filled, in a few times the steps that the pass itself took at least.
  */
 #ifndef GY_SCHEDULER_PLAN_PROMISES_H

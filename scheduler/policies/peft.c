@@ -23,8 +23,7 @@ typedef struct peft {
     gy_rank *mean;  /* per task: the sum of its row over the workers */
 } peft;
 
-/* What follows if the task is on d and `s` comes after it: the entry of s, its time, and a transfer unless s is on d.
- */
+/* The entry of the successor `s` on d and its time there, without a transfer; -1 if s cannot run on d. */
 static gy_rank on_device(const peft *x, const gy_plan *p, uint32_t s, uint32_t d)
 {
     gy_ticks time = gy_plan_time(p, p->flow->task[s].node, d);

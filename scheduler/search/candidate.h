@@ -16,9 +16,9 @@ bool gy_candidate_init(gy_candidate *c, uint32_t tasks); /* false: out of memory
 void gy_candidate_free(gy_candidate *c);
 void gy_candidate_copy(gy_candidate *to, const gy_candidate *from);
 bool gy_candidate_is_same(const gy_candidate *a, const gy_candidate *b);
-/* What a policy decided. */
+/* Takes over the decisions of a policy. */
 void gy_candidate_from_plan(gy_candidate *c, const gy_plan *p);
-/* What the ops of a schedule say, for the flow of its graph; false: out of memory. */
+/* Reads the decisions off the ops of a schedule, for the flow of its graph; false: out of memory. */
 bool gy_candidate_from_schedule(gy_candidate *c, const gantry_schedule *s, const gy_flow *flow);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What search found, as a policy. Placing leaves no more gaps than the model of search, so no task ends later. */
+/* The policy "search" repeats a placement. It leaves no more gaps than the model of search: no task ends later. */
 #include "scheduler/place/place.h"
 
 #include "base/error.h"

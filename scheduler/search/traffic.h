@@ -55,7 +55,7 @@ typedef struct gy_roads {
     uint32_t *fetch;          /* per task: size of what goes to host memory after it */
 } gy_roads;
 
-/* What is busy until when, in one decode. */
+/* The times of one decode: until when resources and engines are busy, and when parcels arrive. */
 typedef struct gy_traffic {
     gy_ticks *resource, *engine;
     gy_ticks *arrived; /* parcels x memories; negative: not sent */

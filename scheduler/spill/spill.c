@@ -55,7 +55,7 @@ static bool list_needed(gy_spill *w, uint32_t i, bool elsewhere)
     return true;
 }
 
-/* What the op uses must not move while room is made, nor what it reads elsewhere. */
+/* Instances that the op uses, or reads elsewhere, must not move while room is made. */
 static bool pin_all(gy_spill *w, uint32_t i, bool elsewhere)
 {
     const gy_op *op = &w->old->op.at[i].op;
@@ -200,7 +200,7 @@ static void note_write(gy_spill *w, uint32_t i, const gy_use *u)
     gy_spill_note_maker(w, i, u);
 }
 
-/* What has been written, what comes next; what persists at home and was changed goes there after its last use. */
+/* Notes writes and next uses; a changed instance that persists at home goes there after its last use. */
 static gantry_status note_op(gy_spill *w, uint32_t i, gantry_error *err)
 {
     const gy_op *op = &w->old->op.at[i].op;

@@ -55,7 +55,7 @@ typedef struct gy_spill_use {
     uint32_t op, use; /* of the old draft */
 } gy_spill_use;
 
-/* What an instance of the old draft holds, and where that is now. */
+/* An instance of the old draft: the rows that it has, and where they are now. */
 typedef struct gy_held {
     uint32_t first, last; /* ops of the old draft that use it first and last; GY_NONE: none do */
     uint32_t next;        /* index of its next use in gy_spill.uses */
@@ -90,7 +90,7 @@ typedef struct gy_block {
     uint32_t x, instance; /* old; new */
 } gy_block;
 
-/* What addresses are given out of. */
+/* The addresses of a memory that are given out. */
 typedef struct gy_ground {
     GY_VEC(gy_block) at; /* by offset */
     uint64_t floor, end; /* above what persists */

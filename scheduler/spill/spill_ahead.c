@@ -46,7 +46,7 @@ gantry_status gy_spill_begin_ahead(gy_spill *w, gantry_error *err)
     return GANTRY_OK;
 }
 
-/* What the op lacks, and what is lacking to make that again. */
+/* Lists the instances that the op lacks, and those that are lacking to make them again. */
 static bool list_lack(gy_spill *w, const gy_op *op, uint32_t depth)
 {
     bool done = true;
@@ -75,7 +75,7 @@ static gy_ticks copy_time(const gy_spill *w)
     return time;
 }
 
-/* What op k lacks comes after op i. *done: all of it. */
+/* Instances that op k lacks come after op i. *done: all of them. */
 static gantry_status prepare(gy_spill *w, uint32_t k, uint32_t i, bool *done, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;

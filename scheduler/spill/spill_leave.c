@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who leaves a memory, where to, and what is left behind. */
+/* Instances that leave a memory: which ones, where to, and what is left behind. */
 #include "scheduler/spill/spill.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a spilling walk begins with: who uses what when, what may leave, and how much each memory holds at each op. */
+/* The start of a spilling walk: which op uses what, what may leave, and how much each memory holds at each op. */
 #include "scheduler/spill/spill.h"
 
 #include "base/align.h"

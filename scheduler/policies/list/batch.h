@@ -12,8 +12,8 @@
 
 #include "scheduler/plan/plan.h"
 
-/* What a rule knows of a task: its earliest end, and its earliest end on another device (GY_TICKS_MAX: there is none).
- */
+/* The figures of a task that rules compare: its earliest end, and that on another device (GY_TICKS_MAX: there is
+ * none). */
 typedef struct gy_choice {
     gy_ticks best, second;
 } gy_choice;

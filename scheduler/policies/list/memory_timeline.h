@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What memories hold over time, for policies that place where there is room (J. Herrmann, L. Marchal,
+ * The contents of memories over time, for policies that place where there is room (J. Herrmann, L. Marchal,
  * Y. Robert, Memory-aware list scheduling for hybrid platforms, IPDPS Workshops 2014). Values are cut into *cells*, at
  * every row where some access begins or ends. A cell is in a memory from the first task there that touches it until all
  * tasks that touch it anywhere are placed and have ended; what persists is there all the time. So nothing is counted as

@@ -18,7 +18,7 @@ typedef struct gy_ready {
 bool gy_ready_init(gy_ready *r, const gy_plan *p); /* false: out of memory */
 void gy_ready_free(gy_ready *r);
 
-/* What the user gave the node; larger goes earlier, before anything that a policy thinks. */
+/* The priority that the user gave the node; larger goes earlier, before anything that a policy thinks. */
 int gy_priority(const gy_plan *p, uint32_t task);
 
 /* Places one task whose predecessors have their places. */

@@ -96,7 +96,7 @@ static gy_ticks cost_of_bytes(int64_t bytes)
     return bytes < GY_TICKS_MAX >> (FULL + 4) ? bytes << FULL : GY_TICKS_MAX >> 4;
 }
 
-/* What the node adds to the excess of a device that does not have it yet. */
+/* The cost of the excess that the node adds to a device that does not have it yet. */
 static gy_ticks excess_with(const gy_parting *x, const gy_level *l, uint32_t node, uint32_t d)
 {
     uint32_t bands = x->levels->bands;
@@ -286,7 +286,7 @@ static void forget_ties(const gy_level *l, gy_ticks *tied)
         tied[u] = tied[u] < 0 ? -1 : 0;
 }
 
-/* What is left when every device has its share, or may not go there: the first device that it may go to. */
+/* Gives each node that is left the first device that it may go to: one with a share, if there is one. */
 static void place_rest(const gy_parting *x, const gy_level *l, uint32_t *device)
 {
     for (uint32_t u = 0; u < l->nodes; u++)
@@ -334,8 +334,8 @@ static void spread(gy_parting *x, const gy_level *l, uint32_t *device)
 
 /* ---- who is who ---- */
 
-/* What hangs on `of` would cost on `at`. `tied`: devices x devices, what each pair has to tell each other, both ways.
- */
+/* The cost of the ties of device `of` if it stood in the place of `at`, but for those to `other`. `tied`: devices x
+ * devices, the ties between each pair, both ways. */
 static gy_ticks cost_at(const gy_parting *x, const gy_ticks *tied, uint32_t of, uint32_t at, uint32_t other)
 {
     size_t n = x->devices;

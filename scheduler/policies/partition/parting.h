@@ -44,7 +44,7 @@ void gy_parting_free(gy_parting *x);
 void gy_parting_set_limits(gy_parting *x);
 /* Divides. false: out of memory. */
 bool gy_parting_run(gy_parting *x);
-/* What is minimised, for a division of a level. */
+/* The cost that is minimised, of a division of a level. */
 gy_ticks gy_parting_cost(gy_parting *x, const gy_level *l, const uint32_t *device);
 
 #endif

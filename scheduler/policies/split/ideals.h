@@ -9,7 +9,7 @@
 #include "base/vec.h"
 #include <stdint.h>
 
-/* Who must be before whom: before[first[u] .. first[u + 1]) are before u. Acyclic. */
+/* The precedence of units: before[first[u] .. first[u + 1]) are before u. Acyclic. */
 typedef struct gy_precedence {
     uint32_t units;
     uint32_t *first, *before;

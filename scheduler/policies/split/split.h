@@ -15,7 +15,7 @@ typedef struct gy_split_limits {
 #define GY_SPLIT_LIMITS ((gy_split_limits){ 1000000, 16000000, 2048 })
 #define GY_SPLIT_QUICK  ((gy_split_limits){ 10000, 400000, 512 })
 
-/* What must be before what among units, without the circles that units make. gy_precedence_free in any case. */
+/* Makes the precedence of units, without the cycles that units make. gy_precedence_free in any case. */
 gantry_status gy_split_precedence(gy_precedence *order, const gy_load *l, gantry_error *err);
 void gy_precedence_free(gy_precedence *order);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is before what among units. Tasks that must share a device (forward and backward passes of one layer) make
- * circles: then the first task of a unit stands for it. Every dependency that goes up in the order of first tasks
- * holds, and of the others those that close no circle; so a training graph is cut as its forward half is, and a graph
+ * The precedence of units. Tasks that must share a device (forward and backward passes of one layer) make
+ * cycles: then the first task of a unit stands for it. Every dependency that goes up in the order of first tasks
+ * holds, and of the others those that close no cycle; so a training graph is cut as its forward half is, and a graph
  * in which every unit can run as one piece keeps all its dependencies.
  */
 #include "base/error.h"

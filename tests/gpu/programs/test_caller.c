@@ -134,7 +134,7 @@ START_TEST(memory_and_stream_of_the_program)
 }
 END_TEST
 
-/* What the driver says of memory that is not the right one. */
+/* Memory that the driver does not know as a GPU's, or that is too small, is refused. */
 START_TEST(wrong_memory)
 {
     program p = { 0 };

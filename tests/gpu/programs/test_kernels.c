@@ -20,7 +20,7 @@
 typedef enum placing { WHOLE, INSIDE, PARTS, LARGE } placing;
 static const char *const placings[] = { "whole", "inside", "parts", "large" };
 enum { PLACINGS = sizeof placings / sizeof *placings };
-/* What a run waits for without losing patience follows from what is predicted; tools and emulation take their time. */
+/* The time that nodes declare. A run's patience follows from predicted times; tools and emulation take their time. */
 #define SLOW_US 1e5
 enum { PIECES = 3, PADS = 2 }; /* rows in front of and behind what lies inside */
 
@@ -67,8 +67,8 @@ static gantry_buffer none(void)
     return (gantry_buffer){ .id = GANTRY_NONE };
 }
 
-/* What the nodes work on. Inside and in parts, a copy or a fill of all of it comes first, so that there is one array.
- */
+/* Adds a buffer that the nodes work on. Inside and in parts, a copy or a fill of all of it comes first, so that there
+ * is one array. */
 static gantry_buffer add_buffer(batch *b, const problem *p, const operand *o)
 {
     char name[64];

@@ -9,7 +9,7 @@
 
 static int gpus;
 
-/* What the back end says of NCCL; 1: it is there. */
+/* Prints what the back end says of NCCL; 1: it is there. */
 static int print_nccl(void)
 {
     char *text = NULL;

@@ -131,7 +131,7 @@ START_TEST(times)
 }
 END_TEST
 
-/* What the back end says of CUPTI, in a child: CUDA does not survive a fork. */
+/* True if the back end says that CUPTI is there; a child asks: CUDA does not survive a fork. */
 static bool has_cupti(void)
 {
     int status = 0;

@@ -158,7 +158,7 @@ START_TEST(code_of_a_program)
 }
 END_TEST
 
-/* What the driver tells of functions: too many parameters, a block with more threads than registers allow. */
+/* Assembly that the driver cannot load: its message names the line. */
 START_TEST(what_the_driver_refuses)
 {
     gantry_error err = { 0 };

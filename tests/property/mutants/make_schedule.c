@@ -248,7 +248,7 @@ static uint32_t find_rows(maker *m, uint32_t v, const gy_access *a, uint32_t mem
     return data_in(m, v, memory);
 }
 
-/* Whether some op of the node is on the device, or on another. */
+/* True if some op of the node is on the device (`there`), or on another. */
 static bool node_is(const maker *m, uint32_t node, uint32_t device, bool there)
 {
     const gantry_schedule *s = m->s;

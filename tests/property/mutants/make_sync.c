@@ -87,7 +87,7 @@ static void add_row(table *t, uint32_t from, uint32_t to, uint32_t distance, boo
         t->s->ops.count = 0;
 }
 
-/* What lanes and the rows so far put before an op. */
+/* The ops that lanes and the rows so far put before an op. */
 static uint64_t past_of(const table *t, uint32_t start, uint32_t op)
 {
     uint64_t past = 0;

@@ -343,7 +343,7 @@ static bool reverse(rng *r, gantry_schedule *s)
     return true;
 }
 
-/* What the new name says: other rows, another value of the same bytes, or another role. */
+/* Gives an instance another name: other rows, another value of the same bytes, or another role. */
 static int64_t rename_instance(rng *r, const gantry_schedule *s, gy_instance *in, const gy_use *u)
 {
     int64_t shift = 0;

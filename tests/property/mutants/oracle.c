@@ -76,7 +76,7 @@ static int64_t width(const world *w, uint32_t value)
     return w->s->values.at[value].row_bytes;
 }
 
-/* What the byte of an access gets from a task that has read `seen`. */
+/* The token that an access writes into a byte, by a task that has read `seen`. */
 static token own_token(const world *w, uint32_t task, uint32_t access, int64_t byte, uint64_t seen)
 {
     const gy_node *n = &w->g->nodes.at[w->g->flow->task[task].node];
@@ -202,7 +202,7 @@ static bool same_byte(const gantry_schedule *s, const gy_instance *a, size_t i, 
            (!owned || s->values.at[a->value].buffer == s->values.at[b->value].buffer);
 }
 
-/* What lies in the last in_flight windows of a space. */
+/* The size of the windows of a space, if the instance lies in the last in_flight ones; else 0. */
 static uint64_t window_of(const world *w, const gy_instance *in)
 {
     const gantry_schedule *s = w->s;

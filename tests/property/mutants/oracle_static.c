@@ -224,7 +224,7 @@ static uint32_t device_of(const view *v, const gy_op *op, uint32_t rank)
     return v->s->lanes.at[v->s->op_lane.at[op->lane + rank]].device;
 }
 
-/* Whether op's node and the other's are held together (or apart) in these iterations. */
+/* True if op's node and the other's are held together (or apart) in these iterations. */
 static bool are_partners(const view *v, const gy_op *op, const gy_op *other, bool with)
 {
     const gy_node_extra *e = gy_node_extra_of(v->g, op->node);

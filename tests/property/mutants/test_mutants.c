@@ -33,7 +33,7 @@ static void print_rules(uint32_t broken)
             fprintf(stderr, " %s", rule_text[i]);
 }
 
-/* Whether both agree; prints what they say where they do not. */
+/* True if both agree; prints what they say where they do not. */
 static bool judge(const gantry_schedule *s, const gantry_graph *g, uint64_t seed, const char *what, tally *t,
                   tally *rules)
 {

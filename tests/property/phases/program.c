@@ -178,7 +178,7 @@ static void equal_bounds(const program *p, int64_t bound[ARRAYS][MOST_PARTS + 1]
             bound[a][i] = (int64_t)p->rows * i / p->parts;
 }
 
-/* What is complete, whenever loops end, is an output. */
+/* Arrays that are complete, whenever loops end, are outputs. False: there are none. */
 static bool find_outputs(program *p)
 {
     content now[ARRAYS], full[ARRAYS];

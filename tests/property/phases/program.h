@@ -39,7 +39,7 @@ typedef struct program {
     statement op[MOST_OPS];
 } program;
 
-/* What an array holds: `def` where it holds something. */
+/* The contents of an array: `def` where it holds something. */
 typedef struct content {
     double at[MOST_ROWS];
     bool def[MOST_ROWS];
@@ -54,7 +54,7 @@ bool program_run(const program *p, int64_t bound[ARRAYS][MOST_PARTS + 1], bool f
 /* With so many parts; the program must live as long as runs of the graph. */
 gantry_graph *program_graph(program *p, int parts);
 gantry_buffer program_buffer(int array);
-/* What an array with `init` is bound to. */
+/* The contents that an array with `init` is bound to. */
 void program_input(const program *p, int array, double *to);
 
 #endif

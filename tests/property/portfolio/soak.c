@@ -163,7 +163,7 @@ static void draw_limit(one *c, family *f)
     }
 }
 
-/* What is refused for lack of memory is refused whichever policy is named. */
+/* A problem that is refused for lack of memory is refused whichever policy is named. */
 static void compare_refusal(one *c)
 {
     gantry_error err;

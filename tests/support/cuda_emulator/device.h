@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What nvcc gives every kernel, for a C++ compiler: included before the source of the kernel, which is the one that
- * nvcc compiles. Types come from the toolkit, half types too: their conversions have host versions there.
+ * The names that nvcc gives every kernel, for a C++ compiler: included before the source of the kernel, which is the
+ * one that nvcc compiles. Types come from the toolkit, half types too: their conversions have host versions there.
  *
  * Not here: dynamic shared memory, cooperative groups, assembler, textures, __activemask. Variables of a device that
  * are no shared memory and no constants do not keep what they hold.

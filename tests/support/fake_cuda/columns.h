@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the fake cuBLAS and cuSOLVER queue: operations on matrices in column order, done as BLAS and LAPACK define them
+/* Operations that the fake cuBLAS and cuSOLVER queue: on matrices in column order, done as BLAS and LAPACK define them
  * when the stream comes to it. Sums are of doubles, whatever the type. */
 #ifndef FAKE_CUDA_COLUMNS_H
 #define FAKE_CUDA_COLUMNS_H

@@ -32,7 +32,7 @@ typedef struct fakeCudaLaunch {
     unsigned grid[3], block[3];
     uint64_t seed;
 } fakeCudaLaunch;
-/* What a kernel is here: a function of its parameters; `sizes` are the bytes of each, so that they can be kept. */
+/* A kernel of the fake: a function of its parameters; `sizes` are the bytes of each, so that they can be kept. */
 typedef void (*fakeCudaBody)(const fakeCudaLaunch *launch, void **params);
 
 /* A function to launch with cuLaunchKernel; lives until the library is unloaded. */
@@ -41,7 +41,7 @@ CUfunction fakeCudaFunction(const char *name, fakeCudaBody body, const size_t *s
 void fakeCudaLimit(CUfunction function, int threads);
 /* Injects as FAKE_CUDA_FAIL does, counting from now; NULL: nothing any more. */
 void fakeCudaFail(const char *spec);
-/* Whether work that is queued stays queued. */
+/* Queued work stays queued (1), or is done (0). */
 void fakeCudaStall(int stalled);
 /* Another order from now on. */
 void fakeCudaSeed(uint64_t seed);

@@ -108,7 +108,7 @@ static cublasStatus_t queue(cublasHandle_t h, job *j)
                                                          : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
-/* Whether a matrix with so many rows can have this leading dimension. */
+/* True if a matrix with so many rows can have this leading dimension. */
 static bool fits(int ld, int rows)
 {
     return ld >= (rows > 1 ? rows : 1);

@@ -30,7 +30,7 @@ struct CUmod_st {
 
 typedef enum kind { NOTHING, KERNEL, HOST, HTOD, DTOH, DTOD, PEER, SET, JOB } kind;
 
-/* What a piece of work does. */
+/* A piece of queued work. */
 typedef struct work {
     kind kind;
     int device;

@@ -20,7 +20,7 @@ static block *blocks;
 
 enum { ALIGN = 256, SLACK = 0xEE };
 
-/* What new memory holds: large and small numbers, whatever the type. */
+/* The byte that fills new memory: large and small numbers, whatever the type. */
 static int poison(void)
 {
     return draw() % 2 ? 0xA5 : 0x5A;

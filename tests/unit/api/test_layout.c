@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What docs/abi.md says of structs and enums, for programs that were compiled with version 0.1, on computers with 64
- * bits. A line here changes with the major version only: what was compiled before would read something else. */
+/* The promises of docs/abi.md on structs and enums, for programs that were compiled with version 0.1, on computers with
+ * 64 bits. A line here changes with the major version only: what was compiled before would read something else. */
 #include <gantry/gantry.h>
 #include <stddef.h>
 

@@ -21,7 +21,7 @@ static const gantry_cuda_code code = {
 };
 static const int64_t shape[] = { 4, 4 };
 
-/* What calls name: buffers and nodes of one graph, `g`, or of another. */
+/* The arguments of calls: buffers and nodes of one graph, `g`, or of another. */
 typedef struct things {
     gantry_buffer x, y;
     gantry_node n, m, k;

@@ -161,7 +161,7 @@ static void make_args(size_t stride, int tail)
     own.arg_size = stride;
 }
 
-/* What it does is looked at as well: arguments that are read wrong do not set x to 3. */
+/* The effect of the kernel is looked at as well: arguments that are read wrong do not set x to 3. */
 static gantry_status use_kernel(gantry_graph *g, gantry_error *err)
 {
     gantry_schedule *s = NULL;

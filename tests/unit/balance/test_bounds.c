@@ -114,8 +114,8 @@ START_TEST(launch_costs_count)
 }
 END_TEST
 
-/* What comes before a loop takes 100 us on `slow` and 300 on `fast` for equal parts, each of 100 iterations 300 and
- * 100: 30100 and 10300 in all, so `slow` gets 400 * 103 / 404 rows. The loop is not unrolled. */
+/* The nodes before a loop take 100 us on `slow` and 300 on `fast` for equal parts, each of 100 iterations 300 and 100:
+ * 30100 and 10300 in all, so `slow` gets 400 * 103 / 404 rows. The loop is not unrolled. */
 START_TEST(phases_are_cut_together)
 {
     gantry_machine *m = unequal(0, 0, 1024);

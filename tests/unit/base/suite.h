@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every test program of this folder needs besides Check. */
+/* Helpers that every test program of this folder needs besides Check. */
 #ifndef TEST_UNIT_BASE_SUITE_H
 #define TEST_UNIT_BASE_SUITE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What no algorithm beats: published and hand-made bounds, and that no algorithm does, on random machines. */
+/* Bounds of collectives, published and hand-made ones; no algorithm beats them, on random machines. */
 #include "suite.h"
 
 #include "base/text.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the scheduler puts in: never later than the copies it replaces, and as long as its algorithm takes. */
+/* Collectives that the scheduler puts in: never later than copies, and as long as their algorithm takes. */
 #include "suite.h"
 #include "unit/scheduler/suite.h"
 

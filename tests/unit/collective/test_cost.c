@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What algorithms take, and which can: times by hand, and measured ones of a machine with eight GPUs. */
+/* Times of algorithms, and which can be used: by hand, and measured ones of a machine with eight GPUs. */
 #include "suite.h"
 #include "support/run_suite.h"
 
@@ -139,7 +139,7 @@ START_TEST(not_all_take_part)
 }
 END_TEST
 
-/* What NCCL would do in another way, or not at all. */
+/* Collectives that NCCL would do in another way, or not at all. */
 START_TEST(not_by_nccl)
 {
     static const gantry_dtype types[] = { GANTRY_F32, GANTRY_F64, GANTRY_F16, GANTRY_BF16, GANTRY_I32, GANTRY_U8 };

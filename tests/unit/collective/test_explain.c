@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What --explain says of collectives, word for word; times by hand as in test_cost.c. */
+/* The text of --explain on collectives, word for word; times by hand as in test_cost.c. */
 #include "suite.h"
 #include "unit/scheduler/suite.h"
 
@@ -35,7 +35,7 @@ static void says(const gantry_schedule *s, gantry_node n, const char *want)
     gantry_free(text);
 }
 
-/* What was measured is taken, though a model has less for another. */
+/* A measured algorithm is taken, though a model has less for another. */
 START_TEST(others_were_measured)
 {
     char text[2048];

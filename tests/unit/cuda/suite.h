@@ -72,7 +72,7 @@ typedef struct held_gpus {
 held_gpus hold_gpus(int gpus);
 void let_go(held_gpus *held);
 int most_gpus(void); /* that tests use: 8 of them */
-/* What the function returns in a child (0: it did not end well), for CUDA does not survive a fork. */
+/* The result of the function in a child (0: it did not end well), for CUDA does not survive a fork. */
 int in_child(int (*function)(void));
 bool has_gpu(void); /* asked by a child */
 

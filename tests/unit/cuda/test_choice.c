@@ -93,7 +93,7 @@ START_TEST(the_first_that_can)
 }
 END_TEST
 
-/* What a way does not have is not asked for. */
+/* Functions that a kernel does not have are not called. */
 START_TEST(nothing_but_a_launch)
 {
     static const gy_cuda_choice choice = { { &bare } };

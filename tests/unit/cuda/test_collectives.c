@@ -106,7 +106,7 @@ static tally try_case(const nccl_case *c, const way *w)
     return t;
 }
 
-/* What is sent on is there by then: in 20 orders. */
+/* Data that is sent on has arrived by then: in 20 orders. */
 static void try_orders(gantry_collective kind, int ranks, int64_t rows, const char *peer)
 {
     nccl_case c = { .kind = kind, .dtype = GANTRY_F32, .op = GANTRY_SUM, .ranks = ranks, .rows = rows };
@@ -285,7 +285,7 @@ START_TEST(who_does_what)
     expect_kernels(GANTRY_ALL_REDUCE, each, GY_ALGORITHM_TWO_SHOT, all, 0);
     expect_kernels(GANTRY_REDUCE, each, GY_ALGORITHM_NONE, all, 0);
     expect_kernels(GANTRY_REDUCE_SCATTER, square, GY_ALGORITHM_NONE, all, 0);
-    /* Who has it sends it. */
+    /* The rank that has it sends it. */
     expect_kernels(GANTRY_ALL_GATHER, square, GY_ALGORITHM_NONE, all, 0);
     expect_kernels(GANTRY_ALL_TO_ALL, each / 4 * 4 + 4, GY_ALGORITHM_NONE, all, 0);
     expect_kernels(GANTRY_GATHER, each, GY_ALGORITHM_NONE, all, 0);

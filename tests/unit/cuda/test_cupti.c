@@ -502,7 +502,7 @@ END_TEST
 
 /* ---- what goes wrong ---- */
 
-/* What the first start says, and the next, which has times of all ops. */
+/* Faults of CUPTI, and the report after the first start; the next start has times of all ops. */
 static const struct absence {
     const char *cupti, *version, *library, *replay, *then;
     bool none; /* the first start has no times of its launches */

@@ -51,7 +51,7 @@ static gantry_status attempt(world *w, gantry_run **run, gantry_error *err)
     return status ? status : gantry_run_wait(*run, ticket, err);
 }
 
-/* What the caller may see when this function says that there is no memory. */
+/* The status that the caller may see when this function fails. */
 static gantry_status meaning_of(const char *name, int code)
 {
     return code == CUDA_ERROR_OUT_OF_MEMORY && strcmp(name, "cuMemAlloc") == 0 ? GANTRY_E_CAPACITY

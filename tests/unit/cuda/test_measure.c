@@ -367,8 +367,8 @@ static void stall_after(void *user, const char *what, size_t done, size_t of)
         fakeCudaStall(1);
 }
 
-/* What hangs for good is left alone: what it may use cannot be freed, and the fake looks for that when it is unloaded.
- */
+/* Work that hangs for good is left alone: memory that it may use cannot be freed, and the fake looks for that when it
+ * is unloaded. */
 START_TEST(hangs)
 {
     gantry_machine *m = NULL;

@@ -24,7 +24,7 @@ static void check_alive(const char *what)
     ck_assert_msg(fakeNcclAlive() == 0, "%s: communicators are left behind", what);
 }
 
-/* What fails from the first figure of collectives on; NULL: nothing. */
+/* The fault from the first figure of collectives on; NULL: none. */
 static const char *fails;
 
 static void inject(void *user, const char *what, size_t done, size_t of)

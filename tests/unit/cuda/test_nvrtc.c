@@ -26,7 +26,7 @@ static uint64_t hash_of(const char *text, bool *known)
     return hash;
 }
 
-/* Whether the hash of a source notices that a file of this name changes. */
+/* True if the hash of a source notices that a file of this name changes. */
 static bool notices(const char *text, const char *file)
 {
     bool known;

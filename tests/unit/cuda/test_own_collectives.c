@@ -47,7 +47,7 @@ static gantry_machine *small_machine(int gpus, uint64_t bytes)
     return m;
 }
 
-/* What the back end does by copies and by kernels of its own; a machine of that kind is given the tables. */
+/* Collectives by copies and by kernels of the back end are measured, and the machine is given the tables. */
 START_TEST(tables)
 {
     static const int gpus[] = { 2, 3, 4 };

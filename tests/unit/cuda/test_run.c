@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program sees of the CUDA back end: functions of its own on streams, arrays that are bound and bound again,
- * states, scalars, failures of kernels, starts that overlap, sizes beyond a chunk. Expected values are computed here.
- */
+/* The CUDA back end as a program sees it: functions of its own on streams, arrays that are bound and bound again,
+ * states, scalars, failures of kernels, starts that overlap, sizes beyond a chunk. Expected values are computed
+ * here. */
 #include "control.h"
 #include "parcel.h"
 #include "suite.h"

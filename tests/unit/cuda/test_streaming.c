@@ -488,7 +488,7 @@ START_TEST(contributions)
 }
 END_TEST
 
-/* What has one source keeps all its bits, whatever the type. */
+/* Elements with one source keep all their bits, whatever the type. */
 START_TEST(moves)
 {
     static const int64_t sizes[] = { 1, 2, 15, 64, 1001, 4100, 70001 };

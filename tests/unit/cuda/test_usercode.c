@@ -262,7 +262,7 @@ START_TEST(compiled_once_for_all_devices)
 }
 END_TEST
 
-/* What NVRTC made before is a cubin that a graph can name. */
+/* A graph can name PTX, and a cubin that NVRTC made before. */
 START_TEST(cubins_and_ptx)
 {
     static const char *const files[] = { "mix.ptx", "mix.cubin" };

@@ -153,7 +153,7 @@ extern "C" __global__ void turn(const float *x, float *z, int h, int w)
     }
 }
 
-/* What holds a pair of halves, four floats and a counter of the block together. */
+/* Parameters of several types, a struct among them, and a count over the block. */
 struct mixed {
     char c;
     double d;

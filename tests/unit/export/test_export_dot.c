@@ -83,7 +83,7 @@ START_TEST(large_schedules_are_cut)
 }
 END_TEST
 
-/* What a reader looks for: devices, lanes, routes with bytes, dashed waits, the bold path, the legend. */
+/* The picture has devices, lanes, routes with bytes, dashed waits, the bold path, the legend. */
 START_TEST(a_schedule_says)
 {
     gantry_schedule *s = example_new(1, "");

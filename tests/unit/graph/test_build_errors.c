@@ -866,7 +866,7 @@ START_TEST(line_of_mistake)
 }
 END_TEST
 
-/* What checking finds has the line where the node was added. */
+/* An error that checking finds has the line where the node was added. */
 START_TEST(line_of_node)
 {
     gantry_error err;

@@ -73,7 +73,7 @@ START_TEST(shared_readers)
 }
 END_TEST
 
-/* What nothing writes is read for nothing, however it is cut. */
+/* Reads of rows that nothing writes depend on nothing, however the buffer is cut. */
 START_TEST(constants)
 {
     for (int i = 0; i < N; i++) {

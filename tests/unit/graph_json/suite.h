@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of graph files share. */
+/* Helpers that the tests of graph files share. */
 #ifndef TESTS_UNIT_GRAPH_JSON_SUITE_H
 #define TESTS_UNIT_GRAPH_JSON_SUITE_H
 

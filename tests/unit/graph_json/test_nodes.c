@@ -121,7 +121,7 @@ START_TEST(work_nodes)
         "w",
         "{ \"id\": \"w\", \"work\": {}, \"reads\": [\"x[0]\", \"y[1]\"], \"writes\": [\"y[0]\", { \"prod\": \"t\" }, "
         "{ \"readwrite\": \"x[3]\" }] }");
-    /* What is read and written is one access. */
+    /* A region that is read and written is one access. */
     check_node(
         "{\"id\": \"w\", \"work\": {}, \"reads\": [\"x[0]\", \"y[1]\"], \"writes\": [\"y[1]\", \"x[1]\"]}", "w",
         "{ \"id\": \"w\", \"work\": {}, \"reads\": [\"x[0]\"], \"writes\": [{ \"readwrite\": \"y[1]\" }, \"x[1]\"] }");
@@ -213,7 +213,7 @@ START_TEST(ids)
 }
 END_TEST
 
-/* What only looks like an item with an index stays as it is. */
+/* An id that only looks like an item with an index stays as it is. */
 START_TEST(odd_ids)
 {
     check_node("{\"id\": \"a[i][j k][i\", \"for\": {\"i\": 1}, \"work\": {}}", "a[0]",

@@ -34,7 +34,7 @@ START_TEST(values)
 }
 END_TEST
 
-/* What depends on a param follows it; the last --param wins; a param may be given as an expression over those above. */
+/* Sizes follow the params in them; the last --param wins; a param may be given as an expression over those above. */
 START_TEST(overrides)
 {
     static const char *const params[] = { "n=1", "n=3*4", "m=n+1", "lr=1e-3" };

@@ -70,7 +70,7 @@ static gantry_status nothing(const gantry_launch *launch)
     return GANTRY_OK;
 }
 
-/* What a program builds, on a page: functions become work, its own kernel a manifest. */
+/* A graph that a program builds, on a page: functions become work, its own kernel a manifest. */
 START_TEST(program)
 {
     static const gantry_kernel_arg arg[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of importing share. Every call fails the test when something goes wrong. */
+/* Helpers that the tests of importing share. Every call fails the test when something goes wrong. */
 #ifndef TESTS_UNIT_IMPORT_SUITE_H
 #define TESTS_UNIT_IMPORT_SUITE_H
 
@@ -19,7 +19,7 @@ gantry_graph *import_text(const char *format, const char *text, const gantry_imp
 double makespan(gantry_graph *graph, const char *policy);
 /* The same from a text to the end; the graph also has to survive being written and read, with the same time. */
 double time_of(const char *format, const char *text, int devices, const char *policy);
-/* Whether the normal form has this line, or piece of one. */
+/* The normal form must have this line, or piece of one; or must not have it. */
 void check_has(const gantry_graph *graph, const char *piece);
 void check_has_not(const gantry_graph *graph, const char *piece);
 /* The message, as people see it, of a text that must be refused, the file being called "t"; static. */

@@ -152,7 +152,7 @@ START_TEST(text_of_mistake)
     if (m->text) {
         ck_assert_str_eq(err.text, m->text);
     } else {
-        /* What is wrong with the expression is base's to say. */
+        /* The rest of the message comes from base, which reads the expression. */
         ck_assert_ptr_nonnull(strstr(err.text, "kernel \"k\": flops \"2 *\": "));
     }
     ck_assert_ptr_null(out.manifest);

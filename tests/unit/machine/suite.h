@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the test programs of this folder share. Every call fails the test when it cannot do what it says. */
+/* Helpers that the test programs of this folder share. Every call fails the test when it cannot do what it says. */
 #ifndef TEST_UNIT_MACHINE_SUITE_H
 #define TEST_UNIT_MACHINE_SUITE_H
 

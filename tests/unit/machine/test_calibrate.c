@@ -18,7 +18,7 @@
 #define MOST 8 /* GPUs */
 #define EACH (INT64_C(256) << 20)
 
-/* What a machine can do, in GB/s and us. Memory g + 1 is that of GPU g. */
+/* The true rates and latencies of a machine, in GB/s and us. Memory g + 1 is that of GPU g. */
 typedef struct truth {
     uint32_t gpus;
     bool peer[MOST][MOST];

@@ -54,7 +54,7 @@ START_TEST(round_trip)
 }
 END_TEST
 
-/* What is written inside schedule files reads back the same, also by way of jansson's own numbers. */
+/* A machine inside a schedule file reads back the same, also by way of jansson's own numbers. */
 START_TEST(as_json_value)
 {
     gantry_machine *m = load_machine(files[_i]), *again = NULL;

@@ -43,7 +43,7 @@ START_TEST(speeds)
 }
 END_TEST
 
-/* What figures measured on these GPUs depend on, and how the machine of today has it. */
+/* Facts that figures measured on these GPUs depend on, and how the machine of today has them. */
 START_TEST(fingerprint)
 {
     gy_gpu list[] = { h200(0), h200(1) };

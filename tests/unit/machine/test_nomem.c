@@ -64,7 +64,7 @@ static gantry_status by_calibration(gantry_machine **out)
     return status;
 }
 
-/* What differs, and the calibration read back. */
+/* Reads two machines with calibrations and compares them. */
 static gantry_status by_stale(gantry_machine **out)
 {
     static const char one[] =

@@ -31,7 +31,7 @@ static size_t read_items(FILE *file, gy_offset_item *item)
     return count;
 }
 
-/* What an answer says, checked pair by pair. */
+/* Counts the mistakes of an answer, pair by pair. */
 static int overlaps(const gy_offset_item *item, size_t count, const uint64_t *offset)
 {
     int bad = 0;

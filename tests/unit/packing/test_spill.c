@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What leaves, where it goes, what is dropped, and what is refused. One unit: 64 rows of f32, 256 bytes. */
+/* Instances that leave, where they go, what is dropped, and what is refused. One unit: 64 rows of f32, 256 bytes. */
 #include "unit/scheduler/suite.h"
 
 #include <stdio.h>
@@ -137,7 +137,7 @@ START_TEST(what_can_be_had_again_is_dropped)
 }
 END_TEST
 
-/* What came back and was not changed leaves without being copied a second time. */
+/* Rows that came back and were not changed leave without being copied a second time. */
 START_TEST(what_is_outside_still_is_not_copied_twice)
 {
     gantry_graph *g = gantry_graph_new("twice");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What holds for every policy on every graph and machine: the checker (which shares no code with the scheduler) passes
+ * Properties of every policy on every graph and machine: the checker (which shares no code with the scheduler) passes
  * the schedule, nothing is faster than the bound, and the same input gives the same bytes.
  */
 #include "../scheduler/random_graph.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the user said holds under every policy: on, with, apart, priority, host calls; and what single policies promise.
- */
+/* Rules of the user, which hold under every policy: on, with, apart, priority, host calls; and promises of single
+ * policies. */
 #include "../scheduler/suite.h"
 #include "scheduler/policies/policy.h"
 

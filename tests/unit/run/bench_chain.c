@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an op costs: a chain of launches of an empty function on one device, against a plain loop that calls it.
+/* The cost of an op: a chain of launches of an empty function on one device, against a plain loop that calls it.
  * bench_run_chain [ops [starts]] prints one line. */
 #include "build.h"
 #include <stdio.h>

@@ -13,7 +13,7 @@ static float *f32(const gantry_launch *l, int i)
     return l->arg[i].data;
 }
 
-/* What one kernel under test does. Arguments: x read, y as declared, N elements each. */
+/* Versions of the kernel under test. Arguments: x read, y as declared, N elements each. */
 static gantry_status honest(const gantry_launch *l)
 {
     for (int i = 0; i < N; i++)

@@ -203,7 +203,7 @@ START_TEST(starts_that_share_an_array_follow_each_other)
 }
 END_TEST
 
-/* What a start in flight reads stays, though the run's own memory of it was replaced. */
+/* Contents that a start in flight reads stay, though the run's own memory of them was replaced. */
 START_TEST(files_can_be_bound_in_flight)
 {
     line l = make_line(false, K);

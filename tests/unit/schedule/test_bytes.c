@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What bytes hold: names that differ for one address, reductions, collectives in place, overlapping starts. Small
+/* The contents of bytes: names that differ for one address, reductions, collectives in place, overlapping starts. Small
  * schedules in pairs: one that is right though it looks odd, one that looks alike and is wrong. */
 #include "schedule/check/check.h"
 #include "support/run_suite.h"

@@ -236,7 +236,7 @@ START_TEST(test_save_and_load)
 }
 END_TEST
 
-/* What is not well formed cannot be written, since it could not be read. */
+/* A schedule that is not well formed cannot be written, since it could not be read. */
 START_TEST(test_no_writing_of_nonsense)
 {
     gantry_error err = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is read off a schedule; belonging to a graph; owners. */
+/* Facts that are read off a schedule; belonging to a graph; owners. */
 #include "schedule/check/verify.h"
 #include "support/run_suite.h"
 #include "unit/schedule/hand.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the scheduler's tests share. Every call fails the test when something goes wrong. */
+/* Helpers that the scheduler's tests share. Every call fails the test when something goes wrong. */
 #ifndef TESTS_SCHEDULER_SUITE_H
 #define TESTS_SCHEDULER_SUITE_H
 

@@ -233,7 +233,7 @@ static void read_rows(gantry_graph *g, gantry_buffer x, const char *id, double u
     gantry_node_read(g, work(g, id, us), gantry_rows(x, first, last));
 }
 
-/* What one time moves takes nothing of the link: 16384 rows are 64 KiB, 10 us; one more and they are at 1 GB/s. */
+/* Copies that all take one time need nothing of the link: up to 64 KiB (16384 rows) 10 us, beyond that 1 GB/s. */
 START_TEST(small_copies_take_no_rate)
 {
     gantry_machine *m = parse_machine(machine_points);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What fits, what does not, and how that is said. Bases are multiples of 256 bytes: 64 rows of f32 are one unit. */
+/* Graphs that fit, or do not, and how that is said. Bases are multiples of 256 bytes: 64 rows of f32 are one unit. */
 #include "schedule/check/verify.h"
 #include "suite.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What --explain says, word for word. The figures are worked out by hand: those of the first two tests from the tables
+ * The text of --explain, word for word. Figures are worked out by hand: those of the first two tests from the tables
  * and the schedule that Topcuoglu, Hariri and Wu print (IEEE TPDS 13(3), 2002, figures 2 and 3).
  */
 #include "suite.h"

@@ -93,7 +93,7 @@ START_TEST(no_more_is_under_way_than_fits)
 }
 END_TEST
 
-/* What does not fit at all is refused as ever, and what fits anyway is left to the others. */
+/* A graph that does not fit at all is refused as ever, and one that fits anyway is left to the others. */
 START_TEST(it_is_for_memory_that_is_short)
 {
     gantry_machine *small = small_machine(1, 2 * UNIT), *large = small_machine(1, 100 * UNIT);

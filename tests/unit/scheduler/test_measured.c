@@ -41,7 +41,7 @@ static gantry_graph *make_graph(void)
     return g;
 }
 
-/* What node `id` takes on the device, by the compute table of --explain. */
+/* The compute table of --explain has this line for node `id`. */
 static void check_cost(const gantry_schedule *s, const gantry_graph *g, const char *id, const char *line)
 {
     char *text = NULL;

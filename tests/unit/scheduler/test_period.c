@@ -221,7 +221,7 @@ START_TEST(one_device_is_busy_all_the_time)
 }
 END_TEST
 
-/* What a start takes by itself is hidden by another start alone. */
+/* The time that a start takes by itself is hidden by another start alone. */
 START_TEST(a_start_is_given_out_while_another_runs)
 {
     gantry_machine *m = small_machine(1, 1 << 20);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What holds for every graph on every machine: the checker (which shares no code with the scheduler) passes the
+ * Properties of every graph on every machine: the checker (which shares no code with the scheduler) passes the
  * schedule, nothing is faster than the bound, the same input gives the same bytes, and a graph that is refused is
  * refused for lack of memory.
  */

@@ -165,7 +165,7 @@ START_TEST(contributions_to_other_rows_stay_apart)
 }
 END_TEST
 
-/* What a node reads of a reduction it contributes to elsewhere is the result without its own share. */
+/* A node that contributes to a reduction reads other rows of it as the result without its own share. */
 START_TEST(a_contributor_may_read_other_rows_of_the_sum)
 {
     begin(2);

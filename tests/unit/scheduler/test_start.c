@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What the host takes (start_us, submit_us, issue_us of a machine), for random graphs: a start that takes longer by
- * itself moves everything by as much, the bound too, and changes nothing else; and nothing is faster than its bound.
+ * The time that the host takes (start_us, submit_us, issue_us of a machine), for random graphs: a start that takes
+ * longer by itself moves everything by as much, the bound too, and changes nothing else; and nothing is faster than its
+ * bound.
  */
 #include "random_graph.h"
 #include "suite.h"

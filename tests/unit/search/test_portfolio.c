@@ -19,7 +19,7 @@ static gantry_schedule *schedule(gantry_graph *g, const gantry_machine *m, const
     return s;
 }
 
-/* What a schedule says, carried out by the definition, ends when the schedule does: HEFT may use gaps, of which the
+/* A schedule's decisions, carried out by the definition, end when the schedule does: HEFT may use gaps, of which the
  * order by starts knows, so nothing is later. */
 START_TEST(a_schedule_as_a_candidate)
 {

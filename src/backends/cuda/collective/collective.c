@@ -129,7 +129,7 @@ static gantry_status exchange_on_host(gy_submit *x, const gy_share *s)
     return status;
 }
 
-/* All results first, then all targets. */
+/* Combines all results before it copies any to its targets. */
 static gantry_status exchange_aside(gy_submit *x)
 {
     const gy_cuda_op *op = &x->h->op[x->op];

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include <stdio.h>
 
-/* Making one takes seconds; what is longer than this does not come. */
+/* The patience for each step. Making a communicator takes seconds; one that takes longer than this does not come. */
 #define MAKE_NS   INT64_C(120000000000)
 #define LAUNCH_NS INT64_C(30000000000)
 #define CLOSE_NS  INT64_C(10000000000)
@@ -163,7 +163,7 @@ void gy_nccl_abort(gy_nccl *n)
     n->bad = false;
 }
 
-/* Nothing of it runs, and no graph has work of it. */
+/* Called when no work of NCCL runs, and no graph holds any. */
 void gy_nccl_close(gy_nccl *n)
 {
     bool well = !n->h->broken.status && !n->bad && n->made == n->set.count;

@@ -120,7 +120,7 @@ static gy_nccl_call *add_call(planner *p, gy_nccl_kind kind, uint64_t count, uin
     return gy_vec_last(&p->plan->call);
 }
 
-/* Each end to the slot of its rank. How many slots are taken; GY_NONE: a rank has two. */
+/* Puts each end into the slot of its rank. Returns how many slots are taken; GY_NONE: a rank has two ends. */
 static uint32_t spread(const planner *p, gy_exchange_end *slot, uint32_t first, uint32_t count)
 {
     for (uint32_t i = first; i < first + count; i++) {
@@ -207,7 +207,7 @@ static void plan_reductions(planner *p)
 
 /* ---- what is only moved ---- */
 
-/* One piece, and every rank but perhaps the root has a place for it. */
+/* A broadcast has one piece, and every rank but perhaps the root has a place for it. */
 static bool plan_broadcast(planner *p)
 {
     const gy_exchange_piece *piece = p->exchange->piece;
@@ -255,7 +255,7 @@ static bool place_of(const planner *p, const gy_exchange_piece *piece, uint32_t 
     return rank_of(p, *at) == rank;
 }
 
-/* One piece of each rank, all of one size, which lie one behind the other in every rank's memory. */
+/* An all-gather has one piece of each rank, all of one size, one behind the other in every rank's memory. */
 static bool plan_all_gather(planner *p)
 {
     uint32_t ranks = p->op->lanes;

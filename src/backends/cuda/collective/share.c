@@ -69,7 +69,7 @@ static gy_share whole(const gy_exchange_piece *piece)
     return (gy_share){ piece->source, piece->sources, piece->target, piece->targets, .bytes = piece->bytes };
 }
 
-/* Part i of so many of the share. */
+/* Part i of `count` parts of the share. */
 static gy_share part_of(gy_share s, uint64_t i, uint64_t count)
 {
     uint64_t grains = s.bytes / GRAIN, first = grains * i / count * GRAIN;
@@ -89,7 +89,7 @@ static uint32_t count_ends(const plan *p, uint32_t device)
     return count;
 }
 
-/* The one that most ends are of, of equals that of the lowest rank. */
+/* The device that most ends are of; of equals, that of the lowest rank. */
 static uint32_t busiest(const plan *p)
 {
     uint32_t best = GY_NONE, most = 0;
@@ -160,7 +160,7 @@ static void add_moves(plan *p, gy_share s)
     }
 }
 
-/* Much that goes from one GPU to many: each gets a share, then sends that to all. */
+/* A large piece that goes from one GPU to many: each gets a share, then sends it to all. */
 static bool add_rounds(plan *p, const gy_exchange_piece *piece)
 {
     gy_share s = whole(piece);
@@ -272,7 +272,7 @@ static void add_all(plan *p)
     }
 }
 
-/* Launches take what is next to each other: the same GPU, combined or not. */
+/* Puts side by side what one launch carries out: shares of one GPU, combined or not. */
 static int compare(const void *a, const void *b)
 {
     const gy_share *x = a, *y = b;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the headers of cuBLAS and cuSOLVER were not there when this was built. */
+/* In place of cuBLAS and cuSOLVER in a module that was built without their headers. */
 #include "backends/cuda/kernels/linalg.h"
 
 #include "base/error.h"

@@ -55,7 +55,7 @@ gantry_status gy_plain_trsm_launch(const gantry_launch *l)
     return gy_cuda_image_launch(l, 0, a->dtype, grid, (void *[]){ &x, &y, &rows, &n });
 }
 
-/* The square at `first` and what follows from it. */
+/* Factors the square at `first` and updates the rows below it and the rest of the matrix. */
 static gantry_status factor_square(const gantry_launch *l, int64_t first)
 {
     enum { DIAGONAL, BELOW, REST };

@@ -69,7 +69,7 @@ static const char *why_solver(const void *opened)
     return h->why;
 }
 
-/* NULL: the stream has none yet. */
+/* The cuSOLVER handle of the stream; NULL: it has none yet. */
 static cusolverDnHandle_t find(const handle *h, const void *stream)
 {
     for (size_t i = 0; i < h->lanes; i++)
@@ -93,7 +93,7 @@ static gantry_status add_lane(handle *h, void *stream, gantry_error *err)
     return status ? gy_fail(err, status, NULL, "%s", h->why) : GANTRY_OK;
 }
 
-/* How much it needs depends on the size only, not on the matrix. */
+/* The scratch depends on the size only, not on the matrix. */
 static gantry_status prepare_potrf(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
 {
     handle *h = l->handle;

@@ -23,7 +23,7 @@ static uint32_t ranks_at(const gy_harness *harness, uint32_t i)
     return ranks > before && gy_harness_nccl_can(harness, ranks) ? ranks : 0;
 }
 
-/* Fewer of what takes long. */
+/* Calls that take long are repeated less often. */
 static uint32_t calls_for(uint64_t bytes)
 {
     return bytes <= UINT64_C(1) << 20 ? 16 : bytes <= UINT64_C(16) << 20 ? 6 : 2;

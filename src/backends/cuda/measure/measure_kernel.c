@@ -51,7 +51,7 @@ static gantry_status measure_size(gy_measure *m, gy_recipe_launch *l, int64_t un
     return ok && gy_vec_push(&t->bytes, point) ? GANTRY_OK : gy_fail_nomem(err);
 }
 
-/* Larger ones would take too much of the time there is. */
+/* True if larger sizes would take too much of the time there is. */
 static bool is_enough(const table *t, const gy_recipe_launch *next, int64_t until_ns)
 {
     if (t->bytes.count == 0)
@@ -126,7 +126,7 @@ static bool is_here(const gy_measure *m, const gy_cuda_kernel *kernel)
     return !kernel->usable || kernel->usable(kernel, &m->harness.d, NULL) == GANTRY_OK;
 }
 
-/* One whose library is not here is passed over. */
+/* A kernel whose library is not here is passed over. */
 static gantry_status measure_dtypes(gy_measure *m, const gy_cuda_kernel *kernel, uint32_t gpu, gantry_error *err)
 {
     const gantry_kernel *manifest = gantry_kernel_find(kernel->name);

@@ -224,7 +224,7 @@ void gy_recipe_unload(void *handle, gy_harness *harness, uint32_t gpu, const gy_
         kernel->close(handle);
 }
 
-/* All but addresses. */
+/* Describes the launch, but for the addresses. */
 static gantry_status describe(gy_recipe_launch *l, gy_harness *harness, gantry_error *err)
 {
     const gy_harness_gpu *g = &harness->gpu[l->gpu];

@@ -7,7 +7,7 @@
 #include "run/reduce.h"
 #include <string.h>
 
-/* The first one wins; host functions of different lanes may run at once. */
+/* The first failure is kept; host functions of different lanes may run at once. */
 static void record_failure(gy_cuda *h, const gy_callback *callback, gantry_status status, int32_t word)
 {
     unsigned none = GY_NONE;

@@ -53,7 +53,7 @@ static gantry_status fetch(gy_submit *x, gy_queue queue, void *to, CUdeviceptr f
                                     "copying to the host");
 }
 
-/* Host and GPU. */
+/* Copies between a GPU and host memory that it can read. */
 static gantry_status copy_pinned(gy_submit *x, gy_queue queue, gy_location to, gy_location from, uint64_t bytes)
 {
     return to.device == GY_NONE ? fetch(x, queue, to.host, from.at, bytes) : upload(x, queue, to.at, from.host, bytes);
@@ -103,7 +103,7 @@ static gantry_status copy_staged(gy_submit *x, gy_location to, gy_location from,
     return status;
 }
 
-/* Within a GPU, or from peer to peer: cuMemcpyPeerAsync would do the same, but is refused in a capture. */
+/* Copies within a GPU, or from peer to peer; cuMemcpyPeerAsync would do the same, but is refused in a capture. */
 static gantry_status copy_direct(gy_submit *x, gy_location to, gy_location from, uint64_t bytes)
 {
     gy_queue queue;

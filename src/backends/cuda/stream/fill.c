@@ -79,7 +79,7 @@ static CUresult set(const gy_driver *d, CUdeviceptr at, uint64_t bits, size_t si
     }
     if (low == high)
         return d->cuMemsetD32Async(at, low, 2 * count, stream);
-    /* As two columns of an array of pairs. */
+    /* The halves of a value are two columns of an array of pairs. */
     CUresult code = d->cuMemsetD2D32Async(at, 8, low, 1, count, stream);
     return code == CUDA_SUCCESS ? d->cuMemsetD2D32Async(at + 4, 8, high, 1, count, stream) : code;
 }

@@ -26,7 +26,7 @@ static gantry_status launch(gy_submit *x)
     return GANTRY_OK;
 }
 
-/* Reads first, then as many writes. */
+/* The uses of a copy are its reads, then as many writes. */
 static gantry_status copy(gy_submit *x)
 {
     const gantry_schedule *s = x->h->job->schedule;

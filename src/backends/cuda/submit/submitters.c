@@ -149,7 +149,7 @@ static bool pays(const gy_submitters *c, size_t ops)
 
 static void *work(void *data);
 
-/* Without all threads there is none. */
+/* True if all threads could be made; a part of them is of no use. */
 static bool begin_threads(gy_submitters *c)
 {
     while (c->threads + 1 < c->count &&
@@ -226,7 +226,7 @@ static void submit_own(gy_submitter *m)
         atomic_store(&c->stop, true);
 }
 
-/* False: there are no more starts. */
+/* Waits for the next round; false: there are no more starts. */
 static bool await_round(gy_submitters *c, unsigned long long *seen)
 {
     for (unsigned turn = 0; turn < SPINS && atomic_load_explicit(&c->round, memory_order_acquire) == *seen; turn++)

@@ -15,7 +15,7 @@ static gy_cuda_turn *turn_of(gy_cuda *h, uint64_t start)
     return &h->turn[gy_job_turn(h->job, start)];
 }
 
-/* How far a start has come, as far as events show: `op` is the first one that is not known to have ended. */
+/* The progress of a start, as far as events show: `op` is the first one that is not known to have ended. */
 typedef struct progress {
     uint32_t op;
     int64_t moved_ns;
@@ -73,7 +73,7 @@ static gantry_status fail_time(gy_cuda *h, const progress *p, const char *limit,
     return status;
 }
 
-/* OK while the start moves. */
+/* Fails a start that no longer moves, or has passed its deadline. */
 static gantry_status watch(gy_cuda *h, uint64_t start, progress *p, gantry_error *err)
 {
     int64_t now = gy_now_ns(), began = turn_of(h, start)->begin_ns;

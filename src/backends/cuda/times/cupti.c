@@ -50,7 +50,7 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Each such call has a record, of a graph several. */
+/* Calls that CUPTI makes a record of, or, of a graph, several. */
 static bool gives_work(const char *function)
 {
     return begins(function, "cuMemcpy") || begins(function, "cuMemset") || begins(function, "cuGraphLaunch") ||
@@ -283,7 +283,7 @@ static void detach(void)
     gy_cupti_unlock();
 }
 
-/* NULL: done. */
+/* Subscribes to CUPTI. Returns why it cannot be used, or NULL. */
 static const char *attach(int driver_version)
 {
     const char *why;

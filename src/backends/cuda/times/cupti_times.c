@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-/* How long the rest is waited for once a start has ended. Mostly everything is there at once. */
+/* The patience for missing records once a start has ended. Mostly everything is there at once. */
 #define PATIENCE_NS       INT64_C(200000000)
 #define LEAST_PATIENCE_NS INT64_C(1000000)
 #define NAP_NS            20000

@@ -25,7 +25,7 @@ static gantry_status fail_nvrtc(const gy_nvrtc *n, int code, const char *path, g
     return GANTRY_E_DEVICE;
 }
 
-/* The same architecture, else the newest that the devices can do. */
+/* Chooses the device's own architecture, else the newest that the device can run. */
 static gantry_status choose_target(gy_target *to, const gy_nvrtc *n, int capability, const char *path,
                                    gantry_error *err)
 {

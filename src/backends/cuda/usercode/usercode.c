@@ -203,7 +203,7 @@ static gantry_status ask_limits(gy_user_kernel *k, CUdevice device, gantry_error
     return status;
 }
 
-/* Beyond what every device has a function has to ask for it. */
+/* A function has to ask for more shared memory than every device has. */
 static gantry_status ask_shared(gy_user_kernel *k, CUdevice device, gantry_error *err)
 {
     int64_t wanted = k->kernel->code->program ? k->kernel->code->program->shared_bytes : 0;

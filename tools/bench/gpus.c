@@ -59,11 +59,11 @@ gantry_status gpus_use(const gpus *g, int gpu, gantry_error *err)
 
 /* ---- waiting ---- */
 
-static void rest(unsigned turn)
+static void rest(unsigned polls)
 {
-    if (turn > SPINS)
+    if (polls > SPINS)
         nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
-    else if (turn > SPINS / 2)
+    else if (polls > SPINS / 2)
         sched_yield();
 }
 
@@ -71,14 +71,14 @@ gantry_status gpus_wait(gpus *g, CUevent event, int gpu, gantry_error *err)
 {
     double until = now_us() + PATIENCE_US;
     CUresult code;
-    for (unsigned turn = 0; (code = g->d.cuEventQuery(event)) == CUDA_ERROR_NOT_READY; turn++) {
+    for (unsigned polls = 0; (code = g->d.cuEventQuery(event)) == CUDA_ERROR_NOT_READY; polls++) {
         if (now_us() > until) {
             g->hung = true;
             return bench_error(err, GANTRY_E_TIMEOUT,
                                "device \"%s\" did not end what it was given to measure in %.0f s", g->at[gpu].id,
                                PATIENCE_US / 1e6);
         }
-        rest(turn);
+        rest(polls);
     }
     return gpus_check(g, code, gpu, "measuring", err);
 }

@@ -18,13 +18,13 @@ static void pause_core(void)
 #endif
 }
 
-bool gy_wait_awake(unsigned turn)
+bool gy_wait_awake(unsigned polls)
 {
-    if (turn < SPINS) {
+    if (polls < SPINS) {
         pause_core();
         return true;
     }
-    if (turn < SPINS + YIELDS) {
+    if (polls < SPINS + YIELDS) {
         sched_yield();
         return true;
     }
@@ -49,7 +49,7 @@ static void sleep_on(gy_slot *slot, uint32_t seen)
 
 bool gy_slot_wait_slowly(gy_slot *slot, gy_want want, const gy_failed_from *failed)
 {
-    for (unsigned turn = 0; gy_wait_awake(turn); turn++)
+    for (unsigned polls = 0; gy_wait_awake(polls); polls++)
         if (gy_slot_is_set(slot, want.number))
             return true;
     atomic_fetch_add(&slot->sleepers, 1);

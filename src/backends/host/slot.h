@@ -41,7 +41,7 @@ static inline bool gy_slot_wait(gy_slot *slot, gy_want want, const gy_failed_fro
     return gy_slot_is_set(slot, want.number) || gy_slot_wait_slowly(slot, want, failed);
 }
 
-/* One step of polite waiting: `turn` counts from 0. False: it is time to sleep. */
-bool gy_wait_awake(unsigned turn);
+/* One step of polite waiting: `polls` counts from 0. False: it is time to sleep. */
+bool gy_wait_awake(unsigned polls);
 
 #endif

@@ -154,7 +154,7 @@ static gantry_status failure_of(gy_host_run *h, gantry_error *err)
 
 gantry_status gy_host_finish(gy_host_run *h, uint64_t start, int64_t *elapsed_ns, gantry_error *err)
 {
-    for (unsigned turn = 0; !has_ended(h, start) && gy_wait_awake(turn); turn++) {
+    for (unsigned polls = 0; !has_ended(h, start) && gy_wait_awake(polls); polls++) {
     }
     gantry_status status = GANTRY_OK;
     pthread_mutex_lock(&h->lock);

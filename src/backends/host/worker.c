@@ -99,7 +99,7 @@ static bool is_begun(gy_host_run *h, uint64_t start)
 /* False: the run is over. */
 static bool await_begin(gy_host_run *h, uint64_t start)
 {
-    for (unsigned turn = 0; !is_begun(h, start) && gy_wait_awake(turn); turn++) {
+    for (unsigned polls = 0; !is_begun(h, start) && gy_wait_awake(polls); polls++) {
     }
     if (!is_begun(h, start)) {
         pthread_mutex_lock(&h->lock);

@@ -37,11 +37,11 @@ gantry_status gy_harness_use(const gy_harness *harness, uint32_t gpu, gantry_err
 
 /* ---- waiting ---- */
 
-static void rest(unsigned turn)
+static void rest(unsigned polls)
 {
-    if (turn > SPINS)
+    if (polls > SPINS)
         nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
-    else if (turn > SPINS / 2)
+    else if (polls > SPINS / 2)
         sched_yield();
 }
 
@@ -49,14 +49,14 @@ gantry_status gy_harness_wait(gy_harness *harness, CUevent event, uint32_t gpu, 
 {
     int64_t until = gy_now_ns() + harness->patience_ns;
     CUresult code;
-    for (unsigned turn = 0; (code = harness->d.cuEventQuery(event)) == CUDA_ERROR_NOT_READY; turn++) {
-        if (turn % 64 == 63 && gy_now_ns() > until) {
+    for (unsigned polls = 0; (code = harness->d.cuEventQuery(event)) == CUDA_ERROR_NOT_READY; polls++) {
+        if (polls % 64 == 63 && gy_now_ns() > until) {
             harness->hung = true;
             return gy_fail(
                 err, GANTRY_E_TIMEOUT, NULL, "device \"%s\" did not end what it was given to measure within %.1f s",
                 harness->machine->device[harness->gpu[gpu].device].id, (double)harness->patience_ns / NS_PER_SECOND);
         }
-        rest(turn);
+        rest(polls);
     }
     return gy_harness_check(harness, code, gpu, "measuring", err);
 }

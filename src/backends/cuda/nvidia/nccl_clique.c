@@ -5,11 +5,11 @@
 #include <sched.h>
 #include <time.h>
 
-static void rest(unsigned turn)
+static void rest(unsigned polls)
 {
-    if (turn > 1000)
+    if (polls > 1000)
         nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
-    else if (turn > 100)
+    else if (polls > 100)
         sched_yield();
 }
 
@@ -47,8 +47,8 @@ int gy_nccl_clique_state(gy_nccl_clique c)
 int gy_nccl_clique_settle(gy_nccl_clique c, int64_t until_ns)
 {
     int state = gy_nccl_clique_state(c);
-    for (unsigned turn = 0; state == GY_NCCL_IN_PROGRESS && gy_now_ns() < until_ns; turn++) {
-        rest(turn);
+    for (unsigned polls = 0; state == GY_NCCL_IN_PROGRESS && gy_now_ns() < until_ns; polls++) {
+        rest(polls);
         state = gy_nccl_clique_state(c);
     }
     return state;

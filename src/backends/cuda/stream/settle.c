@@ -10,11 +10,11 @@ enum { SPINS = 2000, YIELDS = 2000 };
 #define NAP_NS            INT64_C(50000)
 #define LEAST_PATIENCE_NS INT64_C(10000000000)
 
-void gy_cuda_rest(unsigned turn)
+void gy_cuda_rest(unsigned polls)
 {
-    if (turn >= SPINS + YIELDS)
+    if (polls >= SPINS + YIELDS)
         nanosleep(&(struct timespec){ .tv_nsec = NAP_NS }, NULL);
-    else if (turn >= SPINS)
+    else if (polls >= SPINS)
         sched_yield();
 }
 
@@ -35,8 +35,8 @@ CUresult gy_cuda_settle(gy_cuda *h, gy_queue queue)
     code = code == CUDA_SUCCESS ? h->d.cuEventRecord(event, queue.stream) : code;
     if (code != CUDA_SUCCESS)
         return code;
-    for (unsigned turn = 0; (code = h->d.cuEventQuery(event)) == CUDA_ERROR_NOT_READY && gy_now_ns() < until; turn++)
-        gy_cuda_rest(turn);
+    for (unsigned polls = 0; (code = h->d.cuEventQuery(event)) == CUDA_ERROR_NOT_READY && gy_now_ns() < until; polls++)
+        gy_cuda_rest(polls);
     return code == CUDA_ERROR_NOT_READY ? CUDA_ERROR_LAUNCH_TIMEOUT : code;
 }
 

@@ -77,8 +77,8 @@ void gy_graph_free(gy_cuda *h, uint32_t turn);
 
 /* ---- settle.c ---- */
 
-/* One pause of a thread that polls; `turn` counts from 0. It spins first, then yields, then sleeps. */
-void gy_cuda_rest(unsigned turn);
+/* One pause of a thread that polls; `polls` counts from 0. It spins first, then yields, then sleeps. */
+void gy_cuda_rest(unsigned polls);
 /* Nanoseconds after which a start that does not move is taken for hung. */
 int64_t gy_cuda_patience(const gy_cuda *h);
 /* Waits until everything queued so far on the queue is done. CUDA_ERROR_LAUNCH_TIMEOUT: it hangs. */

@@ -22,7 +22,7 @@
 enum {
     LEAST_SPARED = 48, /* ops that others take off the busiest thread: waking them takes 50 us at times */
     SPINS = 4000,      /* looks before a thread sleeps, some 50 us: the next start may be near */
-    TURNS = 1000       /* looks before it leaves its core to others */
+    YIELD_AFTER = 1000 /* looks before it leaves its core to others */
 };
 
 typedef struct gy_submitters gy_submitters;
@@ -185,19 +185,19 @@ gantry_status gy_submitters_make(gy_cuda *h, gantry_error *err)
 
 /* ---- a start ---- */
 
-static void rest(unsigned turn)
+static void rest(unsigned polls)
 {
-    if (turn % TURNS == TURNS - 1)
+    if (polls % YIELD_AFTER == YIELD_AFTER - 1)
         sched_yield();
 }
 
 gantry_status gy_submitters_await(const gy_submit *x, uint32_t op)
 {
     gy_submitters *c = x->submitter->all;
-    for (unsigned turn = 0; atomic_load_explicit(&c->recorded[op], memory_order_acquire) < x->start; turn++) {
+    for (unsigned polls = 0; atomic_load_explicit(&c->recorded[op], memory_order_acquire) < x->start; polls++) {
         if (atomic_load_explicit(&c->stop, memory_order_relaxed))
             return GANTRY_E_DEVICE; /* the other tells why */
-        rest(turn);
+        rest(polls);
     }
     return GANTRY_OK;
 }
@@ -229,8 +229,8 @@ static void submit_own(gy_submitter *m)
 /* Waits for the next round; false: there are no more starts. */
 static bool await_round(gy_submitters *c, unsigned long long *seen)
 {
-    for (unsigned turn = 0; turn < SPINS && atomic_load_explicit(&c->round, memory_order_acquire) == *seen; turn++)
-        rest(turn);
+    for (unsigned polls = 0; polls < SPINS && atomic_load_explicit(&c->round, memory_order_acquire) == *seen; polls++)
+        rest(polls);
     pthread_mutex_lock(&c->lock);
     while (atomic_load(&c->round) == *seen)
         pthread_cond_wait(&c->begun, &c->lock);
@@ -288,8 +288,8 @@ gantry_status gy_submitters_submit(gy_submit *x)
     h->concurrent = true;
     next_round(c, false);
     submit_own(&c->submitter[0]);
-    for (unsigned turn = 0; atomic_load_explicit(&c->busy, memory_order_acquire) > 0; turn++)
-        rest(turn);
+    for (unsigned polls = 0; atomic_load_explicit(&c->busy, memory_order_acquire) > 0; polls++)
+        rest(polls);
     h->concurrent = false;
     h->current = GY_NONE;
     return atomic_load(&c->stop) ? tell_failure(c, x) : GANTRY_OK;

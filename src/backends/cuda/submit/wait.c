@@ -94,16 +94,16 @@ static gantry_status watch(gy_cuda *h, uint64_t start, progress *p, gantry_error
 static gantry_status wait_end(gy_cuda *h, uint64_t start, gantry_error *err)
 {
     progress p = { .moved_ns = gy_now_ns() };
-    for (unsigned turn = 0;; turn++) {
+    for (unsigned polls = 0;; polls++) {
         CUresult code = h->d.cuEventQuery(turn_of(h, start)->end);
         if (code == CUDA_SUCCESS)
             return GANTRY_OK;
         if (code != CUDA_ERROR_NOT_READY)
             return fail_lost(h, start, code, &p, err);
-        gantry_status status = turn % 64 == 63 ? watch(h, start, &p, err) : GANTRY_OK;
+        gantry_status status = polls % 64 == 63 ? watch(h, start, &p, err) : GANTRY_OK;
         if (status)
             return status;
-        gy_cuda_rest(turn);
+        gy_cuda_rest(polls);
     }
 }
 
@@ -206,10 +206,10 @@ static bool all_ended(gy_cuda *h)
 bool gy_cuda_idle(gy_cuda *h)
 {
     int64_t until = gy_now_ns() + DRAIN_MS * INT64_C(1000000);
-    for (unsigned turn = 0; !all_ended(h); turn++) {
+    for (unsigned polls = 0; !all_ended(h); polls++) {
         if (gy_now_ns() > until)
             return false;
-        gy_cuda_rest(turn);
+        gy_cuda_rest(polls);
     }
     return true;
 }
@@ -217,6 +217,6 @@ bool gy_cuda_idle(gy_cuda *h)
 void gy_cuda_drain(gy_cuda *h)
 {
     int64_t until = gy_now_ns() + gy_cuda_patience(h);
-    for (unsigned turn = 0; !all_ended(h) && gy_now_ns() < until; turn++)
-        gy_cuda_rest(turn);
+    for (unsigned polls = 0; !all_ended(h) && gy_now_ns() < until; polls++)
+        gy_cuda_rest(polls);
 }

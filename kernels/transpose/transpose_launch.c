@@ -5,11 +5,11 @@ enum { PLAIN, WIDE }; /* variants */
 
 /* By bytes of an element: the dtype that stands for it, elements of a chunk, chunks of a tile's side. As in
  * transpose.cu. */
-typedef struct turn {
+typedef struct tile {
     gantry_dtype dtype;
     int64_t chunk, side;
-} turn;
-static const turn turns[] = {
+} tile;
+static const tile tiles[] = {
     [1] = { GANTRY_U8, 4, 32 }, [2] = { GANTRY_F16, 4, 16 }, [4] = { GANTRY_F32, 4, 16 }, [8] = { GANTRY_F64, 2, 16 }
 };
 
@@ -17,7 +17,7 @@ static gantry_status launch_transpose(const gantry_launch *l)
 {
     const gantry_arg *in = &l->arg[0], *out = &l->arg[1];
     size_t size = gantry_dtype_size(in->dtype);
-    turn t = turns[size];
+    tile t = tiles[size];
     int64_t bytes = t.chunk * (int64_t)size, rows = in->rows, columns = gy_arg_width(in);
     int variant = gy_rows_aligned(in, bytes) && gy_rows_aligned(out, bytes) ? WIDE : PLAIN;
     int64_t side = variant == WIDE ? t.chunk * t.side : 32;

@@ -27,14 +27,14 @@ static void add_node(gy_splits *s, const gy_plan *p, uint32_t node)
     gy_split_group *x = &s->group[s->owner[node]];
     const gy_node *n = &p->graph->nodes.at[node];
     /* All iterations, also where the flow shows only the first of them and the others are phases. */
-    double turns = n->loop == GY_NONE ? 1 : (double)p->graph->loops.at[n->loop].count;
+    double iterations = n->loop == GY_NONE ? 1 : (double)p->graph->loops.at[n->loop].count;
     bool anywhere = false;
     for (uint32_t d = 0; d < s->workers; d++)
         anywhere = anywhere || gy_plan_time(p, node, d) < GY_TICKS_MAX;
     for (uint32_t d = 0; d < s->workers && anywhere; d++) {
         gy_ticks time = gy_plan_time(p, node, d);
         x->time[(size_t)s->part[node] * s->workers + d] +=
-            time < GY_TICKS_MAX ? (double)time * turns : (double)INFINITY;
+            time < GY_TICKS_MAX ? (double)time * iterations : (double)INFINITY;
     }
 }
 

@@ -90,15 +90,15 @@ static void add_terms(gy_text *to, const gy_plan *p, uint32_t task, const gy_try
         { (try->finish - try->start) - (chosen->finish - chosen->start), "it computes", "longer", "less", false },
     };
     const char *between = ": ";
-    bool turned = false;
+    bool contrasted = false;
     qsort(terms, 3, sizeof *terms, largest_first);
     for (int i = 0; i < 3; i++) {
         const term *one = &terms[i];
-        bool turns = one->more < 0 && !turned;
+        bool contrasts = one->more < 0 && !contrasted;
         if (!one->more)
             continue;
-        gy_text_add(to, turns && between[0] == ' ' ? ", though " : between);
-        turned = turned || turns;
+        gy_text_add(to, contrasts && between[0] == ' ' ? ", though " : between);
+        contrasted = contrasted || contrasts;
         gy_text_printf(to, "%s %.3f us %s", one->what, gy_ticks_to_us(one->more > 0 ? one->more : -one->more),
                        one->more > 0 ? one->later : one->earlier);
         if (one->data && one->more > 0)

@@ -5,12 +5,12 @@
 
 static gantry_status place(gy_plan *p, gantry_error *err)
 {
-    uint32_t turn = 0;
+    uint32_t next = 0;
     gantry_status status = GANTRY_OK;
     for (uint32_t t = 0; t < p->flow->tasks && !status; t++) {
-        status = gy_place_on(p, t, turn, err);
-        if (p->placed.device[t] == turn && !gy_plan_team(p, t))
-            turn = (turn + 1) % p->workers;
+        status = gy_place_on(p, t, next, err);
+        if (p->placed.device[t] == next && !gy_plan_team(p, t))
+            next = (next + 1) % p->workers;
     }
     return status;
 }

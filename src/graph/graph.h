@@ -157,7 +157,7 @@ typedef struct gy_carry {
 
 typedef struct gy_loop {
     int64_t count;
-    int64_t turns; /* iterations in the flow: fewer than `count` where the loop is not unrolled, see phase.h */
+    int64_t unrolled; /* iterations in the flow: fewer than `count` where the loop is not unrolled, see phase.h */
     uint32_t first_node, last_node; /* [first, last) */
     GY_VEC(gy_carry) carry;
     uint32_t until; /* the buffer to watch, GY_NONE */

@@ -280,7 +280,7 @@ static gantry_graph *copy_graph(const gantry_graph *whole, const gy_phase *p)
         return NULL;
     }
     for (size_t i = 0; i < g->loops.count; i++) {
-        g->loops.at[i].turns = i == p->loop ? p->iterations : g->loops.at[i].count;
+        g->loops.at[i].unrolled = i == p->loop ? p->iterations : g->loops.at[i].count;
         g->loops.at[i].until = GY_NONE; /* starts are ended, not tasks */
     }
     return g;

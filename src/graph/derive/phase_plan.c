@@ -11,7 +11,7 @@ static uint32_t largest(const gantry_graph *g, const uint8_t *cut)
     uint32_t best = GY_NONE;
     for (uint32_t i = 0; i < g->loops.count; i++) {
         const gy_loop *l = &g->loops.at[i];
-        if (!cut[i] && gy_loop_has_tasks(l) && l->count > GY_TURNS_SHOWN &&
+        if (!cut[i] && gy_loop_has_tasks(l) && l->count > GY_ITERATIONS_SHOWN &&
             (best == GY_NONE || gy_loop_tasks(l) > gy_loop_tasks(&g->loops.at[best])))
             best = i;
     }

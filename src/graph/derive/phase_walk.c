@@ -161,15 +161,15 @@ static void begin_iteration(gy_walk *w, const gy_loop *l, bool renames)
     }
 }
 
-static void walk_turns(gy_walk *w, const gy_loop *l, int64_t turns)
+static void walk_iterations(gy_walk *w, const gy_loop *l, int64_t count)
 {
-    turns = turns < GY_TURNS_SHOWN ? turns : GY_TURNS_SHOWN;
-    for (int64_t it = 0; it < turns && !w->failed; it++) {
+    count = count < GY_ITERATIONS_SHOWN ? count : GY_ITERATIONS_SHOWN;
+    for (int64_t it = 0; it < count && !w->failed; it++) {
         begin_iteration(w, l, it > 0);
         for (uint32_t n = l->first_node; n < l->last_node; n++)
             walk_node(w, n);
     }
-    for (size_t i = 0; i < l->carry.count && turns > 0; i++)
+    for (size_t i = 0; i < l->carry.count && count > 0; i++)
         w->current[l->carry.at[i].prev] = w->current[l->carry.at[i].next];
 }
 
@@ -180,7 +180,7 @@ static void walk_nodes(gy_walk *w, const gy_phase *p)
         const gy_loop *l = &w->graph->loops.at[i];
         for (; n < l->first_node; n++)
             walk_node(w, n);
-        walk_turns(w, l, l->count);
+        walk_iterations(w, l, l->count);
         n = l->last_node;
     }
     for (; n < p->last_node; n++)
@@ -208,7 +208,7 @@ void gy_walk_phase(gy_walk *w, const gy_phase *p)
         walk_nodes(w, p);
     } else {
         const gy_loop *l = &g->loops.at[p->loop];
-        walk_turns(w, l, p->iterations);
+        walk_iterations(w, l, p->iterations);
         if (gy_phase_looks(p))
             access_rows(w, l->until, GANTRY_READ, 0, g->buffers.at[l->until].rows);
     }
@@ -444,12 +444,12 @@ bool gy_walk_settle(gy_walk *w, const gy_phase *p)
     const gy_loop *l = &w->graph->loops.at[p->loop];
     if (p->first >= 2)
         return true;
-    if (l->count < GY_TURNS_SHOWN)
+    if (l->count < GY_ITERATIONS_SHOWN)
         return false;
     gy_walk later = { 0 }, names = { 0 }, try = { 0 };
     bool alike = fork_walk(&later, w);
     if (alike) {
-        walk_turns(&later, l, 2 - p->first);
+        walk_iterations(&later, l, 2 - p->first);
         alike = !later.failed && fork_walk(&names, &later) && settles(w, &names, l);
     }
     if (alike && (alike = fork_walk(&try, w))) {
@@ -472,8 +472,8 @@ bool gy_walk_ends_alike(gy_walk *w, uint32_t loop)
     gy_walk early = { 0 }, late = { 0 };
     bool failed = false, alike = fork_walk(&early, w) && fork_walk(&late, w);
     if (alike) {
-        walk_turns(&early, l, 1);
-        walk_turns(&late, l, l->count);
+        walk_iterations(&early, l, 1);
+        walk_iterations(&late, l, l->count);
         alike = same_names(&early, &late, l->last_node, &failed) &&
                 all_add_alike(&early, &late, l->last_node, (uint32_t)w->graph->nodes.count);
     }

@@ -30,7 +30,7 @@ gantry_status gy_flow_count(const gantry_graph *graph, uint32_t *tasks, uint32_t
     uint64_t t = 0, a = 0;
     for (uint32_t i = gy_graph_first_node(graph); i < gy_graph_last_node(graph); i++) {
         const gy_node *n = &graph->nodes.at[i];
-        uint64_t times = n->loop == GY_NONE ? 1 : (uint64_t)graph->loops.at[n->loop].turns;
+        uint64_t times = n->loop == GY_NONE ? 1 : (uint64_t)graph->loops.at[n->loop].unrolled;
         if (times > 1 && t + times > (uint64_t)gy_graph_limit(graph)) {
             return gy_graph_fail(graph, n->origin, err, GANTRY_E_GRAPH,
                                  "with node \"%s\", the repeats unroll to more than %lld tasks, the limit of a graph; "
@@ -171,7 +171,7 @@ static bool begin_iteration(builder *b, const gy_loop *loop, int64_t it)
 /* Both names mean the last `next`. */
 static void end_loop(builder *b, const gy_loop *loop)
 {
-    for (size_t i = 0; loop->turns > 0 && i < loop->carry.count; i++)
+    for (size_t i = 0; loop->unrolled > 0 && i < loop->carry.count; i++)
         rename_to(b, loop->carry.at[i].prev, b->current[loop->carry.at[i].next]);
 }
 
@@ -201,7 +201,7 @@ static void add_afters(builder *b, const gy_node *n, uint32_t iteration)
             wait_for(b, task_of(b, other, iteration));
             continue;
         }
-        for (uint32_t k = 0; k < b->graph->loops.at[loop].turns; k++)
+        for (uint32_t k = 0; k < b->graph->loops.at[loop].unrolled; k++)
             wait_for(b, task_of(b, other, k));
     }
 }
@@ -283,7 +283,7 @@ static gantry_status add_loop(builder *b, const gy_loop *loop, gantry_error *err
 {
     gantry_status status = GANTRY_OK;
     /* Without nodes nothing but names changes, and after three iterations not even those. */
-    int64_t count = loop->first_node == loop->last_node && loop->turns > 3 ? 3 : loop->turns;
+    int64_t count = loop->first_node == loop->last_node && loop->unrolled > 3 ? 3 : loop->unrolled;
     for (int64_t it = 0; it < count && !status; it++) {
         if (!begin_iteration(b, loop, it))
             return gy_fail_nomem(err);
@@ -292,7 +292,7 @@ static gantry_status add_loop(builder *b, const gy_loop *loop, gantry_error *err
     }
     if (!status) {
         end_loop(b, loop);
-        status = loop->turns > 0 && loop->until != GY_NONE ? check_until(b, loop, err) : GANTRY_OK;
+        status = loop->unrolled > 0 && loop->until != GY_NONE ? check_until(b, loop, err) : GANTRY_OK;
     }
     return status;
 }
@@ -311,7 +311,7 @@ static void place_tasks(builder *b)
         uint32_t first = i, last = g->loops.at[loop].last_node;
         for (; i < last; i++)
             b->first_task[i] = next + (i - first);
-        next += (uint32_t)g->loops.at[loop].turns * (last - first);
+        next += (uint32_t)g->loops.at[loop].unrolled * (last - first);
     }
 }
 

@@ -4,7 +4,7 @@
 bool gy_graph_is_folded(const gantry_graph *graph)
 {
     for (size_t i = 0; i < graph->loops.count; i++)
-        if (graph->loops.at[i].turns != graph->loops.at[i].count)
+        if (graph->loops.at[i].unrolled != graph->loops.at[i].count)
             return true;
     return false;
 }
@@ -20,6 +20,6 @@ void gy_graph_fold(gantry_graph *graph)
     folds = folds || tasks + (double)graph->nodes.count > GY_UNROLL_MOST;
     for (size_t i = 0; i < graph->loops.count; i++) {
         gy_loop *l = &graph->loops.at[i];
-        l->turns = folds && l->count > GY_TURNS_SHOWN ? GY_TURNS_SHOWN : l->count;
+        l->unrolled = folds && l->count > GY_ITERATIONS_SHOWN ? GY_ITERATIONS_SHOWN : l->count;
     }
 }

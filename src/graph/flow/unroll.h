@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many iterations of each loop the flow of a graph shows. */
+/* The number of iterations that the flow of a graph shows of each loop. */
 #ifndef GY_GRAPH_FLOW_UNROLL_H
 #define GY_GRAPH_FLOW_UNROLL_H
 
@@ -7,8 +7,8 @@
 
 enum {
     GY_UNROLL_MOST = 200000, /* tasks: a graph that unrolls to more is not unrolled wholly */
-    GY_TURNS_SHOWN = 3       /* iterations in the flow of a loop that is not unrolled: what they see is all there is to
-                                see, so later ones make no mistakes of their own */
+    GY_ITERATIONS_SHOWN = 3  /* iterations in the flow of a loop that is not unrolled: what they see is all there is to
+                           see, so later ones make no mistakes of their own */
 };
 
 /* True if the loop has tasks, so that it can be a phase. */
@@ -24,7 +24,7 @@ static inline double gy_loop_tasks(const gy_loop *l)
 
 /* True: some loop of the graph cannot be unrolled, so that its flow shows only the first iterations. */
 bool gy_graph_is_folded(const gantry_graph *graph);
-/* Sets `turns` of all loops, when the graph is sealed. */
+/* Sets `unrolled` of all loops, when the graph is sealed. */
 void gy_graph_fold(gantry_graph *graph);
 
 #endif

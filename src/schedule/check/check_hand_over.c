@@ -267,7 +267,7 @@ static bool make_stale(const walk *w)
     return fits;
 }
 
-static void turn(walk *w)
+static void begin_next(walk *w)
 {
     gy_imap *held = w->held;
     w->held = w->next;
@@ -342,7 +342,7 @@ static gantry_status hand_on(walk *w)
         if (!status && !(m->made ? take_final(w, m->name, m->from) : copy_held(w, m->name, m->from)))
             status = gy_fail_nomem(w->err);
     }
-    turn(w);
+    begin_next(w);
     return status;
 }
 

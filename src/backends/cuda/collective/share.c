@@ -217,8 +217,8 @@ static uint32_t find_workers(const plan *p, const gy_exchange_piece *piece, uint
     return workers;
 }
 
-/* `turn`: pieces of which few GPUs have a share begin with another one each. */
-static void add_combination(plan *p, const gy_exchange_piece *piece, uint32_t turn)
+/* `first`: pieces of which few GPUs have a share begin with another one each. */
+static void add_combination(plan *p, const gy_exchange_piece *piece, uint32_t first)
 {
     uint32_t worker[GY_CUDA_ENDS], workers = 0;
     gy_share s = whole(piece);
@@ -231,7 +231,7 @@ static void add_combination(plan *p, const gy_exchange_piece *piece, uint32_t tu
     uint64_t wanted = (piece->bytes + GY_SHARE_LEAST - 1) / GY_SHARE_LEAST, count = wanted < workers ? wanted : workers;
     for (uint64_t i = 0; i < count; i++) {
         gy_share share = part_of(s, i, count);
-        share.device = worker[(turn + i) % workers];
+        share.device = worker[(first + i) % workers];
         add(p, share);
     }
 }

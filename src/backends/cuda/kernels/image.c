@@ -5,8 +5,8 @@
 #include "base/memory.h"
 #include <stdio.h>
 
-/* TURNS: blocks for each place on the GPU, so that a multiprocessor that is ahead takes more of them. */
-enum { MOST_BLOCKS = 1 << 16, TURNS = 4 };
+/* Several blocks for each place on the GPU, so that a multiprocessor that is ahead takes more of them. */
+enum { MOST_BLOCKS = 1 << 16, BLOCKS_PER_PLACE = 4 };
 
 typedef struct handle {
     const gy_driver *driver;
@@ -30,7 +30,7 @@ static int count_places(const gy_driver *d, CUfunction function)
     if (d->cuCtxGetDevice(&device) != CUDA_SUCCESS ||
         d->cuDeviceGetAttribute(&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) != CUDA_SUCCESS ||
         d->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, GY_IMAGE_THREADS, 0) != CUDA_SUCCESS)
-        return MOST_BLOCKS / TURNS;
+        return MOST_BLOCKS / BLOCKS_PER_PLACE;
     return processors * blocks;
 }
 
@@ -96,7 +96,7 @@ gy_grid gy_grid_for(int64_t count)
 gy_grid gy_cuda_image_grid(const gantry_launch *l, int variant, gantry_dtype dtype, int64_t work)
 {
     const handle *h = l->handle;
-    int64_t most = (int64_t)TURNS * h->places[variant][h->function[variant][dtype] ? dtype : 0];
+    int64_t most = (int64_t)BLOCKS_PER_PLACE * h->places[variant][h->function[variant][dtype] ? dtype : 0];
     return (gy_grid){ (unsigned)(work < most ? work : most), 1, 1, GY_IMAGE_THREADS, 1, 1 };
 }
 

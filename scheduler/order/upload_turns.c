@@ -42,13 +42,13 @@ typedef struct turn {
     gy_ticks free_at;
 } turn;
 
-typedef struct pace {
+typedef struct sharing {
     gy_plan *p;
     GY_VEC(upload) upload; /* by resource, lane, position */
     GY_VEC(queue) queue;   /* of one resource */
     GY_VEC(turn) turn;
     GY_VEC(gy_edge) edge; /* by `to`, when sorted */
-} pace;
+} sharing;
 
 /* The routes out of host memory that the resource is on. */
 static uint32_t count_routes(const gantry_machine *m, uint32_t resource)
@@ -89,7 +89,7 @@ static bool is_long_upload(const gy_plan *p, const gy_op *op)
            gy_copy_is_long(p->machine, 0, to->memory, op->duration);
 }
 
-static bool find_uploads(pace *k, const uint32_t *link)
+static bool find_uploads(sharing *k, const uint32_t *link)
 {
     const gantry_schedule *s = k->p->schedule;
     for (uint32_t i = 0; i < s->ops.count; i++) {
@@ -124,7 +124,7 @@ static size_t fill_turns(size_t turns, size_t uploads)
 }
 
 /* Queues and turns of the uploads [first, last), which share a link. */
-static bool make_queues(pace *k, size_t first, size_t last)
+static bool make_queues(sharing *k, size_t first, size_t last)
 {
     const gantry_schedule *s = k->p->schedule;
     const gy_op *op = &s->ops.at[k->upload.at[first].position];
@@ -147,7 +147,7 @@ static bool make_queues(pace *k, size_t first, size_t last)
     return true;
 }
 
-static turn *free_turn(pace *k)
+static turn *free_turn(sharing *k)
 {
     turn *best = &k->turn.at[0];
     for (size_t i = 1; i < k->turn.count; i++)
@@ -156,7 +156,7 @@ static turn *free_turn(pace *k)
     return best;
 }
 
-static bool is_before(const pace *k, const queue *a, const queue *b, gy_ticks time)
+static bool is_before(const sharing *k, const queue *a, const queue *b, gy_ticks time)
 {
     gy_ticks x = a->free_at > time ? a->free_at : time, y = b->free_at > time ? b->free_at : time;
     if (x != y)
@@ -168,7 +168,7 @@ static bool is_before(const pace *k, const queue *a, const queue *b, gy_ticks ti
 
 /* Of the lanes that are free at the time the one that has most to do, since nobody can help it; else the one that is
  * free next. NULL: all have had their turn. */
-static queue *next_queue(const pace *k, gy_ticks time)
+static queue *next_queue(const sharing *k, gy_ticks time)
 {
     queue *best = NULL;
     for (size_t i = 0; i < k->queue.count; i++) {
@@ -179,7 +179,7 @@ static queue *next_queue(const pace *k, gy_ticks time)
     return best;
 }
 
-static bool take_turns(pace *k)
+static bool take_turns(sharing *k)
 {
     const gantry_schedule *s = k->p->schedule;
     for (;;) {
@@ -200,7 +200,7 @@ static bool take_turns(pace *k)
     }
 }
 
-static bool find_edges(pace *k)
+static bool find_edges(sharing *k)
 {
     size_t last;
     if (k->upload.count)
@@ -221,7 +221,7 @@ static int by_to(const void *a, const void *b)
 }
 
 /* Each upload waits for one other at most: its edge goes where it belongs among the needs of its position. */
-static bool add_needs(pace *k)
+static bool add_needs(sharing *k)
 {
     gy_plan *p = k->p;
     gy_edges need = { 0 };
@@ -252,7 +252,7 @@ static bool add_needs(pace *k)
 gantry_status gy_plan_upload_turns(gy_plan *p, gantry_error *err)
 {
     const gantry_machine *m = p->machine;
-    pace k = { .p = p };
+    sharing k = { .p = p };
     uint32_t *link = gy_calloc((size_t)m->memories + 1, sizeof *link);
     bool done = link != NULL, any = false;
     for (uint32_t to = 1; to < m->memories && done; to++) {

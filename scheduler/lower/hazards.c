@@ -21,7 +21,7 @@ gantry_status gy_lower_instance(gy_lower *l, const gy_instance *instance, uint32
     gy_instance in = *instance;
     gy_hazards none = { 0 };
     in.bytes = (uint64_t)gy_buffer_span(b, in.first, in.last);
-    if (p->draft.instance.count >= GY_NONE - 1 || !gy_vec_push(&l->history, none) ||
+    if (p->draft.instance.count >= GY_NONE - 1 || !gy_vec_push(&l->hazards, none) ||
         !gy_vec_push(&p->draft.instance, in))
         return gy_fail_nomem(err);
     *id = (uint32_t)(p->draft.instance.count - 1);
@@ -40,10 +40,10 @@ gantry_status gy_lower_area(gy_lower *l, uint32_t area, uint32_t *instance, gant
 
 void gy_hazards_free(gy_lower *l)
 {
-    for (size_t i = 0; i < l->history.count; i++)
-        if (l->history.at[i].parts)
-            gy_imap_free(l->history.at[i].parts);
-    gy_vec_free(&l->history);
+    for (size_t i = 0; i < l->hazards.count; i++)
+        if (l->hazards.at[i].intervals)
+            gy_imap_free(l->hazards.at[i].intervals);
+    gy_vec_free(&l->hazards);
     gy_arena_free(&l->arena);
 }
 
@@ -112,18 +112,18 @@ static gantry_status see_rows(gy_lower *l, const gy_mark **mark, uint8_t mode, g
     return status ? status : *mark ? GANTRY_OK : gy_fail_nomem(err);
 }
 
-static gantry_status see_parts(gy_lower *l, uint32_t instance, uint8_t mode, int64_t first, int64_t last,
-                               gantry_error *err)
+static gantry_status see_intervals(gy_lower *l, uint32_t instance, uint8_t mode, int64_t first, int64_t last,
+                                   gantry_error *err)
 {
     const gy_instance *in = &l->p->draft.instance.at[instance];
-    gy_hazards *h = &l->history.at[instance];
-    if (!h->parts) {
+    gy_hazards *h = &l->hazards.at[instance];
+    if (!h->intervals) {
         gy_imap *map = gy_arena_alloc(&l->arena, sizeof *map);
         if (!map || !gy_imap_init(map, in->first, in->last, (uintptr_t)h->whole))
             return gy_fail_nomem(err);
-        h->parts = map;
+        h->intervals = map;
     }
-    gy_imap *map = h->parts;
+    gy_imap *map = h->intervals;
     uint32_t i = gy_imap_cut(map, first, last);
     gantry_status status = i == GY_IMAP_NONE ? gy_fail_nomem(err) : GANTRY_OK;
     for (; i != GY_IMAP_NONE && map->at[i].first < last && !status; i = gy_imap_next(map, i)) {
@@ -150,9 +150,9 @@ gantry_status gy_lower_use(gy_lower *l, uint32_t instance, uint8_t mode, uint32_
         return gy_fail_nomem(err);
     gy_vec_last(&p->draft.op)->op.uses++;
     const gy_instance *in = &p->draft.instance.at[instance];
-    gy_hazards *h = &l->history.at[instance];
+    gy_hazards *h = &l->hazards.at[instance];
     if (first >= last || is_fixed(l, in))
         return GANTRY_OK;
-    return !h->parts && first == in->first && last == in->last ? see_rows(l, &h->whole, mode, err)
-                                                               : see_parts(l, instance, mode, first, last, err);
+    return !h->intervals && first == in->first && last == in->last ? see_rows(l, &h->whole, mode, err)
+                                                                   : see_intervals(l, instance, mode, first, last, err);
 }

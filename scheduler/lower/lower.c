@@ -267,7 +267,7 @@ static gantry_status reserve(gy_lower *l, gantry_error *err)
     gy_plan *p = l->p;
     size_t areas = l->area.count;
     bool done = gy_vec_reserve(&p->draft.instance, areas + p->graph->buffers.count) &&
-                gy_vec_reserve(&l->history, areas) && gy_vec_reserve(&p->draft.op, p->flow->tasks + areas) &&
+                gy_vec_reserve(&l->hazards, areas) && gy_vec_reserve(&p->draft.op, p->flow->tasks + areas) &&
                 gy_vec_reserve(&p->draft.use, p->flow->accesses + 2 * areas) &&
                 gy_vec_reserve(&p->draft.edges, p->flow->accesses + areas);
     return done ? GANTRY_OK : gy_fail_nomem(err);

@@ -7,7 +7,7 @@
  * It also groups contributions to reductions into *epochs*, and finds the last writer of what is fetched or kept.
  *
  * The second (lower.c) makes ops. It knows for every value which instances hold the current version of which rows
- * (`holds`), and for every instance who wrote and read which rows (`history`, for dependencies). Rows that a reader's
+ * (`holds`), and for every instance who wrote and read which rows (`hazards`, for dependencies). Rows that a reader's
  * memory lacks are copied there (transfer.c); epochs are combined when their result is touched (reduce.c); what
  * outlives a start begins and ends in boundary.c.
  */
@@ -78,7 +78,7 @@ typedef struct gy_final {
 /* The accesses of ops to the rows of an instance (hazards.c). */
 typedef struct gy_hazards {
     const struct gy_mark *whole; /* while all rows share one past: most instances are only ever used whole */
-    gy_imap *parts;              /* from then on: payload gy_mark * */
+    gy_imap *intervals;          /* from then on: payload gy_mark * */
 } gy_hazards;
 
 typedef struct gy_lower {
@@ -101,7 +101,7 @@ typedef struct gy_lower {
     /* second walk */
     gy_imap *holds;             /* per value: payload gy_holders *, NULL: unwritten */
     uint8_t *known;             /* per value: holds is set up */
-    GY_VEC(gy_hazards) history; /* per instance */
+    GY_VEC(gy_hazards) hazards; /* per instance */
     uint32_t *draft_of;         /* per task */
     uint32_t *input, *output;   /* per buffer: its INPUT and OUTPUT instance, or GY_NONE */
     gy_ticks *detour;           /* per memory: time of the copies within host memory that go through it so far */

@@ -107,7 +107,7 @@ typedef struct gy_spill_levels {
 
 typedef struct gy_spill {
     gy_plan *p;
-    gy_lower lower; /* of the new draft: histories */
+    gy_lower lower; /* of the new draft: hazards */
     const gy_draft *old;
     gy_spill_try how;
     gy_held *held;      /* per old instance */

@@ -10,12 +10,13 @@
 #include "base/vec.h"
 #include "run/usercode_command.h"
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Where <gantry/kernel.h> is: beside the installed library, wherever it was moved to; in the source tree; as it was to
- * be installed. */
+/* Where <gantry/kernel.h> is: beside the installed library, wherever it was moved to, or as it was to be installed; in
+ * the source tree only for a library that lies where it was built. */
 #ifndef GY_INCLUDE_FROM_LIBRARY
 #define GY_INCLUDE_FROM_LIBRARY "../include"
 #endif
@@ -25,8 +26,10 @@
 #ifndef GY_INCLUDE_INSTALL
 #define GY_INCLUDE_INSTALL "."
 #endif
-static const char *const flags[] = { "-std=gnu11",      "-O2", "-fPIC",           "-ffp-contract=off", "-I",
-                                     GY_INCLUDE_SOURCE, "-I",  GY_INCLUDE_INSTALL };
+#ifndef GY_BUILD_FOLDER
+#define GY_BUILD_FOLDER ""
+#endif
+static const char *const flags[] = { "-std=gnu11", "-O2", "-fPIC", "-ffp-contract=off" };
 enum { FLAGS = sizeof flags / sizeof *flags };
 
 /* ---- commands ---- */
@@ -65,29 +68,40 @@ static bool add_compiler(words *w)
     return true;
 }
 
-static bool add_own_include(words *w)
+static bool add_include(words *w, const char *folder)
+{
+    return add_word(w, "-I", 2) && add_word(w, folder, strlen(folder));
+}
+
+static bool is_build_folder(const char *folder)
+{
+    char real[PATH_MAX];
+    return realpath(folder, real) &&
+           (strcmp(real, GY_BUILD_FOLDER "/lib") == 0 || strcmp(real, GY_BUILD_FOLDER "/tests/lib") == 0);
+}
+
+static bool add_includes(words *w)
 {
     static const char anchor; /* an address inside this library, for dladdr to find its file */
     Dl_info self;
     const char *slash = dladdr(&anchor, &self) && self.dli_fname ? strrchr(self.dli_fname, '/') : NULL;
     if (!slash)
-        return true;
+        return add_include(w, GY_INCLUDE_INSTALL);
     gy_text path = { 0 };
     gy_text_add_n(&path, self.dli_fname, (size_t)(slash - self.dli_fname) + 1);
+    bool built = !path.failed && is_build_folder(path.at);
     gy_text_add(&path, GY_INCLUDE_FROM_LIBRARY);
-    bool ok = !path.failed && add_word(w, "-I", 2) && add_word(w, path.at, path.length);
+    bool ok = !path.failed && add_include(w, path.at) && add_include(w, built ? GY_INCLUDE_SOURCE : GY_INCLUDE_INSTALL);
     gy_text_free(&path);
     return ok;
 }
 
 static bool add_flags(words *w)
 {
-    if (!add_own_include(w))
-        return false;
     for (size_t i = 0; i < FLAGS; i++)
         if (!add_word(w, flags[i], strlen(flags[i])))
             return false;
-    return true;
+    return add_includes(w);
 }
 
 /* Compiler, then our flags if `with_flags`, then the extra words up to NULL. */

@@ -143,6 +143,12 @@ static gantry_status run(job *j, bool with_flags, const char *const *extra, cons
     return status;
 }
 
+/* A source may have 0 bytes. */
+static bool has(const gy_text *text, const char *word)
+{
+    return memmem(text->at, text->length, word, strlen(word)) != NULL;
+}
+
 /* With the macros of the compiler, which differ where -march=native does. */
 static gantry_status hash_text(job *j, gantry_error *err)
 {
@@ -150,7 +156,7 @@ static gantry_status hash_text(job *j, gantry_error *err)
     gantry_status status = run(j, true, (const char *const[]){ "-E", "-dD", j->source, NULL }, NULL, &text, err);
     if (status == GANTRY_OK && text.length) {
         j->hash = gy_hash_bytes(text.at, text.length, j->hash);
-        j->known = !strstr(text.at, ".incbin") && !strstr(text.at, ".include"); /* the assembler reads more */
+        j->known = !has(&text, ".incbin") && !has(&text, ".include"); /* the assembler reads more */
     }
     gy_text_free(&text);
     return status;
@@ -175,6 +181,13 @@ static gantry_status hash_command(job *j, gantry_error *err)
     j->hash = room ? hash_words(&command, sizeof(gantry_launch)) : 0;
     free_words(&command);
     return room ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+static gantry_status find_hash(job *j, gantry_error *err)
+{
+    GY_TRY(hash_command(j, err));
+    GY_TRY(hash_text(j, err));
+    return hash_version(j, err);
 }
 
 /* ---- compiling ---- */
@@ -202,6 +215,14 @@ static gantry_status compile(gy_object *object, job *j, const gy_cache_entry *en
     return status;
 }
 
+/* A source that was saved meanwhile has another hash by now: what was compiled may be of either text. */
+static gantry_status keep(const gy_object *object, job *j, const gy_cache_entry *entry, gantry_error *err)
+{
+    uint64_t before = j->hash;
+    GY_TRY(find_hash(j, err));
+    return j->known && j->hash == before ? gy_cache_keep(entry, object->at, object->bytes, err) : GANTRY_OK;
+}
+
 static gantry_status find_or_compile(gy_object *object, job *j, gantry_error *err)
 {
     gy_cache_entry entry;
@@ -211,7 +232,7 @@ static gantry_status find_or_compile(gy_object *object, job *j, gantry_error *er
     if (!j->known || !gy_cache_find(&entry, &made.at, &made.bytes)) {
         status = compile(&made, j, &entry, err);
         if (status == GANTRY_OK && j->known)
-            status = gy_cache_keep(&entry, made.at, made.bytes, err);
+            status = keep(&made, j, &entry, err);
     }
     gy_cache_close(&entry);
     if (status) {
@@ -226,10 +247,8 @@ static gantry_status compile_source(gy_object *object, const char *source, gantr
 {
     job j = { .source = source };
     GY_TRY(gy_code_file_check(source, err));
-    GY_TRY(hash_command(&j, err));
     GY_TRY(gy_compilers_begin(&j.compilers, source, err));
-    gantry_status status = hash_text(&j, err);
-    status = status ? status : hash_version(&j, err);
+    gantry_status status = find_hash(&j, err);
     status = status ? status : find_or_compile(object, &j, err);
     gy_compilers_end(&j.compilers);
     return status;

@@ -260,6 +260,28 @@ START_TEST(entries_are_not_mixed_up)
 }
 END_TEST
 
+static int change_and_compile(struct _nvrtcProgram *program, int count, const char *const *options)
+{
+    folder_write("factor.h", "#define FACTOR 5.f\n");
+    return count_and_compile(program, count, options);
+}
+
+/* Somebody saves a file while it is compiled: the code is not that of the text which was read before. */
+START_TEST(sources_that_change_meanwhile_are_not_kept)
+{
+    gy_nvrtc n = opened();
+    char path[256];
+    write_scale();
+    n.nvrtcCompileProgram = change_and_compile;
+    ck_assert_int_eq(times(&n, "scale.cu", 90), 1);
+    ck_assert_int_eq(folder_cached(".cubin", path, sizeof path), 0);
+    n.nvrtcCompileProgram = count_and_compile;
+    ck_assert_int_eq(times(&n, "scale.cu", 90), 1);
+    ck_assert_int_eq(times(&n, "scale.cu", 90), 0);
+    folder_remove();
+}
+END_TEST
+
 START_TEST(pipes_are_not_read)
 {
     gy_nvrtc n = opened();
@@ -425,6 +447,7 @@ int main(void)
         tcase_add_test(tests, names_by_macros_are_compiled_every_time);
         tcase_add_test(tests, damaged_files_are_made_again);
         tcase_add_test(tests, entries_are_not_mixed_up);
+        tcase_add_test(tests, sources_that_change_meanwhile_are_not_kept);
         tcase_add_test(tests, pipes_are_not_read);
         tcase_add_test(tests, mistakes_are_told);
         tcase_add_test(tests, out_of_memory);

@@ -243,7 +243,7 @@ START_TEST(words_of_the_compiler_count)
 }
 END_TEST
 
-/* What the assembler reads is in no key, so that nothing is kept. */
+/* No key has what the assembler reads, so that nothing is kept. */
 START_TEST(files_of_the_assembler_count)
 {
     char text[1024];
@@ -253,10 +253,31 @@ START_TEST(files_of_the_assembler_count)
              "extern const unsigned char number __attribute__((visibility(\"hidden\")));\n"
              "#define FACTOR number\n",
              folder);
-    write_file("factor.h", text);
+    FILE *file = fopen(path_of("factor.h"), "w"); /* a 0 byte does not end a source */
+    static const char zero[] = "static const char zero[] __attribute__((unused)) = \"\0\";\n";
+    ck_assert_ptr_nonnull(file);
+    fwrite(zero, 1, sizeof zero - 1, file);
+    fputs(text, file);
+    fclose(file);
     write_file("number", "\3");
     expect_factor("triple.c", 3);
     write_file("number", "\5");
+    expect_factor("triple.c", 5);
+    remove_folder();
+}
+END_TEST
+
+/* Somebody saves a file while it is compiled: the object is not that of the text which was read before. */
+START_TEST(sources_that_change_meanwhile_are_not_kept)
+{
+    make_code();
+    write_compiler("case \" $* \" in *' -shared '*) echo '#define FACTOR 5' > $folder/factor.h;; esac\n"
+                   "exec cc \"$@\"");
+    expect_factor("triple.c", 5);
+    write_compiler(noting);
+    write_file("factor.h", "#define FACTOR 3\n");
+    expect_factor("triple.c", 3);
+    write_file("factor.h", "#define FACTOR 5\n");
     expect_factor("triple.c", 5);
     remove_folder();
 }
@@ -496,7 +517,7 @@ START_TEST(a_kill_ends_the_compiler_too)
 }
 END_TEST
 
-/* What is there belongs to a process that lives. */
+/* Folders of processes that live are left alone. */
 START_TEST(others_may_compile_at_the_same_time)
 {
     make_code();
@@ -708,6 +729,7 @@ int main(void)
     tcase_add_test(all, flags_of_the_compiler_count);
     tcase_add_test(all, words_of_the_compiler_count);
     tcase_add_test(all, files_of_the_assembler_count);
+    tcase_add_test(all, sources_that_change_meanwhile_are_not_kept);
     tcase_add_test(all, objects_are_not_mixed_up);
     tcase_add_test(all, kernels_of_one_file_share_their_object);
     tcase_add_test(all, loaded_code_stays_whole);

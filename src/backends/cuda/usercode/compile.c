@@ -123,12 +123,22 @@ static gantry_status hash_source(uint64_t *hash, bool *known, const gy_nvrtc *n,
     return gy_includes_hash(hash, known, s->path, s->text, s->length, s->folders, 2, err);
 }
 
-static gantry_status compile_and_keep(gy_code *code, const gy_nvrtc *n, const source *s, const gy_cache_entry *entry,
-                                      gantry_error *err)
+/* A file that was saved meanwhile has another hash by now: what was compiled may be of either text. */
+static gantry_status keep(const gy_code *code, uint64_t hash, const gy_nvrtc *n, const source *s,
+                          const gy_cache_entry *entry, gantry_error *err)
+{
+    uint64_t now;
+    bool known;
+    GY_TRY(hash_source(&now, &known, n, s, err));
+    return known && now == hash ? gy_cache_keep(entry, code->at, code->bytes, err) : GANTRY_OK;
+}
+
+static gantry_status compile_and_keep(gy_code *code, uint64_t hash, const gy_nvrtc *n, const source *s,
+                                      const gy_cache_entry *entry, gantry_error *err)
 {
     gy_code made = { 0 };
     GY_TRY(compile(&made, n, s->path, s->text, s->target, &s->options, err));
-    gantry_status status = gy_cache_keep(entry, made.at, made.bytes, err);
+    gantry_status status = keep(&made, hash, n, s, entry, err);
     if (status) {
         gy_free(made.at);
         return status;
@@ -147,7 +157,7 @@ static gantry_status compile_source(gy_code *code, const gy_nvrtc *n, const sour
         return compile(code, n, s->path, s->text, s->target, &s->options, err);
     GY_TRY(gy_cache_open(&entry, hash, s->target.exact ? ".cubin" : ".ptx", err));
     gantry_status status =
-        gy_cache_find(&entry, &code->at, &code->bytes) ? GANTRY_OK : compile_and_keep(code, n, s, &entry, err);
+        gy_cache_find(&entry, &code->at, &code->bytes) ? GANTRY_OK : compile_and_keep(code, hash, n, s, &entry, err);
     gy_cache_close(&entry);
     return status;
 }

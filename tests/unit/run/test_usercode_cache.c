@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -131,6 +132,40 @@ START_TEST(changed_objects_are_made_again)
     }
     ck_assert_int_eq(truncate(entry(), size + 4096), 0);
     expect_made_again("longer by", 4096);
+    remove_folder();
+}
+END_TEST
+
+/* The library's calls come here. */
+static int flushed, named_before;
+
+#define CALLED __attribute__((visibility("default")))
+CALLED int fsync(int fd)
+{
+    flushed++;
+    return (int)syscall(SYS_fsync, fd);
+}
+
+CALLED int renameat(int from, const char *old, int to, const char *new)
+{
+    named_before += flushed == 0;
+    return (int)syscall(SYS_renameat2, from, old, to, new, 0);
+}
+
+CALLED int rename(const char *old, const char *new)
+{
+    return renameat(AT_FDCWD, old, AT_FDCWD, new);
+}
+
+/* Else a crash of the computer may leave a name without its bytes. */
+START_TEST(entries_are_flushed_before_they_have_their_name)
+{
+    make_code();
+    flushed = named_before = 0;
+    expect_factor("triple.c", 3);
+    ck_assert_int_eq(made(), 1);
+    ck_assert_int_eq(named_before, 0);
+    ck_assert_int_ge(flushed, 1);
     remove_folder();
 }
 END_TEST
@@ -723,6 +758,7 @@ int main(void)
     tcase_set_timeout(all, limit ? atof(limit) : 60);
     tcase_add_test(all, truncated_objects_are_made_again);
     tcase_add_test(all, changed_objects_are_made_again);
+    tcase_add_test(all, entries_are_flushed_before_they_have_their_name);
     tcase_add_test(all, an_object_under_the_name_of_another_is_made_again);
     tcase_add_test(all, only_our_own_files_are_loaded);
     tcase_add_test(all, the_folder_is_made_for_us_alone);

@@ -30,21 +30,21 @@ static bool is_ours(const struct stat *info)
 }
 
 /* Code that is loaded from the cache runs with our rights: no other user may be able to write into it. */
-static gantry_status check_folder(const char *path, gantry_error *err)
+static gantry_status check_folder(int folder, const char *path, gantry_error *err)
 {
     struct stat info;
-    if (stat(path, &info) != 0)
+    if (fstat(folder, &info) != 0)
         return gy_fail_errno(err, "read the cache folder", path);
-    if (!S_ISDIR(info.st_mode) || !is_ours(&info)) {
-        return gy_fail(err, GANTRY_E_IO, NULL,
-                       "the cache folder %s is not a folder that only you can write to; correct its owner and mode, or "
-                       "set XDG_CACHE_HOME",
-                       path);
-    }
-    return GANTRY_OK;
+    if (is_ours(&info))
+        return GANTRY_OK;
+    return gy_fail(
+        err, GANTRY_E_IO, NULL,
+        "the cache folder %s is not a folder that only you can write to: it belongs to user %lu and has mode "
+        "%04o, and you are user %lu; correct its owner and mode (0700), or set XDG_CACHE_HOME",
+        path, (unsigned long)info.st_uid, (unsigned)info.st_mode & 07777, (unsigned long)geteuid());
 }
 
-static gantry_status cache_folder(char **folder, gantry_error *err)
+static gantry_status find_folder(char **folder, gantry_error *err)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     char *base = NULL;
@@ -57,7 +57,6 @@ static gantry_status cache_folder(char **folder, gantry_error *err)
     char *full = base ? gy_path_join(base, "gantry") : NULL;
     gantry_status status = full ? make_folder(base, err) : gy_fail_nomem(err);
     status = status ? status : make_folder(full, err);
-    status = status ? status : check_folder(full, err);
     gy_free(base);
     if (status) {
         gy_free(full);
@@ -67,31 +66,58 @@ static gantry_status cache_folder(char **folder, gantry_error *err)
     return GANTRY_OK;
 }
 
-gantry_status gy_cache_path(char **path, uint64_t hash, const char *ending, gantry_error *err)
+static gantry_status open_folder(int *folder, const char *path, gantry_error *err)
 {
-    char *folder = NULL;
-    GY_TRY(cache_folder(&folder, err));
-    char name[40];
-    snprintf(name, sizeof name, "%016" PRIx64 "%s", hash, ending);
-    char *joined = gy_path_join(folder, name);
-    gy_free(folder);
-    if (!joined)
-        return gy_fail_nomem(err);
-    *path = joined;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return gy_fail_errno(err, "open the cache folder", path);
+    gantry_status status = check_folder(fd, path, err);
+    if (status) {
+        close(fd);
+        return status;
+    }
+    *folder = fd;
     return GANTRY_OK;
 }
 
-/* ---- files that say whether they are whole ---- */
+gantry_status gy_cache_open(gy_cache_entry *entry, uint64_t hash, const char *ending, gantry_error *err)
+{
+    char *path = NULL, name[40];
+    int folder = -1;
+    GY_TRY(find_folder(&path, err));
+    snprintf(name, sizeof name, "%016" PRIx64 "%s", hash, ending);
+    gantry_status status = open_folder(&folder, path, err);
+    char *joined = status ? NULL : gy_path_join(path, name);
+    gy_free(path);
+    if (!status && !joined) {
+        close(folder);
+        status = gy_fail_nomem(err);
+    }
+    if (status)
+        return status;
+    *entry = (gy_cache_entry){ folder, joined, joined + strlen(joined) - strlen(name) };
+    return GANTRY_OK;
+}
 
-static const char mark[8] = "gantry 1";
+void gy_cache_close(gy_cache_entry *entry)
+{
+    close(entry->folder);
+    gy_free(entry->path);
+}
+
+/* ---- entries that say whether they are whole ---- */
+
+static const char mark[8] = "gantry 2";
 typedef struct seal {
     char mark[8];
     uint64_t bytes, hash;
 } seal;
 
-static seal seal_of(const void *data, size_t bytes)
+/* The name is part of it: an entry is good for what it was made from. */
+static seal seal_of(const gy_cache_entry *entry, const void *data, size_t bytes)
 {
-    seal s = { .bytes = bytes, .hash = gy_hash_bytes(data, bytes, bytes) };
+    uint64_t seed = gy_hash_bytes(entry->name, strlen(entry->name), bytes);
+    seal s = { .bytes = bytes, .hash = gy_hash_bytes(data, bytes, seed) };
     memcpy(s.mark, mark, sizeof mark);
     return s;
 }
@@ -108,60 +134,100 @@ static bool put_all(int fd, const void *data, size_t bytes)
     return true;
 }
 
-static bool put_sealed(const char *path, const void *data, size_t bytes)
+/* Flushed before it is renamed: after a crash of the computer a name would else stand for blocks never written. */
+static bool put_sealed(const gy_cache_entry *entry, int folder, const char *name, const void *data, size_t bytes)
 {
-    seal s = seal_of(data, bytes);
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    seal s = seal_of(entry, data, bytes);
+    int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return false;
-    bool written = put_all(fd, data, bytes) && put_all(fd, &s, sizeof s);
-    return close(fd) == 0 && written;
+    bool written = put_all(fd, data, bytes) && put_all(fd, &s, sizeof s) && fsync(fd) == 0;
+    int code = errno;
+    if (close(fd) != 0 && written)
+        return false;
+    errno = code;
+    return written;
 }
 
-/* Under a name of our own first: two processes, or threads, may keep the same thing. */
-gantry_status gy_cache_keep(const char *path, const void *data, size_t bytes, gantry_error *err)
+gantry_status gy_cache_keep(const gy_cache_entry *entry, const void *data, size_t bytes, gantry_error *err)
 {
-    gy_text temporary = { 0 };
-    gy_text_printf(&temporary, "%s.%ld-%zx.tmp", path, (long)getpid(), (size_t)(uintptr_t)&temporary);
-    if (temporary.failed) {
-        gy_text_free(&temporary);
-        return gy_fail_nomem(err);
-    }
+    gy_cache_work work;
+    GY_TRY(gy_cache_work_begin(&work, entry, err));
     gantry_status status = GANTRY_OK;
-    unlink(temporary.at); /* of a process that had our number */
-    if (!put_sealed(temporary.at, data, bytes) || rename(temporary.at, path) != 0) {
-        status = gy_fail_errno(err, "write", path);
-        unlink(temporary.at);
-    }
-    gy_text_free(&temporary);
+    if (!put_sealed(entry, work.folder, "entry", data, bytes) ||
+        renameat(work.folder, "entry", entry->folder, entry->name) != 0)
+        status = gy_fail_errno(err, "write", entry->path);
+    gy_cache_work_end(&work);
     return status;
 }
 
-static bool is_whole(const char *data, size_t *bytes)
+static bool get_all(int fd, void *to, size_t bytes)
 {
-    seal found;
-    if (*bytes < sizeof found)
-        return false;
-    size_t length = *bytes - sizeof found;
-    memcpy(&found, data + length, sizeof found);
-    seal wanted = seal_of(data, length);
-    *bytes = length;
-    return memcmp(&found, &wanted, sizeof found) == 0;
+    for (char *at = to; bytes > 0;) {
+        ssize_t got = read(fd, at, bytes);
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return false;
+        at += got > 0 ? got : 0;
+        bytes -= got > 0 ? (size_t)got : 0;
+    }
+    return true;
 }
 
-bool gy_cache_find(const char *path, char **data, size_t *bytes)
+/* The length of what is kept in a file that may be ours: so far only the seal's own word for it, read before the rest,
+ * since a damaged file may be huge. */
+static bool find_length(int fd, size_t *bytes)
 {
     struct stat info;
-    char *read = NULL;
-    size_t length = 0;
-    if (stat(path, &info) != 0 || !is_ours(&info) || gy_file_read(&read, &length, path, NULL))
+    seal s;
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || !is_ours(&info) || info.st_size < (off_t)sizeof s)
         return false;
-    if (!is_whole(read, &length)) {
-        gy_free(read);
-        return false;
+    *bytes = (size_t)info.st_size - sizeof s;
+    return pread(fd, &s, sizeof s, (off_t)*bytes) == sizeof s && s.bytes == *bytes;
+}
+
+static char *read_sealed(const gy_cache_entry *entry, int fd, size_t bytes)
+{
+    seal found;
+    char *data = gy_alloc(bytes + 1);
+    if (!data)
+        return NULL;
+    if (get_all(fd, data, bytes) && get_all(fd, &found, sizeof found)) {
+        seal wanted = seal_of(entry, data, bytes);
+        data[bytes] = '\0';
+        if (memcmp(&found, &wanted, sizeof found) == 0)
+            return data;
     }
-    read[length] = '\0';
+    gy_free(data);
+    return NULL;
+}
+
+bool gy_cache_find(const gy_cache_entry *entry, char **data, size_t *bytes)
+{
+    int fd = openat(entry->folder, entry->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    size_t length = 0;
+    char *read = find_length(fd, &length) ? read_sealed(entry, fd, length) : NULL;
+    close(fd);
+    if (!read)
+        return false;
     *data = read;
     *bytes = length;
     return true;
+}
+
+/* ---- sources ---- */
+
+gantry_status gy_code_file_check(const char *path, gantry_error *err)
+{
+    struct stat info;
+    if (stat(path, &info) != 0 || (S_ISREG(info.st_mode) && access(path, R_OK) != 0))
+        return gy_fail_errno(err, "open", path);
+    if (S_ISREG(info.st_mode))
+        return GANTRY_OK;
+    return gy_fail(err, GANTRY_E_IO, NULL, "%s is not a regular file but %s; code is read from regular files only",
+                   path,
+                   S_ISDIR(info.st_mode)    ? "a folder"
+                   : S_ISFIFO(info.st_mode) ? "a pipe"
+                                            : "a device or socket");
 }

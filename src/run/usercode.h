@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * Kernels whose host version is named in a graph file: a C file, compiled with the system's compiler ($CC, else cc)
- * into a shared object, or a shared object. Compiled ones are kept in $XDG_CACHE_HOME/gantry or ~/.cache/gantry under a
- * name made from the preprocessed text, the compiler's version and the flags, so that nothing is compiled twice.
+ * into a shared object, or a shared object. Compiled ones are kept (base/cache.h) under a name made from the
+ * preprocessed text with its macros, the compiler's version and all words of its command, so that nothing is compiled
+ * twice. What was compiled is loaded from a copy in memory that nobody can change.
  *
  * The function has the type gantry_kernel_fn; its name is `entry`, else the kernel's name.
  */
@@ -11,19 +12,27 @@
 
 #include "graph/graph.h"
 
-/* Open shared objects and the functions found in them, per kernel of the graph. Zero-initialised is ready. */
+/* Open shared objects and the functions found in them, per kernel of the graph; kernels in the same file share an
+ * object, which the first of them holds. Zero-initialised is ready. */
 typedef struct gy_user_code {
     gantry_kernel_fn *function; /* NULL entries: not loaded */
-    void **object;
+    void **object;              /* NULL entries: not loaded, or held by another kernel */
     uint32_t count;
 } gy_user_code;
 
 /* Loads the code of one kernel of the graph, which has some. Loading twice is fine. E_IO: the file, the cache or the
- * compiler; E_GRAPH: it does not compile, load, or has no such function, with the first lines of the output. */
+ * compiler; E_TIMEOUT: the compiler does not end; E_GRAPH: it does not compile, load, or has no such function, with the
+ * first lines of the output. */
 gantry_status gy_user_code_load(gy_user_code *code, const gantry_graph *graph, uint32_t kernel, gantry_error *err);
 void gy_user_code_free(gy_user_code *code);
 
-/* usercode_compile.c: the path of the shared object made from a C file (gy_free). */
-gantry_status gy_compile_c(char **object, const char *source, gantry_error *err);
+/* A shared object in memory; `at` is gy_free's. */
+typedef struct gy_object {
+    char *at;
+    size_t bytes;
+} gy_object;
+
+/* usercode_compile.c: what a C file is compiled to, or what was kept of it. */
+gantry_status gy_compile_c(gy_object *object, const char *source, gantry_error *err);
 
 #endif

@@ -3,26 +3,20 @@
 
 #include "base/cache.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "run/usercode_command.h"
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
-#include <stdio.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
-enum { MOST_SHOWN = 361 }; /* of a compiler's complaints, in a record's 512 characters */
-
-/* Where <gantry/kernel.h> is: beside the installed library, wherever it was moved to; in the source tree; as it was to
- * be installed. */
+/* Where <gantry/kernel.h> is: beside the installed library, wherever it was moved to, or as it was to be installed; in
+ * the source tree only for a library that lies where it was built. */
 #ifndef GY_INCLUDE_FROM_LIBRARY
 #define GY_INCLUDE_FROM_LIBRARY "../include"
 #endif
@@ -32,9 +26,13 @@ enum { MOST_SHOWN = 361 }; /* of a compiler's complaints, in a record's 512 char
 #ifndef GY_INCLUDE_INSTALL
 #define GY_INCLUDE_INSTALL "."
 #endif
-static const char *const flags[] = { "-std=gnu11",      "-O2", "-fPIC",           "-ffp-contract=off", "-I",
-                                     GY_INCLUDE_SOURCE, "-I",  GY_INCLUDE_INSTALL };
+#ifndef GY_BUILD_FOLDER
+#define GY_BUILD_FOLDER ""
+#endif
+static const char *const flags[] = { "-std=gnu11", "-O2", "-fPIC", "-ffp-contract=off" };
 enum { FLAGS = sizeof flags / sizeof *flags };
+
+/* ---- commands ---- */
 
 typedef GY_VEC(char *) words;
 
@@ -58,40 +56,52 @@ static bool add_word(words *w, const char *text, size_t length)
 /* $CC may hold arguments ("ccache gcc -m64"). */
 static bool add_compiler(words *w)
 {
+    static const char blank[] = " \t\n";
     const char *cc = getenv("CC");
-    cc = cc && *cc ? cc : "cc";
-    while (*cc) {
-        size_t length = strcspn(cc, " ");
-        if (length > 0 && !add_word(w, cc, length))
+    cc = cc && cc[strspn(cc, blank)] ? cc : "cc";
+    while (*(cc += strspn(cc, blank))) {
+        size_t length = strcspn(cc, blank);
+        if (!add_word(w, cc, length))
             return false;
-        cc += length + (cc[length] == ' ');
+        cc += length;
     }
     return true;
 }
 
-static bool add_own_include(words *w)
+static bool add_include(words *w, const char *folder)
+{
+    return add_word(w, "-I", 2) && add_word(w, folder, strlen(folder));
+}
+
+static bool is_build_folder(const char *folder)
+{
+    char real[PATH_MAX];
+    return realpath(folder, real) &&
+           (strcmp(real, GY_BUILD_FOLDER "/lib") == 0 || strcmp(real, GY_BUILD_FOLDER "/tests/lib") == 0);
+}
+
+static bool add_includes(words *w)
 {
     static const char anchor; /* an address inside this library, for dladdr to find its file */
     Dl_info self;
     const char *slash = dladdr(&anchor, &self) && self.dli_fname ? strrchr(self.dli_fname, '/') : NULL;
     if (!slash)
-        return true;
+        return add_include(w, GY_INCLUDE_INSTALL);
     gy_text path = { 0 };
     gy_text_add_n(&path, self.dli_fname, (size_t)(slash - self.dli_fname) + 1);
+    bool built = !path.failed && is_build_folder(path.at);
     gy_text_add(&path, GY_INCLUDE_FROM_LIBRARY);
-    bool ok = !path.failed && add_word(w, "-I", 2) && add_word(w, path.at, path.length);
+    bool ok = !path.failed && add_include(w, path.at) && add_include(w, built ? GY_INCLUDE_SOURCE : GY_INCLUDE_INSTALL);
     gy_text_free(&path);
     return ok;
 }
 
 static bool add_flags(words *w)
 {
-    if (!add_own_include(w))
-        return false;
     for (size_t i = 0; i < FLAGS; i++)
         if (!add_word(w, flags[i], strlen(flags[i])))
             return false;
-    return true;
+    return add_includes(w);
 }
 
 /* Compiler, then our flags if `with_flags`, then the extra words up to NULL. */
@@ -105,138 +115,151 @@ static bool make_command(words *w, bool with_flags, const char *const *extra)
     return gy_vec_push(w, NULL);
 }
 
-/* Reads a descriptor to its end. */
-static bool read_all(int fd, gy_text *text)
+/* All words of a command, told apart by the 0 behind each. */
+static uint64_t hash_words(const words *w, uint64_t hash)
 {
-    char block[4096];
-    for (;;) {
-        ssize_t got = read(fd, block, sizeof block);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return got == 0 && !text->failed;
-        gy_text_add_n(text, block, (size_t)got);
-    }
+    for (size_t i = 0; i < w->count && w->at[i]; i++)
+        hash = gy_hash_bytes(w->at[i], strlen(w->at[i]) + 1, hash);
+    return hash;
 }
 
-static int spawn(pid_t *child, char *const *command, int output)
-{
-    posix_spawn_file_actions_t actions;
-    int code = posix_spawn_file_actions_init(&actions);
-    if (code)
-        return code;
-    code = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    code = code ? code : posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-    code = code ? code : posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
-    code = code ? code : posix_spawnp(child, command[0], &actions, NULL, command, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    return code;
-}
+/* ---- what it is compiled from ---- */
 
-static int wait_for(pid_t child)
-{
-    int result = 0;
-    while (waitpid(child, &result, 0) < 0)
-        if (errno != EINTR)
-            return -1;
-    return result;
-}
+typedef struct job {
+    const char *source;
+    gy_compilers compilers;
+    uint64_t hash;
+    bool known; /* the hash says all that the object depends on */
+} job;
 
-/* Runs a command; its output and complaints in `text`. *result is 0 if it ended well. */
-static gantry_status run_command(words *command, gy_text *text, int *result, gantry_error *err)
-{
-    int pipe_ends[2];
-    if (pipe2(pipe_ends, O_CLOEXEC) != 0)
-        return gy_fail_errno(err, "start", command->at[0]);
-    pid_t child;
-    int code = spawn(&child, command->at, pipe_ends[1]);
-    close(pipe_ends[1]);
-    if (code) {
-        close(pipe_ends[0]);
-        errno = code;
-        gy_fail_errno(err, "start the C compiler", command->at[0]);
-        return GANTRY_E_IO;
-    }
-    bool read = read_all(pipe_ends[0], text);
-    close(pipe_ends[0]);
-    *result = wait_for(child);
-    return read ? GANTRY_OK : gy_fail_nomem(err);
-}
-
-static gantry_status compiler(bool with_flags, const char *const *extra, gy_text *text, int *result, gantry_error *err)
+static gantry_status run(job *j, bool with_flags, const char *const *extra, const char *folder, gy_text *text,
+                         gantry_error *err)
 {
     words command = { 0 };
-    gantry_status status =
-        make_command(&command, with_flags, extra) ? run_command(&command, text, result, err) : gy_fail_nomem(err);
+    gantry_status status = make_command(&command, with_flags, extra)
+                               ? gy_compilers_run(&j->compilers, command.at, folder, text, err)
+                               : gy_fail_nomem(err);
     free_words(&command);
     return status;
 }
 
-/* An error record holds one line. */
-static gantry_status fail_compile(const char *source, const gy_text *text, gantry_error *err)
+/* A source may have 0 bytes. */
+static bool has(const gy_text *text, const char *word)
 {
-    char shown[MOST_SHOWN];
-    gy_lines_text(shown, sizeof shown, text->length ? text->at : "");
-    return gy_fail(err, GANTRY_E_GRAPH, NULL, "%s does not compile: %s", source, *shown ? shown : "no output");
+    return memmem(text->at, text->length, word, strlen(word)) != NULL;
 }
 
-static gantry_status hash_text(uint64_t *hash, const char *source, gantry_error *err)
+/* With the macros of the compiler, which differ where -march=native does. */
+static gantry_status hash_text(job *j, gantry_error *err)
 {
-    gy_text text = { 0 }, version = { 0 };
-    int result = 0;
-    gantry_status status = compiler(true, (const char *const[]){ "-E", source, NULL }, &text, &result, err);
-    if (status == GANTRY_OK && result != 0)
-        status = fail_compile(source, &text, err);
-    if (status == GANTRY_OK)
-        status = compiler(false, (const char *const[]){ "--version", NULL }, &version, &result, err);
-    if (status == GANTRY_OK) {
-        uint64_t h = gy_hash_bytes(version.length ? version.at : "", version.length, sizeof(gantry_launch));
-        for (size_t i = 0; i < FLAGS; i++)
-            h = gy_hash_bytes(flags[i], strlen(flags[i]), h);
-        *hash = gy_hash_bytes(text.length ? text.at : "", text.length, h);
+    gy_text text = { 0 };
+    gantry_status status = run(j, true, (const char *const[]){ "-E", "-dD", j->source, NULL }, NULL, &text, err);
+    if (status == GANTRY_OK && text.length) {
+        j->hash = gy_hash_bytes(text.at, text.length, j->hash);
+        j->known = !has(&text, ".incbin") && !has(&text, ".include"); /* the assembler reads more */
     }
     gy_text_free(&text);
+    return status;
+}
+
+/* A compiler that does not know the word says something, too. */
+static gantry_status hash_version(job *j, gantry_error *err)
+{
+    gy_text version = { 0 };
+    gantry_status status = run(j, false, (const char *const[]){ "--version", NULL }, NULL, &version, err);
+    status = status == GANTRY_E_GRAPH ? GANTRY_OK : status;
+    if (status == GANTRY_OK)
+        j->hash = gy_hash_bytes(version.length ? version.at : "", version.length, j->hash);
     gy_text_free(&version);
     return status;
 }
 
-/* Under a name of our own first: two processes, or threads, may compile the same thing. */
-static gantry_status compile_to(const char *object, const char *source, gantry_error *err)
+static gantry_status hash_command(job *j, gantry_error *err)
 {
-    gy_text temporary = { 0 }, text = { 0 };
-    gy_text_printf(&temporary, "%s.%ld-%zx.tmp", object, (long)getpid(), (size_t)(uintptr_t)&text);
-    if (temporary.failed) {
-        gy_text_free(&temporary);
-        return gy_fail_nomem(err);
-    }
-    int result = 0;
-    const char *const extra[] = { "-shared", "-o", temporary.at, source, "-lm", NULL };
-    gantry_status status = compiler(true, extra, &text, &result, err);
-    if (status == GANTRY_OK && result != 0)
-        status = fail_compile(source, &text, err);
-    if (status == GANTRY_OK && rename(temporary.at, object) != 0)
-        status = gy_fail_errno(err, "write", object);
-    if (status)
-        unlink(temporary.at);
-    gy_text_free(&temporary);
+    words command = { 0 };
+    bool room = make_command(&command, true, (const char *const[]){ NULL });
+    j->hash = room ? hash_words(&command, sizeof(gantry_launch)) : 0;
+    free_words(&command);
+    return room ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+static gantry_status find_hash(job *j, gantry_error *err)
+{
+    GY_TRY(hash_command(j, err));
+    GY_TRY(hash_text(j, err));
+    return hash_version(j, err);
+}
+
+/* ---- compiling ---- */
+
+static gantry_status compile_to(job *j, const char *object, const char *folder, gantry_error *err)
+{
+    gy_text text = { 0 };
+    const char *const extra[] = { "-shared", "-o", object, j->source, "-lm", NULL };
+    gantry_status status = run(j, true, extra, folder, &text, err);
+    if (status == GANTRY_OK && access(object, R_OK) != 0)
+        status = gy_compilers_fail(j->source, "the compiler made no object and did not say why", err);
     gy_text_free(&text);
     return status;
 }
 
-gantry_status gy_compile_c(char **object, const char *source, gantry_error *err)
+static gantry_status compile(gy_object *object, job *j, const gy_cache_entry *entry, gantry_error *err)
 {
-    if (access(source, R_OK) != 0)
-        return gy_fail_errno(err, "open", source);
-    uint64_t hash;
-    gantry_status status = hash_text(&hash, source, err);
-    char *path = NULL;
-    status = status ? status : gy_cache_path(&path, hash, ".so", err);
-    if (status)
-        return status;
-    if (access(path, R_OK) != 0 && (status = compile_to(path, source, err)) != GANTRY_OK) {
-        gy_free(path);
+    gy_cache_work work;
+    GY_TRY(gy_cache_work_begin(&work, entry, err));
+    char *path = gy_path_join(work.path, "object.so");
+    gantry_status status = path ? compile_to(j, path, work.path, err) : gy_fail_nomem(err);
+    status = status ? status : gy_file_read(&object->at, &object->bytes, path, err);
+    gy_free(path);
+    gy_cache_work_end(&work);
+    return status;
+}
+
+/* A source that was saved meanwhile has another hash by now: what was compiled may be of either text. */
+static gantry_status keep(const gy_object *object, job *j, const gy_cache_entry *entry, gantry_error *err)
+{
+    uint64_t before = j->hash;
+    GY_TRY(find_hash(j, err));
+    return j->known && j->hash == before ? gy_cache_keep(entry, object->at, object->bytes, err) : GANTRY_OK;
+}
+
+static gantry_status find_or_compile(gy_object *object, job *j, gantry_error *err)
+{
+    gy_cache_entry entry;
+    gy_object made = { 0 };
+    GY_TRY(gy_cache_open(&entry, j->hash, ".so", err));
+    gantry_status status = GANTRY_OK;
+    if (!j->known || !gy_cache_find(&entry, &made.at, &made.bytes)) {
+        status = compile(&made, j, &entry, err);
+        if (status == GANTRY_OK && j->known)
+            status = keep(&made, j, &entry, err);
+    }
+    gy_cache_close(&entry);
+    if (status) {
+        gy_free(made.at);
         return status;
     }
-    *object = path;
+    *object = made;
     return GANTRY_OK;
+}
+
+static gantry_status compile_source(gy_object *object, const char *source, gantry_error *err)
+{
+    job j = { .source = source };
+    GY_TRY(gy_code_file_check(source, err));
+    GY_TRY(gy_compilers_begin(&j.compilers, source, err));
+    gantry_status status = find_hash(&j, err);
+    status = status ? status : find_or_compile(object, &j, err);
+    gy_compilers_end(&j.compilers);
+    return status;
+}
+
+gantry_status gy_compile_c(gy_object *object, const char *source, gantry_error *err)
+{
+    if (*source != '-' && *source != '@') /* which compilers take for something else than a file */
+        return compile_source(object, source, err);
+    char *path = gy_path_join(".", source);
+    gantry_status status = path ? compile_source(object, path, err) : gy_fail_nomem(err);
+    gy_free(path);
+    return status;
 }

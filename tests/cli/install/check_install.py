@@ -53,6 +53,8 @@ def own_kernels_compile(prefix, folder, source, cc):
     words = next(line for line in note.read_text().splitlines() if "half.c" in line).split()
     first = pathlib.Path(words[words.index("-I") + 1]).resolve()
     assert (first / "gantry" / "kernel.h").exists() and str(first).startswith(str(prefix)), first
+    searched = [word for before, word in zip(words, words[1:]) if before == "-I"]
+    assert not any(pathlib.Path(word).resolve().is_relative_to(source) for word in searched), searched
     note.unlink()
 
 

@@ -11,6 +11,7 @@
 
 #include <elf.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -239,6 +240,73 @@ START_TEST(names_by_macros_are_compiled_every_time)
 }
 END_TEST
 
+/* A cubin under the name of another is not what was asked for. */
+START_TEST(entries_are_not_mixed_up)
+{
+    gy_nvrtc n = opened();
+    char first[256], second[256], command[600];
+    write_scale();
+    ck_assert_int_eq(times(&n, "scale.cu", 90), 1);
+    ck_assert_int_eq(folder_cached(".cubin", first, sizeof first), 1);
+    snprintf(command, sizeof command, "mv %s %s", first, folder_path("kept"));
+    ck_assert_int_eq(system(command), 0);
+    folder_write("factor.h", "#define FACTOR 4.f\n");
+    ck_assert_int_eq(times(&n, "scale.cu", 90), 1);
+    ck_assert_int_eq(folder_cached(".cubin", second, sizeof second), 1);
+    snprintf(command, sizeof command, "mv %s %s", folder_path("kept"), second);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_int_eq(times(&n, "scale.cu", 90), 1);
+    folder_remove();
+}
+END_TEST
+
+static int change_and_compile(struct _nvrtcProgram *program, int count, const char *const *options)
+{
+    folder_write("factor.h", "#define FACTOR 5.f\n");
+    return count_and_compile(program, count, options);
+}
+
+/* Somebody saves a file while it is compiled: the code is not that of the text which was read before. */
+START_TEST(sources_that_change_meanwhile_are_not_kept)
+{
+    gy_nvrtc n = opened();
+    char path[256];
+    write_scale();
+    n.nvrtcCompileProgram = change_and_compile;
+    ck_assert_int_eq(times(&n, "scale.cu", 90), 1);
+    ck_assert_int_eq(folder_cached(".cubin", path, sizeof path), 0);
+    n.nvrtcCompileProgram = count_and_compile;
+    ck_assert_int_eq(times(&n, "scale.cu", 90), 1);
+    ck_assert_int_eq(times(&n, "scale.cu", 90), 0);
+    folder_remove();
+}
+END_TEST
+
+START_TEST(pipes_are_not_read)
+{
+    gy_nvrtc n = opened();
+    char path[256];
+    gy_code code = { 0 };
+    gantry_error err = { 0 };
+    write_scale();
+    ck_assert_int_eq(times(&n, "scale.cu", 90), 1);
+    ck_assert_int_eq(folder_cached(".cubin", path, sizeof path), 1);
+    ck_assert(unlink(path) == 0 && mkfifo(path, 0600) == 0); /* in place of what was kept */
+    ck_assert_int_eq(times(&n, "scale.cu", 90), 1);
+    ck_assert_int_eq(times(&n, "scale.cu", 90), 0);
+    ck_assert_int_eq(mkfifo(folder_path("pipe.cu"), 0600), 0);
+    ck_assert_int_eq(gy_nvrtc_compile(&code, &n, folder_path("pipe.cu"), folder, 90, &err), GANTRY_E_IO);
+    ck_assert_msg(strstr(err.text, "/pipe.cu is not a regular file but a pipe"), "%s", err.text);
+    ck_assert(unlink(folder_path("factor.h")) == 0 && mkfifo(folder_path("factor.h"), 0600) == 0);
+    ck_assert_int_eq(gy_nvrtc_compile(&code, &n, folder_path("scale.cu"), folder, 90, &err), GANTRY_E_IO);
+    ck_assert_msg(strstr(err.text, "/factor.h is not a regular file but a pipe"), "%s", err.text);
+    folder_write("zero.cu", "#include \"/dev/zero\"\n");
+    ck_assert_int_eq(gy_nvrtc_compile(&code, &n, folder_path("zero.cu"), folder, 90, &err), GANTRY_E_IO);
+    ck_assert_msg(strstr(err.text, "/dev/zero is not a regular file but a device"), "%s", err.text);
+    folder_remove();
+}
+END_TEST
+
 static void damage(const char *path, long at, bool cut)
 {
     struct stat info;
@@ -378,6 +446,9 @@ int main(void)
         tcase_add_test(tests, nothing_is_compiled_twice);
         tcase_add_test(tests, names_by_macros_are_compiled_every_time);
         tcase_add_test(tests, damaged_files_are_made_again);
+        tcase_add_test(tests, entries_are_not_mixed_up);
+        tcase_add_test(tests, sources_that_change_meanwhile_are_not_kept);
+        tcase_add_test(tests, pipes_are_not_read);
         tcase_add_test(tests, mistakes_are_told);
         tcase_add_test(tests, out_of_memory);
         tcase_add_test(tests, toolkit_headers);

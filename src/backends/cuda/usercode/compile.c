@@ -113,36 +113,53 @@ typedef struct source {
     gy_nvrtc_options options;
 } source;
 
-/* *path stays NULL where it cannot be known what the source depends on: it is compiled every time then. */
-static gantry_status find_place(char **path, const gy_nvrtc *n, const source *s, gantry_error *err)
+/* *known: the hash says all that the code depends on; else it is compiled every time. */
+static gantry_status hash_source(uint64_t *hash, bool *known, const gy_nvrtc *n, const source *s, gantry_error *err)
 {
-    uint64_t hash = gy_hash64((uint64_t)n->major << 32 | (uint64_t)n->minor);
-    bool known = true;
+    *hash = gy_hash64((uint64_t)n->major << 32 | (uint64_t)n->minor);
+    *known = true;
     for (size_t i = 0; i < s->options.count; i++)
-        hash = gy_hash_bytes(s->options.at[i], strlen(s->options.at[i]) + 1, hash);
-    gantry_status status = gy_includes_hash(&hash, &known, s->path, s->text, s->length, s->folders, 2, err);
-    return status || !known ? status : gy_cache_path(path, hash, s->target.exact ? ".cubin" : ".ptx", err);
+        *hash = gy_hash_bytes(s->options.at[i], strlen(s->options.at[i]) + 1, *hash);
+    return gy_includes_hash(hash, known, s->path, s->text, s->length, s->folders, 2, err);
 }
 
-static gantry_status compile_source(gy_code *code, const gy_nvrtc *n, source *s, gantry_error *err)
+/* A file that was saved meanwhile has another hash by now: what was compiled may be of either text. */
+static gantry_status keep(const gy_code *code, uint64_t hash, const gy_nvrtc *n, const source *s,
+                          const gy_cache_entry *entry, gantry_error *err)
 {
-    char *place = NULL;
-    gantry_status status = find_place(&place, n, s, err);
-    if (status || (place && gy_cache_find(place, &code->at, &code->bytes))) {
-        gy_free(place);
-        return status;
-    }
+    uint64_t now;
+    bool known;
+    GY_TRY(hash_source(&now, &known, n, s, err));
+    return known && now == hash ? gy_cache_keep(entry, code->at, code->bytes, err) : GANTRY_OK;
+}
+
+static gantry_status compile_and_keep(gy_code *code, uint64_t hash, const gy_nvrtc *n, const source *s,
+                                      const gy_cache_entry *entry, gantry_error *err)
+{
     gy_code made = { 0 };
-    status = compile(&made, n, s->path, s->text, s->target, &s->options, err);
-    if (status == GANTRY_OK && place)
-        status = gy_cache_keep(place, made.at, made.bytes, err);
-    gy_free(place);
+    GY_TRY(compile(&made, n, s->path, s->text, s->target, &s->options, err));
+    gantry_status status = keep(&made, hash, n, s, entry, err);
     if (status) {
         gy_free(made.at);
         return status;
     }
     *code = made;
     return GANTRY_OK;
+}
+
+static gantry_status compile_source(gy_code *code, const gy_nvrtc *n, const source *s, gantry_error *err)
+{
+    uint64_t hash;
+    bool known;
+    gy_cache_entry entry;
+    GY_TRY(hash_source(&hash, &known, n, s, err));
+    if (!known)
+        return compile(code, n, s->path, s->text, s->target, &s->options, err);
+    GY_TRY(gy_cache_open(&entry, hash, s->target.exact ? ".cubin" : ".ptx", err));
+    gantry_status status =
+        gy_cache_find(&entry, &code->at, &code->bytes) ? GANTRY_OK : compile_and_keep(code, hash, n, s, &entry, err);
+    gy_cache_close(&entry);
+    return status;
 }
 
 gantry_status gy_nvrtc_compile(gy_code *code, const gy_nvrtc *nvrtc, const char *path, const char *folder,
@@ -153,6 +170,7 @@ gantry_status gy_nvrtc_compile(gy_code *code, const gy_nvrtc *nvrtc, const char 
     s.folders[0] = own;
     s.folders[1] = folder && *folder ? folder : ".";
     gantry_status status = own ? choose_target(&s.target, nvrtc, capability, path, err) : gy_fail_nomem(err);
+    status = status ? status : gy_code_file_check(path, err);
     status = status ? status : gy_file_read(&s.text, &s.length, path, err);
     if (status == GANTRY_OK && !gy_nvrtc_options_make(&s.options, nvrtc, s.target, s.folders, 2))
         status = gy_fail_nomem(err);

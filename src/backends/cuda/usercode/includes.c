@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backends/cuda/usercode/includes.h"
 
+#include "base/cache.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/map.h"
@@ -10,6 +11,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct search {
     const char *const *folders;
@@ -17,6 +19,8 @@ typedef struct search {
     gy_names files; /* real paths, in the order in which they were found */
     uint64_t hash;
     bool known, nomem;
+    gantry_status status; /* of a file that cannot be read to its end */
+    gantry_error *err;
 } search;
 
 static bool is_word(char c)
@@ -29,6 +33,18 @@ static void add_bytes(search *s, const char *bytes, size_t length)
     s->hash = gy_hash_bytes(bytes, length, s->hash);
 }
 
+/* NVRTC would wait at a pipe for ever. A folder of that name it passes over. */
+static void add_file(search *s, const char *real)
+{
+    struct stat info;
+    if (stat(real, &info) != 0 || S_ISDIR(info.st_mode))
+        return;
+    if (S_ISREG(info.st_mode))
+        s->nomem = gy_names_add(&s->files, real, NULL) == GY_NO_NAME || s->nomem;
+    else if (!s->status)
+        s->status = gy_code_file_check(real, s->err);
+}
+
 /* A file that is not there may be there the next time: that it is found then changes the hash. */
 static void offer(search *s, const char *folder, const char *name)
 {
@@ -36,7 +52,7 @@ static void offer(search *s, const char *folder, const char *name)
     char *path = gy_path_join(folder, name);
     s->nomem = s->nomem || !path;
     if (path && realpath(path, real))
-        s->nomem = gy_names_add(&s->files, real, NULL) == GY_NO_NAME || s->nomem;
+        add_file(s, real);
     gy_free(path);
 }
 
@@ -111,9 +127,9 @@ static void scan_file(search *s, const char *path, const char *text, size_t leng
 gantry_status gy_includes_hash(uint64_t *hash, bool *known, const char *path, const char *text, size_t length,
                                const char *const *folders, size_t count, gantry_error *err)
 {
-    search s = { .folders = folders, .count = count, .hash = *hash, .known = true };
+    search s = { .folders = folders, .count = count, .hash = *hash, .known = true, .err = err };
     scan_file(&s, path, text, length);
-    for (uint32_t i = 0; i < s.files.count && !s.nomem; i++) {
+    for (uint32_t i = 0; i < s.files.count && !s.nomem && !s.status; i++) {
         char *inner = NULL;
         size_t bytes = 0;
         const char *name = gy_names_at(&s.files, i);
@@ -126,6 +142,7 @@ gantry_status gy_includes_hash(uint64_t *hash, bool *known, const char *path, co
     gy_names_free(&s.files);
     if (s.nomem)
         return gy_fail_nomem(err);
+    GY_TRY(s.status);
     *hash = s.hash;
     *known = *known && s.known;
     return GANTRY_OK;

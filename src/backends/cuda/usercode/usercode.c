@@ -3,6 +3,7 @@
 
 #include "backends/cuda/usercode/compile.h"
 #include "backends/cuda/usercode/entries.h"
+#include "base/cache.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -156,6 +157,12 @@ static gantry_status find(gy_user_kernel *k, const gy_code *code, const char *na
     return status;
 }
 
+static gantry_status read_code(gy_code *code, const char *path, gantry_error *err)
+{
+    GY_TRY(gy_code_file_check(path, err));
+    return gy_file_read(&code->at, &code->bytes, path, err);
+}
+
 static gantry_status open_code(gy_user_kernel *k, CUdevice device, const char *folder, gantry_error *err)
 {
     const gy_kernel_code *from = k->kernel->code;
@@ -163,7 +170,7 @@ static gantry_status open_code(gy_user_kernel *k, CUdevice device, const char *f
     gy_code code = { 0 };
     gantry_status status = !from->cuda       ? copy_image(&code, from->program, err)
                            : is_source(from) ? compile(&code, k, device, folder, err)
-                                             : gy_file_read(&code.at, &code.bytes, from->cuda, err);
+                                             : read_code(&code, from->cuda, err);
     status = status ? status : load(k, &code, name, err);
     status = status ? status : find(k, &code, name, err);
     gy_free(code.at);

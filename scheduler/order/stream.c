@@ -107,7 +107,7 @@ static bool find_free_lane(stream *st, queues *q, uint32_t device, gy_ticks read
 static uint32_t *host_lane_of(const stream *st, uint32_t device, const gy_op *op)
 {
     const gantry_schedule *s = st->p->schedule;
-    const gy_use *u = &s->use.at[op->use];
+    const gy_use *u = gy_vec_from(&s->use, op->use);
     uint32_t from = s->instances.at[u[0].instance].memory, to = s->instances.at[u[1].instance].memory;
     if (st->p->attempt->in_flight > 1)
         return NULL; /* it has that lane anyway */

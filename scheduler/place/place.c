@@ -181,7 +181,7 @@ static int64_t bytes_of_rank(const gy_plan *p, uint32_t task, uint32_t rank)
 {
     const gy_node *n = gy_plan_node(p, task);
     const gy_node_extra *x = gy_plan_extra(p, node_of(p, task));
-    const gy_access *a = &p->graph->access.at[n->access];
+    const gy_access *a = gy_vec_from(&p->graph->access, n->access);
     int64_t sum = 0;
     for (uint32_t k = 0; k < n->accesses; k++) {
         bool again = false; /* in place */

@@ -28,7 +28,7 @@ static bool stays_out(gy_spill *w, uint32_t x, uint32_t i)
 static bool reads_elsewhere(gy_spill *w, uint32_t i)
 {
     const gy_op *op = &w->old->op.at[i].op;
-    const gy_use *u = &w->old->use.at[op->use];
+    const gy_use *u = gy_vec_from(&w->old->use, op->use);
     if (!gy_spill_is_copy(op))
         return false;
     const gy_held *h = &w->held[u->instance];

@@ -21,7 +21,9 @@ bool gy_vec_grow_(void *at, size_t *capacity, size_t need, size_t item);
 /* Appends n items that the caller fills (uninitialised). */
 #define gy_vec_add(v, n) (gy_vec_reserve((v), (v)->count + (n)) && ((v)->count += (n), true))
 #define gy_vec_last(v)   (&(v)->at[(v)->count - 1])
-#define gy_vec_free(v)   (gy_free((v)->at), (v)->at = NULL, (v)->count = (v)->capacity = 0)
+/* The entries from the i-th on; NULL of an empty array, as C11 allows no sum of NULL and a number, not even 0. */
+#define gy_vec_from(v, i) ((v)->at ? (v)->at + (i) : NULL)
+#define gy_vec_free(v)    (gy_free((v)->at), (v)->at = NULL, (v)->count = (v)->capacity = 0)
 
 #include "base/memory.h"
 

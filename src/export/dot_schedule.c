@@ -30,7 +30,7 @@ static uint32_t shown_ops(const gantry_schedule *s)
 /* The rows that a copy moves, and its route: "x{0:10}", "host → gpu0". */
 static void add_copy_label(gy_text *to, const gantry_schedule *s, const gy_op *op)
 {
-    const gy_use *use = &s->use.at[op->use];
+    const gy_use *use = gy_vec_from(&s->use, op->use);
     gy_text name = { 0 };
     if (op->node < s->node_ids.count)
         gy_text_add(&name, s->node_ids.at[op->node]);

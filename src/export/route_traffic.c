@@ -9,7 +9,7 @@ static void add_ops(gy_route_traffic *traffic, const gantry_schedule *s, uint64_
         const gy_op *op = &s->ops.at[i];
         if (!gy_op_is_copy(op))
             continue;
-        const gy_use *use = &s->use.at[op->use];
+        const gy_use *use = gy_vec_from(&s->use, op->use);
         gy_route_traffic *t =
             &traffic[s->instances.at[use[0].instance].memory * n + s->instances.at[use[1].instance].memory];
         t->copies += times;

@@ -261,7 +261,7 @@ gantry_status gy_launch_describe(const gantry_graph *graph, uint32_t node, int64
 gantry_arg *gy_launch_arg_of(const gantry_graph *graph, uint32_t node, gantry_arg *args, uint32_t k)
 {
     const gy_node *n = &graph->nodes.at[node];
-    const gy_access *access = &graph->access.at[n->access];
+    const gy_access *access = gy_vec_from(&graph->access, n->access);
     gantry_arg *arg = &args[access[k].arg];
     if (!access[k].is_list)
         return arg;

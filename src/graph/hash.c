@@ -177,7 +177,7 @@ static void add_node(writer *w, const gantry_graph *g, uint32_t node)
     add(w, n->accesses);
     for (uint32_t i = 0; i < n->accesses; i++)
         add_access(w, &g->access.at[n->access + i]);
-    add_ids(w, g->after.at + n->after, n->afters);
+    add_ids(w, gy_vec_from(&g->after, n->after), n->afters);
     /* A node without attributes of its own is one whose attributes all have their defaults. */
     add_extra(w, gy_node_extra_of(g, node));
     flush(w);

@@ -47,7 +47,7 @@ static void describe_kernel(entry *e, const gantry_schedule *s, const gy_op *op)
 
 static void describe_copy(entry *e, const gantry_schedule *s, const gy_op *op)
 {
-    const gy_use *use = &s->use.at[op->use];
+    const gy_use *use = gy_vec_from(&s->use, op->use);
     e->from = s->instances.at[use[0].instance].memory;
     e->to = s->instances.at[use[1].instance].memory;
     e->bytes = (double)gy_use_bytes(s, &use[1]);

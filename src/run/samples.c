@@ -17,7 +17,7 @@ typedef struct sweep {
 
 static const gy_route *route_of(const gantry_schedule *s, const gy_op *op)
 {
-    const gy_use *use = &s->use.at[op->use];
+    const gy_use *use = gy_vec_from(&s->use, op->use);
     return gy_machine_route(s->machine, s->instances.at[use[0].instance].memory,
                             s->instances.at[use[1].instance].memory);
 }

@@ -36,7 +36,7 @@ static const gy_instance *instance_of(const gantry_schedule *s, const gy_op *op,
 static gantry_status check_copy(const gantry_schedule *s, size_t i, const uint32_t *geometry, gantry_error *err)
 {
     const gy_op *op = &s->ops.at[i];
-    const gy_use *u = &s->use.at[op->use];
+    const gy_use *u = gy_vec_from(&s->use, op->use);
     if (op->uses != 2 || u[0].mode != GANTRY_READ || u[1].mode != GANTRY_WRITE) {
         return BREACH("ops", i, "op %zu is a %s with %u uses; it has two, a read and a write", i,
                       gy_word(&gy_op_words, op->kind), op->uses);

@@ -43,7 +43,7 @@ static uint64_t spread_bytes(const gantry_schedule *s, const gy_op *op, const gy
  * it is not in the memory of the first write. */
 static uint64_t moved_bytes(const gantry_schedule *s, const gy_op *op)
 {
-    const gy_use *use = &s->use.at[op->use];
+    const gy_use *use = gy_vec_from(&s->use, op->use);
     switch (op->kind) {
     case GY_OP_COPY:
     case GY_OP_EVICT:

@@ -25,7 +25,7 @@ static const char *memory_of(const gantry_schedule *s, const gy_use *use)
 /* An op that the scheduler added has no id of a node: its text says what it does. */
 static void add_inserted(gy_text *to, const gantry_schedule *s, const gy_op *op)
 {
-    const gy_use *use = &s->use.at[op->use];
+    const gy_use *use = gy_vec_from(&s->use, op->use);
     switch (op->kind) {
     case GY_OP_COLLECTIVE:
         gy_text_printf(to, "%s ", gy_word(&gy_collective_words, op->collective));

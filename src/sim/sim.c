@@ -72,7 +72,7 @@ static gantry_status no_route(const gy_sim *sim, uint32_t op, uint32_t from, uin
 static gantry_status describe_copy(gy_sim *sim, gy_sim_job *j, gantry_error *err)
 {
     const gy_op *op = op_of(sim, j->item);
-    const gy_use *use = &sim->s->use.at[op->use];
+    const gy_use *use = gy_vec_from(&sim->s->use, op->use);
     uint32_t from = sim->s->instances.at[use[0].instance].memory;
     uint32_t to = sim->s->instances.at[use[1].instance].memory;
     const gy_route *route = gy_machine_route(sim->m, from, to);

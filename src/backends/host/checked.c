@@ -73,7 +73,7 @@ static gantry_status check_moved(gy_checked *c, uint32_t id, gantry_error *err)
 {
     const gantry_schedule *s = c->job->schedule;
     const gy_op *op = &s->ops.at[id];
-    const gy_use *use = &s->use.at[op->use];
+    const gy_use *use = gy_vec_from(&s->use, op->use);
     bool copies = gy_op_is_copy(op);
     gantry_status status = op->kind == GY_OP_COLLECTIVE ? gy_check_reads(c, id, 0, op->ins, err) : GANTRY_OK;
     if (status)

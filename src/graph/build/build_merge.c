@@ -192,11 +192,11 @@ bool gy_build_merge(gantry_graph *graph)
         return false;
     for (size_t i = 0; i < graph->nodes.count; i++) {
         gy_node *n = &graph->nodes.at[i];
-        gy_access *access = graph->access.at + n->access;
+        gy_access *access = gy_vec_from(&graph->access, n->access);
         uint32_t named = n->kernel == GY_NONE ? 0 : (uint32_t)graph->kernels.at[n->kernel].manifest->args;
         if (n->kernel != GY_NONE) {
             sort_accesses(access, n->accesses);
-            sort_scalars(graph->scalar.at + n->scalar, n->scalars);
+            sort_scalars(gy_vec_from(&graph->scalar, n->scalar), n->scalars);
         }
         number_args(access, n->accesses, named);
     }

@@ -50,7 +50,7 @@ static gantry_status say_overlap(const gantry_graph *g, const gy_node *n, const 
 
 static gantry_status check_pairs(const gantry_graph *g, const gy_node *n, gantry_error *err)
 {
-    const gy_access *at = &g->access.at[n->access];
+    const gy_access *at = gy_vec_from(&g->access, n->access);
     for (uint32_t i = 1; i < n->accesses; i++) {
         for (uint32_t k = 0; k < i; k++)
             if (conflict(&at[k], &at[i]) && !is_in_place(g, n, &at[k], &at[i]))

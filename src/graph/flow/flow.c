@@ -209,7 +209,7 @@ static void add_afters(builder *b, const gy_node *n, uint32_t iteration)
 /* After a loop both names of a carried pair mean one value: rows of it must not be written twice by one task. */
 static gantry_status check_aliases(const builder *b, const gy_node *n, gantry_error *err)
 {
-    const gy_access *at = &b->graph->access.at[n->access];
+    const gy_access *at = gy_vec_from(&b->graph->access, n->access);
     for (uint32_t i = 1; i < n->accesses; i++) {
         for (uint32_t k = 0; k < i; k++) {
             const gy_buffer *x = &b->graph->buffers.at[at[i].buffer], *y = &b->graph->buffers.at[at[k].buffer];

@@ -174,7 +174,7 @@ static void write_ranks(gy_text *to, const gantry_graph *g, const char *key, con
 
 static void write_collective(gy_text *to, const gantry_graph *g, const gy_node *n, const gy_node_extra *x)
 {
-    const gy_access *a = &g->access.at[n->access];
+    const gy_access *a = gy_vec_from(&g->access, n->access);
     gy_write_key(to, "collective");
     gy_text_json(to, gantry_collective_name(x->collective));
     if (x->op) {
@@ -283,7 +283,7 @@ static void write_place(gy_text *to, const gantry_graph *g, const gy_node_extra 
 
 static void write_extras(gy_text *to, const gantry_graph *g, const gy_node *n, const gy_node_extra *x)
 {
-    write_ids(to, g, "after", g->after.at ? g->after.at + n->after : NULL, n->afters);
+    write_ids(to, g, "after", gy_vec_from(&g->after, n->after), n->afters);
     write_place(to, g, x);
     if (x->priority != 0) {
         gy_write_key(to, "priority");

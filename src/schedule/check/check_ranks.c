@@ -64,7 +64,7 @@ static gantry_status check_shape(const gy_check *k, uint32_t index)
     static const char *const asks[] = { "one or more", "one", "one or more of one rank" };
     const gy_op *op = gy_check_op(k, index);
     const struct shape *shape = &shapes[op->collective];
-    const gy_use *use = &k->s->use.at[op->use];
+    const gy_use *use = gy_vec_from(&k->s->use, op->use);
     uint32_t writes = op->uses - op->ins;
     if (!fits(use, op->ins, shape->reads) || !fits(use + op->ins, writes, shape->writes)) {
         return gy_breach(k->err, "collective", "ops", index, "%s has %u reads and %u writes; its kind has %s and %s",

@@ -10,7 +10,7 @@ static bool reads(const gy_use *u)
 
 static const gy_use *uses_of(const gy_check *k, const gy_op *op)
 {
-    return &k->s->use.at[op->use];
+    return gy_vec_from(&k->s->use, op->use);
 }
 
 static gantry_status out_of_memory(const gy_check *k)

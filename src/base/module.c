@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "gantry_build_id.h"
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,20 +21,62 @@ typedef struct folder {
 
 enum { MOST_FOLDERS = 2, PATH_ROOM = 4096 };
 
-static size_t find_folders(folder to[MOST_FOLDERS])
+typedef struct folders {
+    folder at[MOST_FOLDERS];
+    size_t count;
+    char file[PATH_ROOM]; /* of the library, where the loader does not know its path */
+} folders;
+
+/* The file that an address is mapped from, as the kernel knows it: absolute, wherever the process has gone since it was
+ * loaded by a relative path. */
+static bool find_mapped(char path[PATH_ROOM], const void *address)
 {
-    const char *given = getenv("GANTRY_MODULES");
-    Dl_info self;
-    if (given) {
-        to[0] = (folder){ given, (int)strlen(given), "" };
-        return 1;
+    char line[PATH_ROOM + 128];
+    uintptr_t from, to;
+    bool found = false;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    while (maps && !found && fgets(line, sizeof line, maps)) {
+        found = sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %*s %*s %*s %*s %4095[^\n]", &from, &to, path) == 3 &&
+                (uintptr_t)address >= from && (uintptr_t)address < to && path[0] == '/';
     }
-    if (!dladdr(&anchor, &self) || !self.dli_fname)
-        return 0;
-    const char *slash = strrchr(self.dli_fname, '/');
-    to[0] = slash ? (folder){ self.dli_fname, (int)(slash - self.dli_fname), "" } : (folder){ ".", 1, "" };
-    to[1] = (folder){ to[0].at, to[0].length, "/gantry" };
-    return MOST_FOLDERS;
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
+static gantry_status take_given(folders *in, const char *given, const char *name, gantry_error *err)
+{
+    if (given[0] != '/') {
+        return gy_fail(
+            err, GANTRY_E_DEVICE, NULL,
+            "GANTRY_MODULES is \"%s\", a relative path: %s.so is not loaded from a folder that depends on the "
+            "current one; give the path from /, as $PWD/%s",
+            given, name, given);
+    }
+    in->at[0] = (folder){ given, (int)strlen(given), "" };
+    in->count = 1;
+    return GANTRY_OK;
+}
+
+static gantry_status find_folders(folders *in, const char *name, gantry_error *err)
+{
+    const char *given = secure_getenv("GANTRY_MODULES");
+    Dl_info self;
+    if (given && *given)
+        return take_given(in, given, name, err);
+    const char *file = dladdr(&anchor, &self) ? self.dli_fname : NULL;
+    if (!file || file[0] != '/')
+        file = find_mapped(in->file, &anchor) ? in->file : NULL;
+    if (!file) {
+        return gy_fail(err, GANTRY_E_DEVICE, NULL,
+                       "%s.so was not looked for: the system does not tell the folder of this library; name the "
+                       "folder of its modules in GANTRY_MODULES",
+                       name);
+    }
+    in->at[0] = (folder){ file, (int)(strrchr(file, '/') - file), "" };
+    in->at[1] = (folder){ file, in->at[0].length, "/gantry" };
+    in->count = MOST_FOLDERS;
+    return GANTRY_OK;
 }
 
 static bool path_of(char path[PATH_ROOM], folder in, const char *name)
@@ -42,17 +85,17 @@ static bool path_of(char path[PATH_ROOM], folder in, const char *name)
     return need > 0 && need < PATH_ROOM;
 }
 
-static gantry_status fail_absent(const char *name, const folder *in, size_t folders, gantry_error *err)
+static gantry_status fail_absent(const char *name, const folders *in, gantry_error *err)
 {
-    if (folders == 1) {
+    folder first = in->at[0];
+    if (in->count == 1) {
         return gy_fail(err, GANTRY_E_DEVICE, NULL, "%s.so was not found in %.*s, the folder GANTRY_MODULES", name,
-                       in[0].length, in[0].at);
+                       first.length, first.at);
     }
     return gy_fail(err, GANTRY_E_DEVICE, NULL,
                    "%s.so was not found in %.*s and %.*s/gantry; it was not built or not "
                    "installed, or GANTRY_MODULES should name its folder",
-                   name, folders ? in[0].length : 0, folders ? in[0].at : "", folders ? in[0].length : 0,
-                   folders ? in[0].at : "");
+                   name, first.length, first.at, first.length, first.at);
 }
 
 const char *gy_build_id(void)
@@ -100,13 +143,14 @@ static gantry_status ask(gy_module *module, const char *name, const char *path, 
 
 gantry_status gy_module_open(gy_module *module, const char *name, gantry_error *err)
 {
-    folder in[MOST_FOLDERS];
+    folders in;
     char path[PATH_ROOM];
-    size_t folders = find_folders(in), i = 0;
-    while (i < folders && !(path_of(path, in[i], name) && access(path, F_OK) == 0))
+    size_t i = 0;
+    GY_TRY(find_folders(&in, name, err));
+    while (i < in.count && !(path_of(path, in.at[i], name) && access(path, F_OK) == 0))
         i++;
-    if (i == folders)
-        return fail_absent(name, in, folders, err);
+    if (i == in.count)
+        return fail_absent(name, &in, err);
     gy_module found = { .handle = dlopen(path, RTLD_NOW | RTLD_LOCAL) };
     if (!found.handle) {
         const char *why = dlerror();

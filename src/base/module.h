@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * Modules are shared objects of this project that are opened at run time, because they need libraries that not every
- * computer has. "gantry-x" is the file gantry-x.so in the folder GANTRY_MODULES or, without that, beside this library
- * or in gantry/ beside it. It exports a function, gantry_x_module, that returns its table, and gantry_x_build_id, the
- * GY_BUILD_ID that it was built with: a hash of the headers that library and modules share. They read each other's
- * structures, so a module with another id is refused before anything of it is called.
+ * computer has. "gantry-x" is the file gantry-x.so in the folder GANTRY_MODULES, an absolute path, or, without that,
+ * beside this library or in gantry/ beside it; never in a folder that depends on the current one. It exports a
+ * function, gantry_x_module, that returns its table, and gantry_x_build_id, the GY_BUILD_ID that it was built with: a
+ * hash of the headers that library and modules share. They read each other's structures, so a module with another id is
+ * refused before anything of it is called.
  */
 #ifndef GY_BASE_MODULE_H
 #define GY_BASE_MODULE_H

@@ -60,16 +60,17 @@ struct baseline_nccl {
     bool bad; /* something failed: communicators are of no more use */
 };
 
-/* In the folders of GANTRY_CUDA_LIBRARIES first, as the back end looks for it. */
+/* In the folders of GANTRY_CUDA_LIBRARIES first, as the back end looks for it. Relative ones would depend on the
+ * current folder and count as none; "gantry machine" says so. */
 static void *open_library(void)
 {
-    const char *list = getenv("GANTRY_CUDA_LIBRARIES"), name[] = "libnccl.so.2";
+    const char *list = secure_getenv("GANTRY_CUDA_LIBRARIES"), name[] = "libnccl.so.2";
     enum { FLAGS = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE };
     void *handle = NULL;
     while (list && *list && !handle) {
         size_t length = strcspn(list, ":");
         char path[1024];
-        if (length && snprintf(path, sizeof path, "%.*s/%s", (int)length, list, name) < (int)sizeof path)
+        if (*list == '/' && snprintf(path, sizeof path, "%.*s/%s", (int)length, list, name) < (int)sizeof path)
             handle = dlopen(path, FLAGS);
         list += length + (list[length] == ':');
     }

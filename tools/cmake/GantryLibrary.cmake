@@ -16,4 +16,5 @@ endif()
 target_link_options(gantry PRIVATE LINKER:--version-script=${CMAKE_CURRENT_LIST_DIR}/libgantry.map)
 set_target_properties(gantry PROPERTIES LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${soversion}
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/libgantry.map)
+gantry_installed(gantry)
 add_library(gantry::gantry ALIAS gantry)

@@ -22,9 +22,27 @@ static void *open_in_next(const char **list, const char *name)
     return handle;
 }
 
-static void *open_one(const char *name)
+/* A relative folder would be another one for each current folder, which may be a stranger's. Empty ones count as none.
+ */
+static gantry_status check_folders(const char *list, gantry_error *err)
 {
-    const char *list = getenv("GANTRY_CUDA_LIBRARIES");
+    while (list && *list) {
+        size_t length = strcspn(list, ":");
+        if (length && *list != '/') {
+            int shown = (int)length;
+            return gy_fail(
+                err, GANTRY_E_DEVICE, NULL,
+                "GANTRY_CUDA_LIBRARIES has \"%.*s\", a relative path: no library is loaded from a folder that "
+                "depends on the current one; give the path from /, as $PWD/%.*s",
+                shown, list, shown, list);
+        }
+        list += length + (list[length] == ':');
+    }
+    return GANTRY_OK;
+}
+
+static void *open_one(const char *list, const char *name)
+{
     void *handle = NULL;
     while (list && *list && !handle)
         handle = open_in_next(&list, name);
@@ -34,9 +52,10 @@ static void *open_one(const char *name)
 gantry_status gy_library_open(gy_library *library, const char *const *names, gantry_error *err)
 {
     gy_library found = { 0 };
-    const char *first = names[0];
+    const char *first = names[0], *list = secure_getenv("GANTRY_CUDA_LIBRARIES");
+    GY_TRY(check_folders(list, err));
     for (; *names && !found.handle; names++)
-        found = (gy_library){ open_one(*names), *names };
+        found = (gy_library){ open_one(list, *names), *names };
     if (!found.handle) {
         const char *why = dlerror();
         return gy_fail(err, GANTRY_E_DEVICE, NULL,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * Libraries of CUDA that are opened when they are wanted (NCCL, NVRTC, cuBLAS, ...): looked for in the folders of the
- * environment variable GANTRY_CUDA_LIBRARIES (a list with ":"), then where the loader looks. They stay loaded: several
- * of them do not survive being unloaded.
+ * environment variable GANTRY_CUDA_LIBRARIES (a list with ":" of absolute paths), then where the loader looks. They
+ * stay loaded: several of them do not survive being unloaded.
  */
 #ifndef GY_CUDA_NVIDIA_LIBRARY_H
 #define GY_CUDA_NVIDIA_LIBRARY_H
@@ -15,7 +15,7 @@ typedef struct gy_library {
 } gy_library;
 
 /* The first of `names` (ends with NULL; some may be whole paths) that can be opened. E_DEVICE: none, with the loader's
- * reason. */
+ * reason, or a folder of the list is relative. */
 gantry_status gy_library_open(gy_library *library, const char *const *names, gantry_error *err);
 /* Writes the address of a function to `to`, a pointer to a function pointer. E_DEVICE: there is none, the library is
  * too old. */

@@ -20,6 +20,7 @@ static gantry_status add(gy_reader *r, const gy_json_at *at, gantry_access mode,
 {
     gy_listed item = { .mode = mode, .item = index };
     GY_TRY(gy_read_region(r, at, &item.region));
+    r->references++;
     return gy_vec_push(list, item) ? GANTRY_OK : gy_read_nomem(r);
 }
 

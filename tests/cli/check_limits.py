@@ -71,6 +71,15 @@ GRAPHS = {
         "turns and made 0 nodes and references"),
     "an if that lets nothing pass": (X, [fill("a[i]", **{"for": {"i": 600000000}, "if": "i < 0"})],
                                      "turns and made 0 nodes and references"),
+    "long lists": ({"x": split(10**5, init=0)},
+                   [work("r[j]", reads=[{"for": {"k": 10**5}, "ref": "x[k]"}], **{"for": {"j": 10**5}})],
+                   "is beyond the limit of"),
+    "many tiles": ({"A": {"dtype": "f32", "shape": [3000, 3000], "tiles": [3000, 3000], "init": 0}},
+                   [work("r[j]", reads=["A[0:3000][0:2999]"], **{"for": {"j": 10**5}})], "have more than"),
+    "many readers of many writers": (*readers(10**4), "dependencies, the limit of a graph"),
+    "many readers of many pieces": (*alternating(10**6, 10**5), "pieces"),
+    "a family after a family": (X, [work("w[i]", **{"for": {"i": 10**5}})]
+                                + [work(f"r{k}", after=["w[i]"] * 25) for k in range(5)], "in more than"),
 }
 
 

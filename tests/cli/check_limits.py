@@ -80,6 +80,10 @@ GRAPHS = {
     "many readers of many pieces": (*alternating(10**6, 10**5), "pieces"),
     "a family after a family": (X, [work("w[i]", **{"for": {"i": 10**5}})]
                                 + [work(f"r{k}", after=["w[i]"] * 25) for k in range(5)], "in more than"),
+    "the longest repeat": (Y, [repeat(LAST, SCALE, carry={"x": "y"})], None),
+    "the longest repeat with until": (FLAG, [repeat(LAST, fill("a"), fill("b", "f"),
+                                                    until={"buffer": "f", "every": LAST - 1})], None),
+    "two of the longest repeats": (X, [repeat(LAST, fill("a")), repeat(LAST, fill("b"))], None),
 }
 
 

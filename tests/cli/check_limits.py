@@ -87,6 +87,25 @@ GRAPHS = {
 }
 
 
+def machine(capacity):
+    """Two virtual devices of one core each."""
+    memories = [{"id": i, "capacity": capacity} for i in ("host", "m0")]
+    device = {"id": "d0", "kind": "cpu", "memory": "m0", "gflops": {"f32": 8}, "bandwidth_gbs": 12}
+    return {"gantry_machine": 1, "name": "m", "memories": memories, "devices": [device],
+            "routes": [{"from": "host", "to": "m0", "bandwidth_gbs": 6}, {"from": "m0", "to": "host", "bandwidth_gbs": 6}]}
+
+
+def large(rows):
+    return {"x": {"dtype": "f32", "shape": [rows]}, "y": {"dtype": "f32", "shape": [1], "init": 0, "output": True}}, [
+        fill("a"), {"id": "b", "kernel": "reduce_sum", "args": {"x": "x", "out": "y"}}]
+
+
+# name: graph, command, code, message. The machine has room for all of them.
+ON_MACHINES = {
+    "2^61 bytes": (large(2**59), ["schedule"], 2, "takes longer than 26 days"),
+}
+
+
 def limit(sanitized):
     def set_limits():
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS * (6 if sanitized else 1),) * 2)
@@ -114,12 +133,25 @@ def check(command, folder, name, graph, sanitized):
     return [f"{name}: {w}: {got.stderr.strip()[-300:]}" for w in wrong]
 
 
+def check_machine(command, folder, name, case):
+    (buffers, nodes), words, code, message = case
+    graph, file = folder / "g.json", folder / "m.json"
+    graph.write_text(json.dumps({"gantry": 1, "buffers": buffers, "nodes": nodes}))
+    file.write_text(json.dumps(machine(2**62)))
+    got = run(command, [*words, str(graph), "--machine", str(file)], False)
+    if got.returncode == code and message in got.stderr:
+        return []
+    return [f"{name}: ended with {got.returncode}: {got.stderr.strip()[-300:]}"]
+
+
 def main():
     command, sanitized = sys.argv[1], "sanitized" in sys.argv[2:]
     wrong = []
     with tempfile.TemporaryDirectory() as folder:
         for name, graph in GRAPHS.items():
             wrong += check(command, Path(folder), name, graph, sanitized)
+        for name, case in ON_MACHINES.items() if not sanitized else ():
+            wrong += check_machine(command, Path(folder), name, case)
     print("\n".join(wrong) if wrong else f"{len(GRAPHS)} files that ask for much")
     return 1 if wrong else 0
 

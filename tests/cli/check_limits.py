@@ -103,6 +103,10 @@ def large(rows):
 # name: graph, command, code, message. The machine has room for all of them.
 ON_MACHINES = {
     "2^61 bytes": (large(2**59), ["schedule"], 2, "takes longer than 26 days"),
+    "a slab without memory": (large(2**41), ["run"], 4, "cannot allocate 8.0 TiB for the memory \"m0\""),
+    "a checked slab without memory": (large(2**41), ["run", "--check"], 4, "cannot allocate 8.0 TiB"),
+    "a checked slab without room beside it": (large(300 << 20), ["run", "--check"], 4,
+                                              "checking mode cannot allocate 1.2 GiB more"),
 }
 
 

@@ -19,7 +19,7 @@ def fill(name, to="x", **more):
 
 
 def work(name, **more):
-    return {"id": name, "work": {}, "cost": {"time_us": 1}, **more}
+    return {"id": name, "work": {}, **{"cost": {"time_us": 1}, **more}}
 
 
 def span(name, last, *nodes):
@@ -100,9 +100,13 @@ def large(rows):
         fill("a"), {"id": "b", "kernel": "reduce_sum", "args": {"x": "x", "out": "y"}}]
 
 
+WIDE = {"x": {"dtype": "u8", "shape": [2**62]}, "y": {"dtype": "u8", "shape": [8]}}
+
 # name: graph, command, code, message. The machine has room for all of them.
 ON_MACHINES = {
     "2^61 bytes": (large(2**59), ["schedule"], 2, "takes longer than 26 days"),
+    "addresses beyond all that there are": ((WIDE, [work("a", writes=["x", "y"])]), ["schedule"], 4,
+                                            "needs 4611686018427388160 B at node"),
     "a slab without memory": (large(2**41), ["run"], 4, "cannot allocate 8.0 TiB for the memory \"m0\""),
     "a checked slab without memory": (large(2**41), ["run", "--check"], 4, "cannot allocate 8.0 TiB"),
     "a checked slab without room beside it": (large(300 << 20), ["run", "--check"], 4,

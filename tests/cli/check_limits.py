@@ -100,11 +100,16 @@ def large(rows):
         fill("a"), {"id": "b", "kernel": "reduce_sum", "args": {"x": "x", "out": "y"}}]
 
 
+def long(nodes):
+    return {"x": split(nodes, init=0)}, [work("a[i]", writes=["x[i]"], **{"for": {"i": nodes}}, cost={"time_us": 2e12})]
+
+
 WIDE = {"x": {"dtype": "u8", "shape": [2**62]}, "y": {"dtype": "u8", "shape": [8]}}
 
 # name: graph, command, code, message. The machine has room for all of them.
 ON_MACHINES = {
     "2^61 bytes": (large(2**59), ["schedule"], 2, "takes longer than 26 days"),
+    "loads beyond all times": (long(40), ["schedule", "--objective", "max_load"], 2, "add up to 926 days"),
     "addresses beyond all that there are": ((WIDE, [work("a", writes=["x", "y"])]), ["schedule"], 4,
                                             "needs 4611686018427388160 B at node"),
     "a slab without memory": (large(2**41), ["run"], 4, "cannot allocate 8.0 TiB for the memory \"m0\""),

@@ -83,6 +83,8 @@ GRAPHS = {
     "the longest repeat": (Y, [repeat(LAST, SCALE, carry={"x": "y"})], None),
     "the longest repeat with until": (FLAG, [repeat(LAST, fill("a"), fill("b", "f"),
                                                     until={"buffer": "f", "every": LAST - 1})], None),
+    "many launches that vary": ({"x": split(10**4, init=0), "y": split(10**4, output=True)}, [repeat(10**6, {
+        **SCALE, "id": "s[i]", "for": {"i": 10**4}, "args": {"a": "it", "x": "x[i]", "y": "y[i]"}})], None),
     "two of the longest repeats": (X, [repeat(LAST, fill("a")), repeat(LAST, fill("b"))], None),
 }
 

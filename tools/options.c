@@ -83,8 +83,10 @@ static const option table[] = {
     { "edge-cost", "NAME", "dot: the attribute of edges that is their cost", TEXT, FIELD(edge_cost), PLAIN },
     { "machine-out", "FILE", "writes the machine that the file means, as a machine file", TEXT, FIELD(machine_out),
       PLAIN },
-    { "limits", "N", "the most nodes, parts and unrolled tasks that a graph may expand to (default 10000000)", NUMBER,
-      FIELD(limits), 0, 1, INT64_MAX },
+    { "limits", "N",
+      "the most nodes, parts and unrolled tasks that a graph may expand to; limits of accesses, dependencies and ops "
+      "follow from it (default 10000000)",
+      NUMBER, FIELD(limits), 0, 1, INT64_MAX },
     { "allow-code", "", "lets the graph's own kernels be compiled and loaded", FLAG, FIELD(allow_code), PLAIN },
     { "json", "", "prints one JSON object to standard output and nothing else", FLAG, FIELD(json), PLAIN },
     { "help", "", "shows this", FLAG, FIELD(help), PLAIN },

@@ -39,7 +39,8 @@ GANTRY_API void gantry_graph_free(gantry_graph *graph);
 
 /** The most nodes, parts of a buffer, tiles of a buffer and tasks (nodes times the iterations that are unrolled) that a
  *  graph may expand to, so that a count with too many zeros is an error at once. `most` 0: GANTRY_LIMIT, as in a new
- *  graph; negative: no limit but memory. Nodes that a program adds one by one are not counted. */
+ *  graph; negative: no limit but memory. Nodes that a program adds one by one are not counted. Dependencies, accesses
+ *  that stand for many tiles, and ops of a schedule may be as many, and 16 more for each node or task. */
 #define GANTRY_LIMIT INT64_C(10000000)
 GANTRY_API void gantry_graph_limit(gantry_graph *graph, int64_t most);
 

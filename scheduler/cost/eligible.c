@@ -9,6 +9,8 @@
 #include "scheduler/cost/cost.h"
 #include <string.h>
 
+#define TICKS_PER_DAY (INT64_C(86400) * 1000000000000) /* a tick is a picosecond */
+
 static gy_ticks *time_of(gy_plan *p, uint32_t node, uint32_t device)
 {
     return &p->cost.time[(size_t)node * p->devices + device];
@@ -38,14 +40,27 @@ static bool can_run(const gy_plan *p, const gy_node *n, const gy_device *d)
     return !(d->gpu ? flags & GANTRY_KERNEL_NO_GPU : flags & GANTRY_KERNEL_NO_CPU);
 }
 
+static gantry_status fail_long(const gy_plan *p, const gy_node *n, gantry_error *err)
+{
+    return gy_graph_fail(p->graph, n->origin, err, GANTRY_E_UNSUPPORTED,
+                         "node \"%s\" takes longer than %d days, the limit of times, wherever it may run on machine "
+                         "\"%s\"; make its buffers or its cost smaller",
+                         n->id, (int)(GY_TICKS_MAX / TICKS_PER_DAY), p->machine->name);
+}
+
 static gantry_status allow_kind(gy_plan *p, uint32_t node, gantry_error *err)
 {
     const gy_node *n = &p->graph->nodes.at[node];
+    bool kind = false;
     for (uint32_t d = 0; d < p->devices; d++)
-        if (!can_run(p, n, &p->machine->device[d]))
+        if (can_run(p, n, &p->machine->device[d]))
+            kind = true;
+        else
             *time_of(p, node, d) = GY_TICKS_MAX;
     if (count_allowed(p, node, p->devices))
         return GANTRY_OK;
+    if (kind)
+        return fail_long(p, n, err);
     bool host = n->kind == GY_NODE_HOST;
     return gy_graph_fail(
         p->graph, n->origin, err, GANTRY_E_UNSUPPORTED, "node \"%s\" %s and machine \"%s\" has none; %s", n->id,

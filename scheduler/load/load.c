@@ -7,6 +7,9 @@
 #include "base/imap.h"
 #include <stdlib.h>
 
+#define TICKS_PER_DAY (86400e6 * GY_TICKS_PER_US)
+#define MOST_LOAD     (0.9 * (double)INT64_MAX)
+
 /* One unit reads rows as one access left them; `source` is that access, or `accesses` + value for what is there at the
  * start. Unit GY_NONE: the output. */
 typedef struct record {
@@ -349,6 +352,47 @@ static bool add_pay(gy_load *l)
     return l->pay;
 }
 
+/* ---- how much there can be ---- */
+
+/* What one reader of a size costs sender and receiver, wherever they are. */
+static double most_paid(const gy_load *l, uint32_t size)
+{
+    size_t pairs = (size_t)l->memories * l->memories;
+    double most = 0;
+    for (size_t k = 0; k < pairs; k++) {
+        const gy_load_pay *pay = &l->pay[size * pairs + k];
+        double sum = (double)pay->send + (double)pay->receive;
+        most = pay->receive < GY_TICKS_MAX && sum > most ? sum : most;
+    }
+    return most;
+}
+
+/* Loads are sums that units are added to and taken from: whatever is where, they must stay numbers. */
+static gantry_status check_sums(const gy_load *l, gantry_error *err)
+{
+    double *paid = gy_calloc(l->sizes.count + 1, sizeof *paid), sum = 0;
+    for (uint32_t i = 0; paid && i < l->sizes.count; i++)
+        paid[i] = most_paid(l, i);
+    for (size_t i = 0; paid && i < l->items.count; i++)
+        sum += paid[l->items.at[i].size] * (l->items.at[i].readers + 1.0);
+    for (size_t u = 0; u < l->units; u++) {
+        gy_ticks most = 0;
+        for (uint32_t d = 0; d < l->devices; d++) {
+            gy_ticks time = l->time[u * l->devices + d];
+            most = time < GY_TICKS_MAX && time > most ? time : most;
+        }
+        sum += (double)most;
+    }
+    gantry_status status = paid ? GANTRY_OK : gy_fail_nomem(err);
+    gy_free(paid);
+    if (status || sum < MOST_LOAD)
+        return status;
+    return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
+                   "nodes and transfers of graph \"%s\" add up to %.0f days, and %.0f can be shared out; make times "
+                   "or the graph smaller",
+                   l->p->graph->name, sum / TICKS_PER_DAY, MOST_LOAD / TICKS_PER_DAY);
+}
+
 /* ---- all of it ---- */
 
 gantry_status gy_load_make(gy_load *l, const gy_plan *p, gantry_error *err)
@@ -360,6 +404,7 @@ gantry_status gy_load_make(gy_load *l, const gy_plan *p, gantry_error *err)
     gantry_status status = l->unit_of && l->task_of ? make_units(l, p, err) : gy_fail_nomem(err);
     if (!status && !(add_times(l, p) && note_all(&m) && add_items(&m) && add_held(&m) && list_by_unit(l) && add_pay(l)))
         status = gy_fail_nomem(err);
+    status = status ? status : check_sums(l, err);
     gy_vec_free(&m.records);
     gy_vec_free(&m.stays);
     gy_map_free(&m.size_of);

@@ -47,12 +47,31 @@ void gy_hazards_free(gy_lower *l)
     gy_arena_free(&l->arena);
 }
 
+enum { EDGES_PER_USE = 4 }; /* for each op that is allowed */
+
+static int64_t most_ops(const gy_plan *p)
+{
+    int64_t most = gy_graph_most_uses(p->graph, p->flow->tasks);
+    return most < INT64_MAX / EDGES_PER_USE ? most : INT64_MAX / EDGES_PER_USE;
+}
+
+static gantry_status refuse_size(const gy_lower *l, int64_t most, const char *what, gantry_error *err)
+{
+    return gy_fail(
+        err, GANTRY_E_GRAPH, NULL,
+        "a schedule of graph \"%s\" has more than %lld %s, the limit of a graph; copy fewer and larger pieces, "
+        "let fewer nodes use rows that many others use, or raise the limit (--limits)",
+        l->p->graph->name, (long long)most, what);
+}
+
 gantry_status gy_lower_op(gy_lower *l, const gy_draft_op *draft, uint32_t *id, gantry_error *err)
 {
     gy_plan *p = l->p;
     gy_draft_op d = *draft;
     d.op.use = (uint32_t)p->draft.use.count;
     d.op.uses = 0;
+    if ((int64_t)p->draft.op.count >= most_ops(p))
+        return refuse_size(l, most_ops(p), "ops", err);
     if (p->draft.op.count >= GY_NONE - 1 || !gy_vec_push(&p->draft.op, d))
         return gy_fail_nomem(err);
     if (id)
@@ -68,6 +87,8 @@ gantry_status gy_lower_edge(gy_lower *l, uint32_t from, uint8_t reason, gantry_e
     if (from == GY_NONE || from == to || (last && last->to == to && last->from == from && last->reason == reason))
         return GANTRY_OK;
     gy_edge e = { from, to, reason };
+    if ((int64_t)p->draft.edges.count >= EDGES_PER_USE * most_ops(p))
+        return refuse_size(l, EDGES_PER_USE * most_ops(p), "dependencies between ops", err);
     return gy_vec_push(&p->draft.edges, e) ? GANTRY_OK : gy_fail_nomem(err);
 }
 

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOKS 4 /* at how many of a shelf an instance looks: the oldest are the likeliest to have ended */
+#define LOOKS     4 /* at how many of a shelf an instance looks: the oldest are the likeliest to have ended */
+
+#define ADDRESSES (UINT64_C(1) << 62) /* that a store can have; more than any memory */
 
 /* Instances of one store and size whose last use is behind us, oldest first. */
 typedef struct shelf {
@@ -23,6 +25,7 @@ typedef struct sweep {
     gy_map shelf_of; /* store and size -> shelf */
     GY_VEC(shelf) shelves;
     GY_VEC(uint32_t) old; /* scratch of take_bytes */
+    uint32_t beyond;      /* a store that was given addresses beyond all that there are; GY_NONE */
 } sweep;
 
 /* ---- loose offsets ---- */
@@ -69,6 +72,10 @@ static bool place_loosely(sweep *w, uint32_t instance)
     if (!from)
         return false;
     uint32_t old = f->bytes ? take_over(w, from) : GY_NONE;
+    if (old == GY_NONE && f->bytes > ADDRESSES - k->used[f->store]) {
+        w->beyond = f->store;
+        return false;
+    }
     if (old == GY_NONE) {
         k->s->instances.at[instance].offset = k->used[f->store];
         k->used[f->store] += f->bytes;
@@ -207,10 +214,10 @@ static void end_sweep(sweep *w)
 gantry_status gy_pack_sweep(gy_pack *k, bool loose, gantry_error *err)
 {
     gy_plan *p = k->p;
-    sweep w = { .k = k, .map = gy_calloc(k->stores, sizeof *w.map) };
+    sweep w = { .k = k, .map = gy_calloc(k->stores, sizeof *w.map), .beyond = GY_NONE };
     bool done = gy_vector_clock_init(&w.clock, k->s) && w.map && gy_vec_reserve(&w.need, p->sequence.need.count);
     for (uint32_t i = 0; i < k->stores && done; i++)
-        done = gy_imap_init(&w.map[i], 0, INT64_MAX / 2, 0);
+        done = gy_imap_init(&w.map[i], 0, (int64_t)ADDRESSES, 0);
     for (uint32_t i = 0; i < k->s->ops.count && done; i++)
         done = step(&w, i, loose);
     if (done) { /* the plan's needs are now these */
@@ -220,5 +227,7 @@ gantry_status gy_pack_sweep(gy_pack *k, bool loose, gantry_error *err)
         p->sequence.need_first[k->s->ops.count] = p->sequence.need.count;
     }
     end_sweep(&w);
+    if (w.beyond != GY_NONE)
+        return gy_pack_refuse(k, w.beyond, err);
     return done ? GANTRY_OK : gy_fail_nomem(err);
 }

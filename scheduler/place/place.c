@@ -42,8 +42,31 @@ bool gy_place_allowed(const gy_plan *p, uint32_t task, uint32_t device)
                                                     : !kept_apart(p, group, device);
 }
 
-/* When what `from` made can be in `memory`. */
-static gy_ticks arrival(const gy_plan *p, const gy_dep *dep, uint32_t memory)
+/* Times of transfers to one memory that were worked out last: a reader of many parts asks for the same few again and
+ * again, and each takes a division of 128 bits. */
+enum { KEPT = 16 };
+typedef struct arrivals {
+    uint32_t memory;
+    struct {
+        uint32_t from; /* 1 + the memory; 0: none yet */
+        int64_t bytes;
+        gy_ticks time;
+    } kept[KEPT];
+} arrivals;
+
+static gy_ticks transfer_time(const gy_plan *p, arrivals *a, uint32_t from, int64_t bytes)
+{
+    uint32_t i = from % KEPT;
+    if (a->kept[i].from != from + 1 || a->kept[i].bytes != bytes) {
+        a->kept[i].time = gy_transfer_time(p, from, a->memory, bytes);
+        a->kept[i].from = from + 1;
+        a->kept[i].bytes = bytes;
+    }
+    return a->kept[i].time;
+}
+
+/* When what `from` made can be in the memory. */
+static gy_ticks arrival(const gy_plan *p, const gy_dep *dep, arrivals *a)
 {
     if (p->placed.device[dep->from] == GY_NONE)
         return 0;
@@ -52,10 +75,10 @@ static gy_ticks arrival(const gy_plan *p, const gy_dep *dep, uint32_t memory)
     const gy_team *team = gy_plan_team(p, dep->from);
     if (!team)
         return p->placed.finish[dep->from] +
-               gy_transfer_time(p, p->machine->device[p->placed.device[dep->from]].memory, memory, dep->bytes);
+               transfer_time(p, a, p->machine->device[p->placed.device[dep->from]].memory, dep->bytes);
     gy_ticks best = GY_TICKS_MAX;
     for (uint32_t i = 0; i < team->ranks; i++) {
-        gy_ticks t = gy_transfer_time(p, p->machine->device[team->device[i]].memory, memory, dep->bytes);
+        gy_ticks t = transfer_time(p, a, p->machine->device[team->device[i]].memory, dep->bytes);
         best = t < best ? t : best;
     }
     return p->placed.finish[dep->from] + best;
@@ -64,8 +87,9 @@ static gy_ticks arrival(const gy_plan *p, const gy_dep *dep, uint32_t memory)
 static gy_ticks data_ready(const gy_plan *p, uint32_t task, uint32_t memory)
 {
     gy_ticks ready = gy_upload_time(p, task, memory);
+    arrivals a = { .memory = memory };
     for (size_t i = p->flow->dep_first[task]; i < p->flow->dep_first[task + 1]; i++) {
-        gy_ticks t = arrival(p, &p->flow->dep[i], memory);
+        gy_ticks t = arrival(p, &p->flow->dep[i], &a);
         ready = t > ready ? t : ready;
     }
     return ready;

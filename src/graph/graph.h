@@ -204,7 +204,7 @@ struct gantry_graph {
     GY_VEC(gy_warning) warnings; /* found by gantry_graph_check */
     const char *machine_json, *machine_path;
     struct gy_flow *flow;    /* after sealing: see flow.h */
-    int64_t limit;           /* of nodes, parts, tiles and tasks; 0: the default */
+    int64_t limit;           /* of nodes, parts, tiles, tasks and what gy_graph_most_uses says; 0: the default */
     uint64_t hash;           /* of everything that a schedule depends on; after sealing */
     struct gy_build *build_; /* state of building */
 };
@@ -212,6 +212,15 @@ struct gantry_graph {
 static inline int64_t gy_graph_limit(const gantry_graph *graph)
 {
     return graph->limit ? graph->limit : GANTRY_LIMIT;
+}
+
+/* The most accesses, entries of `after`, dependencies and ops of a graph of so many nodes or tasks: a few bytes of a
+ * file may ask for as many as the square of its nodes. What each node has of its own is never too much. */
+enum { GY_USES_PER_TASK = 16 };
+static inline int64_t gy_graph_most_uses(const gantry_graph *graph, uint64_t tasks)
+{
+    int64_t limit = gy_graph_limit(graph), own = GY_USES_PER_TASK * (int64_t)tasks;
+    return limit < INT64_MAX - own ? limit + own : INT64_MAX;
 }
 
 /* The handle of a buffer or node was given by this graph, or by a program that knows the id. */

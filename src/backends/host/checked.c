@@ -153,6 +153,15 @@ static void free_written(gy_checked *c)
     gy_free(c->written);
 }
 
+static gantry_status fail_noted(const gantry_schedule *s, uint32_t memory, gantry_error *err)
+{
+    char size[32];
+    return gy_fail(err, GANTRY_E_NOMEM, NULL,
+                   "checking mode cannot allocate %s more to note what is written in the memory \"%s\" of the machine; "
+                   "check with smaller buffers",
+                   gy_bytes_text(size, sizeof size, s->slab.at[memory]), s->machine->memory[memory].id);
+}
+
 static gantry_status make_written(gy_checked *c, gantry_error *err)
 {
     const gantry_schedule *s = c->job->schedule;
@@ -160,7 +169,7 @@ static gantry_status make_written(gy_checked *c, gantry_error *err)
     for (uint32_t i = 0; c->written && i < s->slab.count; i++) {
         void *pages = mmap(NULL, noted_bytes(s, i), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (pages == MAP_FAILED)
-            return gy_fail_nomem(err);
+            return fail_noted(s, i, err);
         c->written[i] = pages;
     }
     return c->written ? GANTRY_OK : gy_fail_nomem(err);

@@ -20,6 +20,20 @@ static void push_access(gantry_graph *g, gy_node *node, gy_access access)
         gy_build_nomem(g);
 }
 
+/* A program's own accesses are not counted, but a call that stands for many is. */
+static bool check_count(gantry_graph *g, const gy_node *node, int64_t more)
+{
+    int64_t most = gy_graph_most_uses(g, g->nodes.count);
+    if (more == 1 || (int64_t)(g->access.count + g->build_->late_access.count) <= most - more)
+        return true;
+    gy_graph_mistake(
+        g, GANTRY_E_GRAPH,
+        "with the %lld tiles that node \"%s\" names, the nodes have more than %lld accesses; name fewer, or "
+        "raise the limit (--limits, gantry_graph_limit)",
+        (long long)more, node->id, (long long)most);
+    return false;
+}
+
 static void push_tiles(gantry_graph *g, gy_node *node, const gantry_region *r, gy_access base, bool each)
 {
     int64_t columns = g->buffers.at[base.buffer].tiles[1];
@@ -33,6 +47,8 @@ static void push_tiles(gantry_graph *g, gy_node *node, const gantry_region *r, g
     }
     /* Rows of tiles that are whole lie together; otherwise each row of tiles is a run of its own. */
     int64_t run = each ? 1 : wide == columns ? high * wide : wide;
+    if (!check_count(g, node, high * wide / run))
+        return;
     for (int64_t k = 0; k < high * wide && !g->error.status; k += run) {
         base.first = (r->first + k / wide) * columns + r->first2 + k % wide;
         base.last = base.first + run;

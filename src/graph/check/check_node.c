@@ -8,6 +8,7 @@
 /* Room for describing launches, kept from node to node. */
 typedef struct scratch_args {
     GY_VEC(gantry_arg) args;
+    int64_t checks; /* of launches, so far */
 } scratch_args;
 
 /* ---- what every kind obeys ---- */
@@ -144,18 +145,24 @@ static bool varies(const gantry_graph *g, const gy_node *n)
     return false;
 }
 
-enum { MOST_CHECKED = 10000 };
+enum { MOST_CHECKED = 10000, MOST_CHECKS = 10000000 };
+
+/* Iterations of one node that are checked: few where very many nodes have many. */
+static int64_t checked_iterations(const scratch_args *room)
+{
+    return room->checks < MOST_CHECKS ? MOST_CHECKED : 1;
+}
 
 /* The manifest's own check, in every iteration where scalars depend on it; of very many, in the last and the first ones
  * (the others show when they run). Leaves iteration 0 in *launch. */
 static gantry_status check_launches(const gantry_graph *g, uint32_t node, const gantry_kernel *k, gantry_launch *launch,
-                                    gantry_arg *args, gantry_error *err)
+                                    scratch_args *room, gantry_error *err)
 {
     const gy_node *n = &g->nodes.at[node];
-    int64_t count = varies(g, n) ? g->loops.at[n->loop].count : 1;
-    for (int64_t it = count > 0 ? count - 1 : 0; it >= 0; it = it > MOST_CHECKED ? MOST_CHECKED - 1 : it - 1) {
+    int64_t count = varies(g, n) ? g->loops.at[n->loop].count : 1, most = checked_iterations(room);
+    for (int64_t it = count > 0 ? count - 1 : 0; it >= 0; it = it > most ? most - 1 : it - 1, room->checks++) {
         char text[256] = "";
-        gantry_status status = gy_launch_describe(g, node, it, launch, args, err);
+        gantry_status status = gy_launch_describe(g, node, it, launch, room->args.at, err);
         if (status)
             return status;
         if (k->check && k->check(launch, text, sizeof text) != GANTRY_OK) {
@@ -179,7 +186,7 @@ static gantry_status check_kernel(gantry_graph *g, uint32_t node, scratch_args *
     if (!gy_vec_reserve(&room->args, gy_launch_args(g, node) + 1))
         return gy_fail_nomem(err);
     gantry_launch launch;
-    status = check_launches(g, node, kernel->manifest, &launch, room->args.at, err);
+    status = check_launches(g, node, kernel->manifest, &launch, room, err);
     if (status)
         return status;
     double flops, bytes;

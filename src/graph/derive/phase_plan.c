@@ -119,7 +119,7 @@ static gantry_status add_loop(planner *p, uint32_t loop, int64_t most)
     gantry_status status = GANTRY_OK;
     if (ends && l->every == 1 && l->count > 1 && !gy_walk_ends_alike(&p->walk, loop))
         return p->walk.failed ? gy_fail_nomem(p->err) : refuse_end(p, loop);
-    while (!status && phase.first + u <= l->count) {
+    while (!status && u <= l->count - phase.first) {
         phase.starts = (l->count - phase.first) / u;
         phase.starts = phase.starts > 1 && !gy_walk_settle(&p->walk, &phase) ? 1 : phase.starts;
         status = add_phase(p, phase);

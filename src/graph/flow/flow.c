@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { STEPS_PER_USE = 2 }; /* over pieces of buffers, for each dependency that is allowed */
+
 typedef struct builder {
     const gantry_graph *graph;
     gy_flow *flow;
@@ -43,6 +45,12 @@ gantry_status gy_flow_count(const gantry_graph *graph, uint32_t *tasks, uint32_t
                 "with node \"%s\", the repeats unroll to more than %llu tasks or accesses; repeat less often "
                 "within one start",
                 n->id, (unsigned long long)most);
+        }
+        if (times > 1 && a + times * n->accesses > (uint64_t)gy_graph_most_uses(graph, t + times)) {
+            return gy_graph_fail(graph, n->origin, err, GANTRY_E_GRAPH,
+                                 "with node \"%s\", the repeats unroll to more than %lld accesses, the limit of a "
+                                 "graph; repeat less often within one start, or raise the limit (--limits)",
+                                 n->id, (long long)gy_graph_most_uses(graph, t + times));
         }
         t += times;
         a += times * n->accesses;
@@ -235,6 +243,18 @@ static bool uses_alias(const builder *b, const gy_node *n)
     return any;
 }
 
+static gantry_status check_dependencies(const builder *b, const gy_node *n, gantry_error *err)
+{
+    int64_t most = gy_graph_most_uses(b->graph, b->flow->tasks);
+    if ((int64_t)(b->deps.count + b->track.deps.found.count) <= most)
+        return GANTRY_OK;
+    return gy_graph_fail(
+        b->graph, n->origin, err, GANTRY_E_GRAPH,
+        "with node \"%s\", the nodes have more than %lld dependencies, the limit of a graph; let fewer "
+        "nodes use rows that many others use, or raise the limit (--limits)",
+        n->id, (long long)most);
+}
+
 static bool finish_task(builder *b, uint32_t task)
 {
     gy_dep_set *deps = &b->track.deps;
@@ -264,6 +284,7 @@ static gantry_status add_task(builder *b, uint32_t node, uint32_t iteration, gan
     if (status)
         return status;
     add_afters(b, n, iteration);
+    GY_TRY(check_dependencies(b, n, err));
     return finish_task(b, task) ? GANTRY_OK : gy_fail_nomem(err);
 }
 
@@ -377,6 +398,8 @@ static gantry_status build(builder *b, gantry_error *err)
     if (!allocate(b, tasks, accesses) || !add_buffers(b))
         return gy_fail_nomem(err);
     place_tasks(b);
+    int64_t most = gy_graph_most_uses(b->graph, tasks);
+    b->track.most_steps = most < INT64_MAX / STEPS_PER_USE ? most * STEPS_PER_USE : INT64_MAX;
     GY_TRY(add_tasks(b, err));
     return finish(b, err);
 }

@@ -53,6 +53,7 @@ typedef struct gy_track {
     GY_VEC(gy_track_value) values;
     GY_VEC(gy_track_state) states;
     GY_VEC(gy_track_cell) cells;
+    int64_t steps, most_steps; /* over intervals and lists, and how many are allowed */
 } gy_track;
 
 /* The next value: rows of `buffer`, defined or unwritten. false: out of memory. */

@@ -105,6 +105,7 @@ void gy_track_drop_value(gy_track *track, uint32_t value)
 static void depend_on_list(gy_track *t, uint32_t list)
 {
     for (; list != GY_NO_CELL && t->cells.at[list].walked != t->deps.task; list = t->cells.at[list].next) {
+        t->steps++;
         t->cells.at[list].walked = t->deps.task;
         gy_dep_set_add(&t->deps, t->cells.at[list].task, GY_DEP_ORDER, 0);
     }
@@ -119,7 +120,7 @@ static void depend_on_writer(gy_track *t, const gy_track_state *s, gy_dep_kind k
 static void depend_on_contents(gy_track *t, const gy_track_state *s, int64_t bytes)
 {
     depend_on_writer(t, s, GY_DEP_DATA, bytes);
-    for (uint32_t cell = s->parts; cell != GY_NO_CELL; cell = t->cells.at[cell].next)
+    for (uint32_t cell = s->parts; cell != GY_NO_CELL; cell = t->cells.at[cell].next, t->steps++)
         gy_dep_set_add(&t->deps, t->cells.at[cell].task, GY_DEP_DATA, bytes);
 }
 
@@ -244,6 +245,23 @@ static uint32_t next_state(gy_track *t, const gy_track_state *s, const gy_access
     return ok ? add_state(t, next) : GY_NO_CELL;
 }
 
+static gantry_status say_many(const gy_track *t, uint32_t node, uint32_t iteration, const gy_access *access,
+                              gantry_error *err)
+{
+    const gantry_graph *g = t->graph;
+    gy_text text = { 0 };
+    add_who(&text, g, node, iteration);
+    gantry_status status =
+        text.failed ? gy_fail_nomem(err)
+                    : gy_graph_fail(g, g->nodes.at[node].origin, err, GANTRY_E_GRAPH,
+                                    "with %s and \"%s\", the nodes of the graph find the rows that they use in more "
+                                    "than %lld pieces; let fewer nodes use rows that many have written, or raise the "
+                                    "limit (--limits)",
+                                    text.at, g->buffers.at[access->buffer].name, (long long)t->most_steps);
+    gy_text_free(&text);
+    return status;
+}
+
 static gantry_status walk(gy_track *t, uint32_t node, uint32_t iteration, uint32_t value, const gy_access *access,
                           uint32_t i, uint32_t written, gantry_error *err)
 {
@@ -258,6 +276,8 @@ static gantry_status walk(gy_track *t, uint32_t node, uint32_t iteration, uint32
         if (gy_access_reduces(access) && s.parts != GY_NO_CELL && s.after == GY_NO_CELL && s.op != access->mode)
             return say_mixed(t, node, iteration, &s, access, &rows, err);
         depend(t, &s, access, &rows);
+        if (++t->steps > t->most_steps)
+            return say_many(t, node, iteration, access, err);
         if (written == GY_NO_CELL && rows.payload != old) {
             old = rows.payload;
             state = next_state(t, &s, access);

@@ -13,7 +13,7 @@ const char *const gy_node_keys[GY_KEYS] = {
     "algorithm", "with",   "apart", "priority", "share", "scratch",    "nodes", "repeat", "carry", "until",
 };
 
-enum { TURNS_PER_NODE = 64 };
+enum { TURNS_PER_NODE = 64 }; /* beyond as many as nodes are allowed */
 
 int64_t gy_read_limit(const gy_reader *r)
 {
@@ -109,16 +109,23 @@ static gantry_status read_variable(gy_reader *r, const gy_json_at *at, gy_json_a
     return GANTRY_OK;
 }
 
+/* Turns that make nothing take time all the same. */
+static gantry_status count_turn(gy_reader *r, const gy_json_at *at)
+{
+    int64_t made = (int64_t)r->graph->nodes.count + r->references, free_turns = gy_read_limit(r);
+    if (++r->turns - free_turns <= TURNS_PER_NODE * made)
+        return GANTRY_OK;
+    return gy_read_fail(r, at,
+                        "has taken %" PRId64 " turns and made %" PRId64 " nodes and references; %" PRId64
+                        " turns are allowed, and %d more for each of these: use smaller ranges, or raise the limit "
+                        "(--limits)",
+                        r->turns, made, free_turns, TURNS_PER_NODE);
+}
+
 static gantry_status turn(gy_reader *r, const gy_json_at *at, const json_t *condition, gy_turn_fn each, void *context)
 {
     int64_t yes = 1;
-    if (++r->turns > gy_read_most_turns(r)) {
-        return gy_read_fail(r, at,
-                            "takes more than %" PRId64
-                            " turns, 64 for each node that is allowed: use smaller ranges, or "
-                            "raise the limit (--limits)",
-                            gy_read_most_turns(r));
-    }
+    GY_TRY(count_turn(r, at));
     if (condition) {
         gy_json_at member = gy_read_at(at, "if", condition);
         gantry_status status = gy_read_integer(r, &member, &yes);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * Counts the nodes that a block expands to at least, before any is made: a range with a few zeros too many is then
- * refused at once, instead of when the memory is full. Innermost blocks are multiplied, blocks around them are walked
- * for some thousand turns at most; what `if` leaves out is not known, so nodes under an `if` are not counted. The exact
- * limit holds while nodes are made (json_node.c, json_block.c).
+ * refused at once, instead of when the memory is full. A block whose index no range and no `if` inside mentions is
+ * walked for one turn and multiplied, and so are innermost blocks. Other blocks are walked, all together for some
+ * thousand turns at most. What `if` leaves out is not known, so nodes under an `if` are not counted. The exact limit
+ * holds while nodes are made (json_node.c, json_block.c).
  */
 #include "graph/json/json_read.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum { MOST_WALKED = 100000 };
 
@@ -54,6 +56,61 @@ static gantry_status count_turn(gy_reader *r, const gy_json_at *at, void *contex
     return status;
 }
 
+/* True if the text has the name anywhere, also within a longer name: then a block is only walked where it could be
+ * multiplied. */
+static bool mentions(const json_t *value, const char *name)
+{
+    const char *key;
+    json_t *member;
+    if (json_is_string(value))
+        return strstr(json_string_value(value), name) != NULL;
+    json_object_foreach(gy_read_open(value), key, member) if (mentions(member, name)) return true;
+    return false;
+}
+
+/* Some range or `if` inside depends on the index, so that its turns differ. */
+static bool depends_on(const json_t *nodes, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(nodes); i++) {
+        const json_t *e = json_array_get(nodes, i), *inner = json_object_get(e, "nodes");
+        if (mentions(json_object_get(e, "for"), name) || mentions(json_object_get(e, "if"), name) ||
+            (inner && depends_on(inner, name)))
+            return true;
+    }
+    return false;
+}
+
+typedef struct first_turn {
+    tally inside;
+    gantry_status status;
+} first_turn;
+
+static gantry_status count_first_turn(gy_reader *r, const gy_json_at *at, void *context)
+{
+    first_turn *f = context;
+    f->status = count_turn(r, at, &f->inside);
+    return GANTRY_E_INVALID; /* ends the range after its first turn */
+}
+
+static gantry_status count_alike(gy_reader *r, const gy_json_at *at, const json_t *span, int64_t turns, tally *t)
+{
+    first_turn f = { .inside = { .walked = t->walked } };
+    gantry_status status = gy_read_turns(r, at, span, NULL, count_first_turn, &f);
+    t->walked = f.inside.walked;
+    add(&t->nodes, turns, f.inside.nodes);
+    add(&t->turns, turns, f.inside.turns);
+    return status == GANTRY_E_NOMEM ? status : f.status;
+}
+
+static gantry_status count_block(gy_reader *r, const gy_json_at *at, const json_t *span, int64_t turns, tally *t)
+{
+    const char *index = span ? json_object_iter_key(json_object_iter(gy_read_open(span))) : "";
+    add(&t->turns, turns, 1);
+    if (turns < 2 || depends_on(json_object_get(at->value, "nodes"), index))
+        return gy_read_turns(r, at, span, NULL, count_turn, t);
+    return count_alike(r, at, span, turns, t);
+}
+
 static gantry_status count_element(gy_reader *r, const gy_json_at *at, tally *t)
 {
     const json_t *e = at->value, *nodes = json_object_get(e, "nodes"), *span = json_object_get(e, "for");
@@ -65,7 +122,7 @@ static gantry_status count_element(gy_reader *r, const gy_json_at *at, tally *t)
     if (status)
         return status;
     if (nodes && certain && !is_flat(nodes))
-        return gy_read_turns(r, at, span, NULL, count_turn, t);
+        return count_block(r, at, span, turns, t);
     add(&t->turns, turns, 1);
     add(&t->nodes, certain ? turns : 0, nodes ? (int64_t)json_array_size(nodes) : 1);
     return GANTRY_OK;

@@ -224,8 +224,17 @@ static gantry_status fail_pending(gy_reader *r, const gy_pending *wait)
 
 static void tie_family(gy_reader *r, const gy_pending *wait, uint32_t family)
 {
-    for (uint32_t n = r->family.at[family].first; n != GY_NONE; n = r->sibling.at[n])
-        wait->tie(r->graph, wait->node, (gantry_node){ .id = n });
+    int64_t most = gy_graph_most_uses(r->graph, r->graph->nodes.count);
+    for (uint32_t n = r->family.at[family].first; n != GY_NONE && !r->graph->error.status; n = r->sibling.at[n]) {
+        if (++r->ties > most) {
+            gy_graph_mistake(r->graph, GANTRY_E_GRAPH,
+                             "with all \"%s\", the nodes name others in more than %" PRId64
+                             " places, the limit of a graph: name fewer, or raise the limit (--limits)",
+                             wait->id, most);
+        } else {
+            wait->tie(r->graph, wait->node, (gantry_node){ .id = n });
+        }
+    }
 }
 
 static gantry_status settle(gy_reader *r, const gy_json_at *root, const gy_pending *wait)

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { FOR, IF, REF, READWRITE, SUM, MIN, MAX, PROD, KEYS };
@@ -16,10 +17,26 @@ typedef struct entry {
     const json_t *reference;
 } entry;
 
+/* The lists of the node at hand are not in the graph yet. */
+static gantry_status count_uses(gy_reader *r, const gy_json_at *at)
+{
+    uint64_t uses = r->graph->access.count + r->in.count + r->out.count;
+    int64_t most = gy_graph_most_uses(r->graph, r->graph->nodes.count);
+    if (uses < (uint64_t)most)
+        return GANTRY_OK;
+    return gy_read_fail(r, at,
+                        "is beyond the limit of %" PRId64
+                        " accesses, those of all nodes together: use smaller ranges, or "
+                        "raise the limit (--limits)",
+                        most);
+}
+
 static gantry_status add(gy_reader *r, const gy_json_at *at, gantry_access mode, size_t index, gy_list *list)
 {
     gy_listed item = { .mode = mode, .item = index };
+    GY_TRY(count_uses(r, at));
     GY_TRY(gy_read_region(r, at, &item.region));
+    r->references++;
     return gy_vec_push(list, item) ? GANTRY_OK : gy_read_nomem(r);
 }
 

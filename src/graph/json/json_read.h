@@ -53,7 +53,9 @@ typedef struct gy_reader {
     const json_t *all_params; /* the section, with those that are still to come */
     GY_VEC(gy_index) index;   /* the `for`s around us, outermost first */
     bool looping;             /* inside a repeat: `it` has a meaning */
-    int64_t turns;            /* of all `for`s: bounded with the nodes */
+    int64_t turns;            /* of all `for`s: bounded with what they make */
+    int64_t references;       /* in all lists, so far */
+    int64_t ties;             /* to all nodes of a written id, so far */
     gy_map compiled;          /* address of a JSON value in a block -> what was made of it */
     gy_text id;               /* the id at hand */
     gy_names families;

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#define MOST_BYTES ((size_t)1 << 32) /* of what may never end */
 
 /* NULL if the file cannot be opened or read whole, or memory is short. */
 static char *read_all(const char *path, size_t *length)
@@ -16,7 +19,7 @@ static char *read_all(const char *path, size_t *length)
         return NULL;
     do {
         room = room ? 2 * room : 65536;
-        char *more = realloc(text, room);
+        char *more = room <= MOST_BYTES ? realloc(text, room) : NULL;
         if (!more)
             break;
         text = more;
@@ -61,14 +64,21 @@ static int draw_schedule(const options *o, const char *text, size_t length, cons
     return code;
 }
 
-/* Standard input was read already, to see what it is. */
+static bool is_regular(const char *path)
+{
+    struct stat info;
+    return strcmp(path, "-") != 0 && stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+/* Standard input and pipes were read already, to see what it is, and cannot be read again. */
 static int read_graph(gantry_graph **graph, const options *o, const char *text, size_t length)
 {
     gantry_error err;
     gantry_load_options load = load_options(o);
-    if (strcmp(o->positional.at[0], "-") != 0)
-        return load_graph(graph, o, o->positional.at[0]);
-    if (gantry_graph_parse(graph, text, length, "standard input", NULL, &load, &err))
+    const char *path = o->positional.at[0];
+    if (!text || is_regular(path))
+        return load_graph(graph, o, path);
+    if (gantry_graph_parse(graph, text, length, strcmp(path, "-") ? path : "standard input", NULL, &load, &err))
         return fail(&err);
     print_warnings(*graph);
     return EXIT_FINE;

@@ -41,6 +41,7 @@ static gantry_status load(void **object, gantry_kernel_fn *function, const gy_ke
     const char *source = kernel->code->host;
     const char *entry = kernel->code->entry ? kernel->code->entry : kernel->manifest->name;
     char *compiled = NULL;
+    GY_TRY(gy_file_look(source, kernel->code->folder, err));
     if (!is_object(source)) {
         gantry_status status = gy_compile_c(&compiled, source, err);
         if (status)

@@ -80,7 +80,7 @@ START_TEST(files_agree_with_numpy)
                  *expected = filled(&b, &(gy_init){ .kind = GY_INIT_IOTA, .a = { .real = 5 }, .b = { .real = 3 } });
             snprintf(kind, sizeof kind, "made%d", version);
             in_folder(path, sizeof path, kind, dtype);
-            MUST(gy_array_read(&array, &b, path, true, MUST_ERR));
+            MUST(gy_array_read(&array, &b, path, NULL, true, MUST_ERR));
             ck_assert_mem_eq(array, expected, b.bytes);
             gy_free(array);
             free(expected);
@@ -97,18 +97,18 @@ START_TEST(files_of_another_kind_are_refused)
     gy_buffer b = buffer_of(GANTRY_F32, shape);
     ck_assert_int_eq(python("make"), 0);
     in_folder(path, sizeof path, "made1", GANTRY_F64);
-    ck_assert_int_eq(gy_array_read(&array, &b, path, true, &err), GANTRY_E_IO);
+    ck_assert_int_eq(gy_array_read(&array, &b, path, NULL, true, &err), GANTRY_E_IO);
     ck_assert_msg(strstr(err.text,
                          " holds f64 [37, 11], but buffer \"x\" is f32 [37, 11]; convert the file, or change the "
                          "buffer") != NULL,
                   "%s", err.text);
     const int64_t other[] = { 11, 37 };
     gy_buffer turned = buffer_of(GANTRY_F64, other);
-    ck_assert_int_eq(gy_array_read(&array, &turned, path, true, &err), GANTRY_E_IO);
+    ck_assert_int_eq(gy_array_read(&array, &turned, path, NULL, true, &err), GANTRY_E_IO);
     ck_assert_ptr_nonnull(strstr(err.text, " holds f64 [37, 11], but buffer \"x\" is f64 [11, 37]"));
     snprintf(path, sizeof path, "%s/short.npy", folder);
     gy_buffer f64 = buffer_of(GANTRY_F64, shape);
-    ck_assert_int_eq(gy_array_read(&array, &f64, path, true, &err), GANTRY_E_IO);
+    ck_assert_int_eq(gy_array_read(&array, &f64, path, NULL, true, &err), GANTRY_E_IO);
     ck_assert_ptr_nonnull(strstr(err.text, " has 3248 bytes of data, but buffer \"x\" has 3256"));
     ck_assert_ptr_null(array);
 }

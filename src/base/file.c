@@ -7,15 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { READ_STEP = 64 * 1024, MOST_STREAMED = 1 << 30, MOST_TEMPORARIES = 1000 };
+enum { READ_STEP = 64 * 1024, MOST_STREAMED = 1 << 30 };
 
 /* ---- opening ---- */
 
@@ -191,104 +187,4 @@ bool gy_file_is_regular(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
-}
-
-/* ---- files out ---- */
-
-static bool write_all(int fd, const char *from, size_t length)
-{
-    while (length > 0) {
-        ssize_t put = write(fd, from, length);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return false;
-        from += put;
-        length -= (size_t)put;
-    }
-    return true;
-}
-
-/* A pipe or a device cannot be replaced by renaming (and /dev/null must not be). */
-static gantry_status write_in_place(const char *path, const void *data, size_t length, gantry_error *err)
-{
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return gy_fail_errno(err, "open", path);
-    bool written = write_all(fd, data, length);
-    gantry_status status = written ? GANTRY_OK : gy_fail_errno(err, "write", path);
-    if (close(fd) != 0 && written)
-        status = gy_fail_errno(err, "write", path);
-    return status;
-}
-
-/* Creates a new file "<target>.<pid>-<n>.tmp" and opens it; `name` has room for the name. -1 with errno. */
-static int open_temporary(char *name, size_t size, const char *target, mode_t mode)
-{
-    for (int i = 0; i < MOST_TEMPORARIES; i++) {
-        snprintf(name, size, "%s.%ld-%d.tmp", target, (long)getpid(), i);
-        int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (fd >= 0 || errno != EEXIST)
-            return fd;
-    }
-    return -1;
-}
-
-static bool fill_and_close(int fd, const void *data, size_t length, const mode_t *mode)
-{
-    bool fine = write_all(fd, data, length) && (!mode || fchmod(fd, *mode) == 0) && fsync(fd) == 0;
-    int code = errno;
-    if (close(fd) != 0 && fine)
-        return false;
-    errno = code;
-    return fine;
-}
-
-/* `mode` is that of the file that is replaced, NULL if there is none; `path` is what the caller calls it. */
-static gantry_status write_and_rename(const char *target, const char *path, const void *data, size_t length,
-                                      const mode_t *mode, gantry_error *err)
-{
-    size_t size = strlen(target) + 48;
-    char *name = gy_alloc(size);
-    if (!name)
-        return gy_fail_nomem(err);
-    gantry_status status = GANTRY_OK;
-    int fd = open_temporary(name, size, target, mode ? *mode : 0666);
-    if (fd < 0) {
-        status = gy_fail_errno(err, "create", path);
-        goto free_name;
-    }
-    if (!fill_and_close(fd, data, length, mode)) {
-        status = gy_fail_errno(err, "write", path);
-        goto remove_file;
-    }
-    if (rename(name, target) != 0) {
-        status = gy_fail_errno(err, "write", path);
-        goto remove_file;
-    }
-    goto free_name;
-remove_file:
-    unlink(name);
-free_name:
-    gy_free(name);
-    return status;
-}
-
-gantry_status gy_file_write(const char *path, const void *data, size_t length, gantry_error *err)
-{
-    struct stat info;
-    if (stat(path, &info) != 0)
-        return write_and_rename(path, path, data, length, NULL, err);
-    if (S_ISDIR(info.st_mode)) {
-        errno = EISDIR;
-        return gy_fail_errno(err, "write", path);
-    }
-    if (!S_ISREG(info.st_mode))
-        return write_in_place(path, data, length, err);
-    /* A link stays a link: what it points to is replaced. */
-    char target[PATH_MAX];
-    if (!realpath(path, target))
-        return gy_fail_errno(err, "write", path);
-    mode_t mode = info.st_mode & 07777;
-    return write_and_rename(target, path, data, length, &mode, err);
 }

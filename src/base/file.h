@@ -34,7 +34,7 @@ gantry_status gy_file_look(const char *path, const char *folder, gantry_error *e
 /* Whether it can be read a second time: whoever opens a FIFO again waits for a writer. */
 bool gy_file_is_regular(const char *path);
 
-/* Under a temporary name in the same folder, flushed, then renamed: never a half-written file. */
+/* Written where nobody sees it, flushed, then renamed (base/files.h): never a half-written file. */
 gantry_status gy_file_write(const char *path, const void *data, size_t length, gantry_error *err);
 /* folder + name, or name alone if it is absolute or folder is NULL or "". Free with gy_free; NULL: out of memory. */
 char *gy_path_join(const char *folder, const char *name);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/files.h"
 #include "base/npy.h"
 #include <inttypes.h>
 #include <string.h>
@@ -105,14 +106,14 @@ gantry_status gy_array_read(void **array, const gy_buffer *buffer, const char *p
     return status;
 }
 
-gantry_status gy_array_write(const void *array, const gy_buffer *buffer, const char *path, gantry_error *err)
+gantry_status gy_array_add(gantry_files *files, const void *array, const gy_buffer *buffer, const char *path,
+                           gantry_error *err)
 {
-    if (!gy_is_npy_name(path))
-        return gy_file_write(path, array, buffer->bytes, err);
-    gy_text file = { 0 };
-    gy_npy_header_write(&file, buffer->dtype, buffer->rank, buffer->shape);
-    gy_text_add_n(&file, array, buffer->bytes);
-    gantry_status status = file.failed ? gy_fail_nomem(err) : gy_file_write(path, file.at, file.length, err);
-    gy_text_free(&file);
+    gy_text head = { 0 };
+    if (gy_is_npy_name(path))
+        gy_npy_header_write(&head, buffer->dtype, buffer->rank, buffer->shape);
+    const gy_piece pieces[2] = { { head.at, head.length }, { array, buffer->bytes } };
+    gantry_status status = head.failed ? gy_fail_nomem(err) : gy_files_add(files, path, pieces, err);
+    gy_text_free(&head);
     return status;
 }

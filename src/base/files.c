@@ -185,6 +185,8 @@ static void free_file(gy_new_file *f)
         unlink(f->temporary);
     if (f->fd >= 0)
         close(f->fd);
+    if (f->old >= 0)
+        close(f->old);
     gy_free(f->temporary);
     gy_free(f->target);
     gy_free(f->path);
@@ -213,9 +215,11 @@ static gantry_status commit(gantry_files *files, gantry_error *err)
 static gantry_status add_file(gantry_files *files, const char *path, const char *target, const mode_t *mode,
                               const gy_piece pieces[2], gantry_error *err)
 {
-    gy_new_file f = { .fd = -1, .path = gy_strdup(path), .target = gy_strdup(target) };
+    gy_new_file f = { .fd = -1, .old = -1, .path = gy_strdup(path), .target = gy_strdup(target) };
     bool room = f.path && f.target && gy_vec_reserve(&files->list, files->list.count + 1);
     gantry_status status = room ? fill(&f, pieces, mode, err) : gy_fail_nomem(err);
+    if (mode && !status)
+        f.old = open(target, O_PATH | O_CLOEXEC);
     if (status)
         free_file(&f);
     else

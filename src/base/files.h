@@ -16,6 +16,7 @@ typedef struct gy_piece {
  * that no other process takes its temporary name for that of a dead one. */
 typedef struct gy_new_file {
     int fd;
+    int old;             /* holds what is replaced, so that its blocks are freed after all renames; -1: nothing is */
     char *path, *target; /* as messages name it; what is replaced, with links followed */
     char *temporary;     /* NULL: it has no name at all (O_TMPFILE) */
 } gy_new_file;

@@ -80,6 +80,9 @@ START_TEST(files_appear_together)
     add(files, "/dev/null", "third");
     ck_assert(access("a", F_OK) != 0);
     assert_holds("b", "old");
+    int nameless = open(".", O_RDWR | O_TMPFILE, 0600);
+    ck_assert(nameless < 0 || files_here() == 1);
+    close(nameless);
     ck_assert_int_eq(gantry_files_commit(files, NULL), GANTRY_OK);
     assert_holds("a", "first");
     assert_holds("b", "second");

@@ -6,23 +6,28 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MOST_BYTES ((size_t)1 << 32) /* of what may never end */
+static bool is_regular(const char *path)
+{
+    struct stat info;
+    return strcmp(path, "-") != 0 && stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
 
 /* NULL if the file cannot be opened or read whole, or memory is short. */
 static char *read_all(const char *path, size_t *length)
 {
     FILE *from = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
     char *text = NULL;
-    size_t room = 0;
+    size_t room = 0, most = is_regular(path) ? SIZE_MAX / 2 : (size_t)1 << 30; /* others may never end */
     *length = 0;
     if (!from)
         return NULL;
     do {
-        room = room ? 2 * room : 65536;
-        char *more = room <= MOST_BYTES ? realloc(text, room) : NULL;
+        size_t wanted = room ? 2 * room : 65536;
+        char *more = wanted <= most ? realloc(text, wanted) : NULL;
         if (!more)
             break;
         text = more;
+        room = wanted;
         *length += fread(text + *length, 1, room - *length, from);
     } while (*length == room);
     bool whole = text && *length < room && !ferror(from);
@@ -62,12 +67,6 @@ static int draw_schedule(const options *o, const char *text, size_t length, cons
         code = draw_phase(schedule, o, dot, size);
     gantry_schedule_free(schedule);
     return code;
-}
-
-static bool is_regular(const char *path)
-{
-    struct stat info;
-    return strcmp(path, "-") != 0 && stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
 /* Standard input and pipes were read already, to see what it is, and cannot be read again. */

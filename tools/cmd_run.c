@@ -202,7 +202,7 @@ static int write_trace(const session *s, gantry_files *files)
     return code;
 }
 
-/* What the run leaves appears together. */
+/* Files that the run leaves appear together. */
 static int write_results(const session *s)
 {
     gantry_files *files = NULL;

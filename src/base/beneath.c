@@ -100,7 +100,7 @@ static bool go_down(walk *w, const char *name)
     return true;
 }
 
-/* What a link says is put before the rest of the way. */
+/* The target of a link is put before the rest of the way. */
 static bool follow(walk *w, int link)
 {
     char target[PATH_MAX];

@@ -31,7 +31,7 @@ gantry_status gy_file_read_in(char **text, size_t *length, const char *path, con
                               gantry_error *err);
 /* Opens and closes it: what is wrong with a file that others will read. */
 gantry_status gy_file_look(const char *path, const char *folder, gantry_error *err);
-/* Whether it can be read a second time: whoever opens a FIFO again waits for a writer. */
+/* True if it can be read a second time: opening a FIFO again would wait for a writer. */
 bool gy_file_is_regular(const char *path);
 
 /* Written where nobody sees it, flushed, then renamed (base/files.h): never a half-written file. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What killed processes left: temporary files "<target>.<pid>-<n>.tmp". */
+/* Temporary files that killed processes left: "<target>.<pid>-<n>.tmp". */
 #ifndef GY_BASE_STALE_H
 #define GY_BASE_STALE_H
 

@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What lies in the folder "in", and what beside it. */
+/* This makes the folder "in" with what lies in it, and what lies beside it. */
 static const char layout[] =
     "mkdir -p in/sub/deep out && printf secret > out/file && printf A > in/a && printf B > in/sub/b && "
     "printf C > in/sub/deep/c && cd in && ln -s a link && ln -s sub folder && ln -s sub/ slashed && "

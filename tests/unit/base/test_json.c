@@ -38,7 +38,7 @@ START_TEST(syntax_errors_have_a_place)
 }
 END_TEST
 
-/* What has no key "a" is another kind of file. */
+/* A text without the key "a" is another kind of file. */
 START_TEST(texts_of_others_are_not_quoted)
 {
     static const char *const texts[] = {

@@ -4,22 +4,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+static bool is_regular(const char *path)
+{
+    struct stat info;
+    return strcmp(path, "-") != 0 && stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
 
 /* NULL if the file cannot be opened or read whole, or memory is short. */
 static char *read_all(const char *path, size_t *length)
 {
     FILE *from = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
     char *text = NULL;
-    size_t room = 0;
+    size_t room = 0, most = is_regular(path) ? SIZE_MAX / 2 : (size_t)1 << 30; /* others may never end */
     *length = 0;
     if (!from)
         return NULL;
     do {
-        room = room ? 2 * room : 65536;
-        char *more = realloc(text, room);
+        size_t wanted = room ? 2 * room : 65536;
+        char *more = wanted <= most ? realloc(text, wanted) : NULL;
         if (!more)
             break;
         text = more;
+        room = wanted;
         *length += fread(text + *length, 1, room - *length, from);
     } while (*length == room);
     bool whole = text && *length < room && !ferror(from);
@@ -61,14 +69,15 @@ static int draw_schedule(const options *o, const char *text, size_t length, cons
     return code;
 }
 
-/* Standard input was read already, to see what it is. */
+/* Standard input and pipes were read already, to see what it is, and cannot be read again. */
 static int read_graph(gantry_graph **graph, const options *o, const char *text, size_t length)
 {
     gantry_error err;
     gantry_load_options load = load_options(o);
-    if (strcmp(o->positional.at[0], "-") != 0)
-        return load_graph(graph, o, o->positional.at[0]);
-    if (gantry_graph_parse(graph, text, length, "standard input", NULL, &load, &err))
+    const char *path = o->positional.at[0];
+    if (!text || is_regular(path))
+        return load_graph(graph, o, path);
+    if (gantry_graph_parse(graph, text, length, strcmp(path, "-") ? path : "standard input", NULL, &load, &err))
         return fail(&err);
     print_warnings(*graph);
     return EXIT_FINE;

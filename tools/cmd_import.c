@@ -27,14 +27,14 @@ static bool take_options(gantry_import_options *to, const options *o)
     return read_devices(o->devices, &to->devices);
 }
 
-static int write_json(const char *path, char *text, size_t length)
+static int add_json(gantry_files *files, const char *path, char *text, size_t length)
 {
-    int code = write_text(path, text, length);
+    int code = add_text(files, path, text, length);
     gantry_free(text);
     return code;
 }
 
-static int write_machine(const gantry_machine *machine, const char *path)
+static int add_machine(gantry_files *files, const gantry_machine *machine, const char *path)
 {
     gantry_error err;
     char *text = NULL;
@@ -43,15 +43,15 @@ static int write_machine(const gantry_machine *machine, const char *path)
         fprintf(stderr, "--machine-out: the file says nothing of a machine; give --devices N\n");
         return EXIT_USAGE;
     }
-    return gantry_machine_json(machine, &text, &length, &err) ? fail(&err) : write_json(path, text, length);
+    return gantry_machine_json(machine, &text, &length, &err) ? fail(&err) : add_json(files, path, text, length);
 }
 
-static int write_graph(const gantry_graph *graph, const char *path)
+static int add_graph(gantry_files *files, const gantry_graph *graph, const char *path)
 {
     gantry_error err;
     char *text = NULL;
     size_t length = 0;
-    return gantry_graph_json(graph, &text, &length, &err) ? fail(&err) : write_json(path, text, length);
+    return gantry_graph_json(graph, &text, &length, &err) ? fail(&err) : add_json(files, path, text, length);
 }
 
 static int run(const options *o)
@@ -64,9 +64,13 @@ static int run(const options *o)
         return EXIT_USAGE;
     if (gantry_graph_import(&graph, &machine, o->positional.at[0], o->positional.at[1], &io, &err))
         return fail_reading(&err);
-    int code = o->machine_out ? write_machine(machine, o->machine_out) : EXIT_FINE;
+    gantry_files *files = NULL;
+    int code = begin_files(&files);
+    if (!code && o->machine_out)
+        code = add_machine(files, machine, o->machine_out);
     if (!code)
-        code = write_graph(graph, o->out ? o->out : "-");
+        code = add_graph(files, graph, o->out ? o->out : "-");
+    code = end_files(files, code);
     gantry_machine_free(machine);
     gantry_graph_free(graph);
     return code;

@@ -175,7 +175,7 @@ static int run_iterations(session *s)
     return code || !overlap ? code : run_overlapping(s, s->starts - alone, &sum);
 }
 
-static int save_outputs(const session *s)
+static int save_outputs(const session *s, gantry_files *files)
 {
     gantry_error err;
     for (size_t i = 0; i < s->o->outputs.count; i++) {
@@ -184,22 +184,36 @@ static int save_outputs(const session *s)
         int code = find_binding(s, "output", s->o->outputs.at[i], &buffer, &path);
         if (code)
             return code;
-        if (gantry_run_save(s->run, buffer, path, &err))
+        if (gantry_run_save_with(s->run, buffer, files, path, &err))
             return fail(&err);
     }
     return EXIT_FINE;
 }
 
-static int write_trace(const session *s)
+static int write_trace(const session *s, gantry_files *files)
 {
     gantry_error err;
     char *text = NULL;
     size_t length = 0;
     if (gantry_run_trace(s->run, &text, &length, &err))
         return fail(&err);
-    int code = write_text(s->o->trace, text, length);
+    int code = add_text(files, s->o->trace, text, length);
     gantry_free(text);
     return code;
+}
+
+/* Files that the run leaves appear together. */
+static int write_results(const session *s)
+{
+    gantry_files *files = NULL;
+    int code = begin_files(&files);
+    if (!code)
+        code = save_outputs(s, files);
+    if (!code && s->o->trace)
+        code = write_trace(s, files);
+    if (!code && s->o->calibrate)
+        code = write_calibrated(s, files);
+    return end_files(files, code);
 }
 
 static int prepare(session *s)
@@ -226,11 +240,7 @@ static int carry_out(session *s)
     if (!code)
         code = run_iterations(s);
     if (!code)
-        code = save_outputs(s);
-    if (!code && s->o->trace)
-        code = write_trace(s);
-    if (!code && s->o->calibrate)
-        code = write_calibrated(s);
+        code = write_results(s);
     return code ? code : report_run(s);
 }
 

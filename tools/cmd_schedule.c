@@ -10,7 +10,7 @@ static int report_json(const gantry_schedule *schedule, const char *explanation)
     char *text = NULL;
     size_t length = 0;
     if (!explanation)
-        return export_schedule(schedule, GANTRY_REPORT, "-");
+        return print_schedule(schedule, GANTRY_REPORT);
     if (gantry_schedule_export(schedule, GANTRY_REPORT, &text, &length, &err))
         return fail(&err);
     json_t *report = json_loadb(text, length, 0, NULL);
@@ -25,7 +25,7 @@ static int report(const gantry_schedule *schedule, const options *o, const char 
         return report_json(schedule, explanation);
     if (explanation)
         return write_text("-", explanation, strlen(explanation));
-    return uses_stdout(o) ? EXIT_FINE : export_schedule(schedule, GANTRY_TEXT, "-");
+    return uses_stdout(o) ? EXIT_FINE : print_schedule(schedule, GANTRY_TEXT);
 }
 
 static int run(const options *o)

@@ -70,7 +70,11 @@ int check_explain(const options *o, const gantry_graph *graph);
 
 /* output.c */
 int write_text(const char *path, const char *text, size_t length); /* "-": standard output */
-int export_schedule(const gantry_schedule *schedule, gantry_format format, const char *path);
+int print_schedule(const gantry_schedule *schedule, gantry_format format);
+/* Files that appear together: those that were added, when all could be (`code` is 0). Frees `files`; the exit code. */
+int begin_files(gantry_files **files);
+int end_files(gantry_files *files, int code);
+int add_text(gantry_files *files, const char *path, const char *text, size_t length);
 /* The schedule to draw, or the phase of it that --phase names; prints what is wrong. NULL: there is nothing to draw. */
 const gantry_schedule *drawn_phase(const gantry_schedule *schedule, const options *o);
 /* The other files a scheduling command was asked for: -o, --dot, --svg, --html, --trace. */

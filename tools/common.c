@@ -90,16 +90,14 @@ static bool counts_gpus(const options *o)
 static gantry_status base_machine(gantry_machine **machine, const options *o, const gantry_graph *graph,
                                   bool *is_virtual, gantry_error *err)
 {
-    const char *json = NULL, *path = NULL;
+    gantry_status status = GANTRY_OK;
     *is_virtual = false;
     if (o->machine)
         return gantry_machine_load(machine, o->machine, err);
     if (graph)
-        gantry_graph_machine_hint(graph, &json, &path);
-    if (path)
-        return gantry_machine_load(machine, path, err);
-    if (json)
-        return gantry_machine_parse(machine, json, strlen(json), "machine of the graph", err);
+        status = gantry_graph_machine(machine, graph, err);
+    if (status || *machine)
+        return status;
     char *end = NULL;
     long count = o->devices ? strtol(o->devices, &end, 10) : 0;
     if (end && end != o->devices && *end == 0 && !counts_gpus(o)) {

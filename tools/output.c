@@ -5,89 +5,72 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-static int fail_writing(const char *path)
+static int write_out(const char *text, size_t length)
 {
-    fprintf(stderr, "cannot write %s: %s\n", path, strerror(errno));
+    if (fwrite(text, 1, length, stdout) == length && fflush(stdout) == 0)
+        return EXIT_FINE;
+    fprintf(stderr, "cannot write to standard output: %s\n", strerror(errno));
     return EXIT_RUNNING;
 }
 
-static bool write_and_close(FILE *to, const char *text, size_t length)
+int begin_files(gantry_files **files)
 {
-    bool wrote = fwrite(text, 1, length, to) == length;
-    return fclose(to) == 0 && wrote;
+    gantry_error err;
+    return gantry_files_new(files, &err) ? fail(&err) : EXIT_FINE;
 }
 
-/* Pipes and devices: there is nothing to rename. */
-static int write_in_place(const char *path, const char *text, size_t length)
+int end_files(gantry_files *files, int code)
 {
-    FILE *to = fopen(path, "wb");
-    return to && write_and_close(to, text, length) ? EXIT_FINE : fail_writing(path);
-}
-
-/* The permissions that open() would give a new file. */
-static mode_t new_mode(void)
-{
-    mode_t mask = umask(0);
-    umask(mask);
-    return 0666 & ~mask;
-}
-
-static int write_file(const char *path, const char *text, size_t length)
-{
-    struct stat info;
-    bool exists = lstat(path, &info) == 0;
-    if (exists && !S_ISREG(info.st_mode))
-        return write_in_place(path, text, length);
-    size_t size = strlen(path) + sizeof ".XXXXXX";
-    char *temporary = malloc(size);
-    if (!temporary)
-        return fail_writing(path);
-    snprintf(temporary, size, "%s.XXXXXX", path);
-    int fd = mkstemp(temporary);
-    FILE *to = fd < 0 || fchmod(fd, exists ? info.st_mode & 07777 : new_mode()) ? NULL : fdopen(fd, "wb");
-    bool wrote = to ? write_and_close(to, text, length) : false;
-    if (!to && fd >= 0)
-        close(fd);
-    int code = wrote && rename(temporary, path) == 0 ? EXIT_FINE : fail_writing(path);
-    if (code && fd >= 0)
-        unlink(temporary);
-    free(temporary);
+    gantry_error err;
+    if (!code && gantry_files_commit(files, &err))
+        code = fail(&err);
+    gantry_files_free(files);
     return code;
+}
+
+int add_text(gantry_files *files, const char *path, const char *text, size_t length)
+{
+    gantry_error err;
+    if (strcmp(path, "-") == 0)
+        return write_out(text, length);
+    return gantry_files_add(files, path, text, length, &err) ? fail(&err) : EXIT_FINE;
 }
 
 int write_text(const char *path, const char *text, size_t length)
 {
-    if (strcmp(path, "-") != 0)
-        return write_file(path, text, length);
-    bool wrote = fwrite(text, 1, length, stdout) == length;
-    return wrote && fflush(stdout) == 0 ? EXIT_FINE : fail_writing("to standard output");
+    gantry_files *files = NULL;
+    int code = begin_files(&files);
+    if (!code)
+        code = add_text(files, path, text, length);
+    return end_files(files, code);
 }
 
-int export_schedule(const gantry_schedule *schedule, gantry_format format, const char *path)
+static int add_exported(gantry_files *files, const gantry_schedule *schedule, gantry_format format, const char *path)
 {
     gantry_error err;
     char *text = NULL;
     size_t length = 0;
     if (gantry_schedule_export(schedule, format, &text, &length, &err))
         return fail(&err);
-    int code = write_text(path, text, length);
+    int code = add_text(files, path, text, length);
     gantry_free(text);
     return code;
 }
 
-static int write_schedule(const gantry_schedule *schedule, const char *path)
+int print_schedule(const gantry_schedule *schedule, gantry_format format)
+{
+    return add_exported(NULL, schedule, format, "-");
+}
+
+static int add_schedule(gantry_files *files, const gantry_schedule *schedule, const char *path)
 {
     gantry_error err;
     char *text = NULL;
     size_t length = 0;
-    if (strcmp(path, "-") != 0)
-        return gantry_schedule_save(schedule, path, &err) ? fail(&err) : EXIT_FINE;
     if (gantry_schedule_json(schedule, &text, &length, &err))
         return fail(&err);
-    int code = write_text("-", text, length);
+    int code = add_text(files, path, text, length);
     gantry_free(text);
     return code;
 }
@@ -106,7 +89,7 @@ const gantry_schedule *drawn_phase(const gantry_schedule *schedule, const option
     return NULL;
 }
 
-int write_files(const gantry_schedule *schedule, const options *o)
+static int add_files(gantry_files *files, const gantry_schedule *schedule, const options *o)
 {
     const struct {
         const char *path;
@@ -114,15 +97,24 @@ int write_files(const gantry_schedule *schedule, const options *o)
     } pictures[] = {
         { o->dot, GANTRY_DOT }, { o->svg, GANTRY_SVG }, { o->html, GANTRY_HTML }, { o->trace, GANTRY_CHROME }
     };
-    int code = o->out ? write_schedule(schedule, o->out) : EXIT_FINE;
+    int code = o->out ? add_schedule(files, schedule, o->out) : EXIT_FINE;
     bool draws = o->dot || o->svg || o->html || o->trace;
     schedule = draws && !code ? drawn_phase(schedule, o) : schedule;
     if (!schedule)
         return EXIT_USAGE;
     for (size_t i = 0; i < sizeof pictures / sizeof *pictures && !code; i++)
         if (pictures[i].path)
-            code = export_schedule(schedule, pictures[i].format, pictures[i].path);
+            code = add_exported(files, schedule, pictures[i].format, pictures[i].path);
     return code;
+}
+
+int write_files(const gantry_schedule *schedule, const options *o)
+{
+    gantry_files *files = NULL;
+    int code = begin_files(&files);
+    if (!code)
+        code = add_files(files, schedule, o);
+    return end_files(files, code);
 }
 
 int explain(const gantry_schedule *schedule, const gantry_graph *graph, const options *o, char **text)

@@ -46,7 +46,7 @@ void print_comparison(FILE *to, json_t *comparison);
  * writes the machine. */
 int check_calibrate(const options *o);
 int sample_start(const session *s);
-int write_calibrated(const session *s);
+int write_calibrated(const session *s, gantry_files *files);
 void print_calibrated(FILE *to, const session *s);
 
 /* run_guided.c: so many starts, parts being cut anew in between by what was measured. */

@@ -19,7 +19,7 @@ int sample_start(const session *s)
     return s->o->calibrate && gantry_run_sample(s->run, &err) ? fail(&err) : EXIT_FINE;
 }
 
-int write_calibrated(const session *s)
+int write_calibrated(const session *s, gantry_files *files)
 {
     gantry_error err;
     gantry_machine *machine = NULL;
@@ -28,7 +28,7 @@ int write_calibrated(const session *s)
     if (gantry_run_calibrated(&machine, s->run, &err))
         return fail(&err);
     gantry_status status = gantry_machine_json(machine, &text, &length, &err);
-    int code = status ? fail(&err) : write_text(s->o->calibrate, text, length);
+    int code = status ? fail(&err) : add_text(files, s->o->calibrate, text, length);
     gantry_free(text);
     gantry_machine_free(machine);
     return code;

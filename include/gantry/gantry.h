@@ -11,6 +11,7 @@
 #ifndef GANTRY_GANTRY_H
 #define GANTRY_GANTRY_H
 
+#include <gantry/files.h>
 #include <gantry/graph.h>
 #include <gantry/import.h>
 #include <gantry/kernel.h>

@@ -302,7 +302,8 @@ GANTRY_API size_t gantry_graph_buffer_count(const gantry_graph *graph);
 GANTRY_API size_t gantry_graph_node_count(const gantry_graph *graph);
 GANTRY_API const char *gantry_graph_node_id(const gantry_graph *graph, gantry_node node);
 /** The file or object of the `machine` key of a graph file: *json is set for an inline object, *path for a file
- *  (already joined with the graph's folder); both NULL without one. Borrowed. */
+ *  (already joined with the graph's folder); both NULL without one. Borrowed. gantry_graph_machine reads either, and
+ *  takes care that the file is in that folder. */
 GANTRY_API void gantry_graph_machine_hint(const gantry_graph *graph, const char **json, const char **path);
 /** Ids are GANTRY_NONE where there is no such name. */
 GANTRY_API gantry_node gantry_graph_find_node(const gantry_graph *graph, const char *id);

@@ -24,6 +24,7 @@
 #ifndef GANTRY_RUN_H
 #define GANTRY_RUN_H
 
+#include <gantry/files.h>
 #include <gantry/schedule.h>
 
 #ifdef __cplusplus
@@ -93,9 +94,12 @@ GANTRY_MUST_USE gantry_status gantry_run_wait(gantry_run *run, uint64_t ticket, 
  *  Later starts may be in flight, fewer than the schedule's limit: one more has the memory. */
 GANTRY_MUST_USE gantry_status gantry_run_output(gantry_run *run, gantry_buffer buffer, const void **host,
                                                 uint64_t *bytes, gantry_error *err);
-/** Writes an output: .npy by that ending, else raw. Under a temporary name, renamed when complete. */
+/** Writes an output: .npy by that ending, else raw. The file appears when it is complete. */
 GANTRY_MUST_USE gantry_status gantry_run_save(gantry_run *run, gantry_buffer buffer, const char *path,
                                               gantry_error *err);
+/** The same for outputs that appear together: the file is one more of `files`, and there when these are committed. */
+GANTRY_MUST_USE gantry_status gantry_run_save_with(gantry_run *run, gantry_buffer buffer, gantry_files *files,
+                                                   const char *path, gantry_error *err);
 /** xxh64 (seed 0) of the C-order bytes of an output. */
 GANTRY_MUST_USE gantry_status gantry_run_hash(gantry_run *run, gantry_buffer buffer, uint64_t *hash, gantry_error *err);
 

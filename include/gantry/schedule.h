@@ -46,6 +46,10 @@ typedef struct gantry_schedule_options {
 GANTRY_API const char *gantry_policy_name(size_t i);
 GANTRY_API const char *gantry_policy_summary(size_t i);
 
+/** The machine that the key `machine` of a graph file says, or NULL without one. A file that it names must be a regular
+ *  one in the graph's folder, and symbolic links must not lead out of it. */
+GANTRY_MUST_USE gantry_status gantry_graph_machine(gantry_machine **machine, const gantry_graph *graph,
+                                                   gantry_error *err);
 /** Schedules a graph, which is checked first if it was not yet. Every schedule that is returned passed the checker. */
 GANTRY_MUST_USE gantry_status gantry_schedule_new(gantry_schedule **schedule, gantry_graph *graph,
                                                   const gantry_machine *machine, const gantry_schedule_options *options,

@@ -29,8 +29,38 @@ static void find_line(const char *text, size_t offset, int *line, int *column)
     }
 }
 
+/* Does the text have that key, in quotes? It may hold bytes 0. */
+static bool has_mark(const char *text, size_t length, const char *mark)
+{
+    size_t bytes = strlen(mark);
+    const char *at = text, *end = text + length;
+    while ((at = memmem(at, (size_t)(end - at), mark, bytes))) {
+        if (at > text && at[-1] == '"' && at + bytes < end && at[bytes] == '"')
+            return true;
+        at += bytes;
+    }
+    return false;
+}
+
+static void tell_syntax(const json_error_t *error, bool ours, const char *mark, gantry_error *err)
+{
+    enum json_error_code code = json_error_code(error);
+    const char *near = strstr(error->text, " near ");
+    if (!ours && (!near || strcmp(near, " near end of file") != 0)) {
+        gy_fail(err, GANTRY_E_SYNTAX, NULL,
+                "not well-formed JSON, and \"%s\" is nowhere in it: it may be another file than you meant", mark);
+    } else if (code == json_error_duplicate_key) {
+        /* jansson quotes the key, quotes and all, in quotes. */
+        const char *key = near && strlen(near) > 8 ? near + 7 : "";
+        gy_fail(err, GANTRY_E_SYNTAX, NULL, "duplicate key%s%.*s: remove or rename one of them", key[0] ? " " : "",
+                key[0] ? (int)strlen(key) - 1 : 0, key);
+    } else {
+        gy_fail(err, GANTRY_E_SYNTAX, NULL, "not well-formed JSON: %s", error->text);
+    }
+}
+
 static gantry_status fail_syntax(const json_error_t *error, const char *text, size_t length, const char *name,
-                                 gantry_error *err)
+                                 const char *mark, gantry_error *err)
 {
     enum json_error_code code = json_error_code(error);
     /* jansson names nothing when it runs out of memory in the middle of a value. */
@@ -39,25 +69,18 @@ static gantry_status fail_syntax(const json_error_t *error, const char *text, si
     size_t end = error->position > 0 ? (size_t)error->position : 0;
     int line, column;
     find_line(text, start_of_token(text, end > length ? length : end, error->text), &line, &column);
-    const char *near = strstr(error->text, " near ");
-    if (code == json_error_duplicate_key) {
-        /* jansson quotes the key, quotes and all, in quotes. */
-        const char *key = near && strlen(near) > 8 ? near + 7 : "";
-        gy_fail(err, GANTRY_E_SYNTAX, NULL, "duplicate key%s%.*s: remove or rename one of them", key[0] ? " " : "",
-                key[0] ? (int)strlen(key) - 1 : 0, key);
-    } else {
-        gy_fail(err, GANTRY_E_SYNTAX, NULL, "not well-formed JSON: %s", error->text);
-    }
+    tell_syntax(error, has_mark(text, length, mark), mark, err);
     gy_error_locate(err, name, line, column);
     return GANTRY_E_SYNTAX;
 }
 
-gantry_status gy_json_parse(json_t **root, const char *text, size_t length, const char *name, gantry_error *err)
+gantry_status gy_json_parse(json_t **root, const char *text, size_t length, const char *name, const char *mark,
+                            gantry_error *err)
 {
     json_error_t error;
     json_t *parsed = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
     if (!parsed)
-        return fail_syntax(&error, text, length, name, err);
+        return fail_syntax(&error, text, length, name, mark, err);
     *root = parsed;
     return GANTRY_OK;
 }

@@ -14,8 +14,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Parses with duplicate keys refused; errors carry file, line and column. `name` stands for the file. */
-gantry_status gy_json_parse(json_t **root, const char *text, size_t length, const char *name, gantry_error *err);
+/* Parses with duplicate keys refused; errors carry file, line and column. `name` stands for the file, and `mark` is a
+ * key that every file of the kind has: a message quotes the text only where that key is in it, since what has not is
+ * not ours to show. */
+gantry_status gy_json_parse(json_t **root, const char *text, size_t length, const char *name, const char *mark,
+                            gantry_error *err);
 /* Line and column (from 1, column in bytes) of the value at `pointer`; of the deepest existing ancestor if it is
  * absent; 0, 0 if the text is no JSON as far as it had to be read, or the pointer was cut at the left. For a duplicate
  * key: of the first. */

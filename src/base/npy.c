@@ -4,9 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/vec.h"
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Format: "\x93NUMPY", version major and minor, header length (2 bytes in version 1, else 4), then a Python dictionary:
@@ -235,40 +233,45 @@ gantry_status gy_npy_header_parse(gy_npy *out, const void *data, size_t length, 
     return GANTRY_OK;
 }
 
-/* The file's first bytes up to the end of its header. */
-static gantry_status read_start(FILE *file, const char *path, unsigned char **start, size_t *length, gantry_error *err)
+/* The file's first bytes up to the end of its header. No header is as short as what is read of it before its length is
+ * known. */
+static gantry_status read_start(const gy_file *file, unsigned char **start, size_t *length, gantry_error *err)
 {
     unsigned char prefix[PREFIX_V2];
-    size_t begin, size, got = fread(prefix, 1, sizeof prefix, file);
-    if (got < sizeof prefix && ferror(file))
-        return gy_fail_errno(err, "read", path);
-    GY_TRY(read_prefix(prefix, got, path, &begin, &size, err));
+    size_t begin, size, got, more = 0;
+    GY_TRY(gy_file_get(file, prefix, sizeof prefix, &got, err));
+    GY_TRY(read_prefix(prefix, got, file->path, &begin, &size, err));
     unsigned char *all = gy_alloc(begin + size + PREFIX_V2);
     if (!all)
         return gy_fail_nomem(err);
     memcpy(all, prefix, got);
-    *length = got + (begin + size > got ? fread(all + got, 1, begin + size - got, file) : 0);
-    if (ferror(file)) {
+    gantry_status status =
+        begin + size > got ? gy_file_get(file, all + got, begin + size - got, &more, err) : GANTRY_OK;
+    if (status) {
         gy_free(all);
-        return gy_fail_errno(err, "read", path);
+        return status;
     }
     *start = all;
+    *length = got + more;
     return GANTRY_OK;
+}
+
+gantry_status gy_npy_header_get(gy_npy *out, const gy_file *file, gantry_error *err)
+{
+    unsigned char *start;
+    size_t length;
+    GY_TRY(read_start(file, &start, &length, err));
+    gantry_status status = gy_npy_header_parse(out, start, length, file->path, err);
+    gy_free(start);
+    return status;
 }
 
 gantry_status gy_npy_header_read(gy_npy *out, const char *path, gantry_error *err)
 {
-    unsigned char *start;
-    size_t length;
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return gy_fail_errno(err, "open", path);
-    gantry_status status = read_start(file, path, &start, &length, err);
-    if (!status) {
-        status = gy_npy_header_parse(out, start, length, path, err);
-        gy_free(start);
-    }
-    (void)fclose(file); /* opened for reading: nothing can be lost */
+    gy_file file;
+    GY_TRY(gy_file_open(&file, path, NULL, err));
+    gantry_status status = gy_npy_header_get(out, &file, err);
+    gy_file_close(&file);
     return status;
 }
 

@@ -6,6 +6,7 @@
 #ifndef GY_BASE_NPY_H
 #define GY_BASE_NPY_H
 
+#include "base/file.h"
 #include "base/text.h"
 #include <gantry/kernel.h>
 
@@ -19,6 +20,8 @@ typedef struct gy_npy {
 
 /* Reads only the header of the file. GANTRY_E_IO for anything that is wrong with it. */
 gantry_status gy_npy_header_read(gy_npy *out, const char *path, gantry_error *err);
+/* The same from a file that is open; the data are what is read from it next. */
+gantry_status gy_npy_header_get(gy_npy *out, const gy_file *file, gantry_error *err);
 /* The same from the beginning of a file in memory; `name` stands for the file in messages. */
 gantry_status gy_npy_header_parse(gy_npy *out, const void *data, size_t length, const char *name, gantry_error *err);
 /* Appends a header whose length is a multiple of 64, so that mapped data are aligned. */

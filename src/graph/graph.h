@@ -39,8 +39,8 @@ typedef enum gy_init_kind {
 typedef struct gy_init {
     gy_init_kind kind;
     uint64_t seed;
-    gy_constant a, b; /* value | low, high | mean, deviation | iota: start, step */
-    const char *path;
+    gy_constant a, b;          /* value | low, high | mean, deviation | iota: start, step */
+    const char *path, *folder; /* of a file; the folder that it must not leave, NULL if a program named it */
 } gy_init;
 
 /*

@@ -6,14 +6,13 @@
 #include "graph/graph.h"
 
 #include <stdarg.h>
-#include <string.h>
 
 /* Reads the file again: parsing forgot where things were, and errors are rare. */
 static void locate(const char *path, const char *pointer, int *line, int *column)
 {
     char *text;
     size_t length;
-    if (path && strcmp(path, "-") != 0 && gy_file_read(&text, &length, path, NULL) == GANTRY_OK) {
+    if (path && gy_file_is_regular(path) && gy_file_read(&text, &length, path, NULL) == GANTRY_OK) {
         gy_json_locate(text, length, pointer, line, column);
         gy_free(text);
     }

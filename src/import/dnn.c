@@ -216,7 +216,7 @@ gantry_status gy_import_dnn(gy_import *in, gantry_error *err)
     in->unit_us = 1;
     in->by_kind = true;
     in->has_pointers = true;
-    gantry_status status = gy_json_parse(&root, in->text, in->length, in->source, err);
+    gantry_status status = gy_json_parse(&root, in->text, in->length, in->source, "nodes", err);
     if (status)
         return status;
     gy_json_at at = { NULL, NULL, 0, root };

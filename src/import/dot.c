@@ -209,7 +209,7 @@ static gantry_status read_json(dot *d, const char *text, size_t length)
     json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK, &error);
     gantry_status status = GANTRY_OK;
     if (!root && d->in->has_pointers)
-        return gy_json_parse(&root, text, length, d->in->source, d->err);
+        return gy_json_parse(&root, text, length, d->in->source, "objects", d->err);
     if (!root && (json_error_code(&error) == json_error_out_of_memory || !error.text[0]))
         return gy_fail_nomem(d->err);
     if (!root)

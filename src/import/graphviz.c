@@ -141,14 +141,22 @@ static bool wait_for(pid_t child, int seconds, int *result)
 
 /* ---- what it says ---- */
 
+/* Bytes of what it says about a text. What is no graph is not quoted: it may be another file than was meant. */
+static size_t tellable(const char *said, const char *text)
+{
+    size_t length = strcspn(said, "\n");
+    const char *near = strstr(said, " near ");
+    return near && near < said + length && !strstr(text, "graph") ? (size_t)(near - said) : length;
+}
+
 /* Its first complaint, "Error: <stdin>: syntax error in line 3 near '}'", as our own, with the line. */
-static gantry_status fail_dot(const char *said, gantry_error *err)
+static gantry_status fail_dot(const char *said, const char *text, gantry_error *err)
 {
     const char *error = strstr(said, "Error: "), *stdin_name = "<stdin>: ", *in_line;
     said = error ? error + strlen("Error: ") : said;
     if (strncmp(said, stdin_name, strlen(stdin_name)) == 0)
         said += strlen(stdin_name);
-    size_t length = strcspn(said, "\n");
+    size_t length = tellable(said, text);
     gantry_status status = gy_fail(err, GANTRY_E_GRAPH, NULL, "graphviz cannot read it: %.*s",
                                    (int)(length < 300 ? length : 300), length ? said : "it does not say why");
     in_line = strstr(said, "line ");
@@ -157,7 +165,8 @@ static gantry_status fail_dot(const char *said, gantry_error *err)
     return status;
 }
 
-static gantry_status run(const streams *s, int seconds, char **json, size_t *json_length, gantry_error *err)
+static gantry_status run(const streams *s, const char *from, int seconds, char **json, size_t *json_length,
+                         gantry_error *err)
 {
     pid_t child;
     size_t length = 0, said_length = 0;
@@ -174,7 +183,7 @@ static gantry_status run(const streams *s, int seconds, char **json, size_t *jso
     if (!text || !said)
         status = gy_fail_nomem(err);
     else if (result != 0)
-        status = fail_dot(said, err);
+        status = fail_dot(said, from, err);
     gy_free(said);
     if (status) {
         gy_free(text);
@@ -193,7 +202,7 @@ gantry_status gy_import_graphviz(const char *text, size_t length, int seconds, c
     if (!open_streams(&s) || !put(s.fd[0], text, length))
         status = gy_fail_errno(err, "make a temporary file for", "graphviz");
     if (!status)
-        status = run(&s, seconds, json, json_length, err);
+        status = run(&s, text, seconds, json, json_length, err);
     close_streams(&s);
     return status;
 }

@@ -24,6 +24,7 @@ typedef struct stg {
     size_t at; /* in the text */
     int line, column;
     bool costs, costs_known;
+    bool begun;     /* a number was read: what follows may be quoted */
     uint32_t first; /* number of the first task: 0, in the older form 1 */
     gantry_error *err;
 } stg;
@@ -85,9 +86,15 @@ static gantry_status read_number(stg *s, const char *what, double *value, int *c
     size_t length = word_length(s);
     const char *word = s->in->text + s->at;
     *column = s->column;
-    if (!gy_parse_double(word, length, value) || *value < 0)
+    bool fits = gy_parse_double(word, length, value) && *value >= 0;
+    if (!fits && !s->begun)
+        return fail_here(
+            s, s->line, s->column,
+            "no number where %s should be; give one that is at least 0, if this is a file of the format stg", what);
+    if (!fits)
         return fail_here(s, s->line, s->column, "\"%.*s\" where %s should be; give a number that is at least 0",
                          (int)(length < 40 ? length : 40), word, what);
+    s->begun = true;
     s->at += length;
     s->column += (int)length;
     return GANTRY_OK;
@@ -96,7 +103,7 @@ static gantry_status read_number(stg *s, const char *what, double *value, int *c
 static gantry_status read_count(stg *s, const char *what, uint32_t most, uint32_t *value)
 {
     double number;
-    int column;
+    int column = s->column;
     GY_TRY(read_number(s, what, &number, &column));
     if (number > most || number != floor(number))
         return fail_here(s, s->line, column, "%s is %.15g; a whole number from 0 to %u is allowed", what, number, most);

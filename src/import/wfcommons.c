@@ -213,7 +213,7 @@ gantry_status gy_import_wfcommons(gy_import *in, gantry_error *err)
     in->unit_is_second = true;
     in->in_bytes = true;
     in->has_pointers = true;
-    gantry_status status = gy_json_parse(&root, in->text, in->length, in->source, err);
+    gantry_status status = gy_json_parse(&root, in->text, in->length, in->source, "workflow", err);
     if (status)
         return status;
     gy_json_at at = { NULL, NULL, 0, root };

@@ -26,6 +26,7 @@ typedef struct gy_kernel_program {
 /* A user kernel's code, as a graph file names it or a program gives it. What is not given is NULL. */
 typedef struct gy_kernel_code {
     const char *cuda, *host, *entry;   /* paths joined with the graph's folder; the symbol to call */
+    const char *folder;                /* the graph's, which the files must not leave */
     const gy_expr *grid[3], *block[3]; /* over the same names as costs */
     const gantry_dtype *types;         /* by argument of the manifest: how a scalar is passed to CUDA code */
     const gy_expr *const *fallback;    /* by argument: over regions, a scalar that a node does not give; else NULL */

@@ -247,6 +247,8 @@ gy_ticks gy_kernel_time(const gy_kernel_table *t, double work, gy_ticks launch);
  * the mistake; the caller, who has the text, adds file, line and column.
  */
 gantry_status gy_machine_read(gantry_machine **out, const gy_json_at *at, gantry_error *err);
+/* gantry_machine_load of a file that a graph names: beneath `folder`, and of some MiB at most (gy_file_read_in). */
+gantry_status gy_machine_load_in(gantry_machine **machine, const char *path, const char *folder, gantry_error *err);
 /* The normal form as text, all lines but the first indented by `indent` spaces, no newline at the end. */
 void gy_machine_print(gy_text *to, const gantry_machine *m, int indent);
 

@@ -7,6 +7,8 @@
 #include "base/memory.h"
 #include <string.h>
 
+enum { MOST_TEXT = 64 << 20 }; /* bytes of a machine file that a graph names: measured ones have some 100 KB */
+
 static gantry_status bad(gantry_error *err, const gy_json_at *at, const char *text)
 {
     return gy_json_fail(err, GANTRY_E_MACHINE, at, "%s", text);
@@ -293,8 +295,10 @@ static gantry_status read_frame(gy_machine_reader *r, const gy_json_at *root, gy
                                         "resources",      "routes", "collectives", "kernels", "calibration", "model" };
     const char *name = NULL;
     int64_t version;
-    gantry_status status = gy_machine_object(r->err, root, "a machine", keys, GY_COUNT(keys));
-    if (status || (status = gy_json_int(root, "gantry_machine", true, 1, 1, 1, &version, GANTRY_E_MACHINE, r->err)) ||
+    gantry_status status = GANTRY_OK;
+    if (json_is_object(root->value)) /* nothing is told of another kind of file, which has other keys */
+        status = gy_json_int(root, "gantry_machine", true, 1, 1, 1, &version, GANTRY_E_MACHINE, r->err);
+    if (status || (status = gy_machine_object(r->err, root, "a machine", keys, GY_COUNT(keys))) ||
         (status = gy_json_string(root, "name", false, "machine", &name, GANTRY_E_MACHINE, r->err)) ||
         (status = gy_machine_array(r->err, root, "memories", "list at least the host memory, which comes first",
                                    &list[0])) ||
@@ -358,7 +362,7 @@ gantry_status gantry_machine_parse(gantry_machine **machine, const char *text, s
     if (!machine || !text)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "%s is NULL", machine ? "text" : "machine");
     json_t *root;
-    gantry_status status = gy_json_parse(&root, text, length, name, err);
+    gantry_status status = gy_json_parse(&root, text, length, name, "gantry_machine", err);
     if (status)
         return status;
     gy_json_at at = { NULL, NULL, 0, root };
@@ -369,6 +373,16 @@ gantry_status gantry_machine_parse(gantry_machine **machine, const char *text, s
         gy_json_locate(text, length, err->where, &line, &column);
         gy_error_locate(err, name, line, column);
     }
+    return status;
+}
+
+gantry_status gy_machine_load_in(gantry_machine **machine, const char *path, const char *folder, gantry_error *err)
+{
+    char *text;
+    size_t length;
+    GY_TRY(gy_file_read_in(&text, &length, path, folder, MOST_TEXT, err));
+    gantry_status status = gantry_machine_parse(machine, text, length, path, err);
+    gy_free(text);
     return status;
 }
 

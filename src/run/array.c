@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/files.h"
 #include "base/npy.h"
 #include <inttypes.h>
 #include <string.h>
@@ -45,56 +46,74 @@ static gantry_status fail_differs(const gy_npy *npy, const gy_buffer *b, const c
     return status;
 }
 
-static gantry_status fail_short(uint64_t has, uint64_t wants, const gy_buffer *b, const char *path, gantry_error *err)
+static gantry_status fail_bytes(uint64_t has, const gy_buffer *b, const gy_file *file, gantry_error *err)
 {
-    return gy_fail(err, GANTRY_E_IO, NULL, "%s has %" PRIu64 " bytes of data, but buffer \"%s\" has %" PRIu64, path,
-                   has, b->name, wants);
+    if (!file->regular && has > b->bytes)
+        return gy_fail(err, GANTRY_E_IO, NULL, "%s has more than %" PRIu64 " bytes of data, all that buffer \"%s\" has",
+                       file->path, b->bytes, b->name);
+    return gy_fail(err, GANTRY_E_IO, NULL, "%s has %" PRIu64 " bytes of data, but buffer \"%s\" has %" PRIu64,
+                   file->path, has, b->name, b->bytes);
 }
 
-/* The data of a .npy file, moved to the front of the memory that it was read into. */
-static gantry_status strip_header(char *text, size_t length, const gy_buffer *b, const char *path, gantry_error *err)
+static gantry_status take_header(const gy_file *file, const gy_buffer *b, uint64_t *offset, gantry_error *err)
 {
     gy_npy npy;
-    gantry_status status = gy_npy_header_parse(&npy, text, length, path, err);
-    if (status)
-        return status;
-    if (npy.dtype != b->dtype || !same_shape(&npy, b))
-        status = fail_differs(&npy, b, path, err);
-    else if (length - npy.data_offset != b->bytes)
-        status = fail_short(length - npy.data_offset, b->bytes, b, path, err);
-    else
-        memmove(text, text + npy.data_offset, b->bytes);
+    GY_TRY(gy_npy_header_get(&npy, file, err));
+    bool same = npy.dtype == b->dtype && same_shape(&npy, b);
+    gantry_status status = same ? GANTRY_OK : fail_differs(&npy, b, file->path, err);
+    *offset = npy.data_offset;
     gy_npy_free(&npy);
     return status;
 }
 
-gantry_status gy_array_read(void **array, const gy_buffer *buffer, const char *path, bool npy, gantry_error *err)
+/* A file whose size is known need not be read to see that it does not fit; of others one byte more is read. */
+static gantry_status read_data(void *to, const gy_file *file, const gy_buffer *b, gantry_error *err)
 {
-    char *text;
-    size_t length;
-    gantry_status status = gy_file_read(&text, &length, path, err);
-    if (status)
-        return status;
+    size_t got = 0, more = 0;
+    char beyond;
+    GY_TRY(gy_file_get(file, to, b->bytes, &got, err));
+    if (got == b->bytes && !file->regular)
+        GY_TRY(gy_file_get(file, &beyond, 1, &more, err));
+    return got + more == b->bytes ? GANTRY_OK : fail_bytes(got + more, b, file, err);
+}
+
+static gantry_status read_array(void **array, const gy_file *file, const gy_buffer *b, bool npy, gantry_error *err)
+{
+    uint64_t offset = 0;
     if (npy)
-        status = strip_header(text, length, buffer, path, err);
-    else if (length != buffer->bytes)
-        status = fail_short(length, buffer->bytes, buffer, path, err);
+        GY_TRY(take_header(file, b, &offset, err));
+    if (file->regular && (file->size < offset || file->size - offset != b->bytes))
+        return fail_bytes(file->size < offset ? 0 : file->size - offset, b, file, err);
+    void *made = gy_alloc_array(b->bytes);
+    if (!made)
+        return gy_fail_nomem(err);
+    gantry_status status = read_data(made, file, b, err);
     if (status) {
-        gy_free(text);
+        gy_free(made);
         return status;
     }
-    *array = text;
+    *array = made;
     return GANTRY_OK;
 }
 
-gantry_status gy_array_write(const void *array, const gy_buffer *buffer, const char *path, gantry_error *err)
+gantry_status gy_array_read(void **array, const gy_buffer *buffer, const char *path, const char *folder, bool npy,
+                            gantry_error *err)
 {
-    if (!gy_is_npy_name(path))
-        return gy_file_write(path, array, buffer->bytes, err);
-    gy_text file = { 0 };
-    gy_npy_header_write(&file, buffer->dtype, buffer->rank, buffer->shape);
-    gy_text_add_n(&file, array, buffer->bytes);
-    gantry_status status = file.failed ? gy_fail_nomem(err) : gy_file_write(path, file.at, file.length, err);
-    gy_text_free(&file);
+    gy_file file;
+    GY_TRY(gy_file_open(&file, path, folder, err));
+    gantry_status status = read_array(array, &file, buffer, npy, err);
+    gy_file_close(&file);
+    return status;
+}
+
+gantry_status gy_array_add(gantry_files *files, const void *array, const gy_buffer *buffer, const char *path,
+                           gantry_error *err)
+{
+    gy_text head = { 0 };
+    if (gy_is_npy_name(path))
+        gy_npy_header_write(&head, buffer->dtype, buffer->rank, buffer->shape);
+    const gy_piece pieces[2] = { { head.at, head.length }, { array, buffer->bytes } };
+    gantry_status status = head.failed ? gy_fail_nomem(err) : gy_files_add(files, path, pieces, err);
+    gy_text_free(&head);
     return status;
 }

@@ -188,7 +188,7 @@ gantry_status gantry_run_bind_file(gantry_run *run, gantry_buffer buffer, const 
             b->name, b->external, path);
     }
     void *own;
-    status = gy_array_read(&own, b, path, gy_is_npy_name(path), err);
+    status = gy_array_read(&own, b, path, NULL, gy_is_npy_name(path), err);
     if (status == GANTRY_OK && (status = gy_run_set_array(run, buffer.id, own, own, err)))
         gy_free(own);
     return status;

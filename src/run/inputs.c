@@ -54,7 +54,7 @@ static gantry_status pack_array(void **packed, const void *array, const gy_buffe
 static gantry_status read_init(void **packed, const gy_buffer *b, gantry_error *err)
 {
     void *array;
-    gantry_status status = gy_array_read(&array, b, b->init.path, b->init.kind == GY_INIT_NPY, err);
+    gantry_status status = gy_array_read(&array, b, b->init.path, b->init.folder, b->init.kind == GY_INIT_NPY, err);
     if (status || !b->tile_offset) {
         if (status == GANTRY_OK)
             *packed = array;

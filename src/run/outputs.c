@@ -3,6 +3,7 @@
 #include "run/run.h"
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "run/array.h"
@@ -148,12 +149,22 @@ gantry_status gantry_run_output(gantry_run *run, gantry_buffer buffer, const voi
     return GANTRY_OK;
 }
 
-gantry_status gantry_run_save(gantry_run *run, gantry_buffer buffer, const char *path, gantry_error *err)
+gantry_status gantry_run_save_with(gantry_run *run, gantry_buffer buffer, gantry_files *files, const char *path,
+                                   gantry_error *err)
 {
     const void *host;
     uint64_t bytes;
+    if (!files || !path)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_run_save_with needs files to add to, and a path");
     GY_TRY(gantry_run_output(run, buffer, &host, &bytes, err));
-    return gy_array_write(host, &run->graph->buffers.at[buffer.id], path, err);
+    return gy_array_add(files, host, &run->graph->buffers.at[buffer.id], path, err);
+}
+
+gantry_status gantry_run_save(gantry_run *run, gantry_buffer buffer, const char *path, gantry_error *err)
+{
+    gantry_files files = { 0 };
+    gantry_status status = gantry_run_save_with(run, buffer, &files, path, err);
+    return gy_files_finish(&files, status, err);
 }
 
 gantry_status gantry_run_hash(gantry_run *run, gantry_buffer buffer, uint64_t *hash, gantry_error *err)

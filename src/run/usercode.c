@@ -144,6 +144,7 @@ static gantry_status find_entry(gantry_kernel_fn *function, void *object, const 
 static gantry_status load(void **object, gantry_kernel_fn *function, const gy_kernel *kernel, gantry_error *err)
 {
     const char *source = kernel->code->host;
+    GY_TRY(gy_file_look(source, kernel->code->folder, err));
     void *opened;
     GY_TRY(is_object(source) ? open_object(&opened, source, err) : compile_and_open(&opened, source, err));
     gantry_status status = find_entry(function, opened, kernel, err);

@@ -415,6 +415,7 @@ void gy_buffer_set_init(gantry_graph *graph, gantry_buffer buffer, const gy_init
     }
     b->init = *init;
     b->init.path = init->path ? gy_build_string(graph, init->path) : NULL;
+    b->init.folder = init->folder ? gy_build_string(graph, init->folder) : NULL;
     if (!b->class_given)
         b->cls = GANTRY_INPUT;
 }

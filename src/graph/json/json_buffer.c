@@ -109,6 +109,7 @@ static gantry_status read_init_object(gy_reader *r, const gy_json_at *at, gy_ini
     if (i < 4)
         return gy_read_generator(r, &member, out);
     out->kind = i == 4 ? GY_INIT_NPY : GY_INIT_RAW;
+    out->folder = r->folder;
     return gy_read_path(r, &member, &out->path);
 }
 

@@ -3,9 +3,9 @@
 #include "graph/json/json_read.h"
 
 #include "base/error.h"
+#include "base/file.h"
 
 #include <string.h>
-#include <unistd.h>
 
 enum { CUDA, HOST, ENTRY, ARGS, VARIADIC, PURE, LAUNCH, COST, SCRATCH, KEYS };
 static const char *const keys[KEYS] = {
@@ -337,6 +337,15 @@ static bool ends_in(const char *text, const char *end)
     return length > tail && strcmp(text + length - tail, end) == 0;
 }
 
+static gantry_status check_code(gy_reader *r, const gy_json_at *at, const char *path)
+{
+    gantry_error why;
+    gantry_status status = gy_file_look(path, r->folder, &why);
+    if (status && why.native)
+        return gy_read_fail(r, at, "cannot read \"%s\" in the graph's folder", json_string_value(at->value));
+    return status ? gy_read_fail(r, at, "%s", why.text) : GANTRY_OK;
+}
+
 static gantry_status read_code(gy_reader *r, const gy_json_at *at, const char *const *endings, size_t count,
                                const char *allowed, const char **out)
 {
@@ -353,9 +362,7 @@ static gantry_status read_code(gy_reader *r, const gy_json_at *at, const char *c
             r, at, "names code, \"%s\", which would be built and run: say --allow-code if you trust this graph",
             json_string_value(at->value));
     }
-    if (access(*out, R_OK) != 0)
-        return gy_read_fail(r, at, "cannot read \"%s\" in the graph's folder", json_string_value(at->value));
-    return GANTRY_OK;
+    return check_code(r, at, *out);
 }
 
 static gantry_status read_codes(gy_reader *r, const gy_json_at *at, const json_t *const *value, const making *m)
@@ -374,6 +381,7 @@ static gantry_status read_codes(gy_reader *r, const gy_json_at *at, const json_t
     m->manifest->flags |= value[CUDA] && !value[HOST] ? GANTRY_KERNEL_NO_CPU : 0u;
     m->manifest->flags |= value[HOST] && !value[CUDA] ? GANTRY_KERNEL_NO_GPU : 0u;
     m->code->entry = gy_arena_strdup(&r->graph->arena, symbol);
+    m->code->folder = r->graph->folder;
     return m->code->entry ? GANTRY_OK : gy_read_nomem(r);
 }
 

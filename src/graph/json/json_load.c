@@ -53,8 +53,11 @@ static gantry_status read_root(gy_reader *r, const gy_json_at *root)
     static gantry_status (*const sections[])(gy_reader *, const gy_json_at *) = {
         read_version, gy_read_params, read_machine, gy_read_buffers, gy_read_kernels, gy_read_nodes, gy_read_pending,
     };
-    GY_TRY(json_is_object(root->value) ? gy_read_keys(r, root, keys, COUNT(keys))
-                                       : gy_read_kind(r, root, "a graph, an object"));
+    if (!json_is_object(root->value))
+        return gy_read_kind(r, root, "a graph, an object");
+    if (!json_object_get(root->value, "gantry")) /* another kind of file: nothing in it is told */
+        return read_version(r, root);
+    GY_TRY(gy_read_keys(r, root, keys, COUNT(keys)));
     for (size_t i = 0; i < COUNT(sections); i++)
         GY_TRY(sections[i](r, root));
     return GANTRY_OK;
@@ -115,7 +118,7 @@ static gantry_status parse(gantry_graph **graph, const gy_reader *how, const cha
 {
     gy_reader r = *how;
     json_t *root;
-    gantry_status status = gy_json_parse(&root, r.text, r.length, r.name, &r.error);
+    gantry_status status = gy_json_parse(&root, r.text, r.length, r.name, "gantry", &r.error);
     if (!status) {
         gy_json_at at = { NULL, NULL, 0, root };
         status = read_graph(&r, &at, path);

@@ -173,7 +173,7 @@ gantry_status gantry_schedule_parse(gantry_schedule **schedule, const char *text
     if (!schedule || !text)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_schedule_parse needs a text and a place for the schedule");
     json_t *json;
-    gantry_status status = gy_json_parse(&json, text, length, name ? name : "schedule", err);
+    gantry_status status = gy_json_parse(&json, text, length, name ? name : "schedule", "gantry_schedule", err);
     if (status)
         return status;
     gy_json_at root = { NULL, NULL, 0, json };

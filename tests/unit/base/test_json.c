@@ -9,6 +9,8 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
+#define MARK         "a"
+
 static gantry_error err;
 
 /* ---- parsing ---- */
@@ -16,7 +18,7 @@ static gantry_error err;
 static void assert_parse_fails(const char *text, int line, int column, const char *message)
 {
     json_t *untouched = (json_t *)&err, *root = untouched;
-    ck_assert_int_eq(gy_json_parse(&root, text, strlen(text), "g.json", &err), GANTRY_E_SYNTAX);
+    ck_assert_int_eq(gy_json_parse(&root, text, strlen(text), "g.json", MARK, &err), GANTRY_E_SYNTAX);
     ck_assert_ptr_eq(root, untouched);
     ck_assert_str_eq(err.text, message);
     ck_assert_msg(err.line == line && err.column == column, "%s: at %d:%d", text, err.line, err.column);
@@ -28,18 +30,41 @@ START_TEST(syntax_errors_have_a_place)
     assert_parse_fails("{\"a\": 1,}", 1, 9, "not well-formed JSON: string or '}' expected near '}'");
     assert_parse_fails("{\"a\": 1\n \"bc\": 2}", 2, 2, "not well-formed JSON: '}' expected near '\"bc\"'");
     assert_parse_fails("{\n  \"a\": tru\n}", 2, 8, "not well-formed JSON: invalid token near 'tru'");
-    assert_parse_fails("{\"\xC3\xA9\": x}", 1, 8, "not well-formed JSON: invalid token near 'x'");
+    assert_parse_fails("{\"\xC3\xA9\": x, \"a\": 1}", 1, 8, "not well-formed JSON: invalid token near 'x'");
     assert_parse_fails("[1, 2", 1, 5, "not well-formed JSON: ']' expected near end of file");
     assert_parse_fails("", 1, 1, "not well-formed JSON: '[' or '{' expected near end of file");
-    assert_parse_fails("[1] 2", 1, 5, "not well-formed JSON: end of file expected near '2'");
+    assert_parse_fails("[\"a\"] 2", 1, 7, "not well-formed JSON: end of file expected near '2'");
     assert_parse_fails("{\"a\": {\"k\": 1,\n \"k\": 2}}", 2, 2, "duplicate key \"k\": remove or rename one of them");
+}
+END_TEST
+
+/* A text without the key "a" is another kind of file. */
+START_TEST(texts_of_others_are_not_quoted)
+{
+    static const char *const texts[] = {
+        "root:x:0:0",
+        "{\"password\": hunter2}",
+        "{\"b\": 1, \"b\": 2}",
+        "[\"\\ud800\"]",
+        "[\"\x01\"]",
+        "[\"\xff\"]",
+        "{\"b\" a",
+        "[\"a\\q\"]",
+        "a",
+    };
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        json_t *root;
+        ck_assert_int_eq(gy_json_parse(&root, texts[i], strlen(texts[i]), "g.json", MARK, &err), GANTRY_E_SYNTAX);
+        ck_assert_str_eq(err.text, "not well-formed JSON, and \"a\" is nowhere in it: it may be another file than you "
+                                   "meant");
+    }
 }
 END_TEST
 
 START_TEST(good_texts_are_parsed)
 {
     json_t *root = NULL;
-    ck_assert_int_eq(gy_json_parse(&root, "{\"b\": 1, \"a\": 2}garbage", 16, "g.json", &err), GANTRY_OK);
+    ck_assert_int_eq(gy_json_parse(&root, "{\"b\": 1, \"a\": 2}garbage", 16, "g.json", MARK, &err), GANTRY_OK);
     ck_assert_str_eq(json_object_iter_key(json_object_iter(root)), "b");
     json_decref(root);
 }
@@ -353,6 +378,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, syntax_errors_have_a_place);
+    tcase_add_test(tests, texts_of_others_are_not_quoted);
     tcase_add_test(tests, good_texts_are_parsed);
     tcase_add_test(tests, values_are_found);
     tcase_add_test(tests, an_absent_value_is_where_its_nearest_ancestor_is);

@@ -202,7 +202,7 @@ static bool parse_json(void)
     static const char text[] = "{\"a\": [1, 2.5, \"three\", null, {\"b\": true}], \"c\": \"\\u00e9\"}";
     gantry_error err;
     json_t *root = NULL;
-    gantry_status status = gy_json_parse(&root, text, sizeof text - 1, "g.json", &err);
+    gantry_status status = gy_json_parse(&root, text, sizeof text - 1, "g.json", "a", &err);
     ck_assert(status == GANTRY_OK || root == NULL);
     /* jansson itself takes a key or a word that it had no memory for to be bad syntax. */
     ck_assert(status == GANTRY_OK || status == GANTRY_E_NOMEM || status == GANTRY_E_SYNTAX);

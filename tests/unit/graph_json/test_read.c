@@ -2,6 +2,7 @@
 /* Buffers, blocks, loops, kernels and the graph as a whole. */
 #include "graph/derive/specialise.h"
 #include "suite.h"
+#include <gantry/schedule.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -274,6 +275,16 @@ START_TEST(machines)
     ck_assert_ptr_null(json);
     ck_assert_str_eq(path, "./machines/one.json");
     check_stable(g);
+    gantry_machine *machine = (gantry_machine *)&g;
+    gantry_error err;
+    ck_assert_int_eq(gantry_graph_machine(&machine, g, &err), GANTRY_E_IO);
+    ck_assert_str_eq(err.text, "cannot open ./machines/one.json: No such file or directory");
+    ck_assert_int_eq(gantry_graph_machine(NULL, g, &err), GANTRY_E_INVALID);
+    ck_assert_int_eq(gantry_graph_machine(&machine, NULL, &err), GANTRY_E_INVALID);
+    gantry_graph_free(g);
+    g = graph_of("{\"gantry\": 1, \"buffers\": {}, \"nodes\": []}");
+    ck_assert_int_eq(gantry_graph_machine(&machine, g, &err), GANTRY_OK);
+    ck_assert_ptr_null(machine);
     gantry_graph_free(g);
 }
 END_TEST

@@ -81,8 +81,10 @@ START_TEST(complaints)
     static const refused samples[] = {
         { "", ":1:1: the file ends where the number of tasks should be" },
         { "# nothing\n", ":2:1: the file ends where the number of tasks should be" },
-        { "abc\n", ":1:1: \"abc\" where the number of tasks should be; give a number that is at least 0" },
-        { "-3\n", ":1:1: \"-3\" where the number of tasks should be; give a number that is at least 0" },
+        { "abc\n", ":1:1: no number where the number of tasks should be; give one that is at least 0, if this is a "
+                   "file of the format stg" },
+        { "-3\n", ":1:1: no number where the number of tasks should be; give one that is at least 0, if this is a file "
+                  "of the format stg" },
         { "1.5\n", ":1:1: the number of tasks is 1.5; a whole number from 0 to 100000000 is allowed" },
         { "1e99\n", ":1:1: the number of tasks is 1e+99; a whole number from 0 to 100000000 is allowed" },
         { "0\n", ": there is no task in the file; give at least one" },

@@ -393,7 +393,7 @@ START_TEST(inline_pointer)
     json_t *root = NULL;
     gantry_machine *m = NULL;
     gantry_error err = { 0 };
-    ck_assert_int_eq(gy_json_parse(&root, json, strlen(json), "g.json", &err), GANTRY_OK);
+    ck_assert_int_eq(gy_json_parse(&root, json, strlen(json), "g.json", "gantry", &err), GANTRY_OK);
     gy_json_at top = { NULL, NULL, 0, root };
     gy_json_at at = gy_json_key(&top, "machine");
     ck_assert_int_eq(gy_machine_read(&m, &at, &err), GANTRY_E_MACHINE);

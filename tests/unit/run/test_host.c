@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { N = 64 };
 
@@ -630,7 +631,14 @@ START_TEST(outputs_are_saved_and_read_back)
     MUST(gantry_run_new(&run, c.s, NULL, MUST_ERR));
     MUST(gantry_run_bind(run, c.x, x, sizeof x, MUST_ERR));
     MUST(run_once(run, MUST_ERR));
-    MUST(gantry_run_save(run, c.y, npy, MUST_ERR));
+    gantry_files *files = NULL;
+    MUST(gantry_files_new(&files, MUST_ERR));
+    ck_assert_int_eq(gantry_run_save_with(run, c.y, NULL, npy, &err), GANTRY_E_INVALID);
+    ck_assert_int_eq(gantry_run_save_with(run, c.y, files, NULL, &err), GANTRY_E_INVALID);
+    MUST(gantry_run_save_with(run, c.y, files, npy, MUST_ERR));
+    ck_assert(access(npy, F_OK) != 0);
+    MUST(gantry_files_commit(files, MUST_ERR));
+    gantry_files_free(files);
     MUST(gantry_run_save(run, c.y, raw, MUST_ERR));
     FILE *file = fopen(raw, "rb");
     ck_assert_uint_eq(fread(again, 8, N, file), N);

@@ -3,6 +3,7 @@
  * NumPy as the judge: .npy files both ways for every dtype that it knows, conversions to f16, and random numbers by a
  * Philox written again in Python (numpy_cases.py). Skipped where /usr/bin/python3 has no NumPy.
  */
+#include "base/files.h"
 #include "base/half.h"
 #include "build.h"
 #include "run/array.h"
@@ -24,6 +25,12 @@ static int python(const char *what)
 static void in_folder(char *path, size_t size, const char *kind, gantry_dtype dtype)
 {
     snprintf(path, size, "%s/%s_%s.npy", folder, kind, gantry_dtype_name(dtype));
+}
+
+static gantry_status write_array(const void *array, const gy_buffer *buffer, const char *path, gantry_error *err)
+{
+    gantry_files files = { 0 };
+    return gy_files_finish(&files, gy_array_add(&files, array, buffer, path, err), err);
 }
 
 static gy_buffer buffer_of(gantry_dtype dtype, const int64_t *shape)
@@ -63,7 +70,7 @@ START_TEST(files_agree_with_numpy)
         for (int k = 0; k < 3; k++) {
             void *array = filled(&b, &kinds[k]);
             in_folder(path, sizeof path, names[k], dtype);
-            MUST(gy_array_write(array, &b, path, MUST_ERR));
+            MUST(write_array(array, &b, path, MUST_ERR));
             free(array);
         }
     }
@@ -80,7 +87,7 @@ START_TEST(files_agree_with_numpy)
                  *expected = filled(&b, &(gy_init){ .kind = GY_INIT_IOTA, .a = { .real = 5 }, .b = { .real = 3 } });
             snprintf(kind, sizeof kind, "made%d", version);
             in_folder(path, sizeof path, kind, dtype);
-            MUST(gy_array_read(&array, &b, path, true, MUST_ERR));
+            MUST(gy_array_read(&array, &b, path, NULL, true, MUST_ERR));
             ck_assert_mem_eq(array, expected, b.bytes);
             gy_free(array);
             free(expected);
@@ -97,18 +104,18 @@ START_TEST(files_of_another_kind_are_refused)
     gy_buffer b = buffer_of(GANTRY_F32, shape);
     ck_assert_int_eq(python("make"), 0);
     in_folder(path, sizeof path, "made1", GANTRY_F64);
-    ck_assert_int_eq(gy_array_read(&array, &b, path, true, &err), GANTRY_E_IO);
+    ck_assert_int_eq(gy_array_read(&array, &b, path, NULL, true, &err), GANTRY_E_IO);
     ck_assert_msg(strstr(err.text,
                          " holds f64 [37, 11], but buffer \"x\" is f32 [37, 11]; convert the file, or change the "
                          "buffer") != NULL,
                   "%s", err.text);
     const int64_t other[] = { 11, 37 };
     gy_buffer turned = buffer_of(GANTRY_F64, other);
-    ck_assert_int_eq(gy_array_read(&array, &turned, path, true, &err), GANTRY_E_IO);
+    ck_assert_int_eq(gy_array_read(&array, &turned, path, NULL, true, &err), GANTRY_E_IO);
     ck_assert_ptr_nonnull(strstr(err.text, " holds f64 [37, 11], but buffer \"x\" is f64 [11, 37]"));
     snprintf(path, sizeof path, "%s/short.npy", folder);
     gy_buffer f64 = buffer_of(GANTRY_F64, shape);
-    ck_assert_int_eq(gy_array_read(&array, &f64, path, true, &err), GANTRY_E_IO);
+    ck_assert_int_eq(gy_array_read(&array, &f64, path, NULL, true, &err), GANTRY_E_IO);
     ck_assert_ptr_nonnull(strstr(err.text, " has 3248 bytes of data, but buffer \"x\" has 3256"));
     ck_assert_ptr_null(array);
 }
@@ -123,7 +130,7 @@ START_TEST(halves_agree_with_numpy)
         wide[h] = gy_f16_to_float((uint16_t)h);
     gy_buffer b = buffer_of(GANTRY_F32, (const int64_t[]){ 256, 256 });
     snprintf(path, sizeof path, "%s/widened.npy", folder);
-    MUST(gy_array_write(wide, &b, path, MUST_ERR));
+    MUST(write_array(wide, &b, path, MUST_ERR));
     static uint32_t bits[65536];
     static uint16_t narrow[65536];
     gy_fill_elements(
@@ -131,12 +138,12 @@ START_TEST(halves_agree_with_numpy)
         &(gy_init){ .kind = GY_INIT_UNIFORM, .seed = 3, .a = { .real = 0 }, .b = { .real = 4294967296.0 } }, 0, 65536);
     memcpy(wide, bits, sizeof wide);
     snprintf(path, sizeof path, "%s/floats.npy", folder);
-    MUST(gy_array_write(wide, &b, path, MUST_ERR));
+    MUST(write_array(wide, &b, path, MUST_ERR));
     for (uint32_t i = 0; i < 65536; i++)
         narrow[i] = gy_float_to_f16(wide[i]);
     gy_buffer h = buffer_of(GANTRY_F16, (const int64_t[]){ 256, 256 });
     snprintf(path, sizeof path, "%s/narrowed.npy", folder);
-    MUST(gy_array_write(narrow, &h, path, MUST_ERR));
+    MUST(write_array(narrow, &h, path, MUST_ERR));
     ck_assert_int_eq(python("halves"), 0);
 }
 END_TEST

@@ -133,6 +133,8 @@ gantry_status gy_includes_hash(uint64_t *hash, bool *known, const char *path, co
         char *inner = NULL;
         size_t bytes = 0;
         const char *name = gy_names_at(&s.files, i);
+        if (!gy_file_is_regular(name))
+            continue;
         gantry_status status = gy_file_read(&inner, &bytes, name, NULL);
         if (status == GANTRY_OK)
             scan_file(&s, name, inner, bytes);

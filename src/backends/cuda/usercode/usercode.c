@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MOST_CODE (UINT64_C(1) << 30) /* bytes of a file that is loaded as it is */
+
 static bool ends_in(const char *text, const char *end)
 {
     size_t length = strlen(text), tail = strlen(end);
@@ -157,20 +159,16 @@ static gantry_status find(gy_user_kernel *k, const gy_code *code, const char *na
     return status;
 }
 
-static gantry_status read_code(gy_code *code, const char *path, gantry_error *err)
-{
-    GY_TRY(gy_code_file_check(path, err));
-    return gy_file_read(&code->at, &code->bytes, path, err);
-}
-
 static gantry_status open_code(gy_user_kernel *k, CUdevice device, const char *folder, gantry_error *err)
 {
     const gy_kernel_code *from = k->kernel->code;
     const char *name = from->cuda ? from->cuda : "the image";
     gy_code code = { 0 };
-    gantry_status status = !from->cuda       ? copy_image(&code, from->program, err)
-                           : is_source(from) ? compile(&code, k, device, folder, err)
-                                             : read_code(&code, from->cuda, err);
+    gantry_status status = from->cuda ? gy_file_look(from->cuda, from->folder, err) : GANTRY_OK;
+    if (!status)
+        status = !from->cuda       ? copy_image(&code, from->program, err)
+                 : is_source(from) ? compile(&code, k, device, folder, err)
+                                   : gy_file_read_in(&code.at, &code.bytes, from->cuda, from->folder, MOST_CODE, err);
     status = status ? status : load(k, &code, name, err);
     status = status ? status : find(k, &code, name, err);
     gy_free(code.at);

@@ -2,6 +2,7 @@
 #include "base/json.h"
 
 #include "base/error.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -55,7 +56,11 @@ static gantry_status fail_syntax(const json_error_t *error, const char *text, si
 gantry_status gy_json_parse(json_t **root, const char *text, size_t length, const char *name, gantry_error *err)
 {
     json_error_t error;
+    errno = 0;
     json_t *parsed = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+    /* Where jansson gets no memory in the middle of a token, it calls the token invalid. */
+    if (!parsed && errno == ENOMEM)
+        return gy_fail_nomem(err);
     if (!parsed)
         return fail_syntax(&error, text, length, name, err);
     *root = parsed;

@@ -114,8 +114,8 @@ static const char *missing(const gantry_run *run)
     return overwritten ? "has not been waited for" : NULL;
 }
 
-gantry_status gantry_run_output(gantry_run *run, gantry_buffer buffer, const void **host, uint64_t *bytes,
-                                gantry_error *err)
+static gantry_status find_output(const gantry_run *run, gantry_buffer buffer, const void **host, uint64_t *bytes,
+                                 gantry_error *err)
 {
     const gy_buffer *b;
     GY_TRY(gy_run_buffer(run, buffer, &b, err));
@@ -148,20 +148,48 @@ gantry_status gantry_run_output(gantry_run *run, gantry_buffer buffer, const voi
     return GANTRY_OK;
 }
 
-gantry_status gantry_run_save(gantry_run *run, gantry_buffer buffer, const char *path, gantry_error *err)
+static gantry_status output(const gantry_run *run, gantry_buffer buffer, const void **host, uint64_t *bytes,
+                            gantry_error *err)
+{
+    uint64_t size;
+    GY_TRY(find_output(run, buffer, host, &size, err));
+    if (bytes)
+        *bytes = size;
+    return GANTRY_OK;
+}
+
+gantry_status gantry_run_output(gantry_run *run, gantry_buffer buffer, const void **host, uint64_t *bytes,
+                                gantry_error *err)
+{
+    GY_NEED(host, err);
+    GY_USE_RUN(run, output(run, buffer, host, bytes, err), err);
+}
+
+static gantry_status save(const gantry_run *run, gantry_buffer buffer, const char *path, gantry_error *err)
 {
     const void *host;
     uint64_t bytes;
-    GY_TRY(gantry_run_output(run, buffer, &host, &bytes, err));
+    GY_TRY(find_output(run, buffer, &host, &bytes, err));
     return gy_array_write(host, &run->graph->buffers.at[buffer.id], path, err);
+}
+
+gantry_status gantry_run_save(gantry_run *run, gantry_buffer buffer, const char *path, gantry_error *err)
+{
+    GY_NEED(path, err);
+    GY_USE_RUN(run, save(run, buffer, path, err), err);
+}
+
+static gantry_status hash_output(const gantry_run *run, gantry_buffer buffer, uint64_t *hash, gantry_error *err)
+{
+    const void *host;
+    uint64_t bytes;
+    GY_TRY(find_output(run, buffer, &host, &bytes, err));
+    *hash = gy_hash_bytes(host, bytes, 0);
+    return GANTRY_OK;
 }
 
 gantry_status gantry_run_hash(gantry_run *run, gantry_buffer buffer, uint64_t *hash, gantry_error *err)
 {
-    const void *host;
-    uint64_t bytes;
-    gantry_status status = gantry_run_output(run, buffer, &host, &bytes, err);
-    if (status == GANTRY_OK)
-        *hash = gy_hash_bytes(host, bytes, 0);
-    return status;
+    GY_NEED(hash, err);
+    GY_USE_RUN(run, hash_output(run, buffer, hash, err), err);
 }

@@ -167,8 +167,9 @@ void gantry_buffer_tolerance(gantry_graph *graph, gantry_buffer buffer, double r
     gy_buffer *b = open_buffer(graph, buffer);
     if (!b)
         return;
-    if (!(rtol >= 0) || !(atol >= 0)) {
-        gy_graph_mistake(graph, GANTRY_E_GRAPH, "the tolerances of \"%s\" are %g and %g; they must be at least 0",
+    if (!(rtol >= 0) || !(atol >= 0) || isinf(rtol) || isinf(atol)) {
+        gy_graph_mistake(graph, GANTRY_E_GRAPH,
+                         "the tolerances of \"%s\" are %g and %g; they must be finite and at least 0",
                          b->name, rtol, atol);
         return;
     }

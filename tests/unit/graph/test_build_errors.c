@@ -651,7 +651,7 @@ static const struct mistake {
     { buffer_huge_row, GANTRY_E_GRAPH, "buffer \"b\" has more than 2^63 - 1 bytes; make its shape smaller" },
     { class_unknown, GANTRY_E_INVALID, "buffer \"image\" gets class 9; use GANTRY_INPUT to GANTRY_TEMP" },
     { class_of_nothing, GANTRY_E_INVALID, "there is no buffer 77; the graph has 4 buffers" },
-    { tolerance, GANTRY_E_GRAPH, "the tolerances of \"image\" are -1 and nan; they must be at least 0" },
+    { tolerance, GANTRY_E_GRAPH, "the tolerances of \"image\" are -1 and nan; they must be finite and at least 0" },
     { split_zero, GANTRY_E_GRAPH, "buffer \"z\" is split into 0 parts; 1 to 10000000 are allowed" },
     { split_many, GANTRY_E_GRAPH,
       "buffer \"z\" is split into 2147483648 parts; 1 to 10000000 are allowed; use fewer, or raise the limit "

@@ -144,6 +144,54 @@ gantry_status(gy_json_fail)(gantry_error *err, gantry_status status, const gy_js
     return status;
 }
 
+/* ---- plain text ---- */
+
+static gantry_status check_text(const gy_json_at *at, const char *text, gantry_status status, gantry_error *err)
+{
+    if (gy_is_plain(text))
+        return GANTRY_OK;
+    return gy_json_fail(err, status, at,
+                        "\"%.200s\" has control characters (they show as '?'): a text is one line of plain characters; "
+                        "take them out",
+                        text);
+}
+
+static gantry_status check_plain(const gy_json_at *at, gantry_status status, gantry_error *err)
+{
+    json_t *value = (json_t *)(uintptr_t)at->value; /* jansson's iterators do not change it */
+    if (json_is_string(value))
+        return check_text(at, json_string_value(value), status, err);
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        gy_json_at item = gy_json_item(at, i);
+        GY_TRY(check_plain(&item, status, err));
+    }
+    for (void *i = json_object_iter(value); i; i = json_object_iter_next(value, i)) {
+        gy_json_at member = { at, json_object_iter_key(i), 0, json_object_iter_value(i) };
+        GY_TRY(check_text(&member, member.key, status, err));
+        GY_TRY(check_plain(&member, status, err));
+    }
+    return GANTRY_OK;
+}
+
+gantry_status gy_json_parse_plain(json_t **root, const char *text, size_t length, const char *name,
+                                  gantry_status status, gantry_error *err)
+{
+    gantry_error local;
+    json_t *parsed;
+    err = err ? err : &local;
+    GY_TRY(gy_json_parse(&parsed, text, length, name, err));
+    gy_json_at at = { NULL, NULL, 0, parsed };
+    if (check_plain(&at, status, err)) {
+        int line, column;
+        gy_json_locate(text, length, err->where, &line, &column);
+        gy_error_locate(err, name, line, column);
+        json_decref(parsed);
+        return status;
+    }
+    *root = parsed;
+    return GANTRY_OK;
+}
+
 /* ---- typed members ---- */
 
 const char *gy_json_kind(const json_t *value)

@@ -358,7 +358,7 @@ gantry_status gantry_machine_parse(gantry_machine **machine, const char *text, s
     GY_NEED(machine, err);
     GY_NEED(text, err);
     json_t *root;
-    gantry_status status = gy_json_parse(&root, text, length, name, err);
+    gantry_status status = gy_json_parse_plain(&root, text, length, name, GANTRY_E_MACHINE, err);
     if (status)
         return status;
     gy_json_at at = { NULL, NULL, 0, root };

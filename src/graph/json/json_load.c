@@ -115,7 +115,7 @@ static gantry_status parse(gantry_graph **graph, const gy_reader *how, const cha
 {
     gy_reader r = *how;
     json_t *root;
-    gantry_status status = gy_json_parse(&root, r.text, r.length, r.name, &r.error);
+    gantry_status status = gy_json_parse_plain(&root, r.text, r.length, r.name, GANTRY_E_GRAPH, &r.error);
     if (!status) {
         gy_json_at at = { NULL, NULL, 0, root };
         status = read_graph(&r, &at, path);

@@ -173,7 +173,7 @@ gantry_status gantry_schedule_parse(gantry_schedule **schedule, const char *text
     GY_NEED(schedule, err);
     GY_NEED(text, err);
     json_t *json;
-    gantry_status status = gy_json_parse(&json, text, length, name ? name : "schedule", err);
+    gantry_status status = gy_json_parse_plain(&json, text, length, name ? name : "schedule", GANTRY_E_SCHEDULE, err);
     if (status)
         return status;
     gy_json_at root = { NULL, NULL, 0, json };

@@ -638,7 +638,8 @@ static const struct mistake {
     gantry_status status;
     const char *text;
 } mistakes[] = {
-#define NAME_RULE "; a name is not empty and has no blanks, quotes or any of []{}~\\,:"
+#define NAME_RULE                                                                                                      \
+    "; a name is not empty, is UTF-8, and has no blanks, control characters, quotes or any of []{}()~*:,\\"
     { buffer_name_empty, GANTRY_E_GRAPH, "buffer name \"\"" NAME_RULE },
     { buffer_name_bracket, GANTRY_E_GRAPH, "buffer name \"a[1]\"" NAME_RULE },
     { buffer_name_null, GANTRY_E_GRAPH, "buffer name \"\"" NAME_RULE },

@@ -12,7 +12,8 @@
 /* What the C library maps for a thread: a stack, and a place to allocate from. */
 #define THREAD_BYTES ((size_t)144 << 20)
 
-/* Handles that are open and use OpenBLAS: each is of a device, whose thread may call at the same time as others. */
+/* Handles that are open and use OpenBLAS: each is of a device, whose thread may call at the same time as others. Room
+ * is the process's, and so is this count. */
 static unsigned callers;
 
 /* True if so much could be mapped. It is given back at once: OpenBLAS does the mapping. */

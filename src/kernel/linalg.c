@@ -5,11 +5,11 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 
-/* What OpenBLAS maps: itself, and a buffer for each thread that calls it at once (BUFFER_SIZE of its param.h, the
+/* OpenBLAS maps itself, and a buffer for each thread that calls it at once (BUFFER_SIZE of its param.h, the
  * largest that a CPU wants), with some to spare. */
 #define LIBRARY_BYTES ((size_t)64 << 20)
 #define BUFFER_BYTES  ((size_t)128 << 20)
-/* What the C library maps for a thread: a stack, and a place to allocate from. */
+/* The C library maps a stack for a thread, and a place to allocate from. */
 #define THREAD_BYTES ((size_t)144 << 20)
 
 /* Handles that are open and use OpenBLAS: each is of a device, whose thread may call at the same time as others. Room

@@ -158,7 +158,7 @@ gantry_status gantry_run_new(gantry_run **run, gantry_schedule *schedule, const 
 
 void gantry_run_free(gantry_run *run)
 {
-    /* Who may not use it may not free it either: that would take it from the thread or process that may. */
+    /* A thread or process that may not use the run may not free it either: another one may be using it. */
     if (gy_run_enter(run, __func__, NULL))
         return;
     gy_run_drain(run, NULL);

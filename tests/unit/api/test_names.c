@@ -141,7 +141,7 @@ START_TEST(and_nothing_that_moves_a_cursor_or_is_no_text)
 }
 END_TEST
 
-/* ---- what is not the name of a buffer or a node ---- */
+/* ---- other texts ---- */
 
 START_TEST(places_are_plain_text)
 {

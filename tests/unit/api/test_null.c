@@ -17,7 +17,7 @@ static const char graph_text[] =
     "\"f32\", \"shape\": [4], \"output\": true}}, \"nodes\": [{\"id\": \"n\", \"kernel\": \"scale\", \"args\": "
     "{\"a\": {\"dynamic\": 2}, \"x\": \"x\", \"y\": \"y\"}}]}";
 
-/* What the rows need. Members with a 2 are made by a call of a row. */
+/* The things that rows need. Members with a 2 are made by a call of a row. */
 typedef struct things {
     gantry_error record, *err;
     char line[80], path[40], stg[40];
@@ -60,7 +60,7 @@ static const gantry_cuda_code code = {
     .struct_size = sizeof code, .image = "// PTX", .bytes = 6, .grid = { "x.rows" }, .block = { "32" }
 };
 
-/* ---- what rows say ---- */
+/* ---- outcomes ---- */
 
 /* The message must name what is NULL, so that a program's author finds it. */
 static bool is_refused(const things *t, gantry_status status, bool null)
@@ -77,7 +77,7 @@ static bool is_mistake(things *t)
     return (status == GANTRY_E_INVALID || status == GANTRY_E_GRAPH) && err.text[0] && err.line == 77;
 }
 
-/* What the kernel node still lacks. */
+/* Gives the kernel node the arguments that it lacks. */
 static void finish(things *t)
 {
     gantry_node_arg(t->open, t->k, "x", gantry_all(t->x));
@@ -283,7 +283,7 @@ static void make_run(things *t)
     must(gantry_run_wait(t->run, t->ticket, &err), &err);
 }
 
-/* What no row changes is made once; the processes of the rows are forked after that. */
+/* Things that no row changes are made once; the processes of the rows are forked after that. */
 static things made;
 
 static void make_things(void)

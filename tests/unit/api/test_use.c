@@ -184,7 +184,7 @@ START_TEST(a_run_that_a_thread_waits_for_refuses_other_threads)
 }
 END_TEST
 
-/* Whatever the threads' luck: each start counts once, or was refused. */
+/* Each start counts once or is refused, whatever the threads' luck. */
 static void *start_often(void *count)
 {
     int *started = count;
@@ -238,7 +238,7 @@ START_TEST(a_child_process_is_refused)
 }
 END_TEST
 
-/* What holds no threads goes on: a child makes runs of its own. */
+/* A schedule holds no threads, so a child makes runs of its own. */
 START_TEST(a_child_process_may_make_runs)
 {
     int status = -1;

@@ -52,7 +52,7 @@ START_TEST(unit_and_bandwidth)
 }
 END_TEST
 
-/* Whatever is in the names of files and tasks: the graph has a normal form that can be read again. */
+/* Files and tasks may have any names: the graph has a normal form that can be read again. */
 static void expect_readable(const char *name)
 {
     char text[2000], *json = NULL;

@@ -24,8 +24,8 @@ gantry_status gantry_schedule_new(gantry_schedule **schedule, gantry_graph *grap
                                   const gantry_schedule_options *options, gantry_error *err)
 {
     gy_options o;
-    if (!schedule || !machine)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "%s is NULL", schedule ? "machine" : "schedule");
+    GY_NEED(schedule, err);
+    GY_NEED(machine, err);
     GY_TRY(gy_options_read(&o, options, err));
     GY_TRY(gantry_graph_check(graph, err));
     GY_TRY(check_homes(graph, machine, err));

@@ -72,8 +72,36 @@ static int run_command(const command *c, int argc, char **argv)
     return code;
 }
 
+/* True for characters that make a terminal do something: control characters, those of UTF-8 too, and what turns the
+ * direction of text round (U+2028 to U+202E, U+2066 to U+2069). */
+static bool is_control(const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    bool general = s[0] == 0xE2 && s[1];
+    return s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xC2 && s[1] >= 0x80 && s[1] < 0xA0) ||
+           (general && s[1] == 0x80 && s[2] >= 0xA8 && s[2] <= 0xAE) ||
+           (general && s[1] == 0x81 && s[2] >= 0xA6 && s[2] <= 0xA9);
+}
+
+/* Words are quoted in messages, and a name of a file may come from a stranger. */
+static bool check_words(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        for (const char *c = argv[i]; *c; c++) {
+            if (is_control(c)) {
+                fprintf(stderr, "gantry: word %d has a control character at byte %d; take it out, or rename the file\n",
+                        i, (int)(c - argv[i]) + 1);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 static int dispatch(int argc, char **argv)
 {
+    if (!check_words(argc, argv))
+        return EXIT_USAGE;
     if (argc < 2) {
         print_overview(stderr);
         return EXIT_USAGE;

@@ -33,7 +33,7 @@ typedef struct gantry_node {
 
 /* ---- making and reading ---- */
 
-/** An empty graph; NULL when out of memory. */
+/** An empty graph; NULL when out of memory. `name` NULL: "graph". */
 GANTRY_API gantry_graph *gantry_graph_new(const char *name);
 GANTRY_API void gantry_graph_free(gantry_graph *graph);
 
@@ -62,13 +62,14 @@ typedef struct gantry_load_options {
 /** Reads and checks a graph. `path` "-" is standard input. Files a graph names are looked up in the graph's folder. */
 GANTRY_MUST_USE gantry_status gantry_graph_load(gantry_graph **graph, const char *path,
                                                 const gantry_load_options *options, gantry_error *err);
-/** The same from memory; `name` stands in messages for the file name; named files are refused unless `folder` is given.
- */
+/** The same from memory; `name` (or NULL) stands in messages for the file name; named files are refused unless `folder`
+ *  is given. */
 GANTRY_MUST_USE gantry_status gantry_graph_parse(gantry_graph **graph, const char *text, size_t length,
                                                  const char *name, const char *folder,
                                                  const gantry_load_options *options, gantry_error *err);
 /** The graph's normal form as JSON: expressions resolved, `for` and `if` expanded. Reading and writing it again gives
- *  the same bytes. `*text` is yours (gantry_free). The graph must have passed gantry_graph_check. */
+ *  the same bytes. `*text` is yours (gantry_free). The graph must have passed gantry_graph_check. E_UNSUPPORTED: it has
+ *  an init, a fill or a scalar that is NaN or infinite, which JSON cannot write. */
 GANTRY_MUST_USE gantry_status gantry_graph_json(const gantry_graph *graph, char **text, size_t *length,
                                                 gantry_error *err);
 /** The same into a file, written under a temporary name and renamed. */
@@ -302,8 +303,8 @@ GANTRY_API size_t gantry_graph_buffer_count(const gantry_graph *graph);
 GANTRY_API size_t gantry_graph_node_count(const gantry_graph *graph);
 GANTRY_API const char *gantry_graph_node_id(const gantry_graph *graph, gantry_node node);
 /** The file or object of the `machine` key of a graph file: *json is set for an inline object, *path for a file
- *  (already joined with the graph's folder); both NULL without one. Borrowed. gantry_graph_machine reads either, and
- *  takes care that the file is in that folder. */
+ *  (already joined with the graph's folder); both NULL without one. Borrowed. Either may be NULL. gantry_graph_machine
+ *  reads what is there, and takes care that the file is in that folder. */
 GANTRY_API void gantry_graph_machine_hint(const gantry_graph *graph, const char **json, const char **path);
 /** Ids are GANTRY_NONE where there is no such name. */
 GANTRY_API gantry_node gantry_graph_find_node(const gantry_graph *graph, const char *id);

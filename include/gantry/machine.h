@@ -21,7 +21,7 @@ typedef struct gantry_machine gantry_machine;
 GANTRY_MUST_USE gantry_status gantry_machine_detect(gantry_machine **machine, const void *options, gantry_error *err);
 /** `devices` >= 1 virtual devices on this computer's CPU, each with a memory of its own. */
 GANTRY_MUST_USE gantry_status gantry_machine_virtual(gantry_machine **machine, int devices, gantry_error *err);
-/** `path` "-" is standard input. */
+/** `path` "-" is standard input; `name` of a text stands in messages, and may be NULL. */
 GANTRY_MUST_USE gantry_status gantry_machine_load(gantry_machine **machine, const char *path, gantry_error *err);
 GANTRY_MUST_USE gantry_status gantry_machine_parse(gantry_machine **machine, const char *text, size_t length,
                                                    const char *name, gantry_error *err);

@@ -40,7 +40,7 @@ typedef struct gantry_run_options {
                              functions are called two to four times a node */
     int32_t allow_code;   /* 1: kernels that name code may be compiled and loaded */
     uint64_t seed;        /* of the order in checking mode */
-    double deadline_us;   /* 0: none beyond the watchdog's */
+    double deadline_us;   /* 0: none beyond the watchdog's; at least 0 */
     int32_t record_trace; /* 1: times per op, for gantry_run_trace, gantry_run_sample and gantry_run_rebalance */
     int32_t reserved;
 } gantry_run_options;
@@ -52,7 +52,8 @@ typedef struct gantry_run_options {
 /** Builds everything that starts need. The schedule must have its graph (made from one, or attached). */
 GANTRY_MUST_USE gantry_status gantry_run_new(gantry_run **run, gantry_schedule *schedule,
                                              const gantry_run_options *options, gantry_error *err);
-/** Waits for what is running, then frees. */
+/** Waits for what is running, then frees. Does nothing where the run may not be used: in a child of the process that
+ * made it, and while another thread is in a function with it. */
 GANTRY_API void gantry_run_free(gantry_run *run);
 
 /** Binds host memory (C order, whole array, `bytes` exactly the buffer's): what an input, state or constant begins with
@@ -77,8 +78,9 @@ GANTRY_MUST_USE gantry_status gantry_run_bind_file(gantry_run *run, gantry_buffe
 GANTRY_MUST_USE gantry_status gantry_run_set_scalar(gantry_run *run, gantry_node node, const char *name, double value,
                                                     gantry_error *err);
 
-/** Asynchronous: returns a ticket at once; blocks only at the schedule's in-flight limit (at one start on back
- *  ends that do not let them overlap), and for arrays in use, see gantry_run_bind. Returns an earlier failure. */
+/** Asynchronous: returns a ticket (`ticket` may be NULL) at once; blocks only at the schedule's in-flight limit (at one
+ * start on back ends that do not let them overlap), and for arrays in use, see gantry_run_bind. Returns an earlier
+ * failure. */
 GANTRY_MUST_USE gantry_status gantry_run_start(gantry_run *run, uint64_t *ticket, gantry_error *err);
 /** The same in the order of a stream of the caller (CUDA: a CUstream or cudaStream_t; NULL: the default stream, with
  * the context of a GPU of the schedule current): the start begins when what is on the stream has ended, and what the
@@ -91,7 +93,7 @@ GANTRY_MUST_USE gantry_status gantry_run_start_on(gantry_run *run, void *stream,
 GANTRY_MUST_USE gantry_status gantry_run_wait(gantry_run *run, uint64_t ticket, gantry_error *err);
 
 /** The host memory of an output of the start that gantry_run_wait was last called for; borrowed until the next start.
- *  Later starts may be in flight, fewer than the schedule's limit: one more has the memory. */
+ *  Later starts may be in flight, fewer than the schedule's limit: one more has the memory. `bytes` may be NULL. */
 GANTRY_MUST_USE gantry_status gantry_run_output(gantry_run *run, gantry_buffer buffer, const void **host,
                                                 uint64_t *bytes, gantry_error *err);
 /** Writes an output: .npy by that ending, else raw. The file appears when it is complete. */

@@ -54,7 +54,8 @@ GANTRY_MUST_USE gantry_status gantry_graph_machine(gantry_machine **machine, con
 GANTRY_MUST_USE gantry_status gantry_schedule_new(gantry_schedule **schedule, gantry_graph *graph,
                                                   const gantry_machine *machine, const gantry_schedule_options *options,
                                                   gantry_error *err);
-/** A schedule from a file is self-sufficient for looking and simulating; to run it, attach its graph. */
+/** A schedule from a file is self-sufficient for looking and simulating; to run it, attach its graph. `name` of a text
+ *  may be NULL. */
 GANTRY_MUST_USE gantry_status gantry_schedule_load(gantry_schedule **schedule, const char *path, gantry_error *err);
 GANTRY_MUST_USE gantry_status gantry_schedule_parse(gantry_schedule **schedule, const char *text, size_t length,
                                                     const char *name, gantry_error *err);

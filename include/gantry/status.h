@@ -10,8 +10,13 @@
  *    NULL. Other pointers that are returned are borrowed and die with their object. Strings and arrays you pass are
  *    copied, unless the text says "borrowed". Objects may be freed in any order: a schedule keeps what it needs of
  *    its graph and machine.
- *  - Threads. One thread at a time per object. A checked graph, a machine and a schedule are never changed and may
- *    be shared between threads.
+ *  - NULL. A pointer must not be NULL but for `err`, `options`, what *_free is given, the length of a text, and where
+ * the text says so. Otherwise a function with a status returns E_INVALID, a building call is a mistake of the graph,
+ * and one that only looks finds nothing (NULL, 0, -1, GANTRY_NONE). NaN is refused where it is not an element or a
+ * scalar.
+ *  - Threads. One thread at a time per object. A run that two threads use at once, or a child of the process that made
+ *    it (fork), returns E_INVALID to the second thread, and to the child. A checked graph, a machine and a schedule are
+ * never changed and may be shared between threads.
  *  - Sizes. A struct that begins with struct_size may grow in later versions: begin with its _INIT macro, or set the
  *    size to sizeof. One of an older program gets defaults for what it lacks; one of a newer program is accepted while
  *    fields that this library does not know are 0 (E_UNSUPPORTED else); no size is E_INVALID. See docs/abi.md.
@@ -85,7 +90,8 @@ GANTRY_API const char *gantry_status_name(gantry_status status);
 GANTRY_API const char *gantry_status_text(gantry_status status);
 /**
  * One line for people: "a.json:14:9: /nodes/3: text", leaving out the parts that are not known.
- * Writes at most `size` bytes with the final 0 and returns the length of the whole line (like snprintf).
+ * Writes at most `size` bytes with the final 0 and returns the length of the whole line (like snprintf). `to` NULL:
+ * nothing is written. `err` NULL: the line is empty.
  */
 GANTRY_API size_t gantry_error_format(const gantry_error *err, char *to, size_t size);
 

@@ -109,8 +109,8 @@ static gantry_status explain_placement(explain *x, gantry_error *err)
 gantry_status gantry_schedule_explain(const gantry_schedule *s, gantry_node node, char **text, size_t *length,
                                       gantry_error *err)
 {
-    if (!s || !text)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "%s is NULL", s ? "text" : "schedule");
+    GY_TRY(gy_need(s, "schedule", __func__, err));
+    GY_NEED(text, err);
     if (s->graph && !gy_graph_gave(s->graph, node.graph))
         return gy_fail(err, GANTRY_E_INVALID, NULL, GY_OTHER_GRAPH, "node", node.id, node.graph, s->graph->name,
                        s->graph->number);
@@ -127,8 +127,10 @@ gantry_status gantry_schedule_explain(const gantry_schedule *s, gantry_node node
         gy_explain_collectives(&x.text, s, x.op);
         gy_explain_waits(&x.text, s, x.op);
     }
-    if (!status && !(*text = gy_text_take(&x.text, length)))
-        status = gy_fail_nomem(err);
+    char *made = status ? NULL : gy_text_take(&x.text, length);
     gy_text_free(&x.text);
-    return status;
+    if (!made)
+        return status ? status : gy_fail_nomem(err);
+    *text = made;
+    return GANTRY_OK;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/error.h"
 
+#include "base/text.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,14 +35,6 @@ static void mark_cut(char *text, size_t size)
     memcpy(text + end, "...", 4);
 }
 
-/* Names come from users' files: a line break or an escape sequence in one must not reach a terminal or a log. */
-static void keep_one_line(char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            *text = '?';
-}
-
 gantry_status gy_vfail(gantry_error *err, gantry_status status, const char *where, const char *format, va_list args)
 {
     if (!err)
@@ -50,10 +44,10 @@ gantry_status gy_vfail(gantry_error *err, gantry_status status, const char *wher
     int length = vsnprintf(made.text, sizeof made.text, format, args);
     if (length >= (int)sizeof made.text)
         mark_cut(made.text, sizeof made.text);
-    keep_one_line(made.text);
+    gy_make_plain(made.text); /* names come from users' files: no line break or escape sequence of one gets out */
     if (where) {
         copy_tail(made.where, sizeof made.where, where);
-        keep_one_line(made.where);
+        gy_make_plain(made.where);
     }
     *err = made;
     return status;
@@ -66,6 +60,14 @@ gantry_status(gy_fail)(gantry_error *err, gantry_status status, const char *wher
     status = gy_vfail(err, status, where, format, args);
     va_end(args);
     return status;
+}
+
+gantry_status gy_need(const void *given, const char *name, const char *function, gantry_error *err)
+{
+    if (given)
+        return GANTRY_OK;
+    return gy_fail(err, GANTRY_E_INVALID, NULL, "%s was called with NULL for `%s`; pass what its header asks for",
+                   function, name);
 }
 
 void gy_record_nomem(gantry_error *err)
@@ -87,7 +89,7 @@ void gy_error_locate(gantry_error *err, const char *file, int line, int column)
     if (!err)
         return;
     copy_tail(err->file, sizeof err->file, file ? file : "");
-    keep_one_line(err->file);
+    gy_make_plain(err->file);
     err->line = line;
     err->column = column;
 }

@@ -32,6 +32,10 @@ static inline gantry_status gy_status_is_(gantry_status status, gantry_status re
             return gy_tried_;                                                                                          \
     } while (0)
 
+/* E_INVALID where a public function was given NULL and needs a pointer; `name` is the parameter in the header. */
+gantry_status gy_need(const void *given, const char *name, const char *function, gantry_error *err);
+#define GY_NEED(pointer, err) GY_TRY(gy_need((pointer), #pointer, __func__, (err)))
+
 static inline gantry_status gy_fail_nomem(gantry_error *err)
 {
     gy_record_nomem(err);

@@ -265,8 +265,7 @@ gantry_status gy_files_finish(gantry_files *files, gantry_status status, gantry_
 
 gantry_status gantry_files_new(gantry_files **files, gantry_error *err)
 {
-    if (!files)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_files_new needs a place for the object");
+    GY_NEED(files, err);
     gantry_files *made = gy_calloc(1, sizeof *made);
     if (!made)
         return gy_fail_nomem(err);
@@ -277,15 +276,16 @@ gantry_status gantry_files_new(gantry_files **files, gantry_error *err)
 gantry_status gantry_files_add(gantry_files *files, const char *path, const void *data, size_t length,
                                gantry_error *err)
 {
-    if (!files || !path || (!data && length > 0))
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_files_add needs the object, a path and the bytes");
+    GY_NEED(files, err);
+    GY_NEED(path, err);
+    if (!data && length > 0)
+        return gy_fail(err, GANTRY_E_INVALID, NULL, "data is NULL, and length is %zu bytes", length);
     return gy_files_add(files, path, (const gy_piece[2]){ { data, length } }, err);
 }
 
 gantry_status gantry_files_commit(gantry_files *files, gantry_error *err)
 {
-    if (!files)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_files_commit needs the object");
+    GY_NEED(files, err);
     return gy_files_finish(files, GANTRY_OK, err);
 }
 

@@ -2,6 +2,7 @@
 #include "base/json.h"
 
 #include "base/error.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -78,7 +79,11 @@ gantry_status gy_json_parse(json_t **root, const char *text, size_t length, cons
                             gantry_error *err)
 {
     json_error_t error;
+    errno = 0;
     json_t *parsed = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+    /* Where jansson gets no memory in the middle of a token, it calls the token invalid. */
+    if (!parsed && errno == ENOMEM)
+        return gy_fail_nomem(err);
     if (!parsed)
         return fail_syntax(&error, text, length, name, mark, err);
     *root = parsed;
@@ -160,6 +165,54 @@ gantry_status(gy_json_fail)(gantry_error *err, gantry_status status, const gy_js
     status = vfail(err, status, at, format, args);
     va_end(args);
     return status;
+}
+
+/* ---- plain text ---- */
+
+static gantry_status check_text(const gy_json_at *at, const char *text, gantry_status status, gantry_error *err)
+{
+    if (gy_is_plain(text))
+        return GANTRY_OK;
+    return gy_json_fail(err, status, at,
+                        "\"%.200s\" has control characters (they show as '?'): a text is one line of plain characters; "
+                        "take them out",
+                        text);
+}
+
+static gantry_status check_plain(const gy_json_at *at, gantry_status status, gantry_error *err)
+{
+    json_t *value = (json_t *)(uintptr_t)at->value; /* jansson's iterators do not change it */
+    if (json_is_string(value))
+        return check_text(at, json_string_value(value), status, err);
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        gy_json_at item = gy_json_item(at, i);
+        GY_TRY(check_plain(&item, status, err));
+    }
+    for (void *i = json_object_iter(value); i; i = json_object_iter_next(value, i)) {
+        gy_json_at member = { at, json_object_iter_key(i), 0, json_object_iter_value(i) };
+        GY_TRY(check_text(&member, member.key, status, err));
+        GY_TRY(check_plain(&member, status, err));
+    }
+    return GANTRY_OK;
+}
+
+gantry_status gy_json_parse_plain(json_t **root, const char *text, size_t length, const char *name, const char *mark,
+                                  gantry_status status, gantry_error *err)
+{
+    gantry_error local;
+    json_t *parsed;
+    err = err ? err : &local;
+    GY_TRY(gy_json_parse(&parsed, text, length, name, mark, err));
+    gy_json_at at = { NULL, NULL, 0, parsed };
+    if (json_object_get(parsed, mark) && check_plain(&at, status, err)) {
+        int line, column;
+        gy_json_locate(text, length, err->where, &line, &column);
+        gy_error_locate(err, name, line, column);
+        json_decref(parsed);
+        return status;
+    }
+    *root = parsed;
+    return GANTRY_OK;
 }
 
 /* ---- typed members ---- */

@@ -19,6 +19,11 @@
  * not ours to show. */
 gantry_status gy_json_parse(json_t **root, const char *text, size_t length, const char *name, const char *mark,
                             gantry_error *err);
+/* The same for files that people write for Gantry: keys and strings are one line of plain text (gy_is_plain), so that
+ * whatever shows them shows nothing else. Else `status`, with the value's place. A file without the key `mark` is not
+ * looked at: whoever reads it refuses it. */
+gantry_status gy_json_parse_plain(json_t **root, const char *text, size_t length, const char *name, const char *mark,
+                                  gantry_status status, gantry_error *err);
 /* Line and column (from 1, column in bytes) of the value at `pointer`; of the deepest existing ancestor if it is
  * absent; 0, 0 if the text is no JSON as far as it had to be read, or the pointer was cut at the left. For a duplicate
  * key: of the first. */

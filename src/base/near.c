@@ -50,7 +50,8 @@ void gy_near_offer(gy_near *near, const char *word, const char *candidate)
 const char *gy_nearest(const char *word, const char *const *candidates, size_t count)
 {
     gy_near near = { 0 };
-    for (size_t i = 0; i < count; i++)
-        gy_near_offer(&near, word, candidates[i]);
+    for (size_t i = 0; word && candidates && i < count; i++)
+        if (candidates[i])
+            gy_near_offer(&near, word, candidates[i]);
     return near.best;
 }

@@ -51,6 +51,12 @@ static void format_place(const gantry_error *err, char *to, size_t size)
 
 size_t gantry_error_format(const gantry_error *err, char *to, size_t size)
 {
+    size = to ? size : 0;
+    if (!err) {
+        if (size > 0)
+            to[0] = '\0';
+        return 0;
+    }
     char place[sizeof err->file + 32];
     format_place(err, place, sizeof place);
     const char *text = err->text[0] ? err->text : gantry_status_text(err->status);

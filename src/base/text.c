@@ -74,9 +74,9 @@ void gy_text_vprintf(gy_text *text, const char *format, va_list args)
         text->at[text->length] = '\0';
 }
 
-/* Bytes of the UTF-8 character at `s`, 0 if it is not one (overlong, surrogate, too large, cut off). */
-static size_t utf8_length(const unsigned char *s)
+size_t gy_utf8_length(const char *from)
 {
+    const unsigned char *s = (const unsigned char *)from;
     size_t length = s[0] < 0x80 ? 1 : s[0] < 0xC2 ? 0 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : s[0] < 0xF5 ? 4 : 0;
     for (size_t i = 1; i < length; i++)
         if ((s[i] & 0xC0) != 0x80)
@@ -87,6 +87,63 @@ static size_t utf8_length(const unsigned char *s)
     return length;
 }
 
+size_t gy_plain_length(const char *from)
+{
+    const unsigned char *s = (const unsigned char *)from;
+    size_t length = gy_utf8_length(from);
+    if (length == 1)
+        return s[0] >= 0x20 && s[0] != 0x7f;
+    if (length == 2)
+        return s[0] == 0xC2 && s[1] < 0xA0 ? 0 : 2; /* U+0080 to U+009F */
+    if (length == 3 && s[0] == 0xEF)
+        return s[1] == 0xBF && s[2] >= 0xBE ? 0 : 3; /* U+FFFE and U+FFFF */
+    if (length != 3 || s[0] != 0xE2)
+        return length;
+    bool separates = s[1] == 0x80 && s[2] >= 0xA8 && s[2] <= 0xAE; /* U+2028 to U+202E */
+    bool directs = s[1] == 0x81 && s[2] >= 0xA6 && s[2] <= 0xA9;   /* U+2066 to U+2069 */
+    return separates || directs ? 0 : 3;
+}
+
+size_t gy_name_length(const char *text)
+{
+    size_t length = 0, next;
+    while (text[length] && !strchr(" []{}()~*:,\"\\", text[length]) && (next = gy_plain_length(text + length)))
+        length += next;
+    return length;
+}
+
+bool gy_is_plain(const char *text)
+{
+    size_t length;
+    while (*text && (length = gy_plain_length(text)))
+        text += length;
+    return *text == '\0';
+}
+
+void gy_make_plain(char *text)
+{
+    char *to = text;
+    while (*text) {
+        size_t plain = gy_plain_length(text), length = plain ? plain : gy_utf8_length(text);
+        if (plain)
+            memmove(to, text, plain);
+        else
+            *to = '?';
+        to += plain ? plain : 1;
+        text += length ? length : 1;
+    }
+    *to = '\0';
+}
+
+/* A character of two or three bytes as JSON escapes it. */
+static void add_json_escape(gy_text *text, const char *s, size_t length)
+{
+    unsigned code = (unsigned char)s[0] & (length == 2 ? 0x1Fu : 0x0Fu);
+    for (size_t i = 1; i < length; i++)
+        code = code << 6 | ((unsigned char)s[i] & 0x3Fu);
+    gy_text_printf(text, "\\u%04x", code);
+}
+
 static void add_json_ascii(gy_text *text, char c)
 {
     static const char plain[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
@@ -94,7 +151,7 @@ static void add_json_ascii(gy_text *text, char c)
     if (found) {
         char escape[2] = { '\\', letter[found - plain] };
         gy_text_add_n(text, escape, 2);
-    } else if ((unsigned char)c < 0x20) {
+    } else if ((unsigned char)c < 0x20 || c == 0x7f) {
         gy_text_printf(text, "\\u%04x", (unsigned)c);
     } else {
         gy_text_add_n(text, &c, 1);
@@ -105,11 +162,13 @@ void gy_text_json(gy_text *text, const char *string)
 {
     gy_text_add_n(text, "\"", 1);
     while (*string) {
-        size_t length = utf8_length((const unsigned char *)string);
+        size_t length = gy_utf8_length(string);
         if (length == 1)
             add_json_ascii(text, *string);
         else if (length == 0)
             gy_text_add(text, "\\ufffd");
+        else if (!gy_plain_length(string))
+            add_json_escape(text, string, length);
         else
             gy_text_add_n(text, string, length);
         string += length ? length : 1;
@@ -129,19 +188,21 @@ static void add_xml_ascii(gy_text *text, char c)
             return;
         }
     }
-    /* XML 1.0 has no other control characters, not even escaped. */
-    bool allowed = (unsigned char)c >= 0x20 || c == '\t' || c == '\n' || c == '\r';
+    /* XML 1.0 has no other control characters, not even escaped; what would turn lines round is as little wanted. */
+    bool allowed = ((unsigned char)c >= 0x20 && c != 0x7f) || c == '\t' || c == '\n' || c == '\r';
     gy_text_add_n(text, allowed ? &c : "\xEF\xBF\xBD", allowed ? 1 : 3);
 }
 
 void gy_text_xml(gy_text *text, const char *string)
 {
     while (*string) {
-        size_t length = utf8_length((const unsigned char *)string);
+        size_t length = gy_utf8_length(string);
         if (length == 1)
             add_xml_ascii(text, *string);
+        else if (gy_plain_length(string))
+            gy_text_add_n(text, string, length);
         else
-            gy_text_add_n(text, length ? string : "\xEF\xBF\xBD", length ? length : 3);
+            gy_text_add(text, "\xEF\xBF\xBD");
         string += length ? length : 1;
     }
 }

@@ -20,6 +20,18 @@ void gy_text_add(gy_text *text, const char *string);
 void gy_text_add_n(gy_text *text, const char *string, size_t length);
 void gy_text_printf(gy_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void gy_text_vprintf(gy_text *text, const char *format, va_list args);
+/* Bytes of the UTF-8 character at `s`, 0 if it is not one (overlong, surrogate, too large, cut off). */
+size_t gy_utf8_length(const char *s);
+/* The same, but 0 for characters that do something to a terminal, a log or a reader: control characters, line and
+ * paragraph separators, those that change the direction of what follows, and the two that XML does not have. */
+size_t gy_plain_length(const char *s);
+/* Bytes at the start of `text` that a name of a buffer may have: plain characters other than blanks, quotes and what
+ * references are made of, []{}()~*:, and the backslash. A name has at least one and no others. */
+size_t gy_name_length(const char *text);
+/* True if all of it is plain characters, so that files can have it as it is, and people can be shown it. */
+bool gy_is_plain(const char *text);
+/* Makes it so: '?' for each other character, and each byte that is not UTF-8. It does not become longer. */
+void gy_make_plain(char *text);
 void gy_text_json(gy_text *text, const char *string); /* with quotes and escapes, as JSON writes a string */
 /* The shortest decimal text that reads back to the same double ("0.1", "1e+300", "3.0" for whole numbers), whatever
  * the program's locale; "inf", "-inf", "nan", which are not JSON. */

@@ -19,8 +19,8 @@ static gantry_status hand_over(gy_text *made, char **text, size_t *length, gantr
 gantry_status gantry_graph_export(const gantry_graph *graph, gantry_format format, char **text, size_t *length,
                                   gantry_error *err)
 {
-    if (!graph || !text)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_export: %s is NULL", graph ? "text" : "graph");
+    GY_NEED(graph, err);
+    GY_NEED(text, err);
     if (format != GANTRY_DOT)
         return gy_fail(err, GANTRY_E_INVALID, NULL,
                        "a graph can be written as GANTRY_DOT only, not as format %d; schedule it for the others",
@@ -60,9 +60,8 @@ static bool write_format(gy_text *to, const gy_view *view, gantry_format format)
 gantry_status gantry_schedule_export(const gantry_schedule *schedule, gantry_format format, char **text, size_t *length,
                                      gantry_error *err)
 {
-    if (!schedule || !text)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_schedule_export: %s is NULL",
-                       schedule ? "text" : "schedule");
+    GY_NEED(schedule, err);
+    GY_NEED(text, err);
     bool draws = format >= GANTRY_DOT && format <= GANTRY_CHROME;
     if (schedule->phases.count == 1 && draws)
         schedule = schedule->phases.at[0].schedule; /* nothing to choose from */

@@ -91,26 +91,6 @@ const char *gy_export_percent(char *to, uint64_t part, uint64_t whole)
     return to;
 }
 
-/* Bytes of the UTF-8 character at `s`, 0 if it is none. */
-static size_t character(const unsigned char *s)
-{
-    size_t length = s[0] < 0x80 ? 1 : s[0] < 0xC2 ? 0 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : s[0] < 0xF5 ? 4 : 0;
-    for (size_t i = 1; i < length; i++)
-        if ((s[i] & 0xC0) != 0x80)
-            return 0;
-    bool bad = (s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] >= 0xA0) || (s[0] == 0xF0 && s[1] < 0x90) ||
-               (s[0] == 0xF4 && s[1] >= 0x90);
-    return length > 1 && bad ? 0 : length;
-}
-
-/* U+0080 to U+009F are control characters too; U+FFFE and U+FFFF are no characters in XML. */
-static bool is_control(const char *s, size_t length)
-{
-    const unsigned char *u = (const unsigned char *)s;
-    return (length == 1 && (u[0] < 0x20 || u[0] == 0x7F)) || (length == 2 && u[0] == 0xC2 && u[1] < 0xA0) ||
-           (length == 3 && u[0] == 0xEF && u[1] == 0xBF && u[2] >= 0xBE);
-}
-
 size_t gy_export_length(const char *text)
 {
     size_t count = 0;
@@ -123,18 +103,18 @@ void gy_export_name(gy_text *to, const char *name, size_t most)
 {
     size_t total = 0, at = 0;
     for (const char *s = name; *s; total++) {
-        size_t length = character((const unsigned char *)s);
+        size_t length = gy_utf8_length(s);
         s += length ? length : 1;
     }
     /* Ends say more than middles: "forward_layer[12…99]". */
     bool cut = most > 0 && total > most;
     size_t tail = cut ? (most - 1) / 2 : 0, head = cut ? most - 1 - tail : total;
     for (const char *s = name; *s; at++) {
-        size_t length = character((const unsigned char *)s);
+        size_t length = gy_utf8_length(s);
         if (at < head || at >= total - tail) {
             if (length == 0)
                 gy_text_add(to, "\xEF\xBF\xBD");
-            else if (is_control(s, length))
+            else if (!gy_plain_length(s))
                 gy_text_add(to, " ");
             else
                 gy_text_add_n(to, s, length);

@@ -37,8 +37,10 @@ const char *gantry_graph_node_id(const gantry_graph *graph, gantry_node node)
 
 void gantry_graph_machine_hint(const gantry_graph *graph, const char **json, const char **path)
 {
-    *json = graph ? graph->machine_json : NULL;
-    *path = graph ? graph->machine_path : NULL;
+    if (json)
+        *json = graph ? graph->machine_json : NULL;
+    if (path)
+        *path = graph ? graph->machine_path : NULL;
 }
 
 gantry_node gantry_graph_find_node(const gantry_graph *graph, const char *id)
@@ -144,8 +146,7 @@ static double default_tolerance(gantry_dtype dtype)
 gantry_status gantry_graph_buffer_info(const gantry_graph *graph, gantry_buffer buffer, gantry_buffer_info *info,
                                        gantry_error *err)
 {
-    if (!graph)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_buffer_info needs a graph");
+    GY_NEED(graph, err);
     GY_TRY(gy_struct_check(info, sizeof *info, "gantry_buffer_info", err));
     if (!gy_graph_gave(graph, buffer.graph)) {
         return gy_fail(err, GANTRY_E_INVALID, NULL, GY_OTHER_GRAPH, "buffer", buffer.id, buffer.graph, graph->name,

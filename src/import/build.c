@@ -67,10 +67,11 @@ static bool make_name(gy_text *to, const char *name)
 {
     to->length = 0;
     gy_text_add(to, *name ? name : "_");
-    for (size_t i = 0; !to->failed && i < to->length; i++)
-        if ((unsigned char)to->at[i] <= ' ' || to->at[i] == 0x7f || strchr("[]{}~\"\\,:", to->at[i]))
-            to->at[i] = '_';
-    return !to->failed;
+    if (to->failed)
+        return false;
+    for (char *at = to->at; *(at += gy_name_length(at));)
+        *at = '_';
+    return true;
 }
 
 /* "x", or "x#1", "x#2" where that is taken; NULL: out of memory. */

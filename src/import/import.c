@@ -152,8 +152,9 @@ gantry_status gantry_graph_import(gantry_graph **graph, gantry_machine **machine
     gy_import in = { 0 };
     gantry_error own = { 0 };
     char *text = NULL;
-    if (!graph || !format_name || !path)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_import needs a graph to set, a format and a path");
+    GY_NEED(graph, err);
+    GY_TRY(gy_need(format_name, "format", __func__, err));
+    GY_NEED(path, err);
     gantry_status status = find_format(format_name, &how, &own);
     if (!status)
         status = take_options(&in.options, options, &own);

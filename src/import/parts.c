@@ -8,7 +8,9 @@
 
 gy_import_task *gy_import_add_task(gy_import *in, const char *id)
 {
-    const char *copy = gy_arena_strdup(&in->arena, id);
+    char *copy = gy_arena_strdup(&in->arena, id);
+    if (copy)
+        gy_make_plain(copy);
     gy_import_task task = { .id = copy, .cpu = -1, .with = GY_IMPORT_NONE };
     if (!copy || in->tasks.count >= INT32_MAX || !gy_vec_push(&in->tasks, task))
         return NULL;

@@ -34,7 +34,8 @@ typedef struct gy_linalg_handle {
 } gy_linalg_handle;
 
 /* gantry_kernel.open and .close of the kernels above: opens gantry-blas.so; without one, `plain`. The handle is a
- * gy_linalg_handle. */
+ * gy_linalg_handle. Where memory is short it is `plain` too: OpenBLAS, which takes memory of its own for every thread
+ * that calls it, waits for ever or ends the process where it gets none. */
 gantry_status gy_linalg_open(void **handle, const gy_linalg *plain);
 void gy_linalg_close(void *handle);
 

@@ -63,8 +63,9 @@ int gantry_machine_has_calibration(const gantry_machine *machine)
 gantry_status gantry_machine_stale(const gantry_machine *machine, const gantry_machine *here, char **text,
                                    gantry_error *err)
 {
-    if (!machine || !here || !text)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "%s is NULL", !machine ? "machine" : !here ? "here" : "text");
+    GY_NEED(machine, err);
+    GY_NEED(here, err);
+    GY_NEED(text, err);
     gy_text say = { 0 };
     const gy_calibration *then = &machine->calibration;
     for (uint32_t i = 0; then->measured && i < then->facts; i++) {

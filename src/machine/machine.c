@@ -188,8 +188,6 @@ size_t gantry_machine_memory_count(const gantry_machine *machine)
 static gantry_status check_query(const gantry_machine *m, size_t index, size_t count, const char *what,
                                  gantry_error *err)
 {
-    if (!m)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "machine is NULL");
     if (index >= count)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "no %s %zu: machine \"%s\" has %zu", what, index, m->name, count);
     return GANTRY_OK;
@@ -198,6 +196,7 @@ static gantry_status check_query(const gantry_machine *m, size_t index, size_t c
 gantry_status gantry_machine_device(const gantry_machine *machine, size_t device, gantry_device_info *info,
                                     gantry_error *err)
 {
+    GY_NEED(machine, err);
     GY_TRY(gy_struct_check(info, sizeof *info, "gantry_device_info", err));
     GY_TRY(check_query(machine, device, gantry_machine_device_count(machine), "device", err));
     const gy_device *d = &machine->device[device];
@@ -218,6 +217,7 @@ gantry_status gantry_machine_device(const gantry_machine *machine, size_t device
 gantry_status gantry_machine_memory(const gantry_machine *machine, size_t memory, gantry_memory_info *info,
                                     gantry_error *err)
 {
+    GY_NEED(machine, err);
     GY_TRY(gy_struct_check(info, sizeof *info, "gantry_memory_info", err));
     GY_TRY(check_query(machine, memory, gantry_machine_memory_count(machine), "memory", err));
     const gy_memory *y = &machine->memory[memory];

@@ -359,10 +359,10 @@ gantry_status gantry_machine_parse(gantry_machine **machine, const char *text, s
     gantry_error local;
     if (!err)
         err = &local;
-    if (!machine || !text)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "%s is NULL", machine ? "text" : "machine");
+    GY_NEED(machine, err);
+    GY_NEED(text, err);
     json_t *root;
-    gantry_status status = gy_json_parse(&root, text, length, name, "gantry_machine", err);
+    gantry_status status = gy_json_parse_plain(&root, text, length, name, "gantry_machine", GANTRY_E_MACHINE, err);
     if (status)
         return status;
     gy_json_at at = { NULL, NULL, 0, root };
@@ -388,8 +388,8 @@ gantry_status gy_machine_load_in(gantry_machine **machine, const char *path, con
 
 gantry_status gantry_machine_load(gantry_machine **machine, const char *path, gantry_error *err)
 {
-    if (!machine || !path)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "%s is NULL", machine ? "path" : "machine");
+    GY_NEED(machine, err);
+    GY_NEED(path, err);
     char *text;
     size_t length;
     gantry_status status = gy_file_read(&text, &length, path, err);

@@ -254,8 +254,9 @@ static bool keeps_all(const selection *s)
 gantry_status gantry_machine_select(gantry_machine **machine, const gantry_machine *from, const char *devices,
                                     gantry_error *err)
 {
-    if (!machine || !from || !devices)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "%s is NULL", !machine ? "machine" : !from ? "from" : "devices");
+    GY_NEED(machine, err);
+    GY_NEED(from, err);
+    GY_NEED(devices, err);
     selection s = { from, devices, NULL, NULL, NULL, err };
     gantry_status status;
     s.keep = gy_calloc(from->devices, sizeof *s.keep);

@@ -76,8 +76,7 @@ free_machine:
 
 gantry_status gantry_machine_virtual(gantry_machine **machine, int devices, gantry_error *err)
 {
-    if (!machine)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "machine is NULL");
+    GY_NEED(machine, err);
     if (devices < 1 || devices > MOST_DEVICES)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "cannot make %d virtual devices; give 1 to %d", devices,
                        MOST_DEVICES);

@@ -309,8 +309,8 @@ void gy_machine_print(gy_text *to, const gantry_machine *m, int indent)
 
 gantry_status gantry_machine_json(const gantry_machine *machine, char **text, size_t *length, gantry_error *err)
 {
-    if (!machine || !text)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "%s is NULL", machine ? "text" : "machine");
+    GY_NEED(machine, err);
+    GY_NEED(text, err);
     gy_text print = { 0 };
     size_t n = 0;
     gy_machine_print(&print, machine, 0);
@@ -326,8 +326,8 @@ gantry_status gantry_machine_json(const gantry_machine *machine, char **text, si
 
 gantry_status gantry_machine_save(const gantry_machine *machine, const char *path, gantry_error *err)
 {
-    if (!path)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "path is NULL");
+    GY_NEED(machine, err);
+    GY_NEED(path, err);
     char *text;
     size_t length;
     gantry_status status = gantry_machine_json(machine, &text, &length, err);

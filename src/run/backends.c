@@ -105,7 +105,8 @@ static void describe(gy_text *to, const entry *e)
 
 gantry_status gantry_backend_describe(size_t i, char **text, gantry_error *err)
 {
-    if (i >= BACKENDS || !text)
+    GY_NEED(text, err);
+    if (i >= BACKENDS)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "there is no back end %zu; the last one is %d", i, BACKENDS - 1);
     gy_text to = { 0 };
     gy_text_add(&to, "");

@@ -130,8 +130,7 @@ static gantry_status need_idle_for(gantry_run *run, const gy_buffer *b, const ch
     return b->cls == GANTRY_STATE || b->cls == GANTRY_CONST ? gy_run_need_idle(run, what, err) : GANTRY_OK;
 }
 
-gantry_status gantry_run_bind(gantry_run *run, gantry_buffer buffer, const void *host, uint64_t bytes,
-                              gantry_error *err)
+static gantry_status bind(gantry_run *run, gantry_buffer buffer, const void *host, uint64_t bytes, gantry_error *err)
 {
     const gy_buffer *b;
     gantry_status status = gy_run_buffer(run, buffer, &b, err);
@@ -146,8 +145,13 @@ gantry_status gantry_run_bind(gantry_run *run, gantry_buffer buffer, const void 
     return status ? status : gy_run_set_array(run, buffer.id, host, NULL, err);
 }
 
-gantry_status gantry_run_bind_output(gantry_run *run, gantry_buffer buffer, void *host, uint64_t bytes,
-                                     gantry_error *err)
+gantry_status gantry_run_bind(gantry_run *run, gantry_buffer buffer, const void *host, uint64_t bytes,
+                              gantry_error *err)
+{
+    GY_USE_RUN(run, bind(run, buffer, host, bytes, err), err);
+}
+
+static gantry_status bind_output(gantry_run *run, gantry_buffer buffer, void *host, uint64_t bytes, gantry_error *err)
 {
     const gy_buffer *b;
     gantry_status status = gy_run_buffer(run, buffer, &b, err);
@@ -169,7 +173,13 @@ gantry_status gantry_run_bind_output(gantry_run *run, gantry_buffer buffer, void
     return status;
 }
 
-gantry_status gantry_run_bind_file(gantry_run *run, gantry_buffer buffer, const char *path, gantry_error *err)
+gantry_status gantry_run_bind_output(gantry_run *run, gantry_buffer buffer, void *host, uint64_t bytes,
+                                     gantry_error *err)
+{
+    GY_USE_RUN(run, bind_output(run, buffer, host, bytes, err), err);
+}
+
+static gantry_status bind_file(gantry_run *run, gantry_buffer buffer, const char *path, gantry_error *err)
 {
     const gy_buffer *b;
     gantry_status status = gy_run_buffer(run, buffer, &b, err);
@@ -194,6 +204,12 @@ gantry_status gantry_run_bind_file(gantry_run *run, gantry_buffer buffer, const 
     return status;
 }
 
+gantry_status gantry_run_bind_file(gantry_run *run, gantry_buffer buffer, const char *path, gantry_error *err)
+{
+    GY_NEED(path, err);
+    GY_USE_RUN(run, bind_file(run, buffer, path, err), err);
+}
+
 static gantry_status fail_scalar(const gy_node *node, const gantry_kernel *manifest, const char *name,
                                  gantry_error *err)
 {
@@ -212,7 +228,7 @@ static gantry_status fail_scalar(const gy_node *node, const gantry_kernel *manif
     return status;
 }
 
-gantry_status gantry_run_set_scalar(gantry_run *run, gantry_node id, const char *name, double value, gantry_error *err)
+static gantry_status set_scalar(gantry_run *run, gantry_node id, const char *name, double value, gantry_error *err)
 {
     GY_TRY(gy_run_need_idle(run, "gantry_run_set_scalar", err));
     const gantry_graph *g = run->graph;
@@ -241,4 +257,10 @@ gantry_status gantry_run_set_scalar(gantry_run *run, gantry_node id, const char 
         return GANTRY_OK;
     }
     return fail_scalar(node, manifest, name, err);
+}
+
+gantry_status gantry_run_set_scalar(gantry_run *run, gantry_node id, const char *name, double value, gantry_error *err)
+{
+    GY_NEED(name, err);
+    GY_USE_RUN(run, set_scalar(run, id, name, value, err), err);
 }

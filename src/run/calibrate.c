@@ -222,11 +222,9 @@ static gantry_status measure(calibration *c, gantry_error *err)
     return add_fingerprint(c, err);
 }
 
-gantry_status gantry_run_calibrated(gantry_machine **machine, const gantry_run *run, gantry_error *err)
+static gantry_status calibrated(gantry_machine **machine, const gantry_run *run, gantry_error *err)
 {
     calibration c = { .run = run };
-    if (!machine || !run)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "%s is NULL", machine ? "run" : "machine");
     if (!run->samples || !run->samples->start.count)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "no start was sampled; call gantry_run_sample after one has ended");
     gantry_status status = measure(&c, err);
@@ -236,4 +234,10 @@ gantry_status gantry_run_calibrated(gantry_machine **machine, const gantry_run *
     gy_vec_free(&c.list);
     gy_free(c.pool);
     return status;
+}
+
+gantry_status gantry_run_calibrated(gantry_machine **machine, const gantry_run *run, gantry_error *err)
+{
+    GY_NEED(machine, err);
+    GY_USE_RUN(run, calibrated(machine, run, err), err);
 }

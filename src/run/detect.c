@@ -6,9 +6,10 @@
 
 gantry_status gantry_machine_detect(gantry_machine **machine, const void *options, gantry_error *err)
 {
-    if (!machine || options) {
+    GY_NEED(machine, err);
+    if (options) {
         return gy_fail(err, GANTRY_E_INVALID, NULL,
-                       machine ? "options is not NULL; there are none in this version" : "machine is NULL");
+                       "`options` of gantry_machine_detect is not NULL; there are none in this version");
     }
     gy_gpus gpus;
     gantry_status status = gy_backend_discover(&gpus, err);

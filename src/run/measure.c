@@ -77,8 +77,7 @@ gantry_status gantry_machine_calibrate(gantry_machine **machine, const gantry_ma
 {
     gantry_calibrate_options all = GANTRY_CALIBRATE_OPTIONS_INIT;
     gantry_machine *detected = NULL;
-    if (!machine)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "machine is NULL");
+    GY_NEED(machine, err);
     gantry_status status = take_options(&all, options, err);
     if (!status && !from)
         status = gantry_machine_detect(&detected, NULL, err);

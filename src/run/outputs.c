@@ -115,8 +115,8 @@ static const char *missing(const gantry_run *run)
     return overwritten ? "has not been waited for" : NULL;
 }
 
-gantry_status gantry_run_output(gantry_run *run, gantry_buffer buffer, const void **host, uint64_t *bytes,
-                                gantry_error *err)
+static gantry_status find_output(const gantry_run *run, gantry_buffer buffer, const void **host, uint64_t *bytes,
+                                 gantry_error *err)
 {
     const gy_buffer *b;
     GY_TRY(gy_run_buffer(run, buffer, &b, err));
@@ -149,30 +149,59 @@ gantry_status gantry_run_output(gantry_run *run, gantry_buffer buffer, const voi
     return GANTRY_OK;
 }
 
-gantry_status gantry_run_save_with(gantry_run *run, gantry_buffer buffer, gantry_files *files, const char *path,
-                                   gantry_error *err)
+static gantry_status output(const gantry_run *run, gantry_buffer buffer, const void **host, uint64_t *bytes,
+                            gantry_error *err)
+{
+    uint64_t size;
+    GY_TRY(find_output(run, buffer, host, &size, err));
+    if (bytes)
+        *bytes = size;
+    return GANTRY_OK;
+}
+
+gantry_status gantry_run_output(gantry_run *run, gantry_buffer buffer, const void **host, uint64_t *bytes,
+                                gantry_error *err)
+{
+    GY_NEED(host, err);
+    GY_USE_RUN(run, output(run, buffer, host, bytes, err), err);
+}
+
+static gantry_status save_with(const gantry_run *run, gantry_buffer buffer, gantry_files *files, const char *path,
+                               gantry_error *err)
 {
     const void *host;
     uint64_t bytes;
-    if (!files || !path)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_run_save_with needs files to add to, and a path");
-    GY_TRY(gantry_run_output(run, buffer, &host, &bytes, err));
+    GY_TRY(find_output(run, buffer, &host, &bytes, err));
     return gy_array_add(files, host, &run->graph->buffers.at[buffer.id], path, err);
+}
+
+gantry_status gantry_run_save_with(gantry_run *run, gantry_buffer buffer, gantry_files *files, const char *path,
+                                   gantry_error *err)
+{
+    GY_NEED(files, err);
+    GY_NEED(path, err);
+    GY_USE_RUN(run, save_with(run, buffer, files, path, err), err);
 }
 
 gantry_status gantry_run_save(gantry_run *run, gantry_buffer buffer, const char *path, gantry_error *err)
 {
     gantry_files files = { 0 };
+    GY_NEED(path, err);
     gantry_status status = gantry_run_save_with(run, buffer, &files, path, err);
     return gy_files_finish(&files, status, err);
 }
 
-gantry_status gantry_run_hash(gantry_run *run, gantry_buffer buffer, uint64_t *hash, gantry_error *err)
+static gantry_status hash_output(const gantry_run *run, gantry_buffer buffer, uint64_t *hash, gantry_error *err)
 {
     const void *host;
     uint64_t bytes;
-    gantry_status status = gantry_run_output(run, buffer, &host, &bytes, err);
-    if (status == GANTRY_OK)
-        *hash = gy_hash_bytes(host, bytes, 0);
-    return status;
+    GY_TRY(find_output(run, buffer, &host, &bytes, err));
+    *hash = gy_hash_bytes(host, bytes, 0);
+    return GANTRY_OK;
+}
+
+gantry_status gantry_run_hash(gantry_run *run, gantry_buffer buffer, uint64_t *hash, gantry_error *err)
+{
+    GY_NEED(hash, err);
+    GY_USE_RUN(run, hash_output(run, buffer, hash, err), err);
 }

@@ -44,17 +44,17 @@ static void tell(gantry_rebalance *report, const gy_guided *g, bool pays)
     gy_struct_write(report, &full, sizeof full);
 }
 
-gantry_status gantry_run_rebalance(gantry_schedule **next, gantry_run *run, int64_t starts_left,
-                                   const gantry_schedule_options *options, gantry_rebalance *report, gantry_error *err)
+static gantry_status rebalance(gantry_schedule **next, gantry_run *run, int64_t starts_left,
+                               const gantry_schedule_options *options, gantry_rebalance *report, gantry_error *err)
 {
     gy_ticks *took = NULL;
     gy_guided result = { 0 };
     gy_options o;
     gantry_schedule *made = NULL;
-    if (!next || !run || starts_left < 0) {
+    if (starts_left < 0) {
         return gy_fail(err, GANTRY_E_INVALID, NULL,
-                       "gantry_run_rebalance needs a place for the schedule, a run, and how many starts are left (0 or "
-                       "more)");
+                       "gantry_run_rebalance was told that %lld starts are left; give 0 or more",
+                       (long long)starts_left);
     }
     gantry_status status = report ? gy_struct_check(report, sizeof *report, "gantry_rebalance", err) : GANTRY_OK;
     status = status ? status : gy_run_need_idle(run, "gantry_run_rebalance", err);
@@ -76,12 +76,24 @@ gantry_status gantry_run_rebalance(gantry_schedule **next, gantry_run *run, int6
     return GANTRY_OK;
 }
 
+gantry_status gantry_run_rebalance(gantry_schedule **next, gantry_run *run, int64_t starts_left,
+                                   const gantry_schedule_options *options, gantry_rebalance *report, gantry_error *err)
+{
+    GY_NEED(next, err);
+    GY_USE_RUN(run, rebalance(next, run, starts_left, options, report, err), err);
+}
+
 /* ---- a new run ---- */
+
+static gantry_status fail_pair(gantry_error *err)
+{
+    return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_run_take_over needs two runs of the same graph");
+}
 
 static gantry_status check_pair(gantry_run *run, gantry_run *from, gantry_error *err)
 {
-    if (!run || !from || run == from || run->graph->hash != from->graph->hash)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_run_take_over needs two runs of the same graph");
+    if (run->graph->hash != from->graph->hash)
+        return fail_pair(err);
     if (run->started > 0) {
         return gy_fail(err, GANTRY_E_INVALID, NULL,
                        "the run has been started, and has states of its own; take over before its first start");
@@ -148,7 +160,7 @@ static gantry_status take_buffer(gantry_run *run, gantry_run *from, uint32_t id,
     return status;
 }
 
-gantry_status gantry_run_take_over(gantry_run *run, gantry_run *from, gantry_error *err)
+static gantry_status take_over(gantry_run *run, gantry_run *from, gantry_error *err)
 {
     gantry_status status = check_pair(run, from, err);
     if (status)
@@ -158,4 +170,17 @@ gantry_status gantry_run_take_over(gantry_run *run, gantry_run *from, gantry_err
     memcpy(run->scalar, from->scalar, from->graph->scalar.count * sizeof *run->scalar);
     run->changed = true;
     return status;
+}
+
+static gantry_status take_over_from(gantry_run *run, gantry_run *from, gantry_error *err)
+{
+    GY_USE_RUN(from, take_over(run, from, err), err);
+}
+
+gantry_status gantry_run_take_over(gantry_run *run, gantry_run *from, gantry_error *err)
+{
+    GY_NEED(from, err);
+    if (run == from)
+        return fail_pair(err);
+    GY_USE_RUN(run, take_over_from(run, from, err), err);
 }

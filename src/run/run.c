@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/versioned.h"
 #include "schedule/words.h"
+#include <unistd.h>
 
 static const char *replay_of(const gantry_run *run)
 {
@@ -17,8 +18,6 @@ static const char *replay_of(const gantry_run *run)
 
 static gantry_status check_schedule(const gantry_schedule *s, gantry_error *err)
 {
-    if (!s)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "no schedule was given to run");
     if (!s->graph) {
         return gy_fail(err, GANTRY_E_INVALID, NULL,
                        "the schedule of graph \"%s\" comes from a file and has no graph to run; attach it with "
@@ -124,21 +123,32 @@ static gantry_status open_backend(gantry_run *run, const gantry_run_options *opt
     return run->backend->open(&run->state, &run->job, err);
 }
 
+static gantry_status take_options(gantry_run_options *options, const gantry_run_options *given, gantry_error *err)
+{
+    GY_TRY(gy_struct_read(options, sizeof *options, given, "gantry_run_options", err));
+    GY_TRY(gy_struct_reserved(options->reserved, "gantry_run_options", err));
+    if (options->deadline_us >= 0)
+        return GANTRY_OK;
+    return gy_fail(err, GANTRY_E_INVALID, NULL,
+                   "deadline_us of the run options is %g; give the time a start may take, or 0 for none",
+                   options->deadline_us);
+}
+
 gantry_status gantry_run_new(gantry_run **run, gantry_schedule *schedule, const gantry_run_options *given,
                              gantry_error *err)
 {
     gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
-    gantry_status status = check_schedule(schedule, err);
-    status = status ? status : gy_struct_read(&options, sizeof options, given, "gantry_run_options", err);
-    status = status ? status : gy_struct_reserved(options.reserved, "gantry_run_options", err);
-    if (status)
-        return status;
+    GY_NEED(run, err);
+    GY_NEED(schedule, err);
+    GY_TRY(check_schedule(schedule, err));
+    GY_TRY(take_options(&options, given, err));
     gantry_run *made = gy_calloc(1, sizeof *made);
     if (!made)
         return gy_fail_nomem(err);
+    made->process = getpid();
     made->schedule = gy_schedule_ref(schedule);
     made->graph = schedule->graph;
-    status = make_arrays(made) ? open_backend(made, &options, err) : gy_fail_nomem(err);
+    gantry_status status = make_arrays(made) ? open_backend(made, &options, err) : gy_fail_nomem(err);
     if (status) {
         free_front(made);
         return status;
@@ -149,7 +159,8 @@ gantry_status gantry_run_new(gantry_run **run, gantry_schedule *schedule, const 
 
 void gantry_run_free(gantry_run *run)
 {
-    if (!run)
+    /* A thread or process that may not use the run may not free it either: another one may be using it. */
+    if (gy_run_enter(run, __func__, NULL))
         return;
     gy_run_drain(run, NULL);
     if (run->backend->close(run->state))
@@ -157,7 +168,7 @@ void gantry_run_free(gantry_run *run)
     /* Else a kernel hangs in our memory: losing that memory is all that can be done. */
 }
 
-gantry_status gantry_run_get_info(const gantry_run *run, gantry_run_info *info, gantry_error *err)
+static gantry_status get_info(const gantry_run *run, gantry_run_info *info, gantry_error *err)
 {
     GY_TRY(gy_struct_check(info, sizeof *info, "gantry_run_info", err));
     gantry_run_info full = { .backend = run->backend->name,
@@ -168,4 +179,9 @@ gantry_status gantry_run_get_info(const gantry_run *run, gantry_run_info *info, 
                              .iterations = run->schedule->phases.count ? gy_phases_iterations(run->state) : 0 };
     gy_struct_write(info, &full, sizeof full);
     return GANTRY_OK;
+}
+
+gantry_status gantry_run_get_info(const gantry_run *run, gantry_run_info *info, gantry_error *err)
+{
+    GY_USE_RUN(run, get_info(run, info, err), err);
 }

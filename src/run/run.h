@@ -6,6 +6,7 @@
 #include "run/backend.h"
 #include "run/usercode.h"
 #include <gantry/run.h>
+#include <sys/types.h>
 
 /* The binding of a buffer, for the starts to come. `own` and `packed` are the run's. */
 typedef struct gy_binding {
@@ -36,6 +37,8 @@ typedef struct gy_failure {
 } gy_failure;
 
 struct gantry_run {
+    pid_t process; /* that made it: threads and GPUs are not there in a child of it */
+    bool in_use;   /* a function of the API is at work on it; atomic */
     gantry_schedule *schedule;
     gantry_graph *graph; /* the schedule's */
     const gy_backend *backend;
@@ -65,6 +68,17 @@ struct gantry_run {
     double last_us;
     struct gy_samples *samples; /* times of starts, for a calibration: samples.h; NULL: none */
 };
+
+/* use.c: every function of the API that takes a run begins and ends with these. E_INVALID for NULL, in a child process,
+ * and while another thread is in one: `function` is its name. `leave` returns `status`. */
+gantry_status gy_run_enter(const gantry_run *run, const char *function, gantry_error *err);
+gantry_status gy_run_leave(const gantry_run *run, gantry_status status);
+/* The function does its work between the two; `run` is its parameter. */
+#define GY_USE_RUN(run, work, err)                                                                                     \
+    do {                                                                                                               \
+        GY_TRY(gy_run_enter((run), __func__, (err)));                                                                  \
+        return gy_run_leave((run), (work));                                                                            \
+    } while (0)
 
 /* functions.c: fills run->function; refuses nodes without one. */
 gantry_status gy_run_find_functions(gantry_run *run, bool allow_code, gantry_error *err);

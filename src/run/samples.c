@@ -169,10 +169,8 @@ static gy_samples *new_samples(const gantry_schedule *schedule)
     return k;
 }
 
-gantry_status gantry_run_sample(gantry_run *run, gantry_error *err)
+static gantry_status sample(gantry_run *run, gantry_error *err)
 {
-    if (!run)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "run is NULL");
     GY_TRY(gy_run_need_idle(run, "gantry_run_sample", err));
     if (!run->backend->executes || !run->backend->times(run->state)) {
         return gy_fail(err, GANTRY_E_INVALID, NULL,
@@ -189,4 +187,9 @@ gantry_status gantry_run_sample(gantry_run *run, gantry_error *err)
     bool full =
         starts >= GY_SAMPLES_MOST || (starts >= 2 && (int64_t)((starts + 1) * run->samples->ops) > GY_SAMPLES_TIMES);
     return full ? GANTRY_OK : keep(run, err);
+}
+
+gantry_status gantry_run_sample(gantry_run *run, gantry_error *err)
+{
+    GY_USE_RUN(run, sample(run, err), err);
 }

@@ -126,14 +126,19 @@ static gantry_status count_start(gantry_run *run, gantry_status begun, uint64_t 
     return GANTRY_OK;
 }
 
-gantry_status gantry_run_start(gantry_run *run, uint64_t *ticket, gantry_error *err)
+static gantry_status start(gantry_run *run, uint64_t *ticket, gantry_error *err)
 {
     gantry_status status = run->backend->executes ? make_ready(run, err) : GANTRY_OK;
     status = status ? status : run->backend->begin(run->state, run->started + 1, err);
     return count_start(run, status, ticket);
 }
 
-gantry_status gantry_run_start_on(gantry_run *run, void *stream, uint64_t *ticket, gantry_error *err)
+gantry_status gantry_run_start(gantry_run *run, uint64_t *ticket, gantry_error *err)
+{
+    GY_USE_RUN(run, start(run, ticket, err), err);
+}
+
+static gantry_status start_on(gantry_run *run, void *stream, uint64_t *ticket, gantry_error *err)
 {
     if (!run->backend->begin_on) {
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
@@ -145,7 +150,12 @@ gantry_status gantry_run_start_on(gantry_run *run, void *stream, uint64_t *ticke
     return count_start(run, status, ticket);
 }
 
-gantry_status gantry_run_wait(gantry_run *run, uint64_t ticket, gantry_error *err)
+gantry_status gantry_run_start_on(gantry_run *run, void *stream, uint64_t *ticket, gantry_error *err)
+{
+    GY_USE_RUN(run, start_on(run, stream, ticket, err), err);
+}
+
+static gantry_status wait_for(gantry_run *run, uint64_t ticket, gantry_error *err)
 {
     if (ticket == 0 || ticket > run->started) {
         return gy_fail(err, GANTRY_E_INVALID, NULL, "no start has the ticket %" PRIu64 "; the last one is %" PRIu64,
@@ -155,4 +165,9 @@ gantry_status gantry_run_wait(gantry_run *run, uint64_t ticket, gantry_error *er
     run->waited = ticket;
     bool failed = ticket >= run->failure.first && ticket <= run->failure.last;
     return failed ? tell(run, err) : GANTRY_OK;
+}
+
+gantry_status gantry_run_wait(gantry_run *run, uint64_t ticket, gantry_error *err)
+{
+    GY_USE_RUN(run, wait_for(run, ticket, err), err);
 }

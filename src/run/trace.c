@@ -95,7 +95,7 @@ static void add_phases(gy_text *to, const gantry_run *run)
     }
 }
 
-gantry_status gantry_run_trace(const gantry_run *run, char **text, size_t *length, gantry_error *err)
+static gantry_status trace(const gantry_run *run, char **text, size_t *length, gantry_error *err)
 {
     const gy_op_time *time = run->backend->times(run->state);
     if (!time)
@@ -122,4 +122,10 @@ gantry_status gantry_run_trace(const gantry_run *run, char **text, size_t *lengt
         return gy_fail_nomem(err);
     *text = made;
     return GANTRY_OK;
+}
+
+gantry_status gantry_run_trace(const gantry_run *run, char **text, size_t *length, gantry_error *err)
+{
+    GY_NEED(text, err);
+    GY_USE_RUN(run, trace(run, text, length, err), err);
 }

@@ -8,8 +8,8 @@
 
 gantry_status gantry_graph_machine(gantry_machine **machine, const gantry_graph *graph, gantry_error *err)
 {
-    if (!machine || !graph)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_machine needs a graph and a place for its machine");
+    GY_NEED(machine, err);
+    GY_NEED(graph, err);
     const char *json = graph->machine_json;
     *machine = NULL;
     if (graph->machine_path)

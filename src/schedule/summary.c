@@ -110,8 +110,7 @@ static gantry_status count_events(const gantry_schedule *s, uint64_t *events, ga
 
 gantry_status gantry_schedule_summarize(const gantry_schedule *s, gantry_schedule_summary *summary, gantry_error *err)
 {
-    if (!s)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_schedule_summarize needs a schedule");
+    GY_TRY(gy_need(s, "schedule", __func__, err));
     GY_TRY(gy_struct_check(summary, sizeof *summary, "gantry_schedule_summary", err));
     gantry_schedule_summary to = GANTRY_SCHEDULE_SUMMARY_INIT;
     to.makespan_us = gy_ticks_to_us(s->makespan);

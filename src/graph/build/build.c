@@ -53,6 +53,15 @@ const char *gy_build_string(gantry_graph *graph, const char *text)
     return copy;
 }
 
+bool gy_build_is_plain(gantry_graph *graph, const char *what, const char *name)
+{
+    if (gy_is_plain(name))
+        return true;
+    gy_graph_mistake(graph, GANTRY_E_GRAPH,
+                     "%s \"%s\" has control characters, or is not UTF-8 (they show as '?'); take them out", what, name);
+    return false;
+}
+
 /* ---- places ---- */
 
 gantry_graph *gantry_graph_at(gantry_graph *graph, const char *file, int line)

@@ -73,6 +73,8 @@ void gantry_node_on(gantry_graph *graph, gantry_node node, const char *where)
         gy_graph_mistake(graph, GANTRY_E_GRAPH, "node \"%s\" is on \"\"; name a device, a kind, or an index", n->id);
         return;
     }
+    if (!gy_build_is_plain(graph, "the place of a node,", where))
+        return;
     /* "3" and "devices - 1" are expressions; "gpu0" and "nvidia-h200" use other names, so they are ids or kinds. */
     const gy_expr *expr;
     gantry_status status = gy_expr_parse(&expr, &graph->arena, where, strlen(where), GANTRY_E_GRAPH, NULL, NULL);
@@ -164,6 +166,8 @@ void gantry_node_time(gantry_graph *graph, gantry_node node, const char *device,
                          graph->nodes.at[node.id].id, time_us);
         return;
     }
+    if (device && !gy_build_is_plain(graph, "the device of a time,", device))
+        return;
     for (size_t i = 0; i < extra->time.count; i++) {
         if (same_device(extra->time.at[i].device, device)) {
             extra->time.at[i].us = time_us;

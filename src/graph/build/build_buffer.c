@@ -9,13 +9,11 @@
 
 /* ---- making ---- */
 
-/* References are written x[i], x{a:b}, x~1: a name must end where they begin. */
+/* References are written x[i], x{a:b}, clamp(x[i]), x~1: a name must end where they begin. */
 static bool is_name(const char *name)
 {
-    for (const char *c = name; *c; c++)
-        if ((unsigned char)*c <= ' ' || *c == 0x7f || strchr("[]{}~\"\\,:", *c))
-            return false;
-    return *name != '\0';
+    size_t length = gy_name_length(name);
+    return length > 0 && name[length] == '\0';
 }
 
 /* Rows, bytes a row and bytes in all; false if they do not fit into 63 bits. */
@@ -36,9 +34,11 @@ static bool measure(gy_buffer *b)
 static bool check_shape(gantry_graph *g, const char *name, gantry_dtype dtype, int rank, const int64_t *shape)
 {
     if (!name || !is_name(name)) {
-        gy_graph_mistake(
-            g, GANTRY_E_GRAPH,
-            "buffer name \"%s\"; a name is not empty and has no blanks, quotes or any of []{}~\\,:", name ? name : "");
+        gy_graph_mistake(g, GANTRY_E_GRAPH,
+                         "buffer name \"%s\"; a name is not empty, is UTF-8, and has no blanks, control characters, "
+                         "quotes or any of "
+                         "[]{}()~*:,\\",
+                         name ? name : "");
         return false;
     }
     if (!gantry_dtype_name(dtype)) {
@@ -159,6 +159,8 @@ void gantry_buffer_external(gantry_graph *graph, gantry_buffer buffer, const cha
                          b->name);
         return;
     }
+    if (!gy_build_is_plain(graph, "the memory of an external buffer,", memory))
+        return;
     b->external = gy_build_string(graph, memory);
 }
 
@@ -167,9 +169,10 @@ void gantry_buffer_tolerance(gantry_graph *graph, gantry_buffer buffer, double r
     gy_buffer *b = open_buffer(graph, buffer);
     if (!b)
         return;
-    if (!(rtol >= 0) || !(atol >= 0)) {
-        gy_graph_mistake(graph, GANTRY_E_GRAPH, "the tolerances of \"%s\" are %g and %g; they must be at least 0",
-                         b->name, rtol, atol);
+    if (!(rtol >= 0) || !(atol >= 0) || isinf(rtol) || isinf(atol)) {
+        gy_graph_mistake(graph, GANTRY_E_GRAPH,
+                         "the tolerances of \"%s\" are %g and %g; they must be finite and at least 0", b->name, rtol,
+                         atol);
         return;
     }
     b->rtol = rtol;

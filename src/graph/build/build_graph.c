@@ -68,8 +68,11 @@ gantry_graph *gantry_graph_new(const char *name)
     g->build_->origin = g->build_->open_loop = GY_NONE;
     g->build_->file = GY_NO_NAME;
     gy_origin nowhere = { 0 };
-    g->name = gy_arena_strdup(&g->arena, name ? name : "graph");
-    if (!g->name || !gy_vec_push(&g->origins, nowhere))
+    char *copy = gy_arena_strdup(&g->arena, name ? name : "graph");
+    if (copy)
+        gy_make_plain(copy);
+    g->name = copy;
+    if (!copy || !gy_vec_push(&g->origins, nowhere))
         goto free_graph;
     return g;
 

@@ -45,6 +45,8 @@ static uint32_t add_id(gantry_graph *g, const char *id)
         gy_graph_mistake(g, GANTRY_E_GRAPH, "an empty node id; leave it out or name the node");
         return GY_NO_NAME;
     }
+    if (!gy_build_is_plain(g, "node id", id))
+        return GY_NO_NAME;
     bool is_new;
     uint32_t index = gy_names_add(&g->node_names, id, &is_new);
     if (index != GY_NO_NAME && !is_new) {

@@ -48,6 +48,8 @@ bool gy_building(gantry_graph *graph);
 void gy_build_nomem(gantry_graph *graph);
 /* A copy in the graph's arena; NULL (and the mistake noted) when out of memory. */
 const char *gy_build_string(gantry_graph *graph, const char *text);
+/* False, with the mistake noted, if a name has control characters or is not UTF-8. `what` begins the message. */
+bool gy_build_is_plain(gantry_graph *graph, const char *what, const char *name);
 /* The entry of graph->origins for the source location that was set last; GY_NONE: out of memory. */
 uint32_t gy_build_origin(gantry_graph *graph);
 /* The thing with that id, or NULL with the mistake noted. */

@@ -290,11 +290,11 @@ static gantry_status read_options(gy_reader *r, const gy_json_at *at, const json
 /* References cut a name at these. */
 static gantry_status read_buffer_key(gy_reader *r, const gy_json_at *at)
 {
-    size_t bad = strcspn(at->key, "[]{}()~*:, \t\n\"\\");
-    if (at->key[0] == '\0' || at->key[bad] != '\0') {
+    if (at->key[0] == '\0' || at->key[gy_name_length(at->key)] != '\0') {
         return gy_read_fail(r, at,
                             at->key[0] ? "\"%s\" cannot be the name of a buffer: brackets, commas, blanks, ':', '~' "
-                                         "and '*' have a meaning in references"
+                                         "and '*' have a meaning in references, and quotes, '\\' and control "
+                                         "characters are not allowed"
                                        : "a buffer cannot be named \"%s\": give it a name",
                             at->key);
     }

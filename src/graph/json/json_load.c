@@ -118,7 +118,7 @@ static gantry_status parse(gantry_graph **graph, const gy_reader *how, const cha
 {
     gy_reader r = *how;
     json_t *root;
-    gantry_status status = gy_json_parse(&root, r.text, r.length, r.name, "gantry", &r.error);
+    gantry_status status = gy_json_parse_plain(&root, r.text, r.length, r.name, "gantry", GANTRY_E_GRAPH, &r.error);
     if (!status) {
         gy_json_at at = { NULL, NULL, 0, root };
         status = read_graph(&r, &at, path);
@@ -137,18 +137,32 @@ static gantry_status parse(gantry_graph **graph, const gy_reader *how, const cha
     return GANTRY_OK;
 }
 
+static gantry_status check_list(const char *const *list, size_t count, const char *what, gantry_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!list || !list[i]) {
+            return gy_fail(err, GANTRY_E_INVALID, NULL,
+                           "%s%s of the load options is NULL and %s_count is %zu; give as many as you say", what,
+                           list ? "[i]" : "s", what, count);
+        }
+    }
+    return GANTRY_OK;
+}
+
 static gantry_status take_options(gantry_load_options *all, const gantry_load_options *given, gantry_error *err)
 {
     *all = (gantry_load_options)GANTRY_LOAD_OPTIONS_INIT;
     GY_TRY(gy_struct_read(all, sizeof *all, given, "gantry_load_options", err));
+    GY_TRY(check_list(all->params, all->param_count, "param", err));
+    GY_TRY(check_list(all->inputs, all->input_count, "input", err));
     return gy_struct_reserved(all->reserved, "gantry_load_options", err);
 }
 
 gantry_status gantry_graph_parse(gantry_graph **graph, const char *text, size_t length, const char *name,
                                  const char *folder, const gantry_load_options *options, gantry_error *err)
 {
-    if (!graph || !text)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_parse needs a graph to set and a text");
+    GY_NEED(graph, err);
+    GY_NEED(text, err);
     gantry_load_options all;
     gy_reader how = { .text = text, .length = length, .name = name ? name : "", .folder = folder, .options = &all };
     GY_TRY(take_options(&all, options, err));
@@ -160,8 +174,8 @@ gantry_status gantry_graph_load(gantry_graph **graph, const char *path, const ga
 {
     char *text, *folder = NULL;
     size_t length;
-    if (!graph || !path)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_load needs a graph to set and a path");
+    GY_NEED(graph, err);
+    GY_NEED(path, err);
     gantry_load_options all;
     gantry_status status = take_options(&all, options, err);
     status = status ? status : gy_file_read(&text, &length, path, err);

@@ -315,15 +315,45 @@ static void write_nodes(gy_text *to, const gantry_graph *g)
 
 /* ---- all of it ---- */
 
+static gantry_status fail_number(const gantry_graph *g, uint32_t origin, const char *what, const char *name,
+                                 double number, gantry_error *err)
+{
+    return gy_graph_fail(g, origin, err, GANTRY_E_UNSUPPORTED,
+                         "%s of \"%s\" is %g, which JSON cannot write: a graph with it has no normal form; use a "
+                         "finite number",
+                         what, name, number);
+}
+
+/* A program may want NaN and infinities in arrays, and kernels may want them as scalars. */
+static gantry_status check_numbers(const gantry_graph *g, gantry_error *err)
+{
+    for (size_t i = 0; i < g->buffers.count; i++) {
+        const gy_buffer *b = &g->buffers.at[i];
+        if (b->init.kind == GY_INIT_VALUE && !isfinite(b->init.a.real))
+            return fail_number(g, b->origin, "the init", b->name, b->init.a.real, err);
+    }
+    for (uint32_t i = 0; i < g->nodes.count; i++) {
+        const gy_node *n = &g->nodes.at[i];
+        const gy_init *fill = &gy_node_extra_of(g, i)->fill;
+        if (fill->kind == GY_INIT_VALUE && !isfinite(fill->a.real))
+            return fail_number(g, n->origin, "the fill", n->id, fill->a.real, err);
+        for (uint32_t k = n->scalar; k < n->scalar + n->scalars; k++)
+            if (!g->scalar.at[k].expr && !isfinite(g->scalar.at[k].number.real))
+                return fail_number(g, n->origin, "a scalar", n->id, g->scalar.at[k].number.real, err);
+    }
+    return GANTRY_OK;
+}
+
 gantry_status gantry_graph_json(const gantry_graph *graph, char **text, size_t *length, gantry_error *err)
 {
     gy_text to = { 0 };
-    if (!graph || !text || !length)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_json needs a graph, and a text and a length to set");
+    GY_NEED(graph, err);
+    GY_NEED(text, err);
     if (!graph->sealed) {
         return gy_fail(err, GANTRY_E_INVALID, NULL,
                        "the graph was not checked: call gantry_graph_check before gantry_graph_json");
     }
+    GY_TRY(check_numbers(graph, err));
     gy_text_add(&to, "{\n  \"gantry\": 1,\n  \"name\": ");
     gy_text_json(&to, graph->name);
     if (graph->params.count > 0)
@@ -334,12 +364,10 @@ gantry_status gantry_graph_json(const gantry_graph *graph, char **text, size_t *
     write_buffers(&to, graph);
     write_nodes(&to, graph);
     gy_text_add(&to, "\n}\n");
-    size_t size;
-    char *all = gy_text_take(&to, &size);
+    char *all = gy_text_take(&to, length);
     if (!all)
         return gy_fail_nomem(err);
     *text = all;
-    *length = size;
     return GANTRY_OK;
 }
 
@@ -347,8 +375,8 @@ gantry_status gantry_graph_save(const gantry_graph *graph, const char *path, gan
 {
     char *text;
     size_t length;
-    if (!path)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_graph_save needs a path");
+    GY_NEED(graph, err);
+    GY_NEED(path, err);
     gantry_status status = gantry_graph_json(graph, &text, &length, err);
     if (status)
         return status;

@@ -181,8 +181,6 @@ gantry_status gy_schedule_verify(const gantry_schedule *s, const gantry_graph *g
 
 static gantry_status check_belongs(const gantry_schedule *s, gantry_graph *graph, gantry_error *err)
 {
-    if (!s || !graph)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_schedule_check needs a schedule and a graph");
     GY_TRY(gantry_graph_check(graph, err));
     if (graph->hash != s->graph_hash) {
         return gy_fail(err, GANTRY_E_SCHEDULE, "/graph_hash",
@@ -195,6 +193,8 @@ static gantry_status check_belongs(const gantry_schedule *s, gantry_graph *graph
 
 gantry_status gantry_schedule_check(gantry_schedule *s, gantry_graph *graph, gantry_error *err)
 {
+    GY_TRY(gy_need(s, "schedule", __func__, err));
+    GY_NEED(graph, err);
     GY_TRY(check_belongs(s, graph, err));
     return gy_schedule_verify(s, graph, err);
 }
@@ -202,6 +202,8 @@ gantry_status gantry_schedule_check(gantry_schedule *s, gantry_graph *graph, gan
 gantry_status gantry_schedule_attach(gantry_schedule *s, gantry_graph *graph, gantry_error *err)
 {
     gantry_graph *mine;
+    GY_TRY(gy_need(s, "schedule", __func__, err));
+    GY_NEED(graph, err);
     gantry_status status = check_belongs(s, graph, err);
     if (!status)
         status = gy_schedule_graph(&mine, s, graph, err);

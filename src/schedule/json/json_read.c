@@ -170,10 +170,11 @@ static void place_error(gantry_error *err, const char *text, size_t length, cons
 gantry_status gantry_schedule_parse(gantry_schedule **schedule, const char *text, size_t length, const char *name,
                                     gantry_error *err)
 {
-    if (!schedule || !text)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_schedule_parse needs a text and a place for the schedule");
+    GY_NEED(schedule, err);
+    GY_NEED(text, err);
     json_t *json;
-    gantry_status status = gy_json_parse(&json, text, length, name ? name : "schedule", "gantry_schedule", err);
+    gantry_status status =
+        gy_json_parse_plain(&json, text, length, name ? name : "schedule", "gantry_schedule", GANTRY_E_SCHEDULE, err);
     if (status)
         return status;
     gy_json_at root = { NULL, NULL, 0, json };
@@ -188,8 +189,8 @@ gantry_status gantry_schedule_load(gantry_schedule **schedule, const char *path,
 {
     char *text;
     size_t length;
-    if (!schedule || !path)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_schedule_load needs a path and a place for the schedule");
+    GY_NEED(schedule, err);
+    GY_NEED(path, err);
     gantry_status status = gy_file_read(&text, &length, path, err);
     if (!status) {
         status = gantry_schedule_parse(schedule, text, length, strcmp(path, "-") == 0 ? "standard input" : path, err);

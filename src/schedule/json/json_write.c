@@ -277,8 +277,8 @@ static void put_schedule(gy_text *to, const gantry_schedule *s)
 
 gantry_status gantry_schedule_json(const gantry_schedule *s, char **text, size_t *length, gantry_error *err)
 {
-    if (!s || !text)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_schedule_json needs a schedule and a place for the text");
+    GY_TRY(gy_need(s, "schedule", __func__, err));
+    GY_NEED(text, err);
     GY_TRY(gy_schedule_form(s, err));
     gy_text to = { 0 };
     size_t n;
@@ -296,8 +296,8 @@ gantry_status gantry_schedule_save(const gantry_schedule *s, const char *path, g
 {
     char *text;
     size_t length;
-    if (!path)
-        return gy_fail(err, GANTRY_E_INVALID, NULL, "gantry_schedule_save needs a path");
+    GY_TRY(gy_need(s, "schedule", __func__, err));
+    GY_NEED(path, err);
     gantry_status status = gantry_schedule_json(s, &text, &length, err);
     if (!status) {
         status = gy_file_write(path, text, length, err);

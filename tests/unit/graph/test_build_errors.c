@@ -638,7 +638,8 @@ static const struct mistake {
     gantry_status status;
     const char *text;
 } mistakes[] = {
-#define NAME_RULE "; a name is not empty and has no blanks, quotes or any of []{}~\\,:"
+#define NAME_RULE                                                                                                      \
+    "; a name is not empty, is UTF-8, and has no blanks, control characters, quotes or any of []{}()~*:,\\"
     { buffer_name_empty, GANTRY_E_GRAPH, "buffer name \"\"" NAME_RULE },
     { buffer_name_bracket, GANTRY_E_GRAPH, "buffer name \"a[1]\"" NAME_RULE },
     { buffer_name_null, GANTRY_E_GRAPH, "buffer name \"\"" NAME_RULE },
@@ -651,7 +652,7 @@ static const struct mistake {
     { buffer_huge_row, GANTRY_E_GRAPH, "buffer \"b\" has more than 2^63 - 1 bytes; make its shape smaller" },
     { class_unknown, GANTRY_E_INVALID, "buffer \"image\" gets class 9; use GANTRY_INPUT to GANTRY_TEMP" },
     { class_of_nothing, GANTRY_E_INVALID, "there is no buffer 77; the graph has 4 buffers" },
-    { tolerance, GANTRY_E_GRAPH, "the tolerances of \"image\" are -1 and nan; they must be at least 0" },
+    { tolerance, GANTRY_E_GRAPH, "the tolerances of \"image\" are -1 and nan; they must be finite and at least 0" },
     { split_zero, GANTRY_E_GRAPH, "buffer \"z\" is split into 0 parts; 1 to 10000000 are allowed" },
     { split_many, GANTRY_E_GRAPH,
       "buffer \"z\" is split into 2147483648 parts; 1 to 10000000 are allowed; use fewer, or raise the limit "

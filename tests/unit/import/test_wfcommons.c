@@ -52,6 +52,40 @@ START_TEST(unit_and_bandwidth)
 }
 END_TEST
 
+/* Files and tasks may have any names: the graph has a normal form that can be read again. */
+static void expect_readable(const char *name)
+{
+    char text[2000], *json = NULL;
+    size_t length;
+    gantry_error err = { 0 };
+    gantry_graph *again = NULL;
+    snprintf(text, sizeof text,
+             "{\"schemaVersion\": \"1.5\", \"workflow\": {\"specification\": {\"tasks\": ["
+             "{\"name\": \"x\", \"id\": \"%s\", \"parents\": [], \"children\": [\"B\"], \"outputFiles\": [\"%s\"]}, "
+             "{\"name\": \"x\", \"id\": \"B\", \"parents\": [\"%s\"], \"children\": [], \"inputFiles\": [\"%s\"]}], "
+             "\"files\": [{\"id\": \"%s\", \"sizeInBytes\": 1000}]}, \"execution\": {\"tasks\": ["
+             "{\"id\": \"%s\", \"runtimeInSeconds\": 1}, {\"id\": \"B\", \"runtimeInSeconds\": 2}]}}}",
+             name, name, name, name, name, name);
+    gantry_graph *g = import_text("wfcommons", text, NULL);
+    ck_assert_int_eq(gantry_graph_json(g, &json, &length, &err), GANTRY_OK);
+    gantry_status status = gantry_graph_parse(&again, json, length, "normal form", NULL, NULL, &err);
+    ck_assert_msg(status == GANTRY_OK, "name %s: %s: %s", name, err.where, err.text);
+    gantry_graph_free(again);
+    gantry_graph_free(g);
+    gantry_free(json);
+}
+
+START_TEST(any_names)
+{
+    for (int c = 1; c < 256; c++) {
+        char name[20];
+        snprintf(name, sizeof name, "a\\u%04xz", c);
+        expect_readable(name);
+    }
+    expect_readable("f(x)*\\u2028\\u202e\\u001b[2J");
+}
+END_TEST
+
 #define TASK(id, more) "{\"name\": \"n\", \"id\": \"" id "\", \"parents\": [], \"children\": []" more "}"
 #define RAN(id)        "{\"id\": \"" id "\", \"runtimeInSeconds\": 1}"
 #define WORKFLOW(tasks, files, ran)                                                                                    \
@@ -160,6 +194,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *cases[] = { both_layouts, unit_and_bandwidth, files_of_one_name, without_files, complaints };
+    const TTest *cases[] = {
+        both_layouts, unit_and_bandwidth, files_of_one_name, without_files, any_names, complaints
+    };
     return RUN_CASES("import_wfcommons", cases);
 }

@@ -162,11 +162,12 @@ START_TEST(stale_calls)
     ck_assert_int_eq(gantry_machine_stale(m, m, &said, NULL), GANTRY_OK); /* never measured */
     ck_assert_ptr_null(said);
     ck_assert_int_eq(gantry_machine_stale(NULL, m, &said, &err), GANTRY_E_INVALID);
-    ck_assert_str_eq(err.text, "machine is NULL");
+    ck_assert_str_eq(err.text,
+                     "gantry_machine_stale was called with NULL for `machine`; pass what its header asks for");
     ck_assert_int_eq(gantry_machine_stale(m, NULL, &said, &err), GANTRY_E_INVALID);
-    ck_assert_str_eq(err.text, "here is NULL");
+    ck_assert_str_eq(err.text, "gantry_machine_stale was called with NULL for `here`; pass what its header asks for");
     ck_assert_int_eq(gantry_machine_stale(m, m, NULL, &err), GANTRY_E_INVALID);
-    ck_assert_str_eq(err.text, "text is NULL");
+    ck_assert_str_eq(err.text, "gantry_machine_stale was called with NULL for `text`; pass what its header asks for");
     gantry_machine_free(m);
 }
 END_TEST

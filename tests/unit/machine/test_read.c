@@ -355,9 +355,10 @@ START_TEST(bad_calls)
     gantry_machine *m = NULL;
     gantry_error err = { 0 };
     ck_assert_int_eq(gantry_machine_parse(NULL, "", 0, "x", &err), GANTRY_E_INVALID);
-    ck_assert_str_eq(err.text, "machine is NULL");
+    ck_assert_str_eq(err.text,
+                     "gantry_machine_parse was called with NULL for `machine`; pass what its header asks for");
     ck_assert_int_eq(gantry_machine_parse(&m, NULL, 0, "x", &err), GANTRY_E_INVALID);
-    ck_assert_str_eq(err.text, "text is NULL");
+    ck_assert_str_eq(err.text, "gantry_machine_parse was called with NULL for `text`; pass what its header asks for");
     ck_assert_int_eq(gantry_machine_load(&m, NULL, &err), GANTRY_E_INVALID);
     ck_assert_int_eq(gantry_machine_load(NULL, "x", &err), GANTRY_E_INVALID);
     ck_assert_int_eq(gantry_machine_load(&m, "/nowhere/x.json", &err), GANTRY_E_IO);

@@ -213,7 +213,8 @@ START_TEST(new_refuses_what_cannot_run)
 {
     gantry_error err = { 0 };
     gantry_run *run = NULL;
-    fail_with(gantry_run_new(&run, NULL, NULL, &err), GANTRY_E_INVALID, &err, "no schedule was given to run");
+    fail_with(gantry_run_new(&run, NULL, NULL, &err), GANTRY_E_INVALID, &err,
+              "gantry_run_new was called with NULL for `schedule`; pass what its header asks for");
     simple c = make_simple();
     gantry_graph *keep = c.s->graph;
     c.s->graph = NULL;

@@ -222,9 +222,10 @@ START_TEST(refusals)
     ck_assert_int_eq(gantry_run_calibrated(&m, w.run, &err), GANTRY_E_INVALID);
     ck_assert_str_eq(err.text, "no start was sampled; call gantry_run_sample after one has ended");
     ck_assert_int_eq(gantry_run_calibrated(NULL, w.run, &err), GANTRY_E_INVALID);
-    ck_assert_str_eq(err.text, "machine is NULL");
+    ck_assert_str_eq(err.text,
+                     "gantry_run_calibrated was called with NULL for `machine`; pass what its header asks for");
     ck_assert_int_eq(gantry_run_calibrated(&m, NULL, &err), GANTRY_E_INVALID);
-    ck_assert_str_eq(err.text, "run is NULL");
+    ck_assert_str_eq(err.text, "gantry_run_calibrated was called with NULL for `run`; pass what its header asks for");
     ck_assert_int_eq(gantry_run_sample(NULL, &err), GANTRY_E_INVALID);
     end(&sim);
     end(&silent);

@@ -136,7 +136,8 @@ START_TEST(a_broken_graph_is_reported)
     gantry_graph *g = gantry_graph_new("broken");
     gantry_node_read(g, work(g, "n", 1), gantry_all(buffer(g, "x", 1)));
     ck_assert_ptr_nonnull(strstr(refusal(g, m, NULL, GANTRY_E_GRAPH), "nothing has written"));
-    ck_assert_str_eq(refusal(g, NULL, NULL, GANTRY_E_INVALID), "machine is NULL");
+    ck_assert_str_eq(refusal(g, NULL, NULL, GANTRY_E_INVALID),
+                     "gantry_schedule_new was called with NULL for `machine`; pass what its header asks for");
     gantry_graph_free(g);
     gantry_machine_free(m);
 }

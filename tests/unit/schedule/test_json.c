@@ -183,6 +183,14 @@ static const struct mistake {
     { "\"from\": 9, \"to\": 10", "\"from\": 9, \"to\": 4294967296", GANTRY_E_SCHEDULE, 98, 23, "/sync/7/to",
       "4294967296" },
     { "\"from\": 9, \"to\": 10", "\"from\": 9, \"to\": 12", GANTRY_E_SCHEDULE, 98, 5, "/sync/7", "ops 9 and 12 of 12" },
+    { "\"by\": \"edge\"", "\"by\": \"edge\", \"slot\": 300", GANTRY_E_SCHEDULE, 96, 48, "/sync/5/slot",
+      "leave it out" },
+    { "\"kind\": \"copy\", \"lane\": 3", "\"kind\": \"copy\", \"collective\": \"gather\", \"lane\": 3",
+      GANTRY_E_SCHEDULE, 77, 51, "/ops/0/collective", "leave it out" },
+    { "\"role\": \"data\"", "\"role\": \"data\", \"op\": \"sum\"", GANTRY_E_SCHEDULE, 66, 73, "/instances/1/op",
+      "leave it out" },
+    { "\"replay\": ", "\"balance\": \"fair\", \"replay\": ", GANTRY_E_SCHEDULE, 9, 14, "/balance",
+      "\"fair\" is no balance" },
     { "\"why\": \"reuse\"", "\"why\": \"use\"", GANTRY_E_SCHEDULE, 94, 47, "/sync/3/why", "reason" },
 };
 

@@ -48,14 +48,19 @@ class Maker:
             self.buffers["q"] = {"dtype": "f32", "shape": [self.parts * 3], "split": self.parts}
             step = {"id": "step[i]", "for": {"i": self.parts}, "work": {}, "reads": ["p[i]~1"], "writes": ["q[i]"]}
             nodes = nodes + [{"repeat": r.randint(1, 4), "carry": {"p": "q"}, "nodes": [step]}]
-        form = {"gantry": 1, "name": "random", "params": {}, "buffers": self.buffers, "nodes": nodes}
+        args = [{"name": "x", "access": "read"}, {"name": "y", "access": "readwrite" if r.random() < 0.3 else "write"}]
+        self.kernels = {"pure": {"args": args, "pure": True}, "other": {"args": args}}
+        form = {"gantry": 1, "kernels": self.kernels, "name": "random", "params": {}, "buffers": self.buffers, "nodes": nodes}
         return form
 
     def buffer(self, name, kind):
         r, rows = self.random, self.parts * self.random.randint(1, 5) + self.random.randint(0, 1)
         one = {"dtype": r.choice(DTYPES), "shape": [rows] + ([r.randint(1, 200)] if r.random() < 0.5 else []), "class": kind}
         one["split"] = {"auto": self.parts} if r.random() < 0.15 else self.parts
-        if kind != "temp":
+        if kind == "input" and r.random() < 0.1:
+            one["external"] = self.random.choice(("dev0", "gpu0", "gpu1"))
+            one["bound"] = True
+        if kind != "temp" and not one.pop("bound", False):
             one["init"] = 1
         self.buffers[name], self.written[name] = one, kind != "temp"
 
@@ -69,8 +74,8 @@ class Maker:
         node["cost"] = {"time_us": r.choice((1, 5, 20, 100))}
         if r.random() < 0.15:
             node["on"] = f"{r.randint(0, 3)} % devices"
-        if self.nodes and r.random() < 0.15:
-            node["after"] = r.choice(self.nodes)["id"]
+        if self.nodes and r.random() < 0.3:
+            node[r.choice(("after", "after", "with", "apart"))] = r.choice(self.nodes)["id"]
         self.nodes.append(node)
 
     def node(self, name, loop):
@@ -88,10 +93,18 @@ class Maker:
             self.collective(name)
             return
         others = [b for b in readable if b != to]
+        if r.random() < 0.1 and others:
+            self.kernel(name, r.choice(others), to)
+            return
         reads = [self.part(b) for b in r.sample(others, min(len(others), r.randint(0, 2)))]
         mode = r.choice(MODES)
         ref = self.part(to)
         self.cost({"id": name, "work": {}, "reads": reads, "writes": [ref if mode == "write" else {mode: ref}]})
+
+    def kernel(self, name, x, y):
+        """A kernel of the graph's own, a host call among them."""
+        key = self.random.choice(("kernel", "kernel", "host"))
+        self.cost({"id": name, key: self.random.choice(("pure", "other")), "args": {"x": self.part(x), "y": self.part(y)}})
 
     def collective(self, name):
         r, p = self.random, self.parts

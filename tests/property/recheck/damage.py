@@ -378,6 +378,20 @@ def route(r, s):
     return True
 
 
+def scratch(r, data):
+    """Damages the bytes of a file, behind the hash of the graph and the machine."""
+    i, how = r.randrange(data.index(b'"slabs"'), len(data)), r.randrange(6)
+    if how == 0:
+        return data[:i]
+    if how == 1:
+        return data[:i] + data[i + 1:]
+    if how == 2:
+        return data[:i] + data[i:i + 1] + data[i:]
+    if how == 3:
+        return data.replace(b'"kind": ', b'"kind": "copy", "kind": ', 1)
+    return data[:i] + r.choice((b"0", b"9", b"-", b",", b'"', b"}", b"\xff", b"\x01", b"e", b".", b"\\", b" ", b"null")) + data[i + 1:]
+
+
 ALL = [drop_row, drop_row, drop_row, drop_rows, double_row, swap_rows, row_number, row_word, row_ends, op_lane, op_lane, swap_ops, swap_ops,
        drop_op, double_op, op_word, op_word, op_time, op_position, use_number, use_number, use_twin, use_twin, use_mode, use_list,
        both_rows, offset, offset, offset, instance_number, instance_word, drop_instance, add_instance, numbers, numbers, top_word,

@@ -133,7 +133,8 @@ def spoil(r, form):
                     break
             except (KeyError, IndexError, TypeError, AttributeError, ValueError):
                 break  # an earlier damage took what this one wants
-    return json.dumps(s).encode(), done
+    data = json.dumps(s).encode()
+    return (damage.scratch(r, data), done + ["scratch"]) if r.random() < 0.05 else (data, done)
 
 
 class Tally:

@@ -2,7 +2,6 @@
 /* Reading all of a schedule file but its ops and sync table. */
 #include "base/error.h"
 #include "schedule/json/json_read.h"
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +27,8 @@ static gantry_status read_u64(gy_schedule_reader *r, const gy_json_at *at, const
     GY_TRY(gy_json_string(at, key, true, NULL, &text, GANTRY_E_SCHEDULE, r->err));
     errno = 0;
     unsigned long long value = strtoull(text, &end, radix);
-    if (errno || *end || !isxdigit((unsigned char)text[0])) {
+    size_t digits = strspn(text, "0123456789abcdefABCDEF"); /* strtoull also takes blanks, signs and "0x" */
+    if (errno || *end || digits == 0 || text[digits]) {
         gy_json_at place = gy_json_key(at, key);
         return gy_json_fail(r->err, GANTRY_E_SCHEDULE, &place, "\"%s\" is no %s number of 64 bits", text,
                             radix == 16 ? "hexadecimal" : "decimal");

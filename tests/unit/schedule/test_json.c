@@ -131,6 +131,8 @@ static const struct mistake {
       "hexadecimal" },
     { "\"seed\": \"18446744073709551615\"", "\"seed\": \"18446744073709551616\"", GANTRY_E_SCHEDULE, 7, 11, "/seed",
       "64 bits" },
+    { "\"graph_hash\": \"0000000000000000\"", "\"graph_hash\": \"0x00000000000000\"", GANTRY_E_SCHEDULE, 4, 17,
+      "/graph_hash", "hexadecimal" },
     { "\"seed\": \"18446744073709551615\"", "\"seed\": \"-1\"", GANTRY_E_SCHEDULE, 7, 11, "/seed", "64 bits" },
     { "\"objective\": \"makespan\"", "\"objective\": \"speed\"", GANTRY_E_SCHEDULE, 8, 16, "/objective",
       "\"speed\" is no objective" },

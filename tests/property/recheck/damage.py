@@ -378,6 +378,31 @@ def route(r, s):
     return True
 
 
+def collective(r, s):
+    """A collective of another kind, by another algorithm, of other ranks, lanes or rows."""
+    op = pick(r, [op for op in s["ops"] if op["kind"] == "collective"])
+    if not op or not op["uses"]:
+        return False
+    use, how = r.choice(op["uses"]), r.randrange(7)
+    if how == 0:
+        op["algorithm"] = r.choice(("copy_engine", "ring", "tree", "recursive", "one_shot", "two_shot", "nccl"))
+    elif how == 1:
+        op["collective"] = r.choice(("all_reduce", "reduce", "broadcast", "scatter", "gather", "all_gather", "reduce_scatter", "all_to_all"))
+    elif how == 2:
+        op["reduce"] = r.choice(("sum", "min", "max", "prod"))
+    elif how == 3:
+        op["lanes"].append(r.choice(op["lanes"]))
+    elif how == 4:
+        use[4] = r.randrange(len(op["lanes"]))
+    elif how == 5:
+        use[2 + r.randrange(2)] += r.choice((1, -1))
+        use[2] = max(0, use[2])
+    else:
+        a, b = r.choice(op["uses"]), r.choice(op["uses"])
+        a[1:], b[1:] = b[1:], a[1:]
+    return True
+
+
 def scratch(r, data):
     """Damages the bytes of a file, behind the hash of the graph and the machine."""
     i, how = r.randrange(data.index(b'"slabs"'), len(data)), r.randrange(6)
@@ -394,5 +419,5 @@ def scratch(r, data):
 
 ALL = [drop_row, drop_row, drop_row, drop_rows, double_row, swap_rows, row_number, row_word, row_ends, op_lane, op_lane, swap_ops, swap_ops,
        drop_op, double_op, op_word, op_word, op_time, op_position, use_number, use_number, use_twin, use_twin, use_mode, use_list,
-       both_rows, offset, offset, offset, instance_number, instance_word, drop_instance, add_instance, numbers, numbers, top_word,
+       both_rows, collective, collective, collective, offset, offset, offset, instance_number, instance_word, drop_instance, add_instance, numbers, numbers, top_word,
        drop_key, wrong_type, new_key, value_number, lane, node_name, cut, memory, route]

@@ -405,7 +405,7 @@ def collective(r, s):
 
 def scratch(r, data):
     """Damages the bytes of a file, behind the hash of the graph and the machine."""
-    i, how = r.randrange(data.index(b'"slabs"'), len(data)), r.randrange(6)
+    i, how = r.randrange(max(data.find(b'"slabs"'), len(data) // 2), len(data)), r.randrange(6)
     if how == 0:
         return data[:i]
     if how == 1:

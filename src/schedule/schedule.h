@@ -166,7 +166,7 @@ struct gantry_schedule {
     const char *policy;
     gy_replay replay;
     gy_objective objective;
-    const char *balance; /* how automatic splits were cut: "static", "dynamic", "memory"; NULL: there are none */
+    const char *balance; /* how automatic splits were cut: a word of gy_balance_words; NULL: there are none */
     int32_t effort;
     uint64_t seed;
     uint32_t unroll, in_flight; /* U iterations a period; starts that may overlap */

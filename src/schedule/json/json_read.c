@@ -81,6 +81,14 @@ gantry_status gy_file_word(const gy_schedule_reader *r, const gy_json_at *at, co
     return gy_file_word_of(r, &place, words, out);
 }
 
+gantry_status gy_file_absent(const gy_schedule_reader *r, const gy_json_at *at, const char *key, const char *whose)
+{
+    gy_json_at place = gy_json_key(at, key);
+    if (!place.value)
+        return GANTRY_OK;
+    return gy_json_fail(r->err, GANTRY_E_SCHEDULE, &place, "\"%s\" is for %s only; leave it out", key, whose);
+}
+
 gantry_status gy_file_object(const gy_schedule_reader *r, const gy_json_at *at, const char *what,
                              const char *const *keys, size_t count)
 {

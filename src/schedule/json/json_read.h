@@ -30,6 +30,8 @@ gantry_status gy_file_u32(const gy_schedule_reader *r, const gy_json_at *at, con
 gantry_status gy_file_word(const gy_schedule_reader *r, const gy_json_at *at, const char *key, bool required,
                            const gy_words *words, uint8_t *out);
 gantry_status gy_file_word_of(const gy_schedule_reader *r, const gy_json_at *at, const gy_words *words, uint8_t *out);
+/* Refuses a key that means nothing here: `whose` says what has it. */
+gantry_status gy_file_absent(const gy_schedule_reader *r, const gy_json_at *at, const char *key, const char *whose);
 /* An object without unknown keys. */
 gantry_status gy_file_object(const gy_schedule_reader *r, const gy_json_at *at, const char *what,
                              const char *const *keys, size_t count);

@@ -2,7 +2,6 @@
 /* Reading all of a schedule file but its ops and sync table. */
 #include "base/error.h"
 #include "schedule/json/json_read.h"
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +27,8 @@ static gantry_status read_u64(gy_schedule_reader *r, const gy_json_at *at, const
     GY_TRY(gy_json_string(at, key, true, NULL, &text, GANTRY_E_SCHEDULE, r->err));
     errno = 0;
     unsigned long long value = strtoull(text, &end, radix);
-    if (errno || *end || !isxdigit((unsigned char)text[0])) {
+    size_t digits = strspn(text, "0123456789abcdefABCDEF"); /* strtoull also takes blanks, signs and "0x" */
+    if (errno || *end || digits == 0 || text[digits]) {
         gy_json_at place = gy_json_key(at, key);
         return gy_json_fail(r->err, GANTRY_E_SCHEDULE, &place, "\"%s\" is no %s number of 64 bits", text,
                             radix == 16 ? "hexadecimal" : "decimal");
@@ -142,6 +142,16 @@ static gantry_status read_machine(gy_schedule_reader *r, const gy_json_at *root)
     return status ? status : read_windows(r, root);
 }
 
+static gantry_status read_balance(gy_schedule_reader *r, const gy_json_at *root)
+{
+    gy_json_at place = gy_json_key(root, "balance");
+    uint8_t number = 0;
+    if (!place.value)
+        return GANTRY_OK;
+    GY_TRY(gy_file_word_of(r, &place, &gy_balance_words, &number));
+    return read_string(r, root, "balance", &r->s->balance);
+}
+
 static gantry_status read_options(gy_schedule_reader *r, const gy_json_at *root)
 {
     gantry_schedule *s = r->s;
@@ -160,8 +170,8 @@ static gantry_status read_options(gy_schedule_reader *r, const gy_json_at *root)
         status = gy_file_word(r, root, "replay", true, &gy_replay_words, &replay);
     s->objective = (gy_objective)objective;
     s->replay = (gy_replay)replay;
-    if (!status && gy_json_key(root, "balance").value)
-        status = read_string(r, root, "balance", &s->balance);
+    if (!status)
+        status = read_balance(r, root);
     if (!status)
         status = gy_file_u32(r, root, "unroll", true, 1, &s->unroll);
     return status ? status : gy_file_u32(r, root, "in_flight", true, 1, &s->in_flight);
@@ -301,7 +311,10 @@ static gantry_status read_instance(gy_schedule_reader *r, const gy_json_at *at)
     GY_TRY(read_id(r, at, "memory", true, &in.memory));
     GY_TRY(gy_file_word(r, at, "space", true, &gy_space_words, &in.space));
     GY_TRY(gy_file_word(r, at, "role", true, &gy_role_words, &in.role));
-    GY_TRY(gy_file_word(r, at, "op", in.role == GY_ROLE_ACCUMULATOR, &gy_reduction_words, &in.op));
+    if (in.role == GY_ROLE_ACCUMULATOR)
+        GY_TRY(gy_file_word(r, at, "op", true, &gy_reduction_words, &in.op));
+    else
+        GY_TRY(gy_file_absent(r, at, "op", "instances of the role \"accumulator\""));
     GY_TRY(read_extent(r, at, &in));
     if (!gy_vec_push(&r->s->instances, in))
         GY_TRY(no_memory(r));

@@ -109,7 +109,8 @@ static gantry_status read_kind(const gy_schedule_reader *r, const gy_json_at *at
     if (!status && json_object_get(at->value, collective ? "lane" : "lanes"))
         status = gy_json_fail(r->err, GANTRY_E_SCHEDULE, at, "a collective has \"lanes\", other ops have a \"lane\"");
     if (!status)
-        status = gy_file_word(r, at, "collective", collective, &gy_collective_words, &op->collective);
+        status = collective ? gy_file_word(r, at, "collective", true, &gy_collective_words, &op->collective)
+                            : gy_file_absent(r, at, "collective", "ops of the kind \"collective\"");
     if (!status)
         status = gy_file_word(r, at, "reduce", false, &gy_reduction_words, &op->reduce);
     if (!status)
@@ -156,6 +157,8 @@ static gantry_status read_row(gy_schedule_reader *r, const gy_json_at *at)
     if (!status) {
         bool slots = row.carrier == GY_CARRIER_EVENT || row.carrier == GY_CARRIER_FLAG;
         status = gy_file_u32(r, at, "slot", slots, 0, &row.slot);
+        if (!status && !slots && row.slot != 0)
+            status = gy_file_absent(r, at, "slot", "rows that an \"event\" or a \"flag\" carries");
     }
     if (!status)
         status = gy_file_word(r, at, "why", true, &gy_reason_words, &row.reason);

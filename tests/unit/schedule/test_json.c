@@ -131,6 +131,8 @@ static const struct mistake {
       "hexadecimal" },
     { "\"seed\": \"18446744073709551615\"", "\"seed\": \"18446744073709551616\"", GANTRY_E_SCHEDULE, 7, 11, "/seed",
       "64 bits" },
+    { "\"graph_hash\": \"0000000000000000\"", "\"graph_hash\": \"0x00000000000000\"", GANTRY_E_SCHEDULE, 4, 17,
+      "/graph_hash", "hexadecimal" },
     { "\"seed\": \"18446744073709551615\"", "\"seed\": \"-1\"", GANTRY_E_SCHEDULE, 7, 11, "/seed", "64 bits" },
     { "\"objective\": \"makespan\"", "\"objective\": \"speed\"", GANTRY_E_SCHEDULE, 8, 16, "/objective",
       "\"speed\" is no objective" },
@@ -183,6 +185,14 @@ static const struct mistake {
     { "\"from\": 9, \"to\": 10", "\"from\": 9, \"to\": 4294967296", GANTRY_E_SCHEDULE, 98, 23, "/sync/7/to",
       "4294967296" },
     { "\"from\": 9, \"to\": 10", "\"from\": 9, \"to\": 12", GANTRY_E_SCHEDULE, 98, 5, "/sync/7", "ops 9 and 12 of 12" },
+    { "\"by\": \"edge\"", "\"by\": \"edge\", \"slot\": 300", GANTRY_E_SCHEDULE, 96, 48, "/sync/5/slot",
+      "leave it out" },
+    { "\"kind\": \"copy\", \"lane\": 3", "\"kind\": \"copy\", \"collective\": \"gather\", \"lane\": 3",
+      GANTRY_E_SCHEDULE, 77, 51, "/ops/0/collective", "leave it out" },
+    { "\"role\": \"data\"", "\"role\": \"data\", \"op\": \"sum\"", GANTRY_E_SCHEDULE, 66, 73, "/instances/1/op",
+      "leave it out" },
+    { "\"replay\": ", "\"balance\": \"fair\", \"replay\": ", GANTRY_E_SCHEDULE, 9, 14, "/balance",
+      "\"fair\" is no balance" },
     { "\"why\": \"reuse\"", "\"why\": \"use\"", GANTRY_E_SCHEDULE, 94, 47, "/sync/3/why", "reason" },
 };
 

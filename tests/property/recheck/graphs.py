@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What schedules are made of: the graphs of the tree, made small, and random ones; machines; options."""
+import json
+import os
+import random
+
+SMALL = {
+    "saxpy": {"n": 64, "parts": 3}, "image_blur": {"n": 6, "height": 4, "width": 4, "channels": 1},
+    "jacobi": {"n": 16, "parts": 3, "steps": 4}, "cholesky": {"n": 48, "nt": 3}, "pipeline3": {"batches": 3, "batch": 64},
+    "mlp_step": {"batch": 16, "inputs": 12, "hidden": 8, "classes": 4, "parts": 2}, "reduce_sum": {"n": 96, "parts": 4},
+    "train_pipeline": {},
+}
+DTYPES = ("u8", "f32", "i64")
+MODES = ("write", "write", "readwrite", "sum", "sum", "max")
+
+
+def of_the_tree(folder):
+    """The graphs of graphs/, with small sizes."""
+    for name, params in SMALL.items():
+        with open(os.path.join(folder, name + ".json")) as file:
+            form = json.load(file)
+        form["params"].update(params)
+        yield name, form
+    for name in sorted(os.listdir(os.path.join(folder, "reference"))):
+        with open(os.path.join(folder, "reference", name)) as file:
+            yield "reference-" + name[:-5], json.load(file)
+
+
+class Maker:
+    """A random graph: parts that are read and written by work, fills, copies, collectives and kernels."""
+
+    def __init__(self, seed):
+        self.random, self.buffers, self.nodes = random.Random(seed), {}, []
+        self.parts = self.random.randint(2, 4)
+        self.written = {}
+
+    def graph(self):
+        r = self.random
+        for i in range(r.randint(2, 5)):
+            self.buffer(f"b{i}", r.choice(("input", "input", "state", "const", "temp", "temp")))
+        loop = r.random() < 0.3
+        for i in range(r.randint(3, 14)):
+            self.node(f"n{i}", loop)
+        self.outputs()
+        nodes = self.nodes
+        if loop:
+            self.buffers["p"] = {"dtype": "f32", "shape": [self.parts * 3], "split": self.parts, "init": 1, "output": True}
+            self.buffers["q"] = {"dtype": "f32", "shape": [self.parts * 3], "split": self.parts}
+            step = {"id": "step[i]", "for": {"i": self.parts}, "work": {}, "reads": ["p[i]~1"], "writes": ["q[i]"]}
+            nodes = nodes + [{"repeat": r.randint(1, 4), "carry": {"p": "q"}, "nodes": [step]}]
+        args = [{"name": "x", "access": "read"}, {"name": "y", "access": "readwrite" if r.random() < 0.3 else "write"}]
+        self.kernels = {"pure": {"args": args, "pure": True}, "other": {"args": args}}
+        form = {"gantry": 1, "kernels": self.kernels, "name": "random", "params": {}, "buffers": self.buffers, "nodes": nodes}
+        return form
+
+    def buffer(self, name, kind):
+        r, rows = self.random, self.parts * self.random.randint(1, 5) + self.random.randint(0, 1)
+        one = {"dtype": r.choice(DTYPES), "shape": [rows] + ([r.randint(1, 200)] if r.random() < 0.5 else []), "class": kind}
+        one["split"] = {"auto": self.parts} if r.random() < 0.15 else self.parts
+        if kind == "input" and r.random() < 0.1:
+            one["external"] = self.random.choice(("dev0", "gpu0", "gpu1"))
+            one["bound"] = True
+        if kind != "temp" and not one.pop("bound", False):
+            one["init"] = 1
+        self.buffers[name], self.written[name] = one, kind != "temp"
+
+    def part(self, name):
+        r, auto = self.random, isinstance(self.buffers[name]["split"], dict)
+        i = r.randrange(self.parts)
+        return r.choice([name, f"{name}[{i}]", f"{name}[{i}]"] + ([] if auto else [f"{name}[{i}]~1", f"{name}[{i}:{self.parts}]"]))
+
+    def cost(self, node):
+        r = self.random
+        node["cost"] = {"time_us": r.choice((1, 5, 20, 100))}
+        if r.random() < 0.15:
+            node["on"] = f"{r.randint(0, 3)} % devices"
+        if self.nodes and r.random() < 0.3:
+            node[r.choice(("after", "after", "with", "apart"))] = r.choice(self.nodes)["id"]
+        self.nodes.append(node)
+
+    def node(self, name, loop):
+        r = self.random
+        readable = [b for b in self.buffers if self.written.get(b)]
+        writable = [b for b in self.written if self.buffers[b]["class"] != "const"]
+        if not writable:
+            return
+        to = r.choice(writable)
+        if r.random() < 0.2 or not self.written[to]:
+            self.cost({"id": name, "fill": {"to": to, "value": r.choice((0, 0, 1, 7))}})
+            self.written[to] = True
+            return
+        if r.random() < 0.2:
+            self.collective(name)
+            return
+        others = [b for b in readable if b != to]
+        if r.random() < 0.1 and others:
+            self.kernel(name, r.choice(others), to)
+            return
+        reads = [self.part(b) for b in r.sample(others, min(len(others), r.randint(0, 2)))]
+        mode = r.choice(MODES)
+        ref = self.part(to)
+        self.cost({"id": name, "work": {}, "reads": reads, "writes": [ref if mode == "write" else {mode: ref}]})
+
+    def kernel(self, name, x, y):
+        """A kernel of the graph's own, a host call among them."""
+        key = self.random.choice(("kernel", "kernel", "host"))
+        self.cost({"id": name, key: self.random.choice(("pure", "other")), "args": {"x": self.part(x), "y": self.part(y)}})
+
+    def collective(self, name):
+        r, p = self.random, self.parts
+        kind = r.choice(("all_reduce", "broadcast", "all_gather", "reduce", "scatter", "gather", "reduce_scatter", "all_to_all"))
+        small, large = 4 * p, 4 * p * p
+        size = {"in": small, "out": small}
+        alone = {"broadcast": "in", "scatter": "in", "reduce": "out", "gather": "out"}.get(kind)
+        if kind in ("all_gather", "reduce_scatter"):
+            size["out" if kind == "all_gather" else "in"] = large
+        node = {"id": name, "collective": kind}
+        for key in ("in", "out"):
+            whole = size[key] * (p if kind in ("scatter", "gather") and key != alone else 1)
+            rows = {"scatter": small * p, "gather": small * p}.get(kind, whole) if key == alone else size[key] * p
+            if kind in ("scatter", "gather"):
+                rows = small * p
+            buffer = f"{name}{key}"
+            self.buffers[buffer] = {"dtype": "f32", "shape": [rows], "class": "input" if key == "in" else "temp"}
+            if key == "in":
+                self.buffers[buffer]["init"] = 1
+            if key == alone:
+                node[key] = [buffer]
+            else:
+                self.buffers[buffer]["split"] = p
+                node[key] = [f"{buffer}[{i}]" for i in range(p)]
+            if key == "out":
+                self.buffers[buffer]["output"] = True
+        if kind in ("all_reduce", "reduce", "reduce_scatter"):
+            node["op"] = r.choice(("sum", "max"))
+        if alone:
+            node["root"] = r.randrange(p)
+        self.nodes.append(node)
+
+    def outputs(self):
+        for name, one in self.buffers.items():
+            if self.written.get(name) and self.random.random() < 0.6:
+                one["output"] = True
+
+
+MACHINES = ("host-2", "host-4", "dgx1-v100", "rtx-mixed-3", "a100-pcie-4", "h200-1", "hgx-h200-8", "sirocco")
+
+
+def options(r, form):
+    """Words for `gantry schedule`: a machine, a policy, a period, little memory."""
+    words = ["--effort", r.choice(("0", "0", "1"))]
+    how = r.random()
+    if how < 0.5:
+        words += ["--devices", str(r.randint(1, 4))]
+    else:
+        words += ["--machine", r.choice(MACHINES)]
+    if r.random() < 0.4:
+        words += ["--policy", r.choice(("round-robin", "round-robin", "heft", "owner", "etf", "partition"))]
+    if r.random() < 0.3:
+        words += ["--objective", "period", "--in-flight", str(r.randint(1, 3))]
+    if r.random() < 0.2:
+        words += ["--replay", r.choice(("stream", "graph"))]
+    if how < 0.5 and r.random() < 0.35:
+        words += ["--max-memory", ",".join(f"mem{i}={r.choice((768, 1024, 2048, 4096))}" for i in range(4))]
+    return words

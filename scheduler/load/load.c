@@ -354,7 +354,7 @@ static bool add_pay(gy_load *l)
 
 /* ---- how much there can be ---- */
 
-/* What one reader of a size costs sender and receiver, wherever they are. */
+/* The cost of one reader of a size for sender and receiver, wherever they are. */
 static double most_paid(const gy_load *l, uint32_t size)
 {
     size_t pairs = (size_t)l->memories * l->memories;

@@ -168,7 +168,7 @@ static gantry_status lower(run *r, gantry_schedule **schedule, const char *name,
     return status;
 }
 
-/* What stays fits; what is under way for a while may not, and is then spilled. */
+/* Data that stay fit; data that are under way for a while may not, and are then spilled. */
 static gantry_status lower_to_fit(run *r, gantry_schedule **schedule, const char *name, gantry_error *err)
 {
     gantry_error inner = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests of users' C code share: a folder with sources and a cache of its own, and a graph whose one kernel is in a
+/* Shared by tests of users' C code: a folder with sources and a cache of its own, and a graph whose one kernel is in a
  * file of that folder. Every call ends the test on failure. */
 #ifndef TESTS_UNIT_RUN_CODE_H
 #define TESTS_UNIT_RUN_CODE_H

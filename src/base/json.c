@@ -169,29 +169,36 @@ gantry_status(gy_json_fail)(gantry_error *err, gantry_status status, const gy_js
 
 /* ---- plain text ---- */
 
-static gantry_status check_text(const gy_json_at *at, const char *text, gantry_status status, gantry_error *err)
+typedef struct plain_check {
+    gantry_status status; /* of a text that is not plain */
+    gantry_error *err;
+    char pointer[sizeof((gantry_error *)0)->where]; /* to it; an error's pointer is made plain, and finds it no more */
+} plain_check;
+
+static gantry_status check_text(plain_check *c, const gy_json_at *at, const char *text)
 {
     if (gy_is_plain(text))
         return GANTRY_OK;
-    return gy_json_fail(err, status, at,
+    gy_json_pointer(at, c->pointer, sizeof c->pointer);
+    return gy_json_fail(c->err, c->status, at,
                         "\"%.200s\" has control characters (they show as '?'): a text is one line of plain characters; "
                         "take them out",
                         text);
 }
 
-static gantry_status check_plain(const gy_json_at *at, gantry_status status, gantry_error *err)
+static gantry_status check_plain(plain_check *c, const gy_json_at *at)
 {
     json_t *value = (json_t *)(uintptr_t)at->value; /* jansson's iterators do not change it */
     if (json_is_string(value))
-        return check_text(at, json_string_value(value), status, err);
+        return check_text(c, at, json_string_value(value));
     for (size_t i = 0; i < json_array_size(value); i++) {
         gy_json_at item = gy_json_item(at, i);
-        GY_TRY(check_plain(&item, status, err));
+        GY_TRY(check_plain(c, &item));
     }
     for (void *i = json_object_iter(value); i; i = json_object_iter_next(value, i)) {
         gy_json_at member = { at, json_object_iter_key(i), 0, json_object_iter_value(i) };
-        GY_TRY(check_text(&member, member.key, status, err));
-        GY_TRY(check_plain(&member, status, err));
+        GY_TRY(check_text(c, &member, member.key));
+        GY_TRY(check_plain(c, &member));
     }
     return GANTRY_OK;
 }
@@ -204,9 +211,10 @@ gantry_status gy_json_parse_plain(json_t **root, const char *text, size_t length
     err = err ? err : &local;
     GY_TRY(gy_json_parse(&parsed, text, length, name, mark, err));
     gy_json_at at = { NULL, NULL, 0, parsed };
-    if (json_object_get(parsed, mark) && check_plain(&at, status, err)) {
+    plain_check c = { .status = status, .err = err };
+    if (json_object_get(parsed, mark) && check_plain(&c, &at)) {
         int line, column;
-        gy_json_locate(text, length, err->where, &line, &column);
+        gy_json_locate(text, length, c.pointer, &line, &column);
         gy_error_locate(err, name, line, column);
         json_decref(parsed);
         return status;

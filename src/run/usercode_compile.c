@@ -149,6 +149,16 @@ static bool has(const gy_text *text, const char *word)
     return memmem(text->at, text->length, word, strlen(word)) != NULL;
 }
 
+/* Preprocesses once more, without the text, which stands before the compiler's complaint in what it says. */
+static gantry_status complain(job *j, gantry_error *err)
+{
+    gy_text text = { 0 };
+    gantry_status status =
+        run(j, true, (const char *const[]){ "-E", "-o", "/dev/null", j->source, NULL }, NULL, &text, err);
+    gy_text_free(&text);
+    return status ? status : gy_compilers_fail(j->source, "the preprocessor fails, and then does not", err);
+}
+
 /* With the macros of the compiler, which differ where -march=native does. */
 static gantry_status hash_text(job *j, gantry_error *err)
 {
@@ -159,7 +169,7 @@ static gantry_status hash_text(job *j, gantry_error *err)
         j->known = !has(&text, ".incbin") && !has(&text, ".include"); /* the assembler reads more */
     }
     gy_text_free(&text);
-    return status;
+    return status == GANTRY_E_GRAPH ? complain(j, err) : status;
 }
 
 /* A compiler that does not know the word says something, too. */

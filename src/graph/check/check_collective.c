@@ -128,9 +128,13 @@ gantry_status gy_check_collective(const gantry_graph *graph, const gy_node *node
     const gy_node_extra *e = &graph->extra.at[node->extra];
     const shape_rule *rule = &RULES[e->collective];
     const gy_access *in = gy_vec_from(&graph->access, node->access);
-    subject s = {
-        graph, node, e, in, in + e->ins, gantry_collective_name(e->collective), rule->one_in ? e->outs : e->ins
-    };
+    subject s = { graph,
+                  node,
+                  e,
+                  in,
+                  in ? in + e->ins : NULL,
+                  gantry_collective_name(e->collective),
+                  rule->one_in ? e->outs : e->ins };
     gantry_status status = check_counts(&s, rule, err);
     if (!status)
         status = check_op(&s, rule, err);

@@ -191,6 +191,7 @@ START_TEST(texts_of_files_are_plain)
     ck_assert_int_eq(err.line, 2);
     ck_assert_int_eq(gantry_graph_parse(&g, key, strlen(key), "g.json", NULL, NULL, &err), GANTRY_E_GRAPH);
     ck_assert_str_eq(err.where, "/params/n?");
+    ck_assert_int_eq(err.line, 2);
     ck_assert_int_eq(gantry_machine_parse(&m, machine, strlen(machine), "m.json", &err), GANTRY_E_MACHINE);
     ck_assert_str_eq(err.where, "/name");
     ck_assert_int_eq(gantry_schedule_parse(&s, schedule, strlen(schedule), "s.json", &err), GANTRY_E_SCHEDULE);

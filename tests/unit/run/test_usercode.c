@@ -56,6 +56,9 @@ START_TEST(mistakes_in_code_are_told)
     expect_refused("broken.c", GANTRY_E_GRAPH, "%s/broken.c does not compile: ", "expected expression");
     expect_refused("other.c", GANTRY_E_GRAPH, "%s/other.c has no function \"triple\" for kernel \"triple\"; define",
                    "\"gantry_status triple(const gantry_launch *)\", not static, or name another with \"entry\"");
+    /* The preprocessor says so behind what it made of the text before. */
+    write_file("lost.c", "#include <gantry/kernel.h>\n#include \"nowhere.h\"\n");
+    expect_refused("lost.c", GANTRY_E_GRAPH, "%s/lost.c does not compile: ", "nowhere.h: No such file");
     write_file("gone.c", triple_c);
     expect_refused("gone.c", GANTRY_E_IO, "cannot open %s/gone.c: ", "No such file");
     expect_refused("bad.so", GANTRY_E_GRAPH, "cannot load %s/bad.so: ", "file too short");

@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (g)
         check_stable(g);
     else if (status != GANTRY_E_NOMEM)
-        MUST_HOLD(err.line > 0, &err);
+        MUST_HOLD(err.line > 0 || strncmp(err.where, "...", 3) == 0, &err); /* a pointer that was cut finds nothing */
     gantry_graph_free(g);
     return 0;
 }

@@ -178,6 +178,10 @@ START_TEST(texts_of_files_are_plain)
 {
     static const char graph[] = "{\"gantry\": 1,\n \"name\": \"a\\u001b[2Jb\", \"buffers\": {}, \"nodes\": []}";
     static const char key[] = "{\"gantry\": 1,\n \"params\": {\"n\\u009b\": 1}, \"buffers\": {}, \"nodes\": []}";
+    static const char long_key[] = "{\"gantry\": 1, \"buffers\": {}, \"nodes\": [],\n \"params\": "
+                                   "{\"nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
+                                   "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
+                                   "nnnnnnnnnnnnnnn\\u009b\": 1}}";
     static const char machine[] = "{\"gantry_machine\": 1,\n \"name\": \"a\\u007fb\"}";
     static const char schedule[] = "{\"gantry_schedule\": 1,\n \"policy\": \"a\\nb\"}";
     gantry_error err = { 0 };
@@ -191,6 +195,8 @@ START_TEST(texts_of_files_are_plain)
     ck_assert_int_eq(err.line, 2);
     ck_assert_int_eq(gantry_graph_parse(&g, key, strlen(key), "g.json", NULL, NULL, &err), GANTRY_E_GRAPH);
     ck_assert_str_eq(err.where, "/params/n?");
+    ck_assert_int_eq(err.line, 2);
+    ck_assert_int_eq(gantry_graph_parse(&g, long_key, strlen(long_key), "g.json", NULL, NULL, &err), GANTRY_E_GRAPH);
     ck_assert_int_eq(err.line, 2);
     ck_assert_int_eq(gantry_machine_parse(&m, machine, strlen(machine), "m.json", &err), GANTRY_E_MACHINE);
     ck_assert_str_eq(err.where, "/name");

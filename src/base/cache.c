@@ -122,18 +122,6 @@ static seal seal_of(const gy_cache_entry *entry, const void *data, size_t bytes)
     return s;
 }
 
-static bool put_all(int fd, const void *data, size_t bytes)
-{
-    for (const char *at = data; bytes > 0;) {
-        ssize_t put = write(fd, at, bytes);
-        if (put < 0 && errno != EINTR)
-            return false;
-        at += put > 0 ? put : 0;
-        bytes -= put > 0 ? (size_t)put : 0;
-    }
-    return true;
-}
-
 /* Flushed before it is renamed: after a crash of the computer a name would else stand for blocks never written. */
 static bool put_sealed(const gy_cache_entry *entry, int folder, const char *name, const void *data, size_t bytes)
 {
@@ -141,7 +129,7 @@ static bool put_sealed(const gy_cache_entry *entry, int folder, const char *name
     int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return false;
-    bool written = put_all(fd, data, bytes) && put_all(fd, &s, sizeof s) && fsync(fd) == 0;
+    bool written = gy_write_all(fd, data, bytes) && gy_write_all(fd, &s, sizeof s) && fsync(fd) == 0;
     int code = errno;
     if (close(fd) != 0 && written)
         return false;

@@ -36,6 +36,8 @@ bool gy_file_is_regular(const char *path);
 
 /* Written where nobody sees it, flushed, then renamed (base/files.h): never a half-written file. */
 gantry_status gy_file_write(const char *path, const void *data, size_t length, gantry_error *err);
+/* All bytes, however often a write is interrupted or short; false with errno. */
+bool gy_write_all(int fd, const void *data, size_t length);
 /* folder + name, or name alone if it is absolute or folder is NULL or "". Free with gy_free; NULL: out of memory. */
 char *gy_path_join(const char *folder, const char *name);
 /* The folder part of a path ("." if there is none). Free with gy_free. */

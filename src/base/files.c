@@ -19,19 +19,23 @@ enum { MOST_TEMPORARIES = 1000, NAME_ROOM = 48, NUMBER_ROOM = 32, BLOCK = 64 * 1
 
 /* ---- bytes ---- */
 
-static bool write_all(int fd, gy_piece from)
+bool gy_write_all(int fd, const void *data, size_t length)
 {
-    const char *at = from.at;
-    for (size_t left = from.count; left > 0;) {
-        ssize_t put = write(fd, at, left);
+    for (const char *at = data; length > 0;) {
+        ssize_t put = write(fd, at, length);
         if (put < 0 && errno == EINTR)
             continue;
         if (put < 0)
             return false;
         at += put;
-        left -= (size_t)put;
+        length -= (size_t)put;
     }
     return true;
+}
+
+static bool write_pieces(int fd, const gy_piece pieces[2])
+{
+    return gy_write_all(fd, pieces[0].at, pieces[0].count) && gy_write_all(fd, pieces[1].at, pieces[1].count);
 }
 
 /* A pipe or a device cannot be replaced by renaming (and /dev/null must not be). */
@@ -40,7 +44,7 @@ static gantry_status write_in_place(const char *path, const gy_piece pieces[2], 
     int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         return gy_fail_errno(err, "open", path);
-    bool written = write_all(fd, pieces[0]) && write_all(fd, pieces[1]);
+    bool written = write_pieces(fd, pieces);
     gantry_status status = written ? GANTRY_OK : gy_fail_errno(err, "write", path);
     if (close(fd) != 0 && written)
         status = gy_fail_errno(err, "write", path);
@@ -117,8 +121,7 @@ static gantry_status create(gy_new_file *f, mode_t mode, gantry_error *err)
 static gantry_status fill(gy_new_file *f, const gy_piece pieces[2], const mode_t *mode, gantry_error *err)
 {
     GY_TRY(create(f, mode ? *mode : 0666, err));
-    bool fine = write_all(f->fd, pieces[0]) && write_all(f->fd, pieces[1]) && (!mode || fchmod(f->fd, *mode) == 0) &&
-                fsync(f->fd) == 0;
+    bool fine = write_pieces(f->fd, pieces) && (!mode || fchmod(f->fd, *mode) == 0) && fsync(f->fd) == 0;
     return fine ? GANTRY_OK : gy_fail_errno(err, "write", f->path);
 }
 
@@ -129,7 +132,7 @@ static bool copy_bytes(int from, int to)
     char block[BLOCK];
     ssize_t got = 0;
     for (off_t at = 0; (got = pread(from, block, sizeof block, at)) > 0; at += got)
-        if (!write_all(to, (gy_piece){ block, (size_t)got }))
+        if (!gy_write_all(to, block, (size_t)got))
             return false;
     return got == 0;
 }

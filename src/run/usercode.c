@@ -53,18 +53,6 @@ static int make_memory_file(void)
     return fd < 0 && errno == EINVAL ? memfd_create("gantry-kernel", MFD_CLOEXEC | MFD_ALLOW_SEALING) : fd;
 }
 
-static bool put_all(int fd, const char *data, size_t bytes)
-{
-    while (bytes > 0) {
-        ssize_t put = write(fd, data, bytes);
-        if (put < 0 && errno != EINTR)
-            return false;
-        data += put > 0 ? put : 0;
-        bytes -= put > 0 ? (size_t)put : 0;
-    }
-    return true;
-}
-
 /* The loader knows objects by their paths, those too that were closed and stay in memory: a number that one of them had
  * is passed over. */
 static int pass_over_known(int fd, char path[PATH_ROOM])
@@ -90,7 +78,7 @@ static gantry_status open_copy(void **object, const gy_object *from, const char 
 {
     char path[PATH_ROOM] = "";
     int fd = make_memory_file();
-    if (fd >= 0 && put_all(fd, from->at, from->bytes) &&
+    if (fd >= 0 && gy_write_all(fd, from->at, from->bytes) &&
         fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) == 0) {
         fd = pass_over_known(fd, path);
         *path = fd < 0 ? '\0' : *path;

@@ -24,7 +24,7 @@ enum { MOST_FOLDERS = 2, PATH_ROOM = 4096 };
 typedef struct folders {
     folder at[MOST_FOLDERS];
     size_t count;
-    char file[PATH_ROOM]; /* of the library, where the loader does not know its path */
+    char file[PATH_ROOM]; /* of the library */
 } folders;
 
 /* The file that an address is mapped from, as the kernel knows it: absolute, wherever the process has gone since it was
@@ -44,6 +44,16 @@ static bool find_mapped(char path[PATH_ROOM], const void *address)
     return found;
 }
 
+bool gy_library_file(char *path, size_t size)
+{
+    char mapped[PATH_ROOM];
+    Dl_info self;
+    const char *file = dladdr(&anchor, &self) ? self.dli_fname : NULL;
+    if (!file || file[0] != '/')
+        file = find_mapped(mapped, &anchor) ? mapped : NULL;
+    return file && (size_t)snprintf(path, size, "%s", file) < size;
+}
+
 static gantry_status take_given(folders *in, const char *given, const char *name, gantry_error *err)
 {
     if (given[0] != '/') {
@@ -61,20 +71,16 @@ static gantry_status take_given(folders *in, const char *given, const char *name
 static gantry_status find_folders(folders *in, const char *name, gantry_error *err)
 {
     const char *given = secure_getenv("GANTRY_MODULES");
-    Dl_info self;
     if (given && *given)
         return take_given(in, given, name, err);
-    const char *file = dladdr(&anchor, &self) ? self.dli_fname : NULL;
-    if (!file || file[0] != '/')
-        file = find_mapped(in->file, &anchor) ? in->file : NULL;
-    if (!file) {
+    if (!gy_library_file(in->file, sizeof in->file)) {
         return gy_fail(err, GANTRY_E_DEVICE, NULL,
                        "%s.so was not looked for: the system does not tell the folder of this library; name the "
                        "folder of its modules in GANTRY_MODULES",
                        name);
     }
-    in->at[0] = (folder){ file, (int)(strrchr(file, '/') - file), "" };
-    in->at[1] = (folder){ file, in->at[0].length, "/gantry" };
+    in->at[0] = (folder){ in->file, (int)(strrchr(in->file, '/') - in->file), "" };
+    in->at[1] = (folder){ in->file, in->at[0].length, "/gantry" };
     in->count = MOST_FOLDERS;
     return GANTRY_OK;
 }

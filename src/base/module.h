@@ -11,6 +11,7 @@
 #define GY_BASE_MODULE_H
 
 #include <gantry/status.h>
+#include <stdbool.h>
 
 /* The type of gantry_x_module: it returns the table of the module. */
 typedef const void *(*gy_module_entry)(void);
@@ -23,6 +24,9 @@ typedef struct gy_module {
 /* E_DEVICE: there is no such file, it cannot be opened, or it has another build id; the text says which, with the
  * folders that were looked in or both ids. */
 gantry_status gy_module_open(gy_module *module, const char *name, gantry_error *err);
+/* The file of this library by its path from /, wherever the process has gone since it was loaded; false: the system
+ * does not tell. */
+bool gy_library_file(char *path, size_t size);
 /* The build id of the library. */
 const char *gy_build_id(void);
 void gy_module_close(gy_module *module); /* one that is not open is fine */

@@ -6,10 +6,10 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/module.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "run/usercode_command.h"
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,17 +17,9 @@
 
 /* Where <gantry/kernel.h> is: beside the installed library, wherever it was moved to, or as it was to be installed; in
  * the source tree only for a library that lies where it was built. */
-#ifndef GY_INCLUDE_FROM_LIBRARY
-#define GY_INCLUDE_FROM_LIBRARY "../include"
-#endif
-#ifndef GY_INCLUDE_SOURCE
-#define GY_INCLUDE_SOURCE "."
-#endif
-#ifndef GY_INCLUDE_INSTALL
-#define GY_INCLUDE_INSTALL "."
-#endif
-#ifndef GY_BUILD_FOLDER
-#define GY_BUILD_FOLDER ""
+#if !defined GY_INCLUDE_FROM_LIBRARY || !defined GY_INCLUDE_SOURCE || !defined GY_INCLUDE_INSTALL ||                   \
+    !defined GY_BUILD_FOLDER
+#error "src/run/CMakeLists.txt says where headers are: no folder is guessed, lest it is the current one"
 #endif
 static const char *const flags[] = { "-std=gnu11", "-O2", "-fPIC", "-ffp-contract=off" };
 enum { FLAGS = sizeof flags / sizeof *flags };
@@ -82,13 +74,11 @@ static bool is_build_folder(const char *folder)
 
 static bool add_includes(words *w)
 {
-    static const char anchor; /* an address inside this library, for dladdr to find its file */
-    Dl_info self;
-    const char *slash = dladdr(&anchor, &self) && self.dli_fname ? strrchr(self.dli_fname, '/') : NULL;
-    if (!slash)
+    char file[PATH_MAX];
+    if (!gy_library_file(file, sizeof file))
         return add_include(w, GY_INCLUDE_INSTALL);
     gy_text path = { 0 };
-    gy_text_add_n(&path, self.dli_fname, (size_t)(slash - self.dli_fname) + 1);
+    gy_text_add_n(&path, file, (size_t)(strrchr(file, '/') - file) + 1);
     bool built = !path.failed && is_build_folder(path.at);
     gy_text_add(&path, GY_INCLUDE_FROM_LIBRARY);
     bool ok = !path.failed && add_include(w, path.at) && add_include(w, built ? GY_INCLUDE_SOURCE : GY_INCLUDE_INSTALL);

@@ -7,6 +7,7 @@ The current folder has a copy of STRANGER under each name that the command asks 
 asks for on other computers. A stranger notes that it was loaded; the loader says which files it tried (LD_DEBUG=libs).
 That a stranger is seen when it is loaded is tried, too.
 """
+import json
 import os
 import pathlib
 import re
@@ -104,6 +105,28 @@ def try_named(watch, command, describe, has_cuda):
         watch.accept("GANTRY_CUDA_LIBRARIES", describe, {"GANTRY_CUDA_LIBRARIES": f"/nonexistent:{where}"}, "libnccl.so.2")
 
 
+def try_headers(top, mover, library):
+    """The same program, where a stranger's folder has headers at the place that the relative path leads to."""
+    code, stranger = top / "code", top / "headers" / library.parent.name
+    code.mkdir()
+    stranger.mkdir(parents=True)
+    (code / "own.c").write_text("#include <gantry/kernel.h>\ngantry_status own(const gantry_launch *l)\n{\n    return l ? GANTRY_OK : GANTRY_E_INVALID;\n}\n")
+    (code / "own.json").write_text(json.dumps({
+        "gantry": 1, "kernels": {"own": {"host": "own.c", "args": [{"name": "y", "access": "write"}]}},
+        "buffers": {"y": {"dtype": "f32", "shape": [4], "output": True}},
+        "nodes": [{"id": "n", "kernel": "own", "args": {"y": "y"}}]}))
+    for include in (top / "headers" / "include", stranger / "include"):
+        (include / "gantry").mkdir(parents=True)
+        (include / "gantry" / "kernel.h").write_text("#error a header of a stranger\n")
+    said = subprocess.run([mover, f"./{library.parent.name}/{library.name}", top / "headers", code / "own.json"],
+                          cwd=library.parent.parent, env={**os.environ, "XDG_CACHE_HOME": str(top / "cache")},
+                          capture_output=True, text=True)
+    if said.stdout.strip() == "usable":
+        return 0
+    print(f"headers beside the library: {said.stdout}{said.stderr}")
+    return 1
+
+
 def main(command, library, stranger, mover, source):
     with tempfile.TemporaryDirectory() as top:
         top, library = pathlib.Path(top).resolve(), pathlib.Path(library)
@@ -124,6 +147,7 @@ def main(command, library, stranger, mover, source):
         own = f"./{library.parent.name}/{library.name}"
         has = ["module: gantry-cuda.so, build id " if has_cuda else f"gantry-cuda.so was not found in {library.parent} and "]
         watch.refuse("another folder", [mover, own, watch.folder], {}, has, 0, library.parent.parent, own)
+        watch.wrong += try_headers(top, mover, library)
         try_named(watch, command, describe, has_cuda)
         print(f"{len(names)} names of libraries in the current folder, {watch.wrong} failures")
         return 1 if watch.wrong else 0

@@ -8,8 +8,8 @@
 #include "scheduler/place/place.h"
 #include "scheduler/policies/policy.h"
 #include "scheduler/policies/split/split.h"
-#include "scheduler/search/portfolio.h"
 #include "scheduler/search/search.h"
+#include "scheduler/search/trials.h"
 
 const char gy_load_search_name[] = "split+search";
 
@@ -156,7 +156,7 @@ static gantry_status lower(run *r, gantry_schedule **schedule, const char *name,
         attempt.spilling = GY_SPILL_COPY; /* nothing is made again, as devices are busy enough */
     gantry_status status = gy_plan_init(&p, r->graph, r->machine, &follow, &attempt, err);
     if (!status)
-        status = gy_portfolio_plan(&p, r->options, err);
+        status = gy_trials_plan(&p, r->options, err);
     if (!status)
         status = note_loads(r, &p, err);
     if (!status) {

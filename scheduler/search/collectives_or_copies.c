@@ -4,7 +4,7 @@
  * collective at a time, and copies of others may be in the way of either. So the graph is planned again with copies
  * throughout, and the schedule that ends first by simulation stays: with collectives if both end at once.
  */
-#include "scheduler/search/portfolio.h"
+#include "scheduler/search/trials.h"
 
 #define TASKS_UP_TO 4096 /* planning twice takes twice as long */
 
@@ -16,7 +16,7 @@ static gantry_status plan_copies(gy_plan *other, const gy_plan *p, const gy_atte
     return gy_plan_run(other, o, err);
 }
 
-gantry_status gy_portfolio_plan(gy_plan *p, const gy_options *o, gantry_error *err)
+gantry_status gy_trials_plan(gy_plan *p, const gy_options *o, gantry_error *err)
 {
     const gy_attempt *asked = p->attempt;
     GY_TRY(gy_plan_run(p, o, err));

@@ -15,9 +15,6 @@ typedef struct gy_portfolio {
     gantry_status last;   /* why the last that did not fit did not */
 } gy_portfolio;
 
-/* Runs all passes for the plan (gy_plan_run); where they put collectives in place of copies, once more with copies
- * throughout, and the plan that ends first stays. */
-gantry_status gy_portfolio_plan(gy_plan *p, const gy_options *options, gantry_error *err);
 /* Runs every policy that fits the size, or the one that the options name; in small graphs, what does not fit in memory
  * with spilling too. */
 gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scheduler/search/trials.h"
 
-#include "scheduler/search/portfolio.h"
-
 bool gy_is_about_placement(gantry_status status)
 {
     return status == GANTRY_E_CAPACITY || status == GANTRY_E_UNSUPPORTED;
@@ -13,7 +11,7 @@ gantry_status gy_trials_lower(gy_trials *t, gy_plan *p, gantry_schedule **made, 
     *made = NULL;
     *why = (gantry_error){ 0 };
     p->bound = t->bound;
-    gantry_status status = gy_portfolio_plan(p, t->options, why);
+    gantry_status status = gy_trials_plan(p, t->options, why);
     t->bound = p->bound;
     if (!status) {
         *made = p->schedule;

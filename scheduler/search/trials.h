@@ -28,7 +28,10 @@ typedef struct gy_trials {
 
 /* Is the reason in the placement, so that another one may do better? */
 bool gy_is_about_placement(gantry_status status);
-/* Runs all passes for a plan that is initialised. *made is NULL where its placement does not fit: *why then says why.
+/* Runs all passes for the plan (gy_plan_run); where they put collectives in place of copies, once more with copies
+ * throughout, and the plan that ends first stays. */
+gantry_status gy_trials_plan(gy_plan *p, const gy_options *options, gantry_error *err);
+/* gy_trials_plan for a plan that is initialised. *made is NULL where its placement does not fit: *why then says why.
  * The caller owns *made. */
 gantry_status gy_trials_lower(gy_trials *t, gy_plan *p, gantry_schedule **made, gantry_error *why, gantry_error *err);
 /* Takes the schedule. true: it is the best so far; of equals the one that was there first stays. */

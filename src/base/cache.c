@@ -149,16 +149,10 @@ gantry_status gy_cache_keep(const gy_cache_entry *entry, const void *data, size_
     return status;
 }
 
-static bool get_all(int fd, void *to, size_t bytes)
+static bool get_all(const gy_file *file, void *to, size_t bytes)
 {
-    for (char *at = to; bytes > 0;) {
-        ssize_t got = read(fd, at, bytes);
-        if (got == 0 || (got < 0 && errno != EINTR))
-            return false;
-        at += got > 0 ? got : 0;
-        bytes -= got > 0 ? (size_t)got : 0;
-    }
-    return true;
+    size_t got = 0;
+    return gy_file_get(file, to, bytes, &got, NULL) == GANTRY_OK && got == bytes;
 }
 
 /* The length of what is kept in a file that may be ours: so far only the seal's own word for it, read before the rest,
@@ -179,7 +173,8 @@ static char *read_sealed(const gy_cache_entry *entry, int fd, size_t bytes)
     char *data = gy_alloc(bytes + 1);
     if (!data)
         return NULL;
-    if (get_all(fd, data, bytes) && get_all(fd, &found, sizeof found)) {
+    gy_file file = { .fd = fd, .path = entry->path };
+    if (get_all(&file, data, bytes) && get_all(&file, &found, sizeof found)) {
         seal wanted = seal_of(entry, data, bytes);
         data[bytes] = '\0';
         if (memcmp(&found, &wanted, sizeof found) == 0)

@@ -115,6 +115,7 @@ static const char *missing(const gantry_run *run)
     return overwritten ? "has not been waited for" : NULL;
 }
 
+/* `bytes` may be NULL. */
 static gantry_status find_output(const gantry_run *run, gantry_buffer buffer, const void **host, uint64_t *bytes,
                                  gantry_error *err)
 {
@@ -145,17 +146,8 @@ static gantry_status find_output(const gantry_run *run, gantry_buffer buffer, co
     if (!result)
         return gy_fail(err, GANTRY_E_SCHEDULE, NULL, "the schedule does not fetch output \"%s\"", b->name);
     *host = result;
-    *bytes = b->bytes;
-    return GANTRY_OK;
-}
-
-static gantry_status output(const gantry_run *run, gantry_buffer buffer, const void **host, uint64_t *bytes,
-                            gantry_error *err)
-{
-    uint64_t size;
-    GY_TRY(find_output(run, buffer, host, &size, err));
     if (bytes)
-        *bytes = size;
+        *bytes = b->bytes;
     return GANTRY_OK;
 }
 
@@ -163,15 +155,14 @@ gantry_status gantry_run_output(gantry_run *run, gantry_buffer buffer, const voi
                                 gantry_error *err)
 {
     GY_NEED(host, err);
-    GY_USE_RUN(run, output(run, buffer, host, bytes, err), err);
+    GY_USE_RUN(run, find_output(run, buffer, host, bytes, err), err);
 }
 
 static gantry_status save_with(const gantry_run *run, gantry_buffer buffer, gantry_files *files, const char *path,
                                gantry_error *err)
 {
     const void *host;
-    uint64_t bytes;
-    GY_TRY(find_output(run, buffer, &host, &bytes, err));
+    GY_TRY(find_output(run, buffer, &host, NULL, err));
     return gy_array_add(files, host, &run->graph->buffers.at[buffer.id], path, err);
 }
 

@@ -109,6 +109,9 @@ typedef struct gy_backend {
     const gy_op_time *(*times)(void *state);
 } gy_backend;
 
+/* How the back end replays starts of a schedule, as far as it is known before a run is open. */
+const char *gy_backend_replay(const gy_backend *backend, const gantry_schedule *schedule);
+
 extern const gy_backend gy_backend_host;    /* src/backends/host/host.c */
 extern const gy_backend gy_backend_checked; /* src/backends/host/checked.c: checking mode, not in the list of names */
 extern const gy_backend gy_backend_sim;     /* src/backends/sim/sim.c */

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "schedule/words.h"
 #include <string.h>
 
 /* `here`: part of the library, with a summary of its own; else in a module. */
@@ -63,6 +64,11 @@ static gantry_status open_usable(const entry *e, const gantry_schedule *schedule
     *backend = found;
     *module = opened;
     return GANTRY_OK;
+}
+
+const char *gy_backend_replay(const gy_backend *backend, const gantry_schedule *schedule)
+{
+    return backend->replay ? backend->replay : gy_word(&gy_replay_words, schedule->replay);
 }
 
 const char *gantry_backend_name(size_t i)

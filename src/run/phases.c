@@ -7,7 +7,6 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "run/number.h"
-#include "schedule/words.h"
 #include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
@@ -406,7 +405,7 @@ static const char *phased_replay(void *state)
 {
     phased *p = state;
     const stage *most = p->stage;
-    const char *wanted = p->inner->replay ? p->inner->replay : gy_word(&gy_replay_words, p->job->schedule->replay);
+    const char *wanted = gy_backend_replay(p->inner, p->job->schedule);
     pthread_mutex_lock(&p->lock);
     bool idle = p->ended == p->begun;
     pthread_mutex_unlock(&p->lock);

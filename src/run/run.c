@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/versioned.h"
-#include "schedule/words.h"
 #include <unistd.h>
 
 static const char *replay_of(const gantry_run *run)
@@ -13,7 +12,7 @@ static const char *replay_of(const gantry_run *run)
     const gy_backend *backend = run->backend;
     if (backend->replay_of)
         return backend->replay_of(run->state);
-    return backend->replay ? backend->replay : gy_word(&gy_replay_words, run->schedule->replay);
+    return gy_backend_replay(backend, run->schedule);
 }
 
 static gantry_status check_schedule(const gantry_schedule *s, gantry_error *err)

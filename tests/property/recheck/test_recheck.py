@@ -3,9 +3,9 @@
 """Two checkers, one verdict: schedules of many graphs, machines and options, intact and damaged, are judged by the library
 that `gantry check` calls and by tools/recheck, which was written from the documentation alone.
 
-    test_recheck.py COMMAND LIBRARY SOURCE [--smoke] [--seed N] [--graphs N] [--damages N] [--seconds N] [--show N]
+    test_recheck.py COMMAND LIBGANTRY SOURCE [--smoke] [--seed N] [--graphs N] [--damages N] [--seconds N] [--show N]
 
-LIBRARY may be `none`: then every schedule is a process. Else one in 200 is, and must say what the library says.
+LIBGANTRY may be `none`: then every schedule is a process. Else one in 200 is, and must say what the library says.
 """
 import argparse
 import collections
@@ -139,12 +139,12 @@ def spoil(r, form):
 
 class Tally:
     def __init__(self, args, library, command, second):
-        self.library, self.command, self.second = library, command, second
+        self.libgantry, self.command, self.second = library, command, second
         self.args, self.intact, self.damaged, self.words = args, 0, 0, collections.Counter()
         self.differ, self.by_damage = collections.Counter(), collections.Counter()
 
     def compare(self, graph, path, form, text, how, words):
-        first, why = self.library.verdict(graph, text)
+        first, why = self.libgantry.verdict(graph, text)
         word, message = self.second.verdict(form, text)
         if (self.intact + self.damaged) % 200 == 0 and self.command.verdict(path, text)[0] != first:
             self.differ[("the command", how, first)] += 1
@@ -168,7 +168,7 @@ class Tally:
 
 def arguments():
     parser = argparse.ArgumentParser()
-    for name in ("command", "library", "source"):
+    for name in ("command", "libgantry", "source"):
         parser.add_argument(name)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--graphs", type=int, default=1000)
@@ -187,7 +187,7 @@ def main():
     args, began = arguments(), time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         command = Command(args.command, folder)
-        library = command if args.library == "none" else Library(args.library)
+        library = command if args.libgantry == "none" else Library(args.libgantry)
         tally = Tally(args, library, command, second_checker(args.source))
         for path, form, text, words in cases(args, folder):
             graph = library.graph(path)

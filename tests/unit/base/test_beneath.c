@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/beneath.h"
 
+#include "folder.h"
 #include "suite.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -83,22 +84,10 @@ static const struct verdict {
 };
 enum { VERDICTS = sizeof verdicts / sizeof *verdicts };
 
-static char folder[] = "/tmp/gantry-test-XXXXXX";
-
 static void enter(void)
 {
-    memcpy(folder + sizeof folder - 7, "XXXXXX", 6);
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    ck_assert_int_eq(chdir(folder), 0);
+    enter_folder();
     ck_assert_int_eq(system(layout), 0);
-}
-
-static void leave(void)
-{
-    char command[64];
-    ck_assert_int_eq(chdir("/"), 0);
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    ck_assert_int_eq(system(command), 0);
 }
 
 static int descriptors(void)
@@ -249,7 +238,7 @@ int main(void)
 {
     Suite *suite = suite_create("beneath");
     TCase *tests = tcase_create("all");
-    tcase_add_checked_fixture(tests, enter, leave);
+    tcase_add_checked_fixture(tests, enter, leave_folder);
     tcase_add_test(tests, the_kernel_keeps_names_beneath_a_folder);
     tcase_add_test(tests, the_walk_keeps_names_beneath_a_folder);
     tcase_add_test(tests, folders_open_as_folders);

@@ -2,8 +2,8 @@
 #include "base/file.h"
 
 #include "base/memory.h"
+#include "folder.h"
 #include "suite.h"
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,37 +12,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static char folder[] = "/tmp/gantry-test-XXXXXX";
-
-static void enter(void)
-{
-    memcpy(folder + sizeof folder - 7, "XXXXXX", 6);
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    ck_assert_int_eq(chdir(folder), 0);
-}
-
-static int files_here(void)
-{
-    DIR *here = opendir(".");
-    int count = -2; /* . and .. */
-    while (readdir(here))
-        count++;
-    closedir(here);
-    return count;
-}
-
-static void leave(void)
-{
-    DIR *here = opendir(folder);
-    for (struct dirent *entry; here && (entry = readdir(here));) {
-        unlink(entry->d_name);
-        rmdir(entry->d_name);
-    }
-    closedir(here);
-    ck_assert_int_eq(chdir("/"), 0);
-    rmdir(folder);
-}
 
 static void assert_holds(const char *path, const void *data, size_t length)
 {
@@ -95,13 +64,13 @@ END_TEST
 
 static void assert_read_fails(const char *path, int native, const char *text)
 {
-    char *data = folder;
+    char untouched, *data = &untouched;
     size_t length = 77;
     gantry_error err;
     ck_assert_int_eq(gy_file_read(&data, &length, path, &err), GANTRY_E_IO);
     ck_assert_str_eq(err.text, text);
     ck_assert_int_eq(err.native, native);
-    ck_assert_ptr_eq(data, folder);
+    ck_assert_ptr_eq(data, &untouched);
     ck_assert_uint_eq(length, 77);
 }
 
@@ -236,7 +205,7 @@ int main(void)
 {
     Suite *suite = suite_create("files");
     TCase *tests = tcase_create("all");
-    tcase_add_checked_fixture(tests, enter, leave);
+    tcase_add_checked_fixture(tests, enter_folder, leave_folder);
     tcase_add_test(tests, what_is_written_is_read);
     tcase_add_test(tests, standard_input_is_dash);
     tcase_add_test(tests, reading_says_what_is_wrong);

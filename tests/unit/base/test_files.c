@@ -3,8 +3,8 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "folder.h"
 #include "suite.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -21,33 +21,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static char folder[] = "/tmp/gantry-test-XXXXXX";
-
-static void enter(void)
-{
-    memcpy(folder + sizeof folder - 7, "XXXXXX", 6);
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    ck_assert_int_eq(chdir(folder), 0);
-}
-
-static void leave(void)
-{
-    char command[64];
-    ck_assert_int_eq(chdir("/"), 0);
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    ck_assert_int_eq(system(command), 0);
-}
-
-static int files_here(void)
-{
-    DIR *here = opendir(".");
-    int count = -2; /* . and .. */
-    while (readdir(here))
-        count++;
-    closedir(here);
-    return count;
-}
 
 static void assert_holds(const char *path, const char *text)
 {
@@ -275,7 +248,7 @@ int main(void)
 {
     Suite *suite = suite_create("files that appear together");
     TCase *tests = tcase_create("all");
-    tcase_add_checked_fixture(tests, enter, leave);
+    tcase_add_checked_fixture(tests, enter_folder, leave_folder);
     tcase_add_test(tests, files_appear_together);
     tcase_add_test(tests, what_is_not_committed_leaves_nothing);
     tcase_add_test(tests, arguments_are_looked_at);

@@ -2,23 +2,12 @@
 /* The error of every building call names the line of the program that called it, and the handles of another graph are
  * errors in every call that takes one. tests/unit/layers/check_building_calls.py holds the list of calls against the
  * header. */
+#include "own_kernel.h"
 #include "support/run_suite.h"
 #include <gantry/gantry.h>
 #include <stdio.h>
 #include <string.h>
 
-static gantry_status work(const gantry_launch *launch)
-{
-    (void)launch;
-    return GANTRY_OK;
-}
-static const gantry_kernel_arg own_arg = { .name = "x", .access = GANTRY_READ };
-static const gantry_kernel own = {
-    .struct_size = sizeof own, .name = "own", .arg = &own_arg, .arg_size = sizeof own_arg, .args = 1, .host = work
-};
-static const gantry_cuda_code code = {
-    .struct_size = sizeof code, .image = "// PTX", .bytes = 6, .grid = { "x.rows" }, .block = { "32" }
-};
 static const int64_t shape[] = { 4, 4 };
 
 /* The arguments of calls: buffers and nodes of one graph, `g`, or of another. */

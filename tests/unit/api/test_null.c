@@ -3,6 +3,7 @@
  * never crashes. The rows are in null_rows.def. */
 #include "support/run_suite.h"
 #define GANTRY_NO_MACROS
+#include "own_kernel.h"
 #include <gantry/gantry.h>
 #include <math.h>
 #include <stdbool.h>
@@ -47,19 +48,6 @@ typedef struct things {
     gantry_run_info about;
     gantry_rebalance report;
 } things;
-
-static gantry_status work(const gantry_launch *launch)
-{
-    (void)launch;
-    return GANTRY_OK;
-}
-static const gantry_kernel_arg own_arg = { .name = "x", .access = GANTRY_READ };
-static const gantry_kernel own = {
-    .struct_size = sizeof own, .name = "own", .arg = &own_arg, .arg_size = sizeof own_arg, .args = 1, .host = work
-};
-static const gantry_cuda_code code = {
-    .struct_size = sizeof code, .image = "// PTX", .bytes = 6, .grid = { "x.rows" }, .block = { "32" }
-};
 
 /* ---- outcomes ---- */
 

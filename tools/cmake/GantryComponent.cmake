@@ -22,6 +22,10 @@ function(gantry_test_support name)
   target_link_libraries(${name} PUBLIC ${ARG_LIBS})
 endfunction()
 
+# For tests of damaged files: a size may ask for more memory than there is, which must be an error like others, also under
+# AddressSanitizer.
+set(GANTRY_DAMAGED_SIZES "ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=4096")
+
 # gantry_test(NAME SOURCES ... [LIBS ...] [LABELS ...] [TIMEOUT s] [PUBLIC]): a Check program under ctest; exit 77 is a skip.
 #   It links gantry_internal and may call whatever the library consists of; PUBLIC: it links libgantry, as programs of users do.
 function(gantry_test name)

@@ -152,9 +152,9 @@ static gy_ticks longest_chain(bound *b)
     gy_ticks chain = 0;
     for (uint32_t t = 0; t < f->tasks; t++) {
         gy_ticks ready = 0;
-        for (size_t i = f->dep_first[t]; i < f->dep_first[t + 1]; i++)
-            if (b->end[f->dep[i].from] > ready && gy_bound_holds(b->p, &f->dep[i], t))
-                ready = b->end[f->dep[i].from];
+        for (const gy_dep *d = gy_deps_begin(f, t); d < gy_deps_end(f, t); d++)
+            if (b->end[d->from] > ready && gy_bound_holds(b->p, d, t))
+                ready = b->end[d->from];
         b->end[t] = earliest_end(b, t, ready);
         gy_ticks last = b->end[t] + fetch(b, t);
         chain = last > chain ? last : chain;

@@ -41,12 +41,12 @@ static void follow(chains *c, uint32_t reader)
     const gy_flow *f = c->p->flow;
     for (uint32_t t = 0; t < f->tasks; t++) {
         gy_ticks before = t == reader ? 0 : -1;
-        for (size_t i = f->dep_first[t]; t > reader && i < f->dep_first[t + 1]; i++)
-            if (c->end[f->dep[i].from] > before && gy_bound_holds(c->p, &f->dep[i], t))
-                before = c->end[f->dep[i].from];
+        for (const gy_dep *d = gy_deps_begin(f, t); t > reader && d < gy_deps_end(f, t); d++)
+            if (c->end[d->from] > before && gy_bound_holds(c->p, d, t))
+                before = c->end[d->from];
         c->end[t] = before < 0 ? -1 : before + gy_bound_fastest(c->p, f->task[t].node);
     }
-    c->steps += f->dep_first[f->tasks] + f->tasks;
+    c->steps += f->deps + f->tasks;
 }
 
 /* The reader's rows [first, last) of a state: who writes them last, at the end of a chain from the reader? */

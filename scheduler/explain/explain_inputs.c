@@ -29,8 +29,7 @@ bool gy_inputs_find(gy_inputs *in, const gy_plan *p, uint32_t task, uint32_t mem
         if (!gy_vec_push(in, up))
             return false;
     }
-    for (size_t i = f->dep_first[task]; i < f->dep_first[task + 1]; i++) {
-        const gy_dep *d = &f->dep[i];
+    for (const gy_dep *d = gy_deps_begin(f, task); d < gy_deps_end(f, task); d++) {
         gy_input one = { .dep = d, .made = p->placed.finish[d->from], .bytes = d->kinds & GY_DEP_DATA ? d->bytes : 0 };
         one.memory = gy_plan_nearest(p, d->from, memory, one.bytes);
         one.takes = gy_transfer_time(p, one.memory, memory, one.bytes);
@@ -71,9 +70,9 @@ static bool is_made(const gy_plan *p, uint32_t task, size_t read)
 {
     const gy_flow *f = p->flow;
     int64_t first, last;
-    for (size_t i = f->dep_first[task]; i < f->dep_first[task + 1]; i++)
-        for (uint32_t j = 0; j < gy_plan_node(p, f->dep[i].from)->accesses; j++) {
-            size_t y = f->task[f->dep[i].from].access + j;
+    for (const gy_dep *d = gy_deps_begin(f, task); d < gy_deps_end(f, task); d++)
+        for (uint32_t j = 0; j < gy_plan_node(p, d->from)->accesses; j++) {
+            size_t y = f->task[d->from].access + j;
             if (f->access[y].value == f->access[read].value && gy_flow_access_of(p->graph, f, y)->mode != GANTRY_READ &&
                 overlaps(gy_flow_access_of(p->graph, f, read), gy_flow_access_of(p->graph, f, y), &first, &last))
                 return true;

@@ -90,18 +90,8 @@ static gantry_status make_op(gy_plan *p, const gy_cluster *c, gantry_error *err)
     return status;
 }
 
-static int by_to(const void *a, const void *b)
-{
-    const gy_edge *x = a, *y = b;
-    if (x->to != y->to)
-        return x->to < y->to ? -1 : 1;
-    if (x->from != y->from)
-        return x->from < y->from ? -1 : 1;
-    return x->reason < y->reason ? -1 : x->reason > y->reason;
-}
-
 /* `to[i]`: the new number of draft i; members of a cluster have that of the collective. */
-static void renumber(gy_plan *p, const uint32_t *to)
+static bool renumber(gy_plan *p, const uint32_t *to)
 {
     size_t kept = 0;
     for (size_t e = 0; e < p->draft.edges.count; e++) {
@@ -112,11 +102,10 @@ static void renumber(gy_plan *p, const uint32_t *to)
             p->draft.edges.at[kept++] = edge;
     }
     p->draft.edges.count = kept;
-    if (kept)
-        qsort(p->draft.edges.at, kept, sizeof *p->draft.edges.at, by_to);
+    return !kept || gy_edges_sort(p->draft.edges.at, kept, false);
 }
 
-static void drop_copies(gy_plan *p, uint32_t *head, uint32_t *to)
+static bool drop_copies(gy_plan *p, uint32_t *head, uint32_t *to)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < p->draft.op.count; i++) {
@@ -125,7 +114,7 @@ static void drop_copies(gy_plan *p, uint32_t *head, uint32_t *to)
             p->draft.op.at[kept++] = p->draft.op.at[i];
     }
     p->draft.op.count = kept;
-    renumber(p, to);
+    return renumber(p, to);
 }
 
 gantry_status gy_clusters_merge(gy_plan *p, const gy_clusters *clusters, gantry_error *err)
@@ -144,8 +133,8 @@ gantry_status gy_clusters_merge(gy_plan *p, const gy_clusters *clusters, gantry_
             head[c->copy.at[n]] = c->copy.at[0];
         status = make_op(p, c, err);
     }
-    if (!status && p->collectives)
-        drop_copies(p, head, to);
+    if (!status && p->collectives && !drop_copies(p, head, to))
+        status = gy_fail_nomem(err);
     gy_free(head);
     gy_free(to);
     return status;

@@ -114,11 +114,9 @@ static gantry_status add_after(gy_lower *l, uint32_t task, gantry_error *err)
         return GANTRY_OK;
     for (uint32_t i = 0; i < n->afters; i++)
         l->stamp[p->graph->after.at[n->after + i]] = task + 1;
-    for (size_t i = p->flow->dep_first[task]; i < p->flow->dep_first[task + 1] && !status; i++) {
-        const gy_dep *d = &p->flow->dep[i];
+    for (const gy_dep *d = gy_deps_begin(p->flow, task); d < gy_deps_end(p->flow, task) && !status; d++)
         if (d->kinds & GY_DEP_ORDER && l->stamp[p->flow->task[d->from].node] == task + 1)
             status = gy_lower_edge(l, l->draft_of[d->from], GY_WHY_ORDER, err);
-    }
     return status;
 }
 
@@ -207,13 +205,14 @@ static gantry_status begin(gy_lower *l, gantry_error *err)
     l->final = gy_calloc(values, sizeof *l->final);
     l->holds = gy_calloc(values, sizeof *l->holds);
     l->known = gy_calloc(values, 1);
+    l->version = gy_calloc(values, sizeof *l->version);
     l->draft_of = gy_calloc((size_t)p->flow->tasks + 1, sizeof *l->draft_of);
     l->input = gy_calloc(buffers, sizeof *l->input);
     l->output = gy_calloc(buffers, sizeof *l->output);
     l->stamp = gy_calloc(p->graph->nodes.count + 1, sizeof *l->stamp);
     l->detour = gy_calloc(p->machine->memories, sizeof *l->detour);
-    if (!l->open || !l->home || !l->final || !l->holds || !l->known || !l->draft_of || !l->input || !l->output ||
-        !l->stamp || !l->detour)
+    if (!l->open || !l->home || !l->final || !l->holds || !l->known || !l->version || !l->draft_of || !l->input ||
+        !l->output || !l->stamp || !l->detour)
         return gy_fail_nomem(err);
     for (size_t b = 0; b < buffers; b++)
         l->input[b] = l->output[b] = GY_NONE;
@@ -253,6 +252,7 @@ static void end(gy_lower *l)
     gy_free(l->epoch_of);
     gy_free(l->holds);
     gy_free(l->known);
+    gy_free(l->version);
     gy_free(l->draft_of);
     gy_free(l->input);
     gy_free(l->output);

@@ -75,10 +75,13 @@ typedef struct gy_final {
     int64_t first, last;
 } gy_final;
 
-/* The accesses of ops to the rows of an instance (hazards.c). */
+/* The accesses of ops to the rows of an instance (hazards.c), and rows that were brought to it (transfer.c): it still
+ * has them if the value has the same `version`. */
 typedef struct gy_hazards {
     const struct gy_mark *whole; /* while all rows share one past: most instances are only ever used whole */
     gy_imap *intervals;          /* from then on: payload gy_mark * */
+    int64_t brought_first, brought_last;
+    uint32_t version;
 } gy_hazards;
 
 typedef struct gy_lower {
@@ -101,6 +104,7 @@ typedef struct gy_lower {
     /* second walk */
     gy_imap *holds;             /* per value: payload gy_holders *, NULL: unwritten */
     uint8_t *known;             /* per value: holds is set up */
+    uint32_t *version;          /* per value: how often rows were written */
     GY_VEC(gy_hazards) hazards; /* per instance */
     uint32_t *draft_of;         /* per task */
     uint32_t *input, *output;   /* per buffer: its INPUT and OUTPUT instance, or GY_NONE */

@@ -47,6 +47,7 @@ gantry_status gy_lower_hold(gy_lower *l, uint32_t value, int64_t first, int64_t 
     if (first >= last)
         return GANTRY_OK;
     gy_holders *h = copy_holders(l, NULL, count);
+    l->version[value]++;
     if (!h || !gy_imap_set(&l->holds[value], first, last, (uintptr_t)h))
         return gy_fail_nomem(err);
     for (uint32_t k = 0; k < count; k++)
@@ -297,6 +298,21 @@ static int64_t cut_piece(const gy_lower *l, const piece *c, uint32_t memory, int
     return count > rows ? c->first + rows : end;
 }
 
+/* Readers in one memory come one after the other, each for the same rows. */
+static bool was_brought(const gy_lower *l, uint32_t value, int64_t first, int64_t last, uint32_t to)
+{
+    const gy_hazards *h = &l->hazards.at[to];
+    return first < last && h->version == l->version[value] && h->brought_first <= first && last <= h->brought_last;
+}
+
+static void note_brought(gy_lower *l, uint32_t value, int64_t first, int64_t last, uint32_t to)
+{
+    gy_hazards *h = &l->hazards.at[to];
+    h->version = l->version[value];
+    h->brought_first = first;
+    h->brought_last = last;
+}
+
 static gantry_status bring(gy_lower *l, uint32_t value, int64_t first, int64_t last, uint32_t to, bool keep,
                            gantry_error *err)
 {
@@ -318,7 +334,11 @@ static gantry_status bring(gy_lower *l, uint32_t value, int64_t first, int64_t l
 
 gantry_status gy_lower_bring(gy_lower *l, uint32_t value, int64_t first, int64_t last, uint32_t to, gantry_error *err)
 {
-    return bring(l, value, first, last, to, true, err);
+    if (was_brought(l, value, first, last, to))
+        return GANTRY_OK;
+    GY_TRY(bring(l, value, first, last, to, true, err));
+    note_brought(l, value, first, last, to);
+    return GANTRY_OK;
 }
 
 gantry_status gy_lower_deliver(gy_lower *l, uint32_t value, int64_t first, int64_t last, uint32_t to, gantry_error *err)

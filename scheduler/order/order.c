@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/sort.h"
-#include <stdlib.h>
 
 typedef struct order {
     gy_plan *p;
@@ -167,14 +166,6 @@ static gantry_status write_draft(order *o, gantry_error *err)
     return GANTRY_OK;
 }
 
-static int by_from(const void *a, const void *b)
-{
-    const gy_edge *x = a, *y = b;
-    if (x->from != y->from)
-        return x->from > y->from ? -1 : 1;
-    return x->reason < y->reason ? -1 : x->reason > y->reason;
-}
-
 /* Edges between positions, grouped by `to`; of several between two ops the one with the first reason stays. */
 static gantry_status write_needs(order *o, gantry_error *err)
 {
@@ -194,8 +185,9 @@ static gantry_status write_needs(order *o, gantry_error *err)
         for (size_t e = first[draft]; e < first[draft + 1]; e++)
             p->sequence.need.at[p->sequence.need.count++] =
                 (gy_edge){ o->position[p->draft.edges.at[e].from], i, p->draft.edges.at[e].reason };
-        if (p->sequence.need.count > begin + 1)
-            qsort(p->sequence.need.at + begin, p->sequence.need.count - begin, sizeof *p->sequence.need.at, by_from);
+        if (p->sequence.need.count > begin &&
+            !gy_edges_sort(p->sequence.need.at + begin, p->sequence.need.count - begin, true))
+            status = gy_fail_nomem(err);
         for (size_t e = begin; e < p->sequence.need.count; e++)
             if (e == begin || p->sequence.need.at[e].from != p->sequence.need.at[kept - 1].from)
                 p->sequence.need.at[kept++] = p->sequence.need.at[e];

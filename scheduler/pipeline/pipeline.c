@@ -11,6 +11,7 @@
 #include "scheduler/lower/lower.h"
 #include "scheduler/order/order.h"
 #include "scheduler/pipeline/fit.h"
+#include "scheduler/place/arrivals.h"
 #include "scheduler/place/gaps.h"
 #include "scheduler/place/inputs.h"
 #include "scheduler/place/links.h"
@@ -44,11 +45,15 @@ static void forget_costs(gy_plan *p)
     for (uint32_t d = 0; p->placed.gap && d < p->devices; d++)
         gy_gaps_free(&p->placed.gap[d]);
     gy_free(p->placed.gap);
+    if (p->placed.arrivals)
+        gy_arrivals_free(p->placed.arrivals);
+    gy_free(p->placed.arrivals);
     gy_links_free(p->placed.links);
     gy_free(p->cost.time);
     gy_free(p->inputs.upload);
     gy_vec_free(&p->inputs.outside);
     p->placed.gap = NULL;
+    p->placed.arrivals = NULL;
     p->placed.links = NULL;
     p->cost.time = NULL;
     p->inputs.upload = NULL;

@@ -268,8 +268,7 @@ static gy_ticks bring(gy_links *l, const gy_plan *p, uint32_t task, uint32_t mem
     gy_ticks ready = 0;
     l->piece.count = 0;
     l->busy.count = 0;
-    for (size_t i = f->dep_first[task]; i < f->dep_first[task + 1]; i++) {
-        const gy_dep *d = &f->dep[i];
+    for (const gy_dep *d = gy_deps_begin(f, task); d < gy_deps_end(f, task); d++) {
         if (p->placed.device[d->from] == GY_NONE)
             continue;
         ready = later(ready, p->placed.finish[d->from]);

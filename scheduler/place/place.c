@@ -11,6 +11,7 @@
 #include "base/sort.h"
 #include "scheduler/cost/apart.h"
 #include "scheduler/cost/cost.h"
+#include "scheduler/place/arrivals.h"
 #include "scheduler/place/gaps.h"
 #include "scheduler/place/inputs.h"
 #include "scheduler/place/links.h"
@@ -42,57 +43,10 @@ bool gy_place_allowed(const gy_plan *p, uint32_t task, uint32_t device)
                                                     : !kept_apart(p, group, device);
 }
 
-/* Times of transfers to one memory that were worked out last: a reader of many parts asks for the same few again and
- * again, and each takes a division of 128 bits. */
-enum { KEPT = 16 };
-typedef struct arrivals {
-    uint32_t memory;
-    struct {
-        uint32_t from; /* 1 + the memory; 0: none yet */
-        int64_t bytes;
-        gy_ticks time;
-    } kept[KEPT];
-} arrivals;
-
-static gy_ticks transfer_time(const gy_plan *p, arrivals *a, uint32_t from, int64_t bytes)
-{
-    uint32_t i = from % KEPT;
-    if (a->kept[i].from != from + 1 || a->kept[i].bytes != bytes) {
-        a->kept[i].time = gy_transfer_time(p, from, a->memory, bytes);
-        a->kept[i].from = from + 1;
-        a->kept[i].bytes = bytes;
-    }
-    return a->kept[i].time;
-}
-
-/* When what `from` made can be in the memory. */
-static gy_ticks arrival(const gy_plan *p, const gy_dep *dep, arrivals *a)
-{
-    if (p->placed.device[dep->from] == GY_NONE)
-        return 0;
-    if (!(dep->kinds & GY_DEP_DATA))
-        return p->placed.finish[dep->from];
-    const gy_team *team = gy_plan_team(p, dep->from);
-    if (!team)
-        return p->placed.finish[dep->from] +
-               transfer_time(p, a, p->machine->device[p->placed.device[dep->from]].memory, dep->bytes);
-    gy_ticks best = GY_TICKS_MAX;
-    for (uint32_t i = 0; i < team->ranks; i++) {
-        gy_ticks t = transfer_time(p, a, p->machine->device[team->device[i]].memory, dep->bytes);
-        best = t < best ? t : best;
-    }
-    return p->placed.finish[dep->from] + best;
-}
-
 static gy_ticks data_ready(const gy_plan *p, uint32_t task, uint32_t memory)
 {
-    gy_ticks ready = gy_upload_time(p, task, memory);
-    arrivals a = { .memory = memory };
-    for (size_t i = p->flow->dep_first[task]; i < p->flow->dep_first[task + 1]; i++) {
-        gy_ticks t = arrival(p, &p->flow->dep[i], &a);
-        ready = t > ready ? t : ready;
-    }
-    return ready;
+    gy_ticks upload = gy_upload_time(p, task, memory), made = gy_arrivals_ready(p, task, memory);
+    return made > upload ? made : upload;
 }
 
 /* One try a device is kept: the last, which is that of the slot taken if it is taken. */
@@ -165,6 +119,7 @@ gantry_status gy_place_at(gy_plan *p, uint32_t task, const gy_try *t, gantry_err
     p->placed.device[task] = t->device;
     p->placed.start[task] = t->start;
     p->placed.finish[task] = t->finish;
+    gy_arrivals_changed(p, task);
     hold_group(p, node, t->device);
     return GANTRY_OK;
 }
@@ -175,6 +130,7 @@ void gy_place_undo(gy_plan *p, uint32_t task)
     gy_gaps_give(&p->placed.gap[p->placed.device[task]], p->placed.start[task],
                  p->placed.finish[task] - p->placed.start[task]);
     p->placed.device[task] = GY_NONE;
+    gy_arrivals_changed(p, task);
     if (!p->cost.pinned[node] || --p->placed.group_placed[group])
         return;
     p->placed.group_device[group] = GY_NONE;
@@ -315,6 +271,7 @@ static gantry_status place_team(gy_plan *p, uint32_t task, gy_team *team, gantry
     p->placed.finish[task] = start + choice.time;
     if (p->placed.finish[task] >= GY_TICKS_MAX)
         return too_long(p, task, err);
+    gy_arrivals_changed(p, task);
     hold_group(p, node_of(p, task), team->device[0]);
     return GANTRY_OK;
 }
@@ -403,8 +360,9 @@ gantry_status gy_plan_place(gy_plan *p, gy_place_all *place_all, gantry_error *e
     p->placed.order = gy_calloc(tasks + 1, sizeof *p->placed.order);
     p->placed.gap = gy_calloc(p->devices, sizeof *p->placed.gap);
     p->placed.group_placed = gy_calloc(p->graph->nodes.count + 1, sizeof *p->placed.group_placed);
+    p->placed.arrivals = gy_calloc(1, sizeof *p->placed.arrivals);
     if (!p->placed.device || !p->placed.start || !p->placed.finish || !p->placed.order || !p->placed.gap ||
-        !p->placed.group_placed)
+        !p->placed.group_placed || !p->placed.arrivals || !gy_arrivals_init(p->placed.arrivals, p))
         return gy_fail_nomem(err);
     for (uint32_t t = 0; t < tasks; t++)
         p->placed.device[t] = GY_NONE;

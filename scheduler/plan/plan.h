@@ -64,12 +64,13 @@ typedef struct gy_try {
 typedef struct gy_placement {
     uint32_t *device; /* per task; collectives: that of rank 0; GY_NONE before it is placed */
     gy_ticks *start, *finish;
-    uint32_t *order;        /* tasks by start, then finish, then number: a topological order */
-    struct gy_gaps *gap;    /* per device: when it is free */
-    uint32_t *group_device; /* per group: the device chosen, or GY_NONE */
-    uint32_t *group_placed; /* per group: tasks that have their place */
-    struct gy_links *links; /* times at which links are taken, if the policy asks for them: links.h */
-    GY_VEC(gy_try) tries;   /* of the task that the attempt watches */
+    uint32_t *order;              /* tasks by start, then finish, then number: a topological order */
+    struct gy_gaps *gap;          /* per device: when it is free */
+    uint32_t *group_device;       /* per group: the device chosen, or GY_NONE */
+    uint32_t *group_placed;       /* per group: tasks that have their place */
+    struct gy_arrivals *arrivals; /* when data are there, for tasks with the same predecessors: arrivals.h */
+    struct gy_links *links;       /* times at which links are taken, if the policy asks for them: links.h */
+    GY_VEC(gy_try) tries;         /* of the task that the attempt watches */
 } gy_placement;
 
 /* ---- bound: what no schedule of the graph can beat; the same for every placement ---- */
@@ -87,6 +88,9 @@ typedef struct gy_edge {
     uint8_t reason; /* gy_reason */
 } gy_edge;
 typedef GY_VEC(gy_edge) gy_edges;
+/* By `to`, then by `from`, rising or falling, then by the reason; in time that grows like their count. false: out of
+ * memory, nothing moved. */
+bool gy_edges_sort(gy_edge *edge, size_t count, bool falling);
 
 /* An op before lanes are given out. */
 typedef struct gy_draft_op {

@@ -44,8 +44,8 @@ static bool goes_before(const gy_placement *x, uint32_t a, uint32_t b)
 
 static bool comes_after_predecessors(const gy_plan *p, uint32_t task)
 {
-    for (size_t i = p->flow->dep_first[task]; i < p->flow->dep_first[task + 1]; i++)
-        if (!goes_before(&p->placed, p->flow->dep[i].from, task))
+    for (const gy_dep *d = gy_deps_begin(p->flow, task); d < gy_deps_end(p->flow, task); d++)
+        if (!goes_before(&p->placed, d->from, task))
             return false;
     return true;
 }

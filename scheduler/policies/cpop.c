@@ -37,23 +37,29 @@ static uint32_t first_of_path(const cpop *c, const gy_flow *f)
 {
     uint32_t best = GY_NONE;
     for (uint32_t t = 0; t < f->tasks; t++)
-        if (f->dep_first[t] == f->dep_first[t + 1] && (best == GY_NONE || c->rank[t] > c->rank[best]))
+        if (gy_deps_begin(f, t) == gy_deps_end(f, t) && (best == GY_NONE || c->rank[t] > c->rank[best]))
             best = t;
     return best;
 }
 
+/* The first successor whose rank is that of the path. */
+static uint32_t next_of_path(const cpop *c, const gy_followers *f, uint32_t task)
+{
+    uint32_t next = GY_NONE;
+    for (size_t i = f->list_first[task]; i < f->list_first[task + 1]; i++)
+        for (size_t k = f->member_first[f->list[i]]; k < f->member_first[f->list[i] + 1]; k++)
+            if (c->rank[f->member[k]] == c->rank[task] && f->member[k] < next)
+                next = f->member[k];
+    return next;
+}
+
 static bool mark_path(cpop *c, const gy_plan *p)
 {
-    gy_ready r;
-    bool done = gy_ready_init(&r, p);
-    for (uint32_t t = done ? first_of_path(c, p->flow) : GY_NONE, next; t != GY_NONE; t = next) {
+    gy_followers f;
+    bool done = gy_followers_make(&f, p->flow);
+    for (uint32_t t = done ? first_of_path(c, p->flow) : GY_NONE; t != GY_NONE; t = next_of_path(c, &f, t))
         c->on_path[t] = 1;
-        next = GY_NONE;
-        for (size_t i = r.first[t]; i < r.first[t + 1] && next == GY_NONE; i++)
-            if (c->rank[r.next[i]] == c->rank[t])
-                next = r.next[i];
-    }
-    gy_ready_free(&r);
+    gy_followers_free(&f);
     return done;
 }
 

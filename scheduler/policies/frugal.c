@@ -306,9 +306,9 @@ static gantry_status place_task(frugal *f, const choice *c, gantry_error *err)
     f->open.at[c->place] = *gy_vec_last(&f->open);
     f->open.count--;
     bool done = gy_vec_push(&f->endings, e);
-    for (size_t i = f->ready.first[task]; i < f->ready.first[task + 1] && done; i++)
-        if (--f->ready.waits[f->ready.next[i]] == 0)
-            done = gy_vec_push(&f->open, f->ready.next[i]);
+    gy_ready_placed(&f->ready, task);
+    for (size_t i = 0; i < f->ready.count && done; i++)
+        done = gy_vec_push(&f->open, f->ready.now[i]);
     return done ? GANTRY_OK : gy_fail_nomem(err);
 }
 
@@ -363,7 +363,7 @@ static bool set_up(frugal *f)
     if (done)
         count_users(f);
     for (uint32_t t = 0; t < p->flow->tasks && done; t++)
-        done = f->ready.waits[t] > 0 || gy_vec_push(&f->open, t);
+        done = !gy_ready_is(&f->ready, t) || gy_vec_push(&f->open, t);
     return done;
 }
 

@@ -19,7 +19,8 @@
 typedef struct lookahead {
     gy_plan *p;
     gy_rank *rank;
-    gy_ready ready; /* successors; each task's by falling rank */
+    size_t *first; /* per task: its successors in `next`, by falling rank */
+    uint32_t *next;
     uint32_t *booked;
 } lookahead;
 
@@ -42,8 +43,8 @@ static gantry_status look(lookahead *a, uint32_t task, gy_ticks *last, gantry_er
     gantry_status status = GANTRY_OK;
     uint32_t booked = 0;
     *last = a->p->placed.finish[task];
-    for (size_t i = a->ready.first[task]; i < a->ready.first[task + 1] && !status; i++) {
-        uint32_t next = a->ready.next[i];
+    for (size_t i = a->first[task]; i < a->first[task + 1] && !status; i++) {
+        uint32_t next = a->next[i];
         gy_try t;
         if (gy_plan_team(a->p, next) || !find_earliest(a->p, next, &t))
             continue; /* nothing allowed: the error comes when it is the task's turn */
@@ -87,12 +88,14 @@ static gantry_status place(gy_plan *p, gantry_error *err)
     size_t tasks = p->flow->tasks;
     lookahead a = { .p = p, .rank = gy_upward_ranks(p, GY_BY_MEAN) };
     a.booked = gy_calloc(tasks + 1, sizeof *a.booked);
-    bool done = gy_ready_init(&a.ready, p) && a.rank && a.booked;
+    a.first = gy_calloc(tasks + 1, sizeof *a.first);
+    a.next = a.first ? gy_successors(p->flow, a.first) : NULL;
+    bool done = a.next && a.rank && a.booked;
     for (uint32_t t = 0; t < tasks && done; t++)
-        qsort_r(a.ready.next + a.ready.first[t], a.ready.first[t + 1] - a.ready.first[t], sizeof *a.ready.next,
-                gy_by_falling_rank, a.rank);
+        qsort_r(a.next + a.first[t], a.first[t + 1] - a.first[t], sizeof *a.next, gy_by_falling_rank, a.rank);
     gantry_status status = done ? gy_place_by_rank(p, a.rank, place_one, &a, err) : gy_fail_nomem(err);
-    gy_ready_free(&a.ready);
+    gy_free(a.first);
+    gy_free(a.next);
     gy_free(a.rank);
     gy_free(a.booked);
     return status;

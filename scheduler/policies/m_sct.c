@@ -39,8 +39,7 @@ static bool find_links(const gy_plan *p, link *links, size_t *count)
     bool done = gy_ranks_init(&r, p, GY_BY_MEAN) && up && down && gy_ranks_down(&r, down);
     *count = 0;
     for (uint32_t t = 0; t < f->tasks; t++)
-        for (size_t i = f->dep_first[t]; i < f->dep_first[t + 1] && done; i++) {
-            const gy_dep *d = &f->dep[i];
+        for (const gy_dep *d = gy_deps_begin(f, t); d < gy_deps_end(f, t) && done; d++) {
             done = gy_ranks_transfer(&r, d, &edge);
             if (d->kinds & GY_DEP_DATA && d->bytes)
                 links[(*count)++] = (link){ down[d->from] + gy_ranks_time(&r, d->from) + edge + up[t], d->from, t };
@@ -54,7 +53,7 @@ static bool find_links(const gy_plan *p, link *links, size_t *count)
 static bool choose(const gy_plan *p, uint32_t *favourite)
 {
     size_t count;
-    link *links = gy_calloc(p->flow->dep_first[p->flow->tasks] + 1, sizeof *links);
+    link *links = gy_calloc(p->flow->deps + 1, sizeof *links);
     uint8_t *taken = gy_calloc((size_t)p->flow->tasks + 1, 1);
     bool done = links && taken && find_links(p, links, &count);
     for (uint32_t t = 0; t < p->flow->tasks && done; t++)

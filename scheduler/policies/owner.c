@@ -24,9 +24,9 @@ static void count_bytes(const gy_plan *p, uint32_t task, int64_t *bytes)
     bytes[0] = p->inputs.upload[task];
     for (size_t i = gy_outside_first(p, task); i < p->inputs.outside.count && p->inputs.outside.at[i].task == task; i++)
         bytes[p->inputs.outside.at[i].memory] += p->inputs.outside.at[i].bytes;
-    for (size_t i = f->dep_first[task]; i < f->dep_first[task + 1]; i++)
-        if (f->dep[i].kinds & GY_DEP_DATA)
-            bytes[p->machine->device[p->placed.device[f->dep[i].from]].memory] += f->dep[i].bytes;
+    for (const gy_dep *d = gy_deps_begin(f, task); d < gy_deps_end(f, task); d++)
+        if (d->kinds & GY_DEP_DATA)
+            bytes[p->machine->device[p->placed.device[d->from]].memory] += d->bytes;
 }
 
 static gantry_status place_one(gy_plan *p, uint32_t task, void *context, gantry_error *err)

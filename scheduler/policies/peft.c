@@ -52,11 +52,11 @@ static bool fill(peft *x, const gy_plan *p)
     for (uint32_t t = f->tasks; t-- > 0;) {
         for (uint32_t d = 0; d < p->workers; d++)
             x->mean[t] += x->table[(size_t)t * p->devices + d];
-        for (size_t i = f->dep_first[t]; i < f->dep_first[t + 1]; i++) {
+        for (const gy_dep *d = gy_deps_begin(f, t); d < gy_deps_end(f, t); d++) {
             gy_rank transfer;
-            if (!gy_ranks_transfer(&x->ranks, &f->dep[i], &transfer))
+            if (!gy_ranks_transfer(&x->ranks, d, &transfer))
                 return false;
-            push_up(x, p, f->dep[i].from, t, transfer);
+            push_up(x, p, d->from, t, transfer);
         }
     }
     return true;

@@ -17,8 +17,8 @@ struct gy_policy {
      * remember when devices are free. Returns an error of theirs, or E_NOMEM.
      */
     gantry_status (*place)(gy_plan *p, gantry_error *err);
-    uint32_t largest;       /* tasks of the largest graph that it is tried on unasked: by what it costs */
-    uint32_t last_resort;   /* tasks of the largest graph that it is tried on where nothing else fits; 0: none */
+    uint32_t largest;       /* size of the largest graph that it is tried on unasked: tasks, or dependencies / 64 */
+    uint32_t last_resort;   /* size of the largest graph that it is tried on where nothing else fits; 0: none */
     gy_objective objective; /* that it is tried for unasked */
     bool ignores_priority;  /* it takes tasks in the order of the flow, whatever their `priority` */
 };

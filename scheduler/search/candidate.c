@@ -74,9 +74,9 @@ bool gy_candidate_from_schedule(gy_candidate *c, const gantry_schedule *s, const
     }
     for (uint32_t t = 0; t < c->tasks && done; t++) {
         c->order[t] = t;
-        for (size_t i = flow->dep_first[t]; i < flow->dep_first[t + 1]; i++)
-            if (key[flow->dep[i].from] > key[t])
-                key[t] = key[flow->dep[i].from];
+        for (const gy_dep *d = gy_deps_begin(flow, t); d < gy_deps_end(flow, t); d++)
+            if (key[d->from] > key[t])
+                key[t] = key[d->from];
     }
     if (done)
         qsort_r(c->order, c->tasks, sizeof *c->order, by_key, key);

@@ -78,18 +78,18 @@ static gantry_status make_table(gy_model *m, gantry_error *err)
 static bool fill_arcs(gy_model *m)
 {
     const gy_flow *f = m->plan->flow;
+    size_t at = 0;
     for (uint32_t t = 0; t < m->tasks; t++) {
         m->row[t] = (size_t)f->task[t].node * m->devices;
         if (!gy_model_size(m, m->plan->inputs.upload[t], &m->upload[t]))
             return false;
-        for (size_t i = f->dep_first[t]; i < f->dep_first[t + 1]; i++) {
-            const gy_dep *d = &f->dep[i];
-            m->pred[i].task = d->from;
-            if (!gy_model_size(m, d->kinds & GY_DEP_DATA ? d->bytes : 0, &m->pred[i].size))
+        for (const gy_dep *d = gy_deps_begin(f, t); d < gy_deps_end(f, t); d++) {
+            m->pred[at].task = d->from;
+            if (!gy_model_size(m, d->kinds & GY_DEP_DATA ? d->bytes : 0, &m->pred[at++].size))
                 return false;
             m->succ_first[d->from + 1]++;
         }
-        m->pred_first[t + 1] = f->dep_first[t + 1];
+        m->pred_first[t + 1] = at;
     }
     return true;
 }
@@ -107,7 +107,7 @@ static void turn_round(gy_model *m, size_t *next)
 
 static gantry_status make_arcs(gy_model *m, gantry_error *err)
 {
-    size_t n = m->tasks, arcs = m->plan->flow->dep_first[m->tasks];
+    size_t n = m->tasks, arcs = m->plan->flow->deps;
     uint32_t none;
     m->pred_first = gy_calloc(n + 1, sizeof *m->pred_first);
     m->succ_first = gy_calloc(n + 1, sizeof *m->succ_first);

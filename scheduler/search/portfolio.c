@@ -135,9 +135,17 @@ gantry_status gy_portfolio_candidate(gy_portfolio *f, const gy_candidate *c, con
 
 /* ---- which policies ---- */
 
+enum { DEPENDENCIES = 64 }; /* take a policy and the passes after it about as long as a task */
+
+static size_t size_of(const gy_portfolio *f)
+{
+    const gy_flow *flow = f->t.graph->flow;
+    return flow->deps / DEPENDENCIES > flow->tasks ? flow->deps / DEPENDENCIES : flow->tasks;
+}
+
 static bool fits(const gy_policy *policy, const gy_portfolio *f)
 {
-    return f->t.graph->flow->tasks <= policy->largest;
+    return size_of(f) <= policy->largest;
 }
 
 static gantry_status try_all(gy_portfolio *f, gantry_error *err)
@@ -156,7 +164,7 @@ static gantry_status try_all(gy_portfolio *f, gantry_error *err)
 /* When nothing fits: what looks at memory, however large the graph, and what is for another objective. */
 static bool is_last_resort(const gy_portfolio *f, const gy_policy *policy)
 {
-    return !f->t.best && f->t.graph->flow->tasks <= policy->last_resort;
+    return !f->t.best && size_of(f) <= policy->last_resort;
 }
 
 /* Spilling for every policy that had no room without; in large graphs, for the first of them that it helps. */

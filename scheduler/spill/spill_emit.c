@@ -55,11 +55,9 @@ static gantry_status add_after(gy_spill *w, uint32_t task, gantry_error *err)
         return GANTRY_OK;
     for (uint32_t i = 0; i < n->afters; i++)
         w->after_stamp[p->graph->after.at[n->after + i]] = task + 1;
-    for (size_t i = p->flow->dep_first[task]; i < p->flow->dep_first[task + 1] && !status; i++) {
-        const gy_dep *d = &p->flow->dep[i];
+    for (const gy_dep *d = gy_deps_begin(p->flow, task); d < gy_deps_end(p->flow, task) && !status; d++)
         if (d->kinds & GY_DEP_ORDER && w->after_stamp[p->flow->task[d->from].node] == task + 1)
             status = gy_lower_edge(&w->lower, w->task_draft[d->from], GY_WHY_ORDER, err);
-    }
     return status;
 }
 

@@ -56,8 +56,8 @@ static bool collect_dependencies(gy_arrows *a)
     gy_map seen = { 0 };
     bool fine = true;
     for (uint32_t t = 0; fine && t < f->tasks; t++)
-        for (size_t d = f->dep_first[t]; fine && d < f->dep_first[t + 1]; d++)
-            fine = add_dependency(a, &seen, f->dep[d].from, t, f->dep[d].kinds);
+        for (const gy_dep *d = gy_deps_begin(f, t); fine && d < gy_deps_end(f, t); d++)
+            fine = add_dependency(a, &seen, d->from, t, d->kinds);
     gy_map_free(&seen);
     return fine;
 }
@@ -116,8 +116,8 @@ static bool comes_from_task(const gantry_graph *g, uint32_t task, uint32_t k)
 {
     const gy_flow *f = g->flow;
     const gy_task *t = &f->task[task];
-    for (size_t d = f->dep_first[task]; d < f->dep_first[task + 1]; d++) {
-        const gy_task *other = &f->task[f->dep[d].from];
+    for (const gy_dep *d = gy_deps_begin(f, task); d < gy_deps_end(f, task); d++) {
+        const gy_task *other = &f->task[d->from];
         for (uint32_t i = 0; i < g->nodes.at[other->node].accesses; i++)
             if (value_of(g, other, i) == value_of(g, t, k) && is_write(access_of(g, other, i)) &&
                 overlap(access_of(g, other, i), access_of(g, t, k)))

@@ -77,6 +77,7 @@ GRAPHS = {
     "many tiles": ({"A": {"dtype": "f32", "shape": [3000, 3000], "tiles": [3000, 3000], "init": 0}},
                    [work("r[j]", reads=["A[0:3000][0:2999]"], **{"for": {"j": 10**5}})], "have more than"),
     "many readers of many writers": (*readers(10**4), "dependencies, the limit of a graph"),
+    "readers enough for a million dependencies": (*readers(1000), None),
     "many readers of many pieces": (*alternating(10**6, 10**5), "pieces"),
     "a family after a family": (X, [work("w[i]", **{"for": {"i": 10**5}})]
                                 + [work(f"r{k}", after=["w[i]"] * 25) for k in range(5)], "in more than"),

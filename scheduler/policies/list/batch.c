@@ -148,8 +148,9 @@ static void note(const batch *b, const gy_try *t)
 
 static gantry_status placed(batch *b, uint32_t task, gantry_error *err)
 {
-    for (size_t i = b->ready.first[task]; i < b->ready.first[task + 1]; i++)
-        if (!--b->ready.waits[b->ready.next[i]] && !gy_vec_push(&b->todo, b->ready.next[i]))
+    gy_ready_placed(&b->ready, task);
+    for (size_t i = 0; i < b->ready.count; i++)
+        if (!gy_vec_push(&b->todo, b->ready.now[i]))
             return gy_fail_nomem(err);
     return GANTRY_OK;
 }
@@ -196,7 +197,7 @@ static gantry_status walk(batch *b, gantry_error *err)
     b->slots = gy_calloc(b->p->devices, sizeof *b->slots);
     gantry_status status = gy_ready_init(&b->ready, b->p) && b->slots ? GANTRY_OK : gy_fail_nomem(err);
     for (uint32_t t = 0; t < b->p->flow->tasks && !status; t++)
-        if (!b->ready.waits[t] && !gy_vec_push(&b->todo, t))
+        if (gy_ready_is(&b->ready, t) && !gy_vec_push(&b->todo, t))
             status = gy_fail_nomem(err);
     if (!status)
         status = add_todo(b, err);

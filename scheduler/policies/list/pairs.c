@@ -177,8 +177,9 @@ static gantry_status placed(pairs *x, uint32_t task, gantry_error *err)
     if (x->room && !gy_plan_team(p, task) &&
         !gy_held_memory_take(x->room, task, p->machine->device[p->placed.device[task]].memory))
         return gy_fail_nomem(err);
-    for (size_t i = x->ready.first[task]; i < x->ready.first[task + 1]; i++)
-        if (!--x->ready.waits[x->ready.next[i]] && !gy_vec_push(&x->todo, x->ready.next[i]))
+    gy_ready_placed(&x->ready, task);
+    for (size_t i = 0; i < x->ready.count; i++)
+        if (!gy_vec_push(&x->todo, x->ready.now[i]))
             return gy_fail_nomem(err);
     return GANTRY_OK;
 }
@@ -331,7 +332,7 @@ gantry_status gy_place_pairs(gy_plan *p, const gy_pairing *how, gantry_error *er
     pairs x = { .p = p, .how = how, .room = how->room, .to_place = p->flow->tasks };
     gantry_status status = set_up(&x) ? GANTRY_OK : gy_fail_nomem(err);
     for (uint32_t t = p->flow->tasks; t-- > 0 && !status;)
-        if (!x.ready.waits[t] && !gy_vec_push(&x.todo, t))
+        if (gy_ready_is(&x.ready, t) && !gy_vec_push(&x.todo, t))
             status = gy_fail_nomem(err);
     if (!status)
         status = walk(&x, err);

@@ -74,21 +74,61 @@ bool gy_ranks_transfer(gy_ranks *r, const gy_dep *dep, gy_rank *time)
     return gy_map_put(&r->transfer, (uint64_t)bytes, (uint64_t)sum);
 }
 
-/* From the last task to the first: a task's rank is complete when all its successors have pushed theirs up. */
-bool gy_ranks_up(gy_ranks *r, bool transfers, gy_rank *rank)
+/* What the predecessors of a list are worth to its tasks, whose largest rank is given. */
+static bool push_up(gy_ranks *r, uint32_t list, bool transfers, gy_rank most, gy_rank *rank)
 {
     const gy_flow *f = r->p->flow;
-    for (uint32_t t = 0; t < f->tasks; t++)
+    for (size_t i = f->dep_first[list]; i < f->dep_first[list + 1]; i++) {
+        gy_rank edge = 0, *from = &rank[f->dep[i].from];
+        if (transfers && !gy_ranks_transfer(r, &f->dep[i], &edge))
+            return false;
+        *from = most + edge > *from ? most + edge : *from;
+    }
+    return true;
+}
+
+/* From the last task to the first: a task's rank is complete when all its successors have been seen, those of a list at
+ * the first task that has it. `seen`: per list, how many of its tasks are left; `most`: the largest of their ranks. */
+static bool go_up(gy_ranks *r, bool transfers, uint32_t *left, gy_rank *most, gy_rank *rank)
+{
+    const gy_flow *f = r->p->flow;
+    for (uint32_t t = 0; t < f->tasks; t++) {
         rank[t] = 0;
+        left[f->list[t]]++;
+    }
     for (uint32_t t = f->tasks; t-- > 0;) {
+        uint32_t list = f->list[t];
         rank[t] += gy_ranks_time(r, t);
-        for (size_t i = f->dep_first[t]; i < f->dep_first[t + 1]; i++) {
-            gy_rank edge = 0;
-            if (transfers && !gy_ranks_transfer(r, &f->dep[i], &edge))
-                return false;
-            if (rank[t] + edge > rank[f->dep[i].from])
-                rank[f->dep[i].from] = rank[t] + edge;
-        }
+        most[list] = rank[t] > most[list] ? rank[t] : most[list];
+        if (!--left[list] && !push_up(r, list, transfers, most[list], rank))
+            return false;
+    }
+    return true;
+}
+
+bool gy_ranks_up(gy_ranks *r, bool transfers, gy_rank *rank)
+{
+    size_t lists = r->p->flow->lists;
+    uint32_t *left = gy_calloc(lists + 1, sizeof *left);
+    gy_rank *most = gy_calloc(lists + 1, sizeof *most);
+    bool done = left && most && go_up(r, transfers, left, most, rank);
+    gy_free(left);
+    gy_free(most);
+    return done;
+}
+
+/* The longest way to the end of the transfers from a list of predecessors. */
+static bool longest_to(gy_ranks *r, uint32_t list, const gy_rank *rank, gy_rank *longest)
+{
+    const gy_flow *f = r->p->flow;
+    *longest = 0;
+    for (size_t i = f->dep_first[list]; i < f->dep_first[list + 1]; i++) {
+        uint32_t from = f->dep[i].from;
+        gy_rank edge;
+        if (!gy_ranks_transfer(r, &f->dep[i], &edge))
+            return false;
+        edge += rank[from] + gy_ranks_time(r, from);
+        *longest = edge > *longest ? edge : *longest;
     }
     return true;
 }
@@ -96,18 +136,17 @@ bool gy_ranks_up(gy_ranks *r, bool transfers, gy_rank *rank)
 bool gy_ranks_down(gy_ranks *r, gy_rank *rank)
 {
     const gy_flow *f = r->p->flow;
-    for (uint32_t t = 0; t < f->tasks; t++) {
-        rank[t] = 0;
-        for (size_t i = f->dep_first[t]; i < f->dep_first[t + 1]; i++) {
-            uint32_t from = f->dep[i].from;
-            gy_rank edge;
-            if (!gy_ranks_transfer(r, &f->dep[i], &edge))
-                return false;
-            edge += rank[from] + gy_ranks_time(r, from);
-            rank[t] = edge > rank[t] ? edge : rank[t];
-        }
+    gy_rank *longest = gy_calloc((size_t)f->lists + 1, sizeof *longest);
+    bool done = longest;
+    for (uint32_t l = 0; l < f->lists && done; l++)
+        longest[l] = -1;
+    for (uint32_t t = 0; t < f->tasks && done; t++) {
+        uint32_t list = f->list[t];
+        done = longest[list] >= 0 || longest_to(r, list, rank, &longest[list]);
+        rank[t] = longest[list];
     }
-    return true;
+    gy_free(longest);
+    return done;
 }
 
 gy_rank *gy_upward_ranks(const gy_plan *p, gy_rank_by by)

@@ -2,43 +2,67 @@
 #include "scheduler/policies/list/ready.h"
 
 #include "base/error.h"
-
-static void fill(gy_ready *r)
-{
-    const gy_flow *f = r->p->flow;
-    for (size_t i = 0; i < f->dep_first[f->tasks]; i++)
-        r->first[f->dep[i].from + 1]++;
-    for (uint32_t t = 0; t < f->tasks; t++) {
-        r->first[t + 1] += r->first[t];
-        r->waits[t] = (uint32_t)(f->dep_first[t + 1] - f->dep_first[t]);
-    }
-    /* From behind: first[t + 1] walks from the end of t's successors to their begin, and is moved down afterwards. */
-    for (uint32_t t = f->tasks; t-- > 0;)
-        for (size_t i = f->dep_first[t + 1]; i-- > f->dep_first[t];)
-            r->next[--r->first[f->dep[i].from + 1]] = t;
-    for (uint32_t t = 0; t < f->tasks; t++)
-        r->first[t] = r->first[t + 1];
-    r->first[f->tasks] = f->dep_first[f->tasks];
-}
+#include <stdlib.h>
+#include <string.h>
 
 bool gy_ready_init(gy_ready *r, const gy_plan *p)
 {
-    size_t tasks = p->flow->tasks;
-    *r = (gy_ready){ .p = p };
-    r->waits = gy_calloc(tasks + 1, sizeof *r->waits);
-    r->first = gy_calloc(tasks + 1, sizeof *r->first);
-    r->next = gy_calloc(p->flow->dep_first[tasks] + 1, sizeof *r->next);
-    if (!r->waits || !r->first || !r->next)
+    const gy_flow *f = p->flow;
+    *r = (gy_ready){ .flow = f };
+    r->waits = gy_calloc((size_t)f->lists + 1, sizeof *r->waits);
+    r->now = gy_calloc((size_t)f->tasks + 1, sizeof *r->now);
+    if (!gy_followers_make(&r->followers, f) || !r->waits || !r->now)
         return false;
-    fill(r);
+    for (uint32_t l = 0; l < f->lists; l++)
+        r->waits[l] = (uint32_t)(f->dep_first[l + 1] - f->dep_first[l]);
     return true;
 }
 
 void gy_ready_free(gy_ready *r)
 {
+    gy_followers_free(&r->followers);
     gy_free(r->waits);
-    gy_free(r->first);
-    gy_free(r->next);
+    gy_free(r->now);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+void gy_ready_placed(gy_ready *r, uint32_t task)
+{
+    const gy_followers *f = &r->followers;
+    bool rising = true;
+    r->count = 0;
+    for (size_t i = f->list_first[task]; i < f->list_first[task + 1]; i++) {
+        if (--r->waits[f->list[i]])
+            continue;
+        for (size_t k = f->member_first[f->list[i]]; k < f->member_first[f->list[i] + 1]; k++) {
+            rising = rising && (!r->count || r->now[r->count - 1] < f->member[k]);
+            r->now[r->count++] = f->member[k];
+        }
+    }
+    if (!rising)
+        qsort(r->now, r->count, sizeof *r->now, by_number);
+}
+
+uint32_t *gy_successors(const gy_flow *flow, size_t *first)
+{
+    uint32_t *next = gy_calloc(flow->deps + 1, sizeof *next);
+    if (!next)
+        return NULL;
+    memset(first, 0, ((size_t)flow->tasks + 1) * sizeof *first);
+    for (uint32_t t = 0; t < flow->tasks; t++)
+        for (const gy_dep *d = gy_deps_begin(flow, t); d < gy_deps_end(flow, t); d++)
+            first[d->from]++;
+    for (size_t t = 0, sum = 0; t <= flow->tasks; t++)
+        first[t] = sum += first[t];
+    for (uint32_t t = flow->tasks; t-- > 0;) /* from behind, so that each first[] ends where it should */
+        for (const gy_dep *d = gy_deps_begin(flow, t); d < gy_deps_end(flow, t); d++)
+            next[--first[d->from]] = t;
+    return next;
 }
 
 int gy_priority(const gy_plan *p, uint32_t task)
@@ -97,10 +121,11 @@ static uint32_t pop(queue *q)
     return top;
 }
 
-static gantry_status push_ready(queue *q, const gy_ready *r, uint32_t task, gantry_error *err)
+static gantry_status push_ready(queue *q, gy_ready *r, uint32_t task, gantry_error *err)
 {
-    for (size_t i = r->first[task]; i < r->first[task + 1]; i++)
-        if (!--r->waits[r->next[i]] && !push(q, r->next[i]))
+    gy_ready_placed(r, task);
+    for (size_t i = 0; i < r->count; i++)
+        if (!push(q, r->now[i]))
             return gy_fail_nomem(err);
     return GANTRY_OK;
 }
@@ -111,7 +136,7 @@ gantry_status gy_place_by_rank(gy_plan *p, const gy_rank *rank, gy_place_one pla
     gy_ready r;
     gantry_status status = gy_ready_init(&r, p) ? GANTRY_OK : gy_fail_nomem(err);
     for (uint32_t t = 0; !status && t < p->flow->tasks; t++)
-        if (!r.waits[t] && !push(&q, t))
+        if (gy_ready_is(&r, t) && !push(&q, t))
             status = gy_fail_nomem(err);
     while (!status && q.at.count) {
         uint32_t task = pop(&q);

@@ -9,14 +9,25 @@
 #include "scheduler/policies/list/ranks.h"
 
 typedef struct gy_ready {
-    const gy_plan *p;
-    uint32_t *waits; /* per task: predecessors that have no place yet */
-    size_t *first;   /* tasks + 1: successors of task t are next[first[t] .. first[t + 1]), rising */
-    uint32_t *next;
+    const gy_flow *flow;
+    gy_followers followers;
+    uint32_t *waits; /* per list of predecessors: those that have no place yet */
+    uint32_t *now;   /* what the last gy_ready_placed found: now[0 .. count), rising */
+    size_t count;
 } gy_ready;
 
-bool gy_ready_init(gy_ready *r, const gy_plan *p); /* false: out of memory */
+bool gy_ready_init(gy_ready *r, const gy_plan *p); /* false: out of memory; to be freed all the same */
 void gy_ready_free(gy_ready *r);
+static inline bool gy_ready_is(const gy_ready *r, uint32_t task)
+{
+    return !r->waits[r->flow->list[task]];
+}
+/* The task has its place: finds the tasks that are ready now and were not. */
+void gy_ready_placed(gy_ready *r, uint32_t task);
+
+/* The successors of each task: those of t are next[first[t] .. first[t + 1]), rising. NULL: out of memory; yours, with
+ * `first`, which has tasks + 1 entries. */
+uint32_t *gy_successors(const gy_flow *flow, size_t *first);
 
 /* The priority that the user gave the node; larger goes earlier, before anything that a policy thinks. */
 int gy_priority(const gy_plan *p, uint32_t task);

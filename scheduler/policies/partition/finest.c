@@ -95,12 +95,13 @@ static bool fill_nodes(gy_levels *l, const gy_plan *p)
 static void lay_out(gy_level *v, const gy_flow *f, size_t *next)
 {
     size_t at = 0;
-    for (size_t i = 0; i < f->dep_first[f->tasks]; i++)
-        next[f->dep[i].from]++;
+    for (uint32_t t = 0; t < f->tasks; t++)
+        for (const gy_dep *d = gy_deps_begin(f, t); d < gy_deps_end(f, t); d++)
+            next[d->from]++;
     for (uint32_t t = 0; t < f->tasks; t++) {
         size_t readers = next[t];
         v->first[t] = at;
-        v->after[t] = next[t] = at + (f->dep_first[t + 1] - f->dep_first[t]);
+        v->after[t] = next[t] = at + (size_t)(gy_deps_end(f, t) - gy_deps_begin(f, t));
         at = v->after[t] + readers;
     }
     v->first[f->tasks] = at;
@@ -113,15 +114,14 @@ static bool fill_ties(gy_level *v, const gy_plan *p, size_t *next)
     bool done = true;
     lay_out(v, f, next);
     for (uint32_t t = 0; t < f->tasks && done; t++)
-        for (size_t i = f->dep_first[t]; i < f->dep_first[t + 1] && done; i++) {
-            const gy_dep *d = &f->dep[i];
+        for (const gy_dep *d = gy_deps_begin(f, t); d < gy_deps_end(f, t) && done; d++) {
             uint64_t cost = 0, readers = v->first[d->from + 1] - v->after[d->from];
             if (d->kinds & GY_DEP_DATA && !gy_map_get(&known, (uint64_t)d->bytes, &cost)) {
                 cost = (uint64_t)typical_move(p, d->bytes);
                 done = gy_map_put(&known, (uint64_t)d->bytes, cost);
             }
             gy_ticks each = (gy_ticks)(readers > p->workers ? (wide)cost * p->workers / readers : cost);
-            v->tie.at[v->first[t] + (i - f->dep_first[t])] = (gy_tie){ d->from, each };
+            v->tie.at[v->first[t] + (size_t)(d - gy_deps_begin(f, t))] = (gy_tie){ d->from, each };
             v->tie.at[next[d->from]++] = (gy_tie){ t, each };
         }
     gy_map_free(&known);
@@ -184,7 +184,7 @@ bool gy_levels_begin(gy_levels *l, const gy_plan *p, const gy_rank *rank, uint32
     gy_level *v = gy_levels_add(l, f->tasks);
     l->bands = bands;
     l->devices = p->devices;
-    bool done = next && v && gy_vec_add(&v->tie, 2 * f->dep_first[f->tasks] + 1) && gy_vec_add(&v->slice, f->tasks + 1);
+    bool done = next && v && gy_vec_add(&v->tie, 2 * f->deps + 1) && gy_vec_add(&v->slice, f->tasks + 1);
     done = done && fill_nodes(l, p) && fill_ties(v, p, next);
     gy_free(next);
     if (!done)

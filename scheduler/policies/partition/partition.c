@@ -172,8 +172,7 @@ static void rank_again(const gy_plan *p, const uint32_t *device, gy_rank *rank)
         gy_ticks time = gy_plan_team(p, t) ? 0 : gy_plan_time(p, f->task[t].node, device[t]);
         uint32_t here = p->machine->device[device[t]].memory;
         rank[t] += time;
-        for (size_t i = f->dep_first[t]; i < f->dep_first[t + 1]; i++) {
-            const gy_dep *d = &f->dep[i];
+        for (const gy_dep *d = gy_deps_begin(f, t); d < gy_deps_end(f, t); d++) {
             uint32_t there = p->machine->device[device[d->from]].memory;
             gy_rank r = rank[t];
             if (d->kinds & GY_DEP_DATA && here != there)

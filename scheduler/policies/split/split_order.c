@@ -59,8 +59,8 @@ static bool add_arcs(builder *b)
     uint64_t ignored;
     bool done = true;
     for (uint32_t t = 0; t < f->tasks && done; t++)
-        for (size_t i = f->dep_first[t]; i < f->dep_first[t + 1] && done; i++) {
-            arc a = { b->l->unit_of[f->dep[i].from], b->l->unit_of[t] };
+        for (const gy_dep *d = gy_deps_begin(f, t); d < gy_deps_end(f, t) && done; d++) {
+            arc a = { b->l->unit_of[d->from], b->l->unit_of[t] };
             uint64_t key = (uint64_t)a.from << 32 | a.to;
             if (a.from == a.to || a.from == GY_NONE || a.to == GY_NONE || gy_map_get(&b->seen, key, &ignored))
                 continue;

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Making a flow: loops unrolled, names resolved to values. */
 #include "base/error.h"
+#include "base/map.h"
 #include "graph/flow/flow_build.h"
 #include "graph/phase.h"
 
 #include <string.h>
 
-enum { STEPS_PER_USE = 2 }; /* over pieces of buffers, for each dependency that is allowed */
+enum {
+    STEPS_PER_USE = 2, /* over pieces of buffers, for each dependency that is allowed */
+    SHARED = 8         /* predecessors of a list that is worth looking for equal ones */
+};
 
 typedef struct builder {
     const gantry_graph *graph;
@@ -18,6 +22,7 @@ typedef struct builder {
     GY_VEC(gy_value) values;
     GY_VEC(uint32_t) names; /* by value: buffers whose name means it now */
     GY_VEC(gy_dep) deps;
+    gy_map lists;  /* hash of a long list -> the list */
     bool *touched; /* by buffer: something writes or carries it, or it begins undefined */
     uint32_t next_task;
     size_t next_access;
@@ -75,6 +80,7 @@ static bool allocate(builder *b, uint32_t tasks, uint32_t accesses)
     gy_flow *f = b->flow;
     f->task = array(tasks, sizeof *f->task, &ok);
     f->access = array(accesses, sizeof *f->access, &ok);
+    f->list = array(tasks, sizeof *f->list, &ok);
     f->dep_first = array((uint64_t)tasks + 1, sizeof *f->dep_first, &ok);
     f->entry = array(buffers, sizeof *f->entry, &ok);
     f->exit = array(buffers, sizeof *f->exit, &ok);
@@ -246,7 +252,7 @@ static bool uses_alias(const builder *b, const gy_node *n)
 static gantry_status check_dependencies(const builder *b, const gy_node *n, gantry_error *err)
 {
     int64_t most = gy_graph_most_uses(b->graph, b->flow->tasks);
-    if ((int64_t)(b->deps.count + b->track.deps.found.count) <= most)
+    if ((int64_t)(b->flow->deps + b->track.deps.found.count) <= most)
         return GANTRY_OK;
     return gy_graph_fail(
         b->graph, n->origin, err, GANTRY_E_GRAPH,
@@ -255,17 +261,40 @@ static gantry_status check_dependencies(const builder *b, const gy_node *n, gant
         n->id, (long long)most);
 }
 
+/* An earlier list that is equal to what was found, if both are long; else a list that there is not yet. */
+static uint32_t find_list(builder *b, uint64_t hash)
+{
+    const gy_flow *f = b->flow;
+    size_t count = b->track.deps.found.count, bytes = count * sizeof(gy_dep);
+    uint64_t list;
+    if (count < SHARED || !gy_map_get(&b->lists, hash, &list) || f->dep_first[list + 1] - f->dep_first[list] != count ||
+        memcmp(b->deps.at + f->dep_first[list], b->track.deps.found.at, bytes) != 0)
+        return f->lists;
+    return (uint32_t)list;
+}
+
+static bool add_list(builder *b, uint64_t hash)
+{
+    gy_flow *f = b->flow;
+    const gy_dep_set *deps = &b->track.deps;
+    size_t first = b->deps.count, count = deps->found.count;
+    if (!gy_vec_add(&b->deps, count) || (count >= SHARED && !gy_map_put(&b->lists, hash, f->lists)))
+        return false;
+    if (count)
+        memcpy(b->deps.at + first, deps->found.at, count * sizeof *deps->found.at);
+    f->dep_first[++f->lists] = b->deps.count;
+    return true;
+}
+
 static bool finish_task(builder *b, uint32_t task)
 {
     gy_dep_set *deps = &b->track.deps;
     gy_dep_set_sort(deps);
-    size_t first = b->deps.count;
-    if (deps->failed || !gy_vec_add(&b->deps, deps->found.count))
-        return false;
-    if (deps->found.count)
-        memcpy(b->deps.at + first, deps->found.at, deps->found.count * sizeof *deps->found.at);
-    b->flow->dep_first[task + 1] = b->deps.count;
-    return true;
+    size_t count = deps->found.count;
+    uint64_t hash = count < SHARED ? 0 : gy_hash_bytes(deps->found.at, count * sizeof *deps->found.at, 0);
+    b->flow->list[task] = find_list(b, hash);
+    b->flow->deps += count;
+    return !deps->failed && (b->flow->list[task] < b->flow->lists || add_list(b, hash));
 }
 
 static gantry_status add_task(builder *b, uint32_t node, uint32_t iteration, gantry_error *err)
@@ -395,7 +424,7 @@ static gantry_status build(builder *b, gantry_error *err)
 {
     uint32_t tasks = 0, accesses = 0;
     GY_TRY(gy_flow_count(b->graph, &tasks, &accesses, err));
-    if (!allocate(b, tasks, accesses) || !add_buffers(b))
+    if (!allocate(b, tasks, accesses) || !gy_vec_reserve(&b->deps, 1) || !add_buffers(b))
         return gy_fail_nomem(err);
     place_tasks(b);
     int64_t most = gy_graph_most_uses(b->graph, tasks);
@@ -416,6 +445,7 @@ gantry_status gy_flow_make(gy_flow **flow, const gantry_graph *graph, gantry_err
     gy_vec_free(&b.values);
     gy_vec_free(&b.names);
     gy_vec_free(&b.deps);
+    gy_map_free(&b.lists);
     if (status) {
         gy_flow_free(b.flow);
         return status;
@@ -431,6 +461,7 @@ void gy_flow_free(gy_flow *flow)
     gy_free(flow->value);
     gy_free(flow->task);
     gy_free(flow->access);
+    gy_free(flow->list);
     gy_free(flow->dep_first);
     gy_free(flow->dep);
     gy_free(flow->entry);

@@ -10,6 +10,9 @@
  * then the topological order that takes, of the tasks that are ready, the one added first. A circle is an error that
  * names its nodes. `after` between nodes of one loop joins equal iterations, else all iterations of both.
  *
+ * Many readers of what many wrote have the same predecessors. Long lists that are equal are kept once, so that n
+ * readers of n parts take room for n dependencies, not for n * n; what follows from a list can be worked out once, too.
+ *
  * For a loop of N iterations with carry {prev: next}:  prev in iteration 0 is prev's value before the loop, in
  * iteration k > 0 it is next's value of iteration k-1; next in iteration 0 is next's value before the loop (a fresh
  * unwritten one if both names already mean the same value), in iteration k > 0 a fresh unwritten value. After the loop
@@ -54,8 +57,11 @@ struct gy_flow {
     uint32_t tasks;
     gy_flow_access *access;
     size_t accesses;
-    size_t *dep_first; /* tasks + 1: predecessors of task t are dep[dep_first[t] .. dep_first[t+1]), by `from` */
+    uint32_t *list; /* per task: the list of its predecessors */
+    uint32_t lists;
+    size_t *dep_first; /* lists + 1: list l is dep[dep_first[l] .. dep_first[l + 1]), by `from` */
     gy_dep *dep;
+    size_t deps;            /* of all tasks: a list counts as often as tasks have it */
     uint32_t *entry, *exit; /* per buffer: the value its name means at the start and at the end of a start */
 };
 typedef struct gy_flow gy_flow;
@@ -68,6 +74,28 @@ typedef struct gy_flow gy_flow;
  * O(accesses log n) by interval maps. */
 gantry_status gy_flow_make(gy_flow **flow, const gantry_graph *graph, gantry_error *err);
 void gy_flow_free(gy_flow *flow);
+
+/* The predecessors of a task, by `from`. */
+static inline const gy_dep *gy_deps_begin(const gy_flow *f, uint32_t task)
+{
+    return f->dep + f->dep_first[f->list[task]];
+}
+static inline const gy_dep *gy_deps_end(const gy_flow *f, uint32_t task)
+{
+    return f->dep + f->dep_first[f->list[task] + 1];
+}
+
+/* The other direction: which lists a task is in, and which tasks have a list; numbers rise. */
+typedef struct gy_followers {
+    size_t *list_first; /* tasks + 1: task t is in list[list_first[t] .. list_first[t + 1]) */
+    uint32_t *list;
+    size_t *member_first; /* lists + 1: list l is that of member[member_first[l] .. member_first[l + 1]) */
+    uint32_t *member;
+} gy_followers;
+
+/* false: out of memory; to be freed all the same. */
+bool gy_followers_make(gy_followers *followers, const gy_flow *flow);
+void gy_followers_free(gy_followers *followers);
 
 static inline const gy_access *gy_flow_access_of(const gantry_graph *g, const gy_flow *f, size_t i)
 {

@@ -6,9 +6,8 @@
 
 typedef struct sorter {
     gy_flow *flow;
-    size_t *next_first; /* successors of t: next[next_first[t] .. next_first[t + 1]) */
-    uint32_t *next;
-    uint32_t *waits; /* predecessors that are not listed yet */
+    gy_followers followers;
+    uint32_t *waits; /* per list of predecessors: those that are not listed yet */
     uint32_t *heap, heap_count;
     uint32_t *order; /* tasks as they come */
     uint32_t *rank;  /* the inverse */
@@ -46,43 +45,41 @@ static uint32_t pop(sorter *s)
 static bool allocate(sorter *s)
 {
     uint32_t tasks = s->flow->tasks;
-    s->next_first = gy_calloc((size_t)tasks + 2, sizeof *s->next_first);
-    s->next = gy_calloc(s->flow->dep_first[tasks], sizeof *s->next);
-    s->waits = gy_calloc(tasks, sizeof *s->waits);
+    s->waits = gy_calloc(s->flow->lists, sizeof *s->waits);
     s->heap = gy_calloc(tasks, sizeof *s->heap);
     s->order = gy_calloc(tasks, sizeof *s->order);
     s->rank = gy_calloc(tasks, sizeof *s->rank);
-    return s->next_first && s->next && s->waits && s->heap && s->order && s->rank;
+    return gy_followers_make(&s->followers, s->flow) && s->waits && s->heap && s->order && s->rank;
 }
 
-static void find_successors(sorter *s)
+static bool is_waiting(const sorter *s, uint32_t task)
 {
-    const gy_flow *f = s->flow;
-    for (size_t i = 0; i < f->dep_first[f->tasks]; i++)
-        s->next_first[f->dep[i].from + 2]++;
-    for (size_t t = 2; t < (size_t)f->tasks + 2; t++)
-        s->next_first[t] += s->next_first[t - 1];
-    for (uint32_t t = 0; t < f->tasks; t++) {
-        s->waits[t] = (uint32_t)(f->dep_first[t + 1] - f->dep_first[t]);
-        for (size_t i = f->dep_first[t]; i < f->dep_first[t + 1]; i++)
-            s->next[s->next_first[f->dep[i].from + 1]++] = t;
-    }
+    return s->waits[s->flow->list[task]] > 0;
+}
+
+static void push_members(sorter *s, uint32_t list)
+{
+    for (size_t i = s->followers.member_first[list]; i < s->followers.member_first[list + 1]; i++)
+        push(s, s->followers.member[i]);
 }
 
 /* How many tasks could be listed: all of them unless there is a circle. */
 static uint32_t list_tasks(sorter *s)
 {
+    const gy_flow *f = s->flow;
     uint32_t listed = 0;
-    for (uint32_t t = 0; t < s->flow->tasks; t++)
-        if (s->waits[t] == 0)
-            push(s, t);
+    for (uint32_t l = 0; l < f->lists; l++) {
+        s->waits[l] = (uint32_t)(f->dep_first[l + 1] - f->dep_first[l]);
+        if (s->waits[l] == 0)
+            push_members(s, l);
+    }
     while (s->heap_count > 0) {
         uint32_t t = pop(s);
         s->rank[t] = listed;
         s->order[listed++] = t;
-        for (size_t i = s->next_first[t]; i < s->next_first[t + 1]; i++)
-            if (--s->waits[s->next[i]] == 0)
-                push(s, s->next[i]);
+        for (size_t i = s->followers.list_first[t]; i < s->followers.list_first[t + 1]; i++)
+            if (--s->waits[s->followers.list[i]] == 0)
+                push_members(s, s->followers.list[i]);
     }
     return listed;
 }
@@ -93,9 +90,9 @@ static uint32_t list_tasks(sorter *s)
 static uint32_t unlisted_before(const sorter *s, uint32_t t)
 {
     const gy_flow *f = s->flow;
-    for (size_t i = f->dep_first[t]; i < f->dep_first[t + 1]; i++)
-        if (s->waits[f->dep[i].from] > 0)
-            return f->dep[i].from;
+    for (const gy_dep *d = gy_deps_begin(f, t); d < gy_deps_end(f, t); d++)
+        if (is_waiting(s, d->from))
+            return d->from;
     return t;
 }
 
@@ -113,7 +110,7 @@ enum { SHOWN = 8 };
 static gantry_status say_circle(sorter *s, const gantry_graph *g, gantry_error *err)
 {
     uint32_t t = 0, length = 0, least = 0;
-    while (s->waits[t] == 0)
+    while (!is_waiting(s, t))
         t++;
     memset(s->rank, 0, s->flow->tasks * sizeof *s->rank); /* visited */
     for (; s->rank[t] == 0; t = unlisted_before(s, t))
@@ -149,7 +146,7 @@ static int before(const gy_dep *a, const gy_dep *b)
     return a->from < b->from;
 }
 
-/* The predecessors of one task, with new numbers, by `from`: few, and nearly sorted. */
+/* A list of predecessors, with new numbers, by `from`: few, and nearly sorted. */
 static void copy_deps(gy_dep *to, const gy_dep *from, size_t count, const uint32_t *rank)
 {
     for (size_t i = 0; i < count; i++) {
@@ -166,27 +163,26 @@ static bool renumber(sorter *s)
 {
     gy_flow *f = s->flow;
     gy_task *task = gy_calloc(f->tasks, sizeof *task);
-    gy_dep *dep = gy_calloc(f->dep_first[f->tasks], sizeof *dep);
-    size_t *dep_first = gy_calloc((size_t)f->tasks + 1, sizeof *dep_first);
-    if (!task || !dep || !dep_first) {
+    gy_dep *dep = gy_calloc(f->dep_first[f->lists], sizeof *dep);
+    uint32_t *list = gy_calloc(f->tasks, sizeof *list);
+    if (!task || !dep || !list) {
         gy_free(task);
         gy_free(dep);
-        gy_free(dep_first);
+        gy_free(list);
         return false;
     }
     for (uint32_t i = 0; i < f->tasks; i++) {
-        uint32_t t = s->order[i];
-        size_t count = f->dep_first[t + 1] - f->dep_first[t];
-        task[i] = f->task[t];
-        copy_deps(dep + dep_first[i], f->dep + f->dep_first[t], count, s->rank);
-        dep_first[i + 1] = dep_first[i] + count;
+        task[i] = f->task[s->order[i]];
+        list[i] = f->list[s->order[i]];
     }
+    for (uint32_t l = 0; l < f->lists; l++)
+        copy_deps(dep + f->dep_first[l], f->dep + f->dep_first[l], f->dep_first[l + 1] - f->dep_first[l], s->rank);
     gy_free(f->task);
     gy_free(f->dep);
-    gy_free(f->dep_first);
+    gy_free(f->list);
     f->task = task;
     f->dep = dep;
-    f->dep_first = dep_first;
+    f->list = list;
     return true;
 }
 
@@ -198,14 +194,12 @@ gantry_status gy_flow_sort(gy_flow *flow, const gantry_graph *graph, gantry_erro
         status = gy_fail_nomem(err);
         goto free_sorter;
     }
-    find_successors(&s);
     if (list_tasks(&s) < flow->tasks)
         status = say_circle(&s, graph, err);
     else if (!renumber(&s))
         status = gy_fail_nomem(err);
 free_sorter:
-    gy_free(s.next_first);
-    gy_free(s.next);
+    gy_followers_free(&s.followers);
     gy_free(s.waits);
     gy_free(s.heap);
     gy_free(s.order);

@@ -438,8 +438,7 @@ static void compare_order(const ref_flow *f, const gy_flow *flow, const int *ref
     memset(closed, 0, sizeof closed);
     for (uint32_t t = 0; t < flow->tasks; t++) {
         uint32_t last = UINT32_MAX;
-        for (size_t i = flow->dep_first[t]; i < flow->dep_first[t + 1]; i++) {
-            const gy_dep *d = &flow->dep[i];
+        for (const gy_dep *d = gy_deps_begin(flow, t); d < gy_deps_end(flow, t); d++) {
             assert_quietly(d->from < t && (last == UINT32_MAX || d->from > last));
             last = d->from;
             /* Predecessors come first, so theirs are closed. */
@@ -456,8 +455,8 @@ static void compare_order(const ref_flow *f, const gy_flow *flow, const int *ref
             if (closed[u][t] != f->before[ref[u]][ref[t]])
                 ck_abort_msg("task %d %s task %d", ref[u], closed[u][t] ? "need not precede" : "must precede", ref[t]);
             bool linked = false;
-            for (size_t i = flow->dep_first[t]; i < flow->dep_first[t + 1]; i++)
-                linked |= flow->dep[i].from == u;
+            for (const gy_dep *d = gy_deps_begin(flow, t); d < gy_deps_end(flow, t); d++)
+                linked |= d->from == u;
             assert_quietly(linked || f->bytes[ref[u]][ref[t]] == 0);
         }
     }

@@ -103,8 +103,8 @@ static bool has_circle(const uint32_t *cluster, uint32_t clusters)
         some = false;
         memset(held, 0, clusters);
         for (uint32_t t = 0; t < f->tasks; t++)
-            for (size_t i = f->dep_first[t]; i < f->dep_first[t + 1]; i++) {
-                uint32_t from = cluster[f->dep[i].from];
+            for (const gy_dep *d = gy_deps_begin(f, t); d < gy_deps_end(f, t); d++) {
+                uint32_t from = cluster[d->from];
                 if (from != cluster[t] && !gone[from])
                     held[cluster[t]] = 1;
             }

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/place/arrivals.h"
+
+#include "scheduler/cost/cost.h"
+
+enum { UNKNOWN = -1 };
+
+/* ---- one list, one memory ---- */
+
+/* Times of transfers to one memory that were worked out last: a reader of many parts asks for the same few again and
+ * again, and each takes a division of 128 bits. */
+enum { KEPT = 16 };
+typedef struct transfers {
+    uint32_t memory;
+    struct {
+        uint32_t from; /* 1 + the memory; 0: none yet */
+        int64_t bytes;
+        gy_ticks time;
+    } kept[KEPT];
+} transfers;
+
+static gy_ticks transfer_time(const gy_plan *p, transfers *a, uint32_t from, int64_t bytes)
+{
+    uint32_t i = from % KEPT;
+    if (a->kept[i].from != from + 1 || a->kept[i].bytes != bytes) {
+        a->kept[i].time = gy_transfer_time(p, from, a->memory, bytes);
+        a->kept[i].from = from + 1;
+        a->kept[i].bytes = bytes;
+    }
+    return a->kept[i].time;
+}
+
+/* When what `from` made can be in the memory. */
+static gy_ticks arrival(const gy_plan *p, const gy_dep *dep, transfers *a)
+{
+    if (p->placed.device[dep->from] == GY_NONE)
+        return 0;
+    if (!(dep->kinds & GY_DEP_DATA))
+        return p->placed.finish[dep->from];
+    const gy_team *team = gy_plan_team(p, dep->from);
+    if (!team)
+        return p->placed.finish[dep->from] +
+               transfer_time(p, a, p->machine->device[p->placed.device[dep->from]].memory, dep->bytes);
+    gy_ticks best = GY_TICKS_MAX;
+    for (uint32_t i = 0; i < team->ranks; i++) {
+        gy_ticks t = transfer_time(p, a, p->machine->device[team->device[i]].memory, dep->bytes);
+        best = t < best ? t : best;
+    }
+    return p->placed.finish[dep->from] + best;
+}
+
+static gy_ticks last_arrival(const gy_plan *p, uint32_t task, uint32_t memory)
+{
+    transfers a = { .memory = memory };
+    gy_ticks last = 0;
+    for (const gy_dep *d = gy_deps_begin(p->flow, task); d < gy_deps_end(p->flow, task); d++) {
+        gy_ticks t = arrival(p, d, &a);
+        last = t > last ? t : last;
+    }
+    return last;
+}
+
+/* ---- lists that tasks share ---- */
+
+static uint32_t number_rows(gy_arrivals *x, const gy_flow *f)
+{
+    uint32_t rows = 0;
+    for (uint32_t l = 0; l < f->lists; l++) {
+        size_t members = x->follower.member_first[l + 1] - x->follower.member_first[l];
+        x->row[l] = members > 1 ? rows++ : GY_NONE;
+    }
+    return rows;
+}
+
+bool gy_arrivals_init(gy_arrivals *arrivals, const gy_plan *p)
+{
+    gy_arrivals *x = arrivals;
+    if (p->flow->lists == p->flow->tasks)
+        return true; /* no list is shared */
+    x->row = gy_calloc((size_t)p->flow->lists + 1, sizeof *x->row);
+    if (!gy_followers_make(&x->follower, p->flow) || !x->row)
+        return false;
+    size_t entries = (size_t)number_rows(x, p->flow) * p->machine->memories;
+    x->at = gy_calloc(entries + 1, sizeof *x->at);
+    for (size_t i = 0; x->at && i < entries; i++)
+        x->at[i] = UNKNOWN;
+    return x->at;
+}
+
+void gy_arrivals_free(gy_arrivals *arrivals)
+{
+    gy_free(arrivals->row);
+    gy_free(arrivals->at);
+    gy_followers_free(&arrivals->follower);
+    *arrivals = (gy_arrivals){ 0 };
+}
+
+void gy_arrivals_changed(gy_plan *p, uint32_t task)
+{
+    gy_arrivals *x = p->placed.arrivals;
+    if (!x->row)
+        return;
+    for (size_t i = x->follower.list_first[task]; i < x->follower.list_first[task + 1]; i++) {
+        uint32_t row = x->row[x->follower.list[i]], memories = p->machine->memories;
+        for (uint32_t m = 0; row != GY_NONE && m < memories; m++)
+            x->at[(size_t)row * memories + m] = UNKNOWN;
+    }
+}
+
+gy_ticks gy_arrivals_ready(const gy_plan *p, uint32_t task, uint32_t memory)
+{
+    const gy_arrivals *x = p->placed.arrivals;
+    uint32_t row = x->row ? x->row[p->flow->list[task]] : GY_NONE;
+    if (row == GY_NONE)
+        return last_arrival(p, task, memory);
+    gy_ticks *known = &x->at[(size_t)row * p->machine->memories + memory];
+    if (*known == UNKNOWN)
+        *known = last_arrival(p, task, memory);
+    return *known;
+}

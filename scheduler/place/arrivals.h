@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * When the data of a task can be in a memory, by what is placed so far. Tasks with the same long list of predecessors
+ * (flow.h) share the answer: it is worked out once for each memory, and again only when a predecessor was placed or
+ * taken back. So n readers of what n tasks wrote take n steps, not n * n.
+ */
+#ifndef GY_SCHEDULER_PLACE_ARRIVALS_H
+#define GY_SCHEDULER_PLACE_ARRIVALS_H
+
+#include "scheduler/plan/plan.h"
+
+/* For the lists of a flow that several tasks have. */
+typedef struct gy_arrivals {
+    uint32_t *row;         /* per list: its row of `at`, or GY_NONE: only one task has it */
+    gy_ticks *at;          /* rows x memories; below 0: not known */
+    gy_followers follower; /* which lists change when a task is placed */
+} gy_arrivals;
+
+/* false: out of memory; to be freed all the same. */
+bool gy_arrivals_init(gy_arrivals *arrivals, const gy_plan *p);
+void gy_arrivals_free(gy_arrivals *arrivals);
+/* The task was placed or taken back. */
+void gy_arrivals_changed(gy_plan *p, uint32_t task);
+/* When all that predecessors made for the task can be in the memory; predecessors without a place are left out. */
+gy_ticks gy_arrivals_ready(const gy_plan *p, uint32_t task, uint32_t memory);
+
+#endif

@@ -282,7 +282,8 @@ GANTRY_API void gantry_node_priority(gantry_graph *graph, gantry_node node, int 
 GANTRY_API void gantry_node_cost(gantry_graph *graph, gantry_node node, double flops, double bytes);
 /** The time on every device, or on those whose id or kind is `device` (id beats kind, both beat NULL). */
 GANTRY_API void gantry_node_time(gantry_graph *graph, gantry_node node, const char *device, double time_us);
-/** How much of a device the node fills, 0 to 1. Default 1. A hint: it is checked and kept, and nothing uses it yet. */
+/** How much of a device the node can use at most, above 0, to 1. Default 1. On a GPU with several lanes, others compute
+ *  beside it in what it leaves. */
 GANTRY_API void gantry_node_share(gantry_graph *graph, gantry_node node, double share);
 GANTRY_API void gantry_node_scratch(gantry_graph *graph, gantry_node node, int64_t bytes);
 

@@ -72,8 +72,9 @@ gantry_status gy_plan_capacity(gy_plan *p, const char *max_memory, gantry_error 
 static bool spreads(const gy_plan *p, uint32_t task)
 {
     uint32_t device = p->placed.device[task];
-    gy_ticks time = gy_plan_time(p, p->flow->task[task].node, device);
-    return p->machine->contention && gy_device_overlap(&p->machine->device[device], time) > 0;
+    uint32_t node = p->flow->task[task].node;
+    return p->machine->contention && gy_device_overlaps(&p->machine->device[device], gy_plan_time(p, node, device),
+                                                        gy_plan_spare(p, node, device));
 }
 
 /* Scratch is no instance: each lane of a device has as much as the largest node that runs there asks; the first of the

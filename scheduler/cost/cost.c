@@ -124,6 +124,20 @@ static void cost_node(gy_plan *p, const tables *found, uint32_t node, uint32_t d
     }
 }
 
+/* What nodes leave of a device is what the graph says: `share`. */
+static bool find_spare(gy_plan *p)
+{
+    size_t nodes = p->graph->nodes.count;
+    bool any = false;
+    for (uint32_t n = 0; n < nodes && !any; n++)
+        any = gy_plan_share(p, n) < GY_WHOLE_DEVICE;
+    p->cost.spare = any ? gy_calloc(nodes * p->devices + 1, sizeof *p->cost.spare) : NULL;
+    for (uint32_t n = 0; n < nodes && p->cost.spare; n++)
+        for (uint32_t d = 0; d < p->devices; d++)
+            p->cost.spare[(size_t)n * p->devices + d] = (uint16_t)(GY_WHOLE_DEVICE - gy_plan_share(p, n));
+    return !any || p->cost.spare;
+}
+
 gantry_status gy_plan_cost(gy_plan *p, gantry_error *err)
 {
     size_t nodes = p->graph->nodes.count;
@@ -142,7 +156,7 @@ gantry_status gy_plan_cost(gy_plan *p, gantry_error *err)
             cost_node(p, &t, n, d);
     }
     gy_free((void *)t.of);
-    return gy_plan_eligible(p, err);
+    return find_spare(p) ? gy_plan_eligible(p, err) : gy_fail_nomem(err);
 }
 
 gy_ticks gy_transfer_time(const gy_plan *p, uint32_t from, uint32_t to, int64_t bytes)

@@ -81,6 +81,8 @@ static gy_draft_op task_op(const gy_lower *l, uint32_t task)
     d.op = (gy_op){ .kind = (uint8_t)kind, .node = t->node, .iteration = t->iteration };
     d.op.duration = p->placed.finish[task] - p->placed.start[task];
     d.op.provenance = p->cost.provenance[(size_t)t->node * p->devices + p->placed.device[task]];
+    if (d.lane == GY_LANE_COMPUTE)
+        d.op.spare = (uint16_t)gy_plan_spare(p, t->node, p->placed.device[task]);
     return d;
 }
 

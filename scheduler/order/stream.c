@@ -153,11 +153,11 @@ static bool nth_lane(stream *st, uint32_t device, uint8_t kind, size_t n, uint32
 
 /* ---- computing ---- */
 
-static bool is_small(const gy_plan *p, const gy_draft_op *d)
+static bool overlaps(const gy_plan *p, const gy_draft_op *d)
 {
     if (p->one_lane && p->one_lane[d->device])
         return false;
-    return p->machine->contention && gy_device_overlap(&p->machine->device[d->device], d->op.duration) > 0;
+    return p->machine->contention && gy_device_overlaps(&p->machine->device[d->device], d->op.duration, d->op.spare);
 }
 
 /* The lane whose last op this one waits for; GY_NONE: there is none. */
@@ -202,10 +202,10 @@ static bool choose_compute_lane(stream *st, const gy_draft_op *d, uint32_t posit
 {
     queues *q = &st->of[d->device * 3 + GY_LANE_COMPUTE];
     gy_ticks ready = ready_at(st, position);
-    bool small = is_small(st->p, d);
-    *lane_id = small ? lane_behind(st, q, position) : GY_NONE;
+    bool any = overlaps(st->p, d);
+    *lane_id = any ? lane_behind(st, q, position) : GY_NONE;
     if (*lane_id == GY_NONE &&
-        !(small ? free_lane(st, q, d, ready, lane_id) : nth_lane(st, d->device, GY_LANE_COMPUTE, 0, lane_id)))
+        !(any ? free_lane(st, q, d, ready, lane_id) : nth_lane(st, d->device, GY_LANE_COMPUTE, 0, lane_id)))
         return false;
     lane *l = &st->lanes.at[*lane_id];
     l->tail = position;

@@ -62,9 +62,9 @@ static void note(gy_plan *p, const gy_try *t)
 
 void gy_place_again(const gy_plan *p, uint32_t task, gy_try *t)
 {
-    gy_ticks time = gy_plan_time(p, node_of(p, task), t->device);
-    t->start = gy_gaps_find(&p->placed.gap[t->device], t->ready, time);
-    t->finish = t->start + time;
+    uint32_t node = node_of(p, task);
+    t->start = gy_gaps_find(&p->placed.gap[t->device], t->ready, gy_plan_hold(p, node, t->device));
+    t->finish = t->start + gy_plan_time(p, node, t->device);
 }
 
 gy_try gy_place_try(gy_plan *p, uint32_t task, uint32_t device)
@@ -114,7 +114,7 @@ gantry_status gy_place_at(gy_plan *p, uint32_t task, const gy_try *t, gantry_err
         return gy_fail_nomem(err);
     if (t->finish >= GY_TICKS_MAX)
         return too_long(p, task, err);
-    if (!gy_gaps_take(&p->placed.gap[t->device], t->start, t->finish - t->start))
+    if (!gy_gaps_take(&p->placed.gap[t->device], t->start, gy_plan_hold(p, node, t->device)))
         return gy_fail_nomem(err);
     p->placed.device[task] = t->device;
     p->placed.start[task] = t->start;
@@ -128,7 +128,7 @@ void gy_place_undo(gy_plan *p, uint32_t task)
 {
     uint32_t node = node_of(p, task), group = p->cost.group[node];
     gy_gaps_give(&p->placed.gap[p->placed.device[task]], p->placed.start[task],
-                 p->placed.finish[task] - p->placed.start[task]);
+                 gy_plan_hold(p, node, p->placed.device[task]));
     p->placed.device[task] = GY_NONE;
     gy_arrivals_changed(p, task);
     if (!p->cost.pinned[node] || --p->placed.group_placed[group])

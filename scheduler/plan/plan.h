@@ -24,6 +24,7 @@ typedef struct gy_policy gy_policy;
 typedef struct gy_costs {
     gy_ticks *time;            /* nodes x devices; GY_TICKS_MAX where the node cannot run */
     uint8_t *provenance;       /* nodes x devices: gy_provenance of that time */
+    uint16_t *spare;           /* nodes x devices: thousandths of the device that are left to others; NULL: none ever */
     uint32_t *group;           /* per node: the first node of its `with` group */
     uint8_t *pinned;           /* per node: one device for all iterations (it has `with` or `apart`) */
     uint32_t **apart;          /* per group: count, then the groups it must keep away from; NULL: none */
@@ -163,6 +164,17 @@ static inline const gy_node *gy_plan_node(const gy_plan *p, uint32_t task)
 static inline gy_ticks gy_plan_time(const gy_plan *p, uint32_t node, uint32_t device)
 {
     return p->cost.time[(size_t)node * p->devices + device];
+}
+static inline uint32_t gy_plan_spare(const gy_plan *p, uint32_t node, uint32_t device)
+{
+    return p->cost.spare ? p->cost.spare[(size_t)node * p->devices + device] : 0;
+}
+/* How long the node keeps others from computing on the device. */
+static inline gy_ticks gy_plan_hold(const gy_plan *p, uint32_t node, uint32_t device)
+{
+    gy_ticks time = gy_plan_time(p, node, device);
+    return p->machine->contention ? gy_device_hold(&p->machine->device[device], time, gy_plan_spare(p, node, device))
+                                  : time;
 }
 static inline const gy_node_extra *gy_plan_extra(const gy_plan *p, uint32_t node)
 {

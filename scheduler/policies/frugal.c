@@ -301,7 +301,8 @@ static gantry_status place_task(frugal *f, const choice *c, gantry_error *err)
         return status;
     ending e = { p->placed.finish[task], task };
     uint32_t device = p->placed.device[task];
-    f->end[device] = p->placed.finish[task] > f->end[device] ? p->placed.finish[task] : f->end[device];
+    gy_ticks end = p->placed.start[task] + gy_plan_hold(p, p->flow->task[task].node, device);
+    f->end[device] = end > f->end[device] ? end : f->end[device];
     begin_task(f, task, p->machine->device[device].memory);
     f->open.at[c->place] = *gy_vec_last(&f->open);
     f->open.count--;

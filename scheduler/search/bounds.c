@@ -26,6 +26,16 @@ static gy_ticks fastest(const gy_model *m, uint32_t task)
     return best;
 }
 
+/* What it takes at least of the devices that it may run on. */
+static gy_ticks least_hold(const gy_model *m, uint32_t task)
+{
+    gy_ticks best = fastest(m, task);
+    for (uint32_t d = 0; d < m->devices && m->shares && best; d++)
+        if (gy_model_time(m, task, d) < GY_TICKS_MAX && gy_model_hold(m, task, d) < best)
+            best = gy_model_hold(m, task, d);
+    return best;
+}
+
 /* ---- tails ---- */
 
 /* The least time from the end of a task on device d to the end of everything, by way of one successor. */
@@ -163,7 +173,7 @@ static gantry_status bound_by_work(gy_model *m, gantry_error *err)
     if (!pieces)
         return gy_fail_nomem(err);
     for (uint32_t t = 0; t < m->tasks; t++) {
-        piece p = { m->head[t], fastest(m, t), shortest_tail(m, t) };
+        piece p = { m->head[t], least_hold(m, t), shortest_tail(m, t) };
         if (p.work)
             pieces[count++] = p;
         work += p.work;
@@ -196,7 +206,7 @@ static void find_step(gy_model *m)
 {
     gy_ticks step = 0;
     m->step = 1;
-    if (m->tasks > STEPS_UP_TO || m->team || m->roads) /* collectives and waiting take any time */
+    if (m->tasks > STEPS_UP_TO || m->team || m->roads || m->shares) /* collectives and waiting take any time */
         return;
     for (uint32_t t = 0; t < m->tasks; t++)
         for (uint32_t d = 0; d < m->devices; d++)

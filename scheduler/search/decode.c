@@ -138,7 +138,7 @@ static gy_ticks run_pool(gy_decode *d, const uint32_t *order, gy_ticks limit)
         d->finish[task] = end;
         d->before[task] = time ? d->latest[e] : GY_NONE;
         if (time) {
-            d->free_at[e] = end;
+            d->free_at[e] = start + gy_model_hold(m, task, e);
             d->latest[e] = task;
         }
         if (end >= makespan) {
@@ -236,7 +236,7 @@ static gy_ticks run_given(gy_decode *d, const uint32_t *order, gy_ticks limit)
             d->finish[task] = start + time;
             d->before[task] = time ? d->latest[e] : GY_NONE;
             if (time) {
-                d->free_at[e] = start + time;
+                d->free_at[e] = start + gy_model_hold(m, task, e);
                 d->latest[e] = task;
             }
         }

@@ -38,7 +38,7 @@ typedef struct exact {
 
 bool gy_exact_can(const gy_model *m)
 {
-    return m->tasks && m->tasks <= GY_EXACT_TASKS && !m->team && !m->bound_units && !m->overlong;
+    return m->tasks && m->tasks <= GY_EXACT_TASKS && !m->team && !m->bound_units && !m->shares && !m->overlong;
 }
 
 /* ---- devices that are alike ---- */

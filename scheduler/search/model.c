@@ -215,6 +215,7 @@ static bool is_pool(const gy_model *m)
 gantry_status gy_model_make(gy_model *m, gy_plan *plan, bool contention, gantry_error *err)
 {
     *m = (gy_model){ .plan = plan, .tasks = plan->flow->tasks, .devices = plan->devices, .time = plan->cost.time };
+    m->shares = plan->cost.spare != NULL;
     GY_TRY(find_kinds(m, err));
     GY_TRY(make_arcs(m, err));
     GY_TRY(find_teams(m, err));

@@ -38,6 +38,7 @@ typedef struct gy_model {
     /* tasks that are kept on one device: those of unit u are member[first_member[u] .. first_member[u + 1]) */
     uint32_t units, *unit, *member;
     size_t *first_member;
+    bool shares;      /* some task leaves others a part of its device */
     bool bound_units; /* some unit has several tasks, or must stay away from another */
 
     /* collectives: their devices follow from those of other tasks */
@@ -67,6 +68,10 @@ gantry_status gy_model_bounds(gy_model *m, gantry_error *err);
 static inline gy_ticks gy_model_time(const gy_model *m, uint32_t task, uint32_t device)
 {
     return m->time[m->row[task] + device];
+}
+static inline gy_ticks gy_model_hold(const gy_model *m, uint32_t task, uint32_t device)
+{
+    return m->shares ? gy_plan_hold(m->plan, m->plan->flow->task[task].node, device) : gy_model_time(m, task, device);
 }
 static inline gy_ticks gy_model_move(const gy_model *m, uint32_t size, uint32_t from, uint32_t to)
 {

@@ -156,10 +156,11 @@ static gantry_status solve(search *x, gantry_error *err)
     if (!gy_exact_can(&x->model) || (!asked && x->model.tasks > SMALL)) {
         if (!asked)
             return GANTRY_OK;
-        return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL,
-                       "no optimum for %u tasks: branch and bound takes up to %d, without collectives, \"with\" and "
-                       "\"apart\"; leave \"optimal\" off",
-                       x->model.tasks, GY_EXACT_TASKS);
+        return gy_fail(
+            err, GANTRY_E_UNSUPPORTED, NULL,
+            "no optimum for %u tasks: branch and bound takes up to %d, without collectives, \"share\", \"with\" and "
+            "\"apart\"; leave \"optimal\" off",
+            x->model.tasks, GY_EXACT_TASKS);
     }
     gy_candidate_copy(&x->now, &x->best);
     gantry_status status =

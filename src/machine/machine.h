@@ -214,6 +214,22 @@ static inline gy_ticks gy_device_overlap(const gy_device *d, gy_ticks duration)
     return d->gpu && d->lanes > 1 && duration <= 2 * d->launch ? launch : 0;
 }
 
+/* May others compute on the device while the op does? */
+static inline bool gy_device_overlaps(const gy_device *d, gy_ticks duration, uint32_t spare)
+{
+    return gy_device_overlap(d, duration) > 0 || (spare > 0 && d->gpu && d->lanes > 1);
+}
+
+/* How long an op that leaves `spare` thousandths of the device keeps others from computing there: a GPU with several
+ * lanes carries out others beside it, so that it takes the device for a part of its duration. */
+static inline gy_ticks gy_device_hold(const gy_device *d, gy_ticks duration, uint32_t spare)
+{
+    if (!spare || !d->gpu || d->lanes < 2 || duration >= GY_TICKS_MAX)
+        return duration;
+    gy_ticks used = 1000 - (gy_ticks)spare, hold = duration / 1000 * used + duration % 1000 * used / 1000;
+    return hold || !duration ? hold : 1;
+}
+
 /* Never NULL; kind NONE if there is none. Machines that pass the reader have a route between every two memories. */
 const gy_route *gy_machine_route(const gantry_machine *m, uint32_t from, uint32_t to);
 /* The latency phase: the time of 0 bytes. RELAY and STAGED: the sum of the hops. NONE: GY_TICKS_MAX. */

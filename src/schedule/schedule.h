@@ -96,8 +96,11 @@ typedef struct gy_op {
     gy_ticks duration;   /* alone: compute, or a collective as a whole. Copies: from the route and bytes, here too */
     gy_ticks start, end; /* predicted, with contention */
     uint8_t provenance;  /* gy_provenance of `duration` */
+    uint16_t spare;      /* thousandths of its device that it leaves to others; 0: it fills the device */
     bool repeat; /* the task was carried out before, and is again, for rows that are gone: not the task's own op */
 } gy_op;
+
+enum { GY_WHOLE_DEVICE = 1000 }; /* thousandths */
 
 typedef enum gy_provenance { GY_COST_GIVEN, GY_COST_MEASURED, GY_COST_ROOFLINE } gy_provenance;
 

@@ -16,15 +16,16 @@ typedef enum gy_sim_phase { GY_SIM_WORK, GY_SIM_LATENCY, GY_SIM_FLOW, GY_SIM_LAU
 
 typedef struct gy_sim_job {
     uint32_t item;
-    uint8_t phase;       /* gy_sim_phase: what ends at `time` */
-    bool unhindered;     /* flow: at its cap ever since it began, so it ends after `alone` */
-    bool open;           /* flow, while rates are computed: not fixed yet */
-    uint32_t heap_index; /* in gy_sim.queue */
-    gy_ticks time;       /* of its next event */
-    /* Flows. */
+    uint8_t phase;          /* gy_sim_phase: what ends at `time` */
+    bool unhindered;        /* flow: at its cap ever since it began, so it ends after `alone` */
+    bool open;              /* flow, while rates are computed: not fixed yet */
+    uint32_t heap_index;    /* in gy_sim.queue */
+    gy_ticks time;          /* of its next event */
+    uint32_t taken, wanted; /* of its engine, in thousandths */
+    /* Flows, and computing ops that have less of their device than they can use. */
     gy_ticks alone;    /* how long it takes when nothing slows it down */
     gy_ticks since;    /* when `left` was true */
-    gy_int128 left;    /* bytes x ticks per second still to move: falls by `rate` each tick */
+    gy_int128 left;    /* bytes x ticks per second still to move: falls by `rate` each tick; computing: by `taken` */
     int64_t cap, rate; /* bytes per second; rate 0: not begun */
     int64_t next_rate; /* while rates are computed */
     const uint32_t *resource;
@@ -46,8 +47,11 @@ typedef struct gy_sim_wait {
     uint32_t item;
 } gy_sim_wait;
 
+/* The copy engines of a device, or what it computes with, in thousandths of one. A copy takes a whole one; a computing
+ * op what it can use, or what those before it left: at most the last that began has less than it can use. */
 typedef struct gy_sim_engines {
     uint32_t idle;
+    uint32_t hindered; /* the job that has less than it can use, or GY_NONE */
     GY_VEC(gy_sim_wait) waiting;
 } gy_sim_engines;
 

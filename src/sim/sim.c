@@ -20,7 +20,7 @@ static bool computes_once(const gy_sim *sim, const gy_lane *lane)
 /* Which of sim->engines the op needs, one of a copy or what its device computes with; GY_NONE if it needs none. */
 static uint32_t engine_of(const gy_sim *sim, const gy_op *op)
 {
-    if (!sim->m->contention || op->lanes == 0)
+    if (!sim->m->contention || op->lanes == 0 || op->kind == GY_OP_COLLECTIVE)
         return GY_NONE;
     const gy_lane *lane = &sim->s->lanes.at[sim->s->op_lane.at[op->lane]];
     if (gy_op_is_copy(op))
@@ -35,6 +35,11 @@ static gy_ticks launch_of(const gy_sim *sim, const gy_op *op)
     return engine == GY_NONE || engine < sim->m->devices
                ? 0
                : gy_device_overlap(&sim->m->device[engine - sim->m->devices], op->duration);
+}
+
+static uint32_t wanted_by(const gy_op *op)
+{
+    return gy_op_is_copy(op) ? GY_WHOLE_DEVICE : GY_WHOLE_DEVICE - op->spare;
 }
 
 static bool new_job(gy_sim *sim, uint32_t item, uint32_t *job)
@@ -100,23 +105,40 @@ static void note_begin(gy_sim *sim, uint32_t item)
         sim->begin[item] = sim->now;
 }
 
-/* Begins the work of an item: all of it, or the rest where its launch came before. */
-static gantry_status begin_job(gy_sim *sim, uint32_t item, gantry_error *err)
+/* Time until the work of a computing op is done, at what it has of its device. */
+static gy_ticks work_left(const gy_sim_job *j)
 {
-    uint32_t job;
-    if (!new_job(sim, item, &job))
-        return gy_fail_nomem(err);
-    gy_sim_job *j = &sim->jobs.at[job];
-    const gy_op *op = op_of(sim, item);
-    gy_ticks launch = launch_of(sim, op);
+    gy_int128 ticks = (j->left + j->taken - 1) / j->taken;
+    return ticks > GY_TICKS_MAX ? GY_TICKS_MAX : (gy_ticks)ticks;
+}
+
+static void describe_work(gy_sim *sim, gy_sim_job *j)
+{
+    const gy_op *op = op_of(sim, j->item);
+    gy_ticks launch = launch_of(sim, op), rest = op->duration > launch ? op->duration - launch : 0;
     j->phase = GY_SIM_WORK;
-    j->time = gy_ticks_both(sim->now, op->duration > launch ? op->duration - launch : 0);
+    j->since = sim->now;
+    j->left = (gy_int128)rest * j->wanted;
+    j->time = gy_ticks_both(sim->now, j->taken == j->wanted ? rest : work_left(j));
+}
+
+/* Begins the work of an item: all of it, or the rest where its launch came before. `taken`: of its engine, which it may
+ * not have to itself; 0: it needs none. */
+static gantry_status begin_job(gy_sim *sim, uint32_t item, uint32_t taken, uint32_t *job, gantry_error *err)
+{
+    if (!new_job(sim, item, job))
+        return gy_fail_nomem(err);
+    gy_sim_job *j = &sim->jobs.at[*job];
+    const gy_op *op = op_of(sim, item);
+    j->taken = taken;
+    j->wanted = taken ? wanted_by(op) : 0;
+    describe_work(sim, j);
     gantry_status status = gy_op_is_copy(op) ? describe_copy(sim, j, err) : GANTRY_OK;
     if (status)
         return status;
-    if (!launch)
+    if (!launch_of(sim, op))
         note_begin(sim, item);
-    gy_sim_queue_push(sim, job);
+    gy_sim_queue_push(sim, *job);
     return GANTRY_OK;
 }
 
@@ -191,11 +213,6 @@ static bool end_item(gy_sim *sim, uint32_t item)
         sim->end[op] = sim->now;
     sim->finished++;
     sim->out[start].end = sim->now;
-    uint32_t engine = engine_of(sim, op_of(sim, item));
-    if (engine != GY_NONE) {
-        sim->engines[engine].idle++;
-        sim->engines_dirty = true;
-    }
     for (size_t e = sim->edge_first[op]; e < sim->edge_first[op + 1]; e++) {
         uint64_t to = start + (uint64_t)sim->edge[e].distance;
         uint32_t next = (uint32_t)(to * sim->ops + sim->edge[e].to);
@@ -225,6 +242,17 @@ static bool wait_engine(gy_sim *sim, uint32_t engine, uint32_t item)
     return gy_vec_push(&sim->engines[engine].waiting, ((gy_sim_wait){ sim->now, item }));
 }
 
+static void release_engine(gy_sim *sim, uint32_t job)
+{
+    const gy_sim_job *j = &sim->jobs.at[job];
+    if (!j->taken)
+        return;
+    gy_sim_engines *e = &sim->engines[engine_of(sim, op_of(sim, j->item))];
+    e->idle += j->taken;
+    e->hindered = e->hindered == job ? GY_NONE : e->hindered;
+    sim->engines_dirty = true;
+}
+
 static gantry_status handle_event(gy_sim *sim, gantry_error *err)
 {
     uint32_t job = gy_sim_queue_pop(sim);
@@ -233,6 +261,7 @@ static gantry_status handle_event(gy_sim *sim, gantry_error *err)
         return begin_flow(sim, job, err);
     if (j->phase == GY_SIM_FLOW)
         gy_sim_flow_end(sim, job);
+    release_engine(sim, job);
     sim->spare.at[sim->spare.count++] = job;
     if (j->phase == GY_SIM_SIGNAL)
         return gy_vec_push(&sim->ready, j->item) ? GANTRY_OK : gy_fail_nomem(err);
@@ -244,12 +273,13 @@ static gantry_status handle_event(gy_sim *sim, gantry_error *err)
 /* Begins what is ready; what needs an engine queues for one, once it is launched. */
 static gantry_status begin_ready(gy_sim *sim, gantry_error *err)
 {
+    uint32_t job;
     while (sim->ready.count > 0) {
         uint32_t item = sim->ready.at[--sim->ready.count];
         uint32_t engine = engine_of(sim, op_of(sim, item));
         gy_ticks launch = launch_of(sim, op_of(sim, item));
         gantry_status status = launch                           ? begin_launch(sim, item, launch, err)
-                               : engine == GY_NONE              ? begin_job(sim, item, err)
+                               : engine == GY_NONE              ? begin_job(sim, item, 0, &job, err)
                                : wait_engine(sim, engine, item) ? GANTRY_OK
                                                                 : gy_fail_nomem(err);
         if (status)
@@ -271,18 +301,42 @@ static uint32_t take_first(gy_sim_engines *e)
     return item;
 }
 
+/* What has become idle goes to the one that has less than it can use, before others begin. */
+static void give_more(gy_sim *sim, gy_sim_engines *e)
+{
+    if (e->hindered == GY_NONE || !e->idle)
+        return;
+    gy_sim_job *j = &sim->jobs.at[e->hindered];
+    uint32_t more = j->wanted - j->taken < e->idle ? j->wanted - j->taken : e->idle;
+    j->left -= (gy_int128)j->taken * (sim->now - j->since);
+    j->since = sim->now;
+    j->taken += more;
+    e->idle -= more;
+    j->time = gy_ticks_both(sim->now, work_left(j));
+    gy_sim_queue_update(sim, e->hindered);
+    e->hindered = j->taken < j->wanted ? e->hindered : GY_NONE;
+}
+
+static gantry_status grant(gy_sim *sim, gy_sim_engines *e, gantry_error *err)
+{
+    give_more(sim, e);
+    while (e->idle > 0 && e->waiting.count > 0) {
+        uint32_t item = take_first(e), wanted = wanted_by(op_of(sim, item)), job;
+        uint32_t taken = wanted < e->idle ? wanted : e->idle;
+        e->idle -= taken;
+        GY_TRY(begin_job(sim, item, taken, &job, err));
+        e->hindered = taken < wanted ? job : GY_NONE;
+    }
+    return GANTRY_OK;
+}
+
 static gantry_status grant_engines(gy_sim *sim, gantry_error *err)
 {
     if (!sim->engines_dirty)
         return GANTRY_OK;
     sim->engines_dirty = false;
     for (uint32_t i = 0; i < 2 * sim->m->devices; i++)
-        for (gy_sim_engines *e = &sim->engines[i]; e->idle > 0 && e->waiting.count > 0;) {
-            e->idle--;
-            gantry_status status = begin_job(sim, take_first(e), err);
-            if (status)
-                return status;
-        }
+        GY_TRY(grant(sim, &sim->engines[i], err));
     return GANTRY_OK;
 }
 
@@ -365,8 +419,9 @@ static bool set_up(gy_sim *sim)
         sim->out[i] = (gy_sim_start){ n > 0 ? GY_TICKS_MAX : 0, 0 };
     }
     for (uint32_t i = 0; i < sim->m->devices; i++) {
-        sim->engines[i].idle = sim->m->device[i].copy_engines > 0 ? sim->m->device[i].copy_engines : 1;
-        sim->engines[sim->m->devices + i].idle = 1;
+        uint32_t copies = sim->m->device[i].copy_engines > 0 ? sim->m->device[i].copy_engines : 1;
+        sim->engines[i] = (gy_sim_engines){ .idle = copies * GY_WHOLE_DEVICE, .hindered = GY_NONE };
+        sim->engines[sim->m->devices + i] = (gy_sim_engines){ .idle = GY_WHOLE_DEVICE, .hindered = GY_NONE };
     }
     return true;
 }

@@ -231,7 +231,7 @@ static gantry_status place_pair(pairs *x, const pair *best, gantry_error *err)
     t.upload = gy_upload_time(p, best->task, p->machine->device[best->device].memory);
     t.finish = t.start + gy_plan_time(p, p->flow->task[best->task].node, best->device);
     GY_TRY(gy_place_at(p, best->task, &t, err));
-    x->free_at[t.device] = t.finish;
+    x->free_at[t.device] = t.start + gy_plan_hold(p, p->flow->task[best->task].node, t.device);
     x->last[t.device] = best->task;
     return placed(x, best->task, err);
 }

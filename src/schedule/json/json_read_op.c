@@ -86,6 +86,16 @@ static gantry_status read_node(const gy_schedule_reader *r, const gy_json_at *at
     return status;
 }
 
+static gantry_status read_spare(const gy_schedule_reader *r, const gy_json_at *at, gy_op *op)
+{
+    int64_t spare = 0;
+    if (op->kind != GY_OP_LAUNCH && op->kind != GY_OP_FILL && op->kind != GY_OP_HOST)
+        return gy_file_absent(r, at, "spare", "ops that compute");
+    GY_TRY(gy_json_int(at, "spare", false, 0, 0, GY_WHOLE_DEVICE - 1, &spare, GANTRY_E_SCHEDULE, r->err));
+    op->spare = (uint16_t)spare;
+    return GANTRY_OK;
+}
+
 static gantry_status read_cost(const gy_schedule_reader *r, const gy_json_at *at, gy_op *op)
 {
     gy_json_at times;
@@ -95,13 +105,16 @@ static gantry_status read_cost(const gy_schedule_reader *r, const gy_json_at *at
     op->duration = ps[0];
     op->start = ps[1];
     op->end = ps[2];
+    GY_TRY(read_spare(r, at, op));
     return gy_file_word(r, at, "cost", true, &gy_provenance_words, &op->provenance);
 }
 
 static gantry_status read_kind(const gy_schedule_reader *r, const gy_json_at *at, gy_op *op)
 {
-    static const char *const keys[] = { "position", "kind",   "node",       "iteration", "lane",      "uses",  "ps",
-                                        "cost",     "reduce", "collective", "lanes",     "algorithm", "repeat" };
+    static const char *const keys[] = {
+        "position", "kind",   "node",       "iteration", "lane",      "uses",   "ps",
+        "cost",     "reduce", "collective", "lanes",     "algorithm", "repeat", "spare"
+    };
     gantry_status status = gy_file_object(r, at, "an op", keys, GY_COUNT_OF(keys));
     if (!status)
         status = gy_file_word(r, at, "kind", true, &gy_op_words, &op->kind);

@@ -219,6 +219,16 @@ static void add_wishes(family *f)
     }
 }
 
+/* Half of the nodes leave something of their device to others. */
+static void add_shares(family *f)
+{
+    for (int i = 0; i < f->nodes; i++) {
+        double share = draw_from(f, 1, 100) / 100.0;
+        if (draw(f, 2))
+            gantry_node_share(f->graph, f->node[i], share);
+    }
+}
+
 void family_make(family *f, uint64_t seed, bool tiny)
 {
     static const struct {
@@ -237,4 +247,6 @@ void family_make(family *f, uint64_t seed, bool tiny)
     families[kind].make(f);
     if (wishes)
         add_wishes(f);
+    if (!draw(f, 3))
+        add_shares(f);
 }

@@ -122,6 +122,26 @@ START_TEST(launches_overlap)
 }
 END_TEST
 
+/* u uses 0.4 of the device, v 0.7: v begins with the 0.6 that is left, and has all it can use when u has ended at 20;
+ * it has done 20 * 0.6 of 30 * 0.7 by then, and 9 / 0.7 us are left. w, which was ready last, has 0.3 from 20 on until
+ * v has ended: 9 / 0.7 * 0.3 of its 10, and the rest in 10 - 27 / 7 us. */
+START_TEST(ops_share_a_device)
+{
+    gantry_schedule *s = hand_new(LANES);
+    uint32_t u = hand_launch(s, "u", compute_lane(s, 0), 20), v = hand_launch(s, "v", compute_lane(s, 0), 30);
+    uint32_t w = hand_launch(s, "w", compute_lane(s, 0), 10);
+    s->ops.at[u].spare = 600;
+    s->ops.at[v].spare = 300;
+    run(s);
+    gy_ticks v_end = US(20) + (US(90) + 6) / 7;
+    spans(s, u, 0, US(20));
+    spans(s, v, 0, v_end);
+    ck_assert_int_eq(s->ops.at[w].start, US(20));
+    ck_assert_int_le(llabs(s->ops.at[w].end - (v_end + US(10) - US(27) / 7)), 2);
+    gantry_schedule_free(s);
+}
+END_TEST
+
 /* In one lane nothing overlaps: 5 + 6 + 20 us. */
 START_TEST(launches_in_one_lane)
 {
@@ -709,6 +729,7 @@ int main(void)
                                    chain,
                                    launches_overlap,
                                    launches_in_one_lane,
+                                   ops_share_a_device,
                                    events,
                                    signals,
                                    issuing,

@@ -31,8 +31,8 @@ static uint32_t draw(uint32_t below)
 
 typedef struct slow_op {
     double start, end, ready;
-    double latency_end, left, cap, rate; /* bytes, bytes per microsecond */
-    bool started, ended, flows;
+    double latency_end, left, cap, rate; /* bytes, bytes per microsecond; computing: microseconds, part of the device */
+    bool started, ended, flows, computes;
     const gy_route *route; /* NULL: not a copy */
     uint32_t engine;       /* device, or GY_NONE */
 } slow_op;
@@ -49,6 +49,12 @@ static void describe(slow *w, uint32_t i)
     const gantry_schedule *s = w->s;
     const gy_op *op = &s->ops.at[i];
     w->op[i] = (slow_op){ .start = -1, .end = -1, .ready = -1, .engine = GY_NONE };
+    const gy_device *d = &s->machine->device[s->lanes.at[s->op_lane.at[op->lane]].device];
+    if (op->kind == GY_OP_LAUNCH && d->gpu && d->lanes > 1) {
+        w->op[i].computes = true;
+        w->op[i].cap = (1000 - op->spare) / 1000.0;
+        w->op[i].left = gy_ticks_to_us(op->duration) * w->op[i].cap;
+    }
     if (op->kind != GY_OP_COPY)
         return;
     const gy_use *u = &s->use.at[op->use];
@@ -104,7 +110,7 @@ static uint32_t next_ready(const slow *w)
     uint32_t best = GY_NONE;
     for (uint32_t i = 0; i < w->s->ops.count; i++) {
         const slow_op *o = &w->op[i];
-        bool blocked = o->started || o->ready < 0 || (o->engine != GY_NONE && w->idle[o->engine] == 0);
+        bool blocked = o->started || o->computes || o->ready < 0 || (o->engine != GY_NONE && w->idle[o->engine] == 0);
         if (!blocked && (best == GY_NONE || o->ready < w->op[best].ready))
             best = i;
     }
@@ -182,6 +188,35 @@ static void find_rates(slow *w)
     }
 }
 
+/* Of the ops that wait or compute on a device, by when they were ready, each has what it can use of what is left. */
+static void share_devices(slow *w)
+{
+    const gantry_schedule *s = w->s;
+    double rest[8];
+    for (uint32_t d = 0; d < s->machine->devices; d++)
+        rest[d] = 1;
+    for (double last = -1;;) {
+        double ready = INFINITY;
+        for (uint32_t i = 0; i < s->ops.count; i++)
+            if (w->op[i].computes && !w->op[i].ended && w->op[i].ready > last && w->op[i].ready < ready)
+                ready = w->op[i].ready;
+        if (isinf(ready))
+            return;
+        for (uint32_t i = 0; i < s->ops.count; i++) {
+            slow_op *o = &w->op[i];
+            if (!o->computes || o->ended || fabs(o->ready - ready) > 0)
+                continue;
+            double *left = &rest[s->lanes.at[s->op_lane.at[s->ops.at[i].lane]].device];
+            o->rate = o->cap < *left ? o->cap : *left;
+            o->rate = o->rate > 1e-9 ? o->rate : 0;
+            *left -= o->rate;
+            o->start = o->started || o->rate <= 0 ? o->start : w->now;
+            o->started = o->started || o->rate > 0;
+        }
+        last = ready;
+    }
+}
+
 static double next_event(const slow *w)
 {
     double next = INFINITY;
@@ -189,7 +224,10 @@ static double next_event(const slow *w)
         const slow_op *o = &w->op[i];
         if (!o->started || o->ended)
             continue;
-        double at = !o->route ? o->end : o->flows ? w->now + o->left / o->rate : o->latency_end;
+        double at = o->computes ? w->now + o->left / o->rate
+                    : !o->route ? o->end
+                    : o->flows  ? w->now + o->left / o->rate
+                                : o->latency_end;
         if (at < next)
             next = at;
     }
@@ -204,12 +242,13 @@ static void advance(slow *w, double to)
         slow_op *o = &w->op[i];
         if (!o->started || o->ended)
             continue;
-        if (o->flows)
+        if (o->flows || o->computes)
             o->left -= o->rate * (to - w->now);
         if (o->route && !o->flows && o->latency_end <= to + EPSILON)
             o->flows = true;
-        if (o->route ? o->flows && o->left <= o->rate * EPSILON && o->latency_end < to + EPSILON
-                     : o->end <= to + EPSILON) {
+        if (o->computes ? o->left <= o->rate * EPSILON
+            : o->route  ? o->flows && o->left <= o->rate * EPSILON && o->latency_end < to + EPSILON
+                        : o->end <= to + EPSILON) {
             o->ended = true;
             o->flows = false;
             o->end = to;
@@ -230,6 +269,7 @@ static void simulate_slowly(slow *w)
     for (;;) {
         begin_all(w);
         find_rates(w);
+        share_devices(w);
         double next = next_event(w);
         if (isinf(next))
             return;
@@ -239,7 +279,8 @@ static void simulate_slowly(slow *w)
 
 /* ---- random cases ---- */
 
-/* Four memories with ports of random rates, routes with random caps over a port out, a port in and at times a bus. */
+/* Four memories with ports of random rates and devices, half of the time GPUs that compute in two lanes; routes with
+ * random caps over a port out, a port in and at times a bus. */
 static gantry_schedule *random_machine(void)
 {
     gy_text t = { 0 };
@@ -247,9 +288,10 @@ static gantry_schedule *random_machine(void)
     for (int i = 0; i < 4; i++)
         gy_text_printf(&t, "%s{\"id\": \"m%d\", \"capacity\": \"1TiB\"}", i ? ", " : "", i);
     gy_text_add(&t, "], \"devices\": [");
+    const char *type = draw(2) ? "gpu\", \"lanes\": 2" : "cpu\"";
     for (int i = 0; i < 4; i++)
-        gy_text_printf(&t, "%s{\"id\": \"d%d\", \"memory\": \"m%d\", \"copy_engines\": %u}", i ? ", " : "", i, i,
-                       1 + draw(3));
+        gy_text_printf(&t, "%s{\"id\": \"d%d\", \"type\": \"%s, \"memory\": \"m%d\", \"copy_engines\": %u}",
+                       i ? ", " : "", i, type, i, 1 + draw(3));
     gy_text_add(&t, "], \"resources\": {\"bus\": ");
     gy_text_printf(&t, "%u", 5 + draw(30));
     for (int i = 0; i < 4; i++)
@@ -270,12 +312,18 @@ static gantry_schedule *random_machine(void)
     return s;
 }
 
+static void random_launch(gantry_schedule *s, uint32_t lane)
+{
+    uint32_t op = hand_launch(s, "work", lane, draw(100000) / 3333.0);
+    s->ops.at[op].spare = (uint16_t)(draw(3) ? draw(1000) : 0);
+}
+
 static gantry_schedule *random_schedule(void)
 {
     gantry_schedule *s = random_machine();
-    uint32_t compute[4], copy[8];
-    for (uint32_t i = 0; i < 4; i++)
-        compute[i] = hand_lane(s, i, GY_LANE_COMPUTE);
+    uint32_t compute[8], copy[8];
+    for (uint32_t i = 0; i < 8; i++)
+        compute[i] = hand_lane(s, i % 4, GY_LANE_COMPUTE);
     for (uint32_t i = 0; i < 8; i++)
         copy[i] = hand_lane(s, i / 2, GY_LANE_COPY);
     uint32_t ops = 10 + draw(MAX_OPS - 10), copies = draw(10);
@@ -286,7 +334,7 @@ static gantry_schedule *random_schedule(void)
         else if (what == 9)
             hand_collective(s, GANTRY_ALL_REDUCE, 1 + draw(4), compute, 1 + draw(100000) / 7777.0);
         else
-            hand_launch(s, "work", compute[from], draw(100000) / 3333.0);
+            random_launch(s, compute[from + 4 * draw(2)]);
         for (uint32_t k = i > 0 ? draw(3) : 0; k > 0; k--)
             hand_wait(s, i - 1 - draw(i < 20 ? i : 20), i);
     }

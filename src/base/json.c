@@ -75,10 +75,45 @@ static gantry_status fail_syntax(const json_error_t *error, const char *text, si
     return GANTRY_E_SYNTAX;
 }
 
+enum { MOST_DEPTH = 256 };
+
+/* jansson takes 2,048 levels, and those who read what it made call themselves for each: more than the stack of some
+ * threads. The offset of the first value that is too deep; `length` if there is none. */
+static size_t find_too_deep(const char *text, size_t length)
+{
+    bool quoted = false;
+    int64_t depth = 0;
+    for (size_t i = 0; i < length; i++) {
+        char c = text[i];
+        if (c == '"')
+            quoted = !quoted;
+        else if (quoted)
+            i += c == '\\';
+        else if ((c == '[' || c == '{') && ++depth > MOST_DEPTH)
+            return i;
+        else
+            depth -= c == ']' || c == '}';
+    }
+    return length;
+}
+
+static gantry_status fail_deep(const char *text, size_t offset, const char *name, gantry_error *err)
+{
+    int line, column;
+    find_line(text, offset, &line, &column);
+    gy_fail(err, GANTRY_E_SYNTAX, NULL, "arrays and objects are nested more than %d deep: have fewer in each other",
+            MOST_DEPTH);
+    gy_error_locate(err, name, line, column);
+    return GANTRY_E_SYNTAX;
+}
+
 gantry_status gy_json_parse(json_t **root, const char *text, size_t length, const char *name, const char *mark,
                             gantry_error *err)
 {
     json_error_t error;
+    size_t deep = find_too_deep(text, length);
+    if (deep < length)
+        return fail_deep(text, deep, name, err);
     errno = 0;
     json_t *parsed = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
     /* Where jansson gets no memory in the middle of a token, it calls the token invalid. */

@@ -38,6 +38,25 @@ START_TEST(syntax_errors_have_a_place)
 }
 END_TEST
 
+/* Brackets in strings are text. */
+START_TEST(deep_texts_are_refused)
+{
+    enum { MOST = 256 };
+    char text[4 * MOST + 40];
+    json_t *root = NULL;
+    int length = snprintf(text, sizeof text, "[\"\\\"[[{{\",\n");
+    memset(text + length, '[', MOST);
+    memset(text + length + MOST, ']', MOST + 1);
+    ck_assert_int_eq(gy_json_parse(&root, text, (size_t)length + 2 * MOST + 1, "g.json", MARK, &err), GANTRY_E_SYNTAX);
+    ck_assert_str_eq(err.text, "arrays and objects are nested more than 256 deep: have fewer in each other");
+    ck_assert_int_eq(err.line, 2);
+    ck_assert_int_eq(err.column, MOST);
+    memmove(text + length, text + length + 1, 2 * MOST); /* one less */
+    ck_assert_int_eq(gy_json_parse(&root, text, (size_t)length + 2 * MOST - 1, "g.json", MARK, &err), GANTRY_OK);
+    json_decref(root);
+}
+END_TEST
+
 /* A text without the key "a" is another kind of file. */
 START_TEST(texts_of_others_are_not_quoted)
 {
@@ -378,6 +397,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, syntax_errors_have_a_place);
+    tcase_add_test(tests, deep_texts_are_refused);
     tcase_add_test(tests, texts_of_others_are_not_quoted);
     tcase_add_test(tests, good_texts_are_parsed);
     tcase_add_test(tests, values_are_found);

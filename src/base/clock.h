@@ -8,4 +8,12 @@
  * same every time. */
 int64_t gy_now_ns(void);
 
+/* How long somebody has waited who looks again and again. Of what passes between two looks a twentieth of a second
+ * counts at most: while a process is stopped, or gets no processor, what it waits for may get none either. */
+typedef struct gy_waited {
+    int64_t looked_ns, ns;
+} gy_waited;
+gy_waited gy_waited_begin(void);
+int64_t gy_waited_look(gy_waited *w); /* nanoseconds so far */
+
 #endif

@@ -66,7 +66,8 @@ static void time_out(gy_host_run *h, uint64_t start, const char *limit)
 }
 
 typedef struct watch {
-    int64_t patience, last_move;
+    int64_t patience;
+    gy_waited still; /* since it moved last */
     uint64_t seen;
 } watch;
 
@@ -81,18 +82,17 @@ static uint64_t sum_progress(const gy_host_run *h)
 /* The caller holds the lock. True: this start is given up. */
 static bool look(gy_host_run *h, watch *w, uint64_t start)
 {
-    int64_t now = gy_now_ns();
     uint64_t sum = sum_progress(h);
     if (sum != w->seen) {
         w->seen = sum;
-        w->last_move = now;
+        w->still = gy_waited_begin();
     }
     char limit[96];
-    int64_t deadline = h->job->deadline_ns;
-    if (deadline && now - h->begin_ns[start % h->ring] > deadline)
+    int64_t deadline = h->job->deadline_ns, still = gy_waited_look(&w->still);
+    if (deadline && gy_now_ns() - h->begin_ns[start % h->ring] > deadline)
         snprintf(limit, sizeof limit, "the deadline of %.3f ms passed", (double)deadline / 1e6);
-    else if (now - w->last_move > w->patience)
-        snprintf(limit, sizeof limit, "no progress for %.1f s", (double)(now - w->last_move) / 1e9);
+    else if (still > w->patience)
+        snprintf(limit, sizeof limit, "no progress for %.1f s", (double)still / 1e9);
     else
         return false;
     time_out(h, start, limit);
@@ -115,9 +115,9 @@ bool gy_host_idle(gy_host_run *h)
 {
     if (has_ended(h, atomic_load(&h->begun)))
         return true;
-    int64_t until = gy_now_ns() + DRAIN_MS * INT64_C(1000000);
+    gy_waited waited = gy_waited_begin();
     pthread_mutex_lock(&h->lock);
-    while (!has_ended(h, atomic_load(&h->begun)) && gy_now_ns() < until)
+    while (!has_ended(h, atomic_load(&h->begun)) && gy_waited_look(&waited) < DRAIN_MS * INT64_C(1000000))
         wait_tick(h, TICK_MS * INT64_C(1000000));
     pthread_mutex_unlock(&h->lock);
     return has_ended(h, atomic_load(&h->begun));
@@ -132,7 +132,7 @@ static bool is_over(gy_host_run *h, uint64_t start)
 /* The caller holds the lock. Until the start is over or given up. */
 static void wait_watching(gy_host_run *h, uint64_t start)
 {
-    watch w = { .patience = patience_of(h), .last_move = gy_now_ns(), .seen = sum_progress(h) };
+    watch w = { .patience = patience_of(h), .still = gy_waited_begin(), .seen = sum_progress(h) };
     int64_t tick = h->job->deadline_ns && h->job->deadline_ns < TICK_MS * INT64_C(1000000)
                        ? h->job->deadline_ns / 4 + 1000
                        : TICK_MS * INT64_C(1000000);

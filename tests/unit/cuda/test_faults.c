@@ -4,8 +4,11 @@
 #include "control.h"
 #include "suite.h"
 
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 typedef struct world {
     gantry_graph *g;
@@ -256,6 +259,41 @@ START_TEST(nothing_moves)
 }
 END_TEST
 
+static void *go_on(void *data)
+{
+    (void)data;
+    nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
+    fakeCudaStall(0);
+    return NULL;
+}
+
+/* A process that was stopped, and a computer that slept: work that goes on is not taken for work that hangs. */
+START_TEST(clocks_leap)
+{
+    const char *replay = _i ? "graph" : "stream";
+    fakeCudaDevices(2, "all", 0);
+    world w = make_world("saxpy", 2, replay);
+    gantry_run *run = NULL;
+    uint64_t ticket = 0;
+    pthread_t other;
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    options.backend = "cuda";
+    MUST(gantry_run_new(&run, w.s, &options, MUST_ERR));
+    MUST(gantry_run_start(run, &ticket, MUST_ERR));
+    fakeCudaStall(1);
+    ck_assert_int_eq(pthread_create(&other, NULL, go_on, NULL), 0);
+    setenv("SURROUNDINGS_CLOCK", "forwards", 1);
+    MUST(gantry_run_wait(run, ticket, MUST_ERR));
+    unsetenv("SURROUNDINGS_CLOCK");
+    pthread_join(other, NULL);
+    results got = run_results(run, w.g);
+    ck_assert(same(&got, &w.want));
+    gantry_run_free(run);
+    check_alive("after leaps of the clock");
+    free_world(&w);
+}
+END_TEST
+
 /* The application's own use of CUDA: its context stays current, its peer access stays, ours is no error. */
 START_TEST(application_uses_cuda)
 {
@@ -300,6 +338,7 @@ int main(void)
     tcase_add_test(tests, too_little_memory);
     tcase_add_test(tests, fewer_devices);
     tcase_add_loop_test(tests, nothing_moves, 0, 2);
+    tcase_add_loop_test(tests, clocks_leap, 0, 2);
     tcase_add_loop_test(tests, application_uses_cuda, 0, 2);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -47,10 +47,10 @@ static void rest(unsigned polls)
 
 gantry_status gy_harness_wait(gy_harness *harness, CUevent event, uint32_t gpu, gantry_error *err)
 {
-    int64_t until = gy_now_ns() + harness->patience_ns;
+    gy_waited waited = gy_waited_begin();
     CUresult code;
     for (unsigned polls = 0; (code = harness->d.cuEventQuery(event)) == CUDA_ERROR_NOT_READY; polls++) {
-        if (polls % 64 == 63 && gy_now_ns() > until) {
+        if (polls % 64 == 63 && gy_waited_look(&waited) > harness->patience_ns) {
             harness->hung = true;
             return gy_fail(
                 err, GANTRY_E_TIMEOUT, NULL, "device \"%s\" did not end what it was given to measure within %.1f s",

@@ -29,14 +29,18 @@ CUresult gy_cuda_settle(gy_cuda *h, gy_queue queue)
 {
     gy_cuda_device *d = &h->device[queue.device];
     CUevent event = d->scratch_event[d->next_scratch_event++ % GY_CUDA_SCRATCH_EVENTS];
-    int64_t until = gy_now_ns() + gy_cuda_patience(h);
+    int64_t patience = gy_cuda_patience(h);
+    gy_waited waited = gy_waited_begin();
     CUresult code = h->d.cuCtxSetCurrent(d->context);
     h->current = GY_NONE;
     code = code == CUDA_SUCCESS ? h->d.cuEventRecord(event, queue.stream) : code;
     if (code != CUDA_SUCCESS)
         return code;
-    for (unsigned polls = 0; (code = h->d.cuEventQuery(event)) == CUDA_ERROR_NOT_READY && gy_now_ns() < until; polls++)
+    for (unsigned polls = 0; (code = h->d.cuEventQuery(event)) == CUDA_ERROR_NOT_READY; polls++) {
+        if (gy_waited_look(&waited) > patience)
+            break;
         gy_cuda_rest(polls);
+    }
     return code == CUDA_ERROR_NOT_READY ? CUDA_ERROR_LAUNCH_TIMEOUT : code;
 }
 

@@ -18,7 +18,7 @@ static gy_cuda_turn *turn_of(gy_cuda *h, uint64_t start)
 /* The progress of a start, as far as events show: `op` is the first one that is not known to have ended. */
 typedef struct progress {
     uint32_t op;
-    int64_t moved_ns;
+    gy_waited still; /* since the last event that was seen */
 } progress;
 
 /* Moves the progress on. In graph replay no events show what happens inside. */
@@ -30,7 +30,7 @@ static void look(gy_cuda *h, uint64_t start, progress *p)
         if (event != GY_NONE && h->d.cuEventQuery(h->event[event * h->ring + start % h->ring]) != CUDA_SUCCESS)
             return;
         p->op++;
-        p->moved_ns = event != GY_NONE ? gy_now_ns() : p->moved_ns;
+        p->still = event != GY_NONE ? gy_waited_begin() : p->still;
     }
 }
 
@@ -76,16 +76,17 @@ static gantry_status fail_time(gy_cuda *h, const progress *p, const char *limit,
 /* Fails a start that no longer moves, or has passed its deadline. */
 static gantry_status watch(gy_cuda *h, uint64_t start, progress *p, gantry_error *err)
 {
-    int64_t now = gy_now_ns(), began = turn_of(h, start)->begin_ns;
+    int64_t began = turn_of(h, start)->begin_ns;
     char limit[96];
     look(h, start, p);
+    int64_t still = gy_waited_look(&p->still);
     GY_TRY(gy_nccl_watch(h, p->op, err));
-    if (h->job->deadline_ns && now - began > h->job->deadline_ns) {
+    if (h->job->deadline_ns && gy_now_ns() - began > h->job->deadline_ns) {
         snprintf(limit, sizeof limit, "the deadline of %.3f ms passed", (double)h->job->deadline_ns / 1e6);
         return fail_time(h, p, limit, err);
     }
-    if (now - p->moved_ns > gy_cuda_patience(h)) {
-        snprintf(limit, sizeof limit, "no progress for %.1f s", (double)(now - p->moved_ns) / 1e9);
+    if (still > gy_cuda_patience(h)) {
+        snprintf(limit, sizeof limit, "no progress for %.1f s", (double)still / 1e9);
         return fail_time(h, p, limit, err);
     }
     return GANTRY_OK;
@@ -93,7 +94,7 @@ static gantry_status watch(gy_cuda *h, uint64_t start, progress *p, gantry_error
 
 static gantry_status wait_end(gy_cuda *h, uint64_t start, gantry_error *err)
 {
-    progress p = { .moved_ns = gy_now_ns() };
+    progress p = { .still = gy_waited_begin() };
     for (unsigned polls = 0;; polls++) {
         CUresult code = h->d.cuEventQuery(turn_of(h, start)->end);
         if (code == CUDA_SUCCESS)
@@ -205,9 +206,9 @@ static bool all_ended(gy_cuda *h)
 
 bool gy_cuda_idle(gy_cuda *h)
 {
-    int64_t until = gy_now_ns() + DRAIN_MS * INT64_C(1000000);
+    gy_waited waited = gy_waited_begin();
     for (unsigned polls = 0; !all_ended(h); polls++) {
-        if (gy_now_ns() > until)
+        if (gy_waited_look(&waited) > DRAIN_MS * INT64_C(1000000))
             return false;
         gy_cuda_rest(polls);
     }
@@ -216,7 +217,7 @@ bool gy_cuda_idle(gy_cuda *h)
 
 void gy_cuda_drain(gy_cuda *h)
 {
-    int64_t until = gy_now_ns() + gy_cuda_patience(h);
-    for (unsigned polls = 0; !all_ended(h) && gy_now_ns() < until; polls++)
+    gy_waited waited = gy_waited_begin();
+    for (unsigned polls = 0; !all_ended(h) && gy_waited_look(&waited) < gy_cuda_patience(h); polls++)
         gy_cuda_rest(polls);
 }

@@ -2,8 +2,11 @@
 /* The gantry command: finds the sub-command and hands over. */
 #include "command.h"
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const command *const commands[] = { &command_run,     &command_schedule, &command_dot,
                                            &command_check,   &command_compare,  &command_machine,
@@ -116,8 +119,24 @@ static int dispatch(int argc, char **argv)
     return c ? run_command(c, argc - 2, argv + 2) : unknown_command(argv[1]);
 }
 
+/* A file that is opened must not get the number of a standard descriptor that was closed, or what is printed would land
+ * in it. From and to what takes these numbers here nothing can be read or written, so an attempt is still an error. */
+static bool keep_numbers(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/", O_PATH) != fd)
+            return false;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not be larger is an error of write, which has a message */
+    if (!keep_numbers()) {
+        fprintf(stderr, "gantry: standard input, output or error is closed, and cannot be kept so: %s\n",
+                strerror(errno));
+        return EXIT_RUNNING;
+    }
     int code = dispatch(argc, argv);
     /* Printed text may still sit in a buffer, and the disk be full. */
     if ((fflush(stdout) || ferror(stdout)) && !code) {

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Long runs: what the modes of the program share. */
+#ifndef TESTS_SOAK_SOAK_H
+#define TESTS_SOAK_SOAK_H
+
+#include <gantry/gantry.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct settings {
+    const char *program; /* this one */
+    const char *backend, *replay;
+    uint64_t count, seed;
+    double seconds; /* no start is made after them */
+    int devices, threads;
+    bool shared; /* others use the GPUs, so that their memory comes and goes */
+} settings;
+
+enum { EXIT_WRONG = 1, EXIT_USAGE = 2, EXIT_HANGS = 3, EXIT_SKIPPED = 77 };
+
+/* ---- what is watched (watch.c) ---- */
+
+enum { MOST_GPUS = 16 };
+
+/* Taken between two starts. Bytes but for the counts. */
+typedef struct sample {
+    uint64_t resident, heap, descriptors, threads, gpu_free[MOST_GPUS];
+} sample;
+
+/* The least that was seen early and late. The first tenth of the way does not count: then things are loaded, and pools
+ * get their sizes. */
+typedef struct trend {
+    sample first, last;
+    uint64_t taken;
+    double next;
+} trend;
+
+double seconds_now(void);
+/* Ends the program, with a line, when this is not called for a minute. */
+void still_moving(const char *where);
+/* Takes a sample now and then, `part` of the way, 0 to 1. */
+void look_at(trend *t, double part, const settings *s);
+/* The part of the way that is behind a run that ends after a count or a time. */
+double part_done(uint64_t done, double begin, const settings *s);
+/* Prints what changed; false: something grew. */
+bool is_flat(const trend *t, const settings *s);
+bool count_gpus(const settings *s);
+
+/* ---- a graph whose result differs from start to start (adder.c) ---- */
+
+enum { MOST_ROWS = 96 };
+
+/* total += in, out = 2 total, most = the largest of in. */
+typedef struct adder {
+    gantry_machine *machine;
+    gantry_schedule *schedule;
+    gantry_run *run;
+    gantry_buffer in, out, most;
+    int rows;
+    uint64_t starts, wrong;
+    double input[MOST_ROWS], total[MOST_ROWS];
+} adder;
+
+/* The machine with the first devices that the settings ask for, 0: all; NULL after a message. */
+gantry_machine *make_machine(const settings *s, int devices);
+/* False after a message. */
+bool adder_make(adder *a, const settings *s, int rows, int parts);
+/* Starts, waits, compares; false after a message. */
+bool adder_start(adder *a);
+void adder_free(adder *a);
+bool told(gantry_status status, const gantry_error *err);
+
+/* ---- modes: exit codes ---- */
+
+int soak_starts(const settings *s);
+int soak_remake(const settings *s);
+int soak_together(const settings *s);
+int soak_random(const settings *s);
+
+#endif

@@ -129,7 +129,7 @@ static void add_loop(world *w)
 
 static void add_buffers(world *w)
 {
-    char name[10];
+    char name[16];
     for (int b = 0; b < BUFFERS; b++) {
         snprintf(name, sizeof name, "b%d", b);
         w->buffer[b] = gantry_graph_buffer(w->g, name, w->dtype, 2, ((int64_t[]){ w->rows, w->width }));

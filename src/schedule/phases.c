@@ -116,15 +116,21 @@ static gantry_status check_phase(const gantry_schedule *s, size_t i, gantry_erro
                                                  : GANTRY_OK;
 }
 
+static bool has_lists(const gantry_schedule *s)
+{
+    return s->ops.count || s->instances.count || s->values.count || s->lanes.count || s->in_flight != 1;
+}
+
 gantry_status gy_schedule_phases_form(const gantry_schedule *s, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
     for (size_t i = 0; i < s->phases.count && !status; i++)
         status = check_phase(s, i, err);
-    if (!status && s->phases.count && (s->ops.count || s->instances.count || s->values.count || s->in_flight != 1)) {
-        status = gy_fail(err, GANTRY_E_SCHEDULE, "/phases",
-                         "rule phases: a schedule with phases has values, instances and ops in the phases only, and no "
-                         "starts that overlap");
+    if (!status && s->phases.count && has_lists(s)) {
+        status =
+            gy_fail(err, GANTRY_E_SCHEDULE, "/phases",
+                    "rule phases: a schedule with phases has values, lanes, instances and ops in the phases only, and "
+                    "no starts that overlap");
     }
     return status;
 }

@@ -96,15 +96,28 @@ static gantry_status check_class(const gy_check *k, size_t i)
     return GANTRY_OK;
 }
 
+gantry_status gy_check_node_ids(const gantry_schedule *s, const gantry_graph *graph, gantry_error *err)
+{
+    if (s->node_ids.count != graph->nodes.count) {
+        return gy_fail(err, GANTRY_E_SCHEDULE, "/nodes", "rule form: the schedule has %zu nodes; the graph has %zu",
+                       s->node_ids.count, graph->nodes.count);
+    }
+    for (size_t i = 0; i < s->node_ids.count; i++) {
+        if (strcmp(s->node_ids.at[i], graph->nodes.at[i].id) != 0) {
+            return gy_breach(err, "form", "nodes", i, "node %zu is \"%s\"; that of the graph is \"%s\"", i,
+                             s->node_ids.at[i], graph->nodes.at[i].id);
+        }
+    }
+    return GANTRY_OK;
+}
+
 /* The half of rule form that needs the graph: after it, values and nodes mean the same in graph and schedule. */
 static gantry_status check_graph(const gy_check *k)
 {
     const gantry_schedule *s = k->s;
-    if (s->values.count != k->flow->values || s->node_ids.count != k->graph->nodes.count) {
-        return gy_fail(k->err, GANTRY_E_SCHEDULE, "/values",
-                       "rule form: the schedule has %zu values and %zu nodes; the graph has %u "
-                       "and %zu",
-                       s->values.count, s->node_ids.count, k->flow->values, k->graph->nodes.count);
+    if (s->values.count != k->flow->values) {
+        return gy_fail(k->err, GANTRY_E_SCHEDULE, "/values", "rule form: the schedule has %zu values; the graph has %u",
+                       s->values.count, k->flow->values);
     }
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; !status && i < s->values.count; i++)
@@ -112,12 +125,7 @@ static gantry_status check_graph(const gy_check *k)
     status = status ? status : gy_check_bounds(s, k->graph, k->err);
     for (size_t i = 0; !status && i < s->instances.count; i++)
         status = check_class(k, i);
-    for (size_t i = 0; !status && i < s->node_ids.count; i++) {
-        if (strcmp(s->node_ids.at[i], k->graph->nodes.at[i].id) != 0) {
-            status = BREACH("nodes", i, "node %zu is \"%s\"; that of the graph is \"%s\"", i, s->node_ids.at[i],
-                            k->graph->nodes.at[i].id);
-        }
-    }
+    status = status ? status : gy_check_node_ids(s, k->graph, k->err);
     return status;
 }
 

@@ -176,6 +176,8 @@ gantry_dtype gy_value_dtype(const gy_check *k, uint32_t value);
 
 /* The bounds that a schedule names are those of the graph, whose automatic splits have been cut: else rule form. */
 gantry_status gy_check_bounds(const gantry_schedule *s, const gantry_graph *graph, gantry_error *err);
+/* The nodes that a schedule names are those of the graph: else rule form. */
+gantry_status gy_check_node_ids(const gantry_schedule *s, const gantry_graph *graph, gantry_error *err);
 /*
  * Rule phases, row by row: each row that a phase finds of a buffer has been left there by the phases before it, or by
  * an init or binding; and no phase has left the rows that a phase starts from the identity. `graphs`: one a phase,

@@ -58,6 +58,7 @@ static gantry_status check_phases(const gantry_schedule *s, const gantry_graph *
 {
     gantry_graph **graphs;
     gantry_status status = gy_check_bounds(s, graph, err);
+    status = status ? status : gy_check_node_ids(s, graph, err);
     for (size_t i = 0; i < s->phases.count && !status; i++)
         status = check_cuts(s, graph, i, err);
     status = status ? status : derive(&graphs, s, graph, err);

@@ -157,6 +157,10 @@ START_TEST(wrong_files_are_refused)
     WRONG("\"phases\"", "\"starts\": 4", "\"starts\": 4, \"every\": 2", "phase 1 does not look at `until`");
     WRONG("\"loop\": 0", "\"hand_over_ps\": ", "\"hand_over_ps\": -", "-");
     WRONG("\"phases\"", "\"in_flight\": 1", "\"in_flight\": 2", "phase 0 has starts that overlap");
+    /* the whole has lanes only in its phases, and the nodes of the graph */
+    WRONG("\"values\"", "\"lanes\": [", "\"lanes\": [{\"device\": \"dev0\", \"kind\": \"compute\"}",
+          "lanes, instances");
+    WRONG("\"staging\"", "\"nodes\": [\n    \"", "\"nodes\": [\n    \"un", "rule form: node 0 is");
     /* a mistake inside of a phase is found by the rules for all schedules, against the graph of the phase */
     WRONG("\"loop\": 0", "\"role\": \"persist\"", "\"role\": \"data\"", "phase 1: rule ");
     WRONG("\"loop\": 0", "\"iteration\": 3", "\"iteration\": 2", "phase 1: rule node");

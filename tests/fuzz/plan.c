@@ -1,16 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A graph, a machine and options: a schedule that is made passes the checker, also read back from its file, and what
- * runs on several devices gives what one device gives. The first bytes choose machine and options, the rest is the
- * graph's file.
+ * runs on several devices gives what one device gives. The first bytes choose machine and options. The rest is the
+ * graph's file or, where the highest bit of the first byte is set, chooses a graph.
  */
 #include "fuzz.h"
+#include "plan_graph.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
-enum { CHOICES = 6, NODES = 48, BYTES = 1 << 18, DEVICES = 4 };
+enum { CHOICES = 6, NODES = 96, BYTES = 1 << 18, DEVICES = 4, CHOSEN = 0x80, GPUS = 0x40 };
+
+/* Two GPUs that reach each other, one that does not, and a CPU: scheduled for and checked, not run. */
+static const char gpus[] =
+    "{\"gantry_machine\":1,\"name\":\"gpus\",\"memories\":[{\"id\":\"host\",\"capacity\":1073741824},"
+    "{\"id\":\"mem0\",\"capacity\":1048576},{\"id\":\"mem1\",\"capacity\":1048576},{\"id\":\"mem2\",\"capacity\":65536}"
+    "],"
+    "\"devices\":[{\"id\":\"gpu0\",\"kind\":\"a\",\"type\":\"gpu\",\"memory\":\"mem0\",\"gflops\":{\"f32\":100},"
+    "\"bandwidth_gbs\":500},"
+    "{\"id\":\"gpu1\",\"kind\":\"a\",\"type\":\"gpu\",\"memory\":\"mem1\",\"gflops\":{\"f32\":100},\"bandwidth_gbs\":"
+    "500},"
+    "{\"id\":\"gpu2\",\"kind\":\"b\",\"type\":\"gpu\",\"memory\":\"mem2\",\"gflops\":{\"f32\":20},\"bandwidth_gbs\":"
+    "100},"
+    "{\"id\":\"cpu\",\"kind\":\"cpu\",\"type\":\"cpu\",\"memory\":\"host\",\"use\":\"host\",\"gflops\":{\"f32\":5},"
+    "\"bandwidth_gbs\":20}],"
+    "\"routes\":[{\"from\":\"host\",\"to\":[\"mem0\",\"mem1\",\"mem2\"],\"both\":true,\"latency_us\":5,\"bandwidth_"
+    "gbs\":10},"
+    "{\"from\":\"mem0\",\"to\":\"mem1\",\"both\":true,\"latency_us\":2,\"bandwidth_gbs\":100}]}";
 
 typedef struct program {
     gantry_graph *graph;
@@ -57,27 +75,31 @@ static gantry_schedule_options options_of(const uint8_t *choice, char *memory, s
     size_t policies = 0;
     while (gantry_policy_name(policies))
         policies++;
-    o.effort = choice[1] % 3;
+    o.effort = choice[1] % 16 < 13 ? 0 : choice[1] % 16 - 13; /* each is some times slower */
     o.policy = choice[2] % 2 ? gantry_policy_name((choice[2] / 2) % policies) : NULL;
     o.objective = pick(choice[3], objectives, 3);
     o.spill = pick(choice[3] / 4, spills, 3);
     o.balance = pick(choice[3] / 16, balances, 2);
     o.in_flight = o.objective && strcmp(o.objective, "period") == 0 ? choice[4] % 4 : 0;
-    o.unroll = choice[4] / 4 % 4 ? 0 : 8;
-    if (choice[5] % 4) {
-        snprintf(memory, size, "cpu0=%d", 64 << (choice[5] / 4 % 12));
+    static const int unrolls[] = { 8, 0, 1, 30 };
+    o.unroll = unrolls[choice[4] / 4 % 4];
+    if (choice[5] % 4 == 1) {
+        snprintf(memory, size, "mem0=%d", 256 << (choice[5] / 4 % 8));
         o.max_memory = memory;
     }
     return o;
 }
 
+/* `devices`: how many virtual ones; 0: GPUs. */
 static gantry_schedule *make(gantry_graph *g, int devices, const gantry_schedule_options *o)
 {
     gantry_error err = { 0 };
     gantry_machine *m = NULL;
     gantry_schedule *s = NULL;
-    MUST_HOLD(gantry_machine_virtual(&m, devices, &err) == GANTRY_OK, &err);
-    gantry_status status = gantry_schedule_new(&s, g, m, o, &err);
+    gantry_status status = devices ? gantry_machine_virtual(&m, devices, &err)
+                                   : gantry_machine_parse(&m, gpus, sizeof gpus - 1, "gpus", &err);
+    MUST_HOLD(status == GANTRY_OK, &err);
+    status = gantry_schedule_new(&s, g, m, o, &err);
     fuzz_check_error(status, &err);
     MUST_HOLD((status == GANTRY_OK) == (s != NULL), &err);
     gantry_machine_free(m);
@@ -219,12 +241,14 @@ static void try_plan(const program *p, const uint8_t *choice)
     char memory[40];
     gantry_error err = { 0 };
     gantry_schedule_options o = options_of(choice, memory, sizeof memory);
-    gantry_schedule *s = make(p->graph, 1 + choice[0] % DEVICES, &o);
+    bool runs = !(choice[0] & GPUS);
+    gantry_schedule *s = make(p->graph, runs ? 1 + choice[0] % DEVICES : 0, &o);
     if (!s)
         return;
     MUST_HOLD(gantry_schedule_check(s, p->graph, &err) == GANTRY_OK, &err);
     check_file(s, p->graph);
-    check_run(p, s);
+    if (runs)
+        check_run(p, s);
     gantry_schedule_free(s);
 }
 
@@ -232,7 +256,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     program p = { 0 };
     gantry_error err = { 0 };
-    if (size < CHOICES || parse(&p.graph, data + CHOICES, size - CHOICES, &err))
+    if (size < CHOICES)
+        return 0;
+    char *text = data[0] & CHOSEN ? fuzz_plan_graph(data + CHOICES, size - CHOICES, data[0] & GPUS) : NULL;
+    gantry_status status = text ? parse(&p.graph, (const uint8_t *)text, strlen(text), &err)
+                                : parse(&p.graph, data + CHOICES, size - CHOICES, &err);
+    free(text);
+    if (status)
         return 0;
     p.buffers = gantry_graph_buffer_count(p.graph);
     if (is_small(&p))

@@ -208,4 +208,5 @@ def main(command):
     return 1 if wrong or gantry.calls < 300 else 0
 
 
-sys.exit(main(sys.argv[1]))
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

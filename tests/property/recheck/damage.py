@@ -403,6 +403,78 @@ def collective(r, s):
     return True
 
 
+def phase_number(r, s):
+    one, key = pick(r, s["phases"]), r.choice(("first", "iterations", "starts", "every", "loop", "nodes", "hand_over_ps"))
+    if key == "nodes":
+        i = r.randrange(2)
+        one[key][i] = r.choice((near(r, one[key][i]), len(s["nodes"])))
+    elif key in one and r.random() < 0.2:
+        del one[key]
+    else:
+        one[key] = r.choice((near(r, one.get(key, 0)), r.randint(0, 12), one.get("iterations", 1) * 2))
+    return True
+
+
+def phase_list(r, s):
+    phases, how = s["phases"], r.randrange(4)
+    a, b = r.randrange(len(phases)), r.randrange(len(phases))
+    if how == 0:
+        del phases[a]
+    elif how == 1:
+        phases.insert(b, phases[a])
+    elif how == 2:
+        phases[a], phases[b] = phases[b], phases[a]
+    else:
+        phases[a]["schedule"], phases[b]["schedule"] = phases[b]["schedule"], phases[a]["schedule"]
+    return how < 2 or a != b
+
+
+def phase_split(r, s):
+    """The starts of a phase in two phases: right, if both find and leave the same."""
+    rows = [one for one in s["phases"] if one.get("starts", 1) > 1]
+    if not rows:
+        return False
+    one = r.choice(rows)
+    many = r.randint(1, one["starts"] - 1)
+    rest = {**one, "first": one["first"] + many * one["iterations"], "starts": one["starts"] - many}
+    one["starts"] = many
+    s["phases"].insert(s["phases"].index(one) + 1, rest)
+    return True
+
+
+def phase_merge(r, s):
+    """Two phases of one loop as one."""
+    pairs = [i for i, (a, b) in enumerate(zip(s["phases"], s["phases"][1:])) if "loop" in a and a["loop"] == b.get("loop")]
+    if not pairs:
+        return False
+    i = r.choice(pairs)
+    a, b = s["phases"][i:i + 2]
+    b["first"], b["starts"] = a["first"], a.get("starts", 1) + b.get("starts", 1)
+    s["phases"][i:i + 2] = [r.choice((b, {**a, "starts": b["starts"]}))]
+    return True
+
+
+def stray(r, s):
+    """The whole has something that belongs in a phase."""
+    key = r.choice(("values", "lanes", "instances", "ops", "sync"))
+    s[key] = r.choice(s["phases"])["schedule"][key]
+    return bool(s[key])
+
+
+def other_whole(r, s):
+    """A phase of another graph, or larger than the whole says."""
+    one, key = r.choice(s["phases"])["schedule"], r.choice(("graph_hash", "slabs", "staging", "in_flight", "bounds"))
+    if key == "graph_hash":
+        one[key] = "1" + one[key][1:]
+    elif key == "slabs":
+        one[key][r.randrange(len(one[key]))] += r.choice((1, 256))
+    elif key == "bounds":
+        return cut(r, one)
+    else:
+        one[key] += r.choice((1, 256))
+    return True
+
+
 def scratch(r, data):
     """Damages the bytes of a file, behind the hash of the graph and the machine."""
     i, how = r.randrange(max(data.find(b'"slabs"'), len(data) // 2), len(data)), r.randrange(6)
@@ -421,3 +493,7 @@ ALL = [drop_row, drop_row, drop_row, drop_rows, double_row, swap_rows, row_numbe
        drop_op, double_op, op_word, op_word, op_time, op_position, use_number, use_number, use_twin, use_twin, use_mode, use_list,
        both_rows, collective, collective, collective, offset, offset, offset, instance_number, instance_word, drop_instance, add_instance, numbers, numbers, top_word,
        drop_key, wrong_type, new_key, value_number, lane, node_name, cut, memory, route]
+
+# Of a schedule in phases: what its list of phases and its head can suffer. Any of ALL is for the schedule of one phase.
+WHOLE = [phase_number, phase_number, phase_number, phase_list, phase_split, phase_split, phase_merge, phase_merge, stray, other_whole, numbers,
+         top_word, drop_key, wrong_type, new_key, node_name, cut, memory, route]

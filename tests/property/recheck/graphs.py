@@ -8,7 +8,7 @@ SMALL = {
     "saxpy": {"n": 64, "parts": 3}, "image_blur": {"n": 6, "height": 4, "width": 4, "channels": 1},
     "jacobi": {"n": 16, "parts": 3, "steps": 4}, "cholesky": {"n": 48, "nt": 3}, "pipeline3": {"batches": 3, "batch": 64},
     "mlp_step": {"batch": 16, "inputs": 12, "hidden": 8, "classes": 4, "parts": 2}, "reduce_sum": {"n": 96, "parts": 4},
-    "train_pipeline": {},
+    "train_pipeline": {}, "jacobi_until": {"n": 8, "parts": 2, "steps": 40, "every": 4},
 }
 DTYPES = ("u8", "f32", "i64")
 MODES = ("write", "write", "readwrite", "sum", "sum", "max")
@@ -43,7 +43,9 @@ class Maker:
             self.node(f"n{i}", loop)
         self.outputs()
         nodes = self.nodes
-        if loop:
+        if r.random() < 0.5:
+            nodes = self.loops(nodes)
+        elif loop:
             self.buffers["p"] = {"dtype": "f32", "shape": [self.parts * 3], "split": self.parts, "init": 1, "output": True}
             self.buffers["q"] = {"dtype": "f32", "shape": [self.parts * 3], "split": self.parts}
             step = {"id": "step[i]", "for": {"i": self.parts}, "work": {}, "reads": ["p[i]~1"], "writes": ["q[i]"]}
@@ -52,6 +54,53 @@ class Maker:
         self.kernels = {"pure": {"args": args, "pure": True}, "other": {"args": args}}
         form = {"gantry": 1, "kernels": self.kernels, "name": "random", "params": {}, "buffers": self.buffers, "nodes": nodes}
         return form
+
+    def loops(self, nodes):
+        """One or two loops, longer ones, of which most carry something, end by `until` or add to what they left; with nodes
+        of the rest inside. A graph that is not valid is no loss."""
+        r, out, rest = self.random, [], list(nodes)
+        for k in range(r.choice((1, 1, 2))):
+            before, inside = r.choice((0, 0, 1, 2, len(rest))), r.choice((0, 0, 1, 2))
+            out, body, rest = out + rest[:before], rest[before:before + inside], rest[before + inside:]
+            element = {"repeat": r.choice((0, 1, 2, 3, 4, 5, 6, 8, 9, 12)), "nodes": body}
+            if r.random() < 0.8:
+                self.pair(k, element)
+            if r.random() < 0.6:
+                self.until(k, element)
+            element["nodes"] = r.sample(element["nodes"], len(element["nodes"])) if r.random() < 0.2 else element["nodes"]
+            out += [element] if element["nodes"] else []
+        return out + rest
+
+    def pair(self, k, element):
+        r = self.random
+        names = (f"p{k}", f"q{k}") if k == 0 or r.random() < 0.7 else ("p0", "q0")
+        for name in [name for name in names if name not in self.buffers]:
+            self.buffers[name] = {"dtype": "f32", "shape": [self.parts * 3], "split": self.parts}
+            if name[0] == "p" or r.random() < 0.3:
+                self.buffers[name].update(init=1, **{"class": r.choice(("input", "input", "state"))})
+            if r.random() < (0.6 if name[0] == "p" else 0.2):
+                self.buffers[name]["output"] = True
+        p, q = names
+        write = r.choice((f"{q}[i]", f"{q}[i]", {"sum": f"{q}[i]"}, {"max": f"{q}[0]"}))
+        step = {"id": f"step{k}[i]", "for": {"i": self.parts}, "work": {}, "reads": [r.choice((f"{p}[i]~1", f"{p}[i]", p))], "writes": [write]}
+        element["carry"] = {p: q}
+        element["nodes"] = element["nodes"] + [step]
+        if r.random() < 0.3:
+            element["nodes"].insert(0, {"id": f"change{k}", "work": {}, "writes": [r.choice(({"readwrite": p}, {"sum": f"{p}[0]"}, {"sum": q}, f"{q}[0]"))]})
+
+    def until(self, k, element):
+        r, flag, total = self.random, f"flag{k}", f"total{k}"
+        self.buffers[flag] = {"dtype": "i64", "shape": [1], "output": r.random() < 0.3}
+        self.buffers[total] = {"dtype": "f32", "shape": [2], "split": 2, "output": r.random() < 0.3}
+        if r.random() < 0.5:
+            self.buffers[total].update(init=0, **{"class": r.choice(("input", "state"))})
+        else:
+            element["nodes"].append({"id": f"clear{k}", "fill": {"to": total, "value": r.choice((0, 1))}})
+        element["nodes"] = element["nodes"] + [
+            {"id": f"add{k}[i]", "for": {"i": 2}, "work": {}, "reads": list(element.get("carry", {}).values()), "writes": [{"sum": f"{total}[i]"}]},
+            {"id": f"test{k}", "work": {}, "reads": [total], "writes": [flag]}]
+        if r.random() < 0.75:
+            element["until"] = {"buffer": flag, "every": r.choice((1, 1, 2, 3, 4))}
 
     def buffer(self, name, kind):
         r, rows = self.random, self.parts * self.random.randint(1, 5) + self.random.randint(0, 1)
@@ -154,6 +203,8 @@ def options(r, form):
         words += ["--devices", str(r.randint(1, 4))]
     else:
         words += ["--machine", r.choice(MACHINES)]
+    if any("repeat" in one for one in form["nodes"]) and r.random() < 0.8:
+        words += ["--unroll", str(r.choice((1, 1, 2, 3, 5, 10, 20)))]
     if r.random() < 0.4:
         words += ["--policy", r.choice(("round-robin", "round-robin", "heft", "owner", "etf", "partition"))]
     if r.random() < 0.3:

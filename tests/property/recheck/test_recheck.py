@@ -3,12 +3,15 @@
 """Two checkers, one verdict: schedules of many graphs, machines and options, intact and damaged, are judged by the library
 that `gantry check` calls and by tools/recheck, which was written from the documentation alone.
 
-    test_recheck.py COMMAND LIBGANTRY SOURCE [--smoke] [--seed N] [--graphs N] [--damages N] [--seconds N] [--show N]
+    test_recheck.py COMMAND LIBGANTRY SOURCE [--smoke] [--seed N] [--jobs N] [--graphs N] [--damages N] [--seconds N] [--show N]
+                    [--keep FOLDER] [--phases]
 
-LIBGANTRY may be `none`: then every schedule is a process. Else one in 200 is, and must say what the library says.
+LIBGANTRY may be `none`: then every schedule is a process. Else one in 200 is, and must say what the library says. With
+--jobs there are so many processes, with seeds from --seed on, and a line for each before that of all. With --phases only schedules in phases are taken.
 """
 import argparse
 import collections
+import concurrent.futures
 import ctypes
 import importlib.machinery
 import importlib.util
@@ -57,7 +60,7 @@ class Library:
             if status == 0:
                 return "right", ""
         text = self.error.text.decode(errors="replace")
-        unsound = text.startswith("rule ") and not text.startswith("rule form")
+        unsound = re.match(r"(phase \d+: )?rule (?!form)", text)
         return "unsound" if unsound else "malformed", self.error.where.decode(errors="replace") + ": " + text
 
 
@@ -77,7 +80,7 @@ class Command:
         with open(self.file, "wb") as file:
             file.write(data)
         done = subprocess.run([self.path, "check", graph, self.file], capture_output=True, text=True)
-        unsound = re.search(r": rule (?!form)[a-z]+: ", done.stderr)
+        unsound = re.search(r": (phase \d+: )?rule (?!form)[a-z]+: ", done.stderr)
         return "right" if done.returncode == 0 else "unsound" if unsound else "malformed", done.stderr
 
 
@@ -117,30 +120,34 @@ def cases(args, folder):
             json.dump(form, file)
         words = graphs.options(r, form)
         text = schedule(args.command, args.source, path, words)
-        if text is not None:
+        if text is not None and (b'"phases": [' in text or not args.phases):
             yield path, json.dumps(form), text, words
 
 
 def spoil(r, form):
-    """One damage, now and then two."""
+    """One damage, now and then two. A schedule in phases has one, in a phase or in the whole, since of two in several places
+    each checker finds another first."""
     s, done = json.loads(form), []
-    for _ in range(2 if r.random() < 0.15 else 1):
+    one, ways, phased = s, damage.ALL, bool(s.get("phases"))
+    if phased:
+        one, ways = (s, damage.WHOLE) if r.random() < 0.4 else (r.choice(s["phases"])["schedule"], damage.ALL)
+    for _ in range(2 if r.random() < 0.15 and not phased else 1):
         for _ in range(20):
-            how = r.choice(damage.ALL)
+            how = r.choice(ways)
             try:
-                if how(r, s):
+                if how(r, one):
                     done.append(how.__name__)
                     break
             except (KeyError, IndexError, TypeError, AttributeError, ValueError):
                 break  # an earlier damage took what this one wants
     data = json.dumps(s).encode()
-    return (damage.scratch(r, data), done + ["scratch"]) if r.random() < 0.05 else (data, done)
+    return (damage.scratch(r, data), done + ["scratch"]) if r.random() < 0.05 and not phased else (data, done)
 
 
 class Tally:
     def __init__(self, args, library, command, second):
         self.libgantry, self.command, self.second = library, command, second
-        self.args, self.intact, self.damaged, self.words = args, 0, 0, collections.Counter()
+        self.args, self.intact, self.damaged, self.words, self.phased = args, 0, 0, collections.Counter(), 0
         self.differ, self.by_damage = collections.Counter(), collections.Counter()
 
     def compare(self, graph, path, form, text, how, words):
@@ -171,11 +178,13 @@ def arguments():
     for name in ("command", "libgantry", "source"):
         parser.add_argument(name)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--graphs", type=int, default=1000)
     parser.add_argument("--damages", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--show", type=int, default=1)
     parser.add_argument("--keep")
+    parser.add_argument("--phases", action="store_true")
     parser.add_argument("--smoke", action="store_true")
     args = parser.parse_args()
     if args.smoke:
@@ -183,8 +192,9 @@ def arguments():
     return args
 
 
-def main():
-    args, began = arguments(), time.monotonic()
+def campaign(args):
+    """All schedules of one seed: (intact, damaged, in phases, verdicts, disagreements)."""
+    began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         command = Command(args.command, folder)
         library = command if args.libgantry == "none" else Library(args.libgantry)
@@ -193,6 +203,7 @@ def main():
             graph = library.graph(path)
             tally.compare(graph, path, form, text, (), words)
             tally.intact += 1
+            tally.phased += b'"phases": [' in text
             r = random.Random(f"{args.seed} {tally.intact}")
             for _ in range(args.damages):
                 data, how = spoil(r, text)
@@ -202,7 +213,23 @@ def main():
             if time.monotonic() - began > args.seconds:
                 break
     wrong = sum(tally.differ.values())
-    print(f"seed {args.seed}: {tally.intact} intact, {tally.damaged} damaged schedules: {dict(tally.words)}; {wrong} disagreements")
+    report(f"seed {args.seed}", tally.intact, tally.damaged, tally.phased, tally.words, wrong)
+    return tally.intact, tally.damaged, tally.phased, tally.words, wrong
+
+
+def report(name, intact, damaged, phased, words, wrong):
+    print(f"{name}: {intact} intact ({phased} in phases), {damaged} damaged schedules: {dict(words)}; {wrong} disagreements", flush=True)
+
+
+def main():
+    args = arguments()
+    seeds = [argparse.Namespace(**{**vars(args), "seed": args.seed + i}) for i in range(args.jobs)]
+    if args.jobs == 1:
+        return campaign(args)[-1] != 0
+    with concurrent.futures.ProcessPoolExecutor(args.jobs) as pool:
+        parts = list(pool.map(campaign, seeds))
+    intact, damaged, phased, words, wrong = (sum(column, start) for column, start in zip(zip(*parts), (0, 0, 0, collections.Counter(), 0)))
+    report(f"all {args.jobs} seeds", intact, damaged, phased, words, wrong)
     return wrong != 0
 
 

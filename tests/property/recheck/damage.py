@@ -461,6 +461,14 @@ def stray(r, s):
     return bool(s[key])
 
 
+def keeping(r, s):
+    """Rows of a phase that persist, or do not: what crosses from phase to phase depends on it."""
+    one = pick(r, [one for one in r.choice(s["phases"])["schedule"]["instances"] if one["role"] in ("data", "persist")])
+    if one:
+        one["role"] = "data" if one["role"] == "persist" else "persist"
+    return bool(one)
+
+
 def other_whole(r, s):
     """A phase of another graph, or larger than the whole says."""
     one, key = r.choice(s["phases"])["schedule"], r.choice(("graph_hash", "slabs", "staging", "in_flight", "bounds"))
@@ -495,5 +503,5 @@ ALL = [drop_row, drop_row, drop_row, drop_rows, double_row, swap_rows, row_numbe
        drop_key, wrong_type, new_key, value_number, lane, node_name, cut, memory, route]
 
 # Of a schedule in phases: what its list of phases and its head can suffer. Any of ALL is for the schedule of one phase.
-WHOLE = [phase_number, phase_number, phase_number, phase_list, phase_split, phase_split, phase_merge, phase_merge, stray, other_whole, numbers,
-         top_word, drop_key, wrong_type, new_key, node_name, cut, memory, route]
+WHOLE = [phase_number, phase_number, phase_number, phase_list, phase_split, phase_split, phase_merge, phase_merge, stray, other_whole,
+         keeping, keeping, numbers, top_word, drop_key, wrong_type, new_key, node_name, cut, memory, route]

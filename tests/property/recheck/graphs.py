@@ -121,6 +121,8 @@ class Maker:
     def cost(self, node):
         r = self.random
         node["cost"] = {"time_us": r.choice((1, 5, 20, 100))}
+        if r.random() < 0.2:
+            node["share"] = r.choice((0.1, 0.25, 0.6))
         if r.random() < 0.15:
             node["on"] = f"{r.randint(0, 3)} % devices"
         if self.nodes and r.random() < 0.3:

@@ -63,7 +63,5 @@ int64_t gy_scale_up(int64_t a, int64_t b, int64_t c);
 bool gy_machine_compose(gantry_machine *m);
 /* The first pair of memories, in index order, without a route. */
 bool gy_machine_unreached(const gantry_machine *m, uint32_t *from, uint32_t *to);
-/* Computes the hash: the last step. false: out of memory. */
-bool gy_machine_seal(gantry_machine *m);
 
 #endif

@@ -181,7 +181,7 @@ static bool fill(gantry_machine *to, const gantry_machine *m, const gy_measured 
     if (!what->traffic.count)
         gy_calibrate_shared(to, m);
     return gy_machine_compose(to) && copy_collectives(to, m, what) && copy_kernels(to, m, what) &&
-           gy_calibrate_notes(to, m, what) && gy_machine_seal(to);
+           gy_calibrate_notes(to, m, what);
 }
 
 gantry_status gy_machine_calibrated(gantry_machine **out, const gantry_machine *m, const gy_measured *what,

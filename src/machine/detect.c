@@ -49,7 +49,7 @@ static gantry_machine *make_machine(const gy_host_info *host)
     for (uint32_t i = 0; i < host->nodes; i++)
         each[i] = (gy_virtual_device){ host->node[i].bytes - host->node[i].bytes / 2, host->node[i].number };
     m = gy_virtual_machine(name.at, host->nodes, each, host->bytes > 1 ? host->bytes / 2 : 1);
-    if (m && !(describe(m, host) && gy_machine_seal(m))) {
+    if (m && !describe(m, host)) {
         gantry_machine_free(m);
         m = NULL;
     }

@@ -307,8 +307,7 @@ gantry_machine *gy_gpu_machine(const gy_host_info *host, const gy_gpus *gpus)
     bool ok = true;
     for (uint32_t i = 0; i < gpus->count && ok; i++)
         ok = add_gpu(m, host, &gpus->at[i], i) && (ports == DIRECTIONS || add_nvlink_ports(m, gpus, i));
-    if (ok && add_links(m, gpus) && gy_machine_compose(m) && add_notes(m, host, gpus) && add_facts(m, gpus) &&
-        gy_machine_seal(m))
+    if (ok && add_links(m, gpus) && gy_machine_compose(m) && add_notes(m, host, gpus) && add_facts(m, gpus))
         return m;
     gantry_machine_free(m);
     return NULL;

@@ -3,7 +3,6 @@
 #include "machine/machine.h"
 
 #include "base/error.h"
-#include "base/map.h"
 #include "base/memory.h"
 #include "base/versioned.h"
 #include "machine/build.h"
@@ -96,26 +95,6 @@ bool gy_machine_note(gantry_machine *m, const char *note)
     grown[m->notes++] = note;
     m->note = grown;
     return true;
-}
-
-bool gy_machine_seal(gantry_machine *m)
-{
-    gy_text text = { 0 };
-    const char *source = m->source;
-    uint32_t notes = m->notes;
-    bool measured = m->calibration.measured;
-    m->source = NULL;
-    m->notes = 0;
-    m->calibration.measured = false;
-    gy_machine_print(&text, m, 0);
-    m->source = source;
-    m->notes = notes;
-    m->calibration.measured = measured;
-    bool ok = !text.failed;
-    if (ok)
-        m->hash = gy_hash_bytes(text.at, text.length, 0);
-    gy_text_free(&text);
-    return ok;
 }
 
 gantry_machine *gy_machine_ref(const gantry_machine *m)

@@ -178,7 +178,6 @@ struct gantry_machine {
     gy_ticks issue;  /* time of the host to give out each wait of work that goes over several GPUs; sim.h */
     gy_ticks submit; /* time of the host to give out each op that is replayed in streams; sim.h */
     gy_ticks start;  /* time of a start beyond its ops: until the first begins, and until the last's end is seen */
-    uint64_t hash;   /* xxh64 of the normal form without `source`, `notes` and `calibration` */
     /* Nodes of one graph x devices: so many times what the model says they take, as was measured (scheduler/guided.h);
      * NULL: nothing was. In no file. */
     const double *pace;

@@ -332,10 +332,9 @@ static gantry_status read_contents(gy_machine_reader *r, const gy_json_at *root,
     }
     if (status || (status = gy_machine_read_resources(r, &list[2])) || (status = gy_machine_read_routes(r, root)) ||
         (status = gy_machine_read_tables(r, root, "collectives", gy_machine_read_collective)) ||
-        (status = gy_machine_read_tables(r, root, "kernels", gy_machine_read_kernel)) ||
-        (status = gy_machine_read_calibration(r, root)))
+        (status = gy_machine_read_tables(r, root, "kernels", gy_machine_read_kernel)))
         return status;
-    return gy_machine_seal(r->m) ? GANTRY_OK : gy_fail_nomem(r->err);
+    return gy_machine_read_calibration(r, root);
 }
 
 gantry_status gy_machine_read(gantry_machine **out, const gy_json_at *at, gantry_error *err)

@@ -227,7 +227,7 @@ static gantry_status build(gantry_machine **out, selection *s)
     gantry_machine *m = name.failed ? NULL : gy_machine_new(name.at, size);
     gy_text_free(&name);
     if (!m || !gy_machine_copy_parts(m, s->from, &(gy_machine_kept){ s->keep, s->memory, s->resource }) ||
-        !copy_routes(m, s) || !copy_tables(m, s) || !copy_texts(m, s) || !gy_machine_seal(m)) {
+        !copy_routes(m, s) || !copy_tables(m, s) || !copy_texts(m, s)) {
         gantry_machine_free(m);
         return gy_fail_nomem(s->err);
     }

@@ -87,10 +87,8 @@ gantry_status gantry_machine_virtual(gantry_machine **machine, int devices, gant
     snprintf(name, sizeof name, "host-%d", devices);
     gantry_machine *m = each ? gy_virtual_machine(name, (uint32_t)devices, each, 64 * GIB) : NULL;
     gy_free(each);
-    if (!m || !gy_machine_seal(m)) {
-        gantry_machine_free(m);
+    if (!m)
         return gy_fail_nomem(err);
-    }
     *machine = m;
     return GANTRY_OK;
 }

@@ -160,6 +160,17 @@ def check_machine(command, folder, name, case):
     return [f"{name}: ended with {got.returncode}: {got.stderr.strip()[-300:]}"]
 
 
+def check_import(command, folder):
+    """A task of 2,451 processors: as many devices, and a route between every two."""
+    file, seconds = folder / "g.stg", 4
+    file.write_text("1 2451\n1 1 0\n")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    got = run(command, ["import", "stg", str(file), "-o", str(folder / "imported.json")], False)
+    taken = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    right = got.returncode == 0 and taken < seconds
+    return [] if right else [f"many processors: {got.returncode} after {taken:.1f} s: {got.stderr.strip()[-300:]}"]
+
+
 def main():
     command, sanitized = sys.argv[1], "sanitized" in sys.argv[2:]
     wrong = []
@@ -168,6 +179,7 @@ def main():
             wrong += check(command, Path(folder), name, graph, sanitized)
         for name, case in ON_MACHINES.items() if not sanitized else ():
             wrong += check_machine(command, Path(folder), name, case)
+        wrong += check_import(command, Path(folder)) if not sanitized else []
     print("\n".join(wrong) if wrong else f"{len(GRAPHS)} files that ask for much")
     return 1 if wrong else 0
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "suite.h"
 
+#include "base/map.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,4 +73,18 @@ const gy_route *route_of(const gantry_machine *m, const char *from, const char *
 gy_ticks copy_ticks(const gantry_machine *m, const char *from, const char *to, int64_t bytes)
 {
     return gy_route_time(m, route_of(m, from, to), bytes);
+}
+
+uint64_t machine_hash(const gantry_machine *m)
+{
+    gantry_machine bare = *m;
+    gy_text text = { 0 };
+    bare.source = NULL;
+    bare.notes = 0;
+    bare.calibration.measured = false;
+    gy_machine_print(&text, &bare, 0);
+    ck_assert(!text.failed);
+    uint64_t hash = gy_hash_bytes(text.at, text.length, 0);
+    gy_text_free(&text);
+    return hash;
 }

@@ -21,4 +21,7 @@ const char *shared_path(const char *name);
 const gy_route *route_of(const gantry_machine *m, const char *from, const char *to);
 gy_ticks copy_ticks(const gantry_machine *m, const char *from, const char *to, int64_t bytes);
 
+/* Of its normal form, without `source`, `notes` and `calibration`: where it comes from is no part of a machine. */
+uint64_t machine_hash(const gantry_machine *m);
+
 #endif

@@ -2,10 +2,10 @@
 /*
  * jansson (2.14, and 2.15 too) does not notice that the buffer of the token that it reads cannot grow: it loses a byte,
  * and then leaves something out of a string, or goes on behind its end
- * (https://github.com/akheron/jansson/issues/362). So the buffer has grown before it is needed: the text is given as the
- * second element of an array, whose first one is a string that is as long as the longest token. That string is given
- * byte by byte, and ends the text where memory has run out; its last byte, after which nothing would be asked for, is no
- * byte for which the buffer grows.
+ * (https://github.com/akheron/jansson/issues/362). So the buffer has grown before it is needed: the text is given as
+ * the second element of an array, whose first one is a string that is as long as the longest token. That string is
+ * given byte by byte, and ends the text where memory has run out; its last byte, after which nothing would be asked
+ * for, is no byte for which the buffer grows.
  */
 #include "base/json.h"
 
@@ -44,11 +44,7 @@ typedef struct feed {
 
 static char byte_of_first(const feed *f)
 {
-    return f->at == 0                ? '['
-           : f->at == f->other - 1   ? ','
-           : f->at == 1              ? '"'
-           : f->at == f->other - 2   ? '"'
-                                     : 'x';
+    return f->at == 0 ? '[' : f->at == f->other - 1 ? ',' : f->at == 1 ? '"' : f->at == f->other - 2 ? '"' : 'x';
 }
 
 static size_t give(void *to, size_t room, void *data)

@@ -55,8 +55,8 @@ gantry_status gy_window_protect(gy_window *window, gantry_error *err)
     return mprotect(window->pages + window->guard, inside, PROT_READ) == 0 ? GANTRY_OK : gy_fail_nomem(err);
 }
 
-/* Gives the memory back and keeps the addresses. Where the system has no room for that the memory stays until the run is
- * freed, and can be touched unless it can at least be locked. */
+/* Gives the memory back and keeps the addresses. Where the system has no room for that the memory stays until the run
+ * is freed, and can be touched unless it can at least be locked. */
 void gy_window_close(gy_window *window)
 {
     if (window->pages && mmap(window->pages, window->mapped, PROT_NONE,

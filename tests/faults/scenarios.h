@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is done while calls fail: each scenario takes the API from nothing to a result, and gives everything back. */
+/* Work that is done while calls fail: each scenario takes the API from nothing to a result, and gives everything back.
+ */
 #ifndef TESTS_FAULTS_SCENARIOS_H
 #define TESTS_FAULTS_SCENARIOS_H
 

@@ -89,7 +89,7 @@ gantry_status on_gpus_calibrating(attempt *a)
 
 /* ---- code of users ---- */
 
-/* What a fake driver runs in place of the kernel. */
+/* A fake driver runs this in place of the kernel. */
 static void mix(const void *launch, void **p)
 {
     (void)launch;

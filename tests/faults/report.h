@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a process with a fault tells about itself, and whether that is right. */
+/* A process with a fault tells this about itself; and whether that is right. */
 #ifndef TESTS_FAULTS_REPORT_H
 #define TESTS_FAULTS_REPORT_H
 

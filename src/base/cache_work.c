@@ -80,6 +80,16 @@ static bool is_locked(int parent, const char *name, int folder)
            here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
+/* Nobody holds its lock any more, so that others would remove it, too. */
+static void drop(int parent, const char *name, int folder)
+{
+    int code = errno;
+    unlinkat(parent, name, AT_REMOVEDIR);
+    if (folder >= 0)
+        close(folder);
+    errno = code;
+}
+
 /* The folder's descriptor; -1 with errno. */
 static int make_locked(int parent, char *name, size_t size)
 {
@@ -93,10 +103,12 @@ static int make_locked(int parent, char *name, size_t size)
         int folder = openat(parent, name, OPEN_FOLDER);
         if (folder >= 0 && is_locked(parent, name, folder))
             return folder;
-        if (folder < 0 && errno != ENOENT)
+        int code = errno;
+        drop(parent, name, folder);
+        if (folder < 0 && code != ENOENT) {
+            errno = code;
             return -1;
-        if (folder >= 0)
-            close(folder);
+        }
     }
     errno = EEXIST;
     return -1;

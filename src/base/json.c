@@ -60,12 +60,17 @@ static void tell_syntax(const json_error_t *error, bool ours, const char *mark, 
     }
 }
 
-static gantry_status fail_syntax(const json_error_t *error, const char *text, size_t length, const char *name,
-                                 const char *mark, gantry_error *err)
+/* jansson names nothing when it runs out of memory in the middle of a value, and calls a token invalid when it does in
+ * the middle of one. */
+bool gy_json_no_memory(const json_error_t *error)
 {
-    enum json_error_code code = json_error_code(error);
-    /* jansson names nothing when it runs out of memory in the middle of a value. */
-    if (code == json_error_out_of_memory || !error->text[0])
+    return errno == ENOMEM || json_error_code(error) == json_error_out_of_memory || !error->text[0];
+}
+
+gantry_status gy_json_fail_syntax(const json_error_t *error, const char *text, size_t length, const char *name,
+                                  const char *mark, gantry_error *err)
+{
+    if (gy_json_no_memory(error))
         return gy_fail_nomem(err);
     size_t end = error->position > 0 ? (size_t)error->position : 0;
     int line, column;
@@ -114,13 +119,11 @@ gantry_status gy_json_parse(json_t **root, const char *text, size_t length, cons
     size_t deep = find_too_deep(text, length);
     if (deep < length)
         return fail_deep(text, deep, name, err);
-    errno = 0;
-    json_t *parsed = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
-    /* Where jansson gets no memory in the middle of a token, it calls the token invalid. */
-    if (!parsed && errno == ENOMEM)
-        return gy_fail_nomem(err);
-    if (!parsed)
-        return fail_syntax(&error, text, length, name, mark, err);
+    json_t *parsed = gy_json_load(text, length, JSON_REJECT_DUPLICATES, &error);
+    if (!parsed) {
+        gantry_status status = gy_json_fail_syntax(&error, text, length, name, mark, err);
+        return status ? status : GANTRY_E_SYNTAX; /* the compiler does not see that it is none of success */
+    }
     *root = parsed;
     return GANTRY_OK;
 }

@@ -14,6 +14,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* json_loadb, but that jansson's buffer of a token never has to grow in the middle of one. NULL: the text is wrong, or
+ * there was no memory, see gy_json_no_memory. On success the whole text has been read. */
+json_t *gy_json_load(const char *text, size_t length, size_t flags, json_error_t *error);
+/* Right after gy_json_load returned NULL: it got no memory. */
+bool gy_json_no_memory(const json_error_t *error);
+/* Reports that, or the mistake in the text; parameters as of gy_json_parse. */
+gantry_status gy_json_fail_syntax(const json_error_t *error, const char *text, size_t length, const char *name,
+                                  const char *mark, gantry_error *err);
 /* Parses with duplicate keys refused; errors carry file, line and column. `name` stands for the file, and `mark` is a
  * key that every file of the kind has: a message quotes the text only where that key is in it, since what has not is
  * not ours to show. */

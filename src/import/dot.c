@@ -206,12 +206,10 @@ static bool has_more(const char *text, size_t length, size_t from)
 static gantry_status read_json(dot *d, const char *text, size_t length)
 {
     json_error_t error;
-    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK, &error);
+    json_t *root = gy_json_load(text, length, JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK, &error);
     gantry_status status = GANTRY_OK;
-    if (!root && d->in->has_pointers)
-        return gy_json_parse(&root, text, length, d->in->source, "objects", d->err);
-    if (!root && (json_error_code(&error) == json_error_out_of_memory || !error.text[0]))
-        return gy_fail_nomem(d->err);
+    if (!root && (d->in->has_pointers || gy_json_no_memory(&error)))
+        return gy_json_fail_syntax(&error, text, length, d->in->source, "objects", d->err);
     if (!root)
         return gy_fail(d->err, GANTRY_E_GRAPH, NULL,
                        "graphviz makes of it what is not well-formed JSON: %.200s; rename "

@@ -45,7 +45,7 @@ gantry_status gy_windows_make(gy_windows *w, gantry_error *err);
 void gy_windows_free(gy_windows *w);
 /* `at_end`: the data end where the inaccessible page begins; else they begin where one ends. */
 gantry_status gy_window_open(gy_windows *w, gy_window *window, size_t bytes, bool at_end, gantry_error *err);
-void gy_window_protect(gy_window *window);
+gantry_status gy_window_protect(gy_window *window, gantry_error *err);
 void gy_window_close(gy_window *window);
 static inline bool gy_windows_contain(const gy_windows *w, const void *at)
 {

@@ -61,7 +61,7 @@ static gantry_status open_windows(gy_trial *t, int number, gantry_error *err)
             return status;
         prepare_window(t, k, number);
         if (!writes(gy_trial_use(t, k)))
-            gy_window_protect(&t->window[k]);
+            GY_TRY(gy_window_protect(&t->window[k], err));
         gy_host_ops_point(&c->ops, t->op->use + k, t->window[k].data);
     }
     gantry_launch *l = &c->ops.call[t->id]->launch;
@@ -93,9 +93,11 @@ static void call(void *trial)
 static gantry_status call_guarded(gy_trial *t, gantry_error *err)
 {
     const void *address = NULL;
-    gy_host_memory_allow(&t->c->memory, false);
-    bool calm = gy_fault_guard(call, t, &address);
-    gy_host_memory_allow(&t->c->memory, true);
+    bool guarded = gy_host_memory_allow(&t->c->memory, false);
+    bool calm = !guarded || gy_fault_guard(call, t, &address);
+    bool open = gy_host_memory_allow(&t->c->memory, true);
+    if (!guarded || !open)
+        return gy_fail_nomem(err);
     if (!calm)
         return gy_report_touch(t, address, err);
     return t->succeeded ? GANTRY_OK : gy_host_ops_fail(&t->c->ops, t->id, t->failure, err);

@@ -49,15 +49,18 @@ gantry_status gy_window_open(gy_windows *w, gy_window *window, size_t bytes, boo
     return GANTRY_OK;
 }
 
-void gy_window_protect(gy_window *window)
+gantry_status gy_window_protect(gy_window *window, gantry_error *err)
 {
-    mprotect(window->pages + window->guard, window->mapped - 2 * window->guard, PROT_READ);
+    size_t inside = window->mapped - 2 * window->guard;
+    return mprotect(window->pages + window->guard, inside, PROT_READ) == 0 ? GANTRY_OK : gy_fail_nomem(err);
 }
 
-/* Gives the memory back and keeps the addresses. */
+/* Gives the memory back and keeps the addresses. Where the system has no room for that the memory stays until the run
+ * is freed, and can be touched unless it can at least be locked. */
 void gy_window_close(gy_window *window)
 {
-    if (window->pages)
-        mmap(window->pages, window->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    if (window->pages && mmap(window->pages, window->mapped, PROT_NONE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+        mprotect(window->pages, window->mapped, PROT_NONE);
     *window = (gy_window){ 0 };
 }

@@ -119,6 +119,8 @@ static gantry_status checked_begin(void *state, uint64_t start, gantry_error *er
 {
     gy_checked *c = state;
     GY_TRY(gy_order_shuffle(&c->order, c->job->seed + start, c->sequence, err));
+    if (!gy_host_memory_allow(&c->memory, true)) /* the last start may have found no room for that */
+        return gy_fail_nomem(err);
     int64_t begin = gy_now_ns();
     c->started = start;
     forget(c);

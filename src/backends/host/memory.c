@@ -79,11 +79,13 @@ void gy_host_memory_free(gy_host_memory *m)
     *m = (gy_host_memory){ 0 };
 }
 
-void gy_host_memory_allow(const gy_host_memory *m, bool allow)
+bool gy_host_memory_allow(const gy_host_memory *m, bool allow)
 {
+    int protection = allow ? PROT_READ | PROT_WRITE : PROT_NONE;
+    bool done = true;
     for (uint32_t i = 0; i < m->count; i++)
-        if (m->block_[i])
-            mprotect(m->block_[i], m->bytes_[i], allow ? PROT_READ | PROT_WRITE : PROT_NONE);
+        done = (!m->block_[i] || mprotect(m->block_[i], m->bytes_[i], protection) == 0) && done;
+    return done;
 }
 
 uint32_t gy_host_memory_find(const gy_host_memory *m, const void *at)

@@ -26,8 +26,9 @@ static inline void gy_host_memory_borrow(gy_host_memory *m, const gy_host_memory
     m->borrowed = true;
 }
 void gy_host_memory_free(gy_host_memory *m);
-/* Slabs of a guarded memory can be touched, or cannot. */
-void gy_host_memory_allow(const gy_host_memory *m, bool allow);
+/* Slabs of a guarded memory can be touched, or cannot. False: the system has no room for the change, and left some as
+ * they were. */
+bool gy_host_memory_allow(const gy_host_memory *m, bool allow);
 /* The memory whose slab contains the address, or GY_MACHINE_NONE. */
 uint32_t gy_host_memory_find(const gy_host_memory *m, const void *at);
 /* The first byte of an instance in starts of a turn; NULL for inputs and outputs that are not bound. */

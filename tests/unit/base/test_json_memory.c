@@ -7,10 +7,12 @@
 #include <string.h>
 
 static long left, held;
+static bool once; /* a single piece is refused, else that and all after it */
 
+/* Full of zeros, so that what is read too far is the same each time. */
 static void *give(size_t size)
 {
-    void *memory = left > 0 ? malloc(size) : NULL;
+    void *memory = left > 0 || (once && left < 0) ? calloc(1, size) : NULL;
     errno = memory ? errno : ENOMEM; /* as POSIX has it of malloc */
     left--;
     held += memory != NULL;
@@ -69,12 +71,29 @@ START_TEST(refused_memory_is_out_of_memory)
         "{\"1234567890123456789012345678901234567890\": 1.2345678901234567890123456789012345678901234567890}",
     };
     char *text = long_text();
+    once = _i;
     json_set_alloc_funcs(give, take);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         ck_assert_int_gt(refuse_each(texts[i], GANTRY_OK), 1);
     ck_assert_int_gt(refuse_each(text, GANTRY_OK), 500);
     json_set_alloc_funcs(malloc, free);
     free(text);
+}
+END_TEST
+
+/* The last byte of a token may be the one for which jansson's buffer has to grow: tokens of all lengths, the longest
+ * somewhere in between. */
+START_TEST(tokens_of_all_lengths)
+{
+    once = _i;
+    json_set_alloc_funcs(give, take);
+    for (int length = 1; length < 140; length++) {
+        gy_text to = { 0 };
+        gy_text_printf(&to, "{\"%0*d\": [\"%0*d\", 1%0*d]}", length, 7, length, 7, length % 18 + 1, 7);
+        refuse_each(to.at, GANTRY_OK);
+        gy_text_free(&to);
+    }
+    json_set_alloc_funcs(malloc, free);
 }
 END_TEST
 
@@ -95,7 +114,8 @@ int main(void)
 {
     Suite *suite = suite_create("json_memory");
     TCase *t = tcase_create("json_memory");
-    tcase_add_test(t, refused_memory_is_out_of_memory);
+    tcase_add_loop_test(t, refused_memory_is_out_of_memory, 0, 2);
+    tcase_add_loop_test(t, tokens_of_all_lengths, 0, 2);
     tcase_add_test(t, refused_memory_hides_no_mistake);
     suite_add_tcase(suite, t);
     return run_suite(suite);

@@ -137,6 +137,10 @@ START_TEST(waits_and_records)
     world w = make_world("saxpy", 2, "stream");
     ck_assert_int_gt(sweep(&w, "cuEventRecord", CUDA_ERROR_INVALID_HANDLE, false), 10);
     ck_assert_int_gt(sweep(&w, "cuStreamWaitEvent", CUDA_ERROR_INVALID_HANDLE, false), 10);
+    /* Where the driver does not know what is wrong the context may be lost, or go on with what is queued. */
+    ck_assert_int_gt(sweep(&w, "cuEventRecord", CUDA_ERROR_UNKNOWN, false), 10);
+    ck_assert_int_gt(sweep(&w, "cuStreamWaitEvent", CUDA_ERROR_UNKNOWN, false), 10);
+    ck_assert_int_gt(sweep(&w, "cuEventQuery", CUDA_ERROR_UNKNOWN, false), 1);
     free_world(&w);
 }
 END_TEST

@@ -61,9 +61,12 @@ gantry_status gy_combine_make(gy_cuda *h, gantry_error *err)
 
 void gy_combine_free(gy_cuda *h)
 {
-    for (uint32_t i = 0; h->combine && i < h->devices; i++)
-        if (h->combine[i] && gy_cuda_use(h, i, NULL) == GANTRY_OK)
-            gy_cuda_kernel_find(GY_CUDA_COMBINE)->close(h->combine[i]);
+    for (uint32_t i = 0; h->combine && i < h->devices; i++) {
+        if (!h->combine[i])
+            continue;
+        gy_cuda_use(h, i, NULL); /* where that fails a part of it is still the host's */
+        gy_cuda_kernel_find(GY_CUDA_COMBINE)->close(h->combine[i]);
+    }
 }
 
 /* ---- submitted ---- */

@@ -273,7 +273,7 @@ void gy_harness_close(gy_harness *harness)
         close_gpu(harness, i);
     if (!harness->hung)
         free_blocks(harness);
-    harness->d.cuCtxSetCurrent(harness->before); /* before its context may go */
+    gy_driver_give_back(&harness->d, harness->before); /* before its context may go */
     for (uint32_t i = 0; i < harness->gpus && !harness->hung; i++)
         if (harness->gpu[i].context)
             harness->d.cuDevicePrimaryCtxRelease(harness->gpu[i].id);

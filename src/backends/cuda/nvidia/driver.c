@@ -107,6 +107,12 @@ bool gy_driver_reach(const gy_driver *driver, CUdevice from, CUdevice to, CUcont
     return code == CUDA_SUCCESS || code == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
 }
 
+void gy_driver_give_back(const gy_driver *driver, CUcontext context)
+{
+    if (driver->cuCtxSetCurrent(context) != CUDA_SUCCESS)
+        driver->cuCtxSetCurrent(context);
+}
+
 gantry_status gy_driver_fail(const gy_driver *driver, CUresult code, const char *what, gantry_error *err)
 {
     const char *name = NULL, *text = NULL;

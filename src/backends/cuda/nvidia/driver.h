@@ -96,6 +96,9 @@ bool gy_driver_can_reach(const gy_driver *driver, CUdevice from, CUdevice to);
 /* Lets the current context, of `from`, reach memory of `to`; that it does already is success. */
 bool gy_driver_reach(const gy_driver *driver, CUdevice from, CUdevice to, CUcontext to_context);
 
+/* Makes current what was, in the thread of the caller, who would else be left with a context that is about to go: so it
+ * is tried again where it fails. */
+void gy_driver_give_back(const gy_driver *driver, CUcontext context);
 /* "%s: CUDA_ERROR_X (2): out of memory", native = the code; E_DEVICE. `what` says what failed and where. */
 gantry_status gy_driver_fail(const gy_driver *driver, CUresult code, const char *what, gantry_error *err);
 

@@ -55,7 +55,7 @@ void gy_cuda_enter(gy_cuda *h)
 
 void gy_cuda_leave(gy_cuda *h)
 {
-    h->d.cuCtxSetCurrent(h->before);
+    gy_driver_give_back(&h->d, h->before);
     h->current = GY_NONE;
 }
 
@@ -238,7 +238,7 @@ void gy_cuda_devices_free(gy_cuda *h)
             if (d->scratch_event[k])
                 h->d.cuEventDestroy(d->scratch_event[k]);
     }
-    h->d.cuCtxSetCurrent(h->before); /* before its context may go */
+    gy_driver_give_back(&h->d, h->before); /* before its context may go */
     h->current = GY_NONE;
     for (uint32_t i = 0; i < h->devices; i++)
         if (h->device[i].context)

@@ -197,7 +197,7 @@ static inline CUevent *gy_cuda_clock(const gy_cuda *h, uint32_t turn, uint32_t o
     return &h->clock[2 * (turn * h->job->schedule->ops.count + op) + end];
 }
 
-/* True if no call of the driver can succeed any more, and nothing runs. */
+/* True if the driver has said so of the context: as a rule no call of it can succeed any more, and nothing runs. */
 static inline bool gy_cuda_lost(const gy_cuda *h)
 {
     return h->broken.status && !h->aborted;

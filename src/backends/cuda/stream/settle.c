@@ -25,7 +25,8 @@ int64_t gy_cuda_patience(const gy_cuda *h)
                                                  : LEAST_PATIENCE_NS;
 }
 
-CUresult gy_cuda_settle(gy_cuda *h, gy_queue queue)
+/* NOT_READY: it is not done in all the time that it may take. */
+static CUresult settle(gy_cuda *h, gy_queue queue)
 {
     gy_cuda_device *d = &h->device[queue.device];
     CUevent event = d->scratch_event[d->next_scratch_event++ % GY_CUDA_SCRATCH_EVENTS];
@@ -41,14 +42,25 @@ CUresult gy_cuda_settle(gy_cuda *h, gy_queue queue)
             break;
         gy_cuda_rest(polls);
     }
+    return code;
+}
+
+CUresult gy_cuda_settle(gy_cuda *h, gy_queue queue)
+{
+    CUresult code = settle(h, queue);
     return code == CUDA_ERROR_NOT_READY ? CUDA_ERROR_LAUNCH_TIMEOUT : code;
 }
 
+/* A call that fails does not say whether the context is lost, and nothing runs any more, or it failed alone: the next
+ * one does. */
 static bool is_quiet(gy_cuda *h, const gy_queue *queue)
 {
     bool made = queue->stream &&
                 h->device[queue->device].scratch_event[GY_CUDA_SCRATCH_EVENTS - 1]; /* else nothing was queued */
-    return gy_cuda_lost(h) || !made || gy_cuda_settle(h, *queue) == CUDA_SUCCESS;
+    CUresult code = made ? settle(h, *queue) : CUDA_SUCCESS;
+    if (code != CUDA_SUCCESS && code != CUDA_ERROR_NOT_READY)
+        code = settle(h, *queue);
+    return code == CUDA_SUCCESS || (code != CUDA_ERROR_NOT_READY && gy_cuda_lost(h));
 }
 
 /* The work that a failed submission has queued ends before the failure is reported, and before memory that it uses is

@@ -342,6 +342,7 @@ void gy_cuda_ops_point(gy_cuda *h, uint32_t turn)
     }
 }
 
+/* Also where the context cannot be made current, for a part of each is the host's. */
 static void close_handles(gy_cuda *h)
 {
     size_t kernels = h->job->graph->kernels.count;
@@ -350,11 +351,13 @@ static void close_handles(gy_cuda *h)
         uint32_t device = (uint32_t)(i % h->devices);
         if (!h->handle[i])
             continue;
+        if (h->device[device].gpu)
+            gy_cuda_use(h, device, NULL);
         if (!h->device[device].gpu)
             kernel->manifest->close(h->handle[i]);
-        else if (gy_cuda_use(h, device, NULL) == GANTRY_OK && kernel->code)
+        else if (kernel->code)
             gy_user_kernel_close(h->handle[i]);
-        else if (h->current == device)
+        else
             gy_cuda_kernel_find(kernel->manifest->name)->close(h->handle[i]);
     }
 }

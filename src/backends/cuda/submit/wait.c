@@ -174,8 +174,10 @@ gantry_status gy_cuda_finish(gy_cuda *h, uint64_t start, int64_t *elapsed_ns, ga
     }
     gantry_status status = wait_end(h, start, err);
     status = status ? status : gy_nccl_watch(h, GY_NONE, err); /* kernels that gave up have ended, too */
-    if (gy_cuda_lost(h))
-        h->ended = h->begun; /* nothing will move any more */
+    if (gy_cuda_lost(h)) {
+        gy_cuda_settle_all(h); /* arrays of the caller are in use until then, whatever the driver said */
+        h->ended = h->begun;
+    }
     if (status)
         return status;
     h->ended = start;

@@ -182,7 +182,7 @@ static gantry_status open_handle(gy_user_kernel *k, int ordinal, gantry_error *e
     CUcontext context = NULL;
     k->driver->cuCtxGetCurrent(&context);
     k->function = program->function(program->user, ordinal);
-    k->driver->cuCtxSetCurrent(context);
+    gy_driver_give_back(k->driver, context);
     return k->function ? GANTRY_OK
                        : gy_fail(err, GANTRY_E_KERNEL, NULL,
                                  "the program gave no function for GPU %d; return its CUfunction", ordinal);

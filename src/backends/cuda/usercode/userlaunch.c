@@ -106,10 +106,13 @@ static gantry_status check_count(const gy_user_call *u, int32_t given, gantry_er
     size_t offset, bytes;
     int32_t wanted = 0;
     const gy_user_kernel *k = u->kernel;
-    while (k->driver->param_info(k->function, (size_t)wanted, &offset, &bytes) == CUDA_SUCCESS)
+    CUresult code;
+    while ((code = k->driver->param_info(k->function, (size_t)wanted, &offset, &bytes)) == CUDA_SUCCESS)
         wanted++;
     if (wanted == given)
         return GANTRY_OK;
+    if (code != CUDA_ERROR_INVALID_VALUE) /* which says that there are no more */
+        return gy_driver_fail(k->driver, code, "counting the parameters of the function", err);
     return gy_fail(
         err, GANTRY_E_GRAPH, NULL,
         "the function of kernel \"%s\" has %d parameters and would be given %d: the arguments%s; nothing else "

@@ -3,6 +3,7 @@
 #include "suite.h"
 
 #include "support/faults.h"
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -50,8 +51,17 @@ START_TEST(each_format)
 }
 END_TEST
 
+/* The JSON library allocates by itself, and says of some failures that the text is wrong. */
+START_TEST(inside_jansson)
+{
+    json_set_alloc_funcs(faults_malloc, faults_free);
+    fail_each("dot", sample_dot);
+    fail_each("wfcommons", sample_wfcommons);
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *cases[] = { each_format };
+    const TTest *cases[] = { each_format, inside_jansson };
     return RUN_CASES("import_nomem", cases);
 }

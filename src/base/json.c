@@ -78,7 +78,7 @@ static gantry_status fail_syntax(const json_error_t *error, const char *text, si
 gantry_status gy_json_parse(json_t **root, const char *text, size_t length, const char *name, const char *mark,
                             gantry_error *err)
 {
-    json_error_t error;
+    json_error_t error = { 0 };
     errno = 0;
     json_t *parsed = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
     /* Where jansson gets no memory in the middle of a token, it calls the token invalid. */
@@ -206,7 +206,7 @@ static gantry_status check_plain(plain_check *c, const gy_json_at *at)
 gantry_status gy_json_parse_plain(json_t **root, const char *text, size_t length, const char *name, const char *mark,
                                   gantry_status status, gantry_error *err)
 {
-    gantry_error local;
+    gantry_error local = { 0 };
     json_t *parsed;
     err = err ? err : &local;
     GY_TRY(gy_json_parse(&parsed, text, length, name, mark, err));

@@ -347,8 +347,8 @@ void gy_traffic_begin(gy_traffic *t, const gy_model *m)
 static gy_ticks copy(gy_traffic *t, const gy_model *m, const gy_hop *hop, uint32_t size, gy_ticks begin)
 {
     const gy_roads *r = m->roads;
-    const gy_toll *toll = &r->toll[hop->toll];
-    const gy_ticks *hold = &r->hold[(size_t)size * r->rates];
+    const gy_toll *toll = hop->tolls ? &r->toll[hop->toll] : NULL;
+    const gy_ticks *hold = hop->tolls ? &r->hold[(size_t)size * r->rates] : NULL;
     gy_ticks none = 0, *engine = hop->engines ? &t->engine[hop->engine] : &none;
     for (uint32_t i = 1; i < hop->engines; i++)
         engine = t->engine[hop->engine + i] < *engine ? &t->engine[hop->engine + i] : engine;

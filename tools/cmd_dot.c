@@ -15,7 +15,8 @@ static bool is_regular(const char *path)
 /* NULL if the file cannot be opened or read whole, or memory is short. */
 static char *read_all(const char *path, size_t *length)
 {
-    FILE *from = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+    bool piped = strcmp(path, "-") == 0;
+    FILE *from = piped ? stdin : fopen(path, "rb");
     char *text = NULL;
     size_t room = 0, most = is_regular(path) ? SIZE_MAX / 2 : (size_t)1 << 30; /* others may never end */
     *length = 0;
@@ -31,7 +32,7 @@ static char *read_all(const char *path, size_t *length)
         *length += fread(text + *length, 1, room - *length, from);
     } while (*length == room);
     bool whole = text && *length < room && !ferror(from);
-    if (from != stdin)
+    if (!piped)
         fclose(from);
     if (!whole) {
         free(text);

@@ -107,12 +107,12 @@ static bool make_group(gy_splits *s, gy_split_group *x, int64_t parts)
     return x->device && x->count && x->time && x->bound && x->best;
 }
 
-static bool make_groups(gy_splits *s, const uint32_t *root)
+static bool make_groups(gy_splits *s, uint32_t *root)
 {
     const gantry_graph *g = s->graph;
     for (uint32_t b = 0; b < g->buffers.count; b++) {
         const gy_buffer *buffer = &g->buffers.at[b];
-        uint32_t first = find_root((uint32_t *)(uintptr_t)root, b);
+        uint32_t first = find_root(root, b);
         s->group_of[b] = GY_NONE;
         if (!buffer->split_auto)
             continue;

@@ -187,19 +187,19 @@ static int64_t compute_lanes(const gy_plan *p)
 /* Sums stop at GY_TICKS_MAX: less is still a bound. */
 static gantry_status area(const gy_plan *p, gy_ticks *most, gantry_error *err)
 {
-    gy_ticks *sum = gy_calloc((size_t)p->workers + 1, sizeof *sum), *all = sum + p->workers, whole = 0;
+    gy_ticks *sum = gy_calloc((size_t)p->workers + 1, sizeof *sum), all = 0, whole = 0;
     if (!sum)
         return gy_fail_nomem(err);
     for (uint32_t t = 0; t < p->flow->tasks && whole < GY_TICKS_MAX; t++) {
         uint32_t node = p->flow->task[t].node;
         gy_ticks work = shared_work(p, node, fastest(p, node, true));
         uint32_t device = work ? only_device(p, node) : GY_NONE;
-        *all += work;
+        all += work;
         whole += shared_work(p, node, gy_bound_fastest(p, node));
         if (device != GY_NONE)
             sum[device] += work;
     }
-    *most = *all / p->workers;
+    *most = all / p->workers;
     *most = whole / compute_lanes(p) > *most ? whole / compute_lanes(p) : *most;
     for (uint32_t d = 0; d < p->workers; d++)
         *most = sum[d] > *most ? sum[d] : *most;

@@ -82,12 +82,13 @@ static bool spreads(const gy_plan *p, uint32_t task)
  * have one lane. */
 gantry_status gy_plan_scratch(gy_plan *p, gantry_error *err)
 {
-    uint64_t *scratch = gy_calloc(2 * (size_t)p->devices, sizeof *scratch), *others = scratch + p->devices;
+    uint64_t *scratch = gy_calloc(2 * (size_t)p->devices, sizeof *scratch);
     p->one_lane = p->attempt->spare_memory ? gy_arena_calloc(&p->arena, p->devices, sizeof *p->one_lane) : NULL;
     if (!scratch || (p->attempt->spare_memory && !p->one_lane)) {
         gy_free(scratch);
         return gy_fail_nomem(err);
     }
+    uint64_t *others = scratch + p->devices;
     for (uint32_t t = 0; t < p->flow->tasks; t++) {
         uint64_t bytes = gy_aligned((uint64_t)gy_plan_node(p, t)->scratch);
         uint32_t d = p->placed.device[t];

@@ -204,7 +204,7 @@ static gantry_status set_aside(gy_lower *l, uint32_t area, gantry_error *err)
 {
     const gy_area *a = &l->area.at[area];
     gy_instance in = { .value = a->value, .memory = a->memory, .first = a->first, .last = a->last };
-    uint32_t aside;
+    uint32_t aside = GY_NONE;
     gantry_status status = gy_lower_know(l, a->value, err);
     if (!status)
         status = gy_lower_instance(l, &in, &aside, err);

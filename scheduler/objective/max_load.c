@@ -63,7 +63,7 @@ static uint64_t moves_of(const run *r)
     const gy_load *l = &r->load;
     if (r->options->effort < 2 || !l->units)
         return 0;
-    uint64_t each = (l->item_first[l->units] / l->units + 1) * l->devices, most = VISITS / each * 8;
+    uint64_t each = (uint64_t)(l->item_first[l->units] / l->units + 1) * l->devices, most = VISITS / each * 8;
     return (MOVES < most ? MOVES : most) << (r->options->effort - 2);
 }
 

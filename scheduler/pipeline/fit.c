@@ -115,7 +115,7 @@ static gantry_status try_all(gy_plan *p, const gy_draft *from, uint32_t persists
         gy_spill_try how = ways[i];
         how.persists = persists;
         how.late = p->attempt->fetch_late;
-        if (!how.remake || p->attempt->spilling == GY_SPILL_REMAKE)
+        if (!ways[i].remake || p->attempt->spilling == GY_SPILL_REMAKE)
             status = try_one(p, from, &how, err);
     }
     return status;

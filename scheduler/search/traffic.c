@@ -348,7 +348,7 @@ static gy_ticks copy(gy_traffic *t, const gy_model *m, const gy_hop *hop, uint32
 {
     const gy_roads *r = m->roads;
     const gy_toll *toll = hop->tolls ? &r->toll[hop->toll] : NULL; /* without resources there are no tables */
-    const gy_ticks *hold = &r->hold[(size_t)size * r->rates];
+    const gy_ticks *hold = hop->tolls ? &r->hold[(size_t)size * r->rates] : NULL;
     gy_ticks none = 0, *engine = hop->engines ? &t->engine[hop->engine] : &none;
     for (uint32_t i = 1; i < hop->engines; i++)
         engine = t->engine[hop->engine + i] < *engine ? &t->engine[hop->engine + i] : engine;

@@ -206,9 +206,9 @@ static void consider(const gy_spill *w, victim *best, uint32_t x, uint32_t next,
 }
 
 /* The one whose next use is furthest, of those that could leave. Forgets those that are no longer there. */
-static victim choose_victim(gy_spill *w, uint32_t memory, uint32_t i)
+static void choose_victim(gy_spill *w, uint32_t memory, uint32_t i, victim *best)
 {
-    victim best = { GY_NONE, 0, false };
+    *best = (victim){ .x = GY_NONE };
     gy_ids *list = &w->there[memory];
     size_t kept = 0;
     for (size_t n = 0; n < list->count; n++) {
@@ -219,7 +219,7 @@ static victim choose_victim(gy_spill *w, uint32_t memory, uint32_t i)
             continue;
         list->at[kept++] = x;
         if (w->seen[x] != i + 1 && !h->pins && h->bytes)
-            consider(w, &best, x, gy_spill_next(w, x, i), false);
+            consider(w, best, x, gy_spill_next(w, x, i), false);
     }
     list->count = kept;
     list = &w->lodged[memory];
@@ -233,17 +233,17 @@ static victim choose_victim(gy_spill *w, uint32_t memory, uint32_t i)
         }
         list->at[kept++] = x;
         if (w->stuck[x] != i + 1 && h->now == GY_NONE && h->from == GY_NONE && h->until >= i && h->bytes)
-            consider(w, &best, x, h->until, true);
+            consider(w, best, x, h->until, true);
     }
     list->count = kept;
-    return best;
 }
 
 gantry_status gy_spill_make_room(gy_spill *w, uint32_t memory, uint32_t i, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
     while (gy_spill_load(w, memory, i, i) > w->capacity[memory] && !status) {
-        victim v = choose_victim(w, memory, i);
+        victim v;
+        choose_victim(w, memory, i, &v);
         bool gone = false;
         if (v.x == GY_NONE) /* the share is what is wished for */
             return gy_spill_load(w, memory, i, i) > w->p->capacity[memory] ? gy_spill_cannot(w, memory, i, err)

@@ -8,7 +8,8 @@ _Noreturn void gy_assert_fail(const char *claim, const char *file, int line)
 {
     char text[512];
     int length = snprintf(text, sizeof text, "%s:%d: assertion failed: %s\n", file, line, claim);
-    if (length > 0 && write(2, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1) < 0)
-        length = 0; /* there is nobody left to tell */
+    size_t shown = length < 0 ? 0 : (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
+    ssize_t written = write(2, text, shown);
+    (void)written; /* there is nobody left to tell */
     __builtin_trap();
 }

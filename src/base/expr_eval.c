@@ -17,10 +17,9 @@ typedef struct evaluator {
     gantry_error *err;
 } evaluator;
 
-/* Always false. */
-static bool fail(const evaluator *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void report(const evaluator *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static bool fail(const evaluator *v, const char *format, ...)
+static void report(const evaluator *v, const char *format, ...)
 {
     char what[300];
     va_list args;
@@ -28,8 +27,10 @@ static bool fail(const evaluator *v, const char *format, ...)
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
     gy_fail(v->err, v->status, v->where, "in expression \"%.80s\": %s", v->expr->text, what);
-    return false;
 }
+
+/* Always false, as those see who cannot look into the function. */
+#define fail(...) (report(__VA_ARGS__), false)
 
 static bool look_up(const evaluator *v, const char *name, int64_t *integer, double *real, bool *is_real)
 {

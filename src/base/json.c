@@ -115,7 +115,7 @@ static gantry_status fail_deep(const char *text, size_t offset, const char *name
 gantry_status gy_json_parse(json_t **root, const char *text, size_t length, const char *name, const char *mark,
                             gantry_error *err)
 {
-    json_error_t error;
+    json_error_t error = { 0 };
     size_t deep = find_too_deep(text, length);
     if (deep < length)
         return fail_deep(text, deep, name, err);
@@ -244,7 +244,7 @@ static gantry_status check_plain(plain_check *c, const gy_json_at *at)
 gantry_status gy_json_parse_plain(json_t **root, const char *text, size_t length, const char *name, const char *mark,
                                   gantry_status status, gantry_error *err)
 {
-    gantry_error local;
+    gantry_error local = { 0 };
     json_t *parsed;
     err = err ? err : &local;
     GY_TRY(gy_json_parse(&parsed, text, length, name, mark, err));

@@ -46,7 +46,9 @@ void *gy_alloc_array(size_t bytes)
 void *gy_calloc_array(size_t bytes)
 {
     void *memory = gy_alloc_array(bytes);
-    return memory ? memset(memory, 0, bytes) : NULL;
+    if (memory)
+        memset(memory, 0, bytes);
+    return memory;
 }
 
 void gy_free(void *memory)

@@ -49,9 +49,10 @@ bool gy_sort_by_key(uint32_t *item, const int64_t *key, size_t count)
     }
     if (is_sorted(item, key, count))
         return true;
-    pair *room = gy_calloc(2 * count, sizeof *room), *from = room, *to = room + count;
+    pair *room = gy_calloc(2 * count, sizeof *room), *from = room;
     if (!room)
         return false;
+    pair *to = room + count;
     int64_t low = key[item[0]], high = low;
     for (size_t i = 0; i < count; i++) {
         low = key[item[i]] < low ? key[item[i]] : low;

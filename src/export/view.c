@@ -149,7 +149,7 @@ static gantry_status add_phases(gy_view *view, gantry_error *err)
 static void offer(gy_view *view, uint32_t from, uint32_t to)
 {
     const gy_op *op = view->s->ops.at;
-    if (op[from].end == op[to].start && from < to && (view->cause[to] == GY_NONE || from < view->cause[to]))
+    if (from < to && op[from].end == op[to].start && (view->cause[to] == GY_NONE || from < view->cause[to]))
         view->cause[to] = from;
 }
 

@@ -120,21 +120,25 @@ static int compare_names(const char *a, const char *b)
     return *x || *y ? (*x != 0) - (*y != 0) : strcmp(a, b);
 }
 
+/* The time whose name is the first behind that of `last` (NULL: of all), or NULL. */
+static const gy_node_time *time_behind(const gy_node_extra *e, const gy_node_time *last)
+{
+    const gy_node_time *next = NULL;
+    for (size_t i = 0; i < e->time.count; i++) {
+        const gy_node_time *t = &e->time.at[i];
+        bool comes = !last || compare_names(t->device, last->device) > 0;
+        next = comes && (!next || compare_names(t->device, next->device) < 0) ? t : next;
+    }
+    return next;
+}
+
 /* The order in which times were given says nothing. One name is given once. */
 static void add_times(writer *w, const gy_node_extra *e)
 {
-    const gy_node_time *last = NULL;
     add(w, e->time.count);
-    for (size_t i = 0; i < e->time.count; i++) {
-        const gy_node_time *next = NULL;
-        for (size_t k = 0; k < e->time.count; k++) {
-            const gy_node_time *t = &e->time.at[k];
-            bool comes = !last || compare_names(t->device, last->device) > 0;
-            next = comes && (!next || compare_names(t->device, next->device) < 0) ? t : next;
-        }
-        add_text(w, next->device);
-        add_double(w, next->us);
-        last = next;
+    for (const gy_node_time *t = time_behind(e, NULL); t; t = time_behind(e, t)) {
+        add_text(w, t->device);
+        add_double(w, t->us);
     }
 }
 

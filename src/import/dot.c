@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/map.h"
+#include <errno.h>
 #include <string.h>
 
 typedef enum meaning { NONE, TIME, FLOPS, BYTES } meaning;
@@ -60,9 +61,8 @@ static attribute choose(const json_t *list, size_t from, const char *asked, cons
     return asked ? chosen : (attribute){ NULL, NONE };
 }
 
-static gantry_status read_amount(const dot *d, const json_t *object, const char *what, const char *name, double *value)
+static gantry_status read_amount(const dot *d, const char *text, const char *what, const char *name, double *value)
 {
-    const char *text = text_of(object, name);
     if (!gy_parse_double(text, strlen(text), value) || !(*value >= 0 && *value <= 1e18))
         return gy_fail(d->err, GANTRY_E_GRAPH, NULL,
                        "%s has %s=\"%.60s\"; give a number from 0 to 1e+18, or choose another attribute", what, name,
@@ -92,10 +92,11 @@ static gantry_status read_node(dot *d, const gy_json_at *at, attribute cost)
     gy_import_task *t = gy_import_add_task(d->in, id);
     if (!t || !gy_map_put(&d->tasks, (uint64_t)gvid, d->in->tasks.count - 1))
         return gy_fail_nomem(d->err);
-    if (cost.name && !text_of(at->value, cost.name))
+    const char *text = cost.name ? text_of(at->value, cost.name) : NULL;
+    if (cost.name && !text)
         return fail_no_time(d, id, cost.name);
-    const char *what = cost.name ? gy_arena_printf(&d->in->arena, "node \"%.100s\"", id) : "";
-    status = !what ? gy_fail_nomem(d->err) : cost.name ? read_amount(d, at->value, what, cost.name, &value) : GANTRY_OK;
+    const char *what = text ? gy_arena_printf(&d->in->arena, "node \"%.100s\"", id) : "";
+    status = !what ? gy_fail_nomem(d->err) : text ? read_amount(d, text, what, cost.name, &value) : GANTRY_OK;
     t->time = cost.meaning == FLOPS ? -1 : value;
     t->flops = cost.meaning == FLOPS ? value : 0;
     return status;
@@ -146,10 +147,11 @@ static gantry_status read_edge(dot *d, const gy_json_at *at, attribute cost)
         status = read_end(d, at, "tail", &tail);
     if (!status)
         status = read_end(d, at, "head", &head);
-    if (!status && cost.name && text_of(at->value, cost.name)) {
+    const char *text = !status && cost.name ? text_of(at->value, cost.name) : NULL;
+    if (text) {
         const char *what = gy_arena_printf(&d->in->arena, "edge \"%.60s\" -> \"%.60s\"", d->in->tasks.at[tail].id,
                                            d->in->tasks.at[head].id);
-        status = what ? read_amount(d, at->value, what, cost.name, &amount) : gy_fail_nomem(d->err);
+        status = what ? read_amount(d, text, what, cost.name, &amount) : gy_fail_nomem(d->err);
     }
     if (!status && !gy_import_add_edge(d->in, tail, head, amount))
         status = gy_fail_nomem(d->err);
@@ -205,7 +207,7 @@ static bool has_more(const char *text, size_t length, size_t from)
 
 static gantry_status read_json(dot *d, const char *text, size_t length)
 {
-    json_error_t error;
+    json_error_t error = { 0 };
     json_t *root = gy_json_load(text, length, JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK, &error);
     gantry_status status = GANTRY_OK;
     if (!root && (d->in->has_pointers || gy_json_no_memory(&error)))

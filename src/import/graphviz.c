@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -17,8 +18,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-extern char **environ;
 
 /* Files in memory: nothing waits for a pipe to be emptied. */
 typedef struct streams {
@@ -160,8 +159,10 @@ static gantry_status fail_dot(const char *said, const char *text, gantry_error *
     gantry_status status = gy_fail(err, GANTRY_E_GRAPH, NULL, "graphviz cannot read it: %.*s",
                                    (int)(length < 300 ? length : 300), length ? said : "it does not say why");
     in_line = strstr(said, "line ");
-    if (err && in_line && in_line < said + length)
-        err->line = atoi(in_line + strlen("line "));
+    if (err && in_line && in_line < said + length) {
+        long line = strtol(in_line + strlen("line "), NULL, 10);
+        err->line = line > 0 && line <= INT_MAX ? (int)line : 0;
+    }
     return status;
 }
 

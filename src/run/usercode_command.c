@@ -15,8 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 enum {
     DEFAULT_SECONDS = 300,
     MOST_SECONDS = 86400,

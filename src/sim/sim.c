@@ -456,7 +456,7 @@ static gantry_status carry_out(gy_sim *sim, gantry_error *err)
 
 gantry_status gy_sim_run(gantry_schedule *s, gantry_error *err)
 {
-    gy_sim_start whole;
+    gy_sim_start whole = { 0 };
     gy_sim sim = { .s = s, .m = s->machine, .ops = (uint32_t)s->ops.count, .starts = 1, .out = &whole };
     gantry_status status = carry_out(&sim, err);
     if (!status) {

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KIB = 1024, MIB = 1024 * KIB, SAMPLES = 11 };
+#define KIB INT64_C(1024)
+#define MIB (KIB * KIB)
+enum { SAMPLES = 11 };
 
 typedef struct collective {
     const char *kind, *algorithm;

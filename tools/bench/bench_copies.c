@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MIB = 1 << 20, SAMPLES = 11, MOST_COPIES = 64 };
-#define BATCH   (INT64_C(2048) * MIB) /* bytes of a start: copies are many, so that starting weighs little */
+#define MIB (INT64_C(1) << 20)
+enum { SAMPLES = 11, MOST_COPIES = 64 };
+#define BATCH   (2048 * MIB) /* bytes of a start: copies are many, so that starting weighs little */
 #define LARGEST (INT64_C(1) << 30)
 #define LEAST   (UINT64_C(1) << 20) /* of an array that is locked for sure */
 

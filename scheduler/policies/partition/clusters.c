@@ -103,7 +103,7 @@ static uint32_t best_met(siblings *s, uint32_t u, const uint8_t *taken, gy_ticks
     for (size_t i = 0; i < s->met.count; i++) {
         uint32_t v = s->met.at[i];
         bool fits = !taken[v] && s->l->work[u] + s->l->work[v] <= most;
-        if (fits && (best == GY_NONE || s->score[v] > s->score[best] || (s->score[v] == s->score[best] && v < best)))
+        if (fits && (best == GY_NONE || s->score[v] > s->score[best] || (v < best && s->score[v] == s->score[best])))
             best = v;
     }
     for (size_t i = 0; i < s->met.count; i++)

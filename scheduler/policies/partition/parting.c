@@ -389,9 +389,10 @@ static bool use_fast_routes(gy_parting *x, const gy_level *l, uint32_t *device)
 {
     uint32_t n = x->devices;
     gy_ticks *tied = gy_calloc((size_t)n * n, sizeof *tied);
-    uint32_t *now = gy_calloc(2 * (size_t)n, sizeof *now), *place = now + n;
+    uint32_t *now = gy_calloc(2 * (size_t)n, sizeof *now);
     bool done = tied && now;
     if (done && x->levels->kinds == 1) {
+        uint32_t *place = now + n;
         for (uint32_t u = 0; u < l->nodes; u++)
             for (size_t i = l->first[u]; i < l->first[u + 1]; i++)
                 tied[(size_t)device[u] * n + device[l->tie.at[i].to]] += l->tie.at[i].cost;

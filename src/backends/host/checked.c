@@ -38,12 +38,13 @@ static void forget(const gy_checked *c)
     const gantry_schedule *s = c->job->schedule;
     for (size_t i = 0; i < s->instances.count; i++) {
         const gy_instance *instance = &s->instances.at[i];
-        if (instance->space != GY_SPACE_SLAB)
-            continue;
         gy_use whole = { .instance = (uint32_t)i, .first = instance->first, .last = instance->last };
+        uint8_t *written = gy_check_written(c, &whole);
+        if (!written) /* in no slab */
+            continue;
         size_t bytes = (size_t)gy_use_bytes(s, &whole);
         bool persists = instance->role == GY_ROLE_PERSIST;
-        memset(gy_check_written(c, &whole), persists, bytes);
+        memset(written, persists, bytes);
         if (!persists) {
             memset(gy_host_instance_at(&c->memory, c->job, instance, gy_job_turn(c->job, c->started)), GY_POISON_SLAB,
                    bytes);

@@ -251,9 +251,9 @@ void gantry_buffer_split_auto(gantry_graph *graph, gantry_buffer buffer, int64_t
 /* Tiles differ by at most one row and one column: four shapes, smallest first. */
 static void set_tile_shapes(int64_t *shape, const gy_buffer *b)
 {
-    for (int k = 0; k < 4; k++) {
-        shape[2 * k] = b->shape[0] / b->tiles[0] + (k >> 1);
-        shape[2 * k + 1] = b->shape[1] / b->tiles[1] + (k & 1);
+    for (size_t k = 0; k < 4; k++) {
+        shape[2 * k] = b->shape[0] / b->tiles[0] + (int64_t)(k >> 1);
+        shape[2 * k + 1] = b->shape[1] / b->tiles[1] + (int64_t)(k & 1);
     }
 }
 

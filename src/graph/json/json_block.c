@@ -296,7 +296,7 @@ static gantry_status read_repeat_block(gy_reader *r, const gy_json_at *at, const
 
 static gantry_status read_element(gy_reader *r, const gy_json_at *at, bool *plain)
 {
-    element e;
+    element e = { 0 };
     GY_TRY(gy_read_members(r, at, gy_node_keys, GY_KEYS, e.value));
     *plain = !e.value[GY_KEY_FOR] && !e.value[GY_KEY_IF] && !e.value[GY_KEY_NODES];
     if (e.value[GY_KEY_REPEAT] || e.value[GY_KEY_CARRY] || e.value[GY_KEY_UNTIL])

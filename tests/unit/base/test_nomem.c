@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "suite.h"
@@ -31,6 +32,21 @@ static bool fill_vec(void)
         ck_assert_int_eq(v.at[k], k);
     gy_vec_free(&v);
     return i == 100;
+}
+
+/* So many that they are not put in order in place. */
+static bool sort_many(void)
+{
+    uint32_t item[1000];
+    int64_t key[1000];
+    for (uint32_t i = 0; i < 1000; i++) {
+        item[i] = i;
+        key[i] = 1000 - i;
+    }
+    bool fine = gy_sort_by_key(item, key, 1000);
+    for (uint32_t i = 0; i < 1000; i++)
+        ck_assert_uint_eq(item[i], fine ? 999 - i : i);
+    return fine;
 }
 
 static bool fill_map(void)
@@ -235,6 +251,11 @@ START_TEST(names)
     assert_survives(fill_names, 8);
 }
 END_TEST
+START_TEST(sorting)
+{
+    assert_survives(sort_many, 1);
+}
+END_TEST
 START_TEST(texts)
 {
     assert_survives(build_text, 5);
@@ -275,6 +296,7 @@ int main(void)
     tcase_add_test(tests, interval_maps);
     tcase_add_test(tests, arenas);
     tcase_add_test(tests, names);
+    tcase_add_test(tests, sorting);
     tcase_add_test(tests, texts);
     tcase_add_test(tests, strings);
     tcase_add_test(tests, files);

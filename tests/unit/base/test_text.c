@@ -54,6 +54,15 @@ START_TEST(json_strings_read_back)
 }
 END_TEST
 
+/* U+0085, U+202E and U+FFFF are characters, and no plain ones. */
+START_TEST(json_escapes_what_is_not_plain)
+{
+    gy_text text = { 0 };
+    gy_text_json(&text, "x\xC2\x85y\xE2\x80\xAEz\xEF\xBF\xBF");
+    assert_text(&text, "\"x\\u0085y\\u202ez\\uffff\"");
+}
+END_TEST
+
 /* Overlong, lone continuation, surrogate, beyond U+10FFFF, cut off: each bad byte is replaced, the rest stays. */
 START_TEST(bad_utf8_never_leaves)
 {
@@ -342,6 +351,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_add_test(tests, texts_are_built);
     tcase_add_test(tests, json_strings_read_back);
+    tcase_add_test(tests, json_escapes_what_is_not_plain);
     tcase_add_test(tests, bad_utf8_never_leaves);
     tcase_add_test(tests, xml_is_escaped);
     tcase_add_test(tests, doubles_are_short);

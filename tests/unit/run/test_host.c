@@ -209,6 +209,36 @@ START_TEST(binding_mistakes_are_told)
 }
 END_TEST
 
+/* Contents are bound, before the first start and between two, and stay as they are; the time is the schedule's. */
+START_TEST(sim_moves_nothing)
+{
+    simple c = make_simple();
+    gantry_run *run = NULL;
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    gantry_run_info info = GANTRY_RUN_INFO_INIT;
+    double x[2][N] = { 0 }, y[N];
+    uint64_t ticket = 0;
+    for (int i = 0; i < N; i++)
+        y[i] = i;
+    c.s->makespan = 7 * GY_TICKS_PER_US;
+    options.backend = "sim";
+    MUST(gantry_run_new(&run, c.s, &options, MUST_ERR));
+    MUST(gantry_run_bind_output(run, c.y, y, sizeof y, MUST_ERR));
+    for (uint64_t n = 1; n <= 2; n++) {
+        MUST(gantry_run_bind(run, c.x, x[n - 1], sizeof x[0], MUST_ERR));
+        MUST(gantry_run_start(run, &ticket, MUST_ERR));
+        MUST(gantry_run_wait(run, ticket, MUST_ERR));
+        MUST(gantry_run_get_info(run, &info, MUST_ERR));
+        ck_assert_double_eq(info.last_us, 7);
+        ck_assert_uint_eq(info.starts, n);
+    }
+    for (int i = 0; i < N; i++)
+        ck_assert_double_eq(y[i], i);
+    gantry_run_free(run);
+    free_simple(c);
+}
+END_TEST
+
 START_TEST(new_refuses_what_cannot_run)
 {
     gantry_error err = { 0 };
@@ -777,6 +807,7 @@ int main(void)
     tcase_set_timeout(all, 60);
     tcase_add_test(all, two_devices_with_copies_and_events);
     tcase_add_test(all, binding_mistakes_are_told);
+    tcase_add_test(all, sim_moves_nothing);
     tcase_add_test(all, new_refuses_what_cannot_run);
     tcase_add_test(all, work_is_simulated_not_run);
     tcase_add_test(all, state_persists_and_can_be_bound);

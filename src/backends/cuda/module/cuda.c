@@ -53,7 +53,7 @@ static gantry_status make_clocks(gy_cuda *h, gantry_error *err)
         status = gy_cuda_event_new(h, &h->turn[t].end, h->end_stream.device, true, err);
     if (status || !h->job->record)
         return status;
-    h->clock = gy_arena_calloc(&h->arena, 2 * h->turns * s->ops.count + 1, sizeof *h->clock);
+    h->clock = gy_arena_calloc(&h->arena, 2 * (size_t)h->turns * s->ops.count + 1, sizeof *h->clock);
     if (!h->clock)
         return gy_fail_nomem(err);
     for (uint32_t i = 0; i < h->turns * s->ops.count && status == GANTRY_OK; i++) {
@@ -89,7 +89,7 @@ static gantry_status make_all(gy_cuda *h, gantry_error *err)
 
 static void free_clocks(gy_cuda *h)
 {
-    size_t clocks = h->clock ? 2 * h->turns * h->job->schedule->ops.count : 0;
+    size_t clocks = h->clock ? 2 * (size_t)h->turns * h->job->schedule->ops.count : 0;
     for (size_t i = 0; i < clocks; i++)
         if (h->clock[i])
             h->d.cuEventDestroy(h->clock[i]);

@@ -27,7 +27,7 @@ gantry_status gy_cupti_load(gy_cupti_api *api, int driver_version, const char **
     int major = driver_version / 1000, newer = driver_version == 0 || major >= 13 ? 0 : major == 12 ? 1 : 2;
     gy_cupti_api found = { 0 };
     *why = "CUPTI was not found";
-    gantry_status status = gy_library_open(&found.lib, names + newer * EACH, err);
+    gantry_status status = gy_library_open(&found.lib, names + (size_t)newer * EACH, err);
     if (status)
         return status;
     *why = "CUPTI is too old";

@@ -15,10 +15,10 @@ static gantry_status clear_words(gy_cuda *h, gantry_error *err)
         gy_cuda_device *d = &h->device[i];
         if (!d->status)
             continue;
-        memset(d->fetched_status, 0, h->turns * d->launches * sizeof *d->fetched_status);
+        size_t words = (size_t)h->turns * d->launches;
+        memset(d->fetched_status, 0, words * sizeof *d->fetched_status);
         status = gy_cuda_use(h, i, err);
-        CUresult code =
-            status ? CUDA_SUCCESS : h->d.cuMemsetD32Async(d->status, 0, h->turns * d->launches, d->auxiliary.stream);
+        CUresult code = status ? CUDA_SUCCESS : h->d.cuMemsetD32Async(d->status, 0, words, d->auxiliary.stream);
         code = status == GANTRY_OK && code == CUDA_SUCCESS ? gy_cuda_settle(h, d->auxiliary) : code;
         if (code != CUDA_SUCCESS)
             status = gy_cuda_fail(h, code, i, "clearing status words", err);

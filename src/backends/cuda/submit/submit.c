@@ -54,7 +54,7 @@ static gantry_status execute(gy_submit *x)
 
 static CUevent event_of(const gy_cuda *h, uint32_t op, uint64_t start)
 {
-    return h->event[h->op[op].event * h->ring + start % h->ring];
+    return h->event[(size_t)h->op[op].event * h->ring + start % h->ring];
 }
 
 /* Waits for the ops of the sync table. A graph is launched after earlier starts, so it waits for none of them. */
@@ -176,8 +176,8 @@ static gantry_status fetch_words(gy_submit *x, uint32_t device)
     gantry_status status = gy_cuda_use(h, device, x->err);
     if (status)
         return status;
-    CUresult code = h->d.cuMemcpyDtoHAsync(d->fetched_status + x->turn * d->launches, d->status + x->turn * bytes,
-                                           bytes, d->auxiliary.stream);
+    CUresult code = h->d.cuMemcpyDtoHAsync(d->fetched_status + (size_t)x->turn * d->launches,
+                                           d->status + x->turn * bytes, bytes, d->auxiliary.stream);
     return gy_submit_check(x, code, d->auxiliary, "fetching status words");
 }
 

@@ -27,7 +27,7 @@ static void look(gy_cuda *h, uint64_t start, progress *p)
     size_t ops = h->job->schedule->ops.count;
     while (!h->graphs && p->op < ops) {
         uint32_t event = h->op[p->op].event;
-        if (event != GY_NONE && h->d.cuEventQuery(h->event[event * h->ring + start % h->ring]) != CUDA_SUCCESS)
+        if (event != GY_NONE && h->d.cuEventQuery(h->event[(size_t)event * h->ring + start % h->ring]) != CUDA_SUCCESS)
             return;
         p->op++;
         p->still = event != GY_NONE ? gy_waited_begin() : p->still;

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The graphs of this folder on the host against NumPy, at small sizes; every case of compare.py is scheduled for two GPUs, and its
+tables are made of figures that programs of the test tell; the programs by hand check themselves where there is a GPU, and skip
+where there is none.
+
+check_hand.py GANTRY ROOT PROGRAMS
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import types
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "conformance"))
+sys.path.insert(0, str(HERE))
+import compare  # noqa: E402
+from numpy_gantry import from_bf16, np, run, to_bf16  # noqa: E402
+
+rng = np.random.default_rng(4)
+
+
+def cholesky(dtype):
+    n, kind = 96, {"f64": np.float64, "f32": np.float32}[dtype]
+    a = rng.random((n, n))
+    spd = (a @ a.T + n * np.eye(n)).astype(kind)
+    lower = np.linalg.cholesky(spd.astype(float))
+
+    def change(graph):
+        graph["nodes"][0]["nodes"][0]["for"]["j"] = "nt"  # the upper tiles too: an output has no rows that nobody writes
+    return {"M": spd}, {"n": n, "nt": 3}, {"A": (lower, np.tril), "probe": ([lower[64:, :32].sum()], None)}, change
+
+
+def lu(dtype):
+    n, nt, kind = 192, 3, {"f64": np.float64, "f32": np.float32}[dtype]
+    nb = n // nt
+    a = (rng.random((n, n)) + n * np.eye(n)).astype(kind)
+    want = a.astype(float)
+    for k in range(n):
+        want[k + 1:, k] /= want[k, k]
+        want[k + 1:, k + 1:] -= np.outer(want[k + 1:, k], want[k, k + 1:])
+
+    def turned(x):  # tiles above the diagonal are kept transposed
+        x = x.copy()
+        for i in range(nt):
+            for j in range(i + 1, nt):
+                at = np.s_[i * nb:(i + 1) * nb, j * nb:(j + 1) * nb]
+                x[at] = x[at].T.copy()
+        return x
+    return {"M": turned(a)}, {"n": n, "nt": nt}, {"A": (turned(want), None)}, None
+
+
+def saxpy(dtype):
+    kind = {"f64": np.float64, "f32": np.float32}[dtype]
+    x, y = rng.random(1003).astype(kind), rng.random(1003).astype(kind)
+    new = 2 * x.astype(float) + y
+    return {"x": x, "y": y}, {"n": 1003, "parts": 3}, {"y": (new, None), "total": ([new.sum()], None)}, None
+
+
+def reduce(dtype):
+    x = rng.random(10007).astype({"f64": np.float64, "f32": np.float32}[dtype])
+    return {"x": x}, {"n": 10007, "parts": 8}, {"total": ([x.astype(float).sum()], None)}, None
+
+
+def jacobi(dtype):
+    u = rng.random((37, 37)).astype({"f64": np.float64, "f32": np.float32}[dtype])
+    want = u.astype(float)
+    for _ in range(9):
+        new = want.copy()
+        new[1:-1, 1:-1] = 0.25 * (want[:-2, 1:-1] + want[2:, 1:-1] + want[1:-1, :-2] + want[1:-1, 2:])
+        want = new
+    return {"M": u}, {"n": 37, "steps": 9, "parts": 2}, {"probe": (want[18:19], None)}, None
+
+
+def rounded(x, dtype):
+    """As the buffer holds it: what is bound, and what it is worth."""
+    if dtype != "bf16":
+        x = x.astype({"f64": np.float64, "f32": np.float32}[dtype])
+        return x, x.astype(float)
+    pattern = to_bf16(x)
+    return ("bf16", pattern), from_bf16(pattern).astype(float)
+
+
+def batch(dtype):
+    m, count = 16, 5
+    (a, wide_a), (b, wide_b) = rounded(rng.random((count * m, m)), dtype), rounded(rng.random((count * m, m)), dtype)
+    want = (wide_a.reshape(count, m, m) @ wide_b.reshape(count, m, m)).reshape(count * m, m)
+    return {"a": a, "b": b}, {"m": m, "count": count}, {"c": (want, None), "probe": (want[-1:], None)}, None
+
+
+def attention(dtype):
+    heads, length, d = 3, 20, 8
+    (q, wq), (k, wk), (v, wv) = (rounded(rng.random((heads * length, d)) - 0.5, dtype) for _ in range(3))
+    wq, wk, wv = (x.reshape(heads, length, d) for x in (wq, wk, wv))
+    s = np.exp(3 * wq @ wk.transpose(0, 2, 1))
+    want = (s / s.sum(2, keepdims=True) @ wv).reshape(heads * length, d)
+    return ({"q": q, "k": k, "v": v}, {"heads": heads, "length": length, "d": d, "scale": 3},
+            {"o": (want, None), "probe": (want[-1:], None)}, None)
+
+
+def pipe(dtype):
+    stages, batches, n, d, lr = 3, 2, 6, 5, 0.25
+    (x, wide), (w, weights) = rounded(rng.random((batches * n, d)), dtype), rounded(rng.random((stages * d, d)) - 0.5, dtype)
+    weights = weights.reshape(stages, d, d)
+    y = [wide]
+    for s in range(stages):
+        y.append(y[s] @ weights[s])
+    dy, new = y[-1], weights.copy()
+    for s in reversed(range(stages)):
+        new[s] = weights[s] - lr * y[s].T @ dy
+        dy = dy @ weights[s].T
+    return ({"x": x, "w": w}, {"stages": stages, "batches": batches, "batch": n, "d": d, "lr": lr},
+            {"w": (new.reshape(stages * d, d), None)}, None)
+
+
+def mlp(dtype):
+    n, inputs, hidden, classes, lr = 24, 13, 9, 5, 0.1
+    x, labels = rng.random((n, inputs), np.float32), rng.integers(0, classes, n).astype(np.int32)
+    w1, b1 = rng.normal(0, 0.3, (inputs, hidden)).astype(np.float32), rng.normal(0, 0.1, (1, hidden)).astype(np.float32)
+    w2, b2 = rng.normal(0, 0.3, (hidden, classes)).astype(np.float32), rng.normal(0, 0.1, (1, classes)).astype(np.float32)
+    z = x @ w1.astype(float) + b1
+    h = np.maximum(z, 0)
+    p = np.exp(h @ w2 + b2)
+    p /= p.sum(1, keepdims=True)
+    dlogits = (p - np.eye(classes)[labels]) / n
+    dz = np.where(z > 0, dlogits @ w2.T, 0)
+    want = {"loss": [-np.log(p[np.arange(n), labels]).mean()], "w1": w1 - lr * x.T @ dz, "b1": b1 - lr * dz.sum(0, keepdims=True),
+            "w2": w2 - lr * h.T @ dlogits, "b2": b2 - lr * dlogits.sum(0, keepdims=True)}
+    return ({"x": x, "labels": labels, "w1": w1, "b1": b1, "w2": w2, "b2": b2},
+            {"batch": n, "inputs": inputs, "hidden": hidden, "classes": classes, "parts": 2}, {k: (v, None) for k, v in want.items()}, None)
+
+
+GRAPHS = {cholesky: ["f64", "f32"], lu: ["f64", "f32"], saxpy: ["f32", "f64"], reduce: ["f32", "f64"], jacobi: ["f64", "f32"],
+          batch: ["f32", "f64", "bf16"], attention: ["f32", "bf16"], pipe: ["bf16", "f32"], mlp: ["f32"]}
+CLOSE = {"f64": 1e-11, "f32": 2e-5, "bf16": 3e-2}
+
+
+def check_graph(command, make, dtype, devices):
+    inputs, params, want, change = make(dtype)
+    with tempfile.TemporaryDirectory() as folder:
+        case = compare.Case(make.__name__, make.__name__, params, [], dtype, GRAPHS[make][0])
+        path = compare.graph_file(case, pathlib.Path(folder))
+        graph = json.loads(path.read_text())
+        for name in want:
+            graph["buffers"][name]["output"] = True
+        if change:
+            change(graph)
+        path.write_text(json.dumps(graph))
+        arguments = ["--allow-code", "--backend", "host", "--devices", devices]
+        arguments += [word for key, value in params.items() for word in ("--param", f"{key}={value}")]
+        shapes = {name: (graph["buffers"][name]["dtype"], np.shape(array)) for name, (array, _) in want.items()}
+        found, _ = run(command, path, inputs, shapes, arguments)
+    for name, (array, part) in want.items():
+        got = from_bf16(found[name]) if shapes[name][0] == "bf16" else found[name]
+        part = part or (lambda x: x)
+        scale = np.max(np.abs(array))
+        np.testing.assert_allclose(part(got.astype(float)), part(np.asarray(array)), rtol=0, atol=CLOSE[dtype] * scale, err_msg=name)
+
+
+def check_schedules(command, root):
+    """Each case as compare.py runs it."""
+    for gpus in (1, 2):
+        for case in compare.cases(gpus):
+            with tempfile.TemporaryDirectory() as folder:
+                words = [command, "schedule", compare.graph_file(case, pathlib.Path(folder)), "--machine", root / "graphs/machines/h200-8.json",
+                         "--devices", gpus, "--effort", 0, "--allow-code", "--json"]
+                words += [word for key, value in case.params.items() for word in ("--param", f"{key}={value}")]
+                done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=120)
+            yield f"{case.name()} for {gpus} GPUs", done.returncode == 0 and json.loads(done.stdout)["makespan_us"] > 0, done.stderr
+
+
+SMALL = {"cholesky_tiles": "--n 512 --nt 4", "cholesky_columns": "--n 1024 --nb 256", "lu": "--n 512 --nt 4", "saxpy": "--n 100000",
+         "reduce": "--n 100000", "jacobi": "--n 300 --steps 21", "blur": "--frames 4", "batch": "--m 64 --count 20",
+         "attention": "--heads 4 --length 200 --d 64", "pipe": "--batch 128 --d 256", "mlp": "--batch 256 --inputs 100 --hidden 60 --classes 10"}
+
+
+def check_programs(folder):
+    """None are there without nvcc; a skip says that there is no GPU."""
+    for name, words in SMALL.items():
+        if (folder / name).exists():
+            done = subprocess.run([folder / name, *words.split(), "--starts", "1"], capture_output=True, text=True, timeout=120,
+                                  env=compare.environment(folder.parents[2]))
+            right = done.returncode == 0 and json.loads(done.stdout)["ms"] > 0
+            yield name, right or done.returncode == 77 and "skipped" in done.stderr, done.stderr
+
+
+STUB_GANTRY = """#!/usr/bin/python3
+import sys
+if sys.argv[1:] == ["machine", "--json"]:
+    print('{"devices": [{"type": "gpu"}]}')
+elif sys.argv[1] == "machine":
+    open(sys.argv[4], "w").write("{}")
+else:
+    print('{"measured_us": 3000, "predicted_us": 2400, "replay": "graph"}')
+"""
+STUBS = {"cholesky_tiles": "print('{\"work\": \"tiles\", \"ms\": 2.5, \"best\": \"S=4\"}')",
+         "cholesky_columns": "print('{\"work\": \"columns\", \"ms\": 2.0, \"best\": \"nb=512\"}')",
+         "lu": "sys.exit('wrong: off by 1')"}
+
+
+def comparison(build, seconds):
+    options = types.SimpleNamespace(build=build, report=None, machine=build / "machine.json", limit=60, iterations=2, seconds=seconds)
+    return compare.Comparison(options)
+
+
+def check_tables():
+    """The best program counts; one that fails and one that hangs are told, and have no ratio."""
+    with tempfile.TemporaryDirectory() as folder:
+        build = pathlib.Path(folder)
+        (build / "bin").mkdir()
+        (build / "tests" / "bench" / "hand").mkdir(parents=True)
+        stubs = {build / "bin" / "gantry": STUB_GANTRY}
+        stubs.update({build / "tests/bench/hand" / name: f"#!/usr/bin/python3\nimport sys\n{text}\n" for name, text in STUBS.items()})
+        for path, text in stubs.items():
+            path.write_text(text)
+            path.chmod(0o755)
+        done = subprocess.run([sys.executable, HERE / "compare.py", build, "--works", "cholesky,lu", "--gpus", "2", "--seconds", "200"],
+                              capture_output=True, text=True, timeout=250)
+        rows, table = json.loads((build / "hand.json").read_text())["rows"], (build / "hand.md").read_text()
+        hangs, why = comparison(build, 100).run(["sleep", "60"], 0.5)
+        late = comparison(build, 0)
+        late.all([1], [])
+    yield "what is wrong shows in the exit code", done.returncode == 1, done.stdout + done.stderr
+    yield "the best program counts", rows[0]["ratio"] == 1.5 and "| 3.0000 | 2.0000 | columns, nb=512 | 1.500 |" in table, table
+    yield "the prediction is over what was measured", "| 2.4000 | 3.0000 | 0.800 |" in table, table
+    yield "what fails is told", "ratio" not in rows[1] and "lu: exit 1: wrong: off by 1" in table, table
+    yield "what hangs is ended", hangs is None and why.startswith("not done within"), why
+    yield "what there was no time for is told", not late.rows and len(late.left_out) == len(compare.cases(1)), late.left_out
+
+
+def main(command, root, programs):
+    failed = passed = 0
+
+    def tell(what, right, why):
+        nonlocal failed, passed
+        passed, failed = passed + bool(right), failed + (not right)
+        if not right:
+            print(f"FAILED {what}: {why}")
+    for make, dtypes in GRAPHS.items():
+        for dtype in dtypes:
+            for devices in (1, 2):
+                why = None
+                try:
+                    check_graph(command, make, dtype, devices)
+                except (AssertionError, RuntimeError) as error:
+                    why = error
+                tell(f"{make.__name__} {dtype} on {devices}", why is None, why)
+    for what, right, why in (*check_schedules(command, root), *check_tables(), *check_programs(programs)):
+        tell(what, right, why)
+    left = {path.stem for path in HERE.glob("*.json")} - {make.__name__ for make in GRAPHS}
+    tell("graphs without a reference here", not left, left)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+sys.exit(main(sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])))

@@ -77,7 +77,6 @@ GRAPHS = {
     "many tiles": ({"A": {"dtype": "f32", "shape": [3000, 3000], "tiles": [3000, 3000], "init": 0}},
                    [work("r[j]", reads=["A[0:3000][0:2999]"], **{"for": {"j": 10**5}})], "have more than"),
     "many readers of many writers": (*readers(10**4), "dependencies, the limit of a graph"),
-    "readers enough for a million dependencies": (*readers(1000), None),
     "many readers of many pieces": (*alternating(10**6, 10**5), "pieces"),
     "a family after a family": (X, [work("w[i]", **{"for": {"i": 10**5}})]
                                 + [work(f"r{k}", after=["w[i]"] * 25) for k in range(5)], "in more than"),
@@ -111,6 +110,7 @@ WIDE = {"x": {"dtype": "u8", "shape": [2**62]}, "y": {"dtype": "u8", "shape": [8
 
 # name: graph, command, code, message. The machine has room for all of them.
 ON_MACHINES = {
+    "a million dependencies at the default effort": (readers(1000), ["schedule"], 0, ""),
     "2^61 bytes": (large(2**59), ["schedule"], 2, "takes longer than 26 days"),
     "loads beyond all times": (long(40), ["schedule", "--objective", "max_load"], 2, "add up to 926 days"),
     "addresses beyond all that there are": ((WIDE, [work("a", writes=["x", "y"])]), ["schedule"], 4,

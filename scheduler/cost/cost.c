@@ -124,7 +124,7 @@ static void cost_node(gy_plan *p, const tables *found, uint32_t node, uint32_t d
     }
 }
 
-/* What nodes leave of a device is what the graph says: `share`. */
+/* Nodes leave of a device what the graph says: `share`. */
 static bool find_spare(gy_plan *p)
 {
     size_t nodes = p->graph->nodes.count;

@@ -26,7 +26,7 @@ static gy_ticks fastest(const gy_model *m, uint32_t task)
     return best;
 }
 
-/* What it takes at least of the devices that it may run on. */
+/* The least time for which it holds a device that it may run on. */
 static gy_ticks least_hold(const gy_model *m, uint32_t task)
 {
     gy_ticks best = fastest(m, task);

@@ -301,7 +301,7 @@ static uint32_t take_first(gy_sim_engines *e)
     return item;
 }
 
-/* What has become idle goes to the one that has less than it can use, before others begin. */
+/* The op that has less than it can use gets more of what is idle, before others begin. */
 static void give_more(gy_sim *sim, gy_sim_engines *e)
 {
     if (e->hindered == GY_NONE || !e->idle)

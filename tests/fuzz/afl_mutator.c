@@ -17,7 +17,7 @@ size_t afl_custom_fuzz(void *data, uint8_t *buf, size_t size, uint8_t **out, uin
                        size_t max_size);
 void afl_custom_deinit(void *data);
 
-/* What is not JSON: AFL has better ways, so a few bytes change and no more. */
+/* Input that is no JSON: AFL has better ways, so a few bytes change and no more. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size)
 {
     (void)max_size;

@@ -74,7 +74,7 @@ bool gy_ranks_transfer(gy_ranks *r, const gy_dep *dep, gy_rank *time)
     return gy_map_put(&r->transfer, (uint64_t)bytes, (uint64_t)sum);
 }
 
-/* What the predecessors of a list are worth to its tasks, whose largest rank is given. */
+/* The ranks of the predecessors in a list, from the largest rank of the tasks that have it. */
 static bool push_up(gy_ranks *r, uint32_t list, bool transfers, gy_rank most, gy_rank *rank)
 {
     const gy_flow *f = r->p->flow;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who follows whom: lists of predecessors turned round, by counting. */
+/* Lists of predecessors turned round, by counting. */
 #include "base/memory.h"
 #include "graph/flow/flow.h"
 

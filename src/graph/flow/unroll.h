@@ -24,6 +24,8 @@ static inline double gy_loop_tasks(const gy_loop *l)
 
 /* True: some loop of the graph cannot be unrolled, so that its flow shows only the first iterations. */
 bool gy_graph_is_folded(const gantry_graph *graph);
+/* True: `until` may end some loop before its last iteration, so that unrolling would do too much. */
+bool gy_graph_may_end_early(const gantry_graph *graph);
 /* Sets `unrolled` of all loops, when the graph is sealed. */
 void gy_graph_fold(gantry_graph *graph);
 

@@ -80,7 +80,7 @@ class Command:
         with open(self.file, "wb") as file:
             file.write(data)
         done = subprocess.run([self.path, "check", graph, self.file], capture_output=True, text=True)
-        unsound = re.search(r": (phase \d+: )?rule (?!form)[a-z]+: ", done.stderr)
+        unsound = re.search(r"(^|: )(phase \d+: )?rule (?!form)[a-z]+: ", done.stderr, re.MULTILINE)
         return "right" if done.returncode == 0 else "unsound" if unsound else "malformed", done.stderr
 
 

@@ -59,23 +59,6 @@ static bool fits(const gy_use *use, uint32_t count, uint8_t shape)
     return shape == ONE ? count == 1 : count > 0;
 }
 
-/* Accumulators that it reads are of its reduction; where scheduling added it, those that it writes are, too. */
-static gantry_status check_accumulators(const gy_check *k, uint32_t index)
-{
-    const gy_op *op = gy_check_op(k, index);
-    uint32_t count = op->node == GY_NONE ? op->uses : op->ins;
-    for (uint32_t i = 0; i < count; i++) {
-        const gy_instance *in = gy_use_instance(k, &k->s->use.at[op->use + i]);
-        bool reads = i < op->ins;
-        if (in->role == GY_ROLE_ACCUMULATOR && in->op != op->reduce) {
-            return gy_breach(k->err, "collective", "ops", index, "%s reduces by %s; %s %u is an accumulator of %s",
-                             gy_label_op(k->s, index).at, gy_word(&gy_reduction_words, op->reduce),
-                             reads ? "read" : "write", reads ? i : i - op->ins, gy_word(&gy_reduction_words, in->op));
-        }
-    }
-    return GANTRY_OK;
-}
-
 static gantry_status check_shape(const gy_check *k, uint32_t index)
 {
     static const char *const asks[] = { "one or more", "one", "one or more of one rank" };
@@ -92,7 +75,15 @@ static gantry_status check_shape(const gy_check *k, uint32_t index)
                          gy_label_op(k->s, index).at, gy_word(&gy_reduction_words, op->reduce),
                          shape->reduces ? "one" : "none");
     }
-    return shape->reduces ? check_accumulators(k, index) : GANTRY_OK;
+    for (uint32_t i = 0; shape->reduces && i < op->ins; i++) {
+        const gy_instance *in = gy_use_instance(k, &k->s->use.at[op->use + i]);
+        if (in->role == GY_ROLE_ACCUMULATOR && in->op != op->reduce) {
+            return gy_breach(k->err, "collective", "ops", index, "%s reduces by %s; read %u is an accumulator of %s",
+                             gy_label_op(k->s, index).at, gy_word(&gy_reduction_words, op->reduce), i,
+                             gy_word(&gy_reduction_words, in->op));
+        }
+    }
+    return GANTRY_OK;
 }
 
 static gantry_status check_algorithm(const gy_check *k, uint32_t index)

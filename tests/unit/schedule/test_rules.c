@@ -135,12 +135,6 @@ static const damage damages[] = {
       "\"collective\": \"reduce\", \"reduce\": \"max\"",
       { "accumulator of sum" } },
     { "collective",
-      "\"reduce\": \"sum\", \"lanes\": [4, 7, 1], \"uses\": [[\"read\", 6, 0, 1, 0], [\"read\", 7, 0, 1, 1], "
-      "[\"write\", "
-      "8, 0, 1, 2]]",
-      "\"reduce\": \"max\", \"lanes\": [1, 4], \"uses\": [[\"read\", 8, 0, 1, 0], [\"write\", 6, 0, 1, 1]]",
-      { "reduces by max; write 0 is an accumulator of sum" } },
-    { "collective",
       "\"reduce\": \"sum\", \"lanes\": [4, 7, 1]",
       "\"reduce\": \"sum\", \"algorithm\": \"copy_engine\", \"lanes\": [4, 7, 1]",
       { "is a reduce, which \"copy_engine\" cannot carry out" } },

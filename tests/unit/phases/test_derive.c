@@ -196,7 +196,7 @@ START_TEST(size_does_not_grow_with_iterations)
 {
     example e = make(true, INT64_C(1) << 50, 0);
     gantry_graph *p[4];
-    ck_assert(gy_graph_is_folded(e.g));
+    ck_assert(gy_graph_needs_phases(e.g));
     ck_assert_uint_eq(e.g->flow->tasks, 2 + 3 * GY_ITERATIONS_SHOWN);
     derive(e.g, 512 * 3, p, 4 - 1); /* 2^50 is a multiple of 256, the most below 1024 / 3 */
     ck_assert_int_eq(p[1]->phase->phase.iterations, 256);

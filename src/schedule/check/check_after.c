@@ -56,7 +56,8 @@ static gantry_status check_all(gy_check *k, uint32_t op, uint32_t node)
     bool held = true;
     for (size_t lane = 0; !status && lane < k->s->lanes.count; lane++) {
         uint32_t limit = k->after.limit.at[at + lane];
-        held = held && (limit == 0 || k->clocks.now[lane] >= limit + k->now.start * k->clocks.lane_ops[lane]);
+        held = held && (limit == 0 ||
+                        gy_clocks_count(&k->clocks, (uint32_t)lane) >= limit + k->now.start * k->clocks.lane_ops[lane]);
     }
     for (uint32_t it = 0; !status && !held && it < gy_iterations(k, node); it++)
         status = check_one(k, op, op_of(k, node, it));

@@ -147,6 +147,7 @@ static void free_check(gy_check *k)
     gy_free(k->task_op);
     gy_map_free(&k->after.of_node);
     gy_vec_free(&k->after.limit);
+    gy_free(k->after.of_lane);
     gy_contents_free(&k->contents);
     gy_expect_free(&k->expect);
     gy_clocks_free(&k->clocks);

@@ -146,6 +146,11 @@ typedef struct gy_bytes {
     bool failed;
 } gy_bytes;
 
+/* Ops of a lane that must have ended (check_after.c). */
+typedef struct gy_lane_limit {
+    uint32_t lane, tick;
+} gy_lane_limit;
+
 typedef struct gy_check {
     const gantry_schedule *s;
     const gantry_graph *graph;
@@ -159,9 +164,10 @@ typedef struct gy_check {
     gy_clocks clocks;
     gy_bytes bytes;
     struct gy_after_limits {
-        gy_map of_node;
-        GY_VEC(uint32_t) limit;
-    } after; /* see check_after.c */
+        gy_map of_node; /* node -> its first limit */
+        GY_VEC(gy_lane_limit) limit;
+        size_t *of_lane; /* per lane: the limit that was added last */
+    } after;             /* see check_after.c */
     gy_stamp now;
 } gy_check;
 

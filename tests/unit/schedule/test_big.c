@@ -140,6 +140,66 @@ START_TEST(test_many_lanes)
 }
 END_TEST
 
+enum { PAIRS = 8192 };
+
+/* Pairs of loops of two iterations, the second after the first. */
+static gantry_graph *pairs_of_loops(void)
+{
+    gantry_graph *g = gantry_graph_new("pairs");
+    gantry_error err = { 0 };
+    for (int i = 0; i < PAIRS; i++) {
+        gantry_node n[2];
+        for (int k = 0; k < 2; k++) {
+            gantry_graph_repeat(g, 2);
+            n[k] = gantry_graph_work(g, "n");
+            gantry_graph_repeat_end(g);
+        }
+        gantry_node_after(g, n[1], n[0]);
+    }
+    ck_assert_msg(gantry_graph_check(g, &err) == GANTRY_OK, "%s", err.text);
+    return g;
+}
+
+/* Each pair in a lane of its own. */
+static gantry_schedule *lane_for_each(const gantry_graph *g, const gantry_machine *m)
+{
+    gantry_schedule *s = gy_schedule_alloc();
+    bool ok = s != NULL && gy_vec_push(&s->slab, 256);
+    s->machine = gy_machine_ref(m);
+    s->graph_hash = g->hash;
+    for (uint32_t i = 0; ok && i < g->nodes.count; i++) {
+        ok = gy_vec_push(&s->node_ids, g->nodes.at[i].id);
+        ok = ok && (i % 2 || gy_vec_push(&s->lanes, ((gy_lane){ i / 2 % DEVICES, GY_LANE_COMPUTE })));
+        for (uint32_t it = 0; it < 2; it++) {
+            gy_op op = { .kind = GY_OP_LAUNCH, .node = i, .iteration = it, .lane = 2 * i + it, .lanes = 1 };
+            ok = ok && gy_vec_push(&s->ops, op) && gy_vec_push(&s->op_lane, i / 2);
+        }
+    }
+    ck_assert(ok);
+    return s;
+}
+
+/* A node that others come after has limits for the lanes where it ran, not for all. */
+START_TEST(test_many_afters)
+{
+    gantry_graph *g = pairs_of_loops();
+    gantry_machine *m = eight();
+    gantry_schedule *s = lane_for_each(g, m);
+    gantry_error err = { 0 };
+    long before = most_kib();
+    ck_assert_msg(gantry_schedule_check(s, g, &err) == GANTRY_OK, "%s", err.text);
+    long took = most_kib() - before;
+    s->op_lane.at[4 * PAIRS - 1] = 0; /* the last op leaves the lane of what it comes after */
+    ck_assert_int_eq(gantry_schedule_check(s, g, &err), GANTRY_E_SCHEDULE);
+    printf("%d lanes and nodes that others come after: %ld KiB; one apart: %s\n", PAIRS, took, err.text);
+    ck_assert_ptr_nonnull(strstr(err.text, "rule after"));
+    ck_assert_msg(took < 64 * 1024, "%ld KiB", took);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("big schedule");
@@ -147,6 +207,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, test_a_million);
     tcase_add_test(tc, test_many_lanes);
+    tcase_add_test(tc, test_many_afters);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

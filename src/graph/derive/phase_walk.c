@@ -383,41 +383,12 @@ static void forget(gy_walk *w, const gy_walk *later, gy_carry pair)
     w->current[pair.prev] = w->current[pair.next] = new;
 }
 
-/* True if the access adds to rows that hold something. */
-static bool adds_to_old(const gy_walk *w, const gy_access *a)
-{
-    bool old = false;
-    for (int64_t row = a->first, last; row < a->last && gy_access_reduces(a); row = last) {
-        last = a->last;
-        old = old || is_defined(w, a->buffer, row, &last);
-    }
-    return old;
-}
-
-/* True if it makes no difference that `next` is not yet a fresh value in the first iteration. */
-static bool next_is_fresh(const gy_walk *w, const gy_loop *l, gy_carry pair)
-{
-    const gantry_graph *g = w->graph;
-    bool fresh = true;
-    for (uint32_t n = l->first_node; n < l->last_node && w->current[pair.prev] != w->current[pair.next]; n++) {
-        for (uint32_t k = 0; k < g->nodes.at[n].accesses; k++) {
-            const gy_access *a = &g->access.at[g->nodes.at[n].access + k];
-            fresh = fresh && (a->buffer != pair.next || !adds_to_old(w, a));
-        }
-    }
-    return fresh;
-}
-
-/* Carries out an iteration in both. Contributions to `next` begin with nothing (see next_is_fresh); those to others
- * with what is there when their turn comes. */
-static bool others_add_alike(gy_walk *w, gy_walk *later, const gy_loop *l)
+/* Carries out an iteration in both: contributions begin with what is there when their turn comes. */
+static bool adds_as_later(gy_walk *w, gy_walk *later, const gy_loop *l)
 {
     bool alike = true;
-    for (size_t i = 0; i < l->carry.count; i++) {
-        uint32_t next = l->carry.at[i].next;
-        w->current[next] = add_value(w, &w->graph->buffers.at[next], false);
-        later->current[next] = add_value(later, &w->graph->buffers.at[next], false);
-    }
+    begin_iteration(w, l, false);
+    begin_iteration(later, l, false);
     for (uint32_t n = l->first_node; n < l->last_node && alike && !w->failed && !later->failed; n++) {
         alike = all_add_alike(w, later, n, n + 1);
         walk_node(w, n);
@@ -430,10 +401,10 @@ static bool settles(gy_walk *w, gy_walk *later, const gy_loop *l)
 {
     bool alike = true;
     for (size_t i = 0; i < l->carry.count; i++)
-        alike = alike && is_private(w, l, l->carry.at[i]) && next_is_fresh(w, l, l->carry.at[i]);
+        alike = alike && is_private(w, l, l->carry.at[i]);
     gy_walk here = { 0 };
-    if (alike && (fork_walk(&here, w)))
-        alike = others_add_alike(&here, later, l);
+    if (alike && fork_walk(&here, w))
+        alike = adds_as_later(&here, later, l);
     w->failed = w->failed || here.failed || later->failed;
     join_walk(&here);
     return alike;

@@ -101,6 +101,37 @@ START_TEST(first_iterations_that_differ_are_apart)
 }
 END_TEST
 
+/* 10 times {rows [from, 4) of next = 2 prev; next[0] += c[0]}, where next has a value of its own before the loop. */
+static gantry_graph *make_adding(int64_t from)
+{
+    gantry_graph *g = gantry_graph_new("adding");
+    gantry_buffer c = vector(g, "c", 1), prev = vector(g, "prev", 4), next = vector(g, "next", 4);
+    gantry_buffer_init_value(g, c, 1);
+    gantry_buffer_init_value(g, prev, 1);
+    gantry_buffer_init_value(g, next, 5);
+    gantry_buffer_output(g, prev);
+    gantry_graph_repeat(g, 10);
+    gantry_graph_carry(g, prev, next);
+    scale(g, "step", gantry_rows(prev, from, 4), gantry_rows(next, from, 4), &two);
+    add_to(g, "add", gantry_all(c), gantry_rows(next, 0, 1));
+    gantry_graph_repeat_end(g);
+    gantry_error err = { 0 };
+    ck_assert_msg(!gantry_graph_check(g, &err), "%s", err.text);
+    return g;
+}
+
+/* The first iteration adds to a row that it has written as all others do, or to what was there before the loop. */
+START_TEST(what_next_was_matters_where_it_is_added_to)
+{
+    gantry_graph *g = make_adding(0);
+    expect_plan(g, 2, "0-2 from 0: 1 x 10");
+    gantry_graph_free(g);
+    g = make_adding(1);
+    expect_plan(g, 2, "0-2 from 0: 1 x 1, 0-2 from 1: 1 x 9");
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* 4 nodes an iteration. `until` is looked at between starts, so a start has a divisor of `every`. */
 START_TEST(until_decides_the_body)
 {
@@ -360,6 +391,7 @@ int main(void)
     TCase *c = tcase_create("derive");
     tcase_add_test(c, loops_are_cut_by_size);
     tcase_add_test(c, first_iterations_that_differ_are_apart);
+    tcase_add_test(c, what_next_was_matters_where_it_is_added_to);
     tcase_add_test(c, until_decides_the_body);
     tcase_add_test(c, classes_are_those_of_the_phase);
     tcase_add_test(c, size_does_not_grow_with_iterations);

@@ -274,6 +274,42 @@ START_TEST(what_holds_nothing_is_left_so)
 }
 END_TEST
 
+/* {rows [from, 2) of v = 2 u; v[0] += 1}, 10 times, where v holds 5 at first: 2 u + 1 where row 0 is written first,
+ * else 5 + 1 once and then 1. */
+START_TEST(what_next_was_is_added_to_once)
+{
+    for (int i = 0; i < 4; i++) {
+        int from = i % 2, devices = 1 + i / 2;
+        gantry_graph *g = gantry_graph_new("adding");
+        gantry_buffer u = vector(g, "u", 2), v = vector(g, "v", 2), one = vector(g, "one", 1), w = vector(g, "w", 1);
+        gantry_buffer_init_value(g, u, 1);
+        gantry_buffer_init_value(g, v, 5);
+        gantry_buffer_init_value(g, one, 1);
+        gantry_buffer_init_value(g, w, 0);
+        gantry_buffer_output(g, u);
+        gantry_buffer_output(g, w);
+        gantry_graph_repeat(g, 10);
+        gantry_graph_carry(g, u, v);
+        scale(g, "step", gantry_rows(u, from, 2), gantry_rows(v, from, 2), &two);
+        add_to(g, "add", gantry_all(one), gantry_rows(v, 0, 1));
+        add_to(g, "sum", gantry_rows(v, 0, 1), gantry_all(w));
+        gantry_graph_repeat_end(g);
+        gantry_schedule *s = plan(g, devices, 3);
+        ck_assert_uint_eq(gantry_schedule_phase_count(s), from ? 2 : 1);
+        gantry_run *run = open_run(s, "host", false);
+        for (int again = 0; again < 2; again++) {
+            start(run);
+            ck_assert_double_eq(result(run, u)[0], from ? 1 : 2047);
+            ck_assert_double_eq(result(run, u)[1], 1024);
+            ck_assert_double_eq(result(run, w)[0], from ? 6 + 9 : 4082); /* 3 + 7 + ... + 2047 */
+        }
+        gantry_run_free(run);
+        gantry_schedule_free(s);
+        gantry_graph_free(g);
+    }
+}
+END_TEST
+
 /* Numbers of one loop: i64 in, i64 out, with `a` and what x holds. */
 static const char digits[] =
     "{\"gantry\": 1, \"params\": {\"n\": 9007199254740993}, \"kernels\": {}, \"buffers\": {"
@@ -484,6 +520,7 @@ int main(void)
     tcase_add_test(c, iterations_know_their_numbers);
     tcase_add_test(c, scalars_change_between_starts_and_iterations);
     tcase_add_test(c, what_holds_nothing_is_left_so);
+    tcase_add_test(c, what_next_was_is_added_to_once);
     tcase_add_test(c, a_part_has_the_same_rows_in_all_phases);
     tcase_add_test(c, integers_keep_every_digit);
     tcase_add_test(c, a_fraction_for_integers_ends_the_start_that_would_use_it);

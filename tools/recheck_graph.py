@@ -218,6 +218,9 @@ class Graph:
     def found(self):
         """(mode, value, what it finds) of all accesses."""
         return [(mode, value, found) for t in self.tasks for (mode, value, *_), found in zip(t.accesses, t.found)]
+    def adds(self):
+        """Which of the bytes that each contribution adds to hold something."""
+        return [held_ends(found) for mode, _, found in self.found() if mode in REDUCTIONS]
     def covered(self, value):
         """Whether all bytes of a value were written in this run."""
         b = self.buffer(value)
@@ -285,6 +288,10 @@ class Graph:
 
 # ---- phases ----
 
+def held_ends(found):
+    """Where bytes that hold something begin and end: between neighbours nothing does."""
+    return functools.reduce(lambda ends, piece: ends ^ {*piece[:2]}, [piece for piece in found if piece[2]], set())
+
 class Phase:
     """Some nodes once, or iterations of a loop that are started again and again."""
     def __init__(self, form):
@@ -307,6 +314,22 @@ class Phase:
         need(right or not self.looks, "phases", "it passes by an iteration after which its loop may end")
         self.loops = [(one, self.iterations)]
         return (one.last, loop + 1, 0) if done + turns == one.times else (node, loop, done + turns)
+    def end_early(self, graph, entry, held):
+        """A loop that may end after its first iteration leaves then what it leaves otherwise, as far as it matters later."""
+        one, later = self.loops[0][0], [(loop, min(loop.times, 3)) for loop in graph.loops[self.loop + 1:] if loop.times]
+        if self.start or not one.ends() or one.every != 1 or one.times < 2:
+            return
+        states = [graph.run(one.first, one.last, [(one, times)], entry, held).left() for times in (1, min(one.times, 3))]
+        used = {b for node in graph.nodes[one.last:] for _, (b, *_) in graph.accesses(node)}
+        used |= {b for loop, _ in later for pair in loop.carry + [(loop.until, loop.until)] for b in pair if b is not None}
+        used |= {i for i, b in enumerate(graph.buffers) if b.output or b.kind == "state"}
+        names = [[next(j for j in sorted(used) if means[j] == means[i]) for i in sorted(used)] for means, _ in states]
+        adds = [graph.run(one.last, len(graph.nodes), later, *state).adds() for state in states]
+        for k, (loop, _) in enumerate(later):
+            if loop.every == 1:
+                ends = [graph.run(one.last, loop.last, later[:k] + [(loop, 1)], *state) for state in states]
+                adds = [[*mine, *(held_ends(g.final[g.means[after]]) for _, after in loop.carry)] for mine, g in zip(adds, ends)]
+        need(names[0] == names[1] and adds[0] == adds[1], "phases", "its loop leaves other rows or names if it ends after an iteration")
     def settle(self, graph, entry, held):
         """Starts have to be alike. What differs without mattering (what `next` was, what `prev` held beyond later starts) is forgotten."""
         one = self.loops[0][0]
@@ -314,15 +337,11 @@ class Phase:
         if any(entry.count(entry[name]) > 1 + (entry[prev] == entry[after]) for prev, after in one.carry for name in (prev, after)):
             raise Unread("a loop that carries what other names mean")
         later = graph.run(one.first, one.last, [(one, 2 - self.start)], entry, held).left()
-        adds = [[self.ends(found) for mode, _, found in graph.run(one.first, one.last, [(one, 1)], *state).found() if mode in REDUCTIONS]
-                for state in ((entry, held), later)]
+        adds = [graph.run(one.first, one.last, [(one, 1)], *state).adds() for state in ((entry, held), later)]
         need(adds[0] == adds[1], "phases", "its first start adds to other rows than the others")
         for prev, after in one.carry:
             entry[prev] = entry[after] = min(prev, after)
             held[prev] = held[after] = [(max(a, x), min(b, y)) for a, b in held[prev] for x, y in later[1][prev] if max(a, x) < min(b, y)]
-    def ends(self, found):
-        """Where bytes that hold something begin and end: between neighbours nothing does."""
-        return functools.reduce(lambda ends, piece: ends ^ {*piece[:2]}, [piece for piece in found if piece[2]], set())
     def walk(self, graph, entry, held):
         """Carries out a start. Returns what it leaves."""
         self.entry, self.held, g = entry, held, graph.run(self.first, self.last, self.loops, entry, held)
@@ -372,6 +391,8 @@ def phases_of(graph, forms):
     need(at == (len(graph.nodes), len(graph.loops), 0), "phases", "the phases end before the graph does")
     state = graph.begin()
     for p in phases:
+        if p.loop is not None:
+            p.end_early(graph, *state)
         if p.starts > 1 and p.start < 2:
             p.settle(graph, *state)
         state = p.walk(graph, *state)

@@ -49,6 +49,26 @@ static __device__ void rest(const T *below, T *a, int64_t ld, int64_t rows, uint
     gy_take_away(a + row * ld + column, ld, rows - row, rows - column, x, y, row == column);
 }
 
+/* Turns an n x n matrix over its diagonal, in place. A block exchanges a square with the one across the diagonal, or
+ * turns one on the diagonal; `across` squares make a row. */
+template <typename T> static __device__ void turn(T *a, int64_t n, uint32_t across)
+{
+    __shared__ gy_square<T> x, y;
+    int64_t row = (int64_t)(blockIdx.x / across) * GY_SQUARE, column = (int64_t)(blockIdx.x % across) * GY_SQUARE;
+    if (column > row)
+        return;
+    gy_load_square(x, a + row * n + column, n, n - row, n - column);
+    gy_load_square(y, a + column * n + row, n, n - column, n - row);
+    __syncthreads();
+    int lane = threadIdx.x;
+    for (int i = threadIdx.y; i < GY_SQUARE; i += GY_SQUARE_LINES) {
+        if (row + i < n && column + lane < n)
+            a[(row + i) * n + column + lane] = y.at[lane][i];
+        if (column + i < n && row + lane < n)
+            a[(column + i) * n + row + lane] = x.at[lane][i];
+    }
+}
+
 #define KERNEL(suffix, type)                                                                                           \
     extern "C" __global__ void __launch_bounds__(GY_SQUARE_THREADS)                                                    \
         potrf_diagonal_##suffix(type *a, int64_t ld, int32_t side, int64_t first, int32_t *status)                     \
@@ -67,6 +87,11 @@ static __device__ void rest(const T *below, T *a, int64_t ld, int64_t rows, uint
                             const int32_t *status)                                                                     \
     {                                                                                                                  \
         rest(below, a, ld, rows, across, status);                                                                      \
+    }                                                                                                                  \
+    extern "C" __global__ void __launch_bounds__(GY_SQUARE_THREADS)                                                    \
+        potrf_turn_##suffix(type *a, int64_t n, uint32_t across)                                                       \
+    {                                                                                                                  \
+        turn(a, n, across);                                                                                            \
     }
 KERNEL(f32, float)
 KERNEL(f64, double)

@@ -76,6 +76,16 @@ static gantry_status factor_square(const gantry_launch *l, int64_t first)
                                          (void *[]){ &below, &rest, &n, &rows, &across, &status });
 }
 
+gantry_status gy_plain_turn(const gantry_launch *l)
+{
+    enum { TURN = 3 };
+    void *a = l->arg[0].data;
+    int64_t n = l->arg[0].rows;
+    uint32_t across = (uint32_t)tiles(n, SQUARE);
+    gy_grid grid = { across * across, 1, 1, SQUARE, LINES, 1 };
+    return gy_cuda_image_launch(l, TURN, l->arg[0].dtype, grid, (void *[]){ &a, &n, &across });
+}
+
 gantry_status gy_plain_potrf_launch(const gantry_launch *l)
 {
     gantry_status failed = GANTRY_OK;
@@ -93,6 +103,6 @@ gantry_status gy_plain_potrf_launch(const gantry_launch *l)
                                               .data = &gy_plain_##name_##_image,                                       \
                                               .why = gy_cuda_image_why };
 KERNEL(gemm, GY_FLOAT_DTYPES, "")
-KERNEL(potrf, GY_WIDE_DTYPES, "_diagonal", "_below", "_rest")
+KERNEL(potrf, GY_WIDE_DTYPES, "_diagonal", "_below", "_rest", "_turn")
 KERNEL(syrk, GY_WIDE_DTYPES, "")
 KERNEL(trsm, GY_WIDE_DTYPES, "")

@@ -16,4 +16,8 @@
     gantry_status gy_plain_##name##_launch(const gantry_launch *l);
 #include "kernels/kernels.def"
 
+/* Turns the square matrix that is the first argument over its diagonal, in place. The launch's handle is that of
+ * gy_plain_potrf. */
+gantry_status gy_plain_turn(const gantry_launch *l);
+
 #endif

@@ -146,6 +146,7 @@ typedef struct gy_node {
     uint32_t after, afters;    /* range of graph->after: nodes, earlier or later ones */
     uint32_t extra;            /* index into graph->extra, GY_NONE */
     uint32_t origin;
+    uint32_t blocks;     /* after sealing: of a launch of a user's CUDA code; 0: not known */
     double flops, bytes; /* after sealing: given, by the manifest, or 0 and the bytes of all regions (work: 0) */
     int64_t scratch;     /* bytes */
 } gy_node;

@@ -164,3 +164,19 @@ gantry_status gy_kernel_cost(const gy_kernel *kernel, const gantry_launch *launc
     }
     return status;
 }
+
+uint32_t gy_kernel_blocks(const gy_kernel *kernel, const gantry_launch *launch)
+{
+    uint64_t blocks = 1;
+    if (!kernel->code || !kernel->code->grid[0])
+        return 0;
+    for (int i = 0; i < 3 && kernel->code->grid[i]; i++) {
+        int64_t extent;
+        if (gy_expr_integer(kernel->code->grid[i], gy_launch_lookup, (void *)(uintptr_t)launch, &extent, GANTRY_E_GRAPH,
+                            NULL, NULL))
+            return 0;
+        extent = extent < 0 ? 0 : extent < UINT32_MAX ? extent : UINT32_MAX;
+        blocks = blocks * (uint64_t)extent < UINT32_MAX ? blocks * (uint64_t)extent : UINT32_MAX;
+    }
+    return (uint32_t)blocks;
+}

@@ -65,5 +65,7 @@ int64_t gy_arg_bytes(const gantry_arg *arg);
  * expressions: 0 flops, the bytes of all regions, no scratch. */
 gantry_status gy_kernel_cost(const gy_kernel *kernel, const gantry_launch *launch, double *flops, double *bytes,
                              int64_t *scratch, gantry_error *err);
+/* Blocks of a launch of the kernel's CUDA code, UINT32_MAX for more; 0: not known. */
+uint32_t gy_kernel_blocks(const gy_kernel *kernel, const gantry_launch *launch);
 
 #endif

@@ -100,6 +100,8 @@ static bool copy_routes(gantry_machine *to, const gantry_machine *m, const gy_me
 
 /* ---- tables ---- */
 
+typedef GY_VEC(uint16_t) gy_shares;
+
 static bool is_measured_again(const gy_measured *what, const gy_kernel_table *t)
 {
     for (size_t i = 0; i < what->kernels.count; i++) {
@@ -117,6 +119,30 @@ static void drop_idle(gy_curve *c)
         memmove(c->at, c->at + 1, --c->count * sizeof *c->at);
 }
 
+/* What was measured of the work, else what the table said before; all of the device where neither does. */
+static uint16_t share_of(const gy_measured_kernel *k, const gy_kernel_table *old, int64_t work)
+{
+    for (size_t i = 0; i < k->points.count; i++)
+        if (k->points.at[i].share && (int64_t)(k->points.at[i].work + 0.5) == work)
+            return (uint16_t)k->points.at[i].share;
+    return (uint16_t)(k->partial && old ? gy_kernel_share(old, (double)work) : GY_WHOLE_DEVICE);
+}
+
+/* `to->share`, in `shares`; NULL where every op takes all of the device. false: out of memory. */
+static bool find_shares(gy_kernel_table *to, gy_shares *shares, const gy_measured_kernel *k, const gy_kernel_table *old)
+{
+    bool parts = false;
+    shares->count = 0;
+    for (uint32_t i = 0; i < to->points; i++) {
+        uint16_t share = share_of(k, old, to->point[i].bytes);
+        parts = parts || share < GY_WHOLE_DEVICE;
+        if (!gy_vec_push(shares, share))
+            return false;
+    }
+    to->share = parts ? shares->at : NULL;
+    return true;
+}
+
 static bool add_kernel(gantry_machine *to, const gantry_machine *m, const gy_measured_kernel *k, gy_curve *curve)
 {
     const gy_kernel_table *old = gy_machine_kernel(m, k->name, k->dtype, k->kind);
@@ -125,10 +151,12 @@ static bool add_kernel(gantry_machine *to, const gantry_machine *m, const gy_mea
     drop_idle(curve);
     if (curve->count && k->partial && old && old->by_flops == k->by_flops && !gy_curve_follow(curve, old))
         return false;
-    gy_kernel_table t = { k->name, k->kind, k->dtype, k->by_flops, curve->at, (uint32_t)curve->count };
-    if (curve->count)
-        return gy_machine_add_kernel(to, &t);
-    return !old || gy_machine_add_kernel(to, old);
+    gy_kernel_table t = { k->name, k->kind, k->dtype, k->by_flops, curve->at, (uint32_t)curve->count, NULL };
+    gy_shares shares = { 0 };
+    bool ok = curve->count ? find_shares(&t, &shares, k, old) && gy_machine_add_kernel(to, &t)
+                           : !old || gy_machine_add_kernel(to, old);
+    gy_vec_free(&shares);
+    return ok;
 }
 
 static bool copy_kernels(gantry_machine *to, const gantry_machine *m, const gy_measured *what)

@@ -19,7 +19,7 @@
 #define PEER_LATENCY_US 8.0
 #define DEFAULT_GBS     12.0 /* assumed for a PCI link that is not reported */
 #define LINK_SHARE      0.85 /* of the nominal rate of a PCI link that copies reach */
-#define GPU_LANES       4
+#define GPU_LANES       16
 #define LEAST_RESERVED  (UINT64_C(1) << 30) /* a context, code, libraries */
 
 enum { OUT, IN, DIRECTIONS };
@@ -180,6 +180,7 @@ static bool add_gpu(gantry_machine *m, const gy_host_info *host, const gy_gpu *g
                       .memory = i + 1,
                       .lanes = GPU_LANES,
                       .copy_engines = gpu->copy_engines > 0 ? (uint32_t)gpu->copy_engines : 1,
+                      .multiprocessors = gpu->sms > 0 ? (uint32_t)gpu->sms : 0,
                       .ordinal = gpu->ordinal,
                       .bandwidth_gbs = gy_gpu_gbs(gpu),
                       .launch = gy_ticks_from_us(GPU_LAUNCH_US) };

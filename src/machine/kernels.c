@@ -20,9 +20,10 @@ bool gy_machine_add_kernel(gantry_machine *m, const gy_kernel_table *table)
 {
     gy_kernel_table *grown = gy_arena_calloc(&m->arena, (size_t)m->kernels + 1, sizeof *grown);
     gy_point *point = gy_arena_alloc(&m->arena, table->points * sizeof *point);
+    uint16_t *share = table->share ? gy_arena_alloc(&m->arena, table->points * sizeof *share) : NULL;
     const char *kernel = table->kernel ? gy_machine_text(m, table->kernel) : NULL;
     const char *kind = table->kind ? gy_machine_text(m, table->kind) : NULL;
-    if (!grown || !point || !kernel || !kind)
+    if (!grown || !point || !kernel || !kind || (table->share && !share))
         return false;
     if (m->kernels)
         memcpy(grown, m->kernel, m->kernels * sizeof *grown);
@@ -31,6 +32,9 @@ bool gy_machine_add_kernel(gantry_machine *m, const gy_kernel_table *table)
     grown[m->kernels].kernel = kernel;
     grown[m->kernels].kind = kind;
     grown[m->kernels].point = point;
+    if (share)
+        memcpy(share, table->share, table->points * sizeof *share);
+    grown[m->kernels].share = share;
     m->kernel = grown;
     m->kernels++;
     return true;
@@ -47,4 +51,17 @@ gy_ticks gy_kernel_time(const gy_kernel_table *t, double work, gy_ticks launch)
     if (whole >= last.bytes)
         return gy_scale_up(last.time, whole, last.bytes);
     return gy_points_time(t->point, t->points, whole);
+}
+
+uint32_t gy_kernel_share(const gy_kernel_table *t, double work)
+{
+    uint32_t i = 0;
+    if (!t->share)
+        return GY_WHOLE_DEVICE;
+    while (i < t->points && (double)t->point[i].bytes < work)
+        i++;
+    if (i == 0 || i == t->points)
+        return t->share[i == 0 ? 0 : t->points - 1];
+    double low = (double)t->point[i - 1].bytes, part = (work - low) / ((double)t->point[i].bytes - low);
+    return (uint32_t)(t->share[i - 1] + ((double)t->share[i] - t->share[i - 1]) * part + 0.5);
 }

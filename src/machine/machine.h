@@ -39,6 +39,7 @@ typedef struct gy_device {
     bool host_only;               /* takes host calls and nodes that `on` puts there; policies offer it nothing else */
     uint32_t memory;              /* index of the memory it works in; devices may share one */
     uint32_t lanes, copy_engines; /* ops that run at once; copies that run at once; both >= 1 */
+    uint32_t multiprocessors;     /* of a gpu: a block of threads runs on one of them; 0: not known */
     int ordinal;                  /* the back end's own number (CUDA ordinal), or -1 */
     double gflops[GANTRY_DTYPE_COUNT]; /* GFLOP/s as given; 0: not given, see gy_device_gflops */
     double bandwidth_gbs;              /* memory bandwidth, GB/s; 0: not given, memory is no limit */
@@ -120,6 +121,7 @@ typedef struct gy_kernel_table {
     bool by_flops;         /* else by bytes */
     const gy_point *point; /* at least one; `bytes` is the work */
     uint32_t points;
+    const uint16_t *share; /* per point: thousandths of the device that an op takes, >= 1; NULL: all of it */
 } gy_kernel_table;
 
 /* Families of figures that are measured for a machine: X(constant, name in files). */
@@ -259,6 +261,9 @@ const gy_kernel_table *gy_machine_kernel(const gantry_machine *m, const char *ke
  * numbers give the same ticks with every compiler and C library, which log and exp of libm do not.
  */
 gy_ticks gy_kernel_time(const gy_kernel_table *t, double work, gy_ticks launch);
+/* Thousandths of the device that an op of so much work takes: on a line between two points, that of the first below it,
+ * that of the last beyond it. */
+uint32_t gy_kernel_share(const gy_kernel_table *t, double work);
 
 /**
  * The machine in the JSON object `at->value` (docs/machine-format.md). Errors: GANTRY_E_MACHINE with the pointer of

@@ -23,6 +23,7 @@ gy_figure gy_figure_of(double *us, uint32_t samples);
 typedef struct gy_measured_point {
     double work;
     gy_figure time;
+    uint32_t share; /* of kernels: thousandths of the device that one takes; 0: not measured */
 } gy_measured_point;
 
 typedef GY_VEC(gy_measured_point) gy_measured_points;

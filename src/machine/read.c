@@ -174,13 +174,16 @@ static gantry_status read_speeds(gy_machine_reader *r, const gy_json_at *at, gy_
 
 static gantry_status read_counts(gy_machine_reader *r, const gy_json_at *at, gy_device *d)
 {
-    int64_t lanes = 1, engines = 1, ordinal = -1;
+    int64_t lanes = 1, engines = 1, multiprocessors = 0, ordinal = -1;
     double launch = 0, wait = 0;
     gantry_status status =
         gy_json_int(at, "lanes", false, d->gpu ? 4 : 1, 1, UINT16_MAX, &lanes, GANTRY_E_MACHINE, r->err);
     if (!status)
         status =
             gy_json_int(at, "copy_engines", false, d->gpu ? 2 : 1, 1, UINT16_MAX, &engines, GANTRY_E_MACHINE, r->err);
+    if (!status)
+        status =
+            gy_json_int(at, "multiprocessors", false, 0, 1, UINT16_MAX, &multiprocessors, GANTRY_E_MACHINE, r->err);
     if (!status)
         status = gy_json_int(at, "ordinal", false, -1, 0, INT32_MAX, &ordinal, GANTRY_E_MACHINE, r->err);
     if (!status)
@@ -192,6 +195,7 @@ static gantry_status read_counts(gy_machine_reader *r, const gy_json_at *at, gy_
         return status;
     d->lanes = (uint32_t)lanes;
     d->copy_engines = (uint32_t)engines;
+    d->multiprocessors = (uint32_t)multiprocessors;
     d->ordinal = (int)ordinal;
     d->launch = gy_ticks_from_us(launch);
     d->signal = gy_ticks_from_us(wait);
@@ -216,10 +220,9 @@ static gantry_status check_use(gy_machine_reader *r, const gy_json_at *at, uint3
 
 static gantry_status read_device(gy_machine_reader *r, const gy_json_at *at, uint32_t index)
 {
-    static const char *const keys[] = {
-        "id",           "kind",   "type",          "use",       "memory",    "lanes",
-        "copy_engines", "gflops", "bandwidth_gbs", "launch_us", "signal_us", "ordinal"
-    };
+    static const char *const keys[] = { "id",        "kind",         "type",           "use",           "memory",
+                                        "lanes",     "copy_engines", "gflops",         "bandwidth_gbs", "launch_us",
+                                        "signal_us", "ordinal",      "multiprocessors" };
     gy_device *d = &r->m->device[index];
     gantry_status status = gy_machine_object(r->err, at, "a device", keys, GY_COUNT(keys));
     const char *kind = NULL;

@@ -4,6 +4,8 @@
 #include "machine/read.h"
 #include <string.h>
 
+#define LEAST_SHARE 0.001
+
 /* ---- kernels ---- */
 
 static const char *dtype_name(int i)
@@ -29,6 +31,34 @@ static gantry_status check_points(gy_machine_reader *r, const gy_json_at *list, 
     return GANTRY_OK;
 }
 
+/* "share": of each point, the portion of the device. */
+static gantry_status read_shares(gy_machine_reader *r, const gy_json_at *at, gy_kernel_table *t)
+{
+    gy_json_at list;
+    GY_TRY(gy_machine_array(r->err, at, "share", NULL, &list));
+    if (!list.value)
+        return GANTRY_OK;
+    if (json_array_size(list.value) != t->points)
+        return gy_json_fail(r->err, GANTRY_E_MACHINE, &list, "%zu portions for %u points; give one for each point",
+                            json_array_size(list.value), t->points);
+    uint16_t *share = gy_arena_alloc(&r->m->arena, t->points * sizeof *share);
+    if (!share)
+        return gy_fail_nomem(r->err);
+    for (uint32_t i = 0; i < t->points; i++) {
+        gy_json_at item = gy_json_item(&list, i);
+        double part = json_number_value(item.value);
+        if (!json_is_number(item.value))
+            return gy_json_fail(r->err, GANTRY_E_MACHINE, &item, "a portion of the device is a number, found %s",
+                                gy_json_kind(item.value));
+        if (!(part >= LEAST_SHARE && part <= 1))
+            return gy_json_fail(r->err, GANTRY_E_MACHINE, &item, "%g is no portion of a device; give %g to 1", part,
+                                LEAST_SHARE);
+        share[i] = (uint16_t)(part * GY_WHOLE_DEVICE + 0.5);
+    }
+    t->share = share;
+    return GANTRY_OK;
+}
+
 static gantry_status check_new(const gy_machine_reader *r, const gy_json_at *at, const gy_kernel_table *t)
 {
     if (!gy_machine_kernel(r->m, t->kernel, t->dtype, t->kind))
@@ -39,7 +69,7 @@ static gantry_status check_new(const gy_machine_reader *r, const gy_json_at *at,
 
 gantry_status gy_machine_read_kernel(gy_machine_reader *r, const gy_json_at *at, gy_point_list *points)
 {
-    static const char *const keys[] = { "kernel", "dtype", "kind", "by", "points" };
+    static const char *const keys[] = { "kernel", "dtype", "kind", "by", "points", "share" };
     gy_kernel_table t = { 0 };
     int dtype = 0, by = 0;
     gy_json_at list;
@@ -57,6 +87,7 @@ gantry_status gy_machine_read_kernel(gy_machine_reader *r, const gy_json_at *at,
     t.point = points->at;
     t.points = (uint32_t)points->count;
     status = check_new(r, at, &t);
+    status = status ? status : read_shares(r, at, &t);
     return status || gy_machine_add_kernel(r->m, &t) ? status : gy_fail_nomem(r->err);
 }
 

@@ -79,6 +79,8 @@ static void put_device(gy_text *to, const gantry_machine *m, const gy_device *d)
     gy_text_add(to, "\"memory\": ");
     gy_text_json(to, m->memory[d->memory].id);
     gy_text_printf(to, ", \"lanes\": %u, \"copy_engines\": %u", d->lanes, d->copy_engines);
+    if (d->multiprocessors)
+        gy_text_printf(to, ", \"multiprocessors\": %u", d->multiprocessors);
     put_speeds(to, d);
     gy_text_add(to, ", \"launch_us\": ");
     put_us(to, d->launch);
@@ -220,6 +222,14 @@ static void put_collectives(gy_text *to, const gantry_machine *m, int indent)
     put_line(to, indent, "]");
 }
 
+static void put_shares(gy_text *to, const gy_kernel_table *t)
+{
+    for (uint32_t i = 0; t->share && i < t->points; i++)
+        gy_text_printf(to, "%s%g", i ? ", " : ", \"share\": [", (double)t->share[i] / GY_WHOLE_DEVICE);
+    if (t->share)
+        gy_text_add(to, "]");
+}
+
 static void put_kernels(gy_text *to, const gantry_machine *m, int indent)
 {
     if (!m->kernels)
@@ -235,6 +245,7 @@ static void put_kernels(gy_text *to, const gantry_machine *m, int indent)
         gy_text_json(to, t->kind);
         gy_text_printf(to, ", \"by\": \"%s\"", t->by_flops ? "flops" : "bytes");
         put_points(to, t->point, t->points);
+        put_shares(to, t);
         gy_text_add(to, " }");
     }
     put_line(to, indent, "]");

@@ -138,7 +138,7 @@ static bool add_point(calibration *c, gy_measured_points *to, const entry *list,
     if (!samples)
         return true;
     gy_measured_point p = { count == 1 || list[0].work == list[count - 1].work ? list[0].work : work,
-                            gy_figure_of(c->pool, samples) };
+                            gy_figure_of(c->pool, samples), 0 };
     return gy_vec_push(to, p);
 }
 

@@ -198,6 +198,7 @@ static gantry_status check_kernel(gantry_graph *g, uint32_t node, scratch_args *
     n->flops = n->cost_given ? n->flops : flops;
     n->bytes = n->cost_given ? n->bytes : bytes;
     n->scratch = n->scratch_given ? n->scratch : scratch;
+    n->blocks = gy_kernel_blocks(kernel, &launch);
     return GANTRY_OK;
 }
 

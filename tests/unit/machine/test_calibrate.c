@@ -43,7 +43,7 @@ static void measure_copy(gy_measured *w, uint32_t from, uint32_t to, double late
 {
     gy_measured_copy c = { .from = from, .to = to };
     for (double bytes = 256; bytes < 2e9; bytes *= 4) {
-        gy_measured_point p = { bytes, figure(copy_us(latency, gbs, bytes - 256)) };
+        gy_measured_point p = { bytes, figure(copy_us(latency, gbs, bytes - 256)), 0 };
         ck_assert(gy_vec_push(&c.points, p));
     }
     ck_assert(gy_vec_push(&w->copies, c));
@@ -365,7 +365,7 @@ START_TEST(noise)
     gy_measured_copy c = { .from = 1, .to = 2 };
     lot = (uint64_t)_i;
     for (double bytes = 256; bytes < 2e9; bytes *= 3)
-        ck_assert(gy_vec_push(&c.points, ((gy_measured_point){ bytes, figure((2 + bytes / 4e5) * draw(1, 4)) })));
+        ck_assert(gy_vec_push(&c.points, ((gy_measured_point){ bytes, figure((2 + bytes / 4e5) * draw(1, 4)), 0 })));
     ck_assert(gy_vec_push(&w.copies, c));
     gantry_machine *made = calibrated(m, &w);
     const gy_route *r = gy_machine_route(made, 1, 2);
@@ -395,7 +395,7 @@ static gy_measured_points points_of(size_t count, const double *work, const doub
 {
     gy_measured_points p = { 0 };
     for (size_t i = 0; i < count; i++)
-        ck_assert(gy_vec_push(&p, ((gy_measured_point){ work[i], figure(us[i]) })));
+        ck_assert(gy_vec_push(&p, ((gy_measured_point){ work[i], figure(us[i]), 0 })));
     return p;
 }
 
@@ -551,6 +551,35 @@ START_TEST(parts_of_a_kernel)
 }
 END_TEST
 
+/* Figures of all sizes replace what was known; figures of some leave what the others had. */
+START_TEST(shares_of_a_kernel)
+{
+    static const double work[] = { 100, 1000 }, us[] = { 10, 20 };
+    gantry_machine *m = machine_of(TWO);
+    gy_measured w = { 0 };
+    gy_measured_kernel k = { .name = "gemm", .kind = "k", .dtype = GANTRY_F32, .by_flops = true };
+    k.points = points_of(2, work, us);
+    k.points.at[0].share = 125;
+    ck_assert(gy_vec_push(&w.kernels, k));
+    gantry_machine *made = calibrated(m, &w);
+    const gy_kernel_table *t = gy_machine_kernel(made, "gemm", GANTRY_F32, "k");
+    ck_assert(t->share && t->points == 2 && t->share[0] == 125 && t->share[1] == GY_WHOLE_DEVICE);
+    w.kernels.at[0].partial = true;
+    w.kernels.at[0].points.at[0] = (gy_measured_point){ 550, figure(15), 0 };
+    w.kernels.at[0].points.count = 1;
+    gantry_machine *part = calibrated(made, &w);
+    t = gy_machine_kernel(part, "gemm", GANTRY_F32, "k");
+    ck_assert(t->share && t->points == 3);
+    ck_assert_uint_eq(t->share[0], 125);
+    ck_assert_uint_eq(t->share[1], 563); /* half way */
+    ck_assert_uint_eq(t->share[2], GY_WHOLE_DEVICE);
+    gy_measured_free(&w);
+    gantry_machine_free(m);
+    gantry_machine_free(made);
+    gantry_machine_free(part);
+}
+END_TEST
+
 /* ---- everything else ---- */
 
 START_TEST(launches_collectives_facts)
@@ -608,7 +637,7 @@ START_TEST(quality_of_both)
     const gy_quality *many = &whole->calibration.quality[GY_FAMILY_COPIES];
     gy_measured w = { 0 };
     gy_measured_copy c = { .from = 1, .to = 2, .partial = true };
-    ck_assert(gy_vec_push(&c.points, ((gy_measured_point){ 1e6, { 25, 10, 3 } })) && gy_vec_push(&w.copies, c));
+    ck_assert(gy_vec_push(&c.points, ((gy_measured_point){ 1e6, { 25, 10, 3 }, 0 })) && gy_vec_push(&w.copies, c));
     gantry_machine *made = calibrated(whole, &w);
     const gy_quality *both = &made->calibration.quality[GY_FAMILY_COPIES];
     ck_assert_uint_eq(both->figures, many->figures);
@@ -674,6 +703,7 @@ int main(void)
     tcase_add_loop_test(c, noise, 0, 40);
     tcase_add_test(c, parts_of_a_route);
     tcase_add_test(c, parts_of_a_kernel);
+    tcase_add_test(c, shares_of_a_kernel);
     tcase_add_test(c, launches_collectives_facts);
     tcase_add_test(c, the_shortest_kernel);
     tcase_add_test(c, what_the_host_takes);

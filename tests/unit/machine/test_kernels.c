@@ -6,10 +6,11 @@
 #include <string.h>
 
 /* Spelt as the normal form is, so that what is read and what is written can be compared. */
-#define FACTS       "'fingerprint': { 'driver': '580.65', 'CUDA': '13.0', 'gpu0': 'NVIDIA H200', 'gpu0.ecc': 'on' }"
-#define COPIES      "'copies': { 'figures': 12, 'samples': 20, 'mad': 0.004, 'worst': 0.21 }"
-#define GEMM        "{ 'kernel': 'gemm', 'dtype': 'f32', 'kind': 'h200', 'by': 'flops', 'points': [[1000, 4], [1000000, 10]] }"
-#define BLUR        "{ 'kernel': 'blur', 'dtype': 'u8', 'kind': 'other', 'by': 'bytes', 'points': [[4096, 2.5]] }"
+#define FACTS  "'fingerprint': { 'driver': '580.65', 'CUDA': '13.0', 'gpu0': 'NVIDIA H200', 'gpu0.ecc': 'on' }"
+#define COPIES "'copies': { 'figures': 12, 'samples': 20, 'mad': 0.004, 'worst': 0.21 }"
+#define GEMM   "{ 'kernel': 'gemm', 'dtype': 'f32', 'kind': 'h200', 'by': 'flops', 'points': [[1000, 4], [1000000, 10]] }"
+#define BLUR                                                                                                           \
+    "{ 'kernel': 'blur', 'dtype': 'u8', 'kind': 'other', 'by': 'bytes', 'points': [[4096, 2.5]], 'share': [0.25] }"
 #define CALIBRATION "'calibration': {\n    " FACTS ",\n    " COPIES "\n  },\n  "
 #define KERNELS     "'kernels': [\n    " GEMM ",\n    " BLUR "\n  ],\n  "
 
@@ -73,7 +74,7 @@ START_TEST(of_some_of_the_devices)
     ck_assert_uint_eq(s->kernels, 1);
     ck_assert_ptr_null(gy_machine_kernel(s, "gemm", GANTRY_F32, "h200"));
     const gy_kernel_table *t = gy_machine_kernel(s, "blur", GANTRY_U8, "other");
-    ck_assert(t && !t->by_flops && t->points == 1 && t->point[0].bytes == 4096);
+    ck_assert(t && !t->by_flops && t->points == 1 && t->point[0].bytes == 4096 && t->share[0] == 250);
     ck_assert_ptr_null(gy_machine_kernel(s, "blur", GANTRY_F32, "other"));
     ck_assert(s->calibration.measured && s->calibration.facts == 4);
     ck_assert_str_eq(s->calibration.fact[3].value, "on");
@@ -100,7 +101,7 @@ START_TEST(times)
 {
     static const gy_point three[] = { { 1000, 5000000 }, { 64000, 5000000 }, { 4000000, 90000000 } };
     for (uint32_t points = 1; points <= 3; points++) {
-        gy_kernel_table t = { "gemm", "h200", GANTRY_F32, true, three, points };
+        gy_kernel_table t = { "gemm", "h200", GANTRY_F32, true, three, points, NULL };
         for (gy_ticks launch = 0; launch < 8000000; launch += 1300000) {
             gy_ticks before = 0;
             for (double work = 1; work < 1e9; work = work * 1.37 + 1) {
@@ -117,6 +118,25 @@ START_TEST(times)
         ck_assert_int_eq(gy_kernel_time(&t, 1e300, 0), GY_TICKS_MAX);
         ck_assert_int_eq(gy_kernel_time(&t, -1, 77), 77);
     }
+}
+END_TEST
+
+/* On lines between the points, what the outermost say beyond them. */
+START_TEST(shares)
+{
+    static const gy_point three[] = { { 1000, 1 }, { 2000, 2 }, { 4000, 3 } };
+    static const uint16_t share[] = { 100, 600, 500 };
+    static const struct {
+        double work;
+        uint32_t share;
+    } cases[] = {
+        { 1, 100 }, { 1000, 100 }, { 1500, 350 }, { 2000, 600 }, { 3000, 550 }, { 4000, 500 }, { 1e300, 500 }
+    };
+    gy_kernel_table t = { "gemm", "h200", GANTRY_F32, true, three, 3, share };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        ck_assert_uint_eq(gy_kernel_share(&t, cases[i].work), cases[i].share);
+    t.share = NULL;
+    ck_assert_uint_eq(gy_kernel_share(&t, 1500), GY_WHOLE_DEVICE);
 }
 END_TEST
 
@@ -180,6 +200,7 @@ int main(void)
     tcase_add_test(c, what_the_hash_is_of);
     tcase_add_test(c, of_some_of_the_devices);
     tcase_add_test(c, times);
+    tcase_add_test(c, shares);
     tcase_add_test(c, stale);
     tcase_add_test(c, stale_calls);
     suite_add_tcase(s, c);

@@ -52,7 +52,7 @@ START_TEST(free_twice)
 {
     gy_measured m = { 0 };
     gy_measured_copy copy = { .from = 0, .to = 1 };
-    gy_measured_point point = { 1024, { 2, 0.1, 5 } };
+    gy_measured_point point = { 1024, { 2, 0.1, 5 }, 0 };
     ck_assert(gy_vec_push(&copy.points, point) && gy_vec_push(&m.copies, copy));
     gy_text_add(&m.fingerprint, "driver: 1\n");
     gy_measured_free(&m);

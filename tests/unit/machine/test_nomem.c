@@ -41,7 +41,7 @@ static gantry_status by_text(gantry_machine **out)
 /* A kernel, a copy and traffic in a machine that has a table of that kernel already. */
 static gantry_status by_calibration(gantry_machine **out)
 {
-    gy_measured_point at[] = { { 1000, { 5, 1, 3 } }, { 4000, { 9, 1, 3 } } };
+    gy_measured_point at[] = { { 1000, { 5, 1, 3 }, 0 }, { 4000, { 9, 1, 3 }, 0 } };
     gy_measured_copy copy = { .from = 0, .to = 1, .partial = true, .points = { at, 2, 2 } };
     gy_measured_kernel kernel = { .name = "gemm", .kind = whole->device[0].kind, .points = { at, 2, 2 } };
     gy_measured_traffic traffic = { GY_TRAFFIC_HOST_OUT, GY_MACHINE_NONE, 1e9, { 1e5, 1, 3 } };

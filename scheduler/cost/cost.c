@@ -124,18 +124,37 @@ static void cost_node(gy_plan *p, const tables *found, uint32_t node, uint32_t d
     }
 }
 
-/* Nodes leave of a device what the graph says: `share`. */
-static bool find_spare(gy_plan *p)
+/* A launch of few blocks leaves multiprocessors to others. */
+static uint32_t share_of_blocks(const gy_node *n, const gy_device *d)
 {
-    size_t nodes = p->graph->nodes.count;
-    bool any = false;
-    for (uint32_t n = 0; n < nodes && !any; n++)
-        any = gy_plan_share(p, n) < GY_WHOLE_DEVICE;
-    p->cost.spare = any ? gy_calloc(nodes * p->devices + 1, sizeof *p->cost.spare) : NULL;
-    for (uint32_t n = 0; n < nodes && p->cost.spare; n++)
-        for (uint32_t d = 0; d < p->devices; d++)
-            p->cost.spare[(size_t)n * p->devices + d] = (uint16_t)(GY_WHOLE_DEVICE - gy_plan_share(p, n));
-    return !any || p->cost.spare;
+    if (!n->blocks || n->blocks >= d->multiprocessors)
+        return GY_WHOLE_DEVICE;
+    return (n->blocks * GY_WHOLE_DEVICE + d->multiprocessors - 1) / d->multiprocessors;
+}
+
+/* Thousandths of the device that the node takes: as the graph says, else as was measured of its kernel, else as many as
+ * the multiprocessors that its blocks can be on. */
+static uint32_t share_on(const gy_plan *p, const tables *found, uint32_t node, uint32_t device)
+{
+    const gy_kernel_table *t = found->of ? found->of[device] : NULL;
+    const gy_node_extra *x = gy_plan_extra(p, node);
+    const gy_node *n = &p->graph->nodes.at[node];
+    if (x && x->share < 1)
+        return gy_plan_share(p, node);
+    if (t && t->share && gy_plan_work(n, t) > 0)
+        return gy_kernel_share(t, gy_plan_work(n, t));
+    return share_of_blocks(n, &p->machine->device[device]);
+}
+
+/* The array is made for the first node that leaves something of a device. */
+static bool spare_node(gy_plan *p, const tables *found, uint32_t node, uint32_t device)
+{
+    uint32_t share = share_on(p, found, node, device);
+    if (share < GY_WHOLE_DEVICE && !p->cost.spare)
+        p->cost.spare = gy_calloc(p->graph->nodes.count * p->devices + 1, sizeof *p->cost.spare);
+    if (p->cost.spare)
+        p->cost.spare[(size_t)node * p->devices + device] = (uint16_t)(GY_WHOLE_DEVICE - share);
+    return p->cost.spare || share == GY_WHOLE_DEVICE;
 }
 
 gantry_status gy_plan_cost(gy_plan *p, gantry_error *err)
@@ -149,14 +168,17 @@ gantry_status gy_plan_cost(gy_plan *p, gantry_error *err)
         gy_free((void *)t.of);
         return gy_fail_nomem(err);
     }
-    for (uint32_t n = 0; n < nodes; n++) {
+    bool ok = true;
+    for (uint32_t n = 0; n < nodes && ok; n++) {
         if (t.of)
             look_up(&t, p, &p->graph->nodes.at[n]);
-        for (uint32_t d = 0; d < p->devices; d++)
+        for (uint32_t d = 0; d < p->devices && ok; d++) {
             cost_node(p, &t, n, d);
+            ok = spare_node(p, &t, n, d);
+        }
     }
     gy_free((void *)t.of);
-    return find_spare(p) ? gy_plan_eligible(p, err) : gy_fail_nomem(err);
+    return ok ? gy_plan_eligible(p, err) : gy_fail_nomem(err);
 }
 
 gy_ticks gy_transfer_time(const gy_plan *p, uint32_t from, uint32_t to, int64_t bytes)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * The measuring harness: the GPUs of a machine, opened for nothing but measuring. Each has two streams, a block of
+ * The measuring harness: the GPUs of a machine, opened for nothing but measuring. Each has its streams, a block of
  * memory and a block of page-locked host memory. Every wait has an end: work that does not move for a while is taken
  * for hung, and then nothing that it may touch is freed.
  */
@@ -11,7 +11,7 @@
 #include "machine/measured.h"
 #include <stdint.h>
 
-enum { GY_HARNESS_STREAMS = 2, GY_HARNESS_SCRATCH_EVENTS = 4, GY_HARNESS_SAMPLES = 15, GY_HARNESS_LEAST = 3 };
+enum { GY_HARNESS_STREAMS = 16, GY_HARNESS_SCRATCH_EVENTS = 4, GY_HARNESS_SAMPLES = 15, GY_HARNESS_LEAST = 3 };
 #define GY_HARNESS_BYTES (UINT64_C(256) << 20) /* bytes of a half block, where there is so much memory */
 #define GY_HARNESS_HOST  UINT32_MAX            /* in place of a GPU, means host memory */
 

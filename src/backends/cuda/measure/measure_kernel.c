@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels of the library on one device of each kind, over sizes. */
 #include "backends/cuda/measure/measure.h"
+#include "backends/cuda/measure/measure_share.h"
 #include "backends/cuda/measure/recipe.h"
 
 #include "base/clock.h"
@@ -41,8 +42,12 @@ typedef struct table {
 static gantry_status measure_size(gy_measure *m, gy_recipe_launch *l, int64_t until_ns, table *t, gantry_error *err)
 {
     gy_workload workload = { .queue = gy_recipe_queue, .what = l, .first_lane = { l->gpu, 0 }, .most = l->most };
-    gy_measured_point point;
+    gy_measured_point point = { 0 };
+    gy_twins twins;
+    gy_twins_open(&twins, &m->harness, l);
     gantry_status status = gy_harness_sample_nodes(&m->harness, &workload, until_ns, &point.time, err);
+    status = status ? status : gy_twins_share(&twins, &m->harness, &point.time, until_ns, &point.share, err);
+    gy_twins_free(&twins, &m->harness);
     if (status || gy_recipe_failed(&m->harness, l))
         return status ? status : GANTRY_E_UNSUPPORTED;
     point.work = l->flops;

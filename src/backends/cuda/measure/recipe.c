@@ -197,7 +197,9 @@ static gantry_status place(gy_recipe_launch *l, gy_harness *harness, gantry_erro
         gy_launch_arg_of(l->graph, 0, l->args, k)->data = (void *)(uintptr_t)(block + at);
         at += gy_aligned(b->bytes);
     }
-    if (!status && at + l->launch.scratch_bytes > room)
+    l->filled = at;
+    l->taken = at + gy_aligned(l->launch.scratch_bytes);
+    if (!status && l->taken > room)
         return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "the test bed is too small for the scratch");
     l->launch.scratch = l->launch.scratch_bytes ? (void *)(uintptr_t)(block + at) : NULL;
     l->launch.status = (int32_t *)(uintptr_t)(block + room);
@@ -225,7 +227,7 @@ void gy_recipe_unload(void *handle, gy_harness *harness, uint32_t gpu, const gy_
 }
 
 /* Describes the launch, but for the addresses. */
-static gantry_status describe(gy_recipe_launch *l, gy_harness *harness, gantry_error *err)
+static gantry_status describe(gy_recipe_launch *l, gy_harness *harness, uint32_t stream, gantry_error *err)
 {
     const gy_harness_gpu *g = &harness->gpu[l->gpu];
     void *handle = l->launch.handle; /* describing begins anew */
@@ -235,7 +237,7 @@ static gantry_status describe(gy_recipe_launch *l, gy_harness *harness, gantry_e
     l->launch.node = l->kernel->name;
     l->launch.device = (int32_t)g->device;
     l->launch.device_ordinal = harness->machine->device[g->device].ordinal;
-    l->launch.stream = g->stream[0];
+    l->launch.stream = g->stream[stream];
     l->launch.handle = handle;
     l->launch.scratch_bytes = (uint64_t)l->graph->nodes.at[0].scratch;
     status = status ? status : gy_harness_use(harness, l->gpu, err);
@@ -245,7 +247,7 @@ static gantry_status describe(gy_recipe_launch *l, gy_harness *harness, gantry_e
 static gantry_status open_all(gy_recipe_launch *l, gy_harness *harness, gantry_error *err)
 {
     const gy_harness_gpu *g = &harness->gpu[l->gpu];
-    gantry_status status = describe(l, harness, err);
+    gantry_status status = describe(l, harness, 0, err);
     status = status ? status : place(l, harness, err);
     status = status ? status : gy_harness_use(harness, l->gpu, err);
     CUresult code =
@@ -275,12 +277,48 @@ gantry_status gy_recipe_open(gy_recipe_launch *to, gy_harness *harness, uint32_t
     return GANTRY_OK;
 }
 
+/* Buffers and scratch of a twin lie behind each other as those of the first do. */
+static gantry_status place_twin(gy_recipe_launch *l, gy_harness *harness, const gy_recipe_launch *of, uint64_t offset,
+                                gantry_error *err)
+{
+    CUdeviceptr block = harness->gpu[l->gpu].block;
+    const gy_node *node = &l->graph->nodes.at[0];
+    for (uint32_t k = 0; k < node->accesses; k++)
+        gy_launch_arg_of(l->graph, 0, l->args, k)->data =
+            (char *)gy_launch_arg_of(l->graph, 0, of->args, k)->data + offset;
+    l->launch.scratch = l->launch.scratch_bytes ? (void *)(uintptr_t)(block + offset + l->filled) : NULL;
+    l->launch.status = of->launch.status;
+    CUresult code = harness->d.cuMemcpyDtoDAsync(block + offset, block, l->filled, harness->gpu[l->gpu].stream[0]);
+    GY_TRY(gy_harness_check(harness, code, l->gpu, "repeating arguments", err));
+    return gy_harness_drain(harness, err);
+}
+
+gantry_status gy_recipe_twin(gy_recipe_launch *to, gy_harness *harness, const gy_recipe_launch *of, uint32_t place,
+                             gantry_error *err)
+{
+    gy_recipe_launch l = *of;
+    uint64_t offset = place * of->taken;
+    if (offset + of->taken > 2 * harness->bytes - STATUS_ROOM)
+        return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "the test bed is too small for another \"%s\"",
+                       of->kernel->name);
+    l.twin = true;
+    gantry_status status = describe(&l, harness, place, err);
+    status = status ? status : place_twin(&l, harness, of, offset, err);
+    if (status) {
+        gy_recipe_free(&l, harness);
+        return status;
+    }
+    *to = l;
+    return GANTRY_OK;
+}
+
 /* The graph is the host's alone, so nothing that still runs needs it; but memory and status word are used anew. */
 void gy_recipe_free(gy_recipe_launch *l, gy_harness *harness)
 {
     gy_harness_settle(harness);
     gy_free(l->args);
-    gantry_graph_free(l->graph);
+    if (!l->twin)
+        gantry_graph_free(l->graph);
     *l = (gy_recipe_launch){ 0 };
 }
 

@@ -14,10 +14,13 @@ typedef struct gy_recipe_launch {
     const gy_cuda_kernel *kernel;
     uint32_t gpu;
     gantry_graph *graph;
+    bool twin; /* the graph is borrowed */
     gantry_arg *args;
     gantry_launch launch;
     double flops, bytes; /* of one launch */
     uint32_t most;       /* launches that its arguments bear; 0: any number */
+    uint64_t filled;     /* bytes of the block, from its beginning, that its buffers take */
+    uint64_t taken;      /* the same with its scratch */
 } gy_recipe_launch;
 
 /* The dtypes that are measured of a kernel, in this order, as far as it takes them. Past the last: false. */
@@ -33,6 +36,11 @@ void gy_recipe_unload(void *handle, gy_harness *harness, uint32_t gpu, const gy_
  * on success. */
 gantry_status gy_recipe_open(gy_recipe_launch *to, gy_harness *harness, uint32_t gpu, const gy_cuda_kernel *kernel,
                              void *handle, gantry_dtype dtype, int64_t size, gantry_error *err);
+/* The same launch on another stream of the GPU, with buffers and scratch of its own, the `place`-th behind those of
+ * `of`, whose graph it borrows. Its buffers hold what those hold now. E_UNSUPPORTED: the harness has too little memory.
+ * Free on success, before `of`. */
+gantry_status gy_recipe_twin(gy_recipe_launch *to, gy_harness *harness, const gy_recipe_launch *of, uint32_t place,
+                             gantry_error *err);
 /* Whatever was queued has ended, or hangs. */
 void gy_recipe_free(gy_recipe_launch *l, gy_harness *harness);
 /* Queues a launch; as gy_workload.queue, with a gy_recipe_launch. */

@@ -89,7 +89,7 @@ gantry_status gy_plan_scratch(gy_plan *p, gantry_error *err)
     }
     uint64_t *others = scratch + p->devices;
     for (uint32_t t = 0; t < p->flow->tasks; t++) {
-        uint64_t bytes = gy_aligned((uint64_t)gy_plan_node(p, t)->scratch);
+        uint64_t bytes = gy_aligned(gy_plan_node_scratch(p, p->flow->task[t].node));
         uint32_t d = p->placed.device[t];
         scratch[d] = bytes > scratch[d] ? bytes : scratch[d];
         others[d] = bytes > others[d] && spreads(p, t) ? bytes : others[d];
@@ -111,6 +111,8 @@ bool gy_plan_can_spare(const gantry_graph *graph, const gantry_machine *machine)
     uint32_t lanes = 0;
     for (uint32_t d = 0; d < machine->devices; d++)
         lanes = machine->device[d].lanes > lanes ? machine->device[d].lanes : lanes;
+    if (lanes > 1 && gy_machine_has_workspace(machine))
+        return true;
     for (uint32_t n = 0; n < graph->nodes.count; n++)
         if (graph->nodes.at[n].kind == GY_NODE_COLLECTIVE || (graph->nodes.at[n].scratch > 0 && lanes > 1))
             return true;

@@ -157,6 +157,26 @@ static bool spare_node(gy_plan *p, const tables *found, uint32_t node, uint32_t 
     return p->cost.spare || share == GY_WHOLE_DEVICE;
 }
 
+static void find_scratch(gy_plan *p, const tables *found, uint32_t node)
+{
+    uint64_t *scratch = p->cost.scratch;
+    for (uint32_t d = 0; d < p->devices && scratch && found->of; d++)
+        if (found->of[d] && found->of[d]->scratch > scratch[node])
+            scratch[node] = found->of[d]->scratch;
+}
+
+/* Room for the scratch of nodes, where a kernel of the machine has more than its nodes say. */
+static bool begin_scratch(gy_plan *p)
+{
+    size_t nodes = p->graph->nodes.count;
+    if (!gy_machine_has_workspace(p->machine))
+        return true;
+    p->cost.scratch = gy_calloc(nodes + 1, sizeof *p->cost.scratch);
+    for (size_t n = 0; n < nodes && p->cost.scratch; n++)
+        p->cost.scratch[n] = (uint64_t)p->graph->nodes.at[n].scratch;
+    return p->cost.scratch != NULL;
+}
+
 gantry_status gy_plan_cost(gy_plan *p, gantry_error *err)
 {
     size_t nodes = p->graph->nodes.count;
@@ -168,7 +188,7 @@ gantry_status gy_plan_cost(gy_plan *p, gantry_error *err)
         gy_free((void *)t.of);
         return gy_fail_nomem(err);
     }
-    bool ok = true;
+    bool ok = begin_scratch(p);
     for (uint32_t n = 0; n < nodes && ok; n++) {
         if (t.of)
             look_up(&t, p, &p->graph->nodes.at[n]);
@@ -176,6 +196,7 @@ gantry_status gy_plan_cost(gy_plan *p, gantry_error *err)
             cost_node(p, &t, n, d);
             ok = spare_node(p, &t, n, d);
         }
+        find_scratch(p, &t, n);
     }
     gy_free((void *)t.of);
     return ok ? gy_plan_eligible(p, err) : gy_fail_nomem(err);

@@ -67,6 +67,7 @@ void gy_plan_free(gy_plan *p)
     gy_free(p->capacity);
     gy_free(p->cost.provenance);
     gy_free(p->cost.spare);
+    gy_free(p->cost.scratch);
     gy_free(p->cost.group);
     gy_free(p->cost.pinned);
     gy_free(p->placed.group_device);

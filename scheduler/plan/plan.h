@@ -25,6 +25,7 @@ typedef struct gy_costs {
     gy_ticks *time;            /* nodes x devices; GY_TICKS_MAX where the node cannot run */
     uint8_t *provenance;       /* nodes x devices: gy_provenance of that time */
     uint16_t *spare;           /* nodes x devices: thousandths of the device that are left to others; NULL: none ever */
+    uint64_t *scratch;         /* per node: bytes of scratch, with a library's workspace; NULL: what the node says */
     uint32_t *group;           /* per node: the first node of its `with` group */
     uint8_t *pinned;           /* per node: one device for all iterations (it has `with` or `apart`) */
     uint32_t **apart;          /* per group: count, then the groups it must keep away from; NULL: none */
@@ -168,6 +169,11 @@ static inline gy_ticks gy_plan_time(const gy_plan *p, uint32_t node, uint32_t de
 static inline uint32_t gy_plan_spare(const gy_plan *p, uint32_t node, uint32_t device)
 {
     return p->cost.spare ? p->cost.spare[(size_t)node * p->devices + device] : 0;
+}
+/* Bytes of scratch that the node is given, on the device where it takes most. */
+static inline uint64_t gy_plan_node_scratch(const gy_plan *p, uint32_t node)
+{
+    return p->cost.scratch ? p->cost.scratch[node] : (uint64_t)p->graph->nodes.at[node].scratch;
 }
 /* How long an op that leaves `spare` thousandths of the device keeps others from computing there: as long as it takes,
  * where the machine has contention off. */

@@ -151,7 +151,11 @@ static bool add_kernel(gantry_machine *to, const gantry_machine *m, const gy_mea
     drop_idle(curve);
     if (curve->count && k->partial && old && old->by_flops == k->by_flops && !gy_curve_follow(curve, old))
         return false;
-    gy_kernel_table t = { k->name, k->kind, k->dtype, k->by_flops, curve->at, (uint32_t)curve->count, NULL };
+    gy_kernel_table t = {
+        k->name, k->kind, k->dtype, k->by_flops, curve->at, (uint32_t)curve->count, NULL, k->scratch
+    };
+    if (old && k->partial && old->scratch > t.scratch)
+        t.scratch = old->scratch;
     gy_shares shares = { 0 };
     bool ok = curve->count ? find_shares(&t, &shares, k, old) && gy_machine_add_kernel(to, &t)
                            : !old || gy_machine_add_kernel(to, old);

@@ -65,3 +65,11 @@ uint32_t gy_kernel_share(const gy_kernel_table *t, double work)
     double low = (double)t->point[i - 1].bytes, part = (work - low) / ((double)t->point[i].bytes - low);
     return (uint32_t)(t->share[i - 1] + ((double)t->share[i] - t->share[i - 1]) * part + 0.5);
 }
+
+bool gy_machine_has_workspace(const gantry_machine *m)
+{
+    for (uint32_t i = 0; i < m->kernels; i++)
+        if (m->kernel[i].scratch)
+            return true;
+    return false;
+}

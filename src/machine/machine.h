@@ -122,6 +122,7 @@ typedef struct gy_kernel_table {
     const gy_point *point; /* at least one; `bytes` is the work */
     uint32_t points;
     const uint16_t *share; /* per point: thousandths of the device that an op takes, >= 1; NULL: all of it */
+    uint64_t scratch;      /* bytes that a launch takes at most beside what its manifest says: a library's workspace */
 } gy_kernel_table;
 
 /* Families of figures that are measured for a machine: X(constant, name in files). */
@@ -261,6 +262,8 @@ const gy_kernel_table *gy_machine_kernel(const gantry_machine *m, const char *ke
  * numbers give the same ticks with every compiler and C library, which log and exp of libm do not.
  */
 gy_ticks gy_kernel_time(const gy_kernel_table *t, double work, gy_ticks launch);
+/* True if the launches of some kernel take more scratch than its nodes say. */
+bool gy_machine_has_workspace(const gantry_machine *m);
 /* Thousandths of the device that an op of so much work takes: on a line between two points, that of the first below it,
  * that of the last beyond it. */
 uint32_t gy_kernel_share(const gy_kernel_table *t, double work);

@@ -65,6 +65,7 @@ typedef struct gy_measured_kernel {
     bool by_flops; /* `work` of the points: flops, else bytes, as the manifest's costs say */
     bool partial;  /* as of a copy */
     gy_measured_points points;
+    uint64_t scratch; /* bytes that a launch took at most; 0: none, or not known */
 } gy_measured_kernel;
 
 typedef struct gy_measured_collective {

@@ -69,9 +69,10 @@ static gantry_status check_new(const gy_machine_reader *r, const gy_json_at *at,
 
 gantry_status gy_machine_read_kernel(gy_machine_reader *r, const gy_json_at *at, gy_point_list *points)
 {
-    static const char *const keys[] = { "kernel", "dtype", "kind", "by", "points", "share" };
+    static const char *const keys[] = { "kernel", "dtype", "kind", "by", "points", "share", "scratch" };
     gy_kernel_table t = { 0 };
     int dtype = 0, by = 0;
+    int64_t scratch = 0;
     gy_json_at list;
     gantry_status status = gy_machine_object(r->err, at, "a measured kernel", keys, GY_COUNT(keys));
     if (status || (status = gy_json_string(at, "kernel", true, NULL, &t.kernel, GANTRY_E_MACHINE, r->err)) ||
@@ -80,8 +81,10 @@ gantry_status gy_machine_read_kernel(gy_machine_reader *r, const gy_json_at *at,
         (status = gy_machine_read_name(r, at, "by", 0, 1, by_name, &by)) ||
         (status = gy_machine_array(r->err, at, "points", "give measured [work, microseconds] pairs", &list)) ||
         (status = gy_machine_read_pairs(r->err, &list, by_name(by), points)) ||
-        (status = check_points(r, &list, by_name(by), points)))
+        (status = check_points(r, &list, by_name(by), points)) ||
+        (status = gy_json_int(at, "scratch", false, 0, 1, INT64_MAX / 4, &scratch, GANTRY_E_MACHINE, r->err)))
         return status;
+    t.scratch = (uint64_t)scratch;
     t.dtype = (gantry_dtype)dtype;
     t.by_flops = by == 1;
     t.point = points->at;

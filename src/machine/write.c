@@ -222,12 +222,14 @@ static void put_collectives(gy_text *to, const gantry_machine *m, int indent)
     put_line(to, indent, "]");
 }
 
-static void put_shares(gy_text *to, const gy_kernel_table *t)
+static void put_share_and_scratch(gy_text *to, const gy_kernel_table *t)
 {
     for (uint32_t i = 0; t->share && i < t->points; i++)
         gy_text_printf(to, "%s%g", i ? ", " : ", \"share\": [", (double)t->share[i] / GY_WHOLE_DEVICE);
     if (t->share)
         gy_text_add(to, "]");
+    if (t->scratch)
+        gy_text_printf(to, ", \"scratch\": %llu", (unsigned long long)t->scratch);
 }
 
 static void put_kernels(gy_text *to, const gantry_machine *m, int indent)
@@ -245,7 +247,7 @@ static void put_kernels(gy_text *to, const gantry_machine *m, int indent)
         gy_text_json(to, t->kind);
         gy_text_printf(to, ", \"by\": \"%s\"", t->by_flops ? "flops" : "bytes");
         put_points(to, t->point, t->points);
-        put_shares(to, t);
+        put_share_and_scratch(to, t);
         gy_text_add(to, " }");
     }
     put_line(to, indent, "]");

@@ -124,9 +124,9 @@ static bool make_usage(gy_memory_timeline *k)
     const gy_plan *p = k->p;
     uint32_t memories = p->machine->memories;
     uint64_t scratch = 0;
-    for (size_t n = 0; n < p->graph->nodes.count; n++)
-        if ((uint64_t)p->graph->nodes.at[n].scratch > scratch)
-            scratch = (uint64_t)p->graph->nodes.at[n].scratch;
+    for (uint32_t n = 0; n < p->graph->nodes.count; n++)
+        if (gy_plan_node_scratch(p, n) > scratch)
+            scratch = gy_plan_node_scratch(p, n);
     scratch = gy_aligned(scratch);
     k->capacity = gy_calloc(memories, sizeof *k->capacity);
     k->usage = gy_calloc(memories, sizeof *k->usage);

@@ -101,7 +101,7 @@ START_TEST(times)
 {
     static const gy_point three[] = { { 1000, 5000000 }, { 64000, 5000000 }, { 4000000, 90000000 } };
     for (uint32_t points = 1; points <= 3; points++) {
-        gy_kernel_table t = { "gemm", "h200", GANTRY_F32, true, three, points, NULL };
+        gy_kernel_table t = { "gemm", "h200", GANTRY_F32, true, three, points, NULL, 0 };
         for (gy_ticks launch = 0; launch < 8000000; launch += 1300000) {
             gy_ticks before = 0;
             for (double work = 1; work < 1e9; work = work * 1.37 + 1) {
@@ -132,7 +132,7 @@ START_TEST(shares)
     } cases[] = {
         { 1, 100 }, { 1000, 100 }, { 1500, 350 }, { 2000, 600 }, { 3000, 550 }, { 4000, 500 }, { 1e300, 500 }
     };
-    gy_kernel_table t = { "gemm", "h200", GANTRY_F32, true, three, 3, share };
+    gy_kernel_table t = { "gemm", "h200", GANTRY_F32, true, three, 3, share, 0 };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ck_assert_uint_eq(gy_kernel_share(&t, cases[i].work), cases[i].share);
     t.share = NULL;

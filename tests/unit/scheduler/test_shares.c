@@ -98,6 +98,31 @@ START_TEST(full_ones_are_in_lanes_of_their_own)
 }
 END_TEST
 
+/* Four lanes with a workspace of 4 KiB each, beside 1 KiB of buffers; where there is less, one lane has it. */
+START_TEST(workspaces)
+{
+    gantry_schedule_options o = GANTRY_SCHEDULE_OPTIONS_INIT;
+    gantry_machine *m = parse_machine(MACHINE(",\"share\":[0.25,1],\"scratch\":4096", "gpu"));
+    gantry_graph *g = four("");
+    static const struct {
+        const char *memory;
+        uint32_t lanes;
+    } cases[] = { { "g=18KiB", 4 }, { "g=16KiB", 1 }, { "g=6KiB", 1 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gantry_schedule *s = NULL;
+        gantry_error err = { 0 };
+        o.max_memory = cases[i].memory;
+        ck_assert_msg(gantry_schedule_new(&s, g, m, &o, &err) == GANTRY_OK, "%s: %s", o.max_memory, err.text);
+        ck_assert_uint_eq(s->lanes.count, cases[i].lanes);
+        gantry_schedule_free(s);
+    }
+    o.max_memory = "g=4KiB";
+    refusal(g, m, &o, GANTRY_E_CAPACITY);
+    gantry_graph_free(g);
+    gantry_machine_free(m);
+}
+END_TEST
+
 /* Two blocks are on two multiprocessors of eight, eight of them on all; without CUDA code nothing is known. */
 START_TEST(blocks_of_a_launch)
 {
@@ -134,6 +159,7 @@ int main(void)
     tcase_add_test(t, as_the_graph_says);
     tcase_add_test(t, on_a_cpu);
     tcase_add_test(t, full_ones_are_in_lanes_of_their_own);
+    tcase_add_test(t, workspaces);
     tcase_add_test(t, blocks_of_a_launch);
     suite_add_tcase(suite, t);
     return run_suite(suite);

@@ -86,6 +86,7 @@ static gantry_status measure_sizes(gy_measure *m, gy_measured_kernel *k, const c
         if (!status) {
             k->dtype = gy_node_dtype(l.graph, &l.graph->nodes.at[0]); /* as costs are looked up */
             k->by_flops = l.flops > FLOPS_A_BYTE * l.bytes;
+            k->scratch = l.launch.scratch_bytes > k->scratch ? l.launch.scratch_bytes : k->scratch;
             status = measure_size(m, &l, until_ns, t, err);
             gy_recipe_free(&l, &m->harness);
         }

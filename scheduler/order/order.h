@@ -9,6 +9,8 @@
  * the order in which they can begin. Otherwise the order of the draft, in which rows are brought just before they are
  * used: fewest bytes at a time. */
 gantry_status gy_plan_order(gy_plan *p, const gy_arrangement *how, gantry_error *err);
+/* By position: does the end wait for the op? false: out of memory. */
+bool gy_plan_urgent(const gy_plan *p, bool *urgent);
 /* The pass that gives each op its lanes. */
 gantry_status gy_plan_stream(gy_plan *p, const gy_arrangement *how, gantry_error *err);
 /* Uploads one after the other where they share a link of host memory: adds to `need`. */

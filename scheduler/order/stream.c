@@ -20,6 +20,7 @@
 typedef struct lane {
     uint32_t device, index, final; /* final: its number in the schedule */
     uint8_t kind;
+    bool urgent;
     uint32_t tail;    /* compute: position of its last op */
     gy_ticks free_at; /* compute: when that has ended */
 } lane;
@@ -40,11 +41,13 @@ typedef struct stream {
     uint32_t *host_lane;      /* device * 2 + direction: the lane of long copies from (0) and to (1) host memory */
     GY_VEC(uint32_t) op_lane; /* by op, unnumbered lanes */
     gy_ticks *end;            /* by op: when it may have ended, ops of a device waiting for their lane only */
+    bool *urgent;             /* by op: the end waits for it; NULL: ops of a device do not compute beside each other */
+    bool *has_urgent;         /* by device: the first compute lane is kept for such ops */
 } stream;
 
 static bool add_lane(stream *st, queues *q, uint32_t device, uint8_t kind)
 {
-    lane new = { device, (uint32_t)q->count, 0, kind, GY_NONE, 0 };
+    lane new = { device, (uint32_t)q->count, 0, kind, false, GY_NONE, 0 };
     queue entry = { (uint32_t)st->lanes.count, 0 };
     return gy_vec_push(&st->lanes, new) && gy_vec_push(q, entry);
 }
@@ -153,34 +156,36 @@ static bool nth_lane(stream *st, uint32_t device, uint8_t kind, size_t n, uint32
 
 /* ---- computing ---- */
 
-static bool overlaps(const gy_plan *p, const gy_draft_op *d)
+static bool spreads(const gy_plan *p, const gy_draft_op *d)
 {
     if (p->one_lane && p->one_lane[d->device])
         return false;
     return gy_plan_op_spreads(p, d->device, d->op.duration, d->op.spare);
 }
 
-/* The lane whose last op this one waits for; GY_NONE: there is none. */
-static uint32_t lane_behind(const stream *st, const queues *q, uint32_t position)
+/* The lane, of those from `first` on, whose last op this one waits for; GY_NONE: there is none. */
+static uint32_t lane_behind(const stream *st, const queues *q, size_t first, uint32_t position)
 {
     const gy_plan *p = st->p;
     for (size_t e = p->sequence.need_first[position]; e < p->sequence.need_first[position + 1]; e++)
-        for (size_t i = 0; i < q->count; i++)
+        for (size_t i = first; i < q->count; i++)
             if (st->lanes.at[q->at[i].lane].tail == p->sequence.need.at[e].from)
                 return q->at[i].lane;
     return GY_NONE;
 }
 
-static bool free_lane(stream *st, queues *q, const gy_draft_op *d, gy_ticks ready, uint32_t *lane_id)
+/* The lane, of those from `first` on, that is free first, a new one if that is not free at `ready` and there may be
+ * another. There is one before `first`, if that is not 0. */
+static bool free_lane(stream *st, queues *q, size_t first, uint32_t device, gy_ticks ready, uint32_t *lane_id)
 {
-    size_t best = 0;
-    for (size_t i = 1; i < q->count; i++)
+    size_t best = first;
+    for (size_t i = first + 1; i < q->count; i++)
         if (st->lanes.at[q->at[i].lane].free_at < st->lanes.at[q->at[best].lane].free_at)
             best = i;
-    bool late = q->count && st->lanes.at[q->at[best].lane].free_at > ready;
-    if (!q->count || (late && q->count < st->p->machine->device[d->device].lanes)) {
+    bool none = q->count <= first, late = !none && st->lanes.at[q->at[best].lane].free_at > ready;
+    if (none || (late && q->count < st->p->machine->device[device].lanes)) {
         best = q->count;
-        if (!add_lane(st, q, d->device, GY_LANE_COMPUTE))
+        if (!add_lane(st, q, device, GY_LANE_COMPUTE))
             return false;
     }
     *lane_id = q->at[best].lane;
@@ -198,14 +203,28 @@ static gy_ticks ready_at(const stream *st, uint32_t position)
     return ready;
 }
 
+/* Any lane but the one of urgent ops, which such an op takes where it is free. */
+static bool choose_spread_lane(stream *st, uint32_t device, uint32_t position, gy_ticks ready, uint32_t *lane_id)
+{
+    queues *q = &st->of[device * 3 + GY_LANE_COMPUTE];
+    size_t first = st->has_urgent && st->has_urgent[device];
+    if (first) {
+        if (!nth_lane(st, device, GY_LANE_COMPUTE, 0, lane_id))
+            return false;
+        lane *l = &st->lanes.at[*lane_id];
+        l->urgent = true;
+        if (st->urgent[position] && l->free_at <= ready)
+            return true;
+    }
+    *lane_id = lane_behind(st, q, first, position);
+    return *lane_id != GY_NONE || free_lane(st, q, first, device, ready, lane_id);
+}
+
 static bool choose_compute_lane(stream *st, const gy_draft_op *d, uint32_t position, uint32_t *lane_id)
 {
-    queues *q = &st->of[d->device * 3 + GY_LANE_COMPUTE];
     gy_ticks ready = ready_at(st, position);
-    bool any = overlaps(st->p, d);
-    *lane_id = any ? lane_behind(st, q, position) : GY_NONE;
-    if (*lane_id == GY_NONE &&
-        !(any ? free_lane(st, q, d, ready, lane_id) : nth_lane(st, d->device, GY_LANE_COMPUTE, 0, lane_id)))
+    if (!(spreads(st->p, d) ? choose_spread_lane(st, d->device, position, ready, lane_id)
+                            : nth_lane(st, d->device, GY_LANE_COMPUTE, 0, lane_id)))
         return false;
     lane *l = &st->lanes.at[*lane_id];
     l->tail = position;
@@ -272,12 +291,43 @@ static gantry_status number_lanes(stream *st, gantry_error *err)
     for (uint32_t i = 0; i < count; i++) {
         lane *l = &st->lanes.at[sorted[i]];
         l->final = i;
-        s->lanes.at[i] = (gy_lane){ l->device, l->kind };
+        s->lanes.at[i] = (gy_lane){ l->device, l->kind, l->urgent };
     }
     for (size_t i = 0; i < st->op_lane.count; i++)
         s->op_lane.at[i] = st->lanes.at[st->op_lane.at[i]].final;
     gy_free(sorted);
     return GANTRY_OK;
+}
+
+/* Where ops of a GPU compute beside each other, those that the end waits for have its first lane, if it has several. */
+static bool find_urgent(stream *st)
+{
+    const gy_plan *p = st->p;
+    if (!p->cost.spare || !p->machine->contention)
+        return true;
+    st->urgent = gy_calloc(p->schedule->ops.count + 1, sizeof *st->urgent);
+    st->has_urgent = gy_calloc(p->devices, sizeof *st->has_urgent);
+    if (!st->urgent || !st->has_urgent || !gy_plan_urgent(p, st->urgent))
+        return false;
+    for (size_t i = 0; i < p->schedule->ops.count; i++) {
+        const gy_draft_op *d = &p->draft.op.at[p->sequence.draft_of[i]];
+        if (d->lane == GY_LANE_COMPUTE && st->urgent[i] && spreads(p, d))
+            st->has_urgent[d->device] = true;
+    }
+    return true;
+}
+
+static void free_stream(stream *st)
+{
+    for (size_t i = 0; st->of && i < st->queues; i++)
+        gy_vec_free(&st->of[i]);
+    gy_free(st->of);
+    gy_free(st->host_lane);
+    gy_free(st->end);
+    gy_free(st->urgent);
+    gy_free(st->has_urgent);
+    gy_vec_free(&st->lanes);
+    gy_vec_free(&st->op_lane);
 }
 
 gantry_status gy_plan_stream(gy_plan *p, const gy_arrangement *how, gantry_error *err)
@@ -287,7 +337,7 @@ gantry_status gy_plan_stream(gy_plan *p, const gy_arrangement *how, gantry_error
     st.of = gy_calloc(st.queues, sizeof *st.of);
     st.host_lane = gy_calloc((size_t)p->devices * 2, sizeof *st.host_lane);
     st.end = gy_calloc(p->schedule->ops.count + 1, sizeof *st.end);
-    gantry_status status = st.of && st.host_lane && st.end ? GANTRY_OK : gy_fail_nomem(err);
+    gantry_status status = st.of && st.host_lane && st.end && find_urgent(&st) ? GANTRY_OK : gy_fail_nomem(err);
     for (size_t i = 0; i < (size_t)p->devices * 2 && !status; i++)
         st.host_lane[i] = GY_NONE;
     for (uint32_t i = 0; i < p->schedule->ops.count && !status; i++)
@@ -295,13 +345,7 @@ gantry_status gy_plan_stream(gy_plan *p, const gy_arrangement *how, gantry_error
             status = gy_fail_nomem(err);
     if (!status)
         status = number_lanes(&st, err);
-    for (size_t i = 0; st.of && i < st.queues; i++)
-        gy_vec_free(&st.of[i]);
-    gy_free(st.of);
-    gy_free(st.host_lane);
-    gy_free(st.end);
-    gy_vec_free(&st.lanes);
-    gy_vec_free(&st.op_lane);
+    free_stream(&st);
     if (how->last)
         gy_plan_forget_draft(p);
     return status;

@@ -107,6 +107,7 @@ typedef enum gy_lane_kind { GY_LANE_COMPUTE, GY_LANE_COPY, GY_LANE_COLLECTIVE } 
 typedef struct gy_lane {
     uint32_t device;
     uint8_t kind;
+    bool urgent; /* whoever runs it should let its ops go before those of other lanes */
 } gy_lane;
 
 typedef enum gy_carrier {

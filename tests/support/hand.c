@@ -20,7 +20,7 @@ gantry_schedule *hand_new(const char *machine_json)
 
 uint32_t hand_lane(gantry_schedule *s, uint32_t device, gy_lane_kind kind)
 {
-    ck_assert(gy_vec_push(&s->lanes, ((gy_lane){ device, (uint8_t)kind })));
+    ck_assert(gy_vec_push(&s->lanes, ((gy_lane){ device, (uint8_t)kind, false })));
     return (uint32_t)s->lanes.count - 1;
 }
 

@@ -272,11 +272,12 @@ static gantry_status read_id(const gy_schedule_reader *r, const gy_json_at *at, 
 
 static gantry_status read_lane(gy_schedule_reader *r, const gy_json_at *at)
 {
-    static const char *const keys[] = { "device", "kind" };
+    static const char *const keys[] = { "device", "kind", "urgent" };
     gy_lane lane = { 0 };
     GY_TRY(gy_file_object(r, at, "a lane", keys, GY_COUNT_OF(keys)));
     GY_TRY(read_id(r, at, "device", false, &lane.device));
     GY_TRY(gy_file_word(r, at, "kind", true, &gy_lane_words, &lane.kind));
+    GY_TRY(gy_json_bool(at, "urgent", false, &lane.urgent, GANTRY_E_SCHEDULE, r->err));
     if (!gy_vec_push(&r->s->lanes, lane))
         GY_TRY(no_memory(r));
     return GANTRY_OK;

@@ -163,7 +163,8 @@ static void put_lists(gy_text *to, const gantry_schedule *s)
         put_item(to, i);
         gy_text_add(to, "{\"device\": ");
         gy_text_json(to, s->machine->device[s->lanes.at[i].device].id);
-        gy_text_printf(to, ", \"kind\": \"%s\"}", gy_word(&gy_lane_words, s->lanes.at[i].kind));
+        gy_text_printf(to, ", \"kind\": \"%s\"%s}", gy_word(&gy_lane_words, s->lanes.at[i].kind),
+                       s->lanes.at[i].urgent ? ", \"urgent\": true" : "");
     }
     put_end(to, s->lanes.count, "],\n  \"instances\": [");
     for (size_t i = 0; i < s->instances.count; i++) {

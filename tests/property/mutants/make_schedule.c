@@ -53,7 +53,7 @@ static uint32_t lane_of(maker *m, uint32_t device, gy_lane_kind kind)
 {
     uint32_t slot = kind == GY_LANE_COMPUTE ? rng_below(m->r, 2) : (uint32_t)kind + 1;
     if (m->lane[device][slot] == GY_NONE) {
-        gy_lane lane = { device, (uint8_t)kind };
+        gy_lane lane = { device, (uint8_t)kind, false };
         m->lane[device][slot] = (uint32_t)m->s->lanes.count;
         m->failed = !gy_vec_push(&m->s->lanes, lane) || m->failed;
     }

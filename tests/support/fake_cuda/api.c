@@ -333,6 +333,23 @@ CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
     LEAVE(CUDA_SUCCESS);
 }
 
+enum { LEAST_PRIORITY = 0, MOST_PRIORITY = -5 }; /* as of the GPUs that Gantry was tried on */
+
+CUresult cuCtxGetStreamPriorityRange(int *least, int *most)
+{
+    ENTER(cuCtxGetStreamPriorityRange)
+    *least = LEAST_PRIORITY;
+    *most = MOST_PRIORITY;
+    LEAVE(current ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT);
+}
+
+CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority)
+{
+    if (priority > LEAST_PRIORITY || priority < MOST_PRIORITY)
+        return CUDA_ERROR_INVALID_VALUE;
+    return cuStreamCreate(stream, flags);
+}
+
 CUresult cuStreamDestroy(CUstream stream)
 {
     ENTER_FREE(cuStreamDestroy)

@@ -29,7 +29,7 @@ gantry_schedule *build_schedule(gantry_graph *graph, int devices)
 
 uint32_t build_lane(gantry_schedule *s, uint32_t device, gy_lane_kind kind)
 {
-    ck_assert(gy_vec_push(&s->lanes, ((gy_lane){ device, (uint8_t)kind })));
+    ck_assert(gy_vec_push(&s->lanes, ((gy_lane){ device, (uint8_t)kind, false })));
     return (uint32_t)s->lanes.count - 1;
 }
 

@@ -74,7 +74,7 @@ static gantry_schedule *lower(const gantry_graph *g, const gantry_machine *m, ui
     gy_instance whole = { .role = GY_ROLE_PERSIST, .last = b->rows, .bytes = b->bytes };
     ok = ok && gy_vec_push(&s->instances, whole);
     for (uint32_t l = 0; l < lanes; l++)
-        ok = ok && gy_vec_push(&s->lanes, ((gy_lane){ l % DEVICES, GY_LANE_COMPUTE }));
+        ok = ok && gy_vec_push(&s->lanes, ((gy_lane){ l % DEVICES, GY_LANE_COMPUTE, false }));
     for (uint32_t i = 0; ok && i < g->nodes.count; i++) {
         uint32_t waits[2] = { i - 1, i - parts + 1 };
         gy_op op = { .kind = GY_OP_LAUNCH, .node = i, .use = 2 * i, .uses = 2, .lane = i, .lanes = 1 };
@@ -169,7 +169,7 @@ static gantry_schedule *lane_for_each(const gantry_graph *g, const gantry_machin
     s->graph_hash = g->hash;
     for (uint32_t i = 0; ok && i < g->nodes.count; i++) {
         ok = gy_vec_push(&s->node_ids, g->nodes.at[i].id);
-        ok = ok && (i % 2 || gy_vec_push(&s->lanes, ((gy_lane){ i / 2 % DEVICES, GY_LANE_COMPUTE })));
+        ok = ok && (i % 2 || gy_vec_push(&s->lanes, ((gy_lane){ i / 2 % DEVICES, GY_LANE_COMPUTE, false })));
         for (uint32_t it = 0; it < 2; it++) {
             gy_op op = { .kind = GY_OP_LAUNCH, .node = i, .iteration = it, .lane = 2 * i + it, .lanes = 1 };
             ok = ok && gy_vec_push(&s->ops, op) && gy_vec_push(&s->op_lane, i / 2);

@@ -37,7 +37,7 @@ static void open_scene(scene *c, gantry_graph *g)
     for (uint32_t n = 0; n < g->nodes.count; n++)
         ok = ok && gy_vec_push(&s->node_ids, g->nodes.at[n].id);
     for (uint32_t lane = 0; lane < 4; lane++) /* lanes 0 and 1 of d0, 2 and 3 of d1 */
-        ok = ok && gy_vec_push(&s->lanes, ((gy_lane){ lane / 2, GY_LANE_COMPUTE }));
+        ok = ok && gy_vec_push(&s->lanes, ((gy_lane){ lane / 2, GY_LANE_COMPUTE, false }));
     ck_assert(ok);
     *c = (scene){ g, s };
 }

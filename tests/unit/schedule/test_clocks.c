@@ -25,7 +25,7 @@ static gantry_schedule *random_schedule(uint32_t lanes)
     bool ok = s != NULL;
     s->in_flight = 1 + draw(STARTS);
     for (uint32_t l = 0; l < lanes; l++)
-        ok = ok && gy_vec_push(&s->lanes, ((gy_lane){ 0, GY_LANE_COMPUTE }));
+        ok = ok && gy_vec_push(&s->lanes, ((gy_lane){ 0, GY_LANE_COMPUTE, false }));
     for (uint32_t i = 0; ok && i < OPS; i++) {
         uint32_t first = used[draw(USED)], second = used[draw(USED)];
         gy_op op = { .lane = (uint32_t)s->op_lane.count, .lanes = first == second || draw(3) ? 1 : 2 };

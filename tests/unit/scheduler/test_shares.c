@@ -98,6 +98,40 @@ START_TEST(full_ones_are_in_lanes_of_their_own)
 }
 END_TEST
 
+/* A chain of three beside six others of the same length as one: the chain is what the end waits for. */
+START_TEST(urgent_ones)
+{
+    gantry_machine *m = parse_machine(MACHINE(",\"share\":[0.25,1]", "gpu"));
+    gantry_graph *g =
+        parse("{\"gantry\":1,\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[224],\"class\":\"state\",\"init\":1},"
+              "\"y\":{\"dtype\":\"f32\",\"shape\":[224],\"class\":\"state\",\"init\":1}},\"nodes\":["
+              "{\"id\":\"other[i]\",\"for\":{\"i\":6},\"kernel\":\"saxpy\","
+              "\"args\":{\"a\":2,\"x\":\"x{32*i:32*i+32}\",\"y\":\"y{32*i:32*i+32}\"}},"
+              "{\"id\":\"chain[i]\",\"for\":{\"i\":3},\"kernel\":\"saxpy\","
+              "\"args\":{\"a\":2,\"x\":\"x{192:224}\",\"y\":\"y{192:224}\"}}%s]}",
+              "");
+    gantry_schedule *s = schedule(g, m, NULL);
+    uint32_t urgent = s->op_lane.at[op_of(s, "chain[0]")->lane];
+    ck_assert_int_eq(s->makespan, gy_ticks_from_us(30));
+    for (uint32_t i = 0; i < s->lanes.count; i++)
+        ck_assert(s->lanes.at[i].urgent == (i == urgent));
+    for (uint32_t i = 0; i < s->ops.count; i++) {
+        const gy_op *op = &s->ops.at[i];
+        bool chain = strncmp(g->nodes.at[op->node].id, "chain", 5) == 0;
+        ck_assert(chain == (s->op_lane.at[op->lane] == urgent));
+    }
+    char *text = schedule_text(s);
+    gantry_schedule *again = NULL;
+    ck_assert_int_eq(gantry_schedule_parse(&again, text, strlen(text), "again", NULL), GANTRY_OK);
+    ck_assert(again->lanes.at[urgent].urgent);
+    gantry_free(text);
+    gantry_schedule_free(again);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+    gantry_machine_free(m);
+}
+END_TEST
+
 /* Four lanes with a workspace of 4 KiB each, beside 1 KiB of buffers; where there is less, one lane has it. */
 START_TEST(workspaces)
 {
@@ -159,6 +193,7 @@ int main(void)
     tcase_add_test(t, as_the_graph_says);
     tcase_add_test(t, on_a_cpu);
     tcase_add_test(t, full_ones_are_in_lanes_of_their_own);
+    tcase_add_test(t, urgent_ones);
     tcase_add_test(t, workspaces);
     tcase_add_test(t, blocks_of_a_launch);
     suite_add_tcase(suite, t);

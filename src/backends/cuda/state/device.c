@@ -88,11 +88,13 @@ gantry_status gy_cuda_event_new(gy_cuda *h, CUevent *event, uint32_t device, boo
     return GANTRY_OK;
 }
 
-static gantry_status new_queue(gy_cuda *h, gy_queue *queue, uint32_t device, gantry_error *err)
+static gantry_status new_queue(gy_cuda *h, gy_queue *queue, uint32_t device, bool urgent, gantry_error *err)
 {
+    int least = 0, most = 0;
     GY_TRY(gy_cuda_use(h, device, err));
     /* Not blocking: the application's default stream has nothing to do with this. */
-    CUresult code = h->d.cuStreamCreate(&queue->stream, CU_STREAM_NON_BLOCKING);
+    CUresult code = h->d.cuCtxGetStreamPriorityRange(&least, &most);
+    code = code ? code : h->d.cuStreamCreateWithPriority(&queue->stream, CU_STREAM_NON_BLOCKING, urgent ? most : least);
     if (code != CUDA_SUCCESS) {
         queue->stream = NULL;
         return gy_cuda_fail(h, code, device, "cannot create a stream", err);
@@ -162,7 +164,7 @@ static gantry_status open_contexts(gy_cuda *h, gantry_error *err)
 static gantry_status open_device(gy_cuda *h, uint32_t device, gantry_error *err)
 {
     gy_cuda_device *d = &h->device[device];
-    gantry_status status = new_queue(h, &d->auxiliary, device, err);
+    gantry_status status = new_queue(h, &d->auxiliary, device, false, err);
     for (int i = 0; i < GY_CUDA_SCRATCH_EVENTS && status == GANTRY_OK; i++)
         status = gy_cuda_event_new(h, &d->scratch_event[i], device, false, err);
     return status;
@@ -178,7 +180,8 @@ static gantry_status open_lanes(gy_cuda *h, gantry_error *err)
     for (uint32_t i = 0; i < h->lanes && status == GANTRY_OK; i++) {
         uint32_t device = s->lanes.at[i].device;
         if (h->lane[i].used)
-            status = new_queue(h, &h->lane[i].queue, h->device[device].gpu ? device : h->first_gpu, err);
+            status = new_queue(h, &h->lane[i].queue, h->device[device].gpu ? device : h->first_gpu,
+                               s->lanes.at[i].urgent, err);
     }
     return status;
 }
@@ -215,7 +218,7 @@ gantry_status gy_cuda_devices_make(gy_cuda *h, gantry_error *err)
     status = open_contexts(h, err);
     for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++)
         status = h->device[i].used ? open_device(h, i, err) : GANTRY_OK;
-    status = status ? status : new_queue(h, &h->end_stream, h->first_gpu, err);
+    status = status ? status : new_queue(h, &h->end_stream, h->first_gpu, false, err);
     return status ? status : open_lanes(h, err);
 }
 

@@ -30,7 +30,8 @@ static gantry_status capture(gy_cuda *h, uint32_t turn, CUgraph *graph, gantry_e
 static gantry_status instantiate(gy_cuda *h, uint32_t turn, CUgraph graph, gantry_error *err)
 {
     gy_cuda_turn *t = &h->turn[turn];
-    CUresult code = h->d.cuGraphInstantiateWithFlags(&t->exec, graph, 0);
+    /* Nodes keep the priority of the stream that they were captured from. */
+    CUresult code = h->d.cuGraphInstantiateWithFlags(&t->exec, graph, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY);
     if (code != CUDA_SUCCESS) {
         t->exec = NULL;
         return gy_cuda_fail(h, code, h->end_stream.device, "instantiating a graph", err);

@@ -31,6 +31,8 @@ bool gy_machine_add_kernel(gantry_machine *m, const gy_kernel_table *table)
     grown[m->kernels].kernel = kernel;
     grown[m->kernels].kind = kind;
     grown[m->kernels].point = point;
+    if (!gy_machine_copy_batched(m, &grown[m->kernels]))
+        return false;
     m->kernel = grown;
     m->kernels++;
     return true;

@@ -120,6 +120,8 @@ typedef struct gy_kernel_table {
     bool by_flops;         /* else by bytes */
     const gy_point *point; /* at least one; `bytes` is the work */
     uint32_t points;
+    const gy_point *batched; /* what one more op of that work adds to a batch, up to the work of the last */
+    uint32_t batched_points; /* 0: its ops are in no batch */
 } gy_kernel_table;
 
 /* Families of figures that are measured for a machine: X(constant, name in files). */
@@ -256,6 +258,9 @@ const gy_kernel_table *gy_machine_kernel(const gantry_machine *m, const char *ke
  * numbers give the same ticks with every compiler and C library, which log and exp of libm do not.
  */
 gy_ticks gy_kernel_time(const gy_kernel_table *t, double work, gy_ticks launch);
+/* What one more op of so much work adds to a batch, at least the time of the first point; GY_TICKS_MAX: nothing is
+ * known of that, or the work is more than that of the last point. */
+gy_ticks gy_kernel_batched(const gy_kernel_table *t, double work);
 
 /**
  * The machine in the JSON object `at->value` (docs/machine-format.md). Errors: GANTRY_E_MACHINE with the pointer of

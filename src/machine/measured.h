@@ -64,6 +64,7 @@ typedef struct gy_measured_kernel {
     bool by_flops; /* `work` of the points: flops, else bytes, as the manifest's costs say */
     bool partial;  /* as of a copy */
     gy_measured_points points;
+    gy_measured_points batched; /* what one more adds to a batch (gy_kernel_table); empty: it was not measured */
 } gy_measured_kernel;
 
 typedef struct gy_measured_collective {

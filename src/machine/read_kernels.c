@@ -39,7 +39,7 @@ static gantry_status check_new(const gy_machine_reader *r, const gy_json_at *at,
 
 gantry_status gy_machine_read_kernel(gy_machine_reader *r, const gy_json_at *at, gy_point_list *points)
 {
-    static const char *const keys[] = { "kernel", "dtype", "kind", "by", "points" };
+    static const char *const keys[] = { "kernel", "dtype", "kind", "by", "points", "batched" };
     gy_kernel_table t = { 0 };
     int dtype = 0, by = 0;
     gy_json_at list;
@@ -50,7 +50,8 @@ gantry_status gy_machine_read_kernel(gy_machine_reader *r, const gy_json_at *at,
         (status = gy_machine_read_name(r, at, "by", 0, 1, by_name, &by)) ||
         (status = gy_machine_array(r->err, at, "points", "give measured [work, microseconds] pairs", &list)) ||
         (status = gy_machine_read_pairs(r->err, &list, by_name(by), points)) ||
-        (status = check_points(r, &list, by_name(by), points)))
+        (status = check_points(r, &list, by_name(by), points)) ||
+        (status = gy_machine_read_batched(r, at, by_name(by), &t)))
         return status;
     t.dtype = (gantry_dtype)dtype;
     t.by_flops = by == 1;

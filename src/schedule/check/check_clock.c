@@ -119,15 +119,31 @@ static bool take_rows(gy_clocks *c, uint32_t start, uint32_t op)
     return true;
 }
 
+/* An op that begins with the one before it: what waits for it is behind that one too, but it is not itself. */
+static bool join_batch(gy_clocks *c, uint32_t start, uint32_t op)
+{
+    uint32_t lane = c->s->op_lane.at[c->s->ops.at[op].lane];
+    uint32_t *clock = c->lane_clock + lane * c->lanes;
+    size_t stamp = (size_t)start * c->s->ops.count + op;
+    clock[lane] = ++c->seen[lane];
+    memcpy(c->now, clock, c->lanes * sizeof *c->now);
+    bool done = c->left[stamp] == 0 || keep(c, stamp);
+    c->now[lane] = c->before_batch;
+    return done;
+}
+
 bool gy_clocks_step(gy_clocks *c, uint32_t start, uint32_t op)
 {
     const gy_op *o = &c->s->ops.at[op];
+    if (o->joined)
+        return join_batch(c, start, op);
     const uint32_t *lane = &c->s->op_lane.at[o->lane];
     memset(c->now, 0, c->lanes * sizeof *c->now);
     for (uint32_t k = 0; k < o->lanes; k++)
         join(c, c->lane_clock + lane[k] * c->lanes);
     if (!take_rows(c, start, op))
         return false;
+    c->before_batch = c->seen[lane[0]];
     for (uint32_t k = 0; k < o->lanes; k++)
         c->now[lane[k]] = ++c->seen[lane[k]];
     for (uint32_t k = 0; k < o->lanes; k++)

@@ -122,11 +122,12 @@ def double_op(r, s):
 
 def op_word(r, s):
     op = pick(r, s["ops"])
-    key = r.choice(("kind", "node", "collective", "reduce", "algorithm", "cost", "repeat", "iteration", "spare"))
+    key = r.choice(("kind", "node", "collective", "reduce", "algorithm", "cost", "repeat", "iteration", "spare", "batch"))
     words = {"kind": ("launch", "host", "fill", "copy", "collective", "evict", "fetch"), "node": s["nodes"] + ["nobody"],
              "collective": ("all_reduce", "reduce", "broadcast", "scatter", "gather", "all_gather", "reduce_scatter", "all_to_all"),
              "reduce": ("sum", "min", "max", "prod"), "cost": ("given", "measured", "roofline"), "repeat": (True, False),
-             "algorithm": ("copy_engine", "ring", "tree", "recursive", "one_shot", "two_shot", "nccl"), "iteration": (0, 1, 2, 5), "spare": (0, 1, 500, 999, 1000, -1)}
+             "algorithm": ("copy_engine", "ring", "tree", "recursive", "one_shot", "two_shot", "nccl"), "iteration": (0, 1, 2, 5), "spare": (0, 1, 500, 999, 1000, -1),
+             "batch": (0, 1, 2, 3, 5)}
     if key in op and r.random() < 0.2:
         del op[key]
     else:

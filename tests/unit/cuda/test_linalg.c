@@ -483,6 +483,26 @@ START_TEST(calibrates)
 }
 END_TEST
 
+/* A library that refuses batches: products are measured alone. */
+START_TEST(calibrates_without_batches)
+{
+    gantry_machine *m = NULL;
+    char *text = NULL;
+    gantry_calibrate_options options = GANTRY_CALIBRATE_OPTIONS_INIT;
+    options.seconds = 0.001;
+    fakeCudaDevices(1, "all", UINT64_C(10) << 20);
+    setenv("FAKE_LINALG_FAIL", "cublasGemmStridedBatchedEx:15", 1);
+    MUST(gantry_machine_calibrate(&m, NULL, &options, MUST_ERR));
+    unsetenv("FAKE_LINALG_FAIL");
+    MUST(gantry_machine_json(m, &text, NULL, MUST_ERR));
+    ck_assert_msg(SLOW || strstr(text, "\"kernel\": \"gemm\"") != NULL, "%s", text);
+    ck_assert_ptr_null(strstr(text, "\"batched\""));
+    gantry_free(text);
+    gantry_machine_free(m);
+    check_alive();
+}
+END_TEST
+
 /* Each failure costs the kernels it concerns, and nothing else. */
 START_TEST(calibrates_without)
 {
@@ -631,6 +651,7 @@ int main(void)
     tcase_add_test(tests, too_many_rows);
     if (getenv("FAKE_CUDA_KERNELS")) { /* all kernels of the module are called */
         tcase_add_test(tests, calibrates);
+        tcase_add_test(tests, calibrates_without_batches);
         tcase_add_loop_test(tests, calibrates_without, 0, 3);
     }
     tcase_add_test(tests, versions_are_told);

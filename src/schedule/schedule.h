@@ -103,8 +103,6 @@ typedef struct gy_op {
                        none */
 } gy_op;
 
-enum { GY_WHOLE_DEVICE = 1000 }; /* thousandths */
-
 /*
  * A batch: launches of alike nodes (graph/alike.h) in one lane, one right behind the other, which a back end may carry
  * out by one call. They begin together, when all that any of them waits for has ended, so rows of the sync table lead

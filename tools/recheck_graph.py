@@ -112,7 +112,7 @@ class Buffer:
         self.name, self.dtype, self.output, self.external = name, form["dtype"], form.get("output", False), form.get("external")
         self.kind, split = form.get("class", "input" if "init" in form else "temp"), form.get("split", 1)
         (self.rows, *inner), self.tiles, self.offsets = numbers(form["shape"], names), numbers(form.get("tiles", []), names), None
-        self.row_bytes = math.prod(inner, start=SIZES[self.dtype])
+        self.row_bytes, self.shape = math.prod(inner, start=SIZES[self.dtype]), [self.rows] + inner
         parts = evaluate(split["auto"] if isinstance(split, dict) else split, names)
         self.cuts = [i * self.rows // parts for i in range(parts + 1)]
         if isinstance(split, dict) and name in bounds:
@@ -120,6 +120,7 @@ class Buffer:
             need(len(cuts) == parts + 1 and cuts[-1] == self.rows, "form", f"/bounds/{name}: {cuts}")
         if self.tiles:
             high, wide = ([(i + 1) * n // p - i * n // p for i in range(p)] for n, p in zip([self.rows] + inner, self.tiles))
+            self.shape = [(h, w) for h in high for w in wide]
             self.offsets = [*itertools.accumulate((h * w * SIZES[self.dtype] for h in high for w in wide), initial=0)]
             self.rows, self.row_bytes = len(self.offsets) - 1, None
     def at(self, row):  # Bytes before a row.

@@ -31,7 +31,13 @@ typedef struct guided {
 static bool is_work(const guided *g, const gy_op *op)
 {
     uint32_t lane = g->s->op_lane.at[op->lane];
-    return op->node != GY_NONE && op->lanes == 1 && g->s->lanes.at[lane].kind == GY_LANE_COMPUTE;
+    return op->node != GY_NONE && op->lanes == 1 && !op->joined && g->s->lanes.at[lane].kind == GY_LANE_COMPUTE;
+}
+
+/* A batch is as the schedule says it: its op is no measure of the node alone. */
+static gy_ticks modelled_time(const guided *g, const gy_op *op)
+{
+    return op->batch ? op->duration : gy_plan_time(&g->plan, op->node, gy_op_device(g->s, op, 0));
 }
 
 /* ---- paces ---- */
@@ -49,7 +55,7 @@ static void sum_ops(guided *g)
         if (!is_work(g, op))
             continue;
         uint32_t device = gy_op_device(g->s, op, 0), group = g->splits.owner[op->node];
-        gy_ticks modelled = gy_plan_time(&g->plan, op->node, device);
+        gy_ticks modelled = modelled_time(g, op);
         if (modelled <= 0 || modelled >= GY_TICKS_MAX)
             continue;
         add(&g->of_device[device], g->took[i], modelled);
@@ -125,8 +131,8 @@ static gantry_status simulate(const guided *g, gy_ticks *makespan, gantry_error 
         gy_op *op = &copy.ops.at[i];
         if (!is_work(g, op))
             continue;
-        gy_ticks time = gy_plan_time(&g->plan, op->node, gy_op_device(g->s, op, 0));
-        op->duration = gy_ticks_from_us(gy_ticks_to_us(time) * pace_of(g, op->node, gy_op_device(g->s, op, 0)));
+        op->duration =
+            gy_ticks_from_us(gy_ticks_to_us(modelled_time(g, op)) * pace_of(g, op->node, gy_op_device(g->s, op, 0)));
     }
     gantry_status status = gy_sim_run(&copy, err);
     if (!status)

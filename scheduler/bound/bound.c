@@ -6,7 +6,8 @@
  *           are left out, since one device could run them all; what comes up from inputs and goes down to outputs
  *           counts where no device in host memory can run the task
  *   area    all work on its fastest devices, spread evenly; and that of each device which no other can do. Launches
- *           that may overlap with others are no work, but count against all lanes together
+ *           that may overlap with others are no work, but count against all lanes together. Work that may be done in
+ *           batches counts as what one more adds to one
  *   links   all bytes that must leave host memory, or come back to it, or both, over what a cut of its links carries
  *   memory  the same with states and constants for which the memories of devices have no room
  *
@@ -36,6 +37,17 @@ static gy_ticks fastest(const gy_plan *p, uint32_t node, bool alone)
 gy_ticks gy_bound_fastest(const gy_plan *p, uint32_t node)
 {
     return fastest(p, node, false);
+}
+
+/* The same for one among many: in a batch it may take less than alone. */
+static gy_ticks least_work(const gy_plan *p, uint32_t node, bool alone, bool batches)
+{
+    gy_ticks best = fastest(p, node, alone);
+    for (uint32_t d = 0; d < p->devices && batches; d++) {
+        gy_ticks added = gy_plan_batched(p, node, d);
+        best = added < best ? added : best;
+    }
+    return best;
 }
 
 /* Does `to` read rows that `from` wrote or contributed to? */
@@ -188,14 +200,15 @@ static int64_t compute_lanes(const gy_plan *p)
 static gantry_status area(const gy_plan *p, gy_ticks *most, gantry_error *err)
 {
     gy_ticks *sum = gy_calloc((size_t)p->workers + 1, sizeof *sum), all = 0, whole = 0;
+    bool batches = gy_plan_may_batch(p);
     if (!sum)
         return gy_fail_nomem(err);
     for (uint32_t t = 0; t < p->flow->tasks && whole < GY_TICKS_MAX; t++) {
         uint32_t node = p->flow->task[t].node;
-        gy_ticks work = shared_work(p, node, fastest(p, node, true));
+        gy_ticks work = shared_work(p, node, least_work(p, node, true, batches));
         uint32_t device = work ? only_device(p, node) : GY_NONE;
         all += work;
-        whole += shared_work(p, node, gy_bound_fastest(p, node));
+        whole += shared_work(p, node, least_work(p, node, false, batches));
         if (device != GY_NONE)
             sum[device] += work;
     }

@@ -26,6 +26,9 @@ double gy_plan_gflops(const gy_plan *p, uint32_t node, uint32_t device);
  * its work. Where a time was given with the node it is not used. */
 const gy_kernel_table *gy_plan_table(const gy_plan *p, uint32_t node, uint32_t device);
 double gy_plan_work(const gy_node *node, const gy_kernel_table *table);
+/* What one more op of the node adds to a batch of them on the device (batched.c); GY_TICKS_MAX: it is in none. */
+gy_ticks gy_plan_batched(const gy_plan *p, uint32_t node, uint32_t device);
+bool gy_plan_may_batch(const gy_plan *p); /* false: no node is in any */
 /* Share of a device that the node fills: GY_WHOLE_DEVICE is all of it. */
 uint32_t gy_plan_share(const gy_plan *p, uint32_t node);
 /* Time of `bytes` from memory to memory, 0 within one. */

@@ -8,83 +8,24 @@
 
 #include "base/error.h"
 #include "base/sort.h"
+#include "scheduler/order/busy.h"
 
 typedef struct order {
     gy_plan *p;
     const gy_arrangement *how;
     size_t count;
     gy_ticks *start;    /* per draft */
-    uint32_t *position; /* per draft */
+    uint32_t *position; /* per draft; in a batch that of its last op, as what waits for one waits for all */
     uint32_t *instance; /* draft's number of an instance -> the schedule's, GY_NONE until it is used */
 } order;
-
-/* When devices and links are free. */
-typedef struct busy {
-    gy_ticks *device; /* computing */
-    gy_ticks *upload; /* per device: its own link from host memory */
-    gy_ticks *link;   /* per resource: what host memory's links to several devices share */
-    uint32_t *shared; /* per memory: that resource, or GY_MACHINE_NONE */
-} busy;
-
-static void free_busy(busy *b)
-{
-    gy_free(b->device);
-    gy_free(b->upload);
-    gy_free(b->link);
-    gy_free(b->shared);
-}
-
-static gantry_status make_busy(busy *b, const gantry_machine *m, gantry_error *err)
-{
-    b->device = gy_calloc(m->devices, sizeof *b->device);
-    b->upload = gy_calloc(m->devices, sizeof *b->upload);
-    b->link = gy_calloc((size_t)m->resources + 1, sizeof *b->link);
-    b->shared = gy_calloc(m->memories, sizeof *b->shared);
-    if (!b->device || !b->upload || !b->link || !b->shared)
-        return gy_fail_nomem(err);
-    for (uint32_t i = 0; i < m->memories; i++)
-        b->shared[i] = i && m->contention ? gy_shared_link(m, i) : GY_MACHINE_NONE;
-    return GANTRY_OK;
-}
-
-/* The memory that an upload of an input goes to; 0: it is none, or it waits for nobody. */
-static uint32_t upload_target(const gy_plan *p, const gy_op *op)
-{
-    if (op->kind != GY_OP_COPY || !p->machine->contention)
-        return 0;
-    const gy_instance *from = &p->draft.instance.at[p->draft.use.at[op->use].instance];
-    uint32_t to = p->draft.instance.at[p->draft.use.at[op->use + 1].instance].memory;
-    return from->space == GY_SPACE_INPUT && from->memory == 0 ? to : 0;
-}
-
-/* When an op that is ready begins; whatever it takes is busy from then on. */
-static gy_ticks begin_op(busy *b, const gy_plan *p, const gy_draft_op *d, gy_ticks ready)
-{
-    gy_ticks duration = d->op.duration;
-    if (d->lane == GY_LANE_COMPUTE) {
-        gy_ticks begin = b->device[d->device] > ready ? b->device[d->device] : ready;
-        b->device[d->device] = begin + gy_plan_op_hold(p, d->device, duration, d->op.spare);
-        return begin;
-    }
-    uint32_t to = upload_target(p, &d->op), link = b->shared[to];
-    if (!to)
-        return ready;
-    gy_ticks begin = b->upload[d->device] > ready ? b->upload[d->device] : ready;
-    if (link != GY_MACHINE_NONE) {
-        begin = b->link[link] > begin ? b->link[link] : begin;
-        b->link[link] += duration / gy_link_turns(p->machine, link, gy_machine_route(p->machine, 0, to));
-    }
-    b->upload[d->device] = begin + duration;
-    return begin;
-}
 
 /* Edges are in the order of their `to`. */
 static gantry_status expect_starts(order *o, gantry_error *err)
 {
     const gy_plan *p = o->p;
     size_t edge = 0;
-    busy b = { 0 };
-    gantry_status status = make_busy(&b, p->machine, err);
+    gy_busy b = { 0 };
+    gantry_status status = gy_busy_make(&b, p->machine, err);
     for (size_t i = 0; i < o->count && !status; i++) {
         gy_ticks ready = 0;
         for (; edge < p->draft.edges.count && p->draft.edges.at[edge].to == i; edge++) {
@@ -92,10 +33,10 @@ static gantry_status expect_starts(order *o, gantry_error *err)
             gy_ticks end = o->start[from] + p->draft.op.at[from].op.duration;
             ready = end > ready ? end : ready;
         }
-        gy_ticks begin = begin_op(&b, p, &p->draft.op.at[i], ready);
+        gy_ticks begin = gy_busy_begin(&b, p, &p->draft.op.at[i], ready);
         o->start[i] = begin < GY_TICKS_MAX ? begin : GY_TICKS_MAX;
     }
-    free_busy(&b);
+    gy_busy_free(&b);
     return status;
 }
 
@@ -166,6 +107,21 @@ static gantry_status write_draft(order *o, gantry_error *err)
     return GANTRY_OK;
 }
 
+/* The edges into the op, or into the whole batch that it begins; none into one that joins a batch. `first`: of the
+ * edges into each op of the draft. */
+static void add_needs(order *o, uint32_t position, const size_t *first)
+{
+    gy_plan *p = o->p;
+    const gy_op *op = &p->schedule->ops.at[position];
+    uint32_t last = op->joined ? position : position + (op->batch ? op->batch : 1);
+    for (uint32_t i = position; i < last; i++) {
+        uint32_t draft = p->sequence.draft_of[i];
+        for (size_t e = first[draft]; e < first[draft + 1]; e++)
+            p->sequence.need.at[p->sequence.need.count++] =
+                (gy_edge){ o->position[p->draft.edges.at[e].from], position, p->draft.edges.at[e].reason };
+    }
+}
+
 /* Edges between positions, grouped by `to`; of several between two ops the one with the first reason stays. */
 static gantry_status write_needs(order *o, gantry_error *err)
 {
@@ -180,11 +136,8 @@ static gantry_status write_needs(order *o, gantry_error *err)
     p->sequence.need.count = 0;
     gantry_status status = gy_vec_reserve(&p->sequence.need, p->draft.edges.count) ? GANTRY_OK : gy_fail_nomem(err);
     for (uint32_t i = 0; i < o->count && !status; i++) {
-        uint32_t draft = p->sequence.draft_of[i];
         size_t begin = p->sequence.need.count, kept = begin;
-        for (size_t e = first[draft]; e < first[draft + 1]; e++)
-            p->sequence.need.at[p->sequence.need.count++] =
-                (gy_edge){ o->position[p->draft.edges.at[e].from], i, p->draft.edges.at[e].reason };
+        add_needs(o, i, first);
         if (p->sequence.need.count > begin &&
             !gy_edges_sort(p->sequence.need.at + begin, p->sequence.need.count - begin, true))
             status = gy_fail_nomem(err);
@@ -209,8 +162,12 @@ static gantry_status fill(order *o, gantry_error *err)
         p->sequence.draft_of[i] = i;
     if (o->how->early && !status && !gy_sort_by_key(p->sequence.draft_of, o->start, o->count))
         status = gy_fail_nomem(err);
-    for (uint32_t i = 0; i < o->count; i++) {
-        o->position[p->sequence.draft_of[i]] = i;
+    if (o->how->last && !status)
+        status = gy_plan_batch(p, o->start, err);
+    for (uint32_t i = 0, last = 0; i < o->count; i++) {
+        const gy_op *op = &p->draft.op.at[p->sequence.draft_of[i]].op;
+        last = op->batch ? i + op->batch - 1 : op->joined ? last : i;
+        o->position[p->sequence.draft_of[i]] = last;
         p->sequence.expect[i] = o->start[p->sequence.draft_of[i]];
     }
     if (!status)

@@ -9,6 +9,10 @@
  * the order in which they can begin. Otherwise the order of the draft, in which rows are brought just before they are
  * used: fewest bytes at a time. */
 gantry_status gy_plan_order(gy_plan *p, const gy_arrangement *how, gantry_error *err);
+/* Puts launches that one call can carry out next to each other in sequence.draft_of, as batches, where that is expected
+ * to end sooner: duration, `batch` and `joined` of their ops in the draft say so. `start`: per op of the draft, when it
+ * is expected to begin; new ones where there are batches. */
+gantry_status gy_plan_batch(gy_plan *p, gy_ticks *start, gantry_error *err);
 /* By position: does the end wait for the op? false: out of memory. */
 bool gy_plan_urgent(const gy_plan *p, bool *urgent);
 /* The pass that gives each op its lanes. */

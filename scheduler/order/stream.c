@@ -246,6 +246,15 @@ static bool choose_rank_lanes(stream *st, const gy_draft_op *d)
     return true;
 }
 
+/* In a batch all are in one lane, and end together. */
+static bool follow_batch(stream *st, uint32_t position)
+{
+    uint32_t id = *gy_vec_last(&st->op_lane);
+    st->lanes.at[id].tail = position;
+    st->end[position] = st->end[position - 1];
+    return gy_vec_push(&st->op_lane, id);
+}
+
 static bool choose_lanes(stream *st, uint32_t position)
 {
     gy_plan *p = st->p;
@@ -254,6 +263,8 @@ static bool choose_lanes(stream *st, uint32_t position)
     uint32_t id = 0;
     op->lane = (uint32_t)st->op_lane.count;
     op->lanes = d->lane == GY_LANE_COLLECTIVE ? d->ranks : 1;
+    if (op->joined)
+        return follow_batch(st, position);
     st->end[position] = p->sequence.expect[position] + op->duration;
     if (d->lane == GY_LANE_COLLECTIVE)
         return choose_rank_lanes(st, d);

@@ -171,15 +171,13 @@ static bool wait_for_needs(sweep *w, uint32_t i)
     return true;
 }
 
-static bool step(sweep *w, uint32_t i, bool loose)
+/* The instances that the op at `position` uses get their bytes, and the op at `i`, which is that one or begins its
+ * batch, waits for who had them. */
+static bool use_bytes(sweep *w, uint32_t position, uint32_t i, bool loose)
 {
     gy_pack *k = w->k;
-    const gy_op *op = &k->s->ops.at[i];
-    size_t begin = w->need.count;
-    gy_vector_clock_begin(&w->clock, i);
-    if (!wait_for_needs(w, i))
-        return false;
-    for (size_t n = k->start_first[i]; n < k->start_first[i + 1]; n++) {
+    const gy_op *op = &k->s->ops.at[position];
+    for (size_t n = k->start_first[position]; n < k->start_first[position + 1]; n++) {
         if (loose && !gy_pack_persists(k, k->start[n]) && !place_loosely(w, k->start[n]))
             return false;
         if (!take_bytes(w, k->start[n]))
@@ -187,10 +185,26 @@ static bool step(sweep *w, uint32_t i, bool loose)
     }
     for (uint32_t u = 0; u < op->uses; u++) {
         const gy_use *use = &k->s->use.at[op->use + u];
-        bool begins = k->life[use->instance].first == i;
+        bool begins = k->life[use->instance].first == position;
         if ((begins || use->mode != GANTRY_READ) && !wait_for_users(w, use->instance, i))
             return false;
     }
+    return true;
+}
+
+/* All of a batch happens when its first op does. */
+static bool step(sweep *w, uint32_t i, bool loose)
+{
+    gy_pack *k = w->k;
+    const gy_op *op = &k->s->ops.at[i];
+    size_t begin = w->need.count;
+    uint32_t last = op->joined ? i : i + (op->batch ? op->batch : 1);
+    gy_vector_clock_begin(&w->clock, i);
+    if (!wait_for_needs(w, i))
+        return false;
+    for (uint32_t position = i; position < last; position++)
+        if (!use_bytes(w, position, i, loose))
+            return false;
     if (w->need.count > begin + 1)
         qsort(w->need.at + begin, w->need.count - begin, sizeof *w->need.at, by_from);
     k->p->sequence.need_first[i] = begin; /* the old one has been read */

@@ -148,6 +148,7 @@ typedef struct gy_plan {
     gy_draft draft;
     GY_VEC(uint32_t) rank_device; /* of collectives in the draft, by rank */
     uint32_t collectives;         /* in the draft that were put in place of copies */
+    bool batched;                 /* the draft has batches */
     gy_spilled spilled;
     gy_sequence sequence;
 

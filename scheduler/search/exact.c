@@ -2,6 +2,7 @@
 #include "scheduler/search/exact.h"
 
 #include "base/error.h"
+#include "scheduler/cost/cost.h"
 #include <string.h>
 
 #define SEEN_BITS 18 /* slots of the table of states; a newer state takes the place of an older one */
@@ -38,7 +39,8 @@ typedef struct exact {
 
 bool gy_exact_can(const gy_model *m)
 {
-    return m->tasks && m->tasks <= GY_EXACT_TASKS && !m->team && !m->bound_units && !m->shares && !m->overlong;
+    return m->tasks && m->tasks <= GY_EXACT_TASKS && !m->team && !m->bound_units && !m->shares && !m->overlong &&
+           !gy_plan_may_batch(m->plan);
 }
 
 /* ---- devices that are alike ---- */

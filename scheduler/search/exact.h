@@ -15,7 +15,8 @@
 
 #define GY_EXACT_TASKS 64 /* at most */
 
-/* Can it be tried on this model? No collectives, no groups, no more than GY_EXACT_TASKS tasks. */
+/* Can it be tried on this model? No collectives, no groups, no nodes that a batch may have (the model knows none), no
+ * more than GY_EXACT_TASKS tasks. */
 bool gy_exact_can(const gy_model *m);
 /* Improves `c`, whose `model` is known, looking at `budget` states at most (counted in *states). *proved: nothing is
  * better than what `c` is now. E_NOMEM. */

@@ -158,8 +158,8 @@ static gantry_status solve(search *x, gantry_error *err)
             return GANTRY_OK;
         return gy_fail(
             err, GANTRY_E_UNSUPPORTED, NULL,
-            "no optimum for %u tasks: branch and bound takes up to %d, without collectives, \"share\", \"with\" and "
-            "\"apart\"; leave \"optimal\" off",
+            "no optimum for %u tasks: branch and bound takes up to %d, without collectives, batches, \"share\", "
+            "\"with\" and \"apart\"; leave \"optimal\" off",
             x->model.tasks, GY_EXACT_TASKS);
     }
     gy_candidate_copy(&x->now, &x->best);

@@ -78,6 +78,8 @@ static void add_arguments(trace *t, uint32_t index)
         add_name(t, "from", s->machine->memory[s->instances.at[s->use.at[op->use].instance].memory].id);
         add_name(t, "to", s->machine->memory[s->instances.at[s->use.at[op->use + 1].instance].memory].id);
     }
+    if (op->batch)
+        gy_text_printf(t->to, ",\"batch\":%u", op->batch);
     if (t->view->critical[index])
         gy_text_add(t->to, ",\"critical\":true");
     gy_text_add(t->to, "}");

@@ -120,6 +120,20 @@ static void add_period(gy_text *to, const gantry_schedule *s)
     }
 }
 
+/* Of a schedule without phases. */
+static void add_batches(gy_text *to, const gantry_schedule *s)
+{
+    char a[GY_EXPORT_SHORT], b[GY_EXPORT_SHORT];
+    uint64_t batches = 0, launches = 0;
+    for (size_t i = 0; i < s->ops.count; i++) {
+        batches += s->ops.at[i].batch > 0;
+        launches += s->ops.at[i].batch;
+    }
+    if (batches)
+        gy_text_printf(to, "\n  batches      %s of %s launches", gy_export_count(a, batches),
+                       gy_export_count(b, launches));
+}
+
 static void add_head(gy_text *to, const gy_view *view)
 {
     char a[GY_EXPORT_SHORT], b[GY_EXPORT_SHORT];
@@ -146,6 +160,7 @@ static void add_head(gy_text *to, const gy_view *view)
     gy_text_printf(to, ", %s events", gy_export_count(a, view->sum.events));
     if (view->sum.recomputed)
         gy_text_printf(to, ", %s nodes carried out again", gy_export_count(a, view->sum.recomputed));
+    add_batches(to, s);
     gy_text_printf(to, "\n  moved        %s between memories\n", gy_bytes_text(a, sizeof a, view->sum.bytes_moved));
 }
 

@@ -143,6 +143,21 @@ static bool find_shares(gy_kernel_table *to, gy_shares *shares, const gy_measure
     return true;
 }
 
+/* Runs say nothing of batches: what was known of them stays. */
+static bool add_with_batched(gantry_machine *to, gy_kernel_table t, const gy_measured_kernel *k,
+                             const gy_kernel_table *old)
+{
+    gy_curve batched = { 0 };
+    bool ok = gy_curve_of(&batched, &k->batched);
+    drop_idle(&batched);
+    bool stays = !batched.count && k->partial && old && old->by_flops == k->by_flops;
+    t.batched = stays ? old->batched : batched.at;
+    t.batched_points = stays ? old->batched_points : (uint32_t)batched.count;
+    ok = ok && gy_machine_add_kernel(to, &t);
+    gy_vec_free(&batched);
+    return ok;
+}
+
 static bool add_kernel(gantry_machine *to, const gantry_machine *m, const gy_measured_kernel *k, gy_curve *curve)
 {
     const gy_kernel_table *old = gy_machine_kernel(m, k->name, k->dtype, k->kind);
@@ -151,14 +166,14 @@ static bool add_kernel(gantry_machine *to, const gantry_machine *m, const gy_mea
     drop_idle(curve);
     if (curve->count && k->partial && old && old->by_flops == k->by_flops && !gy_curve_follow(curve, old))
         return false;
-    gy_kernel_table t = {
-        k->name, k->kind, k->dtype, k->by_flops, curve->at, (uint32_t)curve->count, NULL, k->scratch
-    };
-    if (old && k->partial && old->scratch > t.scratch)
-        t.scratch = old->scratch;
+    gy_kernel_table t = { .kernel = k->name, .kind = k->kind, .dtype = k->dtype, .by_flops = k->by_flops };
+    t.point = curve->at;
+    t.points = (uint32_t)curve->count;
+    t.scratch = old && k->partial && old->scratch > k->scratch ? old->scratch : k->scratch;
+    if (!curve->count)
+        return !old || gy_machine_add_kernel(to, old);
     gy_shares shares = { 0 };
-    bool ok = curve->count ? find_shares(&t, &shares, k, old) && gy_machine_add_kernel(to, &t)
-                           : !old || gy_machine_add_kernel(to, old);
+    bool ok = find_shares(&t, &shares, k, old) && add_with_batched(to, t, k, old);
     gy_vec_free(&shares);
     return ok;
 }

@@ -123,6 +123,8 @@ typedef struct gy_kernel_table {
     uint32_t points;
     const uint16_t *share; /* per point: thousandths of the device that an op takes, >= 1; NULL: all of it */
     uint64_t scratch;      /* bytes that a launch takes at most beside what its manifest says: a library's workspace */
+    const gy_point *batched; /* what one more op of that work adds to a batch, up to the work of the last */
+    uint32_t batched_points; /* 0: its ops are in no batch */
 } gy_kernel_table;
 
 /* Families of figures that are measured for a machine: X(constant, name in files). */
@@ -267,6 +269,9 @@ bool gy_machine_has_workspace(const gantry_machine *m);
 /* Thousandths of the device that an op of so much work takes: on a line between two points, that of the first below it,
  * that of the last beyond it. */
 uint32_t gy_kernel_share(const gy_kernel_table *t, double work);
+/* What one more op of so much work adds to a batch, at least the time of the first point; GY_TICKS_MAX: nothing is
+ * known of that, or the work is more than that of the last point. */
+gy_ticks gy_kernel_batched(const gy_kernel_table *t, double work);
 
 /**
  * The machine in the JSON object `at->value` (docs/machine-format.md). Errors: GANTRY_E_MACHINE with the pointer of

@@ -31,8 +31,10 @@ void gy_measured_free(gy_measured *m)
 {
     for (size_t i = 0; i < m->copies.count; i++)
         gy_vec_free(&m->copies.at[i].points);
-    for (size_t i = 0; i < m->kernels.count; i++)
+    for (size_t i = 0; i < m->kernels.count; i++) {
         gy_vec_free(&m->kernels.at[i].points);
+        gy_vec_free(&m->kernels.at[i].batched);
+    }
     for (size_t i = 0; i < m->collectives.count; i++)
         gy_vec_free(&m->collectives.at[i].points);
     gy_vec_free(&m->copies);

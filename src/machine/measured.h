@@ -66,6 +66,7 @@ typedef struct gy_measured_kernel {
     bool partial;  /* as of a copy */
     gy_measured_points points;
     uint64_t scratch; /* bytes that a launch took at most; 0: none, or not known */
+    gy_measured_points batched; /* what one more adds to a batch (gy_kernel_table); empty: it was not measured */
 } gy_measured_kernel;
 
 typedef struct gy_measured_collective {

@@ -49,6 +49,9 @@ gantry_status gy_machine_read_routes(gy_machine_reader *r, const gy_json_at *roo
 /* One of "collectives" or "kernels", once devices are known; `points` is room for its points. */
 typedef gantry_status gy_table_reader(gy_machine_reader *r, const gy_json_at *at, gy_point_list *points);
 gy_table_reader gy_machine_read_collective, gy_machine_read_kernel;
+/* The optional "batched" of a kernel (batched.c). */
+gantry_status gy_machine_read_batched(gy_machine_reader *r, const gy_json_at *at, const char *unit,
+                                      gy_kernel_table *to);
 /* All in the list at `key`. */
 gantry_status gy_machine_read_tables(gy_machine_reader *r, const gy_json_at *root, const char *key,
                                      gy_table_reader *read);

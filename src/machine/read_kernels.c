@@ -69,7 +69,7 @@ static gantry_status check_new(const gy_machine_reader *r, const gy_json_at *at,
 
 gantry_status gy_machine_read_kernel(gy_machine_reader *r, const gy_json_at *at, gy_point_list *points)
 {
-    static const char *const keys[] = { "kernel", "dtype", "kind", "by", "points", "share", "scratch" };
+    static const char *const keys[] = { "kernel", "dtype", "kind", "by", "points", "share", "scratch", "batched" };
     gy_kernel_table t = { 0 };
     int dtype = 0, by = 0;
     int64_t scratch = 0;
@@ -82,7 +82,8 @@ gantry_status gy_machine_read_kernel(gy_machine_reader *r, const gy_json_at *at,
         (status = gy_machine_array(r->err, at, "points", "give measured [work, microseconds] pairs", &list)) ||
         (status = gy_machine_read_pairs(r->err, &list, by_name(by), points)) ||
         (status = check_points(r, &list, by_name(by), points)) ||
-        (status = gy_json_int(at, "scratch", false, 0, 1, INT64_MAX / 4, &scratch, GANTRY_E_MACHINE, r->err)))
+        (status = gy_json_int(at, "scratch", false, 0, 1, INT64_MAX / 4, &scratch, GANTRY_E_MACHINE, r->err)) ||
+        (status = gy_machine_read_batched(r, at, by_name(by), &t)))
         return status;
     t.scratch = (uint64_t)scratch;
     t.dtype = (gantry_dtype)dtype;

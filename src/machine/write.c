@@ -93,9 +93,9 @@ static void put_device(gy_text *to, const gantry_machine *m, const gy_device *d)
     gy_text_add(to, " }");
 }
 
-static void put_points(gy_text *to, const gy_point *point, uint32_t points)
+static void put_points(gy_text *to, const char *key, const gy_point *point, uint32_t points)
 {
-    gy_text_add(to, ", \"points\": [");
+    gy_text_printf(to, ", \"%s\": [", key);
     for (uint32_t i = 0; i < points; i++) {
         gy_text_printf(to, "%s[%lld, ", i ? ", " : "", (long long)point[i].bytes);
         put_us(to, point[i].time);
@@ -115,7 +115,7 @@ static void put_times(gy_text *to, const gy_route *r)
         put_gbs(to, rate);
         return;
     }
-    put_points(to, r->point, r->points);
+    put_points(to, "points", r->point, r->points);
 }
 
 static void put_route(gy_text *to, const gantry_machine *m, const gy_route *r)
@@ -216,7 +216,7 @@ static void put_collectives(gy_text *to, const gantry_machine *m, int indent)
                        gantry_collective_name(t->collective), gy_algorithm_name(t->algorithm));
         gy_text_json(to, t->kind);
         gy_text_printf(to, ", \"ranks\": %u", t->ranks);
-        put_points(to, t->point, t->points);
+        put_points(to, "points", t->point, t->points);
         gy_text_add(to, " }");
     }
     put_line(to, indent, "]");
@@ -246,8 +246,10 @@ static void put_kernels(gy_text *to, const gantry_machine *m, int indent)
         gy_text_printf(to, ", \"dtype\": \"%s\", \"kind\": ", gantry_dtype_name(t->dtype));
         gy_text_json(to, t->kind);
         gy_text_printf(to, ", \"by\": \"%s\"", t->by_flops ? "flops" : "bytes");
-        put_points(to, t->point, t->points);
+        put_points(to, "points", t->point, t->points);
         put_share_and_scratch(to, t);
+        if (t->batched_points)
+            put_points(to, "batched", t->batched, t->batched_points);
         gy_text_add(to, " }");
     }
     put_line(to, indent, "]");

@@ -55,7 +55,8 @@ static void describe_copy(entry *e, const gantry_schedule *s, const gy_op *op)
 
 static bool has_kernel(const gantry_schedule *s, const gy_op *op)
 {
-    return gy_op_calls(op) && op->node != GY_NONE && s->graph->nodes.at[op->node].kernel != GY_NONE;
+    return gy_op_calls(op) && op->node != GY_NONE && !op->batch && !op->joined &&
+           s->graph->nodes.at[op->node].kernel != GY_NONE;
 }
 
 static bool list_ops(calibration *c)

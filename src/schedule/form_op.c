@@ -178,10 +178,42 @@ static gantry_status check_row(const gantry_schedule *s, size_t i, gantry_error 
     return GANTRY_OK;
 }
 
+/* A batch is whole, of launches in one lane. */
+static gantry_status check_batch(const gantry_schedule *s, size_t i, gantry_error *err)
+{
+    const gy_op *first = &s->ops.at[i];
+    if (first->batch == 1 || first->batch > s->ops.count - i) {
+        return BREACH("ops", i, "op %zu begins a batch of %u ops; there are %zu from it on, and a batch has 2 or more",
+                      i, first->batch, s->ops.count - i);
+    }
+    for (size_t k = i; k < i + first->batch; k++) {
+        const gy_op *op = &s->ops.at[k];
+        if (op->kind != GY_OP_LAUNCH || op->joined != (k > i) || (k > i && op->batch)) {
+            return BREACH("ops", k, "op %zu is a %s%s in the batch of op %zu; a batch is made of launches", k,
+                          gy_word(&gy_op_words, op->kind), op->batch ? " that begins a batch" : "", i);
+        }
+        if (s->op_lane.at[op->lane] != s->op_lane.at[first->lane]) {
+            return BREACH("ops", k, "op %zu is in lane %u; the batch of op %zu is in lane %u", k,
+                          s->op_lane.at[op->lane], i, s->op_lane.at[first->lane]);
+        }
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status check_batches(const gantry_schedule *s, gantry_error *err)
+{
+    for (size_t i = 0; i < s->ops.count;) {
+        GY_TRY(check_batch(s, i, err));
+        i += s->ops.at[i].batch ? s->ops.at[i].batch : 1;
+    }
+    return GANTRY_OK;
+}
+
 gantry_status gy_form_ops(const gantry_schedule *s, const uint32_t *geometry, gantry_error *err)
 {
     for (size_t i = 0; i < s->ops.count; i++)
         GY_TRY(check_op(s, i, geometry, err));
+    GY_TRY(check_batches(s, err));
     for (size_t i = 0; i < s->sync.count; i++)
         GY_TRY(check_row(s, i, err));
     return GANTRY_OK;

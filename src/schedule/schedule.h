@@ -97,8 +97,17 @@ typedef struct gy_op {
     gy_ticks start, end; /* predicted, with contention */
     uint8_t provenance;  /* gy_provenance of `duration` */
     uint16_t spare;      /* thousandths of its device that it leaves to others; 0: it fills the device */
-    bool repeat; /* the task was carried out before, and is again, for rows that are gone: not the task's own op */
+    bool repeat;    /* the task was carried out before, and is again, for rows that are gone: not the task's own op */
+    bool joined;    /* it is in the batch of an op before it */
+    uint32_t batch; /* so many ops are one batch, this one and those right behind it, which are `joined`; 0: it begins
+                       none */
 } gy_op;
+
+/*
+ * A batch: launches of alike nodes (graph/alike.h) in one lane, one right behind the other, which a back end may carry
+ * out by one call. They begin together, when all that any of them waits for has ended, so rows of the sync table lead
+ * to the first only, and none of them touches what another writes. The first has the duration of all.
+ */
 
 typedef enum gy_provenance { GY_COST_GIVEN, GY_COST_MEASURED, GY_COST_ROOFLINE } gy_provenance;
 

@@ -68,7 +68,8 @@ gantry_status gy_sim_issue(gy_sim *sim, gantry_error *err)
         return gy_fail_nomem(err);
     gy_ticks bit = count_bits(sim, bits) ? sim->m->issue : 0;
     for (size_t i = 0; (bit || each || at) && i < (size_t)sim->ops * sim->starts; i++) {
-        at = gy_ticks_both(at, gy_ticks_both(each, gy_ticks_repeated(bit, bits[i % sim->ops])));
+        gy_ticks call = sim->s->ops.at[i % sim->ops].joined ? 0 : each;
+        at = gy_ticks_both(at, gy_ticks_both(call, gy_ticks_repeated(bit, bits[i % sim->ops])));
         sim->due[i] = at;
     }
     gy_free(bits);

@@ -17,10 +17,11 @@ static bool computes_once(const gy_sim *sim, const gy_lane *lane)
     return lane->kind == GY_LANE_COMPUTE && d->gpu && d->lanes > 1;
 }
 
-/* Which of sim->engines the op needs, one of a copy or what its device computes with; GY_NONE if it needs none. */
+/* Which of sim->engines the op needs, one of a copy or what its device computes with; GY_NONE if it needs none: the
+ * first of a batch takes it for all. */
 static uint32_t engine_of(const gy_sim *sim, const gy_op *op)
 {
-    if (!sim->m->contention || op->lanes == 0 || op->kind == GY_OP_COLLECTIVE)
+    if (!sim->m->contention || op->lanes == 0 || op->kind == GY_OP_COLLECTIVE || op->joined)
         return GY_NONE;
     const gy_lane *lane = &sim->s->lanes.at[sim->s->op_lane.at[op->lane]];
     if (gy_op_is_copy(op))

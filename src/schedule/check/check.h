@@ -87,7 +87,8 @@ typedef struct gy_clocks {
     uint32_t *row;
     uint32_t *lane_clock;       /* per lane: clock of its last op */
     uint32_t *seen;             /* per lane: ops of it so far, this start included */
-    uint32_t now;               /* the clock of the current op, itself included */
+    uint32_t now;               /* the clock of the current op, itself included; in a batch: of the batch's beginning */
+    uint32_t before_batch;      /* ops that had ended in its lane when the last op began that joins none */
     uint32_t *kept, *left;      /* per start and op: its clock, and how many rows will still ask for it */
     GY_VEC(gy_clock_node) node; /* 0: nothing */
     uint32_t unused;            /* the first node that is free for use; its slot 0 is the next */
@@ -97,7 +98,8 @@ gantry_status gy_clocks_init(gy_clocks *c, const gantry_schedule *s, gantry_erro
 void gy_clocks_free(gy_clocks *c);
 /* The next op in the order (start by start, position by position). false: out of memory. */
 bool gy_clocks_step(gy_clocks *c, uint32_t start, uint32_t op);
-/* True if `earlier` ends before the current op begins, or is the current op. */
+/* True if `earlier` ends before the current op begins, or is the current op. (An op that joins a batch does not know
+ * that it is the current one.) */
 bool gy_clocks_before(const gy_clocks *c, gy_stamp earlier);
 /* The ops of the lane that end before the current op begins, itself included. */
 uint32_t gy_clocks_count(const gy_clocks *c, uint32_t lane);
@@ -205,7 +207,8 @@ gantry_status gy_check_hand_over(const gantry_schedule *s, const gantry_graph *g
 gantry_status gy_check_tasks(gy_check *k);  /* rule node; fills task, task_op */
 gantry_status gy_check_places(gy_check *k); /* place, then route, then capacity */
 gantry_status gy_check_order(gy_check *k);  /* order, carrier */
-gantry_status gy_check_ranks(gy_check *k);  /* collective, and the part of external that needs no walk */
+gantry_status gy_check_batches(gy_check *k);
+gantry_status gy_check_ranks(gy_check *k); /* collective, and the part of external that needs no walk */
 
 gantry_status gy_expect_make(gy_check *k);
 /* The content that a write access leaves. A fill with an identity leaves the identity, whichever node did it. */

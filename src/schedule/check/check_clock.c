@@ -197,9 +197,29 @@ static bool take_rows(gy_clocks *c, uint32_t start, uint32_t op)
     return true;
 }
 
+/* An op that begins with the one before it: what waits for it is behind that one too, but it is not itself. */
+static bool join_batch(gy_clocks *c, uint32_t start, uint32_t op)
+{
+    uint32_t lane = c->s->op_lane.at[c->s->ops.at[op].lane], next, beginning;
+    size_t stamp = (size_t)start * c->s->ops.count + op;
+    if (!set(c, c->lane_clock[lane], lane, ++c->seen[lane], c->height, &next))
+        return false;
+    replace(c, &c->lane_clock[lane], next);
+    if (c->left[stamp])
+        c->kept[stamp] = share(c, next);
+    if (gy_clocks_count(c, lane) == c->before_batch)
+        return true;
+    if (!set(c, c->now, lane, c->before_batch, c->height, &beginning))
+        return false;
+    replace(c, &c->now, beginning);
+    return true;
+}
+
 bool gy_clocks_step(gy_clocks *c, uint32_t start, uint32_t op)
 {
     const gy_op *o = &c->s->ops.at[op];
+    if (o->joined)
+        return join_batch(c, start, op);
     const uint32_t *lane = &c->s->op_lane.at[o->lane];
     size_t stamp = (size_t)start * c->s->ops.count + op;
     bool fine = true;
@@ -207,6 +227,7 @@ bool gy_clocks_step(gy_clocks *c, uint32_t start, uint32_t op)
     for (uint32_t k = 0; k < o->lanes && fine; k++)
         fine = take(c, c->lane_clock[lane[k]]);
     fine = fine && take_rows(c, start, op);
+    c->before_batch = c->seen[lane[0]];
     for (uint32_t k = 0; k < o->lanes && fine; k++)
         fine = count_op(c, lane[k]);
     for (uint32_t k = 0; k < o->lanes && fine; k++)

@@ -96,6 +96,13 @@ static gantry_status read_spare(const gy_schedule_reader *r, const gy_json_at *a
     return GANTRY_OK;
 }
 
+static gantry_status read_batch(const gy_schedule_reader *r, const gy_json_at *at, gy_op *op)
+{
+    if (op->kind != GY_OP_LAUNCH)
+        return gy_file_absent(r, at, "batch", "launches");
+    return gy_file_u32(r, at, "batch", false, 0, &op->batch);
+}
+
 static gantry_status read_cost(const gy_schedule_reader *r, const gy_json_at *at, gy_op *op)
 {
     gy_json_at times;
@@ -106,15 +113,15 @@ static gantry_status read_cost(const gy_schedule_reader *r, const gy_json_at *at
     op->start = ps[1];
     op->end = ps[2];
     GY_TRY(read_spare(r, at, op));
+    GY_TRY(read_batch(r, at, op));
     return gy_file_word(r, at, "cost", true, &gy_provenance_words, &op->provenance);
 }
 
 static gantry_status read_kind(const gy_schedule_reader *r, const gy_json_at *at, gy_op *op)
 {
-    static const char *const keys[] = {
-        "position", "kind",   "node",       "iteration", "lane",      "uses",   "ps",
-        "cost",     "reduce", "collective", "lanes",     "algorithm", "repeat", "spare"
-    };
+    static const char *const keys[] = { "position", "kind",      "node",   "iteration", "lane",
+                                        "uses",     "ps",        "cost",   "reduce",    "collective",
+                                        "lanes",    "algorithm", "repeat", "spare",     "batch" };
     gantry_status status = gy_file_object(r, at, "an op", keys, GY_COUNT_OF(keys));
     if (!status)
         status = gy_file_word(r, at, "kind", true, &gy_op_words, &op->kind);
@@ -182,6 +189,17 @@ static gantry_status read_row(gy_schedule_reader *r, const gy_json_at *at)
     return status;
 }
 
+/* The reader of an op knows nothing of those before it. Rule form sees batches that overlap, or that go on too far. */
+static void join_batches(gantry_schedule *s)
+{
+    size_t end = 0;
+    for (size_t i = 0; i < s->ops.count; i++) {
+        gy_op *op = &s->ops.at[i];
+        op->joined = i < end;
+        end = op->batch && i >= end ? i + op->batch : end;
+    }
+}
+
 gantry_status gy_file_ops(gy_schedule_reader *r, const gy_json_at *root)
 {
     gy_json_at list;
@@ -190,6 +208,7 @@ gantry_status gy_file_ops(gy_schedule_reader *r, const gy_json_at *root)
         gy_json_at item = gy_json_item(&list, i);
         status = read_op(r, &item);
     }
+    join_batches(r->s);
     return status;
 }
 

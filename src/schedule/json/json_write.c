@@ -220,6 +220,8 @@ static void put_op(gy_text *to, const gantry_schedule *s, size_t position)
         gy_text_printf(to, ", \"algorithm\": \"%s\"", gy_word(&gy_algorithm_words, op->algorithm));
     put_lanes(to, s, op);
     put_uses(to, s, op);
+    if (op->batch)
+        gy_text_printf(to, ", \"batch\": %u", op->batch);
     if (op->spare)
         gy_text_printf(to, ", \"spare\": %u", op->spare);
     gy_text_printf(to, ", \"ps\": [%lld, %lld, %lld], \"cost\": \"%s\"}", (long long)op->duration, (long long)op->start,

@@ -202,6 +202,21 @@ START_TEST(linear_algebra)
 }
 END_TEST
 
+/* Many small products by one call of cuBLAS. */
+START_TEST(batches_of_products)
+{
+    char what[120];
+    gantry_graph *g;
+    int here = count_gpus();
+    for (int i = 0; (g = batch_case(i, what, sizeof what)); i += on_emulator() ? 5 : 1) {
+        gantry_machine *m = batching_machine(shared_machine(1 + i % 2, here < 2 ? 1 : 1 + i % 2));
+        compare_near(g, m, replay_at(_i), what);
+        gantry_machine_free(m);
+        gantry_graph_free(g);
+    }
+}
+END_TEST
+
 START_TEST(not_positive_definite)
 {
     gantry_graph *g = NULL;
@@ -477,6 +492,7 @@ int main(int count, char **args)
     tcase_add_loop_test(tests, name, 0, count)
     ADD(graphs, count_graphs());
     ADD(linear_algebra, 2);
+    ADD(batches_of_products, 2);
     ADD(not_positive_definite, 2);
     ADD(refusals, 3);
     ADD(data, 1);

@@ -120,13 +120,42 @@ def double_op(r, s):
     return True
 
 
+def batch_length(r, s):
+    op = pick(r, [op for op in s["ops"] if op.get("batch")])
+    if op is None:
+        return False
+    op["batch"] += r.choice((-1, 1))
+    return True
+
+
+def batch_begins(r, s):
+    """Two launches that stand next to each other in a lane become one."""
+    ops = s["ops"]
+    op = pick(r, [a for a, b in zip(ops, ops[1:]) if a["kind"] == b["kind"] == "launch" and a["lane"] == b["lane"]])
+    if op is None:
+        return False
+    op["batch"] = 2
+    return True
+
+
+def batch_row(r, s):
+    """Something inside of a batch waits."""
+    heads = [i for i, op in enumerate(s["ops"]) if op.get("batch")]
+    if not heads:
+        return False
+    head = pick(r, heads)
+    s["sync"].append({"from": r.randrange(head + 1), "to": head + r.randrange(s["ops"][head]["batch"]), "by": "edge", "why": "order"})
+    return True
+
+
 def op_word(r, s):
     op = pick(r, s["ops"])
-    key = r.choice(("kind", "node", "collective", "reduce", "algorithm", "cost", "repeat", "iteration", "spare"))
+    key = r.choice(("kind", "node", "collective", "reduce", "algorithm", "cost", "repeat", "iteration", "spare", "batch"))
     words = {"kind": ("launch", "host", "fill", "copy", "collective", "evict", "fetch"), "node": s["nodes"] + ["nobody"],
              "collective": ("all_reduce", "reduce", "broadcast", "scatter", "gather", "all_gather", "reduce_scatter", "all_to_all"),
              "reduce": ("sum", "min", "max", "prod"), "cost": ("given", "measured", "roofline"), "repeat": (True, False),
-             "algorithm": ("copy_engine", "ring", "tree", "recursive", "one_shot", "two_shot", "nccl"), "iteration": (0, 1, 2, 5), "spare": (0, 1, 500, 999, 1000, -1)}
+             "algorithm": ("copy_engine", "ring", "tree", "recursive", "one_shot", "two_shot", "nccl"), "iteration": (0, 1, 2, 5), "spare": (0, 1, 500, 999, 1000, -1),
+             "batch": (0, 1, 2, 3, 5)}
     if key in op and r.random() < 0.2:
         del op[key]
     else:
@@ -497,7 +526,7 @@ def scratch(r, data):
     return data[:i] + r.choice((b"0", b"9", b"-", b",", b'"', b"}", b"\xff", b"\x01", b"e", b".", b"\\", b" ", b"null")) + data[i + 1:]
 
 
-ALL = [drop_row, drop_row, drop_row, drop_rows, double_row, swap_rows, row_number, row_word, row_ends, op_lane, op_lane, swap_ops, swap_ops,
+ALL = [batch_length, batch_begins, batch_row, drop_row, drop_row, drop_row, drop_rows, double_row, swap_rows, row_number, row_word, row_ends, op_lane, op_lane, swap_ops, swap_ops,
        drop_op, double_op, op_word, op_word, op_time, op_position, use_number, use_number, use_twin, use_twin, use_mode, use_list,
        both_rows, collective, collective, collective, offset, offset, offset, instance_number, instance_word, drop_instance, add_instance, numbers, numbers, top_word,
        drop_key, wrong_type, new_key, value_number, lane, node_name, cut, memory, route]

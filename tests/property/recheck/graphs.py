@@ -194,6 +194,30 @@ class Maker:
                 one["output"] = True
 
 
+def products(r):
+    """A graph of small products, and a machine on which they go into batches."""
+    tiled, nodes = r.random() < 0.3, []
+    for i in range(r.randint(5, 30)):
+        a, b, c = (f"x[{k // 4}][{k % 4}]" if tiled else f"x[{k}]" for k in r.sample(range(12), 3))
+        kind = r.randrange(10)
+        node = {"id": f"n{i}", "kernel": "gemm", "args": {"alpha": (0.5, {"dynamic": 1})[kind] if kind < 2 else 0.125, "a": a, "b": b, "c": c}}
+        if kind == 2 and not tiled:
+            node = {"id": f"n{i}", "fill": {"to": c, "value": 0.25}}
+        elif kind == 3:
+            node["access"] = {"c": "sum"}
+        if i and r.random() < 0.15:
+            node["after"] = [f"n{r.randrange(i)}"]
+        nodes.append(node)
+    x = {"dtype": "f32", "shape": [12, 16] if tiled else [48, 4], "init": 1, "class": r.choice(("state", "input")), "output": True}
+    x.update({"tiles": [3, 4]} if tiled else {"split": 12})
+    gpus = range(r.randint(1, 3))
+    table = {"kernel": "gemm", "dtype": "f32", "kind": "g", "by": "flops", "points": [[128, 4], [1024, 20]], "batched": [[128, 0.25]]}
+    return {"gantry": 1, "buffers": {"x": x}, "nodes": nodes}, {
+        "gantry_machine": 1, "memories": [{"id": "host", "capacity": 2**30}] + [{"id": f"m{i}", "capacity": 2**20} for i in gpus],
+        "devices": [{"id": f"g{i}", "kind": "g", "type": "gpu", "memory": f"m{i}"} for i in gpus],
+        "routes": [{"from": "*", "to": "*", "latency_us": 0.3, "bandwidth_gbs": 1000}], "kernels": [table]}
+
+
 MACHINES = ("host-2", "host-4", "dgx1-v100", "rtx-mixed-3", "a100-pcie-4", "h200-1", "hgx-h200-8", "sirocco")
 
 

@@ -97,7 +97,7 @@ def schedule(command, source, path, words):
     words = list(words)
     if "--machine" in words:
         i = words.index("--machine") + 1
-        words[i] = os.path.join(source, "graphs", "machines", words[i] + ".json")
+        words[i] = words[i] if os.path.isabs(words[i]) else os.path.join(source, "graphs", "machines", words[i] + ".json")
     if "--max-memory" in words:
         i = words.index("--max-memory") + 1
         words[i] = ",".join(words[i].split(",")[: int(words[words.index("--devices") + 1])])
@@ -115,10 +115,17 @@ def cases(args, folder):
         if number % 3 == 0:
             tree.append(tree.pop(r.randrange(len(tree))))
         number += 1
+        machine = None
+        if number % 8 == 0:
+            name, (form, machine) = "products", graphs.products(r)
         path = os.path.join(folder, f"{name}.json")
         with open(path, "w") as file:
             json.dump(form, file)
         words = graphs.options(r, form)
+        if machine:
+            words = ["--machine", os.path.abspath(os.path.join(folder, "machine.json"))]
+            with open(words[1], "w") as file:
+                json.dump(machine, file)
         text = schedule(args.command, args.source, path, words)
         if text is not None and (b'"phases": [' in text or not args.phases):
             yield path, json.dumps(form), text, words

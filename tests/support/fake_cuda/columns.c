@@ -102,6 +102,18 @@ static void gemm(const job *p)
     }
 }
 
+/* Backwards: no order of them is promised. */
+static void gemms(const job *p)
+{
+    for (int i = p->batch; i-- > 0;) {
+        job one = *p;
+        one.a.at = p->list_a ? (void *)(uintptr_t)p->list_a[i] : (char *)p->a.at + i * p->step_a;
+        one.b.at = p->list_b ? (void *)(uintptr_t)p->list_b[i] : (char *)p->b.at + i * p->step_b;
+        one.c.at = p->list_c ? p->list_c[i] : (char *)p->c.at + i * p->step_c;
+        gemm(&one);
+    }
+}
+
 /* One triangle of n x n = alpha op(a) op(a)^T + beta c. */
 static void syrk(const job *p)
 {
@@ -183,7 +195,10 @@ static void run(const fakeCudaLaunch *l, void **params)
     memset((char *)p->workspace + p->workspace_bytes - edge, 0x5C, edge);
     switch (p->kind) {
     case GEMM:
-        gemm(p);
+        if (p->batch)
+            gemms(p);
+        else
+            gemm(p);
         break;
     case TRSM:
         trsm(p);

@@ -7,6 +7,7 @@
 #include "control.h"
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef enum element { F16, BF16, F32, F64 } element;
 typedef enum job_kind { GEMM, TRSM, SYRK, POTRF } job_kind;
@@ -24,6 +25,10 @@ typedef struct job {
     int m, n, k;
     double alpha, beta;
     columns a, b, c; /* written: c of gemm and syrk, b of trsm, a of potrf */
+    int batch;       /* gemm: so many of them; 0: one. Matrix i is `step_` bytes x i further, or, */
+    int64_t step_a, step_b, step_c;
+    const void *const *list_a, *const *list_b; /* where there are lists in device memory, the i-th of each */
+    void *const *list_c;
     int *info;
     void *workspace;
     size_t workspace_bytes;

@@ -120,28 +120,81 @@ static bool element_of(cudaDataType type, element *made)
     return type == CUDA_R_16F || type == CUDA_R_16BF || type == CUDA_R_32F || type == CUDA_R_64F;
 }
 
+/* What the three calls have in common: shapes, types and factors. */
+static cublasStatus_t describe(cublasHandle_t handle, job *j, cublasOperation_t transa, cublasOperation_t transb,
+                               const void *alpha, const void *beta, const cudaDataType *types,
+                               cublasComputeType_t computeType, cublasGemmAlgo_t algo)
+{
+    if (!element_of(types[2], &j->type) || types[0] != types[2] || types[1] != types[2] ||
+        algo != CUBLAS_GEMM_DEFAULT || computeType != (j->type == F64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (handle->math != CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)
+        columns_wrong("sums of 16 bits");
+    j->transpose_a = transa != CUBLAS_OP_N;
+    j->transpose_b = transb != CUBLAS_OP_N;
+    if (j->m < 0 || j->n < 0 || j->k < 0 || j->batch < 0 || !fits(j->a.ld, j->transpose_a ? j->k : j->m) ||
+        !fits(j->b.ld, j->transpose_b ? j->n : j->k) || !fits(j->c.ld, j->m))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    j->alpha = j->type == F64 ? *(const double *)alpha : (double)*(const float *)alpha;
+    j->beta = j->type == F64 ? *(const double *)beta : (double)*(const float *)beta;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
 cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n,
                             int k, const void *alpha, const void *A, cudaDataType Atype, int lda, const void *B,
                             cudaDataType Btype, int ldb, const void *beta, void *C, cudaDataType Ctype, int ldc,
                             cublasComputeType_t computeType, cublasGemmAlgo_t algo)
 {
-    element type;
     FAIL_IF_TOLD(cublasGemmEx);
-    if (!element_of(Ctype, &type) || Atype != Ctype || Btype != Ctype || algo != CUBLAS_GEMM_DEFAULT ||
-        computeType != (type == F64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F))
-        return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (handle->math != CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)
-        columns_wrong("sums of 16 bits");
-    bool ta = transa != CUBLAS_OP_N, tb = transb != CUBLAS_OP_N;
-    if (m < 0 || n < 0 || k < 0 || !fits(lda, ta ? k : m) || !fits(ldb, tb ? n : k) || !fits(ldc, m))
-        return CUBLAS_STATUS_INVALID_VALUE;
-    job j = { .kind = GEMM, .type = type, .transpose_a = ta, .transpose_b = tb, .m = m, .n = n, .k = k };
-    j.alpha = type == F64 ? *(const double *)alpha : (double)*(const float *)alpha;
-    j.beta = type == F64 ? *(const double *)beta : (double)*(const float *)beta;
+    job j = { .kind = GEMM, .m = m, .n = n, .k = k };
     j.a = (columns){ (void *)(uintptr_t)A, lda };
     j.b = (columns){ (void *)(uintptr_t)B, ldb };
     j.c = (columns){ C, ldc };
-    return queue(handle, &j);
+    cudaDataType types[] = { Atype, Btype, Ctype };
+    cublasStatus_t status = describe(handle, &j, transa, transb, alpha, beta, types, computeType, algo);
+    return status ? status : queue(handle, &j);
+}
+
+cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb,
+                                          int m, int n, int k, const void *alpha, const void *A, cudaDataType Atype,
+                                          int lda, long long int strideA, const void *B, cudaDataType Btype, int ldb,
+                                          long long int strideB, const void *beta, void *C, cudaDataType Ctype, int ldc,
+                                          long long int strideC, int batchCount, cublasComputeType_t computeType,
+                                          cublasGemmAlgo_t algo)
+{
+    FAIL_IF_TOLD(cublasGemmStridedBatchedEx);
+    job j = { .kind = GEMM, .m = m, .n = n, .k = k, .batch = batchCount };
+    j.a = (columns){ (void *)(uintptr_t)A, lda };
+    j.b = (columns){ (void *)(uintptr_t)B, ldb };
+    j.c = (columns){ C, ldc };
+    cudaDataType types[] = { Atype, Btype, Ctype };
+    cublasStatus_t status = describe(handle, &j, transa, transb, alpha, beta, types, computeType, algo);
+    int64_t size = j.type == F64 ? 8 : j.type == F32 ? 4 : 2;
+    j.step_a = strideA * size;
+    j.step_b = strideB * size;
+    j.step_c = strideC * size;
+    if (!status && batchCount > 1 && strideC < (n > 0 ? (long long)ldc * (n - 1) + m : 0))
+        columns_wrong("products of one batch that write the same elements");
+    return status ? status : queue(handle, &j);
+}
+
+cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
+                                   int n, int k, const void *alpha, const void *const Aarray[], cudaDataType Atype,
+                                   int lda, const void *const Barray[], cudaDataType Btype, int ldb, const void *beta,
+                                   void *const Carray[], cudaDataType Ctype, int ldc, int batchCount,
+                                   cublasComputeType_t computeType, cublasGemmAlgo_t algo)
+{
+    FAIL_IF_TOLD(cublasGemmBatchedEx);
+    job j = { .kind = GEMM, .m = m, .n = n, .k = k, .batch = batchCount };
+    j.a.ld = lda;
+    j.b.ld = ldb;
+    j.c.ld = ldc;
+    j.list_a = Aarray;
+    j.list_b = Barray;
+    j.list_c = Carray;
+    cudaDataType types[] = { Atype, Btype, Ctype };
+    cublasStatus_t status = describe(handle, &j, transa, transb, alpha, beta, types, computeType, algo);
+    return status ? status : queue(handle, &j);
 }
 
 static cublasStatus_t trsm(cublasHandle_t handle, element type, cublasSideMode_t side, cublasFillMode_t uplo,

@@ -2,6 +2,7 @@
 #include "linalg_cases.h"
 
 #include "base/half.h"
+#include "schedule/schedule.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -151,6 +152,72 @@ static gantry_graph *tiles(int n, int tiles)
     snprintf(size, sizeof size, "n=%d", n);
     snprintf(count, sizeof count, "nt=%d", tiles);
     return load_graph(&(graph_case){ "cholesky", { size, count }, 0 });
+}
+
+enum { BATCH = 12, BATCH_LAYOUTS = 3, BATCH_WAYS = 4 };
+
+/* Each of BATCH products has rows of its own of c; a and b are in turn, shared, or in another order. */
+gantry_graph *batch_case(int i, char *what, size_t size)
+{
+    static const char *const layouts[] = { "in equal steps", "with one b", "in another order" };
+    static const struct {
+        const char *args, *access;
+    } ways[] = { { "\"alpha\":0.5", "write" },
+                 { "\"ta\":1,\"alpha\":1,\"beta\":-2", "readwrite" },
+                 { "\"tb\":1", "sum" },
+                 { "\"ta\":1,\"tb\":1", "write" } };
+    draft d = { 0 };
+    int layout = i % BATCH_LAYOUTS, way = i / BATCH_LAYOUTS % BATCH_WAYS, n = way == 0 ? 24 : 16;
+    if (i >= BATCH_LAYOUTS * BATCH_WAYS * GEMM_TYPES)
+        return NULL;
+    const char *dtype = dtypes[i / (BATCH_LAYOUTS * BATCH_WAYS)];
+    char split[60];
+    snprintf(split, sizeof split, ",\"split\":%d,\"class\":\"const\"", BATCH);
+    input(&d, "a", dtype, BATCH * n, n, split);
+    input(&d, "b", dtype, BATCH * n, n, split);
+    snprintf(split, sizeof split, ",\"split\":%d,\"class\":\"state\",\"output\":true", BATCH);
+    input(&d, "c", dtype, BATCH * n, n, split);
+    for (int k = 0; k < BATCH; k++)
+        add(&d.nodes,
+            "{\"id\":\"g%d\",\"kernel\":\"gemm\",\"access\":{\"c\":\"%s\"},\"args\":{%s,\"a\":\"a[%d]\",\"b\":\"b[%d]"
+            "\",\"c\":\"c[%d]\"}}",
+            k, ways[way].access, ways[way].args, layout == 2 ? k * 5 % BATCH : k,
+            layout == 1   ? 3
+            : layout == 2 ? k / 2
+                          : k,
+            k);
+    snprintf(what, size, "%d products of %s %d x %d, %s, %s c", BATCH, dtype, n, n, layouts[layout], ways[way].access);
+    return graph_of(&d);
+}
+
+gantry_machine *batching_machine(gantry_machine *m)
+{
+    static const char table[] = "%s{\"kernel\":\"gemm\",\"dtype\":\"%s\",\"kind\":\"%s\",\"by\":\"flops\","
+                                "\"points\":[[1000,5],[1000000,6]],\"batched\":[[1000000,0.01]]}";
+    gantry_machine *made = NULL;
+    char *text = NULL, changed[65536];
+    MUST(gantry_machine_json(m, &text, NULL, MUST_ERR));
+    char *model = strstr(text, "\"model\"");
+    ck_assert_ptr_nonnull(model);
+    int at = snprintf(changed, sizeof changed, "%.*s\"kernels\": [", (int)(model - text), text);
+    for (int i = 0; i < GEMM_TYPES; i++)
+        at += snprintf(changed + at, sizeof changed - (size_t)at, table, i ? "," : "", dtypes[i], m->device[0].kind);
+    at += snprintf(changed + at, sizeof changed - (size_t)at, "], %s", model);
+    MUST(gantry_machine_parse(&made, changed, (size_t)at, "machine with batches", MUST_ERR));
+    gantry_free(text);
+    gantry_machine_free(m);
+    return made;
+}
+
+uint32_t count_batched(const gantry_schedule *s, uint32_t *launches)
+{
+    uint32_t count = 0;
+    *launches = 0;
+    for (size_t i = 0; i < s->ops.count; i++) {
+        count += s->ops.at[i].batch || s->ops.at[i].joined;
+        *launches += s->ops.at[i].kind == GY_OP_LAUNCH;
+    }
+    return count;
 }
 
 gantry_graph *linalg_case(int i, char *what, size_t size)

@@ -8,6 +8,13 @@
 
 /* The i-th graph and one line on it; NULL past the last. */
 gantry_graph *linalg_case(int i, char *what, size_t size);
+/* The i-th graph of many small products at once; NULL past the last. Equal steps between their matrices, matrices that
+ * several have, and neither. */
+gantry_graph *batch_case(int i, char *what, size_t size);
+/* The machine with figures by which products go into batches; frees `m`. */
+gantry_machine *batching_machine(gantry_machine *m);
+/* Ops in batches; *launches: all that launch a kernel. */
+uint32_t count_batched(const gantry_schedule *s, uint32_t *launches);
 /* All outputs of both runs, which have been waited for, agree but for rounding. */
 void expect_near(gantry_run *got, gantry_run *want, const gantry_graph *g, const char *what);
 /* Start and wait. */

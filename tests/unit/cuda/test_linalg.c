@@ -75,6 +75,62 @@ START_TEST(cholesky)
 }
 END_TEST
 
+/* Batches by one call each: where all products are in one, a call for a single product fails the test. */
+START_TEST(batches)
+{
+    char what[120];
+    gantry_graph *g;
+    uint32_t launches, whole = 0;
+    for (int i = 0; (g = batch_case(i, what, sizeof what)); i += 5) {
+        int gpus = 1 + i % 2;
+        fakeCudaDevices(gpus, "all", 0);
+        fakeCudaSeed((uint64_t)i + 1);
+        gantry_machine *m = batching_machine(gpu_machine(gpus, false));
+        gantry_schedule *s = make_schedule(g, m, replays[_i], NULL);
+        ck_assert_msg(count_batched(s, &launches) >= launches / 2, "%s", what);
+        bool all = count_batched(s, &launches) == launches;
+        if (all)
+            setenv("FAKE_LINALG_FAIL", "cublasGemmEx:13", 1);
+        try_schedule(g, s, replays[_i], what);
+        unsetenv("FAKE_LINALG_FAIL");
+        whole += all;
+        gantry_schedule_free(s);
+        gantry_machine_free(m);
+        gantry_graph_free(g);
+    }
+    ck_assert_uint_gt(whole, 4);
+}
+END_TEST
+
+/* A call for a batch that fails names the library's function and the first node. */
+START_TEST(a_batch_fails)
+{
+    static const char *const calls[] = { "cublasGemmStridedBatchedEx", "cublasGemmBatchedEx" };
+    char what[120], spec[60];
+    for (int i = 0; i < 2; i++) {
+        gantry_error err = { 0 };
+        gantry_graph *g = batch_case(2 * i, what, sizeof what);
+        fakeCudaDevices(1, "all", 0);
+        gantry_machine *m = batching_machine(gpu_machine(1, false));
+        gantry_schedule *s = make_schedule(g, m, replays[_i], NULL);
+        gantry_run *run = open_run(s, "cuda");
+        uint64_t ticket;
+        snprintf(spec, sizeof spec, "%s:13", calls[i]);
+        setenv("FAKE_LINALG_FAIL", spec, 1);
+        gantry_status status = gantry_run_start(run, &ticket, &err);
+        status = status ? status : gantry_run_wait(run, ticket, &err);
+        unsetenv("FAKE_LINALG_FAIL");
+        ck_assert_int_eq(status, GANTRY_E_KERNEL);
+        ck_assert_msg(strstr(err.text, calls[i]) && strstr(err.text, "node \"g0\" failed"), "%s", err.text);
+        gantry_run_free(run);
+        gantry_schedule_free(s);
+        gantry_machine_free(m);
+        gantry_graph_free(g);
+    }
+    check_alive();
+}
+END_TEST
+
 /* The same bits in every start, whatever order the lanes take. */
 START_TEST(same_bits)
 {
@@ -427,6 +483,26 @@ START_TEST(calibrates)
 }
 END_TEST
 
+/* A library that refuses batches: products are measured alone. */
+START_TEST(calibrates_without_batches)
+{
+    gantry_machine *m = NULL;
+    char *text = NULL;
+    gantry_calibrate_options options = GANTRY_CALIBRATE_OPTIONS_INIT;
+    options.seconds = 0.001;
+    fakeCudaDevices(1, "all", UINT64_C(10) << 20);
+    setenv("FAKE_LINALG_FAIL", "cublasGemmStridedBatchedEx:15", 1);
+    MUST(gantry_machine_calibrate(&m, NULL, &options, MUST_ERR));
+    unsetenv("FAKE_LINALG_FAIL");
+    MUST(gantry_machine_json(m, &text, NULL, MUST_ERR));
+    ck_assert_msg(SLOW || strstr(text, "\"kernel\": \"gemm\"") != NULL, "%s", text);
+    ck_assert_ptr_null(strstr(text, "\"batched\""));
+    gantry_free(text);
+    gantry_machine_free(m);
+    check_alive();
+}
+END_TEST
+
 /* Each failure costs the kernels it concerns, and nothing else. */
 START_TEST(calibrates_without)
 {
@@ -575,6 +651,7 @@ int main(void)
     tcase_add_test(tests, too_many_rows);
     if (getenv("FAKE_CUDA_KERNELS")) { /* all kernels of the module are called */
         tcase_add_test(tests, calibrates);
+        tcase_add_test(tests, calibrates_without_batches);
         tcase_add_loop_test(tests, calibrates_without, 0, 3);
     }
     tcase_add_test(tests, versions_are_told);
@@ -582,5 +659,10 @@ int main(void)
     tcase_add_test(tests, no_functions);
     tcase_add_test(tests, real_libraries);
     suite_add_tcase(suite, tests);
+    TCase *batched = tcase_create("batches");
+    tcase_set_timeout(batched, 60);
+    tcase_add_loop_test(batched, batches, 0, 2);
+    tcase_add_loop_test(batched, a_batch_fails, 0, 2);
+    suite_add_tcase(suite, batched);
     return run_suite(suite);
 }

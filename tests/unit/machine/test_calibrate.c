@@ -524,6 +524,30 @@ static gantry_machine *with_gemm(const gantry_machine *m, bool partial, bool by_
     return made;
 }
 
+/* What ops add to a batch is measured by a calibration of the whole machine, and kept by those of runs. */
+START_TEST(batches)
+{
+    static const double work[] = { 1000, 2000 }, us[] = { 40, 60 }, more[] = { 1, 2 };
+    gantry_machine *m = machine_of(TWO);
+    gy_measured w = { 0 };
+    gy_measured_kernel k = { .name = "gemm", .kind = "k", .dtype = GANTRY_F32, .by_flops = true };
+    k.points = points_of(2, work, us);
+    k.batched = points_of(2, work, more);
+    ck_assert(gy_vec_push(&w.kernels, k));
+    gantry_machine *made = calibrated(m, &w), *part = with_gemm(made, true, true),
+                   *whole = with_gemm(made, false, true);
+    gy_measured_free(&w);
+    ck_assert_int_eq(gy_kernel_batched(gy_machine_kernel(m, "gemm", GANTRY_F32, "k"), 1500), GY_TICKS_MAX);
+    ck_assert_int_eq(gy_kernel_batched(gy_machine_kernel(made, "gemm", GANTRY_F32, "k"), 1500), 1500000);
+    ck_assert_int_eq(gy_kernel_batched(gy_machine_kernel(part, "gemm", GANTRY_F32, "k"), 1500), 1500000);
+    ck_assert_int_eq(gy_kernel_batched(gy_machine_kernel(whole, "gemm", GANTRY_F32, "k"), 1500), GY_TICKS_MAX);
+    gantry_machine_free(m);
+    gantry_machine_free(made);
+    gantry_machine_free(part);
+    gantry_machine_free(whole);
+}
+END_TEST
+
 START_TEST(parts_of_a_kernel)
 {
     gantry_machine *m = machine_of(TWO);
@@ -702,6 +726,7 @@ int main(void)
     tcase_add_loop_test(c, by_lot, 0, 150);
     tcase_add_loop_test(c, noise, 0, 40);
     tcase_add_test(c, parts_of_a_route);
+    tcase_add_test(c, batches);
     tcase_add_test(c, parts_of_a_kernel);
     tcase_add_test(c, shares_of_a_kernel);
     tcase_add_test(c, launches_collectives_facts);

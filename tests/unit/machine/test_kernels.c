@@ -8,7 +8,9 @@
 /* Spelt as the normal form is, so that what is read and what is written can be compared. */
 #define FACTS  "'fingerprint': { 'driver': '580.65', 'CUDA': '13.0', 'gpu0': 'NVIDIA H200', 'gpu0.ecc': 'on' }"
 #define COPIES "'copies': { 'figures': 12, 'samples': 20, 'mad': 0.004, 'worst': 0.21 }"
-#define GEMM   "{ 'kernel': 'gemm', 'dtype': 'f32', 'kind': 'h200', 'by': 'flops', 'points': [[1000, 4], [1000000, 10]] }"
+#define GEMM                                                                                                           \
+    "{ 'kernel': 'gemm', 'dtype': 'f32', 'kind': 'h200', 'by': 'flops', 'points': [[1000, 4], [1000000, 10]], "        \
+    "'batched': [[1000, 0.1], [4000, 0.4]] }"
 #define BLUR                                                                                                           \
     "{ 'kernel': 'blur', 'dtype': 'u8', 'kind': 'other', 'by': 'bytes', 'points': [[4096, 2.5]], 'share': [0.25] }"
 #define CALIBRATION "'calibration': {\n    " FACTS ",\n    " COPIES "\n  },\n  "
@@ -97,11 +99,30 @@ static double law(const gy_kernel_table *t, double work, double launch)
     return y0 * work / x0;
 }
 
+START_TEST(what_one_more_adds_to_a_batch)
+{
+    gantry_machine *m = machine_with(KERNELS), *s = NULL;
+    ck_assert_int_eq(gantry_machine_select(&s, m, "id:a", NULL), GANTRY_OK);
+    gantry_machine_free(m);
+    const gy_kernel_table *t = gy_machine_kernel(s, "gemm", GANTRY_F32, "h200");
+    ck_assert_int_eq(gy_kernel_batched(t, 10), 100000);
+    ck_assert_int_eq(gy_kernel_batched(t, 1000), 100000);
+    ck_assert_int_eq(gy_kernel_batched(t, 2500), 250000);
+    ck_assert_int_eq(gy_kernel_batched(t, 4000), 400000);
+    ck_assert_int_eq(gy_kernel_batched(t, 4001), GY_TICKS_MAX);
+    ck_assert_int_eq(gy_kernel_batched(t, 0), GY_TICKS_MAX);
+    gantry_machine_free(s);
+    m = machine_with(KERNELS);
+    ck_assert_int_eq(gy_kernel_batched(gy_machine_kernel(m, "blur", GANTRY_U8, "other"), 4096), GY_TICKS_MAX);
+    gantry_machine_free(m);
+}
+END_TEST
+
 START_TEST(times)
 {
     static const gy_point three[] = { { 1000, 5000000 }, { 64000, 5000000 }, { 4000000, 90000000 } };
     for (uint32_t points = 1; points <= 3; points++) {
-        gy_kernel_table t = { "gemm", "h200", GANTRY_F32, true, three, points, NULL, 0 };
+        gy_kernel_table t = { .kernel = "gemm", .kind = "h200", .by_flops = true, .point = three, .points = points };
         for (gy_ticks launch = 0; launch < 8000000; launch += 1300000) {
             gy_ticks before = 0;
             for (double work = 1; work < 1e9; work = work * 1.37 + 1) {
@@ -132,7 +153,7 @@ START_TEST(shares)
     } cases[] = {
         { 1, 100 }, { 1000, 100 }, { 1500, 350 }, { 2000, 600 }, { 3000, 550 }, { 4000, 500 }, { 1e300, 500 }
     };
-    gy_kernel_table t = { "gemm", "h200", GANTRY_F32, true, three, 3, share, 0 };
+    gy_kernel_table t = { "gemm", "h200", GANTRY_F32, true, three, 3, share, 0, NULL, 0 };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ck_assert_uint_eq(gy_kernel_share(&t, cases[i].work), cases[i].share);
     t.share = NULL;
@@ -199,6 +220,7 @@ int main(void)
     tcase_add_test(c, normal_form);
     tcase_add_test(c, what_the_hash_is_of);
     tcase_add_test(c, of_some_of_the_devices);
+    tcase_add_test(c, what_one_more_adds_to_a_batch);
     tcase_add_test(c, times);
     tcase_add_test(c, shares);
     tcase_add_test(c, stale);

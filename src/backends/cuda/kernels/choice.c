@@ -71,6 +71,18 @@ gantry_status gy_cuda_choice_launch(const gantry_launch *l)
     return h->way->launch(&made);
 }
 
+gantry_status gy_cuda_choice_launch_batch(const gantry_launch *first, const gy_cuda_batch *batch)
+{
+    const handle *h = first->handle;
+    gantry_launch made = inner(first);
+    gantry_status status = h->way->launch_batch ? h->way->launch_batch(&made, batch) : GANTRY_OK;
+    for (uint32_t i = 0; i < batch->count && !h->way->launch_batch && !status; i++) {
+        made = inner(batch->launch[i]);
+        status = h->way->launch(&made);
+    }
+    return status;
+}
+
 gantry_status gy_cuda_choice_prepare(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
 {
     const handle *h = l->handle;

@@ -16,6 +16,13 @@
 #define GY_CUDA_COMBINE "(combine)"
 enum { GY_CUDA_SOURCES = 64, GY_CUDA_TARGETS = 64, GY_CUDA_ENDS = 128, GY_CUDA_PARTS = 64 }; /* of a part; of all */
 
+/* Launches of alike nodes (graph/alike.h) on one stream, with one handle: only addresses and status words differ. */
+typedef struct gy_cuda_batch {
+    const gantry_launch *const *launch;
+    uint32_t count;
+    CUdeviceptr data; /* in memory of the device: `data` of argument a of launch i, a * count + i pointers from here */
+} gy_cuda_batch;
+
 /* Initialise members by name: those at the end are optional. */
 typedef struct gy_cuda_kernel {
     const char *name; /* of the manifest */
@@ -33,6 +40,9 @@ typedef struct gy_cuda_kernel {
     /* Called for each launch when a run is opened, in its context, with all there is but addresses. May raise
      * *scratch, the bytes that the launch is given as `scratch`. */
     gantry_status (*prepare)(const gantry_launch *launch, uint64_t *scratch, gantry_error *err);
+    /* Queues the work of all launches of a batch, in any order, by fewer calls than launches. `first` is launch 0 with
+     * the handle that `open` made. Without it they are launched one after the other. */
+    gantry_status (*launch_batch)(const gantry_launch *first, const gy_cuda_batch *batch);
     /* One line on why the last launch with this handle failed, borrowed until the next; NULL: nothing more is known. */
     const char *(*why)(const void *handle);
 } gy_cuda_kernel;

@@ -137,28 +137,99 @@ static factor factor_of(double number, gantry_dtype dtype)
     return dtype == GANTRY_F64 ? (factor){ .wide = number } : (factor){ .single = (float)number };
 }
 
-/* gemm(alpha, beta, ta, tb, a, b, c). As the host version: writing forgets c, a sum adds to it. */
-static gantry_status launch_gemm(const gantry_launch *l)
+/* gemm(alpha, beta, ta, tb, a, b, c), as cuBLAS is told. */
+typedef struct product {
+    gy_gpu_matrix a, b, c;
+    factor alpha, beta;
+    cublasOperation_t op_a, op_b;
+    cudaDataType type;
+    cublasComputeType_t compute;
+    int depth;
+} product;
+enum { ALPHA, BETA, TA, TB, A, B, C };
+
+/* As the host version: writing forgets c, a sum adds to it. */
+static product product_of(const gantry_launch *l)
 {
-    enum { ALPHA, BETA, TA, TB, A, B, C };
-    handle *h = l->handle;
     const gantry_arg *arg = l->arg;
-    gy_gpu_matrix a = gy_gpu_matrix_of(&arg[A]), b = gy_gpu_matrix_of(&arg[B]), c = gy_gpu_matrix_of(&arg[C]);
     gantry_dtype dtype = arg[C].dtype;
     double own = arg[C].access == GANTRY_WRITE ? 0 : arg[C].access == GANTRY_SUM ? 1 : arg[BETA].number;
-    factor alpha = factor_of(arg[ALPHA].number, dtype), beta = factor_of(own, dtype);
-    cudaDataType type = type_of(dtype);
-    int depth = arg[TA].number != 0 ? a.rows : a.columns;
+    product p = { gy_gpu_matrix_of(&arg[A]), gy_gpu_matrix_of(&arg[B]), gy_gpu_matrix_of(&arg[C]),
+                  .type = type_of(dtype) };
+    p.alpha = factor_of(arg[ALPHA].number, dtype);
+    p.beta = factor_of(own, dtype);
+    p.op_a = op(&arg[TA]);
+    p.op_b = op(&arg[TB]);
+    p.compute = dtype == GANTRY_F64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
+    p.depth = arg[TA].number != 0 ? p.a.rows : p.a.columns;
+    return p;
+}
+
+/* c^T = op(b)^T op(a)^T, and what cuBLAS sees of each is its transpose. */
+static gantry_status launch_gemm(const gantry_launch *l)
+{
+    handle *h = l->handle;
+    product p = product_of(l);
     gantry_status status = begin(h, l);
-    if (status || c.rows == 0 || c.columns == 0)
+    if (status || p.c.rows == 0 || p.c.columns == 0)
         return status;
-    /* c^T = op(b)^T op(a)^T, and what cuBLAS sees of each is its transpose. */
     return check(h,
-                 h->blas.cublasGemmEx(h->cublas, op(&arg[TB]), op(&arg[TA]), c.columns, c.rows, depth, &alpha, b.data,
-                                      type, b.ld, a.data, type, a.ld, &beta, c.data, type, c.ld,
-                                      dtype == GANTRY_F64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
-                                      CUBLAS_GEMM_DEFAULT),
+                 h->blas.cublasGemmEx(h->cublas, p.op_b, p.op_a, p.c.columns, p.c.rows, p.depth, &p.alpha, p.b.data,
+                                      p.type, p.b.ld, p.a.data, p.type, p.a.ld, &p.beta, p.c.data, p.type, p.c.ld,
+                                      p.compute, CUBLAS_GEMM_DEFAULT),
                  "cublasGemmEx");
+}
+
+/* ---- many products ---- */
+
+/* Elements from the argument of each launch to that of the next. false: they differ, or go backwards. */
+static bool step_of(const gy_cuda_batch *batch, int arg, long long *step)
+{
+    const gantry_arg *first = &batch->launch[0]->arg[arg];
+    int64_t size = (int64_t)gantry_dtype_size(first->dtype), bytes = 0;
+    for (uint32_t i = 1; i < batch->count; i++) {
+        int64_t here =
+            (const char *)batch->launch[i]->arg[arg].data - (const char *)batch->launch[i - 1]->arg[arg].data;
+        if (here < 0 || here % size || (i > 1 && here != bytes))
+            return false;
+        bytes = here;
+    }
+    *step = bytes / size;
+    return true;
+}
+
+static gantry_status multiply_steps(handle *h, const product *p, const gy_cuda_batch *batch, const long long *step)
+{
+    return check(h,
+                 h->blas.cublasGemmStridedBatchedEx(h->cublas, p->op_b, p->op_a, p->c.columns, p->c.rows, p->depth,
+                                                    &p->alpha, p->b.data, p->type, p->b.ld, step[1], p->a.data, p->type,
+                                                    p->a.ld, step[0], &p->beta, p->c.data, p->type, p->c.ld, step[2],
+                                                    (int)batch->count, p->compute, CUBLAS_GEMM_DEFAULT),
+                 "cublasGemmStridedBatchedEx");
+}
+
+static gantry_status multiply_lists(handle *h, const product *p, const gy_cuda_batch *batch)
+{
+    void **list = (void **)(uintptr_t)batch->data;
+    return check(h,
+                 h->blas.cublasGemmBatchedEx(h->cublas, p->op_b, p->op_a, p->c.columns, p->c.rows, p->depth, &p->alpha,
+                                             (const void *const *)(list + (size_t)B * batch->count), p->type, p->b.ld,
+                                             (const void *const *)(list + (size_t)A * batch->count), p->type, p->a.ld,
+                                             &p->beta, list + (size_t)C * batch->count, p->type, p->c.ld,
+                                             (int)batch->count, p->compute, CUBLAS_GEMM_DEFAULT),
+                 "cublasGemmBatchedEx");
+}
+
+static gantry_status launch_gemms(const gantry_launch *first, const gy_cuda_batch *batch)
+{
+    handle *h = first->handle;
+    product p = product_of(first);
+    long long step[3];
+    gantry_status status = begin(h, first);
+    if (status || p.c.rows == 0 || p.c.columns == 0)
+        return status;
+    bool steps = step_of(batch, A, &step[0]) && step_of(batch, B, &step[1]) && step_of(batch, C, &step[2]);
+    return steps ? multiply_steps(h, &p, batch, step) : multiply_lists(h, &p, batch);
 }
 
 /* trsm(a, b): b = b a^-T, so a b'^T = b^T for the new b'. */
@@ -205,14 +276,15 @@ static gantry_status launch_syrk(const gantry_launch *l)
                  "cublasDsyrk");
 }
 
-#define KERNEL(name_)                                                                                                  \
+#define KERNEL(name_, ...)                                                                                             \
     const gy_cuda_kernel gy_library_##name_ = { .name = #name_,                                                        \
                                                 .launch = launch_##name_,                                              \
                                                 .open = open_blas,                                                     \
                                                 .close = close_blas,                                                   \
                                                 .usable = usable_blas,                                                 \
                                                 .prepare = prepare_blas,                                               \
-                                                .why = why_blas };
-KERNEL(gemm)
-KERNEL(trsm)
-KERNEL(syrk)
+                                                .why = why_blas,                                                       \
+                                                __VA_ARGS__ };
+KERNEL(gemm, .launch_batch = launch_gemms)
+KERNEL(trsm, .launch_batch = NULL)
+KERNEL(syrk, .launch_batch = NULL)

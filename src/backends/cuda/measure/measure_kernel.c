@@ -101,10 +101,14 @@ static gantry_status measure_kernel(gy_measure *m, gy_measured_kernel k, const c
 {
     table t = { .flops = { 0 } };
     gantry_status status = measure_sizes(m, &k, c, &t, err);
+    gy_recipe_launch like = { .kernel = c->kernel, .gpu = c->gpu, .launch.handle = c->handle };
+    status = status || t.bytes.count < 2 ? status : gy_measure_batched(m, &k, &like, err);
     k.points = k.by_flops ? t.flops : t.bytes;
     bool kept = !status && k.points.count > 1 && gy_vec_push(&m->to->kernels, k);
     if (!status && k.points.count > 1 && !kept)
         status = gy_fail_nomem(err);
+    if (!kept)
+        gy_vec_free(&k.batched);
     if (k.by_flops || !kept)
         gy_vec_free(&t.bytes);
     if (!k.by_flops || !kept)

@@ -79,6 +79,7 @@ static gantry_status make_all(gy_cuda *h, gantry_error *err)
         gy_cuda_ops_stage(h);
         status = gy_cuda_memory_make(h, err);
     }
+    status = status ? status : gy_cuda_batches_make(h, err);
     for (uint32_t i = 0; i < h->job->schedule->ops.count && status == GANTRY_OK; i++)
         status = gy_fill_prepare(h, i, err);
     status = status ? status : make_clocks(h, err);
@@ -118,6 +119,7 @@ static void free_all(gy_cuda *h)
         gy_combine_free(h);
         gy_nccl_free(h);
         gy_cupti_close(h);
+        gy_cuda_batches_free(h);
         gy_cuda_ops_free(h);
         gy_cuda_mirrors_free(h);
         gy_cuda_memory_free(h);

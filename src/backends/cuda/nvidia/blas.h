@@ -18,6 +18,8 @@
     X(cublasSetWorkspace)                                                                                              \
     X(cublasSetMathMode)                                                                                               \
     X(cublasGemmEx)                                                                                                    \
+    X(cublasGemmBatchedEx)                                                                                             \
+    X(cublasGemmStridedBatchedEx)                                                                                      \
     X(cublasStrsm)                                                                                                     \
     X(cublasDtrsm)                                                                                                     \
     X(cublasSsyrk)                                                                                                     \

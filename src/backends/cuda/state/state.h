@@ -74,9 +74,19 @@ typedef struct gy_cuda_dynamic {
     uint32_t scalar;
 } gy_cuda_dynamic;
 
+/* Launches that one call carries out. */
+typedef struct gy_cuda_calls {
+    const gantry_launch **launch; /* per turn: `count` */
+    const void **data; /* page-locked, per turn: the pointers that go to `at`, in the order of gy_cuda_batch */
+    CUdeviceptr at;
+    uint32_t count, args;
+} gy_cuda_calls;
+
 /* Everything that is prepared for an op when the run is opened. */
 typedef struct gy_cuda_op {
     gy_cuda_call *call;           /* per turn; NULL: the op is no launch */
+    gy_cuda_calls *calls;         /* of the first of a batch that one call carries out; else NULL */
+    bool called;                  /* the call of another op of its batch carries it out */
     struct gy_exchange *exchange; /* pieces of a collective */
     struct gy_share *share;       /* shares of the collective: which GPU carries out which bytes */
     uint32_t shares;              /* number of shares */

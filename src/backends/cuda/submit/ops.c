@@ -77,9 +77,7 @@ static gantry_status find_handle(gy_cuda *h, const gy_node *node, uint32_t devic
     return GANTRY_OK;
 }
 
-/* The CUDA version of the op's kernel. NULL: its function is the user's CUDA code, or one of the program, or of the
- * CPU. */
-static const gy_cuda_kernel *kernel_of(const gy_cuda *h, const gy_op *op, uint32_t device)
+const gy_cuda_kernel *gy_cuda_kernel_of(const gy_cuda *h, const gy_op *op, uint32_t device)
 {
     const gy_node *node = &h->job->graph->nodes.at[op->node];
     const gantry_kernel *manifest = user_kernel(h, node, device) ? NULL : manifest_of(h, node);
@@ -99,7 +97,7 @@ static gantry_status find_function(gy_cuda *h, gy_cuda_call *call, const gy_op *
                                       node->id, h->job->schedule->machine->device[device].id, why.text)
                       : GANTRY_OK;
     }
-    const gy_cuda_kernel *kernel = kernel_of(h, op, device);
+    const gy_cuda_kernel *kernel = gy_cuda_kernel_of(h, op, device);
     call->function = kernel ? kernel->launch : h->job->function[op->node].call;
     call->launch.user = kernel ? NULL : h->job->function[op->node].user;
     return GANTRY_OK;
@@ -108,7 +106,7 @@ static gantry_status find_function(gy_cuda *h, gy_cuda_call *call, const gy_op *
 /* Finds how much scratch the launch is given. */
 static gantry_status prepare(gy_cuda *h, gantry_launch *l, const gy_op *op, uint32_t device, gantry_error *err)
 {
-    const gy_cuda_kernel *kernel = kernel_of(h, op, device);
+    const gy_cuda_kernel *kernel = gy_cuda_kernel_of(h, op, device);
     const gy_node *node = &h->job->graph->nodes.at[op->node];
     gantry_error why = { 0 };
     l->scratch_bytes = (uint64_t)node->scratch;
@@ -377,7 +375,7 @@ void gy_cuda_ops_free(gy_cuda *h)
 static const char *why_of(const gy_cuda *h, uint32_t id, uint32_t device)
 {
     const gy_op *op = &h->job->schedule->ops.at[id];
-    const gy_cuda_kernel *kernel = kernel_of(h, op, device);
+    const gy_cuda_kernel *kernel = gy_cuda_kernel_of(h, op, device);
     const void *handle = h->op[id].call->launch.handle;
     if (user_kernel(h, &h->job->graph->nodes.at[op->node], device))
         return ((const gy_user_kernel *)handle)->why.text;

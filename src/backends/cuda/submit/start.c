@@ -111,6 +111,7 @@ static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, 
     if (changed) {
         gy_cuda_ops_point(h, turn);
         gy_graph_free(h, turn); /* it has the old addresses */
+        status = status ? status : gy_cuda_batches_point(h, turn, err);
     }
     gy_replay_choose(h);
     status = status || !h->graphs || t->exec ? status : gy_graph_make(h, turn, err);

@@ -13,13 +13,15 @@ static gantry_status launch(gy_submit *x)
 {
     gy_cuda *h = x->h;
     const gy_op *op = &h->job->schedule->ops.at[x->op];
+    if (h->op[x->op].called)
+        return GANTRY_OK;
     if (!h->device[gy_op_device(h->job->schedule, op, 0)].gpu)
         return gy_submit_callback(x, x->first_lane, (gy_callback){ .kind = GY_CALLBACK_CALL, .op = x->op });
     gantry_status status = gy_cuda_use(h, x->first_lane.device, x->err);
     if (status)
         return status;
     const gy_cuda_call *call = &h->op[x->op].call[x->turn];
-    status = call->function(&call->launch);
+    status = h->op[x->op].calls ? gy_cuda_batch_launch(h, x->op, x->turn) : call->function(&call->launch);
     gy_cuda_forget(h); /* a function may have made another context current */
     if (status)
         return gy_cuda_op_fail(h, x->op, status, 0, x->err);

@@ -4,11 +4,15 @@
 #define GY_CUDA_SUBMIT_SUBMIT_H
 
 #include "backends/cuda/collective/collective.h"
+#include "backends/cuda/kernels/kernels.h"
 
 /* ---- ops.c: everything that is prepared at open ---- */
 
 gantry_status gy_cuda_ops_make(gy_cuda *h, gantry_error *err);
 void gy_cuda_ops_free(gy_cuda *h);
+/* The CUDA version of the op's kernel. NULL: its function is the user's CUDA code, or one of the program, or of the
+ * CPU. */
+const gy_cuda_kernel *gy_cuda_kernel_of(const gy_cuda *h, const gy_op *op, uint32_t device);
 void gy_cuda_ops_stage(gy_cuda *h);                /* finds how much each lane has to stage */
 void gy_cuda_ops_point(gy_cuda *h, uint32_t turn); /* sets the addresses that launches of the turn are given */
 void gy_cuda_ops_scalars(gy_cuda *h);              /* takes dynamic scalars from the job */
@@ -16,6 +20,14 @@ void gy_cuda_ops_scalars(gy_cuda *h);              /* takes dynamic scalars from
 gantry_status gy_cuda_ops_advance(gy_cuda *h, int64_t first, bool *changed, gantry_error *err);
 /* The error of an op whose function returned `status`, or whose status word is `word`. */
 gantry_status gy_cuda_op_fail(const gy_cuda *h, uint32_t op, gantry_status status, int32_t word, gantry_error *err);
+
+/* ---- batch.c: batches that one call carries out, where the kernel has one ---- */
+
+gantry_status gy_cuda_batches_make(gy_cuda *h, gantry_error *err); /* once the memory of GPUs can be allocated */
+void gy_cuda_batches_free(gy_cuda *h);
+/* Gives the call the addresses that launches of the turn have. */
+gantry_status gy_cuda_batches_point(gy_cuda *h, uint32_t turn, gantry_error *err);
+gantry_status gy_cuda_batch_launch(const gy_cuda *h, uint32_t op, uint32_t turn);
 
 /* ---- submit.c: one start, as streams and events; under capture too ---- */
 

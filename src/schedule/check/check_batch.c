@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rule batch: whatever a batch waits for, its first op waits for, and its nodes are alike. That none of its ops touches
+ * what another writes, or comes after another, is left to the walk, where none of them is ordered behind another. */
+#include "base/error.h"
+#include "graph/alike.h"
+#include "schedule/check/check.h"
+
+static gantry_status check_alike(const gy_check *k, uint32_t first, uint32_t index)
+{
+    const gy_op *a = gy_check_op(k, first), *b = gy_check_op(k, index);
+    if (!a->repeat && !b->repeat && gy_nodes_are_alike(k->graph, a->node, b->node))
+        return GANTRY_OK;
+    return gy_breach(
+        k->err, "batch", "ops", index,
+        "%s is in the batch of %s; a batch is of nodes that call one kernel with equal scalars, on rows of "
+        "equal shapes, and repeats nothing",
+        gy_label_op(k->s, index).at, gy_label_op(k->s, first).at);
+}
+
+static gantry_status check_row(const gy_check *k, size_t index)
+{
+    const gy_sync *row = &k->s->sync.at[index];
+    if (!gy_check_op(k, row->to)->joined)
+        return GANTRY_OK;
+    return gy_breach(k->err, "batch", "sync", index,
+                     "row %zu lets %s wait, which is inside of a batch; the first op of a batch waits for all of it",
+                     index, gy_label_op(k->s, row->to).at);
+}
+
+gantry_status gy_check_batches(gy_check *k)
+{
+    for (uint32_t i = 0; i < k->s->ops.count; i++)
+        for (uint32_t member = i + 1; member < i + gy_check_op(k, i)->batch; member++)
+            GY_TRY(check_alike(k, i, member));
+    for (size_t i = 0; i < k->s->sync.count; i++)
+        GY_TRY(check_row(k, i));
+    return GANTRY_OK;
+}

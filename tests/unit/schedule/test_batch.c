@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Batches: four products in one lane, marked as one batch by hand, and broken in the smallest ways. */
+#include "schedule/schedule.h"
+#include "support/run_suite.h"
+#include <check.h>
+#include <gantry/gantry.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BUFFERS                                                                                                        \
+    "\"a\":{\"dtype\":\"f32\",\"shape\":[16,4],\"split\":4,\"class\":\"const\",\"init\":{\"random\":{\"seed\":1}}},"   \
+    "\"b\":{\"dtype\":\"f32\",\"shape\":[4,4],\"class\":\"const\",\"init\":{\"random\":{\"seed\":2}}},"                \
+    "\"c\":{\"dtype\":\"f32\",\"shape\":[16,4],\"split\":4,\"class\":\"state\",\"init\":0}"
+#define NODE(i, rest) "{\"id\":\"n" #i "\",\"kernel\":\"gemm\"," rest "}"
+#define ARGS(a, c)    "\"args\":{\"a\":\"" a "\",\"b\":\"b\",\"c\":\"" c "\"}"
+#define GRAPH(second)                                                                                                  \
+    "{\"gantry\":1,\"buffers\":{" BUFFERS "},\"nodes\":[" NODE(0, ARGS("a[0]", "c[0]")) "," second "," NODE(           \
+        2, ARGS("a[2]", "c[2]")) "," NODE(3, ARGS("a[3]", "c[3]")) "]}"
+
+static const char alike[] = GRAPH(NODE(1, ARGS("a[1]", "c[1]")));
+static const char scaled[] = GRAPH(NODE(1, "\"args\":{\"alpha\":2,\"a\":\"a[1]\",\"b\":\"b\",\"c\":\"c[1]\"}"));
+static const char dynamic[] =
+    GRAPH(NODE(1, "\"args\":{\"alpha\":{\"dynamic\":1},\"a\":\"a[1]\",\"b\":\"b\",\"c\":\"c[1]\"}"));
+static const char reading[] = GRAPH(NODE(1, ARGS("c[0]", "c[1]")));
+static const char overwriting[] = GRAPH(NODE(1, ARGS("a[1]", "c[0]")));
+static const char after[] = GRAPH(NODE(1, "\"after\":[\"n0\"]," ARGS("a[1]", "c[1]")));
+
+static gantry_graph *make_graph(const char *text)
+{
+    gantry_graph *g;
+    gantry_error err = { 0 };
+    gantry_load_options options = GANTRY_LOAD_OPTIONS_INIT;
+    ck_assert_msg(gantry_graph_parse(&g, text, strlen(text), "batch", NULL, &options, &err) == GANTRY_OK, "%s",
+                  err.text);
+    return g;
+}
+
+/* On one device all four are in one lane, and there is nothing else. */
+static gantry_schedule *make_schedule(gantry_graph *g, uint32_t batch)
+{
+    gantry_machine *m;
+    gantry_schedule *s;
+    gantry_error err = { 0 };
+    ck_assert_int_eq(gantry_machine_virtual(&m, 1, &err), GANTRY_OK);
+    ck_assert_msg(gantry_schedule_new(&s, g, m, NULL, &err) == GANTRY_OK, "%s", err.text);
+    gantry_machine_free(m);
+    ck_assert_uint_eq(s->ops.count, 4);
+    ck_assert_uint_eq(s->lanes.count, 1);
+    s->ops.at[0].batch = batch;
+    for (uint32_t i = 1; i < 4; i++)
+        s->ops.at[i].joined = i < batch;
+    return s;
+}
+
+static void expect(gantry_schedule *s, gantry_graph *g, const char *rule, const char *says)
+{
+    gantry_error err = { 0 };
+    ck_assert_int_eq(gantry_schedule_check(s, g, &err), rule ? GANTRY_E_SCHEDULE : GANTRY_OK);
+    if (rule)
+        ck_assert_msg(strstr(err.text, rule) && strstr(err.text, says), "wanted %s: %s; found %s", rule, says,
+                      err.text);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+}
+
+static void expect_graph(const char *text, uint32_t batch, const char *rule, const char *says)
+{
+    gantry_graph *g = make_graph(text);
+    expect(make_schedule(g, batch), g, rule, says);
+}
+
+START_TEST(independent_launches_of_alike_nodes_are_a_batch)
+{
+    for (uint32_t batch = 2; batch <= 4; batch++)
+        expect_graph(alike, batch, NULL, NULL);
+}
+END_TEST
+
+START_TEST(a_batch_is_whole)
+{
+    expect_graph(alike, 5, "rule form", "batch of 5 ops; there are 4");
+    expect_graph(alike, 1, "rule form", "2 or more");
+    gantry_graph *g = make_graph(alike);
+    gantry_schedule *s = make_schedule(g, 4);
+    s->ops.at[2].batch = 2;
+    expect(s, g, "rule form", "begins a batch in the batch of op 0");
+}
+END_TEST
+
+START_TEST(a_batch_is_in_one_lane)
+{
+    gantry_graph *g = make_graph(alike);
+    gantry_schedule *s = make_schedule(g, 4);
+    ck_assert(gy_vec_push(&s->lanes, ((gy_lane){ 0, GY_LANE_COMPUTE })));
+    s->op_lane.at[s->ops.at[3].lane] = 1;
+    expect(s, g, "rule form", "op 3 is in lane 1; the batch of op 0 is in lane 0");
+}
+END_TEST
+
+START_TEST(nodes_of_a_batch_are_alike)
+{
+    expect_graph(scaled, 4, "rule batch", "op 1 \"n1\" is in the batch of op 0 \"n0\"");
+    expect_graph(dynamic, 4, "rule batch", "op 1 \"n1\" is in the batch of op 0 \"n0\"");
+    gantry_graph *g = make_graph(dynamic);
+    gantry_schedule *s = make_schedule(g, 0);
+    s->ops.at[2].batch = 2;
+    s->ops.at[3].joined = true;
+    expect(s, g, NULL, NULL);
+}
+END_TEST
+
+START_TEST(only_the_first_of_a_batch_waits)
+{
+    static const gy_sync inside = { .from = 0, .to = 2, .carrier = GY_CARRIER_EVENT };
+    gantry_graph *g = make_graph(alike);
+    gantry_schedule *s = make_schedule(g, 4);
+    ck_assert(gy_vec_push(&s->sync, inside));
+    expect(s, g, "rule batch", "row 0 lets op 2 \"n2\" wait");
+    g = make_graph(alike);
+    s = make_schedule(g, 0);
+    s->ops.at[2].batch = 2;
+    s->ops.at[3].joined = true;
+    ck_assert(gy_vec_push(&s->sync, inside));
+    expect(s, g, NULL, NULL);
+}
+END_TEST
+
+START_TEST(lane_order_says_nothing_inside_of_a_batch)
+{
+    expect_graph(reading, 0, NULL, NULL);
+    expect_graph(reading, 4, "rule race", "op 1 \"n1\" reads bytes");
+    expect_graph(overwriting, 0, NULL, NULL);
+    expect_graph(overwriting, 4, "rule race", "op 1 \"n1\" writes bytes");
+    expect_graph(after, 0, NULL, NULL);
+    expect_graph(after, 2, "rule after", "op 1 \"n1\" comes after op 0 \"n0\"");
+}
+END_TEST
+
+START_TEST(what_comes_behind_a_batch_in_its_lane_is_ordered_behind_all_of_it)
+{
+    gantry_graph *g = make_graph(GRAPH(NODE(1, ARGS("a[1]", "c[1]"))));
+    gantry_schedule *s = make_schedule(g, 2);
+    s->ops.at[2].batch = 2;
+    s->ops.at[3].joined = true;
+    expect(s, g, NULL, NULL);
+    expect_graph("{\"gantry\":1,\"buffers\":{" BUFFERS "},\"nodes\":[" NODE(0, ARGS("a[0]", "c[0]")) "," NODE(
+                     1, ARGS("a[1]", "c[1]")) "," NODE(2, ARGS("c[0]", "c[2]")) "," NODE(3, ARGS("c[1]", "c[3]")) "]}",
+                 2, NULL, NULL);
+}
+END_TEST
+
+START_TEST(a_file_keeps_batches)
+{
+    gantry_graph *g = make_graph(alike);
+    gantry_schedule *s = make_schedule(g, 3), *read;
+    gantry_error err = { 0 };
+    char *text, *again;
+    size_t length;
+    ck_assert_int_eq(gantry_schedule_json(s, &text, &length, &err), GANTRY_OK);
+    ck_assert_ptr_nonnull(strstr(text, "\"batch\": 3"));
+    ck_assert_msg(gantry_schedule_parse(&read, text, length, "batch", &err) == GANTRY_OK, "%s", err.text);
+    ck_assert(read->ops.at[0].batch == 3 && !read->ops.at[0].joined && read->ops.at[1].joined &&
+              read->ops.at[2].joined && !read->ops.at[3].joined);
+    ck_assert_int_eq(gantry_schedule_json(read, &again, NULL, &err), GANTRY_OK);
+    ck_assert_str_eq(text, again);
+    gantry_free(text);
+    gantry_free(again);
+    gantry_schedule_free(s);
+    expect(read, g, NULL, NULL);
+}
+END_TEST
+
+static const char *const wrong[][2] = {
+    { "\"kind\": \"launch\"", "\"kind\": \"launch\", \"batch\": -1" },
+    { "\"kind\": \"launch\"", "\"kind\": \"launch\", \"batch\": \"2\"" },
+    { "\"kind\": \"launch\"", "\"kind\": \"host\", \"batch\": 2" },
+};
+
+START_TEST(a_file_gives_batches_of_launches_alone)
+{
+    gantry_graph *g = make_graph(alike);
+    gantry_schedule *s = make_schedule(g, 0), *read = NULL;
+    char *text, changed[16384];
+    ck_assert_int_eq(gantry_schedule_json(s, &text, NULL, NULL), GANTRY_OK);
+    char *at = strstr(text, wrong[_i][0]);
+    ck_assert_ptr_nonnull(at);
+    snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, wrong[_i][1], at + strlen(wrong[_i][0]));
+    ck_assert_int_eq(gantry_schedule_parse(&read, changed, strlen(changed), "batch", NULL), GANTRY_E_SCHEDULE);
+    gantry_free(text);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("batch");
+    TCase *c = tcase_create("batch");
+    tcase_add_test(c, independent_launches_of_alike_nodes_are_a_batch);
+    tcase_add_test(c, a_batch_is_whole);
+    tcase_add_test(c, a_batch_is_in_one_lane);
+    tcase_add_test(c, nodes_of_a_batch_are_alike);
+    tcase_add_test(c, only_the_first_of_a_batch_waits);
+    tcase_add_test(c, lane_order_says_nothing_inside_of_a_batch);
+    tcase_add_test(c, what_comes_behind_a_batch_in_its_lane_is_ordered_behind_all_of_it);
+    tcase_add_test(c, a_file_keeps_batches);
+    tcase_add_loop_test(c, a_file_gives_batches_of_launches_alone, 0, (int)(sizeof wrong / sizeof *wrong));
+    suite_add_tcase(suite, c);
+    return run_suite(suite);
+}

@@ -12,6 +12,7 @@
 /* An op that has samples: a kernel's or a copy. */
 typedef struct entry {
     const char *name, *kind; /* NULL: a copy */
+    const char *arguments;   /* gy_node_case; NULL: not told */
     uint32_t dtype, from, to;
     double flops, bytes, roofline_flops, roofline_bytes; /* us */
     double work;                                         /* once it is known what the points go by */
@@ -23,14 +24,16 @@ typedef GY_VEC(entry) entries;
 typedef struct calibration {
     const gantry_run *run;
     entries list;
-    double *pool; /* room for the samples of one point */
-    size_t first; /* start that counts */
+    gy_names texts; /* of arguments */
+    gy_text text;   /* of those at hand */
+    double *pool;   /* room for the samples of one point */
+    size_t first;   /* start that counts */
     gy_measured what;
 } calibration;
 
 /* ---- what there is ---- */
 
-static void describe_kernel(entry *e, const gantry_schedule *s, const gy_op *op)
+static void describe_kernel(entry *e, calibration *c, const gantry_schedule *s, const gy_op *op)
 {
     const gantry_graph *g = s->graph;
     const gy_node *n = &g->nodes.at[op->node];
@@ -43,6 +46,11 @@ static void describe_kernel(entry *e, const gantry_schedule *s, const gy_op *op)
     double gflops = gy_device_gflops(d, (gantry_dtype)e->dtype);
     e->roofline_flops = gflops > 0 ? n->flops / gflops : 0;
     e->roofline_bytes = d->bandwidth_gbs > 0 ? n->bytes / d->bandwidth_gbs : 0;
+    if (gy_node_case(&c->text, g, n)) {
+        uint32_t at = gy_names_add(&c->texts, c->text.at, NULL);
+        e->arguments = at == GY_NO_NAME ? NULL : gy_names_at(&c->texts, at);
+        c->text.failed = c->text.failed || at == GY_NO_NAME;
+    }
 }
 
 static void describe_copy(entry *e, const gantry_schedule *s, const gy_op *op)
@@ -67,7 +75,7 @@ static bool list_ops(calibration *c)
             const gy_op *op = &s->ops.at[i];
             entry e = { .op = before + i };
             if (has_kernel(s, op))
-                describe_kernel(&e, s, op);
+                describe_kernel(&e, c, s, op);
             else if (gy_op_is_copy(op))
                 describe_copy(&e, s, op);
             if ((e.name || e.bytes > 0) && !gy_vec_push(&c->list, e))
@@ -75,7 +83,7 @@ static bool list_ops(calibration *c)
         }
         before += s->ops.count;
     }
-    return true;
+    return !c->text.failed;
 }
 
 /* ---- classes of them ---- */
@@ -93,6 +101,14 @@ static int by_class(const void *a, const void *b)
     int order = strcmp(x->name, y->name);
     order = order ? order : (x->dtype > y->dtype) - (x->dtype < y->dtype);
     return order ? order : strcmp(x->kind, y->kind);
+}
+
+/* The same arguments stand together, as ops are numbered; those without a text first. */
+static int by_arguments(const void *a, const void *b)
+{
+    const entry *x = a, *y = b;
+    int order = !x->arguments || !y->arguments ? !!x->arguments - !!y->arguments : strcmp(x->arguments, y->arguments);
+    return order ? order : (x->op > y->op) - (x->op < y->op);
 }
 
 /* Ops of the same work as they are numbered: the order of samples then does not depend on the sort. */
@@ -156,6 +172,32 @@ static bool add_points(calibration *c, gy_measured_points *to, entry *list, size
     return ok;
 }
 
+/* The figure of entries with equal arguments, like that of their whole class in everything else. */
+static bool add_case(calibration *c, gy_measured_kernel k, const entry *list, size_t count)
+{
+    k.points = (gy_measured_points){ 0 };
+    k.arguments = list->arguments;
+    bool told = k.arguments && list->work > 0;
+    bool ok = !told || (add_point(c, &k.points, list, count) && (!k.points.count || gy_vec_push(&c->what.kernels, k)));
+    if (!ok)
+        gy_vec_free(&k.points);
+    return ok;
+}
+
+static bool add_cases(calibration *c, gy_measured_kernel k, entry *list, size_t count)
+{
+    bool ok = true;
+    qsort(list, count, sizeof *list, by_arguments);
+    for (size_t i = 0, next; i < count && ok; i = next) {
+        next = i + 1;
+        while (next < count && list[i].arguments == list[next].arguments)
+            next++;
+        ok = add_case(c, k, &list[i], next - i);
+    }
+    return ok;
+}
+
+/* A table for all arguments, then a time for each that there are. */
 static bool add_kernel(calibration *c, entry *list, size_t count)
 {
     gy_measured_kernel k = { .name = list->name, .kind = list->kind, .dtype = (gantry_dtype)list->dtype };
@@ -166,7 +208,7 @@ static bool add_kernel(calibration *c, entry *list, size_t count)
     bool ok = add_points(c, &k.points, list, count) && gy_vec_push(&c->what.kernels, k);
     if (!ok)
         gy_vec_free(&k.points);
-    return ok;
+    return ok && add_cases(c, k, list, count);
 }
 
 static bool add_copy(calibration *c, entry *list, size_t count)
@@ -232,6 +274,8 @@ static gantry_status calibrated(gantry_machine **machine, const gantry_run *run,
         status = gy_machine_calibrated(machine, run->schedule->machine, &c.what, err);
     gy_measured_free(&c.what);
     gy_vec_free(&c.list);
+    gy_names_free(&c.texts);
+    gy_text_free(&c.text);
     gy_free(c.pool);
     return status;
 }

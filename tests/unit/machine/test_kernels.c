@@ -6,12 +6,17 @@
 #include <string.h>
 
 /* Spelt as the normal form is, so that what is read and what is written can be compared. */
-#define FACTS       "'fingerprint': { 'driver': '580.65', 'CUDA': '13.0', 'gpu0': 'NVIDIA H200', 'gpu0.ecc': 'on' }"
-#define COPIES      "'copies': { 'figures': 12, 'samples': 20, 'mad': 0.004, 'worst': 0.21 }"
-#define GEMM        "{ 'kernel': 'gemm', 'dtype': 'f32', 'kind': 'h200', 'by': 'flops', 'points': [[1000, 4], [1000000, 10]] }"
-#define BLUR        "{ 'kernel': 'blur', 'dtype': 'u8', 'kind': 'other', 'by': 'bytes', 'points': [[4096, 2.5]] }"
+#define FACTS  "'fingerprint': { 'driver': '580.65', 'CUDA': '13.0', 'gpu0': 'NVIDIA H200', 'gpu0.ecc': 'on' }"
+#define COPIES "'copies': { 'figures': 12, 'samples': 20, 'mad': 0.004, 'worst': 0.21 }"
+#define GEMM   "{ 'kernel': 'gemm', 'dtype': 'f32', 'kind': 'h200', 'by': 'flops', 'points': [[1000, 4], [1000000, 10]] }"
+#define BLUR   "{ 'kernel': 'blur', 'dtype': 'u8', 'kind': 'other', 'by': 'bytes', 'points': [[4096, 2.5]] }"
+#define EXACT                                                                                                          \
+    "{ 'kernel': 'gemm', 'dtype': 'f32', 'kind': 'h200', 'case': '64x128 128x32 64x32:sum ta=1', 'by': 'flops', "      \
+    "'points': [[1000, 7]] }"
+#define OTHER                                                                                                          \
+    "{ 'kernel': 'gemm', 'dtype': 'f32', 'kind': 'h200', 'case': '8x8 8x8 8x8', 'by': 'bytes', 'points': [[5, 3]] }"
 #define CALIBRATION "'calibration': {\n    " FACTS ",\n    " COPIES "\n  },\n  "
-#define KERNELS     "'kernels': [\n    " GEMM ",\n    " BLUR "\n  ],\n  "
+#define KERNELS     "'kernels': [\n    " GEMM ",\n    " EXACT ",\n    " BLUR ",\n    " OTHER "\n  ],\n  "
 
 static gantry_machine *machine_with(const char *rest)
 {
@@ -53,7 +58,8 @@ START_TEST(what_the_hash_is_of)
 {
     gantry_machine *bare = machine_with(""), *with = machine_with(KERNELS),
                    *other = machine_with("'kernels': [" GEMM "],");
-    gantry_machine *calibrated = machine_with(KERNELS CALIBRATION);
+    gantry_machine *calibrated = machine_with(KERNELS CALIBRATION), *exact = machine_with("'kernels': [" EXACT "],");
+    ck_assert_uint_ne(machine_hash(bare), machine_hash(exact));
     ck_assert_uint_ne(machine_hash(bare), machine_hash(with));
     ck_assert_uint_ne(machine_hash(other), machine_hash(with));
     ck_assert_uint_eq(machine_hash(calibrated), machine_hash(with));
@@ -61,6 +67,7 @@ START_TEST(what_the_hash_is_of)
     gantry_machine_free(bare);
     gantry_machine_free(with);
     gantry_machine_free(other);
+    gantry_machine_free(exact);
     gantry_machine_free(calibrated);
 }
 END_TEST
@@ -69,9 +76,10 @@ START_TEST(of_some_of_the_devices)
 {
     gantry_machine *m = machine_with(KERNELS CALIBRATION), *s = NULL;
     ck_assert_int_eq(gantry_machine_select(&s, m, "id:b", NULL), GANTRY_OK);
-    gantry_machine_free(m);
+    ck_assert_uint_eq(m->kernels, 4);
     ck_assert_uint_eq(s->kernels, 1);
     ck_assert_ptr_null(gy_machine_kernel(s, "gemm", GANTRY_F32, "h200"));
+    gantry_machine_free(m);
     const gy_kernel_table *t = gy_machine_kernel(s, "blur", GANTRY_U8, "other");
     ck_assert(t && !t->by_flops && t->points == 1 && t->point[0].bytes == 4096);
     ck_assert_ptr_null(gy_machine_kernel(s, "blur", GANTRY_F32, "other"));
@@ -79,6 +87,23 @@ START_TEST(of_some_of_the_devices)
     ck_assert_str_eq(s->calibration.fact[3].value, "on");
     ck_assert_uint_eq(s->calibration.quality[GY_FAMILY_COPIES].samples, 20);
     gantry_machine_free(s);
+}
+END_TEST
+
+START_TEST(exact_arguments)
+{
+    gantry_machine *m = machine_with(KERNELS);
+    const gy_kernel_table *all = gy_machine_kernel(m, "gemm", GANTRY_F32, "h200"), *t;
+    ck_assert(all && !all->arguments && all->points == 2);
+    t = gy_machine_case(m, "gemm", GANTRY_F32, "h200", "64x128 128x32 64x32:sum ta=1");
+    ck_assert(t && t->by_flops && t->points == 1 && t->point[0].time == gy_ticks_from_us(7));
+    t = gy_machine_case(m, "gemm", GANTRY_F32, "h200", "8x8 8x8 8x8");
+    ck_assert(t && !t->by_flops && t->point[0].bytes == 5);
+    ck_assert_ptr_null(gy_machine_case(m, "gemm", GANTRY_F32, "h200", "64x128 128x32 64x32:sum"));
+    ck_assert_ptr_null(gy_machine_case(m, "gemm", GANTRY_F64, "h200", "8x8 8x8 8x8"));
+    ck_assert_ptr_null(gy_machine_case(m, "gemm", GANTRY_F32, "other", "8x8 8x8 8x8"));
+    ck_assert_ptr_null(gy_machine_case(m, "blur", GANTRY_U8, "other", "8x8 8x8 8x8"));
+    gantry_machine_free(m);
 }
 END_TEST
 
@@ -100,7 +125,7 @@ START_TEST(times)
 {
     static const gy_point three[] = { { 1000, 5000000 }, { 64000, 5000000 }, { 4000000, 90000000 } };
     for (uint32_t points = 1; points <= 3; points++) {
-        gy_kernel_table t = { "gemm", "h200", GANTRY_F32, true, three, points };
+        gy_kernel_table t = { "gemm", "h200", GANTRY_F32, true, three, points, NULL };
         for (gy_ticks launch = 0; launch < 8000000; launch += 1300000) {
             gy_ticks before = 0;
             for (double work = 1; work < 1e9; work = work * 1.37 + 1) {
@@ -179,6 +204,7 @@ int main(void)
     tcase_add_test(c, normal_form);
     tcase_add_test(c, what_the_hash_is_of);
     tcase_add_test(c, of_some_of_the_devices);
+    tcase_add_test(c, exact_arguments);
     tcase_add_test(c, times);
     tcase_add_test(c, stale);
     tcase_add_test(c, stale_calls);

@@ -259,7 +259,15 @@ static const bad_input kernels[] = {
     { KERNEL("'points':[[1,2],@[2,1]]"), "/kernels/0/points/1",
       "1 us after 2 us: more flops cannot take less time; smooth the measurements" },
     { KERNEL("'points':[[1,1]],'size':@1"), "/kernels/0/size",
-      "unknown key \"size\": allowed here: kernel, dtype, kind, by, points" },
+      "unknown key \"size\": allowed here: kernel, dtype, kind, case, by, points" },
+    { KERNEL("'points':[[1,1]],'case':@3"), "/kernels/0/case", "\"case\" must be a string, not an integer" },
+    { KERNEL("'points':[[1,1]],'case':@''"), "/kernels/0/case",
+      "\"case\" is a text of 0 bytes; give the arguments as `gantry run --calibrate` writes them, 1 to 1000 bytes "
+      "without control characters" },
+    { KERNEL("'case':'8 8','points':@[[1,1],[2,2]]"), "/kernels/0/points",
+      "2 points; a time for exact arguments (\"case\") is one point" },
+    { KERNELS("[{'case':'8 8'," GEMM ",@{'case':'8 8'," GEMM "]"), "/kernels/1",
+      "kernel \"gemm\" of f32 on devices of kind \"fast\" with arguments \"8 8\" is given twice" },
     { KERNELS("[{" GEMM ",@{" GEMM "]"), "/kernels/1",
       "kernel \"gemm\" of f32 on devices of kind \"fast\" is given twice" },
 };

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "machine/calibrate.h"
+#include "machine/recall.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -264,19 +265,30 @@ static gantry_status measure(calibration *c, gantry_error *err)
     return add_fingerprint(c, err);
 }
 
-static gantry_status calibrated(gantry_machine **machine, const gantry_run *run, gantry_error *err)
+static void end(calibration *c)
 {
-    calibration c = { .run = run };
+    gy_measured_free(&c->what);
+    gy_vec_free(&c->list);
+    gy_names_free(&c->texts);
+    gy_text_free(&c->text);
+    gy_free(c->pool);
+}
+
+static gantry_status begin(calibration *c, const gantry_run *run, gantry_error *err)
+{
+    *c = (calibration){ .run = run };
     if (!run->samples || !run->samples->start.count)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "no start was sampled; call gantry_run_sample after one has ended");
-    gantry_status status = measure(&c, err);
+    return measure(c, err);
+}
+
+static gantry_status calibrated(gantry_machine **machine, const gantry_run *run, gantry_error *err)
+{
+    calibration c;
+    gantry_status status = begin(&c, run, err);
     if (!status)
         status = gy_machine_calibrated(machine, run->schedule->machine, &c.what, err);
-    gy_measured_free(&c.what);
-    gy_vec_free(&c.list);
-    gy_names_free(&c.texts);
-    gy_text_free(&c.text);
-    gy_free(c.pool);
+    end(&c);
     return status;
 }
 
@@ -284,4 +296,125 @@ gantry_status gantry_run_calibrated(gantry_machine **machine, const gantry_run *
 {
     GY_NEED(machine, err);
     GY_USE_RUN(run, calibrated(machine, run, err), err);
+}
+
+/* ---- what is kept for other runs ---- */
+
+/* Kernels alone: how fast copies are is for a calibration to say. */
+static void forget_copies(calibration *c)
+{
+    for (size_t i = 0; i < c->what.copies.count; i++)
+        gy_vec_free(&c->what.copies.at[i].points);
+    c->what.copies.count = 0;
+    gy_text_free(&c->what.fingerprint); /* that of what is known stays */
+}
+
+static gantry_status add_to(const gantry_machine *known, const calibration *c, const gantry_machine *here,
+                            gantry_error *err)
+{
+    gantry_machine *next = NULL;
+    GY_TRY(gy_machine_calibrated(&next, known, &c->what, err));
+    gantry_status status = gy_recall_mark(next, c->run->graph->hash) ? GANTRY_OK : gy_fail_nomem(err);
+    gy_recall_trim(next);
+    status = status ? status : gy_recall_keep(next, here, err);
+    gantry_machine_free(next);
+    return status;
+}
+
+static gantry_status keep(const gantry_run *run, const gantry_machine *here, gantry_error *err)
+{
+    calibration c;
+    gantry_machine *known = NULL;
+    char *text = NULL;
+    GY_TRY(gy_recall_need(here, err));
+    gantry_status status = begin(&c, run, err);
+    forget_copies(&c);
+    status = status ? status : gy_recall_read(&known, here, &text, err);
+    status = status ? status : add_to(known, &c, here, err);
+    gantry_free(text);
+    gantry_machine_free(known);
+    end(&c);
+    return status;
+}
+
+gantry_status gantry_run_keep(const gantry_run *run, const gantry_machine *here, gantry_error *err)
+{
+    GY_NEED(here, err);
+    GY_USE_RUN(run, keep(run, here, err), err);
+}
+
+/* Texts of kernels with arguments that were looked up, so that each is once. */
+typedef struct lookup {
+    gy_text arguments, key;
+    gy_names seen;
+} lookup;
+
+static bool is_new(lookup *l, const char *kernel, gantry_dtype dtype, const char *kind)
+{
+    bool isnew = false;
+    l->key.length = 0;
+    gy_text_printf(&l->key, "%s %d %s %s", kernel, (int)dtype, kind, l->arguments.at);
+    return !l->key.failed && gy_names_add(&l->seen, l->key.at, &isnew) != GY_NO_NAME && isnew;
+}
+
+/* Does the op run a kernel on a GPU whose time for these arguments the machine does not have? */
+static bool is_unmeasured(const gantry_schedule *s, const gy_op *op, lookup *l)
+{
+    const gantry_graph *g = s->graph;
+    if (!has_kernel(s, op) || op->provenance == GY_COST_GIVEN)
+        return false;
+    const gy_node *n = &g->nodes.at[op->node];
+    const gy_device *d = &s->machine->device[gy_op_device(s, op, 0)];
+    const char *kernel = g->kernels.at[n->kernel].manifest->name;
+    gantry_dtype dtype = gy_node_dtype(g, n);
+    if (!d->gpu || !(n->flops > 0 || n->bytes > 0) || !gy_node_case(&l->arguments, g, n))
+        return false;
+    return is_new(l, kernel, dtype, d->kind) && !gy_machine_case(s->machine, kernel, dtype, d->kind, l->arguments.at);
+}
+
+/* Functions of a program, and code of users on the host, may do what nobody wants done once more. */
+static bool may_be_noticed(const gantry_graph *g, const gy_node *n)
+{
+    if (n->kind == GY_NODE_LAUNCH || n->function != GY_NONE)
+        return true;
+    return n->kind == GY_NODE_HOST && n->kernel != GY_NONE && g->kernels.at[n->kernel].code;
+}
+
+static bool has_unmeasured(const gantry_schedule *s, lookup *l)
+{
+    bool found = false;
+    for (size_t i = 0; i < s->graph->nodes.count; i++)
+        if (may_be_noticed(s->graph, &s->graph->nodes.at[i]))
+            return false;
+    for (size_t i = 0; i < s->ops.count && !found; i++)
+        found = is_unmeasured(s, &s->ops.at[i], l);
+    return found;
+}
+
+/* Has it been tried, or can nothing be kept? */
+static bool is_settled(const gantry_schedule *s, const gantry_machine *here)
+{
+    gantry_machine *known = NULL;
+    char *text = NULL;
+    if (!gy_recall_is_writable(here) || gy_recall_read(&known, here, &text, NULL))
+        return true;
+    bool found = gy_recall_has_mark(known, s->graph->hash);
+    gantry_free(text);
+    gantry_machine_free(known);
+    return found;
+}
+
+int gantry_schedule_unmeasured(const gantry_schedule *schedule, const gantry_machine *here)
+{
+    const gantry_schedule *s;
+    lookup l = { 0 };
+    bool found = false;
+    if (!schedule || !here || !schedule->graph || !gy_recall_is_on(here))
+        return 0;
+    for (size_t part = 0; !found && (s = gy_samples_phase(schedule, part)); part++)
+        found = has_unmeasured(s, &l);
+    gy_text_free(&l.arguments);
+    gy_text_free(&l.key);
+    gy_names_free(&l.seen);
+    return found && !is_settled(schedule, here);
 }

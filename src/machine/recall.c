@@ -200,14 +200,18 @@ gantry_status gy_recall_read(gantry_machine **machine, const gantry_machine *her
     gantry_error inner = { 0 };
     gantry_machine *found = NULL;
     char *said = NULL;
-    if (gy_recall_is_on(here) && !open_entry(&entry, here, NULL)) {
-        gantry_status status = read_entry(&found, &entry, here, &inner);
+    gantry_status status = gy_recall_is_on(here) ? open_entry(&entry, here, &inner) : GANTRY_E_IO;
+    if (!status) {
+        status = read_entry(&found, &entry, here, &inner);
         said = status ? describe_trouble(&inner) : found ? describe_known(found, entry.path) : NULL;
         gy_cache_close(&entry);
-        if ((status || found) && !said) {
-            gantry_machine_free(found);
-            return gy_fail_nomem(err);
-        }
+        if ((status || found) && !said)
+            status = GANTRY_E_NOMEM;
+    }
+    if (status == GANTRY_E_NOMEM) {
+        gantry_machine_free(found);
+        gantry_free(said);
+        return gy_fail_nomem(err);
     }
     *machine = found ? found : gy_machine_ref(here);
     *text = said;

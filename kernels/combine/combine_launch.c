@@ -99,4 +99,5 @@ const gy_cuda_kernel gy_cuda_kernel_combine = { .name = GY_CUDA_COMBINE,
                                                 .launch = launch_combine,
                                                 .open = open_combine,
                                                 .close = gy_cuda_image_close,
-                                                .data = &image };
+                                                .data = &image,
+                                                .why = gy_cuda_image_why };

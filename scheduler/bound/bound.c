@@ -84,7 +84,7 @@ static gy_ticks shared_work(const gy_plan *p, uint32_t node, gy_ticks time)
     for (uint32_t d = p->workers; d < p->devices; d++)
         if (gy_plan_time(p, node, d) < GY_TICKS_MAX)
             return 0;
-    return share < 1000 ? time / 1000 * share : time;
+    return share < GY_WHOLE_DEVICE ? time / GY_WHOLE_DEVICE * share : time;
 }
 
 /* ---- transfers that no placement avoids ---- */

@@ -73,8 +73,7 @@ static bool spreads(const gy_plan *p, uint32_t task)
 {
     uint32_t device = p->placed.device[task];
     uint32_t node = p->flow->task[task].node;
-    return p->machine->contention && gy_device_overlaps(&p->machine->device[device], gy_plan_time(p, node, device),
-                                                        gy_plan_spare(p, node, device));
+    return gy_plan_op_overlaps(p, device, gy_plan_time(p, node, device), gy_plan_spare(p, node, device));
 }
 
 /* Scratch is no instance: each lane of a device has as much as the largest node that runs there asks; the first of the

@@ -16,8 +16,8 @@ uint32_t gy_plan_share(const gy_plan *p, uint32_t node)
 {
     const gy_node_extra *x = gy_plan_extra(p, node);
     if (!x || !(x->share < 1))
-        return 1000;
-    return x->share > 0.001 ? (uint32_t)(x->share * 1000) : 1;
+        return GY_WHOLE_DEVICE;
+    return x->share > 0.001 ? (uint32_t)(x->share * GY_WHOLE_DEVICE) : 1;
 }
 
 /* The time that was given with the node, in us; false without one that speaks of this device. */

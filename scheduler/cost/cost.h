@@ -27,7 +27,7 @@ double gy_plan_gflops(const gy_plan *p, uint32_t node, uint32_t device);
  * used. tables.h is for many nodes. */
 const gy_kernel_table *gy_plan_table(const gy_plan *p, uint32_t node, uint32_t device);
 double gy_plan_work(const gy_node *node, const gy_kernel_table *table);
-/* Share of a device that the node fills: 1000 is all of it. */
+/* Share of a device that the node fills: GY_WHOLE_DEVICE is all of it. */
 uint32_t gy_plan_share(const gy_plan *p, uint32_t node);
 /* Time of `bytes` from memory to memory, 0 within one. */
 gy_ticks gy_transfer_time(const gy_plan *p, uint32_t from, uint32_t to, int64_t bytes);

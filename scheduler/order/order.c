@@ -63,9 +63,7 @@ static gy_ticks begin_op(busy *b, const gy_plan *p, const gy_draft_op *d, gy_tic
     gy_ticks duration = d->op.duration;
     if (d->lane == GY_LANE_COMPUTE) {
         gy_ticks begin = b->device[d->device] > ready ? b->device[d->device] : ready;
-        b->device[d->device] =
-            begin +
-            (p->machine->contention ? gy_device_hold(&p->machine->device[d->device], duration, d->op.spare) : duration);
+        b->device[d->device] = begin + gy_plan_op_hold(p, d->device, duration, d->op.spare);
         return begin;
     }
     uint32_t to = upload_target(p, &d->op), link = b->shared[to];

@@ -157,7 +157,7 @@ static bool overlaps(const gy_plan *p, const gy_draft_op *d)
 {
     if (p->one_lane && p->one_lane[d->device])
         return false;
-    return p->machine->contention && gy_device_overlaps(&p->machine->device[d->device], d->op.duration, d->op.spare);
+    return gy_plan_op_overlaps(p, d->device, d->op.duration, d->op.spare);
 }
 
 /* The lane whose last op this one waits for; GY_NONE: there is none. */

@@ -169,12 +169,21 @@ static inline uint32_t gy_plan_spare(const gy_plan *p, uint32_t node, uint32_t d
 {
     return p->cost.spare ? p->cost.spare[(size_t)node * p->devices + device] : 0;
 }
+/* How long an op that leaves `spare` thousandths of the device keeps others from computing there: as long as it takes,
+ * where the machine has contention off. */
+static inline gy_ticks gy_plan_op_hold(const gy_plan *p, uint32_t device, gy_ticks duration, uint32_t spare)
+{
+    return p->machine->contention ? gy_device_hold(&p->machine->device[device], duration, spare) : duration;
+}
+/* May others compute on the device while that op does? */
+static inline bool gy_plan_op_overlaps(const gy_plan *p, uint32_t device, gy_ticks duration, uint32_t spare)
+{
+    return p->machine->contention && gy_device_overlaps(&p->machine->device[device], duration, spare);
+}
 /* How long the node keeps others from computing on the device. */
 static inline gy_ticks gy_plan_hold(const gy_plan *p, uint32_t node, uint32_t device)
 {
-    gy_ticks time = gy_plan_time(p, node, device);
-    return p->machine->contention ? gy_device_hold(&p->machine->device[device], time, gy_plan_spare(p, node, device))
-                                  : time;
+    return gy_plan_op_hold(p, device, gy_plan_time(p, node, device), gy_plan_spare(p, node, device));
 }
 static inline const gy_node_extra *gy_plan_extra(const gy_plan *p, uint32_t node)
 {

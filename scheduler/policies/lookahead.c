@@ -83,16 +83,36 @@ static gantry_status place_one(gy_plan *p, uint32_t task, void *context, gantry_
     return best.device == GY_NONE ? gy_place_earliest(p, task, err) : gy_place_at(p, task, &best, err);
 }
 
+/* The successors of a task are the members of all the lists that it is in. */
+static void add_next(lookahead *a, const gy_followers *f, uint32_t task)
+{
+    size_t count = a->first[task];
+    for (size_t i = f->list_first[task]; i < f->list_first[task + 1]; i++)
+        for (size_t k = f->member_first[f->list[i]]; k < f->member_first[f->list[i] + 1]; k++)
+            a->next[count++] = f->member[k];
+    a->first[task + 1] = count;
+    qsort_r(a->next + a->first[task], count - a->first[task], sizeof *a->next, gy_by_falling_rank, a->rank);
+}
+
+static bool make(lookahead *a)
+{
+    const gy_flow *flow = a->p->flow;
+    gy_followers f;
+    a->rank = gy_upward_ranks(a->p, GY_BY_MEAN);
+    a->booked = gy_calloc((size_t)flow->tasks + 1, sizeof *a->booked);
+    a->first = gy_calloc((size_t)flow->tasks + 1, sizeof *a->first);
+    a->next = gy_calloc(flow->deps + 1, sizeof *a->next);
+    bool done = gy_followers_make(&f, flow) && a->rank && a->booked && a->first && a->next;
+    for (uint32_t t = 0; t < flow->tasks && done; t++)
+        add_next(a, &f, t);
+    gy_followers_free(&f);
+    return done;
+}
+
 static gantry_status place(gy_plan *p, gantry_error *err)
 {
-    size_t tasks = p->flow->tasks;
-    lookahead a = { .p = p, .rank = gy_upward_ranks(p, GY_BY_MEAN) };
-    a.booked = gy_calloc(tasks + 1, sizeof *a.booked);
-    a.first = gy_calloc(tasks + 1, sizeof *a.first);
-    a.next = a.first ? gy_successors(p->flow, a.first) : NULL;
-    bool done = a.next && a.rank && a.booked;
-    for (uint32_t t = 0; t < tasks && done; t++)
-        qsort_r(a.next + a.first[t], a.first[t + 1] - a.first[t], sizeof *a.next, gy_by_falling_rank, a.rank);
+    lookahead a = { .p = p };
+    bool done = make(&a);
     gantry_status status = done ? gy_place_by_rank(p, a.rank, place_one, &a, err) : gy_fail_nomem(err);
     gy_free(a.first);
     gy_free(a.next);

@@ -23,8 +23,8 @@ static bool is_in_word(char c)
 static size_t longest_token(const char *text, size_t length)
 {
     size_t most = 0;
-    for (size_t i = 0, from = 0; i < length; i++) {
-        from = i;
+    for (size_t i = 0; i < length; i++) {
+        size_t from = i;
         if (text[i] == '"')
             for (i++; i < length && text[i] != '"'; i++)
                 i += text[i] == '\\';

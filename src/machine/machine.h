@@ -214,6 +214,8 @@ static inline gy_ticks gy_device_overlap(const gy_device *d, gy_ticks duration)
     return d->gpu && d->lanes > 1 && duration <= 2 * d->launch ? launch : 0;
 }
 
+enum { GY_WHOLE_DEVICE = 1000 }; /* thousandths */
+
 /* May others compute on the device while the op does? */
 static inline bool gy_device_overlaps(const gy_device *d, gy_ticks duration, uint32_t spare)
 {
@@ -226,7 +228,8 @@ static inline gy_ticks gy_device_hold(const gy_device *d, gy_ticks duration, uin
 {
     if (!spare || !d->gpu || d->lanes < 2 || duration >= GY_TICKS_MAX)
         return duration;
-    gy_ticks used = 1000 - (gy_ticks)spare, hold = duration / 1000 * used + duration % 1000 * used / 1000;
+    gy_ticks whole = GY_WHOLE_DEVICE, used = whole - (gy_ticks)spare;
+    gy_ticks hold = duration / whole * used + duration % whole * used / whole;
     return hold || !duration ? hold : 1;
 }
 

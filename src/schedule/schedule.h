@@ -100,8 +100,6 @@ typedef struct gy_op {
     bool repeat; /* the task was carried out before, and is again, for rows that are gone: not the task's own op */
 } gy_op;
 
-enum { GY_WHOLE_DEVICE = 1000 }; /* thousandths */
-
 typedef enum gy_provenance { GY_COST_GIVEN, GY_COST_MEASURED, GY_COST_ROOFLINE } gy_provenance;
 
 typedef enum gy_lane_kind { GY_LANE_COMPUTE, GY_LANE_COPY, GY_LANE_COLLECTIVE } gy_lane_kind;

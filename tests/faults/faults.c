@@ -92,12 +92,13 @@ static bool end_job(job *j, const choice *c)
 /* ---- one scenario and class ---- */
 
 typedef struct tally {
-    long calls, failed, errors, wrong;
+    long calls, tried, failed, errors, wrong;
 } tally;
 
 static void judge(const report *r, const report *reference, const choice *c, const scenario *s, tally *t)
 {
     char why[REPORT_TEXT];
+    t->tried++;
     t->failed += r->failed[0] != '\0';
     t->errors += r->status[0] != GANTRY_OK;
     if (report_is_right(r, reference, &c->plan, why, sizeof why))
@@ -107,16 +108,38 @@ static void judge(const report *r, const report *reference, const choice *c, con
                r->failed[0] ? r->failed : "none", why);
 }
 
+static long common_divisor(long a, long b)
+{
+    while (b > 0) {
+        long rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* A step by which each of `count` places is come to once, since it has no divisor in common with `count`. It is near
+ * the golden section, so that the places that were come to are spread evenly at any moment. */
+static long spread(long count)
+{
+    long step = (long)((double)count * 0.618) + 1;
+    while (common_divisor(count, step) > 1)
+        step++;
+    return step;
+}
+
+/* Calls from all over the scenario, so that all its parts have been seen when the time is up. */
 static void sweep(job *jobs, const choice *c, const scenario *s, const report *reference, tally *t)
 {
-    long next = c->first, last = c->last && c->last < t->calls ? c->last : t->calls, running = 0;
+    long last = c->last && c->last < t->calls ? c->last : t->calls, running = 0, begun = 0;
+    long count = last < c->first ? 0 : (last - c->first) / c->stride + 1, step = count ? spread(count) : 0;
     double until = c->seconds > 0 ? now() + c->seconds : INFINITY;
-    while (next <= last || running > 0) {
-        last = now() > until ? 0 : last;
+    while (begun < count || running > 0) {
+        count = now() > until ? 0 : count;
         for (long i = 0; i < c->jobs; i++) {
-            if (!jobs[i].child && next <= last) {
-                start_job(&jobs[i], c, s, reference, next);
-                next += c->stride;
+            if (!jobs[i].child && begun < count) {
+                start_job(&jobs[i], c, s, reference, c->first + begun * step % count * c->stride);
+                begun++;
                 running++;
             } else if (jobs[i].child && end_job(&jobs[i], c)) {
                 judge(jobs[i].told, reference, c, s, t);
@@ -157,8 +180,8 @@ static long try_class(job *jobs, const choice *c, const scenario *s)
     t.wrong = !known && !s->gpu;
     if (known)
         sweep(jobs, c, s, &reference, &t);
-    printf("%s %s: %ld calls, %ld failed, %ld errors, %ld wrong%s\n", s->name, class_names[c->plan.of], t.calls,
-           t.failed, t.errors, t.wrong, known ? "" : " (not tried)");
+    printf("%s %s: %ld calls, %ld tried, %ld failed, %ld errors, %ld wrong%s\n", s->name, class_names[c->plan.of],
+           t.calls, t.tried, t.failed, t.errors, t.wrong, known ? "" : " (not tried)");
     fflush(stdout);
     return t.wrong;
 }

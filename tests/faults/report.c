@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report.h"
 
+#include "../support/entries.h"
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -16,24 +17,13 @@ static const char old[] = "what was there before\n";
 
 /* ---- what is left ---- */
 
-static long count_names(const char *folder)
-{
-    long count = 0;
-    DIR *d = opendir(folder);
-    while (d && readdir(d))
-        count++;
-    if (d)
-        closedir(d);
-    return count;
-}
-
 /* A thread that has been joined may be seen for a moment. */
 static long count_tasks(long wanted)
 {
-    long count = count_names("/proc/self/task");
+    long count = count_entries("/proc/self/task");
     for (int i = 0; i < 100 && count > wanted; i++) {
         usleep(1000);
-        count = count_names("/proc/self/task");
+        count = count_entries("/proc/self/task");
     }
     return count;
 }
@@ -165,7 +155,7 @@ void report_fill(report *r, const scenario *s, const shim_plan *plan, const repo
     r->alive = shim_alive(before, NULL, 0) - held;
     if (reference->done && r->alive > reference->alive)
         shim_alive(before, r->leaks, sizeof r->leaks);
-    r->descriptors = count_names("/proc/self/fd");
+    r->descriptors = count_entries("/proc/self/fd");
     r->tasks = count_tasks(reference->done ? reference->tasks : 1);
     r->done = 1;
 }

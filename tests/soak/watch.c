@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "soak.h"
 
-#include <dirent.h>
+#include "../support/entries.h"
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <malloc.h>
@@ -97,17 +97,6 @@ static uint64_t free_of(const driver *d, int ordinal)
 
 /* ---- samples ---- */
 
-static uint64_t count_names(const char *folder)
-{
-    uint64_t count = 0;
-    DIR *dir = opendir(folder);
-    while (dir && readdir(dir))
-        count++;
-    if (dir)
-        closedir(dir);
-    return count;
-}
-
 static uint64_t resident(void)
 {
     unsigned long long all = 0, pages = 0;
@@ -124,8 +113,8 @@ static sample take(const settings *s)
     driver d;
     sample now = { .heap = mallinfo2().uordblks,
                    .resident = resident(),
-                   .descriptors = count_names("/proc/self/fd"),
-                   .threads = count_names("/proc/self/task") };
+                   .descriptors = (uint64_t)count_entries("/proc/self/fd"),
+                   .threads = (uint64_t)count_entries("/proc/self/task") };
     if (s->shared || strcmp(s->backend, "cuda") != 0 || !open_driver(&d))
         return now;
     for (int i = 0; i < s->devices && i < MOST_GPUS; i++)

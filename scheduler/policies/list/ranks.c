@@ -88,7 +88,7 @@ static bool push_up(gy_ranks *r, uint32_t list, bool transfers, gy_rank most, gy
 }
 
 /* From the last task to the first: a task's rank is complete when all its successors have been seen, those of a list at
- * the first task that has it. `seen`: per list, how many of its tasks are left; `most`: the largest of their ranks. */
+ * the first task that has it. `left`: per list, tasks that have not been seen; `most`: the largest of their ranks. */
 static bool go_up(gy_ranks *r, bool transfers, uint32_t *left, gy_rank *most, gy_rank *rank)
 {
     const gy_flow *f = r->p->flow;

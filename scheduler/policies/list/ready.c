@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include <stdlib.h>
-#include <string.h>
 
 bool gy_ready_init(gy_ready *r, const gy_plan *p)
 {
@@ -46,23 +45,6 @@ void gy_ready_placed(gy_ready *r, uint32_t task)
     }
     if (!rising)
         qsort(r->now, r->count, sizeof *r->now, by_number);
-}
-
-uint32_t *gy_successors(const gy_flow *flow, size_t *first)
-{
-    uint32_t *next = gy_calloc(flow->deps + 1, sizeof *next);
-    if (!next)
-        return NULL;
-    memset(first, 0, ((size_t)flow->tasks + 1) * sizeof *first);
-    for (uint32_t t = 0; t < flow->tasks; t++)
-        for (const gy_dep *d = gy_deps_begin(flow, t); d < gy_deps_end(flow, t); d++)
-            first[d->from]++;
-    for (size_t t = 0, sum = 0; t <= flow->tasks; t++)
-        first[t] = sum += first[t];
-    for (uint32_t t = flow->tasks; t-- > 0;) /* from behind, so that each first[] ends where it should */
-        for (const gy_dep *d = gy_deps_begin(flow, t); d < gy_deps_end(flow, t); d++)
-            next[--first[d->from]] = t;
-    return next;
 }
 
 int gy_priority(const gy_plan *p, uint32_t task)

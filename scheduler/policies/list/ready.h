@@ -25,10 +25,6 @@ static inline bool gy_ready_is(const gy_ready *r, uint32_t task)
 /* The task has its place: finds the tasks that are ready now and were not. */
 void gy_ready_placed(gy_ready *r, uint32_t task);
 
-/* The successors of each task: those of t are next[first[t] .. first[t + 1]), rising. NULL: out of memory; yours, with
- * `first`, which has tasks + 1 entries. */
-uint32_t *gy_successors(const gy_flow *flow, size_t *first);
-
 /* The priority that the user gave the node; larger goes earlier, before anything that a policy thinks. */
 int gy_priority(const gy_plan *p, uint32_t task);
 

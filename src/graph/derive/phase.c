@@ -169,6 +169,10 @@ static gantry_status walk_phase(deriver *d, size_t i)
 {
     record *r = &d->record[i];
     size_t buffers = d->graph->buffers.count;
+    if (r->phase.loop != GY_NONE && r->phase.first == 0 && !gy_walk_ends_alike(&d->walk, r->phase.loop) &&
+        !d->walk.failed)
+        return breach(d, i,
+                      "may end its loop after the first iteration, which leaves other rows or names than later ones");
     if (r->phase.starts > 1 && !gy_walk_settle(&d->walk, &r->phase) && !d->walk.failed)
         return breach(d, i, "is started more than once, and its first start differs from the others");
     r->before = keep(d, d->walk.current, buffers, sizeof *r->before);

@@ -117,7 +117,7 @@ static gantry_status add_loop(planner *p, uint32_t loop, int64_t most)
                        .iterations = u,
                        .every = l->until != GY_NONE ? l->every : 0 };
     gantry_status status = GANTRY_OK;
-    if (ends && l->every == 1 && l->count > 1 && !gy_walk_ends_alike(&p->walk, loop))
+    if (!gy_walk_ends_alike(&p->walk, loop))
         return p->walk.failed ? gy_fail_nomem(p->err) : refuse_end(p, loop);
     while (!status && u <= l->count - phase.first) {
         phase.starts = (l->count - phase.first) / u;

@@ -161,6 +161,13 @@ static void begin_iteration(gy_walk *w, const gy_loop *l, bool renames)
     }
 }
 
+/* Both names of a pair mean what `next` meant in the last iteration. */
+static void end_iterations(gy_walk *w, const gy_loop *l)
+{
+    for (size_t i = 0; i < l->carry.count; i++)
+        w->current[l->carry.at[i].prev] = w->current[l->carry.at[i].next];
+}
+
 static void walk_iterations(gy_walk *w, const gy_loop *l, int64_t count)
 {
     count = count < GY_ITERATIONS_SHOWN ? count : GY_ITERATIONS_SHOWN;
@@ -169,8 +176,8 @@ static void walk_iterations(gy_walk *w, const gy_loop *l, int64_t count)
         for (uint32_t n = l->first_node; n < l->last_node; n++)
             walk_node(w, n);
     }
-    for (size_t i = 0; i < l->carry.count && count > 0; i++)
-        w->current[l->carry.at[i].prev] = w->current[l->carry.at[i].next];
+    if (count > 0)
+        end_iterations(w, l);
 }
 
 static void walk_nodes(gy_walk *w, const gy_phase *p)
@@ -320,17 +327,35 @@ static bool adds_alike(const gy_walk *a, const gy_walk *b, const gy_access *acce
     return true;
 }
 
-static bool all_add_alike(const gy_walk *a, const gy_walk *b, uint32_t first_node, uint32_t last_node)
+static bool node_adds_alike(const gy_walk *a, const gy_walk *b, uint32_t node)
 {
     const gantry_graph *g = a->graph;
-    for (uint32_t n = first_node; n < last_node; n++) {
-        for (uint32_t k = 0; k < g->nodes.at[n].accesses; k++) {
-            const gy_access *access = &g->access.at[g->nodes.at[n].access + k];
-            if (gy_access_reduces(access) && !adds_alike(a, b, access))
-                return false;
-        }
+    bool alike = true;
+    for (uint32_t k = 0; k < g->nodes.at[node].accesses; k++) {
+        const gy_access *access = &g->access.at[g->nodes.at[node].access + k];
+        alike = alike && (!gy_access_reduces(access) || adds_alike(a, b, access));
     }
-    return true;
+    return alike;
+}
+
+/* Carries out nodes in both: contributions begin with what is there when their turn comes. */
+static bool nodes_add_alike(gy_walk *a, gy_walk *b, uint32_t first_node, uint32_t last_node)
+{
+    bool alike = true;
+    for (uint32_t n = first_node; n < last_node && alike; n++) {
+        alike = node_adds_alike(a, b, n);
+        walk_node(a, n);
+        walk_node(b, n);
+        alike = alike && !a->failed && !b->failed;
+    }
+    return alike;
+}
+
+static bool iteration_adds_alike(gy_walk *a, gy_walk *b, const gy_loop *l, bool renames)
+{
+    begin_iteration(a, l, renames);
+    begin_iteration(b, l, renames);
+    return !a->failed && !b->failed && nodes_add_alike(a, b, l->first_node, l->last_node);
 }
 
 static bool changes(const gantry_graph *g, const gy_loop *l, uint32_t buffer)
@@ -383,57 +408,14 @@ static void forget(gy_walk *w, const gy_walk *later, gy_carry pair)
     w->current[pair.prev] = w->current[pair.next] = new;
 }
 
-/* True if the access adds to rows that hold something. */
-static bool adds_to_old(const gy_walk *w, const gy_access *a)
-{
-    bool old = false;
-    for (int64_t row = a->first, last; row < a->last && gy_access_reduces(a); row = last) {
-        last = a->last;
-        old = old || is_defined(w, a->buffer, row, &last);
-    }
-    return old;
-}
-
-/* True if it makes no difference that `next` is not yet a fresh value in the first iteration. */
-static bool next_is_fresh(const gy_walk *w, const gy_loop *l, gy_carry pair)
-{
-    const gantry_graph *g = w->graph;
-    bool fresh = true;
-    for (uint32_t n = l->first_node; n < l->last_node && w->current[pair.prev] != w->current[pair.next]; n++) {
-        for (uint32_t k = 0; k < g->nodes.at[n].accesses; k++) {
-            const gy_access *a = &g->access.at[g->nodes.at[n].access + k];
-            fresh = fresh && (a->buffer != pair.next || !adds_to_old(w, a));
-        }
-    }
-    return fresh;
-}
-
-/* Carries out an iteration in both. Contributions to `next` begin with nothing (see next_is_fresh); those to others
- * with what is there when their turn comes. */
-static bool others_add_alike(gy_walk *w, gy_walk *later, const gy_loop *l)
-{
-    bool alike = true;
-    for (size_t i = 0; i < l->carry.count; i++) {
-        uint32_t next = l->carry.at[i].next;
-        w->current[next] = add_value(w, &w->graph->buffers.at[next], false);
-        later->current[next] = add_value(later, &w->graph->buffers.at[next], false);
-    }
-    for (uint32_t n = l->first_node; n < l->last_node && alike && !w->failed && !later->failed; n++) {
-        alike = all_add_alike(w, later, n, n + 1);
-        walk_node(w, n);
-        walk_node(later, n);
-    }
-    return alike && !w->failed && !later->failed;
-}
-
 static bool settles(gy_walk *w, gy_walk *later, const gy_loop *l)
 {
     bool alike = true;
     for (size_t i = 0; i < l->carry.count; i++)
-        alike = alike && is_private(w, l, l->carry.at[i]) && next_is_fresh(w, l, l->carry.at[i]);
+        alike = alike && is_private(w, l, l->carry.at[i]);
     gy_walk here = { 0 };
-    if (alike && (fork_walk(&here, w)))
-        alike = others_add_alike(&here, later, l);
+    if (alike && fork_walk(&here, w))
+        alike = iteration_adds_alike(&here, later, l, false);
     w->failed = w->failed || here.failed || later->failed;
     join_walk(&here);
     return alike;
@@ -466,16 +448,59 @@ bool gy_walk_settle(gy_walk *w, const gy_phase *p)
     return alike && !w->failed;
 }
 
+/* True if what `next` means holds something in the same rows of both. */
+static bool leaves_alike(const gy_walk *a, const gy_walk *b, const gy_loop *l)
+{
+    bool alike = true;
+    for (size_t i = 0; i < l->carry.count; i++) {
+        uint32_t next = l->carry.at[i].next;
+        gy_access all = { .buffer = next, .last = a->graph->buffers.at[next].rows };
+        alike = alike && adds_alike(a, b, &all);
+    }
+    return alike;
+}
+
+/* Carries out a loop in both. If it may end after its first iteration, that must not leave anything else either. */
+static bool loop_adds_alike(gy_walk *a, gy_walk *b, const gy_loop *l)
+{
+    bool alike = true, ends_early = l->until != GY_NONE && l->every == 1;
+    for (int64_t it = 0; it < l->count && it < GY_ITERATIONS_SHOWN && alike; it++) {
+        alike = iteration_adds_alike(a, b, l, it > 0);
+        alike = alike && (it > 0 || !ends_early || leaves_alike(a, b, l));
+    }
+    if (l->count > 0) {
+        end_iterations(a, l);
+        end_iterations(b, l);
+    }
+    return alike;
+}
+
+/* Carries out all that comes after a loop in both. */
+static bool rest_adds_alike(gy_walk *a, gy_walk *b, uint32_t loop)
+{
+    const gantry_graph *g = a->graph;
+    uint32_t node = g->loops.at[loop].last_node;
+    bool alike = true;
+    for (size_t i = loop + 1; i < g->loops.count && alike; i++) {
+        const gy_loop *l = &g->loops.at[i];
+        alike = nodes_add_alike(a, b, node, l->first_node) && loop_adds_alike(a, b, l);
+        node = l->last_node;
+    }
+    return alike && nodes_add_alike(a, b, node, (uint32_t)g->nodes.count);
+}
+
 bool gy_walk_ends_alike(gy_walk *w, uint32_t loop)
 {
     const gy_loop *l = &w->graph->loops.at[loop];
+    if (l->until == GY_NONE || l->every != 1 || l->count < 2)
+        return true;
     gy_walk early = { 0 }, late = { 0 };
     bool failed = false, alike = fork_walk(&early, w) && fork_walk(&late, w);
     if (alike) {
         walk_iterations(&early, l, 1);
         walk_iterations(&late, l, l->count);
-        alike = same_names(&early, &late, l->last_node, &failed) &&
-                all_add_alike(&early, &late, l->last_node, (uint32_t)w->graph->nodes.count);
+        alike = !early.failed && !late.failed && same_names(&early, &late, l->last_node, &failed) &&
+                rest_adds_alike(&early, &late, loop);
     }
     w->failed = w->failed || failed || early.failed || late.failed;
     join_walk(&early);

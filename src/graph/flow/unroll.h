@@ -22,10 +22,9 @@ static inline double gy_loop_tasks(const gy_loop *l)
     return (double)l->count * (double)(l->last_node - l->first_node);
 }
 
-/* True: some loop of the graph cannot be unrolled, so that its flow shows only the first iterations. */
-bool gy_graph_is_folded(const gantry_graph *graph);
-/* True: `until` may end some loop before its last iteration, so that unrolling would do too much. */
-bool gy_graph_may_end_early(const gantry_graph *graph);
+/* True of a sealed graph that no single schedule carries out: its flow shows only the first iterations of a loop, or
+ * `until` may end a loop before its last iteration, so that unrolling would do too much. */
+bool gy_graph_needs_phases(const gantry_graph *graph);
 /* Sets `unrolled` of all loops, when the graph is sealed. */
 void gy_graph_fold(gantry_graph *graph);
 

@@ -147,6 +147,7 @@ static void free_check(gy_check *k)
     gy_free(k->task_op);
     gy_map_free(&k->after.of_node);
     gy_vec_free(&k->after.limit);
+    gy_free(k->after.of_lane);
     gy_contents_free(&k->contents);
     gy_expect_free(&k->expect);
     gy_clocks_free(&k->clocks);
@@ -173,7 +174,7 @@ gantry_status gy_schedule_verify(const gantry_schedule *s, const gantry_graph *g
     gantry_status status = gy_schedule_form(s, err);
     if (!status && s->phases.count)
         return gy_schedule_phases_verify(s, graph, err);
-    if (!status && !graph->phase && (gy_graph_is_folded(graph) || gy_graph_may_end_early(graph))) {
+    if (!status && !graph->phase && gy_graph_needs_phases(graph)) {
         return gy_fail(err, GANTRY_E_SCHEDULE, "",
                        "rule phases: graph \"%s\" has a repeat that is not unrolled, and the schedule has no phases",
                        graph->name);

@@ -70,19 +70,27 @@ typedef struct gy_stamp {
     uint32_t op, start; /* op GY_NONE: no op */
 } gy_stamp;
 
+/* Part of a clock, which is a tree over lanes: those without a count have no nodes, and clocks share what they have in
+ * common, as nodes never change. */
+enum { GY_CLOCK_BITS = 5, GY_CLOCK_FAN = 1 << GY_CLOCK_BITS };
+typedef struct gy_clock_node {
+    uint32_t slot[GY_CLOCK_FAN]; /* counts of lanes in the lowest level, nodes above it; 0: nothing in either */
+    uint32_t owners;             /* clocks and nodes that have it */
+} gy_clock_node;
+
 typedef struct gy_clocks {
     const gantry_schedule *s;
-    size_t lanes;
+    uint32_t height;    /* levels of a clock, less one */
     uint32_t *lane_ops; /* per lane: ops of one start in it */
     uint32_t *rank;     /* per op: its number in its first lane, from 0 */
     size_t *row_first;  /* ops + 1: rows of the sync table by `to` */
     uint32_t *row;
-    uint32_t *lane_clock;  /* lanes x lanes: clock of the last op of each lane */
-    uint32_t *seen;        /* per lane: ops of it so far, this start included */
-    uint32_t *now;         /* the clock of the current op, itself included */
-    uint32_t *kept, *left; /* per start and op: its stored clock (GY_NONE), and how many rows will still ask for it */
-    GY_VEC(uint32_t) store;
-    GY_VEC(uint32_t) unused; /* clocks in `store` that are free for use */
+    uint32_t *lane_clock;       /* per lane: clock of its last op */
+    uint32_t *seen;             /* per lane: ops of it so far, this start included */
+    uint32_t now;               /* the clock of the current op, itself included */
+    uint32_t *kept, *left;      /* per start and op: its clock, and how many rows will still ask for it */
+    GY_VEC(gy_clock_node) node; /* 0: nothing */
+    uint32_t unused;            /* the first node that is free for use; its slot 0 is the next */
 } gy_clocks;
 
 gantry_status gy_clocks_init(gy_clocks *c, const gantry_schedule *s, gantry_error *err);
@@ -91,6 +99,8 @@ void gy_clocks_free(gy_clocks *c);
 bool gy_clocks_step(gy_clocks *c, uint32_t start, uint32_t op);
 /* True if `earlier` ends before the current op begins, or is the current op. */
 bool gy_clocks_before(const gy_clocks *c, gy_stamp earlier);
+/* The ops of the lane that end before the current op begins, itself included. */
+uint32_t gy_clocks_count(const gy_clocks *c, uint32_t lane);
 /* How many ops of the lane of `op` are up to and including it: what the clocks count. */
 uint32_t gy_clocks_tick(const gy_clocks *c, gy_stamp op);
 
@@ -136,6 +146,11 @@ typedef struct gy_bytes {
     bool failed;
 } gy_bytes;
 
+/* Ops of a lane that must have ended (check_after.c). */
+typedef struct gy_lane_limit {
+    uint32_t lane, tick;
+} gy_lane_limit;
+
 typedef struct gy_check {
     const gantry_schedule *s;
     const gantry_graph *graph;
@@ -149,9 +164,10 @@ typedef struct gy_check {
     gy_clocks clocks;
     gy_bytes bytes;
     struct gy_after_limits {
-        gy_map of_node;
-        GY_VEC(uint32_t) limit;
-    } after; /* see check_after.c */
+        gy_map of_node; /* node -> its first limit */
+        GY_VEC(gy_lane_limit) limit;
+        size_t *of_lane; /* per lane: the limit that was added last */
+    } after;             /* see check_after.c */
     gy_stamp now;
 } gy_check;
 

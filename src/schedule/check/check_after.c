@@ -2,7 +2,8 @@
 /*
  * Rule after. Nodes of one loop are joined iteration by iteration, others with all iterations of the other node. For
  * the latter it is enough to ask, per lane, for the last of the other node's ops in it: limits are kept per node, so
- * that two loops of n iterations cost n times the lanes, not n times n.
+ * that two loops of n iterations cost n times the lanes, not n times n; and only for lanes in which the node ran, so
+ * that n nodes do not take memory for all lanes each.
  */
 #include "base/error.h"
 #include "schedule/check/check.h"
@@ -25,39 +26,43 @@ static gantry_status check_one(const gy_check *k, uint32_t op, uint32_t earlier)
     return gy_clocks_before(&k->clocks, who) && earlier != op ? GANTRY_OK : fail(k, op, earlier);
 }
 
-/* Per lane, how many of its ops must have ended when all of `node` has: ticks of start 0. Where they begin in `limit`.
- */
-static gantry_status limits_of(gy_check *k, uint32_t node, size_t *at)
+/* The limit of the lane among those from `first` on; NULL: out of memory. */
+static gy_lane_limit *limit_of(gy_check *k, size_t first, uint32_t lane)
 {
-    uint64_t found;
-    if (gy_map_get(&k->after.of_node, node, &found)) {
-        *at = found;
-        return GANTRY_OK;
-    }
-    size_t first = k->after.limit.count, lanes = k->s->lanes.count;
-    if (!gy_vec_add(&k->after.limit, lanes) || !gy_map_put(&k->after.of_node, node, first))
-        return gy_fail_nomem(k->err);
-    uint32_t *limit = k->after.limit.at + first;
-    for (size_t i = 0; i < lanes; i++)
-        limit[i] = 0;
+    size_t *at = &k->after.of_lane[lane], count = k->after.limit.count;
+    if (*at >= first && *at < count && k->after.limit.at[*at].lane == lane)
+        return &k->after.limit.at[*at];
+    *at = count;
+    return gy_vec_push(&k->after.limit, ((gy_lane_limit){ lane, 0 })) ? &k->after.limit.at[count] : NULL;
+}
+
+/* Per lane in which `node` ran, how many of its ops must have ended when all of the node has: ticks of start 0. A limit
+ * of lane GY_NONE ends them. */
+static bool add_limits(gy_check *k, uint32_t node)
+{
+    size_t first = k->after.limit.count;
+    if (!k->after.of_lane && !(k->after.of_lane = gy_calloc(k->s->lanes.count + 1, sizeof *k->after.of_lane)))
+        return false;
     for (uint32_t it = 0; it < gy_iterations(k, node); it++) {
-        uint32_t op = op_of(k, node, it), lane = k->s->op_lane.at[k->s->ops.at[op].lane];
-        uint32_t tick = gy_clocks_tick(&k->clocks, (gy_stamp){ op, 0 });
-        limit[lane] = tick > limit[lane] ? tick : limit[lane];
+        uint32_t op = op_of(k, node, it), tick = gy_clocks_tick(&k->clocks, (gy_stamp){ op, 0 });
+        gy_lane_limit *limit = limit_of(k, first, k->s->op_lane.at[k->s->ops.at[op].lane]);
+        if (!limit)
+            return false;
+        limit->tick = tick > limit->tick ? tick : limit->tick;
     }
-    *at = first;
-    return GANTRY_OK;
+    return gy_vec_push(&k->after.limit, ((gy_lane_limit){ .lane = GY_NONE })) &&
+           gy_map_put(&k->after.of_node, node, first);
 }
 
 static gantry_status check_all(gy_check *k, uint32_t op, uint32_t node)
 {
-    size_t at;
-    gantry_status status = limits_of(k, node, &at);
+    uint64_t first = k->after.limit.count;
+    gantry_status status = GANTRY_OK;
     bool held = true;
-    for (size_t lane = 0; !status && lane < k->s->lanes.count; lane++) {
-        uint32_t limit = k->after.limit.at[at + lane];
-        held = held && (limit == 0 || k->clocks.now[lane] >= limit + k->now.start * k->clocks.lane_ops[lane]);
-    }
+    if (!gy_map_get(&k->after.of_node, node, &first) && !add_limits(k, node))
+        return gy_fail_nomem(k->err);
+    for (const gy_lane_limit *l = k->after.limit.at + first; l->lane != GY_NONE && held; l++)
+        held = gy_clocks_count(&k->clocks, l->lane) >= l->tick + k->now.start * k->clocks.lane_ops[l->lane];
     for (uint32_t it = 0; !status && !held && it < gy_iterations(k, node); it++)
         status = check_one(k, op, op_of(k, node, it));
     return status;

@@ -3,11 +3,11 @@
  * Happens-before as vector clocks (Fidge 1988, Mattern 1989) over lanes: clock[L] is how many ops of lane L end before
  * the op begins, itself included for its own lanes. An op of several lanes that is in another's past brings all its
  * lanes along, so that asking for its first lane is enough. Clocks are made in position order and kept only for as long
- * as a later row of the sync table needs them.
+ * as a later row of the sync table needs them. They are trees that share what they have in common: as arrays
+ * those of n lanes would be n times n counts.
  */
 #include "base/error.h"
 #include "schedule/check/check.h"
-#include <string.h>
 
 /* Rows that the walk has to follow: not those of lane order, nor those that the in-flight limit implies. */
 static bool counts(const gantry_schedule *s, const gy_sync *row)
@@ -49,20 +49,20 @@ static void sort_rows(gy_clocks *c)
 gantry_status gy_clocks_init(gy_clocks *c, const gantry_schedule *s, gantry_error *err)
 {
     size_t ops = s->ops.count, lanes = s->lanes.count, stamps = ops * s->in_flight;
-    *c = (gy_clocks){ .s = s, .lanes = lanes };
+    *c = (gy_clocks){ .s = s };
+    while (lanes > (uint64_t)GY_CLOCK_FAN << GY_CLOCK_BITS * c->height)
+        c->height++;
     c->lane_ops = gy_calloc(lanes + 1, sizeof *c->lane_ops);
     c->rank = gy_calloc(ops + 1, sizeof *c->rank);
     c->row_first = gy_calloc(ops + 2, sizeof *c->row_first);
     c->row = gy_calloc(s->sync.count + 1, sizeof *c->row);
-    c->lane_clock = lanes && lanes > SIZE_MAX / lanes ? NULL : gy_calloc(lanes * lanes + 1, sizeof *c->lane_clock);
+    c->lane_clock = gy_calloc(lanes + 1, sizeof *c->lane_clock);
     c->seen = gy_calloc(lanes + 1, sizeof *c->seen);
-    c->now = gy_calloc(lanes + 1, sizeof *c->now);
     c->kept = gy_calloc(stamps + 1, sizeof *c->kept);
     c->left = gy_calloc(stamps + 1, sizeof *c->left);
-    if (!c->lane_ops || !c->rank || !c->row_first || !c->row || !c->lane_clock || !c->seen || !c->now || !c->kept ||
-        !c->left)
+    if (!c->lane_ops || !c->rank || !c->row_first || !c->row || !c->lane_clock || !c->seen || !c->kept || !c->left ||
+        !gy_vec_push(&c->node, (gy_clock_node){ 0 }))
         return gy_fail_nomem(err);
-    memset(c->kept, 0xff, (stamps + 1) * sizeof *c->kept);
     count_lanes(c);
     sort_rows(c);
     return GANTRY_OK;
@@ -76,31 +76,108 @@ void gy_clocks_free(gy_clocks *c)
     gy_free(c->row);
     gy_free(c->lane_clock);
     gy_free(c->seen);
-    gy_free(c->now);
     gy_free(c->kept);
     gy_free(c->left);
-    gy_vec_free(&c->store);
-    gy_vec_free(&c->unused);
+    gy_vec_free(&c->node);
 }
 
-static void join(gy_clocks *c, const uint32_t *other)
+/* ---- trees; all of them are freed at once, so that nothing is given back where memory runs out ---- */
+
+static uint32_t share(gy_clocks *c, uint32_t node)
 {
-    for (size_t i = 0; i < c->lanes; i++)
-        c->now[i] = other[i] > c->now[i] ? other[i] : c->now[i];
+    c->node.at[node].owners++;
+    return node;
 }
 
-static bool keep(gy_clocks *c, size_t stamp)
+static void drop(gy_clocks *c, uint32_t node, uint32_t level)
 {
-    uint32_t slot;
-    if (c->unused.count > 0) {
-        slot = c->unused.at[--c->unused.count];
+    gy_clock_node *n = &c->node.at[node];
+    if (!node || --n->owners)
+        return;
+    for (int i = 0; i < GY_CLOCK_FAN && level; i++)
+        drop(c, n->slot[i], level - 1);
+    n->slot[0] = c->unused;
+    c->unused = node;
+}
+
+static bool add(gy_clocks *c, const gy_clock_node *made, uint32_t *out)
+{
+    *out = c->unused;
+    if (*out) {
+        c->unused = c->node.at[*out].slot[0];
     } else {
-        slot = (uint32_t)(c->store.count / (c->lanes ? c->lanes : 1));
-        if (!gy_vec_add(&c->store, c->lanes))
+        *out = (uint32_t)c->node.count;
+        if (!gy_vec_add(&c->node, 1))
             return false;
     }
-    memcpy(c->store.at + slot * c->lanes, c->now, c->lanes * sizeof *c->now);
-    c->kept[stamp] = slot;
+    c->node.at[*out] = *made;
+    c->node.at[*out].owners = 1;
+    return true;
+}
+
+/* At every lane the larger count of both: one of the two, where that has them all. */
+static bool join(gy_clocks *c, uint32_t a, uint32_t b, uint32_t level, uint32_t *out)
+{
+    bool is_a = !b || a == b, is_b = !a, fine = true;
+    gy_clock_node made;
+    if (!is_a && !is_b) {
+        is_a = is_b = true;
+        for (int i = 0; i < GY_CLOCK_FAN && fine; i++) {
+            uint32_t x = c->node.at[a].slot[i], y = c->node.at[b].slot[i], *most = &made.slot[i];
+            *most = x > y ? x : y;
+            fine = !level || join(c, x, y, level - 1, most);
+            is_a = is_a && *most == x;
+            is_b = is_b && *most == y;
+        }
+        if (!fine || (!is_a && !is_b))
+            return fine && add(c, &made, out);
+        for (int i = 0; i < GY_CLOCK_FAN && level; i++)
+            drop(c, made.slot[i], level - 1);
+    }
+    *out = share(c, is_a ? a : b);
+    return true;
+}
+
+/* The same clock with another count of the lane. */
+static bool set(gy_clocks *c, uint32_t clock, uint32_t lane, uint32_t count, uint32_t level, uint32_t *out)
+{
+    gy_clock_node made = c->node.at[clock];
+    uint32_t *slot = &made.slot[lane >> GY_CLOCK_BITS * level & (GY_CLOCK_FAN - 1)], old = *slot;
+    if (!level) {
+        *slot = count;
+        return add(c, &made, out);
+    }
+    for (int i = 0; i < GY_CLOCK_FAN; i++)
+        share(c, made.slot[i]);
+    if (!set(c, old, lane, count, level - 1, slot))
+        return false;
+    drop(c, old, level - 1);
+    return add(c, &made, out);
+}
+
+/* ---- clocks ---- */
+
+static void replace(gy_clocks *c, uint32_t *clock, uint32_t other)
+{
+    drop(c, *clock, c->height);
+    *clock = other;
+}
+
+static bool take(gy_clocks *c, uint32_t clock)
+{
+    uint32_t both;
+    if (!join(c, c->now, clock, c->height, &both))
+        return false;
+    replace(c, &c->now, both);
+    return true;
+}
+
+static bool count_op(gy_clocks *c, uint32_t lane)
+{
+    uint32_t next;
+    if (!set(c, c->now, lane, ++c->seen[lane], c->height, &next))
+        return false;
+    replace(c, &c->now, next);
     return true;
 }
 
@@ -112,9 +189,10 @@ static bool take_rows(gy_clocks *c, uint32_t start, uint32_t op)
         if (row->distance > start)
             continue;
         size_t stamp = (size_t)(start - row->distance) * c->s->ops.count + row->from;
-        join(c, c->store.at + c->kept[stamp] * c->lanes);
-        if (--c->left[stamp] == 0 && !gy_vec_push(&c->unused, c->kept[stamp]))
+        if (!take(c, c->kept[stamp]))
             return false;
+        if (--c->left[stamp] == 0)
+            replace(c, &c->kept[stamp], 0);
     }
     return true;
 }
@@ -123,17 +201,27 @@ bool gy_clocks_step(gy_clocks *c, uint32_t start, uint32_t op)
 {
     const gy_op *o = &c->s->ops.at[op];
     const uint32_t *lane = &c->s->op_lane.at[o->lane];
-    memset(c->now, 0, c->lanes * sizeof *c->now);
-    for (uint32_t k = 0; k < o->lanes; k++)
-        join(c, c->lane_clock + lane[k] * c->lanes);
-    if (!take_rows(c, start, op))
-        return false;
-    for (uint32_t k = 0; k < o->lanes; k++)
-        c->now[lane[k]] = ++c->seen[lane[k]];
-    for (uint32_t k = 0; k < o->lanes; k++)
-        memcpy(c->lane_clock + lane[k] * c->lanes, c->now, c->lanes * sizeof *c->now);
     size_t stamp = (size_t)start * c->s->ops.count + op;
-    return c->left[stamp] == 0 || keep(c, stamp);
+    bool fine = true;
+    replace(c, &c->now, 0);
+    for (uint32_t k = 0; k < o->lanes && fine; k++)
+        fine = take(c, c->lane_clock[lane[k]]);
+    fine = fine && take_rows(c, start, op);
+    for (uint32_t k = 0; k < o->lanes && fine; k++)
+        fine = count_op(c, lane[k]);
+    for (uint32_t k = 0; k < o->lanes && fine; k++)
+        replace(c, &c->lane_clock[lane[k]], share(c, c->now));
+    if (fine && c->left[stamp])
+        c->kept[stamp] = share(c, c->now);
+    return fine;
+}
+
+uint32_t gy_clocks_count(const gy_clocks *c, uint32_t lane)
+{
+    uint32_t node = c->now;
+    for (uint32_t level = c->height; level > 0; level--)
+        node = c->node.at[node].slot[lane >> GY_CLOCK_BITS * level & (GY_CLOCK_FAN - 1)];
+    return c->node.at[node].slot[lane & (GY_CLOCK_FAN - 1)];
 }
 
 uint32_t gy_clocks_tick(const gy_clocks *c, gy_stamp who)
@@ -145,5 +233,5 @@ uint32_t gy_clocks_tick(const gy_clocks *c, gy_stamp who)
 bool gy_clocks_before(const gy_clocks *c, gy_stamp earlier)
 {
     uint32_t lane = c->s->op_lane.at[c->s->ops.at[earlier.op].lane];
-    return c->now[lane] >= gy_clocks_tick(c, earlier);
+    return gy_clocks_count(c, lane) >= gy_clocks_tick(c, earlier);
 }

@@ -96,13 +96,12 @@ template <typename T> struct Attention {
         }
     }
 
-    std::vector<std::pair<int, cudaStream_t>> streams(int lanes) const
+    Streams streams(int lanes) const
     {
-        std::vector<std::pair<int, cudaStream_t>> all;
-        for (size_t g = 0; g < gpu.size(); g++)
-            for (int lane = 0; lane < lanes; lane++)
-                all.push_back({ (int)g, gpu[g].lane[(size_t)lane] });
-        return all;
+        return streams_of((int)gpu.size(), [&](int g) {
+            auto first = gpu[(size_t)g].lane.begin();
+            return std::vector<cudaStream_t>(first, first + lanes);
+        });
     }
 
     void clear()

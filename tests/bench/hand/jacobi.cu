@@ -126,14 +126,9 @@ template <typename T> struct Jacobi {
         CUDA(cudaEventRecord(whole[g], stream[g]));
     }
 
-    std::vector<std::pair<int, cudaStream_t>> streams() const
+    Streams streams() const
     {
-        std::vector<std::pair<int, cudaStream_t>> all;
-        for (int g = 0; g < gpus; g++) {
-            all.push_back({ g, stream[g] });
-            all.push_back({ g, edge[g] });
-        }
-        return all;
+        return streams_of(gpus, [&](int g) { return std::vector<cudaStream_t>{ stream[g], edge[g] }; });
     }
 
     std::vector<T> result() const

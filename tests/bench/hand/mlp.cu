@@ -210,12 +210,9 @@ struct Mlp {
             fetch();
     }
 
-    std::vector<std::pair<int, cudaStream_t>> streams() const
+    Streams streams() const
     {
-        std::vector<std::pair<int, cudaStream_t>> all;
-        for (int g = 0; g < gpus; g++)
-            all.push_back({ g, gpu[(size_t)g].stream });
-        return all;
+        return streams_of(gpus, [&](int g) { return std::vector<cudaStream_t>{ gpu[(size_t)g].stream }; });
     }
 };
 

@@ -7,7 +7,6 @@ enum { BLOCK = 512 };
 
 template <typename T> __global__ void partial_sums(const T *__restrict__ x, size_t n, double *partial)
 {
-    __shared__ double warp[BLOCK / 32];
     enum { TOGETHER = 16 / sizeof(T) };
     struct alignas(16) Pack {
         T v[TOGETHER];
@@ -22,35 +21,20 @@ template <typename T> __global__ void partial_sums(const T *__restrict__ x, size
     }
     for (size_t i = n / TOGETHER * TOGETHER + at; i < n; i += stride)
         sum += (double)x[i];
-    for (int o = 16; o; o >>= 1)
-        sum += __shfl_down_sync(~0u, sum, o);
-    if (threadIdx.x % 32 == 0)
-        warp[threadIdx.x / 32] = sum;
-    __syncthreads();
-    if (threadIdx.x != 0)
-        return;
-    for (int w = 1; w < BLOCK / 32; w++)
-        sum += warp[w];
-    partial[blockIdx.x] = sum;
+    sum = block_sum<BLOCK>(sum);
+    if (threadIdx.x == 0)
+        partial[blockIdx.x] = sum;
 }
 
 // By one block.
 __global__ void last_sum(const double *partial, int count, double *sum)
 {
-    __shared__ double warp[BLOCK / 32];
     double all = 0;
     for (int i = threadIdx.x; i < count; i += blockDim.x)
         all += partial[i];
-    for (int o = 16; o; o >>= 1)
-        all += __shfl_down_sync(~0u, all, o);
-    if (threadIdx.x % 32 == 0)
-        warp[threadIdx.x / 32] = all;
-    __syncthreads();
-    if (threadIdx.x != 0)
-        return;
-    for (int w = 1; w < BLOCK / 32; w++)
-        all += warp[w];
-    *sum = all;
+    all = block_sum<BLOCK>(all);
+    if (threadIdx.x == 0)
+        *sum = all;
 }
 
 __global__ void add_other(double *sum, const double *other)
@@ -109,12 +93,9 @@ template <typename T> struct Reduce {
         CUDA(cudaGetLastError());
     }
 
-    std::vector<std::pair<int, cudaStream_t>> streams() const
+    Streams streams() const
     {
-        std::vector<std::pair<int, cudaStream_t>> all;
-        for (int g = 0; g < gpus; g++)
-            all.push_back({ g, stream[g] });
-        return all;
+        return streams_of(gpus, [&](int g) { return std::vector<cudaStream_t>{ stream[g] }; });
     }
 };
 

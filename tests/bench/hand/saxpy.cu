@@ -10,21 +10,6 @@ template <typename T> struct alignas(16) Pack {
     T v[16 / sizeof(T)];
 };
 
-__device__ static void add_up(double sum, double *total)
-{
-    __shared__ double warp[BLOCK / 32];
-    for (int o = 16; o; o >>= 1)
-        sum += __shfl_down_sync(~0u, sum, o);
-    if (threadIdx.x % 32 == 0)
-        warp[threadIdx.x / 32] = sum;
-    __syncthreads();
-    if (threadIdx.x != 0)
-        return;
-    for (int w = 1; w < BLOCK / 32; w++)
-        sum += warp[w];
-    atomicAdd(total, sum);
-}
-
 template <typename T, bool UPDATE, bool SUM>
 __global__ void pass(T a, const Pack<T> *__restrict__ x, Pack<T> *__restrict__ y, size_t packs, double *total)
 {
@@ -45,8 +30,11 @@ __global__ void pass(T a, const Pack<T> *__restrict__ x, Pack<T> *__restrict__ y
             sum += (double)part;
         }
     }
-    if (SUM)
-        add_up(sum, total);
+    if (SUM) {
+        sum = block_sum<BLOCK>(sum);
+        if (threadIdx.x == 0)
+            atomicAdd(total, sum);
+    }
 }
 
 template <typename T> __global__ void fill(T *x, size_t n, size_t first, int period, T scale, T plus)

@@ -101,15 +101,16 @@ template <typename T> class Tiles
         }
     }
 
-    std::vector<std::pair<int, cudaStream_t>> streams() const
+    Streams streams() const
     {
-        std::vector<std::pair<int, cudaStream_t>> all;
-        for (int g = 0; g < gpus; g++) {
-            for (int lane = 0; lane <= lanes; lane++)
-                all.push_back({ g, gpu_[g].lane[lane] });
-            all.push_back({ g, gpu_[g].out });
-        }
-        return all;
+        return streams_of(
+            gpus,
+            [&](int g) {
+                auto first = gpu_[g].lane.begin();
+                std::vector<cudaStream_t> all(first, first + lanes + 1);
+                all.push_back(gpu_[g].out);
+                return all;
+            });
     }
 
     // Elements of row i from column 0 on, or of column j from row 0 on, before the place `end`.

@@ -236,10 +236,22 @@ template <typename T> T *new_host_array(size_t n)
     return array;
 }
 
+// Streams with the GPUs that they are on.
+using Streams = std::vector<std::pair<int, cudaStream_t>>;
+
+// Those that `of` names for each GPU, in turn.
+inline Streams streams_of(int gpus, const std::function<std::vector<cudaStream_t>(int)> &of)
+{
+    Streams all;
+    for (int g = 0; g < gpus; g++)
+        for (cudaStream_t stream : of(g))
+            all.push_back({ g, stream });
+    return all;
+}
+
 // Work that `queue` gives to streams of several GPUs, as one CUDA graph: every stream forks from the first and joins
 // it.
-inline cudaGraphExec_t captured(const std::vector<std::pair<int, cudaStream_t>> &streams,
-                                const std::function<void()> &queue)
+inline cudaGraphExec_t captured(const Streams &streams, const std::function<void()> &queue)
 {
     cudaGraph_t graph;
     cudaGraphExec_t ready;
@@ -275,6 +287,20 @@ inline void launch(cudaGraphExec_t graph, const std::pair<int, cudaStream_t> &fi
     CUDA(cudaSetDevice(first.first));
     CUDA(cudaGraphLaunch(graph, first.second));
     wait_for_all(gpus);
+}
+
+// The sum over all threads of a block, in the first of them: of each warp, then of warps in turn.
+template <int THREADS> static __device__ inline double block_sum(double sum)
+{
+    __shared__ double warp[THREADS / 32];
+    for (int o = 16; o; o >>= 1)
+        sum += __shfl_down_sync(~0u, sum, o);
+    if (threadIdx.x % 32 == 0)
+        warp[threadIdx.x / 32] = sum;
+    __syncthreads();
+    for (int w = 1; w < THREADS / 32 && threadIdx.x == 0; w++)
+        sum += warp[w];
+    return sum;
 }
 
 // Uniform in [0, 1): the same number for the same place on the CPU and on GPUs.

@@ -91,6 +91,30 @@ START_TEST(code_is_missing)
 }
 END_TEST
 
+/* The driver's words are told. */
+START_TEST(a_launch_is_refused)
+{
+    gantry_graph *g = NULL;
+    gantry_error err = { 0 };
+    uint64_t ticket;
+    fakeCudaDevices(1, "all", 0);
+    MUST(gantry_graph_parse(&g, text, strlen(text), "text", NULL, NULL, MUST_ERR));
+    gantry_machine *m = gpu_machine(1, false);
+    gantry_schedule *s = make_schedule(g, m, "stream", NULL);
+    gantry_run *run = open_run(s, "cuda");
+    fakeCudaFail("cuLaunchKernel:1:1");
+    gantry_status status = gantry_run_start(run, &ticket, &err);
+    ck_assert_int_eq(status ? status : gantry_run_wait(run, ticket, &err), GANTRY_E_KERNEL);
+    ck_assert_msg(strstr(err.text, "failed on device \"gpu0\": launching it: CUDA_ERROR_INVALID_VALUE (1): "), "%s",
+                  err.text);
+    fakeCudaFail(NULL);
+    gantry_run_free(run);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* Images are loaded for reduce_sum on three GPUs, copy on two, then for combining on all three. */
 START_TEST(combining_fails)
 {
@@ -102,7 +126,8 @@ START_TEST(combining_fails)
         { "cuModuleLoadData:6:209,cuModuleLoadData:7:209,cuModuleLoadData:8:209", NULL, 8 }, /* the host does */
         { "cuModuleLoadData:6:2", "what combines contributions could not be opened on device \"gpu0\": loading", 0 },
         { "cuModuleLoadData:8:2", "what combines contributions could not be opened on device \"gpu2\": loading", 0 },
-        { "cuLaunchKernel:10:1", "refused to combine or move its share on device \"gpu0\"", 0 },
+        { "cuLaunchKernel:10:1",
+          "refused to combine or move its share on device \"gpu0\": launching it: CUDA_ERROR_INVALID_VALUE (1): ", 0 },
         { NULL, NULL, 10 },
     };
     char alive[160];
@@ -147,6 +172,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_add_loop_test(tests, launchers, 0, 6);
     tcase_add_test(tests, code_is_missing);
+    tcase_add_test(tests, a_launch_is_refused);
     tcase_add_test(tests, combining_fails);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -421,6 +421,55 @@ START_TEST(code_that_the_driver_refuses)
 }
 END_TEST
 
+static void expect_failed(gantry_run *run, const char *within)
+{
+    gantry_error err = { 0 };
+    uint64_t ticket;
+    gantry_status status = gantry_run_start(run, &ticket, &err);
+    status = status ? status : gantry_run_wait(run, ticket, &err);
+    fakeCudaFail(NULL);
+    ck_assert_int_eq(status, GANTRY_E_KERNEL);
+    ck_assert_msg(strstr(err.text, within) != NULL, "%s\ndoes not contain\n%s", err.text, within);
+    ck_assert(!strchr(err.text, '\n') && strncmp(err.where, "/nodes/", 7) == 0);
+}
+
+/* The driver's words are told, and what it was asked for. */
+START_TEST(a_launch_that_the_driver_refuses)
+{
+    gantry_run *run = NULL;
+    make_files();
+    made m = make(graph_of((words){ .cuda = "mix.ptx" }), 1, "stream");
+    MUST(try_run(&run, &m, "cuda", MUST_ERR));
+    fakeCudaFail("cuLaunchKernel:2:701");
+    expect_failed(run, "node \"mix[1]\" failed on device \"gpu0\": launching a grid of 3 x 1 x 1 blocks of 128 x 1 x 1 "
+                       "threads with 0 bytes of shared memory: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES (701): ");
+    gantry_run_free(run);
+    unmake(&m);
+    folder_remove();
+}
+END_TEST
+
+/* Extents are calculated for each start, and scalars may have changed. */
+START_TEST(a_scalar_that_spoils_the_grid)
+{
+    static const char nodes[] = "{\"id\":\"m\",\"kernel\":\"mix\",\"args\":{\"weight\":1,\"x\":\"x[0]\",\"y\":"
+                                "\"y[0]\",\"bias\":{\"dynamic\":2}}}";
+    gantry_run *run = NULL;
+    make_files();
+    made m = make(graph_of((words){ .cuda = "mix.ptx",
+                                    .nodes = nodes,
+                                    .launch = ",\"launch\":{\"grid\":[\"200 - bias\"],\"block\":[128]}" }),
+                  1, "stream");
+    MUST(try_run(&run, &m, "cuda", MUST_ERR));
+    MUST(gantry_run_set_scalar(run, gantry_graph_find_node(m.g, "m"), "bias", 203, MUST_ERR));
+    expect_failed(run, "node \"m\" failed on device \"gpu0\": grid[0] of kernel \"mix\" is -3; 0 to 2147483647 are "
+                       "allowed");
+    gantry_run_free(run);
+    unmake(&m);
+    folder_remove();
+}
+END_TEST
+
 /* Every call of the driver that opening a kernel makes, failing in turn: an error, and nothing is left behind. */
 START_TEST(calls_that_fail)
 {
@@ -698,6 +747,8 @@ int main(void)
     tcase_add_test(tests, scratch_and_types);
     tcase_add_test(tests, empty_parts);
     tcase_add_test(tests, code_that_the_driver_refuses);
+    tcase_add_test(tests, a_launch_that_the_driver_refuses);
+    tcase_add_test(tests, a_scalar_that_spoils_the_grid);
     tcase_add_test(tests, calls_that_fail);
     tcase_add_test(tests, launches_that_cannot_be);
     tcase_add_test(tests, arguments_that_cannot_be);

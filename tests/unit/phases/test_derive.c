@@ -101,6 +101,37 @@ START_TEST(first_iterations_that_differ_are_apart)
 }
 END_TEST
 
+/* 10 times {rows [from, 4) of next = 2 prev; next[0] += c[0]}, where next has a value of its own before the loop. */
+static gantry_graph *make_adding(int64_t from)
+{
+    gantry_graph *g = gantry_graph_new("adding");
+    gantry_buffer c = vector(g, "c", 1), prev = vector(g, "prev", 4), next = vector(g, "next", 4);
+    gantry_buffer_init_value(g, c, 1);
+    gantry_buffer_init_value(g, prev, 1);
+    gantry_buffer_init_value(g, next, 5);
+    gantry_buffer_output(g, prev);
+    gantry_graph_repeat(g, 10);
+    gantry_graph_carry(g, prev, next);
+    scale(g, "step", gantry_rows(prev, from, 4), gantry_rows(next, from, 4), &two);
+    add_to(g, "add", gantry_all(c), gantry_rows(next, 0, 1));
+    gantry_graph_repeat_end(g);
+    gantry_error err = { 0 };
+    ck_assert_msg(!gantry_graph_check(g, &err), "%s", err.text);
+    return g;
+}
+
+/* The first iteration adds to a row that it has written as all others do, or to what was there before the loop. */
+START_TEST(what_next_was_matters_where_it_is_added_to)
+{
+    gantry_graph *g = make_adding(0);
+    expect_plan(g, 2, "0-2 from 0: 1 x 10");
+    gantry_graph_free(g);
+    g = make_adding(1);
+    expect_plan(g, 2, "0-2 from 0: 1 x 1, 0-2 from 1: 1 x 9");
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* 4 nodes an iteration. `until` is looked at between starts, so a start has a divisor of `every`. */
 START_TEST(until_decides_the_body)
 {
@@ -196,7 +227,7 @@ START_TEST(size_does_not_grow_with_iterations)
 {
     example e = make(true, INT64_C(1) << 50, 0);
     gantry_graph *p[4];
-    ck_assert(gy_graph_is_folded(e.g));
+    ck_assert(gy_graph_needs_phases(e.g));
     ck_assert_uint_eq(e.g->flow->tasks, 2 + 3 * GY_ITERATIONS_SHOWN);
     derive(e.g, 512 * 3, p, 4 - 1); /* 2^50 is a multiple of 256, the most below 1024 / 3 */
     ck_assert_int_eq(p[1]->phase->phase.iterations, 256);
@@ -309,6 +340,76 @@ START_TEST(lists_may_not_pass_by_until)
 }
 END_TEST
 
+/* ---- loops that may end after their first iteration ---- */
+
+enum { ADDED_LATER, WRITTEN_FIRST, BOTH_MAY_END };
+
+/*
+ * 10 times, or until the flag: rows [1, 4) of b = 2 a, carried. Row 0 of b holds something before, so that a has it
+ * after one iteration and not after two. Then p goes on as b, and row 0 of p is added to in the second iteration; or
+ * row 0 of a is written and then added to; or the second loop may end, too, and row 0 of p is added to behind it.
+ */
+static gantry_graph *make_early(int how)
+{
+    gantry_graph *g = gantry_graph_new("early");
+    gantry_buffer a = vector(g, "a", 4), b = vector(g, "b", 4), p = vector(g, "p", 4), one = vector(g, "one", 1);
+    gantry_buffer flag = vector(g, "flag", 1), given[] = { a, b, p, one };
+    for (int i = 0; i < 4; i++)
+        gantry_buffer_init_value(g, given[i], 1);
+    gantry_graph_repeat(g, 10);
+    gantry_graph_carry(g, a, b);
+    gantry_graph_until(g, flag, 1);
+    flag_at(g, "test", gantry_all(flag), &never);
+    scale(g, "step", gantry_rows(a, 1, 4), gantry_rows(b, 1, 4), &two);
+    gantry_graph_repeat_end(g);
+    if (how != WRITTEN_FIRST) {
+        gantry_graph_repeat(g, 5);
+        gantry_graph_carry(g, p, b);
+        if (how == BOTH_MAY_END) {
+            gantry_graph_until(g, flag, 1);
+            flag_at(g, "again", gantry_all(flag), &never);
+        }
+        scale(g, "more", gantry_rows(p, 1, 4), gantry_rows(b, 1, 4), &two);
+        if (how == ADDED_LATER)
+            add_to(g, "add", gantry_all(one), gantry_rows(p, 0, 1));
+        gantry_graph_repeat_end(g);
+    } else {
+        gantry_graph_fill(g, "zero", gantry_rows(a, 0, 1), 0);
+    }
+    if (how != ADDED_LATER)
+        add_to(g, "add", gantry_all(one), gantry_rows(how == BOTH_MAY_END ? p : a, 0, 1));
+    gantry_error err = { 0 };
+    ck_assert_msg(!gantry_graph_check(g, &err), "%s", err.text);
+    return g;
+}
+
+START_TEST(an_early_end_leaves_what_later_ones_do)
+{
+    for (int how = ADDED_LATER; how <= BOTH_MAY_END; how++) {
+        gantry_graph *g = make_early(how);
+        gy_phases list = { 0 };
+        gantry_error err = { 0 };
+        ck_assert_int_eq(gy_phases_plan(&list, g, 2, &err), how == WRITTEN_FIRST ? GANTRY_OK : GANTRY_E_UNSUPPORTED);
+        ck_assert_msg(how == WRITTEN_FIRST || strstr(err.text, "may end after its first iteration"), "%s", err.text);
+        gy_vec_free(&list);
+        gantry_graph_free(g);
+    }
+}
+END_TEST
+
+START_TEST(lists_may_not_end_early)
+{
+    gantry_graph *g = make_early(ADDED_LATER);
+    gy_phase first = { .first_node = 0, .last_node = 2, .iterations = 1, .starts = 10, .every = 1 };
+    gy_phase rest = { .first_node = 2, .last_node = 4, .loop = GY_NONE, .iterations = 1, .starts = 1 };
+    gy_phases list = { 0 };
+    ck_assert(gy_vec_push(&list, first) && gy_vec_push(&list, rest));
+    expect_breach(g, &list, "phase 0 may end its loop after the first iteration");
+    gy_vec_free(&list);
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* ---- what phases cannot do ---- */
 
 static gantry_graph *joined(int how)
@@ -360,12 +461,15 @@ int main(void)
     TCase *c = tcase_create("derive");
     tcase_add_test(c, loops_are_cut_by_size);
     tcase_add_test(c, first_iterations_that_differ_are_apart);
+    tcase_add_test(c, what_next_was_matters_where_it_is_added_to);
     tcase_add_test(c, until_decides_the_body);
     tcase_add_test(c, classes_are_those_of_the_phase);
     tcase_add_test(c, size_does_not_grow_with_iterations);
     tcase_add_test(c, only_written_rows_hold_something);
     tcase_add_test(c, wrong_lists_are_refused);
     tcase_add_test(c, lists_may_not_pass_by_until);
+    tcase_add_test(c, an_early_end_leaves_what_later_ones_do);
+    tcase_add_test(c, lists_may_not_end_early);
     tcase_add_test(c, what_joins_phases_is_refused);
     suite_add_tcase(s, c);
     return run_suite(s);

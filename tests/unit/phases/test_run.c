@@ -274,6 +274,76 @@ START_TEST(what_holds_nothing_is_left_so)
 }
 END_TEST
 
+/* {rows [from, 2) of v = 2 u; v[0] += 1}, 10 times, where v holds 5 at first: 2 u + 1 where row 0 is written first,
+ * else 5 + 1 once and then 1. */
+START_TEST(what_next_was_is_added_to_once)
+{
+    for (int i = 0; i < 4; i++) {
+        int from = i % 2, devices = 1 + i / 2;
+        gantry_graph *g = gantry_graph_new("adding");
+        gantry_buffer u = vector(g, "u", 2), v = vector(g, "v", 2), one = vector(g, "one", 1), w = vector(g, "w", 1);
+        gantry_buffer_init_value(g, u, 1);
+        gantry_buffer_init_value(g, v, 5);
+        gantry_buffer_init_value(g, one, 1);
+        gantry_buffer_init_value(g, w, 0);
+        gantry_buffer_output(g, u);
+        gantry_buffer_output(g, w);
+        gantry_graph_repeat(g, 10);
+        gantry_graph_carry(g, u, v);
+        scale(g, "step", gantry_rows(u, from, 2), gantry_rows(v, from, 2), &two);
+        add_to(g, "add", gantry_all(one), gantry_rows(v, 0, 1));
+        add_to(g, "sum", gantry_rows(v, 0, 1), gantry_all(w));
+        gantry_graph_repeat_end(g);
+        gantry_schedule *s = plan(g, devices, 3);
+        ck_assert_uint_eq(gantry_schedule_phase_count(s), from ? 2 : 1);
+        gantry_run *run = open_run(s, "host", false);
+        for (int again = 0; again < 2; again++) {
+            start(run);
+            ck_assert_double_eq(result(run, u)[0], from ? 1 : 2047);
+            ck_assert_double_eq(result(run, u)[1], 1024);
+            ck_assert_double_eq(result(run, w)[0], from ? 6 + 9 : 4082); /* 3 + 7 + ... + 2047 */
+        }
+        gantry_run_free(run);
+        gantry_schedule_free(s);
+        gantry_graph_free(g);
+    }
+}
+END_TEST
+
+/* Row 0 of a holds something if the loop ends after its first iteration, else nothing: it is written before it is added
+ * to. */
+START_TEST(a_loop_may_end_early)
+{
+    for (int64_t at = 1; at < 4; at++) {
+        gantry_graph *g = gantry_graph_new("early");
+        gantry_buffer a = vector(g, "a", 2), b = vector(g, "b", 2), one = vector(g, "one", 1), y = vector(g, "y", 2);
+        gantry_buffer flag = vector(g, "flag", 1);
+        gantry_buffer_init_value(g, a, 1);
+        gantry_buffer_init_value(g, b, 5);
+        gantry_buffer_init_value(g, one, 1);
+        gantry_buffer_output(g, y);
+        gantry_graph_repeat(g, 10);
+        gantry_graph_carry(g, a, b);
+        gantry_graph_until(g, flag, 1);
+        flag_at(g, "test", gantry_all(flag), &at);
+        scale(g, "step", gantry_rows(a, 1, 2), gantry_rows(b, 1, 2), &two);
+        gantry_graph_repeat_end(g);
+        gantry_graph_fill(g, "zero", gantry_rows(a, 0, 1), 0);
+        add_to(g, "add", gantry_all(one), gantry_rows(a, 0, 1));
+        scale(g, "out", gantry_all(a), gantry_all(y), &two);
+        gantry_schedule *s = plan(g, 2, 0);
+        gantry_run *run = open_run(s, "host", false);
+        start(run);
+        ck_assert_uint_eq(iterations(run), (uint64_t)at);
+        ck_assert_double_eq(result(run, y)[0], 2);
+        ck_assert_double_eq(result(run, y)[1], ldexp(2, (int)at));
+        gantry_run_free(run);
+        gantry_schedule_free(s);
+        gantry_graph_free(g);
+    }
+}
+END_TEST
+
 /* Numbers of one loop: i64 in, i64 out, with `a` and what x holds. */
 static const char digits[] =
     "{\"gantry\": 1, \"params\": {\"n\": 9007199254740993}, \"kernels\": {}, \"buffers\": {"
@@ -484,6 +554,8 @@ int main(void)
     tcase_add_test(c, iterations_know_their_numbers);
     tcase_add_test(c, scalars_change_between_starts_and_iterations);
     tcase_add_test(c, what_holds_nothing_is_left_so);
+    tcase_add_test(c, what_next_was_is_added_to_once);
+    tcase_add_test(c, a_loop_may_end_early);
     tcase_add_test(c, a_part_has_the_same_rows_in_all_phases);
     tcase_add_test(c, integers_keep_every_digit);
     tcase_add_test(c, a_fraction_for_integers_ends_the_start_that_would_use_it);

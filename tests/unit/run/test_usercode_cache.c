@@ -3,6 +3,7 @@
  * compiler is a script that notes how often it made an object. */
 #include "code.h"
 #include "run/usercode.h"
+#include "support/entries.h"
 #include "support/faults.h"
 #include <dirent.h>
 #include <errno.h>
@@ -659,17 +660,6 @@ START_TEST(programs_that_take_every_child_are_told)
 }
 END_TEST
 
-static int descriptors(void)
-{
-    int count = 0;
-    DIR *dir = opendir("/proc/self/fd");
-    ck_assert_ptr_nonnull(dir);
-    while (readdir(dir))
-        count++;
-    closedir(dir);
-    return count;
-}
-
 /* Every allocation fails once, with and without a kept object: out of memory or, where the cache cannot be read, as
  * ever; nothing stays open. */
 START_TEST(out_of_memory)
@@ -686,13 +676,14 @@ START_TEST(out_of_memory)
             if (!kept && cached())
                 unlink(entry());
             snprintf(path, sizeof path, "%s", path_of("triple.c"));
-            int before = descriptors();
+            long before = count_entries("/proc/self/fd");
+            ck_assert_int_gt(before, 0);
             faults_after(k);
             gantry_status status = gy_compile_c(&object, path, &err);
             hit = faults_off();
             ck_assert_msg(status == GANTRY_OK || (hit && status == GANTRY_E_NOMEM), "allocation %d: %s", k, err.text);
             ck_assert(!object.at == (status != GANTRY_OK));
-            ck_assert_int_eq(descriptors(), before);
+            ck_assert_int_eq(count_entries("/proc/self/fd"), before);
             gy_free(object.at);
             failures += status != GANTRY_OK;
         }

@@ -139,10 +139,12 @@ static gantry_status launch(gy_submit *x, uint32_t device, const batch *b)
                         .arg = b->arg,
                         .arg_size = sizeof *b->arg,
                         .handle = h->combine[device] };
-    if (gy_cuda_kernel_find(GY_CUDA_COMBINE)->launch(&l)) {
+    const gy_cuda_kernel *kernel = gy_cuda_kernel_find(GY_CUDA_COMBINE);
+    if (kernel->launch(&l)) {
+        const char *why = kernel->why ? kernel->why(l.handle) : NULL;
         return gy_fail(x->err, GANTRY_E_DEVICE, NULL,
-                       "op %u: the driver refused to combine or move its share on device \"%s\"", x->op,
-                       h->job->schedule->machine->device[device].id);
+                       "op %u: the driver refused to combine or move its share on device \"%s\"%s%s", x->op,
+                       h->job->schedule->machine->device[device].id, why ? ": " : "", why ? why : "");
     }
     return GANTRY_OK;
 }

@@ -13,6 +13,7 @@ typedef struct handle {
     CUmodule module;
     CUfunction function[GY_IMAGE_VARIANTS][GANTRY_DTYPE_COUNT]; /* [v][0] without types */
     int places[GY_IMAGE_VARIANTS][GANTRY_DTYPE_COUNT];          /* blocks of it that run at once */
+    gantry_error why;                                           /* of the last launch; text "": it was made */
 } handle;
 
 static gantry_status fail(const gy_driver *d, CUresult code, const char *what, const char *name, gantry_error *err)
@@ -102,13 +103,20 @@ gy_grid gy_cuda_image_grid(const gantry_launch *l, int variant, gantry_dtype dty
 
 gantry_status gy_cuda_image_launch(const gantry_launch *l, int variant, gantry_dtype dtype, gy_grid g, void **params)
 {
-    const handle *h = l->handle;
+    handle *h = l->handle;
     CUfunction function = h->function[variant][dtype] ? h->function[variant][dtype] : h->function[variant][0];
+    h->why.text[0] = 0;
     if (!g.x || !g.y || !g.z || !g.block_x || !g.block_y || !g.block_z)
         return GANTRY_OK;
     if (!function)
-        return GANTRY_E_DEVICE;
+        return gy_fail(&h->why, GANTRY_E_DEVICE, NULL, "its code has no function for %s", gantry_dtype_name(dtype));
     CUresult code =
         h->driver->cuLaunchKernel(function, g.x, g.y, g.z, g.block_x, g.block_y, g.block_z, 0, l->stream, params, NULL);
-    return code == CUDA_SUCCESS ? GANTRY_OK : GANTRY_E_DEVICE;
+    return code == CUDA_SUCCESS ? GANTRY_OK : gy_driver_fail(h->driver, code, "launching it", &h->why);
+}
+
+const char *gy_cuda_image_why(const void *opened)
+{
+    const handle *h = opened;
+    return h->why.text[0] ? h->why.text : NULL;
 }

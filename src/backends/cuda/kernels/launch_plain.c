@@ -90,7 +90,8 @@ gantry_status gy_plain_potrf_launch(const gantry_launch *l)
                                               .launch = gy_plain_##name_##_launch,                                     \
                                               .open = gy_cuda_image_open,                                              \
                                               .close = gy_cuda_image_close,                                            \
-                                              .data = &gy_plain_##name_##_image };
+                                              .data = &gy_plain_##name_##_image,                                       \
+                                              .why = gy_cuda_image_why };
 KERNEL(gemm, GY_FLOAT_DTYPES, "")
 KERNEL(potrf, GY_WIDE_DTYPES, "_diagonal", "_below", "_rest")
 KERNEL(syrk, GY_WIDE_DTYPES, "")

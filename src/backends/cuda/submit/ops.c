@@ -373,25 +373,33 @@ void gy_cuda_ops_free(gy_cuda *h)
     gy_vec_free(&h->dynamic);
 }
 
+/* The words of the function of the op on its last launch, which failed; NULL: it has none. */
+static const char *why_of(const gy_cuda *h, uint32_t id, uint32_t device)
+{
+    const gy_op *op = &h->job->schedule->ops.at[id];
+    const gy_cuda_kernel *kernel = kernel_of(h, op, device);
+    const void *handle = h->op[id].call->launch.handle;
+    if (user_kernel(h, &h->job->graph->nodes.at[op->node], device))
+        return ((const gy_user_kernel *)handle)->why.text;
+    return kernel && kernel->why ? kernel->why(handle) : NULL;
+}
+
 gantry_status gy_cuda_op_fail(const gy_cuda *h, uint32_t id, gantry_status status, int32_t word, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
     const gy_op *op = &s->ops.at[id];
     const gy_node *node = &h->job->graph->nodes.at[op->node];
     uint32_t device = gy_op_device(h->job->schedule, op, 0);
-    const gy_cuda_kernel *kernel = kernel_of(h, op, device);
     char what[240], iteration[40] = "";
-    const char *why = status && kernel && kernel->why ? kernel->why(h->op[id].call->launch.handle) : NULL;
-    if (why)
-        snprintf(what, sizeof what, "%s", why);
-    else if (status)
+    const char *why = status ? why_of(h, id, device) : NULL;
+    if (status)
         snprintf(what, sizeof what, "its function returned %s (%d)", gantry_status_name(status), (int)status);
     else
         snprintf(what, sizeof what, "its kernel left %" PRId32 " in the status word", word);
     if (node->loop != GY_NONE)
         snprintf(iteration, sizeof iteration, " in iteration %" PRId64, h->op[id].call->launch.iteration);
     gy_graph_fail(h->job->graph, node->origin, err, GANTRY_E_KERNEL, "node \"%s\" failed on device \"%s\"%s: %s",
-                  node->id, s->machine->device[device].id, iteration, what);
+                  node->id, s->machine->device[device].id, iteration, why ? why : what);
     if (err) {
         err->device = (int32_t)device;
         err->native = status ? 0 : word;

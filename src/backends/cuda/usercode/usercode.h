@@ -18,6 +18,7 @@ typedef struct gy_user_kernel {
     CUfunction function;
     int most_threads, most_block[3], most_grid[3];
     unsigned shared_bytes;
+    gantry_error why; /* of the last launch that failed */
 } gy_user_kernel;
 
 /* Has the kernel code for GPUs? */
@@ -35,9 +36,9 @@ void gy_user_kernel_close(gy_user_kernel *kernel);
 /* userlaunch.c: a launch of it, what gy_user_launch finds as `user`; made in the arena. Extents, scalars and parameters
  * are checked with the values at hand. E_GRAPH: what the device or the function cannot do. */
 struct gy_user_call;
-gantry_status gy_user_call_make(struct gy_user_call **out, gy_arena *arena, const gy_user_kernel *kernel,
+gantry_status gy_user_call_make(struct gy_user_call **out, gy_arena *arena, gy_user_kernel *kernel,
                                 const gantry_launch *launch, gantry_error *err);
-/* Queues it: a gantry_kernel_fn. */
+/* Queues it: a gantry_kernel_fn. Where it fails the kernel says why. */
 gantry_status gy_user_launch(const gantry_launch *launch);
 
 #endif

@@ -5,11 +5,12 @@
 #include "base/error.h"
 #include "run/number.h"
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Values are kept in place, since a launch takes addresses of them; scalars may change between starts. */
 typedef struct gy_user_call {
-    const gy_user_kernel *kernel;
+    gy_user_kernel *kernel;
     uint64_t *value; /* per parameter; the first bytes of each count */
     void **param;
     int32_t params;
@@ -140,8 +141,8 @@ static gantry_status check_params(const gy_user_call *u, const gantry_launch *l,
     return status;
 }
 
-gantry_status gy_user_call_make(gy_user_call **out, gy_arena *arena, const gy_user_kernel *kernel,
-                                const gantry_launch *l, gantry_error *err)
+gantry_status gy_user_call_make(gy_user_call **out, gy_arena *arena, gy_user_kernel *kernel, const gantry_launch *l,
+                                gantry_error *err)
 {
     extents e;
     gy_user_call *u = gy_arena_calloc(arena, 1, sizeof *u);
@@ -163,17 +164,28 @@ gantry_status gy_user_call_make(gy_user_call **out, gy_arena *arena, const gy_us
     return status;
 }
 
+static gantry_status queue(const gy_user_call *u, const extents *e, const gantry_launch *l, gantry_error *err)
+{
+    const gy_user_kernel *k = u->kernel;
+    const unsigned grid[] = { (unsigned)e->grid[0], (unsigned)e->grid[1], (unsigned)e->grid[2] };
+    const unsigned block[] = { (unsigned)e->block[0], (unsigned)e->block[1], (unsigned)e->block[2] };
+    char what[200];
+    CUresult code = k->driver->cuLaunchKernel(k->function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                                              k->shared_bytes, l->stream, u->param, NULL);
+    if (code == CUDA_SUCCESS)
+        return GANTRY_OK;
+    snprintf(what, sizeof what,
+             "launching a grid of %u x %u x %u blocks of %u x %u x %u threads with %u bytes of shared memory", grid[0],
+             grid[1], grid[2], block[0], block[1], block[2], k->shared_bytes);
+    return gy_driver_fail(k->driver, code, what, err);
+}
+
 gantry_status gy_user_launch(const gantry_launch *l)
 {
     const gy_user_call *u = l->user;
-    const gy_user_kernel *k = u->kernel;
+    gantry_error *why = &u->kernel->why;
     extents e;
     set_values(u, l);
-    gantry_status status = find_extents(&e, k, l, NULL);
-    if (status || is_empty(&e))
-        return status;
-    CUresult code = k->driver->cuLaunchKernel(k->function, (unsigned)e.grid[0], (unsigned)e.grid[1],
-                                              (unsigned)e.grid[2], (unsigned)e.block[0], (unsigned)e.block[1],
-                                              (unsigned)e.block[2], k->shared_bytes, l->stream, u->param, NULL);
-    return code == CUDA_SUCCESS ? GANTRY_OK : GANTRY_E_DEVICE;
+    gantry_status status = find_extents(&e, u->kernel, l, why);
+    return status || is_empty(&e) ? status : queue(u, &e, l, why);
 }

@@ -1,0 +1,99 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Schedules that the two checkers once judged differently, small and by hand: both give the verdict that the documentation does.
+
+    test_known.py COMMAND LIBGANTRY SOURCE     LIBGANTRY may be `none`: then the command is asked
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import test_recheck
+
+TWO_TYPES = {
+    "gantry": 1, "name": "two types",
+    "buffers": {"bytes": {"dtype": "u8", "shape": [8]}, "whole": {"dtype": "i64", "shape": [1]},
+                "out": {"dtype": "i64", "shape": [1], "output": True}},
+    "nodes": [{"id": "a", "fill": {"to": "bytes", "value": 1}}, {"id": "b", "fill": {"to": "whole", "value": 1}},
+              {"id": "use", "work": {}, "reads": ["whole", "bytes"], "writes": ["out"], "cost": {"time_us": 1}}]}
+SUM = {
+    "gantry": 1, "name": "sum",
+    "buffers": {"x": {"dtype": "f32", "shape": [64], "split": 2, "init": 1}, "total": {"dtype": "f32", "shape": [2], "init": 0, "output": True},
+                "other": {"dtype": "f32", "shape": [4]}, "whole": {"dtype": "i32", "shape": [4]}},
+    "nodes": [{"id": "sum[i]", "for": {"i": 2}, "work": {}, "reads": ["x[i]"], "writes": [{"sum": "total"}], "on": "i", "cost": {"time_us": 10}}]}
+
+
+def op_of(s, **words):
+    return next(op for op in s["ops"] if all(op.get(key) == word for key, word in words.items()))
+
+
+def instead(s, use, **words):
+    """The use goes to an instance that is like the one it has, but for some words."""
+    s["instances"].append({**s["instances"][use[1]], **words})
+    use[1] = len(s["instances"]) - 1
+
+
+def bytes_over_whole(s):
+    """Eight ones of u8 lie where one of i64 was: an identity of prod, too, but that of another type."""
+    a, b = op_of(s, node="a"), op_of(s, node="b")
+    s["instances"][a["uses"][0][1]]["offset"] = s["instances"][b["uses"][0][1]]["offset"]
+    i, j = s["ops"].index(a), s["ops"].index(b)
+    s["ops"][i], s["ops"][j] = b, a
+
+
+def sum_elsewhere(s):
+    """The collective writes the bytes of `total` by another name: they hold what they should."""
+    instead(s, op_of(s, kind="collective")["uses"][-1], value=2)
+
+
+def sum_of_another_type(s):
+    """The same, of another type: a sum has the type of what is read first."""
+    instead(s, op_of(s, kind="collective")["uses"][-1], value=3)
+
+
+def zeros_of_other_rows(s):
+    """Zeros are set in rows 2 and 3 of another value and then added to as rows 0 and 1 of an accumulator."""
+    instead(s, op_of(s, kind="fill", lane=0)["uses"][0], value=2, rows=[2, 4])
+    op_of(s, kind="fill", lane=0)["uses"][0][2:] = [2, 4]
+
+
+def contributions_in_other_rows(s):
+    """What was added as rows 0 and 1 is moved as rows 2 and 3 of another value, and so is read by no wrong name."""
+    use = op_of(s, kind="collective")["uses"][1]
+    instead(s, use, value=2, rows=[2, 4], role="data")
+    del s["instances"][use[1]]["op"]
+    use[2:4] = [2, 4]
+
+
+KNOWN = [(TWO_TYPES, 1, bytes_over_whole, "unsound"), (SUM, 2, sum_elsewhere, "right"), (SUM, 2, sum_of_another_type, "right"),
+         (SUM, 2, zeros_of_other_rows, "right"), (SUM, 2, contributions_in_other_rows, "unsound")]
+
+
+def main(command, library, source):
+    wrong = 0
+    with tempfile.TemporaryDirectory() as folder:
+        judge = test_recheck.Command(command, folder) if library == "none" else test_recheck.Library(library)
+        second = test_recheck.second_checker(source)
+        for form, devices, change, want in KNOWN:
+            path = os.path.join(folder, "graph.json")
+            with open(path, "w") as file:
+                json.dump(form, file)
+            words = ["schedule", path, "-o", "-", "--devices", str(devices), "--effort", "0"]
+            s = json.loads(subprocess.run([command] + words, capture_output=True, check=True).stdout)
+            change(s)
+            for op in s["ops"]:
+                op.pop("position", None)
+            data = json.dumps(s).encode()
+            graph = judge.graph(path)
+            verdicts = judge.verdict(graph, data), second.verdict(json.dumps(form), data)
+            judge.free_graph(graph)
+            if [word for word, _ in verdicts] != [want] * 2:
+                wrong += 1
+                print(f"{change.__name__} is {want}: gantry {verdicts[0]}; recheck {verdicts[1]}")
+    return wrong != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

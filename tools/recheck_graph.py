@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tools/recheck holds a schedule against: a graph, read and unrolled as docs/graph-format.md says, what each of its tasks finds
+and leaves, and the graphs of phases of docs/schedule-format.md."""
+import copy, functools, itertools, math, re
+from collections import namedtuple
+
+REDUCTIONS = ("sum", "min", "max", "prod")
+MODES = ("read", "write", "readwrite") + REDUCTIONS
+SIZES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "i8": 1, "u8": 1, "i32": 4, "u32": 4, "i64": 8, "u64": 8}
+MARKS = {"": "read", ">": "write", "<": "readwrite", "+": "sum", "^": "max"}
+KERNELS = {one.split()[0]: [(arg.rstrip("><+^"), MARKS[arg.lstrip("abcdefghijklmnopqrstuvwxyz_")]) for arg in one.split()[1:]] for one in """
+    add x y z>, axpby x y<, bias_add x b y>, busy x y>, copy x y>, dot x y out+, fail x y>, gaussian_blur image out>, gemm a b c>,
+    histogram x out+, jacobi2d x y>, mul x y z>, potrf a<, reduce_max x out^, reduce_sum x out+, relu x y>, relu_grad x dy dx>,
+    saxpy x y<, scale x y>, sgd_update w< g, sobel image out>, softmax_xent logits labels loss+, softmax_xent_grad logits labels grad>,
+    spmv_csr row_ptr col val x y>, syrk a c<, transpose x y>, trsm a b<""".split(",")}  # The library's: regions, first accesses.
+
+class Wrong(Exception):
+    """The schedule breaks `rule`: `malformed` where it cannot be read, else a rule of the checker."""
+    def __init__(self, rule, text):
+        super().__init__(text if rule == "malformed" else f"rule {rule}: {text}")
+        self.word = "malformed" if rule in ("malformed", "form") else "unsound"
+
+class Unread(Exception): pass  # Something that this checker does not understand.
+
+def need(holds, rule, text):
+    if not holds:
+        raise Wrong(rule, text)
+
+listed = lambda x: x if isinstance(x, list) else [x]
+
+# ---- what bytes hold ----
+# A content is (word, ...): ("init", name), ("write", access), ("plain", dtype, value) of an identity, or ("sum", base, operator,
+# contributions); None where nothing is known. An access is (task, number). In values, rows begin at byte 0.
+
+class Bytes(list):
+    """Pieces (first, last, content, where row 0 of it would begin), in order."""
+    def get(self, low, high):
+        found, end = [], low
+        for a, b, content, where in self:
+            if b > low and a < high and low < high:
+                found += [(end, a, None, 0)] if a > end else []
+                found.append((max(a, low), min(b, high), content, where))
+                end = b
+        return found + ([(end, high, None, 0)] if end < high else [])
+    def put(self, low, high, content, where):
+        kept = [(x, y, c, w) for a, b, c, w in self for x, y in ((a, min(b, low)), (max(a, high), b)) if x < y]
+        self[:] = sorted(kept + ([(low, high, content, where)] if low < high else []), key=lambda x: x[0])
+    def add(self, low, high, start, op, access, nothing=None):
+        """A contribution to rows that begin at `start`. Where nothing is known it begins with `nothing`."""
+        for a, b, content, where in self.get(low, high):
+            base, added = base_of(content or nothing, op)
+            fits = base and (where == start or (content or nothing)[0] == "plain")
+            self.put(a, b, ("sum", base, op, tuple(sorted(added + (access,)))) if fits else None, start)
+
+def identity(op, dtype):
+    """What a reduction begins with, as a content. It is one of the type."""
+    half = 2 ** (8 * SIZES[dtype] - 1)
+    low, high = {"u": (0, 2 * half - 1), "i": (-half, half - 1)}.get(dtype[0], (-math.inf, math.inf))
+    return "plain", dtype, {"sum": 0, "prod": 1, "min": high}.get(op, low)
+
+def base_of(content, op):
+    """The base and the contributions of a content that `op` adds to."""
+    return (content[1], content[3]) if content and content[0] == "sum" and content[2] == op else (content, ())
+
+# ---- the graph ----
+
+WORDS = {"min": min, "max": max, "ceil_div": lambda a, b: -(-a // b), "clamp": lambda x, a, b: min(max(x, a), b)}
+REGION = re.compile(r"([^\[{~]+)((?:\[[^\]]*\])*)\s*(?:\{([^}]*)\})?\s*(?:~(.*))?")
+
+def evaluate(text, names):
+    """The value of an expression of the graph format: Python's operators, and nothing else of Python."""
+    if not isinstance(text, str):
+        return text
+    for one in re.findall(r"\d+\.?\d*(?:[eE][-+]?\d+)?|[A-Za-z_]\w*|//|[<>=!]=|[-+*/%<>(),]|\S", text):
+        known = one in names or one in WORDS or one in ("and", "or", "not") or re.match(r"\d|//|[<>=!]=|[-+*/%<>(),]$", one)
+        if not known or "**" in text:
+            raise Unread(f"the expression {text!r}")
+    value = eval(text.strip(), {"__builtins__": {}, **WORDS}, names)
+    return int(value) if isinstance(value, bool) or isinstance(value, float) and value.is_integer() else value
+
+def split_at(text, mark):
+    """Splits at a character that is outside of parentheses."""
+    depth = [*itertools.accumulate((c == "(") - (c == ")") for c in text)]
+    ends = [i for i, c in enumerate(text) if c == mark and not depth[i]]
+    return [text[a:b] for a, b in zip([0] + [i + 1 for i in ends], ends + [len(text)])]
+
+def numbers(form, names):
+    """The values of a number, an expression, a list of them or of "a:b"."""
+    return [evaluate(one, names) for one in (form if isinstance(form, list) else split_at(form, ":") if isinstance(form, str) else [form])]
+
+def inside_clamp(text):
+    """What is inside of a clamp(...) around it all, and whether there is one."""
+    text = text.strip()
+    alone = text.startswith("clamp(") and text.endswith(")") and len(split_at(text[6:-1], ",")) == 1
+    return (text[6:-1].strip(), True) if alone else (text, False)
+
+def expand(name, names):
+    """An id: the items inside its brackets that use an index become their values."""
+    def item(text):
+        return str(evaluate(text, names)) if set(re.findall(r"[A-Za-z_]\w*", text)) & set(names["indices"]) else text
+    return re.sub(r"\[([^\]]*)\]", lambda m: "[" + ",".join(map(item, m.group(1).split(","))) + "]", name)
+
+def turns(form, names):
+    """All values of the `for` of a block for which its `if` holds."""
+    values = [names]
+    for index, text in form.get("for", {}).items():
+        values = [{**names, index: i, "indices": names["indices"] + (index,)} for i in range(*numbers(text, names))]
+    return [one for one in values if evaluate(form.get("if", 1), one)]
+
+class Buffer:
+    def __init__(self, name, form, names, bounds):
+        self.name, self.dtype, self.output, self.external = name, form["dtype"], form.get("output", False), form.get("external")
+        self.kind, split = form.get("class", "input" if "init" in form else "temp"), form.get("split", 1)
+        (self.rows, *inner), self.tiles, self.offsets = numbers(form["shape"], names), numbers(form.get("tiles", []), names), None
+        self.row_bytes = math.prod(inner, start=SIZES[self.dtype])
+        parts = evaluate(split["auto"] if isinstance(split, dict) else split, names)
+        self.cuts = [i * self.rows // parts for i in range(parts + 1)]
+        if isinstance(split, dict) and name in bounds:
+            cuts = self.cuts = bounds[name]
+            need(len(cuts) == parts + 1 and cuts[-1] == self.rows, "form", f"/bounds/{name}: {cuts}")
+        if self.tiles:
+            high, wide = ([(i + 1) * n // p - i * n // p for i in range(p)] for n, p in zip([self.rows] + inner, self.tiles))
+            self.offsets = [*itertools.accumulate((h * w * SIZES[self.dtype] for h in high for w in wide), initial=0)]
+            self.rows, self.row_bytes = len(self.offsets) - 1, None
+    def at(self, row):  # Bytes before a row.
+        return self.offsets[row] if self.offsets else row * self.row_bytes
+
+class Node:
+    def __init__(self, form, index, names, loop):
+        self.form, self.index, self.names, self.loop, self.id = form, index, names, loop, expand(form["id"], names)
+        self.kind = next((k for k in ("host", "copy", "fill", "collective") if k in form), "launch")
+    def written(self, access, dtype):
+        """What an access that writes leaves: a fill may leave an identity."""
+        value = evaluate(self.form.get("fill", {}).get("value"), self.names)
+        known = value is not None and ("plain", dtype, value) in [identity(op, dtype) for op in REDUCTIONS]
+        return ("plain", dtype, value) if known else ("write", access)
+
+class Loop(namedtuple("Loop", "first last times carry until every")):
+    def ends(self):
+        """Whether `until` may end it, so that it is never unrolled."""
+        return self.until is not None and self.times > 0 and self.first < self.last
+
+Task = namedtuple("Task", "node iteration accesses found")  # found: what each access finds.
+
+class Graph:
+    """Buffers, nodes and loops; after `run` also tasks and what there is at the end."""
+    def __init__(self, form, bounds):
+        names = {"indices": ()}
+        for name, value in form.get("params", {}).items():
+            names[name] = evaluate(value, names)
+        self.own, self.nodes, self.loops, self.values, self.families, self.leaves = form.get("kernels", {}), [], [], [], {}, ()
+        self.buffers = [Buffer(name, one, names, bounds) for name, one in form["buffers"].items()]
+        self.of = {one.name: i for i, one in enumerate(self.buffers)}
+        for element in [form] if "repeat" in form else form["nodes"]:
+            first, repeats, until = len(self.nodes), "repeat" in element, element.get("until", {"every": 0})
+            for inner in element["nodes"] if repeats else [element]:
+                self.block(inner, names, len(self.loops) if repeats else None)
+            if repeats:
+                carry = [(self.of[a], self.of[b]) for a, b in element.get("carry", {}).items()]
+                self.loops.append(Loop(first, len(self.nodes), evaluate(element["repeat"], names), carry,
+                                       self.of.get(until.get("buffer")), evaluate(until.get("every", 1), names)))
+    def block(self, form, names, loop):
+        for one in turns(form, names):
+            for inner in form.get("nodes", []):
+                self.block(inner, one, loop)
+            if "nodes" not in form:
+                self.families.setdefault(form["id"], []).append(len(self.nodes))
+                self.nodes.append(Node(form, len(self.nodes), one, loop))
+    def run(self, first, last, loops, entry, held):
+        """A graph that has executed nodes [first, last) in adding order, with each of the (loop, iterations) among them unrolled.
+        At first name i means value entry[i], of which the bytes held[i] hold something."""
+        self = copy.copy(self)
+        self.values, self.means, self.final = [(i, 0) for i in range(len(entry))], list(entry), [Bytes() for _ in entry]
+        self.tasks, self.by_key = [], {}
+        for i, ranges in enumerate(held):
+            for low, high in ranges if entry[i] == i else []:
+                self.final[i].put(low, high, ("init", i), 0)
+        for loop, times in loops:
+            self.add(first, loop.first, 0)
+            self.loop(loop, times)
+            first = loop.last
+        self.add(first, last, 0)
+        return self
+    def begin(self):
+        """What `run` takes when a start begins."""
+        return list(range(len(self.buffers))), [[(0, b.at(b.rows))] if b.kind != "temp" else [] for b in self.buffers]
+    def whole(self):
+        return self.run(0, len(self.nodes), [(loop, loop.times) for loop in self.loops], *self.begin())
+    def loop(self, loop, times):
+        """Carrying is renaming: `next` is a value of its own in every later iteration."""
+        for i in range(times):
+            for prev, after in loop.carry:
+                self.means[prev] = self.means[after if i else prev]
+                if self.means[prev] == self.means[after]:
+                    self.means[after] = len(self.values)
+                    self.values.append((after, sum(buffer == after for buffer, _ in self.values)))
+                    self.final.append(Bytes())
+            self.add(loop.first, loop.last, i)
+        for prev, after in loop.carry if times else []:
+            self.means[prev] = self.means[after]
+    def add(self, first, last, iteration):
+        for node in self.nodes[first:last]:
+            t = self.by_key[node.index, iteration] = len(self.tasks)
+            accesses = [(mode, self.means[b], *rows) for mode, (b, *rows) in self.accesses(node)]
+            at = [(value, self.buffer(value).at(x), self.buffer(value).at(y)) for _, value, x, y in accesses]
+            self.tasks.append(Task(node, iteration, accesses, [self.final[value].get(low, high) for value, low, high in at]))
+            for k, ((mode, *_), (value, low, high)) in enumerate(zip(accesses, at)):
+                self.change(self.final[value], mode, self.buffer(value).dtype, low, high, 0, (t, k), identity(mode, self.buffer(value).dtype))
+    def change(self, into, mode, dtype, low, high, start, access, nothing=None):
+        """An access changes bytes [low, high) of rows that begin at `start`."""
+        if mode in REDUCTIONS:
+            into.add(low, high, start, mode, access, nothing)
+        elif mode != "read":
+            into.put(low, high, self.tasks[access[0]].node.written(access, dtype), start)
+    def left(self):
+        """What `run` takes after this: names that mean one value, and bytes that hold something."""
+        return [self.means.index(one) for one in self.means], [[piece[:2] for piece in self.final[one]] for one in self.means]
+    def found(self):
+        """(mode, value, what it finds) of all accesses."""
+        return [(mode, value, found) for t in self.tasks for (mode, value, *_), found in zip(t.accesses, t.found)]
+    def adds(self):
+        """Which of the bytes that each contribution adds to hold something."""
+        return [held_ends(found) for mode, _, found in self.found() if mode in REDUCTIONS]
+    def covered(self, value):
+        """Whether all bytes of a value were written in this run."""
+        b = self.buffer(value)
+        return all(content and content[0] != "init" for _, _, content, _ in self.final[value].get(0, b.at(b.rows)))
+    def accesses(self, node):
+        """(mode, (buffer, first row, last row)) of a node, in order."""
+        form, names = node.form, node.names
+        ends = form if node.kind == "collective" else form.get(node.kind)
+        if node.kind in ("copy", "fill", "collective"):
+            found = self.referred(ends.get("from", ends.get("in", [])), names, "read") + self.referred(ends.get("to", ends.get("out")), names, "write")
+        else:
+            name = form.get("kernel", form.get("host"))
+            if "work" not in form and name not in self.own and name not in KERNELS:
+                raise Unread(f"the kernel {name!r}")
+            own = [(a["name"], listed(a["access"])[0]) for a in self.own.get(name, {}).get("args", []) if "access" in a]
+            found = [(form.get("access", {}).get(arg, mode), self.regions(form["args"][arg], names))
+                     for arg, mode in ([] if "work" in form else own or KERNELS[name])]
+            reads, writes = self.referred(form.get("reads", []), names, "read"), self.referred(form.get("writes", []), names, "write")
+            both = [region for _, region in reads if ("write", region) in writes]
+            found += [("readwrite" if region in both else "read", region) for _, region in reads]
+            found += [(mode, region) for mode, region in writes if mode != "write" or region not in both]
+        return [(mode, one) for mode, parts in found for one in parts]
+    def referred(self, items, names, mode):
+        """(mode, regions) of each reference of a list."""
+        items = [(item, item) if isinstance(item, dict) else ({}, {"ref": item}) for item in listed(items)]
+        keys = [(form, item, next(k for k in ("ref",) + MODES if k in item)) for form, item in items]
+        return [(mode if key == "ref" else key, self.regions(item[key], one)) for form, item, key in keys for one in turns(form, names)]
+    def regions(self, text, names):
+        """[(buffer, first row, last row)] of a reference: of tiles one for each run that lies together."""
+        if not isinstance(text, str):
+            raise Unread("a list of references in one argument")
+        text, clamp = inside_clamp(text)
+        name, brackets, rows, halo = REGION.fullmatch(text).groups()
+        buffer, brackets = self.of[name.strip()], re.findall(r"\[([^\]]*)\]", brackets)
+        b = self.buffers[buffer]
+        first, last = 0, b.rows
+        if b.tiles and brackets:
+            (x, y), (v, w) = ((0, n) if one.strip() == "*" else self.range(one, names, n, clamp) for one, n in zip(brackets, b.tiles))
+            if y - x > 1 and (v, w) != (0, b.tiles[1]):
+                return [(buffer, row * b.tiles[1] + v, row * b.tiles[1] + w) for row in range(x, y)]
+            first, last = x * b.tiles[1] + v, (y - 1) * b.tiles[1] + w
+        elif brackets:
+            first, last = (b.cuts[i] for i in self.range(brackets[0], names, len(b.cuts) - 1, clamp))
+        elif rows is not None:
+            first, last = self.range(rows, names, b.rows, clamp)
+        if halo and first < last:
+            widths = numbers(halo, names)
+            first, last = max(0, first - widths[0]), min(b.rows, last + widths[-1])
+        return [(buffer, first, last)]
+    def range(self, text, names, size, clamp):
+        text, inner = inside_clamp(text)
+        ends, clamp = numbers(text, names), clamp or inner
+        if len(ends) == 1:
+            a = min(max(ends[0], 0), size - 1) if clamp else ends[0]
+            return a, a + 1
+        return [min(max(one, 0), size) for one in ends] if clamp else ends
+    def named(self, key, node):
+        """The tasks that the `after`, `with` or `apart` of a node names."""
+        names = listed(node.form.get(key, []))
+        found = {i for name in names for i in [n.index for n in self.nodes if n.id == expand(name, node.names)] or self.families.get(name, [])}
+        return [i for i, t in enumerate(self.tasks) if t.node.index in found]
+    def buffer(self, value):
+        return self.buffers[self.values[value][0]]
+
+
+# ---- phases ----
+
+def held_ends(found):
+    """Where bytes that hold something begin and end: between neighbours nothing does."""
+    return functools.reduce(lambda ends, piece: ends ^ {*piece[:2]}, [piece for piece in found if piece[2]], set())
+
+class Phase:
+    """Some nodes once, or iterations of a loop that are started again and again."""
+    def __init__(self, form):
+        (self.first, self.last), self.loop, self.start, self.iterations, self.starts, self.every = form
+        self.looks = 0 < self.every and self.every <= self.start % self.every + self.iterations * self.starts
+    def place_nodes(self, graph, node, loop, following):
+        """Nodes once, from `node` on, and the loops before number `following` unrolled. Returns where the next phase begins."""
+        self.loops = [(one, one.times) for one in graph.loops[loop:following]]
+        right = self.first == node and loop <= following and (self.start, self.iterations, self.starts, self.every) == (0, 1, 1, 0)
+        inside = all(one.last <= self.last and not one.ends() for one, _ in self.loops)
+        need(right and inside, "phases", f"{self.first}:{self.last} are not the nodes from {node} to the next loop")
+        return self.last, following, 0
+    def place_loop(self, graph, node, loop, done):
+        """So many iterations of the loop, of which `done` were before."""
+        one, turns = graph.loops[loop] if self.loop == loop < len(graph.loops) else Loop(*[-1] * 6), self.iterations * self.starts
+        right = (self.first, self.last, self.start, self.every) == (one.first, one.last, done, one.every)
+        need(right and one.first == node < one.last and turns <= one.times - done, "phases", f"not the next iterations of loop {loop}")
+        between = self.every % self.iterations == self.start % self.iterations == 0
+        right = between if self.starts > 1 else self.start % one.every + self.iterations <= self.every if self.looks else True
+        need(right or not self.looks, "phases", "it passes by an iteration after which its loop may end")
+        self.loops = [(one, self.iterations)]
+        return (one.last, loop + 1, 0) if done + turns == one.times else (node, loop, done + turns)
+    def end_early(self, graph, entry, held):
+        """A loop that may end after its first iteration leaves then what it leaves otherwise, as far as it matters later."""
+        one, later = self.loops[0][0], [(loop, min(loop.times, 3)) for loop in graph.loops[self.loop + 1:] if loop.times]
+        if self.start or not one.ends() or one.every != 1 or one.times < 2:
+            return
+        states = [graph.run(one.first, one.last, [(one, times)], entry, held).left() for times in (1, min(one.times, 3))]
+        used = {b for node in graph.nodes[one.last:] for _, (b, *_) in graph.accesses(node)}
+        used |= {b for loop, _ in later for pair in loop.carry + [(loop.until, loop.until)] for b in pair if b is not None}
+        used |= {i for i, b in enumerate(graph.buffers) if b.output or b.kind == "state"}
+        names = [[next(j for j in sorted(used) if means[j] == means[i]) for i in sorted(used)] for means, _ in states]
+        adds = [graph.run(one.last, len(graph.nodes), later, *state).adds() for state in states]
+        for k, (loop, _) in enumerate(later):
+            if loop.every == 1:
+                ends = [graph.run(one.last, loop.last, later[:k] + [(loop, 1)], *state) for state in states]
+                adds = [[*mine, *(held_ends(g.final[g.means[after]]) for _, after in loop.carry)] for mine, g in zip(adds, ends)]
+        need(names[0] == names[1] and adds[0] == adds[1], "phases", "its loop leaves other rows or names if it ends after an iteration")
+    def settle(self, graph, entry, held):
+        """Starts have to be alike. What differs without mattering (what `next` was, what `prev` held beyond later starts) is forgotten."""
+        one = self.loops[0][0]
+        need(one.times > 2, "phases", "its first start differs from the others")
+        if any(entry.count(entry[name]) > 1 + (entry[prev] == entry[after]) for prev, after in one.carry for name in (prev, after)):
+            raise Unread("a loop that carries what other names mean")
+        later = graph.run(one.first, one.last, [(one, 2 - self.start)], entry, held).left()
+        adds = [graph.run(one.first, one.last, [(one, 1)], *state).adds() for state in ((entry, held), later)]
+        need(adds[0] == adds[1], "phases", "its first start adds to other rows than the others")
+        for prev, after in one.carry:
+            entry[prev] = entry[after] = min(prev, after)
+            held[prev] = held[after] = [(max(a, x), min(b, y)) for a, b in held[prev] for x, y in later[1][prev] if max(a, x) < min(b, y)]
+    def walk(self, graph, entry, held):
+        """Carries out a start. Returns what it leaves."""
+        self.entry, self.held, g = entry, held, graph.run(self.first, self.last, self.loops, entry, held)
+        self.graph, self.until, found = g, self.loops[0][0].until if self.looks else None, g.found()
+        if self.looks:
+            found.append(("read", g.means[self.until], g.final[g.means[self.until]].get(0, g.buffers[self.until].at(1))))
+        self.touched, self.changed = {value for _, value, _ in found}, {value for mode, value, there in found if mode != "read" and there}
+        self.used = {value for mode, value, there in found if mode != "write" and any(piece[2] and piece[2][0] == "init" for piece in there)}
+        return g.left()
+    def wants(self):
+        """The names whose values before the phase are wanted: it uses them, or they pass through it."""
+        passes = {self.graph.means[i] for i, one in enumerate(self.wanted) if one}
+        values = self.used | {one for one in passes if one < len(self.entry) and not self.graph.covered(one)}
+        return [one in values for one in self.entry]
+    def kind(self, i, kept):
+        """The class of a buffer in the graph of the phase; `kept`: the values that are wanted at its end."""
+        value, end = self.entry[i], self.graph.means[i]
+        used, changed = value in self.used, value in self.changed
+        if self.starts == 1:
+            found = self.held[i] and (used or value in self.touched and value in kept and not self.graph.covered(value))
+            return "temp" if not found else "const" if self.graph.buffers[i].kind == "const" and not changed else "input"
+        if value == end and not changed:
+            return "const" if used else "temp"
+        return "state" if used or end in kept else "temp"
+    def derive(self):
+        """The graph of the phase: its buffers have classes of their own, and names may mean another's value at first."""
+        g, kept = self.graph, {self.graph.means[i] for i, one in enumerate(self.wanted) if one}
+        part = [i for i, value in enumerate(self.entry) if value in self.touched or self.wanted[i] or i == self.until]
+        first = lambda values, i: next(j for j in part if values[j] == values[i]) if i in part else i
+        buffers, entry = [copy.copy(one) for one in g.buffers], [first(self.entry, i) for i in range(len(self.entry))]
+        for i, one in enumerate(buffers):
+            one.kind, one.output = self.kind(i, kept) if i in part and entry[i] == i else "temp", i == self.until
+        for i in [i for i, one in enumerate(self.wanted) if one and (g.means[i] >= len(entry) or g.means[i] in self.changed)]:
+            left = first(g.means, i)
+            need(self.starts == 1 or buffers[left].kind == "state", "phases", "it leaves names that its first start did not find so")
+            buffers[left].output, g.leaves = buffers[left].output or self.starts == 1, {*g.leaves} | ({left} if self.starts > 1 else set())
+        g.buffers = buffers
+        self.graph = g.run(self.first, self.last, self.loops, entry, [held if one.kind != "temp" else [] for one, held in zip(buffers, self.held)])
+
+def phases_of(graph, forms):
+    """Rule phases: the phases carry out the graph, in order. Each gets a graph of its own."""
+    phases, at = [Phase(one) for one in forms], (0, 0, 0)
+    for p, after in zip(phases, phases[1:] + [None]):
+        following = min(len(graph.loops), after.loop if after and after.loop is not None else len(graph.loops))
+        need(p.loop is not None or not at[2] and not (after and after.loop is None), "phases", "nodes once, amid a loop or twice")
+        at = p.place_loop(graph, *at) if p.loop is not None else p.place_nodes(graph, *at[:2], following)
+    need(at == (len(graph.nodes), len(graph.loops), 0), "phases", "the phases end before the graph does")
+    state = graph.begin()
+    for p in phases:
+        if p.loop is not None:
+            p.end_early(graph, *state)
+        if p.starts > 1 and p.start < 2:
+            p.settle(graph, *state)
+        state = p.walk(graph, *state)
+    wanted = [b.output or b.kind == "state" for b in graph.buffers]
+    for i, p in reversed([*enumerate(phases)]):
+        ends = [one for one in phases[i + 1:] if one.loop == p.loop] if p.looks else []
+        p.wanted = [a or b for a, b in zip(wanted, ends[-1].wanted if ends else wanted)]
+        wanted = p.wants()
+    for p in phases:
+        p.derive()
+    return phases

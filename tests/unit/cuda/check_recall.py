@@ -27,7 +27,7 @@ class Place:
         self.folder, self.cache = folder, folder / "cache"
         self.cache.mkdir()
         self.env = {**os.environ, "GANTRY_MODULES": driver, "LD_LIBRARY_PATH": driver, "FAKE_CUDA_MEMORY": str(4 << 30),
-                    "XDG_CACHE_HOME": str(self.cache), **settings}
+                    "GANTRY_CUDA_LIBRARIES": driver, "XDG_CACHE_HOME": str(self.cache), **settings}
         self.env.pop("GANTRY_MACHINE_CACHE", None)
 
     def run(self, *words, gpus=2, said="", **settings):

@@ -19,14 +19,23 @@
         .name = name_, .scalar = 1, .optional = 1, .fallback = value_, .summary = summary_                             \
     }
 
-/* Numbers that the kernel converts to the dtype of the regions with that letter. */
+/* Numbers that elements are multiplied by or the like: times do not depend on them. */
+#define GY_SCALE(name_, summary_)                                                                                      \
+    {                                                                                                                  \
+        .name = name_, .scalar = GANTRY_FACTOR, .summary = summary_                                                    \
+    }
+#define GY_SCALE_OR(name_, value_, summary_)                                                                           \
+    {                                                                                                                  \
+        .name = name_, .scalar = GANTRY_FACTOR, .optional = 1, .fallback = value_, .summary = summary_                 \
+    }
+/* The same, which the kernel converts to the dtype of the regions with that letter. */
 #define GY_FACTOR(name_, same_, summary_)                                                                              \
     {                                                                                                                  \
-        .name = name_, .scalar = 1, .same = same_, .summary = summary_                                                 \
+        .name = name_, .scalar = GANTRY_FACTOR, .same = same_, .summary = summary_                                     \
     }
 #define GY_FACTOR_OR(name_, same_, value_, summary_)                                                                   \
     {                                                                                                                  \
-        .name = name_, .scalar = 1, .optional = 1, .fallback = value_, .same = same_, .summary = summary_              \
+        .name = name_, .scalar = GANTRY_FACTOR, .optional = 1, .fallback = value_, .same = same_, .summary = summary_  \
     }
 
 #define KERNEL(name) extern const gantry_kernel gy_kernel_##name;

@@ -31,3 +31,20 @@ int calibrate_machine(gantry_machine **machine, const options *o)
     gantry_machine_free(from);
     return status ? fail(&err) : EXIT_FINE;
 }
+
+/* Not to be able to is no failure: the figures are printed. */
+void keep_machine(const gantry_machine *machine, const options *o)
+{
+    gantry_error err;
+    char line[1024];
+    gantry_machine *here = NULL;
+    if (o->out || o->devices)
+        return;
+    if (!gantry_machine_detect(&here, NULL, &err) && !gantry_machine_keep(machine, here, &err)) {
+        fprintf(stderr, "kept for the runs and schedules of this user on this computer\n");
+    } else {
+        gantry_error_format(&err, line, sizeof line);
+        fprintf(stderr, "not kept for later runs: %s\n", line);
+    }
+    gantry_machine_free(here);
+}

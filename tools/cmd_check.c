@@ -27,11 +27,13 @@ static int compare_machines(const gantry_machine *given, const gantry_machine *o
 static int check_machine(const gantry_schedule *schedule, const gantry_graph *graph, const options *o)
 {
     gantry_machine *given = NULL;
+    known_computer k = { 0 };
     if (!o->machine && !o->devices)
         return EXIT_FINE;
-    int code = load_machine(&given, o, graph);
+    int code = load_machine(&given, o, graph, &k);
     if (!code)
         code = compare_machines(given, gantry_schedule_machine(schedule));
+    known_free(&k);
     gantry_machine_free(given);
     return code;
 }

@@ -59,10 +59,11 @@ static int run(const options *o)
 {
     gantry_graph *graph = NULL;
     gantry_machine *machine = NULL;
+    known_computer k = { 0 };
     json_t *rows = json_array();
     int code = load_graph(&graph, o, o->positional.at[0]);
     if (!code)
-        code = load_machine(&machine, o, graph);
+        code = load_machine(&machine, o, graph, &k);
     if (!code && !o->json)
         printf("%s on %s\n%-14s %14s %9s %14s %14s\n", gantry_graph_name(graph), gantry_machine_name(machine), "policy",
                "makespan us", "gap", "moved MB", "highest peak MB");
@@ -72,6 +73,7 @@ static int run(const options *o)
         code = print_json(json_pack("{s:s, s:s, s:O}", "graph", gantry_graph_name(graph), "machine",
                                     gantry_machine_name(machine), "policies", rows));
     json_decref(rows);
+    known_free(&k);
     gantry_machine_free(machine);
     gantry_graph_free(graph);
     return code;

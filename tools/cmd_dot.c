@@ -90,14 +90,16 @@ static int draw_graph(const options *o, const char *text, size_t length, char **
     gantry_error err;
     gantry_graph *graph = NULL;
     gantry_schedule *schedule = NULL;
+    known_computer k = { 0 };
     bool placed = o->machine || o->devices || o->policy;
     int code = read_graph(&graph, o, text, length);
     if (!code && placed)
-        code = make_schedule(&schedule, o, graph);
+        code = make_schedule(&schedule, o, graph, &k);
     if (!code && placed)
         code = draw_phase(schedule, o, dot, size);
     else if (!code && gantry_graph_export(graph, GANTRY_DOT, dot, size, &err))
         code = fail(&err);
+    known_free(&k);
     gantry_schedule_free(schedule);
     gantry_graph_free(graph);
     return code;

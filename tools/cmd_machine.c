@@ -81,11 +81,13 @@ static void print_backends(void)
     }
 }
 
-static int print_machine(const gantry_machine *machine)
+static int print_machine(const gantry_machine *machine, const known_computer *k)
 {
     size_t devices = gantry_machine_device_count(machine);
     printf("%s: %zu device%s, %zu memories\n", gantry_machine_name(machine), devices, devices == 1 ? "" : "s",
            gantry_machine_memory_count(machine));
+    if (k->text)
+        printf("  known: %s\n", k->text);
     int code = print_devices(machine);
     if (!code)
         code = print_routes(machine);
@@ -94,14 +96,14 @@ static int print_machine(const gantry_machine *machine)
     return code;
 }
 
-static int report(const gantry_machine *machine, const options *o)
+static int report(const gantry_machine *machine, const options *o, const known_computer *k)
 {
     gantry_error err;
     if (o->json || uses_stdout(o))
         return print_document(machine);
     if (o->out)
         return gantry_machine_save(machine, o->out, &err) ? fail(&err) : EXIT_FINE;
-    return print_machine(machine);
+    return print_machine(machine, k);
 }
 
 /* "show" or a file: a word that is no file may be one of the others misspelt. */
@@ -124,13 +126,17 @@ static int run(const options *o)
 {
     options with = *o;
     gantry_machine *machine = NULL;
+    known_computer k = { 0 };
     const char *word = o->positional.count ? o->positional.at[0] : "show";
     bool measure = strcmp(word, "calibrate") == 0;
     int code = measure ? calibrate_machine(&machine, o) : find_file(word, &with.machine);
     if (!code && !measure)
-        code = load_machine(&machine, &with, NULL);
+        code = load_machine(&machine, &with, NULL, &k);
+    if (!code && measure)
+        keep_machine(machine, o);
     if (!code)
-        code = report(machine, o);
+        code = report(machine, o, &k);
+    known_free(&k);
     gantry_machine_free(machine);
     return code;
 }
@@ -144,6 +150,7 @@ const command command_machine = {
     "devices seconds out json",
     "  gantry machine\n  gantry machine graphs/machines/dgx1-v100.json\n  gantry machine show --devices 4 -o "
     "host-4.json\n  gantry machine calibrate -o this.json              measures GPUs and links, in less than a "
-    "minute\n",
+    "minute\n"
+    "  gantry machine calibrate                           the same, kept for this user's runs and schedules\n",
     run
 };

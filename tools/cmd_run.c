@@ -42,13 +42,13 @@ static int prepare_schedule(session *s)
 {
     gantry_error err;
     if (!s->o->schedule)
-        return make_schedule(&s->schedule, s->o, s->graph);
+        return make_schedule(&s->schedule, s->o, s->graph, &s->known);
     if (gantry_schedule_load(&s->schedule, s->o->schedule, &err))
         return fail_reading(&err);
     return gantry_schedule_attach(s->schedule, s->graph, &err) ? fail(&err) : EXIT_FINE;
 }
 
-static int bind_inputs(const session *s, gantry_run *run)
+int bind_inputs(const session *s, gantry_run *run)
 {
     gantry_error err;
     for (size_t i = 0; i < s->o->inputs.count; i++) {
@@ -68,6 +68,11 @@ static bool is_guided(const session *s)
     return s->o->balance && strcmp(s->o->balance, "guided") == 0 && s->o->iterations > 1;
 }
 
+bool records_times(const session *s)
+{
+    return s->o->calibrate || s->o->trace || s->o->compare || is_guided(s);
+}
+
 int open_run(const session *s, gantry_run **run, gantry_schedule *schedule, const char *backend, bool checking)
 {
     gantry_error err;
@@ -76,7 +81,7 @@ int open_run(const session *s, gantry_run **run, gantry_schedule *schedule, cons
     ro.check = checking;
     ro.allow_code = s->o->allow_code;
     ro.seed = (uint64_t)s->o->seed;
-    ro.record_trace = s->o->calibrate || s->o->trace || s->o->compare || is_guided(s);
+    ro.record_trace = records_times(s);
     return gantry_run_new(run, schedule, &ro, &err) ? fail(&err) : bind_inputs(s, *run);
 }
 
@@ -241,7 +246,11 @@ static int carry_out(session *s)
         code = run_iterations(s);
     if (!code)
         code = write_results(s);
-    return code ? code : report_run(s);
+    if (!code)
+        code = report_run(s);
+    if (!code)
+        learn(s);
+    return code;
 }
 
 static int run(const options *o)
@@ -250,6 +259,7 @@ static int run(const options *o)
     int code = prepare(&s);
     if (!code)
         code = carry_out(&s);
+    known_free(&s.known);
     gantry_free(s.explanation);
     json_decref(s.rebalanced);
     gantry_run_free(s.reference);

@@ -33,17 +33,19 @@ static int run(const options *o)
     gantry_graph *graph = NULL;
     gantry_schedule *schedule = NULL;
     char *explanation = NULL;
+    known_computer k = { 0 };
     int code = load_graph(&graph, o, o->positional.at[0]);
     if (!code)
         code = check_explain(o, graph);
     if (!code)
-        code = make_schedule(&schedule, o, graph);
+        code = make_schedule(&schedule, o, graph, &k);
     if (!code)
         code = write_files(schedule, o);
     if (!code)
         code = explain(schedule, graph, o, &explanation);
     if (!code)
         code = report(schedule, o, explanation);
+    known_free(&k);
     gantry_free(explanation);
     gantry_schedule_free(schedule);
     gantry_graph_free(graph);

@@ -58,13 +58,20 @@ int fail_reading(const gantry_error *err); /* a file of the command line that ca
 gantry_load_options load_options(const options *o);
 void print_warnings(const gantry_graph *graph); /* on standard error */
 int load_graph(gantry_graph **graph, const options *o, const char *path);
-/* --machine, else the graph's own (graph may be NULL), else this computer; then --devices. */
-int load_machine(gantry_machine **machine, const options *o, const gantry_graph *graph);
+/* This computer, where the machine is none of a file. */
+typedef struct known_computer {
+    gantry_machine *here; /* as it was detected; NULL: the machine is from elsewhere */
+    char *text;           /* what is known of it beyond that, one line; NULL: nothing */
+} known_computer;
+void known_free(known_computer *k);
+/* --machine, else the graph's own (graph may be NULL), else this computer; then --devices. With `k`, this computer is
+ * as it is known from before (gantry_machine_recall); NULL: as it is detected. */
+int load_machine(gantry_machine **machine, const options *o, const gantry_graph *graph, known_computer *k);
 /* --devices of this computer as it is detected, virtual devices apart. */
 int select_here(gantry_machine **machine, const options *o);
 gantry_schedule_options schedule_options(const options *o);
 int schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *graph, const gantry_machine *machine);
-int make_schedule(gantry_schedule **schedule, const options *o, gantry_graph *graph);
+int make_schedule(gantry_schedule **schedule, const options *o, gantry_graph *graph, known_computer *k);
 /* That --explain names a node, before anything is computed. */
 int check_explain(const options *o, const gantry_graph *graph);
 
@@ -85,6 +92,8 @@ int print_json(json_t *object); /* takes the reference */
 
 /* calibrate.c: this computer with measured figures. */
 int calibrate_machine(gantry_machine **machine, const options *o);
+/* Keeps it for this user's runs and schedules, unless it goes to a file or is of some of the GPUs; says so. */
+void keep_machine(const gantry_machine *machine, const options *o);
 
 /* timing.c */
 double now_us(void);

@@ -86,9 +86,32 @@ static bool counts_gpus(const options *o)
     return false;
 }
 
+void known_free(known_computer *k)
+{
+    gantry_machine_free(k->here);
+    gantry_free(k->text);
+    *k = (known_computer){ 0 };
+}
+
+/* This computer. What was kept of it and cannot be used is told, and does no harm. */
+static gantry_status detect(gantry_machine **machine, known_computer *k, gantry_error *err)
+{
+    if (!k)
+        return gantry_machine_detect(machine, NULL, err);
+    gantry_status status = gantry_machine_detect(&k->here, NULL, err);
+    if (!status)
+        status = gantry_machine_recall(machine, k->here, &k->text, err);
+    if (!status && *machine == k->here && k->text) {
+        fprintf(stderr, "note: %s\n", k->text);
+        gantry_free(k->text);
+        k->text = NULL;
+    }
+    return status;
+}
+
 /* The machine before --devices; *is_virtual says that --devices was used already. */
 static gantry_status base_machine(gantry_machine **machine, const options *o, const gantry_graph *graph,
-                                  bool *is_virtual, gantry_error *err)
+                                  known_computer *k, bool *is_virtual, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
     *is_virtual = false;
@@ -104,15 +127,15 @@ static gantry_status base_machine(gantry_machine **machine, const options *o, co
         *is_virtual = true;
         return gantry_machine_virtual(machine, count > INT_MAX ? INT_MAX : count < 0 ? -1 : (int)count, err);
     }
-    return gantry_machine_detect(machine, NULL, err);
+    return detect(machine, k, err);
 }
 
-int load_machine(gantry_machine **machine, const options *o, const gantry_graph *graph)
+int load_machine(gantry_machine **machine, const options *o, const gantry_graph *graph, known_computer *k)
 {
     gantry_error err;
     gantry_machine *whole = NULL;
     bool is_virtual;
-    if (base_machine(&whole, o, graph, &is_virtual, &err))
+    if (base_machine(&whole, o, graph, k, &is_virtual, &err))
         return fail_reading(&err);
     if (!o->devices || is_virtual) {
         *machine = whole;
@@ -190,10 +213,10 @@ static void warn_stale(const gantry_machine *machine, const options *o, const ch
     gantry_machine_free(here);
 }
 
-int make_schedule(gantry_schedule **schedule, const options *o, gantry_graph *graph)
+int make_schedule(gantry_schedule **schedule, const options *o, gantry_graph *graph, known_computer *k)
 {
     gantry_machine *machine = NULL;
-    int code = load_machine(&machine, o, graph);
+    int code = load_machine(&machine, o, graph, k);
     if (!code)
         warn_stale(machine, o, machine_file(o, graph));
     if (!code)

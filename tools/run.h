@@ -10,6 +10,7 @@ typedef struct session {
     const options *o;
     gantry_graph *graph;
     gantry_schedule *schedule;
+    known_computer known; /* of this computer, where it was scheduled for */
     gantry_run *run;
     gantry_schedule *single; /* with --check: the same graph in one place, and its outputs */
     gantry_run *reference;
@@ -23,6 +24,9 @@ typedef struct session {
 
 /* cmd_run.c */
 int open_run(const session *s, gantry_run **run, gantry_schedule *schedule, const char *backend, bool checking);
+int bind_inputs(const session *s, gantry_run *run);
+/* Is the session asked for anything that needs times of ops? */
+bool records_times(const session *s);
 int start_once(gantry_run *run, double *us);
 /* The same for start i of the session, compared where --check asks for it. */
 int start_alone(session *s, size_t i, double *us);
@@ -48,6 +52,9 @@ int check_calibrate(const options *o);
 int sample_start(const session *s);
 int write_calibrated(const session *s, gantry_files *files);
 void print_calibrated(FILE *to, const session *s);
+
+/* run_learn.c: once all is done and told, keeps what kernels took whose times were not known on this computer. */
+void learn(session *s);
 
 /* run_guided.c: so many starts, parts being cut anew in between by what was measured. */
 int run_guided(session *s, size_t count);

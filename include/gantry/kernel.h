@@ -108,10 +108,13 @@ typedef gantry_status (*gantry_kernel_fn)(const gantry_launch *launch);
 #define GANTRY_DTYPE_BIT(dtype)   (1u << (dtype))
 #define GANTRY_ACCESS_BIT(access) (1u << (access))
 
+enum { GANTRY_FACTOR = 2 }; /* `scalar` of a gantry_kernel_arg */
+
 /** One argument in a manifest. */
 typedef struct gantry_kernel_arg {
     const char *name;
-    int32_t scalar;   /* 1: a number; 0: a region of a buffer */
+    int32_t scalar;   /* 1: a number; GANTRY_FACTOR: one that elements are multiplied by or the like, on whose value the
+                         time does not depend; 0: a region of a buffer */
     int32_t optional; /* scalars only: `fallback` is used when it is not given */
     double fallback;
     gantry_access access; /* the default; 0 for scalars */

@@ -63,6 +63,19 @@ typedef struct gantry_calibrate_options {
  * E_TIMEOUT: a device hangs. */
 GANTRY_MUST_USE gantry_status gantry_machine_calibrate(gantry_machine **machine, const gantry_machine *from,
                                                        const gantry_calibrate_options *options, gantry_error *err);
+/** The machine `here`, as it was detected (gantry_machine_detect), with what this user's cache knows of computers like
+ *  it ($XDG_CACHE_HOME/gantry or ~/.cache/gantry): the calibration that gantry_machine_keep kept, and times that
+ *  gantry_run_keep did. How much of its memories others hold is as in `here`. `*machine` is yours: `here` once more
+ *  where nothing is known, or it has no GPUs, or GANTRY_MACHINE_CACHE is "off". `*text` is one line on what was found
+ *  or why it is not used, yours (gantry_free); NULL where there was nothing. A cache that is damaged or cannot be read
+ *  is no error. */
+GANTRY_MUST_USE gantry_status gantry_machine_recall(gantry_machine **machine, const gantry_machine *here, char **text,
+                                                    gantry_error *err);
+/** Keeps a calibration of all of this computer, which is `here` as detected, in place of what the cache knew of it.
+ *  E_INVALID: it has other devices, or no measured figures; E_UNSUPPORTED: `here` has no GPUs, or the cache is off;
+ *  E_IO: it cannot be written. */
+GANTRY_MUST_USE gantry_status gantry_machine_keep(const gantry_machine *machine, const gantry_machine *here,
+                                                  gantry_error *err);
 GANTRY_API void gantry_machine_free(gantry_machine *machine);
 
 GANTRY_API const char *gantry_machine_name(const gantry_machine *machine);

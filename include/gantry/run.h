@@ -160,6 +160,14 @@ GANTRY_MUST_USE gantry_status gantry_run_sample(gantry_run *run, gantry_error *e
  *  its device did something else, a copy that had to share. `*machine` is yours. */
 GANTRY_MUST_USE gantry_status gantry_run_calibrated(gantry_machine **machine, const gantry_run *run, gantry_error *err);
 
+/** 1: kernels of the schedule have no time for their very arguments on GPUs of its machine, and gantry_run_keep could
+ *  keep some for a computer like `here`, and was not called for this graph before, and starting the graph once more
+ *  calls no code on the host but the library's. 0: nothing is to be measured. */
+GANTRY_API int gantry_schedule_unmeasured(const gantry_schedule *schedule, const gantry_machine *here);
+/** Adds the times of kernels in the starts that were sampled, as gantry_run_calibrated finds them, to what the cache
+ *  knows of computers like `here`, the machine as detected; at most 1024 for exact arguments stay, the newest. */
+GANTRY_MUST_USE gantry_status gantry_run_keep(const gantry_run *run, const gantry_machine *here, gantry_error *err);
+
 /** The i-th back end and one line on whether it can be used here and why not; NULL past the last. */
 GANTRY_API const char *gantry_backend_name(size_t i);
 GANTRY_API const char *gantry_backend_summary(size_t i);

@@ -46,8 +46,8 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
 }
 
 static const gantry_kernel_arg args[] = {
-    GY_NUMBER_OR("alpha", 1, NULL),
-    GY_NUMBER_OR("beta", 0, "factor of the old c; needs access readwrite"),
+    GY_SCALE_OR("alpha", 1, NULL),
+    GY_SCALE_OR("beta", 0, "factor of the old c; needs access readwrite"),
     GY_NUMBER_OR("ta", 0, "1: a is transposed"),
     GY_NUMBER_OR("tb", 0, "1: b is transposed"),
     GY_REGION("a", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "matrix"),

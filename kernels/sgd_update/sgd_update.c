@@ -27,7 +27,7 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
 }
 
 static const gantry_kernel_arg args[] = {
-    GY_NUMBER("lr", "learning rate"),
+    GY_SCALE("lr", "learning rate"),
     GY_REGION("w", GANTRY_READWRITE, GY_FLOAT_DTYPES, 'T', "weights"),
     GY_REGION("g", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "their gradient, as many elements"),
 };

@@ -29,7 +29,7 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
 }
 
 static const gantry_kernel_arg args[] = {
-    GY_NUMBER_OR("scale", 1, "factor of the loss, such as 1 / batch"),
+    GY_SCALE_OR("scale", 1, "factor of the loss, such as 1 / batch"),
     GY_REGION("logits", GANTRY_READ, GY_WIDE_DTYPES, 'T', "[rows, classes]"),
     GY_REGION("labels", GANTRY_READ, GANTRY_DTYPE_BIT(GANTRY_I32), 0, "the right class of each row"),
     GY_REGION("loss", GANTRY_SUM, GY_WIDE_DTYPES, 'T', "one element"),

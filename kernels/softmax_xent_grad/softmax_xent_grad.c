@@ -28,7 +28,7 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
 }
 
 static const gantry_kernel_arg args[] = {
-    GY_NUMBER_OR("scale", 1, "that of softmax_xent"),
+    GY_SCALE_OR("scale", 1, "that of softmax_xent"),
     GY_REGION("logits", GANTRY_READ, GY_WIDE_DTYPES, 'T', "[rows, classes]"),
     GY_REGION("labels", GANTRY_READ, GANTRY_DTYPE_BIT(GANTRY_I32), 0, "the right class of each row"),
     GY_REGION("grad", GANTRY_WRITE, GY_WIDE_DTYPES, 'T', "gradient of the loss by the logits"),

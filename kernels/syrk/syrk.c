@@ -20,8 +20,8 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
 }
 
 static const gantry_kernel_arg args[] = {
-    GY_NUMBER_OR("alpha", -1, NULL),
-    GY_NUMBER_OR("beta", 1, NULL),
+    GY_SCALE_OR("alpha", -1, NULL),
+    GY_SCALE_OR("beta", 1, NULL),
     GY_REGION("a", GANTRY_READ, GY_WIDE_DTYPES, 'T', "matrix"),
     GY_REGION("c", GANTRY_READWRITE, GY_WIDE_DTYPES, 'T', "square; only its lower triangle is used"),
 };

@@ -14,6 +14,6 @@ bool gy_plan_may_batch(const gy_plan *p)
 
 gy_ticks gy_plan_batched(const gy_plan *p, uint32_t node, uint32_t device)
 {
-    const gy_kernel_table *t = gy_plan_table(p, node, device);
+    const gy_kernel_table *t = gy_plan_table_of_kernel(p, node, device);
     return t ? gy_kernel_batched(t, gy_plan_work(&p->graph->nodes.at[node], t)) : GY_TICKS_MAX;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * Times of nodes on devices. In order: a time given with the node for the device's id, for its kind, for everywhere;
- * the machine's measured table of the node's kernel, by its flops or bytes; else the roofline, max(flops / peak, bytes
- * / bandwidth). The device's launch cost is added to a given time and to the roofline; in a table it is contained. A
- * copy node takes the local route of the device's memory.
+ * what the machine says was measured of the node's kernel with its very arguments; the machine's measured table of the
+ * kernel, by its flops or bytes; else the roofline, max(flops / peak, bytes / bandwidth). The device's launch cost is
+ * added to a given time and to the roofline; in what was measured it is contained. A copy node takes the local route of
+ * the device's memory.
  */
 #include "scheduler/cost/cost.h"
 
 #include "base/error.h"
+#include "scheduler/cost/tables.h"
 #include <string.h>
 
 uint32_t gy_plan_share(const gy_plan *p, uint32_t node)
@@ -48,44 +50,6 @@ static gy_ticks roofline(const gantry_graph *g, const gy_node *n, const gy_devic
     return gy_ticks_from_us(us);
 }
 
-/* ---- measured ---- */
-
-double gy_plan_work(const gy_node *n, const gy_kernel_table *t)
-{
-    return t->by_flops ? n->flops : n->bytes;
-}
-
-const gy_kernel_table *gy_plan_table(const gy_plan *p, uint32_t node, uint32_t device)
-{
-    const gantry_graph *g = p->graph;
-    const gy_node *n = &g->nodes.at[node];
-    if (n->kernel == GY_NONE || !p->machine->kernels)
-        return NULL;
-    const gy_kernel_table *t = gy_machine_kernel(p->machine, g->kernels.at[n->kernel].manifest->name,
-                                                 gy_node_dtype(g, n), p->machine->device[device].kind);
-    return t && gy_plan_work(n, t) > 0 ? t : NULL;
-}
-
-/* The tables of the last node: nodes of one kernel follow each other, and names need not be compared again. */
-typedef struct tables {
-    uint32_t kernel;
-    gantry_dtype dtype;
-    const gy_kernel_table **of; /* per device; NULL: there are none at all */
-} tables;
-
-static void look_up(tables *t, const gy_plan *p, const gy_node *n)
-{
-    gantry_dtype dtype = gy_node_dtype(p->graph, n);
-    if (n->kernel == t->kernel && dtype == t->dtype)
-        return;
-    t->kernel = n->kernel;
-    t->dtype = dtype;
-    for (uint32_t d = 0; d < p->devices; d++)
-        t->of[d] = n->kernel == GY_NONE ? NULL
-                                        : gy_machine_kernel(p->machine, p->graph->kernels.at[n->kernel].manifest->name,
-                                                            dtype, p->machine->device[d].kind);
-}
-
 /* ---- all kinds of nodes ---- */
 
 static int64_t node_bytes(const gy_plan *p, const gy_node *n, uint32_t k)
@@ -94,12 +58,12 @@ static int64_t node_bytes(const gy_plan *p, const gy_node *n, uint32_t k)
     return gy_buffer_span(&p->graph->buffers.at[a->buffer], a->first, a->last);
 }
 
-static void cost_node(gy_plan *p, const tables *found, uint32_t node, uint32_t device)
+static void cost_node(gy_plan *p, const gy_tables *tables, uint32_t node, uint32_t device)
 {
     const gy_node *n = &p->graph->nodes.at[node];
     const gy_device *d = &p->machine->device[device];
     size_t at = (size_t)node * p->devices + device;
-    const gy_kernel_table *t = found->of ? found->of[device] : NULL;
+    const gy_kernel_table *t = gy_tables_find(tables, n, device);
     double us = 0;
     if (n->kind == GY_NODE_COLLECTIVE) {
         p->cost.time[at] = 0; /* depends on all ranks: see place.c */
@@ -111,8 +75,8 @@ static void cost_node(gy_plan *p, const tables *found, uint32_t node, uint32_t d
     } else if (given_time(gy_plan_extra(p, node), d, &us)) {
         p->cost.time[at] = gy_ticks_from_us(us) + d->launch;
         p->cost.provenance[at] = GY_COST_GIVEN;
-    } else if (t && gy_plan_work(n, t) > 0) {
-        p->cost.time[at] = gy_kernel_time(t, gy_plan_work(n, t), d->launch);
+    } else if (t) {
+        p->cost.time[at] = t->arguments ? t->point[0].time : gy_kernel_time(t, gy_plan_work(n, t), d->launch);
         p->cost.provenance[at] = GY_COST_MEASURED;
     } else {
         p->cost.time[at] = roofline(p->graph, n, d) + d->launch;
@@ -134,22 +98,22 @@ static uint32_t share_of_blocks(const gy_node *n, const gy_device *d)
 
 /* Thousandths of the device that the node takes: as the graph says, else as was measured of its kernel, else as many as
  * the multiprocessors that its blocks can be on. */
-static uint32_t share_on(const gy_plan *p, const tables *found, uint32_t node, uint32_t device)
+static uint32_t share_on(const gy_plan *p, const gy_tables *tables, uint32_t node, uint32_t device)
 {
-    const gy_kernel_table *t = found->of ? found->of[device] : NULL;
-    const gy_node_extra *x = gy_plan_extra(p, node);
     const gy_node *n = &p->graph->nodes.at[node];
+    const gy_kernel_table *t = gy_tables_of_kernel(tables, n, device);
+    const gy_node_extra *x = gy_plan_extra(p, node);
     if (x && x->share < 1)
         return gy_plan_share(p, node);
-    if (t && t->share && gy_plan_work(n, t) > 0)
+    if (t && t->share)
         return gy_kernel_share(t, gy_plan_work(n, t));
     return share_of_blocks(n, &p->machine->device[device]);
 }
 
 /* The array is made for the first node that leaves something of a device. */
-static bool spare_node(gy_plan *p, const tables *found, uint32_t node, uint32_t device)
+static bool spare_node(gy_plan *p, const gy_tables *tables, uint32_t node, uint32_t device)
 {
-    uint32_t share = share_on(p, found, node, device);
+    uint32_t share = share_on(p, tables, node, device);
     if (share < GY_WHOLE_DEVICE && !p->cost.spare)
         p->cost.spare = gy_calloc(p->graph->nodes.count * p->devices + 1, sizeof *p->cost.spare);
     if (p->cost.spare)
@@ -157,12 +121,14 @@ static bool spare_node(gy_plan *p, const tables *found, uint32_t node, uint32_t 
     return p->cost.spare || share == GY_WHOLE_DEVICE;
 }
 
-static void find_scratch(gy_plan *p, const tables *found, uint32_t node)
+static void find_scratch(gy_plan *p, const gy_tables *tables, uint32_t node)
 {
     uint64_t *scratch = p->cost.scratch;
-    for (uint32_t d = 0; d < p->devices && scratch && found->of; d++)
-        if (found->of[d] && found->of[d]->scratch > scratch[node])
-            scratch[node] = found->of[d]->scratch;
+    for (uint32_t d = 0; d < p->devices && scratch; d++) {
+        const gy_kernel_table *t = gy_tables_of_kernel(tables, &p->graph->nodes.at[node], d);
+        if (t && t->scratch > scratch[node])
+            scratch[node] = t->scratch;
+    }
 }
 
 /* Room for the scratch of nodes, where a kernel of the machine has more than its nodes say. */
@@ -177,29 +143,31 @@ static bool begin_scratch(gy_plan *p)
     return p->cost.scratch != NULL;
 }
 
+static bool cost_nodes(gy_plan *p)
+{
+    gy_tables tables = { 0 };
+    bool ok = begin_scratch(p) && gy_tables_begin(&tables, p);
+    for (uint32_t n = 0; n < p->graph->nodes.count && ok; n++) {
+        ok = gy_tables_turn(&tables, &p->graph->nodes.at[n]);
+        for (uint32_t d = 0; d < p->devices && ok; d++) {
+            cost_node(p, &tables, n, d);
+            ok = spare_node(p, &tables, n, d);
+        }
+        if (ok)
+            find_scratch(p, &tables, n);
+    }
+    gy_tables_end(&tables);
+    return ok;
+}
+
 gantry_status gy_plan_cost(gy_plan *p, gantry_error *err)
 {
     size_t nodes = p->graph->nodes.count;
     p->cost.time = gy_calloc(nodes * p->devices + 1, sizeof *p->cost.time);
     p->cost.provenance = gy_calloc(nodes * p->devices + 1, sizeof *p->cost.provenance);
-    tables t = { .kernel = GY_NONE };
-    t.of = p->machine->kernels ? gy_calloc(p->devices, sizeof *t.of) : NULL;
-    if (!p->cost.time || !p->cost.provenance || (p->machine->kernels && !t.of)) {
-        gy_free((void *)t.of);
+    if (!p->cost.time || !p->cost.provenance || !cost_nodes(p))
         return gy_fail_nomem(err);
-    }
-    bool ok = begin_scratch(p);
-    for (uint32_t n = 0; n < nodes && ok; n++) {
-        if (t.of)
-            look_up(&t, p, &p->graph->nodes.at[n]);
-        for (uint32_t d = 0; d < p->devices && ok; d++) {
-            cost_node(p, &t, n, d);
-            ok = spare_node(p, &t, n, d);
-        }
-        find_scratch(p, &t, n);
-    }
-    gy_free((void *)t.of);
-    return ok ? gy_plan_eligible(p, err) : gy_fail_nomem(err);
+    return gy_plan_eligible(p, err);
 }
 
 gy_ticks gy_transfer_time(const gy_plan *p, uint32_t from, uint32_t to, int64_t bytes)

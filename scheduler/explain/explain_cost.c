@@ -22,6 +22,29 @@ static void add_roofline(gy_text *to, const gy_plan *p, uint32_t node, uint32_t 
         gy_text_printf(to, "; %g bytes count as nothing: the machine gives no bandwidth", n->bytes);
 }
 
+/* How far beyond its points a table of all arguments is asked. Half of the first still is on the way to it. */
+static void add_beyond(gy_text *to, const gy_kernel_table *t, double work)
+{
+    double first = (double)t->point[0].bytes, last = (double)t->point[t->points - 1].bytes;
+    if (work > last)
+        gy_text_printf(to, "; extrapolated: the table ends at %g", last);
+    else if (2 * work < first)
+        gy_text_printf(to, "; extrapolated: the table begins at %g", first);
+}
+
+static void add_table(gy_text *to, const gy_kernel_table *t, const gy_node *n)
+{
+    const char *dtype = gantry_dtype_name(t->dtype);
+    if (t->arguments) {
+        gy_text_printf(to, "measured for these arguments: %s (%s) of %s on %s", t->kernel, dtype, t->arguments,
+                       t->kind);
+        return;
+    }
+    gy_text_printf(to, "measured: the machine's table of %s (%s) on %s, at %g %s", t->kernel, dtype, t->kind,
+                   gy_plan_work(n, t), t->by_flops ? "flops" : "bytes");
+    add_beyond(to, t, gy_plan_work(n, t));
+}
+
 static void add_measured(gy_text *to, const gy_plan *p, uint32_t node, uint32_t device)
 {
     const gy_node *n = &p->graph->nodes.at[node];
@@ -33,8 +56,7 @@ static void add_measured(gy_text *to, const gy_plan *p, uint32_t node, uint32_t 
         gy_text_printf(to, "measured: %.3g times what the model says, in the starts before",
                        p->machine->pace[(size_t)node * p->devices + device]);
     else if (t)
-        gy_text_printf(to, "measured: the machine's table of %s (%s) on %s, at %g %s", t->kernel,
-                       gantry_dtype_name(t->dtype), t->kind, gy_plan_work(n, t), t->by_flops ? "flops" : "bytes");
+        add_table(to, t, n);
 }
 
 static void add_provenance(gy_text *to, const gy_plan *p, uint32_t node, uint32_t device)

@@ -47,6 +47,9 @@ size_t gy_number_length(const char *text, size_t length, bool *is_real);
 /* The whole of `text` as a decimal number, whatever the program's locale; false if it is not one or not finite. */
 bool gy_parse_double(const char *text, size_t length, double *value);
 
+/* Bytes of a text that says which arguments a kernel has, at most: graph.h makes it, machines hold it. */
+enum { GY_CASE_MOST = 1000 };
+
 /* Names <-> small numbers, in order of first appearance. Strings live as long as the table. */
 typedef struct gy_names {
     struct gy_names_entry {

@@ -31,7 +31,8 @@ static double launch_us(const gantry_machine *m, const gy_measured *what, const 
     double least = 0;
     for (size_t i = 0; i < what->kernels.count; i++) {
         const gy_measured_kernel *k = &what->kernels.at[i];
-        bool mine = strcmp(k->kind, m->device[d->device].kind) == 0 && !k->partial && k->points.count > 0;
+        bool mine =
+            strcmp(k->kind, m->device[d->device].kind) == 0 && !k->partial && !k->arguments && k->points.count > 0;
         double us = mine ? k->points.at[0].time.us : least;
         least = least == 0 || us < least ? us : least;
     }
@@ -64,7 +65,6 @@ static const gy_measured_copy *copy_of(const gy_measured *what, const gy_route *
 static bool find_times(gy_curve *curve, const gy_route *r, const gy_measured *what)
 {
     const gy_measured_copy *copy = copy_of(what, r);
-    gy_kernel_table old = { .point = r->point, .points = r->points };
     curve->count = 0;
     if (!copy)
         return true;
@@ -72,7 +72,7 @@ static bool find_times(gy_curve *curve, const gy_route *r, const gy_measured *wh
         return false;
     if (!curve->count || (!copy->partial && gy_curve_end(curve)))
         return true;
-    if (!gy_curve_follow(curve, &old))
+    if (!gy_curve_follow(curve, r))
         return false;
     if (!gy_curve_end(curve))
         curve->count = 0;
@@ -101,12 +101,17 @@ static bool copy_routes(gantry_machine *to, const gantry_machine *m, const gy_me
 /* ---- tables ---- */
 
 typedef GY_VEC(uint16_t) gy_shares;
+static bool is_text(const char *a, const char *b)
+{
+    return a == b || (a && b && !strcmp(a, b));
+}
 
 static bool is_measured_again(const gy_measured *what, const gy_kernel_table *t)
 {
     for (size_t i = 0; i < what->kernels.count; i++) {
         const gy_measured_kernel *k = &what->kernels.at[i];
-        if (k->dtype == t->dtype && !strcmp(k->name, t->kernel) && !strcmp(k->kind, t->kind) && k->points.count > 0)
+        if (k->dtype == t->dtype && k->points.count > 0 && is_text(k->arguments, t->arguments) &&
+            !strcmp(k->name, t->kernel) && !strcmp(k->kind, t->kind))
             return true;
     }
     return false;
@@ -158,15 +163,26 @@ static bool add_with_batched(gantry_machine *to, gy_kernel_table t, const gy_mea
     return ok;
 }
 
+/* A table that was measured by itself says more of other arguments than those of a graph can; one that was made of
+ * such grows. */
+static bool merge(gy_curve *curve, const gantry_machine *m, const gy_kernel_table *old)
+{
+    if (gy_kernel_of_cases(m, old))
+        return gy_curve_join(curve, old);
+    curve->count = 0;
+    return true;
+}
+
 static bool add_kernel(gantry_machine *to, const gantry_machine *m, const gy_measured_kernel *k, gy_curve *curve)
 {
-    const gy_kernel_table *old = gy_machine_kernel(m, k->name, k->dtype, k->kind);
+    const gy_kernel_table *old = k->arguments ? NULL : gy_machine_kernel(m, k->name, k->dtype, k->kind);
     if (!gy_curve_of(curve, &k->points))
         return false;
     drop_idle(curve);
-    if (curve->count && k->partial && old && old->by_flops == k->by_flops && !gy_curve_follow(curve, old))
+    if (curve->count && k->partial && old && old->by_flops == k->by_flops && !merge(curve, m, old))
         return false;
     gy_kernel_table t = { .kernel = k->name, .kind = k->kind, .dtype = k->dtype, .by_flops = k->by_flops };
+    t.arguments = k->arguments;
     t.point = curve->at;
     t.points = (uint32_t)curve->count;
     t.scratch = old && k->partial && old->scratch > k->scratch ? old->scratch : k->scratch;

@@ -4,8 +4,11 @@
  *
  * Routes get the measured times. More bytes cannot take less time, and what disturbs a copy makes it longer, never
  * shorter: so where a larger copy was faster, the smaller one counts as taking no longer than that. The same holds for
- * kernels and collectives. Figures that are `partial` change the curve that is there in proportion: between two of them
+ * kernels and collectives. Copies that are `partial` change the curve that is there in proportion: between two of them
  * the proportion goes over from one to the other, below and beyond them it stays.
+ *
+ * Kernels. A figure for exact arguments replaces the one for the same. `partial` ones for all arguments begin a table
+ * where there is none, and are added to one that was begun so; a table that was measured by itself stays as it is.
  *
  * Resources, where traffic was measured, are made anew, so that max-min sharing gives what was seen. Of a memory beside
  * the host's: "M.out" and "M.in", what it sends to and gets from others of its kind together; "M.both", where both at

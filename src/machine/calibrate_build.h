@@ -11,9 +11,11 @@ typedef GY_VEC(gy_point) gy_curve;
 
 /* Those of `points` that were measured. false: out of memory. */
 bool gy_curve_of(gy_curve *to, const gy_measured_points *points);
-/* Changes `old` in proportion to the points in `to`, which then has all of it. At least one point in each. false: out
- * of memory. */
-bool gy_curve_follow(gy_curve *to, const gy_kernel_table *old);
+/* Changes the times of `old` in proportion to the points in `to`, which then has all of it. At least one point in each.
+ * false: out of memory. */
+bool gy_curve_follow(gy_curve *to, const gy_route *old);
+/* Adds those points of `old` whose work is none of those in `to`, or near one. false: out of memory. */
+bool gy_curve_join(gy_curve *to, const gy_kernel_table *old);
 /* Drops what keeps the last two points from rising, as routes must. false: fewer than two are left. */
 bool gy_curve_end(gy_curve *c);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Curves of measured times: made monotone, and old ones changed in proportion to new figures. */
+/* Curves of measured times: made monotone, old ones changed in proportion to new figures, or joined with them. */
 #include "machine/calibrate_build.h"
 #include <stdlib.h>
 
@@ -41,24 +41,15 @@ bool gy_curve_of(gy_curve *to, const gy_measured_points *points)
     return true;
 }
 
-/* The time of so much work in an old table. A table without a kernel holds times of a route, which go on at the last
- * slope. */
-static double time_of(const gy_kernel_table *old, int64_t work)
-{
-    if (old->kernel)
-        return (double)gy_kernel_time(old, (double)work, 0);
-    return (double)gy_points_time(old->point, old->points, work);
-}
-
 /* How many times as long as `old` says, at a point of the new figures. */
-static double pace_at(const gy_kernel_table *old, const gy_point *p)
+static double pace_at(const gy_route *old, const gy_point *p)
 {
-    double was = time_of(old, p->bytes);
+    double was = (double)gy_points_time(old->point, old->points, p->bytes);
     return was > 0 ? (double)p->time / was : 1;
 }
 
 /* The same for any work: `seen` are the `count` new figures. */
-static double pace_of(const gy_kernel_table *old, const gy_point *seen, size_t count, int64_t work)
+static double pace_of(const gy_route *old, const gy_point *seen, size_t count, int64_t work)
 {
     size_t i = 0;
     while (i < count && seen[i].bytes < work)
@@ -70,7 +61,7 @@ static double pace_of(const gy_kernel_table *old, const gy_point *seen, size_t c
     return low + (high - low) * part;
 }
 
-bool gy_curve_follow(gy_curve *to, const gy_kernel_table *old)
+bool gy_curve_follow(gy_curve *to, const gy_route *old)
 {
     size_t seen = to->count;
     for (uint32_t i = 0; i < old->points; i++) {
@@ -82,6 +73,26 @@ bool gy_curve_follow(gy_curve *to, const gy_kernel_table *old)
         if (!known && !gy_vec_push(to, p))
             return false;
     }
+    settle(to);
+    return true;
+}
+
+#define ALIKE 0.05 /* work that differs by less is one point */
+
+static bool is_near_one(const gy_point *list, size_t count, int64_t work)
+{
+    for (size_t i = 0; i < count; i++)
+        if (llabs(list[i].bytes - work) <= (int64_t)(ALIKE * (double)work))
+            return true;
+    return false;
+}
+
+bool gy_curve_join(gy_curve *to, const gy_kernel_table *old)
+{
+    size_t seen = to->count;
+    for (uint32_t i = 0; i < old->points; i++)
+        if (!is_near_one(to->at, seen, old->point[i].bytes) && !gy_vec_push(to, old->point[i]))
+            return false;
     settle(to);
     return true;
 }

@@ -125,6 +125,7 @@ typedef struct gy_kernel_table {
     uint64_t scratch;      /* bytes that a launch takes at most beside what its manifest says: a library's workspace */
     const gy_point *batched; /* what one more op of that work adds to a batch, up to the work of the last */
     uint32_t batched_points; /* 0: its ops are in no batch */
+    const char *arguments;   /* that the table speaks of, which has one point then (gy_node_case); NULL: all */
 } gy_kernel_table;
 
 /* Families of figures that are measured for a machine: X(constant, name in files). */
@@ -253,9 +254,15 @@ gy_ticks gy_points_time(const gy_point *point, uint32_t points, int64_t bytes);
 const gy_collective_table *gy_machine_table(const gantry_machine *m, gantry_collective collective,
                                             gy_algorithm algorithm, const char *kind, uint32_t ranks);
 
-/* The table of that kernel, or NULL. */
+/* The table of that kernel for all arguments, or NULL. */
 const gy_kernel_table *gy_machine_kernel(const gantry_machine *m, const char *kernel, gantry_dtype dtype,
                                          const char *kind);
+/* The time of that kernel with exactly these arguments, or NULL. */
+const gy_kernel_table *gy_machine_case(const gantry_machine *m, const char *kernel, gantry_dtype dtype,
+                                       const char *kind, const char *arguments);
+/* True if the table, which is one for all arguments, was made of times for exact ones: each point has the work of one,
+ * or about that. */
+bool gy_kernel_of_cases(const gantry_machine *m, const gy_kernel_table *table);
 /*
  * The time of so much work: on the line that joins two points; below the first on the line from `launch` at no work
  * (the first time where that is shorter); beyond the last at the rate of the last. Rounded up to a picosecond.

@@ -57,15 +57,17 @@ typedef struct gy_measured_traffic {
     gy_figure time;
 } gy_measured_traffic;
 
-/* A kernel of the library on devices of one kind. Times include the launch: what one takes when many follow each other
- * in a graph. */
+/* A kernel on devices of one kind. Times include the launch: what one takes when many follow each other in a graph.
+ * With `arguments` it is one figure, of nodes with exactly these; then, or if `partial`, it says nothing of other works
+ * than those of the points. */
 typedef struct gy_measured_kernel {
     const char *name, *kind; /* of the manifest, of devices; borrowed from library and machine */
+    const char *arguments;   /* borrowed, NULL: all */
     gantry_dtype dtype;
     bool by_flops; /* `work` of the points: flops, else bytes, as the manifest's costs say */
-    bool partial;  /* as of a copy */
+    bool partial;  /* these are works that happened to be carried out */
     gy_measured_points points;
-    uint64_t scratch; /* bytes that a launch took at most; 0: none, or not known */
+    uint64_t scratch;           /* bytes that a launch took at most; 0: none, or not known */
     gy_measured_points batched; /* what one more adds to a batch (gy_kernel_table); empty: it was not measured */
 } gy_measured_kernel;
 

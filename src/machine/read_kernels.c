@@ -61,15 +61,41 @@ static gantry_status read_shares(gy_machine_reader *r, const gy_json_at *at, gy_
 
 static gantry_status check_new(const gy_machine_reader *r, const gy_json_at *at, const gy_kernel_table *t)
 {
-    if (!gy_machine_kernel(r->m, t->kernel, t->dtype, t->kind))
+    const char *of = t->arguments;
+    if (!(of ? gy_machine_case(r->m, t->kernel, t->dtype, t->kind, of)
+             : gy_machine_kernel(r->m, t->kernel, t->dtype, t->kind)))
         return GANTRY_OK;
-    return gy_json_fail(r->err, GANTRY_E_MACHINE, at, "kernel \"%s\" of %s on devices of kind \"%s\" is given twice",
-                        t->kernel, gantry_dtype_name(t->dtype), t->kind);
+    return gy_json_fail(
+        r->err, GANTRY_E_MACHINE, at, "kernel \"%s\" of %s on devices of kind \"%s\"%s%s%s is given twice", t->kernel,
+        gantry_dtype_name(t->dtype), t->kind, of ? " with arguments \"" : "", of ? of : "", of ? "\"" : "");
+}
+
+/* A text that no node has says nothing; one that none can have is a mistake. */
+static gantry_status read_case(gy_machine_reader *r, const gy_json_at *at, const char **text)
+{
+    gantry_status status = gy_json_string(at, "case", false, NULL, text, GANTRY_E_MACHINE, r->err);
+    if (status || !*text || (**text && strlen(*text) <= GY_CASE_MOST && gy_is_plain(*text)))
+        return status;
+    gy_json_at place = gy_json_key(at, "case");
+    return gy_json_fail(r->err, GANTRY_E_MACHINE, &place,
+                        "\"case\" is a text of %zu bytes; give the arguments as `gantry run --calibrate` writes them, "
+                        "1 to %d bytes without control characters",
+                        strlen(*text), GY_CASE_MOST);
+}
+
+static gantry_status check_case(gy_machine_reader *r, const gy_json_at *list, const gy_kernel_table *t)
+{
+    if (!t->arguments || t->points == 1)
+        return GANTRY_OK;
+    return gy_json_fail(r->err, GANTRY_E_MACHINE, list, "%u points; a time for exact arguments (\"case\") is one point",
+                        t->points);
 }
 
 gantry_status gy_machine_read_kernel(gy_machine_reader *r, const gy_json_at *at, gy_point_list *points)
 {
-    static const char *const keys[] = { "kernel", "dtype", "kind", "by", "points", "share", "scratch", "batched" };
+    static const char *const keys[] = {
+        "kernel", "dtype", "kind", "case", "by", "points", "share", "scratch", "batched"
+    };
     gy_kernel_table t = { 0 };
     int dtype = 0, by = 0;
     int64_t scratch = 0;
@@ -77,7 +103,7 @@ gantry_status gy_machine_read_kernel(gy_machine_reader *r, const gy_json_at *at,
     gantry_status status = gy_machine_object(r->err, at, "a measured kernel", keys, GY_COUNT(keys));
     if (status || (status = gy_json_string(at, "kernel", true, NULL, &t.kernel, GANTRY_E_MACHINE, r->err)) ||
         (status = gy_machine_read_name(r, at, "dtype", 0, GANTRY_DTYPE_COUNT - 1, dtype_name, &dtype)) ||
-        (status = gy_machine_read_kind(r, at, &t.kind)) ||
+        (status = gy_machine_read_kind(r, at, &t.kind)) || (status = read_case(r, at, &t.arguments)) ||
         (status = gy_machine_read_name(r, at, "by", 0, 1, by_name, &by)) ||
         (status = gy_machine_array(r->err, at, "points", "give measured [work, microseconds] pairs", &list)) ||
         (status = gy_machine_read_pairs(r->err, &list, by_name(by), points)) ||
@@ -90,7 +116,8 @@ gantry_status gy_machine_read_kernel(gy_machine_reader *r, const gy_json_at *at,
     t.by_flops = by == 1;
     t.point = points->at;
     t.points = (uint32_t)points->count;
-    status = check_new(r, at, &t);
+    if (!(status = check_case(r, &list, &t)))
+        status = check_new(r, at, &t);
     status = status ? status : read_shares(r, at, &t);
     return status || gy_machine_add_kernel(r->m, &t) ? status : gy_fail_nomem(r->err);
 }

@@ -245,6 +245,10 @@ static void put_kernels(gy_text *to, const gantry_machine *m, int indent)
         gy_text_json(to, t->kernel);
         gy_text_printf(to, ", \"dtype\": \"%s\", \"kind\": ", gantry_dtype_name(t->dtype));
         gy_text_json(to, t->kind);
+        if (t->arguments) {
+            gy_text_add(to, ", \"case\": ");
+            gy_text_json(to, t->arguments);
+        }
         gy_text_printf(to, ", \"by\": \"%s\"", t->by_flops ? "flops" : "bytes");
         put_points(to, "points", t->point, t->points);
         put_share_and_scratch(to, t);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "machine/calibrate.h"
+#include "machine/recall.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 /* An op that has samples: a kernel's or a copy. */
 typedef struct entry {
     const char *name, *kind; /* NULL: a copy */
+    const char *arguments;   /* gy_node_case; NULL: not told */
     uint32_t dtype, from, to;
     double flops, bytes, roofline_flops, roofline_bytes; /* us */
     double work;                                         /* once it is known what the points go by */
@@ -23,14 +25,16 @@ typedef GY_VEC(entry) entries;
 typedef struct calibration {
     const gantry_run *run;
     entries list;
-    double *pool; /* room for the samples of one point */
-    size_t first; /* start that counts */
+    gy_names texts; /* of arguments */
+    gy_text text;   /* of those at hand */
+    double *pool;   /* room for the samples of one point */
+    size_t first;   /* start that counts */
     gy_measured what;
 } calibration;
 
 /* ---- what there is ---- */
 
-static void describe_kernel(entry *e, const gantry_schedule *s, const gy_op *op)
+static void describe_kernel(entry *e, calibration *c, const gantry_schedule *s, const gy_op *op)
 {
     const gantry_graph *g = s->graph;
     const gy_node *n = &g->nodes.at[op->node];
@@ -43,6 +47,11 @@ static void describe_kernel(entry *e, const gantry_schedule *s, const gy_op *op)
     double gflops = gy_device_gflops(d, (gantry_dtype)e->dtype);
     e->roofline_flops = gflops > 0 ? n->flops / gflops : 0;
     e->roofline_bytes = d->bandwidth_gbs > 0 ? n->bytes / d->bandwidth_gbs : 0;
+    if (gy_node_case(&c->text, g, n)) {
+        uint32_t at = gy_names_add(&c->texts, c->text.at, NULL);
+        e->arguments = at == GY_NO_NAME ? NULL : gy_names_at(&c->texts, at);
+        c->text.failed = c->text.failed || at == GY_NO_NAME;
+    }
 }
 
 static void describe_copy(entry *e, const gantry_schedule *s, const gy_op *op)
@@ -68,7 +77,7 @@ static bool list_ops(calibration *c)
             const gy_op *op = &s->ops.at[i];
             entry e = { .op = before + i };
             if (has_kernel(s, op))
-                describe_kernel(&e, s, op);
+                describe_kernel(&e, c, s, op);
             else if (gy_op_is_copy(op))
                 describe_copy(&e, s, op);
             if ((e.name || e.bytes > 0) && !gy_vec_push(&c->list, e))
@@ -76,7 +85,7 @@ static bool list_ops(calibration *c)
         }
         before += s->ops.count;
     }
-    return true;
+    return !c->text.failed;
 }
 
 /* ---- classes of them ---- */
@@ -94,6 +103,14 @@ static int by_class(const void *a, const void *b)
     int order = strcmp(x->name, y->name);
     order = order ? order : (x->dtype > y->dtype) - (x->dtype < y->dtype);
     return order ? order : strcmp(x->kind, y->kind);
+}
+
+/* The same arguments stand together, as ops are numbered; those without a text first. */
+static int by_arguments(const void *a, const void *b)
+{
+    const entry *x = a, *y = b;
+    int order = !x->arguments || !y->arguments ? !!x->arguments - !!y->arguments : strcmp(x->arguments, y->arguments);
+    return order ? order : (x->op > y->op) - (x->op < y->op);
 }
 
 /* Ops of the same work as they are numbered: the order of samples then does not depend on the sort. */
@@ -157,6 +174,32 @@ static bool add_points(calibration *c, gy_measured_points *to, entry *list, size
     return ok;
 }
 
+/* The figure of entries with equal arguments, like that of their whole class in everything else. */
+static bool add_case(calibration *c, gy_measured_kernel k, const entry *list, size_t count)
+{
+    k.points = (gy_measured_points){ 0 };
+    k.arguments = list->arguments;
+    bool told = k.arguments && list->work > 0;
+    bool ok = !told || (add_point(c, &k.points, list, count) && (!k.points.count || gy_vec_push(&c->what.kernels, k)));
+    if (!ok)
+        gy_vec_free(&k.points);
+    return ok;
+}
+
+static bool add_cases(calibration *c, gy_measured_kernel k, entry *list, size_t count)
+{
+    bool ok = true;
+    qsort(list, count, sizeof *list, by_arguments);
+    for (size_t i = 0, next; i < count && ok; i = next) {
+        next = i + 1;
+        while (next < count && list[i].arguments == list[next].arguments)
+            next++;
+        ok = add_case(c, k, &list[i], next - i);
+    }
+    return ok;
+}
+
+/* A table for all arguments, then a time for each that there are. */
 static bool add_kernel(calibration *c, entry *list, size_t count)
 {
     gy_measured_kernel k = { .name = list->name, .kind = list->kind, .dtype = (gantry_dtype)list->dtype };
@@ -167,7 +210,7 @@ static bool add_kernel(calibration *c, entry *list, size_t count)
     bool ok = add_points(c, &k.points, list, count) && gy_vec_push(&c->what.kernels, k);
     if (!ok)
         gy_vec_free(&k.points);
-    return ok;
+    return ok && add_cases(c, k, list, count);
 }
 
 static bool add_copy(calibration *c, entry *list, size_t count)
@@ -223,17 +266,30 @@ static gantry_status measure(calibration *c, gantry_error *err)
     return add_fingerprint(c, err);
 }
 
-static gantry_status calibrated(gantry_machine **machine, const gantry_run *run, gantry_error *err)
+static void end(calibration *c)
 {
-    calibration c = { .run = run };
+    gy_measured_free(&c->what);
+    gy_vec_free(&c->list);
+    gy_names_free(&c->texts);
+    gy_text_free(&c->text);
+    gy_free(c->pool);
+}
+
+static gantry_status begin(calibration *c, const gantry_run *run, gantry_error *err)
+{
+    *c = (calibration){ .run = run };
     if (!run->samples || !run->samples->start.count)
         return gy_fail(err, GANTRY_E_INVALID, NULL, "no start was sampled; call gantry_run_sample after one has ended");
-    gantry_status status = measure(&c, err);
+    return measure(c, err);
+}
+
+static gantry_status calibrated(gantry_machine **machine, const gantry_run *run, gantry_error *err)
+{
+    calibration c;
+    gantry_status status = begin(&c, run, err);
     if (!status)
         status = gy_machine_calibrated(machine, run->schedule->machine, &c.what, err);
-    gy_measured_free(&c.what);
-    gy_vec_free(&c.list);
-    gy_free(c.pool);
+    end(&c);
     return status;
 }
 
@@ -241,4 +297,125 @@ gantry_status gantry_run_calibrated(gantry_machine **machine, const gantry_run *
 {
     GY_NEED(machine, err);
     GY_USE_RUN(run, calibrated(machine, run, err), err);
+}
+
+/* ---- what is kept for other runs ---- */
+
+/* Kernels alone: how fast copies are is for a calibration to say. */
+static void forget_copies(calibration *c)
+{
+    for (size_t i = 0; i < c->what.copies.count; i++)
+        gy_vec_free(&c->what.copies.at[i].points);
+    c->what.copies.count = 0;
+    gy_text_free(&c->what.fingerprint); /* that of what is known stays */
+}
+
+static gantry_status add_to(const gantry_machine *known, const calibration *c, const gantry_machine *here,
+                            gantry_error *err)
+{
+    gantry_machine *next = NULL;
+    GY_TRY(gy_machine_calibrated(&next, known, &c->what, err));
+    gantry_status status = gy_recall_mark(next, c->run->graph->hash) ? GANTRY_OK : gy_fail_nomem(err);
+    gy_recall_trim(next);
+    status = status ? status : gy_recall_keep(next, here, err);
+    gantry_machine_free(next);
+    return status;
+}
+
+static gantry_status keep(const gantry_run *run, const gantry_machine *here, gantry_error *err)
+{
+    calibration c;
+    gantry_machine *known = NULL;
+    char *text = NULL;
+    GY_TRY(gy_recall_need(here, err));
+    gantry_status status = begin(&c, run, err);
+    forget_copies(&c);
+    status = status ? status : gy_recall_read(&known, here, &text, err);
+    status = status ? status : add_to(known, &c, here, err);
+    gantry_free(text);
+    gantry_machine_free(known);
+    end(&c);
+    return status;
+}
+
+gantry_status gantry_run_keep(const gantry_run *run, const gantry_machine *here, gantry_error *err)
+{
+    GY_NEED(here, err);
+    GY_USE_RUN(run, keep(run, here, err), err);
+}
+
+/* Texts of kernels with arguments that were looked up, so that each is once. */
+typedef struct lookup {
+    gy_text arguments, key;
+    gy_names seen;
+} lookup;
+
+static bool is_new(lookup *l, const char *kernel, gantry_dtype dtype, const char *kind)
+{
+    bool isnew = false;
+    l->key.length = 0;
+    gy_text_printf(&l->key, "%s %d %s %s", kernel, (int)dtype, kind, l->arguments.at);
+    return !l->key.failed && gy_names_add(&l->seen, l->key.at, &isnew) != GY_NO_NAME && isnew;
+}
+
+/* Does the op run a kernel on a GPU whose time for these arguments the machine does not have? */
+static bool is_unmeasured(const gantry_schedule *s, const gy_op *op, lookup *l)
+{
+    const gantry_graph *g = s->graph;
+    if (!has_kernel(s, op) || op->provenance == GY_COST_GIVEN)
+        return false;
+    const gy_node *n = &g->nodes.at[op->node];
+    const gy_device *d = &s->machine->device[gy_op_device(s, op, 0)];
+    const char *kernel = g->kernels.at[n->kernel].manifest->name;
+    gantry_dtype dtype = gy_node_dtype(g, n);
+    if (!d->gpu || !(n->flops > 0 || n->bytes > 0) || !gy_node_case(&l->arguments, g, n))
+        return false;
+    return is_new(l, kernel, dtype, d->kind) && !gy_machine_case(s->machine, kernel, dtype, d->kind, l->arguments.at);
+}
+
+/* Functions of a program, and code of users on the host, may do what nobody wants done once more. */
+static bool may_be_noticed(const gantry_graph *g, const gy_node *n)
+{
+    if (n->kind == GY_NODE_LAUNCH || n->function != GY_NONE)
+        return true;
+    return n->kind == GY_NODE_HOST && n->kernel != GY_NONE && g->kernels.at[n->kernel].code;
+}
+
+static bool has_unmeasured(const gantry_schedule *s, lookup *l)
+{
+    bool found = false;
+    for (size_t i = 0; i < s->graph->nodes.count; i++)
+        if (may_be_noticed(s->graph, &s->graph->nodes.at[i]))
+            return false;
+    for (size_t i = 0; i < s->ops.count && !found; i++)
+        found = is_unmeasured(s, &s->ops.at[i], l);
+    return found;
+}
+
+/* Has it been tried, or can nothing be kept? */
+static bool is_settled(const gantry_schedule *s, const gantry_machine *here)
+{
+    gantry_machine *known = NULL;
+    char *text = NULL;
+    if (!gy_recall_is_writable(here) || gy_recall_read(&known, here, &text, NULL))
+        return true;
+    bool found = gy_recall_has_mark(known, s->graph->hash);
+    gantry_free(text);
+    gantry_machine_free(known);
+    return found;
+}
+
+int gantry_schedule_unmeasured(const gantry_schedule *schedule, const gantry_machine *here)
+{
+    const gantry_schedule *s;
+    lookup l = { 0 };
+    bool found = false;
+    if (!schedule || !here || !schedule->graph || !gy_recall_is_on(here))
+        return 0;
+    for (size_t part = 0; !found && (s = gy_samples_phase(schedule, part)); part++)
+        found = has_unmeasured(s, &l);
+    gy_text_free(&l.arguments);
+    gy_text_free(&l.key);
+    gy_names_free(&l.seen);
+    return found && !is_settled(schedule, here);
 }

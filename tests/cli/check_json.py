@@ -248,11 +248,14 @@ def run_calibrates(gantry):
                             "--calibrate", "out.json")
         assert first["calibrated"] == "out.json"
         machine = json.loads((gantry.folder / "out.json").read_text())
-        table, = machine["kernels"]
-        assert (table["kernel"], table["dtype"], table["kind"]) == ("gaussian_blur", "u8", "cpu")
+        table, exact = machine["kernels"]
+        assert (table["kernel"], table["dtype"], table["kind"]) == ("gaussian_blur", "u8", "cpu") and "case" not in table
         assert machine["calibration"]["kernels"]["samples"] == 5 * 8, machine["calibration"]
+        assert exact == {**table, "case": exact["case"]} and exact["case"].endswith(" sigma=2"), exact
         assert machine["source"].startswith("measured: ")
         told = gantry.json("schedule", gantry.graph("image_blur"), *BLUR[:-2], "--machine", "out.json", "--explain", "blur[0]")
+        assert f"measured for these arguments: gaussian_blur (u8) of {exact['case']} on cpu" in told["explain"]
+        told = gantry.json("schedule", gantry.graph("image_blur"), "--machine", "out.json", "--explain", "blur[0]")
         assert "measured: the machine's table of gaussian_blur (u8) on cpu, at " in told["explain"]
         before, after = math.log(first["compare"]["measured_over_predicted"]), []
         while not after or (factor > 1 and min(after) > before - 1.2 and len(after) < 6):
@@ -263,14 +266,53 @@ def run_calibrates(gantry):
         assert factor < 1 or min(after) < before - 1.2, (before, after)
 
 
+NAP = """#include <gantry/kernel.h>
+#include <time.h>
+gantry_status nap(const gantry_launch *l)
+{
+    const gantry_arg *x = gantry_launch_arg(l, 0);
+    long ms = x->rows > 100 ? 240 : 80; /* a long thin array takes longer than a square one */
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_nsec += ms * 1000000;
+    end.tv_sec += end.tv_nsec / 1000000000;
+    end.tv_nsec %= 1000000000;
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL)) {}
+    return GANTRY_OK;
+}
+"""
+NAPS = {"gantry": 1, "kernels": {"nap": {"host": "nap.c", "args": [{"name": "x", "access": "readwrite"}], "cost": {"flops": "x.size"}}},
+        "buffers": {"square": {"dtype": "f32", "shape": [32, 32], "init": 0, "output": True}, "thin": {"dtype": "f32", "shape": [256, 4], "init": 0, "output": True}},
+        "nodes": [{"id": name, "kernel": "nap", "args": {"x": name}} for name in ("square", "thin")]}
+
+
+def run_calibrates_shapes(gantry):
+    """Two shapes of as many flops take what each takes. Other processes make naps longer, never shorter."""
+    (gantry.folder / "nap.c").write_text(NAP)
+    (gantry.folder / "naps.json").write_text(json.dumps(NAPS))
+    words = ["naps.json", "--allow-code", "--devices", 1]
+    for attempt in range(5):
+        first = gantry.json("run", *words, "--backend", "host", "--calibrate", "nap-out.json")
+        words[-2:] = ["--machine", "nap-out.json"]
+        again = gantry.json("run", *words, "--backend", "host", "--compare")
+        text = gantry.run("schedule", *words, "-o", "-")
+        schedule = json.loads(text)
+        us = {op["node"]: op["ps"][0] / 1e6 for op in schedule["ops"] if op["kind"] == "launch"}
+        if abs(us["square"] / 80e3 - 1) < 0.1 and abs(us["thin"] / 240e3 - 1) < 0.1 and abs(again["compare"]["measured_over_predicted"] - 1) < 0.1:
+            break
+    else:
+        raise AssertionError((us, first["measured_us"], again["compare"]))
+    assert gantry.run("schedule", *words, "-o", "-") == text
+
+
 def run_calibrates_again(gantry):
     """A file that is calibrated once more keeps its form; what was not carried out keeps its times."""
     words = ["run", "tiny.json", "--backend", "host", "--iterations", 4]
     gantry.json(*words, "--devices", 2, "--calibrate", "one.json")
     gantry.json("run", gantry.graph("image_blur"), *BLUR, "--machine", "one.json", "--calibrate", "two.json")
     one, two = (json.loads((gantry.folder / name).read_text()) for name in ("one.json", "two.json"))
-    assert [t["kernel"] for t in one["kernels"]] == ["reduce_sum", "saxpy"]
-    assert two["kernels"][:2] == one["kernels"] and two["kernels"][2]["kernel"] == "gaussian_blur"
+    assert [(t["kernel"], "case" in t) for t in one["kernels"]] == [("reduce_sum", False), ("reduce_sum", True), ("saxpy", False), ("saxpy", True)]
+    assert two["kernels"][:4] == one["kernels"] and [t["kernel"] for t in two["kernels"][4:]] == ["gaussian_blur"] * 2
     assert gantry.run("machine", "two.json", "--json").decode() == (gantry.folder / "two.json").read_text()
     assert one["source"] == two["source"]
 
@@ -492,7 +534,7 @@ def xxh64(data):
     return f"{h ^ h >> 32:016x}"
 
 
-TESTS = [schedule_json, schedule_json_explain, period_json, schedule_published, run_json, run_json_saves, run_json_compare, run_json_starts, run_json_loops, run_calibrates, run_calibrates_again, run_json_sim,
+TESTS = [schedule_json, schedule_json_explain, period_json, schedule_published, run_json, run_json_saves, run_json_compare, run_json_starts, run_json_loops, run_calibrates, run_calibrates_shapes, run_calibrates_again, run_json_sim,
          run_schedule_file, state_lives_from_start_to_start, check_json, check_by_pipe, check_finds_damage,
          check_refuses_another_graph_and_machine, compare_json, machine_json, machine_every_file, machine_of_this_computer,
          kernels_json, dot_json, bench_schedule_json, bench_replay_json, repeatable, repeatable_results, graphviz,

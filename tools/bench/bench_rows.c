@@ -117,7 +117,7 @@ int bench_gpus(gantry_machine **machine, const options *o, int *gpus)
 {
     options with = *o;
     with.backend = "cuda";
-    int code = load_machine(machine, &with, NULL);
+    int code = load_machine(machine, &with, NULL, NULL);
     if (code)
         return code;
     *gpus = count_gpus(*machine);

@@ -9,7 +9,7 @@ int bench_machine(gantry_machine **machine, const options *o, const char *device
 {
     options with = *o;
     with.devices = o->machine || o->devices ? o->devices : devices;
-    return load_machine(machine, &with, NULL);
+    return load_machine(machine, &with, NULL, NULL);
 }
 
 /* ---- bench schedule ---- */

@@ -96,6 +96,7 @@ def environment(build):
         found.setdefault("GANTRY_CUDA_LIBRARIES", ":".join(wheels))
         folders += wheels
     folders += filter(None, [found.get("GANTRY_CUDA_LIBRARIES"), found.get("LD_LIBRARY_PATH")])
+    found["GANTRY_MACHINE_CACHE"] = "off"  # machine files are given
     found["LD_LIBRARY_PATH"] = ":".join(folders)
     found.setdefault("GANTRY_MODULES", str(build / "lib"))
     found["CPATH"] = ":".join(filter(None, [str(ROOT / "include"), found.get("CPATH")]))  # gantry/kernel.h

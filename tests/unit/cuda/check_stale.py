@@ -15,7 +15,8 @@ command, source, driver = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]
 
 
 def run(folder, gpus, *words):
-    env = {**os.environ, "GANTRY_MODULES": driver, "LD_LIBRARY_PATH": driver, "FAKE_CUDA_DEVICES": str(gpus), "FAKE_CUDA_MEMORY": str(4 << 30)}
+    env = {**os.environ, "GANTRY_MODULES": driver, "LD_LIBRARY_PATH": driver, "FAKE_CUDA_DEVICES": str(gpus), "FAKE_CUDA_MEMORY": str(4 << 30),
+           "GANTRY_MACHINE_CACHE": "off"}
     done = subprocess.run([command, *map(str, words)], capture_output=True, timeout=100, cwd=folder, env=env)
     assert done.returncode == 0, done.stderr.decode()
     return done.stderr.decode()

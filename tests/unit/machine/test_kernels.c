@@ -13,8 +13,13 @@
     "'batched': [[1000, 0.1], [4000, 0.4]] }"
 #define BLUR                                                                                                           \
     "{ 'kernel': 'blur', 'dtype': 'u8', 'kind': 'other', 'by': 'bytes', 'points': [[4096, 2.5]], 'share': [0.25] }"
+#define EXACT                                                                                                          \
+    "{ 'kernel': 'gemm', 'dtype': 'f32', 'kind': 'h200', 'case': '64x128 128x32 64x32:sum ta=1', 'by': 'flops', "      \
+    "'points': [[1000, 7]] }"
+#define OTHER                                                                                                          \
+    "{ 'kernel': 'gemm', 'dtype': 'f32', 'kind': 'h200', 'case': '8x8 8x8 8x8', 'by': 'bytes', 'points': [[5, 3]] }"
 #define CALIBRATION "'calibration': {\n    " FACTS ",\n    " COPIES "\n  },\n  "
-#define KERNELS     "'kernels': [\n    " GEMM ",\n    " BLUR "\n  ],\n  "
+#define KERNELS     "'kernels': [\n    " GEMM ",\n    " EXACT ",\n    " BLUR ",\n    " OTHER "\n  ],\n  "
 
 static gantry_machine *machine_with(const char *rest)
 {
@@ -56,7 +61,8 @@ START_TEST(what_the_hash_is_of)
 {
     gantry_machine *bare = machine_with(""), *with = machine_with(KERNELS),
                    *other = machine_with("'kernels': [" GEMM "],");
-    gantry_machine *calibrated = machine_with(KERNELS CALIBRATION);
+    gantry_machine *calibrated = machine_with(KERNELS CALIBRATION), *exact = machine_with("'kernels': [" EXACT "],");
+    ck_assert_uint_ne(machine_hash(bare), machine_hash(exact));
     ck_assert_uint_ne(machine_hash(bare), machine_hash(with));
     ck_assert_uint_ne(machine_hash(other), machine_hash(with));
     ck_assert_uint_eq(machine_hash(calibrated), machine_hash(with));
@@ -64,6 +70,7 @@ START_TEST(what_the_hash_is_of)
     gantry_machine_free(bare);
     gantry_machine_free(with);
     gantry_machine_free(other);
+    gantry_machine_free(exact);
     gantry_machine_free(calibrated);
 }
 END_TEST
@@ -72,9 +79,10 @@ START_TEST(of_some_of_the_devices)
 {
     gantry_machine *m = machine_with(KERNELS CALIBRATION), *s = NULL;
     ck_assert_int_eq(gantry_machine_select(&s, m, "id:b", NULL), GANTRY_OK);
-    gantry_machine_free(m);
+    ck_assert_uint_eq(m->kernels, 4);
     ck_assert_uint_eq(s->kernels, 1);
     ck_assert_ptr_null(gy_machine_kernel(s, "gemm", GANTRY_F32, "h200"));
+    gantry_machine_free(m);
     const gy_kernel_table *t = gy_machine_kernel(s, "blur", GANTRY_U8, "other");
     ck_assert(t && !t->by_flops && t->points == 1 && t->point[0].bytes == 4096 && t->share[0] == 250);
     ck_assert_ptr_null(gy_machine_kernel(s, "blur", GANTRY_F32, "other"));
@@ -82,6 +90,23 @@ START_TEST(of_some_of_the_devices)
     ck_assert_str_eq(s->calibration.fact[3].value, "on");
     ck_assert_uint_eq(s->calibration.quality[GY_FAMILY_COPIES].samples, 20);
     gantry_machine_free(s);
+}
+END_TEST
+
+START_TEST(exact_arguments)
+{
+    gantry_machine *m = machine_with(KERNELS);
+    const gy_kernel_table *all = gy_machine_kernel(m, "gemm", GANTRY_F32, "h200"), *t;
+    ck_assert(all && !all->arguments && all->points == 2);
+    t = gy_machine_case(m, "gemm", GANTRY_F32, "h200", "64x128 128x32 64x32:sum ta=1");
+    ck_assert(t && t->by_flops && t->points == 1 && t->point[0].time == gy_ticks_from_us(7));
+    t = gy_machine_case(m, "gemm", GANTRY_F32, "h200", "8x8 8x8 8x8");
+    ck_assert(t && !t->by_flops && t->point[0].bytes == 5);
+    ck_assert_ptr_null(gy_machine_case(m, "gemm", GANTRY_F32, "h200", "64x128 128x32 64x32:sum"));
+    ck_assert_ptr_null(gy_machine_case(m, "gemm", GANTRY_F64, "h200", "8x8 8x8 8x8"));
+    ck_assert_ptr_null(gy_machine_case(m, "gemm", GANTRY_F32, "other", "8x8 8x8 8x8"));
+    ck_assert_ptr_null(gy_machine_case(m, "blur", GANTRY_U8, "other", "8x8 8x8 8x8"));
+    gantry_machine_free(m);
 }
 END_TEST
 
@@ -153,7 +178,9 @@ START_TEST(shares)
     } cases[] = {
         { 1, 100 }, { 1000, 100 }, { 1500, 350 }, { 2000, 600 }, { 3000, 550 }, { 4000, 500 }, { 1e300, 500 }
     };
-    gy_kernel_table t = { "gemm", "h200", GANTRY_F32, true, three, 3, share, 0, NULL, 0 };
+    gy_kernel_table t = {
+        .kernel = "gemm", .kind = "h200", .by_flops = true, .point = three, .points = 3, .share = share
+    };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ck_assert_uint_eq(gy_kernel_share(&t, cases[i].work), cases[i].share);
     t.share = NULL;
@@ -221,6 +248,7 @@ int main(void)
     tcase_add_test(c, what_the_hash_is_of);
     tcase_add_test(c, of_some_of_the_devices);
     tcase_add_test(c, what_one_more_adds_to_a_batch);
+    tcase_add_test(c, exact_arguments);
     tcase_add_test(c, times);
     tcase_add_test(c, shares);
     tcase_add_test(c, stale);

@@ -89,6 +89,32 @@ static gantry_status by_stale(gantry_machine **out)
     return status;
 }
 
+/* Keeps a machine and finds it again. An entry that cannot be read is as one that is damaged, for whatever reason. */
+static gantry_status by_recall(gantry_machine **out)
+{
+    static const char one[] =
+        "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":9}],\"devices\":[{\"id\":\"d\","
+        "\"memory\":\"host\"}],\"kernels\":[{\"kernel\":\"a\",\"dtype\":\"f32\",\"kind\":\"cpu\",\"case\":\"1 1\","
+        "\"by\":\"bytes\",\"points\":[[1,1]]}],\"calibration\":{\"fingerprint\":{\"driver\":\"1\"}}}";
+    gantry_machine *here = NULL, *known = NULL;
+    char *said = NULL;
+    gantry_status status = gantry_machine_parse(&here, one, strlen(one), "here", NULL);
+    if (!status)
+        status = gantry_machine_keep(here, here, NULL);
+    if (!status)
+        status = gantry_machine_recall(&known, here, &said, NULL);
+    if (!status && known == here) {
+        ck_assert_ptr_nonnull(strstr(said, "damaged"));
+        gantry_machine_free(known);
+        known = NULL;
+        status = GANTRY_E_NOMEM;
+    }
+    gantry_free(said);
+    gantry_machine_free(here);
+    *out = known;
+    return status;
+}
+
 /* A refusal that lists devices allocates too. */
 static gantry_status by_refusal(gantry_machine **out)
 {
@@ -101,7 +127,8 @@ static gantry_status by_refusal(gantry_machine **out)
 }
 
 typedef gantry_status (*way)(gantry_machine **out);
-static const way ways[] = { by_parse, by_select, by_virtual, by_detect, by_text, by_refusal, by_calibration, by_stale };
+static const way ways[] = { by_parse,   by_select,      by_virtual, by_detect, by_text,
+                            by_refusal, by_calibration, by_stale,   by_recall };
 #define WAYS (int)(sizeof ways / sizeof *ways)
 static const char *const files[] = { "dgx1-v100", "hgx-h200-8", "sirocco" };
 
@@ -135,8 +162,14 @@ int main(void)
 {
     Suite *suite = suite_create("machine without memory");
     TCase *tc = tcase_create("nomem");
+    char folder[] = "/tmp/gantry-nomem-XXXXXX", rest[64];
+    if (!mkdtemp(folder))
+        return 1;
+    setenv("XDG_CACHE_HOME", folder, 1);
+    snprintf(rest, sizeof rest, "rm -r %s", folder);
     setenv("HWLOC_SYNTHETIC", "node:2(memory=4000000000) core:3 pu:2", 1);
     tcase_add_loop_test(tc, survives, 0, 3 * WAYS);
     suite_add_tcase(suite, tc);
-    return run_suite(suite);
+    int failed = run_suite(suite);
+    return system(rest) ? 1 : failed;
 }

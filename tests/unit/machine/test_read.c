@@ -265,7 +265,7 @@ static const bad_input kernels[] = {
     { KERNEL("'points':[[1,1]],'batched':[[1,1],@[1,2]]"), "/kernels/0/batched/1",
       "1 flops after 1; list the points by rising size" },
     { KERNEL("'points':[[1,1]],'size':@1"), "/kernels/0/size",
-      "unknown key \"size\": allowed here: kernel, dtype, kind, by, points, share, scratch, batched" },
+      "unknown key \"size\": allowed here: kernel, dtype, kind, case, by, points, share, scratch, batched" },
     { KERNEL("'points':[[1,1]],'scratch':@0"), "/kernels/0/scratch",
       "\"scratch\" must be between 1 and 2305843009213693951, not 0" },
     { KERNEL("'points':[[1,1]],'share':@0.5"), "/kernels/0/share", "\"share\" must be an array, found a real number" },
@@ -277,6 +277,14 @@ static const bad_input kernels[] = {
       "0 is no portion of a device; give 0.001 to 1" },
     { KERNEL("'points':[[1,1],[2,2]],'share':[1,@1.5]"), "/kernels/0/share/1",
       "1.5 is no portion of a device; give 0.001 to 1" },
+    { KERNEL("'points':[[1,1]],'case':@3"), "/kernels/0/case", "\"case\" must be a string, not an integer" },
+    { KERNEL("'points':[[1,1]],'case':@''"), "/kernels/0/case",
+      "\"case\" is a text of 0 bytes; give the arguments as `gantry run --calibrate` writes them, 1 to 1000 bytes "
+      "without control characters" },
+    { KERNEL("'case':'8 8','points':@[[1,1],[2,2]]"), "/kernels/0/points",
+      "2 points; a time for exact arguments (\"case\") is one point" },
+    { KERNELS("[{'case':'8 8'," GEMM ",@{'case':'8 8'," GEMM "]"), "/kernels/1",
+      "kernel \"gemm\" of f32 on devices of kind \"fast\" with arguments \"8 8\" is given twice" },
     { KERNELS("[{" GEMM ",@{" GEMM "]"), "/kernels/1",
       "kernel \"gemm\" of f32 on devices of kind \"fast\" is given twice" },
 };

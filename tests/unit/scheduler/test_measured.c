@@ -24,6 +24,7 @@ static const char graph_text[] =
     "\"x\":{\"dtype\":\"f32\",\"shape\":[200],\"init\":1},\"y\":{\"dtype\":\"f32\",\"shape\":[200],\"init\":1},"
     "\"u\":{\"dtype\":\"f64\",\"shape\":[100],\"init\":1},\"v\":{\"dtype\":\"f64\",\"shape\":[100],\"init\":1}},"
     "\"nodes\":["
+    "{\"id\":\"tiny\",\"kernel\":\"saxpy\",\"args\":{\"a\":2,\"x\":\"x{0:8}\",\"y\":\"y{0:8}\"}},"
     "{\"id\":\"small\",\"kernel\":\"saxpy\",\"args\":{\"a\":2,\"x\":\"x{0:16}\",\"y\":\"y{0:16}\"}},"
     "{\"id\":\"first\",\"kernel\":\"saxpy\",\"args\":{\"a\":2,\"x\":\"x{0:32}\",\"y\":\"y{0:32}\"}},"
     "{\"id\":\"between\",\"kernel\":\"saxpy\",\"args\":{\"a\":2,\"x\":\"x{0:48}\",\"y\":\"y{0:48}\"}},"
@@ -60,15 +61,74 @@ START_TEST(which_time)
     check_cost(s, g, "small", "\n  p   6.000 us  " TABLE "32 flops\n");
     check_cost(s, g, "small", "\n  q  10.000 us  " TABLE "32 flops\n");
     check_cost(s, g, "small", "\n  r   5.000 us  roofline: 5.000 us launch");
+    check_cost(s, g, "tiny", "\n  p   4.000 us  " TABLE "16 flops; extrapolated: the table begins at 64\n");
     check_cost(s, g, "first", "\n  p  10.000 us  " TABLE "64 flops\n");
     check_cost(s, g, "between", "\n  q  12.000 us  " TABLE "96 flops\n");
-    check_cost(s, g, "beyond", "\n  p  28.000 us  " TABLE "256 flops\n"); /* twice 128: twice 14 */
+    check_cost(s, g, "beyond",
+               "\n  p  28.000 us  " TABLE "256 flops; extrapolated: the table ends at 128\n"); /* twice 128: twice 14 */
     check_cost(s, g, "given", "\n  p   9.000 us  given with the node, and 2.000 us launch\n");
     check_cost(s, g, "double",
-               "\n  p  60.000 us  measured: the machine's table of saxpy (f64) on fast, at 2400 bytes\n");
+               "\n  p  60.000 us  measured: the machine's table of saxpy (f64) on fast, at 2400 bytes; extrapolated: "
+               "the table ends at 2000\n");
     check_cost(s, g, "idle", "\n  p   2.002 us  roofline: 2.000 us launch"); /* it has no flops */
     gantry_schedule_free(s);
     gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
+/* Nodes of these very arguments; `double` has other ones, or another element type, or runs elsewhere. */
+#define EXACT(dtype, kind, text, us)                                                                                   \
+    "{\"kernel\":\"saxpy\",\"dtype\":\"" dtype "\",\"kind\":\"" kind "\",\"case\":\"" text                             \
+    "\",\"by\":\"flops\",\"points\":[[7," us "]]}"
+START_TEST(exact_arguments)
+{
+    gantry_graph *g = make_graph();
+    gantry_machine *m = parse_machine(
+        MACHINE(EXACT("f32", "fast", "48 48", "1.5") "," BY_FLOPS "," EXACT("f32", "slow", "200 200", "3") "," EXACT(
+            "f32", "fast", "200 200", "99") "," EXACT("f32", "fast", "100 100", "4")));
+    gantry_schedule *s = schedule(g, m, "heft");
+#define THESE "measured for these arguments: saxpy (f32) of 48 48 on fast\n"
+    check_cost(s, g, "between", "\n  p  1.500 us  " THESE); /* without the launches, which are in it */
+    check_cost(s, g, "between", "\n  q  1.500 us  " THESE);
+    check_cost(s, g, "between", "\n  r  5.001 us  roofline: ");
+    check_cost(s, g, "first", "\n  p  10.000 us  " TABLE "64 flops\n");
+    check_cost(s, g, "given", "\n  p   9.000 us  given with the node, and 2.000 us launch\n");
+    check_cost(s, g, "double", "\n  p   2.002 us  roofline: ");
+    check_cost(s, g, "idle", "\n  p   2.002 us  roofline: ");
+    ck_assert_int_eq(op_of(s, "between")->duration, gy_ticks_from_us(1.5));
+    ck_assert_int_eq(op_of(s, "between")->provenance, GY_COST_MEASURED);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
+/* Nodes whose work is the same take what each shape takes: a square product, and a long thin one. */
+START_TEST(same_work_other_shape)
+{
+    static const char text[] = "{\"gantry\":1,\"name\":\"g\",\"buffers\":{"
+                               "\"a\":{\"dtype\":\"f32\",\"shape\":[64,64],\"init\":1},"
+                               "\"t\":{\"dtype\":\"f32\",\"shape\":[4096,8],\"init\":1},"
+                               "\"b\":{\"dtype\":\"f32\",\"shape\":[8,8],\"init\":1},"
+                               "\"c\":{\"dtype\":\"f32\",\"shape\":[64,64]},"
+                               "\"d\":{\"dtype\":\"f32\",\"shape\":[4096,8]}},\"nodes\":["
+                               "{\"id\":\"square\",\"kernel\":\"gemm\",\"args\":{\"a\":\"a\",\"b\":\"a\",\"c\":\"c\"}},"
+                               "{\"id\":\"thin\",\"kernel\":\"gemm\",\"args\":{\"a\":\"t\",\"b\":\"b\",\"c\":\"d\"}}]}";
+#define GEMM(of) "{\"kernel\":\"gemm\",\"dtype\":\"f32\",\"kind\":\"fast\"," of ",\"by\":\"flops\",\"points\":[[524288,"
+    gantry_graph *g = NULL;
+    ck_assert_int_eq(gantry_graph_parse(&g, text, strlen(text), "g", NULL, NULL, NULL), GANTRY_OK);
+    gantry_machine *m = parse_machine(MACHINE(
+                       GEMM("\"case\":\"4096x8 8x8 4096x8\"") "40]]}," GEMM("\"case\":\"64x64 64x64 64x64\"") "10]]}")),
+                   *p = NULL;
+    ck_assert_int_eq(gantry_machine_select(&p, m, "id:p", NULL), GANTRY_OK);
+    gantry_schedule *s = schedule(g, p, "heft");
+    ck_assert(g->nodes.at[0].flops == 524288 && g->nodes.at[1].flops == 524288);
+    ck_assert_int_eq(op_of(s, "square")->duration, gy_ticks_from_us(10));
+    ck_assert_int_eq(op_of(s, "thin")->duration, gy_ticks_from_us(40));
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_machine_free(p);
     gantry_graph_free(g);
 }
 END_TEST
@@ -104,6 +164,8 @@ int main(void)
     Suite *s = suite_create("scheduler: measured kernels");
     TCase *c = tcase_create("measured");
     tcase_add_test(c, which_time);
+    tcase_add_test(c, exact_arguments);
+    tcase_add_test(c, same_work_other_shape);
     tcase_add_test(c, what_the_schedule_has);
     suite_add_tcase(s, c);
     return run_suite(s);

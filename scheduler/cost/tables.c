@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/cost/tables.h"
+
+#include "base/memory.h"
+#include "scheduler/cost/cost.h"
+#include <string.h>
+
+/* ---- one node ---- */
+
+double gy_plan_work(const gy_node *n, const gy_kernel_table *t)
+{
+    return t->by_flops ? n->flops : n->bytes;
+}
+
+/* A node that has nothing of a table's work is not what the table speaks of. */
+static const gy_kernel_table *usable(const gy_kernel_table *t, const gy_node *n)
+{
+    return t && (t->arguments || gy_plan_work(n, t) > 0) ? t : NULL;
+}
+
+const gy_kernel_table *gy_plan_table(const gy_plan *p, uint32_t node, uint32_t device)
+{
+    const gantry_graph *g = p->graph;
+    const gy_node *n = &g->nodes.at[node];
+    if (n->kernel == GY_NONE || !p->machine->kernels)
+        return NULL;
+    const char *kernel = g->kernels.at[n->kernel].manifest->name, *kind = p->machine->device[device].kind;
+    const gy_kernel_table *t = NULL;
+    gantry_dtype dtype = gy_node_dtype(g, n);
+    gy_text arguments = { 0 };
+    if (gy_node_case(&arguments, g, n))
+        t = gy_machine_case(p->machine, kernel, dtype, kind, arguments.at);
+    gy_text_free(&arguments);
+    return t ? t : usable(gy_machine_kernel(p->machine, kernel, dtype, kind), n);
+}
+
+const gy_kernel_table *gy_plan_table_of_kernel(const gy_plan *p, uint32_t node, uint32_t device)
+{
+    const gantry_graph *g = p->graph;
+    const gy_node *n = &g->nodes.at[node];
+    return n->kernel == GY_NONE ? NULL
+                                : usable(gy_machine_kernel(p->machine, g->kernels.at[n->kernel].manifest->name,
+                                                           gy_node_dtype(g, n), p->machine->device[device].kind),
+                                         n);
+}
+
+/* ---- node after node ---- */
+
+static uint64_t hash_of(const char *kernel, gantry_dtype dtype, const char *kind, const char *arguments)
+{
+    uint64_t hash = gy_hash_bytes(kernel, strlen(kernel), (uint64_t)dtype);
+    hash = gy_hash_bytes(kind, strlen(kind), hash);
+    return gy_hash_bytes(arguments, strlen(arguments), hash);
+}
+
+bool gy_tables_begin(gy_tables *t, const gy_plan *p)
+{
+    const gantry_machine *m = p->machine;
+    *t = (gy_tables){ .plan = p, .kernel = GY_NONE };
+    if (!m->kernels)
+        return true;
+    t->of = gy_calloc(p->devices + 1, sizeof *t->of);
+    bool ok = t->of != NULL;
+    for (uint32_t i = 0; i < m->kernels && ok; i++) {
+        const gy_kernel_table *k = &m->kernel[i];
+        uint64_t hash = k->arguments ? hash_of(k->kernel, k->dtype, k->kind, k->arguments) : 0, other;
+        ok = !k->arguments || gy_map_get(&t->index, hash, &other) || gy_map_put(&t->index, hash, i);
+    }
+    return ok;
+}
+
+void gy_tables_end(gy_tables *t)
+{
+    gy_free((void *)t->of);
+    gy_map_free(&t->index);
+    gy_text_free(&t->arguments);
+}
+
+static const char *name_of(const gy_tables *t)
+{
+    return t->plan->graph->kernels.at[t->kernel].manifest->name;
+}
+
+static bool has_cases(const gy_tables *t)
+{
+    const gantry_machine *m = t->plan->machine;
+    for (uint32_t i = 0; i < m->kernels && t->index.count; i++)
+        if (m->kernel[i].arguments && m->kernel[i].dtype == t->dtype && !strcmp(m->kernel[i].kernel, name_of(t)))
+            return true;
+    return false;
+}
+
+/* Of another kernel, or element type, than the node before. */
+static void change(gy_tables *t, uint32_t kernel, gantry_dtype dtype)
+{
+    const gy_plan *p = t->plan;
+    t->kernel = kernel;
+    t->dtype = dtype;
+    t->cases = kernel != GY_NONE && has_cases(t);
+    for (uint32_t d = 0; d < p->devices; d++)
+        t->of[d] =
+            kernel == GY_NONE ? NULL : gy_machine_kernel(p->machine, name_of(t), dtype, p->machine->device[d].kind);
+}
+
+bool gy_tables_turn(gy_tables *t, const gy_node *n)
+{
+    if (!t->of)
+        return true;
+    gantry_dtype dtype = gy_node_dtype(t->plan->graph, n);
+    if (n->kernel != t->kernel || dtype != t->dtype)
+        change(t, n->kernel, dtype);
+    t->named = t->cases && gy_node_case(&t->arguments, t->plan->graph, n);
+    return !t->arguments.failed;
+}
+
+static bool is_case(const gy_tables *t, const gy_kernel_table *k, const char *kind)
+{
+    return k->dtype == t->dtype && !strcmp(k->arguments, t->arguments.at) && !strcmp(k->kernel, name_of(t)) &&
+           !strcmp(k->kind, kind);
+}
+
+/* Two cases may have one hash, of which the index knows the first: then all are looked at. */
+static const gy_kernel_table *find_case(const gy_tables *t, const char *kind)
+{
+    const gantry_machine *m = t->plan->machine;
+    uint64_t at;
+    if (!gy_map_get(&t->index, hash_of(name_of(t), t->dtype, kind, t->arguments.at), &at))
+        return NULL;
+    if (is_case(t, &m->kernel[at], kind))
+        return &m->kernel[at];
+    return gy_machine_case(m, name_of(t), t->dtype, kind, t->arguments.at);
+}
+
+const gy_kernel_table *gy_tables_find(const gy_tables *t, const gy_node *n, uint32_t device)
+{
+    if (!t->of)
+        return NULL;
+    const gy_kernel_table *exact = t->named ? find_case(t, t->plan->machine->device[device].kind) : NULL;
+    return exact ? exact : gy_tables_of_kernel(t, n, device);
+}
+
+const gy_kernel_table *gy_tables_of_kernel(const gy_tables *t, const gy_node *n, uint32_t device)
+{
+    return t->of ? usable(t->of[device], n) : NULL;
+}

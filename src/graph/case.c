@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The arguments of a node as far as the time of its kernel depends on them, as a text. */
+#include "graph/graph.h"
+#include <string.h>
+
+/* ---- regions ---- */
+
+/* "66x64~1": rows and everything below them, halo included; "0" where there is nothing. */
+static void add_shape(gy_text *to, const gy_buffer *b, const gy_access *a)
+{
+    const int64_t *shape = b->tiles[0] ? NULL : b->shape;
+    if (a->first == a->last) {
+        gy_text_add(to, "0");
+    } else if (!shape) {
+        const int64_t *tile = gy_tile_shape(b, a->first);
+        gy_text_printf(to, "%lldx%lld", (long long)tile[0], (long long)tile[1]);
+    } else {
+        gy_text_printf(to, "%lld", (long long)(a->last - a->first));
+        for (int32_t i = 1; i < b->rank; i++)
+            gy_text_printf(to, "x%lld", (long long)shape[i]);
+    }
+    if (a->before || a->after)
+        gy_text_printf(to, a->before == a->after ? "~%d" : "~%d:%d", a->before, a->after);
+}
+
+static bool looks_like(const gantry_graph *g, const gy_access *a, const gy_access *b)
+{
+    const gy_buffer *x = &g->buffers.at[a->buffer], *y = &g->buffers.at[b->buffer];
+    if (!a->is_list || !b->is_list || a->arg != b->arg || a->first == a->last || b->first == b->last)
+        return false;
+    return x->tiles[0] && y->tiles[0] && x->dtype == y->dtype &&
+           !memcmp(gy_tile_shape(x, a->first), gy_tile_shape(y, b->first), 2 * sizeof(int64_t));
+}
+
+/* What differs from what the kernel's name and the node's element type say is told behind the shape. */
+static void add_region(gy_text *to, const gantry_graph *g, const gy_node *n, const gy_access *a)
+{
+    const gantry_kernel *k = g->kernels.at[n->kernel].manifest;
+    const gy_buffer *b = &g->buffers.at[a->buffer];
+    gantry_access usual = a->arg < (uint32_t)k->args ? k->arg[a->arg].access : GANTRY_READ;
+    add_shape(to, b, a);
+    if (b->dtype != gy_node_dtype(g, n))
+        gy_text_printf(to, ":%s", gantry_dtype_name(b->dtype));
+    if (a->mode != usual)
+        gy_text_printf(to, ":%s", gantry_access_name((gantry_access)a->mode));
+}
+
+/* Equal tiles of a list are told once. */
+static void add_regions(gy_text *to, const gantry_graph *g, const gy_node *n)
+{
+    const gy_access *a = gy_vec_from(&g->access, n->access);
+    for (uint32_t i = 0, next; i < n->accesses && to->length <= GY_CASE_MOST; i = next) {
+        next = i + 1;
+        while (next < n->accesses && looks_like(g, &a[i], &a[next]))
+            next++;
+        gy_text_add(to, i ? " " : "");
+        add_region(to, g, n, &a[i]);
+        if (next > i + 1)
+            gy_text_printf(to, "*%u", next - i);
+    }
+}
+
+/* ---- scalars ---- */
+
+static bool is_floating(gantry_dtype dtype)
+{
+    return dtype == GANTRY_F16 || dtype == GANTRY_BF16 || dtype == GANTRY_F32 || dtype == GANTRY_F64;
+}
+
+static bool differs(void *context, const char *name)
+{
+    return strcmp(name, context) != 0;
+}
+
+static bool has_name(const gy_expr *e, const char *name)
+{
+    return e && !gy_expr_names(e, differs, (void *)(uintptr_t)name);
+}
+
+/* The kernel's costs, or the shape of its launch, follow from it. */
+static bool shapes_work(const gy_kernel *k, const char *name)
+{
+    bool found = has_name(k->flops, name) || has_name(k->bytes, name) || has_name(k->scratch, name);
+    for (int i = 0; i < 3 && k->code && !found; i++)
+        found = has_name(k->code->grid[i], name) || has_name(k->code->block[i], name);
+    return found;
+}
+
+/* Does the time depend on the scalar? Not on factors: what elements are multiplied by. */
+static bool counts(const gantry_graph *g, const gy_node *n, const gy_scalar *s)
+{
+    const gy_kernel *k = &g->kernels.at[n->kernel];
+    const gantry_kernel_arg *arg = &k->manifest->arg[s->arg];
+    if (s->dynamic || s->expr || (arg->optional && s->number.real == arg->fallback))
+        return false;
+    if (shapes_work(k, arg->name))
+        return true;
+    if (k->code && k->code->types)
+        return !is_floating(k->code->types[s->arg]);
+    return arg->scalar != GANTRY_FACTOR && !arg->same;
+}
+
+static void add_scalars(gy_text *to, const gantry_graph *g, const gy_node *n)
+{
+    char number[GY_CONSTANT_TEXT];
+    for (uint32_t i = 0; i < n->scalars && to->length <= GY_CASE_MOST; i++) {
+        const gy_scalar *s = &g->scalar.at[n->scalar + i];
+        if (counts(g, n, s))
+            gy_text_printf(to, "%s%s=%s", to->length ? " " : "", g->kernels.at[n->kernel].manifest->arg[s->arg].name,
+                           gy_constant_text(number, s->number));
+    }
+}
+
+bool gy_node_case(gy_text *to, const gantry_graph *graph, const gy_node *node)
+{
+    to->length = 0;
+    if (node->kernel == GY_NONE)
+        return false;
+    add_regions(to, graph, node);
+    add_scalars(to, graph, node);
+    return !to->failed && to->length > 0 && to->length <= GY_CASE_MOST;
+}

@@ -524,7 +524,7 @@ static gantry_machine *with_gemm(const gantry_machine *m, bool partial, bool by_
     return made;
 }
 
-/* What ops add to a batch is measured by a calibration of the whole machine, and kept by those of runs. */
+/* The time that ops add to a batch is measured by a calibration of the whole machine, and kept by those of runs. */
 START_TEST(batches)
 {
     static const double work[] = { 1000, 2000 }, us[] = { 40, 60 }, more[] = { 1, 2 };

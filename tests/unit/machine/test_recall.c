@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a user's cache knows of computers: one for each, whole or not used, whoever writes at one time. */
+/* The cache of a user knows computers: one for each, whole or not used, whoever writes at one time. */
 #include "machine/build.h"
 #include "machine/recall.h"
 #include "suite.h"

@@ -91,7 +91,7 @@ START_TEST(a_batch_is_in_one_lane)
 {
     gantry_graph *g = make_graph(alike);
     gantry_schedule *s = make_schedule(g, 4);
-    ck_assert(gy_vec_push(&s->lanes, ((gy_lane){ 0, GY_LANE_COMPUTE, false })));
+    ck_assert(gy_vec_push(&s->lanes, ((gy_lane){ .kind = GY_LANE_COMPUTE })));
     s->op_lane.at[s->ops.at[3].lane] = 1;
     expect(s, g, "rule form", "op 3 is in lane 1; the batch of op 0 is in lane 0");
 }

@@ -39,8 +39,11 @@ typedef struct gy_cuda_device {
                                                       after it */
     uint32_t next_scratch_event, launches;         /* launches: ops that have a status word */
     CUdeviceptr status;                            /* per turn: a word for each op that launches here */
-    int32_t *fetched_status; /* part of gy_cuda.fetched_status: the words of each start in flight */
-    CUevent base;            /* recorded while nothing runs: times of the GPU's events count from it */
+    int32_t *fetched_status;     /* part of gy_cuda.fetched_status: the words of each start in flight */
+    CUdeviceptr addresses;       /* per turn: those that the batches of the device are called with (batch.c) */
+    const void **host_addresses; /* page-locked: the same on the host */
+    size_t address_count;        /* of a turn */
+    CUevent base;                /* recorded while nothing runs: times of the GPU's events count from it */
     int64_t base_ns;
 } gy_cuda_device;
 
@@ -77,8 +80,7 @@ typedef struct gy_cuda_dynamic {
 /* Launches that one call carries out. */
 typedef struct gy_cuda_calls {
     const gantry_launch **launch; /* per turn: `count` */
-    const void **data; /* page-locked, per turn: the pointers that go to `at`, in the order of gy_cuda_batch */
-    CUdeviceptr at;
+    size_t first;                 /* of its addresses among those of the device, in the order of gy_cuda_batch */
     uint32_t count, args;
 } gy_cuda_calls;
 

@@ -27,7 +27,7 @@ gantry_status gy_cuda_batches_make(gy_cuda *h, gantry_error *err); /* once the m
 void gy_cuda_batches_free(gy_cuda *h);
 /* Gives the call the addresses that launches of the turn have. */
 gantry_status gy_cuda_batches_point(gy_cuda *h, uint32_t turn, gantry_error *err);
-gantry_status gy_cuda_batch_launch(const gy_cuda *h, uint32_t op, uint32_t turn);
+gantry_status gy_cuda_batch_launch(gy_cuda *h, uint32_t op, uint32_t turn);
 
 /* ---- submit.c: one start, as streams and events; under capture too ---- */
 

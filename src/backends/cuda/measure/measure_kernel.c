@@ -44,8 +44,9 @@ static gantry_status measure_size(gy_measure *m, gy_recipe_launch *l, int64_t un
     gy_workload workload = { .queue = gy_recipe_queue, .what = l, .first_lane = { l->gpu, 0 }, .most = l->most };
     gy_measured_point point = { 0 };
     gy_twins twins;
+    int64_t now = gy_now_ns(), half = until_ns > now ? now + (until_ns - now) / 2 : now;
     gy_twins_open(&twins, &m->harness, l);
-    gantry_status status = gy_harness_sample_nodes(&m->harness, &workload, until_ns, &point.time, err);
+    gantry_status status = gy_harness_sample_nodes(&m->harness, &workload, half, &point.time, err);
     status = status ? status : gy_twins_share(&twins, &m->harness, &point.time, until_ns, &point.share, err);
     gy_twins_free(&twins, &m->harness);
     if (status || gy_recipe_failed(&m->harness, l))

@@ -10,7 +10,7 @@
 #define ROUND_US 100.0  /* of one stream, so that the start and the end of a graph hardly count */
 #define MOST_US  2000.0 /* of all streams, one after another */
 
-enum { MOST_ROUNDS = 32, LEAST_TWINS = 2 };
+enum { MOST_ROUNDS = 32, FEW_ROUNDS = 4, LEAST_TWINS = 2 };
 
 void gy_twins_open(gy_twins *twins, gy_harness *harness, const gy_recipe_launch *of)
 {
@@ -76,8 +76,9 @@ gantry_status gy_twins_share(gy_twins *twins, gy_harness *harness, const gy_figu
     if (twins->count < LEAST_TWINS || !(alone->us > 0))
         return GANTRY_OK;
     keep_short(twins, harness, alone->us);
+    uint32_t most = gy_now_ns() < until_ns ? MOST_ROUNDS : FEW_ROUNDS;
     if (!twins->at[0].most)
-        r.count = ROUND_US / alone->us > MOST_ROUNDS ? MOST_ROUNDS : 1 + (uint32_t)(ROUND_US / alone->us);
+        r.count = ROUND_US / alone->us > most ? most : 1 + (uint32_t)(ROUND_US / alone->us);
     GY_TRY(time_rounds(harness, &r, until_ns, &all, err));
     if (all.samples) {
         double part = all.us / (alone->us * r.count * twins->count);

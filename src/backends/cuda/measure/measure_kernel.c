@@ -11,7 +11,7 @@
 #define FLOPS_A_BYTE 4.0 /* from there on a kernel counts its flops, which then say more than its bytes */
 #define MOST_US      1e5
 
-enum { LEAST_POINTS = 4 };
+enum { LEAST_POINTS = 6 }; /* fewer end below where kernels are as fast as they get */
 
 static const char *kind_of(const gy_measure *m, uint32_t gpu)
 {

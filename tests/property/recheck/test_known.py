@@ -67,8 +67,14 @@ def contributions_in_other_rows(s):
     use[2:4] = [2, 4]
 
 
+def start_twice(s):
+    """What `total` is at the start is read twice, and so counts twice."""
+    uses = op_of(s, kind="collective")["uses"]
+    uses.insert(0, list(next(use for use in uses if use[0] == "read" and s["instances"][use[1]]["role"] != "accumulator")))
+
+
 KNOWN = [(TWO_TYPES, 1, bytes_over_whole, "unsound"), (SUM, 2, sum_elsewhere, "right"), (SUM, 2, sum_of_another_type, "right"),
-         (SUM, 2, zeros_of_other_rows, "right"), (SUM, 2, contributions_in_other_rows, "unsound")]
+         (SUM, 2, zeros_of_other_rows, "right"), (SUM, 2, contributions_in_other_rows, "unsound"), (SUM, 2, start_twice, "unsound")]
 
 
 def main(command, library, source):

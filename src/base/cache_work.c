@@ -56,6 +56,15 @@ static bool is_temporary(const char *name)
     return length > 4 && strcmp(name + length - 4, ".tmp") == 0;
 }
 
+static bool is_named(int parent, const char *name, int fd)
+{
+    struct stat there, here;
+    return fstat(fd, &here) == 0 && fstatat(parent, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+           here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+/* Its process may have removed what was opened here, and made another of that name, before the lock was had. What is
+ * locked and still has its name keeps it: whoever made it has ended. */
 static void remove_abandoned(int folder, const char *name, int depth)
 {
     if (!is_temporary(name))
@@ -63,7 +72,7 @@ static void remove_abandoned(int folder, const char *name, int depth)
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return;
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_named(folder, name, fd))
         remove_name(folder, name, depth);
     close(fd);
 }
@@ -73,11 +82,9 @@ static void remove_abandoned(int folder, const char *name, int depth)
 /* Somebody who looks for abandoned folders may have come between making it and locking it. */
 static bool is_locked(int parent, const char *name, int folder)
 {
-    struct stat there, here;
     if (flock(folder, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
         return false;
-    return fstat(folder, &here) == 0 && fstatat(parent, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-           here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+    return is_named(parent, name, folder);
 }
 
 /* Nobody holds its lock any more, so that others would remove it, too. */

@@ -83,6 +83,12 @@ gantry_status gy_cuda_choice_launch_batch(const gantry_launch *first, const gy_c
     return status;
 }
 
+bool gy_cuda_choice_batches(const void *opened)
+{
+    const handle *h = opened;
+    return h->way->launch_batch != NULL;
+}
+
 gantry_status gy_cuda_choice_prepare(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
 {
     const handle *h = l->handle;

@@ -43,6 +43,8 @@ typedef struct gy_cuda_kernel {
     /* Queues the work of all launches of a batch, in any order, by fewer calls than launches. `first` is launch 0 with
      * the handle that `open` made. Without it they are launched one after the other. */
     gantry_status (*launch_batch)(const gantry_launch *first, const gy_cuda_batch *batch);
+    /* Does `launch_batch` do better than one after the other with the handle that `open` made? NULL: wherever it is. */
+    bool (*batches)(const void *handle);
     /* One line on why the last launch with this handle failed, borrowed until the next; NULL: nothing more is known. */
     const char *(*why)(const void *handle);
 } gy_cuda_kernel;

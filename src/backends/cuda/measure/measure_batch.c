@@ -125,8 +125,10 @@ static gantry_status time_or_none(gy_measure *m, const gy_recipe_launch *l, gy_f
 
 gantry_status gy_measure_batched(gy_measure *m, gy_measured_kernel *k, const gy_recipe_launch *like, gantry_error *err)
 {
-    const gantry_kernel *manifest = gantry_kernel_find(like->kernel->name);
-    bool worth = manifest && like->kernel->launch_batch && gy_recipe_size(manifest, 0) == sides[0];
+    const gy_cuda_kernel *kernel = like->kernel;
+    const gantry_kernel *manifest = gantry_kernel_find(kernel->name);
+    bool can = kernel->launch_batch && (!kernel->batches || kernel->batches(like->launch.handle));
+    bool worth = manifest && can && gy_recipe_size(manifest, 0) == sides[0];
     for (size_t i = 0; i < sizeof sides / sizeof *sides && worth; i++) {
         gy_recipe_launch l;
         gy_measured_point point = { 0 };

@@ -22,14 +22,15 @@ bool gy_plan_can_spare(const gantry_graph *graph, const gantry_machine *machine)
 
 /* The peak that the roofline of the node takes, GFLOP/s; 0: the machine gives none. */
 double gy_plan_gflops(const gy_plan *p, uint32_t node, uint32_t device);
-/* What was measured on the machine that says something of the node: the time of its kernel with its very arguments,
+/* The measured table that says something of the node: the time of its kernel with its very arguments,
  * else the kernel's table, else NULL; and what the node has of its work. Where a time was given with the node it is not
  * used. tables.h is for many nodes. */
 const gy_kernel_table *gy_plan_table(const gy_plan *p, uint32_t node, uint32_t device);
 double gy_plan_work(const gy_node *node, const gy_kernel_table *table);
 /* The kernel's table alone, which also says what a time for exact arguments does not: share, scratch, batches. */
 const gy_kernel_table *gy_plan_table_of_kernel(const gy_plan *p, uint32_t node, uint32_t device);
-/* What one more op of the node adds to a batch of them on the device (batched.c); GY_TICKS_MAX: it is in none. */
+/* The time that one more op of the node adds to a batch of them on the device (batched.c); GY_TICKS_MAX: it is in none.
+ */
 gy_ticks gy_plan_batched(const gy_plan *p, uint32_t node, uint32_t device);
 bool gy_plan_may_batch(const gy_plan *p); /* false: no node is in any */
 /* Share of a device that the node fills: GY_WHOLE_DEVICE is all of it. */

@@ -24,7 +24,7 @@ typedef struct gy_tables {
 bool gy_tables_begin(gy_tables *t, const gy_plan *p);
 /* The node that is asked for next. */
 bool gy_tables_turn(gy_tables *t, const gy_node *n);
-/* What was measured of that node on a device, or NULL. */
+/* The table that says what that node takes on a device, or NULL. */
 const gy_kernel_table *gy_tables_find(const gy_tables *t, const gy_node *n, uint32_t device);
 /* The table for all arguments alone, or NULL. */
 const gy_kernel_table *gy_tables_of_kernel(const gy_tables *t, const gy_node *n, uint32_t device);

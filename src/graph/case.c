@@ -32,7 +32,7 @@ static bool looks_like(const gantry_graph *g, const gy_access *a, const gy_acces
            !memcmp(gy_tile_shape(x, a->first), gy_tile_shape(y, b->first), 2 * sizeof(int64_t));
 }
 
-/* What differs from what the kernel's name and the node's element type say is told behind the shape. */
+/* An element type and an access that are not what the kernel's name and the node say are told behind the shape. */
 static void add_region(gy_text *to, const gantry_graph *g, const gy_node *n, const gy_access *a)
 {
     const gantry_kernel *k = g->kernels.at[n->kernel].manifest;

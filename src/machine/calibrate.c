@@ -124,7 +124,7 @@ static void drop_idle(gy_curve *c)
         memmove(c->at, c->at + 1, --c->count * sizeof *c->at);
 }
 
-/* What was measured of the work, else what the table said before; all of the device where neither does. */
+/* The share that was measured of the work, else that of the table before; all of the device where neither has one. */
 static uint16_t share_of(const gy_measured_kernel *k, const gy_kernel_table *old, int64_t work)
 {
     for (size_t i = 0; i < k->points.count; i++)

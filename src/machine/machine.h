@@ -276,8 +276,8 @@ bool gy_machine_has_workspace(const gantry_machine *m);
 /* Thousandths of the device that an op of so much work takes: on a line between two points, that of the first below it,
  * that of the last beyond it. */
 uint32_t gy_kernel_share(const gy_kernel_table *t, double work);
-/* What one more op of so much work adds to a batch, at least the time of the first point; GY_TICKS_MAX: nothing is
- * known of that, or the work is more than that of the last point. */
+/* The time that one more op of so much work adds to a batch, at least the time of the first point; GY_TICKS_MAX:
+ * nothing is known of that, or the work is more than that of the last point. */
 gy_ticks gy_kernel_batched(const gy_kernel_table *t, double work);
 
 /**

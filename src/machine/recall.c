@@ -29,7 +29,8 @@ gantry_status gy_recall_need(const gantry_machine *here, gantry_error *err)
                    here->name);
 }
 
-/* What figures depend on, and what a file of them must fit to: no figures, and nothing that changes from day to day. */
+/* All that figures depend on, and that a file of them must fit to: no figures, and nothing that changes from day to
+ * day. */
 static void describe(gy_text *to, const gantry_machine *m)
 {
     gy_text_add(to, "machine 1\n");
@@ -186,7 +187,7 @@ static char *describe_known(const gantry_machine *m, const char *path)
     return gy_text_take(&text, NULL);
 }
 
-/* What cannot be read does no harm: it is as if it were not there, and said. */
+/* A file that cannot be read does no harm: it is as if it were not there, and said. */
 static char *describe_trouble(const gantry_error *err)
 {
     gy_text text = { 0 };

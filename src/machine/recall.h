@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What this user's cache (base/cache.h) knows of computers with GPUs: for each a machine file, under a name made from
- * what the computer is like (driver, CUDA, GPUs, ECC, which pairs of memories have a route). It has what a calibration
- * measured, or what detection said, with the times that kernels took in runs. Whoever writes last is right: what two
- * processes measured at one time is measured again by the next that lacks it.
+ * The knowledge that this user's cache (base/cache.h) has of computers with GPUs: for each a machine file, under a name
+ * made from what the computer is like (driver, CUDA, GPUs, ECC, which pairs of memories have a route). It has what a
+ * calibration measured, or what detection said, with the times that kernels took in runs. Whoever writes last is right:
+ * what two processes measured at one time is measured again by the next that lacks it.
  */
 #ifndef GY_MACHINE_RECALL_H
 #define GY_MACHINE_RECALL_H

@@ -120,7 +120,7 @@ static bool element_of(cudaDataType type, element *made)
     return type == CUDA_R_16F || type == CUDA_R_16BF || type == CUDA_R_32F || type == CUDA_R_64F;
 }
 
-/* What the three calls have in common: shapes, types and factors. */
+/* The three calls have this in common: shapes, types and factors. */
 static cublasStatus_t describe(cublasHandle_t handle, job *j, cublasOperation_t transa, cublasOperation_t transb,
                                const void *alpha, const void *beta, const cudaDataType *types,
                                cublasComputeType_t computeType, cublasGemmAlgo_t algo)

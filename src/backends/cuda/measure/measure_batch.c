@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one more op of a kernel adds to a batch: the time of many by one call, less that of one. Matrices lie in equal
- * steps, as those of a split buffer do. */
+/* The time that one more op of a kernel adds to a batch: that of many by one call, less that of one. Matrices lie in
+ * equal steps, as those of a split buffer do. */
 #include "backends/cuda/measure/measure.h"
 #include "backends/cuda/measure/recipe.h"
 

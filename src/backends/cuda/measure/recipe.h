@@ -45,8 +45,8 @@ gantry_status gy_recipe_twin(gy_recipe_launch *to, gy_harness *harness, const gy
 void gy_recipe_free(gy_recipe_launch *l, gy_harness *harness);
 /* Queues a launch; as gy_workload.queue, with a gy_recipe_launch. */
 gantry_status gy_recipe_queue(gy_harness *harness, const void *what, gantry_error *err);
-/* What one more op of the kernel adds to a batch, where that is worth it: points of `k` (measure_batch.c). Of `like`
- * the kernel, GPU and handle count. */
+/* The time that one more op of the kernel adds to a batch, where that is worth it: points of `k` (measure_batch.c). Of
+ * `like` the kernel, GPU and handle count. */
 struct gy_measure;
 gantry_status gy_measure_batched(struct gy_measure *m, gy_measured_kernel *k, const gy_recipe_launch *like,
                                  gantry_error *err);

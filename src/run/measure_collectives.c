@@ -128,7 +128,7 @@ static gantry_status measure_table(task *t, gy_measured_points *points, gantry_e
 {
     uint64_t unit = 16 * (uint64_t)t->ranks * t->ranks, bytes = SMALLEST;
     for (int i = 0; i < SIZES; i++, bytes *= FACTOR) {
-        gy_measured_point point;
+        gy_measured_point point = { 0 };
         uint64_t whole = bytes / unit * unit;
         if (!whole)
             continue;

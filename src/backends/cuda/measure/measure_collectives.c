@@ -115,7 +115,7 @@ static gantry_status measure_kind(ranks *r, gantry_collective kind, gantry_error
     gy_budget budget = { gy_measure_next(m), SIZES };
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < SIZES && !status; i++) {
-        gy_measured_point point;
+        gy_measured_point point = { 0 };
         uint64_t bytes = gy_harness_nccl_bytes(&r->nccl, kind, SMALLEST << (2 * i));
         if (!bytes)
             continue;

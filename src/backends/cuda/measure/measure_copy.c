@@ -49,7 +49,7 @@ static gantry_status measure_pair(gy_measure *m, pair p, gantry_error *err)
     gy_budget budget = { gy_measure_next(m), sizes_of(&m->harness) };
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < sizes_of(&m->harness) && !status; i++) {
-        gy_measured_point point;
+        gy_measured_point point = { 0 };
         p.bytes = size_of(&m->harness, (int)i);
         point.work = (double)p.bytes;
         status = gy_harness_sample(&m->harness, &workload, gy_budget_next(&budget), &point.time, err);

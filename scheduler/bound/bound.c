@@ -86,11 +86,20 @@ bool gy_bound_holds(const gy_plan *p, const gy_dep *d, uint32_t to)
     return d->kinds & GY_DEP_ORDER && is_after(p, d->from, to);
 }
 
+/* Thousandths of a worker that the node takes, where it takes least. */
+static uint32_t least_share(const gy_plan *p, uint32_t node)
+{
+    uint32_t most = 0;
+    for (uint32_t d = 0; d < p->workers; d++)
+        most = gy_plan_spare(p, node, d) > most ? gy_plan_spare(p, node, d) : most;
+    return GY_WHOLE_DEVICE - most;
+}
+
 /* Its part of the work that the workers share; copies and collectives have lanes of their own, and what a device for
  * host calls may take is left out. */
 static gy_ticks shared_work(const gy_plan *p, uint32_t node, gy_ticks time)
 {
-    uint32_t share = gy_plan_share(p, node);
+    uint32_t share = least_share(p, node);
     if (p->graph->nodes.at[node].kind == GY_NODE_COPY)
         return 0;
     for (uint32_t d = p->workers; d < p->devices; d++)

@@ -12,11 +12,8 @@
 #include "scheduler/cost/tables.h"
 #include <string.h>
 
-uint32_t gy_plan_share(const gy_plan *p, uint32_t node)
+static uint32_t given_share(const gy_node_extra *x)
 {
-    const gy_node_extra *x = gy_plan_extra(p, node);
-    if (!x || !(x->share < 1))
-        return GY_WHOLE_DEVICE;
     return x->share > 0.001 ? (uint32_t)(x->share * GY_WHOLE_DEVICE) : 1;
 }
 
@@ -104,7 +101,7 @@ static uint32_t share_on(const gy_plan *p, const gy_tables *tables, uint32_t nod
     const gy_kernel_table *t = gy_tables_of_kernel(tables, n, device);
     const gy_node_extra *x = gy_plan_extra(p, node);
     if (x && x->share < 1)
-        return gy_plan_share(p, node);
+        return given_share(x);
     if (t && t->share)
         return gy_kernel_share(t, gy_plan_work(n, t));
     return share_of_blocks(n, &p->machine->device[device]);

@@ -33,8 +33,6 @@ const gy_kernel_table *gy_plan_table_of_kernel(const gy_plan *p, uint32_t node, 
  */
 gy_ticks gy_plan_batched(const gy_plan *p, uint32_t node, uint32_t device);
 bool gy_plan_may_batch(const gy_plan *p); /* false: no node is in any */
-/* Share of a device that the node fills: GY_WHOLE_DEVICE is all of it. */
-uint32_t gy_plan_share(const gy_plan *p, uint32_t node);
 /* Time of `bytes` from memory to memory, 0 within one. */
 gy_ticks gy_transfer_time(const gy_plan *p, uint32_t from, uint32_t to, int64_t bytes);
 /* Of the memories that a placed task leaves its rows in, the one from which they get to `memory` soonest: what a

@@ -47,6 +47,7 @@ static void check(const char *machine, const char *share, double us, uint32_t la
     gantry_graph *g = four(share);
     gantry_schedule *s = schedule(g, m, NULL);
     ck_assert_int_eq(s->makespan, gy_ticks_from_us(us));
+    ck_assert_int_le(s->bound, s->makespan);
     ck_assert_uint_eq(s->lanes.count, lanes);
     ck_assert_uint_eq(op_of(s, "n[0]")->spare, spare);
     gantry_schedule_free(s);

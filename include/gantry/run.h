@@ -42,7 +42,8 @@ typedef struct gantry_run_options {
     uint64_t seed;        /* of the order in checking mode */
     double deadline_us;   /* 0: none beyond the watchdog's; at least 0 */
     int32_t record_trace; /* 1: times per op, for gantry_run_trace, gantry_run_sample and gantry_run_rebalance */
-    int32_t reserved;
+    int32_t apart;        /* 1: GPUs compute one op after the other, in the order of the schedule, without batches: what
+                             is recorded is then what ops take alone. For measuring; other back ends ignore it */
 } gantry_run_options;
 #define GANTRY_RUN_OPTIONS_INIT                                                                                        \
     {                                                                                                                  \
@@ -160,12 +161,23 @@ GANTRY_MUST_USE gantry_status gantry_run_sample(gantry_run *run, gantry_error *e
  *  its device did something else, a copy that had to share. `*machine` is yours. */
 GANTRY_MUST_USE gantry_status gantry_run_calibrated(gantry_machine **machine, const gantry_run *run, gantry_error *err);
 
-/** 1: kernels of the schedule have no time for their very arguments on GPUs of its machine, and gantry_run_keep could
- *  keep some for a computer like `here`, and was not called for this graph before, and starting the graph once more
- *  calls no code on the host but the library's. 0: nothing is to be measured. */
-GANTRY_API int gantry_schedule_unmeasured(const gantry_schedule *schedule, const gantry_machine *here);
+/** What starting the graph some times more would tell of the computer. */
+typedef enum gantry_unmeasured {
+    GANTRY_UNMEASURED_NOTHING, /**< nothing; or nothing can be kept; or it was done before, on as many devices; or
+                                  starts call code on the host that is not the library's */
+    GANTRY_UNMEASURED_SHARES, /**< how much of GPUs its kernels take: times of all of them are known, and the last start
+                                 still took more than a twentieth less or more than predicted */
+    GANTRY_UNMEASURED_TIMES   /**< kernels have no time for their very arguments on GPUs of the machine */
+} gantry_unmeasured;
+
+/** What there is to learn for computers like `here`, the machine as detected, from starts that are sampled and kept
+ *  (gantry_run_keep): of a run with `apart` what its kernels take alone, then of one without how they share GPUs. */
+GANTRY_MUST_USE gantry_status gantry_run_unmeasured(const gantry_run *run, const gantry_machine *here,
+                                                    gantry_unmeasured *what, gantry_error *err);
 /** Adds the times of kernels in the starts that were sampled, as gantry_run_calibrated finds them, to what the cache
- *  knows of computers like `here`, the machine as detected; at most 1024 for exact arguments stay, the newest. */
+ *  knows of computers like `here`, the machine as detected; at most 1024 for exact arguments stay, the newest. Of a run
+ *  without `apart` it adds those that are not there, and the portions of GPUs that kernels took when they overlapped in
+ *  the last of these starts. */
 GANTRY_MUST_USE gantry_status gantry_run_keep(const gantry_run *run, const gantry_machine *here, gantry_error *err);
 
 /** The i-th back end and one line on whether it can be used here and why not; NULL past the last. */

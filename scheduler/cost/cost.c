@@ -93,12 +93,13 @@ static uint32_t share_of_blocks(const gy_node *n, const gy_device *d)
     return (n->blocks * GY_WHOLE_DEVICE + d->multiprocessors - 1) / d->multiprocessors;
 }
 
-/* Thousandths of the device that the node takes: as the graph says, else as was measured of its kernel, else as many as
- * the multiprocessors that its blocks can be on. */
+/* Thousandths of the device that the node takes: as the graph says, else as was measured with its very arguments, else
+ * of its kernel, else as many as the multiprocessors that its blocks can be on. */
 static uint32_t share_on(const gy_plan *p, const gy_tables *tables, uint32_t node, uint32_t device)
 {
     const gy_node *n = &p->graph->nodes.at[node];
-    const gy_kernel_table *t = gy_tables_of_kernel(tables, n, device);
+    const gy_kernel_table *exact = gy_tables_find(tables, n, device);
+    const gy_kernel_table *t = exact && exact->share ? exact : gy_tables_of_kernel(tables, n, device);
     const gy_node_extra *x = gy_plan_extra(p, node);
     if (x && x->share < 1)
         return given_share(x);

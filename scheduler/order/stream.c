@@ -314,7 +314,7 @@ static gantry_status number_lanes(stream *st, gantry_error *err)
 static bool find_urgent(stream *st)
 {
     const gy_plan *p = st->p;
-    if (!p->cost.spare || !p->machine->contention)
+    if (!p->machine->contention)
         return true;
     st->urgent = gy_calloc(p->schedule->ops.count + 1, sizeof *st->urgent);
     st->has_urgent = gy_calloc(p->devices, sizeof *st->has_urgent);

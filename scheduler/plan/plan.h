@@ -182,12 +182,12 @@ static inline gy_ticks gy_plan_op_hold(const gy_plan *p, uint32_t device, gy_tic
 {
     return p->machine->contention ? gy_device_hold(&p->machine->device[device], duration, spare) : duration;
 }
-/* May the op be in any lane of the device? Where some ops leave a part of their device, all may: one that fills it
- * would else hold up those behind it which do not wait for it. */
+/* May the op be in any lane of the device? On a GPU all may: one that fills it, or of which nothing is known, would
+ * else hold up those behind it which do not wait for it. */
 static inline bool gy_plan_op_spreads(const gy_plan *p, uint32_t device, gy_ticks duration, uint32_t spare)
 {
     const gy_device *d = &p->machine->device[device];
-    bool shared = p->cost.spare && d->gpu && d->lanes > 1;
+    bool shared = d->gpu && d->lanes > 1;
     return p->machine->contention && (shared || gy_device_overlaps(d, duration, spare));
 }
 /* How long the node keeps others from computing on the device. */

@@ -37,6 +37,7 @@ typedef struct gy_job {
     const uint32_t *bound;   /* per buffer: how often it was bound: another memory may have the same address */
     void **output;           /* per turn and buffer: that of space OUTPUT; NULL where there is none */
     bool record;             /* keep the times of ops */
+    bool apart;              /* a device computes one op after the other, each by a call of its own */
     uint64_t seed;           /* checking mode: of the order */
     int64_t deadline_ns;     /* of one start; 0: none */
 

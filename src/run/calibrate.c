@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "machine/calibrate.h"
 #include "machine/recall.h"
+#include "run/learn.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,12 +63,6 @@ static void describe_copy(entry *e, const gantry_schedule *s, const gy_op *op)
     e->bytes = (double)gy_use_bytes(s, &use[1]);
 }
 
-static bool has_kernel(const gantry_schedule *s, const gy_op *op)
-{
-    return gy_op_calls(op) && op->node != GY_NONE && !op->batch && !op->joined &&
-           s->graph->nodes.at[op->node].kernel != GY_NONE;
-}
-
 static bool list_ops(calibration *c)
 {
     const gantry_schedule *s;
@@ -76,7 +71,7 @@ static bool list_ops(calibration *c)
         for (size_t i = 0; i < s->ops.count; i++) {
             const gy_op *op = &s->ops.at[i];
             entry e = { .op = before + i };
-            if (has_kernel(s, op))
+            if (gy_samples_kernel(s, op))
                 describe_kernel(&e, c, s, op);
             else if (gy_op_is_copy(op))
                 describe_copy(&e, s, op);
@@ -310,12 +305,40 @@ static void forget_copies(calibration *c)
     gy_text_free(&c->what.fingerprint); /* that of what is known stays */
 }
 
+/* What is known of a kernel's arguments alone is better than what ops tell that were alone by chance. */
+static void forget_known(calibration *c, const gantry_machine *known)
+{
+    for (size_t i = 0; i < c->what.kernels.count; i++) {
+        gy_measured_kernel *k = &c->what.kernels.at[i];
+        if (k->arguments && gy_machine_case(known, k->name, k->dtype, k->kind, k->arguments))
+            gy_vec_free(&k->points);
+    }
+}
+
+/* `known` becomes the machine that has the shares of kernels, too. */
+static gantry_status add_shares(gantry_machine **known, const gantry_run *run, gantry_error *err)
+{
+    gy_measured shares = { 0 };
+    gantry_machine *next = NULL;
+    gantry_status status = gy_learn_shares(&shares, run, *known, err);
+    if (!status && shares.kernels.count)
+        status = gy_machine_calibrated(&next, *known, &shares, err);
+    gy_measured_free(&shares);
+    if (next) {
+        gantry_machine_free(*known);
+        *known = next;
+    }
+    return status;
+}
+
 static gantry_status add_to(const gantry_machine *known, const calibration *c, const gantry_machine *here,
                             gantry_error *err)
 {
     gantry_machine *next = NULL;
     GY_TRY(gy_machine_calibrated(&next, known, &c->what, err));
-    gantry_status status = gy_recall_mark(next, c->run->graph->hash) ? GANTRY_OK : gy_fail_nomem(err);
+    gantry_status status = c->run->job.apart ? GANTRY_OK : add_shares(&next, c->run, err);
+    if (!status && !c->run->job.apart && !gy_learn_mark(next, c->run))
+        status = gy_fail_nomem(err);
     gy_recall_trim(next);
     status = status ? status : gy_recall_keep(next, here, err);
     gantry_machine_free(next);
@@ -331,6 +354,8 @@ static gantry_status keep(const gantry_run *run, const gantry_machine *here, gan
     gantry_status status = begin(&c, run, err);
     forget_copies(&c);
     status = status ? status : gy_recall_read(&known, here, &text, err);
+    if (!status && !run->job.apart)
+        forget_known(&c, known);
     status = status ? status : add_to(known, &c, here, err);
     gantry_free(text);
     gantry_machine_free(known);
@@ -342,80 +367,4 @@ gantry_status gantry_run_keep(const gantry_run *run, const gantry_machine *here,
 {
     GY_NEED(here, err);
     GY_USE_RUN(run, keep(run, here, err), err);
-}
-
-/* Texts of kernels with arguments that were looked up, so that each is once. */
-typedef struct lookup {
-    gy_text arguments, key;
-    gy_names seen;
-} lookup;
-
-static bool is_new(lookup *l, const char *kernel, gantry_dtype dtype, const char *kind)
-{
-    bool isnew = false;
-    l->key.length = 0;
-    gy_text_printf(&l->key, "%s %d %s %s", kernel, (int)dtype, kind, l->arguments.at);
-    return !l->key.failed && gy_names_add(&l->seen, l->key.at, &isnew) != GY_NO_NAME && isnew;
-}
-
-/* Does the op run a kernel on a GPU whose time for these arguments the machine does not have? */
-static bool is_unmeasured(const gantry_schedule *s, const gy_op *op, lookup *l)
-{
-    const gantry_graph *g = s->graph;
-    if (!has_kernel(s, op) || op->provenance == GY_COST_GIVEN)
-        return false;
-    const gy_node *n = &g->nodes.at[op->node];
-    const gy_device *d = &s->machine->device[gy_op_device(s, op, 0)];
-    const char *kernel = g->kernels.at[n->kernel].manifest->name;
-    gantry_dtype dtype = gy_node_dtype(g, n);
-    if (!d->gpu || !(n->flops > 0 || n->bytes > 0) || !gy_node_case(&l->arguments, g, n))
-        return false;
-    return is_new(l, kernel, dtype, d->kind) && !gy_machine_case(s->machine, kernel, dtype, d->kind, l->arguments.at);
-}
-
-/* Functions of a program, and code of users on the host, may do what nobody wants done once more. */
-static bool may_be_noticed(const gantry_graph *g, const gy_node *n)
-{
-    if (n->kind == GY_NODE_LAUNCH || n->function != GY_NONE)
-        return true;
-    return n->kind == GY_NODE_HOST && n->kernel != GY_NONE && g->kernels.at[n->kernel].code;
-}
-
-static bool has_unmeasured(const gantry_schedule *s, lookup *l)
-{
-    bool found = false;
-    for (size_t i = 0; i < s->graph->nodes.count; i++)
-        if (may_be_noticed(s->graph, &s->graph->nodes.at[i]))
-            return false;
-    for (size_t i = 0; i < s->ops.count && !found; i++)
-        found = is_unmeasured(s, &s->ops.at[i], l);
-    return found;
-}
-
-/* Has it been tried, or can nothing be kept? */
-static bool is_settled(const gantry_schedule *s, const gantry_machine *here)
-{
-    gantry_machine *known = NULL;
-    char *text = NULL;
-    if (!gy_recall_is_writable(here) || gy_recall_read(&known, here, &text, NULL))
-        return true;
-    bool found = gy_recall_has_mark(known, s->graph->hash);
-    gantry_free(text);
-    gantry_machine_free(known);
-    return found;
-}
-
-int gantry_schedule_unmeasured(const gantry_schedule *schedule, const gantry_machine *here)
-{
-    const gantry_schedule *s;
-    lookup l = { 0 };
-    bool found = false;
-    if (!schedule || !here || !schedule->graph || !gy_recall_is_on(here))
-        return 0;
-    for (size_t part = 0; !found && (s = gy_samples_phase(schedule, part)); part++)
-        found = has_unmeasured(s, &l);
-    gy_text_free(&l.arguments);
-    gy_text_free(&l.key);
-    gy_names_free(&l.seen);
-    return found && !is_settled(schedule, here);
 }

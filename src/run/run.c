@@ -61,6 +61,7 @@ static gy_job job_of(const gantry_run *run, const gantry_run_options *options)
                      .bound = run->bound,
                      .output = run->output,
                      .record = options->record_trace != 0,
+                     .apart = options->apart != 0,
                      .seed = options->seed,
                      .deadline_ns = options->deadline_us > 0 ? (int64_t)(options->deadline_us * 1e3) : 0 };
 }
@@ -125,7 +126,6 @@ static gantry_status open_backend(gantry_run *run, const gantry_run_options *opt
 static gantry_status take_options(gantry_run_options *options, const gantry_run_options *given, gantry_error *err)
 {
     GY_TRY(gy_struct_read(options, sizeof *options, given, "gantry_run_options", err));
-    GY_TRY(gy_struct_reserved(options->reserved, "gantry_run_options", err));
     if (options->deadline_us >= 0)
         return GANTRY_OK;
     return gy_fail(err, GANTRY_E_INVALID, NULL,

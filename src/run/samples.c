@@ -116,8 +116,10 @@ void gy_samples_free(gy_samples *s)
 {
     for (size_t i = 0; s && i < s->start.count; i++)
         gy_free(s->start.at[i]);
-    if (s)
+    if (s) {
         gy_vec_free(&s->start);
+        gy_free(s->last);
+    }
     gy_free(s);
 }
 
@@ -135,16 +137,19 @@ static const gy_op_time *times_of(const gantry_run *run, size_t phase)
 }
 
 /* All phases; those that were not carried out have no times. */
-static bool fill(const gantry_run *run, double *us)
+static bool fill(const gantry_run *run, double *us, gy_op_time *last)
 {
     const gantry_schedule *s;
     bool ok = true;
     for (size_t i = 0; ok && (s = gy_samples_phase(run->schedule, i)); i++) {
         const gy_op_time *time = times_of(run, i);
-        for (size_t k = 0; !time && k < s->ops.count; k++)
+        for (size_t k = 0; k < s->ops.count; k++) {
             us[k] = -1;
+            last[k] = time ? time[k] : (gy_op_time){ 0, 0 };
+        }
         ok = !time || gy_samples_count(s, time, us);
         us += s->ops.count;
+        last += s->ops.count;
     }
     return ok;
 }
@@ -153,7 +158,7 @@ static gantry_status keep(gantry_run *run, gantry_error *err)
 {
     gy_samples *k = run->samples;
     double *us = gy_alloc((k->ops + 1) * sizeof *us);
-    if (!us || !fill(run, us) || !gy_vec_push(&k->start, us)) {
+    if (!us || !fill(run, us, k->last) || !gy_vec_push(&k->start, us)) {
         gy_free(us);
         return gy_fail_nomem(err);
     }
@@ -166,6 +171,10 @@ static gy_samples *new_samples(const gantry_schedule *schedule)
     const gantry_schedule *s;
     for (size_t i = 0; k && (s = gy_samples_phase(schedule, i)); i++)
         k->ops += s->ops.count;
+    if (k && !(k->last = gy_calloc(k->ops + 1, sizeof *k->last))) {
+        gy_free(k);
+        return NULL;
+    }
     return k;
 }
 

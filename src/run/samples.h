@@ -12,16 +12,24 @@
 #define GY_SAMPLES_MOST  32                 /* starts that are kept */
 #define GY_SAMPLES_TIMES (INT64_C(1) << 25) /* and times of ops */
 
-/* One start: us of each op, phase after phase; negative: does not count. */
+/* Starts: us of each op, phase after phase; negative: does not count. */
 typedef struct gy_samples {
     GY_VEC(double *) start;
-    size_t ops; /* of all phases */
+    gy_op_time *last; /* when the ops of the last of them ran, counted in each phase from its beginning */
+    size_t ops;       /* of all phases */
 } gy_samples;
 
 void gy_samples_free(gy_samples *s); /* NULL is fine */
 
 /* The schedule of phase i of a schedule, or the schedule itself as phase 0; NULL past the last. */
 const gantry_schedule *gy_samples_phase(const gantry_schedule *s, size_t i);
+
+/* The op launches one kernel, alone. */
+static inline bool gy_samples_kernel(const gantry_schedule *s, const gy_op *op)
+{
+    return gy_op_calls(op) && op->node != GY_NONE && !op->batch && !op->joined &&
+           s->graph->nodes.at[op->node].kernel != GY_NONE;
+}
 
 /* Sets us[op] of the ops of a schedule. false: out of memory. */
 bool gy_samples_count(const gantry_schedule *s, const gy_op_time *time, double *us);

@@ -46,6 +46,7 @@ typedef struct things {
     gantry_schedule_summary summary;
     gantry_phase_info phase;
     gantry_run_info about;
+    gantry_unmeasured unmeasured;
     gantry_rebalance report;
 } things;
 

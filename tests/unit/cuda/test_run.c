@@ -517,6 +517,61 @@ START_TEST(times)
 }
 END_TEST
 
+/* Six chains of two on one GPU, which has three lanes for them. */
+static gantry_graph *chains(void)
+{
+    gantry_graph *g = gantry_graph_new("chains");
+    for (int i = 0; i < 6; i++) {
+        char name[16];
+        gantry_buffer b[2];
+        for (int k = 0; k < 2; k++) {
+            snprintf(name, sizeof name, "b%d", 2 * i + k);
+            b[k] = gantry_graph_buffer(g, name, GANTRY_F32, 1, (int64_t[]){ 5000 + i });
+        }
+        gantry_buffer_set_class(g, b[0], GANTRY_STATE);
+        gantry_buffer_init_value(g, b[0], i + 1);
+        gantry_buffer_output(g, b[0]);
+        for (int k = 0; k < 2; k++) {
+            gantry_node n = gantry_graph_kernel(g, k ? "back" : "there", "scale");
+            gantry_node_scalar(g, n, "a", 1.5);
+            gantry_node_arg(g, n, "x", gantry_all(b[k]));
+            gantry_node_arg(g, n, "y", gantry_all(b[1 - k]));
+        }
+    }
+    return g;
+}
+
+/* Ops that are kept apart share one stream, and compute the same. */
+START_TEST(kept_apart)
+{
+    fakeCudaDevices(1, "all", 0);
+    gantry_graph *g = chains();
+    gantry_machine *m = gpu_machine(1, false);
+    gantry_schedule *s = make_schedule(g, m, replays[_i], "heft");
+    results found[2];
+    int streams[2];
+    for (int apart = 0; apart < 2; apart++) {
+        gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+        gantry_run *run = NULL;
+        options.backend = "cuda";
+        options.apart = apart;
+        streams[apart] = fakeCudaCalls("cuStreamCreate");
+        MUST(gantry_run_new(&run, s, &options, MUST_ERR));
+        streams[apart] = fakeCudaCalls("cuStreamCreate") - streams[apart];
+        for (int i = 0; i < 3; i++)
+            found[apart] = run_results(run, g);
+        gantry_run_free(run);
+    }
+    ck_assert_int_eq(found[0].count, 6);
+    ck_assert(same(&found[0], &found[1]));
+    ck_assert_int_eq(streams[0] - streams[1], 2);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+    check_alive();
+}
+END_TEST
+
 /* Page-locked arrays that a run makes until its first start has ended, with so many states of rising size; each is
  * right at the end. */
 static int page_locked_with(int states)
@@ -587,6 +642,7 @@ int main(void)
     tcase_add_loop_test(tests, large, 0, 2);
     tcase_add_loop_test(tests, dynamic_scalars, 0, 2);
     tcase_add_test(tests, times);
+    tcase_add_loop_test(tests, kept_apart, 0, 2);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -57,11 +57,11 @@ static void check(const char *machine, const char *share, double us, uint32_t la
 
 START_TEST(as_measured)
 {
-    check(MACHINE("", "gpu"), "", 40, 1, 0);
+    check(MACHINE("", "gpu"), "", 40, 4, 0); /* nothing is known: they may overlap */
     check(MACHINE(",\"share\":[0.5,1]", "gpu"), "", 20, 4, 500);
     check(MACHINE(",\"share\":[0.25,1]", "gpu"), "", 10, 4, 750);
     check(MACHINE(",\"share\":[0.125,1]", "gpu"), "", 10, 4, 875);
-    check(MACHINE(",\"share\":[1,0.5]", "gpu"), "", 40, 1, 0); /* of 64 flops it is all of the device */
+    check(MACHINE(",\"share\":[1,0.5]", "gpu"), "", 40, 4, 0); /* of 64 flops it is all of the device */
 }
 END_TEST
 

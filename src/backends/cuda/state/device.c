@@ -170,6 +170,28 @@ static gantry_status open_device(gy_cuda *h, uint32_t device, gantry_error *err)
     return status;
 }
 
+/* The compute lane before `lane` whose stream it has too, where ops of a device are kept apart; NULL: it has its own.
+ */
+static const gy_cuda_lane *lender(const gy_cuda *h, uint32_t lane)
+{
+    const gy_lane *all = h->job->schedule->lanes.at;
+    for (uint32_t i = 0; h->job->apart && all[lane].kind == GY_LANE_COMPUTE && i < lane; i++)
+        if (h->lane[i].used && all[i].kind == GY_LANE_COMPUTE && all[i].device == all[lane].device)
+            return &h->lane[i];
+    return NULL;
+}
+
+static gantry_status open_lane(gy_cuda *h, uint32_t lane, gantry_error *err)
+{
+    const gy_lane *l = &h->job->schedule->lanes.at[lane];
+    const gy_cuda_lane *other = lender(h, lane);
+    if (!other)
+        return new_queue(h, &h->lane[lane].queue, h->device[l->device].gpu ? l->device : h->first_gpu, l->urgent, err);
+    h->lane[lane].queue = other->queue;
+    h->lane[lane].borrowed = true;
+    return GANTRY_OK;
+}
+
 /* Streams of lanes without an op are not needed. */
 static gantry_status open_lanes(gy_cuda *h, gantry_error *err)
 {
@@ -177,12 +199,8 @@ static gantry_status open_lanes(gy_cuda *h, gantry_error *err)
     for (size_t i = 0; i < s->op_lane.count; i++)
         h->lane[s->op_lane.at[i]].used = true;
     gantry_status status = GANTRY_OK;
-    for (uint32_t i = 0; i < h->lanes && status == GANTRY_OK; i++) {
-        uint32_t device = s->lanes.at[i].device;
-        if (h->lane[i].used)
-            status = new_queue(h, &h->lane[i].queue, h->device[device].gpu ? device : h->first_gpu,
-                               s->lanes.at[i].urgent, err);
-    }
+    for (uint32_t i = 0; i < h->lanes && status == GANTRY_OK; i++)
+        status = h->lane[i].used ? open_lane(h, i, err) : GANTRY_OK;
     return status;
 }
 
@@ -232,7 +250,8 @@ static void free_queue(gy_cuda *h, gy_queue *queue)
 void gy_cuda_devices_free(gy_cuda *h)
 {
     for (uint32_t i = 0; i < h->lanes; i++)
-        free_queue(h, &h->lane[i].queue);
+        if (!h->lane[i].borrowed)
+            free_queue(h, &h->lane[i].queue);
     free_queue(h, &h->end_stream);
     for (uint32_t i = 0; i < h->devices; i++) {
         gy_cuda_device *d = &h->device[i];

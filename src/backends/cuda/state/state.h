@@ -60,7 +60,7 @@ typedef struct gy_cuda_lane {
     CUdeviceptr scratch;
     uint64_t scratch_bytes, stage_bytes;
     char *stage;
-    bool used;
+    bool used, borrowed; /* borrowed: the queue is that of a lane before */
 } gy_cuda_lane;
 
 /* The call of a launch or host op. Each turn has its own, since addresses differ. */

@@ -9,7 +9,7 @@
 /* One launch after the other otherwise: on a CPU, by code of the user, by kernels without such a call. */
 static const gy_cuda_kernel *kernel_of(const gy_cuda *h, const gy_op *op)
 {
-    if (!op->batch)
+    if (!op->batch || h->job->apart)
         return NULL;
     const gy_cuda_kernel *kernel = gy_cuda_kernel_of(h, op, gy_op_device(h->job->schedule, op, 0));
     return kernel && kernel->launch_batch ? kernel : NULL;

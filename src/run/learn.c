@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/learn.h"
+
+#include "base/error.h"
+#include "base/map.h"
+#include "machine/recall.h"
+#include "run/shares.h"
+
+/* Groups: ops of one kernel with the same arguments, on devices of one kind. */
+typedef struct learning {
+    const gantry_run *run;
+    const gantry_machine *known;
+    gy_names keys;
+    gy_text arguments, key;
+    GY_VEC(const gy_kernel_table *) table; /* per group; NULL: nothing is known of it */
+    GY_VEC(double) share;
+    GY_VEC(gy_share_op) op;
+} learning;
+
+static double share_of(const gy_op *op)
+{
+    return (double)(GY_WHOLE_DEVICE - op->spare) / GY_WHOLE_DEVICE;
+}
+
+/* The group of a kernel's op, GY_NO_NAME without memory. */
+static uint32_t group_of(learning *l, const gantry_schedule *s, const gy_op *op)
+{
+    const gantry_graph *g = s->graph;
+    const gy_node *n = &g->nodes.at[op->node];
+    const char *kernel = g->kernels.at[n->kernel].manifest->name;
+    const char *kind = s->machine->device[gy_op_device(s, op, 0)].kind;
+    gantry_dtype dtype = gy_node_dtype(g, n);
+    bool told = gy_node_case(&l->arguments, g, n), isnew = false;
+    l->key.length = 0;
+    gy_text_printf(&l->key, "%s %d %s %s", kernel, (int)dtype, kind, told ? l->arguments.at : "");
+    uint32_t group = l->key.failed ? GY_NO_NAME : gy_names_add(&l->keys, l->key.at, &isnew);
+    if (group == GY_NO_NAME || !isnew)
+        return group;
+    const gy_kernel_table *t = told ? gy_machine_case(l->known, kernel, dtype, kind, l->arguments.at) : NULL;
+    return gy_vec_push(&l->table, t) && gy_vec_push(&l->share, share_of(op)) ? group : GY_NO_NAME;
+}
+
+/* Devices of different phases are different ones: their times begin anew. */
+static bool add_op(learning *l, const gantry_schedule *s, uint32_t id, uint32_t first_device, gy_op_time time)
+{
+    const gy_op *op = &s->ops.at[id];
+    uint32_t device = gy_op_device(s, op, 0);
+    gy_share_op o = { .device = first_device + device, .group = GY_NONE, .time = time, .fixed = share_of(op) };
+    if (gy_op_is_copy(op) || !s->machine->device[device].gpu || time.end <= time.start)
+        return true;
+    if (gy_samples_kernel(s, op)) {
+        uint32_t group = group_of(l, s, op);
+        if (group == GY_NO_NAME)
+            return false;
+        o.group = l->table.at[group] ? group : GY_NONE;
+        o.alone_us = l->table.at[group] ? gy_ticks_to_us(l->table.at[group]->point[0].time) : 0;
+    }
+    return gy_vec_push(&l->op, o);
+}
+
+static bool add_ops(learning *l)
+{
+    const gantry_schedule *s;
+    const gy_op_time *time = l->run->samples->last;
+    for (size_t part = 0; (s = gy_samples_phase(l->run->schedule, part)); part++) {
+        uint32_t first_device = (uint32_t)part * s->machine->devices;
+        for (uint32_t i = 0; i < s->ops.count; i++)
+            if (!add_op(l, s, i, first_device, time[i]))
+                return false;
+        time += s->ops.count;
+    }
+    return true;
+}
+
+/* All of the device is one thousandth less: else it would be as if nothing were known. */
+static uint32_t thousandths(double share)
+{
+    uint32_t whole = (uint32_t)(share * GY_WHOLE_DEVICE + 0.5);
+    return whole < 1 ? 1 : whole < GY_WHOLE_DEVICE ? whole : GY_WHOLE_DEVICE - 1;
+}
+
+static bool tell(gy_measured *to, const gy_kernel_table *t, double share)
+{
+    gy_measured_kernel k = { .name = t->kernel, .kind = t->kind, .arguments = t->arguments, .dtype = t->dtype };
+    gy_measured_point p = { .work = (double)t->point[0].bytes, .share = thousandths(share) };
+    p.time = (gy_figure){ .us = gy_ticks_to_us(t->point[0].time), .samples = 1 };
+    k.by_flops = t->by_flops;
+    k.partial = true;
+    k.scratch = t->scratch;
+    bool ok = gy_vec_push(&k.points, p) && gy_vec_push(&to->kernels, k);
+    if (!ok)
+        gy_vec_free(&k.points);
+    return ok;
+}
+
+static bool fit(gy_measured *to, learning *l)
+{
+    bool *found = gy_calloc(l->share.count + 1, sizeof *found);
+    bool ok = found && gy_shares_fit(l->op.at, l->op.count, l->share.at, found, (uint32_t)l->share.count);
+    for (size_t i = 0; i < l->share.count && ok; i++)
+        ok = !found[i] || !l->table.at[i] || tell(to, l->table.at[i], l->share.at[i]);
+    gy_free(found);
+    return ok;
+}
+
+gantry_status gy_learn_shares(gy_measured *to, const gantry_run *run, const gantry_machine *known, gantry_error *err)
+{
+    learning l = { .run = run, .known = known };
+    bool ok = !run->samples || !run->samples->start.count || (add_ops(&l) && fit(to, &l));
+    gy_names_free(&l.keys);
+    gy_text_free(&l.arguments);
+    gy_text_free(&l.key);
+    gy_vec_free(&l.table);
+    gy_vec_free(&l.share);
+    gy_vec_free(&l.op);
+    return ok ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+/* ---- rounds ---- */
+
+static uint64_t mark_of(const gantry_run *run, uint32_t round)
+{
+    const gantry_schedule *s = run->schedule;
+    uint32_t number[] = { s->machine->devices, round };
+    return gy_hash_bytes(number, sizeof number, s->graph->hash);
+}
+
+uint32_t gy_learn_rounds(const gantry_machine *known, const gantry_run *run)
+{
+    uint32_t round = 0;
+    while (round < GY_LEARN_ROUNDS && gy_recall_has_mark(known, mark_of(run, round)))
+        round++;
+    return round;
+}
+
+bool gy_learn_mark(gantry_machine *known, const gantry_run *run)
+{
+    uint32_t round = gy_learn_rounds(known, run);
+    return round == GY_LEARN_ROUNDS || gy_recall_mark(known, mark_of(run, round));
+}

@@ -3,6 +3,7 @@
 """The same work by graphs and by hand, in turn, on the GPUs of this computer: tables of ratios and of predictions.
 
     tests/bench/hand/compare.py [BUILD] [--machine FILE] [--seconds 240] [--gpus 1,2] [--works lu,mlp] [--report FILE]
+                                [--learn] [--graphs-only]
 
 BUILD is build/release by default. --machine is a file of `gantry machine calibrate` on this computer; without it one is made.
 The report is Markdown, BUILD/hand.md by default, with the figures as JSON beside it. Cases are tried until the seconds are
@@ -124,7 +125,11 @@ class Comparison:
         self.gantry = self.build / "bin" / "gantry"
         self.environment = environment(self.build)
         self.report = (options.report or self.build / "hand.md").resolve()
-        self.machine = options.machine
+        self.machine, self.learn, self.graphs_only = options.machine, options.learn, options.graphs_only
+        if self.learn:  # a cache that begins empty
+            self.cache = tempfile.TemporaryDirectory()
+            self.environment["XDG_CACHE_HOME"] = self.cache.name
+            del self.environment["GANTRY_MACHINE_CACHE"]
         self.limit, self.iterations = options.limit, options.iterations
         self.end = time.monotonic() + options.seconds
         self.rows, self.failed, self.left_out = [], [], []
@@ -150,9 +155,12 @@ class Comparison:
         words = [self.gantry, "run", graph_file(case, folder), "--backend", "cuda", "--devices", gpus, "--iterations", self.iterations,
                  "--allow-code", "--json"]
         words += [word for key, value in case.params.items() for word in ("--param", f"{key}={value}")]
-        words += ["--machine", self.machine] if self.machine else []
+        words += ["--machine", self.machine] if self.machine and not self.learn else []
         out, why = self.run(words)
-        return (json.loads(out), None) if out else (None, why)
+        first = json.loads(out) if out else None
+        if first and self.learn:
+            out, why = self.run(words)
+        return ({**json.loads(out), "first": first}, None) if out else (None, why)
 
     def by_hand(self, case, gpus):
         """The best of its programs, and what was wrong with others."""
@@ -171,12 +179,13 @@ class Comparison:
     def compare(self, case, gpus):
         with tempfile.TemporaryDirectory() as folder:
             graph, why = self.by_graph(case, gpus, pathlib.Path(folder))
-        hand, wrong = self.by_hand(case, gpus)
+        hand, wrong = self.by_hand(case, gpus) if not self.graphs_only else (None, [])
         row = {"case": case.name(), "work": case.work, "params": case.params, "dtype": case.dtype, "gpus": gpus, "hand": hand,
                "failed": ([f"graph: {why}"] if why else []) + wrong}
         if graph:
             row.update(gantry_ms=graph["measured_us"] / 1e3, predicted_ms=graph["predicted_us"] / 1e3, replay=graph.get("replay"),
-                       policy=graph.get("policy"))
+                       policy=graph.get("policy"), first_ms=graph["first"]["measured_us"] / 1e3,
+                       first_predicted_ms=graph["first"]["predicted_us"] / 1e3)
         if graph and hand:
             row["ratio"] = row["gantry_ms"] / hand["ms"]
         self.failed += [f"{case.name()}, {gpus} GPUs: {what}" for what in row["failed"]]
@@ -186,10 +195,10 @@ class Comparison:
 
     def calibrate(self):
         path = self.report.with_suffix(".machine.json")
-        out, why = self.run([self.gantry, "machine", "calibrate", "-o", path], 120)
+        out, why = self.run([self.gantry, "machine", "calibrate"] + ([] if self.learn else ["-o", path]), 120)
         if why:
             self.failed.append(f"calibration: {why}")
-        self.machine = None if why else path
+        self.machine = None if why or self.learn else path
 
     def all(self, counts, works):
         by_case = list(zip(*[[(case, gpus) for case in cases(gpus)] for gpus in counts]))
@@ -223,16 +232,23 @@ class Comparison:
         yield from ["", f"Failed: {'; '.join(self.failed) or 'nothing'}.", "", f"No time for: {'; '.join(self.left_out) or 'nothing'}."]
 
     def predictions(self):
-        yield from ["", "## Predictions", "", f"Machine file: {self.machine or 'none, nominal rates'}.", "",
-                    "| work | GPUs | predicted ms | measured ms | predicted / measured |", "|---|---|---|---|---|"]
-        off = []
+        known = "a calibration, and what a first run of each graph told" if self.learn else self.machine or "none, nominal rates"
+        yield from ["", "## Predictions", "", f"Machine: {known}.", "",
+                    "| work | GPUs | predicted ms | measured ms | predicted / measured |" + (" first run |" if self.learn else ""),
+                    "|---|---|---|---|---|" + ("---|" if self.learn else "")]
+        off, first = [], []
         for row in self.rows:
             if row.get("gantry_ms"):
-                ratio = row["predicted_ms"] / row["gantry_ms"]
+                ratio, before = row["predicted_ms"] / row["gantry_ms"], row["first_predicted_ms"] / row["first_ms"]
                 off.append(abs(ratio - 1))
-                yield f"| {row['case']} | {row['gpus']} | {row['predicted_ms']:.4f} | {row['gantry_ms']:.4f} | {ratio:.3f} |"
-        if off:
-            yield from ["", f"Off by {100 * statistics.median(off):.1f} % in the median, {100 * max(off):.1f} % at most, {len(off)} cases."]
+                first.append(abs(before - 1))
+                yield (f"| {row['case']} | {row['gpus']} | {row['predicted_ms']:.4f} | {row['gantry_ms']:.4f} | {ratio:.3f} |"
+                       + (f" {before:.3f} |" if self.learn else ""))
+        for what, all_of_them in [("", off)] + ([("The first runs: ", first)] if self.learn else []):
+            if all_of_them:
+                held = sum(value <= 0.2 for value in all_of_them)
+                yield from ["", f"{what}Off by {100 * statistics.median(all_of_them):.1f} % in the median, {100 * max(all_of_them):.1f} % at most, "
+                                f"{held} of {len(all_of_them)} cases within 20 %."]
 
     def save(self):
         self.report.write_text("\n".join(self.lines()) + "\n")
@@ -248,6 +264,8 @@ def main():
     parser.add_argument("--limit", type=float, default=60, help="seconds for one program or graph")
     parser.add_argument("--iterations", type=int, default=15, help="starts of a graph; the first does not count, and the median is late enough for replay by graph")
     parser.add_argument("--gpus", default="1,2")
+    parser.add_argument("--learn", action="store_true", help="each graph runs once more before, and what that told is planned with")
+    parser.add_argument("--graphs-only", action="store_true", help="nothing by hand: only predictions")
     parser.add_argument("--works", default="", help="only these, as lu,mlp")
     parser.add_argument("--report", type=pathlib.Path)
     options = parser.parse_args()

@@ -140,6 +140,37 @@ static gantry_status fit(gy_plan *p, gantry_error *err)
     return status == GANTRY_E_CAPACITY && p->attempt->make_room ? gy_plan_fit_by_spilling(p, err) : status;
 }
 
+/* `of` has an entry for each lane. */
+static gantry_status simulate(gantry_schedule *s, const bool *of, bool urgent, gy_ticks *makespan, gantry_error *err)
+{
+    for (size_t i = 0; i < s->lanes.count; i++)
+        s->lanes.at[i].urgent = urgent && of[i];
+    GY_TRY(gy_sim_run(s, err));
+    *makespan = s->makespan;
+    return GANTRY_OK;
+}
+
+/* An urgent op that fills the device may hold up others that would have run beside each other: then no lane is. */
+static gantry_status try_urgent(gantry_schedule *s, const bool *of, gantry_error *err)
+{
+    gy_ticks without, with;
+    GY_TRY(simulate(s, of, false, &without, err));
+    GY_TRY(simulate(s, of, true, &with, err));
+    return with <= without ? GANTRY_OK : simulate(s, of, false, &without, err);
+}
+
+static gantry_status predict(gantry_schedule *s, gantry_error *err)
+{
+    bool any = false, *urgent = gy_calloc(s->lanes.count + 1, sizeof *urgent);
+    if (!urgent)
+        return gy_fail_nomem(err);
+    for (size_t i = 0; i < s->lanes.count; i++)
+        any = (urgent[i] = s->lanes.at[i].urgent) || any;
+    gantry_status status = any ? try_urgent(s, urgent, err) : gy_sim_run(s, err);
+    gy_free(urgent);
+    return status;
+}
+
 gantry_status gy_plan_run(gy_plan *p, const gy_options *o, gantry_error *err)
 {
     GY_TRY(gy_plan_metadata(p, o, err));
@@ -155,7 +186,7 @@ gantry_status gy_plan_run(gy_plan *p, const gy_options *o, gantry_error *err)
     GY_ASSERT(gy_promises_sync(p));
     p->schedule->bound = p->bound.time;
     p->schedule->bound_by = p->bound.by;
-    return gy_sim_run(p->schedule, err);
+    return predict(p->schedule, err);
 }
 
 /* A schedule that the checker refuses is a mistake of the scheduler, whatever the graph. */

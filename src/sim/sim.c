@@ -289,14 +289,27 @@ static gantry_status begin_ready(gy_sim *sim, gantry_error *err)
     return GANTRY_OK;
 }
 
-static uint32_t take_first(gy_sim_engines *e)
+static bool is_urgent(const gy_sim *sim, uint32_t item)
+{
+    const gy_lane *lane = gy_sim_lead(sim, item % sim->ops);
+    return lane && lane->urgent;
+}
+
+/* Ops of urgent lanes go before the others; then whoever has waited longest. */
+static bool goes_before(const gy_sim *sim, const gy_sim_wait *a, const gy_sim_wait *b)
+{
+    bool urgent = is_urgent(sim, a->item);
+    if (urgent != is_urgent(sim, b->item))
+        return urgent;
+    return a->since != b->since ? a->since < b->since : a->item < b->item;
+}
+
+static uint32_t take_first(const gy_sim *sim, gy_sim_engines *e)
 {
     size_t best = 0;
-    for (size_t i = 1; i < e->waiting.count; i++) {
-        const gy_sim_wait *a = &e->waiting.at[i], *b = &e->waiting.at[best];
-        if (a->since != b->since ? a->since < b->since : a->item < b->item)
+    for (size_t i = 1; i < e->waiting.count; i++)
+        if (goes_before(sim, &e->waiting.at[i], &e->waiting.at[best]))
             best = i;
-    }
     uint32_t item = e->waiting.at[best].item;
     e->waiting.at[best] = e->waiting.at[--e->waiting.count];
     return item;
@@ -322,7 +335,7 @@ static gantry_status grant(gy_sim *sim, gy_sim_engines *e, gantry_error *err)
 {
     give_more(sim, e);
     while (e->idle > 0 && e->waiting.count > 0) {
-        uint32_t item = take_first(e), wanted = wanted_by(op_of(sim, item)), job;
+        uint32_t item = take_first(sim, e), wanted = wanted_by(op_of(sim, item)), job;
         uint32_t taken = wanted < e->idle ? wanted : e->idle;
         e->idle -= taken;
         GY_TRY(begin_job(sim, item, taken, &job, err));

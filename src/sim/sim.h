@@ -20,10 +20,11 @@
  * start that waits for another to end is given out when that has ended.
  *
  * The ops that compute on a GPU with several lanes have, in the same order of waiting, what they can use of what those
- * before them left: all of it, if they leave nothing (`spare`). An op begins when something is left for it, and takes
- * its duration where it always has what it can use. One that takes hardly more than its launch (gy_device_overlap)
- * needs the GPU for the rest only. Collectives take their duration and share nothing. Lane order always holds: whoever
- * wants copies of one device to overlap gives them lanes of their own.
+ * before them left: all of it, if they leave nothing (`spare`); ops of urgent lanes go before those that have not
+ * begun. An op begins when something is left for it, and takes its duration where it always has what it can use. One
+ * that takes hardly more than its launch (gy_device_overlap) needs the GPU for the rest only. Collectives take their
+ * duration and share nothing. Lane order always holds: whoever wants copies of one device to overlap gives them lanes
+ * of their own.
  *
  * Times are whole ticks, rates whole bytes per second (a share is rounded down, but is never less than 1), remaining
  * work is exact in 128 bits: the same result on every compiler. O((ops + rows) log lanes) and, at each begin and end of

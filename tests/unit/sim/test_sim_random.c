@@ -188,32 +188,48 @@ static void find_rates(slow *w)
     }
 }
 
-/* Of the ops that wait or compute on a device, by when they were ready, each has what it can use of what is left. */
+static const gy_lane *lane_of(const slow *w, uint32_t i)
+{
+    return &w->s->lanes.at[w->s->op_lane.at[w->s->ops.at[i].lane]];
+}
+
+/* Those that compute go on, as they began; of those that wait the urgent ones are first, then who was ready first. */
+static bool goes_before(const slow *w, uint32_t a, uint32_t b)
+{
+    const slow_op *x = &w->op[a], *y = &w->op[b];
+    if (x->started != y->started)
+        return x->started;
+    if (x->started && fabs(x->start - y->start) > 0)
+        return x->start < y->start;
+    if (lane_of(w, a)->urgent != lane_of(w, b)->urgent)
+        return lane_of(w, a)->urgent;
+    return fabs(x->ready - y->ready) > 0 ? x->ready < y->ready : a < b;
+}
+
+/* The ops that wait or compute, each has what it can use of what those before it left of the device. */
 static void share_devices(slow *w)
 {
-    const gantry_schedule *s = w->s;
+    uint32_t n = (uint32_t)w->s->ops.count, order[64], count = 0;
     double rest[8];
-    for (uint32_t d = 0; d < s->machine->devices; d++)
+    for (uint32_t d = 0; d < w->s->machine->devices; d++)
         rest[d] = 1;
-    for (double last = -1;;) {
-        double ready = INFINITY;
-        for (uint32_t i = 0; i < s->ops.count; i++)
-            if (w->op[i].computes && !w->op[i].ended && w->op[i].ready > last && w->op[i].ready < ready)
-                ready = w->op[i].ready;
-        if (isinf(ready))
-            return;
-        for (uint32_t i = 0; i < s->ops.count; i++) {
-            slow_op *o = &w->op[i];
-            if (!o->computes || o->ended || fabs(o->ready - ready) > 0)
-                continue;
-            double *left = &rest[s->lanes.at[s->op_lane.at[s->ops.at[i].lane]].device];
-            o->rate = o->cap < *left ? o->cap : *left;
-            o->rate = o->rate > 1e-9 ? o->rate : 0;
-            *left -= o->rate;
-            o->start = o->started || o->rate <= 0 ? o->start : w->now;
-            o->started = o->started || o->rate > 0;
-        }
-        last = ready;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!w->op[i].computes || w->op[i].ended || w->op[i].ready < 0)
+            continue;
+        ck_assert_uint_lt(count, 64);
+        uint32_t at = count++;
+        for (; at > 0 && goes_before(w, i, order[at - 1]); at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        slow_op *o = &w->op[order[i]];
+        double *left = &rest[lane_of(w, order[i])->device];
+        o->rate = o->cap < *left ? o->cap : *left;
+        o->rate = o->rate > 1e-9 ? o->rate : 0;
+        *left -= o->rate;
+        o->start = o->started || o->rate <= 0 ? o->start : w->now;
+        o->started = o->started || o->rate > 0;
     }
 }
 
@@ -321,9 +337,11 @@ static void random_launch(gantry_schedule *s, uint32_t lane)
 static gantry_schedule *random_schedule(void)
 {
     gantry_schedule *s = random_machine();
-    uint32_t compute[8], copy[8];
-    for (uint32_t i = 0; i < 8; i++)
+    uint32_t compute[16], copy[8];
+    for (uint32_t i = 0; i < 16; i++) {
         compute[i] = hand_lane(s, i % 4, GY_LANE_COMPUTE);
+        s->lanes.at[compute[i]].urgent = i < 4 && draw(2);
+    }
     for (uint32_t i = 0; i < 8; i++)
         copy[i] = hand_lane(s, i / 2, GY_LANE_COPY);
     uint32_t ops = 10 + draw(MAX_OPS - 10), copies = draw(10);
@@ -334,7 +352,7 @@ static gantry_schedule *random_schedule(void)
         else if (what == 9)
             hand_collective(s, GANTRY_ALL_REDUCE, 1 + draw(4), compute, 1 + draw(100000) / 7777.0);
         else
-            random_launch(s, compute[from + 4 * draw(2)]);
+            random_launch(s, compute[from + 4 * draw(4)]);
         for (uint32_t k = i > 0 ? draw(3) : 0; k > 0; k--)
             hand_wait(s, i - 1 - draw(i < 20 ? i : 20), i);
     }

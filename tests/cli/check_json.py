@@ -101,10 +101,10 @@ def schedule_json(gantry):
 def schedule_json_tried(gantry):
     """Every policy is there, run or skipped with a reason; the winner's makespan is the schedule's, and no other is less."""
     found = gantry.json("schedule", gantry.graph("reference/topcuoglu2002"))
-    tried = {row["policy"]: row for row in found["tried"]}
+    tried = {row["policy"]: row for row in found["tried"] if "devices" not in row}
     listed = {row["policy"] for row in gantry.json("compare", gantry.graph("reference/topcuoglu2002"))["policies"]}
     assert set(tried) >= listed, listed - set(tried)
-    assert len(tried) == len(found["tried"])
+    assert len(tried) == sum("devices" not in row for row in found["tried"])
     for row in found["tried"]:
         shape(row, {"policy": str, "skipped": str} if "skipped" in row else {"policy": str, "makespan_us": number})
     assert min(row["makespan_us"] for row in found["tried"] if "makespan_us" in row) == found["makespan_us"] == 73

@@ -198,6 +198,19 @@ static gantry_status find_reductions(gy_lower *l, gantry_error *err)
     return GANTRY_OK;
 }
 
+/* The links of a device are for its own rows while there are tasks. So what stays in host memory goes through a device
+ * only when a device in host memory could not be done with it by then (middle_of in transfer.c). */
+static void begin_detours(gy_lower *l)
+{
+    const gy_plan *p = l->p;
+    gy_ticks end = 0;
+    for (uint32_t t = 0; t < p->flow->tasks; t++)
+        end = p->placed.finish[t] > end ? p->placed.finish[t] : end;
+    bool copies_there = gy_plan_device_of(p, 0) != GY_NONE;
+    for (uint32_t m = 1; m < p->machine->memories && copies_there; m++)
+        l->detour[m] = end;
+}
+
 static gantry_status begin(gy_lower *l, gantry_error *err)
 {
     const gy_plan *p = l->p;
@@ -218,6 +231,7 @@ static gantry_status begin(gy_lower *l, gantry_error *err)
         return gy_fail_nomem(err);
     for (size_t b = 0; b < buffers; b++)
         l->input[b] = l->output[b] = GY_NONE;
+    begin_detours(l);
     GY_TRY(find_reductions(l, err));
     return gy_boundary_begin(l, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gantry_schedule_new: the passes, one after the other. */
-#include "scheduler/balance/balance.h"
+#include "scheduler/devices/fewer.h"
 #include "scheduler/options.h"
 #include "scheduler/plan/plan.h"
 
@@ -29,5 +29,5 @@ gantry_status gantry_schedule_new(gantry_schedule **schedule, gantry_graph *grap
     GY_TRY(gy_options_read(&o, options, err));
     GY_TRY(gantry_graph_check(graph, err));
     GY_TRY(check_homes(graph, machine, err));
-    return gy_balance_run(schedule, graph, machine, &o, err);
+    return gy_fewer_run(schedule, graph, machine, &o, err);
 }

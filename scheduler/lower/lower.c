@@ -198,6 +198,14 @@ static gantry_status find_reductions(gy_lower *l, gantry_error *err)
     return GANTRY_OK;
 }
 
+static gy_ticks end_of_tasks(const gy_plan *p)
+{
+    gy_ticks end = 0;
+    for (uint32_t t = 0; t < p->flow->tasks; t++)
+        end = p->placed.finish[t] > end ? p->placed.finish[t] : end;
+    return end;
+}
+
 static gantry_status begin(gy_lower *l, gantry_error *err)
 {
     const gy_plan *p = l->p;
@@ -212,12 +220,14 @@ static gantry_status begin(gy_lower *l, gantry_error *err)
     l->input = gy_calloc(buffers, sizeof *l->input);
     l->output = gy_calloc(buffers, sizeof *l->output);
     l->stamp = gy_calloc(p->graph->nodes.count + 1, sizeof *l->stamp);
-    l->detour = gy_calloc(p->machine->memories, sizeof *l->detour);
+    l->sent = gy_calloc(p->machine->memories, sizeof *l->sent);
+    l->fetched = gy_calloc(p->machine->memories, sizeof *l->fetched);
     if (!l->open || !l->home || !l->final || !l->holds || !l->known || !l->version || !l->draft_of || !l->input ||
-        !l->output || !l->stamp || !l->detour)
+        !l->output || !l->stamp || !l->sent || !l->fetched)
         return gy_fail_nomem(err);
     for (size_t b = 0; b < buffers; b++)
         l->input[b] = l->output[b] = GY_NONE;
+    l->end_of_tasks = end_of_tasks(p);
     GY_TRY(find_reductions(l, err));
     return gy_boundary_begin(l, err);
 }
@@ -259,7 +269,8 @@ static void end(gy_lower *l)
     gy_free(l->input);
     gy_free(l->output);
     gy_free(l->stamp);
-    gy_free(l->detour);
+    gy_free(l->sent);
+    gy_free(l->fetched);
 }
 
 /* Room for an op a task, and an instance and a copy an area: about what it will be, so that little grows step by step.

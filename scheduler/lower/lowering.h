@@ -108,7 +108,8 @@ typedef struct gy_lower {
     GY_VEC(gy_hazards) hazards; /* per instance */
     uint32_t *draft_of;         /* per task */
     uint32_t *input, *output;   /* per buffer: its INPUT and OUTPUT instance, or GY_NONE */
-    gy_ticks *detour;           /* per memory: time of the copies within host memory that go through it so far */
+    gy_ticks *sent, *fetched;   /* per memory: time of the copies to it from host memory, and back, so far */
+    gy_ticks end_of_tasks;      /* as placed */
     uint32_t *stamp;            /* per node: marks the `after` of the task at hand */
     uint32_t batches;           /* reads that copies were made for, so far */
     GY_VEC(uint32_t) chosen;    /* instances of the accesses of the task at hand */

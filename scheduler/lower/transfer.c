@@ -193,6 +193,10 @@ static gantry_status copy_rows(gy_lower *l, const piece *c, uint32_t *id, gantry
                        "rows of \"%s\" must get from memory \"%s\" to \"%s\", and machine \"%s\" has no %s; add one",
                        gy_lower_buffer(l, c->value)->name, p->machine->memory[from].id, p->machine->memory[to].id,
                        p->machine->name, d.device == GY_NONE ? "device at either end" : "route between them");
+    if (from == 0)
+        l->sent[to] = gy_ticks_both(l->sent[to], d.op.duration);
+    else if (to == 0)
+        l->fetched[from] = gy_ticks_both(l->fetched[from], d.op.duration);
     gantry_status status = gy_lower_op(l, &d, id, err);
     size_t edge = p->draft.edges.count;
     if (!status)
@@ -209,8 +213,17 @@ static gantry_status copy_rows(gy_lower *l, const piece *c, uint32_t *id, gantry
     return GANTRY_OK;
 }
 
+/* Could a device in host memory copy them as well before the last task ends? Then the links of others are left to what
+ * these need. */
+static bool is_done_in_time(const gy_lower *l, int64_t bytes)
+{
+    const gy_plan *p = l->p;
+    gy_ticks time = gy_route_time(p->machine, gy_machine_route(p->machine, 0, 0), bytes);
+    return gy_plan_device_of(p, 0) != GY_NONE && time <= l->end_of_tasks && l->sent[0] <= l->end_of_tasks - time;
+}
+
 /* How rows get from host memory to host memory: the memory through which they go, or 0 where a device there copies
- * them. Detours share out what there is to move: each way counts what goes that way already. */
+ * them. Detours share out what there is to move: each way counts what goes that way already, detour or not. */
 static uint32_t detour(const gy_lower *l, int64_t bytes)
 {
     const gy_plan *p = l->p;
@@ -218,18 +231,19 @@ static uint32_t detour(const gy_lower *l, int64_t bytes)
     gy_ticks least = GY_TICKS_MAX;
     for (uint32_t d = 0; d < p->devices; d++) {
         uint32_t m = p->machine->device[d].memory;
+        if (m && is_done_in_time(l, bytes))
+            continue;
         const gy_route *there = gy_machine_route(p->machine, 0, m), *back = gy_machine_route(p->machine, m, 0);
         if (there->kind != GY_ROUTE_DIRECT || back->kind != GY_ROUTE_DIRECT)
             continue;
-        gy_ticks time = gy_route_time(p->machine, there, bytes);
-        time += m ? gy_route_time(p->machine, back, bytes) : 0;
-        if (time + l->detour[m] < least) {
-            least = time + l->detour[m];
+        gy_ticks up = gy_ticks_both(l->sent[m], gy_route_time(p->machine, there, bytes));
+        gy_ticks down = m ? gy_ticks_both(l->fetched[m], gy_route_time(p->machine, back, bytes)) : 0;
+        gy_ticks end = up > down ? up : down;
+        if (end < least) {
+            least = end;
             best = m;
         }
     }
-    if (best != GY_NONE)
-        l->detour[best] = least;
     return best;
 }
 

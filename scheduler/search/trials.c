@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scheduler/search/trials.h"
 
+#include "scheduler/search/better.h"
+
 bool gy_is_about_placement(gantry_status status)
 {
     return status == GANTRY_E_CAPACITY || status == GANTRY_E_UNSUPPORTED;
@@ -28,12 +30,16 @@ static bool is_better(const gy_trials *t, const gantry_schedule *s)
 {
     if (!t->best)
         return true;
-    return t->is_better ? t->is_better(s, t->best) : s->makespan < t->best->makespan;
+    if (t->is_better)
+        return t->is_better(s, t->best);
+    return t->options->optimal ? s->makespan < t->best->makespan : gy_is_preferred(s, t->best, t->least);
 }
 
 bool gy_trials_offer(gy_trials *t, gantry_schedule *s)
 {
     bool better = is_better(t, s);
+    if (!t->best || s->makespan < t->least)
+        t->least = s->makespan;
     gantry_schedule_free(better ? t->best : s);
     t->best = better ? s : t->best;
     return better;

@@ -18,8 +18,9 @@ typedef struct gy_trials {
     gantry_graph *graph; /* borrowed, all three */
     const gantry_machine *machine;
     const gy_options *options;
-    gy_is_better *is_better;     /* NULL: a smaller makespan is */
+    gy_is_better *is_better;     /* NULL: better.h */
     gantry_schedule *best;       /* NULL while nothing fits */
+    gy_ticks least;              /* the least makespan of those that were offered */
     GY_VEC(gy_tried) tried;      /* becomes that of the schedule */
     GY_VEC(gy_candidate) placed; /* placements that are remembered, each owned */
     gantry_error first;          /* why the first that did not fit did not */

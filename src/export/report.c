@@ -202,6 +202,8 @@ static void add_tried(gy_text *to, const gantry_schedule *s)
             gy_text_add(to, ", \"makespan_us\": ");
             gy_text_double(to, gy_ticks_to_us(t->makespan));
         }
+        if (t->devices)
+            gy_text_printf(to, ", \"devices\": %" PRIu32, t->devices);
         if (t->evaluations)
             gy_text_printf(to, ", \"evaluations\": %" PRIu64, t->evaluations);
         gy_text_add(to, "}");

@@ -96,7 +96,7 @@ static void add_tried(gy_text *to, const gantry_schedule *s)
     for (size_t i = 0; i < s->tried.count; i++) {
         const gy_tried *t = &s->tried.at[i];
         skipped += t->skipped != NULL;
-        ran += !t->skipped && !t->evaluations;
+        ran += !t->skipped && !t->evaluations && !t->devices;
         evaluations += t->evaluations;
     }
     if (s->tried.count < 2)

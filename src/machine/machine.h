@@ -198,6 +198,8 @@ uint32_t gy_machine_find_memory(const gantry_machine *m, const char *id);
 uint32_t gy_machine_find_device(const gantry_machine *m, const char *id);
 /* Devices that are not host_only: they are devices 0 .. n-1. Never 0. */
 uint32_t gy_machine_workers(const gantry_machine *m);
+/* Devices that a count of devices counts (gantry_machine_select): a CPU beside GPUs is none. */
+uint32_t gy_machine_counted(const gantry_machine *m);
 /* GFLOP/s for a dtype: the figure given; else f32's for the types it can stand in for (f64: half of f32's);
  * 0 if the file gives nothing to go by: arithmetic is then no limit. */
 double gy_device_gflops(const gy_device *d, gantry_dtype dtype);

@@ -32,6 +32,14 @@ static bool is_companion(const gantry_machine *m, uint32_t device)
     return d->host_only || (!d->gpu && m->memory[d->memory].host && has_gpu(m));
 }
 
+uint32_t gy_machine_counted(const gantry_machine *m)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < m->devices; i++)
+        count += !is_companion(m, i);
+    return count;
+}
+
 /* "gpu0, gpu1, ..., cpu": all of a few, or the first, second and last. */
 static void list_devices(gy_text *to, const gantry_machine *m)
 {
@@ -103,9 +111,7 @@ static gantry_status keep_listed(selection *s, const char *list)
 static gantry_status keep_first(selection *s)
 {
     const gantry_machine *m = s->from;
-    uint32_t available = 0;
-    for (uint32_t i = 0; i < m->devices; i++)
-        available += !is_companion(m, i);
+    uint32_t available = gy_machine_counted(m);
     size_t digits = strspn(s->text, "0123456789");
     if (!digits || s->text[digits])
         return gy_fail(s->err, GANTRY_E_INVALID, NULL,

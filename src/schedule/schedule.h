@@ -150,6 +150,7 @@ typedef struct gy_tried {
     const char *skipped;  /* why it did not run, or NULL */
     gy_ticks makespan;    /* simulated; skipped: 0 */
     uint64_t evaluations; /* search: placements looked at; else 0 */
+    uint32_t devices;     /* so many of the machine's took part; 0: all might */
     bool tight;           /* it did not fit in memory as it was placed: skipped, or spilled */
 } gy_tried;
 

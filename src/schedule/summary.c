@@ -2,7 +2,7 @@
 /* The figures of a schedule. */
 #include "base/error.h"
 #include "base/versioned.h"
-#include "schedule/schedule.h"
+#include "schedule/usage.h"
 #include <string.h>
 
 static uint32_t memory_of(const gantry_schedule *s, const gy_use *use)
@@ -56,6 +56,43 @@ static uint64_t moved_bytes(const gantry_schedule *s, const gy_op *op)
     default:
         return 0;
     }
+}
+
+uint64_t gy_schedule_bytes_moved(const gantry_schedule *s)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < s->ops.count; i++)
+        bytes += moved_bytes(s, &s->ops.at[i]);
+    for (size_t i = 0; i < s->phases.count; i++)
+        bytes += gy_schedule_bytes_moved(s->phases.at[i].schedule) * (uint64_t)s->phases.at[i].phase.starts;
+    return bytes;
+}
+
+static bool uses(const gantry_schedule *s, uint32_t device)
+{
+    for (size_t i = 0; i < s->op_lane.count; i++)
+        if (s->lanes.at[s->op_lane.at[i]].device == device)
+            return true;
+    for (size_t i = 0; i < s->phases.count; i++)
+        if (uses(s->phases.at[i].schedule, device))
+            return true;
+    return false;
+}
+
+uint32_t gy_schedule_devices_used(const gantry_schedule *s)
+{
+    uint32_t count = 0;
+    for (uint32_t d = 0; d < s->machine->devices; d++)
+        count += uses(s, d);
+    return count;
+}
+
+uint64_t gy_schedule_memory(const gantry_schedule *s)
+{
+    uint64_t bytes = s->staging;
+    for (size_t i = 0; i < s->slab.count; i++)
+        bytes += s->slab.at[i];
+    return bytes;
 }
 
 /* As often as each is started. */

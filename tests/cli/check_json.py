@@ -101,10 +101,10 @@ def schedule_json(gantry):
 def schedule_json_tried(gantry):
     """Every policy is there, run or skipped with a reason; the winner's makespan is the schedule's, and no other is less."""
     found = gantry.json("schedule", gantry.graph("reference/topcuoglu2002"))
-    tried = {row["policy"]: row for row in found["tried"]}
+    tried = {row["policy"]: row for row in found["tried"] if "devices" not in row}
     listed = {row["policy"] for row in gantry.json("compare", gantry.graph("reference/topcuoglu2002"))["policies"]}
     assert set(tried) >= listed, listed - set(tried)
-    assert len(tried) == len(found["tried"])
+    assert len(tried) == sum("devices" not in row for row in found["tried"])
     for row in found["tried"]:
         shape(row, {"policy": str, "skipped": str} if "skipped" in row else {"policy": str, "makespan_us": number})
     assert min(row["makespan_us"] for row in found["tried"] if "makespan_us" in row) == found["makespan_us"] == 73
@@ -381,6 +381,42 @@ def compare_json(gantry):
     assert rows["round-robin"]["makespan_us"] == alone["makespan_us"]
 
 
+SCALE = {"devices": int, "used": int, "makespan_us": number, "gap": number, "speedup": number, "efficiency": number, "peak_bytes": int,
+         "bytes_moved": int, "limit": str}
+
+
+def scale_json(gantry):
+    """A row is what `schedule` says of so many devices; speed-ups follow from the times."""
+    machine = ["--machine", gantry.graph("machines/h200-8")]
+    found = gantry.json("scale", gantry.graph("mlp_step"), *machine, "--devices", "1,2,8", "--svg", "scale.svg")
+    shape(found, {"graph": str, "machine": str, "rows": [SCALE], "advice": str})
+    assert [row["devices"] for row in found["rows"]] == [1, 2, 8]
+    first = found["rows"][0]["makespan_us"]
+    for row in found["rows"]:
+        alone = gantry.json("schedule", gantry.graph("mlp_step"), *machine, "--devices", row["devices"])
+        assert row["bytes_moved"] == alone["bytes_moved"]
+        assert abs(row["makespan_us"] - alone["makespan_us"]) < 1e-9 and abs(row["gap"] - alone["gap"]) < 1e-9
+        assert row["peak_bytes"] == max(alone["peak_bytes"].values()) and row["used"] == sum(us > 0 for us in alone["busy_us"].values())
+        assert abs(row["speedup"] - first / row["makespan_us"]) < 1e-9 and abs(row["efficiency"] - row["speedup"] / row["devices"]) < 1e-9
+    assert found["rows"][2]["makespan_us"] <= found["rows"][1]["makespan_us"] * 1.001
+    assert found["advice"].startswith("take 2 devices: ")
+    root = xml.etree.ElementTree.parse(gantry.folder / "scale.svg").getroot()
+    assert root.tag.endswith("svg") and sum(e.tag.endswith("circle") for e in root.iter()) == 3
+
+
+def scale_json_weak(gantry):
+    """The param grows with the devices; an efficiency is the time of one device over that of all."""
+    found = gantry.json("scale", gantry.graph("reduce_sum"), "--machine", gantry.graph("machines/h200-8"), "--devices", "1..3", "--weak", "n",
+                        "--param", "n=1000000", "--param", "parts=6")
+    shape(found, {"graph": str, "machine": str, "weak": str, "rows": [{**SCALE, "value": int}], "advice": str})
+    assert [row["value"] for row in found["rows"]] == [1000000, 2000000, 3000000]
+    alone = gantry.json("schedule", gantry.graph("reduce_sum"), "--machine", gantry.graph("machines/h200-8"), "--devices", 3, "--param",
+                        "n=3000000", "--param", "parts=6")
+    first, last = found["rows"][0], found["rows"][2]
+    assert abs(last["makespan_us"] - alone["makespan_us"]) < 1e-9
+    assert abs(last["efficiency"] - first["makespan_us"] / last["makespan_us"]) < 1e-9 and abs(last["speedup"] - 3 * last["efficiency"]) < 1e-9
+
+
 def machine_json(gantry):
     found = gantry.json("machine", gantry.graph("machines/dgx1-v100"))
     shape(found, {"gantry_machine": int, "name": str, "memories": list, "devices": list, "resources": (dict, list), "routes": list})
@@ -536,7 +572,7 @@ def xxh64(data):
 
 TESTS = [schedule_json, schedule_json_explain, period_json, schedule_published, run_json, run_json_saves, run_json_compare, run_json_starts, run_json_loops, run_calibrates, run_calibrates_shapes, run_calibrates_again, run_json_sim,
          run_schedule_file, state_lives_from_start_to_start, check_json, check_by_pipe, check_finds_damage,
-         check_refuses_another_graph_and_machine, compare_json, machine_json, machine_every_file, machine_of_this_computer,
+         check_refuses_another_graph_and_machine, compare_json, scale_json, scale_json_weak, machine_json, machine_every_file, machine_of_this_computer,
          kernels_json, dot_json, bench_schedule_json, bench_replay_json, repeatable, repeatable_results, graphviz,
          dot_of_standard_input, drawings, pictures_leave_nothing_half_written]
 

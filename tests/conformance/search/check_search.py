@@ -2,7 +2,8 @@
 """Portfolio, search and branch and bound, through the command.
 
 - `--optimal` gives the proved optima of the published examples;
-- more effort is never worse, and the default never worse than any single policy, on published and on random graphs;
+- more effort is never worse, and the default never worse than any single policy, on published and on random graphs, but for the
+  thousandth within which makespans count as equal;
 - the same seed gives the same bytes.
 
 check_search.py GANTRY GRAPHS
@@ -17,6 +18,7 @@ import tempfile
 OPTIMA = {"topcuoglu2002": 73, "peft2014": 113, "bittencourt2010": 87, "daoud": 56}
 MACHINES = ["host-2", "rtx-mixed-3", "dgx1-v100"]
 GRAPHS = 12
+EQUAL = 1.001
 LEFT_OUT = {"split"}  # for another objective: the report says that the portfolio skips it
 
 
@@ -67,8 +69,8 @@ def main(command, graphs):
             rows = json.loads(gantry(command, "compare", path, "--json", "--effort", "0", *where))["policies"]
             best = min(row["makespan_us"] for row in rows if row.get("makespan_us") is not None and row["policy"] not in LEFT_OUT)
             first, one, default = (makespan(command, path, *where, *words) for words in (["--effort", "0"], ["--effort", "1"], []))
-            expect(f"{path.name} {where}: effort 0 {first}, 1 {one}, default {default}", first >= one >= default)
-            expect(f"{path.name} {where}: default {default}, best policy {best}", default <= best)
+            expect(f"{path.name} {where}: effort 0 {first}, 1 {one}, default {default}", first * EQUAL >= one and one * EQUAL >= default)
+            expect(f"{path.name} {where}: default {default}, best policy {best}", default <= best * EQUAL)
             texts = {gantry(command, "schedule", path, "-o", "-", "--seed", "3", *where) for _ in range(2)}
             expect(f"{path.name} {where}: the same seed gave other bytes", len(texts) == 1)
     print(f"{len(cases)} cases, {failed} failed")

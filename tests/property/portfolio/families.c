@@ -243,9 +243,9 @@ void family_make(family *f, uint64_t seed, bool tiny)
     size_t kind = seed % (sizeof families / sizeof *families);
     *f = (family){ .graph = gantry_graph_new(families[kind].name), .name = families[kind].name, .tiny = tiny };
     f->state = seed * UINT64_C(0xd1342543de82ef95);
-    bool wishes = !draw(f, 3);
+    f->wishes = !draw(f, 3);
     families[kind].make(f);
-    if (wishes)
+    if (f->wishes)
         add_wishes(f);
     if (!draw(f, 3))
         add_shares(f);

@@ -16,7 +16,8 @@ typedef struct family {
     gantry_graph *graph;
     const char *name;
     uint64_t state;
-    bool tiny; /* sizes for a machine on which a byte takes a microsecond */
+    bool tiny;   /* sizes for a machine on which a byte takes a microsecond */
+    bool wishes; /* nodes may say where they want to be */
     gantry_node node[2 * FAMILY_NODES];
     int nodes;
 } family;

@@ -638,6 +638,45 @@ START_TEST(warnings)
 }
 END_TEST
 
+/* Two outputs of which some is written, one that is written wholly, one that is carried. */
+START_TEST(warnings_of_unwritten_outputs)
+{
+    gantry_error err;
+    gantry_buffer b[4], t = gantry_graph_buffer(g, "tiled", GANTRY_F32, 2, (int64_t[]){ 6, 6 });
+    gantry_buffer_tiles(g, t, 3, 3);
+    gantry_buffer_init_value(g, t, 1);
+    gantry_buffer_output(g, t);
+    for (int i = 0; i < 4; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "b%d", i);
+        b[i] = gantry_graph_buffer(g, name, GANTRY_F32, 1, (int64_t[]){ 12 });
+        gantry_buffer_init_value(g, b[i], 1);
+        gantry_buffer_output(g, b[i]);
+    }
+    gantry_node n = gantry_graph_work(g, "n");
+    gantry_node_readwrite(g, n, gantry_tile(t, 0, 0));
+    gantry_node_write(g, n, gantry_tile(t, 2, 1));
+    gantry_node_write(g, n, gantry_rows(b[0], 0, 7));
+    gantry_node_write(g, n, gantry_rows(b[0], 7, 12));
+    gantry_node_read(g, n, gantry_all(b[1]));
+    gantry_graph_repeat(g, 2);
+    gantry_graph_carry(g, b[2], b[3]);
+    gantry_node m = gantry_graph_work(g, "m");
+    gantry_node_read(g, m, gantry_all(b[2]));
+    gantry_node_write(g, m, gantry_all(b[3]));
+    gantry_graph_repeat_end(g);
+    ck_assert_msg(gantry_graph_check(g, &err) == GANTRY_OK, "%s", err.text);
+    ck_assert_uint_eq(g->warnings.count, 2);
+    ck_assert_str_eq(
+        g->warnings.at[0].text,
+        "no node writes 7 of the 9 tiles of output \"tiled\", first tiled[0][1]: each start hands them over "
+        "as they came in; write them, or make what is written a buffer of its own");
+    ck_assert_str_eq(g->warnings.at[1].text,
+                     "no node writes 12 of the 12 rows of output \"b1\", first b1: each start hands them over as "
+                     "they came in; write them, or make what is written a buffer of its own");
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("graph_check_errors");
@@ -646,6 +685,7 @@ int main(void)
     tcase_add_loop_test(c, text_of_mistake, 0, (int)(sizeof mistakes / sizeof *mistakes));
     tcase_add_loop_test(c, graph_is_fine, 0, (int)(sizeof fine / sizeof *fine));
     tcase_add_test(c, warnings);
+    tcase_add_test(c, warnings_of_unwritten_outputs);
     suite_add_tcase(s, c);
     return run_suite(s);
 }

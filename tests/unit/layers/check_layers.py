@@ -63,8 +63,9 @@ ROOMS = {
         "objective": ["search", "pipeline", "policies", "place", "load", "bound", "cost", "plan"],
         "phases": ["objective", "plan"],
         "balance": ["phases", "objective", "pipeline", "cost", "plan"],
+        "devices": ["balance", "search", "pipeline", "policies", "bound", "cost", "plan"],
         "explain": ["search", "pipeline", "policies", "cost", "collective", "plan"],
-        "": ["balance", "search", "policies", "plan"],
+        "": ["devices", "search", "policies", "plan"],
     },
     "scheduler/policies": {
         "list": [],

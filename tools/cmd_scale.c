@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gantry scale: one graph on more and more devices of a machine, by prediction. */
+#include "scale.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_DEVICES = 4096, MOST_COUNTS = 64, EACH_UP_TO = 8 };
+
+/* Numbers of devices, rising. */
+typedef struct counts {
+    int at[MOST_COUNTS];
+    size_t count;
+} counts;
+
+/* ---- which numbers of devices ---- */
+
+static bool add_count(counts *c, long devices)
+{
+    bool rises = c->count == 0 || devices > c->at[c->count - 1];
+    if (devices < 1 || devices > MOST_DEVICES || !rises || c->count == MOST_COUNTS)
+        return false;
+    c->at[c->count++] = (int)devices;
+    return true;
+}
+
+/* "8": one to eight; "2..8"; "1,2,4". */
+static bool parse_counts(counts *c, const char *text)
+{
+    char *end;
+    long first = strtol(text, &end, 10), last = first;
+    if (end == text)
+        return false;
+    if (*end == ',') {
+        bool fine = add_count(c, first);
+        while (fine && *end == ',') {
+            text = end + 1;
+            fine = add_count(c, strtol(text, &end, 10)) && end != text;
+        }
+        return fine && *end == 0;
+    }
+    bool range = strncmp(end, "..", 2) == 0;
+    if (range) {
+        text = end + 2;
+        last = strtol(text, &end, 10);
+    }
+    bool fine = *end == 0 && end != text && last >= first;
+    for (long k = range ? first : 1; fine && k <= last; k++)
+        fine = add_count(c, k);
+    return fine;
+}
+
+/* All of a few, then twice as many again and again, while the machine has them. */
+static void choose_counts(counts *c, const gantry_machine *machine)
+{
+    for (int k = 1; c->count < MOST_COUNTS; k = k < EACH_UP_TO ? k + 1 : 2 * k) {
+        char text[16];
+        gantry_machine *part = NULL;
+        snprintf(text, sizeof text, "%d", k);
+        if (gantry_machine_select(&part, machine, text, NULL))
+            return;
+        gantry_machine_free(part);
+        add_count(c, k);
+    }
+}
+
+static int find_counts(counts *c, gantry_machine **machine, const options *o, const gantry_graph *graph)
+{
+    char most[16];
+    options with = *o;
+    if (o->devices && !parse_counts(c, o->devices)) {
+        fprintf(stderr,
+                "gantry scale: --devices is \"%s\"; it takes numbers of devices that rise, at most %d, as in 1..8 or "
+                "1,2,4,8\n",
+                o->devices, MOST_COUNTS);
+        return EXIT_USAGE;
+    }
+    if (o->devices) {
+        snprintf(most, sizeof most, "%d", c->at[c->count - 1]);
+        with.devices = most;
+    }
+    int code = load_machine(machine, &with, graph, NULL);
+    if (!code && !o->devices)
+        choose_counts(c, *machine);
+    return code;
+}
+
+/* ---- what grows ---- */
+
+/* The value of the param in the graph as it is loaded, read off a schedule of it. */
+static int base_value(int64_t *value, const char *name, const gantry_schedule *schedule)
+{
+    gantry_error err;
+    char *text = NULL;
+    size_t length = 0;
+    if (gantry_schedule_json(schedule, &text, &length, &err))
+        return fail(&err);
+    json_t *root = json_loadb(text, length, 0, NULL);
+    const json_t *param = json_object_get(json_object_get(root, "params"), name);
+    bool fine = json_is_integer(param) && json_integer_value(param) > 0;
+    *value = json_integer_value(param);
+    gantry_free(text);
+    json_decref(root);
+    if (fine)
+        return EXIT_FINE;
+    fprintf(stderr,
+            "gantry scale: --weak is \"%s\"; it takes the name of a param of the graph that is a whole number greater "
+            "than 0\n",
+            name);
+    return EXIT_USAGE;
+}
+
+/* The graph with that value of the param in place of its own, and of what --param says of it. */
+static int load_grown(gantry_graph **graph, const options *o, int64_t value)
+{
+    char own[256];
+    options with = *o;
+    size_t length = strlen(o->weak);
+    const char **list = calloc(o->params.count + 1, sizeof *list);
+    if (!list) {
+        fprintf(stderr, "%s\n", gantry_status_text(GANTRY_E_NOMEM));
+        return EXIT_CAPACITY;
+    }
+    with.params = (string_list){ .at = list };
+    for (size_t i = 0; i < o->params.count; i++)
+        if (strncmp(o->params.at[i], o->weak, length) != 0 || o->params.at[i][length] != '=')
+            list[with.params.count++] = o->params.at[i];
+    snprintf(own, sizeof own, "%.200s=%lld", o->weak, (long long)value);
+    list[with.params.count++] = own;
+    gantry_error err;
+    gantry_load_options load = load_options(&with);
+    int code = gantry_graph_load(graph, o->positional.at[0], &load, &err) ? fail_reading(&err) : EXIT_FINE;
+    free((void *)list);
+    return code;
+}
+
+/* ---- the rows ---- */
+
+static int fill_row(scale_row *row, const gantry_schedule *schedule)
+{
+    gantry_error err;
+    gantry_schedule_summary sum = GANTRY_SCHEDULE_SUMMARY_INIT;
+    if (gantry_schedule_summarize(schedule, &sum, &err))
+        return fail(&err);
+    row->us = sum.makespan_us;
+    row->gap = sum.gap;
+    row->moved = sum.bytes_moved;
+    for (size_t i = 0; i < gantry_machine_memory_count(gantry_schedule_machine(schedule)); i++)
+        if (gantry_schedule_peak_bytes(schedule, i) > row->peak)
+            row->peak = gantry_schedule_peak_bytes(schedule, i);
+    return scale_limit(row, schedule);
+}
+
+static int plan(gantry_schedule **schedule, const options *o, gantry_graph *graph, const gantry_machine *machine,
+                int devices)
+{
+    char text[16];
+    gantry_error err;
+    gantry_machine *part = NULL;
+    snprintf(text, sizeof text, "%d", devices);
+    if (gantry_machine_select(&part, machine, text, &err))
+        return fail(&err);
+    int code = schedule_on(schedule, o, graph, part);
+    gantry_machine_free(part);
+    return code;
+}
+
+static int plan_grown(gantry_schedule **schedule, const options *o, const gantry_machine *machine, int64_t value,
+                      int devices)
+{
+    gantry_graph *graph = NULL;
+    int code = load_grown(&graph, o, value);
+    if (!code)
+        code = plan(schedule, o, graph, machine, devices);
+    gantry_graph_free(graph);
+    return code;
+}
+
+/* With --weak, the graph as it is loaded is that of one device. */
+static int find_row(scale *s, scale_row *row, const options *o, gantry_graph *graph, const gantry_machine *machine,
+                    int64_t base)
+{
+    gantry_schedule *schedule = NULL;
+    row->value = base * row->devices;
+    int code = o->weak ? plan_grown(&schedule, o, machine, row->value, row->devices)
+                       : plan(&schedule, o, graph, machine, row->devices);
+    if (!code)
+        code = fill_row(row, schedule);
+    s->count += !code;
+    gantry_schedule_free(schedule);
+    return code;
+}
+
+static int find_base(int64_t *base, const options *o, gantry_graph *graph, const gantry_machine *machine)
+{
+    gantry_schedule *schedule = NULL;
+    options with = *o;
+    with.effort = 0;
+    int code = plan(&schedule, &with, graph, machine, 1);
+    if (!code)
+        code = base_value(base, o->weak, schedule);
+    gantry_schedule_free(schedule);
+    return code;
+}
+
+static int find_rows(scale *s, const options *o, gantry_graph *graph, const gantry_machine *machine, const counts *c)
+{
+    int64_t base = 0;
+    int code = o->weak ? find_base(&base, o, graph, machine) : EXIT_FINE;
+    for (size_t i = 0; i < c->count && !code; i++) {
+        s->row[i].devices = c->at[i];
+        code = find_row(s, &s->row[i], o, graph, machine, base);
+    }
+    return code;
+}
+
+/* ---- what is printed ---- */
+
+static void print_table(const scale *s)
+{
+    printf("%s on %s\n%8s %6s %14s %9s %11s %10s %10s  %s\n", s->graph, s->machine, "devices", "used", "makespan us",
+           "speed-up", "efficiency", "peak MB", "moved MB", "what limits");
+    for (size_t i = 0; i < s->count; i++) {
+        const scale_row *r = &s->row[i];
+        printf("%8d %6d %14.3f %9.2f %10.0f%% %10.3f %10.3f  %s\n", r->devices, r->used, r->us, r->speedup,
+               100 * r->efficiency, (double)r->peak / 1e6, (double)r->moved / 1e6, r->limit);
+    }
+    printf("advice: %s\n", s->advice);
+}
+
+static json_t *row_json(const scale *s, const scale_row *r)
+{
+    json_t *row = json_pack("{s:i, s:i, s:f, s:f, s:f, s:f, s:I, s:I, s:s}", "devices", r->devices, "used", r->used,
+                            "makespan_us", r->us, "gap", r->gap, "speedup", r->speedup, "efficiency", r->efficiency,
+                            "peak_bytes", (json_int_t)r->peak, "bytes_moved", (json_int_t)r->moved, "limit", r->limit);
+    if (s->weak)
+        json_object_set_new(row, "value", json_integer(r->value));
+    return row;
+}
+
+static int print_scale_json(const scale *s)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < s->count; i++)
+        json_array_append_new(rows, row_json(s, &s->row[i]));
+    json_t *root =
+        json_pack("{s:s, s:s, s:o, s:s}", "graph", s->graph, "machine", s->machine, "rows", rows, "advice", s->advice);
+    if (s->weak)
+        json_object_set_new(root, "weak", json_string(s->weak));
+    return print_json(root);
+}
+
+static int show(const scale *s, const options *o)
+{
+    int code = o->svg ? scale_draw(s, o->svg) : EXIT_FINE;
+    if (code)
+        return code;
+    if (o->json)
+        return print_scale_json(s);
+    if (!uses_stdout(o))
+        print_table(s);
+    return EXIT_FINE;
+}
+
+static int run(const options *o)
+{
+    counts c = { .count = 0 };
+    scale_row rows[MOST_COUNTS] = { { 0 } };
+    scale s = { .weak = o->weak, .row = rows };
+    gantry_graph *graph = NULL;
+    gantry_machine *machine = NULL;
+    int code = load_graph(&graph, o, o->positional.at[0]);
+    if (!code)
+        code = find_counts(&c, &machine, o, graph);
+    if (!code)
+        code = find_rows(&s, o, graph, machine, &c);
+    if (!code) {
+        s.graph = gantry_graph_name(graph);
+        s.machine = gantry_machine_name(machine);
+        scale_judge(&s);
+        code = show(&s, o);
+    }
+    gantry_machine_free(machine);
+    gantry_graph_free(graph);
+    return code;
+}
+
+const command command_scale = {
+    "scale",
+    "GRAPH",
+    "predicts a graph on more and more devices (--devices 1..8, or 1,2,4), and says what limits it",
+    1,
+    1,
+    "param limits input machine devices weak policy effort seed unroll max-memory spill balance replay svg allow-code "
+    "json",
+    "  gantry scale graphs/cholesky.json --machine graphs/machines/h200-8.json\n"
+    "  gantry scale graphs/jacobi.json --machine graphs/machines/h200-8.json --devices 1,2,4,8 --param n=8192\n"
+    "  gantry scale graphs/reduce_sum.json --machine graphs/machines/h200-8.json --weak n --svg scale.svg\n",
+    run
+};

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `gantry scale` found, for its table, its JSON and its picture. */
+#ifndef GANTRY_SCALE_H
+#define GANTRY_SCALE_H
+
+#include "command.h"
+
+/* One number of devices. */
+typedef struct scale_row {
+    int devices, used; /* that there are, that do anything */
+    int64_t value;     /* of the param that grows; 0: none does */
+    double us, gap;    /* predicted; over the bound */
+    double speedup;    /* against the first row; of what grows, work for work */
+    double efficiency; /* speedup for each device more: 1 is ideal */
+    uint64_t peak;     /* bytes, of the fullest memory */
+    uint64_t moved;
+    char limit[160]; /* what holds it up, as part of a sentence */
+} scale_row;
+
+typedef struct scale {
+    const char *graph, *machine; /* names */
+    const char *weak;            /* the param that grows; NULL: none does */
+    scale_row *row;              /* rising numbers of devices */
+    size_t count;
+    char advice[512]; /* one sentence */
+} scale;
+
+/* scale_limit.c: fills used and limit of a row. The exit code. */
+int scale_limit(scale_row *row, const gantry_schedule *schedule);
+/* Fills the speed-ups and the advice once all rows are there. */
+void scale_judge(scale *s);
+/* scale_draw.c: speed-up over devices. The exit code. */
+int scale_draw(const scale *s, const char *path);
+
+#endif

@@ -142,9 +142,9 @@ static void add_team(gy_text *to, const gy_plan *p, uint32_t task)
         gy_table_cell(&t, "rank %u", i);
         gy_table_cell(&t, "on %s", device_id(p, team->device[i]));
         gy_table_cell(&t, "%s",
-                      team->writer[i] == GY_NONE                             ? "nothing was written anywhere"
-                      : p->placed.device[team->writer[i]] != team->device[i] ? "away from where its rows were written"
-                                                                             : "where its rows were written");
+                      team->writer[i] == GY_NONE                          ? "nothing was written anywhere"
+                      : gy_plan_written_on(p, team, i) != team->device[i] ? "away from where its rows were written"
+                                                                          : "where its rows were written");
     }
     gy_text_add(to, gy_plan_is_tied(p, p->flow->task[task].node)
                         ? "\nthe one rank goes where \"on\", \"with\" and \"apart\" let it\n"

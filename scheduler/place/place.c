@@ -216,8 +216,7 @@ void gy_place_ranks(const gy_plan *p, uint32_t task, uint32_t *device, uint32_t 
 static void choose_team(gy_plan *p, uint32_t task, gy_team *team)
 {
     for (uint32_t i = 0; i < team->ranks; i++)
-        if (team->writer[i] != GY_NONE)
-            team->device[i] = p->placed.device[team->writer[i]];
+        team->device[i] = gy_plan_written_on(p, team, i);
     gy_place_ranks(p, task, team->device, team->ranks);
 }
 

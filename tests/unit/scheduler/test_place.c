@@ -317,6 +317,57 @@ START_TEST(round_robin_deals_out)
 }
 END_TEST
 
+/* ---- collectives one behind the other ---- */
+
+static void collective(const char *id, gantry_collective kind, gantry_access op, gantry_buffer x, gantry_buffer y)
+{
+    gantry_region in[4], out[4];
+    for (int i = 0; i < 4; i++) {
+        in[i] = gantry_part(x, i);
+        out[i] = gantry_part(y, i);
+    }
+    (void)gantry_graph_collective(g, id, kind, op, 4, in, 4, out, 0);
+}
+
+static gantry_buffer parts(const char *name, int64_t rows)
+{
+    gantry_buffer b = buffer(g, name, rows);
+    gantry_buffer_split(g, b, 4);
+    return b;
+}
+
+/* The device that an op's rank is on. */
+static uint32_t rank_on(const gy_op *op, uint32_t rank)
+{
+    return gy_op_device(s, op, rank);
+}
+
+/* x is made from the last device to the first; the ranks of all that follows are where their rows are. */
+START_TEST(ranks_follow_ranks)
+{
+    begin(virtual_machine(4));
+    gantry_buffer x = parts("x", 1600), y = parts("y", 400), z = parts("z", 1600), w = parts("w", 1600);
+    for (int i = 0; i < 4; i++) {
+        char id[2][8];
+        snprintf(id[0], sizeof id[0], "make%d", i);
+        snprintf(id[1], sizeof id[1], "%d", 3 - i);
+        gantry_node n = work(g, id[0], 1);
+        gantry_node_write(g, n, gantry_part(x, i));
+        gantry_node_on(g, n, id[1]);
+    }
+    collective("scatter", GANTRY_REDUCE_SCATTER, GANTRY_SUM, x, y);
+    collective("gather", GANTRY_ALL_GATHER, (gantry_access)0, y, z);
+    collective("swap", GANTRY_ALL_TO_ALL, (gantry_access)0, z, w);
+    s = schedule(g, m, _i ? "heft" : NULL);
+    static const char *const ids[] = { "scatter", "gather", "swap" };
+    for (int k = 0; k < 3; k++)
+        for (uint32_t i = 0; i < 4; i++)
+            ck_assert_uint_eq(rank_on(op_of(s, ids[k]), i), 3 - i);
+    ck_assert_uint_eq(count_kind(s, GY_OP_COPY), 0);
+    end();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("place");
@@ -338,6 +389,7 @@ int main(void)
     tcase_add_test(c, a_group_meets_its_members_wishes);
     tcase_add_test(c, priority_goes_first_among_equals);
     tcase_add_test(c, round_robin_deals_out);
+    tcase_add_loop_test(c, ranks_follow_ranks, 0, 2);
     suite_add_tcase(suite, c);
     return run_suite(suite);
 }

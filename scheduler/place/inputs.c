@@ -58,6 +58,20 @@ static int64_t look(walk *w, uint32_t value, const gy_access *a, uint32_t *write
     return fresh;
 }
 
+static gantry_status fix_ranks(gy_plan *p, uint32_t node, gy_team *team, gantry_error *err)
+{
+    const gy_node_extra *x = gy_plan_extra(p, node);
+    gantry_status status = GANTRY_OK;
+    if (!x->rank_on.count)
+        return GANTRY_OK;
+    team->fixed = gy_arena_alloc(&p->arena, team->ranks * sizeof *team->fixed);
+    if (!team->fixed)
+        return gy_fail_nomem(err);
+    for (uint32_t i = 0; i < team->ranks && !status; i++)
+        status = gy_plan_on_rank(p, node, i, &team->fixed[i], err);
+    return status;
+}
+
 static gantry_status add_team(gy_plan *p, uint32_t task, gy_team **team, gantry_error *err)
 {
     gy_team t = { .ranks = gy_node_ranks(p->graph, p->flow->task[task].node) };
@@ -70,7 +84,7 @@ static gantry_status add_team(gy_plan *p, uint32_t task, gy_team **team, gantry_
     *team = gy_vec_last(&p->inputs.teams);
     for (uint32_t i = 0; i < t.ranks; i++)
         t.writer[i] = t.device[i] = GY_NONE;
-    return GANTRY_OK;
+    return fix_ranks(p, p->flow->task[task].node, *team, err);
 }
 
 /* The rank that gives read k of a collective with `ins` reads. */

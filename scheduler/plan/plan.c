@@ -41,8 +41,10 @@ gy_team *gy_plan_team(const gy_plan *p, uint32_t task)
     return &p->inputs.teams.at[index];
 }
 
-uint32_t gy_plan_written_on(const gy_plan *p, const gy_team *team, uint32_t i)
+uint32_t gy_plan_rank_home(const gy_plan *p, const gy_team *team, uint32_t i)
 {
+    if (team->fixed)
+        return team->fixed[i];
     if (team->writer[i] == GY_NONE)
         return GY_NONE;
     const gy_team *writer = gy_plan_team(p, team->writer[i]);

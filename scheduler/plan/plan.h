@@ -39,6 +39,7 @@ typedef struct gy_costs {
 typedef struct gy_team {
     uint32_t ranks;
     uint32_t *writer, *writer_rank, *device;
+    uint32_t *fixed;               /* per rank: where `on` puts it; NULL: placement decides */
     uint8_t algorithm, provenance; /* gy_algorithm, gy_provenance */
 } gy_team;
 
@@ -202,8 +203,9 @@ static inline const gy_node_extra *gy_plan_extra(const gy_plan *p, uint32_t node
 }
 /* The team of a collective task, NULL for other tasks. */
 gy_team *gy_plan_team(const gy_plan *p, uint32_t task);
-/* The device, in the placement, that wrote what rank i of a team gives; GY_NONE: nobody wrote it. */
-uint32_t gy_plan_written_on(const gy_plan *p, const gy_team *team, uint32_t i);
+/* The device that rank i of a team belongs on: where `on` puts it, else where, in the placement, what it gives was
+ * written; GY_NONE: nobody wrote it. */
+uint32_t gy_plan_rank_home(const gy_plan *p, const gy_team *team, uint32_t i);
 /* The rank of access k of a collective. */
 uint32_t gy_access_rank(const gy_node_extra *x, uint32_t k);
 /* The device that stands for a memory (lowest worker, else lowest), or GY_NONE. */

@@ -88,12 +88,12 @@ static gy_ticks team_time(gy_decode *d, uint32_t task, const uint32_t *device)
     return d->team_time[team] = choice.time;
 }
 
-/* The device that wrote what rank i gives. */
-static uint32_t written_on(const gy_decode *d, const gy_team *team, uint32_t i)
+/* As gy_plan_rank_home, of the placement at hand. */
+static uint32_t home_of(const gy_decode *d, const gy_team *team, uint32_t i)
 {
     uint32_t writer = team->writer[i];
-    if (writer == GY_NONE)
-        return GY_NONE;
+    if (team->fixed || writer == GY_NONE)
+        return team->fixed ? team->fixed[i] : GY_NONE;
     return gy_model_is_team(d->m, writer) ? d->rank[d->m->first_rank[d->m->team[writer]] + team->writer_rank[i]]
                                           : d->device[writer];
 }
@@ -104,7 +104,7 @@ static void run_team(gy_decode *d, uint32_t task)
     const gy_team *team = &m->plan->inputs.teams.at[m->team[task]];
     uint32_t *device = &d->rank[m->first_rank[m->team[task]]];
     for (uint32_t i = 0; i < team->ranks; i++)
-        device[i] = written_on(d, team, i);
+        device[i] = home_of(d, team, i);
     if (gy_plan_is_tied(m->plan, m->plan->flow->task[task].node))
         device[0] = d->device[task];
     gy_place_ranks(m->plan, task, device, team->ranks);

@@ -169,29 +169,59 @@ static gantry_status add_rank_devices(gy_lower *l, const gy_epoch *e, const rank
     return GANTRY_OK;
 }
 
+/* What a fill node leaves there is the identity of the reduction, in every row: there is nothing to read. */
+static bool is_identity(const gy_lower *l, const gy_epoch *e, const gy_holders *h)
+{
+    const gy_plan *p = l->p;
+    for (uint32_t i = 0; i < h->count; i++) {
+        const gy_op *op = h->at[i].draft == GY_NONE ? NULL : &p->draft.op.at[h->at[i].draft].op;
+        if (op && op->kind == GY_OP_FILL && op->node != GY_NONE &&
+            gy_fill_is_identity(p->graph, op->node, (gantry_access)e->op))
+            return true;
+    }
+    return false;
+}
+
+/* Rows from *first on, up to `last` at most, that held something before the reduction: their end, and their beginning
+ * in *first. No more of them: `last` in both. */
+static int64_t next_before(const gy_lower *l, const gy_epoch *e, int64_t *first, int64_t last)
+{
+    bool any = false;
+    int64_t end = *first, next = last;
+    for (; end < last; end = next) {
+        next = last;
+        const gy_holders *h = gy_lower_holders(l, e->value, end, &next);
+        next = next < last ? next : last;
+        bool before = h && !is_identity(l, e, h);
+        if (any && !before)
+            return end;
+        *first = any ? *first : before ? end : next;
+        any = any || before;
+    }
+    return end;
+}
+
 /* Reads the rows as they were before the reduction; `home` has all of them by now. */
 static gantry_status use_before(gy_lower *l, const gy_epoch *e, uint32_t rank, uint32_t home,
                                 const gy_result_reader *rows, gantry_error *err)
 {
-    gantry_status status = GANTRY_OK;
-    int64_t end = rows->last;
-    for (int64_t row = rows->first; row < rows->last && !status; row = end) {
-        int64_t begin = row;
-        end = row;
-        while (end < rows->last) {
-            int64_t last = rows->last;
-            if (!gy_lower_holders(l, e->value, end, &last))
-                break;
-            end = last < rows->last ? last : rows->last;
-        }
-        if (end > begin) {
-            status = gy_lower_use(l, home, GANTRY_READ, rank, begin, end, err);
-        } else {
-            (void)gy_lower_holders(l, e->value, row, &end);
-            end = end < rows->last ? end : rows->last;
-        }
+    for (int64_t row = rows->first, end; row < rows->last; row = end) {
+        end = next_before(l, e, &row, rows->last);
+        if (row < end)
+            GY_TRY(gy_lower_use(l, home, GANTRY_READ, rank, row, end, err));
     }
-    return status;
+    return GANTRY_OK;
+}
+
+static gantry_status bring_before(gy_lower *l, const gy_epoch *e, const gy_result_reader *rows, uint32_t to,
+                                  gantry_error *err)
+{
+    for (int64_t row = rows->first, end; row < rows->last; row = end) {
+        end = next_before(l, e, &row, rows->last);
+        if (row < end)
+            GY_TRY(gy_lower_bring(l, e->value, row, end, to, err));
+    }
+    return GANTRY_OK;
 }
 
 /* Reads: what the rows held before, in those that get them (in the first of those that get all), then the accumulators.
@@ -263,7 +293,7 @@ static gantry_status prepare_dests(gy_lower *l, const gy_epoch *e, gy_holder *de
     for (size_t i = 0; i < e->reader.count; i++)
         GY_TRY(gy_lower_area(l, l->area_of[e->reader.at[i].index], &dest[i].instance, err));
     for (size_t i = 0; i < (e->scatter ? e->reader.count : 1); i++)
-        GY_TRY(gy_lower_bring(l, e->value, e->reader.at[i].first, e->reader.at[i].last, dest[i].instance, err));
+        GY_TRY(bring_before(l, e, &e->reader.at[i], dest[i].instance, err));
     return GANTRY_OK;
 }
 

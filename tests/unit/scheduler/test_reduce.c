@@ -120,6 +120,23 @@ START_TEST(the_value_before_counts)
 }
 END_TEST
 
+/* A fill with the identity before the contributions says that there is no value before: nothing is read, or brought, of
+ * what it wrote. */
+START_TEST(a_fill_with_the_identity_is_not_read)
+{
+    begin(3);
+    gantry_buffer x = buffer(g, "x", 16);
+    gantry_node_on(g, gantry_graph_fill(g, "zero", gantry_all(x), _i ? 1 : 0), "dev2");
+    for (int i = 0; i < 2; i++)
+        gantry_node_reduce(g, work_on("c", i), gantry_all(x), GANTRY_SUM);
+    gantry_node_read(g, work_on("r", 0), gantry_all(x));
+    s = schedule(g, m, NULL);
+    ck_assert_uint_eq(uses_of(find_collective(), true), _i ? 3 : 2);
+    ck_assert_uint_eq(count_kind(s, GY_OP_COPY), _i ? 1 : 0);
+    end();
+}
+END_TEST
+
 START_TEST(a_read_between_makes_two_reductions)
 {
     begin(2);
@@ -357,6 +374,7 @@ int main(void)
     tcase_add_loop_test(c, several_devices_accumulate_and_reduce, 2, 6);
     tcase_add_test(c, several_readers_make_an_all_reduce);
     tcase_add_test(c, the_value_before_counts);
+    tcase_add_loop_test(c, a_fill_with_the_identity_is_not_read, 0, 2);
     tcase_add_test(c, a_read_between_makes_two_reductions);
     tcase_add_test(c, overlapping_contributions_are_one_reduction);
     tcase_add_test(c, contributions_to_other_rows_stay_apart);

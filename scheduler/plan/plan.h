@@ -149,6 +149,7 @@ typedef struct gy_plan {
     gy_draft draft;
     GY_VEC(uint32_t) rank_device; /* of collectives in the draft, by rank */
     uint32_t collectives;         /* in the draft that were put in place of copies */
+    uint32_t passed_over;         /* that were not, as copies may be faster */
     bool batched;                 /* the draft has batches */
     gy_spilled spilled;
     gy_sequence sequence;

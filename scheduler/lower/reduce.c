@@ -169,7 +169,7 @@ static gantry_status add_rank_devices(gy_lower *l, const gy_epoch *e, const rank
     return GANTRY_OK;
 }
 
-/* What a fill node leaves there is the identity of the reduction, in every row: there is nothing to read. */
+/* A fill node left the identity of the reduction there, in every row: there is nothing to read. */
 static bool is_identity(const gy_lower *l, const gy_epoch *e, const gy_holders *h)
 {
     const gy_plan *p = l->p;

@@ -277,6 +277,17 @@ static gantry_status choose_algorithm(gy_lower *l, uint32_t id, gantry_error *er
     return GANTRY_OK;
 }
 
+gantry_status gy_lower_time_collective(gy_lower *l, uint32_t id, size_t edge, gantry_error *err)
+{
+    gy_plan *p = l->p;
+    GY_TRY(choose_algorithm(l, id, err));
+    for (; edge < p->draft.edges.count; edge++) {
+        gy_ticks end = p->draft.op.at[p->draft.edges.at[edge].from].end + p->draft.op.at[id].op.duration;
+        p->draft.op.at[id].end = end > p->draft.op.at[id].end ? end : p->draft.op.at[id].end;
+    }
+    return GANTRY_OK;
+}
+
 static gy_draft_op combine_op(const gy_epoch *e)
 {
     gantry_collective kind = e->scatter            ? GANTRY_REDUCE_SCATTER
@@ -315,29 +326,33 @@ static gantry_status make_combination(gy_lower *l, const gy_epoch *e, const gy_h
         return status;
     p->draft.op.at[*id].op.ins = p->draft.op.at[*id].op.uses;
     status = use_writes(l, e, &r, dest, err);
-    if (!status)
-        status = choose_algorithm(l, *id, err);
-    for (; edge < p->draft.edges.count; edge++) {
-        gy_ticks end = p->draft.op.at[p->draft.edges.at[edge].from].end + p->draft.op.at[*id].op.duration;
-        p->draft.op.at[*id].end = end > p->draft.op.at[*id].end ? end : p->draft.op.at[*id].end;
-    }
-    return status;
+    return status ? status : gy_lower_time_collective(l, *id, edge, err);
+}
+
+/* Rows of the result held something before the reduction. */
+static bool has_before(const gy_lower *l, const gy_epoch *e)
+{
+    int64_t row = e->first, end = next_before(l, e, &row, e->last);
+    return row < end;
 }
 
 static gantry_status combine(gy_lower *l, gy_epoch *e, gantry_error *err)
 {
     uint32_t id = GY_NONE;
+    bool done = false;
     gy_holder *dest = gy_arena_calloc(&l->arena, e->reader.count, sizeof *dest);
-    gantry_status status = dest ? prepare_dests(l, e, dest, err) : gy_fail_nomem(err);
-    if (!status)
-        status = make_combination(l, e, dest, &id, err);
-    for (size_t i = 0; i < e->reader.count && !status; i++)
+    if (!dest)
+        return gy_fail_nomem(err);
+    GY_TRY(prepare_dests(l, e, dest, err));
+    if (!has_before(l, e))
+        GY_TRY(gy_lower_by_islands(l, e, dest, &done, err));
+    if (!done)
+        GY_TRY(make_combination(l, e, dest, &id, err));
+    for (size_t i = 0; i < e->reader.count && !done; i++)
         dest[i].draft = id;
-    for (size_t i = 0; i < e->reader.count && e->scatter && !status; i++)
-        status = gy_lower_hold(l, e->value, e->reader.at[i].first, e->reader.at[i].last, &dest[i], 1, err);
-    if (!status && !e->scatter)
-        status = gy_lower_hold(l, e->value, e->first, e->last, dest, (uint32_t)e->reader.count, err);
-    return status;
+    for (size_t i = 0; i < e->reader.count && e->scatter; i++)
+        GY_TRY(gy_lower_hold(l, e->value, e->reader.at[i].first, e->reader.at[i].last, &dest[i], 1, err));
+    return e->scatter ? GANTRY_OK : gy_lower_hold(l, e->value, e->first, e->last, dest, (uint32_t)e->reader.count, err);
 }
 
 static gantry_status settle_epoch(gy_lower *l, uint32_t epoch, gantry_error *err)

@@ -320,33 +320,54 @@ START_TEST(none_below_its_cut)
 }
 END_TEST
 
-/* Four all_reduces of 256 MiB at once over links of 25 GB/s: each byte crosses both links, 42.9 ms. */
-static const char machine_link[] =
-    "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"64GiB\"},{\"id\":\"m1\",\"capacity\":"
-    "\"64GiB\"},"
-    "{\"id\":\"m2\",\"capacity\":\"64GiB\"}],\"devices\":[{\"id\":\"d1\",\"type\":\"gpu\",\"memory\":\"m1\"},"
-    "{\"id\":\"d2\",\"type\":\"gpu\",\"memory\":\"m2\"}],\"resources\":{\"there\":25,\"back\":25},\"routes\":["
-    "{\"from\":\"host\",\"to\":[\"m1\",\"m2\"],\"both\":true,\"bandwidth_gbs\":25},"
-    "{\"from\":\"m1\",\"to\":\"m2\",\"bandwidth_gbs\":25,\"via\":[\"there\"]},"
-    "{\"from\":\"m2\",\"to\":\"m1\",\"bandwidth_gbs\":25,\"via\":[\"back\"]}]}";
+/* Four pairs of devices, each with an all_reduce of 256 MiB, over one link of 25 GB/s each way: 42.9 ms. */
+static gantry_machine *pairs_over_one_link(void)
+{
+    gy_text t = { 0 };
+    gy_text_add(&t, "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"64GiB\"}");
+    for (int i = 0; i < 8; i++)
+        gy_text_printf(&t, ",{\"id\":\"m%d\",\"capacity\":\"64GiB\"}", i);
+    gy_text_add(&t, "],\"devices\":[");
+    for (int i = 0; i < 8; i++)
+        gy_text_printf(&t, "%s{\"id\":\"d%d\",\"type\":\"gpu\",\"memory\":\"m%d\"}", i ? "," : "", i, i);
+    gy_text_add(&t, "],\"resources\":{\"there\":25,\"back\":25},\"routes\":["
+                    "{\"from\":\"host\",\"to\":\"m*\",\"both\":true,\"bandwidth_gbs\":25}");
+    for (int i = 0; i < 4; i++)
+        gy_text_printf(&t,
+                       ",{\"from\":\"m%d\",\"to\":\"m%d\",\"bandwidth_gbs\":25,\"via\":[\"there\"]},"
+                       "{\"from\":\"m%d\",\"to\":\"m%d\",\"bandwidth_gbs\":25,\"via\":[\"back\"]}",
+                       i, i + 4, i + 4, i);
+    gy_text_add(&t, "]}");
+    ck_assert(!t.failed);
+    gantry_machine *m = parse_machine(t.at);
+    gy_text_free(&t);
+    return m;
+}
 
 START_TEST(four_over_one_link)
 {
-    world w = { .memories = 3, .m = parse_machine(machine_link) };
+    gantry_machine *m = pairs_over_one_link();
     gantry_graph *g = gantry_graph_new("four");
     for (uint32_t i = 0; i < 4; i++) {
-        strand k = { .g = g, .w = &w, .number = i, .parts = 2, .rows = 64 << 20, .width = 1 };
-        k.x = make_buffer(&k, "x", k.parts * k.rows);
-        make_parts(&k, false);
-        gantry_region r[] = { gantry_part(k.x, 0), gantry_part(k.x, 1) };
+        int64_t rows = 2 * (64 << 20);
+        gantry_buffer x = gantry_graph_buffer(g, name("x", i, 0), GANTRY_F32, 1, &rows);
+        gantry_buffer_split(g, x, 2);
+        gantry_region r[] = { gantry_part(x, 0), gantry_part(x, 1) };
+        for (uint32_t k = 0; k < 2; k++) {
+            char where[16];
+            snprintf(where, sizeof where, "d%u", i + 4 * k);
+            gantry_node n = gantry_graph_work(g, name("make", i, k));
+            gantry_node_write(g, n, r[k]);
+            gantry_node_on(g, n, where);
+        }
         (void)gantry_graph_collective(g, name("all", i, 0), GANTRY_ALL_REDUCE, GANTRY_SUM, 2, r, 2, r, 0);
     }
-    gantry_schedule *s = schedule(g, w.m, NULL);
+    gantry_schedule *s = schedule(g, m, NULL);
     ck_assert_uint_eq(count_kind(s, GY_OP_COLLECTIVE), 4);
     ck_assert_double_ge(gy_ticks_to_us(s->makespan), 4.0 * (256 << 20) / 25e3);
     gantry_schedule_free(s);
     gantry_graph_free(g);
-    gantry_machine_free(w.m);
+    gantry_machine_free(m);
 }
 END_TEST
 

@@ -248,6 +248,13 @@ static bool read_run(collect *k, uint32_t i, uint32_t *next)
 
 /* Copies that go on from where others brought their rows are of no collective, but had their source been another they
  * might be. */
+static bool is_chained(const gy_plan *p, const gy_edge *edge)
+{
+    const gy_draft_op *to = &p->draft.op.at[edge->to];
+    return edge->reason == GY_WHY_DATA && to->batch && p->draft.op.at[edge->from].batch &&
+           is_candidate(p, edge->from) && is_candidate(p, edge->to);
+}
+
 static void note_edges(collect *k)
 {
     gy_plan *p = k->p;
@@ -255,9 +262,8 @@ static void note_edges(collect *k)
         const gy_edge *edge = &p->draft.edges.at[e];
         if (edge->from + 1 > k->latest[edge->to])
             k->latest[edge->to] = edge->from + 1;
-        bool chained =
-            edge->reason == GY_WHY_DATA && p->draft.op.at[edge->from].batch && p->draft.op.at[edge->to].batch;
-        p->passed_over += chained && is_candidate(p, edge->from) && is_candidate(p, edge->to);
+        if (!p->passed_over)
+            p->passed_over = is_chained(p, edge);
     }
 }
 

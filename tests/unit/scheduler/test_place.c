@@ -435,6 +435,27 @@ START_TEST(a_rank_is_on_a_device)
 }
 END_TEST
 
+/* The same schedule, checked for a graph with two places swapped. */
+START_TEST(the_checker_holds_lists)
+{
+    static const char *const where[] = { "0", "1", "2", "3" };
+    gantry_error err = { 0 };
+    begin(parse_machine(machine_four));
+    gantry_buffer x = parts("x", 1600);
+    gantry_buffer_init_value(g, x, 1);
+    gantry_node n = collective("c", GANTRY_REDUCE_SCATTER, GANTRY_SUM, x, parts("y", 400));
+    gantry_node_on_ranks(g, n, 4, where);
+    s = schedule(g, m, NULL);
+    ck_assert_int_eq(gantry_schedule_check(s, g, &err), GANTRY_OK);
+    gy_rank_place *place = g->extra.at[g->nodes.at[n.id].extra].rank_on.at, first = place[0];
+    place[0] = place[1];
+    place[1] = first;
+    ck_assert_int_eq(gantry_schedule_check(s, g, &err), GANTRY_E_SCHEDULE);
+    ck_assert_msg(strstr(err.text, "rule place") != NULL, "%s", err.text);
+    end();
+}
+END_TEST
+
 /* Entries of files, also those that stand for several; written and read again they are the same. */
 START_TEST(lists_in_files)
 {
@@ -493,6 +514,7 @@ int main(void)
     tcase_add_loop_test(c, on_of_a_collective_is_a_list, 0, 2);
     tcase_add_loop_test(c, lists_have_good_messages, 0, 2);
     tcase_add_test(c, a_rank_is_on_a_device);
+    tcase_add_test(c, the_checker_holds_lists);
     tcase_add_test(c, lists_in_files);
     suite_add_tcase(suite, c);
     return run_suite(suite);

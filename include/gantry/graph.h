@@ -274,6 +274,9 @@ GANTRY_API void gantry_node_reduce(gantry_graph *graph, gantry_node node, gantry
 GANTRY_API void gantry_node_after(gantry_graph *graph, gantry_node node, gantry_node other);
 /** Where: a device id, a kind, or an expression over `devices` that gives a device index. */
 GANTRY_API void gantry_node_on(gantry_graph *graph, gantry_node node, const char *where);
+/** A place for each rank of a collective, in rank order: a device id, or an expression over `devices` that gives a
+ * device index. Without it, ranks go where what they give was written. */
+GANTRY_API void gantry_node_on_ranks(gantry_graph *graph, gantry_node node, size_t ranks, const char *const *where);
 GANTRY_API void gantry_node_with(gantry_graph *graph, gantry_node node, gantry_node other);
 GANTRY_API void gantry_node_apart(gantry_graph *graph, gantry_node node, gantry_node other);
 /** Larger runs earlier where there is a choice. */
@@ -378,6 +381,7 @@ GANTRY_API gantry_graph *gantry_graph_at(gantry_graph *graph, const char *file, 
 #define gantry_node_reduce(g, ...)           (gantry_node_reduce)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_after(g, ...)            (gantry_node_after)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_on(g, ...)               (gantry_node_on)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_node_on_ranks(g, ...)         (gantry_node_on_ranks)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_with(g, ...)             (gantry_node_with)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_apart(g, ...)            (gantry_node_apart)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_priority(g, ...)         (gantry_node_priority)(GANTRY_HERE(g), __VA_ARGS__)

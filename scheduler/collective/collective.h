@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Collectives: who gives what to whom, how long each algorithm takes for that, and which is best. Needs a machine and
- * nothing of the plan, so that placing, lowering, recognising copies and explaining all ask the same functions.
+ * Collectives: how long each algorithm takes for a group (schedule/traffic/group.h), and which is best. Needs a machine
+ * and nothing of the plan, so that placing, lowering, recognising copies and explaining all ask the same functions.
  *
- *   collective_group.c   groups, from nodes, from rows, from an op of a schedule
  *   collective_net.c     one step: transfers that go at the same time
  *   collective_cost.c    the table of algorithms: what each can do, what it takes
- *   collective_steps.c   their steps
+ *   collective_times.c   the time of their steps; the steps are those of schedule/traffic/steps.c
  *   collective_choose.c  the cheapest that can
  *   collective_bound.c   what none can beat
  *
@@ -20,58 +19,8 @@
 #define GY_SCHEDULER_COLLECTIVE_COLLECTIVE_H
 
 #include "base/vec.h"
-#include "machine/machine.h"
-#include "schedule/schedule.h"
-
-/* The ranks of one collective are memories, each once; what devices in one memory give and take is added up. */
-typedef struct gy_group {
-    gantry_collective kind;
-    uint8_t reduce;   /* gantry_access; 0: moves rows only */
-    bool in_place;    /* something is written where it is read, beyond what the kind leaves where it is */
-    uint32_t ranks;   /* at least 1 */
-    uint32_t root;    /* broadcast, scatter: who gives; gather, reduce: who takes */
-    uint32_t *memory; /* of each rank; rising for groups from rows */
-    int64_t *part;    /* of each rank: all_gather, gather: bytes it gives; scatter, reduce_scatter: bytes it takes */
-    int64_t *block;   /* all_to_all: ranks x ranks bytes, row = who gives; others: NULL */
-    uint8_t *gives;   /* of each rank: it has a share of the input */
-    uint8_t *takes;   /* of each rank: it gets (a share of) the result */
-    bool twice;       /* a rank has two values of one row, such as two contributions to a sum */
-    bool with_nan;    /* min or max of floating-point numbers: gy_group_type */
-    int64_t bytes;    /* the whole, as in gy_collective_table */
-    int64_t align;    /* largest power of two, at most 256, that divides where parts begin and end */
-} gy_group;
-void gy_group_free(gy_group *g);
-/* Sets the element type, which only matters to reductions. */
-void gy_group_type(gy_group *g, gantry_dtype dtype);
-/* The rank of a memory that is one of the group's. */
-uint32_t gy_group_rank(const gy_group *g, uint32_t memory);
-
-/* One region of a collective node: its memory and its size. */
-typedef struct gy_group_end {
-    uint32_t memory;
-    int64_t bytes;
-    uint32_t buffer; /* with rows: what is written where it is read is in place */
-    int64_t first, last;
-} gy_group_end;
-/* From the regions of a node, `ins` reads first, in rank order. false: out of memory. */
-bool gy_group_of_node(gy_group *g, gantry_collective kind, uint8_t reduce, const gy_group_end *end, uint32_t ins,
-                      uint32_t outs);
-
-/* Bytes of one value in an instance. */
-typedef struct gy_group_span {
-    uint32_t memory, instance;
-    int64_t first, last;
-} gy_group_span;
-/* From what an inserted collective reads and writes: gy_op in schedule.h says what that means. false: out of memory. */
-bool gy_group_of_rows(gy_group *g, gantry_collective kind, uint8_t reduce, const gy_group_span *span, uint32_t ins,
-                      uint32_t outs);
-/* From an op of a schedule. */
-bool gy_group_of_op(gy_group *g, const gantry_schedule *s, const gy_op *op);
-
-/* Bytes that `to` needs from `from` if all goes straight. */
-int64_t gy_group_need(const gy_group *g, uint32_t from, uint32_t to);
-bool gy_group_is_full(const gy_group *g); /* all ranks give and take */
-bool gy_group_is_even(const gy_group *g);
+#include "schedule/traffic/group.h"
+#include "schedule/traffic/traffic.h"
 
 /* ---- collective_net.c ---- */
 
@@ -104,7 +53,7 @@ gy_ticks gy_ticks_times(gy_ticks time, int64_t count);
 /* The device whose launches and engines count for a memory (lowest worker, else lowest), or GY_MACHINE_NONE. */
 uint32_t gy_net_device(const gantry_machine *m, uint32_t memory);
 
-/* ---- collective_steps.c: times of algorithms that can do the group ---- */
+/* ---- collective_times.c: times of algorithms that can do the group ---- */
 gy_ticks gy_time_copy(gy_net *net, const gy_group *g);
 gy_ticks gy_time_ring(gy_net *net, const gy_group *g);
 gy_ticks gy_time_tree(gy_net *net, const gy_group *g);

@@ -13,6 +13,7 @@
 typedef struct method {
     unsigned kinds;
     bool full;         /* wants every rank to give and to take (a root of a rooted kind aside) */
+    bool root_takes;   /* but the root of a reduce may do no more than take */
     bool even;         /* wants parts of one size */
     bool power_of_two; /* ranks */
     bool direct;       /* ranks reach into each other's memory: a direct route for every transfer */
@@ -75,6 +76,7 @@ static const method METHODS[GY_ALGORITHM_COUNT] = {
     [GY_ALGORITHM_COPY] = { .kinds = MOVES, .cost = gy_time_copy },
     [GY_ALGORITHM_RING] = { .kinds = ALL_TO_SOME | BIT(BROADCAST) | BIT(REDUCE) | BIT(ALL_TO_ALL),
                             .full = true,
+                            .root_takes = true,
                             .scratch = scratch_ring,
                             .cost = gy_time_ring },
     [GY_ALGORITHM_TREE] = { .kinds = REDUCES | (MOVES & ~BIT(ALL_TO_ALL)),
@@ -91,6 +93,7 @@ static const method METHODS[GY_ALGORITHM_COUNT] = {
                                 .cost = gy_time_one_shot },
     [GY_ALGORITHM_TWO_SHOT] = { .kinds = BIT(ALL_REDUCE) | BIT(REDUCE) | BIT(BROADCAST),
                                 .full = true,
+                                .root_takes = true,
                                 .direct = true,
                                 .align = 16,
                                 .cost = gy_time_two_shot },
@@ -138,13 +141,22 @@ static const gy_collective_table *find_table(const gy_net *net, const gy_group *
     return gy_machine_table(net->m, g->kind, algorithm, kind, g->ranks);
 }
 
+/* All but the root give to a reduce. */
+static bool all_others_give(const gy_group *g)
+{
+    bool all = g->kind == GANTRY_REDUCE;
+    for (uint32_t i = 0; i < g->ranks; i++)
+        all = all && (g->gives[i] || i == g->root);
+    return all;
+}
+
 static const char *refusal(const gy_net *net, const gy_group *g, const method *q, const gy_collective_table *table)
 {
     if (!(q->kinds & 1U << g->kind))
         return g->reduce && q->cost == gy_time_copy ? "copy engines cannot combine" : "there is none for this kind";
     if (q->power_of_two && g->ranks & (g->ranks - 1))
         return "the number of ranks is no power of two";
-    if (q->full && !gy_group_is_full(g))
+    if (q->full && !gy_group_is_full(g) && !(q->root_takes && all_others_give(g)))
         return "some ranks only give or only take";
     if (q->even && !gy_group_is_even(g))
         return "parts differ in size";

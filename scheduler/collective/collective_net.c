@@ -38,30 +38,6 @@ uint32_t gy_net_device(const gantry_machine *m, uint32_t memory)
     return GY_MACHINE_NONE;
 }
 
-/* The next rank is the nearest that is left, the lower of equals. */
-static void find_order(gy_net *net, const gy_group *g)
-{
-    uint32_t *order = net->order.at;
-    int64_t bytes = g->bytes / g->ranks + 1;
-    for (uint32_t i = 0; i < g->ranks; i++)
-        order[i] = i;
-    for (uint32_t i = 1; i + 1 < g->ranks; i++) {
-        gy_ticks least = GY_TICKS_MAX;
-        uint32_t best = i;
-        for (uint32_t k = i; k < g->ranks; k++) {
-            const gy_route *r = gy_machine_route(net->m, g->memory[order[i - 1]], g->memory[order[k]]);
-            gy_ticks t = gy_route_time(net->m, r, bytes);
-            if (t < least || (t == least && order[k] < order[best])) {
-                least = t;
-                best = k;
-            }
-        }
-        uint32_t next = order[best];
-        order[best] = order[i];
-        order[i] = next;
-    }
-}
-
 bool gy_net_begin(gy_net *net, const gy_group *g)
 {
     net->slow = true;
@@ -76,7 +52,7 @@ bool gy_net_begin(gy_net *net, const gy_group *g)
         net->slow = net->slow && net->m->device[d].gpu;
         net->launch = net->m->device[d].launch > net->launch ? net->m->device[d].launch : net->launch;
     }
-    find_order(net, g);
+    gy_ring_order(net->m, g, net->order.at);
     return true;
 }
 

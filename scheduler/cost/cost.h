@@ -12,6 +12,9 @@ gantry_status gy_plan_eligible(gy_plan *p, gantry_error *err);
 /* The node has one place, of which `on`, `with` or `apart` say something. A collective of one rank that is tied goes
  * where other nodes with these wishes may go; one that is not goes where its rows are. */
 bool gy_plan_is_tied(const gy_plan *p, uint32_t node);
+/* The device that `on` gives a rank of a collective, which has such a list. E_GRAPH: the machine has none of that name.
+ */
+gantry_status gy_plan_on_rank(gy_plan *p, uint32_t node, uint32_t rank, uint32_t *device, gantry_error *err);
 /* The capacity of each memory; `max_memory` as in gantry_schedule_options. */
 gantry_status gy_plan_capacity(gy_plan *p, const char *max_memory, gantry_error *err);
 /* Takes scratch off the capacity of the memories, once tasks are placed. Where memory is to be spared, devices whose

@@ -148,6 +148,21 @@ static gantry_status narrow_on(gy_plan *p, uint32_t node, const gy_node_extra *x
                          n->id, x->on ? x->on : p->machine->device[only].id);
 }
 
+gantry_status gy_plan_on_rank(gy_plan *p, uint32_t node, uint32_t rank, uint32_t *device, gantry_error *err)
+{
+    const gy_node *n = &p->graph->nodes.at[node];
+    const gy_rank_place *place = &gy_plan_extra(p, node)->rank_on.at[rank];
+    *device = place->on ? gy_machine_find_device(p->machine, place->on) : GY_MACHINE_NONE;
+    if (place->on_expr && *device == GY_MACHINE_NONE)
+        return on_index(p, n, place->on_expr, device, err);
+    if (*device < p->workers)
+        return GANTRY_OK;
+    return gy_graph_fail_in(p->graph, n->origin, "/on", err, GANTRY_E_GRAPH,
+                            "rank %u of collective \"%s\" is on \"%s\"; the place of a rank is the id of a device of "
+                            "machine \"%s\" that takes any work, or an index from 0 to %u",
+                            rank, n->id, place->on, p->machine->name, p->workers - 1);
+}
+
 static gantry_status eligible_node(gy_plan *p, uint32_t node, gantry_error *err)
 {
     const gy_node_extra *x = gy_plan_extra(p, node);

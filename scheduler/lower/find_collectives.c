@@ -246,12 +246,31 @@ static bool read_run(collect *k, uint32_t i, uint32_t *next)
     return true;
 }
 
+/* Copies that go on from where others brought their rows are of no collective, but had their source been another they
+ * might be. */
+static bool is_chained(const gy_plan *p, const gy_edge *edge)
+{
+    const gy_draft_op *to = &p->draft.op.at[edge->to];
+    return edge->reason == GY_WHY_DATA && to->batch && p->draft.op.at[edge->from].batch &&
+           is_candidate(p, edge->from) && is_candidate(p, edge->to);
+}
+
+static void note_edges(collect *k)
+{
+    gy_plan *p = k->p;
+    for (size_t e = 0; e < p->draft.edges.count; e++) {
+        const gy_edge *edge = &p->draft.edges.at[e];
+        if (edge->from + 1 > k->latest[edge->to])
+            k->latest[edge->to] = edge->from + 1;
+        if (!p->passed_over)
+            p->passed_over = is_chained(p, edge);
+    }
+}
+
 static bool walk(collect *k)
 {
     const gy_plan *p = k->p;
-    for (size_t e = 0; e < p->draft.edges.count; e++)
-        if (p->draft.edges.at[e].from + 1 > k->latest[p->draft.edges.at[e].to])
-            k->latest[p->draft.edges.at[e].to] = p->draft.edges.at[e].from + 1;
+    note_edges(k);
     for (uint32_t i = 0; i < p->draft.op.count; i++) {
         if (!p->draft.op.at[i].batch)
             continue;
@@ -277,6 +296,7 @@ static gantry_status decide(collect *k, bool several, gantry_error *err)
         if ((c->kind == GY_CLUSTER_MANY) != several || is_taken(k, c))
             continue;
         status = gy_cluster_decide(k->p, c, err);
+        k->p->passed_over += c->way.time > 0 && !c->collective;
         for (size_t n = 0; n < c->copy.count && c->collective; n++)
             k->latest[c->copy.at[n]] = TAKEN;
     }
@@ -299,7 +319,7 @@ gantry_status gy_plan_find_collectives(gy_plan *p, gantry_error *err)
 {
     collect k = { .p = p };
     gantry_status status = GANTRY_OK;
-    p->collectives = 0;
+    p->collectives = p->passed_over = 0;
     if (p->attempt->keep_copies || !p->machine->contention) /* copies that do not disturb each other cannot be beaten */
         return GANTRY_OK;
     k.latest = gy_calloc(p->draft.op.count + 1, sizeof *k.latest);

@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 
+enum { PREFERRED_UP_TO = 4 };
+
 size_t gy_cluster_sources(const gy_cluster *c)
 {
     size_t count = 0;
@@ -131,10 +133,22 @@ static gy_ticks together(const gy_plan *p, const gy_cluster *c, const gy_group *
     return gy_net_copies(p->net);
 }
 
-/* When the copies can begin, and end at best. */
+/* The host gives copies between GPUs out one after the other, so the last begins after so many. */
+static gy_ticks end_as_given(const gy_plan *p, const gy_cluster *c)
+{
+    gy_ticks least = GY_TICKS_MAX;
+    for (size_t i = 0; i < c->copy.count; i++) {
+        gy_ticks alone = p->draft.op.at[c->copy.at[i]].op.duration;
+        least = alone < least ? alone : least;
+    }
+    return gy_ticks_sum(gy_ticks_times(p->machine->issue, (int64_t)c->copy.count), least);
+}
+
+/* When the copies can begin, and end at best. That is seldom reached, as copies come in each other's way: who prefers
+ * collectives takes them up to so many times as long, and has simulation decide. */
 static void compare(const gy_plan *p, gy_cluster *c, gantry_collective kind, gy_ticks direct)
 {
-    gy_ticks first = GY_TICKS_MAX, last = 0, end = 0;
+    gy_ticks first = GY_TICKS_MAX, last = 0, end = p->machine->issue ? end_as_given(p, c) : 0;
     for (size_t i = 0; i < c->copy.count; i++) {
         const gy_draft_op *d = &p->draft.op.at[c->copy.at[i]];
         gy_ticks begin = d->end - d->op.duration;
@@ -145,6 +159,8 @@ static void compare(const gy_plan *p, gy_cluster *c, gantry_collective kind, gy_
     end = first + direct > end ? first + direct : end;
     /* In a tie copies that could begin one after the other stay copies: they leave room for others. */
     if (last + c->way.time < end || (last + c->way.time == end && first == last))
+        c->collective = (uint8_t)kind;
+    if (p->attempt->prefer_collectives && last + c->way.time - first < gy_ticks_times(end - first, PREFERRED_UP_TO))
         c->collective = (uint8_t)kind;
 }
 

@@ -176,6 +176,15 @@ gantry_status gy_lower_settle(gy_lower *l, uint32_t value, int64_t first, int64_
 /* The instance that a contribution goes to, made ready for it. */
 gantry_status gy_lower_contribute(gy_lower *l, uint32_t task, uint32_t k, uint32_t *instance, gantry_error *err);
 
+/* The algorithm and the time of a collective, from its uses; and when it is expected to end, by its edges: those from
+ * `edge` on. */
+gantry_status gy_lower_time_collective(gy_lower *l, uint32_t id, size_t edge, gantry_error *err);
+
+/* ---- islands.c ---- */
+/* Combines an epoch, of which nothing was there before, by islands of the machine: *done, where it has some and that is
+ * quicker. Sets the ops that bring the result to `dest`, one for each reader. */
+gantry_status gy_lower_by_islands(gy_lower *l, gy_epoch *e, gy_holder *dest, bool *done, gantry_error *err);
+
 /* ---- boundary.c ---- */
 gantry_status gy_boundary_begin(gy_lower *l, gantry_error *err);
 /* First walk: notes what access k writes or reads of values that are kept or fetched. */

@@ -169,29 +169,59 @@ static gantry_status add_rank_devices(gy_lower *l, const gy_epoch *e, const rank
     return GANTRY_OK;
 }
 
+/* A fill node left the identity of the reduction there, in every row: there is nothing to read. */
+static bool is_identity(const gy_lower *l, const gy_epoch *e, const gy_holders *h)
+{
+    const gy_plan *p = l->p;
+    for (uint32_t i = 0; i < h->count; i++) {
+        const gy_op *op = h->at[i].draft == GY_NONE ? NULL : &p->draft.op.at[h->at[i].draft].op;
+        if (op && op->kind == GY_OP_FILL && op->node != GY_NONE &&
+            gy_fill_is_identity(p->graph, op->node, (gantry_access)e->op))
+            return true;
+    }
+    return false;
+}
+
+/* Rows from *first on, up to `last` at most, that held something before the reduction: their end, and their beginning
+ * in *first. No more of them: `last` in both. */
+static int64_t next_before(const gy_lower *l, const gy_epoch *e, int64_t *first, int64_t last)
+{
+    bool any = false;
+    int64_t end = *first, next = last;
+    for (; end < last; end = next) {
+        next = last;
+        const gy_holders *h = gy_lower_holders(l, e->value, end, &next);
+        next = next < last ? next : last;
+        bool before = h && !is_identity(l, e, h);
+        if (any && !before)
+            return end;
+        *first = any ? *first : before ? end : next;
+        any = any || before;
+    }
+    return end;
+}
+
 /* Reads the rows as they were before the reduction; `home` has all of them by now. */
 static gantry_status use_before(gy_lower *l, const gy_epoch *e, uint32_t rank, uint32_t home,
                                 const gy_result_reader *rows, gantry_error *err)
 {
-    gantry_status status = GANTRY_OK;
-    int64_t end = rows->last;
-    for (int64_t row = rows->first; row < rows->last && !status; row = end) {
-        int64_t begin = row;
-        end = row;
-        while (end < rows->last) {
-            int64_t last = rows->last;
-            if (!gy_lower_holders(l, e->value, end, &last))
-                break;
-            end = last < rows->last ? last : rows->last;
-        }
-        if (end > begin) {
-            status = gy_lower_use(l, home, GANTRY_READ, rank, begin, end, err);
-        } else {
-            (void)gy_lower_holders(l, e->value, row, &end);
-            end = end < rows->last ? end : rows->last;
-        }
+    for (int64_t row = rows->first, end; row < rows->last; row = end) {
+        end = next_before(l, e, &row, rows->last);
+        if (row < end)
+            GY_TRY(gy_lower_use(l, home, GANTRY_READ, rank, row, end, err));
     }
-    return status;
+    return GANTRY_OK;
+}
+
+static gantry_status bring_before(gy_lower *l, const gy_epoch *e, const gy_result_reader *rows, uint32_t to,
+                                  gantry_error *err)
+{
+    for (int64_t row = rows->first, end; row < rows->last; row = end) {
+        end = next_before(l, e, &row, rows->last);
+        if (row < end)
+            GY_TRY(gy_lower_bring(l, e->value, row, end, to, err));
+    }
+    return GANTRY_OK;
 }
 
 /* Reads: what the rows held before, in those that get them (in the first of those that get all), then the accumulators.
@@ -247,6 +277,17 @@ static gantry_status choose_algorithm(gy_lower *l, uint32_t id, gantry_error *er
     return GANTRY_OK;
 }
 
+gantry_status gy_lower_time_collective(gy_lower *l, uint32_t id, size_t edge, gantry_error *err)
+{
+    gy_plan *p = l->p;
+    GY_TRY(choose_algorithm(l, id, err));
+    for (; edge < p->draft.edges.count; edge++) {
+        gy_ticks end = p->draft.op.at[p->draft.edges.at[edge].from].end + p->draft.op.at[id].op.duration;
+        p->draft.op.at[id].end = end > p->draft.op.at[id].end ? end : p->draft.op.at[id].end;
+    }
+    return GANTRY_OK;
+}
+
 static gy_draft_op combine_op(const gy_epoch *e)
 {
     gantry_collective kind = e->scatter            ? GANTRY_REDUCE_SCATTER
@@ -263,7 +304,7 @@ static gantry_status prepare_dests(gy_lower *l, const gy_epoch *e, gy_holder *de
     for (size_t i = 0; i < e->reader.count; i++)
         GY_TRY(gy_lower_area(l, l->area_of[e->reader.at[i].index], &dest[i].instance, err));
     for (size_t i = 0; i < (e->scatter ? e->reader.count : 1); i++)
-        GY_TRY(gy_lower_bring(l, e->value, e->reader.at[i].first, e->reader.at[i].last, dest[i].instance, err));
+        GY_TRY(bring_before(l, e, &e->reader.at[i], dest[i].instance, err));
     return GANTRY_OK;
 }
 
@@ -285,29 +326,33 @@ static gantry_status make_combination(gy_lower *l, const gy_epoch *e, const gy_h
         return status;
     p->draft.op.at[*id].op.ins = p->draft.op.at[*id].op.uses;
     status = use_writes(l, e, &r, dest, err);
-    if (!status)
-        status = choose_algorithm(l, *id, err);
-    for (; edge < p->draft.edges.count; edge++) {
-        gy_ticks end = p->draft.op.at[p->draft.edges.at[edge].from].end + p->draft.op.at[*id].op.duration;
-        p->draft.op.at[*id].end = end > p->draft.op.at[*id].end ? end : p->draft.op.at[*id].end;
-    }
-    return status;
+    return status ? status : gy_lower_time_collective(l, *id, edge, err);
+}
+
+/* Rows of the result held something before the reduction. */
+static bool has_before(const gy_lower *l, const gy_epoch *e)
+{
+    int64_t row = e->first, end = next_before(l, e, &row, e->last);
+    return row < end;
 }
 
 static gantry_status combine(gy_lower *l, gy_epoch *e, gantry_error *err)
 {
     uint32_t id = GY_NONE;
+    bool done = false;
     gy_holder *dest = gy_arena_calloc(&l->arena, e->reader.count, sizeof *dest);
-    gantry_status status = dest ? prepare_dests(l, e, dest, err) : gy_fail_nomem(err);
-    if (!status)
-        status = make_combination(l, e, dest, &id, err);
-    for (size_t i = 0; i < e->reader.count && !status; i++)
+    if (!dest)
+        return gy_fail_nomem(err);
+    GY_TRY(prepare_dests(l, e, dest, err));
+    if (!has_before(l, e))
+        GY_TRY(gy_lower_by_islands(l, e, dest, &done, err));
+    if (!done)
+        GY_TRY(make_combination(l, e, dest, &id, err));
+    for (size_t i = 0; i < e->reader.count && !done; i++)
         dest[i].draft = id;
-    for (size_t i = 0; i < e->reader.count && e->scatter && !status; i++)
-        status = gy_lower_hold(l, e->value, e->reader.at[i].first, e->reader.at[i].last, &dest[i], 1, err);
-    if (!status && !e->scatter)
-        status = gy_lower_hold(l, e->value, e->first, e->last, dest, (uint32_t)e->reader.count, err);
-    return status;
+    for (size_t i = 0; i < e->reader.count && e->scatter; i++)
+        GY_TRY(gy_lower_hold(l, e->value, e->reader.at[i].first, e->reader.at[i].last, &dest[i], 1, err));
+    return e->scatter ? GANTRY_OK : gy_lower_hold(l, e->value, e->first, e->last, dest, (uint32_t)e->reader.count, err);
 }
 
 static gantry_status settle_epoch(gy_lower *l, uint32_t epoch, gantry_error *err)

@@ -58,24 +58,70 @@ static int64_t look(walk *w, uint32_t value, const gy_access *a, uint32_t *write
     return fresh;
 }
 
+static gantry_status fix_ranks(gy_plan *p, uint32_t node, gy_team *team, gantry_error *err)
+{
+    const gy_node_extra *x = gy_plan_extra(p, node);
+    gantry_status status = GANTRY_OK;
+    if (!x->rank_on.count)
+        return GANTRY_OK;
+    team->fixed = gy_arena_alloc(&p->arena, team->ranks * sizeof *team->fixed);
+    if (!team->fixed)
+        return gy_fail_nomem(err);
+    for (uint32_t i = 0; i < team->ranks && !status; i++)
+        status = gy_plan_on_rank(p, node, i, &team->fixed[i], err);
+    return status;
+}
+
 static gantry_status add_team(gy_plan *p, uint32_t task, gy_team **team, gantry_error *err)
 {
     gy_team t = { .ranks = gy_node_ranks(p->graph, p->flow->task[task].node) };
     t.writer = gy_arena_alloc(&p->arena, (t.ranks + 1) * sizeof *t.writer);
+    t.writer_rank = gy_arena_calloc(&p->arena, t.ranks + 1, sizeof *t.writer_rank);
     t.device = gy_arena_alloc(&p->arena, (t.ranks + 1) * sizeof *t.device);
-    if (!t.writer || !t.device || !gy_map_put(&p->inputs.team_of, task, p->inputs.teams.count) ||
+    if (!t.writer || !t.writer_rank || !t.device || !gy_map_put(&p->inputs.team_of, task, p->inputs.teams.count) ||
         !gy_vec_push(&p->inputs.teams, t))
         return gy_fail_nomem(err);
     *team = gy_vec_last(&p->inputs.teams);
     for (uint32_t i = 0; i < t.ranks; i++)
         t.writer[i] = t.device[i] = GY_NONE;
-    return GANTRY_OK;
+    return fix_ranks(p, p->flow->task[task].node, *team, err);
 }
 
 /* The rank that gives read k of a collective with `ins` reads. */
 static uint32_t rank_of_read(const gy_node_extra *x, uint32_t k)
 {
     return x->ins == 1 && x->root >= 0 ? (uint32_t)x->root : k;
+}
+
+/* The rank of a collective that writes most of the rows. */
+static uint32_t rank_of_write(const gy_plan *p, uint32_t task, uint32_t value, const gy_access *a)
+{
+    const gy_task *t = &p->flow->task[task];
+    const gy_node_extra *x = gy_plan_extra(p, t->node);
+    uint32_t best = 0;
+    int64_t most = 0;
+    for (uint32_t k = x->ins; k < x->ins + x->outs; k++) {
+        const gy_access *w = gy_flow_access_of(p->graph, p->flow, t->access + k);
+        int64_t first = w->first > a->first ? w->first : a->first, last = w->last < a->last ? w->last : a->last;
+        if (p->flow->access[t->access + k].value == value && last - first > most) {
+            most = last - first;
+            best = gy_access_rank(x, k);
+        }
+    }
+    return best;
+}
+
+/* Notes who wrote what read k of a collective gives. */
+static void note_writer(const gy_plan *p, uint32_t task, gy_team *team, uint32_t k, uint32_t writer)
+{
+    const gy_task *t = &p->flow->task[task];
+    const gy_node_extra *x = gy_plan_extra(p, t->node);
+    uint32_t rank = k < x->ins ? rank_of_read(x, k) : 0, value = p->flow->access[t->access + k].value;
+    if (k >= x->ins)
+        return;
+    team->writer[rank] = writer;
+    if (writer != GY_NONE && makes_ranks(p, writer))
+        team->writer_rank[rank] = rank_of_write(p, writer, value, gy_flow_access_of(p->graph, p->flow, t->access + k));
 }
 
 static bool add_fresh(gy_plan *p, uint32_t task, const gy_buffer *b, int64_t bytes)
@@ -103,8 +149,8 @@ static gantry_status walk_task(walk *w, uint32_t task, gantry_error *err)
         int64_t fresh = look(w, value, a, &writer);
         if (is_input(p, value) && !add_fresh(p, task, gy_value_buffer(p->graph, p->flow, value), fresh))
             status = gy_fail_nomem(err);
-        if (team && k < gy_plan_extra(p, t->node)->ins)
-            team->writer[rank_of_read(gy_plan_extra(p, t->node), k)] = writer;
+        if (team)
+            note_writer(p, task, team, k, writer);
     }
     for (uint32_t k = 0; k < n->accesses && !status; k++) {
         uint32_t value = p->flow->access[t->access + k].value;

@@ -216,8 +216,7 @@ void gy_place_ranks(const gy_plan *p, uint32_t task, uint32_t *device, uint32_t 
 static void choose_team(gy_plan *p, uint32_t task, gy_team *team)
 {
     for (uint32_t i = 0; i < team->ranks; i++)
-        if (team->writer[i] != GY_NONE)
-            team->device[i] = p->placed.device[team->writer[i]];
+        team->device[i] = gy_plan_rank_home(p, team, i);
     gy_place_ranks(p, task, team->device, team->ranks);
 }
 
@@ -309,7 +308,7 @@ static uint32_t soonest(const gy_plan *p, uint32_t task, uint32_t home)
 static gantry_status place_ranks(gy_plan *p, uint32_t task, gy_team *team, gantry_error *err)
 {
     choose_team(p, task, team);
-    if (!gy_plan_is_tied(p, node_of(p, task)))
+    if (team->fixed || !gy_plan_is_tied(p, node_of(p, task)))
         return place_team(p, task, team, err);
     return place_tied(p, task, team, soonest(p, task, team->device[0]), err);
 }
@@ -335,7 +334,7 @@ gantry_status gy_place_earliest(gy_plan *p, uint32_t task, gantry_error *err)
 gantry_status gy_place_on(gy_plan *p, uint32_t task, uint32_t device, gantry_error *err)
 {
     gy_team *team = gy_plan_team(p, task);
-    if (team && gy_plan_is_tied(p, node_of(p, task)))
+    if (team && !team->fixed && gy_plan_is_tied(p, node_of(p, task)))
         return place_tied(p, task, team, device, err);
     if (team)
         return place_ranks(p, task, team, err);

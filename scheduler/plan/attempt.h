@@ -22,6 +22,7 @@ typedef struct gy_attempt {
     bool fetch_late;          /* rows that were spilled come back no sooner than for the ops that are next */
     bool spare_memory;        /* the last resort: gy_plan_scratch and gy_place_ranks say what is given up */
     bool keep_copies;         /* no collective is put in place of copies */
+    bool prefer_collectives;  /* collectives are, also where copies may be faster if they are in nobody's way */
     bool keep_single;         /* no launches are put together as batches */
 } gy_attempt;
 

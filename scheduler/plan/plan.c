@@ -41,6 +41,16 @@ gy_team *gy_plan_team(const gy_plan *p, uint32_t task)
     return &p->inputs.teams.at[index];
 }
 
+uint32_t gy_plan_rank_home(const gy_plan *p, const gy_team *team, uint32_t i)
+{
+    if (team->fixed)
+        return team->fixed[i];
+    if (team->writer[i] == GY_NONE)
+        return GY_NONE;
+    const gy_team *writer = gy_plan_team(p, team->writer[i]);
+    return writer ? writer->device[team->writer_rank[i]] : p->placed.device[team->writer[i]];
+}
+
 uint32_t gy_access_rank(const gy_node_extra *x, uint32_t k)
 {
     uint32_t count = k < x->ins ? x->ins : x->outs, index = k < x->ins ? k : k - x->ins;

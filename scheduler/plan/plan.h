@@ -34,11 +34,12 @@ typedef struct gy_costs {
 
 /* ---- inputs: where the data of tasks come from, before anything is placed ---- */
 
-/* The devices of one collective task, by rank. `writer[i]`: the task that last wrote what rank i gives, or GY_NONE.
- * `algorithm`, `provenance`: once it is placed. */
+/* The devices of one collective task, by rank. `writer[i]`: the task that last wrote what rank i gives, or GY_NONE;
+ * `writer_rank[i]`: the rank of it that did. `algorithm`, `provenance`: once it is placed. */
 typedef struct gy_team {
     uint32_t ranks;
-    uint32_t *writer, *device;
+    uint32_t *writer, *writer_rank, *device;
+    uint32_t *fixed;               /* per rank: where `on` puts it; NULL: placement decides */
     uint8_t algorithm, provenance; /* gy_algorithm, gy_provenance */
 } gy_team;
 
@@ -148,6 +149,7 @@ typedef struct gy_plan {
     gy_draft draft;
     GY_VEC(uint32_t) rank_device; /* of collectives in the draft, by rank */
     uint32_t collectives;         /* in the draft that were put in place of copies */
+    uint32_t passed_over;         /* that were not, as copies may be faster */
     bool batched;                 /* the draft has batches */
     gy_spilled spilled;
     gy_sequence sequence;
@@ -202,6 +204,9 @@ static inline const gy_node_extra *gy_plan_extra(const gy_plan *p, uint32_t node
 }
 /* The team of a collective task, NULL for other tasks. */
 gy_team *gy_plan_team(const gy_plan *p, uint32_t task);
+/* The device that rank i of a team belongs on: where `on` puts it, else where, in the placement, what it gives was
+ * written; GY_NONE: nobody wrote it. */
+uint32_t gy_plan_rank_home(const gy_plan *p, const gy_team *team, uint32_t i);
 /* The rank of access k of a collective. */
 uint32_t gy_access_rank(const gy_node_extra *x, uint32_t k);
 /* The device that stands for a memory (lowest worker, else lowest), or GY_NONE. */

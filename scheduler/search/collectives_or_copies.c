@@ -3,7 +3,8 @@
  * Are all the collectives together worth it, and all the batches? Each was weighed against its own copies, or launches,
  * alone; but a device is in one collective at a time, copies of others may be in the way of either, and what a batch
  * waits for may hold up what waits for it. So the graph is planned again with copies throughout, or with launches, and
- * the schedule that ends first by simulation stays: with collectives, and with batches, if both end at once.
+ * the schedule that ends first by simulation stays: with collectives, and with batches, if both end at once. Where
+ * copies would be faster than a collective if nothing were in their way, the graph is planned again with collectives.
  */
 #include "scheduler/search/trials.h"
 
@@ -33,9 +34,14 @@ gantry_status gy_trials_plan(gy_plan *p, const gy_options *o, gantry_error *err)
 {
     gy_attempt attempt = *p->attempt;
     GY_TRY(gy_plan_run(p, o, err));
-    bool collectives = p->collectives && attempt.in_flight == 1, batched = p->batched;
+    bool once = attempt.in_flight == 1, collectives = p->collectives && once, batched = p->batched;
+    bool more = p->passed_over && once && !attempt.keep_copies;
     if (p->flow->tasks > TASKS_UP_TO)
         return GANTRY_OK;
+    attempt.prefer_collectives = true;
+    if (more)
+        GY_TRY(try_other(p, attempt, o, err));
+    attempt.prefer_collectives = false;
     attempt.keep_copies = collectives || attempt.keep_copies;
     if (collectives)
         GY_TRY(try_other(p, attempt, o, err));

@@ -88,13 +88,23 @@ static gy_ticks team_time(gy_decode *d, uint32_t task, const uint32_t *device)
     return d->team_time[team] = choice.time;
 }
 
+/* As gy_plan_rank_home, of the placement at hand. */
+static uint32_t home_of(const gy_decode *d, const gy_team *team, uint32_t i)
+{
+    uint32_t writer = team->writer[i];
+    if (team->fixed || writer == GY_NONE)
+        return team->fixed ? team->fixed[i] : GY_NONE;
+    return gy_model_is_team(d->m, writer) ? d->rank[d->m->first_rank[d->m->team[writer]] + team->writer_rank[i]]
+                                          : d->device[writer];
+}
+
 static void run_team(gy_decode *d, uint32_t task)
 {
     const gy_model *m = d->m;
     const gy_team *team = &m->plan->inputs.teams.at[m->team[task]];
     uint32_t *device = &d->rank[m->first_rank[m->team[task]]];
     for (uint32_t i = 0; i < team->ranks; i++)
-        device[i] = team->writer[i] == GY_NONE ? GY_NONE : d->device[team->writer[i]];
+        device[i] = home_of(d, team, i);
     if (gy_plan_is_tied(m->plan, m->plan->flow->task[task].node))
         device[0] = d->device[task];
     gy_place_ranks(m->plan, task, device, team->ranks);

@@ -118,6 +118,12 @@ typedef struct gy_node_time {
 } gy_node_time;
 
 /* Attributes that few nodes have. */
+/* The place of one rank of a collective: a device id, or an expression over `devices` that gives an index. */
+typedef struct gy_rank_place {
+    const char *on;
+    const gy_expr *on_expr;
+} gy_rank_place;
+
 typedef struct gy_node_extra {
     gy_init fill;
     gantry_collective collective;
@@ -125,8 +131,9 @@ typedef struct gy_node_extra {
     uint32_t ins, outs;
     int32_t root;
     const char *algorithm;
-    const char *on;         /* a device id or kind; */
-    const gy_expr *on_expr; /* or an expression over `devices` that gives an index */
+    const char *on;                /* a device id or kind; */
+    const gy_expr *on_expr;        /* or an expression over `devices` that gives an index */
+    GY_VEC(gy_rank_place) rank_on; /* collectives: of each rank; empty: placement decides */
     GY_VEC(uint32_t) with, apart;
     GY_VEC(gy_node_time) time;
     int32_t priority;

@@ -153,6 +153,10 @@ static void add_extra(writer *w, const gy_node_extra *e)
     add_text(w, e->algorithm);
     add_text(w, e->on);
     add_expr(w, e->on_expr);
+    for (size_t i = 0; i < e->rank_on.count; i++) {
+        add_text(w, e->rank_on.at[i].on);
+        add_expr(w, e->rank_on.at[i].on_expr);
+    }
     add_ids(w, e->with.at, e->with.count);
     add_ids(w, e->apart.at, e->apart.count);
     add_times(w, e);

@@ -17,6 +17,7 @@ bool gy_sim_flow_begin(gy_sim *sim, uint32_t job)
     for (uint32_t i = 0; i < j->resources; i++) {
         if (!gy_vec_push(&sim->link[j->resource[i]].flows, job))
             return false;
+        sim->link[j->resource[i]].teams += j->weight != NULL;
         touch(sim, j->resource[i]);
     }
     return true;
@@ -31,6 +32,7 @@ void gy_sim_flow_end(gy_sim *sim, uint32_t job)
         while (l->flows.at[k] != job)
             k++;
         l->flows.at[k] = l->flows.at[--l->flows.count];
+        l->teams -= j->weight != NULL;
         touch(sim, j->resource[i]);
     }
 }
@@ -42,8 +44,31 @@ static void reach_link(gy_sim *sim, uint32_t resource)
         return;
     l->seen = sim->round;
     l->rest = sim->m->resource[resource].rate;
-    l->open = l->flows.count;
+    l->open = 0;
     sim->links.at[sim->links.count++] = resource;
+}
+
+static uint64_t weight_of(const gy_sim_job *j, uint32_t i)
+{
+    return j->weight ? j->weight[i] : GY_SIM_ONE;
+}
+
+/* Bytes a second that a flow at that rate takes of its i-th resource. */
+static int64_t taken_at(const gy_sim_job *j, uint32_t i, int64_t rate)
+{
+    if (!j->weight)
+        return rate;
+    gy_int128 taken = ((gy_int128)rate * (gy_int128)j->weight[i] + GY_SIM_ONE - 1) >> GY_SIM_ONE_BITS;
+    return taken > INT64_MAX ? INT64_MAX : (int64_t)taken;
+}
+
+/* The rate to which all open flows of the link can rise: of copies alone without long division. */
+static int64_t level_of(const gy_sim_link *l)
+{
+    if (!l->teams)
+        return l->rest / (int64_t)(l->open >> GY_SIM_ONE_BITS);
+    gy_int128 level = ((gy_int128)l->rest << GY_SIM_ONE_BITS) / l->open;
+    return level > INT64_MAX ? INT64_MAX : (int64_t)level;
 }
 
 static void reach_flow(gy_sim *sim, uint32_t job)
@@ -54,8 +79,10 @@ static void reach_flow(gy_sim *sim, uint32_t job)
     j->seen = sim->round;
     j->open = true;
     sim->flows.at[sim->flows.count++] = job;
-    for (uint32_t i = 0; i < j->resources; i++)
+    for (uint32_t i = 0; i < j->resources; i++) {
         reach_link(sim, j->resource[i]);
+        sim->link[j->resource[i]].open += weight_of(j, i);
+    }
 }
 
 /* The connected components of the dirty resources: flows and links that can feel the change. */
@@ -86,8 +113,8 @@ static int64_t next_level(const gy_sim *sim)
     }
     for (size_t i = 0; i < sim->links.count; i++) {
         const gy_sim_link *l = &sim->link[sim->links.at[i]];
-        if (l->open > 0 && l->rest / (int64_t)l->open < level)
-            level = l->rest / (int64_t)l->open;
+        if (l->open > 0 && level_of(l) < level)
+            level = level_of(l);
     }
     return level > 1 ? level : 1;
 }
@@ -108,8 +135,9 @@ static void fix(gy_sim *sim, gy_sim_job *j, int64_t level)
     j->next_rate = level;
     for (uint32_t i = 0; i < j->resources; i++) {
         gy_sim_link *l = &sim->link[j->resource[i]];
-        l->rest -= level < l->rest ? level : l->rest;
-        l->open--;
+        int64_t taken = taken_at(j, i, level);
+        l->rest -= taken < l->rest ? taken : l->rest;
+        l->open -= weight_of(j, i);
     }
 }
 
@@ -121,7 +149,7 @@ static void fill(gy_sim *sim)
         int64_t level = next_level(sim);
         for (size_t i = 0; i < sim->links.count; i++) {
             gy_sim_link *l = &sim->link[sim->links.at[i]];
-            l->full = l->open > 0 && l->rest / (int64_t)l->open <= level;
+            l->full = l->open > 0 && level_of(l) <= level;
         }
         for (size_t i = 0; i < sim->flows.count; i++) {
             gy_sim_job *j = &sim->jobs.at[sim->flows.at[i]];

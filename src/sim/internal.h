@@ -29,15 +29,27 @@ typedef struct gy_sim_job {
     int64_t cap, rate; /* bytes per second; rate 0: not begun */
     int64_t next_rate; /* while rates are computed */
     const uint32_t *resource;
+    const uint64_t *weight; /* per resource: how much of it a rate takes, GY_SIM_ONE: as much as it is; NULL: all are */
     uint32_t resources;
     uint64_t seen;
 } gy_sim_job;
+
+/* A collective as a flow: it takes its duration where nothing slows it down, and then the bytes that it puts on the
+ * resource that it uses most go at `cap`. */
+#define GY_SIM_ONE_BITS 20
+#define GY_SIM_ONE      (UINT64_C(1) << GY_SIM_ONE_BITS)
+typedef struct gy_sim_team {
+    size_t first; /* of team_resource, team_weight */
+    uint32_t resources;
+    int64_t bytes, cap;
+} gy_sim_team;
 
 /* A resource of the machine that flows share. */
 typedef struct gy_sim_link {
     GY_VEC(uint32_t) flows; /* jobs; one that passes twice is here twice */
     int64_t rest;           /* while rates are computed: bytes per second not given away yet */
-    size_t open;            /* flows that are not fixed yet */
+    uint64_t open;          /* weights of flows that are not fixed yet */
+    uint32_t teams;         /* flows that are collectives */
     bool full, dirty;
     uint64_t seen;
 } gy_sim_link;
@@ -81,6 +93,10 @@ typedef struct gy_sim {
     gy_sim_link *link;       /* per resource */
     gy_sim_engines *engines; /* per device the copy engines, then per device the compute engine */
     bool engines_dirty;
+    uint32_t *team_of; /* per op: 1 + its place among the teams, 0: it puts nothing on resources; NULL: no op does */
+    GY_VEC(gy_sim_team) team;
+    GY_VEC(uint32_t) team_resource;
+    GY_VEC(uint64_t) team_weight;
     /* Scratch of sharing. */
     GY_VEC(uint32_t) dirty, links; /* room for all resources */
     GY_VEC(uint32_t) flows;        /* room for all jobs */
@@ -97,6 +113,10 @@ gantry_status gy_sim_stuck(const gy_sim *sim, gantry_error *err);
 
 /* issue.c: when the host has come to each item, were no start to wait for another; and `given`. */
 gantry_status gy_sim_issue(gy_sim *sim, gantry_error *err);
+
+/* teams.c: collectives as flows. */
+gantry_status gy_sim_teams(gy_sim *sim, gantry_error *err);
+const gy_sim_team *gy_sim_team_of(const gy_sim *sim, uint32_t op); /* NULL: it shares nothing */
 
 /* queue.c. Room for one more entry was reserved when the job was made. */
 void gy_sim_queue_push(gy_sim *sim, uint32_t job);

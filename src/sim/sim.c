@@ -74,7 +74,19 @@ static gantry_status no_route(const gy_sim *sim, uint32_t op, uint32_t from, uin
     return status;
 }
 
-/* The two phases of a copy. A flow that shares nothing is a part of the latency: one event less. */
+/* Bytes a second at which so many take so long, rounded down; at most what the resources of the route can carry, whose
+ * rates may be less than was measured of one copy. */
+static int64_t even_rate(const gy_sim *sim, const gy_route *route, int64_t bytes, gy_ticks time)
+{
+    gy_int128 rate = time > 0 ? (gy_int128)bytes * GY_TICKS_PER_S / time : 0;
+    int64_t most = GY_RATE_MAX;
+    for (uint32_t i = 0; i < route->resources; i++)
+        most = sim->m->resource[route->resource[i]].rate < most ? sim->m->resource[route->resource[i]].rate : most;
+    return rate > most ? most : rate > 1 ? (int64_t)rate : 1;
+}
+
+/* The two phases of a copy. A flow that shares nothing is a part of the latency: one event less. A copy that takes no
+ * longer than one of no bytes has them go over all of its time: one of them is in nobody's way, a thousand are. */
 static gantry_status describe_copy(gy_sim *sim, gy_sim_job *j, gantry_error *err)
 {
     const gy_op *op = op_of(sim, j->item);
@@ -87,11 +99,12 @@ static gantry_status describe_copy(gy_sim *sim, gy_sim_job *j, gantry_error *err
     int64_t bytes = (int64_t)gy_use_bytes(sim->s, &use[0]);
     gy_ticks whole = gy_route_time(sim->m, route, bytes), latency = gy_route_latency(route);
     j->alone = whole > latency ? whole - latency : 0;
-    bool shares = sim->m->contention && route->resources > 0 && j->alone > 0;
+    bool shares = sim->m->contention && route->resources > 0 && bytes > 0 && whole > 0, flat = j->alone == 0;
     j->phase = shares ? GY_SIM_LATENCY : GY_SIM_WORK;
-    j->time = gy_ticks_both(sim->now, shares ? latency : whole);
-    j->cap = gy_route_rate(route, bytes);
-    j->left = (gy_int128)bytes * GY_TICKS_PER_S;
+    j->time = gy_ticks_both(sim->now, !shares ? whole : flat ? 0 : latency);
+    j->alone = flat ? whole : j->alone;
+    j->cap = flat ? even_rate(sim, route, bytes, whole) : gy_route_rate(route, bytes);
+    j->left = flat ? (gy_int128)j->cap * whole : (gy_int128)bytes * GY_TICKS_PER_S;
     j->resource = route->resource;
     j->resources = route->resources;
     return GANTRY_OK;
@@ -123,6 +136,22 @@ static void describe_work(gy_sim *sim, gy_sim_job *j)
     j->time = gy_ticks_both(sim->now, j->taken == j->wanted ? rest : work_left(j));
 }
 
+/* A collective: from its beginning on it shares what its transfers cross. */
+static void describe_team(gy_sim *sim, gy_sim_job *j)
+{
+    const gy_sim_team *t = gy_sim_team_of(sim, j->item % sim->ops);
+    if (!t)
+        return;
+    j->phase = GY_SIM_LATENCY;
+    j->time = sim->now;
+    j->alone = op_of(sim, j->item)->duration;
+    j->cap = t->cap;
+    j->left = (gy_int128)t->bytes * GY_TICKS_PER_S;
+    j->resource = sim->team_resource.at + t->first;
+    j->weight = sim->team_weight.at + t->first;
+    j->resources = t->resources;
+}
+
 /* Begins the work of an item: all of it, or the rest where its launch came before. `taken`: of its engine, which it may
  * not have to itself; 0: it needs none. */
 static gantry_status begin_job(gy_sim *sim, uint32_t item, uint32_t taken, uint32_t *job, gantry_error *err)
@@ -134,9 +163,9 @@ static gantry_status begin_job(gy_sim *sim, uint32_t item, uint32_t taken, uint3
     j->taken = taken;
     j->wanted = taken ? wanted_by(op) : 0;
     describe_work(sim, j);
-    gantry_status status = gy_op_is_copy(op) ? describe_copy(sim, j, err) : GANTRY_OK;
-    if (status)
-        return status;
+    GY_TRY(gy_op_is_copy(op) ? describe_copy(sim, j, err) : GANTRY_OK);
+    if (op->kind == GY_OP_COLLECTIVE)
+        describe_team(sim, j);
     if (!launch_of(sim, op))
         note_begin(sim, item);
     gy_sim_queue_push(sim, *job);
@@ -446,10 +475,13 @@ static void tear_down(gy_sim *sim)
         gy_vec_free(&sim->link[i].flows);
     for (uint32_t i = 0; sim->engines && i < 2 * sim->m->devices; i++)
         gy_vec_free(&sim->engines[i].waiting);
-    void *plain[] = { sim->edge_first, sim->edge, sim->waits,   sim->due,   sim->given,
-                      sim->todo,       sim->link, sim->engines, sim->begin, sim->end };
+    void *plain[] = { sim->edge_first, sim->edge,    sim->waits, sim->due, sim->given,  sim->todo,
+                      sim->link,       sim->engines, sim->begin, sim->end, sim->team_of };
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         gy_free(plain[i]);
+    gy_vec_free(&sim->team);
+    gy_vec_free(&sim->team_resource);
+    gy_vec_free(&sim->team_weight);
     gy_vec_free(&sim->ready);
     gy_vec_free(&sim->jobs);
     gy_vec_free(&sim->spare);
@@ -463,9 +495,10 @@ static gantry_status carry_out(gy_sim *sim, gantry_error *err)
 {
     if (!set_up(sim))
         return gy_fail_nomem(err);
-    gantry_status status = gy_sim_order(sim, err);
-    status = status ? status : gy_sim_issue(sim, err);
-    return status ? status : simulate(sim, err);
+    GY_TRY(gy_sim_order(sim, err));
+    GY_TRY(gy_sim_issue(sim, err));
+    GY_TRY(gy_sim_teams(sim, err));
+    return simulate(sim, err);
 }
 
 gantry_status gy_sim_run(gantry_schedule *s, gantry_error *err)

@@ -3,12 +3,13 @@
  * When everything happens: a discrete-event simulation of a schedule on its machine, with contention.
  *
  * An op begins when it is at the head of all its lanes and every row of the sync table into it has been satisfied.
- * Every op but a copy takes its `duration`. A copy (COPY, EVICT, FETCH) takes the direct route between the memories of
- * its uses (within a memory: the local one): a latency phase, then a flow of the copied bytes that runs at most at the
- * route's solo rate and shares the route's resources max-min fairly with the other flows; a copy that is never slowed
- * down takes exactly gy_route_time. A copy in a lane of kind COPY also holds one of its device's copy engines from
- * beginning to end; of several copies that wait for an engine the one that was ready first gets it, then the one with
- * the lower position. With `contention` off nothing is shared and every copy takes its solo time.
+ * Every op but a copy takes its `duration`, a collective at least. A copy (COPY, EVICT, FETCH) takes the direct route
+ * between the memories of its uses (within a memory: the local one): a latency phase, then a flow of the copied bytes
+ * that runs at most at the route's solo rate and shares the route's resources max-min fairly with the other flows; a
+ * copy that is never slowed down takes exactly gy_route_time. A copy in a lane of kind COPY also holds one of its
+ * device's copy engines from beginning to end; of several copies that wait for an engine the one that was ready first
+ * gets it, then the one with the lower position. With `contention` off nothing is shared and every copy takes its solo
+ * time.
  *
  * Where devices have a `signal` (gy_device_signal), an op that waited for one on another device, or a copy for a kernel
  * or a kernel for a copy, begins that much later than what it waited for ended.
@@ -22,9 +23,13 @@
  * The ops that compute on a GPU with several lanes have, in the same order of waiting, what they can use of what those
  * before them left: all of it, if they leave nothing (`spare`); ops of urgent lanes go before those that have not
  * begun. An op begins when something is left for it, and takes its duration where it always has what it can use. One
- * that takes hardly more than its launch (gy_device_overlap) needs the GPU for the rest only. Collectives take their
- * duration and share nothing. Lane order always holds: whoever wants copies of one device to overlap gives them lanes
- * of their own.
+ * that takes hardly more than its launch (gy_device_overlap) needs the GPU for the rest only. Lane order always holds:
+ * whoever wants copies of one device to overlap gives them lanes of their own.
+ *
+ * A collective is one flow over all resources that its algorithm's transfers cross (schedule/traffic). It goes on
+ * evenly for its duration, and takes of each resource what its bytes there ask for; where others leave it less of one
+ * of them, all of it slows down. Alone it takes its duration, also where that says more than the resources' rates, as a
+ * measured time may.
  *
  * Times are whole ticks, rates whole bytes per second (a share is rounded down, but is never less than 1), remaining
  * work is exact in 128 bits: the same result on every compiler. O((ops + rows) log lanes) and, at each begin and end of

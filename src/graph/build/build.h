@@ -43,6 +43,8 @@ void gy_node_scalar_constant(gantry_graph *graph, gantry_node node, const char *
 void gy_node_scalar_expr(gantry_graph *graph, gantry_node node, const char *name, const gy_expr *expr, bool dynamic);
 /* An expression over `devices` (in graph->arena). */
 void gy_node_on_expr(gantry_graph *graph, gantry_node node, const gy_expr *expr);
+/* Collectives: what `on` says so far is said of the next rank. */
+void gy_node_on_rank(gantry_graph *graph, gantry_node node);
 /* Collectives: "auto" (the default), or an algorithm that the back end knows. */
 void gy_node_algorithm(gantry_graph *graph, gantry_node node, const char *algorithm);
 

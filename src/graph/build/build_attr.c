@@ -103,6 +103,38 @@ void gy_node_on_expr(gantry_graph *graph, gantry_node node, const gy_expr *expr)
     extra->on_expr = expr;
 }
 
+void gy_node_on_rank(gantry_graph *graph, gantry_node node)
+{
+    gy_node_extra *extra = open_extra(graph, node);
+    if (!extra)
+        return;
+    if (graph->nodes.at[node.id].kind != GY_NODE_COLLECTIVE) {
+        gy_graph_mistake(graph, GANTRY_E_GRAPH,
+                         "`on` of node \"%s\" is a list; only a collective has a place for each rank, others have one",
+                         graph->nodes.at[node.id].id);
+        return;
+    }
+    if (!gy_vec_push(&extra->rank_on, ((gy_rank_place){ extra->on, extra->on_expr })))
+        gy_build_nomem(graph);
+    extra->on = NULL;
+    extra->on_expr = NULL;
+}
+
+void gantry_node_on_ranks(gantry_graph *graph, gantry_node node, size_t ranks, const char *const *where)
+{
+    gy_node *n = open_node(graph, node);
+    if (!n)
+        return;
+    if (n->extra != GY_NONE)
+        graph->extra.at[n->extra].rank_on.count = 0;
+    if (!ranks || !where)
+        gy_graph_mistake(graph, GANTRY_E_GRAPH, "collective \"%s\" is on no devices; give one for each rank", n->id);
+    for (size_t i = 0; i < ranks && where && !graph->error.status; i++) {
+        gantry_node_on(graph, node, where[i]);
+        gy_node_on_rank(graph, node);
+    }
+}
+
 void gantry_node_with(gantry_graph *graph, gantry_node node, gantry_node other)
 {
     gy_node *n = node_of_pair(graph, node, other, "with");

@@ -22,6 +22,7 @@ static void free_graph(gantry_graph *g)
     for (size_t i = 0; i < g->extra.count; i++) {
         gy_vec_free(&g->extra.at[i].with);
         gy_vec_free(&g->extra.at[i].apart);
+        gy_vec_free(&g->extra.at[i].rank_on);
         gy_vec_free(&g->extra.at[i].time);
     }
     for (size_t i = 0; i < g->loops.count; i++)

@@ -123,6 +123,16 @@ static gantry_status check_sizes(const subject *s, const shape_rule *rule, gantr
     return check_each(s, s->in, s->n->accesses, elements(s, s->in), "as many as the first", err);
 }
 
+/* `on` as a list has a place for each rank. */
+static gantry_status check_ranks(const subject *s, gantry_error *err)
+{
+    if (!s->e->rank_on.count || s->e->rank_on.count == s->ranks)
+        return GANTRY_OK;
+    return gy_graph_fail_in(s->g, s->n->origin, "/on", err, GANTRY_E_GRAPH,
+                            "%s \"%s\" has %u ranks, and `on` places for %zu; give one for each rank", s->kind,
+                            s->n->id, s->ranks, s->e->rank_on.count);
+}
+
 gantry_status gy_check_collective(const gantry_graph *graph, const gy_node *node, gantry_error *err)
 {
     const gy_node_extra *e = &graph->extra.at[node->extra];
@@ -136,6 +146,8 @@ gantry_status gy_check_collective(const gantry_graph *graph, const gy_node *node
                   gantry_collective_name(e->collective),
                   rule->one_in ? e->outs : e->ins };
     gantry_status status = check_counts(&s, rule, err);
+    if (!status)
+        status = check_ranks(&s, err);
     if (!status)
         status = check_op(&s, rule, err);
     if (!status)

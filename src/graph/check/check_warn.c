@@ -72,8 +72,7 @@ static bool warn_ranks(gantry_graph *g, uint32_t node, const char *key, const ui
         return true;
     const char *text = gy_arena_printf(&g->arena,
                                        "\"%s\" of node \"%s\" says nothing: collective \"%s\" has %u ranks, each on a "
-                                       "device of its own; put the nodes that write what it reads where its ranks are "
-                                       "to be",
+                                       "device of its own; give `on` a list, a place for each rank",
                                        key, g->nodes.at[node].id, g->nodes.at[of].id, gy_node_ranks(g, of));
     gy_warning warning = { g->nodes.at[node].origin, text };
     return text && gy_vec_push(&g->warnings, warning);

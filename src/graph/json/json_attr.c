@@ -78,7 +78,7 @@ static gantry_status set_expr(gy_reader *r, const gy_json_at *at, gantry_node no
     return gy_read_built(r, at);
 }
 
-static gantry_status read_on(gy_reader *r, const gy_json_at *at, gantry_node node)
+static gantry_status read_place(gy_reader *r, const gy_json_at *at, gantry_node node)
 {
     static const char device[] = ""; /* stands for "no expression" among what is remembered */
     const gy_expr *e = NULL;
@@ -100,6 +100,52 @@ static gantry_status read_on(gy_reader *r, const gy_json_at *at, gantry_node nod
         return set_expr(r, at, node, known);
     gantry_node_on(r->graph, node, text);
     return gy_read_built(r, at);
+}
+
+typedef struct rank_entry {
+    gantry_node node;
+    const json_t *where;
+} rank_entry;
+
+static gantry_status read_rank(gy_reader *r, const gy_json_at *at, gantry_node node)
+{
+    GY_TRY(read_place(r, at, node));
+    gy_node_on_rank(r->graph, node);
+    return gy_read_built(r, at);
+}
+
+static gantry_status rank_turn(gy_reader *r, const gy_json_at *up, void *context)
+{
+    const rank_entry *e = context;
+    gy_json_at at = gy_read_at(up, "on", e->where);
+    return read_rank(r, &at, e->node);
+}
+
+/* {"for": ..., "on": "i"} stands for several ranks. */
+static gantry_status read_ranks(gy_reader *r, const gy_json_at *at, gantry_node node)
+{
+    enum { FOR, IF, ON, KEYS };
+    static const char *const keys[KEYS] = { "for", "if", "on" };
+    const json_t *value[KEYS];
+    GY_TRY(gy_read_members(r, at, keys, KEYS, value));
+    if (!value[ON])
+        return gy_read_fail(r, at, "missing key \"on\": give the place of a rank such as \"i\"");
+    rank_entry e = { node, value[ON] };
+    return gy_read_turns(r, at, value[FOR], value[IF], rank_turn, &e);
+}
+
+static gantry_status read_on(gy_reader *r, const gy_json_at *at, gantry_node node)
+{
+    gantry_status status = GANTRY_OK;
+    if (!json_is_array(at->value))
+        return read_place(r, at, node);
+    if (!json_array_size(at->value))
+        return gy_read_fail(r, at, "is an empty list; give a place for each rank, or leave `on` out");
+    for (size_t i = 0; i < json_array_size(at->value) && !status; i++) {
+        gy_json_at item = gy_read_item(at, i);
+        status = json_is_object(item.value) ? read_ranks(r, &item, node) : read_rank(r, &item, node);
+    }
+    return status;
 }
 
 /* ---- cost ---- */

@@ -269,14 +269,27 @@ static void write_cost(gy_text *to, const gy_node *n, const gy_node_extra *x)
     gy_text_add(to, " }");
 }
 
+static void write_on(gy_text *to, const char *on, const gy_expr *expr)
+{
+    if (expr)
+        gy_write_expr(to, expr);
+    else if (on)
+        gy_text_json(to, on);
+}
+
 static void write_place(gy_text *to, const gantry_graph *g, const gy_node_extra *x)
 {
     if (x->on || x->on_expr)
         gy_write_key(to, "on");
-    if (x->on_expr)
-        gy_write_expr(to, x->on_expr);
-    else if (x->on)
-        gy_text_json(to, x->on);
+    write_on(to, x->on, x->on_expr);
+    if (x->rank_on.count)
+        gy_write_key(to, "on");
+    for (size_t i = 0; i < x->rank_on.count; i++) {
+        gy_text_add(to, i ? ", " : "[");
+        write_on(to, x->rank_on.at[i].on, x->rank_on.at[i].on_expr);
+    }
+    if (x->rank_on.count)
+        gy_text_add(to, "]");
     write_ids(to, g, "with", x->with.at, x->with.count);
     write_ids(to, g, "apart", x->apart.at, x->apart.count);
 }

@@ -60,10 +60,9 @@ static bool look_up_devices(void *context, const char *name, int64_t *integer, d
 }
 
 /* `on` is the id of a device, else a kind, else an expression that gives an index. */
-static gantry_status check_on(const gy_check *k, uint32_t index, uint32_t device)
+static gantry_status check_on(const gy_check *k, uint32_t index, uint32_t device, const gy_rank_place *extra)
 {
     const gantry_machine *m = k->s->machine;
-    const gy_node_extra *extra = gy_node_extra_of(k->graph, gy_check_op(k, index)->node);
     const gy_device *d = &m->device[device];
     int64_t wanted = extra->on ? gy_machine_find_device(m, extra->on) : GY_MACHINE_NONE;
     bool kind = false;
@@ -86,6 +85,16 @@ static gantry_status check_on(const gy_check *k, uint32_t index, uint32_t device
     }
     return gy_breach(k->err, "place", "ops", index, "%s is on device %u; the node says on device %lld", op.at, device,
                      (long long)wanted);
+}
+
+/* A list of places: one for each rank of a collective. */
+static gantry_status check_on_ranks(const gy_check *k, uint32_t index)
+{
+    const gy_op *op = gy_check_op(k, index);
+    const gy_node_extra *extra = gy_node_extra_of(k->graph, op->node);
+    for (uint32_t i = 0; i < op->lanes && i < extra->rank_on.count; i++)
+        GY_TRY(check_on(k, index, gy_op_device(k->s, op, i), &extra->rank_on.at[i]));
+    return GANTRY_OK;
 }
 
 /* `with` and `apart` join equal iterations of one loop, else all iterations of both. */
@@ -122,16 +131,17 @@ static gantry_status check_place(const gy_check *k, uint32_t index)
 {
     const gy_op *op = gy_check_op(k, index);
     gantry_status status = check_memories(k, index);
-    /* A collective of several ranks has no one place: its instances say where each rank is. */
+    /* A collective of several ranks has no one place: its instances say where each rank is, and `on` may. */
     if (!status && op->node != GY_NONE && op->lanes == 1) {
         uint32_t device = gy_op_device(k->s, op, 0);
         status = check_able(k, index, &k->s->machine->device[device]);
+        const gy_node_extra *extra = gy_node_extra_of(k->graph, op->node);
         if (!status)
-            status = check_on(k, index, device);
+            status = check_on(k, index, device, &(gy_rank_place){ extra->on, extra->on_expr });
         if (!status)
             status = check_partners(k, index);
     }
-    return status;
+    return status || op->node == GY_NONE ? status : check_on_ranks(k, index);
 }
 
 static gantry_status check_route(const gy_check *k, uint32_t index)

@@ -79,6 +79,7 @@ CALL(gantry_node_readwrite, (g, t->n, REGION))
 CALL(gantry_node_reduce, (g, t->n, REGION, GANTRY_SUM))
 CALL(gantry_node_after, (g, t->n, t->m))
 CALL(gantry_node_on, (g, t->n, "gpu0"))
+CALL(gantry_node_on_ranks, (g, t->n, 1, (const char *const[]){ "gpu0" }))
 CALL(gantry_node_with, (g, t->n, t->m))
 CALL(gantry_node_apart, (g, t->n, t->m))
 CALL(gantry_node_priority, (g, t->n, 3))
@@ -142,6 +143,7 @@ static const struct call {
     ROW(gantry_node_reduce, N | X),
     ROW(gantry_node_after, N | M),
     ROW(gantry_node_on, N),
+    ROW(gantry_node_on_ranks, N),
     ROW(gantry_node_with, N | M),
     ROW(gantry_node_apart, N | M),
     ROW(gantry_node_priority, N),

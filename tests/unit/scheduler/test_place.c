@@ -317,6 +317,178 @@ START_TEST(round_robin_deals_out)
 }
 END_TEST
 
+/* ---- collectives one behind the other ---- */
+
+static const char machine_four[] =
+    "{\"gantry_machine\":1,\"name\":\"four\",\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\"},{\"id\":\"m0\","
+    "\"capacity\":\"1GiB\"},{\"id\":\"m1\",\"capacity\":\"1GiB\"},{\"id\":\"m2\",\"capacity\":\"1GiB\"},{\"id\":\"m3\","
+    "\"capacity\":\"1GiB\"}],\"devices\":[{\"id\":\"gpu0\",\"type\":\"gpu\",\"memory\":\"m0\",\"kind\":\"h200\"},"
+    "{\"id\":\"gpu1\",\"type\":\"gpu\",\"memory\":\"m1\",\"kind\":\"h200\"},{\"id\":\"gpu2\",\"type\":\"gpu\","
+    "\"memory\":\"m2\","
+    "\"kind\":\"h200\"},{\"id\":\"gpu3\",\"type\":\"gpu\",\"memory\":\"m3\",\"kind\":\"h200\"}],\"routes\":[{\"from\":"
+    "\"*\","
+    "\"to\":\"*\",\"bandwidth_gbs\":10,\"latency_us\":2}]}";
+
+static gantry_node collective(const char *id, gantry_collective kind, gantry_access op, gantry_buffer x,
+                              gantry_buffer y)
+{
+    gantry_region in[4], out[4];
+    for (int i = 0; i < 4; i++) {
+        in[i] = gantry_part(x, i);
+        out[i] = gantry_part(y, i);
+    }
+    return gantry_graph_collective(g, id, kind, op, 4, in, 4, out, 0);
+}
+
+static gantry_buffer parts(const char *name, int64_t rows)
+{
+    gantry_buffer b = buffer(g, name, rows);
+    gantry_buffer_split(g, b, 4);
+    return b;
+}
+
+/* The device that an op's rank is on. */
+static uint32_t rank_on(const gy_op *op, uint32_t rank)
+{
+    return gy_op_device(s, op, rank);
+}
+
+/* x is made from the last device to the first; the ranks of all that follows are where their rows are. */
+START_TEST(ranks_follow_ranks)
+{
+    begin(virtual_machine(4));
+    gantry_buffer x = parts("x", 1600), y = parts("y", 400), z = parts("z", 1600), w = parts("w", 1600);
+    for (int i = 0; i < 4; i++) {
+        char id[2][8];
+        snprintf(id[0], sizeof id[0], "make%d", i);
+        snprintf(id[1], sizeof id[1], "%d", 3 - i);
+        gantry_node n = work(g, id[0], 1);
+        gantry_node_write(g, n, gantry_part(x, i));
+        gantry_node_on(g, n, id[1]);
+    }
+    (void)collective("scatter", GANTRY_REDUCE_SCATTER, GANTRY_SUM, x, y);
+    (void)collective("gather", GANTRY_ALL_GATHER, (gantry_access)0, y, z);
+    (void)collective("swap", GANTRY_ALL_TO_ALL, (gantry_access)0, z, w);
+    s = schedule(g, m, _i ? "heft" : NULL);
+    static const char *const ids[] = { "scatter", "gather", "swap" };
+    for (int k = 0; k < 3; k++)
+        for (uint32_t i = 0; i < 4; i++)
+            ck_assert_uint_eq(rank_on(op_of(s, ids[k]), i), 3 - i);
+    ck_assert_uint_eq(count_kind(s, GY_OP_COPY), 0);
+    end();
+}
+END_TEST
+
+/* The ranks go where the list says, also away from where their rows were written. */
+START_TEST(on_of_a_collective_is_a_list)
+{
+    static const char *const where[] = { "2", "devices - 1", "gpu0", "1" };
+    static const uint32_t expected[] = { 2, 3, 0, 1 };
+    begin(parse_machine(machine_four));
+    gantry_buffer x = parts("x", 1600), y = parts("y", 400);
+    for (int i = 0; i < 4; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "make%d", i);
+        gantry_node_write(g, work(g, id, 1), gantry_part(x, i));
+    }
+    gantry_node n = collective("scatter", GANTRY_REDUCE_SCATTER, GANTRY_SUM, x, y);
+    gantry_node_on_ranks(g, n, 4, where);
+    s = schedule(g, m, _i ? "heft" : NULL);
+    for (uint32_t i = 0; i < 4; i++)
+        ck_assert_uint_eq(rank_on(op_of(s, "scatter"), i), expected[i]);
+    end();
+}
+END_TEST
+
+START_TEST(lists_have_good_messages)
+{
+    static const struct {
+        const char *on[3];
+        size_t ranks;
+        const char *text;
+    } cases[] = {
+        { { "0", "1", "2" }, 3, "reduce_scatter \"c\" has 4 ranks, and `on` places for 3; give one for each rank" },
+        { { "gpu" }, 1, "reduce_scatter \"c\" has 4 ranks, and `on` places for 1; give one for each rank" },
+    };
+    begin(parse_machine(machine_four));
+    gantry_buffer x = parts("x", 1600);
+    gantry_buffer_init_value(g, x, 1);
+    gantry_node n = collective("c", GANTRY_REDUCE_SCATTER, GANTRY_SUM, x, parts("y", 400));
+    gantry_node_on_ranks(g, n, cases[_i].ranks, cases[_i].on);
+    ck_assert_str_eq(refusal(g, m, NULL, GANTRY_E_GRAPH), cases[_i].text);
+    end();
+}
+END_TEST
+
+START_TEST(a_rank_is_on_a_device)
+{
+    static const char *const where[] = { "0", "1", "h200", "3" };
+    begin(parse_machine(machine_four));
+    gantry_buffer x = parts("x", 1600);
+    gantry_buffer_init_value(g, x, 1);
+    gantry_node n = collective("c", GANTRY_REDUCE_SCATTER, GANTRY_SUM, x, parts("y", 400));
+    gantry_node_on_ranks(g, n, 4, where);
+    ck_assert_str_eq(refusal(g, m, NULL, GANTRY_E_GRAPH),
+                     "rank 2 of collective \"c\" is on \"h200\"; the place of a rank is the id of a device of machine "
+                     "\"four\" that takes any work, or an index from 0 to 3");
+    end();
+}
+END_TEST
+
+/* The same schedule, checked for a graph with two places swapped. */
+START_TEST(the_checker_holds_lists)
+{
+    static const char *const where[] = { "0", "1", "2", "3" };
+    gantry_error err = { 0 };
+    begin(parse_machine(machine_four));
+    gantry_buffer x = parts("x", 1600);
+    gantry_buffer_init_value(g, x, 1);
+    gantry_node n = collective("c", GANTRY_REDUCE_SCATTER, GANTRY_SUM, x, parts("y", 400));
+    gantry_node_on_ranks(g, n, 4, where);
+    s = schedule(g, m, NULL);
+    ck_assert_int_eq(gantry_schedule_check(s, g, &err), GANTRY_OK);
+    gy_rank_place *place = g->extra.at[g->nodes.at[n.id].extra].rank_on.at, first = place[0];
+    place[0] = place[1];
+    place[1] = first;
+    ck_assert_int_eq(gantry_schedule_check(s, g, &err), GANTRY_E_SCHEDULE);
+    ck_assert_msg(strstr(err.text, "rule place") != NULL, "%s", err.text);
+    end();
+}
+END_TEST
+
+/* Entries of files, also those that stand for several; written and read again they are the same. */
+START_TEST(lists_in_files)
+{
+    static const char text[] =
+        "{\"gantry\":1,\"name\":\"l\",\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[1600],\"split\":4,\"init\":1,"
+        "\"output\":true}},\"nodes\":[{\"id\":\"c\",\"collective\":\"all_reduce\",\"op\":\"sum\",\"in\":[{\"for\":{"
+        "\"i\":4},"
+        "\"ref\":\"x[i]\"}],\"out\":[{\"for\":{\"i\":4},\"ref\":\"x[i]\"}],\"on\":[\"gpu3\",{\"for\":{\"i\":2},\"on\":"
+        "\"2 - i\"},"
+        "\"devices - 4\"]}]}";
+    begin(parse_machine(machine_four));
+    gantry_graph_free(g);
+    gantry_error err = { 0 };
+    ck_assert_msg(gantry_graph_parse(&g, text, sizeof text - 1, NULL, NULL, NULL, &err) == GANTRY_OK, "%s", err.text);
+    char *json = NULL;
+    size_t length = 0;
+    for (int turn = 0; turn < 2; turn++) {
+        s = schedule(g, m, NULL);
+        for (uint32_t i = 0; i < 4; i++)
+            ck_assert_uint_eq(rank_on(op_of(s, "c"), i), 3 - i);
+        gantry_schedule_free(s);
+        s = NULL;
+        if (turn)
+            break;
+        ck_assert_int_eq(gantry_graph_json(g, &json, &length, &err), GANTRY_OK);
+        gantry_graph_free(g);
+        ck_assert_msg(gantry_graph_parse(&g, json, length, NULL, NULL, NULL, &err) == GANTRY_OK, "%s", err.text);
+    }
+    gantry_free(json);
+    end();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("place");
@@ -338,6 +510,12 @@ int main(void)
     tcase_add_test(c, a_group_meets_its_members_wishes);
     tcase_add_test(c, priority_goes_first_among_equals);
     tcase_add_test(c, round_robin_deals_out);
+    tcase_add_loop_test(c, ranks_follow_ranks, 0, 2);
+    tcase_add_loop_test(c, on_of_a_collective_is_a_list, 0, 2);
+    tcase_add_loop_test(c, lists_have_good_messages, 0, 2);
+    tcase_add_test(c, a_rank_is_on_a_device);
+    tcase_add_test(c, the_checker_holds_lists);
+    tcase_add_test(c, lists_in_files);
     suite_add_tcase(suite, c);
     return run_suite(suite);
 }

@@ -120,6 +120,23 @@ START_TEST(the_value_before_counts)
 }
 END_TEST
 
+/* A fill with the identity before the contributions says that there is no value before: nothing is read, or brought, of
+ * what it wrote. */
+START_TEST(a_fill_with_the_identity_is_not_read)
+{
+    begin(3);
+    gantry_buffer x = buffer(g, "x", 16);
+    gantry_node_on(g, gantry_graph_fill(g, "zero", gantry_all(x), _i ? 1 : 0), "dev2");
+    for (int i = 0; i < 2; i++)
+        gantry_node_reduce(g, work_on("c", i), gantry_all(x), GANTRY_SUM);
+    gantry_node_read(g, work_on("r", 0), gantry_all(x));
+    s = schedule(g, m, NULL);
+    ck_assert_uint_eq(uses_of(find_collective(), true), _i ? 3 : 2);
+    ck_assert_uint_eq(count_kind(s, GY_OP_COPY), _i ? 1 : 0);
+    end();
+}
+END_TEST
+
 START_TEST(a_read_between_makes_two_reductions)
 {
     begin(2);
@@ -349,6 +366,82 @@ START_TEST(two_ranks_on_one_device_take_two_lanes)
 }
 END_TEST
 
+/* ---- islands ---- */
+
+/* Two islands of four: 300 GB/s from each device and to each, `link` from island to island. */
+static gantry_machine *two_islands(double link)
+{
+    gy_text t = { 0 };
+    gy_text_add(&t, "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"64GiB\"}");
+    for (int i = 0; i < 8; i++)
+        gy_text_printf(&t, ",{\"id\":\"dev%d\",\"capacity\":\"16GiB\"}", i);
+    gy_text_add(&t, "],\"devices\":[");
+    for (int i = 0; i < 8; i++)
+        gy_text_printf(&t, "%s{\"id\":\"dev%d\",\"type\":\"gpu\",\"memory\":\"dev%d\",\"launch_us\":4}", i ? "," : "",
+                       i, i);
+    gy_text_printf(&t, "],\"resources\":{\"link0\":%g,\"link1\":%g", link, link);
+    for (int i = 0; i < 8; i++)
+        gy_text_printf(&t, ",\"out%d\":300,\"in%d\":300", i, i);
+    gy_text_add(&t, "},\"routes\":[{\"from\":\"host\",\"to\":\"dev*\",\"both\":true,\"bandwidth_gbs\":25}");
+    for (int i = 0; i < 8; i++)
+        for (int k = 0; k < 8; k++)
+            if (i != k)
+                gy_text_printf(
+                    &t,
+                    ",{\"from\":\"dev%d\",\"to\":\"dev%d\",\"latency_us\":3,\"bandwidth_gbs\":%g,\"via\":[\"out%d\","
+                    "\"in%d\"%s%s%s]}",
+                    i, k, i / 4 == k / 4 ? 300 : link, i, k, i / 4 == k / 4 ? "" : ",\"link",
+                    i / 4 == k / 4 ? ""
+                    : i < 4        ? "0"
+                                   : "1",
+                    i / 4 == k / 4 ? "" : "\"");
+    gy_text_add(&t, "]}");
+    ck_assert(!t.failed);
+    gantry_machine *made = parse_machine(t.at);
+    gy_text_free(&t);
+    return made;
+}
+
+/* All bytes cross between the islands once each way, and little more than that is predicted; between islands that are
+ * as near as one there are no phases. */
+START_TEST(islands_combine_in_phases)
+{
+    m = two_islands(_i ? 300 : 25);
+    g = gantry_graph_new("islands");
+    gantry_buffer x = buffer(g, "x", 16 << 20);
+    for (int i = 0; i < 8; i++)
+        gantry_node_reduce(g, work_on("c", i), gantry_all(x), GANTRY_SUM);
+    for (int i = 0; i < 8; i++)
+        gantry_node_read(g, work_on("r", i), gantry_all(x));
+    s = schedule(g, m, NULL);
+    double least = (64 << 20) / 25e3, us = (double)s->makespan / GY_TICKS_PER_US;
+    ck_assert_uint_eq(count_collectives(s, GANTRY_REDUCE_SCATTER), _i ? 0 : 2);
+    ck_assert_uint_eq(count_collectives(s, GANTRY_ALL_REDUCE), _i ? 1 : 4);
+    ck_assert_uint_eq(count_collectives(s, GANTRY_ALL_GATHER), _i ? 0 : 2);
+    ck_assert(_i || (us >= least && us <= 1.3 * least));
+    end();
+}
+END_TEST
+
+/* Three contribute that do not read, or what was there before counts: one reduction, as ever. */
+START_TEST(islands_need_full_ranks)
+{
+    m = two_islands(25);
+    g = gantry_graph_new("islands");
+    gantry_buffer x = buffer(g, "x", 16 << 20);
+    if (_i)
+        gantry_buffer_init_value(g, x, 1);
+    for (int i = 0; i < 8; i++)
+        gantry_node_reduce(g, work_on("c", i), gantry_all(x), GANTRY_SUM);
+    for (int i = 0; i < (_i ? 8 : 5); i++)
+        gantry_node_read(g, work_on("r", i), gantry_all(x));
+    s = schedule(g, m, NULL);
+    ck_assert_uint_eq(count_collectives(s, GANTRY_REDUCE_SCATTER), 0);
+    ck_assert_uint_eq(count_collectives(s, GANTRY_ALL_REDUCE), 1);
+    end();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("reduce");
@@ -357,6 +450,7 @@ int main(void)
     tcase_add_loop_test(c, several_devices_accumulate_and_reduce, 2, 6);
     tcase_add_test(c, several_readers_make_an_all_reduce);
     tcase_add_test(c, the_value_before_counts);
+    tcase_add_loop_test(c, a_fill_with_the_identity_is_not_read, 0, 2);
     tcase_add_test(c, a_read_between_makes_two_reductions);
     tcase_add_test(c, overlapping_contributions_are_one_reduction);
     tcase_add_test(c, contributions_to_other_rows_stay_apart);
@@ -370,6 +464,8 @@ int main(void)
     tcase_add_test(c, ranks_follow_the_data);
     tcase_add_test(c, ranks_without_data_go_where_no_rank_is);
     tcase_add_test(c, two_ranks_on_one_device_take_two_lanes);
+    tcase_add_loop_test(c, islands_combine_in_phases, 0, 2);
+    tcase_add_loop_test(c, islands_need_full_ranks, 0, 2);
     suite_add_tcase(suite, c);
     return run_suite(suite);
 }

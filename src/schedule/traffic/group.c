@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Groups: from the regions of a node, from rows of one value, from an op of a schedule. */
-#include "scheduler/collective/collective.h"
+#include "schedule/traffic/group.h"
 
 #include "kernel/dtype.h"
 #include <stdlib.h>

@@ -194,6 +194,7 @@ gantry_status gy_portfolio_candidate(gy_portfolio *f, const gy_candidate *c, con
 
 /* ---- which policies ---- */
 
+enum { PAIRED = 32 };       /* devices */
 enum { DEPENDENCIES = 64 }; /* take a policy and the passes after it about as long as a task */
 
 static size_t size_of(const gy_portfolio *f)
@@ -202,9 +203,12 @@ static size_t size_of(const gy_portfolio *f)
     return flow->deps / DEPENDENCIES > flow->tasks ? flow->deps / DEPENDENCIES : flow->tasks;
 }
 
+/* On more than PAIRED devices, a policy that looks at pairs of them takes as long as for a graph that is larger by the
+ * square. */
 static bool fits(const gy_policy *policy, const gy_portfolio *f)
 {
-    return size_of(f) <= policy->largest;
+    size_t times = policy->pairs ? f->t.machine->devices / PAIRED : 0;
+    return size_of(f) * (times > 1 ? times * times : 1) <= policy->largest;
 }
 
 static gantry_status try_all(gy_portfolio *f, gantry_error *err)

@@ -171,6 +171,18 @@ def check_import(command, folder):
     return [] if right else [f"many processors: {got.returncode} after {taken:.1f} s: {got.stderr.strip()[-300:]}"]
 
 
+def check_cluster(command, folder):
+    """A part of a reduction for each of 256 GPUs: nothing may grow by the cube of the devices."""
+    file, seconds = folder / "cluster.json", 12
+    run(command, ["machine", "cluster", "--islands", "32x8", "-o", str(file)], False)
+    graph = Path(__file__).resolve().parents[2] / "graphs" / "reduce_sum.json"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    got = run(command, ["schedule", str(graph), "--param", "parts=256", "--machine", str(file)], False)
+    taken = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    right = got.returncode == 0 and taken < seconds
+    return [] if right else [f"256 GPUs: {got.returncode} after {taken:.1f} s: {got.stderr.strip()[-300:]}"]
+
+
 def main():
     command, sanitized = sys.argv[1], "sanitized" in sys.argv[2:]
     wrong = []
@@ -180,6 +192,7 @@ def main():
         for name, case in ON_MACHINES.items() if not sanitized else ():
             wrong += check_machine(command, Path(folder), name, case)
         wrong += check_import(command, Path(folder)) if not sanitized else []
+        wrong += check_cluster(command, Path(folder)) if not sanitized else []
     print("\n".join(wrong) if wrong else f"{len(GRAPHS)} files that ask for much")
     return 1 if wrong else 0
 

@@ -251,7 +251,12 @@ START_TEST(many_are_tried_in_all_orders)
         item[i] = (gy_offset_item){ i, i + life, 1 + (random >> 32) % (random % 5 ? 64 : 4096), 1 };
     }
     ck_assert_int_eq(gy_offsets_find(item, MANY, 0, 0, offset, &a, NULL), GANTRY_OK);
-    check_offsets(item, MANY, offset, &a);
+    size_t overlaps = 0; /* an assertion for each of 40 million pairs would take a minute */
+    for (size_t i = 0; i < MANY; i++)
+        for (size_t k = 0; k < i; k++)
+            overlaps += meet(&item[i], &item[k]) && offset[i] < offset[k] + item[k].size &&
+                        offset[k] < offset[i] + item[i].size;
+    ck_assert_uint_eq(overlaps, 0);
     printf("%d items: %.4f of the load\n", MANY, (double)a.peak / (double)a.load);
     ck_assert_uint_le(a.peak * 100, a.load * 107); /* in the order of beginnings alone: 117 */
 }

@@ -109,12 +109,12 @@ static int report(const gantry_machine *machine, const options *o, const known_c
 /* "show" or a file: a word that is no file may be one of the others misspelt. */
 static int find_file(const char *word, const char **file)
 {
-    const char *const words[] = { "show", "calibrate" };
+    const char *const words[] = { "show", "calibrate", "cluster" };
     char near[64];
     *file = NULL;
     if (strcmp(word, "show") == 0)
         return EXIT_FINE;
-    if (strcmp(word, "-") != 0 && access(word, F_OK) != 0 && *near_miss(near, sizeof near, word, words, 2)) {
+    if (strcmp(word, "-") != 0 && access(word, F_OK) != 0 && *near_miss(near, sizeof near, word, words, 3)) {
         fprintf(stderr, "gantry machine: no file \"%s\"%s\n", word, near);
         return EXIT_USAGE;
     }
@@ -129,6 +129,12 @@ static int run(const options *o)
     known_computer k = { 0 };
     const char *word = o->positional.count ? o->positional.at[0] : "show";
     bool measure = strcmp(word, "calibrate") == 0;
+    if (strcmp(word, "cluster") == 0)
+        return write_cluster(o);
+    if (o->islands || o->rails || o->nic > 0) {
+        fprintf(stderr, "gantry machine: --islands, --rails and --nic go with \"cluster\", not with \"%s\"\n", word);
+        return EXIT_USAGE;
+    }
     int code = measure ? calibrate_machine(&machine, o) : find_file(word, &with.machine);
     if (!code && !measure)
         code = load_machine(&machine, &with, NULL, &k);
@@ -143,14 +149,16 @@ static int run(const options *o)
 
 const command command_machine = {
     "machine",
-    "[show|calibrate|FILE]",
-    "shows this computer or a machine file: devices, memories, what copies cost, back ends; or measures its GPUs",
+    "[show|calibrate|cluster|FILE]",
+    "shows this computer or a machine file: devices, memories, what copies cost, back ends; measures its GPUs; or "
+    "writes a file of many",
     0,
     1,
-    "devices seconds out json",
+    "devices seconds islands rails nic out json",
     "  gantry machine\n  gantry machine graphs/machines/dgx1-v100.json\n  gantry machine show --devices 4 -o "
     "host-4.json\n  gantry machine calibrate -o this.json              measures GPUs and links, in less than a "
     "minute\n"
-    "  gantry machine calibrate                           the same, kept for this user's runs and schedules\n",
+    "  gantry machine calibrate                           the same, kept for this user's runs and schedules\n"
+    "  gantry machine cluster --islands 8x8 -o 64.json    64 GPUs in 8 islands, to plan for\n",
     run
 };

@@ -8,6 +8,7 @@ typedef struct cut {
     const gantry_machine *m;
     const gy_route **route; /* that no chosen resource is on yet */
     uint32_t routes;
+    uint32_t *count; /* per resource: how many of these it is on */
 } cut;
 
 static bool crosses(const gy_route *r, uint32_t memory, gy_direction which)
@@ -25,12 +26,11 @@ static bool is_on(const gy_route *r, uint32_t resource)
     return false;
 }
 
-static uint32_t count_on(const cut *c, uint32_t resource)
+static void add_route(cut *c, const gy_route *r)
 {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < c->routes; i++)
-        count += is_on(c->route[i], resource);
-    return count;
+    c->route[c->routes++] = r;
+    for (uint32_t i = 0; i < r->resources; i++)
+        c->count[r->resource[i]]++;
 }
 
 /* The resource with the least rate per route that it covers; GY_MACHINE_NONE: none covers any. */
@@ -38,7 +38,7 @@ static uint32_t cheapest(const cut *c)
 {
     uint32_t best = GY_MACHINE_NONE, most = 0;
     for (uint32_t r = 0; r < c->m->resources; r++) {
-        uint32_t count = count_on(c, r);
+        uint32_t count = c->count[r];
         if (count && (!most || c->m->resource[r].rate / count < c->m->resource[best].rate / most)) {
             best = r;
             most = count;
@@ -49,24 +49,26 @@ static uint32_t cheapest(const cut *c)
 
 static void drop_covered(cut *c, uint32_t resource)
 {
-    uint32_t left = 0;
-    for (uint32_t i = 0; i < c->routes; i++)
+    uint32_t routes = c->routes;
+    c->routes = 0;
+    for (uint32_t i = 0; i < routes; i++)
+        for (uint32_t k = 0; k < c->route[i]->resources; k++)
+            c->count[c->route[i]->resource[k]] = 0;
+    for (uint32_t i = 0; i < routes; i++)
         if (!is_on(c->route[i], resource))
-            c->route[left++] = c->route[i];
-    c->routes = left;
+            add_route(c, c->route[i]);
 }
 
 gantry_status gy_cut_rate(int64_t *rate, const gantry_machine *m, uint32_t memory, gy_direction which,
                           gantry_error *err)
 {
     cut c = { .m = m, .route = gy_calloc(2 * (size_t)m->memories + 1, sizeof *c.route) };
-    if (!c.route)
-        return gy_fail_nomem(err);
-    for (uint32_t other = 0; other < m->memories; other++) {
+    c.count = gy_calloc((size_t)m->resources + 1, sizeof *c.count);
+    for (uint32_t other = 0; other < m->memories && c.route && c.count; other++) {
         const gy_route *both[] = { gy_machine_route(m, memory, other), gy_machine_route(m, other, memory) };
         for (int i = 0; i < 2; i++)
             if (crosses(both[i], memory, which))
-                c.route[c.routes++] = both[i];
+                add_route(&c, both[i]);
     }
     int64_t sum = 0;
     while (c.routes && m->contention && sum < GY_RATE_MAX) {
@@ -77,15 +79,20 @@ gantry_status gy_cut_rate(int64_t *rate, const gantry_machine *m, uint32_t memor
         drop_covered(&c, r);
     }
     *rate = c.routes ? 0 : sum;
+    bool done = c.route && c.count;
     gy_free(c.route);
-    return GANTRY_OK;
+    gy_free(c.count);
+    return done ? GANTRY_OK : gy_fail_nomem(err);
 }
 
 gy_ticks gy_cut_latency(const gantry_machine *m, uint32_t memory, gy_direction which)
 {
     gy_ticks least = GY_TICKS_MAX;
-    for (size_t i = 0; i < (size_t)m->memories * m->memories; i++)
-        if (crosses(&m->route[i], memory, which) && gy_route_latency(&m->route[i]) < least)
-            least = gy_route_latency(&m->route[i]);
+    for (uint32_t other = 0; other < m->memories; other++) {
+        const gy_route *both[] = { gy_machine_route(m, memory, other), gy_machine_route(m, other, memory) };
+        for (int i = 0; i < 2; i++)
+            if (crosses(both[i], memory, which) && gy_route_latency(both[i]) < least)
+                least = gy_route_latency(both[i]);
+    }
     return least < GY_TICKS_MAX ? least : 0;
 }

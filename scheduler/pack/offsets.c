@@ -61,10 +61,7 @@ static gantry_status list_events(finder *f, size_t count, gantry_error *err)
 static gy_offset_box new_box(const finder *f, uint32_t item, uint32_t section)
 {
     const gy_offset_item *it = &f->item[item];
-    gy_offset_box b = { .size = it->size, .align = it->align ? it->align : 1, .first = section, .item = item };
-    uint64_t width = (uint64_t)it->last - (uint64_t)it->first;
-    b.width = width > INT64_MAX ? INT64_MAX : (int64_t)width;
-    return b;
+    return (gy_offset_box){ .size = it->size, .align = it->align ? it->align : 1, .first = section, .item = item };
 }
 
 /* The boxes and sections of the stretch that begins with event *i. */

@@ -14,7 +14,8 @@
 #include <gantry/status.h>
 #include <stdbool.h>
 
-/* Time is whatever the caller counts in. Nothing is there if first >= last; such an item gets offset 0. */
+/* Time is whatever the caller counts in: only the order of beginnings and ends matters. Nothing is there if first >=
+ * last; such an item gets offset 0. */
 typedef struct gy_offset_item {
     int64_t first, last; /* half open */
     uint64_t size;       /* bytes */

@@ -13,7 +13,6 @@ typedef struct gy_offset_box {
     uint64_t size, align; /* align >= 1 */
     uint32_t first, last; /* sections, half open */
     uint32_t item;        /* of the caller */
-    int64_t width;        /* how long it is there, in the caller's time */
 } gy_offset_box;
 
 /* Items of one stretch of time that no item reaches out of; at least one, none empty. */
@@ -34,6 +33,16 @@ static inline uint64_t gy_offset_align(uint64_t offset, uint64_t align)
 
 /* Tries all orders until one fits; `offset` (per box) and *peak are those of the best. false: out of memory. */
 bool gy_offsets_greedy(const gy_offset_problem *p, uint64_t *offset, uint64_t *peak);
+
+/* A static order: letters of offsets_rank.c. */
+#define GY_OFFSETS_ORDERS 6
+#define GY_OFFSETS_KEYS   3
+typedef struct gy_offset_rank {
+    double key[GY_OFFSETS_KEYS]; /* larger comes first */
+    uint32_t box;
+} gy_offset_rank;
+/* Fills `rank` (boxes entries) with all boxes in the order. */
+void gy_offsets_rank(const gy_offset_problem *p, uint32_t order, gy_offset_rank *rank);
 
 typedef enum gy_offset_end { GY_OFFSETS_FOUND, GY_OFFSETS_NONE, GY_OFFSETS_GAVE_UP, GY_OFFSETS_NOMEM } gy_offset_end;
 /* Offsets that fit the capacity: FOUND, with `offset` filled; NONE: there are none; or the budget is used up.

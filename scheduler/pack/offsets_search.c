@@ -6,9 +6,12 @@
  *   dominance   no box is placed at or above where another that is left could end: that one would fit below it
  *   sections    what is left in a section must fit above its floor
  *   parts       when no box that is left reaches across a point in time, both sides are solved on their own
- *   restarts    several static orders (ranks), each with a limit of steps that doubles
+ *   hatless     where a box that pushed nothing up led to no solution, nothing else does in its place
+ *   restarts    several static orders (ranks, offsets_rank.c), each with a limit of steps that doubles
  * Added here: the bound of a section stacks what is left by where each box can begin at the earliest (one machine with
- * release times), and states that failed are remembered by what is left and how low it can go.
+ * release times); a box that the canonical order has passed by must come to rest on one that is left, and so begins no
+ * lower than the lowest of these can end (*support*); and states that failed are remembered by what is left and how low
+ * it can go.
  */
 #include "base/map.h"
 #include "base/vec.h"
@@ -22,19 +25,21 @@ typedef struct change {
 
 typedef struct search {
     const gy_offset_problem *p;
-    uint64_t *low;   /* per box: the lowest offset that what is placed leaves; its offset once it is placed */
-    uint8_t *placed; /* per box */
-    uint32_t *rank;  /* per box: in the static order */
-    uint32_t *left;  /* boxes; a part of the problem is a range of it */
-    uint64_t *top;   /* per section: end of what is placed */
-    uint64_t *stack; /* per section: scratch of fits() */
-    uint32_t *cross; /* per section: boxes left that are there in the next one too */
+    uint64_t *low;         /* per box: the lowest offset that what is placed leaves; its offset once it is placed */
+    uint8_t *placed;       /* per box */
+    uint32_t *rank;        /* per box: in the static order */
+    gy_offset_rank *ranks; /* scratch of reset() */
+    uint32_t *left;        /* boxes; a part of the problem is a range of it */
+    uint64_t *top;         /* per section: end of what is placed */
+    uint64_t *stack;       /* per section: scratch of fits() */
+    uint32_t *cross;       /* per section: boxes left that are there in the next one too */
     GY_VEC(change) changes;
     GY_VEC(uint32_t) trail;  /* boxes, as they were placed */
     GY_VEC(uint32_t) choice; /* candidates of the nodes above */
     uint64_t *failed;        /* hashes of states */
     uint64_t steps;          /* that are left */
-    uint64_t heuristic;      /* which order the ranks are of */
+    uint64_t ranking;        /* says which order the ranks are of */
+    bool hatless;            /* the box of the last choice pushed nothing up */
     bool nomem;
 } search;
 
@@ -136,6 +141,48 @@ static bool fits(search *w, const part *t)
     return true;
 }
 
+/* The canonical order has passed by: the box cannot stay where it could begin now. */
+static bool is_deferred(const search *w, const part *t, uint32_t box)
+{
+    return w->low[box] < t->floor || (w->low[box] == t->floor && w->rank[box] < t->rank);
+}
+
+/* The lowest end of a box that is left and that this one could rest on; UINT64_MAX: there is none. */
+static uint64_t support_of(const search *w, const part *t, uint32_t box)
+{
+    const gy_offset_problem *p = w->p;
+    uint64_t least = UINT64_MAX;
+    for (size_t k = p->meet_first[box]; k < p->meet_first[box + 1]; k++) {
+        uint32_t other = p->meet[k];
+        uint64_t from = w->low[other] > t->floor ? w->low[other] : t->floor;
+        if (!w->placed[other] && from + p->box[other].size < least)
+            least = from + p->box[other].size;
+    }
+    return least;
+}
+
+/* Raises what was passed by to where it could rest. false: one has no room there, or memory is out. */
+static bool raise_deferred(search *w, const part *t)
+{
+    bool raised = false;
+    for (uint32_t i = t->begin; i < t->end && w->low[w->left[i]] <= t->floor; i++) {
+        uint32_t box = w->left[i];
+        const gy_offset_box *b = &w->p->box[box];
+        if (!is_deferred(w, t, box))
+            continue;
+        uint64_t support = support_of(w, t, box);
+        if (support == UINT64_MAX)
+            return false;
+        support = gy_offset_align(support, b->align);
+        if (support + b->size > w->p->capacity || !set(w, &w->low[box], support))
+            return false;
+        raised = true;
+    }
+    if (raised)
+        sort_part(w, t);
+    return true;
+}
+
 /* Candidates of the node, lowest first. */
 static bool list_choices(search *w, const part *t)
 {
@@ -146,7 +193,7 @@ static bool list_choices(search *w, const part *t)
     }
     for (uint32_t i = t->begin; i < t->end && w->low[w->left[i]] < least; i++) {
         uint32_t box = w->left[i];
-        if (w->low[box] < t->floor || (w->low[box] == t->floor && w->rank[box] < t->rank))
+        if (is_deferred(w, t, box))
             continue;
         if (!gy_vec_push(&w->choice, box)) {
             w->nomem = true;
@@ -202,20 +249,19 @@ static gy_offset_end choose(search *w, const part *t, uint32_t box)
     w->left[t->begin] = box;
     if (!place(w, box))
         return GY_OFFSETS_NOMEM;
+    bool hatless = w->changes.count - changes == w->p->box[box].last - w->p->box[box].first;
     part rest = { t->begin + 1, t->end, w->low[box], w->rank[box] };
     gy_offset_end end = falls_apart(w, box) ? look_at_parts(w, rest) : look(w, rest);
     if (end != GY_OFFSETS_FOUND)
         undo(w, trail, changes);
+    w->hatless = hatless;
     return end;
 }
 
-/* Hash of the boxes that are left and how low each can go; of the canonical order only if it forbids something. */
+/* Hash of the boxes that are left and how low each can go. The canonical order forbids none of that any more. */
 static uint64_t state_of(const search *w, const part *t)
 {
-    uint64_t sum = w->heuristic;
-    uint32_t first = w->left[t->begin];
-    if (w->low[first] < t->floor || (w->low[first] == t->floor && w->rank[first] < t->rank))
-        sum += gy_hash64(t->floor ^ gy_hash64(t->rank));
+    uint64_t sum = w->ranking;
     for (uint32_t i = t->begin; i < t->end; i++)
         sum += gy_hash64(w->low[w->left[i]] * UINT64_C(0x9e3779b97f4a7c15) + w->left[i] + 1);
     return sum;
@@ -231,15 +277,16 @@ static gy_offset_end look(search *w, part t)
         return GY_OFFSETS_GAVE_UP;
     w->steps--;
     sort_part(w, &t);
-    if (!fits(w, &t))
-        return GY_OFFSETS_NONE;
+    if (!raise_deferred(w, &t) || !fits(w, &t))
+        return w->nomem ? GY_OFFSETS_NOMEM : GY_OFFSETS_NONE;
     uint64_t state = state_of(w, &t), *slot = &w->failed[state >> (64 - MEMORY_BITS)];
     if (*slot == state)
         return GY_OFFSETS_NONE;
     if (!list_choices(w, &t))
         return GY_OFFSETS_NOMEM;
     size_t last = w->choice.count;
-    for (size_t i = choices; i < last && end == GY_OFFSETS_NONE; i++)
+    w->hatless = false;
+    for (size_t i = choices; i < last && end == GY_OFFSETS_NONE && !w->hatless; i++)
         end = choose(w, &t, w->choice.at[i]);
     w->choice.count = choices;
     if (end == GY_OFFSETS_NONE)
@@ -247,67 +294,7 @@ static gy_offset_end look(search *w, part t)
     return end;
 }
 
-/* ---- static orders ---- */
-
-/* Letters of the paper: A area, T most bytes in a section of it, W width (time), Z size; larger comes first. */
-static const char *const heuristics[] = { "WAT", "TAW", "TWA" };
-#define HEURISTICS (sizeof heuristics / sizeof *heuristics)
-
-typedef struct ranking {
-    const gy_offset_problem *p;
-    const char *heuristic;
-    const uint64_t *crowd; /* per box */
-} ranking;
-
-static double key_of(const ranking *r, uint32_t box, char letter)
-{
-    const gy_offset_box *b = &r->p->box[box];
-    switch (letter) {
-    case 'A':
-        return (double)b->size * (double)b->width;
-    case 'T':
-        return (double)r->crowd[box];
-    case 'W':
-        return (double)b->width;
-    default:
-        return (double)b->size;
-    }
-}
-
-static int by_rank(const void *a, const void *b, void *context)
-{
-    const ranking *r = context;
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    for (const char *c = r->heuristic; *c; c++) {
-        double k = key_of(r, x, *c), l = key_of(r, y, *c);
-        if (k != l)
-            return k > l ? -1 : 1;
-    }
-    return x < y ? -1 : x > y;
-}
-
-static void rank_boxes(search *w, const uint64_t *crowd, size_t heuristic)
-{
-    ranking r = { w->p, heuristics[heuristic], crowd };
-    w->heuristic = gy_hash64(heuristic + 1);
-    for (uint32_t i = 0; i < w->p->boxes; i++) {
-        w->left[i] = i;
-        w->low[i] = 0;
-        w->placed[i] = 0;
-    }
-    qsort_r(w->left, w->p->boxes, sizeof *w->left, by_rank, &r);
-    for (uint32_t i = 0; i < w->p->boxes; i++)
-        w->rank[w->left[i]] = i;
-}
-
 /* ---- the search ---- */
-
-static void find_crowds(const gy_offset_problem *p, uint64_t *crowd)
-{
-    for (uint32_t i = 0; i < p->boxes; i++)
-        for (uint32_t s = p->box[i].first; s < p->box[i].last; s++)
-            crowd[i] = p->load[s] > crowd[i] ? p->load[s] : crowd[i];
-}
 
 static bool list_meetings(gy_offset_problem *p, size_t *room)
 {
@@ -341,18 +328,31 @@ static void count_crossings(search *w)
             w->cross[s]++;
 }
 
-static gy_offset_end try_orders(search *w, const uint64_t *crowd, uint64_t *budget)
+/* As at the beginning, with the ranks of another order. */
+static void reset(search *w, uint32_t order)
+{
+    w->ranking = gy_hash64(order + 1);
+    gy_offsets_rank(w->p, order, w->ranks);
+    for (uint32_t i = 0; i < w->p->boxes; i++) {
+        w->low[i] = 0;
+        w->placed[i] = 0;
+        w->left[i] = w->ranks[i].box;
+        w->rank[w->left[i]] = i;
+    }
+    count_crossings(w);
+    memset(w->top, 0, w->p->sections * sizeof *w->top);
+    w->changes.count = w->trail.count = w->choice.count = 0;
+}
+
+static gy_offset_end try_orders(search *w, uint64_t *budget)
 {
     const gy_offset_problem *p = w->p;
     gy_offset_end end = GY_OFFSETS_GAVE_UP;
     for (uint64_t limit = 2 * (uint64_t)p->boxes; end == GY_OFFSETS_GAVE_UP && *budget; limit *= 2)
-        for (size_t h = 0; h < HEURISTICS && end == GY_OFFSETS_GAVE_UP && *budget; h++) {
+        for (uint32_t order = 0; order < GY_OFFSETS_ORDERS && end == GY_OFFSETS_GAVE_UP && *budget; order++) {
             uint64_t steps = limit < *budget ? limit : *budget;
             part all = { 0, p->boxes, 0, 0 };
-            rank_boxes(w, crowd, h);
-            count_crossings(w);
-            memset(w->top, 0, p->sections * sizeof *w->top);
-            w->changes.count = w->trail.count = w->choice.count = 0;
+            reset(w, order);
             w->steps = steps;
             end = look(w, all);
             *budget -= steps - w->steps;
@@ -364,30 +364,28 @@ gy_offset_end gy_offsets_search(gy_offset_problem *p, uint64_t *budget, uint64_t
 {
     size_t boxes = (size_t)p->boxes + 1, sections = (size_t)p->sections + 1, room = 0;
     search w = { .p = p };
-    uint64_t *crowd = gy_calloc(boxes, sizeof *crowd);
     gy_offset_end end = GY_OFFSETS_NOMEM;
     p->meet_first = gy_calloc(boxes + 1, sizeof *p->meet_first);
     w.low = gy_calloc(boxes, sizeof *w.low);
     w.placed = gy_calloc(boxes, sizeof *w.placed);
     w.rank = gy_calloc(boxes, sizeof *w.rank);
+    w.ranks = gy_calloc(boxes, sizeof *w.ranks);
     w.left = gy_calloc(boxes, sizeof *w.left);
     w.top = gy_calloc(sections, sizeof *w.top);
     w.stack = gy_calloc(sections, sizeof *w.stack);
     w.cross = gy_calloc(sections, sizeof *w.cross);
     w.failed = gy_calloc((size_t)1 << MEMORY_BITS, sizeof *w.failed);
-    if (crowd && p->meet_first && w.low && w.placed && w.rank && w.left && w.top && w.stack && w.cross && w.failed &&
-        list_meetings(p, &room)) {
-        find_crowds(p, crowd);
-        end = try_orders(&w, crowd, budget);
-    }
+    if (p->meet_first && w.low && w.placed && w.rank && w.ranks && w.left && w.top && w.stack && w.cross && w.failed &&
+        list_meetings(p, &room))
+        end = try_orders(&w, budget);
     if (end == GY_OFFSETS_FOUND)
         memcpy(offset, w.low, p->boxes * sizeof *offset);
-    gy_free(crowd);
     gy_free(p->meet);
     gy_free(p->meet_first);
     gy_free(w.low);
     gy_free(w.placed);
     gy_free(w.rank);
+    gy_free(w.ranks);
     gy_free(w.left);
     gy_free(w.top);
     gy_free(w.stack);

@@ -171,12 +171,18 @@ static gantry_status predict(gantry_schedule *s, gantry_error *err)
     return status;
 }
 
-gantry_status gy_plan_run(gy_plan *p, const gy_options *o, gantry_error *err)
+gantry_status gy_plan_begin(gy_plan *p, const gy_options *o, gantry_error *err)
 {
     GY_TRY(gy_plan_metadata(p, o, err));
     p->schedule->policy = p->policy->name;
     GY_TRY(gy_plan_capacity(p, o->max_memory, err));
-    GY_TRY(gy_plan_to_place(p, err));
+    return gy_plan_to_place(p, err);
+}
+
+gantry_status gy_plan_run(gy_plan *p, const gy_options *o, gantry_error *err)
+{
+    if (!p->placed.order) /* else gy_plan_begin has been called */
+        GY_TRY(gy_plan_begin(p, o, err));
     if (!p->bound.by) /* before scratch, which depends on where tasks are: a bound must not */
         GY_TRY(gy_plan_bound(p, err));
     GY_TRY(gy_plan_scratch(p, err));

@@ -17,7 +17,10 @@ void gy_plan_free(gy_plan *p);
 /* The passes before the placement, and all up to and including it. */
 gantry_status gy_plan_prepare(gy_plan *p, gantry_error *err);
 gantry_status gy_plan_to_place(gy_plan *p, gantry_error *err);
-/* All passes for the plan's policy, up to the simulation: the schedule has a makespan. */
+/* The passes of gy_plan_run up to and including the placement: for who looks at it before it is lowered. Where it
+ * fails, the plan can only be freed. */
+gantry_status gy_plan_begin(gy_plan *p, const gy_options *options, gantry_error *err);
+/* All passes for the plan's policy that are left, up to the simulation: the schedule has a makespan. */
 gantry_status gy_plan_run(gy_plan *p, const gy_options *options, gantry_error *err);
 /* Finishes the schedule that is returned: index and checker. */
 gantry_status gy_plan_verify(gantry_schedule *s, const gantry_graph *graph, gantry_error *err);

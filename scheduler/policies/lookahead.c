@@ -126,4 +126,5 @@ const gy_policy gy_policy_lookahead = {
     .summary = "HEFT that tries the successors too (Bittencourt 2010)",
     .place = place,
     .largest = GY_MIDDLE_GRAPHS,
+    .pairs = true,
 };

@@ -2,6 +2,7 @@
 #include "scheduler/search/portfolio.h"
 
 #include "base/error.h"
+#include "base/map.h"
 #include "scheduler/cost/cost.h"
 #include "scheduler/pipeline/pipeline.h"
 #include "scheduler/policies/frugal.h"
@@ -84,24 +85,82 @@ static gantry_status run_others(gy_portfolio *f, const gy_plan *first, gy_ticks 
     return GANTRY_OK;
 }
 
+/* Hash of all that the passes after the placement read of it, and of what is asked of them. */
+static uint64_t hash_of(const gy_portfolio *f, const gy_plan *p)
+{
+    size_t tasks = p->flow->tasks;
+    const gy_placement *at = &p->placed;
+    uint64_t hash = gy_hash64((uint64_t)f->make_room << 2 | (uint64_t)f->spare_memory << 1 | 1);
+    hash = gy_hash_bytes(at->device, tasks * sizeof *at->device, hash);
+    hash = gy_hash_bytes(at->order, tasks * sizeof *at->order, hash);
+    hash = gy_hash_bytes(at->start, tasks * sizeof *at->start, hash);
+    hash = gy_hash_bytes(at->finish, tasks * sizeof *at->finish, hash);
+    for (size_t i = 0; i < p->inputs.teams.count; i++) {
+        const gy_team *team = &p->inputs.teams.at[i];
+        hash = gy_hash_bytes(team->device, team->ranks * sizeof *team->device, hash ^ team->algorithm);
+    }
+    return hash;
+}
+
+static const gy_outcome *find_outcome(const gy_portfolio *f, uint64_t hash)
+{
+    for (size_t i = 0; i < f->outcomes.count; i++)
+        if (f->outcomes.at[i].hash == hash)
+            return &f->outcomes.at[i];
+    return NULL;
+}
+
 static const char no_room[] = "what it places does not fit the memories of the machine",
                   no_way[] = "what it places cannot be carried out on the machine";
+
+/* Lowers what was placed, and notes how that ended. */
+static gantry_status carry_on(gy_portfolio *f, gy_plan *p, uint64_t hash, gy_outcome *o, gantry_error *err)
+{
+    *o = (gy_outcome){ .hash = hash };
+    GY_TRY(run(f, p, &o->makespan, err));
+    o->status = o->makespan < GY_TICKS_MAX ? GANTRY_OK : f->last;
+    if (!o->status)
+        GY_TRY(run_others(f, p, &o->makespan, err));
+    return gy_vec_push(&f->outcomes, *o) ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+/* Places the tasks; what was placed so before, and is to be lowered alike, ends as it did then. */
+static gantry_status run_plan(gy_portfolio *f, gy_plan *p, gy_outcome *o, gantry_error *err)
+{
+    gantry_error why = { 0 };
+    gantry_status status = gy_plan_begin(p, f->t.options, &why);
+    *o = (gy_outcome){ .makespan = GY_TICKS_MAX, .status = status };
+    if (gy_is_about_placement(status)) {
+        remember(f, &why);
+        return GANTRY_OK;
+    }
+    if (status && err)
+        *err = why;
+    if (status)
+        return status;
+    uint64_t hash = hash_of(f, p) + p->attempt->is_known_not_to_fit;
+    const gy_outcome *before = find_outcome(f, hash);
+    if (!before)
+        return carry_on(f, p, hash, o, err);
+    *o = *before;
+    return GANTRY_OK;
+}
 
 /* A policy and its entry of the report, which may be there already: then it is tried again. */
 static gantry_status run_policy(gy_portfolio *f, const gy_policy *policy, gy_tried *tried, gantry_error *err)
 {
     gy_plan p;
+    gy_outcome o = { 0 };
     gy_attempt a = attempt_of(f, NULL);
     a.is_known_not_to_fit = f->make_room && tried->skipped == no_room && f->t.graph->flow->tasks > SPILLED_UP_TO;
     gantry_status status = gy_plan_init(&p, f->t.graph, f->t.machine, policy, &a, err);
     *tried = (gy_tried){ .policy = policy->name, .tight = f->make_room };
     if (!status)
-        status = run(f, &p, &tried->makespan, err);
-    if (!status && tried->makespan < GY_TICKS_MAX)
-        status = run_others(f, &p, &tried->makespan, err);
-    if (!status && tried->makespan >= GY_TICKS_MAX)
-        *tried = f->last == GANTRY_E_CAPACITY ? (gy_tried){ .policy = policy->name, .skipped = no_room, .tight = true }
-                                              : (gy_tried){ .policy = policy->name, .skipped = no_way };
+        status = run_plan(f, &p, &o, err);
+    tried->makespan = o.makespan;
+    if (!status && o.status)
+        *tried = o.status == GANTRY_E_CAPACITY ? (gy_tried){ .policy = policy->name, .skipped = no_room, .tight = true }
+                                               : (gy_tried){ .policy = policy->name, .skipped = no_way };
     else if (!status && f->keep)
         status = keep(f, &p, tried->makespan, err);
     gy_plan_free(&p);
@@ -135,6 +194,7 @@ gantry_status gy_portfolio_candidate(gy_portfolio *f, const gy_candidate *c, con
 
 /* ---- which policies ---- */
 
+enum { PAIRED = 32 };       /* devices */
 enum { DEPENDENCIES = 64 }; /* take a policy and the passes after it about as long as a task */
 
 static size_t size_of(const gy_portfolio *f)
@@ -143,9 +203,12 @@ static size_t size_of(const gy_portfolio *f)
     return flow->deps / DEPENDENCIES > flow->tasks ? flow->deps / DEPENDENCIES : flow->tasks;
 }
 
+/* On more than PAIRED devices, a policy that looks at pairs of them takes as long as for a graph that is larger by the
+ * square. */
 static bool fits(const gy_policy *policy, const gy_portfolio *f)
 {
-    return size_of(f) <= policy->largest;
+    size_t times = policy->pairs ? f->t.machine->devices / PAIRED : 0;
+    return size_of(f) * (times > 1 ? times * times : 1) <= policy->largest;
 }
 
 static gantry_status try_all(gy_portfolio *f, gantry_error *err)
@@ -244,4 +307,5 @@ gantry_status gy_portfolio_make_room(gy_portfolio *f, gantry_error *err)
 void gy_portfolio_free(gy_portfolio *f)
 {
     gy_trials_free(&f->t);
+    gy_vec_free(&f->outcomes);
 }

@@ -6,13 +6,21 @@
 #include "scheduler/search/search.h"
 #include "scheduler/search/trials.h"
 
+/* How a placement ended: several policies often place alike, and lowering takes far longer than placing. */
+typedef struct gy_outcome {
+    uint64_t hash;        /* of the placement and of what was asked for */
+    gy_ticks makespan;    /* GY_TICKS_MAX: it did not fit */
+    gantry_status status; /* and why not */
+} gy_outcome;
+
 typedef struct gy_portfolio {
     gy_trials t; /* `placed`: what the policies that fit decided, if `keep` */
     bool keep;
-    bool make_room;       /* what does not fit is spilled */
-    bool spare_memory;    /* what is fast but takes memory is given up: gy_portfolio_make_room */
-    bool first_made_room; /* t.first did not fit even with spilling */
-    gantry_status last;   /* why the last that did not fit did not */
+    bool make_room;              /* what does not fit is spilled */
+    bool spare_memory;           /* what is fast but takes memory is given up: gy_portfolio_make_room */
+    bool first_made_room;        /* t.first did not fit even with spilling */
+    gantry_status last;          /* why the last that did not fit did not */
+    GY_VEC(gy_outcome) outcomes; /* of the placements of policies, each once */
 } gy_portfolio;
 
 /* Runs every policy that fits the size, or the one that the options name; in small graphs, what does not fit in memory

@@ -31,6 +31,7 @@ typedef struct gy_memory {
     uint64_t capacity, reserved; /* `reserved` of `capacity` are taken by contexts, libraries and communicators */
     bool host, pinned;           /* pinned: page-locked, so that copies to and from it run at full speed */
     int numa;                    /* NUMA node, or -1 */
+    gy_ticks signal;             /* of the devices that work in it, the slowest to tell: gy_machine_signals */
 } gy_memory;
 
 typedef struct gy_device {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading a machine: resources, and routes with their patterns. docs/machine-format.md describes the format. */
 #include "base/error.h"
+#include "base/map.h"
 #include "base/memory.h"
 #include "base/vec.h"
 #include "machine/read.h"
@@ -14,20 +15,13 @@ typedef struct route_reader {
     const gy_json_at *at; /* the element */
     uint32_t index;       /* its number */
     uint32_t *declared;   /* memories x memories: 1 + the element that declared the pair; 0: none */
+    gy_map resource;      /* hash of the id -> index; ids with the hash of another are not in it */
     indices from, to, via;
     gy_point_list point; /* empty: latency and rate */
     gy_ticks latency;
     int64_t rate;
     bool listed, both; /* listed: from or to is a list or a pattern */
 } route_reader;
-
-static uint32_t find_resource(const gantry_machine *m, const char *id)
-{
-    for (uint32_t i = 0; i < m->resources; i++)
-        if (!strcmp(m->resource[i].id, id))
-            return i;
-    return GY_MACHINE_NONE;
-}
 
 gantry_status gy_machine_read_resources(gy_machine_reader *r, const gy_json_at *resources)
 {
@@ -137,10 +131,36 @@ static char *fill_in(const gantry_machine *m, const char *name, uint32_t from, u
     return gy_text_take(&text, NULL);
 }
 
+static uint64_t hash_of(const char *id)
+{
+    return gy_hash_bytes(id, strlen(id), 0);
+}
+
+static bool list_resources(route_reader *q)
+{
+    const gantry_machine *m = q->r->m;
+    bool done = true;
+    for (uint32_t i = m->resources; i-- > 0 && done;)
+        done = gy_map_put(&q->resource, hash_of(m->resource[i].id), i);
+    return done;
+}
+
+static uint32_t find_resource(const route_reader *q, const char *id)
+{
+    const gantry_machine *m = q->r->m;
+    uint64_t index;
+    if (gy_map_get(&q->resource, hash_of(id), &index) && !strcmp(m->resource[index].id, id))
+        return (uint32_t)index;
+    for (uint32_t i = 0; i < m->resources; i++)
+        if (!strcmp(m->resource[i].id, id))
+            return i;
+    return GY_MACHINE_NONE;
+}
+
 static gantry_status add_resource(route_reader *q, const gy_json_at *at, const char *id)
 {
     const gantry_machine *m = q->r->m;
-    uint32_t found = find_resource(m, id);
+    uint32_t found = find_resource(q, id);
     if (found == GY_MACHINE_NONE) {
         gy_near near = { 0 };
         for (uint32_t i = 0; i < m->resources; i++)
@@ -247,8 +267,8 @@ gantry_status gy_machine_read_routes(gy_machine_reader *r, const gy_json_at *roo
     if (status)
         return status;
     q.declared = gy_calloc((size_t)r->m->memories * r->m->memories, sizeof *q.declared);
-    if (!q.declared)
-        return gy_fail_nomem(r->err);
+    if (!q.declared || !list_resources(&q))
+        status = gy_fail_nomem(r->err);
     for (uint32_t i = 0; i < json_array_size(list.value) && !status; i++) {
         gy_json_at item = gy_json_item(&list, i);
         q.at = &item;
@@ -256,6 +276,7 @@ gantry_status gy_machine_read_routes(gy_machine_reader *r, const gy_json_at *roo
         status = read_route(&q);
     }
     gy_free(q.declared);
+    gy_map_free(&q.resource);
     gy_vec_free(&q.from);
     gy_vec_free(&q.to);
     gy_vec_free(&q.via);

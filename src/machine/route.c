@@ -33,19 +33,9 @@ gy_ticks gy_route_latency(const gy_route *r)
     return r->hop[0] ? gy_ticks_both(gy_route_latency(r->hop[0]), gy_route_latency(r->hop[1])) : GY_TICKS_MAX;
 }
 
-/* The slowest to tell of those that work in the memory. */
-static gy_ticks signal_of(const gantry_machine *m, uint32_t memory)
-{
-    gy_ticks most = 0;
-    for (uint32_t i = 0; i < m->devices; i++)
-        if (m->device[i].memory == memory && m->device[i].signal > most)
-            most = m->device[i].signal;
-    return most;
-}
-
 gy_ticks gy_machine_signals(const gantry_machine *m, uint32_t from, uint32_t to)
 {
-    return from == to ? 0 : gy_ticks_both(signal_of(m, from), signal_of(m, to));
+    return from == to ? 0 : gy_ticks_both(m->memory[from].signal, m->memory[to].signal);
 }
 
 /* The point that the segment of `bytes` begins at: the last that is not above `bytes`, but not the very last one, since
@@ -190,8 +180,20 @@ static void compose_pair(gantry_machine *m, gy_route *r, const uint32_t *hop, ui
     }
 }
 
+/* Policies ask for every task and device, so no question may look through all devices. */
+static void find_signals(gantry_machine *m)
+{
+    for (uint32_t i = 0; i < m->memories; i++)
+        m->memory[i].signal = 0;
+    for (uint32_t i = 0; i < m->devices; i++) {
+        gy_memory *at = &m->memory[m->device[i].memory];
+        at->signal = m->device[i].signal > at->signal ? m->device[i].signal : at->signal;
+    }
+}
+
 bool gy_machine_compose(gantry_machine *m)
 {
+    find_signals(m);
     uint32_t *hop = gy_alloc(m->memories * sizeof *hop);
     bool ok = hop != NULL;
     for (uint32_t from = 0; from < m->memories && ok; from++) {

@@ -171,6 +171,23 @@ def check_import(command, folder):
     return [] if right else [f"many processors: {got.returncode} after {taken:.1f} s: {got.stderr.strip()[-300:]}"]
 
 
+# of islands of eight GPUs: how many, policy ("": the default), seconds of a core
+CLUSTERS = [(32, "", 12), (64, "partition", 6)]
+
+
+def check_cluster(command, folder, islands, policy, seconds):
+    """A part of a reduction for each GPU: nothing may grow by the cube of the devices."""
+    file, gpus = folder / "cluster.json", islands * 8
+    run(command, ["machine", "cluster", "--islands", f"{islands}x8", "-o", str(file)], False)
+    graph = Path(__file__).resolve().parents[2] / "graphs" / "reduce_sum.json"
+    words = ["schedule", str(graph), "--param", f"parts={gpus}", "--machine", str(file)]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    got = run(command, words + (["--policy", policy] if policy else []), False)
+    taken = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    right = got.returncode == 0 and taken < seconds
+    return [] if right else [f"{gpus} GPUs: {got.returncode} after {taken:.1f} s: {got.stderr.strip()[-300:]}"]
+
+
 def main():
     command, sanitized = sys.argv[1], "sanitized" in sys.argv[2:]
     wrong = []
@@ -180,6 +197,8 @@ def main():
         for name, case in ON_MACHINES.items() if not sanitized else ():
             wrong += check_machine(command, Path(folder), name, case)
         wrong += check_import(command, Path(folder)) if not sanitized else []
+        for case in CLUSTERS if not sanitized else ():
+            wrong += check_cluster(command, Path(folder), *case)
     print("\n".join(wrong) if wrong else f"{len(GRAPHS)} files that ask for much")
     return 1 if wrong else 0
 

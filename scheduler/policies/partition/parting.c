@@ -27,9 +27,11 @@ bool gy_parting_init(gy_parting *x, const gy_levels *levels, uint32_t memories)
     x->load = gy_calloc(n * bands, sizeof *x->load);
     x->held = gy_calloc(memories, sizeof *x->held);
     x->cut = gy_calloc(n, sizeof *x->cut);
+    x->cut_to = gy_calloc(n, sizeof *x->cut_to);
     for (uint32_t m = 0; x->room && m < memories; m++)
         x->room[m] = INT64_MAX;
-    return x->memory && x->share && x->distance && x->limit && x->room && x->device && x->load && x->held && x->cut;
+    return x->memory && x->share && x->distance && x->limit && x->room && x->device && x->load && x->held && x->cut &&
+           x->cut_to;
 }
 
 void gy_parting_free(gy_parting *x)
@@ -43,6 +45,7 @@ void gy_parting_free(gy_parting *x)
     gy_free(x->load);
     gy_free(x->held);
     gy_free(x->cut);
+    gy_free(x->cut_to);
 }
 
 void gy_parting_set_limits(gy_parting *x)
@@ -111,21 +114,28 @@ static gy_ticks excess_with(const gy_parting *x, const gy_level *l, uint32_t nod
 
 /* ---- ties ---- */
 
-/* Per device: ties of the node to what is there. */
+/* Per device: ties of the node to what is there. A node is tied to few devices of many. */
 static void gather(gy_parting *x, const gy_level *l, uint32_t node, const uint32_t *device)
 {
-    memset(x->cut, 0, x->devices * sizeof *x->cut);
-    for (size_t i = l->first[node]; i < l->first[node + 1]; i++)
-        if (device[l->tie.at[i].to] != GY_NONE)
-            x->cut[device[l->tie.at[i].to]] += l->tie.at[i].cost;
+    for (uint32_t i = 0; i < x->cuts; i++)
+        x->cut[x->cut_to[i]] = 0;
+    x->cuts = 0;
+    for (size_t i = l->first[node]; i < l->first[node + 1]; i++) {
+        uint32_t d = device[l->tie.at[i].to];
+        if (d == GY_NONE || !l->tie.at[i].cost)
+            continue;
+        if (!x->cut[d])
+            x->cut_to[x->cuts++] = d;
+        x->cut[d] += l->tie.at[i].cost;
+    }
 }
 
 static gy_ticks cut_at(const gy_parting *x, uint32_t d)
 {
     const uint32_t *distance = &x->distance[(size_t)d * x->devices];
     gy_ticks sum = 0;
-    for (uint32_t e = 0; e < x->devices; e++)
-        sum += x->cut[e] / 256 * distance[e];
+    for (uint32_t i = 0; i < x->cuts; i++)
+        sum += x->cut[x->cut_to[i]] / 256 * distance[x->cut_to[i]];
     return sum;
 }
 
@@ -334,49 +344,73 @@ static void spread(gy_parting *x, const gy_level *l, uint32_t *device)
 
 /* ---- who is who ---- */
 
-/* The cost of the ties of device `of` if it stood in the place of `at`, but for those to `other`. `tied`: devices x
- * devices, the ties between each pair, both ways. */
-static gy_ticks cost_at(const gy_parting *x, const gy_ticks *tied, uint32_t of, uint32_t at, uint32_t other)
+/* Ties between each pair of devices, and with which others each has any. */
+typedef struct between {
+    uint32_t devices;
+    gy_ticks *tied;   /* devices x devices */
+    uint32_t *to;     /* devices x devices; of each row, the first `others` count */
+    uint32_t *others; /* per device */
+} between;
+
+static void list_others(between *b, uint32_t d)
+{
+    b->others[d] = 0;
+    for (uint32_t e = 0; e < b->devices; e++)
+        if (b->tied[(size_t)d * b->devices + e])
+            b->to[(size_t)d * b->devices + b->others[d]++] = e;
+}
+
+/* The cost of the ties of device `of` if it stood in the place of `at`, but for those to `other`. */
+static gy_ticks cost_at(const gy_parting *x, const between *b, uint32_t of, uint32_t at, uint32_t other)
 {
     size_t n = x->devices;
     gy_ticks sum = 0;
-    for (uint32_t e = 0; e < n; e++)
+    for (uint32_t i = 0; i < b->others[of]; i++) {
+        uint32_t e = b->to[of * n + i];
         if (e != of && e != other)
-            sum += tied[of * n + e] / 512 * (x->distance[at * n + e] + x->distance[e * n + at]);
+            sum += b->tied[of * n + e] / 512 * (x->distance[at * n + e] + x->distance[e * n + at]);
+    }
     return sum;
 }
 
-static bool is_better_swapped(const gy_parting *x, const gy_ticks *tied, uint32_t a, uint32_t b)
+static bool is_better_swapped(const gy_parting *x, const between *b, uint32_t d, uint32_t e)
 {
-    return cost_at(x, tied, a, b, b) + cost_at(x, tied, b, a, a) <
-           cost_at(x, tied, a, a, b) + cost_at(x, tied, b, b, a);
+    return (b->others[d] || b->others[e]) &&
+           cost_at(x, b, d, e, e) + cost_at(x, b, e, d, d) < cost_at(x, b, d, d, e) + cost_at(x, b, e, e, d);
 }
 
-static void swap_rows(gy_ticks *tied, uint32_t n, uint32_t a, uint32_t b)
+static void swap(gy_ticks *a, gy_ticks *b)
 {
-    for (uint32_t e = 0; e < n; e++) {
-        gy_ticks t = tied[(size_t)a * n + e];
-        tied[(size_t)a * n + e] = tied[(size_t)b * n + e];
-        tied[(size_t)b * n + e] = t;
-    }
-    for (uint32_t e = 0; e < n; e++) {
-        gy_ticks t = tied[(size_t)e * n + a];
-        tied[(size_t)e * n + a] = tied[(size_t)e * n + b];
-        tied[(size_t)e * n + b] = t;
-    }
+    gy_ticks t = *a;
+    *a = *b;
+    *b = t;
+}
+
+static void swap_rows(between *b, uint32_t d, uint32_t e)
+{
+    size_t n = b->devices;
+    for (size_t k = 0; k < n; k++)
+        swap(&b->tied[d * n + k], &b->tied[e * n + k]);
+    for (size_t k = 0; k < n; k++)
+        swap(&b->tied[k * n + d], &b->tied[k * n + e]);
+    for (uint32_t k = 0; k < n; k++)
+        if (k == d || k == e || b->tied[k * n + d] || b->tied[k * n + e])
+            list_others(b, k);
 }
 
 /* Devices of one speed change places while that helps; only where every node may go everywhere. `now`: what stands for
  * device d. */
-static void change_places(const gy_parting *x, gy_ticks *tied, uint32_t *now)
+static void change_places(const gy_parting *x, between *ties, uint32_t *now)
 {
+    for (uint32_t d = 0; d < x->devices; d++)
+        list_others(ties, d);
     for (bool better = true; better;) {
         better = false;
         for (uint32_t a = 0; a < x->devices; a++)
             for (uint32_t b = a + 1; b < x->devices; b++) {
-                if (!x->share[a] || x->share[a] != x->share[b] || !is_better_swapped(x, tied, a, b))
+                if (!x->share[a] || x->share[a] != x->share[b] || !is_better_swapped(x, ties, a, b))
                     continue;
-                swap_rows(tied, x->devices, a, b);
+                swap_rows(ties, a, b);
                 uint32_t t = now[a];
                 now[a] = now[b];
                 now[b] = t;
@@ -388,23 +422,27 @@ static void change_places(const gy_parting *x, gy_ticks *tied, uint32_t *now)
 static bool use_fast_routes(gy_parting *x, const gy_level *l, uint32_t *device)
 {
     uint32_t n = x->devices;
-    gy_ticks *tied = gy_calloc((size_t)n * n, sizeof *tied);
+    between ties = { .devices = n, .tied = gy_calloc((size_t)n * n, sizeof *ties.tied) };
+    ties.to = gy_calloc((size_t)n * n, sizeof *ties.to);
+    ties.others = gy_calloc(n, sizeof *ties.others);
     uint32_t *now = gy_calloc(2 * (size_t)n, sizeof *now);
-    bool done = tied && now;
+    bool done = ties.tied && ties.to && ties.others && now;
     if (done && x->levels->kinds == 1) {
         uint32_t *place = now + n;
         for (uint32_t u = 0; u < l->nodes; u++)
             for (size_t i = l->first[u]; i < l->first[u + 1]; i++)
-                tied[(size_t)device[u] * n + device[l->tie.at[i].to]] += l->tie.at[i].cost;
+                ties.tied[(size_t)device[u] * n + device[l->tie.at[i].to]] += l->tie.at[i].cost;
         for (uint32_t d = 0; d < n; d++)
             now[d] = d;
-        change_places(x, tied, now);
+        change_places(x, &ties, now);
         for (uint32_t d = 0; d < n; d++)
             place[now[d]] = d;
         for (uint32_t u = 0; u < l->nodes; u++)
             device[u] = place[device[u]];
     }
-    gy_free(tied);
+    gy_free(ties.tied);
+    gy_free(ties.to);
+    gy_free(ties.others);
     gy_free(now);
     return done;
 }

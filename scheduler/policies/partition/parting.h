@@ -32,9 +32,10 @@ typedef struct gy_parting {
     int64_t *room;      /* per memory: bytes */
     uint32_t *device;   /* per node of the finest level: the result */
 
-    gy_ticks *load; /* devices x bands, while dividing */
-    int64_t *held;  /* per memory */
-    gy_ticks *cut;  /* per device: ties of the node that is looked at */
+    gy_ticks *load;         /* devices x bands, while dividing */
+    int64_t *held;          /* per memory */
+    gy_ticks *cut;          /* per device: ties of the node that is looked at */
+    uint32_t *cut_to, cuts; /* the devices where `cut` is not 0 */
 } gy_parting;
 
 /* Arrays for those levels, zeroed but for `room`, which is without end. gy_parting_free in any case. */

@@ -211,6 +211,57 @@ START_TEST(independent_stretches_do_not_multiply)
 }
 END_TEST
 
+/* Times that are far apart, or near, in the same order. */
+static int64_t stretched(int64_t time)
+{
+    return time * time * time * 7 + time;
+}
+
+START_TEST(the_unit_of_time_does_not_matter)
+{
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        gy_offset_item item[MOST], other[MOST];
+        uint64_t offset[MOST], offset2[MOST];
+        gy_offset_answer a, b;
+        size_t count = random_items(seed, item);
+        for (size_t i = 0; i < count; i++) {
+            other[i] = item[i];
+            other[i].first = stretched(item[i].first);
+            other[i].last = stretched(item[i].last);
+        }
+        uint64_t least = least_peak(item, count);
+        ck_assert_int_eq(gy_offsets_find(item, count, least, GY_OFFSETS_STEPS, offset, &a, NULL), GANTRY_OK);
+        ck_assert_int_eq(gy_offsets_find(other, count, least, GY_OFFSETS_STEPS, offset2, &b, NULL), GANTRY_OK);
+        ck_assert_mem_eq(offset, offset2, count * sizeof *offset);
+        ck_assert_uint_eq(a.steps, b.steps);
+    }
+}
+END_TEST
+
+/* Layers of a network: most tensors live for a few layers, some until the way back. */
+START_TEST(many_are_tried_in_all_orders)
+{
+    enum { MANY = 9000 };
+    static gy_offset_item item[MANY];
+    static uint64_t offset[MANY];
+    gy_offset_answer a;
+    for (int i = 0; i < MANY; i++) {
+        uint64_t random = gy_hash64((uint64_t)i + 1);
+        int64_t life = random % 8 ? 1 + (int64_t)(random >> 8) % 40 : 1 + (int64_t)(random >> 8) % 3000;
+        item[i] = (gy_offset_item){ i, i + life, 1 + (random >> 32) % (random % 5 ? 64 : 4096), 1 };
+    }
+    ck_assert_int_eq(gy_offsets_find(item, MANY, 0, 0, offset, &a, NULL), GANTRY_OK);
+    size_t overlaps = 0; /* an assertion for each of 40 million pairs would take a minute */
+    for (size_t i = 0; i < MANY; i++)
+        for (size_t k = 0; k < i; k++)
+            overlaps += meet(&item[i], &item[k]) && offset[i] < offset[k] + item[k].size &&
+                        offset[k] < offset[i] + item[i].size;
+    ck_assert_uint_eq(overlaps, 0);
+    printf("%d items: %.4f of the load\n", MANY, (double)a.peak / (double)a.load);
+    ck_assert_uint_le(a.peak * 100, a.load * 107); /* in the order of beginnings alone: 117 */
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("offsets");
@@ -223,6 +274,8 @@ int main(void)
     tcase_add_test(c, small_ones_are_solved_exactly);
     tcase_add_test(c, greedy_gives_something_valid);
     tcase_add_test(c, independent_stretches_do_not_multiply);
+    tcase_add_test(c, the_unit_of_time_does_not_matter);
+    tcase_add_test(c, many_are_tried_in_all_orders);
     suite_add_tcase(s, c);
     return run_suite(s);
 }

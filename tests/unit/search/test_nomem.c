@@ -17,7 +17,7 @@ START_TEST(allocations_may_fail)
         gantry_node_apart(g, gantry_graph_find_node(g, "n5"), gantry_graph_find_node(g, "n2"));
     int n = 0, tries = 0;
     ck_assert(!gantry_graph_check(g, &err));
-    for (bool failed = true; failed; n += 1 + n / 16, tries++) {
+    for (bool failed = true; failed; n += 1 + n / 20, tries++) {
         gantry_schedule *s = NULL;
         faults_after(n);
         gantry_status status = gantry_schedule_new(&s, g, m, NULL, &err);

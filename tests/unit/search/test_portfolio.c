@@ -96,6 +96,47 @@ START_TEST(every_policy_is_in_the_report)
 }
 END_TEST
 
+/* The number of different candidates. */
+static size_t count_different(const gy_portfolio *f)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < f->t.placed.count; i++) {
+        size_t k = 0;
+        while (k < i && !gy_candidate_is_same(&f->t.placed.at[k], &f->t.placed.at[i]))
+            k++;
+        count += k == i;
+    }
+    return count;
+}
+
+/* On one device a chain can be placed in one way only; on three, some of the policies agree. */
+START_TEST(what_is_placed_alike_is_lowered_once)
+{
+    for (int devices = 1; devices <= 3; devices += 2) {
+        problem p = draw_problem(5, 6, devices, false);
+        for (int t = 1; t < p.tasks && devices == 1; t++)
+            p.bytes[t - 1][t] = 1;
+        gantry_graph *g = make_graph(&p);
+        gantry_machine *m = make_machine(devices);
+        gy_options o;
+        gantry_error err;
+        ck_assert(!gy_options_read(&o, NULL, &err));
+        o.effort = 1;
+        ck_assert(!gantry_graph_check(g, &err));
+        gy_portfolio f = { .t = { .graph = g, .machine = m, .options = &o }, .keep = true };
+        ck_assert(!gy_portfolio_policies(&f, &err));
+        ck_assert_uint_ge(f.t.placed.count, 18);
+        ck_assert_uint_lt(f.outcomes.count, f.t.placed.count);
+        ck_assert_uint_ge(f.outcomes.count, count_different(&f)); /* starts that differ in gaps count too */
+        if (devices == 1)
+            ck_assert_uint_eq(f.outcomes.count, 1);
+        gy_portfolio_free(&f);
+        gantry_graph_free(g);
+        gantry_machine_free(m);
+    }
+}
+END_TEST
+
 /* The machine's transfers do not disturb each other, and every edge is a buffer of its own: simulation and the model
  * say the same, for any placement; a worse one does not take the place of the best. */
 START_TEST(candidates_are_simulated)
@@ -221,6 +262,7 @@ int main(void)
     tcase_set_timeout(c, 60);
     tcase_add_test(c, a_schedule_as_a_candidate);
     tcase_add_test(c, every_policy_is_in_the_report);
+    tcase_add_test(c, what_is_placed_alike_is_lowered_once);
     tcase_add_test(c, candidates_are_simulated);
     tcase_add_loop_test(c, more_effort_is_never_worse, 0, 2);
     tcase_add_test(c, the_optimum_is_that_of_all_orders);

@@ -79,6 +79,7 @@ typedef struct gy_placement {
 
 typedef struct gy_bound {
     gy_ticks time;
+    int64_t bytes;  /* that any schedule within these memories moves from one to another in a start */
     const char *by; /* static: "path", "area", "links", "memory"; NULL: not known yet */
 } gy_bound;
 

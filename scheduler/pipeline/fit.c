@@ -102,7 +102,7 @@ static bool has_persistent(const gy_draft *from)
 }
 
 /* With so much that persists: addresses on the way, else less and less of each memory. */
-static gantry_status try_all(gy_plan *p, const gy_draft *from, uint32_t persists, gantry_error *err)
+static gantry_status try_all(gy_plan *p, const gy_draft *from, gy_persisting persists, gantry_error *err)
 {
     static const gy_spill_try ways[] = { { .addressed = true, .remake = true },
                                          { .addressed = true },
@@ -125,9 +125,16 @@ static gantry_status spill(gy_plan *p, gantry_error *err)
 {
     gy_draft from = p->draft;
     gantry_status status = GANTRY_E_CAPACITY;
+    bool persistent = has_persistent(&from);
+    uint32_t most = persistent ? p->attempt->persisting : GY_PERSIST_NONE, least = most;
     p->draft = (gy_draft){ 0 };
-    for (uint32_t persists = has_persistent(&from) ? 3 : 1; persists-- > 0 && status == GANTRY_E_CAPACITY;)
-        status = try_all(p, &from, persists, err);
+    if (most == GY_PERSIST_ANY) {
+        most = GY_PERSIST_ALL;
+        least = GY_PERSIST_NONE;
+    }
+    for (uint32_t persists = most + 1; persists-- > least && status == GANTRY_E_CAPACITY;)
+        status = try_all(p, &from, (gy_persisting)persists, err);
+    p->spilled.persistent = persistent;
     gy_vec_free(&from.instance);
     gy_vec_free(&from.op);
     gy_vec_free(&from.use);

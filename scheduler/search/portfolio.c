@@ -5,6 +5,7 @@
 #include "scheduler/cost/cost.h"
 #include "scheduler/pipeline/pipeline.h"
 #include "scheduler/policies/frugal.h"
+#include <string.h>
 
 #define SPILLED_UP_TO 2000 /* tasks: where some policies fit, the others are tried with spilling */
 
@@ -25,7 +26,8 @@ static gantry_status run(gy_portfolio *f, gy_plan *p, gy_ticks *makespan, gantry
     GY_TRY(gy_trials_lower(&f->t, p, &made, &why, err));
     *makespan = made ? made->makespan : GY_TICKS_MAX;
     if (made) {
-        gy_trials_offer(&f->t, made);
+        bool better = gy_trials_offer(&f->t, made);
+        f->persistent = better ? p->spilled.persistent : f->persistent;
     } else {
         remember(f, &why);
         f->last = why.status;
@@ -53,24 +55,31 @@ static gy_attempt attempt_of(const gy_portfolio *f, const gy_candidate *c)
     a.make_room = f->make_room;
     a.spare_memory = f->spare_memory;
     a.spilling = f->t.options->spilling;
+    a.persisting = f->persisting;
     return a;
 }
 
-static gantry_status run_other(gy_portfolio *f, const gy_plan *first, gy_spilling spilling, bool late,
-                               gy_ticks *makespan, gantry_error *err)
+static gantry_status run_attempt(gy_portfolio *f, const gy_policy *policy, const gy_attempt *attempt,
+                                 gy_ticks *makespan, gantry_error *err)
 {
     gy_plan p;
     gy_ticks other = GY_TICKS_MAX;
-    gy_attempt a = attempt_of(f, first->attempt->candidate);
-    a.make_room = a.is_known_not_to_fit = true;
-    a.spilling = spilling;
-    a.fetch_late = late;
-    gantry_status status = gy_plan_init(&p, f->t.graph, f->t.machine, first->policy, &a, err);
+    gantry_status status = gy_plan_init(&p, f->t.graph, f->t.machine, policy, attempt, err);
     if (!status)
         status = run(f, &p, &other, err);
     *makespan = other < *makespan ? other : *makespan;
     gy_plan_free(&p);
     return status;
+}
+
+static gantry_status run_other(gy_portfolio *f, const gy_plan *first, gy_spilling spilling, bool late,
+                               gy_ticks *makespan, gantry_error *err)
+{
+    gy_attempt a = attempt_of(f, first->attempt->candidate);
+    a.make_room = a.is_known_not_to_fit = true;
+    a.spilling = spilling;
+    a.fetch_late = late;
+    return run_attempt(f, first->policy, &a, makespan, err);
 }
 
 /* Where nodes were repeated instead of copying rows, it may be faster to copy; and in small graphs where copies take
@@ -202,6 +211,38 @@ static gantry_status try_frugal(gy_portfolio *f, gantry_error *err)
     return status || tried.skipped ? status : gy_trials_note(&f->t, &tried, err);
 }
 
+/* The entry of the report that the best schedule is of. */
+static gy_tried *find_best(gy_portfolio *f)
+{
+    for (size_t i = 0; f->t.best && i < f->t.tried.count; i++)
+        if (!strcmp(f->t.tried.at[i].policy, f->t.best->policy))
+            return &f->t.tried.at[i];
+    return NULL;
+}
+
+/* The best placement once more, where what persists was too much: with less of it that stays, there is more room for
+ * the rest to come ahead of its use; with more, less comes. What is best is for all that is tried later, too. */
+static gantry_status try_persisting(gy_portfolio *f, gantry_error *err)
+{
+    gy_tried *best = f->persistent && f->t.graph->flow->tasks <= SPILLED_UP_TO ? find_best(f) : NULL;
+    const gy_policy *policy;
+    gantry_status status = GANTRY_OK;
+    if (!best || gy_policy_find(&policy, best->policy, NULL))
+        return GANTRY_OK;
+    gy_persisting kept = GY_PERSIST_ANY;
+    for (int i = 0; i < 2 * GY_PERSIST_ALL && !status; i++) {
+        gy_attempt a = attempt_of(f, NULL);
+        gy_ticks before = best->makespan;
+        a.make_room = a.is_known_not_to_fit = true;
+        a.persisting = (gy_persisting)(GY_PERSIST_ALL - i / 2);
+        a.fetch_late = i % 2;
+        status = run_attempt(f, policy, &a, &best->makespan, err);
+        kept = best->makespan < before ? a.persisting : kept;
+    }
+    f->persisting = kept;
+    return status;
+}
+
 gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err)
 {
     if (f->t.options->policy || f->t.options->effort == 0)
@@ -211,7 +252,9 @@ gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err)
         status = try_frugal(f, err);
     /* Spilled, a good placement may still be faster than another that fits. */
     bool small = f->t.graph->flow->tasks <= SPILLED_UP_TO;
-    return !status && small && is_tight(f) ? try_again(f, err) : status;
+    if (!status && small && is_tight(f))
+        status = try_again(f, err);
+    return status ? status : try_persisting(f, err);
 }
 
 static gantry_status spill_all(gy_portfolio *f, gantry_error *err)
@@ -221,7 +264,9 @@ static gantry_status spill_all(gy_portfolio *f, gantry_error *err)
         return GANTRY_OK; /* it was tried */
     if (!f->t.options->policy && f->t.options->effort == 0)
         status = try_policy(f, &gy_policy_mem_heft, err);
-    return !status && !f->t.best ? try_again(f, err) : status;
+    if (!status && !f->t.best)
+        status = try_again(f, err);
+    return status ? status : try_persisting(f, err);
 }
 
 gantry_status gy_portfolio_make_room(gy_portfolio *f, gantry_error *err)

@@ -9,10 +9,12 @@
 typedef struct gy_portfolio {
     gy_trials t; /* `placed`: what the policies that fit decided, if `keep` */
     bool keep;
-    bool make_room;       /* what does not fit is spilled */
-    bool spare_memory;    /* what is fast but takes memory is given up: gy_portfolio_make_room */
-    bool first_made_room; /* t.first did not fit even with spilling */
-    gantry_status last;   /* why the last that did not fit did not */
+    bool make_room;           /* what does not fit is spilled */
+    bool spare_memory;        /* what is fast but takes memory is given up: gy_portfolio_make_room */
+    bool first_made_room;     /* t.first did not fit even with spilling */
+    gy_persisting persisting; /* how much of what persists stays, once something was found to be best */
+    bool persistent;          /* that is a question for the best schedule */
+    gantry_status last;       /* why the last that did not fit did not */
 } gy_portfolio;
 
 /* Runs every policy that fits the size, or the one that the options name; in small graphs, what does not fit in memory

@@ -34,9 +34,9 @@ typedef struct gy_spill_try {
     /* Of each memory's capacity that should be filled at most: the rest is for holes. 0: nothing stays in a memory from
      * one op to the next, so that there are no holes. */
     uint32_t sixteenths;
-    uint32_t persists; /* of what persists in memories that overflow, how much stays there: 2 all, 1 half a memory, 0 */
-    bool remake;       /* nodes may be repeated */
-    bool late;         /* room is made and rows come for the ops that are next, no sooner */
+    gy_persisting persists;
+    bool remake; /* nodes may be repeated */
+    bool late;   /* room is made and rows come for the ops that are next, no sooner */
 } gy_spill_try;
 
 /*
@@ -154,6 +154,9 @@ uint64_t gy_spill_load(const gy_spill *w, uint32_t memory, uint32_t first, uint3
 /* From op i to the instance's last, unless it is booked. */
 void gy_spill_book_from(gy_spill *w, uint32_t x, uint32_t i);
 bool gy_spill_has_room(const gy_spill *w, uint32_t memory, uint32_t first, uint32_t last, uint64_t bytes);
+
+/* ---- spill_persist.c: what persists and is too much moves to host memory ---- */
+gantry_status gy_spill_lighten(gy_spill *w, gantry_error *err);
 
 /* ---- spill_leave.c ---- */
 /* The op that uses the instance next, GY_NONE: none; where it is asked for to make others again, too. */

@@ -207,6 +207,34 @@ START_TEST(constants_that_are_too_much_stay_at_home)
 }
 END_TEST
 
+/* Forty constants, of which each is used once, and room for 36 units: one is for y, one or two for constants that come.
+ * The rest stays, so five or six come in each start. */
+START_TEST(constants_stay_as_many_as_there_is_room_for)
+{
+    enum { LAYERS = 40, ROOM = 36 };
+    gantry_graph *g = gantry_graph_new("stream");
+    gantry_buffer y = unit(g, "y");
+    gantry_buffer_output(g, y);
+    use(g, "begin", nothing, y);
+    for (int i = 0; i < LAYERS; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "w%d", i);
+        gantry_buffer w = unit(g, name);
+        gantry_buffer_set_class(g, w, GANTRY_CONST);
+        gantry_buffer_init_value(g, w, i);
+        snprintf(name, sizeof name, "layer%d", i);
+        gantry_node_readwrite(g, use(g, name, w, nothing), gantry_all(y));
+    }
+    gantry_schedule *s = scheduled(g, 1, (long long)ROOM * UNIT);
+    ck_assert_uint_ge(count_kind(s, GY_OP_FETCH), LAYERS - (ROOM - 2));
+    ck_assert_uint_le(count_kind(s, GY_OP_FETCH), LAYERS - (ROOM - 3));
+    /* Each comes while others that stay are used: nothing waits but for the first, or the last. */
+    ck_assert_double_le((double)s->makespan / GY_TICKS_PER_US, 10.0 * (LAYERS + 1) + 3 * 0.56);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* One op with three units where there is room for two. */
 START_TEST(one_op_that_is_too_much_is_refused)
 {
@@ -409,6 +437,7 @@ int main(void)
     tcase_add_test(c, what_is_outside_still_is_not_copied_twice);
     tcase_add_test(c, what_is_overwritten_is_forgotten);
     tcase_add_test(c, constants_that_are_too_much_stay_at_home);
+    tcase_add_test(c, constants_stay_as_many_as_there_is_room_for);
     tcase_add_test(c, one_op_that_is_too_much_is_refused);
     tcase_add_test(c, three_devices_worth_runs_on_four);
     tcase_add_test(c, the_search_for_offsets_is_used);

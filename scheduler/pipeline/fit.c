@@ -14,6 +14,7 @@
 #include "scheduler/lower/lower.h"
 #include "scheduler/order/order.h"
 #include "scheduler/pack/pack.h"
+#include "scheduler/place/place.h"
 #include "scheduler/plan/promises.h"
 #include "scheduler/spill/spill.h"
 
@@ -64,6 +65,7 @@ gantry_status gy_plan_fit(gy_plan *p, gantry_error *err)
 static gantry_status lower_again(gy_plan *p, gantry_error *err)
 {
     static const gy_arrangement tight = { .tight = true, .search_shorter = 1 };
+    GY_TRY(gy_place_late(p, err));
     GY_TRY(make_draft(p, err));
     if (p->attempt->spilling != GY_SPILL_OFF) /* else the packer says why */
         GY_TRY(gy_plan_check_live_bytes(p, err));

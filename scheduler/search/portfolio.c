@@ -224,7 +224,8 @@ static gy_tried *find_best(gy_portfolio *f)
  * the rest to come ahead of its use; with more, less comes. What is best is for all that is tried later, too. */
 static gantry_status try_persisting(gy_portfolio *f, gantry_error *err)
 {
-    gy_tried *best = f->persistent && f->t.graph->flow->tasks <= SPILLED_UP_TO ? find_best(f) : NULL;
+    bool small = f->t.graph->flow->tasks <= SPILLED_UP_TO;
+    gy_tried *best = f->persistent && small && f->t.options->effort > 0 ? find_best(f) : NULL;
     const gy_policy *policy;
     gantry_status status = GANTRY_OK;
     if (!best || gy_policy_find(&policy, best->policy, NULL))

@@ -235,6 +235,60 @@ START_TEST(constants_stay_as_many_as_there_is_room_for)
 }
 END_TEST
 
+/* Eight layers whose weights are gathered from two devices, twice: for the way there and for the way back. A gathered
+ * layer has two units, and there is room for three of them beside the weights; what begins as soon as it can would be
+ * sixteen. */
+START_TEST(gathers_wait_until_their_layer)
+{
+    enum { LAYERS = 8, STEPS = 2 * LAYERS };
+    gantry_graph *g = gantry_graph_new("gathers");
+    gantry_buffer w[2][LAYERS], y[2] = { unit(g, "y0"), unit(g, "y1") };
+    char name[32];
+    for (int k = 0; k < 2; k++) {
+        gantry_graph_fill(g, k ? "begin1" : "begin0", gantry_all(y[k]), 0);
+        gantry_buffer_output(g, y[k]);
+        for (int i = 0; i < LAYERS; i++) {
+            snprintf(name, sizeof name, "w%d_%d", i, k);
+            w[k][i] = unit(g, name);
+            gantry_buffer_set_class(g, w[k][i], GANTRY_STATE);
+            gantry_buffer_init_value(g, w[k][i], i);
+        }
+    }
+    for (int i = 0; i < STEPS; i++) {
+        int layer = i < LAYERS ? i : STEPS - 1 - i;
+        gantry_region in[2], out[2];
+        for (int k = 0; k < 2; k++) {
+            snprintf(name, sizeof name, "f%d_%d", i, k);
+            out[k] = gantry_all(buffer(g, name, 128));
+            in[k] = gantry_all(w[k][layer]);
+        }
+        snprintf(name, sizeof name, "gather%d", i);
+        gantry_graph_collective(g, name, GANTRY_ALL_GATHER, (gantry_access)0, 2, in, 2, out, 0);
+        for (int k = 0; k < 2; k++) {
+            snprintf(name, sizeof name, "step%d_%d", i, k);
+            gantry_node n = work(g, name, 10);
+            gantry_node_on(g, n, k ? "d1" : "d0");
+            gantry_node_read(g, n, out[k]);
+            gantry_node_readwrite(g, n, gantry_all(y[k]));
+        }
+    }
+    for (int i = 0; i < LAYERS; i++)
+        for (int k = 0; k < 2; k++) {
+            snprintf(name, sizeof name, "update%d_%d", i, k);
+            gantry_node n = work(g, name, 1);
+            gantry_node_on(g, n, k ? "d1" : "d0");
+            gantry_node_read(g, n, gantry_all(y[k]));
+            gantry_node_readwrite(g, n, gantry_all(w[k][i]));
+        }
+    gantry_schedule *wide = scheduled(g, 2, 1 << 20), *s = scheduled(g, 2, (LAYERS + 1 + 3 * 2) * UNIT);
+    ck_assert_uint_eq(count_kind(s, GY_OP_EVICT) + count_kind(s, GY_OP_FETCH), 0);
+    ck_assert_int_le(s->makespan, wide->makespan + wide->makespan / 100);
+    gantry_schedule_free(wide);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* One op with three units where there is room for two. */
 START_TEST(one_op_that_is_too_much_is_refused)
 {
@@ -438,6 +492,7 @@ int main(void)
     tcase_add_test(c, what_is_overwritten_is_forgotten);
     tcase_add_test(c, constants_that_are_too_much_stay_at_home);
     tcase_add_test(c, constants_stay_as_many_as_there_is_room_for);
+    tcase_add_test(c, gathers_wait_until_their_layer);
     tcase_add_test(c, one_op_that_is_too_much_is_refused);
     tcase_add_test(c, three_devices_worth_runs_on_four);
     tcase_add_test(c, the_search_for_offsets_is_used);

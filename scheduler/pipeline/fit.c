@@ -117,6 +117,8 @@ static gantry_status try_all(gy_plan *p, const gy_draft *from, gy_persisting per
         gy_spill_try how = ways[i];
         how.persists = persists;
         how.late = p->attempt->fetch_late;
+        how.queued = p->attempt->queued;
+        how.onward = p->attempt->onward;
         if (!ways[i].remake || p->attempt->spilling == GY_SPILL_REMAKE)
             status = try_one(p, from, &how, err);
     }

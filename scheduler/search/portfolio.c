@@ -28,6 +28,7 @@ static gantry_status run(gy_portfolio *f, gy_plan *p, gy_ticks *makespan, gantry
     if (made) {
         bool better = gy_trials_offer(&f->t, made);
         f->persistent = better ? p->spilled.persistent : f->persistent;
+        f->moved = better ? p->spilled.moved : f->moved;
     } else {
         remember(f, &why);
         f->last = why.status;
@@ -56,6 +57,8 @@ static gy_attempt attempt_of(const gy_portfolio *f, const gy_candidate *c)
     a.spare_memory = f->spare_memory;
     a.spilling = f->t.options->spilling;
     a.persisting = f->persisting;
+    a.queued = f->queued;
+    a.onward = f->onward;
     return a;
 }
 
@@ -220,28 +223,59 @@ static gy_tried *find_best(gy_portfolio *f)
     return NULL;
 }
 
-/* The best placement once more, where what persists was too much: with less of it that stays, there is more room for
- * the rest to come ahead of its use; with more, less comes. What is best is for all that is tried later, too. */
-static gantry_status try_persisting(gy_portfolio *f, gantry_error *err)
+/* Runs the policy once more with what attempt_of says, and with `a` in its place if that is faster. */
+static gantry_status run_again(gy_portfolio *f, const gy_policy *policy, gy_tried *best, const gy_attempt *a,
+                               gantry_error *err)
 {
-    bool small = f->t.graph->flow->tasks <= SPILLED_UP_TO;
-    gy_tried *best = f->persistent && small && f->t.options->effort > 0 ? find_best(f) : NULL;
-    const gy_policy *policy;
-    gantry_status status = GANTRY_OK;
-    if (!best || gy_policy_find(&policy, best->policy, NULL))
+    gy_ticks before = best->makespan;
+    GY_TRY(run_attempt(f, policy, a, &best->makespan, err));
+    if (best->makespan >= before)
         return GANTRY_OK;
-    gy_persisting kept = GY_PERSIST_ANY;
-    for (int i = 0; i < 2 * GY_PERSIST_ALL && !status; i++) {
+    f->persisting = a->persisting;
+    f->queued = a->queued;
+    f->onward = a->onward;
+    return GANTRY_OK;
+}
+
+/* Where what persists was too much: with less of it that stays, there is more room for the rest to come ahead of its
+ * use; with more, less comes. */
+static gantry_status try_persisting(gy_portfolio *f, const gy_policy *policy, gy_tried *best, gantry_error *err)
+{
+    for (int i = 0; i < 2 * GY_PERSIST_ALL && f->persistent; i++) {
         gy_attempt a = attempt_of(f, NULL);
-        gy_ticks before = best->makespan;
         a.make_room = a.is_known_not_to_fit = true;
         a.persisting = (gy_persisting)(GY_PERSIST_ALL - i / 2);
         a.fetch_late = i % 2;
-        status = run_attempt(f, policy, &a, &best->makespan, err);
-        kept = best->makespan < before ? a.persisting : kept;
+        GY_TRY(run_again(f, policy, best, &a, err));
     }
-    f->persisting = kept;
-    return status;
+    return GANTRY_OK;
+}
+
+/* Making again and copying go side by side: what is made again is more or less of what has to leave. And rows that come
+ * wait for those that were at their address, so it may be better to leave holes. */
+static gantry_status try_queued(gy_portfolio *f, const gy_policy *policy, gy_tried *best, gantry_error *err)
+{
+    bool remake = f->t.options->spilling == GY_SPILL_REMAKE;
+    for (uint32_t i = 1; i < 2 * (remake ? GY_QUEUED + 1 : 1); i++) {
+        gy_attempt a = attempt_of(f, NULL);
+        a.make_room = a.is_known_not_to_fit = true;
+        a.queued = i / 2;
+        a.onward = i % 2;
+        GY_TRY(run_again(f, policy, best, &a, err));
+    }
+    return GANTRY_OK;
+}
+
+/* The best placement once more, in other ways to make room. What is best is for all that is tried later, too. */
+static gantry_status try_ways(gy_portfolio *f, gantry_error *err)
+{
+    bool small = f->t.graph->flow->tasks <= SPILLED_UP_TO;
+    gy_tried *best = f->moved && small && f->t.options->effort > 0 ? find_best(f) : NULL;
+    const gy_policy *policy;
+    if (!best || gy_policy_find(&policy, best->policy, NULL))
+        return GANTRY_OK;
+    GY_TRY(try_persisting(f, policy, best, err));
+    return try_queued(f, policy, best, err);
 }
 
 gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err)
@@ -255,7 +289,7 @@ gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err)
     bool small = f->t.graph->flow->tasks <= SPILLED_UP_TO;
     if (!status && small && is_tight(f))
         status = try_again(f, err);
-    return status ? status : try_persisting(f, err);
+    return status ? status : try_ways(f, err);
 }
 
 static gantry_status spill_all(gy_portfolio *f, gantry_error *err)
@@ -267,7 +301,7 @@ static gantry_status spill_all(gy_portfolio *f, gantry_error *err)
         status = try_policy(f, &gy_policy_mem_heft, err);
     if (!status && !f->t.best)
         status = try_again(f, err);
-    return status ? status : try_persisting(f, err);
+    return status ? status : try_ways(f, err);
 }
 
 gantry_status gy_portfolio_make_room(gy_portfolio *f, gantry_error *err)

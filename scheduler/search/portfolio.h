@@ -14,7 +14,10 @@ typedef struct gy_portfolio {
     bool first_made_room;     /* t.first did not fit even with spilling */
     gy_persisting persisting; /* how much of what persists stays, once something was found to be best */
     bool persistent;          /* that is a question for the best schedule */
-    gantry_status last;       /* why the last that did not fit did not */
+    bool moved;               /* something left a memory in the best schedule */
+    uint32_t queued;          /* gy_attempt.queued and .onward, once something was found to be best */
+    bool onward;
+    gantry_status last; /* why the last that did not fit did not */
 } gy_portfolio;
 
 /* Runs every policy that fits the size, or the one that the options name; in small graphs, what does not fit in memory

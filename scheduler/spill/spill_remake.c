@@ -142,6 +142,8 @@ bool gy_spill_plan_remake(gy_spill *w, uint32_t x, uint32_t i, uint32_t j)
         return false;
     gy_ticks copies = gy_transfer_time(w->p, in->memory, 0, (int64_t)in->bytes) +
                       gy_transfer_time(w->p, 0, in->memory, (int64_t)in->bytes);
+    if (w->how.queued)
+        copies = copies / 4 * (w->how.queued - 1) + gy_spill_queue(w, in->memory);
     if (c.cost >= copies)
         return false;
     c = (chain){ .w = w, .i = i, .j = j, .mark = true };

@@ -160,7 +160,8 @@ static bool make_loads(gy_spill *w)
     w->capacity = gy_calloc(memories, sizeof *w->capacity);
     w->there = gy_calloc(memories, sizeof *w->there);
     w->lodged = gy_calloc(memories, sizeof *w->lodged);
-    bool done = w->load && w->capacity && w->there && w->lodged;
+    w->sent = gy_calloc(memories, sizeof *w->sent);
+    bool done = w->load && w->capacity && w->there && w->lodged && w->sent;
     for (uint32_t m = 0; m < memories && done; m++) {
         uint64_t all = w->p->capacity[m], share = w->how.sixteenths && !w->how.addressed ? w->how.sixteenths : 16;
         w->capacity[m] = all / 16 * share + all % 16 * share / 16;
@@ -250,6 +251,7 @@ void gy_spill_close(gy_spill *w)
     gy_free(w->capacity);
     gy_free(w->there);
     gy_free(w->lodged);
+    gy_free(w->sent);
     gy_free(w->held);
     gy_free(w->uses);
     gy_free(w->use_first);

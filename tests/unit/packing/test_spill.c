@@ -456,6 +456,41 @@ START_TEST(what_is_made_faster_than_copied_is_made_again)
 }
 END_TEST
 
+/* Forward through 64 layers of `us` each, and back, twice as long, over what they left, in 16 units. A copy takes
+ * 0.5512 us. When the way there ends, 48 layers are not in memory: at most as many of them have gone out as copies fit
+ * in that time, and each of the rest takes `us` once more. */
+START_TEST(making_again_and_copying_share_the_work)
+{
+    enum { LAYERS = 64, UNITS = 16 };
+    static const double times[] = { 0.1, 0.2, 0.25, 0.4, 0.6 };
+    double us = times[_i], copy = 0.5512, out = LAYERS * us / copy;
+    double again = out < LAYERS - UNITS ? LAYERS - UNITS - out : 0, best = 3 * LAYERS * us + again * us;
+    gantry_graph *g = gantry_graph_new("layers");
+    gantry_buffer a[LAYERS];
+    char name[24];
+    for (int i = 0; i < 2 * LAYERS; i++) {
+        snprintf(name, sizeof name, "a%d", i);
+        if (i < LAYERS)
+            a[i] = unit(g, name);
+        snprintf(name, sizeof name, "n%d", i);
+        gantry_node n = work(g, name, i < LAYERS ? us : 2 * us);
+        if (i > 0)
+            gantry_node_after(g, n, (gantry_node){ .id = n.id - 1 });
+        if (i > 0 && i < LAYERS)
+            gantry_node_read(g, n, gantry_all(a[i - 1]));
+        i < LAYERS ? gantry_node_write(g, n, gantry_all(a[i]))
+                   : gantry_node_read(g, n, gantry_all(a[2 * LAYERS - 1 - i]));
+    }
+    gantry_schedule *s = scheduled(g, 1, UNITS * UNIT);
+    double made = (double)s->makespan / GY_TICKS_PER_US;
+    printf("layers of %g us: %.2f us, %.3f of the best\n", us, made, made / best);
+    ck_assert_double_ge(made, 3 * LAYERS * us);
+    ck_assert_double_le(made, 1.05 * best);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* The same, refused: the third unit is one too many at the op that makes it. */
 START_TEST(spilling_can_be_off)
 {
@@ -497,6 +532,7 @@ int main(void)
     tcase_add_test(c, three_devices_worth_runs_on_four);
     tcase_add_test(c, the_search_for_offsets_is_used);
     tcase_add_test(c, what_is_made_faster_than_copied_is_made_again);
+    tcase_add_loop_test(c, making_again_and_copying_share_the_work, 0, 5);
     tcase_add_test(c, spilling_can_be_off);
     suite_add_tcase(s, c);
     return run_suite(s);

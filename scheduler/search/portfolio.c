@@ -241,11 +241,12 @@ static gantry_status run_again(gy_portfolio *f, const gy_policy *policy, gy_trie
  * use; with more, less comes. */
 static gantry_status try_persisting(gy_portfolio *f, const gy_policy *policy, gy_tried *best, gantry_error *err)
 {
-    for (int i = 0; i < 2 * GY_PERSIST_ALL && f->persistent; i++) {
+    for (int i = 0; i < 3 * GY_PERSIST_ALL && f->persistent; i++) {
         gy_attempt a = attempt_of(f, NULL);
         a.make_room = a.is_known_not_to_fit = true;
-        a.persisting = (gy_persisting)(GY_PERSIST_ALL - i / 2);
-        a.fetch_late = i % 2;
+        a.persisting = (gy_persisting)(GY_PERSIST_ALL - i / 3);
+        a.onward = i % 3 == 1;
+        a.fetch_late = i % 3 == 2;
         GY_TRY(run_again(f, policy, best, &a, err));
     }
     return GANTRY_OK;

@@ -43,7 +43,7 @@ static bool find_hole(const gy_spill *w, uint32_t memory, uint32_t i, uint64_t b
         if (n < count && is_dead(w, memory, i, &g->at.at[n]))
             continue;
         uint64_t begin = n < count ? g->at.at[n].offset : g->end;
-        /* What was given out last may lie in the middle of what is free now. */
+        /* The end of the last block may lie in the middle of a hole. */
         bool inside = w->how.onward && end < g->onward && begin > g->onward && begin - g->onward >= bytes;
         uint64_t from = inside ? g->onward : end;
         if (begin >= from && begin - from >= bytes && rank_of(w, g, from, begin - from) < least) {

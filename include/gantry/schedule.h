@@ -80,10 +80,12 @@ typedef struct gantry_schedule_summary {
     double period_bound_us; /* no schedule on this machine has a shorter one */
     uint64_t in_flight;     /* starts that may overlap */
     uint64_t recomputed;    /* nodes carried out once more, for results that had to leave a memory */
+    uint64_t bytes_needed;  /* no schedule within these memories moves less from one to another; 0: not known, as of a
+                               schedule from a file */
 } gantry_schedule_summary;
 #define GANTRY_SCHEDULE_SUMMARY_INIT                                                                                   \
     {                                                                                                                  \
-        sizeof(gantry_schedule_summary), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                         \
+        sizeof(gantry_schedule_summary), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                      \
     }
 GANTRY_MUST_USE gantry_status gantry_schedule_summarize(const gantry_schedule *schedule,
                                                         gantry_schedule_summary *summary, gantry_error *err);

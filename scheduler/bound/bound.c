@@ -134,7 +134,7 @@ static gantry_status make_bound(bound *b, gantry_error *err)
     b->end = gy_calloc((size_t)b->p->flow->tasks + 1, sizeof *b->end);
     if (!b->rate || !b->latency || !b->end)
         return gy_fail_nomem(err);
-    gantry_status status = gy_bound_bytes_find(&b->bytes, b->p, err);
+    gantry_status status = gy_bound_bytes_find(&b->bytes, b->p, false, err);
     for (uint32_t i = 0; i < m->memories && !status; i++) {
         b->latency[i] = gy_cut_latency(m, i, GY_GO_IN);
         status = gy_cut_rate(&b->rate[i], m, i, GY_GO_IN, err);
@@ -275,6 +275,8 @@ gantry_status gy_plan_bound(gy_plan *p, gantry_error *err)
         status = cross_links(&b, &links, err);
     if (!status)
         status = cross(&b, GY_GO_OUT, b.bytes.ups + overflow(&b), &memory, err);
+    if (!status)
+        status = gy_bound_moved(p, &p->bound.bytes, err);
     if (!status) {
         p->bound.by = NULL;
         raise_bound(p, longest_chain(&b), "path");

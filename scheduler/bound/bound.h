@@ -23,8 +23,17 @@ typedef struct gy_bound_bytes {
 } gy_bound_bytes;
 enum { GY_WAITS_UP = 1, GY_WAITS_DOWN = 2 };
 
-gantry_status gy_bound_bytes_find(gy_bound_bytes *b, const gy_plan *p, gantry_error *err);
+/* `all`: bytes that take no rate count, too; and nodes that copy are left out, since their rows need not go through the
+ * memory of a device. */
+gantry_status gy_bound_bytes_find(gy_bound_bytes *b, const gy_plan *p, bool all, gantry_error *err);
 void gy_bound_bytes_free(gy_bound_bytes *b);
+
+/* No device that works in host memory can run the node. Collectives have no one place. */
+bool gy_bound_is_away(const gy_plan *p, uint32_t node);
+
+/* Bytes that copies move between memories in a start, whatever the placement, the order and who leaves
+ * (bound_moved.c). */
+gantry_status gy_bound_moved(const gy_plan *p, int64_t *bytes, gantry_error *err);
 
 /* ---- bound_pieces.c ---- */
 
@@ -38,6 +47,10 @@ typedef struct gy_row_pieces {
 /* `wanted`: per value. false: out of memory; gy_row_pieces_free is due either way. */
 bool gy_row_pieces_make(gy_row_pieces *x, const gy_plan *p, const uint8_t *wanted);
 void gy_row_pieces_free(gy_row_pieces *x);
+/* The same for values whose pieces are wanted one by one: all count. */
+bool gy_row_pieces_list(gy_row_pieces *x, const gy_plan *p, const uint8_t *wanted);
+/* The end at `row`: the piece that begins there. */
+size_t gy_row_pieces_find(const gy_row_pieces *x, uint32_t value, int64_t row);
 /* Bytes of the rows that take rate; `first` and `last` are ends of accesses, or of the buffer. */
 int64_t gy_row_pieces_heavy(const gy_row_pieces *x, uint32_t value, int64_t first, int64_t last);
 

@@ -13,10 +13,10 @@ typedef struct walk {
     gy_bound_bytes *b;
     gy_imap **input, **output; /* per value; NULL: it is none. `input`: of what a start begins with */
     gy_row_pieces pieces;
+    bool all; /* bytes that take no rate count, too; nodes that copy do not */
 } walk;
 
-/* No device that works in host memory can run it. Collectives have no one place. */
-static bool is_away(const gy_plan *p, uint32_t node)
+bool gy_bound_is_away(const gy_plan *p, uint32_t node)
 {
     if (p->graph->nodes.at[node].kind == GY_NODE_COLLECTIVE)
         return false;
@@ -24,6 +24,11 @@ static bool is_away(const gy_plan *p, uint32_t node)
         if (p->machine->device[d].memory == 0 && gy_plan_time(p, node, d) < GY_TICKS_MAX)
             return false;
     return true;
+}
+
+static bool counts(const walk *w, uint32_t node)
+{
+    return gy_bound_is_away(w->p, node) && !(w->all && w->p->graph->nodes.at[node].kind == GY_NODE_COPY);
 }
 
 static bool add_map(gy_imap **maps, const gy_plan *p, uint32_t value, uint64_t payload)
@@ -128,7 +133,7 @@ static bool walk_tasks(walk *w)
             uint32_t value = f->access[f->task[t].access + k].value;
             if (!w->input[value] && !w->output[value])
                 continue;
-            away = known ? away : is_away(w->p, f->task[t].node);
+            away = known ? away : counts(w, f->task[t].node);
             known = true;
             if (!walk_access(w, t, f->task[t].access + k, away))
                 return false;
@@ -155,6 +160,9 @@ static void sum_outputs(walk *w)
 
 static bool make_pieces(walk *w)
 {
+    w->pieces.p = w->p;
+    if (w->all)
+        return true;
     uint8_t *wanted = gy_calloc((size_t)w->p->flow->values + 1, 1);
     for (uint32_t v = 0; wanted && v < w->p->flow->values; v++)
         wanted[v] = w->input[v] || w->output[v];
@@ -163,10 +171,10 @@ static bool make_pieces(walk *w)
     return done;
 }
 
-gantry_status gy_bound_bytes_find(gy_bound_bytes *b, const gy_plan *p, gantry_error *err)
+gantry_status gy_bound_bytes_find(gy_bound_bytes *b, const gy_plan *p, bool all, gantry_error *err)
 {
     size_t tasks = (size_t)p->flow->tasks + 1, values = (size_t)p->flow->values + 1;
-    walk w = { .p = p, .b = b };
+    walk w = { .p = p, .b = b, .all = all };
     w.input = gy_calloc(values, sizeof *w.input);
     w.output = gy_calloc(values, sizeof *w.output);
     *b = (gy_bound_bytes){ .up = gy_calloc(tasks, sizeof *b->up),

@@ -83,12 +83,10 @@ static void add_up(gy_row_pieces *x, uint32_t value)
     x->last[value] = kept + 1;
 }
 
-bool gy_row_pieces_make(gy_row_pieces *x, const gy_plan *p, const uint8_t *wanted)
+static bool list_pieces(gy_row_pieces *x, const uint8_t *wanted)
 {
+    const gy_plan *p = x->p;
     size_t values = (size_t)p->flow->values + 1;
-    *x = (gy_row_pieces){ .p = p, .light = lightest(p->machine) };
-    if (!x->light)
-        return true;
     x->first = gy_calloc(values, sizeof *x->first);
     x->last = gy_calloc(values, sizeof *x->last);
     if (!x->first || !x->last)
@@ -104,6 +102,18 @@ bool gy_row_pieces_make(gy_row_pieces *x, const gy_plan *p, const uint8_t *wante
     return true;
 }
 
+bool gy_row_pieces_make(gy_row_pieces *x, const gy_plan *p, const uint8_t *wanted)
+{
+    *x = (gy_row_pieces){ .p = p, .light = lightest(p->machine) };
+    return !x->light || list_pieces(x, wanted);
+}
+
+bool gy_row_pieces_list(gy_row_pieces *x, const gy_plan *p, const uint8_t *wanted)
+{
+    *x = (gy_row_pieces){ .p = p };
+    return list_pieces(x, wanted);
+}
+
 void gy_row_pieces_free(gy_row_pieces *x)
 {
     gy_free(x->first);
@@ -112,7 +122,7 @@ void gy_row_pieces_free(gy_row_pieces *x)
     gy_free(x->heavy);
 }
 
-static int64_t heavy_before(const gy_row_pieces *x, uint32_t value, int64_t row)
+size_t gy_row_pieces_find(const gy_row_pieces *x, uint32_t value, int64_t row)
 {
     size_t low = x->first[value], high = x->last[value];
     while (high - low > 1) {
@@ -122,12 +132,12 @@ static int64_t heavy_before(const gy_row_pieces *x, uint32_t value, int64_t row)
         else
             high = middle;
     }
-    return x->heavy[low];
+    return low;
 }
 
 int64_t gy_row_pieces_heavy(const gy_row_pieces *x, uint32_t value, int64_t first, int64_t last)
 {
     if (!x->light)
         return gy_buffer_span(gy_value_buffer(x->p->graph, x->p->flow, value), first, last);
-    return heavy_before(x, value, last) - heavy_before(x, value, first);
+    return x->heavy[gy_row_pieces_find(x, value, last)] - x->heavy[gy_row_pieces_find(x, value, first)];
 }

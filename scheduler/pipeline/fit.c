@@ -14,6 +14,7 @@
 #include "scheduler/lower/lower.h"
 #include "scheduler/order/order.h"
 #include "scheduler/pack/pack.h"
+#include "scheduler/place/place.h"
 #include "scheduler/plan/promises.h"
 #include "scheduler/spill/spill.h"
 
@@ -64,6 +65,7 @@ gantry_status gy_plan_fit(gy_plan *p, gantry_error *err)
 static gantry_status lower_again(gy_plan *p, gantry_error *err)
 {
     static const gy_arrangement tight = { .tight = true, .search_shorter = 1 };
+    GY_TRY(gy_place_late(p, err));
     GY_TRY(make_draft(p, err));
     if (p->attempt->spilling != GY_SPILL_OFF) /* else the packer says why */
         GY_TRY(gy_plan_check_live_bytes(p, err));
@@ -102,7 +104,7 @@ static bool has_persistent(const gy_draft *from)
 }
 
 /* With so much that persists: addresses on the way, else less and less of each memory. */
-static gantry_status try_all(gy_plan *p, const gy_draft *from, uint32_t persists, gantry_error *err)
+static gantry_status try_all(gy_plan *p, const gy_draft *from, gy_persisting persists, gantry_error *err)
 {
     static const gy_spill_try ways[] = { { .addressed = true, .remake = true },
                                          { .addressed = true },
@@ -115,6 +117,8 @@ static gantry_status try_all(gy_plan *p, const gy_draft *from, uint32_t persists
         gy_spill_try how = ways[i];
         how.persists = persists;
         how.late = p->attempt->fetch_late;
+        how.queued = p->attempt->queued;
+        how.onward = p->attempt->onward;
         if (!ways[i].remake || p->attempt->spilling == GY_SPILL_REMAKE)
             status = try_one(p, from, &how, err);
     }
@@ -125,9 +129,16 @@ static gantry_status spill(gy_plan *p, gantry_error *err)
 {
     gy_draft from = p->draft;
     gantry_status status = GANTRY_E_CAPACITY;
+    bool persistent = has_persistent(&from);
+    uint32_t most = persistent ? p->attempt->persisting : GY_PERSIST_NONE, least = most;
     p->draft = (gy_draft){ 0 };
-    for (uint32_t persists = has_persistent(&from) ? 3 : 1; persists-- > 0 && status == GANTRY_E_CAPACITY;)
-        status = try_all(p, &from, persists, err);
+    if (most == GY_PERSIST_ANY) {
+        most = GY_PERSIST_ALL;
+        least = GY_PERSIST_NONE;
+    }
+    for (uint32_t persists = most + 1; persists-- > least && status == GANTRY_E_CAPACITY;)
+        status = try_all(p, &from, (gy_persisting)persists, err);
+    p->spilled.persistent = persistent;
     gy_vec_free(&from.instance);
     gy_vec_free(&from.op);
     gy_vec_free(&from.use);

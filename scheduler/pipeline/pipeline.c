@@ -192,6 +192,7 @@ gantry_status gy_plan_run(gy_plan *p, const gy_options *o, gantry_error *err)
     GY_ASSERT(gy_promises_sync(p));
     p->schedule->bound = p->bound.time;
     p->schedule->bound_by = p->bound.by;
+    p->schedule->bytes_needed = (uint64_t)p->bound.bytes;
     return predict(p->schedule, err);
 }
 

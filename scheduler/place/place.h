@@ -14,6 +14,9 @@ typedef gantry_status gy_place_all(gy_plan *p, gantry_error *err);
 /* The pass: has a policy place all tasks, and lists them in the order of their starts. */
 gantry_status gy_plan_place(gy_plan *p, gy_place_all *place_all, gantry_error *err);
 
+/* After the placing, where memory is short: collectives begin just before their results are read (late.c). */
+gantry_status gy_place_late(gy_plan *p, gantry_error *err);
+
 /* May the task go to the device, given `on`, what it can run, and the `with` and `apart` of what is placed already? */
 bool gy_place_allowed(const gy_plan *p, uint32_t task, uint32_t device);
 /* The earliest slot of the device that is long enough, after the task's data can be there. */

@@ -11,13 +11,30 @@
 /* Treatment of rows that do not fit: none; they are copied out and back; or made again where that may pay. */
 typedef enum gy_spilling { GY_SPILL_OFF, GY_SPILL_COPY, GY_SPILL_REMAKE } gy_spilling;
 
+/* How much stays of what persists in memories that overflow: nothing, half a memory, as much as leaves room for the
+ * rest to come for one op at a time or for two, all. */
+typedef enum gy_persisting {
+    GY_PERSIST_ANY, /* from the most to the least, the first that fits */
+    GY_PERSIST_NONE,
+    GY_PERSIST_HALF,
+    GY_PERSIST_BESIDE_ONE,
+    GY_PERSIST_BESIDE_TWO,
+    GY_PERSIST_ALL
+} gy_persisting;
+
+enum { GY_QUEUED = 5 };
+
 typedef struct gy_attempt {
     const struct gy_candidate *candidate; /* the placement that the policy "search" repeats; borrowed */
     const uint32_t *assigned;             /* per unit of load.h: the device that the search for the least load chose */
     uint32_t in_flight;                   /* starts that may overlap; more than 1 only for the objective "period" */
     uint32_t watch;                       /* a task whose candidates are kept, to be explained; or GY_NONE */
     gy_spilling spilling;
-    bool make_room;           /* what does not fit is lowered for least memory, and then spilled */
+    gy_persisting persisting;
+    uint32_t queued; /* 0: what is made faster than copied is made again; k: than its copies wait, and take, by k - 1
+                        quarters of that (GY_QUEUED are tried) */
+    bool onward;     /* addresses go round a memory, so that rows come to where others left long ago */
+    bool make_room;  /* what does not fit is lowered for least memory, and then spilled */
     bool is_known_not_to_fit; /* with make_room: the ways that spill nothing are left out */
     bool fetch_late;          /* rows that were spilled come back no sooner than for the ops that are next */
     bool spare_memory;        /* the last resort: gy_plan_scratch and gy_place_ranks say what is given up */

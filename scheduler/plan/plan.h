@@ -80,6 +80,7 @@ typedef struct gy_placement {
 
 typedef struct gy_bound {
     gy_ticks time;
+    int64_t bytes;  /* that any schedule within these memories moves from one to another in a start */
     const char *by; /* static: "path", "area", "links", "memory"; NULL: not known yet */
 } gy_bound;
 
@@ -121,6 +122,7 @@ typedef struct gy_spilled {
     bool alone;        /* what one op uses is too much by itself */
     size_t repeats;    /* ops that carry out again what another op has done */
     bool copies_bound; /* some device copies longer than it computes */
+    bool persistent;   /* something persists in memories of devices, or would if there were room */
 } gy_spilled;
 
 /* ---- order: positions, for the ops of the schedule ---- */

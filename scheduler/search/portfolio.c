@@ -6,6 +6,7 @@
 #include "scheduler/cost/cost.h"
 #include "scheduler/pipeline/pipeline.h"
 #include "scheduler/policies/frugal.h"
+#include <string.h>
 
 #define SPILLED_UP_TO 2000 /* tasks: where some policies fit, the others are tried with spilling */
 
@@ -26,7 +27,9 @@ static gantry_status run(gy_portfolio *f, gy_plan *p, gy_ticks *makespan, gantry
     GY_TRY(gy_trials_lower(&f->t, p, &made, &why, err));
     *makespan = made ? made->makespan : GY_TICKS_MAX;
     if (made) {
-        gy_trials_offer(&f->t, made);
+        bool better = gy_trials_offer(&f->t, made);
+        f->persistent = better ? p->spilled.persistent : f->persistent;
+        f->moved = better ? p->spilled.moved : f->moved;
     } else {
         remember(f, &why);
         f->last = why.status;
@@ -54,24 +57,33 @@ static gy_attempt attempt_of(const gy_portfolio *f, const gy_candidate *c)
     a.make_room = f->make_room;
     a.spare_memory = f->spare_memory;
     a.spilling = f->t.options->spilling;
+    a.persisting = f->persisting;
+    a.queued = f->queued;
+    a.onward = f->onward;
     return a;
 }
 
-static gantry_status run_other(gy_portfolio *f, const gy_plan *first, gy_spilling spilling, bool late,
-                               gy_ticks *makespan, gantry_error *err)
+static gantry_status run_attempt(gy_portfolio *f, const gy_policy *policy, const gy_attempt *attempt,
+                                 gy_ticks *makespan, gantry_error *err)
 {
     gy_plan p;
     gy_ticks other = GY_TICKS_MAX;
-    gy_attempt a = attempt_of(f, first->attempt->candidate);
-    a.make_room = a.is_known_not_to_fit = true;
-    a.spilling = spilling;
-    a.fetch_late = late;
-    gantry_status status = gy_plan_init(&p, f->t.graph, f->t.machine, first->policy, &a, err);
+    gantry_status status = gy_plan_init(&p, f->t.graph, f->t.machine, policy, attempt, err);
     if (!status)
         status = run(f, &p, &other, err);
     *makespan = other < *makespan ? other : *makespan;
     gy_plan_free(&p);
     return status;
+}
+
+static gantry_status run_other(gy_portfolio *f, const gy_plan *first, gy_spilling spilling, bool late,
+                               gy_ticks *makespan, gantry_error *err)
+{
+    gy_attempt a = attempt_of(f, first->attempt->candidate);
+    a.make_room = a.is_known_not_to_fit = true;
+    a.spilling = spilling;
+    a.fetch_late = late;
+    return run_attempt(f, first->policy, &a, makespan, err);
 }
 
 /* Where nodes were repeated instead of copying rows, it may be faster to copy; and in small graphs where copies take
@@ -90,7 +102,8 @@ static uint64_t hash_of(const gy_portfolio *f, const gy_plan *p)
 {
     size_t tasks = p->flow->tasks;
     const gy_placement *at = &p->placed;
-    uint64_t hash = gy_hash64((uint64_t)f->make_room << 2 | (uint64_t)f->spare_memory << 1 | 1);
+    uint32_t asked[] = { f->make_room, f->spare_memory, (uint32_t)f->persisting, f->queued, f->onward };
+    uint64_t hash = gy_hash_bytes(asked, sizeof asked, 1);
     hash = gy_hash_bytes(at->device, tasks * sizeof *at->device, hash);
     hash = gy_hash_bytes(at->order, tasks * sizeof *at->order, hash);
     hash = gy_hash_bytes(at->start, tasks * sizeof *at->start, hash);
@@ -265,6 +278,71 @@ static gantry_status try_frugal(gy_portfolio *f, gantry_error *err)
     return status || tried.skipped ? status : gy_trials_note(&f->t, &tried, err);
 }
 
+/* The entry of the report that the best schedule is of. */
+static gy_tried *find_best(gy_portfolio *f)
+{
+    for (size_t i = 0; f->t.best && i < f->t.tried.count; i++)
+        if (!strcmp(f->t.tried.at[i].policy, f->t.best->policy))
+            return &f->t.tried.at[i];
+    return NULL;
+}
+
+/* Runs the policy once more with what attempt_of says, and with `a` in its place if that is faster. */
+static gantry_status run_again(gy_portfolio *f, const gy_policy *policy, gy_tried *best, const gy_attempt *a,
+                               gantry_error *err)
+{
+    gy_ticks before = best->makespan;
+    GY_TRY(run_attempt(f, policy, a, &best->makespan, err));
+    if (best->makespan >= before)
+        return GANTRY_OK;
+    f->persisting = a->persisting;
+    f->queued = a->queued;
+    f->onward = a->onward;
+    return GANTRY_OK;
+}
+
+/* Where what persists was too much: with less of it that stays, there is more room for the rest to come ahead of its
+ * use; with more, less comes. */
+static gantry_status try_persisting(gy_portfolio *f, const gy_policy *policy, gy_tried *best, gantry_error *err)
+{
+    for (int i = 0; i < 3 * GY_PERSIST_ALL && f->persistent; i++) {
+        gy_attempt a = attempt_of(f, NULL);
+        a.make_room = a.is_known_not_to_fit = true;
+        a.persisting = (gy_persisting)(GY_PERSIST_ALL - i / 3);
+        a.onward = i % 3 == 1;
+        a.fetch_late = i % 3 == 2;
+        GY_TRY(run_again(f, policy, best, &a, err));
+    }
+    return GANTRY_OK;
+}
+
+/* Making again and copying go side by side: what is made again is more or less of what has to leave. And rows that come
+ * wait for those that were at their address, so it may be better to leave holes. */
+static gantry_status try_queued(gy_portfolio *f, const gy_policy *policy, gy_tried *best, gantry_error *err)
+{
+    bool remake = f->t.options->spilling == GY_SPILL_REMAKE;
+    for (uint32_t i = 1; i < 2 * (remake ? GY_QUEUED + 1 : 1); i++) {
+        gy_attempt a = attempt_of(f, NULL);
+        a.make_room = a.is_known_not_to_fit = true;
+        a.queued = i / 2;
+        a.onward = i % 2;
+        GY_TRY(run_again(f, policy, best, &a, err));
+    }
+    return GANTRY_OK;
+}
+
+/* The best placement once more, in other ways to make room. What is best is for all that is tried later, too. */
+static gantry_status try_ways(gy_portfolio *f, gantry_error *err)
+{
+    bool small = f->t.graph->flow->tasks <= SPILLED_UP_TO;
+    gy_tried *best = f->moved && small && f->t.options->effort > 0 ? find_best(f) : NULL;
+    const gy_policy *policy;
+    if (!best || gy_policy_find(&policy, best->policy, NULL))
+        return GANTRY_OK;
+    GY_TRY(try_persisting(f, policy, best, err));
+    return try_queued(f, policy, best, err);
+}
+
 gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err)
 {
     if (f->t.options->policy || f->t.options->effort == 0)
@@ -274,7 +352,9 @@ gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err)
         status = try_frugal(f, err);
     /* Spilled, a good placement may still be faster than another that fits. */
     bool small = f->t.graph->flow->tasks <= SPILLED_UP_TO;
-    return !status && small && is_tight(f) ? try_again(f, err) : status;
+    if (!status && small && is_tight(f))
+        status = try_again(f, err);
+    return status ? status : try_ways(f, err);
 }
 
 static gantry_status spill_all(gy_portfolio *f, gantry_error *err)
@@ -284,7 +364,9 @@ static gantry_status spill_all(gy_portfolio *f, gantry_error *err)
         return GANTRY_OK; /* it was tried */
     if (!f->t.options->policy && f->t.options->effort == 0)
         status = try_policy(f, &gy_policy_mem_heft, err);
-    return !status && !f->t.best ? try_again(f, err) : status;
+    if (!status && !f->t.best)
+        status = try_again(f, err);
+    return status ? status : try_ways(f, err);
 }
 
 gantry_status gy_portfolio_make_room(gy_portfolio *f, gantry_error *err)

@@ -152,6 +152,19 @@ gantry_status gy_spill_come(gy_spill *w, uint32_t x, uint32_t i, uint32_t from, 
     return status;
 }
 
+/* The instance is in its memory before op i, for an op that writes all its rows again. */
+static gantry_status come_empty(gy_spill *w, uint32_t x, uint32_t i, gantry_error *err)
+{
+    gy_held *h = &w->held[x];
+    bool made;
+    if (h->now != GY_NONE)
+        return GANTRY_OK;
+    GY_TRY(gy_spill_make_way(w, x, i, i, &made, err));
+    h->remake = false;
+    h->from = GY_NONE;
+    return be_there(w, x, i, err);
+}
+
 gantry_status gy_spill_remake(gy_spill *w, uint32_t x, uint32_t i, gantry_error *err)
 {
     gy_held *h = &w->held[x];
@@ -160,19 +173,18 @@ gantry_status gy_spill_remake(gy_spill *w, uint32_t x, uint32_t i, gantry_error 
     gantry_status status = GANTRY_OK;
     bool made;
     for (uint32_t k = 0; k < op->uses && !status; k++) {
-        uint32_t s = w->old->use.at[op->use + k].instance;
+        const gy_use *u = &w->old->use.at[op->use + k];
+        uint32_t s = u->instance;
         if (s == x || !w->held[s].ours)
             continue;
         gy_spill_book_from(w, s, i);
         if (!gy_spill_pin(w, s))
             status = gy_fail_nomem(err);
         if (!status)
-            status = gy_spill_come(w, s, i, i, &made, err);
+            status = u->mode == GANTRY_READ ? gy_spill_come(w, s, i, i, &made, err) : come_empty(w, s, i, err);
     }
     if (!status)
-        status = gy_spill_make_way(w, x, i, i, &made, err);
-    if (!status)
-        status = be_there(w, x, i, err);
+        status = come_empty(w, x, i, err);
     if (!status)
         status = gy_spill_repeat(w, h->maker, err);
     h->remake = false;

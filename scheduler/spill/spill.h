@@ -34,9 +34,11 @@ typedef struct gy_spill_try {
     /* Of each memory's capacity that should be filled at most: the rest is for holes. 0: nothing stays in a memory from
      * one op to the next, so that there are no holes. */
     uint32_t sixteenths;
-    uint32_t persists; /* of what persists in memories that overflow, how much stays there: 2 all, 1 half a memory, 0 */
-    bool remake;       /* nodes may be repeated */
-    bool late;         /* room is made and rows come for the ops that are next, no sooner */
+    gy_persisting persists;
+    bool remake;     /* nodes may be repeated */
+    bool late;       /* room is made and rows come for the ops that are next, no sooner */
+    uint32_t queued; /* gy_attempt.queued */
+    bool onward;     /* gy_attempt.onward */
 } gy_spill_try;
 
 /*
@@ -98,6 +100,7 @@ typedef struct gy_ground {
     /* A hole that was found, before block `hole`, and for how much; 0 bytes: none, or something came since. */
     size_t hole;
     uint64_t hole_offset, hole_bytes;
+    uint64_t onward; /* the end of what was given out last */
 } gy_ground;
 
 /* A tree of largest values, for adding to and asking about ranges in O(log n). */
@@ -132,6 +135,7 @@ typedef struct gy_spill {
     gy_ids lack;             /* scratch of spill_ahead.c */
     uint32_t ahead;          /* first op that nothing was done for yet */
     gy_ticks *begin, *clock; /* per old op: when its device comes to it, if it never waits; per device: where it is */
+    gy_ticks *sent;          /* per memory: when what was sent out of it is out, by the clock of its device */
     size_t remade;
     bool alone;
     bool direct; /* every two memories with devices, and host memory, have direct routes both ways */
@@ -154,6 +158,9 @@ uint64_t gy_spill_load(const gy_spill *w, uint32_t memory, uint32_t first, uint3
 /* From op i to the instance's last, unless it is booked. */
 void gy_spill_book_from(gy_spill *w, uint32_t x, uint32_t i);
 bool gy_spill_has_room(const gy_spill *w, uint32_t memory, uint32_t first, uint32_t last, uint64_t bytes);
+
+/* ---- spill_persist.c: what persists and is too much moves to host memory ---- */
+gantry_status gy_spill_lighten(gy_spill *w, gantry_error *err);
 
 /* ---- spill_leave.c ---- */
 /* The op that uses the instance next, GY_NONE: none; where it is asked for to make others again, too. */
@@ -209,6 +216,8 @@ gantry_status gy_spill_look_ahead(gy_spill *w, uint32_t i, gantry_error *err);
 /* ---- spill_remake.c ---- */
 /* Op i has written the rows of one of its uses: can they be made again so? */
 void gy_spill_note_maker(gy_spill *w, uint32_t i, const gy_use *u);
+/* The time until what is sent out of the memory now begins to go. */
+gy_ticks gy_spill_queue(const gy_spill *w, uint32_t memory);
 /* Before op i: is it better to make the rows again at op j than to bring them out and back? Then all is noted. */
 bool gy_spill_plan_remake(gy_spill *w, uint32_t x, uint32_t i, uint32_t j);
 

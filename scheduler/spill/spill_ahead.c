@@ -53,6 +53,8 @@ static bool list_lack(gy_spill *w, const gy_op *op, uint32_t depth)
     for (uint32_t k = gy_spill_is_copy(op); k < op->uses && done; k++) { /* a copy may read its rows where they are */
         uint32_t x = w->old->use.at[op->use + k].instance;
         const gy_held *h = &w->held[x];
+        if (depth && w->old->use.at[op->use + k].mode != GANTRY_READ)
+            continue;
         if (!h->ours || h->now != GY_NONE || !w->ground[gy_spill_old(w, x)->memory].ours)
             continue;
         if (!h->remake)

@@ -23,7 +23,16 @@ static bool is_dead(const gy_spill *w, uint32_t memory, uint32_t i, const gy_blo
     return h->now != b->instance || h->last < i;
 }
 
-/* Drops what is no longer there, and finds the smallest hole that is large enough, the lowest of equals. */
+/* The hole from `offset` on is better, the less is: in size, or in the way there from what was given out last. */
+static uint64_t rank_of(const gy_spill *w, const gy_ground *g, uint64_t offset, uint64_t bytes)
+{
+    if (!w->how.onward)
+        return bytes;
+    return offset >= g->onward ? offset - g->onward : offset + g->end;
+}
+
+/* Drops what is no longer there, and finds the smallest hole that is large enough, the lowest of equals; or the next
+ * one that is large enough. */
 static bool find_hole(const gy_spill *w, uint32_t memory, uint32_t i, uint64_t bytes)
 {
     gy_ground *g = &w->ground[memory];
@@ -34,10 +43,13 @@ static bool find_hole(const gy_spill *w, uint32_t memory, uint32_t i, uint64_t b
         if (n < count && is_dead(w, memory, i, &g->at.at[n]))
             continue;
         uint64_t begin = n < count ? g->at.at[n].offset : g->end;
-        if (begin >= end && begin - end >= bytes && begin - end < least) {
-            least = begin - end;
+        /* The end of the last block may lie in the middle of a hole. */
+        bool inside = w->how.onward && end < g->onward && begin > g->onward && begin - g->onward >= bytes;
+        uint64_t from = inside ? g->onward : end;
+        if (begin >= from && begin - from >= bytes && rank_of(w, g, from, begin - from) < least) {
+            least = rank_of(w, g, from, begin - from);
             g->hole = kept;
-            g->hole_offset = end;
+            g->hole_offset = from;
         }
         if (n == count)
             break;
@@ -70,6 +82,7 @@ gantry_status gy_spill_settle(gy_spill *w, uint32_t x, uint32_t instance, uint32
     g->at.at[g->hole] = b;
     g->hole_bytes = 0;
     in->offset = b.offset;
+    g->onward = b.offset + b.bytes;
     return GANTRY_OK;
 }
 

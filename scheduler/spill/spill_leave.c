@@ -112,6 +112,20 @@ bool gy_spill_keeps_backing(gy_spill *w, uint32_t x, uint32_t i, uint32_t j)
     return true;
 }
 
+gy_ticks gy_spill_queue(const gy_spill *w, uint32_t memory)
+{
+    uint32_t device = gy_plan_device_of(w->p, memory);
+    gy_ticks now = device == GY_NONE || !w->clock ? 0 : w->clock[device];
+    return w->sent[memory] > now ? w->sent[memory] - now : 0;
+}
+
+static void note_sent(gy_spill *w, uint32_t from, uint32_t to, int64_t bytes)
+{
+    uint32_t device = gy_plan_device_of(w->p, from);
+    gy_ticks now = device == GY_NONE || !w->clock ? 0 : w->clock[device];
+    w->sent[from] = (w->sent[from] > now ? w->sent[from] : now) + gy_transfer_time(w->p, from, to, bytes);
+}
+
 /* Copies the rows out of the instance `from`, where they are now. */
 static gantry_status move_out(gy_spill *w, uint32_t x, uint32_t from, uint32_t lodge, uint32_t i, uint32_t j,
                               gantry_error *err)
@@ -131,6 +145,7 @@ static gantry_status move_out(gy_spill *w, uint32_t x, uint32_t from, uint32_t l
         h->lodged = lodge;
     }
     h->backing = to;
+    note_sent(w, gy_spill_old(w, x)->memory, lodge, (int64_t)h->bytes);
     return status ? status : gy_spill_copy(w, GY_OP_EVICT, from, to, h->lo, h->hi, err);
 }
 

@@ -36,8 +36,8 @@ void gy_spill_note_maker(gy_spill *w, uint32_t i, const gy_use *u)
     gy_held *h = &w->held[u->instance];
     bool all = u->mode == GANTRY_WRITE && u->first <= h->lo && h->hi <= u->last;
     h->maker = GY_NONE;
-    if (!w->how.remake || !all || op->node == GY_NONE || !gy_node_repeats(w->p->graph, op->node) ||
-        writes_of(w, op) != 1)
+    bool one = op->kind == GY_OP_COLLECTIVE || writes_of(w, op) == 1;
+    if (!w->how.remake || !all || !one || op->node == GY_NONE || !gy_node_repeats(w->p->graph, op->node))
         return;
     h->maker = i;
     h->maker_writes = h->writes;
@@ -89,6 +89,15 @@ static bool can_read(chain *c, const gy_use *u, uint32_t maker, uint32_t depth)
     return true;
 }
 
+/* A collective that is carried out again writes to all its ranks again: these rows are there then, or come with it. */
+static bool can_write(const chain *c, const gy_use *u, uint32_t maker)
+{
+    const gy_spill *w = c->w;
+    const gy_held *h = &w->held[u->instance];
+    return h->ours && h->maker == maker && h->maker_writes == h->writes && h->home == GY_NONE && h->last >= c->j &&
+           w->ground[gy_spill_old(w, u->instance)->memory].ours && gy_spill_next_write(w, u->instance, c->j) == GY_NONE;
+}
+
 static bool can_make(chain *c, uint32_t x, uint32_t depth)
 {
     const gy_spill *w = c->w;
@@ -102,13 +111,30 @@ static bool can_make(chain *c, uint32_t x, uint32_t depth)
         const gy_use *u = &w->old->use.at[op->use + k];
         if (u->mode == GANTRY_READ && u->first < u->last && !can_read(c, u, maker, depth))
             return false;
+        if (u->mode != GANTRY_READ && u->instance != x && !can_write(c, u, maker))
+            return false;
     }
     return true;
+}
+
+/* The op before which its maker is carried out again, if not sooner than for its own next use j: other rows of the
+ * maker that left may be asked for first. */
+static uint32_t made_at(const gy_spill *w, uint32_t x, uint32_t i, uint32_t j)
+{
+    const gy_op *op = &w->old->op.at[w->held[x].maker].op;
+    for (uint32_t k = 0; k < op->uses; k++) {
+        const gy_use *u = &w->old->use.at[op->use + k];
+        const gy_held *h = &w->held[u->instance];
+        uint32_t next = u->mode != GANTRY_READ && h->remake ? gy_spill_next(w, u->instance, i) : j;
+        j = next < j ? next : j;
+    }
+    return j;
 }
 
 bool gy_spill_plan_remake(gy_spill *w, uint32_t x, uint32_t i, uint32_t j)
 {
     gy_held *h = &w->held[x];
+    j = h->maker != GY_NONE && j != GY_NONE ? made_at(w, x, i, j) : j;
     const gy_instance *in = gy_spill_old(w, x);
     chain c = { .w = w, .i = i, .j = j };
     if (!w->how.remake || h->maker == GY_NONE || h->maker_writes != h->writes || h->home != GY_NONE || j == GY_NONE ||
@@ -116,6 +142,8 @@ bool gy_spill_plan_remake(gy_spill *w, uint32_t x, uint32_t i, uint32_t j)
         return false;
     gy_ticks copies = gy_transfer_time(w->p, in->memory, 0, (int64_t)in->bytes) +
                       gy_transfer_time(w->p, 0, in->memory, (int64_t)in->bytes);
+    if (w->how.queued)
+        copies = copies / 4 * (w->how.queued - 1) + gy_spill_queue(w, in->memory);
     if (c.cost >= copies)
         return false;
     c = (chain){ .w = w, .i = i, .j = j, .mark = true };

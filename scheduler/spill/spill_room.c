@@ -151,79 +151,6 @@ static void book_all(gy_spill *w)
     }
 }
 
-/* ---- what persists moves to host memory ---- */
-
-/* One home serves all memories that a constant persists in. What is written differs from memory to memory until the
- * end. */
-static bool same_home(const gy_instance *home, const gy_instance *in)
-{
-    return home->value == in->value && home->first == in->first && home->last == in->last;
-}
-
-static gantry_status find_home(gy_spill *w, uint32_t x, gantry_error *err)
-{
-    const gy_instance *in = gy_spill_old(w, x);
-    gy_held *h = &w->held[x];
-    bool fixed = gy_lower_buffer(&w->lower, in->value)->cls == GANTRY_CONST;
-    for (size_t i = 0; i < w->homes.count && fixed && h->home == GY_NONE; i++)
-        if (same_home(&w->p->draft.instance.at[w->homes.at[i]], in))
-            h->home = w->homes.at[i];
-    if (h->home != GY_NONE)
-        return GANTRY_OK;
-    gy_instance home = { .value = in->value, .role = GY_ROLE_PERSIST, .first = in->first, .last = in->last };
-    gantry_status status = gy_lower_instance(&w->lower, &home, &h->home, err);
-    if (!status && !gy_vec_push(&w->homes, h->home))
-        status = gy_fail_nomem(err);
-    if (!status)
-        gy_spill_book(w, 0, 0, (uint32_t)w->old->op.count - 1, h->bytes);
-    return status;
-}
-
-static gantry_status send_home(gy_spill *w, uint32_t x, gantry_error *err)
-{
-    const gy_instance *in = gy_spill_old(w, x);
-    gy_held *h = &w->held[x];
-    gantry_status status = find_home(w, x, err);
-    gy_spill_unbook(w, in->memory, 0, (uint32_t)w->old->op.count - 1, h->bytes);
-    h->ours = true;
-    h->booked = false;
-    h->backing = h->home;
-    h->lodge = 0;
-    h->until = GY_NONE;
-    h->lo = in->first;
-    h->hi = in->last;
-    return status;
-}
-
-static bool overflows(const gy_spill *w, uint32_t memory)
-{
-    return gy_spill_load(w, memory, 0, (uint32_t)last_op(w)) > w->capacity[memory];
-}
-
-static gantry_status send_homes(gy_spill *w, uint32_t memory, gantry_error *err)
-{
-    uint64_t kept = 0, most = w->how.persists ? w->capacity[memory] / 2 : 0;
-    gantry_status status = GANTRY_OK;
-    for (uint32_t x = 0; x < w->old->instance.count && !status; x++) {
-        const gy_instance *in = gy_spill_old(w, x);
-        if (in->memory != memory || in->role != GY_ROLE_PERSIST || w->held[x].first == GY_NONE)
-            continue;
-        if (kept + w->held[x].bytes <= most)
-            kept += w->held[x].bytes;
-        else
-            status = send_home(w, x, err);
-    }
-    return status;
-}
-
-static gantry_status lighten(gy_spill *w, gantry_error *err)
-{
-    for (uint32_t m = 1; m < w->p->machine->memories && w->how.persists < 2; m++)
-        if (gy_spill_reach(w, 0, m) && gy_spill_reach(w, m, 0) && overflows(w, m))
-            GY_TRY(send_homes(w, m, err));
-    return GANTRY_OK;
-}
-
 /* ---- begin and end ---- */
 
 static bool make_loads(gy_spill *w)
@@ -233,7 +160,8 @@ static bool make_loads(gy_spill *w)
     w->capacity = gy_calloc(memories, sizeof *w->capacity);
     w->there = gy_calloc(memories, sizeof *w->there);
     w->lodged = gy_calloc(memories, sizeof *w->lodged);
-    bool done = w->load && w->capacity && w->there && w->lodged;
+    w->sent = gy_calloc(memories, sizeof *w->sent);
+    bool done = w->load && w->capacity && w->there && w->lodged && w->sent;
     for (uint32_t m = 0; m < memories && done; m++) {
         uint64_t all = w->p->capacity[m], share = w->how.sixteenths && !w->how.addressed ? w->how.sixteenths : 16;
         w->capacity[m] = all / 16 * share + all % 16 * share / 16;
@@ -292,7 +220,7 @@ gantry_status gy_spill_open(gy_spill *w, gantry_error *err)
     make_held(w);
     note_lives(w);
     book_all(w);
-    gantry_status status = lighten(w, err);
+    gantry_status status = gy_spill_lighten(w, err);
     if (!status)
         status = make_ground(w, err);
     return status || !w->how.addressed ? status : gy_spill_begin_ahead(w, err);
@@ -323,6 +251,7 @@ void gy_spill_close(gy_spill *w)
     gy_free(w->capacity);
     gy_free(w->there);
     gy_free(w->lodged);
+    gy_free(w->sent);
     gy_free(w->held);
     gy_free(w->uses);
     gy_free(w->use_first);

@@ -263,6 +263,7 @@ void gy_export_report(gy_text *to, const gy_view *view)
     add_count(to, "collectives", view->sum.collectives);
     add_count(to, "events", view->sum.events);
     add_count(to, "bytes_moved", view->sum.bytes_moved);
+    add_count(to, "bytes_needed", view->sum.bytes_needed);
     add_count(to, "recomputed", view->sum.recomputed);
     add_peaks(to, s);
     add_busy(to, view);

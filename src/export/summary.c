@@ -161,7 +161,10 @@ static void add_head(gy_text *to, const gy_view *view)
     if (view->sum.recomputed)
         gy_text_printf(to, ", %s nodes carried out again", gy_export_count(a, view->sum.recomputed));
     add_batches(to, s);
-    gy_text_printf(to, "\n  moved        %s between memories\n", gy_bytes_text(a, sizeof a, view->sum.bytes_moved));
+    gy_text_printf(to, "\n  moved        %s between memories", gy_bytes_text(a, sizeof a, view->sum.bytes_moved));
+    if (view->sum.bytes_needed)
+        gy_text_printf(to, ", at least %s by any schedule", gy_bytes_text(b, sizeof b, view->sum.bytes_needed));
+    gy_text_add(to, "\n");
 }
 
 typedef struct device_count {

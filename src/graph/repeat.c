@@ -12,7 +12,8 @@ bool gy_node_repeats(const gantry_graph *graph, uint32_t node)
 {
     const gy_node *n = &graph->nodes.at[node];
     bool kernel = n->kind == GY_NODE_KERNEL && is_pure(graph->kernels.at[n->kernel].manifest);
-    if (!kernel && n->kind != GY_NODE_FILL && n->kind != GY_NODE_WORK)
+    bool moves = n->kind == GY_NODE_COLLECTIVE && !graph->extra.at[n->extra].op; /* and sums nothing up */
+    if (!kernel && !moves && n->kind != GY_NODE_FILL && n->kind != GY_NODE_WORK)
         return false;
     for (uint32_t i = 0; i < n->accesses; i++) {
         uint8_t mode = graph->access.at[n->access + i].mode;

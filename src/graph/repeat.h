@@ -6,8 +6,9 @@
 #include "graph/graph.h"
 
 /* True if what the node writes follows from what it reads, to the bit, and it does nothing else: a fill, work (which is
- * nothing but its accesses), a kernel of the library whose results do not vary, another kernel whose manifest says so
- * (GANTRY_KERNEL_PURE); and if it only reads and writes, so that it does not matter whether it was there before. */
+ * nothing but its accesses), a collective that moves rows and reduces none, a kernel of the library whose results do
+ * not vary, another kernel whose manifest says so (GANTRY_KERNEL_PURE); and if it only reads and writes, so that it
+ * does not matter whether it was there before. */
 bool gy_node_repeats(const gantry_graph *graph, uint32_t node);
 
 #endif

@@ -147,9 +147,10 @@ static gantry_status check_op(const gantry_schedule *s, size_t i, const uint32_t
         return BREACH("ops", i, "op %zu has node %u of %zu, iteration %u", i, op->node, s->node_ids.count,
                       op->iteration);
     }
-    if (op->repeat && op->kind != GY_OP_LAUNCH && (op->kind != GY_OP_FILL || op->node == GY_NONE)) {
-        return BREACH("ops", i, "op %zu repeats a task and is a %s%s; only a launch or a fill of a node can", i,
-                      gy_word(&gy_op_words, op->kind), op->node == GY_NONE ? " without a node" : "");
+    bool repeats = op->kind == GY_OP_LAUNCH || op->kind == GY_OP_FILL || op->kind == GY_OP_COLLECTIVE;
+    if (op->repeat && (!repeats || op->node == GY_NONE)) {
+        return BREACH("ops", i, "op %zu repeats a task and is a %s%s; only a launch, fill or collective of a node can",
+                      i, gy_word(&gy_op_words, op->kind), op->node == GY_NONE ? " without a node" : "");
     }
     for (uint32_t k = 0; k < op->lanes; k++) {
         uint32_t lane = s->op_lane.at[op->lane + k];

@@ -207,6 +207,7 @@ struct gantry_schedule {
     GY_VEC(gy_schedule_phase) phases; /* empty: this is an ordinary schedule */
     const char *bound_by;   /* the reason of the bound, static (scheduler/bound); NULL in a schedule from a file, which
                                does not say it */
+    uint64_t bytes_needed;  /* the bound of the bytes that are moved; 0 in a schedule from a file */
     GY_VEC(gy_tried) tried; /* for reports; not part of the schedule, and not in its file */
     GY_VEC(gy_ticks) load;  /* per device, with objective "max_load" (scheduler/load.h); not in its file either */
 };

@@ -109,6 +109,7 @@ static gantry_status count_phases(const gantry_schedule *s, gantry_schedule_summ
         to->events += one.events * starts;
         to->bytes_moved += one.bytes_moved * starts;
         to->recomputed += one.recomputed * starts;
+        to->bytes_needed += one.bytes_needed * starts;
     }
     return status;
 }
@@ -156,6 +157,7 @@ gantry_status gantry_schedule_summarize(const gantry_schedule *s, gantry_schedul
     to.period_us = gy_ticks_to_us(s->period);
     to.period_bound_us = gy_ticks_to_us(s->period_bound);
     to.in_flight = s->in_flight;
+    to.bytes_needed = s->bytes_needed;
     to.nodes = s->node_ids.count;
     to.ops = s->ops.count;
     count_ops(s, &to);

@@ -77,7 +77,7 @@ def shape(value, wanted, at="the object"):
 # ---- keys and types ----
 
 SCHEDULE = {"graph": str, "machine": str, "policy": str, "makespan_us": number, "bound_us": number, "gap": number, "nodes": int,
-            "ops": int, "copies": int, "collectives": int, "events": int, "bytes_moved": int, "recomputed": int,
+            "ops": int, "copies": int, "collectives": int, "events": int, "bytes_moved": int, "bytes_needed": int, "recomputed": int,
             "peak_bytes": ("map", int),
             "tried": [{"policy": str}], "placement": ("map", str)}
 RUN = {"graph": str, "machine": str, "policy": str, "backend": str, "devices": [str], "iterations": int, "counted": int, "predicted_us": number,
@@ -96,6 +96,7 @@ def schedule_json(gantry):
     assert abs(found["gap"] - (found["makespan_us"] / found["bound_us"] - 1)) < 1e-9
     # x and y in, y and total out, and one accumulator at least from device to device
     assert found["bytes_moved"] >= 3 * 256 + 4
+    assert found["bytes_needed"] == 3 * 256 + 4
 
 
 def schedule_json_tried(gantry):

@@ -97,7 +97,7 @@ static void op_form(view *v, const gy_op *op)
              BIT(form));
     }
     need(v, many || op->lanes == 1, BIT(form));
-    need(v, !op->repeat || op->kind == GY_OP_LAUNCH || (op->kind == GY_OP_FILL && !inserted), BIT(form));
+    need(v, !op->repeat || op->kind == GY_OP_LAUNCH || ((many || op->kind == GY_OP_FILL) && !inserted), BIT(form));
     need(v, op->reduce == 0 || (adds(op->reduce) && (many || op->kind == GY_OP_FILL)), BIT(form));
     if (op->kind == GY_OP_LAUNCH || op->kind == GY_OP_HOST) {
         need(v, !inserted, BIT(form));
@@ -186,12 +186,15 @@ static bool is_of(const gy_op *op, const gy_task *t)
     return op->node == t->node && op->iteration == t->iteration;
 }
 
-/* Nodes of these tests are work, fills, copies and collectives; the first two can be repeated if they depend on nothing
- * that they change. */
+/* Nodes of these tests are work, fills, copies and collectives; the first two can be repeated, and the last if they
+ * move rows only, if they depend on nothing that they change. */
 static bool may_repeat(const view *v, const gy_task *t)
 {
     const gy_node *n = &v->g->nodes.at[t->node];
     bool may = n->kind == GY_NODE_WORK || n->kind == GY_NODE_FILL;
+    gantry_collective kind = n->kind == GY_NODE_COLLECTIVE ? v->g->extra.at[n->extra].collective : GANTRY_ALL_REDUCE;
+    may = may || kind == GANTRY_BROADCAST || kind == GANTRY_SCATTER || kind == GANTRY_GATHER ||
+          kind == GANTRY_ALL_GATHER || kind == GANTRY_ALL_TO_ALL;
     for (uint32_t i = 0; i < n->accesses; i++) {
         uint8_t mode = v->g->access.at[n->access + i].mode;
         may = may && (mode == GANTRY_READ || mode == GANTRY_WRITE);

@@ -207,6 +207,129 @@ START_TEST(constants_that_are_too_much_stay_at_home)
 }
 END_TEST
 
+/* Forty constants, of which each is used once, and room for 36 units: one is for y, one or two for constants that come.
+ * The rest stays, so five or six come in each start. */
+START_TEST(constants_stay_as_many_as_there_is_room_for)
+{
+    enum { LAYERS = 40, ROOM = 36 };
+    gantry_graph *g = gantry_graph_new("stream");
+    gantry_buffer y = unit(g, "y");
+    gantry_buffer_output(g, y);
+    use(g, "begin", nothing, y);
+    for (int i = 0; i < LAYERS; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "w%d", i);
+        gantry_buffer w = unit(g, name);
+        gantry_buffer_set_class(g, w, GANTRY_CONST);
+        gantry_buffer_init_value(g, w, i);
+        snprintf(name, sizeof name, "layer%d", i);
+        gantry_node_readwrite(g, use(g, name, w, nothing), gantry_all(y));
+    }
+    gantry_schedule *s = scheduled(g, 1, (long long)ROOM * UNIT);
+    ck_assert_uint_ge(count_kind(s, GY_OP_FETCH), LAYERS - (ROOM - 2));
+    ck_assert_uint_le(count_kind(s, GY_OP_FETCH), LAYERS - (ROOM - 3));
+    /* Each comes while others that stay are used: nothing waits but for the first, or the last. */
+    ck_assert_double_le((double)s->makespan / GY_TICKS_PER_US, 10.0 * (LAYERS + 1) + 3 * 0.56);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+}
+END_TEST
+
+/* Constants of one to four thousand units, each used once, with room for a half to all of them: no more is moved than
+ * is needed and what two of the largest take, which is room for the next to come while one is used. */
+START_TEST(moved_is_what_is_needed)
+{
+    enum { LAYERS = 24, SEEDS = 40, LARGE = 1000 };
+    uint64_t moved = 0, needed = 0;
+    for (uint32_t seed = 0; seed < SEEDS; seed++) {
+        gantry_graph *g = gantry_graph_new("sizes");
+        gantry_buffer y = unit(g, "y");
+        gantry_buffer_output(g, y);
+        use(g, "begin", nothing, y);
+        uint32_t state = seed * 2654435761u + 1, all = 1;
+        for (int i = 0; i < LAYERS; i++) {
+            char name[24];
+            state = state * 1664525u + 1013904223u;
+            uint32_t units = 1 + (state >> 20) % 4;
+            all += units;
+            snprintf(name, sizeof name, "w%d", i);
+            gantry_buffer w = buffer(g, name, 64 * LARGE * units);
+            gantry_buffer_set_class(g, w, GANTRY_CONST);
+            gantry_buffer_init_value(g, w, i);
+            snprintf(name, sizeof name, "layer%d", i);
+            gantry_node n = work(g, name, 0.01); /* the link is what there is too little of */
+            gantry_node_read(g, n, gantry_all(w));
+            gantry_node_readwrite(g, n, gantry_all(y));
+        }
+        gantry_schedule *s = scheduled(g, 1, (all / 2 + all / 2 * seed / SEEDS) * UNIT * LARGE);
+        gantry_schedule_summary sum = GANTRY_SCHEDULE_SUMMARY_INIT;
+        ck_assert_int_eq(gantry_schedule_summarize(s, &sum, NULL), GANTRY_OK);
+        ck_assert_msg(sum.bytes_moved <= sum.bytes_needed + 8 * UNIT * LARGE,
+                      "seed %u: %llu bytes are moved, %llu needed", seed, (unsigned long long)sum.bytes_moved,
+                      (unsigned long long)sum.bytes_needed);
+        moved += sum.bytes_moved;
+        needed += sum.bytes_needed;
+        gantry_schedule_free(s);
+        gantry_graph_free(g);
+    }
+    printf("constants: %.3f of what is needed is moved\n", (double)moved / (double)needed);
+}
+END_TEST
+
+/* Eight layers whose weights are gathered from two devices, twice: for the way there and for the way back. A gathered
+ * layer has two units, and there is room for three of them beside the weights; what begins as soon as it can would be
+ * sixteen. */
+START_TEST(gathers_wait_until_their_layer)
+{
+    enum { LAYERS = 8, STEPS = 2 * LAYERS };
+    gantry_graph *g = gantry_graph_new("gathers");
+    gantry_buffer w[2][LAYERS], y[2] = { unit(g, "y0"), unit(g, "y1") };
+    char name[32];
+    for (int k = 0; k < 2; k++) {
+        gantry_graph_fill(g, k ? "begin1" : "begin0", gantry_all(y[k]), 0);
+        gantry_buffer_output(g, y[k]);
+        for (int i = 0; i < LAYERS; i++) {
+            snprintf(name, sizeof name, "w%d_%d", i, k);
+            w[k][i] = unit(g, name);
+            gantry_buffer_set_class(g, w[k][i], GANTRY_STATE);
+            gantry_buffer_init_value(g, w[k][i], i);
+        }
+    }
+    for (int i = 0; i < STEPS; i++) {
+        int layer = i < LAYERS ? i : STEPS - 1 - i;
+        gantry_region in[2], out[2];
+        for (int k = 0; k < 2; k++) {
+            snprintf(name, sizeof name, "f%d_%d", i, k);
+            out[k] = gantry_all(buffer(g, name, 128));
+            in[k] = gantry_all(w[k][layer]);
+        }
+        snprintf(name, sizeof name, "gather%d", i);
+        gantry_graph_collective(g, name, GANTRY_ALL_GATHER, (gantry_access)0, 2, in, 2, out, 0);
+        for (int k = 0; k < 2; k++) {
+            snprintf(name, sizeof name, "step%d_%d", i, k);
+            gantry_node n = work(g, name, 10);
+            gantry_node_on(g, n, k ? "d1" : "d0");
+            gantry_node_read(g, n, out[k]);
+            gantry_node_readwrite(g, n, gantry_all(y[k]));
+        }
+    }
+    for (int i = 0; i < LAYERS; i++)
+        for (int k = 0; k < 2; k++) {
+            snprintf(name, sizeof name, "update%d_%d", i, k);
+            gantry_node n = work(g, name, 1);
+            gantry_node_on(g, n, k ? "d1" : "d0");
+            gantry_node_read(g, n, gantry_all(y[k]));
+            gantry_node_readwrite(g, n, gantry_all(w[k][i]));
+        }
+    gantry_schedule *wide = scheduled(g, 2, 1 << 20), *s = scheduled(g, 2, (LAYERS + 1 + 3 * 2) * UNIT);
+    ck_assert_uint_eq(count_kind(s, GY_OP_EVICT) + count_kind(s, GY_OP_FETCH), 0);
+    ck_assert_int_le(s->makespan, wide->makespan + wide->makespan / 100);
+    gantry_schedule_free(wide);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* One op with three units where there is room for two. */
 START_TEST(one_op_that_is_too_much_is_refused)
 {
@@ -374,6 +497,41 @@ START_TEST(what_is_made_faster_than_copied_is_made_again)
 }
 END_TEST
 
+/* Forward through 64 layers of `us` each, and back, twice as long, over what they left, in 16 units. A copy takes
+ * 0.5512 us. When the way there ends, 48 layers are not in memory: at most as many of them have gone out as copies fit
+ * in that time, and each of the rest takes `us` once more. */
+START_TEST(making_again_and_copying_share_the_work)
+{
+    enum { LAYERS = 64, UNITS = 16 };
+    static const double times[] = { 0.1, 0.2, 0.25, 0.4, 0.6 };
+    double us = times[_i], copy = 0.5512, out = LAYERS * us / copy;
+    double again = out < LAYERS - UNITS ? LAYERS - UNITS - out : 0, best = 3 * LAYERS * us + again * us;
+    gantry_graph *g = gantry_graph_new("layers");
+    gantry_buffer a[LAYERS];
+    char name[24];
+    for (int i = 0; i < 2 * LAYERS; i++) {
+        snprintf(name, sizeof name, "a%d", i);
+        if (i < LAYERS)
+            a[i] = unit(g, name);
+        snprintf(name, sizeof name, "n%d", i);
+        gantry_node n = work(g, name, i < LAYERS ? us : 2 * us);
+        if (i > 0)
+            gantry_node_after(g, n, (gantry_node){ .id = n.id - 1 });
+        if (i > 0 && i < LAYERS)
+            gantry_node_read(g, n, gantry_all(a[i - 1]));
+        i < LAYERS ? gantry_node_write(g, n, gantry_all(a[i]))
+                   : gantry_node_read(g, n, gantry_all(a[2 * LAYERS - 1 - i]));
+    }
+    gantry_schedule *s = scheduled(g, 1, UNITS * UNIT);
+    double made = (double)s->makespan / GY_TICKS_PER_US;
+    printf("layers of %g us: %.2f us, %.3f of the best\n", us, made, made / best);
+    ck_assert_double_ge(made, 3 * LAYERS * us);
+    ck_assert_double_le(made, 1.05 * best);
+    gantry_schedule_free(s);
+    gantry_graph_free(g);
+}
+END_TEST
+
 /* The same, refused: the third unit is one too many at the op that makes it. */
 START_TEST(spilling_can_be_off)
 {
@@ -409,10 +567,14 @@ int main(void)
     tcase_add_test(c, what_is_outside_still_is_not_copied_twice);
     tcase_add_test(c, what_is_overwritten_is_forgotten);
     tcase_add_test(c, constants_that_are_too_much_stay_at_home);
+    tcase_add_test(c, constants_stay_as_many_as_there_is_room_for);
+    tcase_add_test(c, moved_is_what_is_needed);
+    tcase_add_test(c, gathers_wait_until_their_layer);
     tcase_add_test(c, one_op_that_is_too_much_is_refused);
     tcase_add_test(c, three_devices_worth_runs_on_four);
     tcase_add_test(c, the_search_for_offsets_is_used);
     tcase_add_test(c, what_is_made_faster_than_copied_is_made_again);
+    tcase_add_loop_test(c, making_again_and_copying_share_the_work, 0, 5);
     tcase_add_test(c, spilling_can_be_off);
     suite_add_tcase(s, c);
     return run_suite(s);

@@ -180,6 +180,10 @@ static void try_options(gantry_graph *g, const gantry_machine *m, const gantry_s
     ck_assert_msg(s->makespan >= s->bound, "seed %llu, objective %s, effort %d: makespan %lld, bound %lld by %s",
                   (unsigned long long)seed, o->objective ? o->objective : "-", o->effort, (long long)s->makespan,
                   (long long)s->bound, s->bound_by);
+    gantry_schedule_summary sum = GANTRY_SCHEDULE_SUMMARY_INIT;
+    ck_assert_int_eq(gantry_schedule_summarize(s, &sum, NULL), GANTRY_OK);
+    ck_assert_msg(sum.bytes_moved >= sum.bytes_needed, "seed %llu: %llu bytes are moved, and %llu needed",
+                  (unsigned long long)seed, (unsigned long long)sum.bytes_moved, (unsigned long long)sum.bytes_needed);
     ck_assert_msg(s->period == 0 || s->period >= s->period_bound,
                   "seed %llu, effort %d, %u in flight: period %lld, bound %lld", (unsigned long long)seed, o->effort,
                   s->in_flight, (long long)s->period, (long long)s->period_bound);

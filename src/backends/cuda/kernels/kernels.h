@@ -45,6 +45,9 @@ typedef struct gy_cuda_kernel {
     gantry_status (*launch_batch)(const gantry_launch *first, const gy_cuda_batch *batch);
     /* Does `launch_batch` do better than one after the other with the handle that `open` made? NULL: wherever it is. */
     bool (*batches)(const void *handle);
+    /* Does a first call with the handle that `open` made load code, for so long that it is made beforehand? Such calls
+     * are then made under a capture, in another thread. NULL: no. */
+    bool (*loads)(const void *handle);
     /* One line on why the last launch with this handle failed, borrowed until the next; NULL: nothing more is known. */
     const char *(*why)(const void *handle);
 } gy_cuda_kernel;

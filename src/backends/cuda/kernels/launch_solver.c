@@ -165,4 +165,5 @@ const gy_cuda_kernel gy_library_potrf = { .name = "potrf",
                                           .close = close_solver,
                                           .usable = usable_solver,
                                           .prepare = prepare_potrf,
-                                          .why = why_solver };
+                                          .why = why_solver,
+                                          .loads = gy_linalg_loads };

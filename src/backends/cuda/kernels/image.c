@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Several blocks for each place on the GPU, so that a multiprocessor that is ahead takes more of them. */
 enum { MOST_BLOCKS = 1 << 16, BLOCKS_PER_PLACE = 4 };
@@ -14,6 +16,8 @@ typedef struct handle {
     CUfunction function[GY_IMAGE_VARIANTS][GANTRY_DTYPE_COUNT]; /* [v][0] without types */
     int places[GY_IMAGE_VARIANTS][GANTRY_DTYPE_COUNT];          /* blocks of it that run at once */
     gantry_error why;                                           /* of the last launch; text "": it was made */
+    bool can_be_early, launched;                                /* launched: since gy_cuda_image_early was called */
+    gy_early early;
 } handle;
 
 static gantry_status fail(const gy_driver *d, CUresult code, const char *what, const char *name, gantry_error *err)
@@ -33,6 +37,19 @@ static int count_places(const gy_driver *d, CUfunction function)
         d->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, GY_IMAGE_THREADS, 0) != CUDA_SUCCESS)
         return MOST_BLOCKS / BLOCKS_PER_PLACE;
     return processors * blocks;
+}
+
+/* Graphs have such edges from CUDA 12.3 on, GPUs from 9.0 on. What runs there was compiled for 9.0 or later. */
+static bool can_be_early(const gy_driver *d)
+{
+    CUdevice device;
+    int version = 0, major = 0;
+    const char *wanted = getenv("GANTRY_CUDA_EARLY");
+    if (!d->launch_ex || (wanted && strcmp(wanted, "off") == 0) || d->cuCtxGetDevice(&device) != CUDA_SUCCESS ||
+        d->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) != CUDA_SUCCESS ||
+        d->cuDriverGetVersion(&version) != CUDA_SUCCESS)
+        return false;
+    return major >= 9 && version >= 12030;
 }
 
 static gantry_status find(handle *h, const gy_cuda_kernel *kernel, int variant, int dtype, gantry_error *err)
@@ -67,6 +84,7 @@ gantry_status gy_cuda_image_open(void **opened, const gy_cuda_kernel *kernel, co
     if (!h)
         return gy_fail_nomem(err);
     h->driver = driver;
+    h->can_be_early = can_be_early(driver);
     CUresult code = driver->cuModuleLoadData(&h->module, image->code);
     if (code != CUDA_SUCCESS) {
         gy_free(h);
@@ -101,6 +119,25 @@ gy_grid gy_cuda_image_grid(const gantry_launch *l, int variant, gantry_dtype dty
     return (gy_grid){ (unsigned)(work < most ? work : most), 1, 1, GY_IMAGE_THREADS, 1, 1 };
 }
 
+/* ---- launches ---- */
+
+bool gy_cuda_image_early(void *opened, gy_early which)
+{
+    handle *h = opened;
+    bool launched = h->launched;
+    h->early = h->can_be_early ? which : GY_EARLY_NONE;
+    h->launched = false;
+    return launched;
+}
+
+static CUresult launch_early(const gy_driver *d, CUfunction function, gy_grid g, CUstream stream, void **params)
+{
+    CUlaunchAttribute early = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                .value.programmaticStreamSerializationAllowed = 1 };
+    CUlaunchConfig as = { g.x, g.y, g.z, g.block_x, g.block_y, g.block_z, 0, stream, &early, 1 };
+    return d->launch_ex(&as, function, params, NULL);
+}
+
 gantry_status gy_cuda_image_launch(const gantry_launch *l, int variant, gantry_dtype dtype, gy_grid g, void **params)
 {
     handle *h = l->handle;
@@ -110,8 +147,11 @@ gantry_status gy_cuda_image_launch(const gantry_launch *l, int variant, gantry_d
         return GANTRY_OK;
     if (!function)
         return gy_fail(&h->why, GANTRY_E_DEVICE, NULL, "its code has no function for %s", gantry_dtype_name(dtype));
-    CUresult code =
-        h->driver->cuLaunchKernel(function, g.x, g.y, g.z, g.block_x, g.block_y, g.block_z, 0, l->stream, params, NULL);
+    CUresult code = h->early == GY_EARLY_ALL ? launch_early(h->driver, function, g, l->stream, params)
+                                             : h->driver->cuLaunchKernel(function, g.x, g.y, g.z, g.block_x, g.block_y,
+                                                                         g.block_z, 0, l->stream, params, NULL);
+    h->launched = code == CUDA_SUCCESS;
+    h->early = h->early == GY_EARLY_INSIDE ? GY_EARLY_ALL : h->early;
     return code == CUDA_SUCCESS ? GANTRY_OK : gy_driver_fail(h->driver, code, "launching it", &h->why);
 }
 

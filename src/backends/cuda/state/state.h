@@ -61,6 +61,8 @@ typedef struct gy_cuda_lane {
     uint64_t scratch_bytes, stage_bytes;
     char *stage;
     bool used;
+    bool ours; /* of a capture: the last node of the stream is a kernel of the library, which may have one behind it
+                  that comes early */
 } gy_cuda_lane;
 
 /* The call of a launch or host op. Each turn has its own, since addresses differ. */
@@ -181,7 +183,8 @@ typedef struct gy_cuda {
     GY_VEC(gy_cuda_lock) locks;
     GY_VEC(gy_cuda_dynamic) dynamic;
 
-    bool graphs;     /* starts are replayed as graphs */
+    bool graphs;               /* starts are replayed as graphs */
+    bool came_early, no_early; /* launches of the last capture come early; the driver refused such a graph */
     uint8_t *forked; /* per device: a stream there works for the op that is submitted, beside the op's first lane */
     uint8_t *auxiliary_last; /* per device: its auxiliary stream has work that no lane waits for */
     const char *replay;      /* for reports */

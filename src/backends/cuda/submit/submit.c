@@ -9,19 +9,75 @@
 #include "backends/cuda/times/times.h"
 #include <string.h>
 
+/* ---- launches that come early ---- */
+
+static gy_cuda_lane *lane_of(const gy_submit *x, uint32_t i)
+{
+    const gantry_schedule *s = x->h->job->schedule;
+    return &x->h->lane[s->op_lane.at[s->ops.at[x->op].lane + i]];
+}
+
+/* The op that begins puts other nodes on its lanes. */
+static void leave_ours(gy_submit *x)
+{
+    uint32_t lanes = x->h->job->schedule->ops.at[x->op].lanes;
+    x->behind_ours = lane_of(x, 0)->ours && lanes == 1;
+    for (uint32_t i = 0; i < lanes; i++)
+        lane_of(x, i)->ours = false;
+}
+
+static bool waits_for_others(const gy_submit *x)
+{
+    const gy_cuda_op *op = &x->h->op[x->op];
+    bool waits = false;
+    for (uint32_t i = op->wait; i < op->wait + op->waits; i++)
+        waits = waits || x->h->wait[i].distance == 0;
+    return waits;
+}
+
+/* A launch may come early if the node ahead of it in its lane is all that it depends on, and is a kernel of the
+ * library: that has waited for what is ahead of itself by the time it ends. */
+static gy_early early_of(const gy_submit *x)
+{
+    if (x->h->no_early)
+        return GY_EARLY_NONE;
+    return x->behind_ours && !waits_for_others(x) ? GY_EARLY_ALL : GY_EARLY_INSIDE;
+}
+
+static gantry_status call(gy_submit *x)
+{
+    const gy_cuda_call *c = &x->h->op[x->op].call[x->turn];
+    return x->h->op[x->op].calls ? gy_cuda_batch_launch(x->h, x->op, x->turn) : c->function(&c->launch);
+}
+
+static gantry_status call_early(gy_submit *x, uint32_t device)
+{
+    const gy_cuda_kernel *kernel = gy_cuda_kernel_of(x->h, &x->h->job->schedule->ops.at[x->op], device);
+    void *handle = x->h->op[x->op].call[x->turn].launch.handle;
+    if (!x->capture || !kernel || !kernel->early)
+        return call(x);
+    gy_early which = early_of(x);
+    x->h->came_early = x->h->came_early || which;
+    kernel->early(handle, which);
+    gantry_status status = call(x);
+    lane_of(x, 0)->ours = kernel->early(handle, GY_EARLY_NONE);
+    return status;
+}
+
+/* ---- one op ---- */
+
 static gantry_status launch(gy_submit *x)
 {
     gy_cuda *h = x->h;
-    const gy_op *op = &h->job->schedule->ops.at[x->op];
+    uint32_t device = gy_op_device(h->job->schedule, &h->job->schedule->ops.at[x->op], 0);
     if (h->op[x->op].called)
         return GANTRY_OK;
-    if (!h->device[gy_op_device(h->job->schedule, op, 0)].gpu)
+    if (!h->device[device].gpu)
         return gy_submit_callback(x, x->first_lane, (gy_callback){ .kind = GY_CALLBACK_CALL, .op = x->op });
     gantry_status status = gy_cuda_use(h, x->first_lane.device, x->err);
     if (status)
         return status;
-    const gy_cuda_call *call = &h->op[x->op].call[x->turn];
-    status = h->op[x->op].calls ? gy_cuda_batch_launch(h, x->op, x->turn) : call->function(&call->launch);
+    status = call_early(x, device);
     gy_cuda_forget(h); /* a function may have made another context current */
     if (status)
         return gy_cuda_op_fail(h, x->op, status, 0, x->err);
@@ -126,6 +182,8 @@ static gantry_status tick(gy_submit *x, uint32_t end)
 static gantry_status submit_parts(gy_submit *x)
 {
     x->first_lane = gy_submit_lane(x, 0);
+    if (x->capture)
+        leave_ours(x);
     gantry_status status = gather_lanes(x);
     status = status ? status : tick(x, 0);
     status = status ? status : execute(x);
@@ -209,6 +267,8 @@ gantry_status gy_submit_start(gy_submit *x)
     memset(x->h->forked, 0, x->h->devices);
     memset(x->h->auxiliary_last, 0, x->h->devices);
     x->op = GY_NONE;
+    for (uint32_t i = 0; x->capture && i < x->h->lanes; i++)
+        x->h->lane[i].ours = false;
     if (x->capture || x->after_caller)
         status = fork(x);
     if (status == GANTRY_OK)

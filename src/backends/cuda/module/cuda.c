@@ -72,6 +72,7 @@ static gantry_status make_all(gy_cuda *h, gantry_error *err)
     status = status ? status : gy_cuda_devices_make(h, err);
     status = status ? status : gy_cuda_ops_make(h, err);
     status = status ? status : gy_cuda_peers_make(h, err);
+    status = status ? status : gy_carry_make(h, err);
     status = status ? status : gy_combine_make(h, err);
     status = status ? status : gy_nccl_open(h, err);
     status = status ? status : gy_cuda_mirrors_make(h, err);

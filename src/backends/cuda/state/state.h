@@ -96,9 +96,11 @@ typedef struct gy_cuda_op {
     uint32_t shares;              /* number of shares */
     char **image;                 /* per use of a fill without a pattern: the bytes to upload; else NULL */
     uint32_t wait, waits;         /* range of gy_cuda.wait */
-    uint32_t event; /* index of gy_cuda.event, which is recorded after the op; GY_NONE: no op waits for it */
-    uint32_t word;  /* its status word on its device */
-    bool nccl;      /* NCCL carries it out */
+    uint32_t event;          /* index of gy_cuda.event, which is recorded after the op; GY_NONE: no op waits for it */
+    uint32_t word;           /* its status word on its device */
+    bool nccl;               /* NCCL carries it out */
+    bool by_kernel, carried; /* of a copy: a kernel makes it, or the kernel of an op before it does (carry.c) */
+    uint32_t carries;        /* the next op whose copy the same kernel makes; GY_NONE: no more */
 } gy_cuda_op;
 
 typedef struct gy_cuda_wait {

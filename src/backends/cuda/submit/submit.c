@@ -100,10 +100,21 @@ static gantry_status copy(gy_submit *x)
     return status;
 }
 
+/* Where no code was compiled for the GPU its copy engines do it, each copy by itself. */
+static bool is_carried(const gy_submit *x)
+{
+    return x->h->op[x->op].carried && x->h->combine[x->first_lane.device];
+}
+static bool is_by_kernel(const gy_submit *x)
+{
+    return x->h->op[x->op].by_kernel && x->h->combine[x->first_lane.device];
+}
+
 static gantry_status execute(gy_submit *x)
 {
     const gy_op *op = &x->h->job->schedule->ops.at[x->op];
-    GY_TRY(gy_op_calls(op)                ? launch(x)
+    GY_TRY(is_by_kernel(x)                ? gy_carry_submit(x)
+           : gy_op_calls(op)              ? launch(x)
            : op->kind == GY_OP_COLLECTIVE ? gy_submit_collective(x)
            : op->kind == GY_OP_FILL       ? gy_submit_fill(x)
                                           : copy(x));
@@ -130,13 +141,27 @@ static gantry_status await_rows(gy_submit *x, gy_queue queue)
     return status;
 }
 
+/* The kernel of a copy waits for what the copies that it carries wait for. */
+static gantry_status await_all_rows(gy_submit *x)
+{
+    uint32_t first = x->op;
+    gantry_status status = await_rows(x, x->first_lane);
+    for (uint32_t id = is_by_kernel(x) ? x->h->op[first].carries : GY_NONE; id != GY_NONE && !status;
+         id = x->h->op[id].carries) {
+        x->op = id;
+        status = await_rows(x, x->first_lane);
+    }
+    x->op = first;
+    return status;
+}
+
 /* An op of several lanes begins when all lanes have come to it and the ops that it waits for have ended. An op that is
  * tied to the one before it begins in each lane when that lane has come to it. */
 static gantry_status gather_lanes(gy_submit *x)
 {
     const gy_op *op = &x->h->job->schedule->ops.at[x->op];
     bool tied = gy_nccl_tied(x, false);
-    gantry_status status = await_rows(x, x->first_lane);
+    gantry_status status = await_all_rows(x);
     for (uint32_t i = 1; i < op->lanes && status == GANTRY_OK; i++)
         status = tied ? await_rows(x, gy_submit_lane(x, i)) : gy_submit_order(x, gy_submit_lane(x, i), x->first_lane);
     return status;
@@ -184,9 +209,10 @@ static gantry_status submit_parts(gy_submit *x)
     x->first_lane = gy_submit_lane(x, 0);
     if (x->capture)
         leave_ours(x);
-    gantry_status status = gather_lanes(x);
+    bool carried = is_carried(x); /* its kernel is ahead in the lane */
+    gantry_status status = carried ? GANTRY_OK : gather_lanes(x);
     status = status ? status : tick(x, 0);
-    status = status ? status : execute(x);
+    status = status || carried ? status : execute(x);
     status = status ? status : tick(x, 1);
     status = status ? status : record_end(x);
     return status ? status : part_lanes(x);

@@ -159,7 +159,7 @@ class Switches:
         if self.run([self.gantry, "schedule", *words, "-o", plan], {}) is None:
             return
         sides = {"on": [], "off": []}
-        env = {"on": {switch: on} if on else {}, "off": {} if on else {switch: "off"}}
+        env = {"on": {switch: on} if on else {}, "off": {switch: "engines" if on else "off"}}
         for _ in range(self.args.repeats):
             for side, found in sides.items():
                 out = self.run([sys.executable, str(HERE), str(self.build), "--child", plan, file], env[side])

@@ -130,6 +130,48 @@ START_TEST(large_copies)
 }
 END_TEST
 
+static gantry_machine *machine_with(int64_t kernel_bytes)
+{
+    char text[1024];
+    gantry_machine *m = NULL;
+    int length = snprintf(
+        text, sizeof text,
+        "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\"},{\"id\":\"gpu0\",\"capacity\":"
+        "\"64MiB\"},{\"id\":\"gpu1\",\"capacity\":\"64MiB\"}],\"devices\":[{\"id\":\"gpu0\",\"type\":\"gpu\","
+        "\"memory\":\"gpu0\"},{\"id\":\"gpu1\",\"type\":\"gpu\",\"memory\":\"gpu1\",\"ordinal\":1}],\"routes\":"
+        "[{\"from\":\"gpu0\",\"to\":\"gpu1\",\"both\":true,\"bandwidth_gbs\":10,\"kernel_bytes\":%lld},{\"from\":"
+        "\"gpu*\",\"to\":\"host\",\"both\":true,\"bandwidth_gbs\":10}]}",
+        (long long)kernel_bytes);
+    MUST(gantry_machine_parse(&m, text, (size_t)length, "machine of the test", MUST_ERR));
+    return m;
+}
+
+/* The machine says up to which size, and GANTRY_CUDA_COPIES goes before it. */
+START_TEST(as_the_machine_says)
+{
+    static const struct {
+        int64_t kernel_bytes;
+        const char *copies;
+    } cases[] = { { 0, NULL }, { 1000000, NULL }, { 1000000, "engines" }, { 0, "kernels:1000000" } };
+    counts c[4];
+    for (int i = 0; i < 4; i++) {
+        gantry_graph *g = random_graph(7, 24, 4);
+        fakeCudaDevices(2, "all", 0);
+        gantry_machine *m = machine_with(cases[i].kernel_bytes);
+        gantry_schedule *s = make_schedule(g, m, replays[_i], "round-robin");
+        c[i] = try_copies(g, s, replays[_i], cases[i].copies);
+        gantry_schedule_free(s);
+        gantry_machine_free(m);
+        gantry_graph_free(g);
+    }
+    ck_assert_int_gt(c[0].copies, c[1].copies);
+    ck_assert_int_eq(c[2].copies, c[0].copies);
+    ck_assert_int_eq(c[2].kernels, c[0].kernels);
+    ck_assert_int_eq(c[3].copies, c[1].copies);
+    ck_assert_int_eq(c[3].kernels, c[1].kernels);
+}
+END_TEST
+
 START_TEST(graphs_of_the_gallery)
 {
     for (const graph_case *c = graph_cases; c->file; c++) {
@@ -152,6 +194,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, random_graphs, 0, 2);
     tcase_add_loop_test(tests, large_copies, 0, 2);
+    tcase_add_loop_test(tests, as_the_machine_says, 0, 2);
     tcase_add_loop_test(tests, graphs_of_the_gallery, 0, 2);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

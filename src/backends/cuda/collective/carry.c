@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small copies between GPUs that the kernel of collectives makes (combine.c), where that is faster than copy engines.
- * Copies of one moment that follow each other in a lane, with the same ends, are one launch: the first *carries* the
- * others. It then waits for what they wait for, so all of that must come before it in the order of positions, and end
- * before it begins as far as that is predicted. What waits for a carried copy waits for its own event, as before.
+ * Small copies between GPUs that the kernel of collectives makes (combine.c), where that is faster than copy engines,
+ * as the machine says of the route. Copies of one moment that follow each other in a lane, with the same ends, are one
+ * launch: the first *carries* the others. It then waits for what they wait for, so all of that must come before it in
+ * the order of positions, and end before it begins as far as that is predicted. What waits for a carried copy waits for
+ * its own event, as before.
  */
 #include "backends/cuda/collective/share.h"
 
@@ -21,13 +22,17 @@ typedef struct carrier {
     uint64_t bytes;
 } carrier;
 
-/* Copies of up to so many bytes. GANTRY_CUDA_COPIES="kernels:65536"; by itself none. */
-static uint64_t most_bytes(void)
+/* Copies of up to so many bytes: as the machine says, or "kernels:65536", or "engines" for none. */
+static uint64_t most_bytes(const gy_cuda *h, const carrier *c)
 {
     static const char prefix[] = "kernels:";
     const char *wanted = getenv("GANTRY_CUDA_COPIES");
-    return wanted && strncmp(wanted, prefix, sizeof prefix - 1) == 0 ? strtoull(wanted + sizeof prefix - 1, NULL, 10)
-                                                                     : 0;
+    const gantry_machine *m = h->job->schedule->machine;
+    if (wanted && strncmp(wanted, prefix, sizeof prefix - 1) == 0)
+        return strtoull(wanted + sizeof prefix - 1, NULL, 10);
+    if (wanted && strcmp(wanted, "engines") == 0)
+        return 0;
+    return (uint64_t)gy_machine_route(m, m->device[c->from].memory, m->device[c->to].memory)->kernel_bytes;
 }
 
 static gy_location end_of(const gy_cuda *h, const gy_op *op, uint32_t k, uint32_t turn)
@@ -90,7 +95,7 @@ static void add(gy_cuda *h, carrier *c, const carrier *next, uint64_t most)
 gantry_status gy_carry_make(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
-    uint64_t most = gy_cuda_kernel_find(GY_CUDA_COMBINE) ? most_bytes() : 0;
+    bool has_kernel = gy_cuda_kernel_find(GY_CUDA_COMBINE) != NULL;
     carrier *of = gy_arena_calloc(&h->arena, h->lanes + 1, sizeof *of);
     if (!of)
         return gy_fail_nomem(err);
@@ -100,7 +105,8 @@ gantry_status gy_carry_make(gy_cuda *h, gantry_error *err)
         const gy_op *op = &s->ops.at[id];
         carrier next;
         h->op[id].carries = GY_NONE;
-        if (most && describe(h, id, &next) && next.bytes <= most) {
+        uint64_t most = has_kernel && describe(h, id, &next) ? most_bytes(h, &next) : 0;
+        if (most && next.bytes <= most) {
             add(h, &of[s->op_lane.at[op->lane]], &next, most);
             continue;
         }

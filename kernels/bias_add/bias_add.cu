@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/begin.cuh"
 #include "kernels/element.cuh"
 
 /* y[r][c] = f(x[r][c], b[c]). A thread keeps its columns of b and goes down the rows, 4 of them in flight. */
@@ -34,11 +35,13 @@ template <typename T, typename Wide> struct sum {
 #define KERNEL(suffix, type, wide)                                                                                     \
     extern "C" __global__ void bias_add_##suffix(const type *x, const type *b, type *y, int64_t rows, int64_t width)   \
     {                                                                                                                  \
+        gy_begin();                                                                                                    \
         over_rows(x, b, y, rows, width, sum<type, wide>());                                                            \
     }                                                                                                                  \
     extern "C" __global__ void bias_add_wide_##suffix(const gy_pack<type> *x, const gy_pack<type> *b,                  \
                                                       gy_pack<type> *y, int64_t rows, int64_t width)                   \
     {                                                                                                                  \
+        gy_begin();                                                                                                    \
         over_rows(x, b, y, rows, width, gy_each<type, sum<type, wide>>());                                             \
     }
 GY_CUDA_FLOAT_TYPES(KERNEL)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/begin.cuh"
 #include "kernels/element.cuh"
 
 /* Until the time is over. Should the clock stand still, the cycles of the processor end it: none makes more than four
@@ -36,6 +37,7 @@ static __device__ void busy(int64_t ns, gy_multiplier number, const T *x, T *y, 
 #define KERNEL(suffix, type, wide)                                                                                     \
     extern "C" __global__ void busy_##suffix(int64_t ns, gy_multiplier number, const type *x, type *y, int64_t n)      \
     {                                                                                                                  \
+        gy_begin();                                                                                                    \
         busy<wide>(ns, number, x, y, n);                                                                               \
     }
 GY_CUDA_TYPES(KERNEL)

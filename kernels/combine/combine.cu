@@ -3,6 +3,7 @@
  * targets of a part get ((source 0 (+) source 1) (+) source 2) ..., with the order and arithmetic of src/run/reduce.c; of
  * one source that is a copy. An element is read, then written, by one thread, so a target may be a source. Sources and
  * targets may be memory of peers. */
+#include "kernels/begin.cuh"
 #include "kernels/element.cuh"
 
 enum { MOST_ENDS = 128, MOST_PARTS = 64, AT_ONCE = 8 }; /* launch_combine.c has the same structs */
@@ -106,6 +107,7 @@ static __device__ void combine(const batch &b, const part p, const F &f)
     extern "C" __global__ void __launch_bounds__(256)                                                                  \
         combine_##name##_##suffix(const __grid_constant__ batch b)                                                     \
     {                                                                                                                  \
+        gy_begin();                                                                                                    \
         combine<type, own>(b, b.at[blockIdx.y], with_##name<own, wide>());                                             \
     }
 #define KERNELS(suffix, type, own, wide)                                                                               \

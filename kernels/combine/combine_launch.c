@@ -2,6 +2,7 @@
 /* The kernel that combines and stores for collectives (kernels.h). */
 #include "backends/cuda/kernels/image.h"
 
+#include "base/error.h"
 #include <stdbool.h>
 
 /* MOST_BLOCKS: links need no more to be busy, and other kernels have room beside it. */
@@ -90,7 +91,11 @@ static gantry_status open_combine(void **handle, const gy_cuda_kernel *kernel, c
                                   gantry_error *err)
 {
     const gy_cuda_kernel code = { .name = "combine", .data = kernel->data };
-    return gy_cuda_image_open(handle, &code, driver, err);
+    GY_TRY(gy_cuda_image_open(handle, &code, driver, err));
+    gantry_status status = gy_cuda_image_find_all(*handle, err); /* what is combined is not told beforehand */
+    if (status)
+        gy_cuda_image_close(*handle);
+    return status;
 }
 
 /* In the order of gantry_access. */

@@ -4,6 +4,7 @@
  * filters the columns of its tile and of what its rows reach into shared memory, then the rows. Each thread has ROWS
  * rows in work, so that one load (of a pixel, of a weight) serves as many sums.
  */
+#include "kernels/begin.cuh"
 #include "kernels/frames.cuh"
 #include "kernels/gaussian.h"
 
@@ -92,6 +93,7 @@ static __device__ void blur(const T *__restrict__ in, T *__restrict__ out, const
     extern "C" __global__ void __launch_bounds__(COLUMNS)                                                              \
         gaussian_blur##name(const type *in, type *out, gy_frames f, gy_gaussian g)                                     \
     {                                                                                                                  \
+        gy_begin();                                                                                                    \
         blur<reach>(in, out, f, g);                                                                                    \
     }
 KERNEL(_u8, uint8_t, NEAR)

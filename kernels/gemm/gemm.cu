@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/begin.cuh"
 #include "kernels/product.cuh"
 
 /* Blocks are tiles of c, `across` in a row. `lda` and `ldb` are the lengths of rows, whatever is transposed. */
@@ -16,6 +17,7 @@ static __device__ void gemm(int32_t ta, int32_t tb, double alpha, const T *a, in
         gemm_##suffix(int32_t ta, int32_t tb, double alpha, const type *a, int64_t lda, const type *b, int64_t ldb,    \
                       double beta, type *c, int64_t rows, int64_t columns, int64_t terms, uint32_t across)             \
     {                                                                                                                  \
+        gy_begin();                                                                                                    \
         gemm<wide>(ta, tb, alpha, a, lda, b, ldb, beta, c, rows, columns, terms, across);                              \
     }
 KERNEL(f16, __half, float)

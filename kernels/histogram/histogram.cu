@@ -4,6 +4,7 @@
  * an address nor at a bank, however the values are distributed. At its end it adds its counts to those of the result,
  * whole numbers, so the order does not matter. Signed counts wrap as unsigned ones do.
  */
+#include "kernels/begin.cuh"
 #include "kernels/chunk.cuh"
 
 enum { THREADS = 512, VALUES = 256, LANES = 32, BYTES = 16 };
@@ -44,9 +45,11 @@ template <typename Count> static __device__ void histogram(const uint8_t *__rest
 
 extern "C" __global__ void __launch_bounds__(THREADS) histogram_u32(const uint8_t *x, unsigned int *out, int64_t n)
 {
+    gy_begin();
     histogram(x, out, n);
 }
 extern "C" __global__ void __launch_bounds__(THREADS) histogram_u64(const uint8_t *x, unsigned long long *out, int64_t n)
 {
+    gy_begin();
     histogram(x, out, n);
 }

@@ -4,6 +4,7 @@
  * is under way, and keeps them in registers. What is left and right of its chunk comes from its neighbours in the warp;
  * only at the warp's ends is it loaded. `_wide` wants rows that begin at multiples of 16 bytes.
  */
+#include "kernels/begin.cuh"
 #include "kernels/chunk.cuh"
 
 enum { LANES = 32, WARPS = 8, ROWS = 8 }; /* the launcher knows them as well */
@@ -56,6 +57,7 @@ static __device__ void jacobi2d(const T *__restrict__ x, T *__restrict__ y, int6
         jacobi2d##name(const type *x, type *y, int64_t rows, int64_t columns, int64_t top, int64_t height,             \
                        uint32_t across)                                                                                \
     {                                                                                                                  \
+        gy_begin();                                                                                                    \
         jacobi2d<n>(x, y, rows, columns, top, height, across);                                                         \
     }
 KERNEL(_f32, float, 1)

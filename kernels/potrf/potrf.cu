@@ -3,6 +3,7 @@
  * Square by square along the diagonal, three launches each: the square's own factor, what is below it, and what that
  * takes away from the rest. Once the status word says that a minor is not positive, the launches to come do nothing.
  */
+#include "kernels/begin.cuh"
 #include "kernels/triangle.cuh"
 
 /* One block. a points to the square, whose rows are `first` and those after it. */
@@ -73,11 +74,13 @@ template <typename T> static __device__ void turn(T *a, int64_t n, uint32_t acro
     extern "C" __global__ void __launch_bounds__(GY_SQUARE_THREADS)                                                    \
         potrf_diagonal_##suffix(type *a, int64_t ld, int32_t side, int64_t first, int32_t *status)                     \
     {                                                                                                                  \
+        gy_begin();                                                                                                    \
         diagonal(a, ld, side, first, status);                                                                          \
     }                                                                                                                  \
     extern "C" __global__ void __launch_bounds__(GY_SQUARE_THREADS)                                                    \
         potrf_below_##suffix(const type *a, type *below, int64_t ld, int64_t rows, const int32_t *status)              \
     {                                                                                                                  \
+        gy_begin();                                                                                                    \
         int64_t row = (int64_t)blockIdx.x * GY_SQUARE;                                                                 \
         if (*status == 0)                                                                                              \
             gy_solve_rows(a, ld, below + row * ld, ld, rows - row, GY_SQUARE);                                         \
@@ -86,11 +89,13 @@ template <typename T> static __device__ void turn(T *a, int64_t n, uint32_t acro
         potrf_rest_##suffix(const type *below, type *a, int64_t ld, int64_t rows, uint32_t across,                     \
                             const int32_t *status)                                                                     \
     {                                                                                                                  \
+        gy_begin();                                                                                                    \
         rest(below, a, ld, rows, across, status);                                                                      \
     }                                                                                                                  \
     extern "C" __global__ void __launch_bounds__(GY_SQUARE_THREADS)                                                    \
         potrf_turn_##suffix(type *a, int64_t n, uint32_t across)                                                       \
     {                                                                                                                  \
+        gy_begin();                                                                                                    \
         turn(a, n, across);                                                                                            \
     }
 KERNEL(f32, float)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/begin.cuh"
 #include "kernels/reduce.cuh"
 
 /* Compared in their own type, f16 and bf16 as float, small integers as int. */
@@ -23,12 +24,14 @@ struct larger {
     extern "C" __global__ void reduce_max_##suffix(const type *x, void *partial, int64_t n, int64_t chunk,             \
                                                    int aligned)                                                        \
     {                                                                                                                  \
+        gy_begin();                                                                                                    \
         gy_reduce_chunk<1>(                                                                                            \
             x, x, (own *)partial, n, chunk, aligned, (own)LOAD(x[blockIdx.x * chunk]),                                 \
             [](own a, type v, type) { return larger()(a, (own)LOAD(v)); }, larger());                                  \
     }                                                                                                                  \
     extern "C" __global__ void reduce_max_finish_##suffix(const void *partial, int64_t count, type *out)               \
     {                                                                                                                  \
+        gy_begin();                                                                                                    \
         const own most = gy_reduce_partials((const own *)partial, count, (own)LOAD(*out), larger());                   \
         if (threadIdx.x == 0)                                                                                          \
             *out = STORE(most);                                                                                        \

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/begin.cuh"
 #include "kernels/element.cuh"
 
 #define KERNEL(suffix, type, wide)                                                                                     \
     extern "C" __global__ void saxpy_##suffix(gy_multiplier number, const type *x, type *y, int64_t n, int64_t head)   \
     {                                                                                                                  \
+        gy_begin();                                                                                                    \
         typedef gy_element<wide> e;                                                                                    \
         const wide a = e::scalar(number);                                                                              \
         gy_stream(x, y, y, n, head, [=](type v, type w) { return e::store<type>(a * e::load(v) + e::load(w)); });      \

@@ -4,6 +4,7 @@
  * both with the middle, so each row is read once and its sum is taken once. Neighbours in a row come from the nearest
  * cache, since they are as far apart as there are channels.
  */
+#include "kernels/begin.cuh"
 #include "kernels/frames.cuh"
 
 enum { COLUMNS = 256, ROWS = 16 }; /* the launcher knows them as well */
@@ -45,9 +46,11 @@ template <typename T> static __device__ void sobel(const T *__restrict__ in, T *
 
 extern "C" __global__ void __launch_bounds__(COLUMNS) sobel_u8(const uint8_t *in, uint8_t *out, gy_frames f)
 {
+    gy_begin();
     sobel(in, out, f);
 }
 extern "C" __global__ void __launch_bounds__(COLUMNS) sobel_f32(const float *in, float *out, gy_frames f)
 {
+    gy_begin();
     sobel(in, out, f);
 }

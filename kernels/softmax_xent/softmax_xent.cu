@@ -3,6 +3,7 @@
  * Two launches, so that sums are taken in an order that does not depend on which block is first: each group of threads
  * (those of one threadIdx.y of a block) adds up the losses of its rows, then one block adds up the groups.
  */
+#include "kernels/begin.cuh"
 #include "kernels/softmax.cuh"
 
 /* Row r is that of group r % groups; a block has blockDim.y groups. */
@@ -50,11 +51,13 @@ static __device__ void total(double scale, const double *partial, int32_t groups
         softmax_xent_rows_##suffix(const type *logits, const int32_t *labels, double *partial, int64_t count,          \
                                    int64_t width, int32_t groups, int32_t *status)                                     \
     {                                                                                                                  \
+        gy_begin();                                                                                                    \
         rows(logits, labels, partial, count, width, groups, status);                                                   \
     }                                                                                                                  \
     extern "C" __global__ void __launch_bounds__(GY_SOFTMAX_THREADS)                                                   \
         softmax_xent_total_##suffix(double scale, const double *partial, int32_t groups, type *loss)                   \
     {                                                                                                                  \
+        gy_begin();                                                                                                    \
         total(scale, partial, groups, loss);                                                                           \
     }
 KERNEL(f32, float)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A row is read twice, the second time mostly from a cache. A label outside of the row is nobody's, as on the host. */
+#include "kernels/begin.cuh"
 #include "kernels/softmax.cuh"
 
 template <typename T>
@@ -24,6 +25,7 @@ static __device__ void gradient(double scale, const T *__restrict__ logits, cons
         softmax_xent_grad_##suffix(double scale, const type *logits, const int32_t *labels, type *grad, int64_t count, \
                                    int64_t width)                                                                      \
     {                                                                                                                  \
+        gy_begin();                                                                                                    \
         gradient(scale, logits, labels, grad, count, width);                                                           \
     }
 KERNEL(f32, float)

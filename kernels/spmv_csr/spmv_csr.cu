@@ -5,6 +5,7 @@
  * is read in order, however long rows are, and sums are taken in the host's order: results are the same to the bit,
  * which a tree of partial sums per row would not give.
  */
+#include "kernels/begin.cuh"
 #include "kernels/status.cuh"
 
 enum { THREADS = 256, WINDOW = 2048 }; /* the launcher knows them as well */
@@ -100,6 +101,7 @@ static __device__ void spmv(const matrix<Index, T> &m, T *__restrict__ out, int6
         spmv_csr##name(const index *row, const index *column, const type *value, const type *vector, type *out,        \
                        int64_t rows, int64_t entries, int64_t columns, int32_t rows_of_block, int32_t *status)         \
     {                                                                                                                  \
+        gy_begin();                                                                                                    \
         spmv(matrix<index, type>{ row, column, value, vector, entries, columns }, out, rows, rows_of_block, status);   \
     }
 KERNEL(_i32_f32, int32_t, float)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/begin.cuh"
 #include "kernels/product.cuh"
 
 /* Blocks are tiles of c, `across` in a row; those above the diagonal have nothing to do. */
@@ -16,6 +17,7 @@ static __device__ void syrk(double alpha, const T *a, double beta, T *c, int64_t
     extern "C" __global__ void __launch_bounds__(GY_PRODUCT_THREADS)                                                   \
         syrk_##suffix(double alpha, const type *a, double beta, type *c, int64_t rows, int64_t terms, uint32_t across) \
     {                                                                                                                  \
+        gy_begin();                                                                                                    \
         syrk(alpha, a, beta, c, rows, terms, across);                                                                  \
     }
 KERNEL(f32, float)

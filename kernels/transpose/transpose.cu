@@ -7,6 +7,7 @@
  *
  * Only the size of an element matters. `_wide` wants rows of both matrices to begin at multiples of a chunk.
  */
+#include "kernels/begin.cuh"
 #include "kernels/chunk.cuh"
 
 enum { THREADS = 256 };
@@ -54,6 +55,7 @@ static __device__ void transpose(const T *__restrict__ x, T *__restrict__ y, int
     extern "C" __global__ void __launch_bounds__(THREADS)                                                              \
         transpose##name(const type *x, type *y, int64_t rows, int64_t columns, uint32_t across)                        \
     {                                                                                                                  \
+        gy_begin();                                                                                                    \
         transpose<n, side>(x, y, rows, columns, across);                                                               \
     }
 KERNEL(_u8, uint8_t, 1, 32)

@@ -53,6 +53,8 @@ typedef struct gy_via {
 /* Declares a direct route (from == to: within a memory) with measured points, copied. false: out of memory. */
 bool gy_machine_points(gantry_machine *m, uint32_t from, uint32_t to, const gy_point *point, uint32_t points,
                        gy_via via);
+/* Says of the route that kernels make copies of up to so many bytes. */
+void gy_machine_by_kernels(gantry_machine *m, uint32_t from, uint32_t to, int64_t bytes);
 /* The same as a latency and a rate in bytes per second. */
 bool gy_machine_link(gantry_machine *m, uint32_t from, uint32_t to, gy_ticks latency, int64_t rate, gy_via via);
 /* True if the points are what gy_machine_link makes. */

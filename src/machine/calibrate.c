@@ -93,6 +93,8 @@ static bool copy_routes(gantry_machine *to, const gantry_machine *m, const gy_me
             ok = gy_machine_points(to, r->from, r->to, curve.at, (uint32_t)curve.count, via);
         else if (ok && r->given)
             ok = gy_machine_points(to, r->from, r->to, r->point, r->points, via);
+        const gy_measured_copy *copy = copy_of(what, r);
+        gy_machine_by_kernels(to, r->from, r->to, copy && !copy->partial ? copy->kernel_bytes : r->kernel_bytes);
     }
     gy_vec_free(&curve);
     return ok;

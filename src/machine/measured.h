@@ -35,6 +35,8 @@ typedef struct gy_measured_copy {
     uint32_t from, to;
     bool partial;
     gy_measured_points points;
+    int64_t kernel_bytes; /* up to so many bytes a kernel was faster, and the points are its times; with `partial` not
+                             known */
 } gy_measured_copy;
 
 /* Several copies at once, all of the same size, begun together: what bounds them together. `time` goes from the first

@@ -19,7 +19,7 @@ typedef struct route_reader {
     indices from, to, via;
     gy_point_list point; /* empty: latency and rate */
     gy_ticks latency;
-    int64_t rate;
+    int64_t rate, kernel_bytes;
     bool listed, both; /* listed: from or to is a list or a pattern */
 } route_reader;
 
@@ -209,6 +209,7 @@ static gantry_status declare(route_reader *q, uint32_t from, uint32_t to)
     gy_via via = { q->via.at, (uint32_t)q->via.count };
     bool ok = q->point.count ? gy_machine_points(m, from, to, q->point.at, (uint32_t)q->point.count, via)
                              : gy_machine_link(m, from, to, q->latency, q->rate, via);
+    gy_machine_by_kernels(m, from, to, q->kernel_bytes);
     return ok ? GANTRY_OK : gy_fail_nomem(q->r->err);
 }
 
@@ -233,12 +234,16 @@ static gantry_status declare_all(route_reader *q)
 
 static gantry_status read_route(route_reader *q)
 {
-    static const char *const keys[] = { "from", "to", "points", "latency_us", "bandwidth_gbs", "via", "both" };
+    static const char *const keys[] = { "from",          "to",  "points", "latency_us",
+                                        "bandwidth_gbs", "via", "both",   "kernel_bytes" };
     gantry_error *err = q->r->err;
     gantry_status status = gy_machine_object(err, q->at, "a route", keys, GY_COUNT(keys));
     q->listed = false;
     if (status || (status = read_end(q, "from", &q->from)) || (status = read_end(q, "to", &q->to)) ||
-        (status = gy_json_bool(q->at, "both", false, &q->both, GANTRY_E_MACHINE, err)) || (status = read_times(q)))
+        (status = gy_json_bool(q->at, "both", false, &q->both, GANTRY_E_MACHINE, err)) ||
+        (status =
+             gy_json_int(q->at, "kernel_bytes", false, 0, 0, INT64_MAX, &q->kernel_bytes, GANTRY_E_MACHINE, err)) ||
+        (status = read_times(q)))
         return status;
     if (q->both && !q->listed && q->from.at[0] == q->to.at[0])
         return gy_json_fail(err, GANTRY_E_MACHINE, q->at,

@@ -112,6 +112,11 @@ bool gy_machine_points(gantry_machine *m, uint32_t from, uint32_t to, const gy_p
     return true;
 }
 
+void gy_machine_by_kernels(gantry_machine *m, uint32_t from, uint32_t to, int64_t bytes)
+{
+    route_at(m, from, to)->kernel_bytes = bytes;
+}
+
 /* `rate` bytes take exactly a second: the slope is the exact fraction, whatever the rate. */
 bool gy_machine_link(gantry_machine *m, uint32_t from, uint32_t to, gy_ticks latency, int64_t rate, gy_via via)
 {

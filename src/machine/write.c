@@ -129,7 +129,10 @@ static void put_route(gy_text *to, const gantry_machine *m, const gy_route *r)
         gy_text_add(to, i ? ", " : ", \"via\": [");
         gy_text_json(to, m->resource[r->resource[i]].id);
     }
-    gy_text_add(to, r->resources ? "] }" : " }");
+    gy_text_add(to, r->resources ? "]" : "");
+    if (r->kernel_bytes)
+        gy_text_printf(to, ", \"kernel_bytes\": %lld", (long long)r->kernel_bytes);
+    gy_text_add(to, " }");
 }
 
 static void put_heading(gy_text *to, const gantry_machine *m, int indent)

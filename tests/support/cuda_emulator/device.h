@@ -87,6 +87,10 @@ EMULATED void __syncwarp(unsigned mask = ~0u, EMULATED_LINE)
 {
     emulator_meet(EMULATOR_WARP, mask, 0, 0, line);
 }
+EMULATED void emulator_begin(void)
+{
+    emulator_began();
+}
 EMULATED void __threadfence() {}
 EMULATED void __threadfence_block() {}
 EMULATED void __threadfence_system() {}

@@ -34,10 +34,10 @@ static struct launch {
     const emulator_kernel *kernel;
     void **params;
     thread thread[MOST_THREADS];
-    int threads, current, ended;
+    int threads, current, ended, began;
     int ready[MOST_THREADS], readies; /* FRESH or READY */
     uint64_t random;
-    bool failed;
+    bool failed, early;
     char *error;
     size_t size;
 } run;
@@ -59,7 +59,7 @@ static uint64_t draw(void)
 static void body(const fakeCudaLaunch *l, void **params)
 {
     char error[240];
-    emulator_extents extents;
+    emulator_extents extents = { .early = l->early };
     memcpy(extents.grid, l->grid, sizeof extents.grid);
     memcpy(extents.block, l->block, sizeof extents.block);
     if (emulator_run(emulator_find(l->name), &extents, params, l->seed, error, sizeof error)) {
@@ -75,7 +75,8 @@ void emulator_register(const emulator_kernel *kernel)
         abort();
     }
     kernels[kernel_count++] = kernel;
-    fakeCudaFunction(kernel->name, body, kernel->sizes, kernel->params);
+    CUfunction function = fakeCudaFunction(kernel->name, body, kernel->sizes, kernel->params);
+    fakeCudaBegins(function); /* what does not is told of when it comes early */
 }
 
 const emulator_kernel *emulator_find(const char *name)
@@ -238,6 +239,14 @@ static void meet_block(void)
     }
 }
 
+/* Memory is closed until the first thread of a block has waited. */
+void emulator_began(void)
+{
+    if (run.early && run.began == 0)
+        fakeCudaBegin(1);
+    run.began++;
+}
+
 int emulator_lane(void)
 {
     return run.current % LANES;
@@ -293,7 +302,9 @@ static void run_threads(void)
 
 static void run_block(void)
 {
-    run.readies = run.ended = 0;
+    run.readies = run.ended = run.began = 0;
+    if (run.early)
+        fakeCudaBegin(0);
     memset(run.kernel->shared, draw() % 2 ? 0xFF : 0x5A, (size_t)(run.kernel->shared_last - run.kernel->shared));
     for (int i = 0; i < run.threads; i++) {
         run.thread[i] = (thread){ .state = FRESH };
@@ -311,6 +322,8 @@ static void run_block(void)
         else
             fiber_resume(run.thread[next].fiber);
     }
+    if (run.early && run.began != run.threads)
+        fail("it was launched early, and %d of %d threads waited for the kernel ahead of it", run.began, run.threads);
 }
 
 static uint64_t divisor(uint64_t a, uint64_t b)
@@ -328,6 +341,7 @@ int emulator_run(const emulator_kernel *kernel, const emulator_extents *e, void 
     run.error = error;
     run.size = size;
     run.failed = false;
+    run.early = e->early;
     run.random = seed;
     uint64_t most = kernel->most_threads ? (uint64_t)kernel->most_threads : MOST_THREADS;
     if (threads < 1 || threads > most) {

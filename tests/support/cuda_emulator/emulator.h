@@ -9,7 +9,8 @@
  *
  * Shared memory holds anything when a block begins. Reported as errors: more threads than __launch_bounds__ allows;
  * __syncthreads that some threads of the block do not come to, because they ended or wait
- * elsewhere; a warp function whose mask names lanes that do not come to it, or not the caller.
+ * elsewhere; a warp function whose mask names lanes that do not come to it, or not the caller; of a launch that came
+ * early, threads that never wait for the kernel ahead, and memory that is touched before.
  */
 #ifndef CUDA_EMULATOR_H
 #define CUDA_EMULATOR_H
@@ -34,6 +35,7 @@ typedef struct emulator_kernel {
 
 typedef struct emulator_extents {
     unsigned grid[3], block[3]; /* x, y, z */
+    int early;                  /* launched before the kernel ahead of it ended */
 } emulator_extents;
 
 /* Kernels are kept until their library is closed, which is never; the fake driver learns of them. */
@@ -63,6 +65,7 @@ typedef enum emulator_wait {
 
 uint64_t emulator_meet(emulator_wait what, unsigned mask, uint64_t value, int lane, int line);
 int emulator_lane(void);
+void emulator_began(void); /* the thread has waited for the kernel ahead of this one (kernels/begin.cuh) */
 __attribute__((noreturn)) void emulator_trap(int line);
 
 #ifdef __cplusplus

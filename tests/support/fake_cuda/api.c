@@ -618,26 +618,47 @@ CUresult cuLaunchHostFunc(CUstream stream, CUhostFn call, void *data)
     LEAVE(queue_on(stream, &w));
 }
 
+static CUresult launch(const CUlaunchConfig *c, CUfunction function, void **params, bool early)
+{
+    bool blocks = c->gridDimX && c->gridDimY && c->gridDimZ && c->gridDimX <= INT32_MAX && c->gridDimY <= UINT16_MAX &&
+                  c->gridDimZ <= UINT16_MAX;
+    bool threads = c->blockDimX && c->blockDimY && c->blockDimZ && c->blockDimX <= 1024 && c->blockDimY <= 1024 &&
+                   c->blockDimZ <= 64;
+    bool fits = c->sharedMemBytes <= 48 * 1024 || (int)c->sharedMemBytes <= function->shared;
+    if (!blocks || !threads || (uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ > 1024 || !fits)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult code = check_stream(c->hStream);
+    if (code)
+        return code;
+    work w = { .kind = KERNEL,
+               .device = current->device,
+               .function = function,
+               .grid = { c->gridDimX, c->gridDimY, c->gridDimZ },
+               .block = { c->blockDimX, c->blockDimY, c->blockDimZ },
+               .early = early };
+    for (int i = 0; i < function->params; i++)
+        w.param[i] = params[i];
+    return queue_work(c->hStream, &w);
+}
+
 CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
                         unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,
                         CUstream stream, void **params, void **extra)
 {
     ENTER(cuLaunchKernel)
-    bool blocks = grid_x && grid_y && grid_z && grid_x <= INT32_MAX && grid_y <= UINT16_MAX && grid_z <= UINT16_MAX;
-    bool threads = block_x && block_y && block_z && block_x <= 1024 && block_y <= 1024 && block_z <= 64;
-    bool fits = shared <= 48 * 1024 || (int)shared <= function->shared;
-    if (!blocks || !threads || (uint64_t)block_x * block_y * block_z > 1024 || !fits || extra)
-        LEAVE(CUDA_ERROR_INVALID_VALUE);
-    if ((code = check_stream(stream)))
-        LEAVE(code);
-    work w = { .kind = KERNEL,
-               .device = current->device,
-               .function = function,
-               .grid = { grid_x, grid_y, grid_z },
-               .block = { block_x, block_y, block_z } };
-    for (int i = 0; i < function->params; i++)
-        w.param[i] = params[i];
-    LEAVE(queue_work(stream, &w));
+    CUlaunchConfig c = { grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, NULL, 0 };
+    LEAVE(extra ? CUDA_ERROR_INVALID_VALUE : launch(&c, function, params, false));
+}
+
+/* The one attribute that is known says that the kernel may come early; outside of a graph nobody asks for it. */
+CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **params, void **extra)
+{
+    ENTER(cuLaunchKernelEx)
+    bool early = c->numAttrs == 1 && c->attrs[0].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
+                 c->attrs[0].value.programmaticStreamSerializationAllowed;
+    if (extra || !early || !c->hStream->capture)
+        wrong("cuLaunchKernelEx for something else than an early launch in a capture");
+    LEAVE(launch(c, function, params, true));
 }
 
 /* ---- code ---- */
@@ -736,6 +757,11 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction fun
     ENTER(cuOccupancyMaxActiveBlocksPerMultiprocessor)
     *blocks = function && threads > 0 && !shared ? 2048 / threads : 0;
     LEAVE(*blocks ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}
+
+void fakeCudaBegins(CUfunction function)
+{
+    function->begins = true;
 }
 
 void fakeCudaLimit(CUfunction function, int threads)

@@ -58,12 +58,28 @@ void capture_drop(capture *c)
     }
 }
 
+/* A kernel that comes early waits for the kernel ahead of it and for nothing else. That one must be known to end after
+ * all that is ahead of it. Whether it waits is seen when it runs. */
+static void check_early(const struct CUgraph_st *g, const set *front, const work *w)
+{
+    if (front->count != 1)
+        wrong("kernel %s comes early and depends on %d nodes", w->function->name, front->count);
+    const work *ahead = &g->at[front->at[0]].w;
+    if (ahead->kind != KERNEL || ahead->device != w->device)
+        wrong("kernel %s comes early behind what is no kernel of its device", w->function->name);
+    if (!ahead->function->begins)
+        wrong("kernel %s comes early behind %s, which need not have waited", w->function->name, ahead->function->name);
+    count_call("early");
+}
+
 CUresult capture_work(CUstream stream, const work *w)
 {
     capture *c = stream->capture;
     if (c->bad)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     struct CUgraph_st *g = &c->graph;
+    if (w->early)
+        check_early(g, &stream->front, w);
     g->at = realloc(g->at, ((size_t)g->count + 1) * sizeof *g->at);
     g->at[g->count] = (node){ work_copy(w), stream->front };
     stream->front = (set){ malloc(sizeof(int)), 1 };

@@ -2,6 +2,7 @@
 #include "columns.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -212,9 +213,40 @@ static void run(const fakeCudaLaunch *l, void **params)
     }
 }
 
+/* Loads are counted while FAKE_LINALG_LOADS is set, from nothing whenever it changes. */
+static bool is_loaded(const job *j)
+{
+    enum { MOST = 512, WORDS = 7 };
+    static int known[MOST][WORDS], count, generation;
+    const int key[WORDS] = { (int)j->kind, (int)j->type, j->m, j->n, j->k, j->batch, fakeCudaCurrent() };
+    const char *now = getenv("FAKE_LINALG_LOADS");
+    if (!now)
+        return true;
+    count = generation == atoi(now) ? count : 0;
+    generation = atoi(now);
+    for (int i = 0; i < count; i++)
+        if (memcmp(known[i], key, sizeof key) == 0)
+            return true;
+    if (count < MOST)
+        memcpy(known[count++], key, sizeof key);
+    return false;
+}
+
+/* A real library loads the code of a kernel when it is first called, for each context. */
+static void load_code(const job *j)
+{
+    static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&guard);
+    bool loaded = is_loaded(j);
+    pthread_mutex_unlock(&guard);
+    if (!loaded)
+        fakeCudaInjected("load by a library");
+}
+
 CUresult columns_queue(const job *j, CUstream stream)
 {
     static const size_t size = sizeof *j;
+    load_code(j);
     job copy = *j;
     return cuLaunchKernel(fakeCudaFunction("column order", run, &size, 1), 1, 1, 1, 1, 1, 1, 0, stream,
                           (void *[]){ &copy }, NULL);

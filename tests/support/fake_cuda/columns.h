@@ -34,7 +34,9 @@ typedef struct job {
     size_t workspace_bytes;
 } job;
 
-/* Queues it on the stream as one kernel. The workspace is used, so that it had better be there. */
+/* Queues it on the stream as one kernel. The workspace is used, so that it had better be there. With FAKE_LINALG_LOADS
+ * (any number; another one begins anew), the first call of each kind, type and size on a device counts as "load by a
+ * library" (fakeCudaCalls). */
 CUresult columns_queue(const job *j, CUstream stream);
 /* Ends the program with a line on standard error: a real library would have let it pass. */
 _Noreturn void columns_wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));

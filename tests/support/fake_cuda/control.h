@@ -31,12 +31,18 @@ typedef struct fakeCudaLaunch {
     const char *name; /* of the function */
     unsigned grid[3], block[3];
     uint64_t seed;
+    int early; /* it may have begun before the kernel ahead of it ended: see fakeCudaBegin */
 } fakeCudaLaunch;
 /* A kernel of the fake: a function of its parameters; `sizes` are the bytes of each, so that they can be kept. */
 typedef void (*fakeCudaBody)(const fakeCudaLaunch *launch, void **params);
 
+/* Says that a kernel that was launched early has waited (1), or not (0, as it begins). Memory can be touched only once
+ * it has: what it would read before is not there yet. */
+void fakeCudaBegin(int waited);
 /* A function to launch with cuLaunchKernel; lives until the library is unloaded. */
 CUfunction fakeCudaFunction(const char *name, fakeCudaBody body, const size_t *sizes, int params);
+/* It waits for the kernel ahead of it if it comes early (kernels/begin.cuh). */
+void fakeCudaBegins(CUfunction function);
 /* Its blocks have so many threads at most, as if for their registers; 0: 1024. */
 void fakeCudaLimit(CUfunction function, int threads);
 /* Injects as FAKE_CUDA_FAIL does, counting from now; NULL: nothing any more. */
@@ -50,7 +56,8 @@ void fakeCudaDevices(int devices, const char *peer, uint64_t bytes);
 /* Objects that are alive: contexts, streams, events, memory, modules, graphs. `text`, of `size` bytes, says which. */
 int fakeCudaAlive(char *text, size_t size);
 /* How often a function was called, or "kernel", "kernel on 3" (a device) and "host" run, since the library was loaded;
- * or how many edges graphs had in which a kernel waits for one of another device, "wait between devices". */
+ * or how many edges graphs had in which a kernel waits for one of another device, "wait between devices"; and how many
+ * launches in them come early, "early". */
 int fakeCudaCalls(const char *name);
 
 /* ---- for libraries that put work of their own on streams (tests/support/fake_nccl) ---- */

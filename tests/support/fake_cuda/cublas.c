@@ -7,6 +7,7 @@
 
 #include "columns.h"
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -85,17 +86,20 @@ static void check_workspace(cublasHandle_t h)
         CUstream stream;
     } known[MOST];
     static int count;
+    static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
     int i = 0;
-    while (i < count && known[i].workspace != h->workspace)
-        i++;
     if (!h->workspace)
         columns_wrong("a call without a workspace of its own");
+    pthread_mutex_lock(&guard);
+    while (i < count && known[i].workspace != h->workspace)
+        i++;
     if (i == count && count < MOST) {
         known[count].workspace = h->workspace;
         known[count++].stream = h->stream;
     } else if (i < count && known[i].stream != h->stream) {
         columns_wrong("two streams share a workspace");
     }
+    pthread_mutex_unlock(&guard);
 }
 
 static cublasStatus_t queue(cublasHandle_t h, job *j)

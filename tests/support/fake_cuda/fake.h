@@ -20,6 +20,7 @@ struct CUfunc_st {
     fakeCudaBody body;
     size_t size[MOST_PARAMS];
     int params;
+    bool begins;         /* it waits if it comes early */
     int threads, shared; /* per block: at most (0: 1024); that were asked for */
 };
 
@@ -36,6 +37,7 @@ typedef struct work {
     int device;
     CUfunction function;
     unsigned grid[3], block[3];
+    bool early;               /* may begin before the kernel ahead of it has ended */
     void *param[MOST_PARAMS]; /* copies, of this work */
     CUhostFn call;
     void *data;

@@ -140,13 +140,33 @@ static void open_all(void)
     memory_open(devices);
 }
 
-static void run_kernel(work *w)
+static const work *running;
+
+static void open_for_kernel(const work *w)
 {
     bool devices[MOST_DEVICES] = { false };
     for (int i = 0; i < fake.devices; i++)
         devices[i] = i == w->device || fake.context[w->device].peer[i];
     memory_open(devices);
-    fakeCudaLaunch launch = { .name = w->function->name, .seed = draw() };
+}
+
+void fakeCudaBegin(int waited)
+{
+    if (waited)
+        open_for_kernel(running);
+    else
+        memory_close();
+}
+
+/* One that comes early is done after the kernel ahead of it, which is what it waits for if it does. */
+static void run_kernel(work *w)
+{
+    running = w;
+    if (w->early)
+        memory_close();
+    else
+        open_for_kernel(w);
+    fakeCudaLaunch launch = { .name = w->function->name, .seed = draw(), .early = w->early };
     memcpy(launch.grid, w->grid, sizeof launch.grid);
     memcpy(launch.block, w->block, sizeof launch.block);
     w->function->body(&launch, w->param);

@@ -83,8 +83,34 @@ START_TEST(code_is_missing)
     ck_assert_int_eq(err.native, 209);
     fakeCudaFail("cuModuleGetFunction:1:500");
     ck_assert_int_eq(gantry_run_new(&run, s, &options, &err), GANTRY_E_DEVICE);
-    ck_assert_msg(strstr(err.text, ": finding the function \"") && strstr(err.text, "_f16\": "), "%s", err.text);
+    ck_assert_msg(strstr(err.text, ": finding the function \"") && strstr(err.text, "_u8\": "), "%s", err.text);
     ck_assert_int_eq(err.native, CUDA_ERROR_NOT_FOUND);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
+/* The driver loads the code of a function that is looked for, which takes longer than a small run. */
+START_TEST(only_what_is_launched_is_looked_for)
+{
+    static const char one[] =
+        "{\"gantry\":1,\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[50],\"init\":\"iota\"},"
+        "\"y\":{\"dtype\":\"f32\",\"shape\":[50],\"output\":true},\"s\":{\"dtype\":\"f32\","
+        "\"shape\":[1],\"init\":0,\"output\":true}},\"nodes\":[{\"id\":\"a\",\"kernel\":\"scale\","
+        "\"args\":{\"a\":2,\"x\":\"x\",\"y\":\"y\"}},{\"id\":\"b\",\"kernel\":\"reduce_sum\","
+        "\"args\":{\"x\":\"y\",\"out\":\"s\"}}]}";
+    gantry_graph *g = NULL;
+    fakeCudaDevices(1, "all", 0);
+    MUST(gantry_graph_parse(&g, one, strlen(one), "text", NULL, NULL, MUST_ERR));
+    gantry_machine *m = gpu_machine(1, false);
+    gantry_schedule *s = make_schedule(g, m, "stream", NULL);
+    int before = fakeCudaCalls("cuModuleGetFunction");
+    gantry_run *run = open_run(s, "cuda");
+    ck_assert_int_eq(fakeCudaCalls("cuModuleGetFunction") - before, 3); /* scale, and both of reduce_sum */
+    run_results(run, g);
+    ck_assert_int_eq(fakeCudaCalls("cuModuleGetFunction") - before, 3);
+    gantry_run_free(run);
     gantry_schedule_free(s);
     gantry_machine_free(m);
     gantry_graph_free(g);
@@ -172,6 +198,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_add_loop_test(tests, launchers, 0, 6);
     tcase_add_test(tests, code_is_missing);
+    tcase_add_test(tests, only_what_is_launched_is_looked_for);
     tcase_add_test(tests, a_launch_is_refused);
     tcase_add_test(tests, combining_fails);
     suite_add_tcase(suite, tests);

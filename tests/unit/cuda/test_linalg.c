@@ -205,6 +205,77 @@ START_TEST(two_lanes)
 }
 END_TEST
 
+/* ---- the first calls ---- */
+
+static void begin_loads(const char *generation)
+{
+    setenv("FAKE_LINALG_LOADS", generation, 1);
+}
+
+/* Calls that load code until the run is open, and until its second start has ended. */
+static void count_loads(gantry_schedule *s, int *opened, int *ended)
+{
+    int before = fakeCudaCalls("load by a library"), kernels = fakeCudaCalls("kernel");
+    gantry_run *run = open_run(s, "cuda");
+    *opened = fakeCudaCalls("load by a library") - before;
+    ck_assert_int_eq(fakeCudaCalls("kernel"), kernels); /* nothing ran: memory may hold what another run put there */
+    start_and_wait(run);
+    start_and_wait(run);
+    *ended = fakeCudaCalls("load by a library") - before;
+    gantry_run_free(run);
+}
+
+/* The code of libraries is loaded when a run is opened; where that is switched off, by its starts. As many loads. */
+START_TEST(code_is_loaded_at_open)
+{
+    for (int gpus = 1; gpus <= 2; gpus++) {
+        int opened, ended, late, all;
+        gantry_graph *g = load_graph(&(graph_case){ "cholesky", { "n=50", "nt=5" }, 0 });
+        fakeCudaDevices(gpus, "all", 0);
+        gantry_machine *m = gpu_machine(gpus, false);
+        gantry_schedule *s = make_schedule(g, m, replays[_i], "round-robin");
+        begin_loads(gpus == 1 ? "1" : "3");
+        count_loads(s, &opened, &ended);
+        begin_loads(gpus == 1 ? "2" : "4");
+        setenv("GANTRY_CUDA_WARM", "off", 1);
+        count_loads(s, &late, &all);
+        unsetenv("GANTRY_CUDA_WARM");
+        ck_assert_int_eq(late, 0);
+        ck_assert_int_ge(all, 4 * gpus); /* gemm, potrf, trsm, syrk */
+        ck_assert_int_eq(ended, all);
+        ck_assert_int_eq(opened, ended);
+        gantry_schedule_free(s);
+        gantry_machine_free(m);
+        gantry_graph_free(g);
+    }
+    unsetenv("FAKE_LINALG_LOADS");
+    check_alive();
+}
+END_TEST
+
+/* Calls for batches load code of their own. */
+START_TEST(code_of_batches_is_loaded_at_open)
+{
+    for (int i = 0; i < 2; i++) { /* in equal steps, and by lists */
+        char what[120];
+        int opened, ended;
+        gantry_graph *g = batch_case(2 * i, what, sizeof what);
+        fakeCudaDevices(1, "all", 0);
+        gantry_machine *m = batching_machine(gpu_machine(1, false));
+        gantry_schedule *s = make_schedule(g, m, replays[_i], NULL);
+        begin_loads(i ? "6" : "5");
+        count_loads(s, &opened, &ended);
+        ck_assert_int_gt(ended, 0);
+        ck_assert_int_eq(opened, ended);
+        gantry_schedule_free(s);
+        gantry_machine_free(m);
+        gantry_graph_free(g);
+    }
+    unsetenv("FAKE_LINALG_LOADS");
+    check_alive();
+}
+END_TEST
+
 /* ---- not positive definite ---- */
 
 typedef struct world {
@@ -371,6 +442,27 @@ START_TEST(calls_fail)
         MUST(attempt(&w, MUST_ERR));
         free_world(&w);
     }
+}
+END_TEST
+
+/* Any call of the driver that fails meanwhile is none of the run's business. */
+START_TEST(loading_fails)
+{
+    static const char *const calls[] = { "cuStreamBeginCapture:1:900", "cuStreamEndCapture:1:901",
+                                         "cuGraphInstantiateWithFlags:1:2", "cuGraphExecDestroy:1:999",
+                                         "cuGraphDestroy:1:999" };
+    fakeCudaDevices(1, "all", 0);
+    world w = make_each("f64", "stream");
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(calls[i], ":"), calls[i]);
+        int before = fakeCudaCalls(name);
+        fakeCudaFail(calls[i]);
+        MUST(attempt(&w, MUST_ERR));
+        ck_assert_int_gt(fakeCudaCalls(name), before);
+        fakeCudaFail(NULL);
+    }
+    free_world(&w);
 }
 END_TEST
 
@@ -647,6 +739,8 @@ int main(void)
     tcase_add_test(tests, not_positive_definite_in_flight);
     tcase_add_loop_test(tests, calls_fail, 0, 2);
     tcase_add_loop_test(tests, driver_fails, 0, 2);
+    tcase_add_loop_test(tests, code_is_loaded_at_open, 0, 2);
+    tcase_add_test(tests, loading_fails);
     tcase_add_test(tests, no_room_for_workspaces);
     tcase_add_test(tests, too_many_rows);
     if (getenv("FAKE_CUDA_KERNELS")) { /* all kernels of the module are called */
@@ -663,6 +757,7 @@ int main(void)
     tcase_set_timeout(batched, 60);
     tcase_add_loop_test(batched, batches, 0, 2);
     tcase_add_loop_test(batched, a_batch_fails, 0, 2);
+    tcase_add_loop_test(batched, code_of_batches_is_loaded_at_open, 0, 2);
     suite_add_tcase(suite, batched);
     return run_suite(suite);
 }

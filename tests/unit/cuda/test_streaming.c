@@ -30,8 +30,9 @@ static int processors = 132;
 static CUresult attribute(int *value, CUdevice_attribute which, CUdevice device)
 {
     (void)device;
-    ck_assert_int_eq(which, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    *value = processors;
+    ck_assert(which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT ||
+              which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+    *value = which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT ? processors : 9;
     return CUDA_SUCCESS;
 }
 

@@ -26,7 +26,7 @@ static int launch(const char *name, emulator_extents e, uint64_t seed, void **pa
 
 static emulator_extents line_of(unsigned blocks, unsigned threads)
 {
-    return (emulator_extents){ { blocks, 1, 1 }, { threads, 1, 1 } };
+    return (emulator_extents){ { blocks, 1, 1 }, { threads, 1, 1 }, 0 };
 }
 
 START_TEST(block_reduction)
@@ -215,13 +215,27 @@ START_TEST(two_dimensions)
     float *px = x, *pz = z;
     for (int i = 0; i < h * w; i++)
         x[i] = (float)i;
-    emulator_extents e = { { 3, 4, 1 }, { 16, 16, 1 } };
+    emulator_extents e = { { 3, 4, 1 }, { 16, 16, 1 }, 0 };
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         memset(z, 0, sizeof z);
         ck_assert_int_eq(launch("turn", e, seed, (void *[]){ (void *)&px, (void *)&pz, &h, &w }), 0);
         for (int i = 0; i < h * w; i++)
             ck_assert_float_eq(z[i % w * h + i / w], x[i]);
     }
+}
+END_TEST
+
+/* Nothing waits for the kernel ahead here. */
+START_TEST(comes_early)
+{
+    double x[64] = { 0 }, sum = 0, *px = x, *psum = &sum;
+    int64_t n = 64;
+    emulator_extents e = line_of(1, 64);
+    e.early = 1;
+    ck_assert_int_eq(launch("block_sum", e, 1, (void *[]){ (void *)&px, (void *)&psum, &n }), -1);
+    ck_assert_str_eq(error,
+                     "kernel block_sum, block (0, 0, 0): it was launched early, and 0 of 64 threads waited for the "
+                     "kernel ahead of it");
 }
 END_TEST
 
@@ -260,6 +274,7 @@ int main(void)
     tcase_add_test(tests, atomics);
     tcase_add_test(tests, warps);
     tcase_add_test(tests, two_dimensions);
+    tcase_add_test(tests, comes_early);
     tcase_add_test(tests, parameters);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -429,6 +429,33 @@ START_TEST(parts_of_a_route)
 }
 END_TEST
 
+/* Figures of copies by kernels take the place of what the file said; runs say nothing of them. */
+START_TEST(copies_by_kernels)
+{
+    gantry_machine *m = machine_of(TWO), *next;
+    gy_measured w = { 0 };
+    double size[] = { 4096, 16384, 1e8 }, us[] = { 2, 3, 1e4 };
+    gy_measured_copy up = { .from = 0, .to = 1, .kernel_bytes = 16384 };
+    up.points = points_of(3, size, us);
+    ck_assert(gy_vec_push(&w.copies, up));
+    gantry_machine *made = calibrated(m, &w);
+    ck_assert_int_eq(gy_machine_route(made, 0, 1)->kernel_bytes, 16384);
+    ck_assert_int_eq(gy_machine_route(made, 1, 0)->kernel_bytes, 0);
+    w.copies.at[0].kernel_bytes = 0;
+    w.copies.at[0].partial = true;
+    next = calibrated(made, &w);
+    ck_assert_int_eq(gy_machine_route(next, 0, 1)->kernel_bytes, 16384);
+    gantry_machine_free(next);
+    w.copies.at[0].partial = false;
+    next = calibrated(made, &w);
+    ck_assert_int_eq(gy_machine_route(next, 0, 1)->kernel_bytes, 0);
+    gy_measured_free(&w);
+    gantry_machine_free(m);
+    gantry_machine_free(made);
+    gantry_machine_free(next);
+}
+END_TEST
+
 static double kernel_us(const gantry_machine *m, double work)
 {
     const gy_kernel_table *t = gy_machine_kernel(m, "gemm", GANTRY_F32, "k");
@@ -769,6 +796,7 @@ int main(void)
     tcase_add_loop_test(c, by_lot, 0, 150);
     tcase_add_loop_test(c, noise, 0, 40);
     tcase_add_test(c, parts_of_a_route);
+    tcase_add_test(c, copies_by_kernels);
     tcase_add_test(c, batches);
     tcase_add_test(c, parts_of_a_kernel);
     tcase_add_test(c, shares_of_a_kernel);

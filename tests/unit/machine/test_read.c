@@ -137,6 +137,8 @@ static const bad_input routes[] = {
     { FRAME(MEM, DEV, "'resources':{'bus':@'fast'},", ALL), "/resources/bus",
       "\"bus\" must be a number, not a string" },
     { ROUTES("@{}"), "/routes", "\"routes\" must be an array, found an object" },
+    { ROUTES("[{'from':'host','to':'mem-a','bandwidth_gbs':1,'kernel_bytes':@-1}]"), "/routes/0/kernel_bytes",
+      "\"kernel_bytes\" must be at least 0, not -1" },
     { ROUTES("[@[]]"), "/routes/0", "a route must be an object, found an array" },
     { ROUTES("[{'from':'host','to':'mem-a','bandwith_gbs':@1}]"), "/routes/0/bandwith_gbs",
       "unknown key \"bandwith_gbs\" (did you mean \"bandwidth_gbs\"?)" },

@@ -65,6 +65,32 @@ START_TEST(by_index_or_id)
 }
 END_TEST
 
+/* Up to which size kernels copy is said of one direction, and stays with fewer devices and in the machine's text. */
+START_TEST(copies_by_kernels)
+{
+    gantry_machine *m = machine_of(
+        "{'gantry_machine':1,'memories':[{'id':'host','capacity':9},{'id':'a','capacity':9},{'id':'b','capacity':9}],"
+        "'devices':[{'id':'x','type':'gpu','memory':'a'},{'id':'y','type':'gpu','memory':'b'},{'id':'z','type':'gpu',"
+        "'memory':'b'}],'routes':[{'from':['a','b'],'to':'host','both':true,'bandwidth_gbs':1},{'from':'a','to':'b',"
+        "'bandwidth_gbs':1,'kernel_bytes':65536},{'from':'b','to':'a','points':[[0,1],[9,2]]}]}");
+    gantry_machine *s = select_of(m, "2"), *again = NULL;
+    char *text;
+    size_t length;
+    ck_assert_int_eq(gantry_machine_json(s, &text, &length, NULL), GANTRY_OK);
+    ck_assert_int_eq(gantry_machine_parse(&again, text, length, "again", NULL), GANTRY_OK);
+    const gantry_machine *all[] = { m, s, again };
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(route_of(all[i], "a", "b")->kernel_bytes, 65536);
+        ck_assert_int_eq(route_of(all[i], "b", "a")->kernel_bytes, 0);
+        ck_assert_int_eq(route_of(all[i], "a", "host")->kernel_bytes, 0);
+    }
+    gantry_free(text);
+    gantry_machine_free(m);
+    gantry_machine_free(s);
+    gantry_machine_free(again);
+}
+END_TEST
+
 START_TEST(all_is_the_same_machine)
 {
     gantry_machine *m = load_machine("hgx-h200-8"), *s = select_of(m, "8");
@@ -218,6 +244,7 @@ int main(void)
     TCase *tc = tcase_create("select");
     tcase_add_test(tc, first_devices);
     tcase_add_test(tc, by_index_or_id);
+    tcase_add_test(tc, copies_by_kernels);
     tcase_add_test(tc, all_is_the_same_machine);
     tcase_add_test(tc, relays_are_composed_anew);
     tcase_add_test(tc, companions);

@@ -16,6 +16,13 @@ uint64_t gy_collective_stage(const gy_cuda *h, uint32_t op); /* bytes of stage t
 gantry_status gy_combine_make(gy_cuda *h, gantry_error *err);
 void gy_combine_free(gy_cuda *h);
 
+/* ---- carry.c: copies between GPUs by kernels ---- */
+
+/* Finds them; before gy_combine_make, which opens the kernel where they are. */
+gantry_status gy_carry_make(gy_cuda *h, gantry_error *err);
+/* The copy of an op that is made `by_kernel`, and those that it carries. */
+gantry_status gy_carry_submit(gy_submit *x);
+
 /* ---- nccl.c, nccl_order.c ---- */
 
 /* Finds the ops that NCCL carries out. That it is not there, or cannot do an op, is no error: copies do it, and reports

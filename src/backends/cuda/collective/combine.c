@@ -28,7 +28,7 @@ static gantry_status open_on(gy_cuda *h, uint32_t device, gantry_error *err)
     return status;
 }
 
-/* Opens the kernel on every GPU that is an end of a collective. */
+/* Opens the kernel on every GPU that is an end of a collective, or whose lanes have copies that it makes. */
 static gantry_status open_all(gy_cuda *h, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
@@ -37,6 +37,9 @@ static gantry_status open_all(gy_cuda *h, gantry_error *err)
         return gy_fail_nomem(err);
     for (uint32_t op = 0; op < h->job->schedule->ops.count; op++) {
         const gy_exchange *exchange = h->op[op].exchange;
+        const gy_op *o = &h->job->schedule->ops.at[op];
+        if (h->op[op].by_kernel)
+            wanted[h->lane[h->job->schedule->op_lane.at[o->lane]].queue.device] = 1;
         for (uint32_t k = 0; exchange && !exchange->staged && k < exchange->ends; k++) {
             uint32_t device = gy_collective_end(h, op, 0, k, 0).device;
             if (device != GY_NONE)
@@ -123,6 +126,16 @@ static void add_share(batch *b, const gy_submit *x, const gy_share *s)
         b->parts++;
 }
 
+gantry_status gy_combine_launch(gy_submit *x, const gantry_launch *l, const char *what)
+{
+    const gy_cuda_kernel *kernel = gy_cuda_kernel_find(GY_CUDA_COMBINE);
+    if (kernel->launch(l) == GANTRY_OK)
+        return GANTRY_OK;
+    const char *why = kernel->why ? kernel->why(l->handle) : NULL;
+    return gy_fail(x->err, GANTRY_E_DEVICE, NULL, "op %u: the driver refused to %s on device \"%s\"%s%s", x->op, what,
+                   x->h->job->schedule->machine->device[l->device].id, why ? ": " : "", why ? why : "");
+}
+
 static gantry_status launch(gy_submit *x, uint32_t device, const batch *b)
 {
     gy_cuda *h = x->h;
@@ -139,14 +152,7 @@ static gantry_status launch(gy_submit *x, uint32_t device, const batch *b)
                         .arg = b->arg,
                         .arg_size = sizeof *b->arg,
                         .handle = h->combine[device] };
-    const gy_cuda_kernel *kernel = gy_cuda_kernel_find(GY_CUDA_COMBINE);
-    if (kernel->launch(&l)) {
-        const char *why = kernel->why ? kernel->why(l.handle) : NULL;
-        return gy_fail(x->err, GANTRY_E_DEVICE, NULL,
-                       "op %u: the driver refused to combine or move its share on device \"%s\"%s%s", x->op,
-                       h->job->schedule->machine->device[device].id, why ? ": " : "", why ? why : "");
-    }
-    return GANTRY_OK;
+    return gy_combine_launch(x, &l, "combine or move its share");
 }
 
 gantry_status gy_combine_submit(gy_submit *x, const gy_share *share, uint32_t count, uint32_t *done)

@@ -49,5 +49,7 @@ gantry_status gy_combine_submit(gy_submit *x, const gy_share *share, uint32_t co
 /* Submits a launch that does nothing: work that comes after all that the first lane waits for may come after this
  * instead. */
 gantry_status gy_combine_meet(gy_submit *x);
+/* Launches it; `what` the driver refused to do, otherwise. */
+gantry_status gy_combine_launch(gy_submit *x, const gantry_launch *launch, const char *what);
 
 #endif

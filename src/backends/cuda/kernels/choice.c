@@ -89,6 +89,18 @@ bool gy_cuda_choice_batches(const void *opened)
     return h->way->launch_batch != NULL;
 }
 
+bool gy_cuda_choice_early(void *opened, gy_early which)
+{
+    const handle *h = opened;
+    return h->way->early && h->way->early(h->of, which);
+}
+
+bool gy_cuda_choice_loads(const void *opened)
+{
+    const handle *h = opened;
+    return h->way->loads && h->way->loads(h->of);
+}
+
 gantry_status gy_cuda_choice_prepare(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
 {
     const handle *h = l->handle;

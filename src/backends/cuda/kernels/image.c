@@ -4,16 +4,23 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Several blocks for each place on the GPU, so that a multiprocessor that is ahead takes more of them. */
 enum { MOST_BLOCKS = 1 << 16, BLOCKS_PER_PLACE = 4 };
 
 typedef struct handle {
     const gy_driver *driver;
+    const gy_cuda_image *image;
+    const char *name; /* of its functions, as they begin */
     CUmodule module;
-    CUfunction function[GY_IMAGE_VARIANTS][GANTRY_DTYPE_COUNT]; /* [v][0] without types */
+    int processors;                                             /* of the device; 0: the driver does not tell */
+    CUfunction function[GY_IMAGE_VARIANTS][GANTRY_DTYPE_COUNT]; /* NULL: not looked for; [v][0] without types */
     int places[GY_IMAGE_VARIANTS][GANTRY_DTYPE_COUNT];          /* blocks of it that run at once */
     gantry_error why;                                           /* of the last launch; text "": it was made */
+    bool can_be_early, launched;                                /* launched: since gy_cuda_image_early was called */
+    gy_early early;
 } handle;
 
 static gantry_status fail(const gy_driver *d, CUresult code, const char *what, const char *name, gantry_error *err)
@@ -24,39 +31,91 @@ static gantry_status fail(const gy_driver *d, CUresult code, const char *what, c
 }
 
 /* The blocks of the function that run at once on the current context's device; many, where the driver does not tell. */
-static int count_places(const gy_driver *d, CUfunction function)
+static int count_places(const handle *h, CUfunction function)
 {
-    CUdevice device;
-    int processors, blocks;
-    if (d->cuCtxGetDevice(&device) != CUDA_SUCCESS ||
-        d->cuDeviceGetAttribute(&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) != CUDA_SUCCESS ||
-        d->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, GY_IMAGE_THREADS, 0) != CUDA_SUCCESS)
+    int blocks;
+    if (!h->processors ||
+        h->driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, GY_IMAGE_THREADS, 0) != CUDA_SUCCESS)
         return MOST_BLOCKS / BLOCKS_PER_PLACE;
-    return processors * blocks;
+    return h->processors * blocks;
 }
 
-static gantry_status find(handle *h, const gy_cuda_kernel *kernel, int variant, int dtype, gantry_error *err)
+/* Graphs have such edges from CUDA 12.3 on, GPUs from 9.0 on. What runs there was compiled for 9.0 or later. */
+static bool can_be_early(const gy_driver *d)
 {
-    const gy_cuda_image *image = kernel->data;
+    CUdevice device;
+    int version = 0, major = 0;
+    const char *wanted = getenv("GANTRY_CUDA_EARLY");
+    if (!d->launch_ex || (wanted && strcmp(wanted, "off") == 0) || d->cuCtxGetDevice(&device) != CUDA_SUCCESS ||
+        d->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) != CUDA_SUCCESS ||
+        d->cuDriverGetVersion(&version) != CUDA_SUCCESS)
+        return false;
+    return major >= 9 && version >= 12030;
+}
+
+/* ---- functions: each is looked for when it is first needed, since the driver loads the code of one that it finds ----
+ */
+
+static gantry_status find(handle *h, int variant, gantry_dtype dtype, gantry_error *err)
+{
+    const gy_cuda_image *image = h->image;
     char name[96];
-    snprintf(name, sizeof name, "%s%s%s%s", kernel->name, image->variant[variant], image->dtypes ? "_" : "",
-             image->dtypes ? gantry_dtype_name((gantry_dtype)dtype) : "");
+    if (h->function[variant][dtype])
+        return GANTRY_OK;
+    snprintf(name, sizeof name, "%s%s%s%s", h->name, image->variant[variant], image->dtypes ? "_" : "",
+             image->dtypes ? gantry_dtype_name(dtype) : "");
     CUresult code = h->driver->cuModuleGetFunction(&h->function[variant][dtype], h->module, name);
-    if (code != CUDA_SUCCESS)
+    if (code != CUDA_SUCCESS) {
+        h->function[variant][dtype] = NULL;
         return fail(h->driver, code, "finding the function", name, err);
-    h->places[variant][dtype] = count_places(h->driver, h->function[variant][dtype]);
+    }
+    h->places[variant][dtype] = count_places(h, h->function[variant][dtype]);
     return GANTRY_OK;
 }
 
-static gantry_status find_all(handle *h, const gy_cuda_kernel *kernel, gantry_error *err)
+static gantry_dtype type_of(const handle *h, gantry_dtype dtype)
 {
-    const gy_cuda_image *image = kernel->data;
-    uint32_t dtypes = image->dtypes ? image->dtypes : 1;
+    return h->image->dtypes ? dtype : (gantry_dtype)0;
+}
+
+static bool has(const handle *h, int variant, gantry_dtype dtype)
+{
+    bool typed = !h->image->dtypes || h->image->dtypes >> dtype & 1;
+    return variant < GY_IMAGE_VARIANTS && h->image->variant[variant] && typed;
+}
+
+/* Most launchers ask for a function of an argument's type. */
+gantry_status gy_cuda_image_prepare(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
+{
+    (void)scratch;
+    handle *h = l->handle;
+    for (int32_t i = 0; i < l->args; i++) {
+        gantry_dtype dtype = type_of(h, l->arg[i].dtype);
+        for (int v = 0; l->arg[i].access && has(h, v, dtype); v++)
+            GY_TRY(find(h, v, dtype, err));
+    }
+    return GANTRY_OK;
+}
+
+gantry_status gy_cuda_image_find_all(void *opened, gantry_error *err)
+{
+    handle *h = opened;
+    uint32_t dtypes = h->image->dtypes ? h->image->dtypes : 1;
     gantry_status status = GANTRY_OK;
-    for (int v = 0; v < GY_IMAGE_VARIANTS && image->variant[v]; v++)
+    for (int v = 0; v < GY_IMAGE_VARIANTS && h->image->variant[v]; v++)
         for (int i = 0; i < GANTRY_DTYPE_COUNT && status == GANTRY_OK; i++)
-            status = dtypes >> i & 1 ? find(h, kernel, v, i, err) : GANTRY_OK;
+            status = dtypes >> i & 1 ? find(h, v, (gantry_dtype)i, err) : GANTRY_OK;
     return status;
+}
+
+static int count_processors(const gy_driver *d)
+{
+    CUdevice device;
+    int processors;
+    if (d->cuCtxGetDevice(&device) != CUDA_SUCCESS ||
+        d->cuDeviceGetAttribute(&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) != CUDA_SUCCESS)
+        return 0;
+    return processors;
 }
 
 gantry_status gy_cuda_image_open(void **opened, const gy_cuda_kernel *kernel, const gy_driver *driver,
@@ -67,15 +126,14 @@ gantry_status gy_cuda_image_open(void **opened, const gy_cuda_kernel *kernel, co
     if (!h)
         return gy_fail_nomem(err);
     h->driver = driver;
+    h->image = image;
+    h->name = kernel->name;
+    h->processors = count_processors(driver);
+    h->can_be_early = can_be_early(driver);
     CUresult code = driver->cuModuleLoadData(&h->module, image->code);
     if (code != CUDA_SUCCESS) {
         gy_free(h);
         return fail(driver, code, "loading the code of", kernel->name, err);
-    }
-    gantry_status status = find_all(h, kernel, err);
-    if (status) {
-        gy_cuda_image_close(h);
-        return status;
     }
     *opened = h;
     return GANTRY_OK;
@@ -96,22 +154,48 @@ gy_grid gy_grid_for(int64_t count)
 
 gy_grid gy_cuda_image_grid(const gantry_launch *l, int variant, gantry_dtype dtype, int64_t work)
 {
-    const handle *h = l->handle;
-    int64_t most = (int64_t)BLOCKS_PER_PLACE * h->places[variant][h->function[variant][dtype] ? dtype : 0];
+    handle *h = l->handle;
+    gantry_dtype type = type_of(h, dtype);
+    bool found = has(h, variant, type) && find(h, variant, type, NULL) == GANTRY_OK; /* or the launch tells */
+    int64_t most = (int64_t)BLOCKS_PER_PLACE * (found ? h->places[variant][type] : 1);
     return (gy_grid){ (unsigned)(work < most ? work : most), 1, 1, GY_IMAGE_THREADS, 1, 1 };
+}
+
+/* ---- launches ---- */
+
+bool gy_cuda_image_early(void *opened, gy_early which)
+{
+    handle *h = opened;
+    bool launched = h->launched;
+    h->early = h->can_be_early ? which : GY_EARLY_NONE;
+    h->launched = false;
+    return launched;
+}
+
+static CUresult launch_early(const gy_driver *d, CUfunction function, gy_grid g, CUstream stream, void **params)
+{
+    CUlaunchAttribute early = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                .value.programmaticStreamSerializationAllowed = 1 };
+    CUlaunchConfig as = { g.x, g.y, g.z, g.block_x, g.block_y, g.block_z, 0, stream, &early, 1 };
+    return d->launch_ex(&as, function, params, NULL);
 }
 
 gantry_status gy_cuda_image_launch(const gantry_launch *l, int variant, gantry_dtype dtype, gy_grid g, void **params)
 {
     handle *h = l->handle;
-    CUfunction function = h->function[variant][dtype] ? h->function[variant][dtype] : h->function[variant][0];
+    gantry_dtype type = type_of(h, dtype);
     h->why.text[0] = 0;
     if (!g.x || !g.y || !g.z || !g.block_x || !g.block_y || !g.block_z)
         return GANTRY_OK;
-    if (!function)
+    if (!has(h, variant, type))
         return gy_fail(&h->why, GANTRY_E_DEVICE, NULL, "its code has no function for %s", gantry_dtype_name(dtype));
-    CUresult code =
-        h->driver->cuLaunchKernel(function, g.x, g.y, g.z, g.block_x, g.block_y, g.block_z, 0, l->stream, params, NULL);
+    GY_TRY(find(h, variant, type, &h->why));
+    CUfunction function = h->function[variant][type];
+    CUresult code = h->early == GY_EARLY_ALL ? launch_early(h->driver, function, g, l->stream, params)
+                                             : h->driver->cuLaunchKernel(function, g.x, g.y, g.z, g.block_x, g.block_y,
+                                                                         g.block_z, 0, l->stream, params, NULL);
+    h->launched = code == CUDA_SUCCESS;
+    h->early = h->early == GY_EARLY_INSIDE ? GY_EARLY_ALL : h->early;
     return code == CUDA_SUCCESS ? GANTRY_OK : gy_driver_fail(h->driver, code, "launching it", &h->why);
 }
 

@@ -47,6 +47,9 @@ static inline gy_multiplier gy_multiplier_of(const gantry_arg *arg, gantry_dtype
 gantry_status gy_cuda_image_open(void **handle, const gy_cuda_kernel *kernel, const gy_driver *driver,
                                  gantry_error *err);
 void gy_cuda_image_close(void *handle);
+/* Finds functions before they are launched: those of the types of the launch's arguments, or all. */
+gantry_status gy_cuda_image_prepare(const gantry_launch *launch, uint64_t *scratch, gantry_error *err);
+gantry_status gy_cuda_image_find_all(void *handle, gantry_error *err);
 
 /* Blocks of GY_IMAGE_THREADS for a loop over `count` elements (GY_FOR_EACH), no more than keep a GPU busy. */
 gy_grid gy_grid_for(int64_t count);
@@ -58,6 +61,7 @@ gy_grid gy_cuda_image_grid(const gantry_launch *l, int variant, gantry_dtype dty
  */
 gantry_status gy_cuda_image_launch(const gantry_launch *l, int variant, gantry_dtype dtype, gy_grid grid,
                                    void **params);
+bool gy_cuda_image_early(void *handle, gy_early which);
 const char *gy_cuda_image_why(const void *handle);
 
 /* True if all rows of the region begin at multiples of so many bytes. */
@@ -84,6 +88,8 @@ static inline int64_t gy_tiles(int64_t count, int64_t of)
                                                     .open = gy_cuda_image_open,                                        \
                                                     .close = gy_cuda_image_close,                                      \
                                                     .data = &image_##name_,                                            \
+                                                    .early = gy_cuda_image_early,                                      \
+                                                    .prepare = gy_cuda_image_prepare,                                  \
                                                     .why = gy_cuda_image_why };
 
 #endif

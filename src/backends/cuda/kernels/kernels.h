@@ -23,6 +23,9 @@ typedef struct gy_cuda_batch {
     CUdeviceptr data; /* in memory of the device: `data` of argument a of launch i, a * count + i pointers from here */
 } gy_cuda_batch;
 
+/* Which launches of a call may come early (kernels/begin.cuh); only while they are captured. */
+typedef enum gy_early { GY_EARLY_NONE, GY_EARLY_INSIDE, GY_EARLY_ALL } gy_early; /* INSIDE: all but the first */
+
 /* Initialise members by name: those at the end are optional. */
 typedef struct gy_cuda_kernel {
     const char *name; /* of the manifest */
@@ -45,6 +48,12 @@ typedef struct gy_cuda_kernel {
     gantry_status (*launch_batch)(const gantry_launch *first, const gy_cuda_batch *batch);
     /* Does `launch_batch` do better than one after the other with the handle that `open` made? NULL: wherever it is. */
     bool (*batches)(const void *handle);
+    /* Does a first call with the handle that `open` made load code, for so long that it is made beforehand? Such calls
+     * are then made under a capture, in another thread. NULL: no. */
+    bool (*loads)(const void *handle);
+    /* For kernels that queue nothing but functions that begin with gy_begin: how the launches with the handle that
+     * come next may be made. True if one was made since it was last called. */
+    bool (*early)(void *handle, gy_early which);
     /* One line on why the last launch with this handle failed, borrowed until the next; NULL: nothing more is known. */
     const char *(*why)(const void *handle);
 } gy_cuda_kernel;

@@ -284,6 +284,7 @@ static gantry_status launch_syrk(const gantry_launch *l)
                                                 .usable = usable_blas,                                                 \
                                                 .prepare = prepare_blas,                                               \
                                                 .why = why_blas,                                                       \
+                                                .loads = gy_linalg_loads,                                              \
                                                 __VA_ARGS__ };
 KERNEL(gemm, .launch_batch = launch_gemms)
 KERNEL(trsm, .launch_batch = NULL)

@@ -101,6 +101,8 @@ gantry_status gy_plain_potrf_launch(const gantry_launch *l)
                                               .open = gy_cuda_image_open,                                              \
                                               .close = gy_cuda_image_close,                                            \
                                               .data = &gy_plain_##name_##_image,                                       \
+                                              .early = gy_cuda_image_early,                                            \
+                                              .prepare = gy_cuda_image_prepare,                                        \
                                               .why = gy_cuda_image_why };
 KERNEL(gemm, GY_FLOAT_DTYPES, "")
 KERNEL(potrf, GY_WIDE_DTYPES, "_diagonal", "_below", "_rest", "_turn")

@@ -107,7 +107,10 @@ static gantry_status prepare_potrf(const gantry_launch *l, uint64_t *scratch, ga
     gy_gpu_matrix a = gy_gpu_matrix_of(&l->arg[0]);
     bool wide = l->arg[0].dtype == GANTRY_F64;
     int elements = 0;
+    gantry_launch plain = *l;
+    plain.handle = h->plain;
     gantry_status status = gy_linalg_check_sizes(l, err);
+    status = status ? status : gy_cuda_image_prepare(&plain, scratch, err);
     status = status || find(h, l->stream) ? status : add_lane(h, l->stream, err);
     if (status || a.rows == 0)
         return status;
@@ -165,4 +168,5 @@ const gy_cuda_kernel gy_library_potrf = { .name = "potrf",
                                           .close = close_solver,
                                           .usable = usable_solver,
                                           .prepare = prepare_potrf,
-                                          .why = why_solver };
+                                          .why = why_solver,
+                                          .loads = gy_linalg_loads };

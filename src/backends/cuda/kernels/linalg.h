@@ -21,6 +21,9 @@ int gy_linalg_driver_version(const gy_driver *driver);
 /* A library that is there made no handle. E_DEVICE: `why`, and what the driver is for. */
 gantry_status gy_linalg_fail(const char *why, int driver_version, gantry_error *err);
 
+/* The `loads` of their kernels. */
+bool gy_linalg_loads(const void *handle);
+
 typedef struct gy_gpu_matrix {
     void *data;
     int rows, columns, ld;

@@ -72,6 +72,7 @@ static gantry_status make_all(gy_cuda *h, gantry_error *err)
     status = status ? status : gy_cuda_devices_make(h, err);
     status = status ? status : gy_cuda_ops_make(h, err);
     status = status ? status : gy_cuda_peers_make(h, err);
+    status = status ? status : gy_carry_make(h, err);
     status = status ? status : gy_combine_make(h, err);
     status = status ? status : gy_nccl_open(h, err);
     status = status ? status : gy_cuda_mirrors_make(h, err);
@@ -80,9 +81,11 @@ static gantry_status make_all(gy_cuda *h, gantry_error *err)
         status = gy_cuda_memory_make(h, err);
     }
     status = status ? status : gy_cuda_batches_make(h, err);
+    struct gy_warm *warm = status ? NULL : gy_warm_begin(h);
     for (uint32_t i = 0; i < h->job->schedule->ops.count && status == GANTRY_OK; i++)
         status = gy_fill_prepare(h, i, err);
     status = status ? status : make_clocks(h, err);
+    gy_warm_end(warm, h->devices);
     if (status == GANTRY_OK)
         gy_nccl_connect(h);
     return status;

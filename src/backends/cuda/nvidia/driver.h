@@ -80,6 +80,8 @@ typedef struct gy_driver {
 #undef GY_X
     /* cuda.h of CUDA 13 gives this name to a function that drivers before CUDA 12.8 do not have. */
     CUresult (*event_elapsed)(float *ms, CUevent start, CUevent end);
+    /* cuLaunchKernelEx; NULL: the driver is older than CUDA 11.8. */
+    __typeof__(cuLaunchKernelEx) *launch_ex;
     /* cuFuncGetParamInfo; NULL: the driver is older than CUDA 12.4. */
     CUresult (*param_info)(CUfunction function, size_t index, size_t *offset, size_t *bytes);
 } gy_driver;

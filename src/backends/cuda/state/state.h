@@ -61,6 +61,8 @@ typedef struct gy_cuda_lane {
     uint64_t scratch_bytes, stage_bytes;
     char *stage;
     bool used, borrowed; /* borrowed: the queue is that of a lane before */
+    bool ours; /* of a capture: the last node of the stream is a kernel of the library, which may have one behind it
+                   that comes early */
 } gy_cuda_lane;
 
 /* The call of a launch or host op. Each turn has its own, since addresses differ. */
@@ -94,9 +96,11 @@ typedef struct gy_cuda_op {
     uint32_t shares;              /* number of shares */
     char **image;                 /* per use of a fill without a pattern: the bytes to upload; else NULL */
     uint32_t wait, waits;         /* range of gy_cuda.wait */
-    uint32_t event; /* index of gy_cuda.event, which is recorded after the op; GY_NONE: no op waits for it */
-    uint32_t word;  /* its status word on its device */
-    bool nccl;      /* NCCL carries it out */
+    uint32_t event;          /* index of gy_cuda.event, which is recorded after the op; GY_NONE: no op waits for it */
+    uint32_t word;           /* its status word on its device */
+    bool nccl;               /* NCCL carries it out */
+    bool by_kernel, carried; /* of a copy: a kernel makes it, or the kernel of an op before it does (carry.c) */
+    uint32_t carries;        /* the next op whose copy the same kernel makes; GY_NONE: no more */
 } gy_cuda_op;
 
 typedef struct gy_cuda_wait {
@@ -181,7 +185,8 @@ typedef struct gy_cuda {
     GY_VEC(gy_cuda_lock) locks;
     GY_VEC(gy_cuda_dynamic) dynamic;
 
-    bool graphs;     /* starts are replayed as graphs */
+    bool graphs;               /* starts are replayed as graphs */
+    bool came_early, no_early; /* launches of the last capture come early; the driver refused such a graph */
     uint8_t *forked; /* per device: a stream there works for the op that is submitted, beside the op's first lane */
     uint8_t *auxiliary_last; /* per device: its auxiliary stream has work that no lane waits for */
     const char *replay;      /* for reports */

@@ -16,6 +16,7 @@ typedef struct gy_submit {
         after_caller; /* after_caller: lanes begin after the end stream, which follows a stream of the caller */
     uint32_t op;
     gy_queue first_lane; /* the stream of the op's first lane */
+    bool behind_ours;    /* in a capture: the node ahead of the op in its lane is a kernel of the library */
     gy_callbacks *callbacks;
     struct gy_submitter *submitter; /* the thread that submits for this GPU; NULL: one thread submits all ops */
     gantry_error *err;

@@ -40,17 +40,29 @@ static gantry_status instantiate(gy_cuda *h, uint32_t turn, CUgraph graph, gantr
     return code == CUDA_SUCCESS ? GANTRY_OK : gy_cuda_fail(h, code, h->end_stream.device, "uploading a graph", err);
 }
 
-gantry_status gy_graph_make(gy_cuda *h, uint32_t turn, gantry_error *err)
+static gantry_status make(gy_cuda *h, uint32_t turn, gantry_error *err)
 {
     CUgraph graph = NULL;
-    gantry_error why = { 0 };
     gy_graph_free(h, turn);
+    h->came_early = false;
     gy_cupti_enter(h, true);
-    gantry_status status = capture(h, turn, &graph, &why);
-    status = status ? status : instantiate(h, turn, graph, &why);
+    gantry_status status = capture(h, turn, &graph, err);
+    status = status ? status : instantiate(h, turn, graph, err);
     gy_cupti_leave(h);
     if (graph)
         h->d.cuGraphDestroy(graph);
+    return status;
+}
+
+gantry_status gy_graph_make(gy_cuda *h, uint32_t turn, gantry_error *err)
+{
+    gantry_error why = { 0 };
+    gantry_status status = make(h, turn, &why);
+    bool again = status && status != GANTRY_E_NOMEM && h->came_early && !h->broken.status && !h->nccl;
+    if (again) { /* it may be the early launches that the driver refuses */
+        h->no_early = true;
+        status = make(h, turn, &why);
+    }
     if (status == GANTRY_OK)
         return GANTRY_OK;
     gy_graph_free(h, turn);

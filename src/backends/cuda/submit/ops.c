@@ -113,7 +113,8 @@ static gantry_status prepare(gy_cuda *h, gantry_launch *l, const gy_op *op, uint
     gantry_status status = kernel && kernel->prepare ? gy_cuda_use(h, device, &why) : GANTRY_OK;
     if (kernel && kernel->prepare && status == GANTRY_OK) {
         status = kernel->prepare(l, &l->scratch_bytes, &why);
-        h->current = GY_NONE;
+        if (kernel->loads)
+            gy_cuda_forget(h); /* a library may have made another context current */
     }
     if (status) {
         gy_graph_fail(h->job->graph, node->origin, err, status, "node \"%s\" cannot run on device \"%s\": %s", node->id,

@@ -9,19 +9,76 @@
 #include "backends/cuda/times/times.h"
 #include <string.h>
 
+/* ---- launches that come early ---- */
+
+static gy_cuda_lane *lane_of(const gy_submit *x, uint32_t i)
+{
+    const gantry_schedule *s = x->h->job->schedule;
+    return &x->h->lane[s->op_lane.at[s->ops.at[x->op].lane + i]];
+}
+
+/* The op that begins puts other nodes on its lanes. */
+static void leave_ours(gy_submit *x)
+{
+    uint32_t lanes = x->h->job->schedule->ops.at[x->op].lanes;
+    x->behind_ours = lane_of(x, 0)->ours && lanes == 1;
+    for (uint32_t i = 0; i < lanes; i++)
+        lane_of(x, i)->ours = false;
+}
+
+static bool waits_for_others(const gy_submit *x)
+{
+    const gy_cuda_op *op = &x->h->op[x->op];
+    bool waits = false;
+    for (uint32_t i = op->wait; i < op->wait + op->waits; i++)
+        waits = waits || x->h->wait[i].distance == 0;
+    return waits;
+}
+
+/* A launch may come early if the node ahead of it in its lane is all that it depends on, and is a kernel of the
+ * library: that has waited for what is ahead of itself by the time it ends. Where times are recorded none does: they
+ * would have the waiting in them. */
+static gy_early early_of(const gy_submit *x)
+{
+    if (x->h->no_early || x->h->job->record || x->h->job->apart)
+        return GY_EARLY_NONE;
+    return x->behind_ours && !waits_for_others(x) ? GY_EARLY_ALL : GY_EARLY_INSIDE;
+}
+
+static gantry_status call(gy_submit *x)
+{
+    const gy_cuda_call *c = &x->h->op[x->op].call[x->turn];
+    return x->h->op[x->op].calls ? gy_cuda_batch_launch(x->h, x->op, x->turn) : c->function(&c->launch);
+}
+
+static gantry_status call_early(gy_submit *x, uint32_t device)
+{
+    const gy_cuda_kernel *kernel = gy_cuda_kernel_of(x->h, &x->h->job->schedule->ops.at[x->op], device);
+    void *handle = x->h->op[x->op].call[x->turn].launch.handle;
+    if (!x->capture || !kernel || !kernel->early)
+        return call(x);
+    gy_early which = early_of(x);
+    x->h->came_early = x->h->came_early || which;
+    kernel->early(handle, which);
+    gantry_status status = call(x);
+    lane_of(x, 0)->ours = kernel->early(handle, GY_EARLY_NONE);
+    return status;
+}
+
+/* ---- one op ---- */
+
 static gantry_status launch(gy_submit *x)
 {
     gy_cuda *h = x->h;
-    const gy_op *op = &h->job->schedule->ops.at[x->op];
+    uint32_t device = gy_op_device(h->job->schedule, &h->job->schedule->ops.at[x->op], 0);
     if (h->op[x->op].called)
         return GANTRY_OK;
-    if (!h->device[gy_op_device(h->job->schedule, op, 0)].gpu)
+    if (!h->device[device].gpu)
         return gy_submit_callback(x, x->first_lane, (gy_callback){ .kind = GY_CALLBACK_CALL, .op = x->op });
     gantry_status status = gy_cuda_use(h, x->first_lane.device, x->err);
     if (status)
         return status;
-    const gy_cuda_call *call = &h->op[x->op].call[x->turn];
-    status = h->op[x->op].calls ? gy_cuda_batch_launch(h, x->op, x->turn) : call->function(&call->launch);
+    status = call_early(x, device);
     gy_cuda_forget(h); /* a function may have made another context current */
     if (status)
         return gy_cuda_op_fail(h, x->op, status, 0, x->err);
@@ -44,10 +101,21 @@ static gantry_status copy(gy_submit *x)
     return status;
 }
 
+/* Where no code was compiled for the GPU its copy engines do it, each copy by itself. */
+static bool is_carried(const gy_submit *x)
+{
+    return x->h->op[x->op].carried && x->h->combine[x->first_lane.device];
+}
+static bool is_by_kernel(const gy_submit *x)
+{
+    return x->h->op[x->op].by_kernel && x->h->combine[x->first_lane.device];
+}
+
 static gantry_status execute(gy_submit *x)
 {
     const gy_op *op = &x->h->job->schedule->ops.at[x->op];
-    GY_TRY(gy_op_calls(op)                ? launch(x)
+    GY_TRY(is_by_kernel(x)                ? gy_carry_submit(x)
+           : gy_op_calls(op)              ? launch(x)
            : op->kind == GY_OP_COLLECTIVE ? gy_submit_collective(x)
            : op->kind == GY_OP_FILL       ? gy_submit_fill(x)
                                           : copy(x));
@@ -74,13 +142,27 @@ static gantry_status await_rows(gy_submit *x, gy_queue queue)
     return status;
 }
 
+/* The kernel of a copy waits for what the copies that it carries wait for. */
+static gantry_status await_all_rows(gy_submit *x)
+{
+    uint32_t first = x->op;
+    gantry_status status = await_rows(x, x->first_lane);
+    for (uint32_t id = is_by_kernel(x) ? x->h->op[first].carries : GY_NONE; id != GY_NONE && !status;
+         id = x->h->op[id].carries) {
+        x->op = id;
+        status = await_rows(x, x->first_lane);
+    }
+    x->op = first;
+    return status;
+}
+
 /* An op of several lanes begins when all lanes have come to it and the ops that it waits for have ended. An op that is
  * tied to the one before it begins in each lane when that lane has come to it. */
 static gantry_status gather_lanes(gy_submit *x)
 {
     const gy_op *op = &x->h->job->schedule->ops.at[x->op];
     bool tied = gy_nccl_tied(x, false);
-    gantry_status status = await_rows(x, x->first_lane);
+    gantry_status status = await_all_rows(x);
     for (uint32_t i = 1; i < op->lanes && status == GANTRY_OK; i++)
         status = tied ? await_rows(x, gy_submit_lane(x, i)) : gy_submit_order(x, gy_submit_lane(x, i), x->first_lane);
     return status;
@@ -126,9 +208,12 @@ static gantry_status tick(gy_submit *x, uint32_t end)
 static gantry_status submit_parts(gy_submit *x)
 {
     x->first_lane = gy_submit_lane(x, 0);
-    gantry_status status = gather_lanes(x);
+    if (x->capture)
+        leave_ours(x);
+    bool carried = is_carried(x); /* its kernel is ahead in the lane */
+    gantry_status status = carried ? GANTRY_OK : gather_lanes(x);
     status = status ? status : tick(x, 0);
-    status = status ? status : execute(x);
+    status = status || carried ? status : execute(x);
     status = status ? status : tick(x, 1);
     status = status ? status : record_end(x);
     return status ? status : part_lanes(x);
@@ -209,6 +294,8 @@ gantry_status gy_submit_start(gy_submit *x)
     memset(x->h->forked, 0, x->h->devices);
     memset(x->h->auxiliary_last, 0, x->h->devices);
     x->op = GY_NONE;
+    for (uint32_t i = 0; x->capture && i < x->h->lanes; i++)
+        x->h->lane[i].ours = false;
     if (x->capture || x->after_caller)
         status = fork(x);
     if (status == GANTRY_OK)

@@ -29,6 +29,12 @@ void gy_cuda_batches_free(gy_cuda *h);
 gantry_status gy_cuda_batches_point(gy_cuda *h, uint32_t turn, gantry_error *err);
 gantry_status gy_cuda_batch_launch(gy_cuda *h, uint32_t op, uint32_t turn);
 
+/* ---- warm.c: what libraries load when they are first called ---- */
+
+/* Makes calls of libraries that load code, by threads, once memory has addresses. NULL: none. */
+struct gy_warm *gy_warm_begin(gy_cuda *h);
+void gy_warm_end(struct gy_warm *warm, uint32_t devices); /* waits for them */
+
 /* ---- submit.c: one start, as streams and events; under capture too ---- */
 
 gantry_status gy_submit_start(gy_submit *x);

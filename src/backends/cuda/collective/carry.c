@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Small copies between GPUs that the kernel of collectives makes (combine.c), where that is faster than copy engines,
+ * as the machine says of the route. Copies of one moment that follow each other in a lane, with the same ends, are one
+ * launch: the first *carries* the others. It then waits for what they wait for, so all of that must come before it in
+ * the order of positions, and end before it begins as far as that is predicted. What waits for a carried copy waits for
+ * its own event, as before.
+ */
+#include "backends/cuda/collective/share.h"
+
+#include "backends/cuda/kernels/kernels.h"
+#include "base/error.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_PARTS = GY_CUDA_PARTS < GY_CUDA_ENDS / 2 ? GY_CUDA_PARTS : GY_CUDA_ENDS / 2 };
+
+/* A launch, as far as ops have been gone through. */
+typedef struct carrier {
+    uint32_t first, last; /* ops; first: GY_NONE: none */
+    uint32_t from, to, parts;
+    uint64_t bytes;
+} carrier;
+
+/* Copies of up to so many bytes: as the machine says, or "kernels:65536", or "engines" for none. */
+static uint64_t most_bytes(const gy_cuda *h, const carrier *c)
+{
+    static const char prefix[] = "kernels:";
+    const char *wanted = getenv("GANTRY_CUDA_COPIES");
+    const gantry_machine *m = h->job->schedule->machine;
+    if (wanted && strncmp(wanted, prefix, sizeof prefix - 1) == 0)
+        return strtoull(wanted + sizeof prefix - 1, NULL, 10);
+    if (wanted && strcmp(wanted, "engines") == 0)
+        return 0;
+    return (uint64_t)gy_machine_route(m, m->device[c->from].memory, m->device[c->to].memory)->kernel_bytes;
+}
+
+static gy_location end_of(const gy_cuda *h, const gy_op *op, uint32_t k, uint32_t turn)
+{
+    return gy_cuda_location(h, &h->job->schedule->use.at[op->use + k], turn);
+}
+
+/* Describes the launch of this copy alone; false: no kernel can make it. */
+static bool describe(const gy_cuda *h, uint32_t id, carrier *c)
+{
+    const gantry_schedule *s = h->job->schedule;
+    const gy_op *op = &s->ops.at[id];
+    uint32_t pairs = op->uses / 2;
+    if (!gy_op_is_copy(op) || pairs == 0)
+        return false;
+    *c = (carrier){ id, id, end_of(h, op, 0, 0).device, end_of(h, op, pairs, 0).device, pairs, 0 };
+    if (c->from == GY_NONE || c->to == GY_NONE || gy_cuda_same_gpu(h, c->from, c->to) ||
+        !gy_cuda_reaches(h, c->to, c->from))
+        return false;
+    for (uint32_t k = 0; k < pairs; k++) {
+        c->bytes += gy_use_bytes(s, &s->use.at[op->use + pairs + k]);
+        if (end_of(h, op, k, 0).device != c->from || end_of(h, op, pairs + k, 0).device != c->to)
+            return false;
+    }
+    return pairs <= MOST_PARTS;
+}
+
+static bool waits_only_for_earlier(const gy_cuda *h, uint32_t id, uint32_t first)
+{
+    const gy_op *ops = h->job->schedule->ops.at;
+    bool all = true;
+    for (uint32_t i = h->op[id].wait; i < h->op[id].wait + h->op[id].waits && all; i++) {
+        gy_cuda_wait row = h->wait[i];
+        all = row.distance > 0 || (row.from < first && ops[row.from].end <= ops[first].start);
+    }
+    return all;
+}
+
+static bool joins(const gy_cuda *h, const carrier *c, const carrier *next, uint64_t most)
+{
+    return c->first != GY_NONE && c->from == next->from && c->to == next->to && c->parts + next->parts <= MOST_PARTS &&
+           c->bytes + next->bytes <= most && waits_only_for_earlier(h, next->first, c->first);
+}
+
+static void add(gy_cuda *h, carrier *c, const carrier *next, uint64_t most)
+{
+    if (joins(h, c, next, most)) {
+        h->op[c->last].carries = next->first;
+        h->op[next->first].carried = true;
+        c->last = next->first;
+        c->parts += next->parts;
+        c->bytes += next->bytes;
+    } else {
+        h->op[next->first].by_kernel = true;
+        *c = *next;
+    }
+}
+
+/* Any other op of the lane ends what a launch may carry. */
+gantry_status gy_carry_make(gy_cuda *h, gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    bool has_kernel = gy_cuda_kernel_find(GY_CUDA_COMBINE) != NULL;
+    carrier *of = gy_arena_calloc(&h->arena, h->lanes + 1, sizeof *of);
+    if (!of)
+        return gy_fail_nomem(err);
+    for (uint32_t i = 0; i < h->lanes; i++)
+        of[i].first = GY_NONE;
+    for (uint32_t id = 0; id < s->ops.count; id++) {
+        const gy_op *op = &s->ops.at[id];
+        carrier next;
+        h->op[id].carries = GY_NONE;
+        uint64_t most = has_kernel && describe(h, id, &next) ? most_bytes(h, &next) : 0;
+        if (most && next.bytes <= most) {
+            add(h, &of[s->op_lane.at[op->lane]], &next, most);
+            continue;
+        }
+        for (uint32_t i = 0; i < op->lanes; i++)
+            of[s->op_lane.at[op->lane + i]].first = GY_NONE;
+    }
+    return GANTRY_OK;
+}
+
+/* ---- submitted ---- */
+
+static gantry_arg arg_of(gantry_access access, gy_location at, uint64_t bytes)
+{
+    return (gantry_arg){ .name = "",
+                         .dtype = GANTRY_U8,
+                         .access = access,
+                         .rows = (int64_t)bytes,
+                         .row_bytes = 1,
+                         .data = (void *)(uintptr_t)at.at };
+}
+
+/* The pairs of one copy. */
+static int32_t add_pairs(gantry_arg *to, const gy_submit *x, uint32_t id)
+{
+    const gantry_schedule *s = x->h->job->schedule;
+    const gy_op *op = &s->ops.at[id];
+    uint32_t pairs = op->uses / 2;
+    int32_t count = 0;
+    for (uint32_t k = 0; k < pairs; k++) {
+        uint64_t bytes = gy_use_bytes(s, &s->use.at[op->use + pairs + k]);
+        if (bytes == 0)
+            continue;
+        to[count++] = arg_of(GANTRY_READ, end_of(x->h, op, k, x->turn), bytes);
+        to[count++] = arg_of(GANTRY_WRITE, end_of(x->h, op, pairs + k, x->turn), bytes);
+    }
+    return count;
+}
+
+gantry_status gy_carry_submit(gy_submit *x)
+{
+    gantry_arg arg[2 * MOST_PARTS];
+    gy_cuda *h = x->h;
+    uint32_t device = x->first_lane.device;
+    gantry_launch l = { .struct_size = sizeof l, .device = (int32_t)device, .arg = arg, .arg_size = sizeof *arg };
+    for (uint32_t id = x->op; id != GY_NONE; id = h->op[id].carries)
+        l.args += add_pairs(arg + l.args, x, id);
+    if (l.args == 0)
+        return GANTRY_OK;
+    GY_TRY(gy_cuda_use(h, device, x->err));
+    l.device_ordinal = h->device[device].ordinal;
+    l.stream = x->first_lane.stream;
+    l.handle = h->combine[device];
+    return gy_combine_launch(x, &l, "copy");
+}

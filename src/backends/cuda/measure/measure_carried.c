@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies between GPUs by the kernel that collectives have, against copy engines, both as nodes of a graph: up to which
+ * size the kernel is faster. From there on copies are left to the engines. */
+#include "backends/cuda/measure/measure.h"
+
+#include "backends/cuda/kernels/kernels.h"
+#include "base/error.h"
+
+enum { SIZES = 6 };
+#define SMALLEST (UINT64_C(4) << 10) /* 4 KiB, 16 KiB, ... 4 MiB: sizes of measure_copy.c */
+
+typedef struct pair {
+    uint32_t from, to; /* GPUs */
+    uint64_t bytes;
+    void *handle; /* of the kernel, on `from` */
+} pair;
+
+static gantry_status queue_engine(gy_harness *harness, const void *what, gantry_error *err)
+{
+    const pair *p = what;
+    return gy_harness_copy(harness, (gy_harness_lane){ p->from, 0 }, p->from, p->to, p->bytes, 0, err);
+}
+
+static gantry_arg arg_of(gantry_access access, CUdeviceptr at, uint64_t bytes)
+{
+    return (gantry_arg){ .name = "",
+                         .dtype = GANTRY_U8,
+                         .access = access,
+                         .rows = (int64_t)bytes,
+                         .row_bytes = 1,
+                         .data = (void *)(uintptr_t)at };
+}
+
+static gantry_status queue_kernel(gy_harness *harness, const void *what, gantry_error *err)
+{
+    const pair *p = what;
+    gantry_arg arg[] = { arg_of(GANTRY_READ, harness->gpu[p->from].block, p->bytes),
+                         arg_of(GANTRY_WRITE, harness->gpu[p->to].block + harness->bytes, p->bytes) };
+    gantry_launch l = { .struct_size = sizeof l, .args = 2, .arg = arg, .arg_size = sizeof *arg, .handle = p->handle };
+    GY_TRY(gy_harness_use(harness, p->from, err));
+    l.stream = gy_harness_stream(harness, (gy_harness_lane){ p->from, 0 });
+    return gy_cuda_kernel_find(GY_CUDA_COMBINE)->launch(&l)
+               ? gy_fail(err, GANTRY_E_DEVICE, NULL, "the driver refused a kernel that copies")
+               : GANTRY_OK;
+}
+
+static gantry_status sample(gy_measure *m, const pair *p, gy_harness_queue *queue, int64_t until_ns, gy_figure *figure,
+                            gantry_error *err)
+{
+    gy_workload workload = { .queue = queue, .what = p, .first_lane = { p->from, 0 } };
+    return gy_harness_sample_nodes(&m->harness, &workload, until_ns, figure, err);
+}
+
+static gy_measured_copy *copy_of(const gy_measure *m, const pair *p)
+{
+    for (size_t i = 0; i < m->to->copies.count; i++) {
+        gy_measured_copy *copy = &m->to->copies.at[i];
+        if (copy->from == m->harness.gpu[p->from].memory && copy->to == m->harness.gpu[p->to].memory)
+            return copy;
+    }
+    return NULL;
+}
+
+/* Copies of that size take what the kernel takes, and so do those between, by their points. */
+static void take_times(gy_measured_copy *copy, uint64_t bytes, gy_figure kernel)
+{
+    copy->kernel_bytes = (int64_t)bytes;
+    for (size_t i = 0; i < copy->points.count; i++) {
+        gy_measured_point *at = &copy->points.at[i];
+        if (at->work <= (double)bytes && kernel.us < at->time.us)
+            at->time = kernel;
+    }
+}
+
+/* Sizes from the smallest on, as long as the kernel is faster. */
+static gantry_status measure_sizes(gy_measure *m, pair p, gy_measured_copy *copy, gantry_error *err)
+{
+    gy_budget budget = { gy_measure_next(m), 2 * SIZES };
+    for (uint32_t i = 0; i < SIZES; i++) {
+        gy_figure engine = { 0 }, kernel = { 0 };
+        p.bytes = SMALLEST << (2 * i);
+        if (p.bytes > m->harness.bytes)
+            break;
+        GY_TRY(sample(m, &p, queue_engine, gy_budget_next(&budget), &engine, err));
+        GY_TRY(sample(m, &p, queue_kernel, gy_budget_next(&budget), &kernel, err));
+        if (!(kernel.us < engine.us))
+            break;
+        take_times(copy, p.bytes, kernel);
+    }
+    return GANTRY_OK;
+}
+
+/* That no code was compiled for a GPU is no failure: engines copy. */
+static gantry_status measure_pair(gy_measure *m, pair p, gantry_error *err)
+{
+    const gy_cuda_kernel *kernel = gy_cuda_kernel_find(GY_CUDA_COMBINE);
+    gy_measured_copy *copy = copy_of(m, &p);
+    gantry_error why = { 0 };
+    GY_TRY(gy_harness_use(&m->harness, p.from, err));
+    gantry_status status = copy ? kernel->open(&p.handle, kernel, &m->harness.d, &why) : GANTRY_OK;
+    if (!copy || status) {
+        gy_measure_next(m);
+        if (copy)
+            gy_text_printf(&m->to->notes, "not measured: copies by kernels: %s\n", why.text);
+        return GANTRY_OK;
+    }
+    status = measure_sizes(m, p, copy, err);
+    if (gy_harness_settle(&m->harness) && !gy_harness_use(&m->harness, p.from, NULL))
+        kernel->close(p.handle);
+    return status;
+}
+
+/* The i-th pair of two GPUs; false: they do not reach each other, or are one. */
+static bool pair_at(const gy_harness *harness, uint32_t i, pair *p)
+{
+    *p = (pair){ .from = i / harness->gpus, .to = i % harness->gpus };
+    return p->from != p->to && gy_harness_reaches(harness, p->from, p->to);
+}
+
+static uint32_t count(const gy_measure *m)
+{
+    uint32_t found = 0;
+    pair p;
+    for (uint32_t i = 0; gy_cuda_kernel_find(GY_CUDA_COMBINE) && i < m->harness.gpus * m->harness.gpus; i++)
+        found += pair_at(&m->harness, i, &p);
+    return found;
+}
+
+static gantry_status measure(gy_measure *m, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    pair p;
+    for (uint32_t i = 0; i < m->harness.gpus * m->harness.gpus && !status; i++)
+        status = pair_at(&m->harness, i, &p) ? measure_pair(m, p, err) : GANTRY_OK;
+    return status;
+}
+
+const gy_figures gy_figures_carried = { "small copies between GPUs", 1, count, measure };

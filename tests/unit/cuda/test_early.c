@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Launches that come early in graphs: the kernels of the real gantry-cuda.so, emulated. The fake driver ends the
+ * program where such a launch depends on anything but one kernel ahead of it, and the emulator where a thread touches
+ * memory before it has waited, or never waits.
+ */
+#include "control.h"
+#include "suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT = 65536 };
+
+static void check_alive(void)
+{
+    char text[160];
+    ck_assert_msg(fakeCudaAlive(text, sizeof text) == 0, "left behind: %s", text);
+}
+
+static gantry_graph *parse(const char *text)
+{
+    gantry_graph *g = NULL;
+    MUST(gantry_graph_parse(&g, text, strlen(text), "text", NULL, NULL, MUST_ERR));
+    return g;
+}
+
+static unsigned draw(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(*state >> 33);
+}
+
+/* Nodes over a few arrays, so that some follow each other and others do not. All numbers stay finite. */
+static gantry_graph *random_graph(uint64_t seed, int nodes, unsigned arrays)
+{
+    char text[TEXT];
+    int at = snprintf(text, sizeof text,
+                      "{\"gantry\":1,\"buffers\":{\"s\":{\"dtype\":\"f32\",\"shape\":[1],\"init\":0,"
+                      "\"output\":true}");
+    for (unsigned i = 0; i < arrays; i++) {
+        at += snprintf(text + at, sizeof text - (size_t)at,
+                       ",\"b%u\":{\"dtype\":\"f32\",\"shape\":[300],\"init\":\"iota\",\"output\":true}", i);
+    }
+    at += snprintf(text + at, sizeof text - (size_t)at, "},\"nodes\":[");
+    for (int i = 0; i < nodes; i++) {
+        unsigned x = draw(&seed) % arrays, y = (x + 1 + draw(&seed) % (arrays - 1)) % arrays, kind = draw(&seed) % 5;
+        const char *separator = i ? "," : "";
+        at += kind == 0 ? snprintf(text + at, sizeof text - (size_t)at,
+                                   "%s{\"id\":\"n%d\",\"kernel\":\"scale\",\"args\":{\"a\":0.5,\"x\":\"b%u\",\"y\":"
+                                   "\"b%u\"}}",
+                                   separator, i, x, y)
+              : kind == 1
+                  ? snprintf(text + at, sizeof text - (size_t)at,
+                             "%s{\"id\":\"n%d\",\"kernel\":\"reduce_sum\",\"args\":{\"x\":\"b%u\",\"out\":\"s\"}}",
+                             separator, i, x)
+                  : snprintf(text + at, sizeof text - (size_t)at,
+                             "%s{\"id\":\"n%d\",\"kernel\":\"axpby\",\"args\":{\"a\":0.5,\"x\":\"b%u\",\"b\":0.25,"
+                             "\"y\":\"b%u\"}}",
+                             separator, i, x, y);
+    }
+    snprintf(text + at, sizeof text - (size_t)at, "]}");
+    return parse(text);
+}
+
+static gantry_graph *chain(void)
+{
+    return parse("{\"gantry\":1,\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[300],\"class\":\"state\",\"init\":1},"
+                 "\"y\":{\"dtype\":\"f32\",\"shape\":[300],\"class\":\"state\",\"init\":\"iota\",\"output\":true}},"
+                 "\"nodes\":[{\"id\":\"s[i]\",\"for\":{\"i\":20},\"kernel\":\"saxpy\",\"args\":{\"a\":0.5,\"x\":\"x\","
+                 "\"y\":\"y\"}}]}");
+}
+
+/* The bits of two starts are the host's, if `exact`. The number of launches that came early. */
+static int compare(gantry_graph *g, gantry_schedule *s, const char *replay, bool exact)
+{
+    gantry_run *host = open_run(s, "host"), *run = open_run(s, "cuda");
+    int before = fakeCudaCalls("early");
+    for (int start = 0; start < 2; start++) {
+        results wanted = run_results(host, g), got = run_results(run, g);
+        ck_assert(!exact || same(&wanted, &got));
+    }
+    ck_assert_str_eq(replay_of(run), replay);
+    gantry_run_free(host);
+    gantry_run_free(run);
+    check_alive();
+    return fakeCudaCalls("early") - before;
+}
+
+static int try_policy(gantry_graph *g, int gpus, const char *replay, const char *policy, bool exact)
+{
+    gantry_machine *m = gpu_machine(gpus, false);
+    gantry_schedule *s = make_schedule(g, m, replay, policy);
+    int early = compare(g, s, replay, exact);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    return early;
+}
+
+static int try_graph(gantry_graph *g, int gpus, const char *replay)
+{
+    return try_policy(g, gpus, replay, NULL, true);
+}
+
+/* Each of a chain but the first, in the one capture that there is. */
+START_TEST(a_chain_comes_early)
+{
+    gantry_graph *g = chain();
+    fakeCudaDevices(1, "all", 0);
+    ck_assert_int_eq(try_graph(g, 1, "graph"), 19);
+    ck_assert_int_eq(try_graph(g, 1, "stream"), 0);
+    gantry_graph_free(g);
+}
+END_TEST
+
+/* Where GPUs, the driver or the user do not want it. */
+START_TEST(nothing_comes_early)
+{
+    static const char *const settings[][2] = { { "FAKE_CUDA_CAPABILITY", "80" },
+                                               { "FAKE_CUDA_VERSION", "12020" },
+                                               { "GANTRY_CUDA_EARLY", "off" } };
+    gantry_graph *g = chain();
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        const char *old = getenv(settings[i][0]);
+        setenv(settings[i][0], settings[i][1], 1);
+        fakeCudaDevices(1, "all", 0);
+        ck_assert_int_eq(try_graph(g, 1, "graph"), 0);
+        unsetenv(settings[i][0]);
+        if (old)
+            setenv(settings[i][0], "13000", 1);
+    }
+    gantry_graph_free(g);
+}
+END_TEST
+
+/* Nodes that wait for other lanes or GPUs, for copies, or for more than one node do not. */
+START_TEST(random_graphs)
+{
+    static const char *const policies[] = { NULL, "round-robin", "heft" };
+    int early = 0;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        int gpus = 1 + (int)(seed % 3);
+        fakeCudaDevices(gpus, seed % 5 ? "all" : "none", 0);
+        fakeCudaSeed(seed);
+        gantry_graph *g = random_graph(seed, 10 + (int)(seed % 4) * 10, 2 + (unsigned)(seed % 5));
+        early += try_policy(g, gpus, "graph", policies[seed % 3], true);
+        gantry_graph_free(g);
+    }
+    ck_assert_int_gt(early, 100);
+}
+END_TEST
+
+/* Kernels of libraries, copies, collectives and host functions are between. */
+START_TEST(graphs_of_the_gallery)
+{
+    for (const graph_case *c = graph_cases; c->file; c++) {
+        int gpus = 1 + (int)(c - graph_cases) % 2;
+        fakeCudaDevices(gpus, "all", 0);
+        gantry_graph *g = load_graph(c);
+        try_policy(g, gpus, "graph", NULL, c->near == 0);
+        gantry_graph_free(g);
+    }
+}
+END_TEST
+
+/* A driver that takes no such graph is given one without. */
+START_TEST(refused)
+{
+    static const char *const calls[] = { "cuLaunchKernelEx:3:801", "cuGraphInstantiateWithFlags:1:801",
+                                         "cuStreamEndCapture:1:900" };
+    gantry_graph *g = chain();
+    fakeCudaDevices(1, "all", 0);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        int launches = fakeCudaCalls("cuLaunchKernel");
+        fakeCudaFail(calls[i]);
+        ck_assert_int_le(try_graph(g, 1, "graph"), 19);
+        ck_assert_int_ge(fakeCudaCalls("cuLaunchKernel") - launches, 20);
+        fakeCudaFail(NULL);
+    }
+    gantry_graph_free(g);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("early");
+    TCase *tests = tcase_create("all");
+    setenv("FAKE_CUDA_VERSION", "13000", 1);
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, a_chain_comes_early);
+    tcase_add_test(tests, nothing_comes_early);
+    tcase_add_test(tests, random_graphs);
+    tcase_add_test(tests, graphs_of_the_gallery);
+    tcase_add_test(tests, refused);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -16,13 +16,13 @@ typedef struct gy_outcome {
 typedef struct gy_portfolio {
     gy_trials t; /* `placed`: what the policies that fit decided, if `keep` */
     bool keep;
-    bool make_room;              /* what does not fit is spilled */
-    bool spare_memory;           /* what is fast but takes memory is given up: gy_portfolio_make_room */
-    bool first_made_room;        /* t.first did not fit even with spilling */
-    gy_persisting persisting;    /* how much of what persists stays, once something was found to be best */
-    bool persistent;             /* that is a question for the best schedule */
-    bool moved;                  /* something left a memory in the best schedule */
-    uint32_t queued;             /* gy_attempt.queued and .onward, once something was found to be best */
+    bool make_room;           /* what does not fit is spilled */
+    bool spare_memory;        /* what is fast but takes memory is given up: gy_portfolio_make_room */
+    bool first_made_room;     /* t.first did not fit even with spilling */
+    gy_persisting persisting; /* how much of what persists stays, once something was found to be best */
+    bool persistent;          /* that is a question for the best schedule */
+    bool moved;               /* something left a memory in the best schedule */
+    uint32_t queued;          /* gy_attempt.queued and .onward, once something was found to be best */
     bool onward;
     gantry_status last;          /* why the last that did not fit did not */
     GY_VEC(gy_outcome) outcomes; /* of the placements of policies, each once */

@@ -159,7 +159,7 @@ class Switches:
         if self.run([self.gantry, "schedule", *words, "-o", plan], {}) is None:
             return
         sides = {"on": [], "off": []}
-        env = {"on": {switch: on} if on else {}, "off": {switch: "engines" if on else "off"}}
+        env = {"on": {switch: on}, "off": {switch: "off" if on == "on" else "engines"}}
         for _ in range(self.args.repeats):
             for side, found in sides.items():
                 out = self.run([sys.executable, str(HERE), str(self.build), "--child", plan, file], env[side])
@@ -189,8 +189,8 @@ class Switches:
         self.say("|---|---|---|---|---|---|---|---|")
         for count in gpus:
             for name, graph, replay in cases(part, count):
-                for on in COPIES if part == "copies" else [None]:
-                    self.case(f"{name}, {on}" if on else name, graph, replay, count, switch, on)
+                for on in COPIES if part == "copies" else ["on"]:
+                    self.case(name if on == "on" else f"{name}, {on}", graph, replay, count, switch, on)
 
     def all(self):
         out = self.run([self.gantry, "machine", "--json"], {})

@@ -128,7 +128,7 @@ START_TEST(nothing_comes_early)
         ck_assert_int_eq(try_graph(g, 1, "graph"), 0);
         unsetenv(settings[i][0]);
         if (old)
-            setenv(settings[i][0], "13000", 1);
+            setenv(settings[i][0], i == 1 ? "13000" : "on", 1);
     }
     gantry_graph_free(g);
 }
@@ -187,6 +187,7 @@ int main(void)
     Suite *suite = suite_create("early");
     TCase *tests = tcase_create("all");
     setenv("FAKE_CUDA_VERSION", "13000", 1);
+    setenv("GANTRY_CUDA_EARLY", "on", 1);
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, a_chain_comes_early);
     tcase_add_test(tests, nothing_comes_early);

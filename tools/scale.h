@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `gantry scale` found, for its table, its JSON and its picture. */
+/* The findings of `gantry scale`, for its table, its JSON and its picture. */
 #ifndef GANTRY_SCALE_H
 #define GANTRY_SCALE_H
 

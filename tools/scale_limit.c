@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What limits a schedule, read off its report, and what follows for the number of devices. */
+/* The limits of a schedule, read off its report, and what follows for the number of devices. */
 #include "scale.h"
 #include <stdio.h>
 #include <string.h>

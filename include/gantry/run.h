@@ -161,7 +161,7 @@ GANTRY_MUST_USE gantry_status gantry_run_sample(gantry_run *run, gantry_error *e
  *  its device did something else, a copy that had to share. `*machine` is yours. */
 GANTRY_MUST_USE gantry_status gantry_run_calibrated(gantry_machine **machine, const gantry_run *run, gantry_error *err);
 
-/** What starting the graph some times more would tell of the computer. */
+/** Things that starting the graph some times more would tell of the computer. */
 typedef enum gantry_unmeasured {
     GANTRY_UNMEASURED_NOTHING, /**< nothing; or nothing can be kept; or it was done before, on as many devices; or
                                   starts call code on the host that is not the library's */
@@ -170,8 +170,9 @@ typedef enum gantry_unmeasured {
     GANTRY_UNMEASURED_TIMES   /**< kernels have no time for their very arguments on GPUs of the machine */
 } gantry_unmeasured;
 
-/** What there is to learn for computers like `here`, the machine as detected, from starts that are sampled and kept
- *  (gantry_run_keep): of a run with `apart` what its kernels take alone, then of one without how they share GPUs. */
+/** Finds what there is to learn for computers like `here`, the machine as detected, from starts that are sampled and
+ * kept (gantry_run_keep): of a run with `apart` what its kernels take alone, then of one without how they share GPUs.
+ */
 GANTRY_MUST_USE gantry_status gantry_run_unmeasured(const gantry_run *run, const gantry_machine *here,
                                                     gantry_unmeasured *what, gantry_error *err);
 /** Adds the times of kernels in the starts that were sampled, as gantry_run_calibrated finds them, to what the cache

@@ -206,7 +206,7 @@ static bool look_at_piece(moved *m, uint32_t task, const gy_access *a, uint32_t 
     return a->mode == GANTRY_READ || write_piece(m, task, value, x, bytes, a->mode);
 }
 
-/* What the task has in memory at least: `other` and what is kept, and the smallest access of that. */
+/* The least that the task has in memory: `other` and what is kept, and the smallest access of that. */
 static void weigh_task(moved *m, uint32_t task)
 {
     int64_t other = 0, least = INT64_MAX;
@@ -302,7 +302,7 @@ static int64_t least_sum(moved *m, int64_t kept, int64_t most)
     return low < high ? kept - most : sum_with(m, kept, low);
 }
 
-/* What asks for more than inputs and outputs do. */
+/* Whatever asks for more than inputs and outputs do. */
 static int64_t add_up(moved *m, int64_t kept)
 {
     kept -= m->overwritten;

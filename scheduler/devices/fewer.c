@@ -240,7 +240,8 @@ static count *most_promising(fewer *x)
     for (size_t i = 0; i < x->counts.count; i++)
         if (!best || x->counts.at[i].made < best->made)
             best = &x->counts.at[i];
-    bool hopes = best && best->made < GY_TICKS_MAX && best->made <= gy_ticks_both(x->least, x->least / HOPELESS);
+    gy_ticks after = gy_machine_after_start(x->machine, x->least);
+    bool hopes = best && best->made < GY_TICKS_MAX && best->made <= x->least + after / HOPELESS;
     return hopes ? best : NULL;
 }
 

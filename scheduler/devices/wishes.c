@@ -33,21 +33,34 @@ static bool has_kind(const gantry_machine *m, const char *kind)
 }
 
 /* The id or the kind that `on` stands for; NULL: nothing of the machine. */
-static const char *meaning(const gantry_machine *m, const gy_node_extra *x)
+static const char *meaning(const gantry_machine *m, const gy_rank_place *place)
 {
-    if (x->on && (gy_machine_find_device(m, x->on) != GY_MACHINE_NONE || has_kind(m, x->on)))
-        return x->on;
-    return device_at(m, x->on_expr);
+    if (place->on && (gy_machine_find_device(m, place->on) != GY_MACHINE_NONE || has_kind(m, place->on)))
+        return place->on;
+    return device_at(m, place->on_expr);
+}
+
+static bool stays(const gantry_machine *whole, const gantry_machine *part, const gy_rank_place *place)
+{
+    if (!place->on && !place->on_expr)
+        return true;
+    const char *a = meaning(whole, place), *b = meaning(part, place);
+    return a && b && !strcmp(a, b);
+}
+
+static bool ranks_stay(const gantry_machine *whole, const gantry_machine *part, const gy_node_extra *x)
+{
+    for (size_t i = 0; i < x->rank_on.count; i++)
+        if (!stays(whole, part, &x->rank_on.at[i]))
+            return false;
+    return true;
 }
 
 bool gy_wishes_hold(const gantry_graph *graph, const gantry_machine *whole, const gantry_machine *part)
 {
     for (size_t i = 0; i < graph->extra.count; i++) {
         const gy_node_extra *x = &graph->extra.at[i];
-        if (!x->on && !x->on_expr)
-            continue;
-        const char *a = meaning(whole, x), *b = meaning(part, x);
-        if (!a || !b || strcmp(a, b) != 0)
+        if (!stays(whole, part, &(gy_rank_place){ x->on, x->on_expr }) || !ranks_stay(whole, part, x))
             return false;
     }
     for (size_t i = 0; i < graph->buffers.count; i++)

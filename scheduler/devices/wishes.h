@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a graph says of devices by name or number: is it the same on a machine that has fewer? */
+/* The devices that a graph names, or counts: is it the same on a machine that has fewer? */
 #ifndef GY_SCHEDULER_DEVICES_WISHES_H
 #define GY_SCHEDULER_DEVICES_WISHES_H
 

@@ -22,7 +22,7 @@ static bool takes_less(const gantry_schedule *a, const gantry_schedule *b)
 bool gy_is_preferred(const gantry_schedule *a, const gantry_schedule *b, gy_ticks least)
 {
     least = a->makespan < least ? a->makespan : least;
-    gy_ticks most = least + least / EQUAL_WITHIN;
+    gy_ticks most = least + gy_machine_after_start(a->machine, least) / EQUAL_WITHIN;
     if (a->makespan > most || b->makespan > most)
         return a->makespan <= most;
     return takes_less(a, b);

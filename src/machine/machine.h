@@ -277,6 +277,12 @@ bool gy_kernel_of_cases(const gantry_machine *m, const gy_kernel_table *table);
 gy_ticks gy_kernel_time(const gy_kernel_table *t, double work, gy_ticks launch);
 /* True if the launches of some kernel take more scratch than its nodes say. */
 bool gy_machine_has_workspace(const gantry_machine *m);
+/* The part of a makespan that a plan can change: all but what the host takes before anything begins. */
+static inline gy_ticks gy_machine_after_start(const gantry_machine *m, gy_ticks makespan)
+{
+    return makespan > m->start ? makespan - m->start : 0;
+}
+
 /* Thousandths of the device that an op of so much work takes: on a line between two points, that of the first below it,
  * that of the last beyond it. */
 uint32_t gy_kernel_share(const gy_kernel_table *t, double work);

@@ -305,7 +305,7 @@ static void forget_copies(calibration *c)
     gy_text_free(&c->what.fingerprint); /* that of what is known stays */
 }
 
-/* What is known of a kernel's arguments alone is better than what ops tell that were alone by chance. */
+/* A time that a kernel took where ops were kept apart is better than that of ops which were alone by chance. */
 static void forget_known(calibration *c, const gantry_machine *known)
 {
     for (size_t i = 0; i < c->what.kernels.count; i++) {

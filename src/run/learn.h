@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is learned from runs of a graph for the plans to come, beside the times of kernels (calibrate.c): what a run
- * whose ops overlapped tells of the portions of GPUs that they take (shares.h), and how often that was done. */
+/* Things that are learned from runs of a graph for the plans to come, beside the times of kernels (calibrate.c): what a
+ * run whose ops overlapped tells of the portions of GPUs that they take (shares.h), and how often that was done. */
 #ifndef GY_RUN_LEARN_H
 #define GY_RUN_LEARN_H
 

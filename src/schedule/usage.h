@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a schedule takes: by that, schedules that end at the same time differ. */
+/* The means that a schedule takes: by them, schedules that end at the same time differ. */
 #ifndef GY_SCHEDULE_USAGE_H
 #define GY_SCHEDULE_USAGE_H
 

@@ -5,7 +5,7 @@
 #include "base/imap.h"
 #include "graph/check/check.h"
 
-/* What is carried takes rows of another buffer. */
+/* Carried rows are those of another buffer. */
 static bool is_carried(const gantry_graph *g, uint32_t buffer)
 {
     for (size_t i = 0; i < g->loops.count; i++)

@@ -200,7 +200,8 @@ STUBS = {"cholesky_tiles": "print('{\"work\": \"tiles\", \"ms\": 2.5, \"best\": 
 
 
 def comparison(build, seconds):
-    options = types.SimpleNamespace(build=build, report=None, machine=build / "machine.json", limit=60, iterations=2, seconds=seconds)
+    options = types.SimpleNamespace(build=build, report=None, machine=build / "machine.json", limit=60, iterations=2, seconds=seconds,
+                                    learn=False, graphs_only=False)
     return compare.Comparison(options)
 
 

@@ -282,6 +282,16 @@ static bool may_leave_idle(const gy_options *o, const gantry_machine *m)
            !o->max_memory;
 }
 
+/* The schedule that was chosen may be longer by as much as counts as equal. */
+static gy_ticks least_of(const fewer *x)
+{
+    gy_ticks least = x->best->makespan;
+    for (size_t i = 0; i < x->tried.count; i++)
+        if (!x->tried.at[i].skipped && x->tried.at[i].makespan > 0 && x->tried.at[i].makespan < least)
+            least = x->tried.at[i].makespan;
+    return least;
+}
+
 gantry_status gy_fewer_run(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
                            const gy_options *options, gantry_error *err)
 {
@@ -289,8 +299,8 @@ gantry_status gy_fewer_run(gantry_schedule **schedule, gantry_graph *graph, cons
     uint32_t devices = gy_machine_counted(machine);
     GY_TRY(gy_balance_run(&x.best, graph, machine, options, err));
     gantry_status status = GANTRY_OK;
-    x.least = x.best->makespan;
     move_rows(&x, x.best, false);
+    x.least = least_of(&x);
     if (devices > 1 && may_leave_idle(options, machine))
         status = try_counts(&x, devices, err);
     if (!status)

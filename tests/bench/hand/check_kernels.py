@@ -18,7 +18,7 @@ WIDTH = 32
 
 
 class Extents(ctypes.Structure):
-    _fields_ = [("grid", ctypes.c_uint * 3), ("block", ctypes.c_uint * 3)]
+    _fields_ = [("grid", ctypes.c_uint * 3), ("block", ctypes.c_uint * 3), ("early", ctypes.c_int)]
 
 
 def launch(name, grid, block, *args):
@@ -27,7 +27,7 @@ def launch(name, grid, block, *args):
         return
     kernel = emulator.emulator_find(name.encode())
     assert kernel, f"no kernel {name}"
-    extents = Extents((ctypes.c_uint * 3)(*(grid + [1, 1])[:3]), (ctypes.c_uint * 3)(*(block + [1, 1])[:3]))
+    extents = Extents((ctypes.c_uint * 3)(*(grid + [1, 1])[:3]), (ctypes.c_uint * 3)(*(block + [1, 1])[:3]), 0)
     values = [ctypes.c_void_p(arg.ctypes.data) if isinstance(arg, np.ndarray) else ctypes.c_int64(arg) for arg in args]
     params = (ctypes.c_void_p * len(values))(*[ctypes.addressof(value) for value in values])
     error = ctypes.create_string_buffer(240)

@@ -76,15 +76,16 @@ static gantry_graph *node_graph(pattern what, uint32_t p, int64_t rows)
     return g;
 }
 
-/* On eight GPUs with measured times, for which the host has to give each copy out. */
+/* On eight GPUs with measured times, for which the host has to give each copy out; a reader that needs none may be
+ * given out before the collective. */
 START_TEST(never_slower_than_nodes)
 {
     gantry_machine *m = load("h200-8", true);
     for (int64_t rows = 1 << 10; rows <= 1 << 20; rows *= 32) {
         gantry_graph *found = exchange_graph((pattern)_i, 8, rows), *written = node_graph((pattern)_i, 8, rows);
         gantry_schedule *a = schedule(found, m, NULL), *b = schedule(written, m, NULL);
-        ck_assert_msg(a->makespan <= b->makespan, "pattern %d, %lld rows: %g us, as a node %g", _i, (long long)rows,
-                      us(a->makespan), us(b->makespan));
+        ck_assert_msg(a->makespan <= b->makespan + m->issue, "pattern %d, %lld rows: %g us, as a node %g", _i,
+                      (long long)rows, us(a->makespan), us(b->makespan));
         gantry_schedule_free(a);
         gantry_schedule_free(b);
         gantry_graph_free(found);

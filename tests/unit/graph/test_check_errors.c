@@ -647,7 +647,7 @@ START_TEST(warnings_of_unwritten_outputs)
     gantry_buffer_init_value(g, t, 1);
     gantry_buffer_output(g, t);
     for (int i = 0; i < 4; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "b%d", i);
         b[i] = gantry_graph_buffer(g, name, GANTRY_F32, 1, (int64_t[]){ 12 });
         gantry_buffer_init_value(g, b[i], 1);

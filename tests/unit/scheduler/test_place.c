@@ -359,7 +359,7 @@ START_TEST(ranks_follow_ranks)
     begin(virtual_machine(4));
     gantry_buffer x = parts("x", 1600), y = parts("y", 400), z = parts("z", 1600), w = parts("w", 1600);
     for (int i = 0; i < 4; i++) {
-        char id[2][8];
+        char id[2][20];
         snprintf(id[0], sizeof id[0], "make%d", i);
         snprintf(id[1], sizeof id[1], "%d", 3 - i);
         gantry_node n = work(g, id[0], 1);

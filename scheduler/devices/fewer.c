@@ -83,17 +83,20 @@ static bool is_serious(gantry_status status)
     return status == GANTRY_E_NOMEM || status == GANTRY_E_SCHEDULE;
 }
 
-/* As a schedule of the whole machine, on which its parts may meet other bounds. */
-static gantry_status finish(gantry_schedule *s, gantry_error *err)
+/* As a schedule of the whole machine, on which its parts may meet other bounds: those that `best` has, where it is of
+ * the same graph. */
+static gantry_status finish(gantry_schedule *s, const gantry_schedule *best, gantry_error *err)
 {
-    gy_bound bound;
+    gy_bound bound = { .time = best->bound, .by = best->bound_by, .bytes = (int64_t)best->bytes_needed };
     for (size_t i = 0; i < s->phases.count; i++)
-        GY_TRY(finish(s->phases.at[i].schedule, err));
+        GY_TRY(finish(s->phases.at[i].schedule, best, err));
     if (s->phases.count)
         return gy_schedule_phases_sum(s, err);
-    GY_TRY(find_bound(&bound, s->graph, s->machine, err));
+    if (s->graph != best->graph)
+        GY_TRY(find_bound(&bound, s->graph, s->machine, err));
     s->bound = bound.time;
     s->bound_by = bound.by;
+    s->bytes_needed = (uint64_t)bound.bytes;
     return gy_sim_run(s, err);
 }
 
@@ -102,7 +105,7 @@ static gantry_status offer(fewer *x, gantry_schedule *s, uint32_t devices, gantr
 {
     gantry_status status = gy_schedule_relocate(s, x->machine, err);
     if (!status)
-        status = finish(s, err);
+        status = finish(s, x->best, err);
     if (!status)
         status = gy_plan_verify(s, s->graph, err);
     gy_tried row = { .policy = name_of_rows, .devices = devices, .makespan = s->makespan };

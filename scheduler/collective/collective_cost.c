@@ -26,18 +26,10 @@ typedef struct method {
 
 /* ---- scratch ---- */
 
-static int64_t largest(const gy_group *g)
-{
-    int64_t most = 0;
-    for (uint32_t i = 0; i < g->ranks; i++)
-        most = g->part[i] > most ? g->part[i] : most;
-    return most;
-}
-
 /* A partial sum has no place in the output, which holds one part; the others add up where the result goes. */
 static int64_t scratch_ring(const gy_group *g)
 {
-    return g->kind == GANTRY_REDUCE_SCATTER ? 2 * largest(g) : g->kind == GANTRY_REDUCE ? g->bytes : 0;
+    return g->kind == GANTRY_REDUCE_SCATTER ? 2 * gy_group_largest(g) : g->kind == GANTRY_REDUCE ? g->bytes : 0;
 }
 
 /* Ranks of a tree keep data in scratch that they only pass on. */

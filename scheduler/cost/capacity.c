@@ -68,38 +68,29 @@ gantry_status gy_plan_capacity(gy_plan *p, const char *max_memory, gantry_error 
     return max_memory ? apply_all(p, max_memory, err) : GANTRY_OK;
 }
 
-/* A task may go to any lane of its device (stream.c). */
-static bool spreads(const gy_plan *p, uint32_t task)
-{
-    uint32_t device = p->placed.device[task];
-    uint32_t node = p->flow->task[task].node;
-    return gy_plan_op_spreads(p, device, gy_plan_time(p, node, device), gy_plan_spare(p, node, device));
-}
-
-/* Scratch is no instance: each lane of a device has as much as the largest node that runs there asks; the first of the
- * device, that is, and of small nodes the others. Where memory is to be spared, devices whose small nodes ask for some
- * have one lane. */
+/* Scratch is no instance: each lane of a device has as much as the largest node that runs there asks. Where memory is
+ * to be spared, devices whose nodes ask for some have one lane. */
 gantry_status gy_plan_scratch(gy_plan *p, gantry_error *err)
 {
-    uint64_t *scratch = gy_calloc(2 * (size_t)p->devices, sizeof *scratch);
+    uint64_t *scratch = gy_calloc(p->devices, sizeof *scratch);
     p->one_lane = p->attempt->spare_memory ? gy_arena_calloc(&p->arena, p->devices, sizeof *p->one_lane) : NULL;
     if (!scratch || (p->attempt->spare_memory && !p->one_lane)) {
         gy_free(scratch);
         return gy_fail_nomem(err);
     }
-    uint64_t *others = scratch + p->devices;
     for (uint32_t t = 0; t < p->flow->tasks; t++) {
         uint64_t bytes = gy_aligned(gy_plan_node_scratch(p, p->flow->task[t].node));
         uint32_t d = p->placed.device[t];
         scratch[d] = bytes > scratch[d] ? bytes : scratch[d];
-        others[d] = bytes > others[d] && spreads(p, t) ? bytes : others[d];
     }
     for (uint32_t d = 0; d < p->devices; d++) {
         uint64_t *left = &p->capacity[p->machine->device[d].memory];
-        bool one_lane = p->attempt->spare_memory && others[d] > 0;
-        uint64_t need = scratch[d] + (one_lane ? 0 : (p->machine->device[d].lanes - 1) * others[d]);
-        if (one_lane)
+        uint32_t lanes = gy_plan_spreads(p, d) ? p->machine->device[d].lanes : 1;
+        if (p->one_lane && lanes > 1 && scratch[d] > 0) {
             p->one_lane[d] = 1;
+            lanes = 1;
+        }
+        uint64_t need = lanes * scratch[d];
         *left = *left > need ? *left - need : 0;
     }
     gy_free(scratch);

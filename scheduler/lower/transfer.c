@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * Copies between memories. Rows are brought once per memory, in pieces as long as one source has them together. A
- * source is chosen by the time of its route; where copies do
- * not disturb each other (contention off) by when the rows can arrive, that is the time at which the source has them
- * plus the route. Ties: the source that has them first, then the lower memory. Routes that are relayed or staged become
- * two copies with an instance in the middle, which is a source from then on.
+ * source is chosen by the time of its route; where copies do not disturb each other (contention off) by when the rows
+ * can arrive, that is the time at which the source has them plus the route. Ties: the source that has them first, then
+ * the lower memory. Routes that are relayed or staged become two copies with an instance in the middle, which is a
+ * source from then on.
  */
 #include "scheduler/lower/lowering.h"
 
@@ -175,13 +175,14 @@ static uint32_t best_source(const gy_lower *l, const gy_holders *h, uint32_t to,
 {
     source best = { .key = GY_TICKS_MAX };
     gy_ticks least = GY_TICKS_MAX;
-    for (uint32_t i = 0; i < h->count && h->count > 1; i++) {
+    bool collect = l->p->attempt->prefer_collectives;
+    for (uint32_t i = 0; i < h->count && collect; i++) {
         source s = look_at(l, &h->at[i], to, bytes);
         least = s.key < least ? s.key : least;
     }
     for (uint32_t i = 0; i < h->count; i++) {
         source s = look_at(l, &h->at[i], to, bytes);
-        if (l->p->attempt->prefer_collectives && s.key < GY_TICKS_MAX && s.key <= least + least / SAME_ROUTE)
+        if (collect && s.key < GY_TICKS_MAX && s.key <= least + least / SAME_ROUTE)
             s.key = least;
         if (i == 0 || is_better(&s, &best))
             best = s;

@@ -156,11 +156,9 @@ static bool nth_lane(stream *st, uint32_t device, uint8_t kind, size_t n, uint32
 
 /* ---- computing ---- */
 
-static bool spreads(const gy_plan *p, const gy_draft_op *d)
+static bool spreads(const gy_plan *p, uint32_t device)
 {
-    if (p->one_lane && p->one_lane[d->device])
-        return false;
-    return gy_plan_op_spreads(p, d->device, d->op.duration, d->op.spare);
+    return gy_plan_spreads(p, device) && !(p->one_lane && p->one_lane[device]);
 }
 
 /* The lane, of those from `first` on, whose last op this one waits for; GY_NONE: there is none. */
@@ -223,8 +221,8 @@ static bool choose_spread_lane(stream *st, uint32_t device, uint32_t position, g
 static bool choose_compute_lane(stream *st, const gy_draft_op *d, uint32_t position, uint32_t *lane_id)
 {
     gy_ticks ready = ready_at(st, position);
-    if (!(spreads(st->p, d) ? choose_spread_lane(st, d->device, position, ready, lane_id)
-                            : nth_lane(st, d->device, GY_LANE_COMPUTE, 0, lane_id)))
+    if (!(spreads(st->p, d->device) ? choose_spread_lane(st, d->device, position, ready, lane_id)
+                                    : nth_lane(st, d->device, GY_LANE_COMPUTE, 0, lane_id)))
         return false;
     lane *l = &st->lanes.at[*lane_id];
     l->tail = position;
@@ -322,7 +320,7 @@ static bool find_urgent(stream *st)
         return false;
     for (size_t i = 0; i < p->schedule->ops.count; i++) {
         const gy_draft_op *d = &p->draft.op.at[p->sequence.draft_of[i]];
-        if (d->lane == GY_LANE_COMPUTE && st->urgent[i] && spreads(p, d))
+        if (d->lane == GY_LANE_COMPUTE && st->urgent[i] && spreads(p, d->device))
             st->has_urgent[d->device] = true;
     }
     return true;

@@ -116,9 +116,9 @@ static void note_writer(const gy_plan *p, uint32_t task, gy_team *team, uint32_t
 {
     const gy_task *t = &p->flow->task[task];
     const gy_node_extra *x = gy_plan_extra(p, t->node);
-    uint32_t rank = k < x->ins ? rank_of_read(x, k) : 0, value = p->flow->access[t->access + k].value;
     if (k >= x->ins)
         return;
+    uint32_t rank = rank_of_read(x, k), value = p->flow->access[t->access + k].value;
     team->writer[rank] = writer;
     if (writer != GY_NONE && makes_ranks(p, writer))
         team->writer_rank[rank] = rank_of_write(p, writer, value, gy_flow_access_of(p->graph, p->flow, t->access + k));

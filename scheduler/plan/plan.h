@@ -186,13 +186,12 @@ static inline gy_ticks gy_plan_op_hold(const gy_plan *p, uint32_t device, gy_tic
 {
     return p->machine->contention ? gy_device_hold(&p->machine->device[device], duration, spare) : duration;
 }
-/* May the op be in any lane of the device? On a GPU all may: one that fills it, or of which nothing is known, would
- * else hold up those behind it which do not wait for it. */
-static inline bool gy_plan_op_spreads(const gy_plan *p, uint32_t device, gy_ticks duration, uint32_t spare)
+/* May ops be in any lane of the device? On a GPU they may: one that fills it, or of which nothing is known, would else
+ * hold up those behind it which do not wait for it. */
+static inline bool gy_plan_spreads(const gy_plan *p, uint32_t device)
 {
     const gy_device *d = &p->machine->device[device];
-    bool shared = d->gpu && d->lanes > 1;
-    return p->machine->contention && (shared || gy_device_overlaps(d, duration, spare));
+    return p->machine->contention && d->gpu && d->lanes > 1;
 }
 /* How long the node keeps others from computing on the device. */
 static inline gy_ticks gy_plan_hold(const gy_plan *p, uint32_t node, uint32_t device)

@@ -225,12 +225,6 @@ static inline gy_ticks gy_device_overlap(const gy_device *d, gy_ticks duration)
 
 enum { GY_WHOLE_DEVICE = 1000 }; /* thousandths */
 
-/* May others compute on the device while the op does? */
-static inline bool gy_device_overlaps(const gy_device *d, gy_ticks duration, uint32_t spare)
-{
-    return gy_device_overlap(d, duration) > 0 || (spare > 0 && d->gpu && d->lanes > 1);
-}
-
 /* How long an op that leaves `spare` thousandths of the device keeps others from computing there: a GPU with several
  * lanes carries out others beside it, so that it takes the device for a part of its duration. */
 static inline gy_ticks gy_device_hold(const gy_device *d, gy_ticks duration, uint32_t spare)

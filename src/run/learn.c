@@ -10,8 +10,7 @@
 typedef struct learning {
     const gantry_run *run;
     const gantry_machine *known;
-    gy_names keys;
-    gy_text arguments, key;
+    gy_cases cases;                        /* the groups */
     GY_VEC(const gy_kernel_table *) table; /* per group; NULL: nothing is known of it */
     GY_VEC(double) share;
     GY_VEC(gy_share_op) op;
@@ -25,18 +24,11 @@ static double share_of(const gy_op *op)
 /* The group of a kernel's op, GY_NO_NAME without memory. */
 static uint32_t group_of(learning *l, const gantry_schedule *s, const gy_op *op)
 {
-    const gantry_graph *g = s->graph;
-    const gy_node *n = &g->nodes.at[op->node];
-    const char *kernel = g->kernels.at[n->kernel].manifest->name;
-    const char *kind = s->machine->device[gy_op_device(s, op, 0)].kind;
-    gantry_dtype dtype = gy_node_dtype(g, n);
-    bool told = gy_node_case(&l->arguments, g, n), isnew = false;
-    l->key.length = 0;
-    gy_text_printf(&l->key, "%s %d %s %s", kernel, (int)dtype, kind, told ? l->arguments.at : "");
-    uint32_t group = l->key.failed ? GY_NO_NAME : gy_names_add(&l->keys, l->key.at, &isnew);
+    bool isnew;
+    uint32_t group = gy_cases_look(&l->cases, s, op, &isnew);
     if (group == GY_NO_NAME || !isnew)
         return group;
-    const gy_kernel_table *t = told ? gy_machine_case(l->known, kernel, dtype, kind, l->arguments.at) : NULL;
+    const gy_kernel_table *t = gy_cases_find(&l->cases, l->known);
     return gy_vec_push(&l->table, t) && gy_vec_push(&l->share, share_of(op)) ? group : GY_NO_NAME;
 }
 
@@ -107,9 +99,7 @@ gantry_status gy_learn_shares(gy_measured *to, const gantry_run *run, const gant
 {
     learning l = { .run = run, .known = known };
     bool ok = !run->samples || !run->samples->start.count || (add_ops(&l) && fit(to, &l));
-    gy_names_free(&l.keys);
-    gy_text_free(&l.arguments);
-    gy_text_free(&l.key);
+    gy_cases_free(&l.cases);
     gy_vec_free(&l.table);
     gy_vec_free(&l.share);
     gy_vec_free(&l.op);

@@ -5,6 +5,33 @@
 #include "base/sort.h"
 #include "run/phases.h"
 
+/* ---- kernels with their arguments ---- */
+
+uint32_t gy_cases_look(gy_cases *c, const gantry_schedule *s, const gy_op *op, bool *isnew)
+{
+    const gy_node *n = &s->graph->nodes.at[op->node];
+    c->kernel = s->graph->kernels.at[n->kernel].manifest->name;
+    c->kind = s->machine->device[gy_op_device(s, op, 0)].kind;
+    c->dtype = gy_node_dtype(s->graph, n);
+    c->told = gy_node_case(&c->arguments, s->graph, n);
+    c->key.length = 0;
+    gy_text_printf(&c->key, "%s %d %s %s", c->kernel, (int)c->dtype, c->kind, c->told ? c->arguments.at : "");
+    *isnew = false;
+    return c->key.failed ? GY_NO_NAME : gy_names_add(&c->seen, c->key.at, isnew);
+}
+
+const gy_kernel_table *gy_cases_find(const gy_cases *c, const gantry_machine *m)
+{
+    return c->told ? gy_machine_case(m, c->kernel, c->dtype, c->kind, c->arguments.at) : NULL;
+}
+
+void gy_cases_free(gy_cases *c)
+{
+    gy_text_free(&c->arguments);
+    gy_text_free(&c->key);
+    gy_names_free(&c->seen);
+}
+
 /* ---- which times count ---- */
 
 /* Ops in the order in which they began, and those of them that had not ended when the last one did. */

@@ -31,6 +31,20 @@ static inline bool gy_samples_kernel(const gantry_schedule *s, const gy_op *op)
            s->graph->nodes.at[op->node].kernel != GY_NONE;
 }
 
+/* Kernels with their arguments, by element type and kind of device, each once. Zero-initialised is ready. */
+typedef struct gy_cases {
+    const char *kernel, *kind; /* of the op that was looked at last */
+    gantry_dtype dtype;
+    bool told; /* `arguments` has its arguments: gy_node_case */
+    gy_text arguments, key;
+    gy_names seen;
+} gy_cases;
+/* The number of what an op of a kernel runs, GY_NO_NAME without memory. */
+uint32_t gy_cases_look(gy_cases *c, const gantry_schedule *s, const gy_op *op, bool *isnew);
+/* The time that the machine has for just that; NULL: none. */
+const gy_kernel_table *gy_cases_find(const gy_cases *c, const gantry_machine *m);
+void gy_cases_free(gy_cases *c);
+
 /* Sets us[op] of the ops of a schedule. false: out of memory. */
 bool gy_samples_count(const gantry_schedule *s, const gy_op_time *time, double *us);
 

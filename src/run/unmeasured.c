@@ -9,46 +9,28 @@
 
 /* ---- times of kernels ---- */
 
-/* Texts of kernels with arguments that were looked up, so that each is once. */
-typedef struct lookup {
-    gy_text arguments, key;
-    gy_names seen;
-} lookup;
-
-static bool is_new(lookup *l, const char *kernel, gantry_dtype dtype, const char *kind)
-{
-    bool isnew = false;
-    l->key.length = 0;
-    gy_text_printf(&l->key, "%s %d %s %s", kernel, (int)dtype, kind, l->arguments.at);
-    return !l->key.failed && gy_names_add(&l->seen, l->key.at, &isnew) != GY_NO_NAME && isnew;
-}
-
 /* Does the op run a kernel on a GPU whose time for these arguments the machine does not have? */
-static bool is_unmeasured(const gantry_schedule *s, const gy_op *op, lookup *l)
+static bool is_unmeasured(const gantry_schedule *s, const gy_op *op, gy_cases *seen)
 {
-    const gantry_graph *g = s->graph;
+    bool isnew;
     if (!gy_samples_kernel(s, op) || op->provenance == GY_COST_GIVEN)
         return false;
-    const gy_node *n = &g->nodes.at[op->node];
-    const gy_device *d = &s->machine->device[gy_op_device(s, op, 0)];
-    const char *kernel = g->kernels.at[n->kernel].manifest->name;
-    gantry_dtype dtype = gy_node_dtype(g, n);
-    if (!d->gpu || !(n->flops > 0 || n->bytes > 0) || !gy_node_case(&l->arguments, g, n))
+    const gy_node *n = &s->graph->nodes.at[op->node];
+    if (!s->machine->device[gy_op_device(s, op, 0)].gpu || !(n->flops > 0 || n->bytes > 0))
         return false;
-    return is_new(l, kernel, dtype, d->kind) && !gy_machine_case(s->machine, kernel, dtype, d->kind, l->arguments.at);
+    (void)gy_cases_look(seen, s, op, &isnew);
+    return isnew && seen->told && !gy_cases_find(seen, s->machine);
 }
 
 static bool has_unmeasured(const gantry_schedule *schedule)
 {
     const gantry_schedule *s;
-    lookup l = { 0 };
+    gy_cases seen = { 0 };
     bool found = false;
     for (size_t part = 0; !found && (s = gy_samples_phase(schedule, part)); part++)
         for (size_t i = 0; i < s->ops.count && !found; i++)
-            found = is_unmeasured(s, &s->ops.at[i], &l);
-    gy_text_free(&l.arguments);
-    gy_text_free(&l.key);
-    gy_names_free(&l.seen);
+            found = is_unmeasured(s, &s->ops.at[i], &seen);
+    gy_cases_free(&seen);
     return found;
 }
 

@@ -107,7 +107,6 @@ static gantry_status count_phases(const gantry_schedule *s, gantry_schedule_summ
         to->copies += one.copies * starts;
         to->collectives += one.collectives * starts;
         to->events += one.events * starts;
-        to->bytes_moved += one.bytes_moved * starts;
         to->recomputed += one.recomputed * starts;
         to->bytes_needed += one.bytes_needed * starts;
     }
@@ -120,7 +119,6 @@ static void count_ops(const gantry_schedule *s, gantry_schedule_summary *to)
         to->copies += gy_op_is_copy(&s->ops.at[i]);
         to->collectives += s->ops.at[i].kind == GY_OP_COLLECTIVE;
         to->recomputed += s->ops.at[i].repeat;
-        to->bytes_moved += moved_bytes(s, &s->ops.at[i]);
     }
 }
 
@@ -157,6 +155,7 @@ gantry_status gantry_schedule_summarize(const gantry_schedule *s, gantry_schedul
     to.period_us = gy_ticks_to_us(s->period);
     to.period_bound_us = gy_ticks_to_us(s->period_bound);
     to.in_flight = s->in_flight;
+    to.bytes_moved = gy_schedule_bytes_moved(s);
     to.bytes_needed = s->bytes_needed;
     to.nodes = s->node_ids.count;
     to.ops = s->ops.count;

@@ -307,3 +307,11 @@ bool gy_group_is_even(const gy_group *g)
         }
     return true;
 }
+
+int64_t gy_group_largest(const gy_group *g)
+{
+    int64_t most = 0;
+    for (uint32_t i = 0; i < g->ranks; i++)
+        most = g->part[i] > most ? g->part[i] : most;
+    return most;
+}

@@ -54,5 +54,6 @@ bool gy_group_of_op(gy_group *g, const gantry_schedule *s, const gy_op *op);
 int64_t gy_group_need(const gy_group *g, uint32_t from, uint32_t to);
 bool gy_group_is_full(const gy_group *g); /* all ranks give and take */
 bool gy_group_is_even(const gy_group *g);
+int64_t gy_group_largest(const gy_group *g); /* of its parts */
 
 #endif

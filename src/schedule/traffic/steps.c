@@ -30,14 +30,6 @@ static void end_step(const steps *s, int64_t times)
     s->walk->end(s->walk->context, times);
 }
 
-static int64_t largest_part(const gy_group *g)
-{
-    int64_t most = 0;
-    for (uint32_t i = 0; i < g->ranks; i++)
-        most = g->part[i] > most ? g->part[i] : most;
-    return most;
-}
-
 /* ---- copy_engine, one_shot, two_shot ---- */
 
 static void walk_needs(const steps *s)
@@ -118,7 +110,7 @@ static void walk_ring(const steps *s)
         walk_around(s, g->ranks, 0, (g->bytes + g->ranks - 1) / g->ranks, 2 * times);
         break;
     default:
-        walk_around(s, g->ranks, 0, largest_part(g), times);
+        walk_around(s, g->ranks, 0, gy_group_largest(g), times);
         break;
     }
 }

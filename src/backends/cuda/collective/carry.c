@@ -30,7 +30,7 @@ static uint64_t most_bytes(const gy_cuda *h, const carrier *c)
     const gantry_machine *m = h->job->schedule->machine;
     if (wanted && strncmp(wanted, prefix, sizeof prefix - 1) == 0)
         return strtoull(wanted + sizeof prefix - 1, NULL, 10);
-    if (wanted && strcmp(wanted, "engines") == 0)
+    if (gy_driver_switch("GANTRY_CUDA_COPIES", "engines"))
         return 0;
     return (uint64_t)gy_machine_route(m, m->device[c->from].memory, m->device[c->to].memory)->kernel_bytes;
 }
@@ -118,16 +118,6 @@ gantry_status gy_carry_make(gy_cuda *h, gantry_error *err)
 
 /* ---- submitted ---- */
 
-static gantry_arg arg_of(gantry_access access, gy_location at, uint64_t bytes)
-{
-    return (gantry_arg){ .name = "",
-                         .dtype = GANTRY_U8,
-                         .access = access,
-                         .rows = (int64_t)bytes,
-                         .row_bytes = 1,
-                         .data = (void *)(uintptr_t)at.at };
-}
-
 /* The pairs of one copy. */
 static int32_t add_pairs(gantry_arg *to, const gy_submit *x, uint32_t id)
 {
@@ -139,8 +129,8 @@ static int32_t add_pairs(gantry_arg *to, const gy_submit *x, uint32_t id)
         uint64_t bytes = gy_use_bytes(s, &s->use.at[op->use + pairs + k]);
         if (bytes == 0)
             continue;
-        to[count++] = arg_of(GANTRY_READ, end_of(x->h, op, k, x->turn), bytes);
-        to[count++] = arg_of(GANTRY_WRITE, end_of(x->h, op, pairs + k, x->turn), bytes);
+        to[count++] = gy_combine_arg(GANTRY_READ, GANTRY_U8, end_of(x->h, op, k, x->turn).at, bytes);
+        to[count++] = gy_combine_arg(GANTRY_WRITE, GANTRY_U8, end_of(x->h, op, pairs + k, x->turn).at, bytes);
     }
     return count;
 }

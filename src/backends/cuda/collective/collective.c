@@ -68,8 +68,7 @@ uint64_t gy_collective_stage(const gy_cuda *h, uint32_t op)
 
 static char *stage_of(const gy_submit *x)
 {
-    const gantry_schedule *s = x->h->job->schedule;
-    return x->h->lane[s->op_lane.at[s->ops.at[x->op].lane]].stage;
+    return gy_cuda_lane_of(x->h, x->op, 0)->stage;
 }
 
 static gy_location host_location(char *at)

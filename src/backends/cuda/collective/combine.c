@@ -79,17 +79,11 @@ typedef struct batch {
     uint32_t args, parts;
 } batch;
 
-/* Adds an end as an argument; bytes that are only moved have no other type. */
+/* Adds an end as an argument. */
 static void add_end(batch *b, const gy_exchange *exchange, const gy_share *s, gantry_access access, gy_location at)
 {
     gantry_dtype dtype = s->sources > 1 ? exchange->dtype : GANTRY_U8;
-    size_t size = gantry_dtype_size(dtype);
-    b->arg[b->args++] = (gantry_arg){ .name = "",
-                                      .dtype = dtype,
-                                      .access = access,
-                                      .rows = (int64_t)(s->bytes / size),
-                                      .row_bytes = (int64_t)size,
-                                      .data = (void *)(uintptr_t)at.at };
+    b->arg[b->args++] = gy_combine_arg(access, dtype, at.at, s->bytes);
 }
 
 static gy_location end_at(const gy_submit *x, const gy_share *s, uint32_t end)

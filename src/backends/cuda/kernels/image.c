@@ -4,8 +4,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Several blocks for each place on the GPU, so that a multiprocessor that is ahead takes more of them. */
 enum { MOST_BLOCKS = 1 << 16, BLOCKS_PER_PLACE = 4 };
@@ -46,8 +44,7 @@ static bool can_be_early(const gy_driver *d)
 {
     CUdevice device;
     int version = 0, major = 0;
-    const char *wanted = getenv("GANTRY_CUDA_EARLY");
-    if (!d->launch_ex || !wanted || strcmp(wanted, "on") != 0 || d->cuCtxGetDevice(&device) != CUDA_SUCCESS ||
+    if (!d->launch_ex || !gy_driver_switch("GANTRY_CUDA_EARLY", "on") || d->cuCtxGetDevice(&device) != CUDA_SUCCESS ||
         d->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) != CUDA_SUCCESS ||
         d->cuDriverGetVersion(&version) != CUDA_SUCCESS)
         return false;

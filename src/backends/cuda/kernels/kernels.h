@@ -15,6 +15,17 @@
  * target may be one of the sources of its part, element for element. */
 #define GY_CUDA_COMBINE "(combine)"
 enum { GY_CUDA_SOURCES = 64, GY_CUDA_TARGETS = 64, GY_CUDA_ENDS = 128, GY_CUDA_PARTS = 64 }; /* of a part; of all */
+/* One of its arguments: so many bytes; those that are only moved have no other type than u8. */
+static inline gantry_arg gy_combine_arg(gantry_access access, gantry_dtype dtype, CUdeviceptr at, uint64_t bytes)
+{
+    size_t size = gantry_dtype_size(dtype);
+    return (gantry_arg){ .name = "",
+                         .dtype = dtype,
+                         .access = access,
+                         .rows = (int64_t)(bytes / size),
+                         .row_bytes = (int64_t)size,
+                         .data = (void *)(uintptr_t)at };
+}
 
 /* Launches of alike nodes (graph/alike.h) on one stream, with one handle: only addresses and status words differ. */
 typedef struct gy_cuda_batch {

@@ -5,8 +5,6 @@
 
 #include "backends/cuda/kernels/kernels.h"
 #include "base/error.h"
-#include <stdlib.h>
-#include <string.h>
 
 enum { SIZES = 6 };
 #define SMALLEST (UINT64_C(4) << 10) /* 4 KiB, 16 KiB, ... 4 MiB: sizes of measure_copy.c */
@@ -23,21 +21,12 @@ static gantry_status queue_engine(gy_harness *harness, const void *what, gantry_
     return gy_harness_copy(harness, (gy_harness_lane){ p->from, 0 }, p->from, p->to, p->bytes, 0, err);
 }
 
-static gantry_arg arg_of(gantry_access access, CUdeviceptr at, uint64_t bytes)
-{
-    return (gantry_arg){ .name = "",
-                         .dtype = GANTRY_U8,
-                         .access = access,
-                         .rows = (int64_t)bytes,
-                         .row_bytes = 1,
-                         .data = (void *)(uintptr_t)at };
-}
-
 static gantry_status queue_kernel(gy_harness *harness, const void *what, gantry_error *err)
 {
     const pair *p = what;
-    gantry_arg arg[] = { arg_of(GANTRY_READ, harness->gpu[p->from].block, p->bytes),
-                         arg_of(GANTRY_WRITE, harness->gpu[p->to].block + harness->bytes, p->bytes) };
+    gantry_arg arg[] = { gy_combine_arg(GANTRY_READ, GANTRY_U8, harness->gpu[p->from].block, p->bytes),
+                         gy_combine_arg(GANTRY_WRITE, GANTRY_U8, harness->gpu[p->to].block + harness->bytes,
+                                        p->bytes) };
     gantry_launch l = { .struct_size = sizeof l, .args = 2, .arg = arg, .arg_size = sizeof *arg, .handle = p->handle };
     GY_TRY(gy_harness_use(harness, p->from, err));
     l.stream = gy_harness_stream(harness, (gy_harness_lane){ p->from, 0 });
@@ -122,8 +111,7 @@ static bool pair_at(const gy_harness *harness, uint32_t i, pair *p)
 /* Only where it is asked for: it was tried on the driver for tests alone. */
 static bool is_wanted(void)
 {
-    const char *wanted = getenv("GANTRY_CUDA_COPIES");
-    return wanted && strcmp(wanted, "measure") == 0;
+    return gy_driver_switch("GANTRY_CUDA_COPIES", "measure");
 }
 
 static uint32_t count(const gy_measure *m)

@@ -58,7 +58,7 @@ static gantry_status make_clocks(gy_cuda *h, gantry_error *err)
         return gy_fail_nomem(err);
     for (uint32_t i = 0; i < h->turns * s->ops.count && status == GANTRY_OK; i++) {
         uint32_t turn = i / (uint32_t)s->ops.count, op = i % (uint32_t)s->ops.count;
-        uint32_t device = h->lane[s->op_lane.at[s->ops.at[op].lane]].queue.device;
+        uint32_t device = gy_cuda_lane_of(h, op, 0)->queue.device;
         status = gy_cuda_event_new(h, gy_cuda_clock(h, turn, op, 0), device, true, err);
         status = status ? status : gy_cuda_event_new(h, gy_cuda_clock(h, turn, op, 1), device, true, err);
     }

@@ -89,10 +89,15 @@ gantry_status gy_driver_start(gy_driver *driver, int *devices, gantry_error *err
     return GANTRY_OK;
 }
 
+bool gy_driver_switch(const char *name, const char *word)
+{
+    const char *wanted = getenv(name);
+    return wanted && strcmp(wanted, word) == 0;
+}
+
 bool gy_driver_peers_off(void)
 {
-    const char *wanted = getenv("GANTRY_CUDA_PEERS");
-    return wanted && strcmp(wanted, "off") == 0;
+    return gy_driver_switch("GANTRY_CUDA_PEERS", "off");
 }
 
 bool gy_driver_can_reach(const gy_driver *driver, CUdevice from, CUdevice to)

@@ -93,6 +93,9 @@ void gy_driver_close(gy_driver *driver); /* one that is not open is fine */
 /* Open, initialised, and with a device: *devices >= 1. */
 gantry_status gy_driver_start(gy_driver *driver, int *devices, gantry_error *err);
 
+/* True if the environment has the word for a switch of this back end, such as "off" for GANTRY_CUDA_PEERS. */
+bool gy_driver_switch(const char *name, const char *word);
+
 /* True if the GPU may reach the other's memory: as the driver says, unless GANTRY_CUDA_PEERS is "off" (where access is
  * broken, or to see what it is worth). */
 bool gy_driver_peers_off(void);

@@ -208,6 +208,13 @@ typedef struct gy_cuda {
     gy_op_time *time;       /* times of the last start that ended; NULL: no times are recorded */
 } gy_cuda;
 
+/* Lane number i of an op: 0 is the one that it has, or that it begins in. */
+static inline gy_cuda_lane *gy_cuda_lane_of(const gy_cuda *h, uint32_t op, uint32_t i)
+{
+    const gantry_schedule *s = h->job->schedule;
+    return &h->lane[s->op_lane.at[s->ops.at[op].lane + i]];
+}
+
 /* The two events of an op: it began (end 0) and it ended (end 1); there are none unless times are recorded. */
 static inline CUevent *gy_cuda_clock(const gy_cuda *h, uint32_t turn, uint32_t op, uint32_t end)
 {

@@ -61,8 +61,7 @@ static gantry_status copy_pinned(gy_submit *x, gy_queue queue, gy_location to, g
 
 static char *stage_of(const gy_submit *x)
 {
-    const gantry_schedule *s = x->h->job->schedule;
-    return x->h->lane[s->op_lane.at[s->ops.at[x->op].lane]].stage;
+    return gy_cuda_lane_of(x->h, x->op, 0)->stage;
 }
 
 /* Host memory that devices cannot read: the CPU moves it, in stream order. */

@@ -55,8 +55,7 @@ gantry_status gy_submit_order(gy_submit *x, gy_queue from, gy_queue to)
 
 gy_queue gy_submit_lane(const gy_submit *x, uint32_t i)
 {
-    const gantry_schedule *s = x->h->job->schedule;
-    return x->h->lane[s->op_lane.at[s->ops.at[x->op].lane + i]].queue;
+    return gy_cuda_lane_of(x->h, x->op, i)->queue;
 }
 
 /* Finds a lane of the op on that GPU, else the GPU's auxiliary stream. */

@@ -127,11 +127,6 @@ static gantry_status prepare(gy_cuda *h, gantry_launch *l, const gy_op *op, uint
     return status;
 }
 
-static gy_cuda_lane *lane_of(gy_cuda *h, const gy_op *op)
-{
-    return &h->lane[h->job->schedule->op_lane.at[op->lane]];
-}
-
 static gantry_status describe(gy_cuda *h, gy_cuda_call *call, uint32_t id, gantry_error *err)
 {
     const gantry_graph *g = h->job->graph;
@@ -152,7 +147,7 @@ static gantry_status describe(gy_cuda *h, gy_cuda_call *call, uint32_t id, gantr
     l->iteration = op->iteration;
     l->device = (int32_t)device;
     l->device_ordinal = h->device[device].gpu ? h->device[device].ordinal : -1;
-    l->stream = h->device[device].gpu ? lane_of(h, op)->queue.stream : NULL;
+    l->stream = h->device[device].gpu ? gy_cuda_lane_of(h, id, 0)->queue.stream : NULL;
     for (uint32_t k = 0; k < op->uses; k++)
         call->arg[k] = gy_launch_arg_of(g, op->node, args, k);
     for (uint32_t i = node->scalar; i < node->scalar + node->scalars; i++) {
@@ -167,7 +162,7 @@ static gantry_status make_call(gy_cuda *h, uint32_t id, gantry_error *err)
 {
     const gy_op *op = &h->job->schedule->ops.at[id];
     gy_cuda_device *device = &h->device[gy_op_device(h->job->schedule, op, 0)];
-    gy_cuda_lane *lane = lane_of(h, op);
+    gy_cuda_lane *lane = gy_cuda_lane_of(h, id, 0);
     h->op[id].call = gy_arena_calloc(&h->arena, h->turns, sizeof *h->op[id].call);
     h->op[id].word = device->launches++;
     gantry_status status = h->op[id].call ? GANTRY_OK : gy_fail_nomem(err);
@@ -259,8 +254,8 @@ static gantry_status make_events(gy_cuda *h, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
     gantry_status status = GANTRY_OK;
-    for (size_t i = 0; i < s->ops.count; i++) {
-        uint32_t device = lane_of(h, &s->ops.at[i])->queue.device;
+    for (uint32_t i = 0; i < s->ops.count; i++) {
+        uint32_t device = gy_cuda_lane_of(h, i, 0)->queue.device;
         for (uint32_t k = 0; h->op[i].event != GY_NONE && k < h->ring && status == GANTRY_OK; k++)
             status = gy_cuda_event_new(h, &h->event[h->op[i].event * h->ring + k], device, false, err);
     }
@@ -314,7 +309,7 @@ gantry_status gy_cuda_ops_make(gy_cuda *h, gantry_error *err)
 void gy_cuda_ops_stage(gy_cuda *h)
 {
     for (uint32_t i = 0; i < h->job->schedule->ops.count; i++) {
-        gy_cuda_lane *lane = lane_of(h, &h->job->schedule->ops.at[i]);
+        gy_cuda_lane *lane = gy_cuda_lane_of(h, i, 0);
         uint64_t need = stage_of(h, i);
         lane->stage_bytes = need > lane->stage_bytes ? need : lane->stage_bytes;
     }
@@ -325,7 +320,7 @@ void gy_cuda_ops_stage(gy_cuda *h)
 void gy_cuda_ops_point(gy_cuda *h, uint32_t turn)
 {
     const gantry_schedule *s = h->job->schedule;
-    for (size_t i = 0; i < s->ops.count; i++) {
+    for (uint32_t i = 0; i < s->ops.count; i++) {
         const gy_op *op = &s->ops.at[i];
         if (!h->op[i].call)
             continue;
@@ -334,7 +329,7 @@ void gy_cuda_ops_point(gy_cuda *h, uint32_t turn)
         gantry_launch *l = &call->launch;
         CUdeviceptr word = device->status + (turn * device->launches + h->op[i].word) * sizeof(int32_t);
         l->status = device->gpu ? (int32_t *)(uintptr_t)word : &call->word;
-        l->scratch = l->scratch_bytes ? (void *)(uintptr_t)lane_of(h, op)->scratch : NULL;
+        l->scratch = l->scratch_bytes ? (void *)(uintptr_t)gy_cuda_lane_of(h, i, 0)->scratch : NULL;
         for (uint32_t k = 0; k < op->uses; k++)
             if (call->arg[k])
                 call->arg[k]->data = gy_location_pointer(gy_cuda_location(h, &s->use.at[op->use + k], turn));

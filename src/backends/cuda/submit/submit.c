@@ -11,19 +11,13 @@
 
 /* ---- launches that come early ---- */
 
-static gy_cuda_lane *lane_of(const gy_submit *x, uint32_t i)
-{
-    const gantry_schedule *s = x->h->job->schedule;
-    return &x->h->lane[s->op_lane.at[s->ops.at[x->op].lane + i]];
-}
-
 /* The op that begins puts other nodes on its lanes. */
 static void leave_ours(gy_submit *x)
 {
     uint32_t lanes = x->h->job->schedule->ops.at[x->op].lanes;
-    x->behind_ours = lane_of(x, 0)->ours && lanes == 1;
+    x->behind_ours = gy_cuda_lane_of(x->h, x->op, 0)->ours && lanes == 1;
     for (uint32_t i = 0; i < lanes; i++)
-        lane_of(x, i)->ours = false;
+        gy_cuda_lane_of(x->h, x->op, i)->ours = false;
 }
 
 static bool waits_for_others(const gy_submit *x)
@@ -61,7 +55,7 @@ static gantry_status call_early(gy_submit *x, uint32_t device)
     x->h->came_early = x->h->came_early || which;
     kernel->early(handle, which);
     gantry_status status = call(x);
-    lane_of(x, 0)->ours = kernel->early(handle, GY_EARLY_NONE);
+    gy_cuda_lane_of(x->h, x->op, 0)->ours = kernel->early(handle, GY_EARLY_NONE);
     return status;
 }
 

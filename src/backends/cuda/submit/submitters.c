@@ -15,8 +15,6 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum {
@@ -54,17 +52,11 @@ struct gy_submitters {
 
 /* ---- which schedules ---- */
 
-static gy_queue first_lane_of(const gy_cuda *h, uint32_t op)
-{
-    const gantry_schedule *s = h->job->schedule;
-    return h->lane[s->op_lane.at[s->ops.at[op].lane]].queue;
-}
-
 static bool is_alone(const gy_cuda *h, uint32_t id)
 {
     const gantry_schedule *s = h->job->schedule;
     const gy_op *op = &s->ops.at[id];
-    uint32_t lane = first_lane_of(h, id).device, pairs = op->kind == GY_OP_FILL ? op->uses : op->uses / 2;
+    uint32_t lane = gy_cuda_lane_of(h, id, 0)->queue.device, pairs = op->kind == GY_OP_FILL ? op->uses : op->uses / 2;
     if (op->lanes != 1 || op->kind == GY_OP_COLLECTIVE)
         return false;
     if (gy_op_calls(op)) {
@@ -103,7 +95,7 @@ static void count_ops(const gy_cuda *h, gy_submitters *c)
 {
     c->submitter[c->count++].device = h->end_stream.device;
     for (uint32_t i = 0; i < h->job->schedule->ops.count; i++) {
-        uint32_t device = first_lane_of(h, i).device;
+        uint32_t device = gy_cuda_lane_of(h, i, 0)->queue.device;
         gy_submitter *m = submitter_of(h, c, device);
         if (m == c->submitter + c->count) {
             c->count++;
@@ -125,16 +117,10 @@ static bool deal_out(gy_cuda *h, gy_submitters *c)
         m->ops = 0;
     }
     for (uint32_t i = 0; i < h->job->schedule->ops.count && room; i++) {
-        gy_submitter *m = submitter_of(h, c, first_lane_of(h, i).device);
+        gy_submitter *m = submitter_of(h, c, gy_cuda_lane_of(h, i, 0)->queue.device);
         m->op[m->ops++] = i;
     }
     return room;
-}
-
-static bool is_wanted(const char *what)
-{
-    const char *wanted = getenv("GANTRY_CUDA_THREADS");
-    return wanted && strcmp(wanted, what) == 0;
 }
 
 /* Threads do not pay where there are fewer cores than threads. */
@@ -144,7 +130,7 @@ static bool pays(const gy_submitters *c, size_t ops)
     for (uint32_t i = 0; i < c->count; i++)
         most = c->submitter[i].ops > most ? c->submitter[i].ops : most;
     bool worth = ops - most >= LEAST_SPARED && sysconf(_SC_NPROCESSORS_ONLN) >= (long)c->count;
-    return c->count > 1 && (worth || is_wanted("on"));
+    return c->count > 1 && (worth || gy_driver_switch("GANTRY_CUDA_THREADS", "on"));
 }
 
 static void *work(void *data);
@@ -161,7 +147,7 @@ static bool begin_threads(gy_submitters *c)
 gantry_status gy_submitters_make(gy_cuda *h, gantry_error *err)
 {
     size_t ops = h->job->schedule->ops.count;
-    if (h->graphs || !all_alone(h) || is_wanted("off"))
+    if (h->graphs || !all_alone(h) || gy_driver_switch("GANTRY_CUDA_THREADS", "off"))
         return GANTRY_OK;
     gy_submitters *c = gy_arena_calloc(&h->arena, 1, sizeof *c);
     gy_submitter *submitter = c ? gy_arena_calloc(&h->arena, h->devices + 1, sizeof *submitter) : NULL;

@@ -158,7 +158,7 @@ static void take_times(gy_cuda *h, uint64_t start)
     for (uint32_t i = 0; h->clock && i < s->ops.count; i++) {
         if (by_cupti && !gy_cupti_leaves_to_events(h, i))
             continue;
-        uint32_t device = h->lane[s->op_lane.at[s->ops.at[i].lane]].queue.device;
+        uint32_t device = gy_cuda_lane_of(h, i, 0)->queue.device;
         h->time[i].start = time_of(h, *gy_cuda_clock(h, turn, i, 0), device) - begin;
         h->time[i].end = time_of(h, *gy_cuda_clock(h, turn, i, 1), device) - begin;
     }

@@ -13,8 +13,6 @@
 
 #include "base/thread.h"
 #include "graph/alike.h"
-#include <stdlib.h>
-#include <string.h>
 
 /* Calls of a GPU; more than that would take longer than what they spare. */
 enum { MOST_CALLS = 64 };
@@ -107,15 +105,10 @@ static void *make_calls(void *data)
 }
 
 /* Only where it is asked for: it was tried on the driver for tests alone. */
-static bool is_wanted(void)
-{
-    const char *wanted = getenv("GANTRY_CUDA_WARM");
-    return wanted && strcmp(wanted, "on") == 0;
-}
-
 struct gy_warm *gy_warm_begin(gy_cuda *h)
 {
-    gy_warm *w = is_wanted() ? gy_arena_calloc(&h->arena, h->devices, sizeof *w) : NULL;
+    bool wanted = gy_driver_switch("GANTRY_CUDA_WARM", "on");
+    gy_warm *w = wanted ? gy_arena_calloc(&h->arena, h->devices, sizeof *w) : NULL;
     if (!w)
         return NULL;
     for (uint32_t i = 0; i < h->devices; i++)

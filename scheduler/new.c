@@ -5,6 +5,8 @@
 #include "scheduler/plan/plan.h"
 
 #include "base/error.h"
+#include "schedule/check/verify.h"
+#include "schedule/counters/counters.h"
 
 /* Buffers that are kept outside name memories that the machine has. */
 static gantry_status check_homes(const gantry_graph *g, const gantry_machine *m, gantry_error *err)
@@ -20,6 +22,12 @@ static gantry_status check_homes(const gantry_graph *g, const gantry_machine *m,
     return GANTRY_OK;
 }
 
+static gantry_status add_counters(gantry_schedule *s, gantry_error *err)
+{
+    GY_TRY(gy_counters_make(s, err));
+    return gy_schedule_verify(s, s->graph, err);
+}
+
 gantry_status gantry_schedule_new(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
                                   const gantry_schedule_options *options, gantry_error *err)
 {
@@ -29,5 +37,13 @@ gantry_status gantry_schedule_new(gantry_schedule **schedule, gantry_graph *grap
     GY_TRY(gy_options_read(&o, options, err));
     GY_TRY(gantry_graph_check(graph, err));
     GY_TRY(check_homes(graph, machine, err));
-    return gy_fewer_run(schedule, graph, machine, &o, err);
+    bool counters = o.replay == GY_REPLAY_DEVICE;
+    o.replay = counters ? GY_REPLAY_AUTO : o.replay; /* it is planned alike, and counted when it is chosen */
+    GY_TRY(gy_fewer_run(schedule, graph, machine, &o, err));
+    gantry_status status = counters ? add_counters(*schedule, err) : GANTRY_OK;
+    if (status) {
+        gantry_schedule_free(*schedule);
+        *schedule = NULL;
+    }
+    return status;
 }

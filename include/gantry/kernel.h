@@ -132,7 +132,8 @@ enum {
     GANTRY_KERNEL_NO_GPU = 4,       /* has no CUDA version and never will */
     GANTRY_KERNEL_NO_CPU = 8,       /* has no host version */
     GANTRY_KERNEL_PURE = 16         /* what it writes follows from its arguments, to the bit, and it does nothing else:
-                                       it may be called again for rows that had to leave (the library's own are) */
+                                       it may be called again for rows that had to leave, and on several devices (the
+                                       library's own are) */
 };
 
 /**

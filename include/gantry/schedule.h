@@ -25,7 +25,8 @@ typedef struct gantry_schedule_options {
                                NULL: "makespan" */
     const char *max_memory; /* "gpu0=4GiB,gpu1=512MiB": less than the memory has; NULL: all of it */
     const char *replay;     /* "stream", "graph", or "auto", which is NULL: the back end goes from
-                               streams to a graph where that is faster */
+                               streams to a graph where that is faster; "device": "auto", and the schedule has
+                               counters by which devices could wait for each other without the host */
     const char *
         balance; /* automatic splits: "static", "dynamic", "memory" or "guided"; NULL: what is predicted to be faster */
     const gantry_schedule
@@ -79,9 +80,9 @@ typedef struct gantry_schedule_summary {
     double period_us;       /* objective "period": predicted from one start to the next, many being queued; else 0 */
     double period_bound_us; /* no schedule on this machine has a shorter one */
     uint64_t in_flight;     /* starts that may overlap */
-    uint64_t recomputed;    /* nodes carried out once more, for results that had to leave a memory */
-    uint64_t bytes_needed;  /* no schedule within these memories moves less from one to another; 0: not known, as of a
-                               schedule from a file */
+    uint64_t recomputed; /* nodes carried out once more, for results that had to leave a memory, or on another device */
+    uint64_t bytes_needed; /* no schedule within these memories moves less from one to another; 0: not known, as of a
+                              schedule from a file */
 } gantry_schedule_summary;
 #define GANTRY_SCHEDULE_SUMMARY_INIT                                                                                   \
     {                                                                                                                  \

@@ -7,9 +7,10 @@
  *           counts where no device in host memory can run the task
  *   area    all work on its fastest devices, spread evenly; and that of each device which no other can do. Launches
  *           that may overlap with others are no work, but count against all lanes together. Work that may be done in
- *           batches counts as what one more adds to one
- *   links   all bytes that must leave host memory, or come back to it, or both, over what a cut of its links carries
- *   memory  the same with states and constants for which the memories of devices have no room
+ *           batches counts as what one more adds to one. Where devices are of several kinds, the work is shared out
+ * among these so that it ends first, chains of tasks included (bound_kinds.c) links   all bytes that must leave host
+ * memory, or come back to it, or both, over what a cut of its links carries memory  the same with states and constants
+ * for which the memories of devices have no room
  *
  * Only dependencies that hold whatever memories are used count: reading what was written, and `after`. (A write after a
  * read needs no waiting when they are in different memories, nor does a contribution to a reduction need the value
@@ -18,6 +19,7 @@
 #include "scheduler/bound/bound.h"
 
 #include "base/error.h"
+#include "scheduler/bound/bound_kinds.h"
 #include "scheduler/cost/cost.h"
 
 /* The least time on any device; `alone`: of it what keeps others off the device, launches of small nodes left out. */
@@ -272,6 +274,8 @@ gantry_status gy_plan_bound(gy_plan *p, gantry_error *err)
     if (!status)
         status = area(p, &work, err);
     if (!status)
+        status = gy_bound_kinds(p, true, &work, err);
+    if (!status)
         status = cross_links(&b, &links, err);
     if (!status)
         status = cross(&b, GY_GO_OUT, b.bytes.ups + overflow(&b), &memory, err);
@@ -297,6 +301,8 @@ gantry_status gy_bound_throughput(const gy_plan *p, gy_ticks *time, gantry_error
     gantry_status status = make_bound(&b, err);
     if (!status)
         status = area(p, &work, err);
+    if (!status)
+        status = gy_bound_kinds(p, false, &work, err);
     if (!status)
         status = cross_links(&b, &links, err);
     if (!status)

@@ -188,7 +188,7 @@ static bool write_piece(moved *m, uint32_t task, uint32_t value, piece *x, int64
         change_kept(m, value, x, bytes, goes_on);
     x->made = true;
     x->after = m->after[task];
-    x->used = (goes_on || (away && mode == GANTRY_WRITE)) && !gy_node_repeats(m->p->graph, m->p->flow->task[task].node);
+    x->used = (goes_on || (away && mode == GANTRY_WRITE)) && !gy_node_remakes(m->p->graph, m->p->flow->task[task].node);
     return done;
 }
 

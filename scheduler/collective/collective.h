@@ -32,6 +32,7 @@ typedef struct gy_net {
     GY_VEC(uint32_t) used;  /* resources with a load */
     gy_ticks *engine;       /* per device: time that copies of the step keep its engines busy */
     GY_VEC(uint32_t) order; /* ranks along a ring */
+    gy_islands islands;     /* of the group at hand */
     gy_ticks solo, latency; /* of the step: slowest transfer alone, longest latency */
     bool staged;            /* some transfer of the step goes through a third memory */
     bool lenient;           /* copies below the first point of their route are in nobody's way, as in the simulator */
@@ -60,6 +61,7 @@ gy_ticks gy_time_tree(gy_net *net, const gy_group *g);
 gy_ticks gy_time_recursive(gy_net *net, const gy_group *g);
 gy_ticks gy_time_one_shot(gy_net *net, const gy_group *g);
 gy_ticks gy_time_two_shot(gy_net *net, const gy_group *g);
+gy_ticks gy_time_islands(gy_net *net, const gy_group *g);
 
 /* ---- collective_cost.c ---- */
 

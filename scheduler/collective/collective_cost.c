@@ -17,6 +17,7 @@ typedef struct method {
     bool even;         /* wants parts of one size */
     bool power_of_two; /* ranks */
     bool direct;       /* ranks reach into each other's memory: a direct route for every transfer */
+    bool islands;      /* wants the ranks to be on islands */
     bool measured;     /* there is no model of it: only where the machine has a table */
     int64_t align;     /* bytes that parts must be multiples of; 0: any */
     const char *(*refuses)(const gy_group *g); /* what else it cannot do, or NULL; NULL: nothing */
@@ -53,6 +54,21 @@ static int64_t scratch_one_shot(const gy_group *g)
 
 /* ---- refusals of one ---- */
 
+enum { MOST_IN_RING = 256 }; /* ranks: back ends make as many rounds, of as many pieces */
+
+static const char *ring_refuses(const gy_group *g)
+{
+    if (g->ranks > MOST_IN_RING)
+        return "it takes too many steps for more than 256 ranks";
+    return g->in_place && g->kind == GANTRY_ALL_TO_ALL ? "it swaps nothing in place" : NULL;
+}
+
+/* Each rank adds up in the one place that it has for the result. */
+static const char *islands_refuses(const gy_group *g)
+{
+    return g->twice ? "a rank has two values of one row" : NULL;
+}
+
 static const char *nccl_refuses(const gy_group *g)
 {
     if (g->twice)
@@ -69,6 +85,7 @@ static const method METHODS[GY_ALGORITHM_COUNT] = {
     [GY_ALGORITHM_RING] = { .kinds = ALL_TO_SOME | BIT(BROADCAST) | BIT(REDUCE) | BIT(ALL_TO_ALL),
                             .full = true,
                             .root_takes = true,
+                            .refuses = ring_refuses,
                             .scratch = scratch_ring,
                             .cost = gy_time_ring },
     [GY_ALGORITHM_TREE] = { .kinds = REDUCES | (MOVES & ~BIT(ALL_TO_ALL)),
@@ -89,6 +106,11 @@ static const method METHODS[GY_ALGORITHM_COUNT] = {
                                 .direct = true,
                                 .align = 16,
                                 .cost = gy_time_two_shot },
+    [GY_ALGORITHM_ISLANDS] = { .kinds = BIT(ALL_REDUCE) | BIT(BROADCAST) | BIT(ALL_GATHER),
+                               .full = true,
+                               .islands = true,
+                               .refuses = islands_refuses,
+                               .cost = gy_time_islands },
     [GY_ALGORITHM_NCCL] = { .kinds = MOVES | REDUCES,
                             .full = true,
                             .even = true,
@@ -152,6 +174,8 @@ static const char *refusal(const gy_net *net, const gy_group *g, const method *q
         return "some ranks only give or only take";
     if (q->even && !gy_group_is_even(g))
         return "parts differ in size";
+    if (q->islands && net->islands.levels < 2)
+        return "the machine has no islands of these ranks";
     const char *why = q->refuses ? q->refuses(g) : NULL;
     if (why)
         return why;

@@ -28,6 +28,7 @@ void gy_net_free(gy_net *net)
     gy_free(net->engine);
     gy_vec_free(&net->used);
     gy_vec_free(&net->order);
+    gy_islands_free(&net->islands);
 }
 
 uint32_t gy_net_device(const gantry_machine *m, uint32_t memory)
@@ -53,7 +54,7 @@ bool gy_net_begin(gy_net *net, const gy_group *g)
         net->launch = net->m->device[d].launch > net->launch ? net->m->device[d].launch : net->launch;
     }
     gy_ring_order(net->m, g, net->order.at);
-    return true;
+    return gy_islands_find(&net->islands, net->m, g);
 }
 
 static void add_load(gy_net *net, const gy_route *r, int64_t bytes, gy_ticks latency)

@@ -7,6 +7,7 @@ typedef struct clock {
     const gy_group *g;
     gy_ticks (*step)(gy_net *net);
     gy_ticks time;
+    bool copies; /* islands: of the step at hand */
 } clock;
 
 static void note_send(void *context, uint32_t from, uint32_t to, int64_t bytes)
@@ -26,7 +27,7 @@ static gy_ticks time_steps(gy_net *net, const gy_group *g, gy_algorithm algorith
 {
     clock c = { .net = net, .g = g, .step = step };
     gy_step_walk walk = { note_send, note_end, &c };
-    gy_algorithm_steps(g, algorithm, net->order.at, pieces, &walk);
+    gy_algorithm_steps(g, algorithm, net->order.at, &net->islands, pieces, &walk);
     return c.time;
 }
 
@@ -59,7 +60,58 @@ gy_ticks gy_time_two_shot(gy_net *net, const gy_group *g)
     return gy_ticks_sum(time, time_steps(net, g, GY_ALGORITHM_TWO_SHOT, 1, gy_net_flow));
 }
 
-/* From or to the root: in as many pieces as is best. */
+/* ---- islands ---- */
+
+/* From so many bytes on, a part that is only moved is copied: the back end for CUDA leaves that to copy engines
+ * (GY_SHARE_ENGINE). */
+enum { COPIED_FROM = 32 << 20 };
+
+static void note_move(void *context, const gy_step_move *move)
+{
+    clock *c = context;
+    c->copies = !move->combines && move->last - move->first >= COPIED_FROM;
+    gy_net_add(c->net, c->g, move->from, move->to, move->last - move->first);
+}
+
+/* Each step begins when the one before has ended: a launch and a signal. */
+static void note_moves_end(void *context)
+{
+    clock *c = context;
+    gy_ticks time = (c->copies ? gy_net_copies : gy_net_step)(c->net);
+    c->time = gy_ticks_sum(c->time, gy_ticks_sum(c->net->launch, time));
+}
+
+gy_ticks gy_time_islands(gy_net *net, const gy_group *g)
+{
+    bool gathers = g->kind == GANTRY_ALL_GATHER;
+    clock c = { .net = net, .g = g };
+    gy_move_walk walk = { note_move, note_moves_end, &c };
+    gy_islands_moves(&net->islands, g->kind, gathers ? GY_NONE : g->root, gathers ? g->part : &g->bytes, &walk);
+    return c.time;
+}
+
+/* ---- ring, tree, recursive ---- */
+
+/* Where both back ends make the steps one after the other (schedule/exchange/rounds.c), each is a launch. */
+static bool has_rounds(const gy_group *g)
+{
+    return g->kind == GANTRY_ALL_REDUCE || g->kind == GANTRY_ALL_GATHER || g->kind == GANTRY_BROADCAST ||
+           g->kind == GANTRY_ALL_TO_ALL;
+}
+
+static gy_ticks launched_step(gy_net *net)
+{
+    return gy_ticks_sum(net->launch, gy_net_step(net));
+}
+
+static gy_ticks time_rounds(gy_net *net, const gy_group *g, gy_algorithm algorithm)
+{
+    if (has_rounds(g))
+        return time_steps(net, g, algorithm, gy_chain_pieces(g->bytes), launched_step);
+    return gy_ticks_sum(net->launch, time_steps(net, g, algorithm, 1, gy_net_step));
+}
+
+/* To the root: in as many pieces as is best. */
 static gy_ticks chain(gy_net *net, const gy_group *g)
 {
     gy_ticks best = GY_TICKS_MAX;
@@ -67,21 +119,20 @@ static gy_ticks chain(gy_net *net, const gy_group *g)
         gy_ticks time = time_steps(net, g, GY_ALGORITHM_RING, pieces, gy_net_step);
         best = time < best ? time : best;
     }
-    return g->bytes ? best : 0;
+    return gy_ticks_sum(net->launch, g->bytes ? best : 0);
 }
 
 gy_ticks gy_time_ring(gy_net *net, const gy_group *g)
 {
-    bool chained = g->kind == GANTRY_BROADCAST || g->kind == GANTRY_REDUCE;
-    return gy_ticks_sum(net->launch, chained ? chain(net, g) : time_steps(net, g, GY_ALGORITHM_RING, 1, gy_net_step));
+    return g->kind == GANTRY_REDUCE ? chain(net, g) : time_rounds(net, g, GY_ALGORITHM_RING);
 }
 
 gy_ticks gy_time_tree(gy_net *net, const gy_group *g)
 {
-    return gy_ticks_sum(net->launch, time_steps(net, g, GY_ALGORITHM_TREE, 1, gy_net_step));
+    return time_rounds(net, g, GY_ALGORITHM_TREE);
 }
 
 gy_ticks gy_time_recursive(gy_net *net, const gy_group *g)
 {
-    return gy_ticks_sum(net->launch, time_steps(net, g, GY_ALGORITHM_RECURSIVE, 1, gy_net_step));
+    return time_rounds(net, g, GY_ALGORITHM_RECURSIVE);
 }

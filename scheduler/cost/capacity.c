@@ -83,6 +83,11 @@ gantry_status gy_plan_scratch(gy_plan *p, gantry_error *err)
         uint32_t d = p->placed.device[t];
         scratch[d] = bytes > scratch[d] ? bytes : scratch[d];
     }
+    for (size_t i = 0; i < p->placed.replica.count; i++) {
+        const gy_replica *r = &p->placed.replica.at[i];
+        uint64_t bytes = gy_aligned(gy_plan_node_scratch(p, p->flow->task[r->task].node));
+        scratch[r->device] = bytes > scratch[r->device] ? bytes : scratch[r->device];
+    }
     for (uint32_t d = 0; d < p->devices; d++) {
         uint64_t *left = &p->capacity[p->machine->device[d].memory];
         uint32_t lanes = gy_plan_spreads(p, d) ? p->machine->device[d].lanes : 1;

@@ -12,6 +12,8 @@
 #include "scheduler/cost/tables.h"
 #include <string.h>
 
+#define BATCHED_RATE 0.5 /* of the roofline, that ops of a batch are assumed to reach */
+
 static uint32_t given_share(const gy_node_extra *x)
 {
     return x->share > 0.001 ? (uint32_t)(x->share * GY_WHOLE_DEVICE) : 1;
@@ -119,6 +121,28 @@ static bool spare_node(gy_plan *p, const gy_tables *tables, uint32_t node, uint3
     return p->cost.spare || share == GY_WHOLE_DEVICE;
 }
 
+/* The array is made for the first node that may be in a batch. */
+static bool batch_node(gy_plan *p, const gy_tables *tables, uint32_t node, uint32_t device)
+{
+    const gy_node *n = &p->graph->nodes.at[node];
+    size_t nodes = p->graph->nodes.count, at = (size_t)node * p->devices + device;
+    gy_ticks added;
+    if (n->kernel == GY_NONE)
+        return true;
+    if (!gy_tables_batched(tables, n, device, &added))
+        added = gy_ticks_from_us(gy_ticks_to_us(roofline(p->graph, n, &p->machine->device[device])) / BATCHED_RATE);
+    if (added >= p->cost.time[at])
+        return true;
+    if (!p->cost.batched) {
+        p->cost.batched = gy_alloc((nodes * p->devices + 1) * sizeof *p->cost.batched);
+        for (size_t i = 0; p->cost.batched && i < nodes * p->devices; i++)
+            p->cost.batched[i] = GY_TICKS_MAX;
+    }
+    if (p->cost.batched)
+        p->cost.batched[at] = added;
+    return p->cost.batched != NULL;
+}
+
 static void find_scratch(gy_plan *p, const gy_tables *tables, uint32_t node)
 {
     uint64_t *scratch = p->cost.scratch;
@@ -149,7 +173,7 @@ static bool cost_nodes(gy_plan *p)
         ok = gy_tables_turn(&tables, &p->graph->nodes.at[n]);
         for (uint32_t d = 0; d < p->devices && ok; d++) {
             cost_node(p, &tables, n, d);
-            ok = spare_node(p, &tables, n, d);
+            ok = spare_node(p, &tables, n, d) && batch_node(p, &tables, n, d);
         }
         if (ok)
             find_scratch(p, &tables, n);

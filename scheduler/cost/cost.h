@@ -30,10 +30,9 @@ double gy_plan_gflops(const gy_plan *p, uint32_t node, uint32_t device);
  * used. tables.h is for many nodes. */
 const gy_kernel_table *gy_plan_table(const gy_plan *p, uint32_t node, uint32_t device);
 double gy_plan_work(const gy_node *node, const gy_kernel_table *table);
-/* The kernel's table alone, which also says what a time for exact arguments does not: share, scratch, batches. */
-const gy_kernel_table *gy_plan_table_of_kernel(const gy_plan *p, uint32_t node, uint32_t device);
-/* The time that one more op of the node adds to a batch of them on the device (batched.c); GY_TICKS_MAX: it is in none.
- */
+/* The time that one more op of the node adds to a batch of them on the device, less than it takes alone; GY_TICKS_MAX:
+ * it is in none. As was measured with its very arguments, else of its kernel; without either, a kernel of which a
+ * library makes many by one call is taken for half as fast as the roofline says, without its launch. */
 gy_ticks gy_plan_batched(const gy_plan *p, uint32_t node, uint32_t device);
 bool gy_plan_may_batch(const gy_plan *p); /* false: no node is in any */
 /* Time of `bytes` from memory to memory, 0 within one. */

@@ -34,16 +34,6 @@ const gy_kernel_table *gy_plan_table(const gy_plan *p, uint32_t node, uint32_t d
     return t ? t : usable(gy_machine_kernel(p->machine, kernel, dtype, kind), n);
 }
 
-const gy_kernel_table *gy_plan_table_of_kernel(const gy_plan *p, uint32_t node, uint32_t device)
-{
-    const gantry_graph *g = p->graph;
-    const gy_node *n = &g->nodes.at[node];
-    return n->kernel == GY_NONE ? NULL
-                                : usable(gy_machine_kernel(p->machine, g->kernels.at[n->kernel].manifest->name,
-                                                           gy_node_dtype(g, n), p->machine->device[device].kind),
-                                         n);
-}
-
 /* ---- node after node ---- */
 
 static uint64_t hash_of(const char *kernel, gantry_dtype dtype, const char *kind, const char *arguments)
@@ -57,10 +47,9 @@ bool gy_tables_begin(gy_tables *t, const gy_plan *p)
 {
     const gantry_machine *m = p->machine;
     *t = (gy_tables){ .plan = p, .kernel = GY_NONE };
-    if (!m->kernels)
-        return true;
     t->of = gy_calloc(p->devices + 1, sizeof *t->of);
-    bool ok = t->of != NULL;
+    t->unknown = gy_calloc(p->devices + 1, sizeof *t->unknown);
+    bool ok = t->of && t->unknown;
     for (uint32_t i = 0; i < m->kernels && ok; i++) {
         const gy_kernel_table *k = &m->kernel[i];
         uint64_t hash = k->arguments ? hash_of(k->kernel, k->dtype, k->kind, k->arguments) : 0, other;
@@ -72,6 +61,7 @@ bool gy_tables_begin(gy_tables *t, const gy_plan *p)
 void gy_tables_end(gy_tables *t)
 {
     gy_free((void *)t->of);
+    gy_free(t->unknown);
     gy_map_free(&t->index);
     gy_text_free(&t->arguments);
 }
@@ -97,15 +87,18 @@ static void change(gy_tables *t, uint32_t kernel, gantry_dtype dtype)
     t->kernel = kernel;
     t->dtype = dtype;
     t->cases = kernel != GY_NONE && has_cases(t);
-    for (uint32_t d = 0; d < p->devices; d++)
-        t->of[d] =
-            kernel == GY_NONE ? NULL : gy_machine_kernel(p->machine, name_of(t), dtype, p->machine->device[d].kind);
+    bool batches = kernel != GY_NONE && gy_kernel_batches(p->graph->kernels.at[kernel].manifest);
+    for (uint32_t d = 0; d < p->devices; d++) {
+        const gy_device *device = &p->machine->device[d];
+        const gy_kernel_table *of =
+            kernel == GY_NONE ? NULL : gy_machine_kernel(p->machine, name_of(t), dtype, device->kind);
+        t->of[d] = of;
+        t->unknown[d] = batches && device->gpu && (!of || gy_kernel_of_cases(p->machine, of));
+    }
 }
 
 bool gy_tables_turn(gy_tables *t, const gy_node *n)
 {
-    if (!t->of)
-        return true;
     gantry_dtype dtype = gy_node_dtype(t->plan->graph, n);
     if (n->kernel != t->kernel || dtype != t->dtype)
         change(t, n->kernel, dtype);
@@ -133,13 +126,19 @@ static const gy_kernel_table *find_case(const gy_tables *t, const char *kind)
 
 const gy_kernel_table *gy_tables_find(const gy_tables *t, const gy_node *n, uint32_t device)
 {
-    if (!t->of)
-        return NULL;
     const gy_kernel_table *exact = t->named ? find_case(t, t->plan->machine->device[device].kind) : NULL;
     return exact ? exact : gy_tables_of_kernel(t, n, device);
 }
 
 const gy_kernel_table *gy_tables_of_kernel(const gy_tables *t, const gy_node *n, uint32_t device)
 {
-    return t->of ? usable(t->of[device], n) : NULL;
+    return usable(t->of[device], n);
+}
+
+bool gy_tables_batched(const gy_tables *t, const gy_node *n, uint32_t device, gy_ticks *added)
+{
+    const gy_kernel_table *exact = gy_tables_find(t, n, device), *of = gy_tables_of_kernel(t, n, device);
+    const gy_kernel_table *says = exact && exact->batched_points ? exact : of && of->batched_points ? of : NULL;
+    *added = says ? gy_kernel_batched(says, gy_plan_work(n, says)) : GY_TICKS_MAX;
+    return says || !t->unknown[device];
 }

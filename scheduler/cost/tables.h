@@ -13,8 +13,9 @@ typedef struct gy_tables {
     const gy_plan *plan;
     uint32_t kernel; /* of the last node, with its dtype */
     gantry_dtype dtype;
-    const gy_kernel_table **of; /* per device: the table for all arguments, or NULL; itself NULL: there are none */
+    const gy_kernel_table **of; /* per device: the table for all arguments, or NULL */
     bool cases;                 /* that kernel has times for exact arguments */
+    bool *unknown;              /* per device: it may be in batches, and nothing was measured of that */
     gy_map index;               /* hash of a time for exact arguments -> its place in the machine */
     gy_text arguments;          /* of the node, where `cases` */
     bool named;                 /* they are a text */
@@ -28,6 +29,9 @@ bool gy_tables_turn(gy_tables *t, const gy_node *n);
 const gy_kernel_table *gy_tables_find(const gy_tables *t, const gy_node *n, uint32_t device);
 /* The table for all arguments alone, or NULL. */
 const gy_kernel_table *gy_tables_of_kernel(const gy_tables *t, const gy_node *n, uint32_t device);
+/* *added: by one more op of the node to a batch, GY_TICKS_MAX: it is in none. false: nothing was measured of that, and
+ * it may be in one. */
+bool gy_tables_batched(const gy_tables *t, const gy_node *n, uint32_t device, gy_ticks *added);
 void gy_tables_end(gy_tables *t);
 
 #endif

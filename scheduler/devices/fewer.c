@@ -2,14 +2,12 @@
 #include "scheduler/devices/fewer.h"
 
 #include "base/error.h"
+#include "base/thread.h"
 #include "schedule/relocate.h"
 #include "scheduler/balance/balance.h"
-#include "scheduler/bound/bound.h"
-#include "scheduler/cost/cost.h"
+#include "scheduler/devices/parts.h"
 #include "scheduler/devices/wishes.h"
 #include "scheduler/pipeline/pipeline.h"
-#include "scheduler/plan/metadata.h"
-#include "scheduler/policies/policy.h"
 #include "scheduler/search/better.h"
 #include "sim/sim.h"
 #include <stdio.h>
@@ -22,12 +20,13 @@
 #define ALL_SEARCHED_UP_TO 128
 #define FEW_SEARCHED_UP_TO 10000 /* larger ones are placed by the default policy alone */
 #define TWO_SEARCHED_UP_TO 2000
-#define HOPELESS           4 /* rounds of a search seldom gain one part of so many */
+#define THREADS_FROM       24 /* smaller ones are planned before a thread has begun */
+#define HOPELESS           4  /* rounds of a search seldom gain one part of so many */
 
-typedef struct count {
+typedef struct reached {
     uint32_t devices;
     gy_ticks made; /* the makespan that policies reached; GY_TICKS_MAX: none, or it has been searched on */
-} count;
+} reached;
 
 typedef struct fewer {
     gantry_graph *graph;
@@ -36,7 +35,9 @@ typedef struct fewer {
     gantry_schedule *best;
     gy_ticks least;         /* the least makespan of all that were found */
     GY_VEC(gy_tried) tried; /* a row for each plan */
-    GY_VEC(count) counts;   /* that were planned by policies */
+    GY_VEC(reached) counts; /* that were planned by policies */
+    uint32_t threads;       /* plans that are made side by side */
+    bool bounded;           /* the graph has a bound before it is planned */
 } fewer;
 
 static const char name_of_rows[] = "fewer";
@@ -59,22 +60,6 @@ static bool has_bound(const fewer *x)
     return x->graph->flow && !phases && x->best->phases.count == 0 && !gy_graph_has_auto(x->graph);
 }
 
-static gantry_status find_bound(gy_bound *bound, gantry_graph *graph, const gantry_machine *machine, gantry_error *err)
-{
-    gy_plan p;
-    gantry_status status = gy_plan_init(&p, graph, machine, gy_policy_at(0), NULL, err);
-    if (status)
-        return status;
-    status = gy_plan_capacity(&p, NULL, err);
-    if (!status)
-        status = gy_plan_prepare(&p, err);
-    if (!status)
-        status = gy_plan_bound(&p, err);
-    *bound = p.bound;
-    gy_plan_free(&p);
-    return status;
-}
-
 /* ---- planning for some of the devices ---- */
 
 /* Is it for another reason than that the graph cannot be planned for so few devices? */
@@ -93,7 +78,7 @@ static gantry_status finish(gantry_schedule *s, const gantry_schedule *best, gan
     if (s->phases.count)
         return gy_schedule_phases_sum(s, err);
     if (s->graph != best->graph)
-        GY_TRY(find_bound(&bound, s->graph, s->machine, err));
+        GY_TRY(gy_fewer_bound(&bound, s->graph, s->machine, err));
     s->bound = bound.time;
     s->bound_by = bound.by;
     s->bytes_needed = (uint64_t)bound.bytes;
@@ -122,57 +107,97 @@ static gantry_status offer(fewer *x, gantry_schedule *s, uint32_t devices, gantr
     return status;
 }
 
-/* *made: its makespan; GY_TICKS_MAX: there is none, or it cannot be better. */
-static gantry_status plan_part(fewer *x, const gantry_machine *part, uint32_t devices, int32_t effort, gy_ticks *made,
-                               gantry_error *err)
+/* Rounds of a search seldom gain so much. */
+static bool has_hope(const fewer *x, gy_ticks made)
 {
-    gantry_error inner = { 0 };
-    gantry_schedule *s = NULL;
-    gy_bound bound = { 0 };
-    gy_options o = *x->options;
-    o.effort = effort;
-    gantry_status status = has_bound(x) ? find_bound(&bound, x->graph, part, &inner) : GANTRY_OK;
-    if (!status && bound.time < x->least)
-        status = gy_balance_run(&s, x->graph, part, &o, &inner);
-    *made = s ? s->makespan : GY_TICKS_MAX;
-    if (s)
-        return offer(x, s, devices, err);
-    if (is_serious(status) && err)
-        *err = inner;
-    return is_serious(status) ? status : GANTRY_OK;
+    return made <= x->least + gy_machine_after_start(x->machine, x->least) / HOPELESS;
 }
 
 /* With the first devices, in their order. Without the others there may be no route. */
-static gantry_status plan_count(fewer *x, uint32_t devices, int32_t effort, gy_ticks *made, gantry_error *err)
+static gantry_status set_up(const fewer *x, gy_fewer_part *p, gantry_error *err)
 {
     char text[16];
-    gantry_machine *part = NULL;
-    *made = GY_TICKS_MAX;
-    snprintf(text, sizeof text, "%u", devices);
-    gantry_status status = gantry_machine_select(&part, x->machine, text, NULL);
+    p->graph = x->graph;
+    p->made = GY_TICKS_MAX;
+    p->limit = x->bounded ? x->least : GY_TICKS_MAX;
+    if (p->hope && !has_hope(x, p->hope))
+        return GANTRY_OK;
+    snprintf(text, sizeof text, "%u", p->devices);
+    gantry_status status = gantry_machine_select(&p->machine, x->machine, text, NULL);
     if (status)
         return status == GANTRY_E_NOMEM ? gy_fail_nomem(err) : GANTRY_OK;
-    if (gy_wishes_hold(x->graph, x->machine, part))
-        status = plan_part(x, part, devices, effort, made, err);
-    gantry_machine_free(part);
+    if (!gy_wishes_hold(x->graph, x->machine, p->machine))
+        gy_fewer_free(p);
+    return GANTRY_OK;
+}
+
+/* Others that were planned at the same time may have been better: it ends as if it had been planned after them. */
+static gantry_status take(fewer *x, gy_fewer_part *p, gantry_error *err)
+{
+    const gantry_schedule *before = x->best;
+    if (!p->machine || (p->hope && !has_hope(x, p->hope)) || (x->bounded && p->bound.time >= x->least))
+        return GANTRY_OK;
+    if (is_serious(p->status) && err)
+        *err = p->why;
+    if (!p->schedule)
+        return is_serious(p->status) ? p->status : GANTRY_OK;
+    gantry_schedule *s = p->schedule;
+    p->schedule = NULL;
+    p->made = s->makespan;
+    GY_TRY(offer(x, s, p->devices, err));
+    p->better = x->best != before;
+    return GANTRY_OK;
+}
+
+/* Plans as many at a time as there are processors, and takes what they made in their order. */
+static gantry_status plan_parts(fewer *x, gy_fewer_part *part, uint32_t count, gantry_error *err)
+{
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = 0, wave; i < count && !status; i += wave) {
+        wave = count - i < x->threads ? count - i : x->threads;
+        for (uint32_t k = i; k < i + wave && !status; k++)
+            status = set_up(x, &part[k], err);
+        if (!status)
+            gy_fewer_plan(&part[i], wave);
+        for (uint32_t k = i; k < i + wave; k++) {
+            if (!status)
+                status = take(x, &part[k], err);
+            gy_fewer_free(&part[k]);
+        }
+    }
     return status;
 }
 
 /* ---- which counts ---- */
 
-static gantry_status try_count(fewer *x, uint32_t devices, gantry_error *err)
+static gy_fewer_part part_of(const fewer *x, uint32_t devices, int32_t effort)
 {
-    count c = { .devices = devices };
-    GY_TRY(plan_count(x, devices, size_of(x) <= FEW_SEARCHED_UP_TO, &c.made, err));
-    return gy_vec_push(&x->counts, c) ? GANTRY_OK : gy_fail_nomem(err);
+    gy_fewer_part p = { .devices = devices, .options = *x->options };
+    p.options.effort = effort;
+    return p;
+}
+
+/* Plans by policies, and notes what they reached. */
+static gantry_status try_parts(fewer *x, gy_fewer_part *part, uint32_t count, gantry_error *err)
+{
+    GY_TRY(plan_parts(x, part, count, err));
+    for (uint32_t i = 0; i < count; i++)
+        if (!gy_vec_push(&x->counts, ((reached){ part[i].devices, part[i].made })))
+            return gy_fail_nomem(err);
+    return GANTRY_OK;
 }
 
 /* Few first: what they reach tells soon that others need not be looked at. */
 static gantry_status try_all(fewer *x, uint32_t devices, gantry_error *err)
 {
+    gy_fewer_part *part = gy_calloc(devices, sizeof *part);
+    if (!part)
+        return gy_fail_nomem(err);
     for (uint32_t k = 1; k < devices; k++)
-        GY_TRY(try_count(x, k, err));
-    return GANTRY_OK;
+        part[k - 1] = part_of(x, k, size_of(x) <= FEW_SEARCHED_UP_TO);
+    gantry_status status = try_parts(x, part, devices - 1, err);
+    gy_free(part);
+    return status;
 }
 
 static uint32_t half_of(uint32_t devices)
@@ -185,12 +210,13 @@ static uint32_t half_of(uint32_t devices)
 
 static gantry_status try_halves(fewer *x, uint32_t devices, gantry_error *err)
 {
-    bool better = true;
-    for (int i = 0; devices > 1 && (better || i < HALVES_ANYWAY); i++) {
-        const gantry_schedule *before = x->best;
-        devices = half_of(devices);
-        GY_TRY(try_count(x, devices, err));
-        better = x->best != before;
+    gy_fewer_part part[HALVES_ANYWAY] = { { 0 } };
+    for (uint32_t most = HALVES_ANYWAY, count; devices > 1; most = 1) {
+        for (count = 0; count < most && devices > 1; count++)
+            part[count] = part_of(x, devices = half_of(devices), size_of(x) <= FEW_SEARCHED_UP_TO);
+        GY_TRY(try_parts(x, part, count, err));
+        if (!part[count - 1].better)
+            break;
     }
     return GANTRY_OK;
 }
@@ -237,28 +263,32 @@ static void strike_out_begun(fewer *x)
 }
 
 /* The count with the least makespan, of equals the lowest; NULL: none is left that may win. */
-static count *most_promising(fewer *x)
+static reached *most_promising(fewer *x)
 {
-    count *best = NULL;
+    reached *best = NULL;
     for (size_t i = 0; i < x->counts.count; i++)
         if (!best || x->counts.at[i].made < best->made)
             best = &x->counts.at[i];
-    gy_ticks after = gy_machine_after_start(x->machine, x->least);
-    bool hopes = best && best->made < GY_TICKS_MAX && best->made <= x->least + after / HOPELESS;
-    return hopes ? best : NULL;
+    return best && best->made < GY_TICKS_MAX && has_hope(x, best->made) ? best : NULL;
 }
 
 static gantry_status search_counts(fewer *x, gantry_error *err)
 {
-    gy_ticks made;
-    count *c;
+    uint32_t wanted = 0;
+    reached *c;
+    gy_fewer_part *part = gy_calloc(x->counts.count + 1, sizeof *part);
+    if (!part)
+        return gy_fail_nomem(err);
     strike_out_begun(x);
     for (uint32_t left = searches(x); left > 0 && (c = most_promising(x)); left--) {
+        part[wanted] = part_of(x, c->devices, x->options->effort);
+        part[wanted++].hope = c->made;
         strike_out(x, c->made);
         c->made = GY_TICKS_MAX;
-        GY_TRY(plan_count(x, c->devices, x->options->effort, &made, err));
     }
-    return GANTRY_OK;
+    gantry_status status = plan_parts(x, part, wanted, err);
+    gy_free(part);
+    return status;
 }
 
 /* The rows of the report: what was tried on all devices, then on fewer. They are the first schedule's to begin with. */
@@ -295,6 +325,13 @@ static gy_ticks least_of(const fewer *x)
     return least;
 }
 
+/* Small graphs are planned before a thread has begun, and of large ones there is no room for several plans. */
+static uint32_t threads_for(const fewer *x)
+{
+    bool few = size_of(x)<THREADS_FROM, many = size_of(x)> FEW_SEARCHED_UP_TO;
+    return few || many ? 1 : gy_thread_processors();
+}
+
 gantry_status gy_fewer_run(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
                            const gy_options *options, gantry_error *err)
 {
@@ -304,6 +341,8 @@ gantry_status gy_fewer_run(gantry_schedule **schedule, gantry_graph *graph, cons
     gantry_status status = GANTRY_OK;
     move_rows(&x, x.best, false);
     x.least = least_of(&x);
+    x.bounded = has_bound(&x);
+    x.threads = threads_for(&x);
     if (devices > 1 && may_leave_idle(options, machine))
         status = try_counts(&x, devices, err);
     if (!status)

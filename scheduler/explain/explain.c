@@ -126,6 +126,7 @@ gantry_status gantry_schedule_explain(const gantry_schedule *s, gantry_node node
         status = explain_placement(&x, err);
         gy_explain_collectives(&x.text, s, x.op);
         gy_explain_waits(&x.text, s, x.op);
+        gy_explain_counters(&x.text, s, x.op);
     }
     char *made = status ? NULL : gy_text_take(&x.text, length);
     gy_text_free(&x.text);

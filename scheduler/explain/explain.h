@@ -49,5 +49,7 @@ void gy_explain_place(gy_text *to, const gy_plan *p, uint32_t task);
 void gy_explain_collectives(gy_text *to, const gantry_schedule *s, uint32_t op);
 /* Writes why an op begins when it does, and which ops wait for it. Needs the schedule alone. */
 void gy_explain_waits(gy_text *to, const gantry_schedule *s, uint32_t op);
+/* The same of counters, where the schedule has them. */
+void gy_explain_counters(gy_text *to, const gantry_schedule *s, uint32_t op);
 
 #endif

@@ -10,8 +10,8 @@
 #define TICKS_PER_DAY (86400e6 * GY_TICKS_PER_US)
 #define MOST_LOAD     (0.9 * (double)INT64_MAX)
 
-/* One unit reads rows as one access left them; `source` is that access, or `accesses` + value for what is there at the
- * start. Unit GY_NONE: the output. */
+/* One unit reads rows as one access left them; `source` is the number of that access by the order of tasks, or
+ * `accesses` + value for what is there at the start. Unit GY_NONE: the output. */
 typedef struct record {
     uint64_t source;
     int64_t first, last;
@@ -27,7 +27,10 @@ typedef struct stay {
 typedef struct maker {
     gy_load *l;
     const gy_plan *p;
-    gy_imap *map; /* per value: 0: as at the start; else access + 1 */
+    gy_imap *map;   /* per value: 0: as at the start; else the number of the access + 1 */
+    size_t *access; /* per number: of the flow */
+    uint32_t *task; /* per number */
+    size_t numbers;
     GY_VEC(record) records;
     GY_VEC(stay) stays;
     gy_map size_of; /* bytes -> index of sizes */
@@ -40,8 +43,8 @@ static gantry_status make_units(gy_load *l, const gy_plan *p, gantry_error *err)
 {
     gy_map unit_of_group = { 0 };
     gantry_status status = GANTRY_OK;
-    for (uint32_t t = 0; t < p->flow->tasks && !status; t++) {
-        uint32_t node = p->flow->task[t].node;
+    for (uint32_t i = 0; i < p->flow->tasks && !status; i++) {
+        uint32_t t = l->order[i], node = p->flow->task[t].node;
         uint64_t unit = l->units;
         if (gy_plan_team(p, t)) {
             unit = GY_NONE;
@@ -110,8 +113,10 @@ static bool note_task(maker *m, uint32_t task)
     }
     for (uint32_t k = 0; k < accesses && done; k++) {
         const gy_access *a = gy_flow_access_of(m->p->graph, f, t->access + k);
+        m->access[m->numbers] = t->access + k;
+        m->task[m->numbers++] = task;
         if (a->mode != GANTRY_READ)
-            done = gy_imap_set(&m->map[f->access[t->access + k].value], a->first, a->last, t->access + k + 1);
+            done = gy_imap_set(&m->map[f->access[t->access + k].value], a->first, a->last, m->numbers);
     }
     return done;
 }
@@ -129,11 +134,14 @@ static bool note_all(maker *m)
 {
     const gy_flow *f = m->p->flow;
     uint32_t made = 0;
-    bool done = (m->map = gy_calloc((size_t)f->values + 1, sizeof *m->map)) != NULL;
+    m->map = gy_calloc((size_t)f->values + 1, sizeof *m->map);
+    m->access = gy_calloc(f->accesses + 1, sizeof *m->access);
+    m->task = gy_calloc(f->accesses + 1, sizeof *m->task);
+    bool done = m->map && m->access && m->task;
     for (; made < f->values && done; made++)
         done = gy_imap_init(&m->map[made], 0, gy_value_buffer(m->p->graph, f, made)->rows, 0);
     for (uint32_t t = 0; t < f->tasks && done; t++)
-        done = note_task(m, t);
+        done = note_task(m, m->l->order[t]);
     done = done && note_outputs(m);
     for (uint32_t v = 0; m->map && v < made; v++)
         gy_imap_free(&m->map[v]);
@@ -172,12 +180,13 @@ static bool find_size(maker *m, int64_t bytes, uint32_t *size)
 }
 
 /* The unit that made `source` (GY_NONE: it was there at the start), and the buffer it is in. */
-static const gy_buffer *look_up(const maker *m, uint64_t source, const uint32_t *task_of_access, uint32_t *unit)
+static const gy_buffer *look_up(const maker *m, uint64_t source, uint32_t *unit)
 {
     const gy_flow *f = m->p->flow;
     bool there = source >= f->accesses;
-    *unit = there ? GY_NONE : m->l->unit_of[task_of_access[source]];
-    return gy_value_buffer(m->p->graph, f, there ? (uint32_t)(source - f->accesses) : f->access[source].value);
+    *unit = there ? GY_NONE : m->l->unit_of[m->task[source]];
+    return gy_value_buffer(m->p->graph, f,
+                           there ? (uint32_t)(source - f->accesses) : f->access[m->access[source]].value);
 }
 
 /* Rows [first, last) of one source: an item, if a unit that did not make them reads them all. */
@@ -208,10 +217,10 @@ static bool add_item(maker *m, const record *r, size_t count, int64_t first, int
 }
 
 /* The records of one source, cut where one of them begins or ends, so that whoever reads a piece reads all of it. */
-static bool add_source(maker *m, const record *r, size_t count, const uint32_t *task_of_access, int64_t *bound)
+static bool add_source(maker *m, const record *r, size_t count, int64_t *bound)
 {
     uint32_t unit;
-    const gy_buffer *b = look_up(m, r->source, task_of_access, &unit);
+    const gy_buffer *b = look_up(m, r->source, &unit);
     size_t bounds = 0;
     bool done = true;
     for (size_t i = 0; i < count; i++) {
@@ -228,22 +237,17 @@ static bool add_source(maker *m, const record *r, size_t count, const uint32_t *
 static bool add_items(maker *m)
 {
     const gy_flow *f = m->p->flow;
-    uint32_t *task_of_access = gy_calloc(f->accesses + 1, sizeof *task_of_access);
     int64_t *bound = gy_calloc(m->records.count * 2 + 1, sizeof *bound);
-    bool done = task_of_access && bound;
-    for (uint32_t t = 0; done && t < f->tasks; t++)
-        for (uint32_t k = 0; k < m->p->graph->nodes.at[f->task[t].node].accesses; k++)
-            task_of_access[f->task[t].access + k] = t;
+    bool done = bound != NULL;
     if (m->records.count)
         qsort(m->records.at, m->records.count, sizeof *m->records.at, by_source);
     for (size_t i = 0, last; done && i < m->records.count; i = last) {
         for (last = i; last < m->records.count && m->records.at[last].source == m->records.at[i].source;)
             last++;
         uint64_t source = m->records.at[i].source;
-        if (source >= f->accesses || m->l->unit_of[task_of_access[source]] != GY_NONE)
-            done = add_source(m, &m->records.at[i], last - i, task_of_access, bound);
+        if (source >= f->accesses || m->l->unit_of[m->task[source]] != GY_NONE)
+            done = add_source(m, &m->records.at[i], last - i, bound);
     }
-    gy_free(task_of_access);
     gy_free(bound);
     return done;
 }
@@ -401,18 +405,24 @@ gantry_status gy_load_make(gy_load *l, const gy_plan *p, gantry_error *err)
     *l = (gy_load){ .p = p, .devices = p->devices, .memories = p->machine->memories };
     l->unit_of = gy_calloc((size_t)p->flow->tasks + 1, sizeof *l->unit_of);
     l->task_of = gy_calloc((size_t)p->flow->tasks + 1, sizeof *l->task_of);
-    gantry_status status = l->unit_of && l->task_of ? make_units(l, p, err) : gy_fail_nomem(err);
+    gantry_status status = l->unit_of && l->task_of ? gy_load_order(l, p, err) : gy_fail_nomem(err);
+    if (!status)
+        status = make_units(l, p, err);
     if (!status && !(add_times(l, p) && note_all(&m) && add_items(&m) && add_held(&m) && list_by_unit(l) && add_pay(l)))
         status = gy_fail_nomem(err);
     status = status ? status : check_sums(l, err);
     gy_vec_free(&m.records);
     gy_vec_free(&m.stays);
     gy_map_free(&m.size_of);
+    gy_free(m.access);
+    gy_free(m.task);
     return status;
 }
 
 void gy_load_free(gy_load *l)
 {
+    gy_free(l->order);
+    gy_free(l->loose);
     gy_free(l->unit_of);
     gy_free(l->task_of);
     gy_free(l->time);

@@ -46,8 +46,10 @@ typedef struct gy_load_pay {
 typedef struct gy_load {
     const gy_plan *p;
     uint32_t units, devices, memories;
+    uint32_t *order;   /* all tasks, each after those it waits for, wherever the graph has its sources (load_order.c) */
+    uint8_t *loose;    /* per task: it waits for nothing, or for one other such task only */
     uint32_t *unit_of; /* per task; GY_NONE: a collective */
-    uint32_t *task_of; /* per unit: its first task */
+    uint32_t *task_of; /* per unit: its first task in `order`, by which units are numbered */
     gy_ticks *time;    /* units x devices; GY_TICKS_MAX: not allowed */
     GY_VEC(gy_load_item) items;
     GY_VEC(uint32_t) reader;
@@ -62,6 +64,8 @@ typedef struct gy_load {
 /* After gy_plan_prepare; the plan stays borrowed. gy_load_free in any case. */
 gantry_status gy_load_make(gy_load *l, const gy_plan *p, gantry_error *err);
 void gy_load_free(gy_load *l);
+/* For gy_load_make: order and loose. */
+gantry_status gy_load_order(gy_load *l, const gy_plan *p, gantry_error *err);
 
 /* An assignment, changed one unit at a time: O(items of the unit x devices). */
 typedef struct gy_assignment {

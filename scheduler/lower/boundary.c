@@ -10,8 +10,10 @@
 #include <stdlib.h>
 
 /* Payload of a home map: what happened to the rows, and where. */
-enum { UNTOUCHED, READ_FIRST, WRITTEN, REDUCED };
-#define HOME(what, where) ((uint64_t)(where) << 2 | (what))
+enum { UNTOUCHED, READ_FIRST, WRITTEN, REDUCED, REPLICATED };
+#define HOME(what, where) ((uint64_t)(where) << 3 | (what))
+#define WHAT(payload)     ((payload)&7)
+#define WHERE(payload)    ((uint32_t)((payload) >> 3)) /* memory; REDUCED: the epoch; REPLICATED: the task */
 
 static gy_imap *new_map(gy_lower *l, uint32_t value)
 {
@@ -40,9 +42,10 @@ gantry_status gy_boundary_walk(gy_lower *l, uint32_t task, uint32_t k, gantry_er
     size_t i = p->flow->task[task].access + k;
     uint32_t value = p->flow->access[i].value;
     const gy_access *a = gy_flow_access_of(p->graph, p->flow, i);
-    uint64_t home = a->mode >= GANTRY_SUM
-                        ? HOME(REDUCED, l->epoch_of[i])
-                        : HOME(a->mode == GANTRY_READ ? READ_FIRST : WRITTEN, gy_lower_memory(l, task, k));
+    uint64_t home = a->mode >= GANTRY_SUM             ? HOME(REDUCED, l->epoch_of[i])
+                    : a->mode == GANTRY_READ          ? HOME(READ_FIRST, gy_lower_memory(l, task, k))
+                    : gy_plan_executions(p, task) > 1 ? HOME(REPLICATED, task)
+                                                      : HOME(WRITTEN, gy_lower_memory(l, task, k));
     bool done = true;
     if (l->home[value]) /* a read says where rows live only if nothing else does */
         done = (a->mode == GANTRY_READ ? gy_imap_fill : gy_imap_set)(l->home[value], a->first, a->last, home);
@@ -94,12 +97,33 @@ gantry_status gy_boundary_touch(gy_lower *l, gantry_error *err)
     return status;
 }
 
-static uint32_t home_memory(gy_lower *l, uint64_t payload)
+/* Rows that a task and its replicas have written live wherever one of them did. */
+static uint32_t homes(const gy_lower *l, uint64_t payload)
 {
-    if ((payload & 3) != REDUCED)
-        return (uint32_t)(payload >> 2);
-    const gy_epoch *e = gy_epoch_root(l, (uint32_t)(payload >> 2));
+    return WHAT(payload) == REPLICATED ? gy_plan_executions(l->p, WHERE(payload)) : 1;
+}
+
+static uint32_t home_memory(gy_lower *l, uint64_t payload, uint32_t i)
+{
+    if (WHAT(payload) == REPLICATED)
+        return gy_lower_memory_of(l, WHERE(payload), i, 0);
+    if (WHAT(payload) != REDUCED)
+        return WHERE(payload);
+    const gy_epoch *e = gy_epoch_root(l, WHERE(payload));
     return e->split ? e->reader.at[0].memory : e->member.at[0].memory;
+}
+
+/* The areas of the rows in one of their homes persist. */
+static void settle_in(gy_lower *l, uint32_t buffer, const gy_interval *rows, uint32_t home)
+{
+    uint32_t memory = home_memory(l, rows->payload, home);
+    for (int64_t row = rows->first; row < rows->last;) {
+        uint32_t area = gy_lower_find_area(l, buffer, memory, row);
+        if (area == GY_NONE)
+            return;
+        l->area.at[area].role = GY_ROLE_PERSIST;
+        row = l->area.at[area].last;
+    }
 }
 
 gantry_status gy_boundary_homes(gy_lower *l, gantry_error *err)
@@ -115,14 +139,9 @@ gantry_status gy_boundary_homes(gy_lower *l, gantry_error *err)
         const gy_imap *map = l->home[b];
         uint32_t i = map && map->count ? gy_imap_find(map, 0) : GY_IMAP_NONE;
         for (; i != GY_IMAP_NONE; i = gy_imap_next(map, i)) {
-            int64_t row = map->at[i].first, last = map->at[i].last;
-            while (map->at[i].payload && row < last) {
-                uint32_t area = gy_lower_find_area(l, b, home_memory(l, map->at[i].payload), row);
-                if (area == GY_NONE)
-                    break;
-                l->area.at[area].role = GY_ROLE_PERSIST;
-                row = l->area.at[area].last;
-            }
+            const gy_interval rows = map->at[i];
+            for (uint32_t k = 0; rows.payload && k < homes(l, rows.payload); k++)
+                settle_in(l, b, &rows, k);
         }
     }
     return GANTRY_OK;

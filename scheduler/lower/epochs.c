@@ -69,8 +69,17 @@ static bool join(gy_lower *l, uint32_t *root, uint32_t other)
     return true;
 }
 
+/* Each execution of the task is a reader of the rows. */
+static bool add_readers(const gy_lower *l, gy_epoch *e, uint32_t task, uint32_t k, const gy_interval *rows)
+{
+    for (uint32_t i = 0; i < gy_plan_executions(l->p, task); i++)
+        if (!add_reader(e, gy_lower_memory_of(l, task, i, k), rows->first, rows->last))
+            return false;
+    return true;
+}
+
 /* A read closes the epochs of its rows and is one of their readers; a write closes them and ends their result. */
-static bool see_access(gy_lower *l, gy_imap *map, const gy_access *a, uint32_t memory)
+static bool see_access(gy_lower *l, gy_imap *map, const gy_access *a, uint32_t task, uint32_t k)
 {
     if (a->first >= a->last)
         return true;
@@ -82,7 +91,7 @@ static bool see_access(gy_lower *l, gy_imap *map, const gy_access *a, uint32_t m
             continue;
         gy_epoch *e = gy_epoch_root(l, (uint32_t)(map->at[i].payload - 1));
         e->open = false;
-        if (a->mode != GANTRY_WRITE && !add_reader(e, memory, map->at[i].first, map->at[i].last))
+        if (a->mode != GANTRY_WRITE && !add_readers(l, e, task, k, &map->at[i]))
             return false;
         if (a->mode != GANTRY_READ)
             map->at[i].payload = 0;
@@ -135,7 +144,7 @@ gantry_status gy_epochs_walk(gy_lower *l, uint32_t task, uint32_t k, gantry_erro
     }
     gy_member m = { gy_lower_memory(l, task, k), gy_lower_device(l, task, k), a->first, a->last, GY_NONE };
     bool done = a->mode >= GANTRY_SUM ? see_contribution(l, l->open[value], a, &m, i, value)
-                                      : see_access(l, l->open[value], a, m.memory);
+                                      : see_access(l, l->open[value], a, task, k);
     return done ? GANTRY_OK : gy_fail_nomem(err);
 }
 

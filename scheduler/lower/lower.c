@@ -31,8 +31,17 @@ static bool reads_input(const gy_lower *l, const gy_access *a, uint32_t value, u
     return true;
 }
 
-/* Decides the instance of access k, and brings what it reads. */
-static gantry_status prepare(gy_lower *l, uint32_t task, uint32_t k, uint32_t *instance, gantry_error *err)
+static uint32_t area_of(const gy_lower *l, uint32_t task, uint32_t execution, uint32_t k)
+{
+    const gy_plan *p = l->p;
+    if (!execution)
+        return l->area_of[p->flow->task[task].access + k];
+    return l->area_of[l->replica_area[p->placed.replica_first[task] + execution - 1] + k];
+}
+
+/* Decides the instance of access k of an execution, and brings what it reads. */
+static gantry_status prepare(gy_lower *l, uint32_t task, uint32_t execution, uint32_t k, uint32_t *instance,
+                             gantry_error *err)
 {
     const gy_plan *p = l->p;
     size_t i = p->flow->task[task].access + k;
@@ -42,11 +51,11 @@ static gantry_status prepare(gy_lower *l, uint32_t task, uint32_t k, uint32_t *i
         return gy_lower_contribute(l, task, k, instance, err);
     GY_TRY(gy_lower_know(l, value, err));
     GY_TRY(gy_lower_settle(l, value, a->first, a->last, err));
-    if (reads_input(l, a, value, gy_lower_memory(l, task, k))) {
+    if (reads_input(l, a, value, gy_lower_memory_of(l, task, execution, k))) {
         *instance = l->input[value];
         return GANTRY_OK;
     }
-    GY_TRY(gy_lower_area(l, l->area_of[i], instance, err));
+    GY_TRY(gy_lower_area(l, area_of(l, task, execution, k), instance, err));
     if (a->mode != GANTRY_WRITE)
         GY_TRY(gy_lower_bring(l, value, a->first, a->last, *instance, err));
     return GANTRY_OK;
@@ -71,18 +80,22 @@ static gy_op_kind op_kind(const gy_node *n)
     return GY_OP_LAUNCH;
 }
 
-static gy_draft_op task_op(const gy_lower *l, uint32_t task)
+/* A replica takes as long as its task (replicas.c). */
+static gy_draft_op task_op(const gy_lower *l, uint32_t task, uint32_t execution)
 {
     const gy_plan *p = l->p;
     const gy_task *t = &p->flow->task[task];
     gy_op_kind kind = op_kind(gy_plan_node(p, task));
     gy_draft_op d = { .device = p->placed.device[task], .end = p->placed.finish[task] };
+    d.replicated = gy_plan_executions(p, task) > 1;
+    if (execution)
+        d.device = gy_plan_replica_device(p, task, execution);
     d.lane = kind == GY_OP_COPY ? GY_LANE_COPY : kind == GY_OP_COLLECTIVE ? GY_LANE_COLLECTIVE : GY_LANE_COMPUTE;
-    d.op = (gy_op){ .kind = (uint8_t)kind, .node = t->node, .iteration = t->iteration };
+    d.op = (gy_op){ .kind = (uint8_t)kind, .node = t->node, .iteration = t->iteration, .repeat = execution > 0 };
     d.op.duration = p->placed.finish[task] - p->placed.start[task];
-    d.op.provenance = p->cost.provenance[(size_t)t->node * p->devices + p->placed.device[task]];
+    d.op.provenance = p->cost.provenance[(size_t)t->node * p->devices + d.device];
     if (d.lane == GY_LANE_COMPUTE)
-        d.op.spare = (uint16_t)gy_plan_spare(p, t->node, p->placed.device[task]);
+        d.op.spare = (uint16_t)gy_plan_spare(p, t->node, d.device);
     return d;
 }
 
@@ -122,7 +135,7 @@ static gantry_status add_after(gy_lower *l, uint32_t task, gantry_error *err)
     return status;
 }
 
-static gantry_status use_accesses(gy_lower *l, uint32_t task, gantry_error *err)
+static gantry_status use_accesses(gy_lower *l, uint32_t task, const uint32_t *chosen, gantry_error *err)
 {
     const gy_plan *p = l->p;
     const gy_node *n = gy_plan_node(p, task);
@@ -131,51 +144,65 @@ static gantry_status use_accesses(gy_lower *l, uint32_t task, gantry_error *err)
     for (uint32_t k = 0; k < n->accesses && !status; k++) {
         const gy_access *a = gy_flow_access_of(p->graph, p->flow, p->flow->task[task].access + k);
         uint32_t rank = team ? gy_access_rank(gy_plan_extra(p, p->flow->task[task].node), k) : 0;
-        status = gy_lower_use(l, l->chosen.at[k], a->mode, rank, a->first, a->last, err);
+        status = gy_lower_use(l, chosen[k], a->mode, rank, a->first, a->last, err);
     }
     return status;
 }
 
-/* Rows that the task wrote are held where it wrote them, nowhere else; contributions to accumulators nowhere yet. */
+/* Rows that the task wrote are held where it and its replicas wrote them, nowhere else; contributions to accumulators
+ * nowhere yet. */
 static gantry_status hold_writes(gy_lower *l, uint32_t task, gantry_error *err)
 {
     const gy_plan *p = l->p;
+    uint32_t count = gy_plan_node(p, task)->accesses, executions = gy_plan_executions(p, task);
     gantry_status status = GANTRY_OK;
-    for (uint32_t k = 0; k < gy_plan_node(p, task)->accesses && !status; k++) {
+    for (uint32_t k = 0; k < count && !status; k++) {
         size_t i = p->flow->task[task].access + k;
         const gy_access *a = gy_flow_access_of(p->graph, p->flow, i);
-        gy_holder h = { l->chosen.at[k], l->draft_of[task] };
-        if (a->mode == GANTRY_READ || p->draft.instance.at[h.instance].role == GY_ROLE_ACCUMULATOR)
+        if (a->mode == GANTRY_READ || p->draft.instance.at[l->chosen.at[k]].role == GY_ROLE_ACCUMULATOR)
             continue;
-        status = gy_lower_hold(l, p->flow->access[i].value, a->first, a->last, &h, 1, err);
+        for (uint32_t e = 0; e < executions; e++)
+            l->made.at[e] = (gy_holder){ l->chosen.at[e * count + k], l->draft_of[task] + e };
+        status = gy_lower_hold(l, p->flow->access[i].value, a->first, a->last, l->made.at, executions, err);
     }
     return status;
+}
+
+static gantry_status prepare_all(gy_lower *l, uint32_t task, gantry_error *err)
+{
+    uint32_t count = gy_plan_node(l->p, task)->accesses, executions = gy_plan_executions(l->p, task);
+    l->chosen.count = l->made.count = 0;
+    if (!gy_vec_add(&l->chosen, (size_t)count * executions) || !gy_vec_add(&l->made, executions))
+        return gy_fail_nomem(err);
+    for (uint32_t e = 0; e < executions; e++)
+        for (int second = 0; second < 2; second++)
+            for (uint32_t k = 0; k < count; k++)
+                if (gy_lower_is_second(l, task, k) == second)
+                    GY_TRY(prepare(l, task, e, k, &l->chosen.at[e * count + k], err));
+    return GANTRY_OK;
+}
+
+/* The ops of a task are next to each other in the draft: what any of them reads has been brought before the first. */
+static gantry_status execute(gy_lower *l, uint32_t task, uint32_t execution, gantry_error *err)
+{
+    gy_draft_op d = task_op(l, task, execution);
+    uint32_t id;
+    GY_TRY(describe_team(l, task, &d, err));
+    GY_TRY(gy_lower_op(l, &d, &id, err));
+    if (!execution)
+        l->draft_of[task] = id;
+    size_t first = (size_t)execution * gy_plan_node(l->p, task)->accesses;
+    GY_TRY(use_accesses(l, task, gy_vec_from(&l->chosen, first), err));
+    return add_after(l, task, err);
 }
 
 static gantry_status lower_task(gy_lower *l, uint32_t task, gantry_error *err)
 {
-    uint32_t count = gy_plan_node(l->p, task)->accesses;
-    gantry_status status = GANTRY_OK;
-    l->chosen.count = 0;
-    if (!gy_vec_add(&l->chosen, count))
-        return gy_fail_nomem(err);
-    for (int second = 0; second < 2; second++)
-        for (uint32_t k = 0; k < count && !status; k++)
-            if (gy_lower_is_second(l, task, k) == second)
-                status = prepare(l, task, k, &l->chosen.at[k], err);
-    if (status)
-        return status;
-    gy_draft_op d = task_op(l, task);
-    status = describe_team(l, task, &d, err);
-    if (!status)
-        status = gy_lower_op(l, &d, &l->draft_of[task], err);
-    if (!status)
-        status = use_accesses(l, task, err);
-    if (!status)
-        status = add_after(l, task, err);
-    if (!status)
-        status = hold_writes(l, task, err);
-    return status ? status : gy_boundary_after(l, task, err);
+    GY_TRY(prepare_all(l, task, err));
+    for (uint32_t e = 0; e < gy_plan_executions(l->p, task); e++)
+        GY_TRY(execute(l, task, e, err));
+    GY_TRY(hold_writes(l, task, err));
+    return gy_boundary_after(l, task, err);
 }
 
 /* ---- the pass ---- */
@@ -259,6 +286,7 @@ static void end(gy_lower *l)
     gy_vec_free(&l->epoch);
     gy_vec_free(&l->finals);
     gy_vec_free(&l->chosen);
+    gy_vec_free(&l->made);
     gy_free(l->area_of);
     gy_free(l->reduced);
     gy_free(l->epoch_of);
@@ -289,6 +317,7 @@ static gantry_status reserve(gy_lower *l, gantry_error *err)
 gantry_status gy_plan_lower(gy_plan *p, gantry_error *err)
 {
     gy_lower l = { .p = p };
+    p->passed_makers = false;
     gantry_status status = begin(&l, err);
     if (!status)
         status = gy_lower_regions(&l, err);

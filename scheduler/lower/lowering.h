@@ -92,6 +92,7 @@ typedef struct gy_lower {
     GY_VEC(gy_touch) touch;
     GY_VEC(gy_area) area; /* by value, memory, first */
     uint32_t *area_of;    /* per access of the flow, then extra ones: its area, or GY_NONE */
+    size_t *replica_area; /* per replica: the index in area_of of its first access; the others follow */
     size_t extras;
     uint8_t *reduced;   /* per value: something contributes to it */
     uint32_t *epoch_of; /* per access of the flow: its epoch; NULL without reductions */
@@ -112,12 +113,15 @@ typedef struct gy_lower {
     gy_ticks end_of_tasks;      /* as placed */
     uint32_t *stamp;            /* per node: marks the `after` of the task at hand */
     uint32_t batches;           /* reads that copies were made for, so far */
-    GY_VEC(uint32_t) chosen;    /* instances of the accesses of the task at hand */
+    GY_VEC(uint32_t) chosen;    /* instances of the accesses of the task at hand, one execution after the other */
+    GY_VEC(gy_holder) made;     /* where the task at hand has left the rows of one access */
 } gy_lower;
 
 /* Device and memory of access k of a task: those of the task, or of the rank of a collective. */
 uint32_t gy_lower_device(const gy_lower *l, uint32_t task, uint32_t k);
 uint32_t gy_lower_memory(const gy_lower *l, uint32_t task, uint32_t k);
+/* The same of an execution of the task: its own, or that of a replica. */
+uint32_t gy_lower_memory_of(const gy_lower *l, uint32_t task, uint32_t execution, uint32_t k);
 /* Both walks look at the contributions of a task after its other accesses: what it reads of a reduction is the result
  * without what it adds itself. */
 bool gy_lower_is_second(const gy_lower *l, uint32_t task, uint32_t k);
@@ -175,15 +179,6 @@ bool gy_holders_have(const gy_holders *h, uint32_t instance);
 gantry_status gy_lower_settle(gy_lower *l, uint32_t value, int64_t first, int64_t last, gantry_error *err);
 /* The instance that a contribution goes to, made ready for it. */
 gantry_status gy_lower_contribute(gy_lower *l, uint32_t task, uint32_t k, uint32_t *instance, gantry_error *err);
-
-/* The algorithm and the time of a collective, from its uses; and when it is expected to end, by its edges: those from
- * `edge` on. */
-gantry_status gy_lower_time_collective(gy_lower *l, uint32_t id, size_t edge, gantry_error *err);
-
-/* ---- islands.c ---- */
-/* Combines an epoch, of which nothing was there before, by islands of the machine: *done, where it has some and that is
- * quicker. Sets the ops that bring the result to `dest`, one for each reader. */
-gantry_status gy_lower_by_islands(gy_lower *l, gy_epoch *e, gy_holder *dest, bool *done, gantry_error *err);
 
 /* ---- boundary.c ---- */
 gantry_status gy_boundary_begin(gy_lower *l, gantry_error *err);

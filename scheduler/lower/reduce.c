@@ -277,7 +277,8 @@ static gantry_status choose_algorithm(gy_lower *l, uint32_t id, gantry_error *er
     return GANTRY_OK;
 }
 
-gantry_status gy_lower_time_collective(gy_lower *l, uint32_t id, size_t edge, gantry_error *err)
+/* And when it is expected to end, by its edges: those from `edge` on. */
+static gantry_status time_collective(gy_lower *l, uint32_t id, size_t edge, gantry_error *err)
 {
     gy_plan *p = l->p;
     GY_TRY(choose_algorithm(l, id, err));
@@ -326,29 +327,18 @@ static gantry_status make_combination(gy_lower *l, const gy_epoch *e, const gy_h
         return status;
     p->draft.op.at[*id].op.ins = p->draft.op.at[*id].op.uses;
     status = use_writes(l, e, &r, dest, err);
-    return status ? status : gy_lower_time_collective(l, *id, edge, err);
-}
-
-/* Rows of the result held something before the reduction. */
-static bool has_before(const gy_lower *l, const gy_epoch *e)
-{
-    int64_t row = e->first, end = next_before(l, e, &row, e->last);
-    return row < end;
+    return status ? status : time_collective(l, *id, edge, err);
 }
 
 static gantry_status combine(gy_lower *l, gy_epoch *e, gantry_error *err)
 {
     uint32_t id = GY_NONE;
-    bool done = false;
     gy_holder *dest = gy_arena_calloc(&l->arena, e->reader.count, sizeof *dest);
     if (!dest)
         return gy_fail_nomem(err);
     GY_TRY(prepare_dests(l, e, dest, err));
-    if (!has_before(l, e))
-        GY_TRY(gy_lower_by_islands(l, e, dest, &done, err));
-    if (!done)
-        GY_TRY(make_combination(l, e, dest, &id, err));
-    for (size_t i = 0; i < e->reader.count && !done; i++)
+    GY_TRY(make_combination(l, e, dest, &id, err));
+    for (size_t i = 0; i < e->reader.count; i++)
         dest[i].draft = id;
     for (size_t i = 0; i < e->reader.count && e->scatter; i++)
         GY_TRY(gy_lower_hold(l, e->value, e->reader.at[i].first, e->reader.at[i].last, &dest[i], 1, err));

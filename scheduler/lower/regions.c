@@ -18,6 +18,13 @@ uint32_t gy_lower_memory(const gy_lower *l, uint32_t task, uint32_t k)
     return l->p->machine->device[gy_lower_device(l, task, k)].memory;
 }
 
+uint32_t gy_lower_memory_of(const gy_lower *l, uint32_t task, uint32_t execution, uint32_t k)
+{
+    const gy_plan *p = l->p;
+    return execution ? p->machine->device[gy_plan_replica_device(p, task, execution)].memory
+                     : gy_lower_memory(l, task, k);
+}
+
 static bool add_touch(gy_lower *l, uint32_t value, uint32_t memory, int64_t first, int64_t last, size_t index)
 {
     gy_touch t = { value, memory, first, last, index };
@@ -29,6 +36,27 @@ gantry_status gy_lower_touch(gy_lower *l, uint32_t value, uint32_t memory, int64
 {
     *index = l->p->flow->accesses + l->extras++;
     return add_touch(l, value, memory, first, last, *index) ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+/* Replicas touch the rows of their task in other memories. */
+static gantry_status touch_replicas(gy_lower *l, gantry_error *err)
+{
+    const gy_plan *p = l->p;
+    size_t count = p->placed.replica.count, index;
+    l->replica_area = gy_arena_calloc(&l->arena, count + 1, sizeof *l->replica_area);
+    if (!l->replica_area)
+        return gy_fail_nomem(err);
+    for (size_t i = 0; i < count; i++) {
+        const gy_replica *r = &p->placed.replica.at[i];
+        l->replica_area[i] = p->flow->accesses + l->extras;
+        for (uint32_t k = 0; k < gy_plan_node(p, r->task)->accesses; k++) {
+            size_t access = p->flow->task[r->task].access + k;
+            const gy_access *a = gy_flow_access_of(p->graph, p->flow, access);
+            uint32_t memory = p->machine->device[r->device].memory;
+            GY_TRY(gy_lower_touch(l, p->flow->access[access].value, memory, a->first, a->last, &index, err));
+        }
+    }
+    return GANTRY_OK;
 }
 
 /* Contributions of a split epoch go to accumulators and touch no area. */
@@ -175,6 +203,7 @@ gantry_status gy_lower_regions(gy_lower *l, gantry_error *err)
     GY_TRY(gy_epochs_finish(l, err));
     GY_TRY(gy_boundary_touch(l, err));
     GY_TRY(touch_accesses(l, err));
+    GY_TRY(touch_replicas(l, err));
     GY_TRY(make_areas(l, err));
     GY_TRY(gy_boundary_homes(l, err));
     return gy_boundary_finals(l, err);

@@ -171,7 +171,7 @@ static source look_at(const gy_lower *l, const gy_holder *h, uint32_t to, int64_
 /* Measured times of links that are alike differ by what a measurement does. Where collectives are preferred, a route
  * that is quicker by no more does not decide: readers that all have rows from where they were made may be a collective.
  */
-static uint32_t best_source(const gy_lower *l, const gy_holders *h, uint32_t to, int64_t bytes)
+static uint32_t nearest(const gy_lower *l, const gy_holders *h, uint32_t to, int64_t bytes)
 {
     source best = { .key = GY_TICKS_MAX };
     gy_ticks least = GY_TICKS_MAX;
@@ -188,6 +188,18 @@ static uint32_t best_source(const gy_lower *l, const gy_holders *h, uint32_t to,
             best = s;
     }
     return best.instance;
+}
+
+/* The first that held the rows made them, or was there at the start. */
+static uint32_t best_source(const gy_lower *l, const gy_holders *h, uint32_t to, int64_t bytes)
+{
+    const gy_plan *p = l->p;
+    uint32_t maker = h->at[0].instance, best = nearest(l, h, to, bytes);
+    uint32_t made = p->draft.instance.at[maker].memory, near = p->draft.instance.at[best].memory;
+    if (best == maker || !made || !to || near == to || gy_machine_route(p->machine, made, to)->kind != GY_ROUTE_DIRECT)
+        return best;
+    l->p->passed_makers = true;
+    return p->attempt->from_makers ? maker : best;
 }
 
 /* ---- copying ---- */
@@ -299,6 +311,18 @@ static gantry_status move_piece(gy_lower *l, piece c, bool keep, gantry_error *e
     return status || !keep ? status : add_holder(l, c.value, c.first, c.last, h, err);
 }
 
+/* Where rows come from. What goes to host memory for good, and was not written, is there: where a device of that memory
+ * has the time it hands them over, and the links are left to what was made elsewhere. */
+static uint32_t source_of(const gy_lower *l, const gy_holders *h, uint32_t to, int64_t bytes, bool keep)
+{
+    for (uint32_t i = 0; i < h->count && !keep && to == 0; i++) {
+        const gy_instance *in = &l->p->draft.instance.at[h->at[i].instance];
+        if (in->space == GY_SPACE_INPUT && in->memory == 0 && is_done_in_time(l, bytes))
+            return h->at[i].instance;
+    }
+    return best_source(l, h, to, bytes);
+}
+
 /* How far from `row` on the best source stays the same and the destination lacks the rows. */
 static int64_t piece_end(const gy_lower *l, const piece *c, uint32_t memory, int64_t bytes, bool keep)
 {
@@ -306,7 +330,7 @@ static int64_t piece_end(const gy_lower *l, const piece *c, uint32_t memory, int
     while (end < c->last) {
         int64_t last = c->last;
         const gy_holders *h = gy_lower_holders(l, c->value, end, &last);
-        if (!h || (keep && gy_holders_have(h, c->to)) || best_source(l, h, memory, bytes) != c->from)
+        if (!h || (keep && gy_holders_have(h, c->to)) || source_of(l, h, memory, bytes, keep) != c->from)
             break;
         end = last < c->last ? last : c->last;
     }
@@ -352,7 +376,7 @@ static gantry_status bring(gy_lower *l, uint32_t value, int64_t first, int64_t l
         end = end < last ? end : last;
         if (!h || (keep && gy_holders_have(h, to)))
             continue;
-        piece c = { value, best_source(l, h, memory, bytes), to, row, last };
+        piece c = { value, source_of(l, h, memory, bytes, keep), to, row, last };
         c.last = end = cut_piece(l, &c, memory, piece_end(l, &c, memory, bytes, keep));
         status = move_piece(l, c, keep, err);
     }

@@ -64,7 +64,18 @@ static uint64_t moves_of(const run *r)
     if (r->options->effort < 2 || !l->units)
         return 0;
     uint64_t each = (uint64_t)(l->item_first[l->units] / l->units + 1) * l->devices, most = VISITS / each * 8;
-    return (MOVES < most ? MOVES : most) << (r->options->effort - 2);
+    return MOVES < most ? MOVES : most;
+}
+
+/* Each effort begins where the one below it ended, so that more of it is never worse. */
+static bool improve(run *r, uint64_t moves)
+{
+    bool done = true;
+    for (int effort = 2; moves && effort <= r->options->effort && done; effort++) {
+        done = gy_load_improve(&r->load, r->device, moves, r->options->seed + (uint64_t)(effort - 2));
+        moves *= 2;
+    }
+    return done;
 }
 
 /* For a period it is one candidate among others: without effort it takes no longer than a policy may. */
@@ -156,7 +167,7 @@ static gantry_status lower(run *r, gantry_schedule **schedule, const char *name,
         attempt.spilling = GY_SPILL_COPY; /* nothing is made again, as devices are busy enough */
     gantry_status status = gy_plan_init(&p, r->graph, r->machine, &follow, &attempt, err);
     if (!status)
-        status = gy_trials_plan(&p, r->options, err);
+        status = gy_trials_plan(&p, r->options, &attempt, err);
     if (!status)
         status = note_loads(r, &p, err);
     if (!status) {
@@ -194,7 +205,7 @@ gantry_status gy_load_run(gantry_schedule **schedule, gantry_graph *graph, const
     if (!status)
         status = r.named ? take_placed(&r, err) : gy_split_assign(&r.load, &limits, &r.device, err);
     uint64_t moves = status ? 0 : moves_of(&r);
-    if (!status && moves && !gy_load_improve(&r.load, r.device, moves, options->seed))
+    if (!status && !improve(&r, moves))
         status = gy_fail_nomem(err);
     if (!status)
         status = check_memory(&r, err);

@@ -86,6 +86,24 @@ static void write_ops(order *o)
     }
 }
 
+/* Of the executions of a task, the one that has the first place is the task's own. */
+static gantry_status own_before_repeats(order *o, gantry_error *err)
+{
+    const gy_plan *p = o->p;
+    gy_map first = { 0 };
+    bool done = true;
+    for (uint32_t i = 0; i < o->count && done && p->placed.replica.count; i++) {
+        gy_op *op = &p->schedule->ops.at[i];
+        uint64_t at, key = (uint64_t)op->node << 32 | op->iteration;
+        if (op->node == GY_NONE)
+            continue;
+        op->repeat = gy_map_get(&first, key, &at);
+        done = op->repeat || gy_map_put(&first, key, i);
+    }
+    gy_map_free(&first);
+    return done ? GANTRY_OK : gy_fail_nomem(err);
+}
+
 /* One array after the other, so that the draft's can go when the schedule's is there. */
 static gantry_status write_draft(order *o, gantry_error *err)
 {
@@ -104,7 +122,7 @@ static gantry_status write_draft(order *o, gantry_error *err)
     if (!gy_vec_reserve(&s->ops, o->count))
         return gy_fail_nomem(err);
     write_ops(o);
-    return GANTRY_OK;
+    return own_before_repeats(o, err);
 }
 
 /* The edges into the op, or into the whole batch that it begins; none into one that joins a batch. `first`: of the

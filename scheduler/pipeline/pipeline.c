@@ -67,6 +67,7 @@ void gy_plan_free(gy_plan *p)
     gy_free(p->capacity);
     gy_free(p->cost.provenance);
     gy_free(p->cost.spare);
+    gy_free(p->cost.batched);
     gy_free(p->cost.scratch);
     gy_free(p->cost.group);
     gy_free(p->cost.pinned);
@@ -79,6 +80,8 @@ void gy_plan_free(gy_plan *p)
     gy_free(p->placed.finish);
     gy_free(p->placed.order);
     gy_vec_free(&p->placed.tries);
+    gy_vec_free(&p->placed.replica);
+    gy_free(p->placed.replica_first);
     gy_vec_free(&p->sequence.need);
     gy_free(p->sequence.need_first);
     gantry_schedule_free(p->schedule);
@@ -140,23 +143,55 @@ static gantry_status fit(gy_plan *p, gantry_error *err)
     return status == GANTRY_E_CAPACITY && p->attempt->make_room ? gy_plan_fit_by_spilling(p, err) : status;
 }
 
+/* ---- times ---- */
+
+typedef struct times {
+    gy_ticks makespan, *start, *end; /* per op */
+} times;
+
+static bool save_times(times *t, const gantry_schedule *s)
+{
+    t->makespan = s->makespan;
+    t->start = gy_calloc(s->ops.count + 1, sizeof *t->start);
+    t->end = gy_calloc(s->ops.count + 1, sizeof *t->end);
+    for (size_t i = 0; t->start && t->end && i < s->ops.count; i++) {
+        t->start[i] = s->ops.at[i].start;
+        t->end[i] = s->ops.at[i].end;
+    }
+    return t->start && t->end;
+}
+
+static void restore_times(const times *t, gantry_schedule *s)
+{
+    s->makespan = t->makespan;
+    for (size_t i = 0; i < s->ops.count; i++) {
+        s->ops.at[i].start = t->start[i];
+        s->ops.at[i].end = t->end[i];
+    }
+}
+
 /* `of` has an entry for each lane. */
-static gantry_status simulate(gantry_schedule *s, const bool *of, bool urgent, gy_ticks *makespan, gantry_error *err)
+static gantry_status simulate(gantry_schedule *s, const bool *of, bool urgent, gantry_error *err)
 {
     for (size_t i = 0; i < s->lanes.count; i++)
         s->lanes.at[i].urgent = urgent && of[i];
-    GY_TRY(gy_sim_run(s, err));
-    *makespan = s->makespan;
-    return GANTRY_OK;
+    return gy_sim_run(s, err);
 }
 
 /* An urgent op that fills the device may hold up others that would have run beside each other: then no lane is. */
 static gantry_status try_urgent(gantry_schedule *s, const bool *of, gantry_error *err)
 {
-    gy_ticks without, with;
-    GY_TRY(simulate(s, of, false, &without, err));
-    GY_TRY(simulate(s, of, true, &with, err));
-    return with <= without ? GANTRY_OK : simulate(s, of, false, &without, err);
+    times without = { 0 };
+    GY_TRY(simulate(s, of, false, err));
+    gantry_status status = save_times(&without, s) ? simulate(s, of, true, err) : gy_fail_nomem(err);
+    if (!status && s->makespan > without.makespan) {
+        restore_times(&without, s);
+        for (size_t i = 0; i < s->lanes.count; i++)
+            s->lanes.at[i].urgent = false;
+    }
+    gy_free(without.start);
+    gy_free(without.end);
+    return status;
 }
 
 static gantry_status predict(gantry_schedule *s, gantry_error *err)
@@ -171,6 +206,8 @@ static gantry_status predict(gantry_schedule *s, gantry_error *err)
     return status;
 }
 
+/* ---- all of them ---- */
+
 gantry_status gy_plan_begin(gy_plan *p, const gy_options *o, gantry_error *err)
 {
     GY_TRY(gy_plan_metadata(p, o, err));
@@ -183,6 +220,7 @@ gantry_status gy_plan_run(gy_plan *p, const gy_options *o, gantry_error *err)
 {
     if (!p->placed.order) /* else gy_plan_begin has been called */
         GY_TRY(gy_plan_begin(p, o, err));
+    GY_TRY(gy_plan_replicas(p, o, err));
     if (!p->bound.by) /* before scratch, which depends on where tasks are: a bound must not */
         GY_TRY(gy_plan_bound(p, err));
     GY_TRY(gy_plan_scratch(p, err));

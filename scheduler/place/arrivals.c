@@ -30,23 +30,69 @@ static gy_ticks transfer_time(const gy_plan *p, transfers *a, uint32_t from, int
     return a->kept[i].time;
 }
 
+/* ---- collectives: each rank has what it takes ---- */
+
+static int64_t bytes_read(const gy_plan *p, uint32_t task, uint32_t value, const gy_access *given)
+{
+    const gy_task *t = &p->flow->task[task];
+    int64_t sum = 0;
+    for (size_t i = t->access; i < t->access + gy_plan_node(p, task)->accesses; i++) {
+        const gy_access *a = gy_flow_access_of(p->graph, p->flow, i);
+        int64_t first = a->first > given->first ? a->first : given->first;
+        int64_t last = a->last < given->last ? a->last : given->last;
+        if (a->mode != GANTRY_WRITE && p->flow->access[i].value == value && first < last)
+            sum += gy_buffer_span(gy_value_buffer(p->graph, p->flow, value), first, last);
+    }
+    return sum;
+}
+
+/* The parts of what `from` gives to its ranks that the task reads. */
+static void find_parts(const gy_plan *p, gy_arrivals *x, uint32_t task, uint32_t from)
+{
+    const gy_task *t = &p->flow->task[from];
+    const gy_node_extra *extra = gy_plan_extra(p, t->node);
+    x->parts = 0;
+    x->task = task;
+    x->from = from;
+    for (uint32_t k = extra->ins; k < gy_plan_node(p, from)->accesses; k++) {
+        size_t i = t->access + k;
+        gy_arrival_part part = { .rank = gy_access_rank(extra, k) };
+        part.bytes = bytes_read(p, task, p->flow->access[i].value, gy_flow_access_of(p->graph, p->flow, i));
+        if (part.bytes)
+            x->part[x->parts++] = part;
+    }
+}
+
+static gy_ticks arrival_of_parts(const gy_plan *p, uint32_t task, uint32_t from, const gy_team *team, transfers *a)
+{
+    gy_arrivals *x = p->placed.arrivals;
+    gy_ticks last = 0;
+    if (x->task != task || x->from != from)
+        find_parts(p, x, task, from);
+    for (uint32_t i = 0; i < x->parts; i++) {
+        uint32_t memory = p->machine->device[team->device[x->part[i].rank]].memory;
+        gy_ticks t = transfer_time(p, a, memory, x->part[i].bytes);
+        last = t > last ? t : last;
+    }
+    return p->placed.finish[from] + last;
+}
+
+/* ---- one list, for one task ---- */
+
 /* When what `from` made can be in the memory. */
-static gy_ticks arrival(const gy_plan *p, const gy_dep *dep, transfers *a)
+static gy_ticks arrival(const gy_plan *p, uint32_t task, const gy_dep *dep, transfers *a)
 {
     if (p->placed.device[dep->from] == GY_NONE)
         return 0;
     if (!(dep->kinds & GY_DEP_DATA))
         return p->placed.finish[dep->from];
+    if (p->placed.anywhere && p->placed.anywhere[p->flow->task[dep->from].node])
+        return p->placed.finish[dep->from];
     const gy_team *team = gy_plan_team(p, dep->from);
-    if (!team)
-        return p->placed.finish[dep->from] +
-               transfer_time(p, a, p->machine->device[p->placed.device[dep->from]].memory, dep->bytes);
-    gy_ticks best = GY_TICKS_MAX;
-    for (uint32_t i = 0; i < team->ranks; i++) {
-        gy_ticks t = transfer_time(p, a, p->machine->device[team->device[i]].memory, dep->bytes);
-        best = t < best ? t : best;
-    }
-    return p->placed.finish[dep->from] + best;
+    if (team)
+        return arrival_of_parts(p, task, dep->from, team, a);
+    return p->placed.finish[dep->from] +
+           transfer_time(p, a, p->machine->device[p->placed.device[dep->from]].memory, dep->bytes);
 }
 
 static gy_ticks last_arrival(const gy_plan *p, uint32_t task, uint32_t memory)
@@ -54,7 +100,7 @@ static gy_ticks last_arrival(const gy_plan *p, uint32_t task, uint32_t memory)
     transfers a = { .memory = memory };
     gy_ticks last = 0;
     for (const gy_dep *d = gy_deps_begin(p->flow, task); d < gy_deps_end(p->flow, task); d++) {
-        gy_ticks t = arrival(p, d, &a);
+        gy_ticks t = arrival(p, task, d, &a);
         last = t > last ? t : last;
     }
     return last;
@@ -62,25 +108,49 @@ static gy_ticks last_arrival(const gy_plan *p, uint32_t task, uint32_t memory)
 
 /* ---- lists that tasks share ---- */
 
-static uint32_t number_rows(gy_arrivals *x, const gy_flow *f)
+static bool has_team(const gy_plan *p, uint32_t list)
 {
+    const gy_flow *f = p->flow;
+    for (size_t d = f->dep_first[list]; d < f->dep_first[list + 1]; d++)
+        if (gy_plan_team(p, f->dep[d].from))
+            return true;
+    return false;
+}
+
+static uint32_t number_rows(gy_arrivals *x, const gy_plan *p)
+{
+    const gy_flow *f = p->flow;
     uint32_t rows = 0;
     for (uint32_t l = 0; l < f->lists; l++) {
         size_t members = x->follower.member_first[l + 1] - x->follower.member_first[l];
-        x->row[l] = members > 1 ? rows++ : GY_NONE;
+        x->row[l] = members > 1 && !has_team(p, l) ? rows++ : GY_NONE;
     }
     return rows;
+}
+
+static bool make_parts(gy_arrivals *x, const gy_plan *p)
+{
+    uint32_t most = 0;
+    for (uint32_t t = 0; t < p->flow->tasks; t++) {
+        uint32_t count = gy_plan_team(p, t) ? gy_plan_node(p, t)->accesses : 0;
+        most = count > most ? count : most;
+    }
+    x->task = x->from = GY_NONE;
+    x->part = most ? gy_calloc(most, sizeof *x->part) : NULL;
+    return !most || x->part;
 }
 
 bool gy_arrivals_init(gy_arrivals *arrivals, const gy_plan *p)
 {
     gy_arrivals *x = arrivals;
+    if (!make_parts(x, p))
+        return false;
     if (p->flow->lists == p->flow->tasks)
         return true; /* no list is shared */
     x->row = gy_calloc((size_t)p->flow->lists + 1, sizeof *x->row);
     if (!gy_followers_make(&x->follower, p->flow) || !x->row)
         return false;
-    size_t entries = (size_t)number_rows(x, p->flow) * p->machine->memories;
+    size_t entries = (size_t)number_rows(x, p) * p->machine->memories;
     x->at = gy_calloc(entries + 1, sizeof *x->at);
     for (size_t i = 0; x->at && i < entries; i++)
         x->at[i] = UNKNOWN;
@@ -91,6 +161,7 @@ void gy_arrivals_free(gy_arrivals *arrivals)
 {
     gy_free(arrivals->row);
     gy_free(arrivals->at);
+    gy_free(arrivals->part);
     gy_followers_free(&arrivals->follower);
     *arrivals = (gy_arrivals){ 0 };
 }

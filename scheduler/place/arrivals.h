@@ -2,18 +2,28 @@
 /**
  * When the data of a task can be in a memory, by what is placed so far. Tasks with the same long list of predecessors
  * (flow.h) share the answer: it is worked out once for each memory, and again only when a predecessor was placed or
- * taken back. So n readers of what n tasks wrote take n steps, not n * n.
+ * taken back. So n readers of what n tasks wrote take n steps, not n * n. Readers of a collective differ in the ranks
+ * that have what they read, so they share no answers.
  */
 #ifndef GY_SCHEDULER_PLACE_ARRIVALS_H
 #define GY_SCHEDULER_PLACE_ARRIVALS_H
 
 #include "scheduler/plan/plan.h"
 
+/* Bytes that a task reads of what a rank of a collective has. */
+typedef struct gy_arrival_part {
+    uint32_t rank;
+    int64_t bytes;
+} gy_arrival_part;
+
 /* For the lists of a flow that several tasks have. */
 typedef struct gy_arrivals {
-    uint32_t *row;         /* per list: its row of `at`, or GY_NONE: only one task has it */
+    uint32_t *row;         /* per list: its row of `at`, or GY_NONE: tasks do not share it */
     gy_ticks *at;          /* rows x memories; below 0: not known */
     gy_followers follower; /* which lists change when a task is placed */
+    /* Of the task that was asked for last, and of its predecessor: each is asked for with many memories. */
+    gy_arrival_part *part; /* room for the regions of any collective; NULL: there is none */
+    uint32_t parts, task, from;
 } gy_arrivals;
 
 /* false: out of memory; to be freed all the same. */

@@ -368,6 +368,7 @@ gantry_status gy_plan_place(gy_plan *p, gy_place_all *place_all, gantry_error *e
     for (uint32_t d = 0; d < p->devices; d++)
         if (!gy_gaps_init(&p->placed.gap[d]))
             return gy_fail_nomem(err);
+    GY_TRY(gy_place_anywhere(p, err));
     GY_TRY(place_all(p, err));
     for (uint32_t t = 0; t < tasks; t++)
         p->placed.order[t] = t;

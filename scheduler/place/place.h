@@ -7,6 +7,7 @@
 #define GY_SCHEDULER_PLACE_PLACE_H
 
 #include "scheduler/collective/collective.h"
+#include "scheduler/plan/options.h"
 #include "scheduler/plan/plan.h"
 
 /* Gives each task its place through the functions below: what a policy does. */
@@ -16,6 +17,12 @@ gantry_status gy_plan_place(gy_plan *p, gy_place_all *place_all, gantry_error *e
 
 /* After the placing, where memory is short: collectives begin just before their results are read (late.c). */
 gantry_status gy_place_late(gy_plan *p, gantry_error *err);
+
+/* Before the placing, where the attempt asks for replicas: the nodes whose tasks are likely to have some wherever their
+ * rows are wanted, so that nobody waits for copies of them. */
+gantry_status gy_place_anywhere(gy_plan *p, gantry_error *err);
+/* After the placing: the replicas of tasks, where the attempt asks for them (replicas.c). */
+gantry_status gy_plan_replicas(gy_plan *p, const gy_options *o, gantry_error *err);
 
 /* May the task go to the device, given `on`, what it can run, and the `with` and `apart` of what is placed already? */
 bool gy_place_allowed(const gy_plan *p, uint32_t task, uint32_t device);

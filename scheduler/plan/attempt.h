@@ -40,7 +40,13 @@ typedef struct gy_attempt {
     bool spare_memory;        /* the last resort: gy_plan_scratch and gy_place_ranks say what is given up */
     bool keep_copies;         /* no collective is put in place of copies */
     bool prefer_collectives;  /* collectives are, also where copies may be faster if they are in nobody's way */
+    bool from_makers;         /* with prefer_collectives: rows come from where they were made, if that reaches */
     bool keep_single;         /* no launches are put together as batches */
+    bool pack_copies;         /* small copies are */
+    bool replicate;           /* tasks are carried out on several devices where that may spare copies */
+    bool settled;             /* planned so, and in no other of these ways */
+    gy_ticks
+        beat; /* the least makespan so far: what takes more than twice as long is planned in no other way; 0: none */
 } gy_attempt;
 
 #define GY_ATTEMPT_INIT                                                                                                \

@@ -22,13 +22,14 @@ typedef struct gy_policy gy_policy;
 /* ---- cost: what every node takes on every device, and who may run where ---- */
 
 typedef struct gy_costs {
-    gy_ticks *time;            /* nodes x devices; GY_TICKS_MAX where the node cannot run */
-    uint8_t *provenance;       /* nodes x devices: gy_provenance of that time */
-    uint16_t *spare;           /* nodes x devices: thousandths of the device that are left to others; NULL: none ever */
-    uint64_t *scratch;         /* per node: bytes of scratch, with a library's workspace; NULL: what the node says */
-    uint32_t *group;           /* per node: the first node of its `with` group */
-    uint8_t *pinned;           /* per node: one device for all iterations (it has `with` or `apart`) */
-    uint32_t **apart;          /* per group: count, then the groups it must keep away from; NULL: none */
+    gy_ticks *time;      /* nodes x devices; GY_TICKS_MAX where the node cannot run */
+    uint8_t *provenance; /* nodes x devices: gy_provenance of that time */
+    uint16_t *spare;     /* nodes x devices: thousandths of the device that are left to others; NULL: none ever */
+    gy_ticks *batched;   /* nodes x devices: what one more op adds to a batch (gy_plan_batched); NULL: none is in any */
+    uint64_t *scratch;   /* per node: bytes of scratch, with a library's workspace; NULL: what the node says */
+    uint32_t *group;     /* per node: the first node of its `with` group */
+    uint8_t *pinned;     /* per node: one device for all iterations (it has `with` or `apart`) */
+    uint32_t **apart;    /* per group: count, then the groups it must keep away from; NULL: none */
     struct gy_apart *coloured; /* devices for the groups that are kept apart: apart.h; NULL: none are, or not known */
 } gy_costs;
 
@@ -64,6 +65,11 @@ typedef struct gy_try {
     gy_ticks ready, upload, start, finish;
 } gy_try;
 
+/* A replica: the task is carried out on that device, too, as its rows are wanted there (place/replicas.c). */
+typedef struct gy_replica {
+    uint32_t task, device;
+} gy_replica;
+
 typedef struct gy_placement {
     uint32_t *device; /* per task; collectives: that of rank 0; GY_NONE before it is placed */
     gy_ticks *start, *finish;
@@ -74,6 +80,10 @@ typedef struct gy_placement {
     struct gy_arrivals *arrivals; /* when data are there, for tasks with the same predecessors: arrivals.h */
     struct gy_links *links;       /* times at which links are taken, if the policy asks for them: links.h */
     GY_VEC(gy_try) tries;         /* of the task that the attempt watches */
+    GY_VEC(gy_replica) replica;   /* by task; each in another memory than the task and its other replicas */
+    uint32_t *replica_first;      /* tasks + 1: of task t, from replica_first[t] on; NULL: there are none */
+    uint8_t *anywhere;            /* per node: placing takes it that its tasks will have replicas; NULL: none will */
+    bool replicable;              /* there would be some if the attempt asked for them */
 } gy_placement;
 
 /* ---- bound: what no schedule of the graph can beat; the same for every placement ---- */
@@ -101,6 +111,7 @@ typedef struct gy_draft_op {
     gy_op op;        /* `use`, `uses` index gy_draft.use; lane fields unset */
     uint32_t device; /* whose lane; collectives: range of gy_plan.rank_device in rank, ranks */
     uint8_t lane;    /* gy_lane_kind */
+    bool replicated; /* its task has replicas: which of the ops repeats the others is known once they have positions */
     uint32_t rank, ranks;
     uint32_t batch; /* copies that one read needed have the same number; 0: none */
     gy_ticks end;   /* expected, without contention: breaks ties between sources of a copy */
@@ -152,13 +163,18 @@ typedef struct gy_plan {
     GY_VEC(uint32_t) rank_device; /* of collectives in the draft, by rank */
     uint32_t collectives;         /* in the draft that were put in place of copies */
     uint32_t passed_over;         /* that were not, as copies may be faster */
-    bool batched;                 /* the draft has batches */
+    bool passed_makers;           /* rows came from nearer than from where they were made, though that reaches */
+    bool batched;                 /* the draft has batches of launches */
+    bool packed;                  /* and of copies */
+    gy_ticks small_copies;        /* of the copies that could be in one, one after the other; 0: there are none */
     gy_spilled spilled;
     gy_sequence sequence;
 
     gantry_schedule *schedule; /* under construction */
-    struct gy_net *net;        /* room to time collectives in: collective.h */
-    gy_arena arena;            /* small things of all passes */
+    struct gy_packings
+        *packings;      /* that other plans of the graph searched, and this one; borrowed; NULL: none are kept */
+    struct gy_net *net; /* room to time collectives in: collective.h */
+    gy_arena arena;     /* small things of all passes */
 } gy_plan;
 
 /* ---- questions that several passes ask ---- */
@@ -202,6 +218,17 @@ static inline const gy_node_extra *gy_plan_extra(const gy_plan *p, uint32_t node
 {
     uint32_t extra = p->graph->nodes.at[node].extra;
     return extra == GY_NONE ? NULL : &p->graph->extra.at[extra];
+}
+/* How often a task is carried out: once, and once for each replica. Execution 0 is the task's own. */
+static inline uint32_t gy_plan_executions(const gy_plan *p, uint32_t task)
+{
+    const uint32_t *first = p->placed.replica_first;
+    return first ? 1 + first[task + 1] - first[task] : 1;
+}
+/* The device of a replica: execution 1 or more of a task. */
+static inline uint32_t gy_plan_replica_device(const gy_plan *p, uint32_t task, uint32_t execution)
+{
+    return p->placed.replica.at[p->placed.replica_first[task] + execution - 1].device;
 }
 /* The team of a collective task, NULL for other tasks. */
 gy_team *gy_plan_team(const gy_plan *p, uint32_t task);

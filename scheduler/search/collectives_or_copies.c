@@ -4,48 +4,112 @@
  * alone; but a device is in one collective at a time, copies of others may be in the way of either, and what a batch
  * waits for may hold up what waits for it. So the graph is planned again with copies throughout, or with launches, and
  * the schedule that ends first by simulation stays: with collectives, and with batches, if both end at once. Where
- * copies would be faster than a collective if nothing were in their way, the graph is planned again with collectives.
+ * copies would be faster than a collective if nothing were in their way, the graph is planned again with collectives;
+ * and where rows came from nearer than from where they were made, with rows from there too: a collective has no other
+ * sources, and its algorithm may heed what is near by itself. Where tasks may have replicas, it is planned again with
+ * them. Last, small copies are put together as batches where the schedule with them ends sooner.
  */
 #include "scheduler/search/trials.h"
 
 #define TASKS_UP_TO 4096 /* planning twice takes twice as long */
+#define SMALL_PART  50   /* small copies that take a smaller part of the time are left alone */
+#define HOPELESS    2    /* times what the best takes */
+
+/* The plan so far, and what it was asked for. */
+typedef struct best {
+    gy_plan *plan;
+    gy_attempt attempt;
+} best;
 
 /* Plans once more, as `attempt` says, and keeps what is faster. */
-static gantry_status try_other(gy_plan *p, gy_attempt attempt, const gy_options *o, gantry_error *err)
+static gantry_status try_other(best *b, gy_attempt attempt, const gy_options *o, gantry_error *err)
 {
+    gy_plan *p = b->plan;
     const gy_attempt *asked = p->attempt;
     gy_plan other;
     attempt.make_room = attempt.is_known_not_to_fit = attempt.fetch_late = false;
     attempt.spilling = GY_SPILL_OFF;
     GY_TRY(gy_plan_init(&other, p->graph, p->machine, p->policy, &attempt, err));
     other.bound = p->bound;
+    other.packings = p->packings;
     gantry_status status = gy_plan_run(&other, o, err);
     if (!status && other.schedule->makespan < p->schedule->makespan) {
         gy_plan slower = *p;
         *p = other;
         p->attempt = asked;
+        b->attempt = attempt;
         other = slower;
     }
     gy_plan_free(&other);
     return status == GANTRY_E_CAPACITY ? GANTRY_OK : status; /* the other way may take less room */
 }
 
-gantry_status gy_trials_plan(gy_plan *p, const gy_options *o, gantry_error *err)
+static gantry_status try_others(best *b, bool replicate, const gy_options *o, gantry_error *err)
 {
+    const gy_plan *p = b->plan;
     gy_attempt attempt = *p->attempt;
-    GY_TRY(gy_plan_run(p, o, err));
     bool once = attempt.in_flight == 1, collectives = p->collectives && once, batched = p->batched;
     bool more = p->passed_over && once && !attempt.keep_copies;
-    if (p->flow->tasks > TASKS_UP_TO)
-        return GANTRY_OK;
+    attempt.replicate = replicate;
+    bool makers = p->passed_makers && once && !attempt.keep_copies;
     attempt.prefer_collectives = true;
     if (more)
-        GY_TRY(try_other(p, attempt, o, err));
-    attempt.prefer_collectives = false;
+        GY_TRY(try_other(b, attempt, o, err));
+    attempt.from_makers = true;
+    if (makers)
+        GY_TRY(try_other(b, attempt, o, err));
+    attempt.prefer_collectives = attempt.from_makers = false;
     attempt.keep_copies = collectives || attempt.keep_copies;
     if (collectives)
-        GY_TRY(try_other(p, attempt, o, err));
+        GY_TRY(try_other(b, attempt, o, err));
     attempt.keep_single = true;
     attempt.keep_copies = !p->collectives;
-    return batched ? try_other(p, attempt, o, err) : GANTRY_OK;
+    return batched ? try_other(b, attempt, o, err) : GANTRY_OK;
+}
+
+/* The placement of a policy is planned in all ways without replicas, too, so that the default is never worse than the
+ * policy alone; those of the search, of which there are many, only if that is better than with replicas. */
+static gantry_status choose(best *b, const gy_options *o, gantry_error *err)
+{
+    gy_plan *p = b->plan;
+    gy_attempt attempt = *p->attempt;
+    bool replicable = p->placed.replicable;
+    attempt.replicate = true;
+    if (p->flow->tasks > TASKS_UP_TO)
+        return replicable ? try_other(b, attempt, o, err) : GANTRY_OK;
+    if (!replicable || !attempt.candidate)
+        GY_TRY(try_others(b, false, o, err));
+    if (!replicable)
+        return GANTRY_OK;
+    GY_TRY(try_other(b, attempt, o, err));
+    bool kept = p->placed.replica.count > 0;
+    return kept || attempt.candidate ? try_others(b, kept, o, err) : GANTRY_OK;
+}
+
+/* So long, that another way cannot be expected to make it the best. */
+static bool is_hopeless(const gy_plan *p)
+{
+    gy_ticks beat = p->attempt->beat;
+    return beat && p->schedule->makespan / HOPELESS > beat;
+}
+
+static bool may_pack(const gy_plan *p, const gy_options *o)
+{
+    return p->small_copies && p->small_copies >= p->schedule->makespan / SMALL_PART && p->flow->tasks <= TASKS_UP_TO &&
+           p->attempt->in_flight == 1 && !o->optimal;
+}
+
+gantry_status gy_trials_plan(gy_plan *p, const gy_options *o, gy_attempt *way, gantry_error *err)
+{
+    best b = { p, *p->attempt };
+    GY_TRY(gy_plan_run(p, o, err));
+    if (!p->attempt->settled && !is_hopeless(p)) {
+        GY_TRY(choose(&b, o, err));
+        b.attempt.pack_copies = may_pack(p, o);
+        if (b.attempt.pack_copies)
+            GY_TRY(try_other(&b, b.attempt, o, err));
+    }
+    b.attempt.pack_copies = p->packed;
+    *way = b.attempt;
+    return GANTRY_OK;
 }

@@ -60,6 +60,7 @@ static gy_attempt attempt_of(const gy_portfolio *f, const gy_candidate *c)
     a.persisting = f->persisting;
     a.queued = f->queued;
     a.onward = f->onward;
+    a.beat = f->t.best ? f->t.least : 0;
     return a;
 }
 
@@ -187,12 +188,26 @@ static gantry_status try_policy(gy_portfolio *f, const gy_policy *policy, gantry
     return gy_trials_note(&f->t, &tried, err);
 }
 
-gantry_status gy_portfolio_candidate(gy_portfolio *f, const gy_candidate *c, const char *name, gy_ticks *makespan,
-                                     gantry_error *err)
+/* In the way in which the best was made. */
+static void settle(gy_attempt *a, const gy_attempt *way)
+{
+    a->keep_copies = way->keep_copies;
+    a->prefer_collectives = way->prefer_collectives;
+    a->from_makers = way->from_makers;
+    a->keep_single = way->keep_single;
+    a->pack_copies = way->pack_copies;
+    a->replicate = way->replicate;
+    a->settled = true;
+}
+
+gantry_status gy_portfolio_candidate(gy_portfolio *f, const gy_candidate *c, bool all_ways, const char *name,
+                                     gy_ticks *makespan, gantry_error *err)
 {
     gy_plan p;
     const gantry_schedule *before = f->t.best;
     gy_attempt a = attempt_of(f, c);
+    if (before && !all_ways)
+        settle(&a, &f->t.way);
     gantry_status status = gy_plan_init(&p, f->t.graph, f->t.machine, &gy_policy_replay, &a, err);
     if (status)
         return status;

@@ -35,9 +35,10 @@ gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err);
  * all of it again with memory spared: devices whose small nodes ask for scratch compute in one lane, which has it once
  * (gy_plan_scratch), and ranks of collectives that no node wrote go where there is room (gy_place_ranks). */
 gantry_status gy_portfolio_make_room(gy_portfolio *f, gantry_error *err);
-/* Lowers and simulates a candidate; *makespan is GY_TICKS_MAX if it does not fit in memory. */
-gantry_status gy_portfolio_candidate(gy_portfolio *f, const gy_candidate *c, const char *name, gy_ticks *makespan,
-                                     gantry_error *err);
+/* Lowers and simulates a candidate, in the way in which the best was made or in all; *makespan is GY_TICKS_MAX if it
+ * does not fit in memory. */
+gantry_status gy_portfolio_candidate(gy_portfolio *f, const gy_candidate *c, bool all_ways, const char *name,
+                                     gy_ticks *makespan, gantry_error *err);
 void gy_portfolio_free(gy_portfolio *f);
 
 #endif

@@ -39,14 +39,29 @@ static uint64_t budget_of(const gy_model *m, int round)
     return (by_tasks < by_visits ? by_tasks : by_visits) << (round - 2);
 }
 
-static gantry_status simulate(search *x, gy_candidate *c, const char *name, gantry_error *err)
+static gantry_status simulate_ways(search *x, gy_candidate *c, bool all_ways, const char *name, gantry_error *err)
 {
-    GY_TRY(gy_portfolio_candidate(&x->f, c, name, &c->simulated, err));
+    GY_TRY(gy_portfolio_candidate(&x->f, c, all_ways, name, &c->simulated, err));
     if (c->simulated < x->champion.simulated)
         gy_candidate_copy(&x->champion, c);
     if (c->simulated < x->tried.makespan)
         x->tried.makespan = c->simulated;
     return GANTRY_OK;
+}
+
+static gantry_status simulate(search *x, gy_candidate *c, const char *name, gantry_error *err)
+{
+    return simulate_ways(x, c, false, name, err);
+}
+
+/* The best of the search was planned as the best before it was; another way may suit it better. */
+static gantry_status try_all_ways(search *x, gantry_error *err)
+{
+    const gantry_schedule *best = x->f.t.best;
+    if (!best || strcmp(best->policy, gy_search_name) != 0)
+        return GANTRY_OK;
+    gy_candidate_copy(&x->now, &x->champion);
+    return simulate_ways(x, &x->now, true, gy_search_name, err);
 }
 
 /* The first temperature: a fraction of a typical time; less where there are too few evaluations to cool down from it.
@@ -197,8 +212,7 @@ static gantry_status search_rounds(search *x, gantry_error *err)
         status = solve(x, err);
     for (int round = 2; round <= x->f.t.options->effort && !status; round++)
         status = search_round(x, round, err);
-    if (!status && asked)
-        status = solve(x, err);
+    status = status ? status : asked ? solve(x, err) : try_all_ways(x, err);
     x->tried.evaluations = x->anneal.evaluations;
     return status;
 }

@@ -13,7 +13,8 @@ gantry_status gy_trials_lower(gy_trials *t, gy_plan *p, gantry_schedule **made, 
     *made = NULL;
     *why = (gantry_error){ 0 };
     p->bound = t->bound;
-    gantry_status status = gy_trials_plan(p, t->options, why);
+    p->packings = &t->packings;
+    gantry_status status = gy_trials_plan(p, t->options, &t->last, why);
     t->bound = p->bound;
     if (!status) {
         *made = p->schedule;
@@ -42,6 +43,7 @@ bool gy_trials_offer(gy_trials *t, gantry_schedule *s)
         t->least = s->makespan;
     gantry_schedule_free(better ? t->best : s);
     t->best = better ? s : t->best;
+    t->way = better ? t->last : t->way;
     return better;
 }
 
@@ -80,4 +82,5 @@ void gy_trials_free(gy_trials *t)
     for (size_t i = 0; i < t->placed.count; i++)
         gy_candidate_free(&t->placed.at[i]);
     gy_vec_free(&t->placed);
+    gy_packings_free(&t->packings);
 }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "scheduler/pipeline/pipeline.h"
 #include "scheduler/plan/options.h"
+#include "scheduler/plan/packings.h"
 #include "scheduler/search/candidate.h"
 
 typedef bool gy_is_better(const gantry_schedule *a, const gantry_schedule *b);
@@ -20,18 +21,20 @@ typedef struct gy_trials {
     const gy_options *options;
     gy_is_better *is_better;     /* NULL: better.h */
     gantry_schedule *best;       /* NULL while nothing fits */
+    gy_attempt way, last;        /* how it was made, and the last that was lowered */
     gy_ticks least;              /* the least makespan of those that were offered */
     GY_VEC(gy_tried) tried;      /* becomes that of the schedule */
     GY_VEC(gy_candidate) placed; /* placements that are remembered, each owned */
     gantry_error first;          /* why the first that did not fit did not */
     gy_bound bound;              /* of the graph, once a plan has found it */
+    gy_packings packings;        /* that were searched */
 } gy_trials;
 
 /* Is the reason in the placement, so that another one may do better? */
 bool gy_is_about_placement(gantry_status status);
-/* Runs all passes for the plan (gy_plan_run); where they put collectives in place of copies, once more with copies
- * throughout, and the plan that ends first stays. */
-gantry_status gy_trials_plan(gy_plan *p, const gy_options *options, gantry_error *err);
+/* Runs all passes for the plan (gy_plan_run), and again in other ways, unless the attempt is settled; the plan that
+ * ends first stays, and *way is how it was made. */
+gantry_status gy_trials_plan(gy_plan *p, const gy_options *options, gy_attempt *way, gantry_error *err);
 /* gy_trials_plan for a plan that is initialised. *made is NULL where its placement does not fit: *why then says why.
  * The caller owns *made. */
 gantry_status gy_trials_lower(gy_trials *t, gy_plan *p, gantry_schedule **made, gantry_error *why, gantry_error *err);

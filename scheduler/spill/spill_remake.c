@@ -37,7 +37,7 @@ void gy_spill_note_maker(gy_spill *w, uint32_t i, const gy_use *u)
     bool all = u->mode == GANTRY_WRITE && u->first <= h->lo && h->hi <= u->last;
     h->maker = GY_NONE;
     bool one = op->kind == GY_OP_COLLECTIVE || writes_of(w, op) == 1;
-    if (!w->how.remake || !all || !one || op->node == GY_NONE || !gy_node_repeats(w->p->graph, op->node))
+    if (!w->how.remake || !all || !one || op->node == GY_NONE || !gy_node_remakes(w->p->graph, op->node))
         return;
     h->maker = i;
     h->maker_writes = h->writes;

@@ -4,9 +4,13 @@
 #define GY_BASE_THREAD_H
 
 #include <pthread.h>
+#include <stdint.h>
 
 /* As pthread_create: 0, or an error number. The thread blocks the program's signals, so that the program's own threads
  * get them, but not the signals of its own faults. */
 int gy_thread_create(pthread_t *thread, void *(*function)(void *data), void *data);
+
+/* Processors that the thread may run on; at least 1. */
+uint32_t gy_thread_processors(void);
 
 #endif

@@ -124,14 +124,15 @@ static void add_period(gy_text *to, const gantry_schedule *s)
 static void add_batches(gy_text *to, const gantry_schedule *s)
 {
     char a[GY_EXPORT_SHORT], b[GY_EXPORT_SHORT];
-    uint64_t batches = 0, launches = 0;
+    uint64_t batches[2] = { 0 }, ops[2] = { 0 }; /* of launches, of copies */
     for (size_t i = 0; i < s->ops.count; i++) {
-        batches += s->ops.at[i].batch > 0;
-        launches += s->ops.at[i].batch;
+        batches[gy_op_is_copy(&s->ops.at[i])] += s->ops.at[i].batch > 0;
+        ops[gy_op_is_copy(&s->ops.at[i])] += s->ops.at[i].batch;
     }
-    if (batches)
-        gy_text_printf(to, "\n  batches      %s of %s launches", gy_export_count(a, batches),
-                       gy_export_count(b, launches));
+    for (int i = 0; i < 2; i++)
+        if (batches[i])
+            gy_text_printf(to, "\n  batches      %s of %s %s", gy_export_count(a, batches[i]),
+                           gy_export_count(b, ops[i]), i ? "copies" : "launches");
 }
 
 static void add_head(gy_text *to, const gy_view *view)

@@ -17,8 +17,17 @@ bool gy_node_repeats(const gantry_graph *graph, uint32_t node)
         return false;
     for (uint32_t i = 0; i < n->accesses; i++) {
         uint8_t mode = graph->access.at[n->access + i].mode;
-        if (mode != GANTRY_READ && mode != GANTRY_WRITE)
+        if (mode != GANTRY_READ && mode != GANTRY_WRITE && mode != GANTRY_READWRITE)
             return false;
     }
     return true;
+}
+
+bool gy_node_remakes(const gantry_graph *graph, uint32_t node)
+{
+    const gy_node *n = &graph->nodes.at[node];
+    for (uint32_t i = 0; i < n->accesses; i++)
+        if (graph->access.at[n->access + i].mode == GANTRY_READWRITE)
+            return false;
+    return gy_node_repeats(graph, node);
 }

@@ -34,6 +34,11 @@ const gantry_kernel *gantry_kernel_find(const char *name)
     return NULL;
 }
 
+bool gy_kernel_batches(const gantry_kernel *manifest)
+{
+    return manifest == gantry_kernel_find("gemm");
+}
+
 int gy_kernel_find_arg(const gantry_kernel *manifest, const char *name)
 {
     for (int i = 0; i < manifest->args; i++)

@@ -150,7 +150,7 @@ static bool find_shares(gy_kernel_table *to, gy_shares *shares, const gy_measure
     return true;
 }
 
-/* Runs say nothing of batches: what was known of them stays. */
+/* A run that says nothing of batches leaves what was known of them. */
 static bool add_with_batched(gantry_machine *to, gy_kernel_table t, const gy_measured_kernel *k,
                              const gy_kernel_table *old)
 {
@@ -191,7 +191,8 @@ static bool add_kernel(gantry_machine *to, const gantry_machine *m, const gy_mea
     if (!curve->count)
         return !old || gy_machine_add_kernel(to, old);
     gy_shares shares = { 0 };
-    bool ok = find_shares(&t, &shares, k, old) && add_with_batched(to, t, k, old);
+    const gy_kernel_table *same = k->arguments ? gy_machine_case(m, k->name, k->dtype, k->kind, k->arguments) : old;
+    bool ok = find_shares(&t, &shares, k, old) && add_with_batched(to, t, k, same);
     gy_vec_free(&shares);
     return ok;
 }

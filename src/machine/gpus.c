@@ -14,13 +14,19 @@
 #define CORE_GBS        12.0
 #define MOST_CPU_GBS    200.0
 #define CPU_LAUNCH_US   0.3
-#define GPU_LAUNCH_US   4.0
-#define HOST_LATENCY_US 6.0
-#define PEER_LATENCY_US 8.0
+#define GPU_LAUNCH_US   1.3 /* these as measured on an H200: what a node of a CUDA graph takes, ... */
+#define GPU_SIGNAL_US   3.4 /* ... until another GPU goes on behind it, ... */
+#define HOST_LATENCY_US 2.6
+#define PEER_LATENCY_US 2.4
+#define START_US        11.0 /* ... and what the host takes for a start, an op in a stream, and a wait between GPUs */
+#define SUBMIT_US       4.0
+#define ISSUE_US        1.7
 #define DEFAULT_GBS     12.0 /* assumed for a PCI link that is not reported */
-#define LINK_SHARE      0.85 /* of the nominal rate of a PCI link that copies reach */
-#define GPU_LANES       16
-#define LEAST_RESERVED  (UINT64_C(1) << 30) /* a context, code, libraries */
+#define KERNEL_BYTES                                                                                                   \
+    (INT64_C(1) << 20)      /* up to which a kernel copies sooner than the driver, within a GPU and over NVLink */
+#define LINK_SHARE     0.85 /* of the nominal rate of a PCI link that copies reach */
+#define GPU_LANES      16
+#define LEAST_RESERVED (UINT64_C(1) << 30) /* a context, code, libraries */
 
 enum { OUT, IN, DIRECTIONS };
 
@@ -44,9 +50,11 @@ int gy_device_ordinal(const gantry_machine *m, uint32_t device)
 
 /* ---- speeds ---- */
 
-/* FP32 and FP64 units of one SM (CUDA C++ Programming Guide, "Arithmetic Instructions"). */
+/* FP32 and FP64 units of one SM (CUDA C++ Programming Guide, "Arithmetic Instructions"), and multiply-adds of dense f16
+ * matrices that its tensor cores make in a clock (NVIDIA's papers on the architectures); bf16 is as fast, from 8.0 on.
+ */
 typedef struct units {
-    int f32, f64;
+    int f32, f64, f16;
 } units;
 
 static units units_of(const gy_gpu *gpu)
@@ -54,22 +62,25 @@ static units units_of(const gy_gpu *gpu)
     int version = gpu->major * 10 + gpu->minor;
     switch (version) {
     case 70:
+        return (units){ 64, 32, 512 };
     case 80:
-        return (units){ 64, 32 };
+        return (units){ 64, 32, 1024 };
     case 75:
-        return (units){ 64, 2 };
+        return (units){ 64, 2, 512 };
     case 90:
+        return (units){ 128, 64, 2048 };
     case 100:
-        return (units){ 128, 64 };
+        return (units){ 128, 64, 4096 };
     default:
-        return version > 80 ? (units){ 128, 2 } : (units){ 64, 2 };
+        return version > 80 ? (units){ 128, 2, 512 } : (units){ 64, 2, 0 };
     }
 }
 
 double gy_gpu_gflops(const gy_gpu *gpu, gantry_dtype dtype)
 {
     units per_sm = units_of(gpu);
-    int count = dtype == GANTRY_F32 ? per_sm.f32 : dtype == GANTRY_F64 ? per_sm.f64 : 0;
+    bool half = dtype == GANTRY_F16 || (dtype == GANTRY_BF16 && gpu->major >= 8);
+    int count = dtype == GANTRY_F32 ? per_sm.f32 : dtype == GANTRY_F64 ? per_sm.f64 : half ? per_sm.f16 : 0;
     double mega = 2.0 * count * gpu->sms * (gpu->clock_khz / 1000.0); /* a multiply-add is two */
     return (double)(int64_t)(mega / 1e3 + 0.5);
 }
@@ -183,9 +194,11 @@ static bool add_gpu(gantry_machine *m, const gy_host_info *host, const gy_gpu *g
                       .multiprocessors = gpu->sms > 0 ? (uint32_t)gpu->sms : 0,
                       .ordinal = gpu->ordinal,
                       .bandwidth_gbs = gy_gpu_gbs(gpu),
-                      .launch = gy_ticks_from_us(GPU_LAUNCH_US) };
-    d->gflops[GANTRY_F32] = gy_gpu_gflops(gpu, GANTRY_F32);
-    d->gflops[GANTRY_F64] = gy_gpu_gflops(gpu, GANTRY_F64);
+                      .launch = gy_ticks_from_us(GPU_LAUNCH_US),
+                      .signal = gy_ticks_from_us(GPU_SIGNAL_US) };
+    static const gantry_dtype computed[] = { GANTRY_F32, GANTRY_F64, GANTRY_F16, GANTRY_BF16 };
+    for (size_t k = 0; k < sizeof computed / sizeof *computed; k++)
+        d->gflops[computed[k]] = gy_gpu_gflops(gpu, computed[k]);
     for (int k = 0; k < DIRECTIONS; k++) {
         snprintf(id, sizeof id, "gpu%u.%s", i, k == OUT ? "out" : "in");
         m->resource[i * DIRECTIONS + (uint32_t)k] = (gy_resource){ gy_machine_text(m, id), link_rate(host, gpu) };
@@ -228,7 +241,10 @@ static bool add_peer_link(gantry_machine *m, const gy_gpus *gpus, uint32_t from,
                        fast ? nvlink_port(gpus, to, IN) : to * DIRECTIONS + IN };
     int64_t a = fast ? rate_of(nvlink_gbs(gpus, from, to) * LINK_SHARE) : m->resource[via[0]].rate,
             b = m->resource[via[1]].rate;
-    return gy_machine_link(m, from + 1, to + 1, gy_ticks_from_us(PEER_LATENCY_US), a < b ? a : b, (gy_via){ via, 2 });
+    bool ok =
+        gy_machine_link(m, from + 1, to + 1, gy_ticks_from_us(PEER_LATENCY_US), a < b ? a : b, (gy_via){ via, 2 });
+    gy_machine_by_kernels(m, from + 1, to + 1, fast ? KERNEL_BYTES : 0);
+    return ok;
 }
 
 /* Pairs without peer access are left out: they are composed, through the host. */
@@ -238,6 +254,7 @@ static bool add_links(gantry_machine *m, const gy_gpus *gpus)
     bool ok = gy_machine_link(m, 0, 0, gy_ticks_from_us(0.5), INT64_C(6000000000), (gy_via){ &zero, 0 });
     for (uint32_t i = 0; i < gpus->count && ok; i++) {
         ok = add_host_links(m, i);
+        gy_machine_by_kernels(m, i + 1, i + 1, KERNEL_BYTES);
         for (uint32_t k = 0; k < gpus->count && ok; k++)
             if (k != i && gpus->peer[(size_t)i * gpus->count + k])
                 ok = add_peer_link(m, gpus, i, k);
@@ -260,7 +277,8 @@ static bool add_notes(gantry_machine *m, const gy_host_info *host, const gy_gpus
                                     g->name, g->bus, g->major, g->minor, g->sms, g->clock_khz / 1000, link, nvlinks));
     }
     return ok &&
-           gy_machine_note(m, "assumed, not measured: latencies, links at 85 % of their nominal rate (12 GB/s "
+           gy_machine_note(m, "assumed, not measured: latencies, what the host takes to start work, links at 85 % of "
+                              "their nominal rate (12 GB/s "
                               "where it is not told), pairs with peer access and no NVLink as fast as their PCI links");
 }
 
@@ -304,6 +322,9 @@ gantry_machine *gy_gpu_machine(const gy_host_info *host, const gy_gpus *gpus)
     if (!m)
         return NULL;
     m->source = "reported by the driver and hwloc: figures of devices follow from clocks and counts";
+    m->start = gy_ticks_from_us(START_US);
+    m->submit = gy_ticks_from_us(SUBMIT_US);
+    m->issue = gy_ticks_from_us(ISSUE_US);
     add_host(m, host);
     bool ok = true;
     for (uint32_t i = 0; i < gpus->count && ok; i++)

@@ -91,6 +91,7 @@ typedef struct gy_route {
     X(RECURSIVE, recursive)                                                                                            \
     X(ONE_SHOT, one_shot)                                                                                              \
     X(TWO_SHOT, two_shot)                                                                                              \
+    X(ISLANDS, islands)                                                                                                \
     X(NCCL, nccl)
 
 typedef enum gy_algorithm {
@@ -242,6 +243,14 @@ const gy_route *gy_machine_route(const gantry_machine *m, uint32_t from, uint32_
 gy_ticks gy_route_latency(const gy_route *r);
 /* Alone on the machine. RELAY and STAGED: the sum of the hops. NONE: GY_TICKS_MAX. Rounded up to a picosecond. */
 gy_ticks gy_route_time(const gantry_machine *m, const gy_route *r, int64_t bytes);
+/* Copies along one route that a GPU at one of its ends carries out as a batch: kernels of it read and write the rows of
+ * so many at a time in place, also in memories of others. The time of their launches; behind them all bytes go as those
+ * of one copy. GY_TICKS_MAX: they cannot, as the device is no GPU, the route is not DIRECT between two memories, or
+ * host memory is not page-locked. */
+enum { GY_COPIES_AT_ONCE = 64 };
+gy_ticks gy_copies_launch(const gantry_machine *m, const gy_route *r, uint32_t device, uint32_t copies);
+/* The whole of it, alone on the machine. */
+gy_ticks gy_copies_time(const gantry_machine *m, const gy_route *r, uint32_t device, uint32_t copies, int64_t bytes);
 /* Bytes per second of the flow phase when alone, for that size: bytes / (time - latency), rounded up; from 1 to
  * GY_RATE_MAX (also when the flow takes no time). NONE: 0. */
 int64_t gy_route_rate(const gy_route *r, int64_t bytes);

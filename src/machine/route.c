@@ -79,6 +79,20 @@ gy_ticks gy_route_time(const gantry_machine *m, const gy_route *r, int64_t bytes
     return solo_time(r, bytes < 0 ? 0 : bytes);
 }
 
+gy_ticks gy_copies_launch(const gantry_machine *m, const gy_route *r, uint32_t device, uint32_t copies)
+{
+    const gy_device *d = &m->device[device];
+    bool reaches = (!m->memory[r->from].host && !m->memory[r->to].host) || m->memory[0].pinned;
+    if (!d->gpu || r->kind != GY_ROUTE_DIRECT || r->from == r->to || !reaches)
+        return GY_TICKS_MAX;
+    return gy_ticks_repeated(d->launch, copies / GY_COPIES_AT_ONCE + (copies % GY_COPIES_AT_ONCE > 0));
+}
+
+gy_ticks gy_copies_time(const gantry_machine *m, const gy_route *r, uint32_t device, uint32_t copies, int64_t bytes)
+{
+    return gy_ticks_both(gy_copies_launch(m, r, device, copies), gy_route_time(m, r, bytes));
+}
+
 int64_t gy_route_rate(const gy_route *r, int64_t bytes)
 {
     if (r->kind == GY_ROUTE_NONE)

@@ -71,9 +71,9 @@ static bool list_ops(calibration *c)
         for (size_t i = 0; i < s->ops.count; i++) {
             const gy_op *op = &s->ops.at[i];
             entry e = { .op = before + i };
-            if (gy_samples_kernel(s, op))
+            if (gy_samples_kernel(s, op, c->run->job.apart))
                 describe_kernel(&e, c, s, op);
-            else if (gy_op_is_copy(op))
+            else if (gy_op_is_copy(op) && !op->batch && !op->joined)
                 describe_copy(&e, s, op);
             if ((e.name || e.bytes > 0) && !gy_vec_push(&c->list, e))
                 return false;

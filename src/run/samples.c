@@ -40,6 +40,7 @@ typedef struct sweep {
     const gy_op_time *time;
     double *us;
     GY_VEC(uint32_t) active;
+    int64_t *free_at; /* per device, where it computes one op after the other; NULL: it may compute several at once */
 } sweep;
 
 static const gy_route *route_of(const gantry_schedule *s, const gy_op *op)
@@ -85,6 +86,15 @@ static void meet_at(sweep *w, uint32_t op, uint32_t resource)
     }
 }
 
+/* Behind what its device has computed before. */
+static void follow(sweep *w, uint32_t op)
+{
+    int64_t *free_at = &w->free_at[gy_op_device(w->s, &w->s->ops.at[op], 0)];
+    int64_t begin = w->time[op].start > *free_at ? w->time[op].start : *free_at, end = w->time[op].end;
+    w->us[op] = end > begin ? (double)(end - begin) / 1e3 : -1;
+    *free_at = end > *free_at ? end : *free_at;
+}
+
 static void meet(sweep *w, uint32_t op)
 {
     const gantry_schedule *s = w->s;
@@ -93,6 +103,10 @@ static void meet(sweep *w, uint32_t op)
         const gy_route *r = route_of(s, o);
         for (uint32_t i = 0; s->machine->contention && i < r->resources; i++)
             meet_at(w, op, r->resource[i]);
+        return;
+    }
+    if (w->free_at) {
+        follow(w, op);
         return;
     }
     for (size_t i = 0; i < w->active.count; i++) {
@@ -111,13 +125,23 @@ static void forget_ended(sweep *w, int64_t now)
     w->active.count = kept;
 }
 
-bool gy_samples_count(const gantry_schedule *s, const gy_op_time *time, double *us)
+/* false: out of memory. */
+static bool begin_apart(sweep *w)
+{
+    uint32_t devices = w->s->machine->devices;
+    w->free_at = gy_alloc((devices + 1) * sizeof *w->free_at);
+    for (uint32_t d = 0; w->free_at && d < devices; d++)
+        w->free_at[d] = INT64_MIN;
+    return w->free_at != NULL;
+}
+
+bool gy_samples_count(const gantry_schedule *s, const gy_op_time *time, bool apart, double *us)
 {
     size_t ops = s->ops.count;
     sweep w = { .s = s, .time = time, .us = us };
     uint32_t *order = gy_alloc((ops + 1) * sizeof *order);
     int64_t *begin = gy_alloc((ops + 1) * sizeof *begin);
-    bool ok = order && begin;
+    bool ok = order && begin && (!apart || begin_apart(&w));
     for (uint32_t i = 0; i < ops && ok; i++) {
         order[i] = i;
         begin[i] = time[i].start;
@@ -132,6 +156,7 @@ bool gy_samples_count(const gantry_schedule *s, const gy_op_time *time, double *
         ok = gy_vec_push(&w.active, order[i]);
     }
     gy_vec_free(&w.active);
+    gy_free(w.free_at);
     gy_free(order);
     gy_free(begin);
     return ok;
@@ -174,7 +199,7 @@ static bool fill(const gantry_run *run, double *us, gy_op_time *last)
             us[k] = -1;
             last[k] = time ? time[k] : (gy_op_time){ 0, 0 };
         }
-        ok = !time || gy_samples_count(s, time, us);
+        ok = !time || gy_samples_count(s, time, run->job.apart, us);
         us += s->ops.count;
         last += s->ops.count;
     }

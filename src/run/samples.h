@@ -24,10 +24,10 @@ void gy_samples_free(gy_samples *s); /* NULL is fine */
 /* The schedule of phase i of a schedule, or the schedule itself as phase 0; NULL past the last. */
 const gantry_schedule *gy_samples_phase(const gantry_schedule *s, size_t i);
 
-/* The op launches one kernel, alone. */
-static inline bool gy_samples_kernel(const gantry_schedule *s, const gy_op *op)
+/* The op launches one kernel, by a call of its own: as those of a batch do in a run whose ops are kept apart. */
+static inline bool gy_samples_kernel(const gantry_schedule *s, const gy_op *op, bool apart)
 {
-    return gy_op_calls(op) && op->node != GY_NONE && !op->batch && !op->joined &&
+    return gy_op_calls(op) && op->node != GY_NONE && (apart || (!op->batch && !op->joined)) &&
            s->graph->nodes.at[op->node].kernel != GY_NONE;
 }
 
@@ -45,7 +45,9 @@ uint32_t gy_cases_look(gy_cases *c, const gantry_schedule *s, const gy_op *op, b
 const gy_kernel_table *gy_cases_find(const gy_cases *c, const gantry_machine *m);
 void gy_cases_free(gy_cases *c);
 
-/* Sets us[op] of the ops of a schedule. false: out of memory. */
-bool gy_samples_count(const gantry_schedule *s, const gy_op_time *time, double *us);
+/* Sets us[op] of the ops of a schedule. `apart`: a device computed one op after the other, so one that seems to begin
+ * before the end of the one ahead (the next kernel may be at its beginning by then) began at that end. false: out of
+ * memory. */
+bool gy_samples_count(const gantry_schedule *s, const gy_op_time *time, bool apart, double *us);
 
 #endif

@@ -13,7 +13,7 @@
 static bool is_unmeasured(const gantry_schedule *s, const gy_op *op, gy_cases *seen)
 {
     bool isnew;
-    if (!gy_samples_kernel(s, op) || op->provenance == GY_COST_GIVEN)
+    if (!gy_samples_kernel(s, op, true) || op->provenance == GY_COST_GIVEN)
         return false;
     const gy_node *n = &s->graph->nodes.at[op->node];
     if (!s->machine->device[gy_op_device(s, op, 0)].gpu || !(n->flops > 0 || n->bytes > 0))

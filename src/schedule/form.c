@@ -253,6 +253,7 @@ gantry_status gy_schedule_form(const gantry_schedule *s, gantry_error *err)
         status = gy_form_ops(s, geometry, err);
         gy_free(geometry);
     }
+    status = status ? status : gy_form_counters(s, err);
     return status ? status : gy_schedule_phases_form(s, err);
 }
 

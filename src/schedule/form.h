@@ -27,6 +27,9 @@ int64_t gy_row_offset(const gantry_schedule *s, uint32_t value, int64_t row);
 /* The half of rule phases that needs no graph. */
 gantry_status gy_schedule_phases_form(const gantry_schedule *s, gantry_error *err);
 
+/* Indices, values and order of counters, and that they are there for replay "device" only. */
+gantry_status gy_form_counters(const gantry_schedule *s, gantry_error *err);
+
 gantry_status gy_form_ops(const gantry_schedule *s, const uint32_t *geometry, gantry_error *err);
 
 /*

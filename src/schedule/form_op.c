@@ -179,7 +179,7 @@ static gantry_status check_row(const gantry_schedule *s, size_t i, gantry_error 
     return GANTRY_OK;
 }
 
-/* A batch is whole, of launches in one lane. */
+/* A batch is whole, of launches or of copies, in one lane. */
 static gantry_status check_batch(const gantry_schedule *s, size_t i, gantry_error *err)
 {
     const gy_op *first = &s->ops.at[i];
@@ -189,8 +189,10 @@ static gantry_status check_batch(const gantry_schedule *s, size_t i, gantry_erro
     }
     for (size_t k = i; k < i + first->batch; k++) {
         const gy_op *op = &s->ops.at[k];
-        if (op->kind != GY_OP_LAUNCH || op->joined != (k > i) || (k > i && op->batch)) {
-            return BREACH("ops", k, "op %zu is a %s%s in the batch of op %zu; a batch is made of launches", k,
+        bool fits = (op->kind == GY_OP_LAUNCH || op->kind == GY_OP_COPY) && op->kind == first->kind;
+        if (!fits || op->joined != (k > i) || (k > i && op->batch)) {
+            return BREACH("ops", k,
+                          "op %zu is a %s%s in the batch of op %zu; a batch is made of launches, or of copies", k,
                           gy_word(&gy_op_words, op->kind), op->batch ? " that begins a batch" : "", i);
         }
         if (s->op_lane.at[op->lane] != s->op_lane.at[first->lane]) {

@@ -47,6 +47,9 @@ static void free_arrays(gantry_schedule *s)
     gy_vec_free(&s->use);
     gy_vec_free(&s->op_lane);
     gy_vec_free(&s->sync);
+    gy_vec_free(&s->counters.at);
+    gy_vec_free(&s->counters.signal);
+    gy_vec_free(&s->counters.wait);
     gy_vec_free(&s->node_ids);
     gy_vec_free(&s->node_op);
     gy_vec_free(&s->slab);

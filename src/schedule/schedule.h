@@ -18,9 +18,10 @@
 #include <stdbool.h>
 
 /* The objectives that a schedule can be made for, in the order of gy_objective_words; replay modes likewise. AUTO is
- * made as STREAM, and the back end may capture it as a graph. */
+ * made as STREAM, and the back end may capture it as a graph. DEVICE is the same with counters beside the sync table.
+ */
 typedef enum gy_objective { GY_OBJECTIVE_MAKESPAN, GY_OBJECTIVE_PERIOD, GY_OBJECTIVE_MAX_LOAD } gy_objective;
-typedef enum gy_replay { GY_REPLAY_STREAM, GY_REPLAY_GRAPH, GY_REPLAY_AUTO } gy_replay;
+typedef enum gy_replay { GY_REPLAY_STREAM, GY_REPLAY_GRAPH, GY_REPLAY_AUTO, GY_REPLAY_DEVICE } gy_replay;
 
 /* Names and sizes of values, so that a schedule file can be drawn and simulated without its graph. */
 typedef struct gy_schedule_value {
@@ -97,16 +98,18 @@ typedef struct gy_op {
     gy_ticks start, end; /* predicted, with contention */
     uint8_t provenance;  /* gy_provenance of `duration` */
     uint16_t spare;      /* thousandths of its device that it leaves to others; 0: it fills the device */
-    bool repeat;    /* the task was carried out before, and is again, for rows that are gone: not the task's own op */
-    bool joined;    /* it is in the batch of an op before it */
+    bool repeat; /* the task was carried out before, and is again, for rows that are gone or that are wanted elsewhere:
+                    not the task's own op */
+    bool joined; /* it is in the batch of an op before it */
     uint32_t batch; /* so many ops are one batch, this one and those right behind it, which are `joined`; 0: it begins
                        none */
 } gy_op;
 
 /*
- * A batch: launches of alike nodes (graph/alike.h) in one lane, one right behind the other, which a back end may carry
- * out by one call. They begin together, when all that any of them waits for has ended, so rows of the sync table lead
- * to the first only, and none of them touches what another writes. The first has the duration of all.
+ * A batch: launches of alike nodes (graph/alike.h), or copies between the same two memories, in one lane, one right
+ * behind the other, which a back end may carry out by one call. They begin together, when all that any of them waits
+ * for has ended, so rows of the sync table lead to the first only, and none of them touches what another writes. The
+ * first has the duration of all.
  */
 
 typedef enum gy_provenance { GY_COST_GIVEN, GY_COST_MEASURED, GY_COST_ROOFLINE } gy_provenance;
@@ -143,6 +146,26 @@ typedef struct gy_sync {
     uint8_t carrier, reason;
     uint32_t slot;
 } gy_sync;
+
+/*
+ * Counters (docs/design/counters.md): how lanes wait for each other where no host looks after them, in a start and from
+ * start to start. The k-th signal, counted from 1, of n leaves epoch * n + k, where epoch counts starts from 0; a wait
+ * of distance d goes on from (epoch - d) * n + value, and has nothing to wait for in the first d starts.
+ */
+typedef struct gy_counter {
+    uint32_t from, to;        /* lanes: `from` alone writes the counter, `to` alone reads it, in its device's memory */
+    uint32_t signal, signals; /* range of gy_counters.signal */
+    uint32_t wait, waits;     /* range of gy_counters.wait */
+} gy_counter;
+typedef struct gy_counter_wait {
+    uint32_t op, value, distance; /* in the order of ops, no op twice */
+} gy_counter_wait;
+typedef struct gy_counters {
+    GY_VEC(gy_counter) at;   /* in the order of `from`, then `to` */
+    GY_VEC(uint32_t) signal; /* ops, in their order: they signal when they have ended */
+    GY_VEC(gy_counter_wait) wait;
+} gy_counters;
+#define GY_COUNTER_BYTES 128 /* from one counter to the next in a memory: no two in one line of a cache */
 
 /* An attempt of the scheduler before it chose this schedule, for reports. Names are static. */
 typedef struct gy_tried {
@@ -196,6 +219,7 @@ struct gantry_schedule {
     GY_VEC(gy_use) use;
     GY_VEC(uint32_t) op_lane;
     GY_VEC(gy_sync) sync;
+    gy_counters counters;          /* with replay "device" only */
     GY_VEC(const char *) node_ids; /* id of each graph node */
     GY_VEC(uint32_t) node_op; /* of each node: its op of the first iteration, GY_NONE; empty until gy_schedule_index */
     gy_sizes slab;            /* bytes of each memory's slab (== peak, aligned) */

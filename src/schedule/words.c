@@ -23,7 +23,7 @@ WORDS(collective, "collective", GANTRY_ALL_REDUCE, "all_reduce", "reduce", "broa
 #define GY_X(name, text) #text,
 WORDS(algorithm, "algorithm of a collective", GY_ALGORITHM_COPY, GY_ALGORITHM_MAP(GY_X));
 #undef GY_X
-WORDS(replay, "replay mode", 0, "stream", "graph", "auto");
+WORDS(replay, "replay mode", 0, "stream", "graph", "auto", "device");
 WORDS(balance, "balance", 0, "static", "dynamic", "memory", "guided");
 WORDS(spill, "way of spilling", 0, "off", "copy", "auto");
 WORDS(objective, "objective", 0, "makespan", "period", "max_load");

@@ -14,7 +14,7 @@ static bool is_other_gpu(const gy_sim *sim, const gy_lane *first, const gy_lane 
 /* Between memories of two GPUs. */
 static bool is_peer_copy(const gy_sim *sim, const gy_op *op)
 {
-    if (!gy_op_is_copy(op))
+    if (!gy_op_is_copy(op) || op->joined)
         return false;
     uint32_t from = sim->s->instances.at[sim->s->use.at[op->use].instance].memory;
     uint32_t to = sim->s->instances.at[sim->s->use.at[op->use + 1].instance].memory;

@@ -85,8 +85,25 @@ static int64_t even_rate(const gy_sim *sim, const gy_route *route, int64_t bytes
     return rate > most ? most : rate > 1 ? (int64_t)rate : 1;
 }
 
+/* The bytes of a copy, or of all of its batch. */
+static int64_t bytes_of(const gy_sim *sim, const gy_op *op)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < (op->batch ? op->batch : 1); i++)
+        bytes += gy_use_bytes(sim->s, gy_vec_from(&sim->s->use, op[i].use));
+    return (int64_t)bytes;
+}
+
+/* Of the kernels that carry out a batch of copies; where there can be none it takes no less than one copy. */
+static gy_ticks launches_of(const gy_sim *sim, const gy_op *op, const gy_route *route)
+{
+    gy_ticks time = op->batch ? gy_copies_launch(sim->m, route, gy_op_device(sim->s, op, 0), op->batch) : 0;
+    return time < GY_TICKS_MAX ? time : gy_ticks_repeated(gy_route_latency(route), op->batch);
+}
+
 /* The two phases of a copy. A flow that shares nothing is a part of the latency: one event less. A copy that takes no
- * longer than one of no bytes has them go over all of its time: one of them is in nobody's way, a thousand are. */
+ * longer than one of no bytes has them go over all of its time: one of them is in nobody's way, a thousand are. A batch
+ * is one copy behind the launches of its kernels. */
 static gantry_status describe_copy(gy_sim *sim, gy_sim_job *j, gantry_error *err)
 {
     const gy_op *op = op_of(sim, j->item);
@@ -96,12 +113,13 @@ static gantry_status describe_copy(gy_sim *sim, gy_sim_job *j, gantry_error *err
     const gy_route *route = gy_machine_route(sim->m, from, to);
     if (route->kind != GY_ROUTE_DIRECT)
         return no_route(sim, j->item % sim->ops, from, to, err);
-    int64_t bytes = (int64_t)gy_use_bytes(sim->s, &use[0]);
+    int64_t bytes = bytes_of(sim, op);
+    gy_ticks begin = gy_ticks_both(sim->now, launches_of(sim, op, route));
     gy_ticks whole = gy_route_time(sim->m, route, bytes), latency = gy_route_latency(route);
     j->alone = whole > latency ? whole - latency : 0;
     bool shares = sim->m->contention && route->resources > 0 && bytes > 0 && whole > 0, flat = j->alone == 0;
     j->phase = shares ? GY_SIM_LATENCY : GY_SIM_WORK;
-    j->time = gy_ticks_both(sim->now, !shares ? whole : flat ? 0 : latency);
+    j->time = gy_ticks_both(begin, !shares ? whole : flat ? 0 : latency);
     j->alone = flat ? whole : j->alone;
     j->cap = flat ? even_rate(sim, route, bytes, whole) : gy_route_rate(route, bytes);
     j->left = flat ? (gy_int128)j->cap * whole : (gy_int128)bytes * GY_TICKS_PER_S;
@@ -163,7 +181,7 @@ static gantry_status begin_job(gy_sim *sim, uint32_t item, uint32_t taken, uint3
     j->taken = taken;
     j->wanted = taken ? wanted_by(op) : 0;
     describe_work(sim, j);
-    GY_TRY(gy_op_is_copy(op) ? describe_copy(sim, j, err) : GANTRY_OK);
+    GY_TRY(gy_op_is_copy(op) && !op->joined ? describe_copy(sim, j, err) : GANTRY_OK);
     if (op->kind == GY_OP_COLLECTIVE)
         describe_team(sim, j);
     if (!launch_of(sim, op))

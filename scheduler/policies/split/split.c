@@ -294,59 +294,74 @@ static bool prepare(split *s)
     return true;
 }
 
-/* Cuts of two lines: one that follows each branch to its end, and that of the units' first tasks. */
-static bool try_lines(split *s, const gy_precedence *order, uint32_t most, uint32_t *device, bool *found)
+static bool try_line(split *s, const gy_precedence *line, uint32_t most, uint32_t *device, bool *found)
 {
     gy_ideals ideals;
-    gy_precedence numbers = { .units = order->units };
-    numbers.order = gy_alloc(((size_t)order->units + 1) * sizeof *numbers.order);
-    for (uint32_t u = 0; numbers.order && u < order->units; u++)
+    bool done = gy_ideals_line(&ideals, line, most) && try_ideals(s, &ideals, device, found);
+    gy_ideals_free(&ideals);
+    return done;
+}
+
+/* Cuts of lines: those that follow each branch to its end, that of the positions and that of the numbers. */
+static bool try_lines(split *s, const gy_split_orders *orders, uint32_t most, uint32_t *device, bool *found)
+{
+    gy_precedence numbers = { .units = orders->all.units };
+    numbers.order = gy_alloc(((size_t)numbers.units + 1) * sizeof *numbers.order);
+    for (uint32_t u = 0; numbers.order && u < numbers.units; u++)
         numbers.order[u] = u;
-    const gy_precedence *lines[] = { order, &numbers };
-    bool done = numbers.order != NULL;
-    for (int i = 0; i < 2 && done; i++) {
-        done = gy_ideals_line(&ideals, lines[i], most) && try_ideals(s, &ideals, device, found);
-        gy_ideals_free(&ideals);
-    }
+    bool done = numbers.order && try_line(s, &orders->tied, most, device, found) &&
+                try_line(s, &orders->all, most, device, found) && try_line(s, &orders->line, most, device, found) &&
+                try_line(s, &numbers, most, device, found);
+    if (done && orders->circles)
+        done = try_line(s, &orders->numbered, most, device, found);
     gy_free(numbers.order);
     return done;
 }
 
-/* The lines first: what they find cuts the search among all. */
-static gantry_status search(split *s, const gy_precedence *order, const gy_split_limits *limits, uint32_t *device,
-                            bool *found, bool *all, gantry_error *err)
+/* *all: they were not too many. false: out of memory. */
+static bool try_all(split *s, const gy_precedence *order, const gy_split_limits *limits, uint32_t *device, bool *found,
+                    bool *all)
 {
     gy_ideals ideals;
     uint32_t most = MOST_CELLS / s->states;
-    s->limit = UINT64_MAX;
-    if (!try_lines(s, order, limits->line, device, found))
-        return gy_fail_nomem(err);
     s->limit = limits->steps;
     gy_ideals_result result = gy_ideals_all(&ideals, order, most < limits->ideals ? most : limits->ideals);
-    if (result == GY_IDEALS_ALL && !try_ideals(s, &ideals, device, found))
-        result = GY_IDEALS_NOMEM;
+    bool done = result != GY_IDEALS_NOMEM && (result != GY_IDEALS_ALL || try_ideals(s, &ideals, device, found));
     gy_ideals_free(&ideals);
     *all = result == GY_IDEALS_ALL && s->steps <= s->limit;
-    return result == GY_IDEALS_NOMEM ? gy_fail_nomem(err) : GANTRY_OK;
+    return done;
+}
+
+/* The lines first: what they find cuts the search among all. */
+static gantry_status search(split *s, const gy_split_orders *orders, const gy_split_limits *limits, uint32_t *device,
+                            bool *found, bool *all, gantry_error *err)
+{
+    bool other = false;
+    s->limit = UINT64_MAX;
+    bool done = try_lines(s, orders, limits->line, device, found) &&
+                try_all(s, &orders->all, limits, device, found, all) &&
+                (*all || try_all(s, &orders->tied, limits, device, found, &other)) &&
+                (!orders->circles || try_all(s, &orders->numbered, limits, device, found, &other));
+    return done ? GANTRY_OK : gy_fail_nomem(err);
 }
 
 gantry_status gy_split_best(const gy_load *l, const gy_split_limits *limits, uint32_t **device, gy_ticks *load,
                             bool *all, gantry_error *err)
 {
     split s = { .l = l, .most = GY_TICKS_MAX };
-    gy_precedence order;
+    gy_split_orders orders;
     bool found = l->units == 0;
     uint32_t *answer = gy_calloc((size_t)l->units + 1, sizeof *answer);
-    gantry_status status = gy_split_precedence(&order, l, err);
+    gantry_status status = gy_split_orders_make(&orders, l, err);
     if (!status && !(answer && prepare(&s)))
         status = gy_fail_nomem(err);
     if (!status)
-        status = search(&s, &order, limits, answer, &found, all, err);
+        status = search(&s, &orders, limits, answer, &found, all, err);
     for (uint32_t k = 0; k < s.kind_count; k++)
         gy_assignment_free(&s.kinds[k].part);
     gy_free(s.kinds);
     gy_free(s.kind_of);
-    gy_precedence_free(&order);
+    gy_split_orders_free(&orders);
     if (status || !found) {
         gy_free(answer);
         answer = NULL;

@@ -15,9 +15,32 @@ typedef struct gy_split_limits {
 #define GY_SPLIT_LIMITS ((gy_split_limits){ 1000000, 16000000, 2048 })
 #define GY_SPLIT_QUICK  ((gy_split_limits){ 10000, 400000, 512 })
 
-/* Makes the precedence of units, without the cycles that units make. gy_precedence_free in any case. */
-gantry_status gy_split_precedence(gy_precedence *order, const gy_load *l, gantry_error *err);
-void gy_precedence_free(gy_precedence *order);
+/* Where a unit lies in the pipeline. */
+typedef struct gy_split_position {
+    double at, tie;
+    bool loose; /* one task, made of nothing but sources */
+} gy_split_position;
+
+static inline bool gy_split_is_before(gy_split_position a, gy_split_position b)
+{
+    return a.at < b.at || (a.at <= b.at && a.tie < b.tie);
+}
+
+/* at: per unit (split_position.c). */
+gantry_status gy_split_positions(gy_split_position *at, const gy_load *l, gantry_error *err);
+
+/* Orders of units, without the circles that units make (split_order.c). */
+typedef struct gy_split_orders {
+    gy_precedence all;  /* what has to be before what */
+    gy_precedence tied; /* the same, and sources are just before their first readers: fewer ideals */
+    gy_precedence line; /* only `order`: by position */
+    bool circles;
+    gy_precedence numbered; /* with circles: those dependencies that go up in the numbers of units, and what of the
+                             * others closes no circle */
+} gy_split_orders;
+/* gy_split_orders_free in any case. */
+gantry_status gy_split_orders_make(gy_split_orders *o, const gy_load *l, gantry_error *err);
+void gy_split_orders_free(gy_split_orders *o);
 
 /*
  * The split of least load whose parts are consecutive, one on each device, by the loads of a part alone (exact where

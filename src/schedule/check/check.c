@@ -132,7 +132,8 @@ static gantry_status check_graph(const gy_check *k)
 static gantry_status check_rules(gy_check *k)
 {
     static gantry_status (*const rules[])(gy_check *) = { gy_check_tasks,   gy_check_places, gy_check_order,
-                                                          gy_check_batches, gy_check_ranks,  gy_check_walk };
+                                                          gy_check_batches, gy_check_ranks,  gy_check_walk,
+                                                          gy_check_counters };
     GY_TRY(gy_form_geometry(k->s, &k->geometry, k->err));
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
         GY_TRY(rules[i](k));

@@ -3,7 +3,7 @@
  * Inside of the checker. Files, in the order in which they are used: form.c and form_op.c (what needs no graph),
  * check.c (entry, graph against schedule), check_node.c, check_place.c, check_order.c, check_ranks.c (rules that hold
  * without running), then the walk: check_expect.c (what reads should see), check_clock.c (happens-before),
- * check_bytes.c and check_fragments.c (what bytes hold), check_after.c, check_walk.c, check_exit.c.
+ * check_bytes.c and check_fragments.c (what bytes hold), check_after.c, check_walk.c, check_exit.c; check_counters.c.
  * docs/design/schedule.md has the rules.
  */
 #ifndef GY_SCHEDULE_CHECK_CHECK_H
@@ -80,6 +80,11 @@ typedef struct gy_clock_node {
 
 typedef struct gy_clocks {
     const gantry_schedule *s;
+    const gy_sync *sync; /* what lets ops wait, over so many starts */
+    size_t syncs;
+    uint32_t starts;
+    bool watch;         /* looks for rows that the lane and the rows before them imply, in the last start */
+    uint32_t needless;  /* one more than the last such row; 0: none so far */
     uint32_t height;    /* levels of a clock, less one */
     uint32_t *lane_ops; /* per lane: ops of one start in it */
     uint32_t *rank;     /* per op: its number in its first lane, from 0 */
@@ -94,7 +99,10 @@ typedef struct gy_clocks {
     uint32_t unused;            /* the first node that is free for use; its slot 0 is the next */
 } gy_clocks;
 
-gantry_status gy_clocks_init(gy_clocks *c, const gantry_schedule *s, gantry_error *err);
+gantry_status gy_clocks_init(gy_clocks *c, const gantry_schedule *s, gantry_error *err); /* of the sync table */
+/* The same of other rows; rows of one `to` are taken in their order. */
+gantry_status gy_clocks_of(gy_clocks *c, const gantry_schedule *s, const gy_sync *rows, size_t count, uint32_t starts,
+                           gantry_error *err);
 void gy_clocks_free(gy_clocks *c);
 /* The next op in the order (start by start, position by position). false: out of memory. */
 bool gy_clocks_step(gy_clocks *c, uint32_t start, uint32_t op);
@@ -259,6 +267,7 @@ gantry_status gy_check_rows(gy_check *k, const gy_use *use, const gy_expected *r
 gantry_status gy_check_after(gy_check *k, uint32_t op); /* rule after, for the current op */
 gantry_status gy_check_walk(gy_check *k);
 gantry_status gy_check_exit(gy_check *k);
+gantry_status gy_check_counters(gy_check *k); /* rule counters, of schedules that have some */
 /* Appends the contents of rows of a buffer at the end of a start, as runs. */
 gantry_status gy_final_runs(gy_check *k, uint32_t buffer, int64_t first, int64_t last, gy_runs *to);
 

@@ -1,9 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rule batch: whatever a batch waits for, its first op waits for, and its nodes are alike. That none of its ops touches
+/* Rule batch: whatever a batch waits for, its first op waits for, and its nodes are alike, or its copies have the same
+ * ends, and are a GPU's. That none of its ops touches
  * what another writes, or comes after another, is left to the walk, where none of them is ordered behind another. */
 #include "base/error.h"
 #include "graph/alike.h"
 #include "schedule/check/check.h"
+
+static uint32_t memory_of(const gy_check *k, uint32_t index, uint32_t use)
+{
+    return k->s->instances.at[k->s->use.at[gy_check_op(k, index)->use + use].instance].memory;
+}
+
+static gantry_status check_ends(const gy_check *k, uint32_t first, uint32_t index)
+{
+    bool gpu = k->s->machine->device[gy_op_device(k->s, gy_check_op(k, first), 0)].gpu;
+    bool same = memory_of(k, first, 0) == memory_of(k, index, 0) && memory_of(k, first, 1) == memory_of(k, index, 1);
+    if (gpu && same)
+        return GANTRY_OK;
+    return gy_breach(
+        k->err, "batch", "ops", index,
+        "%s is in the batch of %s; copies of a batch are between the same two memories, and in a lane of a "
+        "GPU",
+        gy_label_op(k->s, index).at, gy_label_op(k->s, first).at);
+}
 
 static gantry_status check_alike(const gy_check *k, uint32_t first, uint32_t index)
 {
@@ -31,7 +50,7 @@ gantry_status gy_check_batches(gy_check *k)
 {
     for (uint32_t i = 0; i < k->s->ops.count; i++)
         for (uint32_t member = i + 1; member < i + gy_check_op(k, i)->batch; member++)
-            GY_TRY(check_alike(k, i, member));
+            GY_TRY((gy_op_is_copy(gy_check_op(k, i)) ? check_ends : check_alike)(k, i, member));
     for (size_t i = 0; i < k->s->sync.count; i++)
         GY_TRY(check_row(k, i));
     return GANTRY_OK;

@@ -10,9 +10,9 @@
 #include "schedule/check/check.h"
 
 /* Rows that the walk has to follow: not those of lane order, nor those that the in-flight limit implies. */
-static bool counts(const gantry_schedule *s, const gy_sync *row)
+static bool counts(const gy_clocks *c, const gy_sync *row)
 {
-    return row->carrier != GY_CARRIER_LANE && row->distance < s->in_flight;
+    return row->carrier != GY_CARRIER_LANE && row->distance < c->starts;
 }
 
 static void count_lanes(gy_clocks *c)
@@ -29,33 +29,38 @@ static void count_lanes(gy_clocks *c)
 /* Rows by the op that waits (counting sort), and how often each op's clock will be asked for. */
 static void sort_rows(gy_clocks *c)
 {
-    const gantry_schedule *s = c->s;
-    size_t ops = s->ops.count, *next = c->row_first + 1; /* next[i]: where the next row of op i goes */
-    for (size_t i = 0; i < s->sync.count; i++)
-        next[s->sync.at[i].to + 1] += counts(s, &s->sync.at[i]);
+    size_t ops = c->s->ops.count, *next = c->row_first + 1; /* next[i]: where the next row of op i goes */
+    for (size_t i = 0; i < c->syncs; i++)
+        next[c->sync[i].to + 1] += counts(c, &c->sync[i]);
     for (size_t i = 0; i < ops; i++)
         next[i + 1] += next[i];
-    for (size_t i = 0; i < s->sync.count; i++) {
-        const gy_sync *row = &s->sync.at[i];
-        if (!counts(s, row))
+    for (size_t i = 0; i < c->syncs; i++) {
+        const gy_sync *row = &c->sync[i];
+        if (!counts(c, row))
             continue;
         c->row[next[row->to]++] =
             (uint32_t)i; /* which leaves where op i + 1 begins in next[i], that is row_first[i + 1] */
-        for (uint32_t start = 0; start < s->in_flight - row->distance; start++)
+        for (uint32_t start = 0; start < c->starts - row->distance; start++)
             c->left[start * ops + row->from]++;
     }
 }
 
 gantry_status gy_clocks_init(gy_clocks *c, const gantry_schedule *s, gantry_error *err)
 {
-    size_t ops = s->ops.count, lanes = s->lanes.count, stamps = ops * s->in_flight;
-    *c = (gy_clocks){ .s = s };
+    return gy_clocks_of(c, s, s->sync.at, s->sync.count, s->in_flight, err);
+}
+
+gantry_status gy_clocks_of(gy_clocks *c, const gantry_schedule *s, const gy_sync *rows, size_t count, uint32_t starts,
+                           gantry_error *err)
+{
+    size_t ops = s->ops.count, lanes = s->lanes.count, stamps = ops * starts;
+    *c = (gy_clocks){ .s = s, .sync = rows, .syncs = count, .starts = starts };
     while (lanes > (uint64_t)GY_CLOCK_FAN << GY_CLOCK_BITS * c->height)
         c->height++;
     c->lane_ops = gy_calloc(lanes + 1, sizeof *c->lane_ops);
     c->rank = gy_calloc(ops + 1, sizeof *c->rank);
     c->row_first = gy_calloc(ops + 2, sizeof *c->row_first);
-    c->row = gy_calloc(s->sync.count + 1, sizeof *c->row);
+    c->row = gy_calloc(c->syncs + 1, sizeof *c->row);
     c->lane_clock = gy_calloc(lanes + 1, sizeof *c->lane_clock);
     c->seen = gy_calloc(lanes + 1, sizeof *c->seen);
     c->kept = gy_calloc(stamps + 1, sizeof *c->kept);
@@ -185,9 +190,11 @@ static bool count_op(gy_clocks *c, uint32_t lane)
 static bool take_rows(gy_clocks *c, uint32_t start, uint32_t op)
 {
     for (size_t i = c->row_first[op]; i < c->row_first[op + 1]; i++) {
-        const gy_sync *row = &c->s->sync.at[c->row[i]];
+        const gy_sync *row = &c->sync[c->row[i]];
         if (row->distance > start)
             continue;
+        if (c->watch && start + 1 == c->starts && gy_clocks_before(c, (gy_stamp){ row->from, start - row->distance }))
+            c->needless = c->row[i] + 1;
         size_t stamp = (size_t)(start - row->distance) * c->s->ops.count + row->from;
         if (!take(c, c->kept[stamp]))
             return false;

@@ -127,6 +127,22 @@ static gantry_status check_partners(const gy_check *k, uint32_t index)
     return GANTRY_OK;
 }
 
+/* Devices of other kinds may round otherwise, so what they leave is not the same. */
+static gantry_status check_repeat(const gy_check *k, uint32_t index)
+{
+    const gy_op *op = gy_check_op(k, index);
+    uint32_t own = k->task_op[gy_task_of(k, op)];
+    const gy_device *here = &k->s->machine->device[gy_op_device(k->s, op, 0)];
+    const gy_device *there = &k->s->machine->device[gy_op_device(k->s, gy_check_op(k, own), 0)];
+    if (!op->repeat || strcmp(here->kind, there->kind) == 0)
+        return GANTRY_OK;
+    return gy_breach(
+        k->err, "place", "ops", index,
+        "%s is on device %s of kind %s and repeats %s on %s of kind %s; a task is repeated on devices of one "
+        "kind only",
+        gy_label_op(k->s, index).at, here->id, here->kind, gy_label_op(k->s, own).at, there->id, there->kind);
+}
+
 static gantry_status check_place(const gy_check *k, uint32_t index)
 {
     const gy_op *op = gy_check_op(k, index);
@@ -140,6 +156,8 @@ static gantry_status check_place(const gy_check *k, uint32_t index)
             status = check_on(k, index, device, &(gy_rank_place){ extra->on, extra->on_expr });
         if (!status)
             status = check_partners(k, index);
+        if (!status)
+            status = check_repeat(k, index);
     }
     return status || op->node == GY_NONE ? status : check_on_ranks(k, index);
 }

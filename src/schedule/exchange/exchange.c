@@ -2,12 +2,12 @@
 /*
  * Inserted collectives (no node) mean, row by row of one value: each write receives what the reads that contain the row
  * hold, combined with the previous value first. Those of the graph are told by ranks and by position within the
- * regions: a slice for rank r is as long as the r-th of the small regions.
+ * regions: a slice for rank r is as long as the r-th of the small regions. An algorithm of several steps makes more
+ * pieces of these (rounds.c).
  */
-#include "schedule/exchange/exchange.h"
+#include "schedule/exchange/rounds.h"
 
 #include "base/error.h"
-#include "base/vec.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +15,7 @@ typedef struct builder {
     const gantry_schedule *schedule;
     const gantry_graph *graph;
     const gy_op *op;
-    GY_VEC(gy_exchange_piece) piece;
-    GY_VEC(gy_exchange_end) end;
+    gy_pieces all;
     bool failed; /* out of memory */
 } builder;
 
@@ -35,30 +34,30 @@ static uint64_t bytes_of(const builder *b, uint32_t k)
 
 static void open_piece(builder *b, uint64_t bytes)
 {
-    gy_exchange_piece piece = { .source = (uint32_t)b->end.count, .bytes = bytes };
-    b->failed |= !gy_vec_push(&b->piece, piece);
+    gy_exchange_piece piece = { .source = (uint32_t)b->all.end.count, .bytes = bytes };
+    b->failed |= !gy_vec_push(&b->all.piece, piece);
 }
 
 static void add_end(builder *b, uint32_t use, uint64_t offset)
 {
     gy_exchange_end end = { .use = use, .offset = offset };
-    b->failed |= !gy_vec_push(&b->end, end);
+    b->failed |= !gy_vec_push(&b->all.end, end);
 }
 
 static void sources_done(builder *b)
 {
     if (!b->failed) {
-        gy_exchange_piece *piece = gy_vec_last(&b->piece);
-        piece->sources = (uint32_t)b->end.count - piece->source;
-        piece->target = (uint32_t)b->end.count;
+        gy_exchange_piece *piece = gy_vec_last(&b->all.piece);
+        piece->sources = (uint32_t)b->all.end.count - piece->source;
+        piece->target = (uint32_t)b->all.end.count;
     }
 }
 
 static void targets_done(builder *b)
 {
     if (!b->failed) {
-        gy_exchange_piece *piece = gy_vec_last(&b->piece);
-        piece->targets = (uint32_t)b->end.count - piece->target;
+        gy_exchange_piece *piece = gy_vec_last(&b->all.piece);
+        piece->targets = (uint32_t)b->all.end.count - piece->target;
     }
 }
 
@@ -85,11 +84,11 @@ static uint64_t offset_in(const builder *b, uint32_t k, int64_t row)
 /* The previous value comes before the accumulators; where nothing is combined one source is enough. */
 static void add_sources(builder *b, int64_t first, int64_t last)
 {
-    size_t before = b->end.count;
+    size_t before = b->all.end.count;
     for (int accumulators = 0; accumulators < 2; accumulators++) {
         for (uint32_t k = 0; k < b->op->ins; k++) {
             bool accumulator = instance_of(b, k)->role == GY_ROLE_ACCUMULATOR;
-            bool wanted = b->op->reduce || b->end.count == before;
+            bool wanted = b->op->reduce || b->all.end.count == before;
             if (wanted && accumulator == (accumulators == 1) && contains(use_of(b, k), first, last))
                 add_end(b, k, offset_in(b, k, first));
         }
@@ -127,12 +126,12 @@ static gantry_status plan_rows(builder *b, const int64_t *bound, size_t bounds, 
         add_targets(b, first, last);
         if (b->failed)
             return GANTRY_OK;
-        gy_exchange_piece *piece = gy_vec_last(&b->piece);
+        gy_exchange_piece *piece = gy_vec_last(&b->all.piece);
         if (piece->targets && !piece->sources)
             return fail_no_source(b, first, err);
         if (!piece->targets) {
-            b->end.count = piece->source;
-            b->piece.count--;
+            b->all.end.count = piece->source;
+            b->all.piece.count--;
         }
     }
     return GANTRY_OK;
@@ -269,11 +268,11 @@ static extent extent_of(const builder *b, gy_exchange_end end, uint64_t bytes)
 /* A target may lie on a source of its own piece, byte for byte: blocks are read before they are written. */
 static bool clashes(const builder *b, size_t written, size_t read)
 {
-    const gy_exchange_piece *w = &b->piece.at[written], *r = &b->piece.at[read];
+    const gy_exchange_piece *w = &b->all.piece.at[written], *r = &b->all.piece.at[read];
     for (uint32_t t = 0; t < w->targets; t++) {
-        extent to = extent_of(b, b->end.at[w->target + t], w->bytes);
+        extent to = extent_of(b, b->all.end.at[w->target + t], w->bytes);
         for (uint32_t k = 0; k < r->sources; k++) {
-            extent from = extent_of(b, b->end.at[r->source + k], r->bytes);
+            extent from = extent_of(b, b->all.end.at[r->source + k], r->bytes);
             bool meet = to.space == from.space && to.first < from.last && from.first < to.last;
             if (meet && !(written == read && to.first == from.first))
                 return true;
@@ -284,8 +283,8 @@ static bool clashes(const builder *b, size_t written, size_t read)
 
 static bool needs_stage(const builder *b)
 {
-    for (size_t w = 0; w < b->piece.count; w++) {
-        for (size_t r = 0; r < b->piece.count; r++)
+    for (size_t w = 0; w < b->all.piece.count; w++) {
+        for (size_t r = 0; r < b->all.piece.count; r++)
             if (clashes(b, w, r))
                 return true;
     }
@@ -305,17 +304,21 @@ static gantry_status finish(gy_exchange **made, gy_arena *arena, builder *b, gan
     gy_exchange *x = gy_arena_calloc(arena, 1, sizeof *x);
     if (!x || b->failed)
         return gy_fail_nomem(err);
-    x->pieces = (uint32_t)b->piece.count;
-    x->ends = (uint32_t)b->end.count;
-    x->piece = keep(arena, b->piece.at, b->piece.count * sizeof *x->piece);
-    x->end = keep(arena, b->end.at, b->end.count * sizeof *x->end);
+    bool staged = needs_stage(b); /* of the pieces as they are if all go at once */
+    if (!staged && !gy_exchange_rounds(b->schedule, b->op, &b->all))
+        return gy_fail_nomem(err);
+    x->staged = staged;
+    x->pieces = (uint32_t)b->all.piece.count;
+    x->ends = (uint32_t)b->all.end.count;
+    x->piece = keep(arena, b->all.piece.at, b->all.piece.count * sizeof *x->piece);
+    x->end = keep(arena, b->all.end.at, b->all.end.count * sizeof *x->end);
     for (uint32_t i = 0; i < x->pieces; i++) {
-        x->most_sources = b->piece.at[i].sources > x->most_sources ? b->piece.at[i].sources : x->most_sources;
-        x->bytes += b->piece.at[i].bytes;
+        x->most_sources = b->all.piece.at[i].sources > x->most_sources ? b->all.piece.at[i].sources : x->most_sources;
+        x->bytes += b->all.piece.at[i].bytes;
+        x->rounds = b->all.piece.at[i].round + 1;
     }
     if (!x->piece || !x->end)
         return gy_fail_nomem(err);
-    x->staged = needs_stage(b);
     uint32_t value = instance_of(b, 0)->value;
     x->dtype = b->graph->buffers.at[b->schedule->values.at[value].buffer].dtype;
     x->reduce = (gantry_access)b->op->reduce;
@@ -334,7 +337,6 @@ gantry_status gy_exchange_make(gy_exchange **made, gy_arena *arena, const gantry
         plan_node(&b);
     if (status == GANTRY_OK)
         status = finish(made, arena, &b, err);
-    gy_vec_free(&b.piece);
-    gy_vec_free(&b.end);
+    gy_pieces_free(&b.all);
     return status;
 }

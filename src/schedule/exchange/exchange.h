@@ -13,6 +13,7 @@ typedef struct gy_exchange_piece {
     uint32_t source, sources; /* range of gy_exchange.end */
     uint32_t target, targets; /* range of gy_exchange.end */
     uint64_t bytes;
+    uint32_t round; /* it begins when all pieces of earlier rounds have ended */
 } gy_exchange_piece;
 
 /* An end of a piece is a place within a use of the op. */
@@ -22,9 +23,10 @@ typedef struct gy_exchange_end {
 } gy_exchange_end;
 
 typedef struct gy_exchange {
-    gy_exchange_piece *piece;
+    gy_exchange_piece *piece; /* by rounds */
     gy_exchange_end *end;
     uint32_t pieces, ends, most_sources; /* most_sources: of a piece */
+    uint32_t rounds;                     /* 1: all pieces may go at the same time */
     uint64_t bytes;                      /* of all pieces */
     gantry_dtype dtype;
     gantry_access reduce; /* 0 where nothing is combined */

@@ -99,35 +99,14 @@ gantry_status gy_file_object(const gy_schedule_reader *r, const gy_json_at *at, 
 
 static gantry_status check_version(const gy_schedule_reader *r, const gy_json_at *root)
 {
-    static const char *const keys[] = { "gantry_schedule",
-                                        "graph",
-                                        "graph_hash",
-                                        "policy",
-                                        "effort",
-                                        "seed",
-                                        "objective",
-                                        "replay",
-                                        "unroll",
-                                        "in_flight",
-                                        "makespan_ps",
-                                        "bound_ps",
-                                        "params",
-                                        "bounds",
-                                        "machine",
-                                        "slabs",
-                                        "staging",
-                                        "nodes",
-                                        "values",
-                                        "lanes",
-                                        "instances",
-                                        "ops",
-                                        "sync",
-                                        "balance",
-                                        "windows",
-                                        "staging_window",
-                                        "period_ps",
-                                        "period_bound_ps",
-                                        "phases" };
+    static const char *const keys[] = { "gantry_schedule", "graph",     "graph_hash",     "policy",
+                                        "effort",          "seed",      "objective",      "replay",
+                                        "unroll",          "in_flight", "makespan_ps",    "bound_ps",
+                                        "params",          "bounds",    "machine",        "slabs",
+                                        "staging",         "nodes",     "values",         "lanes",
+                                        "instances",       "ops",       "sync",           "counters",
+                                        "balance",         "windows",   "staging_window", "period_ps",
+                                        "period_bound_ps", "phases" };
     gy_json_at version = gy_json_key(root, "gantry_schedule");
     if (!json_is_integer(version.value))
         return gy_json_fail(r->err, GANTRY_E_SCHEDULE, root, "no \"gantry_schedule\": 1 in it, so this is no schedule");
@@ -142,9 +121,9 @@ static gantry_status check_version(const gy_schedule_reader *r, const gy_json_at
 
 static gantry_status read_schedule(gy_schedule_reader *r, const gy_json_at *root)
 {
-    static gantry_status (*const parts[])(gy_schedule_reader *, const gy_json_at *) = { gy_file_head, gy_file_lists,
-                                                                                        gy_file_ops, gy_file_sync,
-                                                                                        gy_file_phases };
+    static gantry_status (*const parts[])(gy_schedule_reader *,
+                                          const gy_json_at *) = { gy_file_head, gy_file_lists,    gy_file_ops,
+                                                                  gy_file_sync, gy_file_counters, gy_file_phases };
     GY_TRY(check_version(r, root));
     for (size_t i = 0; i < GY_COUNT_OF(parts); i++)
         GY_TRY(parts[i](r, root));

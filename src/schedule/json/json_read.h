@@ -40,6 +40,7 @@ gantry_status gy_file_head(gy_schedule_reader *r, const gy_json_at *root);
 gantry_status gy_file_lists(gy_schedule_reader *r, const gy_json_at *root);
 gantry_status gy_file_ops(gy_schedule_reader *r, const gy_json_at *root);
 gantry_status gy_file_sync(gy_schedule_reader *r, const gy_json_at *root);
+gantry_status gy_file_counters(gy_schedule_reader *r, const gy_json_at *root);
 gantry_status gy_file_phases(gy_schedule_reader *r, const gy_json_at *root);
 /* A whole schedule at `root`, which may be inside of another. */
 gantry_status gy_file_schedule(gantry_schedule **schedule, const gy_json_at *root, gantry_error *err);

@@ -240,6 +240,29 @@ static void put_row(gy_text *to, const gy_sync *row)
     gy_text_add(to, "}");
 }
 
+static void put_counter(gy_text *to, const gy_counters *all, const gy_counter *c)
+{
+    gy_text_printf(to, "{\"from\": %u, \"to\": %u, \"signals\": [", c->from, c->to);
+    for (uint32_t i = 0; i < c->signals; i++)
+        gy_text_printf(to, "%s%u", i ? ", " : "", all->signal.at[c->signal + i]);
+    gy_text_add(to, "], \"waits\": [");
+    for (uint32_t i = 0; i < c->waits; i++) {
+        const gy_counter_wait *w = &all->wait.at[c->wait + i];
+        gy_text_printf(to, "%s[%u, %u, %u]", i ? ", " : "", w->op, w->value, w->distance);
+    }
+    gy_text_add(to, "]}");
+}
+
+static void put_counters(gy_text *to, const gy_counters *all)
+{
+    gy_text_add(to, ",\n  \"counters\": [");
+    for (size_t i = 0; i < all->at.count; i++) {
+        put_item(to, i);
+        put_counter(to, all, &all->at.at[i]);
+    }
+    put_end(to, all->at.count, "]");
+}
+
 static void put_schedule(gy_text *to, const gantry_schedule *s);
 
 static void put_phase(gy_text *to, const gy_schedule_phase *phase)
@@ -271,7 +294,10 @@ static void put_schedule(gy_text *to, const gantry_schedule *s)
         put_item(to, i);
         put_row(to, &s->sync.at[i]);
     }
-    put_end(to, s->sync.count, s->phases.count ? "],\n  \"phases\": [" : "]\n}\n");
+    put_end(to, s->sync.count, "]");
+    if (s->replay == GY_REPLAY_DEVICE)
+        put_counters(to, &s->counters);
+    gy_text_add(to, s->phases.count ? ",\n  \"phases\": [" : "\n}\n");
     for (size_t i = 0; i < s->phases.count; i++) {
         put_item(to, i);
         put_phase(to, &s->phases.at[i]);

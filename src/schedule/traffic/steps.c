@@ -10,12 +10,14 @@
  *   recursive    halving (reduce_scatter) and doubling (all_gather) with the rank 1, 2, 4 ... away; all_reduce both
  *   one_shot     every rank loads what it needs from all that have it
  *   two_shot     every rank combines (or fetches) one part, then stores it to all that need it
+ *   islands      two_shot on each island, and between islands with the parts, level by level (islands.c)
  */
 #include "schedule/traffic/traffic.h"
 
 typedef struct steps {
     const gy_group *g;
     const uint32_t *order;
+    const gy_islands *islands;
     int64_t pieces;
     const gy_step_walk *walk;
 } steps;
@@ -183,6 +185,27 @@ static void walk_recursive(const steps *s)
         walk_exchange(s, false);
 }
 
+/* ---- islands ---- */
+
+static void send_move(void *context, const gy_step_move *move)
+{
+    send(context, move->from, move->to, move->last - move->first);
+}
+
+static void end_moves(void *context)
+{
+    end_step(context, 1);
+}
+
+static void walk_islands(const steps *s)
+{
+    steps mine = *s;
+    gy_move_walk walk = { send_move, end_moves, &mine };
+    bool gathers = s->g->kind == GANTRY_ALL_GATHER;
+    gy_islands_moves(s->islands, s->g->kind, gathers ? GY_NONE : s->g->root, gathers ? s->g->part : &s->g->bytes,
+                     &walk);
+}
+
 /* ---- nccl ---- */
 
 /* A switch may combine on the way, so that all_reduce takes each byte over a port once. */
@@ -197,15 +220,16 @@ static void walk_least(const steps *s)
         walk_ring(s);
 }
 
-void gy_algorithm_steps(const gy_group *g, gy_algorithm algorithm, const uint32_t *order, int64_t pieces,
-                        const gy_step_walk *walk)
+void gy_algorithm_steps(const gy_group *g, gy_algorithm algorithm, const uint32_t *order, const gy_islands *islands,
+                        int64_t pieces, const gy_step_walk *walk)
 {
     static void (*const walks[GY_ALGORITHM_COUNT])(const steps *s) = {
         [GY_ALGORITHM_NONE] = walk_least,          [GY_ALGORITHM_COPY] = walk_needs,
         [GY_ALGORITHM_RING] = walk_ring,           [GY_ALGORITHM_TREE] = walk_tree,
         [GY_ALGORITHM_RECURSIVE] = walk_recursive, [GY_ALGORITHM_ONE_SHOT] = walk_needs,
-        [GY_ALGORITHM_TWO_SHOT] = walk_two_shot,   [GY_ALGORITHM_NCCL] = walk_least,
+        [GY_ALGORITHM_TWO_SHOT] = walk_two_shot,   [GY_ALGORITHM_ISLANDS] = walk_islands,
+        [GY_ALGORITHM_NCCL] = walk_least,
     };
-    steps s = { g, order, pieces, walk };
+    steps s = { g, order, islands, pieces, walk };
     walks[algorithm](&s);
 }

@@ -17,6 +17,7 @@ void gy_link_traffic_free(gy_link_traffic *t)
     gy_vec_free(&t->used);
     gy_vec_free(&t->order);
     gy_vec_free(&t->ranks);
+    gy_islands_free(&t->islands);
 }
 
 static void add_route(gy_link_traffic *t, const gy_route *r, int64_t bytes)
@@ -78,8 +79,10 @@ bool gy_link_traffic_of_op(gy_link_traffic *t, const gantry_schedule *s, const g
     gy_step_walk walk = { note_send, note_end, t };
     t->g = &g;
     bool done = find_order(t, &g);
+    if (done && op->algorithm == GY_ALGORITHM_ISLANDS)
+        done = gy_islands_find(&t->islands, t->m, &g);
     if (done && g.ranks > 1)
-        gy_algorithm_steps(&g, (gy_algorithm)op->algorithm, t->order.at, 0, &walk);
+        gy_algorithm_steps(&g, (gy_algorithm)op->algorithm, t->order.at, &t->islands, 0, &walk);
     for (size_t i = 0; i < t->used.count; i++) {
         uint32_t k = t->used.at[i];
         done = done && gy_vec_push(to, ((gy_crossing){ k, t->all[k] }));

@@ -14,6 +14,52 @@
 /* The ranks along a ring: `order` has room for all. The next is the nearest that is left, the lower of equals. */
 void gy_ring_order(const gantry_machine *m, const gy_group *g, uint32_t *order);
 
+/* ---- islands.c ---- */
+
+enum { GY_ISLAND_LEVELS = 8 };
+
+/* Ranks in islands of one size, these in islands of islands, and so on: within an island, routes are quicker than
+ * between. Rank `rank[x]` has place x; its digits, the first counting to size[0], say where it is on each level. Ranks
+ * of one digit at level 0 in all islands are as near to each other as there are. */
+typedef struct gy_islands {
+    uint32_t levels, ranks; /* levels: 1: there are no islands */
+    uint32_t size[GY_ISLAND_LEVELS], *rank;
+    uint32_t *key, keys; /* memories of the ranks */
+} gy_islands;
+/* Those of a group; from the last call where the ranks are the same. false: out of memory. */
+bool gy_islands_find(gy_islands *islands, const gantry_machine *m, const gy_group *g);
+void gy_islands_free(gy_islands *islands);
+
+/* One transfer: bytes [first, last) go from one rank to another, which combines them with its own where that is what
+ * the step is for. */
+typedef struct gy_step_move {
+    uint32_t from, to;
+    int64_t first, last;
+    bool combines;
+    bool given, to_given; /* the rank sends, and the other combines, what it gives; else what came there before */
+} gy_step_move;
+/* Told of the moves of each step, then of its end. Moves to combine in one rank are told one behind the other, those of
+ * the same bytes from one rank, too. */
+typedef struct gy_move_walk {
+    void (*move)(void *context, const gy_step_move *move);
+    void (*end)(void *context);
+    void *context;
+} gy_move_walk;
+/* all_reduce of *bytes: each level, from the innermost, adds up a part for each rank; then the parts are gathered, from
+ * the outermost. broadcast from `root`: scattered so, and gathered. all_gather: what `root` has is gathered; GY_NONE:
+ * what all have, bytes[rank] of each. */
+void gy_islands_moves(const gy_islands *islands, gantry_collective kind, uint32_t root, const int64_t *bytes,
+                      const gy_move_walk *walk);
+
+/* ---- moves.c ---- */
+
+/* The moves of an algorithm for `bytes`: of `root`, or in an all_reduce, where it is 0, of all. All ranks give and
+ * take. false: it has no steps for the kind, or all go at once. */
+bool gy_algorithm_moves(const gy_group *g, gy_algorithm algorithm, const uint32_t *order, const gy_islands *islands,
+                        uint32_t root, int64_t bytes, const gy_move_walk *walk);
+/* So many pieces go through a chain (broadcast by ring). */
+int64_t gy_chain_pieces(int64_t bytes);
+
 /* ---- steps.c ---- */
 
 /* Told of each transfer of a step, then of the step's end. `times`: the step is made so often, one after the other. */
@@ -23,11 +69,11 @@ typedef struct gy_step_walk {
     void *context;
 } gy_step_walk;
 
-/* The steps of an algorithm that can do the group; `order` is that of its ring, `pieces` are those that a chain cuts
- * its bytes into, 0: so many that what is under way first and last counts for nothing. Of NCCL nobody knows the steps:
- * they are those by which the fewest bytes cross any cut. */
-void gy_algorithm_steps(const gy_group *g, gy_algorithm algorithm, const uint32_t *order, int64_t pieces,
-                        const gy_step_walk *walk);
+/* The steps of an algorithm that can do the group; `order` is that of its ring, `islands` those of its ranks, `pieces`
+ * are those that a chain cuts its bytes into, 0: so many that what is under way first and last counts for nothing. Of
+ * NCCL nobody knows the steps: they are those by which the fewest bytes cross any cut. */
+void gy_algorithm_steps(const gy_group *g, gy_algorithm algorithm, const uint32_t *order, const gy_islands *islands,
+                        int64_t pieces, const gy_step_walk *walk);
 
 /* ---- traffic.c ---- */
 
@@ -44,6 +90,7 @@ typedef struct gy_link_traffic {
     const gy_group *g;
     int64_t *step, *all; /* per resource */
     GY_VEC(uint32_t) used, order, ranks;
+    gy_islands islands;
 } gy_link_traffic;
 bool gy_link_traffic_init(gy_link_traffic *t, const gantry_machine *m);
 void gy_link_traffic_free(gy_link_traffic *t);

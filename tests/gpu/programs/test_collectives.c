@@ -12,7 +12,8 @@
 
 static int gpus, every;
 
-static const gy_algorithm algorithms[] = { GY_ALGORITHM_TWO_SHOT, GY_ALGORITHM_ONE_SHOT, GY_ALGORITHM_COPY };
+static const gy_algorithm algorithms[] = { GY_ALGORITHM_TWO_SHOT, GY_ALGORITHM_ONE_SHOT,  GY_ALGORITHM_RING,
+                                           GY_ALGORITHM_TREE,     GY_ALGORITHM_RECURSIVE, GY_ALGORITHM_COPY };
 
 static gantry_schedule *schedule_of(gantry_graph *g, const gantry_machine *m, const char *replay,
                                     gy_algorithm algorithm)
@@ -67,7 +68,7 @@ START_TEST(collectives)
                 c.uneven = k % 2 && varies(c.kind, false);
                 c.rows *= c.kind == GANTRY_ALL_TO_ALL ? gpus : 1;
                 c.rows /= c.uneven && r == 2 ? 8 : 1;
-                try_case(&c, replay_at(k / 2), algorithms[(kind + k + r) % (nccl_reduces(c.kind) ? 2 : 3)]);
+                try_case(&c, replay_at(k / 2), algorithms[(kind + k + r) % (nccl_reduces(c.kind) ? 5 : 6)]);
             }
         }
     }

@@ -187,7 +187,7 @@ static bool is_of(const gy_op *op, const gy_task *t)
 }
 
 /* Nodes of these tests are work, fills, copies and collectives; the first two can be repeated, and the last if they
- * move rows only, if they depend on nothing that they change. */
+ * move rows only, if they add to nothing. */
 static bool may_repeat(const view *v, const gy_task *t)
 {
     const gy_node *n = &v->g->nodes.at[t->node];
@@ -197,7 +197,7 @@ static bool may_repeat(const view *v, const gy_task *t)
           kind == GANTRY_ALL_GATHER || kind == GANTRY_ALL_TO_ALL;
     for (uint32_t i = 0; i < n->accesses; i++) {
         uint8_t mode = v->g->access.at[n->access + i].mode;
-        may = may && (mode == GANTRY_READ || mode == GANTRY_WRITE);
+        may = may && (mode == GANTRY_READ || mode == GANTRY_WRITE || mode == GANTRY_READWRITE);
     }
     return may;
 }

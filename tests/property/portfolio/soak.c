@@ -39,7 +39,8 @@ typedef struct one {
     char limit[512]; /* of memories; "": none */
 } one;
 
-#define EQUAL 1.001 /* what two makespans may differ by and count as equal */
+#define EQUAL    1.001 /* what two makespans may differ by and count as equal */
+#define HOPELESS 2     /* times the makespan that was chosen */
 
 static bool report(one *c, const char *what, const char *text)
 {
@@ -82,7 +83,8 @@ static bool is_same_again(one *c, const gantry_schedule *s)
 }
 
 /* A policy of the report by itself. `told`: its makespan there; negative: nobody says, since automatic splits may be
- * cut otherwise for the policy alone. */
+ * cut otherwise for the policy alone. The default plans what a policy has placed in more ways than the policy alone,
+ * unless that is hopeless. */
 static bool compare_policy(one *c, const char *policy, double told, const gantry_schedule_summary *chosen)
 {
     gantry_schedule *s = NULL;
@@ -100,7 +102,7 @@ static bool compare_policy(one *c, const char *policy, double told, const gantry
     snprintf(text, sizeof text,
              "%.17g us by itself, the report says %.17g, the default has %.17g; it moves %llu bytes, the default %llu",
              own, told, makespan, (unsigned long long)sum.bytes_moved, (unsigned long long)chosen->bytes_moved);
-    fine = own * EQUAL >= makespan && (told < 0 || own <= told * EQUAL) &&
+    fine = own * EQUAL >= makespan && (told <= own * EQUAL || told > HOPELESS * makespan) &&
            (own > makespan || sum.bytes_moved >= chosen->bytes_moved);
     return fine || report(c, policy, text);
 }

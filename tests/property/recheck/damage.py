@@ -69,6 +69,41 @@ def row_ends(r, s):
     return bool(row)
 
 
+def counter_number(r, s):
+    one = pick(r, s.get("counters", []))
+    if not one:
+        return False
+    rows = r.choice((one["signals"], one["waits"], [one]))
+    row = pick(r, rows)
+    if rows is one["waits"] and row:
+        i = r.randrange(3)
+        row[i] = r.choice((row[i] + 1, max(0, row[i] - 1), r.randrange(len(s["ops"]))))
+    elif rows is one["signals"] and row is not None:
+        rows[rows.index(row)] = r.choice((row + 1, max(0, row - 1), r.randrange(len(s["ops"]))))
+    else:
+        one[r.choice(("from", "to"))] = r.randrange(len(s["lanes"]) + 1)
+    return True
+
+
+def drop_counter(r, s):
+    """A wait, with the signal that is for nobody else then; a signal; or all of it."""
+    one = pick(r, s.get("counters", []))
+    if not one or not one["waits"] or not one["signals"]:
+        return False
+    row = r.choice(one["waits"])
+    if r.random() < 0.2:
+        one["signals"].pop(r.randrange(len(one["signals"])))
+    else:
+        one["waits"].remove(row)
+        if type(row) is list and len(row) == 3 and not any(other[1] == row[1] for other in one["waits"]) and 1 <= row[1] <= len(one["signals"]):
+            one["signals"].pop(row[1] - 1)
+            for other in one["waits"]:
+                other[1] -= other[1] > row[1]
+    if not one["waits"] or r.random() < 0.1:
+        s["counters"].remove(one)
+    return True
+
+
 def op_lane(r, s):
     op = pick(r, s["ops"])
     if "lanes" in op:
@@ -154,7 +189,7 @@ def op_word(r, s):
     words = {"kind": ("launch", "host", "fill", "copy", "collective", "evict", "fetch"), "node": s["nodes"] + ["nobody"],
              "collective": ("all_reduce", "reduce", "broadcast", "scatter", "gather", "all_gather", "reduce_scatter", "all_to_all"),
              "reduce": ("sum", "min", "max", "prod"), "cost": ("given", "measured", "roofline"), "repeat": (True, False),
-             "algorithm": ("copy_engine", "ring", "tree", "recursive", "one_shot", "two_shot", "nccl"), "iteration": (0, 1, 2, 5), "spare": (0, 1, 500, 999, 1000, -1),
+             "algorithm": ("copy_engine", "ring", "tree", "recursive", "one_shot", "two_shot", "islands", "nccl"), "iteration": (0, 1, 2, 5), "spare": (0, 1, 500, 999, 1000, -1),
              "batch": (0, 1, 2, 3, 5)}
     if key in op and r.random() < 0.2:
         del op[key]
@@ -414,7 +449,7 @@ def collective(r, s):
         return False
     use, how = r.choice(op["uses"]), r.randrange(7)
     if how == 0:
-        op["algorithm"] = r.choice(("copy_engine", "ring", "tree", "recursive", "one_shot", "two_shot", "nccl"))
+        op["algorithm"] = r.choice(("copy_engine", "ring", "tree", "recursive", "one_shot", "two_shot", "islands", "nccl"))
     elif how == 1:
         op["collective"] = r.choice(("all_reduce", "reduce", "broadcast", "scatter", "gather", "all_gather", "reduce_scatter", "all_to_all"))
     elif how == 2:
@@ -526,7 +561,7 @@ def scratch(r, data):
     return data[:i] + r.choice((b"0", b"9", b"-", b",", b'"', b"}", b"\xff", b"\x01", b"e", b".", b"\\", b" ", b"null")) + data[i + 1:]
 
 
-ALL = [batch_length, batch_begins, batch_row, drop_row, drop_row, drop_row, drop_rows, double_row, swap_rows, row_number, row_word, row_ends, op_lane, op_lane, swap_ops, swap_ops,
+ALL = [counter_number, counter_number, drop_counter, drop_counter, batch_length, batch_begins, batch_row, drop_row, drop_row, drop_row, drop_rows, double_row, swap_rows, row_number, row_word, row_ends, op_lane, op_lane, swap_ops, swap_ops,
        drop_op, double_op, op_word, op_word, op_time, op_position, use_number, use_number, use_twin, use_twin, use_mode, use_list,
        both_rows, collective, collective, collective, offset, offset, offset, instance_number, instance_word, drop_instance, add_instance, numbers, numbers, top_word,
        drop_key, wrong_type, new_key, value_number, lane, node_name, cut, memory, route]

@@ -236,7 +236,7 @@ def options(r, form):
     if r.random() < 0.3:
         words += ["--objective", "period", "--in-flight", str(r.randint(1, 3))]
     if r.random() < 0.2:
-        words += ["--replay", r.choice(("stream", "graph"))]
+        words += ["--replay", r.choice(("stream", "graph", "device", "device"))]
     if how < 0.5 and r.random() < 0.35:
         words += ["--max-memory", ",".join(f"mem{i}={r.choice((768, 1024, 2048, 4096))}" for i in range(4))]
     return words

@@ -104,7 +104,7 @@ static gy_ticks makespan(gantry_graph *g, const gantry_machine *m, bool collect,
     gy_attempt attempt = GY_ATTEMPT_INIT;
     attempt.keep_copies = !collect;
     ck_assert_int_eq(gy_plan_init(&p, g, m, &gy_policy_heft, &attempt, &err), GANTRY_OK);
-    if (gy_trials_plan(&p, &o, &err))
+    if (gy_trials_plan(&p, &o, &attempt, &err))
         ck_abort_msg("%s", err.text);
     *collectives = count_kind(p.schedule, GY_OP_COLLECTIVE);
     gy_ticks time = p.schedule->makespan;

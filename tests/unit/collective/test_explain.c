@@ -60,7 +60,7 @@ START_TEST(others_were_measured)
          "60.000 us by ring\n"
          "     copy_engine:             copy engines cannot combine\n"
          "  => ring:         60.000 us  measured: the machine's table\n"
-         "     tree:         29.000 us  steps over the machine's routes; others were measured\n");
+         "     tree:         44.000 us  steps over the machine's routes; others were measured\n");
     gantry_schedule_free(s);
     gantry_graph_free(g);
     gantry_machine_free(m);
@@ -86,11 +86,12 @@ START_TEST(a_collective_node)
     says(s, n,
          "\nhow sum: 3.9 KiB among 4 memories (m1, m2, m3, m4), 11.016 us by two_shot\n"
          "     copy_engine:             copy engines cannot combine\n"
-         "     ring:         23.000 us  steps over the machine's routes\n"
-         "     tree:         29.000 us  steps over the machine's routes\n"
-         "     recursive:    19.000 us  steps over the machine's routes\n"
+         "     ring:         48.000 us  steps over the machine's routes\n"
+         "     tree:         44.000 us  steps over the machine's routes\n"
+         "     recursive:    34.000 us  steps over the machine's routes\n"
          "     one_shot:     12.000 us  steps over the machine's routes\n"
          "  => two_shot:     11.016 us  steps over the machine's routes\n"
+         "     islands:                 the machine has no islands of these ranks\n"
          "     nccl:                    the machine has no measured times for these devices\n"
          "  none is faster than 2.000 us: 23.4 KiB must get to all ranks at 12 GB/s, 2.000 us; the farthest are 1 hop "
          "apart, 1.000 us\n");
@@ -116,11 +117,12 @@ START_TEST(a_node_that_reads_what_a_collective_brings)
     says(s, r[3],
          "\nput in for it: broadcast x: 3.9 KiB among 4 memories (m1, m2, m3, m4), 11.016 us by two_shot\n"
          "     copy_engine:  15.000 us  steps over the machine's routes\n"
-         "     ring:         21.000 us  steps over the machine's routes\n"
-         "     tree:         17.000 us  steps over the machine's routes\n"
+         "     ring:         33.000 us  steps over the machine's routes\n"
+         "     tree:         22.000 us  steps over the machine's routes\n"
          "     recursive:               there is none for this kind\n"
          "     one_shot:     12.000 us  steps over the machine's routes\n"
          "  => two_shot:     11.016 us  steps over the machine's routes\n"
+         "     islands:                 the machine has no islands of these ranks\n"
          "     nccl:                    the machine has no measured times for these devices\n"
          "  none is faster than 1.333 us: 3.9 KiB must get into or out of m1 at 3 GB/s, 1.333 us; the farthest are 1 "
          "hop "

@@ -19,6 +19,11 @@ COUNT = {"gantry": 1, "buffers": {"n": {"dtype": "i32", "shape": [1], "class": "
                                   "one": {"dtype": "i32", "shape": [1], "init": 1}},
          "nodes": [{"id": "add", "kernel": "saxpy", "args": {"a": 1, "x": "one", "y": "n"}}]}
 
+PRODUCTS = {"gantry": 1, "params": {"count": 40},
+            "buffers": {"a": {"dtype": "f32", "shape": ["16 * count", 16], "split": "count", "class": "const", "init": {"random": {"seed": 1}}},
+                        "c": {"dtype": "f32", "shape": ["16 * count", 16], "split": "count", "output": True}},
+            "nodes": [{"id": "gemm[i]", "for": {"i": "count"}, "kernel": "gemm", "args": {"a": "a[i]", "b": "a[i]", "c": "c[i]"}}]}
+
 
 class Place:
     """A folder with a cache of its own."""
@@ -131,7 +136,47 @@ def at_one_time(place):
     assert len(place.kept()) == 1 and "known: " in place.run("machine")
 
 
-TESTS = [second_plan, other_gpus, not_wanted, damage, no_place_for_it, starts_that_were_asked_for, times_that_were_asked_for, at_one_time]
+def batches(place):
+    """Products whose times are known, but not what one more adds to a batch, are put into batches; the next run measures that."""
+    def plan(count):
+        out = place.run("schedule", "products.json", "--devices", 1, "--param", f"count={count}", "-o", "-")
+        return [op for op in json.loads(out)["ops"] if "batch" in op and op["kind"] == "launch"]
+
+    def known():
+        machine, = place.kept()
+        text = machine.read_bytes()
+        text = text[text.index(b"{"):].decode(errors="replace")
+        case, = [k for k in json.JSONDecoder().raw_decode(text)[0]["kernels"] if "case" in k]
+        assert case["kernel"] == "gemm", case
+        return case["points"][0], case.get("batched")
+
+    (place.folder / "products.json").write_text(json.dumps(PRODUCTS))
+    place.run("run", "products.json", "--devices", 1)
+    assert [op["batch"] for op in plan(39)] == [39] and not known()[1]
+    place.run("run", "products.json", "--devices", 1, "--param", "count=39", "--iterations", 5)
+    (work, alone), ((same, added),) = known()
+    assert work == same and 0 < added
+    for op in plan(38):
+        assert abs(op["ps"][0] / 1e6 - (alone + (op["batch"] - 1) * added)) < 0.001 * alone, (op, alone, added)
+
+
+def batches_of_copies(place):
+    """They tell nothing of kernels, nor of a copy."""
+    graph = {"gantry": 1, "buffers": {}, "nodes": []}
+    for i in range(100):
+        graph["buffers"][f"x{i}"] = {"dtype": "f32", "shape": [64], "init": i}
+        graph["buffers"][f"y{i}"] = {"dtype": "f32", "shape": [64], "init": 1, "output": True}
+        graph["nodes"].append({"id": f"n{i}", "kernel": "saxpy", "args": {"a": 0.5, "x": f"x{i}", "y": f"y{i}"}})
+    (place.folder / "copies.json").write_text(json.dumps(graph))
+    words = "copies.json", "--devices", 1
+    assert any(op["kind"] == "copy" and "batch" in op for op in json.loads(place.run("schedule", *words, "-o", "-"))["ops"])
+    first = json.loads(place.run("run", *words, "--iterations", 5, "--json"))
+    again = json.loads(place.run("run", *words, "--iterations", 5, "--json", "--calibrate", "m.json"))
+    assert place.kept() and first["outputs"] == again["outputs"]
+
+
+TESTS = [second_plan, other_gpus, not_wanted, damage, no_place_for_it, starts_that_were_asked_for, times_that_were_asked_for, at_one_time,
+         batches, batches_of_copies]
 for test in TESTS:
     with tempfile.TemporaryDirectory() as temporary:
         test(Place(pathlib.Path(temporary)))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between GPUs that kernels make, several by one launch, where GANTRY_CUDA_COPIES asks for it. */
+/* Copies between GPUs, and within one, that kernels make, several by one launch, where GANTRY_CUDA_COPIES asks for it.
+ */
 #include "control.h"
+#include "schedule/schedule.h"
 #include "suite.h"
 
 #include <stdio.h>
@@ -94,7 +96,7 @@ START_TEST(random_graphs)
         gantry_schedule *s = make_schedule(g, m, replays[_i], "round-robin");
         counts engines = try_copies(g, s, replays[_i], NULL),
                kernels = try_copies(g, s, replays[_i], "kernels:1000000");
-        less += engines.copies - kernels.copies; /* those within a GPU stay */
+        less += engines.copies - kernels.copies;
         more += kernels.kernels - engines.kernels;
         gantry_schedule_free(s);
         gantry_machine_free(m);
@@ -172,6 +174,96 @@ START_TEST(as_the_machine_says)
 }
 END_TEST
 
+/* Copies that do not leave their GPU, by kernels in place of the driver: one each, as the second reads what the first
+ * wrote. */
+START_TEST(within_a_gpu)
+{
+    static const char text[] =
+        "{\"gantry\":1,\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[40],\"init\":\"iota\"},\"y\":{"
+        "\"dtype\":\"f32\",\"shape\":[40]},\"z\":{\"dtype\":\"f32\",\"shape\":[40]},\"w\":{\"dtype\":\"f32\",\"shape\":"
+        "[40],"
+        "\"output\":true}},"
+        "\"nodes\":[{\"id\":\"a\",\"kernel\":\"scale\",\"args\":{\"a\":2,\"x\":\"x\",\"y\":\"y\"}},{\"id\":\"c\","
+        "\"copy\":{\"from\":\"y\",\"to\":\"z\"}},{\"id\":\"d\",\"copy\":{\"from\":\"z\",\"to\":\"w\"}}]}";
+    gantry_graph *g = NULL;
+    MUST(gantry_graph_parse(&g, text, sizeof text - 1, "text", NULL, NULL, MUST_ERR));
+    fakeCudaDevices(1, "all", 0);
+    gantry_machine *m = gpu_machine(1, false);
+    gantry_schedule *s = make_schedule(g, m, replays[_i], NULL);
+    counts driver = try_copies(g, s, replays[_i], "engines"), kernel = try_copies(g, s, replays[_i], "kernels:160");
+    ck_assert_int_eq(driver.copies - kernel.copies, _i ? 2 : 6); /* those of a graph are captured once */
+    ck_assert_int_eq(kernel.kernels - driver.kernels, 6);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
+/* Small arrays that one GPU gets from the host and the other from it; some come back. */
+static gantry_graph *small_arrays(int count, const char *on)
+{
+    char text[TEXT];
+    gantry_graph *g = NULL;
+    int at = snprintf(text, sizeof text, "{\"gantry\":1,\"buffers\":{");
+    for (int i = 0; i < count; i++)
+        at += snprintf(
+            text + at, sizeof text - (size_t)at,
+            "%s\"x%d\":{\"dtype\":\"f32\",\"shape\":[%d],\"init\":\"iota\"},\"y%d\":{\"dtype\":\"f32\",\"shape\":"
+            "[%d],\"init\":\"iota\"%s}",
+            i ? "," : "", i, 1 + i % 7, i, 1 + i % 7, i < 14 ? ",\"output\":true" : "");
+    at += snprintf(text + at, sizeof text - (size_t)at, "},\"nodes\":[");
+    for (int i = 0; i < count; i++)
+        at += snprintf(text + at, sizeof text - (size_t)at,
+                       "%s{\"id\":\"a%d\",\"kernel\":\"saxpy\",\"args\":{\"a\":2,\"x\":\"x%d\",\"y\":\"y%d\"},\"on\":"
+                       "\"gpu0\"},{\"id\":\"b%d\",\"kernel\":\"saxpy\",\"args\":{\"a\":3,\"x\":\"x%d\",\"y\":\"y%d\"},"
+                       "\"on\":\"%s\"}",
+                       i ? "," : "", i, i, i, i, i, i, on);
+    snprintf(text + at, sizeof text - (size_t)at, "]}");
+    MUST(gantry_graph_parse(&g, text, strlen(text), "text", NULL, NULL, MUST_ERR));
+    return g;
+}
+
+static uint32_t batched_copies(const gantry_schedule *s, bool of_host)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < s->ops.count; i++) {
+        const gy_op *op = &s->ops.at[i];
+        const gy_use *use = &s->use.at[op->use];
+        bool host = gy_op_is_copy(op) &&
+                    (s->instances.at[use[0].instance].memory == 0 || s->instances.at[use[1].instance].memory == 0);
+        if (gy_op_is_copy(op) && (op->batch || op->joined))
+            count += host == of_host;
+    }
+    return count;
+}
+
+/* Batches that the schedule has are few launches instead of many copies; or the copies, if asked for. */
+START_TEST(batches_of_the_schedule)
+{
+    static const char machine[] =
+        "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\",\"pinned\":true},{\"id\":\"gpu0\","
+        "\"capacity\":\"64MiB\"},{\"id\":\"gpu1\",\"capacity\":\"64MiB\"}],\"devices\":[{\"id\":\"gpu0\",\"type\":"
+        "\"gpu\","
+        "\"launch_us\":1,\"memory\":\"gpu0\"},{\"id\":\"gpu1\",\"type\":\"gpu\",\"launch_us\":1,\"memory\":\"gpu1\","
+        "\"ordinal\":1}],\"routes\":[{\"from\":\"*\",\"to\":\"*\",\"latency_us\":20,\"bandwidth_gbs\":10}]}";
+    gantry_machine *m = NULL;
+    fakeCudaDevices(2, "all", 0);
+    MUST(gantry_machine_parse(&m, machine, sizeof machine - 1, "machine of the test", MUST_ERR));
+    gantry_graph *g = small_arrays(90, "gpu1");
+    gantry_schedule *s = make_schedule(g, m, replays[_i], NULL);
+    uint32_t host = batched_copies(s, true), peers = batched_copies(s, false);
+    ck_assert_uint_gt(host, 150);
+    ck_assert_uint_gt(peers, 20);
+    counts kernels = try_copies(g, s, replays[_i], NULL), engines = try_copies(g, s, replays[_i], "engines");
+    ck_assert_int_gt(engines.copies, kernels.copies);
+    ck_assert_int_gt(kernels.kernels, engines.kernels);
+    ck_assert_int_lt(kernels.kernels - engines.kernels, (int)(host + peers) / 4); /* many by one */
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
 START_TEST(graphs_of_the_gallery)
 {
     for (const graph_case *c = graph_cases; c->file; c++) {
@@ -195,6 +287,8 @@ int main(void)
     tcase_add_loop_test(tests, random_graphs, 0, 2);
     tcase_add_loop_test(tests, large_copies, 0, 2);
     tcase_add_loop_test(tests, as_the_machine_says, 0, 2);
+    tcase_add_loop_test(tests, within_a_gpu, 0, 2);
+    tcase_add_loop_test(tests, batches_of_the_schedule, 0, 2);
     tcase_add_loop_test(tests, graphs_of_the_gallery, 0, 2);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -5,6 +5,7 @@
 #include "control.h"
 #include "nccl_suite.h"
 
+#include "base/text.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -63,10 +64,43 @@ static tally since(tally before, const nccl_case *c)
 
 /* ---- one case ---- */
 
+/* GPUs as the shared machine has them, in islands of so many, of two halves each where they have four: routes between
+ * islands are a tenth as fast, those between halves half. */
+static gantry_machine *island_machine(int devices, int gpus, int island)
+{
+    gy_text t = { 0 };
+    gy_text_add(&t, "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"2GiB\"}");
+    for (int i = 0; i < devices; i++)
+        gy_text_printf(&t, ",{\"id\":\"gpu%d\",\"capacity\":\"256MiB\"}", i);
+    gy_text_add(&t, "],\"devices\":[");
+    for (int i = 0; i < devices; i++)
+        gy_text_printf(&t,
+                       "{\"id\":\"gpu%d\",\"type\":\"gpu\",\"memory\":\"gpu%d\",\"lanes\":3,\"copy_engines\":2,"
+                       "\"launch_us\":0.1,\"ordinal\":%d},",
+                       i, i, i % gpus);
+    gy_text_add(
+        &t, "{\"id\":\"cpu\",\"type\":\"cpu\",\"use\":\"host\",\"memory\":\"host\",\"launch_us\":0.1}],"
+            "\"routes\":[{\"from\":\"host\",\"to\":\"gpu*\",\"both\":true,\"latency_us\":0.2,\"bandwidth_gbs\":10}");
+    for (int i = 0; i < devices; i++)
+        for (int k = 0; k < devices; k++)
+            if (i != k)
+                gy_text_printf(&t, ",{\"from\":\"gpu%d\",\"to\":\"gpu%d\",\"latency_us\":0.2,\"bandwidth_gbs\":%d}", i,
+                               k,
+                               i / island != k / island       ? 10
+                               : island > 3 && i / 2 != k / 2 ? 50
+                                                              : 100);
+    gy_text_add(&t, "]}");
+    gantry_machine *m = NULL;
+    MUST(gantry_machine_parse(&m, t.at, strlen(t.at), "machine of the test", MUST_ERR));
+    gy_text_free(&t);
+    return m;
+}
+
 typedef struct way {
     gy_algorithm algorithm;
     const char *replay, *peer;
     int seeds, starts, gpus; /* gpus: fewer than ranks, which share them; 0: as many */
+    int island;              /* of so many GPUs; 0: there are none */
 } way;
 
 /* Of the last start. */
@@ -77,7 +111,7 @@ static tally try_case(const nccl_case *c, const way *w)
     int gpus = w->gpus ? w->gpus : c->ranks;
     fakeCudaDevices(gpus, w->peer, 0);
     gantry_graph *g = nccl_graph(c);
-    gantry_machine *m = shared_machine(c->ranks, gpus);
+    gantry_machine *m = w->island ? island_machine(c->ranks, gpus, w->island) : shared_machine(c->ranks, gpus);
     gantry_schedule *s = make_schedule(g, m, w->replay, "round-robin");
     force(s, w->algorithm);
     gantry_run *host = open_run(s, "host");
@@ -111,7 +145,7 @@ static void try_orders(gantry_collective kind, int ranks, int64_t rows, const ch
 {
     nccl_case c = { .kind = kind, .dtype = GANTRY_F32, .op = GANTRY_SUM, .ranks = ranks, .rows = rows };
     for (int k = 0; k < 2; k++) {
-        way w = { GY_ALGORITHM_TWO_SHOT, replays[k], peer, 20, 1, 0 };
+        way w = { GY_ALGORITHM_TWO_SHOT, replays[k], peer, 20, 1, 0, 0 };
         try_case(&c, &w);
     }
 }
@@ -167,7 +201,7 @@ START_TEST(every_collective)
             for (int r = 0; r < 3; r++, n++) {
                 nccl_case c = case_of(_i, GANTRY_F32, GANTRY_SUM, ranks, rows[r]);
                 way w = {
-                    algorithms[n % (nccl_reduces(c.kind) ? 3 : 4)], replays[n / 2 % 2], "all", r < 2 ? 2 : 1, 2, 0
+                    algorithms[n % (nccl_reduces(c.kind) ? 3 : 4)], replays[n / 2 % 2], "all", r < 2 ? 2 : 1, 2, 0, 0
                 };
                 if (vary(&c, variant))
                     try_case(&c, &w);
@@ -184,7 +218,7 @@ START_TEST(every_type_and_operator)
         for (int o = 0; o < (nccl_reduces(nccl_kinds[_i]) ? 4 : 1); o++) {
             for (int much = 0; much < 2; much++) {
                 nccl_case c = case_of(_i, (gantry_dtype)d, ops[o], 2 + (d + o) % 3, much ? 0 : 43);
-                way w = { GY_ALGORITHM_NONE, replays[(d + o) % 2], "all", 1, 2, 0 };
+                way w = { GY_ALGORITHM_NONE, replays[(d + o) % 2], "all", 1, 2, 0, 0 };
                 vary(&c, (d + o) % 2);
                 try_case(&c, &w);
             }
@@ -203,7 +237,7 @@ START_TEST(missing_access)
         for (int variant = 0; variant < 2; variant++) {
             for (int r = 0; r < 2; r++) {
                 nccl_case c = case_of(_i, GANTRY_F64, GANTRY_SUM, 4, rows[r]);
-                way w = { algorithms[(p + r) % 3], replays[(p + variant) % 2], peers[p], 2, 2, 0 };
+                way w = { algorithms[(p + r) % 3], replays[(p + variant) % 2], peers[p], 2, 2, 0, 0 };
                 if (vary(&c, variant))
                     try_case(&c, &w);
             }
@@ -217,7 +251,7 @@ START_TEST(shared_gpus)
 {
     for (int k = 0; k < 4; k++) {
         nccl_case c = case_of(_i, GANTRY_F32, GANTRY_SUM, k % 2 ? 5 : 3, k / 2 ? 0 : 11);
-        way w = { algorithms[k % 3], replays[k / 2], k % 2 ? "all" : "01,10,12,21", 2, 2, 2 + k % 2 };
+        way w = { algorithms[k % 3], replays[k / 2], k % 2 ? "all" : "01,10,12,21", 2, 2, 2 + k % 2, 0 };
         try_case(&c, &w);
     }
 }
@@ -228,7 +262,7 @@ START_TEST(many_ranks)
 {
     for (int k = 0; k < 2; k++) {
         nccl_case c = case_of(k ? 2 : 0, GANTRY_F32, GANTRY_SUM, 66, 11);
-        way w = { GY_ALGORITHM_NONE, replays[k], "all", 1, 2, 2 };
+        way w = { GY_ALGORITHM_NONE, replays[k], "all", 1, 2, 2, 0 };
         try_case(&c, &w);
     }
 }
@@ -255,7 +289,7 @@ static void expect_kernels(gantry_collective kind, int64_t rows, gy_algorithm al
     for (int i = 0; i < ranks; i++)
         busy += kernels[i] > 0;
     for (int k = 0; k < 2; k++) {
-        way w = { algorithm, replays[k], "all", 2, k ? 2 : 1, 0 };
+        way w = { algorithm, replays[k], "all", 2, k ? 2 : 1, 0, 0 };
         tally t = try_case(&c, &w);
         t.kernels[0] -= k && (busy > 1 || copies > ranks) ? 2 : 0; /* where they meet */
         for (int i = 0; i < ranks; i++) {
@@ -309,10 +343,53 @@ START_TEST(waits_in_a_graph)
     for (int count = 3; count <= MOST; count += 5) {
         for (int much = 0; much < 2; much++) {
             nccl_case c = case_of(0, GANTRY_F32, GANTRY_SUM, count, much ? 0 : 10);
-            way w = { GY_ALGORITHM_NONE, "graph", "all", 1, 2, 0 };
+            way w = { GY_ALGORITHM_NONE, "graph", "all", 1, 2, 0, 0 };
             int before = fakeCudaCalls("wait between devices");
             try_case(&c, &w);
             ck_assert_int_eq(fakeCudaCalls("wait between devices") - before, (much ? 4 : 2) * (count - 1));
+        }
+    }
+}
+END_TEST
+
+/* Each level is a round; what it sends on has arrived by then, in every order that nothing forbids. */
+START_TEST(islands)
+{
+    static const int shape[][2] = { { 4, 2 }, { 6, 3 }, { 8, 4 }, { 5, 2 } };
+    static const int64_t rows[] = { 37, 0 };
+    static const char *const peers[] = { "all", "01,10,02,20,12,21" };
+    for (int k = 0; k < 4; k++) {
+        for (int variant = 0; variant < 3; variant++) {
+            for (int r = 0; r < 2; r++) {
+                nccl_case c =
+                    case_of(_i, (r + variant) % 2 ? GANTRY_F32 : GANTRY_BF16, GANTRY_SUM, shape[k][0], rows[r]);
+                way w = { GY_ALGORITHM_ISLANDS, replays[(k + r) % 2], peers[(k + variant) % 4 == 3], r ? 1 : 3, 2,
+                          (k + r) % 5 ? 0 : 3,  shape[k][1] };
+                bool goes = c.kind == GANTRY_ALL_REDUCE || c.kind == GANTRY_BROADCAST || c.kind == GANTRY_ALL_GATHER;
+                if (goes && vary(&c, variant))
+                    try_case(&c, &w);
+            }
+        }
+    }
+}
+END_TEST
+
+/* Ring, tree and recursive, step by step; some kinds and ranks go at once. */
+START_TEST(steps)
+{
+    static const gy_algorithm by[] = { GY_ALGORITHM_RING, GY_ALGORITHM_TREE, GY_ALGORITHM_RECURSIVE };
+    static const int64_t rows[] = { 37, 0 };
+    for (int count = 2; count <= MOST; count += 1 + (count > 2)) {
+        for (int a = 0; a < 3; a++) {
+            for (int r = 0; r < 2; r++) {
+                nccl_case c = case_of(_i, (count + a) % 2 ? GANTRY_F32 : GANTRY_F16, GANTRY_SUM, count, rows[r]);
+                way w = {
+                    by[a], replays[(count + r) % 2], (count + a) % 4 ? "all" : "01,10,12,21,23,32", r < 2 ? 2 : 1, 2, 0,
+                    0
+                };
+                if (vary(&c, (count + a + r) % 3))
+                    try_case(&c, &w);
+            }
         }
     }
 }
@@ -332,5 +409,10 @@ int main(void)
     tcase_add_test(tests, who_does_what);
     tcase_add_test(tests, waits_in_a_graph);
     suite_add_tcase(suite, tests);
+    TCase *rounds = tcase_create("rounds");
+    tcase_set_timeout(rounds, 120);
+    tcase_add_loop_test(rounds, islands, 0, 8);
+    tcase_add_loop_test(rounds, steps, 0, 8);
+    suite_add_tcase(suite, rounds);
     return run_suite(suite);
 }

@@ -73,7 +73,7 @@ ROOMS = {
         "split": ["", "list"],
         "": ["list"],
     },
-    "schedule": {"": [], "check": [""], "exchange": [""], "json": [""], "traffic": [""]},
+    "schedule": {"": [], "check": [""], "counters": [""], "exchange": ["", "traffic"], "json": [""], "traffic": [""]},
 }
 FOREIGN = {"jansson.h": {"base", "graph", "machine", "import", "schedule", "export", "run", "tools"}, "hwloc.h": {"machine"}, "cblas.h": {"backends"}, "lapacke.h": {"backends"}}
 

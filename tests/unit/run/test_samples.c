@@ -67,7 +67,7 @@ START_TEST(what_others_slow_down)
         time[i].start = rand() % 60;
         time[i].end = time[i].start + rand() % 12;
     }
-    ck_assert(gy_samples_count(s, time, us));
+    ck_assert(gy_samples_count(s, time, false, us));
     for (uint32_t i = 0; i < OPS; i++) {
         bool hindered = time[i].end == time[i].start;
         for (int64_t now = 0; now < 80; now++)
@@ -77,6 +77,32 @@ START_TEST(what_others_slow_down)
         ever[hindered] = true;
     }
     ck_assert(ever[0] && ever[1]);
+    gantry_schedule_free(s);
+}
+END_TEST
+
+/* Where a device computes one op after the other, the next may seem to begin before the end, and takes what is left. */
+START_TEST(one_after_the_other)
+{
+    static const struct {
+        int64_t start, end;
+        double us;
+    } ops[] = { { 1000, 5000, 4 }, { 4500, 9000, 4 }, { 8000, 8900, -1 }, { 9500, 9700, 0.2 }, { 9700, 9700, -1 } };
+    enum { COUNT = sizeof ops / sizeof *ops };
+    gantry_schedule *s = hand_new(MACHINE);
+    gy_op_time time[COUNT + 2];
+    double us[COUNT + 2];
+    for (uint32_t i = 0; i < COUNT; i++) {
+        hand_launch(s, "work", hand_lane(s, 0, GY_LANE_COMPUTE), 1);
+        time[i] = (gy_op_time){ ops[i].start, ops[i].end };
+    }
+    hand_launch(s, "work", hand_lane(s, 1, GY_LANE_COMPUTE), 1);
+    hand_move(s, hand_lane(s, 0, GY_LANE_COPY), 0, 1, 1000);
+    time[COUNT] = time[COUNT + 1] = (gy_op_time){ 2000, 4000 };
+    ck_assert(gy_samples_count(s, time, true, us));
+    for (uint32_t i = 0; i < COUNT; i++)
+        ck_assert_msg(fabs(us[i] - ops[i].us) < 1e-12, "op %u: %g", i, us[i]);
+    ck_assert(fabs(us[COUNT] - 2) < 1e-12 && fabs(us[COUNT + 1] - 2) < 1e-12); /* of another device; a copy */
     gantry_schedule_free(s);
 }
 END_TEST
@@ -238,6 +264,7 @@ int main(void)
     Suite *suite = suite_create("run: samples");
     TCase *c = tcase_create("samples");
     tcase_add_loop_test(c, what_others_slow_down, 0, 200);
+    tcase_add_test(c, one_after_the_other);
     tcase_add_test(c, medians);
     tcase_add_test(c, a_single_start_counts);
     tcase_add_test(c, no_more_than_are_kept);

@@ -192,6 +192,90 @@ START_TEST(a_file_gives_batches_of_launches_alone)
 }
 END_TEST
 
+/* ---- copies ---- */
+
+/* Three arrays go to a GPU, or to what `type` says. */
+static gantry_schedule *make_copies(gantry_graph *g, const char *type)
+{
+    char text[512];
+    gantry_machine *m;
+    gantry_schedule *s;
+    gantry_error err = { 0 };
+    int length =
+        snprintf(text, sizeof text,
+                 "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\",\"pinned\":true},"
+                 "{\"id\":\"m\",\"capacity\":\"1GiB\"}],\"devices\":[{\"id\":\"d\",\"type\":\"%s\",\"memory\":\"m\","
+                 "\"copy_engines\":1}],\"routes\":[{\"from\":\"*\",\"to\":\"*\",\"latency_us\":1,"
+                 "\"bandwidth_gbs\":1}]}",
+                 type);
+    ck_assert_msg(gantry_machine_parse(&m, text, (size_t)length, "machine", &err) == GANTRY_OK, "%s", err.text);
+    ck_assert_msg(gantry_schedule_new(&s, g, m, NULL, &err) == GANTRY_OK, "%s", err.text);
+    gantry_machine_free(m);
+    for (size_t i = 0; i < s->ops.count; i++) {
+        s->ops.at[i].batch = 0;
+        s->ops.at[i].joined = false;
+    }
+    return s;
+}
+
+static void join(gantry_schedule *s, uint32_t first, uint32_t count)
+{
+    s->ops.at[first].batch = count;
+    for (uint32_t i = first + 1; i < first + count; i++)
+        s->ops.at[i].joined = true;
+}
+
+static const char moved[] = "{\"gantry\":1,\"buffers\":{\"a\":{\"dtype\":\"f32\",\"shape\":[9],\"init\":1},\"b\":{"
+                            "\"dtype\":\"f32\",\"shape\":[9],"
+                            "\"init\":1},\"c\":{\"dtype\":\"f32\",\"shape\":[9],\"init\":1,\"output\":true}},\"nodes\":"
+                            "[{\"id\":\"n\",\"kernel\":"
+                            "\"mul\",\"args\":{\"x\":\"a\",\"y\":\"b\",\"z\":\"c\"}},{\"id\":\"m\",\"kernel\":"
+                            "\"saxpy\",\"args\":{\"a\":1,\"x\":"
+                            "\"a\",\"y\":\"c\"}}]}";
+
+START_TEST(copies_between_two_memories_are_a_batch)
+{
+    gantry_graph *g = make_graph(moved);
+    gantry_schedule *s = make_copies(g, "gpu");
+    ck_assert(s->ops.at[0].kind == GY_OP_COPY && s->ops.at[1].kind == GY_OP_COPY);
+    join(s, 0, 2);
+    expect(s, g, NULL, NULL);
+}
+END_TEST
+
+START_TEST(copies_and_launches_are_no_batch)
+{
+    gantry_graph *g = make_graph(moved);
+    gantry_schedule *s = make_copies(g, "gpu");
+    join(s, 0, (uint32_t)s->ops.count);
+    expect(s, g, "rule form", "in the batch of op 0; a batch is made of launches, or of copies");
+}
+END_TEST
+
+START_TEST(a_batch_of_copies_is_a_gpus)
+{
+    gantry_graph *g = make_graph(moved);
+    gantry_schedule *s = make_copies(g, "cpu");
+    join(s, 0, 2);
+    expect(s, g, "rule batch", "in a lane of a GPU");
+}
+END_TEST
+
+/* The first copy that goes back stands behind the last that comes. */
+START_TEST(copies_of_a_batch_have_the_same_ends)
+{
+    gantry_graph *g = make_graph(moved);
+    gantry_schedule *s = make_copies(g, "gpu");
+    gy_use *use = &s->use.at[s->ops.at[1].use], first = use[0];
+    use[0] = use[1];
+    use[1] = first;
+    use[0].mode = GANTRY_READ;
+    use[1].mode = GANTRY_WRITE;
+    join(s, 0, 2);
+    expect(s, g, "rule batch", "between the same two memories");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("batch");
@@ -205,6 +289,10 @@ int main(void)
     tcase_add_test(c, what_comes_behind_a_batch_in_its_lane_is_ordered_behind_all_of_it);
     tcase_add_test(c, a_file_keeps_batches);
     tcase_add_loop_test(c, a_file_gives_batches_of_launches_alone, 0, (int)(sizeof wrong / sizeof *wrong));
+    tcase_add_test(c, copies_between_two_memories_are_a_batch);
+    tcase_add_test(c, copies_and_launches_are_no_batch);
+    tcase_add_test(c, a_batch_of_copies_is_a_gpus);
+    tcase_add_test(c, copies_of_a_batch_have_the_same_ends);
     suite_add_tcase(suite, c);
     return run_suite(suite);
 }

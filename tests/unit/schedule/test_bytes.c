@@ -551,6 +551,36 @@ START_TEST(test_one_op_at_one_place)
 }
 END_TEST
 
+/* A state in two places, changed in each by an execution of the same node: `second` is where the repeat changes it. */
+static void change_both(uint32_t second, uint32_t lane, const char *kind, const char *rule, const char *says)
+{
+    scene c;
+    gantry_graph *g = gantry_graph_new("replicas");
+    gantry_buffer x = bytes_of(g, "x", 1, GANTRY_STATE);
+    gantry_node_readwrite(g, gantry_graph_work(g, "n"), gantry_all(x));
+    open_scene(&c, g);
+    c.s->machine->device[1].kind = kind;
+    uint32_t a = put(&c, 0, GY_SPACE_SLAB, GY_ROLE_PERSIST, 0, 1, 0),
+             b = put(&c, 0, GY_SPACE_SLAB, GY_ROLE_PERSIST, 0, 1, 256);
+    op(&c, GY_OP_LAUNCH, 0, 0);
+    use(&c, a, GANTRY_READWRITE, 0, 1, 0);
+    if (second < 2) {
+        op(&c, GY_OP_LAUNCH, 0, lane)->repeat = true;
+        use(&c, second ? b : a, GANTRY_READWRITE, 0, 1, 0);
+    }
+    close_scene(&c, rule, says);
+}
+
+START_TEST(test_changed_in_two_places)
+{
+    change_both(1, 2, "cpu", NULL, NULL);
+    change_both(0, 0, "cpu", "version", "op 1 \"n again\" reads x{0:1}");
+    change_both(0, 2, "cpu", "race", "op 1 \"n again\"");
+    change_both(2, 2, "cpu", "exit", "x{0:1}");
+    change_both(1, 2, "other", "place", "op 1 \"n again\" is on device d1 of kind other and repeats op 0 \"n\" on d0");
+}
+END_TEST
+
 /* ---- contents by themselves ---- */
 
 START_TEST(test_contents)
@@ -603,6 +633,7 @@ int main(void)
     tcase_add_test(tc, test_identity_in_output);
     tcase_add_test(tc, test_on_expression);
     tcase_add_test(tc, test_one_op_at_one_place);
+    tcase_add_test(tc, test_changed_in_two_places);
     tcase_add_test(tc, test_contents);
     suite_add_tcase(suite, tc);
     return run_suite(suite);

@@ -296,6 +296,53 @@ START_TEST(random_graphs_are_right_with_batches)
 }
 END_TEST
 
+/* ---- copies ---- */
+
+/* `count` arrays of 4 bytes for one node; a copy takes 2 us, the launch of a kernel `launch_us`. */
+static outcome plan_copies(int count, double launch_us, const char *pinned)
+{
+    gy_text t = { 0 };
+    gy_text_add(&t, "{\"gantry\":1,\"buffers\":{");
+    for (int i = 0; i < count; i++)
+        gy_text_printf(&t, "%s\"x%d\":{\"dtype\":\"f32\",\"shape\":[1],\"init\":1}", i ? "," : "", i);
+    gy_text_add(&t, "},\"nodes\":[{\"id\":\"n\",\"work\":{},\"cost\":{\"time_us\":1},\"reads\":[");
+    for (int i = 0; i < count; i++)
+        gy_text_printf(&t, "%s\"x%d\"", i ? "," : "", i);
+    gy_text_add(&t, "]}]}");
+    char machine_text[512];
+    snprintf(
+        machine_text, sizeof machine_text,
+        "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\"%s},{\"id\":\"m\",\"capacity\":"
+        "\"1GiB\"}],\"devices\":[{\"id\":\"g\",\"type\":\"gpu\",\"memory\":\"m\",\"copy_engines\":1,\"launch_us\":%g}],"
+        "\"routes\":[{\"from\":\"*\",\"to\":\"*\",\"latency_us\":2,\"bandwidth_gbs\":1000}]}",
+        pinned, launch_us);
+    outcome o = plan(t.at, parse_machine(machine_text), NULL);
+    gy_text_free(&t);
+    return o;
+}
+
+#define PINNED ",\"pinned\":true"
+
+START_TEST(small_copies_are_few_batches)
+{
+    outcome alone = plan_copies(100, 3, ""), o = plan_copies(100, 3, PINNED);
+    ck_assert(alone.batches == 0 && o.batches == 2 && o.members == 100);
+    ck_assert_int_ge(alone.makespan, 200 * (gy_ticks)1000000);
+    /* two launches, two latencies, next to no bytes, and the node */
+    ck_assert_int_ge(o.makespan, 10 * (gy_ticks)1000000);
+    ck_assert_int_le(o.makespan, 15 * (gy_ticks)1000000);
+}
+END_TEST
+
+/* Whatever a launch takes, and however few there are. */
+START_TEST(batches_of_copies_never_take_longer)
+{
+    for (double us = 0.5; us < 300; us *= 2)
+        ck_assert_int_le(plan_copies(_i, us, PINNED).makespan, plan_copies(_i, us, "").makespan);
+    ck_assert_uint_eq(plan_copies(_i, 2 * _i + 2, PINNED).batches, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("scheduler: batches");
@@ -309,6 +356,8 @@ int main(void)
     tcase_add_test(c, starts_that_overlap_have_no_batches);
     tcase_add_test(c, every_allocation_may_fail);
     tcase_add_loop_test(c, random_graphs_are_right_with_batches, 0, 3);
+    tcase_add_test(c, small_copies_are_few_batches);
+    tcase_add_loop_test(c, batches_of_copies_never_take_longer, 1, 20);
     suite_add_tcase(suite, c);
     return run_suite(suite);
 }

@@ -270,8 +270,8 @@ START_TEST(the_size_decides)
             gantry_node_read(g, work_on("r", i, 10), gantry_all(z));
         const gy_op *op = only_collective(GANTRY_BROADCAST);
         ck_assert_int_eq(op->algorithm, large ? GY_ALGORITHM_RING : GY_ALGORITHM_COPY);
-        /* 3 x 1 KiB out of the root; 4 MiB in 64 pieces of 65,536 bytes: 2 + 64 steps of signal, latency and piece */
-        ck_assert_int_eq(op->duration, gy_ticks_from_us(large ? 66 * (2 + 65.536) : 1 + 3 * 1.024));
+        /* 3 x 1 KiB out of the root; 4 MiB in 16 pieces of 256 KiB: 2 + 16 steps of signal, latency and piece */
+        ck_assert_int_eq(op->duration, gy_ticks_from_us(large ? 18 * (2 + 262.144) : 1 + 3 * 1.024));
         end();
     }
 }

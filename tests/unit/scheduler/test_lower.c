@@ -23,6 +23,13 @@ static void end(void)
     gantry_machine_free(m);
 }
 
+/* Rows cross the link in half the time that the CPU takes to copy them. */
+static const char machine_slow_host[] =
+    "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"8GiB\"},{\"id\":\"gpu0\",\"capacity\":"
+    "\"1GiB\"}],\"devices\":[{\"id\":\"cpu0\",\"type\":\"cpu\",\"memory\":\"host\"},{\"id\":\"gpu0\",\"type\":"
+    "\"gpu\",\"memory\":\"gpu0\"}],\"routes\":[{\"from\":\"host\",\"to\":\"host\",\"bandwidth_gbs\":5},{\"from\":"
+    "\"host\",\"to\":\"gpu0\",\"both\":true,\"latency_us\":1,\"bandwidth_gbs\":10}]}";
+
 static gantry_node work_on(const char *id, const char *on)
 {
     gantry_node n = work(g, id, 10);
@@ -127,6 +134,25 @@ START_TEST(inputs_come_up_and_outputs_go_down)
     ck_assert_uint_eq(instance_of_use(find_copy("host", "mem1"), 0)->space, GY_SPACE_INPUT);
     ck_assert_uint_eq(instance_of_use(find_copy("mem1", "host"), 1)->space, GY_SPACE_OUTPUT);
     ck_assert_uint_eq(count_role(s, GY_ROLE_EXTERNAL), 2);
+    end();
+}
+END_TEST
+
+/* The host has what nothing writes: while the task takes its time the CPU hands it over, and the GPU sends nothing. */
+START_TEST(an_output_that_is_only_read_is_not_fetched)
+{
+    static const double us[] = { 1, 1000 };
+    begin(parse_machine(machine_slow_host));
+    gantry_buffer x = buffer(g, "x", 1000000); /* 4 MB: 800 us within host memory, 401 us over the link */
+    gantry_buffer_init_value(g, x, 1);
+    gantry_buffer_output(g, x);
+    gantry_node n = work(g, "w", us[_i]);
+    gantry_node_on(g, n, "gpu0");
+    gantry_node_read(g, n, gantry_all(x));
+    s = schedule(g, m, NULL);
+    ck_assert_ptr_nonnull(find_copy("host", "gpu0"));
+    ck_assert_int_eq(find_copy("gpu0", "host") == NULL, us[_i] > 800);
+    ck_assert_int_eq(find_copy("host", "host") != NULL, us[_i] > 800);
     end();
 }
 END_TEST
@@ -390,6 +416,7 @@ int main(void)
     tcase_add_test(c, parts_that_only_touch_stay_apart);
     tcase_add_test(c, an_overwritten_region_is_not_brought_along);
     tcase_add_test(c, inputs_come_up_and_outputs_go_down);
+    tcase_add_loop_test(c, an_output_that_is_only_read_is_not_fetched, 0, 2);
     tcase_add_test(c, an_untouched_input_that_is_an_output_goes_through_a_device);
     tcase_add_test(c, a_device_in_host_memory_reads_inputs_in_place);
     tcase_add_test(c, what_it_changes_it_copies_first);

@@ -32,9 +32,9 @@ START_TEST(options_are_checked)
         { { .effort = -1, .replay = "stram" },
           GANTRY_E_INVALID,
           "no replay mode \"stram\" (did you mean \"stream\"?)" },
-        { { .effort = -1, .replay = "device" },
+        { { .effort = -1, .replay = "engine" },
           GANTRY_E_INVALID,
-          "no replay mode \"device\"; there are stream, graph and auto" },
+          "no replay mode \"engine\"; there are stream, graph, auto and device" },
     };
     gantry_machine *m = virtual_machine(1);
     gantry_graph *g = gantry_graph_new("options");

@@ -144,13 +144,76 @@ START_TEST(several_ranks_have_no_place)
 }
 END_TEST
 
+/* ---- results are where ranks are ---- */
+
+static const gantry_collective kinds[] = { GANTRY_REDUCE,    GANTRY_REDUCE_SCATTER, GANTRY_SCATTER,   GANTRY_ALL_TO_ALL,
+                                           GANTRY_BROADCAST, GANTRY_GATHER,         GANTRY_ALL_REDUCE };
+enum { KINDS = sizeof kinds / sizeof *kinds, RANKS = 4, BIG = 1 << 18 };
+
+/* So many regions of one buffer of `rows` rows each. */
+static gantry_buffer regions(gantry_region *to, const char *id, unsigned count, int64_t rows)
+{
+    gantry_buffer b = buffer(g, id, count * rows);
+    gantry_buffer_split(g, b, count);
+    for (unsigned i = 0; i < count; i++)
+        to[i] = gantry_part(b, i);
+    return b;
+}
+
+static void read_at(const char *id, gantry_region part)
+{
+    gantry_node r = work(g, id, 5);
+    gantry_buffer y = buffer(g, id, 16);
+    gantry_node_read(g, r, part);
+    gantry_node_write(g, r, gantry_all(y));
+    gantry_buffer_output(g, y);
+}
+
+/* The last result first, as the first device would be taken if it were as near. */
+START_TEST(readers_go_to_the_rank_that_has_the_result)
+{
+    gantry_collective kind = kinds[_i % KINDS];
+    bool one_in = kind == GANTRY_BROADCAST || kind == GANTRY_SCATTER;
+    bool one_out = kind == GANTRY_REDUCE || kind == GANTRY_GATHER;
+    bool cut_in = kind == GANTRY_GATHER, cut_out = kind == GANTRY_SCATTER || kind == GANTRY_REDUCE_SCATTER;
+    bool reduces = kind == GANTRY_REDUCE || kind == GANTRY_REDUCE_SCATTER || kind == GANTRY_ALL_REDUCE;
+    unsigned ins = one_in ? 1 : RANKS, outs = one_out ? 1 : RANKS;
+    gantry_region in[RANKS], out[RANKS];
+    char id[16];
+    begin(virtual_machine(RANKS));
+    regions(in, "x", ins, cut_in ? BIG / RANKS : BIG);
+    regions(out, "y", outs, cut_out ? BIG / RANKS : BIG);
+    for (unsigned i = 0; i < ins; i++) {
+        snprintf(id, sizeof id, "w%u", i);
+        gantry_node w = work(g, id, 5);
+        gantry_node_on(g, w, (const char *[]){ "dev0", "dev1", "dev2", "dev3" }[one_in ? 2 : i]);
+        gantry_node_write(g, w, in[i]);
+    }
+    gantry_graph_collective(g, "c", kind, reduces ? GANTRY_SUM : (gantry_access)0, ins, in, outs, out,
+                            one_in || one_out ? 2 : 0);
+    for (unsigned i = outs; i--;) {
+        snprintf(id, sizeof id, "r%u", i);
+        read_at(id, out[i]);
+    }
+    s = schedule(g, m, _i < KINDS ? "heft" : "min-min");
+    const gy_op *op = op_of(s, "c");
+    for (unsigned i = 0; i < outs; i++) {
+        const gy_use *u = &s->use.at[op->use + ins + i];
+        uint32_t device = s->lanes.at[s->op_lane.at[op->lane + u->rank]].device;
+        snprintf(id, sizeof id, "r%u", i);
+        ck_assert_str_eq(device_of(s, id), s->machine->device[device].id);
+    }
+    end();
+}
+END_TEST
+
 START_TEST(an_algorithm_knows_its_kinds_within_one_memory_too)
 {
     begin(virtual_machine(1));
     gy_node_algorithm(g, one_rank("c", work(g, "w", 5)), "copy_engine");
     ck_assert_str_eq(refusal(g, m, NULL, GANTRY_E_GRAPH),
                      "all_reduce \"c\" asks for algorithm \"copy_engine\": copy engines cannot combine; here there are "
-                     "auto, ring, tree, recursive, one_shot, two_shot, nccl");
+                     "auto, ring, tree, recursive, one_shot, two_shot, islands, nccl");
     end();
     begin(virtual_machine(1));
     gy_node_algorithm(g, one_rank("c", work(g, "w", 5)), "recursive");
@@ -241,8 +304,8 @@ static void add_accesses(maker *k, const char *name, int number, const gantry_re
 
 static void add_collective(maker *k, int number)
 {
-    static const char *const names[] = { "auto",      "copy_engine", "ring",     "tree",
-                                         "recursive", "one_shot",    "two_shot", "nccl" };
+    static const char *const names[] = { "auto",     "copy_engine", "ring",    "tree", "recursive",
+                                         "one_shot", "two_shot",    "islands", "nccl" };
     gantry_collective kind = (gantry_collective)(GANTRY_ALL_REDUCE + pick(k, 8));
     int p = pick(k, 2) ? 1 : 1 + pick(k, 4), rows = p * (pick(k, 2) ? 4 : 16);
     bool one_in = kind == GANTRY_BROADCAST || kind == GANTRY_SCATTER;
@@ -323,6 +386,7 @@ int main(void)
     tcase_add_loop_test(c, one_rank_is_apart, 0, POLICIES);
     tcase_add_test(c, wishes_of_one_rank_that_cannot_be_are_refused);
     tcase_add_loop_test(c, several_ranks_have_no_place, 0, POLICIES);
+    tcase_add_loop_test(c, readers_go_to_the_rank_that_has_the_result, 0, 2 * KINDS);
     tcase_add_test(c, an_algorithm_knows_its_kinds_within_one_memory_too);
     tcase_add_loop_test(c, no_wish_ends_in_an_internal_error, 0, 4);
     suite_add_tcase(suite, c);

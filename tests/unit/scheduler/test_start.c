@@ -57,8 +57,11 @@ static void check_graph(gantry_graph *g, gantry_machine *m, const char *policy)
     gantry_schedule *a = plan(g, m, policy, "graph", none), *b = plan(g, m, policy, "graph", start);
     gantry_schedule *c = plan(g, m, policy, "stream", all), *d = plan(g, m, policy, "graph", all);
     check_moved(a, b);
-    for (size_t i = 0; i < c->ops.count; i++)
-        ck_assert_int_ge(c->ops.at[i].start, START + SUBMIT * (gy_ticks)(i + 1));
+    gy_ticks given_out = 0; /* a batch by one call */
+    for (size_t i = 0; i < c->ops.count; i++) {
+        given_out += !c->ops.at[i].joined;
+        ck_assert_int_ge(c->ops.at[i].start, START + SUBMIT * given_out);
+    }
     gantry_schedule_free(a);
     gantry_schedule_free(b);
     gantry_schedule_free(c);

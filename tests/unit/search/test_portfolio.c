@@ -160,7 +160,7 @@ START_TEST(candidates_are_simulated)
             ck_assert(gy_candidate_init(&c, 10));
             memcpy(c.order, at.order, sizeof *c.order * 10);
             memcpy(c.device, at.device, sizeof *c.device * 10);
-            ck_assert(!gy_portfolio_candidate(&f, &c, "mine", &makespan, &err));
+            ck_assert(!gy_portfolio_candidate(&f, &c, true, "mine", &makespan, &err));
             best = expected < best ? expected : best;
             ck_assert_int_le(makespan, us(expected));
             ck_assert_int_le(f.t.best->makespan, us(best));

@@ -362,6 +362,27 @@ START_TEST(one_copy)
 }
 END_TEST
 
+/* A batch of three is one copy of all of their bytes behind the launch of its kernel, of 4 us: 4 + 2 + 30. What comes
+ * behind in the lane begins when it has ended. */
+START_TEST(copies_in_a_batch)
+{
+    gantry_schedule *s = hand_new(PORTS(8, ", \"model\": {\"launch_us\": 4}"));
+    uint32_t lane = copy_lane(s, 0), first = hand_move(s, lane, A, B, 100000);
+    hand_move(s, lane, A, B, 100000);
+    hand_move(s, lane, A, B, 100000);
+    s->ops.at[first].batch = 3;
+    s->ops.at[first + 1].joined = s->ops.at[first + 2].joined = true;
+    s->ops.at[first + 1].duration = s->ops.at[first + 2].duration = 0;
+    uint32_t next = hand_move(s, lane, A, B, 100000);
+    run(s);
+    spans(s, first, 0, US(36));
+    spans(s, first + 1, US(36), US(36));
+    spans(s, first + 2, US(36), US(36));
+    spans(s, next, US(36), US(48));
+    gantry_schedule_free(s);
+}
+END_TEST
+
 /* Both flows begin at 2 us and get 5,000 bytes a microsecond each: 20 us. */
 START_TEST(two_copies_over_one_link)
 {
@@ -805,6 +826,7 @@ int main(void)
                                    one_copy,
                                    two_copies_over_one_link,
                                    a_flow_joins_and_leaves,
+                                   copies_in_a_batch,
                                    latency_shares_nothing,
                                    all_to_one_and_one_to_all,
                                    relay,

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small copies between GPUs that the kernel of collectives makes (combine.c), where that is faster than copy engines,
- * as the machine says of the route. Copies of one moment that follow each other in a lane, with the same ends, are one
- * launch: the first *carries* the others. It then waits for what they wait for, so all of that must come before it in
- * the order of positions, and end before it begins as far as that is predicted. What waits for a carried copy waits for
- * its own event, as before.
+ * Small copies between GPUs, and within one, that the kernel of collectives makes (combine.c), where that is faster
+ * than the driver's copies, as the machine says of the route. Copies of one moment that follow each other in a lane,
+ * with the same ends, are one launch: the first *carries* the others. It then waits for what they wait for, so all of
+ * that must come before it in the order of positions, and end before it begins as far as that is predicted. What waits
+ * for a carried copy waits for its own event, as before.
+ *
+ * A batch of the schedule is carried out so whatever its copies take one by one, also between a GPU and page-locked
+ * memory of the host, which kernels of the GPU reach.
  */
 #include "backends/cuda/collective/share.h"
 
@@ -14,6 +17,7 @@
 #include <string.h>
 
 enum { MOST_PARTS = GY_CUDA_PARTS < GY_CUDA_ENDS / 2 ? GY_CUDA_PARTS : GY_CUDA_ENDS / 2 };
+_Static_assert((int)MOST_PARTS >= (int)GY_COPIES_AT_ONCE, "predictions count on so many by one launch");
 
 /* A launch, as far as ops have been gone through. */
 typedef struct carrier {
@@ -22,8 +26,13 @@ typedef struct carrier {
     uint64_t bytes;
 } carrier;
 
+static bool in_batch(const gy_op *op)
+{
+    return op->batch || op->joined;
+}
+
 /* Copies of up to so many bytes: as the machine says, or "kernels:65536", or "engines" for none. */
-static uint64_t most_bytes(const gy_cuda *h, const carrier *c)
+static uint64_t most_bytes(const gy_cuda *h, const gy_op *op, const carrier *c)
 {
     static const char prefix[] = "kernels:";
     const char *wanted = getenv("GANTRY_CUDA_COPIES");
@@ -32,12 +41,24 @@ static uint64_t most_bytes(const gy_cuda *h, const carrier *c)
         return strtoull(wanted + sizeof prefix - 1, NULL, 10);
     if (gy_driver_switch("GANTRY_CUDA_COPIES", "engines"))
         return 0;
+    if (in_batch(op))
+        return UINT64_MAX;
     return (uint64_t)gy_machine_route(m, m->device[c->from].memory, m->device[c->to].memory)->kernel_bytes;
 }
 
 static gy_location end_of(const gy_cuda *h, const gy_op *op, uint32_t k, uint32_t turn)
 {
     return gy_cuda_location(h, &h->job->schedule->use.at[op->use + k], turn);
+}
+
+/* Can a kernel in the lane of the op reach both ends? Where one is of the host only batches are asked for. */
+static bool reaches(const gy_cuda *h, const gy_op *op, const carrier *c)
+{
+    uint32_t lane = gy_op_device(h->job->schedule, op, 0);
+    if (c->from == GY_NONE || c->to == GY_NONE)
+        return in_batch(op) && c->from != c->to && h->device[lane].gpu &&
+               gy_cuda_same_gpu(h, c->from == GY_NONE ? c->to : c->from, lane);
+    return gy_cuda_reaches(h, c->to, c->from);
 }
 
 /* Describes the launch of this copy alone; false: no kernel can make it. */
@@ -49,8 +70,7 @@ static bool describe(const gy_cuda *h, uint32_t id, carrier *c)
     if (!gy_op_is_copy(op) || pairs == 0)
         return false;
     *c = (carrier){ id, id, end_of(h, op, 0, 0).device, end_of(h, op, pairs, 0).device, pairs, 0 };
-    if (c->from == GY_NONE || c->to == GY_NONE || gy_cuda_same_gpu(h, c->from, c->to) ||
-        !gy_cuda_reaches(h, c->to, c->from))
+    if (!reaches(h, op, c))
         return false;
     for (uint32_t k = 0; k < pairs; k++) {
         c->bytes += gy_use_bytes(s, &s->use.at[op->use + pairs + k]);
@@ -71,10 +91,14 @@ static bool waits_only_for_earlier(const gy_cuda *h, uint32_t id, uint32_t first
     return all;
 }
 
+/* Copies within a GPU may read what the one ahead in the lane wrote, which no wait tells; those of a batch do not. */
 static bool joins(const gy_cuda *h, const carrier *c, const carrier *next, uint64_t most)
 {
-    return c->first != GY_NONE && c->from == next->from && c->to == next->to && c->parts + next->parts <= MOST_PARTS &&
-           c->bytes + next->bytes <= most && waits_only_for_earlier(h, next->first, c->first);
+    const gy_op *op = &h->job->schedule->ops.at[next->first];
+    bool chained = !op->joined && next->from != GY_NONE && next->from == next->to;
+    return !op->batch && !chained && c->first != GY_NONE && c->from == next->from && c->to == next->to &&
+           c->parts + next->parts <= MOST_PARTS && c->bytes + next->bytes <= most &&
+           waits_only_for_earlier(h, next->first, c->first);
 }
 
 static void add(gy_cuda *h, carrier *c, const carrier *next, uint64_t most)
@@ -105,7 +129,7 @@ gantry_status gy_carry_make(gy_cuda *h, gantry_error *err)
         const gy_op *op = &s->ops.at[id];
         carrier next;
         h->op[id].carries = GY_NONE;
-        uint64_t most = has_kernel && describe(h, id, &next) ? most_bytes(h, &next) : 0;
+        uint64_t most = has_kernel && describe(h, id, &next) ? most_bytes(h, op, &next) : 0;
         if (most && next.bytes <= most) {
             add(h, &of[s->op_lane.at[op->lane]], &next, most);
             continue;
@@ -118,21 +142,38 @@ gantry_status gy_carry_make(gy_cuda *h, gantry_error *err)
 
 /* ---- submitted ---- */
 
+static CUdeviceptr address_of(gy_location end)
+{
+    return end.device == GY_NONE ? (CUdeviceptr)(uintptr_t)end.host : end.at;
+}
+
+/* A part that a kernel makes becomes two arguments. What it cannot reach is copied by itself: memory that the caller
+ * bound and that could not be page-locked. */
+static gantry_status add_pair(gantry_arg *arg, int32_t *args, gy_submit *x, const gy_use *from_use,
+                              const gy_use *to_use)
+{
+    uint64_t bytes = gy_use_bytes(x->h->job->schedule, to_use);
+    gy_location from = gy_cuda_location(x->h, from_use, x->turn), to = gy_cuda_location(x->h, to_use, x->turn);
+    if ((from.device == GY_NONE && !from.pinned) || (to.device == GY_NONE && !to.pinned)) {
+        GY_TRY(gy_submit_copy(x, to, from, bytes));
+        return gy_submit_join(x); /* they share the stage */
+    }
+    if (bytes == 0)
+        return GANTRY_OK;
+    arg[(*args)++] = gy_combine_arg(GANTRY_READ, GANTRY_U8, address_of(from), bytes);
+    arg[(*args)++] = gy_combine_arg(GANTRY_WRITE, GANTRY_U8, address_of(to), bytes);
+    return GANTRY_OK;
+}
+
 /* The pairs of one copy. */
-static int32_t add_pairs(gantry_arg *to, const gy_submit *x, uint32_t id)
+static gantry_status add_pairs(gantry_arg *arg, int32_t *args, gy_submit *x, uint32_t id)
 {
     const gantry_schedule *s = x->h->job->schedule;
     const gy_op *op = &s->ops.at[id];
     uint32_t pairs = op->uses / 2;
-    int32_t count = 0;
-    for (uint32_t k = 0; k < pairs; k++) {
-        uint64_t bytes = gy_use_bytes(s, &s->use.at[op->use + pairs + k]);
-        if (bytes == 0)
-            continue;
-        to[count++] = gy_combine_arg(GANTRY_READ, GANTRY_U8, end_of(x->h, op, k, x->turn).at, bytes);
-        to[count++] = gy_combine_arg(GANTRY_WRITE, GANTRY_U8, end_of(x->h, op, pairs + k, x->turn).at, bytes);
-    }
-    return count;
+    for (uint32_t k = 0; k < pairs; k++)
+        GY_TRY(add_pair(arg, args, x, &s->use.at[op->use + k], &s->use.at[op->use + pairs + k]));
+    return GANTRY_OK;
 }
 
 gantry_status gy_carry_submit(gy_submit *x)
@@ -142,7 +183,7 @@ gantry_status gy_carry_submit(gy_submit *x)
     uint32_t device = x->first_lane.device;
     gantry_launch l = { .struct_size = sizeof l, .device = (int32_t)device, .arg = arg, .arg_size = sizeof *arg };
     for (uint32_t id = x->op; id != GY_NONE; id = h->op[id].carries)
-        l.args += add_pairs(arg + l.args, x, id);
+        GY_TRY(add_pairs(arg, &l.args, x, id));
     if (l.args == 0)
         return GANTRY_OK;
     GY_TRY(gy_cuda_use(h, device, x->err));

@@ -66,7 +66,8 @@ static void add(plan *p, gy_share s)
 
 static gy_share whole(const gy_exchange_piece *piece)
 {
-    return (gy_share){ piece->source, piece->sources, piece->target, piece->targets, .bytes = piece->bytes };
+    return (gy_share){ piece->source,  piece->sources,        piece->target,
+                       piece->targets, .bytes = piece->bytes, .round = piece->round };
 }
 
 /* Part i of `count` parts of the share. */
@@ -257,7 +258,7 @@ static void look(plan *p)
 static void add_all(plan *p)
 {
     look(p);
-    if (!p->exchange->staged && add_little(p))
+    if (!p->exchange->staged && p->exchange->rounds < 2 && add_little(p))
         return;
     for (uint32_t i = 0; i < p->exchange->pieces; i++) {
         const gy_exchange_piece *piece = &p->exchange->piece[i];
@@ -267,7 +268,7 @@ static void add_all(plan *p)
             add_for_host(p, piece);
         else if (piece->sources > 1)
             add_combination(p, piece, i);
-        else if (!add_rounds(p, piece))
+        else if (p->exchange->rounds > 1 || !add_rounds(p, piece))
             add_moves(p, whole(piece));
     }
 }

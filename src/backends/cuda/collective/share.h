@@ -34,7 +34,8 @@ typedef struct gy_share {
     uint32_t device;                           /* that does it; HOST: GY_NONE */
     uint32_t
         distance; /* ranks from the source to the target: who sends to all begins with the next, not all with one */
-    uint8_t way, round;
+    uint8_t way;
+    uint32_t round;
 } gy_share;
 
 /* In the order of rounds, ways, devices. Peers and handles of h->combine are known. */

@@ -38,13 +38,12 @@ static int count_places(const handle *h, CUfunction function)
     return h->processors * blocks;
 }
 
-/* Graphs have such edges from CUDA 12.3 on, GPUs from 9.0 on. What runs there was compiled for 9.0 or later. Only where
- * it is asked for: no GPU has shown yet that it is faster beside other lanes. */
+/* Graphs have such edges from CUDA 12.3 on, GPUs from 9.0 on. What runs there was compiled for 9.0 or later. */
 static bool can_be_early(const gy_driver *d)
 {
     CUdevice device;
     int version = 0, major = 0;
-    if (!d->launch_ex || !gy_driver_switch("GANTRY_CUDA_EARLY", "on") || d->cuCtxGetDevice(&device) != CUDA_SUCCESS ||
+    if (!d->launch_ex || gy_driver_switch("GANTRY_CUDA_EARLY", "off") || d->cuCtxGetDevice(&device) != CUDA_SUCCESS ||
         d->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) != CUDA_SUCCESS ||
         d->cuDriverGetVersion(&version) != CUDA_SUCCESS)
         return false;

@@ -35,7 +35,7 @@ typedef struct gy_figures {
 
 extern const gy_figures gy_figures_issue;       /* measure_issue.c: launches, events, graphs */
 extern const gy_figures gy_figures_copies;      /* measure_copy.c: each pair of memories */
-extern const gy_figures gy_figures_carried;     /* measure_carried.c: small copies between GPUs by kernels */
+extern const gy_figures gy_figures_carried;     /* measure_carried.c: small copies by kernels */
 extern const gy_figures gy_figures_traffic;     /* measure_traffic.c: several copies at once */
 extern const gy_figures gy_figures_kernels;     /* measure_kernel.c: each kernel of the library */
 extern const gy_figures gy_figures_collectives; /* measure_collectives.c: those of NCCL */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between GPUs by the kernel that collectives have, against copy engines, both as nodes of a graph: up to which
- * size the kernel is faster. From there on copies are left to the engines. */
+/* Copies between GPUs, and within one, by the kernel that collectives have, against those of the driver, both as nodes
+ * of a graph: up to which size the kernel is faster. From there on copies are left to the driver. */
 #include "backends/cuda/measure/measure.h"
 
 #include "backends/cuda/kernels/kernels.h"
@@ -101,17 +101,16 @@ static gantry_status measure_pair(gy_measure *m, pair p, gantry_error *err)
     return status;
 }
 
-/* The i-th pair of two GPUs; false: they do not reach each other, or are one. */
+/* The i-th pair of GPUs, which may be the same; false: they do not reach each other. */
 static bool pair_at(const gy_harness *harness, uint32_t i, pair *p)
 {
     *p = (pair){ .from = i / harness->gpus, .to = i % harness->gpus };
-    return p->from != p->to && gy_harness_reaches(harness, p->from, p->to);
+    return p->from == p->to || gy_harness_reaches(harness, p->from, p->to);
 }
 
-/* Only where it is asked for: it was tried on the driver for tests alone. */
 static bool is_wanted(void)
 {
-    return gy_driver_switch("GANTRY_CUDA_COPIES", "measure");
+    return !gy_driver_switch("GANTRY_CUDA_COPIES", "engines");
 }
 
 static uint32_t count(const gy_measure *m)
@@ -133,4 +132,4 @@ static gantry_status measure(gy_measure *m, gantry_error *err)
     return status;
 }
 
-const gy_figures gy_figures_carried = { "small copies between GPUs", 1, count, measure };
+const gy_figures gy_figures_carried = { "small copies by kernels", 1, count, measure };

@@ -6,10 +6,11 @@
 #include "base/error.h"
 #include <string.h>
 
-/* One launch after the other otherwise: on a CPU, by code of the user, by kernels without such a call. */
+/* One launch after the other otherwise: on a CPU, by code of the user, by kernels without such a call. Copies are
+ * carried (collective/carry.c). */
 static const gy_cuda_kernel *kernel_of(const gy_cuda *h, const gy_op *op)
 {
-    if (!op->batch || h->job->apart)
+    if (!op->batch || op->kind != GY_OP_LAUNCH || h->job->apart)
         return NULL;
     const gy_cuda_kernel *kernel = gy_cuda_kernel_of(h, op, gy_op_device(h->job->schedule, op, 0));
     return kernel && kernel->launch_batch ? kernel : NULL;

@@ -32,7 +32,8 @@ void gy_replay_begin(gy_cuda *h)
     gy_replay wanted = h->job->schedule->replay;
     bool can = !h->job->record || gy_cupti_on(h); /* events tell nothing of what is in a graph */
     h->graphs = wanted == GY_REPLAY_GRAPH && can;
-    h->automatic.on = wanted == GY_REPLAY_AUTO && can && h->turns == 1 && !calls_the_program(h);
+    h->automatic.on =
+        (wanted == GY_REPLAY_AUTO || wanted == GY_REPLAY_DEVICE) && can && h->turns == 1 && !calls_the_program(h);
     h->replay = h->graphs ? "graph" : "stream";
 }
 

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/devices/parts.h"
+
+#include "scheduler/balance/balance.h"
+#include "scheduler/bound/bound.h"
+#include "scheduler/cost/cost.h"
+#include "scheduler/pipeline/pipeline.h"
+#include "scheduler/plan/metadata.h"
+#include "scheduler/policies/policy.h"
+
+gantry_status gy_fewer_bound(gy_bound *bound, gantry_graph *graph, const gantry_machine *machine, gantry_error *err)
+{
+    gy_plan p;
+    gantry_status status = gy_plan_init(&p, graph, machine, gy_policy_at(0), NULL, err);
+    if (status)
+        return status;
+    status = gy_plan_capacity(&p, NULL, err);
+    if (!status)
+        status = gy_plan_prepare(&p, err);
+    if (!status)
+        status = gy_plan_bound(&p, err);
+    *bound = p.bound;
+    gy_plan_free(&p);
+    return status;
+}
+
+static void *plan(void *data)
+{
+    gy_fewer_part *p = data;
+    bool bounded = p->limit < GY_TICKS_MAX;
+    p->status = bounded ? gy_fewer_bound(&p->bound, p->graph, p->machine, &p->why) : GANTRY_OK;
+    if (!p->status && (!bounded || p->bound.time < p->limit))
+        p->status = gy_balance_run(&p->schedule, p->graph, p->machine, &p->options, &p->why);
+    return NULL;
+}
+
+void gy_fewer_plan(gy_fewer_part *part, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++)
+        part[i].apart = part[i].machine && !gy_thread_create(&part[i].thread, plan, &part[i]);
+    for (uint32_t i = 0; i < count; i++)
+        if (part[i].machine && !part[i].apart)
+            (void)plan(&part[i]);
+    for (uint32_t i = 0; i < count; i++)
+        if (part[i].apart)
+            pthread_join(part[i].thread, NULL);
+}
+
+void gy_fewer_free(gy_fewer_part *part)
+{
+    gantry_machine_free(part->machine);
+    gantry_schedule_free(part->schedule);
+    part->machine = NULL;
+    part->schedule = NULL;
+}

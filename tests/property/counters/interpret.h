@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Carries out schedules by their counters alone, on the host, in a random order and on a memory as weak as that between
+ * GPUs: stores of a lane are seen late and out of order until it releases them, loads may find what the lane loaded
+ * before until it acquires. An op's work is a hash of all bytes that it reads, so that no wrong byte goes unseen.
+ */
+#ifndef TESTS_COUNTERS_INTERPRET_H
+#define TESTS_COUNTERS_INTERPRET_H
+
+#include "property/mutants/mutants.h"
+
+#define ALL_OPS UINT32_MAX
+typedef struct faults {
+    uint32_t no_release, no_acquire; /* of this op, counted from 1; 0: none */
+    bool one_queue; /* no fault: a device begins its ops in the order of their positions, one after the other */
+} faults;
+
+/* An op that ends before its fellow begins: both touch a byte, one writes, in starts that are so far apart. */
+bool share_bytes(const gantry_schedule *s, uint32_t from, uint32_t to, uint32_t distance);
+
+/* Several starts in a row. NULL: every op of every start read what it reads where ops follow each other, and the same
+ * bytes are there at the end. */
+const char *interpret(const gantry_schedule *s, uint32_t starts, faults f, uint64_t seed);
+
+#endif

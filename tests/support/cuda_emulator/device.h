@@ -3,8 +3,8 @@
  * The names that nvcc gives every kernel, for a C++ compiler: included before the source of the kernel, which is the
  * one that nvcc compiles. Types come from the toolkit, half types too: their conversions have host versions there.
  *
- * Not here: dynamic shared memory, cooperative groups, assembler, textures, __activemask. Variables of a device that
- * are no shared memory and no constants do not keep what they hold.
+ * Not here: dynamic shared memory, cooperative groups (cooperative launches are), assembler, textures, __activemask.
+ * Variables of a device that are no shared memory and no constants do not keep what they hold.
  */
 #ifndef CUDA_EMULATOR_DEVICE_H
 #define CUDA_EMULATOR_DEVICE_H
@@ -91,9 +91,15 @@ EMULATED void emulator_begin(void)
 {
     emulator_began();
 }
-EMULATED void __threadfence() {}
+EMULATED void __threadfence()
+{
+    emulator_fence();
+}
 EMULATED void __threadfence_block() {}
-EMULATED void __threadfence_system() {}
+EMULATED void __threadfence_system()
+{
+    emulator_fence();
+}
 EMULATED void __nanosleep(unsigned) {}
 [[noreturn]] EMULATED void __trap(EMULATED_LINE)
 {
@@ -170,8 +176,10 @@ template <typename T> struct emulator_same {
 #define EMULATED_ATOMIC(name, expression)                                                                              \
     template <typename T> static inline T name(T *at, typename emulator_same<T>::type value)                           \
     {                                                                                                                  \
+        emulator_before(at, sizeof *at);                                                                               \
         T old = *at;                                                                                                   \
         *at = (T)(expression);                                                                                         \
+        emulator_after(at, sizeof *at);                                                                                \
         return old;                                                                                                    \
     }                                                                                                                  \
     template <typename T> static inline T name##_block(T *at, typename emulator_same<T>::type value)                   \
@@ -195,8 +203,10 @@ EMULATED_ATOMIC(atomicDec, old == 0 || old > value ? value : old - 1)
 template <typename T>
 static inline T atomicCAS(T *at, typename emulator_same<T>::type expected, typename emulator_same<T>::type value)
 {
+    emulator_before(at, sizeof *at);
     T old = *at;
     *at = std::memcmp(&old, &expected, sizeof old) == 0 ? value : old;
+    emulator_after(at, sizeof *at);
     return old;
 }
 
@@ -401,9 +411,10 @@ template <typename... P, void (*function)(P...)> struct emulated<function> {
         function(*static_cast<typename std::remove_cv<P>::type *>(params[i])...);
     }
     static void call(void **params) { call_with(params, std::index_sequence_for<P...>()); }
-    static constexpr emulator_kernel kernel(const char *name, int most_threads, char *shared, char *shared_last)
+    static constexpr emulator_kernel kernel(const char *name, int most_threads, char *shared, char *shared_last,
+                                            char *shared_kept)
     {
-        return { name, call, sizes, params, most_threads, shared, shared_last };
+        return { name, call, sizes, params, most_threads, shared, shared_last, shared_kept };
     }
 };
 /* The linker's names for the memory of this library that is 0 at first. AddressSanitizer has its own things there. */
@@ -414,6 +425,12 @@ extern "C" __attribute__((visibility("hidden"))) char __bss_start[], _end[];
 #define EMULATED_SHARED_LAST _end
 #endif
 #define EMULATED_KERNEL(name, most_threads)                                                                            \
-    emulated<&name>::kernel(#name, (int)(most_threads), __bss_start, EMULATED_SHARED_LAST)
+    emulated<&name>::kernel(#name, (int)(most_threads), __bss_start, EMULATED_SHARED_LAST, _end)
+/* At file scope: a constant of the device that programs look up by its name. */
+#define EMULATED_GLOBAL(name)                                                                                          \
+    static void __attribute__((constructor)) emulated_global_##name()                                                  \
+    {                                                                                                                  \
+        emulator_global(#name, &name, sizeof name);                                                                    \
+    }
 
 #endif

@@ -3,9 +3,11 @@
  * Kernels of CUDA on the CPU: their source is compiled as C++ (device.h), their launches are carried out here.
  *
  * The blocks of a launch run one after the other, the threads of a block one at a time until each waits or ends, both
- * in an order that a seed decides. So a missing barrier, or blocks that count on each other, show as wrong results for
- * some seed. What this cannot show: two threads that change a word at once without an atomic. Threads are fibers, made
- * only for those that wait. One launch at a time, as the lock of the fake driver sees to.
+ * in an order that a seed decides. Blocks of a cooperative launch of the fake driver are all under way: they take
+ * turns, also with other such launches and all other work, where they pause, acquire or release. So a missing barrier,
+ * or blocks that count on each other, show as wrong results for some seed. What this cannot show: two threads that
+ * change a word at once without an atomic. Threads are fibers, made only for those that wait. One launch at a time, as
+ * the lock of the fake driver sees to.
  *
  * Shared memory holds anything when a block begins. Reported as errors: more threads than __launch_bounds__ allows;
  * __syncthreads that some threads of the block do not come to, because they ended or wait
@@ -31,6 +33,7 @@ typedef struct emulator_kernel {
     int params;
     int most_threads;           /* of a block, by __launch_bounds__; 0: as many as a device has */
     char *shared, *shared_last; /* what static memory its library has: shared memory of all its kernels */
+    char *shared_kept;          /* the end of what a block finds again when others ran in between */
 } emulator_kernel;
 
 typedef struct emulator_extents {
@@ -41,6 +44,9 @@ typedef struct emulator_extents {
 /* Kernels are kept until their library is closed, which is never; the fake driver learns of them. */
 void emulator_register(const emulator_kernel *kernel);
 const emulator_kernel *emulator_find(const char *name);
+
+/* A constant that cuModuleGetGlobal finds: each module has a copy. */
+void emulator_global(const char *name, const void *at, size_t bytes);
 
 /* 0, or -1 with a line in `error`. */
 int emulator_run(const emulator_kernel *kernel, const emulator_extents *extents, void **params, uint64_t seed,
@@ -67,6 +73,21 @@ uint64_t emulator_meet(emulator_wait what, unsigned mask, uint64_t value, int la
 int emulator_lane(void);
 void emulator_began(void); /* the thread has waited for the kernel ahead of this one (kernels/begin.cuh) */
 __attribute__((noreturn)) void emulator_trap(int line);
+
+/* ---- words that blocks wait for ---- */
+
+/* In loops that wait for a word: others go on. Of a cooperative launch only. */
+void emulator_pause(void);
+/* With FAKE_CUDA_WEAK a block of a cooperative launch keeps stores to itself, and may see old values, until it
+ * releases and acquires; without it, all is seen at once. Relaxed accesses are seen at once, and nothing else is. */
+uint64_t emulator_acquire(const uint64_t *at);
+void emulator_release(uint64_t *at, uint64_t value);
+uint64_t emulator_relaxed_load(const uint64_t *at);
+void emulator_relaxed_store(uint64_t *at, uint64_t value);
+void emulator_fence(void); /* releases and acquires */
+/* On both sides of an atomic function: it sees and changes what all see. */
+void emulator_before(const void *at, size_t bytes);
+void emulator_after(const void *at, size_t bytes);
 
 #ifdef __cplusplus
 }

@@ -32,6 +32,7 @@ struct fiber {
     char *stack;
     void *shadow; /* AddressSanitizer's */
     void (*function)(void);
+    const void *owner;
     bool busy;
     struct fiber *next, *next_idle;
 };
@@ -110,12 +111,13 @@ void fiber_leave(void)
     SWITCH_ENDS(self->shadow, &home_stack, &home_size);
 }
 
-void fiber_begin(void (*function)(void))
+void fiber_begin(void (*function)(void), const void *owner)
 {
     fiber *f = idle ? idle : make();
     idle = f->next_idle;
     f->busy = true;
     f->function = function;
+    f->owner = owner;
     fiber_resume(f);
 }
 
@@ -124,10 +126,10 @@ fiber *fiber_current(void)
     return current;
 }
 
-void fiber_abandon(void)
+void fiber_abandon(const void *owner)
 {
     for (fiber *f = all; f; f = f->next) {
-        if (f->busy) {
+        if (f->busy && f->owner == owner) {
             prepare(f);
             give_back(f);
         }

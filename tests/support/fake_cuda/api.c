@@ -43,6 +43,7 @@ CUresult cuGetErrorName(CUresult error, const char **name)
                   { CUDA_ERROR_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS" },
                   { CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES" },
                   { CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED" },
+                  { CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE" },
                   { CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE" },
                   { CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED" } };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -114,7 +115,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice dev
         int value;
     } values[] = { { CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9 },
                    { CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0 },
-                   { CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 132 },
+                   { CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, MULTIPROCESSORS },
                    { CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1980000 },
                    { CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 3201000 },
                    { CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 6144 },
@@ -125,12 +126,19 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice dev
                    { CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 2147483647 },
                    { CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535 },
                    { CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535 },
-                   { CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 232448 } };
+                   { CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 232448 },
+                   { CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1 },
+                   { CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS_V1, 1 },
+                   { CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, 1 } };
     (void)device;
     ENTER(cuDeviceGetAttribute)
     const char *capability = getenv("FAKE_CUDA_CAPABILITY");
     if (capability && which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) {
         *value = atoi(capability) / 10;
+        LEAVE(CUDA_SUCCESS);
+    }
+    if (places() && which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) {
+        *value = places();
         LEAVE(CUDA_SUCCESS);
     }
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
@@ -496,6 +504,29 @@ CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
     return elapsed(ms, start, end);
 }
 
+CUresult cuStreamQuery(CUstream stream)
+{
+    ENTER(cuStreamQuery)
+    if (stream->capture) {
+        stream->capture->bad = true;
+        LEAVE(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
+    if (stream->last && !stream->last->done)
+        steps((int)(draw() % 64));
+    if (fake.sticky)
+        LEAVE(fake.sticky);
+    LEAVE(!stream->last || stream->last->done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
+}
+
+CUresult cuEventSynchronize(CUevent event)
+{
+    ENTER(cuEventSynchronize)
+    if (event->capture)
+        LEAVE(CUDA_ERROR_CAPTURED_EVENT);
+    finish(event->last);
+    LEAVE(fake.sticky);
+}
+
 CUresult cuStreamSynchronize(CUstream stream)
 {
     ENTER(cuStreamSynchronize)
@@ -576,6 +607,55 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr fro
     LEAVE(queue_on(stream, &w));
 }
 
+/* At once: no stream of this library waits for the default stream. */
+CUresult cuMemcpyDtoH(void *to, CUdeviceptr from, size_t bytes)
+{
+    ENTER(cuMemcpyDtoH)
+    if (!current || capturing())
+        LEAVE(current ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_ERROR_INVALID_CONTEXT);
+    const void *at = (const void *)(uintptr_t)from;
+    bool devices[MOST_DEVICES] = { false };
+    memory_check(at, bytes, current->device, "cuMemcpyDtoH");
+    devices[current->device] = true;
+    memory_open(devices);
+    memcpy(to, at, bytes);
+    memory_close();
+    LEAVE(CUDA_SUCCESS);
+}
+
+/* Of a device that the stream's has access to, or page-locked. No capture takes it. */
+static CUresult queue_word(CUstream stream, kind what, CUdeviceptr at, uint64_t value, unsigned flags)
+{
+    work w = { .kind = what, .to = (char *)(uintptr_t)at, .word = value };
+    int device, type = memory_type(w.to, &device);
+    CUresult code = check_stream(stream);
+    if (code || flags || at % sizeof value)
+        return code ? code : CUDA_ERROR_INVALID_VALUE;
+    memory_check(w.to, sizeof value, device, "a word that a stream waits for or writes");
+    if (type == CU_MEMORYTYPE_DEVICE && device != current->device && !current->peer[device])
+        wrong("a stream of device %d waits for or writes a word of device %d without peer access", current->device,
+              device);
+    if (stream->capture) {
+        stream->capture->bad = true;
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    w.device = current->device;
+    return queue_work(stream, &w);
+}
+
+/* Of the kinds of waits only CU_STREAM_WAIT_VALUE_GEQ is known. */
+CUresult cuStreamWaitValue64(CUstream stream, CUdeviceptr at, cuuint64_t value, unsigned int flags)
+{
+    ENTER(cuStreamWaitValue64)
+    LEAVE(queue_word(stream, WAIT, at, value, flags));
+}
+
+CUresult cuStreamWriteValue64(CUstream stream, CUdeviceptr at, cuuint64_t value, unsigned int flags)
+{
+    ENTER(cuStreamWriteValue64)
+    LEAVE(queue_word(stream, WRITE, at, value, flags));
+}
+
 static CUresult set_on(CUstream stream, CUdeviceptr at, size_t count, size_t width, size_t pitch, uint32_t value)
 {
     work w = { .kind = SET, .device = current->device, .bytes = count, .width = width, .pitch = pitch, .value = value };
@@ -618,7 +698,9 @@ CUresult cuLaunchHostFunc(CUstream stream, CUhostFn call, void *data)
     LEAVE(queue_on(stream, &w));
 }
 
-static CUresult launch(const CUlaunchConfig *c, CUfunction function, void **params, bool early)
+typedef enum manner { PLAIN, EARLY, COOPERATIVE } manner;
+
+static CUresult launch(const CUlaunchConfig *c, CUfunction function, void **params, manner how)
 {
     bool blocks = c->gridDimX && c->gridDimY && c->gridDimZ && c->gridDimX <= INT32_MAX && c->gridDimY <= UINT16_MAX &&
                   c->gridDimZ <= UINT16_MAX;
@@ -628,6 +710,8 @@ static CUresult launch(const CUlaunchConfig *c, CUfunction function, void **para
     if (!blocks || !threads || (uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ > 1024 || !fits)
         return CUDA_ERROR_INVALID_VALUE;
     CUresult code = check_stream(c->hStream);
+    if (!code && how == COOPERATIVE && !fits_device(c))
+        code = CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
     if (code)
         return code;
     work w = { .kind = KERNEL,
@@ -635,7 +719,8 @@ static CUresult launch(const CUlaunchConfig *c, CUfunction function, void **para
                .function = function,
                .grid = { c->gridDimX, c->gridDimY, c->gridDimZ },
                .block = { c->blockDimX, c->blockDimY, c->blockDimZ },
-               .early = early };
+               .early = how == EARLY,
+               .cooperative = how == COOPERATIVE };
     for (int i = 0; i < function->params; i++)
         w.param[i] = params[i];
     return queue_work(c->hStream, &w);
@@ -647,7 +732,16 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
 {
     ENTER(cuLaunchKernel)
     CUlaunchConfig c = { grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, NULL, 0 };
-    LEAVE(extra ? CUDA_ERROR_INVALID_VALUE : launch(&c, function, params, false));
+    LEAVE(extra ? CUDA_ERROR_INVALID_VALUE : launch(&c, function, params, PLAIN));
+}
+
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+                                   unsigned int block_x, unsigned int block_y, unsigned int block_z,
+                                   unsigned int shared, CUstream stream, void **params)
+{
+    ENTER(cuLaunchCooperativeKernel)
+    CUlaunchConfig c = { grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, NULL, 0 };
+    LEAVE(launch(&c, function, params, COOPERATIVE));
 }
 
 /* The one attribute that is known says that the kernel may come early; outside of a graph nobody asks for it. */
@@ -658,7 +752,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction function, void **p
                  c->attrs[0].value.programmaticStreamSerializationAllowed;
     if (extra || !early || !c->hStream->capture)
         wrong("cuLaunchKernelEx for something else than an early launch in a capture");
-    LEAVE(launch(c, function, params, true));
+    LEAVE(launch(c, function, params, EARLY));
 }
 
 /* ---- code ---- */
@@ -730,9 +824,67 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int co
     return code;
 }
 
+/* ---- variables of modules ---- */
+
+static struct global {
+    char name[64];
+    const void *at;
+    size_t bytes;
+} globals[MOST_GLOBALS];
+static int global_count;
+
+void fakeCudaGlobal(const char *name, const void *at, size_t bytes)
+{
+    lock();
+    int i = 0;
+    while (i < global_count && strcmp(globals[i].name, name) != 0)
+        i++;
+    if (i == MOST_GLOBALS || strlen(name) >= sizeof globals[i].name)
+        wrong("no room for variable \"%s\"", name);
+    snprintf(globals[i].name, sizeof globals[i].name, "%s", name);
+    globals[i].at = at;
+    globals[i].bytes = bytes;
+    global_count += i == global_count;
+    unlock();
+}
+
+/* Memory of the current device, with what the variable held. */
+static CUresult make_global(void **to, const struct global *g)
+{
+    CUresult code = memory_new(to, current->device, g->bytes);
+    bool devices[MOST_DEVICES] = { false };
+    devices[current->device] = true;
+    if (!code) {
+        memory_open(devices);
+        memcpy(*to, g->at, g->bytes);
+        memory_close();
+    }
+    return code;
+}
+
+CUresult cuModuleGetGlobal(CUdeviceptr *at, size_t *bytes, CUmodule module, const char *name)
+{
+    ENTER(cuModuleGetGlobal)
+    int i = 0;
+    while (i < global_count && strcmp(globals[i].name, name) != 0)
+        i++;
+    if (!current || i == global_count || !module->any)
+        LEAVE(current ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_CONTEXT);
+    if (!module->global[i])
+        code = make_global(&module->global[i], &globals[i]);
+    if (at)
+        *at = (CUdeviceptr)(uintptr_t)module->global[i];
+    if (bytes)
+        *bytes = globals[i].bytes;
+    LEAVE(code);
+}
+
 CUresult cuModuleUnload(CUmodule module)
 {
     ENTER_FREE(cuModuleUnload)
+    for (int i = 0; i < MOST_GLOBALS; i++)
+        if (module->global[i])
+            memory_delete(module->global[i], false);
     free(module->entries);
     free(module);
     fake.alive_modules--;
@@ -755,13 +907,18 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads, size_t shared)
 {
     ENTER(cuOccupancyMaxActiveBlocksPerMultiprocessor)
-    *blocks = function && threads > 0 && !shared ? 2048 / threads : 0;
+    *blocks = function && threads > 0 && threads <= 1024 && !shared ? places() ? 1 : THREADS / threads : 0;
     LEAVE(*blocks ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 void fakeCudaBegins(CUfunction function)
 {
     function->begins = true;
+}
+
+void fakeCudaResides(CUfunction function, const fakeCudaResident *how)
+{
+    function->resides = how;
 }
 
 void fakeCudaLimit(CUfunction function, int threads)

@@ -105,6 +105,13 @@ void fakeCudaStall(int stalled)
     unlock();
 }
 
+void fakeCudaPatience(int slices)
+{
+    lock();
+    fake.patience = slices;
+    unlock();
+}
+
 int fakeCudaCalls(const char *name)
 {
     lock();
@@ -193,7 +200,8 @@ void tell_done(const work *w, int64_t start, int64_t end)
     piece.node = (CUgraphNode)(uintptr_t)w->node;
     piece.kind = w->kind == SET ? FAKE_SET : w->kind == PEER ? FAKE_PEER : FAKE_COPY;
     piece.kind = w->kind == KERNEL || w->kind == JOB ? FAKE_KERNEL : piece.kind;
-    if (fake.watch.done && w->kind != NOTHING && w->kind != HOST)
+    bool word = w->kind == WAIT || w->kind == WRITE;
+    if (fake.watch.done && w->kind != NOTHING && w->kind != HOST && !word)
         fake.watch.done(&piece);
 }
 

@@ -17,6 +17,10 @@
  *   FAKE_CUDA_CAPABILITY  of each device (90); only its tens are told
  *   FAKE_CUDA_FAIL     "cuMemAlloc:2:2,kernel:5:700": the 2nd call of cuMemAlloc returns 2; the 5th kernel that runs
  *                      breaks its context for good
+ *   FAKE_CUDA_PLACES  multiprocessors of each device, with room for one block each: so many blocks has a cooperative
+ *                     launch at most (132 multiprocessors with room for 2048 threads each)
+ *   FAKE_CUDA_PATIENCE  see fakeCudaPatience
+ *   FAKE_CUDA_WEAK     1: blocks of cooperative launches see stores of others late (cuda_emulator)
  *   FAKE_CUDA_KERNELS  a folder of libraries that are opened: kernels on the CPU (cuda_emulator)
  */
 #ifndef FAKE_CUDA_CONTROL_H
@@ -41,6 +45,19 @@ typedef void (*fakeCudaBody)(const fakeCudaLaunch *launch, void **params);
 void fakeCudaBegin(int waited);
 /* A function to launch with cuLaunchKernel; lives until the library is unloaded. */
 CUfunction fakeCudaFunction(const char *name, fakeCudaBody body, const size_t *sizes, int params);
+/* How a cooperative launch goes on, a slice at a time; without it, it is done at once as any other. */
+enum { FAKE_POLLED, FAKE_MOVED, FAKE_ENDED };
+typedef struct fakeCudaResident {
+    void *(*begin)(const fakeCudaLaunch *launch, void **params); /* `params` stay until the end */
+    int (*go_on)(void *begun); /* FAKE_POLLED: all that it did was to look at words that others write */
+    void (*end)(void *begun);  /* also of one that has not ended */
+} fakeCudaResident;
+void fakeCudaResides(CUfunction function, const fakeCudaResident *how);
+/* A variable that cuModuleGetGlobal finds in every module of a fat binary: a copy. */
+void fakeCudaGlobal(const char *name, const void *at, size_t bytes);
+/* So many slices in a row in which kernels only poll, while the program waits (not: asks), are a deadlock and end the
+ * program (2 millions); -1: never. */
+void fakeCudaPatience(int slices);
 /* It waits for the kernel ahead of it if it comes early (kernels/begin.cuh). */
 void fakeCudaBegins(CUfunction function);
 /* Its blocks have so many threads at most, as if for their registers; 0: 1024. */
@@ -77,6 +94,24 @@ int fakeCudaCurrent(void); /* device of the current context; -1: none */
 int fakeCudaInjected(const char *name);
 /* Ends the program unless the bytes lie in one allocation of the device. */
 void fakeCudaCheck(const void *at, size_t bytes, int device, const char *what);
+
+/* ---- memory as a block of a cooperative launch sees it (FAKE_CUDA_WEAK) ---- */
+
+/* Memory of devices, by pages: stores stay in the view until they are published, what was loaded before stays as it was
+ * until it is refreshed; some of it, by chance, sooner. */
+typedef struct fakeCudaView fakeCudaView;
+fakeCudaView *fakeCudaViewNew(void); /* NULL: memory is not weak; Free, Enter and Leave take it */
+void fakeCudaViewFree(fakeCudaView *view);
+void fakeCudaViewEnter(fakeCudaView *view);            /* it is seen from now on */
+void fakeCudaViewLeave(fakeCudaView *view, int ended); /* memory is what all see */
+void fakeCudaViewPublish(fakeCudaView *view);
+void fakeCudaViewRefresh(fakeCudaView *view);
+/* Of what all see. */
+uint64_t fakeCudaViewLoad(fakeCudaView *view, const uint64_t *at);
+void fakeCudaViewStore(fakeCudaView *view, uint64_t *at, uint64_t value);
+/* Bytes of the view become what all see, and the other way round. */
+void fakeCudaViewRead(fakeCudaView *view, const void *at, size_t bytes);
+void fakeCudaViewWrite(fakeCudaView *view, const void *at, size_t bytes);
 
 /* ---- for a library that watches the driver (tests/support/fake_cupti) ---- */
 

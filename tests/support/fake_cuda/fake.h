@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 enum { MOST_DEVICES = 16, MOST_PARAMS = 32 };
+enum { MULTIPROCESSORS = 132, THREADS = 2048 }; /* of a device; threads of each */
 
 struct CUctx_st {
     int device, retained;
@@ -20,16 +21,20 @@ struct CUfunc_st {
     fakeCudaBody body;
     size_t size[MOST_PARAMS];
     int params;
-    bool begins;         /* it waits if it comes early */
-    int threads, shared; /* per block: at most (0: 1024); that were asked for */
+    bool begins;                     /* it waits if it comes early */
+    const fakeCudaResident *resides; /* NULL: a cooperative launch is done as any other */
+    int threads, shared;             /* per block: at most (0: 1024); that were asked for */
 };
+
+enum { MOST_GLOBALS = 64 };
 
 struct CUmod_st {
-    bool any;      /* every function that there is */
-    char *entries; /* else these, see code.c */
+    bool any;                   /* every function that there is */
+    char *entries;              /* else these, see code.c */
+    void *global[MOST_GLOBALS]; /* memory, by the number of the global; NULL: nobody has asked */
 };
 
-typedef enum kind { NOTHING, KERNEL, HOST, HTOD, DTOH, DTOD, PEER, SET, JOB } kind;
+typedef enum kind { NOTHING, KERNEL, HOST, HTOD, DTOH, DTOD, PEER, SET, WAIT, WRITE, JOB } kind;
 
 /* A piece of queued work. */
 typedef struct work {
@@ -37,7 +42,8 @@ typedef struct work {
     int device;
     CUfunction function;
     unsigned grid[3], block[3];
-    bool early;               /* may begin before the kernel ahead of it has ended */
+    bool early; /* may begin before the kernel ahead of it has ended */
+    bool cooperative;
     void *param[MOST_PARAMS]; /* copies, of this work */
     CUhostFn call;
     void *data;
@@ -46,6 +52,7 @@ typedef struct work {
     int from_device;
     size_t bytes, width, pitch; /* SET: `bytes` elements of `width` bytes, `pitch` apart */
     uint32_t value;
+    uint64_t word; /* WAIT, WRITE: at `to` */
     fakeCudaJob job;
     uint32_t correlation; /* of the call that gave it */
     uint64_t node;        /* of a graph; 0: none */
@@ -56,6 +63,8 @@ typedef struct op {
     int references;
     bool done;
     int64_t done_ns;
+    void *begun; /* a resident launch that is under way */
+    int64_t begun_ns;
     uint64_t urgency;
     work w;
     struct op **before;
@@ -117,6 +126,7 @@ extern struct fake {
     CUstream streams;
     CUresult sticky;
     uint64_t random;
+    int patience; /* 0: as the environment says */
     uint32_t correlation;
     uint64_t nodes; /* so many were made */
     fakeCudaWatch watch;
@@ -155,15 +165,29 @@ void memory_check(const void *at, size_t bytes, int device, const char *what);
 /* Memory of these devices, and no other, can be touched. */
 void memory_open(const bool *devices);
 void memory_close(void);
+/* Nothing can be touched; which pages are of these devices is remembered, for views. */
+void memory_allow(const bool *devices);
+bool memory_allowed(const char *at);
+size_t memory_page(void);
+/* Words of devices or of page-locked memory, whether they can be touched or not. */
+uint64_t memory_load(const char *at);
+void memory_store(char *at, uint64_t value);
+
+/* views.c */
+bool is_weak(void);
 
 /* queue.c */
 op *op_new(const work *w, op *const *before, size_t befores, uint64_t urgency);
 void op_drop(op *o);
 op *op_keep(op *o);
-bool step(void); /* does one piece of what can be done; false: there is none */
+/* IDLE: nothing can be done; POLLED: what is under way only waits for words. */
+typedef enum progress { IDLE, POLLED, MOVED } progress;
+progress step(void); /* does one piece of what can be done */
 void steps(int most);
-void finish(const op *o);
-void forget_all(void); /* the context is lost: nothing that is queued happens */
+void finish(op *o);
+bool fits_device(const CUlaunchConfig *c); /* as a cooperative launch */
+int places(void);                          /* FAKE_CUDA_PLACES; 0: not said */
+void forget_all(void);                     /* the context is lost: nothing that is queued happens */
 size_t queued(void);
 CUresult queue_work(CUstream stream, const work *w);
 void work_free(work *w);

@@ -12,7 +12,7 @@ typedef struct block {
     char *at;
     size_t bytes, mapped;
     int device; /* -1: host */
-    bool registered, open;
+    bool registered, open, allowed;
     struct block *next;
 } block;
 
@@ -31,20 +31,20 @@ static size_t up(size_t n, size_t to)
     return (n + to - 1) / to * to;
 }
 
-static size_t page(void)
+size_t memory_page(void)
 {
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
 static char *begin_of(const block *b)
 {
-    return b->at + up(b->bytes, ALIGN) - (b->mapped - 2 * page());
+    return b->at + up(b->bytes, ALIGN) - (b->mapped - 2 * memory_page());
 }
 
 static void protect(block *b, bool open)
 {
     if (b->device >= 0 && b->open != open) {
-        mprotect(begin_of(b), b->mapped - 2 * page(), open ? PROT_READ | PROT_WRITE : PROT_NONE);
+        mprotect(begin_of(b), b->mapped - 2 * memory_page(), open ? PROT_READ | PROT_WRITE : PROT_NONE);
         b->open = open;
     }
 }
@@ -61,11 +61,11 @@ static block *add(int device, size_t bytes)
 static block *map_device(int device, size_t bytes)
 {
     block *b = add(device, bytes);
-    b->mapped = up(up(bytes, ALIGN), page()) + 2 * page();
+    b->mapped = up(up(bytes, ALIGN), memory_page()) + 2 * memory_page();
     char *map = mmap(NULL, b->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED)
         wrong("no address space for %zu bytes", bytes);
-    b->at = map + b->mapped - page() - up(bytes, ALIGN);
+    b->at = map + b->mapped - memory_page() - up(bytes, ALIGN);
     protect(b, true);
     memset(b->at, poison(), bytes);
     memset(b->at + bytes, SLACK, up(bytes, ALIGN) - bytes);
@@ -79,7 +79,7 @@ CUresult memory_new(void **to, int device, size_t bytes)
         return CUDA_ERROR_INVALID_VALUE;
     if (device < 0) {
         block *b = add(device, bytes);
-        b->at = aligned_alloc(page(), up(bytes, page()));
+        b->at = aligned_alloc(memory_page(), up(bytes, memory_page()));
         memset(b->at, poison(), bytes);
         *to = b->at;
         return CUDA_SUCCESS;
@@ -120,7 +120,7 @@ CUresult memory_delete(void *at, bool host)
         check_slack(b);
         fake.used[b->device] -= b->bytes;
         protect(b, false);
-        madvise(begin_of(b), b->mapped - 2 * page(), MADV_DONTNEED); /* the addresses stay taken */
+        madvise(begin_of(b), b->mapped - 2 * memory_page(), MADV_DONTNEED); /* the addresses stay taken */
     }
     *link = b->next;
     free(b);
@@ -130,7 +130,7 @@ CUresult memory_delete(void *at, bool host)
 /* Whole pages are locked. */
 static bool shares_page(const block *b, const char *at, size_t bytes)
 {
-    uintptr_t size = page(), first = (uintptr_t)at / size, last = ((uintptr_t)at + bytes - 1) / size;
+    uintptr_t size = memory_page(), first = (uintptr_t)at / size, last = ((uintptr_t)at + bytes - 1) / size;
     return (uintptr_t)b->at / size <= last && ((uintptr_t)b->at + b->bytes - 1) / size >= first;
 }
 
@@ -205,4 +205,38 @@ void memory_close(void)
 {
     static const bool none[MOST_DEVICES];
     memory_open(none);
+}
+
+void memory_allow(const bool *devices)
+{
+    memory_close();
+    for (block *b = blocks; b; b = b->next)
+        b->allowed = b->device >= 0 && devices[b->device];
+}
+
+bool memory_allowed(const char *at)
+{
+    for (block *b = blocks; b; b = b->next)
+        if (b->device >= 0 && at >= begin_of(b) && at < begin_of(b) + b->mapped - 2 * memory_page())
+            return b->allowed;
+    return false;
+}
+
+uint64_t memory_load(const char *at)
+{
+    block *b = containing(at, sizeof(uint64_t));
+    bool open = b->open;
+    protect(b, true);
+    uint64_t value = __atomic_load_n((const uint64_t *)(const void *)at, __ATOMIC_ACQUIRE);
+    protect(b, open);
+    return value;
+}
+
+void memory_store(char *at, uint64_t value)
+{
+    block *b = containing(at, sizeof value);
+    bool open = b->open;
+    protect(b, true);
+    __atomic_store_n((uint64_t *)(void *)at, value, __ATOMIC_RELEASE);
+    protect(b, open);
 }

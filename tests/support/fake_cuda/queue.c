@@ -2,6 +2,8 @@
 /* Queued work, and doing it in some order. */
 #include "fake.h"
 
+#include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,33 +94,63 @@ static bool is_ready(const op *o)
     return true;
 }
 
-/* 1: yes, 0: not before other work, -1: not by itself */
-static int may_begin(const op *o)
+/* A cooperative launch has its device for itself, as far as other such launches go. */
+static bool is_taken(int device)
 {
-    return o->w.kind == JOB && o->w.job.ready ? o->w.job.ready(o->w.job.data) : 1;
+    for (size_t i = 0; i < pendings; i++)
+        if (pending[i]->begun && pending[i]->w.device == device)
+            return true;
+    return false;
 }
 
-/* Mostly the most urgent, so that some streams run far ahead; sometimes any. */
-static size_t choose(void)
+static bool resides(const work *w)
 {
-    size_t best = pendings, ready = 0;
-    int blocked = 0, hung = 0;
+    return w->kind == KERNEL && w->cooperative && w->function->resides;
+}
+
+typedef enum may { MAY, BLOCKED, HUNG, POLLS } may;
+
+/* BLOCKED: not before other work; HUNG: not by itself; POLLS: it waits for a word, or for a kernel that may. */
+static may may_begin(const op *o)
+{
+    if (o->w.kind == WAIT)
+        return (int64_t)(memory_load(o->w.to) - o->w.word) >= 0 ? MAY : POLLS;
+    if (resides(&o->w))
+        return is_taken(o->w.device) ? POLLS : MAY;
+    int ready = o->w.kind == JOB && o->w.job.ready ? o->w.job.ready(o->w.job.data) : 1;
+    return ready > 0 ? MAY : ready == 0 ? BLOCKED : HUNG;
+}
+
+/* Mostly the most urgent, so that some streams run far ahead; sometimes any. What has begun counts as what polls. */
+static size_t choose(size_t *polls)
+{
+    size_t best = pendings, ready = 0, count[4] = { 0 };
     bool any = draw() % 8 == 0;
     for (size_t i = 0; i < pendings; i++) {
         if (!is_ready(pending[i]))
             continue;
-        int may = may_begin(pending[i]);
-        blocked += may == 0;
-        hung += may < 0;
-        if (may < 1)
+        may can = pending[i]->begun ? POLLS : may_begin(pending[i]);
+        count[can]++;
+        if (can != MAY)
             continue;
         ready++;
         bool better = best == pendings || (any ? draw() % ready == 0 : pending[i]->urgency > pending[best]->urgency);
         best = better ? i : best;
     }
-    if (best == pendings && blocked && !hung)
+    if (best == pendings && count[BLOCKED] && !count[HUNG] && !count[POLLS])
         wrong("deadlock: kernels hold the GPUs that others wait for");
+    *polls = count[POLLS];
     return best;
+}
+
+/* Of resident launches that are under way; pendings: none. */
+static size_t choose_begun(void)
+{
+    size_t found = pendings, count = 0;
+    for (size_t i = 0; i < pendings; i++)
+        if (pending[i]->begun && draw() % ++count == 0)
+            found = i;
+    return found;
 }
 
 /* ---- what work does ---- */
@@ -147,7 +179,10 @@ static void open_for_kernel(const work *w)
     bool devices[MOST_DEVICES] = { false };
     for (int i = 0; i < fake.devices; i++)
         devices[i] = i == w->device || fake.context[w->device].peer[i];
-    memory_open(devices);
+    if (resides(w) && is_weak())
+        memory_allow(devices);
+    else
+        memory_open(devices);
 }
 
 void fakeCudaBegin(int waited)
@@ -158,6 +193,14 @@ void fakeCudaBegin(int waited)
         memory_close();
 }
 
+static fakeCudaLaunch launch_of(const work *w)
+{
+    fakeCudaLaunch launch = { .name = w->function->name, .seed = draw(), .early = w->early };
+    memcpy(launch.grid, w->grid, sizeof launch.grid);
+    memcpy(launch.block, w->block, sizeof launch.block);
+    return launch;
+}
+
 /* One that comes early is done after the kernel ahead of it, which is what it waits for if it does. */
 static void run_kernel(work *w)
 {
@@ -166,9 +209,7 @@ static void run_kernel(work *w)
         memory_close();
     else
         open_for_kernel(w);
-    fakeCudaLaunch launch = { .name = w->function->name, .seed = draw(), .early = w->early };
-    memcpy(launch.grid, w->grid, sizeof launch.grid);
-    memcpy(launch.block, w->block, sizeof launch.block);
+    fakeCudaLaunch launch = launch_of(w);
     w->function->body(&launch, w->param);
 }
 
@@ -196,6 +237,10 @@ static void run(work *w)
 {
     switch (w->kind) {
     case NOTHING:
+    case WAIT:
+        break;
+    case WRITE:
+        memory_store(w->to, w->word);
         break;
     case KERNEL:
         run_kernel(w);
@@ -222,8 +267,12 @@ static void run(work *w)
 
 void forget_all(void)
 {
-    for (size_t i = 0; i < pendings; i++)
+    for (size_t i = 0; i < pendings; i++) {
+        if (pending[i]->begun)
+            pending[i]->w.function->resides->end(pending[i]->begun);
+        pending[i]->begun = NULL;
         op_drop(pending[i]);
+    }
     free(pending);
     pending = NULL;
     pendings = room = 0;
@@ -237,44 +286,129 @@ static CUresult count_kernel(int device)
     return count_call("kernel");
 }
 
-bool step(void)
+/* False: a test wants that it breaks the context. */
+static bool count_work(const work *w)
 {
-    size_t i = fake.sticky || fake.stalled ? pendings : choose();
-    if (i == pendings)
-        return false;
-    op *o = pending[i];
-    memmove(&pending[i], &pending[i + 1], (--pendings - i) * sizeof *pending); /* keeps the order of arrival */
-    CUresult code = o->w.kind == KERNEL ? count_kernel(o->w.device) : CUDA_SUCCESS;
-    if (o->w.kind == HOST)
+    CUresult code = w->kind == KERNEL ? count_kernel(w->device) : CUDA_SUCCESS;
+    if (w->kind == HOST)
         count_call("host");
     if (code) {
         fake.sticky = code;
-        op_drop(o);
         forget_all();
-        return false;
     }
-    int64_t began = fake_now();
-    run(&o->w);
+    return code == CUDA_SUCCESS;
+}
+
+static void take_out(size_t i)
+{
+    memmove(&pending[i], &pending[i + 1], (--pendings - i) * sizeof *pending); /* keeps the order of arrival */
+}
+
+static void end(op *o, int64_t began)
+{
     o->done = true;
     o->done_ns = fake_now();
     tell_done(&o->w, began, o->done_ns);
     drop_before(o);
     op_drop(o);
-    return true;
+}
+
+static void begin_resident(op *o)
+{
+    fakeCudaLaunch launch = launch_of(&o->w);
+    o->begun_ns = fake_now();
+    o->begun = o->w.function->resides->begin(&launch, o->w.param);
+}
+
+static progress go_on(size_t i)
+{
+    op *o = pending[i];
+    open_for_kernel(&o->w);
+    int did = o->w.function->resides->go_on(o->begun);
+    if (did == FAKE_ENDED) {
+        take_out(i);
+        o->w.function->resides->end(o->begun);
+        o->begun = NULL;
+        end(o, o->begun_ns);
+    }
+    return did == FAKE_POLLED ? POLLED : MOVED;
+}
+
+/* Resident launches and all else take turns. */
+progress step(void)
+{
+    size_t polls = 0, i = fake.sticky || fake.stalled ? pendings : choose(&polls), begun = pendings;
+    if (polls && (begun = choose_begun()) < pendings && (i == pendings || draw() % 2))
+        return go_on(begun);
+    if (i == pendings)
+        return polls ? POLLED : IDLE;
+    op *o = pending[i];
+    if (!count_work(&o->w))
+        return IDLE;
+    if (resides(&o->w)) {
+        begin_resident(o);
+        return MOVED;
+    }
+    take_out(i);
+    int64_t began = fake_now();
+    run(&o->w);
+    end(o, began);
+    return MOVED;
 }
 
 void steps(int most)
 {
-    while (most-- > 0 && step()) {
+    while (most-- > 0 && step() != IDLE) {
     }
     memory_close();
 }
 
-void finish(const op *o)
+static int patience(void)
 {
-    while (o && !o->done && step()) {
-    }
+    const char *text = getenv("FAKE_CUDA_PATIENCE");
+    return fake.patience ? fake.patience : text && atoi(text) ? atoi(text) : 2000000;
+}
+
+/* Another thread of the program may bring the word that kernels wait for. */
+static void let_others(void)
+{
     memory_close();
+    unlock();
+    sched_yield();
+    lock();
+}
+
+void finish(op *o)
+{
+    op_keep(o);
+    for (int polled = 0; o && !o->done;) {
+        progress did = step();
+        if (did == IDLE)
+            break;
+        polled = did == POLLED ? polled + 1 : 0;
+        if (polled % 64 == 63)
+            let_others();
+        if (patience() >= 0 && polled >= patience())
+            wrong("deadlock: in %d slices kernels and streams only waited for words that nobody writes", polled);
+        polled = polled < INT_MAX ? polled : 0;
+    }
+    op_drop(o);
+    memory_close();
+}
+
+/* ---- how many blocks are under way ---- */
+
+int places(void)
+{
+    const char *text = getenv("FAKE_CUDA_PLACES");
+    return text ? atoi(text) : 0;
+}
+
+bool fits_device(const CUlaunchConfig *c)
+{
+    uint64_t blocks = (uint64_t)c->gridDimX * c->gridDimY * c->gridDimZ;
+    uint64_t threads = (uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ;
+    return blocks <= (places() ? (uint64_t)places() : MULTIPROCESSORS * (THREADS / threads));
 }
 
 CUresult queue_work(CUstream stream, const work *w)
@@ -320,7 +454,11 @@ CUresult fakeCudaQueue(const CUstream *streams, int count, const fakeCudaJob *jo
 void fakeCudaFinish(void)
 {
     lock();
-    while (step()) {
+    for (int polled = 0; polled < 4096;) { /* kernels that wait for the program can do no more */
+        progress did = step();
+        if (did == IDLE)
+            break;
+        polled = did == POLLED ? polled + 1 : 0;
     }
     memory_close();
     unlock();

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
-A worker carries out the ops of one lane in their order, start after start. Epoch: the number of the start, from 0.
-A counter belongs to two workers: one alone writes it, one alone reads it. It lies in the memory of the reader's device,
-is 64 bits wide, 128 bytes from the next, begins as 0 and is never set back.
+The ops of a lane are carried out in their order, start after start, by one worker, or by several of which one waits and
+signals for all. Epoch: the number of the start, from 0.
+A counter belongs to two lanes: one alone writes it, one alone reads it. It lies in the memory of the reader's device,
+is 64 bits wide, 128 bytes from the next, begins as 0 and is never set back while starts go well.
 To signal, the k-th of n signals of a counter, counted from 1: when the op has ended and all that it stored and loaded is
 done, store epoch * n + k with release at system scope.
 To wait for value k, d starts before: if epoch >= d, load with acquire at system scope until the counter is

@@ -25,7 +25,8 @@
 
 typedef struct reached {
     uint32_t devices;
-    gy_ticks made; /* the makespan that policies reached; GY_TICKS_MAX: none, or it has been searched on */
+    gy_ticks made;        /* the makespan that policies reached; GY_TICKS_MAX: none, or it has been searched on */
+    gy_known_plans known; /* plans on so many devices that were carried through */
 } reached;
 
 typedef struct fewer {
@@ -118,6 +119,7 @@ static gantry_status set_up(const fewer *x, gy_fewer_part *p, gantry_error *err)
 {
     char text[16];
     p->graph = x->graph;
+    p->known.graph = x->graph;
     p->made = GY_TICKS_MAX;
     p->limit = x->bounded ? x->least : GY_TICKS_MAX;
     if (p->hope && !has_hope(x, p->hope))
@@ -177,13 +179,21 @@ static gy_fewer_part part_of(const fewer *x, uint32_t devices, int32_t effort)
     return p;
 }
 
+static void forget_known(gy_fewer_part *part, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        gy_known_free(&part[i].known);
+}
+
 /* Plans by policies, and notes what they reached. */
 static gantry_status try_parts(fewer *x, gy_fewer_part *part, uint32_t count, gantry_error *err)
 {
     GY_TRY(plan_parts(x, part, count, err));
     for (uint32_t i = 0; i < count; i++)
-        if (!gy_vec_push(&x->counts, ((reached){ part[i].devices, part[i].made })))
+        if (!gy_vec_push(&x->counts, ((reached){ part[i].devices, part[i].made, part[i].known })))
             return gy_fail_nomem(err);
+        else
+            part[i].known = (gy_known_plans){ 0 };
     return GANTRY_OK;
 }
 
@@ -196,6 +206,7 @@ static gantry_status try_all(fewer *x, uint32_t devices, gantry_error *err)
     for (uint32_t k = 1; k < devices; k++)
         part[k - 1] = part_of(x, k, size_of(x) <= FEW_SEARCHED_UP_TO);
     gantry_status status = try_parts(x, part, devices - 1, err);
+    forget_known(part, devices - 1);
     gy_free(part);
     return status;
 }
@@ -214,7 +225,10 @@ static gantry_status try_halves(fewer *x, uint32_t devices, gantry_error *err)
     for (uint32_t most = HALVES_ANYWAY, count; devices > 1; most = 1) {
         for (count = 0; count < most && devices > 1; count++)
             part[count] = part_of(x, devices = half_of(devices), size_of(x) <= FEW_SEARCHED_UP_TO);
-        GY_TRY(try_parts(x, part, count, err));
+        gantry_status status = try_parts(x, part, count, err);
+        forget_known(part, count);
+        if (status)
+            return status;
         if (!part[count - 1].better)
             break;
     }
@@ -282,11 +296,14 @@ static gantry_status search_counts(fewer *x, gantry_error *err)
     strike_out_begun(x);
     for (uint32_t left = searches(x); left > 0 && (c = most_promising(x)); left--) {
         part[wanted] = part_of(x, c->devices, x->options->effort);
+        part[wanted].known = c->known;
         part[wanted++].hope = c->made;
+        c->known = (gy_known_plans){ 0 };
         strike_out(x, c->made);
         c->made = GY_TICKS_MAX;
     }
     gantry_status status = plan_parts(x, part, wanted, err);
+    forget_known(part, wanted);
     gy_free(part);
     return status;
 }
@@ -347,6 +364,8 @@ gantry_status gy_fewer_run(gantry_schedule **schedule, gantry_graph *graph, cons
         status = try_counts(&x, devices, err);
     if (!status)
         status = search_counts(&x, err);
+    for (size_t i = 0; i < x.counts.count; i++)
+        gy_known_free(&x.counts.at[i].known);
     gy_vec_free(&x.counts);
     x.best->effort = options->effort;
     move_rows(&x, x.best, true);

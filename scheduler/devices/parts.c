@@ -27,6 +27,7 @@ gantry_status gy_fewer_bound(gy_bound *bound, gantry_graph *graph, const gantry_
 static void *plan(void *data)
 {
     gy_fewer_part *p = data;
+    p->options.known = &p->known; /* what policies planned on so many devices, a search does not plan again */
     bool bounded = p->limit < GY_TICKS_MAX;
     p->status = bounded ? gy_fewer_bound(&p->bound, p->graph, p->machine, &p->why) : GANTRY_OK;
     if (!p->status && (!bounded || p->bound.time < p->limit))

@@ -15,6 +15,7 @@ typedef struct gy_fewer_part {
     gantry_graph *graph;     /* borrowed */
     gantry_machine *machine; /* the part; owned; NULL: it cannot have the graph, or is not wanted */
     gy_options options;
+    gy_known_plans known; /* of the graph, on so many devices; freed by who made the part */
     uint32_t devices;
     gy_ticks hope;  /* a plan that is to be searched on from what takes so long; 0: a first one */
     gy_ticks limit; /* what cannot end before is not planned; GY_TICKS_MAX: all is */

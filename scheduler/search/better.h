@@ -4,6 +4,7 @@
 #define GY_SCHEDULER_SEARCH_BETTER_H
 
 #include "schedule/schedule.h"
+#include "scheduler/plan/known.h"
 
 /*
  * Makespans within a thousandth of the least count as equal, since no prediction is that exact. Of equals the one that
@@ -14,5 +15,7 @@
  * than a thousandth above the least.
  */
 bool gy_is_preferred(const gantry_schedule *a, const gantry_schedule *b, gy_ticks least);
+/* `a` is the end of a plan on the same machine, of which the schedule need not be there. */
+bool gy_is_end_preferred(const gy_plan_end *a, const gantry_schedule *b, gy_ticks least);
 
 #endif

@@ -9,6 +9,7 @@
  * sources, and its algorithm may heed what is near by itself. Where tasks may have replicas, it is planned again with
  * them. Last, small copies are put together as batches where the schedule with them ends sooner.
  */
+#include "base/error.h"
 #include "scheduler/search/trials.h"
 
 #define TASKS_UP_TO 4096 /* planning twice takes twice as long */
@@ -21,6 +22,22 @@ typedef struct best {
     gy_attempt attempt;
 } best;
 
+/* Carries the plan through, unless it is known how that ends. */
+static gantry_status run(gy_plan *p, const gy_options *o, gantry_error *err)
+{
+    uint64_t hash;
+    if (!p->placed.order)
+        GY_TRY(gy_plan_begin(p, o, err));
+    bool may_be_known = gy_known_hash(p, &hash);
+    if (may_be_known && gy_known_recall(p, hash)) {
+        p->recalled_as = *p->attempt;
+        return GANTRY_OK;
+    }
+    GY_TRY(gy_plan_run(p, o, err));
+    gy_plan_note_end(p);
+    return !may_be_known || gy_known_keep(p, hash) ? GANTRY_OK : gy_fail_nomem(err);
+}
+
 /* Plans once more, as `attempt` says, and keeps what is faster. */
 static gantry_status try_other(best *b, gy_attempt attempt, const gy_options *o, gantry_error *err)
 {
@@ -32,8 +49,9 @@ static gantry_status try_other(best *b, gy_attempt attempt, const gy_options *o,
     GY_TRY(gy_plan_init(&other, p->graph, p->machine, p->policy, &attempt, err));
     other.bound = p->bound;
     other.packings = p->packings;
-    gantry_status status = gy_plan_run(&other, o, err);
-    if (!status && other.schedule->makespan < p->schedule->makespan) {
+    other.known = p->known;
+    gantry_status status = run(&other, o, err);
+    if (!status && other.end.makespan < p->end.makespan) {
         gy_plan slower = *p;
         *p = other;
         p->attempt = asked;
@@ -48,10 +66,10 @@ static gantry_status try_others(best *b, bool replicate, const gy_options *o, ga
 {
     const gy_plan *p = b->plan;
     gy_attempt attempt = *p->attempt;
-    bool once = attempt.in_flight == 1, collectives = p->collectives && once, batched = p->batched;
-    bool more = p->passed_over && once && !attempt.keep_copies;
+    bool once = attempt.in_flight == 1, collectives = p->end.collectives && once, batched = p->end.batched;
+    bool more = p->end.passed_over && once && !attempt.keep_copies;
     attempt.replicate = replicate;
-    bool makers = p->passed_makers && once && !attempt.keep_copies;
+    bool makers = p->end.passed_makers && once && !attempt.keep_copies;
     attempt.prefer_collectives = true;
     if (more)
         GY_TRY(try_other(b, attempt, o, err));
@@ -63,7 +81,7 @@ static gantry_status try_others(best *b, bool replicate, const gy_options *o, ga
     if (collectives)
         GY_TRY(try_other(b, attempt, o, err));
     attempt.keep_single = true;
-    attempt.keep_copies = !p->collectives;
+    attempt.keep_copies = !p->end.collectives;
     return batched ? try_other(b, attempt, o, err) : GANTRY_OK;
 }
 
@@ -73,7 +91,7 @@ static gantry_status choose(best *b, const gy_options *o, gantry_error *err)
 {
     gy_plan *p = b->plan;
     gy_attempt attempt = *p->attempt;
-    bool replicable = p->placed.replicable;
+    bool replicable = p->end.replicable;
     attempt.replicate = true;
     if (p->flow->tasks > TASKS_UP_TO)
         return replicable ? try_other(b, attempt, o, err) : GANTRY_OK;
@@ -82,7 +100,7 @@ static gantry_status choose(best *b, const gy_options *o, gantry_error *err)
     if (!replicable)
         return GANTRY_OK;
     GY_TRY(try_other(b, attempt, o, err));
-    bool kept = p->placed.replica.count > 0;
+    bool kept = p->end.replicated;
     return kept || attempt.candidate ? try_others(b, kept, o, err) : GANTRY_OK;
 }
 
@@ -90,26 +108,26 @@ static gantry_status choose(best *b, const gy_options *o, gantry_error *err)
 static bool is_hopeless(const gy_plan *p)
 {
     gy_ticks beat = p->attempt->beat;
-    return beat && p->schedule->makespan / HOPELESS > beat;
+    return beat && p->end.makespan / HOPELESS > beat;
 }
 
 static bool may_pack(const gy_plan *p, const gy_options *o)
 {
-    return p->small_copies && p->small_copies >= p->schedule->makespan / SMALL_PART && p->flow->tasks <= TASKS_UP_TO &&
-           p->attempt->in_flight == 1 && !o->optimal;
+    return p->end.small_copies && p->end.small_copies >= p->end.makespan / SMALL_PART &&
+           p->flow->tasks <= TASKS_UP_TO && p->attempt->in_flight == 1 && !o->optimal;
 }
 
 gantry_status gy_trials_plan(gy_plan *p, const gy_options *o, gy_attempt *way, gantry_error *err)
 {
     best b = { p, *p->attempt };
-    GY_TRY(gy_plan_run(p, o, err));
+    GY_TRY(run(p, o, err));
     if (!p->attempt->settled && !is_hopeless(p)) {
         GY_TRY(choose(&b, o, err));
         b.attempt.pack_copies = may_pack(p, o);
         if (b.attempt.pack_copies)
             GY_TRY(try_other(&b, b.attempt, o, err));
     }
-    b.attempt.pack_copies = p->packed;
+    b.attempt.pack_copies = p->end.packed;
     *way = b.attempt;
     return GANTRY_OK;
 }

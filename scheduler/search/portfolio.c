@@ -19,18 +19,25 @@ static void remember(gy_portfolio *f, const gantry_error *why)
     f->first_made_room = f->make_room;
 }
 
+static gy_known_plans *known_to(gy_portfolio *f)
+{
+    gy_known_plans *before = f->t.options->known;
+    return before && before->graph == f->t.graph ? before : &f->known;
+}
+
 /* Runs all passes for the plan. *makespan: GY_TICKS_MAX if the placement does not fit. */
 static gantry_status run(gy_portfolio *f, gy_plan *p, gy_ticks *makespan, gantry_error *err)
 {
     gantry_schedule *made;
     gantry_error why;
+    p->known = known_to(f);
     GY_TRY(gy_trials_lower(&f->t, p, &made, &why, err));
-    *makespan = made ? made->makespan : GY_TICKS_MAX;
+    *makespan = made || p->recalled ? p->end.makespan : GY_TICKS_MAX;
     if (made) {
         bool better = gy_trials_offer(&f->t, made);
         f->persistent = better ? p->spilled.persistent : f->persistent;
         f->moved = better ? p->spilled.moved : f->moved;
-    } else {
+    } else if (!p->recalled) {
         remember(f, &why);
         f->last = why.status;
     }
@@ -101,19 +108,8 @@ static gantry_status run_others(gy_portfolio *f, const gy_plan *first, gy_ticks 
 /* Hash of all that the passes after the placement read of it, and of what is asked of them. */
 static uint64_t hash_of(const gy_portfolio *f, const gy_plan *p)
 {
-    size_t tasks = p->flow->tasks;
-    const gy_placement *at = &p->placed;
     uint32_t asked[] = { f->make_room, f->spare_memory, (uint32_t)f->persisting, f->queued, f->onward };
-    uint64_t hash = gy_hash_bytes(asked, sizeof asked, 1);
-    hash = gy_hash_bytes(at->device, tasks * sizeof *at->device, hash);
-    hash = gy_hash_bytes(at->order, tasks * sizeof *at->order, hash);
-    hash = gy_hash_bytes(at->start, tasks * sizeof *at->start, hash);
-    hash = gy_hash_bytes(at->finish, tasks * sizeof *at->finish, hash);
-    for (size_t i = 0; i < p->inputs.teams.count; i++) {
-        const gy_team *team = &p->inputs.teams.at[i];
-        hash = gy_hash_bytes(team->device, team->ranks * sizeof *team->device, hash ^ team->algorithm);
-    }
-    return hash;
+    return gy_placement_hash(p, gy_hash_bytes(asked, sizeof asked, 1));
 }
 
 static const gy_outcome *find_outcome(const gy_portfolio *f, uint64_t hash)
@@ -405,4 +401,5 @@ void gy_portfolio_free(gy_portfolio *f)
 {
     gy_trials_free(&f->t);
     gy_vec_free(&f->outcomes);
+    gy_known_free(&f->known);
 }

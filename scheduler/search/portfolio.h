@@ -25,6 +25,7 @@ typedef struct gy_portfolio {
     uint32_t queued;          /* gy_attempt.queued and .onward, once something was found to be best */
     bool onward;
     gantry_status last;          /* why the last that did not fit did not */
+    gy_known_plans known;        /* all that were carried through, unless the options have those of this graph */
     GY_VEC(gy_outcome) outcomes; /* of the placements of policies, each once */
 } gy_portfolio;
 

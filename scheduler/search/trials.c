@@ -8,6 +8,31 @@ bool gy_is_about_placement(gantry_status status)
     return status == GANTRY_E_CAPACITY || status == GANTRY_E_UNSUPPORTED;
 }
 
+static void note_least(gy_trials *t, gy_ticks makespan)
+{
+    if (!t->best || makespan < t->least)
+        t->least = makespan;
+}
+
+/* Would it be better than the best so far? Plans are recalled where gy_is_preferred, or the makespan alone, decides. */
+static bool is_wanted(const gy_trials *t, const gy_plan_end *end)
+{
+    if (!t->best)
+        return true;
+    return t->options->optimal ? end->makespan < t->best->makespan : gy_is_end_preferred(end, t->best, t->least);
+}
+
+/* The schedule of a plan that was recalled. */
+static gantry_status carry_through(gy_plan *p, const gy_options *o, gantry_error *err)
+{
+    const gy_attempt *asked = p->attempt;
+    p->attempt = &p->recalled_as;
+    gantry_status status = gy_plan_run(p, o, err);
+    p->attempt = asked;
+    p->recalled = false;
+    return status;
+}
+
 gantry_status gy_trials_lower(gy_trials *t, gy_plan *p, gantry_schedule **made, gantry_error *why, gantry_error *err)
 {
     *made = NULL;
@@ -15,8 +40,12 @@ gantry_status gy_trials_lower(gy_trials *t, gy_plan *p, gantry_schedule **made, 
     p->bound = t->bound;
     p->packings = &t->packings;
     gantry_status status = gy_trials_plan(p, t->options, &t->last, why);
+    if (!status && p->recalled && is_wanted(t, &p->end))
+        status = carry_through(p, t->options, why);
     t->bound = p->bound;
-    if (!status) {
+    if (!status && p->recalled) {
+        note_least(t, p->end.makespan);
+    } else if (!status) {
         *made = p->schedule;
         p->schedule = NULL;
     } else if (gy_is_about_placement(status)) {
@@ -39,8 +68,7 @@ static bool is_better(const gy_trials *t, const gantry_schedule *s)
 bool gy_trials_offer(gy_trials *t, gantry_schedule *s)
 {
     bool better = is_better(t, s);
-    if (!t->best || s->makespan < t->least)
-        t->least = s->makespan;
+    note_least(t, s->makespan);
     gantry_schedule_free(better ? t->best : s);
     t->best = better ? s : t->best;
     t->way = better ? t->last : t->way;

@@ -35,8 +35,9 @@ bool gy_is_about_placement(gantry_status status);
 /* Runs all passes for the plan (gy_plan_run), and again in other ways, unless the attempt is settled; the plan that
  * ends first stays, and *way is how it was made. */
 gantry_status gy_trials_plan(gy_plan *p, const gy_options *options, gy_attempt *way, gantry_error *err);
-/* gy_trials_plan for a plan that is initialised. *made is NULL where its placement does not fit: *why then says why.
- * The caller owns *made. */
+/* gy_trials_plan for a plan that is initialised. *made is NULL where its placement does not fit: *why then says why;
+ * and where it was recalled, and is known not to be better than the best: p->end is how it would have ended. The caller
+ * owns *made. */
 gantry_status gy_trials_lower(gy_trials *t, gy_plan *p, gantry_schedule **made, gantry_error *why, gantry_error *err);
 /* Takes the schedule. true: it is the best so far; of equals the one that was there first stays. */
 bool gy_trials_offer(gy_trials *t, gantry_schedule *s);

@@ -183,6 +183,28 @@ gantry_graph *make_graph(const problem *p)
     return g;
 }
 
+gantry_graph *graph_with_contention(uint64_t seed)
+{
+    gantry_graph *g = gantry_graph_new("contention");
+    int64_t shape[1] = { 400000 };
+    gantry_buffer all = gantry_graph_buffer(g, "all", GANTRY_U8, 1, shape), made[14];
+    gantry_buffer_split(g, all, 8);
+    gantry_buffer_init_value(g, all, 0);
+    for (int t = 0; t < 14; t++) {
+        char name[16];
+        snprintf(name, sizeof name, "b%d", t);
+        gantry_node n = gantry_graph_work(g, NULL);
+        gantry_node_time(g, n, NULL, 5 + pick(&seed, 60));
+        gantry_node_read(g, n, gantry_part(all, t % 8));
+        for (int k = 0; k < t; k++)
+            if (!pick(&seed, 6))
+                gantry_node_read(g, n, gantry_rows(made[k], 0, 1000 * (1 + t)));
+        made[t] = gantry_graph_buffer(g, name, GANTRY_U8, 1, shape);
+        gantry_node_write(g, n, gantry_all(made[t]));
+    }
+    return g;
+}
+
 void bench_of(bench *b, gantry_graph *graph, gantry_machine *machine)
 {
     gantry_error err;

@@ -53,6 +53,8 @@ typedef struct bench {
 
 gantry_graph *make_graph(const problem *p);
 gantry_machine *make_machine(int devices);
+/* Tasks that read parts of one input and rows of each other, for devices with contention. */
+gantry_graph *graph_with_contention(uint64_t seed);
 void bench_open(bench *b, const problem *p);
 void bench_of(bench *b, gantry_graph *graph, gantry_machine *machine); /* which it owns from then on */
 void bench_close(bench *b);

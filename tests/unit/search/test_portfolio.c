@@ -2,7 +2,10 @@
 /* Candidates out of plans and schedules, the portfolio over all policies, and what effort buys. */
 #include "suite.h"
 
+#include "scheduler/pipeline/pipeline.h"
+
 #include "scheduler/options.h"
+#include "scheduler/pipeline/pipeline.h"
 #include "scheduler/search/portfolio.h"
 #include <stdio.h>
 #include <string.h>
@@ -174,28 +177,48 @@ START_TEST(candidates_are_simulated)
 }
 END_TEST
 
-/* Tasks that read parts of one input and rows of each other, on virtual devices with contention. */
-static gantry_graph *graph_with_contention(uint64_t seed)
+/* A placement that was simulated before takes the same time again, and is not carried through again; and a plan that
+ * is known to the options is carried through where its schedule is the best, and is the same then. */
+START_TEST(what_is_known_is_not_planned_again)
 {
-    gantry_graph *g = gantry_graph_new("contention");
-    int64_t shape[1] = { 400000 };
-    gantry_buffer all = gantry_graph_buffer(g, "all", GANTRY_U8, 1, shape), made[14];
-    gantry_buffer_split(g, all, 8);
-    gantry_buffer_init_value(g, all, 0);
-    for (int t = 0; t < 14; t++) {
-        char name[16];
-        snprintf(name, sizeof name, "b%d", t);
-        gantry_node n = gantry_graph_work(g, NULL);
-        gantry_node_time(g, n, NULL, 5 + pick(&seed, 60));
-        gantry_node_read(g, n, gantry_part(all, t % 8));
-        for (int k = 0; k < t; k++)
-            if (!pick(&seed, 6))
-                gantry_node_read(g, n, gantry_rows(made[k], 0, 1000 * (1 + t)));
-        made[t] = gantry_graph_buffer(g, name, GANTRY_U8, 1, shape);
-        gantry_node_write(g, n, gantry_all(made[t]));
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        gantry_graph *g = graph_with_contention(seed);
+        gantry_machine *m = NULL;
+        gy_options o;
+        gantry_error err;
+        gy_ticks least = 0;
+        gy_known_plans known = { .graph = g };
+        ck_assert(!gantry_machine_virtual(&m, 3, NULL) && !gantry_graph_check(g, &err));
+        ck_assert(!gy_options_read(&o, NULL, &err));
+        o.effort = 1;
+        for (int round = 0; round < 3; round++) {
+            size_t before = known.end.count;
+            o.known = round ? &known : NULL; /* first without */
+            gy_portfolio f = { .t = { .graph = g, .machine = m, .options = &o }, .keep = true };
+            ck_assert(!gy_portfolio_policies(&f, &err));
+            ck_assert(f.t.best && f.t.best->ops.count > 0);
+            least = round ? least : f.t.best->makespan;
+            ck_assert_int_eq(f.t.best->makespan, least);
+            if (round == 2)
+                ck_assert_uint_eq(known.end.count, before);
+            for (size_t i = 0; i < f.t.placed.count; i++) {
+                gy_candidate *c = &f.t.placed.at[i];
+                gy_ticks first = 0, second = 0;
+                ck_assert(!gy_portfolio_candidate(&f, c, false, "once", &first, &err));
+                size_t count = (round ? &known : &f.known)->end.count;
+                ck_assert(!gy_portfolio_candidate(&f, c, false, "twice", &second, &err));
+                ck_assert_int_eq(first, second);
+                ck_assert_uint_eq((round ? &known : &f.known)->end.count, count);
+            }
+            ck_assert(!gy_plan_verify(f.t.best, g, &err));
+            gy_portfolio_free(&f);
+        }
+        gy_known_free(&known);
+        gantry_graph_free(g);
+        gantry_machine_free(m);
     }
-    return g;
 }
+END_TEST
 
 /* Rows of the report that are about all devices. */
 static size_t count_on_all(const gantry_schedule *s)
@@ -264,6 +287,7 @@ int main(void)
     tcase_add_test(c, every_policy_is_in_the_report);
     tcase_add_test(c, what_is_placed_alike_is_lowered_once);
     tcase_add_test(c, candidates_are_simulated);
+    tcase_add_test(c, what_is_known_is_not_planned_again);
     tcase_add_loop_test(c, more_effort_is_never_worse, 0, 2);
     tcase_add_test(c, the_optimum_is_that_of_all_orders);
     suite_add_tcase(s, c);

@@ -164,6 +164,66 @@ static void take_back(gy_anneal *a, const step *s)
             set_device(a, s->unit[i], s->old[i]);
 }
 
+/* ---- what of a step a decode has to look at ---- */
+
+typedef struct changed {
+    uint32_t position; /* the first that is decoded otherwise */
+    bool uploads;      /* are they sent otherwise? */
+} changed;
+
+static bool has_uploads(const gy_model *m, uint32_t task)
+{
+    return m->roads && m->roads->upload_first[task] < m->roads->upload_first[task + 1];
+}
+
+static void look_from(changed *c, uint32_t position)
+{
+    c->position = position < c->position ? position : c->position;
+}
+
+/* Uploads go in the order of tasks. */
+static void look_at_order(const gy_anneal *a, const step *s, changed *c)
+{
+    uint32_t first = s->from < s->to ? s->from : s->to, last = s->from < s->to ? s->to : s->from;
+    look_from(c, first);
+    for (uint32_t k = first; k <= last && !c->uploads && has_uploads(a->m, s->task); k++)
+        c->uploads = a->order[k] != s->task && has_uploads(a->m, a->order[k]);
+}
+
+/* Where contention counts, what its predecessors send to a task goes elsewhere with it. */
+static void look_at_device(const gy_anneal *a, uint32_t task, changed *c)
+{
+    const gy_model *m = a->m;
+    look_from(c, a->position[task]);
+    for (size_t i = m->pred_first[task]; m->roads && i < m->pred_first[task + 1]; i++)
+        look_from(c, a->position[m->pred[i].task]);
+    c->uploads = c->uploads || has_uploads(m, task);
+}
+
+static gy_ticks decode(gy_anneal *a, const step *s, gy_ticks limit)
+{
+    const gy_model *m = a->m;
+    changed c = { .position = m->tasks - 1 };
+    if (s->from != s->to)
+        look_at_order(a, s, &c);
+    for (int i = 0; i < 2; i++)
+        for (size_t k = 0; s->unit[i] != GY_NONE && k < m->first_member[s->unit[i] + 1] - m->first_member[s->unit[i]];
+             k++)
+            look_at_device(a, m->member[m->first_member[s->unit[i]] + k], &c);
+    a->evaluations++;
+    return gy_decode_again(&a->decode, a->order, c.position, c.uploads, limit);
+}
+
+/* Decodes what was loaded: steps are decoded from where they differ from it. */
+static gy_ticks decode_all(gy_anneal *a)
+{
+    gy_ticks makespan = gy_decode_run(&a->decode, a->order, GY_TICKS_MAX);
+    gy_decode_keep(&a->decode, a->order);
+    a->chained = gy_decode_critical(&a->decode, a->chain);
+    a->evaluations++;
+    return makespan;
+}
+
 /* ---- a run ---- */
 
 static void load(gy_anneal *a, const gy_candidate *c)
@@ -195,19 +255,18 @@ void gy_anneal_run(gy_anneal *a, gy_candidate *c, uint64_t budget, gy_ticks heat
     step s;
     uint32_t age = 0;
     load(a, c);
-    gy_ticks now = gy_decode_run(&a->decode, a->order, GY_TICKS_MAX);
+    gy_ticks now = decode_all(a);
     if (now < c->model)
         save(a, c, now);
-    a->chained = gy_decode_critical(&a->decode, a->chain);
-    a->evaluations++;
     for (uint64_t i = 0; i < budget && c->model > a->m->bound && make_step(a, &s); i++) {
         gy_ticks limit = now + gy_random_exponential(&a->random, cool(heat, i, budget));
-        gy_ticks next = gy_decode_run(&a->decode, a->order, limit);
-        a->evaluations++;
+        gy_ticks next = decode(a, &s, limit);
         if (next > limit) {
+            gy_decode_drop(&a->decode, a->order);
             take_back(a, &s);
             continue;
         }
+        gy_decode_keep(&a->decode, a->order);
         now = next;
         if (now < c->model)
             save(a, c, now);
@@ -220,15 +279,13 @@ bool gy_anneal_neighbour(gy_anneal *a, const gy_candidate *c, uint32_t tries, gy
 {
     step s;
     load(a, c);
-    (void)gy_decode_run(&a->decode, a->order, GY_TICKS_MAX);
-    a->chained = gy_decode_critical(&a->decode, a->chain);
-    a->evaluations++;
+    (void)decode_all(a);
     to->model = to->simulated = GY_TICKS_MAX;
     for (uint32_t i = 0; i < tries && make_step(a, &s); i++) {
-        gy_ticks makespan = gy_decode_run(&a->decode, a->order, to->model);
-        a->evaluations++;
+        gy_ticks makespan = decode(a, &s, to->model);
         if (makespan < to->model)
             save(a, to, makespan);
+        gy_decode_drop(&a->decode, a->order);
         take_back(a, &s);
     }
     return to->model < GY_TICKS_MAX;

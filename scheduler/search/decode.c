@@ -20,6 +20,7 @@ gantry_status gy_decode_init(gy_decode *d, const gy_model *m, gantry_error *err)
     d->team_time = gy_calloc(m->plan->inputs.teams.count + 1, sizeof *d->team_time);
     if (!d->device || !d->finish || !d->before || !d->free_at || !d->latest || !d->rank || !d->timed || !d->team_time)
         return gy_fail_nomem(err);
+    GY_TRY(gy_trail_init(&d->trail, m, err));
     return gy_traffic_init(&d->traffic, m, err);
 }
 
@@ -34,6 +35,7 @@ void gy_decode_free(gy_decode *d)
     gy_free(d->timed);
     gy_free(d->team_time);
     gy_traffic_free(&d->traffic);
+    gy_trail_free(&d->trail);
     *d = (gy_decode){ 0 };
 }
 
@@ -228,50 +230,99 @@ static gy_ticks ready_with_traffic(const gy_decode *d, uint32_t task, uint32_t d
 
 /* ---- given devices ---- */
 
-static gy_ticks run_given(gy_decode *d, const uint32_t *order, gy_ticks limit)
+static void run_task(gy_decode *d, uint32_t task)
 {
     const gy_model *m = d->m;
-    gy_ticks makespan = 0;
-    if (m->roads)
-        send_uploads(d, order);
-    for (uint32_t k = 0; k < m->tasks; k++) {
-        uint32_t task = order[k], e = d->device[task];
-        if (gy_model_is_team(m, task)) {
+    uint32_t e = d->device[task];
+    gy_ticks ready = m->roads ? ready_with_traffic(d, task, e) : ready_on(d, task, e);
+    gy_ticks time = gy_model_time(m, task, e);
+    gy_ticks start = d->free_at[e] > ready && time ? d->free_at[e] : ready;
+    d->finish[task] = start + time;
+    d->before[task] = time ? d->latest[e] : GY_NONE;
+    if (time) {
+        d->free_at[e] = start + gy_model_hold(m, task, e);
+        d->latest[e] = task;
+    }
+}
+
+/* From the position on, with all that is before it as it is. */
+static gy_ticks run_on(gy_decode *d, const uint32_t *order, gy_ticks limit, bool trail)
+{
+    const gy_model *m = d->m;
+    for (uint32_t k = d->from; k < m->tasks && d->worst <= limit; k++) {
+        uint32_t task = order[k];
+        if (trail)
+            gy_trail_note(d, k);
+        d->reached = k + 1;
+        if (gy_model_is_team(m, task))
             run_team(d, task);
-            e = d->device[task];
-        } else {
-            gy_ticks ready = m->roads ? ready_with_traffic(d, task, e) : ready_on(d, task, e);
-            gy_ticks time = gy_model_time(m, task, e);
-            gy_ticks start = d->free_at[e] > ready && time ? d->free_at[e] : ready;
-            d->finish[task] = start + time;
-            d->before[task] = time ? d->latest[e] : GY_NONE;
-            if (time) {
-                d->free_at[e] = start + gy_model_hold(m, task, e);
-                d->latest[e] = task;
-            }
-        }
-        gy_ticks least = d->finish[task] + m->tail[(size_t)task * m->devices + e];
+        else
+            run_task(d, task);
+        gy_ticks least = d->finish[task] + m->tail[(size_t)task * m->devices + d->device[task]];
+        d->worst = least > d->worst ? least : d->worst;
         if (least > limit)
-            return least;
+            break;
         gy_ticks end = m->roads ? send_results(d, task) : d->finish[task];
-        if (end > limit)
-            return end;
-        if (end >= makespan) {
-            makespan = end;
+        d->worst = end > d->worst ? end : d->worst;
+        if (end >= d->makespan) {
+            d->makespan = end;
             d->end = task;
         }
     }
-    return makespan;
+    return d->worst > limit ? d->worst : d->makespan;
 }
 
-gy_ticks gy_decode_run(gy_decode *d, const uint32_t *order, gy_ticks limit)
+static void begin(gy_decode *d)
 {
     for (uint32_t e = 0; e < d->m->devices; e++) {
         d->free_at[e] = 0;
         d->latest[e] = GY_NONE;
     }
     d->end = GY_NONE;
+    d->makespan = d->worst = 0;
+    d->from = d->reached = 0;
+}
+
+static gy_ticks run_given(gy_decode *d, const uint32_t *order, gy_ticks limit)
+{
+    d->sent = d->m->roads;
+    if (d->sent)
+        send_uploads(d, order);
+    return run_on(d, order, limit, gy_decode_has_trail(d));
+}
+
+gy_ticks gy_decode_run(gy_decode *d, const uint32_t *order, gy_ticks limit)
+{
+    begin(d);
     return d->m->pool ? run_pool(d, order, limit) : run_given(d, order, limit);
+}
+
+/* ---- neighbours ---- */
+
+bool gy_decode_has_trail(const gy_decode *d)
+{
+    return !d->m->pool && !d->m->ranks && d->trail.stride < d->m->tasks;
+}
+
+gy_ticks gy_decode_again(gy_decode *d, const uint32_t *order, uint32_t position, bool uploads, gy_ticks limit)
+{
+    if (!gy_decode_has_trail(d) || (uploads && d->m->roads))
+        return gy_decode_run(d, order, limit);
+    d->from = d->reached = gy_trail_return(d, position);
+    d->sent = false;
+    return run_on(d, order, limit, true);
+}
+
+void gy_decode_keep(gy_decode *d, const uint32_t *order)
+{
+    if (gy_decode_has_trail(d))
+        gy_trail_keep(d, order, d->from, d->sent);
+}
+
+void gy_decode_drop(gy_decode *d, const uint32_t *order)
+{
+    if (gy_decode_has_trail(d))
+        gy_trail_drop(d, order, d->from, d->sent);
 }
 
 /* ---- the critical chain ---- */

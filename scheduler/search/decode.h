@@ -12,7 +12,7 @@
 #ifndef GY_SCHEDULER_SEARCH_DECODE_H
 #define GY_SCHEDULER_SEARCH_DECODE_H
 
-#include "scheduler/search/model.h"
+#include "scheduler/search/trail.h"
 
 typedef struct gy_decode {
     const gy_model *m;
@@ -26,6 +26,12 @@ typedef struct gy_decode {
     gy_ticks *team_time; /* what they took; 0: not timed yet */
     gy_traffic traffic;  /* if the model has roads */
     uint32_t end;        /* the task that ends last */
+    gy_ticks makespan;   /* of the tasks so far */
+    gy_ticks worst;      /* the latest that one of them says the makespan is at least */
+    gy_trail trail;      /* of the placement that was kept */
+    uint32_t from;       /* position at which the last run began, */
+    uint32_t reached;    /* and up to which it came */
+    bool sent;           /* it sent the uploads, too */
 } gy_decode;
 
 gantry_status gy_decode_init(gy_decode *d, const gy_model *m, gantry_error *err);
@@ -33,6 +39,16 @@ void gy_decode_free(gy_decode *d);
 
 /* The makespan; or, as soon as it is known to be larger than `limit`, some value above `limit`. */
 gy_ticks gy_decode_run(gy_decode *d, const uint32_t *order, gy_ticks limit);
+/* Neighbours of a placement: after gy_decode_keep, a placement whose order and devices are those that were kept up to
+ * `position`. From there on, tasks may be elsewhere, have other devices, or send to tasks that have; `uploads`: the
+ * order of uploads, or their devices, are others. It ends as gy_decode_run does. Then it is kept, if it was not cut
+ * off, or dropped, with the order that it was run with. */
+gy_ticks gy_decode_again(gy_decode *d, const uint32_t *order, uint32_t position, bool uploads, gy_ticks limit);
+void gy_decode_keep(gy_decode *d, const uint32_t *order);
+void gy_decode_drop(gy_decode *d, const uint32_t *order);
+/* Where collectives are, where devices are chosen here, and where there are so many that their state takes longer to
+ * note than tasks to decode, each placement is decoded from its beginning. */
+bool gy_decode_has_trail(const gy_decode *d);
 /* After a run that was not cut off: the tasks of a chain that decides the makespan, last one first. Returns how many;
  * `chain` has room for all tasks. */
 uint32_t gy_decode_critical(const gy_decode *d, uint32_t *chain);

@@ -153,6 +153,97 @@ START_TEST(transfers_wait_for_the_link)
 }
 END_TEST
 
+/* Moves one task in the order, as far as dependencies allow, and another to some device; returns the first position
+ * that a decode has to look at, with all predecessors of what moved, and whether uploads may be others. */
+static uint32_t disturb(const gy_model *m, uint32_t *order, uint32_t *device, uint64_t *state, bool *uploads)
+{
+    uint32_t first = (uint32_t)pick(state, (int)m->tasks), k = first, t;
+    bool free = true;
+    *uploads = false;
+    for (; k + 1 < m->tasks && free && pick(state, 4); k += free) {
+        for (size_t i = m->pred_first[order[k + 1]]; i < m->pred_first[order[k + 1] + 1]; i++)
+            free = free && m->pred[i].task != order[k];
+        if (!free)
+            break;
+        t = order[k];
+        order[k] = order[k + 1];
+        order[k + 1] = t;
+        *uploads = true;
+    }
+    if (pick(state, 3)) {
+        t = (uint32_t)pick(state, (int)m->tasks);
+        device[t] = (uint32_t)pick(state, (int)m->devices);
+        *uploads = *uploads || (m->roads && m->roads->upload_first[t + 1] > m->roads->upload_first[t]);
+        for (k = 0; k < m->tasks; k++) {
+            bool looked_at = order[k] == t;
+            for (size_t i = m->pred_first[t]; i < m->pred_first[t + 1]; i++)
+                looked_at = looked_at || m->pred[i].task == order[k];
+            first = looked_at && k < first ? k : first;
+        }
+    }
+    return first;
+}
+
+/* From where a placement differs from the one that was kept, as from the beginning: the same time, the same ends, the
+ * same chain; with what was dropped in between, and with limits. */
+START_TEST(from_the_first_difference_as_from_the_beginning)
+{
+    int again = 0, cut = 0;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        uint64_t state = seed;
+        uint32_t order[MOST_TASKS], chain[MOST_TASKS], chain_of_all[MOST_TASKS], kept[MOST_TASKS];
+        problem p = draw_problem(seed + 70, 14, 3, false);
+        gantry_machine *m = _i ? NULL : make_machine(3);
+        ck_assert(m || !gantry_machine_virtual(&m, 3, NULL));
+        bench b;
+        bench_of(&b, _i ? graph_with_contention(seed) : make_graph(&p), m);
+        ck_assert(!_i == !b.model.roads);
+        gy_decode all;
+        ck_assert(!gy_decode_init(&d, &b.model, NULL) && !gy_decode_init(&all, &b.model, NULL));
+        ck_assert(gy_decode_has_trail(&d));
+        for (uint32_t t = 0; t < 14; t++) {
+            kept[t] = t;
+            d.device[t] = (uint32_t)pick(&state, 3);
+        }
+        gy_ticks now = gy_decode_run(&d, kept, GY_TICKS_MAX);
+        gy_decode_keep(&d, kept);
+        for (int i = 0; i < 200; i++) {
+            uint32_t device[MOST_TASKS];
+            bool uploads;
+            memcpy(order, kept, sizeof order);
+            memcpy(device, d.device, 14 * sizeof *device);
+            uint32_t first = disturb(&b.model, order, d.device, &state, &uploads);
+            memcpy(all.device, d.device, 14 * sizeof *device);
+            gy_ticks limit = pick(&state, 3) ? GY_TICKS_MAX : now;
+            gy_ticks expected = gy_decode_run(&all, order, GY_TICKS_MAX);
+            gy_ticks found = gy_decode_again(&d, order, first, uploads, limit);
+            ck_assert(expected > limit ? found > limit : found == expected);
+            again += d.from > 0;
+            if (found <= limit) {
+                ck_assert(!memcmp(d.finish, all.finish, 14 * sizeof *d.finish));
+                uint32_t count = gy_decode_critical(&d, chain);
+                ck_assert_uint_eq(count, gy_decode_critical(&all, chain_of_all));
+                ck_assert(!memcmp(chain, chain_of_all, count * sizeof *chain));
+            }
+            if (found <= limit && pick(&state, 2)) {
+                gy_decode_keep(&d, order);
+                memcpy(kept, order, sizeof kept);
+                now = found;
+            } else {
+                gy_decode_drop(&d, order);
+                memcpy(d.device, device, 14 * sizeof *device);
+                cut += found > limit;
+            }
+        }
+        gy_decode_free(&d);
+        gy_decode_free(&all);
+        bench_close(&b);
+    }
+    ck_assert_int_gt(again, 1000);
+    ck_assert_int_gt(cut, 500);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("decode");
@@ -162,6 +253,7 @@ int main(void)
     tcase_add_test(c, the_chain_explains_the_makespan);
     tcase_add_test(c, pools_choose_devices);
     tcase_add_test(c, transfers_wait_for_the_link);
+    tcase_add_loop_test(c, from_the_first_difference_as_from_the_beginning, 0, 2);
     suite_add_tcase(s, c);
     return run_suite(s);
 }

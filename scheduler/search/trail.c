@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/search/trail.h"
+
+#include "base/error.h"
+#include "scheduler/search/decode.h"
+#include <string.h>
+
+/* Noting a state must be cheaper than decoding the tasks up to the next: */
+#define PLACES 32 /* at most, about */
+#define A_TASK 16 /* words of a state take about as long as a task */
+
+enum { MAKESPAN, WORST, END, FIRST }; /* words of a state; behind them what devices and links were at */
+
+static size_t resources_of(const gy_model *m)
+{
+    return m->roads ? (size_t)m->plan->machine->resources + m->roads->engines : 0;
+}
+
+static size_t arrivals_of(const gy_model *m)
+{
+    return m->roads ? (size_t)m->roads->parcels * m->roads->memories : 0;
+}
+
+gantry_status gy_trail_init(gy_trail *t, const gy_model *m, gantry_error *err)
+{
+    size_t n = (size_t)m->tasks + 1;
+    size_t words = FIRST + 2 * (size_t)m->devices + resources_of(m), least = words / A_TASK + 1;
+    *t = (gy_trail){ .words = words, .stride = m->tasks / PLACES + 1, .end = GY_NONE };
+    if (least > t->stride)
+        t->stride = least < m->tasks ? (uint32_t)least : m->tasks + 1;
+    size_t places = m->tasks / t->stride + 1;
+    t->state = gy_calloc(2 * places * t->words, sizeof *t->state);
+    t->kept = gy_calloc(places, sizeof *t->kept);
+    t->finish = gy_calloc(n, sizeof *t->finish);
+    t->before = gy_calloc(n, sizeof *t->before);
+    t->arrived = gy_calloc(arrivals_of(m) + 1, sizeof *t->arrived);
+    return t->state && t->kept && t->finish && t->before && t->arrived ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+void gy_trail_free(gy_trail *t)
+{
+    gy_free(t->state);
+    gy_free(t->kept);
+    gy_free(t->finish);
+    gy_free(t->before);
+    gy_free(t->arrived);
+    *t = (gy_trail){ 0 };
+}
+
+/* ---- states ---- */
+
+void gy_trail_note(gy_decode *d, uint32_t position)
+{
+    const gy_trail *t = &d->trail;
+    const gy_model *m = d->m;
+    if (position % t->stride)
+        return;
+    size_t place = position / t->stride;
+    gy_ticks *w = &t->state[(2 * place + !t->kept[place]) * t->words];
+    w[MAKESPAN] = d->makespan;
+    w[WORST] = d->worst;
+    w[END] = d->end;
+    w += FIRST;
+    for (uint32_t e = 0; e < m->devices; e++) {
+        *w++ = d->free_at[e];
+        *w++ = d->latest[e];
+    }
+    if (!m->roads)
+        return;
+    memcpy(w, d->traffic.resource, m->plan->machine->resources * sizeof *w);
+    memcpy(w + m->plan->machine->resources, d->traffic.engine, m->roads->engines * sizeof *w);
+}
+
+uint32_t gy_trail_return(gy_decode *d, uint32_t position)
+{
+    const gy_trail *t = &d->trail;
+    const gy_model *m = d->m;
+    size_t place = position / t->stride;
+    const gy_ticks *w = &t->state[(2 * place + t->kept[place]) * t->words];
+    d->makespan = w[MAKESPAN];
+    d->worst = w[WORST];
+    d->end = (uint32_t)w[END];
+    w += FIRST;
+    for (uint32_t e = 0; e < m->devices; e++) {
+        d->free_at[e] = *w++;
+        d->latest[e] = (uint32_t)*w++;
+    }
+    if (m->roads) {
+        memcpy(d->traffic.resource, w, m->plan->machine->resources * sizeof *w);
+        memcpy(d->traffic.engine, w + m->plan->machine->resources, m->roads->engines * sizeof *w);
+    }
+    return (uint32_t)place * t->stride;
+}
+
+/* ---- what became of tasks ---- */
+
+/* When parcels arrive, those from `first` up to `last`. */
+static void copy_arrivals(const gy_model *m, gy_ticks *to, const gy_ticks *from, uint32_t first, uint32_t last)
+{
+    size_t begin = (size_t)first * m->roads->memories, end = (size_t)last * m->roads->memories;
+    if (begin < end)
+        memcpy(to + begin, from + begin, (end - begin) * sizeof *to);
+}
+
+void gy_trail_keep(gy_decode *d, const uint32_t *order, uint32_t from, bool uploads)
+{
+    gy_trail *t = &d->trail;
+    const gy_model *m = d->m;
+    const gy_roads *r = m->roads;
+    for (uint32_t k = from; k < m->tasks; k++) {
+        uint32_t task = order[k];
+        t->finish[task] = d->finish[task];
+        t->before[task] = d->before[task];
+        if (r)
+            copy_arrivals(m, t->arrived, d->traffic.arrived, r->first_parcel[task], r->first_parcel[task + 1]);
+        if (k % t->stride == 0)
+            t->kept[k / t->stride] ^= 1;
+    }
+    if (r && uploads)
+        copy_arrivals(m, t->arrived, d->traffic.arrived, r->parcels - r->inputs, r->parcels);
+    t->end = d->end;
+}
+
+void gy_trail_drop(gy_decode *d, const uint32_t *order, uint32_t from, bool uploads)
+{
+    const gy_trail *t = &d->trail;
+    const gy_model *m = d->m;
+    const gy_roads *r = m->roads;
+    for (uint32_t k = from; k < d->reached; k++) {
+        uint32_t task = order[k];
+        d->finish[task] = t->finish[task];
+        d->before[task] = t->before[task];
+        if (r)
+            copy_arrivals(m, d->traffic.arrived, t->arrived, r->first_parcel[task], r->first_parcel[task + 1]);
+    }
+    if (r && uploads)
+        copy_arrivals(m, d->traffic.arrived, t->arrived, r->parcels - r->inputs, r->parcels);
+    d->end = t->end;
+}

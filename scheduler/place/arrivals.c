@@ -2,6 +2,7 @@
 #include "scheduler/place/arrivals.h"
 
 #include "scheduler/cost/cost.h"
+#include <string.h>
 
 enum { UNKNOWN = -1 };
 
@@ -12,22 +13,20 @@ enum { UNKNOWN = -1 };
 enum { KEPT = 16 };
 typedef struct transfers {
     uint32_t memory;
-    struct {
-        uint32_t from; /* 1 + the memory; 0: none yet */
-        int64_t bytes;
-        gy_ticks time;
-    } kept[KEPT];
+    uint32_t from[KEPT]; /* 1 + the memory; 0: none yet, and then the other two are not set */
+    int64_t bytes[KEPT];
+    gy_ticks time[KEPT];
 } transfers;
 
 static gy_ticks transfer_time(const gy_plan *p, transfers *a, uint32_t from, int64_t bytes)
 {
     uint32_t i = from % KEPT;
-    if (a->kept[i].from != from + 1 || a->kept[i].bytes != bytes) {
-        a->kept[i].time = gy_transfer_time(p, from, a->memory, bytes);
-        a->kept[i].from = from + 1;
-        a->kept[i].bytes = bytes;
+    if (a->from[i] != from + 1 || a->bytes[i] != bytes) {
+        a->time[i] = gy_transfer_time(p, from, a->memory, bytes);
+        a->from[i] = from + 1;
+        a->bytes[i] = bytes;
     }
-    return a->kept[i].time;
+    return a->time[i];
 }
 
 /* ---- collectives: each rank has what it takes ---- */
@@ -97,8 +96,10 @@ static gy_ticks arrival(const gy_plan *p, uint32_t task, const gy_dep *dep, tran
 
 static gy_ticks last_arrival(const gy_plan *p, uint32_t task, uint32_t memory)
 {
-    transfers a = { .memory = memory };
+    transfers a; /* tasks with few predecessors are asked for most: only what tells the rest apart is cleared */
     gy_ticks last = 0;
+    a.memory = memory;
+    memset(a.from, 0, sizeof a.from);
     for (const gy_dep *d = gy_deps_begin(p->flow, task); d < gy_deps_end(p->flow, task); d++) {
         gy_ticks t = arrival(p, task, d, &a);
         last = t > last ? t : last;

@@ -43,10 +43,16 @@ bool gy_place_allowed(const gy_plan *p, uint32_t task, uint32_t device)
                                                     : !kept_apart(p, group, device);
 }
 
+/* `upload`: gy_upload_time of it. */
+static gy_ticks ready_with(const gy_plan *p, uint32_t task, uint32_t memory, gy_ticks upload)
+{
+    gy_ticks made = gy_arrivals_ready(p, task, memory);
+    return made > upload ? made : upload;
+}
+
 static gy_ticks data_ready(const gy_plan *p, uint32_t task, uint32_t memory)
 {
-    gy_ticks upload = gy_upload_time(p, task, memory), made = gy_arrivals_ready(p, task, memory);
-    return made > upload ? made : upload;
+    return ready_with(p, task, memory, gy_upload_time(p, task, memory));
 }
 
 /* One try a device is kept: the last, which is that of the slot taken if it is taken. */
@@ -71,7 +77,7 @@ gy_try gy_place_try(gy_plan *p, uint32_t task, uint32_t device)
 {
     uint32_t memory = p->machine->device[device].memory;
     gy_try t = { .device = device, .upload = gy_upload_time(p, task, memory) };
-    t.ready = p->placed.links ? gy_links_try(p->placed.links, p, task, memory) : data_ready(p, task, memory);
+    t.ready = p->placed.links ? gy_links_try(p->placed.links, p, task, memory) : ready_with(p, task, memory, t.upload);
     gy_place_again(p, task, &t);
     if (task == p->attempt->watch)
         note(p, &t);

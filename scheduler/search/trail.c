@@ -5,9 +5,8 @@
 #include "scheduler/search/decode.h"
 #include <string.h>
 
-/* Noting a state must be cheaper than decoding the tasks up to the next: */
-#define PLACES 32 /* at most, about */
-#define A_TASK 16 /* words of a state take about as long as a task */
+/* Words of a state that are noted in about the time in which a task is decoded. */
+#define A_TASK 64
 
 enum { MAKESPAN, WORST, END, FIRST }; /* words of a state; behind them what devices and links were at */
 
@@ -21,13 +20,20 @@ static size_t arrivals_of(const gy_model *m)
     return m->roads ? (size_t)m->roads->parcels * m->roads->memories : 0;
 }
 
+/* States that are noted on the way, and tasks that are decoded again from the last one, take about as long together. */
+static uint32_t stride_of(uint32_t tasks, size_t words)
+{
+    uint64_t stride = 1, wanted = tasks * (1 + (uint64_t)words / A_TASK);
+    while (stride * stride < wanted && stride <= tasks)
+        stride++;
+    return (uint32_t)stride;
+}
+
 gantry_status gy_trail_init(gy_trail *t, const gy_model *m, gantry_error *err)
 {
     size_t n = (size_t)m->tasks + 1;
-    size_t words = FIRST + 2 * (size_t)m->devices + resources_of(m), least = words / A_TASK + 1;
-    *t = (gy_trail){ .words = words, .stride = m->tasks / PLACES + 1, .end = GY_NONE };
-    if (least > t->stride)
-        t->stride = least < m->tasks ? (uint32_t)least : m->tasks + 1;
+    size_t words = FIRST + 2 * (size_t)m->devices + resources_of(m);
+    *t = (gy_trail){ .words = words, .stride = stride_of(m->tasks, words), .end = GY_NONE };
     size_t places = m->tasks / t->stride + 1;
     t->state = gy_calloc(2 * places * t->words, sizeof *t->state);
     t->kept = gy_calloc(places, sizeof *t->kept);

@@ -462,7 +462,8 @@ gantry_status gy_plan_replicas(gy_plan *p, const gy_options *o, gantry_error *er
 {
     replicas r = { .p = p };
     gantry_status status = GANTRY_OK;
-    if (!is_asked(p, o) || (p->attempt->settled && !p->attempt->replicate)) /* then nobody asks whether there could be */
+    if (!is_asked(p, o) ||
+        (p->attempt->settled && !p->attempt->replicate)) /* then nobody asks whether there could be */
         return GANTRY_OK;
     if (begin(&r) && find_pure(p, r.pure))
         find(&r);

@@ -25,7 +25,7 @@ bool gy_known_hash(const gy_plan *p, uint64_t *hash)
 {
     const gy_attempt *a = p->attempt;
     uint32_t asked[] = { a->spare_memory, a->keep_copies, a->prefer_collectives, a->from_makers,
-                         a->keep_single,  a->pack_copies, a->replicate, a->settled && !a->replicate };
+                         a->keep_single,  a->pack_copies, a->replicate,          a->settled && !a->replicate };
     if (!p->known || a->make_room || a->is_known_not_to_fit || a->in_flight != 1 || a->watch != GY_NONE)
         return false;
     *hash = gy_placement_hash(p, gy_hash_bytes(asked, sizeof asked, 1));

@@ -223,12 +223,6 @@ static int write_results(const session *s)
 
 static int prepare(session *s)
 {
-    if (s->o->replay && strcmp(s->o->replay, "device") == 0) {
-        fprintf(stderr,
-                "gantry run: --replay is \"device\", and no back end carries counters out yet; take auto, stream or "
-                "graph (gantry schedule makes schedules with counters)\n");
-        return EXIT_USAGE;
-    }
     options without_trace = *s->o; /* --trace is of the run here, not of the prediction */
     without_trace.trace = NULL;
     int code = load_graph(&s->graph, s->o, s->o->positional.at[0]);

@@ -6,6 +6,7 @@
  * which a tree of partial sums per row would not give.
  */
 #include "kernels/begin.cuh"
+#include "kernels/shared.cuh"
 #include "kernels/status.cuh"
 
 enum { THREADS = 256, WINDOW = 2048 }; /* the launcher knows them as well */
@@ -58,7 +59,8 @@ template <typename Index, typename T>
 static __device__ void spmv(const matrix<Index, T> &m, T *__restrict__ out, int64_t rows, int32_t rows_of_block,
                             int32_t *status)
 {
-    __shared__ double window[WINDOW];
+    typedef double products[WINDOW];
+    GY_SHARED(products, window);
     __shared__ int wrong;
     int64_t first = (int64_t)blockIdx.x * rows_of_block, r = first + threadIdx.x;
     int64_t last = first + rows_of_block < rows ? first + rows_of_block : rows;

@@ -9,6 +9,7 @@
  */
 #include "kernels/begin.cuh"
 #include "kernels/chunk.cuh"
+#include "kernels/shared.cuh"
 
 enum { THREADS = 256 };
 
@@ -17,7 +18,8 @@ template <int N, int SIDE, typename T>
 static __device__ void transpose(const T *__restrict__ x, T *__restrict__ y, int64_t rows, int64_t columns,
                                  uint32_t across)
 {
-    __shared__ gy_chunk<T, N> tile[N][SIDE][SIDE + 1];
+    typedef gy_chunk<T, N> squares[N][SIDE][SIDE + 1];
+    GY_SHARED(squares, tile);
     int64_t row = (int64_t)(blockIdx.x / across) * SIDE, column = (int64_t)(blockIdx.x % across) * SIDE; /* of squares */
     int i = threadIdx.x % SIDE;
 #pragma unroll

@@ -68,7 +68,9 @@ static gantry_status open_usable(const entry *e, const gantry_schedule *schedule
 
 const char *gy_backend_replay(const gy_backend *backend, const gantry_schedule *schedule)
 {
-    return backend->replay ? backend->replay : gy_word(&gy_replay_words, schedule->replay);
+    gy_replay replay =
+        schedule->replay == GY_REPLAY_DEVICE ? GY_REPLAY_STREAM : schedule->replay; /* by the sync table */
+    return backend->replay ? backend->replay : gy_word(&gy_replay_words, replay);
 }
 
 const char *gantry_backend_name(size_t i)

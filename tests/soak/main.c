@@ -7,7 +7,8 @@
  *   endure remake N     a graph, machine, schedule and run made, started twice and freed, N times
  *   endure together N   two processes with two runs each at once on the same devices
  *   endure random N     N random graphs, on 1 to D devices against one device of the CPU
- *   options: --backend host|cuda --devices D --replay stream|graph --seconds S --seed K --shared (others use the GPUs)
+ *   options: --backend host|cuda --devices D --replay stream|graph|device --seconds S --seed K --shared (others use the
+ * GPUs)
  */
 #include "soak.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random graphs of kernels, copies, fills and sums over integers, which wrap, so that results do not depend on an
- * order: on several devices, in both replay modes, by two policies, against one device of the CPU, bit for bit.
+ * order: on several devices, in both replay modes or in the one that is asked for, by two policies, against one device
+ * of the CPU, bit for bit.
  */
 #include "soak.h"
 
@@ -268,7 +269,7 @@ static int make_ways(const settings *s, way *ways)
     for (int devices = 1; devices <= s->devices; devices++) {
         gantry_machine *m = make_machine(s, devices);
         for (int k = 0; k < 4 && m; k++)
-            ways[count++] = (way){ s->backend, replays[k % 2], policies[k / 2], m };
+            ways[count++] = (way){ s->backend, s->replay ? s->replay : replays[k % 2], policies[k / 2], m };
     }
     return count;
 }

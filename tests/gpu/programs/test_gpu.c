@@ -72,10 +72,11 @@ static void run_once(gantry_run *run)
     MUST(gantry_run_wait(run, ticket, MUST_ERR));
 }
 
-/* Libraries promise nothing about being captured. */
+/* Libraries promise nothing about being captured, and GPUs carry out by themselves what they have code for. */
 static void check_replay(gantry_run *run, const char *replay, bool libraries, const char *what)
 {
-    if (libraries && strcmp(replay_of(run), replay) != 0)
+    bool promised = !libraries && strcmp(replay, "device") != 0;
+    if (!promised && strcmp(replay_of(run), replay) != 0)
         printf("to look at: %s, replay %s: %s\n", what, replay, replay_of(run));
     else
         ck_assert_str_eq(replay_of(run), replay);

@@ -34,9 +34,10 @@ ROOMS = {
         "memory": ["state", "nvidia"],
         "stream": ["times", "memory", "state", "nvidia"],
         "collective": ["stream", "times", "memory", "state", "kernels", "nvidia"],
-        "submit": ["collective", "stream", "times", "memory", "state", "usercode", "kernels", "nvidia"],
+        "resident": ["stream", "memory", "state", "kernels", "nvidia"],
+        "submit": ["resident", "collective", "stream", "times", "memory", "state", "usercode", "kernels", "nvidia"],
         "measure": ["kernels", "nvidia"],
-        "module": ["measure", "submit", "collective", "stream", "times", "memory", "state", "usercode", "kernels", "nvidia"],
+        "module": ["measure", "submit", "resident", "collective", "stream", "times", "memory", "state", "usercode", "kernels", "nvidia"],
     },
     "graph": {
         "": [],

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include <stdio.h>
+#include <string.h>
 
 /* Several blocks for each place on the GPU, so that a multiprocessor that is ahead takes more of them. */
 enum { MOST_BLOCKS = 1 << 16, BLOCKS_PER_PLACE = 4 };
@@ -19,6 +20,7 @@ typedef struct handle {
     gantry_error why;                                           /* of the last launch; text "": it was made */
     bool can_be_early, launched;                                /* launched: since gy_cuda_image_early was called */
     gy_early early;
+    gy_cuda_recorder *recorder; /* NULL: launches are made */
 } handle;
 
 static gantry_status fail(const gy_driver *d, CUresult code, const char *what, const char *name, gantry_error *err)
@@ -53,14 +55,21 @@ static bool can_be_early(const gy_driver *d)
 /* ---- functions: each is looked for when it is first needed, since the driver loads the code of one that it finds ----
  */
 
-static gantry_status find(handle *h, int variant, gantry_dtype dtype, gantry_error *err)
+enum { NAME_BYTES = 96 };
+
+static void name_function(const handle *h, int variant, gantry_dtype dtype, char name[NAME_BYTES])
 {
     const gy_cuda_image *image = h->image;
-    char name[96];
+    snprintf(name, NAME_BYTES, "%s%s%s%s", h->name, image->variant[variant], image->dtypes ? "_" : "",
+             image->dtypes ? gantry_dtype_name(dtype) : "");
+}
+
+static gantry_status find(handle *h, int variant, gantry_dtype dtype, gantry_error *err)
+{
+    char name[NAME_BYTES];
     if (h->function[variant][dtype])
         return GANTRY_OK;
-    snprintf(name, sizeof name, "%s%s%s%s", h->name, image->variant[variant], image->dtypes ? "_" : "",
-             image->dtypes ? gantry_dtype_name(dtype) : "");
+    name_function(h, variant, dtype, name);
     CUresult code = h->driver->cuModuleGetFunction(&h->function[variant][dtype], h->module, name);
     if (code != CUDA_SUCCESS) {
         h->function[variant][dtype] = NULL;
@@ -177,6 +186,32 @@ static CUresult launch_early(const gy_driver *d, CUfunction function, gy_grid g,
     return d->launch_ex(&as, function, params, NULL);
 }
 
+void gy_cuda_image_record(void *opened, gy_cuda_recorder *to)
+{
+    handle *h = opened;
+    h->recorder = to;
+}
+
+/* Parameters are counted, and their sizes asked for, until the driver has no more of them. */
+static gantry_status record(handle *h, int variant, gantry_dtype dtype, gy_grid g, void **params)
+{
+    uint64_t word[GY_CUDA_RECORDED_WORDS] = { 0 };
+    char name[NAME_BYTES];
+    uint32_t words = 0;
+    size_t offset, bytes;
+    if (!h->driver->param_info)
+        return GANTRY_E_UNSUPPORTED;
+    while (h->driver->param_info(h->function[variant][dtype], words, &offset, &bytes) == CUDA_SUCCESS) {
+        if (words == GY_CUDA_RECORDED_WORDS || bytes > sizeof *word)
+            return GANTRY_E_UNSUPPORTED;
+        memcpy(&word[words], params[words], bytes);
+        words++;
+    }
+    name_function(h, variant, dtype, name);
+    return h->recorder->add(h->recorder, name, (unsigned[]){ g.x, g.y, g.z },
+                            (unsigned[]){ g.block_x, g.block_y, g.block_z }, word, words);
+}
+
 gantry_status gy_cuda_image_launch(const gantry_launch *l, int variant, gantry_dtype dtype, gy_grid g, void **params)
 {
     handle *h = l->handle;
@@ -187,6 +222,8 @@ gantry_status gy_cuda_image_launch(const gantry_launch *l, int variant, gantry_d
     if (!has(h, variant, type))
         return gy_fail(&h->why, GANTRY_E_DEVICE, NULL, "its code has no function for %s", gantry_dtype_name(dtype));
     GY_TRY(find(h, variant, type, &h->why));
+    if (h->recorder)
+        return record(h, variant, type, g, params);
     CUfunction function = h->function[variant][type];
     CUresult code = h->early == GY_EARLY_ALL ? launch_early(h->driver, function, g, l->stream, params)
                                              : h->driver->cuLaunchKernel(function, g.x, g.y, g.z, g.block_x, g.block_y,

@@ -62,6 +62,7 @@ gy_grid gy_cuda_image_grid(const gantry_launch *l, int variant, gantry_dtype dty
 gantry_status gy_cuda_image_launch(const gantry_launch *l, int variant, gantry_dtype dtype, gy_grid grid,
                                    void **params);
 bool gy_cuda_image_early(void *handle, gy_early which);
+void gy_cuda_image_record(void *handle, gy_cuda_recorder *to);
 const char *gy_cuda_image_why(const void *handle);
 
 /* True if all rows of the region begin at multiples of so many bytes. */
@@ -89,6 +90,7 @@ static inline int64_t gy_tiles(int64_t count, int64_t of)
                                                     .close = gy_cuda_image_close,                                      \
                                                     .data = &image_##name_,                                            \
                                                     .early = gy_cuda_image_early,                                      \
+                                                    .record = gy_cuda_image_record,                                    \
                                                     .prepare = gy_cuda_image_prepare,                                  \
                                                     .why = gy_cuda_image_why };
 

@@ -8,6 +8,7 @@
 
 #include "backends/cuda/nvidia/driver.h"
 #include <gantry/kernel.h>
+#include <stdint.h>
 
 /* The kernel that combines and stores for collectives (combine.c) is in the table by a name that no manifest can have.
  * Its arguments are one part after the other: sources (access `read`), then targets, all of as many rows. Targets get
@@ -26,6 +27,22 @@ static inline gantry_arg gy_combine_arg(gantry_access access, gantry_dtype dtype
                          .row_bytes = (int64_t)size,
                          .data = (void *)(uintptr_t)at };
 }
+
+/* The code of resident kernels (kernels/resident) is in the table by such a name, too. Its handle: */
+#define GY_CUDA_RESIDENT "(resident)"
+typedef struct gy_cuda_resident {
+    const gy_driver *driver;
+    CUmodule module;
+    CUfunction function;
+    int processors, places; /* multiprocessors of the GPU; blocks that one of them has room for */
+} gy_cuda_resident;
+
+/* Whoever wants launches as data: `word` has the parameters of a call of the function, one each. */
+typedef struct gy_cuda_recorder {
+    gantry_status (*add)(struct gy_cuda_recorder *to, const char *name, const unsigned grid[3], const unsigned block[3],
+                         const uint64_t *word, uint32_t words);
+} gy_cuda_recorder;
+enum { GY_CUDA_RECORDED_WORDS = 16 }; /* more parameters, or longer ones, are not written down */
 
 /* Launches of alike nodes (graph/alike.h) on one stream, with one handle: only addresses and status words differ. */
 typedef struct gy_cuda_batch {
@@ -65,6 +82,9 @@ typedef struct gy_cuda_kernel {
     /* For kernels that queue nothing but functions that begin with gy_begin: how the launches with the handle that
      * come next may be made. True if one was made since it was last called. */
     bool (*early)(void *handle, gy_early which);
+    /* For kernels that launch nothing but functions of their own image: launches with the handle are not made, but
+     * written down, until the recorder is NULL again. E_UNSUPPORTED of a launch: it cannot be. */
+    void (*record)(void *handle, gy_cuda_recorder *to);
     /* One line on why the last launch with this handle failed, borrowed until the next; NULL: nothing more is known. */
     const char *(*why)(const void *handle);
 } gy_cuda_kernel;

@@ -287,7 +287,7 @@ static bool enable(gy_cuda *h, uint32_t from, uint32_t to)
 
 /* Access stays enabled: another run, or the application, may count on it by now. A pair that refuses it is no error,
  * its copies are staged. */
-static void enable_pair(gy_cuda *h, uint32_t a, uint32_t b)
+void gy_cuda_peers_enable(gy_cuda *h, uint32_t a, uint32_t b)
 {
     uint8_t *known = &h->peer[a * h->devices + b];
     if (*known || gy_cuda_same_gpu(h, a, b))
@@ -312,7 +312,7 @@ static void enable_pairs_of(gy_cuda *h, const gy_op *op)
             gy_location from = gy_cuda_location(h, &s->use.at[op->use + r], 0);
             gy_location to = gy_cuda_location(h, &s->use.at[op->use + w], 0);
             if (from.device != GY_NONE && to.device != GY_NONE)
-                enable_pair(h, from.device, to.device);
+                gy_cuda_peers_enable(h, from.device, to.device);
         }
     }
 }

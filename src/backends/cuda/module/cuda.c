@@ -2,6 +2,7 @@
 /* The table of the back end: opening, starting, closing. */
 #include "backends/cuda/module/module.h"
 
+#include "backends/cuda/resident/resident.h"
 #include "backends/cuda/stream/ranges.h"
 #include "backends/cuda/submit/submit.h"
 #include "backends/cuda/times/times.h"
@@ -85,6 +86,7 @@ static gantry_status make_all(gy_cuda *h, gantry_error *err)
     for (uint32_t i = 0; i < h->job->schedule->ops.count && status == GANTRY_OK; i++)
         status = gy_fill_prepare(h, i, err);
     status = status ? status : make_clocks(h, err);
+    status = status ? status : gy_resident_make(h, err);
     gy_warm_end(warm, h->devices);
     if (status == GANTRY_OK)
         gy_nccl_connect(h);
@@ -122,6 +124,7 @@ static void free_all(gy_cuda *h)
         gy_combine_free(h);
         gy_nccl_free(h);
         gy_cupti_close(h);
+        gy_resident_free(h);
         gy_cuda_batches_free(h);
         gy_cuda_ops_free(h);
         gy_cuda_mirrors_free(h);
@@ -267,7 +270,7 @@ static const gy_op_time *cuda_times(void *state)
 
 static const char *cuda_replay(void *state)
 {
-    return gy_nccl_replay(state);
+    return gy_resident_replay(state, gy_nccl_replay(state));
 }
 
 const gy_backend gy_backend_cuda = {

@@ -32,6 +32,10 @@ static gantry_status find_all(gy_driver *driver, gantry_error *err)
 #undef GY_X
     if (status == GANTRY_OK && find(driver, "cuFuncGetParamInfo", &driver->param_info, NULL))
         driver->param_info = NULL;
+    if (status == GANTRY_OK && find(driver, TEXT(cuStreamWaitValue64), &driver->wait_value, NULL))
+        driver->wait_value = NULL;
+    if (status == GANTRY_OK && find(driver, TEXT(cuStreamWriteValue64), &driver->write_value, NULL))
+        driver->write_value = NULL;
     if (status == GANTRY_OK && find(driver, "cuLaunchKernelEx", &driver->launch_ex, NULL))
         driver->launch_ex = NULL;
     return status ? status : find(driver, "cuEventElapsedTime", &driver->event_elapsed, err);

@@ -57,6 +57,7 @@
     X(cuEventRecord)                                                                                                   \
     X(cuEventQuery)                                                                                                    \
     X(cuLaunchHostFunc)                                                                                                \
+    X(cuLaunchCooperativeKernel)                                                                                       \
     X(cuLaunchKernel)                                                                                                  \
     X(cuModuleLoadData)                                                                                                \
     X(cuModuleLoadDataEx)                                                                                              \
@@ -82,6 +83,9 @@ typedef struct gy_driver {
     CUresult (*event_elapsed)(float *ms, CUevent start, CUevent end);
     /* cuLaunchKernelEx; NULL: the driver is older than CUDA 11.8. */
     __typeof__(cuLaunchKernelEx) *launch_ex;
+    /* cuStreamWaitValue64_v2, cuStreamWriteValue64_v2; NULL: the driver is older than CUDA 11.7. */
+    __typeof__(cuStreamWaitValue64) *wait_value;
+    __typeof__(cuStreamWriteValue64) *write_value;
     /* cuFuncGetParamInfo; NULL: the driver is older than CUDA 12.4. */
     CUresult (*param_info)(CUfunction function, size_t index, size_t *offset, size_t *bytes);
 } gy_driver;

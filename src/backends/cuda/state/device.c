@@ -88,7 +88,7 @@ gantry_status gy_cuda_event_new(gy_cuda *h, CUevent *event, uint32_t device, boo
     return GANTRY_OK;
 }
 
-static gantry_status new_queue(gy_cuda *h, gy_queue *queue, uint32_t device, bool urgent, gantry_error *err)
+gantry_status gy_cuda_queue_new(gy_cuda *h, gy_queue *queue, uint32_t device, bool urgent, gantry_error *err)
 {
     int least = 0, most = 0;
     GY_TRY(gy_cuda_use(h, device, err));
@@ -164,7 +164,7 @@ static gantry_status open_contexts(gy_cuda *h, gantry_error *err)
 static gantry_status open_device(gy_cuda *h, uint32_t device, gantry_error *err)
 {
     gy_cuda_device *d = &h->device[device];
-    gantry_status status = new_queue(h, &d->auxiliary, device, false, err);
+    gantry_status status = gy_cuda_queue_new(h, &d->auxiliary, device, false, err);
     for (int i = 0; i < GY_CUDA_SCRATCH_EVENTS && status == GANTRY_OK; i++)
         status = gy_cuda_event_new(h, &d->scratch_event[i], device, false, err);
     return status;
@@ -186,7 +186,8 @@ static gantry_status open_lane(gy_cuda *h, uint32_t lane, gantry_error *err)
     const gy_lane *l = &h->job->schedule->lanes.at[lane];
     const gy_cuda_lane *other = lender(h, lane);
     if (!other)
-        return new_queue(h, &h->lane[lane].queue, h->device[l->device].gpu ? l->device : h->first_gpu, l->urgent, err);
+        return gy_cuda_queue_new(h, &h->lane[lane].queue, h->device[l->device].gpu ? l->device : h->first_gpu,
+                                 l->urgent, err);
     h->lane[lane].queue = other->queue;
     h->lane[lane].borrowed = true;
     return GANTRY_OK;
@@ -236,7 +237,7 @@ gantry_status gy_cuda_devices_make(gy_cuda *h, gantry_error *err)
     status = open_contexts(h, err);
     for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++)
         status = h->device[i].used ? open_device(h, i, err) : GANTRY_OK;
-    status = status ? status : new_queue(h, &h->end_stream, h->first_gpu, false, err);
+    status = status ? status : gy_cuda_queue_new(h, &h->end_stream, h->first_gpu, false, err);
     return status ? status : open_lanes(h, err);
 }
 

@@ -20,6 +20,8 @@ void gy_cuda_leave(gy_cuda *h);
 gantry_status gy_cuda_use(gy_cuda *h, uint32_t device, gantry_error *err);
 void gy_cuda_forget(gy_cuda *h); /* another context may be current by now */
 
+/* A stream of its own; *queue has none if that fails. */
+gantry_status gy_cuda_queue_new(gy_cuda *h, gy_queue *queue, uint32_t device, bool urgent, gantry_error *err);
 gantry_status gy_cuda_event_new(gy_cuda *h, CUevent *event, uint32_t device, bool timed, gantry_error *err);
 /* Fails with E_DEVICE, the text "WHAT on device "gpu0"", the device and the native code. Later calls fail with the same
  * error if no call of the driver can succeed any more. */

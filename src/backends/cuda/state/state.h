@@ -67,6 +67,7 @@ typedef struct gy_cuda_lane {
 
 /* The call of a launch or host op. Each turn has its own, since addresses differ. */
 typedef struct gy_cuda_call {
+    const struct gy_cuda_kernel *kernel; /* of the library; NULL: code of the user, or a function of the CPU */
     gantry_kernel_fn function;
     gantry_launch launch;
     gantry_arg **arg; /* per use of the op */
@@ -195,12 +196,14 @@ typedef struct gy_cuda {
     gy_cuda_turn *turn;
     uint64_t begun, ended; /* starts */
     gy_cuda_failure failed;
-    bool dirty_words;                 /* status words must be cleared before the next start */
-    bool stuck;                       /* work runs whose end could not be waited for */
-    gantry_error broken;              /* if its status is not OK, the run is over for this reason */
-    pthread_mutex_t broken_lock;      /* held while `broken` is set */
-    bool aborted;                     /* the run is over since NCCL was ended; the driver goes on with queued work */
+    bool dirty_words;            /* status words must be cleared before the next start */
+    bool stuck;                  /* work runs whose end could not be waited for */
+    gantry_error broken;         /* if its status is not OK, the run is over for this reason */
+    pthread_mutex_t broken_lock; /* held while `broken` is set */
+    bool aborted; /* the run is over since NCCL, or a start of resident kernels, was ended; the driver goes on with
+                     queued work */
     struct gy_nccl *nccl;             /* NULL: no op asks for NCCL */
+    struct gy_resident *resident;     /* NULL: the schedule is not for replay "device" */
     struct gy_submitters *submitters; /* NULL: the thread that makes a start submits all of it */
 
     struct gy_cupti *cupti; /* NULL: no times are recorded */

@@ -56,6 +56,12 @@ gantry_status gy_fill_prepare(gy_cuda *h, uint32_t id, gantry_error *err)
     return status;
 }
 
+bool gy_fill_pattern(const gy_cuda *h, uint32_t id, uint32_t use, uint64_t *bits)
+{
+    const gy_op *op = &h->job->schedule->ops.at[id];
+    return pattern_of(h, op, &h->job->schedule->use.at[op->use + use], bits);
+}
+
 void gy_fill_free(gy_cuda *h, uint32_t id)
 {
     const gy_op *op = &h->job->schedule->ops.at[id];

@@ -64,6 +64,8 @@ bool gy_copy_alone(const gy_cuda *h, gy_location to, gy_location from, uint32_t 
 
 gantry_status gy_fill_prepare(gy_cuda *h, uint32_t op, gantry_error *err);
 gantry_status gy_submit_fill(gy_submit *x);
+/* The bytes of one element of use number `use` of the op, if all are alike. */
+bool gy_fill_pattern(const gy_cuda *h, uint32_t op, uint32_t use, uint64_t *bits);
 void gy_fill_free(gy_cuda *h, uint32_t op);
 
 /* ---- contents.c: contents of instances, while no start is in flight ---- */

@@ -98,6 +98,7 @@ static gantry_status find_function(gy_cuda *h, gy_cuda_call *call, const gy_op *
                       : GANTRY_OK;
     }
     const gy_cuda_kernel *kernel = gy_cuda_kernel_of(h, op, device);
+    call->kernel = kernel;
     call->function = kernel ? kernel->launch : h->job->function[op->node].call;
     call->launch.user = kernel ? NULL : h->job->function[op->node].user;
     return GANTRY_OK;

@@ -7,6 +7,7 @@
  */
 #include "backends/cuda/submit/submit.h"
 
+#include "backends/cuda/resident/resident.h"
 #include "backends/cuda/times/times.h"
 
 enum {
@@ -34,6 +35,7 @@ void gy_replay_begin(gy_cuda *h)
     h->graphs = wanted == GY_REPLAY_GRAPH && can;
     h->automatic.on =
         (wanted == GY_REPLAY_AUTO || wanted == GY_REPLAY_DEVICE) && can && h->turns == 1 && !calls_the_program(h);
+    h->automatic.on = h->automatic.on && !gy_resident_on(h);
     h->replay = h->graphs ? "graph" : "stream";
 }
 
@@ -46,13 +48,15 @@ static void use_streams(gy_cuda *h)
 
 void gy_replay_changed(gy_cuda *h)
 {
-    for (uint32_t t = 0; t < h->turns; t++)
+    for (uint32_t t = 0; t < h->turns; t++) {
         gy_graph_free(h, t);
+        gy_resident_stale(h, t);
+    }
     if (h->automatic.on)
         use_streams(h);
 }
 
-void gy_replay_choose(gy_cuda *h)
+static void choose(gy_cuda *h)
 {
     gy_cuda_auto *a = &h->automatic;
     if (!a->on)
@@ -67,6 +71,19 @@ void gy_replay_choose(gy_cuda *h)
         a->as_graph = 0;
         a->graph_ns = 0;
     }
+}
+
+/* Only with addresses does a launch say which functions it calls, so resident kernels may turn out to be no way here.
+ */
+gantry_status gy_replay_prepare(gy_cuda *h, uint32_t turn, gantry_error *err)
+{
+    if (gy_resident_on(h)) {
+        GY_TRY(gy_resident_program(h, turn, err));
+        if (!gy_resident_on(h))
+            gy_replay_begin(h);
+    }
+    choose(h);
+    return GANTRY_OK;
 }
 
 static int64_t least(int64_t known, int64_t ns)

@@ -2,6 +2,7 @@
 /* One start: clocks and status words, then its submission as streams or the launch of its graph. */
 #include "backends/cuda/submit/submit.h"
 
+#include "backends/cuda/resident/resident.h"
 #include "backends/cuda/stream/ranges.h"
 #include "backends/cuda/times/times.h"
 #include "base/clock.h"
@@ -111,9 +112,10 @@ static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, 
     if (changed) {
         gy_cuda_ops_point(h, turn);
         gy_graph_free(h, turn); /* it has the old addresses */
+        gy_resident_stale(h, turn);
         status = status ? status : gy_cuda_batches_point(h, turn, err);
     }
-    gy_replay_choose(h);
+    status = status ? status : gy_replay_prepare(h, turn, err);
     status = status || !h->graphs || t->exec ? status : gy_graph_make(h, turn, err);
     status = status || h->ended != h->begun ? status : begin_anew(h, err);
     if (status)
@@ -122,9 +124,12 @@ static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, 
     gy_cupti_begin(h);
     status = replay(h, start, stream, err);
     if (status) {
+        gy_resident_end(h, true);
         gy_cuda_settle_all(h);
         return status;
     }
+    if (gy_resident_on(h))
+        gy_resident_begun(h);
     t->start = start;
     h->begun = start;
     return GANTRY_OK;

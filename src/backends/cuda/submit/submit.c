@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 
+#include "backends/cuda/resident/resident.h"
 #include "backends/cuda/stream/ranges.h"
 #include "backends/cuda/times/times.h"
 #include <string.h>
@@ -121,11 +122,14 @@ static CUevent event_of(const gy_cuda *h, uint32_t op, uint64_t start)
     return h->event[(size_t)h->op[op].event * h->ring + start % h->ring];
 }
 
-/* Waits for the ops of the sync table. A graph is launched after earlier starts, so it waits for none of them. */
+/* Waits for the ops of the sync table. A graph is launched after earlier starts, so it waits for none of them. Beside
+ * resident kernels counters stand for all of the table. */
 static gantry_status await_rows(gy_submit *x, gy_queue queue)
 {
     const gy_cuda_op *op = &x->h->op[x->op];
     gantry_status status = GANTRY_OK;
+    if (gy_resident_on(x->h))
+        return gy_resident_stream_await(x, queue);
     for (uint32_t i = op->wait; i < op->wait + op->waits && status == GANTRY_OK; i++) {
         gy_cuda_wait row = x->h->wait[i];
         if (row.distance == 0 && x->submitter && (status = gy_submitters_await(x, row.from)))
@@ -179,6 +183,8 @@ static gantry_status record_end(gy_submit *x)
     const gy_op *op = &x->h->job->schedule->ops.at[x->op];
     gantry_status status = GANTRY_OK;
     gy_queue queue = x->first_lane;
+    if (gy_resident_on(x->h))
+        return gy_resident_stream_signal(x, queue);
     if (x->h->op[x->op].event == GY_NONE)
         return GANTRY_OK;
     if (gy_nccl_tied(x, true)) {
@@ -227,10 +233,15 @@ static gantry_status submit_all(gy_submit *x)
 {
     gantry_status status = GANTRY_OK;
     for (x->op = 0; x->op < x->h->job->schedule->ops.count && status == GANTRY_OK;) {
-        status = gy_submit_op(x);
+        status = gy_resident_has(x->h, x->op) ? GANTRY_OK : gy_submit_op(x);
         x->op += status == GANTRY_OK;
     }
     return status;
+}
+
+static bool has_kernel(const gy_cuda *h, uint32_t device)
+{
+    return gy_resident_on(h) && h->resident->gpu[device].workers > 0;
 }
 
 /* All lanes wait for the end stream: streams take part in a capture from their first wait for captured work on, and a
@@ -239,7 +250,9 @@ static gantry_status fork(gy_submit *x)
 {
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < x->h->lanes && status == GANTRY_OK; i++)
-        status = x->h->lane[i].used ? gy_submit_order(x, x->h->end_stream, x->h->lane[i].queue) : GANTRY_OK;
+        status = gy_resident_streams(x->h, i) ? gy_submit_order(x, x->h->end_stream, x->h->lane[i].queue) : GANTRY_OK;
+    for (uint32_t i = 0; i < x->h->devices && status == GANTRY_OK; i++)
+        status = has_kernel(x->h, i) ? gy_submit_order(x, x->h->end_stream, x->h->resident->gpu[i].queue) : GANTRY_OK;
     return status;
 }
 
@@ -262,6 +275,12 @@ static gantry_status fetch_words(gy_submit *x, uint32_t device)
     return gy_submit_check(x, code, d->auxiliary, "fetching status words");
 }
 
+/* The stream that work of the device ends in. */
+static gy_queue end_of(const gy_cuda *h, uint32_t device)
+{
+    return has_words(h, device) ? h->device[device].auxiliary : h->end_stream;
+}
+
 /* Lanes of devices with status words end in the auxiliary stream that fetches these, and all streams in the end stream.
  * So there is one wait between two GPUs for each device, and no device waits for another's words. */
 static gantry_status join(gy_submit *x)
@@ -271,9 +290,10 @@ static gantry_status join(gy_submit *x)
     x->op = GY_NONE;
     for (uint32_t i = 0; i < h->lanes && status == GANTRY_OK; i++) {
         gy_queue lane = h->lane[i].queue;
-        gy_queue to = h->lane[i].used && has_words(h, lane.device) ? h->device[lane.device].auxiliary : h->end_stream;
-        status = h->lane[i].used ? gy_submit_order(x, lane, to) : GANTRY_OK;
+        status = gy_resident_streams(h, i) ? gy_submit_order(x, lane, end_of(h, lane.device)) : GANTRY_OK;
     }
+    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++)
+        status = has_kernel(h, i) ? gy_submit_order(x, h->resident->gpu[i].queue, end_of(h, i)) : GANTRY_OK;
     for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
         status = has_words(h, i) ? fetch_words(x, i) : GANTRY_OK;
         if (status == GANTRY_OK && (has_words(h, i) || h->auxiliary_last[i]))
@@ -292,6 +312,8 @@ gantry_status gy_submit_start(gy_submit *x)
         x->h->lane[i].ours = false;
     if (x->capture || x->after_caller)
         status = fork(x);
+    if (status == GANTRY_OK && gy_resident_on(x->h))
+        status = gy_resident_launch(x);
     if (status == GANTRY_OK)
         status = x->h->submitters && !x->capture ? gy_submitters_submit(x) : submit_all(x);
     return status ? status : join(x);

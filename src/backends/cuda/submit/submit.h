@@ -62,10 +62,10 @@ gantry_status gy_graph_make(gy_cuda *h, uint32_t turn, gantry_error *err);
 
 /* ---- replay.c ---- */
 
-void gy_replay_begin(gy_cuda *h);                      /* at open, once ops are known */
-void gy_replay_choose(gy_cuda *h);                     /* before each start */
-void gy_replay_record(gy_cuda *h, int64_t elapsed_ns); /* after each that succeeded */
-void gy_replay_changed(gy_cuda *h);                    /* arguments of launches have changed: graphs are dropped */
+void gy_replay_begin(gy_cuda *h);                                              /* at open, once ops are known */
+gantry_status gy_replay_prepare(gy_cuda *h, uint32_t turn, gantry_error *err); /* before each start */
+void gy_replay_record(gy_cuda *h, int64_t elapsed_ns);                         /* after each that succeeded */
+void gy_replay_changed(gy_cuda *h); /* arguments of launches have changed: graphs are dropped */
 
 /* ---- wait.c ---- */
 

@@ -2,6 +2,7 @@
 /* Waiting for a start. The thread that waits also watches that the start moves. */
 #include "backends/cuda/submit/submit.h"
 
+#include "backends/cuda/resident/resident.h"
 #include "backends/cuda/times/times.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -25,6 +26,10 @@ typedef struct progress {
 static void look(gy_cuda *h, uint64_t start, progress *p)
 {
     size_t ops = h->job->schedule->ops.count;
+    if (gy_resident_on(h)) {
+        p->still = gy_resident_look(h, &p->op) ? gy_waited_begin() : p->still;
+        return;
+    }
     while (!h->graphs && p->op < ops) {
         uint32_t event = h->op[p->op].event;
         if (event != GY_NONE && h->d.cuEventQuery(h->event[(size_t)event * h->ring + start % h->ring]) != CUDA_SUCCESS)
@@ -38,6 +43,10 @@ static void look(gy_cuda *h, uint64_t start, progress *p)
 static void name_op(const gy_cuda *h, const progress *p, char *to, size_t size)
 {
     const gantry_schedule *s = h->job->schedule;
+    if (gy_resident_on(h) && p->op >= s->ops.count) {
+        snprintf(to, size, "%zu ops, of which workers have ended all of theirs", s->ops.count);
+        return;
+    }
     if (h->graphs || p->op >= s->ops.count) {
         snprintf(to, size, "a graph of %zu ops", s->ops.count);
         return;
@@ -60,6 +69,16 @@ static gantry_status fail_lost(gy_cuda *h, uint64_t start, CUresult code, const 
     return GANTRY_E_DEVICE;
 }
 
+/* Other starts that are in flight have no results either. */
+static void end_resident(gy_cuda *h, const gantry_error *why)
+{
+    if (!gy_resident_on(h) || h->broken.status)
+        return;
+    gy_resident_end(h, false);
+    h->broken = *why;
+    h->aborted = true;
+}
+
 static gantry_status fail_time(gy_cuda *h, const progress *p, const char *limit, gantry_error *err)
 {
     char op[200];
@@ -68,6 +87,7 @@ static gantry_status fail_time(gy_cuda *h, const progress *p, const char *limit,
     gantry_error why = { 0 };
     gantry_status status = gy_fail(&why, GANTRY_E_TIMEOUT, NULL, "%s; %s", limit, op);
     gy_nccl_end(h, &why);
+    end_resident(h, &why);
     if (err)
         *err = why;
     return status;

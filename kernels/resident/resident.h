@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The program that a resident kernel carries out, as data: the host writes it, the GPU reads it (resident.cu). A worker
+ * is a block of threads. It goes through its packets in their order, once a start: it awaits counters, carries a call
+ * out, and signals counters, as docs/design/counters.md says. An op may take several packets: only the first waits,
+ * only the last signals.
+ *
+ * A lane has one worker, or several that share the calls that are wide enough. Then the first of them, the leader, has
+ * all packets of the lane, and the others, the helpers, have the shared ones alone, without waits and signals. They
+ * meet at each of these.
+ */
+#ifndef GY_KERNELS_RESIDENT_H
+#define GY_KERNELS_RESIDENT_H
+
+#include <stdint.h>
+
+enum {
+    GY_RESIDENT_THREADS = 256,   /* of a worker */
+    GY_RESIDENT_WORDS = 26,      /* of a packet */
+    GY_RESIDENT_CHUNK = 16384,   /* bytes that a block copies or fills */
+    GY_RESIDENT_SHARED = 1 << 20 /* at most so many packets of a lane are shared */
+};
+
+#define GY_RESIDENT_ENDED UINT32_MAX /* all packets of a worker have */
+/* A counter of this value or more ends a start that failed: who finds one carries nothing out any more. */
+#define GY_RESIDENT_STOP UINT64_C(0x7F7F7F7F7F7F7F7F)
+
+/* Functions by their number, from 1 on. */
+enum gy_resident_function {
+    GY_RESIDENT_none,
+#define FUNCTION(name) GY_RESIDENT_##name,
+#include "kernels/resident/functions.def"
+    GY_RESIDENT_FUNCTIONS
+};
+
+/* Of one packet, in `word`: its waits, its signals, then the parameters of its function, a word each. */
+typedef struct gy_resident_wait {
+    uint64_t counter; /* address */
+    uint32_t value, signals;
+    uint32_t distance, unused;
+} gy_resident_wait; /* until the counter is (epoch - distance) * signals + value */
+typedef struct gy_resident_signal {
+    uint64_t counter;
+    uint32_t value, signals;
+} gy_resident_signal; /* the counter becomes epoch * signals + value */
+
+enum { GY_RESIDENT_WAIT_WORDS = 3, GY_RESIDENT_SIGNAL_WORDS = 2 };
+
+typedef struct gy_resident_packet {
+    uint32_t op; /* of the schedule: for progress */
+    uint16_t function;
+    uint8_t waits, signals;
+    uint32_t blocks_x, blocks_y;   /* the grid of the call */
+    uint16_t threads_x, threads_y; /* of a block of it: GY_RESIDENT_THREADS in all */
+    uint32_t shared;               /* 1: all workers of the lane carry the call out */
+    uint32_t last;                 /* so many of its signals, the last, come after all others */
+    uint32_t unused[5];
+    uint64_t word[GY_RESIDENT_WORDS];
+} gy_resident_packet;
+
+typedef struct gy_resident_meet {
+    uint64_t go;         /* the shared packet that the leader has begun: epoch, then its number in the start */
+    uint64_t unused[15]; /* another line of the cache */
+    uint64_t done;       /* so many helpers have ended it; the leader sets it back */
+    uint64_t padding[15];
+} gy_resident_meet;
+
+typedef struct gy_resident_worker {
+    const gy_resident_packet *packet;
+    gy_resident_meet *meet; /* NULL: the lane has no other worker */
+    uint32_t *progress;     /* the op that was begun last, counted from 1; GY_RESIDENT_ENDED */
+    uint32_t packets;
+    uint32_t index, workers; /* of the lane; index 0: the leader */
+    uint32_t unused;
+} gy_resident_worker;
+
+#endif

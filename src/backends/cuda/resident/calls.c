@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ops as calls of functions that workers know. Launches are written down by the kernel's own launcher, so that they are
+ * what a stream would be given. */
+#include "backends/cuda/resident/resident.h"
+
+#include "base/error.h"
+#include <string.h>
+
+static const char *const names[] = {
+    "",
+#define FUNCTION(name) #name,
+#include "kernels/resident/functions.def"
+};
+
+static uint32_t number_of(const char *name)
+{
+    uint32_t i = GY_RESIDENT_FUNCTIONS - 1;
+    while (i > 0 && strcmp(names[i], name) != 0)
+        i--;
+    return i;
+}
+
+/* ---- launches ---- */
+
+typedef struct recorder {
+    gy_cuda_recorder base;
+    gy_resident_calls *to;
+    const char *why;
+    bool nomem;
+} recorder;
+
+static gantry_status refuse(recorder *r, const char *why)
+{
+    r->why = why;
+    return GANTRY_E_UNSUPPORTED;
+}
+
+static gantry_status add_call(gy_cuda_recorder *base, const char *name, const unsigned grid[3], const unsigned block[3],
+                              const uint64_t *word, uint32_t words)
+{
+    recorder *r = (recorder *)(void *)base; /* its first member */
+    gy_resident_call call = { .function = number_of(name), .grid = { grid[0], grid[1] }, .words = words };
+    call.block[0] = block[0];
+    call.block[1] = block[1];
+    if (!call.function)
+        return refuse(r, "its kernel is none of those that resident kernels know");
+    if (grid[2] != 1 || block[2] != 1 || block[0] * block[1] != GY_RESIDENT_THREADS)
+        return refuse(r, "its kernel has blocks of another size than workers");
+    memcpy(call.word, word, words * sizeof *word);
+    r->nomem = !gy_vec_push(r->to, call);
+    return r->nomem ? GANTRY_E_NOMEM : GANTRY_OK;
+}
+
+static gantry_status record(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_calls *to, const char **why,
+                            gantry_error *err)
+{
+    const gy_cuda_call *call = &h->op[id].call[turn];
+    recorder r = { .base = { add_call }, .to = to };
+    if (!call->kernel || !call->kernel->record) {
+        *why = "workers cannot call its function";
+        return GANTRY_OK;
+    }
+    GY_TRY(gy_cuda_use(h, gy_cuda_lane_of(h, id, 0)->queue.device, err));
+    call->kernel->record(call->launch.handle, &r.base);
+    gantry_status status = call->function(&call->launch);
+    call->kernel->record(call->launch.handle, NULL);
+    if (r.nomem)
+        return gy_fail_nomem(err);
+    if (status)
+        *why = r.why ? r.why : "its launch cannot be written down";
+    return GANTRY_OK;
+}
+
+/* ---- copies and fills ---- */
+
+static uint32_t chunks_of(uint64_t bytes)
+{
+    return (uint32_t)((bytes + GY_RESIDENT_CHUNK - 1) / GY_RESIDENT_CHUNK);
+}
+
+static gantry_status push(gy_resident_calls *to, uint32_t function, uint64_t bytes, const uint64_t *word,
+                          uint32_t words, gantry_error *err)
+{
+    gy_resident_call call = { function, { chunks_of(bytes), 1 }, { GY_RESIDENT_THREADS, 1 }, { 0 }, words };
+    memcpy(call.word, word, words * sizeof *word);
+    return bytes == 0 || gy_vec_push(to, call) ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+/* Workers of the lane's GPU reach memory of GPUs that are peers. */
+static bool reaches(const gy_cuda *h, uint32_t id, gy_location at)
+{
+    return at.device != GY_NONE && gy_cuda_reaches(h, gy_cuda_lane_of(h, id, 0)->queue.device, at.device);
+}
+
+/* Copies to and from the host are left to copy engines, which need no multiprocessor. */
+static gantry_status copy(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_calls *to, const char **why,
+                          gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    const gy_op *op = &s->ops.at[id];
+    uint32_t pairs = op->uses / 2;
+    for (uint32_t k = 0; k < pairs; k++) {
+        gy_location from = gy_cuda_location(h, &s->use.at[op->use + k], turn);
+        gy_location there = gy_cuda_location(h, &s->use.at[op->use + pairs + k], turn);
+        uint64_t bytes = gy_use_bytes(s, &s->use.at[op->use + pairs + k]);
+        if (!reaches(h, id, from) || !reaches(h, id, there)) {
+            *why = "workers copy only between GPUs that reach each other, and within one";
+            return GANTRY_OK;
+        }
+        GY_TRY(push(to, GY_RESIDENT_resident_copy, bytes, (uint64_t[]){ from.at, there.at, bytes }, 3, err));
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status fill(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_calls *to, const char **why,
+                          gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    const gy_op *op = &s->ops.at[id];
+    for (uint32_t k = 0; k < op->uses; k++) {
+        const gy_use *use = &s->use.at[op->use + k];
+        gy_location at = gy_cuda_location(h, use, turn);
+        uint64_t bits = 0, bytes = gy_use_bytes(s, use);
+        uint32_t buffer = s->values.at[s->instances.at[use->instance].value].buffer;
+        if (!reaches(h, id, at) || !gy_fill_pattern(h, id, k, &bits)) {
+            *why = "workers fill memory of GPUs only, and with one value";
+            return GANTRY_OK;
+        }
+        uint64_t size = gantry_dtype_size(h->job->graph->buffers.at[buffer].dtype);
+        GY_TRY(push(to, GY_RESIDENT_resident_fill, bytes, (uint64_t[]){ at.at, bits, size, bytes }, 4, err));
+    }
+    return GANTRY_OK;
+}
+
+gantry_status gy_resident_calls_of(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_calls *to, const char **why,
+                                   gantry_error *err)
+{
+    const gy_op *op = &h->job->schedule->ops.at[id];
+    *why = NULL;
+    if (gy_op_is_copy(op))
+        return copy(h, id, turn, to, why, err);
+    if (op->kind == GY_OP_FILL)
+        return fill(h, id, turn, to, why, err);
+    if (op->kind == GY_OP_LAUNCH)
+        return record(h, id, turn, to, why, err);
+    *why = op->kind == GY_OP_HOST ? "it is a function of the host" : "collectives are not carried out by workers";
+    return GANTRY_OK;
+}

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs: the packets of each lane, and who carries them out. */
+#include "backends/cuda/resident/resident.h"
+
+#include "base/error.h"
+#include <string.h>
+
+/* A call of fewer blocks is carried out by one worker: meeting others takes longer than these blocks. */
+enum { LEAST_SHARED = 4 };
+/* A stretch of fewer ops between others is left to the stream: to switch twice takes longer than to launch them. */
+enum { LEAST_STRETCH = 4 };
+
+/* Calls of all ops: those of op i are [first[i], first[i + 1]). */
+typedef struct plan {
+    gy_resident_calls calls;
+    size_t *first;
+} plan;
+
+/* ---- packets ---- */
+
+/* The next packet, as far as it goes. */
+typedef struct draft {
+    gy_resident_lane *lane;
+    gy_resident_packet packet;
+    gy_resident_wait wait[GY_RESIDENT_WORDS / GY_RESIDENT_WAIT_WORDS];
+    gy_resident_signal signal[GY_RESIDENT_WORDS / GY_RESIDENT_SIGNAL_WORDS];
+    const gy_resident_call *call;
+    bool nomem;
+} draft;
+
+static uint32_t words_of(const draft *d)
+{
+    uint32_t edges =
+        (uint32_t)GY_RESIDENT_WAIT_WORDS * d->packet.waits + (uint32_t)GY_RESIDENT_SIGNAL_WORDS * d->packet.signals;
+    return edges + (d->call ? d->call->words : 0);
+}
+
+static bool is_shared(const draft *d)
+{
+    return d->call && d->lane->workers > 1 && d->call->grid[0] * d->call->grid[1] >= LEAST_SHARED;
+}
+
+static void set_call(gy_resident_packet *p, const draft *d)
+{
+    const gy_resident_call *c = d->call;
+    uint64_t *to = p->word;
+    memcpy(to, d->wait, p->waits * sizeof *d->wait);
+    to += GY_RESIDENT_WAIT_WORDS * p->waits;
+    memcpy(to, d->signal, p->signals * sizeof *d->signal);
+    to += GY_RESIDENT_SIGNAL_WORDS * p->signals;
+    if (!c)
+        return;
+    memcpy(to, c->word, c->words * sizeof *c->word);
+    p->function = (uint16_t)c->function;
+    p->blocks_x = c->grid[0];
+    p->blocks_y = c->grid[1];
+    p->threads_x = (uint16_t)c->block[0];
+    p->threads_y = (uint16_t)c->block[1];
+    p->shared = is_shared(d);
+}
+
+/* Ends the packet; the next one, of the same op, is empty. */
+static void flush(draft *d)
+{
+    gy_resident_packet p = d->packet, alone = { .op = p.op };
+    set_call(&p, d);
+    set_call(&alone, d);
+    d->nomem = d->nomem || !gy_vec_push(&d->lane->leader, p) || (p.shared && !gy_vec_push(&d->lane->helper, alone));
+    d->packet = (gy_resident_packet){ .op = p.op };
+    d->call = NULL;
+}
+
+static void make_room(draft *d, uint32_t words)
+{
+    if (words_of(d) + words > GY_RESIDENT_WORDS)
+        flush(d);
+}
+
+static void add_wait(draft *d, const gy_cuda *h, const gy_resident_edge *e)
+{
+    make_room(d, GY_RESIDENT_WAIT_WORDS);
+    d->wait[d->packet.waits++] = (gy_resident_wait){ gy_resident_counter(h, e->counter), e->value,
+                                                     h->resident->signals_of[e->counter], e->distance, 0 };
+}
+
+static void add_signal(draft *d, const gy_cuda *h, const gy_resident_edge *e)
+{
+    make_room(d, GY_RESIDENT_SIGNAL_WORDS);
+    d->packet.last += gy_resident_is_switch(h, e->counter);
+    d->signal[d->packet.signals++] =
+        (gy_resident_signal){ gy_resident_counter(h, e->counter), e->value, h->resident->signals_of[e->counter] };
+}
+
+static bool add_op(gy_cuda *h, uint32_t id, const plan *p)
+{
+    const gy_resident *r = h->resident;
+    const gantry_schedule *s = h->job->schedule;
+    draft d = { .lane = &r->lane[s->op_lane.at[s->ops.at[id].lane]], .packet.op = id };
+    for (uint32_t i = r->waits.first[id]; i < r->waits.first[id + 1]; i++)
+        add_wait(&d, h, &r->waits.at[i]);
+    for (size_t i = p->first[id]; i < p->first[id + 1]; i++) {
+        if (d.call)
+            flush(&d);
+        make_room(&d, p->calls.at[i].words);
+        d.call = &p->calls.at[i];
+    }
+    for (uint32_t i = r->signals.first[id]; i < r->signals.first[id + 1]; i++)
+        add_signal(&d, h, &r->signals.at[i]);
+    if (d.call || d.packet.waits || d.packet.signals)
+        flush(&d);
+    return !d.nomem;
+}
+
+/* ---- who carries out what ---- */
+
+static void make_unfit(gy_resident *r, uint32_t id, const char *why)
+{
+    r->can[id] = 0;
+    if (r->unfit_op == GY_NONE || id < r->unfit_op) {
+        r->unfit_op = id;
+        r->unfit_why = why;
+    }
+}
+
+/* Finds the calls of all ops that workers have code for. */
+static gantry_status find_calls(gy_cuda *h, uint32_t turn, plan *p, gantry_error *err)
+{
+    const gantry_schedule *s = h->job->schedule;
+    for (uint32_t i = 0; i < s->ops.count; i++) {
+        const char *why = NULL;
+        p->first[i] = p->calls.count;
+        if (s->ops.at[i].lanes != 1)
+            why = "collectives are not carried out by workers";
+        else if (h->resident->can[i])
+            GY_TRY(gy_resident_calls_of(h, i, turn, &p->calls, &why, err));
+        if (why)
+            make_unfit(h->resident, i, why);
+    }
+    p->first[s->ops.count] = p->calls.count;
+    return GANTRY_OK;
+}
+
+/* A stretch of a lane so far: `before` leads from op to op. */
+typedef struct stretch {
+    uint32_t last, ops;
+    bool mixed; /* the lane has ops that workers have no code for */
+} stretch;
+
+static void end_stretch(gy_resident *r, stretch *s, const uint32_t *before)
+{
+    bool left = s->mixed && s->ops < LEAST_STRETCH;
+    for (uint32_t op = s->last; left && s->ops > 0; op = before[op], s->ops--)
+        r->has[op] = 0;
+    s->ops = 0;
+}
+
+static void find_stretches(gy_cuda *h, stretch *of, uint32_t *before)
+{
+    const gantry_schedule *s = h->job->schedule;
+    gy_resident *r = h->resident;
+    memcpy(r->has, r->can, s->ops.count);
+    for (uint32_t i = 0; i < s->ops.count; i++)
+        for (uint32_t k = 0; k < s->ops.at[i].lanes; k++)
+            of[s->op_lane.at[s->ops.at[i].lane + k]].mixed |= !r->can[i];
+    for (uint32_t i = 0; i < s->ops.count; i++) {
+        for (uint32_t k = 0; k < s->ops.at[i].lanes; k++) {
+            stretch *now = &of[s->op_lane.at[s->ops.at[i].lane + k]];
+            if (!r->can[i]) {
+                end_stretch(r, now, before);
+                continue;
+            }
+            before[i] = now->last;
+            now->last = i;
+            now->ops++;
+        }
+    }
+    for (uint32_t i = 0; i < h->lanes; i++)
+        end_stretch(r, &of[i], before);
+}
+
+static void count_ops(gy_cuda *h)
+{
+    const gantry_schedule *s = h->job->schedule;
+    gy_resident *r = h->resident;
+    for (uint32_t i = 0; i < h->lanes; i++)
+        r->lane[i].resident = r->lane[i].streamed = 0;
+    for (uint32_t i = 0; i < s->ops.count; i++) {
+        for (uint32_t k = 0; k < s->ops.at[i].lanes; k++) {
+            gy_resident_lane *l = &r->lane[s->op_lane.at[s->ops.at[i].lane + k]];
+            l->resident += r->has[i];
+            l->streamed += !r->has[i];
+        }
+    }
+}
+
+/* Decides which ops workers carry out. If that is not as before, all programs are stale, and counters begin anew. */
+static gantry_status deal_out(gy_cuda *h, gantry_error *err)
+{
+    gy_resident *r = h->resident;
+    size_t ops = h->job->schedule->ops.count;
+    stretch *of = gy_calloc(h->lanes + 1, sizeof *of);
+    uint32_t *before = gy_calloc(ops + 1, sizeof *before);
+    uint8_t *had = gy_calloc(ops + 1, sizeof *had);
+    gantry_status status = of && before && had ? GANTRY_OK : gy_fail_nomem(err);
+    if (status == GANTRY_OK) {
+        memcpy(had, r->has, ops);
+        find_stretches(h, of, before);
+        count_ops(h);
+    }
+    if (status == GANTRY_OK && memcmp(had, r->has, ops) != 0) {
+        gy_resident_end(h, true);
+        for (uint32_t t = 0; t < h->turns; t++)
+            gy_resident_stale(h, t);
+        status = gy_resident_table(h, err);
+    }
+    gy_free(of);
+    gy_free(before);
+    gy_free(had);
+    return status;
+}
+
+/* Where streams carry out ops, too, half of the multiprocessors are left to these: what is launched there may need all
+ * of one. */
+static uint32_t room_of(const gy_cuda *h, uint32_t device)
+{
+    const gy_resident_gpu *g = &h->resident->gpu[device];
+    bool alone = true;
+    for (uint32_t i = 0; i < h->lanes; i++)
+        if (h->lane[i].queue.device == device)
+            alone = alone && !h->resident->lane[i].streamed;
+    uint32_t half = (uint32_t)g->code->processors / 2;
+    return alone ? (uint32_t)(g->code->processors * g->code->places) : half > 0 ? half : 1;
+}
+
+/* The most blocks that a call of the lane has. */
+static uint32_t widest(const gy_cuda *h, uint32_t lane, const plan *p)
+{
+    const gantry_schedule *s = h->job->schedule;
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < s->ops.count; i++) {
+        for (size_t k = p->first[i];
+             h->resident->has[i] && s->op_lane.at[s->ops.at[i].lane] == lane && k < p->first[i + 1]; k++) {
+            uint32_t blocks = p->calls.at[k].grid[0] * p->calls.at[k].grid[1];
+            most = blocks > most ? blocks : most;
+        }
+    }
+    return most;
+}
+
+/* Workers of lanes: as many as their widest call can use, of an equal share of the room. */
+static void share_room(gy_cuda *h, const plan *p)
+{
+    gy_resident *r = h->resident;
+    for (uint32_t i = 0; i < h->devices; i++)
+        r->gpu[i].lanes = r->gpu[i].workers = 0;
+    for (uint32_t i = 0; i < h->lanes; i++)
+        if (r->lane[i].resident)
+            r->lane[i].meet = r->gpu[h->lane[i].queue.device].lanes++;
+    for (uint32_t i = 0; i < h->lanes; i++) {
+        gy_resident_lane *l = &r->lane[i];
+        gy_resident_gpu *g = &r->gpu[h->lane[i].queue.device];
+        l->workers = 0;
+        if (!l->resident)
+            continue;
+        uint32_t share = room_of(h, h->lane[i].queue.device) / g->lanes, blocks = widest(h, i, p);
+        l->workers = blocks < LEAST_SHARED ? 1 : blocks < share ? blocks : share;
+        l->workers = l->workers ? l->workers : 1;
+        g->workers += l->workers;
+    }
+}
+
+/* NULL: all workers can run at once. */
+static const char *lacks_room(const gy_cuda *h)
+{
+    uint32_t workers = 0;
+    for (uint32_t i = 0; i < h->devices; i++) {
+        const gy_resident_gpu *g = &h->resident->gpu[i];
+        workers += g->workers;
+        if (g->workers && g->workers > room_of(h, i))
+            return "a GPU has more lanes than it can run blocks at once";
+    }
+    return workers ? NULL : "workers have code for no stretch of its ops";
+}
+
+/* ---- memory of a program ---- */
+
+/* The table of workers comes first; packets begin at multiples of their size, as they are fetched in words of 16 bytes.
+ */
+static uint64_t table_bytes(const gy_resident_gpu *g)
+{
+    uint64_t packets =
+        (g->workers * sizeof(gy_resident_worker) + sizeof(gy_resident_packet) - 1) / sizeof(gy_resident_packet);
+    return packets * sizeof(gy_resident_packet);
+}
+
+static uint64_t bytes_of(const gy_cuda *h, uint32_t device)
+{
+    const gy_resident *r = h->resident;
+    uint64_t bytes = table_bytes(&r->gpu[device]);
+    for (uint32_t i = 0; i < h->lanes; i++)
+        if (r->lane[i].resident && h->lane[i].queue.device == device)
+            bytes += (r->lane[i].leader.count + r->lane[i].helper.count) * sizeof(gy_resident_packet);
+    return bytes;
+}
+
+static gantry_status make_memory(gy_cuda *h, uint32_t device, gy_resident_turn *t, uint64_t bytes, gantry_error *err)
+{
+    if (bytes <= t->room)
+        return GANTRY_OK;
+    GY_TRY(gy_cuda_use(h, device, err));
+    if (t->at)
+        h->d.cuMemFree(t->at);
+    if (t->host)
+        h->d.cuMemFreeHost(t->host);
+    *t = (gy_resident_turn){ .stale = true };
+    GY_TRY(gy_cuda_allocate(h, &t->at, device, bytes, "the program of its resident kernel", err));
+    GY_TRY(gy_cuda_pinned(h, (void **)&t->host, bytes, err));
+    t->room = bytes;
+    return GANTRY_OK;
+}
+
+/* Appends packets at `at`; returns their address on the GPU. */
+static const gy_resident_packet *put(const gy_resident_turn *t, uint64_t *at, const gy_resident_packets *from)
+{
+    uint64_t address = t->at + *at;
+    if (from->count)
+        memcpy(t->host + *at, from->at, from->count * sizeof *from->at);
+    *at += from->count * sizeof *from->at;
+    return (const gy_resident_packet *)(uintptr_t)address;
+}
+
+static void write_lane(gy_cuda *h, uint32_t id, const gy_resident_turn *t, uint64_t *at, uint32_t *worker)
+{
+    gy_resident_lane *l = &h->resident->lane[id];
+    gy_resident_gpu *g = &h->resident->gpu[h->lane[id].queue.device];
+    const gy_resident_packet *leader = put(t, at, &l->leader), *helper = put(t, at, &l->helper);
+    gy_resident_worker *table = (gy_resident_worker *)(void *)t->host;
+    for (uint32_t i = 0; i < l->workers; i++, (*worker)++) {
+        const gy_resident_packets *all = i == 0 ? &l->leader : &l->helper;
+        uint64_t meet = g->block + g->meets_at + l->meet * sizeof(gy_resident_meet);
+        uint64_t progress = g->block + g->progress_at + *worker * sizeof(uint32_t);
+        table[*worker] = (gy_resident_worker){ .packet = i == 0 ? leader : helper,
+                                               .meet = (gy_resident_meet *)(uintptr_t)meet,
+                                               .progress = (uint32_t *)(uintptr_t)progress,
+                                               .packets = (uint32_t)all->count,
+                                               .index = i,
+                                               .workers = l->workers };
+    }
+}
+
+/* Lies on the GPU ahead of the next kernel in its stream. */
+static gantry_status write_program(gy_cuda *h, uint32_t device, uint32_t turn, gantry_error *err)
+{
+    gy_resident_gpu *g = &h->resident->gpu[device];
+    gy_resident_turn *t = &g->turn[turn];
+    uint64_t bytes = bytes_of(h, device), at = table_bytes(g);
+    uint32_t worker = 0;
+    t->stale = false;
+    if (!g->workers)
+        return GANTRY_OK;
+    GY_TRY(make_memory(h, device, t, bytes, err));
+    t->stale = false;
+    for (uint32_t i = 0; i < h->lanes; i++)
+        if (h->resident->lane[i].resident && h->lane[i].queue.device == device)
+            write_lane(h, i, t, &at, &worker);
+    GY_TRY(gy_cuda_use(h, device, err));
+    CUresult code = h->d.cuMemcpyHtoDAsync(t->at, t->host, bytes, g->queue.stream);
+    return code == CUDA_SUCCESS ? GANTRY_OK
+                                : gy_cuda_fail(h, code, device, "uploading the program of its resident kernel", err);
+}
+
+/* ---- all ---- */
+
+static gantry_status add_ops(gy_cuda *h, const plan *p, gantry_error *err)
+{
+    gy_resident *r = h->resident;
+    for (uint32_t i = 0; i < h->lanes; i++)
+        r->lane[i].leader.count = r->lane[i].helper.count = 0;
+    for (uint32_t i = 0; i < h->job->schedule->ops.count; i++)
+        if (gy_resident_has(h, i) && !add_op(h, i, p))
+            return gy_fail_nomem(err);
+    for (uint32_t i = 0; i < h->lanes; i++)
+        if (r->lane[i].helper.count >= GY_RESIDENT_SHARED)
+            gy_resident_give_up(h, "a lane has more ops than resident kernels can count");
+    return GANTRY_OK;
+}
+
+static gantry_status build(gy_cuda *h, uint32_t turn, plan *p, gantry_error *err)
+{
+    gy_resident *r = h->resident;
+    GY_TRY(find_calls(h, turn, p, err));
+    GY_TRY(deal_out(h, err));
+    share_room(h, p);
+    const char *why = lacks_room(h);
+    if (why) {
+        gy_resident_give_up(h, why);
+        return GANTRY_OK;
+    }
+    GY_TRY(add_ops(h, p, err));
+    for (uint32_t i = 0; i < h->devices && !r->off; i++)
+        if (r->gpu[i].used)
+            GY_TRY(write_program(h, i, turn, err));
+    return GANTRY_OK;
+}
+
+static bool is_stale(const gy_cuda *h, uint32_t turn)
+{
+    bool stale = false;
+    for (uint32_t i = 0; i < h->devices; i++)
+        stale = stale || (h->resident->gpu[i].used && h->resident->gpu[i].turn[turn].stale);
+    return stale;
+}
+
+gantry_status gy_resident_program(gy_cuda *h, uint32_t turn, gantry_error *err)
+{
+    plan p = { 0 };
+    if (!gy_resident_on(h) || !is_stale(h, turn))
+        return GANTRY_OK;
+    p.first = gy_calloc(h->job->schedule->ops.count + 1, sizeof *p.first);
+    gantry_status status = p.first ? build(h, turn, &p, err) : gy_fail_nomem(err);
+    if (status)
+        gy_resident_stale(h, turn);
+    gy_vec_free(&p.calls);
+    gy_free(p.first);
+    return status;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Starts that GPUs carry out without the host: each GPU has one kernel a start, whose workers go through the packets of
+ * the lanes (kernels/resident/resident.h) and wait for each other by the counters of the schedule
+ * (docs/design/counters.md).
+ *
+ * Workers carry out *stretches*: ops that follow each other in a lane, all of which they have code for. The other ops
+ * of the lane are given to its stream as ever, which waits for counters and writes them, so nothing else orders a
+ * start. Where the two follow each other in a lane, a counter of the lane's own keeps their order.
+ */
+#ifndef GY_CUDA_RESIDENT_RESIDENT_H
+#define GY_CUDA_RESIDENT_RESIDENT_H
+
+#include "backends/cuda/kernels/kernels.h"
+#include "backends/cuda/stream/stream.h"
+#include "kernels/resident/resident.h"
+
+/* ---- the table of counters by op (table.c) ---- */
+
+typedef struct gy_resident_edge {
+    uint32_t op, counter, value, distance; /* distance: of waits */
+} gy_resident_edge;
+
+/* Of op i: [first[i], first[i + 1]). */
+typedef struct gy_resident_edges {
+    gy_resident_edge *at;
+    uint32_t *first;
+} gy_resident_edges;
+
+/* ---- state ---- */
+
+typedef GY_VEC(gy_resident_packet) gy_resident_packets;
+
+typedef struct gy_resident_lane {
+    uint32_t resident, streamed; /* ops that workers carry out, and that its stream does */
+    uint32_t workers, meet;      /* meet: index among those of the GPU */
+    /* Of the turn that was built last. */
+    gy_resident_packets leader, helper;
+} gy_resident_lane;
+
+/* Memory that programs of a turn are in. */
+typedef struct gy_resident_turn {
+    bool stale; /* addresses or scalars have changed, or the program was never made */
+    CUdeviceptr at;
+    char *host; /* page-locked: the same */
+    uint64_t room;
+} gy_resident_turn;
+
+typedef struct gy_resident_gpu {
+    bool used; /* it has a lane with an op */
+    gy_cuda_resident *code;
+    gy_queue queue, aside;             /* of the kernels; of the host's copies while a kernel runs */
+    CUevent end;                       /* of the last kernel */
+    uint32_t counters, lanes, workers; /* lanes: that have workers */
+    CUdeviceptr block;                 /* counters, a meet a lane, a word of progress a worker */
+    uint64_t meets_at, progress_at, bytes;
+    char *host; /* page-locked: progress as it was fetched last, then counters as the host raises them */
+    gy_resident_turn *turn;
+} gy_resident_gpu;
+
+typedef struct gy_resident {
+    const char *off; /* starts are replayed otherwise, for this reason; NULL: they are not */
+    gy_resident_lane *lane;
+    gy_resident_gpu *gpu; /* per device of the machine */
+    uint8_t *can, *has;   /* per op: workers have code for it; they carry it out */
+    /* Per counter, those of the schedule first, then two of each lane: among those of its GPU; signals in a start. */
+    uint32_t *number, *signals_of;
+    gy_resident_edges waits, signals;
+    uint64_t epoch;    /* starts since counters were 0 */
+    bool begun;        /* a start was given to the GPUs since then */
+    uint32_t unfit_op; /* the first op that workers have no code for, and why; GY_NONE */
+    const char *unfit_why;
+    int64_t looked_ns;
+    char text[720], off_text[512];
+} gy_resident;
+
+/* True if starts are replayed by resident kernels. */
+static inline bool gy_resident_on(const gy_cuda *h)
+{
+    return h->resident && !h->resident->off;
+}
+/* Workers carry the op out. */
+bool gy_resident_has(const gy_cuda *h, uint32_t op);
+/* The stream of the lane carries ops out. */
+bool gy_resident_streams(const gy_cuda *h, uint32_t lane);
+
+/* ---- resident.c ---- */
+
+/* For schedules of the replay mode "device"; what is in the way is no error, but a reason that replay text tells. */
+gantry_status gy_resident_make(gy_cuda *h, gantry_error *err);
+void gy_resident_free(gy_cuda *h);
+void gy_resident_stale(gy_cuda *h, uint32_t turn); /* programs of the turn have old addresses or scalars */
+void gy_resident_give_up(gy_cuda *h, const char *why);
+/* `replay` of the run with what there is to say of resident kernels. */
+const char *gy_resident_replay(gy_cuda *h, const char *replay);
+CUdeviceptr gy_resident_counter(const gy_cuda *h, uint32_t counter);
+
+/* ---- table.c ---- */
+
+gantry_status gy_resident_table_make(gy_cuda *h, gantry_error *err);
+/* Fills it, once it is known which ops workers carry out. */
+gantry_status gy_resident_table(gy_cuda *h, gantry_error *err);
+uint32_t gy_resident_counters(const gy_cuda *h);
+bool gy_resident_is_switch(const gy_cuda *h, uint32_t counter);
+uint32_t gy_resident_counter_device(const gy_cuda *h, uint32_t counter);
+
+/* ---- program.c ---- */
+
+/* Makes programs of the turn where they are stale, and copies them to the GPUs ahead of the kernels that come next. May
+ * give up. */
+gantry_status gy_resident_program(gy_cuda *h, uint32_t turn, gantry_error *err);
+
+/* ---- calls.c ---- */
+
+typedef struct gy_resident_call {
+    uint32_t function;
+    unsigned grid[2], block[2];
+    uint64_t word[GY_CUDA_RECORDED_WORDS];
+    uint32_t words;
+} gy_resident_call;
+typedef GY_VEC(gy_resident_call) gy_resident_calls;
+
+/* Appends the calls that carry the op out in the turn. *why: they cannot be made by workers, and why, else NULL. */
+gantry_status gy_resident_calls_of(gy_cuda *h, uint32_t op, uint32_t turn, gy_resident_calls *to, const char **why,
+                                   gantry_error *err);
+
+/* ---- start.c ---- */
+
+gantry_status gy_resident_launch(gy_submit *x);                       /* the kernels of a start */
+gantry_status gy_resident_stream_await(gy_submit *x, gy_queue queue); /* for x->op, which a stream carries out */
+gantry_status gy_resident_stream_signal(gy_submit *x, gy_queue queue);
+void gy_resident_begun(gy_cuda *h); /* all of a start was given to the GPUs */
+
+/* ---- watch.c ---- */
+
+/* Ends what was begun and cannot end by itself, then counters are 0 again. Does nothing if nothing was begun. `whole`:
+ * all that was begun before the last start ends by itself, and is waited for first. */
+void gy_resident_end(gy_cuda *h, bool whole);
+gantry_status gy_resident_clear(gy_cuda *h, gantry_error *err); /* counters */
+/* Sees how far workers are, if it has not just done so: true if any of them has moved. *op is then the first op that a
+ * worker has begun and not ended, GY_NONE if there is none. */
+bool gy_resident_look(gy_cuda *h, uint32_t *op);
+
+#endif

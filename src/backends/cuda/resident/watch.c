@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Starts that fail. If a part of a start was not given to the GPUs, or does not come to its end, workers and streams
+ * wait for counters that nobody writes. Then the host raises all counters: streams go on, and workers that see one pass
+ * over the rest of their packets. What still runs may signal in the meantime, so counters are raised until all is
+ * quiet.
+ */
+#include "backends/cuda/resident/resident.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include <string.h>
+
+#define LOOK_NS INT64_C(50000000)
+
+static void raise_counters(gy_cuda *h)
+{
+    for (uint32_t i = 0; i < h->devices; i++) {
+        const gy_resident_gpu *g = &h->resident->gpu[i];
+        uint64_t bytes = (uint64_t)g->counters * GY_COUNTER_BYTES;
+        if (g->used && bytes && gy_cuda_use(h, i, NULL) == GANTRY_OK &&
+            h->d.cuMemcpyHtoDAsync(g->block, g->host + (g->bytes - g->progress_at), bytes, g->aside.stream) ==
+                CUDA_SUCCESS)
+            gy_cuda_settle(h, g->aside);
+    }
+}
+
+/* Raises counters until everything on the queue is done. */
+static void quieten(gy_cuda *h, gy_queue queue)
+{
+    gy_cuda_device *d = &h->device[queue.device];
+    CUevent event = d->scratch_event[d->next_scratch_event++ % GY_CUDA_SCRATCH_EVENTS];
+    gy_waited waited = gy_waited_begin();
+    if (!queue.stream || gy_cuda_use(h, queue.device, NULL) || h->d.cuEventRecord(event, queue.stream) != CUDA_SUCCESS)
+        return;
+    while (h->d.cuEventQuery(event) == CUDA_ERROR_NOT_READY && gy_waited_look(&waited) < gy_cuda_patience(h)) {
+        raise_counters(h);
+        gy_cuda_rest(UINT32_MAX);
+    }
+}
+
+/* Starts that were given to the GPUs as a whole end by themselves. */
+static void await_whole_starts(gy_cuda *h)
+{
+    gy_waited waited = gy_waited_begin();
+    CUevent end = h->turn[gy_job_turn(h->job, h->begun ? h->begun : 1)].end;
+    for (unsigned polls = 0; h->begun > h->ended && h->d.cuEventQuery(end) == CUDA_ERROR_NOT_READY; polls++) {
+        if (gy_waited_look(&waited) > gy_cuda_patience(h))
+            return;
+        gy_cuda_rest(polls);
+    }
+}
+
+void gy_resident_end(gy_cuda *h, bool whole)
+{
+    if (!gy_resident_on(h) || !h->resident->begun || gy_cuda_lost(h))
+        return;
+    if (whole)
+        await_whole_starts(h);
+    for (uint32_t i = 0; i < h->devices; i++)
+        quieten(h, h->resident->gpu[i].queue);
+    for (uint32_t i = 0; i < h->lanes; i++)
+        quieten(h, h->lane[i].queue);
+    for (uint32_t i = 0; i < h->devices; i++)
+        quieten(h, h->device[i].auxiliary);
+    quieten(h, h->end_stream);
+    gy_resident_clear(h, NULL);
+}
+
+gantry_status gy_resident_clear(gy_cuda *h, gantry_error *err)
+{
+    gy_resident *r = h->resident;
+    for (uint32_t i = 0; i < h->devices; i++) {
+        gy_resident_gpu *g = &r->gpu[i];
+        if (!g->used)
+            continue;
+        GY_TRY(gy_cuda_use(h, i, err));
+        CUresult code = h->d.cuMemsetD8Async(g->block, 0, g->bytes, g->queue.stream);
+        code = code ? code : gy_cuda_settle(h, g->queue);
+        if (code != CUDA_SUCCESS)
+            return gy_cuda_fail(h, code, i, "clearing counters", err);
+    }
+    r->epoch = 0;
+    r->begun = false;
+    return GANTRY_OK;
+}
+
+/* ---- progress ---- */
+
+/* Fetches progress, and returns if it has changed. */
+static bool fetch(gy_cuda *h, uint32_t device)
+{
+    gy_resident_gpu *g = &h->resident->gpu[device];
+    uint32_t *seen = (uint32_t *)(void *)g->host, before = 0, now = 0;
+    for (uint32_t i = 0; i < g->workers; i++)
+        before = before * 31 + seen[i];
+    if (gy_cuda_use(h, device, NULL) ||
+        h->d.cuMemcpyDtoHAsync(seen, g->block + g->progress_at, g->workers * sizeof *seen, g->aside.stream) !=
+            CUDA_SUCCESS ||
+        gy_cuda_settle(h, g->aside) != CUDA_SUCCESS)
+        return false;
+    for (uint32_t i = 0; i < g->workers; i++)
+        now = now * 31 + seen[i];
+    return now != before;
+}
+
+static void find_first(const gy_resident_gpu *g, uint32_t *op)
+{
+    const uint32_t *seen = (const uint32_t *)(const void *)g->host;
+    for (uint32_t i = 0; i < g->workers; i++)
+        if (seen[i] && seen[i] != GY_RESIDENT_ENDED && seen[i] - 1 < *op)
+            *op = seen[i] - 1;
+}
+
+bool gy_resident_look(gy_cuda *h, uint32_t *op)
+{
+    gy_resident *r = h->resident;
+    bool moved = false;
+    if (gy_now_ns() - r->looked_ns < LOOK_NS)
+        return false;
+    *op = GY_NONE;
+    r->looked_ns = gy_now_ns();
+    for (uint32_t i = 0; i < h->devices; i++) {
+        if (!r->gpu[i].used || !r->gpu[i].workers)
+            continue;
+        moved = fetch(h, i) || moved;
+        find_first(&r->gpu[i], op);
+    }
+    return moved;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graphs and machines for replay by the device, on emulated GPUs as on real ones. */
+#ifndef TESTS_UNIT_CUDA_RESIDENT_RINGS_H
+#define TESTS_UNIT_CUDA_RESIDENT_RINGS_H
+
+#include "unit/cuda/suite.h"
+
+/* Lists in a ring: in each step a list takes in what its neighbours had, so that rows go from GPU to GPU; what it has
+ * stays from start to start, and is an output if `fetched`. List i is on GPU i * gpus / lists; 0 GPUs: the policy
+ * decides. */
+gantry_graph *ring_of(int gpus, int lists, int steps, int length, bool fetched);
+/* GPUs that reach each other, with so many lanes each, and a CPU. */
+gantry_machine *ring_machine(int gpus, int lanes);
+/* Starts of a run of the back end "cuda" and of the host, whose results are the same, bit for bit; `replay` of the run.
+ */
+void compare_with_host(gantry_graph *g, gantry_schedule *s, int starts, char *replay, size_t size);
+/* A wait that workers make is for more than is ever signalled, so that starts hang, until it is mended. The words by
+ * which an error names its op go to `named`. */
+typedef struct spoiled_wait {
+    void *wait;
+    uint32_t value, distance;
+} spoiled_wait;
+spoiled_wait spoil_wait(gantry_schedule *s, char *named, size_t size);
+void mend_wait(spoiled_wait spoiled);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Resident replay: the real module with its resident kernel, emulated, on several GPUs at once, whose blocks run in an
+ * order that a seed decides, and see each other's stores late (FAKE_CUDA_WEAK). Results are the host's, bit for bit.
+ */
+#include "control.h"
+#include "rings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT = 65536, SEEDS = 12 };
+
+static void check_alive(void)
+{
+    char text[160];
+    ck_assert_msg(fakeCudaAlive(text, sizeof text) == 0, "left behind: %s", text);
+}
+
+static unsigned draw(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(*state >> 33);
+}
+
+static gantry_graph *parse(const char *text)
+{
+    gantry_graph *g = NULL;
+    MUST(gantry_graph_parse(&g, text, strlen(text), "text", NULL, NULL, MUST_ERR));
+    return g;
+}
+
+/* Kernels of all sorts over arrays of several sizes; sums and fills, too. */
+static gantry_graph *random_graph(uint64_t seed)
+{
+    char text[TEXT];
+    unsigned arrays = 3 + draw(&seed) % 3, parts = 2 + draw(&seed) % 2, rows = 12 * (1 + draw(&seed) % 400);
+    int nodes = 8 + (int)(draw(&seed) % 16), at = snprintf(text, sizeof text, "{\"gantry\":1,\"buffers\":{");
+    for (unsigned i = 0; i < arrays; i++) {
+        at += snprintf(text + at, sizeof text - (size_t)at,
+                       "\"b%u\":{\"dtype\":\"%s\",\"shape\":[%u],\"split\":%u,\"init\":\"iota\",\"output\":true%s},", i,
+                       "f32", rows, parts, draw(&seed) % 2 ? ",\"class\":\"state\"" : "");
+    }
+    at += snprintf(text + at, sizeof text - (size_t)at,
+                   "\"t\":{\"dtype\":\"f32\",\"shape\":[1],\"init\":0,\"output\":true}},\"nodes\":[");
+    for (int i = 0; i < nodes; i++) {
+        static const char *const kernels[] = { "axpby", "add", "scale", "copy" };
+        unsigned x = draw(&seed) % arrays, y = (x + 1 + draw(&seed) % (arrays - 1)) % arrays, p = draw(&seed) % parts;
+        unsigned k = draw(&seed) % 4, q = draw(&seed) % parts, z = 0;
+        while (z == x || z == y)
+            z++;
+        at += snprintf(text + at, sizeof text - (size_t)at, "%s{\"id\":\"n%d\",\"kernel\":\"%s\",\"args\":{%s%s",
+                       i ? "," : "", i, kernels[k], k == 0 ? "\"a\":0.5,\"b\":0.25," : "", k == 2 ? "\"a\":0.75," : "");
+        at += snprintf(text + at, sizeof text - (size_t)at, "\"x\":\"b%u[%u]\",\"y\":\"b%u[%u]\"%s", x, p, y, q,
+                       k == 1 ? ",\"z\":" : "}}");
+        if (k == 1)
+            at += snprintf(text + at, sizeof text - (size_t)at, "\"b%u[%u]\"}}", z, q);
+    }
+    at += snprintf(text + at, sizeof text - (size_t)at,
+                   ",{\"id\":\"sum\",\"kernel\":\"reduce_sum\",\"args\":{\"x\":\"b0[0]\",\"out\":\"t\"}}");
+    snprintf(text + at, sizeof text - (size_t)at, "]}");
+    return parse(text);
+}
+
+typedef struct world {
+    gantry_graph *g;
+    gantry_machine *m;
+    gantry_schedule *s;
+} world;
+
+static world make(gantry_graph *g, gantry_machine *m)
+{
+    return (world){ g, m, make_schedule(g, m, "device", "round-robin") };
+}
+
+static void drop(world *w)
+{
+    gantry_schedule_free(w->s);
+    gantry_machine_free(w->m);
+    gantry_graph_free(w->g);
+    check_alive();
+}
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* Outputs go to the host by the streams of copy lanes. */
+START_TEST(rings)
+{
+    char replay[512];
+    fakeCudaDevices(2, "all", 0);
+    fakeCudaSeed((uint64_t)_i + 1);
+    world w = make(ring_of(0, 4 + _i % 3, 3 + _i % 2, 64 << _i % 4, true), ring_machine(2, 2 + _i % 3));
+    compare_with_host(w.g, w.s, 3, replay, sizeof replay);
+    ck_assert_msg(begins(replay, "device"), "%s", replay);
+    ck_assert_int_gt(fakeCudaCalls("cuLaunchCooperativeKernel"), 0);
+    drop(&w);
+}
+END_TEST
+
+START_TEST(random_graphs)
+{
+    char replay[512];
+    int gpus = 1 + _i % 3;
+    fakeCudaDevices(gpus, "all", 0);
+    fakeCudaSeed((uint64_t)_i + 1);
+    world w = make(random_graph((uint64_t)_i + 1), ring_machine(gpus, 1 + _i % 4));
+    compare_with_host(w.g, w.s, 3, replay, sizeof replay);
+    ck_assert_msg(begins(replay, "device"), "%s", replay);
+    drop(&w);
+}
+END_TEST
+
+/* Calls of many blocks are shared by all workers of a lane. */
+START_TEST(wide)
+{
+    char replay[512];
+    fakeCudaDevices(2, "all", 0);
+    fakeCudaSeed((uint64_t)_i + 1);
+    world w = make(ring_of(0, 2, 3, 1 << 15, true), ring_machine(2, 1));
+    compare_with_host(w.g, w.s, 2, replay, sizeof replay);
+    ck_assert_msg(begins(replay, "device"), "%s", replay);
+    drop(&w);
+}
+END_TEST
+
+START_TEST(scalars)
+{
+    static const char scaled[] =
+        "{\"gantry\":1,\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[100],\"split\":2,\"init\":\"iota\"},"
+        "\"y\":{\"dtype\":\"f32\",\"shape\":[100],\"split\":2,\"output\":true}},"
+        "\"nodes\":[{\"id\":\"s[i]\",\"for\":{\"i\":2},\"kernel\":\"scale\",\"args\":{\"a\":{\"dynamic\":2},\"x\":\"x["
+        "i]"
+        "\",\"y\":\"y[i]\"}}]}";
+    fakeCudaDevices(2, "all", 0);
+    world w = make(parse(scaled), ring_machine(2, 1));
+    gantry_run *host = open_run(w.s, "host"), *run = open_run(w.s, "cuda");
+    for (int start = 0; start < 4; start++) {
+        for (uint32_t i = 0; i < 2; i++) {
+            gantry_node node = gantry_graph_find_node(w.g, i ? "s[1]" : "s[0]");
+            MUST(gantry_run_set_scalar(host, node, "a", 3 + start, MUST_ERR));
+            MUST(gantry_run_set_scalar(run, node, "a", 3 + start, MUST_ERR));
+        }
+        results wanted = run_results(host, w.g), got = run_results(run, w.g);
+        ck_assert(same(&wanted, &got));
+    }
+    gantry_run_free(host);
+    gantry_run_free(run);
+    drop(&w);
+}
+END_TEST
+
+static const char *const failing[] = { "cuLaunchCooperativeKernel", "cuStreamWaitValue64", "cuStreamWriteValue64",
+                                       "cuEventRecord", "cuMemcpyDtoHAsync" };
+
+/* A start of which a part was not given to the GPUs comes to its end, and the next one is right. */
+START_TEST(failures)
+{
+    int failed = 0;
+    fakeCudaDevices(2, "all", 0);
+    for (int nth = 1; nth <= 4; nth++) {
+        char spec[64];
+        gantry_error err = { 0 };
+        fakeCudaSeed((uint64_t)nth);
+        world w = make(ring_of(0, 4, 3, 64, true), ring_machine(2, 2));
+        gantry_run *host = open_run(w.s, "host"), *run = open_run(w.s, "cuda");
+        results wanted = run_results(host, w.g), got = run_results(run, w.g);
+        ck_assert(same(&wanted, &got));
+        snprintf(spec, sizeof spec, "%s:%d:2", failing[_i], nth);
+        fakeCudaFail(spec);
+        uint64_t ticket = 0;
+        gantry_status status = gantry_run_start(run, &ticket, &err);
+        status = status ? status : gantry_run_wait(run, ticket, &err);
+        fakeCudaFail(NULL);
+        failed += status != GANTRY_OK;
+        ck_assert_msg(status == GANTRY_OK || strstr(err.text, "CUDA_ERROR_OUT_OF_MEMORY"), "%s", err.text);
+        MUST(gantry_run_start(run, &ticket, MUST_ERR));
+        MUST(gantry_run_wait(run, ticket, MUST_ERR));
+        gantry_run_free(run);
+        run = open_run(w.s, "cuda");
+        gantry_run_free(host);
+        host = open_run(w.s, "host");
+        for (int start = 0; start < 2; start++) {
+            wanted = run_results(host, w.g);
+            got = run_results(run, w.g);
+            ck_assert(same(&wanted, &got));
+        }
+        gantry_run_free(host);
+        gantry_run_free(run);
+        drop(&w);
+    }
+    ck_assert_int_gt(failed, 1);
+}
+END_TEST
+
+/* A wait that nobody ends: the watchdog names the op, the GPUs are free again, and another run is right. */
+START_TEST(hung)
+{
+    gantry_error err = { 0 };
+    gantry_run *run = NULL;
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    uint64_t ticket = 0;
+    fakeCudaDevices(2, "all", 0);
+    fakeCudaPatience(-1);
+    world w = make(ring_of(0, 4, 3, 64, true), ring_machine(2, 2));
+    char named[32];
+    spoiled_wait spoiled = spoil_wait(w.s, named, sizeof named);
+    options.backend = "cuda";
+    options.deadline_us = 2e6;
+    MUST(gantry_run_new(&run, w.s, &options, MUST_ERR));
+    MUST(gantry_run_start(run, &ticket, MUST_ERR));
+    ck_assert_int_eq(gantry_run_wait(run, ticket, &err), GANTRY_E_TIMEOUT);
+    ck_assert_msg(strstr(err.text, "the deadline of 2000.000 ms passed") && strstr(err.text, SLOW ? "; op " : named),
+                  "%s, not %s", err.text, named);
+    ck_assert_int_eq(gantry_run_start(run, &ticket, &err), GANTRY_E_TIMEOUT);
+    gantry_run_free(run);
+    mend_wait(spoiled);
+    char replay[512];
+    compare_with_host(w.g, w.s, 2, replay, sizeof replay);
+    drop(&w);
+}
+END_TEST
+
+static void check_refused(gantry_graph *g, gantry_machine *m, const char *why)
+{
+    char replay[512];
+    world w = make(g, m);
+    int launches = fakeCudaCalls("cuLaunchCooperativeKernel");
+    compare_with_host(w.g, w.s, 2, replay, sizeof replay);
+    ck_assert_msg(begins(replay, "stream; not by the device: ") && strstr(replay, why), "%s", replay);
+    ck_assert_int_eq(fakeCudaCalls("cuLaunchCooperativeKernel"), launches);
+    drop(&w);
+}
+
+/* The run says what is in the way, and starts are replayed otherwise. */
+START_TEST(no_peers)
+{
+    fakeCudaDevices(2, "none", 0);
+    check_refused(ring_of(0, 4, 2, 64, true), ring_machine(2, 1),
+                  "GPUs that wait for each other do not reach each other's memory");
+}
+END_TEST
+
+START_TEST(too_many_lanes)
+{
+    setenv("FAKE_CUDA_PLACES", "1", 1); /* before the driver is looked at */
+    fakeCudaDevices(2, "all", 0);
+    check_refused(ring_of(0, 8, 2, 64, true), ring_machine(2, 4),
+                  "a GPU has more lanes than it can run blocks at once");
+}
+END_TEST
+
+START_TEST(two_devices_of_one)
+{
+    fakeCudaDevices(1, "all", 0);
+    check_refused(ring_of(0, 4, 2, 64, true), shared_machine(2, 1), "two devices are one GPU");
+}
+END_TEST
+
+/* Nothing that workers have code for. */
+START_TEST(no_lane)
+{
+    static const char sorted[] =
+        "{\"gantry\":1,\"buffers\":{\"x\":{\"dtype\":\"u8\",\"shape\":[100],\"init\":\"iota\"},"
+        "\"y\":{\"dtype\":\"u32\",\"shape\":[256],\"init\":0,\"output\":true}},"
+        "\"nodes\":[{\"id\":\"h\",\"kernel\":\"histogram\",\"args\":{\"x\":\"x\",\"out\":\"y\"}}]}";
+    fakeCudaDevices(1, "all", 0);
+    check_refused(parse(sorted), ring_machine(1, 1), "workers have code for no stretch of its ops");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = tcase_create("resident replay");
+    tcase_set_timeout(c, 120);
+    tcase_add_loop_test(c, rings, 0, SEEDS);
+    tcase_add_loop_test(c, random_graphs, 0, 2 * SEEDS);
+    tcase_add_loop_test(c, wide, 0, 2);
+    tcase_add_test(c, scalars);
+    tcase_add_loop_test(c, failures, 0, (int)(sizeof failing / sizeof *failing));
+    tcase_add_test(c, hung);
+    tcase_add_test(c, no_peers);
+    tcase_add_test(c, too_many_lanes);
+    tcase_add_test(c, two_devices_of_one);
+    tcase_add_test(c, no_lane);
+    Suite *s = suite_create("resident replay");
+    suite_add_tcase(s, c);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? 1 : 0;
+}

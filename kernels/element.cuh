@@ -116,6 +116,8 @@ static __device__ void gy_stream_of(const T *x, const T *y, T *z, int64_t n, int
 #pragma unroll 1
     for (int end = 0; end < 2; end++) {
         const int64_t first = end ? tail : 0, count = end ? n - tail : head;
+        if (count == 0)
+            continue;
         gy_tiles<INPUTS>(x + first, y + first, z + first, count, f);
     }
 }

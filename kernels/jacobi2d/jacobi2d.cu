@@ -2,7 +2,8 @@
 /*
  * A thread computes a chunk of columns in ROWS rows: it loads these and the rows above and below at once, so that much
  * is under way, and keeps them in registers. What is left and right of its chunk comes from its neighbours in the warp;
- * only at the warp's ends is it loaded. `_wide` wants rows that begin at multiples of 16 bytes.
+ * only at the warp's ends is it loaded. `_wide` wants rows that begin at multiples of 16 bytes. `_thin`, too, is for parts of few
+ * rows: a thread has a chunk of one of them, and all threads of a block lie beside each other.
  */
 #include "kernels/begin.cuh"
 #include "kernels/chunk.cuh"
@@ -52,6 +53,30 @@ static __device__ void jacobi2d(const T *__restrict__ x, T *__restrict__ y, int6
     }
 }
 
+/* With few registers, since who calls it in a resident kernel waits until they have been saved. */
+template <int N, typename T>
+static __device__ void jacobi2d_thin(const T *__restrict__ x, T *__restrict__ y, uint32_t columns, int64_t top,
+                                     int64_t height, uint32_t across)
+{
+    const uint32_t row = blockIdx.x / across, flat = threadIdx.y * LANES + threadIdx.x;
+    const uint32_t chunk = (blockIdx.x % across) * (WARPS * LANES) + flat, column = chunk * N;
+    const T *line = x + (int64_t)row * columns;
+    if (column >= columns)
+        return;
+    gy_chunk<T, N> here = gy_load_chunk<N>(line, chunk), result = here;
+    if (top + row != 0 && top + row != height - 1) {
+        const gy_chunk<T, N> up = gy_load_chunk<N>(line - columns, chunk), down = gy_load_chunk<N>(line + columns, chunk);
+        const T left = column ? line[column - 1] : here.at[0], right = column + N < columns ? line[column + N] : here.at[0];
+#pragma unroll
+        for (int k = 0; k < N; k++) {
+            T l = k ? here.at[k ? k - 1 : 0] : left, r = k < N - 1 ? here.at[k < N - 1 ? k + 1 : 0] : right;
+            T mean = (T)0.25 * ((up.at[k] + down.at[k]) + (l + r));
+            result.at[k] = column + k == 0 || column + k == columns - 1 ? here.at[k] : mean;
+        }
+    }
+    gy_store_chunk(y + (int64_t)row * columns, chunk, result);
+}
+
 #define KERNEL(name, type, n)                                                                                          \
     extern "C" __global__ void __launch_bounds__(LANES *WARPS)                                                         \
         jacobi2d##name(const type *x, type *y, int64_t rows, int64_t columns, int64_t top, int64_t height,             \
@@ -64,3 +89,14 @@ KERNEL(_f32, float, 1)
 KERNEL(_f64, double, 1)
 KERNEL(_wide_f32, float, 4)
 KERNEL(_wide_f64, double, 2)
+
+#define THIN(name, type, n)                                                                                            \
+    extern "C" __global__ void __launch_bounds__(LANES *WARPS)                                                         \
+        jacobi2d_thin##name(const type *x, type *y, int64_t, int64_t columns, int64_t top, int64_t height,             \
+                            uint32_t across)                                                                           \
+    {                                                                                                                  \
+        gy_begin();                                                                                                    \
+        jacobi2d_thin<n>(x, y, (uint32_t)columns, top, height, across);                                                \
+    }
+THIN(_f32, float, 4)
+THIN(_f64, double, 2)

@@ -2,7 +2,8 @@
 /*
  * Names that mean something else for the functions that a worker calls: a worker carries out the blocks of a call one after
  * the other, so where a function reads which block it is, and of how many, it reads what the worker says. Included before the source
- * of the functions, and taken back behind it.
+ * of the functions, and taken back behind it. Each warp has a place of its own, so that it goes on to the next block when others
+ * are still at the one before.
  */
 #ifndef GY_KERNELS_RESIDENT_PLACES_CUH
 #define GY_KERNELS_RESIDENT_PLACES_CUH
@@ -10,15 +11,30 @@
 #include <stdint.h>
 
 struct gy_place {
-    uint32_t x, y, z;
+    uint32_t x, y;
 };
-__shared__ gy_place gy_block, gy_blocks, gy_threads; /* the block, how many there are, threads of each */
+struct alignas(16) gy_warp {
+    gy_place block, blocks; /* the block, and how many there are */
+    gy_place threads;       /* of a block */
+};
+__shared__ gy_warp gy_warps[8];
 alignas(16) __shared__ unsigned char gy_shared_bytes[17408]; /* the most that one of them asks for */
 
-/* The thread of a block of two dimensions. */
-template <typename Index> static __device__ inline gy_place gy_thread_of(const Index &flat)
+static __device__ inline gy_warp &gy_here(void)
 {
-    return { flat.x % gy_threads.x, flat.x / gy_threads.x, 0 };
+    return gy_warps[threadIdx.x / 32];
 }
+
+/* The thread of a block of two dimensions. */
+static __device__ inline gy_place gy_thread(void)
+{
+    uint32_t columns = gy_here().threads.x;
+    return { threadIdx.x % columns, threadIdx.x / columns };
+}
+
+/* Threads of a block of one dimension: a constant, by which the compiler divides in no time. */
+struct gy_row {
+    static const uint32_t x = 256, y = 1;
+};
 
 #endif

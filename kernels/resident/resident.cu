@@ -32,8 +32,9 @@ static __device__ inline void gy_begin(void) {}
 #define __launch_bounds__(...)
 #define __restrict__
 
-#define blockIdx gy_block
-#define gridDim  gy_blocks
+#define blockIdx gy_here().block
+#define gridDim  gy_here().blocks
+#define blockDim gy_row()
 #include "kernels/chunk.cuh"
 #include "kernels/element.cuh"
 #include "kernels/reduce.cuh"
@@ -101,8 +102,9 @@ namespace of_transpose {
 #undef KERNEL
 }
 /* Those with blocks of two dimensions. */
-#define threadIdx gy_thread_of(threadIdx)
-#define blockDim  gy_threads
+#define threadIdx gy_thread()
+#undef blockDim
+#define blockDim gy_here().threads
 namespace of_bias_add {
 #include "kernels/bias_add/bias_add.cu"
 #undef KERNEL
@@ -110,9 +112,9 @@ namespace of_bias_add {
 namespace of_jacobi2d {
 #include "kernels/jacobi2d/jacobi2d.cu"
 #undef KERNEL
+#undef THIN
 }
 #undef threadIdx
-#undef blockDim
 
 /* ---- copies and fills ---- */
 
@@ -156,6 +158,14 @@ template <typename T> static __device__ void fill_elements(void *to, T value, ui
         ((T *)to)[i] = value;
 }
 
+/* Of at most a chunk in multiples of 16 bytes: fewer registers, which a call does not have to save. */
+static __device__ void resident_copy_small(const uint4 *from, uint4 *to, uint32_t count)
+{
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; i < count; i += GY_RESIDENT_THREADS)
+        to[i] = from[i];
+}
+
 /* The lowest bytes of `bits`, an element of `size`, again and again. */
 static __device__ void resident_fill(void *to, uint64_t bits, uint64_t size, uint64_t bytes)
 {
@@ -173,6 +183,7 @@ static __device__ void resident_fill(void *to, uint64_t bits, uint64_t size, uin
 
 #undef blockIdx
 #undef gridDim
+#undef blockDim
 #pragma pop_macro("__global__")
 #pragma pop_macro("__launch_bounds__")
 #pragma pop_macro("__restrict__")
@@ -197,11 +208,15 @@ using namespace of_sgd_update;
 using namespace of_spmv_csr;
 using namespace of_transpose;
 
+enum { STAGES = 8, AHEAD = STAGES - 2 };
+__shared__ gy_resident_packet staged[STAGES];
+
 template <typename T> static __device__ inline T param(const uint64_t *word)
 {
     static_assert(sizeof(T) <= sizeof *word, "a parameter is a word");
+    const uint64_t bits = *word; /* in one load, where memcpy would load bytes */
     T value;
-    memcpy(&value, word, sizeof value);
+    memcpy(&value, &bits, sizeof value);
 #ifdef __CUDA_ARCH__
     if constexpr (std::is_pointer<T>::value)
         __builtin_assume(__isGlobal(value)); /* or each load asks which memory it is */
@@ -209,6 +224,7 @@ template <typename T> static __device__ inline T param(const uint64_t *word)
     return value;
 }
 
+/* A function of the list as one of the parameters of a packet: from word `first` of `staged` on. */
 template <typename F> struct caller;
 template <typename... A> struct caller<void (*)(A...)> {
     template <void (*F)(A...), int... I>
@@ -216,23 +232,20 @@ template <typename... A> struct caller<void (*)(A...)> {
     {
         F(param<A>(word + I)...);
     }
-    template <void (*F)(A...)> static __device__ inline void call(const uint64_t *word)
+    template <void (*F)(A...)> static __device__ void call(uint32_t first)
     {
+        const uint64_t *word = (const uint64_t *)staged + first;
         call<F>(word, std::make_integer_sequence<int, (int)sizeof...(A)>());
     }
 };
 
-static __device__ void call(uint32_t function, const uint64_t *word)
-{
-    switch (function) {
-#define FUNCTION(name)                                                                                                 \
-    case GY_RESIDENT_##name:                                                                                           \
-        return caller<decltype(&name)>::template call<name>(word);
+/* A table, since what the compiler makes of a switch takes longer to find one of so many. */
+typedef void (*function)(uint32_t first);
+static __constant__ const function functions[] = {
+    nullptr,
+#define FUNCTION(name) caller<decltype(&name)>::template call<name>,
 #include "kernels/resident/functions.def"
-    default:
-        return;
-    }
-}
+};
 
 /* ---- counters ---- */
 
@@ -244,6 +257,9 @@ static inline void release_near(uint64_t *at, uint64_t value) { emulator_release
 static inline void add_near(uint64_t *at) { emulator_release(at, emulator_relaxed_load(at) + 1); }
 static inline void set_near(uint64_t *at, uint64_t value) { emulator_relaxed_store(at, value); }
 static inline void tell(uint32_t *at, uint32_t value) { *at = value; }
+static inline void copy_ahead(uint4 *to, const uint4 *from) { *to = *from; }
+static inline void end_copies(void) {}
+template <int UNENDED> static inline void await_copies(void) {}
 static inline void pause(void) { emulator_pause(); }
 #else
 static __device__ inline uint64_t acquire(const uint64_t *at)
@@ -279,179 +295,202 @@ static __device__ inline void tell(uint32_t *at, uint32_t value)
 {
     asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
 }
+/* A copy to shared memory that goes on beside what follows; a group of them ends; all groups but the last few are there. */
+static __device__ inline void copy_ahead(uint4 *to, const uint4 *from)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+}
+static __device__ inline void end_copies(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int UNENDED> static __device__ inline void await_copies(void)
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(UNENDED) : "memory");
+}
 static __device__ inline void pause(void) {}
 #endif
 
-/* False: the start has failed. */
-static __device__ bool await(const uint64_t *counter, uint64_t value)
+/* False: the start has failed. `near`: who writes it works on the same GPU. */
+static __device__ bool await(const uint64_t *counter, uint64_t value, bool near)
 {
     uint64_t now;
-    while ((now = acquire(counter)) < value)
-        pause();
-    return now < GY_RESIDENT_STOP;
-}
-static __device__ bool await_near(const uint64_t *counter, uint64_t value)
-{
-    uint64_t now;
-    while ((now = acquire_near(counter)) < value)
+    while ((now = near ? acquire_near(counter) : acquire(counter)) < value)
         pause();
     return now < GY_RESIDENT_STOP;
 }
 
 /* ---- workers ---- */
 
-struct state {
+struct worker {
     gy_resident_worker me;
     uint64_t epoch;
-    uint64_t met; /* shared packets of this start so far */
 };
 
-/* By thread 0. */
-static __device__ void place_block(const gy_resident_packet &p, uint32_t block)
+/* A packet without its words, in few loads. */
+static __device__ gy_resident_packet head_of(uint32_t stage)
 {
-    gy_block = { block % p.blocks_x, block / p.blocks_x, 0 };
-    gy_blocks = { p.blocks_x, p.blocks_y, 1 };
-    gy_threads = { p.threads_x, p.threads_y, 1 };
+    enum { HEAD = 2 };
+    union {
+        uint4 quad[HEAD];
+        gy_resident_packet packet;
+    } head;
+    for (int i = 0; i < HEAD; i++)
+        head.quad[i] = ((const uint4 *)&staged[stage])[i];
+    return head.packet;
 }
 
-/* Waits of a packet, a thread of the first warp each. */
-static __device__ void await_all(const gy_resident_packet &p, const state &s, volatile int *stopped)
+/* By a warp, for its threads. */
+static __device__ void place_warp(const gy_resident_packet &p, uint32_t block)
 {
+    gy_warp here = { { block, 0 }, { p.blocks_x, p.blocks_y }, { p.threads_x, p.threads_y } };
+    if (p.blocks_y > 1)
+        here.block = { block % p.blocks_x, block / p.blocks_x };
+    __syncwarp(); /* all have read the place before */
+    if (threadIdx.x % 32 == 0)
+        gy_here() = here;
+    __syncwarp();
+}
+
+/* Waits of a packet, a thread of the first warp each. False: the start has failed. */
+static __device__ bool await_all(const worker &self, const gy_resident_packet &p, uint32_t stage)
+{
+    const gy_resident_wait *waits = (const gy_resident_wait *)staged[stage].word;
+    bool well = true;
     for (uint32_t i = threadIdx.x; i < p.waits; i += 32) {
-        const gy_resident_wait &w = ((const gy_resident_wait *)p.word)[i];
-        if (s.epoch >= w.distance &&
-            !await((const uint64_t *)w.counter, (s.epoch - w.distance) * w.signals + w.value))
-            *stopped = 1;
+        const gy_resident_wait &w = waits[i];
+        if (self.epoch >= w.distance)
+            well = await((const uint64_t *)w.counter, (self.epoch - w.distance) * w.signals + w.value, i < p.near_waits);
     }
+    return well;
 }
 
 /* Signals [first, last), a thread of the first warp each. */
-static __device__ void signal_some(const gy_resident_packet &p, const state &s, bool stopped, uint32_t first,
-                                   uint32_t last)
+static __device__ void signal_some(const worker &self, const gy_resident_packet &p, uint32_t stage, bool stopped, uint32_t first, uint32_t last)
 {
+    const uint64_t *word = staged[stage].word + GY_RESIDENT_WAIT_WORDS * p.waits;
     for (uint32_t i = first + threadIdx.x; i < last; i += 32) {
-        const gy_resident_signal &g = ((const gy_resident_signal *)(p.word + GY_RESIDENT_WAIT_WORDS * p.waits))[i];
-        release((uint64_t *)g.counter, stopped ? GY_RESIDENT_STOP : s.epoch * g.signals + g.value);
+        const gy_resident_signal &g = ((const gy_resident_signal *)word)[i];
+        uint64_t value = stopped ? GY_RESIDENT_STOP : self.epoch * g.signals + g.value;
+        if (i < p.near_signals)
+            release_near((uint64_t *)g.counter, value);
+        else
+            release((uint64_t *)g.counter, value);
     }
 }
 
 /* A stream that goes on in the lane may signal a counter that this packet signals, too: so it is told last. */
-static __device__ void signal_all(const gy_resident_packet &p, const state &s, bool stopped)
+static __device__ void signal_all(const worker &self, const gy_resident_packet &p, uint32_t stage, bool stopped)
 {
-    signal_some(p, s, stopped, 0, p.signals - p.last);
+    signal_some(self, p, stage, stopped, 0, p.signals - p.last);
+    if (!p.last)
+        return;
     __syncwarp();
-    signal_some(p, s, stopped, p.signals - p.last, p.signals);
+    signal_some(self, p, stage, stopped, p.signals - p.last, p.signals);
 }
 
-/* The leader lets the helpers begin, as the first thread; a helper waits for that. */
-static __device__ void begin_shared(const state &s, volatile int *stopped)
+/* The leader lets the helpers begin, as the first thread; a helper waits for that. False: the start has failed. */
+static __device__ bool begin_shared(const worker &self, const gy_resident_packet &p, bool well)
 {
-    uint64_t number = s.epoch * GY_RESIDENT_SHARED + s.met + 1;
-    if (s.me.index > 0 && !await_near(&s.me.meet->go, number))
-        *stopped = 1;
-    if (s.me.index == 0)
-        release_near(&s.me.meet->go, *stopped ? GY_RESIDENT_STOP : number);
+    uint64_t number = self.epoch * GY_RESIDENT_SHARED + p.shared;
+    if (self.me.index > 0)
+        return await(&self.me.meet->go, number, true);
+    release_near(&self.me.meet->go, well ? number : GY_RESIDENT_STOP);
+    return well;
 }
 
 /* All helpers have added to `done` when the leader sets it back, and none adds again before it lets them begin. */
-static __device__ void end_shared(const state &s, bool stopped)
+static __device__ void end_shared(const worker &self, bool stopped)
 {
-    if (s.me.index > 0)
-        return add_near(&s.me.meet->done);
+    if (self.me.index > 0)
+        return add_near(&self.me.meet->done);
     if (stopped)
         return;
-    await_near(&s.me.meet->done, s.me.workers - 1);
-    set_near(&s.me.meet->done, 0);
+    await(&self.me.meet->done, self.me.workers - 1, true);
+    set_near(&self.me.meet->done, 0);
 }
 
-static __device__ uint32_t first_block(const gy_resident_packet &p, const state &s)
-{
-    return p.shared ? s.me.index : 0;
-}
-
-/* The first block has been placed. */
-static __device__ void carry_out(const gy_resident_packet &p, const state &s)
-{
-    uint32_t blocks = p.blocks_x * p.blocks_y, step = p.shared ? s.me.workers : 1, first = first_block(p, s);
-    for (uint32_t b = first; b < blocks; b += step) {
-        if (b != first) {
-            __syncthreads(); /* the block before has read its place */
-            if (threadIdx.x == 0)
-                place_block(p, b);
-            __syncthreads();
-        }
-        call(p.function, p.word + GY_RESIDENT_WAIT_WORDS * p.waits + GY_RESIDENT_SIGNAL_WORDS * p.signals);
-    }
-}
-
-/* A part of a packet for each of these threads. */
-enum { QUADS = sizeof(gy_resident_packet) / sizeof(uint4), FETCHER = 64, STAGES = 3 };
+/* Packets are fetched AHEAD of their turn, a part each by some threads of another warp than the first. When they write to a stage,
+ * the packet that was there has ended: it is two turns old, and each turn has a barrier. */
+enum { QUADS = sizeof(gy_resident_packet) / sizeof(uint4), FETCHER = 64 };
 static_assert(sizeof(gy_resident_packet) % sizeof(uint4) == 0, "packets are fetched in words of 16 bytes");
 
-static __device__ void fetch(gy_resident_packet *to, const gy_resident_packet *from)
+static __device__ void fetch(const worker &self, uint32_t i)
 {
-    uint32_t i = threadIdx.x - FETCHER;
-    if (i < QUADS)
-        ((uint4 *)to)[i] = ((const uint4 *)from)[i];
+    uint32_t part = threadIdx.x - FETCHER;
+    if (part < QUADS && i < self.me.packets)
+        copy_ahead((uint4 *)&staged[i % STAGES] + part, (const uint4 *)(self.me.packet + i) + part);
+    end_copies();
 }
 
-/* By the first warp, ahead of a packet: the others meet it at the barrier that follows. */
-static __device__ void begin(const gy_resident_packet &p, const state &s, volatile int *stopped)
+/* By the first warp, ahead of a packet: the others meet it at the barrier that follows. False: the start has failed. */
+static __device__ bool begin(const worker &self, uint32_t stage, bool stopped)
 {
-    if (threadIdx.x == 0) {
-        tell(s.me.progress, p.op + 1);
-        if (p.function)
-            place_block(p, first_block(p, s));
+    const gy_resident_packet p = head_of(stage);
+    if (threadIdx.x == 0)
+        tell(self.me.progress, p.op + 1);
+    bool well = !stopped && (p.waits == 0 || await_all(self, p, stage));
+    if (p.shared) {
+        well = !__any_sync(~0u, !well);
+        well = threadIdx.x == 0 ? begin_shared(self, p, well) : well;
     }
-    await_all(p, s, stopped);
-    __syncwarp();
-    if (threadIdx.x == 0 && p.shared)
-        begin_shared(s, stopped);
+    return well;
 }
 
-/* By the first warp, when all threads have done their part. */
-static __device__ void end(const gy_resident_packet &p, const state &s, bool stop)
+/* Threads that wait for each other end a block together before they begin the next one. */
+static __device__ void carry_out(const worker &self, uint32_t stage)
 {
-    if (threadIdx.x == 0 && p.shared)
-        end_shared(s, stop);
-    __syncwarp();
-    signal_all(p, s, stop);
+    gy_resident_packet p = head_of(stage);
+    for (uint32_t b = p.shared ? self.me.index : 0; b < p.blocks_x * p.blocks_y;) {
+        place_warp(p, b);
+        functions[p.function]((offsetof(gy_resident_packet, word) + stage * sizeof p) / sizeof *p.word +
+                              GY_RESIDENT_WAIT_WORDS * p.waits + GY_RESIDENT_SIGNAL_WORDS * p.signals);
+        p = head_of(stage);
+        b += p.shared ? self.me.workers : 1;
+        if (p.together && b < p.blocks_x * p.blocks_y)
+            __syncthreads();
+    }
 }
 
-/* Two barriers a packet. While the first warp is still busy with the end of one, others fetch the next but one, to a place of its
- * own: so there are three. */
-static __device__ void work(state &s, gy_resident_packet *staged, volatile int *stopped)
+/* When all threads have done their part, which others may wait for. */
+static __device__ void end(const worker &self, uint32_t stage, bool stopped)
 {
-    for (uint32_t i = 0; i < s.me.packets; i++) {
-        const gy_resident_packet &p = staged[i % STAGES];
-        if (i + 1 < s.me.packets)
-            fetch(&staged[(i + 1) % STAGES], s.me.packet + i + 1);
-        if (threadIdx.x < 32)
-            begin(p, s, stopped);
-        __syncthreads();
-        bool stop = *stopped;
-        if (!stop && p.function)
-            carry_out(p, s);
-        __syncthreads();
-        if (threadIdx.x < 32)
-            end(p, s, stop);
-        s.met += p.shared;
+    const gy_resident_packet p = head_of(stage);
+    if (!p.signals && !p.shared)
+        return;
+    __syncthreads();
+    if (threadIdx.x >= 32)
+        return;
+    if (p.shared && threadIdx.x == 0)
+        end_shared(self, stopped);
+    __syncwarp();
+    signal_all(self, p, stage, stopped);
+}
+
+/* A barrier at the begin of a packet, and another at its end where others wait for that. What a packet has stored, the next one sees
+ * by the barrier at its begin. */
+static __device__ void work(const worker &self)
+{
+    bool stopped = false;
+    for (uint32_t i = 0; i < self.me.packets; i++) {
+        const uint32_t stage = i % STAGES;
+        fetch(self, i + AHEAD);
+        await_copies<AHEAD - 1>(); /* the next packet is there */
+        bool well = threadIdx.x >= 32 || begin(self, stage, stopped);
+        stopped = __syncthreads_or(!well);
+        if (!stopped && staged[stage].function)
+            carry_out(self, stage);
+        end(self, stage, stopped);
     }
     if (threadIdx.x == 0)
-        tell(s.me.progress, GY_RESIDENT_ENDED);
+        tell(self.me.progress, GY_RESIDENT_ENDED);
 }
 
 /* Two blocks have room on a multiprocessor. `epoch`: starts since the counters were 0. */
 extern "C" __global__ void __launch_bounds__(GY_RESIDENT_THREADS, 2)
-    gy_resident(const gy_resident_worker *worker, uint64_t epoch)
+    gy_resident(const gy_resident_worker *all, uint64_t epoch)
 {
-    __shared__ gy_resident_packet staged[STAGES];
-    __shared__ int stopped;
-    state s = { worker[blockIdx.x], epoch, 0 };
-    if (threadIdx.x == 0)
-        stopped = 0;
-    if (s.me.packets)
-        fetch(&staged[0], s.me.packet);
+    const worker self = { all[blockIdx.x], epoch };
+    for (uint32_t i = 0; i < AHEAD; i++)
+        fetch(self, i);
+    await_copies<AHEAD - 1>(); /* the first packet is there */
     __syncthreads();
-    work(s, staged, &stopped);
+    work(self);
 }

@@ -50,10 +50,12 @@ typedef struct gy_resident_packet {
     uint32_t op; /* of the schedule: for progress */
     uint16_t function;
     uint8_t waits, signals;
-    uint32_t blocks_x, blocks_y;   /* the grid of the call */
-    uint16_t threads_x, threads_y; /* of a block of it: GY_RESIDENT_THREADS in all */
-    uint32_t shared;               /* 1: all workers of the lane carry the call out */
-    uint32_t last;                 /* so many of its signals, the last, come after all others */
+    uint8_t near_waits, near_signals; /* so many of each, the first, are between workers of one GPU */
+    uint8_t last;                     /* so many of its signals, the last, come after all others */
+    uint8_t together;                 /* 1: threads of a block wait for each other */
+    uint32_t shared;                  /* above 0: all workers of the lane carry the call out, as the n-th of a start */
+    uint32_t blocks_x, blocks_y;      /* the grid of the call */
+    uint16_t threads_x, threads_y;    /* of a block of it: GY_RESIDENT_THREADS in all */
     uint32_t unused[5];
     uint64_t word[GY_RESIDENT_WORDS];
 } gy_resident_packet;

@@ -12,6 +12,14 @@ static const char *const names[] = {
 #include "kernels/resident/functions.def"
 };
 
+/* By number: threads of a block wait for each other. */
+static const bool together[] = {
+    false,
+#define FUNCTION(name) false,
+#define TOGETHER(name) true,
+#include "kernels/resident/functions.def"
+};
+
 static uint32_t number_of(const char *name)
 {
     uint32_t i = GY_RESIDENT_FUNCTIONS - 1;
@@ -40,6 +48,7 @@ static gantry_status add_call(gy_cuda_recorder *base, const char *name, const un
 {
     recorder *r = (recorder *)(void *)base; /* its first member */
     gy_resident_call call = { .function = number_of(name), .grid = { grid[0], grid[1] }, .words = words };
+    call.together = together[call.function];
     call.block[0] = block[0];
     call.block[1] = block[1];
     if (!call.function)
@@ -73,6 +82,8 @@ static gantry_status record(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_
 
 /* ---- copies and fills ---- */
 
+enum { SMALL = GY_RESIDENT_THREADS * 16 }; /* 16 bytes for each thread */
+
 static uint32_t chunks_of(uint64_t bytes)
 {
     return (uint32_t)((bytes + GY_RESIDENT_CHUNK - 1) / GY_RESIDENT_CHUNK);
@@ -81,7 +92,7 @@ static uint32_t chunks_of(uint64_t bytes)
 static gantry_status push(gy_resident_calls *to, uint32_t function, uint64_t bytes, const uint64_t *word,
                           uint32_t words, gantry_error *err)
 {
-    gy_resident_call call = { function, { chunks_of(bytes), 1 }, { GY_RESIDENT_THREADS, 1 }, { 0 }, words };
+    gy_resident_call call = { function, { chunks_of(bytes), 1 }, { GY_RESIDENT_THREADS, 1 }, { 0 }, words, false };
     memcpy(call.word, word, words * sizeof *word);
     return bytes == 0 || gy_vec_push(to, call) ? GANTRY_OK : gy_fail_nomem(err);
 }
@@ -107,7 +118,9 @@ static gantry_status copy(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_ca
             *why = "workers copy only between GPUs that reach each other, and within one";
             return GANTRY_OK;
         }
-        GY_TRY(push(to, GY_RESIDENT_resident_copy, bytes, (uint64_t[]){ from.at, there.at, bytes }, 3, err));
+        bool small = bytes <= SMALL && (from.at | there.at | bytes) % 16 == 0;
+        uint32_t function = small ? GY_RESIDENT_resident_copy_small : GY_RESIDENT_resident_copy;
+        GY_TRY(push(to, function, bytes, (uint64_t[]){ from.at, there.at, small ? bytes / 16 : bytes }, 3, err));
     }
     return GANTRY_OK;
 }

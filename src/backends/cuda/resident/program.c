@@ -56,7 +56,8 @@ static void set_call(gy_resident_packet *p, const draft *d)
     p->blocks_y = c->grid[1];
     p->threads_x = (uint16_t)c->block[0];
     p->threads_y = (uint16_t)c->block[1];
-    p->shared = is_shared(d);
+    p->shared = is_shared(d) ? (uint32_t)d->lane->helper.count + 1 : 0;
+    p->together = c->together;
 }
 
 /* Ends the packet; the next one, of the same op, is empty. */
@@ -79,6 +80,7 @@ static void make_room(draft *d, uint32_t words)
 static void add_wait(draft *d, const gy_cuda *h, const gy_resident_edge *e)
 {
     make_room(d, GY_RESIDENT_WAIT_WORDS);
+    d->packet.near_waits += gy_resident_is_near(h, e->counter);
     d->wait[d->packet.waits++] = (gy_resident_wait){ gy_resident_counter(h, e->counter), e->value,
                                                      h->resident->signals_of[e->counter], e->distance, 0 };
 }
@@ -86,6 +88,7 @@ static void add_wait(draft *d, const gy_cuda *h, const gy_resident_edge *e)
 static void add_signal(draft *d, const gy_cuda *h, const gy_resident_edge *e)
 {
     make_room(d, GY_RESIDENT_SIGNAL_WORDS);
+    d->packet.near_signals += gy_resident_is_near(h, e->counter);
     d->packet.last += gy_resident_is_switch(h, e->counter);
     d->signal[d->packet.signals++] =
         (gy_resident_signal){ gy_resident_counter(h, e->counter), e->value, h->resident->signals_of[e->counter] };
@@ -96,16 +99,20 @@ static bool add_op(gy_cuda *h, uint32_t id, const plan *p)
     const gy_resident *r = h->resident;
     const gantry_schedule *s = h->job->schedule;
     draft d = { .lane = &r->lane[s->op_lane.at[s->ops.at[id].lane]], .packet.op = id };
-    for (uint32_t i = r->waits.first[id]; i < r->waits.first[id + 1]; i++)
-        add_wait(&d, h, &r->waits.at[i]);
+    for (int far = 0; far < 2; far++)
+        for (uint32_t i = r->waits.first[id]; i < r->waits.first[id + 1]; i++)
+            if (gy_resident_is_near(h, r->waits.at[i].counter) == !far)
+                add_wait(&d, h, &r->waits.at[i]);
     for (size_t i = p->first[id]; i < p->first[id + 1]; i++) {
         if (d.call)
             flush(&d);
         make_room(&d, p->calls.at[i].words);
         d.call = &p->calls.at[i];
     }
-    for (uint32_t i = r->signals.first[id]; i < r->signals.first[id + 1]; i++)
-        add_signal(&d, h, &r->signals.at[i]);
+    for (int far = 0; far < 2; far++) /* and behind these those of switches */
+        for (uint32_t i = r->signals.first[id]; i < r->signals.first[id + 1]; i++)
+            if (gy_resident_is_near(h, r->signals.at[i].counter) == !far)
+                add_signal(&d, h, &r->signals.at[i]);
     if (d.call || d.packet.waits || d.packet.signals)
         flush(&d);
     return !d.nomem;

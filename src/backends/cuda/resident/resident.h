@@ -102,6 +102,8 @@ gantry_status gy_resident_table_make(gy_cuda *h, gantry_error *err);
 gantry_status gy_resident_table(gy_cuda *h, gantry_error *err);
 uint32_t gy_resident_counters(const gy_cuda *h);
 bool gy_resident_is_switch(const gy_cuda *h, uint32_t counter);
+/* It is between two lanes of one GPU, all ops of which workers carry out. */
+bool gy_resident_is_near(const gy_cuda *h, uint32_t counter);
 uint32_t gy_resident_counter_device(const gy_cuda *h, uint32_t counter);
 
 /* ---- program.c ---- */
@@ -117,6 +119,7 @@ typedef struct gy_resident_call {
     unsigned grid[2], block[2];
     uint64_t word[GY_CUDA_RECORDED_WORDS];
     uint32_t words;
+    bool together; /* threads of a block wait for each other */
 } gy_resident_call;
 typedef GY_VEC(gy_resident_call) gy_resident_calls;
 

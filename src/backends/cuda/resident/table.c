@@ -30,6 +30,16 @@ bool gy_resident_is_switch(const gy_cuda *h, uint32_t counter)
     return counter >= counters_of(h);
 }
 
+bool gy_resident_is_near(const gy_cuda *h, uint32_t counter)
+{
+    if (gy_resident_is_switch(h, counter))
+        return false;
+    const gy_counter *c = &h->job->schedule->counters.at.at[counter];
+    const gy_resident_lane *lane = h->resident->lane;
+    return h->lane[c->from].queue.device == h->lane[c->to].queue.device && !lane[c->from].streamed &&
+           !lane[c->to].streamed;
+}
+
 uint32_t gy_resident_counter_device(const gy_cuda *h, uint32_t counter)
 {
     uint32_t own = counters_of(h);

@@ -22,6 +22,30 @@ static gantry_status check_homes(const gantry_graph *g, const gantry_machine *m,
     return GANTRY_OK;
 }
 
+/* Workers of resident kernels carry out all of the graph's nodes that may be on GPUs. */
+static bool is_for_workers(const gantry_graph *g)
+{
+    bool all = true;
+    for (size_t i = 0; i < g->nodes.count && all; i++) {
+        const gy_node *n = &g->nodes.at[i];
+        all = n->kind == GY_NODE_KERNEL ? gy_kernel_for_workers(&g->kernels.at[n->kernel])
+                                        : n->kind == GY_NODE_COPY || n->kind == GY_NODE_FILL || n->kind == GY_NODE_HOST;
+    }
+    return all;
+}
+
+/* With the costs of workers where they carry out all of it, else as if it were launched. */
+static gantry_status plan(gantry_schedule **schedule, gantry_graph *graph, const gantry_machine *machine,
+                          const gy_options *o, bool by_device, gantry_error *err)
+{
+    if (!by_device || !is_for_workers(graph))
+        return gy_fewer_run(schedule, graph, machine, o, err);
+    gantry_machine *workers = gy_machine_for_workers(machine);
+    gantry_status status = workers ? gy_fewer_run(schedule, graph, workers, o, err) : gy_fail_nomem(err);
+    gantry_machine_free(workers);
+    return status;
+}
+
 static gantry_status add_counters(gantry_schedule *s, gantry_error *err)
 {
     GY_TRY(gy_counters_make(s, err));
@@ -37,10 +61,10 @@ gantry_status gantry_schedule_new(gantry_schedule **schedule, gantry_graph *grap
     GY_TRY(gy_options_read(&o, options, err));
     GY_TRY(gantry_graph_check(graph, err));
     GY_TRY(check_homes(graph, machine, err));
-    bool counters = o.replay == GY_REPLAY_DEVICE;
-    o.replay = counters ? GY_REPLAY_AUTO : o.replay; /* it is planned alike, and counted when it is chosen */
-    GY_TRY(gy_fewer_run(schedule, graph, machine, &o, err));
-    gantry_status status = counters ? add_counters(*schedule, err) : GANTRY_OK;
+    bool by_device = o.replay == GY_REPLAY_DEVICE;
+    o.replay = by_device ? GY_REPLAY_AUTO : o.replay; /* counters are added to the schedule that is chosen */
+    GY_TRY(plan(schedule, graph, machine, &o, by_device, err));
+    gantry_status status = by_device ? add_counters(*schedule, err) : GANTRY_OK;
     if (status) {
         gantry_schedule_free(*schedule);
         *schedule = NULL;

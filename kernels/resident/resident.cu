@@ -327,7 +327,7 @@ struct worker {
 /* A packet without its words, in few loads. */
 static __device__ gy_resident_packet head_of(uint32_t stage)
 {
-    enum { HEAD = 2 };
+    enum { HEAD = offsetof(gy_resident_packet, unused) / sizeof(uint4) };
     union {
         uint4 quad[HEAD];
         gy_resident_packet packet;
@@ -453,7 +453,7 @@ static __device__ void carry_out(const worker &self, uint32_t stage)
 static __device__ void end(const worker &self, uint32_t stage, bool stopped)
 {
     const gy_resident_packet p = head_of(stage);
-    if (!p.signals && !p.shared)
+    if (!p.settled)
         return;
     __syncthreads();
     if (threadIdx.x >= 32)
@@ -464,8 +464,8 @@ static __device__ void end(const worker &self, uint32_t stage, bool stopped)
     signal_all(self, p, stage, stopped);
 }
 
-/* A barrier at the begin of a packet, and another at its end where others wait for that. What a packet has stored, the next one sees
- * by the barrier at its begin. */
+/* A barrier at the begin of a packet, and another at its end where that matters to others. What a packet has stored, the next one
+ * sees by the barrier at its begin; but a leader lets its helpers begin ahead of that. */
 static __device__ void work(const worker &self)
 {
     bool stopped = false;

@@ -56,7 +56,8 @@ typedef struct gy_resident_packet {
     uint32_t shared;                  /* above 0: all workers of the lane carry the call out, as the n-th of a start */
     uint32_t blocks_x, blocks_y;      /* the grid of the call */
     uint16_t threads_x, threads_y;    /* of a block of it: GY_RESIDENT_THREADS in all */
-    uint32_t unused[5];
+    uint32_t settled; /* 1: all threads have ended the call before others are told of that, or called to the next one */
+    uint32_t unused[4];
     uint64_t word[GY_RESIDENT_WORDS];
 } gy_resident_packet;
 

@@ -7,7 +7,8 @@
  * one lane, each direction its own: several at once would share the link and all end late, where one after the other
  * lets the first reader begin, and what it makes go back, while the rest comes. With contention off a copy that would
  * wait gets a new lane, so copies never hold each other up (colouring intervals by their beginnings). Each rank of a
- * collective is in a collective lane of its device; two ranks on one device take two lanes. Where starts overlap, each
+ * collective is in a collective lane of its device; two ranks on one device take two lanes. Where workers of GPUs
+ * carry ops out, copies between GPUs are in lanes that compute. Where starts overlap, each
  * route has a copy lane of its own, or what a start fetches at its end would hold up what the next one brings. Lanes
  * are numbered by device, kind, and order of appearance.
  */
@@ -218,16 +219,87 @@ static bool choose_spread_lane(stream *st, uint32_t device, uint32_t position, g
     return *lane_id != GY_NONE || free_lane(st, q, first, device, ready, lane_id);
 }
 
+/* ---- computing by workers ---- */
+
+/* When the op could begin in a compute lane of the device, GY_NONE: a new one. Other lanes have to tell it of their ends. */
+static gy_ticks begin_in(const stream *st, uint32_t device, uint32_t position, uint32_t id)
+{
+    const gy_plan *p = st->p;
+    gy_ticks begin = id == GY_NONE ? 0 : st->lanes.at[id].free_at;
+    for (size_t e = p->sequence.need_first[position]; e < p->sequence.need_first[position + 1]; e++) {
+        uint32_t from = p->sequence.need.at[e].from;
+        bool same = id != GY_NONE && st->op_lane.at[p->schedule->ops.at[from].lane] == id;
+        gy_ticks told = same ? st->end[from] : gy_ticks_both(st->end[from], p->machine->device[device].signal);
+        begin = told > begin ? told : begin;
+    }
+    return begin;
+}
+
+typedef struct choice {
+    uint32_t lane; /* GY_NONE: a new one */
+    gy_ticks begin;
+} choice;
+
+static void offer(const stream *st, uint32_t device, uint32_t position, uint32_t id, choice *best)
+{
+    const lane *l = id == GY_NONE ? NULL : &st->lanes.at[id];
+    if (l && (l->device != device || l->kind != GY_LANE_COMPUTE))
+        return;
+    gy_ticks begin = begin_in(st, device, position, id);
+    if (begin < best->begin)
+        *best = (choice){ id, begin };
+}
+
+/* The lane in which the op begins first: one of an op that it waits for, the one that is free first, or a new one. */
+static bool choose_worker(stream *st, uint32_t device, uint32_t position, uint32_t *lane_id, gy_ticks *begin)
+{
+    const gy_plan *p = st->p;
+    queues *q = &st->of[device * 3 + GY_LANE_COMPUTE];
+    choice best = { GY_NONE, GY_TICKS_MAX };
+    size_t free = 0;
+    for (size_t e = p->sequence.need_first[position]; e < p->sequence.need_first[position + 1]; e++) {
+        const gy_op *from = &p->schedule->ops.at[p->sequence.need.at[e].from];
+        for (uint32_t k = 0; k < from->lanes; k++)
+            offer(st, device, position, st->op_lane.at[from->lane + k], &best);
+    }
+    for (size_t i = 1; i < q->count; i++)
+        if (st->lanes.at[q->at[i].lane].free_at < st->lanes.at[q->at[free].lane].free_at)
+            free = i;
+    if (q->count)
+        offer(st, device, position, q->at[free].lane, &best);
+    if (q->count < p->machine->device[device].lanes)
+        offer(st, device, position, GY_NONE, &best);
+    *lane_id = best.lane;
+    *begin = best.begin;
+    return best.lane != GY_NONE || nth_lane(st, device, GY_LANE_COMPUTE, q->count, lane_id);
+}
+
 static bool choose_compute_lane(stream *st, const gy_draft_op *d, uint32_t position, uint32_t *lane_id)
 {
     gy_ticks ready = ready_at(st, position);
-    if (!(spreads(st->p, d->device) ? choose_spread_lane(st, d->device, position, ready, lane_id)
-                                    : nth_lane(st, d->device, GY_LANE_COMPUTE, 0, lane_id)))
+    if (st->p->machine->workers && spreads(st->p, d->device)) {
+        if (!choose_worker(st, d->device, position, lane_id, &ready))
+            return false;
+    } else if (!(spreads(st->p, d->device) ? choose_spread_lane(st, d->device, position, ready, lane_id)
+                                    : nth_lane(st, d->device, GY_LANE_COMPUTE, 0, lane_id))) {
         return false;
+    }
     lane *l = &st->lanes.at[*lane_id];
     l->tail = position;
     l->free_at = st->end[position] = (l->free_at > ready ? l->free_at : ready) + d->op.duration;
     return true;
+}
+
+/* Workers copy between GPUs: who has made rows sends them on, which spares a signal. */
+static bool is_by_worker(const gy_plan *p, const gy_draft_op *d, const gy_op *op)
+{
+    const gantry_schedule *s = p->schedule;
+    const gantry_machine *m = p->machine;
+    const gy_use *u = gy_vec_from(&s->use, op->use);
+    if (d->lane != GY_LANE_COPY || !m->workers || !m->device[d->device].gpu)
+        return false;
+    return !m->memory[s->instances.at[u[0].instance].memory].host &&
+           !m->memory[s->instances.at[u[1].instance].memory].host;
 }
 
 static bool choose_rank_lanes(stream *st, const gy_draft_op *d)
@@ -266,8 +338,9 @@ static bool choose_lanes(stream *st, uint32_t position)
     st->end[position] = p->sequence.expect[position] + op->duration;
     if (d->lane == GY_LANE_COLLECTIVE)
         return choose_rank_lanes(st, d);
-    bool done = d->lane == GY_LANE_COPY ? choose_copy_lane(st, d->device, op, p->sequence.expect[position], &id)
-                                        : choose_compute_lane(st, d, position, &id);
+    bool done = d->lane == GY_LANE_COPY && !is_by_worker(p, d, op)
+                    ? choose_copy_lane(st, d->device, op, p->sequence.expect[position], &id)
+                    : choose_compute_lane(st, d, position, &id);
     return done && gy_vec_push(&st->op_lane, id);
 }
 
@@ -308,11 +381,12 @@ static gantry_status number_lanes(stream *st, gantry_error *err)
     return GANTRY_OK;
 }
 
-/* Where ops of a GPU compute beside each other, those that the end waits for have its first lane, if it has several. */
+/* Where ops of a GPU compute beside each other, those that the end waits for have its first lane, if it has several.
+ * Workers have no precedence. */
 static bool find_urgent(stream *st)
 {
     const gy_plan *p = st->p;
-    if (!p->machine->contention)
+    if (!p->machine->contention || p->machine->workers)
         return true;
     st->urgent = gy_calloc(p->schedule->ops.count + 1, sizeof *st->urgent);
     st->has_urgent = gy_calloc(p->devices, sizeof *st->has_urgent);

@@ -31,6 +31,9 @@ typedef struct gy_machine_kept {
  * out. false: out of memory. */
 bool gy_machine_copy_parts(gantry_machine *m, const gantry_machine *from, const gy_machine_kept *kept);
 
+/* The same machine again, with one owner; resources that no route uses are left out. NULL: out of memory. */
+gantry_machine *gy_machine_again(const gantry_machine *from);
+
 /* Adds a table of times; its points are copied. false: out of memory, also when `kind` is NULL. */
 bool gy_machine_add_table(gantry_machine *m, const gy_collective_table *table);
 

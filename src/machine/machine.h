@@ -183,6 +183,7 @@ struct gantry_machine {
     gy_calibration calibration;
     uint32_t notes, memories, devices, resources;
     bool contention; /* false: flows do not share and copy engines do not queue */
+    bool workers;    /* GPUs carry starts out by themselves: made by gy_machine_for_workers; in no file */
     gy_ticks launch; /* `launch_us` of the model: that of devices which give none */
     gy_ticks issue;  /* time of the host to give out each wait of work that goes over several GPUs; sim.h */
     gy_ticks submit; /* time of the host to give out each op that is replayed in streams; sim.h */
@@ -192,6 +193,11 @@ struct gantry_machine {
     const double *pace;
     uint32_t paces; /* nodes */
 };
+
+/* The machine as it is where GPUs carry starts out by themselves (replay mode "device"): an op takes a turn of a worker
+ * in place of a launch, workers of a GPU are its lanes, and they tell each other of ends, and copy, without the host.
+ * NULL: out of memory. */
+gantry_machine *gy_machine_for_workers(const gantry_machine *from);
 
 /* Another owner; returns the same object. Each owner calls gantry_machine_free. NULL gives NULL. */
 gantry_machine *gy_machine_ref(const gantry_machine *m);

@@ -225,19 +225,27 @@ static bool copy_texts(gantry_machine *m, const selection *s)
     return ok;
 }
 
+/* NULL: out of memory. */
+static gantry_machine *copy(const selection *s, const char *name, gy_machine_size size)
+{
+    gantry_machine *m = gy_machine_new(name, size);
+    if (m && gy_machine_copy_parts(m, s->from, &(gy_machine_kept){ s->keep, s->memory, s->resource }) &&
+        copy_routes(m, s) && copy_tables(m, s) && copy_texts(m, s))
+        return m;
+    gantry_machine_free(m);
+    return NULL;
+}
+
 static gantry_status build(gantry_machine **out, selection *s)
 {
     gy_text name = { 0 };
     uint32_t a, b;
     gy_machine_size size = number(s);
     gy_text_printf(&name, "%s, %u of %u devices", s->from->name, size.devices, s->from->devices);
-    gantry_machine *m = name.failed ? NULL : gy_machine_new(name.at, size);
+    gantry_machine *m = name.failed ? NULL : copy(s, name.at, size);
     gy_text_free(&name);
-    if (!m || !gy_machine_copy_parts(m, s->from, &(gy_machine_kept){ s->keep, s->memory, s->resource }) ||
-        !copy_routes(m, s) || !copy_tables(m, s) || !copy_texts(m, s)) {
-        gantry_machine_free(m);
+    if (!m)
         return gy_fail_nomem(s->err);
-    }
     if (gy_machine_unreached(m, &a, &b)) {
         gantry_status status =
             gy_fail(s->err, GANTRY_E_INVALID, NULL,
@@ -258,6 +266,34 @@ static bool keeps_all(const selection *s)
     return true;
 }
 
+static bool begin(selection *s)
+{
+    s->keep = gy_calloc(s->from->devices, sizeof *s->keep);
+    s->memory = gy_calloc(s->from->memories, sizeof *s->memory);
+    s->resource = gy_calloc(s->from->resources, sizeof *s->resource);
+    return s->keep && s->memory && s->resource;
+}
+
+static void end(selection *s)
+{
+    gy_free(s->keep);
+    gy_free(s->memory);
+    gy_free(s->resource);
+}
+
+gantry_machine *gy_machine_again(const gantry_machine *from)
+{
+    selection s = { .from = from };
+    gantry_machine *m = NULL;
+    if (begin(&s)) {
+        for (uint32_t i = 0; i < from->devices; i++)
+            s.keep[i] = true;
+        m = copy(&s, from->name, number(&s));
+    }
+    end(&s);
+    return m;
+}
+
 gantry_status gantry_machine_select(gantry_machine **machine, const gantry_machine *from, const char *devices,
                                     gantry_error *err)
 {
@@ -266,10 +302,7 @@ gantry_status gantry_machine_select(gantry_machine **machine, const gantry_machi
     GY_NEED(devices, err);
     selection s = { from, devices, NULL, NULL, NULL, err };
     gantry_status status;
-    s.keep = gy_calloc(from->devices, sizeof *s.keep);
-    s.memory = gy_calloc(from->memories, sizeof *s.memory);
-    s.resource = gy_calloc(from->resources, sizeof *s.resource);
-    if (!s.keep || !s.memory || !s.resource) {
+    if (!begin(&s)) {
         status = gy_fail_nomem(err);
     } else if (!(status = choose(&s))) {
         if (keeps_all(&s))
@@ -277,8 +310,6 @@ gantry_status gantry_machine_select(gantry_machine **machine, const gantry_machi
         else
             status = build(machine, &s);
     }
-    gy_free(s.keep);
-    gy_free(s.memory);
-    gy_free(s.resource);
+    end(&s);
     return status;
 }

@@ -66,6 +66,10 @@ static void flush(draft *d)
     gy_resident_packet p = d->packet, alone = { .op = p.op };
     set_call(&p, d);
     set_call(&alone, d);
+    alone.settled = 1;
+    p.settled = p.signals || p.shared;
+    if (p.shared && d->lane->leader.count)
+        gy_vec_last(&d->lane->leader)->settled = 1;
     d->nomem = d->nomem || !gy_vec_push(&d->lane->leader, p) || (p.shared && !gy_vec_push(&d->lane->helper, alone));
     d->packet = (gy_resident_packet){ .op = p.op };
     d->call = NULL;
@@ -185,10 +189,20 @@ static void find_stretches(gy_cuda *h, stretch *of, uint32_t *before)
         end_stretch(r, &of[i], before);
 }
 
+/* A stream has the op. */
+static void note_streamed(gy_cuda *h, uint32_t lane, const gy_op *op)
+{
+    gy_resident_gpu *g = &h->resident->gpu[h->lane[lane].queue.device];
+    gy_streamed what = gy_op_is_copy(op) || op->kind == GY_OP_HOST ? GY_STREAMED_COPIES : GY_STREAMED_KERNELS;
+    g->streamed = what > g->streamed ? what : g->streamed;
+}
+
 static void count_ops(gy_cuda *h)
 {
     const gantry_schedule *s = h->job->schedule;
     gy_resident *r = h->resident;
+    for (uint32_t i = 0; i < h->devices; i++)
+        r->gpu[i].streamed = GY_STREAMED_NOTHING;
     for (uint32_t i = 0; i < h->lanes; i++)
         r->lane[i].resident = r->lane[i].streamed = 0;
     for (uint32_t i = 0; i < s->ops.count; i++) {
@@ -196,6 +210,8 @@ static void count_ops(gy_cuda *h)
             gy_resident_lane *l = &r->lane[s->op_lane.at[s->ops.at[i].lane + k]];
             l->resident += r->has[i];
             l->streamed += !r->has[i];
+            if (!r->has[i])
+                note_streamed(h, s->op_lane.at[s->ops.at[i].lane + k], &s->ops.at[i]);
         }
     }
 }
@@ -226,52 +242,52 @@ static gantry_status deal_out(gy_cuda *h, gantry_error *err)
     return status;
 }
 
-/* Where streams carry out ops, too, half of the multiprocessors are left to these: what is launched there may need all
- * of one. */
+/* A stream's kernel may need all of a multiprocessor, so half of these are left to them. Where streams only copy, each
+ * multiprocessor has a worker and room for a kernel that copies. */
 static uint32_t room_of(const gy_cuda *h, uint32_t device)
 {
     const gy_resident_gpu *g = &h->resident->gpu[device];
-    bool alone = true;
-    for (uint32_t i = 0; i < h->lanes; i++)
-        if (h->lane[i].queue.device == device)
-            alone = alone && !h->resident->lane[i].streamed;
-    uint32_t half = (uint32_t)g->code->processors / 2;
-    return alone ? (uint32_t)(g->code->processors * g->code->places) : half > 0 ? half : 1;
+    uint32_t all = (uint32_t)g->code->processors, half = all / 2 > 0 ? all / 2 : 1;
+    return g->streamed == GY_STREAMED_NOTHING ? all * (uint32_t)g->code->places : g->streamed == GY_STREAMED_COPIES ? all : half;
 }
 
-/* The most blocks that a call of the lane has. */
-static uint32_t widest(const gy_cuda *h, uint32_t lane, const plan *p)
+/* The most blocks that a call of each lane has. */
+static void find_widest(gy_cuda *h, const plan *p)
 {
     const gantry_schedule *s = h->job->schedule;
-    uint32_t most = 0;
+    gy_resident *r = h->resident;
+    for (uint32_t i = 0; i < h->lanes; i++)
+        r->lane[i].widest = 0;
     for (uint32_t i = 0; i < s->ops.count; i++) {
-        for (size_t k = p->first[i];
-             h->resident->has[i] && s->op_lane.at[s->ops.at[i].lane] == lane && k < p->first[i + 1]; k++) {
+        for (size_t k = p->first[i]; r->has[i] && k < p->first[i + 1]; k++) {
+            gy_resident_lane *l = &r->lane[s->op_lane.at[s->ops.at[i].lane]];
             uint32_t blocks = p->calls.at[k].grid[0] * p->calls.at[k].grid[1];
-            most = blocks > most ? blocks : most;
+            l->widest = blocks > l->widest ? blocks : l->widest;
         }
     }
-    return most;
 }
 
-/* Workers of lanes: as many as their widest call can use, of an equal share of the room. */
+/* Each lane with a wide call has as many workers as that can use, of an equal share of what one for each lane leaves. */
 static void share_room(gy_cuda *h, const plan *p)
 {
     gy_resident *r = h->resident;
+    find_widest(h, p);
     for (uint32_t i = 0; i < h->devices; i++)
-        r->gpu[i].lanes = r->gpu[i].workers = 0;
-    for (uint32_t i = 0; i < h->lanes; i++)
-        if (r->lane[i].resident)
-            r->lane[i].meet = r->gpu[h->lane[i].queue.device].lanes++;
+        r->gpu[i].lanes = r->gpu[i].workers = r->gpu[i].wide = 0;
+    for (uint32_t i = 0; i < h->lanes; i++) {
+        gy_resident_gpu *g = &r->gpu[h->lane[i].queue.device];
+        if (!r->lane[i].resident)
+            continue;
+        r->lane[i].meet = g->lanes++;
+        g->wide += r->lane[i].widest >= LEAST_SHARED;
+    }
     for (uint32_t i = 0; i < h->lanes; i++) {
         gy_resident_lane *l = &r->lane[i];
         gy_resident_gpu *g = &r->gpu[h->lane[i].queue.device];
-        l->workers = 0;
-        if (!l->resident)
-            continue;
-        uint32_t share = room_of(h, h->lane[i].queue.device) / g->lanes, blocks = widest(h, i, p);
-        l->workers = blocks < LEAST_SHARED ? 1 : blocks < share ? blocks : share;
-        l->workers = l->workers ? l->workers : 1;
+        uint32_t room = l->resident ? room_of(h, h->lane[i].queue.device) : 0;
+        uint32_t more = room > g->lanes && l->widest >= LEAST_SHARED ? (room - g->lanes) / g->wide : 0;
+        l->workers = !l->resident ? 0 : l->widest > more ? 1 + more : l->widest;
+        l->workers += l->resident && !l->workers;
         g->workers += l->workers;
     }
 }

@@ -34,6 +34,7 @@ typedef GY_VEC(gy_resident_packet) gy_resident_packets;
 typedef struct gy_resident_lane {
     uint32_t resident, streamed; /* ops that workers carry out, and that its stream does */
     uint32_t workers, meet;      /* meet: index among those of the GPU */
+    uint32_t widest;             /* blocks of its widest call */
     /* Of the turn that was built last. */
     gy_resident_packets leader, helper;
 } gy_resident_lane;
@@ -46,12 +47,17 @@ typedef struct gy_resident_turn {
     uint64_t room;
 } gy_resident_turn;
 
+/* The most that streams of a GPU do beside workers. */
+typedef enum gy_streamed { GY_STREAMED_NOTHING, GY_STREAMED_COPIES, GY_STREAMED_KERNELS } gy_streamed;
+
 typedef struct gy_resident_gpu {
     bool used; /* it has a lane with an op */
     gy_cuda_resident *code;
     gy_queue queue, aside;             /* of the kernels; of the host's copies while a kernel runs */
     CUevent end;                       /* of the last kernel */
     uint32_t counters, lanes, workers; /* lanes: that have workers */
+    uint32_t wide;                     /* of these, those that several workers pay for */
+    gy_streamed streamed;
     CUdeviceptr block;                 /* counters, a meet a lane, a word of progress a worker */
     uint64_t meets_at, progress_at, bytes;
     char *host; /* page-locked: progress as it was fetched last, then counters as the host raises them */

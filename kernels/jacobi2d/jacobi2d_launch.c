@@ -11,7 +11,8 @@ static gantry_status launch_jacobi2d(const gantry_launch *l)
     bool aligned = gy_rows_aligned(in, BYTES) && gy_rows_aligned(out, BYTES);
     int variant = !aligned ? PLAIN : rows <= FEW && columns <= INT32_MAX ? THIN : WIDE;
     int64_t elements = variant == PLAIN ? 1 : BYTES / (int64_t)gantry_dtype_size(in->dtype);
-    int64_t beside = variant == THIN ? WARPS : 1, below = variant == THIN ? 1 : WARPS * MANY; /* warps; rows of a block */
+    int64_t beside = variant == THIN ? WARPS : 1,
+            below = variant == THIN ? 1 : WARPS * MANY; /* warps; rows of a block */
     const char *x = (const char *)in->data + (top - in->first_row) * in->row_bytes;
     void *y = out->data;
     uint32_t across = (uint32_t)gy_tiles(columns, elements * LANES * beside);
@@ -20,4 +21,5 @@ static gantry_status launch_jacobi2d(const gantry_launch *l)
                                 (void *[]){ &x, &y, &rows, &columns, &top, &height, &across });
 }
 
-GY_CUDA_KERNEL(jacobi2d, launch_jacobi2d, GANTRY_DTYPE_BIT(GANTRY_F32) | GANTRY_DTYPE_BIT(GANTRY_F64), "", "_wide", "_thin")
+GY_CUDA_KERNEL(jacobi2d, launch_jacobi2d, GANTRY_DTYPE_BIT(GANTRY_F32) | GANTRY_DTYPE_BIT(GANTRY_F64), "", "_wide",
+               "_thin")

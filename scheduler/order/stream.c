@@ -221,7 +221,8 @@ static bool choose_spread_lane(stream *st, uint32_t device, uint32_t position, g
 
 /* ---- computing by workers ---- */
 
-/* When the op could begin in a compute lane of the device, GY_NONE: a new one. Other lanes have to tell it of their ends. */
+/* When the op could begin in a compute lane of the device, GY_NONE: a new one. Other lanes have to tell it of their
+ * ends. */
 static gy_ticks begin_in(const stream *st, uint32_t device, uint32_t position, uint32_t id)
 {
     const gy_plan *p = st->p;
@@ -281,7 +282,7 @@ static bool choose_compute_lane(stream *st, const gy_draft_op *d, uint32_t posit
         if (!choose_worker(st, d->device, position, lane_id, &ready))
             return false;
     } else if (!(spreads(st->p, d->device) ? choose_spread_lane(st, d->device, position, ready, lane_id)
-                                    : nth_lane(st, d->device, GY_LANE_COMPUTE, 0, lane_id))) {
+                                           : nth_lane(st, d->device, GY_LANE_COMPUTE, 0, lane_id))) {
         return false;
     }
     lane *l = &st->lanes.at[*lane_id];

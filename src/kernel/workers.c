@@ -3,9 +3,9 @@
 #include <string.h>
 
 /* Of the library; tests hold it against kernels/resident/functions.def. */
-static const char *const known[] = { "add",        "axpby",      "bias_add",   "busy", "copy",      "dot",
-                                     "jacobi2d",   "mul",        "reduce_max", "reduce_sum", "relu", "relu_grad",
-                                     "saxpy",      "scale",      "sgd_update", "spmv_csr",   "transpose" };
+static const char *const known[] = { "add",      "axpby", "bias_add",   "busy",       "copy",     "dot",
+                                     "jacobi2d", "mul",   "reduce_max", "reduce_sum", "relu",     "relu_grad",
+                                     "saxpy",    "scale", "sgd_update", "spmv_csr",   "transpose" };
 
 bool gy_kernel_for_workers(const gy_kernel *kernel)
 {

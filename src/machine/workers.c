@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ops cost where workers of resident kernels carry them out; docs/performance.md has the measurements. */
+/* Costs of ops that workers of resident kernels carry out; docs/performance.md has the measurements. */
 #include "base/error.h"
 #include "machine/build.h"
 #include <string.h>
@@ -43,7 +43,7 @@ static bool shorten_routes(gantry_machine *m)
     return true;
 }
 
-/* What a table's times have of launches goes. */
+/* Tables lose the part of their times that is a launch's. */
 static bool shorten_tables(gantry_machine *m, const gantry_machine *from)
 {
     gy_ticks turn = gy_ticks_from_us(TURN_US);

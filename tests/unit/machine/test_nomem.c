@@ -115,6 +115,12 @@ static gantry_status by_recall(gantry_machine **out)
     return status;
 }
 
+static gantry_status by_workers(gantry_machine **out)
+{
+    *out = gy_machine_for_workers(whole);
+    return *out ? GANTRY_OK : GANTRY_E_NOMEM;
+}
+
 /* A refusal that lists devices allocates too. */
 static gantry_status by_refusal(gantry_machine **out)
 {
@@ -127,8 +133,8 @@ static gantry_status by_refusal(gantry_machine **out)
 }
 
 typedef gantry_status (*way)(gantry_machine **out);
-static const way ways[] = { by_parse,   by_select,      by_virtual, by_detect, by_text,
-                            by_refusal, by_calibration, by_stale,   by_recall };
+static const way ways[] = { by_workers, by_parse,   by_select,      by_virtual, by_detect,
+                            by_text,    by_refusal, by_calibration, by_stale,   by_recall };
 #define WAYS (int)(sizeof ways / sizeof *ways)
 static const char *const files[] = { "dgx1-v100", "hgx-h200-8", "sirocco" };
 

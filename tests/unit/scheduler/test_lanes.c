@@ -135,6 +135,88 @@ START_TEST(scratch)
 }
 END_TEST
 
+/* ---- replay by the device ---- */
+
+/* `lists` lists of rows on each GPU; at each step a row becomes the mean of its neighbours, some of which the other GPU
+ * has. */
+static void add_stencil(int lists, int steps)
+{
+    const int64_t shape[] = { 2 * lists, 1024 };
+    gantry_buffer b[2];
+    for (int k = 0; k < 2; k++) {
+        b[k] = gantry_graph_buffer(g, k ? "b" : "a", GANTRY_F32, 2, shape);
+        gantry_buffer_set_class(g, b[k], GANTRY_STATE);
+        gantry_buffer_init_value(g, b[k], 0);
+        gantry_buffer_split(g, b[k], 2 * lists);
+    }
+    for (int i = 0; i < steps * 2 * lists; i++) {
+        int step = i / (2 * lists), list = i % (2 * lists);
+        gantry_node n = gantry_graph_kernel(g, "s", "jacobi2d");
+        gantry_node_arg(g, n, "x", gantry_halo(gantry_part(b[step % 2], list), 1, 1));
+        gantry_node_arg(g, n, "y", gantry_part(b[1 - step % 2], list));
+        gantry_node_on(g, n, list < lists ? "d0" : "d1");
+    }
+}
+
+static gantry_schedule *by_device(gantry_graph *graph)
+{
+    gantry_error err = { 0 };
+    gantry_schedule_options o = GANTRY_SCHEDULE_OPTIONS_INIT;
+    gantry_schedule *made = NULL;
+    o.replay = "device";
+    ck_assert_msg(gantry_schedule_new(&made, graph, m, &o, &err) == GANTRY_OK, "%s", err.text);
+    return made;
+}
+
+/* Waits of the counters: between the lanes of one device, and of two. */
+static void count_waits(uint32_t *within, uint32_t *between)
+{
+    *within = *between = 0;
+    for (size_t i = 0; i < s->counters.at.count; i++) {
+        const gy_counter *c = &s->counters.at.at[i];
+        *(s->lanes.at[c->from].device == s->lanes.at[c->to].device ? within : between) += c->waits;
+    }
+}
+
+/* As by hand (one list a block, whoever made a row sends it): no wait within a GPU for one list, and for more of them
+ * at most one for each neighbour; one for each row that comes from the other GPU. Lists change lanes, so there may be a
+ * few more of these. */
+START_TEST(workers)
+{
+    const int lists = _i ? 16 : 1, steps = 10;
+    uint32_t within, between;
+    add_stencil(lists, steps);
+    s = by_device(g);
+    count_waits(&within, &between);
+    ck_assert(s->lanes.count >= 2 * (size_t)lists && s->lanes.count <= 2 * (size_t)lists * 5 / 4);
+    ck_assert_uint_le(within, 2 * (uint32_t)steps * 2 * (uint32_t)(lists - 1));
+    ck_assert_uint_eq(between, 2 * (uint32_t)steps);
+    for (size_t i = 0; i < s->lanes.count; i++)
+        ck_assert(s->lanes.at[i].kind == GY_LANE_COMPUTE && !s->lanes.at[i].urgent);
+}
+END_TEST
+
+/* One kernel that workers have no code for, and it is planned as if it were launched: in the lanes that the machine
+ * has. */
+START_TEST(no_workers)
+{
+    add_stencil(16, 2);
+    gantry_buffer frame = gantry_graph_buffer(g, "frame", GANTRY_U8, 3, (int64_t[]){ 1, 64, 64 });
+    gantry_buffer made = gantry_graph_buffer(g, "made", GANTRY_U8, 3, (int64_t[]){ 1, 64, 64 });
+    gantry_buffer_init_value(g, frame, 1);
+    gantry_node n = gantry_graph_kernel(g, "blur", "gaussian_blur");
+    gantry_node_arg(g, n, "image", gantry_all(frame));
+    gantry_node_arg(g, n, "out", gantry_all(made));
+    gantry_node_scalar(g, n, "sigma", 1.0);
+    gantry_node_on(g, n, "d0");
+    s = by_device(g);
+    uint32_t computing = 0;
+    for (size_t i = 0; i < s->lanes.count; i++)
+        computing += s->lanes.at[i].kind == GY_LANE_COMPUTE;
+    ck_assert_uint_le(computing, 4 + 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("lanes");
@@ -145,6 +227,8 @@ int main(void)
     tcase_add_test(t, large_work);
     tcase_add_test(t, one_lane_only);
     tcase_add_test(t, scratch);
+    tcase_add_loop_test(t, workers, 0, 2);
+    tcase_add_test(t, no_workers);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

@@ -248,7 +248,9 @@ static uint32_t room_of(const gy_cuda *h, uint32_t device)
 {
     const gy_resident_gpu *g = &h->resident->gpu[device];
     uint32_t all = (uint32_t)g->code->processors, half = all / 2 > 0 ? all / 2 : 1;
-    return g->streamed == GY_STREAMED_NOTHING ? all * (uint32_t)g->code->places : g->streamed == GY_STREAMED_COPIES ? all : half;
+    return g->streamed == GY_STREAMED_NOTHING  ? all * (uint32_t)g->code->places
+           : g->streamed == GY_STREAMED_COPIES ? all
+                                               : half;
 }
 
 /* The most blocks that a call of each lane has. */
@@ -267,7 +269,8 @@ static void find_widest(gy_cuda *h, const plan *p)
     }
 }
 
-/* Each lane with a wide call has as many workers as that can use, of an equal share of what one for each lane leaves. */
+/* Each lane with a wide call has as many workers as that can use, of an equal share of what one for each lane leaves.
+ */
 static void share_room(gy_cuda *h, const plan *p)
 {
     gy_resident *r = h->resident;

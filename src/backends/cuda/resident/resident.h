@@ -58,7 +58,7 @@ typedef struct gy_resident_gpu {
     uint32_t counters, lanes, workers; /* lanes: that have workers */
     uint32_t wide;                     /* of these, those that several workers pay for */
     gy_streamed streamed;
-    CUdeviceptr block;                 /* counters, a meet a lane, a word of progress a worker */
+    CUdeviceptr block; /* counters, a meet a lane, a word of progress a worker */
     uint64_t meets_at, progress_at, bytes;
     char *host; /* page-locked: progress as it was fetched last, then counters as the host raises them */
     gy_resident_turn *turn;

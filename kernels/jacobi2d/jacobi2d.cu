@@ -53,14 +53,14 @@ static __device__ void jacobi2d(const T *__restrict__ x, T *__restrict__ y, int6
     }
 }
 
-/* With few registers, since who calls it in a resident kernel waits until they have been saved. */
+/* With few registers, since who calls it in a resident kernel waits until they have been saved. Blocks lie in rows. */
 template <int N, typename T>
 static __device__ void jacobi2d_thin(const T *__restrict__ x, T *__restrict__ y, uint32_t columns, int64_t top,
-                                     int64_t height, uint32_t across)
+                                     int64_t height)
 {
-    const uint32_t row = blockIdx.x / across, flat = threadIdx.y * LANES + threadIdx.x;
-    const uint32_t chunk = (blockIdx.x % across) * (WARPS * LANES) + flat, column = chunk * N;
-    const T *line = x + (int64_t)row * columns;
+    const uint32_t chunk = blockIdx.x * (WARPS * LANES) + threadIdx.y * LANES + threadIdx.x, column = chunk * N;
+    const int64_t row = blockIdx.y;
+    const T *line = x + row * columns;
     if (column >= columns)
         return;
     gy_chunk<T, N> here = gy_load_chunk<N>(line, chunk), result = here;
@@ -74,7 +74,7 @@ static __device__ void jacobi2d_thin(const T *__restrict__ x, T *__restrict__ y,
             result.at[k] = column + k == 0 || column + k == columns - 1 ? here.at[k] : mean;
         }
     }
-    gy_store_chunk(y + (int64_t)row * columns, chunk, result);
+    gy_store_chunk(y + row * columns, chunk, result);
 }
 
 #define KERNEL(name, type, n)                                                                                          \
@@ -92,11 +92,10 @@ KERNEL(_wide_f64, double, 2)
 
 #define THIN(name, type, n)                                                                                            \
     extern "C" __global__ void __launch_bounds__(LANES *WARPS)                                                         \
-        jacobi2d_thin##name(const type *x, type *y, int64_t, int64_t columns, int64_t top, int64_t height,             \
-                            uint32_t across)                                                                           \
+        jacobi2d_thin##name(const type *x, type *y, int64_t, int64_t columns, int64_t top, int64_t height, uint32_t)   \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        jacobi2d_thin<n>(x, y, (uint32_t)columns, top, height, across);                                                \
+        jacobi2d_thin<n>(x, y, (uint32_t)columns, top, height);                                                        \
     }
 THIN(_f32, float, 4)
 THIN(_f64, double, 2)

@@ -11,12 +11,13 @@ static gantry_status launch_jacobi2d(const gantry_launch *l)
     bool aligned = gy_rows_aligned(in, BYTES) && gy_rows_aligned(out, BYTES);
     int variant = !aligned ? PLAIN : rows <= FEW && columns <= INT32_MAX ? THIN : WIDE;
     int64_t elements = variant == PLAIN ? 1 : BYTES / (int64_t)gantry_dtype_size(in->dtype);
-    int64_t beside = variant == THIN ? WARPS : 1,
-            below = variant == THIN ? 1 : WARPS * MANY; /* warps; rows of a block */
+    int64_t beside = variant == THIN ? WARPS : 1; /* warps of a block, along its rows */
     const char *x = (const char *)in->data + (top - in->first_row) * in->row_bytes;
     void *y = out->data;
     uint32_t across = (uint32_t)gy_tiles(columns, elements * LANES * beside);
-    gy_grid grid = { (unsigned)(across * gy_tiles(rows, below)), 1, 1, LANES, WARPS, 1 };
+    gy_grid grid = { across, (unsigned)rows, 1, LANES, WARPS, 1 };
+    if (variant != THIN)
+        grid = (gy_grid){ (unsigned)(across * gy_tiles(rows, (int64_t)WARPS * MANY)), 1, 1, LANES, WARPS, 1 };
     return gy_cuda_image_launch(l, variant, in->dtype, grid,
                                 (void *[]){ &x, &y, &rows, &columns, &top, &height, &across });
 }

@@ -25,11 +25,11 @@ static __device__ inline gy_warp &gy_here(void)
     return gy_warps[threadIdx.x / 32];
 }
 
-/* The thread of a block of two dimensions. */
+/* The thread of a block of two dimensions, of which each divides 256. */
 static __device__ inline gy_place gy_thread(void)
 {
-    uint32_t columns = gy_here().threads.x;
-    return { threadIdx.x % columns, threadIdx.x / columns };
+    const gy_place threads = gy_here().threads;
+    return { threadIdx.x & (threads.x - 1), threadIdx.x * threads.y / 256 };
 }
 
 /* Threads of a block of one dimension: a constant, by which the compiler divides in no time. */

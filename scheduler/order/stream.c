@@ -237,18 +237,38 @@ static gy_ticks begin_in(const stream *st, uint32_t device, uint32_t position, u
 }
 
 typedef struct choice {
-    uint32_t lane; /* GY_NONE: a new one */
-    gy_ticks begin;
+    uint32_t lane;        /* GY_NONE: a new one */
+    gy_ticks begin, rank; /* the least rank is chosen */
+    bool kin;             /* the op in it that this one waits for writes the same rows, of another buffer */
 } choice;
 
-static void offer(const stream *st, uint32_t device, uint32_t position, uint32_t id, choice *best)
+/* Kin are worth a signal: so the ops of a part stay in one lane where its neighbours end a little later, and lanes are
+ * as long as each other. */
+static void offer(const stream *st, uint32_t device, uint32_t position, choice c, choice *best)
 {
-    const lane *l = id == GY_NONE ? NULL : &st->lanes.at[id];
+    const lane *l = c.lane == GY_NONE ? NULL : &st->lanes.at[c.lane];
     if (l && (l->device != device || l->kind != GY_LANE_COMPUTE))
         return;
-    gy_ticks begin = begin_in(st, device, position, id);
-    if (begin < best->begin)
-        *best = (choice){ id, begin };
+    gy_ticks worth = c.kin ? st->p->machine->device[device].signal : 0;
+    c.begin = begin_in(st, device, position, c.lane);
+    c.rank = c.begin - worth;
+    if (c.rank < best->rank)
+        *best = c;
+}
+
+/* The rows that the op writes first, NULL if it writes none. */
+static const gy_use *written(const gantry_schedule *s, const gy_op *op)
+{
+    for (uint32_t i = 0; i < op->uses; i++)
+        if (s->use.at[op->use + i].mode != GANTRY_READ)
+            return &s->use.at[op->use + i];
+    return NULL;
+}
+
+static bool are_kin(const gantry_schedule *s, const gy_op *a, const gy_op *b)
+{
+    const gy_use *x = written(s, a), *y = written(s, b);
+    return x && y && x->first == y->first && x->last == y->last;
 }
 
 /* The lane in which the op begins first: one of an op that it waits for, the one that is free first, or a new one. */
@@ -256,20 +276,22 @@ static bool choose_worker(stream *st, uint32_t device, uint32_t position, uint32
 {
     const gy_plan *p = st->p;
     queues *q = &st->of[device * 3 + GY_LANE_COMPUTE];
-    choice best = { GY_NONE, GY_TICKS_MAX };
+    choice best = { .rank = GY_TICKS_MAX };
+    const gy_op *op = &p->schedule->ops.at[position];
     size_t free = 0;
     for (size_t e = p->sequence.need_first[position]; e < p->sequence.need_first[position + 1]; e++) {
         const gy_op *from = &p->schedule->ops.at[p->sequence.need.at[e].from];
+        bool kin = are_kin(p->schedule, op, from);
         for (uint32_t k = 0; k < from->lanes; k++)
-            offer(st, device, position, st->op_lane.at[from->lane + k], &best);
+            offer(st, device, position, (choice){ .lane = st->op_lane.at[from->lane + k], .kin = kin }, &best);
     }
     for (size_t i = 1; i < q->count; i++)
         if (st->lanes.at[q->at[i].lane].free_at < st->lanes.at[q->at[free].lane].free_at)
             free = i;
     if (q->count)
-        offer(st, device, position, q->at[free].lane, &best);
+        offer(st, device, position, (choice){ .lane = q->at[free].lane }, &best);
     if (q->count < p->machine->device[device].lanes)
-        offer(st, device, position, GY_NONE, &best);
+        offer(st, device, position, (choice){ .lane = GY_NONE }, &best);
     *lane_id = best.lane;
     *begin = best.begin;
     return best.lane != GY_NONE || nth_lane(st, device, GY_LANE_COMPUTE, q->count, lane_id);

@@ -8,7 +8,8 @@ import sys
 BELOW = {
     "base": [],
     "kernel": ["base"],
-    "graph": ["kernel", "base"],
+    "maths": ["kernel", "base"],
+    "graph": ["maths", "kernel", "base"],
     "machine": ["base"],
     "import": ["graph", "machine", "kernel", "base"],
     "schedule": ["graph", "machine", "kernel", "base"],

@@ -142,7 +142,7 @@ gantry_status gy_maths_make_program(const gy_maths_program **out, gy_arena *aren
 
 /* run.c: a gantry_kernel_fn whose `user` is the program; further arguments of the launch are not looked at. */
 gantry_status gy_maths_run(const gantry_launch *launch);
-/* Regions have one shape, or one element and are read only. On failure one line is in `text`. */
-gantry_status gy_maths_check(const gy_maths_program *program, const gantry_launch *launch, char *text, size_t size);
+/* The check of such a kernel: regions have one shape, or one element and are read only. */
+gantry_status gy_maths_check(const gantry_launch *launch, char *text, size_t size);
 
 #endif

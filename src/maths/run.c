@@ -38,8 +38,9 @@ static uint32_t model_of(const gy_maths *m)
     return m->result[0].arg;
 }
 
-gantry_status gy_maths_check(const gy_maths_program *program, const gantry_launch *launch, char *text, size_t size)
+gantry_status gy_maths_check(const gantry_launch *launch, char *text, size_t size)
 {
+    const gy_maths_program *program = launch->user;
     const gy_maths *m = program->maths;
     const gantry_arg *model = gantry_launch_arg(launch, (int32_t)model_of(m));
     for (uint32_t i = 0; i < m->args; i++) {

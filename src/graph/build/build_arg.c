@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Building: arguments of kernels, by name. */
 #include "graph/build/build_state.h"
+#include "maths/maths.h"
 
 /* ---- finding ---- */
 
-static void say_unknown(gantry_graph *g, const gantry_kernel *k, const char *name)
+static void say_unknown(gantry_graph *g, const gy_node *node, const char *name)
 {
+    const gantry_kernel *k = g->kernels.at[node->kernel].manifest;
+    bool is_map = g->kernels.at[node->kernel].maths;
+    const char *sort = is_map ? "map node" : "kernel", *owner = is_map ? node->id : k->name;
     gy_near near = { 0 };
     gy_text all = { 0 };
     for (int i = 0; i < k->args; i++) {
@@ -13,10 +17,10 @@ static void say_unknown(gantry_graph *g, const gantry_kernel *k, const char *nam
         gy_text_printf(&all, "%s%s", i ? ", " : "", k->arg[i].name);
     }
     if (near.best) {
-        gy_graph_mistake(g, GANTRY_E_GRAPH, "kernel \"%s\" has no argument \"%s\" (did you mean \"%s\"?)", k->name,
+        gy_graph_mistake(g, GANTRY_E_GRAPH, "%s \"%s\" has no argument \"%s\" (did you mean \"%s\"?)", sort, owner,
                          name, near.best);
     } else {
-        gy_graph_mistake(g, GANTRY_E_GRAPH, "kernel \"%s\" has no argument \"%s\"; it has %s", k->name, name,
+        gy_graph_mistake(g, GANTRY_E_GRAPH, "%s \"%s\" has no argument \"%s\"; it has %s", sort, owner, name,
                          all.at ? all.at : "none");
     }
     gy_text_free(&all);
@@ -34,10 +38,18 @@ static int find_arg(gantry_graph *g, const gy_node *node, const char *name, bool
     const gantry_kernel *k = g->kernels.at[node->kernel].manifest;
     int arg = name ? gy_kernel_find_arg(k, name) : -1;
     if (arg < 0) {
-        say_unknown(g, k, name ? name : "");
+        say_unknown(g, node, name ? name : "");
         return -1;
     }
-    if (!k->arg[arg].scalar != !scalar) {
+    const gy_maths *maths = g->kernels.at[node->kernel].maths;
+    if (maths && scalar && maths->is_written[arg]) {
+        gy_graph_mistake(g, GANTRY_E_GRAPH,
+                         "argument \"%s\" of node \"%s\" is given by a formula, so it is a region of a buffer, not a "
+                         "number",
+                         name, node->id);
+        return -1;
+    }
+    if (!maths && !k->arg[arg].scalar != !scalar) {
         gy_graph_mistake(g, GANTRY_E_GRAPH, "argument \"%s\" of kernel \"%s\" is %s, not %s", name, k->name,
                          scalar ? "a region of a buffer" : "a number", scalar ? "a number" : "a region of a buffer");
         return -1;

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Map nodes against NumPy: random formulas over all dtypes, bit for bit, and functions of a library to some units in the last place.
+
+check_maps.py GANTRY [SEED]
+"""
+import pathlib
+import random
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from numpy_gantry import DTYPES, from_bf16, np, run, to_bf16  # noqa: E402
+
+from formulas import COMPUTED, INEXACT, INTEGERS, RANK_OF, Generator, cast, round_bf16  # noqa: E402
+
+SIZES = [1, 255, 256, 257, 1000]
+
+
+def inputs(rng, n):
+    """name -> (dtype, the file's array, the values)."""
+    made = {}
+    for dtype in RANK_OF:
+        for name, size in ((f"x_{dtype}", n), (f"one_{dtype}", 1)):
+            if dtype in INTEGERS:
+                info = np.iinfo(INTEGERS[dtype])
+                low, high = max(info.min, -1000), min(info.max, 1000)
+                array = values = rng.integers(low, high + 1, size).astype(INTEGERS[dtype])
+            else:
+                x = rng.uniform(-8, 8, size).astype(np.float32)
+                x[rng.random(size) < 0.02] = np.inf
+                x[rng.random(size) < 0.02] = 0
+                array, values = x.astype(DTYPES.get(dtype, np.float32)), x.astype(DTYPES.get(dtype, np.float32))
+                if dtype == "bf16":
+                    array, values = ("bf16", to_bf16(x)), round_bf16(x)
+            made[name] = (dtype, array, values)
+    return made
+
+
+def stored(dtype, value):
+    """What a buffer holds of a value; None where the formula is refused."""
+    rank, x = value
+    if dtype in INTEGERS:
+        return x.astype(INTEGERS[dtype]) if x.dtype == np.int64 else None
+    return cast(dtype, (rank, x))[1].astype(DTYPES.get(dtype, np.float32))
+
+
+def differ(want, got):
+    want = np.broadcast_to(want, got.shape)
+    return not np.array_equal(want, got, equal_nan=want.dtype.kind == "f")
+
+
+def check_random(command, seed):
+    draw, rng, n = random.Random(seed), np.random.default_rng(seed), SIZES[seed % len(SIZES)]
+    arrays = inputs(rng, n)
+    numbers = {"s": draw.choice([0.5, -2, 3, 0.1]), "t": 7}
+    names = {name: (RANK_OF[dtype], values.astype(COMPUTED[RANK_OF[dtype]])) for name, (dtype, _, values) in arrays.items()}
+    names.update({name: ("real number", np.float64(x)) for name, x in numbers.items()})
+    buffers = {name: {"dtype": dtype, "shape": [1 if name.startswith("one") else n], "class": "input"} for name, (dtype, _, _) in arrays.items()}
+    nodes, want, outputs = [], {}, {}
+    while len(nodes) < 24:
+        text, value = Generator(draw, names).formula(draw.randrange(1, 6))
+        dtype = draw.choice(list(RANK_OF))
+        expected = stored(dtype, value)
+        if expected is None:
+            continue
+        name = f"y{len(nodes)}"
+        buffers[name] = {"dtype": dtype, "shape": [n], "output": True}
+        # An argument has the name of its buffer, or another one.
+        used = {one for one in names if f" {one} " in "".join(c if c.isalnum() or c == "_" else " " for c in f" {text} ")}
+        args = {one: numbers.get(one, one) for one in used}
+        nodes.append({"id": name, "map": {"y": text}, "args": {**args, "y": name}})
+        want[name], outputs[name] = (text, expected), (dtype, (n,))
+    graph = {"gantry": 1, "name": "maps", "buffers": buffers, "nodes": nodes}
+    got, _ = run(command, graph, {name: array for name, (_, array, _) in arrays.items()}, outputs, ["--devices", str(1 + seed % 2)])
+    for name, (text, expected) in want.items():
+        found = from_bf16(got[name]) if outputs[name][0] == "bf16" else got[name]
+        if differ(expected, found):
+            where = int(np.argmax(~((expected == found) | ((expected != expected) & (found != found)))))
+            raise SystemExit(f"seed {seed}: {outputs[name][0]} = {text}: element {where} is {found[where]!r}, by NumPy "
+                             f"{np.broadcast_to(expected, found.shape)[where]!r}")
+    return len(nodes)
+
+
+def check_functions(command):
+    """Functions whose last bits no standard says."""
+    n = 2000
+    rng = np.random.default_rng(5)
+    for dtype, ulps in (("f32", 2), ("f64", 2)):
+        kind = DTYPES[dtype]
+        x = rng.uniform(0.01, 5, n).astype(kind)
+        nodes = [{"id": name, "map": {"y": f"{name}(x)"}, "args": {"x": "x", "y": name}} for name in INEXACT]
+        nodes.append({"id": "pow", "map": {"y": "pow(x, 1.5)"}, "args": {"x": "x", "y": "pow"}})
+        want = {name: np.array([f(v) for v in x.astype(float)]) for name, f in INEXACT.items()}
+        want["pow"] = x.astype(float) ** 1.5
+        buffers = {name: {"dtype": dtype, "shape": [n], "output": True} for name in want}
+        buffers["x"] = {"dtype": dtype, "shape": [n], "class": "input"}
+        got, _ = run(command, {"gantry": 1, "buffers": buffers, "nodes": nodes}, {"x": x}, dict.fromkeys(want), ["--devices", "1"])
+        for name, expected in want.items():
+            wrong = np.abs(got[name] - expected) > ulps * np.spacing(np.abs(expected).astype(kind))
+            if wrong.any():
+                raise SystemExit(f"{name} of {dtype}: {got[name][wrong][0]!r}, by math.{name} {expected[wrong][0]!r}")
+
+
+def check_forms(command):
+    """In place, several results, parts, tiles, numbers of the iteration."""
+    graph = {
+        "gantry": 1, "name": "forms", "params": {"n": 1003, "p": 3, "alpha": 0.5},
+        "buffers": {
+            "x": {"dtype": "f32", "shape": ["n"], "split": "p", "class": "input", "output": True},
+            "y": {"dtype": "f32", "shape": ["n"], "split": "p", "output": True},
+            "tiles": {"dtype": "f64", "shape": [12, 10], "tiles": [3, 2], "init": {"iota": {}}, "output": True},
+        },
+        "nodes": [
+            {"id": "both[i]", "for": {"i": "p"}, "map": {"y": "x * s", "x": "x + k"},
+             "args": {"x": "x[i]", "y": "y[i]", "s": "alpha / 2", "k": "i"}},
+            {"for": {"i": 3}, "nodes": [{"id": "tile[i,j]", "for": {"j": 2}, "map": {"a": "-a"}, "args": {"a": "tiles[i][j]"}}]},
+            {"repeat": 4, "nodes": [{"id": "step", "map": {"y": "y + it"}, "args": {"y": "y", "it": "it * 2"}}]},
+        ],
+    }
+    x = np.random.default_rng(3).random(1003).astype(np.float32)
+    parts = np.repeat(np.arange(3), np.diff([i * 1003 // 3 for i in range(4)])).astype(np.float32)
+    y = x * np.float32(0.25)
+    for it in range(4):
+        y = y + np.float32(2 * it)
+    want = {"x": x + parts, "y": y, "tiles": -np.arange(120.0).reshape(12, 10)}
+    for devices in (1, 3):
+        got, _ = run(command, graph, {"x": x}, dict.fromkeys(want), ["--devices", devices])
+        for name, expected in want.items():
+            if differ(expected, got[name]):
+                raise SystemExit(f"{name} on {devices} devices differs from NumPy's")
+
+
+def main(command, *seed):
+    with np.errstate(all="ignore"):
+        formulas = sum(check_random(command, one) for one in (map(int, seed) if seed else range(40)))
+    check_functions(command)
+    check_forms(command)
+    print(f"{formulas} random formulas equal NumPy's")
+
+
+main(*sys.argv[1:])

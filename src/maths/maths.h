@@ -140,6 +140,12 @@ gantry_status gy_maths_make_program(const gy_maths_program **out, gy_arena *aren
                                     const gy_maths_kind *kind, gantry_status status, const char *where,
                                     gantry_error *err);
 
+/* cuda.c: CUDA C of a program, which needs no headers: a kernel `name` whose parameters are the arguments (regions as
+ * pointers, numbers as double), then the count of elements, then for each region that is only read 1, or 0 where its
+ * one element is for all; these as long long. A block of GY_MATHS_BLOCK threads does GY_MATHS_BLOCK_ELEMENTS. */
+enum { GY_MATHS_BLOCK = 256, GY_MATHS_BLOCK_ELEMENTS = 4 * GY_MATHS_BLOCK };
+void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const char *name);
+
 /* run.c: a gantry_kernel_fn whose `user` is the program; further arguments of the launch are not looked at. */
 gantry_status gy_maths_run(const gantry_launch *launch);
 /* The check of such a kernel: regions have one shape, or one element and are read only. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of each operation of a formula, whoever carries it out. */
+/* Each operation of a formula: how it is written, and its cost. */
 #ifndef GY_MATHS_OPS_H
 #define GY_MATHS_OPS_H
 

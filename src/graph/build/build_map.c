@@ -34,6 +34,68 @@ static const char *name_of(gantry_graph *g, const char *key)
     return gy_arena_printf(&g->arena, "map_%016" PRIx64, gy_hash_bytes(key, strlen(key), 0));
 }
 
+/* ---- what CUDA code is given beside the arguments ---- */
+
+/* A region that is only read may have one element for all. */
+static bool has_step(const gy_maths *m, const gy_maths_kind *kind, uint32_t arg)
+{
+    return !m->is_written[arg] && !kind[arg].is_number;
+}
+
+/* Adds a scalar that nodes do not give, as no name of a formula begins with '_'. */
+static bool add_hidden(gantry_graph *g, const gantry_kernel *manifest, gantry_kernel_arg *arg, const gy_expr **value,
+                       const char *formula)
+{
+    *arg = (gantry_kernel_arg){ .name = arg->name, .scalar = 1, .optional = 1 };
+    return arg->name && formula &&
+           gy_kernel_formula(value, &g->arena, manifest, "the default", formula, NULL) == GANTRY_OK;
+}
+
+static uint32_t hidden_args(const gy_maths *m, const gy_maths_kind *kind)
+{
+    uint32_t count = 1;
+    for (uint32_t i = 0; i < m->args; i++)
+        count += has_step(m, kind, i);
+    return count;
+}
+
+/* The launch of the code that gy_maths_print_cuda makes, in the order of its parameters. False: out of memory. */
+static bool make_code(gantry_graph *g, gy_kernel *kernel, gantry_kernel_arg *arg)
+{
+    const gy_maths *m = kernel->maths;
+    const gy_maths_kind *kind = kernel->program->kind;
+    const gantry_kernel *manifest = kernel->manifest;
+    size_t count = (size_t)manifest->args;
+    gy_kernel_code *code = gy_arena_calloc(&g->arena, 1, sizeof *code);
+    gantry_dtype *types = gy_arena_calloc(&g->arena, count, sizeof *types);
+    const gy_expr **value = gy_arena_calloc(&g->arena, count, sizeof *value);
+    const char *model = m->arg[m->result[0].arg];
+    uint32_t next = m->args;
+    if (!code || !types || !value)
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        types[i] = i < m->args ? GANTRY_F64 : GANTRY_I64;
+    arg[next].name = "_n";
+    bool made = add_hidden(g, manifest, &arg[next], &value[next], gy_arena_printf(&g->arena, "%s.size", model));
+    for (uint32_t i = 0; i < m->args && made; i++) {
+        if (!has_step(m, kind, i))
+            continue;
+        arg[++next].name = gy_arena_printf(&g->arena, "_step_%s", m->arg[i]);
+        made = add_hidden(g, manifest, &arg[next], &value[next],
+                          gy_arena_printf(&g->arena, "min(1, %s.size - 1)", m->arg[i]));
+    }
+    code->types = types;
+    code->fallback = value;
+    kernel->code = code;
+    const char *grid = gy_arena_printf(&g->arena, "ceil_div(_n, %d)", GY_MATHS_BLOCK_ELEMENTS);
+    const char *block = gy_arena_printf(&g->arena, "%d", GY_MATHS_BLOCK);
+    return made && grid && block &&
+           gy_kernel_formula(&code->grid[0], &g->arena, manifest, "grid", grid, NULL) == GANTRY_OK &&
+           gy_kernel_formula(&code->block[0], &g->arena, manifest, "block", block, NULL) == GANTRY_OK;
+}
+
+/* ---- the manifest ---- */
+
 static const char *flops_of(gantry_graph *g, const gy_maths_program *program)
 {
     const gy_maths *m = program->maths;
@@ -44,22 +106,26 @@ static const char *flops_of(gantry_graph *g, const gy_maths_program *program)
 
 /* NULL: out of memory. `kind` and `program` are NULL where types are not known. */
 static const gantry_kernel *make_manifest(gantry_graph *g, const char *key, const gy_maths *m,
-                                          const gy_maths_kind *kind, const gy_maths_program *program)
+                                          const gy_maths_kind *kind, const gy_maths_program *program,
+                                          gantry_kernel_arg **args)
 {
+    uint32_t count = m->args + (program ? hidden_args(m, kind) : 0);
     gantry_kernel *manifest = gy_arena_calloc(&g->arena, 1, sizeof *manifest);
-    gantry_kernel_arg *arg = gy_arena_calloc(&g->arena, m->args, sizeof *arg);
+    gantry_kernel_arg *arg = *args = gy_arena_calloc(&g->arena, count, sizeof *arg);
     const char *name = name_of(g, key), *summary = gy_arena_strdup(&g->arena, key);
     const char *flops = program ? flops_of(g, program) : "";
     if (!manifest || !arg || !name || !summary || !flops)
         return NULL;
     for (uint32_t i = 0; i < m->args; i++)
         arg[i] = make_arg(m, kind, i);
+    for (uint32_t i = m->args; i < count; i++) /* so that formulas know nothing of them before they have names */
+        arg[i] = (gantry_kernel_arg){ .name = "_", .scalar = 1, .optional = 1 };
     *manifest = (gantry_kernel){ .struct_size = sizeof *manifest,
                                  .name = name,
                                  .summary = summary,
                                  .arg = arg,
                                  .arg_size = sizeof *arg,
-                                 .args = (int32_t)m->args,
+                                 .args = (int32_t)count,
                                  .flags = GANTRY_KERNEL_PURE,
                                  .flops = program ? flops : NULL,
                                  .host = gy_maths_run,
@@ -91,14 +157,21 @@ static uint32_t make_kernel(gantry_graph *g, const char *key, const gy_maths *m,
 {
     gantry_error err;
     gy_kernel kernel = { 0 };
-    const gantry_kernel *manifest = make_manifest(g, key, m, kind, program);
-    gantry_status status = manifest ? gy_kernel_compile(&kernel, &g->arena, manifest, &err) : gy_fail_nomem(&err);
+    gantry_kernel_arg *args;
+    kernel.manifest = make_manifest(g, key, m, kind, program, &args);
+    kernel.maths = m;
+    kernel.program = program;
+    bool made = kernel.manifest && (!program || make_code(g, &kernel, args));
+    const gy_kernel_code *code = kernel.code;
+    gantry_status status =
+        made ? gy_kernel_compile(&kernel, &g->arena, kernel.manifest, &err) : gy_fail_nomem(&err);
     if (status) {
         gy_graph_mistake(g, status, "%s", err.text);
         return GY_NONE;
     }
     kernel.maths = m;
     kernel.program = program;
+    kernel.code = code;
     return gy_build_use_kernel(g, &kernel);
 }
 

@@ -16,7 +16,7 @@ BELOW = {
     "sim": ["schedule", "graph", "machine", "kernel", "base"],
     "scheduler": ["sim", "schedule", "graph", "machine", "kernel", "base"],
     "run": ["scheduler", "schedule", "graph", "machine", "kernel", "base"],
-    "backends": ["run", "kernels", "sim", "schedule", "graph", "machine", "kernel", "base"],
+    "backends": ["run", "kernels", "sim", "schedule", "graph", "machine", "maths", "kernel", "base"],
     "export": ["schedule", "graph", "machine", "kernel", "base"],
     "kernels": ["kernel", "base"],
     "tools": [],

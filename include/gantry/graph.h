@@ -227,7 +227,8 @@ GANTRY_API void gantry_graph_add_cuda_kernel(gantry_graph *graph, const gantry_k
  * Maths on each element: "y = sqrt(x) * s + 1", and several with ';' between them ("Map nodes" in docs/graph-format.md
  * has what can be written). Names are the arguments of the node, given like those of a kernel: by gantry_node_arg for a
  * region, by gantry_node_scalar for a number. Regions have one shape; those that are only read may have one element.
- * All formulas see the elements as they were before the node. It runs on the back ends `host` and `sim`.
+ * All formulas see the elements as they were before the node. On GPUs NVRTC compiles them; it is no code that a graph
+ * brings, so `allow_code` is not asked for.
  */
 GANTRY_API gantry_node gantry_graph_map(gantry_graph *graph, const char *id, const char *formulas);
 /** A function of your own that works on any back end; its arguments are its accesses, in the order they are added. */

@@ -65,10 +65,9 @@ static const char *type_name(gy_maths_type type)
 static const char *element_name(gantry_dtype dtype)
 {
     static const char *const names[GANTRY_DTYPE_COUNT] = {
-        [GANTRY_F16] = "half",        [GANTRY_BF16] = "half",         [GANTRY_F32] = "float",
-        [GANTRY_F64] = "double",      [GANTRY_I8] = "signed char",    [GANTRY_U8] = "unsigned char",
-        [GANTRY_I32] = "int",         [GANTRY_U32] = "unsigned",      [GANTRY_I64] = "i64",
-        [GANTRY_U64] = "u64",
+        [GANTRY_F16] = "half",       [GANTRY_BF16] = "half",        [GANTRY_F32] = "float", [GANTRY_F64] = "double",
+        [GANTRY_I8] = "signed char", [GANTRY_U8] = "unsigned char", [GANTRY_I32] = "int",   [GANTRY_U32] = "unsigned",
+        [GANTRY_I64] = "i64",        [GANTRY_U64] = "u64",
     };
     return names[dtype];
 }
@@ -111,8 +110,8 @@ static void add_truncated(gy_text *to, const char *text, gantry_dtype dtype)
     int bits = 8 * (int)gantry_dtype_size(dtype) - is_signed;
     uint64_t most = (UINT64_C(1) << bits) - 1, lowest = is_signed ? ~most : 0;
     gy_text_printf(to, "to_whole((double)%s, %s%.1f, %.1f, (i64)0x%" PRIx64 "ull, (i64)0x%" PRIx64 "ull)", text,
-                   is_signed ? "-" : "", is_signed ? (double)(UINT64_C(1) << bits) : 0.0,
-                   (double)(UINT64_C(1) << bits), lowest, most);
+                   is_signed ? "-" : "", is_signed ? (double)(UINT64_C(1) << bits) : 0.0, (double)(UINT64_C(1) << bits),
+                   lowest, most);
 }
 
 /* Also a move, which is a cast to the type that the step has. */
@@ -208,12 +207,11 @@ static void add_operation(gy_text *to, const gy_maths_program *p, const gy_maths
         return;
     }
     const char *form = s->type == GY_MATHS_I64 ? whole_form(s->op) : real_form(s->op, s->type == GY_MATHS_F32);
-    for (; *form; form++) {
+    for (; *form; form++)
         if (*form == 'A' || *form == 'B')
             add_value(to, p, s->operand[*form == 'B']);
         else
             gy_text_add_n(to, form, 1);
-    }
 }
 
 static void add_select(gy_text *to, const gy_maths_program *p, const gy_maths_step *s)
@@ -351,9 +349,9 @@ static void add_full_block(gy_text *to, const gy_maths_program *p)
     for (uint32_t k = 0; k < m->args; k++)
         if (is_loaded(p, k))
             gy_text_printf(to, "        %s e%u[%d];\n", element_name(p->kind[k].dtype), k, EACH);
-    gy_text_printf(to,
-                   "#pragma unroll\n        for (int k = 0; k < %d; k++) {\n            const i64 i = first + %d * k;\n",
-                   EACH, GY_MATHS_BLOCK);
+    gy_text_printf(
+        to, "#pragma unroll\n        for (int k = 0; k < %d; k++) {\n            const i64 i = first + %d * k;\n", EACH,
+        GY_MATHS_BLOCK);
     for (uint32_t k = 0; k < m->args; k++)
         if (is_loaded(p, k))
             add_kept(to, p, k);

@@ -101,7 +101,7 @@ typedef enum gy_maths_type {
     GY_MATHS_F64,
 } gy_maths_type;
 
-/* What a name stands for. */
+/* A name stands for a number or a region. */
 typedef struct gy_maths_kind {
     bool is_number;     /* the node gives it a number, which counts as real */
     gantry_dtype dtype; /* else a region with elements of this type */

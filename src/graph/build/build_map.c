@@ -163,8 +163,7 @@ static uint32_t make_kernel(gantry_graph *g, const char *key, const gy_maths *m,
     kernel.program = program;
     bool made = kernel.manifest && (!program || make_code(g, &kernel, args));
     const gy_kernel_code *code = kernel.code;
-    gantry_status status =
-        made ? gy_kernel_compile(&kernel, &g->arena, kernel.manifest, &err) : gy_fail_nomem(&err);
+    gantry_status status = made ? gy_kernel_compile(&kernel, &g->arena, kernel.manifest, &err) : gy_fail_nomem(&err);
     if (status) {
         gy_graph_mistake(g, status, "%s", err.text);
         return GY_NONE;

@@ -45,9 +45,9 @@ static uint32_t draw(uint32_t most)
 /* "x0" has the dtype DTYPES[0] and so on; "x9" has one element, and "s" is a number. */
 static void add_expression(gy_text *to, uint32_t depth)
 {
-    static const char *const one[] = { "-",     "abs(",  "square(", "floor(", "ceil(", "sqrt(", "rsqrt(", "exp(", "log(",
-                                       "sin(",  "cos(",  "tanh(",   "erf(",   "f16(",  "bf16(", "f32(",   "f64(", "i8(",
-                                       "u8(",   "i32(",  "u32(",    "i64(" };
+    static const char *const one[] = { "-",    "abs(", "square(", "floor(", "ceil(", "sqrt(", "rsqrt(", "exp(",
+                                       "log(", "sin(", "cos(",    "tanh(",  "erf(",  "f16(",  "bf16(",  "f32(",
+                                       "f64(", "i8(",  "u8(",     "i32(",   "u32(",  "i64(" };
     static const char *const two[] = { "+", "-", "*", "/", "==", "!=", "<", "<=", ">", ">=" };
     static const char *const leaf[] = { "s", "2", "0.1", "1e3", "x9" };
     static const char *const call[] = { "min(", "max(", "pow(" };
@@ -217,12 +217,14 @@ static void run_formula(const formula *f, code_fn function, int64_t n)
 /* A function that runs all threads; its parameters follow the order that maths.h states. */
 static void print_caller(FILE *to, const formula *f)
 {
-    static const char *const names[] = { "half", "half", "float", "double", "signed char", "unsigned char",
-                                         "int",  "unsigned", "i64", "u64" };
+    static const char *const names[] = { "half",          "half", "float",    "double", "signed char",
+                                         "unsigned char", "int",  "unsigned", "i64",    "u64" };
     const gy_maths *m = f->program->maths;
-    fprintf(to, "}\nextern \"C\" void call_%s(void **p, unsigned blocks)\n{\n    using namespace n_%s;\n", f->name, f->name);
-    fprintf(to, "    for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++)\n"
-                "        for (threadIdx.x = 0; threadIdx.x < %d; threadIdx.x++)\n            %s(",
+    fprintf(to, "}\nextern \"C\" void call_%s(void **p, unsigned blocks)\n{\n    using namespace n_%s;\n", f->name,
+            f->name);
+    fprintf(to,
+            "    for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++)\n"
+            "        for (threadIdx.x = 0; threadIdx.x < %d; threadIdx.x++)\n            %s(",
             GY_MATHS_BLOCK, f->name);
     uint32_t next = m->args + 1;
     for (uint32_t i = 0; i < m->args; i++) {

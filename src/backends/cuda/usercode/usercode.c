@@ -97,9 +97,9 @@ static gantry_status compile_formulas(gy_code *code, const gy_nvrtc *nvrtc, cons
 {
     gy_text text = { 0 };
     gy_maths_print_cuda(&text, kernel->program, kernel->manifest->name);
-    gantry_status status = text.failed ? gy_fail_nomem(err)
-                                       : gy_nvrtc_compile_text(code, nvrtc, kernel->manifest->name, text.at,
-                                                               capability, err);
+    gantry_status status = text.failed
+                               ? gy_fail_nomem(err)
+                               : gy_nvrtc_compile_text(code, nvrtc, kernel->manifest->name, text.at, capability, err);
     gy_text_free(&text);
     return status;
 }
@@ -193,7 +193,7 @@ static gantry_status open_code(gy_user_kernel *k, CUdevice device, const char *f
     if (!status)
         status = is_source(k->kernel) ? compile(&code, k, device, folder, err)
                  : !from->cuda        ? copy_image(&code, from->program, err)
-                                      : gy_file_read_in(&code.at, &code.bytes, from->cuda, from->folder, MOST_CODE, err);
+                               : gy_file_read_in(&code.at, &code.bytes, from->cuda, from->folder, MOST_CODE, err);
     status = status ? status : load(k, &code, name, err);
     status = status ? status : find(k, &code, name, err);
     gy_free(code.at);

@@ -234,26 +234,27 @@ class Graph:
             found = self.referred(ends.get("from", ends.get("in", [])), names, "read") + self.referred(ends.get("to", ends.get("out")), names, "write")
         else:
             name = form.get("kernel", form.get("host"))
-            maps = [(arg, self.map_mode(form["map"], arg)) for arg in form.get("args", {}) if self.is_region(form, arg)] if "map" in form else []
-            if "work" not in form and "map" not in form and name not in self.own and name not in KERNELS:
+            formulas = form.get("map", form.get("reduce"))
+            maps = [(arg, self.map_mode(formulas, arg)) for arg in form["args"] if self.is_region(form, formulas, arg)] if formulas else []
+            if "work" not in form and not formulas and name not in self.own and name not in KERNELS:
                 raise Unread(f"the kernel {name!r}")
             own = [(a["name"], listed(a["access"])[0]) for a in self.own.get(name, {}).get("args", []) if "access" in a]
             found = [(form.get("access", {}).get(arg, mode), self.regions(form["args"][arg], names))
-                     for arg, mode in ([] if "work" in form else maps if "map" in form else own or KERNELS[name])]
+                     for arg, mode in ([] if "work" in form else maps if formulas else own or KERNELS[name])]
             reads, writes = self.referred(form.get("reads", []), names, "read"), self.referred(form.get("writes", []), names, "write")
             both = [region for _, region in reads if ("write", region) in writes]
             found += [("readwrite" if region in both else "read", region) for _, region in reads]
             found += [(mode, region) for mode, region in writes if mode != "write" or region not in both]
         return [(mode, one) for mode, parts in found for one in parts]
     def map_mode(self, formulas, arg):
-        """The access of a map node to an argument: a formula is given to it, or it is a name in one."""
+        """The access of a map or reduce node to an argument: a formula is given to it, or it is a name in one."""
         read = any(arg in re.findall(r"[A-Za-z_]\w*", re.sub(r"\d[\w.]*", " ", text)) for text in formulas.values())
         return "read" if arg not in formulas else "readwrite" if read else "write"
-    def is_region(self, form, arg):
-        """An argument of a map node begins with the name of a buffer, or is a number."""
+    def is_region(self, form, formulas, arg):
+        """An argument of such a node begins with the name of a buffer, or is a number."""
         text = form["args"][arg]
         name = re.match(r"\s*(?:clamp\()?([^\[\]{}()~*:,\s]*)\s*(.?)", text) if isinstance(text, str) else None
-        return arg in form["map"] or name is not None and (name[2] in tuple("[{~") or name[2] in ("", ")") and name[1] in self.of)
+        return arg in formulas or name is not None and (name[2] in tuple("[{~") or name[2] in ("", ")") and name[1] in self.of)
     def referred(self, items, names, mode):
         """(mode, regions) of each reference of a list."""
         items = [(item, item) if isinstance(item, dict) else ({}, {"ref": item}) for item in listed(items)]

@@ -66,14 +66,26 @@ typedef struct gy_maths_node {
     uint32_t at; /* where it stands in the text of its formula */
 } gy_maths_node;
 
+/* How elements become one: a formula "sum(square(x))" is the reduction sum of the tree of square(x). */
+typedef enum gy_maths_reduction {
+    GY_MATHS_TOTAL = 1, /* sum */
+    GY_MATHS_MEAN,
+    GY_MATHS_LEAST,
+    GY_MATHS_MOST,
+    GY_MATHS_REDUCTIONS
+} gy_maths_reduction;
+
 /* One formula and the argument that it gives its elements to. */
 typedef struct gy_maths_result {
+    gy_maths_reduction reduction; /* 0: a map */
     const char *text;
     uint32_t arg, root;
 } gy_maths_result;
 
-/* What a map node computes. All formulas see the elements as they were before; then results are written. */
+/* The formulas of a map node, or of a reduce node. All see the elements as they were before; then results are written.
+ */
 typedef struct gy_maths {
+    bool reduces; /* each formula is a reduction of all elements to one; said before the first is added */
     uint32_t args, results, nodes;
     const char *arg[GY_MATHS_ARGS];
     bool is_read[GY_MATHS_ARGS], is_written[GY_MATHS_ARGS];
@@ -145,6 +157,11 @@ gantry_status gy_maths_make_program(const gy_maths_program **out, gy_arena *aren
  * one element is for all; these as long long. A block of GY_MATHS_BLOCK threads does GY_MATHS_BLOCK_ELEMENTS. */
 enum { GY_MATHS_BLOCK = 256, GY_MATHS_BLOCK_ELEMENTS = 4 * GY_MATHS_BLOCK };
 void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const char *name);
+
+/* reduce.c: the elements of a reduce node in a stated order: lane i of 256 takes elements i, i + 256, ... of a segment
+ * of 65,536; then lanes i and i + 128, i + 64, ... meet; then neighbouring segments, and neighbouring pairs of them,
+ * and so on. Real numbers are added in double, whole ones in int64_t. */
+enum { GY_MATHS_SEGMENT = 65536 };
 
 /* run.c: a gantry_kernel_fn whose `user` is the program; further arguments of the launch are not looked at. */
 gantry_status gy_maths_run(const gantry_launch *launch);

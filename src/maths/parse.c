@@ -247,6 +247,10 @@ bool gy_maths_is_function(const char *name, size_t length)
     return find_function(name, length, &ignored) != GY_MATHS_OPS;
 }
 
+static const char *const reductions[GY_MATHS_REDUCTIONS] = {
+    [GY_MATHS_TOTAL] = "sum", [GY_MATHS_MEAN] = "mean", [GY_MATHS_LEAST] = "min", [GY_MATHS_MOST] = "max"
+};
+
 static uint32_t fail_function(parser *p, const char *name, int length, size_t at)
 {
     char word[64];
@@ -255,6 +259,12 @@ static uint32_t fail_function(parser *p, const char *name, int length, size_t at
     for (gy_maths_op op = GY_MATHS_NUMBER; op < GY_MATHS_OPS; op++)
         if (gy_maths_ops[op].is_function)
             gy_near_offer(&near, word, gy_maths_ops[op].name);
+    if (strcmp(word, reductions[GY_MATHS_TOTAL]) == 0 || strcmp(word, reductions[GY_MATHS_MEAN]) == 0) {
+        return fail_at(p, at,
+                       "no function \"%s\": it makes one number of all elements, and is around a whole formula of a "
+                       "\"reduce\" node",
+                       word);
+    }
     if (near.best)
         return fail_at(p, at, "no function \"%.40s\" (did you mean \"%s\"?)", word, near.best);
     return fail_at(p, at,
@@ -398,8 +408,27 @@ static uint32_t check_names(parser *p)
     return 0;
 }
 
+/* At the name of a reduction, which is around all of a formula. */
+static uint32_t parse_reduction(parser *p, gy_maths_reduction *out)
+{
+    size_t length = p->end - p->at;
+    for (int i = GY_MATHS_TOTAL; i < GY_MATHS_REDUCTIONS && p->token == T_NAME; i++)
+        if (strlen(reductions[i]) == length && memcmp(reductions[i], p->text + p->at, length) == 0)
+            *out = (gy_maths_reduction)i;
+    if (!*out)
+        return fail_expected(p, "a reduction such as sum(x): sum, mean, min or max of one value, around the formula");
+    advance(p);
+    if (p->token != T_OPEN)
+        return fail_expected(p, "'(' behind the reduction");
+    uint32_t root = parse_group(p);
+    if (root != NOTHING && p->token != T_END)
+        return fail_at(p, p->at, "a reduction is around all of the formula: compute with its result in a map node");
+    return root;
+}
+
 static uint32_t parse_formula(parser *p, const char *name)
 {
+    gy_maths_reduction reduction = (gy_maths_reduction)0;
     if (p->length > GY_MATHS_TEXT)
         return fail_at(p, 0, "%zu characters, the most are %d: make two nodes", p->length, GY_MATHS_TEXT);
     if (p->maths->results == GY_MATHS_RESULTS)
@@ -408,7 +437,7 @@ static uint32_t parse_formula(parser *p, const char *name)
     if (arg == NOTHING)
         return NOTHING;
     advance(p);
-    uint32_t root = parse_binary(p, GY_MATHS_COMPARE);
+    uint32_t root = p->maths->reduces ? parse_reduction(p, &reduction) : parse_binary(p, GY_MATHS_COMPARE);
     if (root == NOTHING)
         return NOTHING;
     if (p->token != T_END)
@@ -419,7 +448,7 @@ static uint32_t parse_formula(parser *p, const char *name)
     if (!text)
         return fail_nomem(p);
     p->maths->is_written[arg] = true;
-    p->maths->result[p->maths->results++] = (gy_maths_result){ text, arg, root };
+    p->maths->result[p->maths->results++] = (gy_maths_result){ reduction, text, arg, root };
     return root;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program on the host: chunks of elements that stay in the caches, and for each chunk one step after the other. */
-#include "maths/steps.h"
+#include "maths/runner.h"
 
 #include "base/memory.h"
 #include "maths/ops.h"
@@ -32,29 +32,55 @@ static void shape_text(char *to, size_t size, const gantry_arg *a)
         used += (size_t)snprintf(to + used, size - used, " x %" PRId64, a->shape[i]);
 }
 
-/* The first argument that is written, which says how many elements there are. */
-static uint32_t model_of(const gy_maths *m)
+/* The argument that says how many elements there are: the first that is written; of a reduction the first region that
+ * is only read and has not one element, else any. */
+static uint32_t model_of(const gy_maths_program *p, const gantry_launch *launch)
 {
-    return m->result[0].arg;
+    const gy_maths *m = p->maths;
+    uint32_t found = m->result[0].arg;
+    for (uint32_t i = 0; i < m->args && m->reduces; i++) {
+        bool is_region = !p->kind[i].is_number && !m->is_written[i];
+        if (is_region && elements_of(gantry_launch_arg(launch, (int32_t)i)) != 1)
+            return i;
+        found = is_region ? i : found;
+    }
+    return found;
+}
+
+static gantry_status check_results(const gy_maths *m, const gantry_launch *launch, char *text, size_t size)
+{
+    for (uint32_t i = 0; i < m->args; i++) {
+        int64_t elements = elements_of(gantry_launch_arg(launch, (int32_t)i));
+        if (m->is_written[i] && elements != 1) {
+            snprintf(text, size,
+                     "region \"%s\" has %" PRId64 " elements, and a reduction gives one: give it one element",
+                     m->arg[i], elements);
+            return GANTRY_E_GRAPH;
+        }
+    }
+    return GANTRY_OK;
 }
 
 gantry_status gy_maths_check(const gantry_launch *launch, char *text, size_t size)
 {
     const gy_maths_program *program = launch->user;
     const gy_maths *m = program->maths;
-    const gantry_arg *model = gantry_launch_arg(launch, (int32_t)model_of(m));
+    uint32_t model_arg = model_of(program, launch);
+    const gantry_arg *model = gantry_launch_arg(launch, (int32_t)model_arg);
+    if (m->reduces && check_results(m, launch, text, size))
+        return GANTRY_E_GRAPH;
     for (uint32_t i = 0; i < m->args; i++) {
         const gantry_arg *a = gantry_launch_arg(launch, (int32_t)i);
-        bool may_be_one = !m->is_written[i] && elements_of(a) == 1;
+        bool may_be_one = (!m->is_written[i] || m->reduces) && elements_of(a) == 1;
         if (program->kind[i].is_number || may_be_one || have_one_shape(a, model))
             continue;
         char one[100], other[100];
         shape_text(one, sizeof one, a);
         shape_text(other, sizeof other, model);
         snprintf(text, size,
-                 "region \"%s\" is %s and \"%s\" is %s; all regions of a map have one shape, those that are only read "
+                 "region \"%s\" is %s and \"%s\" is %s; all regions of a %s have one shape, those that are only read "
                  "may have one element",
-                 m->arg[i], one, m->arg[model_of(m)], other);
+                 m->arg[i], one, m->arg[model_arg], other, m->reduces ? "reduction" : "map");
         return GANTRY_E_GRAPH;
     }
     return GANTRY_OK;
@@ -62,19 +88,12 @@ gantry_status gy_maths_check(const gantry_launch *launch, char *text, size_t siz
 
 /* ---- running ---- */
 
-typedef struct runner {
-    const gy_maths_program *program;
-    const gantry_launch *launch;
-    char *slots;
-    const void *value[GY_MATHS_ARGS + GY_MATHS_STEPS];
-} runner;
-
-static void *slot_of(const runner *r, uint32_t slot)
+static void *slot_of(const gy_maths_runner *r, uint32_t slot)
 {
     return r->slots + (size_t)slot * GY_MATHS_SLOT;
 }
 
-static void do_step(runner *r, uint32_t step, size_t n)
+static void do_step(gy_maths_runner *r, uint32_t step, size_t n)
 {
     const gy_maths_step *s = &r->program->step[step];
     const void *operand[3] = { NULL, NULL, NULL };
@@ -100,7 +119,7 @@ static bool is_many(const gy_maths_program *p, const gantry_launch *launch, uint
 }
 
 /* Numbers, single elements, and what follows from numbers. */
-static void begin(runner *r)
+static void begin(gy_maths_runner *r)
 {
     const gy_maths_program *p = r->program;
     uint32_t args = p->maths->args;
@@ -125,8 +144,7 @@ static const char *element_at(const gantry_arg *arg, int64_t first)
     return (const char *)arg->data + (size_t)first * gantry_dtype_size(arg->dtype);
 }
 
-/* Elements from `first` on: all formulas, then all results, so that a result may be where an argument was. */
-static void do_chunk(runner *r, int64_t first, size_t n)
+void gy_maths_do_chunk(gy_maths_runner *r, int64_t first, size_t n)
 {
     const gy_maths_program *p = r->program;
     const gy_maths *m = p->maths;
@@ -143,6 +161,14 @@ static void do_chunk(runner *r, int64_t first, size_t n)
     for (uint32_t i = 0; i < p->steps; i++)
         if (!p->step[i].is_fixed)
             do_step(r, i, n);
+}
+
+/* All formulas, then all results, so that a result may be where an argument was. */
+static void map_chunk(gy_maths_runner *r, int64_t first, size_t n)
+{
+    const gy_maths_program *p = r->program;
+    const gy_maths *m = p->maths;
+    gy_maths_do_chunk(r, first, n);
     for (uint32_t i = 0; i < m->results; i++) {
         const gantry_arg *arg = gantry_launch_arg(r->launch, (int32_t)m->result[i].arg);
         char *to = (char *)arg->data + (size_t)first * gantry_dtype_size(arg->dtype);
@@ -153,17 +179,20 @@ static void do_chunk(runner *r, int64_t first, size_t n)
 gantry_status gy_maths_run(const gantry_launch *launch)
 {
     const gy_maths_program *program = launch->user;
-    int64_t elements = elements_of(gantry_launch_arg(launch, (int32_t)model_of(program->maths)));
-    if (elements == 0)
+    int64_t elements = elements_of(gantry_launch_arg(launch, (int32_t)model_of(program, launch)));
+    if (elements == 0 && !program->maths->reduces)
         return GANTRY_OK;
-    runner r = { .program = program, .launch = launch, .slots = gy_alloc((size_t)program->slots * GY_MATHS_SLOT) };
+    gy_maths_runner r = { .program = program,
+                          .launch = launch,
+                          .slots = gy_alloc((size_t)program->slots * GY_MATHS_SLOT) };
     if (!r.slots)
         return GANTRY_E_NOMEM;
     begin(&r);
-    for (int64_t first = 0; first < elements; first += GY_MATHS_CHUNK) {
+    gantry_status status = program->maths->reduces ? gy_maths_reduce(&r, elements) : GANTRY_OK;
+    for (int64_t first = 0; first < elements && !program->maths->reduces; first += GY_MATHS_CHUNK) {
         int64_t left = elements - first;
-        do_chunk(&r, first, (size_t)(left < GY_MATHS_CHUNK ? left : GY_MATHS_CHUNK));
+        map_chunk(&r, first, (size_t)(left < GY_MATHS_CHUNK ? left : GY_MATHS_CHUNK));
     }
     gy_free(r.slots);
-    return GANTRY_OK;
+    return status;
 }

@@ -230,6 +230,39 @@ static gantry_status fail_result(const maker *m, uint32_t result, gantry_status 
                    gantry_dtype_name(dtype), r->text, strlen(r->text) > 80 ? "..." : "");
 }
 
+static gantry_status fail_reduced(const maker *m, const gy_maths_result *r, gantry_status status, const char *where,
+                                  gantry_error *err)
+{
+    gantry_dtype dtype = m->kind[r->arg].dtype;
+    return gy_fail(
+        err, status, where,
+        "formula \"%.80s%s\" gives a real number, and argument \"%s\" has an element of %s: give a buffer of "
+        "a floating dtype",
+        r->text, strlen(r->text) > 80 ? "..." : "", m->maths->arg[r->arg], gantry_dtype_name(dtype));
+}
+
+/* The values that are reduced: real ones as double, so that sums lose little, whole ones as they are. */
+static gantry_status make_reduced(maker *m, uint32_t result, gantry_status status, const char *where, gantry_error *err)
+{
+    const gy_maths_result *r = &m->maths->result[result];
+    bool is_whole = type_of(m->rank[r->root]) == GY_MATHS_I64 && r->reduction != GY_MATHS_MEAN;
+    if (type_of(rank_of(m->kind[r->arg])) == GY_MATHS_I64 && !is_whole)
+        return fail_reduced(m, r, status, where, err);
+    m->program->value_type[result] = is_whole ? GY_MATHS_I64 : GY_MATHS_F64;
+    m->program->value[result] = value_as(m, r->root, m->program->value_type[result]);
+    m->program->flops += 1;
+    return GANTRY_OK;
+}
+
+/* Something has to say how many elements there are. */
+static gantry_status check_reduced(const maker *m, gantry_status status, const char *where, gantry_error *err)
+{
+    for (uint32_t i = 0; i < m->maths->args; i++)
+        if (m->maths->is_read[i] && !m->maths->is_written[i] && !m->kind[i].is_number)
+            return GANTRY_OK;
+    return gy_fail(err, status, where, "formula \"%.80s\" reduces no region: name one in it", m->maths->result[0].text);
+}
+
 /* The value of a formula as it is stored: not an argument itself, which may be written before it is read. */
 static gantry_status make_result(maker *m, uint32_t result, gantry_status status, const char *where, gantry_error *err)
 {
@@ -248,12 +281,14 @@ static gantry_status make_result(maker *m, uint32_t result, gantry_status status
 static gantry_status make(maker *m, gantry_status status, const char *where, gantry_error *err)
 {
     GY_TRY(check_args(m, status, where, err));
+    if (m->maths->reduces)
+        GY_TRY(check_reduced(m, status, where, err));
     for (uint32_t i = 0; i < m->maths->args; i++)
         m->program->arg_type[i] = type_of(rank_of(m->kind[i]));
     for (uint32_t i = 0; i < m->maths->nodes; i++)
         make_node(m, i);
     for (uint32_t i = 0; i < m->maths->results; i++)
-        GY_TRY(make_result(m, i, status, where, err));
+        GY_TRY(m->maths->reduces ? make_reduced(m, i, status, where, err) : make_result(m, i, status, where, err));
     assign_slots(m);
     return GANTRY_OK;
 }

@@ -19,12 +19,26 @@ static gantry_access access_of(const gy_maths *m, uint32_t arg)
     return m->is_written[arg] ? m->is_read[arg] ? GANTRY_READWRITE : GANTRY_WRITE : GANTRY_READ;
 }
 
+/* A reduction may also be added to what other nodes give; a mean may not. */
+static uint32_t accesses_of(const gy_maths *m, uint32_t arg)
+{
+    static const gantry_access also[GY_MATHS_REDUCTIONS] = {
+        [GY_MATHS_TOTAL] = GANTRY_SUM, [GY_MATHS_LEAST] = GANTRY_MIN, [GY_MATHS_MOST] = GANTRY_MAX
+    };
+    uint32_t accesses = GANTRY_ACCESS_BIT(access_of(m, arg));
+    for (uint32_t i = 0; i < m->results; i++)
+        if (m->result[i].arg == arg && also[m->result[i].reduction] && !m->is_read[arg])
+            accesses |= GANTRY_ACCESS_BIT(also[m->result[i].reduction]);
+    return accesses;
+}
+
 static gantry_kernel_arg make_arg(const gy_maths *m, const gy_maths_kind *kind, uint32_t arg)
 {
     if (kind && kind[arg].is_number)
         return (gantry_kernel_arg){ .name = m->arg[arg], .scalar = GANTRY_FACTOR };
     return (gantry_kernel_arg){ .name = m->arg[arg],
                                 .access = access_of(m, arg),
+                                .accesses = accesses_of(m, arg),
                                 .dtypes = kind ? GANTRY_DTYPE_BIT(kind[arg].dtype) : 0 };
 }
 
@@ -100,8 +114,15 @@ static const char *flops_of(gantry_graph *g, const gy_maths_program *program)
 {
     const gy_maths *m = program->maths;
     char number[GY_DOUBLE_TEXT];
-    return gy_arena_printf(&g->arena, "%s * %s.size", gy_double_text(number, sizeof number, program->flops),
-                           m->arg[m->result[0].arg]);
+    gy_text size = { 0 };
+    for (uint32_t i = 0; i < m->args; i++)
+        if (m->reduces ? has_step(m, program->kind, i) : i == m->result[0].arg)
+            gy_text_printf(&size, ", %s.size", m->arg[i]);
+    const char *text = size.failed ? NULL
+                                   : gy_arena_printf(&g->arena, "%s * max(0%s)",
+                                                     gy_double_text(number, sizeof number, program->flops), size.at);
+    gy_text_free(&size);
+    return text;
 }
 
 /* NULL: out of memory. `kind` and `program` are NULL where types are not known. */
@@ -109,7 +130,7 @@ static const gantry_kernel *make_manifest(gantry_graph *g, const char *key, cons
                                           const gy_maths_kind *kind, const gy_maths_program *program,
                                           gantry_kernel_arg **args)
 {
-    uint32_t count = m->args + (program ? hidden_args(m, kind) : 0);
+    uint32_t count = m->args + (program && !m->reduces ? hidden_args(m, kind) : 0);
     gantry_kernel *manifest = gy_arena_calloc(&g->arena, 1, sizeof *manifest);
     gantry_kernel_arg *arg = *args = gy_arena_calloc(&g->arena, count, sizeof *arg);
     const char *name = name_of(g, key), *summary = gy_arena_strdup(&g->arena, key);
@@ -126,7 +147,7 @@ static const gantry_kernel *make_manifest(gantry_graph *g, const char *key, cons
                                  .arg = arg,
                                  .arg_size = sizeof *arg,
                                  .args = (int32_t)count,
-                                 .flags = GANTRY_KERNEL_PURE,
+                                 .flags = GANTRY_KERNEL_PURE | (m->reduces ? GANTRY_KERNEL_NO_GPU : 0u),
                                  .flops = program ? flops : NULL,
                                  .host = gy_maths_run,
                                  .check = gy_maths_check };
@@ -161,7 +182,7 @@ static uint32_t make_kernel(gantry_graph *g, const char *key, const gy_maths *m,
     kernel.manifest = make_manifest(g, key, m, kind, program, &args);
     kernel.maths = m;
     kernel.program = program;
-    bool made = kernel.manifest && (!program || make_code(g, &kernel, args));
+    bool made = kernel.manifest && (!program || m->reduces || make_code(g, &kernel, args));
     const gy_kernel_code *code = kernel.code;
     gantry_status status = made ? gy_kernel_compile(&kernel, &g->arena, kernel.manifest, &err) : gy_fail_nomem(&err);
     if (status) {
@@ -192,30 +213,45 @@ gantry_node gy_graph_map_with(gantry_graph *graph, const char *id, const gy_math
     if (index == GY_NONE && !graph->error.status)
         index = make_kernel(graph, key.at, maths, NULL, NULL);
     gy_text_free(&key);
-    gy_node *node = index == GY_NONE ? NULL : gy_build_add_node(graph, id, "map", GY_NODE_KERNEL);
+    gy_node *node =
+        index == GY_NONE ? NULL : gy_build_add_node(graph, id, maths->reduces ? "reduce" : "map", GY_NODE_KERNEL);
     if (node)
         node->kernel = index;
     return gy_node_handle(graph, node);
 }
 
-gantry_node gantry_graph_map(gantry_graph *graph, const char *id, const char *formulas)
+static gantry_node add_formulas(gantry_graph *graph, const char *id, const char *formulas, bool reduces)
 {
+    const char *sort = reduces ? "reduce" : "map";
     gantry_node none = { GANTRY_NONE, 0 };
     if (!gy_building(graph))
         return none;
     if (!formulas) {
-        gy_graph_mistake(graph, GANTRY_E_INVALID, "a map node without formulas; write \"y = sqrt(x)\"");
+        gy_graph_mistake(graph, GANTRY_E_INVALID, "a %s node without formulas; write \"%s\"", sort,
+                         reduces ? "s = sum(x)" : "y = sqrt(x)");
         return none;
     }
     gantry_error err;
     gy_maths *maths = gy_arena_calloc(&graph->arena, 1, sizeof *maths);
+    if (maths)
+        maths->reduces = reduces;
     gantry_status status =
         maths ? gy_maths_add_all(maths, &graph->arena, formulas, GANTRY_E_GRAPH, NULL, &err) : gy_fail_nomem(&err);
     if (status) {
-        gy_graph_mistake(graph, status, "node \"%s\": %s", id ? id : "map", err.text);
+        gy_graph_mistake(graph, status, "node \"%s\": %s", id ? id : sort, err.text);
         return none;
     }
     return gy_graph_map_with(graph, id, maths);
+}
+
+gantry_node gantry_graph_map(gantry_graph *graph, const char *id, const char *formulas)
+{
+    return add_formulas(graph, id, formulas, false);
+}
+
+gantry_node gantry_graph_reduce(gantry_graph *graph, const char *id, const char *formulas)
+{
+    return add_formulas(graph, id, formulas, true);
 }
 
 /* ---- when all arguments are given ---- */
@@ -229,7 +265,7 @@ static gantry_status find_kinds(const gantry_graph *g, const gy_node *n, const g
         const gy_access *a = &g->access.at[n->access + i];
         if (a->arg >= m->args)
             return gy_graph_fail(g, n->origin, err, GANTRY_E_GRAPH,
-                                 "map node \"%s\" accesses \"%s\" beside its arguments: name it in a formula", n->id,
+                                 "node \"%s\" accesses \"%s\" beside its arguments: name it in a formula", n->id,
                                  g->buffers.at[a->buffer].name);
         is_given[a->arg] = true;
         kind[a->arg] = (gy_maths_kind){ .dtype = g->buffers.at[a->buffer].dtype };
@@ -267,7 +303,8 @@ static gantry_status make_typed(gantry_graph *g, const gy_node *n, const char *k
     gantry_error inner;
     gantry_status status = gy_maths_make_program(&program, &g->arena, m, kind, GANTRY_E_GRAPH, NULL, &inner);
     if (status)
-        return gy_graph_fail_in(g, n->origin, "/map", err, status, "node \"%s\": %s", n->id, inner.text);
+        return gy_graph_fail_in(g, n->origin, m->reduces ? "/reduce" : "/map", err, status, "node \"%s\": %s", n->id,
+                                inner.text);
     *index = make_kernel(g, key, m, program->kind, program);
     return g->error.status;
 }

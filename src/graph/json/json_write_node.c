@@ -127,7 +127,7 @@ static void write_chosen(gy_text *to, const gantry_graph *g, const gy_node *n, c
 
 static void write_formulas(gy_text *to, const gy_maths *m)
 {
-    gy_write_key(to, "map");
+    gy_write_key(to, m->reduces ? "reduce" : "map");
     gy_text_add(to, "{");
     for (uint32_t i = 0; i < m->results; i++) {
         gy_write_key(to, m->arg[m->result[i].arg]);

@@ -100,6 +100,53 @@ def check_functions(command):
                 raise SystemExit(f"{name} of {dtype}: {got[name][wrong][0]!r}, by math.{name} {expected[wrong][0]!r}")
 
 
+def in_order(join, identity, values):
+    """The order of "Reduce nodes" in docs/graph-format.md."""
+    totals = []
+    for first in range(0, len(values), 65536):
+        lanes, segment = np.full(256, identity), values[first:first + 65536]
+        for at in range(0, len(segment), 256):
+            chunk = segment[at:at + 256]
+            lanes[:len(chunk)] = join(lanes[:len(chunk)], chunk)
+        while len(lanes) > 1:
+            lanes = join(lanes[:len(lanes) // 2], lanes[len(lanes) // 2:])
+        totals.append(lanes[0])
+    while len(totals) > 1:
+        totals = [join(*totals[i:i + 2]) if i + 1 < len(totals) else totals[i] for i in range(0, len(totals), 2)]
+    return totals[0]
+
+
+def check_reductions(command, seed):
+    rng = np.random.default_rng(seed)
+    for n in (1, 255, 1000, 65536, 200003):
+        x, k = rng.normal(0, 1, n).astype(np.float32), rng.integers(-100, 100, n).astype(np.int32)
+        square, whole = (x - np.float32(0.25)) ** 2, k.astype(np.int64) * 3
+        texts = {"s": "sum(square(x - 0.25))", "m": "mean(square(x - 0.25))", "low": "min(x)", "k_sum": "sum(k * 3)",
+                 "k_high": "max(k * 3)", "k_mean": "mean(k)", "mixed": "sum(k * x)"}
+        dtypes = {"s": "f64", "m": "f64", "low": "f32", "k_sum": "i64", "k_high": "i32", "k_mean": "f64", "mixed": "f32"}
+        total = in_order(np.add, 0.0, square.astype(float))
+        want = {"s": total, "m": total / n, "low": x.min(), "k_sum": whole.sum(), "k_high": whole.max(),
+                "k_mean": in_order(np.add, 0.0, k.astype(float)) / n,
+                "mixed": np.float32(in_order(np.add, 0.0, k.astype(float) * x.astype(float)))}
+        buffers = {name: {"dtype": dtype, "shape": [1], "output": True} for name, dtype in dtypes.items()}
+        buffers["x"] = {"dtype": "f32", "shape": [n], "class": "input", "split": 3}
+        buffers["k"] = {"dtype": "i32", "shape": [n], "class": "input"}
+        buffers["parts"] = {"dtype": "i64", "shape": [1], "init": 5, "output": True}
+        nodes = [{"id": "all", "reduce": texts, "args": {name: name for name in ["x", "k", *texts]}},
+                 {"id": "part[i]", "for": {"i": 3}, "reduce": {"s": "sum(i32(x * 8))"}, "args": {"x": "x[i]", "s": "parts"}, "access": {"s": "sum"}}]
+        want["parts"] = 5 + np.trunc(x * np.float32(8)).astype(np.int64).sum()
+        got, _ = run(command, {"gantry": 1, "buffers": buffers, "nodes": nodes}, {"x": x, "k": k}, dict.fromkeys(want), ["--devices", "2"])
+        for name, expected in want.items():
+            if got[name][0] != expected:
+                raise SystemExit(f"seed {seed}, {n} elements: {name} = {texts.get(name)} is {got[name][0]!r}, by NumPy {expected!r}")
+    bad = np.array([1, np.nan, -3], np.float32)
+    buffers = {"x": {"dtype": "f32", "shape": [3], "class": "input"}, "y": {"dtype": "f32", "shape": [1], "output": True}}
+    nodes = [{"id": "n", "reduce": {"y": "max(x)"}, "args": {"x": "x", "y": "y"}}]
+    got, _ = run(command, {"gantry": 1, "buffers": buffers, "nodes": nodes}, {"x": bad}, {"y": None}, ["--devices", "1"])
+    if not np.isnan(got["y"][0]):
+        raise SystemExit(f"the max of a NaN and others is {got['y'][0]!r}")
+
+
 def check_forms(command):
     """In place, several results, parts, tiles, numbers of the iteration."""
     graph = {
@@ -132,6 +179,8 @@ def check_forms(command):
 def main(command, *seed):
     with np.errstate(all="ignore"):
         formulas = sum(check_random(command, one) for one in (map(int, seed) if seed else range(40)))
+    for one in map(int, seed) if seed else range(2):
+        check_reductions(command, one)
     check_functions(command)
     check_forms(command)
     print(f"{formulas} random formulas equal NumPy's")

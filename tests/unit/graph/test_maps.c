@@ -90,7 +90,7 @@ START_TEST(mistakes_of_programs_are_found)
         { "x * s", NULL, "\"x * s\" does not say what it gives: write \"y = sqrt(x)\"" },
         { "y = x * s", "y", "argument \"y\" of node \"map\" is given by a formula, so it is a region of a buffer" },
         { "y = x * s", "x", "argument \"x\" of node \"map\" is given twice" },
-        { "y = x * s", "z", "map node \"map\" has no argument \"z\"; it has y, x, s" },
+        { "y = x * s", "z", "node \"map\" has no argument \"z\"; it has y, x, s" },
         { "y = x * s * t", NULL,
           "node \"map\": argument \"t\" of its formulas is missing; give it a region or a number" },
         { "y = x * s; z = x", NULL, "argument \"z\" of its formulas is missing; give it a region of a buffer" },

@@ -29,7 +29,7 @@ static bool is_source(const gy_kernel *kernel)
 
 bool gy_user_kernel_has(const gy_kernel *kernel)
 {
-    return kernel->program || (kernel->code && (kernel->code->cuda || kernel->code->program));
+    return kernel->code && (kernel->program || kernel->code->cuda || kernel->code->program);
 }
 
 static const gy_access *find_list(const gantry_graph *g, const gy_node *node)

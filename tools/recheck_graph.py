@@ -235,7 +235,7 @@ class Graph:
         else:
             name = form.get("kernel", form.get("host"))
             formulas = form.get("map", form.get("reduce"))
-            maps = [(arg, self.map_mode(formulas, arg)) for arg in form["args"] if self.is_region(form, formulas, arg)] if formulas else []
+            maps = [one for one in self.arguments(formulas) if one[0] in form["args"] and self.is_region(form, formulas, one[0])] if formulas else []
             if "work" not in form and not formulas and name not in self.own and name not in KERNELS:
                 raise Unread(f"the kernel {name!r}")
             own = [(a["name"], listed(a["access"])[0]) for a in self.own.get(name, {}).get("args", []) if "access" in a]
@@ -246,10 +246,11 @@ class Graph:
             found += [("readwrite" if region in both else "read", region) for _, region in reads]
             found += [(mode, region) for mode, region in writes if mode != "write" or region not in both]
         return [(mode, one) for mode, parts in found for one in parts]
-    def map_mode(self, formulas, arg):
-        """The access of a map or reduce node to an argument: a formula is given to it, or it is a name in one."""
-        read = any(arg in re.findall(r"[A-Za-z_]\w*", re.sub(r"\d[\w.]*", " ", text)) for text in formulas.values())
-        return "read" if arg not in formulas else "readwrite" if read else "write"
+    def arguments(self, formulas):
+        """The arguments of a map or reduce node, in order, and how it accesses those that are regions."""
+        names = [[name for name in re.findall(r"\d[\w.]*|[A-Za-z_]\w*", text) if not name[0].isdigit()] for text in formulas.values()]
+        order = dict.fromkeys(itertools.chain(*([given] + one for given, one in zip(formulas, names))))
+        return [(arg, "read" if arg not in formulas else "readwrite" if any(arg in one for one in names) else "write") for arg in order]
     def is_region(self, form, formulas, arg):
         """An argument of such a node begins with the name of a buffer, or is a number."""
         text = form["args"][arg]

@@ -176,6 +176,27 @@ def check_forms(command):
                 raise SystemExit(f"{name} on {devices} devices differs from NumPy's")
 
 
+def check_loop(command):
+    """Square roots by Newton: a loop, not unrolled, that ends when a reduction is small; parts are cut by the scheduler; some are empty."""
+    split = {"auto": 2}
+    buffers = {name: {"dtype": "f64", "shape": ["n"], "split": split} for name in ("a", "u", "v")}
+    buffers["a"]["class"], buffers["u"]["init"], buffers["v"]["output"] = "input", 3, True
+    buffers |= {"worst": {"dtype": "f64", "shape": [1]}, "done": {"dtype": "i32", "shape": [1]}}
+    nodes = [{"id": "step[i]", "for": {"i": 2}, "map": {"v": "(u + a / u) / 2"}, "args": {"u": "u[i]", "v": "v[i]", "a": "a[i]"}},
+             {"id": "look", "reduce": {"worst": "max(abs(square(v) - a))"}, "args": {"v": "v", "a": "a", "worst": "worst"}},
+             {"id": "stop", "map": {"done": "w < 1e-12"}, "args": {"w": "worst", "done": "done"}}]
+    loop = {"repeat": 1000000, "carry": {"u": "v"}, "until": {"buffer": "done", "every": 2}, "nodes": nodes}
+    for n in (1, 1000):
+        a = np.random.default_rng(n).uniform(1, 9, n)
+        u, steps = np.full(n, 3.0), 0
+        while steps % 2 or steps == 0 or np.abs(np.square(u) - a).max() >= 1e-12:
+            u, steps = (u + a / u) / 2, steps + 1
+        graph = {"gantry": 1, "params": {"n": n}, "buffers": buffers, "nodes": [loop]}
+        got, _ = run(command, graph, {"a": a}, {"v": None}, ["--devices", "2"])
+        if differ(u, got["v"]):
+            raise SystemExit(f"roots of {n} numbers by a loop differ from NumPy's")
+
+
 def main(command, *seed):
     with np.errstate(all="ignore"):
         formulas = sum(check_random(command, one) for one in (map(int, seed) if seed else range(40)))
@@ -183,6 +204,7 @@ def main(command, *seed):
         check_reductions(command, one)
     check_functions(command)
     check_forms(command)
+    check_loop(command)
     print(f"{formulas} random formulas equal NumPy's")
 
 

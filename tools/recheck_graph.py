@@ -234,16 +234,28 @@ class Graph:
             found = self.referred(ends.get("from", ends.get("in", [])), names, "read") + self.referred(ends.get("to", ends.get("out")), names, "write")
         else:
             name = form.get("kernel", form.get("host"))
-            if "work" not in form and name not in self.own and name not in KERNELS:
+            formulas = form.get("map", form.get("reduce"))
+            maps = [one for one in self.arguments(formulas) if one[0] in form["args"] and self.is_region(form, formulas, one[0])] if formulas else []
+            if "work" not in form and not formulas and name not in self.own and name not in KERNELS:
                 raise Unread(f"the kernel {name!r}")
             own = [(a["name"], listed(a["access"])[0]) for a in self.own.get(name, {}).get("args", []) if "access" in a]
             found = [(form.get("access", {}).get(arg, mode), self.regions(form["args"][arg], names))
-                     for arg, mode in ([] if "work" in form else own or KERNELS[name])]
+                     for arg, mode in ([] if "work" in form else maps if formulas else own or KERNELS[name])]
             reads, writes = self.referred(form.get("reads", []), names, "read"), self.referred(form.get("writes", []), names, "write")
             both = [region for _, region in reads if ("write", region) in writes]
             found += [("readwrite" if region in both else "read", region) for _, region in reads]
             found += [(mode, region) for mode, region in writes if mode != "write" or region not in both]
         return [(mode, one) for mode, parts in found for one in parts]
+    def arguments(self, formulas):
+        """The arguments of a map or reduce node, in order, and how it accesses those that are regions."""
+        names = [[name for name in re.findall(r"\d[\w.]*|[A-Za-z_]\w*", text) if not name[0].isdigit()] for text in formulas.values()]
+        order = dict.fromkeys(itertools.chain(*([given] + one for given, one in zip(formulas, names))))
+        return [(arg, "read" if arg not in formulas else "readwrite" if any(arg in one for one in names) else "write") for arg in order]
+    def is_region(self, form, formulas, arg):
+        """An argument of such a node begins with the name of a buffer, or is a number."""
+        text = form["args"][arg]
+        name = re.match(r"\s*(?:clamp\()?([^\[\]{}()~*:,\s]*)\s*(.?)", text) if isinstance(text, str) else None
+        return arg in formulas or name is not None and (name[2] in tuple("[{~") or name[2] in ("", ")") and name[1] in self.of)
     def referred(self, items, names, mode):
         """(mode, regions) of each reference of a list."""
         items = [(item, item) if isinstance(item, dict) else ({}, {"ref": item}) for item in listed(items)]

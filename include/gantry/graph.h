@@ -223,6 +223,18 @@ typedef struct gantry_cuda_code {
  * call a library, are gantry_graph_launch's. */
 GANTRY_API void gantry_graph_add_cuda_kernel(gantry_graph *graph, const gantry_kernel *kernel,
                                              const gantry_cuda_code *code);
+/**
+ * Maths on each element: "y = sqrt(x) * s + 1", and several with ';' between them ("Map nodes" in docs/graph-format.md
+ * has what can be written). Names are the arguments of the node, given like those of a kernel: by gantry_node_arg for a
+ * region, by gantry_node_scalar for a number. Regions have one shape; those that are only read may have one element.
+ * All formulas see the elements as they were before the node. On GPUs NVRTC compiles them; it is no code that a graph
+ * brings, so `allow_code` is not asked for.
+ */
+GANTRY_API gantry_node gantry_graph_map(gantry_graph *graph, const char *id, const char *formulas);
+/** The same for reductions of all elements to one: "s = sum(square(x - y))", with sum, mean, min or max around each
+ * formula. What a formula is given to has one element; with the access GANTRY_SUM (of sum; MIN, MAX) of
+ * gantry_node_arg_as it is added to what other nodes give. Runs on CPUs. */
+GANTRY_API gantry_node gantry_graph_reduce(gantry_graph *graph, const char *id, const char *formulas);
 /** A function of your own that works on any back end; its arguments are its accesses, in the order they are added. */
 GANTRY_API gantry_node gantry_graph_launch(gantry_graph *graph, const char *id, gantry_kernel_fn function, void *user);
 /** The same, but always on the CPU. */
@@ -363,6 +375,8 @@ GANTRY_API gantry_graph *gantry_graph_at(gantry_graph *graph, const char *file, 
 #define gantry_graph_kernel(g, ...)          (gantry_graph_kernel)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_graph_add_kernel(g, ...)      (gantry_graph_add_kernel)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_graph_add_cuda_kernel(g, ...) (gantry_graph_add_cuda_kernel)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_graph_map(g, ...)             (gantry_graph_map)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_graph_reduce(g, ...)          (gantry_graph_reduce)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_graph_launch(g, ...)          (gantry_graph_launch)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_graph_host(g, ...)            (gantry_graph_host)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_graph_copy(g, ...)            (gantry_graph_copy)(GANTRY_HERE(g), __VA_ARGS__)

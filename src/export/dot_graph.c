@@ -14,10 +14,16 @@
 
 /* ---- nodes ---- */
 
+/* The kernels of map nodes are made by the graph, and their names tell a reader nothing. */
+static bool is_map(const gantry_graph *g, const gy_node *n)
+{
+    return n->kernel != GY_NONE && g->kernels.at[n->kernel].maths;
+}
+
 /* The name that puts a node into a group, hence gives its colour: that of its kernel, else its id. */
 static const char *group_name(const gantry_graph *g, const gy_node *n)
 {
-    return n->kernel != GY_NONE ? g->kernels.at[n->kernel].manifest->name : n->id;
+    return n->kernel != GY_NONE && !is_map(g, n) ? g->kernels.at[n->kernel].manifest->name : n->id;
 }
 
 static bool is_named(const gy_node *n)
@@ -62,6 +68,8 @@ static const char *kind_of(const gantry_graph *g, const gy_node *n)
         const char *name = gantry_collective_name(g->extra.at[n->extra].collective);
         return name ? name : names[n->kind];
     }
+    if (is_map(g, n))
+        return g->kernels.at[n->kernel].manifest->summary; /* its formulas */
     return n->kernel != GY_NONE ? group_name(g, n) : names[n->kind];
 }
 

@@ -123,7 +123,10 @@ gantry_kernel_fn gy_node_function(const gantry_graph *graph, uint32_t node, void
         *user = graph->functions.at[n->function].user;
         return graph->functions.at[n->function].function;
     }
-    return n->kernel != GY_NONE ? graph->kernels.at[n->kernel].manifest->host : NULL;
+    if (n->kernel == GY_NONE)
+        return NULL;
+    *user = (void *)(uintptr_t)graph->kernels.at[n->kernel].program; /* what formulas are carried out from */
+    return graph->kernels.at[n->kernel].manifest->host;
 }
 
 /* The relative difference that another order of summing some thousand terms may make; integers differ by nothing. */

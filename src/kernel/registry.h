@@ -33,11 +33,16 @@ typedef struct gy_kernel_code {
     const gy_kernel_program *program;  /* in place of `cuda` */
 } gy_kernel_code;
 
+struct gy_maths;
+struct gy_maths_program;
+
 /* A kernel in use by one graph. */
 typedef struct gy_kernel {
     const gantry_kernel *manifest;
     const gy_expr *flops, *bytes, *scratch; /* NULL: the defaults of the manifest */
     const gy_kernel_code *code;             /* NULL: a kernel of the library or of the program */
+    const struct gy_maths *maths;           /* the formulas of map nodes; NULL: it is no such kernel */
+    const struct gy_maths_program *program; /* the same with types; NULL: those of arguments are not known yet */
 } gy_kernel;
 
 /* An expression over the arguments of a manifest, compiled into the arena; NULL for a NULL text. `what` names it in

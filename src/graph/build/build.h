@@ -12,6 +12,7 @@
 #define GY_GRAPH_BUILD_BUILD_H
 
 #include "graph/graph.h"
+#include "maths/maths.h"
 
 /* The name of the file in messages, its path (NULL: not from a file that can be read again) and folder (or NULL). */
 void gy_graph_set_source(gantry_graph *graph, const char *source, const char *path, const char *folder);
@@ -35,6 +36,8 @@ void gy_graph_add_kernel_code(gantry_graph *graph, const gantry_kernel *manifest
 void gy_buffer_set_init(gantry_graph *graph, gantry_buffer buffer, const gy_init *init);
 /* A fill with anything a gy_init can say but files and spd. */
 gantry_node gy_graph_fill_with(gantry_graph *graph, const char *id, gantry_region to, const gy_init *what);
+/* A map node: gantry_graph_map with formulas that are read already, in the graph's arena. */
+gantry_node gy_graph_map_with(gantry_graph *graph, const char *id, const gy_maths *maths);
 /* "host": NAME in a file: the host version of kernel NAME, always on the CPU. Arguments as for a kernel node. */
 gantry_node gy_graph_host_kernel(gantry_graph *graph, const char *id, const char *kernel);
 /* A scalar of which no digit is lost. */

@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Building: arguments of kernels, by name. */
 #include "graph/build/build_state.h"
+#include "maths/maths.h"
 
 /* ---- finding ---- */
 
-static void say_unknown(gantry_graph *g, const gantry_kernel *k, const char *name)
+/* The thing that has arguments: the kernel, or the node where the graph has made the kernel. */
+static const char *owner_of(const gantry_graph *g, const gy_node *node, const char **sort)
 {
+    bool is_made = g->kernels.at[node->kernel].maths;
+    *sort = is_made ? "node" : "kernel";
+    return is_made ? node->id : g->kernels.at[node->kernel].manifest->name;
+}
+
+static void say_unknown(gantry_graph *g, const gy_node *node, const char *name)
+{
+    const gantry_kernel *k = g->kernels.at[node->kernel].manifest;
+    const char *sort, *owner = owner_of(g, node, &sort);
     gy_near near = { 0 };
     gy_text all = { 0 };
     for (int i = 0; i < k->args; i++) {
@@ -13,10 +24,10 @@ static void say_unknown(gantry_graph *g, const gantry_kernel *k, const char *nam
         gy_text_printf(&all, "%s%s", i ? ", " : "", k->arg[i].name);
     }
     if (near.best) {
-        gy_graph_mistake(g, GANTRY_E_GRAPH, "kernel \"%s\" has no argument \"%s\" (did you mean \"%s\"?)", k->name,
+        gy_graph_mistake(g, GANTRY_E_GRAPH, "%s \"%s\" has no argument \"%s\" (did you mean \"%s\"?)", sort, owner,
                          name, near.best);
     } else {
-        gy_graph_mistake(g, GANTRY_E_GRAPH, "kernel \"%s\" has no argument \"%s\"; it has %s", k->name, name,
+        gy_graph_mistake(g, GANTRY_E_GRAPH, "%s \"%s\" has no argument \"%s\"; it has %s", sort, owner, name,
                          all.at ? all.at : "none");
     }
     gy_text_free(&all);
@@ -34,10 +45,18 @@ static int find_arg(gantry_graph *g, const gy_node *node, const char *name, bool
     const gantry_kernel *k = g->kernels.at[node->kernel].manifest;
     int arg = name ? gy_kernel_find_arg(k, name) : -1;
     if (arg < 0) {
-        say_unknown(g, k, name ? name : "");
+        say_unknown(g, node, name ? name : "");
         return -1;
     }
-    if (!k->arg[arg].scalar != !scalar) {
+    const gy_maths *maths = g->kernels.at[node->kernel].maths;
+    if (maths && scalar && maths->is_written[arg]) {
+        gy_graph_mistake(g, GANTRY_E_GRAPH,
+                         "argument \"%s\" of node \"%s\" is given by a formula, so it is a region of a buffer, not a "
+                         "number",
+                         name, node->id);
+        return -1;
+    }
+    if (!maths && !k->arg[arg].scalar != !scalar) {
         gy_graph_mistake(g, GANTRY_E_GRAPH, "argument \"%s\" of kernel \"%s\" is %s, not %s", name, k->name,
                          scalar ? "a region of a buffer" : "a number", scalar ? "a number" : "a region of a buffer");
         return -1;
@@ -75,8 +94,9 @@ static bool give_arg(gantry_graph *g, const gy_node *node, uint32_t arg)
 
 /* ---- regions ---- */
 
-static bool is_access_allowed(gantry_graph *g, const gantry_kernel *k, const gantry_kernel_arg *a, gantry_access access)
+static bool is_access_allowed(gantry_graph *g, const gy_node *node, const gantry_kernel_arg *a, gantry_access access)
 {
+    const char *sort, *owner = owner_of(g, node, &sort);
     uint32_t allowed = a->accesses ? a->accesses : GANTRY_ACCESS_BIT(a->access);
     if (gantry_access_name(access) && (allowed & GANTRY_ACCESS_BIT(access)))
         return true;
@@ -85,8 +105,8 @@ static bool is_access_allowed(gantry_graph *g, const gantry_kernel *k, const gan
         if (allowed & GANTRY_ACCESS_BIT(i))
             gy_text_printf(&all, "%s%s", all.length ? ", " : "", gantry_access_name((gantry_access)i));
     const char *name = gantry_access_name(access);
-    gy_graph_mistake(g, GANTRY_E_GRAPH, "argument \"%s\" of kernel \"%s\" does not take access \"%s\"; allowed: %s",
-                     a->name, k->name, name ? name : "?", all.at ? all.at : "");
+    gy_graph_mistake(g, GANTRY_E_GRAPH, "argument \"%s\" of %s \"%s\" does not take access \"%s\"; allowed: %s",
+                     a->name, sort, owner, name ? name : "?", all.at ? all.at : "");
     gy_text_free(&all);
     return false;
 }
@@ -116,7 +136,7 @@ static void set_region(gantry_graph *g, gantry_node handle, const char *name, ga
     const gantry_kernel *k = g->kernels.at[node->kernel].manifest;
     const gantry_kernel_arg *a = &k->arg[arg];
     access = access ? access : a->access;
-    if (is_access_allowed(g, k, a, access) && is_dtype_allowed(g, k, a, b) && give_arg(g, node, (uint32_t)arg))
+    if (is_access_allowed(g, node, a, access) && is_dtype_allowed(g, k, a, b) && give_arg(g, node, (uint32_t)arg))
         gy_build_access(g, node, region, access, (uint32_t)arg, a->list && b->tiles[0]);
 }
 

@@ -3,6 +3,17 @@
 #include "base/error.h"
 #include "graph/build/build_state.h"
 
+uint32_t gy_build_use_kernel(gantry_graph *graph, const gy_kernel *kernel)
+{
+    bool is_new;
+    uint32_t index = gy_names_add(&graph->build_->kernel_names, kernel->manifest->name, &is_new);
+    if (index == GY_NO_NAME || !gy_vec_push(&graph->kernels, *kernel)) {
+        gy_build_nomem(graph);
+        return GY_NONE;
+    }
+    return index;
+}
+
 /* Compiles a manifest and gives it the next index; GY_NONE with the mistake noted. */
 static uint32_t use_kernel(gantry_graph *g, const gantry_kernel *manifest, const gy_kernel_code *code)
 {
@@ -14,13 +25,7 @@ static uint32_t use_kernel(gantry_graph *g, const gantry_kernel *manifest, const
         return GY_NONE;
     }
     kernel.code = code;
-    bool is_new;
-    uint32_t index = gy_names_add(&g->build_->kernel_names, manifest->name, &is_new);
-    if (index == GY_NO_NAME || !gy_vec_push(&g->kernels, kernel)) {
-        gy_build_nomem(g);
-        return GY_NONE;
-    }
-    return index;
+    return gy_build_use_kernel(g, &kernel);
 }
 
 /* The kernel of that name in use by the graph (its own first, then the library's), or GY_NONE. Reports nothing. */

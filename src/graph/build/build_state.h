@@ -59,6 +59,11 @@ gy_node *gy_build_node(gantry_graph *graph, gantry_node node);
 gy_node_extra *gy_build_extra(gantry_graph *graph, gy_node *node);
 /* The kernel of that name in use by the graph; GY_NONE with the mistake noted. */
 uint32_t gy_build_kernel(gantry_graph *graph, const char *name);
+/* Gives the next index to a kernel that is compiled; GY_NONE with the mistake noted. */
+uint32_t gy_build_use_kernel(gantry_graph *graph, const gy_kernel *kernel);
+/* build_map.c: map nodes get the kernels of their formulas for the element types of their arguments, which are all
+ * given by now. */
+gantry_status gy_build_maps(gantry_graph *graph, gantry_error *err);
 /* A manifest of a program, in the version of the library; NULL with the mistake noted. */
 const gantry_kernel *gy_build_manifest(gantry_graph *graph, const gantry_kernel *given);
 /* A new node; NULL with the mistake noted. `fallback` names it where `id` is NULL. */

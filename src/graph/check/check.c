@@ -14,6 +14,7 @@ static gantry_status check_all(gantry_graph *g, gantry_error *err)
     }
     if (!gy_build_merge(g))
         return gy_fail_nomem(err);
+    GY_TRY(gy_build_maps(g, err));
     gy_graph_fold(g);
     GY_TRY(gy_check_buffers(g, err));
     GY_TRY(gy_check_loops(g, err));

@@ -167,6 +167,8 @@ static gantry_status check_launches(const gantry_graph *g, uint32_t node, const 
             return status;
         if (k->check && k->check(launch, text, sizeof text) != GANTRY_OK) {
             text[sizeof text - 1] = '\0';
+            if (g->kernels.at[n->kernel].maths)
+                return gy_graph_fail_in(g, n->origin, "/args", err, GANTRY_E_GRAPH, "node \"%s\": %s", n->id, text);
             return gy_graph_fail_in(g, n->origin, "/args", err, GANTRY_E_GRAPH, "node \"%s\", kernel \"%s\": %s", n->id,
                                     k->name, text[0] ? text : "its arguments do not fit together");
         }

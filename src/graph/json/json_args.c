@@ -9,6 +9,7 @@
 typedef struct call {
     gantry_node node;
     const gantry_kernel *kernel;
+    const gy_maths *maths;    /* of a map node: its arguments are regions or numbers, as they are given */
     const gy_json_at *access; /* the member `access`; its value is NULL without one */
 } call;
 
@@ -79,12 +80,29 @@ static gantry_status read_region(gy_reader *r, const gy_json_at *at, const call 
     return gy_read_built(r, r->graph->error.status ? &chosen : at);
 }
 
+/* The name that a text begins with is that of a buffer, or has behind it what only references have. */
+static bool is_reference(const gy_reader *r, const json_t *value)
+{
+    const char *text = json_is_string(value) ? json_string_value(value) : "";
+    text += strspn(text, " ");
+    text += strncmp(text, "clamp(", 6) == 0 ? 6 : 0;
+    size_t length = gy_name_length(text);
+    const char *behind = text + length + strspn(text + length, " ");
+    if (length > 0 && *behind && strchr("[{~", *behind))
+        return true;
+    char *name = *behind == '\0' || *behind == ')' ? gy_strndup(text, length) : NULL;
+    bool found = name && gy_names_find(&r->graph->buffer_names, name) != GY_NO_NAME;
+    gy_free(name);
+    return found;
+}
+
 static gantry_status read_arg(gy_reader *r, const gy_json_at *at, const call *c)
 {
     int i = gy_kernel_find_arg(c->kernel, at->key);
     if (i < 0)
         return fail_arg(r, at, c);
-    return c->kernel->arg[i].scalar ? read_scalar(r, at, c) : read_region(r, at, c);
+    bool is_number = c->maths ? !c->maths->is_written[i] && !is_reference(r, at->value) : c->kernel->arg[i].scalar;
+    return is_number ? read_scalar(r, at, c) : read_region(r, at, c);
 }
 
 /* Every entry of `access` must be about an argument that is given as a region. */
@@ -110,7 +128,8 @@ gantry_status gy_read_args(gy_reader *r, const gy_json_at *at, const json_t *con
 {
     gy_json_at args = gy_read_at(at, "args", value[GY_KEY_ARGS]),
                access = gy_read_at(at, "access", value[GY_KEY_ACCESS]);
-    call c = { node, r->graph->kernels.at[r->graph->nodes.at[node.id].kernel].manifest, &access };
+    const gy_kernel *kernel = &r->graph->kernels.at[r->graph->nodes.at[node.id].kernel];
+    call c = { node, kernel->manifest, kernel->maths, &access };
     if (args.value && !json_is_object(args.value))
         return gy_read_kind(r, &args, "an object of arguments");
     gantry_status status = access.value ? check_access(r, &args, &c) : GANTRY_OK;

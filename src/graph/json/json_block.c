@@ -8,9 +8,9 @@
 #include <string.h>
 
 const char *const gy_node_keys[GY_KEYS] = {
-    "id",        "kernel", "args",  "work",     "reads", "writes",     "cost",  "for",    "if",    "after",
-    "access",    "on",     "copy",  "fill",     "host",  "collective", "op",    "in",     "out",   "root",
-    "algorithm", "with",   "apart", "priority", "share", "scratch",    "nodes", "repeat", "carry", "until",
+    "id",        "kernel", "args",  "map",      "reduce", "work",    "reads",      "writes", "cost",  "for",   "if",
+    "after",     "access", "on",    "copy",     "fill",   "host",    "collective", "op",     "in",    "out",   "root",
+    "algorithm", "with",   "apart", "priority", "share",  "scratch", "nodes",      "repeat", "carry", "until",
 };
 
 enum { TURNS_PER_NODE = 64 }; /* beyond as many as nodes are allowed */

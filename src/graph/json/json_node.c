@@ -16,6 +16,8 @@ static const struct kind {
 } kinds[] = {
     { GY_KEY_KERNEL, KEY(ARGS) | KEY(ACCESS) | KEY(READS) | KEY(WRITES) },
     { GY_KEY_HOST, KEY(ARGS) | KEY(ACCESS) | KEY(READS) | KEY(WRITES) },
+    { GY_KEY_MAP, KEY(ARGS) },
+    { GY_KEY_REDUCE, KEY(ARGS) | KEY(ACCESS) },
     { GY_KEY_WORK, KEY(READS) | KEY(WRITES) },
     { GY_KEY_COPY, 0 },
     { GY_KEY_FILL, 0 },
@@ -38,7 +40,8 @@ static gantry_status find_kind(gy_reader *r, const gy_json_at *at, const json_t 
         found = value[kinds[i].key] ? &kinds[i] : found;
     }
     if (!found)
-        return gy_read_fail(r, at, "the node does nothing: give one of kernel, host, work, copy, fill, collective");
+        return gy_read_fail(
+            r, at, "the node does nothing: give one of kernel, host, map, reduce, work, copy, fill, collective");
     for (unsigned k = 0; k < GY_KEYS; k++) {
         if (value[k] && (1u << k & some) && !(1u << k & found->with)) {
             gy_json_at member = gy_read_at(at, gy_node_keys[k], value[k]);
@@ -58,6 +61,44 @@ static gantry_status add_kernel(gy_reader *r, const gy_json_at *at, kernel_call 
     const char *name = NULL;
     GY_TRY(gy_read_string(r, at, "the name of a kernel", &name));
     *node = call(r->graph, r->id.at, name);
+    return gy_read_built(r, at);
+}
+
+/* {"y": "sqrt(x) * s + 1", ...}: the same for all turns of a block. */
+static gantry_status read_formulas(gy_reader *r, const gy_json_at *at, bool reduces, const gy_maths **out)
+{
+    gantry_error inner;
+    const char *wanted = reduces ? "an object of formulas such as {\"s\": \"sum(x)\"}"
+                                 : "an object of formulas such as {\"y\": \"sqrt(x) + 1\"}";
+    gy_maths *maths = gy_read_known(r, at->value);
+    *out = maths;
+    if (maths)
+        return GANTRY_OK;
+    if (!json_is_object(at->value))
+        return gy_read_kind(r, at, wanted);
+    if (json_object_size(at->value) == 0)
+        return gy_read_fail(r, at, "has no formula: give one or several such as {\"y\": \"sqrt(x) + 1\"}");
+    *out = maths = gy_arena_calloc(&r->graph->arena, 1, sizeof *maths);
+    if (!maths)
+        return gy_read_nomem(r);
+    maths->reduces = reduces;
+    json_t *object = gy_read_open(at->value);
+    for (void *i = json_object_iter(object); i; i = json_object_iter_next(object, i)) {
+        gy_json_at member = gy_read_at(at, json_object_iter_key(i), json_object_iter_value(i));
+        const char *text;
+        GY_TRY(gy_read_string(r, &member, "a formula such as \"sqrt(x) + 1\"", &text));
+        gantry_status status = gy_maths_add(maths, &r->graph->arena, member.key, text, GANTRY_E_GRAPH, NULL, &inner);
+        if (status)
+            return status == GANTRY_E_NOMEM ? gy_read_nomem(r) : gy_read_fail(r, &member, "%s", inner.text);
+    }
+    return gy_read_remember(r, at->value, maths);
+}
+
+static gantry_status add_map(gy_reader *r, const gy_json_at *at, bool reduces, gantry_node *node)
+{
+    const gy_maths *maths;
+    GY_TRY(read_formulas(r, at, reduces, &maths));
+    *node = gy_graph_map_with(r->graph, r->id.at, maths);
     return gy_read_built(r, at);
 }
 
@@ -220,6 +261,9 @@ static gantry_status add_node(gy_reader *r, const gy_json_at *up, const json_t *
         return add_kernel(r, &at, gantry_graph_kernel, node);
     case GY_KEY_HOST:
         return add_kernel(r, &at, gy_graph_host_kernel, node);
+    case GY_KEY_MAP:
+    case GY_KEY_REDUCE:
+        return add_map(r, &at, key == GY_KEY_REDUCE, node);
     case GY_KEY_WORK:
         return add_work(r, &at, node);
     case GY_KEY_COPY:
@@ -235,7 +279,7 @@ static gantry_status read_rest(gy_reader *r, const gy_json_at *at, const json_t 
                                gantry_node node)
 {
     gantry_status status = GANTRY_OK;
-    if (key == GY_KEY_KERNEL || key == GY_KEY_HOST)
+    if (key == GY_KEY_KERNEL || key == GY_KEY_HOST || key == GY_KEY_MAP || key == GY_KEY_REDUCE)
         status = gy_read_args(r, at, value, node);
     if (!status && (value[GY_KEY_READS] || value[GY_KEY_WRITES]))
         status = gy_read_accesses(r, at, value, node);

@@ -180,6 +180,8 @@ typedef enum gy_node_key {
     GY_KEY_ID,
     GY_KEY_KERNEL,
     GY_KEY_ARGS,
+    GY_KEY_MAP,
+    GY_KEY_REDUCE,
     GY_KEY_WORK,
     GY_KEY_READS,
     GY_KEY_WRITES,

@@ -154,7 +154,7 @@ void gy_write_kernels(gy_text *to, const gantry_graph *graph)
     bool any = false;
     for (size_t i = 0; i < graph->kernels.count; i++) {
         const gy_kernel *k = &graph->kernels.at[i];
-        if (gantry_kernel_find(k->manifest->name) == k->manifest)
+        if (k->maths || gantry_kernel_find(k->manifest->name) == k->manifest)
             continue;
         gy_text_add(to, any ? ",\n    " : ",\n  \"kernels\": {\n    ");
         any = true;

@@ -2,6 +2,8 @@
 /* Writing nodes. Functions of a program have no name in a file: such nodes are written as work, with their cost. */
 #include "graph/json/json_write.h"
 
+#include "maths/maths.h"
+
 #include <inttypes.h>
 
 static const gantry_kernel *manifest_of(const gantry_graph *g, const gy_node *n)
@@ -123,11 +125,27 @@ static void write_chosen(gy_text *to, const gantry_graph *g, const gy_node *n, c
     gy_text_add(to, any ? " }" : "");
 }
 
+static void write_formulas(gy_text *to, const gy_maths *m)
+{
+    gy_write_key(to, m->reduces ? "reduce" : "map");
+    gy_text_add(to, "{");
+    for (uint32_t i = 0; i < m->results; i++) {
+        gy_write_key(to, m->arg[m->result[i].arg]);
+        gy_text_json(to, m->result[i].text);
+    }
+    gy_text_add(to, " }");
+}
+
 static void write_kernel(gy_text *to, const gantry_graph *g, const gy_node *n)
 {
     const gantry_kernel *k = manifest_of(g, n);
-    gy_write_key(to, n->kind == GY_NODE_HOST ? "host" : "kernel");
-    gy_text_json(to, k->name);
+    const gy_maths *maths = g->kernels.at[n->kernel].maths;
+    if (maths) {
+        write_formulas(to, maths);
+    } else {
+        gy_write_key(to, n->kind == GY_NODE_HOST ? "host" : "kernel");
+        gy_text_json(to, k->name);
+    }
     uint32_t args = write_args(to, g, n, k);
     write_chosen(to, g, n, k, args);
     write_accesses(to, g, n, args);

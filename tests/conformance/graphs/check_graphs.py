@@ -102,6 +102,12 @@ def train_pipeline():
             {"w": (w - lr * d.reshape(-1), 1e-6)})
 
 
+def stages():
+    x, one, three, half = rng.random(1003, np.float32), np.float32(1), np.float32(3), np.float32(0.5)
+    t = x * x - x / three
+    return {"x": x}, params(n=1003), {"y": (np.sqrt(np.abs(t)) * half + one, 0), "high": ((t > half / 2).astype(np.uint8), 0)}
+
+
 def cholesky():
     n = 45  # does not divide by nt: tiles differ in size
     a = rng.random((n, n))
@@ -114,7 +120,7 @@ def nearest(got, want):
     np.testing.assert_allclose(np.asarray(got, float), want, rtol=0, atol=0.501)
 
 
-CASES = [saxpy, reduce_sum, image_blur, pipeline3, jacobi, jacobi_until, mlp_step, train_pipeline, cholesky]
+CASES = [saxpy, reduce_sum, image_blur, pipeline3, jacobi, jacobi_until, mlp_step, train_pipeline, stages, cholesky]
 
 
 def compare(name, got, want, rtol, part=lambda x: x):

@@ -60,6 +60,8 @@ CALL(gantry_buffer_init_raw, (g, t->x, "x.raw"))
 CALL(gantry_graph_kernel, (g, "k2", "scale"))
 CALL(gantry_graph_add_kernel, (g, &own))
 CALL(gantry_graph_add_cuda_kernel, (g, &own, &code))
+CALL(gantry_graph_map, (g, "y", "y = x + 1"))
+CALL(gantry_graph_reduce, (g, "y", "y = sum(x)"))
 CALL(gantry_graph_launch, (g, "l", work, NULL))
 CALL(gantry_graph_host, (g, "h", work, NULL))
 CALL(gantry_graph_copy, (g, "c", REGION, gantry_all(t->y)))
@@ -125,6 +127,8 @@ static const struct call {
     ROW(gantry_graph_kernel, 0),
     ROW(gantry_graph_add_kernel, 0),
     ROW(gantry_graph_add_cuda_kernel, 0),
+    ROW(gantry_graph_map, 0),
+    ROW(gantry_graph_reduce, 0),
     ROW(gantry_graph_launch, 0),
     ROW(gantry_graph_host, 0),
     ROW(gantry_graph_copy, X | Y),

@@ -4,6 +4,7 @@
  * are held against the C file that the graph names for the host. Without NVRTC only PTX and images are tested. */
 #include "control.h"
 #include "folder.h"
+#include "graph/graph.h"
 #include "suite.h"
 
 #include <math.h>
@@ -166,6 +167,89 @@ START_TEST(the_host_s_bits)
     ck_assert_str_eq(replay_of(run), _i / 2 ? "graph" : "stream");
     gantry_run_free(host);
     gantry_run_free(run);
+    unmake(&m);
+    folder_remove();
+}
+END_TEST
+
+/* ---- formulas, whose code is printed and compiled by NVRTC ---- */
+
+/* "y = sqrt(x) * s + k": y, x, s, k, the count of elements, then how far apart those of x and of k are. */
+static void formula(const fakeCudaLaunch *l, void **p)
+{
+    (void)l;
+    float *y = *(float **)p[0], s = (float)*(double *)p[2];
+    const float *x = *(const float **)p[1], *k = *(const float **)p[3];
+    for (int64_t i = 0; i < *(int64_t *)p[4]; i++)
+        y[i] = sqrtf(x[i * *(int64_t *)p[5]]) * s + k[i * *(int64_t *)p[6]];
+}
+
+static gantry_graph *formula_graph(void)
+{
+    const int64_t n = 3001, one = 1;
+    gantry_graph *g = gantry_graph_new("formula");
+    gantry_buffer x = gantry_graph_buffer(g, "x", GANTRY_F32, 1, &n),
+                  y = gantry_graph_buffer(g, "y", GANTRY_F32, 1, &n),
+                  k = gantry_graph_buffer(g, "k", GANTRY_F32, 1, &one);
+    gantry_buffer_init_uniform(g, x, 4, 0, 1);
+    gantry_buffer_init_value(g, k, 0.25);
+    gantry_buffer_output(g, y);
+    gantry_buffer_split(g, x, 3);
+    gantry_buffer_split(g, y, 3);
+    for (int i = 0; i < 3; i++) {
+        gantry_node node = gantry_graph_map(g, i ? NULL : "again[1]", "y = sqrt(x) * weight + k");
+        gantry_node_arg(g, node, "x", gantry_part(x, i));
+        gantry_node_arg(g, node, "y", gantry_part(y, i));
+        gantry_node_arg(g, node, "k", gantry_all(k));
+        gantry_node_scalar_dynamic(g, node, "weight", 0.5 + i);
+    }
+    MUST(gantry_graph_check(g, MUST_ERR));
+    return g;
+}
+
+/* The name of the kernel that the graph has made: what the fake driver runs in place of the code has it, too. */
+static const char *formula_name(const gantry_graph *g)
+{
+    return g->kernels.at[g->nodes.at[0].kernel].manifest->name;
+}
+
+/* _i: devices, replay */
+START_TEST(formulas)
+{
+    static const size_t sizes[] = { 8, 8, 8, 8, 8, 8, 8 };
+    gantry_run *host = NULL;
+    make_files();
+    gantry_graph *g = formula_graph();
+    fakeCudaFunction(formula_name(g), formula, sizes, 7);
+    made m = make(g, 1 + _i % 2, _i / 2 ? "graph" : "stream");
+    int before = fakeCudaCalls("kernel");
+    gantry_run *run = open_both(&m, &host);
+    compare_starts(&m, host, run);
+    ck_assert_int_eq(fakeCudaCalls("kernel") - before, 3 * 3);
+    gantry_run_free(host);
+    gantry_run_free(run);
+    unmake(&m);
+    folder_remove();
+}
+END_TEST
+
+START_TEST(formulas_without_nvrtc)
+{
+    gantry_run *run = NULL;
+    gantry_error err = { 0 };
+    make_files();
+    made m = make(formula_graph(), 1, "stream");
+    setenv("GANTRY_CUDA_LIBRARIES", "/nonexistent", 1);
+    if (have_nvrtc()) {
+        printf("skipped: libnvrtc is where the loader looks\n");
+    } else {
+        ck_assert_int_eq(try_run(&run, &m, "cuda", &err), GANTRY_E_DEVICE);
+        ck_assert_msg(strstr(err.text, "the formulas of node \"again[1]\" have to be compiled by NVRTC for GPUs: ") &&
+                          strstr(err.text, "; or place the node on the CPU with \"on\""),
+                      "%s", err.text);
+        MUST(try_run(&run, &m, "auto", MUST_ERR));
+        gantry_run_free(run);
+    }
     unmake(&m);
     folder_remove();
 }
@@ -740,6 +824,7 @@ int main(void)
     if (here) {
         tcase_add_loop_test(tests, the_host_s_bits, 0, 4);
         tcase_add_loop_test(tests, graph_file, 0, 4);
+        tcase_add_loop_test(tests, formulas, 0, 4);
         tcase_add_test(tests, compiled_once_for_all_devices);
         tcase_add_test(tests, sources_that_do_not_do);
     }
@@ -754,6 +839,7 @@ int main(void)
     tcase_add_test(tests, arguments_that_cannot_be);
     tcase_add_test(tests, code_needs_permission);
     tcase_add_test(tests, no_nvrtc);
+    tcase_add_test(tests, formulas_without_nvrtc);
     tcase_add_loop_test(tests, code_of_a_program, 0, 2);
     tcase_add_test(tests, code_of_a_program_that_does_not_do);
     suite_add_tcase(suite, tests);

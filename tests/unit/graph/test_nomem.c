@@ -54,6 +54,11 @@ static gantry_graph *build(void)
     code.block[0] = "32";
     code.defaults = defaults;
     gantry_graph_add_cuda_kernel(g, &own, &code);
+    gantry_node m = gantry_graph_map(g, "map", "b = a * s; c = sqrt(b)");
+    gantry_node_arg(g, m, "a", gantry_tile(A, 0, 0));
+    gantry_node_arg(g, m, "b", gantry_tile(A, 0, 1));
+    gantry_node_arg(g, m, "c", gantry_tile(A, 1, 0));
+    gantry_node_scalar(g, m, "s", 3);
     gantry_node k = gantry_graph_kernel(g, "gather", "t_gather"), s = gantry_graph_kernel(g, NULL, "t_scale");
     gantry_node_arg(g, k, "tiles", gantry_tiles(A, 0, 2, 0, 1));
     gantry_node_arg(g, s, "x", gantry_tile(A, 0, 1));
@@ -89,7 +94,7 @@ static bool build_and_check(void)
     ck_assert_msg(status == GANTRY_OK || status == GANTRY_E_NOMEM, "%s", err.text);
     if (status == GANTRY_OK) {
         ck_assert_uint_eq(g->warnings.count, 1);
-        ck_assert_uint_eq(g->flow->tasks, 2 + 12 + 5);
+        ck_assert_uint_eq(g->flow->tasks, 2 + 12 + 6);
     }
     gantry_graph_free(g);
     return status == GANTRY_OK;

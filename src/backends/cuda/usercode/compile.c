@@ -106,9 +106,10 @@ static gantry_status compile(gy_code *code, const gy_nvrtc *n, const char *path,
 
 typedef struct source {
     const char *path;
-    char *text;
+    const char *text;
     size_t length;
     const char *folders[2]; /* its own, and the graph's */
+    size_t folder_count;
     gy_target target;
     gy_nvrtc_options options;
 } source;
@@ -120,7 +121,7 @@ static gantry_status hash_source(uint64_t *hash, bool *known, const gy_nvrtc *n,
     *known = true;
     for (size_t i = 0; i < s->options.count; i++)
         *hash = gy_hash_bytes(s->options.at[i], strlen(s->options.at[i]) + 1, *hash);
-    return gy_includes_hash(hash, known, s->path, s->text, s->length, s->folders, 2, err);
+    return gy_includes_hash(hash, known, s->path, s->text, s->length, s->folders, s->folder_count, err);
 }
 
 /* A file that was saved meanwhile has another hash by now: what was compiled may be of either text. */
@@ -165,18 +166,32 @@ static gantry_status compile_source(gy_code *code, const gy_nvrtc *n, const sour
 gantry_status gy_nvrtc_compile(gy_code *code, const gy_nvrtc *nvrtc, const char *path, const char *folder,
                                int capability, gantry_error *err)
 {
-    source s = { .path = path };
+    source s = { .path = path, .folder_count = 2 };
+    char *text = NULL;
     char *own = gy_path_folder(path);
     s.folders[0] = own;
     s.folders[1] = folder && *folder ? folder : ".";
     gantry_status status = own ? choose_target(&s.target, nvrtc, capability, path, err) : gy_fail_nomem(err);
     status = status ? status : gy_code_file_check(path, err);
-    status = status ? status : gy_file_read(&s.text, &s.length, path, err);
+    status = status ? status : gy_file_read(&text, &s.length, path, err);
+    s.text = text;
     if (status == GANTRY_OK && !gy_nvrtc_options_make(&s.options, nvrtc, s.target, s.folders, 2))
         status = gy_fail_nomem(err);
     status = status ? status : compile_source(code, nvrtc, &s, err);
     gy_nvrtc_options_free(&s.options);
-    gy_free(s.text);
+    gy_free(text);
     gy_free(own);
+    return status;
+}
+
+gantry_status gy_nvrtc_compile_text(gy_code *code, const gy_nvrtc *nvrtc, const char *name, const char *text,
+                                    int capability, gantry_error *err)
+{
+    source s = { .path = name, .text = text, .length = strlen(text) };
+    gantry_status status = choose_target(&s.target, nvrtc, capability, name, err);
+    if (status == GANTRY_OK && !gy_nvrtc_options_make(&s.options, nvrtc, s.target, s.folders, 0))
+        status = gy_fail_nomem(err);
+    status = status ? status : compile_source(code, nvrtc, &s, err);
+    gy_nvrtc_options_free(&s.options);
     return status;
 }

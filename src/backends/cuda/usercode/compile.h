@@ -21,5 +21,8 @@ typedef struct gy_code {
  * old for this NVRTC. */
 gantry_status gy_nvrtc_compile(gy_code *code, const gy_nvrtc *nvrtc, const char *path, const char *folder,
                                int capability, gantry_error *err);
+/* The same of a text that includes nothing; `name` stands for it in messages. */
+gantry_status gy_nvrtc_compile_text(gy_code *code, const gy_nvrtc *nvrtc, const char *name, const char *text,
+                                    int capability, gantry_error *err);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "maths/maths.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -18,16 +19,17 @@ static bool ends_in(const char *text, const char *end)
     return length > tail && strcmp(text + length - tail, end) == 0;
 }
 
-static bool is_source(const gy_kernel_code *code)
+/* NVRTC has to compile it: a file, or what is printed of formulas. */
+static bool is_source(const gy_kernel *kernel)
 {
-    return code->cuda && ends_in(code->cuda, ".cu");
+    return kernel->program || (kernel->code->cuda && ends_in(kernel->code->cuda, ".cu"));
 }
 
 /* ---- before anything is loaded ---- */
 
 bool gy_user_kernel_has(const gy_kernel *kernel)
 {
-    return kernel->code && (kernel->code->cuda || kernel->code->program);
+    return kernel->code && (kernel->program || kernel->code->cuda || kernel->code->program);
 }
 
 static const gy_access *find_list(const gantry_graph *g, const gy_node *node)
@@ -62,7 +64,13 @@ gantry_status gy_user_kernel_usable(const gantry_graph *g, const gy_node *node, 
                              "cannot be given; use the back end \"host\"",
                              node->id, kernel->manifest->name, g->buffers.at[list->buffer].name);
     }
-    if (is_source(kernel->code) && gy_nvrtc_open(&nvrtc, &why)) {
+    if (kernel->program && gy_nvrtc_open(&nvrtc, &why)) {
+        return gy_graph_fail(g, node->origin, err, why.status,
+                             "the formulas of node \"%s\" have to be compiled by NVRTC for GPUs: %s; or place the node "
+                             "on the CPU with \"on\"",
+                             node->id, why.text);
+    }
+    if (is_source(kernel) && gy_nvrtc_open(&nvrtc, &why)) {
         return gy_graph_fail(g, node->origin, err, why.status,
                              "kernel \"%s\" of node \"%s\" is in %s, which NVRTC has to compile: %s",
                              kernel->manifest->name, node->id, kernel->code->cuda, why.text);
@@ -84,6 +92,18 @@ static gantry_status ask(const gy_user_kernel *k, int *value, CUdevice_attribute
     return code == CUDA_SUCCESS ? GANTRY_OK : fail_driver(k, code, "asking what the device can do", err);
 }
 
+static gantry_status compile_formulas(gy_code *code, const gy_nvrtc *nvrtc, const gy_kernel *kernel, int capability,
+                                      gantry_error *err)
+{
+    gy_text text = { 0 };
+    gy_maths_print_cuda(&text, kernel->program, kernel->manifest->name);
+    gantry_status status = text.failed
+                               ? gy_fail_nomem(err)
+                               : gy_nvrtc_compile_text(code, nvrtc, kernel->manifest->name, text.at, capability, err);
+    gy_text_free(&text);
+    return status;
+}
+
 static gantry_status compile(gy_code *code, const gy_user_kernel *k, CUdevice device, const char *folder,
                              gantry_error *err)
 {
@@ -92,7 +112,11 @@ static gantry_status compile(gy_code *code, const gy_user_kernel *k, CUdevice de
     gantry_status status = gy_nvrtc_open(&nvrtc, err);
     status = status ? status : ask(k, &major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device, err);
     status = status ? status : ask(k, &minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device, err);
-    return status ? status : gy_nvrtc_compile(code, &nvrtc, k->kernel->code->cuda, folder, 10 * major + minor, err);
+    if (status)
+        return status;
+    int capability = 10 * major + minor;
+    return k->kernel->program ? compile_formulas(code, &nvrtc, k->kernel, capability, err)
+                              : gy_nvrtc_compile(code, &nvrtc, k->kernel->code->cuda, folder, capability, err);
 }
 
 /* A program may give PTX without a 0 behind it. */
@@ -112,7 +136,7 @@ static void name_failure(char *to, size_t size, const gy_user_kernel *k, const c
 {
     gy_nvrtc nvrtc;
     int version = 0;
-    if (is_source(k->kernel->code) && gy_nvrtc_open(&nvrtc, NULL) == GANTRY_OK &&
+    if (is_source(k->kernel) && gy_nvrtc_open(&nvrtc, NULL) == GANTRY_OK &&
         k->driver->cuDriverGetVersion(&version) == CUDA_SUCCESS) {
         snprintf(to, size, "the driver, which is for CUDA %d.%d, cannot load %s, compiled by NVRTC %d.%d",
                  version / 1000, version % 1000 / 10, name, nvrtc.major, nvrtc.minor);
@@ -162,13 +186,14 @@ static gantry_status find(gy_user_kernel *k, const gy_code *code, const char *na
 static gantry_status open_code(gy_user_kernel *k, CUdevice device, const char *folder, gantry_error *err)
 {
     const gy_kernel_code *from = k->kernel->code;
-    const char *name = from->cuda ? from->cuda : "the image";
+    bool printed = k->kernel->program;
+    const char *name = from->cuda ? from->cuda : printed ? "the code of formulas" : "the image";
     gy_code code = { 0 };
     gantry_status status = from->cuda ? gy_file_look(from->cuda, from->folder, err) : GANTRY_OK;
     if (!status)
-        status = !from->cuda       ? copy_image(&code, from->program, err)
-                 : is_source(from) ? compile(&code, k, device, folder, err)
-                                   : gy_file_read_in(&code.at, &code.bytes, from->cuda, from->folder, MOST_CODE, err);
+        status = is_source(k->kernel) ? compile(&code, k, device, folder, err)
+                 : !from->cuda        ? copy_image(&code, from->program, err)
+                               : gy_file_read_in(&code.at, &code.bytes, from->cuda, from->folder, MOST_CODE, err);
     status = status ? status : load(k, &code, name, err);
     status = status ? status : find(k, &code, name, err);
     gy_free(code.at);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A launch of a program on the host, while it runs. */
+#ifndef GY_MATHS_RUNNER_H
+#define GY_MATHS_RUNNER_H
+
+#include "maths/steps.h"
+
+typedef struct gy_maths_runner {
+    const gy_maths_program *program;
+    const gantry_launch *launch;
+    char *slots;
+    const void *value[GY_MATHS_ARGS + GY_MATHS_STEPS]; /* of the chunk at hand */
+} gy_maths_runner;
+
+/* run.c: all steps for n elements from `first` on. */
+void gy_maths_do_chunk(gy_maths_runner *runner, int64_t first, size_t n);
+/* reduce.c: all elements, chunk by chunk, and the results. */
+gantry_status gy_maths_reduce(gy_maths_runner *runner, int64_t elements);
+
+#endif

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Map nodes against NumPy: random formulas over all dtypes, bit for bit, and functions of a library to some units in the last place.
+
+check_maps.py GANTRY [SEED]
+"""
+import pathlib
+import random
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from numpy_gantry import DTYPES, from_bf16, np, run, to_bf16  # noqa: E402
+
+from formulas import COMPUTED, INEXACT, INTEGERS, RANK_OF, Generator, cast, round_bf16  # noqa: E402
+
+SIZES = [1, 255, 256, 257, 1000]
+
+
+def inputs(rng, n):
+    """name -> (dtype, the file's array, the values)."""
+    made = {}
+    for dtype in RANK_OF:
+        for name, size in ((f"x_{dtype}", n), (f"one_{dtype}", 1)):
+            if dtype in INTEGERS:
+                info = np.iinfo(INTEGERS[dtype])
+                low, high = max(info.min, -1000), min(info.max, 1000)
+                array = values = rng.integers(low, high + 1, size).astype(INTEGERS[dtype])
+            else:
+                x = rng.uniform(-8, 8, size).astype(np.float32)
+                x[rng.random(size) < 0.02] = np.inf
+                x[rng.random(size) < 0.02] = 0
+                array, values = x.astype(DTYPES.get(dtype, np.float32)), x.astype(DTYPES.get(dtype, np.float32))
+                if dtype == "bf16":
+                    array, values = ("bf16", to_bf16(x)), round_bf16(x)
+            made[name] = (dtype, array, values)
+    return made
+
+
+def stored(dtype, value):
+    """What a buffer holds of a value; None where the formula is refused."""
+    rank, x = value
+    if dtype in INTEGERS:
+        return x.astype(INTEGERS[dtype]) if x.dtype == np.int64 else None
+    return cast(dtype, (rank, x))[1].astype(DTYPES.get(dtype, np.float32))
+
+
+def differ(want, got):
+    want = np.broadcast_to(want, got.shape)
+    return not np.array_equal(want, got, equal_nan=want.dtype.kind == "f")
+
+
+def check_random(command, seed):
+    draw, rng, n = random.Random(seed), np.random.default_rng(seed), SIZES[seed % len(SIZES)]
+    arrays = inputs(rng, n)
+    numbers = {"s": draw.choice([0.5, -2, 3, 0.1]), "t": 7}
+    names = {name: (RANK_OF[dtype], values.astype(COMPUTED[RANK_OF[dtype]])) for name, (dtype, _, values) in arrays.items()}
+    names.update({name: ("real number", np.float64(x)) for name, x in numbers.items()})
+    buffers = {name: {"dtype": dtype, "shape": [1 if name.startswith("one") else n], "class": "input"} for name, (dtype, _, _) in arrays.items()}
+    nodes, want, outputs = [], {}, {}
+    while len(nodes) < 24:
+        text, value = Generator(draw, names).formula(draw.randrange(1, 6))
+        dtype = draw.choice(list(RANK_OF))
+        expected = stored(dtype, value)
+        if expected is None:
+            continue
+        name = f"y{len(nodes)}"
+        buffers[name] = {"dtype": dtype, "shape": [n], "output": True}
+        # An argument has the name of its buffer, or another one.
+        used = {one for one in names if f" {one} " in "".join(c if c.isalnum() or c == "_" else " " for c in f" {text} ")}
+        args = {one: numbers.get(one, one) for one in used}
+        nodes.append({"id": name, "map": {"y": text}, "args": {**args, "y": name}})
+        want[name], outputs[name] = (text, expected), (dtype, (n,))
+    graph = {"gantry": 1, "name": "maps", "buffers": buffers, "nodes": nodes}
+    got, _ = run(command, graph, {name: array for name, (_, array, _) in arrays.items()}, outputs, ["--devices", str(1 + seed % 2)])
+    for name, (text, expected) in want.items():
+        found = from_bf16(got[name]) if outputs[name][0] == "bf16" else got[name]
+        if differ(expected, found):
+            where = int(np.argmax(~((expected == found) | ((expected != expected) & (found != found)))))
+            raise SystemExit(f"seed {seed}: {outputs[name][0]} = {text}: element {where} is {found[where]!r}, by NumPy "
+                             f"{np.broadcast_to(expected, found.shape)[where]!r}")
+    return len(nodes)
+
+
+def check_functions(command):
+    """Functions whose last bits no standard says."""
+    n = 2000
+    rng = np.random.default_rng(5)
+    for dtype, ulps in (("f32", 2), ("f64", 2)):
+        kind = DTYPES[dtype]
+        x = rng.uniform(0.01, 5, n).astype(kind)
+        nodes = [{"id": name, "map": {"y": f"{name}(x)"}, "args": {"x": "x", "y": name}} for name in INEXACT]
+        nodes.append({"id": "pow", "map": {"y": "pow(x, 1.5)"}, "args": {"x": "x", "y": "pow"}})
+        want = {name: np.array([f(v) for v in x.astype(float)]) for name, f in INEXACT.items()}
+        want["pow"] = x.astype(float) ** 1.5
+        buffers = {name: {"dtype": dtype, "shape": [n], "output": True} for name in want}
+        buffers["x"] = {"dtype": dtype, "shape": [n], "class": "input"}
+        got, _ = run(command, {"gantry": 1, "buffers": buffers, "nodes": nodes}, {"x": x}, dict.fromkeys(want), ["--devices", "1"])
+        for name, expected in want.items():
+            wrong = np.abs(got[name] - expected) > ulps * np.spacing(np.abs(expected).astype(kind))
+            if wrong.any():
+                raise SystemExit(f"{name} of {dtype}: {got[name][wrong][0]!r}, by math.{name} {expected[wrong][0]!r}")
+
+
+def in_order(join, identity, values):
+    """The order of "Reduce nodes" in docs/graph-format.md."""
+    totals = []
+    for first in range(0, len(values), 65536):
+        lanes, segment = np.full(256, identity), values[first:first + 65536]
+        for at in range(0, len(segment), 256):
+            chunk = segment[at:at + 256]
+            lanes[:len(chunk)] = join(lanes[:len(chunk)], chunk)
+        while len(lanes) > 1:
+            lanes = join(lanes[:len(lanes) // 2], lanes[len(lanes) // 2:])
+        totals.append(lanes[0])
+    while len(totals) > 1:
+        totals = [join(*totals[i:i + 2]) if i + 1 < len(totals) else totals[i] for i in range(0, len(totals), 2)]
+    return totals[0]
+
+
+def check_reductions(command, seed):
+    rng = np.random.default_rng(seed)
+    for n in (1, 255, 1000, 65536, 200003):
+        x, k = rng.normal(0, 1, n).astype(np.float32), rng.integers(-100, 100, n).astype(np.int32)
+        square, whole = (x - np.float32(0.25)) ** 2, k.astype(np.int64) * 3
+        texts = {"s": "sum(square(x - 0.25))", "m": "mean(square(x - 0.25))", "low": "min(x)", "k_sum": "sum(k * 3)",
+                 "k_high": "max(k * 3)", "k_mean": "mean(k)", "mixed": "sum(k * x)"}
+        dtypes = {"s": "f64", "m": "f64", "low": "f32", "k_sum": "i64", "k_high": "i32", "k_mean": "f64", "mixed": "f32"}
+        total = in_order(np.add, 0.0, square.astype(float))
+        want = {"s": total, "m": total / n, "low": x.min(), "k_sum": whole.sum(), "k_high": whole.max(),
+                "k_mean": in_order(np.add, 0.0, k.astype(float)) / n,
+                "mixed": np.float32(in_order(np.add, 0.0, k.astype(float) * x.astype(float)))}
+        buffers = {name: {"dtype": dtype, "shape": [1], "output": True} for name, dtype in dtypes.items()}
+        buffers["x"] = {"dtype": "f32", "shape": [n], "class": "input", "split": 3}
+        buffers["k"] = {"dtype": "i32", "shape": [n], "class": "input"}
+        buffers["parts"] = {"dtype": "i64", "shape": [1], "init": 5, "output": True}
+        nodes = [{"id": "all", "reduce": texts, "args": {name: name for name in ["x", "k", *texts]}},
+                 {"id": "part[i]", "for": {"i": 3}, "reduce": {"s": "sum(i32(x * 8))"}, "args": {"x": "x[i]", "s": "parts"}, "access": {"s": "sum"}}]
+        want["parts"] = 5 + np.trunc(x * np.float32(8)).astype(np.int64).sum()
+        got, _ = run(command, {"gantry": 1, "buffers": buffers, "nodes": nodes}, {"x": x, "k": k}, dict.fromkeys(want), ["--devices", "2"])
+        for name, expected in want.items():
+            if got[name][0] != expected:
+                raise SystemExit(f"seed {seed}, {n} elements: {name} = {texts.get(name)} is {got[name][0]!r}, by NumPy {expected!r}")
+    bad = np.array([1, np.nan, -3], np.float32)
+    buffers = {"x": {"dtype": "f32", "shape": [3], "class": "input"}, "y": {"dtype": "f32", "shape": [1], "output": True}}
+    nodes = [{"id": "n", "reduce": {"y": "max(x)"}, "args": {"x": "x", "y": "y"}}]
+    got, _ = run(command, {"gantry": 1, "buffers": buffers, "nodes": nodes}, {"x": bad}, {"y": None}, ["--devices", "1"])
+    if not np.isnan(got["y"][0]):
+        raise SystemExit(f"the max of a NaN and others is {got['y'][0]!r}")
+
+
+def check_forms(command):
+    """In place, several results, parts, tiles, numbers of the iteration."""
+    graph = {
+        "gantry": 1, "name": "forms", "params": {"n": 1003, "p": 3, "alpha": 0.5},
+        "buffers": {
+            "x": {"dtype": "f32", "shape": ["n"], "split": "p", "class": "input", "output": True},
+            "y": {"dtype": "f32", "shape": ["n"], "split": "p", "output": True},
+            "tiles": {"dtype": "f64", "shape": [12, 10], "tiles": [3, 2], "init": {"iota": {}}, "output": True},
+        },
+        "nodes": [
+            {"id": "both[i]", "for": {"i": "p"}, "map": {"y": "x * s", "x": "x + k"},
+             "args": {"x": "x[i]", "y": "y[i]", "s": "alpha / 2", "k": "i"}},
+            {"for": {"i": 3}, "nodes": [{"id": "tile[i,j]", "for": {"j": 2}, "map": {"a": "-a"}, "args": {"a": "tiles[i][j]"}}]},
+            {"repeat": 4, "nodes": [{"id": "step", "map": {"y": "y + it"}, "args": {"y": "y", "it": "it * 2"}}]},
+        ],
+    }
+    x = np.random.default_rng(3).random(1003).astype(np.float32)
+    parts = np.repeat(np.arange(3), np.diff([i * 1003 // 3 for i in range(4)])).astype(np.float32)
+    y = x * np.float32(0.25)
+    for it in range(4):
+        y = y + np.float32(2 * it)
+    want = {"x": x + parts, "y": y, "tiles": -np.arange(120.0).reshape(12, 10)}
+    for devices in (1, 3):
+        got, _ = run(command, graph, {"x": x}, dict.fromkeys(want), ["--devices", devices])
+        for name, expected in want.items():
+            if differ(expected, got[name]):
+                raise SystemExit(f"{name} on {devices} devices differs from NumPy's")
+
+
+def check_loop(command):
+    """Square roots by Newton: a loop, not unrolled, that ends when a reduction is small; parts are cut by the scheduler; some are empty."""
+    split = {"auto": 2}
+    buffers = {name: {"dtype": "f64", "shape": ["n"], "split": split} for name in ("a", "u", "v")}
+    buffers["a"]["class"], buffers["u"]["init"], buffers["v"]["output"] = "input", 3, True
+    buffers |= {"worst": {"dtype": "f64", "shape": [1]}, "done": {"dtype": "i32", "shape": [1]}}
+    nodes = [{"id": "step[i]", "for": {"i": 2}, "map": {"v": "(u + a / u) / 2"}, "args": {"u": "u[i]", "v": "v[i]", "a": "a[i]"}},
+             {"id": "look", "reduce": {"worst": "max(abs(square(v) - a))"}, "args": {"v": "v", "a": "a", "worst": "worst"}},
+             {"id": "stop", "map": {"done": "w < 1e-12"}, "args": {"w": "worst", "done": "done"}}]
+    loop = {"repeat": 1000000, "carry": {"u": "v"}, "until": {"buffer": "done", "every": 2}, "nodes": nodes}
+    for n in (1, 1000):
+        a = np.random.default_rng(n).uniform(1, 9, n)
+        u, steps = np.full(n, 3.0), 0
+        while steps % 2 or steps == 0 or np.abs(np.square(u) - a).max() >= 1e-12:
+            u, steps = (u + a / u) / 2, steps + 1
+        graph = {"gantry": 1, "params": {"n": n}, "buffers": buffers, "nodes": [loop]}
+        got, _ = run(command, graph, {"a": a}, {"v": None}, ["--devices", "2"])
+        if differ(u, got["v"]):
+            raise SystemExit(f"roots of {n} numbers by a loop differ from NumPy's")
+
+
+def main(command, *seed):
+    with np.errstate(all="ignore"):
+        formulas = sum(check_random(command, one) for one in (map(int, seed) if seed else range(40)))
+    for one in map(int, seed) if seed else range(2):
+        check_reductions(command, one)
+    check_functions(command)
+    check_forms(command)
+    check_loop(command)
+    print(f"{formulas} random formulas equal NumPy's")
+
+
+main(*sys.argv[1:])

@@ -70,13 +70,45 @@ static void add_algorithms(gy_text *to, const gantry_schedule *s, const gy_op *o
     add_bound(to, s, g);
 }
 
+/* The sum of what each of the batch takes by the best algorithm for it alone. */
+static gy_ticks time_apart(gy_text *to, const gantry_schedule *s, const gy_op *first)
+{
+    gy_ticks sum = 0;
+    gy_net net;
+    to->failed = to->failed || !gy_net_init(&net, s->machine);
+    for (uint32_t i = 0; i < first->batch && !to->failed; i++) {
+        gy_group g;
+        gy_way way = { 0 };
+        if (!gy_group_of_op(&g, s, &first[i])) {
+            to->failed = true;
+            break;
+        }
+        to->failed = !gy_net_begin(&net, &g) || !gy_collective_choose(&net, &g, &way);
+        sum = gy_ticks_both(sum, way.time);
+        gy_group_free(&g);
+    }
+    gy_net_free(&net);
+    return sum;
+}
+
+static void explain_batch(gy_text *to, const gantry_schedule *s, const gy_op *first)
+{
+    gy_text_printf(
+        to,
+        "  it is in a batch of %u: one by one they would take %.3f us; the batch begins when the last of them "
+        "can\n",
+        first->batch, gy_ticks_to_us(time_apart(to, s, first)));
+}
+
 static void explain_op(gy_text *to, const gantry_schedule *s, uint32_t index)
 {
     const gy_op *op = &s->ops.at[index];
     gy_group g;
     char size[32];
     gy_text name = { 0 };
-    if (!gy_group_of_op(&g, s, op)) {
+    while (op->joined)
+        op--;
+    if (!gy_group_of_batch(&g, s, op)) {
         to->failed = true;
         return;
     }
@@ -88,6 +120,8 @@ static void explain_op(gy_text *to, const gantry_schedule *s, uint32_t index)
     gy_text_printf(to, ")%s, %.3f us by %s\n", g.in_place ? ", in place" : "", gy_ticks_to_us(op->duration),
                    op->algorithm ? gy_algorithm_name(op->algorithm) : "whoever runs it");
     gy_text_free(&name);
+    if (op->batch)
+        explain_batch(to, s, op);
     if (g.ranks > 1)
         add_algorithms(to, s, op, &g);
     else

@@ -182,6 +182,8 @@ static gantry_status fill(order *o, gantry_error *err)
         status = gy_fail_nomem(err);
     if (o->how->last && !status)
         status = gy_plan_batch(p, o->start, err);
+    if (o->how->last && !status)
+        status = gy_plan_batch_teams(p, o->how->early, o->start, err);
     for (uint32_t i = 0, last = 0; i < o->count; i++) {
         const gy_op *op = &p->draft.op.at[p->sequence.draft_of[i]].op;
         last = op->batch ? i + op->batch - 1 : op->joined ? last : i;

@@ -13,6 +13,9 @@ gantry_status gy_plan_order(gy_plan *p, const gy_arrangement *how, gantry_error 
  * to end sooner: duration, `batch` and `joined` of their ops in the draft say so. `start`: per op of the draft, when it
  * is expected to begin; new ones where there are batches. */
 gantry_status gy_plan_batch(gy_plan *p, gy_ticks *start, gantry_error *err);
+/* Puts alike collectives among the same ranks next to each other, as batches: as many as the attempt says. If it asks
+ * for none, the plan learns what they might spare. `start` is as above; `early`: the order is by it. */
+gantry_status gy_plan_batch_teams(gy_plan *p, bool early, gy_ticks *start, gantry_error *err);
 /* By position: does the end wait for the op? false: out of memory. */
 bool gy_plan_urgent(const gy_plan *p, bool *urgent);
 /* The pass that gives each op its lanes. */

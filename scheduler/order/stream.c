@@ -339,13 +339,18 @@ static bool choose_rank_lanes(stream *st, const gy_draft_op *d)
     return true;
 }
 
-/* In a batch all are in one lane, and end together. */
+/* In a batch all are in the same lanes, and end together. */
 static bool follow_batch(stream *st, uint32_t position)
 {
-    uint32_t id = *gy_vec_last(&st->op_lane);
-    st->lanes.at[id].tail = position;
+    const gy_op *op = &st->p->schedule->ops.at[position];
     st->end[position] = st->end[position - 1];
-    return gy_vec_push(&st->op_lane, id);
+    for (uint32_t k = 0; k < op->lanes; k++) {
+        uint32_t id = st->op_lane.at[op->lane - op->lanes + k];
+        st->lanes.at[id].tail = position;
+        if (!gy_vec_push(&st->op_lane, id))
+            return false;
+    }
+    return true;
 }
 
 static bool choose_lanes(stream *st, uint32_t position)

@@ -24,8 +24,8 @@ uint64_t gy_placement_hash(const gy_plan *p, uint64_t seed)
 bool gy_known_hash(const gy_plan *p, uint64_t *hash)
 {
     const gy_attempt *a = p->attempt;
-    uint32_t asked[] = { a->spare_memory, a->keep_copies, a->prefer_collectives, a->from_makers,
-                         a->keep_single,  a->pack_copies, a->replicate,          a->settled && !a->replicate };
+    uint32_t asked[] = { a->spare_memory, a->keep_copies, a->prefer_collectives,       a->from_makers, a->keep_single,
+                         a->pack_copies,  a->replicate,   a->settled && !a->replicate, a->join_teams };
     if (!p->known || a->make_room || a->is_known_not_to_fit || a->in_flight != 1 || a->watch != GY_NONE)
         return false;
     *hash = gy_placement_hash(p, gy_hash_bytes(asked, sizeof asked, 1));
@@ -55,6 +55,8 @@ void gy_plan_note_end(gy_plan *p)
                             .passed_makers = p->passed_makers,
                             .batched = p->batched,
                             .packed = p->packed,
+                            .teams_joined = p->teams_joined,
+                            .teams_spare = p->teams_spare,
                             .replicable = p->placed.replicable,
                             .replicated = p->placed.replica.count > 0 };
 }

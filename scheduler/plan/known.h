@@ -23,7 +23,8 @@ typedef struct gy_plan_end {
     uint64_t moved, memory; /* bytes: usage.h */
     uint32_t devices;       /* that are used */
     uint32_t collectives, passed_over;
-    bool passed_makers, batched, packed;
+    gy_ticks teams_spare;
+    bool passed_makers, batched, packed, teams_joined;
     bool replicable, replicated; /* replicas would be there; are there */
 } gy_plan_end;
 

@@ -168,6 +168,8 @@ typedef struct gy_plan {
     bool batched;                 /* the draft has batches of launches */
     bool packed;                  /* and of copies */
     gy_ticks small_copies;        /* of the copies that could be in one, one after the other; 0: there are none */
+    bool teams_joined;            /* it has batches of collectives */
+    gy_ticks teams_spare;         /* at most, if there are such batches, of the times of collectives one by one */
     gy_spilled spilled;
     gy_sequence sequence;
 

@@ -7,13 +7,15 @@
  * copies would be faster than a collective if nothing were in their way, the graph is planned again with collectives;
  * and where rows came from nearer than from where they were made, with rows from there too: a collective has no other
  * sources, and its algorithm may heed what is near by itself. Where tasks may have replicas, it is planned again with
- * them. Last, small copies are put together as batches where the schedule with them ends sooner.
+ * them. Last, small copies are put together as batches where the schedule with them ends sooner, and so are alike
+ * collectives, in few batches or in more.
  */
 #include "base/error.h"
 #include "scheduler/search/trials.h"
 
 #define TASKS_UP_TO 4096 /* planning twice takes twice as long */
 #define SMALL_PART  50   /* small copies that take a smaller part of the time are left alone */
+#define MOST_JOINED 16   /* batches that alike collectives are divided into */
 #define HOPELESS    2    /* times what the best takes */
 
 /* The plan so far, and what it was asked for. */
@@ -117,6 +119,23 @@ static bool may_pack(const gy_plan *p, const gy_options *o)
            p->flow->tasks <= TASKS_UP_TO && p->attempt->in_flight == 1 && !o->optimal;
 }
 
+static bool may_join(const gy_plan *p, const gy_options *o)
+{
+    return p->end.teams_spare && p->end.teams_spare >= p->end.makespan / SMALL_PART && p->flow->tasks <= TASKS_UP_TO &&
+           p->attempt->in_flight == 1 && !o->optimal;
+}
+
+/* Fewer batches take less time in all, but the first of their ops wait longer for the last. */
+static gantry_status try_joined(best *b, const gy_options *o, gantry_error *err)
+{
+    for (uint32_t batches = 1; batches <= MOST_JOINED; batches *= 2) {
+        gy_attempt attempt = b->attempt;
+        attempt.join_teams = batches;
+        GY_TRY(try_other(b, attempt, o, err));
+    }
+    return GANTRY_OK;
+}
+
 gantry_status gy_trials_plan(gy_plan *p, const gy_options *o, gy_attempt *way, gantry_error *err)
 {
     best b = { p, *p->attempt };
@@ -126,8 +145,12 @@ gantry_status gy_trials_plan(gy_plan *p, const gy_options *o, gy_attempt *way, g
         b.attempt.pack_copies = may_pack(p, o);
         if (b.attempt.pack_copies)
             GY_TRY(try_other(&b, b.attempt, o, err));
+        b.attempt.pack_copies = p->end.packed;
+        if (may_join(p, o))
+            GY_TRY(try_joined(&b, o, err));
     }
     b.attempt.pack_copies = p->end.packed;
+    b.attempt.join_teams = p->end.teams_joined ? b.attempt.join_teams : 0;
     *way = b.attempt;
     return GANTRY_OK;
 }

@@ -192,6 +192,7 @@ static void settle(gy_attempt *a, const gy_attempt *way)
     a->from_makers = way->from_makers;
     a->keep_single = way->keep_single;
     a->pack_copies = way->pack_copies;
+    a->join_teams = way->join_teams;
     a->replicate = way->replicate;
     a->settled = true;
 }

@@ -124,15 +124,18 @@ static void add_period(gy_text *to, const gantry_schedule *s)
 static void add_batches(gy_text *to, const gantry_schedule *s)
 {
     char a[GY_EXPORT_SHORT], b[GY_EXPORT_SHORT];
-    uint64_t batches[2] = { 0 }, ops[2] = { 0 }; /* of launches, of copies */
+    static const char *const names[] = { "launches", "copies", "collectives" };
+    uint64_t batches[3] = { 0 }, ops[3] = { 0 };
     for (size_t i = 0; i < s->ops.count; i++) {
-        batches[gy_op_is_copy(&s->ops.at[i])] += s->ops.at[i].batch > 0;
-        ops[gy_op_is_copy(&s->ops.at[i])] += s->ops.at[i].batch;
+        const gy_op *op = &s->ops.at[i];
+        int kind = gy_op_is_copy(op) ? 1 : op->kind == GY_OP_COLLECTIVE ? 2 : 0;
+        batches[kind] += op->batch > 0;
+        ops[kind] += op->batch;
     }
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         if (batches[i])
             gy_text_printf(to, "\n  batches      %s of %s %s", gy_export_count(a, batches[i]),
-                           gy_export_count(b, ops[i]), i ? "copies" : "launches");
+                           gy_export_count(b, ops[i]), names[i]);
 }
 
 static void add_head(gy_text *to, const gy_view *view)

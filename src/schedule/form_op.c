@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "schedule/words.h"
+#include <string.h>
 
 #define BREACH(...) gy_breach(err, "form", __VA_ARGS__)
 
@@ -179,25 +180,39 @@ static gantry_status check_row(const gantry_schedule *s, size_t i, gantry_error 
     return GANTRY_OK;
 }
 
-/* A batch is whole, of launches or of copies, in one lane. */
+static bool is_of_lanes(const gantry_schedule *s, const gy_op *a, const gy_op *b)
+{
+    return a->lanes == b->lanes &&
+           !memcmp(&s->op_lane.at[a->lane], &s->op_lane.at[b->lane], a->lanes * sizeof *s->op_lane.at);
+}
+
+/* A batch is whole, of launches, of copies or of collectives, in the same lanes. */
 static gantry_status check_batch(const gantry_schedule *s, size_t i, gantry_error *err)
 {
     const gy_op *first = &s->ops.at[i];
+    if (first->joined) {
+        return BREACH("ops", i, "op %zu joins a batch that no op before it begins; the first op of a batch has `batch`",
+                      i);
+    }
     if (first->batch == 1 || first->batch > s->ops.count - i) {
         return BREACH("ops", i, "op %zu begins a batch of %u ops; there are %zu from it on, and a batch has 2 or more",
                       i, first->batch, s->ops.count - i);
     }
     for (size_t k = i; k < i + first->batch; k++) {
         const gy_op *op = &s->ops.at[k];
-        bool fits = (op->kind == GY_OP_LAUNCH || op->kind == GY_OP_COPY) && op->kind == first->kind;
+        bool fits = gy_op_may_batch(op) && op->kind == first->kind;
         if (!fits || op->joined != (k > i) || (k > i && op->batch)) {
-            return BREACH("ops", k,
-                          "op %zu is a %s%s in the batch of op %zu; a batch is made of launches, or of copies", k,
-                          gy_word(&gy_op_words, op->kind), op->batch ? " that begins a batch" : "", i);
+            return BREACH(
+                "ops", k,
+                "op %zu is a %s%s in the batch of op %zu; a batch is made of launches, of copies or of collectives", k,
+                gy_word(&gy_op_words, op->kind), op->batch ? " that begins a batch" : "", i);
         }
-        if (s->op_lane.at[op->lane] != s->op_lane.at[first->lane]) {
-            return BREACH("ops", k, "op %zu is in lane %u; the batch of op %zu is in lane %u", k,
-                          s->op_lane.at[op->lane], i, s->op_lane.at[first->lane]);
+        if (!is_of_lanes(s, op, first)) {
+            return BREACH(
+                "ops", k,
+                "op %zu is in %u lanes, the first of them %u; the batch of op %zu is in %u, the first of them "
+                "%u; ops of a batch are in the same lanes, rank by rank",
+                k, op->lanes, s->op_lane.at[op->lane], i, first->lanes, s->op_lane.at[first->lane]);
         }
     }
     return GANTRY_OK;

@@ -106,10 +106,10 @@ typedef struct gy_op {
 } gy_op;
 
 /*
- * A batch: launches of alike nodes (graph/alike.h), or copies between the same two memories, in one lane, one right
- * behind the other, which a back end may carry out by one call. They begin together, when all that any of them waits
- * for has ended, so rows of the sync table lead to the first only, and none of them touches what another writes. The
- * first has the duration of all.
+ * A batch: launches of alike nodes (graph/alike.h), copies between the same two memories, or collectives of one kind
+ * among the same lanes, one right behind the other, which a back end may carry out by one call. They begin together,
+ * when all that any of them waits for has ended, so rows of the sync table lead to the first only, and none of them
+ * touches what another writes. The first has the duration of all.
  */
 
 typedef enum gy_provenance { GY_COST_GIVEN, GY_COST_MEASURED, GY_COST_ROOFLINE } gy_provenance;
@@ -255,6 +255,10 @@ static inline uint32_t gy_op_device(const gantry_schedule *s, const gy_op *op, u
 static inline bool gy_op_calls(const gy_op *op)
 {
     return op->kind == GY_OP_LAUNCH || op->kind == GY_OP_HOST;
+}
+static inline bool gy_op_may_batch(const gy_op *op)
+{
+    return op->kind == GY_OP_LAUNCH || op->kind == GY_OP_COPY || op->kind == GY_OP_COLLECTIVE;
 }
 static inline bool gy_op_is_copy(const gy_op *op)
 {

@@ -39,7 +39,7 @@ static bool count_bits(const gy_sim *sim, uint32_t *bits)
     for (uint32_t op = 0; op < sim->ops; op++) {
         const gy_op *o = &s->ops.at[op];
         bits[op] += is_peer_copy(sim, o);
-        for (uint32_t k = 1; k < o->lanes; k++) {
+        for (uint32_t k = 1; k < o->lanes && !o->joined; k++) {
             bits[op] += 2;
             any = any || is_other_gpu(sim, gy_sim_lane(sim, o, 0), gy_sim_lane(sim, o, k));
         }

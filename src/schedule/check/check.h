@@ -93,7 +93,7 @@ typedef struct gy_clocks {
     uint32_t *lane_clock;       /* per lane: clock of its last op */
     uint32_t *seen;             /* per lane: ops of it so far, this start included */
     uint32_t now;               /* the clock of the current op, itself included; in a batch: of the batch's beginning */
-    uint32_t before_batch;      /* ops that had ended in its lane when the last op began that joins none */
+    uint32_t *before_batch;     /* per lane of the last op that joins none: ops that had ended in it when that began */
     uint32_t *kept, *left;      /* per start and op: its clock, and how many rows will still ask for it */
     GY_VEC(gy_clock_node) node; /* 0: nothing */
     uint32_t unused;            /* the first node that is free for use; its slot 0 is the next */

@@ -63,10 +63,11 @@ gantry_status gy_clocks_of(gy_clocks *c, const gantry_schedule *s, const gy_sync
     c->row = gy_calloc(c->syncs + 1, sizeof *c->row);
     c->lane_clock = gy_calloc(lanes + 1, sizeof *c->lane_clock);
     c->seen = gy_calloc(lanes + 1, sizeof *c->seen);
+    c->before_batch = gy_calloc(lanes + 1, sizeof *c->before_batch);
     c->kept = gy_calloc(stamps + 1, sizeof *c->kept);
     c->left = gy_calloc(stamps + 1, sizeof *c->left);
-    if (!c->lane_ops || !c->rank || !c->row_first || !c->row || !c->lane_clock || !c->seen || !c->kept || !c->left ||
-        !gy_vec_push(&c->node, (gy_clock_node){ 0 }))
+    if (!c->lane_ops || !c->rank || !c->row_first || !c->row || !c->lane_clock || !c->seen || !c->before_batch ||
+        !c->kept || !c->left || !gy_vec_push(&c->node, (gy_clock_node){ 0 }))
         return gy_fail_nomem(err);
     count_lanes(c);
     sort_rows(c);
@@ -81,6 +82,7 @@ void gy_clocks_free(gy_clocks *c)
     gy_free(c->row);
     gy_free(c->lane_clock);
     gy_free(c->seen);
+    gy_free(c->before_batch);
     gy_free(c->kept);
     gy_free(c->left);
     gy_vec_free(&c->node);
@@ -177,12 +179,13 @@ static bool take(gy_clocks *c, uint32_t clock)
     return true;
 }
 
-static bool count_op(gy_clocks *c, uint32_t lane)
+/* Gives the clock another count of the lane. */
+static bool put(gy_clocks *c, uint32_t *clock, uint32_t lane, uint32_t count)
 {
     uint32_t next;
-    if (!set(c, c->now, lane, ++c->seen[lane], c->height, &next))
+    if (!set(c, *clock, lane, count, c->height, &next))
         return false;
-    replace(c, &c->now, next);
+    replace(c, clock, next);
     return true;
 }
 
@@ -207,19 +210,21 @@ static bool take_rows(gy_clocks *c, uint32_t start, uint32_t op)
 /* An op that begins with the one before it: what waits for it is behind that one too, but it is not itself. */
 static bool join_batch(gy_clocks *c, uint32_t start, uint32_t op)
 {
-    uint32_t lane = c->s->op_lane.at[c->s->ops.at[op].lane], next, beginning;
+    const gy_op *o = &c->s->ops.at[op];
+    const uint32_t *lane = &c->s->op_lane.at[o->lane];
     size_t stamp = (size_t)start * c->s->ops.count + op;
-    if (!set(c, c->lane_clock[lane], lane, ++c->seen[lane], c->height, &next))
-        return false;
-    replace(c, &c->lane_clock[lane], next);
-    if (c->left[stamp])
-        c->kept[stamp] = share(c, next);
-    if (gy_clocks_count(c, lane) == c->before_batch)
-        return true;
-    if (!set(c, c->now, lane, c->before_batch, c->height, &beginning))
-        return false;
-    replace(c, &c->now, beginning);
-    return true;
+    uint32_t behind = share(c, c->lane_clock[lane[0]]);
+    bool fine = true, begun = gy_clocks_count(c, lane[0]) == c->before_batch[0];
+    for (uint32_t k = 0; k < o->lanes && fine; k++)
+        fine = put(c, &behind, lane[k], ++c->seen[lane[k]]);
+    for (uint32_t k = 0; k < o->lanes && fine; k++)
+        replace(c, &c->lane_clock[lane[k]], share(c, behind));
+    if (fine && c->left[stamp])
+        c->kept[stamp] = share(c, behind);
+    drop(c, behind, c->height);
+    for (uint32_t k = 0; k < o->lanes && fine && !begun; k++)
+        fine = put(c, &c->now, lane[k], c->before_batch[k]);
+    return fine;
 }
 
 bool gy_clocks_step(gy_clocks *c, uint32_t start, uint32_t op)
@@ -234,9 +239,10 @@ bool gy_clocks_step(gy_clocks *c, uint32_t start, uint32_t op)
     for (uint32_t k = 0; k < o->lanes && fine; k++)
         fine = take(c, c->lane_clock[lane[k]]);
     fine = fine && take_rows(c, start, op);
-    c->before_batch = c->seen[lane[0]];
-    for (uint32_t k = 0; k < o->lanes && fine; k++)
-        fine = count_op(c, lane[k]);
+    for (uint32_t k = 0; k < o->lanes && fine; k++) {
+        c->before_batch[k] = c->seen[lane[k]];
+        fine = put(c, &c->now, lane[k], ++c->seen[lane[k]]);
+    }
     for (uint32_t k = 0; k < o->lanes && fine; k++)
         replace(c, &c->lane_clock[lane[k]], share(c, c->now));
     if (fine && c->left[stamp])

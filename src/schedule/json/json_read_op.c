@@ -98,8 +98,8 @@ static gantry_status read_spare(const gy_schedule_reader *r, const gy_json_at *a
 
 static gantry_status read_batch(const gy_schedule_reader *r, const gy_json_at *at, gy_op *op)
 {
-    if (op->kind != GY_OP_LAUNCH && op->kind != GY_OP_COPY)
-        return gy_file_absent(r, at, "batch", "launches and copies");
+    if (!gy_op_may_batch(op))
+        return gy_file_absent(r, at, "batch", "launches, copies and collectives");
     return gy_file_u32(r, at, "batch", false, 0, &op->batch);
 }
 

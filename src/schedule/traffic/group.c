@@ -256,6 +256,54 @@ bool gy_group_of_op(gy_group *g, const gantry_schedule *s, const gy_op *op)
     return done;
 }
 
+/* ---- of several ---- */
+
+static uint32_t find_rank(const gy_group *g, uint32_t memory)
+{
+    uint32_t i = 0;
+    while (i < g->ranks && g->memory[i] != memory)
+        i++;
+    return i < g->ranks ? i : GY_NONE;
+}
+
+void gy_group_add(gy_group *g, const gy_group *more)
+{
+    g->bytes += more->bytes;
+    g->in_place = g->in_place || more->in_place;
+    g->twice = g->twice || more->twice;
+    g->with_nan = g->with_nan || more->with_nan;
+    g->align = more->align < g->align ? more->align : g->align;
+    for (uint32_t i = 0; i < more->ranks; i++) {
+        uint32_t rank = find_rank(g, more->memory[i]);
+        if (rank == GY_NONE)
+            continue;
+        g->part[rank] += more->part[i];
+        g->gives[rank] |= more->gives[i];
+        g->takes[rank] |= more->takes[i];
+        for (uint32_t k = 0; g->block && more->block && k < more->ranks; k++) {
+            uint32_t to = find_rank(g, more->memory[k]);
+            if (to != GY_NONE)
+                g->block[(size_t)rank * g->ranks + to] += more->block[(size_t)i * more->ranks + k];
+        }
+    }
+}
+
+bool gy_group_of_batch(gy_group *g, const gantry_schedule *s, const gy_op *op)
+{
+    bool done = gy_group_of_op(g, s, op);
+    for (uint32_t i = 1; i < op->batch && done; i++) {
+        gy_group more;
+        done = !op[i].uses || gy_group_of_op(&more, s, &op[i]);
+        if (done && op[i].uses) {
+            gy_group_add(g, &more);
+            gy_group_free(&more);
+        }
+        if (!done)
+            gy_group_free(g);
+    }
+    return done;
+}
+
 /* ---- questions ---- */
 
 int64_t gy_group_need(const gy_group *g, uint32_t from, uint32_t to)

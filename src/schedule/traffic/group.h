@@ -49,6 +49,11 @@ bool gy_group_of_rows(gy_group *g, gantry_collective kind, uint8_t reduce, const
                       uint32_t outs);
 /* From an op of a schedule. */
 bool gy_group_of_op(gy_group *g, const gantry_schedule *s, const gy_op *op);
+/* The same of the batch that an op begins, which is one collective of all their bytes; of the op alone where it begins
+ * none. */
+bool gy_group_of_batch(gy_group *g, const gantry_schedule *s, const gy_op *op);
+/* Adds what another collective of the same kind and ranks gives and takes. */
+void gy_group_add(gy_group *g, const gy_group *more);
 
 /* Bytes that `to` needs from `from` if all goes straight. */
 int64_t gy_group_need(const gy_group *g, uint32_t from, uint32_t to);

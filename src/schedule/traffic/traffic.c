@@ -74,7 +74,7 @@ bool gy_link_traffic_of_op(gy_link_traffic *t, const gantry_schedule *s, const g
     gy_group g;
     if (!op->uses)
         return true;
-    if (!gy_group_of_op(&g, s, op))
+    if (!gy_group_of_batch(&g, s, op))
         return false;
     gy_step_walk walk = { note_send, note_end, t };
     t->g = &g;

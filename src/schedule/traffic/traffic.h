@@ -94,7 +94,8 @@ typedef struct gy_link_traffic {
 } gy_link_traffic;
 bool gy_link_traffic_init(gy_link_traffic *t, const gantry_machine *m);
 void gy_link_traffic_free(gy_link_traffic *t);
-/* Appends what a collective op puts on each resource, each once. false: out of memory. */
+/* Appends what a collective op, with the batch that it begins, puts on each resource, each once. false: out of memory.
+ */
 bool gy_link_traffic_of_op(gy_link_traffic *t, const gantry_schedule *s, const gy_op *op, gy_crossings *to);
 
 #endif

@@ -69,6 +69,8 @@ gantry_schedule *clone_schedule(const gantry_schedule *s);
     X(NODE, "change node or iteration of an op")                                                                       \
     X(TRANSFER_ROWS, "copy other rows, both ends alike")                                                               \
     X(REVERSE, "turn two neighbours and what joins them round")                                                        \
+    X(JOIN, "make a batch of ops")                                                                                     \
+    X(BATCH, "change a batch that was right")                                                                          \
     X(ALIAS, "name other rows or another value at the same address")                                                   \
     X(TWO, "two of these")
 typedef enum mutation {
@@ -85,7 +87,8 @@ bool mutate(rng *r, gantry_schedule *s, mutation kind);
 #define RULE_MAP(X)                                                                                                    \
     X(form)                                                                                                            \
     X(node)                                                                                                            \
-    X(place) X(route) X(capacity) X(order) X(carrier) X(collective) X(external) X(after) X(race) X(version) X(exit)
+    X(place)                                                                                                           \
+    X(route) X(capacity) X(order) X(carrier) X(batch) X(collective) X(external) X(after) X(race) X(version) X(exit)
 typedef enum rule {
 #define X(name) RULE_##name,
     RULE_MAP(X)

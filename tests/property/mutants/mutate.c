@@ -394,6 +394,72 @@ static bool alias(rng *r, gantry_schedule *s)
     return gy_vec_push(&s->instances, in);
 }
 
+/* So many neighbours become a batch. Rows that lead into it, from before it, mostly lead to its first op then. */
+static bool join(rng *r, gantry_schedule *s, uint32_t first, uint32_t count)
+{
+    bool lead = rng_chance(r, 80);
+    s->ops.at[first].batch = count;
+    for (uint32_t i = first + 1; i < first + count; i++)
+        s->ops.at[i].joined = true;
+    for (size_t i = 0; i < s->sync.count; i++) {
+        gy_sync *row = &s->sync.at[i];
+        if (lead && s->ops.at[row->to].joined && row->to > first && row->to < first + count &&
+            (row->distance || row->from < first))
+            row->to = first;
+    }
+    return true;
+}
+
+static bool same_lanes(const gantry_schedule *s, const gy_op *a, const gy_op *b)
+{
+    bool same = a->lanes == b->lanes;
+    for (uint32_t k = 0; same && k < a->lanes; k++)
+        same = s->op_lane.at[a->lane + k] == s->op_lane.at[b->lane + k];
+    return same;
+}
+
+/* Ops that could be one, if there are any; at times other neighbours. */
+static bool make_batch(rng *r, gantry_schedule *s)
+{
+    uint32_t n = (uint32_t)s->ops.count, from = rng_below(r, n);
+    bool any = rng_chance(r, 10);
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t i = (from + k) % n, count = 1;
+        while (i + count < n &&
+               (any || (s->ops.at[i].kind == GY_OP_COLLECTIVE && s->ops.at[i + count].kind == GY_OP_COLLECTIVE &&
+                        same_lanes(s, &s->ops.at[i], &s->ops.at[i + count]))) &&
+               count < 3)
+            count++;
+        if (count > 1)
+            return join(r, s, i, count);
+    }
+    return false;
+}
+
+/* The ops of a batch get other kinds, reductions or algorithms, or it gets another size. */
+static bool change_batch(rng *r, gantry_schedule *s)
+{
+    if (!make_batch(r, s))
+        return false;
+    uint32_t first = 0;
+    while (!s->ops.at[first].batch)
+        first++;
+    gy_op *op = &s->ops.at[first + rng_below(r, s->ops.at[first].batch)];
+    switch (rng_below(r, 4)) {
+    case 0:
+        op->algorithm = op->kind == GY_OP_COLLECTIVE ? (uint8_t)rng_below(r, GY_ALGORITHM_COUNT) : 0;
+        return true;
+    case 1:
+        op->batch = rng_below(r, 4);
+        return true;
+    case 2:
+        op->joined = !op->joined;
+        return true;
+    default:
+        return mutate(r, s, (mutation)rng_below(r, MUTATE_JOIN));
+    }
+}
+
 static bool turn_repeat(gy_op *op)
 {
     op->repeat = !op->repeat;
@@ -445,6 +511,10 @@ bool mutate(rng *r, gantry_schedule *s, mutation kind)
         return mutate_copy(r, s, kind);
     case MUTATE_REVERSE:
         return reverse(r, s);
+    case MUTATE_JOIN:
+        return make_batch(r, s);
+    case MUTATE_BATCH:
+        return change_batch(r, s);
     case MUTATE_ALIAS:
         return alias(r, s);
     case MUTATE_TWO:

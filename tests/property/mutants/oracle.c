@@ -275,6 +275,20 @@ static bool meet_in_lane(const world *w, uint32_t a, uint32_t b)
     return false;
 }
 
+/* An op of a batch begins with its first. */
+static uint32_t head_of(const world *w, uint32_t op)
+{
+    while (w->s->ops.at[op].joined)
+        op--;
+    return op;
+}
+
+/* An op that waits for one of a batch waits for those before it in the batch, too. */
+static bool ends_with(const world *w, uint32_t awaited, uint32_t op)
+{
+    return op == awaited || (op < awaited && op >= head_of(w, awaited));
+}
+
 static uint64_t bit(uint32_t event)
 {
     return UINT64_C(1) << event;
@@ -297,10 +311,11 @@ static void order(world *w)
     for (uint32_t x = 0; x < w->starts * w->ops; x++) {
         for (uint32_t y = 0; y < w->starts * w->ops; y++) {
             uint32_t op = x % w->ops, start = x / w->ops, from = y % w->ops, from_start = y / w->ops;
-            bool first = y < x && meet_in_lane(w, op, from);
+            uint32_t head = head_of(w, op);
+            bool first = y < start * w->ops + head && meet_in_lane(w, op, from);
             for (size_t i = 0; i < w->s->sync.count; i++) {
                 const gy_sync *row = &w->s->sync.at[i];
-                first = first || (row->carrier != GY_CARRIER_LANE && row->to == op && row->from == from &&
+                first = first || (row->carrier != GY_CARRIER_LANE && row->to == head && ends_with(w, row->from, from) &&
                                   from_start + row->distance == start);
             }
             first = first || from_start + w->s->in_flight <= start;

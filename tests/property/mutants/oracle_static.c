@@ -390,16 +390,52 @@ static void collectives(view *v)
     }
 }
 
+/* Batches are whole, of one kind, and in the same lanes. */
+static void batch_form(view *v)
+{
+    for (uint32_t i = 0, end = 0, first = 0; i < v->s->ops.count; i++) {
+        const gy_op *op = &v->s->ops.at[i], *head = &v->s->ops.at[i < end ? first : i];
+        need(v, op->joined == (i < end) && !(op->joined && op->batch) && op->batch != 1, BIT(form));
+        need(v, op->batch <= v->s->ops.count - i, BIT(form));
+        bool may = op->kind == GY_OP_LAUNCH || op->kind == GY_OP_COPY || op->kind == GY_OP_COLLECTIVE;
+        need(v, may || (!op->batch && i >= end), BIT(form));
+        need(v, op->kind == head->kind && op->lanes == head->lanes, BIT(form));
+        for (uint32_t k = 0; op->lanes == head->lanes && k < op->lanes; k++)
+            need(v, v->s->op_lane.at[op->lane + k] == v->s->op_lane.at[head->lane + k], BIT(form));
+        first = i < end ? first : i;
+        end = i < end ? end : i + op->batch;
+    }
+}
+
+/* No machine of these tests has a GPU, and no work is alike: collectives alone can be batches. All is of bytes. */
+static void batches(view *v)
+{
+    for (uint32_t i = 0, first = 0; i < v->s->ops.count; i++) {
+        const gy_op *op = &v->s->ops.at[i];
+        first = op->joined ? first : i;
+        const gy_op *head = &v->s->ops.at[first];
+        need(v, !op->joined || op->kind == GY_OP_COLLECTIVE, BIT(batch));
+        need(v, op->collective == head->collective && op->reduce == head->reduce, BIT(batch));
+        need(v, op->algorithm == head->algorithm, BIT(batch));
+        need(v, !op->joined || (!op->repeat && !head->repeat), BIT(batch));
+    }
+    for (size_t i = 0; i < v->s->sync.count; i++)
+        need(v, !v->s->ops.at[v->s->sync.at[i].to].joined, BIT(batch));
+}
+
 uint32_t oracle_static(const gantry_schedule *s, const gantry_graph *g)
 {
     view v = { s, g, 0 };
     form(&v);
+    if (!v.broken)
+        batch_form(&v);
     if (!v.broken) {
         node(&v);
         if (!v.broken) /* partners are looked up by node */
             place(&v);
         capacity(&v);
         sync(&v);
+        batches(&v);
         collectives(&v);
     }
     return v.broken;

@@ -164,9 +164,9 @@ def batch_length(r, s):
 
 
 def batch_begins(r, s):
-    """Two launches that stand next to each other in a lane become one."""
-    ops = s["ops"]
-    op = pick(r, [a for a, b in zip(ops, ops[1:]) if a["kind"] == b["kind"] == "launch" and a["lane"] == b["lane"]])
+    """Two launches, or collectives, that stand next to each other in their lanes become one."""
+    ops, on = s["ops"], lambda op: op.get("lanes", op.get("lane"))
+    op = pick(r, [a for a, b in zip(ops, ops[1:]) if a["kind"] == b["kind"] and a["kind"] in ("launch", "collective") and on(a) == on(b)])
     if op is None:
         return False
     op["batch"] = 2

@@ -218,6 +218,30 @@ def products(r):
         "routes": [{"from": "*", "to": "*", "latency_us": 0.3, "bandwidth_gbs": 1000}], "kernels": [table]}
 
 
+def sums(r):
+    """A graph of alike collectives, and a machine on which they go into batches."""
+    ranks, count, nodes = r.randint(2, 4), r.randint(4, 12), []
+    dtypes = [r.choice(("f32", "f32", "f32", "i64")) for _ in range(count)]
+    for i in range(r.randint(3, 12)):
+        a, b = i % count, r.choice((i % count, r.randrange(count)))
+        b = b if dtypes[a] == dtypes[b] else a
+        kind = r.choice(("all_reduce", "all_reduce", "all_reduce", "all_to_all"))
+        node = {"id": f"n{i}", "collective": kind, "on": [*range(ranks)], "in": [f"x{a}[{k}]" for k in range(ranks)], "out": [f"x{b}[{k}]" for k in range(ranks)]}
+        if kind == "all_reduce":
+            node["op"] = r.choice(("sum", "sum", "sum", "max"))
+            if r.random() < 0.3:
+                node["algorithm"] = r.choice(("ring", "one_shot"))
+        if i and r.random() < 0.1:
+            node["after"] = [f"n{r.randrange(i)}"]
+        nodes.append(node)
+    buffers = {f"x{k}": {"dtype": dtype, "shape": [12 * ranks], "split": ranks, "init": 1, "class": "state", "output": True} for k, dtype in enumerate(dtypes)}
+    gpus = range(ranks)
+    return {"gantry": 1, "buffers": buffers, "nodes": nodes}, {
+        "gantry_machine": 1, "memories": [{"id": "host", "capacity": 2**30}] + [{"id": f"m{i}", "capacity": 2**20} for i in gpus],
+        "devices": [{"id": f"g{i}", "kind": "g", "type": "gpu", "memory": f"m{i}"} for i in gpus],
+        "routes": [{"from": "*", "to": "*", "latency_us": 20, "bandwidth_gbs": 10}]}
+
+
 MACHINES = ("host-2", "host-4", "dgx1-v100", "rtx-mixed-3", "a100-pcie-4", "h200-1", "hgx-h200-8", "sirocco")
 
 

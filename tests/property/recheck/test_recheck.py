@@ -118,6 +118,8 @@ def cases(args, folder):
         machine = None
         if number % 8 == 0:
             name, (form, machine) = "products", graphs.products(r)
+        elif number % 8 == 4:
+            name, (form, machine) = "sums", graphs.sums(r)
         path = os.path.join(folder, f"{name}.json")
         with open(path, "w") as file:
             json.dump(form, file)

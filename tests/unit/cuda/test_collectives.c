@@ -395,6 +395,147 @@ START_TEST(steps)
 }
 END_TEST
 
+/* ---- batches ---- */
+
+enum { RANKS = 4, ARRAYS = 6 };
+
+static gantry_buffer split_array(gantry_graph *g, const char *name, int number, int64_t rows, int parts)
+{
+    char id[24];
+    snprintf(id, sizeof id, "%s%d", name, number);
+    gantry_buffer b = gantry_graph_buffer(g, id, GANTRY_F32, 1, (int64_t[]){ rows });
+    gantry_buffer_split(g, b, parts);
+    return b;
+}
+
+static void copy_parts(gantry_graph *g, gantry_buffer from, gantry_buffer to)
+{
+    for (int r = 0; r < RANKS; r++) {
+        char where[24];
+        snprintf(where, sizeof where, "gpu%d", r);
+        gantry_node n = gantry_graph_kernel(g, NULL, "copy");
+        gantry_node_arg(g, n, "x", gantry_part(from, r));
+        gantry_node_arg(g, n, "y", gantry_part(to, r));
+        gantry_node_on(g, n, where);
+    }
+}
+
+/* x -> a -> the collective -> b -> y, a few times, of `rows` and more for each rank. */
+static gantry_graph *alike_graph(gantry_collective kind, int64_t rows)
+{
+    gantry_graph *g = gantry_graph_new("alike");
+    for (int i = 0; i < ARRAYS; i++) {
+        int64_t n = (rows + i) * RANKS * RANKS, few = n / RANKS;
+        bool gathers = kind == GANTRY_ALL_GATHER, scatters = kind == GANTRY_REDUCE_SCATTER;
+        gantry_buffer x = split_array(g, "x", i, gathers ? few : n, RANKS);
+        gantry_buffer a = split_array(g, "a", i, gathers ? few : n, RANKS);
+        gantry_buffer b = split_array(g, "b", i, scatters ? few : n, RANKS);
+        gantry_buffer y = split_array(g, "y", i, scatters ? few : n, RANKS);
+        gantry_region in[RANKS], out[RANKS];
+        gantry_buffer_init_uniform(g, x, (uint64_t)i + 1, -1, 1);
+        gantry_buffer_output(g, y);
+        copy_parts(g, x, a);
+        for (int r = 0; r < RANKS; r++) {
+            in[r] = gantry_part(a, r);
+            out[r] = gantry_part(b, r);
+        }
+        gantry_graph_collective(g, "c", kind, gathers ? 0 : GANTRY_SUM, RANKS, in, RANKS, out, 0);
+        copy_parts(g, b, y);
+    }
+    return g;
+}
+
+/* Latencies are so long that a batch is always faster. */
+static gantry_machine *slow_machine(void)
+{
+    gy_text t = { 0 };
+    gy_text_add(&t, "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\"}");
+    for (int i = 0; i < RANKS; i++)
+        gy_text_printf(&t, ",{\"id\":\"gpu%d\",\"capacity\":\"64MiB\"}", i);
+    for (int i = 0; i < RANKS; i++)
+        gy_text_printf(&t, "%s{\"id\":\"gpu%d\",\"type\":\"gpu\",\"memory\":\"gpu%d\",\"ordinal\":%d}",
+                       i ? "," : "],\"devices\":[", i, i, i);
+    gy_text_add(&t, "],\"routes\":[{\"from\":\"*\",\"to\":\"*\",\"latency_us\":50,\"bandwidth_gbs\":100}]}");
+    gantry_machine *m = NULL;
+    MUST(gantry_machine_parse(&m, t.at, t.length, "machine of the test", MUST_ERR));
+    gy_text_free(&t);
+    return m;
+}
+
+static uint32_t members_of(const gantry_schedule *s)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < s->ops.count; i++)
+        count += s->ops.at[i].kind == GY_OP_COLLECTIVE && (s->ops.at[i].batch || s->ops.at[i].joined);
+    return count;
+}
+
+/* The same order, every collective by itself. */
+static void part_batches(gantry_schedule *s)
+{
+    for (size_t i = 0; i < s->ops.count; i++) {
+        s->ops.at[i].batch = 0;
+        s->ops.at[i].joined = false;
+    }
+}
+
+static int kernels_of(gantry_schedule *s, const gantry_graph *g, const results *want, const char *replay)
+{
+    tally before, after = { .copies = 0 };
+    int kernels = 0;
+    for (int seed = 1; seed <= 5; seed++) {
+        fakeCudaSeed((uint64_t)seed);
+        gantry_run *run = open_run(s, "cuda");
+        for (int start = 0; start < 3; start++) {
+            before = count();
+            results got = run_results(run, g);
+            after = count();
+            ck_assert_msg(same(&got, want), "replay %s, seed %d, start %d: other results", replay, seed, start);
+        }
+        gantry_run_free(run);
+        check_alive(replay);
+    }
+    for (int i = 0; i < RANKS; i++)
+        kernels += after.kernels[i] - before.kernels[i];
+    return kernels;
+}
+
+/* The host, the batch and each by itself agree bit by bit; small ones are fewer launches. */
+static void try_batches(gantry_collective kind, int64_t rows, gy_algorithm algorithm, const char *replay)
+{
+    fakeCudaDevices(RANKS, "all", 0);
+    gantry_graph *g = alike_graph(kind, rows);
+    gantry_machine *m = slow_machine();
+    gantry_schedule *s = make_schedule(g, m, replay, "round-robin");
+    ck_assert_uint_ge(members_of(s), ARRAYS / 2);
+    force(s, algorithm);
+    gantry_run *host = open_run(s, "host");
+    results want = run_results(host, g);
+    gantry_run_free(host);
+    int joined = kernels_of(s, g, &want, replay);
+    part_batches(s);
+    host = open_run(s, "host");
+    results alone = run_results(host, g);
+    gantry_run_free(host);
+    ck_assert_msg(same(&alone, &want), "replay %s: a batch on the host gives other results", replay);
+    int single = kernels_of(s, g, &want, replay);
+    ck_assert_msg(rows > 100 || joined < single, "%d launches in batches, %d without", joined, single);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+
+START_TEST(batches_are_one_exchange)
+{
+    static const gantry_collective kinds[] = { GANTRY_ALL_REDUCE, GANTRY_ALL_GATHER, GANTRY_REDUCE_SCATTER };
+    static const int64_t rows[] = { 1, 37, 5000 };
+    for (int i = 0; i < 3; i++) {
+        try_batches(kinds[_i % 3], rows[i], GY_ALGORITHM_ONE_SHOT, replays[_i / 3]);
+        try_batches(kinds[_i % 3], rows[i], GY_ALGORITHM_RING, replays[_i / 3]);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda collectives");
@@ -409,6 +550,10 @@ int main(void)
     tcase_add_test(tests, who_does_what);
     tcase_add_test(tests, waits_in_a_graph);
     suite_add_tcase(suite, tests);
+    TCase *batches = tcase_create("batches");
+    tcase_set_timeout(batches, 120);
+    tcase_add_loop_test(batches, batches_are_one_exchange, 0, 6);
+    suite_add_tcase(suite, batches);
     TCase *rounds = tcase_create("rounds");
     tcase_set_timeout(rounds, 120);
     tcase_add_loop_test(rounds, islands, 0, 8);

@@ -203,11 +203,14 @@ static void add_chain(gantry_graph *g, int number, int first, int count)
         copy_part(g, buffer[2], buffer[3], i, first + i);
 }
 
-/* Lanes of its own for each collective, as no schedule of ours has them: nothing orders them but the back end. */
+/* Lanes of its own for each collective, as no schedule of ours has them: nothing orders them but the back end. A batch
+ * has the same lanes, so there is none. */
 static void part_lanes(gantry_schedule *s)
 {
     for (size_t i = 0; i < s->ops.count; i++) {
-        const gy_op *op = &s->ops.at[i];
+        gy_op *op = &s->ops.at[i];
+        op->batch = 0;
+        op->joined = false;
         for (uint32_t r = 0; op->kind == GY_OP_COLLECTIVE && r < op->lanes; r++) {
             gy_lane lane = s->lanes.at[s->op_lane.at[op->lane + r]];
             ck_assert(gy_vec_push(&s->lanes, lane));
@@ -275,6 +278,103 @@ START_TEST(starts_overlap)
         try_chains(firsts[i], counts_of[i], replays[_i / 2], 3, _i % 2 == 1);
 }
 END_TEST
+
+/* ---- batches ---- */
+
+/* x -> a -> all_reduce -> b -> all_reduce -> c -> y, so often: the first sums may be one batch, the second ones another
+ * behind it in the same lanes. */
+static gantry_graph *alike_sums(int count)
+{
+    gantry_graph *g = gantry_graph_new("alike");
+    for (int k = 0; k < count; k++) {
+        gantry_buffer buffer[5];
+        gantry_region part[3][PARTS];
+        for (int i = 0; i < 5; i++) {
+            char name[24];
+            snprintf(name, sizeof name, "%c%d", "xabcy"[i], k);
+            buffer[i] = gantry_graph_buffer(g, name, GANTRY_I64, 1, (int64_t[]){ PARTS * (ROWS + k) });
+            gantry_buffer_split(g, buffer[i], PARTS);
+            for (int p = 0; p < PARTS && i > 0 && i < 4; p++)
+                part[i - 1][p] = gantry_part(buffer[i], p);
+        }
+        gantry_buffer_init_iota(g, buffer[0]);
+        gantry_buffer_output(g, buffer[4]);
+        for (int p = 0; p < PARTS; p++)
+            copy_part(g, buffer[0], buffer[1], p, p);
+        for (int i = 0; i < 2; i++)
+            gantry_graph_collective(g, "sum", GANTRY_ALL_REDUCE, GANTRY_SUM, PARTS, part[i], PARTS, part[i + 1], 0);
+        for (int p = 0; p < PARTS; p++)
+            copy_part(g, buffer[3], buffer[4], p, p);
+    }
+    return g;
+}
+
+static const char slow[] =
+    "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\"},{\"id\":\"gpu0\",\"capacity\":"
+    "\"64MiB\"},"
+    "{\"id\":\"gpu1\",\"capacity\":\"64MiB\"},{\"id\":\"gpu2\",\"capacity\":\"64MiB\"},{\"id\":\"gpu3\",\"capacity\":"
+    "\"64MiB\"}],\"devices\":[{\"id\":\"gpu0\",\"type\":\"gpu\",\"memory\":\"gpu0\",\"ordinal\":0},{\"id\":\"gpu1\","
+    "\"type\":"
+    "\"gpu\",\"memory\":\"gpu1\",\"ordinal\":1},{\"id\":\"gpu2\",\"type\":\"gpu\",\"memory\":\"gpu2\",\"ordinal\":2},{"
+    "\"id\":"
+    "\"gpu3\",\"type\":\"gpu\",\"memory\":\"gpu3\",\"ordinal\":3}],\"routes\":[{\"from\":\"*\",\"to\":\"*\",\"latency_"
+    "us\":50,"
+    "\"bandwidth_gbs\":100}]}";
+
+/* How many group calls the last of three starts made, in each of some orders. */
+static int groups_of(gantry_schedule *s, const gantry_graph *g, const results *want)
+{
+    int groups = 0;
+    for (int seed = 1; seed <= 20; seed++) {
+        fakeCudaSeed((uint64_t)seed);
+        gantry_run *run = open_run(s, "cuda");
+        for (int start = 0; start < 3; start++) {
+            int before = fakeCudaCalls("ncclGroupStart");
+            results got = run_results(run, g);
+            groups = fakeCudaCalls("ncclGroupStart") - before;
+            ck_assert_msg(same(&got, want), "seed %d, start %d: other results", seed, start);
+        }
+        gantry_run_free(run);
+        ck_assert_int_eq(fakeNcclAlive(), 0);
+    }
+    check_alive("batches");
+    return groups;
+}
+
+START_TEST(a_batch_is_one_group_call)
+{
+    enum { COUNT = 5 };
+    fakeCudaDevices(PARTS, "all", 0);
+    gantry_machine *m = NULL;
+    gantry_graph *g = alike_sums(COUNT);
+    MUST(gantry_machine_parse(&m, slow, sizeof slow - 1, "machine of the test", MUST_ERR));
+    gantry_schedule *s = make_schedule(g, m, replays[_i], "round-robin");
+    gantry_run *host = open_run(s, "host");
+    results want = run_results(host, g);
+    gantry_run_free(host);
+    ck_assert_int_eq(force_nccl(s), 2 * COUNT);
+    int batches = 0, members = 0;
+    for (size_t i = 0; i < s->ops.count; i++) {
+        batches += s->ops.at[i].kind == GY_OP_COLLECTIVE && s->ops.at[i].batch;
+        members += s->ops.at[i].kind == GY_OP_COLLECTIVE && (s->ops.at[i].batch || s->ops.at[i].joined);
+    }
+    ck_assert_int_ge(batches, 2);
+    int joined = groups_of(s, g, &want);
+    for (size_t i = 0; i < s->ops.count; i++) {
+        s->ops.at[i].batch = 0;
+        s->ops.at[i].joined = false;
+    }
+    int single = groups_of(s, g, &want);
+    if (_i == 0) /* a graph has them already */
+        ck_assert_msg(single - joined == members - batches && single >= 2 * COUNT,
+                      "%d group calls for %d collectives in %d batches, %d without", joined, members, batches, single);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
+/* ---- in a row ---- */
 
 /* STEPS sums in place on the same GPUs, one behind the other in their lanes; after each, the other GPU of each pair
  * takes every part, so that all of a collective has to be over before some copy, and that copy before the next
@@ -797,6 +897,7 @@ int main(void)
     tcase_add_test(tests, every_type_and_operator);
     tcase_add_test(tests, the_scheduler_chooses_it);
     tcase_add_loop_test(tests, two_collectives, 0, 4);
+    tcase_add_loop_test(tests, a_batch_is_one_group_call, 0, 2);
     tcase_add_loop_test(tests, collectives_in_a_row, 0, 2);
     tcase_add_loop_test(tests, starts_overlap, 0, 4);
     tcase_add_loop_test(tests, a_trace, 0, TRACES);

@@ -56,7 +56,7 @@ ROOMS = {
         "load": ["cost", "plan"],
         "place": ["cost", "collective", "plan"],
         "lower": ["collective", "cost", "plan"],
-        "order": ["cost", "plan"],
+        "order": ["collective", "cost", "plan"],
         "pack": ["order", "plan"],
         "spill": ["pack", "lower", "cost", "plan"],
         "policies": ["place", "load", "cost", "plan"],

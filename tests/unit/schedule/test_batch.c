@@ -87,13 +87,23 @@ START_TEST(a_batch_is_whole)
 }
 END_TEST
 
+START_TEST(an_op_joins_a_batch_that_there_is)
+{
+    gantry_graph *g = make_graph(alike);
+    gantry_schedule *s = make_schedule(g, 0);
+    s->ops.at[2].joined = true;
+    expect(s, g, "rule form", "op 2 joins a batch that no op before it begins");
+}
+END_TEST
+
 START_TEST(a_batch_is_in_one_lane)
 {
     gantry_graph *g = make_graph(alike);
     gantry_schedule *s = make_schedule(g, 4);
     ck_assert(gy_vec_push(&s->lanes, ((gy_lane){ .kind = GY_LANE_COMPUTE })));
     s->op_lane.at[s->ops.at[3].lane] = 1;
-    expect(s, g, "rule form", "op 3 is in lane 1; the batch of op 0 is in lane 0");
+    expect(s, g, "rule form",
+           "op 3 is in 1 lanes, the first of them 1; the batch of op 0 is in 1, the first of them 0");
 }
 END_TEST
 
@@ -248,7 +258,7 @@ START_TEST(copies_and_launches_are_no_batch)
     gantry_graph *g = make_graph(moved);
     gantry_schedule *s = make_copies(g, "gpu");
     join(s, 0, (uint32_t)s->ops.count);
-    expect(s, g, "rule form", "in the batch of op 0; a batch is made of launches, or of copies");
+    expect(s, g, "rule form", "in the batch of op 0; a batch is made of launches, of copies or of collectives");
 }
 END_TEST
 
@@ -276,12 +286,131 @@ START_TEST(copies_of_a_batch_have_the_same_ends)
 }
 END_TEST
 
+/* ---- collectives ---- */
+
+#define SUM(id, op, from, to)                                                                                          \
+    "{\"id\":\"" id "\",\"collective\":\"all_reduce\",\"op\":\"" op "\",\"algorithm\":\"one_shot\",\"in\":[\"" from    \
+    "[0]\",\"" from "[1]\"],\"out\":[\"" to "[0]\",\"" to "[1]\"],\"on\":[0,1]}"
+#define ARRAY(name, type)                                                                                              \
+    "\"" name "\":{\"dtype\":\"" type "\",\"shape\":[8],\"split\":2,\"class\":\"state\",\"init\":1}"
+#define SUMS(nodes)                                                                                                    \
+    "{\"gantry\":1,\"buffers\":{" ARRAY("a", "f32") "," ARRAY("b", "f32") "," ARRAY("c", "f32") "," ARRAY(             \
+        "d", "f32") "," ARRAY("e", "f64") "},\"nodes\":[" nodes "]}"
+
+static const char sums[] = SUMS(SUM("s", "sum", "a", "b") "," SUM("t", "sum", "c", "d"));
+
+/* All that is between the two is moved ahead of them; both are of two lanes, and there is no row between them. */
+static gantry_schedule *make_sums(gantry_graph *g)
+{
+    gantry_machine *m;
+    gantry_schedule *s;
+    gantry_error err = { 0 };
+    gantry_schedule_options o = GANTRY_SCHEDULE_OPTIONS_INIT;
+    o.effort = 0;
+    ck_assert_int_eq(gantry_machine_virtual(&m, 2, &err), GANTRY_OK);
+    ck_assert_msg(gantry_schedule_new(&s, g, m, &o, &err) == GANTRY_OK, "%s", err.text);
+    gantry_machine_free(m);
+    size_t n = s->ops.count;
+    for (size_t i = 0; i < n; i++) {
+        s->ops.at[i].batch = 0;
+        s->ops.at[i].joined = false;
+    }
+    ck_assert(n >= 2 && s->ops.at[n - 2].kind == GY_OP_COLLECTIVE && s->ops.at[n - 1].kind == GY_OP_COLLECTIVE);
+    ck_assert_uint_eq(s->ops.at[n - 1].lanes, 2);
+    return s;
+}
+
+static void expect_sums(const char *text, const char *rule, const char *says)
+{
+    gantry_graph *g = make_graph(text);
+    gantry_schedule *s = make_sums(g);
+    join(s, (uint32_t)s->ops.count - 2, 2);
+    expect(s, g, rule, says);
+}
+
+START_TEST(alike_collectives_are_a_batch)
+{
+    expect_sums(sums, NULL, NULL);
+    expect_sums(SUMS(SUM("s", "sum", "a", "b") "," SUM("t", "max", "c", "d")), "rule batch", "\"t\" is in the batch");
+    expect_sums(SUMS(SUM("s", "sum", "a", "b") "," SUM("t", "sum", "e", "e")), "rule batch", "element type");
+}
+END_TEST
+
+START_TEST(collectives_of_a_batch_have_one_algorithm)
+{
+    gantry_graph *g = make_graph(sums);
+    gantry_schedule *s = make_sums(g);
+    join(s, (uint32_t)s->ops.count - 2, 2);
+    gy_vec_last(&s->ops)->algorithm = GY_ALGORITHM_TWO_SHOT;
+    expect(s, g, "rule batch", "algorithm");
+}
+END_TEST
+
+/* Rank by rank: the same lanes the other way round are others. */
+START_TEST(collectives_of_a_batch_are_in_the_same_lanes)
+{
+    gantry_graph *g = make_graph(sums);
+    gantry_schedule *s = make_sums(g);
+    join(s, (uint32_t)s->ops.count - 2, 2);
+    uint32_t *lane = &s->op_lane.at[gy_vec_last(&s->ops)->lane], first = lane[0];
+    lane[0] = lane[1];
+    lane[1] = first;
+    expect(s, g, "rule form", "ops of a batch are in the same lanes, rank by rank");
+}
+END_TEST
+
+/* The second reads, or overwrites, rows of the first in one of its lanes alone: the last one. */
+START_TEST(no_lane_orders_collectives_of_a_batch)
+{
+    static const char *const text[] = { SUMS(SUM("s", "sum", "a", "b") "," SUM("t", "sum", "b", "d")),
+                                        SUMS(SUM("s", "sum", "a", "b") "," SUM("t", "sum", "c", "a")),
+                                        SUMS(SUM("s", "sum", "a", "b") "," SUM("t", "sum", "c", "b")) };
+    gantry_graph *g = make_graph(text[_i]);
+    expect(make_sums(g), g, NULL, NULL);
+    expect_sums(text[_i], "rule race", "");
+}
+END_TEST
+
+/* In each of both lanes an op behind the batch reads what one of its ops wrote, and nothing but the lane says so. */
+START_TEST(each_lane_orders_what_is_behind_a_batch_of_collectives)
+{
+    for (uint32_t lane = 0; lane < 2; lane++) {
+        gantry_graph *g = make_graph(SUMS(SUM("s", "sum", "a", "b") "," SUM(
+            "t", "sum", "c", "d") ",{\"id\":\"r\","
+                                  "\"work\":{},\"reads\":[\"b[0]\"],\"on\":0},{\"id\":\"q\",\"work\":{},"
+                                  "\"reads\":[\"d[1]\"],\"on\":1}"));
+        gantry_machine *m;
+        gantry_schedule *s;
+        gantry_error err = { 0 };
+        ck_assert_int_eq(gantry_machine_virtual(&m, 2, &err), GANTRY_OK);
+        ck_assert_msg(gantry_schedule_new(&s, g, m, NULL, &err) == GANTRY_OK, "%s", err.text);
+        gantry_machine_free(m);
+        uint32_t first = 0;
+        while (s->ops.at[first].kind != GY_OP_COLLECTIVE)
+            first++;
+        for (size_t i = 0; i < s->ops.count; i++)
+            if (s->ops.at[i].kind == GY_OP_LAUNCH)
+                s->op_lane.at[s->ops.at[i].lane] =
+                    s->op_lane.at[s->ops.at[first].lane + (s->lanes.at[s->op_lane.at[s->ops.at[i].lane]].device == 1)];
+        for (size_t i = 0; i < s->sync.count; i++)
+            s->sync.at[i].carrier = GY_CARRIER_LANE;
+        join(s, first, 2);
+        if (lane) /* without the lane it is a race */
+            s->op_lane.at[gy_vec_last(&s->ops)->lane] = s->op_lane.at[s->ops.at[first].lane];
+        ck_assert_int_eq(gantry_schedule_check(s, g, &err), lane ? GANTRY_E_SCHEDULE : GANTRY_OK);
+        gantry_schedule_free(s);
+        gantry_graph_free(g);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("batch");
     TCase *c = tcase_create("batch");
     tcase_add_test(c, independent_launches_of_alike_nodes_are_a_batch);
     tcase_add_test(c, a_batch_is_whole);
+    tcase_add_test(c, an_op_joins_a_batch_that_there_is);
     tcase_add_test(c, a_batch_is_in_one_lane);
     tcase_add_test(c, nodes_of_a_batch_are_alike);
     tcase_add_test(c, only_the_first_of_a_batch_waits);
@@ -293,6 +422,11 @@ int main(void)
     tcase_add_test(c, copies_and_launches_are_no_batch);
     tcase_add_test(c, a_batch_of_copies_is_a_gpus);
     tcase_add_test(c, copies_of_a_batch_have_the_same_ends);
+    tcase_add_test(c, alike_collectives_are_a_batch);
+    tcase_add_test(c, collectives_of_a_batch_have_one_algorithm);
+    tcase_add_test(c, collectives_of_a_batch_are_in_the_same_lanes);
+    tcase_add_loop_test(c, no_lane_orders_collectives_of_a_batch, 0, 3);
+    tcase_add_test(c, each_lane_orders_what_is_behind_a_batch_of_collectives);
     suite_add_tcase(suite, c);
     return run_suite(suite);
 }

@@ -16,7 +16,7 @@ static uint64_t chunk_of(uint64_t bytes)
 gy_location gy_collective_end(const gy_cuda *h, uint32_t op, uint32_t turn, uint32_t end, uint64_t offset)
 {
     const gantry_schedule *s = h->job->schedule;
-    const gy_exchange_end *e = &h->op[op].exchange->end[end];
+    const gy_exchange_end *e = &gy_collective_exchange(h, op)->end[end];
     return gy_location_at(gy_cuda_location(h, &s->use.at[s->ops.at[op].use + e->use], turn), e->offset + offset);
 }
 
@@ -50,7 +50,7 @@ static uint64_t result_bytes(const gy_cuda *h, uint32_t op)
         all += bytes;
         most = chunk_of(bytes) > most ? chunk_of(bytes) : most;
     }
-    return h->op[op].exchange->staged ? all : most;
+    return gy_collective_exchange(h, op)->staged ? all : most;
 }
 
 /* Copies that are staged use the stage while nothing is combined in it. */
@@ -79,7 +79,7 @@ static gy_location host_location(char *at)
 /* Combines one chunk of a share into `result`, in host memory. */
 static gantry_status combine(gy_submit *x, const gy_share *s, char *result, uint64_t offset, uint64_t bytes)
 {
-    const gy_exchange *exchange = x->h->op[x->op].exchange;
+    const gy_exchange *exchange = gy_collective_exchange(x->h, x->op);
     gantry_status status = GANTRY_OK;
     const void **sources = gy_callbacks_add(x->callbacks, s->sources * sizeof *sources);
     if (!sources)
@@ -193,7 +193,7 @@ gantry_status gy_submit_collective(gy_submit *x)
 {
     if (x->h->op[x->op].nccl)
         return gy_nccl_submit(x);
-    if (x->h->op[x->op].exchange->staged)
+    if (gy_collective_exchange(x->h, x->op)->staged)
         return exchange_aside(x);
     bool meet = meets(x);
     gantry_status status = meet ? gy_combine_meet(x) : GANTRY_OK;

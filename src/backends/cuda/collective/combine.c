@@ -36,7 +36,7 @@ static gantry_status open_all(gy_cuda *h, gantry_error *err)
     if (!wanted)
         return gy_fail_nomem(err);
     for (uint32_t op = 0; op < h->job->schedule->ops.count; op++) {
-        const gy_exchange *exchange = h->op[op].exchange;
+        const gy_exchange *exchange = h->op[op].called ? NULL : gy_collective_exchange(h, op);
         const gy_op *o = &h->job->schedule->ops.at[op];
         if (h->op[op].by_kernel)
             wanted[h->lane[h->job->schedule->op_lane.at[o->lane]].queue.device] = 1;
@@ -56,9 +56,11 @@ gantry_status gy_combine_make(gy_cuda *h, gantry_error *err)
     h->combine = gy_arena_calloc(&h->arena, h->devices, sizeof *h->combine);
     if (!h->combine)
         return gy_fail_nomem(err);
-    gantry_status status = gy_cuda_kernel_find(GY_CUDA_COMBINE) ? open_all(h, err) : GANTRY_OK;
+    gantry_status status = gy_collectives_join(h, err);
+    if (!status && gy_cuda_kernel_find(GY_CUDA_COMBINE))
+        status = open_all(h, err);
     for (uint32_t op = 0; op < h->job->schedule->ops.count && status == GANTRY_OK; op++)
-        status = h->op[op].exchange ? gy_shares_make(h, op, err) : GANTRY_OK;
+        status = h->op[op].exchange && !h->op[op].called ? gy_shares_make(h, op, err) : GANTRY_OK;
     return status;
 }
 
@@ -102,7 +104,7 @@ static uint32_t first_target(const gy_submit *x, const gy_share *s)
 
 static void add_share(batch *b, const gy_submit *x, const gy_share *s)
 {
-    const gy_exchange *exchange = x->h->op[x->op].exchange;
+    const gy_exchange *exchange = gy_collective_exchange(x->h, x->op);
     uint32_t before = b->args, first = first_target(x, s);
     gy_location from = end_at(x, s, s->source);
     for (uint32_t k = 0; k < s->sources; k++)

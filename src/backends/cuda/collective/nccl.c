@@ -64,6 +64,29 @@ static bool same_lanes(const gantry_schedule *s, const gy_op *a, const gy_op *b)
            memcmp(&s->op_lane.at[a->lane], &s->op_lane.at[b->lane], a->lanes * sizeof *s->op_lane.at) == 0;
 }
 
+uint32_t gy_nccl_members(const gy_cuda *h, uint32_t op)
+{
+    return h->op[op].joint ? h->job->schedule->ops.at[op].batch : 1;
+}
+
+/* A batch is NCCL's as a whole, or not at all. */
+static void agree_batch(gy_nccl *n, uint32_t head)
+{
+    uint32_t members = gy_nccl_members(n->h, head), calls = 0, can = 0;
+    for (uint32_t i = head; i < head + members; i++) {
+        bool none = n->h->op[i].exchange->bytes == 0;
+        calls += n->plan[i].call.count > 0;
+        can += n->plan[i].call.count > 0 || none;
+    }
+    if (calls == members || !asks(&n->h->job->schedule->ops.at[head]))
+        return;
+    if (can == members)
+        note_refusal(n, head, "it is in a batch with a collective of no rows");
+    n->can -= can;
+    for (uint32_t i = head; i < head + members; i++)
+        gy_nccl_plan_free(&n->plan[i]);
+}
+
 /* Ties the op to the one before it, where both are NCCL's and of the same lanes. `last`: per lane, the last op before
  * this one. */
 static void tie_op(gy_nccl *n, uint32_t op, const uint32_t *last)
@@ -90,11 +113,14 @@ static gantry_status tie(gy_nccl *n, gantry_error *err)
         last[i] = GY_NONE;
     for (uint32_t op = 0; op < s->ops.count; op++) {
         const gy_op *o = &s->ops.at[op];
-        if (o->lanes)
+        if (o->lanes && !n->h->op[op].called)
             tie_op(n, op, last);
-        for (uint32_t i = 0; i < o->lanes; i++)
+        for (uint32_t i = 0; i < o->lanes && !n->h->op[op].called; i++)
             last[s->op_lane.at[o->lane + i]] = op;
     }
+    for (uint32_t op = 1; op < s->ops.count; op++)
+        if (s->ops.at[op].kind == GY_OP_COLLECTIVE && n->h->op[op].called)
+            n->plan[op].tied[1] = n->plan[op - 1].tied[1];
     gy_free(last);
     return GANTRY_OK;
 }
@@ -118,6 +144,9 @@ gantry_status gy_nccl_open(gy_cuda *h, gantry_error *err)
     }
     if (status || !h->nccl)
         return status;
+    for (uint32_t i = 0; i < s->ops.count; i++)
+        if (gy_nccl_members(h, i) > 1)
+            agree_batch(h->nccl, i);
     if (h->nccl->set.count == 0) {
         h->nccl->off = true;
     } else if (gy_nccl_load(&h->nccl->api, &why)) {
@@ -306,6 +335,18 @@ static gantry_status fail_op(gy_submit *x, int result)
     return GANTRY_E_DEVICE;
 }
 
+/* Calls for the op, and for those of the batch that it begins. */
+static int call_batch(const gy_submit *x)
+{
+    int result = GY_NCCL_SUCCESS;
+    gy_submit at = *x;
+    for (uint32_t i = 0; i < gy_nccl_members(x->h, x->op) && gy_nccl_fine(result); i++) {
+        at.op = x->op + i;
+        result = call_all(&at, &x->h->nccl->plan[at.op]);
+    }
+    return result;
+}
+
 /* One group call for all ranks. */
 gantry_status gy_nccl_submit(gy_submit *x)
 {
@@ -318,7 +359,7 @@ gantry_status gy_nccl_submit(gy_submit *x)
         return status;
     int result = n->api.ncclGroupStart();
     if (gy_nccl_fine(result)) {
-        result = call_all(x, p);
+        result = call_batch(x);
         int end = n->api.ncclGroupEnd();
         result = gy_nccl_fine(result) ? end : result;
     }

@@ -104,6 +104,8 @@ void gy_nccl_close(gy_nccl *n);
 
 /* Sets the ops that NCCL carries out (gy_cuda_op.nccl): those with a plan, none once it is `off`. */
 void gy_nccl_assign(gy_nccl *n);
+/* Ops that are carried out with this one, by one group call: those of its batch. */
+uint32_t gy_nccl_members(const gy_cuda *h, uint32_t op);
 /* Submits x->op, which NCCL carries out. */
 gantry_status gy_nccl_submit(gy_submit *x);
 

@@ -287,7 +287,7 @@ static int compare(const void *a, const void *b)
 
 gantry_status gy_shares_make(gy_cuda *h, uint32_t op, gantry_error *err)
 {
-    plan p = { .h = h, .op = op, .what = &h->job->schedule->ops.at[op], .exchange = h->op[op].exchange };
+    plan p = { .h = h, .op = op, .what = &h->job->schedule->ops.at[op], .exchange = gy_collective_exchange(h, op) };
     add_all(&p);
     gy_share *kept = gy_arena_alloc(&h->arena, (p.share.count + 1) * sizeof *kept);
     if (kept && !p.failed && p.share.count) {

@@ -38,6 +38,15 @@ typedef struct gy_share {
     uint32_t round;
 } gy_share;
 
+/* ---- join.c ---- */
+
+/* Gives batches of collectives one exchange, which their first ops carry out. */
+gantry_status gy_collectives_join(gy_cuda *h, gantry_error *err);
+/* The pieces that the op carries out: of all of its batch. */
+const gy_exchange *gy_collective_exchange(const gy_cuda *h, uint32_t op);
+
+/* ---- share.c, collective.c ---- */
+
 /* In the order of rounds, ways, devices. Peers and handles of h->combine are known. */
 gantry_status gy_shares_make(gy_cuda *h, uint32_t op, gantry_error *err);
 /* Where an end of a piece (index of gy_exchange.end) of a collective is, `offset` bytes on. */

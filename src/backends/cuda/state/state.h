@@ -91,8 +91,9 @@ typedef struct gy_cuda_calls {
 typedef struct gy_cuda_op {
     gy_cuda_call *call;           /* per turn; NULL: the op is no launch */
     gy_cuda_calls *calls;         /* of the first of a batch that one call carries out; else NULL */
-    bool called;                  /* the call of another op of its batch carries it out */
+    bool called;                  /* the call, or the exchange, of another op of its batch carries it out */
     struct gy_exchange *exchange; /* pieces of a collective */
+    struct gy_exchange *joint;    /* pieces of the whole batch that it begins; NULL: it is carried out alone */
     struct gy_share *share;       /* shares of the collective: which GPU carries out which bytes */
     uint32_t shares;              /* number of shares */
     char **image;                 /* per use of a fill without a pattern: the bytes to upload; else NULL */

@@ -205,18 +205,24 @@ static gantry_status tick(gy_submit *x, uint32_t end)
     return timed ? gy_submit_record(x, x->first_lane, *gy_cuda_clock(x->h, x->turn, x->op, end)) : GANTRY_OK;
 }
 
+/* It is a part of what its batch's first op has submitted. */
+static bool is_joined(const gy_submit *x)
+{
+    return x->h->op[x->op].called && x->h->job->schedule->ops.at[x->op].kind == GY_OP_COLLECTIVE;
+}
+
 static gantry_status submit_parts(gy_submit *x)
 {
     x->first_lane = gy_submit_lane(x, 0);
     if (x->capture)
         leave_ours(x);
-    bool carried = is_carried(x); /* its kernel is ahead in the lane */
+    bool joined = is_joined(x), carried = joined || is_carried(x); /* its kernel is ahead in the lane */
     gantry_status status = carried ? GANTRY_OK : gather_lanes(x);
     status = status ? status : tick(x, 0);
     status = status || carried ? status : execute(x);
     status = status ? status : tick(x, 1);
     status = status ? status : record_end(x);
-    return status ? status : part_lanes(x);
+    return status || joined ? status : part_lanes(x);
 }
 
 gantry_status gy_submit_op(gy_submit *x)

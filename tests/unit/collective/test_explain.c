@@ -133,12 +133,58 @@ START_TEST(a_node_that_reads_what_a_collective_brings)
 }
 END_TEST
 
+/* So many sums, all ready at once. The first node is given back. */
+static gantry_node add_sums(gantry_graph *g, int count)
+{
+    gantry_node first = { 0 };
+    for (int k = 0; k < count; k++) {
+        char name[2][8];
+        gantry_region from[4], to[4];
+        snprintf(name[0], sizeof name[0], "x%d", k);
+        snprintf(name[1], sizeof name[1], "y%d", k);
+        gantry_buffer x = buffer(g, name[0], 4000), y = buffer(g, name[1], 4000);
+        gantry_buffer_split(g, x, 4);
+        gantry_buffer_split(g, y, 4);
+        for (int i = 0; i < 4; i++) {
+            from[i] = gantry_part(x, i);
+            to[i] = gantry_part(y, i);
+            gantry_node_write(g, node_on(g, "w", i), from[i]);
+        }
+        gantry_node n = gantry_graph_collective(g, "sum", GANTRY_ALL_REDUCE, GANTRY_SUM, 4, from, 4, to, 0);
+        first = k ? first : n;
+    }
+    return first;
+}
+
+/* One by one they take as often what one takes that is alone. */
+START_TEST(a_batch_says_what_it_spares)
+{
+    gantry_machine *m = parse(links);
+    gantry_graph *one = gantry_graph_new("one"), *g = gantry_graph_new("sums");
+    char want[120];
+    add_sums(one, 1);
+    gantry_schedule *alone = schedule(one, m, "heft");
+    ck_assert_int_eq(gy_vec_last(&alone->ops)->kind, GY_OP_COLLECTIVE);
+    snprintf(want, sizeof want, "it is in a batch of 3: one by one they would take %.3f us;",
+             us(3 * gy_vec_last(&alone->ops)->duration));
+    gantry_node n = add_sums(g, 3);
+    gantry_schedule *s = schedule(g, m, "heft");
+    says(s, n, want);
+    gantry_schedule_free(s);
+    gantry_schedule_free(alone);
+    gantry_graph_free(g);
+    gantry_graph_free(one);
+    gantry_machine_free(m);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("collective explain");
     TCase *c = tcase_create("explain");
     tcase_add_test(c, a_collective_node);
     tcase_add_test(c, others_were_measured);
+    tcase_add_test(c, a_batch_says_what_it_spares);
     tcase_add_test(c, a_node_that_reads_what_a_collective_brings);
     suite_add_tcase(suite, c);
     return run_suite(suite);

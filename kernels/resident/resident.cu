@@ -232,11 +232,12 @@ template <typename... A> struct caller<void (*)(A...)> {
     {
         F(param<A>(word + I)...);
     }
-    template <void (*F)(A...)> static __device__ void call(uint32_t first)
+    template <void (*F)(A...)> static __device__ __forceinline__ void call_inline(uint32_t first)
     {
         const uint64_t *word = (const uint64_t *)staged + first;
         call<F>(word, std::make_integer_sequence<int, (int)sizeof...(A)>());
     }
+    template <void (*F)(A...)> static __device__ void call(uint32_t first) { call_inline<F>(first); }
 };
 
 /* A table, since what the compiler makes of a switch takes longer to find one of so many. */
@@ -246,6 +247,19 @@ static __constant__ const function functions[] = {
 #define FUNCTION(name) caller<decltype(&name)>::template call<name>,
 #include "kernels/resident/functions.def"
 };
+
+static __device__ __forceinline__ void call(uint32_t function, uint32_t first)
+{
+    switch (function) {
+#define FUNCTION(name)
+#define INLINE(name)                                                                                                   \
+    case GY_RESIDENT_##name:                                                                                           \
+        return caller<decltype(&name)>::template call_inline<name>(first);
+#include "kernels/resident/functions.def"
+    default:
+        return functions[function](first);
+    }
+}
 
 /* ---- counters ---- */
 
@@ -440,7 +454,7 @@ static __device__ void carry_out(const worker &self, uint32_t stage)
     gy_resident_packet p = head_of(stage);
     for (uint32_t b = p.shared ? self.me.index : 0; b < p.blocks_x * p.blocks_y;) {
         place_warp(p, b);
-        functions[p.function]((offsetof(gy_resident_packet, word) + stage * sizeof p) / sizeof *p.word +
+        call(p.function, (offsetof(gy_resident_packet, word) + stage * sizeof p) / sizeof *p.word +
                               GY_RESIDENT_WAIT_WORDS * p.waits + GY_RESIDENT_SIGNAL_WORDS * p.signals);
         p = head_of(stage);
         b += p.shared ? self.me.workers : 1;

@@ -45,6 +45,17 @@ int bench_machine(gantry_machine **machine, const options *o, const char *device
 int bench_schedule(const options *o);
 int bench_replay(const options *o);
 int bench_build(const options *o);
+int bench_hop(const options *o);
+/* A graph of tiny kernels in all ways to replay it, or as --replay asks for: us for each of `tasks`, which are called
+ * `what`. */
+typedef struct bench_replays {
+    gantry_graph *graph;
+    const gantry_machine *machine;
+    const char *shape, *what;
+    int64_t tasks, lanes;
+    int gpus;
+} bench_replays;
+int bench_all_replays(const options *o, const bench_replays *all);
 int bench_peer(const options *o);
 int bench_host(const options *o);
 int bench_frames(const options *o);
@@ -56,7 +67,9 @@ gantry_graph *bench_layered(int64_t nodes);
 /* nodes >= devices; the graph has nodes / devices * devices of them (chain: nodes). */
 gantry_graph *bench_empty(const char *shape, int64_t nodes, int devices);
 /* The same shapes of tiny kernels, which GPUs have to launch. */
-gantry_graph *bench_tiny(const char *shape, int64_t nodes, int devices);
+gantry_graph *bench_tiny(const char *shape, int64_t nodes, int devices, int64_t lanes);
+/* One node after another, each on the next device, copies the row that the one before has made: 4 KiB. */
+gantry_graph *bench_hops(int64_t hops, int devices);
 /* Nothing but `copies` copies of so many bytes from the first device to the second. */
 gantry_graph *bench_peer_copies(int64_t copies, uint64_t bytes);
 /* So many bytes to each device (input "in0", ...), from each (output "out0", ...), or both. */

@@ -84,28 +84,48 @@ static void place(gantry_graph *g, gantry_node t, int64_t device)
     gantry_node_on(g, t, where);
 }
 
-/* Chains copy rows to and fro; a stencil takes the mean of its neighbours, and so a row from either side. */
-gantry_graph *bench_tiny(const char *shape, int64_t nodes, int devices)
+/* Two arrays, a row for each list: a step makes rows of one from those of the other. */
+static void add_rows(gantry_graph *g, gantry_buffer b[2], int64_t lists, bool numbers)
 {
-    bool stencil = strcmp(shape, "stencil") == 0;
-    int64_t lanes = strcmp(shape, "chain") == 0 ? 1 : devices, steps = nodes / lanes;
-    gantry_graph *g = gantry_graph_new(shape);
-    gantry_buffer b[2];
-    int64_t size[] = { lanes, stencil ? ROW_BYTES / 4 : ROW_BYTES };
+    int64_t size[] = { lists, numbers ? ROW_BYTES / 4 : ROW_BYTES };
     for (int k = 0; k < 2; k++) {
-        b[k] = gantry_graph_buffer(g, k ? "b" : "a", stencil ? GANTRY_F32 : GANTRY_U8, 2, size);
+        b[k] = gantry_graph_buffer(g, k ? "b" : "a", numbers ? GANTRY_F32 : GANTRY_U8, 2, size);
         gantry_buffer_set_class(g, b[k], GANTRY_STATE);
         gantry_buffer_init_value(g, b[k], 0);
-        gantry_buffer_split(g, b[k], lanes);
+        gantry_buffer_split(g, b[k], lists);
     }
+}
+
+/* Chains copy rows to and fro; a stencil takes the mean of its neighbours, and so a row from either side. */
+gantry_graph *bench_tiny(const char *shape, int64_t nodes, int devices, int64_t lanes)
+{
+    bool stencil = strcmp(shape, "stencil") == 0;
+    int64_t lists = strcmp(shape, "chain") == 0 ? lanes : devices * lanes, steps = nodes / lists;
+    gantry_graph *g = gantry_graph_new(shape);
+    gantry_buffer b[2];
+    add_rows(g, b, lists, stencil);
     for (int64_t step = 0; step < steps; step++)
-        for (int64_t i = 0; i < lanes; i++) {
+        for (int64_t i = 0; i < lists; i++) {
             gantry_region from = gantry_part(b[step % 2], i);
             gantry_node t = gantry_graph_kernel(g, "n", stencil ? "jacobi2d" : "copy");
             gantry_node_arg(g, t, "x", stencil ? gantry_halo(from, 1, 1) : from);
             gantry_node_arg(g, t, "y", gantry_part(b[(step + 1) % 2], i));
-            place(g, t, i);
+            place(g, t, i / lanes);
         }
+    return g;
+}
+
+gantry_graph *bench_hops(int64_t hops, int devices)
+{
+    gantry_graph *g = gantry_graph_new("hop");
+    gantry_buffer b[2];
+    add_rows(g, b, devices, false);
+    for (int64_t hop = 0; hop < hops; hop++) {
+        gantry_node t = gantry_graph_kernel(g, "n", "copy");
+        gantry_node_arg(g, t, "x", gantry_part(b[hop % 2], hop % devices));
+        gantry_node_arg(g, t, "y", gantry_part(b[(hop + 1) % 2], (hop + 1) % devices));
+        place(g, t, (hop + 1) % devices);
+    }
     return g;
 }
 

@@ -98,7 +98,7 @@ static int open_tiny(tiny *t, const options *o, const char *what)
     int lanes = strcmp(t->shape, "chain") == 0 ? 1 : t->gpus;
     t->nodes = o->nodes ? o->nodes : 1000;
     t->nodes = t->nodes < lanes ? lanes : t->nodes;
-    t->graph = bench_tiny(t->shape, t->nodes, t->gpus);
+    t->graph = bench_tiny(t->shape, t->nodes, t->gpus, 1);
     t->nodes = (int64_t)gantry_graph_node_count(t->graph);
     bo.shape = t->shape;
     bo.nodes = t->nodes;
@@ -132,6 +132,28 @@ static int report_tiny(const options *o, const tiny *t, const char *replay, cons
            (long long)t->nodes, t->gpus, t->gpus == 1 ? "" : "s", replay, r->gantry_us / nodes, r->raw_us / nodes,
            r->gantry_us / r->raw_us);
     return EXIT_FINE;
+}
+
+/* Nothing of several lists on a GPU is there by hand. */
+static int replay_lists(const options *o)
+{
+    enum { STEPS = 100 };
+    gantry_machine *machine = NULL;
+    bench_replays all = { .shape = o->shape ? o->shape : "chain", .what = "task", .lanes = o->lanes };
+    int code = check_shape(all.shape);
+    if (!code)
+        code = bench_gpus(&machine, o, &all.gpus);
+    if (code)
+        return code;
+    int64_t lists = all.lanes * (strcmp(all.shape, "chain") == 0 ? 1 : all.gpus);
+    int64_t nodes = o->nodes > lists ? o->nodes : o->nodes ? lists : STEPS * lists;
+    all.machine = machine;
+    all.graph = bench_tiny(all.shape, nodes, all.gpus, all.lanes);
+    all.tasks = (int64_t)gantry_graph_node_count(all.graph);
+    code = bench_all_replays(o, &all);
+    gantry_graph_free(all.graph);
+    gantry_machine_free(machine);
+    return code;
 }
 
 static int replay_on_gpus(const options *o)
@@ -220,7 +242,12 @@ int bench_replay(const options *o)
     gantry_machine *machine = NULL;
     double us = 0;
     if (strcmp(backend, "cuda") == 0)
-        return replay_on_gpus(o);
+        return o->lanes > 1 ? replay_lists(o) : replay_on_gpus(o);
+    if (o->lanes > 1) {
+        fprintf(stderr, "gantry bench: --lanes %lld is for GPUs, and the back end is %s; add --backend cuda\n",
+                (long long)o->lanes, backend);
+        return EXIT_USAGE;
+    }
     int code = check_shape(shape);
     if (!code)
         code = bench_machine(&machine, o, chain ? "1" : "2");

@@ -63,10 +63,9 @@ int bench_schedule(const options *o)
 static const struct {
     const char *name;
     int (*run)(const options *o);
-} benches[] = { { "schedule", bench_schedule }, { "replay", bench_replay },
-                { "build", bench_build },       { "peer", bench_peer },
-                { "host", bench_host },         { "frames", bench_frames },
-                { "kernels", bench_kernels },   { "collectives", bench_collectives } };
+} benches[] = { { "schedule", bench_schedule }, { "replay", bench_replay },   { "build", bench_build },
+                { "hop", bench_hop },           { "peer", bench_peer },       { "host", bench_host },
+                { "frames", bench_frames },     { "kernels", bench_kernels }, { "collectives", bench_collectives } };
 enum { BENCHES = sizeof benches / sizeof *benches };
 
 static int run(const options *o)
@@ -87,14 +86,16 @@ static int run(const options *o)
 
 const command command_bench = {
     "bench",
-    "schedule|replay|build|peer|host|frames|kernels|collectives",
+    "schedule|replay|build|hop|peer|host|frames|kernels|collectives",
     "measures what Gantry itself costs; on GPUs against the same work by hand",
     1,
     1,
-    "machine devices policy effort max-memory spill backend replay shape nodes bytes json",
+    "machine devices policy effort max-memory spill backend replay shape lanes nodes bytes json",
     "  gantry bench schedule --nodes 100000 --devices 8 --json      a layered graph: time and memory a node\n"
     "  gantry bench replay --backend host --shape chain --nodes 1000  empty nodes: what running costs a node\n"
     "  gantry bench replay --backend cuda --shape wide                tiny kernels against a graph captured by hand\n"
+    "  gantry bench replay --backend cuda --shape stencil --lanes 16   rows on each GPU: streams, graph, device\n"
+    "  gantry bench hop                              from GPU to GPU and back: streams, graph, device\n"
     "  gantry bench build                            until that can be started, against capturing it by hand\n"
     "  gantry bench peer, host                       copies between GPUs, to and from host memory\n"
     "  gantry bench frames                           blurring frames against moving them\n"

@@ -33,6 +33,22 @@ def rows(command, folder, gpus, words, **more):
     return found
 
 
+def replays(command, folder, gpus):
+    """In all ways to replay; this fake has no resident kernels, so the last falls back, and says so."""
+    hop = json.loads(run(command, folder, gpus, "bench hop --nodes 12 --json"))
+    assert hop["tasks"] == 12 and hop["devices"] == min(gpus, 2) and len(hop["rows"]) == 3, hop
+    for shape in ("chain", "wide", "stencil"):
+        lists = 3 if shape == "chain" else 3 * gpus
+        found = json.loads(run(command, folder, gpus, f"bench replay --backend cuda --shape {shape} --lanes 3 --nodes {4 * lists + 1} --json"))
+        assert found["tasks"] == 4 * lists and found["lanes"] == 3 and found["shape"] == shape, found
+        assert [row["replay"].split(";")[0].split()[0] for row in found["rows"][:2]] == ["stream", "graph"], found
+        assert all(row["us_per_task"] > 0 for row in found["rows"]) and "device" in found["rows"][2]["replay"], found
+    one = json.loads(run(command, folder, gpus, "bench replay --backend cuda --lanes 2 --replay graph --json"))
+    assert len(one["rows"]) == 1 and one["tasks"] == 200, one
+    text = run(command, folder, gpus, "bench hop --nodes 4 --replay stream")
+    assert text.startswith(f"hop on {min(gpus, 2)} GPU") and "us a hop" in text, text
+
+
 def bench(command, folder):
     for gpus in (1, 2, 4):
         peer = rows(command, folder, gpus, "peer --bytes 65536")
@@ -48,6 +64,7 @@ def bench(command, folder):
             assert replay["nodes"] == 24 and replay["shape"] == shape and replay["replay"] == "graph", replay
             assert abs(replay["us_per_node"] / replay["raw_us_per_node"] / replay["ratio"] - 1) < 1e-9, replay
             assert len(rows(command, folder, gpus, f"build --shape {shape} --nodes 24")["rows"]) == 1
+        replays(command, folder, gpus)
     kernels = rows(command, folder, 1, "kernels --bytes 16384")["rows"]
     assert STREAMING <= {r["what"] for r in kernels}, kernels
     text = run(command, folder, 2, "bench peer --bytes 65536")

@@ -202,6 +202,16 @@ static void give_up(gy_cuda *h, bool named)
     h->replay = "stream";
 }
 
+/* Collectives of a batch begin and end together, by the work of the first. */
+static void share_span(gy_cuda *h, uint32_t op)
+{
+    gy_cupti *c = h->cupti;
+    if (!h->op[op].called || h->job->schedule->ops.at[op].kind != GY_OP_COLLECTIVE)
+        return;
+    c->span[op] = c->span[op - 1];
+    c->host[op] = c->host[op - 1];
+}
+
 bool gy_cupti_take(gy_cuda *h, int64_t begin_ns)
 {
     gy_cupti *c = h->cupti;
@@ -217,6 +227,7 @@ bool gy_cupti_take(gy_cuda *h, int64_t begin_ns)
     c->busy = false;
     c->without = 0;
     for (uint32_t i = 0; i < h->job->schedule->ops.count; i++) {
+        share_span(h, i);
         c->without += c->span[i].lost;
         h->time[i] = clock ? time_of(&c->span[i], &c->host[i], offset, begin_ns) : (gy_op_time){ .start = 0, .end = 0 };
     }

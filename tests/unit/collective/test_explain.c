@@ -138,7 +138,7 @@ static gantry_node add_sums(gantry_graph *g, int count)
 {
     gantry_node first = { 0 };
     for (int k = 0; k < count; k++) {
-        char name[2][8];
+        char name[2][16];
         gantry_region from[4], to[4];
         snprintf(name[0], sizeof name[0], "x%d", k);
         snprintf(name[1], sizeof name[1], "y%d", k);

@@ -310,7 +310,7 @@ static void run_on_host(gantry_schedule *s, gantry_graph *g, int64_t (*to)[ROWS 
     o.backend = "host";
     ck_assert_msg(gantry_run_new(&r, s, &o, &err) == GANTRY_OK, "%s", err.text);
     for (int i = 0; i < ARRAYS; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "x%d", i);
         gantry_buffer b = gantry_graph_find_buffer(g, name);
         ck_assert_msg(gantry_run_bind_output(r, b, to[i], sizeof to[i], &err) == GANTRY_OK, "%s", err.text);

@@ -226,14 +226,16 @@ GANTRY_API void gantry_graph_add_cuda_kernel(gantry_graph *graph, const gantry_k
 /**
  * Maths on each element: "y = sqrt(x) * s + 1", and several with ';' between them ("Map nodes" in docs/graph-format.md
  * has what can be written). Names are the arguments of the node, given like those of a kernel: by gantry_node_arg for a
- * region, by gantry_node_scalar for a number. Regions have one shape; those that are only read may have one element.
- * All formulas see the elements as they were before the node. On GPUs NVRTC compiles them; it is no code that a graph
- * brings, so `allow_code` is not asked for.
+ * region, by gantry_node_scalar for a number. What formulas are given to has one shape; what is only read is broadcast
+ * to it as by NumPy, one element for all along neighbouring axes or everywhere. All formulas see the elements as they
+ * were before the node. On GPUs NVRTC compiles them; it is no code that a graph brings, so `allow_code` is not asked
+ * for.
  */
 GANTRY_API gantry_node gantry_graph_map(gantry_graph *graph, const char *id, const char *formulas);
-/** The same for reductions of all elements to one: "s = sum(square(x - y))", with sum, mean, min or max around each
- * formula. What a formula is given to has one element; with the access GANTRY_SUM (of sum; MIN, MAX) of
- * gantry_node_arg_as it is added to what other nodes give. Runs on CPUs. */
+/** The same for reductions: "s = sum(square(x - y))", with sum, mean, min, max, any, all, argmin or argmax around each
+ * formula. Its result has one element, or one along the axes that are reduced: those where its shape has 1, or no axis;
+ * or the one axis that the formula names, "s = sum(x, 1)". With the access GANTRY_SUM (of sum; MIN of min and all, MAX
+ * of max and any) of gantry_node_arg_as it is added to what other nodes give. */
 GANTRY_API gantry_node gantry_graph_reduce(gantry_graph *graph, const char *id, const char *formulas);
 /** A function of your own that works on any back end; its arguments are its accesses, in the order they are added. */
 GANTRY_API gantry_node gantry_graph_launch(gantry_graph *graph, const char *id, gantry_kernel_fn function, void *user);

@@ -45,7 +45,7 @@ static void describe_tile(gantry_arg *arg, const gy_buffer *b, int64_t tile)
     arg->tile[1] = tile % b->tiles[1];
 }
 
-static void describe_access(gantry_arg *arg, const gantry_graph *g, const gy_access *a)
+void gy_arg_describe(gantry_arg *arg, const gantry_graph *g, const gy_access *a)
 {
     const gy_buffer *b = &g->buffers.at[a->buffer];
     *arg = (gantry_arg){ .name = b->name,
@@ -91,7 +91,7 @@ static gantry_arg *describe_accesses(const gantry_graph *g, const gy_node *n, ga
         const gy_access *a = &g->access.at[n->access + i];
         gantry_arg *arg = &args[a->arg];
         if (!a->is_list) {
-            describe_access(arg, g, a);
+            gy_arg_describe(arg, g, a);
             continue;
         }
         if (a->arg != open) {
@@ -99,7 +99,7 @@ static gantry_arg *describe_accesses(const gantry_graph *g, const gy_node *n, ga
             open = a->arg;
         }
         if (is_item(a)) {
-            describe_access(items, g, a);
+            gy_arg_describe(items, g, a);
             arg->count++;
             arg->rows += items->rows;
             arg->own_rows = arg->rows;

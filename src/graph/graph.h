@@ -322,6 +322,8 @@ gantry_status gy_graph_fail_in(const gantry_graph *graph, uint32_t origin, const
 /* Adds the source location to an error record that is already filled. */
 void gy_graph_locate(const gantry_graph *graph, const gy_origin *origin, const char *inside, gantry_error *err);
 
+/* One region as a kernel sees it; no data. */
+void gy_arg_describe(gantry_arg *arg, const gantry_graph *graph, const gy_access *access);
 /**
  * Describes a node's launch: arg[] in manifest order (accesses in adding order where there is no manifest), data NULL.
  * `args` must have room for gy_launch_args() entries (items of lists lie behind the arguments). Scalars are those of

@@ -28,6 +28,7 @@ typedef struct gy_kernel_code {
     const char *cuda, *host, *entry;   /* paths joined with the graph's folder; the symbol to call */
     const char *folder;                /* the graph's, which the files must not leave */
     const gy_expr *grid[3], *block[3]; /* over the same names as costs */
+    const gy_expr *finish;             /* the blocks of a second function, which ends the work; NULL: there is none */
     const gantry_dtype *types;         /* by argument of the manifest: how a scalar is passed to CUDA code */
     const gy_expr *const *fallback;    /* by argument: over regions, a scalar that a node does not give; else NULL */
     const gy_kernel_program *program;  /* in place of `cuda` */

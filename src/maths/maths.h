@@ -72,12 +72,24 @@ typedef enum gy_maths_reduction {
     GY_MATHS_MEAN,
     GY_MATHS_LEAST,
     GY_MATHS_MOST,
+    GY_MATHS_ANY,
+    GY_MATHS_ALL,
+    GY_MATHS_WHERE_LEAST, /* argmin */
+    GY_MATHS_WHERE_MOST,
     GY_MATHS_REDUCTIONS
 } gy_maths_reduction;
+
+/* Gives it the number of an element? */
+static inline bool gy_maths_finds(gy_maths_reduction reduction)
+{
+    return reduction == GY_MATHS_WHERE_LEAST || reduction == GY_MATHS_WHERE_MOST;
+}
 
 /* One formula and the argument that it gives its elements to. */
 typedef struct gy_maths_result {
     gy_maths_reduction reduction; /* 0: a map */
+    bool has_axis;                /* "sum(x, 1)": that of the largest region, from its end where it is negative */
+    int32_t axis;
     const char *text;
     uint32_t arg, root;
 } gy_maths_result;
@@ -113,10 +125,17 @@ typedef enum gy_maths_type {
     GY_MATHS_F64,
 } gy_maths_type;
 
-/* A name stands for a number or a region. */
+/* A name stands for a number or a region. The *model* is the region whose shape says how many elements there are: the
+ * first that a map gives; of a reduction one that is read, which all others fit. */
 typedef struct gy_maths_kind {
-    bool is_number;     /* the node gives it a number, which counts as real */
-    gantry_dtype dtype; /* else a region with elements of this type */
+    bool is_number;      /* the node gives it a number, which counts as real */
+    gantry_dtype dtype;  /* else a region with elements of this type */
+    bool is_model;       /* said of reductions only */
+    bool is_added;       /* the result of a reduction is added to what is there */
+    bool is_spread;      /* a region that is read, one element of which is for several of the model */
+    uint8_t first, last; /* spread ones and results of reductions: along these axes of the model it has one element */
+    uint8_t rank;        /* of the model */
+    bool is_columns;     /* results of reductions: there are axes of more than one element behind these */
 } gy_maths_kind;
 
 /* One operation on all elements. Values are known by number: those of arguments first, then one a step. */
@@ -134,7 +153,7 @@ typedef struct gy_maths_step {
 } gy_maths_step;
 
 /* Each operand may want a conversion, each result a move and a conversion. */
-enum { GY_MATHS_STEPS = 4 * GY_MATHS_NODES + 2 * GY_MATHS_RESULTS };
+enum { GY_MATHS_STEPS = 4 * GY_MATHS_NODES + 3 * GY_MATHS_RESULTS };
 
 typedef struct gy_maths_program {
     const gy_maths *maths;
@@ -144,7 +163,11 @@ typedef struct gy_maths_program {
     uint32_t steps, slots;
     uint32_t value[GY_MATHS_RESULTS]; /* by result: the number of the value that is stored */
     gy_maths_type value_type[GY_MATHS_RESULTS];
-    double flops; /* for one element */
+    double flops;        /* for one element */
+    uint32_t model;      /* the argument; see gy_maths_kind */
+    uint8_t rank;        /* of the model */
+    uint8_t first, last; /* of reductions: the axes of the model that are reduced */
+    bool is_columns;
 } gy_maths_program;
 
 /* types.c: NULL in *out on an error, which names what does not fit and the cast that helps. */
@@ -152,20 +175,53 @@ gantry_status gy_maths_make_program(const gy_maths_program **out, gy_arena *aren
                                     const gy_maths_kind *kind, gantry_status status, const char *where,
                                     gantry_error *err);
 
-/* cuda.c: CUDA C of a program, which needs no headers: a kernel `name` whose parameters are the arguments (regions as
- * pointers, numbers as double), then the count of elements, then for each region that is only read 1, or 0 where its
- * one element is for all; these as long long. A block of GY_MATHS_BLOCK threads does GY_MATHS_BLOCK_ELEMENTS. */
+/* ---- shapes ---- */
+
+/* shape.c: finds the model and which axes are reduced or spread, and notes them in `kind`. The arguments have rows,
+ * shapes and access modes; `varies[i]`: the scheduler cuts that region, so its rows may be others later. E_GRAPH with a
+ * text where they do not fit, as NumPy's shapes would not. */
+gantry_status gy_maths_fit(const gy_maths *maths, gy_maths_kind *kind, const gantry_arg *arg, const bool *varies,
+                           char *text, size_t size);
+
+/* Element i of the model, for a region that has one along some axes: element i / period * inner + i % inner. */
+typedef struct gy_maths_spread {
+    int64_t period, inner;
+} gy_maths_spread;
+/* How a launch is reduced: elements (o, m, i) of outer x mid x inner become element (o, i). */
+typedef struct gy_maths_extents {
+    int64_t outer, mid, inner;
+} gy_maths_extents;
+gy_maths_extents gy_maths_extents_of(const gantry_arg *model, uint32_t first, uint32_t last);
+/* Elements of a region. */
+int64_t gy_maths_elements(const gantry_arg *arg);
+/* The check of a kernel that was made for a program: regions have the shapes that the program is for. */
+gantry_status gy_maths_check(const gantry_launch *launch, char *text, size_t size);
+
+/* ---- running ---- */
+
+/* cuda.c: CUDA C of the program of a map, which needs no headers: a kernel `name` whose parameters are the arguments
+ * (regions as pointers, numbers as double), then the count of elements, then for each region that is only read 1, or 0
+ * where its one element is for all, of a spread one period and inner; these as long long. A block of GY_MATHS_BLOCK
+ * threads does GY_MATHS_BLOCK_ELEMENTS. */
+bool gy_maths_has_step(const gy_maths_program *program, uint32_t arg); /* 1 or 0, or period and inner */
 enum { GY_MATHS_BLOCK = 256, GY_MATHS_BLOCK_ELEMENTS = 4 * GY_MATHS_BLOCK };
 void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const char *name);
 
-/* reduce.c: the elements of a reduce node in a stated order: lane i of 256 takes elements i, i + 256, ... of a segment
- * of 65,536; then lanes i and i + 128, i + 64, ... meet; then neighbouring segments, and neighbouring pairs of them,
- * and so on. Real numbers are added in double, whole ones in int64_t. */
-enum { GY_MATHS_SEGMENT = 65536 };
+/*
+ * Reductions. The elements of a result are taken in a stated order. Where they lie side by side (inner is 1): lane i of
+ * 256 takes elements i, i + 256, ... of a segment of GY_MATHS_SEGMENT; then lanes i and i + 128, i + 64, ... meet. Else
+ * the elements of a segment of GY_MATHS_COLUMN are taken one after the other. Then neighbouring segments meet, and
+ * neighbouring pairs of them, and so on. Real numbers are added in double, whole ones in int64_t.
+ *
+ * Their CUDA C has two kernels with the same parameters: the arguments, outer, mid, inner and the count of segments of
+ * a result, for regions that are read what those of maps have, then scratch memory. The first leaves a total for each
+ * segment there, or gives the results if there is one segment; `name`_finish, a block for each result, is for more.
+ */
+enum { GY_MATHS_SEGMENT = 8192, GY_MATHS_COLUMN = 128 };
+/* Bytes that one total takes in the scratch memory, which has room for one and a half times those of all segments. */
+size_t gy_maths_total_bytes(const gy_maths *maths);
 
 /* run.c: a gantry_kernel_fn whose `user` is the program; further arguments of the launch are not looked at. */
 gantry_status gy_maths_run(const gantry_launch *launch);
-/* The check of such a kernel: regions have one shape, or one element and are read only. */
-gantry_status gy_maths_check(const gantry_launch *launch, char *text, size_t size);
 
 #endif

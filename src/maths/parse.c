@@ -248,8 +248,18 @@ bool gy_maths_is_function(const char *name, size_t length)
 }
 
 static const char *const reductions[GY_MATHS_REDUCTIONS] = {
-    [GY_MATHS_TOTAL] = "sum", [GY_MATHS_MEAN] = "mean", [GY_MATHS_LEAST] = "min", [GY_MATHS_MOST] = "max"
+    [GY_MATHS_TOTAL] = "sum",          [GY_MATHS_MEAN] = "mean",         [GY_MATHS_LEAST] = "min",
+    [GY_MATHS_MOST] = "max",           [GY_MATHS_ANY] = "any",           [GY_MATHS_ALL] = "all",
+    [GY_MATHS_WHERE_LEAST] = "argmin", [GY_MATHS_WHERE_MOST] = "argmax",
 };
+
+static bool is_reduction_only(const char *word)
+{
+    for (int i = GY_MATHS_TOTAL; i < GY_MATHS_REDUCTIONS; i++)
+        if (i != GY_MATHS_LEAST && i != GY_MATHS_MOST && strcmp(word, reductions[i]) == 0)
+            return true;
+    return false;
+}
 
 static uint32_t fail_function(parser *p, const char *name, int length, size_t at)
 {
@@ -259,7 +269,7 @@ static uint32_t fail_function(parser *p, const char *name, int length, size_t at
     for (gy_maths_op op = GY_MATHS_NUMBER; op < GY_MATHS_OPS; op++)
         if (gy_maths_ops[op].is_function)
             gy_near_offer(&near, word, gy_maths_ops[op].name);
-    if (strcmp(word, reductions[GY_MATHS_TOTAL]) == 0 || strcmp(word, reductions[GY_MATHS_MEAN]) == 0) {
+    if (is_reduction_only(word)) {
         return fail_at(p, at,
                        "no function \"%s\": it makes one number of all elements, and is around a whole formula of a "
                        "\"reduce\" node",
@@ -408,19 +418,55 @@ static uint32_t check_names(parser *p)
     return 0;
 }
 
+/* At ',' behind the formula of a reduction: "1" or "-1". */
+static uint32_t parse_axis(parser *p, gy_maths_result *out)
+{
+    advance(p);
+    size_t at = p->at;
+    bool is_negative = p->token == T_OPERATOR && p->op == GY_MATHS_SUB;
+    if (is_negative)
+        advance(p);
+    bool is_short = p->token == T_NUMBER && p->end - p->at <= 3;
+    for (size_t i = p->at; i < p->end && is_short; i++)
+        is_short = is_digit(p->text[i]);
+    if (!is_short)
+        return fail_at(p, at, "the axis of a reduction is a whole number, as in sum(x, 0) or sum(x, -1)");
+    for (size_t i = p->at; i < p->end; i++)
+        out->axis = 10 * out->axis + (p->text[i] - '0');
+    out->has_axis = true;
+    out->axis = is_negative ? -out->axis : out->axis;
+    advance(p);
+    return 0;
+}
+
+/* The brackets behind the name of a reduction hold a formula, and maybe an axis. */
+static uint32_t parse_reduced(parser *p, gy_maths_result *out)
+{
+    advance(p);
+    uint32_t root = parse_binary(p, GY_MATHS_COMPARE);
+    if (root != NOTHING && p->token == T_COMMA && parse_axis(p, out) == NOTHING)
+        return NOTHING;
+    if (root != NOTHING && p->token != T_CLOSE)
+        return p->token == T_BAD ? fail_operand(p) : fail_expected(p, "')', an operator, or ',' and an axis");
+    if (root != NOTHING)
+        advance(p);
+    return root;
+}
+
 /* At the name of a reduction, which is around all of a formula. */
-static uint32_t parse_reduction(parser *p, gy_maths_reduction *out)
+static uint32_t parse_reduction(parser *p, gy_maths_result *out)
 {
     size_t length = p->end - p->at;
     for (int i = GY_MATHS_TOTAL; i < GY_MATHS_REDUCTIONS && p->token == T_NAME; i++)
         if (strlen(reductions[i]) == length && memcmp(reductions[i], p->text + p->at, length) == 0)
-            *out = (gy_maths_reduction)i;
-    if (!*out)
-        return fail_expected(p, "a reduction such as sum(x): sum, mean, min or max of one value, around the formula");
+            out->reduction = (gy_maths_reduction)i;
+    if (!out->reduction)
+        return fail_expected(p, "a reduction such as sum(x) or sum(x, 1): sum, mean, min, max, any, all, argmin or "
+                                "argmax, around the formula");
     advance(p);
     if (p->token != T_OPEN)
         return fail_expected(p, "'(' behind the reduction");
-    uint32_t root = parse_group(p);
+    uint32_t root = parse_reduced(p, out);
     if (root != NOTHING && p->token != T_END)
         return fail_at(p, p->at, "a reduction is around all of the formula: compute with its result in a map node");
     return root;
@@ -428,7 +474,7 @@ static uint32_t parse_reduction(parser *p, gy_maths_reduction *out)
 
 static uint32_t parse_formula(parser *p, const char *name)
 {
-    gy_maths_reduction reduction = (gy_maths_reduction)0;
+    gy_maths_result result = { .reduction = (gy_maths_reduction)0 };
     if (p->length > GY_MATHS_TEXT)
         return fail_at(p, 0, "%zu characters, the most are %d: make two nodes", p->length, GY_MATHS_TEXT);
     if (p->maths->results == GY_MATHS_RESULTS)
@@ -437,18 +483,20 @@ static uint32_t parse_formula(parser *p, const char *name)
     if (arg == NOTHING)
         return NOTHING;
     advance(p);
-    uint32_t root = p->maths->reduces ? parse_reduction(p, &reduction) : parse_binary(p, GY_MATHS_COMPARE);
+    uint32_t root = p->maths->reduces ? parse_reduction(p, &result) : parse_binary(p, GY_MATHS_COMPARE);
     if (root == NOTHING)
         return NOTHING;
     if (p->token != T_END)
         return fail_rest(p);
     if (check_names(p) == NOTHING)
         return NOTHING;
-    const char *text = gy_arena_strndup(p->arena, p->text, p->length);
-    if (!text)
+    result.arg = arg;
+    result.root = root;
+    result.text = gy_arena_strndup(p->arena, p->text, p->length);
+    if (!result.text)
         return fail_nomem(p);
     p->maths->is_written[arg] = true;
-    p->maths->result[p->maths->results++] = (gy_maths_result){ reduction, text, arg, root };
+    p->maths->result[p->maths->results++] = result;
     return root;
 }
 

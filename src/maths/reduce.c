@@ -6,15 +6,18 @@
 #include <math.h>
 #include <string.h>
 
-/* A total of real or of whole numbers. */
-typedef union total {
-    double real;
-    int64_t whole;
+/* A total of real or of whole numbers; argmin and argmax note which element it was. */
+typedef struct total {
+    union {
+        double real;
+        int64_t whole;
+    };
+    int64_t at;
 } total;
 
-typedef struct lanes {
-    total lane[GY_MATHS_CHUNK];
-} lanes;
+enum { NO_ELEMENT = -1 };
+
+/* ---- two totals ---- */
 
 /* NaN where either is one. */
 static double join_real(gy_maths_reduction reduction, double a, double b)
@@ -26,18 +29,34 @@ static double join_real(gy_maths_reduction reduction, double a, double b)
     return a + b;
 }
 
-/* Sums wrap around. */
+/* Sums wrap around; any is the largest of 0 and 1, all the least. */
 static int64_t join_whole(gy_maths_reduction reduction, int64_t a, int64_t b)
 {
-    if (reduction == GY_MATHS_LEAST)
+    if (reduction == GY_MATHS_LEAST || reduction == GY_MATHS_ALL)
         return a < b ? a : b;
-    if (reduction == GY_MATHS_MOST)
+    if (reduction == GY_MATHS_MOST || reduction == GY_MATHS_ANY)
         return a > b ? a : b;
     return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
+/* Does a go before b? The first NaN does, else what is larger (or smaller), else what comes first. */
+static bool is_before(gy_maths_reduction reduction, gy_maths_type type, total a, total b)
+{
+    bool most = reduction == GY_MATHS_WHERE_MOST;
+    if (a.at == NO_ELEMENT || b.at == NO_ELEMENT)
+        return a.at != NO_ELEMENT;
+    if (type == GY_MATHS_I64)
+        return a.whole == b.whole ? a.at < b.at : most ? a.whole > b.whole : a.whole < b.whole;
+    bool is_nan = a.real != a.real, other_nan = b.real != b.real;
+    if (is_nan || other_nan)
+        return is_nan && (!other_nan || a.at < b.at);
+    return a.real == b.real ? a.at < b.at : most ? a.real > b.real : a.real < b.real;
+}
+
 static total join(gy_maths_reduction reduction, gy_maths_type type, total a, total b)
 {
+    if (gy_maths_finds(reduction))
+        return is_before(reduction, type, a, b) ? a : b;
     if (type == GY_MATHS_I64)
         return (total){ .whole = join_whole(reduction, a.whole, b.whole) };
     return (total){ .real = join_real(reduction, a.real, b.real) };
@@ -48,106 +67,262 @@ static total nothing(gy_maths_reduction reduction, gy_maths_type type)
 {
     bool is_least = reduction == GY_MATHS_LEAST, is_most = reduction == GY_MATHS_MOST;
     if (type == GY_MATHS_I64)
-        return (total){ .whole = is_least ? INT64_MAX : is_most ? INT64_MIN : 0 };
-    return (total){ .real = is_least ? INFINITY : is_most ? -INFINITY : 0 };
+        return (total){ .whole = is_least                    ? INT64_MAX
+                                 : is_most                   ? INT64_MIN
+                                 : reduction == GY_MATHS_ALL ? 1
+                                                             : 0,
+                        .at = NO_ELEMENT };
+    return (total){ .real = is_least ? INFINITY : is_most ? -INFINITY : 0, .at = NO_ELEMENT };
 }
 
-static void add_chunk(lanes *to, gy_maths_reduction reduction, gy_maths_type type, const void *value, size_t n)
+/* ---- many ---- */
+
+typedef struct reducer {
+    gy_maths_runner *runner;
+    uint32_t results;
+    gy_maths_extents extents;
+    int64_t segment; /* elements of a result that are one segment */
+    size_t width;    /* results at a time: all that a row has, or 1 */
+    size_t lanes;    /* totals of a segment: lanes, or columns */
+    total *so_far;   /* by result and lane */
+    double *sums;    /* the same for sums of real numbers while a segment is added up: nothing beside the numbers */
+    total *waiting;  /* by result, level and column: totals of 2^level segments that wait for their neighbours */
+    uint32_t levels;
+} reducer;
+
+static gy_maths_reduction reduction_of(const reducer *r, uint32_t result)
+{
+    return r->runner->program->maths->result[result].reduction;
+}
+
+static gy_maths_type type_of(const reducer *r, uint32_t result)
+{
+    return r->runner->program->value_type[result];
+}
+
+/* Lanes that have no element change nothing, so they are left out. */
+static size_t lanes_of(gy_maths_extents e)
+{
+    size_t lanes = 1;
+    while (e.inner == 1 && lanes < GY_MATHS_CHUNK && (int64_t)lanes < e.mid)
+        lanes *= 2;
+    return e.inner == 1 ? lanes : (size_t)e.inner;
+}
+
+static bool sums_reals(const reducer *r, uint32_t result)
+{
+    gy_maths_reduction reduction = reduction_of(r, result);
+    return type_of(r, result) == GY_MATHS_F64 && (reduction == GY_MATHS_TOTAL || reduction == GY_MATHS_MEAN);
+}
+
+static void begin_segment(reducer *r)
+{
+    memset(r->sums, 0, r->results * r->lanes * sizeof *r->sums);
+    for (uint32_t k = 0; k < r->results; k++)
+        for (size_t i = 0; i < r->lanes; i++)
+            r->so_far[k * r->lanes + i] = nothing(reduction_of(r, k), type_of(r, k));
+}
+
+static void end_segment(reducer *r)
+{
+    for (uint32_t k = 0; k < r->results; k++)
+        for (size_t i = 0; i < r->lanes && sums_reals(r, k); i++)
+            r->so_far[k * r->lanes + i].real = r->sums[k * r->lanes + i];
+}
+
+/* n values for neighbouring lanes or columns from `lane` on; the first is element `at` of its result, as are all, or
+ * those after it follow by `step`. */
+static void add_values(reducer *r, uint32_t result, size_t lane, const void *value, size_t n, int64_t at, int64_t step)
 {
     const double *real = value;
     const int64_t *whole = value;
-    if (type == GY_MATHS_I64)
+    double *sum = &r->sums[result * r->lanes + lane];
+    total *to = &r->so_far[result * r->lanes + lane];
+    gy_maths_reduction reduction = reduction_of(r, result);
+    gy_maths_type type = type_of(r, result);
+    if (sums_reals(r, result)) {
         for (size_t i = 0; i < n; i++)
-            to->lane[i].whole = join_whole(reduction, to->lane[i].whole, whole[i]);
-    else if (reduction == GY_MATHS_TOTAL || reduction == GY_MATHS_MEAN)
-        for (size_t i = 0; i < n; i++)
-            to->lane[i].real += real[i];
-    else
-        for (size_t i = 0; i < n; i++)
-            to->lane[i].real = join_real(reduction, to->lane[i].real, real[i]);
+            sum[i] += real[i];
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        total one = { .at = at + step * (int64_t)i };
+        if (type == GY_MATHS_I64)
+            one.whole = whole[i];
+        else
+            one.real = real[i];
+        to[i] = join(reduction, type, to[i], one);
+    }
 }
 
-static total join_lanes(lanes *l, gy_maths_reduction reduction, gy_maths_type type)
+static total join_lanes(total *lane, size_t lanes, gy_maths_reduction reduction, gy_maths_type type)
 {
-    for (size_t width = GY_MATHS_CHUNK / 2; width > 0; width /= 2)
+    for (size_t width = lanes / 2; width > 0; width /= 2)
         for (size_t i = 0; i < width; i++)
-            l->lane[i] = join(reduction, type, l->lane[i], l->lane[i + width]);
-    return l->lane[0];
+            lane[i] = join(reduction, type, lane[i], lane[i + width]);
+    return lane[0];
 }
 
-/* One total a result. */
-static void do_segment(gy_maths_runner *r, int64_t first, int64_t last, lanes *room, total *to)
+/* ---- segments ---- */
+
+/* Elements [first, last) of result o, which lie side by side. */
+static void do_lanes(reducer *r, int64_t o, int64_t first, int64_t last)
 {
-    const gy_maths_program *p = r->program;
-    uint32_t results = p->maths->results;
-    for (uint32_t k = 0; k < results; k++)
-        for (size_t i = 0; i < GY_MATHS_CHUNK; i++)
-            room[k].lane[i] = nothing(p->maths->result[k].reduction, p->value_type[k]);
+    const gy_maths_program *p = r->runner->program;
     for (int64_t at = first; at < last; at += GY_MATHS_CHUNK) {
         size_t n = (size_t)(last - at < GY_MATHS_CHUNK ? last - at : GY_MATHS_CHUNK);
-        gy_maths_do_chunk(r, at, n);
-        for (uint32_t k = 0; k < results; k++)
-            add_chunk(&room[k], p->maths->result[k].reduction, p->value_type[k], r->value[p->value[k]], n);
+        gy_maths_do_chunk(r->runner, o * r->extents.mid + at, n);
+        for (uint32_t k = 0; k < r->results; k++)
+            add_values(r, k, 0, r->runner->value[p->value[k]], n, at, 1);
     }
-    for (uint32_t k = 0; k < results; k++)
-        to[k] = join_lanes(&room[k], p->maths->result[k].reduction, p->value_type[k]);
+    end_segment(r);
+    for (uint32_t k = 0; k < r->results; k++)
+        r->so_far[k * r->lanes] = join_lanes(&r->so_far[k * r->lanes], r->lanes, reduction_of(r, k), type_of(r, k));
 }
 
-/* Segment by segment; `step` totals lie between those of one result. */
-static total join_segments(total *t, size_t count, size_t step, gy_maths_reduction reduction, gy_maths_type type)
+/* A chunk of values that begins with column `column` of row `row`. */
+static void add_columns(reducer *r, uint32_t k, int64_t row, size_t column, size_t n)
 {
-    for (; count > 1; count = (count + 1) / 2) {
-        for (size_t i = 0; i < count / 2; i++)
-            t[i * step] = join(reduction, type, t[2 * i * step], t[(2 * i + 1) * step]);
-        if (count % 2)
-            t[count / 2 * step] = t[(count - 1) * step];
+    const char *value = r->runner->value[r->runner->program->value[k]];
+    for (size_t done = 0; done < n; row++) {
+        size_t count = r->width - column < n - done ? r->width - column : n - done;
+        add_values(r, k, column, value + 8 * done, count, row, 0);
+        done += count;
+        column = 0;
     }
-    return t[0];
 }
+
+/* Rows [first, last) of block o: a total for each column. */
+static void do_columns(reducer *r, int64_t o, int64_t first, int64_t last)
+{
+    int64_t inner = r->extents.inner, end = last * inner;
+    for (int64_t at = first * inner; at < end; at += GY_MATHS_CHUNK) {
+        size_t n = (size_t)(end - at < GY_MATHS_CHUNK ? end - at : GY_MATHS_CHUNK);
+        gy_maths_do_chunk(r->runner, o * r->extents.mid * inner + at, n);
+        for (uint32_t k = 0; k < r->results; k++)
+            add_columns(r, k, at / inner, (size_t)(at % inner), n);
+    }
+    end_segment(r);
+}
+
+/* ---- neighbours ---- */
+
+static total *waiting_at(const reducer *r, uint32_t result, uint32_t level)
+{
+    return &r->waiting[(result * (size_t)r->levels + level) * r->width];
+}
+
+static void join_all(const reducer *r, uint32_t k, const total *before, total *to)
+{
+    for (size_t i = 0; i < r->width; i++)
+        to[i] = join(reduction_of(r, k), type_of(r, k), before[i], to[i]);
+}
+
+/* Segment number `count`, counted from 0, meets those before it as a bit that is added to a number carries. */
+static void push(reducer *r, int64_t count)
+{
+    for (uint32_t k = 0; k < r->results; k++) {
+        total *now = &r->so_far[k * r->lanes];
+        uint32_t level = 0;
+        for (; count >> level & 1; level++)
+            join_all(r, k, waiting_at(r, k, level), now);
+        memcpy(waiting_at(r, k, level), now, r->width * sizeof *now);
+    }
+}
+
+/* The pairs of `count` segments that found no neighbours meet at last. */
+static const total *collect(reducer *r, uint32_t k, int64_t count)
+{
+    total *now = NULL;
+    for (uint32_t level = 0; count >> level; level++) {
+        if (!(count >> level & 1))
+            continue;
+        if (now)
+            join_all(r, k, waiting_at(r, k, level), now);
+        else
+            now = waiting_at(r, k, level);
+    }
+    return now;
+}
+
+/* ---- results ---- */
 
 /* A contribution is added to what is there. */
-static total add_before(total found, const gantry_arg *arg, gy_maths_reduction reduction, gy_maths_type type)
+static total add_before(total found, const gantry_arg *arg, const char *at, gy_maths_reduction reduction,
+                        gy_maths_type type)
 {
     char value[sizeof(double)];
-    total before;
+    total before = { .at = NO_ELEMENT };
     gantry_dtype wide = type == GY_MATHS_I64 ? GANTRY_I64 : GANTRY_F64;
     gy_maths_type from = arg->dtype == GANTRY_F64        ? GY_MATHS_F64
                          : gy_dtype_is_float(arg->dtype) ? GY_MATHS_F32
                                                          : GY_MATHS_I64;
-    gy_maths_load(value, arg->data, arg->dtype, 1);
+    gy_maths_load(value, at, arg->dtype, 1);
     gy_maths_cast(&before, value, wide, from, 1);
     return join(reduction, type, before, found);
 }
 
-static void store(const gy_maths_runner *r, uint32_t result, total found, int64_t elements)
+static void store(const reducer *r, uint32_t k, int64_t element, total found)
 {
-    const gy_maths_result *s = &r->program->maths->result[result];
-    const gantry_arg *arg = gantry_launch_arg(r->launch, (int32_t)s->arg);
-    gy_maths_type type = r->program->value_type[result];
+    const gy_maths_result *s = &r->runner->program->maths->result[k];
+    const gantry_arg *arg = gantry_launch_arg(r->runner->launch, (int32_t)s->arg);
+    gy_maths_type type = type_of(r, k);
+    char *at = (char *)arg->data + (size_t)element * gantry_dtype_size(arg->dtype);
     if (s->reduction == GY_MATHS_MEAN)
-        found.real /= (double)elements;
+        found.real /= (double)r->extents.mid;
+    if (gy_maths_finds(s->reduction)) {
+        found.whole = found.at;
+        type = GY_MATHS_I64;
+    }
     if (arg->access >= GANTRY_SUM)
-        found = add_before(found, arg, s->reduction, type);
-    gy_maths_store(arg->data, &found, arg->dtype, type, 1);
+        found = add_before(found, arg, at, s->reduction, type);
+    gy_maths_store(at, &found, arg->dtype, type, 1);
 }
 
-gantry_status gy_maths_reduce(gy_maths_runner *runner, int64_t elements)
+/* Results [o * width, (o + 1) * width). */
+static void do_results(reducer *r, int64_t o)
+{
+    int64_t count = 0, mid = r->extents.mid;
+    for (int64_t first = 0; first < mid || first == 0; first += r->segment) {
+        int64_t last = mid - first < r->segment ? mid : first + r->segment;
+        begin_segment(r);
+        if (r->extents.inner == 1)
+            do_lanes(r, o, first, last);
+        else
+            do_columns(r, o, first, last);
+        push(r, count++);
+    }
+    for (uint32_t k = 0; k < r->results; k++) {
+        const total *found = collect(r, k, count);
+        for (size_t i = 0; i < r->width; i++)
+            store(r, k, o * (int64_t)r->width + (int64_t)i, found[i]);
+    }
+}
+
+gantry_status gy_maths_reduce(gy_maths_runner *runner)
 {
     const gy_maths_program *p = runner->program;
-    size_t results = p->maths->results;
-    size_t segments = elements ? ((size_t)elements + GY_MATHS_SEGMENT - 1) / GY_MATHS_SEGMENT : 1;
-    total *totals = gy_calloc(segments * results, sizeof *totals);
-    lanes *room = gy_alloc(results * sizeof *room);
-    for (size_t i = 0; i < segments && totals && room; i++) {
-        int64_t first = (int64_t)i * GY_MATHS_SEGMENT, left = elements - first;
-        do_segment(runner, first, first + (left < GY_MATHS_SEGMENT ? left : GY_MATHS_SEGMENT), room,
-                   &totals[i * results]);
-    }
-    for (uint32_t k = 0; k < results && totals && room; k++)
-        store(runner, k, join_segments(&totals[k], segments, results, p->maths->result[k].reduction, p->value_type[k]),
-              elements);
-    gantry_status status = totals && room ? GANTRY_OK : GANTRY_E_NOMEM;
-    gy_free(totals);
-    gy_free(room);
+    gy_maths_extents e = gy_maths_extents_of(gantry_launch_arg(runner->launch, (int32_t)p->model), p->first, p->last);
+    reducer r = { .runner = runner,
+                  .results = p->maths->results,
+                  .extents = e,
+                  .width = (size_t)e.inner,
+                  .lanes = lanes_of(e),
+                  .levels = 1 };
+    if (e.outer == 0 || e.inner == 0)
+        return GANTRY_OK;
+    r.segment = e.inner == 1 ? GY_MATHS_SEGMENT : GY_MATHS_COLUMN;
+    while (e.mid / r.segment >> r.levels)
+        r.levels++;
+    r.levels++;
+    r.so_far = gy_alloc(r.results * r.lanes * sizeof *r.so_far);
+    r.waiting = gy_alloc(r.results * r.levels * r.width * sizeof *r.waiting);
+    r.sums = gy_alloc(r.results * r.lanes * sizeof *r.sums);
+    gantry_status status = r.so_far && r.waiting && r.sums ? GANTRY_OK : GANTRY_E_NOMEM;
+    for (int64_t o = 0; o < e.outer && !status; o++)
+        do_results(&r, o);
+    gy_free(r.so_far);
+    gy_free(r.waiting);
+    gy_free(r.sums);
     return status;
 }

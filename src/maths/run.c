@@ -4,87 +4,7 @@
 
 #include "base/memory.h"
 #include "maths/ops.h"
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-
-/* ---- sizes ---- */
-
-static int64_t elements_of(const gantry_arg *arg)
-{
-    return arg->rows * arg->row_bytes / (int64_t)gantry_dtype_size(arg->dtype);
-}
-
-static bool have_one_shape(const gantry_arg *a, const gantry_arg *b)
-{
-    if (a->rank != b->rank || a->rows != b->rows)
-        return false;
-    for (int32_t i = 1; i < a->rank; i++)
-        if (a->shape[i] != b->shape[i])
-            return false;
-    return true;
-}
-
-static void shape_text(char *to, size_t size, const gantry_arg *a)
-{
-    size_t used = (size_t)snprintf(to, size, "%" PRId64, a->rows);
-    for (int32_t i = 1; i < a->rank && used < size; i++)
-        used += (size_t)snprintf(to + used, size - used, " x %" PRId64, a->shape[i]);
-}
-
-/* The argument that says how many elements there are: the first that is written; of a reduction the first region that
- * is only read and has not one element, else any. */
-static uint32_t model_of(const gy_maths_program *p, const gantry_launch *launch)
-{
-    const gy_maths *m = p->maths;
-    uint32_t found = m->result[0].arg;
-    for (uint32_t i = 0; i < m->args && m->reduces; i++) {
-        bool is_region = !p->kind[i].is_number && !m->is_written[i];
-        if (is_region && elements_of(gantry_launch_arg(launch, (int32_t)i)) != 1)
-            return i;
-        found = is_region ? i : found;
-    }
-    return found;
-}
-
-static gantry_status check_results(const gy_maths *m, const gantry_launch *launch, char *text, size_t size)
-{
-    for (uint32_t i = 0; i < m->args; i++) {
-        int64_t elements = elements_of(gantry_launch_arg(launch, (int32_t)i));
-        if (m->is_written[i] && elements != 1) {
-            snprintf(text, size,
-                     "region \"%s\" has %" PRId64 " elements, and a reduction gives one: give it one element",
-                     m->arg[i], elements);
-            return GANTRY_E_GRAPH;
-        }
-    }
-    return GANTRY_OK;
-}
-
-gantry_status gy_maths_check(const gantry_launch *launch, char *text, size_t size)
-{
-    const gy_maths_program *program = launch->user;
-    const gy_maths *m = program->maths;
-    uint32_t model_arg = model_of(program, launch);
-    const gantry_arg *model = gantry_launch_arg(launch, (int32_t)model_arg);
-    if (m->reduces && check_results(m, launch, text, size))
-        return GANTRY_E_GRAPH;
-    for (uint32_t i = 0; i < m->args; i++) {
-        const gantry_arg *a = gantry_launch_arg(launch, (int32_t)i);
-        bool may_be_one = (!m->is_written[i] || m->reduces) && elements_of(a) == 1;
-        if (program->kind[i].is_number || may_be_one || have_one_shape(a, model))
-            continue;
-        char one[100], other[100];
-        shape_text(one, sizeof one, a);
-        shape_text(other, sizeof other, model);
-        snprintf(text, size,
-                 "region \"%s\" is %s and \"%s\" is %s; all regions of a %s have one shape, those that are only read "
-                 "may have one element",
-                 m->arg[i], one, m->arg[model_arg], other, m->reduces ? "reduction" : "map");
-        return GANTRY_E_GRAPH;
-    }
-    return GANTRY_OK;
-}
 
 /* ---- running ---- */
 
@@ -103,7 +23,7 @@ static void do_step(gy_maths_runner *r, uint32_t step, size_t n)
 }
 
 /* One element, for all of a chunk. */
-static void spread(const gantry_arg *arg, void *to)
+static void repeat(const gantry_arg *arg, void *to)
 {
     char values[GY_MATHS_SLOT];
     size_t size = gantry_dtype_size(arg->dtype);
@@ -115,7 +35,7 @@ static void spread(const gantry_arg *arg, void *to)
 static bool is_many(const gy_maths_program *p, const gantry_launch *launch, uint32_t arg)
 {
     return p->maths->is_read[arg] && !p->kind[arg].is_number &&
-           elements_of(gantry_launch_arg(launch, (int32_t)arg)) != 1;
+           (p->kind[arg].is_spread || gy_maths_elements(gantry_launch_arg(launch, (int32_t)arg)) != 1);
 }
 
 /* Numbers, single elements, and what follows from numbers. */
@@ -130,7 +50,10 @@ static void begin(gy_maths_runner *r)
         for (size_t k = 0; k < GY_MATHS_CHUNK && p->kind[i].is_number; k++)
             number[k] = arg->number;
         if (!p->kind[i].is_number && p->maths->is_read[i] && !is_many(p, r->launch, i))
-            spread(arg, number);
+            repeat(arg, number);
+        gy_maths_extents e =
+            gy_maths_extents_of(gantry_launch_arg(r->launch, (int32_t)p->model), p->kind[i].first, p->kind[i].last);
+        r->spread[i] = (gy_maths_spread){ .period = e.mid * e.inner, .inner = e.inner };
     }
     for (uint32_t i = 0; i < p->steps; i++) {
         r->value[args + i] = slot_of(r, p->step[i].slot);
@@ -144,6 +67,32 @@ static const char *element_at(const gantry_arg *arg, int64_t first)
     return (const char *)arg->data + (size_t)first * gantry_dtype_size(arg->dtype);
 }
 
+/* The elements of a spread region for elements [first, first + n) of the model, run by run. */
+static void gather(const gantry_arg *arg, gy_maths_spread s, int64_t first, size_t n, char *to)
+{
+    size_t size = gantry_dtype_size(arg->dtype);
+    for (size_t done = 0; done < n;) {
+        int64_t i = first + (int64_t)done, place = i % s.inner;
+        const char *from = element_at(arg, i / s.period * s.inner + place);
+        int64_t run = s.inner > 1 ? s.inner - place : s.period - i % s.period;
+        size_t count = run < (int64_t)(n - done) ? (size_t)run : n - done;
+        if (s.inner > 1)
+            memcpy(to + done * size, from, count * size);
+        for (size_t k = 0; k < count && s.inner == 1; k++)
+            memcpy(to + (done + k) * size, from, size);
+        done += count;
+    }
+}
+
+static void load_spread(gy_maths_runner *r, uint32_t arg, int64_t first, size_t n)
+{
+    char elements[GY_MATHS_SLOT];
+    const gantry_arg *a = gantry_launch_arg(r->launch, (int32_t)arg);
+    gather(a, r->spread[arg], first, n, elements);
+    gy_maths_load(slot_of(r, arg), elements, a->dtype, n);
+    r->value[arg] = slot_of(r, arg);
+}
+
 void gy_maths_do_chunk(gy_maths_runner *r, int64_t first, size_t n)
 {
     const gy_maths_program *p = r->program;
@@ -152,6 +101,10 @@ void gy_maths_do_chunk(gy_maths_runner *r, int64_t first, size_t n)
         const gantry_arg *arg = gantry_launch_arg(r->launch, (int32_t)i);
         if (!is_many(p, r->launch, i))
             continue;
+        if (p->kind[i].is_spread) {
+            load_spread(r, i, first, n);
+            continue;
+        }
         r->value[i] = element_at(arg, first);
         if (!gy_maths_is_native(arg->dtype)) {
             gy_maths_load(slot_of(r, i), r->value[i], arg->dtype, n);
@@ -179,7 +132,7 @@ static void map_chunk(gy_maths_runner *r, int64_t first, size_t n)
 gantry_status gy_maths_run(const gantry_launch *launch)
 {
     const gy_maths_program *program = launch->user;
-    int64_t elements = elements_of(gantry_launch_arg(launch, (int32_t)model_of(program, launch)));
+    int64_t elements = gy_maths_elements(gantry_launch_arg(launch, (int32_t)program->model));
     if (elements == 0 && !program->maths->reduces)
         return GANTRY_OK;
     gy_maths_runner r = { .program = program,
@@ -188,7 +141,7 @@ gantry_status gy_maths_run(const gantry_launch *launch)
     if (!r.slots)
         return GANTRY_E_NOMEM;
     begin(&r);
-    gantry_status status = program->maths->reduces ? gy_maths_reduce(&r, elements) : GANTRY_OK;
+    gantry_status status = program->maths->reduces ? gy_maths_reduce(&r) : GANTRY_OK;
     for (int64_t first = 0; first < elements && !program->maths->reduces; first += GY_MATHS_CHUNK) {
         int64_t left = elements - first;
         map_chunk(&r, first, (size_t)(left < GY_MATHS_CHUNK ? left : GY_MATHS_CHUNK));

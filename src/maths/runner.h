@@ -9,12 +9,13 @@ typedef struct gy_maths_runner {
     const gy_maths_program *program;
     const gantry_launch *launch;
     char *slots;
+    gy_maths_spread spread[GY_MATHS_ARGS];             /* of spread regions */
     const void *value[GY_MATHS_ARGS + GY_MATHS_STEPS]; /* of the chunk at hand */
 } gy_maths_runner;
 
 /* run.c: all steps for n elements from `first` on. */
 void gy_maths_do_chunk(gy_maths_runner *runner, int64_t first, size_t n);
 /* reduce.c: all elements, chunk by chunk, and the results. */
-gantry_status gy_maths_reduce(gy_maths_runner *runner, int64_t elements);
+gantry_status gy_maths_reduce(gy_maths_runner *runner);
 
 #endif

@@ -241,15 +241,27 @@ static gantry_status fail_reduced(const maker *m, const gy_maths_result *r, gant
         r->text, strlen(r->text) > 80 ? "..." : "", m->maths->arg[r->arg], gantry_dtype_name(dtype));
 }
 
+/* 1 where a value is not 0. */
+static uint32_t make_truth(maker *m, uint32_t root)
+{
+    gy_maths_type type = type_of(m->rank[root]);
+    gy_maths_step zero = { .op = GY_MATHS_NUMBER, .type = type, .to = type };
+    gy_maths_step step = { .op = GY_MATHS_NE, .type = type, .to = GY_MATHS_I64 };
+    step.operand[0] = value_as(m, root, type);
+    step.operand[1] = add_step(m, zero);
+    return add_step(m, step);
+}
+
 /* The values that are reduced: real ones as double, so that sums lose little, whole ones as they are. */
 static gantry_status make_reduced(maker *m, uint32_t result, gantry_status status, const char *where, gantry_error *err)
 {
     const gy_maths_result *r = &m->maths->result[result];
-    bool is_whole = type_of(m->rank[r->root]) == GY_MATHS_I64 && r->reduction != GY_MATHS_MEAN;
-    if (type_of(rank_of(m->kind[r->arg])) == GY_MATHS_I64 && !is_whole)
+    bool is_truth = r->reduction == GY_MATHS_ANY || r->reduction == GY_MATHS_ALL;
+    bool is_whole = is_truth || (type_of(m->rank[r->root]) == GY_MATHS_I64 && r->reduction != GY_MATHS_MEAN);
+    if (type_of(rank_of(m->kind[r->arg])) == GY_MATHS_I64 && !is_whole && !gy_maths_finds(r->reduction))
         return fail_reduced(m, r, status, where, err);
-    m->program->value_type[result] = is_whole ? GY_MATHS_I64 : GY_MATHS_F64;
-    m->program->value[result] = value_as(m, r->root, m->program->value_type[result]);
+    gy_maths_type type = m->program->value_type[result] = is_whole ? GY_MATHS_I64 : GY_MATHS_F64;
+    m->program->value[result] = is_truth ? make_truth(m, r->root) : value_as(m, r->root, type);
     m->program->flops += 1;
     return GANTRY_OK;
 }
@@ -278,6 +290,23 @@ static gantry_status make_result(maker *m, uint32_t result, gantry_status status
     return GANTRY_OK;
 }
 
+/* The model that gy_maths_fit noted; else the first region that a map gives, or that a reduction reads, and all its
+ * axes. */
+static void choose_model(maker *m)
+{
+    gy_maths_program *p = m->program;
+    const gy_maths *maths = m->maths;
+    p->model = maths->result[0].arg;
+    for (uint32_t i = maths->args; i-- > 0 && maths->reduces;)
+        if (m->kind[i].is_model || (maths->is_read[i] && !m->kind[i].is_number && !m->kind[p->model].is_model))
+            p->model = i;
+    const gy_maths_kind *result = &m->kind[maths->result[0].arg];
+    p->rank = result->rank;
+    p->first = result->first;
+    p->last = result->last;
+    p->is_columns = result->is_columns;
+}
+
 static gantry_status make(maker *m, gantry_status status, const char *where, gantry_error *err)
 {
     GY_TRY(check_args(m, status, where, err));
@@ -290,6 +319,7 @@ static gantry_status make(maker *m, gantry_status status, const char *where, gan
     for (uint32_t i = 0; i < m->maths->results; i++)
         GY_TRY(m->maths->reduces ? make_reduced(m, i, status, where, err) : make_result(m, i, status, where, err));
     assign_slots(m);
+    choose_model(m);
     return GANTRY_OK;
 }
 

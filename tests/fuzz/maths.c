@@ -37,7 +37,7 @@ static void give_types(gy_arena *arena, const gy_maths *maths, uint8_t seed)
     for (uint32_t i = 0; i < maths->args; i++) {
         unsigned chosen = (seed + 5 * i) % (GANTRY_DTYPE_COUNT + 1);
         bool is_number = chosen == GANTRY_DTYPE_COUNT;
-        kind[i] = (gy_maths_kind){ is_number, is_number ? GANTRY_F64 : (gantry_dtype)chosen };
+        kind[i] = (gy_maths_kind){ .is_number = is_number, .dtype = is_number ? GANTRY_F64 : (gantry_dtype)chosen };
     }
     gantry_status status = gy_maths_make_program(&program, arena, maths, kind, GANTRY_E_GRAPH, "", &err);
     fuzz_check_error(status, &err);

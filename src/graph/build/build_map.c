@@ -19,11 +19,12 @@ static gantry_access access_of(const gy_maths *m, uint32_t arg)
     return m->is_written[arg] ? m->is_read[arg] ? GANTRY_READWRITE : GANTRY_WRITE : GANTRY_READ;
 }
 
-/* A reduction may also be added to what other nodes give; a mean may not. */
+/* A reduction may also be added to what other nodes give; a mean and the number of an element may not. */
 static uint32_t accesses_of(const gy_maths *m, uint32_t arg)
 {
     static const gantry_access also[GY_MATHS_REDUCTIONS] = {
-        [GY_MATHS_TOTAL] = GANTRY_SUM, [GY_MATHS_LEAST] = GANTRY_MIN, [GY_MATHS_MOST] = GANTRY_MAX
+        [GY_MATHS_TOTAL] = GANTRY_SUM, [GY_MATHS_LEAST] = GANTRY_MIN, [GY_MATHS_MOST] = GANTRY_MAX,
+        [GY_MATHS_ANY] = GANTRY_MAX,   [GY_MATHS_ALL] = GANTRY_MIN,
     };
     uint32_t accesses = GANTRY_ACCESS_BIT(access_of(m, arg));
     for (uint32_t i = 0; i < m->results; i++)
@@ -50,79 +51,146 @@ static const char *name_of(gantry_graph *g, const char *key)
 
 /* ---- what CUDA code is given beside the arguments ---- */
 
-/* A region that is only read may have one element for all. */
-static bool has_step(const gy_maths *m, const gy_maths_kind *kind, uint32_t arg)
+/* A kernel while its code is described: scalars that nodes do not give are added to its manifest one by one. */
+typedef struct coding {
+    gantry_graph *graph;
+    const gy_kernel *kernel;
+    gantry_kernel_arg *arg;
+    const gy_expr **value;
+    uint32_t next;
+    bool failed;
+} coding;
+
+/* Names of formulas do not begin with '_'. */
+static void add_hidden(coding *c, const char *name, const char *formula)
 {
-    return !m->is_written[arg] && !kind[arg].is_number;
+    gantry_kernel_arg *arg = &c->arg[c->next];
+    arg->name = name;
+    c->failed = c->failed || !name || !formula ||
+                gy_kernel_formula(&c->value[c->next], &c->graph->arena, c->kernel->manifest, "the default", formula,
+                                  NULL) != GANTRY_OK;
+    c->next++;
 }
 
-/* Adds a scalar that nodes do not give, as no name of a formula begins with '_'. */
-static bool add_hidden(gantry_graph *g, const gantry_kernel *manifest, gantry_kernel_arg *arg, const gy_expr **value,
-                       const char *formula)
+/* "x.rows * x.shape1": the extents of the model along some axes, "1" for none. */
+static const char *extents_of(const coding *c, uint32_t first, uint32_t last)
 {
-    *arg = (gantry_kernel_arg){ .name = arg->name, .scalar = 1, .optional = 1 };
-    return arg->name && formula &&
-           gy_kernel_formula(value, &g->arena, manifest, "the default", formula, NULL) == GANTRY_OK;
+    const gy_maths_program *p = c->kernel->program;
+    const char *model = p->maths->arg[p->model], *made;
+    gy_text text = { 0 };
+    for (uint32_t i = first; i < last; i++)
+        if (i == 0)
+            gy_text_printf(&text, "%s.rows", model);
+        else
+            gy_text_printf(&text, "%s%s.shape%u", i > first ? " * " : "", model, i);
+    made = text.failed ? NULL : gy_arena_strdup(&c->graph->arena, text.at ? text.at : "1");
+    gy_text_free(&text);
+    return made;
 }
 
-static uint32_t hidden_args(const gy_maths *m, const gy_maths_kind *kind)
+static const char *product_of(const coding *c, const char *a, const char *b)
 {
-    uint32_t count = 1;
-    for (uint32_t i = 0; i < m->args; i++)
-        count += has_step(m, kind, i);
+    return a && b ? gy_arena_printf(&c->graph->arena, "%s * %s", a, b) : NULL;
+}
+
+/* How far apart elements of the regions that are read are. */
+static void add_steps(coding *c)
+{
+    const gy_maths_program *p = c->kernel->program;
+    gy_arena *arena = &c->graph->arena;
+    for (uint32_t i = 0; i < p->maths->args; i++) {
+        const char *name = p->maths->arg[i];
+        const gy_maths_kind *kind = &p->kind[i];
+        if (kind->is_spread) {
+            const char *inner = extents_of(c, kind->last, p->rank);
+            add_hidden(c, gy_arena_printf(arena, "_period_%s", name),
+                       product_of(c, extents_of(c, kind->first, kind->last), inner));
+            add_hidden(c, gy_arena_printf(arena, "_inner_%s", name), inner);
+        } else if (gy_maths_has_step(p, i)) {
+            add_hidden(c, gy_arena_printf(arena, "_step_%s", name),
+                       gy_arena_printf(arena, "min(1, %s.size - 1)", name));
+        }
+    }
+}
+
+static uint32_t hidden_args(const gy_maths_program *p)
+{
+    uint32_t count = p->maths->reduces ? 4 : 1;
+    for (uint32_t i = 0; i < p->maths->args; i++)
+        count += p->kind[i].is_spread ? 2 : gy_maths_has_step(p, i);
     return count;
+}
+
+static void add_reduction(coding *c)
+{
+    const gy_maths_program *p = c->kernel->program;
+    int segment = p->is_columns ? GY_MATHS_COLUMN : GY_MATHS_SEGMENT;
+    const char *mid = extents_of(c, p->first, p->last);
+    add_hidden(c, "_outer", extents_of(c, 0, p->first));
+    add_hidden(c, "_mid", mid);
+    add_hidden(c, "_inner", extents_of(c, p->last, p->rank));
+    add_hidden(c, "_segments",
+               mid ? gy_arena_printf(&c->graph->arena, "max(1, ceil_div(%s, %d))", mid, segment) : NULL);
+}
+
+static bool set_grid(const coding *c, const gy_expr **grid, const char *text)
+{
+    return text && gy_kernel_formula(grid, &c->graph->arena, c->kernel->manifest, "grid", text, NULL) == GANTRY_OK;
+}
+
+/* How many threads a segment or a row of columns has is written in src/maths/cuda_reduce.c. */
+static bool add_grids(coding *c, gy_kernel_code *code)
+{
+    static const char jobs[] = "ceil_div(_outer * _segments, 1 + (%s <= 128) + 2 * (%s <= 64) + 4 * (%s <= 32) + "
+                               "8 * (%s <= 16) + 16 * (%s <= 8) + 32 * (%s <= 4) + 64 * (%s <= 2))%s";
+    const gy_maths_program *p = c->kernel->program;
+    gy_arena *arena = &c->graph->arena;
+    const char *n = p->is_columns ? "_inner" : "_mid", *across = p->is_columns ? " * ceil_div(_inner, 256)" : "";
+    const char *grid = p->maths->reduces ? gy_arena_printf(arena, jobs, n, n, n, n, n, n, n, across)
+                                         : gy_arena_printf(arena, "ceil_div(_n, %d)", GY_MATHS_BLOCK_ELEMENTS);
+    const char *block = gy_arena_printf(arena, "%d", GY_MATHS_BLOCK);
+    bool made = set_grid(c, &code->grid[0], grid) && set_grid(c, &code->block[0], block);
+    return made && (!p->maths->reduces || set_grid(c, &code->finish, "(_segments > 1) * _outer * _inner"));
 }
 
 /* The launch of the code that gy_maths_print_cuda makes, in the order of its parameters. False: out of memory. */
 static bool make_code(gantry_graph *g, gy_kernel *kernel, gantry_kernel_arg *arg)
 {
-    const gy_maths *m = kernel->maths;
-    const gy_maths_kind *kind = kernel->program->kind;
-    const gantry_kernel *manifest = kernel->manifest;
-    size_t count = (size_t)manifest->args;
+    const gy_maths_program *p = kernel->program;
+    size_t count = (size_t)kernel->manifest->args;
     gy_kernel_code *code = gy_arena_calloc(&g->arena, 1, sizeof *code);
     gantry_dtype *types = gy_arena_calloc(&g->arena, count, sizeof *types);
     const gy_expr **value = gy_arena_calloc(&g->arena, count, sizeof *value);
-    const char *model = m->arg[m->result[0].arg];
-    uint32_t next = m->args;
     if (!code || !types || !value)
         return false;
     for (uint32_t i = 0; i < count; i++)
-        types[i] = i < m->args ? GANTRY_F64 : GANTRY_I64;
-    arg[next].name = "_n";
-    bool made = add_hidden(g, manifest, &arg[next], &value[next], gy_arena_printf(&g->arena, "%s.size", model));
-    for (uint32_t i = 0; i < m->args && made; i++) {
-        if (!has_step(m, kind, i))
-            continue;
-        arg[++next].name = gy_arena_printf(&g->arena, "_step_%s", m->arg[i]);
-        made = add_hidden(g, manifest, &arg[next], &value[next],
-                          gy_arena_printf(&g->arena, "min(1, %s.size - 1)", m->arg[i]));
-    }
+        types[i] = i < p->maths->args ? GANTRY_F64 : GANTRY_I64;
+    coding c = { .graph = g, .kernel = kernel, .arg = arg, .value = value, .next = p->maths->args };
+    if (p->maths->reduces)
+        add_reduction(&c);
+    else
+        add_hidden(&c, "_n", gy_arena_printf(&g->arena, "%s.size", p->maths->arg[p->model]));
+    add_steps(&c);
     code->types = types;
     code->fallback = value;
     kernel->code = code;
-    const char *grid = gy_arena_printf(&g->arena, "ceil_div(_n, %d)", GY_MATHS_BLOCK_ELEMENTS);
-    const char *block = gy_arena_printf(&g->arena, "%d", GY_MATHS_BLOCK);
-    return made && grid && block &&
-           gy_kernel_formula(&code->grid[0], &g->arena, manifest, "grid", grid, NULL) == GANTRY_OK &&
-           gy_kernel_formula(&code->block[0], &g->arena, manifest, "block", block, NULL) == GANTRY_OK;
+    return !c.failed && add_grids(&c, code);
 }
 
 /* ---- the manifest ---- */
 
 static const char *flops_of(gantry_graph *g, const gy_maths_program *program)
 {
-    const gy_maths *m = program->maths;
     char number[GY_DOUBLE_TEXT];
-    gy_text size = { 0 };
-    for (uint32_t i = 0; i < m->args; i++)
-        if (m->reduces ? has_step(m, program->kind, i) : i == m->result[0].arg)
-            gy_text_printf(&size, ", %s.size", m->arg[i]);
-    const char *text = size.failed ? NULL
-                                   : gy_arena_printf(&g->arena, "%s * max(0%s)",
-                                                     gy_double_text(number, sizeof number, program->flops), size.at);
-    gy_text_free(&size);
-    return text;
+    return gy_arena_printf(&g->arena, "%s * %s.size", gy_double_text(number, sizeof number, program->flops),
+                           program->maths->arg[program->model]);
+}
+
+/* Totals of segments, where results have more than one. */
+static const char *scratch_of(gantry_graph *g, const gy_maths *m)
+{
+    return gy_arena_printf(&g->arena, "(_segments > 1) * %zu * _outer * _inner * (_segments + ceil_div(_segments, 2))",
+                           gy_maths_total_bytes(m));
 }
 
 /* NULL: out of memory. `kind` and `program` are NULL where types are not known. */
@@ -130,12 +198,13 @@ static const gantry_kernel *make_manifest(gantry_graph *g, const char *key, cons
                                           const gy_maths_kind *kind, const gy_maths_program *program,
                                           gantry_kernel_arg **args)
 {
-    uint32_t count = m->args + (program && !m->reduces ? hidden_args(m, kind) : 0);
+    uint32_t count = m->args + (program ? hidden_args(program) : 0);
     gantry_kernel *manifest = gy_arena_calloc(&g->arena, 1, sizeof *manifest);
     gantry_kernel_arg *arg = *args = gy_arena_calloc(&g->arena, count, sizeof *arg);
     const char *name = name_of(g, key), *summary = gy_arena_strdup(&g->arena, key);
     const char *flops = program ? flops_of(g, program) : "";
-    if (!manifest || !arg || !name || !summary || !flops)
+    const char *scratch = program && m->reduces ? scratch_of(g, m) : NULL;
+    if (!manifest || !arg || !name || !summary || !flops || (program && m->reduces && !scratch))
         return NULL;
     for (uint32_t i = 0; i < m->args; i++)
         arg[i] = make_arg(m, kind, i);
@@ -147,8 +216,9 @@ static const gantry_kernel *make_manifest(gantry_graph *g, const char *key, cons
                                  .arg = arg,
                                  .arg_size = sizeof *arg,
                                  .args = (int32_t)count,
-                                 .flags = GANTRY_KERNEL_PURE | (m->reduces ? GANTRY_KERNEL_NO_GPU : 0u),
+                                 .flags = GANTRY_KERNEL_PURE,
                                  .flops = program ? flops : NULL,
+                                 .scratch = scratch,
                                  .host = gy_maths_run,
                                  .check = gy_maths_check };
     return manifest;
@@ -182,7 +252,7 @@ static uint32_t make_kernel(gantry_graph *g, const char *key, const gy_maths *m,
     kernel.manifest = make_manifest(g, key, m, kind, program, &args);
     kernel.maths = m;
     kernel.program = program;
-    bool made = kernel.manifest && (!program || m->reduces || make_code(g, &kernel, args));
+    bool made = kernel.manifest && (!program || make_code(g, &kernel, args));
     const gy_kernel_code *code = kernel.code;
     gantry_status status = made ? gy_kernel_compile(&kernel, &g->arena, kernel.manifest, &err) : gy_fail_nomem(&err);
     if (status) {
@@ -260,7 +330,9 @@ gantry_node gantry_graph_reduce(gantry_graph *graph, const char *id, const char 
 static gantry_status find_kinds(const gantry_graph *g, const gy_node *n, const gy_maths *m, gy_maths_kind *kind,
                                 gantry_error *err)
 {
-    bool is_given[GY_MATHS_ARGS] = { false };
+    bool is_given[GY_MATHS_ARGS] = { false }, varies[GY_MATHS_ARGS] = { false };
+    gantry_arg region[GY_MATHS_ARGS];
+    char said[320];
     for (uint32_t i = 0; i < n->accesses; i++) {
         const gy_access *a = &g->access.at[n->access + i];
         if (a->arg >= m->args)
@@ -269,6 +341,8 @@ static gantry_status find_kinds(const gantry_graph *g, const gy_node *n, const g
                                  g->buffers.at[a->buffer].name);
         is_given[a->arg] = true;
         kind[a->arg] = (gy_maths_kind){ .dtype = g->buffers.at[a->buffer].dtype };
+        varies[a->arg] = g->buffers.at[a->buffer].split_auto;
+        gy_arg_describe(&region[a->arg], g, a);
     }
     for (uint32_t i = 0; i < n->scalars; i++) {
         uint32_t arg = g->scalar.at[n->scalar + i].arg;
@@ -282,16 +356,23 @@ static gantry_status find_kinds(const gantry_graph *g, const gy_node *n, const g
                                     m->arg[i], m->is_written[i] ? "a region of a buffer" : "a region or a number");
         }
     }
+    if (gy_maths_fit(m, kind, region, varies, said, sizeof said))
+        return gy_graph_fail_in(g, n->origin, "/args", err, GANTRY_E_GRAPH, "node \"%s\": %s", n->id, said);
     return GANTRY_OK;
 }
 
-/* "y = sqrt(x) * s (y f32, x f32, s number)" */
+/* "y = sqrt(x) * s + b (y f32, x f32, s number, b f32 along 0:1 of 2)" */
 static bool make_key(gy_text *key, const gy_maths *m, const gy_maths_kind *kind)
 {
     gy_maths_print(key, m);
-    for (uint32_t i = 0; i < m->args; i++)
+    for (uint32_t i = 0; i < m->args; i++) {
+        bool is_result = m->reduces && m->is_written[i];
         gy_text_printf(key, "%s%s %s", i ? ", " : " (", m->arg[i],
                        kind[i].is_number ? "number" : gantry_dtype_name(kind[i].dtype));
+        if (kind[i].is_spread || is_result)
+            gy_text_printf(key, " along %u:%u of %d", kind[i].first, kind[i].last, kind[i].rank);
+        gy_text_add(key, kind[i].is_added ? " added" : kind[i].is_model ? " whole" : "");
+    }
     gy_text_add(key, ")");
     return !key->failed;
 }

@@ -101,19 +101,92 @@ def check_functions(command):
 
 
 def in_order(join, identity, values):
-    """The order of "Reduce nodes" in docs/graph-format.md."""
+    """The order of "Reduce nodes" in docs/graph-format.md, for elements that lie side by side."""
     totals = []
-    for first in range(0, len(values), 65536):
-        lanes, segment = np.full(256, identity), values[first:first + 65536]
+    for first in range(0, len(values), 8192):
+        lanes, segment = np.full(256, identity), values[first:first + 8192]
         for at in range(0, len(segment), 256):
             chunk = segment[at:at + 256]
             lanes[:len(chunk)] = join(lanes[:len(chunk)], chunk)
         while len(lanes) > 1:
             lanes = join(lanes[:len(lanes) // 2], lanes[len(lanes) // 2:])
         totals.append(lanes[0])
+    return neighbours(join, totals)
+
+
+def neighbours(join, totals):
     while len(totals) > 1:
         totals = [join(*totals[i:i + 2]) if i + 1 < len(totals) else totals[i] for i in range(0, len(totals), 2)]
     return totals[0]
+
+
+def sum_of(values, first, last):
+    """values.sum over axes [first, last), in the stated order."""
+    outer, mid = int(np.prod(values.shape[:first])), int(np.prod(values.shape[first:last]))
+    cube, kept = values.reshape(outer, mid, -1), values.shape[:first] + values.shape[last:]
+    if cube.shape[2] == 1:
+        return np.array([in_order(np.add, 0.0, row[:, 0]) for row in cube]).reshape(kept)
+    totals = []
+    for at in range(0, max(mid, 1), 128):
+        total = np.zeros((outer, cube.shape[2]))
+        for row in range(at, min(at + 128, mid)):
+            total = total + cube[:, row]
+        totals.append(total)
+    return neighbours(np.add, totals).reshape(kept)
+
+
+def check_broadcasting(command, seed):
+    """Random shapes: a map whose regions have one element along some axes, and every reduction over some axes, by NumPy."""
+    draw, rng = random.Random(seed), np.random.default_rng(seed)
+    shape = [draw.choice([1, 2, 3, 7, 40]) for _ in range(draw.randrange(1, 5))]
+    if draw.random() < 0.3:
+        shape[draw.randrange(len(shape))] = draw.choice([300, 1000])
+    x = rng.integers(-9, 10, shape).astype(np.float32) / np.float32(8)
+    x = x * np.float32(1.1)
+    if draw.random() < 0.3:
+        x[tuple(draw.randrange(n) for n in shape)] = np.nan
+    first = draw.randrange(len(shape))
+    last = draw.randrange(first, len(shape)) + 1
+    low = [1 if first <= i < last else n for i, n in enumerate(shape)]
+    low = low[draw.randrange(first, last) if first == 0 and last < len(shape) and draw.random() < 0.5 else 0:]
+    b = rng.normal(0, 1, low).astype(np.float64)
+    want, nodes, files, buffers = {}, [], {"x": x, "b": b}, {}
+    parts = draw.choice([1, 2, 5])
+    buffers["x"] = {"dtype": "f32", "shape": shape, "class": "input", "split": parts}
+    buffers["b"] = {"dtype": "f64", "shape": low, "class": "input"}
+    buffers["y"] = {"dtype": "f64", "shape": shape, "output": True, "split": parts}
+    by_parts = len(low) < len(shape) or low[0] == 1
+    each = {"for": {"i": parts}} if by_parts else {}
+    nodes.append({"id": "map[i]" if by_parts else "map", **each, "map": {"y": "x * b + 1"},
+                  "args": {"x": "x[i]" if by_parts else "x", "y": "y[i]" if by_parts else "y", "b": "b"}})
+    want["y"] = x * b + 1
+    axis = draw.randrange(len(shape))
+    kept = shape[:axis] + shape[axis + 1:]
+    texts = {"sum": "sum(x * x, A)", "mean": "mean(x, A)", "least": "min(x, A)", "most": "max(x, A)", "any": "any(x > 1, A)",
+             "all": "all(x, A)", "where": "argmax(x, A)", "where_least": "argmin(x, A)", "count": "sum(x > 0, A)"}
+    dtypes = {"sum": "f64", "mean": "f64", "least": "f32", "most": "f32", "any": "u8", "all": "i32", "where": "i64", "where_least": "i32", "count": "i64"}
+    square = (x * x).astype(float)
+    found = {"sum": sum_of(square, axis, axis + 1), "mean": sum_of(x.astype(float), axis, axis + 1) / shape[axis], "least": x.min(axis),
+             "most": x.max(axis), "any": (x > 1).any(axis), "all": (x != 0).all(axis), "where": x.argmax(axis), "where_least": x.argmin(axis),
+             "count": (x > 0).sum(axis)}
+    named = draw.sample(list(texts), 4)
+    for name in named:
+        with_one = draw.random() < 0.5 or not kept
+        buffers[name] = {"dtype": dtypes[name], "shape": shape[:axis] + [1] + shape[axis + 1:] if with_one else kept, "output": True}
+        want[name] = found[name].reshape(buffers[name]["shape"])
+    written = draw.choice([axis, axis - len(shape)])
+    nodes.append({"id": "axis", "reduce": {name: texts[name].replace("A", str(written)) for name in named},
+                  "args": {"x": "x", **{name: name for name in named}}})
+    # The reverse of broadcasting: the shape of the result says which axes are reduced.
+    buffers["back"] = {"dtype": "f64", "shape": low, "output": True, "init": 2}
+    nodes.append({"id": "back", "reduce": {"back": "sum(x * x)"}, "args": {"x": "x", "back": "back"}, "access": {"back": "sum"}})
+    whole = [i for i in range(len(shape)) if i < len(shape) - len(low) or (low[i - len(shape)] == 1 and shape[i] != 1)]
+    want["back"] = 2 + (sum_of(square, whole[0], whole[-1] + 1).reshape(low) if whole else square.reshape(low))
+    graph = {"gantry": 1, "name": "broadcast", "buffers": buffers, "nodes": nodes}
+    got, _ = run(command, graph, files, dict.fromkeys(want), ["--devices", str(1 + seed % 2)])
+    for name, expected in want.items():
+        if differ(expected, got[name].reshape(expected.shape)):
+            raise SystemExit(f"seed {seed}, x {shape}, b {low}, axis {written}: {name} is\n{got[name]}, by NumPy\n{expected}")
 
 
 def check_reductions(command, seed):
@@ -202,6 +275,8 @@ def main(command, *seed):
         formulas = sum(check_random(command, one) for one in (map(int, seed) if seed else range(40)))
     for one in map(int, seed) if seed else range(2):
         check_reductions(command, one)
+    for one in map(int, seed) if seed else range(40):
+        check_broadcasting(command, one)
     check_functions(command)
     check_forms(command)
     check_loop(command)

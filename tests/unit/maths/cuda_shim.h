@@ -6,6 +6,9 @@
 
 #include <cmath>
 #include <cstring>
+#include <pthread.h>
+#include <thread>
+#include <vector>
 
 using std::ceil;
 using std::floor;
@@ -18,7 +21,43 @@ using std::floor;
 struct place {
     unsigned x;
 };
-static place threadIdx, blockIdx;
+static thread_local place threadIdx;
+static place blockIdx;
+
+/* Blocks one after the other, the threads of each one after the other: for code whose threads do not wait for others.
+ */
+template <class Body> static void run_threads(unsigned blocks, unsigned threads, Body body)
+{
+    for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++)
+        for (threadIdx.x = 0; threadIdx.x < threads; threadIdx.x++)
+            body();
+}
+
+/* Blocks one after the other, the threads of each at once. */
+static pthread_barrier_t of_block;
+#define __shared__      static
+#define __syncthreads() pthread_barrier_wait(&of_block)
+
+template <class Body> static void run_together(unsigned blocks, unsigned threads, Body body)
+{
+    std::vector<std::thread> all;
+    pthread_barrier_init(&of_block, nullptr, threads);
+    for (unsigned i = 0; i < threads; i++) {
+        all.emplace_back([=] {
+            for (unsigned block = 0; block < blocks; block++) {
+                if (i == 0)
+                    blockIdx.x = block;
+                __syncthreads();
+                threadIdx.x = i;
+                body();
+                __syncthreads();
+            }
+        });
+    }
+    for (std::thread &one : all)
+        one.join();
+    pthread_barrier_destroy(&of_block);
+}
 
 template <class To, class From> static inline To same_bits(From x)
 {

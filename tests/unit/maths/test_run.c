@@ -70,7 +70,7 @@ static gantry_status make(const gy_maths_program **program, const char *text, co
     ck_assert_msg(status == GANTRY_OK, "%s: %s", text, err.text);
     for (uint32_t i = 0; i < maths.args; i++) {
         const given *g = find(given_, count, maths.arg[i]);
-        kind[i] = (gy_maths_kind){ g->is_number, g->dtype };
+        kind[i] = (gy_maths_kind){ .is_number = g->is_number, .dtype = g->dtype };
         args[i] = describe(g);
     }
     return gy_maths_make_program(program, &arena, &maths, kind, GANTRY_E_GRAPH, NULL, &err);
@@ -250,8 +250,8 @@ START_TEST(regions_of_other_shapes_are_refused)
     ck_assert_int_eq(make(&program, "y = x", given_, COUNT(given_), args), GANTRY_OK);
     gantry_launch launch = { .user = (void *)(uintptr_t)program, .arg = args, .arg_size = sizeof *args, .args = 2 };
     ck_assert_int_eq(gy_maths_check(&launch, said, sizeof said), GANTRY_E_GRAPH);
-    ck_assert_str_eq(said, "region \"x\" is 3 and \"y\" is 4; all regions of a map have one shape, those that are only "
-                           "read may have one element");
+    ck_assert_str_eq(said,
+                     "region \"x\" is 3 and \"y\" is 4, which do not fit each other with these rows: cut both alike");
 }
 END_TEST
 

@@ -183,6 +183,18 @@ static gantry_status find(gy_user_kernel *k, const gy_code *code, const char *na
     return status;
 }
 
+/* Of formulas: the function that joins what the blocks of the first one left. */
+static gantry_status find_finish(gy_user_kernel *k, gantry_error *err)
+{
+    char name[128];
+    if (!k->kernel->code->finish)
+        return GANTRY_OK;
+    snprintf(name, sizeof name, "%s_finish", k->kernel->manifest->name);
+    CUresult result = k->driver->cuModuleGetFunction(&k->finish, k->module, name);
+    return result == CUDA_SUCCESS ? GANTRY_OK
+                                  : fail_driver(k, result, "finding the function that ends a reduction", err);
+}
+
 static gantry_status open_code(gy_user_kernel *k, CUdevice device, const char *folder, gantry_error *err)
 {
     const gy_kernel_code *from = k->kernel->code;
@@ -196,6 +208,7 @@ static gantry_status open_code(gy_user_kernel *k, CUdevice device, const char *f
                                : gy_file_read_in(&code.at, &code.bytes, from->cuda, from->folder, MOST_CODE, err);
     status = status ? status : load(k, &code, name, err);
     status = status ? status : find(k, &code, name, err);
+    status = status ? status : find_finish(k, err);
     gy_free(code.at);
     return status;
 }

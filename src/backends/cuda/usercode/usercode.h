@@ -14,8 +14,8 @@
 typedef struct gy_user_kernel {
     const gy_driver *driver;
     const gy_kernel *kernel;
-    CUmodule module; /* NULL: the function is the program's own */
-    CUfunction function;
+    CUmodule module;             /* NULL: the function is the program's own */
+    CUfunction function, finish; /* `finish` is launched behind it; NULL: there is none */
     int most_threads, most_block[3], most_grid[3];
     unsigned shared_bytes;
     gantry_error why; /* of the last launch that failed */

@@ -164,13 +164,14 @@ gantry_status gy_user_call_make(gy_user_call **out, gy_arena *arena, gy_user_ker
     return status;
 }
 
-static gantry_status queue(const gy_user_call *u, const extents *e, const gantry_launch *l, gantry_error *err)
+static gantry_status queue(const gy_user_call *u, CUfunction function, const extents *e, const gantry_launch *l,
+                           gantry_error *err)
 {
     const gy_user_kernel *k = u->kernel;
     const unsigned grid[] = { (unsigned)e->grid[0], (unsigned)e->grid[1], (unsigned)e->grid[2] };
     const unsigned block[] = { (unsigned)e->block[0], (unsigned)e->block[1], (unsigned)e->block[2] };
     char what[200];
-    CUresult code = k->driver->cuLaunchKernel(k->function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+    CUresult code = k->driver->cuLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
                                               k->shared_bytes, l->stream, u->param, NULL);
     if (code == CUDA_SUCCESS)
         return GANTRY_OK;
@@ -187,5 +188,10 @@ gantry_status gy_user_launch(const gantry_launch *l)
     extents e;
     set_values(u, l);
     gantry_status status = find_extents(&e, u->kernel, l, why);
-    return status || is_empty(&e) ? status : queue(u, &e, l, why);
+    status = status || is_empty(&e) ? status : queue(u, u->kernel->function, &e, l, why);
+    if (status || !u->kernel->finish)
+        return status;
+    status = evaluate(&e.grid[0], u->kernel, u->kernel->kernel->code->finish, "blocks that end", 0,
+                      u->kernel->most_grid[0], l, why);
+    return status || is_empty(&e) ? status : queue(u, u->kernel->finish, &e, l, why);
 }

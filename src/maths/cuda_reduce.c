@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CUDA C of reductions. What a program reduces is a struct `totals`, a value for each formula; five functions know
+ * what is in it: none(), join(), value(), store() and, around value(), the loads. What adds them up is the same text
+ * for all programs, in the order that maths.h states.
+ */
+#include "maths/cuda_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool finds(const gy_maths_program *p, uint32_t result)
+{
+    return gy_maths_finds(p->maths->result[result].reduction);
+}
+
+size_t gy_maths_total_bytes(const gy_maths *maths)
+{
+    size_t numbers = maths->results;
+    for (uint32_t k = 0; k < maths->results; k++)
+        numbers += gy_maths_finds(maths->result[k].reduction);
+    return 8 * numbers;
+}
+
+/* ---- totals ---- */
+
+static void add_totals(gy_text *to, const gy_maths_program *p)
+{
+    gy_text_add(to, "struct totals {\n");
+    for (uint32_t k = 0; k < p->maths->results; k++)
+        gy_text_printf(to, "    %s r%u;\n", gy_maths_cuda_type(p->value_type[k]), k);
+    for (uint32_t k = 0; k < p->maths->results; k++)
+        if (finds(p, k))
+            gy_text_printf(to, "    i64 at%u;\n", k);
+    gy_text_add(to, "};\n");
+}
+
+static const char *nothing_of(gy_maths_reduction reduction, gy_maths_type type)
+{
+    bool is_whole = type == GY_MATHS_I64;
+    switch (reduction) {
+    case GY_MATHS_LEAST:
+        return is_whole ? "0x7fffffffffffffffll" : "__longlong_as_double(0x7ff0000000000000ll)";
+    case GY_MATHS_MOST:
+        return is_whole ? "(i64)0x8000000000000000ull" : "__longlong_as_double((i64)0xfff0000000000000ull)";
+    case GY_MATHS_ALL:
+        return "1";
+    default:
+        return "0";
+    }
+}
+
+static void add_none(gy_text *to, const gy_maths_program *p)
+{
+    gy_text_add(to, "static __device__ __forceinline__ totals none()\n{\n    totals t;\n");
+    for (uint32_t k = 0; k < p->maths->results; k++) {
+        gy_text_printf(to, "    t.r%u = %s;\n", k, nothing_of(p->maths->result[k].reduction, p->value_type[k]));
+        if (finds(p, k))
+            gy_text_printf(to, "    t.at%u = -1;\n", k);
+    }
+    gy_text_add(to, "    return t;\n}\n");
+}
+
+/* "A" and "B" stand for two values, "P" and "Q" for where they were. */
+static const char *join_of(gy_maths_reduction reduction, gy_maths_type type)
+{
+    bool is_whole = type == GY_MATHS_I64;
+    switch (reduction) {
+    case GY_MATHS_LEAST:
+        return is_whole ? "A < B ? A : B" : "A < B || A != A ? A : B";
+    case GY_MATHS_MOST:
+        return is_whole ? "A > B ? A : B" : "A > B || A != A ? A : B";
+    case GY_MATHS_ANY:
+        return "A > B ? A : B";
+    case GY_MATHS_ALL:
+        return "A < B ? A : B";
+    case GY_MATHS_WHERE_LEAST:
+        return "P < 0 || Q < 0 ? P >= 0 : A != A || B != B ? A != A && (B == B || P < Q) : A == B ? P < Q : A < B";
+    case GY_MATHS_WHERE_MOST:
+        return "P < 0 || Q < 0 ? P >= 0 : A != A || B != B ? A != A && (B == B || P < Q) : A == B ? P < Q : A > B";
+    default:
+        return is_whole ? "(i64)((u64)A + (u64)B)" : "__dadd_rn(A, B)";
+    }
+}
+
+static void add_form(gy_text *to, const char *form, uint32_t result)
+{
+    static const char letters[] = "ABPQ";
+    static const char *const names[] = { "a.r", "b.r", "a.at", "b.at" };
+    for (; *form; form++) {
+        const char *letter = strchr(letters, *form);
+        if (letter)
+            gy_text_printf(to, "%s%u", names[letter - letters], result);
+        else
+            gy_text_add_n(to, form, 1);
+    }
+}
+
+static void add_join(gy_text *to, const gy_maths_program *p)
+{
+    gy_text_add(to,
+                "static __device__ __forceinline__ totals join(const totals a, const totals b)\n{\n    totals t;\n");
+    for (uint32_t k = 0; k < p->maths->results; k++) {
+        const char *form = join_of(p->maths->result[k].reduction, p->value_type[k]);
+        gy_text_printf(to, finds(p, k) ? "    const bool is_first%u = " : "    t.r%u = ", k);
+        add_form(to, form, k);
+        gy_text_add(to, ";\n");
+        if (finds(p, k))
+            gy_text_printf(to, "    t.r%u = is_first%u ? a.r%u : b.r%u;\n    t.at%u = is_first%u ? a.at%u : b.at%u;\n",
+                           k, k, k, k, k, k, k, k);
+    }
+    gy_text_add(to, "    return t;\n}\n");
+}
+
+/* ---- elements ---- */
+
+/* The values of one element, number `m` of its result. */
+static void add_value_of(gy_text *to, const gy_maths_program *p)
+{
+    const gy_maths *m = p->maths;
+    gy_text_add(to, "static __device__ __forceinline__ totals value(i64 m");
+    for (uint32_t k = 0; k < m->args; k++) {
+        if (p->kind[k].is_number)
+            gy_text_printf(to, ", const double a%u", k);
+        if (gy_maths_cuda_loads(p, k))
+            gy_text_printf(to, ", const %s e%u", gy_maths_cuda_element(p->kind[k].dtype), k);
+    }
+    gy_text_add(to, ")\n{\n    totals t;\n");
+    gy_maths_cuda_add_values(to, p);
+    for (uint32_t k = 0; k < m->results; k++) {
+        gy_text_printf(to, "    t.r%u = ", k);
+        gy_maths_cuda_add_value(to, p, k);
+        gy_text_add(to, ";\n");
+        if (finds(p, k))
+            gy_text_printf(to, "    t.at%u = m;\n", k);
+    }
+    gy_text_add(to, "    (void)m;\n    return t;\n}\n");
+}
+
+/* VALUE(m, i): the values of element i of the model. */
+static void add_value_macro(gy_text *to, const gy_maths_program *p)
+{
+    gy_text_add(to, "#define VALUE(m, i) value((m)");
+    for (uint32_t k = 0; k < p->maths->args; k++) {
+        if (p->kind[k].is_number)
+            gy_text_printf(to, ", a%u", k);
+        if (gy_maths_cuda_loads(p, k))
+            gy_maths_cuda_add_load(to, p, k, ", ");
+    }
+    gy_text_add(to, ")\n");
+}
+
+/* ---- results ---- */
+
+/* A contribution is added to what is there. */
+static void add_before(gy_text *to, const gy_maths_program *p, uint32_t result, gy_maths_type type)
+{
+    gantry_dtype dtype = p->kind[p->maths->result[result].arg].dtype;
+    gy_maths_type from = dtype == GANTRY_F64 ? GY_MATHS_F64 : gy_dtype_is_float(dtype) ? GY_MATHS_F32 : GY_MATHS_I64;
+    char element[32];
+    snprintf(element, sizeof element, "p%u[e]", p->maths->result[result].arg);
+    gy_text_printf(to, "    const %s x%u = ", gy_maths_cuda_type(from), result);
+    gy_maths_cuda_add_loaded(to, element, dtype);
+    snprintf(element, sizeof element, "x%u", result);
+    gy_text_printf(to, ";\n    before.r%u = ", result);
+    gy_maths_cuda_add_cast(to, element, from, type == GY_MATHS_I64 ? GANTRY_I64 : GANTRY_F64);
+    gy_text_add(to, ";\n");
+}
+
+static void add_store(gy_text *to, const gy_maths_program *p)
+{
+    const gy_maths *m = p->maths;
+    bool is_added = false;
+    gy_text_add(to, "static __device__ __forceinline__ void store(i64 e, totals t, i64 mid");
+    for (uint32_t k = 0; k < m->results; k++)
+        gy_text_printf(to, ", %s *__restrict__ p%u", gy_maths_cuda_element(p->kind[m->result[k].arg].dtype),
+                       m->result[k].arg);
+    gy_text_add(to, ")\n{\n    totals before = none();\n");
+    for (uint32_t k = 0; k < m->results; k++) {
+        if (m->result[k].reduction == GY_MATHS_MEAN)
+            gy_text_printf(to, "    t.r%u = __ddiv_rn(t.r%u, (double)mid);\n", k, k);
+        if (p->kind[m->result[k].arg].is_added)
+            add_before(to, p, k, p->value_type[k]);
+        is_added = is_added || p->kind[m->result[k].arg].is_added;
+    }
+    gy_text_add(to, is_added ? "    const totals sum = join(before, t);\n" : "    (void)before;\n");
+    for (uint32_t k = 0; k < m->results; k++) {
+        char name[16];
+        gantry_dtype dtype = p->kind[m->result[k].arg].dtype;
+        bool sums = p->kind[m->result[k].arg].is_added;
+        snprintf(name, sizeof name, finds(p, k) ? "t.at%u" : sums ? "sum.r%u" : "t.r%u", k);
+        gy_text_printf(to, "    p%u[e] = ", m->result[k].arg);
+        gy_maths_cuda_add_stored(to, name, finds(p, k) ? GY_MATHS_I64 : p->value_type[k], dtype);
+        gy_text_add(to, ";\n");
+    }
+    gy_text_add(to, "    (void)mid;\n}\n");
+}
+
+static void add_store_macro(gy_text *to, const gy_maths_program *p)
+{
+    gy_text_add(to, "#define STORE(e, t) store((e), (t), mid");
+    for (uint32_t k = 0; k < p->maths->results; k++)
+        gy_text_printf(to, ", p%u", p->maths->result[k].arg);
+    gy_text_add(to, ")\n");
+}
+
+/* ---- kernels ---- */
+
+/* Elements of a result lie side by side: 256 lanes for a segment, or fewer for each where results are short. */
+static const char lanes_text[] =
+    "    __shared__ totals room[256];\n"
+    "    const unsigned width = mid > 128 ? 256 : mid > 64 ? 128 : mid > 32 ? 64 : mid > 16 ? 32 : mid > 8 ? 16\n"
+    "                           : mid > 4 ? 8 : mid > 2 ? 4 : 2;\n"
+    "    const unsigned lane = threadIdx.x % width;\n"
+    "    const i64 job = (i64)blockIdx.x * (256 / width) + threadIdx.x / width;\n"
+    "    const bool is_mine = job < outer * segments;\n"
+    "    const i64 o = job / segments, first = job % segments * SEGMENT;\n"
+    "    const i64 last = !is_mine ? 0 : mid - first < SEGMENT ? mid : first + SEGMENT;\n"
+    "    totals t = none();\n"
+    "    i64 m = first + lane;\n"
+    "    for (; m + 7 * 256 < last; m += 8 * 256) {\n"
+    "        totals v[8];\n"
+    "#pragma unroll\n"
+    "        for (int k = 0; k < 8; k++) {\n"
+    "            const i64 i = o * mid + m + 256 * k;\n"
+    "            v[k] = VALUE(m + 256 * k, i);\n"
+    "        }\n"
+    "#pragma unroll\n"
+    "        for (int k = 0; k < 8; k++)\n"
+    "            t = join(t, v[k]);\n"
+    "    }\n"
+    "    for (; m < last; m += 256) {\n"
+    "        const i64 i = o * mid + m;\n"
+    "        t = join(t, VALUE(m, i));\n"
+    "    }\n"
+    "    room[threadIdx.x] = t;\n"
+    "    for (unsigned by = width / 2; by > 0; by /= 2) {\n"
+    "        __syncthreads();\n"
+    "        if (lane < by)\n"
+    "            room[threadIdx.x] = t = join(t, room[threadIdx.x + by]);\n"
+    "    }\n"
+    "    if (lane == 0 && is_mine && segments == 1)\n"
+    "        STORE(o, t);\n"
+    "    else if (lane == 0 && is_mine)\n"
+    "        scratch[job] = t;\n";
+
+/* They do not: a thread for each column of a segment. */
+static const char columns_text[] =
+    "    const unsigned width = inner > 128 ? 256 : inner > 64 ? 128 : inner > 32 ? 64 : inner > 16 ? 32\n"
+    "                           : inner > 8 ? 16 : inner > 4 ? 8 : inner > 2 ? 4 : 2;\n"
+    "    const i64 across = (inner + 255) / 256;\n"
+    "    const i64 job = (i64)blockIdx.x / across * (256 / width) + threadIdx.x / width;\n"
+    "    const i64 column = (i64)blockIdx.x % across * 256 + threadIdx.x % width;\n"
+    "    if (job >= outer * segments || column >= inner)\n"
+    "        return;\n"
+    "    const i64 o = job / segments, first = job % segments * SEGMENT;\n"
+    "    const i64 last = mid - first < SEGMENT ? mid : first + SEGMENT;\n"
+    "    totals t = none();\n"
+    "    i64 m = first;\n"
+    "    for (; m + 7 < last; m += 8) {\n"
+    "        totals v[8];\n"
+    "#pragma unroll\n"
+    "        for (int k = 0; k < 8; k++) {\n"
+    "            const i64 i = (o * mid + m + k) * inner + column;\n"
+    "            v[k] = VALUE(m + k, i);\n"
+    "        }\n"
+    "#pragma unroll\n"
+    "        for (int k = 0; k < 8; k++)\n"
+    "            t = join(t, v[k]);\n"
+    "    }\n"
+    "    for (; m < last; m++) {\n"
+    "        const i64 i = (o * mid + m) * inner + column;\n"
+    "        t = join(t, VALUE(m, i));\n"
+    "    }\n"
+    "    if (segments == 1)\n"
+    "        STORE(o * inner + column, t);\n"
+    "    else\n"
+    "        scratch[job * inner + column] = t;\n";
+
+/* A block for each result. Totals of pairs go to the other half of the scratch memory, so that none is read late. */
+static const char finish_text[] =
+    "    const i64 o = blockIdx.x / inner, column = blockIdx.x % inner;\n"
+    "    const i64 other = outer * segments * inner, pairs = (segments + 1) / 2;\n"
+    "    totals *from = scratch + o * segments * inner + column, *to = scratch + other + o * pairs * inner + column;\n"
+    "    for (i64 count = segments; count > 1; count = (count + 1) / 2) {\n"
+    "        for (i64 i = threadIdx.x; i < (count + 1) / 2; i += 256)\n"
+    "            to[i * inner] = 2 * i + 1 < count ? join(from[2 * i * inner], from[(2 * i + 1) * inner])\n"
+    "                                              : from[2 * i * inner];\n"
+    "        __syncthreads();\n"
+    "        totals *const before = from;\n"
+    "        from = to;\n"
+    "        to = before;\n"
+    "    }\n"
+    "    if (threadIdx.x == 0)\n"
+    "        STORE((i64)blockIdx.x, from[0]);\n";
+
+static void add_kernel(gy_text *to, const gy_maths_program *p, const char *name, const char *text)
+{
+    gy_text_printf(to, "extern \"C\" __global__ void __launch_bounds__(%d) %s(", GY_MATHS_BLOCK, name);
+    gy_maths_cuda_add_parameters(to, p);
+    gy_text_add(to, ", i64 outer, i64 mid, i64 inner, i64 segments");
+    gy_maths_cuda_add_steps(to, p);
+    gy_text_printf(to, ", totals *scratch)\n{\n%s}\n", text);
+}
+
+void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *p, const char *name)
+{
+    bool is_columns = p->is_columns;
+    gy_text finish = { 0 };
+    gy_text_printf(&finish, "%s_finish", name);
+    to->failed = to->failed || finish.failed;
+    add_totals(to, p);
+    add_none(to, p);
+    add_join(to, p);
+    add_value_of(to, p);
+    add_store(to, p);
+    gy_text_printf(to, "#define SEGMENT %d\n", is_columns ? GY_MATHS_COLUMN : GY_MATHS_SEGMENT);
+    add_value_macro(to, p);
+    add_store_macro(to, p);
+    add_kernel(to, p, name, is_columns ? columns_text : lanes_text);
+    add_kernel(to, p, finish.at ? finish.at : "", finish_text);
+    gy_text_free(&finish);
+}

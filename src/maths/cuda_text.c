@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The CUDA C that maps and reductions share: the steps of a program, a line each. Sums, products, quotients, roots and
+ * conversions are functions that round to nearest and that no compiler contracts, so they have the host's bits; so have
+ * the 16-bit types, whose conversions are those of base/half.h. Whole numbers wrap as on the host.
+ */
+#include "maths/cuda_text.h"
+
+#include "maths/ops.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* NVRTC knows no headers, and needs none for this. */
+const char gy_maths_cuda_prelude[] =
+    "typedef long long i64;\n"
+    "typedef unsigned long long u64;\n"
+    "typedef unsigned short half;\n"
+    "static __device__ float from_bf16(half h)\n"
+    "{\n"
+    "    return __uint_as_float((unsigned)h << 16);\n"
+    "}\n"
+    "static __device__ half to_bf16(float x)\n"
+    "{\n"
+    "    unsigned bits = __float_as_uint(x);\n"
+    "    if ((bits & 0x7fffffffu) > 0x7f800000u)\n"
+    "        return (half)((bits >> 16) | 0x40u);\n"
+    "    return (half)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);\n"
+    "}\n"
+    "static __device__ float from_f16(half h)\n"
+    "{\n"
+    "    unsigned sign = (h & 0x8000u) << 16, exponent = (h >> 10) & 0x1fu, fraction = h & 0x3ffu;\n"
+    "    if (exponent == 0x1fu)\n"
+    "        return __uint_as_float(sign | 0x7f800000u | (fraction << 13));\n"
+    "    if (exponent == 0) {\n"
+    "        float magnitude = __fmul_rn((float)fraction, 5.9604644775390625e-8f);\n"
+    "        return sign ? -magnitude : magnitude;\n"
+    "    }\n"
+    "    return __uint_as_float(sign | ((exponent + 112u) << 23) | (fraction << 13));\n"
+    "}\n"
+    "static __device__ half to_f16(float x)\n"
+    "{\n"
+    "    unsigned bits = __float_as_uint(x), sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;\n"
+    "    if (magnitude > 0x7f800000u)\n"
+    "        return (half)(sign | 0x7e00u);\n"
+    "    if (magnitude >= 0x477ff000u)\n"
+    "        return (half)(sign | 0x7c00u);\n"
+    "    if (magnitude < 0x38800000u)\n"
+    "        return (half)(sign | (__float_as_uint(__fadd_rn(__uint_as_float(magnitude), 0.5f)) - 0x3f000000u));\n"
+    "    return (half)(sign | ((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13));\n"
+    "}\n"
+    "static __device__ i64 to_whole(double x, double least, double limit, i64 lowest, i64 most)\n"
+    "{\n"
+    "    if (!(x > least))\n"
+    "        return x <= least ? lowest : 0;\n"
+    "    return x >= limit ? most : (i64)x;\n"
+    "}\n"
+    "static __device__ __forceinline__ i64 spread(i64 i, i64 period, i64 inner)\n"
+    "{\n"
+    "    if ((((u64)i | (u64)period) >> 32) == 0)\n"
+    "        return (i64)((unsigned)i / (unsigned)period) * inner + (unsigned)i % (unsigned)inner;\n"
+    "    return i / period * inner + i % inner;\n"
+    "}\n";
+
+/* ---- names ---- */
+
+const char *gy_maths_cuda_type(gy_maths_type type)
+{
+    return type == GY_MATHS_F32 ? "float" : type == GY_MATHS_F64 ? "double" : "i64";
+}
+
+const char *gy_maths_cuda_element(gantry_dtype dtype)
+{
+    static const char *const names[GANTRY_DTYPE_COUNT] = {
+        [GANTRY_F16] = "half",       [GANTRY_BF16] = "half",        [GANTRY_F32] = "float", [GANTRY_F64] = "double",
+        [GANTRY_I8] = "signed char", [GANTRY_U8] = "unsigned char", [GANTRY_I32] = "int",   [GANTRY_U32] = "unsigned",
+        [GANTRY_I64] = "i64",        [GANTRY_U64] = "u64",
+    };
+    return names[dtype];
+}
+
+/* Of an argument "a2", of a step "v7". */
+static void add_value(gy_text *to, const gy_maths_program *p, uint32_t value)
+{
+    uint32_t args = p->maths->args;
+    gy_text_printf(to, value < args ? "a%u" : "v%u", value < args ? value : value - args);
+}
+
+/* ---- conversions ---- */
+
+/* A value of `type` becomes the element of a region; `text` is the value. */
+void gy_maths_cuda_add_stored(gy_text *to, const char *text, gy_maths_type type, gantry_dtype dtype)
+{
+    bool is_half = dtype == GANTRY_F16 || dtype == GANTRY_BF16;
+    const char *single = type == GY_MATHS_F64 ? "__double2float_rn" : type == GY_MATHS_I64 ? "__ll2float_rn" : "";
+    if (is_half)
+        gy_text_printf(to, "%s(%s(%s))", dtype == GANTRY_F16 ? "to_f16" : "to_bf16", single, text);
+    else if (dtype == GANTRY_F32)
+        gy_text_printf(to, "%s(%s)", single, text);
+    else if (dtype == GANTRY_F64)
+        gy_text_printf(to, "%s(%s)", type == GY_MATHS_I64 ? "__ll2double_rn" : "(double)", text);
+    else
+        gy_text_printf(to, "(%s)(u64)%s", gy_maths_cuda_element(dtype), text);
+}
+
+void gy_maths_cuda_add_loaded(gy_text *to, const char *text, gantry_dtype dtype)
+{
+    if (dtype == GANTRY_F16 || dtype == GANTRY_BF16)
+        gy_text_printf(to, "%s(%s)", dtype == GANTRY_F16 ? "from_f16" : "from_bf16", text);
+    else
+        gy_text_add(to, text);
+}
+
+static void add_truncated(gy_text *to, const char *text, gantry_dtype dtype)
+{
+    bool is_signed = dtype == GANTRY_I8 || dtype == GANTRY_I32 || dtype == GANTRY_I64;
+    int bits = 8 * (int)gantry_dtype_size(dtype) - is_signed;
+    uint64_t most = (UINT64_C(1) << bits) - 1, lowest = is_signed ? ~most : 0;
+    gy_text_printf(to, "to_whole((double)%s, %s%.1f, %.1f, (i64)0x%" PRIx64 "ull, (i64)0x%" PRIx64 "ull)", text,
+                   is_signed ? "-" : "", is_signed ? (double)(UINT64_C(1) << bits) : 0.0, (double)(UINT64_C(1) << bits),
+                   lowest, most);
+}
+
+/* Also a move, which is a cast to the type that the step has. */
+void gy_maths_cuda_add_cast(gy_text *to, const char *text, gy_maths_type type, gantry_dtype dtype)
+{
+    gy_text stored = { 0 };
+    if (!gy_dtype_is_float(dtype) && type != GY_MATHS_I64) {
+        add_truncated(to, text, dtype);
+        return;
+    }
+    gy_maths_cuda_add_stored(&stored, text, type, dtype);
+    to->failed = to->failed || stored.failed;
+    gy_maths_cuda_add_loaded(to, stored.at ? stored.at : "", dtype);
+    gy_text_free(&stored);
+}
+
+/* ---- steps ---- */
+
+static void add_number(gy_text *to, const gy_maths_step *s)
+{
+    float single = (float)s->real;
+    uint32_t narrow;
+    uint64_t wide;
+    memcpy(&narrow, &single, sizeof narrow);
+    memcpy(&wide, &s->real, sizeof wide);
+    if (s->to == GY_MATHS_F32)
+        gy_text_printf(to, "__uint_as_float(0x%" PRIx32 "u)", narrow);
+    else if (s->to == GY_MATHS_F64)
+        gy_text_printf(to, "__longlong_as_double((i64)0x%" PRIx64 "ull)", wide);
+    else
+        gy_text_printf(to, "(i64)0x%" PRIx64 "ull", (uint64_t)s->whole);
+}
+
+/* "A" and "B" stand for the operands. */
+static const char *real_form(gy_maths_op op, bool is_float)
+{
+    static const char *const forms[GY_MATHS_OPS][2] = {
+        [GY_MATHS_ADD] = { "__dadd_rn(A, B)", "__fadd_rn(A, B)" },
+        [GY_MATHS_SUB] = { "__dsub_rn(A, B)", "__fsub_rn(A, B)" },
+        [GY_MATHS_MUL] = { "__dmul_rn(A, B)", "__fmul_rn(A, B)" },
+        [GY_MATHS_DIV] = { "__ddiv_rn(A, B)", "__fdiv_rn(A, B)" },
+        [GY_MATHS_SQUARE] = { "__dmul_rn(A, A)", "__fmul_rn(A, A)" },
+        [GY_MATHS_SQRT] = { "__dsqrt_rn(A)", "__fsqrt_rn(A)" },
+        [GY_MATHS_RSQRT] = { "__ddiv_rn(1.0, __dsqrt_rn(A))", "__fdiv_rn(1.0f, __fsqrt_rn(A))" },
+        [GY_MATHS_NEGATE] = { "-A", "-A" },
+        [GY_MATHS_MIN] = { "A < B || A != A ? A : B", "A < B || A != A ? A : B" },
+        [GY_MATHS_MAX] = { "A > B || A != A ? A : B", "A > B || A != A ? A : B" },
+        [GY_MATHS_ABS] = { "fabs(A)", "fabsf(A)" },
+        [GY_MATHS_FLOOR] = { "floor(A)", "floorf(A)" },
+        [GY_MATHS_CEIL] = { "ceil(A)", "ceilf(A)" },
+        [GY_MATHS_EXP] = { "exp(A)", "expf(A)" },
+        [GY_MATHS_LOG] = { "log(A)", "logf(A)" },
+        [GY_MATHS_SIN] = { "sin(A)", "sinf(A)" },
+        [GY_MATHS_COS] = { "cos(A)", "cosf(A)" },
+        [GY_MATHS_TANH] = { "tanh(A)", "tanhf(A)" },
+        [GY_MATHS_ERF] = { "erf(A)", "erff(A)" },
+        [GY_MATHS_POW] = { "pow(A, B)", "powf(A, B)" },
+    };
+    return forms[op][is_float];
+}
+
+static const char *whole_form(gy_maths_op op)
+{
+    switch (op) {
+    case GY_MATHS_ADD:
+        return "(i64)((u64)A + (u64)B)";
+    case GY_MATHS_SUB:
+        return "(i64)((u64)A - (u64)B)";
+    case GY_MATHS_MUL:
+        return "(i64)((u64)A * (u64)B)";
+    case GY_MATHS_SQUARE:
+        return "(i64)((u64)A * (u64)A)";
+    case GY_MATHS_NEGATE:
+        return "(i64)(0 - (u64)A)";
+    case GY_MATHS_ABS:
+        return "A < 0 ? (i64)(0 - (u64)A) : A";
+    case GY_MATHS_MIN:
+        return "A < B ? A : B";
+    case GY_MATHS_MAX:
+        return "A > B ? A : B";
+    default: /* floor and ceil */
+        return "A";
+    }
+}
+
+static void add_operation(gy_text *to, const gy_maths_program *p, const gy_maths_step *s)
+{
+    const gy_maths_op_info *info = &gy_maths_ops[s->op];
+    if (info->precedence == GY_MATHS_COMPARE) {
+        add_value(to, p, s->operand[0]);
+        gy_text_printf(to, " %s ", info->name);
+        add_value(to, p, s->operand[1]);
+        return;
+    }
+    const char *form = s->type == GY_MATHS_I64 ? whole_form(s->op) : real_form(s->op, s->type == GY_MATHS_F32);
+    for (; *form; form++)
+        if (*form == 'A' || *form == 'B')
+            add_value(to, p, s->operand[*form == 'B']);
+        else
+            gy_text_add_n(to, form, 1);
+}
+
+static void add_select(gy_text *to, const gy_maths_program *p, const gy_maths_step *s)
+{
+    add_value(to, p, s->operand[0]);
+    gy_text_add(to, " != 0 ? ");
+    add_value(to, p, s->operand[1]);
+    gy_text_add(to, " : ");
+    add_value(to, p, s->operand[2]);
+}
+
+static void add_converted(gy_text *to, const gy_maths_program *p, const gy_maths_step *s)
+{
+    gantry_dtype moved = s->to == GY_MATHS_F32 ? GANTRY_F32 : s->to == GY_MATHS_F64 ? GANTRY_F64 : GANTRY_I64;
+    gy_text operand = { 0 };
+    add_value(&operand, p, s->operand[0]);
+    to->failed = to->failed || operand.failed;
+    gy_maths_cuda_add_cast(to, operand.at ? operand.at : "", s->type, s->op == GY_MATHS_CAST ? s->cast : moved);
+    gy_text_free(&operand);
+}
+
+static void add_step(gy_text *to, const gy_maths_program *p, uint32_t step)
+{
+    const gy_maths_step *s = &p->step[step];
+    gy_text_printf(to, "    const %s v%u = ", gy_maths_cuda_type(s->to), step);
+    if (s->op == GY_MATHS_NUMBER)
+        add_number(to, s);
+    else if (s->op == GY_MATHS_CAST || s->op == GY_MATHS_MOVE)
+        add_converted(to, p, s);
+    else if (s->op == GY_MATHS_SELECT)
+        add_select(to, p, s);
+    else
+        add_operation(to, p, s);
+    gy_text_add(to, ";\n");
+}
+
+/* ---- arguments ---- */
+
+bool gy_maths_cuda_loads(const gy_maths_program *p, uint32_t arg)
+{
+    return !p->kind[arg].is_number && p->maths->is_read[arg];
+}
+
+bool gy_maths_has_step(const gy_maths_program *p, uint32_t arg)
+{
+    bool is_read_only = !p->maths->is_written[arg], is_reduced_again = p->maths->reduces && p->maths->is_read[arg];
+    return !p->kind[arg].is_number && (is_read_only || is_reduced_again);
+}
+
+void gy_maths_cuda_add_parameters(gy_text *to, const gy_maths_program *p)
+{
+    const gy_maths *m = p->maths;
+    for (uint32_t k = 0; k < m->args; k++) {
+        gy_text_add(to, k ? ", " : "");
+        if (p->kind[k].is_number)
+            gy_text_printf(to, "double a%u", k);
+        else
+            gy_text_printf(to, "%s%s *__restrict__ p%u", m->is_written[k] ? "" : "const ",
+                           gy_maths_cuda_element(p->kind[k].dtype), k);
+    }
+}
+
+void gy_maths_cuda_add_steps(gy_text *to, const gy_maths_program *p)
+{
+    for (uint32_t k = 0; k < p->maths->args; k++) {
+        if (gy_maths_has_step(p, k))
+            gy_text_printf(to, ", i64 d%u", k);
+        if (p->kind[k].is_spread)
+            gy_text_printf(to, ", i64 q%u", k);
+    }
+}
+
+void gy_maths_cuda_add_load(gy_text *to, const gy_maths_program *p, uint32_t arg, const char *before)
+{
+    if (p->kind[arg].is_spread)
+        gy_text_printf(to, "%sp%u[spread(i, d%u, q%u)]", before, arg, arg, arg);
+    else if (gy_maths_has_step(p, arg))
+        gy_text_printf(to, "%sp%u[i * d%u]", before, arg, arg);
+    else
+        gy_text_printf(to, "%sp%u[i]", before, arg);
+}
+
+/* ---- values ---- */
+
+void gy_maths_cuda_add_values(gy_text *to, const gy_maths_program *p)
+{
+    const gy_maths *m = p->maths;
+    for (uint32_t k = 0; k < m->args; k++) {
+        char name[16];
+        if (!gy_maths_cuda_loads(p, k))
+            continue;
+        snprintf(name, sizeof name, "e%u", k);
+        gy_text_printf(to, "    const %s a%u = ", gy_maths_cuda_type(p->arg_type[k]), k);
+        gy_maths_cuda_add_loaded(to, name, p->kind[k].dtype);
+        gy_text_add(to, ";\n");
+    }
+    for (uint32_t k = 0; k < p->steps; k++)
+        add_step(to, p, k);
+}
+
+void gy_maths_cuda_add_value(gy_text *to, const gy_maths_program *p, uint32_t result)
+{
+    add_value(to, p, p->value[result]);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pieces of CUDA C that maps and reductions share. Argument k is parameter `pk`, a pointer, or `ak`, a number; `ek` is
+ * an element as it was loaded, `ak` its value, and `vk` the value of step k.
+ */
+#ifndef GY_MATHS_CUDA_TEXT_H
+#define GY_MATHS_CUDA_TEXT_H
+
+#include "maths/maths.h"
+
+/* Types and functions that steps use. */
+extern const char gy_maths_cuda_prelude[];
+
+const char *gy_maths_cuda_type(gy_maths_type type);
+const char *gy_maths_cuda_element(gantry_dtype dtype);
+
+/* Is it a region that formulas read? */
+bool gy_maths_cuda_loads(const gy_maths_program *program, uint32_t arg);
+
+/* "double a0, const float *__restrict__ p1": the arguments. */
+void gy_maths_cuda_add_parameters(gy_text *to, const gy_maths_program *program);
+/* ", i64 d1": behind them, for regions that are only read; ", i64 d1, i64 q1" for spread ones. */
+void gy_maths_cuda_add_steps(gy_text *to, const gy_maths_program *program);
+/* "p1[i * d1]": the element of the region for element `i` of the model. */
+void gy_maths_cuda_add_load(gy_text *to, const gy_maths_program *program, uint32_t arg, const char *before);
+/* Lines that make values of loaded elements, and then of all steps. */
+void gy_maths_cuda_add_values(gy_text *to, const gy_maths_program *program);
+/* The value of a result. */
+void gy_maths_cuda_add_value(gy_text *to, const gy_maths_program *program, uint32_t result);
+
+/* A value of `type`, written as `text`, as the element of a region; and an element as a value of its own type. */
+void gy_maths_cuda_add_stored(gy_text *to, const char *text, gy_maths_type type, gantry_dtype dtype);
+void gy_maths_cuda_add_loaded(gy_text *to, const char *text, gantry_dtype dtype);
+/* A value as a cast to `dtype` makes it. */
+void gy_maths_cuda_add_cast(gy_text *to, const char *text, gy_maths_type type, gantry_dtype dtype);
+
+/* cuda_reduce.c: everything behind the prelude. */
+void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *program, const char *name);
+
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Map and reduce nodes of graphs with regions of many shapes. Each node is carried out by its host version, and by its
+ * CUDA C, compiled as C++, with the numbers, blocks and scratch memory that the graph says: the same bits. What the
+ * host version gives is held against NumPy elsewhere (tests/conformance/maps).
+ *
+ * test_maths_shapes CXX SHIM: the compiler and the header that makes C++ of CUDA C.
+ */
+#include "maths/maths.h"
+
+#include "backends/cuda/usercode/compile.h"
+#include "base/memory.h"
+#include "graph/graph.h"
+#include "support/run_suite.h"
+#include <check.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NODES = 45, RANK = 4, MOST_BYTES = 1 << 21 };
+
+static gantry_graph *graph;
+static gantry_error err;
+static uint32_t state;
+static const char *compiler, *shim;
+static char folder[] = "/tmp/gantry-shapes-XXXXXX";
+
+static uint32_t draw(uint32_t most)
+{
+    state = state * 1664525u + 1013904223u;
+    return (state >> 8) % most;
+}
+
+/* ---- graphs ---- */
+
+typedef struct shape {
+    int rank;
+    int64_t extent[RANK];
+} shape;
+
+static shape draw_shape(uint32_t i)
+{
+    static const int64_t extents[] = { 1, 2, 3, 5, 17, 33, 60 }, longer[] = { 300, 8192, 8193, 20000, 130, 257 };
+    shape s = { .rank = 1 + (int)draw(RANK) };
+    for (int a = 0; a < s.rank; a++)
+        s.extent[a] = extents[draw(s.rank > 2 ? 4 : 7)];
+    uint32_t axis = draw((uint32_t)s.rank);
+    if (i % 2 == 0)
+        s.extent[axis] = longer[draw(s.rank > 2 ? 1 : 6)];
+    if (s.extent[axis] > 300 && s.rank == 2) /* so that results stay few */
+        s.extent[1 - axis] = 1 + s.extent[1 - axis] % 11;
+    return s;
+}
+
+static const gantry_dtype DTYPES[] = { GANTRY_F32, GANTRY_F64, GANTRY_BF16, GANTRY_I32, GANTRY_F16, GANTRY_U8 };
+
+static gantry_buffer add_buffer(const char *name, uint32_t i, gantry_dtype dtype, shape s, bool is_input)
+{
+    char id[32];
+    snprintf(id, sizeof id, "%s%u", name, i);
+    gantry_buffer buffer = gantry_graph_buffer(graph, id, dtype, s.rank, s.extent);
+    if (is_input)
+        gantry_buffer_set_class(graph, buffer, GANTRY_INPUT);
+    return buffer;
+}
+
+/* Without axes [first, last), or with 1 there. */
+static shape reduce(shape s, int first, int last, bool is_kept)
+{
+    shape r = { 0 };
+    for (int a = 0; a < s.rank; a++)
+        if (a < first || a >= last || is_kept)
+            r.extent[r.rank++] = a < first || a >= last ? s.extent[a] : 1;
+    if (r.rank == 0)
+        r.extent[r.rank++] = 1;
+    return r;
+}
+
+static gantry_access access_of(const char *formula)
+{
+    return strstr(formula, "= sum") ? GANTRY_SUM : strstr(formula, "= min") ? GANTRY_MIN : GANTRY_MAX;
+}
+
+static void add_node(uint32_t i)
+{
+    static const char *const reductions[] = { "y = sum(x * b)",     "y = mean(x + b)",   "y = min(x - b)",
+                                              "y = max(x * b * s)", "y = argmax(x * b)", "y = argmin(b - x)",
+                                              "y = any(x > b)",     "y = all(x < b)" };
+    static const char *const maps[] = { "y = x * b + s", "y = f32(select(x > b, x, b))", "y = x - b" };
+    shape s = draw_shape(i);
+    int first = (int)draw((uint32_t)s.rank), last = first + 1 + (int)draw((uint32_t)(s.rank - first));
+    bool is_map = i % 3 == 0;
+    shape few = reduce(s, first, last, true);
+    const char *formula = is_map ? maps[draw(3)] : reductions[draw(8)];
+    bool is_whole = strstr(formula, "arg") || strstr(formula, "any") || strstr(formula, "all");
+    gantry_dtype real = draw(2) ? GANTRY_F64 : GANTRY_F32;
+    gantry_buffer x = add_buffer("x", i, DTYPES[draw(6)], s, true);
+    gantry_buffer b = add_buffer("b", i, DTYPES[draw(3)], few, true);
+    gantry_buffer y = add_buffer("y", i, is_whole && draw(2) ? GANTRY_I32 : real, is_map ? s : few, false);
+    char id[32];
+    snprintf(id, sizeof id, "n%u", i);
+    gantry_node node = is_map ? gantry_graph_map(graph, id, formula) : gantry_graph_reduce(graph, id, formula);
+    bool is_added =
+        !is_map && draw(3) == 0 && (strstr(formula, "= sum") || strstr(formula, "= min") || strstr(formula, "= max"));
+    gantry_node_arg(graph, node, "x", gantry_all(x));
+    gantry_node_arg(graph, node, "b", gantry_all(b));
+    gantry_node_arg_as(graph, node, "y", gantry_all(y), is_added ? access_of(formula) : GANTRY_WRITE);
+    if (strstr(formula, "* s") || strstr(formula, "+ s"))
+        gantry_node_scalar(graph, node, "s", 0.75);
+}
+
+/* ---- code ---- */
+
+static const gy_kernel *kernel_of(uint32_t node)
+{
+    return &graph->kernels.at[graph->nodes.at[node].kernel];
+}
+
+static bool is_first_of_kernel(uint32_t node)
+{
+    for (uint32_t i = 0; i < node; i++)
+        if (graph->nodes.at[i].kernel == graph->nodes.at[node].kernel)
+            return false;
+    return true;
+}
+
+/* "*(i64 *)p[3], ": all parameters, whose types the printed code knows. */
+static void print_call(FILE *to, const gy_kernel *kernel, const char *name, const char *runner)
+{
+    const gy_maths_program *p = kernel->program;
+    static const char *const names[] = { "half",          "half", "float",    "double", "signed char",
+                                         "unsigned char", "int",  "unsigned", "i64",    "u64" };
+    fprintf(to, "    %s(blocks, %d, [=] { %s(", runner, GY_MATHS_BLOCK, name);
+    for (uint32_t i = 0; i < (uint32_t)kernel->manifest->args; i++) {
+        const char *type = i < p->maths->args ? names[p->kind[i].dtype] : "i64";
+        bool is_region = i < p->maths->args && !p->kind[i].is_number;
+        fprintf(to, is_region ? "%s(%s *)p[%u]" : "%s*(%s *)p[%u]", i ? ", " : "", type, i);
+    }
+    fprintf(to, p->maths->reduces ? ", (totals *)p[%d]); });\n" : "); });\n", (int)kernel->manifest->args);
+}
+
+static void print_kernel(FILE *to, const gy_kernel *kernel)
+{
+    gy_text text = { 0 };
+    const char *name = kernel->manifest->name;
+    const char *runner = kernel->program->maths->reduces ? "run_together" : "run_threads";
+    gy_maths_print_cuda(&text, kernel->program, name);
+    ck_assert(!text.failed);
+    fprintf(
+        to,
+        "namespace n_%s {\n%s}\nextern \"C\" void call_%s(void **p, unsigned blocks)\n{\n    using namespace n_%s;\n",
+        name, text.at, name, name);
+    print_call(to, kernel, name, runner);
+    fprintf(to, "}\n");
+    if (kernel->code->finish) {
+        char finish[64];
+        snprintf(finish, sizeof finish, "%s_finish", name);
+        fprintf(to, "extern \"C\" void call_%s(void **p, unsigned blocks)\n{\n    using namespace n_%s;\n", finish,
+                name);
+        print_call(to, kernel, finish, runner);
+        fprintf(to, "}\n");
+    }
+    fprintf(to, "#undef VALUE\n#undef STORE\n#undef SEGMENT\n");
+    gy_text_free(&text);
+}
+
+static void *compile(void)
+{
+    char path[64], command[1024];
+    snprintf(path, sizeof path, "%s/all.cc", folder);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    for (uint32_t i = 0; i < graph->nodes.count; i++)
+        if (is_first_of_kernel(i))
+            print_kernel(file, kernel_of(i));
+    ck_assert_int_eq(fclose(file), 0);
+    snprintf(command, sizeof command,
+             "%s -std=c++17 -O1 -w -ffp-contract=off -shared -fPIC -pthread -include %s %s -o %s/all.so", compiler,
+             shim, path, folder);
+    ck_assert_msg(system(command) == 0, "%s", command);
+    snprintf(path, sizeof path, "%s/all.so", folder);
+    void *object = dlopen(path, RTLD_NOW);
+    ck_assert_msg(object != NULL, "%s", dlerror());
+    return object;
+}
+
+/* ---- running ---- */
+
+static char host_memory[3][MOST_BYTES], code_memory[3][MOST_BYTES];
+
+static void fill(char *to, size_t elements, gantry_dtype dtype)
+{
+    for (size_t i = 0; i < elements; i++) {
+        float x = (float)((int)draw(2000) - 1000) / 64, wide = draw(50) ? x : draw(2) ? x / 0.0f : 0.0f;
+        double real = (double)wide;
+        uint32_t bits;
+        memcpy(&bits, &x, sizeof bits);
+        uint16_t half =
+            dtype == GANTRY_BF16 ? (uint16_t)(bits >> 16) : (uint16_t)(0x3000 + draw(0x1800) + 0x8000 * draw(2));
+        int32_t whole = (int32_t)draw(200) - 100;
+        uint8_t small = (uint8_t)draw(256);
+        const void *from = dtype == GANTRY_F32   ? (const void *)&wide
+                           : dtype == GANTRY_F64 ? (const void *)&real
+                           : dtype == GANTRY_I32 ? (const void *)&whole
+                           : dtype == GANTRY_U8  ? (const void *)&small
+                                                 : (const void *)&half;
+        memcpy(to + i * gantry_dtype_size(dtype), from, gantry_dtype_size(dtype));
+    }
+}
+
+static void call(void *object, const char *name, void **given, int64_t blocks)
+{
+    char symbol_name[96];
+    void (*function)(void **, unsigned);
+    snprintf(symbol_name, sizeof symbol_name, "call_%s", name);
+    void *symbol = dlsym(object, symbol_name);
+    ck_assert_ptr_nonnull(symbol);
+    memcpy(&function, &symbol, sizeof function);
+    function(given, (unsigned)blocks);
+}
+
+static int64_t evaluate(const gy_expr *e, gantry_launch *launch)
+{
+    int64_t value;
+    gantry_status status = gy_expr_integer(e, gy_launch_lookup, launch, &value, GANTRY_E_GRAPH, NULL, &err);
+    ck_assert_msg(status == GANTRY_OK, "%s", err.text);
+    return value;
+}
+
+static void run_node(void *object, uint32_t node)
+{
+    const gy_kernel *kernel = kernel_of(node);
+    uint32_t args = kernel->program->maths->args;
+    gantry_arg *arg = gy_calloc(gy_launch_args(graph, node), sizeof *arg);
+    void *given[32];
+    int64_t scratch;
+    double flops, bytes;
+    gantry_launch launch;
+    ck_assert_int_eq(gy_launch_describe(graph, node, 0, &launch, arg, &err), GANTRY_OK);
+    ck_assert_int_eq(gy_kernel_cost(kernel, &launch, &flops, &bytes, &scratch, &err), GANTRY_OK);
+    for (uint32_t i = 0; i < (uint32_t)launch.args; i++) {
+        bool is_region = i < args && arg[i].access;
+        given[i] = is_region ? (void *)code_memory[i] : i < args ? (void *)&arg[i].number : (void *)&arg[i].integer;
+        if (!is_region)
+            continue;
+        size_t elements = (size_t)gy_maths_elements(&arg[i]);
+        ck_assert_uint_le(elements * 8, MOST_BYTES);
+        fill(host_memory[i], elements, arg[i].dtype);
+        memcpy(code_memory[i], host_memory[i], sizeof code_memory[i]);
+        arg[i].data = host_memory[i];
+    }
+    /* The code may use as much scratch memory as the graph says: what lies behind it stays. */
+    char *room = gy_alloc((size_t)scratch + 64);
+    memset(room, 0x5a, (size_t)scratch + 64);
+    given[launch.args] = room;
+    launch.user = (void *)(uintptr_t)kernel->program;
+    ck_assert_int_eq(gy_maths_run(&launch), GANTRY_OK);
+    call(object, kernel->manifest->name, given, evaluate(kernel->code->grid[0], &launch));
+    if (kernel->code->finish) {
+        char finish[64];
+        snprintf(finish, sizeof finish, "%s_finish", kernel->manifest->name);
+        int64_t blocks = evaluate(kernel->code->finish, &launch);
+        ck_assert_msg((blocks > 0) == (scratch > 0), "%s: scratch memory where results have one segment",
+                      kernel->manifest->summary);
+        if (blocks)
+            call(object, finish, given, blocks);
+    }
+    for (size_t i = 0; i < 64; i++)
+        ck_assert_msg(room[(size_t)scratch + i] == 0x5a, "%s: scratch memory is too small", kernel->manifest->summary);
+    for (uint32_t i = 0; i < args; i++)
+        if (arg[i].access && memcmp(host_memory[i], code_memory[i], MOST_BYTES) != 0)
+            ck_abort_msg("%s: %s differs between the host and CUDA C", kernel->manifest->summary, arg[i].name);
+    gy_free(room);
+    gy_free(arg);
+}
+
+static void make_graph(uint32_t seed)
+{
+    state = seed;
+    graph = gantry_graph_new("shapes");
+    for (uint32_t i = 0; i < NODES; i++)
+        add_node(i);
+    ck_assert_msg(gantry_graph_check(graph, &err) == GANTRY_OK, "%s", err.text);
+}
+
+START_TEST(code_gives_the_bits_of_the_host)
+{
+    const char *given = getenv("GANTRY_MATHS_SEED"); /* another one, to look further */
+    uint32_t seed = given ? (uint32_t)strtoul(given, NULL, 10) : 3;
+    make_graph(seed);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    void *object = compile();
+    for (uint32_t i = 0; i < graph->nodes.count; i++)
+        run_node(object, i);
+    dlclose(object);
+    char command[64];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    ck_assert_int_eq(system(command), 0);
+    gantry_graph_free(graph);
+}
+END_TEST
+
+START_TEST(nvrtc_compiles_it)
+{
+    gy_nvrtc nvrtc;
+    if (gy_nvrtc_open(&nvrtc, &err)) {
+        printf("skipped: %s\n", err.text);
+        return;
+    }
+    make_graph(5);
+    for (uint32_t i = 0; i < NODES; i += 4) {
+        gy_text text = { 0 };
+        gy_code code = { 0 };
+        const char *name = kernel_of(i)->manifest->name;
+        gy_maths_print_cuda(&text, kernel_of(i)->program, name);
+        gantry_status status = gy_nvrtc_compile_text(&code, &nvrtc, name, text.at, 90, &err);
+        ck_assert_msg(status == GANTRY_OK, "%s\n%s", err.text, text.at);
+        gy_free(code.at);
+        gy_text_free(&text);
+    }
+    gantry_graph_free(graph);
+}
+END_TEST
+
+int main(int count, char **words)
+{
+    if (count != 3)
+        return 2;
+    compiler = words[1];
+    shim = words[2];
+    Suite *suite = suite_create("shapes of formulas");
+    TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 240);
+    tcase_add_test(tests, code_gives_the_bits_of_the_host);
+    tcase_add_test(tests, nvrtc_compiles_it);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}

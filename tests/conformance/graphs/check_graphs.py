@@ -108,6 +108,15 @@ def stages():
     return {"x": x}, params(n=1003), {"y": (np.sqrt(np.abs(t)) * half + one, 0), "high": ((t > half / 2).astype(np.uint8), 0)}
 
 
+def cg():
+    """Eigenvalues from 1 to 1000: over a hundred iterations, and a solution by elimination."""
+    n = 150
+    q = np.linalg.qr(rng.normal(size=(n, n)))[0]
+    a = (q * np.logspace(0, 3, n)) @ q.T
+    b = rng.random(n)
+    return {"A": (a + a.T) / 2, "b": b}, params(n=n, most=1000, tolerance="1e-26"), {"x": (np.linalg.solve((a + a.T) / 2, b), 1e-10)}
+
+
 def cholesky():
     n = 45  # does not divide by nt: tiles differ in size
     a = rng.random((n, n))
@@ -120,7 +129,7 @@ def nearest(got, want):
     np.testing.assert_allclose(np.asarray(got, float), want, rtol=0, atol=0.501)
 
 
-CASES = [saxpy, reduce_sum, image_blur, pipeline3, jacobi, jacobi_until, mlp_step, train_pipeline, stages, cholesky]
+CASES = [saxpy, reduce_sum, image_blur, pipeline3, jacobi, jacobi_until, mlp_step, train_pipeline, stages, cg, cholesky]
 
 
 def compare(name, got, want, rtol, part=lambda x: x):

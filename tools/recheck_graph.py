@@ -161,6 +161,8 @@ class Graph:
                 self.loops.append(Loop(first, len(self.nodes), evaluate(element["repeat"], names), carry,
                                        self.of.get(until.get("buffer")), evaluate(until.get("every", 1), names)))
     def block(self, form, names, loop):
+        if "use" in form:
+            raise Unread("a graph that uses others")
         for one in turns(form, names):
             for inner in form.get("nodes", []):
                 self.block(inner, one, loop)

@@ -81,19 +81,20 @@ static gantry_status read_region(gy_reader *r, const gy_json_at *at, const call 
 }
 
 /* The name that a text begins with is that of a buffer, or has behind it what only references have. */
-static bool is_reference(const gy_reader *r, const json_t *value)
+static gantry_status find_reference(gy_reader *r, const json_t *value, bool *is_reference)
 {
+    gantry_buffer found;
     const char *text = json_is_string(value) ? json_string_value(value) : "";
     text += strspn(text, " ");
     text += strncmp(text, "clamp(", 6) == 0 ? 6 : 0;
     size_t length = gy_name_length(text);
     const char *behind = text + length + strspn(text + length, " ");
-    if (length > 0 && *behind && strchr("[{~", *behind))
-        return true;
-    char *name = *behind == '\0' || *behind == ')' ? gy_strndup(text, length) : NULL;
-    bool found = name && gy_names_find(&r->graph->buffer_names, name) != GY_NO_NAME;
-    gy_free(name);
-    return found;
+    *is_reference = length > 0 && *behind && strchr("[{~", *behind);
+    if (*is_reference || (*behind != '\0' && *behind != ')'))
+        return GANTRY_OK;
+    GY_TRY(gy_read_find_buffer(r, text, length, &found));
+    *is_reference = found.id != GANTRY_NONE;
+    return GANTRY_OK;
 }
 
 static gantry_status read_arg(gy_reader *r, const gy_json_at *at, const call *c)
@@ -101,7 +102,11 @@ static gantry_status read_arg(gy_reader *r, const gy_json_at *at, const call *c)
     int i = gy_kernel_find_arg(c->kernel, at->key);
     if (i < 0)
         return fail_arg(r, at, c);
-    bool is_number = c->maths ? !c->maths->is_written[i] && !is_reference(r, at->value) : c->kernel->arg[i].scalar;
+    bool is_number = c->kernel->arg[i].scalar, is_reference = false;
+    if (c->maths) {
+        GY_TRY(find_reference(r, at->value, &is_reference));
+        is_number = !c->maths->is_written[i] && !is_reference;
+    }
     return is_number ? read_scalar(r, at, c) : read_region(r, at, c);
 }
 

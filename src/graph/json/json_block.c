@@ -8,9 +8,9 @@
 #include <string.h>
 
 const char *const gy_node_keys[GY_KEYS] = {
-    "id",        "kernel", "args",  "map",      "reduce", "work",    "reads",      "writes", "cost",  "for",   "if",
-    "after",     "access", "on",    "copy",     "fill",   "host",    "collective", "op",     "in",    "out",   "root",
-    "algorithm", "with",   "apart", "priority", "share",  "scratch", "nodes",      "repeat", "carry", "until",
+    "id",        "kernel", "args",  "map",      "reduce", "work",    "reads",      "writes", "cost",   "for",   "if",
+    "after",     "access", "on",    "copy",     "fill",   "host",    "collective", "op",     "in",     "out",   "root",
+    "algorithm", "with",   "apart", "priority", "share",  "scratch", "nodes",      "use",    "repeat", "carry", "until",
 };
 
 enum { TURNS_PER_NODE = 64 }; /* beyond as many as nodes are allowed */
@@ -194,6 +194,12 @@ static gantry_status node_turn(gy_reader *r, const gy_json_at *at, void *context
     return gy_read_node(r, at, e->value);
 }
 
+static gantry_status use_turn(gy_reader *r, const gy_json_at *at, void *context)
+{
+    const element *e = context;
+    return gy_read_use(r, at, e->value);
+}
+
 static gantry_status block_turn(gy_reader *r, const gy_json_at *at, void *context)
 {
     const element *e = context;
@@ -260,7 +266,7 @@ static gantry_status read_repeat(gy_reader *r, const gy_json_at *at)
     gantry_status status = gy_read_bounded(r, &repeat, "the count of iterations", 0, INT64_MAX, &count);
     if (status)
         return status;
-    gy_graph_set_origin(r->graph, gy_json_pointer(at, r->origin, sizeof r->origin));
+    gy_read_origin(r, at);
     gantry_graph_repeat(r->graph, count);
     status = gy_read_built(r, &repeat);
     if (!status && carry.value)
@@ -280,10 +286,12 @@ static gantry_status read_repeat(gy_reader *r, const gy_json_at *at)
 static gantry_status read_repeat_block(gy_reader *r, const gy_json_at *at, const element *e)
 {
     static const char *const allowed[] = { "repeat", "carry", "until", "nodes" };
-    if (r->looping || r->index.count > 0) {
+    if (r->looping || r->index.count > 0 || r->scope) {
         gy_json_at repeat = gy_read_at(at, "repeat", e->value[GY_KEY_REPEAT]);
         return gy_read_fail(r, &repeat, "a repeat cannot be inside %s: only the outermost \"nodes\" can have one",
-                            r->looping ? "another repeat" : "a for");
+                            r->looping       ? "another repeat"
+                            : r->index.count ? "a for"
+                                             : "a used graph");
     }
     if (!e->value[GY_KEY_REPEAT]) {
         const char *key = e->value[GY_KEY_CARRY] ? "carry" : "until";
@@ -301,6 +309,8 @@ static gantry_status read_element(gy_reader *r, const gy_json_at *at, bool *plai
     *plain = !e.value[GY_KEY_FOR] && !e.value[GY_KEY_IF] && !e.value[GY_KEY_NODES];
     if (e.value[GY_KEY_REPEAT] || e.value[GY_KEY_CARRY] || e.value[GY_KEY_UNTIL])
         return read_repeat_block(r, at, &e);
+    if (e.value[GY_KEY_USE])
+        return gy_read_turns(r, at, e.value[GY_KEY_FOR], e.value[GY_KEY_IF], use_turn, &e);
     if (e.value[GY_KEY_NODES])
         return read_block(r, at, &e);
     return gy_read_turns(r, at, e.value[GY_KEY_FOR], e.value[GY_KEY_IF], node_turn, &e);
@@ -319,7 +329,7 @@ static gantry_status read_elements(gy_reader *r, const gy_json_at *at)
             status = read_element(r, &item, &plain);
         if (status)
             return status;
-        if (r->index.count == 0 && plain)
+        if (r->index.count == 0 && plain && !r->scope)
             (void)json_array_set_new(gy_read_open(at->value), i, json_null()); /* big files: give memory back at once */
         else if (r->index.count == 0)
             gy_map_free(&r->compiled);

@@ -166,44 +166,49 @@ static gantry_status read_shape(gy_reader *r, const gy_json_at *at, int64_t **sh
     return GANTRY_OK;
 }
 
-static gantry_status read_split(gy_reader *r, const gy_json_at *at, gantry_buffer b)
+static gantry_status read_parts(gy_reader *r, const gy_json_at *at, int64_t *parts, bool *is_auto)
 {
     static const char *const names[] = { "auto" };
     const json_t *value[1];
-    int64_t parts = 0;
-    if (!json_is_object(at->value) && !json_is_string(at->value) && !json_is_number(at->value))
+    *is_auto = json_is_object(at->value);
+    if (!*is_auto && !json_is_string(at->value) && !json_is_number(at->value))
         return gy_read_kind(r, at, "a count of parts, an expression, or {\"auto\": parts}");
-    if (!json_is_object(at->value)) {
-        gantry_status status = gy_read_bounded(r, at, "the count of parts", 1, INT32_MAX, &parts);
-        if (status)
-            return status;
-        gantry_buffer_split(r->graph, b, parts);
-        return gy_read_built(r, at);
-    }
-    gantry_status status = gy_read_members(r, at, names, 1, value);
-    if (status)
-        return status;
+    if (!*is_auto)
+        return gy_read_bounded(r, at, "the count of parts", 1, INT32_MAX, parts);
+    GY_TRY(gy_read_members(r, at, names, 1, value));
     gy_json_at member = gy_read_at(at, "auto", value[0]);
-    if (!member.value)
-        return gy_read_kind(r, &member, "the count of parts");
-    status = gy_read_bounded(r, &member, "the count of parts", 1, INT32_MAX, &parts);
-    if (status)
-        return status;
-    gantry_buffer_split_auto(r->graph, b, parts);
+    return member.value ? gy_read_bounded(r, &member, "the count of parts", 1, INT32_MAX, parts)
+                        : gy_read_kind(r, &member, "the count of parts");
+}
+
+static gantry_status read_split(gy_reader *r, const gy_json_at *at, gantry_buffer b)
+{
+    int64_t parts = 0;
+    bool is_auto;
+    GY_TRY(read_parts(r, at, &parts, &is_auto));
+    if (is_auto)
+        gantry_buffer_split_auto(r->graph, b, parts);
+    else
+        gantry_buffer_split(r->graph, b, parts);
+    gy_json_at member = is_auto ? gy_json_key(at, "auto") : *at;
     return gy_read_built(r, &member);
+}
+
+static gantry_status read_tile_counts(gy_reader *r, const gy_json_at *at, int64_t tiles[2])
+{
+    if (json_array_size(at->value) != 2)
+        return gy_read_fail(r, at, "must be [rows of tiles, columns of tiles]");
+    for (size_t i = 0; i < 2; i++) {
+        gy_json_at entry = gy_read_item(at, i);
+        GY_TRY(gy_read_bounded(r, &entry, "a count of tiles", 1, INT32_MAX, &tiles[i]));
+    }
+    return GANTRY_OK;
 }
 
 static gantry_status read_tiles(gy_reader *r, const gy_json_at *at, gantry_buffer b)
 {
     int64_t tiles[2] = { 1, 1 };
-    if (json_array_size(at->value) != 2)
-        return gy_read_fail(r, at, "must be [rows of tiles, columns of tiles]");
-    for (size_t i = 0; i < 2; i++) {
-        gy_json_at entry = gy_read_item(at, i);
-        gantry_status status = gy_read_bounded(r, &entry, "a count of tiles", 1, INT32_MAX, &tiles[i]);
-        if (status)
-            return status;
-    }
+    GY_TRY(read_tile_counts(r, at, tiles));
     gantry_buffer_tiles(r->graph, b, tiles[0], tiles[1]);
     return gy_read_built(r, at);
 }
@@ -301,6 +306,38 @@ static gantry_status read_buffer_key(gy_reader *r, const gy_json_at *at)
     return GANTRY_OK;
 }
 
+static gantry_status add_buffer(gy_reader *r, const gy_json_at *at, const json_t *const *value, gantry_dtype dtype,
+                                int rank, const int64_t *shape)
+{
+    const char *name = r->scope ? gy_arena_printf(&r->graph->arena, "%s%s", r->scope->buffer_prefix, at->key) : at->key;
+    if (!name)
+        return gy_read_nomem(r);
+    gy_read_origin(r, at);
+    gantry_buffer b = gantry_graph_buffer(r->graph, name, dtype, rank, shape);
+    gantry_status status = gy_read_built(r, at);
+    return status ? status : read_options(r, at, value, b);
+}
+
+/* The buffer exists; its class, its first contents and the like are said where it is. */
+static gantry_status check_bound(gy_reader *r, const gy_json_at *at, const json_t *const *value, const gy_meaning *b,
+                                 gantry_dtype dtype, int rank, const int64_t *shape)
+{
+    gy_json_at split = gy_read_at(at, "split", value[SPLIT]), tiles = gy_read_at(at, "tiles", value[TILES]);
+    GY_TRY(gy_read_bound(r, at, b, dtype, rank, shape));
+    if (split.value) {
+        int64_t parts;
+        bool is_auto;
+        GY_TRY(read_parts(r, &split, &parts, &is_auto));
+        GY_TRY(gy_read_bound_cut(r, &split, b, parts, is_auto));
+    }
+    if (tiles.value) {
+        int64_t count[2];
+        GY_TRY(read_tile_counts(r, &tiles, count));
+        GY_TRY(gy_read_bound_tiles(r, &tiles, b, count));
+    }
+    return GANTRY_OK;
+}
+
 static gantry_status read_buffer(gy_reader *r, const gy_json_at *at)
 {
     const json_t *value[KEYS];
@@ -320,11 +357,8 @@ static gantry_status read_buffer(gy_reader *r, const gy_json_at *at)
     }
     if (status)
         return status;
-    char pointer[256];
-    gy_graph_set_origin(r->graph, gy_json_pointer(at, pointer, sizeof pointer));
-    gantry_buffer b = gantry_graph_buffer(r->graph, at->key, dtype, rank, shape);
-    status = gy_read_built(r, at);
-    return status ? status : read_options(r, at, value, b);
+    const gy_meaning *bound = gy_read_meaning(r, at->key, strlen(at->key));
+    return bound ? check_bound(r, at, value, bound, dtype, rank, shape) : add_buffer(r, at, value, dtype, rank, shape);
 }
 
 gantry_status gy_read_buffers(gy_reader *r, const gy_json_at *root)
@@ -333,6 +367,7 @@ gantry_status gy_read_buffers(gy_reader *r, const gy_json_at *root)
     gantry_status status = GANTRY_OK;
     if (!json_is_object(buffers.value))
         return gy_read_kind(r, &buffers, "an object of buffers");
+    r->all_buffers = buffers.value;
     json_t *object = gy_read_open(buffers.value);
     for (void *i = json_object_iter(object); i && !status; i = json_object_iter_next(object, i)) {
         gy_json_at at = gy_read_at(&buffers, json_object_iter_key(i), json_object_iter_value(i));

@@ -35,6 +35,12 @@ gantry_status gy_read_locate(gy_reader *r, const gy_json_at *at)
     return r->error.status;
 }
 
+void gy_read_origin(gy_reader *r, const gy_json_at *at)
+{
+    const char *pointer = gy_json_pointer(at, r->origin, sizeof r->origin);
+    gy_graph_set_origin(r->graph, r->scope ? r->scope->pointer : pointer);
+}
+
 gantry_status gy_read_fail(gy_reader *r, const gy_json_at *at, const char *format, ...)
 {
     va_list args;

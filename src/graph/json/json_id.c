@@ -97,6 +97,7 @@ gantry_status gy_read_id(gy_reader *r, const gy_json_at *at, bool *varied)
     const char *text = NULL;
     gantry_status status = gy_read_string(r, at, "the id of a node", &text);
     r->id.length = 0;
+    gy_text_add(&r->id, r->scope ? r->scope->prefix : "");
     *varied = false;
     if (status || r->index.count == 0) {
         gy_text_add(&r->id, status ? "" : text);
@@ -222,32 +223,54 @@ static gantry_status fail_pending(gy_reader *r, const gy_pending *wait)
     return place_pending(r, wait);
 }
 
-static void tie_family(gy_reader *r, const gy_pending *wait, uint32_t family)
+static void tie_one(gy_reader *r, const gy_pending *wait, uint32_t node)
 {
     int64_t most = gy_graph_most_uses(r->graph, r->graph->nodes.count);
-    for (uint32_t n = r->family.at[family].first; n != GY_NONE && !r->graph->error.status; n = r->sibling.at[n]) {
-        if (++r->ties > most) {
-            gy_graph_mistake(r->graph, GANTRY_E_GRAPH,
-                             "with all \"%s\", the nodes name others in more than %" PRId64
-                             " places, the limit of a graph: name fewer, or raise the limit (--limits)",
-                             wait->id, most);
-        } else {
-            wait->tie(r->graph, wait->node, (gantry_node){ .id = n });
-        }
+    if (++r->ties > most) {
+        gy_graph_mistake(r->graph, GANTRY_E_GRAPH,
+                         "with all \"%s\", the nodes name others in more than %" PRId64
+                         " places, the limit of a graph: name fewer, or raise the limit (--limits)",
+                         wait->id, most);
+    } else {
+        wait->tie(r->graph, wait->node, (gantry_node){ .id = node });
     }
+}
+
+static void tie_family(gy_reader *r, const gy_pending *wait, uint32_t family)
+{
+    for (uint32_t n = r->family.at[family].first; n != GY_NONE && !r->graph->error.status; n = r->sibling.at[n])
+        tie_one(r, wait, n);
+}
+
+/* All nodes of the uses of that id. */
+static void tie_used(gy_reader *r, const gy_pending *wait, uint32_t used)
+{
+    for (uint32_t i = r->use_of.at[used].first; i != GY_NONE; i = r->use_span.at[i].next)
+        for (uint32_t n = r->use_span.at[i].first; n < r->use_span.at[i].last && !r->graph->error.status; n++)
+            tie_one(r, wait, n);
+}
+
+/* Ids that are written, of families, have no prefix. */
+static const char *written_id(const gy_reader *r, const gy_pending *wait)
+{
+    return wait->id + (r->scope ? strlen(r->scope->prefix) : 0);
 }
 
 static gantry_status settle(gy_reader *r, const gy_json_at *root, const gy_pending *wait)
 {
     gantry_node other = gantry_graph_find_node(r->graph, wait->id);
-    uint32_t family = wait->varied ? GY_NO_NAME : gy_names_find(&r->families, wait->id);
+    uint32_t family = wait->varied ? GY_NO_NAME : gy_names_find(&r->families, written_id(r, wait));
+    uint32_t used = gy_names_find(&r->used, wait->id);
+    used = used == GY_NO_NAME && !wait->varied ? gy_names_find(&r->used, written_id(r, wait)) : used;
     if (other.id != GANTRY_NONE) {
         wait->tie(r->graph, wait->node, other);
     } else if (family != GY_NO_NAME) {
         tie_family(r, wait, family);
+    } else if (used != GY_NO_NAME) {
+        tie_used(r, wait, used);
     } else {
         bool found = false;
-        gantry_status status = wait->varied ? GANTRY_OK : find_written(r, root, wait->id, &found);
+        gantry_status status = wait->varied ? GANTRY_OK : find_written(r, root, written_id(r, wait), &found);
         return status || found ? status : fail_pending(r, wait);
     }
     if (!r->graph->error.status)
@@ -260,7 +283,7 @@ gantry_status gy_read_pending(gy_reader *r, const gy_json_at *root)
 {
     gantry_status status = GANTRY_OK;
     for (size_t i = 0; i < r->pending.count && !status; i++) {
-        gy_graph_set_origin(r->graph, r->pending.at[i].pointer);
+        gy_graph_set_origin(r->graph, r->scope ? r->scope->pointer : r->pending.at[i].pointer);
         status = settle(r, root, &r->pending.at[i]);
     }
     return status;

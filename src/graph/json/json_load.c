@@ -46,10 +46,15 @@ static gantry_status read_machine(gy_reader *r, const gy_json_at *root)
     return gy_read_built(r, &at);
 }
 
-static gantry_status read_root(gy_reader *r, const gy_json_at *root)
+static gantry_status check_root_keys(gy_reader *r, const gy_json_at *root)
 {
     static const char *const keys[] = { "gantry", "name",    "params", "buffers", "kernels",
                                         "nodes",  "machine", "repeat", "carry",   "until" };
+    return gy_read_keys(r, root, keys, COUNT(keys));
+}
+
+static gantry_status read_root(gy_reader *r, const gy_json_at *root)
+{
     static gantry_status (*const sections[])(gy_reader *, const gy_json_at *) = {
         read_version, gy_read_params, read_machine, gy_read_buffers, gy_read_kernels, gy_read_nodes, gy_read_pending,
     };
@@ -57,7 +62,7 @@ static gantry_status read_root(gy_reader *r, const gy_json_at *root)
         return gy_read_kind(r, root, "a graph, an object");
     if (!json_object_get(root->value, "gantry")) /* another kind of file: nothing in it is told */
         return read_version(r, root);
-    GY_TRY(gy_read_keys(r, root, keys, COUNT(keys)));
+    GY_TRY(check_root_keys(r, root));
     for (size_t i = 0; i < COUNT(sections); i++)
         GY_TRY(sections[i](r, root));
     return GANTRY_OK;
@@ -98,7 +103,19 @@ static gantry_status check(gy_reader *r)
     return status;
 }
 
-static void free_reader(gy_reader *r)
+gantry_status gy_read_used(gy_reader *r, const gy_json_at *root, bool with_kernels)
+{
+    GY_TRY(read_version(r, root));
+    GY_TRY(check_root_keys(r, root));
+    if (with_kernels) /* before params: all uses share them */
+        GY_TRY(gy_read_kernels(r, root));
+    GY_TRY(gy_read_params(r, root));
+    GY_TRY(gy_read_buffers(r, root));
+    GY_TRY(gy_read_nodes(r, root));
+    return gy_read_pending(r, root);
+}
+
+void gy_read_free(gy_reader *r)
 {
     gy_names_free(&r->params);
     gy_vec_free(&r->index);
@@ -108,6 +125,10 @@ static void free_reader(gy_reader *r)
     gy_names_free(&r->written);
     gy_vec_free(&r->family);
     gy_vec_free(&r->sibling);
+    gy_vec_free(&r->param);
+    gy_names_free(&r->used);
+    gy_vec_free(&r->use_of);
+    gy_vec_free(&r->use_span);
     gy_vec_free(&r->pending);
     gy_vec_free(&r->in);
     gy_vec_free(&r->out);
@@ -117,14 +138,17 @@ static void free_reader(gy_reader *r)
 static gantry_status parse(gantry_graph **graph, const gy_reader *how, const char *path, gantry_error *err)
 {
     gy_reader r = *how;
+    gy_used_files files = { 0 };
     json_t *root;
+    r.files = &files;
     gantry_status status = gy_json_parse_plain(&root, r.text, r.length, r.name, "gantry", GANTRY_E_GRAPH, &r.error);
     if (!status) {
         gy_json_at at = { NULL, NULL, 0, root };
         status = read_graph(&r, &at, path);
         json_decref(root);
     }
-    free_reader(&r);
+    gy_read_free(&r);
+    gy_read_free_files(&files);
     if (!status)
         status = check(&r);
     if (status) {

@@ -305,7 +305,7 @@ gantry_status gy_read_node(gy_reader *r, const gy_json_at *at, const json_t *con
                             "is beyond the limit of %" PRId64 " nodes: make fewer, or raise the limit (--limits)",
                             gy_read_limit(r));
     }
-    gy_graph_set_origin(r->graph, gy_json_pointer(at, r->origin, sizeof r->origin));
+    gy_read_origin(r, at);
     GY_TRY(add_node(r, at, value, kind->key, &node));
     if (r->index.count > 0)
         GY_TRY(gy_read_family(r, json_string_value(id.value), node));

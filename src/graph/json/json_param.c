@@ -186,11 +186,41 @@ static gantry_status evaluate(gy_reader *r, const gy_json_at *at, const char *te
                                                                                                : GANTRY_OK;
 }
 
+gantry_status gy_read_param_value(gy_reader *r, const gy_json_at *at, gy_param *out)
+{
+    if (json_is_integer(at->value)) {
+        out->integer = json_integer_value(at->value);
+    } else if (json_is_real(at->value)) {
+        out->is_real = true;
+        out->real = json_real_value(at->value);
+    } else if (json_is_string(at->value)) {
+        return evaluate(r, at, json_string_value(at->value), out);
+    } else {
+        return gy_read_kind(r, at, "a number or an expression");
+    }
+    return GANTRY_OK;
+}
+
+/* The params of the graph's own file are those of the graph. */
+static gantry_status keep_param(gy_reader *r, const gy_json_at *at, gy_param param)
+{
+    if (!gy_vec_push(&r->param, param))
+        return gy_read_nomem(r);
+    if (!r->scope)
+        gy_graph_add_param(r->graph, param.name, param.integer, param.real, param.is_real);
+    return gy_read_built(r, at);
+}
+
 static gantry_status read_param(gy_reader *r, const gy_json_at *at, const given *g)
 {
     gy_param param = { .name = at->key };
+    const gy_meaning *bound = gy_read_meaning(r, at->key, strlen(at->key));
     gantry_status status = GANTRY_OK;
-    if (g->text) {
+    if (bound) {
+        param.integer = bound->number.integer;
+        param.real = bound->number.real;
+        param.is_real = bound->number.is_real;
+    } else if (g->text) {
         status = evaluate(r, at, g->text, &param);
         if (status) {
             gantry_error why = r->error;
@@ -198,20 +228,12 @@ static gantry_status read_param(gy_reader *r, const gy_json_at *at, const given 
         }
     } else if (g->input) {
         param.integer = g->size;
-    } else if (json_is_integer(at->value)) {
-        param.integer = json_integer_value(at->value);
-    } else if (json_is_real(at->value)) {
-        param.is_real = true;
-        param.real = json_real_value(at->value);
-    } else if (json_is_string(at->value)) {
-        status = evaluate(r, at, json_string_value(at->value), &param);
     } else {
-        status = gy_read_kind(r, at, "a number or an expression");
+        status = gy_read_param_value(r, at, &param);
     }
     if (status)
         return status;
-    gy_graph_add_param(r->graph, param.name, param.integer, param.real, param.is_real);
-    return gy_read_built(r, at);
+    return keep_param(r, at, param);
 }
 
 static gantry_status add_names(gy_reader *r, const gy_json_at *params, givens *all)

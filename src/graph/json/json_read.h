@@ -43,24 +43,57 @@ typedef struct gy_id_family {
     uint32_t first, last;
 } gy_id_family;
 
+/* A name of a used file that `with` gives a meaning to: a param, or a buffer. */
+typedef struct gy_meaning {
+    const char *name;
+    bool is_number;
+    gy_param number;
+    gantry_region region; /* the whole buffer, parts or rows */
+    int64_t rows;
+} gy_meaning;
+
+typedef struct gy_used_file gy_used_file;
+typedef GY_VEC(gy_used_file *) gy_used_files;
+
+/* How names of a used file become names of the graph. */
+typedef struct gy_scope {
+    struct gy_reader *outer;
+    const gy_used_file *file;
+    const char *prefix, *buffer_prefix; /* "layer[3]." of ids, "layer.3." of buffers */
+    const char *pointer;                /* of the `use` in the graph's own file: the source location of all it makes */
+    GY_VEC(gy_meaning) meaning;
+} gy_scope;
+
+/* Nodes [first, last) that a use has made; other uses of the same written id in a list. */
+typedef struct gy_used_span {
+    uint32_t first, last, next;
+} gy_used_span;
+
 typedef struct gy_reader {
     gantry_graph *graph;
     const char *text, *name, *folder; /* folder NULL: named files are refused */
     size_t length;
     const gantry_load_options *options;
     gantry_error error;
-    gy_names params;          /* same numbers as graph->params */
+    gy_used_files *files;  /* those that were read so far */
+    const gy_scope *scope; /* of a used file; NULL: it is the graph's own */
+    gy_names params;
+    GY_VEC(gy_param) param;   /* same numbers as `params` */
     const json_t *all_params; /* the section, with those that are still to come */
-    GY_VEC(gy_index) index;   /* the `for`s around us, outermost first */
-    bool looping;             /* inside a repeat: `it` has a meaning */
-    int64_t turns;            /* of all `for`s: bounded with what they make */
-    int64_t references;       /* in all lists, so far */
-    int64_t ties;             /* to all nodes of a written id, so far */
-    gy_map compiled;          /* address of a JSON value in a block -> what was made of it */
-    gy_text id;               /* the id at hand */
+    const json_t *all_buffers;
+    GY_VEC(gy_index) index; /* the `for`s around us, outermost first */
+    bool looping;           /* inside a repeat: `it` has a meaning */
+    int64_t turns;          /* of all `for`s: bounded with what they make */
+    int64_t references;     /* in all lists, so far */
+    int64_t ties;           /* to all nodes of a written id, so far */
+    gy_map compiled;        /* address of a JSON value in a block -> what was made of it */
+    gy_text id;             /* the id at hand */
     gy_names families;
     GY_VEC(gy_id_family) family;
-    GY_VEC(uint32_t) sibling; /* by node; GY_NONE ends a family */
+    GY_VEC(uint32_t) sibling;    /* by node; GY_NONE ends a family */
+    gy_names used;               /* ids of uses, and as they are written */
+    GY_VEC(gy_id_family) use_of; /* by id: its spans, a list */
+    GY_VEC(gy_used_span) use_span;
     GY_VEC(gy_pending) pending;
     gy_names written; /* all ids of the file; filled when an id is asked for that became no node */
     gy_list in, out;  /* lists of the node at hand */
@@ -132,6 +165,28 @@ gantry_status gy_read_name(gy_reader *r, const gy_json_at *at, const char *what,
 void *gy_read_known(const gy_reader *r, const json_t *value);
 gantry_status gy_read_remember(gy_reader *r, const json_t *value, void *made);
 
+/* Notes that what is built next comes from `at`; from where its file is used, if it is a used one. */
+void gy_read_origin(gy_reader *r, const gy_json_at *at);
+
+/* ---- json_use.c: other graphs ---- */
+
+/* An element with `use`. */
+gantry_status gy_read_use(gy_reader *r, const gy_json_at *at, const json_t *const *value);
+void gy_read_free_files(gy_used_files *files);
+/* The meaning that `with` gives to a name; NULL: none, or the file is no used one. */
+const gy_meaning *gy_read_meaning(const gy_reader *r, const char *name, size_t length);
+/* Is a buffer that is bound as the file declares it? */
+gantry_status gy_read_bound(gy_reader *r, const gy_json_at *at, const gy_meaning *b, gantry_dtype dtype, int rank,
+                            const int64_t *shape);
+gantry_status gy_read_bound_cut(gy_reader *r, const gy_json_at *at, const gy_meaning *b, int64_t parts, bool is_auto);
+gantry_status gy_read_bound_tiles(gy_reader *r, const gy_json_at *at, const gy_meaning *b, const int64_t tiles[2]);
+
+/* ---- json_load.c ---- */
+
+/* All sections of a used file. */
+gantry_status gy_read_used(gy_reader *r, const gy_json_at *root, bool with_kernels);
+void gy_read_free(gy_reader *r);
+
 /* ---- json_count.c: limits ---- */
 
 /* Refuses an element of "nodes", outside of blocks, that would expand to more than the graph's limit. */
@@ -140,6 +195,8 @@ gantry_status gy_read_count(gy_reader *r, const gy_json_at *element);
 /* ---- json_param.c ---- */
 
 gantry_status gy_read_params(gy_reader *r, const gy_json_at *root);
+/* A number or an expression; whole if it can be. */
+gantry_status gy_read_param_value(gy_reader *r, const gy_json_at *at, gy_param *out);
 
 /* ---- json_buffer.c ---- */
 
@@ -151,6 +208,8 @@ gantry_status gy_read_generator(gy_reader *r, const gy_json_at *at, gy_init *out
 /* ---- json_ref.c, json_list.c: references ---- */
 
 gantry_status gy_read_region(gy_reader *r, const gy_json_at *at, gantry_region *out);
+/* A buffer by its name in this file; id GANTRY_NONE: there is none. */
+gantry_status gy_read_find_buffer(gy_reader *r, const char *name, size_t length, gantry_buffer *out);
 /* A buffer by its name alone; `length` of it count. */
 gantry_status gy_read_buffer_named(gy_reader *r, const gy_json_at *at, const char *name, size_t length,
                                    gantry_buffer *out);
@@ -206,6 +265,7 @@ typedef enum gy_node_key {
     GY_KEY_SHARE,
     GY_KEY_SCRATCH,
     GY_KEY_NODES,
+    GY_KEY_USE,
     GY_KEY_REPEAT,
     GY_KEY_CARRY,
     GY_KEY_UNTIL,

@@ -21,6 +21,7 @@ typedef struct span {
 } span;
 
 typedef struct reference {
+    const gantry_region *bound; /* rows that the name stands for; NULL: a buffer */
     gantry_buffer buffer;
     gantry_region_kind kind;
     span span, span2;
@@ -177,6 +178,14 @@ static gantry_status read_reference(gy_reader *r, const gy_json_at *at, referenc
     bool clamp = unwrap_clamp(&s);
     size_t name = strcspn(s.at, "[{~ \t)");
     name = name < s.length ? name : s.length;
+    const gy_meaning *b = gy_read_meaning(r, s.at, name);
+    if (b && !b->is_number && b->region.kind != GANTRY_ALL) {
+        out->bound = &b->region;
+        return s.length == name
+                   ? GANTRY_OK
+                   : gy_read_fail(r, at, "\"%s\" stands for rows of another buffer, so it can only be named whole",
+                                  b->name);
+    }
     gantry_status status = gy_read_buffer_named(r, at, s.at, name, &out->buffer);
     s = skip(s, name);
     if (!status && s.length > 0 && s.at[0] == '[')
@@ -237,6 +246,10 @@ static gantry_status span_value(gy_reader *r, const gy_json_at *at, const span *
 
 static gantry_status region_of(gy_reader *r, const gy_json_at *at, const reference *ref, gantry_region *out)
 {
+    if (ref->bound) {
+        *out = *ref->bound;
+        return GANTRY_OK;
+    }
     const gy_buffer *b = &r->graph->buffers.at[ref->buffer.id];
     gantry_region region = gantry_region_make(ref->buffer, ref->kind, 0, 0);
     gantry_status status = GANTRY_OK;
@@ -276,22 +289,45 @@ gantry_status gy_read_region(gy_reader *r, const gy_json_at *at, gantry_region *
     return status ? status : region_of(r, at, &made, out);
 }
 
+gantry_status gy_read_find_buffer(gy_reader *r, const char *name, size_t length, gantry_buffer *out)
+{
+    char room[256];
+    const gy_meaning *m = gy_read_meaning(r, name, length);
+    *out = (gantry_buffer){ GANTRY_NONE, 0 };
+    if (m) {
+        *out = m->is_number ? *out : m->region.buffer;
+        return GANTRY_OK;
+    }
+    const char *prefix = r->scope ? r->scope->buffer_prefix : "";
+    size_t before = strlen(prefix), all = before + length + 1;
+    char *text = all <= sizeof room ? room : gy_arena_alloc(&r->graph->arena, all);
+    if (!text)
+        return gy_read_nomem(r);
+    memcpy(text, prefix, before);
+    memcpy(text + before, name, length);
+    text[all - 1] = '\0';
+    *out = gantry_graph_find_buffer(r->graph, text);
+    return GANTRY_OK;
+}
+
 gantry_status gy_read_buffer_named(gy_reader *r, const gy_json_at *at, const char *name, size_t length,
                                    gantry_buffer *out)
 {
-    char copy[128];
     if (length == 0)
         return gy_read_fail(r, at, "\"%s\" does not begin with the name of a buffer", json_string_value(at->value));
-    char *text = length < sizeof copy ? memcpy(copy, name, length) : gy_arena_strndup(&r->graph->arena, name, length);
-    if (!text)
-        return gy_read_nomem(r);
-    text[length] = '\0';
-    *out = gantry_graph_find_buffer(r->graph, text);
+    const gy_meaning *b = gy_read_meaning(r, name, length);
+    if (b && !b->is_number && b->region.kind != GANTRY_ALL)
+        return gy_read_fail(r, at, "\"%s\" stands for rows of another buffer, and a whole buffer is wanted", b->name);
+    GY_TRY(gy_read_find_buffer(r, name, length, out));
     if (out->id != GANTRY_NONE)
         return GANTRY_OK;
+    const char *text = gy_arena_strndup(&r->graph->arena, name, length);
+    if (!text)
+        return gy_read_nomem(r);
     gy_near near = { 0 };
-    for (uint32_t i = 0; i < r->graph->buffer_names.count; i++)
-        gy_near_offer(&near, text, gy_names_at(&r->graph->buffer_names, i));
+    json_t *names = gy_read_open(r->all_buffers);
+    for (void *i = json_object_iter(names); i; i = json_object_iter_next(names, i))
+        gy_near_offer(&near, text, json_object_iter_key(i));
     return near.best ? gy_read_fail(r, at, "no buffer \"%s\" (did you mean \"%s\"?)", text, near.best)
                      : gy_read_fail(r, at, "no buffer \"%s\": add it to \"buffers\"", text);
 }

@@ -34,7 +34,7 @@ bool gy_read_lookup(void *reader, const char *name, int64_t *integer, double *re
     uint32_t p = gy_names_find(&r->params, name);
     if (p == GY_NO_NAME)
         return false;
-    const gy_param *param = &r->graph->params.at[p];
+    const gy_param *param = &r->param.at[p];
     *integer = param->integer;
     *real = param->is_real ? param->real : (double)param->integer;
     *is_real = param->is_real;

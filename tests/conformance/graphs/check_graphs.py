@@ -3,6 +3,7 @@
 
 check_graphs.py GANTRY GRAPHS
 """
+import math
 import pathlib
 import sys
 
@@ -117,6 +118,20 @@ def cg():
     return {"A": (a + a.T) / 2, "b": b}, params(n=n, most=1000, tolerance="1e-26"), {"x": (np.linalg.solve((a + a.T) / 2, b), 1e-10)}
 
 
+def residual_stack():
+    layers, rows, width, hidden = 3, 4 * 5, 16, 40
+    x, gain = rng.normal(size=(rows, width)).astype(np.float32), rng.uniform(0.5, 2, (layers, width)).astype(np.float32)
+    up = rng.normal(0, 0.2, (layers, width, hidden)).astype(np.float32)
+    down = rng.normal(0, 0.2, (layers, hidden, width)).astype(np.float32)
+    y, erf = x.astype(float), np.vectorize(math.erf)
+    for g, a, b in zip(gain.astype(float), up.astype(float), down.astype(float)):
+        norm = (y - y.mean(1, keepdims=True)) / np.sqrt(y.var(1, keepdims=True) + 1e-5) * g
+        z = norm @ a
+        y = y + z / 2 * (1 + erf(z / np.sqrt(2))) @ b
+    return ({"x": x, "gain": gain, "up": up.reshape(-1, hidden), "down": down.reshape(-1, width)},
+            params(layers=layers, rows=rows // 4, width=width, hidden=hidden), {"y": (y, 1e-5)})
+
+
 def cholesky():
     n = 45  # does not divide by nt: tiles differ in size
     a = rng.random((n, n))
@@ -129,7 +144,7 @@ def nearest(got, want):
     np.testing.assert_allclose(np.asarray(got, float), want, rtol=0, atol=0.501)
 
 
-CASES = [saxpy, reduce_sum, image_blur, pipeline3, jacobi, jacobi_until, mlp_step, train_pipeline, stages, cg, cholesky]
+CASES = [saxpy, reduce_sum, image_blur, pipeline3, jacobi, jacobi_until, mlp_step, train_pipeline, stages, cg, residual_stack, cholesky]
 
 
 def compare(name, got, want, rtol, part=lambda x: x):

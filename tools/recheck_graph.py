@@ -64,7 +64,8 @@ def base_of(content, op):
 
 # ---- the graph ----
 
-WORDS = {"min": min, "max": max, "ceil_div": lambda a, b: -(-a // b), "clamp": lambda x, a, b: min(max(x, a), b)}
+WORDS = {"min": min, "max": max, "ceil_div": lambda a, b: -(-a // b), "clamp": lambda x, a, b: min(max(x, a), b), "abs": abs,
+         "floor": math.floor, "ceil": math.ceil, "round": round, **{one: getattr(math, one) for one in ("sqrt", "exp", "log", "log2", "sin", "cos", "pow")}}
 REGION = re.compile(r"([^\[{~]+)((?:\[[^\]]*\])*)\s*(?:\{([^}]*)\})?\s*(?:~(.*))?")
 
 def evaluate(text, names):

@@ -48,7 +48,12 @@ static const struct symbol {
     [GY_EXPR_DIV] = { "/", GY_PREC_MUL },        [GY_EXPR_FLOORDIV] = { "//", GY_PREC_MUL },
     [GY_EXPR_MOD] = { "%", GY_PREC_MUL },        [GY_EXPR_MIN] = { "min", GY_PREC_ATOM },
     [GY_EXPR_MAX] = { "max", GY_PREC_ATOM },     [GY_EXPR_CEIL_DIV] = { "ceil_div", GY_PREC_ATOM },
-    [GY_EXPR_CLAMP] = { "clamp", GY_PREC_ATOM },
+    [GY_EXPR_CLAMP] = { "clamp", GY_PREC_ATOM }, [GY_EXPR_ABS] = { "abs", GY_PREC_ATOM },
+    [GY_EXPR_FLOOR] = { "floor", GY_PREC_ATOM }, [GY_EXPR_CEIL] = { "ceil", GY_PREC_ATOM },
+    [GY_EXPR_ROUND] = { "round", GY_PREC_ATOM }, [GY_EXPR_SQRT] = { "sqrt", GY_PREC_ATOM },
+    [GY_EXPR_EXP] = { "exp", GY_PREC_ATOM },     [GY_EXPR_LOG] = { "log", GY_PREC_ATOM },
+    [GY_EXPR_LOG2] = { "log2", GY_PREC_ATOM },   [GY_EXPR_SIN] = { "sin", GY_PREC_ATOM },
+    [GY_EXPR_COS] = { "cos", GY_PREC_ATOM },     [GY_EXPR_POW] = { "pow", GY_PREC_ATOM },
 };
 
 static const struct function {
@@ -60,6 +65,17 @@ static const struct function {
     { GY_EXPR_MAX, 2, 0, "max(a, b, ...)" },
     { GY_EXPR_CEIL_DIV, 2, 2, "ceil_div(a, b)" },
     { GY_EXPR_CLAMP, 3, 3, "clamp(x, low, high)" },
+    { GY_EXPR_ABS, 1, 1, "abs(x)" },
+    { GY_EXPR_FLOOR, 1, 1, "floor(x)" },
+    { GY_EXPR_CEIL, 1, 1, "ceil(x)" },
+    { GY_EXPR_ROUND, 1, 1, "round(x)" },
+    { GY_EXPR_SQRT, 1, 1, "sqrt(x)" },
+    { GY_EXPR_EXP, 1, 1, "exp(x)" },
+    { GY_EXPR_LOG, 1, 1, "log(x)" },
+    { GY_EXPR_LOG2, 1, 1, "log2(x)" },
+    { GY_EXPR_SIN, 1, 1, "sin(x)" },
+    { GY_EXPR_COS, 1, 1, "cos(x)" },
+    { GY_EXPR_POW, 2, 2, "pow(base, exponent)" },
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
@@ -263,8 +279,9 @@ static gy_expr_node *parse_number(parser *p, bool negative)
 static gy_expr_node *check_count(parser *p, const struct function *function, gy_expr_node *call, int count, size_t at)
 {
     if (count < function->least || (function->most && count > function->most)) {
-        return fail_at(p, at, "%s takes %d%s arguments, not %d: write %s", gy_expr_symbol(function->kind),
-                       function->least, function->most ? "" : " or more", count, function->usage);
+        return fail_at(p, at, "%s takes %d%s argument%s, not %d: write %s", gy_expr_symbol(function->kind),
+                       function->least, function->most ? "" : " or more", function->least == 1 ? "" : "s", count,
+                       function->usage);
     }
     return check_node(p, call, at);
 }
@@ -302,7 +319,10 @@ static gy_expr_node *fail_function(const parser *p, const char *name, size_t at)
         gy_near_offer(&near, name, gy_expr_symbol(functions[i].kind));
     if (near.best)
         return fail_at(p, at, "no function \"%.60s\" (did you mean \"%s\"?)", name, near.best);
-    return fail_at(p, at, "no function \"%.60s\": there are min, max, ceil_div and clamp", name);
+    return fail_at(p, at,
+                   "no function \"%.60s\": there are min, max, ceil_div, clamp, abs, floor, ceil, round, sqrt, exp, "
+                   "log, log2, sin, cos and pow",
+                   name);
 }
 
 static gy_expr_node *parse_name(parser *p)

@@ -2,7 +2,8 @@
 /**
  * Expressions of the graph format: exact 64-bit integers over names ('/' must divide, '//' floors, '%' is the rest of
  * '//'; min, max, ceil_div, clamp(x, low, high); comparisons and 'and' 'or' 'not' give 0 or 1), or, where a floating
- * scalar is wanted, the same expression evaluated in doubles throughout.
+ * scalar is wanted, the same expression evaluated in doubles throughout. sqrt, exp, log, log2, sin, cos and pow are
+ * real; floor, ceil and round make whole numbers of what is inside them, which is evaluated in doubles.
  *
  *   expr := or | and | not | comparison (== != < <= > >=) | + - | * / // % | unary - | number | name | call | ( expr )
  *

@@ -133,6 +133,31 @@ static bool exact_clamp(const evaluator *v, const gy_expr_node *e, int64_t *out)
     return true;
 }
 
+static bool real(const evaluator *v, const gy_expr_node *e, double *out);
+
+/* What is inside floor, ceil and round is real; abs is as exact as its argument. */
+static bool exact_function(const evaluator *v, const gy_expr_node *e, int64_t *out)
+{
+    double value;
+    if (e->kind == GY_EXPR_ABS) {
+        if (!exact(v, e->first, out))
+            return false;
+        return *out >= 0 || apply_exact(v, GY_EXPR_SUB, 0, *out, out);
+    }
+    if (!real(v, e, &value))
+        return false;
+    if (e->kind != GY_EXPR_FLOOR && e->kind != GY_EXPR_CEIL && e->kind != GY_EXPR_ROUND)
+        return fail(v,
+                    "%s gives a real number, and only whole numbers are allowed here: write floor, ceil or round "
+                    "around it",
+                    gy_expr_symbol(e->kind));
+    if (fabs(value) > 0x1p53)
+        return fail(v, "%s gives %g, and whole numbers beyond 2^53 are not exact there", gy_expr_symbol(e->kind),
+                    value);
+    *out = (int64_t)value;
+    return true;
+}
+
 /* Operands from left to right, folded together: two, or any number for min and max. */
 static bool exact_fold(const evaluator *v, const gy_expr_node *e, int64_t *out)
 {
@@ -187,7 +212,7 @@ static bool exact(const evaluator *v, const gy_expr_node *e, int64_t *out)
     case GY_EXPR_CLAMP:
         return exact_clamp(v, e, out);
     default:
-        return exact_fold(v, e, out);
+        return e->kind > GY_EXPR_CLAMP ? exact_function(v, e, out) : exact_fold(v, e, out);
     }
 }
 
@@ -236,8 +261,6 @@ static bool divides(gy_expr_kind kind)
     return kind == GY_EXPR_DIV || kind == GY_EXPR_FLOORDIV || kind == GY_EXPR_MOD || kind == GY_EXPR_CEIL_DIV;
 }
 
-static bool real(const evaluator *v, const gy_expr_node *e, double *out);
-
 static bool real_clamp(const evaluator *v, const gy_expr_node *e, double *out)
 {
     double x, low, high;
@@ -247,6 +270,47 @@ static bool real_clamp(const evaluator *v, const gy_expr_node *e, double *out)
         return fail(v, "clamp: the low end %g is above the high end %g", low, high);
     *out = x < low ? low : x > high ? high : x;
     return true;
+}
+
+static double call(gy_expr_kind kind, double x, double y)
+{
+    switch (kind) {
+    case GY_EXPR_ABS:
+        return fabs(x);
+    case GY_EXPR_FLOOR:
+        return floor(x);
+    case GY_EXPR_CEIL:
+        return ceil(x);
+    case GY_EXPR_ROUND: /* halves to even, as Python's; the mode of rounding is never changed */
+        return nearbyint(x);
+    case GY_EXPR_SQRT:
+        return sqrt(x);
+    case GY_EXPR_EXP:
+        return exp(x);
+    case GY_EXPR_LOG:
+        return log(x);
+    case GY_EXPR_LOG2:
+        return log2(x);
+    case GY_EXPR_SIN:
+        return sin(x);
+    case GY_EXPR_COS:
+        return cos(x);
+    default:
+        return pow(x, y);
+    }
+}
+
+static bool real_function(const evaluator *v, const gy_expr_node *e, double *out)
+{
+    double x, y = 0;
+    const gy_expr_node *second = e->first->next;
+    if (!real(v, e->first, &x) || (second && !real(v, second, &y)))
+        return false;
+    *out = call(e->kind, x, y);
+    if (isfinite(*out))
+        return true;
+    return second ? fail(v, "%s(%g, %g) is no finite number", gy_expr_symbol(e->kind), x, y)
+                  : fail(v, "%s(%g) is no finite number", gy_expr_symbol(e->kind), x);
 }
 
 static bool real_fold(const evaluator *v, const gy_expr_node *e, double *out)
@@ -311,7 +375,7 @@ static bool real(const evaluator *v, const gy_expr_node *e, double *out)
     case GY_EXPR_CLAMP:
         return real_clamp(v, e, out);
     default:
-        return real_fold(v, e, out);
+        return e->kind > GY_EXPR_CLAMP ? real_function(v, e, out) : real_fold(v, e, out);
     }
 }
 

@@ -37,13 +37,11 @@ static void print_bare(gy_text *to, const gy_expr_node *e)
         gy_text_add(to, "not ");
         print_node(to, e->first, precedence);
         break;
-    case GY_EXPR_MIN:
-    case GY_EXPR_MAX:
-    case GY_EXPR_CEIL_DIV:
-    case GY_EXPR_CLAMP:
-        print_call(to, e);
-        break;
     default:
+        if (e->kind >= GY_EXPR_MIN) {
+            print_call(to, e);
+            break;
+        }
         /* Equals group from the left, and comparisons not at all. */
         print_node(to, e->first, precedence == GY_PREC_COMPARE ? precedence + 1 : precedence);
         gy_text_printf(to, " %s ", gy_expr_symbol(e->kind));

@@ -28,7 +28,18 @@ typedef enum gy_expr_kind {
     GY_EXPR_MIN,
     GY_EXPR_MAX,
     GY_EXPR_CEIL_DIV,
-    GY_EXPR_CLAMP
+    GY_EXPR_CLAMP,
+    GY_EXPR_ABS, /* the first of those that are functions of reals, too */
+    GY_EXPR_FLOOR,
+    GY_EXPR_CEIL,
+    GY_EXPR_ROUND,
+    GY_EXPR_SQRT,
+    GY_EXPR_EXP,
+    GY_EXPR_LOG,
+    GY_EXPR_LOG2,
+    GY_EXPR_SIN,
+    GY_EXPR_COS,
+    GY_EXPR_POW
 } gy_expr_kind;
 
 /* How tightly it binds, loosest first. */

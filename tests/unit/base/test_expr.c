@@ -118,6 +118,12 @@ START_TEST(integers_are_exact)
     ck_assert_int_eq(integer("low % -1"), 0);
     ck_assert_int_eq(integer("9223372036854775807 - 1 + 1"), INT64_MAX);
     ck_assert_int_eq(integer("9007199254740993 * 3"), INT64_C(27021597764222979)); /* a double cannot */
+    ck_assert_int_eq(integer("floor(7 / 2)"), 3);
+    ck_assert_int_eq(integer("ceil(0.25 * 10)"), 3);
+    ck_assert_int_eq(integer("round(2.5) + round(3.5)"), 6);
+    ck_assert_int_eq(integer("floor(sqrt(99)) * 2"), 18);
+    ck_assert_int_eq(integer("floor(log2(1024))"), 10);
+    ck_assert_int_eq(integer("abs(3 - 10)"), 7);
     ck_assert_int_eq(integer("clamp(15, 0, 9)"), 9);
     ck_assert_int_eq(integer("clamp(-1, 0, 9)"), 0);
     ck_assert_int_eq(integer("clamp(4, 0, 9)"), 4);
@@ -146,6 +152,9 @@ START_TEST(reals_are_doubles_throughout)
     ck_assert_double_eq(real("7.5 % -2"), -0.5);
     ck_assert_double_eq(real("ceil_div(7.1, 2)"), 4);
     ck_assert_double_eq(real("clamp(lr, 0.5, 1)"), 0.5);
+    ck_assert_double_eq(real("sqrt(2) + pow(2, 0.5)"), 2 * sqrt(2));
+    ck_assert_double_eq(real("exp(1) - log(3) + sin(1) * cos(1)"), exp(1) - log(3) + sin(1) * cos(1));
+    ck_assert_double_eq(real("abs(-0.5)"), 0.5);
     ck_assert_double_eq(real("min(lr, 1, 0.125)"), 0.125);
     ck_assert_double_eq(real("max(lr, 1, 0.125)"), 1);
     ck_assert_double_eq(real("lr < 1 and not lr > 1"), 1);
@@ -204,7 +213,11 @@ START_TEST(bad_calls_are_refused_with_the_usage)
 {
     assert_parse_fails("1 + ceildiv(a, 2)", "at character 5: no function \"ceildiv\" (did you mean \"ceil_div\"?)");
     assert_parse_fails("Min(a, 2)", "at character 1: no function \"Min\" (did you mean \"min\"?)");
-    assert_parse_fails("sqrt(a)", "at character 1: no function \"sqrt\": there are min, max, ceil_div and clamp");
+    assert_parse_fails("tan(a)",
+                       "at character 1: no function \"tan\": there are min, max, ceil_div, clamp, abs, floor, "
+                       "ceil, round, sqrt, exp, log, log2, sin, cos and pow");
+    assert_parse_fails("sqrt(1, 2)", "at character 1: sqrt takes 1 argument, not 2: write sqrt(x)");
+    assert_parse_fails("pow(2)", "at character 1: pow takes 2 arguments, not 1: write pow(base, exponent)");
     assert_parse_fails("min()", "at character 1: min takes 2 or more arguments, not 0: write min(a, b, ...)");
     assert_parse_fails("max(1)", "at character 1: max takes 2 or more arguments, not 1: write max(a, b, ...)");
     assert_parse_fails("ceil_div(1)", "at character 1: ceil_div takes 2 arguments, not 1: write ceil_div(a, b)");
@@ -254,6 +267,13 @@ START_TEST(integer_evaluation_says_what_is_wrong)
     assert_integer_fails("low / -1", "-9223372036854775808 / -1 does not fit in 64 bits");
     assert_integer_fails("low // -1", "-9223372036854775808 // -1 does not fit in 64 bits");
     assert_integer_fails("ceil_div(low, -1)", "-9223372036854775808 ceil_div -1 does not fit in 64 bits");
+    assert_integer_fails("sqrt(16)", "sqrt gives a real number, and only whole numbers are allowed here: write floor, "
+                                     "ceil or round around it");
+    assert_integer_fails("floor(1e300)", "floor gives 1e+300, and whole numbers beyond 2^53 are not exact there");
+    assert_integer_fails("floor(sqrt(0 - 1))", "sqrt(-1) is no finite number");
+    assert_integer_fails("abs(-9223372036854775807 - 1)", "0 - -9223372036854775808 does not fit in 64 bits");
+    assert_real_fails("log(0)", "log(0) is no finite number");
+    assert_real_fails("pow(10, 400)", "pow(10, 400) is no finite number");
     assert_integer_fails("clamp(1, 5, 3)", "clamp: the low end 5 is above the high end 3");
     assert_integer_fails("nn * 2", "unknown name \"nn\"");
     assert_integer_fails("a * 1e6",

@@ -48,8 +48,8 @@ static gantry_status read_machine(gy_reader *r, const gy_json_at *root)
 
 static gantry_status read_root(gy_reader *r, const gy_json_at *root)
 {
-    static const char *const keys[] = { "gantry", "name",    "params", "buffers", "kernels",
-                                        "nodes",  "machine", "repeat", "carry",   "until" };
+    static const char *const keys[] = { "gantry",  "name",   "params", "buffers", "kernels", "nodes",
+                                        "machine", "repeat", "index",  "carry",   "until" };
     static gantry_status (*const sections[])(gy_reader *, const gy_json_at *) = {
         read_version, gy_read_params, read_machine, gy_read_buffers, gy_read_kernels, gy_read_nodes, gy_read_pending,
     };
@@ -102,6 +102,7 @@ static void free_reader(gy_reader *r)
 {
     gy_names_free(&r->params);
     gy_vec_free(&r->index);
+    gy_vec_free(&r->loop);
     gy_map_free(&r->compiled);
     gy_text_free(&r->id);
     gy_names_free(&r->families);

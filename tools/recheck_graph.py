@@ -128,16 +128,24 @@ class Buffer:
         return self.offsets[row] if self.offsets else row * self.row_bytes
 
 class Node:
-    def __init__(self, form, index, names, loop):
+    def __init__(self, form, index, names, loop, path):
         self.form, self.index, self.names, self.loop, self.id = form, index, names, loop, expand(form["id"], names)
+        self.path = path  # (number, times, index) of the loops around it, outermost first.
         self.kind = next((k for k in ("host", "copy", "fill", "collective") if k in form), "launch")
+    def turns(self, iteration):
+        """How far each loop around the node is when it runs for the `iteration`th time: (number of the loop, its iteration)."""
+        found = []
+        for number, times, _ in self.path[:0:-1]:
+            iteration, here = divmod(iteration, times)
+            found.insert(0, (number, here))
+        return [(number, iteration) for number, *_ in self.path[:1]] + found
     def written(self, access, dtype):
         """What an access that writes leaves: a fill may leave an identity."""
         value = evaluate(self.form.get("fill", {}).get("value"), self.names)
         known = value is not None and ("plain", dtype, value) in [identity(op, dtype) for op in REDUCTIONS]
         return ("plain", dtype, value) if known else ("write", access)
 
-class Loop(namedtuple("Loop", "first last times carry until every")):
+class Loop(namedtuple("Loop", "first last times carry until every inner")):
     def ends(self):
         """Whether `until` may end it, so that it is never unrolled."""
         return self.until is not None and self.times > 0 and self.first < self.last
@@ -153,23 +161,27 @@ class Graph:
         self.own, self.nodes, self.loops, self.values, self.families, self.leaves = form.get("kernels", {}), [], [], [], {}, ()
         self.buffers = [Buffer(name, one, names, bounds) for name, one in form["buffers"].items()]
         self.of = {one.name: i for i, one in enumerate(self.buffers)}
+        self.numbers = itertools.count()
         for element in [form] if "repeat" in form else form["nodes"]:
-            first, repeats, until = len(self.nodes), "repeat" in element, element.get("until", {"every": 0})
-            for inner in element["nodes"] if repeats else [element]:
-                self.block(inner, names, len(self.loops) if repeats else None)
-            if repeats:
-                carry = [(self.of[a], self.of[b]) for a, b in element.get("carry", {}).items()]
-                self.loops.append(Loop(first, len(self.nodes), evaluate(element["repeat"], names), carry,
-                                       self.of.get(until.get("buffer")), evaluate(until.get("every", 1), names)))
-    def block(self, form, names, loop):
+            self.block(element, names, (), self.loops)
+    def block(self, form, names, path, loops):
+        """Adds what an element stands for; `path`: the loops around it; `loops` gets those that are right inside."""
+        if "repeat" in form:
+            first, until, inside, times = len(self.nodes), form.get("until", {"every": 0}), [], evaluate(form["repeat"], names)
+            path += ((next(self.numbers), times, form.get("index", "it")),)
+            for inner in form["nodes"]:
+                self.block(inner, names, path, inside)
+            carry = [(self.of[a], self.of[b]) for a, b in form.get("carry", {}).items()]
+            loops.append(Loop(first, len(self.nodes), times, carry, self.of.get(until.get("buffer")), evaluate(until.get("every", 1), names), inside))
+            return
         if "use" in form:
             raise Unread("a graph that uses others")
         for one in turns(form, names):
             for inner in form.get("nodes", []):
-                self.block(inner, one, loop)
+                self.block(inner, one, path, loops)
             if "nodes" not in form:
                 self.families.setdefault(form["id"], []).append(len(self.nodes))
-                self.nodes.append(Node(form, len(self.nodes), one, loop))
+                self.nodes.append(Node(form, len(self.nodes), one, len(self.loops) if path else None, path))
     def run(self, first, last, loops, entry, held):
         """A graph that has executed nodes [first, last) in adding order, with each of the (loop, iterations) among them unrolled.
         At first name i means value entry[i], of which the bytes held[i] hold something."""
@@ -190,8 +202,8 @@ class Graph:
         return list(range(len(self.buffers))), [[(0, b.at(b.rows))] if b.kind != "temp" else [] for b in self.buffers]
     def whole(self):
         return self.run(0, len(self.nodes), [(loop, loop.times) for loop in self.loops], *self.begin())
-    def loop(self, loop, times):
-        """Carrying is renaming: `next` is a value of its own in every later iteration."""
+    def loop(self, loop, times, turn=0):
+        """Carrying is renaming: `next` is a value of its own in every later iteration. `turn`: that of the loop around it."""
         for i in range(times):
             for prev, after in loop.carry:
                 self.means[prev] = self.means[after if i else prev]
@@ -199,7 +211,12 @@ class Graph:
                     self.means[after] = len(self.values)
                     self.values.append((after, sum(buffer == after for buffer, _ in self.values)))
                     self.final.append(Bytes())
-            self.add(loop.first, loop.last, i)
+            first = loop.first
+            for one in loop.inner:
+                self.add(first, one.first, turn * times + i)
+                self.loop(one, one.times, turn * times + i)
+                first = one.last
+            self.add(first, loop.last, turn * times + i)
         for prev, after in loop.carry if times else []:
             self.means[prev] = self.means[after]
     def add(self, first, last, iteration):
@@ -308,6 +325,10 @@ def held_ends(found):
     """Where bytes that hold something begin and end: between neighbours nothing does."""
     return functools.reduce(lambda ends, piece: ends ^ {*piece[:2]}, [piece for piece in found if piece[2]], set())
 
+def inside(loop):
+    """The loop and those within it."""
+    return [loop] + [other for one in loop.inner for other in inside(one)]
+
 class Phase:
     """Some nodes once, or iterations of a loop that are started again and again."""
     def __init__(self, form):
@@ -322,7 +343,7 @@ class Phase:
         return self.last, following, 0
     def place_loop(self, graph, node, loop, done):
         """So many iterations of the loop, of which `done` were before."""
-        one, turns = graph.loops[loop] if self.loop == loop < len(graph.loops) else Loop(*[-1] * 6), self.iterations * self.starts
+        one, turns = graph.loops[loop] if self.loop == loop < len(graph.loops) else Loop(*[-1] * 7), self.iterations * self.starts
         right = (self.first, self.last, self.start, self.every) == (one.first, one.last, done, one.every)
         need(right and one.first == node < one.last and turns <= one.times - done, "phases", f"not the next iterations of loop {loop}")
         between = self.every % self.iterations == self.start % self.iterations == 0
@@ -355,9 +376,14 @@ class Phase:
         later = graph.run(one.first, one.last, [(one, 2 - self.start)], entry, held).left()
         adds = [graph.run(one.first, one.last, [(one, 1)], *state).adds() for state in ((entry, held), later)]
         need(adds[0] == adds[1], "phases", "its first start adds to other rows than the others")
+        if one.inner:
+            last = graph.run(one.first, one.last, [(one, 1)], *later).left()
+            need(last == later, "phases", "its iterations are not alike after two")
         for prev, after in one.carry:
             entry[prev] = entry[after] = min(prev, after)
             held[prev] = held[after] = [(max(a, x), min(b, y)) for a, b in held[prev] for x, y in later[1][prev] if max(a, x) < min(b, y)]
+        names = [i for loop in inside(one) for pair in loop.carry for i in pair]
+        need(all((entry[a] == entry[b]) == (later[0][a] == later[0][b]) for a in names for b in names), "phases", "its first start finds other names than the others")
     def walk(self, graph, entry, held):
         """Carries out a start. Returns what it leaves."""
         self.entry, self.held, g = entry, held, graph.run(self.first, self.last, self.loops, entry, held)

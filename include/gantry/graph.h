@@ -306,11 +306,13 @@ GANTRY_API void gantry_node_scratch(gantry_graph *graph, gantry_node node, int64
 
 /* ---- loops ---- */
 
-/** The nodes added until gantry_graph_repeat_end run `count` times. Loops do not nest. */
+/** The nodes added until gantry_graph_repeat_end run `count` times. Repeats may be within one another: what follows is
+ *  said of the one that was begun last and has no end yet. */
 GANTRY_API void gantry_graph_repeat(gantry_graph *graph, int64_t count);
 /** Before each later iteration `prev` takes the value of `next` without copying, and `next` becomes unwritten. */
 GANTRY_API void gantry_graph_carry(gantry_graph *graph, gantry_buffer prev, gantry_buffer next);
-/** Stops after the first iteration that is a multiple of `every` where the one-element `flag` is not zero. */
+/** Stops after the first iteration that is a multiple of `every` where the one-element `flag` is not zero. Not in a
+ *  repeat within another. */
 GANTRY_API void gantry_graph_until(gantry_graph *graph, gantry_buffer flag, int64_t every);
 GANTRY_API void gantry_graph_repeat_end(gantry_graph *graph);
 

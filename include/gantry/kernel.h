@@ -75,7 +75,8 @@ typedef struct gantry_launch {
     size_t struct_size;
     void *user;             /* the pointer given with the function */
     const char *node;       /* id of the node, for messages */
-    int64_t iteration;      /* `it` of the enclosing repeat, else 0 */
+    int64_t iteration;      /* `it` of the repeat around the node, else 0. With repeats in one another it counts on:
+                               how often the node has run before in this start */
     int32_t device;         /* index of the device in the machine */
     int32_t device_ordinal; /* the back end's own number of it (the CUDA ordinal); -1 on the CPU */
     void *stream;           /* CUDA: the stream to queue work on. CPU: NULL, the function does the work itself */

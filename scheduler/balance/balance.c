@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "graph/derive/specialise.h"
+#include "graph/nest.h"
 #include "scheduler/cost/cost.h"
 #include "scheduler/pipeline/pipeline.h"
 #include <math.h>
@@ -28,6 +29,7 @@ static void add_node(gy_splits *s, const gy_plan *p, uint32_t node)
     const gy_node *n = &p->graph->nodes.at[node];
     /* All iterations, also where the flow shows only the first of them and the others are phases. */
     double iterations = n->loop == GY_NONE ? 1 : (double)p->graph->loops.at[n->loop].count;
+    iterations *= (double)gy_node_turns(p->graph, n);
     bool anywhere = false;
     for (uint32_t d = 0; d < s->workers; d++)
         anywhere = anywhere || gy_plan_time(p, node, d) < GY_TICKS_MAX;

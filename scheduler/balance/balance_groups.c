@@ -3,6 +3,7 @@
 #include "scheduler/balance/balance.h"
 
 #include "base/error.h"
+#include "graph/nest.h"
 
 bool gy_graph_has_auto(const gantry_graph *graph)
 {
@@ -60,9 +61,9 @@ static void join_all(const gantry_graph *g, uint32_t *root)
         root[b] = b;
     for (size_t n = 0; n < g->nodes.count; n++)
         join_in_node(g, &g->nodes.at[n], root);
-    for (size_t l = 0; l < g->loops.count; l++)
-        for (size_t i = 0; i < g->loops.at[l].carry.count; i++) {
-            const gy_carry *c = &g->loops.at[l].carry.at[i];
+    for (size_t l = 0; l < gy_loop_count(g); l++)
+        for (size_t i = 0; i < gy_loop_at(g, l)->carry.count; i++) {
+            const gy_carry *c = &gy_loop_at(g, l)->carry.at[i];
             if (g->buffers.at[c->prev].split_auto && g->buffers.at[c->next].split_auto)
                 join(root, c->prev, c->next);
         }

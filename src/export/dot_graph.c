@@ -113,21 +113,51 @@ static void add_node(gy_text *to, gy_groups *groups, const gantry_graph *g, uint
     gy_text_add(to, "\"];\n");
 }
 
+static void open_cluster(gy_text *to, size_t loop, const gy_loop *l)
+{
+    gy_text_printf(
+        to,
+        "  subgraph cluster_loop%zu {\n  label=\"repeats %lld times\"; labeljust=l; style=\"rounded,dashed\"; "
+        "color=\"#7a8490\"; fontsize=10; margin=10;\n",
+        loop, (long long)l->count);
+}
+
+/* Clusters of inner loops that begin at the node, from outside inwards. */
+static void open_inner(gy_text *to, const gantry_graph *g, uint32_t node)
+{
+    const gy_node *n = &g->nodes.at[node];
+    if (n->inner == GY_NONE)
+        return;
+    for (uint32_t i = g->loops.at[n->loop].inner; i <= n->inner; i++) {
+        const gy_loop *l = &g->inner.at[i];
+        if (l->first_node == node && l->last_node > node)
+            open_cluster(to, g->loops.count + i, l);
+    }
+}
+
+/* Closes the clusters of inner loops that the node, or what is shown, ends with. */
+static void close_inner(gy_text *to, const gantry_graph *g, uint32_t node, uint32_t shown)
+{
+    for (uint32_t i = g->nodes.at[node].inner; i != GY_NONE; i = g->inner.at[i].parent)
+        if (g->inner.at[i].last_node == node + 1 || node + 1 == shown)
+            gy_text_add(to, "  }\n");
+}
+
 /* Nodes of a loop are neighbours: a cluster opens at the first and closes behind the last. */
 static void add_nodes(gy_text *to, gy_groups *groups, const gantry_graph *g, uint32_t shown)
 {
     uint32_t open = GY_NONE;
     for (uint32_t i = 0; i <= shown; i++) {
         uint32_t loop = i < shown ? g->nodes.at[i].loop : GY_NONE;
+        if (i > 0)
+            close_inner(to, g, i - 1, shown);
         if (loop != open && open != GY_NONE)
             gy_text_add(to, "  }\n");
         if (loop != open && loop != GY_NONE)
-            gy_text_printf(
-                to,
-                "  subgraph cluster_loop%u {\n  label=\"repeats %lld times\"; labeljust=l; style=\"rounded,dashed\"; "
-                "color=\"#7a8490\"; fontsize=10; margin=10;\n",
-                loop, (long long)g->loops.at[loop].count);
+            open_cluster(to, loop, &g->loops.at[loop]);
         open = loop;
+        if (i < shown)
+            open_inner(to, g, i);
         if (i < shown)
             add_node(to, groups, g, i);
     }

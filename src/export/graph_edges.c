@@ -2,6 +2,7 @@
 #include "export/graph_edges.h"
 
 #include "base/map.h"
+#include "graph/nest.h"
 
 #include <stdlib.h>
 
@@ -35,7 +36,9 @@ static bool add_dependency(gy_arrows *a, gy_map *seen, uint32_t from, uint32_t t
 {
     const gy_flow *f = a->graph->flow;
     const gy_task *x = &f->task[from], *y = &f->task[to];
-    bool carried = y->iteration != x->iteration;
+    int64_t first, last;
+    gy_node_partners(a->graph, &a->graph->nodes.at[y->node], &a->graph->nodes.at[x->node], y->iteration, &first, &last);
+    bool carried = x->iteration < first || x->iteration >= last;
     /* The first two iterations show what all do. */
     if (x->node >= a->shown || y->node >= a->shown || y->iteration > 1 || (!carried && y->iteration > 0))
         return true;

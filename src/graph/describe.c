@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A node as its kernel sees it. */
 #include "base/error.h"
-#include "graph/graph.h"
+#include "graph/nest.h"
 
 #include <stdio.h>
 
@@ -111,10 +111,17 @@ static gantry_arg *describe_accesses(const gantry_graph *g, const gy_node *n, ga
 
 /* ---- scalars ---- */
 
+typedef struct turn {
+    const gantry_graph *graph;
+    const gy_node *node;
+    int64_t iteration;
+} turn;
+
 static bool iteration_value(void *context, const char *name, int64_t *integer, double *real, bool *is_real)
 {
-    (void)name; /* `it`: nothing else gets this far */
-    *integer = *(const int64_t *)context;
+    const turn *t = context;
+    if (!gy_node_index(t->graph, t->node, t->iteration, name, integer))
+        return false;
     *real = (double)*integer;
     *is_real = false;
     return true;
@@ -150,7 +157,8 @@ static gantry_status number_at(const gantry_graph *g, uint32_t node, const gy_sc
     const gy_node *n = &g->nodes.at[node];
     gantry_error inner;
     *out = s->number;
-    if (s->expr && gy_constant_evaluate(out, s->expr, iteration_value, &it, GANTRY_E_GRAPH, &inner)) {
+    turn now = { g, n, it };
+    if (s->expr && gy_constant_evaluate(out, s->expr, iteration_value, &now, GANTRY_E_GRAPH, &inner)) {
         return gy_graph_fail(g, n->origin, err, inner.status, "node \"%s\", argument \"%s\", iteration %lld: %s", n->id,
                              manifest_of(g, n)->arg[s->arg].name, (long long)it, inner.text);
     }

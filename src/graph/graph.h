@@ -146,7 +146,8 @@ typedef struct gy_node {
     bool cost_given, scratch_given; /* flops and bytes (scratch) were given, not computed from the manifest */
     uint32_t kernel;           /* index into kernels, GY_NONE. A host node of a file has its kernel's host version */
     uint32_t function;         /* launch and host nodes of a program: index into functions, else GY_NONE */
-    uint32_t loop;             /* index into loops, GY_NONE */
+    uint32_t loop;             /* index into loops: the outermost one, GY_NONE */
+    uint32_t inner;            /* index into inner: the innermost loop, GY_NONE where that is `loop` */
     uint32_t access, accesses; /* range of graph->access. Kernels: by arg. Collectives: ins then outs, rank order.
                                   Copy: from, to. Fill: to. Else in the order of adding */
     uint32_t scalar, scalars;  /* range of graph->scalar, by arg */
@@ -165,7 +166,12 @@ typedef struct gy_carry {
 
 typedef struct gy_loop {
     int64_t count;
-    int64_t unrolled; /* iterations in the flow: fewer than `count` where the loop is not unrolled, see phase.h */
+    int64_t unrolled;     /* iterations in the flow: fewer than `count` where the loop is not unrolled, see phase.h */
+    int64_t turns;        /* of an inner loop: its iterations in each iteration of the outermost one; else 1 */
+    int64_t tasks;        /* after sealing: of one iteration, with the loops inside; GY_TURNS_MOST: so many or more */
+    const char *index;    /* what expressions call its iteration */
+    uint32_t top, parent; /* of an inner loop: the outermost loop, and the inner loop around it or GY_NONE */
+    uint32_t inner, inner_last;     /* the loops inside, at any depth: [first, last) of graph->inner */
     uint32_t first_node, last_node; /* [first, last) */
     GY_VEC(gy_carry) carry;
     uint32_t until; /* the buffer to watch, GY_NONE */
@@ -207,7 +213,8 @@ struct gantry_graph {
     GY_VEC(gy_scalar) scalar;
     GY_VEC(uint32_t) after;
     GY_VEC(gy_node_extra) extra;
-    GY_VEC(gy_loop) loops;
+    GY_VEC(gy_loop) loops;       /* the outermost ones */
+    GY_VEC(gy_loop) inner;       /* those within others, in the order in which they begin: see nest.h */
     GY_VEC(gy_origin) origins;   /* entry 0: nowhere */
     GY_VEC(gy_warning) warnings; /* found by gantry_graph_check */
     const char *machine_json, *machine_path;

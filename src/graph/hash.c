@@ -203,6 +203,10 @@ uint64_t gy_graph_hash(const gantry_graph *graph, bool *ok)
         add_buffer(&w, &graph->buffers.at[i]);
     for (size_t i = 0; i < graph->loops.count; i++)
         add_loop(&w, &graph->loops.at[i]);
+    for (size_t i = 0; i < graph->inner.count; i++) {
+        add_loop(&w, &graph->inner.at[i]);
+        add(&w, (uint64_t)graph->inner.at[i].top << 32 | graph->inner.at[i].parent);
+    }
     for (uint32_t i = 0; i < graph->nodes.count; i++)
         add_node(&w, graph, i);
     *ok = w.ok;

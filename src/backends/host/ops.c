@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/nest.h"
 #include "run/fill.h"
 #include "run/reduce.h"
 #include <inttypes.h>
@@ -57,7 +58,8 @@ gantry_status gy_host_ops_advance(gy_host_ops *ops, int64_t first, gantry_error 
         gy_call *call = ops->call[i];
         if (!call || ops->job->graph->nodes.at[s->ops.at[i].node].loop == GY_NONE)
             continue;
-        call->launch.iteration = first + s->ops.at[i].iteration;
+        const gantry_graph *g = ops->job->graph;
+        call->launch.iteration = first * gy_node_turns(g, &g->nodes.at[s->ops.at[i].node]) + s->ops.at[i].iteration;
         status = gy_launch_iterate(ops->job->graph, s->ops.at[i].node, &call->launch, err);
     }
     return status;

@@ -42,7 +42,9 @@ gantry_node gy_graph_map_with(gantry_graph *graph, const char *id, const gy_math
 gantry_node gy_graph_host_kernel(gantry_graph *graph, const char *id, const char *kernel);
 /* A scalar of which no digit is lost. */
 void gy_node_scalar_constant(gantry_graph *graph, gantry_node node, const char *name, gy_constant value, bool dynamic);
-/* A scalar as an expression over `it` (in graph->arena); constant ones become numbers. */
+/* Names the index of the repeat that is open: a name of expressions, of no other loop around it. */
+void gy_loop_index(gantry_graph *graph, const char *name);
+/* A scalar as an expression over indices of loops (in graph->arena); constant ones become numbers. */
 void gy_node_scalar_expr(gantry_graph *graph, gantry_node node, const char *name, const gy_expr *expr, bool dynamic);
 /* An expression over `devices` (in graph->arena). */
 void gy_node_on_expr(gantry_graph *graph, gantry_node node, const gy_expr *expr);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Building: arguments of kernels, by name. */
 #include "graph/build/build_state.h"
+#include "graph/nest.h"
 #include "maths/maths.h"
+#include <string.h>
 
 /* ---- finding ---- */
 
@@ -197,12 +199,24 @@ void gantry_node_scalar_dynamic(gantry_graph *graph, gantry_node node, const cha
     gy_node_scalar_constant(graph, node, name, (gy_constant){ .real = value }, true);
 }
 
+typedef struct loop_names {
+    const gantry_graph *graph;
+    const gy_node *node;
+    const char *other; /* a name that is none */
+} loop_names;
+
 static bool is_iteration(void *context, const char *name)
 {
-    const char **other = context;
-    bool is_it = name[0] == 'i' && name[1] == 't' && name[2] == '\0';
-    *other = is_it ? *other : name;
-    return is_it;
+    loop_names *n = context;
+    return n->node && gy_node_index(n->graph, n->node, 0, name, NULL);
+}
+
+static bool is_like_iteration(void *context, const char *name)
+{
+    loop_names *n = context;
+    bool known = strcmp(name, "it") == 0 || is_iteration(context, name);
+    n->other = known ? n->other : name;
+    return known;
 }
 
 static bool no_names(void *context, const char *name)
@@ -226,12 +240,12 @@ void gy_node_scalar_expr(gantry_graph *graph, gantry_node node, const char *name
 {
     if (!gy_building(graph))
         return;
-    const char *other = NULL;
+    loop_names names = { graph, node.id < graph->nodes.count ? &graph->nodes.at[node.id] : NULL, NULL };
     gantry_error err;
     gy_scalar scalar = { .dynamic = dynamic, .expr = expr };
-    if (!gy_expr_names(expr, is_iteration, &other)) {
+    if (!gy_expr_names(expr, is_like_iteration, &names)) {
         gy_graph_mistake(graph, GANTRY_E_GRAPH, "argument \"%s\" uses \"%s\"; params, indices and `it` are known here",
-                         name, other);
+                         name, names.other);
         return;
     }
     if (gy_expr_names(expr, no_names, NULL)) {
@@ -241,9 +255,10 @@ void gy_node_scalar_expr(gantry_graph *graph, gantry_node node, const char *name
             gy_graph_mistake(graph, status, "argument \"%s\": %s", name, err.text);
             return;
         }
-    } else if (node.id < graph->nodes.count && graph->nodes.at[node.id].loop == GY_NONE) {
-        gy_graph_mistake(graph, GANTRY_E_GRAPH, "argument \"%s\" uses `it`, but node \"%s\" is not inside a repeat",
-                         name, graph->nodes.at[node.id].id);
+    } else if (names.node && !gy_expr_names(expr, is_iteration, &names)) {
+        gy_graph_mistake(graph, GANTRY_E_GRAPH, "argument \"%s\" uses `it`, but node \"%s\" is not inside a repeat%s",
+                         name, names.node->id,
+                         names.node->loop == GY_NONE ? "" : " that calls its index so; use the name that it has");
         return;
     }
     set_scalar(graph, node, name, scalar);

@@ -27,6 +27,8 @@ static void free_graph(gantry_graph *g)
     }
     for (size_t i = 0; i < g->loops.count; i++)
         gy_vec_free(&g->loops.at[i].carry);
+    for (size_t i = 0; i < g->inner.count; i++)
+        gy_vec_free(&g->inner.at[i].carry);
     gy_vec_free(&g->params);
     gy_vec_free(&g->buffers);
     gy_vec_free(&g->kernels);
@@ -37,6 +39,7 @@ static void free_graph(gantry_graph *g)
     gy_vec_free(&g->after);
     gy_vec_free(&g->extra);
     gy_vec_free(&g->loops);
+    gy_vec_free(&g->inner);
     gy_vec_free(&g->origins);
     gy_vec_free(&g->warnings);
     gy_names_free(&g->buffer_names);
@@ -66,7 +69,7 @@ gantry_graph *gantry_graph_new(const char *name)
     g->build_ = gy_calloc(1, sizeof *g->build_);
     if (!g->build_)
         goto free_graph;
-    g->build_->origin = g->build_->open_loop = GY_NONE;
+    g->build_->origin = g->build_->open_loop = g->build_->open_inner = GY_NONE;
     g->build_->file = GY_NO_NAME;
     gy_origin nowhere = { 0 };
     char *copy = gy_arena_strdup(&g->arena, name ? name : "graph");

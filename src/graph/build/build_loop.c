@@ -1,15 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Building: loops. */
 #include "graph/build/build_state.h"
+#include "graph/nest.h"
 #include <string.h>
+
+/* The innermost loop that is open; NULL: none is. */
+static gy_loop *innermost(gantry_graph *g)
+{
+    const gy_build *b = g->build_;
+    if (b->open_inner != GY_NONE)
+        return &g->inner.at[b->open_inner];
+    return b->open_loop == GY_NONE ? NULL : &g->loops.at[b->open_loop];
+}
+
+static int depth_of(const gantry_graph *g)
+{
+    int depth = g->build_->open_loop != GY_NONE;
+    for (uint32_t i = g->build_->open_inner; i != GY_NONE; i = g->inner.at[i].parent)
+        depth++;
+    return depth;
+}
+
+/* The loop begins, within the one that is open if there is one. */
+static bool open_another(gantry_graph *g, gy_loop loop)
+{
+    gy_build *b = g->build_;
+    const gy_loop *around = innermost(g);
+    if (!around) {
+        b->open_loop = (uint32_t)g->loops.count;
+        return gy_vec_push(&g->loops, loop);
+    }
+    loop.unrolled = loop.count;
+    loop.turns = gy_turns_times(around->turns, loop.count);
+    loop.top = b->open_loop;
+    loop.parent = b->open_inner;
+    loop.inner++; /* behind itself */
+    b->open_inner = (uint32_t)g->inner.count;
+    return gy_vec_push(&g->inner, loop);
+}
 
 void gantry_graph_repeat(gantry_graph *graph, int64_t count)
 {
     if (!gy_building(graph))
         return;
-    if (graph->build_->open_loop != GY_NONE) {
-        gy_graph_mistake(graph, GANTRY_E_GRAPH,
-                         "a repeat inside a repeat; loops do not nest: end the first one before");
+    if (depth_of(graph) == GY_LOOPS_DEEP) {
+        gy_graph_mistake(graph, GANTRY_E_GRAPH, "a repeat inside of %d others; end one of them before", GY_LOOPS_DEEP);
         return;
     }
     if (count < 0) {
@@ -17,26 +52,34 @@ void gantry_graph_repeat(gantry_graph *graph, int64_t count)
         return;
     }
     gy_loop loop = { .count = count,
+                     .turns = 1,
+                     .index = "it",
+                     .top = GY_NONE,
+                     .parent = GY_NONE,
+                     .inner = (uint32_t)graph->inner.count,
+                     .inner_last = UINT32_MAX,
                      .first_node = (uint32_t)graph->nodes.count,
                      .last_node = UINT32_MAX,
                      .until = GY_NONE,
                      .origin = gy_build_origin(graph) };
-    if (loop.origin == GY_NONE || !gy_vec_push(&graph->loops, loop)) {
+    if (loop.origin == GY_NONE || !open_another(graph, loop))
         gy_build_nomem(graph);
-        return;
-    }
-    graph->build_->open_loop = (uint32_t)graph->loops.count - 1;
 }
 
-/* The loop that is open, or NULL with the mistake noted. */
+/* The innermost loop that is open, or NULL with the mistake noted. */
 static gy_loop *open_loop(gantry_graph *g, const char *what)
 {
-    uint32_t open = g->build_->open_loop;
-    if (open == GY_NONE) {
+    gy_loop *loop = innermost(g);
+    if (!loop)
         gy_graph_mistake(g, GANTRY_E_GRAPH, "%s outside a repeat; begin one with gantry_graph_repeat", what);
-        return NULL;
-    }
-    return &g->loops.at[open];
+    return loop;
+}
+
+void gy_loop_index(gantry_graph *graph, const char *name)
+{
+    gy_loop *loop = gy_building(graph) ? open_loop(graph, "an index") : NULL;
+    if (loop && !(loop->index = gy_build_string(graph, name)))
+        loop->index = "it"; /* the mistake is noted */
 }
 
 static bool is_carried(const gy_loop *loop, uint32_t buffer)
@@ -73,6 +116,14 @@ void gantry_graph_until(gantry_graph *graph, gantry_buffer flag, int64_t every)
     gy_loop *loop = gy_building(graph) ? open_loop(graph, "until") : NULL;
     if (!loop || !gy_build_buffer(graph, flag))
         return;
+    if (graph->build_->open_inner != GY_NONE) {
+        gy_graph_mistake(
+            graph, GANTRY_E_GRAPH,
+            "until \"%s\" in a repeat inside of another; only an outermost repeat may end early: repeat the "
+            "inner one a fixed number of times, or watch the flag in the outermost",
+            graph->buffers.at[flag.id].name);
+        return;
+    }
     if (every < 1) {
         gy_graph_mistake(graph, GANTRY_E_GRAPH, "until every %lld iterations; it must be at least 1", (long long)every);
         return;
@@ -88,8 +139,12 @@ void gantry_graph_until(gantry_graph *graph, gantry_buffer flag, int64_t every)
 void gantry_graph_repeat_end(gantry_graph *graph)
 {
     gy_loop *loop = gy_building(graph) ? open_loop(graph, "the end of a repeat") : NULL;
-    if (loop) {
-        loop->last_node = (uint32_t)graph->nodes.count;
+    if (!loop)
+        return;
+    loop->last_node = (uint32_t)graph->nodes.count;
+    loop->inner_last = (uint32_t)graph->inner.count;
+    if (graph->build_->open_inner != GY_NONE)
+        graph->build_->open_inner = loop->parent;
+    else
         graph->build_->open_loop = GY_NONE;
-    }
 }

@@ -75,6 +75,7 @@ gy_node *gy_build_add_node(gantry_graph *graph, const char *id, const char *fall
         .kernel = GY_NONE,
         .function = GY_NONE,
         .loop = graph->build_->open_loop,
+        .inner = graph->build_->open_inner,
         .access = (uint32_t)graph->access.count,
         .scalar = (uint32_t)graph->scalar.count,
         .after = (uint32_t)graph->after.count,

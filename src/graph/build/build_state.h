@@ -34,7 +34,8 @@ typedef struct gy_build {
     bool unique_ids;
     gy_map suffix;         /* name of a node -> the next number to try behind '#' */
     gy_names kernel_names; /* index: that of graph->kernels */
-    uint32_t open_loop;    /* GY_NONE: no repeat is open */
+    uint32_t open_loop;    /* the outermost repeat; GY_NONE: none is open */
+    uint32_t open_inner;   /* the innermost repeat that is open; GY_NONE: the outermost one is */
     uint32_t next_arg;     /* the next number of a region that is given by order, not by name */
     gy_map late_args;      /* node << 32 | arg: arguments by name that came late */
     GY_VEC(gy_late_access) late_access;

@@ -5,16 +5,20 @@
 #include "graph/build/build_state.h"
 #include "graph/flow/flow.h"
 #include "graph/flow/unroll.h"
+#include "graph/nest.h"
 
 static gantry_status check_all(gantry_graph *g, gantry_error *err)
 {
     if (g->build_->open_loop != GY_NONE) {
-        return gy_graph_fail(g, g->loops.at[g->build_->open_loop].origin, err, GANTRY_E_GRAPH,
+        uint32_t inner = g->build_->open_inner;
+        const gy_loop *open = inner == GY_NONE ? &g->loops.at[g->build_->open_loop] : &g->inner.at[inner];
+        return gy_graph_fail(g, open->origin, err, GANTRY_E_GRAPH,
                              "a repeat without its end; call gantry_graph_repeat_end");
     }
     if (!gy_build_merge(g))
         return gy_fail_nomem(err);
     GY_TRY(gy_build_maps(g, err));
+    gy_graph_count_tasks(g);
     gy_graph_fold(g);
     GY_TRY(gy_check_buffers(g, err));
     GY_TRY(gy_check_loops(g, err));

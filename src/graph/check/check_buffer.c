@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "graph/check/check.h"
 #include "graph/flow/flow_build.h"
+#include "graph/nest.h"
 #include <string.h>
 
 /* An external buffer is bound as it is: the run makes no contents for it, keeps none and packs none. */
@@ -102,8 +103,8 @@ gantry_status gy_check_loops(const gantry_graph *graph, gantry_error *err)
     gantry_status fits = gy_flow_count(graph, &tasks, &accesses, err);
     if (fits)
         return fits;
-    for (size_t i = 0; i < graph->loops.count; i++) {
-        const gy_loop *loop = &graph->loops.at[i];
+    for (size_t i = 0; i < gy_loop_count(graph); i++) {
+        const gy_loop *loop = gy_loop_at(graph, i);
         gantry_status status = loop->until == GY_NONE ? GANTRY_OK : check_until(graph, loop, err);
         for (size_t k = 0; k < loop->carry.count && !status; k++)
             status = check_carry(graph, loop, &loop->carry.at[k], err);

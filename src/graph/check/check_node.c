@@ -2,6 +2,7 @@
 /* Checking nodes one by one, and their costs. */
 #include "base/error.h"
 #include "graph/check/check.h"
+#include "graph/nest.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -159,7 +160,7 @@ static gantry_status check_launches(const gantry_graph *g, uint32_t node, const 
                                     scratch_args *room, gantry_error *err)
 {
     const gy_node *n = &g->nodes.at[node];
-    int64_t count = varies(g, n) ? g->loops.at[n->loop].count : 1, most = checked_iterations(room);
+    int64_t count = varies(g, n) ? gy_node_runs(g, n) : 1, most = checked_iterations(room);
     for (int64_t it = count > 0 ? count - 1 : 0; it >= 0; it = it > most ? most - 1 : it - 1, room->checks++) {
         char text[256] = "";
         gantry_status status = gy_launch_describe(g, node, it, launch, room->args.at, err);

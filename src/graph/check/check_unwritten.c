@@ -4,13 +4,14 @@
 #include "base/error.h"
 #include "base/imap.h"
 #include "graph/check/check.h"
+#include "graph/nest.h"
 
 /* Carried rows are those of another buffer. */
 static bool is_carried(const gantry_graph *g, uint32_t buffer)
 {
-    for (size_t i = 0; i < g->loops.count; i++)
-        for (size_t k = 0; k < g->loops.at[i].carry.count; k++) {
-            const gy_carry *c = &g->loops.at[i].carry.at[k];
+    for (size_t i = 0; i < gy_loop_count(g); i++)
+        for (size_t k = 0; k < gy_loop_at(g, i)->carry.count; k++) {
+            const gy_carry *c = &gy_loop_at(g, i)->carry.at[k];
             if (c->prev == buffer || c->next == buffer)
                 return true;
         }

@@ -17,6 +17,9 @@ static void note_loop(const gantry_graph *g, const gy_loop *loop, uint8_t *notes
     }
     for (size_t k = 0; k < loop->carry.count; k++)
         notes[loop->carry.at[k].next] |= RESET; /* begins unwritten in every iteration */
+    for (uint32_t i = loop->inner; i < loop->inner_last; i++)
+        for (size_t k = 0; k < g->inner.at[i].carry.count; k++)
+            notes[g->inner.at[i].carry.at[k].next] |= RESET;
 }
 
 /* Warns at the first node that contributes. */
@@ -51,6 +54,9 @@ static void forget_loop(const gantry_graph *g, const gy_loop *loop, uint8_t *not
     }
     for (size_t k = 0; k < loop->carry.count; k++)
         notes[loop->carry.at[k].next] = 0;
+    for (uint32_t i = loop->inner; i < loop->inner_last; i++)
+        for (size_t k = 0; k < g->inner.at[i].carry.count; k++)
+            notes[g->inner.at[i].carry.at[k].next] = 0;
 }
 
 /* A collective of several ranks that the node is, or names in the list; GY_NONE: there is none. */

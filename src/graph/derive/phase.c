@@ -51,7 +51,7 @@ static const char *place_loop(const gantry_graph *g, cursor *at, gy_phase *p)
     if (p->loop != at->loop || p->first_node != l->first_node || p->last_node != l->last_node ||
         at->node != l->first_node || p->first != at->done)
         return "does not begin where the one before it ends";
-    if (l->first_node == l->last_node)
+    if (l->tasks == 0)
         return "repeats a loop without nodes";
     if (p->iterations < 1 || p->starts < 1 || p->iterations > (l->count - at->done) / p->starts)
         return "has no iterations, or more than its loop";
@@ -78,7 +78,7 @@ static const char *place_nodes(const gantry_graph *g, cursor *at, gy_phase *p, u
         return "is started more than once without being of a loop";
     for (uint32_t i = at->loop; i < next; i++) {
         const gy_loop *l = &g->loops.at[i];
-        if (l->last_node > p->last_node || (l->until != GY_NONE && l->count > 0 && l->first_node < l->last_node))
+        if (l->last_node > p->last_node || (l->until != GY_NONE && gy_loop_has_tasks(l)))
             return "has a loop inside that ends by `until`, or behind it";
     }
     p->first_loop = at->loop;
@@ -169,6 +169,9 @@ static gantry_status walk_phase(deriver *d, size_t i)
 {
     record *r = &d->record[i];
     size_t buffers = d->graph->buffers.count;
+    if (r->phase.loop != GY_NONE && r->phase.first == 0 && !gy_walk_inner_settles(&d->walk, r->phase.loop) &&
+        !d->walk.failed)
+        return breach(d, i, "is of a loop whose iterations are not alike after two, since loops inside carry on");
     if (r->phase.loop != GY_NONE && r->phase.first == 0 && !gy_walk_ends_alike(&d->walk, r->phase.loop) &&
         !d->walk.failed)
         return breach(d, i,

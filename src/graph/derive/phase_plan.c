@@ -2,6 +2,7 @@
 /* Where a graph is cut into phases, and how many iterations are unrolled in each. */
 #include "base/error.h"
 #include "graph/derive/phase_walk.h"
+#include "graph/nest.h"
 
 /* ---- which loops ---- */
 
@@ -25,7 +26,7 @@ static bool choose_loops(const gantry_graph *g, int64_t most, uint8_t *cut)
     bool any = false;
     for (size_t i = 0; i < g->loops.count; i++) {
         const gy_loop *l = &g->loops.at[i];
-        tasks += gy_loop_tasks(l) - (double)(l->last_node - l->first_node);
+        tasks += gy_loop_tasks(l) - (double)(l->last_node - l->first_node); /* each node is counted already */
         cut[i] = l->until != GY_NONE && gy_loop_has_tasks(l);
         tasks -= cut[i] ? gy_loop_tasks(l) : 0;
         any = any || cut[i];
@@ -42,8 +43,8 @@ static bool choose_loops(const gantry_graph *g, int64_t most, uint8_t *cut)
 /* Iterations that make up a body of the right size. */
 static int64_t body_of(const gy_loop *l, int64_t most)
 {
-    int64_t tasks = most < GY_UNROLL_BODY ? most : GY_UNROLL_BODY, nodes = l->last_node - l->first_node;
-    return tasks / nodes > 1 ? tasks / nodes : 1;
+    int64_t tasks = most < GY_UNROLL_BODY ? most : GY_UNROLL_BODY;
+    return tasks / l->tasks > 1 ? tasks / l->tasks : 1;
 }
 
 /* The largest divisor of `every` that is not above `most`: `until` is looked at between starts only. */
@@ -103,6 +104,17 @@ static gantry_status refuse_end(const planner *p, uint32_t loop)
                          p->graph->buffers.at[l->until].name);
 }
 
+static gantry_status refuse_inner(const planner *p, uint32_t loop)
+{
+    const gy_loop *l = &p->graph->loops.at[loop];
+    return gy_graph_fail(p->graph, l->origin, p->err, GANTRY_E_UNSUPPORTED,
+                         "after %d of its %lld iterations, what the repeats inside of this one carry still means other "
+                         "buffers, or other rows of them hold something, than an iteration later, so that the "
+                         "iterations cannot be started again and again; write the carried buffers before each inner "
+                         "repeat, or unroll the repeat wholly (option `unroll`, %lld tasks)",
+                         GY_ITERATIONS_SHOWN - 1, (long long)l->count, (long long)gy_turns_times(l->count, l->tasks));
+}
+
 /* First iterations that are not like the others, the others, and what is left over. */
 static gantry_status add_loop(planner *p, uint32_t loop, int64_t most)
 {
@@ -117,6 +129,8 @@ static gantry_status add_loop(planner *p, uint32_t loop, int64_t most)
                        .iterations = u,
                        .every = l->until != GY_NONE ? l->every : 0 };
     gantry_status status = GANTRY_OK;
+    if (!gy_walk_inner_settles(&p->walk, loop))
+        return p->walk.failed ? gy_fail_nomem(p->err) : refuse_inner(p, loop);
     if (!gy_walk_ends_alike(&p->walk, loop))
         return p->walk.failed ? gy_fail_nomem(p->err) : refuse_end(p, loop);
     while (!status && u <= l->count - phase.first) {

@@ -5,6 +5,7 @@
  * task made it so.
  */
 #include "graph/derive/phase_walk.h"
+#include "graph/nest.h"
 #include <string.h>
 
 static uint64_t payload_of(const gy_walk *w, bool defined)
@@ -32,6 +33,14 @@ static void note_use(gy_walk *w, uint32_t buffer, uint32_t node)
     *last = *last > node + 1 ? *last : node + 1;
 }
 
+static void note_pairs(gy_walk *w, const gy_loop *l, uint32_t node)
+{
+    for (size_t k = 0; k < l->carry.count && l->count > 0; k++) {
+        note_use(w, l->carry.at[k].prev, node);
+        note_use(w, l->carry.at[k].next, node);
+    }
+}
+
 static void find_last_uses(gy_walk *w)
 {
     const gantry_graph *g = w->graph;
@@ -40,12 +49,11 @@ static void find_last_uses(gy_walk *w)
             note_use(w, g->access.at[g->nodes.at[n].access + k].buffer, n);
     for (size_t i = 0; i < g->loops.count; i++) {
         const gy_loop *l = &g->loops.at[i];
-        for (size_t k = 0; k < l->carry.count && l->count > 0; k++) {
-            note_use(w, l->carry.at[k].prev, l->last_node - (l->last_node > 0));
-            note_use(w, l->carry.at[k].next, l->last_node - (l->last_node > 0));
-        }
+        note_pairs(w, l, l->last_node - (l->last_node > 0));
         if (l->until != GY_NONE && l->last_node > 0)
             note_use(w, l->until, l->last_node - 1);
+        for (uint32_t k = l->inner; k < l->inner_last && l->last_node > 0; k++)
+            note_pairs(w, &g->inner.at[k], l->last_node - 1);
     }
     for (size_t b = 0; b < g->buffers.count; b++)
         if (g->buffers.at[b].output || g->buffers.at[b].cls == GANTRY_STATE)
@@ -168,16 +176,50 @@ static void end_iterations(gy_walk *w, const gy_loop *l)
         w->current[l->carry.at[i].prev] = w->current[l->carry.at[i].next];
 }
 
-static void walk_iterations(gy_walk *w, const gy_loop *l, int64_t count)
+static int64_t shown(int64_t count)
 {
-    count = count < GY_ITERATIONS_SHOWN ? count : GY_ITERATIONS_SHOWN;
+    return count < GY_ITERATIONS_SHOWN ? count : GY_ITERATIONS_SHOWN;
+}
+
+static void walk_exactly(gy_walk *w, const gy_loop *l, int64_t count);
+
+/* All iterations of a loop that is unrolled are taken, unless it has no loops inside and so settles by itself. More
+ * than the limit are refused when the flow is made. */
+static int64_t iterations_of(const gantry_graph *g, const gy_loop *l)
+{
+    int64_t most = gy_graph_limit(g);
+    return l->inner == l->inner_last ? shown(l->count) : l->count < most ? l->count : most;
+}
+
+static void walk_range(gy_walk *w, const gy_range *range)
+{
+    const gy_loop *inner = w->graph->inner.at;
+    uint32_t n = range->first;
+    for (uint32_t i = range->inner; i < range->inner_last && !w->failed; i = inner[i].inner_last) {
+        for (; n < inner[i].first_node; n++)
+            walk_node(w, n);
+        walk_exactly(w, &inner[i], iterations_of(w->graph, &inner[i]));
+        n = inner[i].last_node;
+    }
+    for (; n < range->last; n++)
+        walk_node(w, n);
+}
+
+static void walk_exactly(gy_walk *w, const gy_loop *l, int64_t count)
+{
+    gy_range body = gy_loop_range(l);
     for (int64_t it = 0; it < count && !w->failed; it++) {
         begin_iteration(w, l, it > 0);
-        for (uint32_t n = l->first_node; n < l->last_node; n++)
-            walk_node(w, n);
+        walk_range(w, &body);
     }
     if (count > 0)
         end_iterations(w, l);
+}
+
+/* So many iterations of an outermost loop, of which the walk takes as many as differ. */
+static void walk_iterations(gy_walk *w, const gy_loop *l, int64_t count)
+{
+    walk_exactly(w, l, shown(count));
 }
 
 static void walk_nodes(gy_walk *w, const gy_phase *p)
@@ -187,7 +229,7 @@ static void walk_nodes(gy_walk *w, const gy_phase *p)
         const gy_loop *l = &w->graph->loops.at[i];
         for (; n < l->first_node; n++)
             walk_node(w, n);
-        walk_iterations(w, l, l->count);
+        walk_exactly(w, l, iterations_of(w->graph, l));
         n = l->last_node;
     }
     for (; n < p->last_node; n++)
@@ -351,15 +393,42 @@ static bool nodes_add_alike(gy_walk *a, gy_walk *b, uint32_t first_node, uint32_
     return alike;
 }
 
-static bool iteration_adds_alike(gy_walk *a, gy_walk *b, const gy_loop *l, bool renames)
+static bool iteration_adds_alike(gy_walk *a, gy_walk *b, const gy_loop *l, bool renames);
+
+static bool inner_adds_alike(gy_walk *a, gy_walk *b, const gy_loop *l)
 {
-    begin_iteration(a, l, renames);
-    begin_iteration(b, l, renames);
-    return !a->failed && !b->failed && nodes_add_alike(a, b, l->first_node, l->last_node);
+    bool alike = true;
+    for (int64_t it = 0; it < iterations_of(a->graph, l) && alike; it++)
+        alike = iteration_adds_alike(a, b, l, it > 0);
+    if (l->count > 0) {
+        end_iterations(a, l);
+        end_iterations(b, l);
+    }
+    return alike;
 }
 
+static bool iteration_adds_alike(gy_walk *a, gy_walk *b, const gy_loop *l, bool renames)
+{
+    const gy_loop *inner = a->graph->inner.at;
+    uint32_t node = l->first_node;
+    begin_iteration(a, l, renames);
+    begin_iteration(b, l, renames);
+    bool alike = !a->failed && !b->failed;
+    for (uint32_t i = l->inner; i < l->inner_last && alike; i = inner[i].inner_last) {
+        alike = nodes_add_alike(a, b, node, inner[i].first_node) && inner_adds_alike(a, b, &inner[i]);
+        node = inner[i].last_node;
+    }
+    return alike && nodes_add_alike(a, b, node, l->last_node);
+}
+
+/* True if a node of the loop may change what the name means before it. What a loop inside carries may be changed under
+ * another name. */
 static bool changes(const gantry_graph *g, const gy_loop *l, uint32_t buffer)
 {
+    for (uint32_t i = l->inner; i < l->inner_last; i++)
+        for (size_t k = 0; k < g->inner.at[i].carry.count; k++)
+            if (g->inner.at[i].carry.at[k].prev == buffer || g->inner.at[i].carry.at[k].next == buffer)
+                return true;
     for (uint32_t n = l->first_node; n < l->last_node; n++) {
         for (uint32_t k = 0; k < g->nodes.at[n].accesses; k++) {
             const gy_access *a = &g->access.at[g->nodes.at[n].access + k];
@@ -448,6 +517,38 @@ bool gy_walk_settle(gy_walk *w, const gy_phase *p)
     return alike && !w->failed;
 }
 
+/* True if all names mean the same in both, and what they mean holds something in the same rows. */
+static bool same_state(const gy_walk *a, const gy_walk *b, uint32_t from_node, bool *failed)
+{
+    bool same = same_names(a, b, from_node, failed);
+    for (uint32_t i = 0; i < a->graph->buffers.count && same && !*failed; i++) {
+        gy_access all = { .buffer = i, .last = a->graph->buffers.at[i].rows };
+        same = !matters(a, i, from_node) || adds_alike(a, b, &all);
+    }
+    return same;
+}
+
+bool gy_walk_inner_settles(gy_walk *w, uint32_t loop)
+{
+    const gy_loop *l = &w->graph->loops.at[loop];
+    if (l->inner == l->inner_last || l->count <= GY_ITERATIONS_SHOWN)
+        return true;
+    gy_walk early = { 0 }, late = { 0 };
+    bool same = fork_walk(&early, w);
+    if (same) {
+        walk_exactly(&early, l, GY_ITERATIONS_SHOWN - 1);
+        same = !early.failed && fork_walk(&late, &early);
+    }
+    if (same) {
+        walk_exactly(&late, l, 1);
+        same = !late.failed && same_state(&early, &late, l->first_node, &w->failed);
+    }
+    w->failed = w->failed || early.failed || late.failed;
+    join_walk(&early);
+    join_walk(&late);
+    return same && !w->failed;
+}
+
 /* True if what `next` means holds something in the same rows of both. */
 static bool leaves_alike(const gy_walk *a, const gy_walk *b, const gy_loop *l)
 {
@@ -461,9 +562,11 @@ static bool leaves_alike(const gy_walk *a, const gy_walk *b, const gy_loop *l)
 }
 
 /* Carries out a loop in both. If it may end after its first iteration, that must not leave anything else either. */
-static bool loop_adds_alike(gy_walk *a, gy_walk *b, const gy_loop *l)
+static bool loop_adds_alike(gy_walk *a, gy_walk *b, uint32_t loop)
 {
-    bool alike = true, ends_early = l->until != GY_NONE && l->every == 1;
+    const gy_loop *l = &a->graph->loops.at[loop];
+    bool alike = gy_walk_inner_settles(a, loop) && gy_walk_inner_settles(b, loop),
+         ends_early = l->until != GY_NONE && l->every == 1;
     for (int64_t it = 0; it < l->count && it < GY_ITERATIONS_SHOWN && alike; it++) {
         alike = iteration_adds_alike(a, b, l, it > 0);
         alike = alike && (it > 0 || !ends_early || leaves_alike(a, b, l));
@@ -481,9 +584,9 @@ static bool rest_adds_alike(gy_walk *a, gy_walk *b, uint32_t loop)
     const gantry_graph *g = a->graph;
     uint32_t node = g->loops.at[loop].last_node;
     bool alike = true;
-    for (size_t i = loop + 1; i < g->loops.count && alike; i++) {
+    for (uint32_t i = loop + 1; i < g->loops.count && alike; i++) {
         const gy_loop *l = &g->loops.at[i];
-        alike = nodes_add_alike(a, b, node, l->first_node) && loop_adds_alike(a, b, l);
+        alike = nodes_add_alike(a, b, node, l->first_node) && loop_adds_alike(a, b, i);
         node = l->last_node;
     }
     return alike && nodes_add_alike(a, b, node, (uint32_t)g->nodes.count);

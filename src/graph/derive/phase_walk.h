@@ -45,6 +45,9 @@ void gy_walk_phase(gy_walk *w, const gy_phase *p);
  * (what `next` was before the loop, what `prev` held beyond what later iterations find) is forgotten.
  */
 bool gy_walk_settle(gy_walk *w, const gy_phase *p);
+/* True if what names mean, and which rows hold something, is the same after two iterations of the loop and after each
+ * later one. That is so of loops without others inside; what these carry may take longer. */
+bool gy_walk_inner_settles(gy_walk *w, uint32_t loop);
 /* True if what comes after the loop, which may end after its first iteration, is the same then as after more: what
  * names share, and which rows hold something where they are added to. */
 bool gy_walk_ends_alike(gy_walk *w, uint32_t loop);

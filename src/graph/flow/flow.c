@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "graph/flow/flow_build.h"
+#include "graph/nest.h"
 #include "graph/phase.h"
 
 #include <string.h>
@@ -31,13 +32,33 @@ typedef struct builder {
 
 /* ---- sizes ---- */
 
+/* Inner loops that have few tasks, or none, take time all the same. */
+static gantry_status count_inner(const gantry_graph *graph, gantry_error *err)
+{
+    int64_t turns = 0, limit = gy_graph_limit(graph);
+    for (size_t i = 0; i < graph->inner.count; i++) {
+        const gy_loop *l = &graph->inner.at[i], *top = &graph->loops.at[l->top];
+        int64_t around = l->parent == GY_NONE ? 1 : graph->inner.at[l->parent].turns;
+        if (graph->phase && (l->top < graph->phase->phase.first_loop || l->top >= graph->phase->phase.last_loop))
+            continue;
+        int64_t more = gy_turns_times(gy_turns_times(top->unrolled, around), l->count ? gy_loop_shown(l) : 1);
+        if (more > limit || (turns += more) > limit) {
+            return gy_graph_fail(graph, l->origin, err, GANTRY_E_GRAPH,
+                                 "the repeats inside of others have more than %lld iterations, the limit of a graph; "
+                                 "repeat less often within one start, or raise the limit (--limits)",
+                                 (long long)limit);
+        }
+    }
+    return GANTRY_OK;
+}
+
 gantry_status gy_flow_count(const gantry_graph *graph, uint32_t *tasks, uint32_t *accesses, gantry_error *err)
 {
     const uint64_t most = GY_TRACK_DEFINED - 1;
     uint64_t t = 0, a = 0;
     for (uint32_t i = gy_graph_first_node(graph); i < gy_graph_last_node(graph); i++) {
         const gy_node *n = &graph->nodes.at[i];
-        uint64_t times = n->loop == GY_NONE ? 1 : (uint64_t)graph->loops.at[n->loop].unrolled;
+        uint64_t times = (uint64_t)gy_node_tasks(graph, n);
         if (times > 1 && t + times > (uint64_t)gy_graph_limit(graph)) {
             return gy_graph_fail(graph, n->origin, err, GANTRY_E_GRAPH,
                                  "with node \"%s\", the repeats unroll to more than %lld tasks, the limit of a graph; "
@@ -62,7 +83,7 @@ gantry_status gy_flow_count(const gantry_graph *graph, uint32_t *tasks, uint32_t
     }
     *tasks = (uint32_t)t;
     *accesses = (uint32_t)a;
-    return GANTRY_OK;
+    return count_inner(graph, err);
 }
 
 static void *array(uint64_t count, size_t item, bool *ok)
@@ -115,9 +136,9 @@ static void find_constants(builder *b)
         b->touched[i] = g->buffers.at[i].cls == GANTRY_TEMP;
     for (size_t i = 0; i < g->access.count; i++)
         b->touched[g->access.at[i].buffer] |= g->access.at[i].mode != GANTRY_READ;
-    for (size_t i = 0; i < g->loops.count; i++)
-        for (size_t k = 0; k < g->loops.at[i].carry.count; k++)
-            b->touched[g->loops.at[i].carry.at[k].prev] = b->touched[g->loops.at[i].carry.at[k].next] = true;
+    for (size_t i = 0; i < gy_loop_count(g); i++)
+        for (size_t k = 0; k < gy_loop_at(g, i)->carry.count; k++)
+            b->touched[gy_loop_at(g, i)->carry.at[k].prev] = b->touched[gy_loop_at(g, i)->carry.at[k].next] = true;
 }
 
 /* A phase begins with some rows of a buffer only, and with names that mean others' values. */
@@ -193,9 +214,15 @@ static void end_loop(builder *b, const gy_loop *loop)
 
 static uint32_t task_of(const builder *b, uint32_t node, uint32_t iteration)
 {
-    const gy_node *n = &b->graph->nodes.at[node];
-    const gy_loop *loop = n->loop == GY_NONE ? NULL : &b->graph->loops.at[n->loop];
-    return b->first_task[node] + (loop ? iteration * (loop->last_node - loop->first_node) : 0);
+    const gantry_graph *g = b->graph;
+    const gy_node *n = &g->nodes.at[node];
+    uint64_t task = b->first_task[node], turn = iteration;
+    for (uint32_t i = n->inner; i != GY_NONE; i = g->inner.at[i].parent) {
+        const gy_loop *l = &g->inner.at[i];
+        task += turn % (uint64_t)l->count * (uint64_t)l->tasks;
+        turn /= (uint64_t)l->count;
+    }
+    return (uint32_t)(task + (n->loop == GY_NONE ? 0 : turn * (uint64_t)g->loops.at[n->loop].tasks));
 }
 
 static void wait_for(builder *b, uint32_t task)
@@ -208,15 +235,11 @@ static void add_afters(builder *b, const gy_node *n, uint32_t iteration)
 {
     for (uint32_t i = 0; i < n->afters; i++) {
         uint32_t other = b->graph->after.at[n->after + i];
-        uint32_t loop = b->graph->nodes.at[other].loop;
-        if (!gy_graph_has_node(b->graph, other))
-            continue; /* of an earlier phase */
-        if (loop == GY_NONE || loop == n->loop) {
-            wait_for(b, task_of(b, other, iteration));
-            continue;
-        }
-        for (uint32_t k = 0; k < b->graph->loops.at[loop].unrolled; k++)
-            wait_for(b, task_of(b, other, k));
+        int64_t first = 0, last = 0;
+        if (gy_graph_has_node(b->graph, other)) /* else of an earlier phase */
+            gy_node_partners(b->graph, n, &b->graph->nodes.at[other], iteration, &first, &last);
+        for (int64_t k = first; k < last; k++)
+            wait_for(b, task_of(b, other, (uint32_t)k));
     }
 }
 
@@ -329,22 +352,63 @@ static gantry_status check_until(const builder *b, const gy_loop *loop, gantry_e
                             b->graph->buffers.at[loop->until].name);
 }
 
-static gantry_status add_loop(builder *b, const gy_loop *loop, gantry_error *err)
+static gantry_status add_inner(builder *b, const gy_loop *loop, uint32_t turn, gantry_error *err);
+
+/* Nodes and the inner loops among them, in the `turn`th iteration of the loop around them. */
+static gantry_status add_range(builder *b, const gy_range *range, uint32_t turn, gantry_error *err)
+{
+    const gantry_graph *g = b->graph;
+    uint32_t node = range->first;
+    gantry_status status = GANTRY_OK;
+    for (uint32_t i = range->inner; i < range->inner_last && !status; i = g->inner.at[i].inner_last) {
+        for (; node < g->inner.at[i].first_node && !status; node++)
+            status = add_task(b, node, turn, err);
+        status = status ? status : add_inner(b, &g->inner.at[i], turn, err);
+        node = g->inner.at[i].last_node;
+    }
+    for (; node < range->last && !status; node++)
+        status = add_task(b, node, turn, err);
+    return status;
+}
+
+/* All iterations of a loop, in the `turn`th iteration of the one around it. */
+static gantry_status add_inner(builder *b, const gy_loop *loop, uint32_t turn, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
-    /* Without nodes nothing but names changes, and after three iterations not even those. */
-    int64_t count = loop->first_node == loop->last_node && loop->unrolled > 3 ? 3 : loop->unrolled;
-    for (int64_t it = 0; it < count && !status; it++) {
+    gy_range body = gy_loop_range(loop);
+    for (int64_t it = 0; it < gy_loop_shown(loop) && !status; it++) {
         if (!begin_iteration(b, loop, it))
             return gy_fail_nomem(err);
-        for (uint32_t n = loop->first_node; n < loop->last_node && !status; n++)
-            status = add_task(b, n, (uint32_t)it, err);
+        status = add_range(b, &body, turn * (uint32_t)loop->count + (uint32_t)it, err);
     }
-    if (!status) {
+    if (!status)
         end_loop(b, loop);
-        status = loop->unrolled > 0 && loop->until != GY_NONE ? check_until(b, loop, err) : GANTRY_OK;
-    }
     return status;
+}
+
+static gantry_status add_loop(builder *b, const gy_loop *loop, gantry_error *err)
+{
+    GY_TRY(add_inner(b, loop, 0, err));
+    return loop->unrolled > 0 && loop->until != GY_NONE ? check_until(b, loop, err) : GANTRY_OK;
+}
+
+/* Where the tasks of each node begin, the first of the range at `next`. Returns where they end. */
+static uint32_t place_range(builder *b, const gy_range *range, uint32_t next)
+{
+    const gantry_graph *g = b->graph;
+    uint32_t node = range->first;
+    for (uint32_t i = range->inner; i < range->inner_last; i = g->inner.at[i].inner_last) {
+        const gy_loop *l = &g->inner.at[i];
+        gy_range body = gy_loop_range(l);
+        for (; node < l->first_node; node++)
+            b->first_task[node] = next++;
+        place_range(b, &body, next);
+        next += (uint32_t)(l->count * l->tasks);
+        node = l->last_node;
+    }
+    for (; node < range->last; node++)
+        b->first_task[node] = next++;
+    return next;
 }
 
 /* Where the tasks of each node are going to be. */
@@ -358,10 +422,10 @@ static void place_tasks(builder *b)
             b->first_task[i++] = next++;
             continue;
         }
-        uint32_t first = i, last = g->loops.at[loop].last_node;
-        for (; i < last; i++)
-            b->first_task[i] = next + (i - first);
-        next += (uint32_t)g->loops.at[loop].unrolled * (last - first);
+        gy_range body = gy_loop_range(&g->loops.at[loop]);
+        place_range(b, &body, next);
+        next += (uint32_t)(g->loops.at[loop].unrolled * g->loops.at[loop].tasks);
+        i = body.last;
     }
 }
 

@@ -14,12 +14,12 @@ enum {
 /* True if the loop has tasks, so that it can be a phase. */
 static inline bool gy_loop_has_tasks(const gy_loop *l)
 {
-    return l->count > 0 && l->first_node < l->last_node;
+    return l->count > 0 && l->tasks > 0;
 }
 /* The tasks of a loop that is unrolled wholly: a double, since there may be very many. */
 static inline double gy_loop_tasks(const gy_loop *l)
 {
-    return (double)l->count * (double)(l->last_node - l->first_node);
+    return (double)l->count * (double)l->tasks;
 }
 
 /* True of a sealed graph that no single schedule carries out: its flow shows only the first iterations of a loop, or

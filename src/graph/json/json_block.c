@@ -8,9 +8,10 @@
 #include <string.h>
 
 const char *const gy_node_keys[GY_KEYS] = {
-    "id",        "kernel", "args",  "map",      "reduce", "work",    "reads",      "writes", "cost",   "for",   "if",
-    "after",     "access", "on",    "copy",     "fill",   "host",    "collective", "op",     "in",     "out",   "root",
-    "algorithm", "with",   "apart", "priority", "share",  "scratch", "nodes",      "use",    "repeat", "carry", "until",
+    "id",      "kernel", "args",  "map",    "reduce",    "work",  "reads", "writes",   "cost",
+    "for",     "if",     "after", "access", "on",        "copy",  "fill",  "host",     "collective",
+    "op",      "in",     "out",   "root",   "algorithm", "with",  "apart", "priority", "share",
+    "scratch", "nodes",  "use",   "repeat", "index",     "carry", "until",
 };
 
 enum { TURNS_PER_NODE = 64 }; /* beyond as many as nodes are allowed */
@@ -102,6 +103,8 @@ static gantry_status read_variable(gy_reader *r, const gy_json_at *at, gy_json_a
     void *i = json_object_iter(gy_read_open(at->value));
     *variable = gy_read_at(at, json_object_iter_key(i), json_object_iter_value(i));
     GY_TRY(gy_read_name(r, variable, "an index", variable->key));
+    if (gy_read_is_loop_index(r, variable->key))
+        return gy_read_fail(r, variable, "\"%s\" is the index of a repeat around this already", variable->key);
     if (gy_read_is_index(r, variable->key))
         return gy_read_fail(r, variable, "\"%s\" is the index of an outer for already", variable->key);
     if (gy_names_find(&r->params, variable->key) != GY_NO_NAME)
@@ -257,9 +260,27 @@ static gantry_status read_until(gy_reader *r, const gy_json_at *at)
     return gy_read_built(r, at);
 }
 
-/* `repeat`, `carry` and `until` are those of `at`; so is `nodes`. */
+/* The name that scalar arguments have for the iteration of the loop. */
+static gantry_status read_loop_index(gy_reader *r, const gy_json_at *at)
+{
+    const char *name = "it";
+    if (at->value) {
+        GY_TRY(gy_read_string(r, at, "a name for the iteration", &name));
+        GY_TRY(gy_read_name(r, at, "an index", name));
+        if (gy_read_is_index(r, name) || gy_read_is_loop_index(r, name))
+            return gy_read_fail(r, at, "\"%s\" is the index of a for or repeat around this already", name);
+        if (gy_names_find(&r->params, name) != GY_NO_NAME)
+            return gy_read_fail(r, at, "\"%s\" is a param already: give the index another name", name);
+        gy_loop_index(r->graph, name);
+        GY_TRY(gy_read_built(r, at));
+    }
+    return gy_vec_push(&r->loop, name) ? GANTRY_OK : gy_read_nomem(r);
+}
+
+/* `repeat`, `index`, `carry` and `until` are those of `at`; so is `nodes`. */
 static gantry_status read_repeat(gy_reader *r, const gy_json_at *at)
 {
+    gy_json_at index = gy_json_key(at, "index");
     gy_json_at repeat = gy_json_key(at, "repeat"), carry = gy_json_key(at, "carry"), until = gy_json_key(at, "until"),
                nodes = gy_json_key(at, "nodes");
     int64_t count = 0;
@@ -273,28 +294,20 @@ static gantry_status read_repeat(gy_reader *r, const gy_json_at *at)
         status = read_carry(r, &carry);
     if (!status && until.value)
         status = read_until(r, &until);
-    r->looping = true;
-    if (!status)
-        status = read_elements(r, &nodes);
-    r->looping = false;
+    status = status ? status : read_loop_index(r, &index);
     if (status)
         return status;
+    GY_TRY(read_elements(r, &nodes));
+    r->loop.count--;
     gantry_graph_repeat_end(r->graph);
     return gy_read_built(r, at);
 }
 
 static gantry_status read_repeat_block(gy_reader *r, const gy_json_at *at, const element *e)
 {
-    static const char *const allowed[] = { "repeat", "carry", "until", "nodes" };
-    if (r->looping || r->index.count > 0 || r->scope) {
-        gy_json_at repeat = gy_read_at(at, "repeat", e->value[GY_KEY_REPEAT]);
-        return gy_read_fail(r, &repeat, "a repeat cannot be inside %s: only the outermost \"nodes\" can have one",
-                            r->looping       ? "another repeat"
-                            : r->index.count ? "a for"
-                                             : "a used graph");
-    }
+    static const char *const allowed[] = { "repeat", "index", "carry", "until", "nodes" };
     if (!e->value[GY_KEY_REPEAT]) {
-        const char *key = e->value[GY_KEY_CARRY] ? "carry" : "until";
+        const char *key = e->value[GY_KEY_CARRY] ? "carry" : e->value[GY_KEY_UNTIL] ? "until" : "index";
         gy_json_at member = gy_json_key(at, key);
         return gy_read_fail(r, &member, "\"%s\" needs a \"repeat\" beside it", key);
     }
@@ -307,7 +320,7 @@ static gantry_status read_element(gy_reader *r, const gy_json_at *at, bool *plai
     element e = { 0 };
     GY_TRY(gy_read_members(r, at, gy_node_keys, GY_KEYS, e.value));
     *plain = !e.value[GY_KEY_FOR] && !e.value[GY_KEY_IF] && !e.value[GY_KEY_NODES];
-    if (e.value[GY_KEY_REPEAT] || e.value[GY_KEY_CARRY] || e.value[GY_KEY_UNTIL])
+    if (e.value[GY_KEY_REPEAT] || e.value[GY_KEY_INDEX] || e.value[GY_KEY_CARRY] || e.value[GY_KEY_UNTIL])
         return read_repeat_block(r, at, &e);
     if (e.value[GY_KEY_USE])
         return gy_read_turns(r, at, e.value[GY_KEY_FOR], e.value[GY_KEY_IF], use_turn, &e);
@@ -340,7 +353,7 @@ static gantry_status read_elements(gy_reader *r, const gy_json_at *at)
 gantry_status gy_read_nodes(gy_reader *r, const gy_json_at *root)
 {
     gy_json_at nodes = gy_json_key(root, "nodes");
-    static const char *const ends[] = { "carry", "until" };
+    static const char *const ends[] = { "index", "carry", "until" };
     if (json_object_get(root->value, "repeat"))
         return read_repeat(r, root);
     for (size_t i = 0; i < COUNT(ends); i++) {

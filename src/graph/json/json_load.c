@@ -48,8 +48,8 @@ static gantry_status read_machine(gy_reader *r, const gy_json_at *root)
 
 static gantry_status check_root_keys(gy_reader *r, const gy_json_at *root)
 {
-    static const char *const keys[] = { "gantry", "name",    "params", "buffers", "kernels",
-                                        "nodes",  "machine", "repeat", "carry",   "until" };
+    static const char *const keys[] = { "gantry",  "name",   "params", "buffers", "kernels", "nodes",
+                                        "machine", "repeat", "index",  "carry",   "until" };
     return gy_read_keys(r, root, keys, COUNT(keys));
 }
 
@@ -119,6 +119,7 @@ void gy_read_free(gy_reader *r)
 {
     gy_names_free(&r->params);
     gy_vec_free(&r->index);
+    gy_vec_free(&r->loop);
     gy_map_free(&r->compiled);
     gy_text_free(&r->id);
     gy_names_free(&r->families);

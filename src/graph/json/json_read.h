@@ -81,13 +81,13 @@ typedef struct gy_reader {
     GY_VEC(gy_param) param;   /* same numbers as `params` */
     const json_t *all_params; /* the section, with those that are still to come */
     const json_t *all_buffers;
-    GY_VEC(gy_index) index; /* the `for`s around us, outermost first */
-    bool looping;           /* inside a repeat: `it` has a meaning */
-    int64_t turns;          /* of all `for`s: bounded with what they make */
-    int64_t references;     /* in all lists, so far */
-    int64_t ties;           /* to all nodes of a written id, so far */
-    gy_map compiled;        /* address of a JSON value in a block -> what was made of it */
-    gy_text id;             /* the id at hand */
+    GY_VEC(gy_index) index;    /* the `for`s around us, outermost first */
+    GY_VEC(const char *) loop; /* the indices of the `repeat`s around us, outermost first */
+    int64_t turns;             /* of all `for`s: bounded with what they make */
+    int64_t references;        /* in all lists, so far */
+    int64_t ties;              /* to all nodes of a written id, so far */
+    gy_map compiled;           /* address of a JSON value in a block -> what was made of it */
+    gy_text id;                /* the id at hand */
     gy_names families;
     GY_VEC(gy_id_family) family;
     GY_VEC(uint32_t) sibling;    /* by node; GY_NONE ends a family */
@@ -159,6 +159,8 @@ gantry_status gy_read_evaluate(gy_reader *r, const gy_json_at *at, const gy_expr
 /* Params and indices; the context is the reader. */
 bool gy_read_lookup(void *reader, const char *name, int64_t *integer, double *real, bool *is_real);
 bool gy_read_is_index(const gy_reader *r, const char *name);
+/* True if a repeat around us calls its index so. */
+bool gy_read_is_loop_index(const gy_reader *r, const char *name);
 /* A name that params and indices may have; `what` = "param". */
 gantry_status gy_read_name(gy_reader *r, const gy_json_at *at, const char *what, const char *name);
 /* The result that gy_read_remember kept for this JSON value; NULL if there is none. Only inside blocks is any kept. */
@@ -267,6 +269,7 @@ typedef enum gy_node_key {
     GY_KEY_NODES,
     GY_KEY_USE,
     GY_KEY_REPEAT,
+    GY_KEY_INDEX,
     GY_KEY_CARRY,
     GY_KEY_UNTIL,
     GY_KEYS

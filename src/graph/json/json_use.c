@@ -218,12 +218,14 @@ static gantry_status read_inside(gy_reader *r, const gy_json_at *at, gy_used_fil
                         .options = &none,
                         .files = r->files,
                         .scope = scope,
-                        .looping = r->looping,
                         .turns = r->turns,
                         .references = r->references,
                         .ties = r->ties };
     gy_json_at root = { NULL, NULL, 0, file->root };
-    gantry_status status = gy_read_used(&inner, &root, !file->has_kernels);
+    gantry_status status = GANTRY_OK;
+    for (size_t i = 0; i < r->loop.count && !status; i++)
+        status = gy_vec_push(&inner.loop, r->loop.at[i]) ? GANTRY_OK : gy_read_nomem(&inner);
+    status = status ? status : gy_read_used(&inner, &root, !file->has_kernels);
     file->has_kernels = true;
     r->turns = inner.turns;
     r->references = inner.references;

@@ -63,14 +63,28 @@ gantry_status gy_read_name(gy_reader *r, const gy_json_at *at, const char *what,
 
 typedef struct known {
     const gy_reader *reader;
-    const char *also, *unknown;
+    const char *also, *unknown; /* `also` "it": the indices of repeats */
 } known;
+
+bool gy_read_is_loop_index(const gy_reader *r, const char *name)
+{
+    for (size_t i = 0; i < r->loop.count; i++)
+        if (strcmp(r->loop.at[i], name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_also(const known *k, const char *name)
+{
+    if (!k->also)
+        return false;
+    return strcmp(k->also, "it") == 0 ? gy_read_is_loop_index(k->reader, name) : strcmp(name, k->also) == 0;
+}
 
 static bool is_known(void *context, const char *name)
 {
     known *k = context;
-    if ((k->also && strcmp(name, k->also) == 0) || find_index(k->reader, name) ||
-        gy_names_find(&k->reader->params, name) != GY_NO_NAME)
+    if (is_also(k, name) || find_index(k->reader, name) || gy_names_find(&k->reader->params, name) != GY_NO_NAME)
         return true;
     k->unknown = name;
     return false;
@@ -78,6 +92,10 @@ static bool is_known(void *context, const char *name)
 
 static gantry_status fail_unknown(gy_reader *r, const gy_json_at *at, const char *name, const char *also)
 {
+    if (strcmp(name, "it") == 0 && r->loop.count > 0 && also)
+        return gy_read_fail(r, at, "the repeat calls its index \"%s\", not \"it\"", r->loop.at[r->loop.count - 1]);
+    if (gy_read_is_loop_index(r, name) && strcmp(name, "it") != 0)
+        return gy_read_fail(r, at, "\"%s\" is the index of a repeat: only scalar arguments may use it", name);
     if (strcmp(name, "it") == 0)
         return gy_read_fail(r, at, "\"it\" has a meaning only in scalar arguments of nodes inside a repeat");
     if (strcmp(name, "devices") == 0)
@@ -89,8 +107,10 @@ static gantry_status fail_unknown(gy_reader *r, const gy_json_at *at, const char
         gy_near_offer(&near, name, r->index.at[i].name);
     for (uint32_t i = 0; i < r->params.count; i++)
         gy_near_offer(&near, name, gy_names_at(&r->params, i));
-    if (also)
+    if (also && strcmp(also, "it") != 0)
         gy_near_offer(&near, name, also);
+    for (size_t i = 0; also && strcmp(also, "it") == 0 && i < r->loop.count; i++)
+        gy_near_offer(&near, name, r->loop.at[i]);
     return near.best ? gy_read_fail(r, at, "no param or index \"%s\" (did you mean \"%s\"?)", name, near.best)
                      : gy_read_fail(r, at, "no param or index \"%s\" here: add it to \"params\"", name);
 }
@@ -209,20 +229,19 @@ gantry_status gy_read_constant(gy_reader *r, const gy_json_at *at, gy_constant *
     return evaluate_constant(r, at, e, out);
 }
 
-static bool is_not_it(void *context, const char *name)
+static bool is_no_index(void *context, const char *name)
 {
-    (void)context;
-    return strcmp(name, "it") != 0;
+    return !gy_read_is_loop_index(context, name);
 }
 
 gantry_status gy_read_scalar(gy_reader *r, const gy_json_at *at, gy_constant *number, const gy_expr **expr)
 {
     const gy_expr *e;
     *expr = NULL;
-    if (!json_is_string(at->value) || !r->looping)
+    if (!json_is_string(at->value) || r->loop.count == 0)
         return gy_read_constant(r, at, number);
     gantry_status status = compile_value(r, at, "it", &e);
-    if (status || gy_expr_names(e, is_not_it, NULL))
+    if (status || gy_expr_names(e, is_no_index, r))
         return status ? status : evaluate_constant(r, at, e, number);
     *expr = gy_expr_bind(e, &r->graph->arena, gy_read_lookup, r);
     return *expr ? GANTRY_OK : gy_read_nomem(r);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "graph/nest.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -258,27 +259,54 @@ static void write_buffers(gy_text *to, const gantry_graph *g)
 
 /* ---- nodes ---- */
 
-static void write_nodes_between(gy_text *to, const gantry_graph *g, uint32_t first, uint32_t last, const char *line)
+static void write_loop(gy_text *to, const gantry_graph *g, const gy_loop *loop, int depth);
+
+static void write_line(gy_text *to, const char *before, int depth)
 {
-    for (uint32_t i = first; i < last; i++) {
-        gy_text_add(to, i > first ? "," : "");
-        gy_text_add(to, line);
-        gy_write_node(to, g, i);
+    gy_text_printf(to, "%s\n%*s", before, depth, "");
+}
+
+/* Nodes and the inner loops among them, each on a line of its own. Returns false if there are none. */
+static bool write_range(gy_text *to, const gantry_graph *g, const gy_range *range, int depth)
+{
+    const char *before = "";
+    uint32_t node = range->first;
+    for (uint32_t i = range->inner;; i = g->inner.at[i].inner_last) {
+        uint32_t next = i < range->inner_last ? g->inner.at[i].first_node : range->last;
+        for (; node < next; node++, before = ",") {
+            write_line(to, before, depth);
+            gy_write_node(to, g, node);
+        }
+        if (i >= range->inner_last)
+            return *before;
+        write_line(to, before, depth);
+        write_loop(to, g, &g->inner.at[i], depth);
+        before = ",";
+        node = g->inner.at[i].last_node;
     }
 }
 
-static void write_loop(gy_text *to, const gantry_graph *g, const gy_loop *loop)
+static void write_carry(gy_text *to, const gantry_graph *g, const gy_loop *loop)
 {
-    gy_text_printf(to, "{ \"repeat\": %" PRId64, loop->count);
-    if (loop->carry.count > 0) {
-        gy_write_key(to, "carry");
-        gy_text_add(to, "{");
-        for (size_t i = 0; i < loop->carry.count; i++) {
-            gy_write_key(to, g->buffers.at[loop->carry.at[i].prev].name);
-            gy_text_json(to, g->buffers.at[loop->carry.at[i].next].name);
-        }
-        gy_text_add(to, " }");
+    gy_write_key(to, "carry");
+    gy_text_add(to, "{");
+    for (size_t i = 0; i < loop->carry.count; i++) {
+        gy_write_key(to, g->buffers.at[loop->carry.at[i].prev].name);
+        gy_text_json(to, g->buffers.at[loop->carry.at[i].next].name);
     }
+    gy_text_add(to, " }");
+}
+
+static void write_loop(gy_text *to, const gantry_graph *g, const gy_loop *loop, int depth)
+{
+    gy_range body = gy_loop_range(loop);
+    gy_text_printf(to, "{ \"repeat\": %" PRId64, loop->count);
+    if (strcmp(loop->index, "it") != 0) {
+        gy_write_key(to, "index");
+        gy_text_json(to, loop->index);
+    }
+    if (loop->carry.count > 0)
+        write_carry(to, g, loop);
     if (loop->until != GY_NONE) {
         gy_write_key(to, "until");
         gy_text_add(to, "{ \"buffer\": ");
@@ -286,29 +314,28 @@ static void write_loop(gy_text *to, const gantry_graph *g, const gy_loop *loop)
         gy_text_printf(to, ", \"every\": %" PRId64 " }", loop->every);
     }
     gy_text_add(to, ", \"nodes\": [");
-    write_nodes_between(to, g, loop->first_node, loop->last_node, "\n      ");
-    gy_text_add(to, loop->first_node < loop->last_node ? "\n    ] }" : "] }");
+    if (write_range(to, g, &body, depth + 2))
+        write_line(to, "", depth);
+    gy_text_add(to, "] }");
 }
 
 static void write_nodes(gy_text *to, const gantry_graph *g)
 {
-    uint32_t done = 0;
     const char *before = "";
+    uint32_t node = 0;
     gy_text_add(to, ",\n  \"nodes\": [");
     for (size_t i = 0; i <= g->loops.count; i++) {
         uint32_t next = i < g->loops.count ? g->loops.at[i].first_node : (uint32_t)g->nodes.count;
-        if (next > done) {
-            gy_text_add(to, before);
-            write_nodes_between(to, g, done, next, "\n    ");
-            before = ",";
+        for (; node < next; node++, before = ",") {
+            write_line(to, before, 4);
+            gy_write_node(to, g, node);
         }
-        if (i < g->loops.count) {
-            gy_text_add(to, before);
-            gy_text_add(to, "\n    ");
-            write_loop(to, g, &g->loops.at[i]);
-            before = ",";
-            done = g->loops.at[i].last_node;
-        }
+        if (i == g->loops.count)
+            break;
+        write_line(to, before, 4);
+        write_loop(to, g, &g->loops.at[i], 4);
+        before = ",";
+        node = g->loops.at[i].last_node;
     }
     gy_text_add(to, *before ? "\n  ]" : "]");
 }

@@ -6,6 +6,7 @@
  * that n nodes do not take memory for all lanes each.
  */
 #include "base/error.h"
+#include "graph/nest.h"
 #include "schedule/check/check.h"
 
 static uint32_t op_of(const gy_check *k, uint32_t node, uint32_t iteration)
@@ -68,6 +69,18 @@ static gantry_status check_all(gy_check *k, uint32_t op, uint32_t node)
     return status;
 }
 
+/* All iterations of the other node within the iteration of the loops that both are in. */
+static gantry_status check_same_loop(gy_check *k, uint32_t op, uint32_t other)
+{
+    const gy_op *o = gy_check_op(k, op);
+    const gy_node *nodes = k->graph->nodes.at;
+    int64_t first, last;
+    gy_node_partners(k->graph, &nodes[o->node], &nodes[other], o->iteration, &first, &last);
+    for (int64_t it = first; it < last; it++)
+        GY_TRY(check_one(k, op, op_of(k, other, (uint32_t)it)));
+    return GANTRY_OK;
+}
+
 gantry_status gy_check_after(gy_check *k, uint32_t op)
 {
     const gy_op *o = gy_check_op(k, op);
@@ -77,7 +90,7 @@ gantry_status gy_check_after(gy_check *k, uint32_t op)
         uint32_t other = k->graph->after.at[node->after + i];
         uint32_t loop = k->graph->nodes.at[other].loop;
         if (loop != GY_NONE && loop == node->loop)
-            status = check_one(k, op, op_of(k, other, o->iteration));
+            status = check_same_loop(k, op, other);
         else if (gy_iterations(k, other) == 1)
             status = check_one(k, op, op_of(k, other, 0));
         else

@@ -4,6 +4,8 @@
  * order, on one interval map per value. Nothing here looks at dependencies or at the schedule.
  */
 #include "base/error.h"
+#include "graph/nest.h"
+#include "graph/phase.h"
 #include "schedule/check/check.h"
 
 gantry_dtype gy_value_dtype(const gy_check *k, uint32_t value)
@@ -104,24 +106,41 @@ static gantry_status execute(gy_check *k, uint32_t task)
     return GANTRY_OK;
 }
 
+/* Nodes of one iteration as they were added, those of inner loops iteration after iteration. `turn`: how often the
+ * iteration's own nodes have run before. */
+static gantry_status execute_range(gy_check *k, const gy_range *range, int64_t turn)
+{
+    const gy_loop *inner = k->graph->inner.at;
+    gantry_status status = GANTRY_OK;
+    uint32_t node = range->first;
+    for (uint32_t i = range->inner; !status && i < range->inner_last; i = inner[i].inner_last) {
+        gy_range body = gy_loop_range(&inner[i]);
+        for (; !status && node < body.first; node++)
+            status = execute(k, k->task[k->task_first[node] + (size_t)turn]);
+        for (int64_t it = 0; !status && inner[i].tasks > 0 && it < inner[i].count; it++)
+            status = execute_range(k, &body, turn * inner[i].count + it);
+        node = body.last;
+    }
+    for (; !status && node < range->last; node++)
+        status = execute(k, k->task[k->task_first[node] + (size_t)turn]);
+    return status;
+}
+
 /* Nodes as they were added; those of a loop, iteration after iteration. */
 static gantry_status execute_all(gy_check *k)
 {
     gantry_status status = GANTRY_OK;
     const gantry_graph *g = k->graph;
-    for (uint32_t node = 0; !status && node < g->nodes.count; node++) {
+    for (uint32_t node = gy_graph_first_node(g); !status && node < gy_graph_last_node(g); node++) {
         uint32_t loop = g->nodes.at[node].loop;
-        if (gy_iterations(k, node) == 0)
-            continue;
         if (loop == GY_NONE) {
             status = execute(k, k->task[k->task_first[node]]);
             continue;
         }
-        uint32_t first = g->loops.at[loop].first_node, last = g->loops.at[loop].last_node;
-        for (uint32_t it = 0; !status && it < gy_iterations(k, first); it++)
-            for (uint32_t n = first; !status && n < last; n++)
-                status = execute(k, k->task[k->task_first[n] + it]);
-        node = last - 1;
+        gy_range body = gy_loop_range(&g->loops.at[loop]);
+        for (int64_t it = 0; !status && g->loops.at[loop].tasks > 0 && it < g->loops.at[loop].unrolled; it++)
+            status = execute_range(k, &body, it);
+        node = body.last - 1;
     }
     return status;
 }

@@ -5,6 +5,7 @@
  * as the memory does in which a run hands contents over; within a phase they belong to values.
  */
 #include "base/error.h"
+#include "graph/nest.h"
 #include "schedule/check/check.h"
 #include <stdio.h>
 
@@ -256,8 +257,11 @@ static bool make_stale(const walk *w)
 {
     const gy_phase *p = &w->graph->phase->phase;
     bool fits = true;
-    for (uint32_t i = p->first_loop; i < p->last_loop; i++) {
-        const gy_loop *l = &w->graph->loops.at[i];
+    for (size_t i = 0; i < gy_loop_count(w->graph); i++) {
+        const gy_loop *l = gy_loop_at(w->graph, i);
+        uint32_t top = i < w->graph->loops.count ? (uint32_t)i : l->top;
+        if (top < p->first_loop || top >= p->last_loop)
+            continue;
         for (size_t k = 0; k < l->carry.count && fits; k++) {
             gy_carry c = l->carry.at[k];
             fits = lower(&w->next[c.prev], 0, w->whole->buffers.at[c.prev].rows, STALE) &&

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules place, route and capacity: does the machine have what the schedule uses, where it uses it? */
 #include "base/error.h"
+#include "graph/nest.h"
 #include "schedule/check/check.h"
 #include <stdio.h>
 #include <string.h>
@@ -102,10 +103,11 @@ static gantry_status check_partner(const gy_check *k, uint32_t index, uint32_t p
 {
     const gy_op *op = gy_check_op(k, index);
     const gy_node *nodes = k->graph->nodes.at;
-    bool same_loop = nodes[partner].loop != GY_NONE && nodes[partner].loop == nodes[op->node].loop;
-    uint32_t first = same_loop ? op->iteration : 0, last = same_loop ? first + 1 : gy_iterations(k, partner);
-    for (uint32_t it = first; it < last; it++) {
-        uint32_t other = k->task_op[k->task[k->task_first[partner] + it]];
+    int64_t first = 0, last = gy_iterations(k, partner);
+    if (nodes[partner].loop != GY_NONE && nodes[partner].loop == nodes[op->node].loop)
+        gy_node_partners(k->graph, &nodes[op->node], &nodes[partner], op->iteration, &first, &last);
+    for (int64_t it = first; it < last; it++) {
+        uint32_t other = k->task_op[k->task[k->task_first[partner] + (size_t)it]];
         const gy_op *partners = gy_check_op(k, other);
         uint32_t mine = gy_op_device(k->s, op, 0), theirs = gy_op_device(k->s, partners, 0);
         if ((mine == theirs) != with && other != index && partners->lanes == 1) {

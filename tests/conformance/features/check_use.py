@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
-from numpy_gantry import gantry  # noqa: E402
+from numpy_gantry import gantry, np, run  # noqa: E402
 
 WIDTH = 4
 
@@ -162,7 +162,34 @@ def check(command, seed):
     return len(expander.nodes)
 
 
+def check_loops(command):
+    """A loop in a used graph, that is used in a loop: x -> x / 2 + it three times, four times over, with the outer index."""
+    inner = {"gantry": 1, "params": {"n": 4}, "buffers": {name: {"dtype": "f64", "shape": ["n"]} for name in ("x", "u", "v", "y")},
+             "nodes": [{"id": "in", "copy": {"from": "x", "to": "u"}},
+                       {"repeat": 3, "carry": {"u": "v"}, "nodes": [
+                           {"id": "half", "map": {"v": "u / 2 + k + 10 * o"}, "args": {"u": "u", "v": "v", "k": "it", "o": "outer"}}]},
+                       {"id": "out", "copy": {"from": "v", "to": "y"}}]}
+    inner["buffers"]["x"]["init"] = 1
+    outer = {"gantry": 1, "params": {"n": 8},
+             "buffers": {"x": {"dtype": "f64", "shape": ["n"], "split": 2, "init": {"iota": {}}}, "y": {"dtype": "f64", "shape": ["n"], "split": 2, "output": True}},
+             "nodes": [{"repeat": 4, "index": "outer", "carry": {"x": "y"}, "nodes": [
+                 {"id": "part[i]", "for": {"i": 2}, "use": "inner.json", "with": {"x": "x[i]", "y": "y[i]", "n": "n // 2"}}]}]}
+    x = np.arange(8.0)
+    for o in range(4):
+        for k in range(3):
+            x = x / 2 + k + 10 * o
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "inner.json").write_text(json.dumps(inner))
+        (folder / "outer.json").write_text(json.dumps(outer))
+        for devices in (1, 2):
+            got, _ = run(command, folder / "outer.json", {}, {"y": None}, ["--devices", devices])
+            if not np.array_equal(got["y"], x):
+                raise SystemExit(f"loops in used graphs on {devices} devices: {got['y']}, by NumPy {x}")
+
+
 def main(command, first, last):
+    check_loops(command)
     nodes = sum(check(command, seed) for seed in range(int(first), int(last)))
     print(f"{int(last) - int(first)} graphs that use others, {nodes} nodes, equal their expansions")
 

@@ -73,6 +73,20 @@ def jacobi_until():
     return {"u": u}, params(n=20, every=7, steps=1000), {"u": (now, 0), "done": ([done], 1e-5)}
 
 
+def heat_implicit():
+    """Each step is (1 + 4 r) v - r (the four neighbours of v) = u, of which sweeps make v better and better."""
+    n, steps, sweeps, r = 29, 4, 5, 0.7
+    u = rng.random((n, n))
+    want, v = u.copy(), u.copy()
+    for _ in range(steps):
+        for _ in range(sweeps):
+            around = v.copy()
+            around[1:-1, 1:-1] = 0.25 * ((v[:-2, 1:-1] + v[2:, 1:-1]) + (v[1:-1, :-2] + v[1:-1, 2:]))
+            v = (want + 4 * r * around) / (1 + 4 * r)
+        want = v
+    return {"u": u}, params(n=n, steps=steps, sweeps=sweeps, r=r), {"u": (want, 1e-14)}
+
+
 def mlp_step():
     batch, inputs, hidden, classes, lr = 24, 13, 9, 5, 0.1
     x = rng.random((batch, inputs), np.float32)
@@ -144,7 +158,7 @@ def nearest(got, want):
     np.testing.assert_allclose(np.asarray(got, float), want, rtol=0, atol=0.501)
 
 
-CASES = [saxpy, reduce_sum, image_blur, pipeline3, jacobi, jacobi_until, mlp_step, train_pipeline, stages, cg, residual_stack, cholesky]
+CASES = [saxpy, reduce_sum, image_blur, pipeline3, jacobi, jacobi_until, heat_implicit, mlp_step, train_pipeline, stages, cg, residual_stack, cholesky]
 
 
 def compare(name, got, want, rtol, part=lambda x: x):

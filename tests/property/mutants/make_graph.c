@@ -127,13 +127,20 @@ static void add_nodes(plan *p)
     gantry_node nodes[6];
     bool loop = p->carry_prev != p->carry_next;
     uint32_t count = 2 + rng_below(p->r, loop ? 2 : 5), first = loop ? rng_below(p->r, count) : count;
-    uint32_t last = first + 1 + rng_below(p->r, 2);
+    uint32_t last = first + 1 + rng_below(p->r, 2), inner = rng_chance(p->r, 40) ? first + rng_below(p->r, 2) : count;
     for (uint32_t i = 0; i < count; i++) {
         if (i == first) {
             gantry_graph_repeat(p->g, 2);
             gantry_graph_carry(p->g, p->buffer[p->carry_prev], p->buffer[p->carry_next]);
         }
+        bool nests = loop && i == inner && i < last; /* a loop within the loop, which may carry the same pair */
+        if (nests)
+            gantry_graph_repeat(p->g, 2);
+        if (nests && rng_chance(p->r, 50))
+            gantry_graph_carry(p->g, p->buffer[p->carry_prev], p->buffer[p->carry_next]);
         nodes[i] = add_node(p, i);
+        if (nests)
+            gantry_graph_repeat_end(p->g);
         if (i > 0 && rng_chance(p->r, 15))
             gantry_node_after(p->g, nodes[i], nodes[rng_below(p->r, i)]);
         if (i > 0 && rng_chance(p->r, 5))

@@ -51,12 +51,9 @@ static bool comes_after(const table *t, const gy_op *later, const gy_op *earlier
     if (later->node == GY_NONE || earlier->node == GY_NONE)
         return false;
     const gy_node *node = &t->g->nodes.at[later->node];
-    uint32_t loop = t->g->nodes.at[earlier->node].loop;
-    for (uint32_t i = 0; i < node->afters; i++) {
-        bool equal = loop != GY_NONE && loop == node->loop;
-        if (t->g->after.at[node->after + i] == earlier->node && (!equal || later->iteration == earlier->iteration))
+    for (uint32_t i = 0; i < node->afters; i++)
+        if (t->g->after.at[node->after + i] == earlier->node && are_in_one_turn(t->g, later, earlier))
             return true;
-    }
     return false;
 }
 

@@ -104,4 +104,16 @@ uint32_t oracle(const gantry_schedule *s, const gantry_graph *g, bool *capped);
 uint32_t oracle_static(const gantry_schedule *s, const gantry_graph *g);
 uint32_t oracle_run(const gantry_schedule *s, const gantry_graph *g, bool *capped);
 
+/* True unless the ops are in different iterations of a loop that both are in. Loops of these tests take two turns. */
+static inline bool are_in_one_turn(const gantry_graph *g, const gy_op *a, const gy_op *b)
+{
+    const gy_node *x = &g->nodes.at[a->node], *y = &g->nodes.at[b->node];
+    if (x->loop == GY_NONE || x->loop != y->loop)
+        return true;
+    if (x->inner != GY_NONE && x->inner == y->inner)
+        return a->iteration == b->iteration;
+    return (x->inner == GY_NONE ? a->iteration : a->iteration / 2) ==
+           (y->inner == GY_NONE ? b->iteration : b->iteration / 2);
+}
+
 #endif

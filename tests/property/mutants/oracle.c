@@ -146,7 +146,7 @@ static uint32_t task_of(const world *w, uint32_t node, uint32_t iteration)
     return GY_NONE;
 }
 
-/* In adding order; the loops of these tests take two turns. */
+/* In adding order; the loops of these tests take two turns, and inner ones have one node. */
 static void run_tasks(world *w, arrays mem, uint32_t start)
 {
     for (uint32_t n = 0; n < w->g->nodes.count; n++) {
@@ -157,7 +157,8 @@ static void run_tasks(world *w, arrays mem, uint32_t start)
         }
         for (uint32_t it = 0; it < (uint32_t)w->g->loops.at[loop].count; it++)
             for (n = w->g->loops.at[loop].first_node; n < w->g->loops.at[loop].last_node; n++)
-                run_task(w, mem, task_of(w, n, it), start);
+                for (uint32_t turn = 0; turn < (w->g->nodes.at[n].inner == GY_NONE ? 1 : 2); turn++)
+                    run_task(w, mem, task_of(w, n, w->g->nodes.at[n].inner == GY_NONE ? it : 2 * it + turn), start);
         n--;
     }
 }
@@ -299,10 +300,9 @@ static bool wants_after(const world *w, const gy_op *later, const gy_op *earlier
     if (later->node == GY_NONE || earlier->node == GY_NONE || earlier->repeat)
         return false;
     const gy_node *n = &w->g->nodes.at[later->node];
-    bool equal_its = n->loop != GY_NONE && n->loop == w->g->nodes.at[earlier->node].loop;
     for (uint32_t i = 0; i < n->afters; i++)
         if (w->g->after.at[n->after + i] == earlier->node)
-            return !equal_its || later->iteration == earlier->iteration;
+            return are_in_one_turn(w->g, later, earlier);
     return false;
 }
 

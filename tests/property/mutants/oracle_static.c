@@ -231,11 +231,9 @@ static uint32_t device_of(const view *v, const gy_op *op, uint32_t rank)
 static bool are_partners(const view *v, const gy_op *op, const gy_op *other, bool with)
 {
     const gy_node_extra *e = gy_node_extra_of(v->g, op->node);
-    uint32_t loop = v->g->nodes.at[op->node].loop;
-    bool equal = loop != GY_NONE && loop == v->g->nodes.at[other->node].loop;
     size_t count = with ? e->with.count : e->apart.count;
     for (size_t i = 0; i < count; i++)
-        if ((with ? e->with.at[i] : e->apart.at[i]) == other->node && (!equal || op->iteration == other->iteration))
+        if ((with ? e->with.at[i] : e->apart.at[i]) == other->node && are_in_one_turn(v->g, op, other))
             return true;
     return false;
 }

@@ -8,7 +8,7 @@ SMALL = {
     "saxpy": {"n": 64, "parts": 3}, "image_blur": {"n": 6, "height": 4, "width": 4, "channels": 1},
     "jacobi": {"n": 16, "parts": 3, "steps": 4}, "cholesky": {"n": 48, "nt": 3}, "pipeline3": {"batches": 3, "batch": 64},
     "mlp_step": {"batch": 16, "inputs": 12, "hidden": 8, "classes": 4, "parts": 2}, "reduce_sum": {"n": 96, "parts": 4},
-    "train_pipeline": {}, "jacobi_until": {"n": 8, "parts": 2, "steps": 40, "every": 4},
+    "heat_implicit": {"n": 8, "parts": 2, "steps": 3, "sweeps": 3}, "train_pipeline": {}, "jacobi_until": {"n": 8, "parts": 2, "steps": 40, "every": 4},
 }
 DTYPES = ("u8", "f32", "i64")
 MODES = ("write", "write", "readwrite", "sum", "sum", "max")
@@ -68,8 +68,28 @@ class Maker:
             if r.random() < 0.6:
                 self.until(k, element)
             element["nodes"] = r.sample(element["nodes"], len(element["nodes"])) if r.random() < 0.2 else element["nodes"]
+            if r.random() < 0.4:
+                self.nest(k, element["nodes"])
             out += [element] if element["nodes"] else []
         return out + rest
+
+    def nest(self, k, nodes):
+        """Some of the nodes become an inner loop, which may carry what the outer one does, or buffers of its own."""
+        r = self.random
+        first = r.randint(0, len(nodes))
+        last = r.randint(first, len(nodes))
+        inner = {"repeat": r.choice((0, 1, 2, 2, 3, 5)), "index": f"k{k}", "nodes": nodes[first:last]}
+        if r.random() < 0.7:
+            pair = r.choice(((f"g{k}", f"q{k}"), (f"p{k}", f"q{k}"), (f"g{k}", f"h{k}")))
+            for name in [name for name in pair if name not in self.buffers]:
+                self.buffers[name] = {"dtype": "f32", "shape": [self.parts * 3], "split": self.parts, "init": 2}
+            inner["carry"] = {pair[0]: pair[1]}
+            if r.random() < 0.7:
+                step = {"id": f"inner{k}[i]", "for": {"i": self.parts}, "work": {}, "reads": [f"{pair[0]}[i]~1"], "writes": [f"{pair[1]}[i]"]}
+                inner["nodes"] = inner["nodes"] + [step]
+        if r.random() < 0.3 and inner["nodes"]:
+            self.nest(k + 10, inner["nodes"])
+        nodes[first:last] = [inner] if r.random() < 0.9 else [{"for": {"j": 1}, "nodes": [inner]}]
 
     def pair(self, k, element):
         r = self.random

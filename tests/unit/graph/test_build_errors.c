@@ -582,8 +582,28 @@ MISTAKE(scratch_negative)
 
 MISTAKE(repeat_nested)
 {
+    for (int i = 0; i < 17; i++)
+        gantry_graph_repeat(g, 2);
+}
+MISTAKE(until_nested)
+{
     gantry_graph_repeat(g, 2);
     gantry_graph_repeat(g, 2);
+    gantry_graph_until(g, x, 1);
+}
+MISTAKE(repeat_nested_open)
+{
+    gantry_graph_repeat(g, 2);
+    gantry_graph_repeat(g, 2);
+    gantry_graph_repeat_end(g);
+}
+MISTAKE(repeat_nested_closed_twice)
+{
+    gantry_graph_repeat(g, 2);
+    gantry_graph_repeat(g, 2);
+    gantry_graph_repeat_end(g);
+    gantry_graph_repeat_end(g);
+    gantry_graph_repeat_end(g);
 }
 MISTAKE(repeat_negative)
 {
@@ -814,7 +834,14 @@ static const struct mistake {
     { share_large, GANTRY_E_GRAPH, "node \"w\" fills 1.5 of a device; 0 to 1 are allowed" },
     { scratch_negative, GANTRY_E_GRAPH, "node \"w\" needs -8 bytes of scratch; it must be at least 0" },
 
-    { repeat_nested, GANTRY_E_GRAPH, "a repeat inside a repeat; loops do not nest: end the first one before" },
+    { repeat_nested, GANTRY_E_GRAPH, "a repeat inside of 16 others; end one of them before" },
+    { until_nested, GANTRY_E_GRAPH,
+      "until \"image\" in a repeat inside of another; only an outermost repeat may end early: repeat the inner one a "
+      "fixed "
+      "number of times, or watch the flag in the outermost" },
+    { repeat_nested_open, GANTRY_E_GRAPH, "a repeat without its end; call gantry_graph_repeat_end" },
+    { repeat_nested_closed_twice, GANTRY_E_GRAPH,
+      "the end of a repeat outside a repeat; begin one with gantry_graph_repeat" },
     { repeat_negative, GANTRY_E_GRAPH, "repeat -2; the count must be at least 0" },
     { repeat_no_begin, GANTRY_E_GRAPH, "the end of a repeat outside a repeat; begin one with gantry_graph_repeat" },
     { carry_outside, GANTRY_E_GRAPH, "carry outside a repeat; begin one with gantry_graph_repeat" },

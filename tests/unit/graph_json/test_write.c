@@ -150,6 +150,41 @@ START_TEST(program)
 }
 END_TEST
 
+/* Blocks are resolved, loops stay where they are, and a name for an index is written where it is not `it`. */
+START_TEST(nested_loops)
+{
+    gantry_graph *g =
+        graph_of("{ \"gantry\": 1, \"buffers\": { \"x\": { \"dtype\": \"f32\", \"shape\": [4], \"init\": 0 }, "
+                 "\"y\": { \"dtype\": \"f32\", \"shape\": [4], \"init\": 0 }, "
+                 "\"z\": { \"dtype\": \"f32\", \"shape\": [4], \"init\": 0 } }, \"nodes\": ["
+                 "{ \"repeat\": 5, \"index\": \"k\", \"carry\": { \"x\": \"y\" }, \"nodes\": ["
+                 "{ \"for\": { \"i\": 2 }, \"nodes\": [ { \"repeat\": \"i + 1\", \"carry\": { \"y\": \"x\" }, "
+                 "\"nodes\": [ { \"id\": \"s[i]\", \"kernel\": \"scale\", \"args\": { \"a\": \"k * i + it\", "
+                 "\"x\": \"z\", \"y\": \"x\" } } ] } ] },"
+                 "{ \"repeat\": 0, \"nodes\": [] },"
+                 "{ \"id\": \"f\", \"fill\": { \"to\": \"y\", \"value\": 1 } } ] } ] }");
+    char *text = json_of(g), *nodes = strstr(text, "  \"nodes\"");
+    ck_assert_str_eq(nodes, "  \"nodes\": [\n"
+                            "    { \"repeat\": 5, \"index\": \"k\", \"carry\": { \"x\": \"y\" }, \"nodes\": [\n"
+                            "      { \"repeat\": 1, \"carry\": { \"y\": \"x\" }, \"nodes\": [\n"
+                            "        { \"id\": \"s[0]\", \"kernel\": \"scale\", \"args\": { \"a\": \"k * 0 + it\", "
+                            "\"x\": \"z\", \"y\": \"x\" } }\n"
+                            "      ] },\n"
+                            "      { \"repeat\": 2, \"carry\": { \"y\": \"x\" }, \"nodes\": [\n"
+                            "        { \"id\": \"s[1]\", \"kernel\": \"scale\", \"args\": { \"a\": \"k * 1 + it\", "
+                            "\"x\": \"z\", \"y\": \"x\" } }\n"
+                            "      ] },\n"
+                            "      { \"repeat\": 0, \"nodes\": [] },\n"
+                            "      { \"id\": \"f\", \"fill\": { \"to\": \"y\", \"value\": 1 } }\n"
+                            "    ] }\n"
+                            "  ]\n"
+                            "}\n");
+    gantry_free(text);
+    check_stable(g);
+    gantry_graph_free(g);
+}
+END_TEST
+
 START_TEST(calls)
 {
     gantry_error err;
@@ -211,6 +246,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const cases[] = { all_graphs, examples_of_the_documentation, program, calls, paths, save_and_load };
+    const TTest *const cases[] = { all_graphs,   examples_of_the_documentation, program, nested_loops, calls, paths,
+                                   save_and_load };
     return RUN_CASES("writing graph files", cases);
 }

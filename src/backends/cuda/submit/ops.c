@@ -6,6 +6,7 @@
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/usercode/usercode.h"
 #include "base/error.h"
+#include "graph/nest.h"
 #include "schedule/exchange/exchange.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -207,7 +208,7 @@ gantry_status gy_cuda_ops_advance(gy_cuda *h, int64_t first, bool *changed, gant
         bool loops = h->op[i].call && h->job->graph->nodes.at[op->node].loop != GY_NONE;
         for (uint32_t t = 0; loops && t < h->turns && status == GANTRY_OK; t++) {
             gantry_launch *l = &h->op[i].call[t].launch;
-            l->iteration = first + op->iteration;
+            l->iteration = first * gy_node_turns(h->job->graph, &h->job->graph->nodes.at[op->node]) + op->iteration;
             status = gy_launch_iterate(h->job->graph, op->node, l, err);
         }
     }

@@ -58,11 +58,12 @@ def restarted():
 
     def times(name, x, to):
         return {"id": name, "kernel": "gemm", "args": {"a": "A", "b": x, "c": to}}
-    nodes = [{"repeat": cycles, "index": "cycle", "carry": {"x": "x1"}, "nodes": [
+    # Later cycles find y as the inner loop left it, which is x.
+    nodes = [{"id": "x0", "kernel": "copy", "args": {"x": "x", "y": "y"}},
+             {"repeat": cycles, "index": "cycle", "carry": {"x": "x1"}, "nodes": [
         times("Ax", "x", "q"),
         {"id": "r0", "map": {"r": "b - q", "p": "b - q"}, "args": {"b": "b", "q": "q", "r": "r", "p": "p"}},
         *dot("rr0", "r", "r", "rr"),
-        {"id": "x0", "kernel": "copy", "args": {"x": "x", "y": "y"}},
         {"repeat": inner, "carry": {"rr": "rr1", "y": "x1"}, "nodes": [
             times("Ap", "p", "q"),
             *dot("pq", "p", "q", "pq_"),
@@ -128,7 +129,7 @@ def two_grids():
         u = smooth(u, f, fine_a, 2, before)
         u = u + up @ smooth(np.zeros(m), down @ (f - fine_a @ u), coarse_a, 0.5, coarse)
         u = smooth(u, f, fine_a, 2, before)
-    return graph, {"A": fine_a, "Ac": coarse_a, "up": up, "down": down, "f": f[:, None]}, {"u": u[:, None]}, 1e-11
+    return graph, {"A": fine_a, "Ac": coarse_a, "up": up, "down": np.ascontiguousarray(down), "f": f[:, None]}, {"u": u[:, None]}, 1e-11
 
 
 def check_methods(command, recheck):
@@ -389,7 +390,7 @@ def check_random(command, recheck, seed):
 
 
 def main(command, recheck, first=1, count=60):
-    failed, seen = check_methods(command, recheck) if first == 1 else 0, {}
+    failed, seen = check_methods(command, recheck) if int(first) == 1 else 0, {}
     check_chain(command)
     for seed in range(int(first), int(first) + int(count)):
         try:

@@ -135,7 +135,7 @@ static bool exact_clamp(const evaluator *v, const gy_expr_node *e, int64_t *out)
 
 static bool real(const evaluator *v, const gy_expr_node *e, double *out);
 
-/* What is inside floor, ceil and round is real; abs is as exact as its argument. */
+/* The arguments of floor, ceil and round are real; abs is as exact as its own. */
 static bool exact_function(const evaluator *v, const gy_expr_node *e, int64_t *out)
 {
     double value;

@@ -211,10 +211,46 @@ def learning():
                                     "y": ("out", dtype, np.zeros(30, DTYPES[dtype]))}, {"y": (dense.astype(float) @ vector.astype(float), RTOL[dtype] * 4)})
 
 
+def normalized(x, gain, bias, eps, centred):
+    mean = x.mean(1, keepdims=True) if centred else 0
+    return (x - mean) / np.sqrt(((x - mean) ** 2).mean(1, keepdims=True) + eps) * gain + bias
+
+
+def slope(function, x, d):
+    """Gradient of sum(d * function(x)) by x: central differences in double, of two steps, so that the error is O(h^4)."""
+    result = np.zeros_like(x)
+    for at in np.ndindex(*x.shape):
+        def by(h):
+            up, down = x.copy(), x.copy()
+            up[at] += h
+            down[at] -= h
+            return ((function(up) - function(down)) * d).sum() / (2 * h)
+        result[at] = (4 * by(1e-3) - by(2e-3)) / 3
+    return result
+
+
+def transformers():
+    for dtype, (n, width), centred in itertools.product(FLOATS, [(1, 8), (5, 7), (3, 40)], [True, False]):
+        x, dy, gain, bias = values(dtype, (n, width)), values(dtype, (n, width)), values(dtype, width), values(dtype, width)
+        X, D, G, B = (wide(dtype, a) for a in (x, dy, gain, bias))
+        B = B if centred else np.zeros(width)
+        name, more = ("layernorm", {"bias": ("in", dtype, bias)}) if centred else ("rmsnorm", {})
+        given = {"eps": 0.5, "x": ("in", dtype, x), "gain": ("in", dtype, gain)}
+        rtol = RTOL[dtype]
+        yield Case(name, {**given, **more, "y": ("out", dtype, np.zeros_like(x))}, {"y": (normalized(X, G, B, 0.5, centred), rtol)})
+        start = {"dgain": values(dtype, width), **({"dbias": values(dtype, width)} if centred else {})}
+        want = {"dx": (slope(lambda a: normalized(a, G, B, 0.5, centred), X, D), max(rtol, 1e-8)),
+                "dgain": (slope(lambda a: normalized(X, a, B, 0.5, centred), G, D) + wide(dtype, start["dgain"]), max(rtol, 1e-8))}
+        if centred:
+            want["dbias"] = (D.sum(0) + wide(dtype, start["dbias"]), rtol)
+        yield Case(f"{name}_grad", {**given, "dy": ("in", dtype, dy), "dx": ("out", dtype, np.zeros_like(x)),
+                                    **{key: ("inout", dtype, a) for key, a in start.items()}}, want)
+
+
 def main(command, only):
     wanted = set(only) or {k["name"] for k in json.loads(gantry(command, "kernels", "--json"))["kernels"]}
     seen, count, failed = set(), 0, 0
-    for case in itertools.chain(elementwise(), reductions(), grids(), images(), algebra(), learning()):
+    for case in itertools.chain(elementwise(), reductions(), grids(), images(), algebra(), learning(), transformers()):
         if case.kernel not in wanted:
             continue
         seen.add(case.kernel)

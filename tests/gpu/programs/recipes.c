@@ -377,6 +377,30 @@ static bool cross_entropy_gradient(problem *p, gantry_dtype type, int i)
     return true;
 }
 
+/* ---- transformers ---- */
+
+static const extents of_rows[] = { { 1, 1, 0 },   { 3, 31, 0 },   { 33, 33, 0 },  { 100, 5, 0 },
+                                   { 7, 257, 0 }, { 70, 130, 0 }, { 2, 4097, 0 }, { 0, 0, 0 } };
+
+/* Host and GPU add in one order: no bound but equality. Matrices but for what belongs to columns. */
+static bool normalized(problem *p, gantry_dtype type, int i)
+{
+    extents e;
+    if (!pick(of_rows, i, &e))
+        return false;
+    begin(p, type, e.b);
+    for (int k = 0; k < p->operands; k++) {
+        const char *name = p->operand[k].arg->name;
+        if (strstr(name, "gain") || strstr(name, "bias"))
+            p->operand[k].whole = true;
+        else
+            matrix(&p->operand[k], e.a, e.b);
+    }
+    number(p, "eps", 0.01);
+    p->parts = true;
+    return true;
+}
+
 /* A row has at most as many entries as there are; empty rows are among them. */
 static bool sparse(problem *p, gantry_dtype type, int i)
 {
@@ -413,12 +437,16 @@ static const recipe recipes[] = {
     { "gemm", NULL, product },
     { "histogram", "out", counts },
     { "jacobi2d", NULL, stencil },
+    { "layernorm", NULL, normalized },
+    { "layernorm_grad", NULL, normalized },
     { "mul", NULL, elements },
     { "potrf", NULL, factor },
     { "reduce_max", NULL, maximum },
     { "reduce_sum", NULL, sum_of_elements },
     { "relu", NULL, elements },
     { "relu_grad", NULL, elements },
+    { "rmsnorm", NULL, normalized },
+    { "rmsnorm_grad", NULL, normalized },
     { "saxpy", NULL, elements },
     { "scale", NULL, elements },
     { "sgd_update", NULL, elements },

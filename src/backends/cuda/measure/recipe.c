@@ -23,6 +23,7 @@ typedef struct recipe {
     "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"class\":\"state\",\"init\":" init "}"
 #define SPD    "{\"spd\":{\"seed\":1}}"
 #define IMAGES "[4,\"n\",\"n\",3]"
+#define ROWS   "[\"n / 256\",256]"
 #define SQUARE "[\"n\",\"n\"]"
 
 static const recipe recipes[] = {
@@ -56,6 +57,20 @@ static const recipe recipes[] = {
       STATE("x", "$", "[\"n / 64\",64]", "0") "," STATE("k", "i32", "[\"n / 64\"]",
                                                         "0") "," STATE("o", "$", "[\"n / 64\",64]", "0"),
       "\"logits\":\"x\",\"labels\":\"k\",\"grad\":\"o\"" },
+    { "layernorm", false,
+      STATE("x", "$", ROWS, "0") "," STATE("g", "$", "[256]", "0") "," STATE("b", "$", "[256]",
+                                                                             "0") "," STATE("y", "$", ROWS, "0"),
+      "\"x\":\"x\",\"gain\":\"g\",\"bias\":\"b\",\"y\":\"y\"" },
+    { "layernorm_grad", false,
+      STATE("x", "$", ROWS, "0") "," STATE("g", "$", "[256]", "0") "," STATE("d", "$", ROWS, "0") "," STATE(
+          "o", "$", ROWS, "0") "," STATE("p", "$", "[256]", "0") "," STATE("q", "$", "[256]", "0"),
+      "\"x\":\"x\",\"gain\":\"g\",\"dy\":\"d\",\"dx\":\"o\",\"dgain\":\"p\",\"dbias\":\"q\"" },
+    { "rmsnorm", false, STATE("x", "$", ROWS, "0") "," STATE("g", "$", "[256]", "0") "," STATE("y", "$", ROWS, "0"),
+      "\"x\":\"x\",\"gain\":\"g\",\"y\":\"y\"" },
+    { "rmsnorm_grad", false,
+      STATE("x", "$", ROWS, "0") "," STATE("g", "$", "[256]", "0") "," STATE("d", "$", ROWS, "0") "," STATE(
+          "o", "$", ROWS, "0") "," STATE("p", "$", "[256]", "0"),
+      "\"x\":\"x\",\"gain\":\"g\",\"dy\":\"d\",\"dx\":\"o\",\"dgain\":\"p\"" },
 };
 enum { RECIPES = sizeof recipes / sizeof *recipes };
 

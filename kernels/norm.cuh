@@ -91,8 +91,8 @@ static __device__ inline void gy_column_add(double (*room)[GY_LANES], double min
 
 /* dgain, and dbias where a mean was taken off. */
 template <bool CENTRED, typename Wide, typename T>
-static __device__ void gy_norm_columns(const T *__restrict__ x, const T *__restrict__ dy, const gy_norm *__restrict__ norm,
-                                       T *dgain, T *dbias, int64_t rows, int64_t width)
+static __device__ void gy_norm_columns(const T *__restrict__ x, const T *__restrict__ dy,
+                                       const gy_norm *__restrict__ norm, T *dgain, T *dbias, int64_t rows, int64_t width)
 {
     __shared__ double room[GY_LANES][GY_LANES];
     int64_t c = (int64_t)blockIdx.x * GY_LANES + threadIdx.x;

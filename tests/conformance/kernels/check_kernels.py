@@ -211,10 +211,119 @@ def learning():
                                     "y": ("out", dtype, np.zeros(30, DTYPES[dtype]))}, {"y": (dense.astype(float) @ vector.astype(float), RTOL[dtype] * 4)})
 
 
+def normalized(x, gain, bias, eps, centred):
+    mean = x.mean(1, keepdims=True) if centred else 0
+    return (x - mean) / np.sqrt(((x - mean) ** 2).mean(1, keepdims=True) + eps) * gain + bias
+
+
+def slope(function, x, d):
+    """Gradient of sum(d * function(x)) by x: central differences in double, of two steps, so that the error is O(h^4)."""
+    result = np.zeros_like(x)
+    for at in np.ndindex(*x.shape):
+        def by(h):
+            up, down = x.copy(), x.copy()
+            up[at] += h
+            down[at] -= h
+            return ((function(up) - function(down)) * d).sum() / (2 * h)
+        result[at] = (4 * by(1e-3) - by(2e-3)) / 3
+    return result
+
+
+def transformers():
+    for dtype, (n, width), centred in itertools.product(FLOATS, [(1, 8), (5, 7), (3, 40)], [True, False]):
+        x, dy, gain, bias = values(dtype, (n, width)), values(dtype, (n, width)), values(dtype, width), values(dtype, width)
+        X, D, G, B = (wide(dtype, a) for a in (x, dy, gain, bias))
+        B = B if centred else np.zeros(width)
+        name, more = ("layernorm", {"bias": ("in", dtype, bias)}) if centred else ("rmsnorm", {})
+        given = {"eps": 0.5, "x": ("in", dtype, x), "gain": ("in", dtype, gain)}
+        rtol = RTOL[dtype]
+        yield Case(name, {**given, **more, "y": ("out", dtype, np.zeros_like(x))}, {"y": (normalized(X, G, B, 0.5, centred), rtol)})
+        start = {"dgain": values(dtype, width), **({"dbias": values(dtype, width)} if centred else {})}
+        want = {"dx": (slope(lambda a: normalized(a, G, B, 0.5, centred), X, D), max(rtol, 1e-8)),
+                "dgain": (slope(lambda a: normalized(X, a, B, 0.5, centred), G, D) + wide(dtype, start["dgain"]), max(rtol, 1e-8))}
+        if centred:
+            want["dbias"] = (D.sum(0) + wide(dtype, start["dbias"]), rtol)
+        yield Case(f"{name}_grad", {**given, "dy": ("in", dtype, dy), "dx": ("out", dtype, np.zeros_like(x)),
+                                    **{key: ("inout", dtype, a) for key, a in start.items()}}, want)
+
+
+def soften(x, scale, causal, first):
+    x = scale * x
+    if causal:
+        rows, columns = np.indices(x.shape)
+        x = np.where(columns <= (first + rows) % x.shape[1], x, -np.inf)
+    p = np.exp(x - x.max(1, keepdims=True))
+    return p / p.sum(1, keepdims=True)
+
+
+def rotate(x, dim, first, length, base, sign):
+    """By complex numbers: elements i and i + dim / 2 of a head are the parts of one, multiplied by e^(i angle)."""
+    position = first + np.arange(len(x))
+    position = position % length if length else position
+    angle = np.outer(position, base ** (-np.arange(0, dim, 2) / dim))[:, None, :]
+    heads = x.reshape(len(x), -1, 2, dim // 2)
+    turned = (heads[:, :, 0] + 1j * heads[:, :, 1]) * np.exp(sign * 1j * angle)
+    return np.stack([turned.real, turned.imag], 2).reshape(x.shape)
+
+
+def attention():
+    for dtype, (n, width), causal in itertools.product(FLOATS, [(1, 1), (6, 6), (12, 6), (3, 70)], [0, 1]):
+        x, dy = values(dtype, (n, width)), values(dtype, (n, width))
+        first, X, rtol = width - 1 if n == 3 else 0, wide(dtype, x), RTOL[dtype]
+        yield Case("softmax", {"scale": 0.7, "causal": causal, "first": first, "x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))},
+                   {"y": (soften(X, 0.7, causal, first), rtol)})
+        y = soften(X, 0.7, causal, first)
+        y = from_bf16(to_bf16(y)) if dtype == "bf16" else y.astype(DTYPES[dtype])
+        yield Case("softmax_grad", {"scale": 0.7, "y": ("in", dtype, y), "dy": ("in", dtype, dy), "dx": ("out", dtype, np.zeros_like(x))},
+                   {"dx": (slope(lambda a: soften(a, 0.7, causal, first), X, wide(dtype, dy)), max(2 * rtol, 1e-7))})
+    for dtype, (n, width, dim), sign, length in itertools.product(FLOATS, [(1, 2, 2), (9, 24, 8), (40, 64, 64)], [1, -1], [0, 5]):
+        x = values(dtype, (n, width))
+        yield Case("rope", {"dim": dim, "first": 3, "length": length, "base": 500, "sign": sign, "x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))},
+                   {"y": (rotate(wide(dtype, x), dim, 3, length, 500, sign), RTOL[dtype])})
+
+
+def tables():
+    for dtype, index, (rows, width, n) in itertools.product(FLOATS, ["i32", "i64"], [(1, 1, 1), (10, 5, 40), (50, 33, 20)]):
+        ids, table, dy = rng.integers(0, rows, n).astype(DTYPES[index]), values(dtype, (rows, width)), values(dtype, (n, width))
+        yield Case("embedding", {"table": ("in", dtype, table), "ids": ("in", index, ids), "y": ("out", dtype, np.zeros_like(dy))}, {"y": (table[ids], None)})
+        want = wide(dtype, table).copy()
+        np.add.at(want, ids, wide(dtype, dy))
+        yield Case("embedding_grad", {"ids": ("in", index, ids), "dy": ("in", dtype, dy), "dtable": ("inout", dtype, table)}, {"dtable": (want, RTOL[dtype])})
+
+
+def philox(seed, count):
+    """Salmon et al., SC 2011, in whole numbers of Python: words of counters 0, 1, ... under the key of a seed."""
+    words, mask = [], 0xffffffff
+    for block in range((count + 3) // 4):
+        x, key = [block & mask, block >> 32, 0, 0], [seed & mask, seed >> 32]
+        for _ in range(10):
+            a, b = 0xD2511F53 * x[0], 0xCD9E8D57 * x[2]
+            x = [b >> 32 ^ x[1] ^ key[0], b & mask, a >> 32 ^ x[3] ^ key[1], a & mask]
+            key = [(key[0] + 0x9E3779B9) & mask, (key[1] + 0xBB67AE85) & mask]
+        words += x
+    return np.array(words[:count], np.uint64)
+
+
+def training():
+    assert [int(w) for w in philox(0, 4)] == [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]  # Random123's known answer
+    for dtype, n, first in itertools.product(FLOATS, [1, 1000], [0, 3]):
+        x = values(dtype, n)
+        u = philox(5000000007, first + n)[first:] / 2.0 ** 32
+        want = np.where(u >= 0.3, wide(dtype, x) / 0.7, 0)
+        yield Case("dropout", {"p": 0.3, "seed": 5000000007, "first": first, "x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))}, {"y": (want, RTOL[dtype])})
+    for dtype, step in itertools.product(FLOATS, [1, 10]):
+        own = "f64" if dtype == "f64" else "f32"
+        w, g, m, v = values(own, 500), values(dtype, 500), values(own, 500), values(own, 500, 0.1)
+        M, V = 0.8 * wide(own, m) + 0.2 * wide(dtype, g), 0.95 * wide(own, v) + 0.05 * wide(dtype, g) ** 2
+        W = wide(own, w) * (1 - 0.01 * 0.1) - 0.01 * M / (1 - 0.8 ** step) / (np.sqrt(V / (1 - 0.95 ** step)) + 1e-3)
+        yield Case("adamw", {"lr": 0.01, "step": step, "beta1": 0.8, "beta2": 0.95, "eps": 1e-3, "decay": 0.1, "w": ("inout", own, w), "g": ("in", dtype, g),
+                             "m": ("inout", own, m), "v": ("inout", own, v)}, {"w": (W, RTOL[own]), "m": (M, RTOL[own]), "v": (V, RTOL[own])})
+
+
 def main(command, only):
     wanted = set(only) or {k["name"] for k in json.loads(gantry(command, "kernels", "--json"))["kernels"]}
     seen, count, failed = set(), 0, 0
-    for case in itertools.chain(elementwise(), reductions(), grids(), images(), algebra(), learning()):
+    for case in itertools.chain(elementwise(), reductions(), grids(), images(), algebra(), learning(), transformers(), attention(), tables(), training()):
         if case.kernel not in wanted:
             continue
         seen.add(case.kernel)

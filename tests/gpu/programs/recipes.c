@@ -377,6 +377,133 @@ static bool cross_entropy_gradient(problem *p, gantry_dtype type, int i)
     return true;
 }
 
+/* ---- transformers ---- */
+
+static const extents of_rows[] = { { 1, 1, 0 },   { 3, 31, 0 },   { 33, 33, 0 },  { 100, 5, 0 },
+                                   { 7, 257, 0 }, { 70, 130, 0 }, { 2, 4097, 0 }, { 0, 0, 0 } };
+
+/* Host and GPU add in one order: no bound but equality. Matrices but for what belongs to columns. */
+static bool normalized(problem *p, gantry_dtype type, int i)
+{
+    extents e;
+    if (!pick(of_rows, i, &e))
+        return false;
+    begin(p, type, e.b);
+    for (int k = 0; k < p->operands; k++) {
+        const char *name = p->operand[k].arg->name;
+        if (strstr(name, "gain") || strstr(name, "bias"))
+            p->operand[k].whole = true;
+        else
+            matrix(&p->operand[k], e.a, e.b);
+    }
+    number(p, "eps", 0.01);
+    p->parts = true;
+    return true;
+}
+
+/* Exponentials are in float on GPUs, but for f64; elements are 1 at most. */
+static bool softmax(problem *p, gantry_dtype type, int i)
+{
+    extents e;
+    double u = type == GANTRY_F64 ? U : 0x1p-24;
+    if (!pick(of_rows, i / 2, &e))
+        return false;
+    begin(p, type, 1);
+    matrix(&p->operand[0], e.a, e.b);
+    matrix(&p->operand[1], e.a, e.b);
+    number(p, "scale", 0.5);
+    number(p, "causal", i % 2);
+    number(p, "first", i % 2 ? 2 : 0);
+    p->parts = true;
+    p->bound = (bound){ 2 * unit_of(type), 2 * ((2 * B + 4) * u + (double)(e.b + 16) * U) };
+    return true;
+}
+
+static bool softmax_gradient(problem *p, gantry_dtype type, int i)
+{
+    extents e;
+    if (!pick(of_rows, i, &e))
+        return false;
+    begin(p, type, 1);
+    for (int k = 0; k < p->operands; k++)
+        matrix(&p->operand[k], e.a, e.b);
+    number(p, "scale", -0.3);
+    p->parts = true;
+    return true;
+}
+
+/* Angles are positions times at most 1, by a power that is right to 2 units on both sides, as sines and cosines are. */
+static bool turned(problem *p, gantry_dtype type, int i)
+{
+    static const extents list[] = { { 1, 2, 2 },    { 5, 12, 4 },    { 100, 128, 64 },
+                                    { 33, 70, 70 }, { 3, 600, 200 }, { 0, 0, 0 } };
+    extents e; /* rows, elements of a row and of a head */
+    if (!pick(list, i, &e))
+        return false;
+    begin(p, type, 1);
+    matrix(&p->operand[0], e.a, e.b);
+    matrix(&p->operand[1], e.a, e.b);
+    number(p, "dim", (double)e.c);
+    number(p, "first", 7);
+    number(p, "length", i % 2 ? 11 : 0);
+    number(p, "sign", i % 2 ? 1 : -1);
+    p->parts = true;
+    p->bound = (bound){ 2 * unit_of(type), 4 * B * (8 * (double)(e.a + 7) + 16) * U };
+    return true;
+}
+
+/* The table is read or added to as a whole; rows are its copies, or sums in the order of ids. */
+static bool embedded(problem *p, gantry_dtype type, int i)
+{
+    static const extents list[] = { { 1, 1, 1 },     { 10, 3, 50 },    { 100, 33, 7 },
+                                    { 5, 130, 300 }, { 1000, 64, 90 }, { 0, 0, 0 } };
+    extents e; /* rows of the table, width, ids */
+    if (!pick(list, i / 2, &e))
+        return false;
+    begin(p, type, 1);
+    for (int k = 0; k < p->operands; k++) {
+        operand *o = &p->operand[k];
+        o->whole = strstr(o->arg->name, "table") != NULL;
+        if (strcmp(o->arg->name, "ids") == 0) {
+            o->dtype = i % 2 ? GANTRY_I64 : GANTRY_I32;
+            o->shape[0] = e.c;
+            o->filling = BELOW;
+            o->below = e.a;
+        } else {
+            matrix(o, o->whole ? e.a : e.c, e.b);
+        }
+    }
+    p->parts = true;
+    return true;
+}
+
+/* v is a mean of squares, so it is not negative. The gradient's type says what weights are. */
+static bool stepped(problem *p, gantry_dtype type, int i)
+{
+    if (i >= SIZES)
+        return false;
+    begin(p, type == GANTRY_F64 ? type : GANTRY_F32, sizes[i]);
+    p->operand[1].dtype = type;
+    p->operand[3].filling = PIXELS;
+    number(p, "lr", 0.01);
+    number(p, "step", (double)(1 + i));
+    number(p, "decay", 0.1);
+    p->parts = true;
+    return true;
+}
+
+static bool dropped(problem *p, gantry_dtype type, int i)
+{
+    if (i >= SIZES)
+        return false;
+    begin(p, type, sizes[i]);
+    number(p, "p", 0.3);
+    number(p, "seed", 5000000000 + i);
+    number(p, "first", i);
+    p->parts = true;
+    return true;
+}
+
 /* A row has at most as many entries as there are; empty rows are among them. */
 static bool sparse(problem *p, gantry_dtype type, int i)
 {
@@ -402,27 +529,38 @@ static bool sparse(problem *p, gantry_dtype type, int i)
 /* ---- all ---- */
 
 static const recipe recipes[] = {
+    { "adamw", "g", stepped },
     { "add", NULL, elements },
     { "axpby", NULL, elements },
     { "bias_add", NULL, rows_and_vector },
     { "busy", NULL, elements },
     { "copy", NULL, elements },
     { "dot", NULL, sum_of_products },
+    { "dropout", NULL, dropped },
+    { "embedding", NULL, embedded },
+    { "embedding_grad", "dy", embedded },
     { "fail", NULL, elements },
     { "gaussian_blur", NULL, blurred },
     { "gemm", NULL, product },
     { "histogram", "out", counts },
     { "jacobi2d", NULL, stencil },
+    { "layernorm", NULL, normalized },
+    { "layernorm_grad", NULL, normalized },
     { "mul", NULL, elements },
     { "potrf", NULL, factor },
     { "reduce_max", NULL, maximum },
     { "reduce_sum", NULL, sum_of_elements },
     { "relu", NULL, elements },
     { "relu_grad", NULL, elements },
+    { "rmsnorm", NULL, normalized },
+    { "rmsnorm_grad", NULL, normalized },
+    { "rope", NULL, turned },
     { "saxpy", NULL, elements },
     { "scale", NULL, elements },
     { "sgd_update", NULL, elements },
     { "sobel", NULL, edges },
+    { "softmax", NULL, softmax },
+    { "softmax_grad", NULL, softmax_gradient },
     { "softmax_xent", NULL, cross_entropy },
     { "softmax_xent_grad", NULL, cross_entropy_gradient },
     { "spmv_csr", "val", sparse },

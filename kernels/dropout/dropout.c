@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/manifest.h"
+#include "kernels/philox4.h"
+#include <math.h>
+
+enum { P, SEED, FIRST, X, Y }; /* arguments */
+
+static gantry_status run(const gantry_launch *l)
+{
+    int64_t n = gy_arg_size(&l->arg[X]);
+    if (!(l->arg[P].number >= 0 && l->arg[P].number < 1)) /* check() does not see numbers that change later */
+        return GANTRY_E_KERNEL;
+    uint64_t seed = (uint64_t)l->arg[SEED].integer, first = (uint64_t)l->arg[FIRST].integer;
+    uint64_t least = (uint64_t)ceil(l->arg[P].number * 0x1p32);
+    double factor = 1 / (1 - l->arg[P].number);
+    switch (l->arg[X].dtype) {
+#define LOOP(dtype, type, wide, LOAD, STORE)                                                                           \
+    case dtype: {                                                                                                      \
+        const type *x = l->arg[X].data;                                                                                \
+        type *y = l->arg[Y].data;                                                                                      \
+        gy_philox4 block = gy_philox4_at(seed, first / 4);                                                             \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            uint64_t e = first + (uint64_t)i;                                                                          \
+            if (e % 4 == 0)                                                                                            \
+                block = gy_philox4_at(seed, e / 4);                                                                    \
+            y[i] = STORE(block.word[e % 4] >= least ? LOAD(x[i]) * (wide)factor : (wide)0);                            \
+        }                                                                                                              \
+        return GANTRY_OK;                                                                                              \
+    }
+        GY_FLOAT_TYPES(LOOP)
+#undef LOOP
+    default:
+        return GANTRY_E_KERNEL;
+    }
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    double p = l->arg[P].number;
+    if (!(p >= 0 && p < 1))
+        return gy_check_fail(text, size, "\"p\" is %g; it must be at least 0 and below 1", p);
+    for (int i = SEED; i <= FIRST; i++) {
+        if (l->arg[i].number < 0 || l->arg[i].number != (double)l->arg[i].integer)
+            return gy_check_fail(text, size, "\"%s\" is %g; it must be a whole number from 0 to 2^63 - 1",
+                                 l->arg[i].name, l->arg[i].number);
+    }
+    return gy_check_same_size(l, X, Y, text, size);
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_SCALE("p", "share of elements that become 0"),
+    GY_SCALE("seed", "which elements: the same seed drops the same ones"),
+    GY_SCALE_OR("first", 0, "number of the first element, where x is a part of an array"),
+    GY_REGION("x", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "elements, or the gradient of y"),
+    GY_REGION("y", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "as many elements, or the gradient of x"),
+};
+
+const gantry_kernel gy_kernel_dropout = { sizeof(gantry_kernel),
+                                          "dropout",
+                                          "y = x / (1 - p) or 0, by numbers of Philox; its own gradient",
+                                          GY_ARGS(args),
+                                          0,
+                                          "12 * x.size",
+                                          "x.bytes + y.bytes",
+                                          NULL,
+                                          run,
+                                          check,
+                                          NULL,
+                                          NULL };

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/embedding.h"
+#include <string.h>
+
+enum { TABLE, IDS, Y }; /* arguments */
+
+static gantry_status run(const gantry_launch *l)
+{
+    const gantry_arg *table = &l->arg[TABLE], *ids = &l->arg[IDS];
+    size_t bytes = (size_t)table->row_bytes;
+    for (int64_t i = 0; i < gy_arg_size(ids); i++) {
+        int64_t id = gy_id(ids, i);
+        if (id < 0 || id >= table->rows) {
+            *l->status = gy_id_code(i);
+            return GANTRY_E_KERNEL;
+        }
+        memcpy((char *)l->arg[Y].data + (size_t)i * bytes, (const char *)table->data + (size_t)id * bytes, bytes);
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    return gy_check_embedding(l, TABLE, IDS, Y, text, size);
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_REGION("table", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "rows"),
+    GY_REGION("ids", GANTRY_READ, GY_ID_DTYPES, 0, "numbers of rows of the table, from 0 on"),
+    GY_REGION("y", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "a row for each id"),
+};
+
+const gantry_kernel gy_kernel_embedding = { sizeof(gantry_kernel),
+                                            "embedding",
+                                            "y[i] = table[ids[i]], rows of a table",
+                                            GY_ARGS(args),
+                                            0,
+                                            "0",
+                                            "ids.bytes + 2 * y.bytes",
+                                            NULL,
+                                            run,
+                                            check,
+                                            NULL,
+                                            NULL };

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/embedding.h"
+#include "kernels/rows.h"
+
+enum { IDS, DY, DTABLE }; /* arguments */
+
+/* For each row of the table the first place where it is asked for, and for each place the next with the same id; -1:
+ * none. Both lie in scratch. */
+typedef struct places {
+    int64_t *first, *next;
+} places;
+
+static gantry_status find_places(const gantry_launch *l, places *p)
+{
+    int64_t rows = l->arg[DTABLE].rows;
+    gantry_status status = GANTRY_OK;
+    p->next = l->scratch;
+    p->first = p->next + gy_arg_size(&l->arg[IDS]);
+    for (int64_t r = 0; r < rows; r++)
+        p->first[r] = -1;
+    for (int64_t i = gy_arg_size(&l->arg[IDS]) - 1; i >= 0; i--) {
+        int64_t id = gy_id(&l->arg[IDS], i);
+        if (id < 0 || id >= rows) {
+            *l->status = gy_id_code(i); /* the least of them stays */
+            status = GANTRY_E_KERNEL;
+            continue;
+        }
+        p->next[i] = p->first[id];
+        p->first[id] = i;
+    }
+    return status;
+}
+
+static void add_row(const gantry_launch *l, const places *p, int64_t row)
+{
+    int64_t width = gy_arg_width(&l->arg[DTABLE]);
+    for (int64_t c = 0; c < width; c += GY_LANES) {
+        gy_lanes sum = { { 0 } }, d;
+        int count = 0;
+        for (int64_t i = p->first[row]; i >= 0; i = p->next[i]) {
+            count = gy_lanes_load(&d, &l->arg[DY], i * width + c, (i + 1) * width);
+            for (int k = 0; k < GY_LANES; k++)
+                sum.at[k] += d.at[k];
+        }
+        gy_lanes_add(&sum, &l->arg[DTABLE], row * width + c, count);
+    }
+}
+
+static gantry_status run(const gantry_launch *l)
+{
+    places p;
+    gantry_status status = find_places(l, &p);
+    for (int64_t r = 0; r < l->arg[DTABLE].rows && !status; r++)
+        if (p.first[r] >= 0)
+            add_row(l, &p, r);
+    return status;
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    return gy_check_embedding(l, DTABLE, IDS, DY, text, size);
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_REGION("ids", GANTRY_READ, GY_ID_DTYPES, 0, "those of embedding"),
+    GY_REGION("dy", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "gradient of y, a row for each id"),
+    GY_REGION("dtable", GANTRY_SUM, GY_FLOAT_DTYPES, 'T', "gradient of the table"),
+};
+
+const gantry_kernel gy_kernel_embedding_grad = { sizeof(gantry_kernel),
+                                                 "embedding_grad",
+                                                 "dtable[ids[i]] += dy[i], added up in the order of i",
+                                                 GY_ARGS(args),
+                                                 0,
+                                                 "dy.size",
+                                                 "ids.bytes + dy.bytes + 2 * min(dy.bytes, dtable.bytes)",
+                                                 "8 * (ids.size + dtable.rows)",
+                                                 run,
+                                                 check,
+                                                 NULL,
+                                                 NULL };

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/norm.h"
+
+static gantry_status run(const gantry_launch *l)
+{
+    return gy_norm_forward(l, &l->arg[3], &l->arg[4]);
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    return gy_check_norm(l, 4, 3, 3, text, size);
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_SCALE_OR("eps", 1e-5, "what is added to the mean of squares"),
+    GY_REGION("x", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "rows"),
+    GY_REGION("gain", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "as many elements as a row of x"),
+    GY_REGION("bias", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "as many elements as a row of x"),
+    GY_REGION("y", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "as many elements as x"),
+};
+
+const gantry_kernel gy_kernel_layernorm = { sizeof(gantry_kernel),
+                                            "layernorm",
+                                            "y = (x - mean(x)) / sqrt(var(x) + eps) * gain + bias, for each row",
+                                            GY_ARGS(args),
+                                            0,
+                                            "9 * x.size",
+                                            "x.bytes + gain.bytes + bias.bytes + y.bytes",
+                                            NULL,
+                                            run,
+                                            check,
+                                            NULL,
+                                            NULL };

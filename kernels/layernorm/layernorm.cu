@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/begin.cuh"
+#include "kernels/norm.cuh"
+
+#define KERNEL(suffix, type, wide)                                                                                     \
+    extern "C" __global__ void __launch_bounds__(GY_LANES *GY_ROW_WARPS)                                               \
+        layernorm_##suffix(double eps, const type *x, const type *gain, const type *bias, type *y,                     \
+                           int64_t rows, int64_t width)                                                                \
+    {                                                                                                                  \
+        gy_begin();                                                                                                    \
+        gy_norm_forward<true, wide>(eps, x, gain, bias, y, rows, width);                                               \
+    }
+GY_CUDA_FLOAT_TYPES(KERNEL)

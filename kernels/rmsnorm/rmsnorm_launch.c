@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/rows_launch.h"
+
+static gantry_status launch_rmsnorm(const gantry_launch *l)
+{
+    double eps = l->arg[0].number;
+    const void *x = l->arg[1].data, *gain = l->arg[2].data;
+    void *y = l->arg[3].data;
+    int64_t rows = l->arg[1].rows, width = gy_arg_width(&l->arg[1]);
+    return gy_cuda_image_launch(l, 0, l->arg[1].dtype, gy_rows_grid(rows),
+                                (void *[]){ &eps, &x, &gain, &y, &rows, &width });
+}
+
+GY_CUDA_KERNEL(rmsnorm, launch_rmsnorm, GY_FLOAT_DTYPES, "")

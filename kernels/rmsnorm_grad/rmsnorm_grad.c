@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/norm.h"
+
+static gantry_status run(const gantry_launch *l)
+{
+    return gy_norm_backward(l, NULL);
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    gantry_status status = gy_check_norm(l, 4, 5, 5, text, size);
+    return status ? status : gy_check_same_size(l, 1, 3, text, size);
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_SCALE_OR("eps", 1e-5, "that of rmsnorm"),
+    GY_REGION("x", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "rows"),
+    GY_REGION("gain", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "as many elements as a row of x"),
+    GY_REGION("dy", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "gradient of y, as many elements as x"),
+    GY_REGION("dx", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "gradient of x"),
+    GY_REGION("dgain", GANTRY_SUM, GY_FLOAT_DTYPES, 'T', "gradient of gain"),
+};
+
+const gantry_kernel gy_kernel_rmsnorm_grad = { sizeof(gantry_kernel),
+                                               "rmsnorm_grad",
+                                               "gradients of rmsnorm: dx = that of x, dgain += that of gain",
+                                               GY_ARGS(args),
+                                               0,
+                                               "18 * x.size",
+                                               "2 * x.bytes + 2 * dy.bytes + gain.bytes + dx.bytes + dgain.bytes",
+                                               "16 * x.rows",
+                                               run,
+                                               check,
+                                               NULL,
+                                               NULL };

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/rows.h"
+#include <string.h>
+
+int gy_lanes_load(gy_lanes *to, const gantry_arg *a, int64_t i, int64_t end)
+{
+    int count = (int)(end - i < GY_LANES ? end - i : GY_LANES);
+    if (count < GY_LANES)
+        memset(to, 0, sizeof *to);
+    switch (a->dtype) {
+#define LOOP(dtype, type, wide, LOAD, STORE)                                                                           \
+    case dtype:                                                                                                        \
+        for (int k = 0; k < count; k++)                                                                                \
+            to->at[k] = (double)LOAD(((const type *)a->data)[i + k]);                                                  \
+        break;
+        GY_FLOAT_TYPES(LOOP)
+#undef LOOP
+    default:
+        break;
+    }
+    return count;
+}
+
+void gy_lanes_store(const gy_lanes *from, const gantry_arg *a, int64_t i, int count)
+{
+    switch (a->dtype) {
+#define LOOP(dtype, type, wide, LOAD, STORE)                                                                           \
+    case dtype:                                                                                                        \
+        for (int k = 0; k < count; k++)                                                                                \
+            ((type *)a->data)[i + k] = STORE((wide)from->at[k]);                                                       \
+        break;
+        GY_FLOAT_TYPES(LOOP)
+#undef LOOP
+    default:
+        break;
+    }
+}
+
+void gy_lanes_add(const gy_lanes *from, const gantry_arg *a, int64_t i, int count)
+{
+    switch (a->dtype) {
+#define LOOP(dtype, type, wide, LOAD, STORE)                                                                           \
+    case dtype:                                                                                                        \
+        for (int k = 0; k < count; k++) {                                                                              \
+            type *x = (type *)a->data + i + k;                                                                         \
+            *x = STORE(LOAD(*x) + (wide)from->at[k]);                                                                  \
+        }                                                                                                              \
+        break;
+        GY_FLOAT_TYPES(LOOP)
+#undef LOOP
+    default:
+        break;
+    }
+}
+
+double gy_lanes_sum(const gy_lanes *lanes)
+{
+    gy_lanes sum = *lanes;
+    for (int half = GY_LANES / 2; half > 0; half /= 2)
+        for (int k = 0; k < half; k++)
+            sum.at[k] += sum.at[k + half];
+    return sum.at[0];
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/rows.h"
+#include <math.h>
+
+enum { SCALE, CAUSAL, FIRST, X, Y }; /* arguments */
+
+/* Columns of row r that count. */
+static int64_t seen(const gantry_launch *l, int64_t r)
+{
+    int64_t width = gy_arg_width(&l->arg[X]);
+    return l->arg[CAUSAL].integer ? (l->arg[FIRST].integer + r) % width + 1 : width;
+}
+
+static void softmax_row(const gantry_launch *l, int64_t r)
+{
+    const gantry_arg *x = &l->arg[X];
+    int64_t first = r * gy_arg_width(x), end = first + gy_arg_width(x), stop = first + seen(l, r);
+    double scale = l->arg[SCALE].number, largest = -INFINITY;
+    gy_lanes v, sum = { { 0 } };
+    for (int64_t i = first; i < stop; i += GY_LANES) {
+        int count = gy_lanes_load(&v, x, i, stop);
+        for (int k = 0; k < count; k++)
+            largest = fmax(largest, scale * v.at[k]);
+    }
+    for (int64_t i = first; i < stop; i += GY_LANES) {
+        int count = gy_lanes_load(&v, x, i, stop);
+        for (int k = 0; k < count; k++)
+            sum.at[k] += exp(scale * v.at[k] - largest);
+    }
+    double total = gy_lanes_sum(&sum);
+    for (int64_t i = first; i < end; i += GY_LANES) {
+        int count = gy_lanes_load(&v, x, i, end);
+        for (int k = 0; k < count; k++)
+            v.at[k] = i + k < stop ? exp(scale * v.at[k] - largest) / total : 0;
+        gy_lanes_store(&v, &l->arg[Y], i, count);
+    }
+}
+
+static gantry_status run(const gantry_launch *l)
+{
+    for (int64_t r = 0; r < l->arg[X].rows; r++)
+        softmax_row(l, r);
+    return GANTRY_OK;
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    const gantry_arg *causal = &l->arg[CAUSAL], *first = &l->arg[FIRST];
+    if (causal->number != 0 && causal->number != 1)
+        return gy_check_fail(text, size, "\"causal\" is %g; it must be 0 or 1", causal->number);
+    if (first->number < 0 || first->number != (double)first->integer)
+        return gy_check_fail(text, size, "\"first\" is %g; it must be a whole number of at least 0", first->number);
+    return gy_check_same_size(l, X, Y, text, size);
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_SCALE_OR("scale", 1, "factor of x, such as 1 / sqrt(width of a head)"),
+    GY_NUMBER_OR("causal", 0, "1: row r has columns up to (first + r) % columns alone, and 0 in the others"),
+    GY_NUMBER_OR("first", 0, "position of the first row, where causal is 1"),
+    GY_REGION("x", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "rows"),
+    GY_REGION("y", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "as many elements as x"),
+};
+
+const gantry_kernel gy_kernel_softmax = { sizeof(gantry_kernel),
+                                          "softmax",
+                                          "y = exp(scale x) / sum of exp(scale x), for each row",
+                                          GY_ARGS(args),
+                                          0,
+                                          "12 * x.size",
+                                          "x.bytes + y.bytes",
+                                          NULL,
+                                          run,
+                                          check,
+                                          NULL,
+                                          NULL };

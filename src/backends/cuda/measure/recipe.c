@@ -76,7 +76,8 @@ static const recipe recipes[] = {
       "\"y\":\"y\",\"dy\":\"d\",\"dx\":\"x\"" },
     { "rope", false, STATE("x", "$", ROWS, "0") "," STATE("y", "$", ROWS, "0"), "\"dim\":64,\"x\":\"x\",\"y\":\"y\"" },
     { "embedding", false,
-      STATE("t", "$", ROWS, "0") "," STATE("i", "i32", "[\"n / 256\"]", "0") "," STATE("y", "$", ROWS, "0"),
+      STATE("t", "$", "[\"n / 256 + 1\",256]", "0") "," STATE("i", "i32", "[\"n / 256\"]", "0") "," STATE("y", "$",
+                                                                                                          ROWS, "0"),
       "\"table\":\"t\",\"ids\":\"i\",\"y\":\"y\"" },
     { "adamw", false,
       STATE("w", "$", "[\"n\"]", "0") "," STATE("g", "$", "[\"n\"]", "0") "," STATE("m", "$", "[\"n\"]", "0") "," STATE(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every command that README.md and docs/guide.md show, and the graph of the guide: they work as they stand.
+"""Every command that README.md and docs/guide.md show, and the graph of the guide: they work as they stand. docs/kernels.md names every kernel.
 
 check_docs.py GANTRY ROOT
 """
@@ -41,6 +41,9 @@ def main(gantry, root):
             lines += found
         graph = re.search(r"```json\n(.*?)```", (root / "docs/guide.md").read_text(), re.S).group(1)
         (pathlib.Path(folder) / "norms.json").write_text(graph)
+        names = re.findall(r"^(\w+):", subprocess.run([gantry, "kernels"], capture_output=True, text=True, check=True).stdout, re.M)
+        missing = [name for name in names if f"`{name}`" not in (root / "docs/kernels.md").read_text()]
+        assert len(names) > 30 and not missing, f"docs/kernels.md does not name {missing}"
         for line in [*lines, "gantry run norms.json --devices 2 --check"]:
             passed = run(line, folder, environment)
             good, bad = good + passed, bad + (not passed)

@@ -16,12 +16,14 @@ import threading
 SECRET = "s3cret-Tok3n"
 LIMIT = 8  # seconds; each command takes a fraction of one
 
-def graph(init=None, machine=None, host=None, cuda=None):
+def graph(init=None, machine=None, host=None, cuda=None, use=None):
     x = {"dtype": "f32", "shape": [2], "init": 1 if init is None else init}
     made = {"gantry": 1, "buffers": {"x": x, "y": {"dtype": "f32", "shape": [2], "output": True}},
             "nodes": [{"id": "n", "copy": {"from": "x", "to": "y"}}]}
     if machine:
         made["machine"] = machine
+    if use:
+        made["nodes"].append({"id": "u", "use": use, "with": {"k": 1}})
     code = {key: name for key, name in (("host", host), ("cuda", cuda)) if name}
     if code:
         made["kernels"] = {"mine": {"args": [{"name": "a", "access": "write"}], **code}}
@@ -82,6 +84,8 @@ def check_ways_out(p):
         p.expect_graph(name, graph({"raw": name}), 1, name, "leads out of the folder", "symbolic link")
     p.expect_graph("npy", graph({"npy": "x.npy"}), 1, "x.npy", "leads out of the folder")
     for name in ("m.json", "up/beside/secret.json"):
+        p.expect_graph(f"use {name}", graph(use=name), 3, name, "leads out of the folder")
+    for name in ("m.json", "up/beside/secret.json"):
         p.expect_graph(name, graph(machine=name), 2, name, "leads out of the folder", words=())
     for key, name in (("host", "k.c"), ("host", "k.so"), ("cuda", "k.cu"), ("host", "up/beside/k.c")):
         p.expect_graph(name, graph(**{key: name}), 3, name, "leads out of the folder", words=("--allow-code",))
@@ -108,6 +112,8 @@ def check_kinds(p):
     p.expect_graph("raw FIFO", graph({"raw": "f.raw"}), 1, "f.raw", "is a FIFO", "regular file")
     p.expect_graph("npy FIFO", graph({"npy": "f.npy"}), 1, "f.npy", "is a FIFO")
     p.expect_graph("folder", graph({"raw": "d.raw"}), 1, "d.raw", "is a folder")
+    p.expect_graph("use FIFO", graph(use="f.json"), 3, "f.json", "is a FIFO")
+    p.expect_graph("use folder", graph(use="d.raw"), 3, "d.raw", "is a folder")
     p.expect_graph("machine FIFO", graph(machine="f.json"), 2, "f.json", "is a FIFO", words=())
     for key, name in (("host", "f.c"), ("host", "f.so"), ("cuda", "f.cu")):
         p.expect_graph(name, graph(**{key: name}), 3, name, "is a FIFO", words=("--allow-code",))
@@ -122,6 +128,7 @@ def check_sizes(p):
             file.truncate(1 << 42)
     p.expect_graph("big raw", graph({"raw": "big.raw"}), 1, "4398046511104 bytes")
     p.expect_graph("big npy", graph({"npy": "big.npy"}), 1, "bytes of data")
+    p.expect_graph("big use", graph(use="big.json"), 3, "big.json", "4398046511104 bytes")
     p.expect_graph("big machine", graph(machine="big.json"), 2, "big.json", "4398046511104 bytes", words=())
     p.expect("big input", ["run", "g2.json", "--devices", "1", "--input", "x=big.raw"], 2, "4398046511104 bytes")
     p.expect("endless input", ["run", "g2.json", "--devices", "1", "--input", "x=/dev/zero"], 2, "more than 8 bytes")
@@ -135,6 +142,7 @@ def check_strangers_bytes(p):
         (p.here / name).write_text(text)
         if name.endswith(".json"):
             p.expect_graph(f"machine {name}", graph(machine=name), 3, name, words=())
+            p.expect_graph(f"use {name}", graph(use=name), 3, name)
             p.expect(f"graph {name}", ["run", name], 3, name)
             p.expect(f"machine {name} of the command", ["run", "g2.json", "--machine", name], 3, name)
             p.expect(f"schedule {name}", ["run", "g2.json", "--schedule", name], 3, name)

@@ -93,6 +93,24 @@ START_TEST(maps)
 }
 END_TEST
 
+/* Reductions of one segment and of several, along rows and columns, added to others; regions that are broadcast. */
+START_TEST(reductions)
+{
+    static const char *const params[] = { "n=1003", "n=200003", "rows=4", "width=33" };
+    for (int i = 0; i < 4; i++) {
+        gantry_graph *g = NULL;
+        gantry_load_options options = GANTRY_LOAD_OPTIONS_INIT;
+        options.params = &params[i];
+        options.param_count = 1;
+        MUST(gantry_graph_load(&g, FOLDER "/formulas.json", &options, MUST_ERR));
+        gantry_machine *m = shared_machine(1 + i % 3, 1);
+        compare(g, m, replays[_i]);
+        gantry_machine_free(m);
+        gantry_graph_free(g);
+    }
+}
+END_TEST
+
 /* ---- the kernel of clip.ptx, brought by this program ---- */
 
 static gantry_status clip(const gantry_launch *l)
@@ -222,6 +240,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, graph_file, 0, 2);
     tcase_add_loop_test(tests, maps, 0, 2);
+    tcase_add_loop_test(tests, reductions, 0, 2);
     tcase_add_loop_test(tests, code_of_a_program, 0, 4);
     tcase_add_test(tests, what_the_driver_refuses);
     suite_add_tcase(suite, tests);

@@ -145,6 +145,7 @@ END_TEST
 /* All kernels of the library can be called with what is thought up for them, but those that say nothing of a device. */
 START_TEST(every_kernel)
 {
+    static const char *const without[] = { "busy", "fail", "spmv_csr", "embedding_grad" };
     gantry_machine *m = NULL;
     gantry_calibrate_options o = quick(NULL);
     fakeCudaDevices(1, "all", 2 * KIB * KIB);
@@ -152,7 +153,9 @@ START_TEST(every_kernel)
     json_t *document = document_of(m);
     for (size_t i = 0; i < gantry_kernel_count(); i++) {
         const char *name = gantry_kernel_at(i)->name;
-        bool passed_over = strcmp(name, "busy") == 0 || strcmp(name, "fail") == 0 || strcmp(name, "spmv_csr") == 0;
+        bool passed_over = false;
+        for (size_t k = 0; k < sizeof without / sizeof *without; k++)
+            passed_over = passed_over || strcmp(name, without[k]) == 0;
         if (SLOW && strcmp(name, "gaussian_blur") == 0)
             continue; /* one size may be all there is time for, and that makes no table */
         ck_assert_msg(passed_over == (kernels_of(document, name) == 0), "%s: %d tables", name,

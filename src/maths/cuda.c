@@ -55,16 +55,25 @@ static void add_call(gy_text *to, const gy_maths_program *p, bool is_loaded_befo
     gy_text_add(to, ");\n");
 }
 
+int64_t gy_maths_block_elements(const gy_maths_program *program)
+{
+    size_t widest = 1;
+    for (uint32_t i = 0; i < program->maths->args; i++)
+        if (!program->kind[i].is_number && gantry_dtype_size(program->kind[i].dtype) > widest)
+            widest = gantry_dtype_size(program->kind[i].dtype);
+    return GY_MATHS_BLOCK * (widest > 2 ? 4 : 8);
+}
+
 /* Full blocks load all of their elements before they compute, so that loads wait for memory together. */
 static void add_full_block(gy_text *to, const gy_maths_program *p)
 {
     const gy_maths *m = p->maths;
-    enum { EACH = GY_MATHS_BLOCK_ELEMENTS / GY_MATHS_BLOCK };
+    int each = (int)(gy_maths_block_elements(p) / GY_MATHS_BLOCK);
     for (uint32_t k = 0; k < m->args; k++)
         if (gy_maths_cuda_loads(p, k))
-            gy_text_printf(to, "        %s e%u[%d];\n", gy_maths_cuda_element(p->kind[k].dtype), k, EACH);
+            gy_text_printf(to, "        %s e%u[%d];\n", gy_maths_cuda_element(p->kind[k].dtype), k, each);
     gy_text_printf(
-        to, "#pragma unroll\n        for (int k = 0; k < %d; k++) {\n            const i64 i = first + %d * k;\n", EACH,
+        to, "#pragma unroll\n        for (int k = 0; k < %d; k++) {\n            const i64 i = first + %d * k;\n", each,
         GY_MATHS_BLOCK);
     for (uint32_t k = 0; k < m->args; k++)
         if (gy_maths_cuda_loads(p, k))
@@ -72,7 +81,7 @@ static void add_full_block(gy_text *to, const gy_maths_program *p)
     gy_text_printf(to,
                    "            (void)i;\n        }\n#pragma unroll\n        for (int k = 0; k < %d; k++) {\n"
                    "            const i64 i = first + %d * k;\n            ",
-                   EACH, GY_MATHS_BLOCK);
+                   each, GY_MATHS_BLOCK);
     add_call(to, p, true);
     gy_text_add(to, "        }\n        return;\n");
 }
@@ -92,7 +101,7 @@ void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const cha
     gy_text_printf(to,
                    ")\n{\n    const i64 begin = (i64)blockIdx.x * %d, first = begin + threadIdx.x;\n"
                    "    if (begin + %d <= n) {\n",
-                   GY_MATHS_BLOCK_ELEMENTS, GY_MATHS_BLOCK_ELEMENTS);
+                   (int)gy_maths_block_elements(program), (int)gy_maths_block_elements(program));
     add_full_block(to, program);
     gy_text_printf(to, "    }\n    for (i64 i = first; i < n; i += %d)\n        ", GY_MATHS_BLOCK);
     add_call(to, program, false);

@@ -112,6 +112,18 @@ static void add_join(gy_text *to, const gy_maths_program *p)
     gy_text_add(to, "    return t;\n}\n");
 }
 
+/* Those of the thread that is `by` lanes further in the warp. */
+static void add_down(gy_text *to, const gy_maths_program *p)
+{
+    gy_text_add(to, "static __device__ __forceinline__ totals down(const totals a, int by)\n{\n    totals t;\n");
+    for (uint32_t k = 0; k < p->maths->results; k++) {
+        gy_text_printf(to, "    t.r%u = __shfl_down_sync(0xffffffffu, a.r%u, by);\n", k, k);
+        if (finds(p, k))
+            gy_text_printf(to, "    t.at%u = __shfl_down_sync(0xffffffffu, a.at%u, by);\n", k, k);
+    }
+    gy_text_add(to, "    return t;\n}\n");
+}
+
 /* ---- elements ---- */
 
 /* The values of one element, number `m` of its result. */
@@ -206,43 +218,71 @@ static void add_store_macro(gy_text *to, const gy_maths_program *p)
 
 /* ---- kernels ---- */
 
-/* Elements of a result lie side by side: 256 lanes for a segment, or fewer for each where results are short. */
-static const char lanes_text[] =
-    "    __shared__ totals room[256];\n"
-    "    const unsigned width = mid > 128 ? 256 : mid > 64 ? 128 : mid > 32 ? 64 : mid > 16 ? 32 : mid > 8 ? 16\n"
-    "                           : mid > 4 ? 8 : mid > 2 ? 4 : 2;\n"
-    "    const unsigned lane = threadIdx.x % width;\n"
-    "    const i64 job = (i64)blockIdx.x * (256 / width) + threadIdx.x / width;\n"
-    "    const bool is_mine = job < outer * segments;\n"
-    "    const i64 o = job / segments, first = job % segments * SEGMENT;\n"
-    "    const i64 last = !is_mine ? 0 : mid - first < SEGMENT ? mid : first + SEGMENT;\n"
-    "    totals t = none();\n"
-    "    i64 m = first + lane;\n"
-    "    for (; m + 7 * 256 < last; m += 8 * 256) {\n"
-    "        totals v[8];\n"
-    "#pragma unroll\n"
-    "        for (int k = 0; k < 8; k++) {\n"
-    "            const i64 i = o * mid + m + 256 * k;\n"
-    "            v[k] = VALUE(m + 256 * k, i);\n"
-    "        }\n"
-    "#pragma unroll\n"
-    "        for (int k = 0; k < 8; k++)\n"
-    "            t = join(t, v[k]);\n"
-    "    }\n"
-    "    for (; m < last; m += 256) {\n"
-    "        const i64 i = o * mid + m;\n"
-    "        t = join(t, VALUE(m, i));\n"
-    "    }\n"
-    "    room[threadIdx.x] = t;\n"
-    "    for (unsigned by = width / 2; by > 0; by /= 2) {\n"
-    "        __syncthreads();\n"
-    "        if (lane < by)\n"
-    "            room[threadIdx.x] = t = join(t, room[threadIdx.x + by]);\n"
-    "    }\n"
-    "    if (lane == 0 && is_mine && segments == 1)\n"
-    "        STORE(o, t);\n"
-    "    else if (lane == 0 && is_mine)\n"
-    "        scratch[job] = t;\n";
+/* Elements of a result lie side by side. Short ones have a warp each, a thread of which stands for eight lanes: 32
+ * lanes apart, which meet first, and then those of other threads. */
+static const char lanes_text[] = "    if (mid <= SHORT) {\n"
+                                 "        const unsigned lane = threadIdx.x % 32;\n"
+                                 "        const i64 o = (i64)blockIdx.x * 8 + threadIdx.x / 32;\n"
+                                 "        const i64 end = o < outer ? mid : 0;\n"
+                                 "        totals t[8];\n"
+                                 "#pragma unroll\n"
+                                 "        for (int k = 0; k < 8; k++)\n"
+                                 "            t[k] = none();\n"
+                                 "        i64 m = lane;\n"
+                                 "        for (; m + 224 < end; m += 256) {\n"
+                                 "#pragma unroll\n"
+                                 "            for (int k = 0; k < 8; k++) {\n"
+                                 "                const i64 i = o * mid + m + 32 * k;\n"
+                                 "                t[k] = join(t[k], VALUE(m + 32 * k, i));\n"
+                                 "            }\n"
+                                 "        }\n"
+                                 "#pragma unroll\n"
+                                 "        for (int k = 0; k < 8; k++) {\n"
+                                 "            const i64 i = o * mid + m + 32 * k;\n"
+                                 "            if (m + 32 * k < end)\n"
+                                 "                t[k] = join(t[k], VALUE(m + 32 * k, i));\n"
+                                 "        }\n"
+                                 "#pragma unroll\n"
+                                 "        for (int by = 4; by > 0; by /= 2)\n"
+                                 "#pragma unroll\n"
+                                 "            for (int k = 0; k < by; k++)\n"
+                                 "                t[k] = join(t[k], t[k + by]);\n"
+                                 "        for (int by = 16; by > 0; by /= 2)\n"
+                                 "            t[0] = join(t[0], down(t[0], by));\n"
+                                 "        if (lane == 0 && o < outer)\n"
+                                 "            STORE(o, t[0]);\n"
+                                 "        return;\n"
+                                 "    }\n"
+                                 "    __shared__ totals room[256];\n"
+                                 "    const i64 o = blockIdx.x / segments, first = blockIdx.x % segments * SEGMENT;\n"
+                                 "    const i64 last = mid - first < SEGMENT ? mid : first + SEGMENT;\n"
+                                 "    totals t = none();\n"
+                                 "    i64 m = first + threadIdx.x;\n"
+                                 "    for (; m + 7 * 256 < last; m += 8 * 256) {\n"
+                                 "        totals v[8];\n"
+                                 "#pragma unroll\n"
+                                 "        for (int k = 0; k < 8; k++) {\n"
+                                 "            const i64 i = o * mid + m + 256 * k;\n"
+                                 "            v[k] = VALUE(m + 256 * k, i);\n"
+                                 "        }\n"
+                                 "#pragma unroll\n"
+                                 "        for (int k = 0; k < 8; k++)\n"
+                                 "            t = join(t, v[k]);\n"
+                                 "    }\n"
+                                 "    for (; m < last; m += 256) {\n"
+                                 "        const i64 i = o * mid + m;\n"
+                                 "        t = join(t, VALUE(m, i));\n"
+                                 "    }\n"
+                                 "    room[threadIdx.x] = t;\n"
+                                 "    for (unsigned by = 128; by > 0; by /= 2) {\n"
+                                 "        __syncthreads();\n"
+                                 "        if (threadIdx.x < by)\n"
+                                 "            room[threadIdx.x] = t = join(t, room[threadIdx.x + by]);\n"
+                                 "    }\n"
+                                 "    if (threadIdx.x == 0 && segments == 1)\n"
+                                 "        STORE(o, t);\n"
+                                 "    else if (threadIdx.x == 0)\n"
+                                 "        scratch[blockIdx.x] = t;\n";
 
 /* They do not: a thread for each column of a segment. */
 static const char columns_text[] =
@@ -312,9 +352,12 @@ void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *p, const
     add_totals(to, p);
     add_none(to, p);
     add_join(to, p);
+    if (!is_columns)
+        add_down(to, p);
     add_value_of(to, p);
     add_store(to, p);
-    gy_text_printf(to, "#define SEGMENT %d\n", is_columns ? GY_MATHS_COLUMN : GY_MATHS_SEGMENT);
+    gy_text_printf(to, "#define SEGMENT %d\n#define SHORT %d\n", is_columns ? GY_MATHS_COLUMN : GY_MATHS_SEGMENT,
+                   GY_MATHS_SHORT);
     add_value_macro(to, p);
     add_store_macro(to, p);
     add_kernel(to, p, name, is_columns ? columns_text : lanes_text);

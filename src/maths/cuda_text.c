@@ -60,6 +60,14 @@ const char gy_maths_cuda_prelude[] =
     "    if ((((u64)i | (u64)period) >> 32) == 0)\n"
     "        return (i64)((unsigned)i / (unsigned)period) * inner + (unsigned)i % (unsigned)inner;\n"
     "    return i / period * inner + i % inner;\n"
+    "}\n"
+    "static __device__ __forceinline__ i64 quotient(i64 i, i64 d)\n"
+    "{\n"
+    "    return (((u64)i | (u64)d) >> 32) == 0 ? (i64)((unsigned)i / (unsigned)d) : i / d;\n"
+    "}\n"
+    "static __device__ __forceinline__ i64 rest(i64 i, i64 d)\n"
+    "{\n"
+    "    return (((u64)i | (u64)d) >> 32) == 0 ? (i64)((unsigned)i % (unsigned)d) : i % d;\n"
     "}\n";
 
 /* ---- names ---- */
@@ -293,7 +301,12 @@ void gy_maths_cuda_add_steps(gy_text *to, const gy_maths_program *p)
 
 void gy_maths_cuda_add_load(gy_text *to, const gy_maths_program *p, uint32_t arg, const char *before)
 {
-    if (p->kind[arg].is_spread)
+    const gy_maths_kind *kind = &p->kind[arg];
+    if (kind->is_spread && kind->first == 0) /* one division where one is enough */
+        gy_text_printf(to, "%sp%u[rest(i, q%u)]", before, arg, arg);
+    else if (kind->is_spread && kind->last == kind->rank)
+        gy_text_printf(to, "%sp%u[quotient(i, d%u)]", before, arg, arg);
+    else if (kind->is_spread)
         gy_text_printf(to, "%sp%u[spread(i, d%u, q%u)]", before, arg, arg, arg);
     else if (gy_maths_has_step(p, arg))
         gy_text_printf(to, "%sp%u[i * d%u]", before, arg, arg);

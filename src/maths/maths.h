@@ -202,9 +202,10 @@ gantry_status gy_maths_check(const gantry_launch *launch, char *text, size_t siz
 /* cuda.c: CUDA C of the program of a map, which needs no headers: a kernel `name` whose parameters are the arguments
  * (regions as pointers, numbers as double), then the count of elements, then for each region that is only read 1, or 0
  * where its one element is for all, of a spread one period and inner; these as long long. A block of GY_MATHS_BLOCK
- * threads does GY_MATHS_BLOCK_ELEMENTS. */
+ * threads does gy_maths_block_elements(), more where all elements are of few bytes. */
 bool gy_maths_has_step(const gy_maths_program *program, uint32_t arg); /* 1 or 0, or period and inner */
-enum { GY_MATHS_BLOCK = 256, GY_MATHS_BLOCK_ELEMENTS = 4 * GY_MATHS_BLOCK };
+enum { GY_MATHS_BLOCK = 256 };
+int64_t gy_maths_block_elements(const gy_maths_program *program);
 void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const char *name);
 
 /*
@@ -216,8 +217,9 @@ void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const cha
  * Their CUDA C has two kernels with the same parameters: the arguments, outer, mid, inner and the count of segments of
  * a result, for regions that are read what those of maps have, then scratch memory. The first leaves a total for each
  * segment there, or gives the results if there is one segment; `name`_finish, a block for each result, is for more.
+ * Results of at most GY_MATHS_SHORT elements that lie side by side have a warp each, others a block a segment.
  */
-enum { GY_MATHS_SEGMENT = 8192, GY_MATHS_COLUMN = 128 };
+enum { GY_MATHS_SEGMENT = 8192, GY_MATHS_COLUMN = 128, GY_MATHS_SHORT = 2048 };
 /* Bytes that one total takes in the scratch memory, which has room for one and a half times those of all segments. */
 size_t gy_maths_total_bytes(const gy_maths *maths);
 

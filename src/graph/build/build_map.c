@@ -138,16 +138,20 @@ static bool set_grid(const coding *c, const gy_expr **grid, const char *text)
     return text && gy_kernel_formula(grid, &c->graph->arena, c->kernel->manifest, "grid", text, NULL) == GANTRY_OK;
 }
 
-/* How many threads a segment or a row of columns has is written in src/maths/cuda_reduce.c. */
+/* How many segments a block takes is written in src/maths/cuda_reduce.c. */
 static bool add_grids(coding *c, gy_kernel_code *code)
 {
-    static const char jobs[] = "ceil_div(_outer * _segments, 1 + (%s <= 128) + 2 * (%s <= 64) + 4 * (%s <= 32) + "
-                               "8 * (%s <= 16) + 16 * (%s <= 8) + 32 * (%s <= 4) + 64 * (%s <= 2))%s";
+    static const char columns[] =
+        "ceil_div(_outer * _segments, 1 + (_inner <= 128) + 2 * (_inner <= 64) + 4 * (_inner <= 32) + "
+        "8 * (_inner <= 16) + 16 * (_inner <= 8) + 32 * (_inner <= 4) + 64 * (_inner <= 2)) * "
+        "ceil_div(_inner, 256)";
     const gy_maths_program *p = c->kernel->program;
     gy_arena *arena = &c->graph->arena;
-    const char *n = p->is_columns ? "_inner" : "_mid", *across = p->is_columns ? " * ceil_div(_inner, 256)" : "";
-    const char *grid = p->maths->reduces ? gy_arena_printf(arena, jobs, n, n, n, n, n, n, n, across)
-                                         : gy_arena_printf(arena, "ceil_div(_n, %d)", GY_MATHS_BLOCK_ELEMENTS);
+    const char *grid =
+        p->is_columns ? columns
+        : p->maths->reduces
+            ? gy_arena_printf(arena, "ceil_div(_outer * _segments, 1 + 7 * (_mid <= %d))", GY_MATHS_SHORT)
+            : gy_arena_printf(arena, "ceil_div(_n, %" PRId64 ")", gy_maths_block_elements(p));
     const char *block = gy_arena_printf(arena, "%d", GY_MATHS_BLOCK);
     bool made = set_grid(c, &code->grid[0], grid) && set_grid(c, &code->block[0], block);
     return made && (!p->maths->reduces || set_grid(c, &code->finish, "(_segments > 1) * _outer * _inner"));

@@ -38,6 +38,17 @@ static pthread_barrier_t of_block;
 #define __shared__      static
 #define __syncthreads() pthread_barrier_wait(&of_block)
 
+/* All threads of the block come here, so that the block may wait in place of the warp. */
+template <class T> static T __shfl_down_sync(unsigned, T mine, int by)
+{
+    static T room[1024];
+    room[threadIdx.x] = mine;
+    __syncthreads();
+    T theirs = threadIdx.x % 32 + by < 32 ? room[threadIdx.x + by] : mine;
+    __syncthreads();
+    return theirs;
+}
+
 template <class Body> static void run_together(unsigned blocks, unsigned threads, Body body)
 {
     std::vector<std::thread> all;

@@ -206,7 +206,7 @@ static void run_formula(const formula *f, code_fn function, int64_t n)
     }
     gantry_launch launch = { .user = (void *)(uintptr_t)f->program, .arg = arg, .arg_size = sizeof *arg };
     ck_assert_int_eq(gy_maths_run(&launch), GANTRY_OK);
-    function(given, (unsigned)((n + GY_MATHS_BLOCK_ELEMENTS - 1) / GY_MATHS_BLOCK_ELEMENTS));
+    function(given, (unsigned)((n + gy_maths_block_elements(f->program) - 1) / gy_maths_block_elements(f->program)));
     for (uint32_t i = 0; i < m->args; i++)
         if (m->is_written[i])
             compare(f, i, host_memory[i], code_memory[i], n);

@@ -40,17 +40,19 @@ typedef struct shape {
     int64_t extent[RANK];
 } shape;
 
-static shape draw_shape(uint32_t i)
+/* Axes [first, last) are reduced; these are long in every second node, so that there are few results. */
+static shape draw_shape(uint32_t i, int *first, int *last)
 {
-    static const int64_t extents[] = { 1, 2, 3, 5, 17, 33, 60 }, longer[] = { 300, 8192, 8193, 20000, 130, 257 };
+    static const int64_t extents[] = { 1, 2, 3, 5, 17, 33, 60 }, longer[] = { 300, 8192, 8193, 20000, 130, 257, 2048 };
     shape s = { .rank = 1 + (int)draw(RANK) };
     for (int a = 0; a < s.rank; a++)
         s.extent[a] = extents[draw(s.rank > 2 ? 4 : 7)];
-    uint32_t axis = draw((uint32_t)s.rank);
+    *first = (int)draw((uint32_t)s.rank);
+    *last = *first + 1 + (int)draw((uint32_t)(s.rank - *first));
     if (i % 2 == 0)
-        s.extent[axis] = longer[draw(s.rank > 2 ? 1 : 6)];
-    if (s.extent[axis] > 300 && s.rank == 2) /* so that results stay few */
-        s.extent[1 - axis] = 1 + s.extent[1 - axis] % 11;
+        s.extent[*first] = longer[draw(s.rank > 2 ? 1 : 7)];
+    for (int a = 0; a < s.rank && s.extent[*first] > 300; a++)
+        s.extent[a] = a == *first ? s.extent[a] : 1 + s.extent[a] % 11;
     return s;
 }
 
@@ -89,8 +91,8 @@ static void add_node(uint32_t i)
                                               "y = max(x * b * s)", "y = argmax(x * b)", "y = argmin(b - x)",
                                               "y = any(x > b)",     "y = all(x < b)" };
     static const char *const maps[] = { "y = x * b + s", "y = f32(select(x > b, x, b))", "y = x - b" };
-    shape s = draw_shape(i);
-    int first = (int)draw((uint32_t)s.rank), last = first + 1 + (int)draw((uint32_t)(s.rank - first));
+    int first, last;
+    shape s = draw_shape(i, &first, &last);
     bool is_map = i % 3 == 0;
     shape few = reduce(s, first, last, true);
     const char *formula = is_map ? maps[draw(3)] : reductions[draw(8)];
@@ -162,7 +164,7 @@ static void print_kernel(FILE *to, const gy_kernel *kernel)
         print_call(to, kernel, finish, runner);
         fprintf(to, "}\n");
     }
-    fprintf(to, "#undef VALUE\n#undef STORE\n#undef SEGMENT\n");
+    fprintf(to, "#undef VALUE\n#undef STORE\n#undef SEGMENT\n#undef SHORT\n");
     gy_text_free(&text);
 }
 

@@ -21,14 +21,13 @@ static __device__ inline gy_norm gy_norm_of(const T *x, int64_t width, double ep
     gy_norm n = { 0, 0 };
     double sum = 0, squares = 0;
     if (CENTRED) {
-        for (int64_t c = threadIdx.x; c < width; c += GY_LANES)
-            sum += gy_wide<Wide>(x[c]);
+        gy_each_column(x, width, [&](int64_t, T v) { sum += gy_wide<Wide>(v); });
         n.mean = gy_lanes_sum(sum) / (double)width;
     }
-    for (int64_t c = threadIdx.x; c < width; c += GY_LANES) {
-        double v = gy_wide<Wide>(x[c]) - n.mean;
+    gy_each_column(x, width, [&](int64_t, T element) {
+        double v = gy_wide<Wide>(element) - n.mean;
         squares += v * v;
-    }
+    });
     n.inverse = 1 / sqrt(gy_lanes_sum(squares) / (double)width + eps);
     return n;
 }
@@ -41,11 +40,11 @@ static __device__ void gy_norm_forward(double eps, const T *__restrict__ x, cons
     GY_FOR_EACH_ROW (r, rows) {
         const T *row = x + r * width;
         gy_norm n = gy_norm_of<CENTRED, Wide>(row, width, eps);
-        for (int64_t c = threadIdx.x; c < width; c += GY_LANES) {
-            double v = (gy_wide<Wide>(row[c]) - n.mean) * n.inverse * gy_wide<Wide>(gain[c]);
+        gy_each_column(row, width, [&](int64_t c, T element) {
+            double v = (gy_wide<Wide>(element) - n.mean) * n.inverse * gy_wide<Wide>(gain[c]);
             v += CENTRED ? gy_wide<Wide>(bias[c]) : 0.0;
             y[r * width + c] = gy_element<Wide>::template store<T>((Wide)v);
-        }
+        });
     }
 }
 
@@ -59,16 +58,16 @@ static __device__ void gy_norm_backward(double eps, const T *__restrict__ x, con
         const T *row = x + r * width, *d = dy + r * width;
         gy_norm n = gy_norm_of<CENTRED, Wide>(row, width, eps);
         double sum = 0, product = 0;
-        for (int64_t c = threadIdx.x; c < width; c += GY_LANES) {
-            double v = gy_wide<Wide>(d[c]) * gy_wide<Wide>(gain[c]);
+        gy_each_column(d, width, [&](int64_t c, T element) {
+            double v = gy_wide<Wide>(element) * gy_wide<Wide>(gain[c]);
             sum += v;
             product += v * ((gy_wide<Wide>(row[c]) - n.mean) * n.inverse);
-        }
+        });
         double mean = CENTRED ? gy_lanes_sum(sum) / (double)width : 0, along = gy_lanes_sum(product) / (double)width;
-        for (int64_t c = threadIdx.x; c < width; c += GY_LANES) {
-            double u = (gy_wide<Wide>(row[c]) - n.mean) * n.inverse, v = gy_wide<Wide>(d[c]) * gy_wide<Wide>(gain[c]);
+        gy_each_column(d, width, [&](int64_t c, T element) {
+            double u = (gy_wide<Wide>(row[c]) - n.mean) * n.inverse, v = gy_wide<Wide>(element) * gy_wide<Wide>(gain[c]);
             dx[r * width + c] = gy_element<Wide>::template store<T>((Wide)(n.inverse * (v - mean - u * along)));
-        }
+        });
         if (threadIdx.x == 0)
             norm[r] = n;
     }

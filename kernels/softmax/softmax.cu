@@ -11,17 +11,16 @@ template <typename Wide, typename T>
 static __device__ void softmax_row(double scale, const T *__restrict__ x, T *__restrict__ y, int64_t stop, int64_t width)
 {
     double largest = -INFINITY, sum = 0;
-    for (int64_t c = threadIdx.x; c < stop; c += GY_LANES)
-        largest = fmax(largest, scale * (double)gy_element<Wide>::load(x[c]));
+    gy_each_column(x, stop, [&](int64_t, T v) { largest = fmax(largest, scale * (double)gy_element<Wide>::load(v)); });
     for (int by = GY_LANES / 2; by > 0; by /= 2)
         largest = fmax(largest, __shfl_xor_sync(~0u, largest, by));
-    for (int64_t c = threadIdx.x; c < stop; c += GY_LANES)
-        sum += power<Wide>(scale * (double)gy_element<Wide>::load(x[c]) - largest);
+    gy_each_column(x, stop,
+                   [&](int64_t, T v) { sum += power<Wide>(scale * (double)gy_element<Wide>::load(v) - largest); });
     sum = gy_lanes_sum(sum);
-    for (int64_t c = threadIdx.x; c < width; c += GY_LANES) {
-        double v = c < stop ? power<Wide>(scale * (double)gy_element<Wide>::load(x[c]) - largest) / sum : 0;
+    gy_each_column(x, width, [&](int64_t c, T element) {
+        double v = c < stop ? power<Wide>(scale * (double)gy_element<Wide>::load(element) - largest) / sum : 0;
         y[c] = gy_element<Wide>::template store<T>((Wide)v);
-    }
+    });
 }
 
 #define KERNEL(suffix, type, wide)                                                                                     \

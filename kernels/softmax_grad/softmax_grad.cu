@@ -9,11 +9,11 @@ static __device__ void gradient_of_row(double scale, const T *__restrict__ y, co
 {
     typedef gy_element<Wide> e;
     double sum = 0;
-    for (int64_t c = threadIdx.x; c < width; c += GY_LANES)
-        sum += (double)e::load(y[c]) * (double)e::load(dy[c]);
+    gy_each_column(y, width, [&](int64_t c, T v) { sum += (double)e::load(v) * (double)e::load(dy[c]); });
     sum = gy_lanes_sum(sum);
-    for (int64_t c = threadIdx.x; c < width; c += GY_LANES)
-        dx[c] = e::template store<T>((Wide)(scale * (double)e::load(y[c]) * ((double)e::load(dy[c]) - sum)));
+    gy_each_column(y, width, [&](int64_t c, T v) {
+        dx[c] = e::template store<T>((Wide)(scale * (double)e::load(v) * ((double)e::load(dy[c]) - sum)));
+    });
 }
 
 #define KERNEL(suffix, type, wide)                                                                                     \

@@ -78,15 +78,27 @@ static bool shape_with(const collect *k, const gy_cluster *c, uint8_t *kind)
     return c->kind == GY_CLUSTER_ONE || c->kind == *kind;
 }
 
-/* Could all copies of the batch stand where the cluster's first copy is? */
+static bool can_stand_at(const collect *k, const uint32_t *copy, size_t count, uint32_t place)
+{
+    for (size_t i = 0; i < count; i++)
+        if (k->latest[copy[i]] > place)
+            return false;
+    return true;
+}
+
+/* Could all copies of both stand where the first of them is? Batches of a run come by memory, not by number, so that is
+ * not always one of the cluster's. */
 static bool can_join(const collect *k, const gy_cluster *c, uint8_t *kind)
 {
+    uint32_t first = c->copy.at[0];
     if (goes_to(c, span_of(k->p, k->batch.at[0], 1).memory))
         return false;
-    for (size_t i = 0; i < k->batch.count; i++)
-        if (k->latest[k->batch.at[i]] > c->copy.at[0])
+    if (k->batch.at[0] < first) {
+        first = k->batch.at[0];
+        if (!can_stand_at(k, c->copy.at, c->copy.count, first))
             return false;
-    return shape_with(k, c, kind);
+    }
+    return can_stand_at(k, k->batch.at, k->batch.count, first) && shape_with(k, c, kind);
 }
 
 static bool insert_read(gy_cluster *c, const gy_span *s)
@@ -120,6 +132,11 @@ static bool add_batch(const collect *k, gy_cluster *c)
         gy_span from = span_of(k->p, k->batch.at[i], 0), to = span_of(k->p, k->batch.at[i], 1);
         if (!insert_read(c, &from) || !add_write(c, &to) || !gy_vec_push(&c->copy, k->batch.at[i]))
             return false;
+        uint32_t *first = c->copy.at, *new = gy_vec_last(&c->copy);
+        if (*new < *first) { /* the collective takes the place of the first copy */
+            *new = *first;
+            *first = k->batch.at[i];
+        }
     }
     return gy_vec_push(&c->memory, span_of(k->p, k->batch.at[0], 1).memory);
 }

@@ -128,3 +128,34 @@ gantry_status gy_check_square(const gantry_launch *l, int i, char *text, size_t 
     return gy_check_fail(text, size, "\"%s\" is %lld x %lld; it must be square", l->arg[i].name,
                          (long long)l->arg[i].rows, (long long)gy_arg_width(&l->arg[i]));
 }
+
+double gy_beta_of(const gantry_arg *beta, const gantry_arg *c)
+{
+    switch (c->access) {
+    case GANTRY_WRITE:
+        return 0;
+    case GANTRY_SUM:
+        return 1;
+    default:
+        return beta->number;
+    }
+}
+
+gantry_status gy_check_product(bool ta, bool tb, gy_matrix a, gy_matrix b, gy_matrix c, char *text, size_t size)
+{
+    int64_t m = ta ? a.columns : a.rows, k = ta ? a.rows : a.columns, k2 = tb ? b.columns : b.rows,
+            n = tb ? b.rows : b.columns;
+    if (k == k2 && m == c.rows && n == c.columns)
+        return GANTRY_OK;
+    return gy_check_fail(
+        text, size, "op(a) is %lld x %lld, op(b) is %lld x %lld and \"c\" is %lld x %lld; they do not multiply",
+        (long long)m, (long long)k, (long long)k2, (long long)n, (long long)c.rows, (long long)c.columns);
+}
+
+gantry_status gy_check_beta(const gantry_arg *beta, const gantry_arg *c, char *text, size_t size)
+{
+    if (beta->number == 0 || c->access != GANTRY_WRITE)
+        return GANTRY_OK;
+    return gy_check_fail(text, size, "\"beta\" is %g but \"c\" is only written; add \"access\": {\"c\": \"readwrite\"}",
+                         beta->number);
+}

@@ -5,6 +5,7 @@
 
 #include "kernel/linalg.h"
 #include "kernels/manifest.h"
+#include <stdbool.h>
 
 extern const gy_linalg gy_linalg_plain;
 
@@ -24,6 +25,12 @@ static inline const gy_linalg *gy_linalg_of(const gantry_launch *l)
 gantry_status gy_linalg_open_kernel(void **handle, int32_t device_ordinal);
 /* check(): argument i is a matrix. */
 gantry_status gy_check_matrix(const gantry_launch *l, int i, char *text, size_t size);
+/* check(): c is as large as op(a) op(b). */
+gantry_status gy_check_product(bool ta, bool tb, gy_matrix a, gy_matrix b, gy_matrix c, char *text, size_t size);
+/* check(): a c that is only written has no beta. */
+gantry_status gy_check_beta(const gantry_arg *beta, const gantry_arg *c, char *text, size_t size);
+/* Writing forgets c, a sum adds to it, and only an update has a beta of its own. */
+double gy_beta_of(const gantry_arg *beta, const gantry_arg *c);
 gantry_status gy_check_square(const gantry_launch *l, int i, char *text, size_t size);
 
 #endif

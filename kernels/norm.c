@@ -5,71 +5,130 @@
 
 enum { EPS, X, GAIN, DY, DX, DGAIN }; /* arguments; those from DY on are of gradients */
 
-gy_norm gy_norm_of(const gantry_arg *x, int64_t row, double eps, bool centred)
+static int64_t width_of(const gantry_launch *l)
 {
-    int64_t width = gy_arg_width(x), first = row * width, end = first + width;
-    gy_lanes sum = { { 0 } }, squares = { { 0 } }, v;
-    gy_norm n = { 0, 0 };
-    if (centred) {
-        for (int64_t i = first; i < end; i += GY_LANES) {
-            gy_lanes_load(&v, x, i, end);
-            for (int k = 0; k < GY_LANES; k++)
-                sum.at[k] += v.at[k];
-        }
-        n.mean = gy_lanes_sum(&sum) / (double)width;
-    }
-    for (int64_t i = first; i < end; i += GY_LANES) {
-        int count = gy_lanes_load(&v, x, i, end);
+    return gy_arg_size(&l->arg[GAIN]);
+}
+
+/* All but f64 is computed in float, as on GPUs: a sum, product, quotient or root of two floats that is rounded to
+ * double and then to float is the same as if it had been rounded once (S. A. Figueroa, 1995). */
+static inline double rounded(double x, bool is_single)
+{
+    return is_single ? (double)(float)x : x;
+}
+
+static double sum_of(const gy_lanes *lanes, int count, bool is_single)
+{
+    gy_lanes sum = *lanes;
+    for (int half = count / 2; half > 0; half /= 2)
+        for (int k = 0; k < half; k++)
+            sum.at[k] = rounded(sum.at[k] + sum.at[k + half], is_single);
+    return sum.at[0];
+}
+
+/* The sum of x alone is in double: where elements are far from 0, all that is left of them depends on the mean. */
+static double mean_of(const gantry_arg *x, int64_t first, int64_t width, bool is_single)
+{
+    int lanes = gy_lanes_of(width), pack = gy_row_pack(x), most = lanes * pack;
+    gy_lanes sum = { { 0 } };
+    gy_packs v;
+    for (int64_t i = first; i < first + width; i += most) {
+        int count = gy_packs_load(&v, most, x, i, first + width);
         for (int k = 0; k < count; k++)
-            squares.at[k] += (v.at[k] - n.mean) * (v.at[k] - n.mean);
+            sum.at[k / pack] += v.at[k];
     }
-    n.inverse = 1 / sqrt(gy_lanes_sum(&squares) / (double)width + eps);
+    return rounded(gy_lanes_sum(&sum, lanes) / (double)width, is_single);
+}
+
+static inline double inverse_of(double squares, int64_t width, double eps, bool is_single)
+{
+    double mean = rounded(squares / (double)width, is_single);
+    double root = rounded(sqrt(rounded(mean + rounded(eps, is_single), is_single)), is_single);
+    return rounded(1 / root, is_single);
+}
+
+static gy_norm norm_of(const gantry_launch *l, int64_t row, bool centred)
+{
+    const gantry_arg *x = &l->arg[X];
+    int64_t width = width_of(l), first = row * width;
+    int lanes = gy_lanes_of(width), pack = gy_row_pack(x), most = lanes * pack;
+    bool is_single = x->dtype != GANTRY_F64;
+    gy_lanes squares = { { 0 } };
+    gy_packs v;
+    gy_norm n = { centred ? mean_of(x, first, width, is_single) : 0, 0 };
+    for (int64_t i = first; i < first + width; i += most) {
+        int count = gy_packs_load(&v, most, x, i, first + width);
+        for (int k = 0; k < count; k++) {
+            double apart = rounded(v.at[k] - n.mean, is_single), *sum = &squares.at[k / pack];
+            *sum = rounded(*sum + rounded(apart * apart, is_single), is_single);
+        }
+    }
+    n.inverse = inverse_of(sum_of(&squares, lanes, is_single), width, l->arg[EPS].number, is_single);
     return n;
 }
 
+/* Each element for itself, so the order says nothing. */
 gantry_status gy_norm_forward(const gantry_launch *l, const gantry_arg *bias, const gantry_arg *y)
 {
     const gantry_arg *x = &l->arg[X], *gain = &l->arg[GAIN];
-    int64_t width = gy_arg_width(x);
-    for (int64_t r = 0; r < x->rows; r++) {
-        gy_norm n = gy_norm_of(x, r, l->arg[EPS].number, bias != NULL);
-        for (int64_t c = 0; c < width; c += GY_LANES) {
-            gy_lanes v, g, b = { { 0 } };
-            int count = gy_lanes_load(&v, x, r * width + c, (r + 1) * width);
-            gy_lanes_load(&g, gain, c, width);
+    int64_t width = width_of(l), rows = gy_row_count(x, width);
+    bool is_single = x->dtype != GANTRY_F64;
+    for (int64_t r = 0; r < rows; r++) {
+        gy_norm n = norm_of(l, r, bias != NULL);
+        for (int64_t c = 0; c < width; c += GY_LONG_LANES) {
+            gy_packs v, g, b;
+            int count = gy_packs_load(&v, GY_LONG_LANES, x, r * width + c, (r + 1) * width);
+            gy_packs_load(&g, GY_LONG_LANES, gain, c, width);
             if (bias)
-                gy_lanes_load(&b, bias, c, width);
-            for (int k = 0; k < GY_LANES; k++)
-                v.at[k] = (v.at[k] - n.mean) * n.inverse * g.at[k] + b.at[k];
-            gy_lanes_store(&v, y, r * width + c, count);
+                gy_packs_load(&b, GY_LONG_LANES, bias, c, width);
+            for (int k = 0; k < count; k++) {
+                double u = rounded(rounded(v.at[k] - n.mean, is_single) * n.inverse, is_single);
+                v.at[k] = rounded(rounded(u * g.at[k], is_single) + (bias ? b.at[k] : 0), is_single);
+            }
+            gy_packs_store(&v, y, r * width + c, count);
         }
     }
     return GANTRY_OK;
 }
 
-/* With u = (x - mean) * inverse and d = dy * gain: dx = inverse * (d - mean(d) - u * mean(d u)), without mean(d) where
- * no mean was taken off. */
+/* Means over a row of d = dy * gain and of d * u, where u = (x - mean) * inverse. */
+typedef struct means {
+    double of_d, along;
+} means;
+
+/* One lane: adds to the sums, and gives dx as it follows from the means. */
+static inline double add_lane(double x, double d, gy_norm n, means m, double *sum, double *product, bool is_single)
+{
+    double u = rounded(rounded(x - n.mean, is_single) * n.inverse, is_single);
+    double rest = rounded(rounded(d - m.of_d, is_single) - rounded(u * m.along, is_single), is_single);
+    *sum = rounded(*sum + d, is_single);
+    *product = rounded(*product + rounded(d * u, is_single), is_single);
+    return rounded(n.inverse * rest, is_single);
+}
+
+/* dx = inverse * (d - mean(d) - u * mean(d u)), without mean(d) where no mean was taken off. */
 static void backward_row(const gantry_launch *l, int64_t r, gy_norm n, bool centred)
 {
-    int64_t width = gy_arg_width(&l->arg[X]), end = (r + 1) * width;
-    gy_lanes sum = { { 0 } }, product = { { 0 } }, x, g, d;
-    double mean = 0, along = 0;
+    int64_t width = width_of(l), end = (r + 1) * width;
+    int lanes = gy_lanes_of(width), pack = gy_row_pack(&l->arg[X]), most = lanes * pack;
+    bool is_single = l->arg[X].dtype != GANTRY_F64;
+    gy_lanes sum = { { 0 } }, product = { { 0 } };
+    gy_packs x, g, d;
+    means m = { 0, 0 };
     for (int pass = 0; pass < 2; pass++) {
-        for (int64_t c = 0; c < width; c += GY_LANES) {
-            int count = gy_lanes_load(&x, &l->arg[X], r * width + c, end);
-            gy_lanes_load(&g, &l->arg[GAIN], c, width);
-            gy_lanes_load(&d, &l->arg[DY], r * width + c, end);
-            for (int k = 0; k < GY_LANES; k++) {
-                double u = (x.at[k] - n.mean) * n.inverse, v = d.at[k] * g.at[k];
-                sum.at[k] += v;
-                product.at[k] += v * u;
-                d.at[k] = n.inverse * (v - mean - u * along);
+        for (int64_t c = 0; c < width; c += most) {
+            int count = gy_packs_load(&x, most, &l->arg[X], r * width + c, end);
+            gy_packs_load(&g, most, &l->arg[GAIN], c, width);
+            gy_packs_load(&d, most, &l->arg[DY], r * width + c, end);
+            for (int k = 0; k < count; k++) {
+                double v = rounded(d.at[k] * g.at[k], is_single);
+                d.at[k] = add_lane(x.at[k], v, n, m, &sum.at[k / pack], &product.at[k / pack], is_single);
             }
             if (pass)
-                gy_lanes_store(&d, &l->arg[DX], r * width + c, count);
+                gy_packs_store(&d, &l->arg[DX], r * width + c, count);
         }
-        mean = centred ? gy_lanes_sum(&sum) / (double)width : 0;
-        along = gy_lanes_sum(&product) / (double)width;
+        m.of_d = centred ? rounded(sum_of(&sum, lanes, is_single) / (double)width, is_single) : 0;
+        m.along = rounded(sum_of(&product, lanes, is_single) / (double)width, is_single);
     }
 }
 
@@ -90,14 +149,14 @@ static void add_halves(gy_lanes *sum)
 static void backward_columns(const gantry_launch *l, const gy_norm *norm, const gantry_arg *dbias, int64_t c)
 {
     const gantry_arg *x = &l->arg[X];
-    int64_t width = gy_arg_width(x);
+    int64_t width = width_of(l), rows = gy_row_count(x, width);
     column_sums s;
     gy_lanes v, d;
     int count = 0;
     memset(&s, 0, sizeof s);
-    for (int64_t r = 0; r < x->rows; r++) {
-        count = gy_lanes_load(&v, x, r * width + c, (r + 1) * width);
-        gy_lanes_load(&d, &l->arg[DY], r * width + c, (r + 1) * width);
+    for (int64_t r = 0; r < rows; r++) {
+        count = gy_lanes_load(&v, GY_LANES, x, r * width + c, (r + 1) * width);
+        gy_lanes_load(&d, GY_LANES, &l->arg[DY], r * width + c, (r + 1) * width);
         for (int k = 0; k < GY_LANES; k++) {
             s.gain[r % GY_LANES].at[k] += d.at[k] * ((v.at[k] - norm[r].mean) * norm[r].inverse);
             s.bias[r % GY_LANES].at[k] += d.at[k];
@@ -113,21 +172,26 @@ static void backward_columns(const gantry_launch *l, const gy_norm *norm, const 
 gantry_status gy_norm_backward(const gantry_launch *l, const gantry_arg *dbias)
 {
     const gantry_arg *x = &l->arg[X];
+    int64_t width = width_of(l), rows = gy_row_count(x, width);
     gy_norm *norm = l->scratch;
-    for (int64_t r = 0; r < x->rows; r++) {
-        norm[r] = gy_norm_of(x, r, l->arg[EPS].number, dbias != NULL);
+    for (int64_t r = 0; r < rows; r++) {
+        norm[r] = norm_of(l, r, dbias != NULL);
         backward_row(l, r, norm[r], dbias != NULL);
     }
-    for (int64_t c = 0; x->rows && c < gy_arg_width(x); c += GY_LANES)
+    for (int64_t c = 0; rows && c < width; c += GY_LANES)
         backward_columns(l, norm, dbias, c);
     return GANTRY_OK;
 }
 
 gantry_status gy_check_norm(const gantry_launch *l, int y, int first, int last, char *text, size_t size)
 {
-    int64_t width = gy_arg_width(&l->arg[X]);
-    for (int i = GAIN; i <= last; i++) {
-        if ((i == GAIN || i >= first) && gy_arg_size(&l->arg[i]) != width)
+    const gantry_arg *x = &l->arg[X];
+    int64_t width = width_of(l), along = gy_row_width(x);
+    if (width != along && (x->rank < 2 || width != gy_arg_width(x)))
+        return gy_check_fail(text, size, "a row of \"x\" has %lld elements and \"gain\" has %lld; they must agree",
+                             (long long)along, (long long)width);
+    for (int i = first; i <= last; i++) {
+        if (gy_arg_size(&l->arg[i]) != width)
             return gy_check_fail(text, size, "a row of \"x\" has %lld elements and \"%s\" has %lld; they must agree",
                                  (long long)width, l->arg[i].name, (long long)gy_arg_size(&l->arg[i]));
     }

@@ -15,62 +15,115 @@ template <typename Wide, typename T> static __device__ inline double gy_wide(T x
     return (double)gy_element<Wide>::load(x);
 }
 
-template <bool CENTRED, typename Wide, typename T>
-static __device__ inline gy_norm gy_norm_of(const T *x, int64_t width, double eps)
+static __device__ inline float gy_root(float x) { return sqrtf(x); }
+static __device__ inline double gy_root(double x) { return sqrt(x); }
+
+template <bool CENTRED, bool PACKED, typename Wide, typename T>
+static __device__ inline void gy_norm_of(const T *x, int64_t width, double eps, Wide *mean, Wide *inverse)
 {
-    gy_norm n = { 0, 0 };
-    double sum = 0, squares = 0;
+    double sum = 0; /* the only one: norm.c says why */
+    Wide squares = 0, middle = 0;
     if (CENTRED) {
-        gy_each_column(x, width, [&](int64_t, T v) { sum += gy_wide<Wide>(v); });
-        n.mean = gy_lanes_sum(sum) / (double)width;
+        gy_each_pack<PACKED>(x, width, [&](int64_t, const gy_pack<T> &v, int count) {
+#pragma unroll
+            for (int j = 0; j < gy_pack<T>::COUNT; j++)
+                sum += j < count ? gy_wide<Wide>(v.at[j]) : 0.0;
+        });
+        middle = (Wide)(gy_lanes_sum(sum) / (double)width);
     }
-    gy_each_column(x, width, [&](int64_t, T element) {
-        double v = gy_wide<Wide>(element) - n.mean;
-        squares += v * v;
+    gy_each_pack<PACKED>(x, width, [&](int64_t, const gy_pack<T> &v, int count) {
+#pragma unroll
+        for (int j = 0; j < gy_pack<T>::COUNT; j++) {
+            const Wide apart = j < count ? (Wide)gy_element<Wide>::load(v.at[j]) - middle : (Wide)0;
+            squares += apart * apart;
+        }
     });
-    n.inverse = 1 / sqrt(gy_lanes_sum(squares) / (double)width + eps);
-    return n;
+    *mean = middle;
+    *inverse = (Wide)1 / gy_root(gy_lanes_sum(squares) / (Wide)width + (Wide)eps);
+}
+
+template <bool CENTRED, bool PACKED, typename Wide, typename T>
+static __device__ inline void gy_norm_rows(double eps, const T *__restrict__ x, const T *__restrict__ gain,
+                                           const T *__restrict__ bias, T *__restrict__ y, int64_t rows, int64_t width)
+{
+    typedef gy_element<Wide> e;
+    GY_FOR_EACH_ROW (r, rows) {
+        const T *row = x + r * width;
+        Wide mean, inverse;
+        gy_norm_of<CENTRED, PACKED>(row, width, eps, &mean, &inverse);
+        gy_each_pack<PACKED>(row, width, [&](int64_t c, const gy_pack<T> &v, int count) {
+            const gy_pack<T> g = gy_load_pack<PACKED>(gain + c, count);
+            const gy_pack<T> b = CENTRED ? gy_load_pack<PACKED>(bias + c, count) : g;
+            gy_pack<T> to;
+#pragma unroll
+            for (int j = 0; j < gy_pack<T>::COUNT; j++) {
+                const Wide u = ((Wide)e::load(v.at[j]) - mean) * inverse * (Wide)e::load(g.at[j]);
+                to.at[j] = e::template store<T>(u + (CENTRED ? (Wide)e::load(b.at[j]) : (Wide)0));
+            }
+            gy_store_pack<PACKED>(y + r * width + c, to, count);
+        });
+    }
 }
 
 /* `bias` is read only where a mean is taken off. */
 template <bool CENTRED, typename Wide, typename T>
-static __device__ void gy_norm_forward(double eps, const T *__restrict__ x, const T *__restrict__ gain,
-                                       const T *__restrict__ bias, T *__restrict__ y, int64_t rows, int64_t width)
+static __device__ void gy_norm_forward(double eps, const T *x, const T *gain, const T *bias, T *y, int64_t rows,
+                                       int64_t width)
 {
-    GY_FOR_EACH_ROW (r, rows) {
-        const T *row = x + r * width;
-        gy_norm n = gy_norm_of<CENTRED, Wide>(row, width, eps);
-        gy_each_column(row, width, [&](int64_t c, T element) {
-            double v = (gy_wide<Wide>(element) - n.mean) * n.inverse * gy_wide<Wide>(gain[c]);
-            v += CENTRED ? gy_wide<Wide>(bias[c]) : 0.0;
-            y[r * width + c] = gy_element<Wide>::template store<T>((Wide)v);
-        });
-    }
+    if (gy_row_is_packed(width, x) && gy_row_is_packed(width, gain) && gy_row_is_packed(width, y) &&
+        (!CENTRED || gy_row_is_packed(width, bias)))
+        gy_norm_rows<CENTRED, true, Wide>(eps, x, gain, bias, y, rows, width);
+    else
+        gy_norm_rows<CENTRED, false, Wide>(eps, x, gain, bias, y, rows, width);
 }
 
 /* dx, and what the columns want of each row. */
-template <bool CENTRED, typename Wide, typename T>
-static __device__ void gy_norm_backward(double eps, const T *__restrict__ x, const T *__restrict__ gain,
-                                        const T *__restrict__ dy, T *__restrict__ dx, gy_norm *__restrict__ norm,
-                                        int64_t rows, int64_t width)
+template <bool CENTRED, bool PACKED, typename Wide, typename T>
+static __device__ inline void gy_norm_rows_back(double eps, const T *__restrict__ x, const T *__restrict__ gain,
+                                                const T *__restrict__ dy, T *__restrict__ dx, gy_norm *__restrict__ norm,
+                                                int64_t rows, int64_t width)
 {
+    typedef gy_element<Wide> e;
     GY_FOR_EACH_ROW (r, rows) {
         const T *row = x + r * width, *d = dy + r * width;
-        gy_norm n = gy_norm_of<CENTRED, Wide>(row, width, eps);
-        double sum = 0, product = 0;
-        gy_each_column(d, width, [&](int64_t c, T element) {
-            double v = gy_wide<Wide>(element) * gy_wide<Wide>(gain[c]);
-            sum += v;
-            product += v * ((gy_wide<Wide>(row[c]) - n.mean) * n.inverse);
+        Wide middle, inverse, sum = 0, product = 0;
+        gy_norm_of<CENTRED, PACKED>(row, width, eps, &middle, &inverse);
+        gy_each_pack<PACKED>(d, width, [&](int64_t c, const gy_pack<T> &p, int count) {
+            const gy_pack<T> q = gy_load_pack<PACKED>(row + c, count), g = gy_load_pack<PACKED>(gain + c, count);
+#pragma unroll
+            for (int j = 0; j < gy_pack<T>::COUNT; j++) {
+                const Wide v = j < count ? (Wide)e::load(p.at[j]) * (Wide)e::load(g.at[j]) : (Wide)0;
+                sum += v;
+                product += v * (((Wide)e::load(q.at[j]) - middle) * inverse);
+            }
         });
-        double mean = CENTRED ? gy_lanes_sum(sum) / (double)width : 0, along = gy_lanes_sum(product) / (double)width;
-        gy_each_column(d, width, [&](int64_t c, T element) {
-            double u = (gy_wide<Wide>(row[c]) - n.mean) * n.inverse, v = gy_wide<Wide>(element) * gy_wide<Wide>(gain[c]);
-            dx[r * width + c] = gy_element<Wide>::template store<T>((Wide)(n.inverse * (v - mean - u * along)));
+        const Wide mean = CENTRED ? gy_lanes_sum(sum) / (Wide)width : (Wide)0;
+        const Wide along = gy_lanes_sum(product) / (Wide)width;
+        gy_each_pack<PACKED>(d, width, [&](int64_t c, const gy_pack<T> &p, int count) {
+            const gy_pack<T> q = gy_load_pack<PACKED>(row + c, count), g = gy_load_pack<PACKED>(gain + c, count);
+            gy_pack<T> to;
+#pragma unroll
+            for (int j = 0; j < gy_pack<T>::COUNT; j++) {
+                const Wide u = ((Wide)e::load(q.at[j]) - middle) * inverse;
+                const Wide v = (Wide)e::load(p.at[j]) * (Wide)e::load(g.at[j]);
+                to.at[j] = e::template store<T>(inverse * (v - mean - u * along));
+            }
+            gy_store_pack<PACKED>(dx + r * width + c, to, count);
         });
         if (threadIdx.x == 0)
-            norm[r] = n;
+            norm[r] = { (double)middle, (double)inverse };
     }
+}
+
+template <bool CENTRED, typename Wide, typename T>
+static __device__ void gy_norm_backward(double eps, const T *x, const T *gain, const T *dy, T *dx, gy_norm *norm,
+                                        int64_t rows, int64_t width)
+{
+    if (gy_row_is_packed(width, x) && gy_row_is_packed(width, gain) && gy_row_is_packed(width, dy) &&
+        gy_row_is_packed(width, dx))
+        gy_norm_rows_back<CENTRED, true, Wide>(eps, x, gain, dy, dx, norm, rows, width);
+    else
+        gy_norm_rows_back<CENTRED, false, Wide>(eps, x, gain, dy, dx, norm, rows, width);
 }
 
 /* Adds the sum of all lanes of rows to what the element holds. All threads of the block come here. */

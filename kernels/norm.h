@@ -11,13 +11,12 @@ typedef struct gy_norm {
     double mean, inverse;
 } gy_norm;
 
-/* `centred`: layernorm; else rmsnorm. */
-gy_norm gy_norm_of(const gantry_arg *x, int64_t row, double eps, bool centred);
 /* Host versions; bias and dbias: NULL for rmsnorm. */
 gantry_status gy_norm_forward(const gantry_launch *l, const gantry_arg *bias, const gantry_arg *y);
 gantry_status gy_norm_backward(const gantry_launch *l, const gantry_arg *dbias);
 
-/* check(): y is as large as x, and arguments from `first` to `last` have an element for each column of x. */
+/* check(): gain has as many elements as a row of x along its last axis, or along all but the first; y is as large as x,
+ * and arguments from `first` to `last` have an element for each column of x. */
 gantry_status gy_check_norm(const gantry_launch *l, int y, int first, int last, char *text, size_t size);
 
 #endif

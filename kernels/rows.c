@@ -2,16 +2,15 @@
 #include "kernels/rows.h"
 #include <string.h>
 
-int gy_lanes_load(gy_lanes *to, const gantry_arg *a, int64_t i, int64_t end)
+static int load(double *to, int most, const gantry_arg *a, int64_t i, int64_t end)
 {
-    int count = (int)(end - i < GY_LANES ? end - i : GY_LANES);
-    if (count < GY_LANES)
-        memset(to, 0, sizeof *to);
+    int count = (int)(end - i < most ? end - i : most);
+    memset(to + count, 0, (size_t)(most - count) * sizeof *to);
     switch (a->dtype) {
 #define LOOP(dtype, type, wide, LOAD, STORE)                                                                           \
     case dtype:                                                                                                        \
         for (int k = 0; k < count; k++)                                                                                \
-            to->at[k] = (double)LOAD(((const type *)a->data)[i + k]);                                                  \
+            to[k] = (double)LOAD(((const type *)a->data)[i + k]);                                                      \
         break;
         GY_FLOAT_TYPES(LOOP)
 #undef LOOP
@@ -21,7 +20,17 @@ int gy_lanes_load(gy_lanes *to, const gantry_arg *a, int64_t i, int64_t end)
     return count;
 }
 
-void gy_lanes_store(const gy_lanes *from, const gantry_arg *a, int64_t i, int count)
+int gy_lanes_load(gy_lanes *to, int lanes, const gantry_arg *a, int64_t i, int64_t end)
+{
+    return load(to->at, lanes, a, i, end);
+}
+
+int gy_packs_load(gy_packs *to, int most, const gantry_arg *a, int64_t i, int64_t end)
+{
+    return load(to->at, most, a, i, end);
+}
+
+void gy_packs_store(const gy_packs *from, const gantry_arg *a, int64_t i, int count)
 {
     switch (a->dtype) {
 #define LOOP(dtype, type, wide, LOAD, STORE)                                                                           \
@@ -53,10 +62,10 @@ void gy_lanes_add(const gy_lanes *from, const gantry_arg *a, int64_t i, int coun
     }
 }
 
-double gy_lanes_sum(const gy_lanes *lanes)
+double gy_lanes_sum(const gy_lanes *from, int lanes)
 {
-    gy_lanes sum = *lanes;
-    for (int half = GY_LANES / 2; half > 0; half /= 2)
+    gy_lanes sum = *from;
+    for (int half = lanes / 2; half > 0; half /= 2)
         for (int k = 0; k < half; k++)
             sum.at[k] += sum.at[k + half];
     return sum.at[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A warp for each row, in blocks of 32 x GY_ROW_WARPS threads: lane c % 32 has column c. Additions come in the order of
- * rows.h. */
+/* A warp for each row, in blocks of 32 x GY_ROW_WARPS threads; a block of 256 x 1 for each long one. A lane has packs of
+ * neighbouring columns, as rows.h says, and additions come in the order that is written there. */
 #ifndef GY_KERNELS_ROWS_CUH
 #define GY_KERNELS_ROWS_CUH
 
@@ -11,32 +11,86 @@ enum { GY_LANES = 32, GY_ROW_WARPS = 8 };
 #define GY_FOR_EACH_ROW(r, rows)                                                                                       \
     for (int64_t r = (int64_t)blockIdx.x * blockDim.y + threadIdx.y; r < (rows); r += (int64_t)gridDim.x * blockDim.y)
 
-/* Calls f(c, x[c]) for the columns of this lane, in their order. Some are loaded ahead: sums in a stated order wait for
- * each other, and loads need not. */
-template <typename T, typename F>
-static __device__ inline void gy_each_column(const T *__restrict__ x, int64_t width, const F &f)
+/* Packs of all rows can be loaded and stored at once. */
+template <typename T> static __device__ inline bool gy_row_is_packed(int64_t width, const T *x)
 {
-    const int ahead = 8;
-    int64_t c = threadIdx.x;
-    for (; c + (ahead - 1) * GY_LANES < width; c += ahead * GY_LANES) {
-        T v[ahead];
-#pragma unroll
-        for (int k = 0; k < ahead; k++)
-            v[k] = x[c + k * GY_LANES];
-#pragma unroll
-        for (int k = 0; k < ahead; k++)
-            f(c + k * GY_LANES, v[k]);
-    }
-    for (; c < width; c += GY_LANES)
-        f(c, x[c]);
+    return width % gy_pack<T>::COUNT == 0 && (uintptr_t)x % sizeof(uint4) == 0;
 }
 
-/* The sum of all lanes, to each of them. */
-static __device__ inline double gy_lanes_sum(double x)
+/* `count` elements from x on; PACKED: all of a pack, at once. */
+template <bool PACKED, typename T> static __device__ inline gy_pack<T> gy_load_pack(const T *x, int count)
 {
+    gy_pack<T> v;
+    if (PACKED) {
+        v.bits = *(const uint4 *)x;
+    } else {
+#pragma unroll
+        for (int j = 0; j < gy_pack<T>::COUNT; j++)
+            v.at[j] = x[j < count ? j : 0];
+    }
+    return v;
+}
+
+template <bool PACKED, typename T> static __device__ inline void gy_store_pack(T *y, const gy_pack<T> &v, int count)
+{
+    if (PACKED) {
+        *(uint4 *)y = v.bits;
+    } else {
+#pragma unroll
+        for (int j = 0; j < gy_pack<T>::COUNT; j++)
+            if (j < count)
+                y[j] = v.at[j];
+    }
+}
+
+/* Calls f(c, pack, count) for the packs of this lane, in their order: columns c to c + count of x. Some are loaded ahead:
+ * sums in a stated order wait for each other, and loads need not. */
+template <bool PACKED, typename T, typename F>
+static __device__ inline void gy_each_pack(const T *__restrict__ x, int64_t width, const F &f)
+{
+    const int most = gy_pack<T>::COUNT, ahead = 4;
+    const int64_t step = (int64_t)most * blockDim.x;
+    int64_t c = threadIdx.x * most;
+    for (; PACKED && c + (ahead - 1) * step < width; c += ahead * step) {
+        gy_pack<T> v[ahead];
+#pragma unroll
+        for (int k = 0; k < ahead; k++)
+            v[k] = gy_load_pack<PACKED>(x + c + k * step, most);
+#pragma unroll
+        for (int k = 0; k < ahead; k++)
+            f(c + k * step, v[k], most);
+    }
+    for (; c < width; c += step) {
+        const int count = PACKED || c + most <= width ? most : (int)(width - c);
+        f(c, gy_load_pack<PACKED>(x + c, count), count);
+    }
+}
+
+/* That of all lanes, to each of them, where join() of two is the same either way round. All threads of a block that has
+ * one row come here. */
+template <typename V, typename F> static __device__ inline V gy_lanes_join(V x, const F &join)
+{
+    __shared__ V room[GY_ROW_WARPS][GY_LANES];
+    const unsigned lane = threadIdx.x % GY_LANES, warp = threadIdx.x / GY_LANES;
+    if (blockDim.x > GY_LANES) {
+        __syncthreads(); /* others have read what was there */
+        room[warp][lane] = x;
+        for (unsigned half = GY_ROW_WARPS / 2; half > 0; half /= 2) {
+            __syncthreads();
+            if (warp < half)
+                room[warp][lane] = join(room[warp][lane], room[warp + half][lane]);
+        }
+        __syncthreads();
+        x = room[0][lane];
+    }
     for (int by = GY_LANES / 2; by > 0; by /= 2)
-        x += __shfl_xor_sync(~0u, x, by);
+        x = join(x, __shfl_xor_sync(~0u, x, by));
     return x;
+}
+
+template <typename V> static __device__ inline V gy_lanes_sum(V x)
+{
+    return gy_lanes_join(x, [](V a, V b) { return a + b; });
 }
 
 #endif

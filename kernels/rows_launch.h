@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches of kernels that give a warp to each row (rows.cuh). */
+/* Launches of kernels that give a warp to each row, or a block to each long one (rows.cuh). */
 #ifndef GY_KERNELS_ROWS_LAUNCH_H
 #define GY_KERNELS_ROWS_LAUNCH_H
 
 #include "backends/cuda/kernels/image.h"
+#include "kernels/rows.h"
 
 enum { GY_ROW_LANES = 32, GY_ROW_WARPS = 8, GY_ROW_BLOCKS = 1 << 16 };
 
-static inline gy_grid gy_rows_grid(int64_t rows)
+/* A row has as many lanes as on the host, so that additions come in the same order. */
+static inline gy_grid gy_rows_grid(int64_t rows, int64_t width)
 {
-    int64_t blocks = gy_tiles(rows, GY_ROW_WARPS);
-    return (
-        gy_grid){ (unsigned)(blocks < GY_ROW_BLOCKS ? blocks : GY_ROW_BLOCKS), 1, 1, GY_ROW_LANES, GY_ROW_WARPS, 1 };
+    unsigned lanes = (unsigned)gy_lanes_of(width), rows_at_once = GY_ROW_LANES * GY_ROW_WARPS / lanes;
+    int64_t blocks = gy_tiles(rows, rows_at_once);
+    unsigned most = (unsigned)(blocks < GY_ROW_BLOCKS ? blocks : GY_ROW_BLOCKS);
+    return (gy_grid){ most, 1, 1, lanes, rows_at_once, 1 };
 }
 
 /* Blocks of 32 columns and 32 lanes of rows. */

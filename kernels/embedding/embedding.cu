@@ -14,7 +14,7 @@ static __device__ void rows_of_table(const T *__restrict__ table, const Id *__re
                 gy_tell_least(status, i < INT32_MAX ? (int32_t)i + 1 : INT32_MAX);
             continue;
         }
-        for (int64_t c = threadIdx.x; c < width; c += GY_LANES)
+        for (int64_t c = threadIdx.x; c < width; c += blockDim.x)
             y[i * width + c] = table[id * width + c];
     }
 }

@@ -38,7 +38,7 @@ static void add_row(const gantry_launch *l, const places *p, int64_t row)
         gy_lanes sum = { { 0 } }, d;
         int count = 0;
         for (int64_t i = p->first[row]; i >= 0; i = p->next[i]) {
-            count = gy_lanes_load(&d, &l->arg[DY], i * width + c, (i + 1) * width);
+            count = gy_lanes_load(&d, GY_LANES, &l->arg[DY], i * width + c, (i + 1) * width);
             for (int k = 0; k < GY_LANES; k++)
                 sum.at[k] += d.at[k];
         }

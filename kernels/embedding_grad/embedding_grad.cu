@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two launches, so that sums are taken in the order of ids: first each id finds the next place with the same id, and
- * says whether there is one before it; then a warp goes along the places of each row, from the first on. Finding takes
+ * says whether there is one before it; then the lanes of a row go along its places, from the first on. Finding takes
  * time with the square of the number of ids, at worst.
  */
 #include "kernels/begin.cuh"
@@ -35,7 +35,7 @@ static __device__ void add_rows(const Id *__restrict__ ids, const int64_t *__res
         int64_t id = ids[i];
         if (link[i] < 0 || id < 0 || id >= rows)
             continue;
-        for (int64_t c = threadIdx.x; c < width; c += GY_LANES) {
+        for (int64_t c = threadIdx.x; c < width; c += blockDim.x) {
             double sum = 0;
             for (int64_t at = i; at < count; at = link[at] < 0 ? ~link[at] : link[at])
                 sum += (double)e::load(dy[at * width + c]);

@@ -16,7 +16,7 @@ static gantry_status launch_embedding_grad(const gantry_launch *l)
     gantry_status failed = gy_cuda_image_launch(l, wide + PLACES, table->dtype, gy_grid_for(count),
                                                 (void *[]){ &id, &link, &count, &rows, &status });
     return failed ? failed
-                  : gy_cuda_image_launch(l, wide + ADD, table->dtype, gy_rows_grid(count),
+                  : gy_cuda_image_launch(l, wide + ADD, table->dtype, gy_rows_grid(count, width),
                                          (void *[]){ &id, &link, &dy, &dtable, &count, &rows, &width });
 }
 

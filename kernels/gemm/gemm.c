@@ -3,25 +3,12 @@
 
 enum { ALPHA, BETA, TA, TB, A, B, C };
 
-/* Writing forgets c, a sum adds to it, and only an update has a beta of its own. */
-static double beta_of(const gantry_launch *l)
-{
-    switch (l->arg[C].access) {
-    case GANTRY_WRITE:
-        return 0;
-    case GANTRY_SUM:
-        return 1;
-    default:
-        return l->arg[BETA].number;
-    }
-}
-
 static gantry_status run(const gantry_launch *l)
 {
     gantry_dtype dtype = l->arg[C].dtype;
     const gy_linalg *table = dtype == GANTRY_F32 || dtype == GANTRY_F64 ? gy_linalg_of(l) : &gy_linalg_plain;
     table->gemm(dtype, l->arg[TA].number != 0, l->arg[TB].number != 0, l->arg[ALPHA].number, gy_matrix_of(&l->arg[A]),
-                gy_matrix_of(&l->arg[B]), beta_of(l), gy_matrix_of(&l->arg[C]));
+                gy_matrix_of(&l->arg[B]), gy_beta_of(&l->arg[BETA], &l->arg[C]), gy_matrix_of(&l->arg[C]));
     return GANTRY_OK;
 }
 
@@ -31,18 +18,8 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
         if (gy_check_matrix(l, i, text, size))
             return GANTRY_E_GRAPH;
     gy_matrix a = gy_matrix_of(&l->arg[A]), b = gy_matrix_of(&l->arg[B]), c = gy_matrix_of(&l->arg[C]);
-    int ta = l->arg[TA].number != 0, tb = l->arg[TB].number != 0;
-    int64_t m = ta ? a.columns : a.rows, k = ta ? a.rows : a.columns, k2 = tb ? b.columns : b.rows,
-            n = tb ? b.rows : b.columns;
-    if (k != k2 || m != c.rows || n != c.columns)
-        return gy_check_fail(
-            text, size, "op(a) is %lld x %lld, op(b) is %lld x %lld and \"c\" is %lld x %lld; they do not multiply",
-            (long long)m, (long long)k, (long long)k2, (long long)n, (long long)c.rows, (long long)c.columns);
-    if (l->arg[BETA].number != 0 && l->arg[C].access == GANTRY_WRITE)
-        return gy_check_fail(text, size,
-                             "\"beta\" is %g but \"c\" is only written; add \"access\": {\"c\": \"readwrite\"}",
-                             l->arg[BETA].number);
-    return GANTRY_OK;
+    gantry_status status = gy_check_product(l->arg[TA].number != 0, l->arg[TB].number != 0, a, b, c, text, size);
+    return status ? status : gy_check_beta(&l->arg[BETA], &l->arg[C], text, size);
 }
 
 static const gantry_kernel_arg args[] = {

@@ -8,10 +8,10 @@ static gantry_status launch_layernorm_grad(const gantry_launch *l)
     double eps = l->arg[0].number;
     const void *x = l->arg[1].data, *gain = l->arg[2].data, *dy = l->arg[3].data;
     void *dx = l->arg[4].data, *dgain = l->arg[5].data, *dbias = l->arg[6].data, *norm = l->scratch;
-    int64_t rows = l->arg[1].rows, width = gy_arg_width(&l->arg[1]);
+    int64_t width = gy_arg_size(&l->arg[2]), rows = gy_row_count(&l->arg[1], width);
     if (rows == 0)
         return GANTRY_OK;
-    gantry_status failed = gy_cuda_image_launch(l, ROWS, l->arg[1].dtype, gy_rows_grid(rows),
+    gantry_status failed = gy_cuda_image_launch(l, ROWS, l->arg[1].dtype, gy_rows_grid(rows, width),
                                                 (void *[]){ &eps, &x, &gain, &dy, &dx, &norm, &rows, &width });
     return failed ? failed
                   : gy_cuda_image_launch(l, COLUMNS, l->arg[1].dtype, gy_columns_grid(width),

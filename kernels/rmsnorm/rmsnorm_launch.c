@@ -6,8 +6,8 @@ static gantry_status launch_rmsnorm(const gantry_launch *l)
     double eps = l->arg[0].number;
     const void *x = l->arg[1].data, *gain = l->arg[2].data;
     void *y = l->arg[3].data;
-    int64_t rows = l->arg[1].rows, width = gy_arg_width(&l->arg[1]);
-    return gy_cuda_image_launch(l, 0, l->arg[1].dtype, gy_rows_grid(rows),
+    int64_t width = gy_arg_size(&l->arg[2]), rows = gy_row_count(&l->arg[1], width);
+    return gy_cuda_image_launch(l, 0, l->arg[1].dtype, gy_rows_grid(rows, width),
                                 (void *[]){ &eps, &x, &gain, &y, &rows, &width });
 }
 

@@ -14,7 +14,7 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
 
 static const gantry_kernel_arg args[] = {
     GY_SCALE_OR("eps", 1e-5, "that of rmsnorm"),
-    GY_REGION("x", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "rows"),
+    GY_REGION("x", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "rows along the last axis, or along all but the first"),
     GY_REGION("gain", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "as many elements as a row of x"),
     GY_REGION("dy", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "gradient of y, as many elements as x"),
     GY_REGION("dx", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "gradient of x"),
@@ -28,7 +28,7 @@ const gantry_kernel gy_kernel_rmsnorm_grad = { sizeof(gantry_kernel),
                                                0,
                                                "18 * x.size",
                                                "2 * x.bytes + 2 * dy.bytes + gain.bytes + dx.bytes + dgain.bytes",
-                                               "16 * x.rows",
+                                               "16 * (x.size // max(1, gain.size))",
                                                run,
                                                check,
                                                NULL,

@@ -16,7 +16,7 @@ static __device__ void turn_row(const turning &t, int64_t position, const T *__r
 {
     typedef gy_element<Wide> e;
     int64_t half = t.dim / 2;
-    for (int64_t i = threadIdx.x; i < half; i += GY_LANES) {
+    for (int64_t i = threadIdx.x; i < half; i += blockDim.x) {
         double angle = (double)position * pow(t.base, -2 * (double)i / (double)t.dim);
         double c = cos(angle), s = t.sign * sin(angle);
         for (int64_t a = i; a < width; a += t.dim) {

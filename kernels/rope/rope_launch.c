@@ -15,7 +15,8 @@ static gantry_status launch_rope(const gantry_launch *l)
     int64_t rows = l->arg[5].rows, width = gy_arg_width(&l->arg[5]);
     if (t.dim < 2 || t.dim % 2 || width % t.dim) /* check() does not see numbers that change later */
         return GANTRY_E_KERNEL;
-    return gy_cuda_image_launch(l, 0, l->arg[5].dtype, gy_rows_grid(rows), (void *[]){ &t, &x, &y, &rows, &width });
+    return gy_cuda_image_launch(l, 0, l->arg[5].dtype, gy_rows_grid(rows, t.dim / 2),
+                                (void *[]){ &t, &x, &y, &rows, &width });
 }
 
 GY_CUDA_KERNEL(rope, launch_rope, GY_FLOAT_DTYPES, "")

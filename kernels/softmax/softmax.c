@@ -7,38 +7,40 @@ enum { SCALE, CAUSAL, FIRST, X, Y }; /* arguments */
 /* Columns of row r that count. */
 static int64_t seen(const gantry_launch *l, int64_t r)
 {
-    int64_t width = gy_arg_width(&l->arg[X]);
+    int64_t width = gy_row_width(&l->arg[X]);
     return l->arg[CAUSAL].integer ? (l->arg[FIRST].integer + r) % width + 1 : width;
 }
 
 static void softmax_row(const gantry_launch *l, int64_t r)
 {
     const gantry_arg *x = &l->arg[X];
-    int64_t first = r * gy_arg_width(x), end = first + gy_arg_width(x), stop = first + seen(l, r);
+    int64_t first = r * gy_row_width(x), end = first + gy_row_width(x), stop = first + seen(l, r);
     double scale = l->arg[SCALE].number, largest = -INFINITY;
-    gy_lanes v, sum = { { 0 } };
-    for (int64_t i = first; i < stop; i += GY_LANES) {
-        int count = gy_lanes_load(&v, x, i, stop);
+    int lanes = gy_lanes_of(gy_row_width(x)), pack = gy_row_pack(x), most = lanes * pack;
+    gy_lanes sum = { { 0 } };
+    gy_packs v;
+    for (int64_t i = first; i < stop; i += most) {
+        int count = gy_packs_load(&v, most, x, i, stop);
         for (int k = 0; k < count; k++)
             largest = fmax(largest, scale * v.at[k]);
     }
-    for (int64_t i = first; i < stop; i += GY_LANES) {
-        int count = gy_lanes_load(&v, x, i, stop);
+    for (int64_t i = first; i < stop; i += most) {
+        int count = gy_packs_load(&v, most, x, i, stop);
         for (int k = 0; k < count; k++)
-            sum.at[k] += exp(scale * v.at[k] - largest);
+            sum.at[k / pack] += exp(scale * v.at[k] - largest);
     }
-    double total = gy_lanes_sum(&sum);
-    for (int64_t i = first; i < end; i += GY_LANES) {
-        int count = gy_lanes_load(&v, x, i, end);
+    double total = gy_lanes_sum(&sum, lanes);
+    for (int64_t i = first; i < end; i += most) {
+        int count = gy_packs_load(&v, most, x, i, end);
         for (int k = 0; k < count; k++)
             v.at[k] = i + k < stop ? exp(scale * v.at[k] - largest) / total : 0;
-        gy_lanes_store(&v, &l->arg[Y], i, count);
+        gy_packs_store(&v, &l->arg[Y], i, count);
     }
 }
 
 static gantry_status run(const gantry_launch *l)
 {
-    for (int64_t r = 0; r < l->arg[X].rows; r++)
+    for (int64_t r = 0; r < gy_row_count(&l->arg[X], gy_row_width(&l->arg[X])); r++)
         softmax_row(l, r);
     return GANTRY_OK;
 }
@@ -57,7 +59,7 @@ static const gantry_kernel_arg args[] = {
     GY_SCALE_OR("scale", 1, "factor of x, such as 1 / sqrt(width of a head)"),
     GY_NUMBER_OR("causal", 0, "1: row r has columns up to (first + r) % columns alone, and 0 in the others"),
     GY_NUMBER_OR("first", 0, "position of the first row, where causal is 1"),
-    GY_REGION("x", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "rows"),
+    GY_REGION("x", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "rows along the last axis"),
     GY_REGION("y", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "as many elements as x"),
 };
 

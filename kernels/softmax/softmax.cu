@@ -1,26 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exponentials are taken in float for all but f64, of differences in double, which are then rounded; the host takes them
- * in double. So an element differs by |scale x - largest| + 4 units of 2^-24 of itself, and its sum by as much. */
+/* All but f64 is computed in float, where the host takes doubles: scale x - largest is rounded once, and a largest
+ * element that is rounded makes all exponentials of the row larger or smaller by one factor, which the division takes
+ * away. So an element differs by |scale x - largest| + 4 units of 2^-24 of itself, and the sum, which is in double but for
+ * packs of up to 8 columns, by 3 units more. */
 #include "kernels/begin.cuh"
 #include "kernels/rows.cuh"
 #include "kernels/softmax.cuh"
 
-template <typename Wide> static __device__ inline double power(double x) { return (double)gy_exp((Wide)x); }
+static __device__ inline float power(float scale, float x, float largest) { return gy_exp(fmaf(scale, x, -largest)); }
+static __device__ inline double power(double scale, double x, double largest) { return gy_exp(fma(scale, x, -largest)); }
 
-template <typename Wide, typename T>
-static __device__ void softmax_row(double scale, const T *__restrict__ x, T *__restrict__ y, int64_t stop, int64_t width)
+/* Which columns of a row count: all, or those up to that of the row. */
+struct mask {
+    int64_t causal, first;
+};
+
+/* How many of `count` columns from c on come before `stop`. */
+static __device__ inline int seen(int64_t c, int count, int64_t stop)
 {
-    double largest = -INFINITY, sum = 0;
-    gy_each_column(x, stop, [&](int64_t, T v) { largest = fmax(largest, scale * (double)gy_element<Wide>::load(v)); });
-    for (int by = GY_LANES / 2; by > 0; by /= 2)
-        largest = fmax(largest, __shfl_xor_sync(~0u, largest, by));
-    gy_each_column(x, stop,
-                   [&](int64_t, T v) { sum += power<Wide>(scale * (double)gy_element<Wide>::load(v) - largest); });
-    sum = gy_lanes_sum(sum);
-    gy_each_column(x, width, [&](int64_t c, T element) {
-        double v = c < stop ? power<Wide>(scale * (double)gy_element<Wide>::load(element) - largest) / sum : 0;
-        y[c] = gy_element<Wide>::template store<T>((Wide)v);
-    });
+    return stop - c < count ? (int)(stop - c) : count;
+}
+
+template <bool PACKED, typename Wide, typename T>
+static __device__ inline void soften(Wide scale, const mask &m, const T *__restrict__ x, T *__restrict__ y, int64_t rows,
+                                     int64_t width)
+{
+    typedef gy_element<Wide> e;
+    GY_FOR_EACH_ROW (r, rows) {
+        const T *row = x + r * width;
+        const int64_t stop = m.causal ? (m.first + r) % width + 1 : width;
+        Wide largest = -(Wide)INFINITY;
+        double sum = 0;
+        gy_each_pack<PACKED>(row, width, [&](int64_t c, const gy_pack<T> &v, int count) {
+#pragma unroll
+            for (int j = 0; j < gy_pack<T>::COUNT; j++)
+                largest = j < seen(c, count, stop) ? fmax(largest, scale * (Wide)e::load(v.at[j])) : largest;
+        });
+        largest = gy_lanes_join(largest, [](Wide a, Wide b) { return fmax(a, b); });
+        gy_each_pack<PACKED>(row, width, [&](int64_t c, const gy_pack<T> &v, int count) {
+            Wide part = 0; /* of a pack: converting each would take longer than computing it */
+#pragma unroll
+            for (int j = 0; j < gy_pack<T>::COUNT; j++)
+                part += j < seen(c, count, stop) ? power(scale, (Wide)e::load(v.at[j]), largest) : (Wide)0;
+            sum += (double)part;
+        });
+        const Wide inverse = (Wide)(1 / gy_lanes_sum(sum));
+        gy_each_pack<PACKED>(row, width, [&](int64_t c, const gy_pack<T> &v, int count) {
+            gy_pack<T> to;
+#pragma unroll
+            for (int j = 0; j < gy_pack<T>::COUNT; j++)
+                to.at[j] = e::template store<T>(
+                    j < seen(c, count, stop) ? power(scale, (Wide)e::load(v.at[j]), largest) * inverse : (Wide)0);
+            gy_store_pack<PACKED>(y + r * width + c, to, count);
+        });
+    }
 }
 
 #define KERNEL(suffix, type, wide)                                                                                     \
@@ -28,9 +61,9 @@ static __device__ void softmax_row(double scale, const T *__restrict__ x, T *__r
         softmax_##suffix(double scale, int64_t causal, int64_t first, const type *x, type *y, int64_t rows, int64_t width)\
     {                                                                                                                  \
         gy_begin();                                                                                                    \
-        GY_FOR_EACH_ROW (r, rows) {                                                                                    \
-            int64_t stop = causal ? (first + r) % width + 1 : width;                                                   \
-            softmax_row<wide>(scale, x + r * width, y + r * width, stop, width);                                       \
-        }                                                                                                              \
+        if (gy_row_is_packed(width, x) && gy_row_is_packed(width, y))                                                  \
+            soften<true>((wide)scale, mask{ causal, first }, x, y, rows, width);                                       \
+        else                                                                                                           \
+            soften<false>((wide)scale, mask{ causal, first }, x, y, rows, width);                                      \
     }
 GY_CUDA_FLOAT_TYPES(KERNEL)

@@ -7,8 +7,8 @@ static gantry_status launch_softmax(const gantry_launch *l)
     int64_t causal = l->arg[1].integer, first = l->arg[2].integer;
     const void *x = l->arg[3].data;
     void *y = l->arg[4].data;
-    int64_t rows = l->arg[3].rows, width = gy_arg_width(&l->arg[3]);
-    return gy_cuda_image_launch(l, 0, l->arg[3].dtype, gy_rows_grid(rows),
+    int64_t width = gy_row_width(&l->arg[3]), rows = gy_row_count(&l->arg[3], width);
+    return gy_cuda_image_launch(l, 0, l->arg[3].dtype, gy_rows_grid(rows, width),
                                 (void *[]){ &scale, &causal, &first, &x, &y, &rows, &width });
 }
 

@@ -5,27 +5,29 @@ enum { SCALE, Y, DY, DX }; /* arguments */
 
 static void gradient_of_row(const gantry_launch *l, int64_t r)
 {
-    int64_t width = gy_arg_width(&l->arg[Y]), first = r * width, end = first + width;
-    gy_lanes y, d, sum = { { 0 } };
-    for (int64_t i = first; i < end; i += GY_LANES) {
-        gy_lanes_load(&y, &l->arg[Y], i, end);
-        gy_lanes_load(&d, &l->arg[DY], i, end);
-        for (int k = 0; k < GY_LANES; k++)
-            sum.at[k] += y.at[k] * d.at[k];
+    int64_t width = gy_row_width(&l->arg[Y]), first = r * width, end = first + width;
+    int lanes = gy_lanes_of(width), pack = gy_row_pack(&l->arg[Y]), most = lanes * pack;
+    gy_lanes sum = { { 0 } };
+    gy_packs y, d;
+    for (int64_t i = first; i < end; i += most) {
+        int count = gy_packs_load(&y, most, &l->arg[Y], i, end);
+        gy_packs_load(&d, most, &l->arg[DY], i, end);
+        for (int k = 0; k < count; k++)
+            sum.at[k / pack] += y.at[k] * d.at[k];
     }
-    double total = gy_lanes_sum(&sum);
-    for (int64_t i = first; i < end; i += GY_LANES) {
-        int count = gy_lanes_load(&y, &l->arg[Y], i, end);
-        gy_lanes_load(&d, &l->arg[DY], i, end);
-        for (int k = 0; k < GY_LANES; k++)
+    double total = gy_lanes_sum(&sum, lanes);
+    for (int64_t i = first; i < end; i += most) {
+        int count = gy_packs_load(&y, most, &l->arg[Y], i, end);
+        gy_packs_load(&d, most, &l->arg[DY], i, end);
+        for (int k = 0; k < count; k++)
             d.at[k] = l->arg[SCALE].number * y.at[k] * (d.at[k] - total);
-        gy_lanes_store(&d, &l->arg[DX], i, count);
+        gy_packs_store(&d, &l->arg[DX], i, count);
     }
 }
 
 static gantry_status run(const gantry_launch *l)
 {
-    for (int64_t r = 0; r < l->arg[Y].rows; r++)
+    for (int64_t r = 0; r < gy_row_count(&l->arg[Y], gy_row_width(&l->arg[Y])); r++)
         gradient_of_row(l, r);
     return GANTRY_OK;
 }
@@ -38,7 +40,8 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
 
 static const gantry_kernel_arg args[] = {
     GY_SCALE_OR("scale", 1, "that of softmax"),
-    GY_REGION("y", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "result of softmax: rows; masked elements are 0"),
+    GY_REGION("y", GANTRY_READ, GY_FLOAT_DTYPES, 'T',
+              "result of softmax: rows along the last axis; masked elements are 0"),
     GY_REGION("dy", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "gradient of y"),
     GY_REGION("dx", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "gradient of x"),
 };

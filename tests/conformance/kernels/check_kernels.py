@@ -175,6 +175,16 @@ def algebra():
         yield Case("gemm", {**args, "c": ("out", dtype, c)}, {"c": (0.5 * product, rtol)}, {"c": "write"})
         yield Case("gemm", {**args, "beta": -2, "c": ("inout", dtype, c)}, {"c": (0.5 * product - 2 * C, rtol)}, {"c": "readwrite"})
         yield Case("gemm", {**args, "c": ("inout", dtype, c)}, {"c": (0.5 * product + C, rtol)}, {"c": "sum"})
+    for dtype, ta, tb, (count, left, right) in itertools.product(FLOATS, [0, 1], [0, 1], [(5, 5, 5), (3, 1, 3), (4, 4, 1), (1, 1, 1)]):
+        m, n, k = 7, 70, 19
+        a, b = values(dtype, (left, k, m) if ta else (left, m, k), -1, 1), values(dtype, (right, n, k) if tb else (right, k, n), -1, 1)
+        c = values(dtype, (count, m, n), -1, 1)
+        A, B, C = (wide(dtype, x) for x in (a, b, c))
+        product = (A.swapaxes(1, 2) if ta else A) @ (B.swapaxes(1, 2) if tb else B)
+        args = {"alpha": 0.5, "ta": ta, "tb": tb, "a": ("in", dtype, a), "b": ("in", dtype, b)}
+        rtol = RTOL[dtype] * 2
+        yield Case("gemm_batched", {**args, "c": ("out", dtype, c)}, {"c": (0.5 * product, rtol)}, {"c": "write"})
+        yield Case("gemm_batched", {**args, "beta": -2, "c": ("inout", dtype, c)}, {"c": (0.5 * product - 2 * C, rtol)}, {"c": "readwrite"})
     for dtype, n in itertools.product(WIDE, [1, 40]):
         a = values(dtype, (n, n), -1, 1)
         spd = (a @ a.T + n * np.eye(n)).astype(DTYPES[dtype])
@@ -230,7 +240,7 @@ def slope(function, x, d):
 
 
 def transformers():
-    for dtype, (n, width), centred in itertools.product(FLOATS, [(1, 8), (5, 7), (3, 40)], [True, False]):
+    for dtype, (n, width), centred in itertools.product(FLOATS, [(1, 8), (5, 7), (3, 40), (1, 1030)], [True, False]):
         x, dy, gain, bias = values(dtype, (n, width)), values(dtype, (n, width)), values(dtype, width), values(dtype, width)
         X, D, G, B = (wide(dtype, a) for a in (x, dy, gain, bias))
         B = B if centred else np.zeros(width)
@@ -245,6 +255,23 @@ def transformers():
             want["dbias"] = (D.sum(0) + wide(dtype, start["dbias"]), rtol)
         yield Case(f"{name}_grad", {**given, "dy": ("in", dtype, dy), "dx": ("out", dtype, np.zeros_like(x)),
                                     **{key: ("inout", dtype, a) for key, a in start.items()}}, want)
+
+
+def stacks():
+    """Rows lie along the last axis, whatever is before it."""
+    for dtype in FLOATS:
+        x, dy, gain, bias = values(dtype, (2, 5, 6)), values(dtype, (2, 5, 6)), values(dtype, 6), values(dtype, 6)
+        X, D, G, B = (wide(dtype, a) for a in (x, dy, gain, bias))
+        given = {"eps": 0.5, "x": ("in", dtype, x), "gain": ("in", dtype, gain)}
+        yield Case("layernorm", {**given, "bias": ("in", dtype, bias), "y": ("out", dtype, np.zeros_like(x))},
+                   {"y": (normalized(X.reshape(10, 6), G, B, 0.5, True).reshape(x.shape), RTOL[dtype])})
+        start = values(dtype, 6)
+        yield Case("rmsnorm_grad", {**given, "dy": ("in", dtype, dy), "dx": ("out", dtype, np.zeros_like(x)), "dgain": ("inout", dtype, start)},
+                   {"dx": (slope(lambda a: normalized(a.reshape(10, 6), G, 0 * G, 0.5, False), X, D.reshape(10, 6)), max(RTOL[dtype], 1e-8)),
+                    "dgain": (slope(lambda a: normalized(X.reshape(10, 6), a, 0 * G, 0.5, False), G, D.reshape(10, 6)) + wide(dtype, start), max(RTOL[dtype], 1e-8))})
+        for causal in (0, 1):
+            yield Case("softmax", {"scale": 0.7, "causal": causal, "first": 0, "x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))},
+                       {"y": (np.stack([soften(a, 0.7, causal, 0) for a in X]) if not causal else soften(X.reshape(10, 6), 0.7, 1, 0).reshape(x.shape), RTOL[dtype])})
 
 
 def soften(x, scale, causal, first):
@@ -267,7 +294,7 @@ def rotate(x, dim, first, length, base, sign):
 
 
 def attention():
-    for dtype, (n, width), causal in itertools.product(FLOATS, [(1, 1), (6, 6), (12, 6), (3, 70)], [0, 1]):
+    for dtype, (n, width), causal in itertools.product(FLOATS, [(1, 1), (6, 6), (12, 6), (3, 70), (3, 1030)], [0, 1]):
         x, dy = values(dtype, (n, width)), values(dtype, (n, width))
         first, X, rtol = width - 1 if n == 3 else 0, wide(dtype, x), RTOL[dtype]
         yield Case("softmax", {"scale": 0.7, "causal": causal, "first": first, "x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))},
@@ -320,10 +347,63 @@ def training():
                              "m": ("inout", own, m), "v": ("inout", own, v)}, {"w": (W, RTOL[own]), "m": (M, RTOL[own]), "v": (V, RTOL[own])})
 
 
+def scans():
+    """Integers wrap as NumPy's do. Sums of floats are taken in double, so they are held against a long double."""
+    for dtype, n, exclusive in itertools.product(ALL, [1, 127, 1025, 70001], [0, 1]):
+        small = dtype in FLOATS and n > 2000
+        x = values(dtype, n, 0 if small else -4, 0.01 if small else 4)
+        with np.errstate(over="ignore"):
+            upto = np.cumsum(x.astype(np.longdouble) if dtype in FLOATS else x, dtype=np.longdouble if dtype in FLOATS else x.dtype)
+        want = np.concatenate([np.zeros(1, upto.dtype), upto[:-1]]) if exclusive else upto
+        yield Case("scan", {"exclusive": exclusive, "x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))},
+                   {"y": (want.astype(float), RTOL[dtype]) if dtype in FLOATS else (want, None)})
+
+
+def keys_of(dtype, n):
+    """Keys with many equal ones, extremes, and in floats zeros of both signs, infinities and NaN of both signs."""
+    x = values(dtype, n)
+    if dtype not in FLOATS:
+        info = np.iinfo(DTYPES[dtype])
+        full = np.frombuffer(rng.bytes(n * x.itemsize), x.dtype)
+        return np.where(rng.random(n) < 0.1, np.array([info.min, info.max], x.dtype)[rng.integers(0, 2, n)], np.where(rng.random(n) < 0.5, full, x))
+    odd = np.array([0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 1, -1], x.dtype)
+    return np.where(rng.random(n) < 0.3, odd[rng.integers(0, len(odd), n)], x)
+
+
+def ranks(x, descending):
+    """Where elements come from: NumPy's stable order, and its reverse with equal keys in the order they have."""
+    return len(x) - 1 - np.argsort(x[::-1], kind="stable")[::-1] if descending else np.argsort(x, kind="stable")
+
+
+def sorts():
+    for dtype, n, down in itertools.product(ALL, [1, 300, 20001], [0, 1]):
+        x = keys_of(dtype, n)
+        order = ranks(x, down)
+        yield Case("sort", {"descending": down, "x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))}, {"y": (x[order], None)})
+        for index in ["i32", "i64"]:
+            yield Case("argsort", {"descending": down, "x": ("in", dtype, x), "index": ("out", index, np.zeros(n, DTYPES[index]))}, {"index": (order, None)})
+        for other in ["i32", "f32", "f64"] if n > 1 else ["u64"]:
+            v = values(other, n)
+            yield Case("sort_pairs", {"descending": down, "keys": ("in", dtype, x), "values": ("in", other, v), "sorted": ("out", dtype, np.zeros_like(x)),
+                                      "moved": ("out", other, np.zeros_like(v))}, {"sorted": (x[order], None), "moved": (v[order], None)})
+
+
+def best():
+    """The first of each row in NumPy's stable order, or in its reverse with equal elements in the order they have."""
+    for dtype, (rows, width, k), small in itertools.product(ALL, [(1, 1, 1), (7, 40, 5), (3, 1500, 1024), (20, 257, 257)], [0, 1]):
+        x = keys_of(dtype, rows * width).reshape(rows, width)
+        order = np.array([ranks(row, not small)[:k] for row in x])
+        index = "i64" if rows % 2 else "i32"
+        yield Case("top_k", {"smallest": small, "x": ("in", dtype, x), "values": ("out", dtype, np.zeros((rows, k), x.dtype)),
+                             "indices": ("out", index, np.zeros((rows, k), DTYPES[index]))},
+                   {"values": (np.take_along_axis(x, order, 1), None), "indices": (order, None)})
+
+
 def main(command, only):
     wanted = set(only) or {k["name"] for k in json.loads(gantry(command, "kernels", "--json"))["kernels"]}
     seen, count, failed = set(), 0, 0
-    for case in itertools.chain(elementwise(), reductions(), grids(), images(), algebra(), learning(), transformers(), attention(), tables(), training()):
+    for case in itertools.chain(elementwise(), reductions(), grids(), images(), algebra(), learning(), transformers(), stacks(), attention(), tables(), training(),
+                                scans(), sorts(), best()):
         if case.kernel not in wanted:
             continue
         seen.add(case.kernel)

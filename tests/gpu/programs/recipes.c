@@ -207,6 +207,63 @@ static bool counts(problem *p, gantry_dtype type, int i)
     return true;
 }
 
+/* ---- scans ---- */
+
+/* Floats are added in one order, so there is no bound but equality. */
+static bool running_sum(problem *p, gantry_dtype type, int i)
+{
+    int64_t n = size_of_reduction(p, type, i / 2);
+    if (n == 0)
+        return false;
+    begin(p, type, n);
+    number(p, "exclusive", i % 2);
+    return true;
+}
+
+/* ---- sorting: there is one result ---- */
+
+static bool sorted(problem *p, gantry_dtype type, int i)
+{
+    static const extents list[] = { { 1, 0, 0 }, { 300, 0, 0 }, { 20500, 0, 0 }, { 0, 0, 0 } };
+    extents e;
+    if (!pick(list, i / 2, &e))
+        return false;
+    begin(p, type, e.a);
+    number(p, "descending", i % 2);
+    return true;
+}
+
+static bool sorted_places(problem *p, gantry_dtype type, int i)
+{
+    bool made = sorted(p, type, i);
+    p->operand[1].dtype = i / 2 % 2 ? GANTRY_I64 : GANTRY_I32;
+    return made;
+}
+
+static bool sorted_pairs(problem *p, gantry_dtype type, int i)
+{
+    bool made = sorted(p, type, i);
+    p->operand[1].dtype = p->operand[3].dtype = i / 2 % 2 ? GANTRY_F64 : GANTRY_U32;
+    return made;
+}
+
+static bool best(problem *p, gantry_dtype type, int i)
+{
+    static const extents list[] = { { 1, 1, 1 },    { 5, 40, 40 },     { 9, 257, 3 },
+                                    { 3, 3000, 1 }, { 2, 1100, 1024 }, { 0, 0, 0 } };
+    extents e; /* rows, elements of a row, and of its best */
+    if (!pick(list, i / 2, &e))
+        return false;
+    begin(p, type, 1);
+    matrix(&p->operand[0], e.a, e.b);
+    matrix(&p->operand[1], e.a, e.c);
+    matrix(&p->operand[2], e.a, e.c);
+    p->operand[2].dtype = i / 2 % 2 ? GANTRY_I64 : GANTRY_I32;
+    number(p, "smallest", i % 2);
+    p->parts = true;
+    return true;
+}
+
 /* ---- images ---- */
 
 static bool images(problem *p, gantry_dtype type, int i, int64_t halo)
@@ -276,6 +333,38 @@ static bool product(problem *p, gantry_dtype type, int i)
         p->bound.relative += 2 * unit_of(type);
         p->bound.absolute += 2 * unit_of(type) * B;
     }
+    return true;
+}
+
+static void stack(operand *o, int64_t count, int64_t rows, int64_t columns)
+{
+    *o = (operand){
+        .arg = o->arg, .dtype = o->dtype, .access = o->access, .rank = 3, .shape = { count, rows, columns }
+    };
+}
+
+/* The same of stacks of which one may be a single matrix, which is whole on every device. */
+static bool products(problem *p, gantry_dtype type, int i)
+{
+    static const int64_t counts[][3] = { { 1, 1, 1 }, { 5, 5, 5 }, { 4, 1, 4 }, { 3, 3, 1 } };
+    const int64_t *count = counts[i % 4], m = i % 3 ? 33 : 7, n = i % 5 ? 65 : 130, k = i % 7 ? 19 : 64;
+    int ta = i / 4 % 2, tb = i / 8 % 2;
+    if (i >= 32)
+        return false;
+    begin(p, type, 1);
+    stack(&p->operand[0], count[1], ta ? k : m, ta ? m : k);
+    stack(&p->operand[1], count[2], tb ? n : k, tb ? k : n);
+    stack(&p->operand[2], count[0], m, n);
+    p->operand[0].whole = count[1] == 1;
+    p->operand[1].whole = count[2] == 1;
+    p->operand[2].access = i % 2 ? GANTRY_READWRITE : GANTRY_WRITE;
+    number(p, "alpha", -0.75);
+    number(p, "beta", i % 2 ? 1.25 : 0);
+    number(p, "ta", ta);
+    number(p, "tb", tb);
+    p->parts = true;
+    double u = type == GANTRY_F64 ? U : 0x1p-24;
+    p->bound = (bound){ 2 * unit_of(type), 2 * (double)(k + 3) * u * (0.75 * (double)k * B * B + 1.25 * B) };
     return true;
 }
 
@@ -379,8 +468,18 @@ static bool cross_entropy_gradient(problem *p, gantry_dtype type, int i)
 
 /* ---- transformers ---- */
 
-static const extents of_rows[] = { { 1, 1, 0 },   { 3, 31, 0 },   { 33, 33, 0 },  { 100, 5, 0 },
-                                   { 7, 257, 0 }, { 70, 130, 0 }, { 2, 4097, 0 }, { 0, 0, 0 } };
+static const extents of_rows[] = { { 1, 1, 0 },    { 3, 31, 0 },   { 33, 33, 0 },  { 100, 5, 0 },
+                                   { 7, 257, 0 },  { 70, 130, 0 }, { 9, 1024, 0 }, { 5, 1025, 0 },
+                                   { 2, 4097, 0 }, { 4, 33, 3 },   { 0, 0, 0 } };
+
+/* A matrix, or a stack of c of them: rows lie along the last axis. */
+static void lines(operand *o, extents e)
+{
+    if (e.c)
+        stack(o, e.a, e.c, e.b);
+    else
+        matrix(o, e.a, e.b);
+}
 
 /* Host and GPU add in one order: no bound but equality. Matrices but for what belongs to columns. */
 static bool normalized(problem *p, gantry_dtype type, int i)
@@ -394,7 +493,7 @@ static bool normalized(problem *p, gantry_dtype type, int i)
         if (strstr(name, "gain") || strstr(name, "bias"))
             p->operand[k].whole = true;
         else
-            matrix(&p->operand[k], e.a, e.b);
+            lines(&p->operand[k], e);
     }
     number(p, "eps", 0.01);
     p->parts = true;
@@ -409,8 +508,8 @@ static bool softmax(problem *p, gantry_dtype type, int i)
     if (!pick(of_rows, i / 2, &e))
         return false;
     begin(p, type, 1);
-    matrix(&p->operand[0], e.a, e.b);
-    matrix(&p->operand[1], e.a, e.b);
+    lines(&p->operand[0], e);
+    lines(&p->operand[1], e);
     number(p, "scale", 0.5);
     number(p, "causal", i % 2);
     number(p, "first", i % 2 ? 2 : 0);
@@ -426,7 +525,7 @@ static bool softmax_gradient(problem *p, gantry_dtype type, int i)
         return false;
     begin(p, type, 1);
     for (int k = 0; k < p->operands; k++)
-        matrix(&p->operand[k], e.a, e.b);
+        lines(&p->operand[k], e);
     number(p, "scale", -0.3);
     p->parts = true;
     return true;
@@ -531,6 +630,7 @@ static bool sparse(problem *p, gantry_dtype type, int i)
 static const recipe recipes[] = {
     { "adamw", "g", stepped },
     { "add", NULL, elements },
+    { "argsort", NULL, sorted_places },
     { "axpby", NULL, elements },
     { "bias_add", NULL, rows_and_vector },
     { "busy", NULL, elements },
@@ -542,6 +642,7 @@ static const recipe recipes[] = {
     { "fail", NULL, elements },
     { "gaussian_blur", NULL, blurred },
     { "gemm", NULL, product },
+    { "gemm_batched", NULL, products },
     { "histogram", "out", counts },
     { "jacobi2d", NULL, stencil },
     { "layernorm", NULL, normalized },
@@ -557,14 +658,18 @@ static const recipe recipes[] = {
     { "rope", NULL, turned },
     { "saxpy", NULL, elements },
     { "scale", NULL, elements },
+    { "scan", NULL, running_sum },
     { "sgd_update", NULL, elements },
     { "sobel", NULL, edges },
     { "softmax", NULL, softmax },
     { "softmax_grad", NULL, softmax_gradient },
     { "softmax_xent", NULL, cross_entropy },
     { "softmax_xent_grad", NULL, cross_entropy_gradient },
+    { "sort", NULL, sorted },
+    { "sort_pairs", NULL, sorted_pairs },
     { "spmv_csr", "val", sparse },
     { "syrk", NULL, rank_update },
+    { "top_k", NULL, best },
     { "transpose", NULL, transposed },
     { "trsm", NULL, solve },
 };

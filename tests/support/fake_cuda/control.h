@@ -22,6 +22,7 @@
  *   FAKE_CUDA_PATIENCE  see fakeCudaPatience
  *   FAKE_CUDA_WEAK     1: blocks of cooperative launches see stores of others late (cuda_emulator)
  *   FAKE_CUDA_KERNELS  a folder of libraries that are opened: kernels on the CPU (cuda_emulator)
+ *   FAKE_CUDA_ONLY     "saxpy,gemm": kernels of the library that can be used (all)
  */
 #ifndef FAKE_CUDA_CONTROL_H
 #define FAKE_CUDA_CONTROL_H

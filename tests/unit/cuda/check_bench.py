@@ -15,7 +15,7 @@ STREAMING = {"add", "copy", "saxpy", "reduce_sum", "transpose"}
 
 def run(command, folder, gpus, words, peer="all", code=0, libraries=""):
     env = {**os.environ, "GANTRY_CUDA_LIBRARIES": libraries, "GANTRY_MODULES": folder, "LD_LIBRARY_PATH": folder, "FAKE_CUDA_DEVICES": str(gpus),
-           "FAKE_CUDA_PEER": peer, "FAKE_CUDA_MEMORY": "3000000000"}
+           "FAKE_CUDA_PEER": peer, "FAKE_CUDA_MEMORY": "3000000000", "GANTRY_MACHINE_CACHE": "off"}
     done = subprocess.run([command, *words.split()], capture_output=True, timeout=100, env=env, text=True)
     assert done.returncode == code, f"{words} on {gpus}: {done.returncode}\n{done.stdout}{done.stderr}"
     assert (not done.stderr) == (code == 0), done.stderr

@@ -94,20 +94,24 @@ END_TEST
 /* The driver loads the code of a function that is looked for, which takes longer than a small run. */
 START_TEST(only_what_is_launched_is_looked_for)
 {
-    static const char one[] =
+    static const char *const texts[] = {
         "{\"gantry\":1,\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[50],\"init\":\"iota\"},"
         "\"y\":{\"dtype\":\"f32\",\"shape\":[50],\"output\":true},\"s\":{\"dtype\":\"f32\","
         "\"shape\":[1],\"init\":0,\"output\":true}},\"nodes\":[{\"id\":\"a\",\"kernel\":\"scale\","
         "\"args\":{\"a\":2,\"x\":\"x\",\"y\":\"y\"}},{\"id\":\"b\",\"kernel\":\"reduce_sum\","
-        "\"args\":{\"x\":\"y\",\"out\":\"s\"}}]}";
+        "\"args\":{\"x\":\"y\",\"out\":\"s\"}}]}", /* scale, and both of reduce_sum */
+        "{\"gantry\":1,\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[50],\"init\":\"iota\"},"
+        "\"y\":{\"dtype\":\"f32\",\"shape\":[50],\"output\":true}},\"nodes\":[{\"id\":\"a\",\"kernel\":\"sort\","
+        "\"args\":{\"x\":\"x\",\"y\":\"y\"}}]}" /* three launches of functions for keys of 4 bytes */
+    };
     gantry_graph *g = NULL;
     fakeCudaDevices(1, "all", 0);
-    MUST(gantry_graph_parse(&g, one, strlen(one), "text", NULL, NULL, MUST_ERR));
+    MUST(gantry_graph_parse(&g, texts[_i], strlen(texts[_i]), "text", NULL, NULL, MUST_ERR));
     gantry_machine *m = gpu_machine(1, false);
     gantry_schedule *s = make_schedule(g, m, "stream", NULL);
     int before = fakeCudaCalls("cuModuleGetFunction");
     gantry_run *run = open_run(s, "cuda");
-    ck_assert_int_eq(fakeCudaCalls("cuModuleGetFunction") - before, 3); /* scale, and both of reduce_sum */
+    ck_assert_int_eq(fakeCudaCalls("cuModuleGetFunction") - before, 3);
     run_results(run, g);
     ck_assert_int_eq(fakeCudaCalls("cuModuleGetFunction") - before, 3);
     gantry_run_free(run);
@@ -198,7 +202,7 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_add_loop_test(tests, launchers, 0, 6);
     tcase_add_test(tests, code_is_missing);
-    tcase_add_test(tests, only_what_is_launched_is_looked_for);
+    tcase_add_loop_test(tests, only_what_is_launched_is_looked_for, 0, 2);
     tcase_add_test(tests, a_launch_is_refused);
     tcase_add_test(tests, combining_fails);
     suite_add_tcase(suite, tests);

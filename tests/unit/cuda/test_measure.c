@@ -216,6 +216,17 @@ END_TEST
 
 /* ---- what goes wrong ---- */
 
+/* Of each sort one: what fails does not depend on how many there are, and a calibration of all takes seconds. */
+static void few_kernels(void)
+{
+    setenv("FAKE_CUDA_ONLY", "saxpy,reduce_sum,gemm,potrf,softmax,transpose,histogram", 1);
+}
+
+static void all_kernels(void)
+{
+    unsetenv("FAKE_CUDA_ONLY");
+}
+
 /* The n-th call fails, for n = 1, 2, 4, ... until there is no n-th call: the failure is told, or it does not matter
  * (`tolerated`: peer access, names), and nothing is left behind. */
 static int sweep(const char *name, int code, bool tolerated)
@@ -520,23 +531,26 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("measuring");
-    TCase *tests = tcase_create("all");
+    TCase *tests = tcase_create("all"), *few = tcase_create("few kernels");
     tcase_set_timeout(tests, 60);
-    tcase_add_loop_test(tests, counts, 0, 6);
+    tcase_set_timeout(few, 60);
     tcase_add_test(tests, every_kernel);
     tcase_add_test(tests, some_devices);
     tcase_add_test(tests, machine_is_good);
-    tcase_add_loop_test(tests, every_call, 0, 15);
-    tcase_add_test(tests, tolerated_calls);
-    tcase_add_loop_test(tests, lost_context, 0, 6);
     tcase_add_test(tests, no_memory);
     tcase_add_test(tests, nothing_to_measure);
     tcase_add_test(tests, bad_options);
-    tcase_add_loop_exit_test(tests, hangs, 7, 0, 5);
-    tcase_add_test(tests, hangs_for_a_while);
     tcase_add_test(tests, links);
     tcase_add_test(tests, fingerprint);
     tcase_add_test(tests, described);
     suite_add_tcase(suite, tests);
+    tcase_add_checked_fixture(few, few_kernels, all_kernels);
+    tcase_add_loop_test(few, counts, 0, 6);
+    tcase_add_loop_test(few, every_call, 0, 15);
+    tcase_add_test(few, tolerated_calls);
+    tcase_add_loop_test(few, lost_context, 0, 6);
+    tcase_add_loop_exit_test(few, hangs, 7, 0, 5);
+    tcase_add_test(few, hangs_for_a_while);
+    suite_add_tcase(suite, few);
     return run_suite(suite);
 }

@@ -96,7 +96,8 @@ gantry_status gy_cuda_image_prepare(const gantry_launch *l, uint64_t *scratch, g
     (void)scratch;
     handle *h = l->handle;
     for (int32_t i = 0; i < l->args; i++) {
-        gantry_dtype dtype = type_of(h, l->arg[i].dtype);
+        bool by_size = l->arg[i].access && h->image->dtypes & GY_IMAGE_BY_SIZE;
+        gantry_dtype dtype = type_of(h, by_size ? gy_image_of_size(l->arg[i].dtype) : l->arg[i].dtype);
         for (int v = 0; l->arg[i].access && has(h, v, dtype); v++)
             GY_TRY(find(h, v, dtype, err));
     }

@@ -21,15 +21,24 @@
 
 enum { GY_IMAGE_VARIANTS = 4, GY_IMAGE_THREADS = 256 };
 #define GY_ALL_DTYPES ((1u << GANTRY_DTYPE_COUNT) - 1)
+/* Among the `dtypes` of an image: one of them stands for all of its size (gy_image_of_size). */
+#define GY_IMAGE_BY_SIZE (1u << GANTRY_DTYPE_COUNT)
 
 /* `data` of a gy_cuda_kernel. The functions are NAME VARIANT _DTYPE for each element type of `dtypes`, so variant
  * "_wide" of scale for f32 is scale_wide_f32; NAME VARIANT alone where `dtypes` is 0. The first "" may be the only
  * variant; NULL ends the list. */
 typedef struct gy_cuda_image {
     const unsigned char *code;
-    uint32_t dtypes; /* GANTRY_DTYPE_BITs */
+    uint32_t dtypes; /* GANTRY_DTYPE_BITs, and GY_IMAGE_BY_SIZE */
     const char *variant[GY_IMAGE_VARIANTS];
 } gy_cuda_image;
+
+/* The dtype whose functions an image by size has for elements as large as those of `dtype`. */
+static inline gantry_dtype gy_image_of_size(gantry_dtype dtype)
+{
+    size_t bytes = gantry_dtype_size(dtype);
+    return bytes == 1 ? GANTRY_U8 : bytes == 2 ? GANTRY_F16 : bytes == 4 ? GANTRY_U32 : GANTRY_U64;
+}
 
 /* Extents of a launch; all at least 1, or it is not made. */
 typedef struct gy_grid {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm, syrk and trsm by cuBLAS. One handle per kernel and device; the workspace is the launch's scratch, which lanes
- * do not share. So nothing is allocated in flight, launches can be captured, and results are the same bits from run to
- * run on GPUs of one kind: without a workspace of one's own that is promised only where a single stream is in use. */
+/* gemm, gemm_batched, syrk and trsm by cuBLAS. One handle per kernel and device; the workspace is the launch's scratch,
+ * which lanes do not share. So nothing is allocated in flight, launches can be captured, and results are the same bits
+ * from run to run on GPUs of one kind: without a workspace of one's own that is promised only where a single stream is
+ * in use. */
 #include "backends/cuda/kernels/linalg.h"
 #include "backends/cuda/nvidia/blas.h"
 
@@ -180,6 +181,46 @@ static gantry_status launch_gemm(const gantry_launch *l)
                  "cublasGemmEx");
 }
 
+/* `step`: elements from matrix to matrix of a, b and c. */
+static gantry_status multiply_steps(handle *h, const product *p, int count, const long long *step)
+{
+    return check(h,
+                 h->blas.cublasGemmStridedBatchedEx(h->cublas, p->op_b, p->op_a, p->c.columns, p->c.rows, p->depth,
+                                                    &p->alpha, p->b.data, p->type, p->b.ld, step[1], p->a.data, p->type,
+                                                    p->a.ld, step[0], &p->beta, p->c.data, p->type, p->c.ld, step[2],
+                                                    count, p->compute, CUBLAS_GEMM_DEFAULT),
+                 "cublasGemmStridedBatchedEx");
+}
+
+/* Matrix 0 of a stack. */
+static gy_gpu_matrix matrix_of_stack(const gantry_arg *a)
+{
+    int columns = (int)a->shape[2];
+    return (gy_gpu_matrix){ a->data, (int)a->shape[1], columns, columns > 0 ? columns : 1 };
+}
+
+/* Elements from matrix to matrix; one matrix is for all. */
+static long long step_of_stack(const gantry_arg *a)
+{
+    return a->rows == 1 ? 0 : (long long)a->shape[1] * a->shape[2];
+}
+
+static gantry_status launch_gemm_batched(const gantry_launch *l)
+{
+    handle *h = l->handle;
+    const gantry_arg *arg = l->arg;
+    product p = product_of(l);
+    p.a = matrix_of_stack(&arg[A]);
+    p.b = matrix_of_stack(&arg[B]);
+    p.c = matrix_of_stack(&arg[C]);
+    p.depth = arg[TA].number != 0 ? p.a.rows : p.a.columns;
+    gantry_status status = begin(h, l);
+    if (status || p.c.rows == 0 || p.c.columns == 0 || arg[C].rows == 0)
+        return status;
+    return multiply_steps(h, &p, (int)arg[C].rows,
+                          (long long[]){ step_of_stack(&arg[A]), step_of_stack(&arg[B]), step_of_stack(&arg[C]) });
+}
+
 /* ---- many products ---- */
 
 /* Elements from the argument of each launch to that of the next. false: they differ, or go backwards. */
@@ -196,16 +237,6 @@ static bool step_of(const gy_cuda_batch *batch, int arg, long long *step)
     }
     *step = bytes / size;
     return true;
-}
-
-static gantry_status multiply_steps(handle *h, const product *p, const gy_cuda_batch *batch, const long long *step)
-{
-    return check(h,
-                 h->blas.cublasGemmStridedBatchedEx(h->cublas, p->op_b, p->op_a, p->c.columns, p->c.rows, p->depth,
-                                                    &p->alpha, p->b.data, p->type, p->b.ld, step[1], p->a.data, p->type,
-                                                    p->a.ld, step[0], &p->beta, p->c.data, p->type, p->c.ld, step[2],
-                                                    (int)batch->count, p->compute, CUBLAS_GEMM_DEFAULT),
-                 "cublasGemmStridedBatchedEx");
 }
 
 static gantry_status multiply_lists(handle *h, const product *p, const gy_cuda_batch *batch)
@@ -229,7 +260,7 @@ static gantry_status launch_gemms(const gantry_launch *first, const gy_cuda_batc
     if (status || p.c.rows == 0 || p.c.columns == 0)
         return status;
     bool steps = step_of(batch, A, &step[0]) && step_of(batch, B, &step[1]) && step_of(batch, C, &step[2]);
-    return steps ? multiply_steps(h, &p, batch, step) : multiply_lists(h, &p, batch);
+    return steps ? multiply_steps(h, &p, (int)batch->count, step) : multiply_lists(h, &p, batch);
 }
 
 /* trsm(a, b): b = b a^-T, so a b'^T = b^T for the new b'. */
@@ -287,5 +318,6 @@ static gantry_status launch_syrk(const gantry_launch *l)
                                                 .loads = gy_linalg_loads,                                              \
                                                 __VA_ARGS__ };
 KERNEL(gemm, .launch_batch = launch_gemms)
+KERNEL(gemm_batched, .launch_batch = NULL)
 KERNEL(trsm, .launch_batch = NULL)
 KERNEL(syrk, .launch_batch = NULL)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm, potrf, syrk, trsm: by NVIDIA's libraries where they are. This is the place where another way is put behind
- * them. */
+/* gemm, gemm_batched, potrf, syrk, trsm: by NVIDIA's libraries where they are. This is the place where another way is
+ * put behind them. */
 #include "backends/cuda/kernels/choice.h"
 #include "backends/cuda/kernels/linalg.h"
 #include "backends/cuda/kernels/plain.h"

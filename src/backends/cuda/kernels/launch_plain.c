@@ -33,6 +33,31 @@ gantry_status gy_plain_gemm_launch(const gantry_launch *l)
         (void *[]){ &ta, &tb, &alpha, &x, &lda, &y, &ldb, &beta, &z, &rows, &columns, &terms, &across });
 }
 
+/* The first argument of the function; gemm_batched.cu has the same. */
+typedef struct stack {
+    int64_t rows, columns, terms, step_a, step_b;
+    uint32_t across, tiles;
+    int32_t ta, tb;
+} stack;
+
+gantry_status gy_plain_gemm_batched_launch(const gantry_launch *l)
+{
+    const gantry_arg *a = &l->arg[4], *b = &l->arg[5], *c = &l->arg[6];
+    double alpha = l->arg[0].number, beta = beta_of(l);
+    stack s = { .rows = c->shape[1], .columns = c->shape[2] };
+    s.ta = l->arg[2].number != 0;
+    s.tb = l->arg[3].number != 0;
+    s.terms = a->shape[s.ta ? 1 : 2];
+    s.step_a = a->rows == 1 ? 0 : s.rows * s.terms;
+    s.step_b = b->rows == 1 ? 0 : s.columns * s.terms;
+    s.across = (uint32_t)tiles(s.columns, TILE);
+    s.tiles = (uint32_t)(s.across * tiles(s.rows, TILE));
+    const void *x = a->data, *y = b->data;
+    void *z = c->data;
+    gy_grid grid = { (unsigned)(s.tiles * c->rows), 1, 1, GY_IMAGE_THREADS, 1, 1 };
+    return gy_cuda_image_launch(l, 0, c->dtype, grid, (void *[]){ &s, &alpha, &x, &y, &beta, &z });
+}
+
 gantry_status gy_plain_syrk_launch(const gantry_launch *l)
 {
     const gantry_arg *a = &l->arg[2], *c = &l->arg[3];
@@ -105,6 +130,7 @@ gantry_status gy_plain_potrf_launch(const gantry_launch *l)
                                               .prepare = gy_cuda_image_prepare,                                        \
                                               .why = gy_cuda_image_why };
 KERNEL(gemm, GY_FLOAT_DTYPES, "")
+KERNEL(gemm_batched, GY_FLOAT_DTYPES, "")
 KERNEL(potrf, GY_WIDE_DTYPES, "_diagonal", "_below", "_rest", "_turn")
 KERNEL(syrk, GY_WIDE_DTYPES, "")
 KERNEL(trsm, GY_WIDE_DTYPES, "")

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PATTERN     (UINT64_C(1) << 20) /* bytes that are made by the host, then repeated by the device */
+#define PATTERN     (UINT64_C(1) << 16) /* bytes that are made by the host, then repeated by the device */
 #define STATUS_ROOM UINT64_C(256)       /* at the end of the block: the status word */
 
 /* Kernels whose arguments are not all arrays of n elements. $ stands for the dtype, n for the size. Buffers whose init
@@ -25,10 +25,14 @@ typedef struct recipe {
 #define IMAGES "[4,\"n\",\"n\",3]"
 #define ROWS   "[\"n / 256\",256]"
 #define SQUARE "[\"n\",\"n\"]"
+#define HEADS  "[8,\"n\",64]"
 
 static const recipe recipes[] = {
     { "gemm", true, STATE("a", "$", SQUARE, "0") "," STATE("b", "$", SQUARE, "0") "," STATE("c", "$", SQUARE, "0"),
       "\"a\":\"a\",\"b\":\"b\",\"c\":\"c\"" },
+    { "gemm_batched", true,
+      STATE("a", "$", HEADS, "0") "," STATE("b", "$", HEADS, "0") "," STATE("c", "$", "[8,\"n\",\"n\"]", "0"),
+      "\"tb\":1,\"a\":\"a\",\"b\":\"b\",\"c\":\"c\"" },
     { "syrk", true, STATE("a", "$", SQUARE, "0") "," STATE("c", "$", SQUARE, "0"), "\"a\":\"a\",\"c\":\"c\"" },
     { "trsm", true, STATE("a", "$", SQUARE, SPD) "," STATE("b", "$", SQUARE, "0"), "\"a\":\"a\",\"b\":\"b\"" },
     { "potrf", true, STATE("a", "$", SQUARE, SPD), "\"a\":\"a\"" },
@@ -47,6 +51,16 @@ static const recipe recipes[] = {
       "\"x\":\"x\",\"out\":\"o\"" },
     { "reduce_max", false, STATE("x", "$", "[\"n\"]", "0") "," STATE("o", "$", "[1]", "0"),
       "\"x\":\"x\",\"out\":\"o\"" },
+    { "argsort", false, STATE("x", "$", "[\"n\"]", "0") "," STATE("i", "i32", "[\"n\"]", "0"),
+      "\"x\":\"x\",\"index\":\"i\"" },
+    { "sort_pairs", false,
+      STATE("x", "$", "[\"n\"]", "0") "," STATE("v", "i32", "[\"n\"]", "0") "," STATE(
+          "y", "$", "[\"n\"]", "0") "," STATE("w", "i32", "[\"n\"]", "0"),
+      "\"keys\":\"x\",\"values\":\"v\",\"sorted\":\"y\",\"moved\":\"w\"" },
+    { "top_k", false,
+      STATE("x", "$", ROWS, "0") "," STATE("v", "$", "[\"n / 256\",8]", "0") "," STATE("i", "i32", "[\"n / 256\",8]",
+                                                                                       "0"),
+      "\"x\":\"x\",\"values\":\"v\",\"indices\":\"i\"" },
     { "histogram", false, STATE("x", "$", "[\"n\"]", "0") "," STATE("o", "i32", "[256]", "0"),
       "\"x\":\"x\",\"out\":\"o\"" },
     { "softmax_xent", false,

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/linalg.h"
+
+enum { ALPHA, BETA, TA, TB, A, B, C };
+
+/* The first matrix of a stack. */
+static gy_matrix first_of(const gantry_arg *a)
+{
+    return (gy_matrix){ a->data, a->shape[1], a->shape[2], a->shape[2] };
+}
+
+/* The matrix of product i. A stack of one matrix has the same for all products. */
+static gy_matrix matrix_of(const gantry_arg *a, int64_t i)
+{
+    gy_matrix m = first_of(a);
+    int64_t at = a->rows == 1 ? 0 : i;
+    m.data = (char *)a->data + at * m.rows * m.columns * (int64_t)gantry_dtype_size(a->dtype);
+    return m;
+}
+
+static gantry_status run(const gantry_launch *l)
+{
+    const gantry_arg *a = &l->arg[A], *b = &l->arg[B], *c = &l->arg[C];
+    const gy_linalg *table = c->dtype == GANTRY_F32 || c->dtype == GANTRY_F64 ? gy_linalg_of(l) : &gy_linalg_plain;
+    double beta = gy_beta_of(&l->arg[BETA], c);
+    for (int64_t i = 0; i < c->rows; i++)
+        table->gemm(c->dtype, l->arg[TA].number != 0, l->arg[TB].number != 0, l->arg[ALPHA].number, matrix_of(a, i),
+                    matrix_of(b, i), beta, matrix_of(c, i));
+    return GANTRY_OK;
+}
+
+static gantry_status check_stacks(const gantry_launch *l, char *text, size_t size)
+{
+    for (int i = A; i <= C; i++) {
+        const gantry_arg *a = &l->arg[i];
+        if (a->rank != 3)
+            return gy_check_fail(text, size, "\"%s\" has %d axes; it must be a stack of matrices, with 3", a->name,
+                                 (int)a->rank);
+        if (a->rows != l->arg[C].rows && a->rows != 1)
+            return gy_check_fail(text, size,
+                                 "\"%s\" has %lld matrices and \"c\" has %lld; give as many, or 1 that is for all",
+                                 a->name, (long long)a->rows, (long long)l->arg[C].rows);
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    gantry_status status = check_stacks(l, text, size);
+    if (status)
+        return status;
+    gy_matrix a = first_of(&l->arg[A]), b = first_of(&l->arg[B]), c = first_of(&l->arg[C]);
+    status = gy_check_product(l->arg[TA].number != 0, l->arg[TB].number != 0, a, b, c, text, size);
+    return status ? status : gy_check_beta(&l->arg[BETA], &l->arg[C], text, size);
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_SCALE_OR("alpha", 1, NULL),
+    GY_SCALE_OR("beta", 0, "factor of the old c; needs access readwrite"),
+    GY_NUMBER_OR("ta", 0, "1: matrices of a are transposed"),
+    GY_NUMBER_OR("tb", 0, "1: matrices of b are transposed"),
+    GY_REGION("a", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "stack of matrices, or 1 that is for all"),
+    GY_REGION("b", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "stack of matrices, or 1 that is for all"),
+    { .name = "c",
+      .access = GANTRY_WRITE,
+      .accesses = GANTRY_ACCESS_BIT(GANTRY_WRITE) | GANTRY_ACCESS_BIT(GANTRY_READWRITE) | GANTRY_ACCESS_BIT(GANTRY_SUM),
+      .dtypes = GY_FLOAT_DTYPES,
+      .same = 'T',
+      .summary = "stack of matrices; sum adds to it" },
+};
+
+const gantry_kernel gy_kernel_gemm_batched = { sizeof(gantry_kernel),
+                                               "gemm_batched",
+                                               "c = alpha op(a) op(b) + beta c, for each matrix of stacks",
+                                               GY_ARGS(args),
+                                               0,
+                                               "2 * c.size * ((ta != 0) * a.shape1 + (ta == 0) * a.shape2)",
+                                               "a.bytes + b.bytes + 2 * c.bytes",
+                                               NULL,
+                                               run,
+                                               check,
+                                               gy_linalg_open_kernel,
+                                               gy_linalg_close };

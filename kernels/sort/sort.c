@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/sort/sort.h"
+
+enum { DESCENDING, X, Y }; /* arguments */
+
+static gantry_status run(const gantry_launch *l)
+{
+    gy_radix r = gy_sort_of(l);
+    gy_radix_sort(&r);
+    return GANTRY_OK;
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    gantry_status status = gy_radix_check(l, X, text, size);
+    return status ? status : gy_check_same_size(l, X, Y, text, size);
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_SCALE_OR("descending", 0, "1: the largest first, before them NaN"),
+    GY_REGION("x", GANTRY_READ, 0, 'T', NULL),
+    GY_REGION("y", GANTRY_WRITE, 0, 'T', "as many elements as x"),
+};
+
+const gantry_kernel gy_kernel_sort = { sizeof(gantry_kernel),
+                                       "sort",
+                                       "y is x in ascending order, NaN last; both zeros are equal",
+                                       GY_ARGS(args),
+                                       0,
+                                       "8 * x.bytes",
+                                       "3 * x.bytes * x.bytes / max(1, x.size)",
+                                       GY_RADIX_COPY("x") " + " GY_RADIX_COUNTS("x"),
+                                       run,
+                                       check,
+                                       NULL,
+                                       NULL };

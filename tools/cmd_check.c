@@ -69,7 +69,9 @@ static int run(const options *o)
     gantry_error err;
     gantry_graph *graph = NULL;
     gantry_schedule *schedule = NULL;
-    int code = load_graph(&graph, o, o->positional.at[0]);
+    options with = *o;
+    with.schedule = o->positional.at[1];
+    int code = load_graph(&graph, &with, o->positional.at[0]);
     if (!code && gantry_schedule_load(&schedule, o->positional.at[1], &err))
         code = fail_reading(&err);
     if (!code)
@@ -90,7 +92,7 @@ const command command_check = {
     "the scheduler",
     2,
     2,
-    "param limits input machine devices allow-code json",
+    "param limits input machine devices allow-code no-fuse json",
     "  gantry schedule graphs/jacobi.json --devices 4 -o s.json && gantry check graphs/jacobi.json s.json\n"
     "  gantry schedule graphs/jacobi.json --devices 4 -o - | gantry check graphs/jacobi.json -\n",
     run

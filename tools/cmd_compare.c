@@ -85,6 +85,6 @@ const command command_compare = { "compare",
                                   1,
                                   1,
                                   "param limits input machine devices effort seed objective in-flight unroll "
-                                  "max-memory spill balance allow-code json",
+                                  "max-memory spill balance allow-code no-fuse json",
                                   "  gantry compare graphs/cholesky.json --machine graphs/machines/dgx1-v100.json\n",
                                   run };

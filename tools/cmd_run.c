@@ -280,7 +280,7 @@ const command command_run = {
     "phase max-memory "
     "spill balance "
     "replay "
-    "iterations check compare calibrate output-schedule dot svg html trace explain allow-code json",
+    "iterations check compare calibrate output-schedule dot svg html trace explain allow-code no-fuse json",
     "  gantry run graphs/saxpy.json --devices 2\n"
     "  gantry run graphs/image_blur.json --devices 4 --input frames=photos.npy --output blurred=out.npy\n"
     "  gantry run graphs/cholesky.json --devices 4 --check\n"

@@ -110,28 +110,51 @@ static int base_value(int64_t *value, const char *name, const gantry_schedule *s
     return EXIT_USAGE;
 }
 
-/* The graph with that value of the param in place of its own, and of what --param says of it. */
-static int load_grown(gantry_graph **graph, const options *o, int64_t value)
+/* The params of --param, but that the one that grows has a value of its own; free ->at. */
+static string_list grown_params(const options *o, const char *own)
+{
+    string_list all = { .at = calloc(o->params.count + 1, sizeof *all.at) };
+    size_t length = o->weak ? strlen(o->weak) : 0;
+    if (!all.at)
+        return all;
+    for (size_t i = 0; i < o->params.count; i++)
+        if (!o->weak || strncmp(o->params.at[i], o->weak, length) != 0 || o->params.at[i][length] != '=')
+            all.at[all.count++] = o->params.at[i];
+    if (o->weak)
+        all.at[all.count++] = own;
+    return all;
+}
+
+/* The graph for so many devices, where it asks for them, with that value of the param. */
+static int load_row(gantry_graph **graph, const options *o, int64_t value, size_t devices)
 {
     char own[256];
     options with = *o;
-    size_t length = strlen(o->weak);
-    const char **list = calloc(o->params.count + 1, sizeof *list);
-    if (!list) {
+    snprintf(own, sizeof own, "%.200s=%lld", o->weak ? o->weak : "", (long long)value);
+    with.params = grown_params(o, own);
+    if (!with.params.at) {
         fprintf(stderr, "%s\n", gantry_status_text(GANTRY_E_NOMEM));
         return EXIT_CAPACITY;
     }
-    with.params = (string_list){ .at = list };
-    for (size_t i = 0; i < o->params.count; i++)
-        if (strncmp(o->params.at[i], o->weak, length) != 0 || o->params.at[i][length] != '=')
-            list[with.params.count++] = o->params.at[i];
-    snprintf(own, sizeof own, "%.200s=%lld", o->weak, (long long)value);
-    list[with.params.count++] = own;
     gantry_error err;
     gantry_load_options load = load_options(&with);
+    load.devices = (int32_t)devices;
     int code = gantry_graph_load(graph, o->positional.at[0], &load, &err) ? fail_reading(&err) : EXIT_FINE;
-    free((void *)list);
+    free((void *)with.params.at);
     return code;
+}
+
+/* True if the graph that is made of the file depends on how many devices there are. */
+static bool asks_for_devices(const options *o)
+{
+    gantry_graph *graph = NULL;
+    if (strcmp(o->positional.at[0], "-") == 0) /* which cannot be read twice */
+        return false;
+    gantry_load_options load = load_options(o);
+    gantry_status status = gantry_graph_load(&graph, o->positional.at[0], &load, NULL);
+    if (!status)
+        gantry_graph_free(graph);
+    return status == GANTRY_E_UNSUPPORTED;
 }
 
 /* ---- the rows ---- */
@@ -151,28 +174,22 @@ static int fill_row(scale_row *row, const gantry_schedule *schedule)
     return scale_limit(row, schedule);
 }
 
+/* Without `graph` it is loaded anew, for these devices and with that value of the param that grows. */
 static int plan(gantry_schedule **schedule, const options *o, gantry_graph *graph, const gantry_machine *machine,
-                int devices)
+                int devices, int64_t value)
 {
     char text[16];
     gantry_error err;
+    gantry_graph *own = NULL;
     gantry_machine *part = NULL;
     snprintf(text, sizeof text, "%d", devices);
     if (gantry_machine_select(&part, machine, text, &err))
         return fail(&err);
-    int code = schedule_on(schedule, o, graph, part);
-    gantry_machine_free(part);
-    return code;
-}
-
-static int plan_grown(gantry_schedule **schedule, const options *o, const gantry_machine *machine, int64_t value,
-                      int devices)
-{
-    gantry_graph *graph = NULL;
-    int code = load_grown(&graph, o, value);
+    int code = graph ? EXIT_FINE : load_row(&own, o, value, gantry_machine_worker_count(part));
     if (!code)
-        code = plan(schedule, o, graph, machine, devices);
-    gantry_graph_free(graph);
+        code = schedule_on(schedule, o, graph ? graph : own, part);
+    gantry_graph_free(own);
+    gantry_machine_free(part);
     return code;
 }
 
@@ -182,8 +199,8 @@ static int find_row(scale *s, scale_row *row, const options *o, gantry_graph *gr
 {
     gantry_schedule *schedule = NULL;
     row->value = base * row->devices;
-    int code = o->weak ? plan_grown(&schedule, o, machine, row->value, row->devices)
-                       : plan(&schedule, o, graph, machine, row->devices);
+    bool is_own = o->weak || s->asks;
+    int code = plan(&schedule, o, is_own ? NULL : graph, machine, row->devices, row->value);
     if (!code)
         code = fill_row(row, schedule);
     s->count += !code;
@@ -196,7 +213,7 @@ static int find_base(int64_t *base, const options *o, gantry_graph *graph, const
     gantry_schedule *schedule = NULL;
     options with = *o;
     with.effort = 0;
-    int code = plan(&schedule, &with, graph, machine, 1);
+    int code = plan(&schedule, &with, graph, machine, 1, 0);
     if (!code)
         code = base_value(base, o->weak, schedule);
     gantry_schedule_free(schedule);
@@ -266,10 +283,12 @@ static int run(const options *o)
 {
     counts c = { .count = 0 };
     scale_row rows[MOST_COUNTS] = { { 0 } };
-    scale s = { .weak = o->weak, .row = rows };
+    scale s = { .weak = o->weak, .asks = asks_for_devices(o), .row = rows };
     gantry_graph *graph = NULL;
     gantry_machine *machine = NULL;
-    int code = load_graph(&graph, o, o->positional.at[0]);
+    options all = *o; /* --devices is a list here */
+    all.devices = NULL;
+    int code = load_graph(&graph, &all, o->positional.at[0]);
     if (!code)
         code = find_counts(&c, &machine, o, graph);
     if (!code)
@@ -292,6 +311,7 @@ const command command_scale = {
     1,
     1,
     "param limits input machine devices weak policy effort seed unroll max-memory spill balance replay svg allow-code "
+    "no-fuse "
     "json",
     "  gantry scale graphs/cholesky.json --machine graphs/machines/h200-8.json\n"
     "  gantry scale graphs/jacobi.json --machine graphs/machines/h200-8.json --devices 1,2,4,8 --param n=8192\n"

@@ -61,7 +61,7 @@ const command command_schedule = {
     "param limits input machine devices policy effort seed optimal objective in-flight unroll phase max-memory spill "
     "balance replay explain "
     "output-schedule dot "
-    "svg html trace allow-code json",
+    "svg html trace allow-code no-fuse json",
     "  gantry schedule graphs/cholesky.json --machine graphs/machines/hgx-h200-8.json --svg timeline.svg\n"
     "  gantry schedule graphs/cholesky.json --devices 4 -o s.json && gantry check graphs/cholesky.json s.json\n"
     "  gantry schedule graphs/pipeline3.json --devices 3 --param batches=1 --objective period\n"

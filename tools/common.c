@@ -52,6 +52,7 @@ gantry_load_options load_options(const options *o)
     load.input_count = o->inputs.count;
     load.allow_code = o->allow_code;
     load.max_nodes = o->limits;
+    load.fuse = !o->no_fuse;
     return load;
 }
 
@@ -63,16 +64,6 @@ void print_warnings(const gantry_graph *graph)
         gantry_error_format(&warning, line, sizeof line);
         fprintf(stderr, "warning: %s\n", line);
     }
-}
-
-int load_graph(gantry_graph **graph, const options *o, const char *path)
-{
-    gantry_error err;
-    gantry_load_options load = load_options(o);
-    if (gantry_graph_load(graph, path, &load, &err))
-        return fail_reading(&err);
-    print_warnings(*graph);
-    return EXIT_FINE;
 }
 
 /* True if a count of devices means GPUs of this computer. */
@@ -147,6 +138,54 @@ int load_machine(gantry_machine **machine, const options *o, const gantry_graph 
         return EXIT_FINE;
     fprintf(stderr, "--devices: ");
     return fail(&err);
+}
+
+/* How many devices the machine has that the command is for; that of --schedule is the schedule's. */
+static int count_devices(int32_t *count, const options *o, const gantry_graph *graph)
+{
+    gantry_error err;
+    gantry_schedule *schedule = NULL;
+    gantry_machine *machine = NULL;
+    int code = EXIT_FINE;
+    if (!o->schedule)
+        code = load_machine(&machine, o, graph, NULL);
+    else if (gantry_schedule_load(&schedule, o->schedule, &err))
+        code = fail_reading(&err);
+    if (!code)
+        *count = (int32_t)gantry_machine_worker_count(schedule ? gantry_schedule_machine(schedule) : machine);
+    gantry_schedule_free(schedule);
+    gantry_machine_free(machine);
+    return code;
+}
+
+/* The graph for one device, if there is such a one, says which machine it brings along. */
+static int load_counted(gantry_graph **graph, const options *o, const char *path, gantry_error *err)
+{
+    gantry_graph *single = NULL;
+    gantry_load_options load = load_options(o);
+    load.devices = 1;
+    if (gantry_graph_load(&single, path, &load, err))
+        single = NULL;
+    int code = count_devices(&load.devices, o, single);
+    gantry_graph_free(single);
+    if (!code && gantry_graph_load(graph, path, &load, err))
+        code = fail_reading(err);
+    return code;
+}
+
+int load_graph(gantry_graph **graph, const options *o, const char *path)
+{
+    gantry_error err;
+    gantry_load_options load = load_options(o);
+    gantry_status status = gantry_graph_load(graph, path, &load, &err);
+    int code = EXIT_FINE;
+    if (status == GANTRY_E_UNSUPPORTED && strcmp(path, "-") != 0)
+        code = load_counted(graph, o, path, &err);
+    else if (status)
+        code = fail_reading(&err);
+    if (!code)
+        print_warnings(*graph);
+    return code;
 }
 
 int select_here(gantry_machine **machine, const options *o)

@@ -96,6 +96,7 @@ static const option table[] = {
       "follow from it (default 10000000)",
       NUMBER, FIELD(limits), 0, 1, INT64_MAX },
     { "allow-code", "", "lets the graph's own kernels be compiled and loaded", FLAG, FIELD(allow_code), PLAIN },
+    { "no-fuse", "", "neighbouring maps stay nodes of their own", FLAG, FIELD(no_fuse), PLAIN },
     { "json", "", "prints one JSON object to standard output and nothing else", FLAG, FIELD(json), PLAIN },
     { "help", "", "shows this", FLAG, FIELD(help), PLAIN },
 };

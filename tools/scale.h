@@ -20,6 +20,7 @@ typedef struct scale_row {
 typedef struct scale {
     const char *graph, *machine; /* names */
     const char *weak;            /* the param that grows; NULL: none does */
+    bool asks;                   /* the graph depends on how many devices there are */
     scale_row *row;              /* rising numbers of devices */
     size_t count;
     char advice[512]; /* one sentence */

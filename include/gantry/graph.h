@@ -51,12 +51,14 @@ typedef struct gantry_load_options {
     const char *const *inputs; /* "buffer=file.npy": sizes of bare params in that buffer's shape come from the file */
     size_t input_count;
     int32_t allow_code; /* 1: kernels that name code to compile or load are accepted */
-    int32_t reserved;
-    int64_t max_nodes; /* as gantry_graph_limit */
+    int32_t devices;    /* `devices` in expressions, such as that of gantry_machine_worker_count; 0: not known, and a
+                           file that wants it is E_UNSUPPORTED. In `on` it stays open until the graph is scheduled */
+    int64_t max_nodes;  /* as gantry_graph_limit */
+    int32_t fuse;       /* 1: as gantry_graph_fuse */
 } gantry_load_options;
 #define GANTRY_LOAD_OPTIONS_INIT                                                                                       \
     {                                                                                                                  \
-        sizeof(gantry_load_options), NULL, 0, NULL, 0, 0, 0, 0                                                         \
+        sizeof(gantry_load_options), NULL, 0, NULL, 0, 0, 0, 0, 0                                                      \
     }
 
 /** Reads and checks a graph. `path` "-" is standard input. Files a graph names are looked up in the graph's folder. */
@@ -78,6 +80,11 @@ GANTRY_MUST_USE gantry_status gantry_graph_save(const gantry_graph *graph, const
 /** Finds every mistake that does not depend on a machine, infers the dependencies, and seals the graph: later
  *  building calls are refused. Checking twice is fine. */
 GANTRY_MUST_USE gantry_status gantry_graph_check(gantry_graph *graph, gantry_error *err);
+
+/** Asks gantry_graph_check to make one node of neighbouring maps, and of maps and the reduction behind them, where that
+ *  changes no bit of any result: what lies between is neither written nor read again. Their ids are joined, "a+b";
+ * other nodes keep theirs, and handles of nodes are to be asked for again, by gantry_graph_find_node. */
+GANTRY_API void gantry_graph_fuse(gantry_graph *graph);
 
 /** The i-th thing that gantry_graph_check found allowed but perhaps not meant: place and text in `*warning`, like an
  *  error's but with status GANTRY_OK. 1 if there is one, 0 past the last. */
@@ -360,6 +367,7 @@ GANTRY_API gantry_graph *gantry_graph_at(gantry_graph *graph, const char *file, 
 #ifndef GANTRY_NO_MACROS
 #define GANTRY_HERE(graph)                   gantry_graph_at((graph), __FILE__, __LINE__)
 #define gantry_graph_limit(g, ...)           (gantry_graph_limit)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_graph_fuse(g)                 (gantry_graph_fuse)(GANTRY_HERE(g))
 #define gantry_graph_buffer(g, ...)          (gantry_graph_buffer)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_buffer_set_class(g, ...)      (gantry_buffer_set_class)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_buffer_output(g, ...)         (gantry_buffer_output)(GANTRY_HERE(g), __VA_ARGS__)

@@ -80,6 +80,9 @@ GANTRY_API void gantry_machine_free(gantry_machine *machine);
 
 GANTRY_API const char *gantry_machine_name(const gantry_machine *machine);
 GANTRY_API size_t gantry_machine_device_count(const gantry_machine *machine);
+/** Devices that nodes are placed on, which come first: all but those whose use is "host". Expressions of a graph call
+ *  that number `devices`. */
+GANTRY_API size_t gantry_machine_worker_count(const gantry_machine *machine);
 GANTRY_API size_t gantry_machine_memory_count(const gantry_machine *machine);
 
 typedef struct gantry_device_info {

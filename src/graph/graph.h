@@ -198,7 +198,7 @@ struct gantry_graph {
     struct gantry_graph *base;  /* the graph that this one is, with other bounds of its automatic splits; else NULL */
     struct gantry_graph *whole; /* the graph that this one is a phase of; else NULL */
     const struct gy_phase_context *phase; /* which phase, see phase.h; else NULL */
-    bool sealed;
+    bool sealed, fuses;                   /* fuses: neighbouring maps become one when it is sealed */
     gy_arena arena;
     const char *name, *path, *folder; /* path NULL if it was not read from a file */
     const char *source;               /* the name of the file in messages; NULL if a program built the graph */

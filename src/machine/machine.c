@@ -159,6 +159,11 @@ size_t gantry_machine_device_count(const gantry_machine *machine)
 {
     return machine ? machine->devices : 0;
 }
+size_t gantry_machine_worker_count(const gantry_machine *machine)
+{
+    return machine ? gy_machine_workers(machine) : 0;
+}
+
 size_t gantry_machine_memory_count(const gantry_machine *machine)
 {
     return machine ? machine->memories : 0;

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CUDA C of maps: four elements a thread, loaded before the first is computed. */
+/*
+ * CUDA C of maps: four elements a thread, loaded before the first is computed. Regions that are spread are found by
+ * quotients, which would keep loads from waiting for memory together if each had to ask how large its numbers are; so
+ * there are two bodies, one for whole numbers of 32 bits, and the kernel asks once.
+ */
 #include "maths/cuda_text.h"
 
 #include <stdio.h>
@@ -72,18 +76,54 @@ static void add_full_block(gy_text *to, const gy_maths_program *p)
     for (uint32_t k = 0; k < m->args; k++)
         if (gy_maths_cuda_loads(p, k))
             gy_text_printf(to, "        %s e%u[%d];\n", gy_maths_cuda_element(p->kind[k].dtype), k, each);
-    gy_text_printf(
-        to, "#pragma unroll\n        for (int k = 0; k < %d; k++) {\n            const i64 i = first + %d * k;\n", each,
-        GY_MATHS_BLOCK);
+    gy_text_printf(to,
+                   "#pragma unroll\n        for (int k = 0; k < %d; k++) {\n            const I i = first + %d * k;\n",
+                   each, GY_MATHS_BLOCK);
     for (uint32_t k = 0; k < m->args; k++)
         if (gy_maths_cuda_loads(p, k))
             add_kept(to, p, k);
     gy_text_printf(to,
                    "            (void)i;\n        }\n#pragma unroll\n        for (int k = 0; k < %d; k++) {\n"
-                   "            const i64 i = first + %d * k;\n            ",
+                   "            const I i = first + %d * k;\n            ",
                    each, GY_MATHS_BLOCK);
     add_call(to, p, true);
     gy_text_add(to, "        }\n        return;\n");
+}
+
+static bool has_spread(const gy_maths_program *p)
+{
+    for (uint32_t k = 0; k < p->maths->args; k++)
+        if (p->kind[k].is_spread)
+            return true;
+    return false;
+}
+
+/* I: the type of numbers of elements. */
+static void add_body(gy_text *to, const gy_maths_program *p)
+{
+    int block = (int)gy_maths_block_elements(p);
+    gy_text_add(to, "template <class I> static __device__ __forceinline__ void body(");
+    gy_maths_cuda_add_parameters(to, p);
+    gy_text_add(to, ", I n");
+    gy_maths_cuda_add_steps(to, p);
+    gy_text_printf(to,
+                   ")\n{\n    const I begin = (I)blockIdx.x * %d, first = begin + threadIdx.x;\n"
+                   "    if (begin + %d <= n) {\n",
+                   block, block);
+    add_full_block(to, p);
+    gy_text_printf(to, "    }\n    for (I i = first; i < n; i += %d)\n        ", GY_MATHS_BLOCK);
+    add_call(to, p, false);
+    gy_text_add(to, "}\n");
+}
+
+static void add_body_call(gy_text *to, const gy_maths_program *p, const char *type)
+{
+    gy_text_printf(to, "body<%s>(", type);
+    for (uint32_t k = 0; k < p->maths->args; k++)
+        gy_text_printf(to, p->kind[k].is_number ? "a%u, " : "p%u, ", k);
+    gy_text_printf(to, "(%s)n", type);
+    gy_maths_cuda_add_step_names(to, p);
+    gy_text_add(to, ");\n");
 }
 
 void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const char *name)
@@ -94,16 +134,17 @@ void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const cha
         return;
     }
     add_element(to, program);
+    add_body(to, program);
     gy_text_printf(to, "extern \"C\" __global__ void __launch_bounds__(%d) %s(", GY_MATHS_BLOCK, name);
     gy_maths_cuda_add_parameters(to, program);
     gy_text_add(to, ", i64 n");
     gy_maths_cuda_add_steps(to, program);
-    gy_text_printf(to,
-                   ")\n{\n    const i64 begin = (i64)blockIdx.x * %d, first = begin + threadIdx.x;\n"
-                   "    if (begin + %d <= n) {\n",
-                   (int)gy_maths_block_elements(program), (int)gy_maths_block_elements(program));
-    add_full_block(to, program);
-    gy_text_printf(to, "    }\n    for (i64 i = first; i < n; i += %d)\n        ", GY_MATHS_BLOCK);
-    add_call(to, program, false);
+    gy_text_add(to, ")\n{\n    ");
+    if (has_spread(program)) {
+        gy_text_add(to, "if (n <= 1 << 30)\n        ");
+        add_body_call(to, program, "unsigned");
+        gy_text_add(to, "    else\n        ");
+    }
+    add_body_call(to, program, "i64");
     gy_text_add(to, "}\n");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CUDA C of reductions. What a program reduces is a struct `totals`, a value for each formula; five functions know
+ * CUDA C of reductions. What a program reduces is a struct `totals`, a value for each reduction; five functions know
  * what is in it: none(), join(), value(), store() and, around value(), the loads. What adds them up is the same text
  * for all programs, in the order that maths.h states.
  */
@@ -14,11 +14,19 @@ static bool finds(const gy_maths_program *p, uint32_t result)
     return gy_maths_finds(p->maths->result[result].reduction);
 }
 
+/* The first result of a reduction from number k on, or how many results there are. */
+static uint32_t next_reduced(const gy_maths *m, uint32_t k)
+{
+    while (k < m->results && !gy_maths_is_reduced(m, k))
+        k++;
+    return k;
+}
+
 size_t gy_maths_total_bytes(const gy_maths *maths)
 {
-    size_t numbers = maths->results;
-    for (uint32_t k = 0; k < maths->results; k++)
-        numbers += gy_maths_finds(maths->result[k].reduction);
+    size_t numbers = 0;
+    for (uint32_t k = next_reduced(maths, 0); k < maths->results; k = next_reduced(maths, k + 1))
+        numbers += 1 + gy_maths_finds(maths->result[k].reduction);
     return 8 * numbers;
 }
 
@@ -27,9 +35,9 @@ size_t gy_maths_total_bytes(const gy_maths *maths)
 static void add_totals(gy_text *to, const gy_maths_program *p)
 {
     gy_text_add(to, "struct totals {\n");
-    for (uint32_t k = 0; k < p->maths->results; k++)
+    for (uint32_t k = next_reduced(p->maths, 0); k < p->maths->results; k = next_reduced(p->maths, k + 1))
         gy_text_printf(to, "    %s r%u;\n", gy_maths_cuda_type(p->value_type[k]), k);
-    for (uint32_t k = 0; k < p->maths->results; k++)
+    for (uint32_t k = next_reduced(p->maths, 0); k < p->maths->results; k = next_reduced(p->maths, k + 1))
         if (finds(p, k))
             gy_text_printf(to, "    i64 at%u;\n", k);
     gy_text_add(to, "};\n");
@@ -53,7 +61,7 @@ static const char *nothing_of(gy_maths_reduction reduction, gy_maths_type type)
 static void add_none(gy_text *to, const gy_maths_program *p)
 {
     gy_text_add(to, "static __device__ __forceinline__ totals none()\n{\n    totals t;\n");
-    for (uint32_t k = 0; k < p->maths->results; k++) {
+    for (uint32_t k = next_reduced(p->maths, 0); k < p->maths->results; k = next_reduced(p->maths, k + 1)) {
         gy_text_printf(to, "    t.r%u = %s;\n", k, nothing_of(p->maths->result[k].reduction, p->value_type[k]));
         if (finds(p, k))
             gy_text_printf(to, "    t.at%u = -1;\n", k);
@@ -100,7 +108,7 @@ static void add_join(gy_text *to, const gy_maths_program *p)
 {
     gy_text_add(to,
                 "static __device__ __forceinline__ totals join(const totals a, const totals b)\n{\n    totals t;\n");
-    for (uint32_t k = 0; k < p->maths->results; k++) {
+    for (uint32_t k = next_reduced(p->maths, 0); k < p->maths->results; k = next_reduced(p->maths, k + 1)) {
         const char *form = join_of(p->maths->result[k].reduction, p->value_type[k]);
         gy_text_printf(to, finds(p, k) ? "    const bool is_first%u = " : "    t.r%u = ", k);
         add_form(to, form, k);
@@ -116,7 +124,7 @@ static void add_join(gy_text *to, const gy_maths_program *p)
 static void add_down(gy_text *to, const gy_maths_program *p)
 {
     gy_text_add(to, "static __device__ __forceinline__ totals down(const totals a, int by)\n{\n    totals t;\n");
-    for (uint32_t k = 0; k < p->maths->results; k++) {
+    for (uint32_t k = next_reduced(p->maths, 0); k < p->maths->results; k = next_reduced(p->maths, k + 1)) {
         gy_text_printf(to, "    t.r%u = __shfl_down_sync(0xffffffffu, a.r%u, by);\n", k, k);
         if (finds(p, k))
             gy_text_printf(to, "    t.at%u = __shfl_down_sync(0xffffffffu, a.at%u, by);\n", k, k);
@@ -126,38 +134,79 @@ static void add_down(gy_text *to, const gy_maths_program *p)
 
 /* ---- elements ---- */
 
-/* The values of one element, number `m` of its result. */
+/* Results that are not reduced are stored where their values are. */
+static void add_beside(gy_text *to, const gy_maths_program *p)
+{
+    const gy_maths *m = p->maths;
+    for (uint32_t k = 0; k < m->results; k++) {
+        char name[16];
+        if (gy_maths_is_reduced(m, k))
+            continue;
+        snprintf(name, sizeof name, "v%u", p->value[k] - m->args);
+        gy_text_printf(to, "    p%u[i] = ", m->result[k].arg);
+        gy_maths_cuda_add_stored(to, name, p->value_type[k], p->kind[m->result[k].arg].dtype);
+        gy_text_add(to, ";\n");
+    }
+}
+
+/* The values of element `i` of the model, number `m` of its result. */
 static void add_value_of(gy_text *to, const gy_maths_program *p)
 {
     const gy_maths *m = p->maths;
-    gy_text_add(to, "static __device__ __forceinline__ totals value(i64 m");
+    gy_text_add(to, "static __device__ __forceinline__ totals value(i64 m, i64 i");
     for (uint32_t k = 0; k < m->args; k++) {
         if (p->kind[k].is_number)
             gy_text_printf(to, ", const double a%u", k);
+        if (p->kind[k].is_beside)
+            gy_text_printf(to, ", %s *__restrict__ p%u", gy_maths_cuda_element(p->kind[k].dtype), k);
         if (gy_maths_cuda_loads(p, k))
             gy_text_printf(to, ", const %s e%u", gy_maths_cuda_element(p->kind[k].dtype), k);
     }
     gy_text_add(to, ")\n{\n    totals t;\n");
     gy_maths_cuda_add_values(to, p);
-    for (uint32_t k = 0; k < m->results; k++) {
+    for (uint32_t k = next_reduced(m, 0); k < m->results; k = next_reduced(m, k + 1)) {
         gy_text_printf(to, "    t.r%u = ", k);
         gy_maths_cuda_add_value(to, p, k);
         gy_text_add(to, ";\n");
         if (finds(p, k))
             gy_text_printf(to, "    t.at%u = m;\n", k);
     }
-    gy_text_add(to, "    (void)m;\n    return t;\n}\n");
+    add_beside(to, p);
+    gy_text_add(to, "    (void)m;\n    (void)i;\n    return t;\n}\n");
 }
 
-/* VALUE(m, i): the values of element i of the model. */
+/* The axes of the model are those before the reduced ones, these, and those behind: element (o, m, column). Has the
+ * region one element along all of a group or each of its own, its element follows without a quotient. */
+static bool is_at_borders(const gy_maths_program *p, const gy_maths_kind *kind)
+{
+    bool first = kind->first == 0 || kind->first == p->first || kind->first == p->last;
+    bool last = kind->last == p->first || kind->last == p->last || kind->last == p->rank;
+    return kind->is_spread && first && last;
+}
+
+static void add_place(gy_text *to, const gy_maths_program *p, uint32_t arg)
+{
+    const gy_maths_kind *kind = &p->kind[arg];
+    bool has_m = kind->first == p->last || kind->last == p->first;
+    bool has_column = p->is_columns && kind->last < p->rank;
+    gy_text_printf(to, "p%u[%s%s%s%s%s]", arg, has_column ? "(" : "", kind->first > 0 ? "o" : "0",
+                   has_m ? " * mid + (m)" : "", has_column ? ")" : "", has_column ? " * inner + column" : "");
+}
+
+/* VALUE(m, i): the values of element i of the model, which is element m of what becomes one. */
 static void add_value_macro(gy_text *to, const gy_maths_program *p)
 {
-    gy_text_add(to, "#define VALUE(m, i) value((m)");
+    gy_text_add(to, "#define VALUE(m, i) value((m), (i)");
     for (uint32_t k = 0; k < p->maths->args; k++) {
         if (p->kind[k].is_number)
             gy_text_printf(to, ", a%u", k);
-        if (gy_maths_cuda_loads(p, k))
-            gy_maths_cuda_add_load(to, p, k, ", ");
+        if (p->kind[k].is_beside)
+            gy_text_printf(to, ", p%u", k);
+        gy_text_add(to, gy_maths_cuda_loads(p, k) ? ", " : "");
+        if (gy_maths_cuda_loads(p, k) && is_at_borders(p, &p->kind[k]))
+            add_place(to, p, k);
+        else if (gy_maths_cuda_loads(p, k))
+            gy_maths_cuda_add_load(to, p, k, "");
     }
     gy_text_add(to, ")\n");
 }
@@ -184,11 +233,11 @@ static void add_store(gy_text *to, const gy_maths_program *p)
     const gy_maths *m = p->maths;
     bool is_added = false;
     gy_text_add(to, "static __device__ __forceinline__ void store(i64 e, totals t, i64 mid");
-    for (uint32_t k = 0; k < m->results; k++)
+    for (uint32_t k = next_reduced(m, 0); k < m->results; k = next_reduced(m, k + 1))
         gy_text_printf(to, ", %s *__restrict__ p%u", gy_maths_cuda_element(p->kind[m->result[k].arg].dtype),
                        m->result[k].arg);
     gy_text_add(to, ")\n{\n    totals before = none();\n");
-    for (uint32_t k = 0; k < m->results; k++) {
+    for (uint32_t k = next_reduced(m, 0); k < m->results; k = next_reduced(m, k + 1)) {
         if (m->result[k].reduction == GY_MATHS_MEAN)
             gy_text_printf(to, "    t.r%u = __ddiv_rn(t.r%u, (double)mid);\n", k, k);
         if (p->kind[m->result[k].arg].is_added)
@@ -196,7 +245,7 @@ static void add_store(gy_text *to, const gy_maths_program *p)
         is_added = is_added || p->kind[m->result[k].arg].is_added;
     }
     gy_text_add(to, is_added ? "    const totals sum = join(before, t);\n" : "    (void)before;\n");
-    for (uint32_t k = 0; k < m->results; k++) {
+    for (uint32_t k = next_reduced(m, 0); k < m->results; k = next_reduced(m, k + 1)) {
         char name[16];
         gantry_dtype dtype = p->kind[m->result[k].arg].dtype;
         bool sums = p->kind[m->result[k].arg].is_added;
@@ -211,78 +260,80 @@ static void add_store(gy_text *to, const gy_maths_program *p)
 static void add_store_macro(gy_text *to, const gy_maths_program *p)
 {
     gy_text_add(to, "#define STORE(e, t) store((e), (t), mid");
-    for (uint32_t k = 0; k < p->maths->results; k++)
+    for (uint32_t k = next_reduced(p->maths, 0); k < p->maths->results; k = next_reduced(p->maths, k + 1))
         gy_text_printf(to, ", p%u", p->maths->result[k].arg);
     gy_text_add(to, ")\n");
 }
 
 /* ---- kernels ---- */
 
-/* Elements of a result lie side by side. Short ones have a warp each, a thread of which stands for eight lanes: 32
- * lanes apart, which meet first, and then those of other threads. */
-static const char lanes_text[] = "    if (mid <= SHORT) {\n"
-                                 "        const unsigned lane = threadIdx.x % 32;\n"
-                                 "        const i64 o = (i64)blockIdx.x * 8 + threadIdx.x / 32;\n"
-                                 "        const i64 end = o < outer ? mid : 0;\n"
-                                 "        totals t[8];\n"
-                                 "#pragma unroll\n"
-                                 "        for (int k = 0; k < 8; k++)\n"
-                                 "            t[k] = none();\n"
-                                 "        i64 m = lane;\n"
-                                 "        for (; m + 224 < end; m += 256) {\n"
-                                 "#pragma unroll\n"
-                                 "            for (int k = 0; k < 8; k++) {\n"
-                                 "                const i64 i = o * mid + m + 32 * k;\n"
-                                 "                t[k] = join(t[k], VALUE(m + 32 * k, i));\n"
-                                 "            }\n"
-                                 "        }\n"
-                                 "#pragma unroll\n"
-                                 "        for (int k = 0; k < 8; k++) {\n"
-                                 "            const i64 i = o * mid + m + 32 * k;\n"
-                                 "            if (m + 32 * k < end)\n"
-                                 "                t[k] = join(t[k], VALUE(m + 32 * k, i));\n"
-                                 "        }\n"
-                                 "#pragma unroll\n"
-                                 "        for (int by = 4; by > 0; by /= 2)\n"
-                                 "#pragma unroll\n"
-                                 "            for (int k = 0; k < by; k++)\n"
-                                 "                t[k] = join(t[k], t[k + by]);\n"
-                                 "        for (int by = 16; by > 0; by /= 2)\n"
-                                 "            t[0] = join(t[0], down(t[0], by));\n"
-                                 "        if (lane == 0 && o < outer)\n"
-                                 "            STORE(o, t[0]);\n"
-                                 "        return;\n"
-                                 "    }\n"
-                                 "    __shared__ totals room[256];\n"
-                                 "    const i64 o = blockIdx.x / segments, first = blockIdx.x % segments * SEGMENT;\n"
-                                 "    const i64 last = mid - first < SEGMENT ? mid : first + SEGMENT;\n"
-                                 "    totals t = none();\n"
-                                 "    i64 m = first + threadIdx.x;\n"
-                                 "    for (; m + 7 * 256 < last; m += 8 * 256) {\n"
-                                 "        totals v[8];\n"
-                                 "#pragma unroll\n"
-                                 "        for (int k = 0; k < 8; k++) {\n"
-                                 "            const i64 i = o * mid + m + 256 * k;\n"
-                                 "            v[k] = VALUE(m + 256 * k, i);\n"
-                                 "        }\n"
-                                 "#pragma unroll\n"
-                                 "        for (int k = 0; k < 8; k++)\n"
-                                 "            t = join(t, v[k]);\n"
-                                 "    }\n"
-                                 "    for (; m < last; m += 256) {\n"
-                                 "        const i64 i = o * mid + m;\n"
-                                 "        t = join(t, VALUE(m, i));\n"
-                                 "    }\n"
-                                 "    room[threadIdx.x] = t;\n"
-                                 "    for (unsigned by = 128; by > 0; by /= 2) {\n"
-                                 "        __syncthreads();\n"
-                                 "        if (threadIdx.x < by)\n"
-                                 "            room[threadIdx.x] = t = join(t, room[threadIdx.x + by]);\n"
-                                 "    }\n"
-                                 "    if (threadIdx.x == 0 && segments == 1)\n"
-                                 "        STORE(o, t);\n"
-                                 "    else if (threadIdx.x == 0)\n"
-                                 "        scratch[blockIdx.x] = t;\n";
+/* Elements of a result lie side by side. Short ones have a warp each, or less: a thread stands for eight lanes, which
+ * meet first, and then those of other threads. */
+static const char lanes_text[] =
+    "    if (mid <= SHORT) {\n"
+    "        const unsigned each = mid > 128 ? 32 : mid > 64 ? 16 : mid > 32 ? 8 : mid > 16 ? 4 : mid > 8 ? 2 : 1;\n"
+    "        const unsigned lane = threadIdx.x % each;\n"
+    "        const i64 o = (i64)blockIdx.x * (256 / each) + threadIdx.x / each;\n"
+    "        const i64 end = o < outer ? mid : 0;\n"
+    "        totals t[8];\n"
+    "#pragma unroll\n"
+    "        for (int k = 0; k < 8; k++)\n"
+    "            t[k] = none();\n"
+    "        i64 m = lane;\n"
+    "        for (; m + 7 * each < end; m += 8 * each) {\n"
+    "#pragma unroll\n"
+    "            for (int k = 0; k < 8; k++) {\n"
+    "                const i64 i = o * mid + m + each * k;\n"
+    "                t[k] = join(t[k], VALUE(m + each * k, i));\n"
+    "            }\n"
+    "        }\n"
+    "#pragma unroll\n"
+    "        for (int k = 0; k < 8; k++) {\n"
+    "            const i64 i = o * mid + m + each * k;\n"
+    "            if (m + each * k < end)\n"
+    "                t[k] = join(t[k], VALUE(m + each * k, i));\n"
+    "        }\n"
+    "#pragma unroll\n"
+    "        for (int by = 4; by > 0; by /= 2)\n"
+    "#pragma unroll\n"
+    "            for (int k = 0; k < by; k++)\n"
+    "                t[k] = join(t[k], t[k + by]);\n"
+    "        for (unsigned by = each / 2; by > 0; by /= 2)\n"
+    "            t[0] = join(t[0], down(t[0], by));\n"
+    "        if (lane == 0 && o < outer)\n"
+    "            STORE(o, t[0]);\n"
+    "        return;\n"
+    "    }\n"
+    "    __shared__ totals room[256];\n"
+    "    const i64 o = blockIdx.x / segments, first = blockIdx.x % segments * SEGMENT;\n"
+    "    const i64 last = mid - first < SEGMENT ? mid : first + SEGMENT;\n"
+    "    totals t = none();\n"
+    "    i64 m = first + threadIdx.x;\n"
+    "    for (; m + 7 * 256 < last; m += 8 * 256) {\n"
+    "        totals v[8];\n"
+    "#pragma unroll\n"
+    "        for (int k = 0; k < 8; k++) {\n"
+    "            const i64 i = o * mid + m + 256 * k;\n"
+    "            v[k] = VALUE(m + 256 * k, i);\n"
+    "        }\n"
+    "#pragma unroll\n"
+    "        for (int k = 0; k < 8; k++)\n"
+    "            t = join(t, v[k]);\n"
+    "    }\n"
+    "    for (; m < last; m += 256) {\n"
+    "        const i64 i = o * mid + m;\n"
+    "        t = join(t, VALUE(m, i));\n"
+    "    }\n"
+    "    room[threadIdx.x] = t;\n"
+    "    for (unsigned by = 128; by > 0; by /= 2) {\n"
+    "        __syncthreads();\n"
+    "        if (threadIdx.x < by)\n"
+    "            room[threadIdx.x] = t = join(t, room[threadIdx.x + by]);\n"
+    "    }\n"
+    "    if (threadIdx.x == 0 && segments == 1)\n"
+    "        STORE(o, t);\n"
+    "    else if (threadIdx.x == 0)\n"
+    "        scratch[blockIdx.x] = t;\n";
 
 /* They do not: a thread for each column of a segment. */
 static const char columns_text[] =

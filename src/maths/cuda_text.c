@@ -55,19 +55,18 @@ const char gy_maths_cuda_prelude[] =
     "        return x <= least ? lowest : 0;\n"
     "    return x >= limit ? most : (i64)x;\n"
     "}\n"
-    "static __device__ __forceinline__ i64 spread(i64 i, i64 period, i64 inner)\n"
+    "static __device__ __forceinline__ unsigned quotient(unsigned i, i64 d, i64 by)\n"
     "{\n"
-    "    if ((((u64)i | (u64)period) >> 32) == 0)\n"
-    "        return (i64)((unsigned)i / (unsigned)period) * inner + (unsigned)i % (unsigned)inner;\n"
-    "    return i / period * inner + i % inner;\n"
+    "    (void)d;\n"
+    "    return (unsigned)__umul64hi((u64)by, (u64)(i << 2));\n"
     "}\n"
-    "static __device__ __forceinline__ i64 quotient(i64 i, i64 d)\n"
+    "static __device__ __forceinline__ i64 quotient(i64 i, i64 d, i64 by)\n"
     "{\n"
-    "    return (((u64)i | (u64)d) >> 32) == 0 ? (i64)((unsigned)i / (unsigned)d) : i / d;\n"
+    "    return (((u64)i | (u64)d) >> 30) == 0 ? (i64)quotient((unsigned)i, d, by) : i / d;\n"
     "}\n"
-    "static __device__ __forceinline__ i64 rest(i64 i, i64 d)\n"
+    "template <class I> static __device__ __forceinline__ I rest(I i, i64 d, i64 by)\n"
     "{\n"
-    "    return (((u64)i | (u64)d) >> 32) == 0 ? (i64)((unsigned)i % (unsigned)d) : i % d;\n"
+    "    return i - quotient(i, d, by) * (I)d;\n"
     "}\n";
 
 /* ---- names ---- */
@@ -272,7 +271,8 @@ bool gy_maths_cuda_loads(const gy_maths_program *p, uint32_t arg)
 
 bool gy_maths_has_step(const gy_maths_program *p, uint32_t arg)
 {
-    bool is_read_only = !p->maths->is_written[arg], is_reduced_again = p->maths->reduces && p->maths->is_read[arg];
+    bool is_read_only = !p->maths->is_written[arg];
+    bool is_reduced_again = p->maths->reduces && p->maths->is_read[arg] && !p->kind[arg].is_beside;
     return !p->kind[arg].is_number && (is_read_only || is_reduced_again);
 }
 
@@ -289,29 +289,53 @@ void gy_maths_cuda_add_parameters(gy_text *to, const gy_maths_program *p)
     }
 }
 
-void gy_maths_cuda_add_steps(gy_text *to, const gy_maths_program *p)
+static void add_steps(gy_text *to, const gy_maths_program *p, const char *type)
 {
     for (uint32_t k = 0; k < p->maths->args; k++) {
-        if (gy_maths_has_step(p, k))
-            gy_text_printf(to, ", i64 d%u", k);
-        if (p->kind[k].is_spread)
-            gy_text_printf(to, ", i64 q%u", k);
+        if (gy_maths_has_period(&p->kind[k]))
+            gy_text_printf(to, ", %sd%u, %sby_d%u", type, k, type, k);
+        if (gy_maths_has_inner(&p->kind[k]))
+            gy_text_printf(to, ", %sq%u, %sby_q%u", type, k, type, k);
+        if (!p->kind[k].is_spread && gy_maths_has_step(p, k))
+            gy_text_printf(to, ", %sd%u", type, k);
     }
+}
+
+void gy_maths_cuda_add_steps(gy_text *to, const gy_maths_program *p)
+{
+    add_steps(to, p, "i64 ");
+}
+
+void gy_maths_cuda_add_step_names(gy_text *to, const gy_maths_program *p)
+{
+    add_steps(to, p, "");
+}
+
+/* The first region that is spread alike: the compiler sees that quotients by the same parameters are the same. */
+static uint32_t first_alike(const gy_maths_program *p, uint32_t arg)
+{
+    const gy_maths_kind *kind = &p->kind[arg];
+    for (uint32_t k = 0; k < arg; k++)
+        if (p->kind[k].is_spread && p->kind[k].first == kind->first && p->kind[k].last == kind->last)
+            return k;
+    return arg;
 }
 
 void gy_maths_cuda_add_load(gy_text *to, const gy_maths_program *p, uint32_t arg, const char *before)
 {
     const gy_maths_kind *kind = &p->kind[arg];
-    if (kind->is_spread && kind->first == 0) /* one division where one is enough */
-        gy_text_printf(to, "%sp%u[rest(i, q%u)]", before, arg, arg);
-    else if (kind->is_spread && kind->last == kind->rank)
-        gy_text_printf(to, "%sp%u[quotient(i, d%u)]", before, arg, arg);
-    else if (kind->is_spread)
-        gy_text_printf(to, "%sp%u[spread(i, d%u, q%u)]", before, arg, arg, arg);
-    else if (gy_maths_has_step(p, arg))
-        gy_text_printf(to, "%sp%u[i * d%u]", before, arg, arg);
-    else
-        gy_text_printf(to, "%sp%u[i]", before, arg);
+    uint32_t alike = first_alike(p, arg);
+    bool has_period = gy_maths_has_period(kind), has_inner = gy_maths_has_inner(kind);
+    gy_text_printf(to, "%sp%u[", before, arg);
+    if (has_period)
+        gy_text_printf(to, "quotient(i, d%u, by_d%u)", alike, alike);
+    if (has_period && has_inner)
+        gy_text_printf(to, " * q%u + ", alike);
+    if (has_inner)
+        gy_text_printf(to, "rest(i, q%u, by_q%u)", alike, alike);
+    if (!kind->is_spread)
+        gy_text_printf(to, gy_maths_has_step(p, arg) ? "i * d%u" : "i", arg);
+    gy_text_add(to, "]");
 }
 
 /* ---- values ---- */

@@ -19,8 +19,10 @@ bool gy_maths_cuda_loads(const gy_maths_program *program, uint32_t arg);
 
 /* "double a0, const float *__restrict__ p1": the arguments. */
 void gy_maths_cuda_add_parameters(gy_text *to, const gy_maths_program *program);
-/* ", i64 d1": behind them, for regions that are only read; ", i64 d1, i64 q1" for spread ones. */
+/* ", i64 d1": behind them, for regions that are only read; ", i64 d1, i64 by_d1, i64 q1, i64 by_q1", period and inner,
+ * or one of both, for spread ones. Then the same without types. */
 void gy_maths_cuda_add_steps(gy_text *to, const gy_maths_program *program);
+void gy_maths_cuda_add_step_names(gy_text *to, const gy_maths_program *program);
 /* "p1[i * d1]": the element of the region for element `i` of the model. */
 void gy_maths_cuda_add_load(gy_text *to, const gy_maths_program *program, uint32_t arg, const char *before);
 /* Lines that make values of loaded elements, and then of all steps. */

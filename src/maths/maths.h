@@ -63,10 +63,10 @@ typedef struct gy_maths_node {
     int64_t whole;     /* of a number that is not real */
     uint32_t operand[3];
     uint32_t arg;
-    uint32_t at; /* where it stands in the text of its formula */
 } gy_maths_node;
 
-/* How elements become one: a formula "sum(square(x))" is the reduction sum of the tree of square(x). */
+/* How elements become one: a formula "sum(square(x))" is the reduction sum of the tree of square(x). A formula of a
+ * reduce node that is none, 0, gives its elements beside: they are stored where they are reduced. */
 typedef enum gy_maths_reduction {
     GY_MATHS_TOTAL = 1, /* sum */
     GY_MATHS_MEAN,
@@ -95,9 +95,9 @@ typedef struct gy_maths_result {
 } gy_maths_result;
 
 /* The formulas of a map node, or of a reduce node. All see the elements as they were before; then results are written.
- */
+ * Equal parts of formulas are one part of the tree. */
 typedef struct gy_maths {
-    bool reduces; /* each formula is a reduction of all elements to one; said before the first is added */
+    bool reduces; /* formulas may be reductions, and one is; said before the first is added */
     uint32_t args, results, nodes;
     const char *arg[GY_MATHS_ARGS];
     bool is_read[GY_MATHS_ARGS], is_written[GY_MATHS_ARGS];
@@ -114,6 +114,8 @@ gantry_status gy_maths_add_all(gy_maths *maths, gy_arena *arena, const char *tex
                                const char *where, gantry_error *err);
 /* "y = sqrt(x); z = x + 1": maths with equal texts are equal. */
 void gy_maths_print(gy_text *to, const gy_maths *maths);
+/* rewrite.c: appends a formula of `maths` with given[i] wherever it names argument i. */
+void gy_maths_rewrite(gy_text *to, const gy_maths *maths, const char *text, const char *const *given);
 /* Is it the name of a function, so that no argument can have it? */
 bool gy_maths_is_function(const char *name, size_t length);
 
@@ -125,13 +127,17 @@ typedef enum gy_maths_type {
     GY_MATHS_F64,
 } gy_maths_type;
 
-/* A name stands for a number or a region. The *model* is the region whose shape says how many elements there are: the
- * first that a map gives; of a reduction one that is read, which all others fit. */
+/* A name stands for a number or a region. The *model* is the shape that says how many elements there are: that of the
+ * first region that a map gives; of a reduction that of a region that is read, which all others fit, or else the one
+ * that all of them have together. */
 typedef struct gy_maths_kind {
     bool is_number;      /* the node gives it a number, which counts as real */
     gantry_dtype dtype;  /* else a region with elements of this type */
-    bool is_model;       /* said of reductions only */
+    bool is_model;       /* said of reductions only: it has the shape of the model */
+    uint32_t gives;      /* the model is the shape that all have together: by bit, axes whose extents are this one's */
+    uint8_t missing;     /* axes that the model has before the first of this region */
     bool is_added;       /* the result of a reduction is added to what is there */
+    bool is_beside;      /* a result of a reduce node that is not reduced: it has the shape of the model */
     bool is_spread;      /* a region that is read, one element of which is for several of the model */
     uint8_t first, last; /* spread ones and results of reductions: along these axes of the model it has one element */
     uint8_t rank;        /* of the model */
@@ -152,6 +158,12 @@ typedef struct gy_maths_step {
     int64_t whole;
 } gy_maths_step;
 
+/* Where an extent of a model that is_joint comes from: an argument, and which of its axes. */
+enum { GY_MATHS_AXES = 32 };
+typedef struct gy_maths_axis {
+    uint8_t arg, axis;
+} gy_maths_axis;
+
 /* Each operand may want a conversion, each result a move and a conversion. */
 enum { GY_MATHS_STEPS = 4 * GY_MATHS_NODES + 3 * GY_MATHS_RESULTS };
 
@@ -163,8 +175,10 @@ typedef struct gy_maths_program {
     uint32_t steps, slots;
     uint32_t value[GY_MATHS_RESULTS]; /* by result: the number of the value that is stored */
     gy_maths_type value_type[GY_MATHS_RESULTS];
-    double flops;        /* for one element */
-    uint32_t model;      /* the argument; see gy_maths_kind */
+    double flops;   /* for one element */
+    uint32_t model; /* the argument whose shape it is; see gy_maths_kind */
+    bool is_joint;  /* but the shape that all have together */
+    gy_maths_axis axis[GY_MATHS_AXES];
     uint8_t rank;        /* of the model */
     uint8_t first, last; /* of reductions: the axes of the model that are reduced */
     bool is_columns;
@@ -177,6 +191,11 @@ gantry_status gy_maths_make_program(const gy_maths_program **out, gy_arena *aren
 
 /* ---- shapes ---- */
 
+/* Is the result one of a reduction? */
+static inline bool gy_maths_is_reduced(const gy_maths *maths, uint32_t result)
+{
+    return maths->result[result].reduction != 0;
+}
 /* shape.c: finds the model and which axes are reduced or spread, and notes them in `kind`. The arguments have rows,
  * shapes and access modes; `varies[i]`: the scheduler cuts that region, so its rows may be others later. E_GRAPH with a
  * text where they do not fit, as NumPy's shapes would not. */
@@ -187,11 +206,29 @@ gantry_status gy_maths_fit(const gy_maths *maths, gy_maths_kind *kind, const gan
 typedef struct gy_maths_spread {
     int64_t period, inner;
 } gy_maths_spread;
+/* Are there axes before those, so that i / period is not 0, and behind them, so that i % inner is not? */
+static inline bool gy_maths_has_period(const gy_maths_kind *kind)
+{
+    return kind->is_spread && kind->first > 0;
+}
+static inline bool gy_maths_has_inner(const gy_maths_kind *kind)
+{
+    return kind->is_spread && kind->last < kind->rank;
+}
 /* How a launch is reduced: elements (o, m, i) of outer x mid x inner become element (o, i). */
 typedef struct gy_maths_extents {
     int64_t outer, mid, inner;
 } gy_maths_extents;
-gy_maths_extents gy_maths_extents_of(const gantry_arg *model, uint32_t first, uint32_t last);
+/* Shapes of regions, and of the model of a launch. */
+typedef struct gy_maths_shape {
+    uint32_t rank;
+    int64_t extent[GY_MATHS_AXES];
+} gy_maths_shape;
+gy_maths_shape gy_maths_shape_of(const gantry_arg *region);
+gy_maths_shape gy_maths_model(const gy_maths_program *program, const gantry_launch *launch);
+bool gy_maths_same_shape(const gy_maths_shape *a, const gy_maths_shape *b);
+int64_t gy_maths_shape_elements(const gy_maths_shape *shape);
+gy_maths_extents gy_maths_extents_of(const gy_maths_shape *model, uint32_t first, uint32_t last);
 /* Elements of a region. */
 int64_t gy_maths_elements(const gantry_arg *arg);
 /* The check of a kernel that was made for a program: regions have the shapes that the program is for. */
@@ -200,10 +237,13 @@ gantry_status gy_maths_check(const gantry_launch *launch, char *text, size_t siz
 /* ---- running ---- */
 
 /* cuda.c: CUDA C of the program of a map, which needs no headers: a kernel `name` whose parameters are the arguments
- * (regions as pointers, numbers as double), then the count of elements, then for each region that is only read 1, or 0
- * where its one element is for all, of a spread one period and inner; these as long long. A block of GY_MATHS_BLOCK
- * threads does gy_maths_block_elements(), more where all elements are of few bytes. */
-bool gy_maths_has_step(const gy_maths_program *program, uint32_t arg); /* 1 or 0, or period and inner */
+ * (regions as pointers, numbers as double), then the count of elements, then for each region that is only read its
+ * step, 1, or 0 where its one element is for all; these as long long. A spread one has its period, if axes come before
+ * those that it has one element along, and its inner, if axes come behind, each with ceil(2^62 / it) behind
+ * it: i / d is floor(i * that / 2^62) where i and d are below 2^30 (Granlund and Montgomery, Division by Invariant
+ * Integers using Multiplication, 1994). A block of GY_MATHS_BLOCK threads does gy_maths_block_elements(), more where
+ * all elements are of few bytes. */
+bool gy_maths_has_step(const gy_maths_program *program, uint32_t arg); /* also if spread */
 enum { GY_MATHS_BLOCK = 256 };
 int64_t gy_maths_block_elements(const gy_maths_program *program);
 void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const char *name);
@@ -217,7 +257,8 @@ void gy_maths_print_cuda(gy_text *to, const gy_maths_program *program, const cha
  * Their CUDA C has two kernels with the same parameters: the arguments, outer, mid, inner and the count of segments of
  * a result, for regions that are read what those of maps have, then scratch memory. The first leaves a total for each
  * segment there, or gives the results if there is one segment; `name`_finish, a block for each result, is for more.
- * Results of at most GY_MATHS_SHORT elements that lie side by side have a warp each, others a block a segment.
+ * Results of at most GY_MATHS_SHORT elements that lie side by side have a warp each, or a part of one,
+ * others a block a segment.
  */
 enum { GY_MATHS_SEGMENT = 8192, GY_MATHS_COLUMN = 128, GY_MATHS_SHORT = 2048 };
 /* Bytes that one total takes in the scratch memory, which has room for one and a half times those of all segments. */

@@ -167,11 +167,19 @@ static void advance(parser *p)
 
 /* ---- nodes ---- */
 
-/* Adds a node, whose operands are there. */
+static bool are_equal(const gy_maths_node *a, const gy_maths_node *b)
+{
+    return a->op == b->op && a->cast == b->cast && a->is_real == b->is_real && a->real == b->real &&
+           a->whole == b->whole && a->arg == b->arg && memcmp(a->operand, b->operand, sizeof a->operand) == 0;
+}
+
+/* The node, whose operands are there: a new one, or the one that is equal. */
 static uint32_t add_node(parser *p, gy_maths_node node, size_t at)
 {
     gy_maths *m = p->maths;
-    node.at = (uint32_t)at;
+    for (uint32_t i = 0; i < m->nodes; i++)
+        if (are_equal(&m->node[i], &node))
+            return i;
     if (m->nodes == GY_MATHS_NODES) {
         return fail_at(p, at, "the formulas of a node have more than %d numbers, names and operations: make two nodes",
                        GY_MATHS_NODES);
@@ -453,7 +461,7 @@ static uint32_t parse_reduced(parser *p, gy_maths_result *out)
     return root;
 }
 
-/* At the name of a reduction, which is around all of a formula. */
+/* A reduction is around all of a formula; a formula that does not begin with one gives its elements. */
 static uint32_t parse_reduction(parser *p, gy_maths_result *out)
 {
     size_t length = p->end - p->at;
@@ -461,8 +469,7 @@ static uint32_t parse_reduction(parser *p, gy_maths_result *out)
         if (strlen(reductions[i]) == length && memcmp(reductions[i], p->text + p->at, length) == 0)
             out->reduction = (gy_maths_reduction)i;
     if (!out->reduction)
-        return fail_expected(p, "a reduction such as sum(x) or sum(x, 1): sum, mean, min, max, any, all, argmin or "
-                                "argmax, around the formula");
+        return parse_binary(p, GY_MATHS_COMPARE);
     advance(p);
     if (p->token != T_OPEN)
         return fail_expected(p, "'(' behind the reduction");

@@ -79,7 +79,8 @@ static total nothing(gy_maths_reduction reduction, gy_maths_type type)
 
 typedef struct reducer {
     gy_maths_runner *runner;
-    uint32_t results;
+    uint32_t results, beside;
+    uint32_t result[GY_MATHS_RESULTS]; /* those of reductions, then those beside, as numbers of the program */
     gy_maths_extents extents;
     int64_t segment; /* elements of a result that are one segment */
     size_t width;    /* results at a time: all that a row has, or 1 */
@@ -90,14 +91,19 @@ typedef struct reducer {
     uint32_t levels;
 } reducer;
 
-static gy_maths_reduction reduction_of(const reducer *r, uint32_t result)
+static gy_maths_reduction reduction_of(const reducer *r, uint32_t k)
 {
-    return r->runner->program->maths->result[result].reduction;
+    return r->runner->program->maths->result[r->result[k]].reduction;
 }
 
-static gy_maths_type type_of(const reducer *r, uint32_t result)
+static gy_maths_type type_of(const reducer *r, uint32_t k)
 {
-    return r->runner->program->value_type[result];
+    return r->runner->program->value_type[r->result[k]];
+}
+
+static const void *value_of(const reducer *r, uint32_t k)
+{
+    return r->runner->value[r->runner->program->value[r->result[k]]];
 }
 
 /* Lanes that have no element change nothing, so they are left out. */
@@ -165,15 +171,22 @@ static total join_lanes(total *lane, size_t lanes, gy_maths_reduction reduction,
 
 /* ---- segments ---- */
 
+/* Results that are not reduced are stored behind the reductions, which may read an element that they replace. */
+static void store_beside(const reducer *r, int64_t first, size_t n)
+{
+    for (uint32_t k = r->results; k < r->results + r->beside; k++)
+        gy_maths_store_chunk(r->runner, r->result[k], first, n);
+}
+
 /* Elements [first, last) of result o, which lie side by side. */
 static void do_lanes(reducer *r, int64_t o, int64_t first, int64_t last)
 {
-    const gy_maths_program *p = r->runner->program;
     for (int64_t at = first; at < last; at += GY_MATHS_CHUNK) {
         size_t n = (size_t)(last - at < GY_MATHS_CHUNK ? last - at : GY_MATHS_CHUNK);
         gy_maths_do_chunk(r->runner, o * r->extents.mid + at, n);
         for (uint32_t k = 0; k < r->results; k++)
-            add_values(r, k, 0, r->runner->value[p->value[k]], n, at, 1);
+            add_values(r, k, 0, value_of(r, k), n, at, 1);
+        store_beside(r, o * r->extents.mid + at, n);
     }
     end_segment(r);
     for (uint32_t k = 0; k < r->results; k++)
@@ -183,7 +196,7 @@ static void do_lanes(reducer *r, int64_t o, int64_t first, int64_t last)
 /* A chunk of values that begins with column `column` of row `row`. */
 static void add_columns(reducer *r, uint32_t k, int64_t row, size_t column, size_t n)
 {
-    const char *value = r->runner->value[r->runner->program->value[k]];
+    const char *value = value_of(r, k);
     for (size_t done = 0; done < n; row++) {
         size_t count = r->width - column < n - done ? r->width - column : n - done;
         add_values(r, k, column, value + 8 * done, count, row, 0);
@@ -201,6 +214,7 @@ static void do_columns(reducer *r, int64_t o, int64_t first, int64_t last)
         gy_maths_do_chunk(r->runner, o * r->extents.mid * inner + at, n);
         for (uint32_t k = 0; k < r->results; k++)
             add_columns(r, k, at / inner, (size_t)(at % inner), n);
+        store_beside(r, o * r->extents.mid * inner + at, n);
     }
     end_segment(r);
 }
@@ -264,7 +278,7 @@ static total add_before(total found, const gantry_arg *arg, const char *at, gy_m
 
 static void store(const reducer *r, uint32_t k, int64_t element, total found)
 {
-    const gy_maths_result *s = &r->runner->program->maths->result[k];
+    const gy_maths_result *s = &r->runner->program->maths->result[r->result[k]];
     const gantry_arg *arg = gantry_launch_arg(r->runner->launch, (int32_t)s->arg);
     gy_maths_type type = type_of(r, k);
     char *at = (char *)arg->data + (size_t)element * gantry_dtype_size(arg->dtype);
@@ -299,18 +313,26 @@ static void do_results(reducer *r, int64_t o)
     }
 }
 
+static void sort_results(reducer *r)
+{
+    const gy_maths *m = r->runner->program->maths;
+    for (uint32_t i = 0; i < m->results; i++)
+        if (gy_maths_is_reduced(m, i))
+            r->result[r->results++] = i;
+    for (uint32_t i = 0; i < m->results; i++)
+        if (!gy_maths_is_reduced(m, i))
+            r->result[r->results + r->beside++] = i;
+}
+
 gantry_status gy_maths_reduce(gy_maths_runner *runner)
 {
     const gy_maths_program *p = runner->program;
-    gy_maths_extents e = gy_maths_extents_of(gantry_launch_arg(runner->launch, (int32_t)p->model), p->first, p->last);
-    reducer r = { .runner = runner,
-                  .results = p->maths->results,
-                  .extents = e,
-                  .width = (size_t)e.inner,
-                  .lanes = lanes_of(e),
-                  .levels = 1 };
+    gy_maths_shape model = gy_maths_model(p, runner->launch);
+    gy_maths_extents e = gy_maths_extents_of(&model, p->first, p->last);
+    reducer r = { .runner = runner, .extents = e, .width = (size_t)e.inner, .lanes = lanes_of(e), .levels = 1 };
     if (e.outer == 0 || e.inner == 0)
         return GANTRY_OK;
+    sort_results(&r);
     r.segment = e.inner == 1 ? GY_MATHS_SEGMENT : GY_MATHS_COLUMN;
     while (e.mid / r.segment >> r.levels)
         r.levels++;

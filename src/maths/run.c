@@ -43,6 +43,7 @@ static void begin(gy_maths_runner *r)
 {
     const gy_maths_program *p = r->program;
     uint32_t args = p->maths->args;
+    gy_maths_shape model = gy_maths_model(p, r->launch);
     for (uint32_t i = 0; i < args; i++) {
         const gantry_arg *arg = gantry_launch_arg(r->launch, (int32_t)i);
         double *number = slot_of(r, i);
@@ -51,8 +52,7 @@ static void begin(gy_maths_runner *r)
             number[k] = arg->number;
         if (!p->kind[i].is_number && p->maths->is_read[i] && !is_many(p, r->launch, i))
             repeat(arg, number);
-        gy_maths_extents e =
-            gy_maths_extents_of(gantry_launch_arg(r->launch, (int32_t)p->model), p->kind[i].first, p->kind[i].last);
+        gy_maths_extents e = gy_maths_extents_of(&model, p->kind[i].first, p->kind[i].last);
         r->spread[i] = (gy_maths_spread){ .period = e.mid * e.inner, .inner = e.inner };
     }
     for (uint32_t i = 0; i < p->steps; i++) {
@@ -116,23 +116,27 @@ void gy_maths_do_chunk(gy_maths_runner *r, int64_t first, size_t n)
             do_step(r, i, n);
 }
 
+void gy_maths_store_chunk(const gy_maths_runner *r, uint32_t result, int64_t first, size_t n)
+{
+    const gy_maths_program *p = r->program;
+    const gantry_arg *arg = gantry_launch_arg(r->launch, (int32_t)p->maths->result[result].arg);
+    char *to = (char *)arg->data + (size_t)first * gantry_dtype_size(arg->dtype);
+    gy_maths_store(to, r->value[p->value[result]], arg->dtype, p->value_type[result], n);
+}
+
 /* All formulas, then all results, so that a result may be where an argument was. */
 static void map_chunk(gy_maths_runner *r, int64_t first, size_t n)
 {
-    const gy_maths_program *p = r->program;
-    const gy_maths *m = p->maths;
     gy_maths_do_chunk(r, first, n);
-    for (uint32_t i = 0; i < m->results; i++) {
-        const gantry_arg *arg = gantry_launch_arg(r->launch, (int32_t)m->result[i].arg);
-        char *to = (char *)arg->data + (size_t)first * gantry_dtype_size(arg->dtype);
-        gy_maths_store(to, r->value[p->value[i]], arg->dtype, p->value_type[i], n);
-    }
+    for (uint32_t i = 0; i < r->program->maths->results; i++)
+        gy_maths_store_chunk(r, i, first, n);
 }
 
 gantry_status gy_maths_run(const gantry_launch *launch)
 {
     const gy_maths_program *program = launch->user;
-    int64_t elements = gy_maths_elements(gantry_launch_arg(launch, (int32_t)program->model));
+    gy_maths_shape model = gy_maths_model(program, launch);
+    int64_t elements = gy_maths_shape_elements(&model);
     if (elements == 0 && !program->maths->reduces)
         return GANTRY_OK;
     gy_maths_runner r = { .program = program,

@@ -15,6 +15,8 @@ typedef struct gy_maths_runner {
 
 /* run.c: all steps for n elements from `first` on. */
 void gy_maths_do_chunk(gy_maths_runner *runner, int64_t first, size_t n);
+/* run.c: stores the values of a result for these elements. */
+void gy_maths_store_chunk(const gy_maths_runner *runner, uint32_t result, int64_t first, size_t n);
 /* reduce.c: all elements, chunk by chunk, and the results. */
 gantry_status gy_maths_reduce(gy_maths_runner *runner);
 

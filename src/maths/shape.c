@@ -13,11 +13,11 @@ static int64_t extent_of(const gantry_arg *a, int32_t axis)
     return axis == 0 ? a->rows : a->shape[axis];
 }
 
-static int64_t product(const gantry_arg *a, uint32_t first, uint32_t last)
+static int64_t product(const gy_maths_shape *s, uint32_t first, uint32_t last)
 {
     int64_t all = 1;
     for (uint32_t i = first; i < last; i++)
-        all *= extent_of(a, (int32_t)i);
+        all *= s->extent[i];
     return all;
 }
 
@@ -26,28 +26,55 @@ int64_t gy_maths_elements(const gantry_arg *arg)
     return arg->rows * arg->row_bytes / (int64_t)gantry_dtype_size(arg->dtype);
 }
 
-gy_maths_extents gy_maths_extents_of(const gantry_arg *model, uint32_t first, uint32_t last)
+/* Axes behind the last that are counted are taken as one. */
+gy_maths_shape gy_maths_shape_of(const gantry_arg *region)
+{
+    gy_maths_shape s = { .rank = (uint32_t)region->rank < GY_MATHS_AXES ? (uint32_t)region->rank : GY_MATHS_AXES };
+    for (int32_t i = 0; i < region->rank; i++) {
+        int32_t axis = i < GY_MATHS_AXES ? i : GY_MATHS_AXES - 1;
+        s.extent[axis] = (i == axis ? 1 : s.extent[axis]) * extent_of(region, i);
+    }
+    return s;
+}
+
+gy_maths_shape gy_maths_model(const gy_maths_program *program, const gantry_launch *launch)
+{
+    if (!program->is_joint)
+        return gy_maths_shape_of(gantry_launch_arg(launch, (int32_t)program->model));
+    gy_maths_shape s = { .rank = program->rank };
+    for (uint32_t i = 0; i < s.rank; i++)
+        s.extent[i] = extent_of(gantry_launch_arg(launch, program->axis[i].arg), program->axis[i].axis);
+    return s;
+}
+
+bool gy_maths_same_shape(const gy_maths_shape *a, const gy_maths_shape *b)
+{
+    return a->rank == b->rank && memcmp(a->extent, b->extent, a->rank * sizeof *a->extent) == 0;
+}
+
+int64_t gy_maths_shape_elements(const gy_maths_shape *shape)
+{
+    return product(shape, 0, shape->rank);
+}
+
+gy_maths_extents gy_maths_extents_of(const gy_maths_shape *model, uint32_t first, uint32_t last)
 {
     return (gy_maths_extents){ .outer = product(model, 0, first),
                                .mid = product(model, first, last),
-                               .inner = product(model, last, (uint32_t)model->rank) };
+                               .inner = product(model, last, model->rank) };
 }
 
-static void add_shape(char *to, size_t size, const gantry_arg *a)
+static void add_shape(char *to, size_t size, const gy_maths_shape *s)
 {
-    size_t used = (size_t)snprintf(to, size, "%" PRId64, a->rows);
-    for (int32_t i = 1; i < a->rank && used < size; i++)
-        used += (size_t)snprintf(to + used, size - used, " x %" PRId64, a->shape[i]);
+    size_t used = (size_t)snprintf(to, size, "%" PRId64, s->extent[0]);
+    for (uint32_t i = 1; i < s->rank && used < size; i++)
+        used += (size_t)snprintf(to + used, size - used, " x %" PRId64, s->extent[i]);
 }
 
-static bool have_one_shape(const gantry_arg *a, const gantry_arg *b)
+static bool has_shape(const gantry_arg *a, const gy_maths_shape *shape)
 {
-    if (a->rank != b->rank || a->rows != b->rows)
-        return false;
-    for (int32_t i = 1; i < a->rank; i++)
-        if (a->shape[i] != b->shape[i])
-            return false;
-    return true;
+    gy_maths_shape own = gy_maths_shape_of(a);
+    return gy_maths_same_shape(&own, shape);
 }
 
 /* ---- how one region fits another ---- */
@@ -57,7 +84,9 @@ typedef struct fitting {
     gy_maths_kind *kind;
     const gantry_arg *arg;
     const bool *varies;
-    uint32_t model;
+    uint32_t model;       /* the region whose shape it is; GY_MATHS_ARGS: they have it together */
+    gy_maths_shape shape; /* of the model */
+    bool grows;           /* its rows may be more later */
     char *text;
     size_t size;
 } fitting;
@@ -70,13 +99,13 @@ typedef struct axes {
  * These axes are neighbours, but for axes of the model with one element. Where the model has none, nothing is read. */
 static bool align(const fitting *f, uint32_t arg, bool is_result, axes *out)
 {
-    const gantry_arg *model = &f->arg[f->model], *a = &f->arg[arg];
-    int32_t missing = model->rank - a->rank;
+    const gantry_arg *a = &f->arg[arg];
+    int32_t rank = (int32_t)f->shape.rank, missing = rank - a->rank;
     bool is_after = false;
     *out = (axes){ 0, 0 };
-    for (int32_t i = 0; i < model->rank; i++) {
-        int64_t wanted = extent_of(model, i), given = i < missing ? 1 : extent_of(a, i - missing);
-        bool grows = i == 0 && f->varies[f->model] && !f->varies[arg]; /* one row now, maybe more later */
+    for (int32_t i = 0; i < rank; i++) {
+        int64_t wanted = f->shape.extent[i], given = i < missing ? 1 : extent_of(a, i - missing);
+        bool grows = i == 0 && f->grows && !f->varies[arg]; /* one row now, maybe more later */
         bool any = !is_result && wanted == 0 && given == 1;
         bool is_one = i < missing || (given == 1 && ((wanted != 1 && !any) || grows));
         if ((!is_one && !any && given != wanted) || (is_one && is_after))
@@ -87,9 +116,16 @@ static bool align(const fitting *f, uint32_t arg, bool is_result, axes *out)
             out->last = (uint32_t)i + 1;
         }
     }
-    for (; out->last && out->last < (uint32_t)model->rank && extent_of(model, (int32_t)out->last) == 1;)
+    while (out->last && out->last < f->shape.rank && f->shape.extent[out->last] == 1)
         out->last++;
-    return missing >= 0 && model->rank <= UINT8_MAX;
+    return missing >= 0;
+}
+
+static void set_model(fitting *f, uint32_t arg)
+{
+    f->model = arg;
+    f->shape = gy_maths_shape_of(&f->arg[arg]);
+    f->grows = f->varies[arg];
 }
 
 static bool is_region(const fitting *f, uint32_t arg)
@@ -100,10 +136,13 @@ static bool is_region(const fitting *f, uint32_t arg)
 static gantry_status fail(const fitting *f, uint32_t arg, const char *remedy)
 {
     char one[100], other[100];
-    add_shape(one, sizeof one, &f->arg[arg]);
-    add_shape(other, sizeof other, &f->arg[f->model]);
-    snprintf(f->text, f->size, "region \"%s\" is %s and \"%s\" is %s; %s", f->maths->arg[arg], one,
-             f->maths->arg[f->model], other, remedy);
+    gy_maths_shape own = gy_maths_shape_of(&f->arg[arg]);
+    bool is_joint = f->model == GY_MATHS_ARGS;
+    add_shape(one, sizeof one, &own);
+    add_shape(other, sizeof other, &f->shape);
+    snprintf(f->text, f->size, "region \"%s\" is %s and %s%s%s is %s; %s", f->maths->arg[arg], one,
+             is_joint ? "" : "\"", is_joint ? "what is read together" : f->maths->arg[f->model], is_joint ? "" : "\"",
+             other, remedy);
     return GANTRY_E_GRAPH;
 }
 
@@ -114,7 +153,7 @@ static bool fit_read(fitting *f, uint32_t arg)
     gy_maths_kind *kind = &f->kind[arg];
     if (!align(f, arg, false, &along))
         return gy_maths_elements(&f->arg[arg]) == 1;
-    kind->is_spread = along.last > 0 && !(along.first == 0 && along.last == (uint32_t)f->arg[f->model].rank);
+    kind->is_spread = along.last > 0 && !(along.first == 0 && along.last == f->shape.rank);
     kind->first = (uint8_t)along.first;
     kind->last = (uint8_t)along.last;
     return true;
@@ -136,9 +175,9 @@ static gantry_status fit_map(fitting *f)
     static const char remedy[] =
         "all that a map gives has one shape; what it reads has that shape, one element, or one "
         "along neighbouring axes, as NumPy broadcasts";
-    f->model = f->maths->result[0].arg;
+    set_model(f, f->maths->result[0].arg);
     for (uint32_t i = 0; i < f->maths->args; i++)
-        if (f->maths->is_written[i] && is_region(f, i) && !have_one_shape(&f->arg[i], &f->arg[f->model]))
+        if (f->maths->is_written[i] && is_region(f, i) && !has_shape(&f->arg[i], &f->shape))
             return fail(f, i, remedy);
     uint32_t wrong = fit_all_read(f);
     return wrong == GY_MATHS_ARGS ? GANTRY_OK : fail(f, wrong, remedy);
@@ -146,68 +185,147 @@ static gantry_status fit_map(fitting *f)
 
 /* ---- reductions ---- */
 
-/* The first region that all others fit; the first of all where there is none. */
+/* Results that are not reduced have the shape of the model, so the first of them is it. */
+static gantry_status fit_beside(fitting *f, uint32_t first)
+{
+    set_model(f, f->maths->result[first].arg);
+    for (uint32_t i = first; i < f->maths->results; i++) {
+        uint32_t arg = f->maths->result[i].arg;
+        if (gy_maths_is_reduced(f->maths, i) || !is_region(f, arg))
+            continue;
+        if (!has_shape(&f->arg[arg], &f->shape))
+            return fail(f, arg, "the formulas of a node that do not reduce give regions of one shape");
+        f->kind[arg].is_beside = true;
+    }
+    uint32_t wrong = fit_all_read(f);
+    return wrong == GY_MATHS_ARGS ? GANTRY_OK
+                                  : fail(f, wrong,
+                                         "what is read has the shape of what is given without a reduction, one "
+                                         "element, or one along neighbouring axes, as NumPy broadcasts");
+}
+
+/* Does the region say the extent of an axis of the model, where `now` did so far? One that is not 1 does, and else one
+ * whose rows may be others later. */
+static bool says(const fitting *f, uint32_t axis, uint32_t arg, uint32_t now)
+{
+    int32_t own = (int32_t)axis - (int32_t)f->shape.rank + f->arg[arg].rank;
+    if (own < 0)
+        return false;
+    return now == GY_MATHS_ARGS ||
+           (f->shape.extent[axis] == 1 && (extent_of(&f->arg[arg], own) != 1 || (own == 0 && f->varies[arg])));
+}
+
+static bool is_operand(const fitting *f, uint32_t arg)
+{
+    return is_region(f, arg) && !f->maths->is_written[arg];
+}
+
+static uint32_t most_axes(const fitting *f)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < f->maths->args; i++)
+        if (is_operand(f, i) && (uint32_t)f->arg[i].rank > most)
+            most = (uint32_t)f->arg[i].rank;
+    return most;
+}
+
+/* The shape that what is read has together, as NumPy broadcasts operands. False: they have none. */
+static bool join_shapes(fitting *f)
+{
+    f->model = GY_MATHS_ARGS;
+    f->shape.rank = most_axes(f);
+    f->grows = false;
+    if (f->shape.rank > GY_MATHS_AXES)
+        return false;
+    for (uint32_t axis = 0; axis < f->shape.rank; axis++) {
+        uint32_t now = GY_MATHS_ARGS;
+        for (uint32_t i = 0; i < f->maths->args; i++) {
+            if (!is_operand(f, i) || !says(f, axis, i, now))
+                continue;
+            now = i;
+            f->shape.extent[axis] = extent_of(&f->arg[i], (int32_t)(axis + (uint32_t)f->arg[i].rank - f->shape.rank));
+        }
+        f->kind[now].gives |= UINT32_C(1) << axis;
+        f->grows = f->grows || (axis == 0 && f->varies[now]);
+    }
+    double elements = 1; /* counts stay exact */
+    for (uint32_t axis = 0; axis < f->shape.rank; axis++)
+        elements *= (double)f->shape.extent[axis];
+    for (uint32_t i = 0; i < f->maths->args; i++)
+        f->kind[i].missing = (uint8_t)(is_operand(f, i) ? f->shape.rank - (uint32_t)f->arg[i].rank : 0);
+    return elements < 9e15 && fit_all_read(f) == GY_MATHS_ARGS;
+}
+
+/* The first region that all others fit, and that has as many axes; or the shape of all; the first region where there is
+ * none. */
 static gantry_status choose_model(fitting *f)
 {
-    uint32_t first = GY_MATHS_ARGS, wrong = GY_MATHS_ARGS;
+    uint32_t first = GY_MATHS_ARGS, wrong = GY_MATHS_ARGS, rank = most_axes(f);
+    for (uint32_t i = 0; i < f->maths->results; i++)
+        if (!gy_maths_is_reduced(f->maths, i))
+            return fit_beside(f, i);
     for (uint32_t i = f->maths->args; i-- > 0;)
-        if (is_region(f, i) && !f->maths->is_written[i])
+        if (is_operand(f, i))
             first = i;
     for (uint32_t i = first; i < f->maths->args; i++) {
-        if (!is_region(f, i) || f->maths->is_written[i])
+        if (!is_operand(f, i) || (uint32_t)f->arg[i].rank < rank)
             continue;
-        f->model = i;
+        set_model(f, i);
         wrong = fit_all_read(f);
         if (wrong == GY_MATHS_ARGS)
             return GANTRY_OK;
     }
     if (first == GY_MATHS_ARGS) /* types.c says that no region is reduced */
         return GANTRY_OK;
-    f->model = first;
-    return fail(f, fit_all_read(f),
-                "one region that a reduction reads has all elements; others have its shape, one element, or one along "
-                "neighbouring axes, as NumPy broadcasts");
+    if (join_shapes(f))
+        return GANTRY_OK;
+    set_model(f, first);
+    wrong = fit_all_read(f);
+    return fail(f, wrong < GY_MATHS_ARGS ? wrong : first,
+                "what a reduction reads has one shape, or is broadcast to one as by NumPy: one element, or one along "
+                "neighbouring axes");
 }
 
 /* The shape of the model without an axis, or with 1 there. */
-static bool lacks_axis(const gantry_arg *a, const gantry_arg *model, int32_t axis)
+static bool lacks_axis(const gantry_arg *a, const gy_maths_shape *model, int32_t axis)
 {
-    bool is_kept = a->rank == model->rank;
-    if (!is_kept && a->rank != model->rank - 1)
+    int32_t rank = (int32_t)model->rank;
+    bool is_kept = a->rank == rank;
+    if (!is_kept && a->rank != rank - 1)
         return false;
-    for (int32_t i = 0; i < model->rank; i++)
-        if (i != axis && extent_of(a, i - (!is_kept && i > axis)) != extent_of(model, i))
+    for (int32_t i = 0; i < rank; i++)
+        if (i != axis && extent_of(a, i - (!is_kept && i > axis)) != model->extent[i])
             return false;
     return !is_kept || extent_of(a, axis) == 1;
 }
 
 static gantry_status fit_axis(fitting *f, const gy_maths_result *r, axes *out)
 {
-    const gantry_arg *model = &f->arg[f->model], *a = &f->arg[r->arg];
-    int32_t axis = r->axis < 0 ? r->axis + model->rank : r->axis;
+    const gantry_arg *a = &f->arg[r->arg];
+    int32_t rank = (int32_t)f->shape.rank, axis = r->axis < 0 ? r->axis + rank : r->axis;
     char remedy[160];
-    if (axis < 0 || axis >= model->rank) {
+    if (axis < 0 || axis >= rank) {
         snprintf(remedy, sizeof remedy, "formula \"%.60s\" reduces axis %d, and there are axes 0 to %d", r->text,
-                 (int)r->axis, (int)model->rank - 1);
+                 (int)r->axis, (int)rank - 1);
         return fail(f, r->arg, remedy);
     }
-    bool is_all = model->rank == 1 && gy_maths_elements(a) == 1;
-    if (!is_all && !lacks_axis(a, model, axis)) {
+    bool is_all = rank == 1 && gy_maths_elements(a) == 1;
+    if (!is_all && !lacks_axis(a, &f->shape, axis)) {
         snprintf(remedy, sizeof remedy,
                  "reducing axis %d gives the shape without it, or with 1 there: give it a region of that shape",
                  (int)axis);
         return fail(f, r->arg, remedy);
     }
     *out = (axes){ (uint32_t)axis, (uint32_t)axis + 1 };
-    while (out->last < (uint32_t)model->rank && extent_of(model, (int32_t)out->last) == 1)
+    while (out->last < f->shape.rank && f->shape.extent[out->last] == 1)
         out->last++;
     return GANTRY_OK;
 }
 
-static bool has_short_axis(const gantry_arg *a)
+static bool has_short_axis(const gy_maths_shape *s)
 {
-    for (int32_t i = 0; i < a->rank; i++)
-        if (extent_of(a, i) <= 1)
+    for (uint32_t i = 0; i < s->rank; i++)
+        if (s->extent[i] <= 1)
             return true;
     return false;
 }
@@ -217,7 +335,7 @@ static gantry_status fit_result(fitting *f, const gy_maths_result *r, axes *out)
     if (r->has_axis)
         return fit_axis(f, r, out);
     if (align(f, r->arg, true, out)) {
-        return out->last || has_short_axis(&f->arg[f->model])
+        return out->last || has_short_axis(&f->shape)
                    ? GANTRY_OK
                    : fail(f, r->arg,
                           "a reduction of that shape reduces nothing: give it one element, or one along axes");
@@ -226,29 +344,34 @@ static gantry_status fit_result(fitting *f, const gy_maths_result *r, axes *out)
         return fail(f, r->arg,
                     "without an axis, as in sum(x, 1), a reduction gives one element, or one along the axes where the "
                     "shapes differ, which are neighbours");
-    *out = (axes){ 0, (uint32_t)f->arg[f->model].rank };
+    *out = (axes){ 0, f->shape.rank };
     return GANTRY_OK;
 }
 
 static gantry_status fit_reduction(fitting *f)
 {
     axes all = { 0, 0 }, along;
+    bool is_first = true;
     gantry_status status = choose_model(f);
     for (uint32_t i = 0; i < f->maths->results && !status && is_region(f, f->maths->result[i].arg); i++) {
         const gy_maths_result *r = &f->maths->result[i];
         gy_maths_kind *kind = &f->kind[r->arg];
+        if (!gy_maths_is_reduced(f->maths, i))
+            continue;
         status = fit_result(f, r, &along);
-        all = i ? all : along;
+        all = is_first ? along : all;
+        is_first = false;
         if (!status && (all.first != along.first || all.last != along.last))
             status = fail(f, r->arg, "the formulas of one node reduce the same axes: make two nodes");
         kind->first = (uint8_t)along.first;
         kind->last = (uint8_t)along.last;
-        kind->is_columns = along.last < (uint32_t)f->arg[f->model].rank;
+        kind->is_columns = along.last < f->shape.rank;
         bool is_whole = along.first == 0 && !kind->is_columns;
         kind->is_spread = f->maths->is_read[r->arg] && !is_whole;
         kind->is_added = f->arg[r->arg].access >= GANTRY_SUM;
     }
-    f->kind[f->model].is_model = true;
+    if (f->model < GY_MATHS_ARGS)
+        f->kind[f->model].is_model = true;
     return status;
 }
 
@@ -258,23 +381,23 @@ gantry_status gy_maths_fit(const gy_maths *maths, gy_maths_kind *kind, const gan
     fitting f = { .maths = maths, .kind = kind, .arg = arg, .varies = varies, .text = text, .size = size };
     gantry_status status = maths->reduces ? fit_reduction(&f) : fit_map(&f);
     for (uint32_t i = 0; i < maths->args; i++)
-        kind[i].rank = (uint8_t)arg[f.model].rank;
+        kind[i].rank = (uint8_t)f.shape.rank;
     return status;
 }
 
 /* ---- launches ---- */
 
 /* Has the region the extents of the model but those in [first, last)? Extents of 1 change nothing. */
-static bool has_extents(const gantry_arg *a, const gantry_arg *model, uint32_t first, uint32_t last)
+static bool has_extents(const gantry_arg *a, const gy_maths_shape *model, uint32_t first, uint32_t last)
 {
     int32_t at = 0;
-    for (int32_t i = 0; i < model->rank; i++) {
-        bool is_left_out = (uint32_t)i >= first && (uint32_t)i < last;
-        if (is_left_out || extent_of(model, i) == 1)
+    for (uint32_t i = 0; i < model->rank; i++) {
+        bool is_left_out = i >= first && i < last;
+        if (is_left_out || model->extent[i] == 1)
             continue;
         while (at < a->rank && extent_of(a, at) == 1)
             at++;
-        if (at == a->rank || extent_of(a, at++) != extent_of(model, i))
+        if (at == a->rank || extent_of(a, at++) != model->extent[i])
             return false;
     }
     while (at < a->rank && extent_of(a, at) == 1)
@@ -283,33 +406,35 @@ static bool has_extents(const gantry_arg *a, const gantry_arg *model, uint32_t f
 }
 
 /* Rows may be others than when the program was made. */
-static bool fits(const gy_maths_program *p, const gantry_launch *launch, uint32_t i)
+static bool fits(const gy_maths_program *p, const gantry_launch *launch, const gy_maths_shape *model, uint32_t i)
 {
     const gantry_arg *a = gantry_launch_arg(launch, (int32_t)i);
-    const gantry_arg *model = gantry_launch_arg(launch, (int32_t)p->model);
     const gy_maths_kind *kind = &p->kind[i];
-    if (kind->is_number || (!p->maths->is_written[i] && gy_maths_elements(model) == 0))
+    if (kind->is_number || (!p->maths->is_written[i] && gy_maths_shape_elements(model) == 0))
         return true;
-    if (p->maths->reduces && p->maths->is_written[i])
+    if (p->maths->reduces && p->maths->is_written[i] && !kind->is_beside)
         return has_extents(a, model, p->first, p->last);
     if (kind->is_spread)
         return has_extents(a, model, kind->first, kind->last);
-    return have_one_shape(a, model) || (!p->maths->is_written[i] && gy_maths_elements(a) == 1);
+    return has_shape(a, model) || (!p->maths->is_written[i] && gy_maths_elements(a) == 1);
 }
 
 gantry_status gy_maths_check(const gantry_launch *launch, char *text, size_t size)
 {
     const gy_maths_program *p = launch->user;
+    gy_maths_shape model = gy_maths_model(p, launch);
     for (uint32_t i = 0; i < p->maths->args; i++) {
         char one[100], other[100];
-        if (fits(p, launch, i))
+        if (fits(p, launch, &model, i))
             continue;
-        add_shape(one, sizeof one, gantry_launch_arg(launch, (int32_t)i));
-        add_shape(other, sizeof other, gantry_launch_arg(launch, (int32_t)p->model));
+        gy_maths_shape own = gy_maths_shape_of(gantry_launch_arg(launch, (int32_t)i));
+        add_shape(one, sizeof one, &own);
+        add_shape(other, sizeof other, &model);
         snprintf(text, size,
-                 "region \"%s\" is %s and \"%s\" is %s, which do not fit each other with these rows: cut "
+                 "region \"%s\" is %s and %s%s%s is %s, which do not fit each other with these rows: cut "
                  "both alike",
-                 p->maths->arg[i], one, p->maths->arg[p->model], other);
+                 p->maths->arg[i], one, p->is_joint ? "" : "\"",
+                 p->is_joint ? "what is read together" : p->maths->arg[p->model], p->is_joint ? "" : "\"", other);
         return GANTRY_E_GRAPH;
     }
     return GANTRY_OK;

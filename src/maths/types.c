@@ -111,12 +111,23 @@ static uint32_t value_as(maker *m, uint32_t node, gy_maths_type type)
     return value_type(m, value) == type ? value : move(m, value, type);
 }
 
+/* A cast to what a value is already changes nothing. */
+static bool is_idle(gantry_dtype cast, rank from)
+{
+    return (cast == GANTRY_F32 && from == SINGLE) || (cast == GANTRY_F64 && from == DOUBLE) ||
+           (cast == GANTRY_I64 && from == WHOLE);
+}
+
 static void make_cast(maker *m, uint32_t node)
 {
     const gy_maths_node *n = &m->maths->node[node];
     gy_maths_type from = type_of(m->rank[n->operand[0]]);
     rank r = m->rank[node] = rank_of((gy_maths_kind){ .dtype = n->cast });
     uint32_t operand = value_as(m, n->operand[0], from);
+    if (is_idle(n->cast, m->rank[n->operand[0]])) {
+        m->value[node] = operand;
+        return;
+    }
     m->value[node] =
         add_step(m, (gy_maths_step){
                         .op = GY_MATHS_CAST, .type = from, .to = type_of(r), .cast = n->cast, .operand = { operand } });
@@ -270,6 +281,9 @@ static gantry_status make_reduced(maker *m, uint32_t result, gantry_status statu
 static gantry_status check_reduced(const maker *m, gantry_status status, const char *where, gantry_error *err)
 {
     for (uint32_t i = 0; i < m->maths->args; i++)
+        if (m->kind[i].is_beside)
+            return GANTRY_OK;
+    for (uint32_t i = 0; i < m->maths->args; i++)
         if (m->maths->is_read[i] && !m->maths->is_written[i] && !m->kind[i].is_number)
             return GANTRY_OK;
     return gy_fail(err, status, where, "formula \"%.80s\" reduces no region: name one in it", m->maths->result[0].text);
@@ -300,11 +314,20 @@ static void choose_model(maker *m)
     for (uint32_t i = maths->args; i-- > 0 && maths->reduces;)
         if (m->kind[i].is_model || (maths->is_read[i] && !m->kind[i].is_number && !m->kind[p->model].is_model))
             p->model = i;
-    const gy_maths_kind *result = &m->kind[maths->result[0].arg];
+    uint32_t reduced = 0;
+    while (maths->reduces && !gy_maths_is_reduced(maths, reduced))
+        reduced++; /* build_map.c saw that there is one */
+    const gy_maths_kind *result = &m->kind[maths->result[reduced].arg];
     p->rank = result->rank;
     p->first = result->first;
     p->last = result->last;
     p->is_columns = result->is_columns;
+    for (uint32_t i = 0; i < maths->args; i++) {
+        p->is_joint = p->is_joint || m->kind[i].gives;
+        for (uint32_t axis = 0; axis < p->rank; axis++)
+            if (m->kind[i].gives >> axis & 1)
+                p->axis[axis] = (gy_maths_axis){ .arg = (uint8_t)i, .axis = (uint8_t)(axis - m->kind[i].missing) };
+    }
 }
 
 static gantry_status make(maker *m, gantry_status status, const char *where, gantry_error *err)
@@ -317,7 +340,8 @@ static gantry_status make(maker *m, gantry_status status, const char *where, gan
     for (uint32_t i = 0; i < m->maths->nodes; i++)
         make_node(m, i);
     for (uint32_t i = 0; i < m->maths->results; i++)
-        GY_TRY(m->maths->reduces ? make_reduced(m, i, status, where, err) : make_result(m, i, status, where, err));
+        GY_TRY(gy_maths_is_reduced(m->maths, i) ? make_reduced(m, i, status, where, err)
+                                                : make_result(m, i, status, where, err));
     assign_slots(m);
     choose_model(m);
     return GANTRY_OK;

@@ -418,6 +418,34 @@ def scale_json_weak(gantry):
     assert abs(last["efficiency"] - first["makespan_us"] / last["makespan_us"]) < 1e-9 and abs(last["speedup"] - 3 * last["efficiency"]) < 1e-9
 
 
+def devices_in_graphs(gantry):
+    """A graph whose parts are as many as the devices: each command counts those of its machine, a schedule has its own, and the second
+    checker agrees."""
+    path = gantry.folder / "by_devices.json"
+    path.write_text(json.dumps({
+        "gantry": 1, "name": "by_devices", "params": {"parts": "devices"},
+        "buffers": {"x": {"dtype": "i32", "shape": ["4 * parts"], "split": "parts", "init": "iota"},
+                    "y": {"dtype": "i32", "shape": ["4 * parts"], "split": "parts", "output": True}},
+        "nodes": [{"id": "twice[i]", "for": {"i": "parts"}, "on": "i % devices", "kernel": "scale", "args": {"a": 2, "x": "x[i]", "y": "y[i]"}}]}))
+    for count in (1, 3):
+        gantry.run("run", path, "--devices", count, "--output", f"y=y{count}.raw")
+        y = (gantry.folder / f"y{count}.raw").read_bytes()
+        assert struct.unpack(f"<{4 * count}i", y) == tuple(range(0, 8 * count, 2))
+    machine = ["--machine", gantry.graph("machines/h200-8")]
+    for words, workers in ((machine, 8), ([*machine, "--devices", "id:gpu1,gpu3"], 2)):
+        gantry.run("schedule", path, *words, "-o", "by_devices.s.json")
+        assert gantry.json("check", path, "by_devices.s.json")["nodes"] == workers
+        assert gantry.json("run", path, "--schedule", "by_devices.s.json", "--backend", "sim")["iterations"] == 1
+        again = subprocess.run([gantry.source / "tools" / "recheck", path, gantry.folder / "by_devices.s.json"], capture_output=True)
+        assert again.returncode == 0, again.stderr.decode()
+    rows = gantry.json("scale", path, *machine, "--devices", "1,4")["rows"]
+    for row in rows:
+        alone = gantry.json("schedule", path, *machine, "--devices", row["devices"])
+        assert abs(row["makespan_us"] - alone["makespan_us"]) < 1e-9
+    done = subprocess.run([gantry.path, "dot", "-"], input=path.read_bytes(), capture_output=True)
+    assert done.returncode and b"how many there are is not known" in done.stderr
+
+
 def machine_json(gantry):
     found = gantry.json("machine", gantry.graph("machines/dgx1-v100"))
     shape(found, {"gantry_machine": int, "name": str, "memories": list, "devices": list, "resources": (dict, list), "routes": list})
@@ -443,7 +471,7 @@ def kernels_json(gantry):
                                "flops": text_or_null, "bytes": text_or_null, "scratch": text_or_null, "variadic": bool}]})
     names = [kernel["name"] for kernel in found["kernels"]]
     wanted = """copy scale axpby saxpy add mul relu relu_grad gaussian_blur sobel histogram jacobi2d reduce_sum reduce_max dot
-        transpose gemm bias_add layernorm layernorm_grad rmsnorm rmsnorm_grad softmax softmax_grad rope embedding embedding_grad adamw dropout softmax_xent softmax_xent_grad sgd_update potrf trsm syrk spmv_csr busy fail"""
+        scan sort argsort sort_pairs top_k transpose gemm gemm_batched bias_add layernorm layernorm_grad rmsnorm rmsnorm_grad softmax softmax_grad rope embedding embedding_grad adamw dropout softmax_xent softmax_xent_grad sgd_update potrf trsm syrk spmv_csr busy fail"""
     assert set(wanted.split()) <= set(names), set(wanted.split()) - set(names)
     assert names == sorted(names)
     gemm, = gantry.json("kernels", "gemm")["kernels"]
@@ -571,7 +599,7 @@ def xxh64(data):
     return f"{h ^ h >> 32:016x}"
 
 
-TESTS = [schedule_json, schedule_json_explain, period_json, schedule_published, run_json, run_json_saves, run_json_compare, run_json_starts, run_json_loops, run_calibrates, run_calibrates_shapes, run_calibrates_again, run_json_sim,
+TESTS = [devices_in_graphs, schedule_json, schedule_json_explain, period_json, schedule_published, run_json, run_json_saves, run_json_compare, run_json_starts, run_json_loops, run_calibrates, run_calibrates_shapes, run_calibrates_again, run_json_sim,
          run_schedule_file, state_lives_from_start_to_start, check_json, check_by_pipe, check_finds_damage,
          check_refuses_another_graph_and_machine, compare_json, scale_json, scale_json_weak, machine_json, machine_every_file, machine_of_this_computer,
          kernels_json, dot_json, bench_schedule_json, bench_replay_json, repeatable, repeatable_results, graphviz,

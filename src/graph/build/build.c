@@ -139,6 +139,12 @@ void gantry_graph_limit(gantry_graph *graph, int64_t most)
         graph->limit = most < 0 ? INT64_MAX : most;
 }
 
+void gantry_graph_fuse(gantry_graph *graph)
+{
+    if (gy_building(graph))
+        graph->fuses = true;
+}
+
 /* ---- what readers of files set ---- */
 
 void gy_graph_set_source(gantry_graph *graph, const char *source, const char *path, const char *folder)

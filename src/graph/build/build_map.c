@@ -73,24 +73,40 @@ static void add_hidden(coding *c, const char *name, const char *formula)
 }
 
 /* "x.rows * x.shape1": the extents of the model along some axes, "1" for none. */
-static const char *extents_of(const coding *c, uint32_t first, uint32_t last)
+static const char *extents_in(gantry_graph *g, const gy_maths_program *p, uint32_t first, uint32_t last)
 {
-    const gy_maths_program *p = c->kernel->program;
-    const char *model = p->maths->arg[p->model], *made;
     gy_text text = { 0 };
-    for (uint32_t i = first; i < last; i++)
-        if (i == 0)
-            gy_text_printf(&text, "%s.rows", model);
+    for (uint32_t i = first; i < last; i++) {
+        uint32_t arg = p->is_joint ? p->axis[i].arg : p->model, axis = p->is_joint ? p->axis[i].axis : i;
+        gy_text_printf(&text, "%s%s", i > first ? " * " : "", p->maths->arg[arg]);
+        if (axis)
+            gy_text_printf(&text, ".shape%u", axis);
         else
-            gy_text_printf(&text, "%s%s.shape%u", i > first ? " * " : "", model, i);
-    made = text.failed ? NULL : gy_arena_strdup(&c->graph->arena, text.at ? text.at : "1");
+            gy_text_add(&text, ".rows");
+    }
+    const char *made = text.failed ? NULL : gy_arena_strdup(&g->arena, text.at ? text.at : "1");
     gy_text_free(&text);
     return made;
+}
+
+static const char *extents_of(const coding *c, uint32_t first, uint32_t last)
+{
+    return extents_in(c->graph, c->kernel->program, first, last);
 }
 
 static const char *product_of(const coding *c, const char *a, const char *b)
 {
     return a && b ? gy_arena_printf(&c->graph->arena, "%s * %s", a, b) : NULL;
+}
+
+/* A divisor, and the factor that stands for it in quotients; see maths.h. */
+static void add_divisor(coding *c, const char *kind, const char *name, const char *divisor)
+{
+    gy_arena *arena = &c->graph->arena;
+    const char *hidden = gy_arena_printf(arena, "_%s_%s", kind, name);
+    add_hidden(c, hidden, divisor);
+    add_hidden(c, gy_arena_printf(arena, "_by_%s_%s", kind, name),
+               hidden ? gy_arena_printf(arena, "ceil_div(4611686018427387904, max(1, %s))", hidden) : NULL);
 }
 
 /* How far apart elements of the regions that are read are. */
@@ -101,23 +117,25 @@ static void add_steps(coding *c)
     for (uint32_t i = 0; i < p->maths->args; i++) {
         const char *name = p->maths->arg[i];
         const gy_maths_kind *kind = &p->kind[i];
-        if (kind->is_spread) {
-            const char *inner = extents_of(c, kind->last, p->rank);
-            add_hidden(c, gy_arena_printf(arena, "_period_%s", name),
-                       product_of(c, extents_of(c, kind->first, kind->last), inner));
-            add_hidden(c, gy_arena_printf(arena, "_inner_%s", name), inner);
-        } else if (gy_maths_has_step(p, i)) {
+        const char *inner = extents_of(c, kind->last, p->rank);
+        if (gy_maths_has_period(kind))
+            add_divisor(c, "period", name, product_of(c, extents_of(c, kind->first, kind->last), inner));
+        if (gy_maths_has_inner(kind))
+            add_divisor(c, "inner", name, inner);
+        if (!kind->is_spread && gy_maths_has_step(p, i))
             add_hidden(c, gy_arena_printf(arena, "_step_%s", name),
                        gy_arena_printf(arena, "min(1, %s.size - 1)", name));
-        }
     }
 }
 
 static uint32_t hidden_args(const gy_maths_program *p)
 {
     uint32_t count = p->maths->reduces ? 4 : 1;
-    for (uint32_t i = 0; i < p->maths->args; i++)
-        count += p->kind[i].is_spread ? 2 : gy_maths_has_step(p, i);
+    for (uint32_t i = 0; i < p->maths->args; i++) {
+        const gy_maths_kind *kind = &p->kind[i];
+        count += 2 * (uint32_t)gy_maths_has_period(kind) + 2 * (uint32_t)gy_maths_has_inner(kind);
+        count += !kind->is_spread && gy_maths_has_step(p, i);
+    }
     return count;
 }
 
@@ -138,20 +156,21 @@ static bool set_grid(const coding *c, const gy_expr **grid, const char *text)
     return text && gy_kernel_formula(grid, &c->graph->arena, c->kernel->manifest, "grid", text, NULL) == GANTRY_OK;
 }
 
-/* How many segments a block takes is written in src/maths/cuda_reduce.c. */
+/* How many results or segments a block takes is written in src/maths/cuda_reduce.c. */
 static bool add_grids(coding *c, gy_kernel_code *code)
 {
     static const char columns[] =
         "ceil_div(_outer * _segments, 1 + (_inner <= 128) + 2 * (_inner <= 64) + 4 * (_inner <= 32) + "
         "8 * (_inner <= 16) + 16 * (_inner <= 8) + 32 * (_inner <= 4) + 64 * (_inner <= 2)) * "
         "ceil_div(_inner, 256)";
+    static const char lanes[] = "ceil_div(_outer * _segments, 1 + (_mid <= %d) * (7 + 8 * (_mid <= 128) + "
+                                "16 * (_mid <= 64) + 32 * (_mid <= 32) + 64 * (_mid <= 16) + 128 * (_mid <= 8)))";
     const gy_maths_program *p = c->kernel->program;
     gy_arena *arena = &c->graph->arena;
-    const char *grid =
-        p->is_columns ? columns
-        : p->maths->reduces
-            ? gy_arena_printf(arena, "ceil_div(_outer * _segments, 1 + 7 * (_mid <= %d))", GY_MATHS_SHORT)
-            : gy_arena_printf(arena, "ceil_div(_n, %" PRId64 ")", gy_maths_block_elements(p));
+    const char *grid = p->is_columns ? columns
+                       : p->maths->reduces
+                           ? gy_arena_printf(arena, lanes, GY_MATHS_SHORT)
+                           : gy_arena_printf(arena, "ceil_div(_n, %" PRId64 ")", gy_maths_block_elements(p));
     const char *block = gy_arena_printf(arena, "%d", GY_MATHS_BLOCK);
     bool made = set_grid(c, &code->grid[0], grid) && set_grid(c, &code->block[0], block);
     return made && (!p->maths->reduces || set_grid(c, &code->finish, "(_segments > 1) * _outer * _inner"));
@@ -186,8 +205,12 @@ static bool make_code(gantry_graph *g, gy_kernel *kernel, gantry_kernel_arg *arg
 static const char *flops_of(gantry_graph *g, const gy_maths_program *program)
 {
     char number[GY_DOUBLE_TEXT];
-    return gy_arena_printf(&g->arena, "%s * %s.size", gy_double_text(number, sizeof number, program->flops),
-                           program->maths->arg[program->model]);
+    const char *elements = program->is_joint
+                               ? extents_in(g, program, 0, program->rank)
+                               : gy_arena_printf(&g->arena, "%s.size", program->maths->arg[program->model]);
+    return elements
+               ? gy_arena_printf(&g->arena, "%s * %s", gy_double_text(number, sizeof number, program->flops), elements)
+               : NULL;
 }
 
 /* Totals of segments, where results have more than one. */
@@ -271,22 +294,28 @@ static uint32_t make_kernel(gantry_graph *g, const char *key, const gy_maths *m,
 
 /* ---- nodes ---- */
 
-gantry_node gy_graph_map_with(gantry_graph *graph, const char *id, const gy_maths *maths)
+uint32_t gy_build_formulas(gantry_graph *graph, const gy_maths *maths)
 {
-    gantry_node none = { GANTRY_NONE, 0 };
-    if (!gy_building(graph))
-        return none;
     gy_text key = { 0 };
     gy_maths_print(&key, maths);
     if (key.failed) {
         gy_text_free(&key);
         gy_build_nomem(graph);
-        return none;
+        return GY_NONE;
     }
     uint32_t index = find_kernel(graph, key.at);
     if (index == GY_NONE && !graph->error.status)
         index = make_kernel(graph, key.at, maths, NULL, NULL);
     gy_text_free(&key);
+    return index;
+}
+
+gantry_node gy_graph_map_with(gantry_graph *graph, const char *id, const gy_maths *maths)
+{
+    gantry_node none = { GANTRY_NONE, 0 };
+    if (!gy_building(graph))
+        return none;
+    uint32_t index = gy_build_formulas(graph, maths);
     gy_node *node =
         index == GY_NONE ? NULL : gy_build_add_node(graph, id, maths->reduces ? "reduce" : "map", GY_NODE_KERNEL);
     if (node)
@@ -365,17 +394,30 @@ static gantry_status find_kinds(const gantry_graph *g, const gy_node *n, const g
     return GANTRY_OK;
 }
 
+static gantry_status check_reduces(const gantry_graph *g, const gy_node *n, const gy_maths *m, gantry_error *err)
+{
+    for (uint32_t i = 0; i < m->results; i++)
+        if (!m->reduces || gy_maths_is_reduced(m, i))
+            return GANTRY_OK;
+    return gy_graph_fail_in(g, n->origin, "/reduce", err, GANTRY_E_GRAPH,
+                            "node \"%s\": formula \"%.80s\" reduces nothing; write sum(x) or sum(x, 1) around it (or "
+                            "mean, min, max, any, all, argmin, argmax), or make a map node of it",
+                            n->id, m->result[0].text);
+}
+
 /* "y = sqrt(x) * s + b (y f32, x f32, s number, b f32 along 0:1 of 2)" */
 static bool make_key(gy_text *key, const gy_maths *m, const gy_maths_kind *kind)
 {
     gy_maths_print(key, m);
     for (uint32_t i = 0; i < m->args; i++) {
-        bool is_result = m->reduces && m->is_written[i];
+        bool is_result = m->reduces && m->is_written[i] && !kind[i].is_beside;
         gy_text_printf(key, "%s%s %s", i ? ", " : " (", m->arg[i],
                        kind[i].is_number ? "number" : gantry_dtype_name(kind[i].dtype));
         if (kind[i].is_spread || is_result)
             gy_text_printf(key, " along %u:%u of %d", kind[i].first, kind[i].last, kind[i].rank);
         gy_text_add(key, kind[i].is_added ? " added" : kind[i].is_model ? " whole" : "");
+        if (kind[i].gives)
+            gy_text_printf(key, " gives %x behind %d", kind[i].gives, kind[i].missing);
     }
     gy_text_add(key, ")");
     return !key->failed;
@@ -394,12 +436,13 @@ static gantry_status make_typed(gantry_graph *g, const gy_node *n, const char *k
     return g->error.status;
 }
 
-static gantry_status resolve(gantry_graph *g, uint32_t node, gantry_error *err)
+gantry_status gy_build_map(gantry_graph *g, uint32_t node, gantry_error *err)
 {
     gy_node *n = &g->nodes.at[node];
     const gy_maths *m = g->kernels.at[n->kernel].maths;
     gy_maths_kind kind[GY_MATHS_ARGS];
     gy_text key = { 0 };
+    GY_TRY(check_reduces(g, n, m, err));
     GY_TRY(find_kinds(g, n, m, kind, err));
     bool made = make_key(&key, m, kind);
     gantry_status status = made ? GANTRY_OK : gy_fail_nomem(err);
@@ -417,7 +460,7 @@ gantry_status gy_build_maps(gantry_graph *graph, gantry_error *err)
     for (uint32_t i = 0; i < graph->nodes.count; i++) {
         uint32_t kernel = graph->nodes.at[i].kernel;
         if (kernel != GY_NONE && graph->kernels.at[kernel].maths && !graph->kernels.at[kernel].program)
-            GY_TRY(resolve(graph, i, err));
+            GY_TRY(gy_build_map(graph, i, err));
     }
     return GANTRY_OK;
 }

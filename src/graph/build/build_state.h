@@ -65,6 +65,10 @@ uint32_t gy_build_use_kernel(gantry_graph *graph, const gy_kernel *kernel);
 /* build_map.c: map nodes get the kernels of their formulas for the element types of their arguments, which are all
  * given by now. */
 gantry_status gy_build_maps(gantry_graph *graph, gantry_error *err);
+/* The kernel that nodes of these formulas have before gy_build_maps; GY_NONE with the mistake noted. */
+uint32_t gy_build_formulas(gantry_graph *graph, const gy_maths *maths);
+/* The same for one node. */
+gantry_status gy_build_map(gantry_graph *graph, uint32_t node, gantry_error *err);
 /* A manifest of a program, in the version of the library; NULL with the mistake noted. */
 const gantry_kernel *gy_build_manifest(gantry_graph *graph, const gantry_kernel *given);
 /* A new node; NULL with the mistake noted. `fallback` names it where `id` is NULL. */

@@ -5,7 +5,23 @@
 #include "graph/build/build_state.h"
 #include "graph/flow/flow.h"
 #include "graph/flow/unroll.h"
+#include "graph/fuse/fuse.h"
 #include "graph/nest.h"
+
+/* Mistakes and warnings are about the nodes that the user wrote; what is scheduled is made of them behind that. */
+static gantry_status fuse(gantry_graph *g, gantry_error *err)
+{
+    uint32_t fused;
+    GY_TRY(gy_graph_fuse(g, &fused, err));
+    if (!fused)
+        return GANTRY_OK;
+    gy_flow_free(g->flow);
+    g->flow = NULL;
+    gy_graph_count_tasks(g);
+    gy_graph_fold(g);
+    GY_TRY(gy_check_nodes(g, err));
+    return gy_flow_make(&g->flow, g, err);
+}
 
 static gantry_status check_all(gantry_graph *g, gantry_error *err)
 {
@@ -27,6 +43,8 @@ static gantry_status check_all(gantry_graph *g, gantry_error *err)
     GY_TRY(gy_check_warn(g, err));
     GY_TRY(gy_check_unwritten(g, err));
     GY_TRY(gy_flow_make(&g->flow, g, err));
+    if (g->fuses)
+        GY_TRY(fuse(g, err));
     bool ok = true;
     g->hash = gy_graph_hash(g, &ok);
     return ok ? GANTRY_OK : gy_fail_nomem(err);

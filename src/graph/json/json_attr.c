@@ -71,7 +71,7 @@ static gantry_status set_expr(gy_reader *r, const gy_json_at *at, gantry_node no
         gantry_status status = gy_read_evaluate(r, at, e, &index);
         return status ? status : set_index(r, at, node, index);
     }
-    const gy_expr *bound = gy_expr_bind(e, &r->graph->arena, gy_read_lookup, r);
+    const gy_expr *bound = gy_expr_bind(e, &r->graph->arena, gy_read_lookup_own, r);
     if (!bound)
         return gy_read_nomem(r);
     gy_node_on_expr(r->graph, node, bound);

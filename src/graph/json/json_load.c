@@ -88,6 +88,8 @@ static gantry_status read_graph(gy_reader *r, const gy_json_at *root, const char
     gy_graph_set_source(r->graph, r->name, path, r->folder);
     gy_graph_unique_ids(r->graph);
     gantry_graph_limit(r->graph, r->options->max_nodes);
+    if (r->options->fuse)
+        gantry_graph_fuse(r->graph);
     return read_root(r, root);
 }
 
@@ -180,7 +182,11 @@ static gantry_status take_options(gantry_load_options *all, const gantry_load_op
     GY_TRY(gy_struct_read(all, sizeof *all, given, "gantry_load_options", err));
     GY_TRY(check_list(all->params, all->param_count, "param", err));
     GY_TRY(check_list(all->inputs, all->input_count, "input", err));
-    return gy_struct_reserved(all->reserved, "gantry_load_options", err);
+    if (all->devices >= 0)
+        return GANTRY_OK;
+    return gy_fail(err, GANTRY_E_INVALID, NULL,
+                   "`devices` of the load options is %d; give how many devices there are, or 0 if that is not known",
+                   (int)all->devices);
 }
 
 gantry_status gantry_graph_parse(gantry_graph **graph, const char *text, size_t length, const char *name,

@@ -158,6 +158,8 @@ gantry_status gy_read_compile(gy_reader *r, const gy_json_at *at, const char *te
 gantry_status gy_read_evaluate(gy_reader *r, const gy_json_at *at, const gy_expr *e, int64_t *out);
 /* Params and indices; the context is the reader. */
 bool gy_read_lookup(void *reader, const char *name, int64_t *integer, double *real, bool *is_real);
+/* The same without `devices`, which stays open in `on`. */
+bool gy_read_lookup_own(void *reader, const char *name, int64_t *integer, double *real, bool *is_real);
 bool gy_read_is_index(const gy_reader *r, const char *name);
 /* True if a repeat around us calls its index so. */
 bool gy_read_is_loop_index(const gy_reader *r, const char *name);

@@ -210,6 +210,7 @@ static gantry_status fail_inside(gy_reader *r, const gy_json_at *at, const gy_re
 static gantry_status read_inside(gy_reader *r, const gy_json_at *at, gy_used_file *file, gy_scope *scope)
 {
     gantry_load_options none = GANTRY_LOAD_OPTIONS_INIT;
+    none.devices = r->options->devices;
     gy_reader inner = { .graph = r->graph,
                         .text = file->text,
                         .name = file->name,

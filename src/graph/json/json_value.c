@@ -21,7 +21,22 @@ bool gy_read_is_index(const gy_reader *r, const char *name)
     return find_index(r, name) != NULL;
 }
 
+/* The number of devices is known to who loads the graph, if at all. */
+static bool is_devices(const gy_reader *r, const char *name)
+{
+    return r->options->devices > 0 && strcmp(name, "devices") == 0;
+}
+
 bool gy_read_lookup(void *reader, const char *name, int64_t *integer, double *real, bool *is_real)
+{
+    const gy_reader *r = reader;
+    *integer = r->options->devices;
+    *real = r->options->devices;
+    *is_real = false;
+    return is_devices(r, name) || gy_read_lookup_own(reader, name, integer, real, is_real);
+}
+
+bool gy_read_lookup_own(void *reader, const char *name, int64_t *integer, double *real, bool *is_real)
 {
     const gy_reader *r = reader;
     const gy_index *index = find_index(r, name);
@@ -84,10 +99,20 @@ static bool is_also(const known *k, const char *name)
 static bool is_known(void *context, const char *name)
 {
     known *k = context;
-    if (is_also(k, name) || find_index(k->reader, name) || gy_names_find(&k->reader->params, name) != GY_NO_NAME)
+    const gy_reader *r = k->reader;
+    if (is_also(k, name) || is_devices(r, name) || find_index(r, name) || gy_names_find(&r->params, name) != GY_NO_NAME)
         return true;
     k->unknown = name;
     return false;
+}
+
+static gantry_status fail_devices(gy_reader *r, const gy_json_at *at)
+{
+    gy_read_fail(r, at,
+                 "\"devices\" is used as a number, and how many there are is not known: give `devices` where the "
+                 "graph is loaded (the command counts those of its machine, but for a graph on standard input)");
+    r->error.status = GANTRY_E_UNSUPPORTED;
+    return GANTRY_E_UNSUPPORTED;
 }
 
 static gantry_status fail_unknown(gy_reader *r, const gy_json_at *at, const char *name, const char *also)
@@ -99,7 +124,7 @@ static gantry_status fail_unknown(gy_reader *r, const gy_json_at *at, const char
     if (strcmp(name, "it") == 0)
         return gy_read_fail(r, at, "\"it\" has a meaning only in scalar arguments of nodes inside a repeat");
     if (strcmp(name, "devices") == 0)
-        return gy_read_fail(r, at, "\"devices\" has a meaning only in \"on\": a graph knows no device");
+        return fail_devices(r, at);
     if (json_object_get(r->all_params, name))
         return gy_read_fail(r, at, "param \"%s\" is given further down: a param may use those above it only", name);
     gy_near near = { 0 };

@@ -193,10 +193,11 @@ static gantry_status check_belongs(const gantry_schedule *s, gantry_graph *graph
 {
     GY_TRY(gantry_graph_check(graph, err));
     if (graph->hash != s->graph_hash) {
-        return gy_fail(err, GANTRY_E_SCHEDULE, "/graph_hash",
-                       "the schedule was made for graph \"%s\" with hash %016llx, this is "
-                       "\"%s\" with %016llx; use the same graph file and params, or schedule again",
-                       s->graph_name, (unsigned long long)s->graph_hash, graph->name, (unsigned long long)graph->hash);
+        return gy_fail(
+            err, GANTRY_E_SCHEDULE, "/graph_hash",
+            "the schedule was made for graph \"%s\" with hash %016llx, this is "
+            "\"%s\" with %016llx; use the same graph file and params, fused or not as then, or schedule again",
+            s->graph_name, (unsigned long long)s->graph_hash, graph->name, (unsigned long long)graph->hash);
     }
     return GANTRY_OK;
 }

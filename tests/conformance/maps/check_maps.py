@@ -189,6 +189,43 @@ def check_broadcasting(command, seed):
             raise SystemExit(f"seed {seed}, x {shape}, b {low}, axis {written}: {name} is\n{got[name]}, by NumPy\n{expected}")
 
 
+def check_together(command, seed):
+    """Reductions of regions that are broadcast to a shape that none of them has, by NumPy."""
+    draw, rng = random.Random(seed), np.random.default_rng(seed)
+    shape = [draw.choice([2, 3, 7, 40]) for _ in range(draw.randrange(2, 5))]
+    if draw.random() < 0.3:
+        shape[draw.randrange(len(shape))] = draw.choice([300, 1000])
+    lacking = draw.sample(range(len(shape)), 2)
+    low = [[1 if i == axis else n for i, n in enumerate(shape)] for axis in lacking]
+    low = [one[1:] if one[0] == 1 and draw.random() < 0.5 else one for one in low]
+    x = rng.normal(0, 1, low[0]).astype(np.float32)
+    b, c = rng.normal(0, 1, low[1]), rng.normal(0, 1, [1] * draw.randrange(1, 3))
+    parts = draw.choice([1, 2])
+    buffers = {"x": {"dtype": "f32", "shape": low[0], "class": "input"}, "b": {"dtype": "f64", "shape": low[1], "class": "input"},
+               "c": {"dtype": "f64", "shape": list(c.shape), "class": "input"}}
+    axis = draw.randrange(len(shape))
+    values, kept = x * b - c.reshape(()), shape[:axis] + shape[axis + 1:]
+    want = {"sum": sum_of(values, axis, axis + 1), "where": values.argmax(axis), "least": values.min(axis), "all": sum_of(values, 0, len(shape))}
+    for name in ("sum", "where", "least", "all"):
+        buffers[name] = {"dtype": "i64" if name == "where" else "f64", "shape": [1] if name == "all" else kept, "output": True}
+    nodes = [{"id": "rows", "reduce": {name: f"{kind}(x * b - c, {axis})" for name, kind in (("sum", "sum"), ("where", "argmax"), ("least", "min"))},
+              "args": {name: name for name in ("x", "b", "c", "sum", "where", "least")}},
+             {"id": "all", "reduce": {"all": "sum(x * b - c)"}, "args": {name: name for name in ("x", "b", "c", "all")}}]
+    if len(low[0]) == len(shape) and lacking[0] != 0 and axis != 0 and shape[0] % parts == 0:  # Rows in parts.
+        buffers["x"]["split"] = buffers["sum"]["split"] = parts
+        split = "b[i]" if len(low[1]) == len(shape) and low[1][0] != 1 else "b"
+        if split == "b[i]":
+            buffers["b"]["split"] = parts
+        nodes.append({"id": "part[i]", "for": {"i": parts}, "reduce": {"s": f"sum(x * b - c, {axis})"},
+                      "args": {"x": "x[i]", "b": split, "c": "c", "s": "part[i]"}})
+        buffers["part"], want["part"] = {**buffers["sum"]}, want["sum"]
+    got, _ = run(command, {"gantry": 1, "name": "together", "buffers": buffers, "nodes": nodes}, {"x": x, "b": b, "c": c}, dict.fromkeys(want),
+                 ["--devices", str(1 + seed % 2)])
+    for name, expected in want.items():
+        if differ(expected, got[name].reshape(expected.shape)):
+            raise SystemExit(f"seed {seed}, x {low[0]}, b {low[1]}, axis {axis}: {name} is\n{got[name]}, by NumPy\n{expected}")
+
+
 def check_reductions(command, seed):
     rng = np.random.default_rng(seed)
     for n in (1, 255, 1000, 65536, 200003):
@@ -277,6 +314,7 @@ def main(command, *seed):
         check_reductions(command, one)
     for one in map(int, seed) if seed else range(40):
         check_broadcasting(command, one)
+        check_together(command, one)
     check_functions(command)
     check_forms(command)
     check_loop(command)

@@ -41,6 +41,7 @@ static gantry_graph *new_graph(things *t)
 
 /* clang-format off: a line each */
 CALL(gantry_graph_limit, (g, 7))
+CALL(gantry_graph_fuse, (g))
 CALL(gantry_graph_buffer, (g, "z", GANTRY_F32, 2, shape))
 CALL(gantry_buffer_set_class, (g, t->x, GANTRY_INPUT))
 CALL(gantry_buffer_output, (g, t->x))
@@ -108,6 +109,7 @@ static const struct call {
     int takes;
 } calls[] = {
     ROW(gantry_graph_limit, 0),
+    ROW(gantry_graph_fuse, 0),
     ROW(gantry_graph_buffer, 0),
     ROW(gantry_buffer_set_class, X),
     ROW(gantry_buffer_output, X),

@@ -319,9 +319,12 @@ START_TEST(reserved_fields_are_zero)
     gantry_load_options load = GANTRY_LOAD_OPTIONS_INIT;
     gantry_import_options import = GANTRY_IMPORT_OPTIONS_INIT;
     gantry_schedule_options how = GANTRY_SCHEDULE_OPTIONS_INIT;
-    load.reserved = import.reserved = how.reserved = 3;
-    ck_assert_int_eq(give_parse(&load, &err), GANTRY_E_UNSUPPORTED);
-    ck_assert_int_eq(give_load(&load, &err), GANTRY_E_UNSUPPORTED);
+    load.devices = -3; /* was reserved once */
+    import.reserved = how.reserved = 3;
+    ck_assert_int_eq(give_parse(&load, &err), GANTRY_E_INVALID);
+    ck_assert_int_eq(give_load(&load, &err), GANTRY_E_INVALID);
+    ck_assert_str_eq(err.text, "`devices` of the load options is -3; give how many devices there are, or 0 if that is "
+                               "not known");
     ck_assert_int_eq(give_import(&import, &err), GANTRY_E_UNSUPPORTED);
     ck_assert_int_eq(give_schedule(&how, &err), GANTRY_E_UNSUPPORTED);
     ck_assert_str_eq(err.text,

@@ -75,6 +75,47 @@ START_TEST(wrong_overrides)
 }
 END_TEST
 
+/* ---- devices ---- */
+
+static const char by_devices[] =
+    "{\"gantry\":1,\"params\":{\"parts\":\"2 * devices\"},"
+    "\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[\"10 * devices\"],\"split\":\"parts\",\"init\":0},"
+    "\"y\":{\"dtype\":\"f32\",\"shape\":[\"10 * devices\"],\"split\":\"parts\",\"output\":true}},"
+    "\"nodes\":[{\"id\":\"n[i]\",\"for\":{\"i\":\"parts\"},\"kernel\":\"scale\",\"on\":\"i % devices\","
+    "\"args\":{\"a\":\"devices / 2\",\"x\":\"x[i]\",\"y\":\"y[i]\"}}]}";
+
+/* A number in params, shapes, counts and scalars; in `on` it stays open, since fewer devices may do the work. */
+START_TEST(devices_are_a_number)
+{
+    gantry_load_options options = GANTRY_LOAD_OPTIONS_INIT;
+    char *json;
+    options.devices = 3;
+    gantry_graph *g = graph_with(by_devices, &options);
+    ck_assert_int_eq(g->params.at[0].integer, 6);
+    ck_assert_int_eq(g->buffers.at[0].rows, 30);
+    ck_assert_uint_eq(g->nodes.count, 6);
+    ck_assert(g->scalar.at[0].number.real == 1.5);
+    ck_assert_int_eq(gantry_graph_json(g, &json, NULL, NULL), GANTRY_OK);
+    ck_assert_ptr_nonnull(strstr(json, "\"5 % devices\""));
+    gantry_free(json);
+    check_stable(g);
+    gantry_graph_free(g);
+}
+END_TEST
+
+START_TEST(devices_are_not_known)
+{
+    gantry_graph *g;
+    gantry_error err;
+    ck_assert_int_eq(gantry_graph_parse(&g, by_devices, strlen(by_devices), "t", NULL, NULL, &err),
+                     GANTRY_E_UNSUPPORTED);
+    ck_assert_str_eq(err.text, "\"devices\" is used as a number, and how many there are is not known: give `devices` "
+                               "where the graph is loaded (the command counts those of its machine, but for a graph on "
+                               "standard input)");
+    ck_assert_str_eq(err.where, "/params/parts");
+}
+END_TEST
+
 /* ---- sizes of files ---- */
 
 static char folder[] = "/tmp/gantry-test-XXXXXX";
@@ -138,6 +179,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const cases[] = { values, overrides, wrong_overrides, sizes_of_files };
+    const TTest *const cases[] = {
+        values, overrides, wrong_overrides, devices_are_a_number, devices_are_not_known, sizes_of_files
+    };
     return RUN_CASES("params of graph files", cases);
 }

@@ -203,6 +203,7 @@ START_TEST(queries)
     gantry_error err = { 0 };
     ck_assert_uint_eq(gantry_machine_device_count(m), 9);
     ck_assert_uint_eq(gantry_machine_memory_count(m), 9);
+    ck_assert_uint_eq(gantry_machine_worker_count(m), 8);
     ck_assert_int_eq(gantry_machine_device(m, 2, &device, &err), GANTRY_OK);
     ck_assert_str_eq(device.id, "gpu2");
     ck_assert_str_eq(device.kind, "h200");

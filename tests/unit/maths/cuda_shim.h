@@ -77,6 +77,7 @@ template <class To, class From> static inline To same_bits(From x)
     std::memcpy(&to, &x, sizeof to);
     return to;
 }
+#define __umul64hi(x, y)        ((unsigned long long)((unsigned __int128)(x) * (y) >> 64))
 #define __uint_as_float(x)      same_bits<float>((unsigned)(x))
 #define __float_as_uint(x)      same_bits<unsigned>((float)(x))
 #define __longlong_as_double(x) same_bits<double>((long long)(x))

@@ -85,6 +85,36 @@ static gantry_access access_of(const char *formula)
     return strstr(formula, "= sum") ? GANTRY_SUM : strstr(formula, "= min") ? GANTRY_MIN : GANTRY_MAX;
 }
 
+/* A reduce node also gives a region of its own, or x in place, or nothing beside. */
+/* Every fourth reduction reads no region of all elements: x has one along axes that b has, and the other way round. */
+static bool draw_joint(uint32_t i, shape s, shape *x, shape *b)
+{
+    if (i % 4 != 1 || s.rank < 2)
+        return false;
+    int first = (int)draw((uint32_t)s.rank), other = (int)draw((uint32_t)s.rank);
+    if (first == other)
+        return false;
+    *x = reduce(s, first, first + 1, true);
+    *b = reduce(s, other, other + 1, true);
+    return true;
+}
+
+static gantry_buffer add_beside(char *formula, size_t size, uint32_t i, const char *reduction, gantry_dtype dtype,
+                                shape s)
+{
+    gantry_buffer none = { GANTRY_NONE, 0 };
+    uint32_t drawn = draw(3);
+    if (drawn == 0) {
+        snprintf(formula, size, "z = f32(x - b); %s", reduction);
+        return add_buffer("z", i, GANTRY_F32, s, false);
+    }
+    if (drawn == 1)
+        snprintf(formula, size, "%s; x = %s(x - b)", reduction, gantry_dtype_name(dtype));
+    else
+        snprintf(formula, size, "%s", reduction);
+    return none;
+}
+
 static void add_node(uint32_t i)
 {
     static const char *const reductions[] = { "y = sum(x * b)",     "y = mean(x + b)",   "y = min(x - b)",
@@ -96,10 +126,23 @@ static void add_node(uint32_t i)
     bool is_map = i % 3 == 0;
     shape few = reduce(s, first, last, true);
     const char *formula = is_map ? maps[draw(3)] : reductions[draw(8)];
+    const gantry_dtype dtype = DTYPES[draw(6)];
+    char all[128];
+    gantry_buffer z = { GANTRY_NONE, 0 };
+    shape own = s, some = few;
+    bool is_joint = !is_map && draw_joint(i, s, &own, &some);
+    if (!is_map && !is_joint) {
+        z = add_beside(all, sizeof all, i, formula, dtype, s);
+        formula = all;
+    }
     bool is_whole = strstr(formula, "arg") || strstr(formula, "any") || strstr(formula, "all");
     gantry_dtype real = draw(2) ? GANTRY_F64 : GANTRY_F32;
-    gantry_buffer x = add_buffer("x", i, DTYPES[draw(6)], s, true);
-    gantry_buffer b = add_buffer("b", i, DTYPES[draw(3)], few, true);
+    gantry_buffer x = add_buffer("x", i, dtype, own, true);
+    if (!is_joint && draw(2)) { /* b is broadcast along others than those that are reduced */
+        int begin = (int)draw((uint32_t)s.rank);
+        some = reduce(s, begin, begin + 1 + (int)draw((uint32_t)(s.rank - begin)), true);
+    }
+    gantry_buffer b = add_buffer("b", i, DTYPES[draw(3)], some, true);
     gantry_buffer y = add_buffer("y", i, is_whole && draw(2) ? GANTRY_I32 : real, is_map ? s : few, false);
     char id[32];
     snprintf(id, sizeof id, "n%u", i);
@@ -109,6 +152,8 @@ static void add_node(uint32_t i)
     gantry_node_arg(graph, node, "x", gantry_all(x));
     gantry_node_arg(graph, node, "b", gantry_all(b));
     gantry_node_arg_as(graph, node, "y", gantry_all(y), is_added ? access_of(formula) : GANTRY_WRITE);
+    if (z.id != GANTRY_NONE)
+        gantry_node_arg(graph, node, "z", gantry_all(z));
     if (strstr(formula, "* s") || strstr(formula, "+ s"))
         gantry_node_scalar(graph, node, "s", 0.75);
 }
@@ -190,7 +235,8 @@ static void *compile(void)
 
 /* ---- running ---- */
 
-static char host_memory[3][MOST_BYTES], code_memory[3][MOST_BYTES];
+enum { MOST_ARGS = 5 };
+static char host_memory[MOST_ARGS][MOST_BYTES], code_memory[MOST_ARGS][MOST_BYTES];
 
 static void fill(char *to, size_t elements, gantry_dtype dtype)
 {

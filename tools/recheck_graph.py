@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tools/recheck holds a schedule against: a graph, read and unrolled as docs/graph-format.md says, what each of its tasks finds
 and leaves, and the graphs of phases of docs/schedule-format.md."""
-import copy, functools, itertools, math, re
+import copy, functools, itertools, json, math, re
 from collections import namedtuple
 
 REDUCTIONS = ("sum", "min", "max", "prod")
@@ -9,10 +9,10 @@ MODES = ("read", "write", "readwrite") + REDUCTIONS
 SIZES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "i8": 1, "u8": 1, "i32": 4, "u32": 4, "i64": 8, "u64": 8}
 MARKS = {"": "read", ">": "write", "<": "readwrite", "+": "sum", "^": "max"}
 KERNELS = {one.split()[0]: [(arg.rstrip("><+^"), MARKS[arg.lstrip("abcdefghijklmnopqrstuvwxyz_")]) for arg in one.split()[1:]] for one in """
-    adamw w< g m< v<, add x y z>, axpby x y<, bias_add x b y>, busy x y>, copy x y>, dot x y out+, dropout x y>, embedding table ids y>, embedding_grad ids dy dtable+, fail x y>, gaussian_blur image out>, gemm a b c>,
+    adamw w< g m< v<, add x y z>, argsort x index>, axpby x y<, bias_add x b y>, busy x y>, copy x y>, dot x y out+, dropout x y>, embedding table ids y>, embedding_grad ids dy dtable+, fail x y>, gaussian_blur image out>, gemm a b c>, gemm_batched a b c>,
     histogram x out+, jacobi2d x y>, layernorm x gain bias y>, layernorm_grad x gain dy dx> dgain+ dbias+, mul x y z>, potrf a<, reduce_max x out^, reduce_sum x out+, relu x y>, relu_grad x dy dx>, rmsnorm x gain y>, rmsnorm_grad x gain dy dx> dgain+, rope x y>, softmax x y>, softmax_grad y dy dx>,
-    saxpy x y<, scale x y>, sgd_update w< g, sobel image out>, softmax_xent logits labels loss+, softmax_xent_grad logits labels grad>,
-    spmv_csr row_ptr col val x y>, syrk a c<, transpose x y>, trsm a b<""".split(",")}  # The library's: regions, first accesses.
+    saxpy x y<, scale x y>, scan x y>, sgd_update w< g, sobel image out>, softmax_xent logits labels loss+, softmax_xent_grad logits labels grad>,
+    sort x y>, sort_pairs keys values sorted> moved>, spmv_csr row_ptr col val x y>, syrk a c<, top_k x values> indices>, transpose x y>, trsm a b<""".split(",")}  # The library's: regions, first accesses.
 
 class Wrong(Exception):
     """The schedule breaks `rule`: `malformed` where it cannot be read, else a rule of the checker."""
@@ -114,7 +114,7 @@ class Buffer:
         self.kind, split = form.get("class", "input" if "init" in form else "temp"), form.get("split", 1)
         (self.rows, *inner), self.tiles, self.offsets = numbers(form["shape"], names), numbers(form.get("tiles", []), names), None
         self.row_bytes, self.shape = math.prod(inner, start=SIZES[self.dtype]), [self.rows] + inner
-        parts = evaluate(split["auto"] if isinstance(split, dict) else split, names)
+        parts, self.auto = evaluate(split["auto"] if isinstance(split, dict) else split, names), isinstance(split, dict)
         self.cuts = [i * self.rows // parts for i in range(parts + 1)]
         if isinstance(split, dict) and name in bounds:
             cuts = self.cuts = bounds[name]
@@ -131,6 +131,7 @@ class Node:
     def __init__(self, form, index, names, loop, path):
         self.form, self.index, self.names, self.loop, self.id = form, index, names, loop, expand(form["id"], names)
         self.path = path  # (number, times, index) of the loops around it, outermost first.
+        self.joined = None  # Of several nodes in one: its accesses.
         self.kind = next((k for k in ("host", "copy", "fill", "collective") if k in form), "launch")
     def turns(self, iteration):
         """How far each loop around the node is when it runs for the `iteration`th time: (number of the loop, its iteration)."""
@@ -154,8 +155,8 @@ Task = namedtuple("Task", "node iteration accesses found")  # found: what each a
 
 class Graph:
     """Buffers, nodes and loops; after `run` also tasks and what there is at the end."""
-    def __init__(self, form, bounds):
-        names = {"indices": ()}
+    def __init__(self, form, bounds, devices, ids=()):
+        names = {"indices": (), "devices": devices}
         for name, value in form.get("params", {}).items():
             names[name] = evaluate(value, names)
         self.own, self.nodes, self.loops, self.values, self.families, self.leaves = form.get("kernels", {}), [], [], [], {}, ()
@@ -164,6 +165,8 @@ class Graph:
         self.numbers = itertools.count()
         for element in [form] if "repeat" in form else form["nodes"]:
             self.block(element, names, (), self.loops)
+        if any("+" in one for one in ids):
+            Joining(self, Graph(form, {}, devices)).join(ids)
     def block(self, form, names, path, loops):
         """Adds what an element stands for; `path`: the loops around it; `loops` gets those that are right inside."""
         if "repeat" in form:
@@ -249,6 +252,8 @@ class Graph:
     def accesses(self, node):
         """(mode, (buffer, first row, last row)) of a node, in order."""
         form, names = node.form, node.names
+        if node.joined is not None:
+            return node.joined
         ends = form if node.kind == "collective" else form.get(node.kind)
         if node.kind in ("copy", "fill", "collective"):
             found = self.referred(ends.get("from", ends.get("in", [])), names, "read") + self.referred(ends.get("to", ends.get("out")), names, "write")
@@ -318,6 +323,146 @@ class Graph:
     def buffer(self, value):
         return self.buffers[self.values[value][0]]
 
+
+# ---- nodes in one ----
+
+PLAIN = {"id", "for", "if", "map", "reduce", "args", "access", "on"}
+REDUCING = re.compile(r"\s*(sum|mean|min|max|any|all|argmin|argmax)\s*\(")
+
+class Joining:
+    """Maps that a schedule carries out in one, as "a+b": docs/graph-format.md, "Maps that become one". What may be one is judged
+    where automatic splits have equal parts."""
+    def __init__(self, graph, even):
+        self.g, self.even, self.real = graph, even, {}
+        self.known = {n.id: n for n in even.nodes}
+    def pieces(self, name):
+        """The nodes that an id names, or None."""
+        if name in self.known:
+            return [self.known[name]]
+        ends = [i for i, c in enumerate(name) if c == "+" and name[:i] in self.known]
+        found = ([self.known[name[:i]]] + rest for i in ends for rest in [self.pieces(name[i + 1:])] if rest)
+        return next(found, None)
+    def join(self, ids):
+        g, groups = self.even, [self.pieces(name) for name in ids]
+        if None in groups or all(len(one) == 1 for one in groups):
+            return  # Then the nodes are those of the graph, or rule form says that they are not.
+        need(sorted(n.index for one in groups for n in one) == [*range(len(g.nodes))], "form", "/nodes: a node twice, or not at all")
+        self.where = {n.index: k for k, one in enumerate(groups) for n in one}
+        self.read()
+        self.keep_order(groups)
+        made = [self.joined(name, one) if len(one) > 1 else self.g.nodes[one[0].index] for name, one in zip(ids, groups)]
+        self.g.loops = [self.moved(one, groups) for one in g.loops]
+        self.g.families = {name: [self.where[i] for i in nodes] for name, nodes in g.families.items()}
+        self.g.nodes = [copy.copy(one) for one in made]
+        for i, one in enumerate(self.g.nodes):
+            one.index = i
+    def read(self):
+        """By buffer: (node, mode, first row, last row); tiles of kernels one by one."""
+        self.found = [[] for _ in self.even.buffers]
+        for n in self.even.nodes:
+            for mode, (buffer, first, last) in self.even.accesses(n):
+                single = self.even.buffers[buffer].tiles and n.kind in ("launch", "host")
+                self.found[buffer] += [(n, mode, i, i + 1) for i in range(first, last)] if single else [(n, mode, first, last)]
+        texts = [one for n in self.even.nodes for one in re.findall(r'"([^"]*)"', json.dumps(n.form))]
+        named = [one for one in map(REGION.fullmatch, (inside_clamp(one)[0] for one in texts)) if one and one[1].strip() in self.even.of]
+        self.loose = {self.even.of[one[1].strip()] for one in named if one[3] or one[4]}
+        loops = [one for loop in self.even.loops for one in inside(loop)]
+        self.carried = {i for loop in loops for pair in loop.carry for i in pair}
+        self.watched = {loop.until for loop in loops}
+        self.pairs = [(loop, {*pair}) for loop in loops for pair in loop.carry]
+    def keep_order(self, groups):
+        """What may not be swapped is not, and in one node is element by element."""
+        shared = [self.found[i] for i in range(len(self.found)) if i not in self.carried] + [[(*one, i) for i in self.carried for one in self.found[i]]]
+        for found in shared:
+            for one, other in itertools.combinations(sorted(found, key=lambda x: x[0].index), 2):
+                (m, mode, a, b, *x), (n, another, c, d, *y) = one, other
+                if m is n or mode == another == "read" or not self.meet(m, x, y, a, b, c, d):
+                    continue
+                i, k = self.where[m.index], self.where[n.index]
+                need(i <= k, "node", f"{m.id} comes behind {n.id}")
+                single = (a, b, x) == (c, d, y) and {mode, another} <= {"read", "write", "readwrite"}
+                need(i != k or single, "node", f"{m.id} and {n.id} are in one, and share rows")
+    def meet(self, node, x, y, a, b, c, d):
+        if x == y:
+            return a < d and c < b
+        return not any(pair == {*x, *y} and loop.first <= node.index < loop.last for loop, pair in self.pairs)
+    def moved(self, loop, groups):
+        first, last = (sum(min(n.index for n in one) < end for one in groups) for end in (loop.first, loop.last))
+        whole = all(first <= k < last for one, k in self.where.items() if loop.first <= one < loop.last)
+        need(whole, "node", "nodes leave their loop")
+        return loop._replace(first=first, last=last, inner=[self.moved(one, groups) for one in loop.inner])
+    def needed(self, group, buffer, first, last):
+        b, found = self.even.buffers[buffer], self.found[buffer]
+        ranges = sorted({one[2:] for one in found})
+        apart = all(one[1] <= other[0] for one, other in zip(ranges, ranges[1:]))
+        others = any(one[2:] == (first, last) and one[0] not in group for one in found)
+        loose = b.auto and buffer in self.loose
+        return b.output or b.kind != "temp" or b.external or buffer in self.carried | self.watched or not apart or others or loose
+    def shape(self, region):
+        buffer, first, last = region[0]
+        b = self.even.buffers[buffer]
+        return b.shape[first] if b.tiles else (last - first, *b.shape[1:])
+    def region(self, node, arg):
+        """(region, how it is named), or None of a number."""
+        text, formulas = node.form["args"][arg], node.form.get("map", node.form.get("reduce"))
+        if not self.even.is_region(node.form, formulas, arg):
+            return None
+        _, brackets, _, halo = REGION.fullmatch(inside_clamp(text)[0]).groups()
+        named = [numbers(inside_clamp(one)[0], node.names) for one in re.findall(r"\[([^\]]*)\]", brackets)]
+        one, = self.even.regions(text, node.names)
+        found = one, str(named), str(halo and numbers(halo, node.names))
+        self.real[found], = self.g.regions(text, node.names)
+        return found
+    def joined(self, name, group):
+        """One node: what it reads is what its formulas name when each result stands for its formula."""
+        holds = all(set(n.form) <= PLAIN and n.path == group[0].path and n.form.get("on") == group[0].form.get("on") for n in group)
+        named = {i for n in self.even.nodes for key in ("after", "with", "apart") for one in listed(n.form.get(key, [])) for i in
+                 ([self.known[expand(one, n.names)].index] if expand(one, n.names) in self.known else self.even.families.get(one, []))}
+        need(holds and not named & {n.index for n in group}, "node", f"{name} cannot be one")
+        need(sum("reduce" in n.form for n in group) <= 1, "node", f"{name} reduces twice")
+        value, results, writers, shapes = {}, {}, {}, set()
+        for n in sorted(group, key=lambda n: n.index):
+            results[n.index], args = [], {arg: self.region(n, arg) for arg in n.form["args"]}
+            for arg, text in n.form.get("map", n.form.get("reduce")).items():
+                words = [args[one] for one in re.findall(r"\d[\w.]*|[A-Za-z_]\w*", text) if args.get(one)]
+                reads = [one for word in words for one in value.get(word, [word])]
+                reduces = "reduce" in n.form and REDUCING.match(text)
+                results[n.index].append((args[arg], reads, n.form.get("access", {}).get(arg, "write") if reduces else None))
+                shapes |= {self.shape(args[arg])} if not reduces else set()
+            value.update({to: reads for to, reads, mode in results[n.index] if not mode})
+            writers.update({to: n.index for to, _, mode in results[n.index]})
+            if "reduce" in n.form:
+                sizes = [math.prod(self.shape(one)) for one in args.values() if one]
+                need(max(sizes) == max(map(math.prod, shapes)), "node", f"{n.id} reduces more than {name} gives")
+        need(len(shapes) == 1, "node", f"{name} gives several shapes")
+        made = self.made(name, group, results, writers)
+        have = [self.shape(one) for mode, one in self.stay if mode in ("read", "write", "readwrite")]
+        extents = itertools.zip_longest(*(one[::-1] for one in have), fillvalue=1)
+        together = tuple(next((n for n in one if n != 1), 1) for one in extents)[::-1]
+        need(together in shapes or all("map" in n.form for n in group), "node", f"{name} reduces {together}, and what it was made of another shape")
+        return made
+    def made(self, name, group, results, writers):
+        order, reads, modes = {}, set(), {}
+        for n in group:  # As the id says: those that were taken in first are further behind.
+            for to, read, mode in results[n.index]:
+                if writers[to] != n.index or not mode and n is not group[-1] and not self.needed(group, *to[0]):
+                    continue
+                order.update(dict.fromkeys([to, *read]))
+                reads |= {*read}
+                modes[to] = mode or "write"
+        joined = copy.copy(self.g.nodes[group[-1].index])
+        mode = lambda one: "read" if one not in modes else "readwrite" if one in reads and modes[one] == "write" else modes[one]
+        joined.id, joined.joined = name, [(mode(one), self.real[one]) for one in order]
+        self.stay = [(mode(one), one) for one in order]
+        kind = "reduce" if any("reduce" in n.form for n in group) else "map"
+        formulas = {"": [n.form.get("map", n.form.get("reduce")) for n in group]}
+        values = {f"{k}.{arg}": self.number(n, text) for k, n in enumerate(group) for arg, text in n.form["args"].items() if not self.region(n, arg)}
+        halos = {f"{k}.{arg}": "~" for k, n in enumerate(group) for arg, text in n.form["args"].items() if "~" in str(text)}
+        joined.form = {"id": name, kind: formulas, "args": {**values, **halos}, **({"on": joined.form["on"]} if "on" in joined.form else {})}
+        return joined
+    def number(self, node, text):
+        turning = any(re.search(rf"\b{index}\b", str(text)) for *_, index in node.path)
+        return text if turning or isinstance(text, dict) else evaluate(text, node.names)
 
 # ---- phases ----
 

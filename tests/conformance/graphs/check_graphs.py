@@ -146,6 +146,84 @@ def residual_stack():
             params(layers=layers, rows=rows // 4, width=width, hidden=hidden), {"y": (y, 1e-5)})
 
 
+def transformer_block():
+    """Attention and two layers in the usual order of axes: what the graph has as heads and pieces are columns here."""
+    heads, tokens, dim, pieces, hidden = 3, 17, 8, 2, 40  # heads do not divide by parts
+    width, erf = heads * dim, np.vectorize(math.erf)
+    x = rng.normal(size=(tokens, width)).astype(np.float32)
+    gains = rng.uniform(0.5, 2, (2, width)).astype(np.float32)
+    query, key, value, join = rng.normal(0, 0.3, (4, heads, dim, width)).astype(np.float32)
+    up, down = rng.normal(0, 0.2, (2, pieces, hidden // pieces, width)).astype(np.float32)
+
+    def norm(a, gain):
+        return a / np.sqrt(np.mean(a * a, 1, keepdims=True) + 1e-5) * gain
+
+    a = x.astype(float)
+    n = norm(a, gains[0])
+    q, k, v = (n @ w.reshape(width, width).astype(float).T for w in (query, key, value))
+    seen = np.zeros_like(a)
+    for one in range(0, width, dim):
+        columns = slice(one, one + dim)
+        scores = np.where(np.tri(tokens, dtype=bool), q[:, columns] @ k[:, columns].T / np.sqrt(dim), -np.inf)
+        p = np.exp(scores - scores.max(1, keepdims=True))
+        seen[:, columns] = p / p.sum(1, keepdims=True) @ v[:, columns]
+    a = a + seen @ join.reshape(width, width).astype(float)
+    z = norm(a, gains[1]) @ up.reshape(hidden, width).astype(float).T
+    a = a + z / 2 * (1 + erf(z / np.sqrt(2))) @ down.reshape(hidden, width).astype(float)
+    return ({"x": x[None], "gain1": gains[0], "gain2": gains[1], "query": query, "key": key, "value": value, "join": join, "up": up, "down": down},
+            params(heads=heads, tokens=tokens, dim=dim, pieces=pieces, hidden=hidden), {"y": (a[None], 1e-5)})
+
+
+def black_scholes():
+    """By math.erf in f64; puts from their own formula, not from parity as in the graph."""
+    n, r, v = 1003, 0.05, 0.4
+    price, strike, years = (rng.uniform(low, high, n).astype(np.float32) for low, high in ((5, 30), (1, 100), (0.25, 10)))
+    s, k, t = price.astype(float), strike.astype(float), years.astype(float)
+    d1 = (np.log(s / k) + (r + v * v / 2) * t) / (v * np.sqrt(t))
+    normal = np.vectorize(lambda x: (1 + math.erf(x / math.sqrt(2))) / 2)
+    d2 = d1 - v * np.sqrt(t)
+    call, put = s * normal(d1) - k * np.exp(-r * t) * normal(d2), k * np.exp(-r * t) * normal(-d2) - s * normal(-d1)
+    return ({"price": price, "strike": strike, "years": years}, params(n=n, rate=r, volatility=v),
+            {"call": (call, 2e-5), "put": (put, 2e-5), "worth": ([(call + put).sum()], 1e-5)})
+
+
+def nbody():
+    n, steps, dt, e = 45, 7, 0.01, 0.05
+    mass, at, speed = rng.random(n), rng.normal(0, 1, (3, n)), rng.normal(0, 1, (3, n))
+    names = [*"xyz", "vx", "vy", "vz"]
+    files = {"mass": mass, **{name: row[:, None] for name, row in zip(names, np.concatenate([at, speed]))}}
+    for _ in range(steps):
+        away = at[:, None, :] - at[:, :, None]
+        speed = speed + dt * (mass * away * ((away ** 2).sum(0) + e * e) ** -1.5).sum(2)
+        at = at + dt * speed
+    return files, params(n=n, steps=steps, dt=dt, softening=e), {name: (row[:, None], 1e-11) for name, row in zip(names, np.concatenate([at, speed]))}
+
+
+def kmeans():
+    n, d, k, rounds = 517, 3, 5, 4
+    points, centres = rng.normal(0, 1, (n, d)).astype(np.float32), rng.normal(0, 1, (k, d))
+    files = {"points": points[:, None], "centres": centres}
+    for _ in range(rounds):
+        distance = ((points[:, None] - centres) ** 2).sum(2)
+        nearest = distance.argmin(1)
+        centres = np.stack([points[nearest == i].mean(0, dtype=float) if (nearest == i).any() else centres[i] for i in range(k)])
+    return (files, params(n=n, d=d, k=k, rounds=rounds),
+            {"centres": (centres, 1e-12), "nearest": (nearest[:, None, None], 0), "inertia": ([distance.min(1).sum()], 1e-12)})
+
+
+def pagerank():
+    """The eigenvector of the largest eigenvalue, 1; pages without links link to all."""
+    n, q, density = 60, 0.85, 0.05
+    chance = rng.random((n, n)).astype(np.float32)
+    links = (chance.astype(float) < density).astype(float)
+    degree = links.sum(0)
+    assert (degree == 0).any()
+    walk = (1 - q) / n + q * np.where(degree > 0, links / np.maximum(degree, 1), 1 / n)
+    values, vectors = np.linalg.eig(walk)
+    rank = vectors[:, np.argmax(values.real)].real
+    return {"chance": chance}, params(n=n, damping=q, density=density, tolerance="1e-14"), {"rank": (rank / rank.sum(), 1e-12)}
+
+
 def cholesky():
     n = 45  # does not divide by nt: tiles differ in size
     a = rng.random((n, n))
@@ -158,7 +236,8 @@ def nearest(got, want):
     np.testing.assert_allclose(np.asarray(got, float), want, rtol=0, atol=0.501)
 
 
-CASES = [saxpy, reduce_sum, image_blur, pipeline3, jacobi, jacobi_until, heat_implicit, mlp_step, train_pipeline, stages, cg, residual_stack, cholesky]
+CASES = [saxpy, reduce_sum, image_blur, pipeline3, jacobi, jacobi_until, heat_implicit, mlp_step, train_pipeline, stages, cg, residual_stack, transformer_block, black_scholes, nbody,
+         kmeans, pagerank, cholesky]
 
 
 def compare(name, got, want, rtol, part=lambda x: x):

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels of the library beside what PyTorch does with the same arrays, in turn, on one GPU: us of a start of a graph of one node, us of a call of
+PyTorch within a stream of calls, and their ratio.
+
+    tests/bench/libraries.py GANTRY [--only PART OF A NAME]
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import tempfile
+
+import torch
+
+TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f64": torch.float64, "i32": torch.int32, "i64": torch.int64}
+
+
+def state(shape, dtype, low=0, high=1):
+    return {"dtype": dtype, "shape": shape, "class": "state", "init": {"random": {"seed": 1, "low": low, "high": high}}}
+
+
+def array(shape, dtype, high=1):
+    return (torch.rand(shape, device="cuda") * high).to(TYPES[dtype])
+
+
+def ours(command, buffers, name, **args):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "graph.json"
+        path.write_text(json.dumps({"gantry": 1, "buffers": buffers, "nodes": [{"id": "n", "kernel": name, "args": args}]}))
+        done = subprocess.run([command, "run", path, "--backend", "cuda", "--devices", "1", "--iterations", "11", "--json"],
+                              capture_output=True, text=True, timeout=100)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return json.loads(done.stdout)["measured_us"]
+
+
+def theirs(call, times=20):
+    for _ in range(3):
+        call()
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    begin.record()
+    for _ in range(times):
+        call()
+    end.record()
+    torch.cuda.synchronize()
+    return begin.elapsed_time(end) * 1000 / times
+
+
+def rows():
+    """(title, buffers, kernel, its arguments, the call of PyTorch)"""
+    for dtype in ("f32", "bf16"):
+        for n, width in ((65536, 768), (16384, 4096), (4096, 16384)):
+            x, gain = array((n, width), dtype), array(width, dtype)
+            buffers = {"x": state([n, width], dtype), "y": state([n, width], dtype)}
+            yield (f"layernorm {dtype} {n} x {width}", {**buffers, "g": state([width], dtype)}, "layernorm", {"x": "x", "gain": "g", "bias": "g", "y": "y"},
+                   lambda: torch.nn.functional.layer_norm(x, (width,), gain, gain))
+            yield f"softmax {dtype} {n} x {width}", buffers, "softmax", {"x": "x", "y": "y"}, lambda: torch.softmax(x, 1)
+
+
+def products():
+    for dtype, count, n, depth in (("bf16", 64, 1024, 64), ("f32", 64, 1024, 64), ("bf16", 32, 4096, 128), ("f64", 16, 1024, 64), ("bf16", 512, 64, 64)):
+        a, c = array((count, n, depth), dtype), torch.empty((count, n, n), device="cuda", dtype=TYPES[dtype])
+        yield (f"gemm_batched {dtype} {count} of {n} x {n} x {depth}",
+               {"a": state([count, n, depth], dtype), "b": state([count, n, depth], dtype), "c": state([count, n, n], dtype)},
+               "gemm_batched", {"tb": 1, "a": "a", "b": "b", "c": "c"}, lambda: torch.bmm(a, a.transpose(1, 2), out=c))
+
+
+def orders():
+    for dtype in ("f32", "f64", "i32", "i64"):
+        for n in (1 << 14, 1 << 20, 1 << 26):
+            x, found = array(n, dtype, 1e5), (array(n, dtype), torch.empty(n, device="cuda", dtype=torch.int64))
+            buffers = {"x": state([n], dtype, 0, 100000), "y": state([n], dtype, 0, 100000)}
+            yield f"sort {dtype} {n}", buffers, "sort", {"x": "x", "y": "y"}, lambda: torch.sort(x, out=found)
+            yield f"scan {dtype} {n}", buffers, "scan", {"x": "x", "y": "y"}, lambda: torch.cumsum(x, 0, out=found[0])
+    x = array((1024, 16384), "f32")
+    yield ("top_k f32 64 of 1024 x 16384", {"x": state([1024, 16384], "f32"), "v": state([1024, 64], "f32"), "i": state([1024, 64], "i32")},
+           "top_k", {"x": "x", "values": "v", "indices": "i"}, lambda: torch.topk(x, 64, 1))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("gantry")
+    parser.add_argument("--only", default="")
+    words = parser.parse_args()
+    for cases in (rows, products, orders):
+        for title, buffers, name, args, call in cases():
+            if words.only in title:
+                mine, other = ours(words.gantry, buffers, name, **args), theirs(call)
+                print(f"{title:36} {mine:10.1f} us   PyTorch {other:10.1f} us {mine / other:6.2f}", flush=True)
+
+
+main()

@@ -46,7 +46,7 @@ class Library:
         self.lib, self.error = ctypes.CDLL(path), Error()
         self.lib.gantry_schedule_free.argtypes = self.lib.gantry_graph_free.argtypes = [ctypes.c_void_p]
 
-    def graph(self, path, words):
+    def graph(self, path, words=()):
         found, options = ctypes.c_void_p(), LoadOptions(fuse="--no-fuse" not in words)
         options.struct_size = ctypes.sizeof(options)
         status = self.lib.gantry_graph_load(ctypes.byref(found), path.encode(), ctypes.byref(options), ctypes.byref(self.error))
@@ -77,7 +77,7 @@ class Command:
     def __init__(self, path, folder):
         self.path, self.file, self.words = path, os.path.join(folder, "damaged.json"), []
 
-    def graph(self, path, words):
+    def graph(self, path, words=()):
         self.words = ["--no-fuse"] if "--no-fuse" in words else []
         return path
 

@@ -101,6 +101,12 @@ bool gy_cuda_choice_loads(const void *opened)
     return h->way->loads && h->way->loads(h->of);
 }
 
+bool gy_cuda_choice_keeps_word(const void *opened)
+{
+    const handle *h = opened;
+    return h->way->keeps_word && h->way->keeps_word(h->of);
+}
+
 gantry_status gy_cuda_choice_prepare(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
 {
     const handle *h = l->handle;

@@ -25,6 +25,7 @@ gantry_status gy_cuda_choice_launch_batch(const gantry_launch *first, const gy_c
 bool gy_cuda_choice_batches(const void *handle);
 bool gy_cuda_choice_early(void *handle, gy_early which);
 bool gy_cuda_choice_loads(const void *handle);
+bool gy_cuda_choice_keeps_word(const void *handle);
 void gy_cuda_choice_close(void *handle);
 /* E_UNSUPPORTED: no way can be used, with the reason that the first gives. */
 gantry_status gy_cuda_choice_usable(const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err);
@@ -36,7 +37,7 @@ const char *gy_cuda_choice_why(const void *handle);
         .name = name_, .launch = gy_cuda_choice_launch, .open = gy_cuda_choice_open, .close = gy_cuda_choice_close,    \
         .data = &choice, .usable = gy_cuda_choice_usable, .prepare = gy_cuda_choice_prepare,                           \
         .why = gy_cuda_choice_why, .launch_batch = gy_cuda_choice_launch_batch, .batches = gy_cuda_choice_batches,     \
-        .loads = gy_cuda_choice_loads, .early = gy_cuda_choice_early                                                   \
+        .loads = gy_cuda_choice_loads, .early = gy_cuda_choice_early, .keeps_word = gy_cuda_choice_keeps_word          \
     }
 
 #endif

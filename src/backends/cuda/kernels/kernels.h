@@ -85,6 +85,10 @@ typedef struct gy_cuda_kernel {
     /* For kernels that launch nothing but functions of their own image: launches with the handle are not made, but
      * written down, until the recorder is NULL again. E_UNSUPPORTED of a launch: it cannot be. */
     void (*record)(void *handle, gy_cuda_recorder *to);
+    /* Do launches with the handle that `open` made read their status word, or write it where all is well? Then the word
+     * lies in memory of the GPU and is fetched at the end of each start. Others write theirs, which lies in host
+     * memory, once they fail. NULL: no. */
+    bool (*keeps_word)(const void *handle);
     /* One line on why the last launch with this handle failed, borrowed until the next; NULL: nothing more is known. */
     const char *(*why)(const void *handle);
 } gy_cuda_kernel;

@@ -162,6 +162,13 @@ static gantry_status launch_potrf(const gantry_launch *l)
     return turn(h, l);
 }
 
+/* cuSOLVER writes it in any case. */
+static bool keeps_word(const void *unused)
+{
+    (void)unused;
+    return true;
+}
+
 const gy_cuda_kernel gy_library_potrf = { .name = "potrf",
                                           .launch = launch_potrf,
                                           .open = open_solver,
@@ -169,4 +176,5 @@ const gy_cuda_kernel gy_library_potrf = { .name = "potrf",
                                           .usable = usable_solver,
                                           .prepare = prepare_potrf,
                                           .why = why_solver,
-                                          .loads = gy_linalg_loads };
+                                          .loads = gy_linalg_loads,
+                                          .keeps_word = keeps_word };

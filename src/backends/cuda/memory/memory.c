@@ -135,23 +135,24 @@ static uint64_t words_of(const gy_cuda *h, uint32_t device)
 }
 
 /* Allocates a status word for each op that launches on the device, for each turn: words are not reset while starts
- * overlap, and a kernel may write one to report success. The words that are fetched are one block for all devices. */
+ * overlap, and what is launched may write one to report success. The host's are one block for all devices; those that
+ * are fetched lie in memory of their GPU as well. */
 static gantry_status make_words(gy_cuda *h, gantry_error *err)
 {
     uint64_t words = 0;
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
-        uint64_t bytes = words_of(h, i) * sizeof(int32_t);
+        uint64_t bytes = (uint64_t)h->device[i].fetched * h->turns * sizeof(int32_t);
         status = bytes ? gy_cuda_allocate(h, &h->device[i].status, i, bytes, "status words", err) : GANTRY_OK;
         words += words_of(h, i);
     }
-    status = status || !words ? status : gy_cuda_pinned(h, (void **)&h->fetched_status, words * sizeof(int32_t), err);
+    status = status || !words ? status : gy_cuda_pinned(h, (void **)&h->host_status, words * sizeof(int32_t), err);
     if (status || !words)
         return status;
-    memset(h->fetched_status, 0, words * sizeof(int32_t));
-    int32_t *next = h->fetched_status;
+    memset(h->host_status, 0, words * sizeof(int32_t));
+    int32_t *next = h->host_status;
     for (uint32_t i = 0; i < h->devices; i++) {
-        h->device[i].fetched_status = next;
+        h->device[i].host_status = next;
         next += words_of(h, i);
     }
     h->dirty_words = true;
@@ -223,7 +224,7 @@ void gy_cuda_memory_free(gy_cuda *h)
         free_pinned(h, h->staging);
     for (uint32_t i = 0; i < h->devices; i++)
         free_at(h, h->device[i].status, i);
-    free_pinned(h, h->fetched_status);
+    free_pinned(h, h->host_status);
     free_pinned(h, h->chunk);
     for (uint32_t i = 0; i < h->lanes; i++) {
         uint32_t device = h->job->schedule->lanes.at[i].device;

@@ -38,8 +38,9 @@ typedef struct gy_cuda_device {
     CUevent scratch_event[GY_CUDA_SCRATCH_EVENTS]; /* each is recorded and waited for at once; the next one is used
                                                       after it */
     uint32_t next_scratch_event, launches;         /* launches: ops that have a status word */
-    CUdeviceptr status;                            /* per turn: a word for each op that launches here */
-    int32_t *fetched_status;     /* part of gy_cuda.fetched_status: the words of each start in flight */
+    uint32_t fetched;                              /* so many of these words, the first, are fetched (submit/ops.c) */
+    CUdeviceptr status;                            /* per turn: the words that are fetched, in memory of the GPU */
+    int32_t *host_status;                          /* part of gy_cuda.host_status: per turn, all words */
     CUdeviceptr addresses;       /* per turn: those that the batches of the device are called with (batch.c) */
     const void **host_addresses; /* page-locked: the same on the host */
     size_t address_count;        /* of a turn */
@@ -175,10 +176,10 @@ typedef struct gy_cuda {
     CUevent *event;
     uint32_t events, ring; /* ring: copies of each event, more than the largest distance */
     uint32_t devices, memories, lanes, turns, first_gpu;
-    gy_queue end_stream;     /* the stream in which a start ends, and where captures begin */
-    char *staging;           /* of the schedule */
-    int32_t *fetched_status; /* page-locked: status words of all devices, as they were fetched last */
-    char *chunk;             /* page-locked memory that states and constants pass through; NULL: none did */
+    gy_queue end_stream;  /* the stream in which a start ends, and where captures begin */
+    char *staging;        /* of the schedule */
+    int32_t *host_status; /* page-locked: status words of all devices, as they were fetched last or told by kernels */
+    char *chunk;          /* page-locked memory that states and constants pass through; NULL: none did */
     uint64_t chunk_bytes;
     bool borrowed;  /* slabs and staging belong to another run, which comes before or after this one */
     void **handle;  /* kernels x devices */

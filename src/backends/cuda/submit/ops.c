@@ -162,11 +162,8 @@ static gantry_status describe(gy_cuda *h, gy_cuda_call *call, uint32_t id, gantr
 
 static gantry_status make_call(gy_cuda *h, uint32_t id, gantry_error *err)
 {
-    const gy_op *op = &h->job->schedule->ops.at[id];
-    gy_cuda_device *device = &h->device[gy_op_device(h->job->schedule, op, 0)];
     gy_cuda_lane *lane = gy_cuda_lane_of(h, id, 0);
     h->op[id].call = gy_arena_calloc(&h->arena, h->turns, sizeof *h->op[id].call);
-    h->op[id].word = device->launches++;
     gantry_status status = h->op[id].call ? GANTRY_OK : gy_fail_nomem(err);
     for (uint32_t t = 0; t < h->turns && status == GANTRY_OK; t++) {
         status = describe(h, &h->op[id].call[t], id, err);
@@ -285,6 +282,33 @@ static uint64_t stage_of(const gy_cuda *h, uint32_t id)
     return most;
 }
 
+/* Does its status word lie in memory of the GPU? The library's kernels say so, code of users has none, and a function
+ * of the program may do with its word what it likes. */
+static bool is_fetched(const gy_cuda *h, uint32_t id)
+{
+    const gy_op *op = &h->job->schedule->ops.at[id];
+    uint32_t device = gy_op_device(h->job->schedule, op, 0);
+    const gy_cuda_kernel *kernel = gy_cuda_kernel_of(h, op, device);
+    bool by_user = user_kernel(h, &h->job->graph->nodes.at[op->node], device) != NULL;
+    bool keeps = kernel && kernel->keeps_word && kernel->keeps_word(h->op[id].call->launch.handle);
+    return h->device[device].gpu && !by_user && (!kernel || keeps);
+}
+
+/* Words that are fetched come first, so that one copy has them all. */
+static void number_words(gy_cuda *h)
+{
+    const gantry_schedule *s = h->job->schedule;
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; i < s->ops.count; i++) {
+            bool fetched = gy_op_calls(&s->ops.at[i]) && is_fetched(h, i);
+            gy_cuda_device *d = &h->device[gy_op_device(s, &s->ops.at[i], 0)];
+            if (!gy_op_calls(&s->ops.at[i]) || fetched != (pass == 0))
+                continue;
+            h->op[i].word = d->launches++;
+            d->fetched += fetched;
+        }
+}
+
 static gantry_status make_op(gy_cuda *h, uint32_t id, gantry_error *err)
 {
     const gy_op *op = &h->job->schedule->ops.at[id];
@@ -303,6 +327,8 @@ gantry_status gy_cuda_ops_make(gy_cuda *h, gantry_error *err)
         h->op[i].event = GY_NONE;
     for (uint32_t i = 0; i < s->ops.count && status == GANTRY_OK; i++)
         status = make_op(h, i, err);
+    if (status == GANTRY_OK)
+        number_words(h);
     status = status ? status : make_waits(h, err);
     return status ? status : make_events(h, err);
 }
@@ -317,6 +343,13 @@ void gy_cuda_ops_stage(gy_cuda *h)
     }
 }
 
+/* GPUs reach page-locked memory by the host's address. */
+static int32_t *word_of(const gy_cuda_device *d, uint32_t word, uint32_t turn)
+{
+    CUdeviceptr fetched = d->status + (turn * d->fetched + word) * sizeof(int32_t);
+    return word < d->fetched ? (int32_t *)(uintptr_t)fetched : d->host_status + turn * d->launches + word;
+}
+
 /* Sets the addresses of status word and scratch, which never change, and those of instances, which bindings may change.
  */
 void gy_cuda_ops_point(gy_cuda *h, uint32_t turn)
@@ -329,8 +362,7 @@ void gy_cuda_ops_point(gy_cuda *h, uint32_t turn)
         gy_cuda_call *call = &h->op[i].call[turn];
         gy_cuda_device *device = &h->device[gy_op_device(h->job->schedule, op, 0)];
         gantry_launch *l = &call->launch;
-        CUdeviceptr word = device->status + (turn * device->launches + h->op[i].word) * sizeof(int32_t);
-        l->status = device->gpu ? (int32_t *)(uintptr_t)word : &call->word;
+        l->status = device->gpu ? word_of(device, h->op[i].word, turn) : &call->word;
         l->scratch = l->scratch_bytes ? (void *)(uintptr_t)gy_cuda_lane_of(h, i, 0)->scratch : NULL;
         for (uint32_t k = 0; k < op->uses; k++)
             if (call->arg[k])

@@ -14,10 +14,11 @@ static gantry_status clear_words(gy_cuda *h, gantry_error *err)
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
         gy_cuda_device *d = &h->device[i];
+        size_t words = (size_t)h->turns * d->fetched;
+        if (d->host_status)
+            memset(d->host_status, 0, (size_t)h->turns * d->launches * sizeof *d->host_status);
         if (!d->status)
             continue;
-        size_t words = (size_t)h->turns * d->launches;
-        memset(d->fetched_status, 0, words * sizeof *d->fetched_status);
         status = gy_cuda_use(h, i, err);
         CUresult code = status ? CUDA_SUCCESS : h->d.cuMemsetD32Async(d->status, 0, words, d->auxiliary.stream);
         code = status == GANTRY_OK && code == CUDA_SUCCESS ? gy_cuda_settle(h, d->auxiliary) : code;

@@ -264,7 +264,7 @@ static gantry_status fork(gy_submit *x)
 
 static bool has_words(const gy_cuda *h, uint32_t device)
 {
-    return h->device[device].gpu && h->device[device].launches > 0;
+    return h->device[device].gpu && h->device[device].fetched > 0;
 }
 
 /* Fetches the words after all launches of the device, while other devices fetch theirs. */
@@ -272,34 +272,37 @@ static gantry_status fetch_words(gy_submit *x, uint32_t device)
 {
     gy_cuda *h = x->h;
     gy_cuda_device *d = &h->device[device];
-    size_t bytes = d->launches * sizeof(int32_t);
+    size_t bytes = d->fetched * sizeof(int32_t);
     gantry_status status = gy_cuda_use(h, device, x->err);
     if (status)
         return status;
-    CUresult code = h->d.cuMemcpyDtoHAsync(d->fetched_status + (size_t)x->turn * d->launches,
-                                           d->status + x->turn * bytes, bytes, d->auxiliary.stream);
+    CUresult code = h->d.cuMemcpyDtoHAsync(d->host_status + (size_t)x->turn * d->launches, d->status + x->turn * bytes,
+                                           bytes, d->auxiliary.stream);
     return gy_submit_check(x, code, d->auxiliary, "fetching status words");
 }
 
-/* The stream that work of the device ends in. */
-static gy_queue end_of(const gy_cuda *h, uint32_t device)
+/* The queue ends in the end stream; if that is another GPU's, or there are words to fetch, in the auxiliary stream of
+ * its device first. */
+static gantry_status end_queue(gy_submit *x, gy_queue queue)
 {
-    return has_words(h, device) ? h->device[device].auxiliary : h->end_stream;
+    gy_cuda *h = x->h;
+    if (!has_words(h, queue.device) && gy_cuda_same_gpu(h, queue.device, h->end_stream.device))
+        return gy_submit_order(x, queue, h->end_stream);
+    h->auxiliary_last[queue.device] = 1;
+    return gy_submit_order(x, queue, h->device[queue.device].auxiliary);
 }
 
-/* Lanes of devices with status words end in the auxiliary stream that fetches these, and all streams in the end stream.
- * So there is one wait between two GPUs for each device, and no device waits for another's words. */
+/* All streams end in the end stream, by one wait between two GPUs for each device. No device waits for another's words.
+ */
 static gantry_status join(gy_submit *x)
 {
     gy_cuda *h = x->h;
     gantry_status status = GANTRY_OK;
     x->op = GY_NONE;
-    for (uint32_t i = 0; i < h->lanes && status == GANTRY_OK; i++) {
-        gy_queue lane = h->lane[i].queue;
-        status = gy_resident_streams(h, i) ? gy_submit_order(x, lane, end_of(h, lane.device)) : GANTRY_OK;
-    }
+    for (uint32_t i = 0; i < h->lanes && status == GANTRY_OK; i++)
+        status = gy_resident_streams(h, i) ? end_queue(x, h->lane[i].queue) : GANTRY_OK;
     for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++)
-        status = has_kernel(h, i) ? gy_submit_order(x, h->resident->gpu[i].queue, end_of(h, i)) : GANTRY_OK;
+        status = has_kernel(h, i) ? end_queue(x, h->resident->gpu[i].queue) : GANTRY_OK;
     for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++) {
         status = has_words(h, i) ? fetch_words(x, i) : GANTRY_OK;
         if (status == GANTRY_OK && (has_words(h, i) || h->auxiliary_last[i]))

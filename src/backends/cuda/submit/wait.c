@@ -137,8 +137,8 @@ static uint32_t failed_word(const gy_cuda *h, uint32_t turn, int32_t *word)
         if (!h->op[i].call)
             continue;
         const gy_cuda_device *d = &h->device[gy_op_device(h->job->schedule, op, 0)];
-        if (d->gpu && d->fetched_status[turn * d->launches + h->op[i].word]) {
-            *word = d->fetched_status[turn * d->launches + h->op[i].word];
+        if (d->gpu && d->host_status[turn * d->launches + h->op[i].word]) {
+            *word = d->host_status[turn * d->launches + h->op[i].word];
             return i;
         }
     }

@@ -23,7 +23,9 @@
 #define ISSUE_US        1.7
 #define DEFAULT_GBS     12.0 /* assumed for a PCI link that is not reported */
 #define KERNEL_BYTES                                                                                                   \
-    (INT64_C(1) << 20)      /* up to which a kernel copies sooner than the driver, within a GPU and over NVLink */
+    (INT64_C(1) << 20) /* up to which a kernel copies sooner than the driver, within a GPU and over NVLink */
+#define HOST_KERNEL_BYTES                                                                                              \
+    (INT64_C(64) << 10)     /* the same between a GPU and the host; kernels that copy more hold it up too long */
 #define LINK_SHARE     0.85 /* of the nominal rate of a PCI link that copies reach */
 #define GPU_LANES      16
 #define LEAST_RESERVED (UINT64_C(1) << 30) /* a context, code, libraries */
@@ -230,8 +232,11 @@ static bool add_host_links(gantry_machine *m, uint32_t gpu)
 {
     uint32_t out = gpu * DIRECTIONS + OUT, in = gpu * DIRECTIONS + IN;
     gy_ticks latency = gy_ticks_from_us(HOST_LATENCY_US);
-    return gy_machine_link(m, 0, gpu + 1, latency, m->resource[in].rate, (gy_via){ &in, 1 }) &&
-           gy_machine_link(m, gpu + 1, 0, latency, m->resource[out].rate, (gy_via){ &out, 1 });
+    bool ok = gy_machine_link(m, 0, gpu + 1, latency, m->resource[in].rate, (gy_via){ &in, 1 }) &&
+              gy_machine_link(m, gpu + 1, 0, latency, m->resource[out].rate, (gy_via){ &out, 1 });
+    gy_machine_by_kernels(m, 0, gpu + 1, HOST_KERNEL_BYTES);
+    gy_machine_by_kernels(m, gpu + 1, 0, HOST_KERNEL_BYTES);
+    return ok;
 }
 
 static bool add_peer_link(gantry_machine *m, const gy_gpus *gpus, uint32_t from, uint32_t to)

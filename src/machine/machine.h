@@ -79,7 +79,7 @@ typedef struct gy_route {
     uint32_t points;
     const uint32_t *resource;
     uint32_t resources;
-    int64_t kernel_bytes; /* between GPUs: copies of up to so many bytes are faster by a kernel than by copy engines */
+    int64_t kernel_bytes;          /* copies of up to so many bytes are faster by a kernel than by copy engines */
     const struct gy_route *hop[2]; /* RELAY, STAGED: the DIRECT routes from -> via -> to; else NULL */
 } gy_route;
 

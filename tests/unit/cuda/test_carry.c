@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between GPUs, and within one, that kernels make, several by one launch, where GANTRY_CUDA_COPIES asks for it.
- */
+/* Copies between GPUs, within one, and between one and the host that kernels make, several by one launch, where
+ * GANTRY_CUDA_COPIES or the machine asks for it. */
 #include "control.h"
 #include "schedule/schedule.h"
 #include "suite.h"
@@ -54,20 +54,25 @@ static gantry_graph *random_graph(uint64_t seed, int nodes, unsigned arrays)
 }
 
 typedef struct counts {
-    int copies, kernels; /* cuMemcpyDtoDAsync; launches that ran */
+    int copies, kernels; /* calls that copy; launches that ran */
 } counts;
+
+static int copies_made(void)
+{
+    return fakeCudaCalls("cuMemcpyDtoDAsync") + fakeCudaCalls("cuMemcpyHtoDAsync") + fakeCudaCalls("cuMemcpyDtoHAsync");
+}
 
 /* The bits of three starts are the host's. */
 static counts compare(gantry_graph *g, gantry_schedule *s, const char *replay)
 {
     gantry_run *host = open_run(s, "host"), *run = open_run(s, "cuda");
-    counts c = { -fakeCudaCalls("cuMemcpyDtoDAsync"), -fakeCudaCalls("kernel") };
+    counts c = { -copies_made(), -fakeCudaCalls("kernel") };
     for (int start = 0; start < 3; start++) {
         results wanted = run_results(host, g), got = run_results(run, g);
         ck_assert(same(&wanted, &got));
     }
     ck_assert_str_eq(replay_of(run), replay);
-    c.copies += fakeCudaCalls("cuMemcpyDtoDAsync");
+    c.copies += copies_made();
     c.kernels += fakeCudaCalls("kernel");
     gantry_run_free(host);
     gantry_run_free(run);
@@ -142,8 +147,8 @@ static gantry_machine *machine_with(int64_t kernel_bytes)
         "\"64MiB\"},{\"id\":\"gpu1\",\"capacity\":\"64MiB\"}],\"devices\":[{\"id\":\"gpu0\",\"type\":\"gpu\","
         "\"memory\":\"gpu0\"},{\"id\":\"gpu1\",\"type\":\"gpu\",\"memory\":\"gpu1\",\"ordinal\":1}],\"routes\":"
         "[{\"from\":\"gpu0\",\"to\":\"gpu1\",\"both\":true,\"bandwidth_gbs\":10,\"kernel_bytes\":%lld},{\"from\":"
-        "\"gpu*\",\"to\":\"host\",\"both\":true,\"bandwidth_gbs\":10}]}",
-        (long long)kernel_bytes);
+        "\"gpu*\",\"to\":\"host\",\"both\":true,\"bandwidth_gbs\":10,\"kernel_bytes\":%lld}]}",
+        (long long)kernel_bytes, (long long)kernel_bytes);
     MUST(gantry_machine_parse(&m, text, (size_t)length, "machine of the test", MUST_ERR));
     return m;
 }
@@ -174,8 +179,8 @@ START_TEST(as_the_machine_says)
 }
 END_TEST
 
-/* Copies that do not leave their GPU, by kernels in place of the driver: one each, as the second reads what the first
- * wrote. */
+/* Copies within a GPU, and with the host ahead and behind, by kernels in place of the driver: one each, as each reads
+ * what the one before wrote. */
 START_TEST(within_a_gpu)
 {
     static const char text[] =
@@ -191,8 +196,29 @@ START_TEST(within_a_gpu)
     gantry_machine *m = gpu_machine(1, false);
     gantry_schedule *s = make_schedule(g, m, replays[_i], NULL);
     counts driver = try_copies(g, s, replays[_i], "engines"), kernel = try_copies(g, s, replays[_i], "kernels:160");
-    ck_assert_int_eq(driver.copies - kernel.copies, _i ? 2 : 6); /* those of a graph are captured once */
-    ck_assert_int_eq(kernel.kernels - driver.kernels, 6);
+    ck_assert_int_eq(driver.copies - kernel.copies, _i ? 4 : 12); /* those of a graph are captured once */
+    ck_assert_int_eq(kernel.kernels - driver.kernels, 12);
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+}
+END_TEST
+
+/* Kernels tell of failures in host memory: nothing but the output is fetched, in one start as in the next. */
+START_TEST(status_words_take_no_copy)
+{
+    static const char text[] = "{\"gantry\":1,\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[40],\"init\":\"iota\"},"
+                               "\"y\":{\"dtype\":\"f32\",\"shape\":"
+                               "[40],\"output\":true}},\"nodes\":[{\"id\":\"a\",\"kernel\":\"scale\",\"args\":{\"a\":2,"
+                               "\"x\":\"x\",\"y\":\"y\"}}]}";
+    gantry_graph *g = NULL;
+    MUST(gantry_graph_parse(&g, text, sizeof text - 1, "text", NULL, NULL, MUST_ERR));
+    fakeCudaDevices(1, "all", 0);
+    gantry_machine *m = gpu_machine(1, false);
+    gantry_schedule *s = make_schedule(g, m, replays[_i], NULL);
+    int before = fakeCudaCalls("cuMemcpyDtoHAsync");
+    try_copies(g, s, replays[_i], "engines");
+    ck_assert_int_eq(fakeCudaCalls("cuMemcpyDtoHAsync") - before, _i ? 1 : 3);
     gantry_schedule_free(s);
     gantry_machine_free(m);
     gantry_graph_free(g);
@@ -288,6 +314,7 @@ int main(void)
     tcase_add_loop_test(tests, large_copies, 0, 2);
     tcase_add_loop_test(tests, as_the_machine_says, 0, 2);
     tcase_add_loop_test(tests, within_a_gpu, 0, 2);
+    tcase_add_loop_test(tests, status_words_take_no_copy, 0, 2);
     tcase_add_loop_test(tests, batches_of_the_schedule, 0, 2);
     tcase_add_loop_test(tests, graphs_of_the_gallery, 0, 2);
     suite_add_tcase(suite, tests);

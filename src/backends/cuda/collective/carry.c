@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small copies between GPUs, and within one, that the kernel of collectives makes (combine.c), where that is faster
- * than the driver's copies, as the machine says of the route. Copies of one moment that follow each other in a lane,
- * with the same ends, are one launch: the first *carries* the others. It then waits for what they wait for, so all of
- * that must come before it in the order of positions, and end before it begins as far as that is predicted. What waits
- * for a carried copy waits for its own event, as before.
+ * Small copies between GPUs, within one, and between one and page-locked memory of the host, which its kernels reach:
+ * the kernel of collectives makes them (combine.c) where that is faster than the driver's copies, as the machine says
+ * of the route. Copies of one moment that follow each other in a lane, with the same ends, are one launch: the first
+ * *carries* the others. It then waits for what they wait for, so all of that must come before it in the order of
+ * positions, and end before it begins as far as that is predicted. What waits for a carried copy waits for its own
+ * event, as before.
  *
- * A batch of the schedule is carried out so whatever its copies take one by one, also between a GPU and page-locked
- * memory of the host, which kernels of the GPU reach.
+ * A batch of the schedule is carried out so whatever its copies take one by one.
  */
 #include "backends/cuda/collective/share.h"
 
@@ -31,8 +31,14 @@ static bool in_batch(const gy_op *op)
     return op->batch || op->joined;
 }
 
+static uint32_t memory_of(const gy_cuda *h, const gy_op *op, uint32_t k)
+{
+    const gantry_schedule *s = h->job->schedule;
+    return s->instances.at[s->use.at[op->use + k].instance].memory;
+}
+
 /* Copies of up to so many bytes: as the machine says, or "kernels:65536", or "engines" for none. */
-static uint64_t most_bytes(const gy_cuda *h, const gy_op *op, const carrier *c)
+static uint64_t most_bytes(const gy_cuda *h, const gy_op *op)
 {
     static const char prefix[] = "kernels:";
     const char *wanted = getenv("GANTRY_CUDA_COPIES");
@@ -43,7 +49,7 @@ static uint64_t most_bytes(const gy_cuda *h, const gy_op *op, const carrier *c)
         return 0;
     if (in_batch(op))
         return UINT64_MAX;
-    return (uint64_t)gy_machine_route(m, m->device[c->from].memory, m->device[c->to].memory)->kernel_bytes;
+    return (uint64_t)gy_machine_route(m, memory_of(h, op, 0), memory_of(h, op, op->uses / 2))->kernel_bytes;
 }
 
 static gy_location end_of(const gy_cuda *h, const gy_op *op, uint32_t k, uint32_t turn)
@@ -51,12 +57,12 @@ static gy_location end_of(const gy_cuda *h, const gy_op *op, uint32_t k, uint32_
     return gy_cuda_location(h, &h->job->schedule->use.at[op->use + k], turn);
 }
 
-/* Can a kernel in the lane of the op reach both ends? Where one is of the host only batches are asked for. */
+/* Can a kernel in the lane of the op reach both ends? */
 static bool reaches(const gy_cuda *h, const gy_op *op, const carrier *c)
 {
     uint32_t lane = gy_op_device(h->job->schedule, op, 0);
     if (c->from == GY_NONE || c->to == GY_NONE)
-        return in_batch(op) && c->from != c->to && h->device[lane].gpu &&
+        return c->from != c->to && h->device[lane].gpu &&
                gy_cuda_same_gpu(h, c->from == GY_NONE ? c->to : c->from, lane);
     return gy_cuda_reaches(h, c->to, c->from);
 }
@@ -129,7 +135,7 @@ gantry_status gy_carry_make(gy_cuda *h, gantry_error *err)
         const gy_op *op = &s->ops.at[id];
         carrier next;
         h->op[id].carries = GY_NONE;
-        uint64_t most = has_kernel && describe(h, id, &next) ? most_bytes(h, op, &next) : 0;
+        uint64_t most = has_kernel && describe(h, id, &next) ? most_bytes(h, op) : 0;
         if (most && next.bytes <= most) {
             add(h, &of[s->op_lane.at[op->lane]], &next, most);
             continue;

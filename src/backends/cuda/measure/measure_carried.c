@@ -1,35 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between GPUs, and within one, by the kernel that collectives have, against those of the driver, both as nodes
- * of a graph: up to which size the kernel is faster. From there on copies are left to the driver. */
+/* Copies between GPUs, within one, and between one and the host by the kernel that collectives have, against those of
+ * the driver, both as nodes of a graph: up to which size the kernel is faster. From there on copies are left to the
+ * driver. */
 #include "backends/cuda/measure/measure.h"
 
 #include "backends/cuda/kernels/kernels.h"
 #include "base/error.h"
 
-enum { SIZES = 6 };
+/* Between a GPU and the host up to 64 KiB: beyond, what a kernel saves is little beside the time that it takes from
+ * others by waiting for the bus. */
+enum { SIZES = 6, HOST_SIZES = 3 };
 #define SMALLEST (UINT64_C(4) << 10) /* 4 KiB, 16 KiB, ... 4 MiB: sizes of measure_copy.c */
 
 typedef struct pair {
-    uint32_t from, to; /* GPUs */
+    uint32_t from, to; /* GPUs, or GY_HARNESS_HOST */
     uint64_t bytes;
     void *handle; /* of the kernel, on `from` */
 } pair;
 
+static bool has_host(const pair *p)
+{
+    return p->from == GY_HARNESS_HOST || p->to == GY_HARNESS_HOST;
+}
+
+/* The GPU that copies. */
+static uint32_t gpu_of(const pair *p)
+{
+    return p->from == GY_HARNESS_HOST ? p->to : p->from;
+}
+
+static uint32_t memory_of(const gy_measure *m, uint32_t end)
+{
+    return end == GY_HARNESS_HOST ? 0 : m->harness.gpu[end].memory;
+}
+
+/* Where that end of the pair begins, for its GPU. */
+static CUdeviceptr address_of(const gy_harness *harness, const pair *p, bool to)
+{
+    uint32_t end = to ? p->to : p->from;
+    if (end == GY_HARNESS_HOST)
+        return (CUdeviceptr)(uintptr_t)harness->gpu[gpu_of(p)].host;
+    return harness->gpu[end].block + (to ? harness->bytes : 0);
+}
+
 static gantry_status queue_engine(gy_harness *harness, const void *what, gantry_error *err)
 {
     const pair *p = what;
-    return gy_harness_copy(harness, (gy_harness_lane){ p->from, 0 }, p->from, p->to, p->bytes, 0, err);
+    return gy_harness_copy(harness, (gy_harness_lane){ gpu_of(p), 0 }, p->from, p->to, p->bytes, 0, err);
 }
 
 static gantry_status queue_kernel(gy_harness *harness, const void *what, gantry_error *err)
 {
     const pair *p = what;
-    gantry_arg arg[] = { gy_combine_arg(GANTRY_READ, GANTRY_U8, harness->gpu[p->from].block, p->bytes),
-                         gy_combine_arg(GANTRY_WRITE, GANTRY_U8, harness->gpu[p->to].block + harness->bytes,
-                                        p->bytes) };
+    gantry_arg arg[] = { gy_combine_arg(GANTRY_READ, GANTRY_U8, address_of(harness, p, false), p->bytes),
+                         gy_combine_arg(GANTRY_WRITE, GANTRY_U8, address_of(harness, p, true), p->bytes) };
     gantry_launch l = { .struct_size = sizeof l, .args = 2, .arg = arg, .arg_size = sizeof *arg, .handle = p->handle };
-    GY_TRY(gy_harness_use(harness, p->from, err));
-    l.stream = gy_harness_stream(harness, (gy_harness_lane){ p->from, 0 });
+    GY_TRY(gy_harness_use(harness, gpu_of(p), err));
+    l.stream = gy_harness_stream(harness, (gy_harness_lane){ gpu_of(p), 0 });
     return gy_cuda_kernel_find(GY_CUDA_COMBINE)->launch(&l)
                ? gy_fail(err, GANTRY_E_DEVICE, NULL, "the driver refused a kernel that copies")
                : GANTRY_OK;
@@ -38,7 +65,7 @@ static gantry_status queue_kernel(gy_harness *harness, const void *what, gantry_
 static gantry_status sample(gy_measure *m, const pair *p, gy_harness_queue *queue, int64_t until_ns, gy_figure *figure,
                             gantry_error *err)
 {
-    gy_workload workload = { .queue = queue, .what = p, .first_lane = { p->from, 0 } };
+    gy_workload workload = { .queue = queue, .what = p, .first_lane = { gpu_of(p), 0 } };
     return gy_harness_sample_nodes(&m->harness, &workload, until_ns, figure, err);
 }
 
@@ -46,7 +73,7 @@ static gy_measured_copy *copy_of(const gy_measure *m, const pair *p)
 {
     for (size_t i = 0; i < m->to->copies.count; i++) {
         gy_measured_copy *copy = &m->to->copies.at[i];
-        if (copy->from == m->harness.gpu[p->from].memory && copy->to == m->harness.gpu[p->to].memory)
+        if (copy->from == memory_of(m, p->from) && copy->to == memory_of(m, p->to))
             return copy;
     }
     return NULL;
@@ -67,10 +94,10 @@ static void take_times(gy_measured_copy *copy, uint64_t bytes, gy_figure kernel)
 static gantry_status measure_sizes(gy_measure *m, pair p, gy_measured_copy *copy, gantry_error *err)
 {
     gy_budget budget = { gy_measure_next(m), 2 * SIZES };
-    for (uint32_t i = 0; i < SIZES; i++) {
+    for (uint32_t i = 0; i < (has_host(&p) ? HOST_SIZES : SIZES); i++) {
         gy_figure engine = { 0 }, kernel = { 0 };
         p.bytes = SMALLEST << (2 * i);
-        if (p.bytes > m->harness.bytes)
+        if (p.bytes > m->harness.bytes || (has_host(&p) && p.bytes > m->harness.host))
             break;
         GY_TRY(sample(m, &p, queue_engine, gy_budget_next(&budget), &engine, err));
         GY_TRY(sample(m, &p, queue_kernel, gy_budget_next(&budget), &kernel, err));
@@ -87,7 +114,7 @@ static gantry_status measure_pair(gy_measure *m, pair p, gantry_error *err)
     const gy_cuda_kernel *kernel = gy_cuda_kernel_find(GY_CUDA_COMBINE);
     gy_measured_copy *copy = copy_of(m, &p);
     gantry_error why = { 0 };
-    GY_TRY(gy_harness_use(&m->harness, p.from, err));
+    GY_TRY(gy_harness_use(&m->harness, gpu_of(&p), err));
     gantry_status status = copy ? kernel->open(&p.handle, kernel, &m->harness.d, &why) : GANTRY_OK;
     if (!copy || status) {
         gy_measure_next(m);
@@ -96,15 +123,25 @@ static gantry_status measure_pair(gy_measure *m, pair p, gantry_error *err)
         return GANTRY_OK;
     }
     status = measure_sizes(m, p, copy, err);
-    if (gy_harness_settle(&m->harness) && !gy_harness_use(&m->harness, p.from, NULL))
+    if (gy_harness_settle(&m->harness) && !gy_harness_use(&m->harness, gpu_of(&p), NULL))
         kernel->close(p.handle);
     return status;
 }
 
-/* The i-th pair of GPUs, which may be the same; false: they do not reach each other. */
+static uint32_t pairs(const gy_harness *harness)
+{
+    return (harness->gpus + 1) * (harness->gpus + 1);
+}
+
+/* The i-th pair, host memory being the last end; false: the two do not reach each other, or are both the host's. */
 static bool pair_at(const gy_harness *harness, uint32_t i, pair *p)
 {
-    *p = (pair){ .from = i / harness->gpus, .to = i % harness->gpus };
+    uint32_t ends = harness->gpus + 1;
+    *p = (pair){ .from = i / ends, .to = i % ends };
+    if (p->from == harness->gpus && p->to == harness->gpus)
+        return false;
+    p->from = p->from == harness->gpus ? GY_HARNESS_HOST : p->from;
+    p->to = p->to == harness->gpus ? GY_HARNESS_HOST : p->to;
     return p->from == p->to || gy_harness_reaches(harness, p->from, p->to);
 }
 
@@ -117,8 +154,7 @@ static uint32_t count(const gy_measure *m)
 {
     uint32_t found = 0;
     pair p;
-    for (uint32_t i = 0; is_wanted() && gy_cuda_kernel_find(GY_CUDA_COMBINE) && i < m->harness.gpus * m->harness.gpus;
-         i++)
+    for (uint32_t i = 0; is_wanted() && gy_cuda_kernel_find(GY_CUDA_COMBINE) && i < pairs(&m->harness); i++)
         found += pair_at(&m->harness, i, &p);
     return found;
 }
@@ -127,7 +163,7 @@ static gantry_status measure(gy_measure *m, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
     pair p;
-    for (uint32_t i = 0; is_wanted() && i < m->harness.gpus * m->harness.gpus && !status; i++)
+    for (uint32_t i = 0; is_wanted() && i < pairs(&m->harness) && !status; i++)
         status = pair_at(&m->harness, i, &p) ? measure_pair(m, p, err) : GANTRY_OK;
     return status;
 }

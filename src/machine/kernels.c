@@ -112,8 +112,11 @@ uint32_t gy_kernel_share(const gy_kernel_table *t, double work)
         i++;
     if (i == 0 || i == t->points)
         return t->share[i == 0 ? 0 : t->points - 1];
-    double low = (double)t->point[i - 1].bytes, part = (work - low) / ((double)t->point[i].bytes - low);
-    return (uint32_t)(t->share[i - 1] + ((double)t->share[i] - t->share[i - 1]) * part + 0.5);
+    gy_point a = t->point[i - 1], b = t->point[i];
+    double part = (work - (double)a.bytes) / ((double)b.bytes - (double)a.bytes);
+    double time = (double)a.time + ((double)b.time - (double)a.time) * part;
+    double low = (double)a.time * t->share[i - 1], high = (double)b.time * t->share[i];
+    return time > 0 ? (uint32_t)((low + (high - low) * part) / time + 0.5) : t->share[i];
 }
 
 bool gy_machine_has_workspace(const gantry_machine *m)

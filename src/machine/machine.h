@@ -292,8 +292,10 @@ static inline gy_ticks gy_machine_after_start(const gantry_machine *m, gy_ticks 
     return makespan > m->start ? makespan - m->start : 0;
 }
 
-/* Thousandths of the device that an op of so much work takes: on a line between two points, that of the first below it,
- * that of the last beyond it. */
+/* Thousandths of the device that an op of so much work takes: that of the first point below it, that of the last beyond
+ * it. Between two points it is such that what the op takes of the device, its time multiplied by its share, is on the
+ * line that joins theirs, as its time is. The share itself is not: of a matrix product it grows with the square of a
+ * side up to all of the device, and work with the cube. */
 uint32_t gy_kernel_share(const gy_kernel_table *t, double work);
 /* The time that one more op of so much work adds to a batch, at least the time of the first point; GY_TICKS_MAX:
  * nothing is known of that, or the work is more than that of the last point. */

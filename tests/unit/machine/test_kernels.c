@@ -167,7 +167,8 @@ START_TEST(times)
 }
 END_TEST
 
-/* On lines between the points, what the outermost say beyond them. */
+/* Of time multiplied by share on lines between the points: (1 * 100 + 2 * 600) / 2 by a time of 1.5, (2 * 600 + 3 *
+ * 500) / 2 by one of 2.5. What the outermost say beyond them. */
 START_TEST(shares)
 {
     static const gy_point three[] = { { 1000, 1 }, { 2000, 2 }, { 4000, 3 } };
@@ -176,7 +177,7 @@ START_TEST(shares)
         double work;
         uint32_t share;
     } cases[] = {
-        { 1, 100 }, { 1000, 100 }, { 1500, 350 }, { 2000, 600 }, { 3000, 550 }, { 4000, 500 }, { 1e300, 500 }
+        { 1, 100 }, { 1000, 100 }, { 1500, 433 }, { 2000, 600 }, { 3000, 540 }, { 4000, 500 }, { 1e300, 500 }
     };
     gy_kernel_table t = {
         .kernel = "gemm", .kind = "h200", .by_flops = true, .point = three, .points = 3, .share = share

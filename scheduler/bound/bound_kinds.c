@@ -17,6 +17,8 @@
  * finds where the list of tasks by acceleration is cut, exactly.
  *
  * And for sets of tasks that cannot begin before h and are followed by q: h + the sum over the set + q.
+ *
+ * A part of a task on a slow kind is worth nothing where the whole of it is too long to be there: refute.c.
  */
 #include "scheduler/bound/bound_kinds.h"
 
@@ -252,12 +254,17 @@ static void free_finder(finder *f)
     gy_free(f->through);
 }
 
-static gantry_status find(finder *f, bool chains, gy_ticks *most, gantry_error *err)
+static void find_prices(finder *f)
 {
-    double sets = 0;
     begin_with_equal_devices(f);
     for (int i = 0; i < (f->work->kinds > 2 ? 3 : 1); i++)
         move_prices_of_kinds(f);
+}
+
+static gantry_status find(finder *f, bool chains, double *most, gantry_error *err)
+{
+    double sets = 0;
+    find_prices(f);
     if (chains && f->work->tasks <= WINDOWS_UP_TO)
         GY_TRY(try_sets(f, &sets, err));
     for (int i = 0; chains && i < ROUNDS && f->steps < STEPS; i++) {
@@ -265,20 +272,41 @@ static gantry_status find(finder *f, bool chains, gy_ticks *most, gantry_error *
         move_towards(f, (target){ GY_NONE });
         move_prices_of_kinds(f);
     }
-    double time = (sets > f->best ? sets : f->best) * SAFE;
-    if (time < (double)GY_TICKS_MAX && (gy_ticks)time > *most)
-        *most = (gy_ticks)time;
+    *most = (sets > f->best ? sets : f->best) * SAFE;
     return GANTRY_OK;
+}
+
+gantry_status gy_kind_work_bound(const gy_kind_work *w, bool chains, double *most, gantry_error *err)
+{
+    finder f;
+    gantry_status status = init(&f, w) ? find(&f, chains, most, err) : gy_fail_nomem(err);
+    free_finder(&f);
+    return status;
+}
+
+gantry_status gy_kind_work_prices(const gy_kind_work *w, double *price, gantry_error *err)
+{
+    finder f;
+    gantry_status status = init(&f, w) ? GANTRY_OK : gy_fail_nomem(err);
+    if (!status)
+        find_prices(&f);
+    for (uint32_t k = 0; k < w->kinds; k++)
+        price[k] = status ? 0 : f.at.kind[k];
+    free_finder(&f);
+    return status;
 }
 
 gantry_status gy_bound_kinds(const gy_plan *p, bool chains, gy_ticks *most, gantry_error *err)
 {
     gy_kind_work w;
-    finder f = { 0 };
+    double time = 0;
     gantry_status status = gy_kind_work_make(&w, p, KINDS, err);
     if (!status && w.kinds > 1)
-        status = init(&f, &w) ? find(&f, chains, most, err) : gy_fail_nomem(err);
-    free_finder(&f);
+        status = gy_kind_work_bound(&w, chains, &time, err);
+    if (!status && w.kinds > 1 && chains)
+        status = gy_kind_work_refute(&w, &time, err);
+    if (!status && time < (double)GY_TICKS_MAX && (gy_ticks)time > *most)
+        *most = (gy_ticks)time;
     gy_kind_work_free(&w);
     return status;
 }

@@ -68,6 +68,7 @@ static bool find_kinds(maker *m, uint32_t most)
         if (k == w->kinds)
             m->device[w->kinds++] = d;
         w->count[k] += d < m->p->workers;
+        w->kind[d] = k;
     }
     return true;
 }
@@ -100,8 +101,9 @@ gantry_status gy_kind_work_make(gy_kind_work *w, const gy_plan *p, uint32_t most
     maker m = { .w = w, .p = p, .batches = gy_plan_may_batch(p) };
     *w = (gy_kind_work){ 0 };
     w->count = gy_calloc((size_t)most + 1, sizeof *w->count);
+    w->kind = gy_calloc((size_t)p->devices + 1, sizeof *w->kind);
     m.device = gy_calloc((size_t)most + 1, sizeof *m.device);
-    bool done = w->count && m.device, large = (uint64_t)p->graph->nodes.count * p->devices > LOOKS;
+    bool done = w->count && w->kind && m.device, large = (uint64_t)p->graph->nodes.count * p->devices > LOOKS;
     if (done && !large) {
         bool few = find_kinds(&m, most);
         w->kinds = few ? w->kinds : 0;
@@ -113,6 +115,7 @@ gantry_status gy_kind_work_make(gy_kind_work *w, const gy_plan *p, uint32_t most
 
 void gy_kind_work_free(gy_kind_work *w)
 {
+    gy_free(w->kind);
     gy_free(w->count);
     gy_free(w->time);
     gy_free(w->first);

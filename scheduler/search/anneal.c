@@ -90,7 +90,11 @@ static uint32_t propose_device(gy_anneal *a, uint32_t task)
 {
     uint64_t random = gy_random_next(&a->random);
     uint32_t other = random & 1 ? GY_NONE : partner(a, task, random >> 32);
-    return other == GY_NONE ? (uint32_t)((random >> 32) * a->m->devices >> 32) : a->decode.device[other];
+    if (other != GY_NONE)
+        return a->decode.device[other];
+    if (a->m->like)
+        return a->m->first_like[(random >> 32) * a->m->kinds_of_device >> 32];
+    return (uint32_t)((random >> 32) * a->m->devices >> 32);
 }
 
 /* Is some task of a group that the unit is kept away from on the device? */
@@ -112,7 +116,7 @@ static bool move_unit(gy_anneal *a, step *s, int which, uint32_t task, uint32_t 
 {
     const gy_model *m = a->m;
     uint32_t unit = m->unit[task];
-    if (gy_model_is_team(m, task) || device == a->decode.device[task])
+    if (gy_model_is_team(m, task) || gy_model_is_like(m, device, a->decode.device[task]))
         return false;
     if (gy_model_time(m, task, device) >= GY_TICKS_MAX || (m->bound_units && is_kept_apart(a, unit, device)))
         return false;

@@ -230,11 +230,30 @@ static gy_ticks ready_with_traffic(const gy_decode *d, uint32_t task, uint32_t d
 
 /* ---- given devices ---- */
 
+/* Of the devices that are alike, the one that has waited least of those that are free when the data are there, else the
+ * first to become free. */
+static uint32_t choose_alike(const gy_decode *d, uint32_t first, gy_ticks ready)
+{
+    const gy_model *m = d->m;
+    uint32_t fit = GY_NONE, soon = first;
+    for (uint32_t e = first; e < m->devices; e++) {
+        if (m->like[e] != first)
+            continue;
+        if (d->free_at[e] < d->free_at[soon])
+            soon = e;
+        if (d->free_at[e] <= ready && (fit == GY_NONE || d->free_at[e] > d->free_at[fit]))
+            fit = e;
+    }
+    return fit == GY_NONE ? soon : fit;
+}
+
 static void run_task(gy_decode *d, uint32_t task)
 {
     const gy_model *m = d->m;
     uint32_t e = d->device[task];
     gy_ticks ready = m->roads ? ready_with_traffic(d, task, e) : ready_on(d, task, e);
+    if (m->like)
+        e = d->device[task] = choose_alike(d, m->like[e], ready);
     gy_ticks time = gy_model_time(m, task, e);
     gy_ticks start = d->free_at[e] > ready && time ? d->free_at[e] : ready;
     d->finish[task] = start + time;

@@ -7,7 +7,8 @@
  * Where the machine has contention, transfers wait for each other (traffic.h), and the makespan counts what is fetched.
  *
  * In a pool (devices alike, transfers free) the device is chosen here: the one that has waited least of those that are
- * free when the data are there, else the first to become free.
+ * free when the data are there, else the first to become free. So it is among devices that are alike and share a
+ * memory, such as the cores of a processor.
  */
 #ifndef GY_SCHEDULER_SEARCH_DECODE_H
 #define GY_SCHEDULER_SEARCH_DECODE_H
@@ -16,7 +17,8 @@
 
 typedef struct gy_decode {
     const gy_model *m;
-    uint32_t *device;    /* per task; collectives: of rank 0, made here unless they are tied; pools: made here */
+    uint32_t *device;    /* per task; collectives: of rank 0, made here unless they are tied; pools, and of
+                            devices that are alike: made here */
     gy_ticks *finish;    /* per task */
     uint32_t *before;    /* per task: what its device did last before it, or GY_NONE */
     gy_ticks *free_at;   /* per device */

@@ -210,6 +210,52 @@ static bool is_pool(const gy_model *m)
     return pool;
 }
 
+/* ---- devices that are alike ---- */
+
+#define ALIKE_UP_TO UINT64_C(2000000) /* tasks x devices: of more, none are looked for */
+
+static bool is_in_same_memory(const gy_model *m, uint32_t a, uint32_t b)
+{
+    return m->plan->machine->device[a].memory == m->plan->machine->device[b].memory;
+}
+
+static bool takes_as_long(const gy_model *m, uint32_t a, uint32_t b)
+{
+    for (uint32_t t = 0; t < m->tasks; t++)
+        if (gy_model_time(m, t, a) != gy_model_time(m, t, b) || gy_model_hold(m, t, a) != gy_model_hold(m, t, b))
+            return false;
+    return true;
+}
+
+/* Which of the cores of a processor a task is on is no matter to others, so a decode may choose: there is less to
+ * search through. */
+static gantry_status find_alike(gy_model *m, gantry_error *err)
+{
+    bool some = false, apart = m->roads || !moves_are_free(m);
+    if (m->pool || m->team || m->bound_units || (uint64_t)m->tasks * m->devices > ALIKE_UP_TO)
+        return GANTRY_OK;
+    m->like = gy_calloc((size_t)m->devices + 1, sizeof *m->like);
+    m->first_like = gy_calloc((size_t)m->devices + 1, sizeof *m->first_like);
+    if (!m->like || !m->first_like)
+        return gy_fail_nomem(err);
+    for (uint32_t d = 0; d < m->devices; d++) {
+        m->like[d] = d;
+        for (uint32_t i = 0; i < m->kinds_of_device && m->like[d] == d; i++) {
+            uint32_t e = m->first_like[i];
+            if ((!apart || is_in_same_memory(m, d, e)) && takes_as_long(m, d, e))
+                m->like[d] = e;
+        }
+        if (m->like[d] == d)
+            m->first_like[m->kinds_of_device++] = d;
+        some = some || m->like[d] != d;
+    }
+    if (!some) {
+        gy_free(m->like);
+        m->like = NULL;
+    }
+    return GANTRY_OK;
+}
+
 /* ---- the whole ---- */
 
 gantry_status gy_model_make(gy_model *m, gy_plan *plan, bool contention, gantry_error *err)
@@ -224,6 +270,7 @@ gantry_status gy_model_make(gy_model *m, gy_plan *plan, bool contention, gantry_
         GY_TRY(gy_roads_make(m, err));
     GY_TRY(make_table(m, err));
     m->pool = is_pool(m);
+    GY_TRY(find_alike(m, err));
     return gy_model_bounds(m, err);
 }
 
@@ -249,5 +296,7 @@ void gy_model_free(gy_model *m)
     gy_free(m->first_rank);
     gy_free(m->tail);
     gy_free(m->head);
+    gy_free(m->like);
+    gy_free(m->first_like);
     *m = (gy_model){ 0 };
 }

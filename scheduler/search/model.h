@@ -52,7 +52,9 @@ typedef struct gy_model {
     gy_ticks bound; /* no placement ends earlier, in this model */
     gy_ticks mean;  /* a typical time: of a task on its fastest device */
     bool overlong;  /* sums of its times may overflow: the bounds are not there, and nothing may be evaluated */
-    bool pool;      /* all devices are alike and transfers take no time: only the order matters */
+    uint32_t *like; /* per device: the first that is alike, in the same memory; NULL: no two are, or it is not used */
+    uint32_t *first_like, kinds_of_device; /* those first ones: so many */
+    bool pool; /* all devices are alike and transfers take no time: only the order matters */
 } gy_model;
 
 /* The row of the table for so many bytes; false: out of memory. The column for a pair of memories. While it is made. */
@@ -84,6 +86,11 @@ static inline gy_ticks gy_model_upload(const gy_model *m, uint32_t task, uint32_
 static inline bool gy_model_is_team(const gy_model *m, uint32_t task)
 {
     return m->team && m->team[task] != GY_NONE;
+}
+/* Are devices the same to the task, so that a decode chooses among them? */
+static inline bool gy_model_is_like(const gy_model *m, uint32_t a, uint32_t b)
+{
+    return m->like ? m->like[a] == m->like[b] : a == b;
 }
 /* t, rounded up to a time that the model can have. */
 static inline gy_ticks gy_model_round(const gy_model *m, gy_ticks t)

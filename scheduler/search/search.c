@@ -13,6 +13,7 @@
 #define PER_TASK 128
 #define VISITS   INT64_C(8000000) /* tasks and dependencies decoded, at most */
 #define SEGMENTS 4
+#define MORE     4 /* times as many where there are kinds of device to choose from, and devices of a kind to share */
 /* Steps that are simulated: so many times 2^effort, shared out among the tasks; fewer where each has to spill. */
 #define CLIMBS   INT64_C(625)
 #define CHOICES  2 /* steps among which the model chooses before one is simulated */
@@ -34,8 +35,9 @@ typedef struct search {
 
 static uint64_t budget_of(const gy_model *m, int round)
 {
-    uint64_t by_tasks = (uint64_t)m->tasks * PER_TASK;
-    uint64_t by_visits = (uint64_t)VISITS / (m->tasks + m->pred_first[m->tasks]) + 1;
+    uint64_t more = m->like && m->kinds_of_device > 1 ? MORE : 1;
+    uint64_t by_tasks = (uint64_t)m->tasks * PER_TASK * more;
+    uint64_t by_visits = (uint64_t)VISITS * more / (m->tasks + m->pred_first[m->tasks]) + 1;
     return (by_tasks < by_visits ? by_tasks : by_visits) << (round - 2);
 }
 
@@ -69,7 +71,7 @@ static gantry_status try_all_ways(search *x, gantry_error *err)
 static gy_ticks heat_of(const gy_model *m, uint64_t budget)
 {
     uint64_t enough = (uint64_t)m->tasks * 32;
-    gy_ticks heat = m->mean * 8 / 16;
+    gy_ticks heat = m->mean * (m->like ? 4 : 8) / 16;
     return budget >= enough ? heat : heat / (gy_ticks)(enough / budget);
 }
 

@@ -39,8 +39,10 @@ gantry_status gy_trail_init(gy_trail *t, const gy_model *m, gantry_error *err)
     t->kept = gy_calloc(places, sizeof *t->kept);
     t->finish = gy_calloc(n, sizeof *t->finish);
     t->before = gy_calloc(n, sizeof *t->before);
+    t->device = m->like ? gy_calloc(n, sizeof *t->device) : NULL;
     t->arrived = gy_calloc(arrivals_of(m) + 1, sizeof *t->arrived);
-    return t->state && t->kept && t->finish && t->before && t->arrived ? GANTRY_OK : gy_fail_nomem(err);
+    bool done = t->state && t->kept && t->finish && t->before && t->arrived && (t->device || !m->like);
+    return done ? GANTRY_OK : gy_fail_nomem(err);
 }
 
 void gy_trail_free(gy_trail *t)
@@ -49,6 +51,7 @@ void gy_trail_free(gy_trail *t)
     gy_free(t->kept);
     gy_free(t->finish);
     gy_free(t->before);
+    gy_free(t->device);
     gy_free(t->arrived);
     *t = (gy_trail){ 0 };
 }
@@ -117,6 +120,8 @@ void gy_trail_keep(gy_decode *d, const uint32_t *order, uint32_t from, bool uplo
         uint32_t task = order[k];
         t->finish[task] = d->finish[task];
         t->before[task] = d->before[task];
+        if (t->device)
+            t->device[task] = d->device[task];
         if (r)
             copy_arrivals(m, t->arrived, d->traffic.arrived, r->first_parcel[task], r->first_parcel[task + 1]);
         if (k % t->stride == 0)
@@ -136,6 +141,8 @@ void gy_trail_drop(gy_decode *d, const uint32_t *order, uint32_t from, bool uplo
         uint32_t task = order[k];
         d->finish[task] = t->finish[task];
         d->before[task] = t->before[task];
+        if (t->device)
+            d->device[task] = t->device[task];
         if (r)
             copy_arrivals(m, d->traffic.arrived, t->arrived, r->first_parcel[task], r->first_parcel[task + 1]);
     }

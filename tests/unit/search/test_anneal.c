@@ -66,6 +66,33 @@ START_TEST(small_graphs_are_solved)
 }
 END_TEST
 
+/* Two devices of each of two kinds, and nothing to move: decodes choose between the two of a kind, whatever steps were
+ * taken back before. What is saved has the times of the definition, and small graphs are solved. */
+START_TEST(kinds_are_searched)
+{
+    int solved = 0;
+    for (uint64_t seed = 0; seed < 120; seed++) {
+        uint64_t state = seed;
+        int start[MOST_TASKS], finish[MOST_TASKS], small = seed % 2;
+        problem p = draw_problem(seed + 77, small ? 5 : 6 + pick(&state, 10), 4, true);
+        for (int t = 0; t < p.tasks; t++)
+            p.time[t][2] = p.time[t][3] = 1 + p.time[t][0] * (1 + pick(&state, 9)) / 4;
+        bench b;
+        bench_open(&b, &p);
+        ck_assert(!b.model.pool && b.model.like && b.model.kinds_of_device == 2);
+        placement at = draw_placement(&p, &state);
+        gy_candidate c = anneal(&b, &at, 5, 3000);
+        ck_assert(is_topological(&p, c.order));
+        at = placement_of(&c);
+        ck_assert_int_eq(us(time_of(&p, &at, start, finish)), c.model);
+        solved += small && c.model == us(brute_force(&p));
+        gy_candidate_free(&c);
+        bench_close(&b);
+    }
+    ck_assert_int_ge(solved, 54);
+}
+END_TEST
+
 /* A step away: one task elsewhere in the order, and one or two on another device; its time is that of the definition.
  */
 START_TEST(neighbours_are_near)
@@ -134,6 +161,7 @@ int main(void)
     tcase_set_timeout(c, 60);
     tcase_add_test(c, the_same_twice_and_never_worse);
     tcase_add_test(c, small_graphs_are_solved);
+    tcase_add_test(c, kinds_are_searched);
     tcase_add_test(c, neighbours_are_near);
     tcase_add_test(c, wishes_are_kept);
     suite_add_tcase(s, c);

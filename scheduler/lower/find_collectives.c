@@ -11,6 +11,7 @@ typedef struct collect {
     gy_plan *p;
     gy_clusters clusters;
     gy_map open[2];   /* value -> cluster, of batches of one, of several */
+    uint32_t *onward; /* per draft to halfway: copies that go on from there, less those of the cluster at hand */
     uint32_t *latest; /* per draft: 1 + the last draft it waits for; 0: none. At the end TAKEN: it is in a collective */
     GY_VEC(uint32_t) batch; /* the copies at hand */
     GY_VEC(uint32_t) run;   /* those of one task */
@@ -18,10 +19,20 @@ typedef struct collect {
 
 #define TAKEN UINT32_MAX
 
+gy_span gy_copy_span(const gy_plan *p, uint32_t draft, uint32_t use)
+{
+    const gy_draft_op *d = &p->draft.op.at[draft];
+    const gy_use *u = &p->draft.use.at[d->op.use + use];
+    gy_span s = { u->instance, 0, u->first, u->last };
+    if (!use && d->hop)
+        s.instance = p->draft.use.at[p->draft.op.at[d->hop - 1].op.use].instance;
+    s.memory = p->draft.instance.at[s.instance].memory;
+    return s;
+}
+
 static gy_span span_of(const gy_plan *p, uint32_t draft, uint32_t use)
 {
-    const gy_use *u = &p->draft.use.at[p->draft.op.at[draft].op.use + use];
-    return (gy_span){ u->instance, p->draft.instance.at[u->instance].memory, u->first, u->last };
+    return gy_copy_span(p, draft, use);
 }
 
 static bool same_span(const gy_span *a, const gy_span *b)
@@ -141,12 +152,12 @@ static bool add_batch(const collect *k, gy_cluster *c)
     return gy_vec_push(&c->memory, span_of(k->p, k->batch.at[0], 1).memory);
 }
 
-/* Nothing can come of it if nothing more joins: most are so. Kinds that have one source have three readers; those that
+/* Nothing can come of it if nothing more joins: most are so. Kinds that have one source have enough readers; those that
  * have several have three, and every reader gets something from all others of them. */
-static bool is_hopeless(const gy_cluster *c)
+static bool is_hopeless(const gy_plan *p, const gy_cluster *c)
 {
     if (c->kind != GY_CLUSTER_MANY)
-        return c->memory.count < 3;
+        return !gy_cluster_has_readers(p, c);
     size_t sources = c->read.count < 3 ? 0 : gy_cluster_sources(c);
     return sources < 3 || c->copy.count < c->memory.count * (sources - 1);
 }
@@ -164,7 +175,7 @@ static bool place_batch(collect *k)
         return add_batch(k, old);
     }
     kind = k->batch.count > 1 ? GY_CLUSTER_MANY : GY_CLUSTER_ONE;
-    if (old && is_hopeless(old)) {
+    if (old && is_hopeless(k->p, old)) {
         old->kind = kind;
         old->copy.count = old->read.count = old->write.count = old->memory.count = 0;
         return add_batch(k, old);
@@ -272,15 +283,45 @@ static bool is_chained(const gy_plan *p, const gy_edge *edge)
            is_candidate(p, edge->from) && is_candidate(p, edge->to);
 }
 
+/* Finds the copies that go on from halfway: `brought` has 1 + the copy that came there, for each instance halfway. */
+static void note_hops(collect *k, uint32_t *brought)
+{
+    gy_draft *d = &k->p->draft;
+    for (uint32_t i = 0; i < d->op.count; i++) {
+        const gy_op *op = &d->op.at[i].op;
+        for (uint32_t u = 0; u < op->uses; u++) {
+            uint32_t by = brought[d->use.at[op->use + u].instance];
+            k->onward[by ? by - 1 : 0] += by > 0;
+            d->op.at[i].hop = by && d->op.at[i].batch && !u ? by : d->op.at[i].hop;
+        }
+        if (d->op.at[i].halfway)
+            brought[d->use.at[op->use + 1].instance] = i + 1;
+    }
+}
+
+static bool find_hops(collect *k)
+{
+    uint32_t *brought = gy_calloc(k->p->draft.instance.count + 1, sizeof *brought);
+    if (brought)
+        note_hops(k, brought);
+    gy_free(brought);
+    return brought;
+}
+
 static void note_edges(collect *k)
 {
     gy_plan *p = k->p;
     for (size_t e = 0; e < p->draft.edges.count; e++) {
         const gy_edge *edge = &p->draft.edges.at[e];
-        if (edge->from + 1 > k->latest[edge->to])
+        if (edge->from + 1 > k->latest[edge->to] && p->draft.op.at[edge->to].hop != edge->from + 1)
             k->latest[edge->to] = edge->from + 1;
         if (!p->passed_over)
             p->passed_over = is_chained(p, edge);
+    }
+    for (uint32_t i = 0; i < p->draft.op.count; i++) {
+        uint32_t hop = p->draft.op.at[i].hop;
+        if (hop && k->latest[hop - 1] > k->latest[i])
+            k->latest[i] = k->latest[hop - 1];
     }
 }
 
@@ -305,12 +346,31 @@ static bool is_taken(const collect *k, const gy_cluster *c)
     return false;
 }
 
+/* Is what its copies go on from halfway for nobody else? */
+static bool is_whole(collect *k, const gy_cluster *c)
+{
+    const gy_plan *p = k->p;
+    bool whole = true, hops = false;
+    for (size_t i = 0; i < c->copy.count; i++)
+        if (p->draft.op.at[c->copy.at[i]].hop)
+            k->onward[p->draft.op.at[c->copy.at[i]].hop - 1]--;
+    for (size_t i = 0; i < c->copy.count; i++)
+        whole = whole && (!p->draft.op.at[c->copy.at[i]].hop || !k->onward[p->draft.op.at[c->copy.at[i]].hop - 1]);
+    for (size_t i = 0; i < c->copy.count; i++)
+        if (p->draft.op.at[c->copy.at[i]].hop)
+            k->onward[p->draft.op.at[c->copy.at[i]].hop - 1]++;
+    for (size_t i = 0; i < c->copy.count; i++)
+        hops = hops || p->draft.op.at[c->copy.at[i]].hop;
+    k->p->hops = k->p->hops || hops;
+    return whole && !(hops && p->attempt->keep_hops);
+}
+
 static gantry_status decide(collect *k, bool several, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
     for (size_t i = 0; i < k->clusters.count && !status; i++) {
         gy_cluster *c = &k->clusters.at[i];
-        if ((c->kind == GY_CLUSTER_MANY) != several || is_taken(k, c))
+        if ((c->kind == GY_CLUSTER_MANY) != several || is_taken(k, c) || !is_whole(k, c))
             continue;
         status = gy_cluster_decide(k->p, c, err);
         k->p->passed_over += c->way.time > 0 && !c->collective;
@@ -337,10 +397,12 @@ gantry_status gy_plan_find_collectives(gy_plan *p, gantry_error *err)
     collect k = { .p = p };
     gantry_status status = GANTRY_OK;
     p->collectives = p->passed_over = 0;
+    p->hops = false;
     if (p->attempt->keep_copies || !p->machine->contention) /* copies that do not disturb each other cannot be beaten */
         return GANTRY_OK;
     k.latest = gy_calloc(p->draft.op.count + 1, sizeof *k.latest);
-    if (!k.latest || !walk(&k))
+    k.onward = gy_calloc(p->draft.op.count + 1, sizeof *k.onward);
+    if (!k.latest || !k.onward || !find_hops(&k) || !walk(&k))
         status = gy_fail_nomem(err);
     if (!status)
         status = decide(&k, true, err);
@@ -354,5 +416,6 @@ gantry_status gy_plan_find_collectives(gy_plan *p, gantry_error *err)
     gy_vec_free(&k.batch);
     gy_vec_free(&k.run);
     gy_free(k.latest);
+    gy_free(k.onward);
     return status;
 }

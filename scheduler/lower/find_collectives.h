@@ -4,11 +4,14 @@
  * access, and those of all accesses of one task. Batches of one value that can all begin where the first of them stands
  * make a *cluster*:
  *
- *   broadcast    three or more memories get the same rows from one instance
- *   scatter      three or more memories get different rows from one instance
+ *   broadcast    three or more memories (two, if there is a halfway) get the same rows from one instance
+ *   scatter      as many get different rows from one instance
  *   gather       one memory gets rows from three or more
  *   all_gather   several memories get rows from three or more, each row from the same place, and all get all of them
  *   all_to_all   three or more memories get rows from each other, each from all others rows that no other gets
+ *
+ * A copy that goes on from halfway (a staged or relayed route) counts as one from where its rows were before, and all
+ * that go on from the same place are in one cluster or in none.
  *
  * A cluster becomes one op if that ends no later than its copies would. Host memory takes no part.
  */
@@ -44,8 +47,15 @@ typedef struct gy_cluster {
 } gy_cluster;
 typedef GY_VEC(gy_cluster) gy_clusters;
 
-/* Replaces the copies of each cluster that has a collective by that op, where the first of them stood. */
+/* The rows that a copy moves: `use` 0 where it has them from, before its halfway if it goes on from there; 1 where it
+ * brings them. */
+gy_span gy_copy_span(const gy_plan *p, uint32_t draft, uint32_t use);
+/* Replaces the copies of each cluster that has a collective, and those to halfway, by that op, where the first of them
+ * stood. */
 gantry_status gy_clusters_merge(gy_plan *p, const gy_clusters *clusters, gantry_error *err);
+/* Do enough memories get rows from one place? Three do; two only where there is a halfway, at which rows for both wait
+ * for each other. */
+bool gy_cluster_has_readers(const gy_plan *p, const gy_cluster *c);
 /* How many memories it reads from. */
 size_t gy_cluster_sources(const gy_cluster *c);
 /* Sets `collective` and `way` if that is not slower than the copies. */

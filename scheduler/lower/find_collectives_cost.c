@@ -45,8 +45,7 @@ static bool joins_all(const gy_plan *p, const gy_cluster *c, uint8_t *joined)
 {
     size_t n = c->memory.count, pairs = 0;
     for (size_t i = 0; i < c->copy.count; i++) {
-        const gy_use *u = &p->draft.use.at[p->draft.op.at[c->copy.at[i]].op.use];
-        uint32_t from = p->draft.instance.at[u[0].instance].memory, to = p->draft.instance.at[u[1].instance].memory;
+        uint32_t from = gy_copy_span(p, c->copy.at[i], 0).memory, to = gy_copy_span(p, c->copy.at[i], 1).memory;
         size_t a = 0, b = 0;
         while (a < n && c->memory.at[a] != from)
             a++;
@@ -83,6 +82,14 @@ static gantry_status name_many(const gy_plan *p, const gy_cluster *c, gantry_col
     return GANTRY_OK;
 }
 
+bool gy_cluster_has_readers(const gy_plan *p, const gy_cluster *c)
+{
+    bool onward = false;
+    for (size_t i = 0; i < c->copy.count; i++)
+        onward = onward || p->draft.op.at[c->copy.at[i]].hop;
+    return c->memory.count >= (onward ? 2 : 3);
+}
+
 static gantry_status name_of(const gy_plan *p, const gy_cluster *c, gantry_collective *kind, gantry_error *err)
 {
     *kind = (gantry_collective)0;
@@ -90,10 +97,10 @@ static gantry_status name_of(const gy_plan *p, const gy_cluster *c, gantry_colle
     case GY_CLUSTER_ONE:
         break;
     case GY_CLUSTER_SAME:
-        *kind = c->memory.count >= 3 ? GANTRY_BROADCAST : *kind;
+        *kind = gy_cluster_has_readers(p, c) ? GANTRY_BROADCAST : *kind;
         break;
     case GY_CLUSTER_PARTS:
-        *kind = c->memory.count >= 3 ? GANTRY_SCATTER : *kind;
+        *kind = gy_cluster_has_readers(p, c) ? GANTRY_SCATTER : *kind;
         break;
     case GY_CLUSTER_MANY:
         return name_many(p, c, kind, err);
@@ -124,10 +131,9 @@ static gy_ticks together(const gy_plan *p, const gy_cluster *c, const gy_group *
     const gy_buffer *b = gy_value_buffer(p->graph, p->flow, c->value);
     p->net->lenient = true;
     for (size_t i = 0; i < c->copy.count; i++) {
-        const gy_use *u = &p->draft.use.at[p->draft.op.at[c->copy.at[i]].op.use];
-        uint32_t from = gy_group_rank(g, p->draft.instance.at[u[0].instance].memory);
-        uint32_t to = gy_group_rank(g, p->draft.instance.at[u[1].instance].memory);
-        gy_net_add(p->net, g, from, to, gy_buffer_span(b, u[0].first, u[0].last));
+        gy_span s = gy_copy_span(p, c->copy.at[i], 0);
+        uint32_t from = gy_group_rank(g, s.memory), to = gy_group_rank(g, gy_copy_span(p, c->copy.at[i], 1).memory);
+        gy_net_add(p->net, g, from, to, gy_buffer_span(b, s.first, s.last));
     }
     p->net->lenient = false;
     return gy_net_copies(p->net);
@@ -151,7 +157,7 @@ static void compare(const gy_plan *p, gy_cluster *c, gantry_collective kind, gy_
     gy_ticks first = GY_TICKS_MAX, last = 0, end = p->machine->issue ? end_as_given(p, c) : 0;
     for (size_t i = 0; i < c->copy.count; i++) {
         const gy_draft_op *d = &p->draft.op.at[c->copy.at[i]];
-        gy_ticks begin = d->end - d->op.duration;
+        gy_ticks begin = d->end - d->op.duration - (d->hop ? p->draft.op.at[d->hop - 1].op.duration : 0);
         first = begin < first ? begin : first;
         last = begin > last ? begin : last;
         end = d->end > end ? d->end : end;

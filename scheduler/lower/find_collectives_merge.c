@@ -68,10 +68,17 @@ static bool add_uses(gy_plan *p, const gy_cluster *c, const uint32_t *memory, gy
     return true;
 }
 
+/* Where the first of its copies stands, or that to halfway of it. */
+static uint32_t place_of(const gy_plan *p, const gy_cluster *c)
+{
+    uint32_t first = c->copy.at[0], hop = p->draft.op.at[first].hop;
+    return hop ? hop - 1 : first;
+}
+
 static gantry_status make_op(gy_plan *p, const gy_cluster *c, gantry_error *err)
 {
     uint32_t count = 0, *memory = list_ranks(c, &count);
-    gy_draft_op *d = &p->draft.op.at[c->copy.at[0]];
+    gy_draft_op *d = &p->draft.op.at[place_of(p, c)];
     gantry_status status = memory ? GANTRY_OK : gy_fail_nomem(err);
     d->lane = GY_LANE_COLLECTIVE;
     d->op.kind = GY_OP_COLLECTIVE;
@@ -129,8 +136,11 @@ gantry_status gy_clusters_merge(gy_plan *p, const gy_clusters *clusters, gantry_
         if (!c->collective)
             continue;
         p->collectives++;
-        for (size_t n = 0; n < c->copy.count; n++)
-            head[c->copy.at[n]] = c->copy.at[0];
+        for (size_t n = 0; n < c->copy.count; n++) {
+            uint32_t hop = p->draft.op.at[c->copy.at[n]].hop;
+            head[c->copy.at[n]] = place_of(p, c);
+            head[hop ? hop - 1 : c->copy.at[n]] = place_of(p, c);
+        }
         status = make_op(p, c, err);
     }
     if (!status && p->collectives && !drop_copies(p, head, to))

@@ -190,16 +190,28 @@ static uint32_t nearest(const gy_lower *l, const gy_holders *h, uint32_t to, int
     return best.instance;
 }
 
+/* Of who made the rows and the host memory, through which what they made may have gone already. */
+static uint32_t nearest_to_maker(const gy_lower *l, const gy_holders *h, uint32_t to, int64_t bytes)
+{
+    source best = look_at(l, &h->at[0], to, bytes);
+    for (uint32_t i = 1; i < h->count; i++) {
+        source s = look_at(l, &h->at[i], to, bytes);
+        if (!s.memory && is_better(&s, &best))
+            best = s;
+    }
+    return best.instance;
+}
+
 /* The first that held the rows made them, or was there at the start. */
 static uint32_t best_source(const gy_lower *l, const gy_holders *h, uint32_t to, int64_t bytes)
 {
     const gy_plan *p = l->p;
     uint32_t maker = h->at[0].instance, best = nearest(l, h, to, bytes);
     uint32_t made = p->draft.instance.at[maker].memory, near = p->draft.instance.at[best].memory;
-    if (best == maker || !made || !to || near == to || gy_machine_route(p->machine, made, to)->kind != GY_ROUTE_DIRECT)
+    if (best == maker || !made || !to || near == to || !near)
         return best;
     l->p->passed_makers = true;
-    return p->attempt->from_makers ? maker : best;
+    return p->attempt->from_makers ? nearest_to_maker(l, h, to, bytes) : best;
 }
 
 /* ---- copying ---- */
@@ -300,13 +312,15 @@ static gantry_status move_piece(gy_lower *l, piece c, bool keep, gantry_error *e
         if (!status)
             status = copy_rows(l, &first, &h.draft, err);
         if (!status)
+            p->draft.op.at[h.draft].halfway = true;
+        if (!status)
             status = add_holder(l, c.value, c.first, c.last, h, err);
         c.from = h.instance;
     }
     h.instance = c.to;
     if (!status)
         status = copy_rows(l, &c, &h.draft, err);
-    if (!status && keep && via == GY_NONE)
+    if (!status && keep)
         p->draft.op.at[h.draft].batch = l->batches;
     return status || !keep ? status : add_holder(l, c.value, c.first, c.last, h, err);
 }

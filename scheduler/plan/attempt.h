@@ -40,6 +40,7 @@ typedef struct gy_attempt {
     bool spare_memory;        /* the last resort: gy_plan_scratch and gy_place_ranks say what is given up */
     bool keep_copies;         /* no collective is put in place of copies */
     bool prefer_collectives;  /* collectives are, also where copies may be faster if they are in nobody's way */
+    bool keep_hops;           /* copies that go on from halfway stay copies */
     bool from_makers;         /* with prefer_collectives: rows come from where they were made, if that reaches */
     bool keep_single;         /* no launches are put together as batches */
     bool pack_copies;         /* small copies are */

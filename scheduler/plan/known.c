@@ -24,8 +24,10 @@ uint64_t gy_placement_hash(const gy_plan *p, uint64_t seed)
 bool gy_known_hash(const gy_plan *p, uint64_t *hash)
 {
     const gy_attempt *a = p->attempt;
-    uint32_t asked[] = { a->spare_memory, a->keep_copies, a->prefer_collectives,       a->from_makers, a->keep_single,
-                         a->pack_copies,  a->replicate,   a->settled && !a->replicate, a->join_teams };
+    uint32_t asked[] = { a->spare_memory, a->keep_copies, a->prefer_collectives,
+                         a->keep_hops,    a->from_makers, a->keep_single,
+                         a->pack_copies,  a->replicate,   a->settled && !a->replicate,
+                         a->join_teams };
     if (!p->known || a->make_room || a->is_known_not_to_fit || a->in_flight != 1 || a->watch != GY_NONE)
         return false;
     *hash = gy_placement_hash(p, gy_hash_bytes(asked, sizeof asked, 1));
@@ -53,6 +55,7 @@ void gy_plan_note_end(gy_plan *p)
                             .collectives = p->collectives,
                             .passed_over = p->passed_over,
                             .passed_makers = p->passed_makers,
+                            .hops = p->hops,
                             .batched = p->batched,
                             .packed = p->packed,
                             .teams_joined = p->teams_joined,

@@ -115,6 +115,8 @@ typedef struct gy_draft_op {
     bool replicated; /* its task has replicas: which of the ops repeats the others is known once they have positions */
     uint32_t rank, ranks;
     uint32_t batch; /* copies that one read needed have the same number; 0: none */
+    bool halfway;   /* a copy to where no device wants the rows: others go on from there */
+    uint32_t hop;   /* of a copy that goes on from there: 1 + the copy that brought its rows; 0: none */
     gy_ticks end;   /* expected, without contention: breaks ties between sources of a copy */
 } gy_draft_op;
 
@@ -164,6 +166,7 @@ typedef struct gy_plan {
     GY_VEC(uint32_t) rank_device; /* of collectives in the draft, by rank */
     uint32_t collectives;         /* in the draft that were put in place of copies */
     uint32_t passed_over;         /* that were not, as copies may be faster */
+    bool hops;                    /* copies that go on from halfway are in clusters */
     bool passed_makers;           /* rows came from nearer than from where they were made, though that reaches */
     bool batched;                 /* the draft has batches of launches */
     bool packed;                  /* and of copies */

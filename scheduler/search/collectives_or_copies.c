@@ -6,7 +6,8 @@
  * the schedule that ends first by simulation stays: with collectives, and with batches, if both end at once. Where
  * copies would be faster than a collective if nothing were in their way, the graph is planned again with collectives;
  * and where rows came from nearer than from where they were made, with rows from there too: a collective has no other
- * sources, and its algorithm may heed what is near by itself. Where tasks may have replicas, it is planned again with
+ * sources, and its algorithm may heed what is near by itself. Where copies over staged or relayed routes are in
+ * collectives, it is planned with these as copies. Where tasks may have replicas, it is planned again with
  * them. Last, small copies are put together as batches where the schedule with them ends sooner, and so are alike
  * collectives, in few batches or in more.
  */
@@ -71,6 +72,7 @@ static gantry_status try_others(best *b, bool replicate, const gy_options *o, ga
     bool once = attempt.in_flight == 1, collectives = p->end.collectives && once, batched = p->end.batched;
     bool more = p->end.passed_over && once && !attempt.keep_copies;
     attempt.replicate = replicate;
+    bool hops = p->end.hops && once && !attempt.keep_copies;
     bool makers = p->end.passed_makers && once && !attempt.keep_copies;
     attempt.prefer_collectives = true;
     if (more)
@@ -78,7 +80,14 @@ static gantry_status try_others(best *b, bool replicate, const gy_options *o, ga
     attempt.from_makers = true;
     if (makers)
         GY_TRY(try_other(b, attempt, o, err));
-    attempt.prefer_collectives = attempt.from_makers = false;
+    attempt.from_makers = false;
+    attempt.keep_hops = true;
+    if (hops)
+        GY_TRY(try_other(b, attempt, o, err));
+    attempt.prefer_collectives = false;
+    if (hops)
+        GY_TRY(try_other(b, attempt, o, err));
+    attempt.keep_hops = false;
     attempt.keep_copies = collectives || attempt.keep_copies;
     if (collectives)
         GY_TRY(try_other(b, attempt, o, err));

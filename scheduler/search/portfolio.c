@@ -189,6 +189,7 @@ static void settle(gy_attempt *a, const gy_attempt *way)
 {
     a->keep_copies = way->keep_copies;
     a->prefer_collectives = way->prefer_collectives;
+    a->keep_hops = way->keep_hops;
     a->from_makers = way->from_makers;
     a->keep_single = way->keep_single;
     a->pack_copies = way->pack_copies;

@@ -60,7 +60,7 @@ ROOMS = {
         "order": ["collective", "cost", "plan"],
         "pack": ["order", "plan"],
         "spill": ["pack", "lower", "cost", "plan"],
-        "policies": ["place", "load", "cost", "plan"],
+        "policies": ["bound", "place", "load", "cost", "plan"],
         "pipeline": ["policies", "spill", "pack", "order", "lower", "place", "bound", "cost", "collective", "plan"],
         "search": ["pipeline", "policies", "place", "cost", "plan"],
         "objective": ["search", "pipeline", "policies", "place", "load", "bound", "cost", "plan"],

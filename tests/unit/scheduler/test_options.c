@@ -15,7 +15,8 @@ START_TEST(options_are_checked)
         { { .policy = "heff", .effort = -1 }, GANTRY_E_INVALID, "no policy \"heff\" (did you mean \"heft\"?)" },
         { { .policy = "x", .effort = -1 },
           GANTRY_E_INVALID,
-          "no policy \"x\"; there are heft, heft-min, heft-max, heft-median, heft-links, mem-heft, peft, cpop, "
+          "no policy \"x\"; there are heft, heft-min, heft-max, heft-median, heft-price, heft-price-min, heft-links, "
+          "mem-heft, peft, cpop, "
           "lookahead, dls, etf, min-min, max-min, sufferage, m-etf, m-sct, owner, round-robin, single, single-rank, "
           "split "
           "and partition" },
@@ -107,7 +108,7 @@ START_TEST(policies_are_listed)
         ck_assert_ptr_nonnull(gantry_policy_summary(count));
         count++;
     }
-    ck_assert_uint_eq(count, 22);
+    ck_assert_uint_eq(count, 24);
     ck_assert_ptr_null(gantry_policy_summary(count));
 }
 END_TEST

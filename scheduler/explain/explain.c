@@ -125,6 +125,7 @@ gantry_status gantry_schedule_explain(const gantry_schedule *s, gantry_node node
     if (x.op != GY_NONE) {
         status = explain_placement(&x, err);
         gy_explain_collectives(&x.text, s, x.op);
+        gy_explain_room(&x.text, s, x.op);
         gy_explain_waits(&x.text, s, x.op);
         gy_explain_counters(&x.text, s, x.op);
     }

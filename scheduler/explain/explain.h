@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Explaining, in four parts: where the node's inputs come from and which device would have run it when
- * (explain_place.c), what it takes there (explain_cost.c), how collectives are carried out (explain_collective.c), and
- * what it waits for in the schedule as it is (explain_waits.c). Everything is appended to a text; who began it looks at
- * `failed`.
+ * Explaining, in five parts: where the node's inputs come from and which device would have run it when
+ * (explain_place.c), what it takes there (explain_cost.c), how collectives are carried out (explain_collective.c),
+ * which rows had to leave (explain_room.c), and what it waits for in the schedule as it is (explain_waits.c).
+ * Everything is appended to a text; who began it looks at `failed`.
  */
 #ifndef GY_SCHEDULER_EXPLAIN_EXPLAIN_H
 #define GY_SCHEDULER_EXPLAIN_EXPLAIN_H
@@ -47,6 +47,9 @@ void gy_explain_place(gy_text *to, const gy_plan *p, uint32_t task);
 /* The algorithms of the op if it is a collective, and of those that were put in to bring what it reads. Needs the
  * schedule alone. */
 void gy_explain_collectives(gy_text *to, const gantry_schedule *s, uint32_t op);
+/* Writes which rows had to leave a memory: those that the op uses, and those that made room for them. Needs the
+ * schedule alone. */
+void gy_explain_room(gy_text *to, const gantry_schedule *s, uint32_t op);
 /* Writes why an op begins when it does, and which ops wait for it. Needs the schedule alone. */
 void gy_explain_waits(gy_text *to, const gantry_schedule *s, uint32_t op);
 /* The same of counters, where the schedule has them. */

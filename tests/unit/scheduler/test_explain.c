@@ -262,6 +262,47 @@ START_TEST(a_searched_schedule_is_explained_too)
 }
 END_TEST
 
+/* Room for two of three buffers, of 1000 bytes that take 1000 us over the link. T2 goes first,
+ * since more follows on it; a is made by 20 us and goes out then, and comes back once T3 has used b: 1030 us. */
+START_TEST(rows_that_had_to_leave_are_explained)
+{
+    static const char moved[] = "rows that had to leave\n"
+                                "  a left M at 1020.000 us: sent to host in 1000.000 us; room for c, needed by T3\n"
+                                "    back at 2030.000 us by fetch a host -> M in 1000.000 us\n";
+    gantry_error err;
+    gantry_schedule *s = NULL;
+    gantry_schedule_options o = GANTRY_SCHEDULE_OPTIONS_INIT;
+    m = parse_machine("{\"gantry_machine\":1,\"name\":\"small\",\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\"},"
+                      "{\"id\":\"M\",\"capacity\":2048}],\"devices\":[{\"id\":\"P\",\"memory\":\"M\"}],"
+                      "\"routes\":[{\"from\":\"*\",\"to\":\"*\",\"bandwidth_gbs\":0.001}],"
+                      "\"model\":{\"contention\":\"off\",\"launch_us\":0}}");
+    g = gantry_graph_new("small");
+    gantry_buffer a = gantry_graph_buffer(g, "a", GANTRY_U8, 1, &(int64_t){ 1000 }),
+                  b = gantry_graph_buffer(g, "b", GANTRY_U8, 1, &(int64_t){ 1000 }),
+                  c = gantry_graph_buffer(g, "c", GANTRY_U8, 1, &(int64_t){ 1000 });
+    gantry_node n[] = { work(g, "T1", 10), work(g, "T2", 10), work(g, "T3", 10), work(g, "T4", 10) };
+    gantry_node_write(g, n[0], gantry_all(a));
+    gantry_node_write(g, n[1], gantry_all(b));
+    gantry_node_read(g, n[2], gantry_all(b));
+    gantry_node_write(g, n[2], gantry_all(c));
+    gantry_node_read(g, n[3], gantry_all(a));
+    gantry_node_read(g, n[3], gantry_all(c));
+    ck_assert_int_eq(gantry_graph_check(g, &err), GANTRY_OK);
+    o.policy = "heft";
+    o.spill = "copy";
+    ck_assert_msg(!gantry_schedule_new(&s, g, m, &o, &err), "%s", err.text);
+    char *text = explain(s, n[3]);
+    ck_assert_msg(strstr(text, moved) && !strstr(strstr(text, moved) + strlen(moved), " left M"), "%s", text);
+    gantry_free(text);
+    text = explain(s, n[2]); /* whose room it was */
+    ck_assert_msg(strstr(text, moved), "%s", text);
+    gantry_free(text);
+    text = explain(s, n[1]);
+    ck_assert_msg(!strstr(text, "had to leave"), "%s", text);
+    end(s, text);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("explain");
@@ -273,6 +314,7 @@ int main(void)
     tcase_add_test(c, the_roofline_shows_its_figures);
     tcase_add_test(c, routes_name_their_hops);
     tcase_add_test(c, a_searched_schedule_is_explained_too);
+    tcase_add_test(c, rows_that_had_to_leave_are_explained);
     suite_add_tcase(suite, c);
     return run_suite(suite);
 }

@@ -9,12 +9,6 @@
 #include "base/error.h"
 #include <stdlib.h>
 
-/* Payload of a home map: what happened to the rows, and where. */
-enum { UNTOUCHED, READ_FIRST, WRITTEN, REDUCED, REPLICATED };
-#define HOME(what, where) ((uint64_t)(where) << 3 | (what))
-#define WHAT(payload)     ((payload)&7)
-#define WHERE(payload)    ((uint32_t)((payload) >> 3)) /* memory; REDUCED: the epoch; REPLICATED: the task */
-
 static gy_imap *new_map(gy_lower *l, uint32_t value)
 {
     gy_imap *map = gy_arena_calloc(&l->arena, 1, sizeof *map);
@@ -27,7 +21,8 @@ gantry_status gy_boundary_begin(gy_lower *l, gantry_error *err)
     for (uint32_t b = 0; b < p->graph->buffers.count; b++) {
         const gy_buffer *buffer = &p->graph->buffers.at[b];
         uint32_t exit = p->flow->exit[b];
-        bool keeps = buffer->cls == GANTRY_STATE || (buffer->cls == GANTRY_CONST && buffer->output);
+        bool fixed = buffer->cls == GANTRY_CONST, gathers = p->attempt->spill.gather_again && !p->graph->phase;
+        bool keeps = buffer->cls == GANTRY_STATE || (fixed && (buffer->output || gathers));
         if (keeps && !(l->home[b] = new_map(l, b)))
             return gy_fail_nomem(err);
         if (buffer->output && !l->final[exit] && !(l->final[exit] = new_map(l, exit)))
@@ -42,10 +37,10 @@ gantry_status gy_boundary_walk(gy_lower *l, uint32_t task, uint32_t k, gantry_er
     size_t i = p->flow->task[task].access + k;
     uint32_t value = p->flow->access[i].value;
     const gy_access *a = gy_flow_access_of(p->graph, p->flow, i);
-    uint64_t home = a->mode >= GANTRY_SUM             ? HOME(REDUCED, l->epoch_of[i])
-                    : a->mode == GANTRY_READ          ? HOME(READ_FIRST, gy_lower_memory(l, task, k))
-                    : gy_plan_executions(p, task) > 1 ? HOME(REPLICATED, task)
-                                                      : HOME(WRITTEN, gy_lower_memory(l, task, k));
+    uint64_t home = a->mode >= GANTRY_SUM             ? GY_HOME(GY_HOME_REDUCED, l->epoch_of[i])
+                    : a->mode == GANTRY_READ          ? GY_HOME(GY_HOME_READ_FIRST, gy_lower_memory(l, task, k))
+                    : gy_plan_executions(p, task) > 1 ? GY_HOME(GY_HOME_REPLICATED, task)
+                                                      : GY_HOME(GY_HOME_WRITTEN, gy_lower_memory(l, task, k));
     bool done = true;
     if (l->home[value]) /* a read says where rows live only if nothing else does */
         done = (a->mode == GANTRY_READ ? gy_imap_fill : gy_imap_set)(l->home[value], a->first, a->last, home);
@@ -70,7 +65,7 @@ static gantry_status touch_idle(gy_lower *l, uint32_t value, gantry_error *err)
     for (; i != GY_IMAP_NONE && !status; i = gy_imap_next(map, i)) {
         if (map->at[i].payload)
             continue;
-        map->at[i].payload = HOME(READ_FIRST, idle_memory(l->p));
+        map->at[i].payload = GY_HOME(GY_HOME_READ_FIRST, idle_memory(l->p));
         status = gy_lower_touch(l, value, idle_memory(l->p), map->at[i].first, map->at[i].last, &index, err);
     }
     return status;
@@ -100,16 +95,16 @@ gantry_status gy_boundary_touch(gy_lower *l, gantry_error *err)
 /* Rows that a task and its replicas have written live wherever one of them did. */
 static uint32_t homes(const gy_lower *l, uint64_t payload)
 {
-    return WHAT(payload) == REPLICATED ? gy_plan_executions(l->p, WHERE(payload)) : 1;
+    return GY_HOME_WHAT(payload) == GY_HOME_REPLICATED ? gy_plan_executions(l->p, GY_HOME_WHERE(payload)) : 1;
 }
 
 static uint32_t home_memory(gy_lower *l, uint64_t payload, uint32_t i)
 {
-    if (WHAT(payload) == REPLICATED)
-        return gy_lower_memory_of(l, WHERE(payload), i, 0);
-    if (WHAT(payload) != REDUCED)
-        return WHERE(payload);
-    const gy_epoch *e = gy_epoch_root(l, WHERE(payload));
+    if (GY_HOME_WHAT(payload) == GY_HOME_REPLICATED)
+        return gy_lower_memory_of(l, GY_HOME_WHERE(payload), i, 0);
+    if (GY_HOME_WHAT(payload) != GY_HOME_REDUCED)
+        return GY_HOME_WHERE(payload);
+    const gy_epoch *e = gy_epoch_root(l, GY_HOME_WHERE(payload));
     return e->split ? e->reader.at[0].memory : e->member.at[0].memory;
 }
 
@@ -132,7 +127,7 @@ gantry_status gy_boundary_homes(gy_lower *l, gantry_error *err)
     const gy_plan *p = l->p;
     for (size_t i = 0; i < l->area.count; i++) {
         uint32_t value = l->area.at[i].value;
-        if (p->flow->value[value].generation == 0 && gy_lower_buffer(l, value)->cls == GANTRY_CONST)
+        if (p->flow->value[value].generation == 0 && gy_lower_buffer(l, value)->cls == GANTRY_CONST && !l->home[value])
             l->area.at[i].role = GY_ROLE_PERSIST;
     }
     for (uint32_t b = 0; b < p->graph->buffers.count; b++) {

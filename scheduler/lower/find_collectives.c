@@ -185,10 +185,16 @@ static bool place_batch(collect *k)
            add_batch(k, gy_vec_last(&k->clusters));
 }
 
+static bool is_within_memory(const gy_plan *p, uint32_t draft)
+{
+    return span_of(p, draft, 0).memory == span_of(p, draft, 1).memory;
+}
+
+/* Own rows that are gathered with those of others are part of the collective, else it would leave a gap. */
 static bool is_candidate(const gy_plan *p, uint32_t draft)
 {
     return p->draft.op.at[draft].batch && span_of(p, draft, 0).memory != 0 && span_of(p, draft, 1).memory != 0 &&
-           span_of(p, draft, 0).memory != span_of(p, draft, 1).memory;
+           (p->attempt->spill.gather_again || !is_within_memory(p, draft));
 }
 
 /* By value, then by where it goes, then by number. */
@@ -255,7 +261,8 @@ static bool place_singles(collect *k)
         while (next < k->run.count && p->draft.op.at[k->run.at[next]].batch == p->draft.op.at[k->run.at[i]].batch)
             next++;
         k->batch.count = 0;
-        if (next == i + 1 && (!gy_vec_push(&k->batch, k->run.at[i]) || !place_batch(k)))
+        bool alone = next == i + 1 && !is_within_memory(p, k->run.at[i]);
+        if (alone && (!gy_vec_push(&k->batch, k->run.at[i]) || !place_batch(k)))
             return false;
     }
     return true;

@@ -31,13 +31,32 @@ static bool takes(const gy_cluster *c, uint32_t memory)
     return false;
 }
 
+/* The memories of a copy, where it goes on through another one those of the whole way. */
+static void ends_of(const gy_plan *p, uint32_t copy, uint32_t *from, uint32_t *to)
+{
+    *from = gy_copy_span(p, copy, 0).memory;
+    *to = gy_copy_span(p, copy, 1).memory;
+}
+
+/* How many copies go from one memory to another. */
+static size_t copies_across(const gy_plan *p, const gy_cluster *c)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < c->copy.count; i++) {
+        uint32_t from, to;
+        ends_of(p, c->copy.at[i], &from, &to);
+        count += from != to;
+    }
+    return count;
+}
+
 /* All rows go to all that take and do not have them. */
-static bool is_all_gather(const gy_cluster *c)
+static bool is_all_gather(const gy_plan *p, const gy_cluster *c)
 {
     size_t copies = 0;
     for (size_t i = 0; i < c->read.count; i++)
         copies += c->memory.count - takes(c, c->read.at[i].memory);
-    return c->copy.count == copies;
+    return copies_across(p, c) == copies;
 }
 
 /* Is there a copy from each that takes to each other? */
@@ -45,15 +64,16 @@ static bool joins_all(const gy_plan *p, const gy_cluster *c, uint8_t *joined)
 {
     size_t n = c->memory.count, pairs = 0;
     for (size_t i = 0; i < c->copy.count; i++) {
-        uint32_t from = gy_copy_span(p, c->copy.at[i], 0).memory, to = gy_copy_span(p, c->copy.at[i], 1).memory;
+        uint32_t from, to;
         size_t a = 0, b = 0;
+        ends_of(p, c->copy.at[i], &from, &to);
         while (a < n && c->memory.at[a] != from)
             a++;
         while (b < n && c->memory.at[b] != to)
             b++;
         if (a == n)
             return false;
-        pairs += !joined[a * n + b];
+        pairs += a != b && !joined[a * n + b];
         joined[a * n + b] = 1;
     }
     return pairs == n * (n - 1);
@@ -68,7 +88,7 @@ static gantry_status name_many(const gy_plan *p, const gy_cluster *c, gantry_col
         *kind = GANTRY_GATHER;
         return GANTRY_OK;
     }
-    if (is_all_gather(c)) {
+    if (is_all_gather(p, c)) {
         *kind = GANTRY_ALL_GATHER;
         return GANTRY_OK;
     }
@@ -132,8 +152,10 @@ static gy_ticks together(const gy_plan *p, const gy_cluster *c, const gy_group *
     p->net->lenient = true;
     for (size_t i = 0; i < c->copy.count; i++) {
         gy_span s = gy_copy_span(p, c->copy.at[i], 0);
-        uint32_t from = gy_group_rank(g, s.memory), to = gy_group_rank(g, gy_copy_span(p, c->copy.at[i], 1).memory);
-        gy_net_add(p->net, g, from, to, gy_buffer_span(b, s.first, s.last));
+        uint32_t from, to;
+        ends_of(p, c->copy.at[i], &from, &to);
+        if (from != to)
+            gy_net_add(p->net, g, gy_group_rank(g, from), gy_group_rank(g, to), gy_buffer_span(b, s.first, s.last));
     }
     p->net->lenient = false;
     return gy_net_copies(p->net);

@@ -23,14 +23,23 @@ typedef struct gy_area {
     int64_t first, last;
     uint32_t instance; /* GY_NONE until it is used */
     uint8_t role;      /* gy_role */
+    bool gathered;     /* rows of it, or all, live elsewhere (gathered.c) */
 } gy_area;
 
 /* A touched region, before areas are made. */
 typedef struct gy_touch {
     uint32_t value, memory;
+    bool read, gathered; /* only read; as in gy_area */
     int64_t first, last;
     size_t index; /* of gy_lower.area_of */
 } gy_touch;
+
+/* Payload of a home map: what happened to the rows, and where (a memory; REDUCED: the epoch; REPLICATED: the task); 0:
+ * nothing touches them. */
+enum { GY_HOME_READ_FIRST = 1, GY_HOME_WRITTEN, GY_HOME_REDUCED, GY_HOME_REPLICATED };
+#define GY_HOME(what, where)   ((uint64_t)(where) << 3 | (what))
+#define GY_HOME_WHAT(payload)  ((payload)&7)
+#define GY_HOME_WHERE(payload) ((uint32_t)((payload) >> 3))
 
 /* A memory that contributes to an epoch. */
 typedef struct gy_member {
@@ -90,7 +99,7 @@ typedef struct gy_lower {
 
     /* first walk */
     GY_VEC(gy_touch) touch;
-    GY_VEC(gy_area) area; /* by value, memory, first */
+    GY_VEC(gy_area) area; /* by value, those that are not gathered first, memory, first */
     uint32_t *area_of;    /* per access of the flow, then extra ones: its area, or GY_NONE */
     size_t *replica_area; /* per replica: the index in area_of of its first access; the others follow */
     size_t extras;
@@ -135,11 +144,18 @@ gantry_status gy_lower_regions(gy_lower *l, gantry_error *err);
 /* One more touched region; its area will be area_of[*index]. */
 gantry_status gy_lower_touch(gy_lower *l, uint32_t value, uint32_t memory, int64_t first, int64_t last, size_t *index,
                              gantry_error *err);
-/* The area that contains the row, or GY_NONE. */
+/* The area that contains the row and is not gathered, or GY_NONE. */
 uint32_t gy_lower_find_area(const gy_lower *l, uint32_t value, uint32_t memory, int64_t row);
 
 /* The first area of the value, or where it would be. */
 size_t gy_lower_first_area(const gy_lower *l, uint32_t value);
+
+/* ---- gathered.c: both only if the attempt has `gather_again` ---- */
+/* Once all accesses are walked: rows that are only read live in one of the memories that read them, so that each has
+ * about as much of them. */
+gantry_status gy_lower_deal_homes(gy_lower *l, gantry_error *err);
+/* Once all is touched: marks what is read beyond the rows that live in its memory. */
+gantry_status gy_lower_mark_gathered(gy_lower *l, gantry_error *err);
 
 /* ---- epochs.c ---- */
 /* Updates the epochs of a value by access k of the task. */

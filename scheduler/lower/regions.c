@@ -25,9 +25,9 @@ uint32_t gy_lower_memory_of(const gy_lower *l, uint32_t task, uint32_t execution
                      : gy_lower_memory(l, task, k);
 }
 
-static bool add_touch(gy_lower *l, uint32_t value, uint32_t memory, int64_t first, int64_t last, size_t index)
+static bool add_touch(gy_lower *l, uint32_t value, uint32_t memory, const gy_rows *rows, bool read, size_t index)
 {
-    gy_touch t = { value, memory, first, last, index };
+    gy_touch t = { value, memory, read, false, rows->first, rows->last, index };
     return gy_vec_push(&l->touch, t);
 }
 
@@ -35,7 +35,8 @@ gantry_status gy_lower_touch(gy_lower *l, uint32_t value, uint32_t memory, int64
                              gantry_error *err)
 {
     *index = l->p->flow->accesses + l->extras++;
-    return add_touch(l, value, memory, first, last, *index) ? GANTRY_OK : gy_fail_nomem(err);
+    gy_rows rows = { first, last };
+    return add_touch(l, value, memory, &rows, false, *index) ? GANTRY_OK : gy_fail_nomem(err);
 }
 
 /* Replicas touch the rows of their task in other memories. */
@@ -71,7 +72,8 @@ static gantry_status touch_accesses(gy_lower *l, gantry_error *err)
             const gy_access *a = gy_flow_access_of(p->graph, p->flow, i);
             if (a->mode >= GANTRY_SUM && gy_epoch_root(l, l->epoch_of[i])->split)
                 continue;
-            if (!add_touch(l, p->flow->access[i].value, gy_lower_memory(l, t, k), a->first, a->last, i))
+            gy_rows rows = { a->first, a->last };
+            if (!add_touch(l, p->flow->access[i].value, gy_lower_memory(l, t, k), &rows, a->mode == GANTRY_READ, i))
                 return gy_fail_nomem(err);
         }
     }
@@ -80,10 +82,10 @@ static gantry_status touch_accesses(gy_lower *l, gantry_error *err)
 
 static int64_t place_of(const gy_lower *l, const gy_touch *t)
 {
-    return (int64_t)t->value * l->p->machine->memories + t->memory;
+    return ((int64_t)t->value * 2 + t->gathered) * l->p->machine->memories + t->memory;
 }
 
-/* Numbers of the touches, by value, memory, first and last row; yours. NULL: out of memory. */
+/* Numbers of the touches, in the order of areas, by first and last row; yours. NULL: out of memory. */
 static uint32_t *sort_touches(const gy_lower *l)
 {
     size_t count = l->touch.count;
@@ -109,7 +111,7 @@ static uint32_t *sort_touches(const gy_lower *l)
 /* Regions that share a row grow together; equal empty ones too. */
 static bool grows(const gy_area *area, const gy_touch *t)
 {
-    return area->value == t->value && area->memory == t->memory &&
+    return area->value == t->value && area->memory == t->memory && area->gathered == t->gathered &&
            (t->first < area->last || (t->first == area->first && t->last == area->last));
 }
 
@@ -130,7 +132,7 @@ static gantry_status make_areas(gy_lower *l, gantry_error *err)
         if (area && grows(area, t)) {
             area->last = t->last > area->last ? t->last : area->last;
         } else {
-            gy_area new = { t->value, t->memory, t->first, t->last, GY_NONE, GY_ROLE_DATA };
+            gy_area new = { t->value, t->memory, t->first, t->last, GY_NONE, GY_ROLE_DATA, t->gathered };
             l->area.at[l->area.count++] = new;
         }
         l->area_of[t->index] = (uint32_t)(l->area.count - 1);
@@ -145,6 +147,8 @@ static bool not_behind(const gy_area *a, uint32_t value, uint32_t memory, int64_
 {
     if (a->value != value)
         return a->value < value;
+    if (a->gathered)
+        return false;
     if (a->memory != memory)
         return a->memory < memory;
     return a->first <= row;
@@ -204,6 +208,10 @@ gantry_status gy_lower_regions(gy_lower *l, gantry_error *err)
     GY_TRY(gy_boundary_touch(l, err));
     GY_TRY(touch_accesses(l, err));
     GY_TRY(touch_replicas(l, err));
+    if (p->attempt->spill.gather_again) {
+        GY_TRY(gy_lower_deal_homes(l, err));
+        GY_TRY(gy_lower_mark_gathered(l, err));
+    }
     GY_TRY(make_areas(l, err));
     GY_TRY(gy_boundary_homes(l, err));
     return gy_boundary_finals(l, err);

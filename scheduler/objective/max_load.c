@@ -164,7 +164,7 @@ static gantry_status lower(run *r, gantry_schedule **schedule, const char *name,
     attempt.spare_memory = spare;
     attempt.assigned = r->device;
     if (r->options->spilling != GY_SPILL_OFF)
-        attempt.spilling = GY_SPILL_COPY; /* nothing is made again, as devices are busy enough */
+        attempt.spill.spilling = GY_SPILL_COPY; /* nothing is made again, as devices are busy enough */
     gantry_status status = gy_plan_init(&p, r->graph, r->machine, &follow, &attempt, err);
     if (!status)
         status = gy_trials_plan(&p, r->options, &attempt, err);

@@ -96,7 +96,7 @@ gantry_status gy_pack_refuse(gy_pack *k, uint32_t store, gantry_error *err)
         gy_bytes_apart(needs, sizeof needs, c.needed, limit), node_at(k, c.op),
         holes_text(holes, sizeof holes, k->used[store], &c, limit), gy_bytes_apart(has, sizeof has, limit, c.needed),
         largest.failed || !largest.at ? "" : largest.at,
-        k->p->attempt->spilling == GY_SPILL_OFF ? "more devices, or --spill auto" : "or more devices");
+        k->p->attempt->spill.spilling == GY_SPILL_OFF ? "more devices, or --spill auto" : "or more devices");
     if (err && device != GY_NONE)
         err->device = (int32_t)device;
     gy_text_free(&largest);

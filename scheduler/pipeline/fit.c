@@ -49,10 +49,12 @@ gantry_status gy_plan_fit(gy_plan *p, gantry_error *err)
     static const gy_arrangement fast = { .early = true, .last = true, .search_shorter = 10 },
                                 tight = { .early = true, .tight = true, .search_shorter = 10 },
                                 late = { .tight = true, .search_shorter = 10 };
+    p->short_of_memory = true;
     if (p->flow->tasks > LARGE)
         GY_TRY(gy_plan_check_live_bytes(p, err));
     gantry_status status = arrange(p, &fast, err);
-    if (status != GANTRY_E_CAPACITY)
+    p->short_of_memory = status == GANTRY_E_CAPACITY;
+    if (!p->short_of_memory)
         return status;
     GY_TRY(make_draft(p, err));
     GY_TRY(gy_plan_find_collectives(p, err));
@@ -67,9 +69,11 @@ static gantry_status lower_again(gy_plan *p, gantry_error *err)
     static const gy_arrangement tight = { .tight = true, .search_shorter = 1 };
     GY_TRY(gy_place_late(p, err));
     GY_TRY(make_draft(p, err));
-    if (p->attempt->spilling != GY_SPILL_OFF) /* else the packer says why */
+    if (p->attempt->spill.gather_again)
+        GY_TRY(gy_plan_find_collectives(p, err));
+    if (p->attempt->spill.spilling != GY_SPILL_OFF) /* else the packer says why */
         GY_TRY(gy_plan_check_live_bytes(p, err));
-    return arrange(p, &tight, err);
+    return p->attempt->spill.walk ? GANTRY_E_CAPACITY : arrange(p, &tight, err);
 }
 
 /* Arrays that gy_plan_order keeps from one call to the next are as long as the draft was. */
@@ -90,7 +94,7 @@ static gantry_status try_one(gy_plan *p, const gy_draft *from, const gy_spill_tr
     gantry_status status = gy_plan_spill(p, from, how, err);
     GY_ASSERT(status || gy_promises_draft(p));
     forget_order(p);
-    if (!status && !p->spilled.moved)
+    if (!status && !p->spilled.moved && !p->attempt->spill.walk)
         return GANTRY_E_CAPACITY; /* as before, and that is what `err` says */
     return status ? status : arrange(p, &arrangement, err);
 }
@@ -116,10 +120,8 @@ static gantry_status try_all(gy_plan *p, const gy_draft *from, gy_persisting per
     for (size_t i = 0; i < sizeof ways / sizeof *ways && status == GANTRY_E_CAPACITY && !p->spilled.alone; i++) {
         gy_spill_try how = ways[i];
         how.persists = persists;
-        how.late = p->attempt->fetch_late;
-        how.queued = p->attempt->queued;
-        how.onward = p->attempt->onward;
-        if (!ways[i].remake || p->attempt->spilling == GY_SPILL_REMAKE)
+        how.way = &p->attempt->spill;
+        if (!ways[i].remake || p->attempt->spill.spilling == GY_SPILL_REMAKE)
             status = try_one(p, from, &how, err);
     }
     return status;
@@ -130,7 +132,7 @@ static gantry_status spill(gy_plan *p, gantry_error *err)
     gy_draft from = p->draft;
     gantry_status status = GANTRY_E_CAPACITY;
     bool persistent = has_persistent(&from);
-    uint32_t most = persistent ? p->attempt->persisting : GY_PERSIST_NONE, least = most;
+    uint32_t most = persistent ? p->attempt->spill.persisting : GY_PERSIST_NONE, least = most;
     p->draft = (gy_draft){ 0 };
     if (most == GY_PERSIST_ANY) {
         most = GY_PERSIST_ALL;
@@ -150,5 +152,5 @@ gantry_status gy_plan_fit_by_spilling(gy_plan *p, gantry_error *err)
 {
     forget_order(p);
     gantry_status status = lower_again(p, err);
-    return status == GANTRY_E_CAPACITY && p->attempt->spilling != GY_SPILL_OFF ? spill(p, err) : status;
+    return status == GANTRY_E_CAPACITY && p->attempt->spill.spilling != GY_SPILL_OFF ? spill(p, err) : status;
 }

@@ -19,24 +19,36 @@ typedef enum gy_persisting {
     GY_PERSIST_HALF,
     GY_PERSIST_BESIDE_ONE,
     GY_PERSIST_BESIDE_TWO,
+    GY_PERSIST_BESIDE_THREE,
     GY_PERSIST_ALL
 } gy_persisting;
 
 enum { GY_QUEUED = 5 };
+
+/* How rows are spilled, where the attempt makes room. */
+typedef struct gy_spill_way {
+    gy_spilling spilling;
+    gy_persisting persisting;
+    bool ends;       /* of what persists, what is used first and last stays, if something does */
+    uint32_t queued; /* 0: what is made faster than copied is made again; k: than its copies wait, and take, by k - 1
+                        quarters of that (GY_QUEUED are tried) */
+    bool late;       /* rows that were spilled come back no sooner than for the ops that are next */
+    bool onward;     /* addresses go round a memory, so that rows come to where others left long ago */
+    bool weigh;      /* what leaves is what takes least to come back, by the time that it is not asked for */
+    bool walk;       /* addresses are given out by the walk of spilling even if nothing has to leave, so that rows come
+                        ahead of their use, and none wait for what the packer put below them */
+    bool gather_again; /* rows that live elsewhere can be dropped, and brought from there again: they are lowered so
+                          (gathered.c), and collectives in place of copies stay */
+} gy_spill_way;
 
 typedef struct gy_attempt {
     const struct gy_candidate *candidate; /* the placement that the policy "search" repeats; borrowed */
     const uint32_t *assigned;             /* per unit of load.h: the device that the search for the least load chose */
     uint32_t in_flight;                   /* starts that may overlap; more than 1 only for the objective "period" */
     uint32_t watch;                       /* a task whose candidates are kept, to be explained; or GY_NONE */
-    gy_spilling spilling;
-    gy_persisting persisting;
-    uint32_t queued; /* 0: what is made faster than copied is made again; k: than its copies wait, and take, by k - 1
-                        quarters of that (GY_QUEUED are tried) */
-    bool onward;     /* addresses go round a memory, so that rows come to where others left long ago */
-    bool make_room;  /* what does not fit is lowered for least memory, and then spilled */
+    gy_spill_way spill;
+    bool make_room;           /* what does not fit is lowered for least memory, and then spilled */
     bool is_known_not_to_fit; /* with make_room: the ways that spill nothing are left out */
-    bool fetch_late;          /* rows that were spilled come back no sooner than for the ops that are next */
     bool spare_memory;        /* the last resort: gy_plan_scratch and gy_place_ranks say what is given up */
     bool keep_copies;         /* no collective is put in place of copies */
     bool prefer_collectives;  /* collectives are, also where copies may be faster if they are in nobody's way */

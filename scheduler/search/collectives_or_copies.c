@@ -47,8 +47,8 @@ static gantry_status try_other(best *b, gy_attempt attempt, const gy_options *o,
     gy_plan *p = b->plan;
     const gy_attempt *asked = p->attempt;
     gy_plan other;
-    attempt.make_room = attempt.is_known_not_to_fit = attempt.fetch_late = false;
-    attempt.spilling = GY_SPILL_OFF;
+    attempt.make_room = attempt.is_known_not_to_fit = false;
+    attempt.spill = (gy_spill_way){ .spilling = GY_SPILL_OFF };
     GY_TRY(gy_plan_init(&other, p->graph, p->machine, p->policy, &attempt, err));
     other.bound = p->bound;
     other.packings = p->packings;

@@ -37,6 +37,7 @@ static gantry_status run(gy_portfolio *f, gy_plan *p, gy_ticks *makespan, gantry
         bool better = gy_trials_offer(&f->t, made);
         f->persistent = better ? p->spilled.persistent : f->persistent;
         f->moved = better ? p->spilled.moved : f->moved;
+        f->best_way = better ? p->attempt->spill : f->best_way;
     } else if (!p->recalled) {
         remember(f, &why);
         f->last = why.status;
@@ -63,12 +64,20 @@ static gy_attempt attempt_of(const gy_portfolio *f, const gy_candidate *c)
     a.candidate = c;
     a.make_room = f->make_room;
     a.spare_memory = f->spare_memory;
-    a.spilling = f->t.options->spilling;
-    a.persisting = f->persisting;
-    a.queued = f->queued;
-    a.onward = f->onward;
+    a.spill = f->way;
+    a.spill.spilling = f->t.options->spilling;
     a.beat = f->t.best ? f->t.least : 0;
     return a;
+}
+
+/* In this way, and in no other. Rows that can be dropped and gathered again are worth little where each reader has them
+ * from another place. */
+static void spill_so(gy_attempt *a, const gy_spill_way *way)
+{
+    a->spill = *way;
+    a->make_room = a->is_known_not_to_fit = true;
+    if (way->gather_again)
+        a->prefer_collectives = a->from_makers = a->settled = true;
 }
 
 static gantry_status run_attempt(gy_portfolio *f, const gy_policy *policy, const gy_attempt *attempt,
@@ -84,31 +93,47 @@ static gantry_status run_attempt(gy_portfolio *f, const gy_policy *policy, const
     return status;
 }
 
-static gantry_status run_other(gy_portfolio *f, const gy_plan *first, gy_spilling spilling, bool late,
-                               gy_ticks *makespan, gantry_error *err)
+gantry_status gy_portfolio_spill(gy_portfolio *f, const gy_policy *policy, const gy_candidate *c,
+                                 const gy_spill_way *way, gy_ticks *makespan, gantry_error *err)
 {
-    gy_attempt a = attempt_of(f, first->attempt->candidate);
-    a.make_room = a.is_known_not_to_fit = true;
-    a.spilling = spilling;
-    a.fetch_late = late;
-    return run_attempt(f, first->policy, &a, makespan, err);
+    gy_attempt a = attempt_of(f, c);
+    spill_so(&a, way);
+    return run_attempt(f, policy, &a, makespan, err);
 }
 
 /* Where nodes were repeated instead of copying rows, it may be faster to copy; and in small graphs where copies take
  * long, to copy no sooner than must be. */
 static gantry_status run_others(gy_portfolio *f, const gy_plan *first, gy_ticks *makespan, gantry_error *err)
 {
+    const gy_attempt *a = first->attempt;
+    gy_spill_way way = a->spill;
+    way.spilling = GY_SPILL_COPY;
     if (first->spilled.repeats)
-        GY_TRY(run_other(f, first, GY_SPILL_COPY, false, makespan, err));
+        GY_TRY(gy_portfolio_spill(f, first->policy, a->candidate, &way, makespan, err));
+    way = a->spill;
+    way.late = true;
     if (first->spilled.copies_bound && f->t.graph->flow->tasks <= SPILLED_UP_TO)
-        GY_TRY(run_other(f, first, first->attempt->spilling, true, makespan, err));
+        GY_TRY(gy_portfolio_spill(f, first->policy, a->candidate, &way, makespan, err));
     return GANTRY_OK;
+}
+
+/* Where memory is short: rows that live in the memories of other devices are dropped, and brought from there again. In
+ * large graphs, where nothing else is left to try. */
+static gantry_status run_gathering(gy_portfolio *f, const gy_plan *first, gy_ticks *makespan, gantry_error *err)
+{
+    bool small = f->t.graph->flow->tasks <= SPILLED_UP_TO || f->make_room;
+    gy_spill_way way = first->attempt->spill;
+    if (!first->short_of_memory || first->workers < 2 || !small || f->t.options->spilling == GY_SPILL_OFF)
+        return GANTRY_OK;
+    way.spilling = f->t.options->spilling;
+    way.gather_again = way.walk = way.weigh = true;
+    return gy_portfolio_spill(f, first->policy, first->attempt->candidate, &way, makespan, err);
 }
 
 /* Hash of all that the passes after the placement read of it, and of what is asked of them. */
 static uint64_t hash_of(const gy_portfolio *f, const gy_plan *p)
 {
-    uint32_t asked[] = { f->make_room, f->spare_memory, (uint32_t)f->persisting, f->queued, f->onward };
+    uint32_t asked[] = { f->make_room, f->spare_memory };
     return gy_placement_hash(p, gy_hash_bytes(asked, sizeof asked, 1));
 }
 
@@ -128,8 +153,11 @@ static gantry_status carry_on(gy_portfolio *f, gy_plan *p, uint64_t hash, gy_out
 {
     *o = (gy_outcome){ .hash = hash };
     GY_TRY(run(f, p, &o->makespan, err));
+    bool fits = o->makespan < GY_TICKS_MAX;
+    if (fits || f->make_room || f->t.options->effort > 0)
+        GY_TRY(run_gathering(f, p, &o->makespan, err));
     o->status = o->makespan < GY_TICKS_MAX ? GANTRY_OK : f->last;
-    if (!o->status)
+    if (fits)
         GY_TRY(run_others(f, p, &o->makespan, err));
     return gy_vec_push(&f->outcomes, *o) ? GANTRY_OK : gy_fail_nomem(err);
 }
@@ -196,6 +224,8 @@ static void settle(gy_attempt *a, const gy_attempt *way)
     a->join_teams = way->join_teams;
     a->replicate = way->replicate;
     a->settled = true;
+    if (way->spill.gather_again)
+        spill_so(a, &way->spill);
 }
 
 gantry_status gy_portfolio_candidate(gy_portfolio *f, const gy_candidate *c, bool all_ways, const char *name,
@@ -291,71 +321,6 @@ static gantry_status try_frugal(gy_portfolio *f, gantry_error *err)
     return status || tried.skipped ? status : gy_trials_note(&f->t, &tried, err);
 }
 
-/* The entry of the report that the best schedule is of. */
-static gy_tried *find_best(gy_portfolio *f)
-{
-    for (size_t i = 0; f->t.best && i < f->t.tried.count; i++)
-        if (!strcmp(f->t.tried.at[i].policy, f->t.best->policy))
-            return &f->t.tried.at[i];
-    return NULL;
-}
-
-/* Runs the policy once more with what attempt_of says, and with `a` in its place if that is faster. */
-static gantry_status run_again(gy_portfolio *f, const gy_policy *policy, gy_tried *best, const gy_attempt *a,
-                               gantry_error *err)
-{
-    gy_ticks before = best->makespan;
-    GY_TRY(run_attempt(f, policy, a, &best->makespan, err));
-    if (best->makespan >= before)
-        return GANTRY_OK;
-    f->persisting = a->persisting;
-    f->queued = a->queued;
-    f->onward = a->onward;
-    return GANTRY_OK;
-}
-
-/* Where what persists was too much: with less of it that stays, there is more room for the rest to come ahead of its
- * use; with more, less comes. */
-static gantry_status try_persisting(gy_portfolio *f, const gy_policy *policy, gy_tried *best, gantry_error *err)
-{
-    for (int i = 0; i < 3 * GY_PERSIST_ALL && f->persistent; i++) {
-        gy_attempt a = attempt_of(f, NULL);
-        a.make_room = a.is_known_not_to_fit = true;
-        a.persisting = (gy_persisting)(GY_PERSIST_ALL - i / 3);
-        a.onward = i % 3 == 1;
-        a.fetch_late = i % 3 == 2;
-        GY_TRY(run_again(f, policy, best, &a, err));
-    }
-    return GANTRY_OK;
-}
-
-/* Making again and copying go side by side: what is made again is more or less of what has to leave. And rows that come
- * wait for those that were at their address, so it may be better to leave holes. */
-static gantry_status try_queued(gy_portfolio *f, const gy_policy *policy, gy_tried *best, gantry_error *err)
-{
-    bool remake = f->t.options->spilling == GY_SPILL_REMAKE;
-    for (uint32_t i = 1; i < 2 * (remake ? GY_QUEUED + 1 : 1); i++) {
-        gy_attempt a = attempt_of(f, NULL);
-        a.make_room = a.is_known_not_to_fit = true;
-        a.queued = i / 2;
-        a.onward = i % 2;
-        GY_TRY(run_again(f, policy, best, &a, err));
-    }
-    return GANTRY_OK;
-}
-
-/* The best placement once more, in other ways to make room. What is best is for all that is tried later, too. */
-static gantry_status try_ways(gy_portfolio *f, gantry_error *err)
-{
-    bool small = f->t.graph->flow->tasks <= SPILLED_UP_TO;
-    gy_tried *best = f->moved && small && f->t.options->effort > 0 ? find_best(f) : NULL;
-    const gy_policy *policy;
-    if (!best || gy_policy_find(&policy, best->policy, NULL))
-        return GANTRY_OK;
-    GY_TRY(try_persisting(f, policy, best, err));
-    return try_queued(f, policy, best, err);
-}
-
 gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err)
 {
     if (f->t.options->policy || f->t.options->effort == 0)
@@ -367,7 +332,7 @@ gantry_status gy_portfolio_policies(gy_portfolio *f, gantry_error *err)
     bool small = f->t.graph->flow->tasks <= SPILLED_UP_TO;
     if (!status && small && is_tight(f))
         status = try_again(f, err);
-    return status ? status : try_ways(f, err);
+    return status || f->t.graph->flow->tasks > SPILLED_UP_TO ? status : gy_portfolio_spill_ways(f, err);
 }
 
 static gantry_status spill_all(gy_portfolio *f, gantry_error *err)
@@ -379,7 +344,7 @@ static gantry_status spill_all(gy_portfolio *f, gantry_error *err)
         status = try_policy(f, &gy_policy_mem_heft, err);
     if (!status && !f->t.best)
         status = try_again(f, err);
-    return status ? status : try_ways(f, err);
+    return status || f->t.graph->flow->tasks > SPILLED_UP_TO ? status : gy_portfolio_spill_ways(f, err);
 }
 
 gantry_status gy_portfolio_make_room(gy_portfolio *f, gantry_error *err)

@@ -16,14 +16,13 @@ typedef struct gy_outcome {
 typedef struct gy_portfolio {
     gy_trials t; /* `placed`: what the policies that fit decided, if `keep` */
     bool keep;
-    bool make_room;           /* what does not fit is spilled */
-    bool spare_memory;        /* what is fast but takes memory is given up: gy_portfolio_make_room */
-    bool first_made_room;     /* t.first did not fit even with spilling */
-    gy_persisting persisting; /* how much of what persists stays, once something was found to be best */
-    bool persistent;          /* that is a question for the best schedule */
-    bool moved;               /* something left a memory in the best schedule */
-    uint32_t queued;          /* gy_attempt.queued and .onward, once something was found to be best */
-    bool onward;
+    bool make_room;              /* what does not fit is spilled */
+    bool spare_memory;           /* what is fast but takes memory is given up: gy_portfolio_make_room */
+    bool first_made_room;        /* t.first did not fit even with spilling */
+    bool persistent;             /* something persists in memories of devices, in the best schedule */
+    bool moved;                  /* something left a memory in the best schedule */
+    gy_spill_way way;            /* how rows are spilled, once that was looked for */
+    gy_spill_way best_way;       /* of the best schedule */
     gantry_status last;          /* why the last that did not fit did not */
     gy_known_plans known;        /* all that were carried through, unless the options have those of this graph */
     GY_VEC(gy_outcome) outcomes; /* of the placements of policies, each once */
@@ -40,6 +39,12 @@ gantry_status gy_portfolio_make_room(gy_portfolio *f, gantry_error *err);
  * does not fit in memory. */
 gantry_status gy_portfolio_candidate(gy_portfolio *f, const gy_candidate *c, bool all_ways, const char *name,
                                      gy_ticks *makespan, gantry_error *err);
+/* Runs the policy, or the candidate, with rows spilled in this way and no other; *makespan becomes that, if it is less.
+ */
+gantry_status gy_portfolio_spill(gy_portfolio *f, const gy_policy *policy, const gy_candidate *c,
+                                 const gy_spill_way *way, gy_ticks *makespan, gantry_error *err);
+/* The best placement once more, in other ways to spill (spill_ways.c). */
+gantry_status gy_portfolio_spill_ways(gy_portfolio *f, gantry_error *err);
 void gy_portfolio_free(gy_portfolio *f);
 
 #endif

@@ -165,29 +165,53 @@ static gantry_status come_empty(gy_spill *w, uint32_t x, uint32_t i, gantry_erro
     return be_there(w, x, i, err);
 }
 
-gantry_status gy_spill_remake(gy_spill *w, uint32_t x, uint32_t i, gantry_error *err)
+/* All that the op reads is in its memory before op i, and stays until it is unpinned. */
+static gantry_status reads_come(gy_spill *w, const gy_op *op, uint32_t i, gantry_error *err)
 {
-    gy_held *h = &w->held[x];
-    const gy_op *op = &w->old->op.at[h->maker].op;
-    size_t pinned = w->pinned.count;
     gantry_status status = GANTRY_OK;
     bool made;
     for (uint32_t k = 0; k < op->uses && !status; k++) {
         const gy_use *u = &w->old->use.at[op->use + k];
-        uint32_t s = u->instance;
-        if (s == x || !w->held[s].ours)
+        if (u->mode != GANTRY_READ || !w->held[u->instance].ours)
             continue;
-        gy_spill_book_from(w, s, i);
-        if (!gy_spill_pin(w, s))
-            status = gy_fail_nomem(err);
-        if (!status)
-            status = u->mode == GANTRY_READ ? gy_spill_come(w, s, i, i, &made, err) : come_empty(w, s, i, err);
+        gy_spill_book_from(w, u->instance, i);
+        status = gy_spill_pin(w, u->instance) ? gy_spill_come(w, u->instance, i, i, &made, err) : gy_fail_nomem(err);
     }
-    if (!status)
-        status = come_empty(w, x, i, err);
-    if (!status)
-        status = gy_spill_repeat(w, h->maker, err);
-    h->remake = false;
+    return status;
+}
+
+/* The uses that the maker has when it is carried out again. */
+static bool list_again(gy_spill *w, uint32_t maker)
+{
+    const gy_op *op = &w->old->op.at[maker].op;
+    bool done = true;
+    w->again.count = 0;
+    for (uint32_t k = 0; k < op->uses && done; k++)
+        done = gy_spill_is_spared(w, maker, &w->old->use.at[op->use + k]) || gy_vec_push(&w->again, k);
+    return done;
+}
+
+static gantry_status make_again(gy_spill *w, uint32_t maker, uint32_t i, gantry_error *err)
+{
+    const gy_op *op = &w->old->op.at[maker].op;
+    GY_TRY(reads_come(w, op, i, err));
+    if (!list_again(w, maker))
+        return gy_fail_nomem(err);
+    for (size_t n = 0; n < w->again.count; n++) {
+        const gy_use *u = &w->old->use.at[op->use + w->again.at[n]];
+        if (u->mode == GANTRY_READ || !w->held[u->instance].ours)
+            continue;
+        gy_spill_book_from(w, u->instance, i);
+        GY_TRY(gy_spill_pin(w, u->instance) ? come_empty(w, u->instance, i, err) : gy_fail_nomem(err));
+    }
+    return gy_spill_repeat(w, maker, err);
+}
+
+gantry_status gy_spill_remake(gy_spill *w, uint32_t x, uint32_t i, gantry_error *err)
+{
+    size_t pinned = w->pinned.count;
+    gantry_status status = make_again(w, w->held[x].maker, i, err);
+    w->held[x].remake = false;
     gy_spill_unpin(w, pinned);
     return status;
 }

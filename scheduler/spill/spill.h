@@ -35,10 +35,8 @@ typedef struct gy_spill_try {
      * one op to the next, so that there are no holes. */
     uint32_t sixteenths;
     gy_persisting persists;
-    bool remake;     /* nodes may be repeated */
-    bool late;       /* room is made and rows come for the ops that are next, no sooner */
-    uint32_t queued; /* gy_attempt.queued */
-    bool onward;     /* gy_attempt.onward */
+    bool remake; /* nodes may be repeated */
+    const gy_spill_way *way;
 } gy_spill_try;
 
 /*
@@ -136,6 +134,7 @@ typedef struct gy_spill {
     uint32_t ahead;          /* first op that nothing was done for yet */
     gy_ticks *begin, *clock; /* per old op: when its device comes to it, if it never waits; per device: where it is */
     gy_ticks *sent;          /* per memory: when what was sent out of it is out, by the clock of its device */
+    gy_ids again;            /* scratch of gy_spill_remake */
     size_t remade;
     bool alone;
     bool direct; /* every two memories with devices, and host memory, have direct routes both ways */
@@ -175,6 +174,8 @@ bool gy_spill_comes_again(const gy_spill *w, uint32_t x, uint32_t j);
 bool gy_spill_keeps_backing(gy_spill *w, uint32_t x, uint32_t i, uint32_t j);
 /* Takes what was changed home. */
 gantry_status gy_spill_go_home(gy_spill *w, uint32_t x, uint32_t i, gantry_error *err);
+/* The time that it takes at least to leave and come back. */
+gy_ticks gy_spill_price(const gy_spill *w, uint32_t x);
 /* Makes an instance leave its memory before op i. What another memory lodged goes on to host memory. *gone: it could.
  */
 gantry_status gy_spill_leave(gy_spill *w, uint32_t x, uint32_t i, bool *gone, gantry_error *err);
@@ -221,6 +222,9 @@ gy_ticks gy_spill_queue(const gy_spill *w, uint32_t memory);
 /* Before op i: is it better to make the rows again at op j than to bring them out and back? Then all is noted. */
 bool gy_spill_plan_remake(gy_spill *w, uint32_t x, uint32_t i, uint32_t j);
 
+/* A collective that was found writes, where it is carried out again, only what is to be made again so. Not this use? */
+bool gy_spill_is_spared(const gy_spill *w, uint32_t maker, const gy_use *u);
+
 /* ---- spill_emit.c ---- */
 /* An inserted copy between new instances; EVICT or FETCH. */
 gantry_status gy_spill_copy(gy_spill *w, gy_op_kind kind, uint32_t from, uint32_t to, int64_t first, int64_t last,
@@ -231,7 +235,7 @@ gantry_status gy_spill_lodge(gy_spill *w, uint32_t x, uint32_t memory, uint32_t 
 gantry_status gy_spill_here(gy_spill *w, uint32_t x, gantry_error *err);
 /* Old op i, its uses renamed. `source`: the new instance that a copy reads instead, or GY_NONE. */
 gantry_status gy_spill_op(gy_spill *w, uint32_t i, uint32_t source, gantry_error *err);
-/* The same once more. */
+/* The same once more, with the uses of w->again: their numbers, rising. */
 gantry_status gy_spill_repeat(gy_spill *w, uint32_t i, gantry_error *err);
 
 #endif

@@ -103,7 +103,7 @@ gantry_status gy_spill_look_ahead(gy_spill *w, uint32_t i, gantry_error *err)
         w->lack.count = 0;
         if (!list_lack(w, &next->op, 0))
             return gy_fail_nomem(err);
-        if (w->begin[w->ahead] - w->clock[device] > (w->how.late ? 0 : TIMES * copy_time(w)))
+        if (w->begin[w->ahead] - w->clock[device] > (w->how.way->late ? 0 : TIMES * copy_time(w)))
             break;
         status = prepare(w, w->ahead, i, &done, err);
         if (!done)

@@ -26,7 +26,7 @@ static bool is_dead(const gy_spill *w, uint32_t memory, uint32_t i, const gy_blo
 /* The hole from `offset` on is better, the less is: in size, or in the way there from what was given out last. */
 static uint64_t rank_of(const gy_spill *w, const gy_ground *g, uint64_t offset, uint64_t bytes)
 {
-    if (!w->how.onward)
+    if (!w->how.way->onward)
         return bytes;
     return offset >= g->onward ? offset - g->onward : offset + g->end;
 }
@@ -44,7 +44,7 @@ static bool find_hole(const gy_spill *w, uint32_t memory, uint32_t i, uint64_t b
             continue;
         uint64_t begin = n < count ? g->at.at[n].offset : g->end;
         /* The end of the last block may lie in the middle of a hole. */
-        bool inside = w->how.onward && end < g->onward && begin > g->onward && begin - g->onward >= bytes;
+        bool inside = w->how.way->onward && end < g->onward && begin > g->onward && begin - g->onward >= bytes;
         uint64_t from = inside ? g->onward : end;
         if (begin >= from && begin - from >= bytes && rank_of(w, g, from, begin - from) < least) {
             least = rank_of(w, g, from, begin - from);
@@ -102,11 +102,21 @@ typedef struct stretch {
     size_t first, last;
     uint32_t next;
     uint64_t bytes; /* that leave */
+    gy_ticks price; /* what it takes for them to come back, if that is weighed */
 } stretch;
 
-static bool is_better(const stretch *a, const stretch *b)
+/* Before op i. */
+static bool is_better(const stretch *a, const stretch *b, uint32_t i)
 {
+    double x = (double)a->price * (double)(b->next - i), y = (double)b->price * (double)(a->next - i);
+    if (x < y || x > y)
+        return x < y;
     return a->next != b->next ? a->next > b->next : a->bytes < b->bytes;
+}
+
+static gy_ticks price_of(const gy_spill *w, const gy_block *b)
+{
+    return w->how.way->weigh ? gy_spill_price(w, b->x) : 0;
 }
 
 static uint64_t begin_of(const gy_ground *g, size_t n)
@@ -127,6 +137,7 @@ static bool choose_stretch(gy_spill *w, uint32_t memory, uint32_t i, uint32_t fr
     gy_ids *next = &w->nearest;
     size_t first = 0;
     uint64_t leaving = 0;
+    gy_ticks price = 0;
     *best = (stretch){ 0 };
     next->count = 0;
     if (!gy_vec_reserve(next, 2 * g->at.count + 2))
@@ -139,20 +150,23 @@ static bool choose_stretch(gy_spill *w, uint32_t memory, uint32_t i, uint32_t fr
             first = n + 1;
             head = tail = 0;
             leaving = 0;
+            price = 0;
             continue;
         }
         while (tail > head && next->at[queue[tail - 1]] >= next->at[n])
             tail--;
         queue[tail++] = (uint32_t)n;
         leaving += g->at.at[n].bytes;
+        price += price_of(w, &g->at.at[n]);
         while (first < n && begin_of(g, n + 1) - end_before(g, first + 1) >= bytes) {
             leaving -= g->at.at[first].bytes;
+            price -= price_of(w, &g->at.at[first]);
             first++;
         }
         while (queue[head] < first)
             head++;
-        stretch s = { first, n + 1, next->at[queue[head]], leaving };
-        if (begin_of(g, n + 1) - end_before(g, first) >= bytes && (!best->next || is_better(&s, best)))
+        stretch s = { first, n + 1, next->at[queue[head]], leaving, price };
+        if (begin_of(g, n + 1) - end_before(g, first) >= bytes && (!best->next || is_better(&s, best, i)))
             *best = s;
     }
     return best->next != 0;

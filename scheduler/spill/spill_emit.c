@@ -61,30 +61,61 @@ static gantry_status add_after(gy_spill *w, uint32_t task, gantry_error *err)
     return status;
 }
 
+/* Use k of an old op, by the new instance `id`; GY_NONE: the one that is the old one. */
+static gantry_status use_one(gy_spill *w, const gy_use *u, uint32_t id, uint32_t rank, gantry_error *err)
+{
+    if (id == GY_NONE) {
+        GY_TRY(gy_spill_here(w, u->instance, err));
+        id = w->held[u->instance].now;
+    }
+    return gy_lower_use(&w->lower, id, u->mode, rank, u->first, u->last, err);
+}
+
 static gantry_status use_all(gy_spill *w, const gy_draft_op *d, uint32_t source, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
     for (uint32_t k = 0; k < d->op.uses && !status; k++) {
         const gy_use *u = &w->old->use.at[d->op.use + k];
-        uint32_t id = source;
-        if (k || source == GY_NONE) {
-            status = gy_spill_here(w, u->instance, err);
-            id = w->held[u->instance].now;
-        }
-        if (!status)
-            status = gy_lower_use(&w->lower, id, u->mode, u->rank, u->first, u->last, err);
+        status = use_one(w, u, k ? GY_NONE : source, u->rank, err);
     }
     return status;
 }
 
+/* Ranks that are left with nothing take no part. */
+static bool list_ranks(gy_spill *w, const gy_draft_op *old, gy_draft_op *d, gy_ids *ranks)
+{
+    gy_plan *p = w->p;
+    for (uint32_t r = 0; r < old->ranks; r++) {
+        bool has = false;
+        for (size_t n = 0; n < w->again.count && !has; n++)
+            has = w->old->use.at[old->op.use + w->again.at[n]].rank == r;
+        if (!gy_vec_push(ranks, has ? d->ranks : GY_NONE))
+            return false;
+        if (!has)
+            continue;
+        d->rank = d->ranks++ ? d->rank : (uint32_t)p->rank_device.count;
+        if (!gy_vec_push(&p->rank_device, p->rank_device.at[old->rank + r]))
+            return false;
+    }
+    return true;
+}
+
 gantry_status gy_spill_repeat(gy_spill *w, uint32_t i, gantry_error *err)
 {
-    gy_draft_op d = w->old->op.at[i];
-    d.op.repeat = true;
+    const gy_draft_op *old = &w->old->op.at[i];
+    gy_draft_op d = *old;
+    gy_ids ranks = { 0 };
+    d.op.repeat = d.op.node != GY_NONE;
+    d.ranks = 0;
     w->moved = true;
     w->remade++;
-    GY_TRY(gy_lower_op(&w->lower, &d, NULL, err));
-    return use_all(w, &w->old->op.at[i], GY_NONE, err);
+    gantry_status status = list_ranks(w, old, &d, &ranks) ? gy_lower_op(&w->lower, &d, NULL, err) : gy_fail_nomem(err);
+    for (size_t n = 0; n < w->again.count && !status; n++) {
+        const gy_use *u = &w->old->use.at[old->op.use + w->again.at[n]];
+        status = use_one(w, u, GY_NONE, old->ranks ? ranks.at[u->rank] : 0, err);
+    }
+    gy_vec_free(&ranks);
+    return status;
 }
 
 gantry_status gy_spill_op(gy_spill *w, uint32_t i, uint32_t source, gantry_error *err)

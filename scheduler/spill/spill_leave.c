@@ -126,6 +126,23 @@ static void note_sent(gy_spill *w, uint32_t from, uint32_t to, int64_t bytes)
     w->sent[from] = (w->sent[from] > now ? w->sent[from] : now) + gy_transfer_time(w->p, from, to, bytes);
 }
 
+gy_ticks gy_spill_price(const gy_spill *w, uint32_t x)
+{
+    const gy_held *h = &w->held[x];
+    uint32_t here = gy_spill_old(w, x)->memory;
+    int64_t bytes = (int64_t)h->bytes;
+    if (h->lo >= h->hi)
+        return 0;
+    if (h->backing != GY_NONE)
+        return gy_transfer_time(w->p, h->lodge, here, bytes);
+    if (gy_spill_comes_again(w, x, 0))
+        return gy_transfer_time(w->p, gy_spill_old(w, h->source)->memory, here, bytes);
+    gy_ticks copies = gy_transfer_time(w->p, here, 0, bytes) + gy_transfer_time(w->p, 0, here, bytes);
+    if (h->maker == GY_NONE || h->maker_writes != h->writes || w->old->op.at[h->maker].op.duration > copies)
+        return copies;
+    return w->old->op.at[h->maker].op.duration;
+}
+
 /* Copies the rows out of the instance `from`, where they are now. */
 static gantry_status move_out(gy_spill *w, uint32_t x, uint32_t from, uint32_t lodge, uint32_t i, uint32_t j,
                               gantry_error *err)

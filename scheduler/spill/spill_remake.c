@@ -37,7 +37,8 @@ void gy_spill_note_maker(gy_spill *w, uint32_t i, const gy_use *u)
     bool all = u->mode == GANTRY_WRITE && u->first <= h->lo && h->hi <= u->last;
     h->maker = GY_NONE;
     bool one = op->kind == GY_OP_COLLECTIVE || writes_of(w, op) == 1;
-    if (!w->how.remake || !all || !one || op->node == GY_NONE || !gy_node_remakes(w->p->graph, op->node))
+    bool found = op->kind == GY_OP_COLLECTIVE && op->node == GY_NONE && !op->reduce;
+    if (!w->how.remake || !all || !one || (!found && (op->node == GY_NONE || !gy_node_remakes(w->p->graph, op->node))))
         return;
     h->maker = i;
     h->maker_writes = h->writes;
@@ -89,11 +90,20 @@ static bool can_read(chain *c, const gy_use *u, uint32_t maker, uint32_t depth)
     return true;
 }
 
-/* A collective that is carried out again writes to all its ranks again: these rows are there then, or come with it. */
+bool gy_spill_is_spared(const gy_spill *w, uint32_t maker, const gy_use *u)
+{
+    const gy_held *h = &w->held[u->instance];
+    return w->old->op.at[maker].op.node == GY_NONE && u->mode != GANTRY_READ && !(h->remake && h->maker == maker);
+}
+
+/* A collective of the graph that is carried out again writes to all its ranks again: these rows are there then, or come
+ * with it. One that was found writes where rows are missing. */
 static bool can_write(const chain *c, const gy_use *u, uint32_t maker)
 {
     const gy_spill *w = c->w;
     const gy_held *h = &w->held[u->instance];
+    if (w->old->op.at[maker].op.node == GY_NONE)
+        return true;
     return h->ours && h->maker == maker && h->maker_writes == h->writes && h->home == GY_NONE && h->last >= c->j &&
            w->ground[gy_spill_old(w, u->instance)->memory].ours && gy_spill_next_write(w, u->instance, c->j) == GY_NONE;
 }
@@ -142,8 +152,8 @@ bool gy_spill_plan_remake(gy_spill *w, uint32_t x, uint32_t i, uint32_t j)
         return false;
     gy_ticks copies = gy_transfer_time(w->p, in->memory, 0, (int64_t)in->bytes) +
                       gy_transfer_time(w->p, 0, in->memory, (int64_t)in->bytes);
-    if (w->how.queued)
-        copies = copies / 4 * (w->how.queued - 1) + gy_spill_queue(w, in->memory);
+    if (w->how.way->queued)
+        copies = copies / 4 * (w->how.way->queued - 1) + gy_spill_queue(w, in->memory);
     if (c.cost >= copies)
         return false;
     c = (chain){ .w = w, .i = i, .j = j, .mark = true };

@@ -119,6 +119,31 @@ static void note_lives(gy_spill *w)
         w->held[x].next = w->use_first[x];
 }
 
+/* An instance that rows were gathered from stays as long as these: it takes less room, and they can be had again. */
+static void keep_sources(gy_spill *w)
+{
+    const gy_draft *old = w->old;
+    for (size_t i = old->op.count;
+         i-- > 0;) { /* what goes on from where others brought it keeps the first source, too */
+        const gy_op *op = &old->op.at[i].op;
+        uint32_t last = 0;
+        if (op->node != GY_NONE || op->reduce || (op->kind != GY_OP_COPY && op->kind != GY_OP_COLLECTIVE))
+            continue;
+        uint32_t ins = op->kind == GY_OP_COPY ? 1 : op->ins;
+        for (uint32_t k = ins; k < op->uses; k++) {
+            const gy_held *h = &w->held[old->use.at[op->use + k].instance];
+            last = h->ours && h->last > last ? h->last : last;
+        }
+        for (uint32_t k = 0; k < ins; k++) {
+            gy_held *h = &w->held[old->use.at[op->use + k].instance];
+            if (!h->ours || h->last >= last)
+                continue;
+            h->last = last;
+            h->pins = 1;
+        }
+    }
+}
+
 static void make_held(gy_spill *w)
 {
     for (uint32_t x = 0; x < w->old->instance.count; x++) {
@@ -219,6 +244,8 @@ gantry_status gy_spill_open(gy_spill *w, gantry_error *err)
     w->direct = all_direct(w);
     make_held(w);
     note_lives(w);
+    if (w->p->attempt->spill.gather_again)
+        keep_sources(w);
     book_all(w);
     gantry_status status = gy_spill_lighten(w, err);
     if (!status)
@@ -245,6 +272,7 @@ void gy_spill_close(gy_spill *w)
     gy_free(w->clock);
     gy_vec_free(&w->nearest);
     gy_vec_free(&w->leaving);
+    gy_vec_free(&w->again);
     gy_vec_free(&w->lack);
     gy_vec_free(&w->pinned);
     gy_free(w->load);

@@ -120,6 +120,65 @@ def gathers():
     return g, {"w": w, "y": y}, {"y": want.reshape(-1)}
 
 
+def shards(kind, parts):
+    """The same without collectives: every device reads all of a layer, as one region or part by part, there and back.
+    States are changed at the end, each shard on its own device; constants and states that nothing changes live where it is
+    best."""
+    d = "for"
+    whole = [f"w[i * ranks + {k}]" for k in range(RANKS)] if parts else ["w[i * ranks:i * ranks + ranks]"]
+    back = [w.replace("i *", "(parts - 1 - i) *") for w in whole]
+
+    def reads(of, name, i, a):
+        size = "rows" if parts else "ranks * rows"
+        return [{"id": f"{name}{n}[i,k]", d: {"k": "ranks"}, "on": "k", "kernel": "saxpy", "cost": {"time_us": 200},
+                 "args": {"a": a, "x": x, "y": f"y{{k * ranks * rows + {n if parts else 0} * rows:"
+                                               f"k * ranks * rows + {n if parts else 0} * rows + {size}}}"}}
+                for n, x in enumerate(of)]
+
+    nodes = [{d: {"i": "parts"}, "nodes": reads(whole, "there", "i", 0.5)}, {d: {"i": "parts"}, "nodes": reads(back, "back", "i", -0.25)}]
+    if kind == "changed":
+        nodes.append({d: {"i": "parts"}, "nodes": [{"id": "change[i,k]", d: {"k": "ranks"}, "on": "k", "kernel": "saxpy",
+                                                    "args": {"a": 2.0, "x": "d", "y": "w[i * ranks + k]"}}]})
+    g = graph("shards",
+              {"w": f32(["ranks * n"], **{"class": "const" if kind == "const" else "state", "init": 0, "split": "parts * ranks"}),
+               "d": f32(["rows"], init=0), "y": f32(["ranks * ranks * rows"], init=0, output=True)}, nodes)
+    g["params"]["ranks"] = RANKS
+    if kind != "changed":
+        del g["buffers"]["d"]
+    w, y = rng.random(RANKS * PARTS * ROWS, np.float32), rng.random(RANKS * RANKS * ROWS, np.float32)
+    change = rng.random(ROWS, np.float32)
+    layers, want = w.reshape(PARTS, RANKS, ROWS).copy(), y
+    for _ in range(STARTS):
+        want = y.reshape(RANKS, RANKS, ROWS)
+        for a, order in ((0.5, range(PARTS)), (-0.25, reversed(range(PARTS)))):
+            for i in order:
+                want = (np.float32(a) * layers[i] + want).astype(np.float32)
+        if kind == "changed":
+            layers = (np.float32(2) * change + layers).astype(np.float32)
+    inputs = {"w": w, "y": y} if kind != "changed" else {"w": w, "y": y, "d": change}
+    return g, inputs, {"y": want.reshape(-1)}
+
+
+def check_shards(command, kind, parts):
+    """Room for a third of what a device reads: rows that the others have come from there, by collectives, again and
+    again, and nothing goes to host memory and back."""
+    g, inputs, want = shards(kind, parts)
+    limit = 8 * MIB
+    with tempfile.TemporaryDirectory() as folder:
+        path, machine = pathlib.Path(folder) / "graph.json", pathlib.Path(folder) / "machine.json"
+        path.write_text(json.dumps(g))
+        machine.write_text(json.dumps(peers()))
+        arguments = ["--machine", machine, "--max-memory", ",".join(f"d{i}={limit}" for i in range(RANKS))]
+        kinds, peaks, report = count(command, path, arguments)
+        found = [run(command, path, inputs, {"y": None}, [*arguments, "--backend", "host", "--iterations", STARTS, *more])[0]
+                 for more in ([], ["--check"])]
+    good = max(peaks.values()) <= limit and not kinds.get("evict", 0) + kinds.get("fetch", 0)
+    good = good and kinds["collective"] > PARTS and all(np.array_equal(f["y"], want["y"]) for f in found)
+    print(f"{'ok' if good else 'WRONG'}: shards, {kind}, {'by parts' if parts else 'whole'}, {RANKS} x {limit / MIB:g} MiB: "
+          f"{kinds}, {report['makespan_us']:.0f} us")
+    return good
+
+
 def peers():
     """Devices that reach each other faster than host memory."""
     ids = [f"m{i}" for i in range(RANKS)]
@@ -243,6 +302,7 @@ def main(command, *rest):
         return 0
     results = [check_again(command, 2, True), check_again(command, 1000, False), check_off(command),
                check_gathered_again(command)]
+    results += [check_shards(command, kind, parts) for kind in ("changed", "state", "const") for parts in (False, True)]
     for effort in (0, 3):
         # 3 MiB of weights and a part that goes round: three times one device, and it fits four. Who tries more may find
         # that weights come to one device as fast as the part goes round.

@@ -12,7 +12,7 @@
 typedef enum gy_spilling { GY_SPILL_OFF, GY_SPILL_COPY, GY_SPILL_REMAKE } gy_spilling;
 
 /* How much stays of what persists in memories that overflow: nothing, half a memory, as much as leaves room for the
- * rest to come for one op at a time or for two, all. */
+ * rest to come for one op at a time, for two or for three, all. */
 typedef enum gy_persisting {
     GY_PERSIST_ANY, /* from the most to the least, the first that fits */
     GY_PERSIST_NONE,

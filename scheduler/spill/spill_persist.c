@@ -136,20 +136,46 @@ static int by_visits(const void *a, const void *b, void *context)
     return x->x < y->x ? -1 : x->x > y->x;
 }
 
+/* Nothing goes on beside the first that comes, nor beside the last that goes back. */
+static uint64_t keep_ends(persisting *x, size_t first, size_t last, uint64_t room)
+{
+    const gy_held *held = x->w->held;
+    size_t end = first;
+    uint64_t kept = 0;
+    for (size_t k = first; k < last; k++)
+        end = held[x->item.at[k].x].last > held[x->item.at[end].x].last ? k : end;
+    size_t ends[] = { first, end };
+    for (size_t i = 0; i < 2 && first < last; i++) {
+        item *at = &x->item.at[ends[i]];
+        if (at->stays || kept + held[at->x].bytes > room)
+            continue;
+        at->stays = true;
+        kept += held[at->x].bytes;
+    }
+    return kept;
+}
+
 /* Items [first, last) come equally often, in the order of their first uses: so many bytes of them stay, spread over
  * the time. */
 static void spread(persisting *x, size_t first, size_t last, uint64_t room)
 {
     const gy_held *held = x->w->held;
     uint64_t all = 0, seen = 0, kept = 0;
-    for (size_t k = first; k < last; k++)
+    for (size_t k = first; k < last; k++) {
         all += held[x->item.at[k].x].bytes;
+        x->item.at[k].stays = false;
+    }
+    bool ends = x->w->how.way->ends;
+    kept = ends ? keep_ends(x, first, last, room) : 0;
     for (size_t k = first; k < last; k++) {
         uint64_t bytes = held[x->item.at[k].x].bytes;
-        seen += bytes;
-        bool due = (double)kept + (double)bytes <= (double)room * ((double)seen / (double)all);
-        x->item.at[k].stays = all <= room || due;
-        kept += x->item.at[k].stays ? bytes : 0;
+        seen += ends ? 0 : bytes;
+        bool due = (double)kept + (ends ? 0 : (double)bytes) <= (double)room * ((double)seen / (double)all);
+        seen += ends ? bytes : 0;
+        if (x->item.at[k].stays || (!due && all > room) || kept + bytes > room)
+            continue;
+        x->item.at[k].stays = true;
+        kept += bytes;
     }
     for (size_t k = last; k-- > first;) {
         uint64_t bytes = held[x->item.at[k].x].bytes;
@@ -173,32 +199,34 @@ static uint64_t choose(persisting *x, uint64_t room)
     return kept;
 }
 
-/* Is there room for them, for what else is there at each op, and for what comes for it and, of `two`, for the next op
- * that something comes for? */
-static bool has_room(persisting *x, uint64_t kept, bool two)
+/* Is there room for them, for what else is there at each op, and for what comes for it and for the next ops that
+ * something comes for, `beside` ops in all? */
+static bool has_room(persisting *x, uint64_t kept, uint32_t beside)
 {
     const gy_spill *w = x->w;
     size_t ops = w->old->op.count;
-    uint64_t next = 0;
+    uint64_t next = 0, after = 0;
     for (size_t i = 0; i < ops; i++)
         x->comes[i] = 0;
     for (size_t k = 0; k < x->item.count; k++)
         if (!x->item.at[k].stays)
             add_uses(x, x->item.at[k].x, x->comes);
     for (size_t i = ops; i-- > 0;) {
-        if (kept + x->there[i] + x->comes[i] + (two ? next : 0) > w->capacity[x->memory])
+        uint64_t ahead = (beside > 1 ? next : 0) + (beside > 2 ? after : 0);
+        if (kept + x->there[i] + x->comes[i] + ahead > w->capacity[x->memory])
             return false;
+        after = x->comes[i] ? next : after;
         next = x->comes[i] ? x->comes[i] : next;
     }
     return true;
 }
 
-static void choose_most(persisting *x, bool two)
+static void choose_most(persisting *x, uint32_t beside)
 {
     uint64_t low = 0, high = x->w->capacity[x->memory];
     while (high - low > GY_ALIGN) {
         uint64_t middle = low + (high - low) / 2, kept = choose(x, middle);
-        if (has_room(x, kept, two))
+        if (has_room(x, kept, beside))
             low = middle;
         else
             high = middle;
@@ -216,8 +244,8 @@ static gantry_status send_homes(gy_spill *w, uint32_t memory, gantry_error *err)
     gantry_status status = x.there && x.comes ? list_items(&x, err) : gy_fail_nomem(err);
     if (!status && x.item.count) {
         qsort_r(x.item.at, x.item.count, sizeof *x.item.at, by_visits, w->held);
-        if (how == GY_PERSIST_BESIDE_ONE || how == GY_PERSIST_BESIDE_TWO)
-            choose_most(&x, how == GY_PERSIST_BESIDE_TWO);
+        if (how >= GY_PERSIST_BESIDE_ONE && how <= GY_PERSIST_BESIDE_THREE)
+            choose_most(&x, (uint32_t)(how - GY_PERSIST_BESIDE_ONE) + 1);
         else
             choose(&x, how == GY_PERSIST_HALF ? w->capacity[memory] / 2 : 0);
     }

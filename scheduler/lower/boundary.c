@@ -116,8 +116,10 @@ static void settle_in(gy_lower *l, uint32_t buffer, const gy_interval *rows, uin
         uint32_t area = gy_lower_find_area(l, buffer, memory, row);
         if (area == GY_NONE)
             return;
-        l->area.at[area].role = GY_ROLE_PERSIST;
-        row = l->area.at[area].last;
+        gy_area *a = &l->area.at[area];
+        a->role = GY_ROLE_PERSIST;
+        l->p->persists_beyond = l->p->persists_beyond || a->first < rows->first || rows->last < a->last;
+        row = a->last;
     }
 }
 

@@ -208,10 +208,13 @@ static uint32_t best_source(const gy_lower *l, const gy_holders *h, uint32_t to,
     const gy_plan *p = l->p;
     uint32_t maker = h->at[0].instance, best = nearest(l, h, to, bytes);
     uint32_t made = p->draft.instance.at[maker].memory, near = p->draft.instance.at[best].memory;
-    if (best == maker || !made || !to || near == to || !near)
+    bool relayed = p->attempt->spill.relayed;
+    if (best == maker || !made || !to || near == to || (!near && !relayed))
         return best;
     l->p->passed_makers = true;
-    return p->attempt->from_makers ? nearest_to_maker(l, h, to, bytes) : best;
+    if (!p->attempt->from_makers)
+        return best;
+    return relayed ? maker : nearest_to_maker(l, h, to, bytes);
 }
 
 /* ---- copying ---- */
@@ -291,7 +294,11 @@ static uint32_t middle_of(const gy_lower *l, uint32_t from, uint32_t to, int64_t
         uint32_t via = to == 0 ? detour(l, bytes) : 0;
         return via ? via : GY_NONE;
     }
-    return r->kind == GY_ROUTE_RELAY || r->kind == GY_ROUTE_STAGED ? r->via : GY_NONE;
+    if (l->p->attempt->spill.relayed && from && to)
+        return GY_NONE; /* it is to be in a collective */
+    bool detours = r->kind == GY_ROUTE_RELAY || r->kind == GY_ROUTE_STAGED;
+    l->p->relays = l->p->relays || (detours && from && to);
+    return detours ? r->via : GY_NONE;
 }
 
 /* One piece from one instance to another, in one or two copies. `keep`: the destination becomes a source too. */

@@ -62,6 +62,20 @@ gantry_status gy_plan_fit(gy_plan *p, gantry_error *err)
     return status == GANTRY_E_CAPACITY ? arrange(p, &late, err) : status;
 }
 
+static bool has_relayed(const gy_plan *p)
+{
+    for (size_t i = 0; i < p->draft.op.count; i++) {
+        const gy_op *op = &p->draft.op.at[i].op;
+        if (op->kind != GY_OP_COPY || op->node != GY_NONE)
+            continue;
+        const gy_use *u = &p->draft.use.at[op->use];
+        uint32_t from = p->draft.instance.at[u[0].instance].memory, to = p->draft.instance.at[u[1].instance].memory;
+        if (from != to && gy_machine_route(p->machine, from, to)->kind != GY_ROUTE_DIRECT)
+            return true;
+    }
+    return false;
+}
+
 /* The draft without collectives, which is what spilling begins with. All that is left to try costs time of the run, so
  * the search for offsets takes all of its steps. */
 static gantry_status lower_again(gy_plan *p, gantry_error *err)
@@ -71,6 +85,8 @@ static gantry_status lower_again(gy_plan *p, gantry_error *err)
     GY_TRY(make_draft(p, err));
     if (p->attempt->spill.gather_again)
         GY_TRY(gy_plan_find_collectives(p, err));
+    if (p->attempt->spill.relayed && has_relayed(p))
+        return gy_fail(err, GANTRY_E_UNSUPPORTED, NULL, "rows go by way of other memories, and not by collectives");
     if (p->attempt->spill.spilling != GY_SPILL_OFF) /* else the packer says why */
         GY_TRY(gy_plan_check_live_bytes(p, err));
     return p->attempt->spill.walk ? GANTRY_E_CAPACITY : arrange(p, &tight, err);

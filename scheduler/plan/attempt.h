@@ -39,6 +39,8 @@ typedef struct gy_spill_way {
                         ahead of their use, and none wait for what the packer put below them */
     bool gather_again; /* rows that live elsewhere can be dropped, and brought from there again: they are lowered so
                           (gathered.c), and collectives in place of copies stay */
+    bool
+        relayed; /* with gather_again: rows that go by way of another memory are in collectives, or this does not fit */
 } gy_spill_way;
 
 typedef struct gy_attempt {

@@ -25,6 +25,20 @@ static gy_known_plans *known_to(gy_portfolio *f)
     return before && before->graph == f->t.graph ? before : &f->known;
 }
 
+#define EQUAL_WITHIN 1000 /* one part of so many; then fewer bytes decide */
+
+/* Remembers which policy is best where rows are not gathered again. */
+static void note_plain(gy_portfolio *f, const gy_plan *p)
+{
+    gy_ticks near = f->plain_end.makespan / EQUAL_WITHIN, other = f->plain_end.makespan;
+    bool faster = p->end.makespan<other - near, slower = p->end.makespan> other + near;
+    bool better = !f->plain || faster || (!slower && p->end.moved < f->plain_end.moved);
+    if (p->attempt->spill.gather_again || p->attempt->candidate || !better)
+        return;
+    f->plain = p->policy;
+    f->plain_end = p->end;
+}
+
 /* Runs all passes for the plan. *makespan: GY_TICKS_MAX if the placement does not fit. */
 static gantry_status run(gy_portfolio *f, gy_plan *p, gy_ticks *makespan, gantry_error *err)
 {
@@ -34,6 +48,7 @@ static gantry_status run(gy_portfolio *f, gy_plan *p, gy_ticks *makespan, gantry
     GY_TRY(gy_trials_lower(&f->t, p, &made, &why, err));
     *makespan = made || p->recalled ? p->end.makespan : GY_TICKS_MAX;
     if (made) {
+        note_plain(f, p);
         bool better = gy_trials_offer(&f->t, made);
         f->persistent = better ? p->spilled.persistent : f->persistent;
         f->moved = better ? p->spilled.moved : f->moved;
@@ -117,16 +132,36 @@ static gantry_status run_others(gy_portfolio *f, const gy_plan *first, gy_ticks 
     return GANTRY_OK;
 }
 
-/* Where memory is short: rows that live in the memories of other devices are dropped, and brought from there again. In
- * large graphs, where nothing else is left to try. */
+/* Are there devices whose rows go to each other by way of another memory? */
+static bool has_detours(const gy_plan *p)
+{
+    const gantry_machine *m = p->machine;
+    for (uint32_t a = 0; a < p->workers; a++)
+        for (uint32_t b = 0; b < p->workers; b++) {
+            uint32_t from = m->device[a].memory, to = m->device[b].memory;
+            if (from && to && from != to && gy_machine_route(m, from, to)->kind != GY_ROUTE_DIRECT)
+                return true;
+        }
+    return false;
+}
+
+/* Where memory is short, or rows persist where they do not live: rows that live in the memories of other devices are
+ * dropped, and brought from there again. Where rows go by way of other memories, collectives may bring them. In large
+ * graphs, where nothing else is left to try. */
 static gantry_status run_gathering(gy_portfolio *f, const gy_plan *first, gy_ticks *makespan, gantry_error *err)
 {
     bool small = f->t.graph->flow->tasks <= SPILLED_UP_TO || f->make_room;
     gy_spill_way way = first->attempt->spill;
-    if (!first->short_of_memory || first->workers < 2 || !small || f->t.options->spilling == GY_SPILL_OFF)
+    bool may_help = first->short_of_memory || first->persists_beyond || first->relays ||
+                    (first->passed_makers && has_detours(first));
+    if (!may_help || first->workers < 2 || !small || f->t.options->spilling == GY_SPILL_OFF)
         return GANTRY_OK;
     way.spilling = f->t.options->spilling;
     way.gather_again = way.walk = way.weigh = true;
+    way.relayed = true;
+    if (has_detours(first))
+        GY_TRY(gy_portfolio_spill(f, first->policy, first->attempt->candidate, &way, makespan, err));
+    way.relayed = false;
     return gy_portfolio_spill(f, first->policy, first->attempt->candidate, &way, makespan, err);
 }
 
@@ -154,7 +189,7 @@ static gantry_status carry_on(gy_portfolio *f, gy_plan *p, uint64_t hash, gy_out
     *o = (gy_outcome){ .hash = hash };
     GY_TRY(run(f, p, &o->makespan, err));
     bool fits = o->makespan < GY_TICKS_MAX;
-    if (fits || f->make_room || f->t.options->effort > 0)
+    if (fits || f->make_room) /* else it is tried once more, with room made */
         GY_TRY(run_gathering(f, p, &o->makespan, err));
     o->status = o->makespan < GY_TICKS_MAX ? GANTRY_OK : f->last;
     if (fits)

@@ -16,13 +16,15 @@ typedef struct gy_outcome {
 typedef struct gy_portfolio {
     gy_trials t; /* `placed`: what the policies that fit decided, if `keep` */
     bool keep;
-    bool make_room;              /* what does not fit is spilled */
-    bool spare_memory;           /* what is fast but takes memory is given up: gy_portfolio_make_room */
-    bool first_made_room;        /* t.first did not fit even with spilling */
-    bool persistent;             /* something persists in memories of devices, in the best schedule */
-    bool moved;                  /* something left a memory in the best schedule */
-    gy_spill_way way;            /* how rows are spilled, once that was looked for */
-    gy_spill_way best_way;       /* of the best schedule */
+    bool make_room;         /* what does not fit is spilled */
+    bool spare_memory;      /* what is fast but takes memory is given up: gy_portfolio_make_room */
+    bool first_made_room;   /* t.first did not fit even with spilling */
+    bool persistent;        /* something persists in memories of devices, in the best schedule */
+    bool moved;             /* something left a memory in the best schedule */
+    gy_spill_way way;       /* how rows are spilled, once that was looked for */
+    gy_spill_way best_way;  /* of the best schedule */
+    const gy_policy *plain; /* the best policy where rows are not gathered again, and how it ended; NULL: none fits */
+    gy_plan_end plain_end;
     gantry_status last;          /* why the last that did not fit did not */
     gy_known_plans known;        /* all that were carried through, unless the options have those of this graph */
     GY_VEC(gy_outcome) outcomes; /* of the placements of policies, each once */

@@ -15,6 +15,8 @@ static bool stays_out(gy_spill *w, uint32_t x, uint32_t i)
     j = n < w->use_first[x + 1] && w->uses[n].op > j ? w->uses[n].op : j;
     if (j == i)
         return true;
+    if (h->pieced)
+        return gy_spill_comes_in_pieces(w, x, j);
     if (h->from == GY_NONE)
         return gy_spill_keeps_backing(w, x, i, j);
     if (h->from != h->source || !gy_spill_comes_again(w, x, j))
@@ -32,7 +34,7 @@ static bool reads_elsewhere(gy_spill *w, uint32_t i)
     if (!gy_spill_is_copy(op))
         return false;
     const gy_held *h = &w->held[u->instance];
-    if (!h->ours || h->booked || h->now != GY_NONE || h->remake || h->lo > u->first || u->last > h->hi)
+    if (!h->ours || h->booked || h->now != GY_NONE || h->remake || h->pieced || h->lo > u->first || u->last > h->hi)
         return false;
     return gy_spill_reach(w, w->p->draft.instance.at[gy_spill_rows(w, u->instance)].memory,
                           gy_spill_old(w, u[1].instance)->memory) &&
@@ -133,6 +135,19 @@ gantry_status gy_spill_make_way(gy_spill *w, uint32_t x, uint32_t i, uint32_t fr
     return status || *made || from > i ? status : gy_spill_cannot(w, memory, i, err);
 }
 
+static gantry_status fetch_pieces(gy_spill *w, uint32_t x, gantry_error *err)
+{
+    gy_held *h = &w->held[x];
+    gantry_status status = GANTRY_OK;
+    h->pieced = false;
+    for (uint32_t n = h->pieces; n != GY_NONE && !status; n = w->piece.at[n].next) {
+        const gy_spill_piece *piece = &w->piece.at[n];
+        uint32_t from = gy_spill_rows(w, piece->source);
+        status = gy_spill_copy(w, GY_OP_FETCH, from, h->now, piece->first, piece->last, err);
+    }
+    return status;
+}
+
 gantry_status gy_spill_come(gy_spill *w, uint32_t x, uint32_t i, uint32_t from, bool *came, gantry_error *err)
 {
     gy_held *h = &w->held[x];
@@ -147,6 +162,8 @@ gantry_status gy_spill_come(gy_spill *w, uint32_t x, uint32_t i, uint32_t from, 
     uint32_t rows = h->lo < h->hi ? gy_spill_rows(w, x) : GY_NONE;
     status = be_there(w, x, i, err);
     h->from = GY_NONE;
+    if (h->pieced)
+        return status ? status : fetch_pieces(w, x, err);
     if (!status && rows != GY_NONE && gy_spill_is_wanted(w, x, i))
         status = gy_spill_copy(w, GY_OP_FETCH, rows, h->now, h->lo, h->hi, err);
     return status;
@@ -160,7 +177,7 @@ static gantry_status come_empty(gy_spill *w, uint32_t x, uint32_t i, gantry_erro
     if (h->now != GY_NONE)
         return GANTRY_OK;
     GY_TRY(gy_spill_make_way(w, x, i, i, &made, err));
-    h->remake = false;
+    h->remake = h->pieced = false;
     h->from = GY_NONE;
     return be_there(w, x, i, err);
 }
@@ -216,6 +233,25 @@ gantry_status gy_spill_remake(gy_spill *w, uint32_t x, uint32_t i, gantry_error 
     return status;
 }
 
+/* One more piece if the op copied, else none are known. */
+static gantry_status note_piece(gy_spill *w, uint32_t i, const gy_use *u, gantry_error *err)
+{
+    const gy_op *op = &w->old->op.at[i].op;
+    gy_held *h = &w->held[u->instance];
+    bool known = gy_spill_is_copy(op) && (h->lo >= h->hi || h->pieces != GY_NONE);
+    if (u->first >= u->last)
+        return GANTRY_OK;
+    if (!known) {
+        h->pieces = GY_NONE;
+        return GANTRY_OK;
+    }
+    gy_spill_piece piece = { .source = w->old->use.at[op->use].instance, .first = u->first, .last = u->last };
+    piece.next = h->lo >= h->hi ? GY_NONE : h->pieces;
+    piece.writes = w->held[piece.source].writes;
+    h->pieces = (uint32_t)w->piece.count;
+    return gy_vec_push(&w->piece, piece) ? GANTRY_OK : gy_fail_nomem(err);
+}
+
 static void note_write(gy_spill *w, uint32_t i, const gy_use *u)
 {
     const gy_op *op = &w->old->op.at[i].op;
@@ -243,8 +279,10 @@ static gantry_status note_op(gy_spill *w, uint32_t i, gantry_error *err)
     gantry_status status = GANTRY_OK;
     for (uint32_t k = 0; k < op->uses; k++) {
         const gy_use *u = &w->old->use.at[op->use + k];
-        if (u->mode != GANTRY_READ)
+        if (u->mode != GANTRY_READ) {
+            GY_TRY(note_piece(w, i, u, err));
             note_write(w, i, u);
+        }
         gy_held *h = &w->held[u->instance];
         while (h->next < w->use_first[u->instance + 1] && w->uses[h->next].op <= i)
             h->next++;

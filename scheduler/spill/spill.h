@@ -55,6 +55,12 @@ typedef struct gy_spill_use {
     uint32_t op, use; /* of the old draft */
 } gy_spill_use;
 
+/* Rows of an instance that a copy brought from another one: that one, its writes then, and the next piece. */
+typedef struct gy_spill_piece {
+    uint32_t source, writes, next;
+    int64_t first, last;
+} gy_spill_piece;
+
 /* An instance of the old draft: the rows that it has, and where they are now. */
 typedef struct gy_held {
     uint32_t first, last; /* ops of the old draft that use it first and last; GY_NONE: none do */
@@ -72,6 +78,9 @@ typedef struct gy_held {
     uint32_t until;       /* its bytes are booked there up to that op */
     uint32_t lodged;      /* memory whose list of gy_spill.lodged it is in, GY_NONE */
     uint32_t source, source_writes; /* old instance that the rows were copied from, and its writes then; GY_NONE */
+    uint32_t pieces;                /* the first of those that make up its rows, if all were copied; GY_NONE */
+    bool pieced;                    /* it left, and comes back in pieces */
+    bool stays;                     /* never leaves: what was gathered from it may */
     uint32_t from; /* it left, and comes back from where this old instance is then; GY_NONE: from the backing */
     uint32_t keep; /* copies from it count on the rows up to that op, GY_NONE: nobody */
 
@@ -134,7 +143,8 @@ typedef struct gy_spill {
     uint32_t ahead;          /* first op that nothing was done for yet */
     gy_ticks *begin, *clock; /* per old op: when its device comes to it, if it never waits; per device: where it is */
     gy_ticks *sent;          /* per memory: when what was sent out of it is out, by the clock of its device */
-    gy_ids again;            /* scratch of gy_spill_remake */
+    GY_VEC(gy_spill_piece) piece;
+    gy_ids again; /* scratch of gy_spill_remake */
     size_t remade;
     bool alone;
     bool direct; /* every two memories with devices, and host memory, have direct routes both ways */
@@ -171,6 +181,8 @@ bool gy_spill_is_wanted(const gy_spill *w, uint32_t x, uint32_t i);
 uint32_t gy_spill_rows(const gy_spill *w, uint32_t x);
 /* Will what the rows were copied from still have them at op j? Does the copy outside last until then, or can it? */
 bool gy_spill_comes_again(const gy_spill *w, uint32_t x, uint32_t j);
+/* The same of what is made up of pieces: their sources stay where they are. */
+bool gy_spill_comes_in_pieces(const gy_spill *w, uint32_t x, uint32_t j);
 bool gy_spill_keeps_backing(gy_spill *w, uint32_t x, uint32_t i, uint32_t j);
 /* Takes what was changed home. */
 gantry_status gy_spill_go_home(gy_spill *w, uint32_t x, uint32_t i, gantry_error *err);

@@ -75,6 +75,25 @@ bool gy_spill_comes_again(const gy_spill *w, uint32_t x, uint32_t j)
     return s->ours ? s->last >= j && s->lo <= h->lo && h->hi <= s->hi : in->role == GY_ROLE_PERSIST;
 }
 
+static bool is_piece_kept(const gy_spill *w, const gy_spill_piece *piece, uint32_t memory, uint32_t j)
+{
+    const gy_held *s = &w->held[piece->source];
+    const gy_instance *in = gy_spill_old(w, piece->source);
+    bool stays = s->stays || (!s->ours && in->role == GY_ROLE_PERSIST);
+    return stays && in->space == GY_SPACE_SLAB && s->writes == piece->writes &&
+           (!j || gy_spill_next_write(w, piece->source, j - 1) == GY_NONE) &&
+           (in->memory == memory || gy_spill_reach(w, in->memory, memory));
+}
+
+bool gy_spill_comes_in_pieces(const gy_spill *w, uint32_t x, uint32_t j)
+{
+    const gy_held *h = &w->held[x];
+    uint32_t n = h->pieces;
+    while (n != GY_NONE && is_piece_kept(w, &w->piece.at[n], gy_spill_old(w, x)->memory, j))
+        n = w->piece.at[n].next;
+    return h->pieces != GY_NONE && n == GY_NONE && h->home == GY_NONE;
+}
+
 /* The nearest memory of another device with room from op i to op j, else host memory, else GY_NONE. */
 static uint32_t choose_lodge(gy_spill *w, uint32_t x, uint32_t i, uint32_t j)
 {
@@ -126,6 +145,20 @@ static void note_sent(gy_spill *w, uint32_t from, uint32_t to, int64_t bytes)
     w->sent[from] = (w->sent[from] > now ? w->sent[from] : now) + gy_transfer_time(w->p, from, to, bytes);
 }
 
+/* The copies of all pieces, one after the other. */
+static gy_ticks time_of_pieces(const gy_spill *w, uint32_t x)
+{
+    gy_ticks time = 0;
+    const gy_instance *in = gy_spill_old(w, x);
+    const gy_buffer *b = gy_lower_buffer(&w->lower, in->value);
+    for (uint32_t n = w->held[x].pieces; n != GY_NONE; n = w->piece.at[n].next) {
+        const gy_spill_piece *piece = &w->piece.at[n];
+        time += gy_transfer_time(w->p, gy_spill_old(w, piece->source)->memory, in->memory,
+                                 gy_buffer_span(b, piece->first, piece->last));
+    }
+    return time;
+}
+
 gy_ticks gy_spill_price(const gy_spill *w, uint32_t x)
 {
     const gy_held *h = &w->held[x];
@@ -137,6 +170,8 @@ gy_ticks gy_spill_price(const gy_spill *w, uint32_t x)
         return gy_transfer_time(w->p, h->lodge, here, bytes);
     if (gy_spill_comes_again(w, x, 0))
         return gy_transfer_time(w->p, gy_spill_old(w, h->source)->memory, here, bytes);
+    if (gy_spill_comes_in_pieces(w, x, 0))
+        return time_of_pieces(w, x);
     gy_ticks copies = gy_transfer_time(w->p, here, 0, bytes) + gy_transfer_time(w->p, 0, here, bytes);
     if (h->maker == GY_NONE || h->maker_writes != h->writes || w->old->op.at[h->maker].op.duration > copies)
         return copies;
@@ -188,12 +223,15 @@ gantry_status gy_spill_leave(gy_spill *w, uint32_t x, uint32_t i, bool *gone, ga
     *gone = true;
     if (!gy_spill_is_wanted(w, x, i)) {
         h->lo = h->hi = 0;
-        h->backing = h->source = GY_NONE;
+        h->backing = h->source = h->pieces = GY_NONE;
     } else if (gy_spill_comes_again(w, x, j)) {
         gy_held *s = &w->held[h->source];
         h->from = h->source;
         h->backing = GY_NONE;
         s->keep = s->keep == GY_NONE || s->keep < j ? j : s->keep;
+    } else if (gy_spill_comes_in_pieces(w, x, j)) {
+        h->pieced = true;
+        h->backing = GY_NONE;
     } else if (!gy_spill_keeps_backing(w, x, i, j) && !gy_spill_plan_remake(w, x, i, j)) {
         lodge = h->home == GY_NONE ? choose_lodge(w, x, i, j) : 0;
         *gone = lodge != GY_NONE;

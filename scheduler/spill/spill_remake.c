@@ -55,6 +55,8 @@ static bool can_keep(chain *c, uint32_t x)
         return true;
     const gy_instance *in = gy_spill_old(w, x);
     c->cost += gy_transfer_time(w->p, 0, in->memory, (int64_t)in->bytes);
+    if (h->pieced)
+        return gy_spill_comes_in_pieces(w, x, c->j);
     if (h->from == GY_NONE)
         return gy_spill_keeps_backing(w, x, c->i, c->j);
     if (h->from != h->source || !gy_spill_comes_again(w, x, c->j))

@@ -140,6 +140,7 @@ static void keep_sources(gy_spill *w)
                 continue;
             h->last = last;
             h->pins = 1;
+            h->stays = true;
         }
     }
 }
@@ -150,7 +151,7 @@ static void make_held(gy_spill *w)
         const gy_instance *in = gy_spill_old(w, x);
         gy_held *h = &w->held[x];
         *h = (gy_held){ .first = GY_NONE, .bytes = gy_aligned(in->bytes), .now = GY_NONE, .home = GY_NONE };
-        h->backing = h->source = h->from = h->keep = h->lodged = h->maker = h->needed = h->soon = GY_NONE;
+        h->pieces = h->backing = h->source = h->from = h->keep = h->lodged = h->maker = h->needed = h->soon = GY_NONE;
         h->ours = in->space == GY_SPACE_SLAB && in->role != GY_ROLE_PERSIST;
     }
 }
@@ -273,6 +274,7 @@ void gy_spill_close(gy_spill *w)
     gy_vec_free(&w->nearest);
     gy_vec_free(&w->leaving);
     gy_vec_free(&w->again);
+    gy_vec_free(&w->piece);
     gy_vec_free(&w->lack);
     gy_vec_free(&w->pinned);
     gy_free(w->load);

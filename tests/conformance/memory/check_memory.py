@@ -159,35 +159,44 @@ def shards(kind, parts):
     return g, inputs, {"y": want.reshape(-1)}
 
 
-def check_shards(command, kind, parts):
+def check_shards(command, kind, parts, links="all"):
     """Room for a third of what a device reads: rows that the others have come from there, by collectives, again and
-    again, and nothing goes to host memory and back."""
+    again, and nothing goes to host memory and back. Links may be missing; where copies do not disturb each other, they do
+    it."""
     g, inputs, want = shards(kind, parts)
     limit = 8 * MIB
     with tempfile.TemporaryDirectory() as folder:
         path, machine = pathlib.Path(folder) / "graph.json", pathlib.Path(folder) / "machine.json"
         path.write_text(json.dumps(g))
-        machine.write_text(json.dumps(peers()))
+        machine.write_text(json.dumps(peers(links)))
         arguments = ["--machine", machine, "--max-memory", ",".join(f"d{i}={limit}" for i in range(RANKS))]
         kinds, peaks, report = count(command, path, arguments)
         found = [run(command, path, inputs, {"y": None}, [*arguments, "--backend", "host", "--iterations", STARTS, *more])[0]
                  for more in ([], ["--check"])]
-    good = max(peaks.values()) <= limit and not kinds.get("evict", 0) + kinds.get("fetch", 0)
-    good = good and kinds["collective"] > PARTS and all(np.array_equal(f["y"], want["y"]) for f in found)
-    print(f"{'ok' if good else 'WRONG'}: shards, {kind}, {'by parts' if parts else 'whole'}, {RANKS} x {limit / MIB:g} MiB: "
+    good = max(peaks.values()) <= limit and not kinds.get("evict", 0)
+    if links == "apart":
+        good = good and not kinds.get("collective", 0) and kinds["fetch"] > 0
+    else:
+        good = good and kinds["collective"] > PARTS and not kinds.get("fetch", 0)
+    good = good and all(np.array_equal(f["y"], want["y"]) for f in found)
+    print(f"{'ok' if good else 'WRONG'}: shards, {kind}, {'by parts' if parts else 'whole'}, links {links}, {RANKS} x {limit / MIB:g} MiB: "
           f"{kinds}, {report['makespan_us']:.0f} us")
     return good
 
 
-def peers():
-    """Devices that reach each other faster than host memory."""
+def peers(links="all"):
+    """Devices that reach each other faster than host memory; in a ring those opposite do not."""
     ids = [f"m{i}" for i in range(RANKS)]
+    to = {i: [j for j in ids if j != i] for i in ids}
+    if links == "ring":
+        to = {ids[i]: [ids[i - 1], ids[(i + 1) % RANKS]] for i in range(RANKS)}
     return {"gantry_machine": 1, "name": "peers",
             "memories": [{"id": "host", "capacity": "1GiB"}] + [{"id": i, "capacity": "1GiB"} for i in ids],
             "devices": [{"id": f"d{i}", "kind": "cpu", "type": "cpu", "memory": ids[i], "gflops": {"f32": 1000},
                          "bandwidth_gbs": 100} for i in range(RANKS)],
             "routes": [{"from": "host", "to": "*", "latency_us": 1, "bandwidth_gbs": 2, "both": True},
-                       {"from": ids, "to": ids, "latency_us": 1, "bandwidth_gbs": 50}]}
+                       *({"from": i, "to": to[i], "latency_us": 1, "bandwidth_gbs": 50} for i in ids)],
+            **({"model": {"contention": "off"}} if links == "apart" else {})}
 
 
 def check_gathered_again(command):
@@ -241,6 +250,25 @@ def check_again(command, bandwidth_gbs, pays):
     good = good and (makespan["auto"] < makespan["copy"] if pays else makespan["auto"] == makespan["copy"])
     print(f"{'ok' if good else 'WRONG'}: activations over {bandwidth_gbs} GB/s: {again['auto']} nodes again, "
           f"{makespan['auto']:.0f} us; by copies alone {makespan['copy']:.0f} us")
+    return good
+
+
+def check_ends(command):
+    """Twelve states that a node of 30 us changes, one after the other, and room for six beside what is added: those that
+    come and go do so beside the computing, since the first and the last one stay. So it ends when twelve nodes have run."""
+    link, node = 50, 30
+    g = graph("ends", {"w": f32(["n"], **{"class": "state", "init": 0, "split": "parts"}), "d": f32(["rows"])},
+              [{"id": "d", "fill": {"to": "d", "value": 1.0}, "cost": {"time_us": 1}},
+               {"id": "change[i]", "for": {"i": "parts"}, "kernel": "saxpy", "cost": {"time_us": node},
+                "args": {"a": 2.0, "x": "d", "y": "w[i]"}}])
+    with tempfile.TemporaryDirectory() as folder:
+        path, machine = pathlib.Path(folder) / "graph.json", pathlib.Path(folder) / "machine.json"
+        path.write_text(json.dumps(g))
+        machine.write_text(json.dumps(linked(link)))
+        kinds, _, report = count(command, path, ["--machine", machine, "--max-memory", f"d0={7 * PART}"])
+    least = 1 + PARTS * node
+    good = kinds["fetch"] > 0 and least <= report["makespan_us"] < least + PART / link / 1e3
+    print(f"{'ok' if good else 'WRONG'}: ends: {kinds}, {report['makespan_us']:.1f} us, {least} of computing")
     return good
 
 
@@ -301,8 +329,9 @@ def main(command, *rest):
             (pathlib.Path(rest[1]) / f"{g['name']}.json").write_text(json.dumps(g, indent=2) + "\n")
         return 0
     results = [check_again(command, 2, True), check_again(command, 1000, False), check_off(command),
-               check_gathered_again(command)]
+               check_gathered_again(command), check_ends(command)]
     results += [check_shards(command, kind, parts) for kind in ("changed", "state", "const") for parts in (False, True)]
+    results += [check_shards(command, "changed", parts, links) for links in ("ring", "apart") for parts in (False, True)]
     for effort in (0, 3):
         # 3 MiB of weights and a part that goes round: three times one device, and it fits four. Who tries more may find
         # that weights come to one device as fast as the part goes round.

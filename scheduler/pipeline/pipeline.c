@@ -18,6 +18,7 @@
 #include "scheduler/place/place.h"
 #include "scheduler/plan/metadata.h"
 #include "scheduler/plan/promises.h"
+#include "scheduler/plan/share.h"
 #include "scheduler/policies/policy.h"
 #include "sim/sim.h"
 
@@ -49,14 +50,29 @@ static void forget_costs(gy_plan *p)
         gy_arrivals_free(p->placed.arrivals);
     gy_free(p->placed.arrivals);
     gy_links_free(p->placed.links);
-    gy_free(p->cost.time);
-    gy_free(p->inputs.upload);
-    gy_vec_free(&p->inputs.outside);
     p->placed.gap = NULL;
     p->placed.arrivals = NULL;
     p->placed.links = NULL;
+    if (p->like)
+        return;
+    gy_free(p->cost.time);
+    gy_free(p->inputs.upload);
+    gy_vec_free(&p->inputs.outside);
     p->cost.time = NULL;
     p->inputs.upload = NULL;
+}
+
+/* Costs and inputs that are not those of another plan. */
+static void free_prepared(gy_plan *p)
+{
+    gy_free(p->cost.provenance);
+    gy_free(p->cost.spare);
+    gy_free(p->cost.batched);
+    gy_free(p->cost.scratch);
+    gy_free(p->cost.group);
+    gy_free(p->cost.pinned);
+    gy_free(p->cost.apart);
+    gy_map_free(&p->inputs.team_of);
 }
 
 void gy_plan_free(gy_plan *p)
@@ -65,15 +81,9 @@ void gy_plan_free(gy_plan *p)
     gy_plan_forget_draft(p);
     gy_free(p->placed.group_placed);
     gy_free(p->capacity);
-    gy_free(p->cost.provenance);
-    gy_free(p->cost.spare);
-    gy_free(p->cost.batched);
-    gy_free(p->cost.scratch);
-    gy_free(p->cost.group);
-    gy_free(p->cost.pinned);
+    if (!p->like)
+        free_prepared(p);
     gy_free(p->placed.group_device);
-    gy_free(p->cost.apart);
-    gy_map_free(&p->inputs.team_of);
     gy_vec_free(&p->inputs.teams);
     gy_free(p->placed.device);
     gy_free(p->placed.start);
@@ -112,6 +122,8 @@ static gantry_status check_loops(const gy_plan *p, gantry_error *err)
 
 gantry_status gy_plan_prepare(gy_plan *p, gantry_error *err)
 {
+    if (p->like)
+        return gy_plan_be_like(p, err);
     GY_TRY(check_loops(p, err));
     GY_TRY(gy_plan_cost(p, err));
     GY_ASSERT(gy_promises_cost(p));

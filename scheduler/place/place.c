@@ -15,6 +15,7 @@
 #include "scheduler/place/gaps.h"
 #include "scheduler/place/inputs.h"
 #include "scheduler/place/links.h"
+#include "scheduler/plan/share.h"
 
 static uint32_t node_of(const gy_plan *p, uint32_t task)
 {
@@ -356,6 +357,17 @@ gantry_status gy_place_on(gy_plan *p, uint32_t task, uint32_t device, gantry_err
 
 /* ---- the pass ---- */
 
+static gantry_status place(gy_plan *p, gy_place_all *place_all, gantry_error *err)
+{
+    GY_TRY(place_all(p, err));
+    for (uint32_t t = 0; t < p->flow->tasks; t++)
+        p->placed.order[t] = t;
+    bool done = gy_sort_by_key(p->placed.order, p->placed.finish, p->flow->tasks) &&
+                gy_sort_by_key(p->placed.order, p->placed.start, p->flow->tasks) &&
+                (!p->placings || gy_placings_keep(p->placings, p));
+    return done ? GANTRY_OK : gy_fail_nomem(err);
+}
+
 gantry_status gy_plan_place(gy_plan *p, gy_place_all *place_all, gantry_error *err)
 {
     size_t tasks = p->flow->tasks;
@@ -375,10 +387,7 @@ gantry_status gy_plan_place(gy_plan *p, gy_place_all *place_all, gantry_error *e
         if (!gy_gaps_init(&p->placed.gap[d]))
             return gy_fail_nomem(err);
     GY_TRY(gy_place_anywhere(p, err));
-    GY_TRY(place_all(p, err));
-    for (uint32_t t = 0; t < tasks; t++)
-        p->placed.order[t] = t;
-    bool done = gy_sort_by_key(p->placed.order, p->placed.finish, tasks) &&
-                gy_sort_by_key(p->placed.order, p->placed.start, tasks);
-    return done ? GANTRY_OK : gy_fail_nomem(err);
+    if (p->placings && gy_placings_recall(p->placings, p))
+        return GANTRY_OK;
+    return place(p, place_all, err);
 }

@@ -12,6 +12,7 @@
  * collectives, in few batches or in more.
  */
 #include "base/error.h"
+#include "scheduler/plan/share.h"
 #include "scheduler/search/trials.h"
 
 #define TASKS_UP_TO 4096 /* planning twice takes twice as long */
@@ -23,6 +24,7 @@
 typedef struct best {
     gy_plan *plan;
     gy_attempt attempt;
+    gy_placings placings; /* all of its ways begin with the same placing, with or without the hope of replicas */
 } best;
 
 /* Carries the plan through, unless it is known how that ends. */
@@ -53,6 +55,8 @@ static gantry_status try_other(best *b, gy_attempt attempt, const gy_options *o,
     other.bound = p->bound;
     other.packings = p->packings;
     other.known = p->known;
+    other.like = p->like;
+    other.placings = &b->placings;
     gantry_status status = run(&other, o, err);
     if (!status && other.end.makespan < p->end.makespan) {
         gy_plan slower = *p;
@@ -145,21 +149,34 @@ static gantry_status try_joined(best *b, const gy_options *o, gantry_error *err)
     return GANTRY_OK;
 }
 
+static gantry_status try_ways(best *b, const gy_options *o, gantry_error *err)
+{
+    gy_plan *p = b->plan;
+    if (p->attempt->settled || is_hopeless(p))
+        return GANTRY_OK;
+    GY_TRY(choose(b, o, err));
+    b->attempt.pack_copies = may_pack(p, o);
+    if (b->attempt.pack_copies)
+        GY_TRY(try_other(b, b->attempt, o, err));
+    b->attempt.pack_copies = p->end.packed;
+    return may_join(p, o) ? try_joined(b, o, err) : GANTRY_OK;
+}
+
 gantry_status gy_trials_plan(gy_plan *p, const gy_options *o, gy_attempt *way, gantry_error *err)
 {
-    best b = { p, *p->attempt };
-    GY_TRY(run(p, o, err));
-    if (!p->attempt->settled && !is_hopeless(p)) {
-        GY_TRY(choose(&b, o, err));
-        b.attempt.pack_copies = may_pack(p, o);
-        if (b.attempt.pack_copies)
-            GY_TRY(try_other(&b, b.attempt, o, err));
-        b.attempt.pack_copies = p->end.packed;
-        if (may_join(p, o))
-            GY_TRY(try_joined(&b, o, err));
-    }
+    best b = { .plan = p, .attempt = *p->attempt };
+    gantry_status status = p->placed.order ? GANTRY_OK : gy_plan_begin(p, o, err);
+    /* Of a large graph there is no room for one more, and few ways are tried. */
+    if (!status && !p->attempt->settled && p->flow->tasks <= TASKS_UP_TO && !gy_placings_keep(&b.placings, p))
+        status = gy_fail_nomem(err);
+    if (!status)
+        status = run(p, o, err);
+    if (!status)
+        status = try_ways(&b, o, err);
+    gy_placings_free(&b.placings);
+    p->placings = NULL;
     b.attempt.pack_copies = p->end.packed;
     b.attempt.join_teams = p->end.teams_joined ? b.attempt.join_teams : 0;
     *way = b.attempt;
-    return GANTRY_OK;
+    return status;
 }

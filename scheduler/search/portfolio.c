@@ -73,6 +73,14 @@ static gantry_status keep(gy_portfolio *f, const gy_plan *p, gy_ticks makespan, 
     return gy_fail_nomem(err);
 }
 
+static gantry_status begin(const gy_portfolio *f, gy_plan *p, const gy_policy *policy, const gy_attempt *attempt,
+                           gantry_error *err)
+{
+    GY_TRY(gy_plan_init(p, f->t.graph, f->t.machine, policy, attempt, err));
+    p->like = f->t.like;
+    return GANTRY_OK;
+}
+
 static gy_attempt attempt_of(const gy_portfolio *f, const gy_candidate *c)
 {
     gy_attempt a = GY_ATTEMPT_INIT;
@@ -100,7 +108,7 @@ static gantry_status run_attempt(gy_portfolio *f, const gy_policy *policy, const
 {
     gy_plan p;
     gy_ticks other = GY_TICKS_MAX;
-    gantry_status status = gy_plan_init(&p, f->t.graph, f->t.machine, policy, attempt, err);
+    gantry_status status = begin(f, &p, policy, attempt, err);
     if (!status)
         status = run(f, &p, &other, err);
     *makespan = other < *makespan ? other : *makespan;
@@ -226,7 +234,7 @@ static gantry_status run_policy(gy_portfolio *f, const gy_policy *policy, gy_tri
     gy_outcome o = { 0 };
     gy_attempt a = attempt_of(f, NULL);
     a.is_known_not_to_fit = f->make_room && tried->skipped == no_room && f->t.graph->flow->tasks > SPILLED_UP_TO;
-    gantry_status status = gy_plan_init(&p, f->t.graph, f->t.machine, policy, &a, err);
+    gantry_status status = begin(f, &p, policy, &a, err);
     *tried = (gy_tried){ .policy = policy->name, .tight = f->make_room };
     if (!status)
         status = run_plan(f, &p, &o, err);
@@ -271,7 +279,7 @@ gantry_status gy_portfolio_candidate(gy_portfolio *f, const gy_candidate *c, boo
     gy_attempt a = attempt_of(f, c);
     if (before && !all_ways)
         settle(&a, &f->t.way);
-    gantry_status status = gy_plan_init(&p, f->t.graph, f->t.machine, &gy_policy_replay, &a, err);
+    gantry_status status = begin(f, &p, &gy_policy_replay, &a, err);
     if (status)
         return status;
     status = run(f, &p, makespan, err);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "scheduler/pipeline/pipeline.h"
+#include "scheduler/plan/share.h"
 #include "scheduler/policies/partition/partition.h"
 #include "scheduler/search/anneal.h"
 #include "scheduler/search/exact.h"
@@ -219,12 +220,30 @@ static gantry_status search_rounds(search *x, gantry_error *err)
     return status;
 }
 
+static gantry_status prepare(search *x, gantry_error *err)
+{
+    GY_TRY(gy_plan_init(&x->plan, x->f.t.graph, x->f.t.machine, &gy_policy_replay, NULL, err));
+    gantry_status status = gy_plan_prepare(&x->plan, err);
+    if (status)
+        gy_plan_free(&x->plan);
+    return status;
+}
+
+/* Costs and inputs for all plans. Where they cannot be had, each plan finds out why by itself; and of a large graph
+ * there is no room for them beside a plan. */
+static void share(search *x)
+{
+    const gy_options *o = x->f.t.options;
+    if (o->policy || o->effort == 0 || x->f.t.graph->flow->tasks > LARGE || prepare(x, NULL))
+        return;
+    x->f.t.like = gy_plan_may_be_like(&x->plan) ? &x->plan : NULL;
+    if (!x->f.t.like)
+        gy_plan_free(&x->plan);
+}
+
 static gantry_status improve(search *x, gantry_error *err)
 {
-    gantry_status status = gy_plan_init(&x->plan, x->f.t.graph, x->f.t.machine, &gy_policy_replay, NULL, err);
-    if (status)
-        return status;
-    status = gy_plan_prepare(&x->plan, err);
+    gantry_status status = x->f.t.like ? GANTRY_OK : prepare(x, err);
     if (!status)
         status = gy_model_make(&x->model, &x->plan, true, err);
     if (!status)
@@ -239,7 +258,6 @@ static gantry_status improve(search *x, gantry_error *err)
     gy_candidate_free(&x->now);
     gy_anneal_free(&x->anneal);
     gy_model_free(&x->model);
-    gy_plan_free(&x->plan);
     return status;
 }
 
@@ -249,6 +267,7 @@ gantry_status gy_search_run(gantry_schedule **schedule, gantry_graph *graph, con
     search x = { .f = { .t = { .graph = graph, .machine = machine, .options = options },
                         .keep = options->effort > 1 || options->optimal } };
     x.tried = (gy_tried){ .policy = gy_search_name, .makespan = GY_TICKS_MAX };
+    share(&x);
     gantry_status status = gy_portfolio_policies(&x.f, err);
     if (!status && (options->effort > 1 || options->optimal) && x.f.t.placed.count) {
         status = improve(&x, err);
@@ -260,5 +279,7 @@ gantry_status gy_search_run(gantry_schedule **schedule, gantry_graph *graph, con
     if (!status)
         status = gy_trials_finish(&x.f.t, schedule, err);
     gy_portfolio_free(&x.f);
+    if (x.plan.graph)
+        gy_plan_free(&x.plan);
     return status;
 }

@@ -27,6 +27,7 @@ typedef struct gy_trials {
     GY_VEC(gy_candidate) placed; /* placements that are remembered, each owned */
     gantry_error first;          /* why the first that did not fit did not */
     gy_bound bound;              /* of the graph, once a plan has found it */
+    const gy_plan *like;         /* a prepared plan of them; borrowed; NULL: each plan is prepared by itself */
     gy_packings packings;        /* that were searched */
 } gy_trials;
 

@@ -24,6 +24,17 @@
 
 /* ---- the life of a plan ---- */
 
+/* The first device of each memory: those that are no workers come last. */
+static bool find_devices(gy_plan *p)
+{
+    p->device_of = gy_alloc((p->machine->memories + 1) * sizeof *p->device_of);
+    for (uint32_t m = 0; p->device_of && m < p->machine->memories; m++)
+        p->device_of[m] = GY_NONE;
+    for (uint32_t d = p->devices; p->device_of && d-- > 0;)
+        p->device_of[p->machine->device[d].memory] = d;
+    return p->device_of;
+}
+
 gantry_status gy_plan_init(gy_plan *p, gantry_graph *graph, const gantry_machine *machine, const gy_policy *policy,
                            const gy_attempt *attempt, gantry_error *err)
 {
@@ -34,7 +45,7 @@ gantry_status gy_plan_init(gy_plan *p, gantry_graph *graph, const gantry_machine
     p->devices = machine->devices;
     p->schedule = gy_schedule_alloc();
     p->net = gy_calloc(1, sizeof *p->net);
-    if (p->schedule && p->net && gy_net_init(p->net, machine))
+    if (p->schedule && p->net && find_devices(p) && gy_net_init(p->net, machine))
         return GANTRY_OK;
     gy_plan_free(p);
     return gy_fail_nomem(err);
@@ -81,6 +92,7 @@ void gy_plan_free(gy_plan *p)
     gy_plan_forget_draft(p);
     gy_free(p->placed.group_placed);
     gy_free(p->capacity);
+    gy_free(p->device_of);
     if (!p->like)
         free_prepared(p);
     gy_free(p->placed.group_device);

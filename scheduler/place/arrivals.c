@@ -2,6 +2,7 @@
 #include "scheduler/place/arrivals.h"
 
 #include "scheduler/cost/cost.h"
+#include <stdlib.h>
 #include <string.h>
 
 enum { UNKNOWN = -1 };
@@ -107,6 +108,105 @@ static gy_ticks last_arrival(const gy_plan *p, uint32_t task, uint32_t memory)
     return last;
 }
 
+/* ---- one list, one task, many memories ---- */
+
+/*
+ * A policy asks for one task with each memory there is. What may come last is looked at first then, and what cannot
+ * come later than what is known already is not looked at: of many parts that were made at about the same time, few are.
+ */
+
+static bool find_slowest(const gy_plan *p, gy_arrivals *x, gy_source *s)
+{
+    uint64_t key = gy_hash64((uint64_t)s->bytes) + s->memory, known;
+    if (!gy_map_get(&x->slowest, key, &known)) {
+        gy_ticks most = 0;
+        for (uint32_t m = 0; m < p->machine->memories; m++) {
+            gy_ticks t = x->worker[m] ? gy_transfer_time(p, s->memory, m, s->bytes) : 0;
+            most = t > most ? t : most;
+        }
+        known = (uint64_t)most;
+        if (!gy_map_put(&x->slowest, key, known))
+            return false;
+    }
+    s->latest = s->ready + (gy_ticks)known;
+    return true;
+}
+
+static bool add_source(const gy_plan *p, gy_arrivals *x, gy_ticks ready, uint32_t memory, int64_t bytes)
+{
+    gy_source s = { .ready = ready, .bytes = bytes, .memory = memory };
+    return !bytes || (find_slowest(p, x, &s) && gy_vec_push(&x->source, s));
+}
+
+static bool add_team(const gy_plan *p, gy_arrivals *x, uint32_t task, uint32_t from, const gy_team *team)
+{
+    bool done = true;
+    find_parts(p, x, task, from);
+    for (uint32_t i = 0; i < x->parts && done; i++)
+        done = add_source(p, x, p->placed.finish[from], p->machine->device[team->device[x->part[i].rank]].memory,
+                          x->part[i].bytes);
+    return done;
+}
+
+static bool add_dep(const gy_plan *p, gy_arrivals *x, uint32_t task, const gy_dep *dep)
+{
+    gy_ticks made = p->placed.finish[dep->from];
+    if (p->placed.device[dep->from] == GY_NONE)
+        return true;
+    x->made = made > x->made ? made : x->made;
+    if (!(dep->kinds & GY_DEP_DATA) ||
+        (p->placed.anywhere && p->placed.anywhere[p->flow->task[dep->from].node]))
+        return true;
+    const gy_team *team = gy_plan_team(p, dep->from);
+    return team ? add_team(p, x, task, dep->from, team)
+                : add_source(p, x, made, p->machine->device[p->placed.device[dep->from]].memory, dep->bytes);
+}
+
+static int by_latest(const void *a, const void *b)
+{
+    const gy_source *x = a, *y = b;
+    return x->latest > y->latest ? -1 : x->latest < y->latest;
+}
+
+static bool list_sources(const gy_plan *p, gy_arrivals *x, uint32_t task)
+{
+    size_t count = 0;
+    x->source.count = 0;
+    x->made = 0;
+    for (const gy_dep *d = gy_deps_begin(p->flow, task); d < gy_deps_end(p->flow, task); d++)
+        if (!add_dep(p, x, task, d))
+            return false;
+    for (size_t i = 0; i < x->source.count; i++)
+        if (x->source.at[i].latest > x->made)
+            x->source.at[count++] = x->source.at[i];
+    x->source.count = count;
+    if (count > 1)
+        qsort(x->source.at, count, sizeof *x->source.at, by_latest);
+    x->listed = task;
+    return true;
+}
+
+static gy_ticks last_of_sources(const gy_plan *p, const gy_arrivals *x, uint32_t memory)
+{
+    gy_ticks last = x->made;
+    for (size_t i = 0; i < x->source.count && x->source.at[i].latest > last; i++) {
+        const gy_source *s = &x->source.at[i];
+        gy_ticks t = s->ready + gy_transfer_time(p, s->memory, memory, s->bytes);
+        last = t > last ? t : last;
+    }
+    return last;
+}
+
+/* A task that is asked for once is not worth a list. */
+static gy_ticks ready_of(const gy_plan *p, gy_arrivals *x, uint32_t task, uint32_t memory)
+{
+    bool again = x->asked == task && x->worker[memory];
+    x->asked = task;
+    if (again && (x->listed == task || list_sources(p, x, task)))
+        return last_of_sources(p, x, memory);
+    return last_arrival(p, task, memory);
+}
+
 /* ---- lists that tasks share ---- */
 
 static bool has_team(const gy_plan *p, uint32_t list)
@@ -144,8 +244,12 @@ static bool make_parts(gy_arrivals *x, const gy_plan *p)
 bool gy_arrivals_init(gy_arrivals *arrivals, const gy_plan *p)
 {
     gy_arrivals *x = arrivals;
-    if (!make_parts(x, p))
+    x->asked = x->listed = GY_NONE;
+    x->worker = gy_calloc((size_t)p->machine->memories + 1, sizeof *x->worker);
+    if (!x->worker || !make_parts(x, p))
         return false;
+    for (uint32_t d = 0; d < p->workers; d++)
+        x->worker[p->machine->device[d].memory] = 1;
     if (p->flow->lists == p->flow->tasks)
         return true; /* no list is shared */
     x->row = gy_calloc((size_t)p->flow->lists + 1, sizeof *x->row);
@@ -163,6 +267,9 @@ void gy_arrivals_free(gy_arrivals *arrivals)
     gy_free(arrivals->row);
     gy_free(arrivals->at);
     gy_free(arrivals->part);
+    gy_free(arrivals->worker);
+    gy_vec_free(&arrivals->source);
+    gy_map_free(&arrivals->slowest);
     gy_followers_free(&arrivals->follower);
     *arrivals = (gy_arrivals){ 0 };
 }
@@ -170,6 +277,7 @@ void gy_arrivals_free(gy_arrivals *arrivals)
 void gy_arrivals_changed(gy_plan *p, uint32_t task)
 {
     gy_arrivals *x = p->placed.arrivals;
+    x->asked = x->listed = GY_NONE;
     if (!x->row)
         return;
     for (size_t i = x->follower.list_first[task]; i < x->follower.list_first[task + 1]; i++) {
@@ -181,12 +289,12 @@ void gy_arrivals_changed(gy_plan *p, uint32_t task)
 
 gy_ticks gy_arrivals_ready(const gy_plan *p, uint32_t task, uint32_t memory)
 {
-    const gy_arrivals *x = p->placed.arrivals;
+    gy_arrivals *x = p->placed.arrivals;
     uint32_t row = x->row ? x->row[p->flow->list[task]] : GY_NONE;
     if (row == GY_NONE)
-        return last_arrival(p, task, memory);
+        return ready_of(p, x, task, memory);
     gy_ticks *known = &x->at[(size_t)row * p->machine->memories + memory];
     if (*known == UNKNOWN)
-        *known = last_arrival(p, task, memory);
+        *known = ready_of(p, x, task, memory);
     return *known;
 }

@@ -16,6 +16,13 @@ typedef struct gy_arrival_part {
     int64_t bytes;
 } gy_arrival_part;
 
+/* Rows that a task waits for, in the memory where they are made. */
+typedef struct gy_source {
+    gy_ticks ready, latest; /* when they are made; when they can be in any memory of a worker */
+    int64_t bytes;
+    uint32_t memory;
+} gy_source;
+
 /* For the lists of a flow that several tasks have. */
 typedef struct gy_arrivals {
     uint32_t *row;         /* per list: its row of `at`, or GY_NONE: tasks do not share it */
@@ -24,6 +31,12 @@ typedef struct gy_arrivals {
     /* Of the task that was asked for last, and of its predecessor: each is asked for with many memories. */
     gy_arrival_part *part; /* room for the regions of any collective; NULL: there is none */
     uint32_t parts, task, from;
+    /* Of the task that was asked for with one memory after another: its sources, those first that may come last. */
+    GY_VEC(gy_source) source;
+    uint32_t asked, listed; /* the last task; that of the sources; GY_NONE */
+    gy_ticks made;          /* the last of them is */
+    gy_map slowest;         /* memory and bytes -> the longest that they take to a memory of a worker */
+    uint8_t *worker;        /* per memory: a worker computes in it */
 } gy_arrivals;
 
 /* false: out of memory; to be freed all the same. */

@@ -27,10 +27,7 @@ uint32_t gy_plan_copier(const gy_plan *p, uint32_t from, uint32_t to)
 
 uint32_t gy_plan_device_of(const gy_plan *p, uint32_t memory)
 {
-    for (uint32_t d = 0; d < p->devices; d++) /* those that are no workers come last */
-        if (p->machine->device[d].memory == memory)
-            return d;
-    return GY_NONE;
+    return p->device_of[memory];
 }
 
 gy_team *gy_plan_team(const gy_plan *p, uint32_t task)

@@ -155,6 +155,7 @@ typedef struct gy_plan {
     const gy_policy *policy;
     const gy_attempt *attempt; /* borrowed */
     uint32_t workers, devices; /* devices of the machine; those a policy may choose from are 0 .. workers-1 */
+    uint32_t *device_of;       /* per memory: the device that stands for it, or GY_NONE */
     uint64_t *capacity;        /* per memory: bytes that instances may take */
     uint8_t *one_lane;         /* per device: it computes in one lane, to have scratch once; NULL: none does */
 

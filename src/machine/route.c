@@ -11,6 +11,12 @@ __extension__ typedef unsigned __int128 wide;
 
 int64_t gy_scale_up(int64_t a, int64_t b, int64_t c)
 {
+    uint64_t product; /* most fit, and then a division takes a tenth of the time */
+    if (a >= 0 && b >= 0 && c > 0 && !__builtin_mul_overflow((uint64_t)a, (uint64_t)b, &product) &&
+        product <= UINT64_MAX - (uint64_t)c) {
+        uint64_t small = (product + (uint64_t)c - 1) / (uint64_t)c;
+        return small > (uint64_t)GY_TICKS_MAX ? GY_TICKS_MAX : (int64_t)small;
+    }
     wide q = ((wide)a * (wide)b + (wide)c - 1) / (wide)c;
     return q > (wide)GY_TICKS_MAX ? GY_TICKS_MAX : (int64_t)q;
 }

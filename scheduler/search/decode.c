@@ -163,66 +163,73 @@ static gy_ticks run_pool(gy_decode *d, const uint32_t *order, gy_ticks limit)
 
 /* ---- traffic ---- */
 
-static void send(gy_decode *d, uint32_t parcel, uint32_t from, uint32_t to, gy_ticks ready)
+/* Parcel `number` of those that are being sent, in that memory: sent once, whoever reads it there. */
+static gy_ticks send(gy_decode *d, uint32_t number, uint32_t size, uint32_t from, uint32_t to, gy_ticks ready)
 {
-    gy_ticks *there = &d->traffic.arrived[(size_t)parcel * d->m->roads->memories + to];
-    if (*there < 0)
-        *there = gy_traffic_send(&d->traffic, d->m, d->m->roads->size[parcel], from, to, ready);
+    struct gy_there *there = &d->traffic.there[(size_t)number * d->m->roads->memories + to];
+    if (from == to || !size) /* what has no size is everywhere at once */
+        return ready;
+    if (there->stamp != d->traffic.stamp) {
+        there->stamp = d->traffic.stamp;
+        there->time = gy_traffic_send(&d->traffic, d->m, size, from, to, ready);
+    }
+    return there->time;
 }
 
+/* Inputs are in host memory from the beginning. */
 static void send_uploads(gy_decode *d, const uint32_t *order)
 {
     const gy_roads *r = d->m->roads;
+    uint32_t first = r->parcels - r->inputs;
     gy_traffic_begin(&d->traffic, d->m);
+    d->traffic.stamp++;
     for (uint32_t k = 0; k < d->m->tasks && r->inputs; k++)
         for (size_t i = r->upload_first[order[k]]; i < r->upload_first[order[k] + 1]; i++)
-            send(d, r->upload[i], 0, r->memory[d->device[order[k]]], 0);
+            d->traffic.uploaded[i] =
+                send(d, r->upload[i] - first, r->size[r->upload[i]], 0, r->memory[d->device[order[k]]], 0);
 }
 
 /* Every rank of a collective has the result. */
 static void spread_over_team(gy_decode *d, uint32_t task)
 {
     const gy_roads *r = d->m->roads;
-    uint32_t team = d->m->team[task];
-    for (size_t p = r->first_parcel[task]; p < r->first_parcel[task + 1]; p++)
+    uint32_t team = d->m->team[task], parcels = r->first_parcel[task + 1] - r->first_parcel[task];
+    for (uint32_t p = 0; p < parcels; p++)
         for (uint32_t i = d->m->first_rank[team]; i < d->m->first_rank[team + 1]; i++)
-            d->traffic.arrived[p * r->memories + r->memory[d->rank[i]]] = d->finish[task];
+            d->traffic.there[(size_t)p * r->memories + r->memory[d->rank[i]]] =
+                (struct gy_there){ d->traffic.stamp, d->finish[task] };
 }
 
-/* To each memory that has a reader; returns when what is fetched has arrived. What has no size is everywhere at once.
- */
+/* To each memory that has a reader; returns when what is fetched has arrived. */
 static gy_ticks send_results(gy_decode *d, uint32_t task)
 {
     const gy_model *m = d->m;
     const gy_roads *r = m->roads;
-    uint32_t here = r->memory[d->device[task]];
+    uint32_t here = r->memory[d->device[task]], first = r->first_parcel[task];
     gy_ticks end = d->finish[task];
-    for (size_t p = r->first_parcel[task]; p < r->first_parcel[task + 1]; p++) {
-        gy_ticks *arrived = &d->traffic.arrived[p * r->memories];
-        for (uint32_t i = 0; i < r->memories; i++)
-            arrived[i] = r->size[p] ? -1 : end;
-        arrived[here] = end;
-    }
+    d->traffic.stamp++;
     if (gy_model_is_team(m, task))
         spread_over_team(d, task);
-    for (size_t i = m->succ_first[task]; i < m->succ_first[task + 1]; i++)
-        if (!gy_model_is_team(m, r->send[i].task)) /* which has no devices yet */
-            send(d, r->send[i].parcel, here, r->memory[d->device[r->send[i].task]], end);
+    for (size_t i = m->succ_first[task]; i < m->succ_first[task + 1]; i++) {
+        const gy_send *s = &r->send[i];
+        if (!gy_model_is_team(m, s->task)) /* which has no devices yet */
+            d->traffic.arrived[i] =
+                send(d, s->parcel - first, r->size[s->parcel], here, r->memory[d->device[s->task]], end);
+    }
     return r->fetch[task] ? gy_traffic_send(&d->traffic, m, r->fetch[task], here, 0, end) : end;
 }
 
-static gy_ticks ready_with_traffic(const gy_decode *d, uint32_t task, uint32_t device)
+static gy_ticks ready_with_traffic(const gy_decode *d, uint32_t task)
 {
     const gy_model *m = d->m;
     const gy_roads *r = m->roads;
-    const gy_ticks *arrived = &d->traffic.arrived[r->memory[device]];
     gy_ticks ready = 0;
     for (size_t i = r->upload_first[task]; i < r->upload_first[task + 1]; i++) {
-        gy_ticks t = arrived[(size_t)r->upload[i] * r->memories];
+        gy_ticks t = d->traffic.uploaded[i];
         ready = t > ready ? t : ready;
     }
     for (size_t i = m->pred_first[task]; i < m->pred_first[task + 1]; i++) {
-        gy_ticks t = arrived[(size_t)r->wanted[i] * r->memories];
+        gy_ticks t = d->traffic.arrived[r->wanted[i]];
         ready = t > ready ? t : ready;
     }
     return ready;
@@ -251,7 +258,7 @@ static void run_task(gy_decode *d, uint32_t task)
 {
     const gy_model *m = d->m;
     uint32_t e = d->device[task];
-    gy_ticks ready = m->roads ? ready_with_traffic(d, task, e) : ready_on(d, task, e);
+    gy_ticks ready = m->roads ? ready_with_traffic(d, task) : ready_on(d, task, e);
     if (m->like)
         e = d->device[task] = choose_alike(d, m->like[e], ready);
     gy_ticks time = gy_model_time(m, task, e);

@@ -118,6 +118,9 @@ static bool make_sends(maker *k, uint32_t *last)
         }
     }
     r->first_parcel[m->tasks] = r->parcels;
+    for (uint32_t t = 0; t < m->tasks; t++)
+        if (r->first_parcel[t + 1] - r->first_parcel[t] > r->most)
+            r->most = r->first_parcel[t + 1] - r->first_parcel[t];
     return true;
 }
 
@@ -136,7 +139,7 @@ static gantry_status make_parcels(maker *k, gantry_error *err)
         next[t] = m->succ_first[t];
     for (uint32_t t = 0; t < m->tasks && done; t++) /* the arcs of succ were made in this order too */
         for (size_t i = m->pred_first[t]; i < m->pred_first[t + 1]; i++)
-            r->wanted[i] = r->send[next[m->pred[i].task]++].parcel;
+            r->wanted[i] = (uint32_t)next[m->pred[i].task]++;
     gy_free(last);
     gy_free(next);
     return done ? GANTRY_OK : gy_fail_nomem(err);
@@ -321,8 +324,11 @@ gantry_status gy_traffic_init(gy_traffic *t, const gy_model *m, gantry_error *er
         return GANTRY_OK;
     t->resource = gy_calloc((size_t)m->plan->machine->resources + 1, sizeof *t->resource);
     t->engine = gy_calloc((size_t)r->engines + 1, sizeof *t->engine);
-    t->arrived = gy_calloc((size_t)r->parcels * r->memories + 1, sizeof *t->arrived);
-    return t->resource && t->engine && t->arrived ? GANTRY_OK : gy_fail_nomem(err);
+    t->arrived = gy_calloc(m->pred_first[m->tasks] + 1, sizeof *t->arrived);
+    t->uploaded = gy_calloc(r->upload_first[m->tasks] + 1, sizeof *t->uploaded);
+    uint32_t parcels = r->inputs > r->most ? r->inputs : r->most;
+    t->there = gy_calloc((size_t)parcels * r->memories + 1, sizeof *t->there);
+    return t->resource && t->engine && t->arrived && t->uploaded && t->there ? GANTRY_OK : gy_fail_nomem(err);
 }
 
 void gy_traffic_free(gy_traffic *t)
@@ -330,6 +336,8 @@ void gy_traffic_free(gy_traffic *t)
     gy_free(t->resource);
     gy_free(t->engine);
     gy_free(t->arrived);
+    gy_free(t->uploaded);
+    gy_free(t->there);
 }
 
 void gy_traffic_begin(gy_traffic *t, const gy_model *m)
@@ -337,11 +345,6 @@ void gy_traffic_begin(gy_traffic *t, const gy_model *m)
     const gy_roads *r = m->roads;
     memset(t->resource, 0, m->plan->machine->resources * sizeof *t->resource);
     memset(t->engine, 0, r->engines * sizeof *t->engine);
-    for (size_t p = r->parcels - r->inputs; p < r->parcels; p++) {
-        t->arrived[p * r->memories] = 0;
-        for (uint32_t i = 1; i < r->memories; i++)
-            t->arrived[p * r->memories + i] = -1;
-    }
 }
 
 static gy_ticks copy(gy_traffic *t, const gy_model *m, const gy_hop *hop, uint32_t size, gy_ticks begin)

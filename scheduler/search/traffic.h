@@ -49,7 +49,8 @@ typedef struct gy_roads {
     uint32_t *size;           /* per parcel: row of the model's table */
     uint32_t *first_parcel;   /* per task: its parcels; tasks + 1 entries */
     gy_send *send;            /* as the model's succ */
-    uint32_t *wanted;         /* as the model's pred: the parcel */
+    uint32_t *wanted;         /* as the model's pred: the entry of send */
+    uint32_t most;            /* parcels of one task */
     size_t *upload_first;     /* tasks + 1 */
     uint32_t *upload;         /* parcels */
     uint32_t *fetch;          /* per task: size of what goes to host memory after it */
@@ -58,7 +59,14 @@ typedef struct gy_roads {
 /* The times of one decode: until when resources and engines are busy, and when parcels arrive. */
 typedef struct gy_traffic {
     gy_ticks *resource, *engine;
-    gy_ticks *arrived; /* parcels x memories; negative: not sent */
+    gy_ticks *arrived;  /* per entry of send: in the memory of that reader, once its parcel has been sent */
+    gy_ticks *uploaded; /* per entry of upload: likewise */
+    /* Of what is being sent: where it has gone to already. Those with another stamp are of what was sent before. */
+    struct gy_there {
+        uint64_t stamp;
+        gy_ticks time;
+    } *there; /* parcels of a task, or inputs, x memories */
+    uint64_t stamp;
 } gy_traffic;
 
 /* The model has its arcs, sizes and kinds; both may grow. NULL in the model if contention is off or nothing moves. */
@@ -67,7 +75,7 @@ void gy_roads_free(gy_roads *roads);
 
 gantry_status gy_traffic_init(gy_traffic *t, const struct gy_model *m, gantry_error *err);
 void gy_traffic_free(gy_traffic *t);
-/* A decode begins: everything is free, and the inputs are in host memory. */
+/* A decode begins: everything is free. */
 void gy_traffic_begin(gy_traffic *t, const struct gy_model *m);
 /* When `size` bytes that are in `from` at `ready` are in `to`; holds what they need. */
 gy_ticks gy_traffic_send(gy_traffic *t, const struct gy_model *m, uint32_t size, uint32_t from, uint32_t to,

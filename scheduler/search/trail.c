@@ -15,11 +15,6 @@ static size_t resources_of(const gy_model *m)
     return m->roads ? (size_t)m->plan->machine->resources + m->roads->engines : 0;
 }
 
-static size_t arrivals_of(const gy_model *m)
-{
-    return m->roads ? (size_t)m->roads->parcels * m->roads->memories : 0;
-}
-
 /* States that are noted on the way, and tasks that are decoded again from the last one, take about as long together. */
 static uint32_t stride_of(uint32_t tasks, size_t words)
 {
@@ -40,9 +35,10 @@ gantry_status gy_trail_init(gy_trail *t, const gy_model *m, gantry_error *err)
     t->finish = gy_calloc(n, sizeof *t->finish);
     t->before = gy_calloc(n, sizeof *t->before);
     t->device = m->like ? gy_calloc(n, sizeof *t->device) : NULL;
-    t->arrived = gy_calloc(arrivals_of(m) + 1, sizeof *t->arrived);
-    bool done = t->state && t->kept && t->finish && t->before && t->arrived && (t->device || !m->like);
-    return done ? GANTRY_OK : gy_fail_nomem(err);
+    t->arrived = gy_calloc((m->roads ? m->pred_first[m->tasks] : 0) + 1, sizeof *t->arrived);
+    t->uploaded = gy_calloc((m->roads ? m->roads->upload_first[m->tasks] : 0) + 1, sizeof *t->uploaded);
+    bool done = t->state && t->kept && t->finish && t->before && t->arrived && t->uploaded;
+    return done && (t->device || !m->like) ? GANTRY_OK : gy_fail_nomem(err);
 }
 
 void gy_trail_free(gy_trail *t)
@@ -53,6 +49,7 @@ void gy_trail_free(gy_trail *t)
     gy_free(t->before);
     gy_free(t->device);
     gy_free(t->arrived);
+    gy_free(t->uploaded);
     *t = (gy_trail){ 0 };
 }
 
@@ -103,32 +100,35 @@ uint32_t gy_trail_return(gy_decode *d, uint32_t position)
 
 /* ---- what became of tasks ---- */
 
-/* When parcels arrive, those from `first` up to `last`. */
-static void copy_arrivals(const gy_model *m, gy_ticks *to, const gy_ticks *from, uint32_t first, uint32_t last)
+/* When arrives what the task sends. */
+static void copy_arrivals(const gy_model *m, gy_ticks *to, const gy_ticks *from, uint32_t task)
 {
-    size_t begin = (size_t)first * m->roads->memories, end = (size_t)last * m->roads->memories;
-    if (begin < end)
-        memcpy(to + begin, from + begin, (end - begin) * sizeof *to);
+    for (size_t i = m->succ_first[task]; i < m->succ_first[task + 1]; i++)
+        to[i] = from[i];
+}
+
+static void copy_uploads(const gy_model *m, gy_ticks *to, const gy_ticks *from)
+{
+    memcpy(to, from, m->roads->upload_first[m->tasks] * sizeof *to);
 }
 
 void gy_trail_keep(gy_decode *d, const uint32_t *order, uint32_t from, bool uploads)
 {
     gy_trail *t = &d->trail;
     const gy_model *m = d->m;
-    const gy_roads *r = m->roads;
     for (uint32_t k = from; k < m->tasks; k++) {
         uint32_t task = order[k];
         t->finish[task] = d->finish[task];
         t->before[task] = d->before[task];
         if (t->device)
             t->device[task] = d->device[task];
-        if (r)
-            copy_arrivals(m, t->arrived, d->traffic.arrived, r->first_parcel[task], r->first_parcel[task + 1]);
+        if (m->roads)
+            copy_arrivals(m, t->arrived, d->traffic.arrived, task);
         if (k % t->stride == 0)
             t->kept[k / t->stride] ^= 1;
     }
-    if (r && uploads)
-        copy_arrivals(m, t->arrived, d->traffic.arrived, r->parcels - r->inputs, r->parcels);
+    if (m->roads && uploads)
+        copy_uploads(m, t->uploaded, d->traffic.uploaded);
     t->end = d->end;
 }
 
@@ -136,17 +136,16 @@ void gy_trail_drop(gy_decode *d, const uint32_t *order, uint32_t from, bool uplo
 {
     const gy_trail *t = &d->trail;
     const gy_model *m = d->m;
-    const gy_roads *r = m->roads;
     for (uint32_t k = from; k < d->reached; k++) {
         uint32_t task = order[k];
         d->finish[task] = t->finish[task];
         d->before[task] = t->before[task];
         if (t->device)
             d->device[task] = t->device[task];
-        if (r)
-            copy_arrivals(m, d->traffic.arrived, t->arrived, r->first_parcel[task], r->first_parcel[task + 1]);
+        if (m->roads)
+            copy_arrivals(m, d->traffic.arrived, t->arrived, task);
     }
-    if (r && uploads)
-        copy_arrivals(m, d->traffic.arrived, t->arrived, r->parcels - r->inputs, r->parcels);
+    if (m->roads && uploads)
+        copy_uploads(m, d->traffic.uploaded, t->uploaded);
     d->end = t->end;
 }

@@ -21,6 +21,12 @@ gy_ticks gy_ticks_of(uint64_t amount, int64_t rate_per_s)
 {
     if (rate_per_s <= 0)
         return GY_TICKS_MAX;
+    uint64_t product; /* of small amounts: a division of 64 bits takes a tenth of the time */
+    if (!__builtin_mul_overflow(amount, 1000000u * (uint64_t)GY_TICKS_PER_US, &product) &&
+        product <= UINT64_MAX - (uint64_t)rate_per_s) {
+        uint64_t small = (product + (uint64_t)rate_per_s - 1) / (uint64_t)rate_per_s;
+        return small < (uint64_t)GY_TICKS_MAX ? (gy_ticks)small : GY_TICKS_MAX;
+    }
     wide rate = (wide)rate_per_s;
     wide ticks = ((wide)amount * 1000000u * (uint64_t)GY_TICKS_PER_US + rate - 1) / rate;
     return ticks < (wide)GY_TICKS_MAX ? (gy_ticks)ticks : GY_TICKS_MAX;

@@ -18,6 +18,7 @@
 #define HALVES_ANYWAY    2
 /* Tasks: what policies found for a count is searched on, for every count that may win, or for so many of the best. */
 #define ALL_SEARCHED_UP_TO 128
+#define MOST_SEARCHED      8 /* counts of many, and then each makespan once */
 #define FEW_SEARCHED_UP_TO 10000 /* larger ones are placed by the default policy alone */
 #define TWO_SEARCHED_UP_TO 2000
 #define THREADS_FROM       24 /* smaller ones are planned before a thread has begun */
@@ -197,9 +198,11 @@ static gantry_status try_parts(fewer *x, gy_fewer_part *part, uint32_t count, ga
     return GANTRY_OK;
 }
 
-/* Few first: what they reach tells soon that others need not be looked at. */
+/* Few first: what they reach tells soon that others need not be looked at. Of more devices than there are tasks, some
+ * have nothing to do. */
 static gantry_status try_all(fewer *x, uint32_t devices, gantry_error *err)
 {
+    devices = size_of(x) < devices ? size_of(x) + 1 : devices;
     gy_fewer_part *part = gy_calloc(devices, sizeof *part);
     if (!part)
         return gy_fail_nomem(err);
@@ -252,14 +255,15 @@ static uint32_t searches(const fewer *x)
 {
     if (x->options->effort < 2 || size_of(x) > FEW_SEARCHED_UP_TO)
         return 0;
-    return is_small(x) ? UINT32_MAX : size_of(x) <= TWO_SEARCHED_UP_TO ? 2 : 1;
+    return is_small(x) ? MOST_SEARCHED : size_of(x) <= TWO_SEARCHED_UP_TO ? 2 : 1;
 }
 
 /* Policies that reach the same makespan have, as a rule, placed alike, and a search would begin where one began. In
- * small graphs it is cheap, and may end elsewhere. */
+ * small graphs on few devices it is cheap, and may end elsewhere. */
 static void strike_out(fewer *x, gy_ticks made)
 {
-    for (size_t i = 0; i < x->counts.count && !is_small(x); i++)
+    bool all = is_small(x) && x->counts.count <= MOST_SEARCHED;
+    for (size_t i = 0; i < x->counts.count && !all; i++)
         if (x->counts.at[i].made == made)
             x->counts.at[i].made = GY_TICKS_MAX;
 }

@@ -54,4 +54,5 @@ const gy_policy gy_policy_heft_links = {
     .summary = "HEFT that books each transfer on its links (Sinnen, Sousa 2005)",
     .place = place,
     .largest = GY_LARGE_GRAPHS,
+    .books = true,
 };

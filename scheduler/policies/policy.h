@@ -18,6 +18,7 @@ struct gy_policy {
      */
     gantry_status (*place)(gy_plan *p, gantry_error *err);
     uint32_t largest;       /* size of the largest graph that it is tried on unasked: tasks, or dependencies / 64 */
+    bool books;             /* tries every transfer to every device: of many of both, it takes far longer than others */
     bool pairs;             /* looks at every pair of devices: of many, it takes far longer than the others */
     uint32_t last_resort;   /* size of the largest graph that it is tried on where nothing else fits; 0: none */
     gy_objective objective; /* that it is tried for unasked */

@@ -294,6 +294,7 @@ gantry_status gy_portfolio_candidate(gy_portfolio *f, const gy_candidate *c, boo
 /* ---- which policies ---- */
 
 enum { PAIRED = 32 };       /* devices */
+enum { BOOKED = 2000000 };  /* dependencies times devices */
 enum { DEPENDENCIES = 64 }; /* take a policy and the passes after it about as long as a task */
 
 static size_t size_of(const gy_portfolio *f)
@@ -306,6 +307,8 @@ static size_t size_of(const gy_portfolio *f)
  * square. */
 static bool fits(const gy_policy *policy, const gy_portfolio *f)
 {
+    if (policy->books && f->t.graph->flow->deps > BOOKED / f->t.machine->devices)
+        return false;
     size_t times = policy->pairs ? f->t.machine->devices / PAIRED : 0;
     return size_of(f) * (times > 1 ? times * times : 1) <= policy->largest;
 }

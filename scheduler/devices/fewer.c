@@ -18,8 +18,9 @@
 #define HALVES_ANYWAY    2
 /* Tasks: what policies found for a count is searched on, for every count that may win, or for so many of the best. */
 #define ALL_SEARCHED_UP_TO 128
-#define MOST_SEARCHED      8 /* counts of many, and then each makespan once */
-#define FEW_SEARCHED_UP_TO 10000 /* larger ones are placed by the default policy alone */
+#define MOST_SEARCHED      8       /* counts of many, and then each makespan once */
+#define FEW_SEARCHED_UP_TO 10000   /* larger ones are placed by the default policy alone */
+#define ALL_POLICIES_UP_TO 2500000 /* dependencies times devices; larger ones by the policies for any size */
 #define TWO_SEARCHED_UP_TO 2000
 #define THREADS_FROM       24 /* smaller ones are planned before a thread has begun */
 #define HOPELESS           4  /* rounds of a search seldom gain one part of so many */
@@ -49,6 +50,14 @@ static uint32_t size_of(const fewer *x)
 {
     uint32_t tasks = x->graph->flow ? x->graph->flow->tasks : 0, nodes = (uint32_t)x->graph->nodes.count;
     return tasks > nodes ? tasks : nodes;
+}
+
+/* A policy looks at each dependency on each device, and what it places is lowered and simulated with a copy for each.
+ */
+static bool is_wide(const fewer *x)
+{
+    const gy_flow *flow = x->graph->flow;
+    return flow && flow->deps > ALL_POLICIES_UP_TO / x->machine->devices;
 }
 
 /* ---- what no schedule on so few devices can beat ---- */
@@ -177,6 +186,7 @@ static gy_fewer_part part_of(const fewer *x, uint32_t devices, int32_t effort)
 {
     gy_fewer_part p = { .devices = devices, .options = *x->options };
     p.options.effort = effort;
+    p.options.any_size = is_wide(x);
     return p;
 }
 

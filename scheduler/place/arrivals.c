@@ -154,8 +154,7 @@ static bool add_dep(const gy_plan *p, gy_arrivals *x, uint32_t task, const gy_de
     if (p->placed.device[dep->from] == GY_NONE)
         return true;
     x->made = made > x->made ? made : x->made;
-    if (!(dep->kinds & GY_DEP_DATA) ||
-        (p->placed.anywhere && p->placed.anywhere[p->flow->task[dep->from].node]))
+    if (!(dep->kinds & GY_DEP_DATA) || (p->placed.anywhere && p->placed.anywhere[p->flow->task[dep->from].node]))
         return true;
     const gy_team *team = gy_plan_team(p, dep->from);
     return team ? add_team(p, x, task, dep->from, team)

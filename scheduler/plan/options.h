@@ -28,6 +28,7 @@ typedef struct gy_options {
     gy_balance balance;
     gy_spilling spilling;
     gy_replay replay;
+    bool any_size;     /* of the policies, those for graphs of any size alone are tried */
     bool optimal;      /* a proved optimum is asked for */
     int32_t effort;    /* 0..9 */
     int32_t in_flight; /* starts that may overlap; 0: chosen */

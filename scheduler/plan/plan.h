@@ -180,10 +180,10 @@ typedef struct gy_plan {
     gy_spilled spilled;
     gy_sequence sequence;
 
-    gantry_schedule *schedule; /* under construction */
-    const struct gy_plan *like;    /* a plan of the same graph and machine, whose costs and inputs are used; borrowed;
-                                      NULL: none */
-    struct gy_placings *placings;  /* where the policy has placed the tasks before; borrowed; NULL: none are kept */
+    gantry_schedule *schedule;    /* under construction */
+    const struct gy_plan *like;   /* a plan of the same graph and machine, whose costs and inputs are used; borrowed;
+                                     NULL: none */
+    struct gy_placings *placings; /* where the policy has placed the tasks before; borrowed; NULL: none are kept */
     struct gy_packings
         *packings;          /* that other plans of the graph searched, and this one; borrowed; NULL: none are kept */
     gy_known_plans *known;  /* plans of the graph whose end is known; borrowed; NULL: none are kept */

@@ -293,7 +293,7 @@ gantry_status gy_portfolio_candidate(gy_portfolio *f, const gy_candidate *c, boo
 
 /* ---- which policies ---- */
 
-enum { PAIRED = 32 };       /* devices */
+enum { MANY = 32 };         /* devices */
 enum { BOOKED = 2000000 };  /* dependencies times devices */
 enum { DEPENDENCIES = 64 }; /* take a policy and the passes after it about as long as a task */
 
@@ -303,14 +303,16 @@ static size_t size_of(const gy_portfolio *f)
     return flow->deps / DEPENDENCIES > flow->tasks ? flow->deps / DEPENDENCIES : flow->tasks;
 }
 
-/* On more than PAIRED devices, a policy that looks at pairs of them takes as long as for a graph that is larger by the
- * square. */
+/* On more than MANY devices, each of which a policy looks at for each task, it takes as long as for a graph that is so
+ * many times as large; one that looks at pairs of them, by the square. */
 static bool fits(const gy_policy *policy, const gy_portfolio *f)
 {
     if (policy->books && f->t.graph->flow->deps > BOOKED / f->t.machine->devices)
         return false;
-    size_t times = policy->pairs ? f->t.machine->devices / PAIRED : 0;
-    return size_of(f) * (times > 1 ? times * times : 1) <= policy->largest;
+    size_t times = f->t.machine->devices / MANY, most = policy->largest;
+    times = times > 1 ? times : 1;
+    return most == GY_ANY_SIZE || f->t.options->any_size ? most == GY_ANY_SIZE
+                                                         : size_of(f) * (policy->pairs ? times * times : times) <= most;
 }
 
 static gantry_status try_all(gy_portfolio *f, gantry_error *err)

@@ -65,7 +65,7 @@ typedef struct gy_traffic {
     struct gy_there {
         uint64_t stamp;
         gy_ticks time;
-    } *there; /* parcels of a task, or inputs, x memories */
+    } * there; /* parcels of a task, or inputs, x memories */
     uint64_t stamp;
 } gy_traffic;
 

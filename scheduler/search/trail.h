@@ -12,10 +12,10 @@
 struct gy_decode;
 
 typedef struct gy_trail {
-    uint32_t stride;            /* tasks from one place to the next */
-    size_t words;               /* of a state */
-    gy_ticks *state;            /* places x 2 x words */
-    uint8_t *kept;              /* per place: which of the two is of the placement that was kept */
+    uint32_t stride;                       /* tasks from one place to the next */
+    size_t words;                          /* of a state */
+    gy_ticks *state;                       /* places x 2 x words */
+    uint8_t *kept;                         /* per place: which of the two is of the placement that was kept */
     gy_ticks *finish, *arrived, *uploaded; /* of that placement, as in gy_decode and gy_traffic */
     uint32_t *before, *device;             /* device: where decodes choose it, else NULL */
     uint32_t end;

@@ -201,7 +201,9 @@ static gy_ticks ready_of(const gy_plan *p, gy_arrivals *x, uint32_t task, uint32
 {
     bool again = x->asked == task && x->worker[memory];
     x->asked = task;
-    if (again && (x->listed == task || list_sources(p, x, task)))
+    if (again && x->listed != task)
+        x->failed = !list_sources(p, x, task) || x->failed;
+    if (again && x->listed == task)
         return last_of_sources(p, x, memory);
     return last_arrival(p, task, memory);
 }

@@ -33,6 +33,7 @@ typedef struct gy_arrivals {
     uint32_t parts, task, from;
     /* Of the task that was asked for with one memory after another: its sources, those first that may come last. */
     GY_VEC(gy_source) source;
+    bool failed;            /* out of memory: answers are still right, but it is to be said */
     uint32_t asked, listed; /* the last task; that of the sources; GY_NONE */
     gy_ticks made;          /* the last of them is */
     gy_map slowest;         /* memory and bytes -> the longest that they take to a memory of a worker */

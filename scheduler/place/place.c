@@ -362,7 +362,7 @@ static gantry_status place(gy_plan *p, gy_place_all *place_all, gantry_error *er
     GY_TRY(place_all(p, err));
     for (uint32_t t = 0; t < p->flow->tasks; t++)
         p->placed.order[t] = t;
-    bool done = gy_sort_by_key(p->placed.order, p->placed.finish, p->flow->tasks) &&
+    bool done = !p->placed.arrivals->failed && gy_sort_by_key(p->placed.order, p->placed.finish, p->flow->tasks) &&
                 gy_sort_by_key(p->placed.order, p->placed.start, p->flow->tasks) &&
                 (!p->placings || gy_placings_keep(p->placings, p));
     return done ? GANTRY_OK : gy_fail_nomem(err);

@@ -42,7 +42,7 @@ gantry_status gy_plan_be_like(gy_plan *p, gantry_error *err)
 
 /* ---- placements ---- */
 
-/* What placing reads of an attempt, beside its candidate. */
+/* Hash of all that placing reads of an attempt, beside its candidate. */
 static uint64_t way_of(const gy_plan *p)
 {
     uint64_t way = p->attempt->spare_memory;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * What plans of one graph on one machine have in common, and need not work out again: the costs and inputs of all of
- * them, and the placement of those that differ only in how it is carried through.
+ * Plans of one graph on one machine have much in common, which need not be worked out again: all of them have the same
+ * costs and inputs, and those that differ only in how a placement is carried through have that.
  */
 #ifndef GY_SCHEDULER_PLAN_SHARE_H
 #define GY_SCHEDULER_PLAN_SHARE_H

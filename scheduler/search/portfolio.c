@@ -293,7 +293,8 @@ gantry_status gy_portfolio_candidate(gy_portfolio *f, const gy_candidate *c, boo
 
 /* ---- which policies ---- */
 
-enum { MANY = 32 };         /* devices */
+enum { PAIRED = 32 };       /* devices */
+enum { MANY = 128 };        /* devices */
 enum { BOOKED = 2000000 };  /* dependencies times devices */
 enum { DEPENDENCIES = 64 }; /* take a policy and the passes after it about as long as a task */
 
@@ -304,12 +305,12 @@ static size_t size_of(const gy_portfolio *f)
 }
 
 /* On more than MANY devices, each of which a policy looks at for each task, it takes as long as for a graph that is so
- * many times as large; one that looks at pairs of them, by the square. */
+ * many times as large; one that looks at pairs of more than PAIRED, by the square. */
 static bool fits(const gy_policy *policy, const gy_portfolio *f)
 {
     if (policy->books && f->t.graph->flow->deps > BOOKED / f->t.machine->devices)
         return false;
-    size_t times = f->t.machine->devices / MANY, most = policy->largest;
+    size_t times = f->t.machine->devices / (policy->pairs ? PAIRED : MANY), most = policy->largest;
     times = times > 1 ? times : 1;
     return most == GY_ANY_SIZE || f->t.options->any_size ? most == GY_ANY_SIZE
                                                          : size_of(f) * (policy->pairs ? times * times : times) <= most;

@@ -231,14 +231,18 @@ static gantry_status prepare(search *x, gantry_error *err)
 
 /* Costs and inputs for all plans. Where they cannot be had, each plan finds out why by itself; and of a large graph
  * there is no room for them beside a plan. */
-static void share(search *x)
+static gantry_status share(search *x, gantry_error *err)
 {
     const gy_options *o = x->f.t.options;
-    if (o->policy || o->effort == 0 || x->f.t.graph->flow->tasks > LARGE || prepare(x, NULL))
-        return;
+    if (o->policy || o->effort == 0 || x->f.t.graph->flow->tasks > LARGE)
+        return GANTRY_OK;
+    gantry_status status = prepare(x, NULL);
+    if (status)
+        return status == GANTRY_E_NOMEM ? gy_fail_nomem(err) : GANTRY_OK;
     x->f.t.like = gy_plan_may_be_like(&x->plan) ? &x->plan : NULL;
     if (!x->f.t.like)
         gy_plan_free(&x->plan);
+    return GANTRY_OK;
 }
 
 static gantry_status improve(search *x, gantry_error *err)
@@ -267,8 +271,9 @@ gantry_status gy_search_run(gantry_schedule **schedule, gantry_graph *graph, con
     search x = { .f = { .t = { .graph = graph, .machine = machine, .options = options },
                         .keep = options->effort > 1 || options->optimal } };
     x.tried = (gy_tried){ .policy = gy_search_name, .makespan = GY_TICKS_MAX };
-    share(&x);
-    gantry_status status = gy_portfolio_policies(&x.f, err);
+    gantry_status status = share(&x, err);
+    if (!status)
+        status = gy_portfolio_policies(&x.f, err);
     if (!status && (options->effort > 1 || options->optimal) && x.f.t.placed.count) {
         status = improve(&x, err);
         if (!status)

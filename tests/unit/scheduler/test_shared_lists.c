@@ -11,10 +11,12 @@
 #include "scheduler/pipeline/pipeline.h"
 #include "scheduler/place/arrivals.h"
 #include "scheduler/place/place.h"
+#include "scheduler/plan/share.h"
 #include "scheduler/policies/list/ready.h"
 #include "scheduler/policies/policy.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { LAYERS = 5, WIDEST = 24, SEEDS = 40 };
 
@@ -223,6 +225,13 @@ static void compare_arrivals(void)
     }
 }
 
+/* One that is asked for with memory after memory, as policies do. */
+static void compare_all_memories(uint32_t task)
+{
+    for (uint32_t i = 0; i < 2 * m->memories; i++)
+        ck_assert_int_eq(gy_arrivals_ready(&p, task, i % m->memories), arrival(task, i % m->memories));
+}
+
 /* Each task is tried somewhere first, and taken back. */
 static gantry_status place_all(gy_plan *plan, gantry_error *err)
 {
@@ -230,8 +239,10 @@ static gantry_status place_all(gy_plan *plan, gantry_error *err)
         gy_try at = gy_place_try(plan, t, below(plan->workers));
         GY_TRY(gy_place_at(plan, t, &at, err));
         compare_arrivals();
+        compare_all_memories(below(plan->flow->tasks));
         gy_place_undo(plan, t);
         compare_arrivals();
+        compare_all_memories(below(plan->flow->tasks));
         at = gy_place_try(plan, t, below(plan->workers));
         GY_TRY(gy_place_at(plan, t, &at, err));
         compare_arrivals();
@@ -245,6 +256,57 @@ START_TEST(arrivals)
     begin(_i);
     if (gy_plan_place(&p, place_all, &err))
         ck_abort_msg("%s", err.text);
+    end();
+}
+END_TEST
+
+/* ---- what plans share ---- */
+
+static void begin_other(gy_plan *other, const gy_policy *policy, gy_placings *placings)
+{
+    gantry_error err;
+    ck_assert(!gy_plan_init(other, g, m, policy, NULL, &err));
+    other->like = &p;
+    other->placings = placings;
+    ck_assert(!gy_plan_capacity(other, NULL, &err) && !gy_plan_to_place(other, &err));
+}
+
+static void compare_placements(const gy_plan *a, const gy_plan *b)
+{
+    size_t tasks = a->flow->tasks;
+    ck_assert(!memcmp(a->placed.device, b->placed.device, tasks * sizeof *a->placed.device));
+    ck_assert(!memcmp(a->placed.order, b->placed.order, tasks * sizeof *a->placed.order));
+    ck_assert(!memcmp(a->placed.start, b->placed.start, tasks * sizeof *a->placed.start));
+    ck_assert(!memcmp(a->placed.finish, b->placed.finish, tasks * sizeof *a->placed.finish));
+}
+
+static gantry_status place_nothing(gy_plan *plan, gantry_error *err)
+{
+    (void)plan;
+    return gy_fail(err, GANTRY_E_INVALID, NULL, "a policy was asked though its placement is known");
+}
+
+/* Each policy places on the costs and inputs of another plan as it does on its own, and once is enough. */
+START_TEST(shared_plans)
+{
+    static const gy_policy silent = { .name = "silent", .place = place_nothing };
+    begin(_i);
+    ck_assert(gy_plan_may_be_like(&p));
+    for (size_t i = 0; gy_policy_at(i); i++) {
+        gantry_error err;
+        gy_placings placings = { 0 };
+        gy_plan alone, like, again;
+        ck_assert(!gy_plan_init(&alone, g, m, gy_policy_at(i), NULL, &err) && !gy_plan_capacity(&alone, NULL, &err) &&
+                  !gy_plan_to_place(&alone, &err));
+        begin_other(&like, gy_policy_at(i), &placings);
+        begin_other(&again, &silent, &placings);
+        compare_placements(&alone, &like);
+        compare_placements(&alone, &again);
+        gy_plan_free(&again);
+        gy_plan_free(&like);
+        gy_plan_free(&alone);
+        gy_placings_free(&placings);
+    }
     end();
 }
 END_TEST
@@ -289,6 +351,7 @@ int main(void)
     tcase_add_loop_test(c, ranks, 0, SEEDS);
     tcase_add_loop_test(c, ready_tasks, 0, SEEDS);
     tcase_add_loop_test(c, arrivals, 0, SEEDS);
+    tcase_add_loop_test(c, shared_plans, 0, SEEDS);
     tcase_add_loop_test(c, sorted_edges, 0, SEEDS);
     Suite *suite = suite_create("scheduler_shared_lists");
     suite_add_tcase(suite, c);

@@ -110,7 +110,7 @@ typedef struct gantry_run_info {
     size_t struct_size;
     const char *backend, *replay;
     double predicted_us; /* makespan of the schedule */
-    double last_us;      /* of the last start that was waited for; sim: the predicted time */
+    double last_us;      /* of the last start that was waited for, until its end was seen; sim: the predicted time */
     uint64_t starts;
     uint64_t iterations; /* of loops that are not unrolled (phases): how many the last start carried out */
 } gantry_run_info;

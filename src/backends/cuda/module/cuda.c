@@ -50,8 +50,12 @@ static gantry_status make_clocks(gy_cuda *h, gantry_error *err)
     gantry_status status = GANTRY_OK;
     for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++)
         status = has_base(h, i) ? gy_cuda_event_new(h, &h->device[i].base, i, true, err) : GANTRY_OK;
-    for (uint32_t t = 0; t < h->turns && status == GANTRY_OK; t++)
-        status = gy_cuda_event_new(h, &h->turn[t].end, h->end_stream.device, true, err);
+    for (uint32_t t = 0; t < h->turns && status == GANTRY_OK; t++) {
+        status = gy_cuda_event_new(h, &h->turn[t].timed_end, h->end_stream.device, true, err);
+        status = status ? status : gy_cuda_event_new(h, &h->turn[t].plain_end, h->end_stream.device, false, err);
+        h->turn[t].end = h->turn[t].timed_end;
+    }
+    h->ends_unseen = true; /* of the first start nothing is known */
     if (status || !h->job->record)
         return status;
     h->clock = gy_arena_calloc(&h->arena, 2 * (size_t)h->turns * s->ops.count + 1, sizeof *h->clock);
@@ -100,8 +104,10 @@ static void free_clocks(gy_cuda *h)
         if (h->clock[i])
             h->d.cuEventDestroy(h->clock[i]);
     for (uint32_t t = 0; h->turn && t < h->turns; t++) {
-        if (h->turn[t].end)
-            h->d.cuEventDestroy(h->turn[t].end);
+        if (h->turn[t].timed_end)
+            h->d.cuEventDestroy(h->turn[t].timed_end);
+        if (h->turn[t].plain_end)
+            h->d.cuEventDestroy(h->turn[t].plain_end);
         gy_graph_free(h, t);
         gy_callbacks_free(&h->turn[t].callbacks);
         gy_callbacks_free(&h->turn[t].exec_callbacks);

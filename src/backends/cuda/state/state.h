@@ -133,9 +133,11 @@ static inline bool gy_array_mirrored(const gy_cuda_array *a)
 
 /* A turn: one of the starts that can be in flight at a time. It holds the start that has the turn, or had it last. */
 typedef struct gy_cuda_turn {
-    uint64_t start; /* 0: none yet */
-    CUevent end;
-    int64_t begin_ns;
+    uint64_t start;               /* 0: none yet */
+    CUevent end;                  /* of the next two, the one that the start has recorded */
+    CUevent timed_end, plain_end; /* to record a time takes 1.5 us, behind the start */
+    int64_t begin_ns;             /* what times of ops count from */
+    int64_t called_ns; /* when nothing else was in flight and it was given to the driver, by the host's clock; else 0 */
     gy_callbacks callbacks;
     uint64_t version;              /* version of the bindings that `input` and `output` are for; 0: none */
     gy_cuda_array *input, *output; /* per buffer */
@@ -199,6 +201,7 @@ typedef struct gy_cuda {
     uint64_t begun, ended; /* starts */
     gy_cuda_failure failed;
     bool dirty_words;            /* status words must be cleared before the next start */
+    bool ends_unseen;            /* a start had ended when it was waited for: events time the next one */
     bool stuck;                  /* work runs whose end could not be waited for */
     gantry_error broken;         /* if its status is not OK, the run is over for this reason */
     pthread_mutex_t broken_lock; /* held while `broken` is set */

@@ -43,14 +43,27 @@ static gantry_status set_base(gy_cuda *h, uint32_t device, gantry_error *err)
     return code == CUDA_SUCCESS ? GANTRY_OK : gy_cuda_fail(h, code, device, "recording an event", err);
 }
 
-/* Begins anew while nothing runs: failures are forgotten, and times count from here. */
-static gantry_status begin_anew(gy_cuda *h, gantry_error *err)
+/* Begins anew while nothing runs: failures are forgotten, and times of events count from here. */
+static gantry_status begin_anew(gy_cuda *h, bool by_events, gantry_error *err)
 {
     atomic_store(&h->failed.op, GY_NONE);
     gantry_status status = h->dirty_words ? clear_words(h, err) : GANTRY_OK;
-    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK; i++)
+    for (uint32_t i = 0; i < h->devices && status == GANTRY_OK && by_events; i++)
         status = h->device[i].base && i != h->end_stream.device ? set_base(h, i, err) : GANTRY_OK;
-    return status ? status : set_base(h, h->end_stream.device, err);
+    return status || !by_events ? status : set_base(h, h->end_stream.device, err);
+}
+
+/* The start begins now. Events are needed for its times where the host's clock does not tell how long it takes: others
+ * are in flight, it comes behind what a caller has queued, or nobody may watch its end. */
+static gantry_status begin_turn(gy_cuda *h, gy_cuda_turn *t, bool behind, gantry_error *err)
+{
+    bool first = h->ended == h->begun, alone = first && h->turns == 1 && !h->clock && !behind;
+    bool by_events = !alone || h->ends_unseen;
+    t->called_ns = alone ? gy_now_ns() : 0;
+    t->end = by_events ? t->timed_end : t->plain_end;
+    GY_TRY(first ? begin_anew(h, by_events, err) : GANTRY_OK);
+    t->begin_ns = !by_events ? t->called_ns : first ? h->device[h->end_stream.device].base_ns : gy_now_ns();
+    return GANTRY_OK;
 }
 
 static gantry_status replay_stream(gy_cuda *h, uint64_t start, bool behind, gantry_error *err)
@@ -118,10 +131,9 @@ static gantry_status submit(gy_cuda *h, uint64_t start, const CUstream *stream, 
     }
     status = status ? status : gy_replay_prepare(h, turn, err);
     status = status || !h->graphs || t->exec ? status : gy_graph_make(h, turn, err);
-    status = status || h->ended != h->begun ? status : begin_anew(h, err);
+    status = status ? status : begin_turn(h, t, stream != NULL, err);
     if (status)
         return status;
-    t->begin_ns = h->ended == h->begun ? h->device[h->end_stream.device].base_ns : gy_now_ns();
     gy_cupti_begin(h);
     status = replay(h, start, stream, err);
     if (status) {

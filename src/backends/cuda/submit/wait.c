@@ -112,13 +112,16 @@ static gantry_status watch(gy_cuda *h, uint64_t start, progress *p, gantry_error
     return GANTRY_OK;
 }
 
-static gantry_status wait_end(gy_cuda *h, uint64_t start, gantry_error *err)
+/* *seen_ns: when the end was seen; 0: it had come before it was waited for. */
+static gantry_status wait_end(gy_cuda *h, uint64_t start, int64_t *seen_ns, gantry_error *err)
 {
     progress p = { .still = gy_waited_begin() };
     for (unsigned polls = 0;; polls++) {
         CUresult code = h->d.cuEventQuery(turn_of(h, start)->end);
-        if (code == CUDA_SUCCESS)
+        if (code == CUDA_SUCCESS) {
+            *seen_ns = polls ? gy_now_ns() : 0;
             return GANTRY_OK;
+        }
         if (code != CUDA_ERROR_NOT_READY)
             return fail_lost(h, start, code, &p, err);
         gantry_status status = polls % 64 == 63 ? watch(h, start, &p, err) : GANTRY_OK;
@@ -169,6 +172,17 @@ static int64_t time_of(gy_cuda *h, CUevent event, uint32_t device)
     return d->base_ns + (int64_t)((double)ms * 1e6);
 }
 
+/* As long as whoever makes a start and waits for it has waited; events of the GPU do not count what passes before the
+ * first of them and behind the last, some 6 us. They have to do where other starts were in flight, or the end came
+ * while nobody waited. Where that happens for the first time since an end was seen, none were recorded. */
+static int64_t elapsed_of(gy_cuda *h, const gy_cuda_turn *t, int64_t seen_ns)
+{
+    h->ends_unseen = !seen_ns;
+    if (t->called_ns && (seen_ns || t->end == t->plain_end))
+        return (seen_ns ? seen_ns : gy_now_ns()) - t->called_ns;
+    return time_of(h, t->end, h->end_stream.device) - t->begin_ns;
+}
+
 static void take_times(gy_cuda *h, uint64_t start)
 {
     const gantry_schedule *s = h->job->schedule;
@@ -192,7 +206,8 @@ gantry_status gy_cuda_finish(gy_cuda *h, uint64_t start, int64_t *elapsed_ns, ga
         h->ended = gy_cuda_lost(h) ? h->begun : h->ended;
         return h->broken.status;
     }
-    gantry_status status = wait_end(h, start, err);
+    int64_t seen_ns = 0;
+    gantry_status status = wait_end(h, start, &seen_ns, err);
     status = status ? status : gy_nccl_watch(h, GY_NONE, err); /* kernels that gave up have ended, too */
     if (gy_cuda_lost(h)) {
         gy_cuda_settle_all(h); /* arrays of the caller are in use until then, whatever the driver said */
@@ -209,7 +224,7 @@ gantry_status gy_cuda_finish(gy_cuda *h, uint64_t start, int64_t *elapsed_ns, ga
     const gy_cuda_turn *t = turn_of(h, start);
     if (!t->by_stream)
         gy_cuda_mirrors_out(h, gy_job_turn(h->job, start));
-    *elapsed_ns = time_of(h, t->end, h->end_stream.device) - t->begin_ns;
+    *elapsed_ns = elapsed_of(h, t, seen_ns);
     take_times(h, start);
     gy_replay_record(h, *elapsed_ns);
     return GANTRY_OK;

@@ -225,6 +225,47 @@ START_TEST(status_words_take_no_copy)
 }
 END_TEST
 
+/* One small result, fetched while another node computes for `us`; returns the copies of copy engines. */
+static int fetched_beside(const char *replay, int us)
+{
+    static const char machine[] =
+        "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\"},{\"id\":\"gpu0\",\"capacity\":"
+        "\"64MiB\"}],"
+        "\"devices\":[{\"id\":\"gpu0\",\"type\":\"gpu\",\"memory\":\"gpu0\",\"launch_us\":1,\"signal_us\":3}],"
+        "\"routes\":"
+        "[{\"from\":\"gpu0\",\"to\":\"host\",\"both\":true,\"bandwidth_gbs\":10,\"kernel_bytes\":65536}]}";
+    char text[1024];
+    gantry_graph *g = NULL;
+    gantry_machine *m = NULL;
+    snprintf(text, sizeof text,
+             "{\"gantry\":1,\"buffers\":{\"x\":{\"dtype\":\"f32\",\"shape\":[40],\"init\":\"iota\"},\"y\":{\"dtype\":"
+             "\"f32\","
+             "\"shape\":[40],\"output\":true},\"z\":{\"dtype\":\"f32\",\"shape\":[40],\"output\":true}},\"nodes\":["
+             "{\"id\":\"a\",\"kernel\":\"scale\",\"args\":{\"a\":2,\"x\":\"x\",\"y\":\"y\"},\"cost\":{\"time_us\":{\"*"
+             "\":5}}},"
+             "{\"id\":\"b\",\"kernel\":\"scale\",\"after\":[\"a\"],\"args\":{\"a\":3,\"x\":\"x\",\"y\":\"z\"},\"cost\":"
+             "{\"time_us\":"
+             "{\"*\":%d}}}]}",
+             us);
+    MUST(gantry_graph_parse(&g, text, strlen(text), "text", NULL, NULL, MUST_ERR));
+    fakeCudaDevices(1, "all", 0);
+    MUST(gantry_machine_parse(&m, machine, sizeof machine - 1, "machine of the test", MUST_ERR));
+    gantry_schedule *s = make_schedule(g, m, replay, NULL);
+    int copies = try_copies(g, s, replay, NULL).copies;
+    gantry_schedule_free(s);
+    gantry_machine_free(m);
+    gantry_graph_free(g);
+    return copies;
+}
+
+/* Copy engines go on beside a kernel that fills the GPU; another kernel would wait for it. */
+START_TEST(beside_long_kernels)
+{
+    ck_assert_int_eq(fetched_beside(replays[_i], 5), 0);
+    ck_assert_int_eq(fetched_beside(replays[_i], 1000), _i ? 1 : 3);
+}
+END_TEST
+
 /* Small arrays that one GPU gets from the host and the other from it; some come back. */
 static gantry_graph *small_arrays(int count, const char *on)
 {
@@ -314,6 +355,7 @@ int main(void)
     tcase_add_loop_test(tests, large_copies, 0, 2);
     tcase_add_loop_test(tests, as_the_machine_says, 0, 2);
     tcase_add_loop_test(tests, within_a_gpu, 0, 2);
+    tcase_add_loop_test(tests, beside_long_kernels, 0, 2);
     tcase_add_loop_test(tests, status_words_take_no_copy, 0, 2);
     tcase_add_loop_test(tests, batches_of_the_schedule, 0, 2);
     tcase_add_loop_test(tests, graphs_of_the_gallery, 0, 2);

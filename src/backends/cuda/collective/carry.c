@@ -7,7 +7,8 @@
  * positions, and end before it begins as far as that is predicted. What waits for a carried copy waits for its own
  * event, as before.
  *
- * A batch of the schedule is carried out so whatever its copies take one by one.
+ * A batch of the schedule is carried out so whatever its copies take one by one. A copy with the host is left to the
+ * copy engines while the GPU is full: they go on beside what computes, and a kernel would wait for its last blocks.
  */
 #include "backends/cuda/collective/share.h"
 
@@ -18,6 +19,66 @@
 
 enum { MOST_PARTS = GY_CUDA_PARTS < GY_CUDA_ENDS / 2 ? GY_CUDA_PARTS : GY_CUDA_ENDS / 2 };
 _Static_assert((int)MOST_PARTS >= (int)GY_COPIES_AT_ONCE, "predictions count on so many by one launch");
+
+/* How long a kernel may wait for a GPU that is full: what a copy engine takes to begin. */
+#define PATIENCE_US 16
+
+/* ---- when GPUs are full ---- */
+
+/* A launch that leaves nothing of its device, by device and beginning; `until`: the last end of those up to it. */
+typedef struct filling {
+    uint32_t device;
+    gy_ticks from, until;
+} filling;
+
+typedef struct filling_list {
+    filling *at;
+    size_t count;
+} filling_list;
+
+static int by_beginning(const void *a, const void *b)
+{
+    const filling *x = a, *y = b;
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+/* As predicted. false: out of memory. */
+static bool list_fillings(gy_cuda *h, filling_list *list)
+{
+    const gantry_schedule *s = h->job->schedule;
+    list->at = gy_arena_alloc(&h->arena, (s->ops.count + 1) * sizeof *list->at);
+    for (uint32_t i = 0; list->at && i < s->ops.count; i++) {
+        const gy_op *op = &s->ops.at[i];
+        if (op->kind == GY_OP_LAUNCH && !op->spare)
+            list->at[list->count++] = (filling){ gy_op_device(s, op, 0), op->start, op->end };
+    }
+    if (list->count)
+        qsort(list->at, list->count, sizeof *list->at, by_beginning);
+    for (size_t i = 1; i < list->count; i++) {
+        filling *last = &list->at[i - 1], *x = &list->at[i];
+        x->until = last->device == x->device && last->until > x->until ? last->until : x->until;
+    }
+    return list->at;
+}
+
+/* Until when launches that have begun by then keep the device full. */
+static gy_ticks full_until(const filling_list *list, uint32_t device, gy_ticks then)
+{
+    filling key = { .device = device, .from = then };
+    size_t low = 0, high = list->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (by_beginning(&list->at[middle], &key) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && list->at[low - 1].device == device ? list->at[low - 1].until : 0;
+}
+
+/* ---- launches that copy ---- */
 
 /* A launch, as far as ops have been gone through. */
 typedef struct carrier {
@@ -37,8 +98,13 @@ static uint32_t memory_of(const gy_cuda *h, const gy_op *op, uint32_t k)
     return s->instances.at[s->use.at[op->use + k].instance].memory;
 }
 
+static bool with_host(const carrier *c)
+{
+    return c->from == GY_NONE || c->to == GY_NONE;
+}
+
 /* Copies of up to so many bytes: as the machine says, or "kernels:65536", or "engines" for none. */
-static uint64_t most_bytes(const gy_cuda *h, const gy_op *op)
+static uint64_t most_bytes(const gy_cuda *h, const gy_op *op, const carrier *c, const filling_list *fillings)
 {
     static const char prefix[] = "kernels:";
     const char *wanted = getenv("GANTRY_CUDA_COPIES");
@@ -49,6 +115,9 @@ static uint64_t most_bytes(const gy_cuda *h, const gy_op *op)
         return 0;
     if (in_batch(op))
         return UINT64_MAX;
+    if (with_host(c) && full_until(fillings, gy_op_device(h->job->schedule, op, 0), op->start) >
+                            op->start + gy_ticks_from_us(PATIENCE_US))
+        return 0;
     return (uint64_t)gy_machine_route(m, memory_of(h, op, 0), memory_of(h, op, op->uses / 2))->kernel_bytes;
 }
 
@@ -61,7 +130,7 @@ static gy_location end_of(const gy_cuda *h, const gy_op *op, uint32_t k, uint32_
 static bool reaches(const gy_cuda *h, const gy_op *op, const carrier *c)
 {
     uint32_t lane = gy_op_device(h->job->schedule, op, 0);
-    if (c->from == GY_NONE || c->to == GY_NONE)
+    if (with_host(c))
         return c->from != c->to && h->device[lane].gpu &&
                gy_cuda_same_gpu(h, c->from == GY_NONE ? c->to : c->from, lane);
     return gy_cuda_reaches(h, c->to, c->from);
@@ -127,7 +196,8 @@ gantry_status gy_carry_make(gy_cuda *h, gantry_error *err)
     const gantry_schedule *s = h->job->schedule;
     bool has_kernel = gy_cuda_kernel_find(GY_CUDA_COMBINE) != NULL;
     carrier *of = gy_arena_calloc(&h->arena, h->lanes + 1, sizeof *of);
-    if (!of)
+    filling_list fillings = { 0 };
+    if (!of || !list_fillings(h, &fillings))
         return gy_fail_nomem(err);
     for (uint32_t i = 0; i < h->lanes; i++)
         of[i].first = GY_NONE;
@@ -135,7 +205,7 @@ gantry_status gy_carry_make(gy_cuda *h, gantry_error *err)
         const gy_op *op = &s->ops.at[id];
         carrier next;
         h->op[id].carries = GY_NONE;
-        uint64_t most = has_kernel && describe(h, id, &next) ? most_bytes(h, op) : 0;
+        uint64_t most = has_kernel && describe(h, id, &next) ? most_bytes(h, op, &next, &fillings) : 0;
         if (most && next.bytes <= most) {
             add(h, &of[s->op_lane.at[op->lane]], &next, most);
             continue;

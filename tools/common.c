@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int code_of(gantry_status status)
 {
@@ -221,9 +222,17 @@ gantry_schedule_options schedule_options(const options *o)
 
 int schedule_on(gantry_schedule **schedule, const options *o, gantry_graph *graph, const gantry_machine *machine)
 {
+    enum { MANY = 256 }; /* planning for as many devices takes seconds */
     gantry_error err;
     gantry_schedule_options so = schedule_options(o);
-    return gantry_schedule_new(schedule, graph, machine, &so, &err) ? fail(&err) : EXIT_FINE;
+    size_t devices = gantry_machine_worker_count(machine);
+    bool tells = devices >= MANY && isatty(STDERR_FILENO) == 1;
+    if (tells)
+        fprintf(stderr, "planning for %zu devices%s\r", devices, o->effort ? "; --effort 0 takes less time" : "");
+    gantry_status status = gantry_schedule_new(schedule, graph, machine, &so, &err);
+    if (tells)
+        fprintf(stderr, "%*s\r", 70, "");
+    return status ? fail(&err) : EXIT_FINE;
 }
 
 /* The file that the machine is from; NULL: it is from no file. */

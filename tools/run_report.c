@@ -121,15 +121,21 @@ static int report_json(const report *r)
 
 /* ---- text ---- */
 
-enum { NODES_SHOWN = 12 };
+enum { NODES_SHOWN = 12, IDLE_SHOWN = 8 }; /* of a device; of devices that ran no node */
+
+static size_t nodes_on(const session *s, size_t device)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < gantry_graph_node_count(s->graph); i++)
+        count += gantry_schedule_device_of(s->schedule, (gantry_node){ .id = i }) == (int)device;
+    return count;
+}
 
 /* "dev0 ran 26 nodes: blur[0] blur[4] ..." */
 static void print_device(FILE *to, const session *s, size_t device, const char *id)
 {
-    const size_t nodes = gantry_graph_node_count(s->graph);
-    size_t count = 0, shown = 0;
-    for (uint32_t i = 0; i < nodes; i++)
-        count += gantry_schedule_device_of(s->schedule, (gantry_node){ .id = i }) == (int)device;
+    const size_t nodes = gantry_graph_node_count(s->graph), count = nodes_on(s, device);
+    size_t shown = 0;
     fprintf(to, "  %s ran %zu node%s%s", id, count, count == 1 ? "" : "s", count ? ":" : "");
     for (uint32_t i = 0; i < nodes && shown < NODES_SHOWN; i++)
         if (gantry_schedule_device_of(s->schedule, (gantry_node){ .id = i }) == (int)device) {
@@ -137,6 +143,22 @@ static void print_device(FILE *to, const session *s, size_t device, const char *
             shown++;
         }
     fprintf(to, "%s\n", count > shown ? " ..." : "");
+}
+
+/* Of many devices that ran nothing, only how many there are. */
+static void print_devices(FILE *to, const session *s)
+{
+    const gantry_machine *machine = gantry_schedule_machine(s->schedule);
+    gantry_device_info d = GANTRY_DEVICE_INFO_INIT;
+    size_t idle = 0;
+    for (size_t i = 0; i < gantry_machine_device_count(machine); i++) {
+        bool is_idle = nodes_on(s, i) == 0;
+        idle += is_idle;
+        if ((!is_idle || idle <= IDLE_SHOWN) && !gantry_machine_device(machine, i, &d, NULL))
+            print_device(to, s, i, d.id);
+    }
+    if (idle > IDLE_SHOWN)
+        fprintf(to, "  %zu more devices ran 0 nodes\n", idle - IDLE_SHOWN);
 }
 
 static void print_outputs(FILE *to, const session *s)
@@ -189,7 +211,6 @@ static int report_text(const report *r)
 {
     const session *s = r->s;
     const gantry_machine *machine = gantry_schedule_machine(s->schedule);
-    gantry_device_info d = GANTRY_DEVICE_INFO_INIT;
     FILE *to = uses_stdout(s->o) ? stderr : stdout;
     fprintf(to, "%s on %s, %s back end, policy %s, %zu start%s\n", gantry_graph_name(s->graph),
             gantry_machine_name(machine), r->info.backend, gantry_schedule_policy(s->schedule), s->starts,
@@ -197,9 +218,7 @@ static int report_text(const report *r)
     if (s->checked)
         fprintf(to, "  checked: the schedule is right, every kernel kept to its accesses, outputs equal those of one "
                     "device\n");
-    for (size_t i = 0; i < gantry_machine_device_count(machine); i++)
-        if (!gantry_machine_device(machine, i, &d, NULL))
-            print_device(to, s, i, d.id);
+    print_devices(to, s);
     print_times(to, r);
     print_loops(to, r);
     if (s->throughput_us > 0)

@@ -317,6 +317,24 @@ bool gy_harness_reaches(const gy_harness *harness, uint32_t from, uint32_t to)
            harness->peer[from * harness->gpus + to];
 }
 
+uint32_t gy_harness_pairs(const gy_harness *harness)
+{
+    return (harness->gpus + 1) * (harness->gpus + 1);
+}
+
+bool gy_harness_pair_at(const gy_harness *harness, uint32_t i, uint32_t *from, uint32_t *to)
+{
+    uint32_t ends = harness->gpus + 1;
+    *from = i / ends == harness->gpus ? GY_HARNESS_HOST : i / ends;
+    *to = i % ends == harness->gpus ? GY_HARNESS_HOST : i % ends;
+    return !(*from == GY_HARNESS_HOST && *to == GY_HARNESS_HOST) && gy_harness_reaches(harness, *from, *to);
+}
+
+uint32_t gy_harness_memory(const gy_harness *harness, uint32_t end)
+{
+    return end == GY_HARNESS_HOST ? 0 : harness->gpu[end].memory;
+}
+
 gantry_status gy_harness_copy(gy_harness *harness, gy_harness_lane lane, uint32_t from, uint32_t to, uint64_t bytes,
                               uint64_t offset, gantry_error *err)
 {

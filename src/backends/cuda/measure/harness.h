@@ -85,6 +85,12 @@ gantry_status gy_harness_order(gy_harness *harness, gy_harness_lane from, gy_har
  * after all. */
 gantry_status gy_harness_order_all(gy_harness *harness, uint32_t gpus, uint32_t streams, bool before,
                                    gantry_error *err);
+/* Pairs of GPUs and host memory, which is the last end, in both directions: how many numbers they have, and the ends of
+ * the i-th. false: the two do not reach each other, or are both the host's. */
+uint32_t gy_harness_pairs(const gy_harness *harness);
+bool gy_harness_pair_at(const gy_harness *harness, uint32_t i, uint32_t *from, uint32_t *to);
+/* The memory of the machine that an end of a pair is. */
+uint32_t gy_harness_memory(const gy_harness *harness, uint32_t end);
 /* Copies from one's block to the other's, or host memory: the lane is of one of the two. `offset`: in host memory. */
 gantry_status gy_harness_copy(gy_harness *harness, gy_harness_lane lane, uint32_t from, uint32_t to, uint64_t bytes,
                               uint64_t offset, gantry_error *err);

@@ -29,11 +29,6 @@ static uint32_t gpu_of(const pair *p)
     return p->from == GY_HARNESS_HOST ? p->to : p->from;
 }
 
-static uint32_t memory_of(const gy_measure *m, uint32_t end)
-{
-    return end == GY_HARNESS_HOST ? 0 : m->harness.gpu[end].memory;
-}
-
 /* Where that end of the pair begins, for its GPU. */
 static CUdeviceptr address_of(const gy_harness *harness, const pair *p, bool to)
 {
@@ -73,7 +68,7 @@ static gy_measured_copy *copy_of(const gy_measure *m, const pair *p)
 {
     for (size_t i = 0; i < m->to->copies.count; i++) {
         gy_measured_copy *copy = &m->to->copies.at[i];
-        if (copy->from == memory_of(m, p->from) && copy->to == memory_of(m, p->to))
+        if (copy->from == gy_harness_memory(&m->harness, p->from) && copy->to == gy_harness_memory(&m->harness, p->to))
             return copy;
     }
     return NULL;
@@ -128,23 +123,6 @@ static gantry_status measure_pair(gy_measure *m, pair p, gantry_error *err)
     return status;
 }
 
-static uint32_t pairs(const gy_harness *harness)
-{
-    return (harness->gpus + 1) * (harness->gpus + 1);
-}
-
-/* The i-th pair, host memory being the last end; false: the two do not reach each other, or are both the host's. */
-static bool pair_at(const gy_harness *harness, uint32_t i, pair *p)
-{
-    uint32_t ends = harness->gpus + 1;
-    *p = (pair){ .from = i / ends, .to = i % ends };
-    if (p->from == harness->gpus && p->to == harness->gpus)
-        return false;
-    p->from = p->from == harness->gpus ? GY_HARNESS_HOST : p->from;
-    p->to = p->to == harness->gpus ? GY_HARNESS_HOST : p->to;
-    return p->from == p->to || gy_harness_reaches(harness, p->from, p->to);
-}
-
 static bool is_wanted(void)
 {
     return !gy_driver_switch("GANTRY_CUDA_COPIES", "engines");
@@ -153,18 +131,18 @@ static bool is_wanted(void)
 static uint32_t count(const gy_measure *m)
 {
     uint32_t found = 0;
-    pair p;
-    for (uint32_t i = 0; is_wanted() && gy_cuda_kernel_find(GY_CUDA_COMBINE) && i < pairs(&m->harness); i++)
-        found += pair_at(&m->harness, i, &p);
+    pair p = { 0 };
+    for (uint32_t i = 0; is_wanted() && gy_cuda_kernel_find(GY_CUDA_COMBINE) && i < gy_harness_pairs(&m->harness); i++)
+        found += gy_harness_pair_at(&m->harness, i, &p.from, &p.to);
     return found;
 }
 
 static gantry_status measure(gy_measure *m, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
-    pair p;
-    for (uint32_t i = 0; is_wanted() && i < pairs(&m->harness) && !status; i++)
-        status = pair_at(&m->harness, i, &p) ? measure_pair(m, p, err) : GANTRY_OK;
+    pair p = { 0 };
+    for (uint32_t i = 0; is_wanted() && i < gy_harness_pairs(&m->harness) && !status; i++)
+        status = gy_harness_pair_at(&m->harness, i, &p.from, &p.to) ? measure_pair(m, p, err) : GANTRY_OK;
     return status;
 }
 

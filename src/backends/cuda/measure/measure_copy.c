@@ -35,14 +35,10 @@ static uint32_t sizes_of(const gy_harness *harness)
     return sizes;
 }
 
-static uint32_t memory_of(const gy_harness *harness, uint32_t end)
-{
-    return end == GY_HARNESS_HOST ? 0 : harness->gpu[end].memory;
-}
-
 static gantry_status measure_pair(gy_measure *m, pair p, gantry_error *err)
 {
-    gy_measured_copy made = { .from = memory_of(&m->harness, p.from), .to = memory_of(&m->harness, p.to) };
+    gy_measured_copy made = { .from = gy_harness_memory(&m->harness, p.from),
+                              .to = gy_harness_memory(&m->harness, p.to) };
     gy_workload workload = { .queue = queue,
                              .what = &p,
                              .first_lane = { p.from == GY_HARNESS_HOST ? p.to : p.from, 0 } };
@@ -62,31 +58,21 @@ static gantry_status measure_pair(gy_measure *m, pair p, gantry_error *err)
     return GANTRY_OK;
 }
 
-/* The i-th pair, host memory being the last end; false: the two do not reach each other. */
-static bool pair_at(const gy_harness *harness, uint32_t i, pair *p)
-{
-    uint32_t ends = harness->gpus + 1;
-    *p = (pair){ .from = i / ends, .to = i % ends };
-    p->from = p->from == harness->gpus ? GY_HARNESS_HOST : p->from;
-    p->to = p->to == harness->gpus ? GY_HARNESS_HOST : p->to;
-    return !(p->from == GY_HARNESS_HOST && p->to == GY_HARNESS_HOST) && gy_harness_reaches(harness, p->from, p->to);
-}
-
 static uint32_t count(const gy_measure *m)
 {
     uint32_t found = 0;
-    pair p;
-    for (uint32_t i = 0; i < (m->harness.gpus + 1) * (m->harness.gpus + 1); i++)
-        found += pair_at(&m->harness, i, &p);
+    pair p = { 0 };
+    for (uint32_t i = 0; i < gy_harness_pairs(&m->harness); i++)
+        found += gy_harness_pair_at(&m->harness, i, &p.from, &p.to);
     return found;
 }
 
 static gantry_status measure(gy_measure *m, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
-    pair p;
-    for (uint32_t i = 0; i < (m->harness.gpus + 1) * (m->harness.gpus + 1) && !status; i++)
-        status = pair_at(&m->harness, i, &p) ? measure_pair(m, p, err) : GANTRY_OK;
+    pair p = { 0 };
+    for (uint32_t i = 0; i < gy_harness_pairs(&m->harness) && !status; i++)
+        status = gy_harness_pair_at(&m->harness, i, &p.from, &p.to) ? measure_pair(m, p, err) : GANTRY_OK;
     return status;
 }
 

@@ -132,9 +132,9 @@ static size_t nodes_on(const session *s, size_t device)
 }
 
 /* "dev0 ran 26 nodes: blur[0] blur[4] ..." */
-static void print_device(FILE *to, const session *s, size_t device, const char *id)
+static void print_device(FILE *to, const session *s, size_t device, size_t count, const char *id)
 {
-    const size_t nodes = gantry_graph_node_count(s->graph), count = nodes_on(s, device);
+    const size_t nodes = gantry_graph_node_count(s->graph);
     size_t shown = 0;
     fprintf(to, "  %s ran %zu node%s%s", id, count, count == 1 ? "" : "s", count ? ":" : "");
     for (uint32_t i = 0; i < nodes && shown < NODES_SHOWN; i++)
@@ -152,10 +152,10 @@ static void print_devices(FILE *to, const session *s)
     gantry_device_info d = GANTRY_DEVICE_INFO_INIT;
     size_t idle = 0;
     for (size_t i = 0; i < gantry_machine_device_count(machine); i++) {
-        bool is_idle = nodes_on(s, i) == 0;
-        idle += is_idle;
-        if ((!is_idle || idle <= IDLE_SHOWN) && !gantry_machine_device(machine, i, &d, NULL))
-            print_device(to, s, i, d.id);
+        size_t count = nodes_on(s, i);
+        idle += count == 0;
+        if ((count || idle <= IDLE_SHOWN) && !gantry_machine_device(machine, i, &d, NULL))
+            print_device(to, s, i, count, d.id);
     }
     if (idle > IDLE_SHOWN)
         fprintf(to, "  %zu more devices ran 0 nodes\n", idle - IDLE_SHOWN);

@@ -3,6 +3,8 @@
 #ifndef GY_KERNELS_CHUNK_CUH
 #define GY_KERNELS_CHUNK_CUH
 
+#include "kernels/store.cuh"
+
 #include <stdint.h>
 
 template <typename T, int N> struct alignas(sizeof(T) * N) gy_chunk {
@@ -19,7 +21,8 @@ static __device__ __forceinline__ gy_chunk<T, N> gy_load_chunk(const T *__restri
 template <typename T, int N>
 static __device__ __forceinline__ void gy_store_chunk(T *at, int64_t i, const gy_chunk<T, N> &chunk)
 {
-    reinterpret_cast<gy_chunk<T, N> *>(at)[i] = chunk;
+    gy_chunk<T, N> *to = reinterpret_cast<gy_chunk<T, N> *>(at);
+    GY_STORE(&to[i], chunk);
 }
 
 #endif

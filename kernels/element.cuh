@@ -8,6 +8,7 @@
 #define GY_KERNELS_ELEMENT_CUH
 
 #include "kernels/multiplier.h"
+#include "kernels/store.cuh"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -96,11 +97,11 @@ static __device__ void gy_tiles(const P *x, const P *y, P *z, int64_t n, const F
         }
 #pragma unroll
         for (int k = 0; k < rows; k++)
-            z[first + k * blockDim.x] = f(a[k], b[k]);
+            GY_STORE(&z[first + k * blockDim.x], f(a[k], b[k]));
     }
     GY_FOR_EACH (i, n - whole) {
         const P a = gy_load(&x[whole + i]);
-        z[whole + i] = f(a, INPUTS == 2 ? gy_load(&y[whole + i]) : a);
+        GY_STORE(&z[whole + i], f(a, INPUTS == 2 ? gy_load(&y[whole + i]) : a));
     }
 }
 

@@ -208,9 +208,6 @@ using namespace of_sgd_update;
 using namespace of_spmv_csr;
 using namespace of_transpose;
 
-enum { STAGES = 8, AHEAD = STAGES - 2 };
-__shared__ gy_resident_packet staged[STAGES];
-
 template <typename T> static __device__ inline T param(const uint64_t *word)
 {
     static_assert(sizeof(T) <= sizeof *word, "a parameter is a word");
@@ -341,7 +338,8 @@ struct worker {
 /* A packet without its words, in few loads. */
 static __device__ gy_resident_packet head_of(uint32_t stage)
 {
-    enum { HEAD = offsetof(gy_resident_packet, unused) / sizeof(uint4) };
+    enum { HEAD = offsetof(gy_resident_packet, word) / sizeof(uint4) };
+    static_assert(offsetof(gy_resident_packet, word) % sizeof(uint4) == 0, "the head is loaded in words of 16 bytes");
     union {
         uint4 quad[HEAD];
         gy_resident_packet packet;
@@ -351,10 +349,10 @@ static __device__ gy_resident_packet head_of(uint32_t stage)
     return head.packet;
 }
 
-/* By a warp, for its threads. */
-static __device__ void place_warp(const gy_resident_packet &p, uint32_t block)
+/* By a warp, for its threads. `word`: of `staged`, where the packet's sends begin. */
+static __device__ void place_warp(const gy_resident_packet &p, uint32_t block, uint32_t word)
 {
-    gy_warp here = { { block, 0 }, { p.blocks_x, p.blocks_y }, { p.threads_x, p.threads_y } };
+    gy_warp here = { { block, 0 }, { p.blocks_x, p.blocks_y }, { p.threads_x, p.threads_y }, p.sends, word };
     if (p.blocks_y > 1)
         here.block = { block % p.blocks_x, block / p.blocks_x };
     __syncwarp(); /* all have read the place before */
@@ -376,11 +374,11 @@ static __device__ bool await_all(const worker &self, const gy_resident_packet &p
     return well;
 }
 
-/* Signals [first, last), a thread of the first warp each. */
+/* Signals [first, last), a thread of a warp each. */
 static __device__ void signal_some(const worker &self, const gy_resident_packet &p, uint32_t stage, bool stopped, uint32_t first, uint32_t last)
 {
     const uint64_t *word = staged[stage].word + GY_RESIDENT_WAIT_WORDS * p.waits;
-    for (uint32_t i = first + threadIdx.x; i < last; i += 32) {
+    for (uint32_t i = first + threadIdx.x % 32; i < last; i += 32) {
         const gy_resident_signal &g = ((const gy_resident_signal *)word)[i];
         uint64_t value = stopped ? GY_RESIDENT_STOP : self.epoch * g.signals + g.value;
         if (i < p.near_signals)
@@ -390,12 +388,17 @@ static __device__ void signal_some(const worker &self, const gy_resident_packet 
     }
 }
 
-/* A stream that goes on in the lane may signal a counter that this packet signals, too: so it is told last. */
+/* By the first two warps: workers of this GPU are told by one, others at the same time by the other, as each waits until what was stored
+ * can be seen there. A stream that goes on in the lane may signal a counter that this packet signals, too: so it is told last, and
+ * then one warp does it all. */
 static __device__ void signal_all(const worker &self, const gy_resident_packet &p, uint32_t stage, bool stopped)
 {
-    signal_some(self, p, stage, stopped, 0, p.signals - p.last);
     if (!p.last)
+        return threadIdx.x < 32 ? signal_some(self, p, stage, stopped, 0, p.near_signals)
+                                : signal_some(self, p, stage, stopped, p.near_signals, p.signals);
+    if (threadIdx.x >= 32)
         return;
+    signal_some(self, p, stage, stopped, 0, p.signals - p.last);
     __syncwarp();
     signal_some(self, p, stage, stopped, p.signals - p.last, p.signals);
 }
@@ -453,9 +456,10 @@ static __device__ void carry_out(const worker &self, uint32_t stage)
 {
     gy_resident_packet p = head_of(stage);
     for (uint32_t b = p.shared ? self.me.index : 0; b < p.blocks_x * p.blocks_y;) {
-        place_warp(p, b);
-        call(p.function, (offsetof(gy_resident_packet, word) + stage * sizeof p) / sizeof *p.word +
-                              GY_RESIDENT_WAIT_WORDS * p.waits + GY_RESIDENT_SIGNAL_WORDS * p.signals);
+        const uint32_t word = (offsetof(gy_resident_packet, word) + stage * sizeof p) / sizeof *p.word +
+                              GY_RESIDENT_WAIT_WORDS * p.waits + GY_RESIDENT_SIGNAL_WORDS * p.signals;
+        place_warp(p, b, word);
+        call(p.function, word + GY_RESIDENT_SEND_WORDS * p.sends);
         p = head_of(stage);
         b += p.shared ? self.me.workers : 1;
         if (p.together && b < p.blocks_x * p.blocks_y)
@@ -470,12 +474,14 @@ static __device__ void end(const worker &self, uint32_t stage, bool stopped)
     if (!p.settled)
         return;
     __syncthreads();
-    if (threadIdx.x >= 32)
-        return;
-    if (p.shared && threadIdx.x == 0)
-        end_shared(self, stopped);
-    __syncwarp();
-    signal_all(self, p, stage, stopped);
+    if (p.shared) {
+        if (threadIdx.x == 0)
+            end_shared(self, stopped);
+        if (p.signals)
+            __syncthreads();
+    }
+    if (threadIdx.x < 64)
+        signal_all(self, p, stage, stopped);
 }
 
 /* A barrier at the begin of a packet, and another at its end where that matters to others. What a packet has stored, the next one

@@ -3,7 +3,8 @@
  * The program that a resident kernel carries out, as data: the host writes it, the GPU reads it (resident.cu). A worker
  * is a block of threads. It goes through its packets in their order, once a start: it awaits counters, carries a call
  * out, and signals counters, as docs/design/counters.md says. An op may take several packets: only the first waits,
- * only the last signals.
+ * only the last signals. A packet may also *send*: what its call stores in a range of memory it stores in another
+ * GPU's as well, in place of a copy behind it.
  *
  * A lane has one worker, or several that share the calls that are wide enough. Then the first of them, the leader, has
  * all packets of the lane, and the others, the helpers, have the shared ones alone, without waits and signals. They
@@ -16,7 +17,8 @@
 
 enum {
     GY_RESIDENT_THREADS = 256,   /* of a worker */
-    GY_RESIDENT_WORDS = 26,      /* of a packet */
+    GY_RESIDENT_WORDS = 28,      /* of a packet */
+    GY_RESIDENT_SENDS = 2,       /* at most, of a packet */
     GY_RESIDENT_CHUNK = 16384,   /* bytes that a block copies or fills */
     GY_RESIDENT_SHARED = 1 << 20 /* at most so many packets of a lane are shared */
 };
@@ -33,7 +35,7 @@ enum gy_resident_function {
     GY_RESIDENT_FUNCTIONS
 };
 
-/* Of one packet, in `word`: its waits, its signals, then the parameters of its function, a word each. */
+/* Of one packet, in `word`: its waits, its signals, its sends, then the parameters of its function, a word each. */
 typedef struct gy_resident_wait {
     uint64_t counter; /* address */
     uint32_t value, signals;
@@ -44,7 +46,11 @@ typedef struct gy_resident_signal {
     uint32_t value, signals;
 } gy_resident_signal; /* the counter becomes epoch * signals + value */
 
-enum { GY_RESIDENT_WAIT_WORDS = 3, GY_RESIDENT_SIGNAL_WORDS = 2 };
+typedef struct gy_resident_send {
+    uint64_t from, bytes, to; /* multiples of 16: a store is within the range as a whole, or not at all */
+} gy_resident_send;
+
+enum { GY_RESIDENT_WAIT_WORDS = 3, GY_RESIDENT_SIGNAL_WORDS = 2, GY_RESIDENT_SEND_WORDS = 3 };
 
 typedef struct gy_resident_packet {
     uint32_t op; /* of the schedule: for progress */
@@ -56,8 +62,8 @@ typedef struct gy_resident_packet {
     uint32_t shared;                  /* above 0: all workers of the lane carry the call out, as the n-th of a start */
     uint32_t blocks_x, blocks_y;      /* the grid of the call */
     uint16_t threads_x, threads_y;    /* of a block of it: GY_RESIDENT_THREADS in all */
-    uint32_t settled; /* 1: all threads have ended the call before others are told of that, or called to the next one */
-    uint32_t unused[4];
+    uint16_t settled; /* 1: all threads have ended the call before others are told of that, or called to the next one */
+    uint16_t sends;
     uint64_t word[GY_RESIDENT_WORDS];
 } gy_resident_packet;
 

@@ -20,6 +20,18 @@ static const bool together[] = {
 #include "kernels/resident/functions.def"
 };
 
+static const bool sends[] = {
+    false,
+#define FUNCTION(name) false,
+#define SENDS(name)    true,
+#include "kernels/resident/functions.def"
+};
+
+bool gy_resident_call_sends(const gy_resident_call *call)
+{
+    return sends[call->function];
+}
+
 static uint32_t number_of(const char *name)
 {
     uint32_t i = GY_RESIDENT_FUNCTIONS - 1;

@@ -14,6 +14,7 @@ enum { LEAST_STRETCH = 4 };
 typedef struct plan {
     gy_resident_calls calls;
     size_t *first;
+    gy_resident_sent *sent; /* per op */
 } plan;
 
 /* ---- packets ---- */
@@ -24,6 +25,7 @@ typedef struct draft {
     gy_resident_packet packet;
     gy_resident_wait wait[GY_RESIDENT_WORDS / GY_RESIDENT_WAIT_WORDS];
     gy_resident_signal signal[GY_RESIDENT_WORDS / GY_RESIDENT_SIGNAL_WORDS];
+    gy_resident_send send[GY_RESIDENT_SENDS];
     const gy_resident_call *call;
     bool nomem;
 } draft;
@@ -32,7 +34,7 @@ static uint32_t words_of(const draft *d)
 {
     uint32_t edges =
         (uint32_t)GY_RESIDENT_WAIT_WORDS * d->packet.waits + (uint32_t)GY_RESIDENT_SIGNAL_WORDS * d->packet.signals;
-    return edges + (d->call ? d->call->words : 0);
+    return edges + (uint32_t)GY_RESIDENT_SEND_WORDS * d->packet.sends + (d->call ? d->call->words : 0);
 }
 
 static bool is_shared(const draft *d)
@@ -50,6 +52,8 @@ static void set_call(gy_resident_packet *p, const draft *d)
     to += GY_RESIDENT_SIGNAL_WORDS * p->signals;
     if (!c)
         return;
+    memcpy(to, d->send, p->sends * sizeof *d->send);
+    to += GY_RESIDENT_SEND_WORDS * p->sends;
     memcpy(to, c->word, c->words * sizeof *c->word);
     p->function = (uint16_t)c->function;
     p->blocks_x = c->grid[0];
@@ -63,7 +67,7 @@ static void set_call(gy_resident_packet *p, const draft *d)
 /* Ends the packet; the next one, of the same op, is empty. */
 static void flush(draft *d)
 {
-    gy_resident_packet p = d->packet, alone = { .op = p.op };
+    gy_resident_packet p = d->packet, alone = { .op = p.op, .sends = p.sends };
     set_call(&p, d);
     set_call(&alone, d);
     alone.settled = 1;
@@ -98,6 +102,49 @@ static void add_signal(draft *d, const gy_cuda *h, const gy_resident_edge *e)
         (gy_resident_signal){ gy_resident_counter(h, e->counter), e->value, h->resident->signals_of[e->counter] };
 }
 
+/* The last call sends. */
+static void add_calls(draft *d, uint32_t id, const plan *p)
+{
+    uint32_t sends = 0;
+    for (uint32_t k = p->sent[id].next; k != GY_NONE; k = p->sent[k].next)
+        sends++;
+    for (size_t i = p->first[id]; i < p->first[id + 1]; i++) {
+        if (d->call)
+            flush(d);
+        make_room(d, p->calls.at[i].words + (uint32_t)GY_RESIDENT_SEND_WORDS * sends);
+        d->call = &p->calls.at[i];
+    }
+    for (uint32_t k = p->sent[id].next; k != GY_NONE; k = p->sent[k].next)
+        d->send[d->packet.sends++] = p->sent[k].send;
+}
+
+/* An op of the same packet behind `id` signals the counter, too: a higher value, which holds for both. */
+static bool is_signalled_later(const gy_resident_edges *all, uint32_t id, uint32_t counter, const plan *p)
+{
+    bool later = false;
+    for (uint32_t k = p->sent[id].next; k != GY_NONE; k = p->sent[k].next)
+        for (uint32_t i = all->first[k]; i < all->first[k + 1]; i++)
+            later = later || all->at[i].counter == counter;
+    return later;
+}
+
+static void add_signals_of(draft *d, const gy_cuda *h, uint32_t id, bool far, const plan *p)
+{
+    const gy_resident_edges *all = &h->resident->signals;
+    for (uint32_t i = all->first[id]; i < all->first[id + 1]; i++)
+        if (gy_resident_is_near(h, all->at[i].counter) == !far && !is_signalled_later(all, id, all->at[i].counter, p))
+            add_signal(d, h, &all->at[i]);
+}
+
+/* Those of the op and of the copies that it sends: within the GPU first, then others, and behind these those of
+ * switches. */
+static void add_signals(draft *d, const gy_cuda *h, uint32_t id, const plan *p)
+{
+    for (int far = 0; far < 2; far++)
+        for (uint32_t k = id; k != GY_NONE; k = p->sent[k].next)
+            add_signals_of(d, h, k, far, p);
+}
+
 static bool add_op(gy_cuda *h, uint32_t id, const plan *p)
 {
     const gy_resident *r = h->resident;
@@ -107,16 +154,8 @@ static bool add_op(gy_cuda *h, uint32_t id, const plan *p)
         for (uint32_t i = r->waits.first[id]; i < r->waits.first[id + 1]; i++)
             if (gy_resident_is_near(h, r->waits.at[i].counter) == !far)
                 add_wait(&d, h, &r->waits.at[i]);
-    for (size_t i = p->first[id]; i < p->first[id + 1]; i++) {
-        if (d.call)
-            flush(&d);
-        make_room(&d, p->calls.at[i].words);
-        d.call = &p->calls.at[i];
-    }
-    for (int far = 0; far < 2; far++) /* and behind these those of switches */
-        for (uint32_t i = r->signals.first[id]; i < r->signals.first[id + 1]; i++)
-            if (gy_resident_is_near(h, r->signals.at[i].counter) == !far)
-                add_signal(&d, h, &r->signals.at[i]);
+    add_calls(&d, id, p);
+    add_signals(&d, h, id, p);
     if (d.call || d.packet.waits || d.packet.signals)
         flush(&d);
     return !d.nomem;
@@ -205,7 +244,10 @@ static void count_ops(gy_cuda *h)
         r->gpu[i].streamed = GY_STREAMED_NOTHING;
     for (uint32_t i = 0; i < h->lanes; i++)
         r->lane[i].resident = r->lane[i].streamed = 0;
+    r->lefts = 0;
     for (uint32_t i = 0; i < s->ops.count; i++) {
+        if (!r->has[i])
+            r->left[r->lefts++] = i;
         for (uint32_t k = 0; k < s->ops.at[i].lanes; k++) {
             gy_resident_lane *l = &r->lane[s->op_lane.at[s->ops.at[i].lane + k]];
             l->resident += r->has[i];
@@ -403,7 +445,7 @@ static gantry_status add_ops(gy_cuda *h, const plan *p, gantry_error *err)
     for (uint32_t i = 0; i < h->lanes; i++)
         r->lane[i].leader.count = r->lane[i].helper.count = 0;
     for (uint32_t i = 0; i < h->job->schedule->ops.count; i++)
-        if (gy_resident_has(h, i) && !add_op(h, i, p))
+        if (gy_resident_has(h, i) && p->sent[i].launch == GY_NONE && !add_op(h, i, p))
             return gy_fail_nomem(err);
     for (uint32_t i = 0; i < h->lanes; i++)
         if (r->lane[i].helper.count >= GY_RESIDENT_SHARED)
@@ -422,6 +464,8 @@ static gantry_status build(gy_cuda *h, uint32_t turn, plan *p, gantry_error *err
         gy_resident_give_up(h, why);
         return GANTRY_OK;
     }
+    if (!gy_resident_find_sends(h, turn, &p->calls, p->first, p->sent))
+        return gy_fail_nomem(err);
     GY_TRY(add_ops(h, p, err));
     for (uint32_t i = 0; i < h->devices && !r->off; i++)
         if (r->gpu[i].used)
@@ -442,11 +486,14 @@ gantry_status gy_resident_program(gy_cuda *h, uint32_t turn, gantry_error *err)
     plan p = { 0 };
     if (!gy_resident_on(h) || !is_stale(h, turn))
         return GANTRY_OK;
-    p.first = gy_calloc(h->job->schedule->ops.count + 1, sizeof *p.first);
-    gantry_status status = p.first ? build(h, turn, &p, err) : gy_fail_nomem(err);
+    size_t ops = h->job->schedule->ops.count;
+    p.first = gy_calloc(ops + 1, sizeof *p.first);
+    p.sent = gy_calloc(ops + 1, sizeof *p.sent);
+    gantry_status status = p.first && p.sent ? build(h, turn, &p, err) : gy_fail_nomem(err);
     if (status)
         gy_resident_stale(h, turn);
     gy_vec_free(&p.calls);
     gy_free(p.first);
+    gy_free(p.sent);
     return status;
 }

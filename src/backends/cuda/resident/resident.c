@@ -165,7 +165,8 @@ static gantry_status make_arrays(gy_cuda *h, gantry_error *err)
     size_t ops = h->job->schedule->ops.count;
     r->can = gy_arena_calloc(&h->arena, ops + 1, sizeof *r->can);
     r->has = gy_arena_calloc(&h->arena, ops + 1, sizeof *r->has);
-    if (!r->lane || !r->gpu || !r->can || !r->has)
+    r->left = gy_arena_calloc(&h->arena, ops + 1, sizeof *r->left);
+    if (!r->lane || !r->gpu || !r->can || !r->has || !r->left)
         return gy_fail_nomem(err);
     memset(r->can, 1, ops);
     r->unfit_op = GY_NONE;

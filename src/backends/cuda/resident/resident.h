@@ -69,6 +69,8 @@ typedef struct gy_resident {
     gy_resident_lane *lane;
     gy_resident_gpu *gpu; /* per device of the machine */
     uint8_t *can, *has;   /* per op: workers have code for it; they carry it out */
+    uint32_t *left;       /* the ops that they do not, which are left to streams, by position */
+    uint32_t lefts;
     /* Per counter, those of the schedule first, then two of each lane: among those of its GPU; signals in a start. */
     uint32_t *number, *signals_of;
     gy_resident_edges waits, signals;
@@ -129,16 +131,33 @@ typedef struct gy_resident_call {
 } gy_resident_call;
 typedef GY_VEC(gy_resident_call) gy_resident_calls;
 
+/* What the function stores, it can store in other GPUs as well. */
+bool gy_resident_call_sends(const gy_resident_call *call);
+
 /* Appends the calls that carry the op out in the turn. *why: they cannot be made by workers, and why, else NULL. */
 gantry_status gy_resident_calls_of(gy_cuda *h, uint32_t op, uint32_t turn, gy_resident_calls *to, const char **why,
                                    gantry_error *err);
+
+/* ---- sends.c ---- */
+
+/* A copy that a launch makes as it stores, in place of a packet behind it. */
+typedef struct gy_resident_sent {
+    uint32_t launch; /* that makes this copy; GY_NONE: it is carried out as itself */
+    uint32_t next;   /* the first copy that this launch makes, or the next one of the same launch; GY_NONE */
+    gy_resident_send send;
+} gy_resident_sent;
+
+/* Of each op. The calls of op i are calls->at[first[i]] up to first[i + 1]. False: out of memory. */
+bool gy_resident_find_sends(const gy_cuda *h, uint32_t turn, const gy_resident_calls *calls, const size_t *first,
+                            gy_resident_sent *to);
 
 /* ---- start.c ---- */
 
 gantry_status gy_resident_launch(gy_submit *x);                       /* the kernels of a start */
 gantry_status gy_resident_stream_await(gy_submit *x, gy_queue queue); /* for x->op, which a stream carries out */
 gantry_status gy_resident_stream_signal(gy_submit *x, gy_queue queue);
-void gy_resident_begun(gy_cuda *h); /* all of a start was given to the GPUs */
+void gy_resident_begun(gy_cuda *h);         /* all of a start was given to the GPUs */
+CUresult gy_resident_ask(const gy_cuda *h); /* have the kernels of all GPUs that were launched last ended? */
 
 /* ---- watch.c ---- */
 

@@ -224,6 +224,38 @@ START_TEST(hung)
 }
 END_TEST
 
+static void start_and_wait(gantry_run *run)
+{
+    uint64_t ticket = 0;
+    MUST(gantry_run_start(run, &ticket, MUST_ERR));
+    MUST(gantry_run_wait(run, ticket, MUST_ERR));
+}
+
+/* Where workers do all of a start, no stream waits for another: the host sees the end of each kernel. A run may be
+ * freed before that.
+ */
+START_TEST(nothing_for_streams)
+{
+    enum { GPUS = 3 };
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    gantry_run *run = NULL;
+    uint64_t ticket = 0;
+    fakeCudaDevices(GPUS, "all", 0);
+    fakeCudaSeed((uint64_t)_i + 1);
+    world w = make(ring_of(GPUS, 6, 4, 64, false), ring_machine(GPUS, 2));
+    options.backend = "cuda";
+    MUST(gantry_run_new(&run, w.s, &options, MUST_ERR));
+    start_and_wait(run);
+    int waits = fakeCudaCalls("cuStreamWaitEvent"), events = fakeCudaCalls("cuEventRecord");
+    start_and_wait(run);
+    ck_assert_int_eq(fakeCudaCalls("cuStreamWaitEvent"), waits);
+    ck_assert_int_eq(fakeCudaCalls("cuEventRecord"), events + GPUS + 1);
+    MUST(gantry_run_start(run, &ticket, MUST_ERR));
+    gantry_run_free(run);
+    drop(&w);
+}
+END_TEST
+
 static void check_refused(gantry_graph *g, gantry_machine *m, const char *why)
 {
     char replay[512];
@@ -282,6 +314,7 @@ int main(void)
     tcase_add_test(c, scalars);
     tcase_add_loop_test(c, failures, 0, (int)(sizeof failing / sizeof *failing));
     tcase_add_test(c, hung);
+    tcase_add_loop_test(c, nothing_for_streams, 0, SEEDS);
     tcase_add_test(c, no_peers);
     tcase_add_test(c, too_many_lanes);
     tcase_add_test(c, two_devices_of_one);

@@ -122,6 +122,7 @@ static void free_all(gy_cuda *h)
 {
     if (h->device && h->turn) {
         gy_cuda_enter(h);
+        gy_resident_end(h, true); /* the end of a start may be known from its kernels alone */
         gy_cuda_settle_all(h);
         gy_submitters_free(h);
         gy_cuda_unbind(h);

@@ -136,7 +136,8 @@ typedef struct gy_cuda_turn {
     uint64_t start;               /* 0: none yet */
     CUevent end;                  /* of the next two, the one that the start has recorded */
     CUevent timed_end, plain_end; /* to record a time takes 1.5 us, behind the start */
-    int64_t begin_ns;             /* what times of ops count from */
+    bool apart; /* `end` is the end of one resident kernel: the start has ended when those of other GPUs have, too */
+    int64_t begin_ns;  /* what times of ops count from */
     int64_t called_ns; /* when nothing else was in flight and it was given to the driver, by the host's clock; else 0 */
     gy_callbacks callbacks;
     uint64_t version;              /* version of the bindings that `input` and `output` are for; 0: none */

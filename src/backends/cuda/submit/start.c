@@ -111,7 +111,9 @@ static gantry_status replay(gy_cuda *h, uint64_t start, const CUstream *stream, 
         status = h->graphs ? replay_graph(h, start, err) : replay_stream(h, start, stream != NULL, err);
     status = status ? status : mirror_by_stream(h, turn, GY_CALLBACK_MIRROR_OUT, err);
     status = status ? status : gy_cuda_use(h, h->end_stream.device, err);
-    CUresult code = status ? CUDA_SUCCESS : h->d.cuEventRecord(t->end, h->end_stream.stream);
+    t->apart = gy_submit_ends_apart(h, stream != NULL);
+    CUstream last = t->apart ? h->resident->gpu[h->end_stream.device].queue.stream : h->end_stream.stream;
+    CUresult code = status ? CUDA_SUCCESS : h->d.cuEventRecord(t->end, last);
     if (code != CUDA_SUCCESS)
         status = gy_cuda_fail(h, code, h->end_stream.device, "recording the end of a start", err);
     return status || !stream ? status : gy_cuda_before_caller(h, caller, t->end, err);

@@ -235,12 +235,16 @@ gantry_status gy_submit_op(gy_submit *x)
     return status;
 }
 
+/* Beside resident kernels, of many thousand ops maybe, those that are left to streams. After a failure x->op is the op
+ * that failed. */
 static gantry_status submit_all(gy_submit *x)
 {
+    const gy_resident *r = gy_resident_on(x->h) ? x->h->resident : NULL;
+    size_t ops = r ? r->lefts : x->h->job->schedule->ops.count;
     gantry_status status = GANTRY_OK;
-    for (x->op = 0; x->op < x->h->job->schedule->ops.count && status == GANTRY_OK;) {
-        status = gy_resident_has(x->h, x->op) ? GANTRY_OK : gy_submit_op(x);
-        x->op += status == GANTRY_OK;
+    for (uint32_t i = 0; i < ops && status == GANTRY_OK; i++) {
+        x->op = r ? r->left[i] : i;
+        status = gy_submit_op(x);
     }
     return status;
 }
@@ -311,6 +315,15 @@ static gantry_status join(gy_submit *x)
     return status;
 }
 
+bool gy_submit_ends_apart(const gy_cuda *h, bool after_caller)
+{
+    const gy_resident *r = gy_resident_on(h) ? h->resident : NULL;
+    bool apart = r && !after_caller && h->turns == 1 && r->lefts == 0 && has_kernel(h, h->end_stream.device);
+    for (uint32_t i = 0; i < h->devices; i++)
+        apart = apart && !has_words(h, i);
+    return apart;
+}
+
 gantry_status gy_submit_start(gy_submit *x)
 {
     gantry_status status = GANTRY_OK;
@@ -325,5 +338,5 @@ gantry_status gy_submit_start(gy_submit *x)
         status = gy_resident_launch(x);
     if (status == GANTRY_OK)
         status = x->h->submitters && !x->capture ? gy_submitters_submit(x) : submit_all(x);
-    return status ? status : join(x);
+    return status || gy_submit_ends_apart(x->h, x->after_caller) ? status : join(x);
 }

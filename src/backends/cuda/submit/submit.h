@@ -38,6 +38,9 @@ void gy_warm_end(struct gy_warm *warm, uint32_t devices); /* waits for them */
 /* ---- submit.c: one start, as streams and events; under capture too ---- */
 
 gantry_status gy_submit_start(gy_submit *x);
+/* Will resident kernels do all of a start? Then no stream is made to wait for them: the host looks at the end of each,
+ * which is sooner than if one GPU waited for another. */
+bool gy_submit_ends_apart(const gy_cuda *h, bool after_caller);
 gantry_status gy_submit_op(gy_submit *x); /* x->op */
 
 /* ---- start.c ---- */

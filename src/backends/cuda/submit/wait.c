@@ -112,12 +112,20 @@ static gantry_status watch(gy_cuda *h, uint64_t start, progress *p, gantry_error
     return GANTRY_OK;
 }
 
+/* CUDA_SUCCESS once all of the start has ended. */
+static CUresult ask(gy_cuda *h, uint64_t start)
+{
+    const gy_cuda_turn *t = turn_of(h, start);
+    CUresult code = h->d.cuEventQuery(t->end);
+    return code == CUDA_SUCCESS && t->apart ? gy_resident_ask(h) : code;
+}
+
 /* *seen_ns: when the end was seen; 0: it had come before it was waited for. */
 static gantry_status wait_end(gy_cuda *h, uint64_t start, int64_t *seen_ns, gantry_error *err)
 {
     progress p = { .still = gy_waited_begin() };
     for (unsigned polls = 0;; polls++) {
-        CUresult code = h->d.cuEventQuery(turn_of(h, start)->end);
+        CUresult code = ask(h, start);
         if (code == CUDA_SUCCESS) {
             *seen_ns = polls ? gy_now_ns() : 0;
             return GANTRY_OK;
@@ -129,6 +137,19 @@ static gantry_status wait_end(gy_cuda *h, uint64_t start, int64_t *seen_ns, gant
             return status;
         gy_cuda_rest(polls);
     }
+}
+
+/* Is a status word of the turn not 0? They lie one behind the other, so that this takes little beside a look at each
+ * op. */
+static bool has_failed(const gy_cuda *h, uint32_t turn)
+{
+    int32_t any = 0;
+    for (uint32_t i = 0; i < h->devices; i++) {
+        const gy_cuda_device *d = &h->device[i];
+        for (uint32_t k = 0; d->gpu && k < d->launches; k++)
+            any |= d->host_status[turn * d->launches + k];
+    }
+    return any != 0;
 }
 
 /* The first op, by position, whose status word is not 0. */
@@ -156,7 +177,8 @@ static gantry_status failure_of(gy_cuda *h, uint64_t start, gantry_error *err)
     if (op != GY_NONE)
         return gy_cuda_op_fail(h, op, h->failed.status, h->failed.word, err);
     int32_t word = 0;
-    op = failed_word(h, gy_job_turn(h->job, start), &word);
+    uint32_t turn = gy_job_turn(h->job, start);
+    op = has_failed(h, turn) ? failed_word(h, turn, &word) : GY_NONE;
     if (op == GY_NONE)
         return GANTRY_OK;
     h->dirty_words = true;
@@ -233,7 +255,7 @@ gantry_status gy_cuda_finish(gy_cuda *h, uint64_t start, int64_t *elapsed_ns, ga
 static bool all_ended(gy_cuda *h)
 {
     for (; h->ended < h->begun; h->ended++) {
-        CUresult code = h->d.cuEventQuery(turn_of(h, h->ended + 1)->end);
+        CUresult code = ask(h, h->ended + 1);
         if (code == CUDA_ERROR_NOT_READY)
             return false;
     }

@@ -73,6 +73,16 @@ def jacobi(dtype):
     return {"M": u}, {"n": 37, "steps": 9, "parts": 2}, {"probe": (want[18:19], None)}, None
 
 
+def stencil(dtype):
+    a, b = rng.random((7, 20)).astype(np.float32), np.zeros((7, 20), np.float32)
+    now, before = a, b
+    for _ in range(6):
+        new = now.copy()
+        new[1:-1, 1:-1] = np.float32(0.25) * ((now[:-2, 1:-1] + now[2:, 1:-1]) + (now[1:-1, :-2] + now[1:-1, 2:]))
+        now, before = new, now
+    return {"a": a, "b": b}, {"lists": 7, "steps": 6, "width": 20}, {"a": (now, None), "b": (before, None)}, None
+
+
 def rounded(x, dtype):
     """As the buffer holds it: what is bound, and what it is worth."""
     if dtype != "bf16":
@@ -132,7 +142,7 @@ def mlp(dtype):
 
 
 GRAPHS = {cholesky: ["f64", "f32"], lu: ["f64", "f32"], saxpy: ["f32", "f64"], reduce: ["f32", "f64"], jacobi: ["f64", "f32"],
-          batch: ["f32", "f64", "bf16"], attention: ["f32", "bf16"], pipe: ["bf16", "f32"], mlp: ["f32"]}
+          batch: ["f32", "f64", "bf16"], attention: ["f32", "bf16"], pipe: ["bf16", "f32"], mlp: ["f32"], stencil: ["f32"]}
 CLOSE = {"f64": 1e-11, "f32": 2e-5, "bf16": 3e-2}
 
 
@@ -172,7 +182,8 @@ def check_schedules(command, root):
 
 SMALL = {"cholesky_tiles": "--n 512 --nt 4", "cholesky_columns": "--n 1024 --nb 256", "lu": "--n 512 --nt 4", "saxpy": "--n 100000",
          "reduce": "--n 100000", "jacobi": "--n 300 --steps 21", "blur": "--frames 4", "batch": "--m 64 --count 20",
-         "attention": "--heads 4 --length 200 --d 64", "pipe": "--batch 128 --d 256", "mlp": "--batch 256 --inputs 100 --hidden 60 --classes 10"}
+         "attention": "--heads 4 --length 200 --d 64", "pipe": "--batch 128 --d 256", "mlp": "--batch 256 --inputs 100 --hidden 60 --classes 10",
+         "stencil": "--lists 9 --steps 12"}
 
 
 def check_programs(folder):

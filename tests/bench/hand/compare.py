@@ -31,9 +31,10 @@ ROOT = HERE.parents[2]
 class Case:
     """A graph with sizes and, for each program by hand, the options that mean the same."""
 
-    def __init__(self, work, graph, params, programs, dtype, of):
+    def __init__(self, work, graph, params, programs, dtype, of, replay="auto"):
         self.work, self.graph, self.params, self.programs = work, graph, params, programs
         self.dtype, self.of = dtype, of  # of: what the graph's file says
+        self.replay = replay
 
     def name(self):
         sizes = " ".join(f"{k}={v}" for k, v in self.params.items() if k not in ("parts", "scale"))
@@ -75,6 +76,10 @@ def cases(gpus):
     def pipe(batch, d, dtype="bf16"):
         return Case("pipe", "pipe", {"batch": batch, "d": d}, [["pipe", "--batch", batch, "--d", d]], dtype, "bf16")
 
+    def stencil(each):
+        return Case("stencil", "stencil", {"lists": each * gpus, "steps": 100}, [["stencil", "--lists", each * gpus, "--steps", 100]],
+                    "f32", "f32", "device")
+
     def blur(frames):
         return Case("blur", ROOT / "graphs" / "image_blur", {"n": frames}, [["blur", "--frames", frames]], "u8", "u8")
 
@@ -83,7 +88,8 @@ def cases(gpus):
     others = [cholesky(16384, 8), lu(16384, 16), jacobi(1024, 200), reduce(1 << 24, 2), batch(64, 256), attention(16, 2048, 64, "bf16"),
               mlp(2048, 1024, 1024, 1024), pipe(1024, 2048), saxpy(10**7), cholesky(8192, 8), lu(8192, 8, "f32"),
               jacobi(8192, 50, "f32"), reduce(1 << 28, 8, "f64"), batch(256, 256), batch(128, 256, "f64"), attention(64, 512, 64),
-              cholesky(8192, 16, "f32"), pipe(2048, 4096, "f32"), batch(256, 128, "bf16"), attention(8, 4096, 128, "bf16"), blur(20)]
+              cholesky(8192, 16, "f32"), pipe(2048, 4096, "f32"), batch(256, 128, "bf16"), attention(8, 4096, 128, "bf16"), blur(20),
+              stencil(1), stencil(16), stencil(128)]
     return first + others
 
 
@@ -153,7 +159,7 @@ class Comparison:
 
     def by_graph(self, case, gpus, folder):
         words = [self.gantry, "run", graph_file(case, folder), "--backend", "cuda", "--devices", gpus, "--iterations", self.iterations,
-                 "--allow-code", "--json"]
+                 "--allow-code", "--json", "--replay", case.replay]
         words += [word for key, value in case.params.items() for word in ("--param", f"{key}={value}")]
         words += ["--machine", self.machine] if self.machine and not self.learn else []
         out, why = self.run(words)

@@ -120,9 +120,10 @@ class Buffer:
             cuts = self.cuts = bounds[name]
             need(len(cuts) == parts + 1 and cuts[-1] == self.rows, "form", f"/bounds/{name}: {cuts}")
         if self.tiles:
-            high, wide = ([(i + 1) * n // p - i * n // p for i in range(p)] for n, p in zip([self.rows] + inner, self.tiles))
-            self.shape = [(h, w) for h in high for w in wide]
-            self.offsets = [*itertools.accumulate((h * w * SIZES[self.dtype] for h in high for w in wide), initial=0)]
+            self.tiles += [1] * (len(self.shape) - len(self.tiles))
+            along = [[(i + 1) * n // p - i * n // p for i in range(p)] for n, p in zip(self.shape, self.tiles)]
+            self.shape = [*itertools.product(*along)]
+            self.offsets = [*itertools.accumulate((math.prod(one) * SIZES[self.dtype] for one in self.shape), initial=0)]
             self.rows, self.row_bytes = len(self.offsets) - 1, None
     def at(self, row):  # Bytes before a row.
         return self.offsets[row] if self.offsets else row * self.row_bytes
@@ -296,10 +297,11 @@ class Graph:
         b = self.buffers[buffer]
         first, last = 0, b.rows
         if b.tiles and brackets:
-            (x, y), (v, w) = ((0, n) if one.strip() == "*" else self.range(one, names, n, clamp) for one, n in zip(brackets, b.tiles))
-            if y - x > 1 and (v, w) != (0, b.tiles[1]):
-                return [(buffer, row * b.tiles[1] + v, row * b.tiles[1] + w) for row in range(x, y)]
-            first, last = x * b.tiles[1] + v, (y - 1) * b.tiles[1] + w
+            ends = [(0, n) if one.strip() == "*" else self.range(one, names, n, clamp) for one, n in itertools.zip_longest(brackets, b.tiles, fillvalue="*")]
+            number = lambda index: functools.reduce(lambda all, one: all * one[1] + one[0], zip(index, b.tiles), 0)
+            every = [number(one) for one in itertools.product(*(range(*one) for one in ends))]
+            starts = [one for one in every if one - 1 not in every]
+            return [(buffer, one, next(i for i in itertools.count(one) if i not in every)) for one in starts] or [(buffer, 0, 0)]
         elif brackets:
             first, last = (b.cuts[i] for i in self.range(brackets[0], names, len(b.cuts) - 1, clamp))
         elif rows is not None:
@@ -410,7 +412,7 @@ class Joining:
         _, brackets, _, halo = REGION.fullmatch(inside_clamp(text)[0]).groups()
         named = [numbers(inside_clamp(one)[0], node.names) for one in re.findall(r"\[([^\]]*)\]", brackets)]
         one, = self.even.regions(text, node.names)
-        found = one, str(named), str(halo and numbers(halo, node.names))
+        found = one, "" if self.even.buffers[one[0]].tiles else str(named), str(halo and numbers(halo, node.names))
         self.real[found], = self.g.regions(text, node.names)
         return found
     def joined(self, name, group):

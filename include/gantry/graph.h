@@ -120,6 +120,9 @@ GANTRY_API void gantry_buffer_split(gantry_graph *graph, gantry_buffer buffer, i
 GANTRY_API void gantry_buffer_split_auto(gantry_graph *graph, gantry_buffer buffer, int64_t parts);
 /** Cuts a 2-D array into rows x columns tiles, each stored on its own; tile (i, j) spans parts i and j of the axes. */
 GANTRY_API void gantry_buffer_tiles(gantry_graph *graph, gantry_buffer buffer, int64_t rows, int64_t columns);
+/** The same for an array of 1 to GANTRY_TILE_AXES axes: tiles[k] of them along axis k, `axes` entries; axes behind the
+ *  last entry are not cut. */
+GANTRY_API void gantry_buffer_tiles_by_axis(gantry_graph *graph, gantry_buffer buffer, int axes, const int64_t *tiles);
 /* The first contents of a buffer. Random numbers are Philox4x32-10 by element index: the same on every back end. */
 GANTRY_API void gantry_buffer_init_value(gantry_graph *graph, gantry_buffer buffer, double value);
 GANTRY_API void gantry_buffer_init_uniform(gantry_graph *graph, gantry_buffer buffer, uint64_t seed, double low,
@@ -134,13 +137,21 @@ GANTRY_API void gantry_buffer_init_raw(gantry_graph *graph, gantry_buffer buffer
 
 /* ---- regions ---- */
 
-typedef enum gantry_region_kind { GANTRY_ALL, GANTRY_PARTS, GANTRY_ROWS, GANTRY_TILES } gantry_region_kind;
+typedef enum gantry_region_kind {
+    GANTRY_ALL,
+    GANTRY_PARTS,
+    GANTRY_ROWS,
+    GANTRY_TILES,
+    GANTRY_TILES_BY_AXIS /* `first`, `last`, `first2`, `last2` have first and last of axes 0, 1, 2, 3, 32 bits each, the
+                            first one above; `before` and `after` 16 bits for each axis, that of axis 0 lowest: see
+                            gantry_tiles_by_axis and gantry_halo_axis */
+} gantry_region_kind;
 
 /** Rows of one buffer, named but not yet resolved. Made by the functions below. */
 typedef struct gantry_region {
     gantry_buffer buffer;
     gantry_region_kind kind;
-    int32_t ndim;          /* 1 in this version */
+    int32_t ndim;          /* 1; of GANTRY_TILES_BY_AXIS how many axes are named, 1 to GANTRY_TILE_AXES */
     int64_t first, last;   /* parts or rows, half open; tiles: rows of tiles */
     int64_t first2, last2; /* tiles: columns of tiles */
     int64_t before, after; /* halo rows, cut at the ends of the buffer */
@@ -185,6 +196,24 @@ static inline gantry_region gantry_tiles(gantry_buffer b, int64_t i0, int64_t i1
 static inline gantry_region gantry_tile(gantry_buffer b, int64_t i, int64_t j)
 {
     return gantry_tiles(b, i, i + 1, j, j + 1);
+}
+/* Two indices of tiles as one number; what does not fit into 32 bits becomes one that is out of range, too. */
+static inline int64_t gantry_span_pack(int64_t first, int64_t last)
+{
+    first = first < INT32_MIN ? INT32_MIN : first > INT32_MAX ? INT32_MAX : first;
+    last = last < INT32_MIN ? INT32_MIN : last > INT32_MAX ? INT32_MAX : last;
+    return (int64_t)((uint64_t)first << 32 | (uint64_t)(uint32_t)last);
+}
+/** The same along 1 to GANTRY_TILE_AXES axes, each from first[k] up to last[k]; axes behind that are not cut. */
+static inline gantry_region gantry_tiles_by_axis(gantry_buffer b, int axes, const int64_t *first, const int64_t *last)
+{
+    gantry_region r = gantry_region_make(b, GANTRY_TILES_BY_AXIS, 0, 0);
+    r.ndim = axes;
+    r.first = axes > 0 ? gantry_span_pack(first[0], last[0]) : 0;
+    r.last = axes > 1 ? gantry_span_pack(first[1], last[1]) : 0;
+    r.first2 = axes > 2 ? gantry_span_pack(first[2], last[2]) : 0;
+    r.last2 = axes > 3 ? gantry_span_pack(first[3], last[3]) : 0;
+    return r;
 }
 
 /* ---- nodes ---- */
@@ -345,14 +374,15 @@ typedef struct gantry_buffer_info {
     int32_t rank, output;
     const int64_t *shape;
     int64_t parts;    /* 0: not split */
-    int64_t tiles[2]; /* 0, 0: not tiled */
+    int64_t tiles[2]; /* along the first two axes, 1 where there is none; 0, 0: not tiled */
     uint64_t bytes;
     double rtol, atol;
-    int32_t equal_nan; /* 1: NaN at the same place in both results counts as equal */
+    int32_t equal_nan;      /* 1: NaN at the same place in both results counts as equal */
+    const int64_t *by_axis; /* tiles along each axis, `rank` entries; NULL: not tiled */
 } gantry_buffer_info;
 #define GANTRY_BUFFER_INFO_INIT                                                                                        \
     {                                                                                                                  \
-        sizeof(gantry_buffer_info), NULL, GANTRY_F32, GANTRY_TEMP, 0, 0, NULL, 0, { 0, 0 }, 0, 0, 0, 0                 \
+        sizeof(gantry_buffer_info), NULL, GANTRY_F32, GANTRY_TEMP, 0, 0, NULL, 0, { 0, 0 }, 0, 0, 0, 0, NULL           \
     }
 GANTRY_MUST_USE gantry_status gantry_graph_buffer_info(const gantry_graph *graph, gantry_buffer buffer,
                                                        gantry_buffer_info *info, gantry_error *err);
@@ -377,6 +407,7 @@ GANTRY_API gantry_graph *gantry_graph_at(gantry_graph *graph, const char *file, 
 #define gantry_buffer_split(g, ...)          (gantry_buffer_split)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_buffer_split_auto(g, ...)     (gantry_buffer_split_auto)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_buffer_tiles(g, ...)          (gantry_buffer_tiles)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_buffer_tiles_by_axis(g, ...)  (gantry_buffer_tiles_by_axis)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_buffer_init_value(g, ...)     (gantry_buffer_init_value)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_buffer_init_uniform(g, ...)   (gantry_buffer_init_uniform)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_buffer_init_normal(g, ...)    (gantry_buffer_init_normal)(GANTRY_HERE(g), __VA_ARGS__)

@@ -51,6 +51,14 @@ typedef enum gantry_access {
 
 GANTRY_API const char *gantry_access_name(gantry_access access); /* "read", "sum", ...; NULL if there is none */
 
+enum { GANTRY_TILE_AXES = 4 }; /* the most axes of an array that is cut into tiles */
+
+/** Where a tile lies along one axis of its array. */
+typedef struct gantry_axis {
+    int64_t first;         /* its first index in the whole array, halo included */
+    int32_t before, after; /* how many of its indices are halo, at either end */
+} gantry_axis;
+
 /** One argument of a launch, in the order of the manifest (or of the node's accesses where there is no manifest). */
 typedef struct gantry_arg {
     const char *name; /* of the manifest, or of the buffer */
@@ -62,12 +70,14 @@ typedef struct gantry_arg {
     int64_t own_first, own_rows;    /* the region without its halo, in rows of the buffer */
     int64_t row_bytes;              /* bytes of one row, that is of everything below axis 0 */
     void *data;                     /* first byte of `first_row`; contiguous. NULL while shapes are checked */
-    int64_t tile[2];                /* index of the tile, or -1, -1 */
+    int64_t tile[2];                /* index of the tile along the first two axes (0 where there is one), or -1, -1 */
     double number;                  /* a scalar's value */
     int64_t integer;                /* the same, with every digit, where it is a whole number of 64 bits; of one from
                                        2^63 on the bits of the uint64_t; else 0 */
     int64_t count;                  /* 1; for a list of tiles their number, which may be 0 */
     const struct gantry_arg *items; /* `count` entries, one a tile, for a list of tiles; else NULL */
+    const int64_t *whole;           /* of a tile: the shape of the whole array, `rank` extents; else NULL */
+    gantry_axis axis[GANTRY_TILE_AXES]; /* of a tile: where it lies, `rank` entries; else 0 */
 } gantry_arg;
 
 /** The argument of a kernel function. Begins with its size, so that fields can be added. Valid during the call. */

@@ -12,11 +12,9 @@ static bool scalars_are_alike(const gy_scalar *a, const gy_scalar *b)
 
 static bool tiles_are_alike(const gy_buffer *x, const gy_access *a, const gy_buffer *y, const gy_access *b)
 {
-    for (int64_t i = 0; i < a->last - a->first; i++) {
-        const int64_t *s = gy_tile_shape(x, a->first + i), *t = gy_tile_shape(y, b->first + i);
-        if (s[0] != t[0] || s[1] != t[1])
+    for (int64_t i = 0; i < a->last - a->first; i++)
+        if (!gy_tiles_alike(x, a->first + i, y, b->first + i))
             return false;
-    }
     return true;
 }
 

@@ -13,7 +13,8 @@ static void add_shape(gy_text *to, const gy_buffer *b, const gy_access *a)
         gy_text_add(to, "0");
     } else if (!shape) {
         const int64_t *tile = gy_tile_shape(b, a->first);
-        gy_text_printf(to, "%lldx%lld", (long long)tile[0], (long long)tile[1]);
+        for (int32_t i = 0; i < b->rank; i++)
+            gy_text_printf(to, "%s%lld", i ? "x" : "", (long long)tile[i]);
     } else {
         gy_text_printf(to, "%lld", (long long)(a->last - a->first));
         for (int32_t i = 1; i < b->rank; i++)
@@ -28,8 +29,7 @@ static bool looks_like(const gantry_graph *g, const gy_access *a, const gy_acces
     const gy_buffer *x = &g->buffers.at[a->buffer], *y = &g->buffers.at[b->buffer];
     if (!a->is_list || !b->is_list || a->arg != b->arg || a->first == a->last || b->first == b->last)
         return false;
-    return x->tiles[0] && y->tiles[0] && x->dtype == y->dtype &&
-           !memcmp(gy_tile_shape(x, a->first), gy_tile_shape(y, b->first), 2 * sizeof(int64_t));
+    return x->tiles[0] && y->tiles[0] && x->dtype == y->dtype && gy_tiles_alike(x, a->first, y, b->first);
 }
 
 /* An element type and an access that are not what the kernel's name and the node say are told behind the shape. */

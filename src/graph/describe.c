@@ -38,11 +38,18 @@ size_t gy_launch_args(const gantry_graph *graph, uint32_t node)
 static void describe_tile(gantry_arg *arg, const gy_buffer *b, int64_t tile)
 {
     const int64_t *shape = gy_tile_shape(b, tile);
+    int64_t index[GANTRY_TILE_AXES];
+    gy_tile_index(b, tile, index);
     arg->shape = shape;
+    arg->whole = b->shape;
     arg->rows = arg->own_rows = shape[0];
-    arg->row_bytes = shape[1] * (int64_t)gantry_dtype_size(b->dtype);
-    arg->tile[0] = tile / b->tiles[1];
-    arg->tile[1] = tile % b->tiles[1];
+    arg->row_bytes = (int64_t)gantry_dtype_size(b->dtype);
+    for (int k = 0; k < b->rank; k++) {
+        arg->row_bytes *= k ? shape[k] : 1;
+        arg->axis[k].first = gy_tile_bound(b, k, index[k]);
+    }
+    arg->tile[0] = index[0];
+    arg->tile[1] = index[1];
 }
 
 void gy_arg_describe(gantry_arg *arg, const gantry_graph *g, const gy_access *a)

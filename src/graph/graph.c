@@ -172,7 +172,8 @@ gantry_status gantry_graph_buffer_info(const gantry_graph *graph, gantry_buffer 
                                 .bytes = b->bytes,
                                 .rtol = b->rtol < 0 ? tolerance : b->rtol,
                                 .atol = b->atol < 0 ? tolerance : b->atol,
-                                .equal_nan = b->equal_nan };
+                                .equal_nan = b->equal_nan,
+                                .by_axis = b->tiles[0] ? b->tiles : NULL };
     gy_struct_write(info, &full, sizeof full);
     return GANTRY_OK;
 }

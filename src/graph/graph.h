@@ -45,8 +45,9 @@ typedef struct gy_init {
 
 /*
  * Rows. An untiled buffer's rows are those of axis 0, `row_bytes` each. A tiled buffer's "rows" are its tiles in
- * row-major order of tiles; they may differ in size, so `tile_offset` has tiles[0]*tiles[1]+1 byte offsets of the
- * packed form (tile after tile), which is the form in every memory; only files and bound arrays are in C order.
+ * row-major order of tiles; they may differ in size, so `tile_offset` has a byte offset for each, and the end, of the
+ * packed form (tile after tile), which is the form in every memory; only files and bound arrays are in C order. Tiles
+ * have 1 to GANTRY_TILE_AXES axes.
  */
 typedef struct gy_buffer {
     const char *name;
@@ -55,12 +56,12 @@ typedef struct gy_buffer {
     bool output, split_auto;
     int32_t rank;
     const int64_t *shape;
-    int64_t rows, row_bytes;    /* row_bytes is 0 for a tiled buffer */
-    int64_t parts;              /* 0: not split */
-    const int64_t *part_first;  /* parts + 1 row bounds, NULL if not split; for auto: equal until specialised */
-    int64_t tiles[2];           /* 0, 0: not tiled */
-    const int64_t *tile_offset; /* NULL if not tiled */
-    const int64_t *tile_shape;  /* tiled: 4 pairs {height, width}, see gy_tile_shape; NULL if not tiled */
+    int64_t rows, row_bytes;         /* row_bytes is 0 for a tiled buffer */
+    int64_t parts;                   /* 0: not split */
+    const int64_t *part_first;       /* parts + 1 row bounds, NULL if not split; for auto: equal until specialised */
+    int64_t tiles[GANTRY_TILE_AXES]; /* along each axis, 1 behind the last; all 0: not tiled */
+    const int64_t *tile_offset;      /* NULL if not tiled */
+    const int64_t *tile_shape;       /* tiled: `rank` extents of each shape that occurs, see gy_tile_shape; else NULL */
     uint64_t bytes;
     gy_init init;
     double rtol, atol;    /* negative: not given, by dtype */
@@ -275,8 +276,15 @@ static inline bool gy_rows_conflict(const gy_access *a, const gy_access *b)
     bool share = a->first < b->last && b->first < a->last && a->first != a->last && b->first != b->last;
     return share && (a->mode != GANTRY_READ || b->mode != GANTRY_READ);
 }
-/* {height, width} of a tile of a tiled buffer. */
+/* The extents of a tile of a tiled buffer. */
 const int64_t *gy_tile_shape(const gy_buffer *buffer, int64_t tile);
+/* Both are tiles of one shape. */
+bool gy_tiles_alike(const gy_buffer *a, int64_t tile_of_a, const gy_buffer *b, int64_t tile_of_b);
+/* Which tile it is along each axis (0 behind the last), and the number of a tile. */
+void gy_tile_index(const gy_buffer *buffer, int64_t tile, int64_t index[GANTRY_TILE_AXES]);
+int64_t gy_tile_number(const gy_buffer *buffer, const int64_t index[GANTRY_TILE_AXES]);
+/* Where tile `index` of that axis begins in the whole array; `index` may be one more. */
+int64_t gy_tile_bound(const gy_buffer *buffer, int axis, int64_t index);
 
 /* The element type that a node's speed depends on: the widest floating one that it touches, else that of its first
  * access; f32 where it touches nothing. */

@@ -62,8 +62,8 @@ static void add_buffer(writer *w, const gy_buffer *b)
     for (int i = 0; i < b->rank; i++)
         add_int(w, b->shape[i]);
     add_int(w, b->parts);
-    add_int(w, b->tiles[0]);
-    add_int(w, b->tiles[1]);
+    for (int i = 0; i < 2 || (i < b->rank && b->tiles[0]); i++)
+        add_int(w, b->tiles[i]);
     if (b->external)
         add_text(w, b->external);
     flush(w);

@@ -1,18 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tiles of a region, and the text by which the graph format names a region. */
 #include "graph/graph.h"
+#include <string.h>
 
 static int64_t part_size(int64_t n, int64_t p, int64_t i)
 {
     return gy_part_bound(n, p, i + 1) - gy_part_bound(n, p, i);
 }
 
+void gy_tile_index(const gy_buffer *buffer, int64_t tile, int64_t index[GANTRY_TILE_AXES])
+{
+    for (int k = GANTRY_TILE_AXES - 1; k > 0; k--) {
+        index[k] = tile % buffer->tiles[k];
+        tile /= buffer->tiles[k];
+    }
+    index[0] = tile;
+}
+
+int64_t gy_tile_number(const gy_buffer *buffer, const int64_t index[GANTRY_TILE_AXES])
+{
+    int64_t tile = index[0];
+    for (int k = 1; k < GANTRY_TILE_AXES; k++)
+        tile = tile * buffer->tiles[k] + index[k];
+    return tile;
+}
+
+int64_t gy_tile_bound(const gy_buffer *buffer, int axis, int64_t index)
+{
+    return gy_part_bound(buffer->shape[axis], buffer->tiles[axis], index);
+}
+
+/* Along each axis tiles differ by at most one: two shapes for each, the smaller first. */
 const int64_t *gy_tile_shape(const gy_buffer *buffer, int64_t tile)
 {
-    int64_t i = tile / buffer->tiles[1], j = tile % buffer->tiles[1];
-    bool tall = part_size(buffer->shape[0], buffer->tiles[0], i) > buffer->tile_shape[0];
-    bool wide = part_size(buffer->shape[1], buffer->tiles[1], j) > buffer->tile_shape[1];
-    return buffer->tile_shape + (tall ? 4 : 0) + (wide ? 2 : 0);
+    int64_t index[GANTRY_TILE_AXES];
+    size_t shape = 0;
+    gy_tile_index(buffer, tile, index);
+    for (int k = 0; k < buffer->rank; k++) {
+        int64_t n = buffer->shape[k], p = buffer->tiles[k];
+        shape = 2 * shape + (part_size(n, p, index[k]) > n / p);
+    }
+    return buffer->tile_shape + shape * (size_t)buffer->rank;
+}
+
+bool gy_tiles_alike(const gy_buffer *a, int64_t tile_of_a, const gy_buffer *b, int64_t tile_of_b)
+{
+    return a->rank == b->rank &&
+           memcmp(gy_tile_shape(a, tile_of_a), gy_tile_shape(b, tile_of_b), (size_t)a->rank * sizeof(int64_t)) == 0;
 }
 
 /* "[3]", "[1:4]". */
@@ -24,16 +58,17 @@ static void add_range(gy_text *to, int64_t first, int64_t last)
         gy_text_printf(to, "[%lld:%lld]", (long long)first, (long long)last);
 }
 
-/* The rectangle of tiles from `first` up to `last`, row by row. */
+/* The box of tiles from `first` up to `last`, row by row. */
 static void add_tiles(gy_text *to, const gy_buffer *b, int64_t first, int64_t last)
 {
-    if (first == last) {
-        gy_text_add(to, "[0:0][0:0]");
-        return;
-    }
-    int64_t columns = b->tiles[1], corner = last - 1;
-    add_range(to, first / columns, corner / columns + 1);
-    add_range(to, first % columns, corner % columns + 1);
+    int64_t low[GANTRY_TILE_AXES], high[GANTRY_TILE_AXES];
+    gy_tile_index(b, first, low);
+    gy_tile_index(b, last - 1, high);
+    for (int k = 0; k < b->rank; k++)
+        if (first == last)
+            gy_text_add(to, "[0:0]");
+        else
+            add_range(to, low[k], high[k] + 1);
 }
 
 void gy_access_text(gy_text *to, const gantry_graph *graph, const gy_access *access)

@@ -3,26 +3,42 @@
 
 #include <string.h>
 
-gy_tile_span gy_tile_span_of(const gy_buffer *b, int64_t tile)
+int64_t gy_tile_lines(const gy_buffer *b, int64_t tile)
 {
-    int64_t i = tile / b->tiles[1], j = tile % b->tiles[1];
-    return (gy_tile_span){ .first = gy_part_bound(b->shape[0], b->tiles[0], i),
-                           .last = gy_part_bound(b->shape[0], b->tiles[0], i + 1),
-                           .first2 = gy_part_bound(b->shape[1], b->tiles[1], j),
-                           .last2 = gy_part_bound(b->shape[1], b->tiles[1], j + 1) };
+    const int64_t *shape = gy_tile_shape(b, tile);
+    int64_t lines = 1;
+    for (int k = 0; k < b->rank - 1; k++)
+        lines *= shape[k];
+    return lines;
 }
 
-/* Calls memcpy for each row of each tile: into the packed form, or out of it. */
+gy_tile_line gy_tile_line_of(const gy_buffer *b, int64_t tile, int64_t line)
+{
+    const int64_t *shape = gy_tile_shape(b, tile);
+    int64_t index[GANTRY_TILE_AXES], last = b->rank - 1, stride = 1;
+    gy_tile_index(b, tile, index);
+    gy_tile_line found = { gy_tile_bound(b, (int)last, index[last]), shape[last] };
+    for (int k = (int)last - 1; k >= 0; k--) {
+        stride *= b->shape[k + 1];
+        found.first += (gy_tile_bound(b, k, index[k]) + line % shape[k]) * stride;
+        line /= shape[k];
+    }
+    return found;
+}
+
+/* Calls memcpy for each line of each tile: into the packed form, or out of it. */
 static void move_tiles(char *packed, char *array, const gy_buffer *b, bool pack)
 {
     int64_t size = (int64_t)gantry_dtype_size(b->dtype);
     for (int64_t tile = 0; tile < b->rows; tile++) {
-        gy_tile_span at = gy_tile_span_of(b, tile);
-        size_t bytes = (size_t)((at.last2 - at.first2) * size);
         char *inside = packed + b->tile_offset[tile];
-        for (int64_t row = at.first; bytes > 0 && row < at.last; row++, inside += bytes) {
-            char *outside = array + (row * b->shape[1] + at.first2) * size;
+        int64_t lines = b->tile_offset[tile] == b->tile_offset[tile + 1] ? 0 : gy_tile_lines(b, tile);
+        for (int64_t i = 0; i < lines; i++) {
+            gy_tile_line line = gy_tile_line_of(b, tile, i);
+            char *outside = array + line.first * size;
+            size_t bytes = (size_t)(line.count * size);
             memcpy(pack ? inside : outside, pack ? outside : inside, bytes);
+            inside += bytes;
         }
     }
 }

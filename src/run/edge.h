@@ -5,12 +5,15 @@
 
 #include "graph/graph.h"
 
-/* Rows [first, last) and columns [first2, last2) of the whole array that a tile covers. */
-typedef struct gy_tile_span {
-    int64_t first, last, first2, last2;
-} gy_tile_span;
+/* Elements of the whole array, in C order, that lie together and are one line of a tile. */
+typedef struct gy_tile_line {
+    int64_t first, count;
+} gy_tile_line;
 
-gy_tile_span gy_tile_span_of(const gy_buffer *buffer, int64_t tile);
+/* How many lines a tile has: elements along its last axis lie together. */
+int64_t gy_tile_lines(const gy_buffer *buffer, int64_t tile);
+/* Its line number `line`; in the packed form lines lie one behind the other. */
+gy_tile_line gy_tile_line_of(const gy_buffer *buffer, int64_t tile, int64_t line);
 /* Whole buffers; the two may not overlap. The buffer is tiled. */
 void gy_tiles_pack(void *packed, const void *array, const gy_buffer *buffer);
 void gy_tiles_unpack(void *array, const void *packed, const gy_buffer *buffer);

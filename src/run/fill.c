@@ -161,13 +161,15 @@ static void fill_any(void *to, const gy_buffer *b, const gy_init *what, uint64_t
         gy_fill_elements(to, b->dtype, what, first, count);
 }
 
-/* A tile's rows lie apart in the whole array. */
+/* A tile's lines lie apart in the whole array. */
 static void fill_tile(char *to, const gy_buffer *b, const gy_init *what, int64_t tile)
 {
-    gy_tile_span at = gy_tile_span_of(b, tile);
-    uint64_t columns = (uint64_t)(at.last2 - at.first2), size = gantry_dtype_size(b->dtype);
-    for (int64_t row = at.first; row < at.last; row++, to += columns * size)
-        fill_any(to, b, what, (uint64_t)(row * b->shape[1] + at.first2), columns);
+    int64_t lines = b->tile_offset[tile] == b->tile_offset[tile + 1] ? 0 : gy_tile_lines(b, tile);
+    for (int64_t i = 0; i < lines; i++) {
+        gy_tile_line line = gy_tile_line_of(b, tile, i);
+        fill_any(to, b, what, (uint64_t)line.first, (uint64_t)line.count);
+        to += (uint64_t)line.count * gantry_dtype_size(b->dtype);
+    }
 }
 
 void gy_fill_rows(void *to, const gy_buffer *buffer, const gy_init *what, int64_t first, int64_t last)

@@ -34,23 +34,54 @@ static bool check_count(gantry_graph *g, const gy_node *node, int64_t more)
     return false;
 }
 
+/* A box of tiles: how many there are, and how many of them lie together, one behind the other. */
+typedef struct tile_box {
+    gy_spans at;
+    int64_t tiles, together;
+} tile_box;
+
+static tile_box box_of(const gy_buffer *b, const gantry_region *r)
+{
+    tile_box box = { .tiles = 1, .together = 1 };
+    gy_region_spans(&box.at, b, r);
+    bool whole = true;
+    for (int k = GANTRY_TILE_AXES - 1; k >= 0; k--) {
+        int64_t count = box.at.last[k] - box.at.first[k];
+        box.tiles *= count;
+        box.together *= whole ? count : 1;
+        whole = whole && count == b->tiles[k];
+    }
+    return box;
+}
+
+/* Number `at` of the box, in row-major order, as a tile of the buffer. */
+static int64_t tile_in_box(const gy_buffer *b, const tile_box *box, int64_t at)
+{
+    int64_t index[GANTRY_TILE_AXES];
+    for (int k = GANTRY_TILE_AXES - 1; k >= 0; k--) {
+        int64_t count = box->at.last[k] - box->at.first[k];
+        index[k] = box->at.first[k] + at % count;
+        at /= count;
+    }
+    return gy_tile_number(b, index);
+}
+
 static void push_tiles(gantry_graph *g, gy_node *node, const gantry_region *r, gy_access base, bool each)
 {
-    int64_t columns = g->buffers.at[base.buffer].tiles[1];
-    int64_t high = r->last - r->first, wide = r->last2 - r->first2;
+    const gy_buffer *b = &g->buffers.at[base.buffer];
+    tile_box box = box_of(b, r);
     base.is_list = each;
     base.part = base.part_last = 0;
     base.first = base.last = 0;
-    if (high == 0 || wide == 0) {
+    if (box.tiles == 0) {
         push_access(g, node, base);
         return;
     }
-    /* Rows of tiles that are whole lie together; otherwise each row of tiles is a run of its own. */
-    int64_t run = each ? 1 : wide == columns ? high * wide : wide;
-    if (!check_count(g, node, high * wide / run))
+    int64_t run = each ? 1 : box.together;
+    if (!check_count(g, node, box.tiles / run))
         return;
-    for (int64_t k = 0; k < high * wide && !g->error.status; k += run) {
-        base.first = (r->first + k / wide) * columns + r->first2 + k % wide;
+    for (int64_t k = 0; k < box.tiles && !g->error.status; k += run) {
+        base.first = tile_in_box(b, &box, k);
         base.last = base.first + run;
         base.part = (int32_t)base.first;
         base.part_last = (int32_t)base.last;
@@ -61,15 +92,18 @@ static void push_tiles(gantry_graph *g, gy_node *node, const gantry_region *r, g
 /* Only lists, and nodes that are never run, take tiles that do not lie together. */
 static bool check_together(gantry_graph *g, const gy_node *node, const gantry_region *r, const gy_buffer *b)
 {
-    int64_t high = r->last - r->first, wide = r->last2 - r->first2;
-    bool one = high == 1 && wide == 1;
+    tile_box box = box_of(b, r);
     bool runs = node->kind == GY_NODE_KERNEL || node->kind == GY_NODE_LAUNCH || node->kind == GY_NODE_HOST;
-    if (node->kind == GY_NODE_WORK || one || (!runs && (high <= 1 || wide == b->tiles[1])))
+    if (node->kind == GY_NODE_WORK || box.tiles == 1 || (!runs && box.tiles == box.together))
         return true;
-    gy_graph_mistake(g, GANTRY_E_GRAPH, "node \"%s\" gets %lld x %lld tiles of \"%s\" where %s", node->id,
-                     (long long)high, (long long)wide, b->name,
+    gy_text text = { 0 };
+    for (int k = 0; k < b->rank; k++)
+        gy_text_printf(&text, "%s%lld", k ? " x " : "", (long long)(box.at.last[k] - box.at.first[k]));
+    gy_graph_mistake(g, GANTRY_E_GRAPH, "node \"%s\" gets %s tiles of \"%s\" where %s", node->id,
+                     text.failed ? "many" : text.at, b->name,
                      runs ? "one region is expected; name one tile"
                           : "they must lie together; name one row of tiles or whole rows");
+    gy_text_free(&text);
     return false;
 }
 
@@ -86,8 +120,6 @@ void gy_build_access(gantry_graph *graph, gy_node *node, gantry_region region, g
         push_access(graph, node, access);
         return;
     }
-    if (region.kind == GANTRY_ALL)
-        region = gantry_tiles(region.buffer, 0, b->tiles[0], 0, b->tiles[1]);
     if (as_list || check_together(graph, node, &region, b))
         push_tiles(graph, node, &region, access, as_list);
 }
@@ -100,9 +132,7 @@ static bool wants_list(const gantry_graph *g, const gy_node *node, const gantry_
     const gy_buffer *b = r->buffer.id < g->buffers.count ? &g->buffers.at[r->buffer.id] : NULL;
     if (!b || b->tiles[0] == 0 || node->kind == GY_NODE_WORK)
         return false;
-    if (r->kind == GANTRY_ALL)
-        return b->tiles[0] * b->tiles[1] != 1;
-    return r->kind == GANTRY_TILES && !(r->last == r->first + 1 && r->last2 == r->first2 + 1);
+    return gy_region_tiles(b, r) != 1;
 }
 
 static bool takes_regions(gantry_graph *g, const gy_node *node)

@@ -248,56 +248,91 @@ void gantry_buffer_split_auto(gantry_graph *graph, gantry_buffer buffer, int64_t
     split(graph, buffer, parts, true);
 }
 
-/* Tiles differ by at most one row and one column: four shapes, smallest first. */
+/* Tiles differ by at most one along each axis; the order is that of gy_tile_shape. */
 static void set_tile_shapes(int64_t *shape, const gy_buffer *b)
 {
-    for (size_t k = 0; k < 4; k++) {
-        shape[2 * k] = b->shape[0] / b->tiles[0] + (int64_t)(k >> 1);
-        shape[2 * k + 1] = b->shape[1] / b->tiles[1] + (int64_t)(k & 1);
-    }
+    for (int64_t s = 0; s < (int64_t)1 << b->rank; s++)
+        for (int k = 0; k < b->rank; k++)
+            *shape++ = b->shape[k] / b->tiles[k] + (s >> (b->rank - 1 - k) & 1);
 }
 
 static void set_tile_offsets(int64_t *offset, const gy_buffer *b)
 {
-    int64_t tiles = b->tiles[0] * b->tiles[1], size = (int64_t)gantry_dtype_size(b->dtype);
     offset[0] = 0;
-    for (int64_t t = 0; t < tiles; t++) {
+    for (int64_t t = 0; t < b->rows; t++) {
         const int64_t *shape = gy_tile_shape(b, t);
-        offset[t + 1] = offset[t] + shape[0] * shape[1] * size;
+        int64_t bytes = (int64_t)gantry_dtype_size(b->dtype);
+        for (int k = 0; k < b->rank; k++)
+            bytes *= shape[k];
+        offset[t + 1] = offset[t] + bytes;
     }
 }
 
-void gantry_buffer_tiles(gantry_graph *graph, gantry_buffer buffer, int64_t rows, int64_t columns)
+static bool are_tiles_few(gantry_graph *g, const gy_buffer *b, int axes, const int64_t *tiles)
 {
-    gy_buffer *b = buffer_to_cut(graph, buffer);
-    if (!b)
-        return;
-    if (b->rank != 2) {
-        gy_graph_mistake(graph, GANTRY_E_GRAPH, "buffer \"%s\" has rank %d; only arrays of rank 2 are cut into tiles",
-                         b->name, (int)b->rank);
-        return;
+    int64_t all = 1, least = tiles[0];
+    bool few = true;
+    for (int k = 0; k < axes; k++) {
+        least = tiles[k] < least ? tiles[k] : least;
+        few = few && tiles[k] >= 1 && all <= most_pieces(g) / tiles[k];
+        all = few ? all * tiles[k] : all;
     }
-    if (rows < 1 || columns < 1 || rows > most_pieces(graph) / columns) {
-        gy_graph_mistake(graph, GANTRY_E_GRAPH,
-                         "buffer \"%s\" is cut into %lld x %lld tiles; 1 to %lld in all are allowed%s", b->name,
-                         (long long)rows, (long long)columns, (long long)most_pieces(graph),
-                         how_to_raise(graph, rows < columns ? rows : columns));
-        return;
-    }
-    int64_t *offset = gy_arena_calloc(&graph->arena, (size_t)(rows * columns) + 1, sizeof *offset);
-    int64_t *shape = gy_arena_calloc(&graph->arena, 8, sizeof *shape);
+    gy_text text = { 0 };
+    for (int k = 0; k < axes && !few; k++)
+        gy_text_printf(&text, "%s%lld", k ? " x " : "", (long long)tiles[k]);
+    if (!few)
+        gy_graph_mistake(g, GANTRY_E_GRAPH, "buffer \"%s\" is cut into %s tiles; 1 to %lld in all are allowed%s",
+                         b->name, text.failed ? "too many" : text.at, (long long)most_pieces(g),
+                         how_to_raise(g, least));
+    gy_text_free(&text);
+    return few;
+}
+
+static bool has_axes(gantry_graph *g, const gy_buffer *b, int axes)
+{
+    if (b->rank <= GANTRY_TILE_AXES && axes >= 1 && axes <= b->rank)
+        return true;
+    gy_graph_mistake(
+        g, GANTRY_E_GRAPH,
+        "buffer \"%s\" has rank %d and is cut into tiles along %d axes; arrays of rank 1 to %d are, along 1 to "
+        "all of their axes",
+        b->name, (int)b->rank, axes, GANTRY_TILE_AXES);
+    return false;
+}
+
+static void set_tiles(gantry_graph *g, gy_buffer *b, int axes, const int64_t *tiles)
+{
+    int64_t all = 1;
+    for (int k = 0; k < axes; k++)
+        all *= tiles[k];
+    int64_t *offset = gy_arena_calloc(&g->arena, (size_t)all + 1, sizeof *offset);
+    int64_t *shape = gy_arena_calloc(&g->arena, (size_t)b->rank << b->rank, sizeof *shape);
     if (!offset || !shape) {
-        gy_build_nomem(graph);
+        gy_build_nomem(g);
         return;
     }
-    b->tiles[0] = rows;
-    b->tiles[1] = columns;
+    for (int k = 0; k < GANTRY_TILE_AXES; k++)
+        b->tiles[k] = k < axes ? tiles[k] : 1;
+    b->rows = all;
+    b->row_bytes = 0;
     b->tile_shape = shape;
     set_tile_shapes(shape, b);
     set_tile_offsets(offset, b);
     b->tile_offset = offset;
-    b->rows = rows * columns;
-    b->row_bytes = 0;
+}
+
+void gantry_buffer_tiles_by_axis(gantry_graph *graph, gantry_buffer buffer, int axes, const int64_t *tiles)
+{
+    gy_buffer *b = buffer_to_cut(graph, buffer);
+    if (b && !tiles)
+        gy_graph_mistake(graph, GANTRY_E_INVALID, "buffer \"%s\" is cut into tiles and no counts are given", b->name);
+    else if (b && has_axes(graph, b, axes) && are_tiles_few(graph, b, axes, tiles))
+        set_tiles(graph, b, axes, tiles);
+}
+
+void gantry_buffer_tiles(gantry_graph *graph, gantry_buffer buffer, int64_t rows, int64_t columns)
+{
+    (gantry_buffer_tiles_by_axis)(graph, buffer, 2, (int64_t[]){ rows, columns });
 }
 
 /* ---- init ---- */

@@ -51,20 +51,94 @@ static bool resolve_rows(gantry_graph *g, const gy_buffer *b, const gantry_regio
     return true;
 }
 
+/* ---- tiles ---- */
+
+static int named_axes(const gantry_region *r)
+{
+    return r->kind == GANTRY_ALL ? 0 : r->kind == GANTRY_TILES ? 2 : r->ndim;
+}
+
+/* As the region has them: see GANTRY_TILES_BY_AXIS. */
+static gy_spans named_spans(const gantry_region *r)
+{
+    gy_spans at = { { r->first, r->first2 }, { r->last, r->last2 } };
+    if (r->kind != GANTRY_TILES_BY_AXIS)
+        return at;
+    int64_t packed[GANTRY_TILE_AXES] = { r->first, r->last, r->first2, r->last2 };
+    for (int k = 0; k < GANTRY_TILE_AXES; k++) {
+        at.first[k] = packed[k] >> 32;
+        at.last[k] = (int32_t)(uint32_t)packed[k];
+    }
+    return at;
+}
+
+void gy_region_spans(gy_spans *to, const gy_buffer *b, const gantry_region *r)
+{
+    *to = named_spans(r);
+    for (int k = named_axes(r); k < GANTRY_TILE_AXES; k++) {
+        to->first[k] = 0;
+        to->last[k] = b->tiles[k];
+    }
+}
+
+int64_t gy_region_tiles(const gy_buffer *b, const gantry_region *r)
+{
+    gy_spans at;
+    int64_t tiles = 1;
+    gy_region_spans(&at, b, r);
+    for (int k = 0; k < GANTRY_TILE_AXES; k++)
+        tiles *= at.last[k] - at.first[k];
+    return tiles;
+}
+
+/* "A[1][0:2]" as it was named. */
+static void add_named(gy_text *to, const gy_buffer *b, const gantry_region *r, bool ranges)
+{
+    gy_spans at = named_spans(r);
+    gy_text_add(to, b->name);
+    for (int k = 0; k < named_axes(r); k++) {
+        gy_text_printf(to, "[%lld", (long long)at.first[k]);
+        if (ranges)
+            gy_text_printf(to, ":%lld", (long long)at.last[k]);
+        gy_text_add(to, "]");
+    }
+}
+
+static bool fail_tiles(gantry_graph *g, const gy_buffer *b, const gantry_region *r, bool ranges, const char *what)
+{
+    gy_text text = { 0 };
+    add_named(&text, b, r, ranges);
+    gy_text_printf(&text, " is out of range: \"%s\" has ", b->name);
+    for (int k = 0; k < b->rank && b->tiles[0]; k++)
+        gy_text_printf(&text, "%s%lld", k ? " x " : "", (long long)b->tiles[k]);
+    gy_graph_mistake(g, GANTRY_E_GRAPH, "%s tiles%s", text.failed ? "tiles are out of range" : text.at, what);
+    gy_text_free(&text);
+    return false;
+}
+
+static bool fail_not_tiled(gantry_graph *g, const gy_buffer *b, const gantry_region *r)
+{
+    gy_text text = { 0 };
+    add_named(&text, b, r, false);
+    gy_graph_mistake(g, GANTRY_E_GRAPH, "buffer \"%s\" is not cut into tiles, so %s names none; cut it first", b->name,
+                     text.failed ? b->name : text.at);
+    gy_text_free(&text);
+    return false;
+}
+
 static bool check_tiles(gantry_graph *g, const gy_buffer *b, const gantry_region *r)
 {
-    if (b->tiles[0] == 0) {
-        gy_graph_mistake(g, GANTRY_E_GRAPH,
-                         "buffer \"%s\" is not cut into tiles, so %s[%lld][%lld] names none; cut it first", b->name,
-                         b->name, (long long)r->first, (long long)r->first2);
-        return false;
-    }
-    if (r->first < 0 || r->last > b->tiles[0] || r->first > r->last || r->first2 < 0 || r->last2 > b->tiles[1] ||
-        r->first2 > r->last2) {
-        gy_graph_mistake(g, GANTRY_E_GRAPH, "%s[%lld:%lld][%lld:%lld] is out of range: \"%s\" has %lld x %lld tiles",
-                         b->name, (long long)r->first, (long long)r->last, (long long)r->first2, (long long)r->last2,
-                         b->name, (long long)b->tiles[0], (long long)b->tiles[1]);
-        return false;
+    if (b->tiles[0] == 0)
+        return fail_not_tiled(g, b, r);
+    if (named_axes(r) > b->rank)
+        return fail_tiles(g, b, r, false, ", and as many axes");
+    gy_spans at;
+    gy_region_spans(&at, b, r);
+    for (int k = 0; k < b->rank; k++) {
+        if (at.first[k] < 0 || at.last[k] > b->tiles[k] || at.first[k] > at.last[k])
+            return fail_tiles(g, b, r, true, "");
+        if (k >= named_axes(r) && b->tiles[k] > 1)
+            return fail_tiles(g, b, r, false, ", and each axis that is cut is named");
     }
     return true;
 }
@@ -108,9 +182,10 @@ bool gy_region_resolve(gantry_graph *graph, const gantry_region *region, gy_acce
     gy_buffer *b = gy_build_buffer(graph, region->buffer);
     if (!b)
         return false;
-    if (region->ndim != 1) {
-        gy_graph_mistake(graph, GANTRY_E_UNSUPPORTED, "a region of \"%s\" has ndim %d; this version knows 1 only",
-                         b->name, (int)region->ndim);
+    int most = region->kind == GANTRY_TILES_BY_AXIS ? GANTRY_TILE_AXES : 1;
+    if (region->ndim < 1 || region->ndim > most) {
+        gy_graph_mistake(graph, GANTRY_E_UNSUPPORTED, "a region of \"%s\" has ndim %d; it must be %s", b->name,
+                         (int)region->ndim, most > 1 ? "1 to 4" : "1");
         return false;
     }
     b->used_ = true;
@@ -126,6 +201,7 @@ bool gy_region_resolve(gantry_graph *graph, const gantry_region *region, gy_acce
         ok = resolve_rows(graph, b, region, &a);
         break;
     case GANTRY_TILES:
+    case GANTRY_TILES_BY_AXIS:
         ok = check_tiles(graph, b, region);
         break;
     default:

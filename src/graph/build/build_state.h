@@ -86,6 +86,15 @@ bool gy_build_merge(gantry_graph *graph);
 void gy_build_trim(gy_build *build);
 void gy_build_free(gy_build *build);
 
+/* Tiles along each axis, half open; [0, 1) behind the last axis. */
+typedef struct gy_spans {
+    int64_t first[GANTRY_TILE_AXES], last[GANTRY_TILE_AXES];
+} gy_spans;
+/* What a region of a tiled buffer names: axes that it does not name are not cut. */
+void gy_region_spans(gy_spans *to, const gy_buffer *buffer, const gantry_region *region);
+/* How many tiles these are. */
+int64_t gy_region_tiles(const gy_buffer *buffer, const gantry_region *region);
+
 /* Resolves a region; false with the mistake noted. The fields `arg`, `mode`, `is_list` are left 0. */
 bool gy_region_resolve(gantry_graph *graph, const gantry_region *region, gy_access *out);
 /* False, with a mistake noted, if elements of the dtype cannot be what `init` says. `what` begins the message. */

@@ -52,14 +52,15 @@ static void shape_text(gy_text *to, const gy_buffer *b)
     gy_text_add(to, "]");
     if (b->parts)
         gy_text_printf(to, " in %lld%s parts", (long long)b->parts, b->split_auto ? " automatic" : "");
-    if (b->tiles[0])
-        gy_text_printf(to, " in %lld x %lld tiles", (long long)b->tiles[0], (long long)b->tiles[1]);
+    for (int i = 0; i < b->rank && b->tiles[0]; i++)
+        gy_text_printf(to, "%s%lld", i ? " x " : " in ", (long long)b->tiles[i]);
+    gy_text_add(to, b->tiles[0] ? " tiles" : "");
 }
 
 static bool are_alike(const gy_buffer *a, const gy_buffer *b)
 {
     return a->dtype == b->dtype && a->rank == b->rank && a->parts == b->parts && a->split_auto == b->split_auto &&
-           a->tiles[0] == b->tiles[0] && a->tiles[1] == b->tiles[1] &&
+           memcmp(a->tiles, b->tiles, sizeof a->tiles) == 0 &&
            memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0;
 }
 

@@ -54,7 +54,7 @@ static bool are_tiles_alike(const gantry_graph *g, const gy_access *from, const 
     if (!x->tiles[0] || !y->tiles[0] || from->last - from->first != to->last - to->first)
         return false;
     for (int64_t i = 0; i < from->last - from->first; i++)
-        if (memcmp(gy_tile_shape(x, from->first + i), gy_tile_shape(y, to->first + i), 2 * sizeof(int64_t)) != 0)
+        if (!gy_tiles_alike(x, from->first + i, y, to->first + i))
             return false;
     return true;
 }

@@ -194,11 +194,17 @@ static gantry_status read_split(gy_reader *r, const gy_json_at *at, gantry_buffe
     return gy_read_built(r, &member);
 }
 
-static gantry_status read_tile_counts(gy_reader *r, const gy_json_at *at, int64_t tiles[2])
+/* One for each axis; *axes: how many of them are given, and the others are 1. */
+static gantry_status read_tile_counts(gy_reader *r, const gy_json_at *at, int64_t tiles[GANTRY_TILE_AXES], int *axes)
 {
-    if (json_array_size(at->value) != 2)
-        return gy_read_fail(r, at, "must be [rows of tiles, columns of tiles]");
-    for (size_t i = 0; i < 2; i++) {
+    size_t count = json_array_size(at->value);
+    *axes = (int)count;
+    if (count < 1 || count > GANTRY_TILE_AXES)
+        return gy_read_fail(r, at, "must be an array of 1 to %d numbers: how many tiles there are along each axis",
+                            GANTRY_TILE_AXES);
+    for (size_t i = 0; i < GANTRY_TILE_AXES; i++)
+        tiles[i] = 1;
+    for (size_t i = 0; i < count; i++) {
         gy_json_at entry = gy_read_item(at, i);
         GY_TRY(gy_read_bounded(r, &entry, "a count of tiles", 1, INT32_MAX, &tiles[i]));
     }
@@ -207,9 +213,10 @@ static gantry_status read_tile_counts(gy_reader *r, const gy_json_at *at, int64_
 
 static gantry_status read_tiles(gy_reader *r, const gy_json_at *at, gantry_buffer b)
 {
-    int64_t tiles[2] = { 1, 1 };
-    GY_TRY(read_tile_counts(r, at, tiles));
-    gantry_buffer_tiles(r->graph, b, tiles[0], tiles[1]);
+    int64_t tiles[GANTRY_TILE_AXES];
+    int axes;
+    GY_TRY(read_tile_counts(r, at, tiles, &axes));
+    gantry_buffer_tiles_by_axis(r->graph, b, axes, tiles);
     return gy_read_built(r, at);
 }
 
@@ -331,8 +338,9 @@ static gantry_status check_bound(gy_reader *r, const gy_json_at *at, const json_
         GY_TRY(gy_read_bound_cut(r, &split, b, parts, is_auto));
     }
     if (tiles.value) {
-        int64_t count[2];
-        GY_TRY(read_tile_counts(r, &tiles, count));
+        int64_t count[GANTRY_TILE_AXES];
+        int axes;
+        GY_TRY(read_tile_counts(r, &tiles, count, &axes));
         GY_TRY(gy_read_bound_tiles(r, &tiles, b, count));
     }
     return GANTRY_OK;

@@ -183,7 +183,8 @@ const gy_meaning *gy_read_meaning(const gy_reader *r, const char *name, size_t l
 gantry_status gy_read_bound(gy_reader *r, const gy_json_at *at, const gy_meaning *b, gantry_dtype dtype, int rank,
                             const int64_t *shape);
 gantry_status gy_read_bound_cut(gy_reader *r, const gy_json_at *at, const gy_meaning *b, int64_t parts, bool is_auto);
-gantry_status gy_read_bound_tiles(gy_reader *r, const gy_json_at *at, const gy_meaning *b, const int64_t tiles[2]);
+gantry_status gy_read_bound_tiles(gy_reader *r, const gy_json_at *at, const gy_meaning *b,
+                                  const int64_t tiles[GANTRY_TILE_AXES]);
 
 /* ---- json_load.c ---- */
 

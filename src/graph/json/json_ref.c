@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * References to regions:   x   x[i]   x[a:b]   x{a:b}   x[i]~h   x[i]~a:b   A[i][j]   A[i][*]   A[a:b][j]
+ * References to regions:   x   x[i]   x[a:b]   x{a:b}   x[i]~h   x[i]~a:b   A[i][j]   A[i][*]   A[a:b][j][k]
  * where i, j, a, b and h are expressions. clamp(...) around a reference, or around what is in a bracket, keeps parts,
  * rows and tiles that lie outside the buffer inside it: an index becomes the nearest one, a range is cut. With three
  * arguments it is the function of expressions.
@@ -24,7 +24,8 @@ typedef struct reference {
     const gantry_region *bound; /* rows that the name stands for; NULL: a buffer */
     gantry_buffer buffer;
     gantry_region_kind kind;
-    span span, span2;
+    int axes; /* tiles: how many there are of them */
+    span span[GANTRY_TILE_AXES];
     bool halo;
     bound before, after;
 } reference;
@@ -147,16 +148,16 @@ static gantry_status take_bracket(gy_reader *r, const gy_json_at *at, rest *s, c
 
 static gantry_status read_brackets(gy_reader *r, const gy_json_at *at, rest *s, reference *out)
 {
-    rest inside;
-    gantry_status status = take_bracket(r, at, s, ']', &inside);
-    out->kind = GANTRY_PARTS;
-    if (!status)
-        status = read_span(r, at, inside, &out->span);
-    if (status || s->length == 0 || s->at[0] != '[')
-        return status;
-    out->kind = GANTRY_TILES;
-    status = take_bracket(r, at, s, ']', &inside);
-    return status ? status : read_span(r, at, inside, &out->span2);
+    while (s->length > 0 && s->at[0] == '[') {
+        rest inside;
+        if (out->axes == GANTRY_TILE_AXES)
+            return fail_form(r, at, "it has more brackets than tiles can have axes, 4");
+        GY_TRY(take_bracket(r, at, s, ']', &inside));
+        GY_TRY(read_span(r, at, inside, &out->span[out->axes++]));
+    }
+    bool tiled = r->graph->buffers.at[out->buffer.id].tiles[0] != 0;
+    out->kind = tiled || out->axes > 1 ? GANTRY_TILES : GANTRY_PARTS;
+    return GANTRY_OK;
 }
 
 static gantry_status read_rows(gy_reader *r, const gy_json_at *at, rest *s, reference *out)
@@ -165,8 +166,8 @@ static gantry_status read_rows(gy_reader *r, const gy_json_at *at, rest *s, refe
     gantry_status status = take_bracket(r, at, s, '}', &inside);
     out->kind = GANTRY_ROWS;
     if (!status)
-        status = read_span(r, at, inside, &out->span);
-    if (!status && !out->span.range)
+        status = read_span(r, at, inside, &out->span[0]);
+    if (!status && !out->span[0].range)
         return fail_form(r, at, "rows are given as {first:last}, without the last");
     return status;
 }
@@ -198,8 +199,8 @@ static gantry_status read_reference(gy_reader *r, const gy_json_at *at, referenc
     }
     if (!status && s.length > 0)
         return fail_form(r, at, "write x, x[i], x[a:b], x{a:b}, x[i]~halo or A[i][j]");
-    out->span.clamp = out->span.clamp || clamp;
-    out->span2.clamp = out->span2.clamp || clamp;
+    for (int k = 0; k < GANTRY_TILE_AXES; k++)
+        out->span[k].clamp = out->span[k].clamp || clamp;
     return status;
 }
 
@@ -244,6 +245,17 @@ static gantry_status span_value(gy_reader *r, const gy_json_at *at, const span *
     return status;
 }
 
+static gantry_status tiles_of(gy_reader *r, const gy_json_at *at, const reference *ref, gantry_region *out)
+{
+    const gy_buffer *b = &r->graph->buffers.at[ref->buffer.id];
+    int64_t first[GANTRY_TILE_AXES] = { 0 }, last[GANTRY_TILE_AXES] = { 0 };
+    for (int k = 0; k < ref->axes; k++)
+        GY_TRY(span_value(r, at, &ref->span[k], b->tiles[k], &first[k], &last[k]));
+    *out = ref->axes == 2 ? gantry_tiles(ref->buffer, first[0], last[0], first[1], last[1])
+                          : gantry_tiles_by_axis(ref->buffer, ref->axes, first, last);
+    return GANTRY_OK;
+}
+
 static gantry_status region_of(gy_reader *r, const gy_json_at *at, const reference *ref, gantry_region *out)
 {
     if (ref->bound) {
@@ -254,12 +266,10 @@ static gantry_status region_of(gy_reader *r, const gy_json_at *at, const referen
     gantry_region region = gantry_region_make(ref->buffer, ref->kind, 0, 0);
     gantry_status status = GANTRY_OK;
     if (ref->kind == GANTRY_TILES) {
-        status = span_value(r, at, &ref->span, b->tiles[0], &region.first, &region.last);
-        if (!status)
-            status = span_value(r, at, &ref->span2, b->tiles[1], &region.first2, &region.last2);
+        status = tiles_of(r, at, ref, &region);
     } else if (ref->kind != GANTRY_ALL) {
-        status =
-            span_value(r, at, &ref->span, ref->kind == GANTRY_ROWS ? b->rows : b->parts, &region.first, &region.last);
+        status = span_value(r, at, &ref->span[0], ref->kind == GANTRY_ROWS ? b->rows : b->parts, &region.first,
+                            &region.last);
     }
     if (!status && ref->halo)
         status = bound_value(r, at, &ref->before, &region.before);

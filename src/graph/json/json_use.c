@@ -113,9 +113,10 @@ static gantry_status bind_region(gy_reader *r, const gy_json_at *at, gy_meaning 
     if (!json_is_string(at->value))
         return gy_read_kind(r, at, "the name of a buffer, or parts or rows such as \"x[i]\"");
     GY_TRY(gy_read_region(r, at, &out->region));
-    if (out->region.kind == GANTRY_TILES || out->region.before || out->region.after) {
+    bool tiles = out->region.kind == GANTRY_TILES || out->region.kind == GANTRY_TILES_BY_AXIS;
+    if (tiles || out->region.before || out->region.after) {
         return gy_read_fail(r, at, "gives %s for buffer \"%s\": give a whole buffer, parts or rows",
-                            out->region.kind == GANTRY_TILES ? "tiles" : "a halo", at->key);
+                            tiles ? "tiles" : "a halo", at->key);
     }
     bool built = gy_region_resolve(r->graph, &out->region, &resolved);
     out->rows = built ? resolved.last - resolved.first : 0;
@@ -325,10 +326,11 @@ gantry_status gy_read_bound_cut(gy_reader *r, const gy_json_at *at, const gy_mea
     return fail_bound(r, at, b, what);
 }
 
-gantry_status gy_read_bound_tiles(gy_reader *r, const gy_json_at *at, const gy_meaning *b, const int64_t tiles[2])
+gantry_status gy_read_bound_tiles(gy_reader *r, const gy_json_at *at, const gy_meaning *b,
+                                  const int64_t tiles[GANTRY_TILE_AXES])
 {
     const gy_buffer *buffer = &r->graph->buffers.at[b->region.buffer.id];
-    if (buffer->tiles[0] == tiles[0] && buffer->tiles[1] == tiles[1])
+    if (memcmp(buffer->tiles, tiles, sizeof buffer->tiles) == 0)
         return GANTRY_OK;
     return fail_bound(r, at, b, "which is cut into other tiles");
 }

@@ -201,7 +201,9 @@ static void write_cut(gy_text *to, const gy_buffer *b)
     }
     if (b->tiles[0] > 0) {
         gy_write_key(to, "tiles");
-        gy_text_printf(to, "[%" PRId64 ", %" PRId64 "]", b->tiles[0], b->tiles[1]);
+        for (int32_t i = 0; i < b->rank; i++)
+            gy_text_printf(to, "%s%" PRId64, i ? ", " : "[", b->tiles[i]);
+        gy_text_add(to, "]");
     }
 }
 

@@ -682,7 +682,9 @@ static const struct mistake {
     { split_twice, GANTRY_E_GRAPH, "buffer \"image\" is cut twice; split it or cut it into tiles, once" },
     { split_tiled, GANTRY_E_GRAPH, "buffer \"A\" is cut twice; split it or cut it into tiles, once" },
     { split_late, GANTRY_E_GRAPH, "buffer \"z\" is cut after it was used; cut it before its first use" },
-    { tiles_rank, GANTRY_E_GRAPH, "buffer \"y\" has rank 1; only arrays of rank 2 are cut into tiles" },
+    { tiles_rank, GANTRY_E_GRAPH,
+      "buffer \"y\" has rank 1 and is cut into tiles along 2 axes; arrays of rank 1 to 4 are, along 1 to all of their "
+      "axes" },
     { tiles_zero, GANTRY_E_GRAPH, "buffer \"z\" is cut into 2 x 0 tiles; 1 to 10000000 in all are allowed" },
     { tiles_many, GANTRY_E_GRAPH,
       "buffer \"z\" is cut into 1048576 x 1048576 tiles; 1 to 10000000 in all are allowed; use fewer, or raise the "
@@ -728,7 +730,7 @@ static const struct mistake {
       "the halo of \"image\" is -1 rows before and 0 after; neither may be negative" },
     { region_halo_tile, GANTRY_E_GRAPH, "the halo of \"A\" is 1 rows before and 1 after; tiles have no halo" },
     { region_halo_huge, GANTRY_E_GRAPH, "the halo of \"huge\" is 8589934592 rows; at most 2147483647 are allowed" },
-    { region_ndim, GANTRY_E_UNSUPPORTED, "a region of \"image\" has ndim 2; this version knows 1 only" },
+    { region_ndim, GANTRY_E_UNSUPPORTED, "a region of \"image\" has ndim 2; it must be 1" },
     { region_kind, GANTRY_E_INVALID, "a region of \"image\" is of unknown kind 7" },
     { copy_tiles_apart, GANTRY_E_GRAPH,
       "node \"c\" gets 2 x 2 tiles of \"A\" where they must lie together; name one row of tiles or whole rows" },

@@ -10,7 +10,7 @@ SIZES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "i8": 1, "u8": 1, "i32": 4, "u
 MARKS = {"": "read", ">": "write", "<": "readwrite", "+": "sum", "^": "max"}
 KERNELS = {one.split()[0]: [(arg.rstrip("><+^"), MARKS[arg.lstrip("abcdefghijklmnopqrstuvwxyz_")]) for arg in one.split()[1:]] for one in """
     adamw w< g m< v<, add x y z>, argsort x index>, axpby x y<, bias_add x b y>, busy x y>, copy x y>, dot x y out+, dropout x y>, embedding table ids y>, embedding_grad ids dy dtable+, fail x y>, gaussian_blur image out>, gemm a b c>, gemm_batched a b c>,
-    histogram x out+, jacobi2d x y>, layernorm x gain bias y>, layernorm_grad x gain dy dx> dgain+ dbias+, mul x y z>, potrf a<, reduce_max x out^, reduce_sum x out+, relu x y>, relu_grad x dy dx>, rmsnorm x gain y>, rmsnorm_grad x gain dy dx> dgain+, rope x y>, softmax x y>, softmax_grad y dy dx>,
+    halo_pack x, halo_unpack x edges y>, histogram x out+, jacobi2d x y>, jacobi3d x y>, layernorm x gain bias y>, layernorm_grad x gain dy dx> dgain+ dbias+, mul x y z>, potrf a<, reduce_max x out^, reduce_sum x out+, relu x y>, relu_grad x dy dx>, rmsnorm x gain y>, rmsnorm_grad x gain dy dx> dgain+, rope x y>, softmax x y>, softmax_grad y dy dx>,
     saxpy x y<, scale x y>, scan x y>, sgd_update w< g, sobel image out>, softmax_xent logits labels loss+, softmax_xent_grad logits labels grad>,
     sort x y>, sort_pairs keys values sorted> moved>, spmv_csr row_ptr col val x y>, syrk a c<, top_k x values> indices>, transpose x y>, trsm a b<""".split(",")}  # The library's: regions, first accesses.
 
@@ -120,13 +120,26 @@ class Buffer:
             cuts = self.cuts = bounds[name]
             need(len(cuts) == parts + 1 and cuts[-1] == self.rows, "form", f"/bounds/{name}: {cuts}")
         if self.tiles:
+            self.whole, self.halo = self.shape, form.get("halo", [(0, 0)] * len(self.shape))
             self.tiles += [1] * (len(self.shape) - len(self.tiles))
-            along = [[(i + 1) * n // p - i * n // p for i in range(p)] for n, p in zip(self.shape, self.tiles)]
+            self.own = [[(i + 1) * n // p - i * n // p for i in range(p)] for n, p in zip(self.shape, self.tiles)]
+            along = [[n + a * (i > 0) + b * (i < len(own) - 1) for i, n in enumerate(own)] for own, (a, b) in zip(self.own, self.halo)]
             self.shape = [*itertools.product(*along)]
             self.offsets = [*itertools.accumulate((math.prod(one) * SIZES[self.dtype] for one in self.shape), initial=0)]
             self.rows, self.row_bytes = len(self.offsets) - 1, None
     def at(self, row):  # Bytes before a row.
         return self.offsets[row] if self.offsets else row * self.row_bytes
+
+    def pieces(self, tile):
+        """[(tile, elements)] that a tile with a halo gets from those around it, in the order of their directions."""
+        index, found = [*itertools.product(*map(range, self.tiles))][tile], []
+        for steps in itertools.product((-1, 0, 1), repeat=len(index)):
+            at = [i + step for i, step in zip(index, steps)]
+            if not any(steps) or any(not 0 <= i < p for i, p in zip(at, self.tiles)):
+                continue
+            size = math.prod(own[i] if not step else side[step > 0] for own, i, step, side in zip(self.own, index, steps, self.halo))
+            found += [(functools.reduce(lambda all, one: all * one[1] + one[0], zip(at, self.tiles), 0), size)] if size else []
+        return found
 
 class Node:
     def __init__(self, form, index, names, loop, path):
@@ -166,6 +179,14 @@ class Graph:
         self.numbers = itertools.count()
         for element in [form] if "repeat" in form else form["nodes"]:
             self.block(element, names, (), self.loops)
+        self.halos = {}  # (source, sides of the halo): the buffers of tiles with a halo and of edges.
+        for node in self.nodes:
+            for one in texts_of({k: node.form[k] for k in ("args", "copy", "reads", "in") if k in node.form}):
+                match = REGION.fullmatch(inside_clamp(one)[0])
+                if match and match[4] and match[1].strip() in self.of and self.buffers[self.of[match[1].strip()]].tiles:
+                    self.regions(one, node.names)
+        if self.halos:
+            Exchanges(self).add()
         if any("+" in one for one in ids):
             Joining(self, Graph(form, {}, devices)).join(ids)
     def block(self, form, names, path, loops):
@@ -299,6 +320,7 @@ class Graph:
         if b.tiles and brackets:
             ends = [(0, n) if one.strip() == "*" else self.range(one, names, n, clamp) for one, n in itertools.zip_longest(brackets, b.tiles, fillvalue="*")]
             number = lambda index: functools.reduce(lambda all, one: all * one[1] + one[0], zip(index, b.tiles), 0)
+            buffer = self.with_halo(buffer, halo, names) if halo else buffer
             every = [number(one) for one in itertools.product(*(range(*one) for one in ends))]
             starts = [one for one in every if one - 1 not in every]
             return [(buffer, one, next(i for i in itertools.count(one) if i not in every)) for one in starts] or [(buffer, 0, 0)]
@@ -310,6 +332,27 @@ class Graph:
             widths = numbers(halo, names)
             first, last = max(0, first - widths[0]), min(b.rows, last + widths[-1])
         return [(buffer, first, last)]
+    def with_halo(self, source, halo, names):
+        """The buffer that has the tiles of `source` with a halo; itself where there is nothing around any."""
+        b, sides = self.buffers[source], [numbers(one, names) for one in split_at(halo, ",")]
+        sides = sides * len(b.tiles) if len(sides) == 1 else sides + [(0, 0)] * (len(b.tiles) - len(sides))
+        sides = tuple((one[0], one[-1]) if p > 1 else (0, 0) for one, p in zip(sides, b.tiles))
+        if not any(map(any, sides)):
+            return source
+        if (source, sides) not in self.halos:
+            even = len({width for one in sides for width in one}) == 1
+            ending = str(sides[0][0]) if even else "_".join(f"{x}-{y}" for x, y in sides)
+            boxes = Buffer("", {"dtype": b.dtype, "shape": b.whole, "tiles": b.tiles, "halo": sides}, names, {})
+            boxes.edge = [*itertools.accumulate((sum(size for _, size in boxes.pieces(t)) for t in range(boxes.rows)), initial=0)]
+            edges = Buffer("", {"dtype": b.dtype, "shape": boxes.edge[-1:]}, names, {})
+            for one, what in ((boxes, "halo"), (edges, "edges")):
+                one.name = f"{b.name}.{what}{ending}"
+                while one.name in self.of:
+                    one.name += "_"
+                self.of[one.name] = len(self.buffers)
+                self.buffers.append(one)
+            self.halos[source, sides] = len(self.buffers) - 2
+        return self.halos[source, sides]
     def range(self, text, names, size, clamp):
         text, inner = inside_clamp(text)
         ends, clamp = numbers(text, names), clamp or inner
@@ -325,6 +368,80 @@ class Graph:
     def buffer(self, value):
         return self.buffers[self.values[value][0]]
 
+
+# ---- tiles with a halo ----
+
+def texts_of(form):
+    """All texts in it, in order."""
+    below = form.values() if isinstance(form, dict) else form if isinstance(form, list) else ()
+    return [form] if isinstance(form, str) else [text for one in below for text in texts_of(one)]
+
+class Exchanges:
+    """The nodes that bring A[i][j]~1 together: docs/graph-format.md, "Tiles with a halo"."""
+    def __init__(self, graph):
+        self.g, self.made, self.packed, self.unpacked, self.ids = graph, [], set(), set(), {node.id for node in graph.nodes}
+        self.source = {boxes: source for (source, _), boxes in graph.halos.items()}
+        self.loops = [one for loop in graph.loops for one in inside(loop)]
+    def add(self):
+        begins, numbers, g = [], [], self.g
+        for node in g.nodes:
+            begins.append(len(self.made))
+            if any(node.index in (loop.first, loop.last) for loop in self.loops):
+                self.packed, self.unpacked = set(), set()
+            accesses = g.accesses(node)
+            for mode, (buffer, first, last) in accesses:
+                for tile in range(first, last) if mode == "read" and buffer in self.source else ():
+                    self.unpack(node, buffer, tile)
+            for mode, (buffer, first, last) in accesses:
+                if mode != "read":
+                    self.write(node, buffer, range(first, last))
+            numbers.append(len(self.made))
+            self.made.append(node)
+        begins.append(len(self.made))
+        moved = lambda loop: loop._replace(first=begins[loop.first], last=begins[loop.last], inner=[moved(one) for one in loop.inner])
+        g.loops, g.nodes = [moved(one) for one in g.loops], self.made
+        g.families = {name: [numbers[i] for i in nodes] for name, nodes in g.families.items()}
+        for i, node in enumerate(g.nodes):
+            node.index = i
+    def node(self, reader, what, buffer, tile, accesses, more):
+        index = [*itertools.product(*map(range, self.g.buffers[buffer].tiles))][tile]
+        name = f"{what}.{self.g.buffers[buffer].name}[{','.join(map(str, index))}]"
+        name = next(one for one in itertools.chain([name], (f"{name}#{i}" for i in itertools.count(1))) if one not in self.ids)
+        self.ids.add(name)
+        made = Node({"id": name, "kernel": "halo_" + what, **more}, 0, reader.names, reader.loop, reader.path)
+        made.id, made.joined = name, accesses
+        self.made.append(made)
+    def unpack(self, reader, buffer, tile):
+        b, source = self.g.buffers[buffer], self.source[buffer]
+        if (buffer, tile) in self.unpacked:
+            return
+        self.unpacked.add((buffer, tile))
+        for other, _ in b.pieces(tile):
+            self.pack(reader, buffer, other)
+        reads = [("read", (source, tile, tile + 1)), ("read", (buffer + 1, b.edge[tile], b.edge[tile + 1]))]
+        on = {"on": reader.form["on"]} if isinstance(reader.form.get("on"), str) else {}
+        self.node(reader, "unpack", buffer, tile, reads + [("write", (buffer, tile, tile + 1))], on)
+    def pack(self, reader, buffer, tile):
+        b = self.g.buffers[buffer]
+        if (buffer, tile) in self.packed:
+            return
+        self.packed.add((buffer, tile))
+        writes = []
+        for to in range(b.rows):
+            at = b.edge[to]
+            for other, size in b.pieces(to):
+                writes += [("write", (buffer + 1, at, at + size))] if other == tile else []
+                at += size
+        self.node(reader, "pack", buffer, tile, [("read", (self.source[buffer], tile, tile + 1))] + writes, {})
+    def write(self, node, buffer, tiles):
+        """What nodes have packed or unpacked and is written now is old."""
+        carried = {i for loop in self.loops for pair in loop.carry for i in pair}
+        for boxes, source in self.source.items():
+            pair = any({source, buffer} == {*pair} and loop.first <= node.index < loop.last for loop in self.loops for pair in loop.carry)
+            old = range(self.g.buffers[boxes].rows) if {source, buffer} <= carried and source != buffer and not pair else tiles if source == buffer else ()
+            self.packed -= {(boxes, one) for one in old}
+            around = {t for t in range(self.g.buffers[boxes].rows) if t in old or any(one in old for one, _ in self.g.buffers[boxes].pieces(t))}
+            self.unpacked -= {(boxes, one) for one in around}
 
 # ---- nodes in one ----
 

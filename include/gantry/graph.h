@@ -178,13 +178,6 @@ static inline gantry_region gantry_rows(gantry_buffer b, int64_t first, int64_t 
 {
     return gantry_region_make(b, GANTRY_ROWS, first, last);
 }
-/** The same region with rows before and after it. */
-static inline gantry_region gantry_halo(gantry_region r, int64_t before, int64_t after)
-{
-    r.before = before;
-    r.after = after;
-    return r;
-}
 /** Tiles [i0, i1) x [j0, j1), row by row. */
 static inline gantry_region gantry_tiles(gantry_buffer b, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
 {
@@ -213,6 +206,42 @@ static inline gantry_region gantry_tiles_by_axis(gantry_buffer b, int axes, cons
     r.last = axes > 1 ? gantry_span_pack(first[1], last[1]) : 0;
     r.first2 = axes > 2 ? gantry_span_pack(first[2], last[2]) : 0;
     r.last2 = axes > 3 ? gantry_span_pack(first[3], last[3]) : 0;
+    return r;
+}
+
+/* A halo for one axis among four; what does not fit into 16 bits becomes more than is allowed. */
+static inline int64_t gantry_halo_pack(int64_t all, int axis, int64_t width)
+{
+    uint64_t bits = width < 0 || width > UINT16_MAX ? UINT16_MAX : (uint64_t)width,
+             mask = (uint64_t)UINT16_MAX << 16 * axis;
+    return (int64_t)(((uint64_t)all & ~mask) | bits << 16 * axis);
+}
+/** The same region with rows before and after it. Of a tile: with so many elements before and after it along each axis,
+ * as one box, cut at the ends of the array; it is read only. */
+static inline gantry_region gantry_halo(gantry_region r, int64_t before, int64_t after)
+{
+    for (int k = 0; k < GANTRY_TILE_AXES && r.kind == GANTRY_TILES_BY_AXIS; k++) {
+        r.before = gantry_halo_pack(r.before, k, before);
+        r.after = gantry_halo_pack(r.after, k, after);
+    }
+    r.before = r.kind == GANTRY_TILES_BY_AXIS ? r.before : before;
+    r.after = r.kind == GANTRY_TILES_BY_AXIS ? r.after : after;
+    return r;
+}
+/** Of a tile: the same along one axis, those of the others stay as they are. At most 65534. */
+static inline gantry_region gantry_halo_axis(gantry_region r, int axis, int64_t before, int64_t after)
+{
+    int64_t first[2] = { r.first, r.first2 }, last[2] = { r.last, r.last2 };
+    if (r.kind == GANTRY_TILES) {
+        gantry_region plain = r;
+        r = gantry_halo(gantry_tiles_by_axis(r.buffer, 2, first, last), plain.before, plain.after);
+    }
+    if (r.kind != GANTRY_TILES_BY_AXIS || axis < 0 || axis >= GANTRY_TILE_AXES) {
+        r.ndim = 0; /* refused where the region is used */
+        return r;
+    }
+    r.before = gantry_halo_pack(r.before, axis, before);
+    r.after = gantry_halo_pack(r.after, axis, after);
     return r;
 }
 

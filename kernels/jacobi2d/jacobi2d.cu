@@ -7,6 +7,7 @@
  */
 #include "kernels/begin.cuh"
 #include "kernels/chunk.cuh"
+#include "kernels/grid.h"
 
 enum { LANES = 32, WARPS = 8, ROWS = 8 }; /* the launcher knows them as well */
 
@@ -76,6 +77,30 @@ static __device__ void jacobi2d_thin(const T *__restrict__ x, T *__restrict__ y,
     }
     gy_store_chunk(y + row * columns, chunk, result);
 }
+
+/* Boxes of the grid, of which x has what is around y: an element a thread. */
+template <typename T> static __device__ void jacobi2d_box(const T *__restrict__ x, T *__restrict__ y, const gy_grid_boxes *g)
+{
+    const int64_t column = (int64_t)blockIdx.x * LANES + threadIdx.x;
+    for (int64_t row = (int64_t)blockIdx.y * WARPS + threadIdx.y; row < g->count[1]; row += (int64_t)gridDim.y * WARPS) {
+        if (column >= g->count[2])
+            return;
+        const int64_t r = g->first[1] + row, c = g->first[2] + column;
+        const T *u = x + g->skip + row * g->row + column;
+        const bool border = r == 0 || r == g->whole[1] - 1 || c == 0 || c == g->whole[2] - 1;
+        y[row * g->count[2] + column] = border ? u[0] : (T)0.25 * ((u[-g->row] + u[g->row]) + (u[-1] + u[1]));
+    }
+}
+
+#define BOX(name, type)                                                                                                \
+    extern "C" __global__ void __launch_bounds__(LANES *WARPS)                                                         \
+        jacobi2d_box##name(const type *x, type *y, gy_grid_boxes boxes)                                                \
+    {                                                                                                                  \
+        gy_begin();                                                                                                    \
+        jacobi2d_box<type>(x, y, &boxes);                                                                              \
+    }
+BOX(_f32, float)
+BOX(_f64, double)
 
 #define KERNEL(name, type, n)                                                                                          \
     extern "C" __global__ void __launch_bounds__(LANES *WARPS)                                                         \

@@ -1,12 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backends/cuda/kernels/image.h"
+#include "kernels/box.h"
 
-enum { PLAIN, WIDE, THIN }; /* variants */
+enum { PLAIN, WIDE, THIN, BOX }; /* variants */
+
+/* Tiles: rows of x are wider than those of y. */
+static gantry_status launch_box(const gantry_launch *l)
+{
+    enum { LANES = 32, WARPS = 8, BLOCKS = 65535 }; /* of jacobi2d.cu */
+    gy_grid_boxes g = gy_grid_boxes_of(&l->arg[0], &l->arg[1]);
+    const void *x = l->arg[0].data;
+    void *y = l->arg[1].data;
+    int64_t down = gy_tiles(g.count[1], WARPS);
+    gy_grid grid = {
+        (unsigned)gy_tiles(g.count[2], LANES), (unsigned)(down < BLOCKS ? down : BLOCKS), 1, LANES, WARPS, 1
+    };
+    return gy_cuda_image_launch(l, BOX, l->arg[0].dtype, grid, (void *[]){ &x, &y, &g });
+}
 
 static gantry_status launch_jacobi2d(const gantry_launch *l)
 {
     enum { LANES = 32, WARPS = 8, MANY = 8, FEW = 4, BYTES = 16 }; /* of jacobi2d.cu */
     const gantry_arg *in = &l->arg[0], *out = &l->arg[1];
+    if (in->whole || out->whole)
+        return launch_box(l);
     int64_t rows = out->rows, columns = gy_arg_width(out), top = out->first_row, height = in->shape[0];
     bool aligned = gy_rows_aligned(in, BYTES) && gy_rows_aligned(out, BYTES);
     int variant = !aligned ? PLAIN : rows <= FEW && columns <= INT32_MAX ? THIN : WIDE;
@@ -23,4 +40,4 @@ static gantry_status launch_jacobi2d(const gantry_launch *l)
 }
 
 GY_CUDA_KERNEL(jacobi2d, launch_jacobi2d, GANTRY_DTYPE_BIT(GANTRY_F32) | GANTRY_DTYPE_BIT(GANTRY_F64), "", "_wide",
-               "_thin")
+               "_thin", "_box")

@@ -26,6 +26,8 @@ static bool accesses_are_alike(const gantry_graph *g, const gy_access *a, const 
         return false;
     if (x->dtype != y->dtype || x->rank != y->rank || !x->tile_offset != !y->tile_offset)
         return false;
+    if (x->halo || y->halo)
+        return false;
     return x->tile_offset ? tiles_are_alike(x, a, y, b)
                           : memcmp(x->shape, y->shape, (size_t)x->rank * sizeof *x->shape) == 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A node as its kernel sees it. */
 #include "base/error.h"
+#include "graph/halo.h"
 #include "graph/nest.h"
 
 #include <stdio.h>
@@ -42,12 +43,17 @@ static void describe_tile(gantry_arg *arg, const gy_buffer *b, int64_t tile)
     gy_tile_index(b, tile, index);
     arg->shape = shape;
     arg->whole = b->shape;
-    arg->rows = arg->own_rows = shape[0];
+    arg->rows = shape[0];
     arg->row_bytes = (int64_t)gantry_dtype_size(b->dtype);
     for (int k = 0; k < b->rank; k++) {
+        gantry_axis *axis = &arg->axis[k];
         arg->row_bytes *= k ? shape[k] : 1;
-        arg->axis[k].first = gy_tile_bound(b, k, index[k]);
+        axis->before = (int32_t)gy_halo_side(b, k, index[k], 0);
+        axis->after = (int32_t)gy_halo_side(b, k, index[k], 1);
+        axis->first = gy_tile_bound(b, k, index[k]) - axis->before;
     }
+    arg->own_first = arg->axis[0].before;
+    arg->own_rows = arg->rows - arg->axis[0].before - arg->axis[0].after;
     arg->tile[0] = index[0];
     arg->tile[1] = index[1];
 }

@@ -49,6 +49,7 @@ typedef struct gy_init {
  * packed form (tile after tile), which is the form in every memory; only files and bound arrays are in C order. Tiles
  * have 1 to GANTRY_TILE_AXES axes.
  */
+typedef struct gy_halo gy_halo;
 typedef struct gy_buffer {
     const char *name;
     gantry_dtype dtype;
@@ -62,6 +63,7 @@ typedef struct gy_buffer {
     int64_t tiles[GANTRY_TILE_AXES]; /* along each axis, 1 behind the last; all 0: not tiled */
     const int64_t *tile_offset;      /* NULL if not tiled */
     const int64_t *tile_shape;       /* tiled: `rank` extents of each shape that occurs, see gy_tile_shape; else NULL */
+    const gy_halo *halo;             /* of tiles that lie in memory with what is around them, see halo.h; else NULL */
     uint64_t bytes;
     gy_init init;
     double rtol, atol;    /* negative: not given, by dtype */

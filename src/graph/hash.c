@@ -4,7 +4,7 @@
  * their lengths, so that no two graphs write the same, and chained through xxh64.
  */
 #include "base/map.h"
-#include "graph/graph.h"
+#include "graph/halo.h"
 #include <string.h>
 
 typedef struct writer {
@@ -64,6 +64,10 @@ static void add_buffer(writer *w, const gy_buffer *b)
     add_int(w, b->parts);
     for (int i = 0; i < 2 || (i < b->rank && b->tiles[0]); i++)
         add_int(w, b->tiles[i]);
+    for (int i = 0; i < b->rank && b->halo; i++) {
+        add_int(w, b->halo->before[i]);
+        add_int(w, b->halo->after[i]);
+    }
     if (b->external)
         add_text(w, b->external);
     flush(w);

@@ -30,7 +30,8 @@ int64_t gy_tile_bound(const gy_buffer *buffer, int axis, int64_t index)
     return gy_part_bound(buffer->shape[axis], buffer->tiles[axis], index);
 }
 
-/* Along each axis tiles differ by at most one: two shapes for each, the smaller first. */
+/* Along each axis tiles differ by at most one, the smaller first; with a halo also by what they have before and after.
+ */
 const int64_t *gy_tile_shape(const gy_buffer *buffer, int64_t tile)
 {
     int64_t index[GANTRY_TILE_AXES];
@@ -39,6 +40,8 @@ const int64_t *gy_tile_shape(const gy_buffer *buffer, int64_t tile)
     for (int k = 0; k < buffer->rank; k++) {
         int64_t n = buffer->shape[k], p = buffer->tiles[k];
         shape = 2 * shape + (part_size(n, p, index[k]) > n / p);
+        if (buffer->halo)
+            shape = 4 * shape + (index[k] > 0 ? 2 : 0) + (index[k] < p - 1);
     }
     return buffer->tile_shape + shape * (size_t)buffer->rank;
 }

@@ -34,6 +34,9 @@ void gy_graph_add_kernel_code(gantry_graph *graph, const gantry_kernel *manifest
 
 /* Sets the first contents of a buffer. A path is copied as it is: the caller has joined it with the folder. */
 void gy_buffer_set_init(gantry_graph *graph, gantry_buffer buffer, const gy_init *init);
+/* Tiles of the buffer, which nobody names yet, lie in memory with so many elements around them: GANTRY_TILE_AXES
+ * entries. */
+void gy_buffer_halo(gantry_graph *graph, gantry_buffer buffer, const int64_t *before, const int64_t *after);
 /* A fill with anything a gy_init can say but files and spd. */
 gantry_node gy_graph_fill_with(gantry_graph *graph, const char *id, gantry_region to, const gy_init *what);
 /* A map node: gantry_graph_map with formulas that are read already, in the graph's arena. */

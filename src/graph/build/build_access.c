@@ -114,6 +114,13 @@ void gy_build_access(gantry_graph *graph, gy_node *node, gantry_region region, g
     if (graph->error.status || !gy_region_resolve(graph, &region, &access))
         return;
     const gy_buffer *b = &graph->buffers.at[access.buffer];
+    if (access.buffer != region.buffer.id && mode != GANTRY_READ) {
+        gy_graph_mistake(
+            graph, GANTRY_E_GRAPH,
+            "node \"%s\" has access %s to a tile of \"%s\" with a halo; such tiles are only read: leave the halo out",
+            node->id, gantry_access_name(mode), graph->buffers.at[region.buffer.id].name);
+        return;
+    }
     access.mode = (uint8_t)mode;
     access.arg = arg;
     if (b->tiles[0] == 0) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Building: buffers, how they are cut and what they hold at first. */
 #include "graph/build/build_state.h"
+#include "graph/halo.h"
 
 #include "kernel/dtype.h"
 #include <math.h>
@@ -248,12 +249,19 @@ void gantry_buffer_split_auto(gantry_graph *graph, gantry_buffer buffer, int64_t
     split(graph, buffer, parts, true);
 }
 
-/* Tiles differ by at most one along each axis; the order is that of gy_tile_shape. */
+/* Tiles differ by at most one along each axis, and in whether they have a halo before and after; the order is that of
+ * gy_tile_shape. */
 static void set_tile_shapes(int64_t *shape, const gy_buffer *b)
 {
-    for (int64_t s = 0; s < (int64_t)1 << b->rank; s++)
-        for (int k = 0; k < b->rank; k++)
-            *shape++ = b->shape[k] / b->tiles[k] + (s >> (b->rank - 1 - k) & 1);
+    int bits = b->halo ? 3 : 1;
+    for (int64_t s = 0; s < (int64_t)1 << bits * b->rank; s++)
+        for (int k = 0; k < b->rank; k++) {
+            int64_t kind = s >> bits * (b->rank - 1 - k);
+            *shape = b->shape[k] / b->tiles[k] + (kind >> (bits - 1) & 1);
+            if (b->halo)
+                *shape += (kind & 2 ? b->halo->before[k] : 0) + (kind & 1 ? b->halo->after[k] : 0);
+            shape++;
+        }
 }
 
 static void set_tile_offsets(int64_t *offset, const gy_buffer *b)
@@ -305,20 +313,29 @@ static void set_tiles(gantry_graph *g, gy_buffer *b, int axes, const int64_t *ti
     int64_t all = 1;
     for (int k = 0; k < axes; k++)
         all *= tiles[k];
-    int64_t *offset = gy_arena_calloc(&g->arena, (size_t)all + 1, sizeof *offset);
-    int64_t *shape = gy_arena_calloc(&g->arena, (size_t)b->rank << b->rank, sizeof *shape);
-    if (!offset || !shape) {
-        gy_build_nomem(g);
-        return;
-    }
     for (int k = 0; k < GANTRY_TILE_AXES; k++)
         b->tiles[k] = k < axes ? tiles[k] : 1;
     b->rows = all;
     b->row_bytes = 0;
-    b->tile_shape = shape;
-    set_tile_shapes(shape, b);
-    set_tile_offsets(offset, b);
-    b->tile_offset = offset;
+    gy_build_measure_tiles(g, b);
+}
+
+bool gy_build_measure_tiles(gantry_graph *graph, gy_buffer *buffer)
+{
+    int bits = buffer->halo ? 3 : 1;
+    size_t shapes = (size_t)1 << bits * buffer->rank;
+    int64_t *offset = gy_arena_calloc(&graph->arena, (size_t)buffer->rows + 1, sizeof *offset);
+    int64_t *shape = gy_arena_calloc(&graph->arena, (size_t)buffer->rank * shapes, sizeof *shape);
+    if (!offset || !shape) {
+        gy_build_nomem(graph);
+        return false;
+    }
+    buffer->tile_shape = shape;
+    set_tile_shapes(shape, buffer);
+    set_tile_offsets(offset, buffer);
+    buffer->tile_offset = offset;
+    buffer->bytes = (uint64_t)offset[buffer->rows];
+    return true;
 }
 
 void gantry_buffer_tiles_by_axis(gantry_graph *graph, gantry_buffer buffer, int axes, const int64_t *tiles)

@@ -202,3 +202,57 @@ bool gy_build_merge(gantry_graph *graph)
     }
     return true;
 }
+
+/* ---- nodes that came or went ---- */
+
+/* Accesses and scalars of nodes that are there, node by node. */
+static bool move_operands(gantry_graph *g)
+{
+    GY_VEC(gy_access) access = { 0 };
+    GY_VEC(gy_scalar) scalar = { 0 };
+    bool ok = true;
+    for (size_t i = 0; i < g->nodes.count; i++) {
+        gy_node *n = &g->nodes.at[i];
+        uint32_t from = n->access, first = n->scalar;
+        n->access = (uint32_t)access.count;
+        n->scalar = (uint32_t)scalar.count;
+        for (uint32_t k = 0; k < n->accesses; k++)
+            ok = gy_vec_push(&access, g->access.at[from + k]) && ok;
+        for (uint32_t k = 0; k < n->scalars; k++)
+            ok = gy_vec_push(&scalar, g->scalar.at[first + k]) && ok;
+    }
+    gy_vec_free(&g->access);
+    gy_vec_free(&g->scalar);
+    g->access.at = access.at;
+    g->access.count = access.count;
+    g->access.capacity = access.capacity;
+    g->scalar.at = scalar.at;
+    g->scalar.count = scalar.count;
+    g->scalar.capacity = scalar.capacity;
+    return ok;
+}
+
+/* Ids were held by the table of names. */
+static bool rename_nodes(gantry_graph *g)
+{
+    gy_names names = { 0 };
+    bool ok = true;
+    for (size_t i = 0; i < g->nodes.count && ok; i++) {
+        uint32_t name = gy_names_add(&names, g->nodes.at[i].id, NULL);
+        ok = name != GY_NO_NAME;
+        if (ok)
+            g->nodes.at[i].id = gy_names_at(&names, name);
+    }
+    if (!ok) {
+        gy_names_free(&names);
+        return false;
+    }
+    gy_names_free(&g->node_names);
+    g->node_names = names;
+    return true;
+}
+
+bool gy_build_regroup(gantry_graph *graph)
+{
+    return move_operands(graph) && rename_nodes(graph);
+}

@@ -151,10 +151,14 @@ static uint16_t cut_off(int64_t rows)
 /* Rows before and after, cut at the ends of the buffer. An empty region stays empty, since its halo has no use. */
 static bool add_halo(gantry_graph *g, const gy_buffer *b, const gantry_region *r, gy_access *out)
 {
-    if (r->before < 0 || r->after < 0 || (b->tiles[0] && (r->before || r->after))) {
-        gy_graph_mistake(g, GANTRY_E_GRAPH, "the halo of \"%s\" is %lld rows before and %lld after; %s", b->name,
-                         (long long)r->before, (long long)r->after,
-                         b->tiles[0] ? "tiles have no halo" : "neither may be negative");
+    if (b->tiles[0] && (r->before || r->after)) {
+        out->buffer = gy_build_halo(g, r);
+        return out->buffer != GY_NONE;
+    }
+    if (r->before < 0 || r->after < 0) {
+        gy_graph_mistake(g, GANTRY_E_GRAPH,
+                         "the halo of \"%s\" is %lld rows before and %lld after; neither may be negative", b->name,
+                         (long long)r->before, (long long)r->after);
         return false;
     }
     if (out->first == out->last)

@@ -36,6 +36,7 @@ typedef struct gy_build {
     gy_names kernel_names; /* index: that of graph->kernels */
     uint32_t open_loop;    /* the outermost repeat; GY_NONE: none is open */
     uint32_t open_inner;   /* the innermost repeat that is open; GY_NONE: the outermost one is */
+    uint32_t halos;        /* buffers of tiles with a halo */
     uint32_t next_arg;     /* the next number of a region that is given by order, not by name */
     gy_map late_args;      /* node << 32 | arg: arguments by name that came late */
     GY_VEC(gy_late_access) late_access;
@@ -82,6 +83,9 @@ void gy_build_access(gantry_graph *graph, gy_node *node, gantry_region region, g
                      bool as_list);
 /* Adds the late entries to where they belong. false: out of memory. */
 bool gy_build_merge(gantry_graph *graph);
+/* Nodes came or went: accesses and scalars lie node by node again, and indices of names are those of nodes. false: out
+ * of memory. */
+bool gy_build_regroup(gantry_graph *graph);
 /* Gives back what a sealed graph has no use for. */
 void gy_build_trim(gy_build *build);
 void gy_build_free(gy_build *build);
@@ -94,6 +98,14 @@ typedef struct gy_spans {
 void gy_region_spans(gy_spans *to, const gy_buffer *buffer, const gantry_region *region);
 /* How many tiles these are. */
 int64_t gy_region_tiles(const gy_buffer *buffer, const gantry_region *region);
+
+/* Shapes, offsets and bytes of a buffer whose tiles or halo were set. False: out of memory, noted. */
+bool gy_build_measure_tiles(gantry_graph *graph, gy_buffer *buffer);
+/* build_halo.c: the buffer that has the tile with the halo of the region, made at need; that of the region itself where
+ * there is nothing around it; GY_NONE with the mistake noted. */
+uint32_t gy_build_halo(gantry_graph *graph, const gantry_region *region);
+/* build_exchange.c: adds, before nodes that read tiles with a halo, those that bring it together. */
+gantry_status gy_build_exchanges(gantry_graph *graph, gantry_error *err);
 
 /* Resolves a region; false with the mistake noted. The fields `arg`, `mode`, `is_list` are left 0. */
 bool gy_region_resolve(gantry_graph *graph, const gantry_region *region, gy_access *out);

@@ -33,6 +33,8 @@ static gantry_status check_all(gantry_graph *g, gantry_error *err)
     }
     if (!gy_build_merge(g))
         return gy_fail_nomem(err);
+    if (g->build_->halos)
+        GY_TRY(gy_build_exchanges(g, err));
     GY_TRY(gy_build_maps(g, err));
     gy_graph_count_tasks(g);
     gy_graph_fold(g);

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "graph/check/check.h"
 #include "graph/flow/flow_build.h"
+#include "graph/halo.h"
 #include "graph/nest.h"
 #include <string.h>
 
@@ -28,6 +29,13 @@ static gantry_status check_buffer(const gantry_graph *g, const gy_buffer *b, gan
             "buffer \"%s\" is temp, undefined at every start, and has an init; drop the init or make it "
             "input or state",
             b->name);
+    }
+    if (b->halo && (b->cls != GANTRY_TEMP || b->output)) {
+        return gy_graph_fail(
+            g, b->origin, err, GANTRY_E_GRAPH,
+            "buffer \"%s\" has tiles with a halo and is %s; such a buffer is temp and no output: name A[i][j]~1 of "
+            "another",
+            b->name, b->output ? "an output" : "not temp");
     }
     return b->external ? check_external(g, b, err) : GANTRY_OK;
 }
@@ -57,10 +65,17 @@ static void shape_text(gy_text *to, const gy_buffer *b)
     gy_text_add(to, b->tiles[0] ? " tiles" : "");
 }
 
+static bool have_one_halo(const gy_halo *a, const gy_halo *b)
+{
+    return !a && !b ? true
+                    : a && b && memcmp(a->before, b->before, sizeof a->before) == 0 &&
+                          memcmp(a->after, b->after, sizeof a->after) == 0;
+}
+
 static bool are_alike(const gy_buffer *a, const gy_buffer *b)
 {
-    return a->dtype == b->dtype && a->rank == b->rank && a->parts == b->parts && a->split_auto == b->split_auto &&
-           memcmp(a->tiles, b->tiles, sizeof a->tiles) == 0 &&
+    return have_one_halo(a->halo, b->halo) && a->dtype == b->dtype && a->rank == b->rank && a->parts == b->parts &&
+           a->split_auto == b->split_auto && memcmp(a->tiles, b->tiles, sizeof a->tiles) == 0 &&
            memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0;
 }
 

@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-enum { DTYPE, SHAPE, SPLIT, TILES, CLASS, INIT, OUTPUT, EXTERNAL, CHECK, KEYS };
-static const char *const keys[KEYS] = { "dtype", "shape",  "split",    "tiles", "class",
-                                        "init",  "output", "external", "check" };
+enum { DTYPE, SHAPE, SPLIT, TILES, HALO, CLASS, INIT, OUTPUT, EXTERNAL, CHECK, KEYS };
+static const char *const keys[KEYS] = { "dtype", "shape", "split",  "tiles",    "halo",
+                                        "class", "init",  "output", "external", "check" };
 
 gantry_status gy_read_dtype(gy_reader *r, const gy_json_at *at, gantry_dtype *out)
 {
@@ -220,6 +220,27 @@ static gantry_status read_tiles(gy_reader *r, const gy_json_at *at, gantry_buffe
     return gy_read_built(r, at);
 }
 
+/* [before, after] of each axis. */
+static gantry_status read_tile_halo(gy_reader *r, const gy_json_at *at, gantry_buffer b)
+{
+    int64_t width[2][GANTRY_TILE_AXES] = { { 0 } };
+    size_t axes = (size_t)r->graph->buffers.at[b.id].rank;
+    if (!json_is_array(at->value) || json_array_size(at->value) != axes || axes > GANTRY_TILE_AXES)
+        return gy_read_fail(r, at, "must be an array with [before, after] for each of at most %d axes",
+                            GANTRY_TILE_AXES);
+    for (size_t k = 0; k < axes; k++) {
+        gy_json_at pair = gy_read_item(at, k);
+        if (json_array_size(pair.value) != 2)
+            return gy_read_fail(r, &pair, "must be [before, after]: elements around a tile along axis %zu", k);
+        for (size_t side = 0; side < 2; side++) {
+            gy_json_at one = gy_read_item(&pair, side);
+            GY_TRY(gy_read_bounded(r, &one, "a halo", 0, UINT16_MAX - 1, &width[side][k]));
+        }
+    }
+    gy_buffer_halo(r->graph, b, width[0], width[1]);
+    return gy_read_built(r, at);
+}
+
 /* ---- one buffer ---- */
 
 /* True or false; `value` NULL: false. */
@@ -288,8 +309,8 @@ static gantry_status read_set_init(gy_reader *r, const gy_json_at *at, gantry_bu
 static gantry_status read_options(gy_reader *r, const gy_json_at *at, const json_t *const *value, gantry_buffer b)
 {
     static gantry_status (*const readers[KEYS])(gy_reader *, const gy_json_at *, gantry_buffer) = {
-        [SPLIT] = read_split,   [TILES] = read_tiles,       [CLASS] = read_class, [INIT] = read_set_init,
-        [OUTPUT] = read_output, [EXTERNAL] = read_external, [CHECK] = read_check,
+        [SPLIT] = read_split,   [TILES] = read_tiles,   [HALO] = read_tile_halo,    [CLASS] = read_class,
+        [INIT] = read_set_init, [OUTPUT] = read_output, [EXTERNAL] = read_external, [CHECK] = read_check,
     };
     gantry_status status = GANTRY_OK;
     for (int k = SPLIT; k < KEYS && !status; k++) {
@@ -331,6 +352,11 @@ static gantry_status check_bound(gy_reader *r, const gy_json_at *at, const json_
 {
     gy_json_at split = gy_read_at(at, "split", value[SPLIT]), tiles = gy_read_at(at, "tiles", value[TILES]);
     GY_TRY(gy_read_bound(r, at, b, dtype, rank, shape));
+    if (value[HALO]) {
+        gy_json_at halo = gy_read_at(at, "halo", value[HALO]);
+        return gy_read_fail(
+            r, &halo, "a buffer of tiles with a halo stands for none of the graph around: leave it out of \"with\"");
+    }
     if (split.value) {
         int64_t parts;
         bool is_auto;

@@ -26,8 +26,8 @@ typedef struct reference {
     gantry_region_kind kind;
     int axes; /* tiles: how many there are of them */
     span span[GANTRY_TILE_AXES];
-    bool halo;
-    bound before, after;
+    int halos; /* 1, or of tiles one for each axis; 0: none */
+    bound before[GANTRY_TILE_AXES], after[GANTRY_TILE_AXES];
 } reference;
 
 /* Characters of a string that are still to be read. */
@@ -124,15 +124,29 @@ static gantry_status read_span(gy_reader *r, const gy_json_at *at, rest s, span 
     return status;
 }
 
-static gantry_status read_halo(gy_reader *r, const gy_json_at *at, rest s, reference *out)
+static gantry_status read_halo_of_axis(gy_reader *r, const gy_json_at *at, rest s, bound *before, bound *after)
 {
     size_t colon = find_outside(s, ':');
-    out->halo = true;
-    gantry_status status = read_bound(r, at, (rest){ s.at, colon }, &out->before);
-    out->after = out->before;
+    gantry_status status = read_bound(r, at, (rest){ s.at, colon }, before);
+    *after = *before;
     if (!status && colon < s.length)
-        status = read_bound(r, at, (rest){ s.at + colon + 1, s.length - colon - 1 }, &out->after);
+        status = read_bound(r, at, (rest){ s.at + colon + 1, s.length - colon - 1 }, after);
     return status;
+}
+
+static gantry_status read_halo(gy_reader *r, const gy_json_at *at, rest s, reference *out)
+{
+    int most = out->kind == GANTRY_TILES ? GANTRY_TILE_AXES : 1;
+    for (size_t comma;; s = skip(s, comma + 1)) {
+        if (out->halos == most)
+            return fail_form(
+                r, at, most > 1 ? "it has more halos than tiles can have axes, 4" : "it has a halo for one axis only");
+        comma = find_outside(s, ',');
+        GY_TRY(read_halo_of_axis(r, at, (rest){ s.at, comma }, &out->before[out->halos], &out->after[out->halos]));
+        out->halos++;
+        if (comma == s.length)
+            return GANTRY_OK;
+    }
 }
 
 /* The text between the bracket that `s` begins with and its partner; *s goes on behind the partner. */
@@ -271,10 +285,12 @@ static gantry_status region_of(gy_reader *r, const gy_json_at *at, const referen
         status = span_value(r, at, &ref->span[0], ref->kind == GANTRY_ROWS ? b->rows : b->parts, &region.first,
                             &region.last);
     }
-    if (!status && ref->halo)
-        status = bound_value(r, at, &ref->before, &region.before);
-    if (!status && ref->halo)
-        status = bound_value(r, at, &ref->after, &region.after);
+    for (int k = 0; k < ref->halos && !status; k++) {
+        int64_t before = 0, after = 0;
+        status = bound_value(r, at, &ref->before[k], &before);
+        status = status ? status : bound_value(r, at, &ref->after[k], &after);
+        region = ref->halos > 1 ? gantry_halo_axis(region, k, before, after) : gantry_halo(region, before, after);
+    }
     if (!status)
         *out = region;
     return status;

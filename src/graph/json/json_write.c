@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "graph/halo.h"
 #include "graph/nest.h"
 #include <inttypes.h>
 #include <math.h>
@@ -203,6 +204,12 @@ static void write_cut(gy_text *to, const gy_buffer *b)
         gy_write_key(to, "tiles");
         for (int32_t i = 0; i < b->rank; i++)
             gy_text_printf(to, "%s%" PRId64, i ? ", " : "[", b->tiles[i]);
+        gy_text_add(to, "]");
+    }
+    if (b->halo) {
+        gy_write_key(to, "halo");
+        for (int32_t i = 0; i < b->rank; i++)
+            gy_text_printf(to, "%s[%" PRId64 ", %" PRId64 "]", i ? ", " : "[", b->halo->before[i], b->halo->after[i]);
         gy_text_add(to, "]");
     }
 }

@@ -61,30 +61,132 @@ def elements(seed):
     return {"buffers": buffers, "nodes": nodes}, {"x": x}, {"y": y, "c": x, "z": z, "tops": tops}
 
 
+# ---- halos ----
+
+STENCIL = """#include <gantry/kernel.h>
+#include <stdint.h>
+/* y = the sum of what x has from `before` to `after` around each element, as far as the array has it. */
+gantry_status around(const gantry_launch *l)
+{
+    const gantry_arg *x = gantry_launch_arg(l, 0), *y = gantry_launch_arg(l, 1);
+    int64_t size = 1, at[4] = { 0 }, one[4], of[4] = { 0 };
+    for (int k = 0; k < y->rank; k++)
+        size *= y->shape[k];
+    for (int64_t i = 0; i < size; i++) {
+        int64_t rest = i, boxes = 1, sum = 0;
+        for (int k = y->rank - 1; k >= 0; k--) {
+            at[k] = rest % y->shape[k] + y->axis[k].first;
+            rest /= y->shape[k];
+            of[k] = 1 + (int64_t)gantry_launch_arg(l, 2 + 2 * k)->number + (int64_t)gantry_launch_arg(l, 3 + 2 * k)->number;
+            boxes *= of[k];
+        }
+        for (int64_t b = 0; b < boxes; b++) {
+            int64_t left = b, from = 0, stride = 1;
+            int there = 1;
+            for (int k = x->rank - 1; k >= 0; k--) {
+                one[k] = at[k] + left % of[k] - (int64_t)gantry_launch_arg(l, 2 + 2 * k)->number;
+                left /= of[k];
+                there = there && one[k] >= 0 && one[k] < x->whole[k];
+                from += (one[k] - x->axis[k].first) * stride;
+                if (there && (one[k] < x->axis[k].first || one[k] >= x->axis[k].first + x->shape[k]))
+                    return GANTRY_E_KERNEL;
+                stride *= x->shape[k];
+            }
+            sum += there ? ((const int64_t *)x->data)[from] : 0;
+        }
+        ((int64_t *)y->data)[i] = sum;
+    }
+    return GANTRY_OK;
+}
+"""
+
+
+def summed(x, sides):
+    """The sums of boxes, clipped."""
+    wide, out = np.pad(x, sides), np.zeros_like(x)
+    for at in itertools.product(*(range(a + b + 1) for a, b in sides)):
+        out += wide[tuple(slice(i, i + n) for i, n in zip(at, x.shape))]
+    return out
+
+
+def around(seed):
+    """A box of random sides around each element, a few times over, by a kernel that looks at where its regions lie; other nodes
+    write tiles, in turn or one alone, between; two halos of one array; loops or none."""
+    draw = random.Random(seed)
+    rank = draw.choice([1, 2, 2, 3, 3, 4])
+    tiles = [draw.randint(1, 3) for _ in range(rank)]
+    shape = [p * draw.randint(2, 4) + draw.randint(0, p - 1) for p in tiles]
+    sides = [(draw.randint(0, 2), draw.randint(0, 2)) for _ in range(rank)]
+    if draw.random() < 0.5:
+        sides = [(1, 1)] * rank
+    plain = len({width for side in sides for width in side}) == 1
+    halo = str(sides[0][0]) if plain else ",".join(f"{a}:{b}" if a != b else str(a) for a, b in sides)
+    x = np.random.default_rng(seed).integers(0, 5, shape)
+    every, steps, loop = [*itertools.product(*map(range, tiles))], draw.randint(1, 3), draw.random() < 0.6
+    numbers = {f"{word}{k}": side[i] for k, side in enumerate(sides) for i, word in enumerate(("before", "after"))}
+    alone = draw.choice(every) if draw.random() < 0.7 else None
+
+    def sweep(name, source, to):
+        nodes = []
+        for at in every:
+            places = [one + "".join(f"[{i}]" for i in at) for one in (source, to)]
+            nodes.append({"id": f"{name}[{','.join(map(str, at))}]", "kernel": "around", "args": {"x": places[0] + "~" + halo, "y": places[1], **numbers}})
+        draw.shuffle(nodes)
+        return nodes
+
+    def bump(name, of):
+        place = of + "".join(f"[{i}]" for i in alone)
+        return [{"id": name, "map": {"x": "x + 1"}, "args": {"x": place}}]
+
+    want = x.copy()
+    if loop:
+        nodes = [{"repeat": steps, "carry": {"u": "v"}, "nodes": (bump("bump", "u") if alone else []) + sweep("s", "u", "v")}]
+        for _ in range(steps):
+            if alone:
+                want[tile(shape, tiles, alone)] += 1
+            want = summed(want, sides)
+        nodes += sweep("last", "u", "w")
+    else:
+        nodes = sweep("a", "u", "v")
+        want = summed(want, sides)
+        if alone:
+            nodes += bump("bump", "v")
+            want[tile(shape, tiles, alone)] += 1
+        nodes += sweep("b", "v", "w")
+    second = summed(want, sides)
+    form = {"dtype": "i64", "shape": shape, "tiles": tiles}
+    args = [{"name": "x", "access": "read", "dtype": "i64"}, {"name": "y", "access": "write", "dtype": "i64"}]
+    args += [{"name": f"{word}{k}", "type": "i64", "default": 0} for k in range(4) for word in ("before", "after")]
+    graph = {"kernels": {"around": {"host": "around.c", "args": args}},
+             "buffers": {"u": {**form, "init": 0}, "v": {**form, "output": not loop}, "w": {**form, "output": True}}, "nodes": nodes}
+    return graph, {"u": x}, {"w": second} if loop else {"v": want, "w": second}
+
+
 # ---- schedules and results ----
 
 
-def schedule_is_right(command, recheck, graph, devices, extra):
-    with tempfile.TemporaryDirectory() as folder:
-        file, schedule = pathlib.Path(folder) / "g.json", pathlib.Path(folder) / "s.json"
-        file.write_text(json.dumps(graph))
-        for words in ([command, "schedule", file, "--devices", devices, "-o", schedule, "--effort", 1, *extra],
-                      [command, "check", file, schedule, "--devices", devices], [recheck, file, schedule]):
-            done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=600)
-            if done.returncode:
-                raise RuntimeError(f"{words[:2]}: {done.stderr}{done.stdout[-400:]}")
+def schedule_is_right(command, recheck, graph, devices, folder, extra):
+    file, schedule, code = folder / "g.json", folder / "s.json", ["--allow-code"] if "kernels" in graph else []
+    file.write_text(json.dumps(graph))
+    for words in ([command, "schedule", file, "--devices", devices, "-o", schedule, "--effort", 1, *code, *extra],
+                  [command, "check", file, schedule, "--devices", devices, *code], [recheck, file, schedule]):
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=600)
+        if done.returncode:
+            raise RuntimeError(f"{words[:2]}: {done.stderr}{done.stdout[-400:]}")
 
 
-def check(command, recheck, what, made):
+def check(command, recheck, what, made, folder):
     graph, inputs, want = made
     graph = {"gantry": 1, "name": what, "params": {}, **graph}
+    (folder / "around.c").write_text(STENCIL)
     failed = 0
     for devices in (1, 2, 3, 4):
         extra = ["--check"] if devices % 2 else ["--effort", "1"]
         try:
-            schedule_is_right(command, recheck, graph, devices, [])
-            runs = {**graph, "nodes": [one for one in graph["nodes"] if "work" not in one]}
-            got, _ = run(command, runs, inputs, dict.fromkeys(want), ["--devices", devices, *extra])
+            schedule_is_right(command, recheck, graph, devices, folder, [])
+            (folder / "r.json").write_text(json.dumps({**graph, "nodes": [one for one in graph["nodes"] if "work" not in one]}))
+            extra += ["--allow-code"] if "kernels" in graph else []
+            got, _ = run(command, folder / "r.json", inputs, dict.fromkeys(want), ["--devices", devices, *extra])
             for name, array in want.items():
                 np.testing.assert_array_equal(got[name], array, err_msg=name)
         except (AssertionError, RuntimeError) as error:
@@ -93,9 +195,13 @@ def check(command, recheck, what, made):
     return failed
 
 
-def main(command, recheck, first=0, count=40):
-    failed = sum(check(command, recheck, f"elements {i}", elements(i)) for i in range(int(first), int(first) + int(count)))
-    print(f"{count} random graphs: {failed or 'none'} failed")
+def main(command, recheck, first=0, count=24):
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for i in range(int(first), int(first) + int(count)):
+            for maker in (elements, around):
+                failed += check(command, recheck, f"{maker.__name__} {i}", maker(i), pathlib.Path(folder))
+    print(f"{count} random graphs of each kind: {failed or 'none'} failed")
     return bool(failed)
 
 

@@ -5,8 +5,10 @@
 #include "scheduler/plan/plan.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "schedule/check/verify.h"
 #include "schedule/counters/counters.h"
+#include "sim/sim.h"
 
 /* Buffers that are kept outside name memories that the machine has. */
 static gantry_status check_homes(const gantry_graph *g, const gantry_machine *m, gantry_error *err)
@@ -25,11 +27,13 @@ static gantry_status check_homes(const gantry_graph *g, const gantry_machine *m,
 /* Workers of resident kernels carry out all of the graph's nodes that may be on GPUs. */
 static bool is_for_workers(const gantry_graph *g)
 {
-    bool all = true;
+    bool all = true; /* a worker does not ask a flag */
     for (size_t i = 0; i < g->nodes.count && all; i++) {
         const gy_node *n = &g->nodes.at[i];
-        all = n->kind == GY_NODE_KERNEL ? gy_kernel_for_workers(&g->kernels.at[n->kernel])
-                                        : n->kind == GY_NODE_COPY || n->kind == GY_NODE_FILL || n->kind == GY_NODE_HOST;
+        all = n->has_when ? false
+              : n->kind == GY_NODE_KERNEL
+                  ? gy_kernel_for_workers(&g->kernels.at[n->kernel])
+                  : n->kind == GY_NODE_COPY || n->kind == GY_NODE_FILL || n->kind == GY_NODE_HOST;
     }
     return all;
 }
@@ -43,6 +47,30 @@ static gantry_status plan(gantry_schedule **schedule, gantry_graph *graph, const
     gantry_machine *workers = gy_machine_for_workers(machine);
     gantry_status status = workers ? gy_fewer_run(schedule, graph, workers, o, err) : gy_fail_nomem(err);
     gantry_machine_free(workers);
+    return status;
+}
+
+/* Simulates the schedule with the durations of nodes with `when` taken away. */
+static gantry_status find_without(gantry_schedule *s, gantry_error *err)
+{
+    gantry_schedule shorter = *s;
+    gy_sim_start start;
+    bool any = false;
+    for (size_t i = 0; i < s->ops.count && !any; i++)
+        any = gy_op_is_conditional(s, &s->ops.at[i]);
+    if (!any)
+        return GANTRY_OK;
+    shorter.ops.at = gy_alloc((s->ops.count + 1) * sizeof *s->ops.at);
+    if (!shorter.ops.at)
+        return gy_fail_nomem(err);
+    for (size_t i = 0; i < s->ops.count; i++) {
+        shorter.ops.at[i] = s->ops.at[i];
+        if (gy_op_is_conditional(s, &s->ops.at[i]))
+            shorter.ops.at[i].duration = 0;
+    }
+    gantry_status status = gy_sim_run_starts(&shorter, 1, &start, err);
+    gy_free(shorter.ops.at);
+    s->without = status ? 0 : start.end;
     return status;
 }
 
@@ -65,6 +93,7 @@ gantry_status gantry_schedule_new(gantry_schedule **schedule, gantry_graph *grap
     o.replay = by_device ? GY_REPLAY_AUTO : o.replay; /* counters are added to the schedule that is chosen */
     GY_TRY(plan(schedule, graph, machine, &o, by_device, err));
     gantry_status status = by_device ? add_counters(*schedule, err) : GANTRY_OK;
+    status = status ? status : find_without(*schedule, err);
     if (status) {
         gantry_schedule_free(*schedule);
         *schedule = NULL;

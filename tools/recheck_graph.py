@@ -142,7 +142,8 @@ class Buffer:
         return found
 
 class Node:
-    def __init__(self, form, index, names, loop, path):
+    def __init__(self, form, index, names, loop, path, when=None):
+        self.when = (form["when"]["buffer"], names) if "when" in form else when  # The flag, and what its names mean; None: it has none.
         self.form, self.index, self.names, self.loop, self.id = form, index, names, loop, expand(form["id"], names)
         self.path = path  # (number, times, index) of the loops around it, outermost first.
         self.joined = None  # Of several nodes in one: its accesses.
@@ -157,7 +158,7 @@ class Node:
     def written(self, access, dtype):
         """What an access that writes leaves: a fill may leave an identity."""
         value = evaluate(self.form.get("fill", {}).get("value"), self.names)
-        known = value is not None and ("plain", dtype, value) in [identity(op, dtype) for op in REDUCTIONS]
+        known = value is not None and not self.when and ("plain", dtype, value) in [identity(op, dtype) for op in REDUCTIONS]
         return ("plain", dtype, value) if known else ("write", access)
 
 class Loop(namedtuple("Loop", "first last times carry until every inner")):
@@ -189,24 +190,26 @@ class Graph:
             Exchanges(self).add()
         if any("+" in one for one in ids):
             Joining(self, Graph(form, {}, devices)).join(ids)
-    def block(self, form, names, path, loops):
-        """Adds what an element stands for; `path`: the loops around it; `loops` gets those that are right inside."""
+    def block(self, form, names, path, loops, when=None):
+        """Adds what an element stands for; `path`: the loops around it; `loops` gets those that are right inside; `when`: that around it."""
         if "repeat" in form:
             first, until, inside, times = len(self.nodes), form.get("until", {"every": 0}), [], evaluate(form["repeat"], names)
             path += ((next(self.numbers), times, form.get("index", "it")),)
             for inner in form["nodes"]:
-                self.block(inner, names, path, inside)
+                self.block(inner, names, path, inside, when)
             carry = [(self.of[a], self.of[b]) for a, b in form.get("carry", {}).items()]
             loops.append(Loop(first, len(self.nodes), times, carry, self.of.get(until.get("buffer")), evaluate(until.get("every", 1), names), inside))
             return
         if "use" in form:
             raise Unread("a graph that uses others")
+        if when and "when" in form:
+            raise Unread("a when within another")
         for one in turns(form, names):
             for inner in form.get("nodes", []):
-                self.block(inner, one, path, loops)
+                self.block(inner, one, path, loops, (form["when"]["buffer"], one) if "when" in form else when)
             if "nodes" not in form:
                 self.families.setdefault(form["id"], []).append(len(self.nodes))
-                self.nodes.append(Node(form, len(self.nodes), one, len(self.loops) if path else None, path))
+                self.nodes.append(Node(form, len(self.nodes), one, len(self.loops) if path else None, path, when))
     def run(self, first, last, loops, entry, held):
         """A graph that has executed nodes [first, last) in adding order, with each of the (loop, iterations) among them unrolled.
         At first name i means value entry[i], of which the bytes held[i] hold something."""
@@ -289,9 +292,11 @@ class Graph:
             found = [(form.get("access", {}).get(arg, mode), self.regions(form["args"][arg], names))
                      for arg, mode in ([] if "work" in form else maps if formulas else own or KERNELS[name])]
             reads, writes = self.referred(form.get("reads", []), names, "read"), self.referred(form.get("writes", []), names, "write")
-            both = [region for _, region in reads if ("write", region) in writes]
+            both = [region for _, region in reads if ("write", region) in writes or ("readwrite", region) in writes]
             found += [("readwrite" if region in both else "read", region) for _, region in reads]
-            found += [(mode, region) for mode, region in writes if mode != "write" or region not in both]
+            found += [(mode, region) for mode, region in writes if mode not in ("write", "readwrite") or region not in both]
+        if node.when:  # It may leave alone what it writes, and reads its flag last.
+            found = [("readwrite" if mode == "write" else mode, parts) for mode, parts in found] + [("read", self.regions(*node.when))]
         return [(mode, one) for mode, parts in found for one in parts]
     def arguments(self, formulas):
         """The arguments of a map or reduce node, in order, and how it accesses those that are regions."""
@@ -359,7 +364,8 @@ class Graph:
         if len(ends) == 1:
             a = min(max(ends[0], 0), size - 1) if clamp else ends[0]
             return a, a + 1
-        return [min(max(one, 0), size) for one in ends] if clamp else ends
+        first = min(max(ends[0], 0), size)
+        return [first, max(first, min(ends[1], size))] if clamp else ends
     def named(self, key, node):
         """The tasks that the `after`, `with` or `apart` of a node names."""
         names = listed(node.form.get(key, []))
@@ -534,7 +540,7 @@ class Joining:
         return found
     def joined(self, name, group):
         """One node: what it reads is what its formulas name when each result stands for its formula."""
-        holds = all(set(n.form) <= PLAIN and n.path == group[0].path and n.form.get("on") == group[0].form.get("on") for n in group)
+        holds = all(set(n.form) <= PLAIN and not n.when and n.path == group[0].path and n.form.get("on") == group[0].form.get("on") for n in group)
         named = {i for n in self.even.nodes for key in ("after", "with", "apart") for one in listed(n.form.get(key, [])) for i in
                  ([self.known[expand(one, n.names)].index] if expand(one, n.names) in self.known else self.even.families.get(one, []))}
         need(holds and not named & {n.index for n in group}, "node", f"{name} cannot be one")

@@ -358,6 +358,10 @@ GANTRY_API void gantry_node_on(gantry_graph *graph, gantry_node node, const char
 GANTRY_API void gantry_node_on_ranks(gantry_graph *graph, gantry_node node, size_t ranks, const char *const *where);
 GANTRY_API void gantry_node_with(gantry_graph *graph, gantry_node node, gantry_node other);
 GANTRY_API void gantry_node_apart(gantry_graph *graph, gantry_node node, gantry_node other);
+/** The node runs only where the one element `flag` is not zero; NaN is not. Else what it writes or contributes to keeps
+ *  what it held, so this has to be something. The flag is read when the node's turn comes, on its device: no host waits
+ *  for it. Not for collectives. */
+GANTRY_API void gantry_node_when(gantry_graph *graph, gantry_node node, gantry_region flag);
 /** Larger runs earlier where there is a choice. */
 GANTRY_API void gantry_node_priority(gantry_graph *graph, gantry_node node, int priority);
 /** The cost of the node: floating operations and bytes of memory traffic. */
@@ -470,6 +474,7 @@ GANTRY_API gantry_graph *gantry_graph_at(gantry_graph *graph, const char *file, 
 #define gantry_node_on_ranks(g, ...)         (gantry_node_on_ranks)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_with(g, ...)             (gantry_node_with)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_apart(g, ...)            (gantry_node_apart)(GANTRY_HERE(g), __VA_ARGS__)
+#define gantry_node_when(g, ...)             (gantry_node_when)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_priority(g, ...)         (gantry_node_priority)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_cost(g, ...)             (gantry_node_cost)(GANTRY_HERE(g), __VA_ARGS__)
 #define gantry_node_time(g, ...)             (gantry_node_time)(GANTRY_HERE(g), __VA_ARGS__)

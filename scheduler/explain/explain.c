@@ -40,6 +40,14 @@ static uint32_t device_of(const gantry_schedule *s, uint32_t op)
     return gy_op_device(s, &s->ops.at[op], 0);
 }
 
+static void add_flag(explain *x)
+{
+    const gy_node *n = &x->s->graph->nodes.at[x->node];
+    gy_text_add(&x->text, "it runs when ");
+    gy_access_text(&x->text, x->s->graph, &x->s->graph->access.at[n->access + gy_node_regions(n)]);
+    gy_text_add(&x->text, " is not 0; placed and timed as if it always did\n");
+}
+
 static void add_head(explain *x)
 {
     const gantry_schedule *s = x->s;
@@ -53,6 +61,8 @@ static void add_head(explain *x)
     gy_text_printf(&x->text, "node \"%s\"%s on %s, from %.3f us to %.3f us; placed by %s\n", id,
                    loop ? " (iteration 0)" : "", s->machine->device[device_of(s, x->op)].id, gy_ticks_to_us(op->start),
                    gy_ticks_to_us(op->end), s->policy);
+    if (s->graph && s->graph->nodes.at[x->node].has_when)
+        add_flag(x);
 }
 
 static gantry_status place(gy_plan *p, gantry_error *err)

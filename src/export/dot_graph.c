@@ -77,7 +77,7 @@ static void add_accesses(gy_text *to, const gantry_graph *g, const gy_node *n)
 {
     for (uint32_t k = 0; k < n->accesses && k < 12; k++) {
         const gy_access *a = &g->access.at[n->access + k];
-        const char *mode = gantry_access_name((gantry_access)a->mode);
+        const char *mode = a->arg == GY_ARG_WHEN ? "when" : gantry_access_name(gy_access_given(a));
         gy_text_printf(to, "\n%s ", mode ? mode : "");
         gy_access_text(to, g, a);
     }
@@ -97,6 +97,16 @@ static void add_tip(gy_text *to, const gantry_graph *g, const gy_node *n)
     gy_text_free(&tip);
 }
 
+static void add_flag(gy_text *to, const gantry_graph *g, const gy_node *n)
+{
+    gy_text flag = { 0 };
+    gy_access_text(&flag, g, &g->access.at[n->access + gy_node_regions(n)]);
+    gy_text_add(to, "\\nwhen ");
+    gy_export_dot_name(to, flag.at ? flag.at : "", MOST_NAME);
+    to->failed = to->failed || flag.failed;
+    gy_text_free(&flag);
+}
+
 static void add_node(gy_text *to, gy_groups *groups, const gantry_graph *g, uint32_t index)
 {
     const gy_node *n = &g->nodes.at[index];
@@ -108,6 +118,8 @@ static void add_node(gy_text *to, gy_groups *groups, const gantry_graph *g, uint
         gy_text_add(to, "\\n");
         gy_export_dot_name(to, kind, MOST_NAME);
     }
+    if (n->has_when)
+        add_flag(to, g, n);
     gy_text_printf(to, "\", %s, fillcolor=\"%s\", color=\"%s\", tooltip=\"", shape_of(n), colour.fill, colour.line);
     add_tip(to, g, n);
     gy_text_add(to, "\"];\n");

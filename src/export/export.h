@@ -97,7 +97,8 @@ typedef struct gy_view {
     uint32_t *cause;    /* per critical op: the op whose end let it begin; GY_NONE */
     uint32_t *group;    /* per op */
     gy_groups groups;
-    gy_ticks *busy; /* per device: compute lanes, at most one counted at a time */
+    gy_ticks *busy;       /* per device: compute lanes, at most one counted at a time */
+    uint64_t conditional; /* nodes that may be left out by their `when` */
 } gy_view;
 
 gantry_status gy_view_make(gy_view *view, const gantry_schedule *s, gantry_error *err);

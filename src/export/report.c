@@ -265,6 +265,10 @@ void gy_export_report(gy_text *to, const gy_view *view)
     add_count(to, "bytes_moved", view->sum.bytes_moved);
     add_count(to, "bytes_needed", view->sum.bytes_needed);
     add_count(to, "recomputed", view->sum.recomputed);
+    if (view->conditional)
+        add_count(to, "conditional", view->conditional);
+    if (view->conditional && s->without)
+        add_real(to, "makespan_without_us", gy_ticks_to_us(s->without));
     add_peaks(to, s);
     add_busy(to, view);
     add_traffic(to, s);

@@ -138,6 +138,15 @@ static void add_batches(gy_text *to, const gantry_schedule *s)
                            gy_export_count(b, ops[i]), names[i]);
 }
 
+static void add_conditional(gy_text *to, const gy_view *view)
+{
+    char a[GY_EXPORT_SHORT];
+    gy_text_printf(to, "\n  when         %s nodes may be left out; predicted and bound with all of them",
+                   gy_export_count(a, view->conditional));
+    if (view->s->without)
+        gy_text_printf(to, ", without %s predicted", gy_export_time(a, view->s->without, 5, "us"));
+}
+
 static void add_head(gy_text *to, const gy_view *view)
 {
     char a[GY_EXPORT_SHORT], b[GY_EXPORT_SHORT];
@@ -165,6 +174,8 @@ static void add_head(gy_text *to, const gy_view *view)
     if (view->sum.recomputed)
         gy_text_printf(to, ", %s nodes carried out again", gy_export_count(a, view->sum.recomputed));
     add_batches(to, s);
+    if (view->conditional)
+        add_conditional(to, view);
     gy_text_printf(to, "\n  moved        %s between memories", gy_bytes_text(a, sizeof a, view->sum.bytes_moved));
     if (view->sum.bytes_needed)
         gy_text_printf(to, ", at least %s by any schedule", gy_bytes_text(b, sizeof b, view->sum.bytes_needed));

@@ -303,6 +303,18 @@ void gy_view_details(gy_text *to, const gy_view *view, uint32_t index, const cha
         gy_text_printf(to, "%son the critical path", newline);
 }
 
+/* ---- nodes with `when` ---- */
+
+static uint64_t count_conditional(const gantry_schedule *s)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < s->phases.count; i++)
+        count += count_conditional(s->phases.at[i].schedule) * (uint64_t)s->phases.at[i].phase.starts;
+    for (size_t i = 0; i < s->ops.count; i++)
+        count += s->graph && gy_op_is_conditional(s, &s->ops.at[i]);
+    return count;
+}
+
 /* ---- all of it ---- */
 
 gantry_status gy_view_make(gy_view *view, const gantry_schedule *s, gantry_error *err)
@@ -311,6 +323,7 @@ gantry_status gy_view_make(gy_view *view, const gantry_schedule *s, gantry_error
     gantry_status status = gantry_schedule_summarize(s, &view->sum, err);
     if (status)
         return status;
+    view->conditional = count_conditional(s);
     view->lane = gy_calloc(s->lanes.count, sizeof *view->lane);
     view->critical = gy_calloc(s->ops.count, sizeof *view->critical);
     view->cause = gy_calloc(s->ops.count, sizeof *view->cause);

@@ -41,17 +41,17 @@ static void add_region(gy_text *to, const gantry_graph *g, const gy_node *n, con
     add_shape(to, b, a);
     if (b->dtype != gy_node_dtype(g, n))
         gy_text_printf(to, ":%s", gantry_dtype_name(b->dtype));
-    if (a->mode != usual)
-        gy_text_printf(to, ":%s", gantry_access_name((gantry_access)a->mode));
+    if (gy_access_given(a) != usual)
+        gy_text_printf(to, ":%s", gantry_access_name(gy_access_given(a)));
 }
 
 /* Equal tiles of a list are told once. */
 static void add_regions(gy_text *to, const gantry_graph *g, const gy_node *n)
 {
     const gy_access *a = gy_vec_from(&g->access, n->access);
-    for (uint32_t i = 0, next; i < n->accesses && to->length <= GY_CASE_MOST; i = next) {
+    for (uint32_t i = 0, next; i < gy_node_regions(n) && to->length <= GY_CASE_MOST; i = next) {
         next = i + 1;
-        while (next < n->accesses && looks_like(g, &a[i], &a[next]))
+        while (next < gy_node_regions(n) && looks_like(g, &a[i], &a[next]))
             next++;
         gy_text_add(to, i ? " " : "");
         add_region(to, g, n, &a[i]);

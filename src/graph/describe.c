@@ -16,7 +16,7 @@ static uint32_t count_args(const gantry_graph *g, const gy_node *n)
 {
     const gantry_kernel *k = manifest_of(g, n);
     uint32_t named = k ? (uint32_t)k->args : 0;
-    uint32_t used = n->accesses ? g->access.at[n->access + n->accesses - 1].arg + 1 : 0;
+    uint32_t regions = gy_node_regions(n), used = regions ? g->access.at[n->access + regions - 1].arg + 1 : 0;
     return used > named ? used : named;
 }
 
@@ -29,7 +29,7 @@ size_t gy_launch_args(const gantry_graph *graph, uint32_t node)
 {
     const gy_node *n = &graph->nodes.at[node];
     size_t count = count_args(graph, n);
-    for (uint32_t i = 0; i < n->accesses; i++)
+    for (uint32_t i = 0; i < gy_node_regions(n); i++)
         count += is_item(&graph->access.at[n->access + i]);
     return count;
 }
@@ -63,7 +63,7 @@ void gy_arg_describe(gantry_arg *arg, const gantry_graph *g, const gy_access *a)
     const gy_buffer *b = &g->buffers.at[a->buffer];
     *arg = (gantry_arg){ .name = b->name,
                          .dtype = b->dtype,
-                         .access = (gantry_access)a->mode,
+                         .access = gy_access_given(a),
                          .rank = b->rank,
                          .shape = b->shape,
                          .tile = { -1, -1 },
@@ -89,7 +89,7 @@ static void begin_list(gantry_arg *arg, const gantry_graph *g, const gy_access *
     const gy_buffer *b = &g->buffers.at[a->buffer];
     *arg = (gantry_arg){ .name = b->name,
                          .dtype = b->dtype,
-                         .access = (gantry_access)a->mode,
+                         .access = gy_access_given(a),
                          .rank = b->rank,
                          .shape = b->shape,
                          .tile = { -1, -1 },
@@ -100,7 +100,7 @@ static void begin_list(gantry_arg *arg, const gantry_graph *g, const gy_access *
 static gantry_arg *describe_accesses(const gantry_graph *g, const gy_node *n, gantry_arg *args, gantry_arg *items)
 {
     uint32_t open = UINT32_MAX;
-    for (uint32_t i = 0; i < n->accesses; i++) {
+    for (uint32_t i = 0; i < gy_node_regions(n); i++) {
         const gy_access *a = &g->access.at[n->access + i];
         gantry_arg *arg = &args[a->arg];
         if (!a->is_list) {
@@ -283,6 +283,8 @@ gantry_arg *gy_launch_arg_of(const gantry_graph *graph, uint32_t node, gantry_ar
 {
     const gy_node *n = &graph->nodes.at[node];
     const gy_access *access = gy_vec_from(&graph->access, n->access);
+    if (k >= gy_node_regions(n))
+        return NULL;
     gantry_arg *arg = &args[access[k].arg];
     if (!access[k].is_list)
         return arg;

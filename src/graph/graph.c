@@ -62,10 +62,10 @@ int64_t gy_buffer_offset(const gy_buffer *buffer, int64_t row)
 
 gantry_dtype gy_node_dtype(const gantry_graph *graph, const gy_node *node)
 {
-    const gy_access *access = node->accesses ? &graph->access.at[node->access] : NULL;
+    const gy_access *access = gy_node_regions(node) ? &graph->access.at[node->access] : NULL;
     gantry_dtype best = access ? graph->buffers.at[access->buffer].dtype : GANTRY_F32;
     int width = 0;
-    for (uint32_t k = 0; k < node->accesses; k++) {
+    for (uint32_t k = 0; k < gy_node_regions(node); k++) {
         gantry_dtype d = graph->buffers.at[access[k].buffer].dtype;
         int w = d == GANTRY_F64 ? 3 : d == GANTRY_F32 ? 2 : d == GANTRY_F16 || d == GANTRY_BF16 ? 1 : 0;
         if (w > width) {
@@ -111,7 +111,7 @@ bool gy_fill_is_identity(const gantry_graph *graph, uint32_t node, gantry_access
 {
     const gy_node *n = &graph->nodes.at[node];
     const gy_init *fill = &gy_node_extra_of(graph, node)->fill;
-    return n->kind == GY_NODE_FILL && fill->kind == GY_INIT_VALUE &&
+    return n->kind == GY_NODE_FILL && !n->has_when && fill->kind == GY_INIT_VALUE &&
            gy_is_identity(graph->buffers.at[graph->access.at[n->access].buffer].dtype, op, fill->a);
 }
 

@@ -86,10 +86,13 @@ typedef struct gy_access {
     int32_t part, part_last;        /* parts (or tiles) it was named by, [part, part_last); -1, -1: by rows or whole */
     uint8_t mode;                   /* gantry_access */
     uint8_t is_list;                /* several accesses of one argument (a list of tiles) */
+    uint8_t is_kept;                /* a write of a node with `when`: where that does not run, the rows keep what they
+                                       held, so `mode` is readwrite */
     uint16_t cut_before, cut_after; /* automatic splits: halo rows that the ends of the buffer cut off, so that the part
                                        can be cut elsewhere; GY_CUT_MOST: so many or more. Else 0 */
 } gy_access;
 #define GY_CUT_MOST UINT16_MAX
+#define GY_ARG_WHEN UINT32_MAX /* `arg` of the flag of `when`, which is no argument of the node */
 
 typedef struct gy_scalar {
     uint32_t arg;
@@ -147,12 +150,13 @@ typedef struct gy_node {
     const char *id;
     uint8_t kind;                   /* gy_node_kind */
     bool cost_given, scratch_given; /* flops and bytes (scratch) were given, not computed from the manifest */
+    bool has_when;                  /* the last of its accesses is the flag of `when` */
     uint32_t kernel;           /* index into kernels, GY_NONE. A host node of a file has its kernel's host version */
     uint32_t function;         /* launch and host nodes of a program: index into functions, else GY_NONE */
     uint32_t loop;             /* index into loops: the outermost one, GY_NONE */
     uint32_t inner;            /* index into inner: the innermost loop, GY_NONE where that is `loop` */
     uint32_t access, accesses; /* range of graph->access. Kernels: by arg. Collectives: ins then outs, rank order.
-                                  Copy: from, to. Fill: to. Else in the order of adding */
+                                  Copy: from, to. Fill: to. Else in the order of adding. Then the flag of `when` */
     uint32_t scalar, scalars;  /* range of graph->scalar, by arg */
     uint32_t after, afters;    /* range of graph->after: nodes, earlier or later ones */
     uint32_t extra;            /* index into graph->extra, GY_NONE */
@@ -268,6 +272,16 @@ static inline int64_t gy_access_bytes(const gantry_graph *g, const gy_access *a)
 {
     return gy_buffer_span(&g->buffers.at[a->buffer], a->first, a->last);
 }
+/* The accesses that the node was given for what it does: without the flag of `when`. */
+static inline uint32_t gy_node_regions(const gy_node *n)
+{
+    return n->accesses - n->has_when;
+}
+/* The access that the node was given: how it treats the rows where it runs. */
+static inline gantry_access gy_access_given(const gy_access *a)
+{
+    return a->is_kept ? GANTRY_WRITE : (gantry_access)a->mode;
+}
 static inline bool gy_access_reduces(const gy_access *a)
 {
     return a->mode >= GANTRY_SUM;
@@ -352,7 +366,8 @@ gantry_status gy_launch_describe(const gantry_graph *graph, uint32_t node, int64
 /* Scalars that depend on `it`, of a launch described before, become those of launch->iteration. */
 gantry_status gy_launch_iterate(const gantry_graph *graph, uint32_t node, const gantry_launch *launch,
                                 gantry_error *err);
-/* The entry of `args` (as filled above) that stands for access k of the node: set its `data`. */
+/* The entry of `args` (as filled above) that stands for access k of the node: set its `data`. NULL: it is the flag of
+ * `when`, which the function is not given. */
 gantry_arg *gy_launch_arg_of(const gantry_graph *graph, uint32_t node, gantry_arg *args, uint32_t k);
 /* Sets the number of a scalar argument. */
 void gy_launch_set_scalar(gantry_arg *arg, gy_constant value);

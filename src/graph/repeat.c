@@ -13,7 +13,7 @@ bool gy_node_repeats(const gantry_graph *graph, uint32_t node)
     const gy_node *n = &graph->nodes.at[node];
     bool kernel = n->kind == GY_NODE_KERNEL && is_pure(graph->kernels.at[n->kernel].manifest);
     bool moves = n->kind == GY_NODE_COLLECTIVE && !graph->extra.at[n->extra].op; /* and sums nothing up */
-    if (!kernel && !moves && n->kind != GY_NODE_FILL && n->kind != GY_NODE_WORK)
+    if (n->has_when || (!kernel && !moves && n->kind != GY_NODE_FILL && n->kind != GY_NODE_WORK))
         return false;
     for (uint32_t i = 0; i < n->accesses; i++) {
         uint8_t mode = graph->access.at[n->access + i].mode;

@@ -6,7 +6,7 @@
 /* The first region of the node that the manifest gives this letter; NULL: none. */
 static const gy_access *find_region(const gantry_graph *g, const gy_node *n, const gantry_kernel *k, char letter)
 {
-    for (uint32_t i = 0; i < n->accesses; i++) {
+    for (uint32_t i = 0; i < gy_node_regions(n); i++) {
         const gy_access *a = &g->access.at[n->access + i];
         if (a->arg < (uint32_t)k->args && k->arg[a->arg].same == letter)
             return a;

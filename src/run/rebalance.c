@@ -28,8 +28,11 @@ static gantry_status read_times(gantry_run *run, gy_ticks **took, gantry_error *
     *took = gy_calloc(ops + 1, sizeof **took);
     if (!*took)
         return gy_fail_nomem(err);
-    for (size_t i = 0; i < ops; i++)
-        (*took)[i] = gy_ticks_from_us((double)(time[i].end - time[i].start) / 1e3);
+    for (size_t i = 0; i < ops; i++) {
+        const gy_op *op = &run->schedule->ops.at[i];
+        bool perhaps = gy_op_is_conditional(run->schedule, op); /* it may have done nothing */
+        (*took)[i] = perhaps ? op->duration : gy_ticks_from_us((double)(time[i].end - time[i].start) / 1e3);
+    }
     return GANTRY_OK;
 }
 

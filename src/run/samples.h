@@ -24,11 +24,12 @@ void gy_samples_free(gy_samples *s); /* NULL is fine */
 /* The schedule of phase i of a schedule, or the schedule itself as phase 0; NULL past the last. */
 const gantry_schedule *gy_samples_phase(const gantry_schedule *s, size_t i);
 
-/* The op launches one kernel, by a call of its own: as those of a batch do in a run whose ops are kept apart. */
+/* The op launches one kernel, by a call of its own: as those of a batch do in a run whose ops are kept apart. One with
+ * a `when` may have launched nothing. */
 static inline bool gy_samples_kernel(const gantry_schedule *s, const gy_op *op, bool apart)
 {
     return gy_op_calls(op) && op->node != GY_NONE && (apart || (!op->batch && !op->joined)) &&
-           s->graph->nodes.at[op->node].kernel != GY_NONE;
+           s->graph->nodes.at[op->node].kernel != GY_NONE && !gy_op_is_conditional(s, op);
 }
 
 /* Kernels with their arguments, by element type and kind of device, each once. Zero-initialised is ready. */

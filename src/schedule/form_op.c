@@ -33,14 +33,27 @@ static const gy_instance *instance_of(const gantry_schedule *s, const gy_op *op,
     return &s->instances.at[s->use.at[op->use + use].instance];
 }
 
+/* A node with `when` changes what it writes, and reads its flag behind that. */
+static bool has_modes(const gantry_schedule *s, const gy_op *op, const uint8_t *mode, uint32_t count)
+{
+    bool may = op->node != GY_NONE && op->uses == count + 1;
+    const gy_use *u = gy_vec_from(&s->use, op->use);
+    bool right = may ? u[count].mode == GANTRY_READ : op->uses == count;
+    for (uint32_t k = 0; k < count && right; k++)
+        right = u[k].mode == (may && mode[k] == GANTRY_WRITE ? GANTRY_READWRITE : mode[k]);
+    return right;
+}
+
 /* Copies: one read, one write; inserted ones move rows that lie alike in both values. */
 static gantry_status check_copy(const gantry_schedule *s, size_t i, const uint32_t *geometry, gantry_error *err)
 {
     const gy_op *op = &s->ops.at[i];
     const gy_use *u = gy_vec_from(&s->use, op->use);
-    if (op->uses != 2 || u[0].mode != GANTRY_READ || u[1].mode != GANTRY_WRITE) {
-        return BREACH("ops", i, "op %zu is a %s with %u uses; it has two, a read and a write", i,
-                      gy_word(&gy_op_words, op->kind), op->uses);
+    if (!has_modes(s, op, (uint8_t[]){ GANTRY_READ, GANTRY_WRITE }, 2)) {
+        return BREACH("ops", i,
+                      "op %zu is a %s with %u uses; it has two, a read and a write, or of a node with `when` three, a "
+                      "read, a readwrite and the read of a flag",
+                      i, gy_word(&gy_op_words, op->kind), op->uses);
     }
     if (op->node == GY_NONE && (u[0].first != u[1].first || u[0].last != u[1].last ||
                                 geometry[instance_of(s, op, 0)->value] != geometry[instance_of(s, op, 1)->value])) {
@@ -55,8 +68,13 @@ static gantry_status check_copy(const gantry_schedule *s, size_t i, const uint32
 static gantry_status check_fill(const gantry_schedule *s, size_t i, gantry_error *err)
 {
     const gy_op *op = &s->ops.at[i];
-    if (op->uses != 1 || s->use.at[op->use].mode != GANTRY_WRITE)
-        return BREACH("ops", i, "op %zu is a fill with %u uses; it has one, a write", i, op->uses);
+    if (!has_modes(s, op, (uint8_t[]){ GANTRY_WRITE }, 1)) {
+        return BREACH(
+            "ops", i,
+            "op %zu is a fill with %u uses; it has one, a write, or of a node with `when` two, a readwrite and "
+            "the read of a flag",
+            i, op->uses);
+    }
     const gy_instance *in = instance_of(s, op, 0);
     bool accumulator = in->role == GY_ROLE_ACCUMULATOR;
     if (op->node == GY_NONE && (accumulator ? op->reduce && op->reduce != in->op : !op->reduce)) {

@@ -231,6 +231,8 @@ struct gantry_schedule {
     GY_VEC(gy_schedule_phase) phases; /* empty: this is an ordinary schedule */
     const char *bound_by;   /* the reason of the bound, static (scheduler/bound); NULL in a schedule from a file, which
                                does not say it */
+    gy_ticks without;       /* the makespan of a start in which no node with a `when` runs; 0: there is none, or the
+                               schedule is one in phases or from a file */
     uint64_t bytes_needed;  /* the bound of the bytes that are moved; 0 in a schedule from a file */
     GY_VEC(gy_tried) tried; /* for reports; not part of the schedule, and not in its file */
     GY_VEC(gy_ticks) load;  /* per device, with objective "max_load" (scheduler/load.h); not in its file either */
@@ -251,6 +253,16 @@ static inline uint32_t gy_op_device(const gantry_schedule *s, const gy_op *op, u
 {
     return s->lanes.at[s->op_lane.at[op->lane + lane]].device;
 }
+/* Behind the read and write of a copy, or the write of a fill, stands the flag of the node's `when`, if it has one. */
+static inline bool gy_op_has_flag(const gy_op *op)
+{
+    return (op->kind == GY_OP_COPY && op->uses == 3) || (op->kind == GY_OP_FILL && op->uses == 2);
+}
+/* Its node has a `when`. The schedule has its graph. */
+static inline bool gy_op_is_conditional(const gantry_schedule *s, const gy_op *op)
+{
+    return op->node != GY_NONE && s->graph->nodes.at[op->node].has_when;
+}
 /* It calls a function: a kernel's, or one of the program. */
 static inline bool gy_op_calls(const gy_op *op)
 {
@@ -258,7 +270,7 @@ static inline bool gy_op_calls(const gy_op *op)
 }
 static inline bool gy_op_may_batch(const gy_op *op)
 {
-    return op->kind == GY_OP_LAUNCH || op->kind == GY_OP_COPY || op->kind == GY_OP_COLLECTIVE;
+    return op->kind == GY_OP_LAUNCH || (op->kind == GY_OP_COPY && !gy_op_has_flag(op)) || op->kind == GY_OP_COLLECTIVE;
 }
 static inline bool gy_op_is_copy(const gy_op *op)
 {

@@ -82,7 +82,7 @@ static gantry_status check_moved(gy_checked *c, uint32_t id, gantry_error *err)
     gy_op_failure none;
     gy_host_ops_execute(&c->ops, id, &none);
     uint32_t reads = copies ? op->uses / 2 : op->kind == GY_OP_COLLECTIVE ? op->ins : 0;
-    for (uint32_t k = reads; k < op->uses; k++)
+    for (uint32_t k = reads; k < op->uses - gy_op_has_flag(op); k++)
         if (copies)
             note_copied(c, &use[k - reads], &use[k]);
         else
@@ -92,6 +92,11 @@ static gantry_status check_moved(gy_checked *c, uint32_t id, gantry_error *err)
 
 static gantry_status check_op(gy_checked *c, uint32_t op, gantry_error *err)
 {
+    uint32_t flag = c->ops.flag[op] ? c->ops.flag[op] - 1 - c->job->schedule->ops.at[op].use : 0;
+    if (c->ops.flag[op])
+        GY_TRY(gy_check_reads(c, op, flag, 1, err));
+    if (!gy_host_ops_wanted(&c->ops, op))
+        return GANTRY_OK;
     return c->ops.call[op] ? gy_check_launch(c, op, err) : check_moved(c, op, err);
 }
 

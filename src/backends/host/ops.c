@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "graph/nest.h"
 #include "run/fill.h"
+#include "run/number.h"
 #include "run/reduce.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -155,6 +156,8 @@ static gantry_status make_scratch(gy_host_ops *ops, gantry_error *err)
 static gantry_status make_op(gy_host_ops *ops, uint32_t id, gantry_error *err)
 {
     const gy_op *op = &ops->job->schedule->ops.at[id];
+    if (op->node != GY_NONE && ops->job->graph->nodes.at[op->node].has_when)
+        ops->flag[id] = op->use + op->uses;
     if (gy_op_calls(op))
         return make_call(ops, id, err);
     if (op->kind == GY_OP_COLLECTIVE)
@@ -187,11 +190,13 @@ gantry_status gy_host_ops_make(gy_host_ops *ops, const gy_job *job, const gy_hos
     ops->at = gy_calloc(s->use.count, sizeof *ops->at);
     ops->arg = gy_calloc(s->use.count, sizeof *ops->arg);
     ops->call = gy_calloc(s->ops.count, sizeof *ops->call);
+    ops->flag = gy_calloc(s->ops.count, sizeof *ops->flag);
     ops->collective = gy_calloc(s->ops.count, sizeof *ops->collective);
     ops->handle = gy_calloc(job->graph->kernels.count * devices, sizeof *ops->handle);
     ops->status_word = gy_calloc(devices, sizeof *ops->status_word);
     ops->scratch = gy_calloc(devices, sizeof *ops->scratch);
-    bool room = ops->at && ops->arg && ops->call && ops->collective && ops->handle && ops->status_word && ops->scratch;
+    bool room = ops->at && ops->arg && ops->call && ops->flag && ops->collective && ops->handle && ops->status_word &&
+                ops->scratch;
     gantry_status status = room ? make_ops(ops, err) : gy_fail_nomem(err);
     if (status)
         gy_host_ops_free(ops);
@@ -216,6 +221,7 @@ void gy_host_ops_free(gy_host_ops *ops)
     gy_free(ops->at);
     gy_free(ops->arg);
     gy_free(ops->call);
+    gy_free(ops->flag);
     gy_free(ops->collective);
     gy_free(ops->handle);
     gy_free(ops->status_word);
@@ -254,9 +260,21 @@ static void copy_uses(const gy_host_ops *ops, const gy_op *op)
     }
 }
 
+bool gy_host_ops_wanted(const gy_host_ops *ops, uint32_t id)
+{
+    if (!ops->flag[id])
+        return true;
+    const gantry_schedule *s = ops->job->schedule;
+    uint32_t use = ops->flag[id] - 1;
+    const gy_buffer *b = buffer_of(ops->job, &s->instances.at[s->use.at[use].instance]);
+    return gy_element_load(ops->at[use], b->dtype, 0) != 0;
+}
+
 bool gy_host_ops_execute(const gy_host_ops *ops, uint32_t id, gy_op_failure *failure)
 {
     gy_call *call = ops->call[id];
+    if (!gy_host_ops_wanted(ops, id))
+        return true;
     if (call) {
         *call->launch.status = 0;
         failure->status = call->function(&call->launch);
@@ -267,7 +285,7 @@ bool gy_host_ops_execute(const gy_host_ops *ops, uint32_t id, gy_op_failure *fai
     if (op->kind == GY_OP_COLLECTIVE)
         gy_host_collective_execute(ops->collective[id], ops->at + op->use);
     else if (op->kind == GY_OP_FILL)
-        for (uint32_t k = 0; k < op->uses; k++)
+        for (uint32_t k = 0; k < op->uses - gy_op_has_flag(op); k++)
             fill_use(ops, op, op->use + k);
     else
         copy_uses(ops, op);

@@ -36,6 +36,7 @@ typedef struct gy_host_ops {
     void **at;        /* per use of the schedule: its first byte, in the start that its op was last part of */
     gantry_arg **arg; /* per use: the argument it is, NULL where the op is no launch */
     gy_call **call;   /* per op; NULL where it is no launch */
+    uint32_t *flag;   /* per op: 1 + the use that is the flag of its node's `when`; 0: it has none */
     gy_host_collective **collective; /* per op; NULL where it is no collective */
     void **handle;                   /* kernels x devices */
     int32_t *status_word;            /* per device */
@@ -61,7 +62,9 @@ gantry_status gy_host_ops_advance(gy_host_ops *ops, int64_t first, gantry_error 
 void gy_host_ops_turn(gy_host_ops *ops, uint32_t op, uint64_t start);
 /* Says where a use (index into schedule->use) is. */
 void gy_host_ops_point(gy_host_ops *ops, uint32_t use, void *at);
-/* False: it failed. */
+/* False: the op has a `when`, and it is 0. */
+bool gy_host_ops_wanted(const gy_host_ops *ops, uint32_t op);
+/* Does nothing where the op is not wanted. False: it failed. */
 bool gy_host_ops_execute(const gy_host_ops *ops, uint32_t op, gy_op_failure *failure);
 /* The record of a failure of an op that calls a function. */
 gantry_status gy_host_ops_fail(const gy_host_ops *ops, uint32_t op, gy_op_failure failure, gantry_error *err);

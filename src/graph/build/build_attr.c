@@ -2,6 +2,7 @@
 /* Building: what a node has besides its work: order, place, cost. */
 #include "graph/build/build_state.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static gy_node *open_node(gantry_graph *g, gantry_node node)
@@ -163,6 +164,49 @@ void gy_node_algorithm(gantry_graph *graph, gantry_node node, const char *algori
     gy_node_extra *extra = gy_build_extra(graph, n);
     if (extra)
         extra->algorithm = strcmp(algorithm, "auto") == 0 ? NULL : gy_build_string(graph, algorithm);
+}
+
+/* ---- a condition ---- */
+
+static void say_no_flag(gantry_graph *g, const gy_node *n, const gy_access *a)
+{
+    const gy_buffer *b = &g->buffers.at[a->buffer];
+    long long elements = (long long)(gy_buffer_span(b, a->first, a->last) / (int64_t)gantry_dtype_size(b->dtype));
+    char what[48];
+    snprintf(what, sizeof what, "%lld elements of it", elements);
+    gy_graph_mistake(g, GANTRY_E_GRAPH,
+                     "node \"%s\" has a when on \"%s\", %s; a flag is one element of a buffer without tiles and "
+                     "automatic parts",
+                     n->id, b->name,
+                     b->tiles[0]     ? "which is in tiles"
+                     : b->split_auto ? "which is in automatic parts"
+                                     : what);
+}
+
+void gantry_node_when(gantry_graph *graph, gantry_node node, gantry_region flag)
+{
+    gy_node *n = open_node(graph, node);
+    gy_access access;
+    if (!n || !gy_region_resolve(graph, &flag, &access))
+        return;
+    const gy_buffer *b = &graph->buffers.at[access.buffer];
+    if (n->kind == GY_NODE_COLLECTIVE) {
+        gy_graph_mistake(graph, GANTRY_E_GRAPH,
+                         "collective \"%s\" has a when; its ranks meet in every start: let it run, and give the when "
+                         "to the nodes before or behind it",
+                         n->id);
+    } else if (n->has_when) {
+        gy_graph_mistake(graph, GANTRY_E_GRAPH,
+                         "node \"%s\" has two whens; one is allowed: compute one flag of both, such as the map "
+                         "\"both = a * b\"",
+                         n->id);
+    } else if (b->tiles[0] || b->split_auto ||
+               gy_buffer_span(b, access.first, access.last) != (int64_t)gantry_dtype_size(b->dtype)) {
+        say_no_flag(graph, n, &access);
+    } else {
+        gy_build_access(graph, n, flag, GANTRY_READ, GY_ARG_WHEN, false);
+        n->has_when = true;
+    }
 }
 
 /* ---- cost ---- */

@@ -366,7 +366,7 @@ static gantry_status find_kinds(const gantry_graph *g, const gy_node *n, const g
     bool is_given[GY_MATHS_ARGS] = { false }, varies[GY_MATHS_ARGS] = { false };
     gantry_arg region[GY_MATHS_ARGS];
     char said[320];
-    for (uint32_t i = 0; i < n->accesses; i++) {
+    for (uint32_t i = 0; i < gy_node_regions(n); i++) {
         const gy_access *a = &g->access.at[n->access + i];
         if (a->arg >= m->args)
             return gy_graph_fail(g, n->origin, err, GANTRY_E_GRAPH,

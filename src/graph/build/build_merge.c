@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Puts what was given to nodes late where it belongs: each array is written once more, node by node, what was given
- * first before what was given late. Then orders a kernel's accesses and scalars by argument.
+ * first before what was given late. Then orders a kernel's accesses and scalars by argument; the flag of `when` comes
+ * last.
  */
 #include "graph/build/build_state.h"
 #include <string.h>
@@ -178,7 +179,7 @@ static void number_args(gy_access *at, uint32_t count, uint32_t named)
 {
     uint32_t next = named, last = UINT32_MAX;
     for (uint32_t i = 0; i < count; i++) {
-        if (at[i].arg < named)
+        if (at[i].arg < named || at[i].arg == GY_ARG_WHEN)
             continue;
         next += last != UINT32_MAX && at[i].arg != last;
         last = at[i].arg;
@@ -194,10 +195,10 @@ bool gy_build_merge(gantry_graph *graph)
         gy_node *n = &graph->nodes.at[i];
         gy_access *access = gy_vec_from(&graph->access, n->access);
         uint32_t named = n->kernel == GY_NONE ? 0 : (uint32_t)graph->kernels.at[n->kernel].manifest->args;
-        if (n->kernel != GY_NONE) {
+        if (n->kernel != GY_NONE || n->has_when)
             sort_accesses(access, n->accesses);
+        if (n->kernel != GY_NONE)
             sort_scalars(gy_vec_from(&graph->scalar, n->scalar), n->scalars);
-        }
         number_args(access, n->accesses, named);
     }
     return true;

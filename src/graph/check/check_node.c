@@ -24,7 +24,7 @@ static gantry_status check_classes(const gantry_graph *g, const gy_node *n, gant
                 g, n->origin, err, GANTRY_E_GRAPH,
                 "node \"%s\" has access %s to const buffer \"%s\"; only its init or binding fills it: make it "
                 "state or input",
-                n->id, gantry_access_name((gantry_access)a->mode), b->name);
+                n->id, gantry_access_name(gy_access_given(a)), b->name);
         }
     }
     return GANTRY_OK;
@@ -33,7 +33,7 @@ static gantry_status check_classes(const gantry_graph *g, const gy_node *n, gant
 static double bytes_of_regions(const gantry_graph *g, const gy_node *n)
 {
     double sum = 0;
-    for (uint32_t i = 0; i < n->accesses; i++)
+    for (uint32_t i = 0; i < gy_node_regions(n); i++)
         sum += (double)gy_access_bytes(g, &g->access.at[n->access + i]);
     return sum;
 }

@@ -38,7 +38,7 @@ static gantry_status say_overlap(const gantry_graph *g, const gy_node *n, const 
                   g, n->origin, err, GANTRY_E_GRAPH,
                   "node \"%s\" has access %s to %s and %s to %s: %s %lld to %lld are in both; accesses of a node may "
                   "overlap only if all read: use a second buffer",
-                  n->id, gantry_access_name((gantry_access)a->mode), one.at, gantry_access_name((gantry_access)b->mode),
+                  n->id, gantry_access_name(gy_access_given(a)), one.at, gantry_access_name(gy_access_given(b)),
                   other.at, g->buffers.at[a->buffer].tiles[0] ? "tiles" : "rows", (long long)first,
                   (long long)last - 1);
     gy_text_free(&one);

@@ -12,7 +12,9 @@ static void note_loop(const gantry_graph *g, const gy_loop *loop, uint8_t *notes
         const gy_node *n = &g->nodes.at[i];
         for (uint32_t k = 0; k < n->accesses; k++) {
             const gy_access *a = &g->access.at[n->access + k];
-            notes[a->buffer] |= (uint8_t)(gy_access_reduces(a) ? REDUCED : a->mode == GANTRY_WRITE ? RESET : 0);
+            notes[a->buffer] |= (uint8_t)(gy_access_reduces(a)                 ? REDUCED
+                                          : gy_access_given(a) == GANTRY_WRITE ? RESET
+                                                                               : 0);
         }
     }
     for (size_t k = 0; k < loop->carry.count; k++)

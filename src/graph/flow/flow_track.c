@@ -185,7 +185,7 @@ static gantry_status say_unwritten(const gy_track *t, uint32_t node, uint32_t it
     int64_t first = access->first, last = access->last;
     gy_track_unwritten(t, value, &first, &last);
     add_who(&text, g, node, iteration);
-    gy_text_add(&text, " reads ");
+    gy_text_add(&text, access->is_kept ? " runs under a \"when\" and else keeps what is in " : " reads ");
     gy_rows_text(&text, g, access->buffer, first, last);
     gantry_status status =
         text.failed

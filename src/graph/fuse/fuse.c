@@ -119,7 +119,7 @@ static bool is_plain(const gantry_graph *g, uint32_t node)
 {
     const gy_node *n = &g->nodes.at[node];
     const gy_node_extra *x = gy_node_extra_of(g, node);
-    bool is_alone = n->afters == 0 && x->with.count == 0 && x->apart.count == 0;
+    bool is_alone = n->afters == 0 && !n->has_when && x->with.count == 0 && x->apart.count == 0;
     return is_alone && !n->cost_given && !n->scratch_given && x->time.count == 0 && x->priority == 0 && x->share == 1;
 }
 

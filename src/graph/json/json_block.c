@@ -8,10 +8,10 @@
 #include <string.h>
 
 const char *const gy_node_keys[GY_KEYS] = {
-    "id",      "kernel", "args",  "map",    "reduce",    "work",  "reads", "writes",   "cost",
-    "for",     "if",     "after", "access", "on",        "copy",  "fill",  "host",     "collective",
-    "op",      "in",     "out",   "root",   "algorithm", "with",  "apart", "priority", "share",
-    "scratch", "nodes",  "use",   "repeat", "index",     "carry", "until",
+    "id",         "kernel",  "args",  "map",   "reduce", "work",      "reads", "writes", "cost",
+    "for",        "if",      "when",  "after", "access", "on",        "copy",  "fill",   "host",
+    "collective", "op",      "in",    "out",   "root",   "algorithm", "with",  "apart",  "priority",
+    "share",      "scratch", "nodes", "use",   "repeat", "index",     "carry", "until",
 };
 
 enum { TURNS_PER_NODE = 64 }; /* beyond as many as nodes are allowed */
@@ -197,24 +197,27 @@ static gantry_status node_turn(gy_reader *r, const gy_json_at *at, void *context
     return gy_read_node(r, at, e->value);
 }
 
-static gantry_status use_turn(gy_reader *r, const gy_json_at *at, void *context)
+/* A use or a block, whose nodes all have its `when`. */
+static gantry_status group_turn(gy_reader *r, const gy_json_at *at, void *context)
 {
     const element *e = context;
-    return gy_read_use(r, at, e->value);
-}
-
-static gantry_status block_turn(gy_reader *r, const gy_json_at *at, void *context)
-{
-    const element *e = context;
+    const gantry_region *around = r->when;
+    gantry_region flag;
+    if (e->value[GY_KEY_WHEN]) {
+        GY_TRY(gy_read_when(r, at, e->value[GY_KEY_WHEN], &flag));
+        r->when = &flag;
+    }
     gy_json_at nodes = gy_read_at(at, "nodes", e->value[GY_KEY_NODES]);
-    return read_elements(r, &nodes);
+    gantry_status status = e->value[GY_KEY_USE] ? gy_read_use(r, at, e->value) : read_elements(r, &nodes);
+    r->when = around;
+    return status;
 }
 
 static gantry_status read_block(gy_reader *r, const gy_json_at *at, element *e)
 {
-    static const char *const allowed[] = { "for", "if", "nodes" };
+    static const char *const allowed[] = { "for", "if", "when", "nodes" };
     GY_TRY(gy_read_keys(r, at, allowed, COUNT(allowed)));
-    return gy_read_turns(r, at, e->value[GY_KEY_FOR], e->value[GY_KEY_IF], block_turn, e);
+    return gy_read_turns(r, at, e->value[GY_KEY_FOR], e->value[GY_KEY_IF], group_turn, e);
 }
 
 /* ---- repeat ---- */
@@ -323,7 +326,7 @@ static gantry_status read_element(gy_reader *r, const gy_json_at *at, bool *plai
     if (e.value[GY_KEY_REPEAT] || e.value[GY_KEY_INDEX] || e.value[GY_KEY_CARRY] || e.value[GY_KEY_UNTIL])
         return read_repeat_block(r, at, &e);
     if (e.value[GY_KEY_USE])
-        return gy_read_turns(r, at, e.value[GY_KEY_FOR], e.value[GY_KEY_IF], use_turn, &e);
+        return gy_read_turns(r, at, e.value[GY_KEY_FOR], e.value[GY_KEY_IF], group_turn, &e);
     if (e.value[GY_KEY_NODES])
         return read_block(r, at, &e);
     return gy_read_turns(r, at, e.value[GY_KEY_FOR], e.value[GY_KEY_IF], node_turn, &e);

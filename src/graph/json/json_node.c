@@ -285,7 +285,8 @@ static gantry_status read_rest(gy_reader *r, const gy_json_at *at, const json_t 
         status = gy_read_accesses(r, at, value, node);
     if (!status && value[GY_KEY_ALGORITHM])
         status = read_algorithm(r, at, value[GY_KEY_ALGORITHM], node);
-    return status ? status : gy_read_attributes(r, at, value, node);
+    status = status ? status : gy_read_attributes(r, at, value, node);
+    return status ? status : gy_read_node_when(r, at, value[GY_KEY_WHEN], node);
 }
 
 gantry_status gy_read_node(gy_reader *r, const gy_json_at *at, const json_t *const *value)

@@ -82,6 +82,7 @@ typedef struct gy_reader {
     const json_t *all_params; /* the section, with those that are still to come */
     const json_t *all_buffers;
     GY_VEC(gy_index) index;    /* the `for`s around us, outermost first */
+    const gantry_region *when; /* the flag of the block or use around us; NULL: none has one */
     GY_VEC(const char *) loop; /* the indices of the `repeat`s around us, outermost first */
     int64_t turns;             /* of all `for`s: bounded with what they make */
     int64_t references;        /* in all lists, so far */
@@ -252,6 +253,7 @@ typedef enum gy_node_key {
     GY_KEY_COST,
     GY_KEY_FOR,
     GY_KEY_IF,
+    GY_KEY_WHEN,
     GY_KEY_AFTER,
     GY_KEY_ACCESS,
     GY_KEY_ON,
@@ -290,6 +292,13 @@ gantry_status gy_read_list(gy_reader *r, const gy_json_at *at, gantry_access mod
 gantry_status gy_read_accesses(gy_reader *r, const gy_json_at *at, const json_t *const *value, gantry_node node);
 /* The keys that every kind of node can have. */
 gantry_status gy_read_attributes(gy_reader *r, const gy_json_at *at, const json_t *const *value, gantry_node node);
+
+/* ---- json_when.c ---- */
+
+/* The flag of a `when`: `value` is that of the element `up`. */
+gantry_status gy_read_when(gy_reader *r, const gy_json_at *up, const json_t *value, gantry_region *flag);
+/* Gives the node its own `when`, or that around it. */
+gantry_status gy_read_node_when(gy_reader *r, const gy_json_at *at, const json_t *value, gantry_node node);
 
 /* ---- json_id.c ---- */
 

@@ -220,6 +220,7 @@ static gantry_status read_inside(gy_reader *r, const gy_json_at *at, gy_used_fil
                         .options = &none,
                         .files = r->files,
                         .scope = scope,
+                        .when = r->when,
                         .turns = r->turns,
                         .references = r->references,
                         .ties = r->ties };
@@ -264,7 +265,7 @@ static gantry_status use_file(gy_reader *r, const gy_json_at *at, const json_t *
 
 gantry_status gy_read_use(gy_reader *r, const gy_json_at *at, const json_t *const *value)
 {
-    static const char *const allowed[] = { "use", "id", "with", "for", "if" };
+    static const char *const allowed[] = { "use", "id", "with", "for", "if", "when" };
     bool varied = false;
     gy_json_at id = gy_read_at(at, "id", value[GY_KEY_ID]);
     GY_TRY(gy_read_keys(r, at, allowed, COUNT(allowed)));

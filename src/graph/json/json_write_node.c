@@ -36,20 +36,21 @@ static uint32_t write_references(gy_text *to, const gantry_graph *g, const gy_ac
 static void write_listed(gy_text *to, const gantry_graph *g, const gy_node *n, uint32_t first, bool reads)
 {
     const char *before = "[";
-    for (uint32_t i = first, used = 1; i < n->accesses; i += used) {
+    for (uint32_t i = first, used = 1; i < gy_node_regions(n); i += used) {
         const gy_access *a = &g->access.at[n->access + i];
         gy_text skipped = { 0 };
-        if ((a->mode == GANTRY_READ) != reads) {
-            used = gy_access_list_text(&skipped, g, a, n->accesses - i);
+        gantry_access mode = gy_access_given(a);
+        if ((mode == GANTRY_READ) != reads) {
+            used = gy_access_list_text(&skipped, g, a, gy_node_regions(n) - i);
             gy_text_free(&skipped);
             continue;
         }
         gy_text_add(to, before);
         before = ", ";
-        bool plain = a->mode == GANTRY_READ || a->mode == GANTRY_WRITE;
+        bool plain = mode == GANTRY_READ || mode == GANTRY_WRITE;
         if (!plain)
-            gy_text_printf(to, "{ \"%s\": ", gantry_access_name((gantry_access)a->mode));
-        used = write_references(to, g, a, n->accesses - i);
+            gy_text_printf(to, "{ \"%s\": ", gantry_access_name(mode));
+        used = write_references(to, g, a, gy_node_regions(n) - i);
         gy_text_add(to, plain ? "" : " }");
     }
     gy_text_add(to, "]");
@@ -59,7 +60,7 @@ static void write_listed(gy_text *to, const gantry_graph *g, const gy_node *n, u
 static void write_accesses(gy_text *to, const gantry_graph *g, const gy_node *n, uint32_t first)
 {
     bool reads = false, writes = false;
-    for (uint32_t i = first; i < n->accesses; i++) {
+    for (uint32_t i = first; i < gy_node_regions(n); i++) {
         bool read = g->access.at[n->access + i].mode == GANTRY_READ;
         reads = reads || read;
         writes = writes || !read;
@@ -96,9 +97,9 @@ static uint32_t write_args(gy_text *to, const gantry_graph *g, const gy_node *n,
         if (s < n->scalars && g->scalar.at[n->scalar + s].arg == (uint32_t)i) {
             gy_write_key(to, k->arg[i].name);
             write_scalar(to, &g->scalar.at[n->scalar + s++]);
-        } else if (a < n->accesses && g->access.at[n->access + a].arg == (uint32_t)i) {
+        } else if (a < gy_node_regions(n) && g->access.at[n->access + a].arg == (uint32_t)i) {
             gy_write_key(to, k->arg[i].name);
-            a += write_references(to, g, &g->access.at[n->access + a], n->accesses - a);
+            a += write_references(to, g, &g->access.at[n->access + a], gy_node_regions(n) - a);
         }
     }
     gy_text_add(to, " }");
@@ -111,7 +112,7 @@ static void write_chosen(gy_text *to, const gantry_graph *g, const gy_node *n, c
     uint32_t last = GY_NONE;
     for (uint32_t i = 0; i < count; i++) {
         const gy_access *a = &g->access.at[n->access + i];
-        if (a->mode == k->arg[a->arg].access || a->arg == last)
+        if (gy_access_given(a) == k->arg[a->arg].access || a->arg == last)
             continue;
         if (!any) {
             gy_write_key(to, "access");
@@ -120,7 +121,7 @@ static void write_chosen(gy_text *to, const gantry_graph *g, const gy_node *n, c
         any = true;
         last = a->arg; /* a list of tiles says it once */
         gy_write_key(to, k->arg[a->arg].name);
-        gy_text_json(to, gantry_access_name((gantry_access)a->mode));
+        gy_text_json(to, gantry_access_name(gy_access_given(a)));
     }
     gy_text_add(to, any ? " }" : "");
 }
@@ -314,6 +315,12 @@ static void write_place(gy_text *to, const gantry_graph *g, const gy_node_extra 
 
 static void write_extras(gy_text *to, const gantry_graph *g, const gy_node *n, const gy_node_extra *x)
 {
+    if (n->has_when) {
+        gy_write_key(to, "when");
+        gy_text_add(to, "{ \"buffer\": ");
+        write_reference(to, g, &g->access.at[n->access + gy_node_regions(n)]);
+        gy_text_add(to, " }");
+    }
     write_ids(to, g, "after", gy_vec_from(&g->after, n->after), n->afters);
     write_place(to, g, x);
     if (x->priority != 0) {

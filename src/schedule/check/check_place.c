@@ -14,13 +14,13 @@ static const char *memory_id(const gantry_schedule *s, uint32_t memory)
 static gantry_status check_memories(const gy_check *k, uint32_t index)
 {
     const gy_op *op = gy_check_op(k, index);
-    bool near = false; /* copies: one end is enough */
+    bool near = false; /* copies: one end is enough, but a flag is read where the device is */
     for (uint32_t i = 0; i < op->uses; i++) {
         const gy_use *u = &k->s->use.at[op->use + i];
         const gy_device *d = &k->s->machine->device[gy_op_device(k->s, op, u->rank)];
         uint32_t memory = gy_use_instance(k, u)->memory;
         near = near || memory == d->memory;
-        if (memory != d->memory && (!gy_op_is_copy(op) || (i + 1 == op->uses && !near))) {
+        if (memory != d->memory && (!gy_op_is_copy(op) || i > 1 || (i == 1 && !near))) {
             return gy_breach(k->err, "place", "ops", index,
                              "%s runs on device %s of memory %s; instance %u of its use %u is in "
                              "memory %s",

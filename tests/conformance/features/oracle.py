@@ -397,7 +397,7 @@ class Oracle:
 
     def begin(self):
         """A new start: what names mean."""
-        self.now, self.done, self.iteration = {}, [], None
+        self.now, self.done, self.iteration, self.around = {}, [], None, None
         for name, b in self.buffers.items():
             if b.cls == "temp":
                 self.now[name] = Value(b)
@@ -435,7 +435,10 @@ class Oracle:
                 self.turns(element, index, self.elements_of if "nodes" in element else self.node)
 
     def elements_of(self, element, index):
+        around = self.around
+        self.around = self.flag_of(element, {**self.names, **index}) or around
         self.elements(element["nodes"], index)
+        self.around = around
 
     def turns(self, element, index, each):
         names = lambda: {**self.names, **index}  # noqa: E731
@@ -502,9 +505,27 @@ class Oracle:
             self.turns(entry, {k: v for k, v in names.items() if k not in self.names}, one)
         return found
 
+    def flag_of(self, element, names):
+        """The one element that a node or block runs by, as a region; None: it has none."""
+        if "when" not in element:
+            return None
+        flag = self.reference(element["when"]["buffer"], names).region()
+        if self.around or flag.buffer.tiles or flag.buffer.auto or flag.get(self.now[flag.buffer.name]).size != 1:
+            raise Invalid("when")
+        return flag
+
     def node(self, node, index):
         self.node_at = node
         names = {**self.names, **index}
+        self.flag = self.flag_of(node, names) or self.around
+        if self.flag and "collective" in node:
+            raise Invalid("when of a collective")
+        self.carry_out(node, names)
+        if self.flag and not self.flag.get(self.now[self.flag.buffer.name]).any():
+            for value, data in self.before:
+                value.data[...] = data
+
+    def carry_out(self, node, names):
         if "kernel" in node or "host" in node:
             self.call(node, names)
         elif "copy" in node:
@@ -517,7 +538,9 @@ class Oracle:
             self.work(node, names)
 
     def check(self, accesses, in_place=()):
-        """What an access may not do. `accesses`: (region, mode)."""
+        """What an access may not do. `accesses`: (region, mode). Where a node has a flag it may leave alone what it writes."""
+        if self.flag:
+            accesses = [(a, "readwrite" if mode == "write" else mode) for a, mode in accesses] + [(self.flag, "read")]
         for i, (a, x) in enumerate(accesses):
             if self.buffers[a.buffer.name].cls == "const" and x != "read":
                 raise Invalid("writes to a const")
@@ -541,6 +564,7 @@ class Oracle:
                     fill_identity(Region(a.buffer, row, row + 1).view(value), mode)
                 value.written[row] = value.written[row] or mode != "read"
                 value.op[row] = mode if mode in REDUCTIONS else None
+        self.before = [(self.now[a.buffer.name], self.now[a.buffer.name].data.copy()) for a, _ in accesses if self.flag]
 
     def call(self, node, names):
         name = node.get("kernel", node.get("host"))

@@ -85,6 +85,7 @@ CALL(gantry_node_on, (g, t->n, "gpu0"))
 CALL(gantry_node_on_ranks, (g, t->n, 1, (const char *const[]){ "gpu0" }))
 CALL(gantry_node_with, (g, t->n, t->m))
 CALL(gantry_node_apart, (g, t->n, t->m))
+CALL(gantry_node_when, (g, t->n, REGION))
 CALL(gantry_node_priority, (g, t->n, 3))
 CALL(gantry_node_cost, (g, t->n, 1, 1))
 CALL(gantry_node_time, (g, t->n, NULL, 1))
@@ -152,6 +153,7 @@ static const struct call {
     ROW(gantry_node_on_ranks, N),
     ROW(gantry_node_with, N | M),
     ROW(gantry_node_apart, N | M),
+    ROW(gantry_node_when, N | X),
     ROW(gantry_node_priority, N),
     ROW(gantry_node_cost, N),
     ROW(gantry_node_time, N),

@@ -571,6 +571,38 @@ MISTAKE(time_infinite)
 {
     gantry_node_time(g, work, "P1", INFINITY);
 }
+MISTAKE(when_of_many)
+{
+    gantry_node_when(g, work, gantry_part(x, 1));
+}
+MISTAKE(when_of_nothing)
+{
+    gantry_node_when(g, work, gantry_rows(y, 3, 3));
+}
+MISTAKE(when_of_a_tile)
+{
+    gantry_node_when(g, work, gantry_tile(tiled, 0, 0));
+}
+MISTAKE(when_of_an_automatic_part)
+{
+    gantry_buffer_split_auto(g, free_of_cut, 2);
+    gantry_node_when(g, work, gantry_part(free_of_cut, 1));
+}
+MISTAKE(when_out_of_range)
+{
+    gantry_node_when(g, work, gantry_rows(y, 100, 101));
+}
+MISTAKE(when_twice)
+{
+    gantry_node_when(g, work, gantry_rows(y, 3, 4));
+    gantry_node_when(g, work, gantry_rows(y, 4, 5));
+}
+MISTAKE(when_of_a_collective)
+{
+    gantry_region part[] = { gantry_part(x, 0), gantry_part(x, 1) };
+    gantry_node n = gantry_graph_collective(g, "c", GANTRY_ALL_REDUCE, GANTRY_SUM, 2, part, 2, part, 0);
+    gantry_node_when(g, n, gantry_rows(y, 3, 4));
+}
 MISTAKE(share_large)
 {
     gantry_node_share(g, work, 1.5);
@@ -833,6 +865,26 @@ static const struct mistake {
     { cost_negative, GANTRY_E_GRAPH, "node \"w\" costs -1 flops and 0 bytes; both must be finite and at least 0" },
     { cost_nan, GANTRY_E_GRAPH, "node \"w\" costs 1 flops and nan bytes; both must be finite and at least 0" },
     { time_infinite, GANTRY_E_GRAPH, "node \"w\" takes inf us; a time must be finite and at least 0" },
+    { when_of_many, GANTRY_E_GRAPH,
+      "node \"w\" has a when on \"image\", 100 elements of it; a flag is one element of a buffer without tiles and "
+      "automatic parts" },
+    { when_of_nothing, GANTRY_E_GRAPH,
+      "node \"w\" has a when on \"y\", 0 elements of it; a flag is one element of a buffer without tiles and automatic "
+      "parts" },
+    { when_of_a_tile, GANTRY_E_GRAPH,
+      "node \"w\" has a when on \"A\", which is in tiles; a flag is one element of a buffer without tiles and "
+      "automatic parts" },
+    { when_of_an_automatic_part, GANTRY_E_GRAPH,
+      "node \"w\" has a when on \"z\", which is in automatic parts; a flag is one element of a buffer without "
+      "tiles and automatic parts" },
+    { when_out_of_range, GANTRY_E_GRAPH,
+      "y{100:101} is out of range: \"y\" has 100 rows, and the first may not be behind the last" },
+    { when_twice, GANTRY_E_GRAPH,
+      "node \"w\" has two whens; one is allowed: compute one flag of both, such as the map \"both = a * b\"" },
+    { when_of_a_collective, GANTRY_E_GRAPH,
+      "collective \"c\" has a when; its ranks meet in every start: let it run, and give the when to the nodes before "
+      "or "
+      "behind it" },
     { share_large, GANTRY_E_GRAPH, "node \"w\" fills 1.5 of a device; 0 to 1 are allowed" },
     { scratch_negative, GANTRY_E_GRAPH, "node \"w\" needs -8 bytes of scratch; it must be at least 0" },
 

@@ -107,7 +107,7 @@ END_TEST
 
 /* ---- what keeps nodes apart ---- */
 
-enum { AFTER, ON, PRIORITY, COST, TIME, SHARE, WITH, APART, ATTRIBUTES };
+enum { AFTER, ON, PRIORITY, WHEN, COST, TIME, SHARE, WITH, APART, ATTRIBUTES };
 
 static void add_attribute(const chain *c, int attribute)
 {
@@ -120,6 +120,10 @@ static void add_attribute(const chain *c, int attribute)
         break;
     case PRIORITY:
         gantry_node_priority(c->g, c->first, 3);
+        break;
+    case WHEN:
+        gantry_node_when(c->g, c->second, gantry_rows(c->other, 0, 1));
+        gantry_buffer_init_value(c->g, c->y, 0);
         break;
     case COST:
         gantry_node_cost(c->g, c->second, 100, 100);

@@ -34,6 +34,26 @@ static void check_node(const char *nodes, const char *id, const char *expected)
     gantry_graph_free(g);
 }
 
+/* A node's own `when`, and those of a block and a block of turns, come out at each node. */
+START_TEST(nodes_with_when)
+{
+    check_node("{\"id\": \"k\", \"when\": {\"buffer\": \"t\"}, \"kernel\": \"any\", \"args\": {\"c\": \"y[0]\", "
+               "\"x\": \"x[0]\", \"a\": 1}, \"writes\": [\"y[1]\", {\"max\": \"y[2]\"}]}",
+               "k",
+               "{ \"id\": \"k\", \"kernel\": \"any\", \"args\": { \"a\": 1, \"x\": \"x[0]\", \"c\": \"y[0]\" }, "
+               "\"writes\": [\"y[1]\", { \"max\": \"y[2]\" }], \"when\": { \"buffer\": \"t\" } }");
+    check_node("{\"when\": {\"buffer\": \"t{0:1}\"}, \"nodes\": [{\"id\": \"c\", \"copy\": {\"from\": \"x[0]\", "
+               "\"to\": \"y[0]\"}}]}",
+               "c",
+               "{ \"id\": \"c\", \"copy\": { \"from\": \"x[0]\", \"to\": \"y[0]\" }, \"when\": { \"buffer\": "
+               "\"t\" } }");
+    check_node("{\"for\": {\"i\": \"2:4\"}, \"when\": {\"buffer\": \"x{i:i+1}\"}, \"nodes\": [{\"id\": \"w[i]\", "
+               "\"work\": {}, \"writes\": [\"y[i]\"]}]}",
+               "w[3]",
+               "{ \"id\": \"w[3]\", \"work\": {}, \"writes\": [\"y[3]\"], \"when\": { \"buffer\": \"x{3:4}\" } }");
+}
+END_TEST
+
 START_TEST(kernel_nodes)
 {
     check_node("{\"id\": \"k\", \"kernel\": \"any\", \"args\": {\"c\": \"y[0]\", \"x\": \"x[0]\", \"a\": \"p / 8\"}}",
@@ -224,8 +244,9 @@ END_TEST
 int main(void)
 {
     const TTest *const cases[] = {
-        kernel_nodes, host_nodes, scalars_in_loops, copies_and_fills,   collectives, work_nodes,
-        costs,        places,     orders,           families_of_blocks, ids,         odd_ids,
+        nodes_with_when,    kernel_nodes, host_nodes, scalars_in_loops, copies_and_fills,
+        collectives,        work_nodes,   costs,      places,           orders,
+        families_of_blocks, ids,          odd_ids,
     };
     return RUN_CASES("nodes of graph files", cases);
 }

@@ -34,7 +34,7 @@ bool gy_user_kernel_has(const gy_kernel *kernel)
 
 static const gy_access *find_list(const gantry_graph *g, const gy_node *node)
 {
-    for (uint32_t i = 0; i < node->accesses; i++)
+    for (uint32_t i = 0; i < gy_node_regions(node); i++)
         if (g->access.at[node->access + i].is_list)
             return &g->access.at[node->access + i];
     return NULL;

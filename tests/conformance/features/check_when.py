@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes that run by a flag: random graphs whose nodes and blocks are given a `when` by flags of all kinds, on 1 to 4 devices,
+unrolled or in phases, against the oracle. Each schedule is also held against the graph by both checkers. The same seed
+is the same test.
+
+check_when.py GANTRY INCLUDE RECHECK FIRST LAST
+"""
+import copy
+import random
+import subprocess
+import sys
+
+from generator import Generator
+from oracle import Invalid
+from runner import Gantry, difference, expected, with_kernels
+
+FLAGS = [("i64", 0), ("i64", 1), ("u8", 255), ("f32", 0), ("f64", -0.5), ("i32", -1)]
+
+
+def given(r, graph, k):
+    """A flag that the graph comes with: an element of its own, or one of several."""
+    if r.random() < 0.3:
+        graph["buffers"]["flags"] = {"dtype": "u8", "shape": [4], "split": 4, "init": {"random": {"seed": 3, "low": 0, "high": 2}}}
+        return r.choice([f"flags[{r.randint(0, 3)}]", f"flags{{{k % 4}:{k % 4 + 1}}}"])
+    dtype, value = r.choice(FLAGS)
+    graph["buffers"][f"given{k}"] = {"dtype": dtype, "shape": [1], "init": value, "class": r.choice(["const", "input", "state"])}
+    return f"given{k}"
+
+
+def computed(r, graph, k, nodes, loops):
+    """A flag that a node right before computes; in a loop it may change from iteration to iteration."""
+    graph["buffers"]["one"] = {"dtype": "i64", "shape": [1], "init": 1, "class": "const"}
+    graph["buffers"][f"made{k}"] = {"dtype": "i64", "shape": [1], "output": r.random() < 0.3}
+    factor = r.choice([0, 1, -3] + ["it % 2", "it // 2", "1 - it"] * (loops > 0))
+    nodes.append({"id": f"made{k}", "kernel": "scale", "args": {"a": factor, "x": "one", "y": f"made{k}"}})
+    return f"made{k}"
+
+
+class Guard:
+    def __init__(self, seed, graph):
+        self.r, self.graph, self.count = random.Random(seed), graph, 0
+        self.often = self.r.choice([0.1, 0.2, 0.5])
+
+    def flag(self, nodes, loops):
+        """`nodes`: those that a node can be added to; None: it would be there several times."""
+        self.count += 1
+        if nodes is None or self.r.random() < 0.5:
+            return given(self.r, self.graph, self.count)
+        return computed(self.r, self.graph, self.count, nodes, loops)
+
+    def elements(self, elements, loops, turns=False):
+        out = []
+        if "collective" not in str(elements) and self.r.random() < self.often / 5:
+            flag = self.flag(None if turns else out, loops)
+            return out + [{"when": {"buffer": flag}, "nodes": elements}]
+        for element in elements:
+            if "repeat" in element:
+                element["nodes"] = self.elements(element["nodes"], loops + 1, turns)
+            elif "collective" not in str(element) and self.r.random() < self.often:
+                element["when"] = {"buffer": self.flag(None if turns else out, loops)}
+            elif "nodes" in element:
+                element["nodes"] = self.elements(element["nodes"], loops, turns or "for" in element or "if" in element)
+            out.append(element)
+        return out
+
+    def whole(self):
+        self.graph["nodes"] = self.elements(self.graph["nodes"], 1 if "repeat" in self.graph else 0)
+        return self.graph
+
+
+def make(seed, r, starts):
+    """A graph, how few devices it may be on, and what comes out; None: it is to be refused."""
+    generator = Generator(seed)
+    graph = with_kernels(generator.make(r.choice([3, 6, 10, 16])))
+    for k in range(0 if generator.invalid else 10):
+        guarded = Guard(seed * 10 + k, copy.deepcopy(graph)).whole()
+        try:
+            return guarded, generator.apart, expected(guarded, starts=starts)
+        except Invalid:
+            if r.random() < 0.1:
+                return guarded, generator.apart, None
+    return None, False, None
+
+
+def words(r, apart):
+    chosen = ["--devices", r.randint(1 + apart, 4), "--effort", r.choice([0, 0, 1, 3])]
+    return chosen + (["--unroll", r.choice([1, 3, 10])] if r.random() < 0.3 else [])
+
+
+def check(gantry, recheck, graph, chosen):
+    """None, or what one of the checkers has against the schedule."""
+    name = gantry.write(graph)
+    result = gantry.words("schedule", name, "--allow-code", "-o", "schedule.json", *chosen)
+    result = result if result.code else gantry.words("check", name, "schedule.json", "--allow-code")
+    if result.code:
+        return result.code, result.err
+    if "tiles" in str(graph):
+        return 0, ""  # the second checker knows no lists of tiles
+    second = subprocess.run([sys.executable, recheck, "graph.json", "schedule.json"], cwd=gantry.folder, capture_output=True, text=True, timeout=100)
+    return (0, "") if second.returncode in (0, 77) else (second.returncode, second.stdout + second.stderr)
+
+
+REFUSED = ("kept apart from", "is `with`", "is `apart`", "is `after`", "may end after its first iteration")
+
+
+def main():
+    gantry, recheck, first, last = Gantry(sys.argv[1], sys.argv[2]), sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
+    count = {"graphs": 0, "invalid": 0, "refused": 0, "failed": 0, "flags": 0}
+    for seed in range(first, last):
+        r = random.Random(seed * 15485863)
+        starts = r.choice([1, 1, 2, 3])
+        graph, apart, result = make(seed, r, starts)
+        if graph is None or '"when"' not in str(graph).replace("'", '"'):
+            continue
+        count["graphs"] += 1
+        count["flags"] += str(graph).count("'when'")
+        want, buffers = result or (None, None)
+        count["invalid"] += want is None
+        for way in range(3):
+            chosen = words(r, apart)
+            more = ["--check", "--seed", r.randint(0, 1000)] if way == 1 else []
+            if way == 2 and want is not None:
+                code, problem = check(gantry, recheck, graph, chosen)
+            else:
+                result = gantry.run(graph, [*chosen, *more, "--iterations", starts], None, buffers)
+                code, problem = result.code, result.err
+                if want is None:
+                    code, problem = (0, "") if code == 3 else (1, f"accepted, should be refused (exit {code}): {problem}")
+                elif code == 0:
+                    problem = difference(result.arrays, want)
+            if code == 2 and any(text in problem for text in REFUSED):
+                count["refused"] += 1
+            elif problem and (code or way < 2):
+                count["failed"] += 1
+                print(f"FAILED seed {seed}: {' '.join(map(str, chosen + more))} --iterations {starts}: exit {code}: {problem.strip()}", flush=True)
+    print(", ".join(f"{value} {name}" for name, value in count.items()) + f", {gantry.runs} runs")
+    return 1 if count["failed"] or count["graphs"] < (last - first) // 4 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -368,6 +368,7 @@ CUresult cuStreamDestroy(CUstream stream)
         wrong("a stream is destroyed twice or while it is captured");
     *link = stream->next;
     op_drop(stream->last);
+    free(stream->told);
     free(stream);
     fake.alive_streams--;
     LEAVE(code);

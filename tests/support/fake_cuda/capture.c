@@ -39,6 +39,10 @@ void graph_clear(struct CUgraph_st *g)
         work_hold(&g->at[i].w, -1);
         work_free(&g->at[i].w);
         set_free(&g->at[i].before);
+        if (g->at[i].body) {
+            graph_clear(g->at[i].body);
+            free(g->at[i].body);
+        }
     }
     free(g->at);
     *g = (struct CUgraph_st){ 0 };
@@ -81,7 +85,9 @@ CUresult capture_work(CUstream stream, const work *w)
     if (w->early)
         check_early(g, &stream->front, w);
     g->at = realloc(g->at, ((size_t)g->count + 1) * sizeof *g->at);
-    g->at[g->count] = (node){ work_copy(w), stream->front };
+    if (c->into && w->kind != KERNEL && w->kind != SET && w->kind != DTOD && w->kind != HTOD && w->kind != DTOH)
+        wrong("work of kind %d in the body of a conditional node", (int)w->kind);
+    g->at[g->count] = (node){ .w = work_copy(w), .before = stream->front };
     stream->front = (set){ malloc(sizeof(int)), 1 };
     g->at[g->count].w.node = ++fake.nodes;
     tell_node(g, &g->at[g->count].w, 0);
@@ -173,10 +179,10 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
                               : CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
     }
     if (!code) {
-        *graph = calloc(1, sizeof **graph);
+        *graph = c->into ? c->into : calloc(1, sizeof **graph);
         **graph = c->graph;
         c->graph = (struct CUgraph_st){ 0 };
-        fake.alive_graphs++;
+        fake.alive_graphs += !c->into;
     }
     graph_clear(&c->graph); /* of a capture that failed; events may keep the rest of it */
     c->open = false;
@@ -198,6 +204,157 @@ static void count_waits(const struct CUgraph_st *g, const node *n)
     }
 }
 
+/* ---- conditional nodes ---- */
+
+/* Conditions are there as long as the program, as graphs that are made from captured ones use theirs. */
+static unsigned **conditions;
+static size_t count_of_conditions;
+
+CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgraph graph, CUcontext context,
+                                        unsigned int value, unsigned int flags)
+{
+    lock();
+    CUresult code = count_call("cuGraphConditionalHandleCreate");
+    if (!code && (!graph || !context || flags > CU_GRAPH_COND_ASSIGN_DEFAULT))
+        code = CUDA_ERROR_INVALID_VALUE;
+    if (!code) {
+        conditions = realloc(conditions, (count_of_conditions + 1) * sizeof *conditions);
+        unsigned *made = conditions[count_of_conditions++] = malloc(sizeof *made);
+        *made = value;
+        *handle = (CUgraphConditionalHandle)(uintptr_t)made;
+    }
+    unlock();
+    return code;
+}
+
+CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                                const CUgraphNode **front, const CUgraphEdgeData **edges, size_t *fronts)
+{
+    lock();
+    CUresult code = count_call("cuStreamGetCaptureInfo");
+    capture *c = stream->capture;
+    *status = c ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+    if (c && id)
+        *id = (cuuint64_t)(uintptr_t)c;
+    if (c && graph)
+        *graph = &c->graph;
+    if (c && front) {
+        stream->told = realloc(stream->told, ((size_t)stream->front.count + 1) * sizeof *stream->told);
+        for (int i = 0; i < stream->front.count; i++)
+            stream->told[i] = (CUgraphNode)(uintptr_t)(stream->front.at[i] + 1);
+        *front = stream->told;
+        *fronts = (size_t)stream->front.count;
+    }
+    if (edges)
+        *edges = NULL;
+    unlock();
+    return code;
+}
+
+CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode *front, const CUgraphEdgeData *edges,
+                                           size_t fronts, unsigned int flags)
+{
+    lock();
+    CUresult code = count_call("cuStreamUpdateCaptureDependencies");
+    if (!code && (!stream->capture || edges || flags != CU_STREAM_SET_CAPTURE_DEPENDENCIES))
+        code = CUDA_ERROR_INVALID_VALUE;
+    if (!code) {
+        set_free(&stream->front);
+        stream->front = (set){ malloc((fronts + 1) * sizeof(int)), (int)fronts };
+        for (size_t i = 0; i < fronts; i++)
+            stream->front.at[i] = (int)(uintptr_t)front[i] - 1;
+    }
+    unlock();
+    return code;
+}
+
+/* The array of bodies that the driver keeps: of one. */
+static CUgraph *bodies_of(CUgraph body)
+{
+    static CUgraph one[64];
+    static unsigned next;
+    one[next % 64] = body;
+    return &one[next++ % 64];
+}
+
+/* Only what a conditional node needs is known. */
+CUresult cuGraphAddNode(CUgraphNode *added, CUgraph g, const CUgraphNode *before, const CUgraphEdgeData *edges,
+                        size_t befores, CUgraphNodeParams *params)
+{
+    lock();
+    CUresult code = count_call("cuGraphAddNode");
+    if (!code && (params->type != CU_GRAPH_NODE_TYPE_CONDITIONAL || params->conditional.size != 1 || edges ||
+                  params->conditional.type != CU_GRAPH_COND_TYPE_IF || !params->conditional.ctx))
+        code = CUDA_ERROR_INVALID_VALUE;
+    if (!code) {
+        set first = { malloc((befores + 1) * sizeof(int)), (int)befores };
+        for (size_t i = 0; i < befores; i++)
+            first.at[i] = (int)(uintptr_t)before[i] - 1;
+        g->at = realloc(g->at, ((size_t)g->count + 1) * sizeof *g->at);
+        g->at[g->count] = (node){ .before = first, .body = calloc(1, sizeof *g->at->body) };
+        g->at[g->count].w = (work){ .kind = NOTHING, .device = params->conditional.ctx->device };
+        g->at[g->count].w.condition = (unsigned *)(uintptr_t)params->conditional.handle;
+        params->conditional.phGraph_out = bodies_of(g->at[g->count].body);
+        *added = (CUgraphNode)(uintptr_t)(++g->count);
+    }
+    unlock();
+    return code;
+}
+
+CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode *before,
+                                     const CUgraphEdgeData *edges, size_t befores, CUstreamCaptureMode mode)
+{
+    if (befores || before || edges || graph->count)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult code = cuStreamBeginCapture(stream, mode);
+    if (!code) {
+        lock();
+        stream->capture->into = graph;
+        unlock();
+    }
+    return code;
+}
+
+/* ---- executable graphs ---- */
+
+/* Appends a copy of a node, behind the nodes of those numbers. */
+static int add_copy(struct CUgraph_st *to, const node *from, set before, unsigned *condition)
+{
+    to->at = realloc(to->at, ((size_t)to->count + 1) * sizeof *to->at);
+    node *made = &to->at[to->count];
+    *made = (node){ .w = work_copy(&from->w), .before = before };
+    made->w.condition = condition;
+    made->w.node = ++fake.nodes;
+    tell_node(to, &made->w, from->w.node);
+    work_hold(&made->w, 1);
+    return to->count++;
+}
+
+/* A conditional node becomes its body, each node behind all that the conditional one is behind, and itself, which does
+ * nothing, behind all of them. */
+static void add_nodes(struct CUgraph_st *to, const struct CUgraph_st *from, const set *behind, unsigned *condition)
+{
+    int *place = calloc((size_t)from->count + 1, sizeof *place);
+    for (int i = 0; i < from->count; i++) {
+        const node *n = &from->at[i];
+        set before = set_copy(behind);
+        for (int k = 0; k < n->before.count; k++) {
+            const set one = { &place[n->before.at[k]], 1 };
+            set_join(&before, &one);
+        }
+        if (n->body) {
+            int first = to->count;
+            add_nodes(to, n->body, &before, n->w.condition);
+            for (; first < to->count; first++) {
+                const set one = { &first, 1 };
+                set_join(&before, &one);
+            }
+        }
+        place[i] = add_copy(to, n, before, n->body ? NULL : condition);
+    }
+    free(place);
+}
+
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
 {
     lock();
@@ -205,16 +362,10 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned 
     (void)flags;
     if (!code) {
         *exec = calloc(1, sizeof **exec);
-        struct CUgraph_st *g = &(*exec)->graph;
-        g->at = calloc((size_t)graph->count + 1, sizeof *g->at);
-        for (; g->count < graph->count; g->count++) {
-            g->at[g->count].w = work_copy(&graph->at[g->count].w);
-            g->at[g->count].w.node = ++fake.nodes;
-            tell_node(g, &g->at[g->count].w, graph->at[g->count].w.node);
-            work_hold(&g->at[g->count].w, 1);
-            g->at[g->count].before = set_copy(&graph->at[g->count].before);
-            count_waits(graph, &graph->at[g->count]);
-        }
+        const set nothing = { 0 };
+        add_nodes(&(*exec)->graph, graph, &nothing, NULL);
+        for (int i = 0; i < graph->count; i++)
+            count_waits(graph, &graph->at[i]);
         fake.alive_execs++;
     }
     unlock();

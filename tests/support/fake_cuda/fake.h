@@ -56,6 +56,7 @@ typedef struct work {
     fakeCudaJob job;
     uint32_t correlation; /* of the call that gave it */
     uint64_t node;        /* of a graph; 0: none */
+    unsigned *condition;  /* of the body of a conditional node: it runs if that is not 0; NULL: always */
 } work;
 
 /* Work that is queued. Kept as long as a stream, an event or a successor wants to know whether it is done. */
@@ -80,6 +81,7 @@ typedef struct set {
 typedef struct node {
     work w;
     set before;
+    struct CUgraph_st *body; /* of a conditional node, which is its work's condition; else NULL */
 } node;
 
 struct CUgraph_st {
@@ -93,6 +95,7 @@ struct CUgraphExec_st {
 
 typedef struct capture {
     struct CUgraph_st graph;
+    struct CUgraph_st *into; /* what is captured becomes the contents of this body; NULL: a graph of its own */
     CUstream origin;
     bool open, bad;
     CUstreamCaptureMode mode;
@@ -104,8 +107,9 @@ struct CUstream_st {
     CUcontext context;
     op *last;
     uint64_t urgency;
-    capture *capture; /* NULL: none */
-    set front;        /* of it: what the next node comes after */
+    capture *capture;  /* NULL: none */
+    set front;         /* of it: what the next node comes after */
+    CUgraphNode *told; /* the front, as it was asked for */
     struct CUstream_st *next;
 };
 

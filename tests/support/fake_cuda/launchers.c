@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "parcel.h"
+#include "run/number.h"
 #include "run/reduce.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -95,7 +96,22 @@ static gantry_status launch_combine(const gantry_launch *l)
     return parcel_queue(h->driver, l, combine, NULL);
 }
 
-enum { MOST_KERNELS = 64 };
+/* ---- conditions ---- */
+
+static gantry_status set_condition(const gantry_launch *l)
+{
+    unsigned *condition = (unsigned *)(uintptr_t)l->arg[1].integer;
+    *condition = gy_element_load(l->arg[0].data, l->arg[0].dtype, 0) != 0;
+    return GANTRY_OK;
+}
+
+static gantry_status launch_when(const gantry_launch *l)
+{
+    const handle *h = l->handle;
+    return parcel_queue(h->driver, l, set_condition, NULL);
+}
+
+enum { MOST_KERNELS = 64, OTHERS = 2 };
 
 static gy_cuda_kernel kernel[MOST_KERNELS];
 static const gy_cuda_kernel *table[MOST_KERNELS];
@@ -103,11 +119,14 @@ static size_t kernels;
 
 static void fill_table(void)
 {
-    size_t library = gantry_kernel_count() < MOST_KERNELS ? gantry_kernel_count() : MOST_KERNELS - 1;
-    kernels = library + 1;
+    size_t library = gantry_kernel_count() < MOST_KERNELS - 1 ? gantry_kernel_count() : MOST_KERNELS - OTHERS;
+    kernels = library + OTHERS;
     kernel[library] =
         (gy_cuda_kernel){ .name = GY_CUDA_COMBINE, .launch = launch_combine, .open = open_host, .close = close_host };
+    kernel[library + 1] =
+        (gy_cuda_kernel){ .name = GY_CUDA_WHEN, .launch = launch_when, .open = open_host, .close = close_host };
     table[library] = &kernel[library];
+    table[library + 1] = &kernel[library + 1];
     for (size_t i = 0; i < library; i++) {
         kernel[i] = (gy_cuda_kernel){ .name = gantry_kernel_at(i)->name,
                                       .usable = usable,

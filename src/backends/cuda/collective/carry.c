@@ -142,7 +142,7 @@ static bool describe(const gy_cuda *h, uint32_t id, carrier *c)
     const gantry_schedule *s = h->job->schedule;
     const gy_op *op = &s->ops.at[id];
     uint32_t pairs = op->uses / 2;
-    if (!gy_op_is_copy(op) || pairs == 0)
+    if (!gy_op_is_copy(op) || pairs == 0 || gy_op_has_flag(op))
         return false;
     *c = (carrier){ id, id, end_of(h, op, 0, 0).device, end_of(h, op, pairs, 0).device, pairs, 0 };
     if (!reaches(h, op, c))

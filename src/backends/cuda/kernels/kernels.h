@@ -28,6 +28,10 @@ static inline gantry_arg gy_combine_arg(gantry_access access, gantry_dtype dtype
                          .data = (void *)(uintptr_t)at };
 }
 
+/* The kernel that sets the condition of a conditional node is in the table by such a name, too. Its arguments are the
+ * flag, one element, and the handle of the condition, a number. */
+#define GY_CUDA_WHEN "(when)"
+
 /* The code of resident kernels (kernels/resident) is in the table by such a name, too. Its handle: */
 #define GY_CUDA_RESIDENT "(resident)"
 typedef struct gy_cuda_resident {

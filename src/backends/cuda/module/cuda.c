@@ -79,6 +79,7 @@ static gantry_status make_all(gy_cuda *h, gantry_error *err)
     status = status ? status : gy_cuda_peers_make(h, err);
     status = status ? status : gy_carry_make(h, err);
     status = status ? status : gy_combine_make(h, err);
+    status = status ? status : gy_when_make(h, err);
     status = status ? status : gy_nccl_open(h, err);
     status = status ? status : gy_cuda_mirrors_make(h, err);
     if (status == GANTRY_OK) {
@@ -128,6 +129,7 @@ static void free_all(gy_cuda *h)
         gy_cuda_unbind(h);
         gy_nccl_unlist(h);
         free_clocks(h);
+        gy_when_free(h);
         gy_combine_free(h);
         gy_nccl_free(h);
         gy_cupti_close(h);

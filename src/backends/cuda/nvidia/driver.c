@@ -24,6 +24,19 @@ static gantry_status find(gy_driver *driver, const char *name, void *to, gantry_
     return GANTRY_OK;
 }
 
+static void find_conditions(gy_driver *driver)
+{
+#ifdef GY_CUDA_CONDITIONS
+    driver->conditions = !find(driver, "cuGraphConditionalHandleCreate", &driver->condition, NULL) &&
+                         !find(driver, "cuGraphAddNode_v2", &driver->add_node, NULL) &&
+                         !find(driver, "cuStreamGetCaptureInfo_v3", &driver->capture_info, NULL) &&
+                         !find(driver, "cuStreamUpdateCaptureDependencies_v2", &driver->capture_behind, NULL) &&
+                         !find(driver, "cuStreamBeginCaptureToGraph", &driver->capture_into, NULL);
+#else
+    driver->conditions = false;
+#endif
+}
+
 static gantry_status find_all(gy_driver *driver, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
@@ -38,6 +51,8 @@ static gantry_status find_all(gy_driver *driver, gantry_error *err)
         driver->write_value = NULL;
     if (status == GANTRY_OK && find(driver, "cuLaunchKernelEx", &driver->launch_ex, NULL))
         driver->launch_ex = NULL;
+    if (status == GANTRY_OK)
+        find_conditions(driver);
     return status ? status : find(driver, "cuEventElapsedTime", &driver->event_elapsed, err);
 }
 

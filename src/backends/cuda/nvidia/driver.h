@@ -10,6 +10,10 @@
 #include <gantry/status.h>
 #include <stdbool.h>
 
+#if CUDA_VERSION >= 12030
+#define GY_CUDA_CONDITIONS
+#endif
+
 #define GY_CUDA_FUNCTIONS(X)                                                                                           \
     X(cuInit)                                                                                                          \
     X(cuDriverGetVersion)                                                                                              \
@@ -88,6 +92,22 @@ typedef struct gy_driver {
     __typeof__(cuStreamWriteValue64) *write_value;
     /* cuFuncGetParamInfo; NULL: the driver is older than CUDA 12.4. */
     CUresult (*param_info)(CUfunction function, size_t index, size_t *offset, size_t *bytes);
+    /* Functions that put a conditional node into a graph that is captured, by the names of CUDA 12.3, which later
+     * headers give to functions without these numbers. NULL: the driver, or the header, is older. */
+#ifdef GY_CUDA_CONDITIONS
+    CUresult (*condition)(CUgraphConditionalHandle *handle, CUgraph graph, CUcontext context, unsigned value,
+                          unsigned flags); /* cuGraphConditionalHandleCreate */
+    CUresult (*add_node)(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, const CUgraphEdgeData *edges,
+                         size_t befores, CUgraphNodeParams *params); /* cuGraphAddNode_v2 */
+    CUresult (*capture_info)(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                             const CUgraphNode **front, const CUgraphEdgeData **edges,
+                             size_t *fronts); /* cuStreamGetCaptureInfo_v3 */
+    CUresult (*capture_behind)(CUstream stream, CUgraphNode *front, const CUgraphEdgeData *edges, size_t fronts,
+                               unsigned flags); /* cuStreamUpdateCaptureDependencies_v2 */
+    CUresult (*capture_into)(CUstream stream, CUgraph graph, const CUgraphNode *before, const CUgraphEdgeData *edges,
+                             size_t befores, CUstreamCaptureMode mode); /* cuStreamBeginCaptureToGraph */
+#endif
+    bool conditions; /* all of these are there */
 } gy_driver;
 
 /* Opens libcuda.so.1 and finds every function, without calling any. E_DEVICE: the library or the first function that is

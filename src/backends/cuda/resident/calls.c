@@ -161,7 +161,9 @@ gantry_status gy_resident_calls_of(gy_cuda *h, uint32_t id, uint32_t turn, gy_re
                                    gantry_error *err)
 {
     const gy_op *op = &h->job->schedule->ops.at[id];
-    *why = NULL;
+    *why = h->op[id].when ? "workers ask no flag of a \"when\"" : NULL;
+    if (*why)
+        return GANTRY_OK;
     if (gy_op_is_copy(op))
         return copy(h, id, turn, to, why, err);
     if (op->kind == GY_OP_FILL)

@@ -103,7 +103,8 @@ typedef struct gy_cuda_op {
     uint32_t word;           /* its status word on its device */
     bool nccl;               /* NCCL carries it out */
     bool by_kernel, carried; /* of a copy: a kernel makes it, or the kernel of an op before it does (carry.c) */
-    uint32_t carries;        /* the next op whose copy the same kernel makes; GY_NONE: no more */
+    CUgraphExec *when; /* of a node with `when` on a GPU, per turn: a graph of the op alone, see when.c; else NULL */
+    uint32_t carries;  /* the next op whose copy the same kernel makes; GY_NONE: no more */
 } gy_cuda_op;
 
 typedef struct gy_cuda_wait {
@@ -184,9 +185,11 @@ typedef struct gy_cuda {
     int32_t *host_status; /* page-locked: status words of all devices, as they were fetched last or told by kernels */
     char *chunk;          /* page-locked memory that states and constants pass through; NULL: none did */
     uint64_t chunk_bytes;
-    bool borrowed;  /* slabs and staging belong to another run, which comes before or after this one */
-    void **handle;  /* kernels x devices */
-    uint8_t *peer;  /* devices x devices: access is enabled both ways */
+    bool borrowed;        /* slabs and staging belong to another run, which comes before or after this one */
+    void **handle;        /* kernels x devices */
+    uint8_t *peer;        /* devices x devices: access is enabled both ways */
+    void **when;          /* per device: handle of the kernel that asks flags; NULL: there is none */
+    gy_queue *when_queue; /* per device, two: where graphs of ops with a flag are captured */
     void **combine; /* per device: handle of the kernel that combines for collectives there; NULL: there is none */
     GY_VEC(gy_cuda_lock) locks;
     GY_VEC(gy_cuda_dynamic) dynamic;

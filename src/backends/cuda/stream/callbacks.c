@@ -4,6 +4,7 @@
 #include "backends/cuda/times/times.h"
 #include "base/clock.h"
 #include "run/fill.h"
+#include "run/number.h"
 #include "run/reduce.h"
 #include <string.h>
 
@@ -42,10 +43,25 @@ static void fill(gy_cuda *h, const gy_callback *callback)
     }
 }
 
+/* The op has a `when`, which is 0. */
+static bool is_left_out(const gy_cuda *h, const gy_callback *callback)
+{
+    const gantry_schedule *s = h->job->schedule;
+    bool of_op =
+        callback->kind == GY_CALLBACK_CALL || callback->kind == GY_CALLBACK_FILL || callback->kind == GY_CALLBACK_MOVE;
+    const gy_op *op = of_op ? &s->ops.at[callback->op] : NULL;
+    if (!op || op->node == GY_NONE || !h->job->graph->nodes.at[op->node].has_when)
+        return false;
+    const gy_use *flag = &s->use.at[op->use + op->uses - 1];
+    const gy_buffer *b = &h->job->graph->buffers.at[s->values.at[s->instances.at[flag->instance].value].buffer];
+    return gy_element_load(gy_cuda_location(h, flag, callback->turn).host, b->dtype, 0) == 0;
+}
+
 void gy_callback_run(void *data)
 {
     const gy_callback *callback = data;
-    if (atomic_load_explicit(&callback->h->failed.op, memory_order_acquire) != GY_NONE)
+    if (atomic_load_explicit(&callback->h->failed.op, memory_order_acquire) != GY_NONE ||
+        is_left_out(callback->h, callback))
         return;
     int64_t began = gy_cupti_on(callback->h) ? gy_now_ns() : 0;
     switch (callback->kind) {

@@ -44,7 +44,7 @@ gantry_status gy_fill_prepare(gy_cuda *h, uint32_t id, gantry_error *err)
     h->op[id].image = gy_arena_calloc(&h->arena, op->uses + 1, sizeof *h->op[id].image);
     if (!h->op[id].image)
         return gy_fail_nomem(err);
-    for (uint32_t k = 0; k < op->uses && status == GANTRY_OK; k++) {
+    for (uint32_t k = 0; k < op->uses - gy_op_has_flag(op) && status == GANTRY_OK; k++) {
         const gy_use *use = &s->use.at[op->use + k];
         uint64_t bits;
         if (gy_cuda_location(h, use, 0).device == GY_NONE || pattern_of(h, op, use, &bits))
@@ -65,7 +65,7 @@ bool gy_fill_pattern(const gy_cuda *h, uint32_t id, uint32_t use, uint64_t *bits
 void gy_fill_free(gy_cuda *h, uint32_t id)
 {
     const gy_op *op = &h->job->schedule->ops.at[id];
-    for (uint32_t k = 0; h->op[id].image && k < op->uses; k++)
+    for (uint32_t k = 0; h->op[id].image && k < op->uses - gy_op_has_flag(op); k++)
         if (h->op[id].image[k] && gy_cuda_use(h, h->first_gpu, NULL) == GANTRY_OK)
             h->d.cuMemFreeHost(h->op[id].image[k]);
 }
@@ -114,7 +114,7 @@ gantry_status gy_submit_fill(gy_submit *x)
     const gantry_schedule *s = x->h->job->schedule;
     const gy_op *op = &s->ops.at[x->op];
     gantry_status status = GANTRY_OK;
-    for (uint32_t k = 0; k < op->uses && status == GANTRY_OK; k++) {
+    for (uint32_t k = 0; k < op->uses - gy_op_has_flag(op) && status == GANTRY_OK; k++) {
         const gy_use *use = &s->use.at[op->use + k];
         gy_location to = gy_cuda_location(x->h, use, x->turn);
         uint64_t bytes = gy_use_bytes(s, use);

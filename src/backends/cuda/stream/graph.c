@@ -8,5 +8,12 @@ void gy_graph_free(gy_cuda *h, uint32_t turn)
         h->d.cuGraphExecDestroy(t->exec);
         t->exec = NULL;
     }
+    for (uint32_t i = 0; h->op && i < h->job->schedule->ops.count; i++) {
+        CUgraphExec *own = h->op[i].when ? &h->op[i].when[turn] : NULL;
+        if (own && *own)
+            h->d.cuGraphExecDestroy(*own);
+        if (own)
+            *own = NULL;
+    }
     gy_callbacks_reset(&t->exec_callbacks);
 }

@@ -75,7 +75,7 @@ gantry_status gy_cuda_contents_move(gy_cuda *h, uint32_t instance, char *rows, b
 
 /* ---- graph.c ---- */
 
-/* Frees the executable graph of a turn, if there is one. */
+/* Frees the executable graphs of a turn: that of a start, if there is one, and those of ops by themselves. */
 void gy_graph_free(gy_cuda *h, uint32_t turn);
 
 /* ---- settle.c ---- */

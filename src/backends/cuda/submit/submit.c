@@ -109,6 +109,8 @@ static bool is_by_kernel(const gy_submit *x)
 static gantry_status execute(gy_submit *x)
 {
     const gy_op *op = &x->h->job->schedule->ops.at[x->op];
+    if (x->h->op[x->op].when)
+        return gy_when_submit(x);
     GY_TRY(is_by_kernel(x)                ? gy_carry_submit(x)
            : gy_op_calls(op)              ? launch(x)
            : op->kind == GY_OP_COLLECTIVE ? gy_submit_collective(x)

@@ -29,6 +29,13 @@ void gy_cuda_batches_free(gy_cuda *h);
 gantry_status gy_cuda_batches_point(gy_cuda *h, uint32_t turn, gantry_error *err);
 gantry_status gy_cuda_batch_launch(gy_cuda *h, uint32_t op, uint32_t turn);
 
+/* ---- when.c: ops of nodes with `when` on GPUs ---- */
+
+/* Finds them, and opens what asks their flags. E_UNSUPPORTED: one of them cannot be left out here. */
+gantry_status gy_when_make(gy_cuda *h, gantry_error *err);
+void gy_when_free(gy_cuda *h);
+gantry_status gy_when_submit(gy_submit *x); /* x->op; under capture too */
+
 /* ---- warm.c: what libraries load when they are first called ---- */
 
 /* Makes calls of libraries that load code, by threads, once memory has addresses. NULL: none. */

@@ -59,7 +59,7 @@ static bool is_alone(const gy_cuda *h, uint32_t id)
     const gantry_schedule *s = h->job->schedule;
     const gy_op *op = &s->ops.at[id];
     uint32_t lane = gy_cuda_lane_of(h, id, 0)->queue.device, pairs = op->kind == GY_OP_FILL ? op->uses : op->uses / 2;
-    if (op->lanes != 1 || op->kind == GY_OP_COLLECTIVE)
+    if (op->lanes != 1 || op->kind == GY_OP_COLLECTIVE || h->op[id].when)
         return false;
     if (gy_op_calls(op)) {
         bool gpu = h->device[gy_op_device(s, op, 0)].gpu;

@@ -165,7 +165,7 @@ static bool launches(const gy_cuda *h)
 
 bool gy_cupti_may_miss(const gy_cuda *h, uint32_t op)
 {
-    return !h->graphs && (is_launch(h, op, true) || h->op[op].nccl);
+    return !h->graphs && (is_launch(h, op, true) || h->op[op].nccl || h->op[op].when);
 }
 
 bool gy_cupti_leaves_to_events(const gy_cuda *h, uint32_t op)

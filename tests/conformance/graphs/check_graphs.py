@@ -199,6 +199,29 @@ def nbody():
     return files, params(n=n, steps=steps, dt=dt, softening=e), {name: (row[:, None], 1e-11) for name, row in zip(names, np.concatenate([at, speed]))}
 
 
+def loss_scale():
+    """Least squares with errors in half precision: a step whose gradient is not finite is left out, and the scale is halved;
+    after some that were it is doubled."""
+    n, d, steps, rate, scale, grows_after = 301, 7, 60, 0.25, np.float32(2**20), 5
+    x, t = rng.normal(0, 1, (n, d)).astype(np.float32), rng.normal(0, 1, (n, 1)).astype(np.float32)
+    files = {"x": x, "t": t}
+    w, good, skipped, doubled = np.zeros((1, d), np.float32), 0, 0, 0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(steps):
+            y = (x.astype(float) * w).sum(1, keepdims=True).astype(np.float32)
+            e = ((y - t) * scale).astype(np.float16)
+            g = (x.astype(float) * e.astype(float)).sum(0, keepdims=True).astype(np.float32)
+            if np.isfinite(g).all():
+                w, good = w - np.float32(rate) * g / (scale * np.float32(n)), good + 1
+            else:
+                scale, good, skipped = scale / np.float32(2), 0, skipped + 1
+            if good >= grows_after:
+                scale, good, doubled = scale * np.float32(2), 0, doubled + 1
+    assert skipped > doubled > 1
+    return (files, params(n=n, d=d, steps=steps, rate=rate, scale=2**20, grows_after=grows_after),
+            {"w": (w, 1e-4), "scale": ([scale], 0), "skipped": ([skipped], 0)})
+
+
 def kmeans():
     n, d, k, rounds = 517, 3, 5, 4
     points, centres = rng.normal(0, 1, (n, d)).astype(np.float32), rng.normal(0, 1, (k, d))
@@ -237,7 +260,7 @@ def nearest(got, want):
 
 
 CASES = [saxpy, reduce_sum, image_blur, pipeline3, jacobi, jacobi_until, heat_implicit, mlp_step, train_pipeline, stages, cg, residual_stack, transformer_block, black_scholes, nbody,
-         kmeans, pagerank, cholesky]
+         kmeans, loss_scale, pagerank, cholesky]
 
 
 def compare(name, got, want, rtol, part=lambda x: x):

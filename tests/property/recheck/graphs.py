@@ -9,7 +9,7 @@ SMALL = {
     "jacobi": {"n": 16, "parts": 3, "steps": 4}, "cholesky": {"n": 48, "nt": 3}, "pipeline3": {"batches": 3, "batch": 64},
     "mlp_step": {"batch": 16, "inputs": 12, "hidden": 8, "classes": 4, "parts": 2}, "reduce_sum": {"n": 96, "parts": 4},
     "transformer_block": {"tokens": 6, "dim": 4}, "heat_implicit": {"n": 8, "parts": 2, "steps": 3, "sweeps": 3}, "train_pipeline": {}, "black_scholes": {"n": 20, "parts": 2},
-    "heat_3d": {"n": 8, "steps": 3}, "jacobi_blocks": {"n": 9, "steps": 3}, "nbody": {"n": 10, "parts": 3, "steps": 2}, "kmeans": {"n": 30, "d": 2, "k": 3, "parts": 2, "rounds": 2}, "pagerank": {"n": 12, "parts": 2, "most": 20}, "jacobi_until": {"n": 8, "parts": 2, "steps": 40, "every": 4},
+    "heat_3d": {"n": 8, "steps": 3}, "jacobi_blocks": {"n": 9, "steps": 3}, "nbody": {"n": 10, "parts": 3, "steps": 2}, "loss_scale": {"n": 12, "d": 3, "parts": 2, "steps": 4}, "kmeans": {"n": 30, "d": 2, "k": 3, "parts": 2, "rounds": 2}, "pagerank": {"n": 12, "parts": 2, "most": 20}, "jacobi_until": {"n": 8, "parts": 2, "steps": 40, "every": 4},
 }
 DTYPES = ("u8", "f32", "i64")
 MODES = ("write", "write", "readwrite", "sum", "sum", "max")

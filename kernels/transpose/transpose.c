@@ -4,45 +4,64 @@
 
 enum { BLOCK = 32 }; /* a block of both matrices stays in the nearest cache */
 
-static void move(const gantry_arg *x, const gantry_arg *y, int64_t row, int64_t column, size_t element)
+/* Bytes that move together: an element of a matrix, or all that is behind the second axis. */
+static size_t cell_of(const gantry_arg *x)
 {
-    int64_t rows = x->rows, columns = gy_arg_width(x);
+    return x->shape[1] ? (size_t)(x->row_bytes / x->shape[1]) : 0;
+}
+
+static void move(const gantry_arg *x, const gantry_arg *y, int64_t row, int64_t column, size_t cell)
+{
+    int64_t rows = x->rows, columns = x->shape[1];
     for (int64_t r = row; r < rows && r < row + BLOCK; r++)
         for (int64_t c = column; c < columns && c < column + BLOCK; c++)
-            memcpy((char *)y->data + (size_t)(c * rows + r) * element,
-                   (const char *)x->data + (size_t)(r * columns + c) * element, element);
+            memcpy((char *)y->data + (size_t)(c * rows + r) * cell,
+                   (const char *)x->data + (size_t)(r * columns + c) * cell, cell);
 }
 
 static gantry_status run(const gantry_launch *l)
 {
     const gantry_arg *x = &l->arg[0];
     for (int64_t r = 0; r < x->rows; r += BLOCK)
-        for (int64_t c = 0; c < gy_arg_width(x); c += BLOCK)
-            move(x, &l->arg[1], r, c, gantry_dtype_size(x->dtype));
+        for (int64_t c = 0; c < x->shape[1]; c += BLOCK)
+            move(x, &l->arg[1], r, c, cell_of(x));
     return GANTRY_OK;
+}
+
+static gantry_status check_matrices(const gantry_arg *x, const gantry_arg *y, char *text, size_t size)
+{
+    if (x->rows == gy_arg_width(y) && y->rows == gy_arg_width(x))
+        return GANTRY_OK;
+    return gy_check_fail(
+        text, size, "\"x\" is %lld x %lld and \"y\" is %lld x %lld; they must be each other's transpose",
+        (long long)x->rows, (long long)gy_arg_width(x), (long long)y->rows, (long long)gy_arg_width(y));
 }
 
 static gantry_status check(const gantry_launch *l, char *text, size_t size)
 {
     const gantry_arg *x = &l->arg[0], *y = &l->arg[1];
-    if (x->rank != 2 || y->rank != 2)
-        return gy_check_fail(text, size, "\"x\" has %d dimensions and \"y\" %d; both must have 2", (int)x->rank,
+    if (x->rank < 2 || y->rank < 2)
+        return gy_check_fail(text, size, "\"x\" has %d dimensions and \"y\" %d; both must have 2 or more", (int)x->rank,
                              (int)y->rank);
-    if (x->rows != gy_arg_width(y) || y->rows != gy_arg_width(x))
-        return gy_check_fail(
-            text, size, "\"x\" is %lld x %lld and \"y\" is %lld x %lld; they must be each other's transpose",
-            (long long)x->rows, (long long)gy_arg_width(x), (long long)y->rows, (long long)gy_arg_width(y));
-    return GANTRY_OK;
+    if (x->rank == 2 && y->rank == 2)
+        return check_matrices(x, y, text, size);
+    if (y->rows == x->shape[1] && gy_arg_size(x) == gy_arg_size(y))
+        return GANTRY_OK;
+    return gy_check_fail(text, size,
+                         "\"x\" has %lld x %lld rows of further axes and %lld elements, and \"y\" has %lld rows and "
+                         "%lld elements; \"y\" must have as many rows as \"x\" has columns, and as many elements",
+                         (long long)x->rows, (long long)x->shape[1], (long long)gy_arg_size(x), (long long)y->rows,
+                         (long long)gy_arg_size(y));
 }
 
 static const gantry_kernel_arg args[] = {
-    GY_REGION("x", GANTRY_READ, 0, 'T', "a matrix"),
-    GY_REGION("y", GANTRY_WRITE, 0, 'T', "a matrix"),
+    GY_REGION("x", GANTRY_READ, 0, 'T', "a matrix; what is behind its second axis is moved whole"),
+    GY_REGION("y", GANTRY_WRITE, 0, 'T', "as many rows as x has columns, and as many elements"),
 };
 
 const gantry_kernel gy_kernel_transpose = { sizeof(gantry_kernel),
                                             "transpose",
-                                            "y = x transposed",
+                                            "y = x with its first two axes exchanged",
                                             GY_ARGS(args),
                                             0,
                                             "0",

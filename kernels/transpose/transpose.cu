@@ -5,10 +5,12 @@
  * (of 32 and 64 for bytes and halves). Chunks that one access of a warp touches lie in different banks: rows of the
  * tile are one chunk longer than they need to be.
  *
- * Only the size of an element matters. `_wide` wants rows of both matrices to begin at multiples of a chunk.
+ * Only the size of an element matters; of a matrix whose elements are rows of further axes, `_pairs` moves two together and
+ * `_cells` any number. `_wide` wants rows of both matrices to begin at multiples of a chunk.
  */
 #include "kernels/begin.cuh"
 #include "kernels/chunk.cuh"
+#include "kernels/element.cuh"
 #include "kernels/shared.cuh"
 
 enum { THREADS = 256 };
@@ -60,10 +62,41 @@ static __device__ void transpose(const T *__restrict__ x, T *__restrict__ y, int
         gy_begin();                                                                                                    \
         transpose<n, side>(x, y, rows, columns, across);                                                               \
     }
+/* Two elements that move together. */
+template <typename T> struct alignas(2 * sizeof(T)) gy_pair {
+    T at[2];
+};
+
+/* `units` elements of the type move together; y is written in order. */
+template <typename T>
+static __device__ void transpose_cells(const T *__restrict__ x, T *__restrict__ y, int64_t rows, int64_t columns,
+                                       int64_t units)
+{
+    GY_FOR_EACH (i, rows * columns * units) {
+        const int64_t cell = i / units, r = cell % rows, c = cell / rows;
+        y[i] = x[(r * columns + c) * units + i % units];
+    }
+}
+
+#define CELLS(suffix, type)                                                                                            \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                              \
+        transpose_cells_##suffix(const type *x, type *y, int64_t rows, int64_t columns, int64_t units)                 \
+    {                                                                                                                  \
+        gy_begin();                                                                                                    \
+        transpose_cells(x, y, rows, columns, units);                                                                   \
+    }
+CELLS(u8, uint8_t)
+CELLS(f16, uint16_t)
+CELLS(f32, uint32_t)
+CELLS(f64, uint64_t)
 KERNEL(_u8, uint8_t, 1, 32)
 KERNEL(_f16, uint16_t, 1, 32)
 KERNEL(_f32, uint32_t, 1, 32)
 KERNEL(_f64, uint64_t, 1, 32)
+KERNEL(_pairs_u8, gy_pair<uint8_t>, 1, 32)
+KERNEL(_pairs_f16, gy_pair<uint16_t>, 1, 32)
+KERNEL(_pairs_f32, gy_pair<uint32_t>, 1, 32)
+KERNEL(_pairs_f64, gy_pair<uint64_t>, 1, 32)
 KERNEL(_wide_u8, uint8_t, 4, 32)
 KERNEL(_wide_f16, uint16_t, 4, 16)
 KERNEL(_wide_f32, uint32_t, 4, 16)

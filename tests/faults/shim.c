@@ -41,12 +41,12 @@ bool shim_in(const void *address, const char *name)
  * be there, and does not live without memory (docs/reliability.md). */
 static unsigned classes_of(const char *file)
 {
-    static const char *const names[] = { "/libgantry.so", "/gantry-cuda.so", "/gantry-blas.so", "/libjansson.so",
-                                         "/libc.so" };
+    static const char *const names[] = { "/libgantry.so",   "/gantry-cuda.so", "/gantry-blas.so",
+                                         "/gantry-fftw.so", "/libjansson.so",  "/libc.so" };
     const unsigned all = (1U << SHIM_COUNT) - 1;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strstr(file, names[i]))
-            return i < 3 ? all : 1U << SHIM_MEMORY;
+            return i < 4 ? all : 1U << SHIM_MEMORY;
     return 0;
 }
 

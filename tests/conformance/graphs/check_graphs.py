@@ -254,13 +254,20 @@ def cholesky():
     return {"A": spd}, params(n=n, nt=4), {"A": (np.linalg.cholesky(spd), 1e-10, np.tril)}
 
 
+def fft2d():
+    """The result of pencils is transposed: element (i, j) is that of frequencies j and i."""
+    x = rng.normal(size=(24, 24, 2))
+    want = np.fft.fft2(x[..., 0] + 1j * x[..., 1]).T
+    return {"x": x}, params(n=24, parts=3), {"y": (np.stack([want.real, want.imag], -1), 1e-13)}
+
+
 def nearest(got, want):
     """Bytes that round reals: half a step, and float's error on it."""
     np.testing.assert_allclose(np.asarray(got, float), want, rtol=0, atol=0.501)
 
 
 CASES = [saxpy, reduce_sum, image_blur, pipeline3, jacobi, jacobi_until, heat_implicit, mlp_step, train_pipeline, stages, cg, residual_stack, transformer_block, black_scholes, nbody,
-         kmeans, loss_scale, pagerank, cholesky]
+         kmeans, loss_scale, pagerank, cholesky, fft2d]
 
 
 def compare(name, got, want, rtol, part=lambda x: x):

@@ -123,6 +123,11 @@ def grids():
         for shape in [(1, 1), (33, 70)]:
             x = values(dtype, shape)
             yield Case("transpose", {"x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x.T))}, {"y": (x.T, None)})
+        for shape in [(3, 5, 2), (33, 70, 3), (40, 7, 2, 16)]:
+            x = values(dtype, shape)
+            y = np.ascontiguousarray(x.swapaxes(0, 1))
+            yield Case("transpose", {"x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(y))}, {"y": (y, None)})
+            yield Case("transpose", {"x": ("in", dtype, x), "y": ("out", dtype, np.zeros((shape[1], y[0].size), y.dtype))}, {"y": (y.reshape(shape[1], -1), None)})
     for dtype, shape in itertools.product(WIDE, [(3, 3), (40, 25)]):
         x = values(dtype, shape)
         y = x.copy()
@@ -399,11 +404,22 @@ def best():
                    {"values": (np.take_along_axis(x, order, 1), None), "indices": (order, None)})
 
 
+def fourier():
+    """Lengths of small factors, of large primes, and of both; complex numbers are pairs along the last axis."""
+    for dtype, shape in itertools.product(WIDE, [(1, 1), (7, 2), (3, 8), (5, 60), (2, 3, 97), (2, 1001), (1, 4096), (4, 1009), (2, 202), (1, 34, 5), (1, 17161)]):
+        x = values(dtype, (*shape, 2))
+        z = x[..., 0].astype(float) + 1j * x[..., 1]
+        for inverse, scale in [(0, 1), (1, 1), (0, -0.5)]:
+            want = scale * (np.fft.ifft(z) if inverse else np.fft.fft(z))
+            yield Case("fft", {"inverse": inverse, "scale": scale, "x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))},
+                       {"y": (np.stack([want.real, want.imag], -1), RTOL[dtype])})
+
+
 def main(command, only):
     wanted = set(only) or {k["name"] for k in json.loads(gantry(command, "kernels", "--json"))["kernels"]}
     seen, count, failed = set(), 0, 0
     for case in itertools.chain(elementwise(), reductions(), grids(), images(), algebra(), learning(), transformers(), stacks(), attention(), tables(), training(),
-                                scans(), sorts(), best()):
+                                scans(), sorts(), best(), fourier()):
         if case.kernel not in wanted:
             continue
         seen.add(case.kernel)

@@ -105,16 +105,22 @@ static bool rows_and_vector(problem *p, gantry_dtype type, int i)
     return true;
 }
 
+/* Matrices, then matrices of so many elements each. */
 static bool transposed(problem *p, gantry_dtype type, int i)
 {
-    static const extents list[] = { { 1, 1, 0 },   { 1, 100, 0 },  { 100, 1, 0 }, { 31, 33, 0 },
-                                    { 32, 32, 0 }, { 65, 130, 0 }, { 257, 3, 0 }, { 0, 0, 0 } };
+    static const extents list[] = { { 1, 1, 0 },    { 1, 100, 0 }, { 100, 1, 0 }, { 31, 33, 0 }, { 32, 32, 0 },
+                                    { 65, 130, 0 }, { 257, 3, 0 }, { 3, 5, 2 },   { 33, 70, 2 }, { 65, 33, 4 },
+                                    { 9, 40, 7 },   { 2, 3, 130 }, { 0, 0, 0 } };
     extents e;
     if (!pick(list, i, &e))
         return false;
     begin(p, type, 1);
-    matrix(&p->operand[0], e.a, e.b);
-    matrix(&p->operand[1], e.b, e.a);
+    for (int k = 0; k < 2; k++) {
+        operand *o = &p->operand[k];
+        matrix(o, k ? e.b : e.a, k ? e.a : e.b);
+        o->rank = e.c ? 3 : 2;
+        o->shape[2] = e.c;
+    }
     return true;
 }
 
@@ -414,6 +420,30 @@ static bool solve(problem *p, gantry_dtype type, int i)
     return true;
 }
 
+/* ---- transforms ---- */
+
+/* A transform of n numbers in passes is right to log2(n) units, relative to its norm (Higham, chapter 24); so many
+ * terms of at most B sqrt(2) make each result and bound its norm. Where it is padded there are two more, of a longer
+ * one. */
+static bool transformed(problem *p, gantry_dtype type, int i)
+{
+    static const extents list[] = { { 1, 1, 0 },  { 3, 2, 0 },   { 5, 16, 0 },   { 4, 60, 0 },
+                                    { 2, 97, 0 }, { 3, 128, 0 }, { 1, 1001, 0 }, { 2, 1024, 0 },
+                                    { 3, 34, 0 }, { 1, 578, 0 }, { 0, 0, 0 } };
+    extents e; /* transforms, numbers of each */
+    if (!pick(list, i / 2, &e))
+        return false;
+    begin(p, type, 1);
+    stack(&p->operand[0], e.a, e.b, 2);
+    stack(&p->operand[1], e.a, e.b, 2);
+    number(p, "inverse", i % 2);
+    number(p, "scale", i / 2 % 2 ? -0.5 : 1);
+    p->parts = true;
+    p->bound.absolute =
+        2 * 12 * (log2((double)e.b) + 2) * unit_of(type) * (double)e.b * B * 1.5 / (i % 2 ? (double)e.b : 1);
+    return true;
+}
+
 /* ---- learning, sparse ---- */
 
 static bool logits(problem *p, gantry_dtype type, int i, extents *e)
@@ -640,6 +670,7 @@ static const recipe recipes[] = {
     { "embedding", NULL, embedded },
     { "embedding_grad", "dy", embedded },
     { "fail", NULL, elements },
+    { "fft", NULL, transformed },
     { "gaussian_blur", NULL, blurred },
     { "gemm", NULL, product },
     { "gemm_batched", NULL, products },

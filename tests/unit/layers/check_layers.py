@@ -25,7 +25,7 @@ BELOW = {
 # itself, and has to be listed only where there are some. A folder that is a key has no other rooms than these. Files outside the
 # folder may include headers of every room, if the layers let them.
 ROOMS = {
-    "backends": {"blas": [], "cuda": [], "host": [], "sim": []},
+    "backends": {"blas": [], "cuda": [], "fftw": [], "host": [], "sim": []},
     "backends/cuda": {
         "nvidia": [],
         "kernels": ["nvidia"],
@@ -78,7 +78,7 @@ ROOMS = {
     },
     "schedule": {"": [], "check": [""], "counters": [""], "exchange": ["", "traffic"], "json": [""], "traffic": [""]},
 }
-FOREIGN = {"jansson.h": {"base", "graph", "machine", "import", "schedule", "export", "run", "tools"}, "hwloc.h": {"machine"}, "cblas.h": {"backends"}, "lapacke.h": {"backends"}}
+FOREIGN = {"jansson.h": {"base", "graph", "machine", "import", "schedule", "export", "run", "tools"}, "hwloc.h": {"machine"}, "cblas.h": {"backends"}, "lapacke.h": {"backends"}, "fftw3.h": {"backends"}}
 
 
 def home_of(path):

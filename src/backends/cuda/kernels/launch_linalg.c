@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm, gemm_batched, potrf, syrk, trsm: by NVIDIA's libraries where they are. This is the place where another way is
+/* Linear algebra and Fourier transforms: by NVIDIA's libraries where they are. This is the place where another way is
  * put behind them. */
 #include "backends/cuda/kernels/choice.h"
 #include "backends/cuda/kernels/linalg.h"

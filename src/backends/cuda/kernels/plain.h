@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Linear algebra without libraries: images of this module that do what cuBLAS and cuSOLVER do faster. Results are the
- * bits of the host's plain version.
+ * Linear algebra without libraries: images of this module that do what cuBLAS, cuSOLVER and cuFFT do faster. Results
+ * are the bits of the host's plain version, but for fft, whose factors are sines.
  */
 #ifndef GY_CUDA_KERNELS_PLAIN_H
 #define GY_CUDA_KERNELS_PLAIN_H
@@ -19,5 +19,8 @@
 /* Turns the square matrix that is the first argument over its diagonal, in place. The launch's handle is that of
  * gy_plain_potrf. */
 gantry_status gy_plain_turn(const gantry_launch *l);
+
+/* Multiplies the result of an fft by its scale. The launch's handle is that of gy_plain_fft. */
+gantry_status gy_plain_scale_complex(const gantry_launch *l);
 
 #endif

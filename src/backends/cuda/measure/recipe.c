@@ -36,6 +36,8 @@ static const recipe recipes[] = {
     { "syrk", true, STATE("a", "$", SQUARE, "0") "," STATE("c", "$", SQUARE, "0"), "\"a\":\"a\",\"c\":\"c\"" },
     { "trsm", true, STATE("a", "$", SQUARE, SPD) "," STATE("b", "$", SQUARE, "0"), "\"a\":\"a\",\"b\":\"b\"" },
     { "potrf", true, STATE("a", "$", SQUARE, SPD), "\"a\":\"a\"" },
+    { "fft", false, STATE("x", "$", "[\"n / 256\",128,2]", "0") "," STATE("y", "$", "[\"n / 256\",128,2]", "0"),
+      "\"x\":\"x\",\"y\":\"y\"" },
     { "transpose", true, STATE("x", "$", SQUARE, "0") "," STATE("y", "$", SQUARE, "0"), "\"x\":\"x\",\"y\":\"y\"" },
     { "jacobi2d", true, STATE("x", "$", SQUARE, "0") "," STATE("y", "$", SQUARE, "0"), "\"x\":\"x\",\"y\":\"y\"" },
     { "gaussian_blur", true, STATE("x", "$", IMAGES, "0") "," STATE("y", "$", IMAGES, "0"),

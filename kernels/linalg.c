@@ -104,7 +104,81 @@ static void syrk(gantry_dtype dtype, double alpha, gy_matrix a, double beta, gy_
         syrk_double(alpha, a, beta, c);
 }
 
-const gy_linalg gy_linalg_plain = { "plain C", gemm, potrf, trsm, syrk };
+/* Rows are taken from other rows, which lie in order. */
+#define SOLVERS(dtype, type, wide, LOAD, STORE)                                                                        \
+    /* x -= factor y */                                                                                                \
+    static void take_##type(type *x, type factor, const type *y, int64_t n)                                            \
+    {                                                                                                                  \
+        for (int64_t j = 0; j < n; j++)                                                                                \
+            x[j] -= factor * y[j];                                                                                     \
+    }                                                                                                                  \
+    static int64_t pivot_##type(const type *column, int64_t ld, int64_t rows)                                          \
+    {                                                                                                                  \
+        int64_t best = 0;                                                                                              \
+        double largest = -1;                                                                                           \
+        for (int64_t i = 0; i < rows; i++)                                                                             \
+            if (fabs((double)column[i * ld]) > largest) {                                                              \
+                largest = fabs((double)column[i * ld]);                                                                \
+                best = i;                                                                                              \
+            }                                                                                                          \
+        return best;                                                                                                   \
+    }                                                                                                                  \
+    static int32_t getrf_##type(gy_matrix m, int32_t *pivots)                                                          \
+    {                                                                                                                  \
+        int64_t n = m.rows;                                                                                            \
+        int32_t singular = 0;                                                                                          \
+        for (int64_t k = 0; k < n; k++) {                                                                              \
+            type *row = (type *)m.data + k * m.ld;                                                                     \
+            int64_t with = k + pivot_##type(row + k, m.ld, n - k);                                                     \
+            type *other = (type *)m.data + with * m.ld;                                                                \
+            pivots[k] = (int32_t)(with + 1);                                                                           \
+            for (int64_t j = 0; j < n && with != k; j++) {                                                             \
+                type kept = row[j];                                                                                    \
+                row[j] = other[j];                                                                                     \
+                other[j] = kept;                                                                                       \
+            }                                                                                                          \
+            if (row[k] == 0) {                                                                                         \
+                singular = singular ? singular : (int32_t)(k + 1);                                                     \
+                continue;                                                                                              \
+            }                                                                                                          \
+            for (int64_t i = k + 1; i < n; i++) {                                                                      \
+                type *below = (type *)m.data + i * m.ld;                                                               \
+                below[k] /= row[k];                                                                                    \
+                take_##type(below + k + 1, below[k], row + k + 1, n - k - 1);                                          \
+            }                                                                                                          \
+        }                                                                                                              \
+        return singular;                                                                                               \
+    }                                                                                                                  \
+    static void getrs_##type(gy_matrix m, gy_matrix x)                                                                 \
+    {                                                                                                                  \
+        const type *a = m.data;                                                                                        \
+        type *b = x.data;                                                                                              \
+        for (int64_t k = 0; k < m.rows; k++)                                                                           \
+            for (int64_t i = k + 1; i < m.rows; i++)                                                                   \
+                take_##type(b + i * x.ld, a[i * m.ld + k], b + k * x.ld, x.columns);                                   \
+        for (int64_t k = m.rows - 1; k >= 0; k--) {                                                                    \
+            for (int64_t j = 0; j < x.columns; j++)                                                                    \
+                b[k * x.ld + j] /= a[k * m.ld + k];                                                                    \
+            for (int64_t i = 0; i < k; i++)                                                                            \
+                take_##type(b + i * x.ld, a[i * m.ld + k], b + k * x.ld, x.columns);                                   \
+        }                                                                                                              \
+    }
+GY_WIDE_TYPES(SOLVERS)
+
+static int32_t getrf(gantry_dtype dtype, gy_matrix a, int32_t *pivots)
+{
+    return dtype == GANTRY_F32 ? getrf_float(a, pivots) : getrf_double(a, pivots);
+}
+
+static void getrs(gantry_dtype dtype, gy_matrix a, gy_matrix b)
+{
+    if (dtype == GANTRY_F32)
+        getrs_float(a, b);
+    else
+        getrs_double(a, b);
+}
+
+const gy_linalg gy_linalg_plain = { "plain C", gemm, potrf, trsm, syrk, getrf, getrs };
 
 gantry_status gy_linalg_open_kernel(void **handle, int32_t device_ordinal)
 {
@@ -127,6 +201,15 @@ gantry_status gy_check_square(const gantry_launch *l, int i, char *text, size_t 
         return status;
     return gy_check_fail(text, size, "\"%s\" is %lld x %lld; it must be square", l->arg[i].name,
                          (long long)l->arg[i].rows, (long long)gy_arg_width(&l->arg[i]));
+}
+
+gantry_status gy_check_pivots(const gantry_launch *l, int a, int pivots, char *text, size_t size)
+{
+    if (gy_arg_size(&l->arg[pivots]) == l->arg[a].rows)
+        return GANTRY_OK;
+    return gy_check_fail(text, size, "\"%s\" has %lld elements and \"%s\" %lld rows; it must have one for each",
+                         l->arg[pivots].name, (long long)gy_arg_size(&l->arg[pivots]), l->arg[a].name,
+                         (long long)l->arg[a].rows);
 }
 
 double gy_beta_of(const gantry_arg *beta, const gantry_arg *c)

@@ -31,6 +31,8 @@ gantry_status gy_check_product(bool ta, bool tb, gy_matrix a, gy_matrix b, gy_ma
 gantry_status gy_check_beta(const gantry_arg *beta, const gantry_arg *c, char *text, size_t size);
 /* Writing forgets c, a sum adds to it, and only an update has a beta of its own. */
 double gy_beta_of(const gantry_arg *beta, const gantry_arg *c);
+/* check(): `pivots` has one number for each row of a. */
+gantry_status gy_check_pivots(const gantry_launch *l, int a, int pivots, char *text, size_t size);
 gantry_status gy_check_square(const gantry_launch *l, int i, char *text, size_t size);
 
 #endif

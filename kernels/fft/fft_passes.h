@@ -33,12 +33,11 @@ static void NAME(pass4)(const NAME(complex) * x, NAME(complex) * y, int64_t n, i
         NAME(complex) *to = y + s * l * 4;
         for (int64_t k = 0; k < l; k++) {
             NAME(complex)
-            a = from[k],
-            b = NAME(times)(from[k + quarter], root[k * m]), c = NAME(times)(from[k + 2 * quarter], root[2 * k * m]),
+            a = from[k], b = NAME(times)(from[k + quarter], root[k * m]),
+            c = NAME(times)(from[k + 2 * quarter], root[2 * k * m]),
             d = NAME(times)(from[k + 3 * quarter], root[3 * k * m]);
             NAME(complex)
-            p = { a.re + c.re, a.im + c.im },
-            q = { a.re - c.re, a.im - c.im }, r = { b.re + d.re, b.im + d.im },
+            p = { a.re + c.re, a.im + c.im }, q = { a.re - c.re, a.im - c.im }, r = { b.re + d.re, b.im + d.im },
             t = { -turn * (b.im - d.im), turn * (b.re - d.re) };
             to[k] = (NAME(complex)){ p.re + r.re, p.im + r.im };
             to[k + l] = (NAME(complex)){ q.re + t.re, q.im + t.im };

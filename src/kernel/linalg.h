@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * Dense linear algebra behind the host versions of gemm, potrf, trsm and syrk: a table of functions. A slow plain C
- * table is always there; gantry-blas.so brings one that calls OpenBLAS. Matrices are in C order, `ld*` elements from
- * row to row; dtype is GANTRY_F32 or GANTRY_F64 (the plain gemm takes f16 and bf16 too, adding in float).
+ * Dense linear algebra behind the host versions of gemm, potrf, trsm, syrk, getrf and getrs: a table of functions. A
+ * slow plain C table is always there; gantry-blas.so brings one that calls OpenBLAS. Matrices are in C order, `ld*`
+ * elements from row to row; dtype is GANTRY_F32 or GANTRY_F64 (the plain gemm takes f16 and bf16 too, adding in float).
  */
 #ifndef GY_KERNEL_LINALG_H
 #define GY_KERNEL_LINALG_H
@@ -25,6 +25,11 @@ typedef struct gy_linalg {
     void (*trsm)(gantry_dtype dtype, gy_matrix a, gy_matrix b);
     /* The lower triangle of c = alpha a a^T + beta c. */
     void (*syrk)(gantry_dtype dtype, double alpha, gy_matrix a, double beta, gy_matrix c);
+    /* a becomes its factors L U, the ones on L's diagonal left out; row i was exchanged with row pivots[i] - 1, in the
+     * order of i. 0, or the order of the first minor that is singular. */
+    int32_t (*getrf)(gantry_dtype dtype, gy_matrix a, int32_t *pivots);
+    /* b = U^-1 L^-1 b of such factors; rows of b were exchanged before. */
+    void (*getrs)(gantry_dtype dtype, gy_matrix a, gy_matrix b);
 } gy_linalg;
 
 /* gantry-blas.so (base/module.h), and the table to use. */

@@ -48,6 +48,30 @@ static void syrk(gantry_dtype dtype, double alpha, gy_matrix a, double beta, gy_
         cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, n, k, alpha, a.data, lda, beta, c.data, ldc);
 }
 
+static int32_t getrf(gantry_dtype dtype, gy_matrix a, int32_t *pivots)
+{
+    lapack_int n = (lapack_int)a.rows, ld = (lapack_int)a.ld;
+    return (int32_t)(dtype == GANTRY_F32 ? LAPACKE_sgetrf(LAPACK_ROW_MAJOR, n, n, a.data, ld, pivots)
+                                         : LAPACKE_dgetrf(LAPACK_ROW_MAJOR, n, n, a.data, ld, pivots));
+}
+
+static void solve(gantry_dtype dtype, CBLAS_UPLO which, CBLAS_DIAG diagonal, gy_matrix a, gy_matrix b)
+{
+    int m = (int)b.rows, n = (int)b.columns, lda = (int)a.ld, ldb = (int)b.ld;
+    if (dtype == GANTRY_F32)
+        cblas_strsm(CblasRowMajor, CblasLeft, which, CblasNoTrans, diagonal, m, n, 1, a.data, lda, b.data, ldb);
+    else
+        cblas_dtrsm(CblasRowMajor, CblasLeft, which, CblasNoTrans, diagonal, m, n, 1, a.data, lda, b.data, ldb);
+}
+
+static void getrs(gantry_dtype dtype, gy_matrix a, gy_matrix b)
+{
+    solve(dtype, CblasLower, CblasUnit, a, b);
+    solve(dtype, CblasUpper, CblasNonUnit, a, b);
+}
+
+_Static_assert(sizeof(lapack_int) == sizeof(int32_t), "pivots of LAPACK are those of the library");
+
 GANTRY_API extern const char gantry_blas_build_id[];
 const char gantry_blas_build_id[] = GY_BUILD_ID;
 
@@ -55,7 +79,7 @@ GANTRY_API const void *gantry_blas_module(void);
 
 const void *gantry_blas_module(void)
 {
-    static const gy_linalg table = { "OpenBLAS", gemm, potrf, trsm, syrk };
+    static const gy_linalg table = { "OpenBLAS", gemm, potrf, trsm, syrk, getrf, getrs };
     openblas_set_num_threads(1);
     return &table;
 }

@@ -204,6 +204,49 @@ def algebra():
         yield Case("syrk", {"a": ("in", dtype, x), "c": ("inout", dtype, c)}, {"c": (np.tril(new) + np.triu(c, 1), RTOL[dtype] * 4)})
 
 
+def factors_of(a):
+    """P a = L U by the textbook, in double: the factors as one matrix, and with which row each was exchanged, from 1."""
+    a, pivots = a.astype(float), []
+    for k in range(len(a)):
+        with_row = k + np.argmax(np.abs(a[k:, k]))
+        a[[k, with_row]] = a[[with_row, k]]
+        pivots.append(with_row + 1)
+        a[k + 1:, k] /= a[k, k]
+        a[k + 1:, k + 1:] -= np.outer(a[k + 1:, k], a[k, k + 1:])
+    return a, np.array(pivots, np.int32)
+
+
+class Solve(Case):
+    """getrf and getrs in one graph."""
+
+    def run(self, command):
+        (_, dtype, a), (_, _, b) = self.args["a"], self.args["b"]
+        graph = {"gantry": 1, "buffers": {"a": {"dtype": dtype, "shape": list(a.shape), "class": "input"}, "p": {"dtype": "i32", "shape": [len(a)]},
+                                          "b": {"dtype": dtype, "shape": list(b.shape), "class": "input", "output": True}},
+                 "nodes": [{"id": "f", "kernel": "getrf", "args": {"a": "a", "pivots": "p"}},
+                           {"id": "s", "kernel": "getrs", "args": {"a": "a", "pivots": "p", "b": "b"}}]}
+        got, _ = run(command, graph, {"a": a, "b": b}, {"b": (dtype, b.shape)}, ["--devices", "1"])
+        want, rtol = self.want["b"]
+        np.testing.assert_allclose(got["b"], want, rtol=rtol, atol=rtol * np.max(np.abs(want)), err_msg="getrf and getrs")
+
+
+def systems():
+    for dtype, (n, columns) in itertools.product(WIDE, [(1, 1), (2, 3), (40, 1), (40, 70), (97, 5)]):
+        a, b = values(dtype, (n, n)), values(dtype, (n, columns))
+        lu, pivots = factors_of(a)
+        yield Case("getrf", {"a": ("inout", dtype, a), "pivots": ("out", "i32", pivots)}, {"a": (lu, RTOL[dtype] * n), "pivots": (pivots, None)})
+        lu = lu.astype(DTYPES[dtype])
+        lower, upper = np.tril(lu, -1).astype(float) + np.eye(n), np.triu(lu).astype(float)
+        moved = b.astype(float)
+        for i, p in enumerate(pivots - 1):
+            moved[[i, p]] = moved[[p, i]]
+        want = np.linalg.solve(upper, np.linalg.solve(lower, moved))
+        rtol = RTOL[dtype] * n * max(1, np.linalg.cond(upper) / 100)
+        yield Case("getrs", {"a": ("in", dtype, lu), "pivots": ("in", "i32", pivots), "b": ("inout", dtype, b)}, {"b": (want, rtol)})
+        yield Case("getrs", {"a": ("in", dtype, lu), "pivots": ("in", "i32", pivots), "b": ("inout", dtype, b[:, 0].copy())}, {"b": (want[:, 0], rtol)})
+        yield Solve("getrs", {"a": ("in", dtype, a), "b": ("inout", dtype, b)}, {"b": (np.linalg.solve(a.astype(float), b.astype(float)), RTOL[dtype] * n * max(1, np.linalg.cond(a.astype(float)) / 10))})
+
+
 def learning():
     for dtype in WIDE:
         x, labels = values(dtype, (50, 7)), rng.integers(0, 7, 50).astype(np.int32)
@@ -418,7 +461,7 @@ def fourier():
 def main(command, only):
     wanted = set(only) or {k["name"] for k in json.loads(gantry(command, "kernels", "--json"))["kernels"]}
     seen, count, failed = set(), 0, 0
-    for case in itertools.chain(elementwise(), reductions(), grids(), images(), algebra(), learning(), transformers(), stacks(), attention(), tables(), training(),
+    for case in itertools.chain(elementwise(), reductions(), grids(), images(), algebra(), systems(), learning(), transformers(), stacks(), attention(), tables(), training(),
                                 scans(), sorts(), best(), fourier()):
         if case.kernel not in wanted:
             continue

@@ -138,6 +138,8 @@ static double of_matrix(const operand *o, int64_t i, uint64_t seed)
     uint64_t state = seed + (uint64_t)(row > column ? row * n + column : column * n + row);
     if (o->filling == POSITIVE)
         return row == column ? (double)n : uniform(&state, -0.5, 0.5);
+    if (o->filling == PIVOTED)
+        return (row + 3) % n == column ? (double)n : uniform(&state, -0.5, 0.5);
     return row == column ? uniform(&state, 2, 3) : uniform(&state, -1, 1) / (double)n;
 }
 
@@ -152,8 +154,10 @@ static void fill_one(const operand *o, void *data, int64_t at, int64_t i, uint64
             store_integer(data, o->dtype, at, draw(state));
     else if (o->filling == PIXELS && is_float(o->dtype))
         store_float(data, o->dtype, at, (double)(draw(state) % 256));
-    else if (o->filling == POSITIVE || o->filling == TRIANGLE)
+    else if (o->filling == POSITIVE || o->filling == PIVOTED || o->filling == TRIANGLE)
         store_float(data, o->dtype, at, of_matrix(o, i, seed));
+    else if (o->filling == PIVOTS)
+        store_integer(data, o->dtype, at, (uint64_t)(i + 1) + draw(state) % (uint64_t)(n - i));
     else if (o->filling == STARTS)
         store_integer(data, o->dtype, at, (uint64_t)(i * i * o->below / (n > 1 ? (n - 1) * (n - 1) : 1)));
     else

@@ -13,6 +13,9 @@ typedef enum filling {
     ANY,      /* floats within [-4, 4], zeros of both signs and small ones among them; integers of all bits */
     PIXELS,   /* 0 .. 255 */
     POSITIVE, /* n on the diagonal and symmetric numbers within [-1/2, 1/2] beside it: positive definite */
+    PIVOTED, /* the same with its rows turned by three, so that each column has one pivot that is far larger than others
+              */
+    PIVOTS,  /* of n rows: each is exchanged with itself or one below, from 1 */
     TRIANGLE, /* 2 .. 3 on the diagonal, within [-1/n, 1/n] beside it */
     BELOW,    /* integers in [0, below) */
     STARTS    /* rising from 0 to `below` */

@@ -405,6 +405,37 @@ static bool factor(problem *p, gantry_dtype type, int i)
     return true;
 }
 
+/* As for potrf: |L| |U| is about n, and the condition below 4. */
+static bool factor_pivoted(problem *p, gantry_dtype type, int i)
+{
+    bool made = factor(p, type, i);
+    if (made) {
+        p->operand[0].filling = PIVOTED;
+        p->operand[1].dtype = GANTRY_I32;
+        p->operand[1].shape[0] = p->operand[0].shape[0];
+    }
+    return made;
+}
+
+/* Two triangles: |u^-1| |u| and |l^-1| |l| are below 4 and 8 where what is beside the diagonal is below 1 / n. */
+static bool solve_pivoted(problem *p, gantry_dtype type, int i)
+{
+    static const extents list[] = { { 1, 1, 0 },   { 19, 33, 0 }, { 32, 32, 0 }, { 33, 1, 0 },
+                                    { 65, 70, 0 }, { 130, 5, 0 }, { 0, 0, 0 } };
+    extents e; /* rows, columns of b */
+    if (!pick(list, i, &e))
+        return false;
+    begin(p, type, 1);
+    matrix(&p->operand[0], e.a, e.a);
+    p->operand[0].filling = TRIANGLE;
+    p->operand[1].dtype = GANTRY_I32;
+    p->operand[1].shape[0] = e.a;
+    p->operand[1].filling = PIVOTS;
+    matrix(&p->operand[2], e.a, e.b);
+    p->bound.absolute = 2 * 32 * (double)(e.a + 1) * unit_of(type) * B;
+    return true;
+}
+
 /* n u |a^-1| |a| |x|: |a^-1| |a| is below 4 as rows are dominated by a diagonal of 2 and more, and |x| below b. */
 static bool solve(problem *p, gantry_dtype type, int i)
 {
@@ -674,6 +705,8 @@ static const recipe recipes[] = {
     { "gaussian_blur", NULL, blurred },
     { "gemm", NULL, product },
     { "gemm_batched", NULL, products },
+    { "getrf", NULL, factor_pivoted },
+    { "getrs", NULL, solve_pivoted },
     { "histogram", "out", counts },
     { "jacobi2d", NULL, stencil },
     { "layernorm", NULL, normalized },

@@ -187,6 +187,38 @@ static int potrf(const job *p)
     return 0;
 }
 
+static void swap_rows(const job *p, int i, int with)
+{
+    for (int j = 0; j < p->n && i != with; j++) {
+        double kept = load(p->type, p->a, i, j);
+        store(p->type, p->a, i, j, load(p->type, p->a, with, j));
+        store(p->type, p->a, with, j, kept);
+    }
+}
+
+/* P a = l u, column by column of the factors. */
+static int getrf(const job *p)
+{
+    int info = 0;
+    for (int k = 0; k < p->n; k++) {
+        int with = k;
+        for (int i = k; i < p->n; i++)
+            if (fabs(load(p->type, p->a, i, k)) > fabs(load(p->type, p->a, with, k)))
+                with = i;
+        p->pivots[k] = with + 1;
+        swap_rows(p, k, with);
+        double pivot = load(p->type, p->a, k, k);
+        info = info || pivot != 0 ? info : k + 1;
+        for (int i = k + 1; i < p->n && pivot != 0; i++) {
+            double left = load(p->type, p->a, i, k) / pivot;
+            store(p->type, p->a, i, k, left);
+            for (int j = k + 1; j < p->n; j++)
+                store(p->type, p->a, i, j, load(p->type, p->a, i, j) - left * load(p->type, p->a, k, j));
+        }
+    }
+    return info;
+}
+
 static void run(const fakeCudaLaunch *l, void **params)
 {
     (void)l;
@@ -209,6 +241,9 @@ static void run(const fakeCudaLaunch *l, void **params)
         break;
     case POTRF:
         *p->info = potrf(p);
+        break;
+    case GETRF:
+        *p->info = getrf(p);
         break;
     }
 }

@@ -116,3 +116,46 @@ cusolverStatus_t cusolverDnDpotrf(cusolverDnHandle_t handle, cublasFillMode_t up
     FAIL_IF_TOLD(cusolverDnDpotrf);
     return potrf(handle, F64, uplo, n, A, lda, Workspace, Lwork, devInfo);
 }
+
+cusolverStatus_t cusolverDnSgetrf_bufferSize(cusolverDnHandle_t handle, int m, int n, float *A, int lda, int *Lwork)
+{
+    (void)handle;
+    (void)A;
+    FAIL_IF_TOLD(cusolverDnSgetrf_bufferSize);
+    return m == n ? ask(n, lda, Lwork) : CUSOLVER_STATUS_INVALID_VALUE;
+}
+
+cusolverStatus_t cusolverDnDgetrf_bufferSize(cusolverDnHandle_t handle, int m, int n, double *A, int lda, int *Lwork)
+{
+    (void)handle;
+    (void)A;
+    FAIL_IF_TOLD(cusolverDnDgetrf_bufferSize);
+    return m == n ? ask(n, lda, Lwork) : CUSOLVER_STATUS_INVALID_VALUE;
+}
+
+static cusolverStatus_t getrf(cusolverDnHandle_t handle, element type, int n, void *A, int lda, void *workspace,
+                              int *pivots, int *info)
+{
+    if (n < 1 || lda < n || !workspace || !pivots || !info)
+        return CUSOLVER_STATUS_INVALID_VALUE;
+    job j = { .kind = GETRF, .type = type, .n = n, .info = info, .pivots = pivots };
+    j.a = (columns){ A, lda };
+    j.workspace = workspace;
+    j.workspace_bytes = (size_t)elements_of(n) * (type == F32 ? 4 : 8);
+    return columns_queue(&j, handle->stream) == CUDA_SUCCESS ? CUSOLVER_STATUS_SUCCESS
+                                                             : CUSOLVER_STATUS_EXECUTION_FAILED;
+}
+
+cusolverStatus_t cusolverDnSgetrf(cusolverDnHandle_t handle, int m, int n, float *A, int lda, float *Workspace,
+                                  int *devIpiv, int *devInfo)
+{
+    FAIL_IF_TOLD(cusolverDnSgetrf);
+    return m == n ? getrf(handle, F32, n, A, lda, Workspace, devIpiv, devInfo) : CUSOLVER_STATUS_INVALID_VALUE;
+}
+
+cusolverStatus_t cusolverDnDgetrf(cusolverDnHandle_t handle, int m, int n, double *A, int lda, double *Workspace,
+                                  int *devIpiv, int *devInfo)
+{
+    FAIL_IF_TOLD(cusolverDnDgetrf);
+    return m == n ? getrf(handle, F64, n, A, lda, Workspace, devIpiv, devInfo) : CUSOLVER_STATUS_INVALID_VALUE;
+}

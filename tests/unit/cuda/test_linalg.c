@@ -445,6 +445,94 @@ START_TEST(calls_fail)
 }
 END_TEST
 
+/* The same of systems and transforms. */
+static const char systems[] =
+    "{\"gantry\":1,\"buffers\":{\"a\":{\"dtype\":\"%s\",\"shape\":[6,6],\"init\":{\"spd\":{\"seed\":1}},\"output\":"
+    "true},\"p\":{\"dtype\":\"i32\",\"shape\":[6],\"output\":true},\"b\":{\"dtype\":\"%s\",\"shape\":[6,5],"
+    "\"init\":\"iota\",\"output\":true},\"x\":{\"dtype\":\"%s\",\"shape\":[3,10,2],\"init\":{\"random\":{\"seed\":1}}},"
+    "\"y\":{\"dtype\":\"%s\",\"shape\":[3,10,2],\"output\":true}},\"nodes\":["
+    "{\"id\":\"l\",\"kernel\":\"getrf\",\"args\":{\"a\":\"a\",\"pivots\":\"p\"}},"
+    "{\"id\":\"v\",\"kernel\":\"getrs\",\"args\":{\"a\":\"a\",\"pivots\":\"p\",\"b\":\"b\"}},"
+    "{\"id\":\"f\",\"kernel\":\"fft\",\"args\":{\"inverse\":1,\"x\":\"x\",\"y\":\"y\"}}]}";
+
+static const struct call bad_systems[] = {
+    { "f32", "cusolverDnSgetrf_bufferSize:3",
+      "cusolverDnSgetrf_bufferSize of libcusolver.so.12 returned CUSOLVER_STATUS_INVALID_VALUE (3)", "node \"l\"" },
+    { "f64", "cusolverDnDgetrf_bufferSize:7",
+      "cusolverDnDgetrf_bufferSize of libcusolver.so.12 returned CUSOLVER_STATUS_INTERNAL_ERROR (7)", "node \"l\"" },
+    { "f32", "cusolverDnSgetrf:6",
+      "cusolverDnSgetrf of libcusolver.so.12 returned CUSOLVER_STATUS_EXECUTION_FAILED (6)", "node \"l\" failed" },
+    { "f64", "cusolverDnDgetrf:9", "cusolverDnDgetrf of libcusolver.so.12 returned CUSOLVER_STATUS_NOT_SUPPORTED (9)",
+      "node \"l\" failed" },
+    { "f32", "cublasStrsm:14", "cublasStrsm of libcublas.so.13 returned CUBLAS_STATUS_INTERNAL_ERROR (14)",
+      "node \"v\" failed" },
+    { "f64", "cublasDtrsm:13", "cublasDtrsm of libcublas.so.13 returned CUBLAS_STATUS_EXECUTION_FAILED (13)",
+      "node \"v\" failed" },
+    { "f32", "cufftCreate:2",
+      "cufftCreate of libcufft.so.12 returned CUFFT_ALLOC_FAILED (2); the driver is for CUDA 13.0",
+      "node \"f\" cannot run on device \"gpu0\": " },
+    { "f32", "cufftSetAutoAllocation:1", "cufftSetAutoAllocation of libcufft.so.12 returned CUFFT_INVALID_PLAN (1)",
+      "node \"f\"" },
+    { "f64", "cufftMakePlanMany64:8",
+      "cufftMakePlanMany64 of libcufft.so.12 returned CUFFT_INVALID_SIZE (8) for 3 transforms of 10 numbers",
+      "node \"f\"" },
+    { "f64", "cufftSetStream:5", "cufftSetStream of libcufft.so.12 returned CUFFT_INTERNAL_ERROR (5)",
+      "node \"f\" failed" },
+    { "f64", "cufftSetWorkArea:4", "cufftSetWorkArea of libcufft.so.12 returned CUFFT_INVALID_VALUE (4)",
+      "node \"f\" failed" },
+    { "f32", "cufftExecC2C:6", "cufftExecC2C of libcufft.so.12 returned CUFFT_EXEC_FAILED (6)", "node \"f\" failed" },
+    { "f64", "cufftExecZ2Z:77", "cufftExecZ2Z of libcufft.so.12 returned a status without a name (77)",
+      "node \"f\" failed" },
+};
+
+START_TEST(calls_for_systems_fail)
+{
+    setenv("FAKE_CUDA_VERSION", "13000", 1);
+    fakeCudaDevices(1, "all", 0);
+    for (size_t i = 0; i < sizeof bad_systems / sizeof *bad_systems; i++) {
+        const struct call *c = &bad_systems[i];
+        gantry_error err = { 0 };
+        char text[sizeof systems + 40];
+        snprintf(text, sizeof text, systems, c->dtype, c->dtype, c->dtype, c->dtype);
+        world w = make_world(text, 1, replays[_i]);
+        setenv("FAKE_LINALG_FAIL", c->spec, 1);
+        gantry_status status = attempt(&w, &err);
+        ck_assert_msg(status == GANTRY_E_DEVICE || status == GANTRY_E_KERNEL, "%s: %d", c->spec, (int)status);
+        ck_assert_msg(strstr(err.text, c->told) && strstr(err.text, c->where), "%s: %s", c->spec, err.text);
+        unsetenv("FAKE_LINALG_FAIL");
+        MUST(attempt(&w, MUST_ERR));
+        free_world(&w);
+    }
+}
+END_TEST
+
+/* A minor that is singular, and a pivot that is no row. */
+START_TEST(systems_without_solution)
+{
+    static const char *const texts[] = {
+        "{\"gantry\":1,\"buffers\":{\"a\":{\"dtype\":\"f64\",\"shape\":[40,40],\"init\":1},\"p\":{\"dtype\":\"i32\","
+        "\"shape\":"
+        "[40],\"output\":true}},\"nodes\":[{\"id\":\"l\",\"kernel\":\"getrf\",\"args\":{\"a\":\"a\",\"pivots\":\"p\"}}]"
+        "}",
+        "{\"gantry\":1,\"buffers\":{\"a\":{\"dtype\":\"f64\",\"shape\":[4,4],\"init\":1},\"p\":{\"dtype\":\"i32\","
+        "\"shape\":"
+        "[4],\"init\":{\"iota\":{\"start\":3}}},\"b\":{\"dtype\":\"f64\",\"shape\":[4],\"init\":1,\"output\":true}},"
+        "\"nodes\":[{\"id\":\"l\",\"kernel\":\"getrs\",\"args\":{\"a\":\"a\",\"pivots\":\"p\",\"b\":\"b\"}}]}"
+    };
+    static const char *const told[] = { "left 2 in the status word", "left 3 in the status word" };
+    fakeCudaDevices(1, "all", 0);
+    world w = make_world(texts[_i / 2], 1, replays[_i % 2]);
+    for (int libraries = 1; libraries >= 0; libraries--) {
+        gantry_error err = { 0 };
+        if (!libraries)
+            setenv("GANTRY_CUDA_LIBRARIES", GANTRY_ABSENT, 1);
+        ck_assert_int_eq(attempt(&w, &err), GANTRY_E_KERNEL);
+        ck_assert_msg(strstr(err.text, told[_i / 2]) && strstr(err.text, "node \"l\" failed"), "%s", err.text);
+    }
+    free_world(&w);
+}
+END_TEST
+
 /* Any call of the driver that fails meanwhile is none of the run's business. */
 START_TEST(loading_fails)
 {
@@ -658,6 +746,7 @@ START_TEST(versions_are_told)
 {
     expect_line("\ncuBLAS: libcublas.so.13, version 13.97.5\n");
     expect_line("\ncuSOLVER: libcusolver.so.12, version 12.96.4\n");
+    expect_line("\ncuFFT: libcufft.so.12, version 12.0.0\n");
 }
 END_TEST
 
@@ -687,10 +776,11 @@ START_TEST(no_library)
     }
     setenv("FAKE_CUDA_VERSION", "11040", 1);
     expect_line("\ncuBLAS: libcublas.so.11 was not found (libcublas.so.11: cannot open shared object file");
-    expect_line("); name its folder in GANTRY_CUDA_LIBRARIES if it is somewhere else; gemm, syrk and trsm run as plain "
+    expect_line("); name its folder in GANTRY_CUDA_LIBRARIES if it is somewhere else; gemm, gemm_batched, getrs, syrk "
+                "and trsm run as plain "
                 "kernels, which are slower\n");
     expect_line("\ncuSOLVER: libcusolver.so.11 was not found ");
-    expect_line("; potrf runs as plain kernels, which are slower\n");
+    expect_line("; getrf and potrf run as plain kernels, which are slower\n");
     expect_plain("f32");
     expect_plain("f64");
 }
@@ -738,6 +828,9 @@ int main(void)
     tcase_add_loop_test(tests, not_positive_definite, 0, 2);
     tcase_add_test(tests, not_positive_definite_in_flight);
     tcase_add_loop_test(tests, calls_fail, 0, 2);
+    tcase_add_loop_test(tests, calls_for_systems_fail, 0, 2);
+    if (getenv("FAKE_CUDA_KERNELS"))
+        tcase_add_loop_test(tests, systems_without_solution, 0, 4);
     tcase_add_loop_test(tests, driver_fails, 0, 2);
     tcase_add_loop_test(tests, code_is_loaded_at_open, 0, 2);
     tcase_add_test(tests, loading_fails);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm, gemm_batched, syrk and trsm by cuBLAS. One handle per kernel and device; the workspace is the launch's scratch,
- * which lanes do not share. So nothing is allocated in flight, launches can be captured, and results are the same bits
- * from run to run on GPUs of one kind: without a workspace of one's own that is promised only where a single stream is
- * in use. */
+/* gemm, gemm_batched, syrk, trsm and getrs by cuBLAS. One handle per kernel and device; the workspace is the launch's
+ * scratch, which lanes do not share. So nothing is allocated in flight, launches can be captured, and results are the
+ * same bits from run to run on GPUs of one kind: without a workspace of one's own that is promised only where a single
+ * stream is in use. */
 #include "backends/cuda/kernels/linalg.h"
+#include "backends/cuda/kernels/plain.h"
 #include "backends/cuda/nvidia/blas.h"
 
 #include "base/error.h"
@@ -14,6 +15,7 @@ typedef struct handle {
     const gy_driver *driver;
     gy_blas blas;
     cublasHandle_t cublas;
+    void *plain; /* of the kernel's `data`, which does what cuBLAS does not; NULL: nothing */
     char why[160];
 } handle;
 
@@ -40,6 +42,8 @@ static void close_blas(void *opened)
     handle *h = opened;
     if (h->cublas)
         h->blas.cublasDestroy(h->cublas);
+    if (h->plain)
+        gy_cuda_image_close(h->plain);
     gy_free(h);
 }
 
@@ -49,7 +53,6 @@ _Static_assert(CUBLAS_DEFAULT_MATH == 0, "the mode is a set of bits over the def
 
 static gantry_status open_blas(void **opened, const gy_cuda_kernel *kernel, const gy_driver *driver, gantry_error *err)
 {
-    (void)kernel;
     handle *h = gy_calloc(1, sizeof *h);
     if (!h)
         return gy_fail_nomem(err);
@@ -61,6 +64,7 @@ static gantry_status open_blas(void **opened, const gy_cuda_kernel *kernel, cons
         h->cublas = status ? NULL : h->cublas;
         status = status ? status : check(h, h->blas.cublasSetMathMode(h->cublas, math), "cublasSetMathMode");
         status = status ? gy_linalg_fail(h->why, version, err) : GANTRY_OK;
+        status = status || !kernel->data ? status : gy_cuda_image_open(&h->plain, kernel->data, driver, err);
     }
     if (status) {
         close_blas(h);
@@ -285,6 +289,57 @@ static gantry_status launch_trsm(const gantry_launch *l)
                  "cublasDtrsm");
 }
 
+/* The launch as the plain version sees it. */
+static gantry_launch plain_of(const gantry_launch *l)
+{
+    const handle *h = l->handle;
+    gantry_launch plain = *l;
+    plain.handle = h->plain;
+    return plain;
+}
+
+static gantry_status prepare_getrs(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
+{
+    gantry_launch plain = plain_of(l);
+    GY_TRY(gy_cuda_image_prepare(&plain, scratch, err));
+    return prepare_blas(l, scratch, err);
+}
+
+/* a x = b in C order is x'^T a^T = b^T of columns: cuBLAS sees a^T, so a's lower triangle is an upper one. */
+static gantry_status solve(handle *h, const gantry_launch *l, cublasFillMode_t which, cublasDiagType_t diagonal)
+{
+    static const float one = 1;
+    static const double wide_one = 1;
+    gy_gpu_matrix a = gy_gpu_matrix_of(&l->arg[0]), b = gy_gpu_matrix_of(&l->arg[2]);
+    if (l->arg[0].dtype == GANTRY_F32)
+        return check(h,
+                     h->blas.cublasStrsm(h->cublas, CUBLAS_SIDE_RIGHT, which, CUBLAS_OP_N, diagonal, b.columns, b.rows,
+                                         &one, a.data, a.ld, b.data, b.ld),
+                     "cublasStrsm");
+    return check(h,
+                 h->blas.cublasDtrsm(h->cublas, CUBLAS_SIDE_RIGHT, which, CUBLAS_OP_N, diagonal, b.columns, b.rows,
+                                     &wide_one, a.data, a.ld, b.data, b.ld),
+                 "cublasDtrsm");
+}
+
+/* getrs(a, pivots, b) */
+static gantry_status launch_getrs(const gantry_launch *l)
+{
+    handle *h = l->handle;
+    gy_gpu_matrix b = gy_gpu_matrix_of(&l->arg[2]);
+    gantry_launch plain = plain_of(l);
+    gantry_status status = begin(h, l);
+    if (status || b.rows == 0 || b.columns == 0)
+        return status;
+    status = gy_plain_exchange_rows(&plain);
+    if (status) {
+        snprintf(h->why, sizeof h->why, "the driver refused to launch the kernel that exchanges rows");
+        return status;
+    }
+    GY_TRY(solve(h, l, CUBLAS_FILL_MODE_UPPER, CUBLAS_DIAG_UNIT));
+    return solve(h, l, CUBLAS_FILL_MODE_LOWER, CUBLAS_DIAG_NON_UNIT);
+}
+
 /* syrk(alpha, beta, a, c): the lower triangle of c = alpha a a^T + beta c. */
 static gantry_status launch_syrk(const gantry_launch *l)
 {
@@ -307,17 +362,18 @@ static gantry_status launch_syrk(const gantry_launch *l)
                  "cublasDsyrk");
 }
 
-#define KERNEL(name_, ...)                                                                                             \
+#define KERNEL(name_, prepare_, ...)                                                                                   \
     const gy_cuda_kernel gy_library_##name_ = { .name = #name_,                                                        \
                                                 .launch = launch_##name_,                                              \
                                                 .open = open_blas,                                                     \
                                                 .close = close_blas,                                                   \
                                                 .usable = usable_blas,                                                 \
-                                                .prepare = prepare_blas,                                               \
+                                                .prepare = prepare_,                                                   \
                                                 .why = why_blas,                                                       \
                                                 .loads = gy_linalg_loads,                                              \
                                                 __VA_ARGS__ };
-KERNEL(gemm, .launch_batch = launch_gemms)
-KERNEL(gemm_batched, .launch_batch = NULL)
-KERNEL(trsm, .launch_batch = NULL)
-KERNEL(syrk, .launch_batch = NULL)
+KERNEL(gemm, prepare_blas, .launch_batch = launch_gemms)
+KERNEL(gemm_batched, prepare_blas, .launch_batch = NULL)
+KERNEL(trsm, prepare_blas, .launch_batch = NULL)
+KERNEL(syrk, prepare_blas, .launch_batch = NULL)
+KERNEL(getrs, prepare_getrs, .data = &gy_plain_getrs)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* potrf by cuSOLVER. It has no way to be given the workspace of the cuBLAS inside of it, so each lane has a handle of
- * its own. Its info is LAPACK's: 0, or the order of the minor that is not positive; it goes to the status word.
+/* potrf and getrf by cuSOLVER. It has no way to be given the workspace of the cuBLAS inside of it, so each lane has a
+ * handle of its own. Its info is LAPACK's: 0, or the order of the minor that is not positive; it goes to the status
+ * word.
  *
  * A lower triangle in C order is an upper one to cuSOLVER, which takes more than twice as long for those (H200, f64,
  * 1024 x 1024: 0.90 and 0.42 ms), so the matrix is turned before and after, in place. */
@@ -100,12 +101,28 @@ static gantry_status add_lane(handle *h, void *stream, gantry_error *err)
     return status ? gy_fail(err, status, NULL, "%s", h->why) : GANTRY_OK;
 }
 
-/* The scratch depends on the size only, not on the matrix. */
-static gantry_status prepare_potrf(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
+/* Asks how many elements the scratch needs; it depends on the size only, not on the matrix. */
+typedef gantry_status ask_fn(handle *h, cusolverDnHandle_t with, bool wide, gy_gpu_matrix a, int *elements);
+
+static gantry_status ask_potrf(handle *h, cusolverDnHandle_t with, bool wide, gy_gpu_matrix a, int *elements)
+{
+    cusolverStatus_t code =
+        wide ? h->solver.cusolverDnDpotrf_bufferSize(with, CUBLAS_FILL_MODE_LOWER, a.rows, NULL, a.ld, elements)
+             : h->solver.cusolverDnSpotrf_bufferSize(with, CUBLAS_FILL_MODE_LOWER, a.rows, NULL, a.ld, elements);
+    return check(h, code, wide ? "cusolverDnDpotrf_bufferSize" : "cusolverDnSpotrf_bufferSize");
+}
+
+static gantry_status ask_getrf(handle *h, cusolverDnHandle_t with, bool wide, gy_gpu_matrix a, int *elements)
+{
+    cusolverStatus_t code = wide ? h->solver.cusolverDnDgetrf_bufferSize(with, a.rows, a.rows, NULL, a.ld, elements)
+                                 : h->solver.cusolverDnSgetrf_bufferSize(with, a.rows, a.rows, NULL, a.ld, elements);
+    return check(h, code, wide ? "cusolverDnDgetrf_bufferSize" : "cusolverDnSgetrf_bufferSize");
+}
+
+static gantry_status prepare(const gantry_launch *l, ask_fn *ask, uint64_t *scratch, gantry_error *err)
 {
     handle *h = l->handle;
     gy_gpu_matrix a = gy_gpu_matrix_of(&l->arg[0]);
-    bool wide = l->arg[0].dtype == GANTRY_F64;
     int elements = 0;
     gantry_launch plain = *l;
     plain.handle = h->plain;
@@ -114,14 +131,20 @@ static gantry_status prepare_potrf(const gantry_launch *l, uint64_t *scratch, ga
     status = status || find(h, l->stream) ? status : add_lane(h, l->stream, err);
     if (status || a.rows == 0)
         return status;
-    cusolverDnHandle_t with = find(h, l->stream);
-    cusolverStatus_t code =
-        wide ? h->solver.cusolverDnDpotrf_bufferSize(with, CUBLAS_FILL_MODE_LOWER, a.rows, NULL, a.ld, &elements)
-             : h->solver.cusolverDnSpotrf_bufferSize(with, CUBLAS_FILL_MODE_LOWER, a.rows, NULL, a.ld, &elements);
-    status = check(h, code, wide ? "cusolverDnDpotrf_bufferSize" : "cusolverDnSpotrf_bufferSize");
+    status = ask(h, find(h, l->stream), l->arg[0].dtype == GANTRY_F64, a, &elements);
     uint64_t need = (uint64_t)elements * gantry_dtype_size(l->arg[0].dtype);
     *scratch = need > *scratch ? need : *scratch;
     return status ? gy_fail(err, status, NULL, "%s", h->why) : GANTRY_OK;
+}
+
+static gantry_status prepare_potrf(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
+{
+    return prepare(l, ask_potrf, scratch, err);
+}
+
+static gantry_status prepare_getrf(const gantry_launch *l, uint64_t *scratch, gantry_error *err)
+{
+    return prepare(l, ask_getrf, scratch, err);
 }
 
 /* cuSOLVER's lower triangle is the upper one here. */
@@ -142,6 +165,19 @@ static gantry_status factor(handle *h, const gantry_launch *l)
         "cusolverDnSpotrf");
 }
 
+/* Pivots of cuSOLVER are LAPACK's, which are the kernel's. */
+static gantry_status factor_pivoted(handle *h, const gantry_launch *l)
+{
+    gy_gpu_matrix a = gy_gpu_matrix_of(&l->arg[0]);
+    cusolverDnHandle_t with = find(h, l->stream);
+    int32_t *pivots = l->arg[1].data;
+    if (l->arg[0].dtype == GANTRY_F64)
+        return check(h, h->solver.cusolverDnDgetrf(with, a.rows, a.rows, a.data, a.ld, l->scratch, pivots, l->status),
+                     "cusolverDnDgetrf");
+    return check(h, h->solver.cusolverDnSgetrf(with, a.rows, a.rows, a.data, a.ld, l->scratch, pivots, l->status),
+                 "cusolverDnSgetrf");
+}
+
 static gantry_status turn(handle *h, const gantry_launch *l)
 {
     gantry_launch plain = *l;
@@ -152,14 +188,24 @@ static gantry_status turn(handle *h, const gantry_launch *l)
     return status;
 }
 
-static gantry_status launch_potrf(const gantry_launch *l)
+static gantry_status launch(const gantry_launch *l, gantry_status (*factor_turned)(handle *h, const gantry_launch *l))
 {
     handle *h = l->handle;
     if (l->arg[0].rows == 0)
         return GANTRY_OK;
     GY_TRY(turn(h, l));
-    GY_TRY(factor(h, l));
+    GY_TRY(factor_turned(h, l));
     return turn(h, l);
+}
+
+static gantry_status launch_potrf(const gantry_launch *l)
+{
+    return launch(l, factor);
+}
+
+static gantry_status launch_getrf(const gantry_launch *l)
+{
+    return launch(l, factor_pivoted);
 }
 
 /* cuSOLVER writes it in any case. */
@@ -169,12 +215,15 @@ static bool keeps_word(const void *unused)
     return true;
 }
 
-const gy_cuda_kernel gy_library_potrf = { .name = "potrf",
-                                          .launch = launch_potrf,
-                                          .open = open_solver,
-                                          .close = close_solver,
-                                          .usable = usable_solver,
-                                          .prepare = prepare_potrf,
-                                          .why = why_solver,
-                                          .loads = gy_linalg_loads,
-                                          .keeps_word = keeps_word };
+#define KERNEL(name_)                                                                                                  \
+    const gy_cuda_kernel gy_library_##name_ = { .name = #name_,                                                        \
+                                                .launch = launch_##name_,                                              \
+                                                .open = open_solver,                                                   \
+                                                .close = close_solver,                                                 \
+                                                .usable = usable_solver,                                               \
+                                                .prepare = prepare_##name_,                                            \
+                                                .why = why_solver,                                                     \
+                                                .loads = gy_linalg_loads,                                              \
+                                                .keeps_word = keeps_word };
+KERNEL(potrf)
+KERNEL(getrf)

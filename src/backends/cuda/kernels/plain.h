@@ -20,6 +20,9 @@
  * gy_plain_potrf. */
 gantry_status gy_plain_turn(const gantry_launch *l);
 
+/* Exchanges the rows of getrs(a, pivots, b). The launch's handle is that of gy_plain_getrs. */
+gantry_status gy_plain_exchange_rows(const gantry_launch *l);
+
 /* Multiplies the result of an fft by its scale. The launch's handle is that of gy_plain_fft. */
 gantry_status gy_plain_scale_complex(const gantry_launch *l);
 

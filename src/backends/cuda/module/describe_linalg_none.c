@@ -3,6 +3,8 @@
 
 void gy_linalg_describe(gy_text *to)
 {
-    gy_text_add(to, "cuBLAS, cuSOLVER: this module was built without their headers; gemm, potrf, syrk and trsm run "
-                    "as plain kernels, which are slower\n");
+    gy_text_add(
+        to,
+        "cuBLAS, cuSOLVER, cuFFT: this module was built without their headers; fft, gemm, gemm_batched, getrf, getrs, "
+        "potrf, syrk and trsm run as plain kernels, which are slower\n");
 }

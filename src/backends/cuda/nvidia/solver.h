@@ -17,7 +17,11 @@
     X(cusolverDnSpotrf_bufferSize)                                                                                     \
     X(cusolverDnDpotrf_bufferSize)                                                                                     \
     X(cusolverDnSpotrf)                                                                                                \
-    X(cusolverDnDpotrf)
+    X(cusolverDnDpotrf)                                                                                                \
+    X(cusolverDnSgetrf_bufferSize)                                                                                     \
+    X(cusolverDnDgetrf_bufferSize)                                                                                     \
+    X(cusolverDnSgetrf)                                                                                                \
+    X(cusolverDnDgetrf)
 
 typedef struct gy_solver {
     gy_library lib;

@@ -69,6 +69,19 @@ class Case:
                                            err_msg=f"{self.kernel} {name} {dtype}")
 
 
+class Refused(Case):
+    """The kernel leaves `want` in its status word."""
+
+    def run(self, command):
+        status, self.want = self.want, {}
+        try:
+            super().run(command)
+        except RuntimeError as error:
+            assert f"left {status} in the status word" in str(error), error
+        else:
+            raise AssertionError(f"{self.kernel} did not fail")
+
+
 def elementwise():
     for dtype, n in itertools.product(ALL, [1, 1000]):
         x, y, z = values(dtype, n), values(dtype, n), np.zeros(n, np.float32 if dtype == "bf16" else DTYPES[dtype])
@@ -357,6 +370,42 @@ def attention():
                    {"y": (rotate(wide(dtype, x), dim, 3, length, 500, sign), RTOL[dtype])})
 
 
+def heads():
+    """Softmax of scores in double, for each head; heads of q share one of k; the last query sees all keys."""
+    shapes = [(1, 1, 1, 1, 1), (2, 2, 5, 5, 8), (6, 2, 7, 70, 16), (4, 1, 65, 130, 33), (2, 2, 9, 4, 64), (8, 4, 1, 200, 256)]
+    for dtype, (many, few, n, m, d), causal in itertools.product(FLOATS, shapes, [0, 1]):
+        q, k, v = values(dtype, (many, n, d), -1, 1), values(dtype, (few, m, d), -1, 1), values(dtype, (few, m, d))
+        Q, K, V = (wide(dtype, a) for a in (q, k, v))
+        given = {"causal": causal, **({"scale": 0.3} if n == 7 else {}), "q": ("in", dtype, q), "k": ("in", dtype, k), "v": ("in", dtype, v)}
+        for lengths in [None, [m], [int(x) for x in rng.integers(0, m + 1, few)]]:
+            want = np.zeros((many, n, d))
+            for h in range(many):
+                kv = h // (many // few)
+                keys = m if lengths is None else lengths[kv % len(lengths)]
+                s = Q[h] @ K[kv, :keys].T * (0.3 if n == 7 else d ** -0.5)
+                if causal:
+                    rows, columns = np.indices(s.shape)
+                    s = np.where(columns <= keys - n + rows, s, -np.inf)
+                with np.errstate(invalid="ignore"):
+                    p = np.exp(s - s.max(1, keepdims=True, initial=-1e300))
+                    want[h] = np.nan_to_num(p / p.sum(1, keepdims=True)) @ V[kv, :keys]
+            y = {"y": ("out", dtype, np.zeros_like(q))}
+            if lengths is None:
+                yield Case("attention", {**given, **y}, {"y": (want, RTOL[dtype])})
+            else:
+                yield Case("attention_cached", {**given, "length": ("in", "i32", np.array(lengths, np.int32)), **y}, {"y": (want, RTOL[dtype])})
+
+
+def failures():
+    ones, three = np.ones((3, 3)), np.arange(3, dtype=np.int32)
+    yield Refused("getrf", {"a": ("inout", "f64", ones), "pivots": ("out", "i32", three)}, 2)
+    yield Refused("getrs", {"a": ("in", "f64", ones), "pivots": ("in", "i32", three + 2), "b": ("inout", "f64", ones)}, 3)
+    q = np.ones((2, 3, 8), np.float32)
+    for lengths, status in [([3, 4], 2), ([-1, 3], 1)]:
+        yield Refused("attention_cached", {"q": ("in", "f32", q), "k": ("in", "f32", q), "v": ("in", "f32", q), "length": ("in", "i32", np.array(lengths, np.int32)),
+                                           "y": ("out", "f32", q)}, status)
+
+
 def tables():
     for dtype, index, (rows, width, n) in itertools.product(FLOATS, ["i32", "i64"], [(1, 1, 1), (10, 5, 40), (50, 33, 20)]):
         ids, table, dy = rng.integers(0, rows, n).astype(DTYPES[index]), values(dtype, (rows, width)), values(dtype, (n, width))
@@ -461,7 +510,7 @@ def fourier():
 def main(command, only):
     wanted = set(only) or {k["name"] for k in json.loads(gantry(command, "kernels", "--json"))["kernels"]}
     seen, count, failed = set(), 0, 0
-    for case in itertools.chain(elementwise(), reductions(), grids(), images(), algebra(), systems(), learning(), transformers(), stacks(), attention(), tables(), training(),
+    for case in itertools.chain(elementwise(), reductions(), grids(), images(), algebra(), systems(), learning(), transformers(), stacks(), attention(), heads(), failures(), tables(), training(),
                                 scans(), sorts(), best(), fourier()):
         if case.kernel not in wanted:
             continue

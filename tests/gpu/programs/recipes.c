@@ -592,6 +592,37 @@ static bool softmax_gradient(problem *p, gantry_dtype type, int i)
     return true;
 }
 
+/* A score is a sum of d products, scaled; the error of an exponential is that of its score, and results are means of
+ * values of at most B. On GPUs each block of keys scales what was before it, which is a rounding more. */
+static bool attended(problem *p, gantry_dtype type, int i)
+{
+    static const struct {
+        int64_t many, few, n, m, d;
+    } list[] = { { 1, 1, 1, 1, 1 },     { 3, 3, 5, 5, 8 },     { 6, 2, 7, 70, 16 }, { 4, 1, 65, 130, 33 },
+                 { 2, 2, 130, 64, 64 }, { 8, 4, 1, 200, 128 }, { 2, 1, 9, 4, 130 }, { 3, 3, 70, 33, 256 } };
+    if (i / 2 >= (int)(sizeof list / sizeof *list))
+        return false;
+    int64_t many = list[i / 2].many, few = list[i / 2].few, n = list[i / 2].n, m = list[i / 2].m, d = list[i / 2].d;
+    double u = type == GANTRY_F64 ? U : 0x1p-24, scale = 0.05, highest = scale * (double)d * B * B;
+    begin(p, type, 1);
+    for (int k = 0; k < p->operands; k++) {
+        operand *o = &p->operand[k];
+        bool keys = strcmp(o->arg->name, "k") == 0 || strcmp(o->arg->name, "v") == 0;
+        if (o->arg->dtypes == GANTRY_DTYPE_BIT(GANTRY_I32)) { /* length */
+            one_element(o, GANTRY_I32);
+            o->filling = BELOW;
+            o->below = m + 1;
+        } else {
+            stack(o, keys ? few : many, keys ? m : n, d);
+        }
+    }
+    number(p, "scale", scale);
+    number(p, "causal", i % 2);
+    p->parts = many == few;
+    p->bound = (bound){ 2 * unit_of(type), 2 * B * u * (2 * (double)(d + 8) * highest + 2 * highest + (double)m + 24) };
+    return true;
+}
+
 /* Angles are positions times at most 1, by a power that is right to 2 units on both sides, as sines and cosines are. */
 static bool turned(problem *p, gantry_dtype type, int i)
 {
@@ -692,6 +723,8 @@ static const recipe recipes[] = {
     { "adamw", "g", stepped },
     { "add", NULL, elements },
     { "argsort", NULL, sorted_places },
+    { "attention", NULL, attended },
+    { "attention_cached", NULL, attended },
     { "axpby", NULL, elements },
     { "bias_add", NULL, rows_and_vector },
     { "busy", NULL, elements },

@@ -96,6 +96,10 @@ static const recipe recipes[] = {
     { "softmax", false, STATE("x", "$", ROWS, "0") "," STATE("y", "$", ROWS, "0"), "\"x\":\"x\",\"y\":\"y\"" },
     { "softmax_grad", false, STATE("y", "$", ROWS, "0") "," STATE("d", "$", ROWS, "0") "," STATE("x", "$", ROWS, "0"),
       "\"y\":\"y\",\"dy\":\"d\",\"dx\":\"x\"" },
+    { "attention", true,
+      STATE("q", "$", HEADS, "0") "," STATE("k", "$", HEADS, "0") "," STATE("v", "$", HEADS, "0") "," STATE("y", "$",
+                                                                                                            HEADS, "0"),
+      "\"q\":\"q\",\"k\":\"k\",\"v\":\"v\",\"y\":\"y\"" },
     { "rope", false, STATE("x", "$", ROWS, "0") "," STATE("y", "$", ROWS, "0"), "\"dim\":64,\"x\":\"x\",\"y\":\"y\"" },
     { "embedding", false,
       STATE("t", "$", "[\"n / 256 + 1\",256]", "0") "," STATE("i", "i32", "[\"n / 256\"]", "0") "," STATE("y", "$",
@@ -111,8 +115,9 @@ static const recipe recipes[] = {
 enum { RECIPES = sizeof recipes / sizeof *recipes };
 
 /* Kernels that take as long as they are asked to, or fail when they are asked to, show nothing of a device; sparse
- * matrices and how often ids are repeated differ too much. */
-static const char *const passed_over[] = { "busy", "embedding_grad", "fail", "spmv_csr" };
+ * matrices and how often ids are repeated differ too much,
+ * and so does how much of a cache there is. */
+static const char *const passed_over[] = { "attention_cached", "busy", "embedding_grad", "fail", "spmv_csr" };
 
 enum { FACTORS = 14 }; /* factor of factor: of 16 x 16 numbers the 18th may have none */
 

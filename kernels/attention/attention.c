@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/attention/attention.h"
+
+enum { Y = GY_ATTENTION_V + 1 }; /* arguments */
+
+static gantry_status run(const gantry_launch *l)
+{
+    return gy_attention_run(l, 0, Y);
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    return gy_attention_check(l, 0, Y, text, size);
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_ATTENTION_ARGS,
+    GY_REGION("y", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "as q"),
+};
+
+const gantry_kernel gy_kernel_attention = { sizeof(gantry_kernel),
+                                            "attention",
+                                            "y = softmax(scale q k^T) v, for each head",
+                                            GY_ARGS(args),
+                                            0,
+                                            "(4 - 2 * causal) * q.size * k.shape1",
+                                            "q.bytes + k.bytes + v.bytes + y.bytes",
+                                            NULL,
+                                            run,
+                                            check,
+                                            gy_linalg_open_kernel,
+                                            gy_linalg_close };

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A block has SIDE queries of one head of keys, and goes over the keys SIDE at a time: their scores, the softmax so far, what the
+ * values add. Largest scores and sums of exponentials are kept, and results so far are scaled when a larger one comes, so that no
+ * score is in memory. A thread has EACH x EACH scores and, of EACH queries, each 16th element of the result. Computed in float, but
+ * for f64.
+ */
+#ifndef GY_KERNELS_ATTENTION_CUH
+#define GY_KERNELS_ATTENTION_CUH
+
+#include "kernels/begin.cuh"
+#include "kernels/element.cuh"
+
+enum { GY_ATTENTION_LINE = 16, GY_ATTENTION_THREADS = GY_ATTENTION_LINE * GY_ATTENTION_LINE };
+
+/* As attention.h has it. */
+struct gy_attention {
+    int64_t n, m, d, heads, rows, lengths, per, causal;
+    double scale;
+};
+
+static __device__ inline float gy_power(float x) { return expf(x); }
+static __device__ inline double gy_power(double x) { return exp(x); }
+
+/* Keys that row r of a head sees. */
+static __device__ inline int64_t gy_seen(const gy_attention &a, int64_t r, int64_t length)
+{
+    const int64_t upto = a.causal ? length - a.n + r % a.n + 1 : length;
+    return upto < 0 ? 0 : upto;
+}
+
+template <typename Wide, int SIDE, int WIDTH> struct gy_attention_tiles {
+    enum { DEPTH = 32, KEYS = 16 };
+    union {
+        struct {
+            Wide q[DEPTH][SIDE + 1], k[DEPTH][SIDE + 1];
+        } at;
+        Wide v[KEYS][WIDTH];
+    };
+    Wide p[SIDE][SIDE + 1];
+};
+
+/* to[c][r] = x[r * d + c] for `rows` rows and `columns` columns; 0 elsewhere. */
+template <int DEPTH, int SIDE, typename Wide, typename T>
+static __device__ inline void gy_load_turned(Wide (&to)[DEPTH][SIDE + 1], const T *x, int64_t d, int64_t rows, int64_t columns)
+{
+    for (int i = threadIdx.x; i < SIDE * DEPTH; i += GY_ATTENTION_THREADS) {
+        const int r = i / DEPTH, c = i % DEPTH;
+        to[c][r] = r < rows && c < columns ? gy_element<Wide>::load(x[r * d + c]) : (Wide)0;
+    }
+}
+
+/* Of the threads that have one query. */
+template <typename Wide, typename F> static __device__ inline Wide gy_line_join(Wide x, const F &f)
+{
+    for (int by = GY_ATTENTION_LINE / 2; by > 0; by /= 2)
+        x = f(x, __shfl_xor_sync(~0u, x, by));
+    return x;
+}
+
+template <typename Wide, typename T, int SIDE, int WIDTH> struct gy_attention_block {
+    enum { LINE = GY_ATTENTION_LINE, EACH = SIDE / LINE, PARTS = WIDTH / LINE };
+    typedef gy_attention_tiles<Wide, SIDE, WIDTH> tiles;
+    const gy_attention &a;
+    tiles &t;
+    const T *q, *k, *v; /* the block's first query, the head's first key and value */
+    int64_t first, rows, length;
+    int x, y;
+    Wide score[EACH][EACH], result[EACH][PARTS], largest[EACH], sum[EACH];
+
+    __device__ gy_attention_block(const gy_attention &of, tiles &in) : a(of), t(in), x(threadIdx.x % LINE), y(threadIdx.x / LINE)
+    {
+        for (int i = 0; i < EACH; i++) {
+            largest[i] = -(Wide)INFINITY;
+            sum[i] = 0;
+            for (int c = 0; c < PARTS; c++)
+                result[i][c] = 0;
+        }
+    }
+
+    /* score = scale q k^T for SIDE keys from `key` on; -infinity where a query does not see the key. */
+    __device__ void multiply(int64_t key)
+    {
+        for (int i = 0; i < EACH; i++)
+            for (int j = 0; j < EACH; j++)
+                score[i][j] = 0;
+        for (int64_t c = 0; c < a.d; c += tiles::DEPTH) {
+            __syncthreads();
+            gy_load_turned<tiles::DEPTH, SIDE>(t.at.q, q + c, a.d, rows, a.d - c);
+            gy_load_turned<tiles::DEPTH, SIDE>(t.at.k, k + key * a.d + c, a.d, length - key, a.d - c);
+            __syncthreads();
+#pragma unroll 8
+            for (int e = 0; e < tiles::DEPTH; e++)
+#pragma unroll
+                for (int i = 0; i < EACH; i++)
+#pragma unroll
+                    for (int j = 0; j < EACH; j++)
+                        score[i][j] += t.at.q[e][y + i * LINE] * t.at.k[e][x + j * LINE];
+        }
+        for (int i = 0; i < EACH; i++) {
+            const int64_t stop = gy_seen(a, first + y + i * LINE, length) - key;
+            for (int j = 0; j < EACH; j++)
+                score[i][j] = x + j * LINE < stop ? (Wide)a.scale * score[i][j] : -(Wide)INFINITY;
+        }
+    }
+
+    __device__ void soften()
+    {
+#pragma unroll
+        for (int i = 0; i < EACH; i++) {
+            Wide top = largest[i], part = 0;
+            for (int j = 0; j < EACH; j++)
+                top = fmax(top, score[i][j]);
+            top = gy_line_join(top, [](Wide f, Wide g) { return fmax(f, g); });
+            const Wide base = top == -(Wide)INFINITY ? (Wide)0 : top, shrink = gy_power(largest[i] - base);
+            for (int j = 0; j < EACH; j++) {
+                const Wide p = gy_power(score[i][j] - base);
+                t.p[y + i * LINE][x + j * LINE] = p;
+                part += p;
+            }
+            sum[i] = sum[i] * shrink + gy_line_join(part, [](Wide f, Wide g) { return f + g; });
+            largest[i] = top;
+            for (int c = 0; c < PARTS; c++)
+                result[i][c] *= shrink;
+        }
+    }
+
+    __device__ void add(int64_t key)
+    {
+        for (int from = 0; from < SIDE; from += tiles::KEYS) {
+            __syncthreads();
+            for (int i = threadIdx.x; i < tiles::KEYS * WIDTH; i += GY_ATTENTION_THREADS) {
+                const int j = i / WIDTH, c = i % WIDTH;
+                const int64_t at = key + from + j;
+                t.v[j][c] = at < length && c < a.d ? gy_element<Wide>::load(v[at * a.d + c]) : (Wide)0;
+            }
+            __syncthreads();
+#pragma unroll 4
+            for (int j = 0; j < tiles::KEYS; j++)
+#pragma unroll
+                for (int i = 0; i < EACH; i++) {
+                    const Wide p = t.p[y + i * LINE][from + j];
+#pragma unroll
+                    for (int c = 0; c < PARTS; c++)
+                        result[i][c] += p * t.v[j][x + c * LINE];
+                }
+        }
+    }
+
+    __device__ void store(T *to)
+    {
+        for (int i = 0; i < EACH; i++)
+            for (int c = 0; c < PARTS; c++)
+                if (y + i * LINE < rows && x + c * LINE < a.d)
+                    to[(y + i * LINE) * a.d + x + c * LINE] = gy_element<Wide>::template store<T>(
+                        sum[i] > 0 || sum[i] != sum[i] ? result[i][c] / sum[i] : (Wide)0);
+    }
+};
+
+/* `across`: blocks of a head. */
+template <typename Wide, int SIDE, int WIDTH, typename T>
+static __device__ inline void gy_attend(const gy_attention &a, uint32_t across, const T *q, const T *k, const T *v,
+                                        const int32_t *length, T *y, int32_t *status)
+{
+    __shared__ gy_attention_tiles<Wide, SIDE, WIDTH> tiles;
+    const int64_t head = blockIdx.x / across, row = (int64_t)(blockIdx.x % across) * SIDE;
+    const int64_t given = a.lengths ? length[head / a.per] : a.m, at = (head * a.rows + row) * a.d;
+    gy_attention_block<Wide, T, SIDE, WIDTH> b(a, tiles);
+    b.q = q + at;
+    b.k = k + head * a.m * a.d;
+    b.v = v + head * a.m * a.d;
+    b.first = row;
+    b.rows = a.rows - row < SIDE ? a.rows - row : SIDE;
+    b.length = given < 0 || given > a.m ? 0 : given;
+    if (b.length != given && threadIdx.x == 0)
+        *status = (int32_t)(head / a.per + 1);
+    int64_t keys = 0;
+    for (int r = 0; r < b.rows; r++) {
+        const int64_t seen = gy_seen(a, row + r, b.length);
+        keys = seen > keys ? seen : keys;
+    }
+    for (int64_t key = 0; key < keys; key += SIDE) {
+        b.multiply(key);
+        b.soften();
+        b.add(key);
+    }
+    b.store(y + at);
+}
+
+#define GY_ATTENTION_KERNEL(name, suffix, type, wide, side, width)                                                     \
+    extern "C" __global__ void __launch_bounds__(GY_ATTENTION_THREADS)                                                 \
+        name##_##width##_##suffix(gy_attention a, uint32_t across, const type *q, const type *k, const type *v,        \
+                                  const int32_t *length, type *y, int32_t *status)                                     \
+    {                                                                                                                  \
+        gy_begin();                                                                                                    \
+        gy_attend<wide, side, width>(a, across, q, k, v, length, y, status);                                           \
+    }
+#define GY_ATTENTION_WIDTHS(name, suffix, type, wide, side)                                                            \
+    GY_ATTENTION_KERNEL(name, suffix, type, wide, side, 64)                                                            \
+    GY_ATTENTION_KERNEL(name, suffix, type, wide, side, 128)                                                           \
+    GY_ATTENTION_KERNEL(name, suffix, type, wide, side, 256)
+#define GY_ATTENTION_KERNELS(name)                                                                                     \
+    GY_ATTENTION_WIDTHS(name, f16, __half, float, 64)                                                                  \
+    GY_ATTENTION_WIDTHS(name, bf16, __nv_bfloat16, float, 64)                                                          \
+    GY_ATTENTION_WIDTHS(name, f32, float, float, 64)                                                                   \
+    GY_ATTENTION_WIDTHS(name, f64, double, double, 32)
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks of queries at a time: products with all keys, their softmax, the product with the values. Products are those
+ * of gemm, in float but for f64; f16 and bf16 are made float head by head. */
+#include "base/memory.h"
+#include "kernels/attention/attention.h"
+#include <math.h>
+
+enum { BLOCK = 64 };
+
+double gy_attention_scale(int64_t d)
+{
+    return d > 0 ? 1 / sqrt((double)d) : 1;
+}
+
+/* Keys that row r of a head sees, of `length`. */
+static int64_t seen(const gy_attention *a, int64_t r, int64_t length)
+{
+    int64_t upto = a->causal ? length - a->n + r % a->n + 1 : length;
+    return upto < 0 ? 0 : upto;
+}
+
+/* Memory of a call: a head as floats, a block of scores and one of results. */
+typedef struct work {
+    gantry_dtype dtype; /* that is computed in */
+    size_t size;
+    void *q, *k, *v, *scores, *result; /* q, k, v and result NULL: elements are taken as they are */
+} work;
+
+static void free_work(work *w)
+{
+    gy_free(w->q);
+    gy_free(w->k);
+    gy_free(w->v);
+    gy_free(w->scores);
+    gy_free(w->result);
+}
+
+static bool make_work(work *w, const gy_attention *a, gantry_dtype dtype)
+{
+    bool narrow = dtype == GANTRY_F16 || dtype == GANTRY_BF16;
+    *w = (work){ .dtype = dtype == GANTRY_F64 ? GANTRY_F64 : GANTRY_F32 };
+    w->size = gantry_dtype_size(w->dtype);
+    w->scores = gy_calloc(BLOCK * (size_t)a->m + 1, w->size);
+    if (!narrow)
+        return w->scores != NULL;
+    w->q = gy_calloc(BLOCK * (size_t)a->d + 1, w->size);
+    w->k = gy_calloc((size_t)(a->m * a->d) + 1, w->size);
+    w->v = gy_calloc((size_t)(a->m * a->d) + 1, w->size);
+    w->result = gy_calloc(BLOCK * (size_t)a->d + 1, w->size);
+    return w->scores && w->q && w->k && w->v && w->result;
+}
+
+/* Elements from number `first` on as they are computed with: where they lie, or in `room`. */
+static void *widened(const gantry_arg *x, int64_t first, int64_t count, float *room)
+{
+    uint16_t *from = (uint16_t *)x->data + first;
+    if (!room)
+        return (char *)x->data + first * (int64_t)gantry_dtype_size(x->dtype);
+    for (int64_t i = 0; i < count; i++)
+        room[i] = x->dtype == GANTRY_F16 ? gy_f16_to_float(from[i]) : gy_bf16_to_float(from[i]);
+    return room;
+}
+
+static void narrow(const gantry_arg *y, int64_t first, int64_t count, const float *from)
+{
+    uint16_t *to = (uint16_t *)y->data + first;
+    for (int64_t i = 0; i < count && from; i++)
+        to[i] = y->dtype == GANTRY_F16 ? gy_float_to_f16(from[i]) : gy_float_to_bf16(from[i]);
+}
+
+#define SOFTMAX(dtype, type, wide, LOAD, STORE)                                                                        \
+    static void soften_##type(type *row, int64_t stop, int64_t count)                                                  \
+    {                                                                                                                  \
+        type largest = -(type)INFINITY;                                                                                \
+        double sum = 0;                                                                                                \
+        for (int64_t j = 0; j < stop; j++)                                                                             \
+            largest = row[j] > largest ? row[j] : largest;                                                             \
+        for (int64_t j = 0; j < stop; j++)                                                                             \
+            sum += row[j] = (type)(sizeof(type) == 4 ? (type)expf((float)(row[j] - largest))                           \
+                                                     : (type)exp((double)(row[j] - largest)));                         \
+        for (int64_t j = 0; j < count; j++)                                                                            \
+            row[j] = j < stop ? (type)(row[j] / sum) : 0;                                                              \
+    }
+GY_WIDE_TYPES(SOFTMAX)
+
+static void soften(const work *w, int64_t row, int64_t stop, int64_t count)
+{
+    if (w->dtype == GANTRY_F32)
+        soften_float((float *)w->scores + row * count, stop, count);
+    else
+        soften_double((double *)w->scores + row * count, stop, count);
+}
+
+/* Rows [first, first + rows) of a head. Keys that none of them sees are left out. */
+static void attend(const gantry_launch *l, const gy_attention *a, const work *w, int64_t at, int64_t rows,
+                   int64_t first, int64_t length, void *k, void *v, const gantry_arg *y)
+{
+    const gy_linalg *table = gy_linalg_of(l);
+    int64_t keys = 0;
+    for (int64_t r = first; r < first + rows; r++)
+        keys = seen(a, r, length) > keys ? seen(a, r, length) : keys;
+    void *to = w->result ? w->result : (char *)y->data + at * a->d * (int64_t)w->size;
+    gy_matrix q = { widened(&l->arg[GY_ATTENTION_Q], at * a->d, rows * a->d, w->q), rows, a->d, a->d };
+    gy_matrix scores = { w->scores, rows, keys, keys }, out = { to, rows, a->d, a->d };
+    table->gemm(w->dtype, 0, 1, a->scale, q, (gy_matrix){ k, keys, a->d, a->d }, 0, scores);
+    for (int64_t r = 0; r < rows; r++)
+        soften(w, r, seen(a, first + r, length), keys);
+    table->gemm(w->dtype, 0, 0, 1, scores, (gy_matrix){ v, keys, a->d, a->d }, 0, out);
+    narrow(y, at * a->d, rows * a->d, w->result);
+}
+
+/* Keys of a head; -1: more than there are, or less than none. */
+static int64_t length_of(const gantry_launch *l, const gy_attention *a, int length, int64_t head)
+{
+    const int32_t *given = a->lengths ? l->arg[length].data : NULL;
+    int64_t keys = given ? given[head / a->per] : a->m;
+    return keys < 0 || keys > a->m ? -1 : keys;
+}
+
+gantry_status gy_attention_run(const gantry_launch *l, int length, int y)
+{
+    gy_attention a = gy_attention_of(l, length);
+    const gantry_arg *out = &l->arg[y];
+    work w;
+    bool made = make_work(&w, &a, out->dtype);
+    for (int64_t h = 0; h < a.heads && made; h++) {
+        int64_t keys = length_of(l, &a, length, h);
+        if (keys < 0) {
+            *l->status = (int32_t)(h / a.per + 1);
+            break;
+        }
+        void *k = widened(&l->arg[GY_ATTENTION_K], h * a.m * a.d, keys * a.d, w.k);
+        void *v = widened(&l->arg[GY_ATTENTION_V], h * a.m * a.d, keys * a.d, w.v);
+        for (int64_t r = 0; r < a.rows; r += BLOCK)
+            attend(l, &a, &w, h * a.rows + r, a.rows - r < BLOCK ? a.rows - r : BLOCK, r, keys, k, v, out);
+    }
+    free_work(&w);
+    return made ? GANTRY_OK : GANTRY_E_NOMEM;
+}
+
+/* ---- checks ---- */
+
+static gantry_status check_axes(const gantry_launch *l, int y, char *text, size_t size)
+{
+    static const char *const what[] = { "heads", "queries or keys", "elements of a head" };
+    for (int i = GY_ATTENTION_Q; i <= y; i++) {
+        const gantry_arg *a = &l->arg[i], *as = &l->arg[i == y ? GY_ATTENTION_Q : GY_ATTENTION_K];
+        if (i > GY_ATTENTION_V && i < y)
+            continue;
+        if (a->rank != 3)
+            return gy_check_fail(text, size, "\"%s\" has %d axes; it must have 3: heads, queries or keys, and elements",
+                                 a->name, (int)a->rank);
+        for (int axis = 0; axis < 3; axis++) {
+            int64_t is = axis ? a->shape[axis] : a->rows, other = axis ? as->shape[axis] : as->rows;
+            if (i != GY_ATTENTION_Q && as->rank == 3 && is != other)
+                return gy_check_fail(text, size, "\"%s\" has %lld %s and \"%s\" %lld; they must agree", a->name,
+                                     (long long)is, what[axis], as->name, (long long)other);
+        }
+    }
+    return GANTRY_OK;
+}
+
+static gantry_status check_heads(const gantry_launch *l, int length, char *text, size_t size)
+{
+    const gantry_arg *q = &l->arg[GY_ATTENTION_Q], *k = &l->arg[GY_ATTENTION_K];
+    if (q->shape[2] != k->shape[2] || q->shape[2] > GY_ATTENTION_WIDEST)
+        return gy_check_fail(
+            text, size,
+            "heads of \"q\" have %lld elements and those of \"k\" %lld; they must have as many, and at "
+            "most %d",
+            (long long)q->shape[2], (long long)k->shape[2], GY_ATTENTION_WIDEST);
+    if (k->rows ? q->rows % k->rows : q->rows)
+        return gy_check_fail(
+            text, size, "\"q\" has %lld heads and \"k\" %lld; those of \"q\" must be as many or a multiple of them",
+            (long long)q->rows, (long long)k->rows);
+    int64_t lengths = length ? gy_arg_size(&l->arg[length]) : 1;
+    if (lengths < 1 || k->rows % lengths)
+        return gy_check_fail(text, size,
+                             "\"%s\" has %lld elements for %lld heads of \"k\"; it must have one, or one for "
+                             "each so many heads",
+                             l->arg[length].name, (long long)lengths, (long long)k->rows);
+    return GANTRY_OK;
+}
+
+gantry_status gy_attention_check(const gantry_launch *l, int length, int y, char *text, size_t size)
+{
+    const gantry_arg *causal = &l->arg[GY_ATTENTION_CAUSAL];
+    if (causal->number != 0 && causal->number != 1)
+        return gy_check_fail(text, size, "\"causal\" is %g; it must be 0 or 1", causal->number);
+    gantry_status status = check_axes(l, y, text, size);
+    return status ? status : check_heads(l, length, text, size);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/attention/attention.h"
+
+enum { LENGTH = GY_ATTENTION_V + 1, Y }; /* arguments */
+
+static gantry_status run(const gantry_launch *l)
+{
+    return gy_attention_run(l, LENGTH, Y);
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    return gy_attention_check(l, LENGTH, Y, text, size);
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_ATTENTION_ARGS,
+    GY_REGION("length", GANTRY_READ, GANTRY_DTYPE_BIT(GANTRY_I32), 0,
+              "how many keys there are, the others are not read: one number, or one for each so many heads of k"),
+    GY_REGION("y", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "as q"),
+};
+
+const gantry_kernel gy_kernel_attention_cached = {
+    sizeof(gantry_kernel),
+    "attention_cached",
+    "attention over the first keys of a cache; status: number of a length that is none",
+    GY_ARGS(args),
+    0,
+    "(4 - 2 * causal) * q.size * k.shape1",
+    "q.bytes + k.bytes + v.bytes + y.bytes",
+    NULL,
+    run,
+    check,
+    gy_linalg_open_kernel,
+    gy_linalg_close
+};

@@ -167,8 +167,13 @@ uint32_t gy_build_halo(gantry_graph *graph, const gantry_region *region)
     const gy_buffer *b = &graph->buffers.at[source];
     gy_halo halo = named_halo(region, source);
     if (region->kind == GANTRY_ALL || gy_region_tiles(b, region) != 1 || b->halo) {
-        gy_graph_mistake(graph, GANTRY_E_GRAPH, "a halo around %s of \"%s\"; name one tile, as %s[0]%s~1",
-                         b->halo ? "tiles that have one" : "several tiles", b->name, b->name, b->rank > 1 ? "[0]" : "");
+        if (b->halo)
+            gy_graph_mistake(graph, GANTRY_E_GRAPH,
+                             "a halo around a tile of \"%s\", whose tiles have one; leave it out", b->name);
+        else
+            gy_graph_mistake(graph, GANTRY_E_GRAPH,
+                             "a halo around several tiles of \"%s\"; name one tile, as %s[0]%s~1", b->name, b->name,
+                             b->rank > 1 ? "[0]" : "");
         return GY_NONE;
     }
     if (!check_widths(graph, b, &halo))

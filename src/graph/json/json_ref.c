@@ -285,6 +285,10 @@ static gantry_status region_of(gy_reader *r, const gy_json_at *at, const referen
         status = span_value(r, at, &ref->span[0], ref->kind == GANTRY_ROWS ? b->rows : b->parts, &region.first,
                             &region.last);
     }
+    if (!status && ref->halos > b->rank && ref->halos > 1)
+        status =
+            gy_read_fail(r, at, "\"%s\" has a halo for %d axes, and \"%s\" has %d: give one for each, or one for all",
+                         json_string_value(at->value), ref->halos, b->name, (int)b->rank);
     for (int k = 0; k < ref->halos && !status; k++) {
         int64_t before = 0, after = 0;
         status = bound_value(r, at, &ref->before[k], &before);

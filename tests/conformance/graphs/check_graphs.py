@@ -87,6 +87,29 @@ def heat_implicit():
     return {"u": u}, params(n=n, steps=steps, sweeps=sweeps, r=r), {"u": (want, 1e-14)}
 
 
+def heat_3d():
+    n, steps, r = 13, 5, 0.15
+    u = rng.random((n, n, n))
+    want = u.copy()
+    for _ in range(steps):
+        mean, v = want.copy(), want
+        mean[1:-1, 1:-1, 1:-1] = (((v[:-2, 1:-1, 1:-1] + v[2:, 1:-1, 1:-1]) + (v[1:-1, :-2, 1:-1] + v[1:-1, 2:, 1:-1])) +
+                                  (v[1:-1, 1:-1, :-2] + v[1:-1, 1:-1, 2:])) / 6
+        want = want + 6 * r * (mean - want)
+    return {"u": u}, params(n=n, steps=steps, r=r), {"u": (want, 1e-14)}
+
+
+def jacobi_blocks():
+    n, steps = 37, 6
+    u = rng.random((n, n), np.float32)
+    want = u.copy()
+    for _ in range(steps):
+        v = want.copy()
+        v[1:-1, 1:-1] = np.float32(0.25) * ((want[:-2, 1:-1] + want[2:, 1:-1]) + (want[1:-1, :-2] + want[1:-1, 2:]))
+        want = v
+    return {"u": u}, params(n=n, steps=steps, a=3, b=2), {"u": (want, 0)}
+
+
 def mlp_step():
     batch, inputs, hidden, classes, lr = 24, 13, 9, 5, 0.1
     x = rng.random((batch, inputs), np.float32)
@@ -266,7 +289,7 @@ def nearest(got, want):
     np.testing.assert_allclose(np.asarray(got, float), want, rtol=0, atol=0.501)
 
 
-CASES = [saxpy, reduce_sum, image_blur, pipeline3, jacobi, jacobi_until, heat_implicit, mlp_step, train_pipeline, stages, cg, residual_stack, transformer_block, black_scholes, nbody,
+CASES = [saxpy, reduce_sum, image_blur, pipeline3, jacobi, jacobi_until, heat_implicit, heat_3d, jacobi_blocks, mlp_step, train_pipeline, stages, cg, residual_stack, transformer_block, black_scholes, nbody,
          kmeans, loss_scale, pagerank, cholesky, fft2d]
 
 

@@ -146,6 +146,11 @@ def grids():
         y = x.copy()
         y[1:-1, 1:-1] = 0.25 * (x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:])
         yield Case("jacobi2d", {"x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))}, {"y": (y, RTOL[dtype])})
+        x = rng.random((7, 6, 9)).astype(DTYPES[dtype])
+        y = x.copy()
+        y[1:-1, 1:-1, 1:-1] = (((x[:-2, 1:-1, 1:-1] + x[2:, 1:-1, 1:-1]) + (x[1:-1, :-2, 1:-1] + x[1:-1, 2:, 1:-1])) +
+                               (x[1:-1, 1:-1, :-2] + x[1:-1, 1:-1, 2:])) / DTYPES[dtype](6)
+        yield Case("jacobi3d", {"x": ("in", dtype, x), "y": ("out", dtype, np.zeros_like(x))}, {"y": (y, RTOL[dtype])})
 
 
 def blur(image, sigma):

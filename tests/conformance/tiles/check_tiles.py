@@ -195,8 +195,30 @@ def check(command, recheck, what, made, folder):
     return failed
 
 
-def main(command, recheck, first=0, count=24):
+def moved(command, folder, tiles, steps, n=48):
+    """Bytes that steps of heat in a cube move on 8 devices."""
+    graph = json.loads((pathlib.Path(__file__).parents[3] / "graphs" / "heat_3d.json").read_text())
+    graph["params"] |= {"n": n, "steps": steps, **dict(zip("abc", tiles))}
+    (folder / "h.json").write_text(json.dumps(graph))
+    done = subprocess.run([command, "schedule", folder / "h.json", "--devices", "8", "--json"], capture_output=True, text=True, timeout=300)
+    return json.loads(done.stdout)["bytes_moved"]
+
+
+def blocks_move_less(command, folder):
+    """On 8 devices: 2 x 2 x 2 blocks against 8 slabs, by what each step moves; from the geometry 6 n^2 and 14 n^2 elements, and edges."""
+    each = [(moved(command, folder, tiles, 5) - moved(command, folder, tiles, 3)) / 2 for tiles in ((2, 2, 2), (8, 1, 1))]
+    n, wrong = 48, 0
+    if not 6 * n * n * 8 <= each[0] <= 0.75 * each[1] or each[1] < 14 * n * n * 8:
+        wrong = 1
+        print("FAILED", end=" ")
+    print(f"halos of blocks move {each[0]:.0f} bytes a step, of slabs {each[1]:.0f}: {each[0] / each[1]:.3f}")
+    return wrong
+
+
+def main(command, recheck, first=0, count=10):
     failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        failed += blocks_move_less(command, pathlib.Path(folder))
     with tempfile.TemporaryDirectory() as folder:
         for i in range(int(first), int(first) + int(count)):
             for maker in (elements, around):

@@ -93,6 +93,59 @@ START_TEST(filters)
 }
 END_TEST
 
+/* Tiles with a halo: packing, unpacking, and stencils whose regions are boxes. */
+static const struct {
+    const char *kernel, *dtype, *size, *tiles, *ref, *halo;
+} boxes[] = {
+    { "jacobi2d", "f32", "[70,132]", "[2,3]", "[i][j]", "1" },
+    { "jacobi2d", "f64", "[33,65]", "[3,2]", "[i][j]", "2:1,1" },
+    { "jacobi2d", "f64", "[9,40]", "[1,4]", "[0][j]", "0,3" },
+    { "jacobi3d", "f32", "[20,13,70]", "[2,2,1]", "[i][j]", "1" },
+    { "jacobi3d", "f64", "[9,12,40]", "[2,3,1]", "[i][j][0]", "1,2" },
+    { "copy", "u8", "[6,7]", "[2,2]", "[i][j]", NULL },
+};
+
+START_TEST(in_tiles)
+{
+    char text[1024], halo[32] = "";
+    bool all = strcmp(boxes[_i].ref, "[0][j]") == 0;
+    if (boxes[_i].halo)
+        snprintf(halo, sizeof halo, "~%s", boxes[_i].halo);
+    int length = snprintf(text, sizeof text,
+                          "{\"gantry\":1,\"buffers\":{\"a\":{\"dtype\":\"%s\",\"shape\":%s,\"tiles\":%s,\"init\":{"
+                          "\"random\":{\"seed\":5,\"low\":0,\"high\":100}}},\"b\":{\"dtype\":\"%s\",\"shape\":%s,"
+                          "\"tiles\":%s,\"output\":true}},\"nodes\":[{\"for\":{\"i\":%c},\"nodes\":[{\"id\":\"k[i,j]\","
+                          "\"for\":{\"j\":%c},\"kernel\":\"%s\",\"args\":{\"x\":\"a%s%s\",\"y\":\"b%s\"}}]}]}",
+                          boxes[_i].dtype, boxes[_i].size, boxes[_i].tiles, boxes[_i].dtype, boxes[_i].size,
+                          boxes[_i].tiles, all ? '1' : boxes[_i].tiles[1], boxes[_i].tiles[3], boxes[_i].kernel,
+                          boxes[_i].ref, halo, boxes[_i].ref);
+    ck_assert_int_lt(length, (int)sizeof text);
+    on_both(text);
+}
+END_TEST
+
+/* What is packed and unpacked, by size of element and up to four axes. */
+START_TEST(halos)
+{
+    static const char *const dtypes[] = { "u8", "f16", "i32", "f64" };
+    static const char *const shapes_of[] = { "[19],\"tiles\":[3]", "[9,11],\"tiles\":[3,2]",
+                                             "[6,7,9],\"tiles\":[2,3,2]", "[5,4,5,7],\"tiles\":[2,2,2,3]" };
+    static const char *const tile[] = { "[1]", "[1][0]", "[1][1][0]", "[0][1][1][1]" };
+    static const int elements[] = { 6 + 2, (3 + 2) * (5 + 1), (3 + 1) * (2 + 2) * (4 + 1),
+                                    (2 + 1) * (2 + 1) * (3 + 1) * (2 + 2) };
+    int rank = _i / 4;
+    char text[1024];
+    int length =
+        snprintf(text, sizeof text,
+                 "{\"gantry\":1,\"buffers\":{\"a\":{\"dtype\":\"%s\",\"shape\":%s,\"init\":{\"random\":{"
+                 "\"seed\":5,\"low\":0,\"high\":100}}},\"b\":{\"dtype\":\"%s\",\"shape\":[%d],\"output\":true}},"
+                 "\"nodes\":[{\"id\":\"c\",\"copy\":{\"from\":\"a%s~1\",\"to\":\"b\"}}]}",
+                 dtypes[_i % 4], shapes_of[rank], dtypes[_i % 4], elements[rank], tile[rank]);
+    ck_assert_int_lt(length, (int)sizeof text);
+    on_both(text);
+}
+END_TEST
+
 static const struct {
     const char *dtype;
     int rows, columns;
@@ -138,6 +191,8 @@ int main(void)
     TCase *tests = tcase_create("all");
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, filters, 0, (int)(sizeof shapes / sizeof *shapes));
+    tcase_add_loop_test(tests, in_tiles, 0, (int)(sizeof boxes / sizeof *boxes));
+    tcase_add_loop_test(tests, halos, 0, 16);
     tcase_add_loop_test(tests, transposed, 0, (int)(sizeof matrices / sizeof *matrices));
     tcase_add_loop_test(tests, counted, 0, 9 * 4);
     suite_add_tcase(suite, tests);

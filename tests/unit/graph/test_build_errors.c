@@ -218,9 +218,21 @@ MISTAKE(region_halo_negative)
 {
     gantry_node_read(g, work, gantry_halo(gantry_part(x, 1), -1, 0));
 }
-MISTAKE(region_halo_tile)
+MISTAKE(region_halo_tiles)
 {
-    gantry_node_read(g, work, gantry_halo(gantry_tile(tiled, 1, 1), 1, 1));
+    gantry_node_read(g, work, gantry_halo(gantry_tiles(tiled, 1, 2, 0, 2), 1, 1));
+}
+MISTAKE(region_halo_wide)
+{
+    gantry_node_read(g, work, gantry_halo_axis(gantry_tile(tiled, 1, 1), 1, 0, 1000));
+}
+MISTAKE(region_halo_axis)
+{
+    gantry_node_read(g, work, gantry_halo_axis(gantry_part(x, 1), 1, 0, 1));
+}
+MISTAKE(region_halo_written)
+{
+    gantry_node_write(g, work, gantry_halo(gantry_tile(tiled, 1, 1), 1, 1));
 }
 MISTAKE(region_halo_huge)
 {
@@ -760,7 +772,14 @@ static const struct mistake {
     { region_tile, GANTRY_E_GRAPH, "A[3:4][0:1] is out of range: \"A\" has 3 x 3 tiles" },
     { region_halo_negative, GANTRY_E_GRAPH,
       "the halo of \"image\" is -1 rows before and 0 after; neither may be negative" },
-    { region_halo_tile, GANTRY_E_GRAPH, "the halo of \"A\" is 1 rows before and 1 after; tiles have no halo" },
+    { region_halo_tiles, GANTRY_E_GRAPH, "a halo around several tiles of \"A\"; name one tile, as A[0][0]~1" },
+    { region_halo_wide, GANTRY_E_GRAPH,
+      "the halo of a tile of \"A\" is 1000 elements along axis 1; 0 to 3 are allowed, what every tile has there: take "
+      "a "
+      "narrower halo or fewer tiles" },
+    { region_halo_axis, GANTRY_E_UNSUPPORTED, "a region of \"image\" has ndim 0; it must be 1" },
+    { region_halo_written, GANTRY_E_GRAPH,
+      "node \"w\" has access write to a tile of \"A\" with a halo; such tiles are only read: leave the halo out" },
     { region_halo_huge, GANTRY_E_GRAPH, "the halo of \"huge\" is 8589934592 rows; at most 2147483647 are allowed" },
     { region_ndim, GANTRY_E_UNSUPPORTED, "a region of \"image\" has ndim 2; it must be 1" },
     { region_kind, GANTRY_E_INVALID, "a region of \"image\" is of unknown kind 7" },

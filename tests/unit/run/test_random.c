@@ -27,6 +27,7 @@ static gantry_machine *virtual_machine(int devices)
 }
 #endif
 
+enum { FLAGS = 4 }; /* rows of a buffer that is bound beside the others */
 enum { BUFFERS = 6, MOST_NODES = 24, MOST_ROWS = 48, MOST_ELEMENTS = MOST_ROWS * 3, STARTS = 3 };
 
 static uint64_t state;
@@ -112,7 +113,8 @@ typedef struct node {
     kind kind;
     region use[10];
     int uses, ins;
-    bool loops;
+    bool loops, has_flag;
+    region flag; /* buffer BUFFERS: a row of the flags, else an element of a buffer */
 } node;
 
 typedef struct world {
@@ -121,7 +123,8 @@ typedef struct world {
     gantry_access reduction;           /* one a case: contributions of two kinds may not mix */
     bool is_state[BUFFERS], is_output[BUFFERS];
     node node[MOST_NODES];
-    double array[BUFFERS][MOST_ELEMENTS];
+    double array[BUFFERS][MOST_ELEMENTS], flags[FLAGS];
+    bool has_flags;
     double *now[BUFFERS]; /* what a name means */
     gantry_graph *g;
 } world;
@@ -208,6 +211,26 @@ static void make_node(const world *w, node *n)
     }
 }
 
+static bool uses_buffer(const node *n, int buffer)
+{
+    bool uses = false;
+    for (int i = 0; i < n->uses; i++)
+        uses = uses || n->use[i].buffer == buffer;
+    return uses;
+}
+
+/* An element that was computed, where an element is a row, and neither the node nor a loop has its buffer. */
+static void give_flag(const world *w, node *n)
+{
+    int buffer = (int)draw(BUFFERS);
+    bool carried = w->carried >= 0 && (buffer == w->carried || buffer == w->carried + 1);
+    n->has_flag = draw(2) == 0 && n->kind != ALL_REDUCE && n->kind != ALL_GATHER;
+    n->flag = (region){ .buffer = BUFFERS, .first = draw(FLAGS), .access = GANTRY_READ };
+    if (w->width == 1 && !carried && !uses_buffer(n, buffer) && draw(2))
+        n->flag = (region){ .buffer = buffer, .first = draw(w->rows), .access = GANTRY_READ };
+    n->flag.last = n->flag.first + 1;
+}
+
 static void make_world(world *w, uint64_t seed)
 {
     memset(w, 0, sizeof *w);
@@ -235,6 +258,10 @@ static void make_world(world *w, uint64_t seed)
         w->repeat = 0;
         w->carried = -1;
     }
+    w->has_flags = seed % 3 == 1;
+    for (int i = 0; i < w->nodes && w->has_flags; i++)
+        if (!w->repeat || i != first)
+            give_flag(w, &w->node[i]);
 }
 
 /* ---- as a graph ---- */
@@ -256,7 +283,7 @@ static void add_use(gantry_graph *g, gantry_node id, const region *r)
         gantry_node_reduce(g, id, as_region(r), r->access);
 }
 
-static void add_node(const world *w, const node *n)
+static gantry_node add_node(const world *w, const node *n)
 {
     gantry_graph *g = w->g;
     gantry_region regions[10];
@@ -265,17 +292,13 @@ static void add_node(const world *w, const node *n)
     size_t ins = (size_t)n->ins;
     switch (n->kind) {
     case COPY:
-        gantry_graph_copy(g, "copy", regions[0], regions[1]);
-        return;
+        return gantry_graph_copy(g, "copy", regions[0], regions[1]);
     case FILL:
-        gantry_graph_fill_iota(g, "fill", regions[0]);
-        return;
+        return gantry_graph_fill_iota(g, "fill", regions[0]);
     case ALL_REDUCE:
-        gantry_graph_collective(g, "sum", GANTRY_ALL_REDUCE, GANTRY_SUM, ins, regions, ins, regions + ins, 0);
-        return;
+        return gantry_graph_collective(g, "sum", GANTRY_ALL_REDUCE, GANTRY_SUM, ins, regions, ins, regions + ins, 0);
     case ALL_GATHER:
-        gantry_graph_collective(g, "gather", GANTRY_ALL_GATHER, 0, ins, regions, ins, regions + ins, 0);
-        return;
+        return gantry_graph_collective(g, "gather", GANTRY_ALL_GATHER, 0, ins, regions, ins, regions + ins, 0);
     default:
         break;
     }
@@ -283,6 +306,7 @@ static void add_node(const world *w, const node *n)
         n->kind == HOST ? gantry_graph_host(g, "host", mix, NULL) : gantry_graph_launch(g, "mix", mix, NULL);
     for (int i = 0; i < n->uses; i++)
         add_use(g, id, &n->use[i]);
+    return id;
 }
 
 static void add_buffers(world *w)
@@ -296,6 +320,11 @@ static void add_buffers(world *w)
         gantry_buffer_set_class(w->g, id, w->is_state[b] ? GANTRY_STATE : GANTRY_INPUT);
         if (w->is_output[b])
             gantry_buffer_output(w->g, id);
+    }
+    if (w->has_flags) {
+        gantry_buffer flags = gantry_graph_buffer(w->g, "flags", GANTRY_F64, 1, ((int64_t[]){ FLAGS }));
+        gantry_buffer_split(w->g, flags, FLAGS);
+        gantry_buffer_set_class(w->g, flags, GANTRY_INPUT);
     }
 }
 
@@ -314,7 +343,9 @@ static void make_graph(world *w)
             gantry_graph_repeat_end(w->g);
             open = false;
         }
-        add_node(w, &w->node[i]);
+        gantry_node id = add_node(w, &w->node[i]);
+        if (w->node[i].has_flag)
+            gantry_node_when(w->g, id, as_region(&w->node[i].flag));
     }
     if (open)
         gantry_graph_repeat_end(w->g);
@@ -356,6 +387,8 @@ static void interpret_all_reduce(const world *w, const node *n)
 static void interpret(const world *w, const node *n, int iteration)
 {
     const region *r = n->use;
+    if (n->has_flag && *(n->flag.buffer == BUFFERS ? &w->flags[n->flag.first] : at(w, &n->flag, n->flag.first)) == 0)
+        return;
     switch (n->kind) {
     case COPY:
         memcpy(at(w, &r[1], r[1].first), at(w, &r[0], r[0].first), (size_t)((r->last - r->first) * w->width) * 8);
@@ -446,6 +479,10 @@ static void run_and_compare(world *w, gantry_schedule *s, const char *what, bool
             if (!w->is_state[b] || start == 0)
                 MUST(gantry_run_bind(run, (gantry_buffer){ .id = (uint32_t)b }, bound[b], bytes, MUST_ERR));
         }
+        for (int i = 0; i < FLAGS; i++)
+            w->flags[i] = (i + start) % 2 ? i - 2.5 : 0;
+        if (w->has_flags)
+            MUST(gantry_run_bind(run, (gantry_buffer){ .id = BUFFERS }, w->flags, sizeof w->flags, MUST_ERR));
         if (start == 0 && seed % 3 == 0) { /* a start that fails somewhere leaves nothing behind */
             atomic_store(&trouble, (int)(seed % 7));
             gantry_error err = { 0 };

@@ -401,6 +401,29 @@ def heads():
                 yield Case("attention_cached", {**given, "length": ("in", "i32", np.array(lengths, np.int32)), **y}, {"y": (want, RTOL[dtype])})
 
 
+def convolutions():
+    """By windows for the product and the gradient of the weights, and by shifted images for that of the image."""
+    for dtype, (n, c, o, h, w, kh, kw), (stride, pad) in itertools.product(
+            FLOATS, [(1, 1, 1, 1, 1, 1, 1), (2, 3, 4, 9, 7, 3, 3), (3, 5, 2, 6, 11, 1, 4), (1, 8, 70, 12, 12, 5, 5)], [(1, 0), (1, 2), (2, 1), (3, 0)]):
+        if h + 2 * pad < kh or w + 2 * pad < kw:
+            continue
+        high, wide_ = (h + 2 * pad - kh) // stride + 1, (w + 2 * pad - kw) // stride + 1
+        x, k, dy, start = values(dtype, (n, c, h, w), -1, 1), values(dtype, (o, c, kh, kw), -1, 1), values(dtype, (n, o, high, wide_), -1, 1), values(dtype, (o, c, kh, kw))
+        X, K, D = (wide(dtype, a) for a in (x, k, dy))
+        around = [(0, 0), (0, 0), (pad, pad), (pad, pad)]
+        windows = np.lib.stride_tricks.sliding_window_view(np.pad(X, around), (kh, kw), axis=(2, 3))[:, :, ::stride, ::stride]
+        dx = np.zeros((n, c, h + 2 * pad, w + 2 * pad))
+        for i, j in np.ndindex(kh, kw):
+            dx[:, :, i:i + stride * high:stride, j:j + stride * wide_:stride] += np.einsum("nohw,oc->nchw", D, K[:, :, i, j])
+        common, rtol = {"stride": stride, "pad": pad}, 2 * RTOL[dtype]
+        yield Case("conv2d", {**common, "x": ("in", dtype, x), "w": ("in", dtype, k), "y": ("out", dtype, np.zeros_like(dy))},
+                   {"y": (np.einsum("nchwij,ocij->nohw", windows, K), rtol)})
+        yield Case("conv2d_grad_x", {**common, "w": ("in", dtype, k), "dy": ("in", dtype, dy), "dx": ("out", dtype, np.zeros_like(x))},
+                   {"dx": (dx[:, :, pad:pad + h, pad:pad + w], rtol)})
+        yield Case("conv2d_grad_w", {**common, "x": ("in", dtype, x), "dy": ("in", dtype, dy), "dw": ("inout", dtype, start)},
+                   {"dw": (np.einsum("nchwij,nohw->ocij", windows, D) + wide(dtype, start), rtol)})
+
+
 def failures():
     ones, three = np.ones((3, 3)), np.arange(3, dtype=np.int32)
     yield Refused("getrf", {"a": ("inout", "f64", ones), "pivots": ("out", "i32", three)}, 2)
@@ -515,7 +538,7 @@ def fourier():
 def main(command, only):
     wanted = set(only) or {k["name"] for k in json.loads(gantry(command, "kernels", "--json"))["kernels"]}
     seen, count, failed = set(), 0, 0
-    for case in itertools.chain(elementwise(), reductions(), grids(), images(), algebra(), systems(), learning(), transformers(), stacks(), attention(), heads(), failures(), tables(), training(),
+    for case in itertools.chain(elementwise(), reductions(), grids(), images(), algebra(), systems(), learning(), transformers(), stacks(), attention(), heads(), failures(), convolutions(), tables(), training(),
                                 scans(), sorts(), best(), fourier()):
         if case.kernel not in wanted:
             continue

@@ -451,6 +451,52 @@ static bool solve(problem *p, gantry_dtype type, int i)
     return true;
 }
 
+/* ---- convolutions ---- */
+
+static void four_axes(operand *o, int64_t a, int64_t b, int64_t c, int64_t d)
+{
+    int64_t shape[4] = { a, b, c, d };
+    o->rank = 4;
+    memcpy(o->shape, shape, sizeof shape);
+}
+
+/* Sums of products: as many terms as a window has elements, or as pixels have windows, or as there are pixels. */
+static bool convolved(problem *p, gantry_dtype type, int i)
+{
+    static const struct {
+        int64_t n, c, o, h, w, kh, kw, stride, pad;
+    } list[] = { { 1, 1, 1, 1, 1, 1, 1, 1, 0 },   { 2, 3, 4, 9, 7, 3, 3, 1, 1 },     { 3, 5, 70, 6, 11, 1, 4, 1, 2 },
+                 { 4, 8, 3, 12, 12, 5, 5, 2, 2 }, { 2, 17, 33, 10, 13, 3, 2, 3, 0 }, { 3, 2, 2, 33, 40, 7, 7, 2, 3 } };
+    if (i >= (int)(sizeof list / sizeof *list))
+        return false;
+    int64_t n = list[i].n, c = list[i].c, o = list[i].o, h = list[i].h, w = list[i].w, kh = list[i].kh, kw = list[i].kw;
+    int64_t high = (h + 2 * list[i].pad - kh) / list[i].stride + 1,
+            wide = (w + 2 * list[i].pad - kw) / list[i].stride + 1;
+    begin(p, type, 1);
+    for (int k = 0; k < p->operands; k++) {
+        const char *name = p->operand[k].arg->name, last = name[strlen(name) - 1];
+        if (last == 'w')
+            four_axes(&p->operand[k], o, c, kh, kw);
+        else if (last == 'y')
+            four_axes(&p->operand[k], n, o, high, wide);
+        else
+            four_axes(&p->operand[k], n, c, h, w);
+        p->operand[k].whole = last == 'w';
+    }
+    number(p, "stride", (double)list[i].stride);
+    number(p, "pad", (double)list[i].pad);
+    bool of_weights = strcmp(p->kernel->name, "conv2d_grad_w") == 0;
+    double terms = (double)(of_weights ? n * high * wide : (c > o ? c : o) * kh * kw);
+    double u = type == GANTRY_F64 ? U : 0x1p-24;
+    p->parts = true;
+    p->bound = (bound){ 2 * unit_of(type), 2 * (terms + 3) * u * (terms * B * B + B) };
+    if (of_weights) { /* parts add to it one after the other, and it is rounded each time */
+        p->bound.relative += 4 * unit_of(type);
+        p->bound.absolute += 4 * unit_of(type) * (terms * B * B / 4 + B);
+    }
+    return true;
+}
+
 /* ---- transforms ---- */
 
 /* A transform of n numbers in passes is right to log2(n) units, relative to its norm (Higham, chapter 24); so many
@@ -728,6 +774,9 @@ static const recipe recipes[] = {
     { "axpby", NULL, elements },
     { "bias_add", NULL, rows_and_vector },
     { "busy", NULL, elements },
+    { "conv2d", NULL, convolved },
+    { "conv2d_grad_w", NULL, convolved },
+    { "conv2d_grad_x", NULL, convolved },
     { "copy", NULL, elements },
     { "dot", NULL, sum_of_products },
     { "dropout", NULL, dropped },

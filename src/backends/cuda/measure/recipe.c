@@ -23,6 +23,7 @@ typedef struct recipe {
     "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"class\":\"state\",\"init\":" init "}"
 #define SPD    "{\"spd\":{\"seed\":1}}"
 #define IMAGES "[4,\"n\",\"n\",3]"
+#define PLANES "[4,16,\"n\",\"n\"]"
 #define ROWS   "[\"n / 256\",256]"
 #define SQUARE "[\"n\",\"n\"]"
 #define HEADS  "[8,\"n\",64]"
@@ -100,6 +101,15 @@ static const recipe recipes[] = {
       STATE("q", "$", HEADS, "0") "," STATE("k", "$", HEADS, "0") "," STATE("v", "$", HEADS, "0") "," STATE("y", "$",
                                                                                                             HEADS, "0"),
       "\"q\":\"q\",\"k\":\"k\",\"v\":\"v\",\"y\":\"y\"" },
+    { "conv2d", true,
+      STATE("x", "$", PLANES, "0") "," STATE("w", "$", "[16,16,3,3]", "0") "," STATE("y", "$", PLANES, "0"),
+      "\"pad\":1,\"x\":\"x\",\"w\":\"w\",\"y\":\"y\"" },
+    { "conv2d_grad_x", true,
+      STATE("w", "$", "[16,16,3,3]", "0") "," STATE("y", "$", PLANES, "0") "," STATE("x", "$", PLANES, "0"),
+      "\"pad\":1,\"w\":\"w\",\"dy\":\"y\",\"dx\":\"x\"" },
+    { "conv2d_grad_w", true,
+      STATE("x", "$", PLANES, "0") "," STATE("y", "$", PLANES, "0") "," STATE("w", "$", "[16,16,3,3]", "0"),
+      "\"pad\":1,\"x\":\"x\",\"dy\":\"y\",\"dw\":\"w\"" },
     { "rope", false, STATE("x", "$", ROWS, "0") "," STATE("y", "$", ROWS, "0"), "\"dim\":64,\"x\":\"x\",\"y\":\"y\"" },
     { "embedding", false,
       STATE("t", "$", "[\"n / 256 + 1\",256]", "0") "," STATE("i", "i32", "[\"n / 256\"]", "0") "," STATE("y", "$",

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/conv2d/conv2d.h"
+
+enum { X = GY_CONV_PAD + 1, W, Y }; /* arguments */
+
+static gantry_status run(const gantry_launch *l)
+{
+    return gy_conv_run(l, GY_CONV_FORWARD, X, W, Y);
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    return gy_conv_check(l, X, W, Y, text, size);
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_CONV_SCALARS,
+    GY_REGION("x", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "[images, channels, height, width]"),
+    GY_REGION("w", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "[channels of y, channels of x, height, width]"),
+    GY_REGION("y", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T',
+              "as x, (height + 2 pad - height of w) // stride + 1 pixels high, and so wide"),
+};
+
+const gantry_kernel gy_kernel_conv2d = { sizeof(gantry_kernel),
+                                         "conv2d",
+                                         "y = windows of images times weights, for each pixel of y; not turned around",
+                                         GY_ARGS(args),
+                                         0,
+                                         "2 * y.size * w.size / max(1, w.shape0)",
+                                         NULL,
+                                         NULL,
+                                         run,
+                                         check,
+                                         gy_linalg_open_kernel,
+                                         gy_linalg_close };

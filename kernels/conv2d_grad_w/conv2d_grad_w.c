@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/conv2d/conv2d.h"
+
+enum { X = GY_CONV_PAD + 1, DY, DW }; /* arguments */
+
+static gantry_status run(const gantry_launch *l)
+{
+    return gy_conv_run(l, GY_CONV_GRAD_W, X, DW, DY);
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    return gy_conv_check(l, X, DW, DY, text, size);
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_CONV_SCALARS,
+    GY_REGION("x", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "[images, channels, height, width]"),
+    GY_REGION("dy", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "[images, channels, height, width] of y"),
+    GY_REGION("dw", GANTRY_SUM, GY_FLOAT_DTYPES, 'T', "[channels of y, channels of x, height, width]"),
+};
+
+const gantry_kernel gy_kernel_conv2d_grad_w = { sizeof(gantry_kernel),
+                                                "conv2d_grad_w",
+                                                "gradient of conv2d by w, added to dw",
+                                                GY_ARGS(args),
+                                                0,
+                                                "2 * dy.size * dw.size / max(1, dw.shape0)",
+                                                NULL,
+                                                NULL,
+                                                run,
+                                                check,
+                                                gy_linalg_open_kernel,
+                                                gy_linalg_close };

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/conv2d/conv2d.h"
+
+enum { W = GY_CONV_PAD + 1, DY, DX }; /* arguments */
+
+static gantry_status run(const gantry_launch *l)
+{
+    return gy_conv_run(l, GY_CONV_GRAD_X, DX, W, DY);
+}
+
+static gantry_status check(const gantry_launch *l, char *text, size_t size)
+{
+    return gy_conv_check(l, DX, W, DY, text, size);
+}
+
+static const gantry_kernel_arg args[] = {
+    GY_CONV_SCALARS,
+    GY_REGION("w", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "[channels of y, channels of x, height, width]"),
+    GY_REGION("dy", GANTRY_READ, GY_FLOAT_DTYPES, 'T', "[images, channels, height, width] of y"),
+    GY_REGION("dx", GANTRY_WRITE, GY_FLOAT_DTYPES, 'T', "[images, channels, height, width] of x"),
+};
+
+const gantry_kernel gy_kernel_conv2d_grad_x = { sizeof(gantry_kernel),
+                                                "conv2d_grad_x",
+                                                "gradient of conv2d by x",
+                                                GY_ARGS(args),
+                                                0,
+                                                "2 * dy.size * w.size / max(1, w.shape0)",
+                                                NULL,
+                                                NULL,
+                                                run,
+                                                check,
+                                                gy_linalg_open_kernel,
+                                                gy_linalg_close };

@@ -166,6 +166,84 @@ START_TEST(data)
 }
 END_TEST
 
+/* ---- flags ---- */
+
+/* A product (of whole numbers, so that its bits are any library's), kernels, a copy, a fill of one value and one that
+ * is uploaded, by a flag of which the last two are made of. */
+static const char flagged[] =
+    "{\"gantry\":1,\"params\":{\"p\":4},\"buffers\":{\"flag\":{\"dtype\":\"%s\",\"shape\":[1],\"class\":\"input\"},"
+    "\"made\":{\"dtype\":\"%s\",\"shape\":[1]},"
+    "\"a\":{\"dtype\":\"f64\",\"shape\":[32,32],\"split\":\"p\",\"init\":{\"iota\":{\"step\":1}}},"
+    "\"b\":{\"dtype\":\"f64\",\"shape\":[32,32],\"init\":2},"
+    "\"c\":{\"dtype\":\"f64\",\"shape\":[32,32],\"split\":\"p\",\"init\":-1,\"output\":true},"
+    "\"d\":{\"dtype\":\"f64\",\"shape\":[32,32],\"split\":\"p\",\"init\":-2,\"output\":true},"
+    "\"e\":{\"dtype\":\"f64\",\"shape\":[32,32],\"split\":\"p\",\"init\":-3,\"output\":true},"
+    "\"s\":{\"dtype\":\"f64\",\"shape\":[1],\"init\":7,\"output\":true}},\"nodes\":["
+    "{\"id\":\"made\",\"kernel\":\"scale\",\"args\":{\"a\":1,\"x\":\"flag\",\"y\":\"made\"}},"
+    "{\"for\":{\"i\":\"p\"},\"when\":{\"buffer\":\"flag\"},\"nodes\":["
+    "{\"id\":\"gemm[i]\",\"kernel\":\"gemm\",\"args\":{\"a\":\"a[i]\",\"b\":\"b\",\"c\":\"c[i]\"}},"
+    "{\"id\":\"copy[i]\",\"copy\":{\"from\":\"a[i]\",\"to\":\"d[i]\"}},"
+    "{\"id\":\"sum[i]\",\"kernel\":\"reduce_sum\",\"args\":{\"x\":\"a[i]\",\"out\":\"s\"}}]},"
+    "{\"when\":{\"buffer\":\"made\"},\"nodes\":[{\"id\":\"one\",\"fill\":{\"to\":\"e[1]\",\"value\":5}},"
+    "{\"id\":\"many\",\"fill\":{\"to\":\"e[2]\",\"iota\":{\"start\":1}}},"
+    "{\"id\":\"scale\",\"kernel\":\"scale\",\"args\":{\"a\":3,\"x\":\"a[0]\",\"y\":\"e[0]\"}}]}]}";
+
+typedef struct flag_of {
+    const char *dtype;
+    uint64_t off, on; /* bits; of real numbers -0, and a NaN or a number that is not normal */
+    size_t bytes;
+} flag_of;
+static const flag_of flag_of_dtype[] = {
+    { "u8", 0, 128, 1 },
+    { "f16", 0x8000, 1, 2 },
+    { "bf16", 0x8000, 0x7FC0, 2 },
+    { "i32", 0, 0x80000000, 4 },
+    { "f32", 0x80000000, 0x7FC00000, 4 },
+    { "f64", UINT64_C(1) << 63, 1, 8 },
+    { "i64", 0, UINT64_C(1) << 40, 8 },
+};
+enum { FLAG_DTYPES = sizeof flag_of_dtype / sizeof *flag_of_dtype, FLAG_REPLAYS = 3 };
+
+/* Each way after the other, with the array of the flag in its place: graphs that were made with one see the other. */
+START_TEST(flags)
+{
+    static const char *const replays[FLAG_REPLAYS] = { "stream", "graph", "device" };
+    static const bool on[] = { false, true, true, false, true, false };
+    const flag_of *f = &flag_of_dtype[_i / FLAG_REPLAYS];
+    const char *replay = replays[_i % FLAG_REPLAYS];
+    int here = count_gpus();
+    for (int gpus = 1; gpus <= (here < 2 ? 1 : 2); gpus++) {
+        char text[sizeof flagged + 16], what[60];
+        uint64_t flag = 0;
+        gantry_graph *g = NULL;
+        gantry_run *run = NULL;
+        gantry_error why = { 0 };
+        snprintf(text, sizeof text, flagged, f->dtype, f->dtype);
+        snprintf(what, sizeof what, "flags of %s on %d, replay %s", f->dtype, gpus, replay);
+        MUST(gantry_graph_parse(&g, text, strlen(text), "text", NULL, NULL, MUST_ERR));
+        gantry_machine *m = shared_machine(2, gpus);
+        gantry_schedule *s = make_schedule(g, m, replay, "round-robin");
+        gantry_run *host = open_run(s, "host");
+        ck_assert_msg(open_cuda(&run, s, &why), "%s: %s", what, why.text);
+        MUST(gantry_run_bind(host, gantry_graph_find_buffer(g, "flag"), &flag, f->bytes, MUST_ERR));
+        MUST(gantry_run_bind(run, gantry_graph_find_buffer(g, "flag"), &flag, f->bytes, MUST_ERR));
+        for (size_t i = 0; i < sizeof on / sizeof *on; i++) {
+            flag = on[i] ? f->on : f->off;
+            run_once(host);
+            run_once(run);
+            compare_outputs(g, host, run, 0, what);
+        }
+        check_replay(run, replay, true, what);
+        gantry_run_free(run);
+        gantry_run_free(host);
+        gantry_schedule_free(s);
+        gantry_machine_free(m);
+        gantry_graph_free(g);
+        printf("held: %s\n", what);
+    }
+}
+END_TEST
+
 /* ---- libraries ---- */
 
 static void compare_near(gantry_graph *g, const gantry_machine *m, const char *replay, const char *what)
@@ -497,6 +575,7 @@ int main(int count, char **args)
     ADD(not_positive_definite, 2);
     ADD(refusals, 3);
     ADD(data, 1);
+    ADD(flags, on_emulator() ? FLAG_REPLAYS : FLAG_DTYPES * FLAG_REPLAYS);
     ADD(bound_memory_and_own_functions, 1);
     ADD(capture_refused, 1);
     ADD(kernel_faults, 2);

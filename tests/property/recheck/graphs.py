@@ -52,9 +52,25 @@ class Maker:
             step = {"id": "step[i]", "for": {"i": self.parts}, "work": {}, "reads": ["p[i]~1"], "writes": ["q[i]"]}
             nodes = nodes + [{"repeat": r.randint(1, 4), "carry": {"p": "q"}, "nodes": [step]}]
         args = [{"name": "x", "access": "read"}, {"name": "y", "access": "readwrite" if r.random() < 0.3 else "write"}]
+        self.flags(nodes)
         self.kernels = {"pure": {"args": args, "pure": True}, "other": {"args": args}}
         form = {"gantry": 1, "kernels": self.kernels, "name": "random", "params": {}, "buffers": self.buffers, "nodes": nodes}
         return form
+
+    def flags(self, nodes):
+        """Some nodes and blocks run by a flag, which is there or computed. Drawn by itself, so that other graphs stay as they were."""
+        r = random.Random(len(str(nodes)))
+        if r.random() < 0.7:
+            return
+        self.buffers["flag"] = {"dtype": r.choice(DTYPES), "shape": [3], "split": 3, "init": 1, "class": r.choice(("const", "input", "state"))}
+        self.buffers["made"] = {"dtype": "i64", "shape": [1]}
+        nodes.insert(0, {"id": "made", "work": {}, "reads": ["flag"], "writes": ["made"]})
+        for element in nodes[1:]:
+            if "collective" not in json.dumps(element) and r.random() < 0.4:
+                whole = {"buffer": r.choice(("flag[1]", "flag{2:3}", "made"))}
+                for one in [element] if "repeat" not in element else element["nodes"]:
+                    if "repeat" not in one:
+                        one["when"] = whole
 
     def loops(self, nodes):
         """One or two loops, longer ones, of which most carry something, end by `until` or add to what they left; with nodes

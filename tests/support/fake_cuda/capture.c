@@ -315,6 +315,14 @@ CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgra
     return code;
 }
 
+int fakeCudaInBody(CUstream stream)
+{
+    lock();
+    int inside = stream && stream->capture && stream->capture->into;
+    unlock();
+    return inside;
+}
+
 /* ---- executable graphs ---- */
 
 /* Appends a copy of a node, behind the nodes of those numbers. */

@@ -65,6 +65,8 @@ void fakeCudaBegins(CUfunction function);
 void fakeCudaLimit(CUfunction function, int threads);
 /* Injects as FAKE_CUDA_FAIL does, counting from now; NULL: nothing any more. */
 void fakeCudaFail(const char *spec);
+/* The stream captures the body of a conditional node, whose place in an order is that of the node. */
+int fakeCudaInBody(CUstream stream);
 /* Queued work stays queued (1), or is done (0). */
 void fakeCudaStall(int stalled);
 /* Another order from now on. */

@@ -171,6 +171,26 @@ START_TEST(a_graph_of_an_op_is_made_once)
 }
 END_TEST
 
+/* With times recorded, which events or the driver's tools tell of streams and graphs. */
+START_TEST(times_are_recorded)
+{
+    fakeCudaDevices(2, "all", 0);
+    int32_t flag = 0;
+    gantry_run_options options = GANTRY_RUN_OPTIONS_INIT;
+    options.backend = "cuda";
+    options.record_trace = 1;
+    world w = { .g = parse("i32"), .m = gpu_machine(2, true) };
+    w.s = make_schedule(w.g, w.m, replays[_i], "round-robin");
+    MUST(gantry_run_new(&w.run, w.s, &options, MUST_ERR));
+    bind(&w, &flag, sizeof flag);
+    for (int i = 0; i < 6; i++) {
+        flag = i % 2;
+        check_start(&w, flag != 0, 2);
+    }
+    drop(&w);
+}
+END_TEST
+
 /* Each call of the driver that makes it, once refused: a failed start says so, and a later one is right. */
 START_TEST(calls_that_fail)
 {
@@ -206,6 +226,7 @@ int main(void)
     tcase_add_loop_test(all, both_ways_from_start_to_start, 0, 2 * REPLAYS * POLICIES * MOST_GPUS);
     tcase_add_loop_test(all, what_changes_is_captured_anew, 0, REPLAYS);
     tcase_add_loop_test(all, flags_that_are_real_numbers, 0, REPLAYS);
+    tcase_add_loop_test(all, times_are_recorded, 0, REPLAYS);
     tcase_add_test(all, a_graph_of_an_op_is_made_once);
     tcase_add_test(all, calls_that_fail);
     suite_add_tcase(suite, all);

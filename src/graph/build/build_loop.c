@@ -120,7 +120,7 @@ void gantry_graph_until(gantry_graph *graph, gantry_buffer flag, int64_t every)
         gy_graph_mistake(
             graph, GANTRY_E_GRAPH,
             "until \"%s\" in a repeat inside of another; only an outermost repeat may end early: repeat the "
-            "inner one a fixed number of times, or watch the flag in the outermost",
+            "inner one a fixed number of times, with a when on its nodes, or watch the flag in the outermost",
             graph->buffers.at[flag.id].name);
         return;
     }

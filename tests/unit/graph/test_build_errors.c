@@ -911,7 +911,7 @@ static const struct mistake {
     { until_nested, GANTRY_E_GRAPH,
       "until \"image\" in a repeat inside of another; only an outermost repeat may end early: repeat the inner one a "
       "fixed "
-      "number of times, or watch the flag in the outermost" },
+      "number of times, with a when on its nodes, or watch the flag in the outermost" },
     { repeat_nested_open, GANTRY_E_GRAPH, "a repeat without its end; call gantry_graph_repeat_end" },
     { repeat_nested_closed_twice, GANTRY_E_GRAPH,
       "the end of a repeat outside a repeat; begin one with gantry_graph_repeat" },

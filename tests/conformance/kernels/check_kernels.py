@@ -175,6 +175,21 @@ def sobel(image):
     return np.sqrt(gx * gx + gy * gy)
 
 
+def resized(image, axis, size):
+    """Linear interpolation by NumPy along one axis, centres of pixels at halves."""
+    n = image.shape[axis]
+    at = (np.arange(size) + 0.5) * n / size - 0.5
+    return np.apply_along_axis(lambda line: np.interp(at, np.arange(n), line), axis, image)
+
+
+def sizes():
+    for dtype, (shape, high, wide_) in itertools.product(["u8", "f32"], [((1, 1, 1), 3, 2), ((2, 9, 11), 9, 11), ((2, 20, 30), 7, 61), ((3, 10, 13, 3), 40, 5)]):
+        x = rng.integers(0, 256, shape).astype(DTYPES[dtype])
+        want = resized(resized(x.astype(float), 1, high), 2, wide_)
+        near = (0, 0.501) if dtype == "u8" else (1e-5,)
+        yield Case("resize", {"image": ("in", dtype, x), "out": ("out", dtype, np.zeros(want.shape, DTYPES[dtype]))}, {"out": (want, *near)})
+
+
 def images():
     for dtype, shape in itertools.product(["u8", "f32"], [(9, 11), (2, 20, 30), (2, 40, 1500, 3), (1, 5, 4, 1)]):
         x = rng.integers(0, 256, shape).astype(DTYPES[dtype])
@@ -285,6 +300,11 @@ def learning():
             yield Case("spmv_csr", {"row_ptr": ("in", index, row_ptr), "col": ("in", index, columns.astype(DTYPES[index])),
                                     "val": ("in", dtype, dense[rows, columns].astype(DTYPES[dtype])), "x": ("in", dtype, vector),
                                     "y": ("out", dtype, np.zeros(30, DTYPES[dtype]))}, {"y": (dense.astype(float) @ vector.astype(float), RTOL[dtype] * 4)})
+            for width in [1, 33, 300]:
+                x = values(dtype, (20, width))
+                yield Case("spmm_csr", {"row_ptr": ("in", index, row_ptr), "col": ("in", index, columns.astype(DTYPES[index])),
+                                        "val": ("in", dtype, dense[rows, columns].astype(DTYPES[dtype])), "x": ("in", dtype, x),
+                                        "y": ("out", dtype, np.zeros((30, width), DTYPES[dtype]))}, {"y": (dense.astype(float) @ x.astype(float), RTOL[dtype] * 4)})
 
 
 def normalized(x, gain, bias, eps, centred):
@@ -399,6 +419,14 @@ def heads():
                 yield Case("attention", {**given, **y}, {"y": (want, RTOL[dtype])})
             else:
                 yield Case("attention_cached", {**given, "length": ("in", "i32", np.array(lengths, np.int32)), **y}, {"y": (want, RTOL[dtype])})
+
+
+def wrong_entries():
+    """A column that x has no row for, and rows that go beyond the entries."""
+    one, x = np.ones(2), np.ones((3, 40))
+    for row_ptr, column in [([0, 1, 2], [0, 3]), ([0, 1, 3], [0, 1]), ([0, 1, 2], [0, -1])]:
+        yield Refused("spmm_csr", {"row_ptr": ("in", "i32", np.array(row_ptr, np.int32)), "col": ("in", "i32", np.array(column, np.int32)), "val": ("in", "f64", one),
+                                   "x": ("in", "f64", x), "y": ("out", "f64", np.ones((2, 40)))}, 2)
 
 
 def convolutions():
@@ -538,7 +566,7 @@ def fourier():
 def main(command, only):
     wanted = set(only) or {k["name"] for k in json.loads(gantry(command, "kernels", "--json"))["kernels"]}
     seen, count, failed = set(), 0, 0
-    for case in itertools.chain(elementwise(), reductions(), grids(), images(), algebra(), systems(), learning(), transformers(), stacks(), attention(), heads(), failures(), convolutions(), tables(), training(),
+    for case in itertools.chain(elementwise(), reductions(), grids(), images(), sizes(), algebra(), systems(), learning(), transformers(), stacks(), attention(), heads(), failures(), wrong_entries(), convolutions(), tables(), training(),
                                 scans(), sorts(), best(), fourier()):
         if case.kernel not in wanted:
             continue

@@ -299,6 +299,28 @@ static bool edges(problem *p, gantry_dtype type, int i)
     return images(p, type, i, 1);
 }
 
+/* Steps that are rounded once each, in one order on both sides. */
+static bool resized(problem *p, gantry_dtype type, int i)
+{
+    static const struct {
+        int64_t frames, h, w, channels, high, wide; /* channels 0: no such axis */
+    } list[] = { { 1, 1, 1, 0, 3, 2 }, { 2, 9, 11, 0, 9, 11 }, { 4, 20, 30, 0, 7, 61 }, { 5, 10, 13, 3, 40, 5 } };
+    if (i >= (int)(sizeof list / sizeof *list))
+        return false;
+    begin(p, type, 1);
+    for (int k = 0; k < 2; k++) {
+        operand *o = &p->operand[k];
+        o->rank = list[i].channels ? 4 : 3;
+        o->shape[0] = list[i].frames;
+        o->shape[1] = k ? list[i].high : list[i].h;
+        o->shape[2] = k ? list[i].wide : list[i].w;
+        o->shape[3] = list[i].channels;
+        o->filling = PIXELS;
+    }
+    p->parts = true;
+    return true;
+}
+
 /* Two sums of 2 r + 1 products in f32, whose weights add up to 1 and may be rounded to a neighbour each; pixels are at
  * most 255. What is stored in u8 may round to the neighbour. */
 static bool blurred(problem *p, gantry_dtype type, int i)
@@ -763,6 +785,19 @@ static bool sparse(problem *p, gantry_dtype type, int i)
     return true;
 }
 
+/* The same times a matrix: entries and rows are added in one order. */
+static bool sparse_times_matrix(problem *p, gantry_dtype type, int i)
+{
+    static const int64_t widths[] = { 1, 33, 70 };
+    bool made = sparse(p, type, i);
+    if (made) {
+        matrix(&p->operand[3], p->operand[3].shape[0], widths[i % 3]);
+        matrix(&p->operand[4], p->operand[4].shape[0], widths[i % 3]);
+        p->bound = (bound){ 0, 0 };
+    }
+    return made;
+}
+
 /* ---- all ---- */
 
 static const recipe recipes[] = {
@@ -799,6 +834,7 @@ static const recipe recipes[] = {
     { "reduce_sum", NULL, sum_of_elements },
     { "relu", NULL, elements },
     { "relu_grad", NULL, elements },
+    { "resize", NULL, resized },
     { "rmsnorm", NULL, normalized },
     { "rmsnorm_grad", NULL, normalized },
     { "rope", NULL, turned },
@@ -813,6 +849,7 @@ static const recipe recipes[] = {
     { "softmax_xent_grad", NULL, cross_entropy_gradient },
     { "sort", NULL, sorted },
     { "sort_pairs", NULL, sorted_pairs },
+    { "spmm_csr", "val", sparse_times_matrix },
     { "spmv_csr", "val", sparse },
     { "syrk", NULL, rank_update },
     { "top_k", NULL, best },

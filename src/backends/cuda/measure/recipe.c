@@ -50,6 +50,8 @@ static const recipe recipes[] = {
     { "gaussian_blur", true, STATE("x", "$", IMAGES, "0") "," STATE("y", "$", IMAGES, "0"),
       "\"sigma\":2,\"image\":\"x\",\"out\":\"y\"" },
     { "sobel", true, STATE("x", "$", IMAGES, "0") "," STATE("y", "$", IMAGES, "0"), "\"image\":\"x\",\"out\":\"y\"" },
+    { "resize", true, STATE("x", "$", IMAGES, "0") "," STATE("y", "$", "[4,\"n // 2\",\"n // 2\",3]", "0"),
+      "\"image\":\"x\",\"out\":\"y\"" },
     { "bias_add", false,
       STATE("x", "$", "[\"n / 256\",256]", "0") "," STATE("b", "$", "[256]", "0") "," STATE("y", "$",
                                                                                             "[\"n / 256\",256]", "0"),
@@ -127,7 +129,9 @@ enum { RECIPES = sizeof recipes / sizeof *recipes };
 /* Kernels that take as long as they are asked to, or fail when they are asked to, show nothing of a device; sparse
  * matrices and how often ids are repeated differ too much,
  * and so does how much of a cache there is. */
-static const char *const passed_over[] = { "attention_cached", "busy", "embedding_grad", "fail", "spmv_csr" };
+static const char *const passed_over[] = {
+    "attention_cached", "busy", "embedding_grad", "fail", "spmm_csr", "spmv_csr"
+};
 
 enum { FACTORS = 14 }; /* factor of factor: of 16 x 16 numbers the 18th may have none */
 

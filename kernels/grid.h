@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the CUDA versions of stencils in a volume are given beside pointers: y is a box of the volume, and x has what is
+/* Arguments of the CUDA versions of stencils in a volume, beside pointers: y is a box of the volume, and x has what is
  * around. A grid of two axes is a volume of one plane. */
 #ifndef GY_KERNELS_GRID_H
 #define GY_KERNELS_GRID_H

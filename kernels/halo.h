@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the CUDA versions of halo_pack and halo_unpack are given beside pointers. Axes that are missing come first, with
+/* Arguments of the CUDA versions of halo_pack and halo_unpack, beside pointers. Axes that are missing come first, with
  * one element. */
 #ifndef GY_KERNELS_HALO_H
 #define GY_KERNELS_HALO_H

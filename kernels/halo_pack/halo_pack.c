@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tiles around a tile want of it, each piece in a region of its own. */
+/* Copies what the tiles around a tile want of it, each piece in a region of its own. */
 #include "kernels/box.h"
 #include "kernels/manifest.h"
 

@@ -21,7 +21,7 @@ struct gy_halo {
     const int64_t *edge;    /* where in `edges` the pieces for each tile begin, and the end; NULL without a source */
 };
 
-/* What a tile gets from one of those around it. */
+/* Elements that a tile gets from one of those around it. */
 typedef struct gy_halo_piece {
     int64_t tile;         /* which gives it */
     int64_t first, count; /* elements of the edges */

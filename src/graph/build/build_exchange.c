@@ -149,8 +149,8 @@ static void add_access(exchange *x, gy_node *n, uint32_t buffer, uint32_t arg, i
     n->accesses += x->ok;
 }
 
-/* What is before a tile is what the tile there gives behind itself. Arguments are before0, after0, before1, ...: those
- * that are not 0. */
+/* The sides of the halo as arguments: a tile gives at its end what the next one has before itself. They are before0,
+ * after0, before1, ...: those that are not 0. */
 static void add_widths(exchange *x, gy_node *n, const gy_buffer *b)
 {
     for (int k = 0; k < b->rank; k++)

@@ -94,7 +94,7 @@ void gy_build_free(gy_build *build);
 typedef struct gy_spans {
     int64_t first[GANTRY_TILE_AXES], last[GANTRY_TILE_AXES];
 } gy_spans;
-/* What a region of a tiled buffer names: axes that it does not name are not cut. */
+/* The tiles that a region of a tiled buffer names: axes that it does not name are not cut. */
 void gy_region_spans(gy_spans *to, const gy_buffer *buffer, const gantry_region *region);
 /* How many tiles these are. */
 int64_t gy_region_tiles(const gy_buffer *buffer, const gantry_region *region);

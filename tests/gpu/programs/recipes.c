@@ -372,6 +372,21 @@ static void stack(operand *o, int64_t count, int64_t rows, int64_t columns)
 }
 
 /* The same of stacks of which one may be a single matrix, which is whole on every device. */
+static bool stencil_of_volumes(problem *p, gantry_dtype type, int i)
+{
+    static const extents list[] = { { 1, 1, 1 },    { 2, 3, 5 },    { 5, 1, 4 },   { 3, 3, 3 },
+                                    { 17, 20, 70 }, { 9, 33, 257 }, { 70, 2, 40 }, { 0, 0, 0 } };
+    extents e;
+    if (!pick(list, i, &e))
+        return false;
+    begin(p, type, 1);
+    stack(&p->operand[0], e.a, e.b, e.c);
+    stack(&p->operand[1], e.a, e.b, e.c);
+    p->operand[0].halo = 1;
+    p->parts = true;
+    return true;
+}
+
 static bool products(problem *p, gantry_dtype type, int i)
 {
     static const int64_t counts[][3] = { { 1, 1, 1 }, { 5, 5, 5 }, { 4, 1, 4 }, { 3, 3, 1 } };
@@ -826,6 +841,7 @@ static const recipe recipes[] = {
     { "getrs", NULL, solve_pivoted },
     { "histogram", "out", counts },
     { "jacobi2d", NULL, stencil },
+    { "jacobi3d", NULL, stencil_of_volumes },
     { "layernorm", NULL, normalized },
     { "layernorm_grad", NULL, normalized },
     { "mul", NULL, elements },

@@ -17,6 +17,8 @@ const graph_case graph_cases[] = {
     { "mlp_step", { "batch=24", "inputs=13", "hidden=9", "classes=5" }, 1e-5 },
     { "train_pipeline", { "n=64", "forward_us=1" }, 0 },
     { "cholesky", { "n=48", "nt=4" }, 1e-12 },
+    { "jacobi_blocks", { "n=41", "a=2", "b=3", "steps=4" }, 0 },
+    { "heat_3d", { "n=19", "a=2", "b=1", "c=2", "steps=3" }, 0 },
     { NULL, { NULL }, 0 },
 };
 

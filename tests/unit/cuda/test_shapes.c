@@ -124,7 +124,7 @@ START_TEST(in_tiles)
 }
 END_TEST
 
-/* What is packed and unpacked, by size of element and up to four axes. */
+/* Packing and unpacking, by size of element and up to four axes. */
 START_TEST(halos)
 {
     static const char *const dtypes[] = { "u8", "f16", "i32", "f64" };

@@ -245,9 +245,53 @@ START_TEST(save_and_load)
 }
 END_TEST
 
+/* The same graph by the C API and from a file, halos of all axes and of each. */
+START_TEST(tiles)
+{
+    static const char text[] =
+        "{\"gantry\":1,\"name\":\"tiles\",\"buffers\":{\"u\":{\"dtype\":\"f32\",\"shape\":[6,7,9],\"tiles\":[2,1,3],"
+        "\"init\":0},\"v\":{\"dtype\":\"f32\",\"shape\":[6,7,9],\"tiles\":[2,1,3],\"output\":true}},\"nodes\":[{"
+        "\"for\":{"
+        "\"i\":2},\"nodes\":[{\"id\":\"s[i,j]\",\"for\":{\"j\":3},\"kernel\":\"jacobi3d\",\"args\":{\"x\":\"u[i][0][j]~"
+        "1\","
+        "\"y\":\"v[i][0][j]\"}}]},{\"id\":\"t\",\"work\":{},\"reads\":[\"u[1][0][2]~2:1,0,0:3\",\"v[0:2][*][1]\"]}]}";
+    const int64_t shape[3] = { 6, 7, 9 }, cut[3] = { 2, 1, 3 };
+    gantry_graph *g = gantry_graph_new("tiles"), *read = graph_of(text);
+    gantry_buffer u = gantry_graph_buffer(g, "u", GANTRY_F32, 3, shape),
+                  v = gantry_graph_buffer(g, "v", GANTRY_F32, 3, shape);
+    gantry_buffer_tiles_by_axis(g, u, 3, cut);
+    gantry_buffer_tiles_by_axis(g, v, 3, cut);
+    gantry_buffer_init_value(g, u, 0);
+    gantry_buffer_output(g, v);
+    for (int i = 0; i < 6; i++) {
+        char id[32];
+        const int64_t first[3] = { i / 3, 0, i % 3 }, last[3] = { i / 3 + 1, 1, i % 3 + 1 };
+        snprintf(id, sizeof id, "s[%d,%d]", i / 3, i % 3);
+        gantry_node n = gantry_graph_kernel(g, id, "jacobi3d");
+        gantry_node_arg(g, n, "x", gantry_halo(gantry_tiles_by_axis(u, 3, first, last), 1, 1));
+        gantry_node_arg(g, n, "y", gantry_tiles_by_axis(v, 3, first, last));
+    }
+    gantry_node t = gantry_graph_work(g, "t");
+    const int64_t first[3] = { 1, 0, 2 }, last[3] = { 2, 1, 3 }, low[3] = { 0, 0, 1 }, high[3] = { 2, 1, 2 };
+    gantry_region wide = gantry_halo_axis(gantry_tiles_by_axis(u, 3, first, last), 0, 2, 1);
+    gantry_node_read(g, t, gantry_halo_axis(wide, 2, 0, 3));
+    gantry_node_read(g, t, gantry_tiles_by_axis(v, 3, low, high));
+    gantry_error err;
+    ck_assert_int_eq(gantry_graph_check(g, &err), GANTRY_OK);
+    char *mine = json_of(g), *other = json_of(read);
+    ck_assert_str_eq(mine, other);
+    ck_assert_ptr_nonnull(strstr(mine, "\"u.halo2-1_0-0_0-3\""));
+    check_stable(g);
+    gantry_free(mine);
+    gantry_free(other);
+    gantry_graph_free(g);
+    gantry_graph_free(read);
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const cases[] = { all_graphs,   examples_of_the_documentation, program, nested_loops, calls, paths,
-                                   save_and_load };
+    const TTest *const cases[] = { tiles, all_graphs,   examples_of_the_documentation, program, nested_loops, calls,
+                                   paths, save_and_load };
     return RUN_CASES("writing graph files", cases);
 }

@@ -25,6 +25,7 @@ typedef struct recipe {
 #define IMAGES "[4,\"n\",\"n\",3]"
 #define PLANES "[4,16,\"n\",\"n\"]"
 #define ROWS   "[\"n / 256\",256]"
+#define PLANES "[16,\"n\",\"n\"]"
 #define SQUARE "[\"n\",\"n\"]"
 #define HEADS  "[8,\"n\",64]"
 
@@ -47,6 +48,7 @@ static const recipe recipes[] = {
       "\"a\":\"a\",\"pivots\":\"p\",\"b\":\"b\"" },
     { "transpose", true, STATE("x", "$", SQUARE, "0") "," STATE("y", "$", SQUARE, "0"), "\"x\":\"x\",\"y\":\"y\"" },
     { "jacobi2d", true, STATE("x", "$", SQUARE, "0") "," STATE("y", "$", SQUARE, "0"), "\"x\":\"x\",\"y\":\"y\"" },
+    { "jacobi3d", true, STATE("x", "$", PLANES, "0") "," STATE("y", "$", PLANES, "0"), "\"x\":\"x\",\"y\":\"y\"" },
     { "gaussian_blur", true, STATE("x", "$", IMAGES, "0") "," STATE("y", "$", IMAGES, "0"),
       "\"sigma\":2,\"image\":\"x\",\"out\":\"y\"" },
     { "sobel", true, STATE("x", "$", IMAGES, "0") "," STATE("y", "$", IMAGES, "0"), "\"image\":\"x\",\"out\":\"y\"" },

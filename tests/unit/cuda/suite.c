@@ -18,7 +18,6 @@ const graph_case graph_cases[] = {
     { "train_pipeline", { "n=64", "forward_us=1" }, 0 },
     { "cholesky", { "n=48", "nt=4" }, 1e-12 },
     { "jacobi_blocks", { "n=41", "a=2", "b=3", "steps=4" }, 0 },
-    { "heat_3d", { "n=19", "a=2", "b=1", "c=2", "steps=3" }, 0 },
     { NULL, { NULL }, 0 },
 };
 

@@ -78,12 +78,39 @@ def orders():
            "top_k", {"x": "x", "values": "v", "indices": "i"}, lambda: torch.topk(x, 64, 1))
 
 
+def networks():
+    for dtype in ("bf16", "f32"):
+        for heads, n, width, causal in ((32, 1024, 128, 0), (16, 4096, 64, 1)):
+            q = array((1, heads, n, width), dtype)
+            buffers = {name: state([heads, n, width], dtype) for name in "qkvy"}
+            yield (f"attention {dtype} {heads} of {n} x {width}{' causal' * causal}", buffers, "attention", {"causal": causal, **{name: name for name in "qkvy"}},
+                   lambda: torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=bool(causal)))
+        for count, channels, size, out, window in ((32, 64, 56, 64, 3), (32, 256, 14, 256, 3), (16, 3, 224, 64, 7)):
+            x, w = array((count, channels, size, size), dtype), array((out, channels, window, window), dtype)
+            buffers = {"x": state([count, channels, size, size], dtype), "w": state([out, channels, window, window], dtype),
+                       "y": state([count, out, size, size], dtype)}
+            yield (f"conv2d {dtype} {count} x {channels} x {size}^2, {out} of {window}^2", buffers, "conv2d", {"pad": window // 2, "x": "x", "w": "w", "y": "y"},
+                   lambda: torch.nn.functional.conv2d(x, w, padding=window // 2))
+
+
+def transforms():
+    for dtype in ("f32", "f64"):
+        for rows, n in ((4096, 1024), (64, 65536), (1000, 1000)):
+            x = torch.view_as_complex(array((rows, n, 2), dtype))
+            buffers = {"x": state([rows, n, 2], dtype), "y": state([rows, n, 2], dtype)}
+            yield f"fft {dtype} {rows} of {n}", buffers, "fft", {"x": "x", "y": "y"}, lambda: torch.fft.fft(x)
+    for n in (1024, 8192):
+        a = array((n, n), "f64")
+        yield (f"getrf f64 {n}", {"a": state([n, n], "f64"), "p": {"dtype": "i32", "shape": [n]}}, "getrf", {"a": "a", "pivots": "p"},
+               lambda: torch.linalg.lu_factor(a))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("gantry")
     parser.add_argument("--only", default="")
     words = parser.parse_args()
-    for cases in (rows, products, orders):
+    for cases in (rows, products, orders, networks, transforms):
         for title, buffers, name, args, call in cases():
             if words.only in title:
                 mine, other = ours(words.gantry, buffers, name, **args), theirs(call)

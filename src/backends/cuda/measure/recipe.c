@@ -21,13 +21,13 @@ typedef struct recipe {
 
 #define STATE(name, dtype, shape, init)                                                                                \
     "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"class\":\"state\",\"init\":" init "}"
-#define SPD    "{\"spd\":{\"seed\":1}}"
-#define IMAGES "[4,\"n\",\"n\",3]"
-#define PLANES "[4,16,\"n\",\"n\"]"
-#define ROWS   "[\"n / 256\",256]"
-#define PLANES "[16,\"n\",\"n\"]"
-#define SQUARE "[\"n\",\"n\"]"
-#define HEADS  "[8,\"n\",64]"
+#define SPD      "{\"spd\":{\"seed\":1}}"
+#define IMAGES   "[4,\"n\",\"n\",3]"
+#define CHANNELS "[4,16,\"n\",\"n\"]"
+#define ROWS     "[\"n / 256\",256]"
+#define PLANES   "[16,\"n\",\"n\"]"
+#define SQUARE   "[\"n\",\"n\"]"
+#define HEADS    "[8,\"n\",64]"
 
 static const recipe recipes[] = {
     { "gemm", true, STATE("a", "$", SQUARE, "0") "," STATE("b", "$", SQUARE, "0") "," STATE("c", "$", SQUARE, "0"),
@@ -106,13 +106,13 @@ static const recipe recipes[] = {
                                                                                                             HEADS, "0"),
       "\"q\":\"q\",\"k\":\"k\",\"v\":\"v\",\"y\":\"y\"" },
     { "conv2d", true,
-      STATE("x", "$", PLANES, "0") "," STATE("w", "$", "[16,16,3,3]", "0") "," STATE("y", "$", PLANES, "0"),
+      STATE("x", "$", CHANNELS, "0") "," STATE("w", "$", "[16,16,3,3]", "0") "," STATE("y", "$", CHANNELS, "0"),
       "\"pad\":1,\"x\":\"x\",\"w\":\"w\",\"y\":\"y\"" },
     { "conv2d_grad_x", true,
-      STATE("w", "$", "[16,16,3,3]", "0") "," STATE("y", "$", PLANES, "0") "," STATE("x", "$", PLANES, "0"),
+      STATE("w", "$", "[16,16,3,3]", "0") "," STATE("y", "$", CHANNELS, "0") "," STATE("x", "$", CHANNELS, "0"),
       "\"pad\":1,\"w\":\"w\",\"dy\":\"y\",\"dx\":\"x\"" },
     { "conv2d_grad_w", true,
-      STATE("x", "$", PLANES, "0") "," STATE("y", "$", PLANES, "0") "," STATE("w", "$", "[16,16,3,3]", "0"),
+      STATE("x", "$", CHANNELS, "0") "," STATE("y", "$", CHANNELS, "0") "," STATE("w", "$", "[16,16,3,3]", "0"),
       "\"pad\":1,\"x\":\"x\",\"dy\":\"y\",\"dw\":\"w\"" },
     { "rope", false, STATE("x", "$", ROWS, "0") "," STATE("y", "$", ROWS, "0"), "\"dim\":64,\"x\":\"x\",\"y\":\"y\"" },
     { "embedding", false,

@@ -26,7 +26,7 @@ static __device__ void release(unsigned long long *at, unsigned long long value)
     asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
 }
 
-// What others write while the kernel runs.
+// For memory that others write while the kernel runs: such a load goes past the cache of the multiprocessor.
 static __device__ float4 load(const float *at)
 {
     float4 v;

@@ -131,7 +131,7 @@ typedef struct gy_resident_call {
 } gy_resident_call;
 typedef GY_VEC(gy_resident_call) gy_resident_calls;
 
-/* What the function stores, it can store in other GPUs as well. */
+/* True if the function can store its results in other GPUs as well. */
 bool gy_resident_call_sends(const gy_resident_call *call);
 
 /* Appends the calls that carry the op out in the turn. *why: they cannot be made by workers, and why, else NULL. */

@@ -6,7 +6,7 @@
 
 gy_grid_boxes gy_grid_boxes_of(const gantry_arg *x, const gantry_arg *y)
 {
-    gy_window from = gy_window_of(x), to = gy_window_of(y);
+    gy_extent from = gy_extent_of(x), to = gy_extent_of(y);
     gy_grid_boxes g = { .row = from.count[3], .plane = from.count[3] * from.count[2] };
     for (int k = 0; k < 3; k++) {
         g.first[k] = to.first[k + 1];
@@ -21,7 +21,7 @@ gy_grid_boxes gy_grid_boxes_of(const gantry_arg *x, const gantry_arg *y)
 gantry_status gy_check_around(const gantry_launch *l, int rank, int64_t more, char *text, size_t size)
 {
     const gantry_arg *in = &l->arg[0], *out = &l->arg[1];
-    gy_window x = gy_window_of(in), y = gy_window_of(out);
+    gy_extent x = gy_extent_of(in), y = gy_extent_of(out);
     if (in->rank != rank || out->rank != rank || memcmp(x.whole, y.whole, sizeof x.whole) != 0)
         return gy_check_fail(text, size,
                              rank == 2 ? "\"x\" and \"y\" must be two grids of the same shape"
@@ -83,7 +83,7 @@ static int boxes(gy_box box[GY_BOX_WAYS], const int64_t shape[GY_BOX_AXES], int6
 int gy_halo_given(gy_box box[GY_BOX_WAYS], const gantry_launch *launch)
 {
     const gantry_arg *x = gantry_launch_arg(launch, 0);
-    gy_window w = gy_window_of(x);
+    gy_extent w = gy_extent_of(x);
     int64_t side[2][GY_BOX_AXES] = { { 0 } }, none[2][GY_BOX_AXES] = { { 0 } };
     for (int k = GY_BOX_AXES - x->rank; k < GY_BOX_AXES; k++) {
         int axis = k - (GY_BOX_AXES - x->rank);
@@ -97,7 +97,7 @@ int gy_halo_given(gy_box box[GY_BOX_WAYS], const gantry_launch *launch)
 
 int gy_halo_taken(gy_box box[GY_BOX_WAYS], const gantry_arg *y)
 {
-    gy_window w = gy_window_of(y);
+    gy_extent w = gy_extent_of(y);
     int64_t side[2][GY_BOX_AXES] = { { 0 } };
     for (int k = GY_BOX_AXES - y->rank; k < GY_BOX_AXES; k++) {
         side[0][k] = y->axis[k - (GY_BOX_AXES - y->rank)].before;

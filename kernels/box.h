@@ -11,13 +11,13 @@
 enum { GY_BOX_AXES = GANTRY_TILE_AXES, GY_BOX_WAYS = 81 };
 
 /* Where a region lies in its whole array, halo included. */
-typedef struct gy_window {
+typedef struct gy_extent {
     int64_t first[GY_BOX_AXES], count[GY_BOX_AXES], whole[GY_BOX_AXES];
-} gy_window;
+} gy_extent;
 
-static inline gy_window gy_window_of(const gantry_arg *a)
+static inline gy_extent gy_extent_of(const gantry_arg *a)
 {
-    gy_window w;
+    gy_extent w;
     for (int k = 0; k < GY_BOX_AXES; k++) {
         int axis = k - (GY_BOX_AXES - a->rank);
         bool rows = !a->whole && axis == 0;

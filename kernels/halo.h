@@ -14,10 +14,10 @@ typedef struct gy_halo_box {
     int32_t first[GY_HALO_AXES], count[GY_HALO_AXES];
 } gy_halo_box;
 
-typedef struct gy_halo_pieces {
+typedef struct gy_halo_boxes {
     int64_t shape[GY_HALO_AXES]; /* of the tile */
     gy_halo_box box[GY_HALO_BOXES];
-} gy_halo_pieces;
+} gy_halo_boxes;
 
 /* The tile with its halo: its shape, how much of it is before the tile's own elements, and how many these are; and
  * where the pieces of each direction begin among the edges. */

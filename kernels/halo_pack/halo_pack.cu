@@ -3,7 +3,7 @@
 #include "kernels/begin.cuh"
 #include "kernels/halo.h"
 
-template <typename T> static __device__ void halo_pack(const T *__restrict__ x, const gy_halo_pieces *p)
+template <typename T> static __device__ void halo_pack(const T *__restrict__ x, const gy_halo_boxes *p)
 {
     const gy_halo_box *b = &p->box[blockIdx.y];
     T *to = (T *)b->to;
@@ -21,7 +21,7 @@ template <typename T> static __device__ void halo_pack(const T *__restrict__ x, 
 }
 
 #define KERNEL(name, type)                                                                                             \
-    extern "C" __global__ void __launch_bounds__(256) halo_pack##name(const type *x, gy_halo_pieces pieces)            \
+    extern "C" __global__ void __launch_bounds__(256) halo_pack##name(const type *x, gy_halo_boxes pieces)            \
     {                                                                                                                  \
         gy_begin();                                                                                                    \
         halo_pack<type>(x, &pieces);                                                                                   \

@@ -9,7 +9,7 @@ static gantry_status launch_halo_pack(const gantry_launch *l)
     static const gantry_dtype by_size[] = { [1] = GANTRY_U8, [2] = GANTRY_F16, [4] = GANTRY_F32, [8] = GANTRY_F64 };
     const gantry_arg *x = gantry_launch_arg(l, 0);
     gy_box box[GY_BOX_WAYS];
-    gy_halo_pieces pieces = { { 0 }, { { NULL, { 0 }, { 0 } } } };
+    gy_halo_boxes pieces = { { 0 }, { { NULL, { 0 }, { 0 } } } };
     int64_t most = 0;
     int count = gy_halo_given(box, l);
     for (int i = 0; i < count; i++) {

@@ -6,7 +6,7 @@
 /* The middle of y. */
 static gy_box own_box(const gantry_arg *y)
 {
-    gy_window w = gy_window_of(y);
+    gy_extent w = gy_extent_of(y);
     gy_box own;
     for (int k = 0; k < GY_BOX_AXES; k++) {
         int axis = k - (GY_BOX_AXES - y->rank);
@@ -49,7 +49,7 @@ static gantry_status check(const gantry_launch *l, char *text, size_t size)
     if (!x->whole || !y->whole || x->rank != y->rank)
         return gy_check_fail(text, size, "\"x\" and \"y\" must be tiles, of as many axes");
     gy_box own = own_box(y), box[GY_BOX_WAYS];
-    gy_window w = gy_window_of(x);
+    gy_extent w = gy_extent_of(x);
     for (int k = 0; k < GY_BOX_AXES; k++)
         if (own.count[k] != w.count[k])
             return gy_check_fail(text, size,

@@ -19,7 +19,7 @@ static gantry_status launch_halo_unpack(const gantry_launch *l)
     const gantry_arg *y = &l->arg[2];
     gy_box box[GY_BOX_WAYS];
     gy_halo_layout to = { .piece = { 0 } };
-    gy_window w = gy_window_of(y);
+    gy_extent w = gy_extent_of(y);
     int64_t begin = 0;
     for (int k = 0; k < GY_BOX_AXES; k++) {
         int axis = k - (GY_BOX_AXES - y->rank);

@@ -7,7 +7,7 @@
 static gantry_status run(const gantry_launch *l)
 {
     const gantry_arg *in = &l->arg[0], *out = &l->arg[1];
-    gy_window x = gy_window_of(in), y = gy_window_of(out);
+    gy_extent x = gy_extent_of(in), y = gy_extent_of(out);
     int64_t columns = x.count[3], width = y.count[3], right = x.whole[3] - 1 - y.first[3];
     int64_t size = (int64_t)gantry_dtype_size(in->dtype);
     int64_t low = y.first[3] == 0 ? 1 : 0, high = right < width ? right : width;

@@ -27,7 +27,7 @@ static gantry_status step(gantry_dtype dtype, const void *from, void *to, int64_
 static gantry_status run(const gantry_launch *l)
 {
     const gantry_arg *in = &l->arg[0], *out = &l->arg[1];
-    gy_window x = gy_window_of(in), y = gy_window_of(out);
+    gy_extent x = gy_extent_of(in), y = gy_extent_of(out);
     int64_t row = x.count[3], plane = row * x.count[2], width = y.count[3], right = x.whole[3] - 1 - y.first[3];
     int64_t size = (int64_t)gantry_dtype_size(in->dtype);
     int64_t low = y.first[3] == 0 ? 1 : 0, high = right < width ? right : width;

@@ -6,7 +6,6 @@
 #include <fftw3.h>
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdlib.h>
 
 typedef struct plan {
     gy_fft_shape shape;
@@ -22,8 +21,8 @@ static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER;
 static bool has_room(const gy_fft_shape *s)
 {
     size_t bytes = ((size_t)1 << 20) + 8 * (size_t)s->n * 2 * gantry_dtype_size(s->dtype);
-    void *probe = malloc(bytes);
-    free(probe);
+    void *probe = fftw_malloc(bytes);
+    fftw_free(probe);
     return probe != NULL;
 }
 
@@ -44,16 +43,16 @@ static void make(plan *p, const void *x, void *y)
 
 static void *make_plan(const gy_fft_shape *shape, const void *x, void *y)
 {
-    plan *p = has_room(shape) ? calloc(1, sizeof *p) : NULL;
+    plan *p = has_room(shape) ? fftw_malloc(sizeof *p) : NULL;
     if (!p)
         return NULL;
-    p->shape = *shape;
+    *p = (plan){ .shape = *shape };
     pthread_mutex_lock(&planner);
     make(p, x, y);
     pthread_mutex_unlock(&planner);
     if (p->narrow || p->wide)
         return p;
-    free(p);
+    fftw_free(p);
     return NULL;
 }
 
@@ -90,7 +89,7 @@ static void free_plan(void *made)
     if (p->wide)
         fftw_destroy_plan(p->wide);
     pthread_mutex_unlock(&planner);
-    free(p);
+    fftw_free(p);
 }
 
 GANTRY_API extern const char gantry_fftw_build_id[];

@@ -36,7 +36,7 @@ static bool check_count(gantry_graph *g, const gy_node *node, int64_t more)
 
 /* A box of tiles: how many there are, and how many of them lie together, one behind the other. */
 typedef struct tile_box {
-    gy_spans at;
+    gy_tile_spans at;
     int64_t tiles, together;
 } tile_box;
 

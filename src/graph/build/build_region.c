@@ -59,9 +59,9 @@ static int named_axes(const gantry_region *r)
 }
 
 /* As the region has them: see GANTRY_TILES_BY_AXIS. */
-static gy_spans named_spans(const gantry_region *r)
+static gy_tile_spans named_spans(const gantry_region *r)
 {
-    gy_spans at = { { r->first, r->first2 }, { r->last, r->last2 } };
+    gy_tile_spans at = { { r->first, r->first2 }, { r->last, r->last2 } };
     if (r->kind != GANTRY_TILES_BY_AXIS)
         return at;
     int64_t packed[GANTRY_TILE_AXES] = { r->first, r->last, r->first2, r->last2 };
@@ -72,7 +72,7 @@ static gy_spans named_spans(const gantry_region *r)
     return at;
 }
 
-void gy_region_spans(gy_spans *to, const gy_buffer *b, const gantry_region *r)
+void gy_region_spans(gy_tile_spans *to, const gy_buffer *b, const gantry_region *r)
 {
     *to = named_spans(r);
     for (int k = named_axes(r); k < GANTRY_TILE_AXES; k++) {
@@ -83,7 +83,7 @@ void gy_region_spans(gy_spans *to, const gy_buffer *b, const gantry_region *r)
 
 int64_t gy_region_tiles(const gy_buffer *b, const gantry_region *r)
 {
-    gy_spans at;
+    gy_tile_spans at;
     int64_t tiles = 1;
     gy_region_spans(&at, b, r);
     for (int k = 0; k < GANTRY_TILE_AXES; k++)
@@ -94,7 +94,7 @@ int64_t gy_region_tiles(const gy_buffer *b, const gantry_region *r)
 /* "A[1][0:2]" as it was named. */
 static void add_named(gy_text *to, const gy_buffer *b, const gantry_region *r, bool ranges)
 {
-    gy_spans at = named_spans(r);
+    gy_tile_spans at = named_spans(r);
     gy_text_add(to, b->name);
     for (int k = 0; k < named_axes(r); k++) {
         gy_text_printf(to, "[%lld", (long long)at.first[k]);
@@ -132,7 +132,7 @@ static bool check_tiles(gantry_graph *g, const gy_buffer *b, const gantry_region
         return fail_not_tiled(g, b, r);
     if (named_axes(r) > b->rank)
         return fail_tiles(g, b, r, false, ", and as many axes");
-    gy_spans at;
+    gy_tile_spans at;
     gy_region_spans(&at, b, r);
     for (int k = 0; k < b->rank; k++) {
         if (at.first[k] < 0 || at.last[k] > b->tiles[k] || at.first[k] > at.last[k])

@@ -91,11 +91,11 @@ void gy_build_trim(gy_build *build);
 void gy_build_free(gy_build *build);
 
 /* Tiles along each axis, half open; [0, 1) behind the last axis. */
-typedef struct gy_spans {
+typedef struct gy_tile_spans {
     int64_t first[GANTRY_TILE_AXES], last[GANTRY_TILE_AXES];
-} gy_spans;
+} gy_tile_spans;
 /* The tiles that a region of a tiled buffer names: axes that it does not name are not cut. */
-void gy_region_spans(gy_spans *to, const gy_buffer *buffer, const gantry_region *region);
+void gy_region_spans(gy_tile_spans *to, const gy_buffer *buffer, const gantry_region *region);
 /* How many tiles these are. */
 int64_t gy_region_tiles(const gy_buffer *buffer, const gantry_region *region);
 

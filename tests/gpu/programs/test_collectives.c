@@ -3,7 +3,7 @@
  * code 77 with fewer than two. The same program runs on the fake driver, and with kernels on the CPU.
  *   GANTRY_GPU_EVERY=4   one in so many of the cases, and none with many bytes
  *   GANTRY_GPU_SMALL=1   the same, for compute-sanitizer */
-#include "../../unit/cuda/nccl_suite.h"
+#include "../../unit/cuda/nccl/nccl_suite.h"
 #include "schedule/schedule.h"
 
 #include <stdio.h>

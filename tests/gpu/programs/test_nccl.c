@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All collectives by NCCL on as many GPUs as there are, 8 at most, against the host back end: exit code 77 with fewer
  * than two, or without NCCL. The same program runs on the fake driver with a fake NCCL. */
-#include "../../unit/cuda/nccl_suite.h"
+#include "../../unit/cuda/nccl/nccl_suite.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -51,6 +51,7 @@ CALL(gantry_buffer_equal_nan, (g, t->x))
 CALL(gantry_buffer_split, (g, t->x, 2))
 CALL(gantry_buffer_split_auto, (g, t->x, 2))
 CALL(gantry_buffer_tiles, (g, t->x, 2, 2))
+CALL(gantry_buffer_tiles_by_axis, (g, t->x, 1, (int64_t[]){ 2 }))
 CALL(gantry_buffer_init_value, (g, t->x, 1))
 CALL(gantry_buffer_init_uniform, (g, t->x, 1, 0, 1))
 CALL(gantry_buffer_init_normal, (g, t->x, 1, 0, 1))
@@ -120,6 +121,7 @@ static const struct call {
     ROW(gantry_buffer_split, X),
     ROW(gantry_buffer_split_auto, X),
     ROW(gantry_buffer_tiles, X),
+    ROW(gantry_buffer_tiles_by_axis, X),
     ROW(gantry_buffer_init_value, X),
     ROW(gantry_buffer_init_uniform, X),
     ROW(gantry_buffer_init_normal, X),

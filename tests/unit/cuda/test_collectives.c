@@ -3,7 +3,7 @@
  * forbids, memory of peers that no access was enabled to, and work that one GPU does for all would show. */
 #include "backends/cuda/collective/share.h"
 #include "control.h"
-#include "nccl_suite.h"
+#include "nccl/nccl_suite.h"
 
 #include "base/text.h"
 #include <stdio.h>

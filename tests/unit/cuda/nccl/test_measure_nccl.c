@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calibrating with NCCL, a fake one that ends the program where a real one would hang or be wrong in silence. Times
  * mean nothing there; which tables there are, and that a calibration goes on without them where NCCL fails, does. */
+#include "../suite.h"
 #include "control.h"
-#include "suite.h"
 
 #include <jansson.h>
 #include <stdio.h>

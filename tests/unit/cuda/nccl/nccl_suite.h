@@ -3,7 +3,7 @@
 #ifndef TESTS_UNIT_CUDA_NCCL_SUITE_H
 #define TESTS_UNIT_CUDA_NCCL_SUITE_H
 
-#include "suite.h"
+#include "../suite.h"
 
 typedef struct nccl_case {
     gantry_collective kind;

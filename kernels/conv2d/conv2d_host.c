@@ -27,19 +27,18 @@ gy_conv gy_conv_of(const gantry_launch *l, int x, int w, int y)
 #define LOAD_ALL(dtype, type, wide, LOAD, STORE)                                                                       \
     case dtype:                                                                                                        \
         for (int64_t i = 0; i < count; i++)                                                                            \
-            ((wide *)to)[i] = LOAD(((const type *)from)[i]);                                                           \
+            ((wide *)to)[i] = LOAD(((const type *)a->data)[first + i]);                                                \
         break;
 #define STORE_ALL(dtype, type, wide, LOAD, STORE)                                                                      \
     case dtype:                                                                                                        \
         for (int64_t i = 0; i < count; i++) {                                                                          \
-            wide old = sum ? LOAD(((type *)to)[i]) : 0;                                                                \
-            ((type *)to)[i] = STORE(((const wide *)from)[i] + old);                                                    \
+            wide old = sum ? LOAD(((type *)a->data)[first + i]) : 0;                                                   \
+            ((type *)a->data)[first + i] = STORE(((const wide *)from)[i] + old);                                       \
         }                                                                                                              \
         break;
 
 static void load(const gantry_arg *a, int64_t first, int64_t count, void *to)
 {
-    const char *from = (const char *)a->data + first * (int64_t)gantry_dtype_size(a->dtype);
     switch (a->dtype) {
         GY_FLOAT_TYPES(LOAD_ALL)
     default:
@@ -49,7 +48,6 @@ static void load(const gantry_arg *a, int64_t first, int64_t count, void *to)
 
 static void store(const gantry_arg *a, int64_t first, int64_t count, const void *from, bool sum)
 {
-    char *to = (char *)a->data + first * (int64_t)gantry_dtype_size(a->dtype);
     switch (a->dtype) {
         GY_FLOAT_TYPES(STORE_ALL)
     default:

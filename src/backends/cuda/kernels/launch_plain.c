@@ -119,26 +119,8 @@ gantry_status gy_plain_potrf_launch(const gantry_launch *l)
     return failed;
 }
 
-/* Its later launches do nothing once an earlier one has told of a failure. */
-static bool potrf_keeps_word(const void *unused)
-{
-    (void)unused;
-    return true;
-}
-
-#define KERNEL(name_, keeps, dtypes, ...)                                                                              \
-    const gy_cuda_image gy_plain_##name_##_image = { gy_fatbin_##name_, dtypes, { __VA_ARGS__ } };                     \
-    const gy_cuda_kernel gy_plain_##name_ = { .name = #name_,                                                          \
-                                              .launch = gy_plain_##name_##_launch,                                     \
-                                              .open = gy_cuda_image_open,                                              \
-                                              .close = gy_cuda_image_close,                                            \
-                                              .data = &gy_plain_##name_##_image,                                       \
-                                              .early = gy_cuda_image_early,                                            \
-                                              .prepare = gy_cuda_image_prepare,                                        \
-                                              .why = gy_cuda_image_why,                                                \
-                                              .keeps_word = keeps };
-KERNEL(gemm, NULL, GY_FLOAT_DTYPES, "")
-KERNEL(gemm_batched, NULL, GY_FLOAT_DTYPES, "")
-KERNEL(potrf, potrf_keeps_word, GY_WIDE_DTYPES, "_diagonal", "_below", "_rest", "_turn")
-KERNEL(syrk, NULL, GY_WIDE_DTYPES, "")
-KERNEL(trsm, NULL, GY_WIDE_DTYPES, "")
+GY_PLAIN_KERNEL(gemm, NULL, GY_FLOAT_DTYPES, "")
+GY_PLAIN_KERNEL(gemm_batched, NULL, GY_FLOAT_DTYPES, "")
+GY_PLAIN_KERNEL(potrf, gy_plain_keeps_word, GY_WIDE_DTYPES, "_diagonal", "_below", "_rest", "_turn")
+GY_PLAIN_KERNEL(syrk, NULL, GY_WIDE_DTYPES, "")
+GY_PLAIN_KERNEL(trsm, NULL, GY_WIDE_DTYPES, "")

@@ -208,13 +208,6 @@ static gantry_status launch_getrf(const gantry_launch *l)
     return launch(l, factor_pivoted);
 }
 
-/* cuSOLVER writes it in any case. */
-static bool keeps_word(const void *unused)
-{
-    (void)unused;
-    return true;
-}
-
 #define KERNEL(name_)                                                                                                  \
     const gy_cuda_kernel gy_library_##name_ = { .name = #name_,                                                        \
                                                 .launch = launch_##name_,                                              \
@@ -224,6 +217,6 @@ static bool keeps_word(const void *unused)
                                                 .prepare = prepare_##name_,                                            \
                                                 .why = why_solver,                                                     \
                                                 .loads = gy_linalg_loads,                                              \
-                                                .keeps_word = keeps_word };
+                                                .keeps_word = gy_plain_keeps_word };
 KERNEL(potrf)
 KERNEL(getrf)

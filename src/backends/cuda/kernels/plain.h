@@ -16,6 +16,27 @@
     gantry_status gy_plain_##name##_launch(const gantry_launch *l);
 #include "kernels/kernels.def"
 
+/* For `keeps_word` of factorisations: own launches do nothing once an earlier one of the same call has told of a
+ * failure, and cuSOLVER writes its word in any case. */
+static inline bool gy_plain_keeps_word(const void *unused)
+{
+    (void)unused;
+    return true;
+}
+
+/* Defines gy_plain_NAME and its image, with these functions of a dtype by their suffixes; keeps: `keeps_word`. */
+#define GY_PLAIN_KERNEL(name_, keeps, dtypes, ...)                                                                     \
+    const gy_cuda_image gy_plain_##name_##_image = { gy_fatbin_##name_, dtypes, { __VA_ARGS__ } };                     \
+    const gy_cuda_kernel gy_plain_##name_ = { .name = #name_,                                                          \
+                                              .launch = gy_plain_##name_##_launch,                                     \
+                                              .open = gy_cuda_image_open,                                              \
+                                              .close = gy_cuda_image_close,                                            \
+                                              .data = &gy_plain_##name_##_image,                                       \
+                                              .early = gy_cuda_image_early,                                            \
+                                              .prepare = gy_cuda_image_prepare,                                        \
+                                              .why = gy_cuda_image_why,                                                \
+                                              .keeps_word = keeps };
+
 /* Turns the square matrix that is the first argument over its diagonal, in place. The launch's handle is that of
  * gy_plain_potrf. */
 gantry_status gy_plain_turn(const gantry_launch *l);

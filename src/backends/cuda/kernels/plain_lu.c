@@ -70,23 +70,5 @@ gantry_status gy_plain_getrs_launch(const gantry_launch *l)
     return gy_cuda_image_launch(l, UPPER, a->dtype, grid, (void *[]){ &factors, &n, &x, &columns });
 }
 
-/* A panel keeps what an earlier one has told of. */
-static bool getrf_keeps_word(const void *unused)
-{
-    (void)unused;
-    return true;
-}
-
-#define KERNEL(name_, keeps, ...)                                                                                      \
-    const gy_cuda_image gy_plain_##name_##_image = { gy_fatbin_##name_, GY_WIDE_DTYPES, { __VA_ARGS__ } };             \
-    const gy_cuda_kernel gy_plain_##name_ = { .name = #name_,                                                          \
-                                              .launch = gy_plain_##name_##_launch,                                     \
-                                              .open = gy_cuda_image_open,                                              \
-                                              .close = gy_cuda_image_close,                                            \
-                                              .data = &gy_plain_##name_##_image,                                       \
-                                              .early = gy_cuda_image_early,                                            \
-                                              .prepare = gy_cuda_image_prepare,                                        \
-                                              .why = gy_cuda_image_why,                                                \
-                                              .keeps_word = keeps };
-KERNEL(getrf, getrf_keeps_word, "_panel", "_exchange", "_beside", "_rest")
-KERNEL(getrs, NULL, "_exchange", "_lower", "_upper")
+GY_PLAIN_KERNEL(getrf, gy_plain_keeps_word, GY_WIDE_DTYPES, "_panel", "_exchange", "_beside", "_rest")
+GY_PLAIN_KERNEL(getrs, NULL, GY_WIDE_DTYPES, "_exchange", "_lower", "_upper")

@@ -156,8 +156,9 @@ bool gy_resident_find_sends(const gy_cuda *h, uint32_t turn, const gy_resident_c
 gantry_status gy_resident_launch(gy_submit *x);                       /* the kernels of a start */
 gantry_status gy_resident_stream_await(gy_submit *x, gy_queue queue); /* for x->op, which a stream carries out */
 gantry_status gy_resident_stream_signal(gy_submit *x, gy_queue queue);
-void gy_resident_begun(gy_cuda *h);         /* all of a start was given to the GPUs */
-CUresult gy_resident_ask(const gy_cuda *h); /* have the kernels of all GPUs that were launched last ended? */
+void gy_resident_begun(gy_cuda *h); /* all of a start was given to the GPUs */
+/* CUDA_SUCCESS once all of the turn's start has ended, whoever carries it out. */
+CUresult gy_resident_ask(const gy_cuda *h, const gy_cuda_turn *turn);
 
 /* ---- watch.c ---- */
 

@@ -39,20 +39,13 @@ static void quieten(gy_cuda *h, gy_queue queue)
     }
 }
 
-CUresult gy_resident_ask(const gy_cuda *h)
+CUresult gy_resident_ask(const gy_cuda *h, const gy_cuda_turn *t)
 {
-    CUresult code = CUDA_SUCCESS;
-    for (uint32_t i = 0; i < h->devices && code == CUDA_SUCCESS; i++)
+    CUresult code = h->d.cuEventQuery(t->end);
+    for (uint32_t i = 0; t->apart && i < h->devices && code == CUDA_SUCCESS; i++)
         if (h->resident->gpu[i].workers)
             code = h->d.cuEventQuery(h->resident->gpu[i].end);
     return code;
-}
-
-static bool is_running(const gy_cuda *h, const gy_cuda_turn *t)
-{
-    CUresult code = h->d.cuEventQuery(t->end);
-    code = code == CUDA_SUCCESS && t->apart ? gy_resident_ask(h) : code;
-    return code == CUDA_ERROR_NOT_READY;
 }
 
 /* Starts that were given to the GPUs as a whole end by themselves. */
@@ -60,7 +53,7 @@ static void await_whole_starts(gy_cuda *h)
 {
     gy_waited waited = gy_waited_begin();
     const gy_cuda_turn *t = &h->turn[gy_job_turn(h->job, h->begun ? h->begun : 1)];
-    for (unsigned polls = 0; h->begun > h->ended && is_running(h, t); polls++) {
+    for (unsigned polls = 0; h->begun > h->ended && gy_resident_ask(h, t) == CUDA_ERROR_NOT_READY; polls++) {
         if (gy_waited_look(&waited) > gy_cuda_patience(h))
             return;
         gy_cuda_rest(polls);

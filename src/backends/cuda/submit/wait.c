@@ -112,20 +112,12 @@ static gantry_status watch(gy_cuda *h, uint64_t start, progress *p, gantry_error
     return GANTRY_OK;
 }
 
-/* CUDA_SUCCESS once all of the start has ended. */
-static CUresult ask(gy_cuda *h, uint64_t start)
-{
-    const gy_cuda_turn *t = turn_of(h, start);
-    CUresult code = h->d.cuEventQuery(t->end);
-    return code == CUDA_SUCCESS && t->apart ? gy_resident_ask(h) : code;
-}
-
 /* *seen_ns: when the end was seen; 0: it had come before it was waited for. */
 static gantry_status wait_end(gy_cuda *h, uint64_t start, int64_t *seen_ns, gantry_error *err)
 {
     progress p = { .still = gy_waited_begin() };
     for (unsigned polls = 0;; polls++) {
-        CUresult code = ask(h, start);
+        CUresult code = gy_resident_ask(h, turn_of(h, start));
         if (code == CUDA_SUCCESS) {
             *seen_ns = polls ? gy_now_ns() : 0;
             return GANTRY_OK;
@@ -255,7 +247,7 @@ gantry_status gy_cuda_finish(gy_cuda *h, uint64_t start, int64_t *elapsed_ns, ga
 static bool all_ended(gy_cuda *h)
 {
     for (; h->ended < h->begun; h->ended++) {
-        CUresult code = ask(h, h->ended + 1);
+        CUresult code = gy_resident_ask(h, turn_of(h, h->ended + 1));
         if (code == CUDA_ERROR_NOT_READY)
             return false;
     }

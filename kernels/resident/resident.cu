@@ -245,6 +245,12 @@ static __constant__ const function functions[] = {
 #include "kernels/resident/functions.def"
 };
 
+#ifdef GY_RESIDENT_OPEN
+/* Functions that are compiled while a run is made, and linked to this code: number 0 and so on of these, for a block of a row of
+ * blocks (src/backends/cuda/resident/linked.c). */
+extern "C" __device__ void gy_linked(uint32_t number, const uint64_t *word, uint32_t block, uint32_t blocks);
+#endif
+
 static __device__ __forceinline__ void call(uint32_t function, uint32_t first)
 {
     switch (function) {
@@ -254,6 +260,10 @@ static __device__ __forceinline__ void call(uint32_t function, uint32_t first)
         return caller<decltype(&name)>::template call_inline<name>(first);
 #include "kernels/resident/functions.def"
     default:
+#ifdef GY_RESIDENT_OPEN
+        if (function >= GY_RESIDENT_FUNCTIONS)
+            return gy_linked(function - GY_RESIDENT_FUNCTIONS, (const uint64_t *)staged + first, gy_here().block.x, gy_here().blocks.x);
+#endif
         return functions[function](first);
     }
 }

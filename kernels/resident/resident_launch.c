@@ -12,17 +12,19 @@ static gantry_status launch_resident(const gantry_launch *l)
     return GANTRY_E_UNSUPPORTED;
 }
 
-static CUresult find_code(gy_cuda_resident *r, const void *image)
+static CUresult find_code(gy_cuda_resident *r, const gy_resident_image *image)
 {
     const gy_driver *d = r->driver;
     CUdevice device;
-    CUresult code = d->cuModuleLoadData(&r->module, image);
+    CUresult code = d->cuModuleLoadData(&r->module, image->code);
+    r->shared = image->shared;
     r->module = code == CUDA_SUCCESS ? r->module : NULL;
     code = code ? code : d->cuModuleGetFunction(&r->function, r->module, "gy_resident");
     code = code ? code : d->cuCtxGetDevice(&device);
     code = code ? code : d->cuDeviceGetAttribute(&r->processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
     return code ? code
-                : d->cuOccupancyMaxActiveBlocksPerMultiprocessor(&r->places, r->function, GY_RESIDENT_THREADS, 0);
+                : d->cuOccupancyMaxActiveBlocksPerMultiprocessor(&r->places, r->function, GY_RESIDENT_THREADS,
+                                                               r->shared);
 }
 
 static void close_resident(void *handle)
@@ -49,8 +51,11 @@ static gantry_status open_resident(void **handle, const gy_cuda_kernel *kernel, 
     return GANTRY_OK;
 }
 
+extern const unsigned char gy_fatbin_resident_open[];
+static const gy_resident_image image = { gy_fatbin_resident, gy_fatbin_resident_open, 0 };
+
 const gy_cuda_kernel gy_cuda_kernel_resident = { .name = GY_CUDA_RESIDENT,
                                                  .launch = launch_resident,
                                                  .open = open_resident,
                                                  .close = close_resident,
-                                                 .data = gy_fatbin_resident };
+                                                 .data = &image };

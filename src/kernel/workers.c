@@ -9,6 +9,8 @@ static const char *const known[] = { "add",      "axpby", "bias_add",   "busy", 
 
 bool gy_kernel_for_workers(const gy_kernel *kernel)
 {
+    if (kernel->program)
+        return true; /* formulas are compiled for them */
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (!kernel->code && strcmp(known[i], kernel->manifest->name) == 0)
             return true;

@@ -304,7 +304,7 @@ static const char lanes_text[] =
     "            STORE(o, t[0]);\n"
     "        return;\n"
     "    }\n"
-    "    __shared__ totals room[256];\n"
+    "    SHARED(totals, room, 256);\n"
     "    const i64 o = blockIdx.x / segments, first = blockIdx.x % segments * SEGMENT;\n"
     "    const i64 last = mid - first < SEGMENT ? mid : first + SEGMENT;\n"
     "    totals t = none();\n"
@@ -413,5 +413,6 @@ void gy_maths_print_cuda_reduction(gy_text *to, const gy_maths_program *p, const
     add_store_macro(to, p);
     add_kernel(to, p, name, is_columns ? columns_text : lanes_text);
     add_kernel(to, p, finish.at ? finish.at : "", finish_text);
+    gy_text_add(to, "#undef SEGMENT\n#undef SHORT\n#undef VALUE\n#undef STORE\n");
     gy_text_free(&finish);
 }

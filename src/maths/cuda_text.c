@@ -11,8 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* NVRTC knows no headers, and needs none for this. */
+/* NVRTC knows no headers, and needs none for this. Who has shared memory of another kind defines SHARED ahead of it. */
 const char gy_maths_cuda_prelude[] =
+    "#ifndef SHARED\n"
+    "#define SHARED(type, name, count) __shared__ type name[count]\n"
+    "#endif\n"
     "typedef long long i64;\n"
     "typedef unsigned long long u64;\n"
     "typedef unsigned short half;\n"

@@ -16,6 +16,7 @@ if(GANTRY_FFTW)
 endif()
 if(GANTRY_CUDA)
   find_program(GANTRY_NVCC nvcc HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES bin)
+  find_program(GANTRY_NVLINK nvlink HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES bin) # for tests
   find_path(GANTRY_CUDA_INCLUDE_DIR cuda.h HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES include)
 endif()
 if(GANTRY_TESTS)

@@ -11,5 +11,6 @@
 #define KERNEL(name) IMAGE_OF(#name)
 #define DEVICE(name) KERNEL(name)
 #include "kernels/kernels.def"
+IMAGE_OF("resident_open")
 
 typedef int gy_not_empty;

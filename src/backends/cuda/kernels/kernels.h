@@ -32,12 +32,18 @@ static inline gantry_arg gy_combine_arg(gantry_access access, gantry_dtype dtype
  * flag, one element, and the handle of the condition, a number. */
 #define GY_CUDA_WHEN "(when)"
 
-/* The code of resident kernels (kernels/resident) is in the table by such a name, too. Its handle: */
+/* The code of resident kernels (kernels/resident) is in the table by such a name, too. Its `data` and its handle: */
 #define GY_CUDA_RESIDENT "(resident)"
+typedef struct gy_resident_image {
+    const void *code;
+    const unsigned char *open; /* the same as a fat binary that is to be linked with functions that workers call */
+    uint32_t shared;           /* bytes of shared memory that a block has beside its own */
+} gy_resident_image;
 typedef struct gy_cuda_resident {
     const gy_driver *driver;
     CUmodule module;
     CUfunction function;
+    uint32_t shared;
     int processors, places; /* multiprocessors of the GPU; blocks that one of them has room for */
 } gy_cuda_resident;
 

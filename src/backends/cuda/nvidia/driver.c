@@ -37,6 +37,15 @@ static void find_conditions(gy_driver *driver)
 #endif
 }
 
+static void find_linker(gy_driver *driver)
+{
+    if (find(driver, TEXT(cuLinkCreate), &driver->link_create, NULL) ||
+        find(driver, TEXT(cuLinkAddData), &driver->link_add, NULL) ||
+        find(driver, TEXT(cuLinkComplete), &driver->link_complete, NULL) ||
+        find(driver, TEXT(cuLinkDestroy), &driver->link_destroy, NULL))
+        driver->link_create = NULL;
+}
+
 static gantry_status find_all(gy_driver *driver, gantry_error *err)
 {
     gantry_status status = GANTRY_OK;
@@ -51,8 +60,10 @@ static gantry_status find_all(gy_driver *driver, gantry_error *err)
         driver->write_value = NULL;
     if (status == GANTRY_OK && find(driver, "cuLaunchKernelEx", &driver->launch_ex, NULL))
         driver->launch_ex = NULL;
-    if (status == GANTRY_OK)
+    if (status == GANTRY_OK) {
         find_conditions(driver);
+        find_linker(driver);
+    }
     return status ? status : find(driver, "cuEventElapsedTime", &driver->event_elapsed, err);
 }
 

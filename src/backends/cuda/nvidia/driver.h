@@ -90,6 +90,11 @@ typedef struct gy_driver {
     /* cuStreamWaitValue64_v2, cuStreamWriteValue64_v2; NULL: the driver is older than CUDA 11.7. */
     __typeof__(cuStreamWaitValue64) *wait_value;
     __typeof__(cuStreamWriteValue64) *write_value;
+    /* cuLinkCreate and others; NULL, all of them: the driver has no linker. */
+    __typeof__(cuLinkCreate) *link_create;
+    __typeof__(cuLinkAddData) *link_add;
+    __typeof__(cuLinkComplete) *link_complete;
+    __typeof__(cuLinkDestroy) *link_destroy;
     /* cuFuncGetParamInfo; NULL: the driver is older than CUDA 12.4. */
     CUresult (*param_info)(CUfunction function, size_t index, size_t *offset, size_t *bytes);
     /* Functions that put a conditional node into a graph that is captured, by the names of CUDA 12.3, which later

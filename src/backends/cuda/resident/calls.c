@@ -3,7 +3,9 @@
  * what a stream would be given. */
 #include "backends/cuda/resident/resident.h"
 
+#include "backends/cuda/usercode/usercode.h"
 #include "base/error.h"
+#include "maths/maths.h"
 #include <string.h>
 
 static const char *const names[] = {
@@ -45,6 +47,8 @@ static uint32_t number_of(const char *name)
 typedef struct recorder {
     gy_cuda_recorder base;
     gy_resident_calls *to;
+    uint32_t linked; /* of a formula: the number of its next function */
+    bool reduces;    /* its threads wait for each other */
     const char *why;
     bool nomem;
 } recorder;
@@ -59,8 +63,10 @@ static gantry_status add_call(gy_cuda_recorder *base, const char *name, const un
                               const uint64_t *word, uint32_t words)
 {
     recorder *r = (recorder *)(void *)base; /* its first member */
-    gy_resident_call call = { .function = number_of(name), .grid = { grid[0], grid[1] }, .words = words };
-    call.together = together[call.function];
+    gy_resident_call call = { .function = r->linked ? r->linked++ : number_of(name), .words = words };
+    call.grid[0] = grid[0];
+    call.grid[1] = grid[1];
+    call.together = r->linked ? r->reduces : together[call.function];
     call.block[0] = block[0];
     call.block[1] = block[1];
     if (!call.function)
@@ -72,19 +78,41 @@ static gantry_status add_call(gy_cuda_recorder *base, const char *name, const un
     return r->nomem ? GANTRY_E_NOMEM : GANTRY_OK;
 }
 
+/* The op's kernel if it is printed of formulas. */
+static const gy_kernel *formula_of(const gy_cuda *h, uint32_t id, uint32_t *number)
+{
+    const gantry_graph *g = h->job->graph;
+    uint32_t kernel = g->nodes.at[h->job->schedule->ops.at[id].node].kernel;
+    bool printed = kernel != GY_NONE && g->kernels.at[kernel].program;
+    *number = printed ? h->resident->linked.number[kernel] : 0;
+    return printed ? &g->kernels.at[kernel] : NULL;
+}
+
+static void set_recorder(const gy_cuda_call *call, gy_cuda_recorder *to)
+{
+    if (call->kernel)
+        call->kernel->record(call->launch.handle, to);
+    else
+        ((gy_user_kernel *)call->launch.handle)->recorder = to;
+}
+
 static gantry_status record(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_calls *to, const char **why,
                             gantry_error *err)
 {
     const gy_cuda_call *call = &h->op[id].call[turn];
     recorder r = { .base = { add_call }, .to = to };
-    if (!call->kernel || !call->kernel->record) {
+    const gy_kernel *formula = formula_of(h, id, &r.linked);
+    r.reduces = formula && formula->program->maths->reduces;
+    if (formula && *h->resident->linked.why)
+        *why = h->resident->linked.why;
+    else if (!r.linked && (!call->kernel || !call->kernel->record))
         *why = "workers cannot call its function";
+    if (*why)
         return GANTRY_OK;
-    }
     GY_TRY(gy_cuda_use(h, gy_cuda_lane_of(h, id, 0)->queue.device, err));
-    call->kernel->record(call->launch.handle, &r.base);
+    set_recorder(call, &r.base);
     gantry_status status = call->function(&call->launch);
-    call->kernel->record(call->launch.handle, NULL);
+    set_recorder(call, NULL);
     if (r.nomem)
         return gy_fail_nomem(err);
     if (status)

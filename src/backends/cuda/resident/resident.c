@@ -102,6 +102,24 @@ static const char *obstacle(gy_cuda *h)
 
 /* ---- making ---- */
 
+/* With formulas, where the graph has some. That they cannot be compiled or linked is no error: streams launch them. */
+static gantry_status open_linked(gy_cuda *h, uint32_t device, void **handle, gantry_error *err)
+{
+    gy_cuda_kernel with = *gy_cuda_kernel_find(GY_CUDA_RESIDENT);
+    gantry_error why = { 0 };
+    char *image = NULL;
+    gantry_status status = gy_resident_link(h, device, &image, &why);
+    gy_resident_image linked = { .code = image, .shared = h->resident->linked.shared };
+    with.data = &linked;
+    status = status ? status : with.open(handle, &with, &h->d, &why);
+    gy_free(image);
+    if (status == GANTRY_E_NOMEM)
+        return gy_fail_nomem(err);
+    if (status)
+        gy_resident_link_none(h, why.text);
+    return GANTRY_OK;
+}
+
 /* A GPU that is older than all that the code was compiled for is no error. */
 static gantry_status open_code(gy_cuda *h, uint32_t device, gantry_error *err)
 {
@@ -109,7 +127,8 @@ static gantry_status open_code(gy_cuda *h, uint32_t device, gantry_error *err)
     gantry_error why = { 0 };
     void *handle = NULL;
     GY_TRY(gy_cuda_use(h, device, err));
-    gantry_status status = kernel->open(&handle, kernel, &h->d, &why);
+    GY_TRY(h->resident->linked.any ? open_linked(h, device, &handle, err) : GANTRY_OK);
+    gantry_status status = handle ? GANTRY_OK : kernel->open(&handle, kernel, &h->d, &why);
     h->resident->gpu[device].code = handle;
     if (status == GANTRY_E_NOMEM)
         return gy_fail_nomem(err);
@@ -188,6 +207,7 @@ gantry_status gy_resident_make(gy_cuda *h, gantry_error *err)
         return GANTRY_OK;
     }
     GY_TRY(gy_resident_table_make(h, err));
+    GY_TRY(gy_resident_link_make(h, err));
     for (uint32_t i = 0; i < h->devices && !h->resident->off; i++)
         if (h->resident->gpu[i].used)
             GY_TRY(make_gpu(h, i, err));

@@ -64,6 +64,14 @@ typedef struct gy_resident_gpu {
     gy_resident_turn *turn;
 } gy_resident_gpu;
 
+/* Formulas that were compiled for workers (linked.c). */
+typedef struct gy_resident_linked {
+    bool any;
+    uint32_t *number; /* per kernel of the graph: of its first function; 0: workers do not have it */
+    uint32_t shared;  /* bytes of shared memory that they use */
+    char why[400];    /* why workers have none */
+} gy_resident_linked;
+
 typedef struct gy_resident {
     const char *off; /* starts are replayed otherwise, for this reason; NULL: they are not */
     gy_resident_lane *lane;
@@ -74,6 +82,7 @@ typedef struct gy_resident {
     /* Per counter, those of the schedule first, then two of each lane: among those of its GPU; signals in a start. */
     uint32_t *number, *signals_of;
     gy_resident_edges waits, signals;
+    gy_resident_linked linked;
     uint64_t epoch;    /* starts since counters were 0 */
     bool begun;        /* a start was given to the GPUs since then */
     uint32_t unfit_op; /* the first op that workers have no code for, and why; GY_NONE */
@@ -102,6 +111,17 @@ void gy_resident_give_up(gy_cuda *h, const char *why);
 /* `replay` of the run with what there is to say of resident kernels. */
 const char *gy_resident_replay(gy_cuda *h, const char *replay);
 CUdeviceptr gy_resident_counter(const gy_cuda *h, uint32_t counter);
+
+/* ---- linked.c ---- */
+
+/* Sees which formulas workers can have. */
+gantry_status gy_resident_link_make(gy_cuda *h, gantry_error *err);
+/* Compiles them for the GPU and links them to the code of the resident kernel: *image for the driver (gy_free). */
+gantry_status gy_resident_link(gy_cuda *h, uint32_t device, char **image, gantry_error *err);
+/* The source of formulas for workers: of each kernel of the graph whose number is not 0. */
+void gy_resident_print_linked(gy_text *to, const gantry_graph *graph, const uint32_t *number);
+/* Workers have none, and why. */
+void gy_resident_link_none(gy_cuda *h, const char *why);
 
 /* ---- table.c ---- */
 

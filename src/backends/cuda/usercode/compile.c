@@ -175,7 +175,8 @@ gantry_status gy_nvrtc_compile(gy_code *code, const gy_nvrtc *nvrtc, const char 
     status = status ? status : gy_code_file_check(path, err);
     status = status ? status : gy_file_read(&text, &s.length, path, err);
     s.text = text;
-    if (status == GANTRY_OK && !gy_nvrtc_options_make(&s.options, nvrtc, s.target, s.folders, 2))
+    if (status == GANTRY_OK &&
+        !gy_nvrtc_options_make(&s.options, nvrtc, s.target, (const char *const[]){ NULL }, s.folders, 2))
         status = gy_fail_nomem(err);
     status = status ? status : compile_source(code, nvrtc, &s, err);
     gy_nvrtc_options_free(&s.options);
@@ -184,14 +185,27 @@ gantry_status gy_nvrtc_compile(gy_code *code, const gy_nvrtc *nvrtc, const char 
     return status;
 }
 
-gantry_status gy_nvrtc_compile_text(gy_code *code, const gy_nvrtc *nvrtc, const char *name, const char *text,
-                                    int capability, gantry_error *err)
+static gantry_status compile_text(gy_code *code, const gy_nvrtc *nvrtc, const char *name, const char *text,
+                                  int capability, const char *const *more, gantry_error *err)
 {
     source s = { .path = name, .text = text, .length = strlen(text) };
     gantry_status status = choose_target(&s.target, nvrtc, capability, name, err);
-    if (status == GANTRY_OK && !gy_nvrtc_options_make(&s.options, nvrtc, s.target, s.folders, 0))
+    if (status == GANTRY_OK && !gy_nvrtc_options_make(&s.options, nvrtc, s.target, more, s.folders, 0))
         status = gy_fail_nomem(err);
     status = status ? status : compile_source(code, nvrtc, &s, err);
     gy_nvrtc_options_free(&s.options);
     return status;
+}
+
+gantry_status gy_nvrtc_compile_text(gy_code *code, const gy_nvrtc *nvrtc, const char *name, const char *text,
+                                    int capability, gantry_error *err)
+{
+    return compile_text(code, nvrtc, name, text, capability, (const char *const[]){ NULL }, err);
+}
+
+gantry_status gy_nvrtc_compile_to_link(gy_code *code, const gy_nvrtc *nvrtc, const char *name, const char *text,
+                                       int capability, gantry_error *err)
+{
+    static const char *const more[] = { "--relocatable-device-code=true", "--maxrregcount=128", NULL };
+    return compile_text(code, nvrtc, name, text, capability, more, err);
 }

@@ -24,5 +24,8 @@ gantry_status gy_nvrtc_compile(gy_code *code, const gy_nvrtc *nvrtc, const char 
 /* The same of a text that includes nothing; `name` stands for it in messages. */
 gantry_status gy_nvrtc_compile_text(gy_code *code, const gy_nvrtc *nvrtc, const char *name, const char *text,
                                     int capability, gantry_error *err);
+/* The same, to be linked to other code whose functions call what is in it, and have 128 registers. */
+gantry_status gy_nvrtc_compile_to_link(gy_code *code, const gy_nvrtc *nvrtc, const char *name, const char *text,
+                                       int capability, gantry_error *err);
 
 #endif

@@ -70,14 +70,16 @@ static bool add_toolkit(gy_nvrtc_options *w, const gy_nvrtc *n)
     return room;
 }
 
-bool gy_nvrtc_options_make(gy_nvrtc_options *w, const gy_nvrtc *n, gy_target t, const char *const *folders,
-                           size_t count)
+bool gy_nvrtc_options_make(gy_nvrtc_options *w, const gy_nvrtc *n, gy_target t, const char *const *more,
+                           const char *const *folders, size_t count)
 {
     char architecture[16];
     snprintf(architecture, sizeof architecture, "%s_%d", t.exact ? "sm" : "compute", t.architecture);
     bool room = add_word(w, "--gpu-architecture=", architecture);
     for (size_t i = 0; i < FIXED && room; i++)
         room = add_word(w, fixed[i], "");
+    for (; *more && room; more++)
+        room = add_word(w, *more, "");
     for (size_t i = 0; i < count && room; i++)
         room = add_word(w, "--include-path=", folders[i]);
     return room && add_toolkit(w, n);

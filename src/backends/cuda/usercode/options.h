@@ -14,8 +14,9 @@ typedef struct gy_target {
 
 typedef GY_VEC(char *) gy_nvrtc_options;
 
-/* `folders`: where the user's own includes are. False: out of memory; free what there is in any case. */
-bool gy_nvrtc_options_make(gy_nvrtc_options *options, const gy_nvrtc *nvrtc, gy_target target,
+/* `more`: further options, up to NULL; `folders`: where the user's own includes are. False: out of memory; free what
+ * there is in any case. */
+bool gy_nvrtc_options_make(gy_nvrtc_options *options, const gy_nvrtc *nvrtc, gy_target target, const char *const *more,
                            const char *const *folders, size_t count);
 void gy_nvrtc_options_free(gy_nvrtc_options *options);
 

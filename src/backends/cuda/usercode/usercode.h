@@ -18,7 +18,8 @@ typedef struct gy_user_kernel {
     CUfunction function, finish; /* `finish` is launched behind it; NULL: there is none */
     int most_threads, most_block[3], most_grid[3];
     unsigned shared_bytes;
-    gantry_error why; /* of the last launch that failed */
+    struct gy_cuda_recorder *recorder; /* who wants launches as data; NULL: they are made */
+    gantry_error why;                  /* of the last launch that failed */
 } gy_user_kernel;
 
 /* Has the kernel code for GPUs? */

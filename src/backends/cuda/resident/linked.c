@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Formulas for workers. The kernels of maps and reductions are printed when a run is made, so the resident kernel cannot
+ * have them: NVRTC compiles all of a graph as functions that it can call, and the driver links these to its code, of
+ * which there is a copy with that one call open. What comes out is kept beside other compiled code.
+ *
+ * A formula's text is what a stream would launch. Names of CUDA mean something else in it: which block it is, it reads
+ * where gy_linked() has written that, a place for each warp; and shared memory is one room that all of them use.
+ */
+#include "backends/cuda/resident/resident.h"
+
+#include "backends/cuda/usercode/compile.h"
+#include "base/cache.h"
+#include "base/error.h"
+#include "base/map.h"
+#include "maths/maths.h"
+#include <elf.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    PLACES_BYTES = 256,       /* ahead of the room: "gy_room + 256" in the text */
+    MOST_ROOM = 16384,        /* of shared memory; two workers of a multiprocessor have room for that beside their own */
+    MOST_KERNELS = 256,       /* of a graph: compiling more would take long */
+    KINDS = 2                 /* of functions of a formula: itself, and the one that ends a reduction */
+};
+
+static const char head[] =
+    "struct gy_place {\n"
+    "    unsigned x, y, z;\n"
+    "};\n"
+    "struct gy_places {\n"
+    "    gy_place block, blocks;\n"
+    "};\n"
+    "extern __shared__ __align__(16) unsigned char gy_room[];\n"
+    "static __device__ __forceinline__ gy_places &gy_here()\n"
+    "{\n"
+    "    return ((gy_places *)gy_room)[threadIdx.x / 32];\n"
+    "}\n"
+    "#define SHARED(type, name, count) type *const name = (type *)(gy_room + 256)\n"
+    "#define blockIdx gy_here().block\n"
+    "#define gridDim gy_here().blocks\n"
+    "#undef __global__\n"
+    "#undef __launch_bounds__\n"
+    "#define __global__ __device__\n"
+    "#define __launch_bounds__(...)\n"
+    "#define __restrict__\n"; /* what is read changes while the kernel runs */
+
+/* Parameters are words of a packet, an address in memory of a GPU or a number each. */
+static const char calls[] =
+    "typedef unsigned long long gy_word;\n"
+    "template <class T> struct gy_param {\n"
+    "    static __device__ __forceinline__ T of(const gy_word *word)\n"
+    "    {\n"
+    "        T value;\n"
+    "        memcpy(&value, word, sizeof value);\n"
+    "        return value;\n"
+    "    }\n"
+    "};\n"
+    "template <class T> struct gy_param<T *> {\n"
+    "    static __device__ __forceinline__ T *of(const gy_word *word)\n"
+    "    {\n"
+    "        T *value = (T *)*word;\n"
+    "        __builtin_assume(__isGlobal(value));\n"
+    "        return value;\n"
+    "    }\n"
+    "};\n"
+    "template <int... I> struct gy_row {};\n"
+    "template <int N, int... I> struct gy_row_of : gy_row_of<N - 1, N - 1, I...> {};\n"
+    "template <int... I> struct gy_row_of<0, I...> {\n"
+    "    typedef gy_row<I...> type;\n"
+    "};\n"
+    "template <auto F> struct gy_call;\n"
+    "template <class... A, void (*F)(A...)> struct gy_call<F> {\n"
+    "    template <int... I> static __device__ __forceinline__ void with(const gy_word *word, gy_row<I...>)\n"
+    "    {\n"
+    "        F(gy_param<A>::of(word + I)...);\n"
+    "    }\n"
+    "    static __device__ __noinline__ void of(const gy_word *word)\n"
+    "    {\n"
+    "        with(word, typename gy_row_of<sizeof...(A)>::type());\n"
+    "    }\n"
+    "};\n"
+    "extern \"C\" __device__ void gy_linked(unsigned number, const gy_word *word, unsigned block, unsigned blocks)\n"
+    "{\n"
+    "    __syncwarp();\n"
+    "    gy_here().block.x = block;\n"
+    "    gy_here().blocks.x = blocks;\n"
+    "    __syncwarp();\n"
+    "    switch (number) {\n";
+
+static bool can_link(const gy_kernel *kernel)
+{
+    return kernel->program && (!kernel->program->maths->reduces ||
+                               GY_MATHS_BLOCK * gy_maths_total_bytes(kernel->program->maths) <= MOST_ROOM);
+}
+
+static bool is_used(const gy_cuda *h, uint32_t kernel)
+{
+    const gantry_schedule *s = h->job->schedule;
+    bool used = false;
+    for (size_t i = 0; i < s->ops.count && !used; i++)
+        used = s->ops.at[i].kind == GY_OP_LAUNCH && h->job->graph->nodes.at[s->ops.at[i].node].kernel == kernel;
+    return used;
+}
+
+/* Numbers functions of formulas, from behind those that workers know; and finds the most shared memory that they use. */
+static uint32_t number_all(gy_cuda *h)
+{
+    gy_resident_linked *l = &h->resident->linked;
+    uint32_t kernels = 0;
+    for (uint32_t k = 0; k < h->job->graph->kernels.count; k++) {
+        const gy_kernel *kernel = &h->job->graph->kernels.at[k];
+        if (!can_link(kernel) || !is_used(h, k))
+            continue;
+        size_t room = kernel->program->maths->reduces ? GY_MATHS_BLOCK * gy_maths_total_bytes(kernel->program->maths) : 0;
+        l->number[k] = GY_RESIDENT_FUNCTIONS + KINDS * kernels++;
+        l->shared = room + PLACES_BYTES > l->shared ? (uint32_t)(room + PLACES_BYTES) : l->shared;
+    }
+    return kernels;
+}
+
+/* ---- the text ---- */
+
+static void print_case(gy_text *to, uint32_t number, const char *name, const char *end)
+{
+    gy_text_printf(to, "    case %u:\n        return gy_call<%s::%s%s>::of(word);\n", number, name, name, end);
+}
+
+void gy_resident_print_linked(gy_text *to, const gantry_graph *g, const uint32_t *number)
+{
+    char name[24];
+    gy_text_add(to, head);
+    for (uint32_t k = 0; k < g->kernels.count; k++) {
+        if (!number[k])
+            continue;
+        snprintf(name, sizeof name, "f%u", number[k] - GY_RESIDENT_FUNCTIONS);
+        gy_text_printf(to, "namespace %s {\n", name);
+        gy_maths_print_cuda(to, g->kernels.at[k].program, name);
+        gy_text_add(to, "}\n");
+    }
+    gy_text_add(to, calls);
+    for (uint32_t k = 0; k < g->kernels.count; k++) {
+        if (!number[k])
+            continue;
+        uint32_t first = number[k] - GY_RESIDENT_FUNCTIONS;
+        snprintf(name, sizeof name, "f%u", first);
+        print_case(to, first, name, "");
+        if (g->kernels.at[k].code->finish)
+            print_case(to, first + 1, name, "_finish");
+    }
+    gy_text_add(to, "    }\n}\n");
+}
+
+/* ---- linking ---- */
+
+/* What the driver links: its bytes, and what they are. */
+typedef struct part {
+    CUjitInputType type;
+    const void *at;
+    size_t bytes;
+    const char *name;
+} part;
+
+static CUresult add_all(const gy_driver *d, CUlinkState state, const part *parts, size_t count)
+{
+    CUresult code = CUDA_SUCCESS;
+    for (size_t i = 0; i < count && code == CUDA_SUCCESS; i++)
+        code = d->link_add(state, parts[i].type, (void *)(uintptr_t)parts[i].at, parts[i].bytes, parts[i].name, 0, NULL,
+                           NULL); /* it reads them */
+    return code;
+}
+
+static gantry_status link_parts(gy_code *to, const gy_driver *d, const part *parts, size_t count, gantry_error *err)
+{
+    enum { LOG = 1024 };
+    char log[LOG] = "", line[200], what[320];
+    CUjit_option option[] = { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
+    void *value[] = { log, (void *)(uintptr_t)LOG }, *made = NULL;
+    CUlinkState state;
+    size_t bytes = 0;
+    CUresult code = d->link_create(2, option, value, &state);
+    if (code != CUDA_SUCCESS)
+        return gy_driver_fail(d, code, "linking formulas to the resident kernel", err);
+    code = add_all(d, state, parts, count);
+    code = code ? code : d->link_complete(state, &made, &bytes);
+    to->at = code == CUDA_SUCCESS ? gy_alloc(bytes + 1) : NULL;
+    if (to->at) {
+        memcpy(to->at, made, bytes);
+        to->at[bytes] = '\0';
+        to->bytes = bytes;
+    }
+    d->link_destroy(state);
+    log[LOG - 1] = '\0';
+    gy_lines_text(line, sizeof line, log);
+    snprintf(what, sizeof what, "linking formulas to the resident kernel%s%s", *line ? ", " : "", line);
+    return code != CUDA_SUCCESS ? gy_driver_fail(d, code, what, err) : to->at ? GANTRY_OK : gy_fail_nomem(err);
+}
+
+/* The code is compiled for the driver's GPU, so what comes out follows from the parts and the driver. */
+static gantry_status link_or_find(gy_code *to, const gy_driver *d, const part *parts, size_t count, gantry_error *err)
+{
+    int version = 0;
+    gy_cache_entry entry;
+    d->cuDriverGetVersion(&version);
+    uint64_t hash = gy_hash64((uint64_t)version);
+    for (size_t i = 0; i < count; i++)
+        hash = gy_hash_bytes(parts[i].at, parts[i].bytes, hash);
+    GY_TRY(gy_cache_open(&entry, hash, ".cubin", err));
+    gantry_status status = GANTRY_OK;
+    if (!gy_cache_find(&entry, &to->at, &to->bytes)) {
+        status = link_parts(to, d, parts, count, err);
+        status = status ? status : gy_cache_keep(&entry, to->at, to->bytes, err);
+    }
+    gy_cache_close(&entry);
+    return status;
+}
+
+static gantry_status compile(gy_code *to, gy_cuda *h, CUdevice device, gantry_error *err)
+{
+    gy_nvrtc nvrtc;
+    int major = 0, minor = 0;
+    gy_text text = { 0 };
+    GY_TRY(gy_nvrtc_open(&nvrtc, err));
+    CUresult code = h->d.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+    code = code ? code : h->d.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+    if (code != CUDA_SUCCESS)
+        return gy_driver_fail(&h->d, code, "asking what the device can do", err);
+    gy_resident_print_linked(&text, h->job->graph, h->resident->linked.number);
+    gantry_status status = text.failed ? gy_fail_nomem(err)
+                                       : gy_nvrtc_compile_to_link(to, &nvrtc, "formulas for workers", text.at,
+                                                                  10 * major + minor, err);
+    gy_text_free(&text);
+    return status;
+}
+
+/* As the header of a fat binary says. */
+static size_t fat_bytes(const unsigned char *image)
+{
+    struct {
+        uint32_t magic;
+        uint16_t version, header;
+        uint64_t bytes;
+    } fat;
+    memcpy(&fat, image, sizeof fat);
+    return fat.header + fat.bytes;
+}
+
+gantry_status gy_resident_link(gy_cuda *h, uint32_t device, char **image, gantry_error *err)
+{
+    const gy_resident_image *own = gy_cuda_kernel_find(GY_CUDA_RESIDENT)->data;
+    gy_code code = { 0 }, linked = { 0 };
+    GY_TRY(gy_cuda_use(h, device, err));
+    GY_TRY(compile(&code, h, h->device[device].id, err));
+    bool cubin = code.bytes >= SELFMAG && memcmp(code.at, ELFMAG, SELFMAG) == 0;
+    part parts[] = { { CU_JIT_INPUT_FATBINARY, own->open, fat_bytes(own->open), "resident" },
+                     { cubin ? CU_JIT_INPUT_CUBIN : CU_JIT_INPUT_PTX, code.at, code.bytes + !cubin, "formulas" } };
+    gantry_status status = link_or_find(&linked, &h->d, parts, sizeof parts / sizeof *parts, err);
+    gy_free(code.at);
+    if (status)
+        gy_free(linked.at);
+    else
+        *image = linked.at;
+    return status;
+}
+
+void gy_resident_link_none(gy_cuda *h, const char *why)
+{
+    gy_resident_linked *l = &h->resident->linked;
+    memset(l->number, 0, h->job->graph->kernels.count * sizeof *l->number);
+    l->any = false;
+    snprintf(l->why, sizeof l->why, "%s", why);
+}
+
+gantry_status gy_resident_link_make(gy_cuda *h, gantry_error *err)
+{
+    gy_resident_linked *l = &h->resident->linked;
+    l->number = gy_arena_calloc(&h->arena, h->job->graph->kernels.count + 1, sizeof *l->number);
+    if (!l->number)
+        return gy_fail_nomem(err);
+    uint32_t kernels = number_all(h);
+    l->any = kernels > 0;
+    if (kernels > MOST_KERNELS)
+        gy_resident_link_none(h, "its graph has too many formulas to compile them for workers");
+    else if (kernels && !h->d.link_create)
+        gy_resident_link_none(h, "the driver links no code");
+    return GANTRY_OK;
+}

@@ -4,6 +4,7 @@
  * one source that is a copy. An element is read, then written, by one thread, so a target may be a source. Sources and
  * targets may be memory of peers. */
 #include "kernels/begin.cuh"
+#include "kernels/combine/combine.cuh"
 #include "kernels/element.cuh"
 
 enum { MOST_ENDS = 128, MOST_PARTS = 64, AT_ONCE = 8 }; /* launch_combine.c has the same structs */
@@ -16,32 +17,6 @@ struct batch {
     part at[MOST_PARTS];
 };
 enum { NEVER = 0xFFFF };
-
-/* DO(suffix, type, own, wide): combined in `own`; sums and products in `wide`, where they wrap. */
-#define TYPES(DO)                                                                                                      \
-    DO(f16, __half, float, float)                                                                                      \
-    DO(bf16, __nv_bfloat16, float, float)                                                                              \
-    DO(f32, float, float, float)                                                                                       \
-    DO(f64, double, double, double)                                                                                    \
-    DO(i8, int8_t, int8_t, uint32_t)                                                                                   \
-    DO(u8, uint8_t, uint8_t, uint32_t)                                                                                 \
-    DO(i32, int32_t, int32_t, uint32_t)                                                                                \
-    DO(u32, uint32_t, uint32_t, uint32_t)                                                                              \
-    DO(i64, int64_t, int64_t, uint64_t)                                                                                \
-    DO(u64, uint64_t, uint64_t, uint64_t)
-
-template <typename Own, typename Wide> struct with_sum {
-    __device__ Own operator()(Own a, Own b) const { return (Own)((Wide)a + (Wide)b); }
-};
-template <typename Own, typename Wide> struct with_prod {
-    __device__ Own operator()(Own a, Own b) const { return (Own)((Wide)a * (Wide)b); }
-};
-template <typename Own, typename Wide> struct with_min {
-    __device__ Own operator()(Own a, Own b) const { return a != a || a < b ? a : b; }
-};
-template <typename Own, typename Wide> struct with_max {
-    __device__ Own operator()(Own a, Own b) const { return a != a || a > b ? a : b; }
-};
 
 /* As a pack, of one element. */
 template <typename T> union gy_single {
@@ -115,4 +90,4 @@ static __device__ void combine(const batch &b, const part p, const F &f)
     KERNEL(min, suffix, type, own, wide)                                                                               \
     KERNEL(max, suffix, type, own, wide)                                                                               \
     KERNEL(prod, suffix, type, own, wide)
-TYPES(KERNELS)
+GY_COMBINED(KERNELS)

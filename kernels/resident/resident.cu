@@ -36,6 +36,7 @@ static __device__ inline void gy_begin(void) {}
 #define gridDim  gy_here().blocks
 #define blockDim gy_row()
 #include "kernels/chunk.cuh"
+#include "kernels/combine/combine.cuh"
 #include "kernels/element.cuh"
 #include "kernels/reduce.cuh"
 #include "kernels/status.cuh"
@@ -180,6 +181,45 @@ static __device__ void resident_fill(void *to, uint64_t bits, uint64_t size, uin
         return fill_elements(to, bits, bytes);
     }
 }
+
+/* ---- collectives ---- */
+
+/* As kernels/combine does. An element is read, then written, by one thread, so a target may be a source. */
+template <typename T, typename Own, typename F>
+static __device__ void combine_all(uint64_t n, uint32_t sources, uint32_t ends, T *const (&end)[GY_RESIDENT_ENDS], const F &f)
+{
+    for (uint64_t i = (uint64_t)blockIdx.x * GY_RESIDENT_THREADS + threadIdx.x; i < n; i += (uint64_t)gridDim.x * GY_RESIDENT_THREADS) {
+        T x[GY_RESIDENT_ENDS];
+#pragma unroll
+        for (uint32_t k = 0; k < GY_RESIDENT_ENDS; k++)
+            if (k < sources)
+                x[k] = end[k][i];
+        Own so_far = gy_element<Own>::load(x[0]);
+#pragma unroll
+        for (uint32_t k = 1; k < GY_RESIDENT_ENDS; k++)
+            if (k < sources)
+                so_far = f(so_far, gy_element<Own>::load(x[k]));
+        const T result = gy_element<Own>::template store<T>(so_far);
+#pragma unroll
+        for (uint32_t k = 1; k < GY_RESIDENT_ENDS; k++)
+            if (k >= sources && k < ends)
+                end[k][i] = result;
+    }
+}
+
+#define COMBINE(op, suffix, type, own, wide)                                                                           \
+    static __device__ void resident_##op##_##suffix(uint64_t n, uint32_t sources, uint32_t ends, type *a, type *b, type *c, \
+                                                    type *d, type *e, type *f, type *g, type *h, type *i, type *j)     \
+    {                                                                                                                  \
+        type *const end[] = { a, b, c, d, e, f, g, h, i, j };                                                          \
+        combine_all<type, own>(n, sources, ends, end, with_##op<own, wide>());                                         \
+    }
+#define COMBINE_ALL(suffix, type, own, wide)                                                                           \
+    COMBINE(sum, suffix, type, own, wide)                                                                              \
+    COMBINE(min, suffix, type, own, wide)                                                                              \
+    COMBINE(max, suffix, type, own, wide)                                                                              \
+    COMBINE(prod, suffix, type, own, wide)
+GY_COMBINED(COMBINE_ALL)
 
 #undef blockIdx
 #undef gridDim

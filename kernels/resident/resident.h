@@ -19,6 +19,7 @@ enum {
     GY_RESIDENT_THREADS = 256,   /* of a worker */
     GY_RESIDENT_WORDS = 28,      /* of a packet */
     GY_RESIDENT_SENDS = 2,       /* at most, of a packet */
+    GY_RESIDENT_ENDS = 10,       /* what is combined, and where that goes: parameters of a function */
     GY_RESIDENT_CHUNK = 16384,   /* bytes that a block copies or fills */
     GY_RESIDENT_SHARED = 1 << 20 /* at most so many packets of a lane are shared */
 };

@@ -24,7 +24,7 @@ static CUresult find_code(gy_cuda_resident *r, const gy_resident_image *image)
     code = code ? code : d->cuDeviceGetAttribute(&r->processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
     return code ? code
                 : d->cuOccupancyMaxActiveBlocksPerMultiprocessor(&r->places, r->function, GY_RESIDENT_THREADS,
-                                                               r->shared);
+                                                                 r->shared);
 }
 
 static void close_resident(void *handle)
@@ -54,8 +54,6 @@ static gantry_status open_resident(void **handle, const gy_cuda_kernel *kernel, 
 extern const unsigned char gy_fatbin_resident_open[];
 static const gy_resident_image image = { gy_fatbin_resident, gy_fatbin_resident_open, 0 };
 
-const gy_cuda_kernel gy_cuda_kernel_resident = { .name = GY_CUDA_RESIDENT,
-                                                 .launch = launch_resident,
-                                                 .open = open_resident,
-                                                 .close = close_resident,
-                                                 .data = &image };
+const gy_cuda_kernel gy_cuda_kernel_resident = {
+    .name = GY_CUDA_RESIDENT, .launch = launch_resident, .open = open_resident, .close = close_resident, .data = &image
+};

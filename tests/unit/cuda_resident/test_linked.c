@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Formulas as functions for workers: NVRTC takes what is printed of them, and nvlink joins it to the code of the resident
- * kernel, within the registers that two workers of a multiprocessor have. What comes out runs on GPUs only (test_gpu_resident).
+ * Formulas as functions for workers: NVRTC takes what is printed of them, and nvlink joins it to the code of the
+ * resident kernel, within the registers that two workers of a multiprocessor have. What comes out runs on GPUs only
+ * (test_gpu_resident).
  */
 #include "backends/cuda/resident/resident.h"
 
@@ -12,22 +13,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of all sorts: spread regions, numbers, 16 bits, several results, reductions of all, of rows, of columns, and where. */
+/* Of all sorts: spread regions, numbers, 16 bits, several results, reductions of all, of rows, of columns, and where.
+ */
 static const char formulas[] =
     "{\"gantry\":1,\"buffers\":{"
-    "\"a\":{\"dtype\":\"f64\",\"shape\":[40,30],\"init\":\"iota\"},\"row\":{\"dtype\":\"f64\",\"shape\":[1,30],\"init\":1},"
+    "\"a\":{\"dtype\":\"f64\",\"shape\":[40,30],\"init\":\"iota\"},\"row\":{\"dtype\":\"f64\",\"shape\":[1,30],"
+    "\"init\":1},"
     "\"column\":{\"dtype\":\"f64\",\"shape\":[40,1],\"init\":2},\"b\":{\"dtype\":\"f64\",\"shape\":[40,30]},"
     "\"h\":{\"dtype\":\"bf16\",\"shape\":[40,30]},\"i\":{\"dtype\":\"i32\",\"shape\":[40,30]},"
     "\"sum\":{\"dtype\":\"f64\",\"shape\":[1]},\"rows\":{\"dtype\":\"f32\",\"shape\":[40]},"
     "\"columns\":{\"dtype\":\"f64\",\"shape\":[30]},\"most\":{\"dtype\":\"f64\",\"shape\":[40]},"
     "\"where\":{\"dtype\":\"i64\",\"shape\":[40]}},"
     "\"nodes\":["
-    "{\"id\":\"spread\",\"map\":{\"y\":\"sqrt(x) * s + r / c\"},\"args\":{\"x\":\"a\",\"s\":0.5,\"r\":\"row\",\"c\":\"column\",\"y\":\"b\"}},"
-    "{\"id\":\"two\",\"map\":{\"h\":\"exp(x)\",\"i\":\"i32(floor(x))\"},\"args\":{\"x\":\"a\",\"h\":\"h\",\"i\":\"i\"}},"
+    "{\"id\":\"spread\",\"map\":{\"y\":\"sqrt(x) * s + r / "
+    "c\"},\"args\":{\"x\":\"a\",\"s\":0.5,\"r\":\"row\",\"c\":\"column\",\"y\":\"b\"}},"
+    "{\"id\":\"two\",\"map\":{\"h\":\"exp(x)\",\"i\":\"i32(floor(x))\"},\"args\":{\"x\":\"a\",\"h\":\"h\",\"i\":\"i\"}}"
+    ","
     "{\"id\":\"all\",\"reduce\":{\"n\":\"sum(square(x - y))\"},\"args\":{\"x\":\"a\",\"y\":\"b\",\"n\":\"sum\"}},"
     "{\"id\":\"rows\",\"reduce\":{\"n\":\"mean(x, 1)\"},\"args\":{\"x\":\"h\",\"n\":\"rows\"}},"
     "{\"id\":\"columns\",\"reduce\":{\"n\":\"sum(x, 0)\"},\"args\":{\"x\":\"a\",\"n\":\"columns\"}},"
-    "{\"id\":\"where\",\"reduce\":{\"m\":\"max(x, 1)\",\"w\":\"argmax(x, 1)\"},\"args\":{\"x\":\"a\",\"m\":\"most\",\"w\":\"where\"}}"
+    "{\"id\":\"where\",\"reduce\":{\"m\":\"max(x, 1)\",\"w\":\"argmax(x, "
+    "1)\"},\"args\":{\"x\":\"a\",\"m\":\"most\",\"w\":\"where\"}}"
     "]}";
 
 static gantry_graph *graph_of(const char *text)
@@ -67,7 +73,8 @@ START_TEST(each_has_its_function)
         char name[64];
         snprintf(name, sizeof name, "case %u:\n        return gy_call<f%u::f%u>::of(word);", 2 * i, 2 * i, 2 * i);
         ck_assert_msg(strstr(text, name) != NULL, "no %s in\n%s", name, text);
-        snprintf(name, sizeof name, "case %u:\n        return gy_call<f%u::f%u_finish>::of(word);", 2 * i + 1, 2 * i, 2 * i);
+        snprintf(name, sizeof name, "case %u:\n        return gy_call<f%u::f%u_finish>::of(word);", 2 * i + 1, 2 * i,
+                 2 * i);
         ck_assert_int_eq(strstr(text, name) != NULL, i >= 2); /* reductions have two */
     }
     gy_free(text);

@@ -114,6 +114,73 @@ START_TEST(random_graphs)
 }
 END_TEST
 
+/* Collectives in a row, of random kinds, and a copy of each result to where the next begins; rank i on GPU i, which is
+ * device i + 1. */
+static gantry_graph *random_collectives(uint64_t seed, int ranks)
+{
+    static const char *const dtypes[] = { "f16", "bf16", "f32", "f64", "i8", "u8", "i32", "u32", "i64", "u64" };
+    static const char *const ops[] = { "sum", "min", "max", "prod" };
+    char text[TEXT], all[3][200];
+    unsigned rows = 16 * (1 + draw(&seed) % 200), steps = 2 + draw(&seed) % 3;
+    for (int k = 0; k < 3; k++)
+        for (int i = 0, at = 0; i < ranks; i++)
+            at += snprintf(all[k] + at, sizeof all[k] - (size_t)at, "%s\"%c[%d]\"", i ? "," : "", "xyw"[k], i);
+    int at = snprintf(text, sizeof text, "{\"gantry\":1,\"buffers\":{");
+    for (int k = 0; k < 3; k++)
+        at += snprintf(text + at, sizeof text - (size_t)at,
+                       "%s\"%c\":{\"dtype\":\"%s\",\"shape\":[%u],\"split\":%d,\"init\":\"iota\",\"output\":true}",
+                       k ? "," : "", "xyw"[k], dtypes[(seed >> 20) % 10],
+                       rows * (unsigned)(k == 2 ? ranks * ranks : ranks), ranks);
+    at += snprintf(text + at, sizeof text - (size_t)at, "},\"nodes\":[");
+    for (unsigned step = 0; step < steps; step++) {
+        unsigned kind = draw(&seed) % 4, op = draw(&seed) % 4;
+        const char *in = kind == 2 ? all[2] : all[0], *out = kind == 3 ? all[2] : all[1];
+        static const char *const kinds[] = { "all_reduce", "broadcast", "reduce_scatter", "all_gather" };
+        at += snprintf(text + at, sizeof text - (size_t)at, "%s{\"id\":\"c%u\",\"collective\":\"%s\",\"on\":[",
+                       step ? "," : "", step, kinds[kind]);
+        for (int i = 0; i < ranks; i++)
+            at += snprintf(text + at, sizeof text - (size_t)at, "%s%d", i ? "," : "", i + 1);
+        at +=
+            snprintf(text + at, sizeof text - (size_t)at, "],\"in\":[%.*s],\"out\":[%s]", kind == 1 ? 6 : 200, in, out);
+        at += kind == 1   ? snprintf(text + at, sizeof text - (size_t)at, ",\"root\":0}")
+              : kind == 3 ? snprintf(text + at, sizeof text - (size_t)at, "}")
+                          : snprintf(text + at, sizeof text - (size_t)at, ",\"op\":\"%s\"}", ops[op]);
+        at += snprintf(text + at, sizeof text - (size_t)at,
+                       ",{\"id\":\"t%u[i]\",\"for\":{\"i\":%d},\"on\":\"i + "
+                       "1\",\"kernel\":\"copy\",\"args\":{\"x\":\"y[i]\",\"y\":\"x[i]\"}}",
+                       step, ranks);
+    }
+    snprintf(text + at, sizeof text - (size_t)at, "]}");
+    return parse(text);
+}
+
+/* Lanes of several GPUs meet by counters, and each GPU combines its share. */
+START_TEST(collectives)
+{
+    char replay[512];
+    int gpus = 2 + _i % 3;
+    fakeCudaDevices(gpus, "all", 0);
+    fakeCudaSeed((uint64_t)_i + 1);
+    world w = make(random_collectives((uint64_t)_i + 1, gpus), ring_machine(gpus, 1 + _i % 2));
+    compare_with_host(w.g, w.s, 3, replay, sizeof replay);
+    ck_assert_msg(begins(replay, "device") && (!strchr(replay, ';') || strstr(replay, "\"copy ")), "%s", replay);
+    drop(&w);
+}
+END_TEST
+
+/* Nothing is left to streams: workers copy few bytes to the host, too. */
+START_TEST(outputs)
+{
+    char replay[512];
+    fakeCudaDevices(2, "all", 0);
+    fakeCudaSeed((uint64_t)_i + 1);
+    world w = make(ring_of(2, 2, 3, 64 << _i % 4, true), ring_machine(2, 1));
+    compare_with_host(w.g, w.s, 3, replay, sizeof replay);
+    ck_assert_str_eq(replay, "device");
+    drop(&w);
+}
+END_TEST
+
 /* Calls of many blocks are shared by all workers of a lane. */
 START_TEST(wide)
 {
@@ -156,7 +223,9 @@ END_TEST
 static const char *const failing[] = { "cuLaunchCooperativeKernel", "cuStreamWaitValue64", "cuStreamWriteValue64",
                                        "cuEventRecord", "cuMemcpyDtoHAsync" };
 
-/* A start of which a part was not given to the GPUs comes to its end, and the next one is right. */
+/* Lists are of more than workers copy to the host, so streams have something to do.
+ *
+ * A start of which a part was not given to the GPUs comes to its end, and the next one is right. */
 START_TEST(failures)
 {
     int failed = 0;
@@ -165,7 +234,7 @@ START_TEST(failures)
         char spec[64];
         gantry_error err = { 0 };
         fakeCudaSeed((uint64_t)nth);
-        world w = make(ring_of(0, 4, 3, 64, true), ring_machine(2, 2));
+        world w = make(ring_of(0, 4, 3, 17 << 10, true), ring_machine(2, 2));
         gantry_run *host = open_run(w.s, "host"), *run = open_run(w.s, "cuda");
         results wanted = run_results(host, w.g), got = run_results(run, w.g);
         ck_assert(same(&wanted, &got));
@@ -310,6 +379,8 @@ int main(void)
     tcase_set_timeout(c, 120);
     tcase_add_loop_test(c, rings, 0, SEEDS);
     tcase_add_loop_test(c, random_graphs, 0, 2 * SEEDS);
+    tcase_add_loop_test(c, collectives, 0, 4 * SEEDS);
+    tcase_add_loop_test(c, outputs, 0, SEEDS);
     tcase_add_loop_test(c, wide, 0, 2);
     tcase_add_test(c, scalars);
     tcase_add_loop_test(c, failures, 0, (int)(sizeof failing / sizeof *failing));

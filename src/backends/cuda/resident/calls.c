@@ -34,7 +34,7 @@ bool gy_resident_call_sends(const gy_resident_call *call)
     return sends[call->function];
 }
 
-static uint32_t number_of(const char *name)
+uint32_t gy_resident_function(const char *name)
 {
     uint32_t i = GY_RESIDENT_FUNCTIONS - 1;
     while (i > 0 && strcmp(names[i], name) != 0)
@@ -63,7 +63,7 @@ static gantry_status add_call(gy_cuda_recorder *base, const char *name, const un
                               const uint64_t *word, uint32_t words)
 {
     recorder *r = (recorder *)(void *)base; /* its first member */
-    gy_resident_call call = { .function = r->linked ? r->linked++ : number_of(name), .words = words };
+    gy_resident_call call = { .function = r->linked ? r->linked++ : gy_resident_function(name), .words = words };
     call.grid[0] = grid[0];
     call.grid[1] = grid[1];
     call.together = r->linked ? r->reduces : together[call.function];
@@ -122,7 +122,10 @@ static gantry_status record(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_
 
 /* ---- copies and fills ---- */
 
-enum { SMALL = GY_RESIDENT_THREADS * 16 }; /* 16 bytes for each thread */
+enum {
+    SMALL = GY_RESIDENT_THREADS * 16, /* 16 bytes for each thread */
+    HOST_BYTES = 65536 /* more than that a copy engine brings sooner, also with two switches to a stream */
+};
 
 static uint32_t chunks_of(uint64_t bytes)
 {
@@ -132,7 +135,9 @@ static uint32_t chunks_of(uint64_t bytes)
 static gantry_status push(gy_resident_calls *to, uint32_t function, uint64_t bytes, const uint64_t *word,
                           uint32_t words, gantry_error *err)
 {
-    gy_resident_call call = { function, { chunks_of(bytes), 1 }, { GY_RESIDENT_THREADS, 1 }, { 0 }, words, false };
+    gy_resident_call call = {
+        function, { chunks_of(bytes), 1 }, { GY_RESIDENT_THREADS, 1 }, { 0 }, words, false, 0, 0
+    };
     memcpy(call.word, word, words * sizeof *word);
     return bytes == 0 || gy_vec_push(to, call) ? GANTRY_OK : gy_fail_nomem(err);
 }
@@ -143,7 +148,14 @@ static bool reaches(const gy_cuda *h, uint32_t id, gy_location at)
     return at.device != GY_NONE && gy_cuda_reaches(h, gy_cuda_lane_of(h, id, 0)->queue.device, at.device);
 }
 
-/* Copies to and from the host are left to copy engines, which need no multiprocessor. */
+/* Large copies to and from the host are left to copy engines, which need no multiprocessor. *at: where workers find the
+ * bytes. */
+static bool finds(const gy_cuda *h, uint32_t id, gy_location there, uint64_t bytes, uint64_t *at)
+{
+    *at = there.device != GY_NONE ? there.at : (uint64_t)(uintptr_t)there.host;
+    return there.device != GY_NONE ? reaches(h, id, there) : there.pinned && bytes <= HOST_BYTES;
+}
+
 static gantry_status copy(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_calls *to, const char **why,
                           gantry_error *err)
 {
@@ -154,13 +166,14 @@ static gantry_status copy(gy_cuda *h, uint32_t id, uint32_t turn, gy_resident_ca
         gy_location from = gy_cuda_location(h, &s->use.at[op->use + k], turn);
         gy_location there = gy_cuda_location(h, &s->use.at[op->use + pairs + k], turn);
         uint64_t bytes = gy_use_bytes(s, &s->use.at[op->use + pairs + k]);
-        if (!reaches(h, id, from) || !reaches(h, id, there)) {
-            *why = "workers copy only between GPUs that reach each other, and within one";
+        uint64_t source, target;
+        if (!finds(h, id, from, bytes, &source) || !finds(h, id, there, bytes, &target)) {
+            *why = "workers copy within a GPU, between GPUs that reach each other, and few bytes to and from the host";
             return GANTRY_OK;
         }
-        bool small = bytes <= SMALL && (from.at | there.at | bytes) % 16 == 0;
+        bool small = bytes <= SMALL && (source | target | bytes) % 16 == 0;
         uint32_t function = small ? GY_RESIDENT_resident_copy_small : GY_RESIDENT_resident_copy;
-        GY_TRY(push(to, function, bytes, (uint64_t[]){ from.at, there.at, small ? bytes / 16 : bytes }, 3, err));
+        GY_TRY(push(to, function, bytes, (uint64_t[]){ source, target, small ? bytes / 16 : bytes }, 3, err));
     }
     return GANTRY_OK;
 }
@@ -198,6 +211,8 @@ gantry_status gy_resident_calls_of(gy_cuda *h, uint32_t id, uint32_t turn, gy_re
         return fill(h, id, turn, to, why, err);
     if (op->kind == GY_OP_LAUNCH)
         return record(h, id, turn, to, why, err);
-    *why = op->kind == GY_OP_HOST ? "it is a function of the host" : "collectives are not carried out by workers";
+    if (op->kind == GY_OP_COLLECTIVE)
+        return gy_resident_combine_calls(h, id, turn, to, why, err);
+    *why = "it is a function of the host";
     return GANTRY_OK;
 }

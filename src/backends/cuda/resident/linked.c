@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Formulas for workers. The kernels of maps and reductions are printed when a run is made, so the resident kernel cannot
- * have them: NVRTC compiles all of a graph as functions that it can call, and the driver links these to its code, of
- * which there is a copy with that one call open. What comes out is kept beside other compiled code.
+ * Formulas for workers. The kernels of maps and reductions are printed when a run is made, so the resident kernel
+ * cannot have them: NVRTC compiles all of a graph as functions that it can call, and the driver links these to its
+ * code, of which there is a copy with that one call open. What comes out is kept beside other compiled code.
  *
  * A formula's text is what a stream would launch. Names of CUDA mean something else in it: which block it is, it reads
  * where gy_linked() has written that, a place for each warp; and shared memory is one room that all of them use.
@@ -19,32 +19,31 @@
 #include <string.h>
 
 enum {
-    PLACES_BYTES = 256,       /* ahead of the room: "gy_room + 256" in the text */
-    MOST_ROOM = 16384,        /* of shared memory; two workers of a multiprocessor have room for that beside their own */
-    MOST_KERNELS = 256,       /* of a graph: compiling more would take long */
-    KINDS = 2                 /* of functions of a formula: itself, and the one that ends a reduction */
+    PLACES_BYTES = 256, /* ahead of the room: "gy_room + 256" in the text */
+    MOST_ROOM = 16384,  /* of shared memory; two workers of a multiprocessor have room for that beside their own */
+    MOST_KERNELS = 256, /* of a graph: compiling more would take long */
+    KINDS = 2           /* of functions of a formula: itself, and the one that ends a reduction */
 };
 
-static const char head[] =
-    "struct gy_place {\n"
-    "    unsigned x, y, z;\n"
-    "};\n"
-    "struct gy_places {\n"
-    "    gy_place block, blocks;\n"
-    "};\n"
-    "extern __shared__ __align__(16) unsigned char gy_room[];\n"
-    "static __device__ __forceinline__ gy_places &gy_here()\n"
-    "{\n"
-    "    return ((gy_places *)gy_room)[threadIdx.x / 32];\n"
-    "}\n"
-    "#define SHARED(type, name, count) type *const name = (type *)(gy_room + 256)\n"
-    "#define blockIdx gy_here().block\n"
-    "#define gridDim gy_here().blocks\n"
-    "#undef __global__\n"
-    "#undef __launch_bounds__\n"
-    "#define __global__ __device__\n"
-    "#define __launch_bounds__(...)\n"
-    "#define __restrict__\n"; /* what is read changes while the kernel runs */
+static const char head[] = "struct gy_place {\n"
+                           "    unsigned x, y, z;\n"
+                           "};\n"
+                           "struct gy_places {\n"
+                           "    gy_place block, blocks;\n"
+                           "};\n"
+                           "extern __shared__ __align__(16) unsigned char gy_room[];\n"
+                           "static __device__ __forceinline__ gy_places &gy_here()\n"
+                           "{\n"
+                           "    return ((gy_places *)gy_room)[threadIdx.x / 32];\n"
+                           "}\n"
+                           "#define SHARED(type, name, count) type *const name = (type *)(gy_room + 256)\n"
+                           "#define blockIdx gy_here().block\n"
+                           "#define gridDim gy_here().blocks\n"
+                           "#undef __global__\n"
+                           "#undef __launch_bounds__\n"
+                           "#define __global__ __device__\n"
+                           "#define __launch_bounds__(...)\n"
+                           "#define __restrict__\n"; /* what is read changes while the kernel runs */
 
 /* Parameters are words of a packet, an address in memory of a GPU or a number each. */
 static const char calls[] =
@@ -104,7 +103,8 @@ static bool is_used(const gy_cuda *h, uint32_t kernel)
     return used;
 }
 
-/* Numbers functions of formulas, from behind those that workers know; and finds the most shared memory that they use. */
+/* Numbers functions of formulas, from behind those that workers know; and finds the most shared memory that they use.
+ */
 static uint32_t number_all(gy_cuda *h)
 {
     gy_resident_linked *l = &h->resident->linked;
@@ -113,7 +113,8 @@ static uint32_t number_all(gy_cuda *h)
         const gy_kernel *kernel = &h->job->graph->kernels.at[k];
         if (!can_link(kernel) || !is_used(h, k))
             continue;
-        size_t room = kernel->program->maths->reduces ? GY_MATHS_BLOCK * gy_maths_total_bytes(kernel->program->maths) : 0;
+        size_t room =
+            kernel->program->maths->reduces ? GY_MATHS_BLOCK * gy_maths_total_bytes(kernel->program->maths) : 0;
         l->number[k] = GY_RESIDENT_FUNCTIONS + KINDS * kernels++;
         l->shared = room + PLACES_BYTES > l->shared ? (uint32_t)(room + PLACES_BYTES) : l->shared;
     }
@@ -227,9 +228,9 @@ static gantry_status compile(gy_code *to, gy_cuda *h, CUdevice device, gantry_er
     if (code != CUDA_SUCCESS)
         return gy_driver_fail(&h->d, code, "asking what the device can do", err);
     gy_resident_print_linked(&text, h->job->graph, h->resident->linked.number);
-    gantry_status status = text.failed ? gy_fail_nomem(err)
-                                       : gy_nvrtc_compile_to_link(to, &nvrtc, "formulas for workers", text.at,
-                                                                  10 * major + minor, err);
+    gantry_status status =
+        text.failed ? gy_fail_nomem(err)
+                    : gy_nvrtc_compile_to_link(to, &nvrtc, "formulas for workers", text.at, 10 * major + minor, err);
     gy_text_free(&text);
     return status;
 }

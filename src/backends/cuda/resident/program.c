@@ -1,165 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs: the packets of each lane, and who carries them out. */
-#include "backends/cuda/resident/resident.h"
+#include "backends/cuda/resident/packets.h"
 
 #include "base/error.h"
 #include <string.h>
 
-/* A call of fewer blocks is carried out by one worker: meeting others takes longer than these blocks. */
-enum { LEAST_SHARED = 4 };
 /* A stretch of fewer ops between others is left to the stream: to switch twice takes longer than to launch them. */
 enum { LEAST_STRETCH = 4 };
-
-/* Calls of all ops: those of op i are [first[i], first[i + 1]). */
-typedef struct plan {
-    gy_resident_calls calls;
-    size_t *first;
-    gy_resident_sent *sent; /* per op */
-} plan;
-
-/* ---- packets ---- */
-
-/* The next packet, as far as it goes. */
-typedef struct draft {
-    gy_resident_lane *lane;
-    gy_resident_packet packet;
-    gy_resident_wait wait[GY_RESIDENT_WORDS / GY_RESIDENT_WAIT_WORDS];
-    gy_resident_signal signal[GY_RESIDENT_WORDS / GY_RESIDENT_SIGNAL_WORDS];
-    gy_resident_send send[GY_RESIDENT_SENDS];
-    const gy_resident_call *call;
-    bool nomem;
-} draft;
-
-static uint32_t words_of(const draft *d)
-{
-    uint32_t edges =
-        (uint32_t)GY_RESIDENT_WAIT_WORDS * d->packet.waits + (uint32_t)GY_RESIDENT_SIGNAL_WORDS * d->packet.signals;
-    return edges + (uint32_t)GY_RESIDENT_SEND_WORDS * d->packet.sends + (d->call ? d->call->words : 0);
-}
-
-static bool is_shared(const draft *d)
-{
-    return d->call && d->lane->workers > 1 && d->call->grid[0] * d->call->grid[1] >= LEAST_SHARED;
-}
-
-static void set_call(gy_resident_packet *p, const draft *d)
-{
-    const gy_resident_call *c = d->call;
-    uint64_t *to = p->word;
-    memcpy(to, d->wait, p->waits * sizeof *d->wait);
-    to += GY_RESIDENT_WAIT_WORDS * p->waits;
-    memcpy(to, d->signal, p->signals * sizeof *d->signal);
-    to += GY_RESIDENT_SIGNAL_WORDS * p->signals;
-    if (!c)
-        return;
-    memcpy(to, d->send, p->sends * sizeof *d->send);
-    to += GY_RESIDENT_SEND_WORDS * p->sends;
-    memcpy(to, c->word, c->words * sizeof *c->word);
-    p->function = (uint16_t)c->function;
-    p->blocks_x = c->grid[0];
-    p->blocks_y = c->grid[1];
-    p->threads_x = (uint16_t)c->block[0];
-    p->threads_y = (uint16_t)c->block[1];
-    p->shared = is_shared(d) ? (uint32_t)d->lane->helper.count + 1 : 0;
-    p->together = c->together;
-}
-
-/* Ends the packet; the next one, of the same op, is empty. */
-static void flush(draft *d)
-{
-    gy_resident_packet p = d->packet, alone = { .op = p.op, .sends = p.sends };
-    set_call(&p, d);
-    set_call(&alone, d);
-    alone.settled = 1;
-    p.settled = p.signals || p.shared;
-    if (p.shared && d->lane->leader.count)
-        gy_vec_last(&d->lane->leader)->settled = 1;
-    d->nomem = d->nomem || !gy_vec_push(&d->lane->leader, p) || (p.shared && !gy_vec_push(&d->lane->helper, alone));
-    d->packet = (gy_resident_packet){ .op = p.op };
-    d->call = NULL;
-}
-
-static void make_room(draft *d, uint32_t words)
-{
-    if (words_of(d) + words > GY_RESIDENT_WORDS)
-        flush(d);
-}
-
-static void add_wait(draft *d, const gy_cuda *h, const gy_resident_edge *e)
-{
-    make_room(d, GY_RESIDENT_WAIT_WORDS);
-    d->packet.near_waits += gy_resident_is_near(h, e->counter);
-    d->wait[d->packet.waits++] = (gy_resident_wait){ gy_resident_counter(h, e->counter), e->value,
-                                                     h->resident->signals_of[e->counter], e->distance, 0 };
-}
-
-static void add_signal(draft *d, const gy_cuda *h, const gy_resident_edge *e)
-{
-    make_room(d, GY_RESIDENT_SIGNAL_WORDS);
-    d->packet.near_signals += gy_resident_is_near(h, e->counter);
-    d->packet.last += gy_resident_is_switch(h, e->counter);
-    d->signal[d->packet.signals++] =
-        (gy_resident_signal){ gy_resident_counter(h, e->counter), e->value, h->resident->signals_of[e->counter] };
-}
-
-/* The last call sends. */
-static void add_calls(draft *d, uint32_t id, const plan *p)
-{
-    uint32_t sends = 0;
-    for (uint32_t k = p->sent[id].next; k != GY_NONE; k = p->sent[k].next)
-        sends++;
-    for (size_t i = p->first[id]; i < p->first[id + 1]; i++) {
-        if (d->call)
-            flush(d);
-        make_room(d, p->calls.at[i].words + (uint32_t)GY_RESIDENT_SEND_WORDS * sends);
-        d->call = &p->calls.at[i];
-    }
-    for (uint32_t k = p->sent[id].next; k != GY_NONE; k = p->sent[k].next)
-        d->send[d->packet.sends++] = p->sent[k].send;
-}
-
-/* An op of the same packet behind `id` signals the counter, too: a higher value, which holds for both. */
-static bool is_signalled_later(const gy_resident_edges *all, uint32_t id, uint32_t counter, const plan *p)
-{
-    bool later = false;
-    for (uint32_t k = p->sent[id].next; k != GY_NONE; k = p->sent[k].next)
-        for (uint32_t i = all->first[k]; i < all->first[k + 1]; i++)
-            later = later || all->at[i].counter == counter;
-    return later;
-}
-
-static void add_signals_of(draft *d, const gy_cuda *h, uint32_t id, bool far, const plan *p)
-{
-    const gy_resident_edges *all = &h->resident->signals;
-    for (uint32_t i = all->first[id]; i < all->first[id + 1]; i++)
-        if (gy_resident_is_near(h, all->at[i].counter) == !far && !is_signalled_later(all, id, all->at[i].counter, p))
-            add_signal(d, h, &all->at[i]);
-}
-
-/* Those of the op and of the copies that it sends: within the GPU first, then others, and behind these those of
- * switches. */
-static void add_signals(draft *d, const gy_cuda *h, uint32_t id, const plan *p)
-{
-    for (int far = 0; far < 2; far++)
-        for (uint32_t k = id; k != GY_NONE; k = p->sent[k].next)
-            add_signals_of(d, h, k, far, p);
-}
-
-static bool add_op(gy_cuda *h, uint32_t id, const plan *p)
-{
-    const gy_resident *r = h->resident;
-    const gantry_schedule *s = h->job->schedule;
-    draft d = { .lane = &r->lane[s->op_lane.at[s->ops.at[id].lane]], .packet.op = id };
-    for (int far = 0; far < 2; far++)
-        for (uint32_t i = r->waits.first[id]; i < r->waits.first[id + 1]; i++)
-            if (gy_resident_is_near(h, r->waits.at[i].counter) == !far)
-                add_wait(&d, h, &r->waits.at[i]);
-    add_calls(&d, id, p);
-    add_signals(&d, h, id, p);
-    if (d.call || d.packet.waits || d.packet.signals)
-        flush(&d);
-    return !d.nomem;
-}
 
 /* ---- who carries out what ---- */
 
@@ -173,15 +20,13 @@ static void make_unfit(gy_resident *r, uint32_t id, const char *why)
 }
 
 /* Finds the calls of all ops that workers have code for. */
-static gantry_status find_calls(gy_cuda *h, uint32_t turn, plan *p, gantry_error *err)
+static gantry_status find_calls(gy_cuda *h, uint32_t turn, gy_resident_plan *p, gantry_error *err)
 {
     const gantry_schedule *s = h->job->schedule;
     for (uint32_t i = 0; i < s->ops.count; i++) {
         const char *why = NULL;
         p->first[i] = p->calls.count;
-        if (s->ops.at[i].lanes != 1)
-            why = "collectives are not carried out by workers";
-        else if (h->resident->can[i])
+        if (h->resident->can[i])
             GY_TRY(gy_resident_calls_of(h, i, turn, &p->calls, &why, err));
         if (why)
             make_unfit(h->resident, i, why);
@@ -228,6 +73,19 @@ static void find_stretches(gy_cuda *h, stretch *of, uint32_t *before)
         end_stretch(r, &of[i], before);
 }
 
+/* Copies that one kernel of a stream makes are left to it together: it waits for what each of them waits for. */
+static void keep_carried(gy_cuda *h)
+{
+    gy_resident *r = h->resident;
+    for (uint32_t i = 0; i < h->job->schedule->ops.count; i++) {
+        bool all = true;
+        for (uint32_t k = i; h->op[i].by_kernel && k != GY_NONE; k = h->op[k].carries)
+            all = all && r->has[k];
+        for (uint32_t k = i; !all && k != GY_NONE; k = h->op[k].carries)
+            r->has[k] = 0;
+    }
+}
+
 /* A stream has the op. */
 static void note_streamed(gy_cuda *h, uint32_t lane, const gy_op *op)
 {
@@ -270,6 +128,7 @@ static gantry_status deal_out(gy_cuda *h, gantry_error *err)
     if (status == GANTRY_OK) {
         memcpy(had, r->has, ops);
         find_stretches(h, of, before);
+        keep_carried(h);
         count_ops(h);
     }
     if (status == GANTRY_OK && memcmp(had, r->has, ops) != 0) {
@@ -296,7 +155,7 @@ static uint32_t room_of(const gy_cuda *h, uint32_t device)
 }
 
 /* The most blocks that a call of each lane has. */
-static void find_widest(gy_cuda *h, const plan *p)
+static void find_widest(gy_cuda *h, const gy_resident_plan *p)
 {
     const gantry_schedule *s = h->job->schedule;
     gy_resident *r = h->resident;
@@ -304,7 +163,7 @@ static void find_widest(gy_cuda *h, const plan *p)
         r->lane[i].widest = 0;
     for (uint32_t i = 0; i < s->ops.count; i++) {
         for (size_t k = p->first[i]; r->has[i] && k < p->first[i + 1]; k++) {
-            gy_resident_lane *l = &r->lane[s->op_lane.at[s->ops.at[i].lane]];
+            gy_resident_lane *l = &r->lane[s->op_lane.at[s->ops.at[i].lane + p->calls.at[k].lane]];
             uint32_t blocks = p->calls.at[k].grid[0] * p->calls.at[k].grid[1];
             l->widest = blocks > l->widest ? blocks : l->widest;
         }
@@ -313,7 +172,7 @@ static void find_widest(gy_cuda *h, const plan *p)
 
 /* Each lane with a wide call has as many workers as that can use, of an equal share of what one for each lane leaves.
  */
-static void share_room(gy_cuda *h, const plan *p)
+static void share_room(gy_cuda *h, const gy_resident_plan *p)
 {
     gy_resident *r = h->resident;
     find_widest(h, p);
@@ -324,30 +183,54 @@ static void share_room(gy_cuda *h, const plan *p)
         if (!r->lane[i].resident)
             continue;
         r->lane[i].meet = g->lanes++;
-        g->wide += r->lane[i].widest >= LEAST_SHARED;
+        g->wide += r->lane[i].widest >= GY_RESIDENT_LEAST_SHARED;
     }
     for (uint32_t i = 0; i < h->lanes; i++) {
         gy_resident_lane *l = &r->lane[i];
         gy_resident_gpu *g = &r->gpu[h->lane[i].queue.device];
         uint32_t room = l->resident ? room_of(h, h->lane[i].queue.device) : 0;
-        uint32_t more = room > g->lanes && l->widest >= LEAST_SHARED ? (room - g->lanes) / g->wide : 0;
+        uint32_t more = room > g->lanes && l->widest >= GY_RESIDENT_LEAST_SHARED ? (room - g->lanes) / g->wide : 0;
         l->workers = !l->resident ? 0 : l->widest > more ? 1 + more : l->widest;
         l->workers += l->resident && !l->workers;
         g->workers += l->workers;
     }
 }
 
-/* NULL: all workers can run at once. */
-static const char *lacks_room(const gy_cuda *h)
+static bool has_room(const gy_cuda *h)
 {
-    uint32_t workers = 0;
-    for (uint32_t i = 0; i < h->devices; i++) {
-        const gy_resident_gpu *g = &h->resident->gpu[i];
-        workers += g->workers;
-        if (g->workers && g->workers > room_of(h, i))
-            return "a GPU has more lanes than it can run blocks at once";
+    bool room = true;
+    for (uint32_t i = 0; i < h->devices; i++)
+        room = room && (!h->resident->gpu[i].workers || h->resident->gpu[i].workers <= room_of(h, i));
+    return room;
+}
+
+/* Copies alone are no reason for a kernel. */
+static bool has_work(const gy_cuda *h)
+{
+    const gantry_schedule *s = h->job->schedule;
+    bool any = false;
+    for (uint32_t i = 0; i < s->ops.count && !any; i++)
+        any = h->resident->has[i] && !gy_op_is_copy(&s->ops.at[i]);
+    return any;
+}
+
+static bool is_at_host(const gy_cuda *h, const gy_use *use)
+{
+    return gy_cuda_location(h, use, 0).device == GY_NONE;
+}
+
+/* Streams make all copies to and from the host, whose lanes then need no worker. */
+static void leave_host_copies(gy_cuda *h)
+{
+    const gantry_schedule *s = h->job->schedule;
+    for (uint32_t i = 0; i < s->ops.count; i++) {
+        const gy_op *op = &s->ops.at[i];
+        bool at_host = false;
+        for (uint32_t k = 0; k < op->uses && gy_op_is_copy(op); k++)
+            at_host = at_host || is_at_host(h, &s->use.at[op->use + k]);
+        if (at_host && h->resident->can[i])
+            make_unfit(h->resident, i, "its GPU has no room for workers of lanes that copy to and from the host, too");
     }
-    return workers ? NULL : "workers have code for no stretch of its ops";
 }
 
 /* ---- memory of a program ---- */
@@ -439,13 +322,15 @@ static gantry_status write_program(gy_cuda *h, uint32_t device, uint32_t turn, g
 
 /* ---- all ---- */
 
-static gantry_status add_ops(gy_cuda *h, const plan *p, gantry_error *err)
+static gantry_status add_ops(gy_cuda *h, const gy_resident_plan *p, gantry_error *err)
 {
     gy_resident *r = h->resident;
     for (uint32_t i = 0; i < h->lanes; i++)
         r->lane[i].leader.count = r->lane[i].helper.count = 0;
+    if (!gy_resident_count_meetings(h, p))
+        return gy_fail_nomem(err);
     for (uint32_t i = 0; i < h->job->schedule->ops.count; i++)
-        if (gy_resident_has(h, i) && p->sent[i].launch == GY_NONE && !add_op(h, i, p))
+        if (gy_resident_has(h, i) && p->sent[i].launch == GY_NONE && !gy_resident_add_op(h, i, p))
             return gy_fail_nomem(err);
     for (uint32_t i = 0; i < h->lanes; i++)
         if (r->lane[i].helper.count >= GY_RESIDENT_SHARED)
@@ -453,15 +338,20 @@ static gantry_status add_ops(gy_cuda *h, const plan *p, gantry_error *err)
     return GANTRY_OK;
 }
 
-static gantry_status build(gy_cuda *h, uint32_t turn, plan *p, gantry_error *err)
+static gantry_status build(gy_cuda *h, uint32_t turn, gy_resident_plan *p, gantry_error *err)
 {
     gy_resident *r = h->resident;
     GY_TRY(find_calls(h, turn, p, err));
     GY_TRY(deal_out(h, err));
     share_room(h, p);
-    const char *why = lacks_room(h);
-    if (why) {
-        gy_resident_give_up(h, why);
+    if (!has_room(h)) {
+        leave_host_copies(h);
+        GY_TRY(deal_out(h, err));
+        share_room(h, p);
+    }
+    if (!has_room(h) || !has_work(h)) {
+        gy_resident_give_up(h, has_work(h) ? "a GPU has more lanes than it can run blocks at once"
+                                           : "workers have code for no stretch of its ops");
         return GANTRY_OK;
     }
     if (!gy_resident_find_sends(h, turn, &p->calls, p->first, p->sent))
@@ -483,17 +373,19 @@ static bool is_stale(const gy_cuda *h, uint32_t turn)
 
 gantry_status gy_resident_program(gy_cuda *h, uint32_t turn, gantry_error *err)
 {
-    plan p = { 0 };
+    gy_resident_plan p = { 0 };
     if (!gy_resident_on(h) || !is_stale(h, turn))
         return GANTRY_OK;
     size_t ops = h->job->schedule->ops.count;
     p.first = gy_calloc(ops + 1, sizeof *p.first);
     p.sent = gy_calloc(ops + 1, sizeof *p.sent);
-    gantry_status status = p.first && p.sent ? build(h, turn, &p, err) : gy_fail_nomem(err);
+    p.met = gy_calloc(h->resident->pairs.count + 1, sizeof *p.met);
+    gantry_status status = p.first && p.sent && p.met ? build(h, turn, &p, err) : gy_fail_nomem(err);
     if (status)
         gy_resident_stale(h, turn);
     gy_vec_free(&p.calls);
     gy_free(p.first);
     gy_free(p.sent);
+    gy_free(p.met);
     return status;
 }

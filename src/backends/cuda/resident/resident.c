@@ -249,6 +249,7 @@ void gy_resident_free(gy_cuda *h)
         gy_vec_free(&h->resident->lane[i].leader);
         gy_vec_free(&h->resident->lane[i].helper);
     }
+    gy_vec_free(&h->resident->pairs);
 }
 
 /* ---- reports ---- */

@@ -64,6 +64,11 @@ typedef struct gy_resident_gpu {
     gy_resident_turn *turn;
 } gy_resident_gpu;
 
+/* Two lanes that meet in an op of both. */
+typedef struct gy_resident_lanes {
+    uint32_t from, to;
+} gy_resident_lanes;
+
 /* Formulas that were compiled for workers (linked.c). */
 typedef struct gy_resident_linked {
     bool any;
@@ -79,7 +84,9 @@ typedef struct gy_resident {
     uint8_t *can, *has;   /* per op: workers have code for it; they carry it out */
     uint32_t *left;       /* the ops that they do not, which are left to streams, by position */
     uint32_t lefts;
-    /* Per counter, those of the schedule first, then two of each lane: among those of its GPU; signals in a start. */
+    GY_VEC(gy_resident_lanes) pairs;
+    /* Per counter, those of the schedule first, then two of each lane, then one of each pair: among those of its GPU;
+     * signals in a start. */
     uint32_t *number, *signals_of;
     gy_resident_edges waits, signals;
     gy_resident_linked linked;
@@ -132,7 +139,12 @@ uint32_t gy_resident_counters(const gy_cuda *h);
 bool gy_resident_is_switch(const gy_cuda *h, uint32_t counter);
 /* It is between two lanes of one GPU, all ops of which workers carry out. */
 bool gy_resident_is_near(const gy_cuda *h, uint32_t counter);
-uint32_t gy_resident_counter_device(const gy_cuda *h, uint32_t counter);
+/* The lane that writes the counter, and the one that awaits it. */
+gy_resident_lanes gy_resident_lanes_of(const gy_cuda *h, uint32_t counter);
+uint32_t gy_resident_counter_device(const gy_cuda *h, uint32_t counter); /* in whose memory it lies */
+/* The pair of two lanes that have an op together, and the counter by which the one tells the other. */
+uint32_t gy_resident_pair(const gy_cuda *h, uint32_t from, uint32_t to);
+uint32_t gy_resident_pair_counter(const gy_cuda *h, uint32_t pair);
 
 /* ---- program.c ---- */
 
@@ -147,7 +159,8 @@ typedef struct gy_resident_call {
     unsigned grid[2], block[2];
     uint64_t word[GY_CUDA_RECORDED_WORDS];
     uint32_t words;
-    bool together; /* threads of a block wait for each other */
+    bool together;        /* threads of a block wait for each other */
+    uint32_t lane, round; /* of the op's lanes, the one that makes it; of a collective */
 } gy_resident_call;
 typedef GY_VEC(gy_resident_call) gy_resident_calls;
 
@@ -157,6 +170,19 @@ bool gy_resident_call_sends(const gy_resident_call *call);
 /* Appends the calls that carry the op out in the turn. *why: they cannot be made by workers, and why, else NULL. */
 gantry_status gy_resident_calls_of(gy_cuda *h, uint32_t op, uint32_t turn, gy_resident_calls *to, const char **why,
                                    gantry_error *err);
+
+/* The number of a function by its name; 0: workers have none of that name. */
+uint32_t gy_resident_function(const char *name);
+
+/* ---- combine.c ---- */
+
+/* The same of a collective: the calls of each GPU's share. */
+gantry_status gy_resident_combine_calls(gy_cuda *h, uint32_t op, uint32_t turn, gy_resident_calls *to, const char **why,
+                                        gantry_error *err);
+
+struct gy_share;
+uint32_t gy_resident_share_device(const gy_cuda *h, uint32_t op,
+                                  const struct gy_share *share); /* that carries it out */
 
 /* ---- sends.c ---- */
 

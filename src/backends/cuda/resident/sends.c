@@ -78,8 +78,8 @@ static bool is_sent(const finder *f, uint32_t launch, uint32_t id, gy_resident_s
     gy_location from = gy_cuda_location(f->h, &s->use.at[op->use], f->turn);
     gy_location to = gy_cuda_location(f->h, &s->use.at[op->use + 1], f->turn);
     *send = (gy_resident_send){ from.at, gy_use_bytes(s, &s->use.at[op->use + 1]), to.at };
-    return (send->from | send->bytes | send->to) % 16 == 0 && !gy_cuda_same_gpu(f->h, to.device, device_of(f, id)) &&
-           writes(f, launch, send);
+    return from.device != GY_NONE && to.device != GY_NONE && (send->from | send->bytes | send->to) % 16 == 0 &&
+           !gy_cuda_same_gpu(f->h, to.device, device_of(f, id)) && writes(f, launch, send);
 }
 
 static void look_at(const finder *f, uint32_t id, sender *of, gy_resident_sent *to)
@@ -109,7 +109,7 @@ bool gy_resident_find_sends(const gy_cuda *h, uint32_t turn, const gy_resident_c
         to[id] = (gy_resident_sent){ .launch = GY_NONE, .next = GY_NONE };
         if (gy_resident_has(h, id))
             look_at(&f, id, &of[s->op_lane.at[op->lane]], to);
-        for (uint32_t k = 0; k < op->lanes && !gy_resident_has(h, id); k++)
+        for (uint32_t k = gy_resident_has(h, id); k < op->lanes; k++)
             of[s->op_lane.at[op->lane + k]].launch = GY_NONE;
     }
     gy_free(of);

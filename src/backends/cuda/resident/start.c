@@ -11,8 +11,8 @@ static gantry_status launch_on(gy_submit *x, uint32_t device)
     CUdeviceptr worker = g->turn[x->turn].at;
     uint64_t epoch = h->resident->epoch;
     GY_TRY(gy_cuda_use(h, device, x->err));
-    CUresult code = h->d.cuLaunchCooperativeKernel(g->code->function, g->workers, 1, 1, GY_RESIDENT_THREADS, 1, 1, g->code->shared,
-                                                   g->queue.stream, (void *[]){ &worker, &epoch });
+    CUresult code = h->d.cuLaunchCooperativeKernel(g->code->function, g->workers, 1, 1, GY_RESIDENT_THREADS, 1, 1,
+                                                   g->code->shared, g->queue.stream, (void *[]){ &worker, &epoch });
     code = code ? code : h->d.cuEventRecord(g->end, g->queue.stream);
     return gy_submit_check(x, code, g->queue, "launching the resident kernel");
 }

@@ -8,6 +8,7 @@
 #include "backends/cuda/resident/resident.h"
 
 #include "base/error.h"
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct joint {
@@ -22,17 +23,17 @@ static uint32_t counters_of(const gy_cuda *h)
 
 uint32_t gy_resident_counters(const gy_cuda *h)
 {
-    return counters_of(h) + 2 * h->lanes;
+    return gy_resident_pair_counter(h, (uint32_t)h->resident->pairs.count);
 }
 
 bool gy_resident_is_switch(const gy_cuda *h, uint32_t counter)
 {
-    return counter >= counters_of(h);
+    return counter >= counters_of(h) && counter < gy_resident_pair_counter(h, 0);
 }
 
 bool gy_resident_is_near(const gy_cuda *h, uint32_t counter)
 {
-    if (gy_resident_is_switch(h, counter))
+    if (counter >= counters_of(h))
         return false;
     const gy_counter *c = &h->job->schedule->counters.at.at[counter];
     const gy_resident_lane *lane = h->resident->lane;
@@ -40,11 +41,65 @@ bool gy_resident_is_near(const gy_cuda *h, uint32_t counter)
            !lane[c->to].streamed;
 }
 
+gy_resident_lanes gy_resident_lanes_of(const gy_cuda *h, uint32_t counter)
+{
+    uint32_t own = counters_of(h), pairs = gy_resident_pair_counter(h, 0);
+    if (counter >= pairs)
+        return h->resident->pairs.at[counter - pairs];
+    if (counter >= own)
+        return (gy_resident_lanes){ (counter - own) / 2, (counter - own) / 2 };
+    const gy_counter *c = &h->job->schedule->counters.at.at[counter];
+    return (gy_resident_lanes){ c->from, c->to };
+}
+
 uint32_t gy_resident_counter_device(const gy_cuda *h, uint32_t counter)
 {
-    uint32_t own = counters_of(h);
-    uint32_t lane = counter < own ? h->job->schedule->counters.at.at[counter].to : (counter - own) / 2;
-    return h->lane[lane].queue.device;
+    return h->lane[gy_resident_lanes_of(h, counter).to].queue.device;
+}
+
+/* ---- pairs of lanes that meet ---- */
+
+uint32_t gy_resident_pair_counter(const gy_cuda *h, uint32_t pair)
+{
+    return counters_of(h) + 2 * h->lanes + pair;
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+    const gy_resident_lanes *x = a, *y = b;
+    return x->from != y->from ? (x->from < y->from ? -1 : 1) : x->to != y->to ? (x->to < y->to ? -1 : 1) : 0;
+}
+
+uint32_t gy_resident_pair(const gy_cuda *h, uint32_t from, uint32_t to)
+{
+    const gy_resident *r = h->resident;
+    const gy_resident_lanes wanted = { from, to };
+    const gy_resident_lanes *found = bsearch(&wanted, r->pairs.at, r->pairs.count, sizeof wanted, compare_pairs);
+    return (uint32_t)(found - r->pairs.at);
+}
+
+/* Those of each op of several lanes, in order, each once. */
+static bool find_pairs(gy_cuda *h)
+{
+    const gantry_schedule *s = h->job->schedule;
+    gy_resident *r = h->resident;
+    size_t kept = 0;
+    for (uint32_t i = 0; i < s->ops.count; i++) {
+        const gy_op *op = &s->ops.at[i];
+        const uint32_t *lane = &s->op_lane.at[op->lane];
+        for (uint32_t k = 0; k < op->lanes * op->lanes; k++) {
+            gy_resident_lanes pair = { lane[k / op->lanes], lane[k % op->lanes] };
+            if (pair.from != pair.to && !gy_vec_push(&r->pairs, pair))
+                return false;
+        }
+    }
+    if (r->pairs.count)
+        qsort(r->pairs.at, r->pairs.count, sizeof *r->pairs.at, compare_pairs);
+    for (size_t i = 0; i < r->pairs.count; i++)
+        if (i == 0 || compare_pairs(&r->pairs.at[i], &r->pairs.at[kept - 1]) != 0)
+            r->pairs.at[kept++] = r->pairs.at[i];
+    r->pairs.count = kept;
+    return true;
 }
 
 /* ---- switches ---- */
@@ -169,6 +224,8 @@ static bool make_edges(gy_cuda *h, gy_resident_edges *to, size_t count)
 gantry_status gy_resident_table_make(gy_cuda *h, gantry_error *err)
 {
     gy_resident *r = h->resident;
+    if (!find_pairs(h))
+        return gy_fail_nomem(err);
     uint32_t counters = gy_resident_counters(h);
     r->number = gy_arena_calloc(&h->arena, counters + 1, sizeof *r->number);
     r->signals_of = gy_arena_calloc(&h->arena, counters + 1, sizeof *r->signals_of);

@@ -172,9 +172,9 @@ static gantry_status queue(const gy_user_call *u, CUfunction function, const ext
     const unsigned grid[] = { (unsigned)e->grid[0], (unsigned)e->grid[1], (unsigned)e->grid[2] };
     const unsigned block[] = { (unsigned)e->block[0], (unsigned)e->block[1], (unsigned)e->block[2] };
     if (k->recorder)
-        return u->params > GY_CUDA_RECORDED_WORDS
-                   ? GANTRY_E_UNSUPPORTED
-                   : k->recorder->add(k->recorder, k->kernel->manifest->name, grid, block, u->value, (uint32_t)u->params);
+        return u->params > GY_CUDA_RECORDED_WORDS ? GANTRY_E_UNSUPPORTED
+                                                  : k->recorder->add(k->recorder, k->kernel->manifest->name, grid,
+                                                                     block, u->value, (uint32_t)u->params);
     char what[200];
     CUresult code = k->driver->cuLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
                                               k->shared_bytes, l->stream, u->param, NULL);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How collectives combine two elements, as src/run/reduce.c does. */
+#ifndef GY_KERNELS_COMBINE_CUH
+#define GY_KERNELS_COMBINE_CUH
+
+#include "kernels/element.cuh"
+
+#include <stdint.h>
+
+/* DO(suffix, type, own, wide): combined in `own`; sums and products in `wide`, where they wrap. */
+#define GY_COMBINED(DO)                                                                                                      \
+    DO(f16, __half, float, float)                                                                                      \
+    DO(bf16, __nv_bfloat16, float, float)                                                                              \
+    DO(f32, float, float, float)                                                                                       \
+    DO(f64, double, double, double)                                                                                    \
+    DO(i8, int8_t, int8_t, uint32_t)                                                                                   \
+    DO(u8, uint8_t, uint8_t, uint32_t)                                                                                 \
+    DO(i32, int32_t, int32_t, uint32_t)                                                                                \
+    DO(u32, uint32_t, uint32_t, uint32_t)                                                                              \
+    DO(i64, int64_t, int64_t, uint64_t)                                                                                \
+    DO(u64, uint64_t, uint64_t, uint64_t)
+
+template <typename Own, typename Wide> struct with_sum {
+    __device__ Own operator()(Own a, Own b) const { return (Own)((Wide)a + (Wide)b); }
+};
+template <typename Own, typename Wide> struct with_prod {
+    __device__ Own operator()(Own a, Own b) const { return (Own)((Wide)a * (Wide)b); }
+};
+template <typename Own, typename Wide> struct with_min {
+    __device__ Own operator()(Own a, Own b) const { return a != a || a < b ? a : b; }
+};
+template <typename Own, typename Wide> struct with_max {
+    __device__ Own operator()(Own a, Own b) const { return a != a || a > b ? a : b; }
+};
+
+#endif

@@ -76,7 +76,7 @@ static const option table[] = {
     { "bytes", "N",
       "of the largest copy, of a frame, of each large argument of a kernel (default: as the bench has it)", NUMBER,
       FIELD(bytes), 0, 4096, INT64_C(1) << 40 },
-    { "shape", "NAME", "chain, wide or stencil", TEXT, FIELD(shape), PLAIN },
+    { "shape", "NAME", "chain, wide, stencil, tree or random", TEXT, FIELD(shape), PLAIN },
     { "lanes", "N", "chains, or rows of a stencil, on each GPU (default 1)", NUMBER, FIELD(lanes), 1, 1, 1024 },
     { "time-unit", "US", "microseconds for 1 of the file's unit of time (default: as usual for the format)", REAL,
       FIELD(time_unit), PLAIN },

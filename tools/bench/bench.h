@@ -42,6 +42,9 @@ int bench_open(gantry_run **run, gantry_schedule **schedule, const options *o, g
 /* --devices N virtual devices of this CPU, or --machine with all or some of its own. */
 int bench_machine(gantry_machine **machine, const options *o, const char *devices);
 
+/* Says that --lanes is for GPUs. */
+int bench_refuse_lanes(const options *o, const char *backend);
+
 int bench_schedule(const options *o);
 int bench_replay(const options *o);
 int bench_build(const options *o);
@@ -64,7 +67,10 @@ int bench_collectives(const options *o);
 
 /* bench_graphs.c: graphs made through the C API. */
 gantry_graph *bench_layered(int64_t nodes);
-/* nodes >= devices; the graph has nodes / devices * devices of them (chain: nodes). */
+/* "tree": as many leaves as there are, a power of two, and what joins two and two of them; "random": layers, of which a
+ * task reads one or two rows of the layer before, from a fixed seed. There is nothing by hand for these. */
+bool bench_is_dag(const char *shape);
+/* nodes >= devices; the graph has nodes / devices * devices of them (chain, random: nodes; tree: no more than that). */
 gantry_graph *bench_empty(const char *shape, int64_t nodes, int devices);
 /* The same shapes of tiny kernels, which GPUs have to launch. */
 gantry_graph *bench_tiny(const char *shape, int64_t nodes, int devices, int64_t lanes);

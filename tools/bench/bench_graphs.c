@@ -44,10 +44,109 @@ gantry_graph *bench_layered(int64_t nodes)
     return g;
 }
 
+static void place(gantry_graph *g, gantry_node t, int64_t device)
+{
+    char where[24];
+    snprintf(where, sizeof where, "%lld", (long long)device);
+    gantry_node_on(g, t, where);
+}
+
+/* ---- trees, and layers at random ---- */
+
+enum { LEAST_WIDTH = 8 };
+
+bool bench_is_dag(const char *shape)
+{
+    return strcmp(shape, "tree") == 0 || strcmp(shape, "random") == 0;
+}
+
+/* What a task reads: rows that tasks before it made, or, where there is none, its own row of the input. */
+typedef struct task {
+    int64_t from[2];
+    int froms, device;
+} task;
+
+/* The leaves first, then level by level what joins two of them: the task reads the k-th and the next one. */
+static task tree_task(int64_t leaves, int64_t i, int devices)
+{
+    int64_t width = leaves, first = 0;
+    while (i >= first + width) {
+        first += width;
+        width /= 2;
+    }
+    int64_t below = first - 2 * width + 2 * (i - first);
+    return (task){ { below, below + 1 }, first > 0 ? 2 : 0, (int)((i - first) * devices / width) };
+}
+
+/* One or two of the layer before. */
+static task random_task(int64_t width, int64_t i, int devices, uint64_t *seed)
+{
+    task t = { .froms = i < width ? 0 : 1 + (int)(next(seed) % 2), .device = (int)(i % width * devices / width) };
+    int64_t before = i / width * width - width;
+    for (int k = 0; k < t.froms; k++)
+        t.from[k] = before + (int64_t)(next(seed) % (uint64_t)width);
+    if (t.froms == 2 && t.from[0] == t.from[1])
+        t.froms = 1;
+    return t;
+}
+
+static void add_reads(gantry_graph *g, gantry_node n, const task *t, gantry_region own, gantry_buffer made, bool empty)
+{
+    static const char *const args[] = { "x", "y" };
+    for (int k = 0; k < (t->froms ? t->froms : 1); k++) {
+        gantry_region from = t->froms ? gantry_part(made, t->from[k]) : own;
+        if (empty)
+            gantry_node_read(g, n, from);
+        else
+            gantry_node_arg(g, n, args[k], from);
+    }
+}
+
+/* Each task makes a row of its own, so that nothing waits but for what it reads. */
+static gantry_graph *make_dag(const char *shape, int64_t nodes, int devices, int64_t lanes, bool empty)
+{
+    gantry_graph *g = gantry_graph_new(shape);
+    bool tree = strcmp(shape, "tree") == 0;
+    int64_t width = 1;
+    while (tree && 4 * width - 1 <= nodes)
+        width *= 2;
+    if (!tree)
+        width = devices * lanes > LEAST_WIDTH ? devices * lanes : LEAST_WIDTH;
+    int64_t tasks = tree ? 2 * width - 1 : nodes;
+    uint64_t seed = 1;
+    gantry_buffer b[2]; /* the input, and what tasks make */
+    for (int k = 0; k < 2; k++) {
+        int64_t count = k ? tasks : width, size[] = { count, ROW_BYTES / 4 };
+        b[k] = gantry_graph_buffer(g, k ? "made" : "in", GANTRY_F32, 2, size);
+        gantry_buffer_set_class(g, b[k], GANTRY_STATE);
+        gantry_buffer_init_value(g, b[k], 0);
+        gantry_buffer_split(g, b[k], count);
+    }
+    for (int64_t i = 0; i < tasks; i++) {
+        task t = tree ? tree_task(width, i, devices) : random_task(width, i, devices, &seed);
+        gantry_node n = empty ? gantry_graph_launch(g, "n", nothing, NULL)
+                              : gantry_graph_kernel(g, "n", t.froms == 2 ? "add" : "copy");
+        add_reads(g, n, &t, gantry_part(b[0], i % width), b[1], empty);
+        if (empty)
+            gantry_node_write(g, n, gantry_part(b[1], i));
+        else
+            gantry_node_arg(g, n, t.froms == 2 ? "z" : "y", gantry_part(b[1], i));
+        if (empty)
+            gantry_node_time(g, n, NULL, 0.1);
+        place(g, n, t.device);
+    }
+    return g;
+}
+
+/* ---- of empty functions ---- */
+
 /* chain: one node after another on one device; wide: `devices` independent chains; stencil: those, each step reading
- * its neighbours' rows too. Every kernel is empty: what is measured is the runtime's own cost. */
+ * its neighbours' rows too; tree, random: see above. Every kernel is empty: what is measured is the runtime's own cost.
+ */
 gantry_graph *bench_empty(const char *shape, int64_t nodes, int devices)
 {
+    if (bench_is_dag(shape))
+        return make_dag(shape, nodes, devices, 1, true);
     bool stencil = strcmp(shape, "stencil") == 0;
     int64_t lanes = strcmp(shape, "chain") == 0 ? 1 : devices, steps = nodes / lanes;
     gantry_graph *g = gantry_graph_new(shape);
@@ -61,9 +160,7 @@ gantry_graph *bench_empty(const char *shape, int64_t nodes, int devices)
     for (int64_t step = 0; step < steps; step++)
         for (int64_t i = 0; i < lanes; i++) {
             gantry_node t = gantry_graph_launch(g, "n", nothing, NULL);
-            char where[24];
-            snprintf(where, sizeof where, "%lld", (long long)i);
-            gantry_node_on(g, t, where);
+            place(g, t, i);
             if (stencil) {
                 gantry_node_read(g, t, gantry_halo(gantry_part(b[step % 2], i), 1, 1));
                 gantry_node_write(g, t, gantry_part(b[(step + 1) % 2], i));
@@ -76,13 +173,6 @@ gantry_graph *bench_empty(const char *shape, int64_t nodes, int devices)
 }
 
 /* ---- for GPUs ---- */
-
-static void place(gantry_graph *g, gantry_node t, int64_t device)
-{
-    char where[24];
-    snprintf(where, sizeof where, "%lld", (long long)device);
-    gantry_node_on(g, t, where);
-}
 
 /* Two arrays, a row for each list: a step makes rows of one from those of the other. */
 static void add_rows(gantry_graph *g, gantry_buffer b[2], int64_t lists, bool numbers)
@@ -99,6 +189,8 @@ static void add_rows(gantry_graph *g, gantry_buffer b[2], int64_t lists, bool nu
 /* Chains copy rows to and fro; a stencil takes the mean of its neighbours, and so a row from either side. */
 gantry_graph *bench_tiny(const char *shape, int64_t nodes, int devices, int64_t lanes)
 {
+    if (bench_is_dag(shape))
+        return make_dag(shape, nodes, devices, lanes, false);
     bool stencil = strcmp(shape, "stencil") == 0;
     int64_t lists = strcmp(shape, "chain") == 0 ? lanes : devices * lanes, steps = nodes / lists;
     gantry_graph *g = gantry_graph_new(shape);

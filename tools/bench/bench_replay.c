@@ -63,13 +63,14 @@ static int time_graph(const options *o, const char *backend, gantry_graph *graph
 
 static int check_shape(const char *shape)
 {
-    const char *const shapes[] = { "chain", "wide", "stencil" };
+    static const char *const shapes[] = { "chain", "wide", "stencil", "tree", "random" };
+    enum { SHAPES = sizeof shapes / sizeof *shapes };
     char near[64];
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < SHAPES; i++)
         if (strcmp(shape, shapes[i]) == 0)
             return EXIT_FINE;
-    fprintf(stderr, "gantry bench: no shape \"%s\"%s; there are chain, wide and stencil\n", shape,
-            near_miss(near, sizeof near, shape, shapes, 3));
+    fprintf(stderr, "gantry bench: no shape \"%s\"%s; there are chain, wide, stencil, tree and random\n", shape,
+            near_miss(near, sizeof near, shape, shapes, SHAPES));
     return EXIT_USAGE;
 }
 
@@ -91,6 +92,11 @@ static int open_tiny(tiny *t, const options *o, const char *what)
     baseline_options bo = BASELINE_OPTIONS_INIT;
     t->shape = o->shape ? o->shape : "chain";
     int code = check_shape(t->shape);
+    if (!code && bench_is_dag(t->shape)) {
+        fprintf(stderr, "gantry bench: shape \"%s\" is not built by hand, so %s takes chain, wide or stencil\n",
+                t->shape, what);
+        return EXIT_USAGE;
+    }
     if (!code)
         code = bench_gpus(&t->machine, o, &t->gpus);
     if (code)
@@ -134,7 +140,7 @@ static int report_tiny(const options *o, const tiny *t, const char *replay, cons
     return EXIT_FINE;
 }
 
-/* Nothing of several lists on a GPU is there by hand. */
+/* Nothing of several lists on a GPU is there by hand, and no tree. */
 static int replay_lists(const options *o)
 {
     enum { STEPS = 100 };
@@ -234,6 +240,13 @@ int bench_build(const options *o)
 
 /* ---- elsewhere ---- */
 
+int bench_refuse_lanes(const options *o, const char *backend)
+{
+    fprintf(stderr, "gantry bench: --lanes %lld is for GPUs, and the back end is %s; add --backend cuda\n",
+            (long long)o->lanes, backend);
+    return EXIT_USAGE;
+}
+
 /* Devices that take nodes come first in machines of this kind; a chain needs one of them. */
 int bench_replay(const options *o)
 {
@@ -242,12 +255,9 @@ int bench_replay(const options *o)
     gantry_machine *machine = NULL;
     double us = 0;
     if (strcmp(backend, "cuda") == 0)
-        return o->lanes > 1 ? replay_lists(o) : replay_on_gpus(o);
-    if (o->lanes > 1) {
-        fprintf(stderr, "gantry bench: --lanes %lld is for GPUs, and the back end is %s; add --backend cuda\n",
-                (long long)o->lanes, backend);
-        return EXIT_USAGE;
-    }
+        return o->lanes > 1 || bench_is_dag(shape) ? replay_lists(o) : replay_on_gpus(o);
+    if (o->lanes > 1)
+        return bench_refuse_lanes(o, backend);
     int code = check_shape(shape);
     if (!code)
         code = bench_machine(&machine, o, chain ? "1" : "2");

@@ -33,16 +33,27 @@ def rows(command, folder, gpus, words, **more):
     return found
 
 
+def largest_tree(tasks):
+    """Leaves are a power of two, and two of anything are joined."""
+    leaves = 1
+    while 4 * leaves - 1 <= tasks:
+        leaves *= 2
+    return 2 * leaves - 1
+
+
 def replays(command, folder, gpus):
     """In all ways to replay; this fake has no resident kernels, so the last falls back, and says so."""
     hop = json.loads(run(command, folder, gpus, "bench hop --nodes 12 --json"))
     assert hop["tasks"] == 12 and hop["devices"] == min(gpus, 2) and len(hop["rows"]) == 3, hop
-    for shape in ("chain", "wide", "stencil"):
+    for shape in ("chain", "wide", "stencil", "tree", "random"):
         lists = 3 if shape == "chain" else 3 * gpus
         found = json.loads(run(command, folder, gpus, f"bench replay --backend cuda --shape {shape} --lanes 3 --nodes {4 * lists + 1} --json"))
-        assert found["tasks"] == 4 * lists and found["lanes"] == 3 and found["shape"] == shape, found
+        tasks = {"tree": largest_tree(4 * lists + 1), "random": 4 * lists + 1}.get(shape, 4 * lists)
+        assert found["tasks"] == tasks and found["lanes"] == 3 and found["shape"] == shape, found
         assert [row["replay"].split(";")[0].split()[0] for row in found["rows"][:2]] == ["stream", "graph"], found
         assert all(row["us_per_task"] > 0 for row in found["rows"]) and "device" in found["rows"][2]["replay"], found
+    tree = json.loads(run(command, folder, gpus, "bench replay --backend cuda --shape tree --nodes 100 --json"))
+    assert tree["tasks"] == 63 and tree["lanes"] == 1 and len(tree["rows"]) == 3, tree
     one = json.loads(run(command, folder, gpus, "bench replay --backend cuda --lanes 2 --replay graph --json"))
     assert len(one["rows"]) == 1 and one["tasks"] == 200, one
     text = run(command, folder, gpus, "bench hop --nodes 4 --replay stream")
@@ -74,6 +85,7 @@ def bench(command, folder):
     stream = json.loads(run(command, folder, 1, "bench replay --backend cuda --replay stream --nodes 24 --json"))
     assert stream["replay"] == "stream", stream
     run(command, folder, 0, "bench host", code=5)
+    run(command, folder, 1, "bench build --shape tree", code=2)
 
 
 def collectives(command, folder):

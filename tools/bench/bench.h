@@ -36,8 +36,11 @@ int bench_start(void *user, double *us);
 
 /* --machine or this computer, then --devices; its GPUs come first. *gpus of them: at least one. */
 int bench_gpus(gantry_machine **machine, const options *o, int *gpus);
+/* The back end is "cuda". */
 int bench_open(gantry_run **run, gantry_schedule **schedule, const options *o, gantry_graph *graph,
                const gantry_machine *machine);
+int bench_open_on(gantry_run **run, gantry_schedule **schedule, const options *o, const char *backend,
+                  gantry_graph *graph, const gantry_machine *machine);
 
 /* --devices N virtual devices of this CPU, or --machine with all or some of its own. */
 int bench_machine(gantry_machine **machine, const options *o, const char *devices);
@@ -49,6 +52,7 @@ int bench_schedule(const options *o);
 int bench_replay(const options *o);
 int bench_build(const options *o);
 int bench_hop(const options *o);
+int bench_metg(const options *o);
 /* A graph of tiny kernels in all ways to replay it, or as --replay asks for: us for each of `tasks`, which are called
  * `what`. */
 typedef struct bench_replays {
@@ -74,6 +78,9 @@ bool bench_is_dag(const char *shape);
 gantry_graph *bench_empty(const char *shape, int64_t nodes, int devices);
 /* The same shapes of tiny kernels, which GPUs have to launch. */
 gantry_graph *bench_tiny(const char *shape, int64_t nodes, int devices, int64_t lanes);
+/* A stencil whose tasks each take so long: `lists` rows, of which each device has as many as others, in so many steps;
+ * a task reads the rows of both neighbours. */
+gantry_graph *bench_busy(int64_t lists, int64_t steps, int devices, double us);
 /* One node after another, each on the next device, copies the row that the one before has made: 4 KiB. */
 gantry_graph *bench_hops(int64_t hops, int devices);
 /* Nothing but `copies` copies of so many bytes from the first device to the second. */

@@ -207,6 +207,26 @@ gantry_graph *bench_tiny(const char *shape, int64_t nodes, int devices, int64_t 
     return g;
 }
 
+gantry_graph *bench_busy(int64_t lists, int64_t steps, int devices, double us)
+{
+    gantry_graph *g = gantry_graph_new("metg");
+    gantry_buffer b[2];
+    add_rows(g, b, lists, true);
+    for (int64_t step = 0; step < steps; step++)
+        for (int64_t i = 0; i < lists; i++) {
+            gantry_node t = gantry_graph_kernel(g, "n", "busy");
+            gantry_node_scalar(g, t, "us", us);
+            gantry_node_arg(g, t, "x", gantry_part(b[step % 2], i));
+            gantry_node_arg(g, t, "y", gantry_part(b[(step + 1) % 2], i));
+            for (int64_t other = i - 1; other <= i + 1; other += 2)
+                if (other >= 0 && other < lists)
+                    gantry_node_read(g, t, gantry_part(b[step % 2], other));
+            gantry_node_time(g, t, NULL, us); /* or the policy takes it for a copy */
+            place(g, t, i * devices / lists);
+        }
+    return g;
+}
+
 gantry_graph *bench_hops(int64_t hops, int devices)
 {
     gantry_graph *g = gantry_graph_new("hop");

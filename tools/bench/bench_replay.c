@@ -43,15 +43,10 @@ static double time_loop(int64_t nodes)
 static int time_graph(const options *o, const char *backend, gantry_graph *graph, const gantry_machine *machine,
                       double *us)
 {
-    gantry_error err;
     gantry_schedule *schedule = NULL;
     gantry_run *run = NULL;
-    gantry_run_options ro = GANTRY_RUN_OPTIONS_INIT;
     double each[REPEATS];
-    ro.backend = backend;
-    int code = schedule_on(&schedule, o, graph, machine);
-    if (!code && gantry_run_new(&run, schedule, &ro, &err))
-        code = fail(&err);
+    int code = bench_open_on(&run, &schedule, o, backend, graph, machine);
     if (!code)
         code = time_starts(run, each);
     if (!code)

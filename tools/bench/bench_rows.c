@@ -130,12 +130,18 @@ int bench_gpus(gantry_machine **machine, const options *o, int *gpus)
     return EXIT_DEVICE;
 }
 
-int bench_open(gantry_run **run, gantry_schedule **schedule, const options *o, gantry_graph *graph,
-               const gantry_machine *machine)
+int bench_open_on(gantry_run **run, gantry_schedule **schedule, const options *o, const char *backend,
+                  gantry_graph *graph, const gantry_machine *machine)
 {
     gantry_error err;
     gantry_run_options ro = GANTRY_RUN_OPTIONS_INIT;
-    ro.backend = "cuda";
+    ro.backend = backend;
     int code = schedule_on(schedule, o, graph, machine);
     return code ? code : gantry_run_new(run, *schedule, &ro, &err) ? fail(&err) : EXIT_FINE;
+}
+
+int bench_open(gantry_run **run, gantry_schedule **schedule, const options *o, gantry_graph *graph,
+               const gantry_machine *machine)
+{
+    return bench_open_on(run, schedule, o, "cuda", graph, machine);
 }

@@ -63,9 +63,11 @@ int bench_schedule(const options *o)
 static const struct {
     const char *name;
     int (*run)(const options *o);
-} benches[] = { { "schedule", bench_schedule }, { "replay", bench_replay },   { "build", bench_build },
-                { "hop", bench_hop },           { "peer", bench_peer },       { "host", bench_host },
-                { "frames", bench_frames },     { "kernels", bench_kernels }, { "collectives", bench_collectives } };
+} benches[] = { { "schedule", bench_schedule }, { "replay", bench_replay },
+                { "build", bench_build },       { "hop", bench_hop },
+                { "metg", bench_metg },         { "peer", bench_peer },
+                { "host", bench_host },         { "frames", bench_frames },
+                { "kernels", bench_kernels },   { "collectives", bench_collectives } };
 enum { BENCHES = sizeof benches / sizeof *benches };
 
 static int run(const options *o)
@@ -86,7 +88,7 @@ static int run(const options *o)
 
 const command command_bench = {
     "bench",
-    "schedule|replay|build|hop|peer|host|frames|kernels|collectives",
+    "schedule|replay|build|hop|metg|peer|host|frames|kernels|collectives",
     "measures what Gantry itself costs; on GPUs against the same work by hand",
     1,
     1,
@@ -96,6 +98,7 @@ const command command_bench = {
     "  gantry bench replay --backend cuda --shape wide                tiny kernels against a graph captured by hand\n"
     "  gantry bench replay --backend cuda --shape stencil --lanes 16   rows on each GPU: streams, graph, device\n"
     "  gantry bench hop                              from GPU to GPU and back: streams, graph, device\n"
+    "  gantry bench metg --lanes 16                  the smallest task of which half the time is work, of a stencil\n"
     "  gantry bench build                            until that can be started, against capturing it by hand\n"
     "  gantry bench peer, host                       copies between GPUs, to and from host memory\n"
     "  gantry bench frames                           blurring frames against moving them\n"

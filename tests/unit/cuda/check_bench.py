@@ -41,6 +41,17 @@ def largest_tree(tasks):
     return 2 * leaves - 1
 
 
+def metg(command, folder, gpus):
+    """Emulated GPUs wait for no time at all, so that how large a task has to be says nothing here."""
+    found = json.loads(run(command, folder, gpus, "bench metg --lanes 2 --nodes 12 --json"))
+    assert found["backend"] == "cuda" and found["lanes"] == 2 and found["devices"] == gpus and len(found["rows"]) == 3, found
+    assert found["tasks"] == 12 // (2 * gpus) * 2 * gpus == found["steps"] * 2 * gpus, found
+    for row in found["rows"]:
+        assert row["tried"] > 1 and (row["metg_us"] is None or row["metg_us"] > 0 and row["efficiency"] >= 0.5), row
+    text = run(command, folder, gpus, "bench metg --nodes 8 --replay graph")
+    assert text.startswith(f"metg of {gpus} lists on {gpus} GPU") and text.count("\n") == 1, text
+
+
 def replays(command, folder, gpus):
     """In all ways to replay; this fake has no resident kernels, so the last falls back, and says so."""
     hop = json.loads(run(command, folder, gpus, "bench hop --nodes 12 --json"))
@@ -54,6 +65,7 @@ def replays(command, folder, gpus):
         assert all(row["us_per_task"] > 0 for row in found["rows"]) and "device" in found["rows"][2]["replay"], found
     tree = json.loads(run(command, folder, gpus, "bench replay --backend cuda --shape tree --nodes 100 --json"))
     assert tree["tasks"] == 63 and tree["lanes"] == 1 and len(tree["rows"]) == 3, tree
+    metg(command, folder, gpus)
     one = json.loads(run(command, folder, gpus, "bench replay --backend cuda --lanes 2 --replay graph --json"))
     assert len(one["rows"]) == 1 and one["tasks"] == 200, one
     text = run(command, folder, gpus, "bench hop --nodes 4 --replay stream")

@@ -701,6 +701,23 @@ CUresult cuLaunchHostFunc(CUstream stream, CUhostFn call, void *data)
 
 typedef enum manner { PLAIN, EARLY, COOPERATIVE } manner;
 
+static void note_cooperative(const work *w)
+{
+    uint64_t *first = &fake.cooperative[w->device].first;
+    fake.cooperative[w->device].blocks = (int)(w->grid[0] * w->grid[1] * w->grid[2]);
+    if (w->function->params > 0 && w->function->size[0] == sizeof *first)
+        memcpy(first, w->param[0], sizeof *first);
+}
+
+int fakeCudaCooperative(int device, uint64_t *first)
+{
+    lock();
+    int blocks = fake.cooperative[device].blocks;
+    *first = fake.cooperative[device].first;
+    unlock();
+    return blocks;
+}
+
 static CUresult launch(const CUlaunchConfig *c, CUfunction function, void **params, manner how)
 {
     bool blocks = c->gridDimX && c->gridDimY && c->gridDimZ && c->gridDimX <= INT32_MAX && c->gridDimY <= UINT16_MAX &&
@@ -724,6 +741,8 @@ static CUresult launch(const CUlaunchConfig *c, CUfunction function, void **para
                .cooperative = how == COOPERATIVE };
     for (int i = 0; i < function->params; i++)
         w.param[i] = params[i];
+    if (how == COOPERATIVE)
+        note_cooperative(&w);
     return queue_work(c->hStream, &w);
 }
 

@@ -63,6 +63,8 @@ void fakeCudaPatience(int slices);
 void fakeCudaBegins(CUfunction function);
 /* Its blocks have so many threads at most, as if for their registers; 0: 1024. */
 void fakeCudaLimit(CUfunction function, int threads);
+/* The cooperative launch that the device was given last: its blocks, 0: none; `first`: its first parameter, a word. */
+int fakeCudaCooperative(int device, uint64_t *first);
 /* Injects as FAKE_CUDA_FAIL does, counting from now; NULL: nothing any more. */
 void fakeCudaFail(const char *spec);
 /* The stream captures the body of a conditional node, whose place in an order is that of the node. */

@@ -131,6 +131,10 @@ extern struct fake {
     CUresult sticky;
     uint64_t random;
     int patience; /* 0: as the environment says */
+    struct {
+        int blocks;
+        uint64_t first;
+    } cooperative[MOST_DEVICES]; /* as fakeCudaCooperative tells */
     uint32_t correlation;
     uint64_t nodes; /* so many were made */
     fakeCudaWatch watch;

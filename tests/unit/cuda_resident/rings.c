@@ -57,14 +57,23 @@ static void add(char *text, const char *format, ...)
 
 gantry_machine *ring_machine(int gpus, int lanes)
 {
+    return small_machine(gpus, lanes, 0);
+}
+
+gantry_machine *small_machine(int gpus, int lanes, int processors)
+{
     char text[TEXT] = "{\"gantry_machine\":1,\"memories\":[{\"id\":\"host\",\"capacity\":\"1GiB\"}";
     gantry_machine *m = NULL;
     for (int i = 0; i < gpus; i++)
         add(text, ",{\"id\":\"gpu%d\",\"capacity\":\"64MiB\"}", i);
     add(text, "],\"devices\":[{\"id\":\"cpu\",\"type\":\"cpu\",\"memory\":\"host\"}");
-    for (int i = 0; i < gpus; i++)
-        add(text, ",{\"id\":\"gpu%d\",\"type\":\"gpu\",\"memory\":\"gpu%d\",\"ordinal\":%d,\"lanes\":%d}", i, i, i,
+    for (int i = 0; i < gpus; i++) {
+        add(text, ",{\"id\":\"gpu%d\",\"type\":\"gpu\",\"memory\":\"gpu%d\",\"ordinal\":%d,\"lanes\":%d", i, i, i,
             lanes);
+        if (processors)
+            add(text, ",\"multiprocessors\":%d", processors);
+        add(text, "}");
+    }
     add(text, "],\"routes\":[{\"from\":\"gpu*\",\"to\":\"host\",\"both\":true,\"bandwidth_gbs\":10}");
     for (int i = 0; i < gpus; i++)
         for (int k = 0; k < i; k++)

@@ -11,6 +11,9 @@
 gantry_graph *ring_of(int gpus, int lists, int steps, int length, bool fetched);
 /* GPUs that reach each other, with so many lanes each, and a CPU. */
 gantry_machine *ring_machine(int gpus, int lanes);
+/* The same with so many multiprocessors, 0: it is not said. Where workers do all of a graph, each has a lane of its
+ * own. */
+gantry_machine *small_machine(int gpus, int lanes, int processors);
 /* Starts of a run of the back end "cuda" and of the host, whose results are the same, bit for bit; `replay` of the run.
  */
 void compare_with_host(gantry_graph *g, gantry_schedule *s, int starts, char *replay, size_t size);

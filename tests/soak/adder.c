@@ -57,15 +57,14 @@ static gantry_buffer add_buffer(gantry_graph *g, const char *name, int64_t rows,
     return b;
 }
 
-/* The id of a device, of a GPU where there are any: part by part on one after the other. */
-static const char *device_for(const adder *a, const settings *s, int part)
+const char *device_id(const gantry_machine *machine, const settings *s, int nth)
 {
     gantry_device_info info = GANTRY_DEVICE_INFO_INIT;
     bool gpus = strcmp(s->backend, "cuda") == 0;
-    size_t count = a->machine ? gantry_machine_device_count(a->machine) : 0;
-    int nth = part % s->devices;
+    size_t count = machine ? gantry_machine_device_count(machine) : 0;
+    nth %= s->devices;
     for (size_t i = 0; i < count; i++)
-        if (gantry_machine_device(a->machine, i, &info, NULL) == GANTRY_OK && (info.gpu || !gpus) && nth-- == 0)
+        if (gantry_machine_device(machine, i, &info, NULL) == GANTRY_OK && (info.gpu || !gpus) && nth-- == 0)
             return info.id;
     return "0";
 }
@@ -73,7 +72,7 @@ static const char *device_for(const adder *a, const settings *s, int part)
 static void add_nodes(gantry_graph *g, const adder *a, const settings *s, gantry_buffer total, int parts)
 {
     for (int i = 0; i < parts; i++) {
-        const char *where = device_for(a, s, i);
+        const char *where = device_id(a->machine, s, i);
         gantry_region in = parts > 1 ? gantry_part(a->in, i) : gantry_all(a->in);
         gantry_region sum = parts > 1 ? gantry_part(total, i) : gantry_all(total);
         gantry_region out = parts > 1 ? gantry_part(a->out, i) : gantry_all(a->out);

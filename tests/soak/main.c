@@ -7,6 +7,7 @@
  *   endure remake N     a graph, machine, schedule and run made, started twice and freed, N times
  *   endure together N   two processes with two runs each at once on the same devices
  *   endure random N     N random graphs, on 1 to D devices against one device of the CPU
+ *   endure stencil N    a stencil over the devices, started N times, every word of every start against a closed form
  *   options: --backend host|cuda --devices D --replay stream|graph|device --seconds S --seed K --shared (others use the
  * GPUs)
  */
@@ -21,9 +22,11 @@ typedef struct mode {
     int (*run)(const settings *s);
 } mode;
 
-static const mode modes[] = {
-    { "starts", soak_starts }, { "remake", soak_remake }, { "together", soak_together }, { "random", soak_random }
-};
+static const mode modes[] = { { "starts", soak_starts },
+                              { "remake", soak_remake },
+                              { "together", soak_together },
+                              { "random", soak_random },
+                              { "stencil", soak_stencil } };
 
 static bool take_option(settings *s, const char *name, const char *value)
 {
@@ -63,8 +66,9 @@ int main(int argc, char **argv)
     };
     s.count = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
     if (!take_options(&s, argc, argv)) {
-        fprintf(stderr, "usage: endure starts|remake|together|random N [--backend B] [--devices D] [--replay R] "
-                        "[--threads T] [--seconds S] [--seed K] [--shared]\n");
+        fprintf(stderr,
+                "usage: endure starts|remake|together|random|stencil N [--backend B] [--devices D] [--replay R] "
+                "[--threads T] [--seconds S] [--seed K] [--shared]\n");
         return EXIT_USAGE;
     }
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {

@@ -63,6 +63,8 @@ typedef struct adder {
 
 /* The machine with the first devices that the settings ask for, 0: all; NULL after a message. */
 gantry_machine *make_machine(const settings *s, int devices);
+/* The id of a device, of a GPU where there are any: one after the other. */
+const char *device_id(const gantry_machine *machine, const settings *s, int nth);
 /* False after a message. */
 bool adder_make(adder *a, const settings *s, int rows, int parts);
 /* Starts, waits, compares; false after a message. */
@@ -76,5 +78,6 @@ int soak_starts(const settings *s);
 int soak_remake(const settings *s);
 int soak_together(const settings *s);
 int soak_random(const settings *s);
+int soak_stencil(const settings *s);
 
 #endif

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Replay by the device on real GPUs: exit code 77 without one. The same program runs on emulated GPUs. Results are the
- * host's, bit for bit; what a start takes is printed beside that of streams and of a graph. GANTRY_GPU_SMALL=1   few
- * steps and starts, for emulated GPUs and compute-sanitizer
+ * host's, bit for bit, also while another run slows the GPUs at random; what a start takes is printed beside that of
+ * streams and of a graph. GANTRY_GPU_SMALL=1: few steps and starts, for emulated GPUs and compute-sanitizer.
  */
 #include "unit/cuda_resident/rings.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static int gpus;
 static bool small;
@@ -88,8 +91,108 @@ START_TEST(times)
 }
 END_TEST
 
+/* ---- GPUs that something else slows ---- */
+
+/* Another run on the same GPUs, by a thread of its own: on each, a kernel that waits for a random time, and one that
+ * keeps all of its memory busy. */
+typedef struct slower {
+    gantry_graph *g;
+    gantry_machine *m;
+    gantry_schedule *s;
+    gantry_run *run;
+    gantry_node node[2]; /* that wait, one a GPU */
+    pthread_t thread;
+    atomic_bool stop;
+    int starts;
+    gantry_error err;
+} slower;
+
+static gantry_node add_slow(gantry_graph *g, int gpu)
+{
+    char id[32], where[16];
+    const int64_t few = 64, many = small ? 4096 : 4 << 20;
+    gantry_buffer b[4];
+    for (int k = 0; k < 4; k++) {
+        snprintf(id, sizeof id, "b%d_%d", gpu, k);
+        b[k] = gantry_graph_buffer(g, id, GANTRY_F32, 1, k < 2 ? &few : &many);
+        gantry_buffer_init_value(g, b[k], 0);
+        gantry_buffer_set_class(g, b[k], GANTRY_STATE);
+    }
+    snprintf(where, sizeof where, "gpu%d", gpu);
+    gantry_node busy = gantry_graph_kernel(g, NULL, "busy"), copy = gantry_graph_kernel(g, NULL, "copy");
+    gantry_node_scalar_dynamic(g, busy, "us", 1);
+    for (int k = 0; k < 2; k++) {
+        gantry_node_arg(g, busy, k ? "y" : "x", gantry_all(b[k]));
+        gantry_node_arg(g, copy, k ? "y" : "x", gantry_all(b[2 + k]));
+        gantry_node_on(g, k ? busy : copy, where);
+    }
+    return busy;
+}
+
+static unsigned draw(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(*state >> 33);
+}
+
+static void *slow_down(void *data)
+{
+    enum { MOST_US = 2000 };
+    slower *x = data;
+    uint64_t random = 1;
+    gantry_status status = GANTRY_OK;
+    while (!status && !atomic_load(&x->stop)) {
+        uint64_t ticket = 0;
+        for (int i = 0; i < gpus && !status; i++)
+            status = gantry_run_set_scalar(x->run, x->node[i], "us", draw(&random) % MOST_US, &x->err);
+        status = status ? status : gantry_run_start(x->run, &ticket, &x->err);
+        status = status ? status : gantry_run_wait(x->run, ticket, &x->err);
+        x->starts += !status;
+        nanosleep(&(struct timespec){ .tv_nsec = 1000 * (long)(draw(&random) % MOST_US) }, NULL);
+    }
+    return NULL;
+}
+
+static void begin_slowing(slower *x)
+{
+    *x = (slower){ .g = gantry_graph_new("slower"), .m = ring_machine(gpus, 2) };
+    for (int i = 0; i < gpus; i++)
+        x->node[i] = add_slow(x->g, i);
+    x->s = make_schedule(x->g, x->m, "stream", NULL);
+    x->run = open_run(x->s, "cuda");
+    ck_assert_int_eq(pthread_create(&x->thread, NULL, slow_down, x), 0);
+}
+
+/* The other run is none the worse for what went on beside it. */
+static void end_slowing(slower *x)
+{
+    atomic_store(&x->stop, true);
+    pthread_join(x->thread, NULL);
+    ck_assert_msg(x->err.status == GANTRY_OK, "%s", x->err.text);
+    ck_assert_int_gt(x->starts, 0);
+    gantry_run_free(x->run);
+    gantry_schedule_free(x->s);
+    gantry_machine_free(x->m);
+    gantry_graph_free(x->g);
+}
+
+/* Workers of one GPU may begin long before those of another, and be held up at any time. */
+START_TEST(slowed)
+{
+    slower other;
+    char replay[720];
+    world w = make(&problems[_i], gpus, "device", true);
+    begin_slowing(&other);
+    compare_with_host(w.g, w.s, small ? 3 : 500, replay, sizeof replay);
+    end_slowing(&other);
+    printf("held: ring %d on %d, slowed %d times: %s\n", _i, gpus, other.starts, replay);
+    ck_assert_msg(strncmp(replay, "device", 6) == 0, "%s", replay);
+    drop(&w);
+}
+END_TEST
+
 /* A start that does not end is ended, the error names the op, and the GPUs are free for another run. */
-START_TEST(hung)
+static void check_hung(void)
 {
     gantry_error err = { 0 };
     gantry_run *run = NULL;
@@ -109,6 +212,21 @@ START_TEST(hung)
     compare_with_host(w.g, w.s, 3, replay, sizeof replay);
     drop(&w);
 }
+
+START_TEST(hung)
+{
+    check_hung();
+}
+END_TEST
+
+/* The watchdog ends one run, and not the other. */
+START_TEST(hung_beside_another)
+{
+    slower other;
+    begin_slowing(&other);
+    check_hung();
+    end_slowing(&other);
+}
 END_TEST
 
 int main(void)
@@ -124,7 +242,9 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, rings, 0, PROBLEMS);
     tcase_add_loop_test(tests, times, 0, small ? 1 : PROBLEMS);
+    tcase_add_loop_test(tests, slowed, 0, small ? 2 : PROBLEMS);
     tcase_add_test(tests, hung);
+    tcase_add_test(tests, hung_beside_another);
     suite_add_tcase(suite, tests);
     setenv("CK_FORK", "no", 0); /* CUDA does not survive a fork */
     return run_suite(suite);
